@@ -62,7 +62,8 @@ fuzz:
 # New random cases of every property, many more than a test run draws; command lines by themselves.
 hunt: fuzz
 	RAPID_CHECKS=$(COMMANDS) $(GO) test -count 1 -timeout 24h -run TestHostileCommands ./internal/cli
-	RAPID_CHECKS=$(CHECKS) $(GO) test -count 1 -timeout 1h -tags lawcheck $$(grep -rl --include='*_test.go' pgregory.net/rapid . | xargs -n1 dirname | sort -u)
+	RAPID_CHECKS=$(CHECKS) $(GO) test -count 1 -timeout 1h -tags lawcheck $$(grep -rl \
+	  --include='*_test.go' pgregory.net/rapid . | xargs -n1 dirname | sort -u)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -1,7 +1,8 @@
 # CUDA targets. Included by the main Makefile; also works alone: make -f cuda.mk cuda
 #
 #   make cuda        builds cuda/build/libsparseserve.so; needs nvcc, no GPU
-#   make gpu-test    checks every kernel, and the live device, against the reference on the GPU of this machine
+#   make gpu-test    checks every kernel, and the live device, against the reference on this
+#                    machine's GPU
 #   make gpu-pack    the test programs in one file, for a GPU machine without Go
 #   make gpu-bench   the checks, the memory checker and the timing table
 #
@@ -21,7 +22,8 @@ CUDA_OBJECTS := $(CUDA_SOURCES:cuda/%.cu=$(CUDA_BUILD)/%.o)
 CUDA_CODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
              -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
 # Hopper's own instructions need a target of their own, and nvcc 12.
-HOPPER := $(if $(filter 90,$(CUDA_ARCHS)),$(shell $(NVCC) --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\..*/\1/p' | awk '$$1 >= 12'))
+HOPPER := $(if $(filter 90,$(CUDA_ARCHS)),$(shell $(NVCC) --version 2>/dev/null | \
+  sed -n 's/.*release \([0-9]*\)\..*/\1/p' | awk '$$1 >= 12'))
 NVCCFLAGS ?= -std=c++17 -O3 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall
 
 .PHONY: cuda gpu-test gpu-bench cuda-clean
@@ -32,7 +34,9 @@ $(CUDA_LIB): $(CUDA_OBJECTS)
 	$(NVCC) -shared -cudart static -o $@ $^ -Xlinker --no-undefined,-ldl,-lpthread,-lrt
 
 $(CUDA_BUILD)/%.o: cuda/%.cu $(wildcard cuda/*.cuh) cuda/sparseserve.h cuda.mk
-	@command -v $(NVCC) >/dev/null || { echo "make cuda: $(NVCC) is not on the PATH; install the CUDA toolkit (Debian: nvidia-cuda-toolkit, non-free)" >&2; exit 1; }
+	@command -v $(NVCC) >/dev/null || { \
+	  echo "make cuda: $(NVCC) is not on the PATH; install the CUDA toolkit" \
+	    "(Debian: nvidia-cuda-toolkit, non-free)" >&2; exit 1; }
 	@mkdir -p $(CUDA_BUILD)
 	$(NVCC) $(NVCCFLAGS) $(CUDA_DEFINES) $(CUDA_CODE) -c $< -o $@
 
@@ -57,7 +61,9 @@ gpu-programs:
 	  $(GO) build -trimpath -ldflags=-s -o $(CUDA_BUILD)/sparseserve .; \
 	else \
 	  for p in $(GPU_PROGRAMS); do \
-	    [ -x $(CUDA_BUILD)/$$p ] || { echo "no go on the PATH and no $$p in $(CUDA_BUILD): build it elsewhere with 'make gpu-programs'" >&2; exit 1; }; \
+	    [ -x $(CUDA_BUILD)/$$p ] || { \
+	      echo "no go on the PATH and no $$p in $(CUDA_BUILD): build it elsewhere with" \
+	        "'make gpu-programs'" >&2; exit 1; }; \
 	  done; \
 	fi
 
@@ -69,8 +75,10 @@ gpu-pack: gpu-programs
 	mv $(CUDA_BUILD)/programs.tmp $(CUDA_BUILD)/programs.tar.xz
 
 gpu-test: cuda gpu-programs
-	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/gpu.test -test.run '^TestGPU' -test.v -test.timeout 10m
-	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/live.test -test.run '^TestGPU' -test.v -test.timeout 10m
+	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/gpu.test -test.run '^TestGPU' -test.v \
+	  -test.timeout 10m
+	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/live.test -test.run '^TestGPU' -test.v \
+	  -test.timeout 10m
 
 gpu-bench: cuda gpu-programs
 	sh cuda/gpu.sh $(CUDA_OUT)

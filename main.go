@@ -48,7 +48,8 @@ func untilSignal() (context.Context, func() syscall.Signal) {
 		caught <- s.(syscall.Signal)
 		cancel()
 		time.AfterFunc(patience, func() {
-			fmt.Fprintln(os.Stderr, "sparseserve: still ending what was interrupted; interrupt again to end at once")
+			fmt.Fprintln(os.Stderr, "sparseserve: still ending what was interrupted; interrupt again to "+
+				"end at once")
 		})
 	}()
 	return ctx, func() syscall.Signal { return <-caught }

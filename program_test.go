@@ -15,9 +15,10 @@ import (
 // or a cell. One of comments or tests does not.
 func TestProgram(t *testing.T) {
 	files := fstest.MapFS{
-		"go.sum":             {Data: []byte("a")},
-		"hw/models/m.toml":   {Data: []byte("# of a model\n[m]\nlayers = 2 # all\nname = \"#1\"\n")},
-		"sim/server.go":      {Data: []byte("package sim\n\n// Step is one.\nfunc Step() int { return 1 }\n")},
+		"go.sum":           {Data: []byte("a")},
+		"hw/models/m.toml": {Data: []byte("# of a model\n[m]\nlayers = 2 # all\nname = \"#1\"\n")},
+		"sim/server.go": {
+			Data: []byte("package sim\n\n// Step is one.\nfunc Step() int { return 1 }\n")},
 		"sim/server_test.go": {Data: []byte("d")},
 		"sim/testdata/x":     {Data: []byte("e")},
 		"traces/t.csv":       {Data: []byte("# tokens\nprompt,output\n1,2\n")},
@@ -34,7 +35,8 @@ func TestProgram(t *testing.T) {
 		{"go.sum", "z", false},
 		{"sim/server_test.go", "z", true},
 		{"sim/testdata/x", "z", true},
-		{"sim/server.go", "// Package sim serves.\npackage sim\n\n// Step counts.\nfunc Step() int { return /* one */ 1 }\n", true},
+		{"sim/server.go", "// Package sim serves.\npackage sim\n\n// Step counts.\nfunc Step() int { " +
+			"return /* one */ 1 }\n", true},
 		{"sim/server.go", "package sim\n\n// Step is one.\nfunc Step() int { return 2 }\n", false},
 		{"sim/server.go", "package sim\n\n// Step is one.\nfunc Next() int { return 1 }\n", false},
 		{"hw/models/m.toml", "[m] # another\nname = \"#1\"\nlayers = 2\n", true},
@@ -70,7 +72,8 @@ func embedded(t *testing.T, dir string, sources []string) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range regexp.MustCompile(`(?m)^//go:embed (.+)$`).FindAllStringSubmatch(string(text), -1) {
+		for _, line := range regexp.MustCompile(`(?m)^//go:embed (.+)$`).FindAllStringSubmatch(
+			string(text), -1) {
 			for _, pattern := range strings.Fields(line[1]) {
 				files, err := filepath.Glob(filepath.Join(dir, pattern))
 				if err != nil || len(files) == 0 {

@@ -27,7 +27,8 @@ func TestTrackedFilesAreSmall(t *testing.T) {
 			continue // removed and not committed yet
 		}
 		if tree += info.Size(); info.Size() > maxFileBytes {
-			t.Errorf("%s has %d bytes, more than %d: compress it, or have a command make it", name, info.Size(), maxFileBytes)
+			t.Errorf("%s has %d bytes, more than %d: compress it, or have a command make it", name,
+				info.Size(), maxFileBytes)
 		}
 	}
 	if tree > maxTreeBytes {

@@ -47,7 +47,9 @@ func (blockClose) fit(s *Samples, p *hw.Profile, from source) []model {
 	if len(all) < 4 {
 		return nil
 	}
-	bytes := func(at observation) float64 { return tokens(at) * float64(at.model.LayerKVBytesPerToken()) }
+	bytes := func(at observation) float64 {
+		return tokens(at) * float64(at.model.LayerKVBytesPerToken())
+	}
 	fewest := all.values("tokens")[0]
 	fit, held := all.split(func(at observation) string { return at.Shape }, 2,
 		func(at observation) bool { return at.At("tokens") == fewest })

@@ -94,7 +94,9 @@ const mostAddressed = 1000
 // both copies, from the same servers with and without loads.
 func (blockLoad) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.LoadBlock = hw.Figure{}
-	loads := s.of(probeLiveLoads).where(func(at observation) bool { return at.At("loads") < mostAddressed })
+	loads := s.of(probeLiveLoads).where(func(at observation) bool {
+		return at.At("loads") < mostAddressed
+	})
 	longer := loads.beyond(s.of(probeLiveOffload), byAxis("requests")).where(positive)
 	if len(longer) > 0 {
 		each := shareOf(longer, func(at observation) float64 {

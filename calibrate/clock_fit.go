@@ -39,7 +39,8 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 
 	steady, held := chunks.where(ofClockTokens).split(
 		func(at observation) string { return at.Shape }, 3, nil)
-	steadyHeld := append(held, chunks.where(func(at observation) bool { return !ofClockTokens(at) })...)
+	steadyHeld := append(held,
+		chunks.where(func(at observation) bool { return !ofClockTokens(at) })...)
 	rested, restedHeld := append(append(data{}, ages...), rests...).split(
 		func(at observation) string { return at.Probe + at.Shape }, 3, falling(ages))
 	rested = append(rested, dense...)

@@ -81,7 +81,8 @@ func (e *emulated) Bench(b cuda.Bench) ([]float64, error) {
 	return filled(b.Repeats, func(int) float64 { return 1 }), nil
 }
 
-func (e *emulated) BenchOverlapped(b cuda.Bench, _ ...cuda.Operation) ([]float64, float64, int, error) {
+func (e *emulated) BenchOverlapped(b cuda.Bench, _ ...cuda.Operation) ([]float64, float64,
+	int, error) {
 	samples, err := e.Bench(b)
 	return samples, 1, 1, err
 }

@@ -15,6 +15,7 @@ func ExampleRefit() {
 		return
 	}
 	h2d := c.Profile.Link.H2D
-	fmt.Printf("%s: %d fits, host to device %.1f %s\n", c.Profile.Name, len(c.Profile.Fits), h2d.Value, h2d.Unit)
+	fmt.Printf("%s: %d fits, host to device %.1f %s\n", c.Profile.Name, len(c.Profile.Fits),
+		h2d.Value, h2d.Unit)
 	// Output: h200: 30 fits, host to device 55.4 GB/s
 }

@@ -74,7 +74,8 @@ func (d data) values(axis string) []int64 {
 // split holds out a third of the points, chosen by the hash of their names and
 // so always the same ones, evenly over groups. Of each group at least
 // `fewest` stay to fit; points that keep accepts always do.
-func (d data) split(group func(observation) string, fewest int, keep func(observation) bool) (fit, held data) {
+func (d data) split(group func(observation) string, fewest int, keep func(observation) bool) (fit,
+	held data) {
 	groups := map[string]data{}
 	var order []string
 	for _, p := range d {
@@ -89,7 +90,9 @@ func (d data) split(group func(observation) string, fewest int, keep func(observ
 	for _, g := range order {
 		members := groups[g]
 		free := members.where(func(p observation) bool { return keep == nil || !keep(p) })
-		slices.SortFunc(free, func(a, b observation) int { return cmp.Compare(hash(a.Key()), hash(b.Key())) })
+		slices.SortFunc(free, func(a, b observation) int {
+			return cmp.Compare(hash(a.Key()), hash(b.Key()))
+		})
 		debt += len(members)
 		n := max(0, min(debt/3, len(free), len(members)-fewest))
 		debt -= 3 * n

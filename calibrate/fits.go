@@ -30,7 +30,8 @@ const FitsFile = "fits.csv"
 func (c *Calibration) writeFits(dir string) error {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
-	w.Write([]string{"card", "model", "quality", "part", "point", "x_label", "x", "bytes", "measured_us", "fitted_us", "limit"})
+	w.Write([]string{"card", "model", "quality", "part", "point", "x_label", "x", "bytes",
+		"measured_us", "fitted_us", "limit"})
 	for i := range c.models {
 		m := &c.models[i]
 		for _, part := range []struct {
@@ -54,12 +55,15 @@ func (m *model) fitRow(p *hw.Profile, f hw.Fit, part string, at observation) []s
 	if m.draw.rate != nil {
 		bytes = m.draw.rate(at)
 	}
-	return []string{p.Name, m.name, quality(f), part, short(at.Point, append(m.fit[:len(m.fit):len(m.fit)], m.held...)),
-		m.draw.xLabel, number(m.draw.x(at)), number(bytes), number(at.seconds * 1e6), number(m.price(p, at) * 1e6), number(worstLimit)}
+	return []string{p.Name, m.name, quality(f), part,
+		short(at.Point, append(m.fit[:len(m.fit):len(m.fit)], m.held...)),
+		m.draw.xLabel, number(m.draw.x(at)), number(bytes), number(at.seconds * 1e6),
+		number(m.price(p, at) * 1e6), number(worstLimit)}
 }
 
 func quality(f hw.Fit) string {
-	return "held out: median " + percent(f.MedianError) + ", worst " + percent(f.MaxError) + "; R² of all " + number(f.R2)
+	return "held out: median " + percent(f.MedianError) + ", worst " + percent(f.MaxError) +
+		"; R² of all " + number(f.R2)
 }
 
 func smallestTime(d data) float64 {

@@ -14,11 +14,15 @@ func number(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 // MiB". A name of everything may be wider than the panel.
 func short(p Point, others data) string {
 	var parts []string
-	if p.Shape != "" && slices.ContainsFunc(others, func(o observation) bool { return o.Shape != p.Shape }) {
+	if p.Shape != "" && slices.ContainsFunc(others,
+		func(o observation) bool { return o.Shape != p.Shape }) {
 		parts = append(parts, p.Shape)
 	}
 	for i, a := range p.Axes {
-		if slices.ContainsFunc(others, func(o observation) bool { return len(o.Axes) != len(p.Axes) || o.Axes[i] != a }) {
+		if slices.ContainsFunc(others, func(o observation) bool {
+			return len(o.Axes) != len(p.Axes) ||
+				o.Axes[i] != a
+		}) {
 			parts = append(parts, axisText(a))
 		}
 	}

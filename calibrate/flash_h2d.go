@@ -41,7 +41,8 @@ func (flashH2D) points(p *planner) {
 func (flashH2D) fit(s *Samples, p *hw.Profile, from source) []model {
 	link := math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())
 	fit, held := s.of(probeLoadFlash).split(
-		func(at observation) string { return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at) }, 1, nil)
+		func(at observation) string { return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at) },
+		1, nil)
 	k := fitKernel(inPool(fit, basePool), link)
 	p.Load.FlashLaunch = from.us(k.launch, "one gather kernel: submit and wait")
 	p.Load.FlashFloor = from.us(k.floor, "one gather kernel of few blocks")

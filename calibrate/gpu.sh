@@ -13,7 +13,8 @@ name=${2:-gpu}
 shift
 program=${SPARSESERVE:-.bin/sparseserve}
 mkdir -p "$out"
-make -f cuda.mk -j "$(nproc)" cuda CUDA_ARCHS="${CUDA_ARCHS:-80 90}" >"$out/build.log" 2>&1 || { tail -20 "$out/build.log" >&2; exit 1; }
+make -f cuda.mk -j "$(nproc)" cuda CUDA_ARCHS="${CUDA_ARCHS:-80 90}" >"$out/build.log" 2>&1 || {
+  tail -20 "$out/build.log" >&2; exit 1; }
 if command -v go >/dev/null; then
   program=./sparseserve
   CGO_ENABLED=0 go build -trimpath -o "$program" .

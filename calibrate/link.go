@@ -63,7 +63,10 @@ func (link) fit(s *Samples, p *hw.Profile, from source) []model {
 		all := s.of(way.probe)
 		ends := all.values("bytes")
 		fit, held := all.split(together, 3,
-			func(at observation) bool { return at.At("bytes") == ends[0] || at.At("bytes") == ends[len(ends)-1] })
+			func(at observation) bool {
+				return at.At("bytes") == ends[0] ||
+					at.At("bytes") == ends[len(ends)-1]
+			})
 		c := linear(fit, one, bytes)
 		*way.figure = from.figure(1/math.Max(c[1], 1/rateBound.high)*1e-9, "GB/s", "large copies")
 		models = append(models, model{name: way.name, fit: fit, held: held, price: way.price,

@@ -91,7 +91,8 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	if n := s.sms(); n > 0 {
 		p.Paged = prefillWaves(n)
 		for _, at := range all {
-			if hw.Seconds(p.Costs(at.model).PrefillAttention, sim.Work{Prefill: []sim.Span{span(at)}}) > (1+mostOver)*at.seconds {
+			if hw.Seconds(p.Costs(at.model).PrefillAttention, sim.Work{Prefill: []sim.Span{span(at)}}) > (1+
+				mostOver)*at.seconds {
 				p.Paged = hw.PagedPrefill{} // the samples are not of such a kernel
 			}
 		}

@@ -105,7 +105,8 @@ func TestOtherOriginStartsAnew(t *testing.T) {
 			if got, want := len(b.prepared), len(points(Quick, fakeLimits)); got != want {
 				t.Errorf("measured %d points, want all %d", got, want)
 			}
-			if logged := strings.Join(h.logged, "\n"); c.logged != "" && !strings.Contains(logged, c.logged) ||
+			if logged := strings.Join(h.logged, "\n"); c.logged != "" &&
+				!strings.Contains(logged, c.logged) ||
 				c.logged == "" && logged != "" {
 				t.Errorf("logged %q, want %q", logged, c.logged)
 			}

@@ -123,7 +123,10 @@ func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 		computed[sizes(at)] = at.seconds
 	}
 	all := s.of(probePrefillMemcpy).where(
-		func(at observation) bool { return computed[sizes(at)] > 0 && at.seconds > 1.2*computed[sizes(at)] })
+		func(at observation) bool {
+			return computed[sizes(at)] > 0 &&
+				at.seconds > 1.2*computed[sizes(at)]
+		})
 	price := func(p *hw.Profile, at observation) float64 {
 		n, block := layerBlocks(at)
 		_, t, err := p.SaveSeconds(hw.SaveMemcpy, n, block, at.At("pool_mib")*mib, 0)

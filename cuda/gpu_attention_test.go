@@ -21,7 +21,8 @@ type attention struct {
 // past the context's end.
 func (g *gpu) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *attention {
 	a := &attention{}
-	a.Shape = reference.Shape{Batch: len(contexts), HeadsQ: group * kvHeads, HeadsKV: kvHeads, Dim: dim}
+	a.Shape = reference.Shape{Batch: len(contexts), HeadsQ: group * kvHeads,
+		HeadsKV: kvHeads, Dim: dim}
 	a.BlockTokens, a.TableStride = blockTokens, 1
 	for _, n := range contexts {
 		a.Context = append(a.Context, int32(n))
@@ -52,8 +53,9 @@ func (g *gpu) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *atte
 	a.Pool, a.Q = floatsOf(pool), qf
 	a.args = DecodeArgs{
 		Q: upload(g, q), Pool: upload(g, pool), Table: upload(g, a.Table), Context: upload(g, a.Context),
-		Batch: int32(a.Batch), HeadsQ: int32(a.HeadsQ), HeadsKV: int32(kvHeads), HeadDim: int32(dim), BlockTokens: int32(blockTokens),
-		TableStride: int32(a.TableStride), MaxBlocks: int32(a.TableStride), Scale: float32(a.Scale),
+		Batch: int32(a.Batch), HeadsQ: int32(a.HeadsQ), HeadsKV: int32(kvHeads), HeadDim: int32(dim),
+		BlockTokens: int32(blockTokens), TableStride: int32(a.TableStride),
+		MaxBlocks: int32(a.TableStride), Scale: float32(a.Scale),
 	}
 	return a
 }
@@ -74,7 +76,8 @@ func (g *gpu) choose(a *attention, k int, empty bool) {
 			a.List[unit*a.ListStride+i] = int32(block)
 		}
 	}
-	a.args.List, a.args.Count, a.args.ListStride, a.args.MaxBlocks = upload(g, a.List), upload(g, a.Count), int32(a.ListStride), int32(k)
+	a.args.List, a.args.Count, a.args.ListStride, a.args.MaxBlocks = upload(g, a.List),
+		upload(g, a.Count), int32(a.ListStride), int32(k)
 }
 
 // check runs the kernel with the library's splits and with some given ones, `more` among them,
@@ -162,7 +165,8 @@ func TestGPUDecodeUnequal(t *testing.T) {
 			// them.
 			{1, 17, 64, 16, []int{16, 33, 90, 150, 31, 100, 77, 260, 3, 145, 18, 160, 50, 99, 1, 128, 200}},
 		} {
-			g.check(fmt.Sprintf("group %d, head %d, block %d, contexts %v", c.group, c.dim, c.block, c.contexts), g.batch(c.group, c.kvHeads, c.dim, c.block, c.contexts...))
+			g.check(fmt.Sprintf("group %d, head %d, block %d, contexts %v", c.group, c.dim, c.block,
+				c.contexts), g.batch(c.group, c.kvHeads, c.dim, c.block, c.contexts...))
 		}
 	})
 }
@@ -181,7 +185,8 @@ func TestGPUDecodeManyPieces(t *testing.T) {
 func TestGPUDecodeWorkspaceOfManyBatches(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		var all []*attention
-		for _, contexts := range [][]int{{700}, {900, 33, 1, 2500}, slices.Repeat([]int{300, 40}, 20), {4000, 5}} {
+		for _, contexts := range [][]int{{700}, {900, 33, 1, 2500}, slices.Repeat([]int{300, 40}, 20),
+			{4000, 5}} {
 			dense := g.batch(4, 4, 128, 32, contexts...)
 			lists := *dense
 			g.choose(&lists, 12, false)
@@ -199,7 +204,8 @@ func TestGPUDecodeWorkspaceOfManyBatches(t *testing.T) {
 				want, _ := a.Run()
 				a.args.Workspace, a.args.Out = workspace, g.device(int64(len(want))*2)
 				g.must(g.Launch(&a.args, 0))
-				g.near(fmt.Sprintf("round %d, batch %d", round, i), floatsOf(download[Half](g, a.args.Out, len(want))), want, a.Dim, 1e-3, 4e-3)
+				g.near(fmt.Sprintf("round %d, batch %d", round, i),
+					floatsOf(download[Half](g, a.args.Out, len(want))), want, a.Dim, 1e-3, 4e-3)
 			}
 		}
 	})

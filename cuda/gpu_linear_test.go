@@ -24,8 +24,10 @@ func TestGPULinear(t *testing.T) {
 				}
 			}
 			y := g.device(int64(len(want)) * 2)
-			g.must(g.Launch(&LinearArgs{X: upload(g, x), W: upload(g, w), Y: y, Tokens: int32(c.tokens), In: int32(c.in), Out: int32(c.out)}, 0))
-			g.near(fmt.Sprintf("linear %+v", c), floatsOf(download[Half](g, y, len(want))), want, c.out, 1e-3, 1e-3)
+			g.must(g.Launch(&LinearArgs{X: upload(g, x), W: upload(g, w), Y: y, Tokens: int32(c.tokens),
+				In: int32(c.in), Out: int32(c.out)}, 0))
+			g.near(fmt.Sprintf("linear %+v", c), floatsOf(download[Half](g, y, len(want))), want, c.out,
+				1e-3, 1e-3)
 		}
 	})
 }
@@ -35,7 +37,8 @@ func TestGPUBenchReturnsSamples(t *testing.T) {
 		buffer := g.device(1 << 28)
 		fill := &MemsetArgs{Dst: buffer, Bytes: 1 << 28, Value: 1}
 		for clock := EventClock; clock <= SubmitClock; clock++ {
-			samples, err := g.Bench(Bench{Calls: []Operation{fill}, Warmup: 1, Repeats: 5, Clock: clock, FlushL2: true})
+			samples, err := g.Bench(Bench{Calls: []Operation{fill}, Warmup: 1, Repeats: 5, Clock: clock,
+				FlushL2: true})
 			g.must(err)
 			if len(samples) != 5 || slices.Min(samples) <= 0 || slices.Max(samples) > 100 {
 				t.Errorf("clock %d: %v ms", clock, samples)
@@ -46,12 +49,14 @@ func TestGPUBenchReturnsSamples(t *testing.T) {
 				t.Errorf("clock %d: %v ms is faster than memory", clock, samples)
 			}
 		}
-		_, ms, runs, err := g.BenchOverlapped(Bench{Calls: []Operation{&EmptyArgs{}}, Repeats: 50, Clock: WallClock}, fill)
+		_, ms, runs, err := g.BenchOverlapped(Bench{Calls: []Operation{&EmptyArgs{}}, Repeats: 50,
+			Clock: WallClock}, fill)
 		g.must(err)
 		if runs < 1 || ms <= 0 {
 			t.Errorf("overlapped: %d runs of %g ms", runs, ms)
 		}
-		if _, err := g.Bench(Bench{Calls: []Operation{&DecodeArgs{}}, Repeats: 1}); !errors.Is(err, BadArgument) {
+		if _, err := g.Bench(Bench{Calls: []Operation{&DecodeArgs{}}, Repeats: 1}); !errors.Is(err,
+			BadArgument) {
 			t.Errorf("an operation that fails: %v", err)
 		}
 	})

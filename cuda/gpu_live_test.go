@@ -106,8 +106,10 @@ func TestGPUKVWrite(t *testing.T) {
 			}
 		}
 		values := 5 * headsKV * 2 * block * dim
-		args := RopeArgs{Position: upload(g, position), InvFreq: upload(g, freq), Table: upload(g, table), First: upload(g, []int32{1}), RowStride: headsKV * blocks,
-			HeadStride: blocks, Tokens: tokens, HeadsQ: headsQ, HeadsKV: headsKV, HeadDim: dim, BlockTokens: block}
+		args := RopeArgs{Position: upload(g, position), InvFreq: upload(g, freq), Table: upload(g, table),
+			First: upload(g, []int32{1}), RowStride: headsKV * blocks,
+			HeadStride: blocks, Tokens: tokens, HeadsQ: headsQ, HeadsKV: headsKV, HeadDim: dim,
+			BlockTokens: block}
 		run := func(args RopeArgs, apart bool) []Half {
 			args.QKV, args.Pool = upload(g, qkv), g.device(int64(values)*2)
 			if first := args; apart {
@@ -120,7 +122,8 @@ func TestGPUKVWrite(t *testing.T) {
 			return download[Half](g, args.Pool, values)
 		}
 		want := run(args, false)
-		if slices.Index(want, 0xffff) < 0 || slices.IndexFunc(want, func(h Half) bool { return h != 0xffff }) < 0 {
+		if slices.Index(want, 0xffff) < 0 ||
+			slices.IndexFunc(want, func(h Half) bool { return h != 0xffff }) < 0 {
 			t.Fatal("some of the blocks should be written, and not all")
 		}
 		if !slices.Equal(run(args, true), want) {

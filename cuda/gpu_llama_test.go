@@ -45,9 +45,11 @@ func TestGPUEmbed(t *testing.T) {
 					Slice[int32](token)[i] = int32(id)
 					want = append(want, table[id*hidden:(id+1)*hidden]...)
 				}
-				for name, at := range map[string]Ptr{"pinned": token.Ptr(), "device": upload(g, Slice[int32](token))} {
+				for name, at := range map[string]Ptr{"pinned": token.Ptr(),
+					"device": upload(g, Slice[int32](token))} {
 					out := g.device(int64(len(want)+8) * 2)
-					g.must(g.Launch(&EmbedArgs{Table: on, Token: at, Out: out, Tokens: int32(tokens), Hidden: int32(hidden)}, 0))
+					g.must(g.Launch(&EmbedArgs{Table: on, Token: at, Out: out, Tokens: int32(tokens),
+						Hidden: int32(hidden)}, 0))
 					got := download[Half](g, out, len(want)+8)
 					if !slices.Equal(got[:len(want)], want) {
 						t.Errorf("hidden %d, %d %s tokens: the rows differ", hidden, tokens, name)
@@ -69,7 +71,8 @@ func TestGPURMSNorm(t *testing.T) {
 			for _, rows := range []int{1, 3, 65} {
 				x, xf := g.normal(rows*hidden, 3)
 				r, rf := g.normal(rows*hidden, 20)
-				args := RMSNormArgs{X: upload(g, x), Weight: onWeight, Out: g.device(int64(rows*hidden) * 2), Rows: int32(rows), Hidden: int32(hidden), Eps: 1e-5}
+				args := RMSNormArgs{X: upload(g, x), Weight: onWeight, Out: g.device(int64(rows*hidden) * 2),
+					Rows: int32(rows), Hidden: int32(hidden), Eps: 1e-5}
 				want := func(of []float64) (out []float64) {
 					for i := range rows {
 						out = append(out, reference.RMSNorm(of[i*hidden:(i+1)*hidden], weightF, 1e-5, half)...)
@@ -77,7 +80,8 @@ func TestGPURMSNorm(t *testing.T) {
 					return out
 				}
 				result := func(what string, of []float64) {
-					g.same(fmt.Sprintf("%s, %d rows of %d", what, rows, hidden), floatsOf(download[Half](g, args.Out, rows*hidden)), want(of), hidden)
+					g.same(fmt.Sprintf("%s, %d rows of %d", what, rows, hidden),
+						floatsOf(download[Half](g, args.Out, rows*hidden)), want(of), hidden)
 				}
 				g.must(g.Launch(&args, 0))
 				result("norm", xf)
@@ -112,8 +116,10 @@ func TestGPURMSNormOfSmallValues(t *testing.T) {
 		x, xf := g.normal(hidden, 1e-3) // eps is as large as the mean square
 		weight, weightF := g.normal(hidden, 1)
 		out := g.device(hidden * 2)
-		g.must(g.Launch(&RMSNormArgs{X: upload(g, x), Weight: upload(g, weight), Out: out, Rows: 1, Hidden: hidden, Eps: 1e-6}, 0))
-		g.same("norm", floatsOf(download[Half](g, out, hidden)), reference.RMSNorm(xf, weightF, 1e-6, half), hidden)
+		g.must(g.Launch(&RMSNormArgs{X: upload(g, x), Weight: upload(g, weight), Out: out, Rows: 1,
+			Hidden: hidden, Eps: 1e-6}, 0))
+		g.same("norm", floatsOf(download[Half](g, out, hidden)),
+			reference.RMSNorm(xf, weightF, 1e-6, half), hidden)
 	})
 }
 
@@ -123,7 +129,8 @@ func TestGPUSiluMul(t *testing.T) {
 			for _, tokens := range []int{1, 3, 65} {
 				x, xf := g.normal(tokens*2*ffn, 3)
 				out := g.device(int64(tokens*ffn+8) * 2)
-				g.must(g.Launch(&SiluMulArgs{X: upload(g, x), Out: out, Tokens: int32(tokens), FFN: int32(ffn)}, 0))
+				g.must(g.Launch(&SiluMulArgs{X: upload(g, x), Out: out, Tokens: int32(tokens),
+					FFN: int32(ffn)}, 0))
 				var want []float64
 				for i := range tokens {
 					want = append(want, reference.SiluMul(xf[i*2*ffn:(i+1)*2*ffn], half)...)
@@ -157,7 +164,8 @@ func TestGPUArgmax(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const plusInf, minusInf, nan = 0x7c00, 0xfc00, 0x7e00
 		for _, c := range []struct{ rows, vocab, stride int }{
-			{1, 1, 1}, {1, 7, 7}, {3, 97, 97}, {5, 101, 103}, {1, 32000, 32000}, {2, 128256, 128256}, {7, 32001, 32003}, {33, 5000, 5000}, {300, 1003, 1011}, {300, 4096, 4096},
+			{1, 1, 1}, {1, 7, 7}, {3, 97, 97}, {5, 101, 103}, {1, 32000, 32000}, {2, 128256, 128256},
+			{7, 32001, 32003}, {33, 5000, 5000}, {300, 1003, 1011}, {300, 4096, 4096},
 		} {
 			x, xf := g.normal(c.rows*c.stride, 2) // fp16 is coarse: the maximum is often shared
 			for i := range c.rows {
@@ -197,7 +205,8 @@ func TestGPUArgmax(t *testing.T) {
 				}
 			}
 			out := g.device(int64(c.rows) * 4)
-			g.must(g.Launch(&ArgmaxArgs{Logits: upload(g, x), Out: out, Rows: int32(c.rows), Vocab: int32(c.vocab), Stride: int32(c.stride)}, 0))
+			g.must(g.Launch(&ArgmaxArgs{Logits: upload(g, x), Out: out, Rows: int32(c.rows),
+				Vocab: int32(c.vocab), Stride: int32(c.stride)}, 0))
 			for i, got := range download[int32](g, out, c.rows) {
 				if want := reference.Argmax(xf[i*c.stride:][:c.vocab]); int(got) != want {
 					t.Errorf("%+v, row %d: %d, want %d", c, i, got, want)

@@ -52,7 +52,8 @@ func (g *gpu) residency(batch, heads, stride, micro int, missing float64) *resid
 			for i, b := range g.r.Perm(int(n))[:named] {
 				list[i] = int32(b)
 			}
-			r.list, r.named, r.first = append(r.list, list...), append(r.named, int32(named)), append(r.first, int32(g.r.IntN(named+1)))
+			r.list, r.named, r.first = append(r.list, list...), append(r.named, int32(named)),
+				append(r.first, int32(g.r.IntN(named+1)))
 			// Blocks of other layers, and of this one outside the list, lose their slots.
 			for b := range n {
 				group := r.layer*heads + h
@@ -87,7 +88,9 @@ func (r *residency) want(rounds int) (slots []int32, loads [][][2]int64, misses 
 				if rounds > 0 && i >= int(r.first[unit]) {
 					round = i / r.micro
 				}
-				loads[round] = append(loads[round], [2]int64{r.page[row*(r.stride+100)+int(b)] + int64(group)*residencyBlock, 7<<40 + int64(slot)*residencyBlock})
+				loads[round] = append(loads[round],
+					[2]int64{r.page[row*(r.stride+100)+int(b)] + int64(group)*residencyBlock,
+						7<<40 + int64(slot)*residencyBlock})
 			}
 			slots[unit*r.stride+i] = *at - 1
 		}
@@ -102,7 +105,8 @@ func TestGPULookup(t *testing.T) {
 			batch, heads, stride, micro int
 			missing                     float64
 		}{
-			{1, 1, 1, 0, 1}, {1, 8, 33, 0, 0.5}, {3, 5, 64, 0, 0.1}, {8, 32, 64, 0, 0.05}, {16, 32, 64, 0, 0}, {16, 32, 96, 0, 1}, {5, 32, 400, 0, 0.3},
+			{1, 1, 1, 0, 1}, {1, 8, 33, 0, 0.5}, {3, 5, 64, 0, 0.1}, {8, 32, 64, 0, 0.05},
+			{16, 32, 64, 0, 0}, {16, 32, 96, 0, 1}, {5, 32, 400, 0, 0.3},
 			{64, 32, 64, 0, 0.2}, {1, 8, 64, 4, 0.5}, {8, 32, 160, 4, 0.2}, {3, 32, 33, 8, 1},
 		} {
 			r := g.residency(c.batch, c.heads, c.stride, c.micro, c.missing)
@@ -121,10 +125,13 @@ func TestGPULookup(t *testing.T) {
 			}
 			n := c.batch * c.heads * c.stride
 			a := LookupArgs{
-				Table: upload(g, tables), Cap: upload(g, r.cap), Page: upload(g, r.page), List: upload(g, r.list), Named: upload(g, r.named),
-				Slot: upload(g, make([]int32, n)), FreeSlot: upload(g, r.free), Src: upload(g, make([]int64, n)), Dst: upload(g, make([]int64, n)),
-				Loads: upload(g, make([]int64, 1)), Pool: 7 << 40, BlockBytes: residencyBlock, Batch: int32(c.batch), Heads: int32(c.heads), Stride: int32(c.stride),
-				PageStride: int32(c.stride + 100), Group: int32(r.layer * c.heads), Frees: int32(len(r.free)), Rounds: int32(rounds), Micro: int32(c.micro),
+				Table: upload(g, tables), Cap: upload(g, r.cap), Page: upload(g, r.page),
+				List: upload(g, r.list), Named: upload(g, r.named), Slot: upload(g, make([]int32, n)),
+				FreeSlot: upload(g, r.free), Src: upload(g, make([]int64, n)), Dst: upload(g, make([]int64, n)),
+				Loads: upload(g, make([]int64, 1)), Pool: 7 << 40, BlockBytes: residencyBlock,
+				Batch: int32(c.batch), Heads: int32(c.heads), Stride: int32(c.stride),
+				PageStride: int32(c.stride + 100), Group: int32(r.layer * c.heads), Frees: int32(len(r.free)),
+				Rounds: int32(rounds), Micro: int32(c.micro),
 			}
 			if a.Evictions = int32(len(evicted)); len(evicted) > 0 {
 				a.Evicted = upload(g, evicted)
@@ -144,13 +151,15 @@ func TestGPULookup(t *testing.T) {
 				}
 				g.must(g.Launch(&a, 0))
 				g.must(g.DeviceSync())
-				if got := download[int64](g, a.Loads, 1)[0]; got != int64(misses) || call == 0 && c.missing == 1 && misses == 0 {
+				if got := download[int64](g, a.Loads, 1)[0]; got != int64(misses) || call == 0 &&
+					c.missing == 1 && misses == 0 {
 					t.Fatalf("%s: %d misses, want %d", what, got, misses)
 				}
 				got := download[int32](g, a.Slot, n)
 				for unit, named := range r.named {
 					if at := unit * c.stride; !slices.Equal(got[at:at+int(named)], slots[at:at+int(named)]) {
-						t.Fatalf("%s: slots of unit %d: %v, want %v", what, unit, got[at:at+int(named)], slots[at:at+int(named)])
+						t.Fatalf("%s: slots of unit %d: %v, want %v", what, unit, got[at:at+int(named)],
+							slots[at:at+int(named)])
 					}
 				}
 				for i := range tables {
@@ -212,10 +221,12 @@ func TestGPULookupOfAnotherCount(t *testing.T) {
 			const unset = 1<<62 + 1
 			none := slices.Repeat([]int64{unset}, n)
 			a := LookupArgs{
-				Table: upload(g, tables), Cap: upload(g, r.cap), Page: upload(g, r.page), List: upload(g, r.list), Named: upload(g, r.named),
-				Slot: upload(g, make([]int32, n)), FreeSlot: upload(g, r.free), Src: upload(g, none), Dst: upload(g, none), Loads: upload(g, make([]int64, 1)),
-				Before: upload(g, before), Pool: 7 << 40, BlockBytes: residencyBlock, Batch: batch, Heads: heads, Stride: stride, PageStride: stride + 100,
-				Group: int32(r.layer * heads), Frees: rounds * places, Rounds: rounds, Micro: micro,
+				Table: upload(g, tables), Cap: upload(g, r.cap), Page: upload(g, r.page),
+				List: upload(g, r.list), Named: upload(g, r.named), Slot: upload(g, make([]int32, n)),
+				FreeSlot: upload(g, r.free), Src: upload(g, none), Dst: upload(g, none),
+				Loads: upload(g, make([]int64, 1)), Before: upload(g, before), Pool: 7 << 40,
+				BlockBytes: residencyBlock, Batch: batch, Heads: heads, Stride: stride, PageStride: stride +
+					100, Group: int32(r.layer * heads), Frees: rounds * places, Rounds: rounds, Micro: micro,
 			}
 			bytes, err := g.Workspace(&a)
 			g.must(err)
@@ -258,7 +269,8 @@ func TestGPUTable(t *testing.T) {
 			entry, slot = append(entry, int64(at)+4*int64(i)), append(slot, int32(i+70000))
 			table[i] = int32(i + 70001)
 		}
-		g.must(g.Launch(&TableArgs{Evicted: upload(g, evicted), Entry: upload(g, entry), Slot: upload(g, slot), Evictions: 3000, Entries: 2000}, 0))
+		g.must(g.Launch(&TableArgs{Evicted: upload(g, evicted), Entry: upload(g, entry),
+			Slot: upload(g, slot), Evictions: 3000, Entries: 2000}, 0))
 		g.must(g.DeviceSync())
 		if got := download[int32](g, at, len(table)); !slices.Equal(got, table) {
 			t.Error("the table differs")

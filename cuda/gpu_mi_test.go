@@ -44,7 +44,8 @@ func (c *miCase) fill(g *gpu) *miCase {
 }
 
 // compare runs the attention and holds it against the masked dense reference.
-func (c *miCase) compare(g *gpu, what string, a *MIAttendArgs, sees func(head, query, key int) int) {
+func (c *miCase) compare(g *gpu, what string, a *MIAttendArgs,
+	sees func(head, query, key int) int) {
 	g.t.Helper()
 	const dim = 128
 	heads := c.group * c.kvHeads
@@ -70,7 +71,8 @@ func miCases() []miCase {
 		{group: 1, kvHeads: 2, tokens: 1}, {group: 1, kvHeads: 1, tokens: 1, prefix: 70},
 		{group: 4, kvHeads: 1, tokens: 63}, {group: 8, kvHeads: 1, tokens: 129},
 		{group: 1, kvHeads: 3, tokens: 200, prefix: 333}, {group: 4, kvHeads: 2, tokens: 300},
-		{group: 1, kvHeads: 1, tokens: 128, prefix: 64}, {group: 1, kvHeads: 1, tokens: 577, prefix: 1000},
+		{group: 1, kvHeads: 1, tokens: 128, prefix: 64},
+		{group: 1, kvHeads: 1, tokens: 577, prefix: 1000},
 		{group: 2, kvHeads: 1, tokens: 3001, prefix: 2048}, {group: 1, kvHeads: 1, tokens: 6000},
 	}
 	if testing.Short() {
@@ -96,7 +98,8 @@ func TestGPUMIAShape(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for _, c := range miCases() {
 			c.fill(g)
-			for _, s := range []struct{ sink, window int }{{0, 1}, {1, 64}, {64, 100}, {130, 257}, {1000, 4000}} {
+			for _, s := range []struct{ sink, window int }{{0, 1}, {1, 64}, {64, 100}, {130, 257},
+				{1000, 4000}} {
 				c.compare(g, fmt.Sprintf("A-shape %+v, %v", s, &c),
 					&MIAttendArgs{Prefill: c.args, Sink: int32(s.sink), Window: int32(s.window)},
 					func(_, query, key int) int {
@@ -143,7 +146,8 @@ func (c *miCase) random(g *gpu, blocks, columns int) miLists {
 		}
 		l.counts[row*4+3] = int32(g.r.IntN(columns + 1))
 		for i := range int(l.counts[row*4+3]) {
-			l.columns[row*l.columnStride+i] = int32(g.r.IntN(end)) | int32(uint32(g.r.IntN(4)*g.r.IntN(2))<<30)
+			l.columns[row*l.columnStride+i] = int32(g.r.IntN(end)) |
+				int32(uint32(g.r.IntN(4)*g.r.IntN(2))<<30)
 		}
 	}
 	return l

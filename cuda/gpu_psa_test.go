@@ -11,13 +11,15 @@ import (
 )
 
 func (g *gpu) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *PSAArgs) {
-	p := &reference.PSA{Shape: a.Shape, Cache: a.Cache, Q: a.Q, Order: a.List, OrderStride: a.ListStride, Count: a.Count, Micro: micro, Scale: a.Scale, Epsilon: epsilon}
+	p := &reference.PSA{Shape: a.Shape, Cache: a.Cache, Q: a.Q, Order: a.List,
+		OrderStride: a.ListStride, Count: a.Count, Micro: micro, Scale: a.Scale, Epsilon: epsilon}
 	args := &PSAArgs{
-		Q: a.args.Q, Pool: a.args.Pool, Table: a.args.Table, Context: a.args.Context, Order: a.args.List, Count: a.args.Count,
-		Out: g.device(int64(len(a.Q)) * 2), Used: g.device(int64(a.Units()) * 4), Done: g.device(int64(a.Units()) * 4),
-		Flag: g.host(4, DriverPages).Ptr(), Batch: a.args.Batch, HeadsQ: a.args.HeadsQ, HeadsKV: a.args.HeadsKV, HeadDim: a.args.HeadDim,
-		BlockTokens: a.args.BlockTokens, TableStride: a.args.TableStride, OrderStride: a.args.ListStride, Micro: int32(micro),
-		Scale: a.args.Scale, Epsilon: float32(epsilon),
+		Q: a.args.Q, Pool: a.args.Pool, Table: a.args.Table, Context: a.args.Context, Order: a.args.List,
+		Count: a.args.Count, Out: g.device(int64(len(a.Q)) * 2), Used: g.device(int64(a.Units()) * 4),
+		Done: g.device(int64(a.Units()) * 4), Flag: g.host(4, DriverPages).Ptr(), Batch: a.args.Batch,
+		HeadsQ: a.args.HeadsQ, HeadsKV: a.args.HeadsKV, HeadDim: a.args.HeadDim,
+		BlockTokens: a.args.BlockTokens, TableStride: a.args.TableStride, OrderStride: a.args.ListStride,
+		Micro: int32(micro), Scale: a.args.Scale, Epsilon: float32(epsilon),
 	}
 	bytes, err := g.Workspace(args)
 	g.must(err)
@@ -27,7 +29,8 @@ func (g *gpu) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *PS
 
 // checkPSA compares outputs and stops; a unit whose weight came within rounding of epsilon may stop
 // elsewhere.
-func (g *gpu) checkPSA(what string, want reference.PSAResult, a *attention, args *PSAArgs) (stopped int) {
+func (g *gpu) checkPSA(what string, want reference.PSAResult, a *attention,
+	args *PSAArgs) (stopped int) {
 	g.t.Helper()
 	out := floatsOf(download[Half](g, args.Out, len(a.Q)))
 	used := download[int32](g, args.Used, a.Units())
@@ -43,7 +46,8 @@ func (g *gpu) checkPSA(what string, want reference.PSAResult, a *attention, args
 			continue
 		}
 		if used[unit] != want.Used[unit] {
-			g.t.Errorf("%s: unit %d used %d of %d blocks, want %d", what, unit, used[unit], a.Count[unit], want.Used[unit])
+			g.t.Errorf("%s: unit %d used %d of %d blocks, want %d", what, unit, used[unit], a.Count[unit],
+				want.Used[unit])
 			return
 		}
 		if used[unit] < a.Count[unit] {
@@ -82,7 +86,8 @@ func TestGPUPSA(t *testing.T) {
 				for _, epsilon := range epsilons {
 					p, args := g.psa(a, micro, epsilon)
 					want := p.Run()
-					what := fmt.Sprintf("group %d, head %d, %d units, micro %d, epsilon %g", c.group, c.dim, a.Units(), micro, epsilon)
+					what := fmt.Sprintf("group %d, head %d, %d units, micro %d, epsilon %g", c.group, c.dim,
+						a.Units(), micro, epsilon)
 					steps := (a.TableStride + micro - 1) / micro
 					// All in one launch, then one launch a microbatch: the state between launches
 					// must change nothing.
@@ -151,12 +156,14 @@ func TestGPUPSAPipeline(t *testing.T) {
 				g.must(g.Launch(&MemsetArgs{Dst: args.Pool, Bytes: int64(slots * size), Value: 0xff}, 0))
 				g.must(g.StreamSync(0))
 				var loaded int32
-				g.must(g.Launch(&PSAPipelineArgs{PSA: args, LoadFirst: host.Ptr(), Src: upload(g, all.src), Dst: upload(g, all.dst), Owner: upload(g, all.owner),
+				g.must(g.Launch(&PSAPipelineArgs{PSA: args, LoadFirst: host.Ptr(), Src: upload(g, all.src),
+					Dst: upload(g, all.dst), Owner: upload(g, all.owner),
 					BlockBytes: int64(size), Microbatches: int32(steps), Depth: depth, Loaded: &loaded}, 0))
 				g.checkPSA(fmt.Sprintf("pipeline, epsilon %g, depth %d", epsilon, depth), want, a, args)
 				needed := (slices.Max(want.Used) + micro - 1) / micro
 				if slices.Min(want.Margin) > 2e-3 && (loaded < needed || loaded > needed+depth) {
-					t.Errorf("epsilon %g, depth %d: %d microbatches loaded, %d needed of %d", epsilon, depth, loaded, needed, steps)
+					t.Errorf("epsilon %g, depth %d: %d microbatches loaded, %d needed of %d", epsilon, depth,
+						loaded, needed, steps)
 				}
 				if done := download[int32](g, args.Flag, 1)[0]; done != 1 {
 					t.Errorf("the flag is %d", done)
@@ -210,8 +217,10 @@ func TestGPUPSAPipelineSharesLaunches(t *testing.T) {
 				src, dst := append(late.src, slab.Ptr()), append(late.dst, c.spare)
 				host := g.host(int64(len(first))*8, DriverPages)
 				copy(Slice[int64](host), first)
-				c.run = PSAPipelineArgs{PSA: c.args, LoadFirst: host.Ptr(), Src: upload(g, src), Dst: upload(g, dst), BlockBytes: int64(size),
-					Microbatches: int32(steps + 1), Depth: 2, Loaded: &c.begun, Loads: loads, Reached: int32(steps)}
+				c.run = PSAPipelineArgs{PSA: c.args, LoadFirst: host.Ptr(), Src: upload(g, src),
+					Dst: upload(g, dst), BlockBytes: int64(size),
+					Microbatches: int32(steps + 1), Depth: 2, Loaded: &c.begun, Loads: loads,
+					Reached: int32(steps)}
 			}
 			g.must(g.StreamSync(0))
 			for i := range calls {
@@ -229,7 +238,8 @@ func TestGPUPSAPipelineSharesLaunches(t *testing.T) {
 				}
 				g.checkPSA(what, c.want, a, c.args)
 				if got := download[byte](g, c.spare, 16); slices.Equal(got, want) != (int(c.begun) > steps) {
-					t.Errorf("%s: %d of %d microbatches, the last one's block begins with %v", what, c.begun, steps+1, got)
+					t.Errorf("%s: %d of %d microbatches, the last one's block begins with %v", what, c.begun,
+						steps+1, got)
 				}
 				if flag := download[int32](g, c.args.Flag, 1)[0]; flag != 1 {
 					t.Errorf("%s: the flag is %d", what, flag)

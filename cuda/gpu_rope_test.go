@@ -14,8 +14,9 @@ import (
 // ropeCase is a random batch of tokens from several rows, with the KV blocks that its tokens go to.
 type ropeCase struct {
 	tokens, headsQ, headsKV, dim, block int
-	rows                                bool // tokens of several rows, whose tables start at different blocks; else one row from block 0
-	store, pack                         bool
+	// tokens of several rows, whose tables start at different blocks; else one row from block 0
+	rows        bool
+	store, pack bool
 }
 
 func (g *gpu) rope(c ropeCase) {
@@ -53,8 +54,10 @@ func (g *gpu) rope(c ropeCase) {
 		table[i] = int32(slots[i])
 	}
 	size := 2 * c.block * c.dim
-	args := &RopeArgs{QKV: upload(g, qkv), Position: upload(g, position), InvFreq: upload(g, freq), RowStride: rowStride, HeadStride: headStride, Tokens: int32(c.tokens),
-		HeadsQ: int32(c.headsQ), HeadsKV: int32(c.headsKV), HeadDim: int32(c.dim), BlockTokens: int32(c.block)}
+	args := &RopeArgs{QKV: upload(g, qkv), Position: upload(g, position), InvFreq: upload(g, freq),
+		RowStride: rowStride, HeadStride: headStride, Tokens: int32(c.tokens),
+		HeadsQ: int32(c.headsQ), HeadsKV: int32(c.headsKV), HeadDim: int32(c.dim),
+		BlockTokens: int32(c.block)}
 	if c.rows {
 		args.Row, args.First = upload(g, row), upload(g, first)
 	}
@@ -83,7 +86,8 @@ func (g *gpu) rope(c ropeCase) {
 			want = append(want, head...)
 			if h >= c.headsQ {
 				kv, part := (h-c.headsQ)%c.headsKV, (h-c.headsQ)/c.headsKV
-				slot := table[int64(row[i])*rowStride+int64(kv)*headStride+int64(position[i]/int32(c.block)-first[row[i]])]
+				slot := table[int64(row[i])*rowStride+int64(kv)*headStride+
+					int64(position[i]/int32(c.block)-first[row[i]])]
 				copy(pool[int(slot)*size+part*size/2+int(position[i])%c.block*c.dim:], got[at:at+c.dim])
 			}
 		}
@@ -107,9 +111,12 @@ func (g *gpu) rope(c ropeCase) {
 func TestGPURope(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for _, c := range []ropeCase{
-			{1, 32, 32, 128, 32, false, true, true}, {1, 32, 8, 128, 32, true, true, true}, {1, 8, 1, 64, 16, false, true, true}, {77, 8, 8, 128, 16, true, true, true},
-			{130, 8, 2, 128, 32, false, true, true}, {33, 8, 1, 128, 48, true, true, true}, {45, 3, 3, 64, 32, true, true, true}, {9, 8, 1, 64, 64, true, true, false},
-			{9, 4, 4, 128, 32, false, false, false}, {9, 4, 1, 64, 32, false, false, true}, {300, 32, 8, 128, 32, true, true, true},
+			{1, 32, 32, 128, 32, false, true, true}, {1, 32, 8, 128, 32, true, true, true},
+			{1, 8, 1, 64, 16, false, true, true}, {77, 8, 8, 128, 16, true, true, true},
+			{130, 8, 2, 128, 32, false, true, true}, {33, 8, 1, 128, 48, true, true, true},
+			{45, 3, 3, 64, 32, true, true, true}, {9, 8, 1, 64, 64, true, true, false},
+			{9, 4, 4, 128, 32, false, false, false}, {9, 4, 1, 64, 32, false, false, true},
+			{300, 32, 8, 128, 32, true, true, true},
 		} {
 			g.rope(c)
 		}

@@ -35,16 +35,20 @@ func TestGPUSaves(t *testing.T) {
 		}{{1, 1, 1 << 20}, {1, 3, 1 << 20}, {3, 2, 1 << 20}, {16, 4, 2 << 20}} {
 			saver, err := g.SaverCreate(c.threads, c.chunk, c.stages)
 			g.must(err)
-			engines = append(engines, saving{fmt.Sprintf("FlashD2H, %d threads, %d stages", c.threads, c.stages), func(src Ptr, dst HostMemory, count int, block int64) error {
-				if block%64 != 0 {
-					err := g.Launch(&SaveArgs{Saver: saver, Src: src, Dst: dst.Ptr(), Count: 1, BlockBytes: block}, 0)
-					if !errors.Is(err, BadArgument) {
-						t.Errorf("block of %d bytes: %v", block, err)
-					}
-					return nil
-				}
-				return g.Launch(&SaveArgs{Saver: saver, Src: src, Dst: dst.Ptr(), Count: int64(count), BlockBytes: block}, 0)
-			}})
+			engines = append(engines,
+				saving{fmt.Sprintf("FlashD2H, %d threads, %d stages", c.threads, c.stages),
+					func(src Ptr, dst HostMemory, count int, block int64) error {
+						if block%64 != 0 {
+							err := g.Launch(&SaveArgs{Saver: saver, Src: src, Dst: dst.Ptr(), Count: 1,
+								BlockBytes: block}, 0)
+							if !errors.Is(err, BadArgument) {
+								t.Errorf("block of %d bytes: %v", block, err)
+							}
+							return nil
+						}
+						return g.Launch(&SaveArgs{Saver: saver, Src: src, Dst: dst.Ptr(), Count: int64(count),
+							BlockBytes: block}, 0)
+					}})
 			defer func() { g.must(g.SaverDestroy(saver)) }()
 		}
 		for i, c := range transferCases {
@@ -63,7 +67,8 @@ func TestGPUSaves(t *testing.T) {
 					if c.block%64 != 0 && len(e.name) > 8 && e.name[:8] == "FlashD2H" {
 						continue
 					}
-					g.checkScattered(fmt.Sprintf("%s, %d x %d, round %d", e.name, c.count, c.block, round), slab.Bytes(), data, offsets, c.block)
+					g.checkScattered(fmt.Sprintf("%s, %d x %d, round %d", e.name, c.count, c.block, round),
+						slab.Bytes(), data, offsets, c.block)
 				}
 			}
 		}
@@ -91,7 +96,8 @@ func TestGPUSaveWaitsForItsEvent(t *testing.T) {
 		}
 		g.must(g.Launch(&MemcpyArgs{Dst: src, Src: fresh, Bytes: count * block}, stream))
 		g.must(g.EventRecord(event, stream))
-		args := &SaveArgs{Saver: saver, Src: src, Dst: to.Ptr(), Count: count, BlockBytes: block, After: event}
+		args := &SaveArgs{Saver: saver, Src: src, Dst: to.Ptr(), Count: count, BlockBytes: block,
+			After: event}
 		g.must(g.SaveStart(args))
 		if err := g.SaveStart(args); !errors.Is(err, BadArgument) {
 			t.Errorf("a second save at once: %v", err)
@@ -114,7 +120,8 @@ func TestGPUUnsupportedSaysSo(t *testing.T) {
 		g.must(err)
 		m := g.host(8, DriverPages)
 		err = g.Launch(&MemcpyBatchArgs{Src: m.Ptr(), Dst: m.Ptr(), BlockBytes: 1024}, stream)
-		if old := info.ToolkitVersion < 12080; old != errors.Is(err, Unsupported) || (!old && err != nil) {
+		if old := info.ToolkitVersion < 12080; old != errors.Is(err, Unsupported) ||
+			(!old && err != nil) {
 			t.Errorf("toolkit %d: %v", info.ToolkitVersion, err)
 		}
 		g.must(g.StreamDestroy(stream))
@@ -124,26 +131,34 @@ func TestGPUUnsupportedSaysSo(t *testing.T) {
 func TestGPUBadArgumentsAreRefused(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for name, err := range map[string]error{
-			"block of 8 bytes":     g.Launch(&FlashH2DArgs{Count: 1, BlockBytes: 8}, 0),
-			"no addresses":         g.Launch(&FlashH2DArgs{Count: 1, BlockBytes: 1024}, 0),
-			"upload out of step":   g.Launch(&CarryArgs{Dst: 16, Src: 24, Bytes: 4}, 0),
-			"upload from nowhere":  g.Launch(&CarryArgs{Dst: 16, Bytes: 4}, 0),
-			"group of 16":          g.Launch(&DecodeArgs{Batch: 1, HeadsQ: 16, HeadsKV: 1, HeadDim: 128, BlockTokens: 32}, 0),
-			"head of 96":           g.Launch(&DecodeArgs{Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 96, BlockTokens: 32}, 0),
-			"block of 8 tokens":    g.Launch(&DecodeArgs{Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128, BlockTokens: 8}, 0),
-			"k above the maximum":  g.Launch(&TopKArgs{Units: 1, K: TopKMax + 1, ListStride: TopKMax + 1}, 0),
+			"block of 8 bytes":    g.Launch(&FlashH2DArgs{Count: 1, BlockBytes: 8}, 0),
+			"no addresses":        g.Launch(&FlashH2DArgs{Count: 1, BlockBytes: 1024}, 0),
+			"upload out of step":  g.Launch(&CarryArgs{Dst: 16, Src: 24, Bytes: 4}, 0),
+			"upload from nowhere": g.Launch(&CarryArgs{Dst: 16, Bytes: 4}, 0),
+			"group of 16": g.Launch(&DecodeArgs{Batch: 1, HeadsQ: 16, HeadsKV: 1, HeadDim: 128,
+				BlockTokens: 32}, 0),
+			"head of 96": g.Launch(&DecodeArgs{Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 96,
+				BlockTokens: 32}, 0),
+			"block of 8 tokens": g.Launch(&DecodeArgs{Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128,
+				BlockTokens: 8}, 0),
+			"k above the maximum": g.Launch(&TopKArgs{Units: 1, K: TopKMax + 1, ListStride: TopKMax + 1},
+				0),
 			"foreign host pointer": g.HostFree(HostMemory{base: unsafe.Pointer(g)}),
 			"no GPU 99":            g.Init(99),
 			"hidden of 4":          g.Launch(&EmbedArgs{Tokens: 1, Hidden: 4}, 0),
 			"hidden of 32776":      g.Launch(&RMSNormArgs{Rows: 1, Hidden: 32776}, 0),
 			"rows and residual":    g.Launch(&RMSNormArgs{Rows: 1, Hidden: 64, Residual: 16, Row: 16}, 0),
 			"rope of 96":           g.Launch(&RopeArgs{Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 96}, 0),
-			"pool without table":   g.Launch(&RopeArgs{Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, QKV: 16, Position: 16, InvFreq: 16, Pool: 16}, 0),
-			"FFN of 100":           g.Launch(&SiluMulArgs{Tokens: 1, FFN: 100}, 0),
-			"stride below vocab":   g.Launch(&ArgmaxArgs{Rows: 1, Vocab: 10, Stride: 9}, 0),
-			"table without pool":   g.Launch(&PrefillArgs{Q: 16, Out: 16, Table: 16, BlockTokens: 32, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
-			"paged by 512 tokens":  g.Launch(&PrefillArgs{Q: 16, Out: 16, Pool: 16, Table: 16, BlockTokens: 512, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
-			"prefill without data": g.Launch(&PrefillArgs{QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
+			"pool without table": g.Launch(&RopeArgs{Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64,
+				QKV: 16, Position: 16, InvFreq: 16, Pool: 16}, 0),
+			"FFN of 100":         g.Launch(&SiluMulArgs{Tokens: 1, FFN: 100}, 0),
+			"stride below vocab": g.Launch(&ArgmaxArgs{Rows: 1, Vocab: 10, Stride: 9}, 0),
+			"table without pool": g.Launch(&PrefillArgs{Q: 16, Out: 16, Table: 16, BlockTokens: 32,
+				QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
+			"paged by 512 tokens": g.Launch(&PrefillArgs{Q: 16, Out: 16, Pool: 16, Table: 16,
+				BlockTokens: 512, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
+			"prefill without data": g.Launch(&PrefillArgs{QTokens: 1, HeadsQ: 1, HeadsKV: 1,
+				HeadDim: 128}, 0),
 		} {
 			want := BadArgument
 			if name == "no GPU 99" {

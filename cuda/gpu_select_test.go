@@ -14,8 +14,10 @@ import (
 func TestGPUDigest(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for _, c := range []struct{ dim, block, count int }{
-			{128, 32, 100}, {128, 32, 300}, {128, 16, 3}, {128, 8, 5}, {128, 64, 33}, {64, 8, 9}, {64, 16, 4}, {64, 32, 7}, {64, 64, 1},
-			{128, 1, 6}, {128, 7, 6}, {128, 45, 6}, {128, 100, 6}, {64, 3, 6}, {64, 61, 6}, {64, 200, 6}, // no power of two; more than one tile
+			{128, 32, 100}, {128, 32, 300}, {128, 16, 3}, {128, 8, 5}, {128, 64, 33}, {64, 8, 9},
+			{64, 16, 4}, {64, 32, 7}, {64, 64, 1},
+			// no power of two; more than one tile
+			{128, 1, 6}, {128, 7, 6}, {128, 45, 6}, {128, 100, 6}, {64, 3, 6}, {64, 61, 6}, {64, 200, 6},
 		} {
 			size := 2 * c.block * c.dim
 			pool, poolF := g.normal(2*c.count*size, 2)
@@ -25,12 +27,14 @@ func TestGPUDigest(t *testing.T) {
 				slot[i], dst[i] = int32(slots[i]), int64(places[i])
 			}
 			meta := g.device(int64(2 * c.count * 2 * c.dim * 2))
-			g.must(g.Launch(&DigestArgs{Pool: upload(g, pool), Slot: upload(g, slot), Dst: upload(g, dst), Meta: meta, Count: int64(c.count), HeadDim: int32(c.dim), BlockTokens: int32(c.block)}, 0))
+			g.must(g.Launch(&DigestArgs{Pool: upload(g, pool), Slot: upload(g, slot), Dst: upload(g, dst),
+				Meta: meta, Count: int64(c.count), HeadDim: int32(c.dim), BlockTokens: int32(c.block)}, 0))
 			got := download[Half](g, meta, 2*c.count*2*c.dim)
 			written := map[int64]bool{}
 			for i := range slot {
 				hi, lo := reference.Digest(poolF[slots[i]*size:][:c.block*c.dim], c.dim)
-				g.near(fmt.Sprintf("digest %d of %+v", i, c), floatsOf(got[dst[i]*int64(2*c.dim):][:2*c.dim]), append(hi, lo...), c.dim, 5e-4, 5e-4)
+				g.near(fmt.Sprintf("digest %d of %+v", i, c), floatsOf(got[dst[i]*int64(2*c.dim):][:2*c.dim]),
+					append(hi, lo...), c.dim, 5e-4, 5e-4)
 				written[dst[i]] = true
 			}
 			for i := range int64(2 * c.count) {
@@ -80,8 +84,10 @@ func (g *gpu) selection(group, kvHeads, dim int, counts ...int) *selection {
 		s.want = append(s.want, scores)
 	}
 	s.args = ScoresArgs{
-		Q: upload(g, q), Meta: upload(g, meta), First: upload(g, first), Count: upload(g, s.counts), Scores: g.device(int64(units*stride) * 4),
-		Batch: int32(batch), HeadsQ: int32(group * kvHeads), HeadsKV: int32(kvHeads), HeadDim: int32(dim), ScoreStride: int32(stride), MaxBlocks: int32(stride),
+		Q: upload(g, q), Meta: upload(g, meta), First: upload(g, first), Count: upload(g, s.counts),
+		Scores: g.device(int64(units*stride) * 4), Batch: int32(batch), HeadsQ: int32(group * kvHeads),
+		HeadsKV: int32(kvHeads), HeadDim: int32(dim), ScoreStride: int32(stride),
+		MaxBlocks: int32(stride),
 	}
 	return s
 }
@@ -91,7 +97,8 @@ func TestGPUScores(t *testing.T) {
 		for _, c := range []struct {
 			group, kvHeads, dim int
 			counts              []int
-		}{{1, 2, 128, []int{1, 1000, 33, 0}}, {4, 2, 128, []int{77, 500}}, {8, 1, 64, []int{129, 2}}, {7, 1, 128, []int{63}}} {
+		}{{1, 2, 128, []int{1, 1000, 33, 0}}, {4, 2, 128, []int{77, 500}}, {8, 1, 64, []int{129, 2}},
+			{7, 1, 128, []int{63}}} {
 			s := g.selection(c.group, c.kvHeads, c.dim, c.counts...)
 			g.must(g.Launch(&s.args, 0))
 			got := download[float32](g, s.args.Scores, len(c.counts)*int(s.args.ScoreStride))
@@ -125,7 +132,9 @@ func TestGPUTopK(t *testing.T) {
 		}
 		for name, draw := range draws {
 			for _, c := range []struct{ n, k, sink, window int }{
-				{1, 1, 0, 0}, {1000, 64, 2, 2}, {129, 1, 0, 0}, {131, 128, 2, 2}, {1000, 129, 2, 2}, {600, 256, 0, 0}, {1024, 64, 0, 0}, {513, 512, 1, 0}, {700, 257, 0, 3}, {64, 64, 2, 2}, {30, 64, 2, 2}, {5000, 4096, 2, 2}, {32768, 64, 2, 2},
+				{1, 1, 0, 0}, {1000, 64, 2, 2}, {129, 1, 0, 0}, {131, 128, 2, 2}, {1000, 129, 2, 2},
+				{600, 256, 0, 0}, {1024, 64, 0, 0}, {513, 512, 1, 0}, {700, 257, 0, 3}, {64, 64, 2, 2},
+				{30, 64, 2, 2}, {5000, 4096, 2, 2}, {32768, 64, 2, 2},
 				{32768, 1000, 0, 1}, {100, 0, 2, 2}, {100, 3, 2, 2}, {0, 4, 2, 2},
 			} {
 				const units = 3
@@ -141,9 +150,12 @@ func TestGPUTopK(t *testing.T) {
 					}
 				}
 				list, count := g.device(int64(units*max(c.k, 1))*4), g.device(units*4)
-				g.must(g.Launch(&TopKArgs{Scores: upload(g, scores), Blocks: upload(g, blocks), List: list, Count: count, Units: units, ScoreStride: int32(stride),
-					ListStride: int32(max(c.k, 1)), K: int32(c.k), Sink: int32(c.sink), Window: int32(c.window)}, 0))
-				gotList, gotCount := download[int32](g, list, units*max(c.k, 1)), download[int32](g, count, units)
+				g.must(g.Launch(&TopKArgs{Scores: upload(g, scores), Blocks: upload(g, blocks), List: list,
+					Count: count, Units: units, ScoreStride: int32(stride),
+					ListStride: int32(max(c.k, 1)), K: int32(c.k), Sink: int32(c.sink), Window: int32(c.window)},
+					0))
+				gotList, gotCount := download[int32](g, list, units*max(c.k, 1)),
+					download[int32](g, count, units)
 				for u := range units {
 					row := make([]float64, blocks[u])
 					for i := range row {
@@ -151,7 +163,8 @@ func TestGPUTopK(t *testing.T) {
 					}
 					want := reference.TopK(row, c.k, c.sink, c.window)
 					if int(gotCount[u]) != len(want) || !slices.Equal(gotList[u*max(c.k, 1):][:len(want)], want) {
-						t.Fatalf("%s %+v, unit %d: %d blocks, %v; want %d, %v", name, c, u, gotCount[u], head(gotList[u*max(c.k, 1):]), len(want), head(want))
+						t.Fatalf("%s %+v, unit %d: %d blocks, %v; want %d, %v", name, c, u, gotCount[u],
+							head(gotList[u*max(c.k, 1):]), len(want), head(want))
 					}
 				}
 			}
@@ -166,7 +179,8 @@ func head(x []int32) []int32 { return x[:min(len(x), 12)] }
 func TestGPUSelect(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for _, c := range []struct{ group, kvHeads, batch, dim, most, k int }{
-			{1, 4, 1, 128, 1024, 64}, {4, 2, 3, 128, 777, 1}, {8, 1, 5, 64, 2500, 300}, {1, 50, 1, 128, 300, 64}, {1, 50, 2, 64, 270, 130}, {1, 150, 2, 128, 100, 16},
+			{1, 4, 1, 128, 1024, 64}, {4, 2, 3, 128, 777, 1}, {8, 1, 5, 64, 2500, 300},
+			{1, 50, 1, 128, 300, 64}, {1, 50, 2, 64, 270, 130}, {1, 150, 2, 128, 100, 16},
 		} {
 			counts := make([]int, c.batch*c.kvHeads)
 			for i := range counts {
@@ -186,7 +200,8 @@ func TestGPUSelect(t *testing.T) {
 			s.args.ScoreStride, s.args.MaxBlocks = int32(c.most+1), int32(c.most+1)
 			s.args.Scores = g.device(int64(units*(c.most+1)) * 4)
 			g.must(g.Launch(&s.args, 0))
-			two := TopKArgs{Scores: s.args.Scores, Blocks: upload(g, blocks), List: g.device(int64(units*c.k) * 4), Count: g.device(int64(units) * 4), Units: int32(units),
+			two := TopKArgs{Scores: s.args.Scores, Blocks: upload(g, blocks),
+				List: g.device(int64(units*c.k) * 4), Count: g.device(int64(units) * 4), Units: int32(units),
 				ScoreStride: s.args.ScoreStride, ListStride: int32(c.k), K: int32(c.k), Sink: 2, Window: 2}
 			// What has no digest scores less than all others.
 			scores := download[float32](g, s.args.Scores, units*(c.most+1))
@@ -212,7 +227,8 @@ func TestGPUSelect(t *testing.T) {
 			for u := range units {
 				n := int(a[u])
 				if !slices.Equal(x[u*c.k:][:n], y[u*c.k:][:n]) {
-					t.Fatalf("%+v, unit %d: lists differ: %v and %v", c, u, head(x[u*c.k:][:n]), head(y[u*c.k:][:n]))
+					t.Fatalf("%+v, unit %d: lists differ: %v and %v", c, u, head(x[u*c.k:][:n]),
+						head(y[u*c.k:][:n]))
 				}
 			}
 		}
@@ -232,7 +248,8 @@ func TestGPUSelectIsScoresThenTopK(t *testing.T) {
 			s.args.Scores = g.device(6 * 1001 * 4)
 			g.must(g.Launch(&s.args, 0))
 			const k = 64
-			top := TopKArgs{Scores: s.args.Scores, Blocks: upload(g, blocks), List: g.device(6 * k * 4), Count: g.device(6 * 4), Units: 6, ScoreStride: 1001, ListStride: k, K: k, Sink: 2, Window: 2}
+			top := TopKArgs{Scores: s.args.Scores, Blocks: upload(g, blocks), List: g.device(6 * k * 4),
+				Count: g.device(6 * 4), Units: 6, ScoreStride: 1001, ListStride: k, K: k, Sink: 2, Window: 2}
 			g.must(g.Launch(&top, 0))
 			fused := top
 			fused.Scores, fused.List, fused.Count = 0, g.device(6*k*4), g.device(6*4)
@@ -241,7 +258,8 @@ func TestGPUSelectIsScoresThenTopK(t *testing.T) {
 			for range 3 { // the arrival counters must come back clean
 				g.must(g.Launch(&SelectArgs{Scores: s.args, TopK: fused, Arrived: arrived}, 0))
 			}
-			if a, b := download[int32](g, top.Count, 6), download[int32](g, fused.Count, 6); !slices.Equal(a, b) {
+			if a, b := download[int32](g, top.Count, 6),
+				download[int32](g, fused.Count, 6); !slices.Equal(a, b) {
 				t.Errorf("counts %v and %v", a, b)
 			}
 			a, b := download[int32](g, top.List, 6*k), download[int32](g, fused.List, 6*k)

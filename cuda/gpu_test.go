@@ -136,7 +136,8 @@ func (g *gpu) near(what string, got, want []float64, dim int, limit, rowLimit fl
 			s += want[i] * want[i]
 		}
 		if !(math.Sqrt(d) <= rowLimit*math.Sqrt(s)) {
-			g.t.Errorf("%s: row %d is off by %.2g of its length %.3g", what, row/dim, math.Sqrt(d/s), math.Sqrt(s))
+			g.t.Errorf("%s: row %d is off by %.2g of its length %.3g", what, row/dim, math.Sqrt(d/s),
+				math.Sqrt(s))
 			return
 		}
 		diff, size = diff+d, size+s

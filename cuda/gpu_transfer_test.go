@@ -15,7 +15,8 @@ import (
 var transferCases = []struct {
 	block int64
 	count int
-}{{1 << 10, 1}, {1 << 10, 1000}, {1040, 37}, {2 << 10, 511}, {4 << 10, 257}, {4112, 33}, {16 << 10, 1}, {16 << 10, 300}, {64 << 10, 65}, {1 << 20, 9}, {16 << 10, 0}}
+}{{1 << 10, 1}, {1 << 10, 1000}, {1040, 37}, {2 << 10, 511}, {4 << 10, 257}, {4112, 33},
+	{16 << 10, 1}, {16 << 10, 300}, {64 << 10, 65}, {1 << 20, 9}, {16 << 10, 0}}
 
 // scatterPlan puts count blocks at random places of a slab for twice as many, 64 bytes
 // apart from their neighbours' ends.
@@ -106,7 +107,8 @@ func TestGPULoads(t *testing.T) {
 				for _, o := range offsets {
 					want = append(want, slab.Bytes()[o:o+c.block]...)
 				}
-				g.checkScattered(fmt.Sprintf("%s, %d x %d", name, c.count, c.block), download[byte](g, dst, int(dstBytes)), want, dstOffsets, c.block)
+				g.checkScattered(fmt.Sprintf("%s, %d x %d", name, c.count, c.block),
+					download[byte](g, dst, int(dstBytes)), want, dstOffsets, c.block)
 			}
 		}
 		g.must(g.StreamDestroy(stream))
@@ -133,7 +135,8 @@ func TestGPUCopiesOnTheDevice(t *testing.T) {
 					for _, o := range from {
 						want = append(want, data[o:o+c.block]...)
 					}
-					g.checkScattered(fmt.Sprintf("%s, %d x %d, %d CTAs", name, c.count, c.block, ctas), download[byte](g, dst, int(toBytes)), want, to, c.block)
+					g.checkScattered(fmt.Sprintf("%s, %d x %d, %d CTAs", name, c.count, c.block, ctas),
+						download[byte](g, dst, int(toBytes)), want, to, c.block)
 				}
 			}
 		}
@@ -148,11 +151,14 @@ func TestGPUUploads(t *testing.T) {
 		to := g.device(most)
 		stream, err := g.StreamCreate(false)
 		g.must(err)
-		for _, n := range []int64{0, 1, 3, 15, 16, 17, 31, 33, 255, 4 << 10, 4<<10 + 4, 65_539, 128 << 10, 128<<10 + 16, 200_001, 1 << 20, 5<<20 - 1} {
-			for _, c := range []struct{ src, dst int64 }{{0, 0}, {16, 48}, {4, 20}, {8, 8}, {31, 15}, {1, 17}} {
+		for _, n := range []int64{0, 1, 3, 15, 16, 17, 31, 33, 255, 4 << 10, 4<<10 + 4, 65_539, 128 << 10,
+			128<<10 + 16, 200_001, 1 << 20, 5<<20 - 1} {
+			for _, c := range []struct{ src, dst int64 }{{0, 0}, {16, 48}, {4, 20}, {8, 8},
+				{31, 15}, {1, 17}} {
 				g.noise(from.Bytes()[:n+64])
 				g.must(g.Launch(&MemsetArgs{Dst: to, Bytes: most, Value: 0xff}, stream))
-				g.must(g.Launch(&CarryArgs{Dst: to + Ptr(c.dst), Src: from.Ptr() + Ptr(c.src), Bytes: n}, stream))
+				g.must(g.Launch(&CarryArgs{Dst: to + Ptr(c.dst), Src: from.Ptr() + Ptr(c.src),
+					Bytes: n}, stream))
 				g.must(g.StreamSync(stream))
 				got := download[byte](g, to, int(n+128))
 				want := bytes.Repeat([]byte{0xff}, int(n+128))
@@ -202,7 +208,8 @@ func TestGPULoadsLeaveOutSkippedOwners(t *testing.T) {
 		for i := range owner {
 			owner[i] = int32(i % 5)
 		}
-		g.must(g.Launch(&FlashH2DArgs{Src: src.Ptr(), Dst: to.Ptr(), Count: count, BlockBytes: block, Owner: upload(g, owner), Skip: upload(g, []int32{0, 1, 0, 0, 1})}, 0))
+		g.must(g.Launch(&FlashH2DArgs{Src: src.Ptr(), Dst: to.Ptr(), Count: count, BlockBytes: block,
+			Owner: upload(g, owner), Skip: upload(g, []int32{0, 1, 0, 0, 1})}, 0))
 		got := download[byte](g, dst, count*block)
 		for i := range count {
 			want := slab.Bytes()[i*block : (i+1)*block]

@@ -26,8 +26,10 @@ func TestHalfRoundsToNearestEven(t *testing.T) {
 		x    float64
 		want Half
 	}{
-		{1, 0x3c00}, {-2, 0xc000}, {1 + 0x1p-11, 0x3c00}, {1 + 3*0x1p-11, 0x3c02}, {1 + 0x1p-11 + 0x1p-40, 0x3c01}, {2047.9999, 0x6800},
-		{65504, 0x7bff}, {65519.9, 0x7bff}, {65520, 0x7c00}, {0x1p-24, 1}, {0x1p-25, 0}, {math.Inf(-1), 0xfc00},
+		{1, 0x3c00}, {-2, 0xc000}, {1 + 0x1p-11, 0x3c00}, {1 + 3*0x1p-11, 0x3c02},
+		{1 + 0x1p-11 + 0x1p-40, 0x3c01}, {2047.9999, 0x6800},
+		{65504, 0x7bff}, {65519.9, 0x7bff}, {65520, 0x7c00}, {0x1p-24, 1}, {0x1p-25, 0},
+		{math.Inf(-1), 0xfc00},
 	} {
 		if got := HalfOf(c.x); got != c.want {
 			t.Errorf("%g becomes %#04x, want %#04x", c.x, got, c.want)
@@ -43,7 +45,8 @@ func TestHalfRoundsEveryInterval(t *testing.T) {
 		for _, c := range []struct {
 			x    float64
 			want Half
-		}{{middle, even}, {math.Nextafter(middle, low), h}, {math.Nextafter(middle, high), h + 1}, {-middle, even | 0x8000}} {
+		}{{middle, even}, {math.Nextafter(middle, low), h}, {math.Nextafter(middle, high), h + 1},
+			{-middle, even | 0x8000}} {
 			if got := HalfOf(c.x); got != c.want {
 				t.Fatalf("%g becomes %#04x, want %#04x", c.x, got, c.want)
 			}

@@ -25,7 +25,8 @@ func fake(t *testing.T, defines ...string) string {
 		t.Skip("no gcc to build the fake library")
 	}
 	path := filepath.Join(t.TempDir(), libraryName)
-	args := append([]string{"-shared", "-fPIC", "-Wall", "-Werror", "-o", path, "testdata/fake.c", "-lpthread"}, defines...)
+	args := append([]string{"-shared", "-fPIC", "-Wall", "-Werror", "-o", path, "testdata/fake.c",
+		"-lpthread"}, defines...)
 	if out, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
@@ -97,7 +98,8 @@ func TestOpenLooksInTheRightOrder(t *testing.T) {
 		}
 	}
 	t.Chdir(folder)
-	for _, c := range []struct{ path, env, want string }{{"", "", below}, {"", named, named}, {below, named, below}} {
+	for _, c := range []struct{ path, env, want string }{{"", "", below}, {"", named, named},
+		{below, named, below}} {
 		t.Setenv(LibraryEnv, c.env)
 		lib, err := Open(c.path)
 		if err != nil {
@@ -111,7 +113,8 @@ func TestOpenLooksInTheRightOrder(t *testing.T) {
 }
 
 func TestCodesBecomeErrors(t *testing.T) {
-	for code, define := range map[Code]string{NoDriver: "-DFAKE_CODE=3", NoDevice: "-DFAKE_CODE=4", Failed: "-DFAKE_CODE=2", Code(77): "-DFAKE_CODE=77"} {
+	for code, define := range map[Code]string{NoDriver: "-DFAKE_CODE=3", NoDevice: "-DFAKE_CODE=4",
+		Failed: "-DFAKE_CODE=2", Code(77): "-DFAKE_CODE=77"} {
 		err := open(t, define).Do(func(s *Session) error { return s.Init(5) })
 		var e *Error
 		if !errors.As(err, &e) || !errors.Is(err, code) || errors.Is(err, OutOfMemory) {
@@ -215,7 +218,8 @@ func TestMemoryStreamsAndEvents(t *testing.T) {
 		if err := s.LinearOpen("/nowhere"); !errors.Is(err, NoCuBLAS) {
 			t.Errorf("cuBLAS of /nowhere: %v", err)
 		}
-		if err := s.Launch(&MemcpyBatchArgs{}, 0); !errors.Is(err, Unsupported) || !strings.Contains(err.Error(), "not in this toolkit") {
+		if err := s.Launch(&MemcpyBatchArgs{}, 0); !errors.Is(err, Unsupported) ||
+			!strings.Contains(err.Error(), "not in this toolkit") {
 			t.Errorf("batched memcpy: %v", err)
 		}
 		return errors.Join(all...)
@@ -238,7 +242,8 @@ func TestRealLibraryWithoutGPU(t *testing.T) {
 	}
 	defer lib.Close()
 	err = lib.Do(func(s *Session) error { return s.Init(0) })
-	if err != nil && !errors.Is(err, NoDriver) && !errors.Is(err, NoDevice) && !errors.Is(err, Unsupported) {
+	if err != nil && !errors.Is(err, NoDriver) && !errors.Is(err, NoDevice) &&
+		!errors.Is(err, Unsupported) {
 		t.Errorf("neither a GPU nor a clear reason: %v", err)
 	}
 }

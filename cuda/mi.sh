@@ -12,11 +12,13 @@ cd "$(dirname "$0")/.."
 out=${1:-out}
 mkdir -p "$out"
 archs=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | sed -n '1s/\.//p')
-build() { ${MAKE:-make} -f cuda.mk "$@" CUDA_ARCHS="$archs" -j"$(nproc)" >>"$out/build.log" 2>&1 || { tail -n 40 "$out/build.log"; exit 1; }; }
+build() { ${MAKE:-make} -f cuda.mk "$@" CUDA_ARCHS="$archs" -j"$(nproc)" >>"$out/build.log" 2>&1 \
+  || { tail -n 40 "$out/build.log"; exit 1; }; }
 
 # check NAME TESTS: the tests of the library at hand, as many as passed.
 check() {
-  cuda/build/gpu.test -test.run "$2" -test.v -test.timeout 5m >"$out/$1.log" 2>&1 || { grep -v '^=== RUN' "$out/$1.log" | head -n 40; exit 1; }
+  cuda/build/gpu.test -test.run "$2" -test.v -test.timeout 5m >"$out/$1.log" 2>&1 || {
+    grep -v '^=== RUN' "$out/$1.log" | head -n 40; exit 1; }
   grep -c '^--- PASS' "$out/$1.log" | sed "s/$/ tests passed: $1/"
 }
 
@@ -31,10 +33,12 @@ mkdir -p cuda/build/mma
 cp -p cuda/build/*.o cuda/build/mma/
 rm cuda/build/mma/mi_hopper.o
 build cuda CUDA_BUILD=cuda/build/mma HOPPER=
-SPARSESERVE_CUDA_LIB=$PWD/cuda/build/mma/libsparseserve.so check minference-mma '^TestGPU(MI|Prefill)'
+SPARSESERVE_CUDA_LIB=$PWD/cuda/build/mma/libsparseserve.so check minference-mma \
+  '^TestGPU(MI|Prefill)'
 
 if [ "${SANITIZE:-1}" != 0 ] && command -v compute-sanitizer >/dev/null; then
-  compute-sanitizer --tool memcheck --error-exitcode 9 cuda/build/gpu.test -test.short -test.run '^TestGPU(MI|PrefillPaged)' -test.timeout 5m \
+  compute-sanitizer --tool memcheck --error-exitcode 9 cuda/build/gpu.test -test.short \
+    -test.run '^TestGPU(MI|PrefillPaged)' -test.timeout 5m \
     >"$out/sanitizer.log" 2>&1 || { tail -n 40 "$out/sanitizer.log"; exit 1; }
   grep 'ERROR SUMMARY' "$out/sanitizer.log"
 fi

@@ -28,7 +28,8 @@ func TestStructsMatchTheHeader(t *testing.T) {
 	values := unsafe.Slice(layout(), 1000)
 	for _, v := range []any{
 		MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, LookupArgs{}, TableArgs{}, SaveArgs{},
-		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, MIAttendArgs{}, MIPoolArgs{}, MIBlocksArgs{},
+		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, MIAttendArgs{}, MIPoolArgs{},
+		MIBlocksArgs{},
 		MIEstimateArgs{}, MITopKArgs{}, MILinesArgs{}, DigestArgs{}, ScoresArgs{},
 		TopKArgs{}, SelectArgs{}, LinearArgs{}, EmbedArgs{}, RMSNormArgs{}, RopeArgs{}, SiluMulArgs{},
 		ArgmaxArgs{}, deviceInfoC{}, benchC{}, callC{},
@@ -73,7 +74,8 @@ func TestArgumentsArrive(t *testing.T) {
 	err := lib.Do(func(s *Session) error {
 		for i, o := range operations() {
 			name := Function(o)
-			if name == "ss_empty" || name == "ss_memcpy" || name == "ss_memset" || name == "ss_memcpy_batch" {
+			if name == "ss_empty" || name == "ss_memcpy" || name == "ss_memset" ||
+				name == "ss_memcpy_batch" {
 				continue // the fake library carries these out, or refuses
 			}
 			_, args := o.operation()
@@ -125,11 +127,13 @@ func TestArgumentsArrive(t *testing.T) {
 
 func TestBenchSamplesArrive(t *testing.T) {
 	err := open(t).Do(func(s *Session) error {
-		samples, err := s.Bench(Bench{Calls: []Operation{&EmptyArgs{}, &PrefillArgs{}}, Repeats: 3, Clock: WallClock, FlushL2: true})
+		samples, err := s.Bench(Bench{Calls: []Operation{&EmptyArgs{}, &PrefillArgs{}}, Repeats: 3,
+			Clock: WallClock, FlushL2: true})
 		if want := []float64{12000.75, 12001.75, 12002.75}; err != nil || !slices.Equal(samples, want) {
 			t.Errorf("%v, %v; want %v", samples, err, want)
 		}
-		samples, ms, runs, err := s.BenchOverlapped(Bench{Calls: []Operation{&DecodeArgs{}}, Repeats: 1}, &EmptyArgs{}, &LinearArgs{})
+		samples, ms, runs, err := s.BenchOverlapped(Bench{Calls: []Operation{&DecodeArgs{}}, Repeats: 1},
+			&EmptyArgs{}, &LinearArgs{})
 		if err != nil || samples[0] != 9000 || ms != 17 || runs != 2 {
 			t.Errorf("overlapped: %v, %g ms, %d runs, %v", samples, ms, runs, err)
 		}

@@ -3,7 +3,9 @@
 # CPUs; each starts the next run that no other has. Runs with offloading are slower side by side:
 # figures to compare with a model are made one at a time (CUDA_VISIBLE_DEVICES=0).
 #
-#   sh cuda/validate.sh [CONFIG] [OUTPUT_FOLDER] [SECONDS]      default experiments/validate-h200.toml, ./out/validate-live, no limit
+#   sh cuda/validate.sh [CONFIG] [OUTPUT_FOLDER] [SECONDS]
+#
+# Default: experiments/validate-h200.toml, ./out/validate-live, no limit.
 #
 # Compare them afterwards, on a machine without GPU too: sparseserve validate CONFIG --reuse-live
 # --out OUTPUT_FOLDER. Library and program in cuda/build are used as they were built (make cuda
@@ -26,7 +28,8 @@ trap stop INT TERM
 
 i=0
 while [ $i -lt "$gpus" ]; do
-  CUDA_VISIBLE_DEVICES=$i taskset -c $((i * cpus))-$((i * cpus + cpus - 1)) timeout -s INT -k 20 "$limit" cuda/build/sparseserve validate "$config" \
+  CUDA_VISIBLE_DEVICES=$i taskset -c $((i * cpus))-$((i * cpus + cpus - 1)) timeout -s INT \
+    -k 20 "$limit" cuda/build/sparseserve validate "$config" \
     --live-only --out "$out" >"$out/gpu$i.log" 2>&1 &
   children="$children $!"
   i=$((i + 1))

@@ -3,10 +3,14 @@
 # Builds the library for the card that is there, then does the steps asked for, in this order:
 #
 #   checks      the live device and the kernels that it launches; the host's bookkeeping time
-#   calibrate   with the probes of the live loop; ends after its first copies where these show that others disturb the host
-#   runs        the live runs of CONFIG (experiments/validate-h200.toml), one at a time in one process, as many as there is time for
+#   calibrate   with the probes of the live loop; ends after its first copies where these show that
+#               others disturb the host
+#   runs        the live runs of CONFIG (experiments/validate-h200.toml), one at a time in one
+#               process, as many as there is time for
 #
-#   [STEPS="checks calibrate"] sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]      default ./out/visit, 660 seconds in all
+#   [STEPS="checks calibrate"] sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]
+#
+# Default: ./out/visit, 660 seconds in all.
 #
 # Where Go or nvcc is missing, programs and library in cuda/build are used as they were built
 # elsewhere (make cuda gpu-programs), the programs also from cuda/build/programs.tar.xz (make
@@ -53,11 +57,13 @@ step() {
   return 1
 }
 
-nvidia-smi --query-gpu=name,driver_version,compute_cap,clocks.max.sm --format=csv,noheader >"$out/card.txt" 2>&1
+nvidia-smi --query-gpu=name,driver_version,compute_cap,clocks.max.sm --format=csv,noheader \
+  >"$out/card.txt" 2>&1
 lscpu >>"$out/card.txt" 2>&1
 card=$(sed -n '1s/.*, *\([0-9]*\)\.\([0-9]\),.*/\1\2/p' "$out/card.txt")
 if command -v "${NVCC:-nvcc}" >/dev/null; then
-  step build 240 "${MAKE:-make}" -f cuda.mk -j"$(nproc)" cuda CUDA_ARCHS="${CUDA_ARCHS:-${card:-80 90}}"
+  step build 240 "${MAKE:-make}" -f cuda.mk \
+    -j"$(nproc)" cuda CUDA_ARCHS="${CUDA_ARCHS:-${card:-80 90}}"
 fi
 if ! command -v "${GO:-go}" >/dev/null && [ -e cuda/build/programs.tar.xz ]; then
   step unpack 60 tar -C cuda/build -xJf cuda/build/programs.tar.xz
@@ -72,28 +78,37 @@ if asked checks; then
   # The live device, its selections and its batched copies among the cases; then the kernels that it
   # launches.
   step live 90 cuda/build/live.test -test.run '^TestGPU' -test.v -test.timeout 5m
-  step kernels 60 cuda/build/gpu.test -test.run '^TestGPU(Streams.*|Select.*|Decode.*|PSA.*|KVWrite|Digest|Scores|Loads.*|Saves|SaveWaits.*|Copies.*)$' -test.v -test.timeout 5m
+  copies='Loads.*|Saves|SaveWaits.*|Copies.*'
+  step kernels 60 cuda/build/gpu.test \
+    -test.run "^TestGPU(Streams.*|Select.*|Decode.*|PSA.*|KVWrite|Digest|Scores|$copies)\$" \
+    -test.v -test.timeout 5m
   # Bookkeeping of 1,024 head groups x 64 blocks x batch 16, and the live loop's own share without a
   # driver.
   step bookkeeping 25 cuda/build/sim.test -test.run '^$' -test.bench Bookkeeping -test.count 2
-  step host 35 cuda/build/live.test -test.run '^$' -test.bench Host -test.benchtime 200x -test.count 1
+  step host 35 cuda/build/live.test -test.run '^$' -test.bench Host -test.benchtime 200x \
+    -test.count 1
 fi
 quiet=yes
 if asked calibrate; then
-  step calibrate 640 cuda/build/sparseserve calibrate --steady --pool "${POOL:-64}" --out "$out/calibration.toml"
+  step calibrate 640 cuda/build/sparseserve calibrate --steady --pool "${POOL:-64}" \
+    --out "$out/calibration.toml"
   # Interrupted, or on a disturbed host.
-  if [ ! -e "$out/calibration.toml" ] || grep -qs "use this host's CPU" "$out/calibrate.log"; then quiet=; fi
+  if [ ! -e "$out/calibration.toml" ] || grep -qs "use this host's CPU" "$out/calibrate.log"
+  then quiet=; fi
 fi
 if asked runs && [ ! "$quiet" ]; then
   echo "runs: not without a calibration" | tee -a "$out/steps.txt"
 elif asked runs; then
-  step runs "$budget" cuda/build/sparseserve validate "$config" --live-only --rerun-disturbed --out "$out"
+  step runs "$budget" cuda/build/sparseserve validate "$config" --live-only --rerun-disturbed \
+    --out "$out"
   [ ! -d "$out/live" ] || echo "$(ls "$out/live" | wc -l) live runs in $out/live"
 fi
 
 grep -h '^Benchmark' "$out/bookkeeping.log" "$out/host.log" 2>/dev/null
+count() { grep -c -e "--- $1" "$out/$log.log"; } # tests of $log that ended so
 for log in live kernels; do
-  [ ! -e "$out/$log.log" ] || echo "$log: $(grep -c -- '--- PASS' "$out/$log.log") passed, $(grep -c -- '--- FAIL' "$out/$log.log") failed, $(grep -c -- '--- SKIP' "$out/$log.log") skipped"
+  [ ! -e "$out/$log.log" ] ||
+    echo "$log: $(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped"
 done
 [ ! -e "$out/calibration.toml" ] || sed -n '/^\[host\]/,/^\[reference\]/p' "$out/calibration.toml"
 # Plots are many files: one archive.

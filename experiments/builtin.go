@@ -63,7 +63,8 @@ func BuiltIn() []Experiment {
 		if err != nil {
 			panic(err) // the embed pattern and the table disagree
 		}
-		all[i] = Experiment{path.Base(e.path), string(text), e.command, strings.HasPrefix(e.path, "papers/")}
+		all[i] = Experiment{path.Base(e.path), string(text), e.command,
+			strings.HasPrefix(e.path, "papers/")}
 	}
 	return all
 }

@@ -34,7 +34,8 @@ func abscissaOf(runs []Run) abscissa {
 		}
 		if v := valuesOf(runs, of); len(v) > most {
 			most = len(v)
-			x = abscissa{key: key, label: settingLabel(key), of: of, varies: true, doubly: v[0] > 0 && v[len(v)-1] >= 8*v[0]}
+			x = abscissa{key: key, label: settingLabel(key), of: of, varies: true, doubly: v[0] > 0 &&
+				v[len(v)-1] >= 8*v[0]}
 		}
 	}
 	if !x.varies && len(loads) == 1 {
@@ -78,14 +79,16 @@ func settingsOf(runs []Run) []string {
 
 // named says that panels, series or seeds show a key anyway.
 func named(key string) bool {
-	return slices.Contains([]string{"system.preset", "workload.rate", "workload.concurrency", "seed", "seeds", "model", "gpu"}, key)
+	return slices.Contains([]string{"system.preset", "workload.rate", "workload.concurrency", "seed",
+		"seeds", "model", "gpu"}, key)
 }
 
 // unitOf parts the words of a key from its unit.
 func unitOf(key string) (words, unit string) {
 	words = key[strings.LastIndexByte(key, '.')+1:]
 	for _, u := range []struct{ suffix, unit string }{
-		{"_tokens", "tokens"}, {"_blocks", "blocks"}, {"_gib", "GiB"}, {"_mib", "MiB"}, {"_ms", "ms"}, {"_s", "s"},
+		{"_tokens", "tokens"}, {"_blocks", "blocks"}, {"_gib", "GiB"}, {"_mib", "MiB"}, {"_ms", "ms"},
+		{"_s", "s"},
 	} {
 		if w, ok := strings.CutSuffix(words, u.suffix); ok {
 			words, unit = w, u.unit

@@ -187,7 +187,11 @@ func roomForNotes(groups []group, high float64) float64 {
 		}
 	}
 	if room > high && slices.ContainsFunc(groups, func(g group) bool {
-		return slices.ContainsFunc(g.bars, func(b bar) bool { m := b.height().mean; return m > high && m <= room })
+		return slices.ContainsFunc(g.bars, func(b bar) bool {
+			m := b.height().mean
+			return m > high &&
+				m <= room
+		})
 	}) {
 		return roomForNotes(groups, room) // bars that ended above high end below it now
 	}

@@ -55,7 +55,8 @@ func logarithmic(all []curve) axis {
 		return fitted(all)
 	}
 	s := spanOf(curves, intervals)
-	a := axis{math.Max(s.low, m.low/longestLog) / 1.35, math.Min(s.high, m.high*longestLog) * 1.35, true}
+	a := axis{math.Max(s.low, m.low/longestLog) / 1.35,
+		math.Min(s.high, m.high*longestLog) * 1.35, true}
 	if !math.IsInf(ceiling, 1) {
 		a.high = math.Min(a.high*math.Pow(a.high/a.low, numbersAbove-1), below(all, ceiling))
 	}
@@ -105,7 +106,8 @@ func below(curves []curve, ceiling float64) float64 {
 func within(all []curve, ceiling float64) []curve {
 	out := slices.Clone(all)
 	for i := range out {
-		out[i].points = slices.DeleteFunc(slices.Clone(out[i].points), func(q point) bool { return q.mean > ceiling })
+		out[i].points = slices.DeleteFunc(slices.Clone(out[i].points),
+			func(q point) bool { return q.mean > ceiling })
 	}
 	return out
 }
@@ -134,7 +136,8 @@ func (a axis) Ticks(_, _ float64) []plot.Tick {
 				continue
 			}
 			t := plot.Tick{Value: a.of(v)}
-			if digit == 1 || decades < 2.5 && (digit == 2 || digit == 5) || decades < 1 && digit != 7 && digit != 9 {
+			if digit == 1 || decades < 2.5 && (digit == 2 || digit == 5) || decades < 1 && digit != 7 &&
+				digit != 9 {
 				t.Label = tickLabel(v)
 			}
 			ticks = append(ticks, t)
@@ -166,7 +169,8 @@ func linearTicks(low, high float64) []plot.Tick {
 		step /= 2
 	}
 	var ticks []plot.Tick
-	for i := math.Ceil(low / step); i*step <= high-0.03*(high-low); i++ { // a label at the very top would push the title up
+	// a label at the very top would push the title up
+	for i := math.Ceil(low / step); i*step <= high-0.03*(high-low); i++ {
 		v := i * step
 		if v == 0 {
 			v = 0 // -0 would be labelled so

@@ -46,7 +46,8 @@ func TestOnlyCollapsedPointsLeave(t *testing.T) {
 		for name, c := range map[string]struct {
 			axis          axis
 			leap, longest float64
-		}{"linear": {fitted(all), leapLinear, longestLinear}, "logarithmic": {logarithmic(all), leapLog, longestLog}} {
+		}{"linear": {fitted(all), leapLinear, longestLinear},
+			"logarithmic": {logarithmic(all), leapLog, longestLog}} {
 			points, left, lowest, highest := 0, 0, math.Inf(1), 0.0
 			for _, one := range all {
 				for _, q := range one.points {
@@ -65,7 +66,8 @@ func TestOnlyCollapsedPointsLeave(t *testing.T) {
 			if left > 0 && lowest < leapLinear*highest {
 				t.Fatalf("%s: %g leaves the panel and %g does not", name, lowest, highest)
 			}
-			if most := highest * math.Max(longestLinear, longestLog) * 20; c.axis.high > most && c.axis.high > c.axis.low*20 {
+			if most := highest * math.Max(longestLinear, longestLog) * 20; c.axis.high > most &&
+				c.axis.high > c.axis.low*20 {
 				t.Fatalf("%s: the axis ends at %g, the highest mean is %g", name, c.axis.high, highest)
 			}
 		}

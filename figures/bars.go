@@ -58,7 +58,8 @@ func (d barPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 	}
 }
 
-func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(float64) vg.Length, upright bool) {
+func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(float64) vg.Length,
+	upright bool) {
 	sum := 0.0
 	for _, p := range b.parts {
 		look := d.looks[p.series]
@@ -78,7 +79,8 @@ func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(fl
 		noteInside(c, note+" "+tickLabel(math.Round(h.mean)), (left+right)/2)
 		return
 	case b.whiskered():
-		top = drawWhisker(c, color.Black, (left+right)/2, h, axis{d.axis.low, 0.93 * d.axis.high, false}, y)
+		top = drawWhisker(c, color.Black, (left+right)/2, h,
+			axis{d.axis.low, 0.93 * d.axis.high, false}, y)
 	}
 	style := noteStyle()
 	at := vg.Point{X: (left + right) / 2, Y: top + 3}
@@ -102,13 +104,16 @@ func noteInside(c *draw.Canvas, note string, x vg.Length) {
 	style.Rotation, style.XAlign, style.YAlign = math.Pi/2, text.XRight, text.YCenter
 	top, bottom := c.Max.Y-2, c.Max.Y-8-style.Width(note)
 	half := 0.6 * style.FontExtents().Ascent
-	c.FillPolygon(color.White, []vg.Point{{X: x - half, Y: bottom}, {X: x + half, Y: bottom}, {X: x + half, Y: top}, {X: x - half, Y: top}})
-	c.FillText(style, vg.Point{X: x - 0.6*style.FontExtents().Descent, Y: top - 3}, note) // digits and capitals have no descent
+	c.FillPolygon(color.White, []vg.Point{{X: x - half, Y: bottom}, {X: x + half, Y: bottom},
+		{X: x + half, Y: top}, {X: x - half, Y: top}})
+	// digits and capitals have no descent
+	c.FillText(style, vg.Point{X: x - 0.6*style.FontExtents().Descent, Y: top - 3}, note)
 }
 
 // noteStyle is that of the text above a bar.
 func noteStyle() text.Style {
-	return text.Style{Color: color.Black, Font: sans(11), XAlign: text.XCenter, Handler: plot.DefaultTextHandler}
+	return text.Style{Color: color.Black, Font: sans(11), XAlign: text.XCenter,
+		Handler: plot.DefaultTextHandler}
 }
 
 // hatch draws diagonal lines within r, so that neighbours differ in grey too.

@@ -49,7 +49,8 @@ func captionOf(runs []Run, x abscissa) string {
 		words = append(words, loadName(&runs[0]))
 	}
 	for _, key := range settingsOf(runs) {
-		if !named(key) && key != x.key && !differs(runs, key) && !slices.Contains(traces, runs[0].text(key)) {
+		if !named(key) && key != x.key && !differs(runs, key) &&
+			!slices.Contains(traces, runs[0].text(key)) {
 			words = append(words, setting(key, runs[0].Settings[key]))
 		}
 	}
@@ -169,7 +170,8 @@ func pointFolders(dir string) map[string]string {
 			Folder string `json:"folder"`
 		} `json:"points"`
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "sweep.json")); err == nil && json.Unmarshal(text, &index) == nil {
+	if text, err := os.ReadFile(filepath.Join(dir, "sweep.json")); err == nil &&
+		json.Unmarshal(text, &index) == nil {
 		for _, p := range index.Points {
 			folders[p.Label] = filepath.Join(dir, filepath.FromSlash(p.Folder))
 		}

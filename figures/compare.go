@@ -38,14 +38,16 @@ func DrawComparison(dir, folder string, formats ...string) ([]string, error) {
 		return nil, err
 	}
 	if len(runs) != 1 {
-		return nil, fmt.Errorf("%s: %d runs, a record is compared with one", filepath.Join(folder, "summary.json"), len(runs))
+		return nil, fmt.Errorf("%s: %d runs, a record is compared with one",
+			filepath.Join(folder, "summary.json"), len(runs))
 	}
 	all, err := readReplayed(filepath.Join(folder, "requests.csv"))
 	if err != nil {
 		return nil, err
 	}
 	r := runs[0]
-	head := fmt.Sprintf("%s on %s, %s: %s", modelLabel(r.Model), gpuLabel(r.GPU), label(r.System), r.Name)
+	head := fmt.Sprintf("%s on %s, %s: %s", modelLabel(r.Model), gpuLabel(r.GPU),
+		label(r.System), r.Name)
 	pictures := []picture{distributions(all), errorsOverTime(all)}
 	for i := range pictures {
 		pictures[i].head = head
@@ -70,7 +72,8 @@ func readReplayed(path string) ([]replayedRequest, error) {
 		r := &all[i]
 		r.stage, r.arrival = t.text(i, "stage"), t.number(i, "arrival_s")
 		for j, column := range []string{"ttft_s", "tbt_s"} {
-			for side, into := range map[string]*float64{"measured_": &r.measured[j], "simulated_": &r.simulated[j]} {
+			for side, into := range map[string]*float64{"measured_": &r.measured[j],
+				"simulated_": &r.simulated[j]} {
 				if *into = math.NaN(); t.text(i, side+column) != "" {
 					*into = t.number(i, side+column)
 				}
@@ -97,19 +100,21 @@ func distributions(all []replayedRequest) picture {
 	for j, unit := range []struct {
 		name, label string
 		scale       float64
-	}{{"time to first token", "TTFT (s)", 1}, {"mean time between tokens of a request", "TBT (ms)", 1e3}} {
+	}{{"time to first token", "TTFT (s)", 1},
+		{"mean time between tokens of a request", "TBT (ms)", 1e3}} {
 		var measured, simulated []float64
 		for i := range all {
 			if r := &all[i]; !math.IsNaN(r.measured[j]) {
-				measured, simulated = append(measured, unit.scale*r.measured[j]), append(simulated, unit.scale*r.simulated[j])
+				measured, simulated = append(measured, unit.scale*r.measured[j]),
+					append(simulated, unit.scale*r.simulated[j])
 			}
 		}
 		if len(measured) == 0 {
 			continue // all answers are of one token
 		}
 		c := chart{
-			title: fmt.Sprintf("(%c) %s, %d requests", 'a'+len(pic.charts), unit.name, len(measured)), x: unit.label, y: "Share of requests",
-			axis:   axis{low: 0, high: 1.04},
+			title: fmt.Sprintf("(%c) %s, %d requests", 'a'+len(pic.charts), unit.name, len(measured)),
+			x:     unit.label, y: "Share of requests", axis: axis{low: 0, high: 1.04},
 			curves: []curve{cumulative("measured", measured), cumulative("simulated", simulated)},
 		}
 		c.across = acrossOf(c.curves)
@@ -154,7 +159,8 @@ func errorsOverTime(all []replayedRequest) picture {
 	width := (end - begin) / float64(bins)
 	c := chart{x: "Arrival (s)", y: "Error (%)", title: "simulated over measured less 1, by request"}
 	if width > 0 {
-		c.title = fmt.Sprintf("simulated over measured less 1: median of the requests of each %s s", strconv.FormatFloat(width, 'g', 3, 64))
+		c.title = fmt.Sprintf("simulated over measured less 1: median of the requests of each %s s",
+			strconv.FormatFloat(width, 'g', 3, 64))
 	}
 	for j, name := range comparedNames {
 		sorted := make([][]float64, bins)
@@ -174,7 +180,8 @@ func errorsOverTime(all []replayedRequest) picture {
 				continue
 			}
 			m := medianOf(errors)
-			one.points = append(one.points, point{x: begin + (float64(bin)+0.5)*width, runs: len(errors), mean: m, low: m, high: m})
+			one.points = append(one.points, point{x: begin + (float64(bin)+0.5)*width, runs: len(errors),
+				mean: m, low: m, high: m})
 		}
 		if len(one.points) > 0 {
 			c.curves = append(c.curves, one)

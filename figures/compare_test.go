@@ -27,7 +27,8 @@ func TestComparisonGolden(t *testing.T) {
 
 // Small and odd comparisons are drawn, too.
 func TestOddComparisons(t *testing.T) {
-	const header = "id,stage,arrival_s,prompt_tokens,output_tokens,measured_ttft_s,simulated_ttft_s,measured_tbt_s,simulated_tbt_s,measured_e2e_s,simulated_e2e_s\n"
+	const header = "id,stage,arrival_s,prompt_tokens,output_tokens,measured_ttft_s," +
+		"simulated_ttft_s,measured_tbt_s,simulated_tbt_s,measured_e2e_s,simulated_e2e_s\n"
 	for name, c := range map[string]struct {
 		rows, problem string
 	}{
@@ -40,7 +41,8 @@ func TestOddComparisons(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for file, text := range map[string]string{
-			"summary.json": `[{"name": "r", "system": "vllm", "model": "m", "gpu": "g"}]`, "requests.csv": header + c.rows,
+			"summary.json": `[{"name": "r", "system": "vllm", "model": "m", "gpu": "g"}]`,
+			"requests.csv": header + c.rows,
 		} {
 			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -62,7 +64,8 @@ func TestCumulative(t *testing.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(1e-3, 1e3), 1, 700).Draw(t, "values")
 		c := cumulative("s", slices.Clone(values))
 		first, last := c.points[0], c.points[len(c.points)-1]
-		if first.mean != 0 || first.x != slices.Min(values) && len(values) <= shareSteps || last.mean != 1 || last.x != slices.Max(values) {
+		if first.mean != 0 || first.x != slices.Min(values) && len(values) <= shareSteps ||
+			last.mean != 1 || last.x != slices.Max(values) {
 			t.Fatalf("from %+v to %+v", first, last)
 		}
 		for i, q := range c.points[1:] {
@@ -72,7 +75,8 @@ func TestCumulative(t *testing.T) {
 					below++
 				}
 			}
-			if q.x < c.points[i].x || q.mean <= c.points[i].mean || q.mean > float64(below)/float64(len(values)) {
+			if q.x < c.points[i].x || q.mean <= c.points[i].mean ||
+				q.mean > float64(below)/float64(len(values)) {
 				t.Fatalf("share %v at %v, %d of %d values are no larger", q.mean, q.x, below, len(values))
 			}
 		}

@@ -154,7 +154,8 @@ func drawLeft(c *draw.Canvas, l look, x vg.Length, nth int, number string) {
 	if from+width > c.Max.X+margin {
 		from = at.X - markerRadius - 4 - width
 	}
-	box := vg.Rectangle{Min: vg.Point{X: from - 1, Y: at.Y - 6}, Max: vg.Point{X: from + width + 1, Y: at.Y + 6}}
+	box := vg.Rectangle{Min: vg.Point{X: from - 1, Y: at.Y - 6},
+		Max: vg.Point{X: from + width + 1, Y: at.Y + 6}}
 	c.SetColor(color.White)
 	c.Fill(box.Path())
 	c.FillText(style, vg.Point{X: from, Y: at.Y + 1}, number)
@@ -179,7 +180,8 @@ func darker(ink color.Color) color.Color {
 
 // drawWhisker draws an interval and returns its upper end. An end that the axis does not
 // have, or that is not possible, is an arrow.
-func drawWhisker(c *draw.Canvas, ink color.Color, x vg.Length, q point, a axis, y func(float64) vg.Length) vg.Length {
+func drawWhisker(c *draw.Canvas, ink color.Color, x vg.Length, q point, a axis,
+	y func(float64) vg.Length) vg.Length {
 	below, above := q.below || q.low < a.low, q.above || q.high > a.high
 	low, high := max(y(math.Max(q.low, a.low)), c.Min.Y), min(y(math.Min(q.high, a.high)), c.Max.Y)
 	style := draw.LineStyle{Color: ink, Width: 1}
@@ -204,5 +206,6 @@ func drawArrow(c *draw.Canvas, ink color.Color, from, to vg.Point) {
 	if to.Y > from.Y {
 		length = -length
 	}
-	c.FillPolygon(ink, []vg.Point{to, {X: to.X - 2.6, Y: to.Y + length}, {X: to.X + 2.6, Y: to.Y + length}})
+	c.FillPolygon(ink, []vg.Point{to, {X: to.X - 2.6, Y: to.Y + length},
+		{X: to.X + 2.6, Y: to.Y + length}})
 }

@@ -64,13 +64,16 @@ func golden(t *testing.T, results, path string) {
 		}
 	}
 	if !same {
-		t.Errorf("%s differs from %s; if it is better, run: go test ./figures -update", filepath.Base(path), want)
+		t.Errorf("%s differs from %s; if it is better, run: go test ./figures -update",
+			filepath.Base(path), want)
 	}
 }
 
 // samePicture lets no pixel be off by more than the colours of golden pictures (reduced) and
 // rounding of glyph outlines, which differs between CPU architectures.
-func samePicture(got, want []byte) (bool, error) { return cmpimg.EqualApprox("png", got, want, 0.06) }
+func samePicture(got, want []byte) (bool, error) {
+	return cmpimg.EqualApprox("png", got, want, 0.06)
+}
 
 // A sweep's variants are drawn apart, not averaged as if they were seeds.
 func TestVariantsOfASweep(t *testing.T) {

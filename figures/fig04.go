@@ -13,7 +13,8 @@ func fig04(folders []string) (picture, error) {
 		charts: []chart{{title: "(a) KV cache loading"}, {title: "(b) KV cache saving"}},
 		looks:  map[string]look{"memcpy": memcpy, "FlashH2D": load, "FlashD2H": save},
 	}
-	names := map[string]string{"load memcpy": "memcpy", "save memcpy": "memcpy", "load flash": "FlashH2D", "save flash": "FlashD2H"}
+	names := map[string]string{"load memcpy": "memcpy", "save memcpy": "memcpy",
+		"load flash": "FlashH2D", "save flash": "FlashD2H"}
 	for row := range t.rows {
 		direction, engine := t.text(row, "direction"), t.text(row, "engine")
 		tokens, bandwidth := t.number(row, "block_tokens"), t.number(row, "gb_s")
@@ -22,7 +23,8 @@ func fig04(folders []string) (picture, error) {
 		}
 		name, ok := names[direction+" "+engine]
 		if !ok {
-			return picture{}, fmt.Errorf("%s: row %d: no engine %q to %s with", t.path, row+1, engine, direction)
+			return picture{}, fmt.Errorf("%s: row %d: no engine %q to %s with", t.path, row+1,
+				engine, direction)
 		}
 		c := &pic.charts[0]
 		if direction == "save" {

@@ -49,7 +49,8 @@ func batchTime(runs []Run) chart {
 					continue
 				}
 				load := 1e3 * r.PhaseS["load_stall"] / r.Steps
-				loading, other, total = append(loading, load), append(other, stepTime(r)-load), append(total, stepTime(r))
+				loading, other, total = append(loading, load), append(other, stepTime(r)-load),
+					append(total, stepTime(r))
 			}
 			if len(other) > 0 {
 				sum := summarise(0, total, false)

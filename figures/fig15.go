@@ -21,7 +21,8 @@ func fig15(folders []string) (picture, error) {
 		{"(a) Throughput", "Throughput (tokens/s)", throughput},
 		{"(b) KV blocks loaded", "KV blocks loaded per iteration", blocksLoaded},
 	} {
-		c := chart{title: m.title, x: "Req Rate (req/s)", y: m.label, curves: curves(runs, control, rate, m.value)}
+		c := chart{title: m.title, x: "Req Rate (req/s)", y: m.label,
+			curves: curves(runs, control, rate, m.value)}
 		c.axis = fitted(c.curves)
 		if s := spanOf(c.curves, means); s.low > 0 && s.high > 20*s.low {
 			c.axis = logarithmic(c.curves)

@@ -35,7 +35,8 @@ func fig16(folders []string) (picture, error) {
 		charts = append(charts, []func([]Run) chart{ttft, attentionOverhead}[half(folder)](runs))
 	}
 	return picture{charts: charts, looks: map[string]look{
-		chunkedPrefill:   {color: color.RGBA{0x00, 0x72, 0xb2, 0xff}, marker: square, width: 1.5, hatching: 6},
+		chunkedPrefill: {color: color.RGBA{0x00, 0x72, 0xb2, 0xff}, marker: square, width: 1.5,
+			hatching: 6},
 		segmentedPrefill: {color: color.RGBA{0xc6, 0x2f, 0x1f, 0xff}, marker: diamond, width: 2.2},
 	}}, nil
 }
@@ -43,7 +44,8 @@ func fig16(folders []string) (picture, error) {
 // attentionOverhead divides by the run of the same seed with whole prompts. The
 // bar of layer-segmented prefill stands in every group: it has no chunks.
 func attentionOverhead(runs []Run) chart {
-	c := chart{title: "(b) Prefill attention", x: "Chunk Size (tokens)", y: "Normalized Attention Time"}
+	c := chart{title: "(b) Prefill attention", x: "Chunk Size (tokens)",
+		y: "Normalized Attention Time"}
 	plain, layer := map[uint64]float64{}, []float64{}
 	attention := func(r *Run) float64 { return r.PhaseS["prefill_attention"] }
 	for i := range runs {
@@ -77,7 +79,8 @@ func attentionOverhead(runs []Run) chart {
 				continue
 			}
 			q := summarise(size, b.values, false)
-			g.bars = append(g.bars, bar{note: strconv.FormatFloat(q.mean, 'f', 2, 64), parts: []part{{b.series, q}}})
+			g.bars = append(g.bars, bar{note: strconv.FormatFloat(q.mean, 'f', 2, 64),
+				parts: []part{{b.series, q}}})
 		}
 		c.groups = append(c.groups, g)
 	}

@@ -55,14 +55,16 @@ const (
 func fitPicture(t *table, from, to int) picture {
 	var all []fittedPoint
 	for row := from; row < to; row++ {
-		all = append(all, fittedPoint{t.text(row, "part"), t.text(row, "point"), t.number(row, "x"), t.number(row, "bytes"),
+		all = append(all, fittedPoint{t.text(row, "part"), t.text(row, "point"), t.number(row, "x"),
+			t.number(row, "bytes"),
 			t.number(row, "measured_us"), t.number(row, "fitted_us"), t.number(row, "limit")})
 	}
 	name := t.text(from, "model")
 	left := fitOverSize(all)
 	left.x = t.text(from, "x_label")
 	return picture{
-		file: "fit-" + fileName(name), head: name + " on " + gpuLabel(t.text(from, "card")) + ", " + t.text(from, "quality"), charts: []chart{left, fitOverMeasured(all)},
+		file: "fit-" + fileName(name), head: name + " on " + gpuLabel(t.text(from, "card")) + ", " +
+			t.text(from, "quality"), charts: []chart{left, fitOverMeasured(all)},
 		caption: "Dashed: as far off as a good fit is. Named: the points that the fit misses most.",
 		looks: map[string]look{
 			fittedSeries: {color: color.Gray{0x60}, marker: cross},
@@ -75,7 +77,8 @@ func fitPicture(t *table, from, to int) picture {
 // fitOverSize draws times, or rates where bytes are counted, over the size.
 func fitOverSize(all []fittedPoint) chart {
 	c := chart{y: "us", curves: []curve{
-		{series: fittedSeries, dots: true}, {series: usedSeries, dots: true}, {series: heldSeries, dots: true},
+		{series: fittedSeries, dots: true}, {series: usedSeries, dots: true},
+		{series: heldSeries, dots: true},
 	}}
 	add := func(i int, p *fittedPoint, us float64) {
 		v := us
@@ -119,7 +122,8 @@ const namedPoints = 3
 
 // fitOverMeasured draws fitted over measured.
 func fitOverMeasured(all []fittedPoint) chart {
-	c := chart{x: "Measured (us)", y: "Fitted / measured", curves: []curve{{series: usedSeries, dots: true}, {series: heldSeries, dots: true}}}
+	c := chart{x: "Measured (us)", y: "Fitted / measured",
+		curves: []curve{{series: usedSeries, dots: true}, {series: heldSeries, dots: true}}}
 	s, times := span{0.8, 1.2}, union(nil)
 	worst := slices.Clone(all)
 	off := func(p *fittedPoint) float64 { return math.Abs(p.fitted/p.measured - 1) }
@@ -128,7 +132,8 @@ func fitOverMeasured(all []fittedPoint) chart {
 		p := &all[i]
 		ratio := p.fitted / p.measured
 		one := &c.curves[partOf(p)-1]
-		one.points = append(one.points, point{x: p.measured, runs: 1, mean: ratio, low: ratio, high: ratio})
+		one.points = append(one.points, point{x: p.measured, runs: 1, mean: ratio, low: ratio,
+			high: ratio})
 		s = union([]span{s, {ratio, ratio}})
 		times = union([]span{times, {p.measured, p.measured}})
 	}

@@ -9,13 +9,15 @@ import (
 // where the load varies too, each fleet is a series.
 func TestReplicasAreAnAxis(t *testing.T) {
 	run := func(replicas int, rate float64) Run {
-		return Run{System: "vllm", Replicas: replicas, Rate: rate, Completed: 9, TTFT: mean{1 / float64(replicas+1)}}
+		return Run{System: "vllm", Replicas: replicas, Rate: rate, Completed: 9,
+			TTFT: mean{1 / float64(replicas+1)}}
 	}
 	fleets := []Run{run(0, 1), run(2, 1), run(4, 1)}
 	nameFleets(fleets)
 	x := abscissaOf(fleets)
 	nameSeries(fleets, x)
-	if got := curves(fleets, bySystem, x.of, func(r *Run) float64 { return r.TTFT.Mean }); x.label != "Replicas" || len(got) != 1 ||
+	if got := curves(fleets, bySystem, x.of,
+		func(r *Run) float64 { return r.TTFT.Mean }); x.label != "Replicas" || len(got) != 1 ||
 		len(got[0].points) != 3 || got[0].points[2].x != 4 {
 		t.Errorf("against %s: %+v", x.label, got)
 	}
@@ -31,7 +33,8 @@ func TestDistributionsShareTheirAxis(t *testing.T) {
 	p := picture{}
 	for _, end := range []float64{2, 30} {
 		for _, label := range []string{"TTFT", "TBT"} {
-			p.charts = append(p.charts, chart{x: label, curves: []curve{{series: "a", points: []point{{x: end / 2}, {x: end}}}}})
+			p.charts = append(p.charts,
+				chart{x: label, curves: []curve{{series: "a", points: []point{{x: end / 2}, {x: end}}}}})
 		}
 	}
 	p.charts[3].curves[0].points[1].x = 3
@@ -48,12 +51,14 @@ func TestDistributionsShareTheirAxis(t *testing.T) {
 func TestNotesFitAboveTheirBars(t *testing.T) {
 	var g group
 	for _, h := range []float64{0.35, 0.54, 0.7, 1.45, 6.18, 7.64} {
-		g.bars = append(g.bars, bar{note: "7.64, unstable", parts: []part{{"a", point{mean: h, low: h, high: h}}}})
+		g.bars = append(g.bars,
+			bar{note: "7.64, unstable", parts: []part{{"a", point{mean: h, low: h, high: h}}}})
 	}
 	high := roomForNotes([]group{g}, 5.8)
 	bars := slices.DeleteFunc(slices.Clone(g.bars), func(b bar) bool { return b.height().mean > high })
 	tallest := bars[len(bars)-1].height().mean
-	if above := (high - tallest) / high * float64(0.65*panelHeight); above < float64(noteStyle().Width("7.64, unstable")) {
+	if above := (high - tallest) / high * float64(0.65*panelHeight); above < float64(
+		noteStyle().Width("7.64, unstable")) {
 		t.Errorf("axis to %g: %g points over a bar of %g", high, above, tallest)
 	}
 }

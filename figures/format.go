@@ -29,7 +29,8 @@ func formatsOr(asked []string) []string {
 
 // encode has paint draw on a canvas of a format and returns the file. The same picture
 // has the same bytes: no date is written into a PDF.
-func encode(format string, dpi int, width, height vg.Length, paint func(draw.Canvas)) ([]byte, error) {
+func encode(format string, dpi int, width, height vg.Length, paint func(draw.Canvas)) (
+	[]byte, error) {
 	var canvas vg.CanvasWriterTo
 	switch format {
 	case "png":
@@ -52,7 +53,8 @@ func encode(format string, dpi int, width, height vg.Length, paint func(draw.Can
 }
 
 // writeFormats writes a picture in each format and returns the paths.
-func writeFormats(path string, formats []string, dpi int, width, height vg.Length, paint func(draw.Canvas)) ([]string, error) {
+func writeFormats(path string, formats []string, dpi int, width, height vg.Length,
+	paint func(draw.Canvas)) ([]string, error) {
 	var files []string
 	for _, format := range formatsOr(formats) {
 		data, err := encode(format, dpi, width, height, paint)

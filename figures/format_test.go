@@ -59,8 +59,11 @@ func TestPages(t *testing.T) {
 
 // Two pictures of one name would overwrite one another.
 func TestNothingIsOverwritten(t *testing.T) {
-	pic := picture{file: "time", charts: []chart{{curves: []curve{{series: "a", points: []point{{x: 1, mean: 1, runs: 1}}}}, axis: axis{0, 2, false}}}}
-	if _, err := writeAll(t.TempDir(), []picture{pic, pic}, []string{"svg"}); err == nil || !strings.Contains(err.Error(), "two pictures") {
+	pic := picture{file: "time",
+		charts: []chart{{curves: []curve{{series: "a", points: []point{{x: 1, mean: 1, runs: 1}}}},
+			axis: axis{0, 2, false}}}}
+	if _, err := writeAll(t.TempDir(), []picture{pic, pic}, []string{"svg"}); err == nil ||
+		!strings.Contains(err.Error(), "two pictures") {
 		t.Errorf("error is %v, want a refusal", err)
 	}
 }

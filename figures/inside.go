@@ -89,7 +89,8 @@ func cdf(p *panel, x abscissa) (picture, error) {
 		for _, one := range []struct {
 			label, title string
 			curves       []curve
-		}{{"TTFT (s)", "time to first token", ttft}, {"TBT (ms), mean of a request", "time between tokens", tbt}} {
+		}{{"TTFT (s)", "time to first token", ttft},
+			{"TBT (ms), mean of a request", "time between tokens", tbt}} {
 			if len(one.curves) == 0 {
 				continue
 			}
@@ -246,7 +247,8 @@ func binned(l line, start, length []float64) curve {
 		case l.held:
 			v = held
 		}
-		c.points = append(c.points, point{x: from + (float64(bin)+0.5)*width, runs: 1, mean: v, low: v, high: v})
+		c.points = append(c.points, point{x: from + (float64(bin)+0.5)*width, runs: 1, mean: v,
+			low: v, high: v})
 	}
 	return c
 }
@@ -264,7 +266,8 @@ func linesOf(t *table) []lines {
 	}
 	all := []lines{
 		{"Queue", "Requests", []line{{"waiting", column("waiting"), false}}},
-		{"Batch", "Requests", []line{{"decodes", column("decodes"), false}, {"prefills", column("prefills"), false}}},
+		{"Batch", "Requests", []line{{"decodes", column("decodes"), false},
+			{"prefills", column("prefills"), false}}},
 	}
 	var more []lines
 	for _, name := range t.header {

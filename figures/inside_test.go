@@ -63,7 +63,8 @@ func TestInsideOfRuns(t *testing.T) {
 		"points/a b/config.toml": "[workload]\ntrace = \"longbench\"\n",
 		"points/a b/requests.csv": "id,output_tokens,arrival_s,first_token_s,last_token_s,rejected\n" +
 			"1,11,0,2,3,\n2,1,1,5,5,\n3,9,1,,,too long\n",
-		"points/a b/steps.csv": "step,start_s,elapsed_s,decodes,prefills,waiting,blocks_loaded,hbm_used_bytes\n" +
+		"points/a b/steps.csv": "step,start_s,elapsed_s,decodes,prefills,waiting," +
+			"blocks_loaded,hbm_used_bytes\n" +
 			"0,0,1,0,1,2,0,1073741824\n1,3,1,2,0,0,7,2147483648\n",
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(file))
@@ -79,8 +80,10 @@ func TestInsideOfRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string][]string{
-		"cdf":          {"time to first token,Share of requests,vLLM,2,1,0.5,", ",vLLM,4,1,1,", "time between tokens,Share of requests,vLLM,100,1,1,"},
-		"timeline-a_b": {"Queue,Requests,waiting,", "Batch,Requests,decodes,", "HBM,GiB,HBM used,1,1,1,", "HBM,GiB,HBM used,3,1,2,", "KV blocks moved,Blocks a step,loaded,"},
+		"cdf": {"time to first token,Share of requests,vLLM,2,1,0.5,", ",vLLM,4,1,1,",
+			"time between tokens,Share of requests,vLLM,100,1,1,"},
+		"timeline-a_b": {"Queue,Requests,waiting,", "Batch,Requests,decodes,", "HBM,GiB,HBM used,1,1,1,",
+			"HBM,GiB,HBM used,3,1,2,", "KV blocks moved,Blocks a step,loaded,"},
 	} {
 		if !slices.Contains(files, filepath.Join(dir, file+".svg")) {
 			t.Errorf("no %s among %v", file, files)
@@ -93,7 +96,8 @@ func TestInsideOfRuns(t *testing.T) {
 		}
 	}
 	picture, err := os.ReadFile(filepath.Join(dir, "timeline-a_b.svg"))
-	if err != nil || !strings.Contains(string(picture), "LWM-7B on H200, vLLM, longbench, 3 requests, seed 1, 0.5 req/s") {
+	if err != nil || !strings.Contains(string(picture), "LWM-7B on H200, vLLM, longbench, 3 "+
+		"requests, seed 1, 0.5 req/s") {
 		t.Errorf("the caption does not say what was run (%v)", err)
 	}
 }

@@ -80,7 +80,8 @@ func (p *picture) entries(looks map[string]look) []entry {
 
 // legendStyle is that of the names.
 func legendStyle() text.Style {
-	return text.Style{Color: color.Black, Font: sans(legendSize), YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
+	return text.Style{Color: color.Black, Font: sans(legendSize), YAlign: text.YCenter,
+		Handler: plot.DefaultTextHandler}
 }
 
 // legendRows puts entries into as few rows as fit, about equally wide.
@@ -144,12 +145,14 @@ func (e entry) draw(c *draw.Canvas, x, y, size vg.Length) {
 	switch e.kind {
 	case boxSample:
 		box := vg.Rectangle{Min: vg.Point{X: x, Y: y - 5}, Max: vg.Point{X: x + size, Y: y + 5}}
-		corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max, {X: box.Min.X, Y: box.Max.Y}}
+		corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max,
+			{X: box.Min.X, Y: box.Max.Y}}
 		c.FillPolygon(e.look.fill(), corners)
 		e.look.hatch(c, box)
 		c.StrokeLines(draw.LineStyle{Color: color.Black, Width: 0.7}, append(corners, corners[0]))
 	case lineSample, bareSample:
-		c.StrokeLine2(draw.LineStyle{Color: e.look.color, Width: e.look.width, Dashes: e.look.dashes}, x, y, x+size, y)
+		c.StrokeLine2(draw.LineStyle{Color: e.look.color, Width: e.look.width, Dashes: e.look.dashes}, x,
+			y, x+size, y)
 	}
 	if e.kind == lineSample || e.kind == markerSample {
 		drawMarker(c, e.look, vg.Point{X: x + size/2, Y: y}, markerRadius, e.hollow)

@@ -9,11 +9,13 @@ func TestLoadOfRuns(t *testing.T) {
 		t.Errorf("a rate is drawn at %g on %q", at, loadLabel(open[0].runs))
 	}
 	closed := panels([]Run{{Completed: 1, Concurrency: 16}, {Completed: 1, Concurrency: 4}})
-	if at := load(&closed[0].runs[0]); at != 16 || loadLabel(closed[0].runs) != "Concurrency (clients)" {
+	if at := load(&closed[0].runs[0]); at != 16 ||
+		loadLabel(closed[0].runs) != "Concurrency (clients)" {
 		t.Errorf("a closed loop is drawn at %g on %q", at, loadLabel(closed[0].runs))
 	}
 	for _, m := range metrics() {
-		if c := m.picture(closed, abscissaOf(closed[0].runs)).charts[0]; c.x != "Concurrency (clients)" || len(c.curves) != 1 || c.curves[0].points[0].x != 4 {
+		if c := m.picture(closed, abscissaOf(closed[0].runs)).charts[0]; c.x != "Concurrency (clients)" ||
+			len(c.curves) != 1 || c.curves[0].points[0].x != 4 {
 			t.Errorf("%s: on %q at %+v", m.file, c.x, c.curves)
 		}
 	}

@@ -95,7 +95,8 @@ func short(label string) string {
 
 // modelLabel is the paper's name of a model.
 func modelLabel(model string) string {
-	if name, ok := map[string]string{"lwm-7b": "LWM-7B", "llama2-7b": "Llama-2-7B", "llama3-8b": "Llama3-8B", "llama3.1-8b": "Llama-3.1-8B"}[model]; ok {
+	if name, ok := map[string]string{"lwm-7b": "LWM-7B", "llama2-7b": "Llama-2-7B",
+		"llama3-8b": "Llama3-8B", "llama3.1-8b": "Llama-3.1-8B"}[model]; ok {
 		return name
 	}
 	return model

@@ -34,7 +34,8 @@ func goodput() metric {
 }
 
 func hasGoodput(runs []Run) bool {
-	return slices.ContainsFunc(runs, func(r Run) bool { return r.Completed > 0 && r.RequestGoodput != nil })
+	return slices.ContainsFunc(runs,
+		func(r Run) bool { return r.Completed > 0 && r.RequestGoodput != nil })
 }
 
 func throughput(r *Run) float64   { return r.ThroughputTokS }

@@ -31,7 +31,8 @@ func miFig1b(folders []string) (picture, error) {
 	}
 	times := chart{title: "(a) Prefill of one prompt", y: "Seconds"}
 	errors := chart{title: "(b) Against the published seconds", y: "Deviation (%)"}
-	speedup := chart{title: "(c) MInference over FlashAttention-2", x: "Context (K tokens)", y: "Speedup"}
+	speedup := chart{title: "(c) MInference over FlashAttention-2", x: "Context (K tokens)",
+		y: "Speedup"}
 	dense := map[float64][2]float64{}
 	for row := range t.rows {
 		system, gpus, tokens := t.text(row, "system"), t.number(row, "gpus"), t.number(row, "tokens")/1e3
@@ -97,14 +98,16 @@ func miFig10(folders []string) (picture, error) {
 	parts := chart{title: "(b) One head, 1M tokens", y: "Milliseconds"}
 	for row := range t.rows {
 		name, ok := kernelName(t.text(row, "pattern"))
-		tokens, kernel, index := t.number(row, "tokens"), t.number(row, "kernel_ms"), t.number(row, "index_ms")
+		tokens, kernel, index := t.number(row, "tokens"), t.number(row, "kernel_ms"),
+			t.number(row, "index_ms")
 		if t.err != nil {
 			return picture{}, t.err
 		}
 		if !ok {
 			continue
 		}
-		latency.curves = addTo(latency.curves, name, summarise(tokens/1e3, []float64{kernel + index}, false))
+		latency.curves = addTo(latency.curves, name,
+			summarise(tokens/1e3, []float64{kernel + index}, false))
 		if tokens == 1e6 && name != "FlashAttention-2" {
 			parts.groups = append(parts.groups, group{label: name, bars: []bar{{parts: []part{
 				{"attention", summarise(0, []float64{kernel}, false)},
@@ -206,10 +209,12 @@ func miServe(folders []string) (picture, error) {
 			parts.groups = append(parts.groups, group{label: name})
 		}
 		g := &parts.groups[len(parts.groups)-1]
-		g.bars = append(g.bars, longBar(t, row, map[bool]string{true: "D", false: "S"}[system == "sparseserve"]))
+		g.bars = append(g.bars,
+			longBar(t, row, map[bool]string{true: "D", false: "S"}[system == "sparseserve"]))
 	}
 	pic := picture{wide: 1.1, looks: map[string]look{}}
-	for i, system := range []string{"vllm", "vllm-minference", "sparseserve", "sparseserve-minference"} {
+	for i, system := range []string{"vllm", "vllm-minference", "sparseserve",
+		"sparseserve-minference"} {
 		pic.looks[label(system)] = looks()[[]int{0, 1, 4, 3}[i]]
 	}
 	for _, ph := range phases() {

@@ -36,7 +36,8 @@ func (d notePlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 	toX, toY := plt.Transforms(&c)
 	for _, y := range d.levels {
 		at := toY(d.axis.of(y))
-		taken = append(taken, vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: at - 0.5}, Max: vg.Point{X: c.Max.X, Y: at + 0.5}})
+		taken = append(taken, vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: at - 0.5},
+			Max: vg.Point{X: c.Max.X, Y: at + 0.5}})
 	}
 	style := noteStyle()
 	style.Font.Size, style.YAlign = 9.5, text.YCenter
@@ -57,12 +58,14 @@ func (d notePlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 
 // leader is where the line of a note ends: at its nearer edge.
 func leader(at, center vg.Point, width vg.Length) vg.Point {
-	return vg.Point{X: min(max(at.X, center.X-width), center.X+width), Y: center.Y + sign(at.Y-center.Y)*6}
+	return vg.Point{X: min(max(at.X, center.X-width), center.X+width),
+		Y: center.Y + sign(at.Y-center.Y)*6}
 }
 
 func between(a, b vg.Point) vg.Rectangle {
 	return vg.Rectangle{
-		Min: vg.Point{X: min(a.X, b.X) - 0.5, Y: min(a.Y, b.Y)}, Max: vg.Point{X: max(a.X, b.X) + 0.5, Y: max(a.Y, b.Y)},
+		Min: vg.Point{X: min(a.X, b.X) - 0.5, Y: min(a.Y, b.Y)},
+		Max: vg.Point{X: max(a.X, b.X) + 0.5, Y: max(a.Y, b.Y)},
 	}
 }
 
@@ -74,12 +77,14 @@ func sign(v vg.Length) vg.Length {
 }
 
 func around(p vg.Point, width, height vg.Length) vg.Rectangle {
-	return vg.Rectangle{Min: vg.Point{X: p.X - width, Y: p.Y - height}, Max: vg.Point{X: p.X + width, Y: p.Y + height}}
+	return vg.Rectangle{Min: vg.Point{X: p.X - width, Y: p.Y - height},
+		Max: vg.Point{X: p.X + width, Y: p.Y + height}}
 }
 
 // free looks for the nearest place of a box within a panel that meets nothing, and whose
 // line crosses no note that is written.
-func free(panel vg.Rectangle, taken, written []vg.Rectangle, at vg.Point, width, height vg.Length) (vg.Point, bool) {
+func free(panel vg.Rectangle, taken, written []vg.Rectangle, at vg.Point, width, height vg.Length) (
+	vg.Point, bool) {
 	for away := vg.Length(14); away < 160; away += 6 {
 		for _, side := range []vg.Length{0, -0.5, 0.5, -1, 1} {
 			for _, up := range []vg.Length{1, -1} {

@@ -16,7 +16,8 @@ func TestEachExperimentDraws(t *testing.T) {
 	}
 	for _, name := range unique(names) {
 		results := t.TempDir()
-		if err := os.CopyFS(filepath.Join(results, name), os.DirFS(filepath.Join("testdata", "paper", name))); err != nil {
+		if err := os.CopyFS(filepath.Join(results, name),
+			os.DirFS(filepath.Join("testdata", "paper", name))); err != nil {
 			t.Fatal(err)
 		}
 		files, err := DrawPaper(t.TempDir(), results, []string{name}, "svg")

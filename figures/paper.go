@@ -88,7 +88,8 @@ func DrawPaper(dir, results string, only []string, formats ...string) ([]string,
 	}
 	var pictures []picture
 	for _, f := range paperFigures() {
-		if len(only) > 0 && !slices.Contains(only, f.name) && !slices.ContainsFunc(f.results, func(r string) bool { return slices.Contains(only, r) }) {
+		if len(only) > 0 && !slices.Contains(only, f.name) &&
+			!slices.ContainsFunc(f.results, func(r string) bool { return slices.Contains(only, r) }) {
 			continue
 		}
 		there := f.there(results)
@@ -214,5 +215,6 @@ func hasFile(folder, name string) bool {
 
 // hasResults says whether an experiment has left what figures are drawn from.
 func hasResults(folder string) bool {
-	return slices.ContainsFunc([]string{"summary.json", "plan.json", "table.csv"}, func(name string) bool { return hasFile(folder, name) })
+	return slices.ContainsFunc([]string{"summary.json", "plan.json", "table.csv"},
+		func(name string) bool { return hasFile(folder, name) })
 }

@@ -144,14 +144,16 @@ func TestPaperErrors(t *testing.T) {
 		{"a column is missing", "fig04", "table.csv", "direction,engine,gb_s\nload,memcpy,1\n", `no column "block_tokens"`},
 		{"not a number", "fig08", "table.csv", "window,overlap\n1,most\n", `row 1: overlap = "most": want a number`},
 		{"no row", "fig08", "table.csv", "window,overlap\n", "no row"},
-		{"an engine of another kind", "fig04", "table.csv", "direction,engine,block_tokens,gb_s\nload,rdma,32,1\n", `"rdma"`},
+		{"an engine of another kind", "fig04", "table.csv", "direction,engine,block_tokens,gb_s\n" +
+			"load,rdma,32,1\n", `"rdma"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			results := t.TempDir()
 			if err := os.Mkdir(filepath.Join(results, c.folder), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(results, c.folder, c.file), []byte(c.text), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(results, c.folder, c.file), []byte(c.text),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()

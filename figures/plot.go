@@ -114,7 +114,8 @@ func (m marks) Plot(c draw.Canvas, plt *plot.Plot) {
 }
 
 // place maps the points of a curve to the canvas.
-func (c *chart) place(one *curve, canvas *draw.Canvas, plt *plot.Plot) (x, y func(float64) vg.Length) {
+func (c *chart) place(one *curve, canvas *draw.Canvas, plt *plot.Plot) (x,
+	y func(float64) vg.Length) {
 	toX, toY := plt.Transforms(canvas)
 	own := c.axisOf(one)
 	return func(v float64) vg.Length { return toX(c.xOf(v)) },
@@ -173,7 +174,8 @@ type bandPlotter struct {
 
 func (d bandPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := d.chart.place(&d.curve, &c, plt)
-	d.points = slices.DeleteFunc(slices.Clone(d.points), func(q point) bool { return y(q.mean) > c.Max.Y })
+	d.points = slices.DeleteFunc(slices.Clone(d.points),
+		func(q point) bool { return y(q.mean) > c.Max.Y })
 	var outline []vg.Point
 	for _, q := range d.points {
 		outline = append(outline, vg.Point{X: x(q.x), Y: d.clamp(&c, y(q.low))})

@@ -48,13 +48,15 @@ func psaFig5(folders []string) (picture, error) {
 		return picture{}, err
 	}
 	pic := picture{wide: 1.5, looks: map[string]look{
-		"vLLM-sparse": looks()[1], "InfiniGen": looks()[2], "PSA": looks()[3], "PSA, per head": looks()[6],
+		"vLLM-sparse": looks()[1], "InfiniGen": looks()[2], "PSA": looks()[3],
+		"PSA, per head": looks()[6],
 	}}
 	for _, cell := range cells {
 		model, dataset, system := cell.keys[0], cell.keys[1], cell.keys[2]
 		n := len(pic.charts)
 		if n == 0 || pic.charts[n-1].title != modelLabel(model) {
-			pic.charts = append(pic.charts, chart{title: modelLabel(model), y: "KV attended to, by proxy (%)", most: 100})
+			pic.charts = append(pic.charts,
+				chart{title: modelLabel(model), y: "KV attended to, by proxy (%)", most: 100})
 			n++
 		}
 		c := &pic.charts[n-1]
@@ -62,7 +64,8 @@ func psaFig5(folders []string) (picture, error) {
 			c.groups = append(c.groups, group{label: dataset})
 		}
 		g := &c.groups[len(c.groups)-1]
-		g.bars = append(g.bars, bar{parts: []part{{selector(system), summarise(0, cell.percents, false)}}})
+		g.bars = append(g.bars,
+			bar{parts: []part{{selector(system), summarise(0, cell.percents, false)}}})
 	}
 	for i := range pic.charts {
 		pic.charts[i].axis = linear(barSpan(pic.charts[i].groups))

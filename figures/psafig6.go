@@ -16,14 +16,16 @@ func psaFig6(folders []string) (picture, error) {
 			return picture{}, err
 		}
 		slo := []string{"strict SLO", "relaxed SLO"}[i]
-		c := chart{title: "(" + string(rune('a'+i)) + ") " + modelLabel(plan[0].Model) + ", " + slo, y: "Capacity (QPS)"}
+		c := chart{title: "(" + string(rune('a'+i)) + ") " + modelLabel(plan[0].Model) + ", " + slo,
+			y: "Capacity (QPS)"}
 		for _, set := range setsOf(plan) {
 			g := group{label: shortSet(set)}
 			for _, p := range plan {
 				if p.set() != set {
 					continue
 				}
-				g.bars = append(g.bars, bar{series: label(p.System), parts: []part{{label(p.System), p.capacity()}}})
+				g.bars = append(g.bars,
+					bar{series: label(p.System), parts: []part{{label(p.System), p.capacity()}}})
 			}
 			c.groups = append(c.groups, g)
 		}
@@ -31,7 +33,8 @@ func psaFig6(folders []string) (picture, error) {
 		pic.charts = append(pic.charts, c)
 	}
 	all := looks()
-	pic.looks = map[string]look{label("vllm"): all[0], label("vllm-sparse"): all[1], label("vllm-psa"): all[3]}
+	pic.looks = map[string]look{label("vllm"): all[0], label("vllm-sparse"): all[1],
+		label("vllm-psa"): all[3]}
 	return pic, nil
 }
 

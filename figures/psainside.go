@@ -18,7 +18,8 @@ func psaInside(folders []string) (picture, error) {
 			if err != nil {
 				return picture{}, err
 			}
-			pic.charts = append(pic.charts, ratePanels(runs, func(r *Run) string { return name(r.System) }, psaMetrics()[1:3]).charts...)
+			pic.charts = append(pic.charts, ratePanels(runs, func(r *Run) string { return name(r.System) },
+				psaMetrics()[1:3]).charts...)
 			continue
 		}
 		plan, err := readPlan(folder)
@@ -28,7 +29,8 @@ func psaInside(folders []string) (picture, error) {
 		g := group{label: modelLabel(plan[0].Model)}
 		for i := range plan {
 			c := &plan[i]
-			g.bars = append(g.bars, bar{series: name(c.System), note: decimals(c.Goodput, 3), parts: []part{{name(c.System), c.capacity()}}})
+			g.bars = append(g.bars, bar{series: name(c.System), note: decimals(c.Goodput, 3),
+				parts: []part{{name(c.System), c.capacity()}}})
 		}
 		goodput := chart{title: "(c) Goodput", y: "Goodput (req/s)", groups: []group{g}}
 		goodput.axis = linear(barSpan(goodput.groups))
@@ -76,7 +78,8 @@ func psaMetrics() []psaMetric {
 func ratePanels(runs []Run, series func(*Run) string, metrics []psaMetric) picture {
 	pic := picture{}
 	for i, m := range metrics {
-		c := chart{title: panelTitle(i, len(metrics), m.title), x: "Req Rate (req/s)", y: m.label, curves: curves(runs, series, rate, m.value)}
+		c := chart{title: panelTitle(i, len(metrics), m.title), x: "Req Rate (req/s)", y: m.label,
+			curves: curves(runs, series, rate, m.value)}
 		c.axis = fitted(c.curves)
 		pic.charts = append(pic.charts, c)
 	}
@@ -100,7 +103,8 @@ func groupPanels(runs []Run, series func(*Run) string, metrics []psaMetric) pict
 				if at == len(c.groups) {
 					c.groups = append(c.groups, group{label: name})
 				}
-				c.groups[at].bars = append(c.groups[at].bars, bar{series: v.series, parts: []part{{v.series, q}}})
+				c.groups[at].bars = append(c.groups[at].bars,
+					bar{series: v.series, parts: []part{{v.series, q}}})
 			}
 		}
 		c.axis = linear(barSpan(c.groups))

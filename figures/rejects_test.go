@@ -9,7 +9,8 @@ func TestRejectsAreMarked(t *testing.T) {
 		{System: "b", Rate: 1, Completed: 10}, {System: "b", Rate: 2, Completed: 10},
 	}
 	one := func(*Run) float64 { return 1 }
-	c := chart{curves: curves(runs, func(r *Run) string { return r.System }, func(r *Run) float64 { return r.Rate }, one)}
+	c := chart{curves: curves(runs, func(r *Run) string { return r.System },
+		func(r *Run) float64 { return r.Rate }, one)}
 	for _, curve := range c.curves {
 		for _, q := range curve.points {
 			if want := curve.series == "a" && q.x == 2; q.rejects != want {

@@ -134,7 +134,8 @@ func (pg *page) paint(canvas draw.Canvas) {
 
 // drawHead writes one line at the top, smaller where it would not fit.
 func drawHead(c draw.Canvas, head string) {
-	style := text.Style{Color: color.Black, Font: sans(labelSize), XAlign: text.XCenter, YAlign: text.YTop, Handler: plot.DefaultTextHandler}
+	style := text.Style{Color: color.Black, Font: sans(labelSize), XAlign: text.XCenter,
+		YAlign: text.YTop, Handler: plot.DefaultTextHandler}
 	if room, width := c.Max.X-c.Min.X, style.Width(head); width > room {
 		style.Font.Size *= room / width
 	}
@@ -142,13 +143,15 @@ func drawHead(c draw.Canvas, head string) {
 }
 
 func captionStyle() text.Style {
-	return text.Style{Color: color.Gray{0x50}, Font: sans(captionSize), YAlign: text.YBottom, Handler: plot.DefaultTextHandler}
+	return text.Style{Color: color.Gray{0x50}, Font: sans(captionSize), YAlign: text.YBottom,
+		Handler: plot.DefaultTextHandler}
 }
 
 // drawCaption writes lines at the bottom.
 func drawCaption(c draw.Canvas, lines []string) {
 	for i, line := range lines {
-		c.FillText(captionStyle(), vg.Point{X: c.Min.X, Y: c.Min.Y + captionLine*vg.Length(len(lines)-1-i)}, line)
+		c.FillText(captionStyle(),
+			vg.Point{X: c.Min.X, Y: c.Min.Y + captionLine*vg.Length(len(lines)-1-i)}, line)
 	}
 }
 

@@ -16,19 +16,21 @@ import (
 
 // Run is what the figures need of one run's summary. Times are in seconds.
 type Run struct {
-	Name                string             `json:"name"`
-	Requests            int                `json:"requests"`
-	System              string             `json:"system"`
-	Model               string             `json:"model"`
-	GPU                 string             `json:"gpu"`
-	Seed                uint64             `json:"seed"`
-	Rate                float64            `json:"rate"`        // requests/s
-	Replicas            int                `json:"replicas"`    // of a fleet
-	Concurrency         int                `json:"concurrency"` // clients of a closed loop, which has no rate
-	TTFT                mean               `json:"ttft_s"`
-	TBT                 mean               `json:"tbt_s"`
-	ThroughputTokS      float64            `json:"throughput_tok_s"`
-	RequestGoodput      *float64           `json:"request_goodput"` // requests/s within the service level
+	Name     string  `json:"name"`
+	Requests int     `json:"requests"`
+	System   string  `json:"system"`
+	Model    string  `json:"model"`
+	GPU      string  `json:"gpu"`
+	Seed     uint64  `json:"seed"`
+	Rate     float64 `json:"rate"`     // requests/s
+	Replicas int     `json:"replicas"` // of a fleet
+	// clients of a closed loop, which has no rate
+	Concurrency    int     `json:"concurrency"`
+	TTFT           mean    `json:"ttft_s"`
+	TBT            mean    `json:"tbt_s"`
+	ThroughputTokS float64 `json:"throughput_tok_s"`
+	// requests/s within the service level
+	RequestGoodput      *float64           `json:"request_goodput"`
 	BlocksLoadedPerStep float64            `json:"blocks_loaded_per_step"`
 	HitRatio            float64            `json:"hit_ratio"`
 	Completed           int                `json:"completed"`
@@ -162,7 +164,8 @@ func (t *table) number(row int, column string) float64 {
 	text := t.text(row, column)
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		t.err = cmp.Or(t.err, fmt.Errorf("%s: row %d: %s = %q: want a number", t.path, row+1, column, text))
+		t.err = cmp.Or(t.err, fmt.Errorf("%s: row %d: %s = %q: want a number", t.path, row+1,
+			column, text))
 	}
 	return v
 }

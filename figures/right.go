@@ -23,7 +23,8 @@ func (r rightAxis) Plot(c draw.Canvas, plt *plot.Plot) {
 	_, toY := plt.Transforms(&c)
 	line := draw.LineStyle{Color: color.Black, Width: 0.8}
 	c.StrokeLine2(line, c.Max.X, c.Min.Y, c.Max.X, c.Max.Y)
-	style := text.Style{Color: color.Black, Font: sans(tickSize), YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
+	style := text.Style{Color: color.Black, Font: sans(tickSize), YAlign: text.YCenter,
+		Handler: plot.DefaultTextHandler}
 	descent := style.FontExtents().Descent // as gonum places the labels of its own axes
 	for _, t := range r.axis.Ticks(0, 0) {
 		v := t.Value
@@ -38,6 +39,7 @@ func (r rightAxis) Plot(c draw.Canvas, plt *plot.Plot) {
 		c.StrokeLine2(line, c.Max.X, y, c.Max.X+length, y)
 		c.FillText(style, vg.Point{X: c.Max.X + 8, Y: y + descent}, t.Label)
 	}
-	style.Font, style.Rotation, style.XAlign, style.YAlign = sans(labelSize), -math.Pi/2, text.XCenter, text.YBottom
+	style.Font, style.Rotation, style.XAlign, style.YAlign = sans(labelSize), -math.Pi/2, text.XCenter,
+		text.YBottom
 	c.FillText(style, vg.Point{X: c.Max.X + rightWidth - 18, Y: c.Center().Y}, r.label)
 }

@@ -106,7 +106,8 @@ func summarise(x float64, values []float64, unstable bool) point {
 
 // isUnstable finds the warning of a queue that grows without end.
 func isUnstable(warnings []string) bool {
-	return slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "unstable") })
+	return slices.ContainsFunc(warnings,
+		func(w string) bool { return strings.Contains(w, "unstable") })
 }
 
 // Series and abscissae of runs.

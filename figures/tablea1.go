@@ -24,7 +24,8 @@ func tableA1() (picture, error) {
 		return picture{}, err
 	}
 	budgets := rows[0][3:]
-	c := chart{x: "Token Budget", y: "Accuracy over Full Attention (%)", doubly: true, axis: axis{90, 105, false}}
+	c := chart{x: "Token Budget", y: "Accuracy over Full Attention (%)", doubly: true,
+		axis: axis{90, 105, false}}
 	for _, model := range []string{"LWM-Text-Chat-1M", "Llama-3-8B-262k"} {
 		one := curve{series: model + " (paper)"}
 		for i, text := range budgets {
@@ -48,5 +49,6 @@ func tableA1() (picture, error) {
 		}
 		c.curves = append(c.curves, one)
 	}
-	return picture{file: "tableA1", caption: "As the SparseServe paper prints it, LongBench", means: "datasets", charts: []chart{c}}, nil
+	return picture{file: "tableA1", caption: "As the SparseServe paper prints it, LongBench",
+		means: "datasets", charts: []chart{c}}, nil
 }

@@ -10,7 +10,8 @@ import (
 func (p *picture) tabulate() []byte {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
-	w.Write([]string{"panel", "quantity", "series", "x", "runs", "mean", "low95", "high95", "unstable"})
+	w.Write([]string{"panel", "quantity", "series", "x", "runs", "mean", "low95", "high95",
+		"unstable"})
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	row := func(c *chart, quantity, group, series string, q point) {
 		x := group

@@ -15,7 +15,8 @@ func busyColumn(column string) (name string, ok bool) {
 func memoryColumn(column string) (panel, name, unit string, scale float64) {
 	where, rest, _ := strings.Cut(column, "_")
 	panel, ok := map[string]string{
-		"hbm": "HBM", "dram": "DRAM", "kv": "KV cache", "link": "Link", "h2d": "Link", "d2h": "Link", "pcie": "Link",
+		"hbm": "HBM", "dram": "DRAM", "kv": "KV cache", "link": "Link", "h2d": "Link", "d2h": "Link",
+		"pcie": "Link",
 	}[where]
 	if !ok {
 		return "", "", "", 0
@@ -25,8 +26,10 @@ func memoryColumn(column string) (panel, name, unit string, scale float64) {
 		suffix, unit string
 		scale        float64
 	}{
-		{"bytes", "GiB", 1.0 / (1 << 30)}, {"gib", "GiB", 1}, {"mib", "GiB", 1.0 / 1024}, {"gb_s", "GB/s", 1},
-		{"share", "Share (%)", 100}, {"use", "Share (%)", 100}, {"blocks", "Blocks", 1}, {"tokens", "Tokens", 1},
+		{"bytes", "GiB", 1.0 / (1 << 30)}, {"gib", "GiB", 1}, {"mib", "GiB", 1.0 / 1024},
+		{"gb_s", "GB/s", 1},
+		{"share", "Share (%)", 100}, {"use", "Share (%)", 100}, {"blocks", "Blocks", 1},
+		{"tokens", "Tokens", 1},
 	} {
 		if words, ok := strings.CutSuffix(rest, u.suffix); ok {
 			rest, unit, scale = strings.TrimSuffix(words, "_"), u.unit, u.scale

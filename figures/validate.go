@@ -94,7 +94,8 @@ func readValidation(dir string) ([]validated, error) {
 			}
 		}
 		var err error
-		if r.steps, err = readValidatedSteps(filepath.Join(dir, filepath.FromSlash(r.Steps))); err != nil {
+		if r.steps, err = readValidatedSteps(
+			filepath.Join(dir, filepath.FromSlash(r.Steps))); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +136,8 @@ func readValidatedSteps(path string) ([]validatedStep, error) {
 // fileName makes a file name of a label.
 func fileName(text string) string {
 	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune("._+-=", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+		if strings.ContainsRune("._+-=", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' ||
+			'A' <= r && r <= 'Z' {
 			return r
 		}
 		return '_'
@@ -162,7 +164,8 @@ func phasePictures(runs []validated) []picture {
 				title = r.where()
 			}
 		}
-		pic := picture{file: "phases-" + fileName(strings.TrimSuffix(load, " req/s")), looks: map[string]look{}}
+		pic := picture{file: "phases-" + fileName(strings.TrimSuffix(load, " req/s")),
+			looks: map[string]look{}}
 		for i, kind := range []string{"steps that only decode", "steps with a prefill"} {
 			c := chart{title: kind + ": measured, then modelled\n" + title, y: "Time per step (ms)"}
 			for j := range runs {
@@ -196,7 +199,8 @@ func phasePictures(runs []validated) []picture {
 
 // phaseGroup is a pair of bars of one run.
 func phaseGroup(r *validated, mixed bool) (group, bool) {
-	sums, n := [2][]float64{make([]float64, len(livePhases())), make([]float64, len(livePhases()))}, 0.0
+	sums, n := [2][]float64{make([]float64, len(livePhases())), make([]float64, len(livePhases()))},
+		0.0
 	for _, s := range r.steps {
 		if s.mixed != mixed || !s.split {
 			continue
@@ -222,7 +226,8 @@ func phaseGroup(r *validated, mixed bool) (group, bool) {
 
 // shortSystem is a system's name that fits below a pair of bars.
 func shortSystem(system string) string {
-	return strings.Replace(strings.Replace(label(system), "SparseServe", "SS", 1), "sparseserve", "SS", 1)
+	return strings.Replace(strings.Replace(label(system), "SparseServe", "SS", 1),
+		"sparseserve", "SS", 1)
 }
 
 // worstFirst orders runs by their largest error, those at saturation last.

@@ -19,7 +19,8 @@ func errorMetrics() []struct{ key, title string } {
 	return []struct{ key, title string }{
 		{"ttft_mean_s", "TTFT mean"}, {"ttft_p50_s", "TTFT P50"}, {"ttft_p99_s", "TTFT P99"},
 		{"tbt_mean_s", "TBT mean"}, {"tbt_p50_s", "TBT P50"}, {"tbt_p99_s", "TBT P99"},
-		{"throughput_tok_s", "throughput"}, {"blocks_loaded_per_step", "blocks loaded"}, {"hit_ratio", "hit ratio"}, {"steps", "steps"},
+		{"throughput_tok_s", "throughput"}, {"blocks_loaded_per_step", "blocks loaded"},
+		{"hit_ratio", "hit ratio"}, {"steps", "steps"},
 		{"step_decode_mean_s", "decode step"}, {"step_mixed_mean_s", "mixed step"},
 	}
 }
@@ -46,7 +47,8 @@ func drawErrors(dir string, runs []validated, formats []string) ([]string, error
 		keys[i] = m.key
 	}
 	runs = worstFirst(runs, keys[:9])
-	style := text.Style{Color: color.Black, Font: sans(errorLabel), YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
+	style := text.Style{Color: color.Black, Font: sans(errorLabel), YAlign: text.YCenter,
+		Handler: plot.DefaultTextHandler}
 	names := rowNames(runs)
 	left := vg.Length(0)
 	for _, name := range names {
@@ -56,33 +58,36 @@ func drawErrors(dir string, runs []validated, formats []string) ([]string, error
 	width := left + vg.Length(len(metrics))*errorColumn + 2*margin
 	height := vg.Length(len(runs))*errorRow + errorHead + errorFoot + 2*margin
 	const dpi = dotsPerInch * 3 / 5 // a row for each run: half the bytes, and text still reads
-	return writeFormats(filepath.Join(dir, "errors"), formats, dpi, width, height, func(canvas draw.Canvas) {
-		canvas.SetColor(color.White)
-		canvas.Fill(canvas.Rectangle.Path())
-		c := draw.Crop(canvas, margin, -margin, margin, -margin)
-		head := style
-		head.XAlign = text.XCenter
-		for j, m := range metrics {
-			x := c.Min.X + left + (vg.Length(j)+0.5)*errorColumn
-			drawWords(&c, head, x, c.Max.Y-errorHead/2+4, m.title)
-		}
-		for i := range runs {
-			top := c.Max.Y - errorHead - vg.Length(i)*errorRow
-			name := style
-			if runs[i].Saturated {
-				name.Color = color.Gray{0x80}
-			}
-			c.FillText(name, vg.Point{X: c.Min.X, Y: top - errorRow/2}, names[i])
+	return writeFormats(filepath.Join(dir, "errors"), formats, dpi, width, height,
+		func(canvas draw.Canvas) {
+			canvas.SetColor(color.White)
+			canvas.Fill(canvas.Rectangle.Path())
+			c := draw.Crop(canvas, margin, -margin, margin, -margin)
+			head := style
+			head.XAlign = text.XCenter
 			for j, m := range metrics {
-				x := c.Min.X + left + vg.Length(j)*errorColumn
-				drawCell(&c, head, vg.Rectangle{Min: vg.Point{X: x + 1, Y: top - errorRow + 1}, Max: vg.Point{X: x + errorColumn - 1, Y: top - 1}}, &runs[i], m.key)
+				x := c.Min.X + left + (vg.Length(j)+0.5)*errorColumn
+				drawWords(&c, head, x, c.Max.Y-errorHead/2+4, m.title)
 			}
-		}
-		if gpu := runs[0].GPU; gpu != "" {
-			c.FillText(style, vg.Point{X: c.Min.X, Y: c.Min.Y + 23}, "Simulated against measured, "+gpuLabel(gpu))
-		}
-		drawScale(&c, head, c.Min.X+left, vg.Length(len(metrics))*errorColumn)
-	})
+			for i := range runs {
+				top := c.Max.Y - errorHead - vg.Length(i)*errorRow
+				name := style
+				if runs[i].Saturated {
+					name.Color = color.Gray{0x80}
+				}
+				c.FillText(name, vg.Point{X: c.Min.X, Y: top - errorRow/2}, names[i])
+				for j, m := range metrics {
+					x := c.Min.X + left + vg.Length(j)*errorColumn
+					drawCell(&c, head, vg.Rectangle{Min: vg.Point{X: x + 1, Y: top - errorRow + 1},
+						Max: vg.Point{X: x + errorColumn - 1, Y: top - 1}}, &runs[i], m.key)
+				}
+			}
+			if gpu := runs[0].GPU; gpu != "" {
+				c.FillText(style, vg.Point{X: c.Min.X, Y: c.Min.Y + 23}, "Simulated against measured, "+
+					gpuLabel(gpu))
+			}
+			drawScale(&c, head, c.Min.X+left, vg.Length(len(metrics))*errorColumn)
+		})
 }
 
 // drawScale draws the scale of colours at the bottom.
@@ -93,10 +98,12 @@ func drawScale(c *draw.Canvas, style text.Style, left, width vg.Length) {
 	for i := range cells {
 		e := fullShade * (2*float64(i)/(cells-1) - 1)
 		from, to := x+bar*vg.Length(i)/cells, x+bar*vg.Length(i+1)/cells
-		c.FillPolygon(shade(e), []vg.Point{{X: from, Y: low}, {X: to, Y: low}, {X: to, Y: low + 11}, {X: from, Y: low + 11}})
+		c.FillPolygon(shade(e), []vg.Point{{X: from, Y: low}, {X: to, Y: low}, {X: to, Y: low + 11},
+			{X: from, Y: low + 11}})
 	}
 	for _, share := range []float64{-1, 0, 1} {
-		c.FillText(style, vg.Point{X: x + bar*vg.Length(share+1)/2, Y: low - 9}, strings.Replace(fmt.Sprintf("%+.0f %%", 100*fullShade*share), "+0", "0", 1))
+		c.FillText(style, vg.Point{X: x + bar*vg.Length(share+1)/2, Y: low - 9},
+			strings.Replace(fmt.Sprintf("%+.0f %%", 100*fullShade*share), "+0", "0", 1))
 	}
 	style.XAlign = text.XRight
 	c.FillText(style, vg.Point{X: x - 12, Y: low + 5}, "simulated lower")

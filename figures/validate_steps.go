@@ -47,7 +47,8 @@ func drawSteps(dir string, v *validated, formats []string) ([]string, error) {
 	}
 
 	title := label(v.System) + ", " + v.where()
-	plt := newPlot(&chart{title: title, x: "Measured step (ms)", y: "Modelled step (ms)", axis: both}, nil)
+	plt := newPlot(&chart{title: title, x: "Measured step (ms)", y: "Modelled step (ms)",
+		axis: both}, nil)
 	width := vg.Length(panelHeight * 1.15)
 	if w := plt.Title.TextStyle.Width(title); w > 0.92*width {
 		plt.Title.TextStyle.Font.Size *= 0.92 * width / w
@@ -65,18 +66,22 @@ func drawSteps(dir string, v *validated, formats []string) ([]string, error) {
 		}
 		if len(points.at) > 0 {
 			plt.Add(points)
-			entries = append(entries, entry{fmt.Sprintf("%s (%d)", k.name, len(points.at)), k.look, false, markerSample})
+			entries = append(entries, entry{fmt.Sprintf("%s (%d)", k.name, len(points.at)), k.look, false,
+				markerSample})
 		}
 	}
 
-	entries = append(entries, entry{"10 % off", look{color: tolerance.Color, dashes: tolerance.Dashes, width: tolerance.Width}, false, bareSample})
+	entries = append(entries,
+		entry{"10 % off", look{color: tolerance.Color, dashes: tolerance.Dashes, width: tolerance.Width},
+			false, bareSample})
 
-	return writeFormats(filepath.Join(dir, "steps-"+fileName(v.Run)), formats, dotsPerInch, width, width, func(canvas draw.Canvas) {
-		all := draw.Crop(canvas, margin, -margin, margin, -margin)
-		rows := legendRows(entries, all.Max.X-all.Min.X)
-		drawLegend(all, rows)
-		plt.Draw(draw.Crop(all, 0, -margin, 0, -legendOf(rows)))
-	})
+	return writeFormats(filepath.Join(dir, "steps-"+fileName(v.Run)), formats, dotsPerInch, width,
+		width, func(canvas draw.Canvas) {
+			all := draw.Crop(canvas, margin, -margin, margin, -margin)
+			rows := legendRows(entries, all.Max.X-all.Min.X)
+			drawLegend(all, rows)
+			plt.Draw(draw.Crop(all, 0, -margin, 0, -legendOf(rows)))
+		})
 }
 
 // scatter draws small markers.

@@ -76,8 +76,11 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 				Prefill: []sim.Span{{Query: 2048 - 40*chunk, Prefix: 2048 * chunk}}, Digests: 1,
 				DigestTokens: 2048}, 0, int64(64*m.KVHeads))
 	}
-	for _, h := range []pattern.Head{{Kind: pattern.VerticalSlash, A: 100, B: 800}, {Kind: pattern.BlockSparse, A: 10}} {
-		step(sim.Step{Requests: 1}, sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048, Prefix: 4096}}, Patterns: []pattern.Group{{Head: h, Heads: float64(m.QHeads)}}}, 0, 0)
+	for _, h := range []pattern.Head{{Kind: pattern.VerticalSlash, A: 100, B: 800},
+		{Kind: pattern.BlockSparse, A: 10}} {
+		step(sim.Step{Requests: 1},
+			sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048, Prefix: 4096}},
+				Patterns: []pattern.Group{{Head: h, Heads: float64(m.QHeads)}}}, 0, 0)
 	}
 	for _, n := range []int{1, 6, 40} {
 		tokens := int64(n) * (2048 + 320*int64(n-1))

@@ -61,9 +61,7 @@ var otherTypes = map[string]string{
 func supported() string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(configTypes)),
 		func(s string) bool { return s == "" })
-	return "modelled are decoders in 16 bits whose layers are alike, with full attention and a gated " +
-		"" +
-		"" +
-		"FFN: model_type " +
+	return "modelled are decoders in 16 bits whose layers are alike, with full attention and a " +
+		"gated FFN: model_type " +
 		strings.Join(names, ", ") + "; or a shape written as TOML"
 }

@@ -245,7 +245,8 @@ func TestChangesErrors(t *testing.T) {
 		{Changes{"link_h2d": 70, "link_nominal": 64},
 			[]string{"card.link_h2d", "no copy is faster than its link", "70 GB/s, nominal is 64 GB/s"}},
 		{Changes{"link_nominal": 20}, []string{"card.link_nominal", "nominal is 20 GB/s"}},
-		{Changes{"link_duplex_copy": 130}, []string{"card.link_duplex_copy", "twice nominal is 128 GB/s"}},
+		{Changes{"link_duplex_copy": 130},
+			[]string{"card.link_duplex_copy", "twice nominal is 128 GB/s"}},
 	} {
 		_, err := Load("h200", "vllm-0.15", c.changes)
 		wantError(t, c.want[0], err, c.want...)

@@ -278,7 +278,8 @@ func (d *Device) Finish() (sim.Timing, error) {
 	d.enqueue(0, false) // of a Move that no Compute followed
 	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
 	// Of embeddings; each rank's logits are gathered, half of what an all-reduce moves.
-	d.compute(d.reduce.of(d.hidden(d.tokens))+d.reduce.of(float64(d.step.Sampled*d.model.logits())), &d.phases.AllReduce)
+	d.compute(d.reduce.of(d.hidden(d.tokens))+d.reduce.of(float64(d.step.Sampled*d.model.logits())),
+		&d.phases.AllReduce)
 	d.awaitLate()
 	if idle := d.engine.launched + d.waited - d.busy; idle > 0 {
 		d.pass(idle, &d.phases.Host)

@@ -22,7 +22,8 @@ func ExampleProfile_Costs() {
 	costs := profile.Costs(&model)
 	fmt.Printf("GEMM of 2,048 tokens: %.0f us\n", 1e6*hw.Seconds(costs.GEMM, sim.Work{Tokens: 2048}))
 	decode := sim.Work{Decodes: 8, DecodeTokens: 8 * 16384}
-	fmt.Printf("decode of 8 contexts of 16,384 tokens: %.0f us\n", 1e6*hw.Seconds(costs.DenseDecode, decode))
+	fmt.Printf("decode of 8 contexts of 16,384 tokens: %.0f us\n",
+		1e6*hw.Seconds(costs.DenseDecode, decode))
 	// Output:
 	// GEMM of 2,048 tokens: 1268 us
 	// decode of 8 contexts of 16,384 tokens: 483 us

@@ -74,7 +74,8 @@ func newAllReduce(p *Profile, m *Model) (*allReduce, error) {
 		return nil, nil
 	}
 	if len(p.Interconnect.AllReduce) == 0 {
-		return nil, fmt.Errorf("card %s has no interconnect.all_reduce, which tensor parallelism needs", p.Name)
+		return nil, fmt.Errorf("card %s has no interconnect.all_reduce, which tensor parallelism needs",
+			p.Name)
 	}
 	a := &allReduce{factor: 2 * (n - 1) / n, nominal: p.Interconnect.Nominal.SI()}
 	for _, r := range p.Interconnect.AllReduce {

@@ -95,7 +95,8 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 				if loaded > 0 && saved > d2h*seconds+1 {
 					t.Fatalf("step %d: %g bytes saved in %gs", step, saved, seconds)
 				}
-				if most := math.Max(d.duplex, math.Max(h2d, d2h)); loaded+saved > most*(seconds+2e-9)*(1+1e-9)+1 {
+				if most := math.Max(d.duplex, math.Max(h2d, d2h)); loaded+saved > most*(seconds+2e-9)*
+					(1+1e-9)+1 {
 					t.Fatalf("step %d: %g bytes both ways in %gs, limit %g", step, loaded+saved, seconds,
 						most*seconds)
 				}

@@ -1,12 +1,10 @@
 package hw
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
 
-	"github.com/BurntSushi/toml"
 	"github.com/google/renameio/v2"
 )
 
@@ -150,11 +148,11 @@ func (p *Profile) WriteBuiltIn(dir, card, kernels, engine string) error {
 // writeAll writes values as TOML files, each whole or not at all.
 func writeAll(files map[string]any) error {
 	for file, v := range files {
-		var buf bytes.Buffer
-		if err := toml.NewEncoder(&buf).Encode(v); err != nil {
+		text, err := encodeTOML(v)
+		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		if err := renameio.WriteFile(file, buf.Bytes(), 0o644); err != nil {
+		if err := renameio.WriteFile(file, text, 0o644); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,8 @@ import (
 // or over selected blocks, and the scoring of block metadata. A list is what
 // one KV head of one request attends to, or chooses from.
 //
-//	t = max(floor, launch + bytes/rate + g splits merge + (waves-1) wave), at least max(FLOPs/peak, bytes/HBM)
+//	t = max(floor, launch + bytes/rate + g splits merge + (waves-1) wave),
+//	at least max(FLOPs/peak, bytes/HBM)
 //
 // with g query heads a KV head. Scoring adds
 //

@@ -75,7 +75,8 @@ func TestLoadModelConfigJSON(t *testing.T) {
 		{"glm", `{"_name_or_path": "THUDM/glm4-9b-1m", "num_layers": 40, "hidden_size": 4096, "num_attention_heads": 32, "multi_query_attention": true, "multi_query_group_num": 4,
 			"kv_channels": 128, "ffn_hidden_size": 13696, "padded_vocab_size": 151552, "seq_length": 1048576, "add_qkv_bias": true}`, "glm4-9b-1m"},
 		{"qwen2", `{"_name_or_path": "qwen2-7b", "model_type": "qwen2", "num_hidden_layers": 28, "hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4,
-			"intermediate_size": 18944, "vocab_size": 152064, "max_position_embeddings": 131072}`, "qwen2-7b"},
+			"intermediate_size": 18944, "vocab_size": 152064, "max_position_embeddings": 131072}`,
+			"qwen2-7b"},
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "config.json")

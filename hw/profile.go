@@ -1,10 +1,7 @@
 package hw
 
 import (
-	"bytes"
 	"fmt"
-
-	"github.com/BurntSushi/toml"
 )
 
 // Profile is a machine as the cost models see it: a card, the kernels that an
@@ -247,9 +244,9 @@ type ScatterRow struct {
 
 // Encode returns the machine as one TOML text that ParseProfile reads back.
 func (p *Profile) Encode() ([]byte, error) {
-	var buf bytes.Buffer
-	if err := toml.NewEncoder(&buf).Encode(p); err != nil {
+	text, err := encodeTOML(p)
+	if err != nil {
 		return nil, fmt.Errorf("profile %s: %w", p.Name, err)
 	}
-	return buf.Bytes(), nil
+	return text, nil
 }

@@ -92,8 +92,8 @@ func TestFileErrors(t *testing.T) {
 			[]string{"gpu.hbm_bandwidth.value", "NaN"}},
 		{"infinite", card, `{ value = 1555,`, `{ value = inf,`,
 			[]string{"gpu.hbm_bandwidth.value", "Inf"}},
-		{"no provenance", engine, `unit = "ms", from = "derived", source = "serving`,
-			`unit = "ms", from = "guessed", source = "serving`, []string{"host.step.from", `"guessed"`}},
+		{"no provenance", engine, `unit = "ms", from = "derived", source = """serving`,
+			`unit = "ms", from = "guessed", source = """serving`, []string{"host.step.from", `"guessed"`}},
 		{"falling time", kernels, "tokens = 4096, value = 7.492", "tokens = 4096, value = 1.492",
 			[]string{"linears[3].value", "never cost less"}},
 		{"tokens out of order", kernels, "tokens = 1024", "tokens = 64",
@@ -147,7 +147,8 @@ func TestFileErrors(t *testing.T) {
 
 // builtIn lists the built-in files.
 func builtIn() (all []string) {
-	for folder, names := range map[string][]string{"cards/": CardNames(), "kernels/": names(kernelFiles, "kernels"),
+	for folder, names := range map[string][]string{"cards/": CardNames(),
+		"kernels/": names(kernelFiles, "kernels"),
 		"engines/": EngineNames()} {
 		for _, name := range names {
 			all = append(all, folder+name+".toml")

@@ -16,7 +16,8 @@ func (d *Device) passed() passed {
 }
 
 // Repeat implements sim.Repeater. Where neither saves nor the card's clock change the time of a
-// layer, those after the second pass as it did; times are whole nanoseconds, so the sum is the same.
+// layer, those after the second pass as it did; times are whole nanoseconds, so the sum is the
+// same.
 func (d *Device) Repeat(layer, n int, w *sim.Work) error {
 	steady := d.saves.n == 0 && d.pending == 0 && (len(w.Prefill) == 0 || d.clock.filter == 0)
 	for i := range n {

@@ -23,7 +23,8 @@ func TestRepeatIsEveryLayer(t *testing.T) {
 			if w.Tokens == 0 {
 				continue
 			}
-			meta := sim.Step{Index: int64(step), Start: now, Requests: w.Decodes + len(w.Prefill), Sampled: w.Decodes}
+			meta := sim.Step{Index: int64(step), Start: now, Requests: w.Decodes + len(w.Prefill),
+				Sampled: w.Decodes}
 			whole := oneStep(t, at, &meta, func() error { return at.Repeat(0, m.Layers, &w) })
 			layers := oneStep(t, each, &meta, func() error {
 				for layer := range m.Layers {

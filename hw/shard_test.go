@@ -25,16 +25,19 @@ func TestShardsHoldTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s on %d GPUs: %v", name, n, err)
 			}
-			if got, want := int64(n)*s.KVBytesPerToken(), m.KVBytesPerToken(); got < want || n <= m.KVHeads && got != want {
+			if got, want := int64(n)*s.KVBytesPerToken(), m.KVBytesPerToken(); got < want ||
+				n <= m.KVHeads && got != want {
 				t.Errorf("%s on %d GPUs: %d bytes of KV a token, whole %d", name, n, got, want)
 			}
-			if got, want := float64(n)*float64(s.WeightBytes()), float64(m.WeightBytes()); got < want || got > 1.06*want && n <= m.KVHeads {
+			if got, want := float64(n)*float64(s.WeightBytes()), float64(m.WeightBytes()); got < want ||
+				got > 1.06*want && n <= m.KVHeads {
 				t.Errorf("%s on %d GPUs: %.4g bytes of weights, whole %.4g", name, n, got, want)
 			}
 		}
 	}
 	m := mustModel(t, "llama3-8b")
-	for n, want := range map[int]string{3: "want 1, 2, 4 or 8", 0: "want 1, 2, 4 or 8", 64: "do not divide the 32 query heads"} {
+	for n, want := range map[int]string{3: "want 1, 2, 4 or 8", 0: "want 1, 2, 4 or 8",
+		64: "do not divide the 32 query heads"} {
 		_, err := m.Shard(n)
 		wantError(t, "shards", err, want)
 	}
@@ -58,7 +61,8 @@ func TestLaw10AllReduce(t *testing.T) {
 			got := a.of(bytes)
 			floor := 2 * float64(n-1) / float64(n) * bytes / p.Interconnect.Nominal.SI()
 			if got.Seconds() < floor || int64(got) < before || a.of(2*bytes) < got {
-				t.Fatalf("%s, %d GPUs, %g bytes: %v, floor %g s, on half as many %d ns, twice as many bytes %v", gpu, n, bytes, got, floor, before, a.of(2*bytes))
+				t.Fatalf("%s, %d GPUs, %g bytes: %v, floor %g s, on half as many %d ns, twice as many bytes %v",
+					gpu, n, bytes, got, floor, before, a.of(2*bytes))
 			}
 			before = int64(got)
 		}
@@ -92,8 +96,10 @@ func TestStepOfShards(t *testing.T) {
 	}
 	hidden := float64(batch * m.Hidden * 2)
 	a, _ := newAllReduce(p, &Model{Ranks: 2})
-	want := float64(int64(2*m.Layers+1))*a.of(hidden).Seconds() + a.of(batch*float64(m.Vocab)).Seconds()
-	if got := two.Phases.AllReduce.Seconds(); math.Abs(got/want-1) > 1e-6 || one.Phases.AllReduce != 0 {
+	want := float64(int64(2*m.Layers+1))*a.of(hidden).Seconds() +
+		a.of(batch*float64(m.Vocab)).Seconds()
+	if got := two.Phases.AllReduce.Seconds(); math.Abs(got/want-1) > 1e-6 ||
+		one.Phases.AllReduce != 0 {
 		t.Errorf("all-reduces take %g s, want %g; on one GPU %v", got, want, one.Phases.AllReduce)
 	}
 	p.Interconnect.AllReduce = nil

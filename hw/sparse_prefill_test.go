@@ -42,15 +42,18 @@ func TestLaw10PhysicsSparsePrefill(t *testing.T) {
 		var flops, bytes, index float64
 		for _, g := range w.Patterns {
 			flops += 4 * float64(m.HeadDim) * g.Heads * g.Pairs(s.Query, s.Prefix)
-			bytes += 4 * float64(m.HeadDim*m.KVHeads) * g.Heads / float64(m.QHeads) * g.Kept(float64(s.Query+s.Prefix))
+			bytes += 4 * float64(m.HeadDim*m.KVHeads) * g.Heads / float64(m.QHeads) *
+				g.Kept(float64(s.Query+s.Prefix))
 			index += g.Heads * g.IndexBytes(s.Query, s.Prefix, m.HeadDim)
 		}
 		got := c.layer(&w)
-		if least := math.Max(flops/p.GPU.PeakFP16.SI(), bytes/p.GPU.HBMBandwidth.SI()); got.prefill.Seconds() < least*(1-1e-9) {
+		if least := math.Max(flops/p.GPU.PeakFP16.SI(),
+			bytes/p.GPU.HBMBandwidth.SI()); got.prefill.Seconds() < least*(1-1e-9) {
 			t.Fatalf("%s, %s: %+v takes %v, physics allow %gs", p.Name, m.Name, w, got.prefill, least)
 		}
 		if least := index / p.GPU.HBMBandwidth.SI(); got.index.Seconds() < least*(1-1e-9) {
-			t.Fatalf("%s, %s: the index of %+v takes %v, physics allow %gs", p.Name, m.Name, w, got.index, least)
+			t.Fatalf("%s, %s: the index of %+v takes %v, physics allow %gs", p.Name, m.Name, w,
+				got.index, least)
 		}
 	})
 }
@@ -66,13 +69,15 @@ func TestLaw10PhysicsAbsurdSparsePrefill(t *testing.T) {
 	}
 	c := newCoster(p, m, &DeviceOptions{})
 	h, _ := pattern.Published(pattern.VerticalSlash)
-	w := sim.Work{Tokens: 100_000, Prefill: []sim.Span{{Query: 100_000}}, Patterns: []pattern.Group{{Head: h, Heads: 32}}}
+	w := sim.Work{Tokens: 100_000, Prefill: []sim.Span{{Query: 100_000}},
+		Patterns: []pattern.Group{{Head: h, Heads: 32}}}
 	got := c.layer(&w)
 	flops := 4 * 128 * 32 * h.Pairs(100_000, 0)
 	if least := flops / p.GPU.PeakFP16.SI(); got.prefill.Seconds() < least {
 		t.Errorf("takes %v, physics allow %gs", got.prefill, least)
 	}
-	if least := 32 * h.IndexBytes(100_000, 0, 128) / p.GPU.HBMBandwidth.SI(); got.index.Seconds() < least {
+	if least := 32 * h.IndexBytes(100_000, 0, 128) /
+		p.GPU.HBMBandwidth.SI(); got.index.Seconds() < least {
 		t.Errorf("the index takes %v, physics allow %gs", got.index, least)
 	}
 }
@@ -81,7 +86,8 @@ func TestLaw11MonotoneSparsePrefill(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
 		c := newCoster(p, m, &DeviceOptions{})
 		price := func(h pattern.Head, s sim.Span) (attention, index float64) {
-			cost := *c.layer(&sim.Work{Tokens: s.Query, Prefill: []sim.Span{s}, Patterns: []pattern.Group{{Head: h, Heads: float64(m.QHeads)}}})
+			cost := *c.layer(&sim.Work{Tokens: s.Query, Prefill: []sim.Span{s},
+				Patterns: []pattern.Group{{Head: h, Heads: float64(m.QHeads)}}})
 			return cost.prefill.Seconds(), cost.index.Seconds()
 		}
 		h, s := drawHead(t), drawSpan(t)
@@ -95,7 +101,8 @@ func TestLaw11MonotoneSparsePrefill(t *testing.T) {
 			t.Fatalf("%s, %s: %s costs %g + %g, %s %g + %g", p.Name, m.Name, h, at, in, more, a, i)
 		}
 		if a, i := price(h, longer); a < at*(1-1e-9) || i < in {
-			t.Fatalf("%s, %s: %s costs %g + %g on %+v, %g + %g on %+v", p.Name, m.Name, h, at, in, s, a, i, longer)
+			t.Fatalf("%s, %s: %s costs %g + %g on %+v, %g + %g on %+v", p.Name, m.Name, h, at, in, s,
+				a, i, longer)
 		}
 	})
 }
@@ -115,10 +122,12 @@ func TestChunksOfSparsePrefill(t *testing.T) {
 			index += h.IndexBytes(n, from, 128)
 		}
 		if whole := h.Pairs(tokens, 0); math.Abs(pairs-whole) > 1e-9*whole {
-			t.Fatalf("%s: chunks of %d of %d tokens have %g pairs, the whole prompt %g", h, chunk, tokens, pairs, whole)
+			t.Fatalf("%s: chunks of %d of %d tokens have %g pairs, the whole prompt %g", h, chunk, tokens,
+				pairs, whole)
 		}
 		if whole := h.IndexBytes(tokens, 0, 128); index < whole*(1-1e-9) {
-			t.Fatalf("%s: the indices of chunks of %d of %d tokens move %g B, that of the whole %g", h, chunk, tokens, index, whole)
+			t.Fatalf("%s: the indices of chunks of %d of %d tokens move %g B, that of the whole %g", h,
+				chunk, tokens, index, whole)
 		}
 	})
 }
@@ -126,10 +135,12 @@ func TestChunksOfSparsePrefill(t *testing.T) {
 // A card without rows is priced by others' shares, and says so.
 func TestSparsePrefillNotMeasured(t *testing.T) {
 	h, _ := pattern.Published(pattern.AShape)
-	w := sim.Work{Tokens: 4096, Prefill: []sim.Span{{Query: 4096}}, Patterns: []pattern.Group{{Head: h, Heads: 32}}}
+	w := sim.Work{Tokens: 4096, Prefill: []sim.Span{{Query: 4096}},
+		Patterns: []pattern.Group{{Head: h, Heads: 32}}}
 	for card, quiet := range map[string]bool{"a100-80gb": true, "h200": false} {
 		d := newTestDevice(t, card, "llama3-8b", DeviceOptions{})
-		notes := strings.Join(d.ExtrapolationNotes(runStep(t, d, &sim.Step{}, 1, &w, 0, 0).Extrapolated), "\n")
+		notes := strings.Join(d.ExtrapolationNotes(runStep(t, d, &sim.Step{}, 1, &w, 0, 0).Extrapolated),
+			"\n")
 		if strings.Contains(notes, "sparse prefill: no kernels measured on "+card) == quiet {
 			t.Errorf("%s: %s", card, notes)
 		}
@@ -138,10 +149,13 @@ func TestSparsePrefillNotMeasured(t *testing.T) {
 
 func TestSparseRowsErrors(t *testing.T) {
 	for want, change := range map[string]func([]SparseRow) []SparseRow{
-		`sparse_prefill[0].pattern`: func(r []SparseRow) []SparseRow { r[0].Pattern = "b-shape"; return r },
-		`a second row of a-shape`:   func(r []SparseRow) []SparseRow { r[1] = r[0]; return r },
-		`sparse_prefill[1].index`:   func(r []SparseRow) []SparseRow { r[1].Index = Figure{}; return r },
-		`want a row of infllm`:      func(r []SparseRow) []SparseRow { return r[:len(r)-1] },
+		`sparse_prefill[0].pattern`: func(r []SparseRow) []SparseRow {
+			r[0].Pattern = "b-shape"
+			return r
+		},
+		`a second row of a-shape`: func(r []SparseRow) []SparseRow { r[1] = r[0]; return r },
+		`sparse_prefill[1].index`: func(r []SparseRow) []SparseRow { r[1].Index = Figure{}; return r },
+		`want a row of infllm`:    func(r []SparseRow) []SparseRow { return r[:len(r)-1] },
 	} {
 		p := *mustProfile(t, "a100-80gb")
 		p.SparsePrefill = change(append([]SparseRow(nil), p.SparsePrefill...))

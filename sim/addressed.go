@@ -152,7 +152,8 @@ func (p *addressed) choose(layer, i int) error {
 				in[c/64] |= 1 << (c % 64)
 			}
 		}
-		if err := r.latest.Choose(layer*heads+h, in, Candidates(&p.Spec), r.grid == r.lastGrid); err != nil {
+		if err := r.latest.Choose(layer*heads+h, in, Candidates(&p.Spec),
+			r.grid == r.lastGrid); err != nil {
 			return fmt.Errorf("request %d, KV head %d: %w", r.ID, h, err)
 		}
 	}

@@ -24,8 +24,9 @@ func TestDetailNamesEveryBlock(t *testing.T) {
 func TestDetailWhenSavesLandWithinTheStep(t *testing.T) {
 	c := &scenario{model: tiny(3, 3), gpu: "a100-40gb", hbm: 38592, seed: 1}
 	c.spec = sim.Spec{
-		Attention: "full", Selection: "arkvale", BudgetTokens: 6, BlockTokens: 3, WindowBlocks: 1, Offload: true, LoadEngine: "memcpy", SaveEngine: "memcpy",
-		Eviction: "lru", Pool: "per-layer", Utilisation: 0.9, DRAMGiB: 216 * 192. / (1 << 30), Base: "vllm", MaxRequests: 2, MaxTokens: 2,
+		Attention: "full", Selection: "arkvale", BudgetTokens: 6, BlockTokens: 3, WindowBlocks: 1,
+		Offload: true, LoadEngine: "memcpy", SaveEngine: "memcpy", Eviction: "lru", Pool: "per-layer",
+		Utilisation: 0.9, DRAMGiB: 216 * 192. / (1 << 30), Base: "vllm", MaxRequests: 2, MaxTokens: 2,
 		Window: 1, Prefill: "layer", ChunkTokens: 1, OverLength: "truncate", SampleGroups: 1,
 	}
 	for _, a := range [][2]int{{10, 25}, {13, 25}} {
@@ -40,20 +41,26 @@ func (c *scenario) follow(t fatal) {
 	for i := range c.arrivals {
 		c.arrivals[i].Cached = 0 // a device has what it computed
 	}
-	m := &shadow{scenario: c, hbm: map[int32]content{}, dram: map[place]bool{}, stash: map[place]int{}, dense: map[place]int{}, tables: tables{id: map[int32]int{}, slot: map[place]int32{}}}
+	m := &shadow{scenario: c, hbm: map[int32]content{}, dram: map[place]bool{}, stash: map[place]int{},
+		dense: map[place]int{}, tables: tables{id: map[int32]int{}, slot: map[place]int32{}}}
 	o := &outcome{spy: &spy{Device: c.modelled(t, profile(t, c.gpu))}}
 	m.Device = o.spy
 	o.server = c.server(t, m)
 	var err error
-	if o.metrics, err = o.server.Drive(&list{arrivals: c.arrivals}, o, func() error { return nil }); err != nil {
-		if c.spec.Progressive() && strings.Contains(err.Error(), "attends to more blocks than HBM holds at once") {
+	if o.metrics, err = o.server.Drive(&list{arrivals: c.arrivals}, o,
+		func() error { return nil }); err != nil {
+		if c.spec.Progressive() &&
+			strings.Contains(err.Error(), "attends to more blocks than HBM holds at once") {
 			return
 		}
 		t.Fatal(fmt.Sprintf("%v\n%v", err, c))
 	}
 	for id := range m.ids() {
 		// What the last step finished is dropped with the next, which never comes.
-		if i := slices.IndexFunc(o.requests, func(r sim.RequestRecord) bool { return r.ID == id }); o.requests[i].LastToken != o.steps[len(o.steps)-1].Start+o.steps[len(o.steps)-1].Timing.Elapsed+c.engine.Reply {
+		if i := slices.IndexFunc(o.requests, func(r sim.RequestRecord) bool {
+			return r.ID == id
+		}); o.requests[i].LastToken != o.steps[len(o.steps)-1].Start+
+			o.steps[len(o.steps)-1].Timing.Elapsed+c.engine.Reply {
 			t.Fatal(fmt.Sprintf("blocks are left of request %d, which has gone\n%v", id, c))
 		}
 	}
@@ -65,9 +72,11 @@ func (c *scenario) follow(t fatal) {
 func TestDetailRefusesLayersThatDoNotFit(t *testing.T) {
 	c := &scenario{model: tiny(2, 2), gpu: "h200", hbm: 190 << 10, seed: 1}
 	c.spec = sim.Spec{
-		Attention: "sparse", Selection: "psa", PSAStop: sim.PSAStopHead, Epsilon: 0.99999, Microbatch: 2, Pipelined: true, BudgetTokens: 8, BlockTokens: 2, WindowBlocks: 1,
-		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified", Utilisation: 0.9, DRAMGiB: 0.01, SaveBuffer: 1,
-		Base: "vllm", MaxRequests: 8, MaxTokens: 64, Window: 4, Prefill: "layer", ChunkTokens: 64, OverLength: "truncate", Heads: "full",
+		Attention: "sparse", Selection: "psa", PSAStop: sim.PSAStopHead, Epsilon: 0.99999, Microbatch: 2,
+		Pipelined: true, BudgetTokens: 8, BlockTokens: 2, WindowBlocks: 1, Offload: true,
+		LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified", Utilisation: 0.9,
+		DRAMGiB: 0.01, SaveBuffer: 1, Base: "vllm", MaxRequests: 8, MaxTokens: 64, Window: 4,
+		Prefill: "layer", ChunkTokens: 64, OverLength: "truncate", Heads: "full",
 	}
 	for range 8 {
 		c.arrivals = append(c.arrivals, sim.Arrival{Prompt: 200, Output: 20})
@@ -84,7 +93,9 @@ func TestDetailRefusesLayersThatDoNotFit(t *testing.T) {
 	}
 	var layer, slots, reserved, needed int
 	_, text, _ := strings.Cut(err.Error(), "kv: ")
-	if _, bad := fmt.Sscanf(text, "layer %d attends to more blocks than HBM holds at once: %d slots, %d of them reserved for metadata and prefill buffers, %d needed", &layer, &slots, &reserved, &needed); bad != nil || needed <= slots-reserved {
+	if _, bad := fmt.Sscanf(text, "layer %d attends to more blocks than HBM holds at once: %d "+
+		"slots, %d of them reserved for metadata and prefill buffers, %d needed", &layer, &slots,
+		&reserved, &needed); bad != nil || needed <= slots-reserved {
 		t.Errorf("%v (%v)", err, bad)
 	}
 }

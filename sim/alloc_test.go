@@ -29,21 +29,25 @@ func decoding(t testing.TB, eviction string) *sim.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	device, err := hw.NewDevice(gpu, &model, hw.DeviceOptions{LoadEngine: "flash", SaveEngine: "flash", Offload: true, SaveBufferBytes: 256 << 20})
+	device, err := hw.NewDevice(gpu, &model, hw.DeviceOptions{LoadEngine: "flash", SaveEngine: "flash",
+		Offload: true, SaveBufferBytes: 256 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec := sim.Spec{
-		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
-		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: eviction, Pool: "unified",
-		DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 256, MaxTokens: 2048, Watermark: 0.01,
-		BatchControl: true, Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "sampled", SampleGroups: 16,
+		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2,
+		WindowBlocks: 2, Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: eviction,
+		Pool: "unified", DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 256, MaxTokens: 2048,
+		Watermark: 0.01, BatchControl: true, Window: 12, Prefill: "layer", ChunkTokens: 2048,
+		Heads: "sampled", SampleGroups: 16,
 	}
 	s, err := sim.NewServer(sim.Config{
-		Spec:     spec,
-		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
+		Spec: spec,
+		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden,
+			MaxContext: model.MaxContext},
 		Geometry: model.Geometry(32), HBMBytes: 20 << 30, Device: device,
-		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 2),
+		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1),
+			dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 2),
 	})
 	if err != nil {
 		t.Fatal(err)

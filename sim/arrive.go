@@ -91,9 +91,11 @@ func (s *Server) arrival(t ticket) error {
 func (s *Server) reject(prompt, output, limit int) string {
 	switch {
 	case prompt < 1 || output < 1:
-		return fmt.Sprintf("prompt of %d and output of %d tokens, need at least 1 of each", prompt, output)
+		return fmt.Sprintf("prompt of %d and output of %d tokens, need at least 1 of each",
+			prompt, output)
 	case limit < 1:
-		return fmt.Sprintf("output of %d tokens and a prompt exceed the model's context of %d", output, s.Model.MaxContext)
+		return fmt.Sprintf("output of %d tokens and a prompt exceed the model's context of %d", output,
+			s.Model.MaxContext)
 	case prompt > limit:
 		return fmt.Sprintf("prompt of %d tokens exceeds the maximum of %d", prompt, limit)
 	}
@@ -118,7 +120,8 @@ func (s *Server) newRequest() *request {
 	if n := len(s.free); n > 0 {
 		r := s.free[n-1]
 		s.free = s.free[:n-1]
-		*r = request{cursors: r.cursors, cycles: r.cycles, layers: r.layers, used: r.used, latest: r.latest}
+		*r = request{cursors: r.cursors, cycles: r.cycles, layers: r.layers, used: r.used,
+			latest: r.latest}
 		return r
 	}
 	return &request{}

@@ -25,7 +25,8 @@ func TestFirstDecodeAfterLayerSegmentsLoadsItsSelection(t *testing.T) {
 	if len(d.loads) != 3 || d.loads[0] != 0 || d.loads[1] != 2*4 || d.loads[2] > 2*3 {
 		t.Errorf("loads by step: %v, want 0, 8 and at most 6", d.loads)
 	}
-	expect(t, "selected", []int64{o.steps[0].Selected, o.steps[1].Selected, o.steps[2].Selected}, []int64{0, 10, 10})
+	expect(t, "selected", []int64{o.steps[0].Selected, o.steps[1].Selected, o.steps[2].Selected},
+		[]int64{0, 10, 10})
 
 	dense := offloaded("layer")
 	dense.spec.Attention = "full"
@@ -74,7 +75,8 @@ func TestSavesLandAndUnpin(t *testing.T) {
 		reserved[int(o.server.Now()/ms)] = o.server.Left().Reserved
 		return nil
 	})
-	expect(t, "reserved bytes", reserved, map[int]int64{0: buffers + 2*block + meta, 90: buffers + meta, 95: meta, 100: meta, 110: 0})
+	expect(t, "reserved bytes", reserved,
+		map[int]int64{0: buffers + 2*block + meta, 90: buffers + meta, 95: meta, 100: meta, 110: 0})
 }
 
 func tinyBlock() int64 {
@@ -92,7 +94,8 @@ type asked struct {
 }
 
 func (d *asked) Move(m *kv.Moves) error {
-	d.moves = append(d.moves, kv.Moves{Layer: m.Layer, Loads: m.Loads, Saves: m.Saves, UniquePages: m.UniquePages, RequestKVBytes: m.RequestKVBytes})
+	d.moves = append(d.moves, kv.Moves{Layer: m.Layer, Loads: m.Loads, Saves: m.Saves,
+		UniquePages: m.UniquePages, RequestKVBytes: m.RequestKVBytes})
 	return d.metronome.Move(m)
 }
 
@@ -113,7 +116,8 @@ func TestWorkByHand(t *testing.T) {
 	o.server = c.server(t, o.spy)
 	o.run(t, c, o.server.Check)
 	chunk := func(query, prefix int, digested int64, sparse bool) sim.Work {
-		return sim.Work{Tokens: query, Prefill: []sim.Span{{Query: query, Prefix: prefix}}, Digests: 1, DigestTokens: digested, Sparse: sparse}
+		return sim.Work{Tokens: query, Prefill: []sim.Span{{Query: query, Prefix: prefix}}, Digests: 1,
+			DigestTokens: digested, Sparse: sparse}
 	}
 	expect(t, "work", d.work, []sim.Work{
 		// Tokens 0 to 27 fill 6 blocks, 27 to 46 five more, the 48th the twelfth.
@@ -123,7 +127,8 @@ func TestWorkByHand(t *testing.T) {
 		{Tokens: 1, Decodes: 1, DecodeTokens: 47},
 		{Tokens: 1, Decodes: 1, DecodeTokens: 4*4 + 3, ScoredBlocks: 11, Sparse: true},
 		{Tokens: 1, Decodes: 1, DecodeTokens: 48, Digests: 1, DigestTokens: 4},
-		{Tokens: 1, Decodes: 1, DecodeTokens: 4*4 + 4, ScoredBlocks: 12, Digests: 1, DigestTokens: 4, Sparse: true},
+		{Tokens: 1, Decodes: 1, DecodeTokens: 4*4 + 4, ScoredBlocks: 12, Digests: 1, DigestTokens: 4,
+			Sparse: true},
 	})
 	expect(t, "moves", d.moves, []kv.Moves{
 		{Layer: 0, Saves: 6}, {Layer: 1, Saves: 6}, {Layer: 0, Saves: 5}, {Layer: 1, Saves: 5},
@@ -143,8 +148,10 @@ func TestLoadsSayHowTheyLie(t *testing.T) {
 	loads := int64(0)
 	for _, m := range d.moves {
 		loads += m.Loads
-		if m.Loads == 16 && (m.UniquePages != 10 || m.RequestKVBytes != 11*16*tinyBlock()) || m.Loads == 0 && m.UniquePages > 0 {
-			t.Errorf("layer %d loads %d blocks of %d places in %d bytes, want 16 of 10 in %d", m.Layer, m.Loads, m.UniquePages, m.RequestKVBytes, 11*16*tinyBlock())
+		if m.Loads == 16 && (m.UniquePages != 10 || m.RequestKVBytes != 11*16*tinyBlock()) ||
+			m.Loads == 0 && m.UniquePages > 0 {
+			t.Errorf("layer %d loads %d blocks of %d places in %d bytes, want 16 of 10 in %d", m.Layer,
+				m.Loads, m.UniquePages, m.RequestKVBytes, 11*16*tinyBlock())
 		}
 	}
 	if loads < 4*16 {
@@ -166,8 +173,10 @@ func TestSampledLoadsAddUp(t *testing.T) {
 		t.Errorf("%d blocks moved, %d recorded, want %d", d.loads[1], o.steps[1].Loaded, want)
 	}
 	for _, m := range d.moves[4:8] {
-		if m.Loads != 16 || m.UniquePages != 10 || m.RequestKVBytes != 11*16*tinyBlock() { // 4 of each head's 11: 11 (1 - (7/11)^4) = 9.2 places
-			t.Errorf("layer %d loads %d blocks of %d places in %d bytes, want 16 of 10 in %d", m.Layer, m.Loads, m.UniquePages, m.RequestKVBytes, 11*16*tinyBlock())
+		// 4 of each head's 11: 11 (1 - (7/11)^4) = 9.2 places
+		if m.Loads != 16 || m.UniquePages != 10 || m.RequestKVBytes != 11*16*tinyBlock() {
+			t.Errorf("layer %d loads %d blocks of %d places in %d bytes, want 16 of 10 in %d", m.Layer,
+				m.Loads, m.UniquePages, m.RequestKVBytes, 11*16*tinyBlock())
 		}
 	}
 	for i, w := range d.work[4:] {

@@ -51,7 +51,8 @@ func (d *metronome) Compute(_ int, w *sim.Work) error {
 }
 
 func (d *metronome) Finish() (sim.Timing, error) {
-	t := sim.Timing{Elapsed: d.elapsed, Phases: sim.Phases{Linears: d.elapsed}, SavedSteps: d.index + 1}
+	t := sim.Timing{Elapsed: d.elapsed, Phases: sim.Phases{Linears: d.elapsed},
+		SavedSteps: d.index + 1}
 	if d.saves {
 		t.SavesDone = d.elapsed + 5*ms
 	}
@@ -65,10 +66,10 @@ func (d *metronome) Drain() (des.Time, error) { return d.elapsed + 5*ms, nil }
 func byHand(blocks int64, arrivals ...sim.Arrival) *scenario {
 	c := &scenario{model: tiny(2, 1), gpu: "a100-40gb", seed: 1, arrivals: arrivals}
 	c.spec = sim.Spec{
-		Attention: "full", Selection: "arkvale", BudgetTokens: 20, BlockTokens: 4, SinkBlocks: 1, WindowBlocks: 1,
-		LoadEngine: "memcpy", SaveEngine: "memcpy", Eviction: "lru", Pool: "unified", Utilisation: 0.9, DRAMGiB: 1,
-		Base: "vllm", MaxRequests: 8, MaxTokens: 8, Window: 12, Prefill: "chunked", ChunkTokens: 8,
-		OverLength: "truncate", Heads: "full", SampleGroups: 1,
+		Attention: "full", Selection: "arkvale", BudgetTokens: 20, BlockTokens: 4, SinkBlocks: 1,
+		WindowBlocks: 1, LoadEngine: "memcpy", SaveEngine: "memcpy", Eviction: "lru", Pool: "unified",
+		Utilisation: 0.9, DRAMGiB: 1, Base: "vllm", MaxRequests: 8, MaxTokens: 8, Window: 12,
+		Prefill: "chunked", ChunkTokens: 8, OverLength: "truncate", Heads: "full", SampleGroups: 1,
 	}
 	c.hbm = blocks * c.model.Geometry(4).BlockBytes * 2
 	return c
@@ -79,7 +80,8 @@ type life struct {
 	Scheduled, First, Last, Preemptions int
 }
 
-func (c *scenario) lives(t *testing.T, look func(*outcome) error) (map[int]life, *outcome, *metronome) {
+func (c *scenario) lives(t *testing.T, look func(*outcome) error) (map[int]life, *outcome,
+	*metronome) {
 	t.Helper()
 	d := &metronome{}
 	o := &outcome{spy: &spy{Device: d}}
@@ -94,7 +96,8 @@ func (c *scenario) lives(t *testing.T, look func(*outcome) error) (map[int]life,
 	})
 	got := map[int]life{}
 	for _, r := range o.requests {
-		got[r.ID] = life{int(r.Scheduled / ms), int(r.FirstToken / ms), int(r.LastToken / ms), r.Preemptions}
+		got[r.ID] = life{int(r.Scheduled / ms), int(r.FirstToken / ms), int(r.LastToken / ms),
+			r.Preemptions}
 	}
 	return got, o, d
 }
@@ -166,7 +169,8 @@ func TestLayerSegmentedPrefillByHand(t *testing.T) {
 // wants them back before the last are saved, 5 ms after the prefill's end; its second
 // does not. Chunks keep theirs until they are saved.
 func TestLateLoadsByHand(t *testing.T) {
-	for prefill, want := range map[string][]bool{"layer": {false, false, true, false}, "chunked": {false, false, false, false}} {
+	for prefill, want := range map[string][]bool{"layer": {false, false, true, false},
+		"chunked": {false, false, false, false}} {
 		c := byHand(100, sim.Arrival{Prompt: 12, Output: 3})
 		c.spec.Prefill, c.spec.MaxInject, c.spec.Offload, c.spec.Attention = prefill, 12, true, "sparse"
 		_, _, d := c.lives(t, nil)
@@ -205,28 +209,33 @@ func TestRejections(t *testing.T) {
 		want           string // of the reason; empty when served
 		served         int    // prompt tokens
 	}{
-		"fits":                 {func(*scenario) {}, 40, 4, "", 40},
-		"truncated":            {func(*scenario) {}, 1000, 10, "", 390},
-		"truncated to a knob":  {func(c *scenario) { c.spec.MaxPromptTokens = 30 }, 1000, 10, "", 30},
-		"a knob beyond":        {func(c *scenario) { c.spec.MaxPromptTokens = 5000 }, 1000, 10, "", 390},
-		"over length":          {func(c *scenario) { c.spec.OverLength = "reject" }, 391, 10, "prompt of 391 tokens exceeds the maximum of 390", 0},
+		"fits":                {func(*scenario) {}, 40, 4, "", 40},
+		"truncated":           {func(*scenario) {}, 1000, 10, "", 390},
+		"truncated to a knob": {func(c *scenario) { c.spec.MaxPromptTokens = 30 }, 1000, 10, "", 30},
+		"a knob beyond":       {func(c *scenario) { c.spec.MaxPromptTokens = 5000 }, 1000, 10, "", 390},
+		"over length": {func(c *scenario) { c.spec.OverLength = "reject" }, 391, 10,
+			"prompt of 391 tokens exceeds the maximum of 390", 0},
 		"just not over length": {func(c *scenario) { c.spec.OverLength = "reject" }, 390, 10, "", 390},
 		"output alone":         {func(*scenario) {}, 1, 400, "output of 400 tokens", 0},
 		"no prompt":            {func(*scenario) {}, 0, 4, "at least 1", 0},
 		"no output":            {func(*scenario) {}, 4, 0, "at least 1", 0},
-		"HBM":                  {func(c *scenario) { c.hbm /= 10 }, 40, 1, "exceeds HBM, which holds 40 tokens", 0},
-		"just HBM":             {func(c *scenario) { c.hbm /= 10 }, 39, 1, "", 39},
-		"watermark":            {func(c *scenario) { c.hbm, c.spec.Watermark = c.hbm/10, 0.1 }, 39, 1, "of which 10 % stay free", 0},
+		"HBM": {func(c *scenario) { c.hbm /= 10 }, 40, 1, "exceeds HBM, which holds " +
+			"40 tokens", 0},
+		"just HBM": {func(c *scenario) { c.hbm /= 10 }, 39, 1, "", 39},
+		"watermark": {func(c *scenario) { c.hbm, c.spec.Watermark = c.hbm/10, 0.1 }, 39, 1,
+			"of which 10 % stay free", 0},
 		"DRAM": {func(c *scenario) {
 			c.spec.Offload, c.spec.DRAMGiB = true, float64(c.hbm/10)/(1<<30)
 		}, 40, 1, "exceeds DRAM, which holds 40 tokens", 0},
 		"truncated and too large": {func(c *scenario) {
 			c.hbm, c.spec.MaxPromptTokens = c.hbm/10, 60
 		}, 1000, 1, "KV of 61 tokens exceeds HBM", 60},
-		"alone": {func(c *scenario) { c.spec.Offload, c.hbm = true, c.hbm/10 }, 40, 1, "alone it needs", 0},
+		"alone": {func(c *scenario) { c.spec.Offload, c.hbm = true, c.hbm/10 }, 40, 1,
+			"alone it needs", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := byHand(100, sim.Arrival{Prompt: c.prompt, Output: c.output, Set: "a"}, sim.Arrival{At: 60 * des.Second, Prompt: 1, Output: 1})
+			s := byHand(100, sim.Arrival{Prompt: c.prompt, Output: c.output, Set: "a"},
+				sim.Arrival{At: 60 * des.Second, Prompt: 1, Output: 1})
 			c.change(s)
 			_, o, _ := s.lives(t, nil)
 			if len(o.requests) != 2 {
@@ -243,7 +252,8 @@ func TestRejections(t *testing.T) {
 			if c.want == "" && c.served < c.prompt {
 				cut = 1
 			}
-			if r.Given != c.prompt || sum.Truncated != cut || (cut > 0) != slices.Contains(sum.Warnings, fmt.Sprintf("1 of 2 prompts truncated to %d tokens (longest 1000)", c.served)) {
+			if r.Given != c.prompt || sum.Truncated != cut || (cut > 0) != slices.Contains(sum.Warnings,
+				fmt.Sprintf("1 of 2 prompts truncated to %d tokens (longest 1000)", c.served)) {
 				t.Errorf("%d tokens given, %d truncated: %q", r.Given, sum.Truncated, sum.Warnings)
 			}
 			refused := c.prompt

@@ -36,7 +36,8 @@ func (s *Server) checkBlocks() error {
 // checkRequests is law 4 within the server; it returns the tokens that its requests have emitted.
 func (s *Server) checkRequests() (emitted int64, err error) {
 	if w, r := s.sched.Waiting()+len(s.arrivedLate), s.sched.Running(); w+r != len(s.requests) {
-		return 0, fmt.Errorf("law 4: %d requests in flight, %d waiting + %d running", len(s.requests), w, r)
+		return 0, fmt.Errorf("law 4: %d requests in flight, %d waiting + %d running",
+			len(s.requests), w, r)
 	}
 	for _, r := range s.requests {
 		emitted += int64(r.Generated)
@@ -53,7 +54,8 @@ func (s *Server) checkRequests() (emitted int64, err error) {
 func (s *Server) checkHBM() error {
 	total, reserved := s.cache.Bytes()
 	if slack := s.sampleSlack(); total > s.HBMBytes+slack {
-		return fmt.Errorf("law 2: the cache has %d bytes of HBM, the card has %d for KV", total, s.HBMBytes)
+		return fmt.Errorf("law 2: the cache has %d bytes of HBM, the card has %d for KV", total,
+			s.HBMBytes)
 	}
 	var need int64
 	for _, r := range s.requests {
@@ -67,7 +69,8 @@ func (s *Server) checkHBM() error {
 		need += s.metaBytes(written) + r.buffers
 	}
 	if need > reserved {
-		return fmt.Errorf("law 2: %d bytes reserved, metadata and prefill buffers take %d", reserved, need)
+		return fmt.Errorf("law 2: %d bytes reserved, metadata and prefill buffers take %d",
+			reserved, need)
 	}
 	return nil
 }
@@ -94,7 +97,8 @@ func (s *Server) checkSaves() error {
 			}
 		}
 		if saved < full {
-			return fmt.Errorf("law 3: request %d has %d full blocks, %d of them saved or queued to be", r.ID, full, saved)
+			return fmt.Errorf("law 3: request %d has %d full blocks, %d of them saved or queued to be", r.ID,
+				full, saved)
 		}
 	}
 	return nil
@@ -119,7 +123,8 @@ func (s *Server) checkBatch() error {
 		}
 	}
 	if need > total+int64(n+2)*s.sampleSlack() {
-		return fmt.Errorf("law 8: a batch of %d requests needs %d bytes of HBM, there are %d", n, need, total)
+		return fmt.Errorf("law 8: a batch of %d requests needs %d bytes of HBM, there are %d", n,
+			need, total)
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ func (c *scenario) left(r *sim.RequestRecord) des.Time {
 func (c *scenario) closed(t *rapid.T, clients int) *outcome {
 	o := c.start(t, profile(t, c.gpu))
 	var err error
-	o.metrics, err = o.server.Drive(&loop{list: list{arrivals: c.arrivals}, clients: clients}, o, o.server.Check)
+	o.metrics, err = o.server.Drive(&loop{list: list{arrivals: c.arrivals}, clients: clients}, o,
+		o.server.Check)
 	if err != nil {
 		t.Fatalf("%v\n%v", err, c)
 	}
@@ -58,7 +59,8 @@ func TestClosedLoopKeepsItsConcurrency(t *testing.T) {
 		clients := rapid.IntRange(1, 6).Draw(t, "clients")
 		o := c.closed(t, clients)
 		if left := o.server.Left(); left != (sim.Holdings{}) || len(o.requests) != len(c.arrivals) {
-			t.Fatalf("%d of %d requests ended, left behind: %+v\n%v", len(o.requests), len(c.arrivals), left, c)
+			t.Fatalf("%d of %d requests ended, left behind: %+v\n%v", len(o.requests),
+				len(c.arrivals), left, c)
 		}
 		var ends, arrivals []des.Time
 		for i := range o.requests {
@@ -88,7 +90,9 @@ func TestClosedLoopLittlesLaw(t *testing.T) {
 		}
 		clients := rapid.IntRange(1, 6).Draw(t, "clients")
 		o := c.closed(t, clients)
-		slices.SortFunc(o.requests, func(a, b sim.RequestRecord) int { return cmp.Compare(c.left(&a), c.left(&b)) })
+		slices.SortFunc(o.requests, func(a, b sim.RequestRecord) int {
+			return cmp.Compare(c.left(&a), c.left(&b))
+		})
 		n := len(o.requests)
 		full, end := c.left(&o.requests[n-clients]).Seconds(), c.left(&o.requests[n-1]).Seconds()
 		if end == 0 {
@@ -99,8 +103,10 @@ func TestClosedLoopLittlesLaw(t *testing.T) {
 			inSystem += (c.left(&o.requests[i]) - o.requests[i].Arrival).Seconds()
 		}
 		throughput, e2e := float64(n)/end, inSystem/float64(n)
-		if got, slack := throughput*e2e, float64(clients)*(end-full)/end; math.Abs(got-float64(clients)) > slack+1e-9 {
-			t.Fatalf("throughput %g/s x time end to end %g s = %g, want %d within %g\n%v", throughput, e2e, got, clients, slack, c)
+		if got, slack := throughput*e2e,
+			float64(clients)*(end-full)/end; math.Abs(got-float64(clients)) > slack+1e-9 {
+			t.Fatalf("throughput %g/s x time end to end %g s = %g, want %d within %g\n%v", throughput, e2e,
+				got, clients, slack, c)
 		}
 	})
 }

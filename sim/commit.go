@@ -20,7 +20,8 @@ func (s *Server) commit(now des.Time) error {
 			continue
 		}
 		if want := int64(r.Target-r.Hit) * int64(s.Model.Layers); r.prefilled != want {
-			panic(fmt.Sprintf("sim: law 4: request %d prefilled %d token-layers of %d", r.ID, r.prefilled, want))
+			panic(fmt.Sprintf("sim: law 4: request %d prefilled %d token-layers of %d", r.ID,
+				r.prefilled, want))
 		}
 		r.prefilled = 0
 		if err := s.prefilled(r); err != nil {
@@ -90,8 +91,9 @@ func (s *Server) emit(r *request, now des.Time) error {
 	delete(s.requests, r.Request)
 	s.load.remove(r.load)
 	rec := RequestRecord{
-		ID: r.ID, Replica: s.replica, Retries: r.retries, Set: r.arrival.Set, Given: r.arrival.Prompt, Prompt: r.prompt, Output: r.Output, Arrival: r.arrival.At,
-		Scheduled: r.scheduled, FirstToken: r.first, LastToken: r.last, LongestTBT: r.longest,
+		ID: r.ID, Replica: s.replica, Retries: r.retries, Set: r.arrival.Set, Given: r.arrival.Prompt,
+		Prompt: r.prompt, Output: r.Output, Arrival: r.arrival.At, Scheduled: r.scheduled,
+		FirstToken: r.first, LastToken: r.last, LongestTBT: r.longest,
 		Preemptions: r.preemptions,
 	}
 	if h := &r.recalled; len(h.each) > 0 {

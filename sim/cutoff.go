@@ -41,8 +41,9 @@ func isCut(rule string) bool { return rule != "" && rule != CutNone }
 // Window is what the figures of a run are of. Latencies, rejections and shares are of the
 // requests that arrive in it; rates, steps and use of what happens in it.
 type Window struct {
-	FromS  float64 `json:"from_s"` // first arrival
-	ToS    float64 `json:"to_s"`   // arrival of the first request left out at the end, or the run's end
+	FromS float64 `json:"from_s"` // first arrival
+	// arrival of the first request left out at the end, or the run's end
+	ToS    float64 `json:"to_s"`
 	Warmup int     `json:"warmup"` // requests left out at the start
 	Drain  int     `json:"drain"`  // and at the end
 }

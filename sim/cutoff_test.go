@@ -125,7 +125,8 @@ func TestLaw4FiguresOfAPart(t *testing.T) {
 		}
 		n := o.count(c, from, to, warmup, drain)
 		if sum.Requests != n.requests || sum.Completed != n.completed || sum.Rejected != n.rejected ||
-			sum.Preempted != n.preempted || sum.Steps != n.steps || sum.Requests != sum.Completed+sum.Rejected {
+			sum.Preempted != n.preempted || sum.Steps != n.steps || sum.Requests != sum.Completed+
+			sum.Rejected {
 			t.Fatalf("summary %+v, counted %+v\n%v", sum, n, c)
 		}
 		share := float64(n.good) / float64(max(1, n.requests))
@@ -144,17 +145,20 @@ func TestLaw4FiguresOfAPart(t *testing.T) {
 		if u := sum.H2DUse; u != nil {
 			figures["H2D"] = [2]float64{u.Mean, n.h2d / (to - from).Seconds()}
 			figures["D2H"] = [2]float64{sum.D2HUse.Mean, n.d2h / (to - from).Seconds()}
-			figures["DRAM"] = [2]float64{sum.DRAMUse.Mean, n.dram / (to - from).Seconds() / (c.spec.DRAMGiB * (1 << 30))}
+			figures["DRAM"] = [2]float64{
+				sum.DRAMUse.Mean, n.dram / (to - from).Seconds() / (c.spec.DRAMGiB * (1 << 30))}
 		}
 		for name, v := range figures {
 			if !near(v[0], v[1]) {
 				t.Fatalf("%s is %v, counted %v\n%+v\n%v", name, v[0], v[1], sum.Window, c)
 			}
 		}
-		if o.metrics.GoodShare() > sum.ServedShare || *sum.RequestGoodput > sum.RequestThroughput*(1+1e-12) {
+		if o.metrics.GoodShare() > sum.ServedShare ||
+			*sum.RequestGoodput > sum.RequestThroughput*(1+1e-12) {
 			t.Fatalf("law 4: more are good than are served: %+v\n%v", sum, c)
 		}
-		said := slices.ContainsFunc(sum.Warnings, func(w string) bool { return strings.HasPrefix(w, "figures are of ") })
+		said := slices.ContainsFunc(sum.Warnings,
+			func(w string) bool { return strings.HasPrefix(w, "figures are of ") })
 		if said != c.cutoff.On() {
 			t.Fatalf("warnings of a cut-off %+v: %q", c.cutoff, sum.Warnings)
 		}
@@ -179,7 +183,8 @@ func TestLaw2Law6UseIsThere(t *testing.T) {
 				t.Fatalf("law 2: step %d holds %d bytes in DRAM of %d\n%v", s.Index, s.DRAMBytes, most, c)
 			}
 			busy := &s.Timing.Busy
-			if e := s.Timing.Elapsed; busy.GPU < 0 || busy.GPU > e || busy.H2D < 0 || busy.H2D > e || busy.D2H < 0 || busy.D2H > end-before {
+			if e := s.Timing.Elapsed; busy.GPU < 0 || busy.GPU > e || busy.H2D < 0 || busy.H2D > e ||
+				busy.D2H < 0 || busy.D2H > end-before {
 				t.Fatalf("step %d of %v, %v after the one before: %+v\n%v", s.Index, e, end-before, busy, c)
 			}
 			if c.spec.Heads != "sampled" { // whose loads are rounded layer by layer
@@ -188,7 +193,8 @@ func TestLaw2Law6UseIsThere(t *testing.T) {
 				}
 			}
 			before, saving, saved = end, saving+busy.D2H, saved+float64(s.D2HBytes)
-			if most := link.D2H.SI()*saving.Seconds() + c.spec.SaveBuffer*(1<<20) + 1; saved > most*(1+1e-9) {
+			if most := link.D2H.SI()*saving.Seconds() + c.spec.SaveBuffer*(1<<20) +
+				1; saved > most*(1+1e-9) {
 				t.Fatalf("law 6: by step %d %g bytes are saved in %v\n%v", s.Index, saved, saving, c)
 			}
 		}

@@ -36,7 +36,8 @@ type Device interface {
 	Drain() (des.Time, error)
 }
 
-// Repeater is a Device that prices layers of the same work at once: Repeat does what Compute does for
+// Repeater is a Device that prices layers of the same work at once: Repeat does what Compute does
+// for
 // each of n layers, from the given one on, whose Score and Move are not called.
 type Repeater interface {
 	Repeat(layer, n int, w *Work) error
@@ -133,14 +134,15 @@ type Busy struct{ GPU, H2D, D2H des.Time }
 // Phases splits the time on the step's critical path.
 type Phases struct {
 	Linears, PrefillAttention, DenseAttention, SparseAttention des.Time
-	PrefillIndex                                               des.Time // finding what sparse prefill attends to
-	Scoring                                                    des.Time // metadata scores, top-k
-	LoadStall                                                  des.Time // compute waits for H2D
-	SaveStall                                                  des.Time // compute waits for D2H, is slowed by it, or copies for it
-	Head                                                       des.Time // embedding, LM head, sampling
-	AllReduce                                                  des.Time // between the GPUs that share a layer
-	Host                                                       des.Time // planning, launches, per-layer synchronisation
-	Unsplit                                                    des.Time // of steps whose device does not split their time
+	// finding what sparse prefill attends to
+	PrefillIndex des.Time
+	Scoring      des.Time // metadata scores, top-k
+	LoadStall    des.Time // compute waits for H2D
+	SaveStall    des.Time // compute waits for D2H, is slowed by it, or copies for it
+	Head         des.Time // embedding, LM head, sampling
+	AllReduce    des.Time // between the GPUs that share a layer
+	Host         des.Time // planning, launches, per-layer synchronisation
+	Unsplit      des.Time // of steps whose device does not split their time
 }
 
 // Sum returns the total of all phases.

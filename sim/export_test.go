@@ -101,7 +101,8 @@ func (s *Server) CheckScores() (selections int, err error) {
 			}
 			for b := range uint16(r.cycles[g].Candidates) {
 				if x := score(r.seq, g, sel.Sinks+int(b)); !in[b] && x > least {
-					return 0, fmt.Errorf("request %d, group %d: block %d scores %v and is left out, one that scores %v is not", r.ID, group, b, x, least)
+					return 0, fmt.Errorf("request %d, group %d: block %d scores %v and is left out, one that "+
+						"scores %v is not", r.ID, group, b, x, least)
 				}
 			}
 			selections++
@@ -120,12 +121,14 @@ func (s *Server) selectedByLibrary() (n int64) {
 				n += int64(blocks)
 				continue
 			}
-			if layer := s.Library.Layer(s.Seed, r.ID, g/s.Geometry.KVHeads, s.Geometry.KVHeads); layer != nil {
+			if layer := s.Library.Layer(s.Seed, r.ID, g/s.Geometry.KVHeads,
+				s.Geometry.KVHeads); layer != nil {
 				used, _ := layer.Decide(s.Library.Grid(blocks-kept), r.steps)
 				n += int64(kept + used)
 				continue
 			}
-			c := s.Library.CursorOf(s.Seed, r.ID, g/s.Geometry.KVHeads, g%s.Geometry.KVHeads, s.Geometry.KVHeads)
+			c := s.Library.CursorOf(s.Seed, r.ID, g/s.Geometry.KVHeads, g%s.Geometry.KVHeads,
+				s.Geometry.KVHeads)
 			st := s.Library.Cycle(c, s.Library.Grid(blocks-kept))
 			n += int64(kept + st.At((int(c.Phase)+r.steps)%st.Steps).Used)
 		}

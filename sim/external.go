@@ -15,13 +15,16 @@ func (s *Server) external() bool { return s.DeviceSelects || s.Recording != nil 
 func (s *Server) checkSelections(rate float64) error {
 	spec := &s.Spec
 	if s.DeviceSelects && (!s.Addressed || s.Recording != nil) {
-		return errors.New("sim: only a device that computes can select, and not together with a recording of selections")
+		return errors.New("sim: only a device that computes can select, and not together with a " +
+			"recording of selections")
 	}
 	if s.RecordTo != nil && rate < 1 {
-		return errors.New("sim: every head must be simulated to record selections; set system.heads = \"full\"")
+		return errors.New("sim: every head must be simulated to record selections; set system.heads = " +
+			"\"full\"")
 	}
 	if spec.Offload && spec.Eviction == kv.ByScore && (s.external() || !spec.Sparse()) {
-		return errors.New("sim: nothing scores the blocks where attention is full, and a recording or a device that selects has no scores; use another system.eviction than \"score\"")
+		return errors.New("sim: nothing scores the blocks where attention is full, and a recording or " +
+			"a device that selects has no scores; use another system.eviction than \"score\"")
 	}
 	if !spec.Sparse() {
 		if s.external() || s.RecordTo != nil {
@@ -30,37 +33,45 @@ func (s *Server) checkSelections(rate float64) error {
 		return nil
 	}
 	if s.DeviceSelects && !s.fixed {
-		return fmt.Errorf("sim: a device selects a fixed number of blocks, %s does not; use one of the top-k algorithms as system.selection", spec.Selection)
+		return fmt.Errorf("sim: a device selects a fixed number of blocks, %s does not; use one of the "+
+			"top-k algorithms as system.selection", spec.Selection)
 	}
 	if s.external() && spec.BudgetTokens/spec.BlockTokens <= spec.SinkBlocks+spec.WindowBlocks {
-		return errors.New("sim: the budget has no blocks to choose after sinks and window; raise system.budget_tokens")
+		return errors.New("sim: the budget has no blocks to choose after sinks and window; raise " +
+			"system.budget_tokens")
 	}
 	if s.Recording == nil {
 		return nil
 	}
 	was, is := s.Recording.Shape, s.SelectionShape()
 	if was.Selection != is.Selection {
-		return fmt.Errorf("system.selections: selected by %s when recorded, system.selection is %s now", was.Selection, is.Selection)
+		return fmt.Errorf("system.selections: selected by %s when recorded, system.selection is %s now",
+			was.Selection, is.Selection)
 	}
 	if was.Epsilon != is.Epsilon || was.Pipelined != is.Pipelined || was.HeadStops != is.HeadStops {
-		return fmt.Errorf("system.selections: recorded with %s, now with %s", threshold(&was), threshold(&is))
+		return fmt.Errorf("system.selections: recorded with %s, now with %s", threshold(&was),
+			threshold(&is))
 	}
 	for _, c := range []struct {
 		what    string
 		was, is int
 	}{
-		{"layers", was.Layers, is.Layers}, {"KV heads", was.KVHeads, is.KVHeads}, {"system.dense_layers", was.DenseLayers, is.DenseLayers},
-		{"system.block_tokens", was.BlockTokens, is.BlockTokens}, {"system.sink_blocks", was.SinkBlocks, is.SinkBlocks},
+		{"layers", was.Layers, is.Layers}, {"KV heads", was.KVHeads, is.KVHeads},
+		{"system.dense_layers", was.DenseLayers, is.DenseLayers},
+		{"system.block_tokens", was.BlockTokens, is.BlockTokens},
+		{"system.sink_blocks", was.SinkBlocks, is.SinkBlocks},
 		{"system.window_blocks", was.WindowBlocks, is.WindowBlocks},
 		{"system.microbatch", was.Microbatch, is.Microbatch},
 		{"blocks of system.budget_tokens to choose", was.Candidates, is.Candidates},
 	} {
 		if c.was != c.is {
-			return fmt.Errorf("system.selections: %s: %d when selections were recorded, %d now", c.what, c.was, c.is)
+			return fmt.Errorf("system.selections: %s: %d when selections were recorded, %d now", c.what,
+				c.was, c.is)
 		}
 	}
 	if was.Seed != is.Seed {
-		return fmt.Errorf("system.selections: recorded with seed %d, the seed is %d now", was.Seed, is.Seed)
+		return fmt.Errorf("system.selections: recorded with seed %d, the seed is %d now",
+			was.Seed, is.Seed)
 	}
 	return nil
 }
@@ -68,12 +79,14 @@ func (s *Server) checkSelections(rate float64) error {
 // SelectionShape is the shape of the recordings that a server makes and takes.
 func (c *Config) SelectionShape() dsa.Shape {
 	shape := dsa.Shape{
-		Layers: c.Model.Layers, KVHeads: c.Model.KVHeads, DenseLayers: c.Spec.DenseLayers, BlockTokens: c.Spec.BlockTokens,
-		SinkBlocks: c.Spec.SinkBlocks, WindowBlocks: c.Spec.WindowBlocks, Candidates: Candidates(&c.Spec), Seed: c.Seed,
+		Layers: c.Model.Layers, KVHeads: c.Model.KVHeads, DenseLayers: c.Spec.DenseLayers,
+		BlockTokens: c.Spec.BlockTokens, SinkBlocks: c.Spec.SinkBlocks, WindowBlocks: c.Spec.WindowBlocks,
+		Candidates: Candidates(&c.Spec), Seed: c.Seed,
 		Selection: c.Spec.Selection,
 	}
 	if c.Spec.Progressive() {
-		shape.Candidates, shape.Epsilon, shape.Microbatch, shape.Pipelined = c.Spec.Microbatch, c.Spec.Epsilon, c.Spec.Microbatch, c.Spec.Pipelined
+		shape.Candidates, shape.Epsilon, shape.Microbatch, shape.Pipelined = c.Spec.Microbatch,
+			c.Spec.Epsilon, c.Spec.Microbatch, c.Spec.Pipelined
 		shape.HeadStops = c.Spec.PSAStop == PSAStopHead
 	}
 	return shape
@@ -85,7 +98,8 @@ func threshold(s *dsa.Shape) string {
 	if s.HeadStops {
 		stop = PSAStopHead
 	}
-	return fmt.Sprintf("system.epsilon = %g, system.pipelined = %v, system.psa_stop = %q", s.Epsilon, s.Pipelined, stop)
+	return fmt.Sprintf("system.epsilon = %g, system.pipelined = %v, system.psa_stop = %q", s.Epsilon,
+		s.Pipelined, stop)
 }
 
 // prepareChoice prepares a decode for what a device will select, or replays the step of a
@@ -125,7 +139,8 @@ func (s *Server) record(layer int) {
 		}
 		for h := range heads {
 			s.selection(r, layer*heads+h, false, sel)
-			s.RecordTo.Add(r.ID, dsa.Picks{Next: sel.Next, Used: sel.Used, Added: sel.Added, Dropped: sel.Dropped}, sel.Follows)
+			s.RecordTo.Add(r.ID, dsa.Picks{Next: sel.Next, Used: sel.Used, Added: sel.Added,
+				Dropped: sel.Dropped}, sel.Follows)
 		}
 	}
 }

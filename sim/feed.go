@@ -32,7 +32,8 @@ func (f *feed) next(earliest des.Time) (a Arrival, ok bool, err error) {
 		return a, false, err
 	}
 	if f.given++; a.At < earliest {
-		return a, false, fmt.Errorf("sim: request %d arrives at %v, before the one in front of it", f.given, a.At)
+		return a, false, fmt.Errorf("sim: request %d arrives at %v, before the one in front of it",
+			f.given, a.At)
 	}
 	return a, true, nil
 }

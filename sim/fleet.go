@@ -50,7 +50,8 @@ type replica struct {
 // NewFleet returns a fleet with no requests.
 func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if cfg.Addressed || cfg.RecordTo != nil || cfg.Trace != nil || cfg.Idle != nil {
-		return nil, errors.New("sim: a device that computes, and what is recorded, are of one server, not of a fleet")
+		return nil, errors.New("sim: a device that computes, and what is recorded, are of one server, " +
+			"not of a fleet")
 	}
 	for _, o := range cfg.Outages {
 		if o.Replica < 0 || o.Replica >= cfg.Replicas || o.At < 0 || o.For <= 0 {

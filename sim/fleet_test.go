@@ -55,13 +55,17 @@ func drawFleet(t *rapid.T) (*scenario, sim.FleetConfig, int) {
 		}
 	}
 	cfg := c.fleet(t, n("replicas", 1, 5), rapid.SampledFrom(sim.RouterNames()).Draw(t, "router"))
-	time := func(name string, most int) des.Time { return des.Time(n(name, 0, most)) * 100 * des.Microsecond }
+	time := func(name string, most int) des.Time {
+		return des.Time(n(name, 0, most)) * 100 * des.Microsecond
+	}
 	for range n("outages", 0, 4) {
-		cfg.Outages = append(cfg.Outages, sim.Outage{Replica: n("fails", 0, cfg.Replicas-1), At: time("fails at", 2000), For: 1 + time("down for", 2000)})
+		cfg.Outages = append(cfg.Outages, sim.Outage{Replica: n("fails", 0, cfg.Replicas-1),
+			At: time("fails at", 2000), For: 1 + time("down for", 2000)})
 	}
 	for range n("drains", 0, 2) {
 		if cfg.Replicas > 1 {
-			cfg.Drains = append(cfg.Drains, sim.Drain{Replica: n("drains", 1, cfg.Replicas-1), At: time("drains at", 2000)})
+			cfg.Drains = append(cfg.Drains, sim.Drain{Replica: n("drains", 1, cfg.Replicas-1),
+				At: time("drains at", 2000)})
 		}
 	}
 	return c, cfg, n("clients", 0, 4)
@@ -73,10 +77,12 @@ func TestFleetOfOneIsAServer(t *testing.T) {
 		c := drawScenario(t)
 		clients := rapid.IntRange(0, 4).Draw(t, "clients")
 		if rapid.Bool().Draw(t, "cut off") {
-			c.cutoff = sim.Cutoff{Warmup: sim.CutShare, WarmupShare: 0.2, Drain: sim.CutShare, DrainShare: 0.2}
+			c.cutoff = sim.Cutoff{Warmup: sim.CutShare, WarmupShare: 0.2, Drain: sim.CutShare,
+				DrainShare: 0.2}
 		}
 		var one, many log
-		want, err := c.server(t, c.modelled(t, profile(t, c.gpu))).Run(t.Context(), c.workload(clients), &one)
+		want, err := c.server(t, c.modelled(t, profile(t, c.gpu))).Run(t.Context(),
+			c.workload(clients), &one)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,21 +125,25 @@ func TestLaw4FleetsLoseNothing(t *testing.T) {
 			}
 			for _, d := range cfg.Drains {
 				if r.Replica == d.Replica && r.Retries == 0 && r.Arrival > d.At {
-					t.Fatalf("request %d arrived at %v, replica %d drains since %v", r.ID, r.Arrival, d.Replica, d.At)
+					t.Fatalf("request %d arrived at %v, replica %d drains since %v", r.ID, r.Arrival,
+						d.Replica, d.At)
 				}
 			}
 			for _, o := range cfg.Outages {
-				if r.Replica == o.Replica && r.Rejected == "" && r.LastToken-c.engine.Reply > o.At && r.LastToken-c.engine.Reply < o.At+o.For {
+				if r.Replica == o.Replica && r.Rejected == "" && r.LastToken-c.engine.Reply > o.At &&
+					r.LastToken-c.engine.Reply < o.At+o.For {
 					t.Fatalf("request %d ends on replica %d, which is down: %+v", r.ID, r.Replica, o)
 				}
 			}
 		}
 		sum := m.Summary()
-		if len(ended) != len(c.arrivals) || sum.Completed != done || sum.Rejected != len(c.arrivals)-done || sum.Requests != len(c.arrivals) {
+		if len(ended) != len(c.arrivals) || sum.Completed != done ||
+			sum.Rejected != len(c.arrivals)-done || sum.Requests != len(c.arrivals) {
 			t.Fatalf("law 4: %d arrived, %d ended; %+v\n%v", len(c.arrivals), len(ended), sum, c)
 		}
 		if len(seen.gaps)+done != tokens || retried != sum.Retried {
-			t.Fatalf("law 4: %d tokens emitted of %d, %d retries of %d\n%v", len(seen.gaps)+done, tokens, sum.Retried, retried, c)
+			t.Fatalf("law 4: %d tokens emitted of %d, %d retries of %d\n%v", len(seen.gaps)+done, tokens,
+				sum.Retried, retried, c)
 		}
 	})
 }
@@ -171,7 +181,8 @@ func TestWindowOfAFleet(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, b := whole.Summary(), part.Summary()
-		if a.Retried != b.Retried || !reflect.DeepEqual(a.ReplicaLoads, b.ReplicaLoads) || a.TTFT != b.TTFT || a.Completed != b.Completed {
+		if a.Retried != b.Retried || !reflect.DeepEqual(a.ReplicaLoads, b.ReplicaLoads) ||
+			a.TTFT != b.TTFT || a.Completed != b.Completed {
 			t.Fatalf("whole %+v\nwindow %+v\n%v", a, b, c)
 		}
 	})
@@ -188,7 +199,8 @@ func TestLaw5StepsOfReplicas(t *testing.T) {
 		next, end := make([]int64, cfg.Replicas), make([]des.Time, cfg.Replicas)
 		for _, s := range seen.steps {
 			if s.Index != next[s.Replica] || s.Start < end[s.Replica] {
-				t.Fatalf("law 5: step %d of replica %d begins at %v, the one before ended at %v\n%v", s.Index, s.Replica, s.Start, end[s.Replica], c)
+				t.Fatalf("law 5: step %d of replica %d begins at %v, the one before ended at %v\n%v", s.Index,
+					s.Replica, s.Start, end[s.Replica], c)
 			}
 			next[s.Replica], end[s.Replica] = s.Index+1, s.Start+s.Timing.Elapsed
 		}
@@ -229,9 +241,11 @@ func TestFailedReplicaByHand(t *testing.T) {
 		}
 	}
 	if want := (8 + emitted) * int64(c.model.Layers); prefilled != want || emitted < 100 {
-		t.Errorf("%d token-layers prefilled anew, want %d: the prompt and %d tokens", prefilled, want, emitted)
+		t.Errorf("%d token-layers prefilled anew, want %d: the prompt and %d tokens", prefilled,
+			want, emitted)
 	}
-	if sum := m.Summary(); sum.Retried != 1 || sum.Replicas != 2 || len(sum.ReplicaLoads) != 2 || sum.ReplicaLoads[0].Requests != 2 {
+	if sum := m.Summary(); sum.Retried != 1 || sum.Replicas != 2 || len(sum.ReplicaLoads) != 2 ||
+		sum.ReplicaLoads[0].Requests != 2 {
 		t.Errorf("%+v", sum)
 	}
 }

@@ -15,7 +15,8 @@ func TestStepsSayWhatIsGivenBack(t *testing.T) {
 	freed := int64(0)
 	_, o, _ := c.lives(t, nil)
 	for i, s := range o.spy.ended {
-		if freed += s.FreedBlocks; s.FreedBlocks > 0 && o.log.steps[i].Decodes >= o.log.steps[i-1].Decodes {
+		if freed += s.FreedBlocks; s.FreedBlocks > 0 &&
+			o.log.steps[i].Decodes >= o.log.steps[i-1].Decodes {
 			t.Errorf("step %d: blocks of nobody are given back", i)
 		}
 	}

@@ -44,7 +44,8 @@ func (w *stopwatch) Compute(int, *sim.Work) error {
 }
 func (w *stopwatch) Finish() (sim.Timing, error) {
 	w.steps++
-	return sim.Timing{Elapsed: 20 * des.Millisecond, Phases: sim.Phases{Unsplit: 20 * des.Millisecond}, SavedSteps: w.steps}, nil
+	return sim.Timing{Elapsed: 20 * des.Millisecond, Phases: sim.Phases{Unsplit: 20 * des.Millisecond},
+		SavedSteps: w.steps}, nil
 }
 func (w *stopwatch) Drain() (des.Time, error) { return 0, nil }
 
@@ -65,18 +66,20 @@ func BenchmarkBookkeeping(b *testing.B) {
 		b.Fatal(err)
 	}
 	spec := sim.Spec{
-		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
-		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
-		DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 16, MaxTokens: 2048, Watermark: 0.01,
-		Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "full",
+		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2,
+		WindowBlocks: 2, Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru",
+		Pool: "unified", DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 16, MaxTokens: 2048,
+		Watermark: 0.01, Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "full",
 	}
 	geo := model.Geometry(32)
 	device := &stopwatch{}
 	s, err := sim.NewServer(sim.Config{
-		Spec:     spec,
-		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
+		Spec: spec,
+		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden,
+			MaxContext: model.MaxContext},
 		Geometry: geo, HBMBytes: 24 << 30, Device: device, Addressed: true, Do: parallel.Do,
-		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 8),
+		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1),
+			dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 8),
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -109,7 +112,8 @@ func BenchmarkBookkeeping(b *testing.B) {
 			b.Fatal("requests have finished")
 		}
 	}
-	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 / float64(device.steps) } // an event in thirty is no step
+	// an event in thirty is no step
+	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 / float64(device.steps) }
 	b.ReportMetric(float64(rec.Loaded), "loaded/step")
 	b.ReportMetric(float64(rec.Selected), "selected/step")
 	b.ReportMetric(ms(device.lookup), "lookup-ms/step")

@@ -49,11 +49,13 @@ func TestLaw11FasterLinkMakesNobodyWait(t *testing.T) {
 		}
 		slow, fast := c.onTwoLinks(t, true)
 		if n := alike(t, c, slow, fast); n != len(slow.steps) || n != len(fast.steps) {
-			t.Fatalf("law 11: %d steps, %d with a faster link, of which the first %d are the same\n%v", len(slow.steps), len(fast.steps), n, c)
+			t.Fatalf("law 11: %d steps, %d with a faster link, of which the first %d are the same\n%v",
+				len(slow.steps), len(fast.steps), n, c)
 		}
 		for i, a := range slow.requests {
 			b := fast.requests[i]
-			if b.ID != a.ID || b.Scheduled > a.Scheduled || b.FirstToken > a.FirstToken || b.LastToken > a.LastToken {
+			if b.ID != a.ID || b.Scheduled > a.Scheduled || b.FirstToken > a.FirstToken ||
+				b.LastToken > a.LastToken {
 				t.Fatalf("law 11: %+v, with a faster link %+v\n%v", a, b, c)
 			}
 		}
@@ -87,7 +89,8 @@ func alike(t *rapid.T, c *scenario, slow, fast *outcome) int {
 			break
 		}
 		if b.Start > a.Start || b.Start+b.Timing.Elapsed > a.Start+a.Timing.Elapsed {
-			t.Fatalf("law 11: step %d takes %v from %v, with a faster link %v from %v\n%v", n, a.Timing.Elapsed, a.Start, b.Timing.Elapsed, b.Start, c)
+			t.Fatalf("law 11: step %d takes %v from %v, with a faster link %v from %v\n%v", n,
+				a.Timing.Elapsed, a.Start, b.Timing.Elapsed, b.Start, c)
 		}
 	}
 	return n
@@ -95,7 +98,8 @@ func alike(t *rapid.T, c *scenario, slow, fast *outcome) int {
 
 // fasterLink multiplies the rates of the link and of all that runs over it.
 func fasterLink(p *hw.Profile, factor float64) *hw.Profile {
-	for _, f := range []*hw.Figure{&p.Link.Nominal, &p.Link.H2D, &p.Link.D2H, &p.Link.DuplexCopy, &p.Link.DuplexKernel, &p.Save.GPURate} {
+	for _, f := range []*hw.Figure{&p.Link.Nominal, &p.Link.H2D, &p.Link.D2H, &p.Link.DuplexCopy,
+		&p.Link.DuplexKernel, &p.Save.GPURate} {
 		f.Value *= factor
 	}
 	for i := range p.Load.Flash {
@@ -109,7 +113,8 @@ func fasterLink(p *hw.Profile, factor float64) *hw.Profile {
 			rows[i].Value /= factor
 		}
 	}
-	for _, f := range []*hw.Figure{&p.Load.MemcpyCall, &p.Load.FlashLaunch, &p.Load.FlashFloor, &p.Save.MemcpyCall, &p.Save.FlashCall, &p.Save.GPULaunch, &p.Save.GPUFloor} {
+	for _, f := range []*hw.Figure{&p.Load.MemcpyCall, &p.Load.FlashLaunch, &p.Load.FlashFloor,
+		&p.Save.MemcpyCall, &p.Save.FlashCall, &p.Save.GPULaunch, &p.Save.GPUFloor} {
 		if !math.IsNaN(f.Value) {
 			f.Value /= factor
 		}

@@ -75,7 +75,8 @@ func TestLaw4RequestsAndTokens(t *testing.T) {
 			// Nothing is served, or refused, that is longer than what came.
 			given := c.arrivals[r.ID-1].Prompt
 			if r.Given != given || r.Prompt > given {
-				t.Fatalf("law 4: request %d came with %d prompt tokens, its record has %d and %d\n%v", r.ID, given, r.Given, r.Prompt, c)
+				t.Fatalf("law 4: request %d came with %d prompt tokens, its record has %d and %d\n%v", r.ID,
+					given, r.Given, r.Prompt, c)
 			}
 			if r.Rejected == "" && r.Prompt < given {
 				cut++
@@ -89,8 +90,10 @@ func TestLaw4RequestsAndTokens(t *testing.T) {
 			tokens += int64(r.Output)
 			prompts += int64(r.Prompt - c.hit(r))
 		}
-		if done != sum.Completed || refused != sum.Rejected || done+refused != len(c.arrivals) || sum.Requests != len(c.arrivals) || preempted != sum.Preempted || cut != sum.Truncated {
-			t.Fatalf("law 4: %d arrived; %d done, %d refused, %d preemptions; summary %+v\n%v", len(c.arrivals), done, refused, preempted, sum, c)
+		if done != sum.Completed || refused != sum.Rejected || done+refused != len(c.arrivals) ||
+			sum.Requests != len(c.arrivals) || preempted != sum.Preempted || cut != sum.Truncated {
+			t.Fatalf("law 4: %d arrived; %d done, %d refused, %d preemptions; summary %+v\n%v",
+				len(c.arrivals), done, refused, preempted, sum, c)
 		}
 		// Every token but a request's first ends a gap.
 		if emitted := int64(len(o.gaps) + done); emitted != tokens {
@@ -98,7 +101,8 @@ func TestLaw4RequestsAndTokens(t *testing.T) {
 		}
 		computed, asked := o.spy.query, prompts*int64(c.model.Layers)
 		if computed < asked || preempted == 0 && computed != asked {
-			t.Fatalf("law 4: %d token-layers prefilled, %d asked for, %d preemptions\n%v", computed, asked, preempted, c)
+			t.Fatalf("law 4: %d token-layers prefilled, %d asked for, %d preemptions\n%v", computed, asked,
+				preempted, c)
 		}
 	})
 }
@@ -117,14 +121,17 @@ func TestLaw5TimeRunsForward(t *testing.T) {
 			return nil
 		})
 		for _, r := range o.requests {
-			if r.Rejected == "" && (r.Scheduled < r.Arrival || r.FirstToken <= r.Scheduled || r.LastToken < r.FirstToken) {
+			if r.Rejected == "" && (r.Scheduled < r.Arrival || r.FirstToken <= r.Scheduled ||
+				r.LastToken < r.FirstToken) {
 				t.Fatalf("law 5: %+v\n%v", r, c)
 			}
 		}
 		end := des.Time(0)
 		for i, s := range o.steps {
-			if s.Index != int64(i) || s.Start < end || s.Timing.Elapsed <= 0 || s.Timing.Elapsed != s.Timing.Phases.Sum() {
-				t.Fatalf("law 5: step %d of %+v begins at %v, the one before ended at %v\n%v", i, s, s.Start, end, c)
+			if s.Index != int64(i) || s.Start < end || s.Timing.Elapsed <= 0 ||
+				s.Timing.Elapsed != s.Timing.Phases.Sum() {
+				t.Fatalf("law 5: step %d of %+v begins at %v, the one before ended at %v\n%v", i, s,
+					s.Start, end, c)
 			}
 			end = s.Start + s.Timing.Elapsed
 		}
@@ -142,15 +149,20 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 		block := float64(c.model.Geometry(c.spec.BlockTokens).BlockBytes)
 		for _, s := range o.spy.ended {
 			within := s.Timing.Phases.LoadStall
-			if c.spec.Progressive() { // attends meanwhile; what was loaded in vain may reach into the next step
+			// attends meanwhile; what was loaded in vain may reach into the next step
+			if c.spec.Progressive() {
 				within = s.Timing.Elapsed
 			}
-			if least := float64(s.Loads) * block / gpu.Link.H2D.SI(); !(c.spec.Progressive() && c.spec.Pipelined) && within.Seconds() < least-1e-9*float64(c.model.Layers) {
-				t.Fatalf("law 6: step %d loads %d blocks in %v, the link takes %v s\n%v", s.Index, s.Loads, within, least, c)
+			if least := float64(s.Loads) * block / gpu.Link.H2D.SI(); !(c.spec.Progressive() &&
+				c.spec.Pipelined) && within.Seconds() < least-1e-9*float64(c.model.Layers) {
+				t.Fatalf("law 6: step %d loads %d blocks in %v, the link takes %v s\n%v", s.Index, s.Loads,
+					within, least, c)
 			}
 			done := (s.Start + s.Timing.SavesDone - o.spy.ended[0].Start).Seconds()
-			if least := float64(s.Saves) * block / gpu.Link.D2H.SI(); s.Timing.SavesDone > 0 && done < least-1e-9*float64(s.Index+1)*float64(c.model.Layers) {
-				t.Fatalf("law 6: %d blocks are saved within %v s, the link takes %v s\n%v", s.Saves, done, least, c)
+			if least := float64(s.Saves) * block / gpu.Link.D2H.SI(); s.Timing.SavesDone > 0 &&
+				done < least-1e-9*float64(s.Index+1)*float64(c.model.Layers) {
+				t.Fatalf("law 6: %d blocks are saved within %v s, the link takes %v s\n%v", s.Saves,
+					done, least, c)
 			}
 		}
 	})
@@ -211,21 +223,25 @@ func TestLaw9RunsRepeat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
 		a, b := c.drive(t, nil), c.drive(t, nil)
-		if !reflect.DeepEqual(a.log, b.log) || !reflect.DeepEqual(a.metrics.Summary(), b.metrics.Summary()) {
+		if !reflect.DeepEqual(a.log, b.log) ||
+			!reflect.DeepEqual(a.metrics.Summary(), b.metrics.Summary()) {
 			t.Fatalf("law 9: two runs differ\n%v", c)
 		}
 	})
 }
 
-// A device that prices layers of the same work at once gives the run of one that is called for each.
+// A device that prices layers of the same work at once gives the run of one that is called for
+// each.
 func TestRepeatedLayersAreTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Attention, c.spec.Selection, c.spec.Offload, c.spec.Eviction, c.addressed = "full", "", false, "", false
+		c.spec.Attention, c.spec.Selection, c.spec.Offload, c.spec.Eviction, c.addressed = "full", "",
+			false, "", false
 		each := c.drive(t, nil)
 		at := &outcome{server: c.server(t, c.modelled(t, profile(t, c.gpu)))}
 		at.run(t, c, nil)
-		if !reflect.DeepEqual(at.log, each.log) || !reflect.DeepEqual(at.metrics.Summary(), each.metrics.Summary()) {
+		if !reflect.DeepEqual(at.log, each.log) || !reflect.DeepEqual(at.metrics.Summary(),
+			each.metrics.Summary()) {
 			t.Fatalf("the runs differ\n%v", c)
 		}
 	})
@@ -252,7 +268,8 @@ func TestLaw10StepsObeyPhysics(t *testing.T) {
 		o.run(t, c, nil)
 		for _, s := range o.spy.ended {
 			if s.Timing.Elapsed.Seconds() < s.Least {
-				t.Fatalf("law 10: step %d takes %v, its work at peak %v s\n%v", s.Index, s.Timing.Elapsed, s.Least, c)
+				t.Fatalf("law 10: step %d takes %v, its work at peak %v s\n%v", s.Index, s.Timing.Elapsed,
+					s.Least, c)
 			}
 		}
 	})

@@ -13,7 +13,8 @@ func TestASampleOfHeadsDecidesAsAllDo(t *testing.T) {
 	decided := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Attention, c.spec.Offload, c.spec.Selection = "sparse", false, rapid.SampledFrom([]string{"psa", "infinigen"}).Draw(t, "by layer")
+		c.spec.Attention, c.spec.Offload, c.spec.Selection = "sparse", false,
+			rapid.SampledFrom([]string{"psa", "infinigen"}).Draw(t, "by layer")
 		if c.spec.PSAStop = "layer"; c.spec.Selection == "infinigen" {
 			c.spec.BlockTokens = 1
 		}

@@ -72,7 +72,8 @@ func (l *hbmLimit) Decode(sr *sched.Request) int64 {
 func (s *Server) workingSet(r *request) int64 {
 	set := s.cache.WorkingSet(r.seq)
 	if s.Spec.Sparse() && !s.fixed && r.steps > 0 {
-		dense := int64(s.Geometry.Blocks(r.Context())*min(s.Spec.DenseLayers, s.Model.Layers)) * s.layerOfBlocks()
+		dense := int64(s.Geometry.Blocks(r.Context())*min(s.Spec.DenseLayers, s.Model.Layers)) *
+			s.layerOfBlocks()
 		return max(set, dense+r.selected*s.Geometry.BlockBytes)
 	}
 	return max(set, s.selectedBytes(r.Context()))
@@ -98,7 +99,8 @@ func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
 	if r.seq != nil {
 		held, granted = s.cache.Held(r.seq), s.promptRest(seg.Req.Target, seg.TokenFrom)
 	}
-	return s.allBlocks(s.Geometry.Blocks(seg.TokenTo)) - held + s.promptRest(seg.Req.Target, seg.TokenTo) - granted + meta
+	return s.allBlocks(s.Geometry.Blocks(seg.TokenTo)) - held + s.promptRest(seg.Req.Target,
+		seg.TokenTo) - granted + meta
 }
 
 // promptRest is the HBM granted to a chunked prefill beyond its first tokens. vLLM 0.5 to 0.6,

@@ -36,7 +36,8 @@ func (p *addressed) write(l *layerLists, i, g int, sel *kv.Selection) (changed b
 		u.put(0, sel.Sinks)
 		u.put(sel.Tail, blocks)
 		first = u.n
-		if was := int(l.Count[unit]); p.ascending(l, sel) && was >= first && max(was-first, sel.Used) < mostMerged {
+		if was := int(l.Count[unit]); p.ascending(l, sel) && was >= first &&
+			max(was-first, sel.Used) < mostMerged {
 			u.merge(sel, was)
 		} else {
 			u.choose(sel.Sinks, sel.Next[:sel.Used])

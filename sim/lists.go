@@ -178,7 +178,8 @@ func (p *addressed) place(l *layerLists, units, stride int) {
 	default:
 		memory = make([]int32, words)
 	}
-	if len(l.words) == words && &l.words[0] == &memory[0] && l.Stride == stride && len(l.Count) == units {
+	if len(l.words) == words && &l.words[0] == &memory[0] && l.Stride == stride &&
+		len(l.Count) == units {
 		return
 	}
 	l.words, l.lent, l.Stride, l.rows = memory, lent, stride, l.rows[:0]
@@ -230,7 +231,8 @@ func (p *addressed) listAll(layer int, dense bool) {
 // closeLists adds the slots of blocks that begin with this step's token, and hands the lists to
 // the device.
 func (p *addressed) closeLists(l *layerLists) {
-	l.changed = l.changed || slices.Contains(l.changes, true) || l.Slot != nil && len(p.cache.Refs()) > 0
+	l.changed = l.changed || slices.Contains(l.changes, true) || l.Slot != nil &&
+		len(p.cache.Refs()) > 0
 	if l.Open != nil {
 		p.listOpen(l)
 	}

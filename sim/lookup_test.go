@@ -19,7 +19,8 @@ import (
 func TestDetailSufficesForTables(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Attention, c.spec.Offload, c.spec.LoadEngine, c.spec.Lookup = "sparse", true, "flash", sim.LookupGPU
+		c.spec.Attention, c.spec.Offload, c.spec.LoadEngine, c.spec.Lookup = "sparse", true, "flash",
+			sim.LookupGPU
 		if rapid.Bool().Draw(t, "ahead") { // blocks that are only loaded are rare
 			c.spec.Selection, c.spec.Pipelined = "psa", true
 		}
@@ -31,13 +32,15 @@ func TestDetailSufficesForTables(t *testing.T) {
 func TestNoTablesForADeviceThatSelects(t *testing.T) {
 	spec := sim.Spec{
 		Attention: "sparse", Selection: "arkvale", BudgetTokens: 64, BlockTokens: 16, WindowBlocks: 1,
-		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Lookup: sim.LookupGPU, Eviction: "lru", Pool: "unified", DRAMGiB: 1,
-		Base: "vllm", MaxRequests: 1, MaxTokens: 64, Window: 1, Prefill: "layer", ChunkTokens: 64, Heads: "full",
+		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Lookup: sim.LookupGPU, Eviction: "lru",
+		Pool: "unified", DRAMGiB: 1, Base: "vllm", MaxRequests: 1, MaxTokens: 64, Window: 1,
+		Prefill: "layer", ChunkTokens: 64, Heads: "full",
 	}
 	model := tiny(1, 1)
 	cfg := sim.Config{
-		Spec: spec, Geometry: model.Geometry(16), HBMBytes: 1 << 20, Library: library(t, &spec), Addressed: true,
-		Model: sim.Model{Layers: 1, KVHeads: 1, Hidden: model.Hidden, MaxContext: model.MaxContext},
+		Spec: spec, Geometry: model.Geometry(16), HBMBytes: 1 << 20, Library: library(t, &spec),
+		Addressed: true, Model: sim.Model{Layers: 1, KVHeads: 1, Hidden: model.Hidden,
+			MaxContext: model.MaxContext},
 	}
 	if _, err := sim.NewServer(cfg); err != nil {
 		t.Fatal(err)

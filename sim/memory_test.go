@@ -27,7 +27,8 @@ func (w *endless) Next() (sim.Arrival, bool, error) {
 	}
 	w.made++
 	h := des.Hash(uint64(w.made))
-	return sim.Arrival{At: des.Time(w.made) * 12 * des.Millisecond, Prompt: 1 + int(h%60), Output: 1 + int(h>>32%8)}, true, nil
+	return sim.Arrival{At: des.Time(w.made) * 12 * des.Millisecond, Prompt: 1 + int(h%60),
+		Output: 1 + int(h>>32%8)}, true, nil
 }
 
 type forgetful struct{}
@@ -57,9 +58,11 @@ func TestMemoryStaysFlat(t *testing.T) {
 				t.Fatalf("%d of %d requests completed", done, w.n)
 			}
 			if grown := int64(w.heap[10_000]) - int64(w.heap[2_000]); grown > 8_000*32 {
-				t.Errorf("the live heap grew by %d KiB between 2,000 and 10,000 requests, from %d KiB", grown>>10, w.heap[2_000]>>10)
+				t.Errorf("the live heap grew by %d KiB between 2,000 and 10,000 requests, from %d KiB",
+					grown>>10, w.heap[2_000]>>10)
 			} else {
-				t.Logf("live heap %d KiB after 2,000 requests, %+d bytes after 10,000", w.heap[2_000]>>10, grown)
+				t.Logf("live heap %d KiB after 2,000 requests, %+d bytes after 10,000",
+					w.heap[2_000]>>10, grown)
 			}
 		})
 	}

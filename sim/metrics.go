@@ -21,11 +21,12 @@ type Metrics struct {
 	steps, batch                          int64
 	selected, loaded, resumed, saved      int64 // blocks, whole model
 	ahead                                 int64 // of loaded
-	rounds, inRounds                      int64 // of progressive attention, and the layers that went through them
-	start, end                            des.Time
-	phases                                Phases
-	extrapolated                          uint32
-	trend                                 trend
+	// of progressive attention, and the layers that went through them
+	rounds, inRounds int64
+	start, end       des.Time
+	phases           Phases
+	extrapolated     uint32
+	trend            trend
 
 	progressive int // layers of a step in which decodes attend round by round
 	recalls     recalls
@@ -168,7 +169,9 @@ func (m *Metrics) step(r *StepRecord) {
 
 // GoodShare returns the share, of the requests that were served or rejected, of those that
 // Config.Good says are good.
-func (m *Metrics) GoodShare() float64 { return float64(m.goodOf) / float64(max(1, m.done+m.refused)) }
+func (m *Metrics) GoodShare() float64 {
+	return float64(m.goodOf) / float64(max(1, m.done+m.refused))
+}
 
 // Extrapolated returns the union of the steps' Timing.Extrapolated.
 func (m *Metrics) Extrapolated() uint32 { return m.extrapolated }
@@ -218,36 +221,42 @@ func (m *Metrics) Summary() Summary {
 		}
 	}
 	if m.inRounds > 0 {
-		s.ProgressiveStats = &ProgressiveStats{RoundsPerLayer: float64(m.rounds) / float64(m.inRounds), BlocksAhead: m.ahead}
+		s.ProgressiveStats = &ProgressiveStats{RoundsPerLayer: float64(m.rounds) / float64(m.inRounds),
+			BlocksAhead: m.ahead}
 	}
 	s.Truncated = m.truncations.n
 	if m.windowNote != "" {
 		s.Warnings = append(s.Warnings, m.windowNote)
 	}
 	if m.refused > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d requests rejected: %s", m.refused, m.submitted, firstOf(m.refused, m.refusal)))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d requests rejected: %s", m.refused,
+			m.submitted, firstOf(m.refused, m.refusal)))
 	}
 	if m.retried > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("requests began anew %d times as their replicas failed", m.retried))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("requests began anew %d times as their replicas "+
+			"failed", m.retried))
 	}
 	if m.truncations.n > 0 {
 		s.Warnings = append(s.Warnings, m.truncations.warning(m.submitted))
 	}
 	if m.trend.rising() {
 		s.Warnings = append(s.Warnings, fmt.Sprintf(
-			"unstable queue: scheduling delay keeps growing (last quarter of requests waits %.3gx as long as the first half); means depend on the length of the run",
+			"unstable queue: scheduling delay keeps growing (last quarter of requests waits %.3gx as long "+
+				"as the first half); means depend on the length of the run",
 			m.trend.growth()))
 	}
 	if m.sampled > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf(
-			"heads sampled: %d of %d (layer, KV head) groups; blocks loaded have a standard error of %.2g %%",
+			"heads sampled: %d of %d (layer, KV head) groups; blocks loaded have a "+
+				"standard error of %.2g %%",
 			m.sampled, m.groups, 100*m.loadError))
 	}
 	switch {
 	case m.done == 0:
 		s.Warnings = append(s.Warnings, "no request finished, so there are no latencies")
 	case m.done < 200:
-		s.Warnings = append(s.Warnings, fmt.Sprintf("only %d requests finished; figures from fewer than 200 are noisy", m.done))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("only %d requests finished; figures from fewer "+
+			"than 200 are noisy", m.done))
 	}
 	return s
 }
@@ -256,8 +265,9 @@ func (p *Phases) seconds() map[string]float64 {
 	seconds := map[string]float64{
 		"linears": p.Linears.Seconds(), "prefill_attention": p.PrefillAttention.Seconds(),
 		"dense_attention": p.DenseAttention.Seconds(), "sparse_attention": p.SparseAttention.Seconds(),
-		"scoring": p.Scoring.Seconds(), "load_stall": p.LoadStall.Seconds(), "save_stall": p.SaveStall.Seconds(),
-		"head": p.Head.Seconds(), "host": p.Host.Seconds(),
+		"scoring": p.Scoring.Seconds(), "load_stall": p.LoadStall.Seconds(),
+		"save_stall": p.SaveStall.Seconds(),
+		"head":       p.Head.Seconds(), "host": p.Host.Seconds(),
 	}
 	if p.PrefillIndex > 0 { // of sparse prefill alone
 		seconds["prefill_index"] = p.PrefillIndex.Seconds()
@@ -280,7 +290,8 @@ func (m *Metrics) figures(c *Cutoff) *Metrics {
 // flight have emitted so many.
 func (m *Metrics) check(inFlight int, emitted int64) error {
 	if m.submitted != m.done+m.refused+inFlight {
-		return fmt.Errorf("law 4: %d requests submitted, %d completed + %d rejected + %d in flight", m.submitted, m.done, m.refused, inFlight)
+		return fmt.Errorf("law 4: %d requests submitted, %d completed + %d rejected + %d in flight",
+			m.submitted, m.done, m.refused, inFlight)
 	}
 	if emitted += m.finishedTokens; emitted != m.rates.tokens {
 		return fmt.Errorf("law 4: %d tokens emitted, requests count %d", m.rates.tokens, emitted)

@@ -28,7 +28,8 @@ func TestDistributionAgainstSort(t *testing.T) {
 		}
 		for _, q := range []struct{ p, got float64 }{{0.5, got.P50}, {0.9, got.P90}, {0.99, got.P99}} {
 			i := min(len(times)-1, int(math.Ceil(q.p*float64(len(times))))-1)
-			low, high := des.Time(times[max(0, i-1)]).Seconds(), des.Time(times[min(len(times)-1, i+1)]).Seconds()
+			low, high := des.Time(times[max(0, i-1)]).Seconds(),
+				des.Time(times[min(len(times)-1, i+1)]).Seconds()
 			if q.got < low*0.999-2e-6 || q.got > high*1.001+2e-6 {
 				t.Fatalf("P%g is %v, want it between %v and %v", 100*q.p, q.got, low, high)
 			}
@@ -44,7 +45,8 @@ func TestWarnings(t *testing.T) {
 	m.sampled, m.groups, m.loadError, m.done = 32, 1024, 0.0123, 199
 	w := m.Summary().Warnings
 	want := []string{
-		"unstable queue: scheduling delay keeps growing (last quarter of requests waits 3.49x as long as the first half); means depend on the length of the run",
+		"unstable queue: scheduling delay keeps growing (last quarter of requests waits 3.49x as long " +
+			"as the first half); means depend on the length of the run",
 		"heads sampled: 32 of 1024 (layer, KV head) groups; blocks loaded have a standard error of 1.2 %",
 		"only 199 requests finished; figures from fewer than 200 are noisy",
 	}
@@ -56,7 +58,8 @@ func TestWarnings(t *testing.T) {
 	m.rejected("prompt of 5 tokens exceeds the maximum of 4")
 	m.truncated(9, 4)
 	if w := m.Summary().Warnings; !slices.Equal(w, []string{
-		"1 of 300 requests rejected: prompt of 5 tokens exceeds the maximum of 4", "1 of 300 prompts truncated to 4 tokens (longest 9)"}) {
+		"1 of 300 requests rejected: prompt of 5 tokens exceeds the maximum of 4",
+		"1 of 300 prompts truncated to 4 tokens (longest 9)"}) {
 		t.Errorf("warnings are %q", w)
 	}
 	m.rejected("another")

@@ -36,7 +36,8 @@ func TestMSER5AgainstItsDefinition(t *testing.T) {
 		}
 		for d := range len(y)/2 + 1 {
 			if error2(d) < error2(got/5)-1e-9*(1+error2(got/5)) {
-				t.Fatalf("cut at batch %d of %d: squared error %g, at %d %g", got/5, len(y), error2(got/5), d, error2(d))
+				t.Fatalf("cut at batch %d of %d: squared error %g, at %d %g", got/5, len(y), error2(got/5),
+					d, error2(d))
 			}
 		}
 	})
@@ -67,9 +68,11 @@ func TestMSER5CutsTransients(t *testing.T) {
 			beyond += cut - planted
 		}
 		if share := float64(beyond) / 100 / float64(n-planted); share > 0.05 {
-			t.Errorf("transient of %d values: %.1f %% of the stationary ones are cut too", planted, 100*share)
+			t.Errorf("transient of %d values: %.1f %% of the stationary ones are cut too",
+				planted, 100*share)
 		} else {
-			t.Logf("transient of %d values: %.1f %% of the stationary ones are cut too", planted, 100*math.Max(0, share))
+			t.Logf("transient of %d values: %.1f %% of the stationary ones are cut too", planted,
+				100*math.Max(0, share))
 		}
 	}
 	rising := make([]float64, n)

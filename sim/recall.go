@@ -122,6 +122,7 @@ func (m *recalls) proxy() *RecallProxy {
 	n := float64(m.requests)
 	return &RecallProxy{
 		Mean: m.sum / float64(m.tokens), TokenP10: 1 - float64(m.missedByToken.ValueAtQuantile(90))/1e6,
-		RequestMean: m.means / n, RequestP10: 1 - float64(m.missed.ValueAtQuantile(90))/1e6, Missed2: m.missed2 / n,
+		RequestMean: m.means / n, RequestP10: 1 - float64(m.missed.ValueAtQuantile(90))/1e6,
+		Missed2: m.missed2 / n,
 	}
 }

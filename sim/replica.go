@@ -41,7 +41,8 @@ func (u *uses) join(o *uses) {
 		h.into.byteSeconds += h.from.byteSeconds
 		h.into.peak = max(h.into.peak, h.from.peak)
 	}
-	for _, w := range []struct{ into, from *worked }{{&u.gpu, &o.gpu}, {&u.h2d, &o.h2d}, {&u.d2h, &o.d2h}} {
+	for _, w := range []struct{ into, from *worked }{{&u.gpu, &o.gpu}, {&u.h2d, &o.h2d},
+		{&u.d2h, &o.d2h}} {
 		w.into.busy += w.from.busy
 		w.into.peak = max(w.into.peak, w.from.peak)
 	}

@@ -34,9 +34,11 @@ type Router struct {
 var routers = []Router{
 	{RoundRobin, "each replica in turn", roundRobin},
 	{"least-tokens", "the replica with the fewest tokens to prefill and to emit", leastTokens},
-	{"least-working-set", "the replica whose requests need the least KV in HBM: what their decodes select with " +
+	{"least-working-set", "the replica whose requests need the least KV in HBM: what their decodes " +
+		"select with " +
 		"offloading, all without", leastWorkingSet},
-	{"session", "always the same replica for a session of the trace, while it takes requests; requests without one " +
+	{"session", "always the same replica for a session of the trace, while it takes requests; " +
+		"requests without one " +
 		"as round-robin", bySession},
 }
 

@@ -32,7 +32,9 @@ func TestRoutersPick(t *testing.T) {
 		slices.Sort(all)
 		v := &sim.View{Last: rapid.IntRange(-1, 20).Draw(t, "last")}
 		for _, r := range all {
-			v.Candidates = append(v.Candidates, sim.Candidate{Replica: r, Tokens: rapid.Int64Range(0, 5).Draw(t, "tokens"), WorkingSet: rapid.Int64Range(0, 5).Draw(t, "set")})
+			v.Candidates = append(v.Candidates,
+				sim.Candidate{Replica: r, Tokens: rapid.Int64Range(0, 5).Draw(t, "tokens"),
+					WorkingSet: rapid.Int64Range(0, 5).Draw(t, "set")})
 		}
 		a := &sim.Arrival{Session: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "session")}
 		next := v.Last + 1 // round robin: the next number that is there
@@ -63,7 +65,9 @@ func TestRoutersPick(t *testing.T) {
 		if gone == at {
 			return
 		}
-		v.Candidates = slices.DeleteFunc(v.Candidates, func(c sim.Candidate) bool { return c.Replica == gone })
+		v.Candidates = slices.DeleteFunc(v.Candidates, func(c sim.Candidate) bool {
+			return c.Replica == gone
+		})
 		v.Last = gone
 		if now := v.Candidates[pick["session"](v, a)].Replica; now != at {
 			t.Fatalf("session %q moves from %d to %d when %d goes", a.Session, at, now, gone)

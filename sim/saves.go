@@ -39,13 +39,15 @@ func (s *Server) queueSaves() {
 	size := s.Geometry.BlockTokens
 	for _, r := range s.step.decodes {
 		if r.Context()%size == 0 {
-			s.saves = append(s.saves, saveJob{step: s.steps, req: r, seq: r.seq, owner: r.seq.Owner(), blocks: r.Context() / size})
+			s.saves = append(s.saves, saveJob{step: s.steps, req: r, seq: r.seq, owner: r.seq.Owner(),
+				blocks: r.Context() / size})
 		}
 	}
 	for i := range s.batch.Prefills {
 		seg := &s.batch.Prefills[i]
 		r := s.requests[seg.Req]
-		job := saveJob{step: s.steps, req: r, seq: r.seq, owner: r.seq.Owner(), blocks: seg.TokenTo / size}
+		job := saveJob{step: s.steps, req: r, seq: r.seq, owner: r.seq.Owner(),
+			blocks: seg.TokenTo / size}
 		switch {
 		case r.pinned && job.blocks > seg.TokenFrom/size:
 			s.saves = append(s.saves, job)

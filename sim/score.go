@@ -14,8 +14,10 @@ import (
 //
 // Sinks, window, dense layers and contexts within the budget are always selected: their scores
 // are infinite.
-func BlockScores(spec *Spec, geo kv.Geometry, sample []int32, lib *dsa.Library, seed uint64) kv.Score {
-	x := &blockScores{spec: spec, geo: geo, sample: sample, lib: lib, seed: seed, critical: lib.Critical()}
+func BlockScores(spec *Spec, geo kv.Geometry, sample []int32, lib *dsa.Library,
+	seed uint64) kv.Score {
+	x := &blockScores{spec: spec, geo: geo, sample: sample, lib: lib, seed: seed,
+		critical: lib.Critical()}
 	return x.score
 }
 
@@ -52,7 +54,8 @@ func (x *blockScores) score(s *kv.Seq, g, b int) float32 {
 	if steps == 0 {
 		blocks = s.Blocks()
 	}
-	if b < x.spec.SinkBlocks || b >= blocks-x.spec.WindowBlocks || int(x.sample[g])/x.geo.KVHeads < x.spec.DenseLayers {
+	if b < x.spec.SinkBlocks || b >= blocks-x.spec.WindowBlocks ||
+		int(x.sample[g])/x.geo.KVHeads < x.spec.DenseLayers {
 		return always
 	}
 	p := x.place(s)
@@ -75,7 +78,8 @@ func (x *blockScores) place(s *kv.Seq) *scorePlace {
 	p.owner, p.request, p.groups, p.layers = s.Owner(), s.Request, p.groups[:0], p.layers[:0]
 	for _, at := range x.sample {
 		layer, head := int(at)/x.geo.KVHeads, int(at)%x.geo.KVHeads
-		p.groups = append(p.groups, scoreGroup{cursor: x.lib.CursorOf(x.seed, s.Request, layer, head, x.geo.KVHeads), steps: -1})
+		p.groups = append(p.groups,
+			scoreGroup{cursor: x.lib.CursorOf(x.seed, s.Request, layer, head, x.geo.KVHeads), steps: -1})
 	}
 	return p
 }

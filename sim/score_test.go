@@ -36,8 +36,9 @@ func TestBlockScoresAreThoseThatSelect(t *testing.T) {
 func TestNoEvictionByScoreWithoutScores(t *testing.T) {
 	spec := sim.Spec{
 		Attention: "sparse", Selection: "arkvale", BudgetTokens: 64, BlockTokens: 16, WindowBlocks: 1,
-		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: kv.ByScore, Pool: "unified", DRAMGiB: 1,
-		Base: "vllm", MaxRequests: 1, MaxTokens: 64, Window: 1, Prefill: "layer", ChunkTokens: 64, Heads: "full",
+		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: kv.ByScore, Pool: "unified",
+		DRAMGiB: 1, Base: "vllm", MaxRequests: 1, MaxTokens: 64, Window: 1, Prefill: "layer",
+		ChunkTokens: 64, Heads: "full",
 	}
 	model := tiny(1, 1)
 	for name, change := range map[string]func(*sim.Config){

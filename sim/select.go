@@ -29,7 +29,8 @@ func (s *Server) prepareSelections(r *request) error {
 		r.cursors = r.cursors[:0]
 		heads := s.Geometry.KVHeads
 		for _, g := range s.counted {
-			r.cursors = append(r.cursors, s.Library.CursorOf(s.Seed, r.ID, int(g)/heads, int(g)%heads, heads))
+			r.cursors = append(r.cursors, s.Library.CursorOf(s.Seed, r.ID, int(g)/heads,
+				int(g)%heads, heads))
 		}
 	}
 	if r.grid >= 0 && r.grid != r.lastGrid {
@@ -51,7 +52,8 @@ func (s *Server) agree(r *request) {
 	if r.steps == 0 {
 		r.layers, r.used = r.layers[:0], r.used[:0]
 		for layer := dense; layer < s.Model.Layers; layer++ {
-			r.layers, r.used = append(r.layers, s.Library.Layer(s.Seed, r.ID, layer, heads)), append(r.used, 0)
+			r.layers, r.used = append(r.layers, s.Library.Layer(s.Seed, r.ID, layer, heads)),
+				append(r.used, 0)
 		}
 		r.latest = dsa.NewLatest(len(s.groups))
 	}
@@ -63,7 +65,8 @@ func (s *Server) agree(r *request) {
 			r.used[i] = used
 			for ; group < len(s.groups) && int(s.groups[group]) < (dense+i+1)*heads; group++ {
 				if g := int(s.groups[group]); g >= dense*heads {
-					r.latest.Take(group, layer.Order(g%heads, picked), used, s.Spec.Progressive(), r.grid == r.lastGrid)
+					r.latest.Take(group, layer.Order(g%heads, picked), used, s.Spec.Progressive(),
+						r.grid == r.lastGrid)
 				}
 			}
 		}

@@ -73,10 +73,11 @@ type Server struct {
 	rec     Recorder
 	metrics *Metrics
 
-	policy   dsa.Policy // of sparse attention
-	fixed    bool       // it selects the budget whatever the scores
-	layered  bool       // it decides for all heads of a layer together
-	budget   int        // selected blocks a group, sinks and window included; a first guess where not fixed
+	policy  dsa.Policy // of sparse attention
+	fixed   bool       // it selects the budget whatever the scores
+	layered bool       // it decides for all heads of a layer together
+	// selected blocks a group, sinks and window included; a first guess where not fixed
+	budget   int
 	requests map[*sched.Request]*request
 	free     []*request
 	nextID   int
@@ -117,7 +118,8 @@ const (
 )
 
 // Events at one time: replicas come and go, saves complete, requests arrive, steps end.
-var priority = [...]int8{comeUp: -3, goDown: -2, goDraining: -1, saveDone: 0, route: 1, arrive: 1, stepDone: 2}
+var priority = [...]int8{comeUp: -3, goDown: -2, goDraining: -1, saveDone: 0, route: 1, arrive: 1,
+	stepDone: 2}
 
 // NewServer returns a server with no requests.
 func NewServer(cfg Config) (*Server, error) {
@@ -182,8 +184,9 @@ func NewServer(cfg Config) (*Server, error) {
 	var err error
 	s.sched, err = sched.New(sched.Config{
 		Base: spec.Base, MaxRequests: spec.MaxRequests, MaxTokens: spec.MaxTokens,
-		Planner: sched.Planner{Mode: spec.Prefill, Layers: cfg.Model.Layers, Chunk: spec.ChunkTokens, MaxInject: inject},
-		Memory:  s.memory, Limit: limit,
+		Planner: sched.Planner{Mode: spec.Prefill, Layers: cfg.Model.Layers, Chunk: spec.ChunkTokens,
+			MaxInject: inject},
+		Memory: s.memory, Limit: limit,
 	})
 	return s, err
 }
@@ -200,7 +203,8 @@ func (s *Server) microbatch() int {
 	return s.Spec.Microbatch
 }
 
-// Candidates returns how many blocks a group's policy picks in addition to the sinks and the window,
+// Candidates returns how many blocks a group's policy picks in addition to the sinks and the
+// window,
 // which are charged to the budget.
 func Candidates(spec *Spec) int {
 	return max(1, SelectedBlocks(spec)-spec.SinkBlocks-spec.WindowBlocks)
@@ -247,7 +251,8 @@ func (c *Config) newMetrics(replicas int) *Metrics {
 	m.replicas = make([]replicaUse, replicas)
 	m.offload, m.blockBytes = c.Spec.Offload, c.Geometry.BlockBytes
 	m.good = c.Good
-	m.capacity = Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes, DRAM: int64(c.Spec.DRAMGiB * (1 << 30))}
+	m.capacity = Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
+		DRAM: int64(c.Spec.DRAMGiB * (1 << 30))}
 	if c.Cutoff.On() {
 		m.journal = &journal{}
 	}
@@ -292,7 +297,8 @@ func (s *Server) interrupted() *Metrics {
 // end closes the books after the last event.
 func (s *Server) end() (*Metrics, error) {
 	if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
-		return nil, fmt.Errorf("sim: %d requests can never be scheduled; the first waits since its arrival", n)
+		return nil, fmt.Errorf("sim: %d requests can never be scheduled; the first waits since its "+
+			"arrival", n)
 	}
 	s.noteSample()
 	return s.metrics.figures(&s.Cutoff), nil

@@ -38,15 +38,18 @@ func (c *scenario) String() string {
 // tiny returns a model small enough to run every head of in microseconds.
 func tiny(layers, kvHeads int) hw.Model {
 	return hw.Model{
-		Name: "tiny", Layers: layers, Hidden: 64, QHeads: 2 * kvHeads, KVHeads: kvHeads, HeadDim: 16, FFN: 128,
-		Vocab: 100, MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2, KVBytesEach: 2,
+		Name: "tiny", Layers: layers, Hidden: 64, QHeads: 2 * kvHeads, KVHeads: kvHeads,
+		HeadDim: 16, FFN: 128, Vocab: 100, MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2,
+		KVBytesEach: 2,
 	}
 }
 
 // drawScenario draws a run. HBM and DRAM reach from below what one of the
 // requests needs by itself, so that some are rejected, to more than all need.
 func drawScenario(t *rapid.T) *scenario {
-	pick := func(name string, values ...string) string { return rapid.SampledFrom(values).Draw(t, name) }
+	pick := func(name string, values ...string) string {
+		return rapid.SampledFrom(values).Draw(t, name)
+	}
 	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 	c := &scenario{
 		model: tiny(n("layers", 1, 4), n("kv heads", 1, 4)),
@@ -55,23 +58,30 @@ func drawScenario(t *rapid.T) *scenario {
 	}
 	c.engine.PlanAhead = rapid.Bool().Draw(t, "plan ahead")
 	if rapid.Bool().Draw(t, "front end") {
-		c.engine.Request, c.engine.Reply = des.Time(n("request", 0, 9))*des.Millisecond, des.Time(n("reply", 0, 9))*des.Millisecond
+		c.engine.Request, c.engine.Reply = des.Time(n("request", 0, 9))*des.Millisecond,
+			des.Time(n("reply", 0, 9))*des.Millisecond
 	}
 	s := &c.spec
 	*s = sim.Spec{
-		Attention: pick("attention", "full", "sparse", "sparse"), Selection: pick("selection", "arkvale", "arkvale", "quest", "psa", "psa", "streaming", "infinigen", "full"),
-		PSAStop: pick("psa stop", "layer", "head"), Epsilon: pick2(t, "epsilon", 0.5, 0.9, 0.99), Microbatch: n("microbatch", 1, 5), Pipelined: rapid.Bool().Draw(t, "pipelined"),
+		Attention: pick("attention", "full", "sparse", "sparse"),
+		Selection: pick("selection", "arkvale", "arkvale", "quest", "psa", "psa", "streaming",
+			"infinigen", "full"), PSAStop: pick("psa stop", "layer", "head"),
+		Epsilon: pick2(t, "epsilon", 0.5, 0.9, 0.99), Microbatch: n("microbatch", 1, 5),
+		Pipelined:   rapid.Bool().Draw(t, "pipelined"),
 		BlockTokens: n("block tokens", 1, 8),
 		Offload:     n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "flash"),
-		SaveEngine: pick("save engine", "memcpy", "gpu", "flash"), SaveBuffer: pick2(t, "save buffer", 0, 0.002, 1),
-		Eviction: pick("eviction", kv.LRU, kv.FIFO, kv.CLOCK, kv.SIEVE, kv.ByScore), Pool: pick("pool", "unified", "unified", "per-layer"),
+		SaveEngine:  pick("save engine", "memcpy", "gpu", "flash"),
+		SaveBuffer:  pick2(t, "save buffer", 0, 0.002, 1),
+		Eviction:    pick("eviction", kv.LRU, kv.FIFO, kv.CLOCK, kv.SIEVE, kv.ByScore),
+		Pool:        pick("pool", "unified", "unified", "per-layer"),
 		Utilisation: 0.9,
 		Base:        pick("base", "vllm", "vllm-v1", "sarathi"), MaxRequests: n("max requests", 1, 8),
 		MaxTokens: n("max tokens", 1, 60), Watermark: pick2(t, "watermark", 0, 0.01, 0.1),
 		BatchControl: rapid.Bool().Draw(t, "batch control"), Window: n("window", 1, 12),
-		Prefill: pick("prefill", "plain", "chunked", "layer", "layer-chunked"), ChunkTokens: n("chunk", 1, 60),
-		OverLength: pick("over length", "truncate", "reject"), MaxPromptTokens: n("max prompt", 0, 1) * 100,
-		Heads: pick("heads", "full", "full", "sampled"), SampleGroups: n("sample", 1, 4),
+		Prefill:     pick("prefill", "plain", "chunked", "layer", "layer-chunked"),
+		ChunkTokens: n("chunk", 1, 60), OverLength: pick("over length", "truncate", "reject"),
+		MaxPromptTokens: n("max prompt", 0, 1) * 100, Heads: pick("heads", "full", "full", "sampled"),
+		SampleGroups: n("sample", 1, 4),
 	}
 	if s.Eviction == kv.ByScore && !s.Sparse() {
 		s.Eviction = kv.LRU
@@ -80,7 +90,8 @@ func drawScenario(t *rapid.T) *scenario {
 		s.MaxInject = rapid.Int64Range(1, 400).Draw(t, "max inject")
 	}
 	s.SinkBlocks, s.WindowBlocks = n("sinks", 0, 2), n("recent", 1, 2)
-	s.BudgetTokens = s.BlockTokens*(s.SinkBlocks+s.WindowBlocks+n("budget", 1, 6)) + n("budget rest", 0, s.BlockTokens-1)
+	s.BudgetTokens = s.BlockTokens*(s.SinkBlocks+s.WindowBlocks+n("budget", 1, 6)) +
+		n("budget rest", 0, s.BlockTokens-1)
 	if s.DenseLayers = n("dense layers", 0, 3); s.DenseLayers > 1 {
 		s.DenseLayers = 0
 	}
@@ -106,7 +117,8 @@ func drawScenario(t *rapid.T) *scenario {
 	scale := func(name string, unit int64) int64 {
 		return unit * int64(n(name, 3, 40)) / 10
 	}
-	c.hbm = scale("hbm", blocks*(geo.BlockBytes+geo.MetaBytes)) + geo.BlockBytes*int64(n("hbm more", 0, 40))
+	c.hbm = scale("hbm", blocks*(geo.BlockBytes+geo.MetaBytes)) +
+		geo.BlockBytes*int64(n("hbm more", 0, 40))
 	s.DRAMGiB = float64(scale("dram", 2*blocks*geo.BlockBytes)) / (1 << 30)
 	return c
 }
@@ -136,9 +148,12 @@ type log struct {
 	gaps     []des.Time
 }
 
-func (l *log) Request(r *sim.RequestRecord) error { l.requests = append(l.requests, *r); return nil }
-func (l *log) Gap(d des.Time)                     { l.gaps = append(l.gaps, d) }
-func (l *log) Step(r *sim.StepRecord) error       { l.steps = append(l.steps, *r); return nil }
+func (l *log) Request(r *sim.RequestRecord) error {
+	l.requests = append(l.requests, *r)
+	return nil
+}
+func (l *log) Gap(d des.Time)               { l.gaps = append(l.gaps, d) }
+func (l *log) Step(r *sim.StepRecord) error { l.steps = append(l.steps, *r); return nil }
 
 // libraries shares recorded selections between runs.
 var libraries = struct {
@@ -161,7 +176,8 @@ func library(t fatal, s *sim.Spec) *dsa.Library {
 	libraries.Lock()
 	defer libraries.Unlock()
 	if libraries.of[key] == nil {
-		libraries.of[key] = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2}, 2)
+		libraries.of[key] = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy,
+			dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2}, 2)
 	}
 	return libraries.of[key]
 }
@@ -206,10 +222,12 @@ func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
 
 func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 	cfg := sim.Config{
-		Spec:     c.spec,
-		Model:    sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden, MaxContext: c.model.MaxContext},
-		Geometry: c.model.Geometry(c.spec.BlockTokens), HBMBytes: c.hbm, Seed: c.seed, Device: d, Engine: c.engine,
-		Addressed: c.addressed, Cutoff: c.cutoff, Good: c.good, CardBytes: 2 * c.hbm, FixedBytes: c.hbm,
+		Spec: c.spec,
+		Model: sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden,
+			MaxContext: c.model.MaxContext},
+		Geometry: c.model.Geometry(c.spec.BlockTokens), HBMBytes: c.hbm, Seed: c.seed, Device: d,
+		Engine: c.engine, Addressed: c.addressed, Cutoff: c.cutoff, Good: c.good, CardBytes: 2 * c.hbm,
+		FixedBytes: c.hbm,
 	}
 	if c.addressed && c.seed%2 == 1 {
 		cfg.Do = parallel.Do

@@ -125,7 +125,8 @@ func (m *shadow) Compute(layer int, w *sim.Work) error {
 	}
 	for i, table := range w.Tables {
 		row := &m.step.Rows[table.Row]
-		if span := w.Prefill[i]; span.Query != row.To-row.From || span.Prefix != row.From || !row.In(layer) {
+		if span := w.Prefill[i]; span.Query != row.To-row.From || span.Prefix != row.From ||
+			!row.In(layer) {
 			return fmt.Errorf("layer %d: span %+v of %+v", layer, span, row)
 		}
 		for h := range m.model.KVHeads {
@@ -153,9 +154,12 @@ func (m *shadow) rounds(layer int, w *sim.Work) error {
 		last := (n - 1) / m.spec.Microbatch
 		switch kept := m.spec.SinkBlocks + m.spec.WindowBlocks; {
 		case at < 0 && int(ref.Round) <= last:
-			return fmt.Errorf("block %d of unit %d is loaded for round %d and not attended to", ref.Block, unit, ref.Round)
-		case at >= kept && int(ref.Round) != at/m.spec.Microbatch || at >= 0 && at < kept && ref.Round != 0:
-			return fmt.Errorf("block %d of unit %d comes as number %d and is loaded for round %d", ref.Block, unit, at, ref.Round)
+			return fmt.Errorf("block %d of unit %d is loaded for round %d and not attended to", ref.Block,
+				unit, ref.Round)
+		case at >= kept && int(ref.Round) != at/m.spec.Microbatch || at >= 0 && at < kept &&
+			ref.Round != 0:
+			return fmt.Errorf("block %d of unit %d comes as number %d and is loaded for round %d", ref.Block,
+				unit, at, ref.Round)
 		}
 	}
 	most := 0
@@ -167,7 +171,8 @@ func (m *shadow) rounds(layer int, w *sim.Work) error {
 			most = i + 1
 		}
 	}
-	if longest := int(slices.Max(w.Lists.Count)); most != (longest+m.spec.Microbatch-1)/m.spec.Microbatch {
+	if longest := int(slices.Max(w.Lists.Count)); most != (longest+m.spec.Microbatch-1)/
+		m.spec.Microbatch {
 		return fmt.Errorf("%d rounds attend to something, the longest list has %d blocks", most, longest)
 	}
 	return nil
@@ -186,7 +191,9 @@ func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 	unit := i*m.model.KVHeads + head
 	n := int(w.Lists.Count[unit])
 	list := w.Lists.Block[unit*w.Lists.Stride:][:n]
-	if want := min(m.geometry().Blocks(row.To), sim.Candidates(&m.spec)+m.spec.SinkBlocks+m.spec.WindowBlocks); w.Sparse && n != want && !(sized(m.spec.Selection) && n <= m.geometry().Blocks(row.To)) {
+	if want := min(m.geometry().Blocks(row.To), sim.Candidates(&m.spec)+m.spec.SinkBlocks+
+		m.spec.WindowBlocks); w.Sparse && n != want &&
+		!(sized(m.spec.Selection) && n <= m.geometry().Blocks(row.To)) {
 		return fmt.Errorf("%d blocks selected, want %d", n, want)
 	}
 	at := slices.Index(list, int32(open.block))
@@ -198,7 +205,8 @@ func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 		slots = m.found
 	}
 	if m.spec.Offload && w.Lists.Open[unit] != slots[unit*w.Lists.Stride:][at] {
-		return fmt.Errorf("the open block is listed in slot %d, the list has it in %d", w.Lists.Open[unit], slots[unit*w.Lists.Stride:][at])
+		return fmt.Errorf("the open block is listed in slot %d, the list has it in %d",
+			w.Lists.Open[unit], slots[unit*w.Lists.Stride:][at])
 	}
 	seen := map[int32]bool{}
 	for j, b := range list {
@@ -238,7 +246,9 @@ func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 }
 
 // sized says whether a selection's size depends on the scores.
-func sized(selection string) bool { return !slices.Contains([]string{"arkvale", "quest"}, selection) }
+func sized(selection string) bool {
+	return !slices.Contains([]string{"arkvale", "quest"}, selection)
+}
 
 // fill writes tokens of a block without offloading.
 func (m *shadow) fill(p place, from, to int) error {

@@ -20,15 +20,17 @@ type stepState struct {
 	before  kv.Stats
 	evicted int64 // by the end of the last step
 
-	contexts, selected, scored int64   // tokens, tokens and blocks a head, summed over decodes
-	closing                    int     // decodes whose open block becomes full
-	savesInFlight              bool    // of a prefill that a decode of the batch has ended
-	freed                      int64   // blocks since the step before, whole model
-	loaded, shared             int64   // sampled loads of the step, whole model; part given to layers so far
-	pages, kvBytes             int64   // of a layer's part
-	byRound                    []int64 // of loaded, by microbatch
-	loads                      []int64 // of the layer, by microbatch
-	ends, lasts                []int64 // heads that end with each of its rounds, and the blocks they attend to in it
+	contexts, selected, scored int64 // tokens, tokens and blocks a head, summed over decodes
+	closing                    int   // decodes whose open block becomes full
+	savesInFlight              bool  // of a prefill that a decode of the batch has ended
+	freed                      int64 // blocks since the step before, whole model
+	// sampled loads of the step, whole model; part given to layers so far
+	loaded, shared int64
+	pages, kvBytes int64   // of a layer's part
+	byRound        []int64 // of loaded, by microbatch
+	loads          []int64 // of the layer, by microbatch
+	// heads that end with each of its rounds, and the blocks they attend to in it
+	ends, lasts []int64
 }
 
 // startStep forms a batch and carries it through the device.
@@ -60,7 +62,8 @@ func (s *Server) startStep(now des.Time) error {
 		return err
 	}
 	if timing.Elapsed < 0 || timing.Elapsed > longestStep || now > math.MaxInt64-2*longestStep {
-		return fmt.Errorf("step %d at %g s takes %.4g s: no card, kernels and engine with sensible figures do", s.steps, now.Seconds(), timing.Elapsed.Seconds())
+		return fmt.Errorf("step %d at %g s takes %.4g s: no card, kernels and engine with sensible "+
+			"figures do", s.steps, now.Seconds(), timing.Elapsed.Seconds())
 	}
 	s.finishStep(now, timing)
 	return nil
@@ -90,10 +93,13 @@ func (s *Server) closeSeq(r *request) {
 func (s *Server) prepareStep(now des.Time) error {
 	st := &s.step
 	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
-	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.pages, st.kvBytes, st.closing, st.savesInFlight = 0, 0, 0, 0, 0, 0, 0, 0, false
-	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills), FreedBlocks: st.freed}
+	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.pages, st.kvBytes, st.closing,
+		st.savesInFlight = 0, 0, 0, 0, 0, 0, 0, 0, false
+	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills),
+		FreedBlocks: st.freed}
 	st.freed = 0
-	st.rec = StepRecord{Index: s.steps, Replica: s.replica, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
+	st.rec = StepRecord{Index: s.steps, Replica: s.replica, Start: now, Decodes: len(s.batch.Decodes),
+		Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
 	s.unpinAbsent()
 	for i := range s.batch.Prefills {
 		if err := s.preparePrefill(&s.batch.Prefills[i], now); err != nil {
@@ -155,7 +161,8 @@ func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) error {
 		}
 	}
 	if !s.sched.Planner().Segmented() {
-		if err := s.cache.Reserve(r.seq, s.metaBytes(r.Target)+s.promptRest(r.Target, seg.TokenTo)); err != nil {
+		if err := s.cache.Reserve(r.seq, s.metaBytes(r.Target)+
+			s.promptRest(r.Target, seg.TokenTo)); err != nil {
 			return err
 		}
 		s.cache.Extend(r.seq, seg.TokenTo)
@@ -192,7 +199,8 @@ func (s *Server) prepareDecode(r *request) error {
 	if s.cache == nil {
 		return nil
 	}
-	st.savesInFlight = st.savesInFlight || r.buffers > 0 // kept until all that its prefill saved is in DRAM
+	// kept until all that its prefill saved is in DRAM
+	st.savesInFlight = st.savesInFlight || r.buffers > 0
 	st.seqs = append(st.seqs, r.seq)
 	s.cache.Extend(r.seq, context)
 	if closes {
@@ -221,7 +229,8 @@ func (s *Server) alike(layer int) int {
 		return 1
 	}
 	for i := range s.batch.Prefills {
-		if seg := &s.batch.Prefills[i]; s.Prefill != nil || seg.LayerFrom > 0 || seg.LayerTo < s.Model.Layers {
+		if seg := &s.batch.Prefills[i]; s.Prefill != nil || seg.LayerFrom > 0 ||
+			seg.LayerTo < s.Model.Layers {
 			return 1
 		}
 	}
@@ -232,7 +241,8 @@ func (s *Server) alike(layer int) int {
 func (s *Server) layers(layer, n int) error {
 	st := &s.step
 	w := &st.work
-	*w = Work{Prefill: w.Prefill[:0], Rounds: w.Rounds[:0], Decodes: len(s.batch.Decodes), Tokens: len(s.batch.Decodes)}
+	*w = Work{Prefill: w.Prefill[:0], Rounds: w.Rounds[:0], Decodes: len(s.batch.Decodes),
+		Tokens: len(s.batch.Decodes)}
 	st.moves = kv.Moves{Layer: layer, BlockBytes: s.Geometry.BlockBytes}
 	for i := range s.batch.Prefills {
 		if seg := &s.batch.Prefills[i]; seg.In(layer) {
@@ -358,7 +368,8 @@ func (s *Server) finishStep(now des.Time, timing Timing) {
 		st.evicted = after.Evicted
 	}
 	st.rec.Tokens, st.rec.HBMBytes, st.rec.DRAMBytes = st.meta.Sampled, s.hbmUsed(), st.meta.DRAMBytes
-	st.rec.H2DBytes, st.rec.D2HBytes = st.rec.Loaded*s.Geometry.BlockBytes, st.rec.Saved*s.Geometry.BlockBytes
+	st.rec.H2DBytes, st.rec.D2HBytes = st.rec.Loaded*s.Geometry.BlockBytes,
+		st.rec.Saved*s.Geometry.BlockBytes
 	st.rec.Timing = timing
 	s.busy = true
 	s.schedule(now+timing.Elapsed, stepDone, 0)

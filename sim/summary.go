@@ -48,9 +48,10 @@ type Summary struct {
 	Preempted   int     `json:"preempted"`
 	Replicas    int     `json:"replicas,omitempty"` // of a fleet
 	Router      string  `json:"router,omitempty"`   // that shared the requests among them
-	Retried     int     `json:"retried,omitempty"`  // times that a request began anew when its replica failed
-	SimulatedS  float64 `json:"simulated_s"`
-	Steps       int64   `json:"steps"`
+	// times that a request began anew when its replica failed
+	Retried    int     `json:"retried,omitempty"`
+	SimulatedS float64 `json:"simulated_s"`
+	Steps      int64   `json:"steps"`
 
 	// ServedShare is of the requests that were served or rejected. The figures below are of those
 	// served: with a share below one they say nothing about the rest.
@@ -59,9 +60,10 @@ type Summary struct {
 	// for requests, each by itself; nil where it has none.
 	GoodShare *float64 `json:"good_share,omitempty"`
 
-	TTFT       Stats `json:"ttft_s"`
-	TBT        Stats `json:"tbt_s"`         // between tokens of one request, over all tokens
-	TPOT       Stats `json:"tpot_s"`        // mean TBT of a request, over requests of two tokens and more
+	TTFT Stats `json:"ttft_s"`
+	TBT  Stats `json:"tbt_s"` // between tokens of one request, over all tokens
+	// mean TBT of a request, over requests of two tokens and more
+	TPOT       Stats `json:"tpot_s"`
 	E2E        Stats `json:"e2e_s"`         // from arrival to the last token
 	QueueDelay Stats `json:"queue_delay_s"` // from arrival to the first step
 
@@ -70,7 +72,8 @@ type Summary struct {
 	RequestThroughput float64  `json:"request_throughput"`
 	RequestGoodput    *float64 `json:"request_goodput,omitempty"`
 
-	PromptTokS          float64 `json:"prompt_tok_s"`     // input: prompts of requests that were served
+	// input: prompts of requests that were served
+	PromptTokS          float64 `json:"prompt_tok_s"`
 	ThroughputTokS      float64 `json:"throughput_tok_s"` // output
 	TotalTokS           float64 `json:"total_tok_s"`      // both
 	BatchMean           float64 `json:"batch_mean"`
@@ -134,7 +137,8 @@ type LiveStats struct {
 	UploadKiBPerLayer float64 `json:"upload_kib_per_layer"` // in all of them
 	CallsPerLayer     float64 `json:"calls_per_layer"`      // that put work on the compute stream
 
-	LookupS              float64 `json:"lookup_s"`   // hits, misses and evictions of what was selected, and its lists of slots
+	// hits, misses and evictions of what was selected, and its lists of slots
+	LookupS              float64 `json:"lookup_s"`
 	ListsS               float64 `json:"lists_s"`    // the rest before attention: tables of prefills
 	PlanningS            float64 `json:"planning_s"` // between steps
 	BookkeepingMSPerStep float64 `json:"bookkeeping_ms_per_step"`

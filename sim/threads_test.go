@@ -15,7 +15,8 @@ import (
 
 // outside are packages through which the model would depend on more than its arguments:
 // threads, spin-waits, the wall clock, files and flags.
-var outside = []string{"flag", "os", "os/signal", "runtime", "sync/atomic", "syscall", "time", "unsafe"}
+var outside = []string{"flag", "os", "os/signal", "runtime", "sync/atomic", "syscall",
+	"time", "unsafe"}
 
 // exempt are the imports that stay: des.Time prints itself as a time.Duration.
 var exempt = map[string][]string{"des/time.go": {"time"}}

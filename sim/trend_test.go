@@ -50,7 +50,8 @@ func TestTrendTellsUnstableQueues(t *testing.T) {
 		}
 		t.Logf("load %g, %d requests: rises in %d of %d", c.load, c.n, found, seeds)
 		if share := float64(found) / seeds; share < c.lo || share > c.hi {
-			t.Errorf("load %g, %d requests: rises in %.3g of all runs, want %g to %g", c.load, c.n, share, c.lo, c.hi)
+			t.Errorf("load %g, %d requests: rises in %.3g of all runs, want %g to %g", c.load, c.n, share,
+				c.lo, c.hi)
 		}
 	}
 }
@@ -67,17 +68,19 @@ func TestTrendEdges(t *testing.T) {
 		values []float64
 		want   bool
 	}{
-		"nothing":            {nil, false},
-		"too few":            {line(7, func(i int) float64 { return float64(i) * 10 }), false},
-		"just enough":        {line(8, func(i int) float64 { return float64(i) * 10 }), true},
-		"constant":           {line(1000, func(int) float64 { return 50 }), false},
-		"zero":               {line(1000, func(int) float64 { return 0 }), false},
-		"falls":              {line(1000, func(i int) float64 { return float64(1000 - i) }), false},
-		"grows":              {line(1000, func(i int) float64 { return float64(i) }), true},
-		"grows from idle":    {line(1000, func(i int) float64 { return max(0, float64(i-500)) }), true},
-		"within a second":    {line(1000, func(i int) float64 { return float64(i) / 1001 }), false},
-		"settles at a level": {line(1000, func(i int) float64 { return 20 * (1 - math.Exp(-float64(i)/50)) }), false},
-		"one late burst":     {line(1000, func(i int) float64 { return float64(max(0, 20-abs(i-980))) }), false},
+		"nothing":         {nil, false},
+		"too few":         {line(7, func(i int) float64 { return float64(i) * 10 }), false},
+		"just enough":     {line(8, func(i int) float64 { return float64(i) * 10 }), true},
+		"constant":        {line(1000, func(int) float64 { return 50 }), false},
+		"zero":            {line(1000, func(int) float64 { return 0 }), false},
+		"falls":           {line(1000, func(i int) float64 { return float64(1000 - i) }), false},
+		"grows":           {line(1000, func(i int) float64 { return float64(i) }), true},
+		"grows from idle": {line(1000, func(i int) float64 { return max(0, float64(i-500)) }), true},
+		"within a second": {line(1000, func(i int) float64 { return float64(i) / 1001 }), false},
+		"settles at a level": {
+			line(1000, func(i int) float64 { return 20 * (1 - math.Exp(-float64(i)/50)) }), false},
+		"one late burst": {line(1000, func(i int) float64 { return float64(max(0, 20-abs(i-980))) }),
+			false},
 	} {
 		if got := rising(c.values); got != c.want {
 			t.Errorf("%s: rising is %v, want %v", name, got, c.want)

@@ -53,7 +53,8 @@ func gammaGaps(rng *rand.Rand, rate, cv float64) func() float64 {
 func (p *process) next() (des.Time, error) {
 	gap := p.gap()
 	if math.IsNaN(gap) || gap > (latest-p.now).Seconds() {
-		return 0, fmt.Errorf("arrival after %v years: workload.rate is too low for workload.requests", int(latest.Seconds()/(365.25*86400)))
+		return 0, fmt.Errorf("arrival after %v years: workload.rate is too low for workload.requests",
+			int(latest.Seconds()/(365.25*86400)))
 	}
 	p.now += des.FromSeconds(gap)
 	return p.now, nil
@@ -66,7 +67,8 @@ func replay(at des.Time, speed float64) (des.Time, error) {
 	}
 	t := float64(at) / speed
 	if t > float64(latest) {
-		return 0, fmt.Errorf("workload.speed = %v: the trace would last more than %v s", speed, latest.Seconds())
+		return 0, fmt.Errorf("workload.speed = %v: the trace would last more than %v s", speed,
+			latest.Seconds())
 	}
 	return des.Time(math.Round(t)), nil
 }

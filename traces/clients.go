@@ -24,7 +24,8 @@ func newClients(s Spec, seed uint64) *clients {
 func (c *clients) next() (des.Time, error) {
 	think := c.think * c.rng.ExpFloat64()
 	if think > (latest - c.ended).Seconds() {
-		return 0, fmt.Errorf("arrival after 285 years: workload.think_s = %g is too long for workload.requests", c.think)
+		return 0, fmt.Errorf("arrival after 285 years: workload.think_s = %g is too long for "+
+			"workload.requests", c.think)
 	}
 	return c.ended + des.FromSeconds(think), nil
 }

@@ -34,7 +34,8 @@ func Convert(in, format, out string) (requests int, warnings []string, err error
 	if err := checkTarget(in, out); err != nil {
 		return 0, nil, err
 	}
-	f, err := renameio.NewPendingFile(out, renameio.WithTempDir(filepath.Dir(out)), renameio.WithPermissions(0o644))
+	f, err := renameio.NewPendingFile(out, renameio.WithTempDir(filepath.Dir(out)),
+		renameio.WithPermissions(0o644))
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s: %w", out, err)
 	}
@@ -104,7 +105,8 @@ func writeOwn(w io.Writer, src source) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		row[0], row[1], row[2], row[3] = decimal(a.At), strconv.Itoa(a.Prompt), strconv.Itoa(a.Output), a.Set
+		row[0], row[1], row[2], row[3] = decimal(a.At), strconv.Itoa(a.Prompt),
+			strconv.Itoa(a.Output), a.Set
 		if err := c.Write(row[from:]); err != nil {
 			return 0, err
 		}

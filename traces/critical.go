@@ -30,7 +30,8 @@ func (s *Scores) Critical(sheet *dsa.Sheet) func(family, n, b, t int) float32 {
 		for i := len(families[family]); i <= b; i++ {
 			families[family] = append(families[family], parts{
 				s.candidate(family, i, sheet),
-				[2]blockColumn{s.errorColumn(family, i/page, scoreError), s.errorColumn(family, i, digestError)},
+				[2]blockColumn{s.errorColumn(family, i/page, scoreError),
+					s.errorColumn(family, i, digestError)},
 			})
 		}
 		c := &families[family][b]

@@ -13,8 +13,9 @@ func TestCriticalIsWhatFillWrites(t *testing.T) {
 	s := NewScores(DefaultScores, 1)
 	rapid.Check(t, func(t *rapid.T) {
 		sheet := dsa.Sheet{Steps: scoreSteps, Setting: dsa.Setting{
-			Digest: rapid.SampledFrom([]dsa.Digest{dsa.CuboidMean, dsa.MinMax, dsa.Mean, dsa.Representative, dsa.Speculated}).Draw(t, "digest"),
-			Sinks:  rapid.IntRange(0, 2).Draw(t, "sinks"), Window: rapid.IntRange(1, 3).Draw(t, "window"),
+			Digest: rapid.SampledFrom([]dsa.Digest{dsa.CuboidMean, dsa.MinMax, dsa.Mean, dsa.Representative,
+				dsa.Speculated}).Draw(t, "digest"),
+			Sinks: rapid.IntRange(0, 2).Draw(t, "sinks"), Window: rapid.IntRange(1, 3).Draw(t, "window"),
 			Queries: rapid.IntRange(1, 4).Draw(t, "queries"),
 		}, Weighs: rapid.Bool().Draw(t, "weighs")}
 		critical := s.Critical(&dsa.Sheet{Setting: sheet.Setting})

@@ -84,7 +84,8 @@ func (d *csvDecoder) decode(line []byte) (r row, err error) {
 		return row{}, err
 	}
 	if len(d.fields) != d.width {
-		return row{}, &valueError{"line", string(line), "has " + plural(len(d.fields), "field") + ", the header has " + plural(d.width, "column")}
+		return row{}, &valueError{"line", string(line), "has " + plural(len(d.fields), "field") +
+			", the header has " + plural(d.width, "column")}
 	}
 	if d.timeAt >= 0 {
 		r.stamp = d.fields[d.timeAt]
@@ -146,7 +147,8 @@ func splitCSV(fields []string, line []byte) ([]string, error) {
 	}
 	quoted, err := csv.NewReader(bytes.NewReader(line)).Read()
 	if err != nil {
-		return fields, &valueError{"line", string(line), "not valid CSV: a quote is left open or stands inside a field"}
+		return fields, &valueError{"line", string(line), "not valid CSV: a quote is left open or " +
+			"stands inside a field"}
 	}
 	return append(fields, quoted...), nil
 }

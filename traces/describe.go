@@ -16,16 +16,17 @@ import (
 // A Description is what a trace file, or a workload, holds. Quantiles are exact below 2,048 and
 // good to 0.1 % above; all else is exact.
 type Description struct {
-	Path     string           `json:"path"`
-	Format   string           `json:"format"`
-	Requests int              `json:"requests"`
-	Seconds  float64          `json:"seconds"` // first to last arrival; 0 without times
-	Rate     float64          `json:"rate"`    // requests/s; 0 without times
-	Prompt   Quantiles        `json:"prompt_tokens"`
-	Output   Quantiles        `json:"output_tokens"`
-	Gap      *Quantiles       `json:"gap_s,omitempty"` // between arrivals; nil without times
-	GapCV    float64          `json:"gap_cv"`          // coefficient of variation of the gaps: the burstiness of a gamma process alike
-	Sets     []SetDescription `json:"sets,omitempty"`  // by name; empty when the file names none
+	Path     string     `json:"path"`
+	Format   string     `json:"format"`
+	Requests int        `json:"requests"`
+	Seconds  float64    `json:"seconds"` // first to last arrival; 0 without times
+	Rate     float64    `json:"rate"`    // requests/s; 0 without times
+	Prompt   Quantiles  `json:"prompt_tokens"`
+	Output   Quantiles  `json:"output_tokens"`
+	Gap      *Quantiles `json:"gap_s,omitempty"` // between arrivals; nil without times
+	// coefficient of variation of the gaps: the burstiness of a gamma process alike
+	GapCV    float64          `json:"gap_cv"`
+	Sets     []SetDescription `json:"sets,omitempty"` // by name; empty when the file names none
 	Warnings []string         `json:"warnings"`
 }
 
@@ -91,7 +92,8 @@ func Describe(path, format string) (Description, error) {
 
 // DescribeWorkload draws the requests of a workload and summarises them: as they are
 // served, but for the model's maximum. In a closed loop the server makes the times.
-func DescribeWorkload(name string, spec Spec, seed uint64, model ...Tokenizer) (Description, error) {
+func DescribeWorkload(name string, spec Spec, seed uint64, model ...Tokenizer) (
+	Description, error) {
 	s, err := Open(spec, seed, model...)
 	if err != nil {
 		return Description{}, err
@@ -157,7 +159,8 @@ func (c *census) add(a sim.Arrival) {
 }
 
 func (c *census) describe(timed bool) Description {
-	d := Description{Requests: c.prompt.n, Prompt: c.prompt.quantiles(1), Output: c.output.quantiles(1)}
+	d := Description{Requests: c.prompt.n, Prompt: c.prompt.quantiles(1),
+		Output: c.output.quantiles(1)}
 	if timed && c.gap.n > 0 {
 		gap := c.gap.quantiles(float64(des.Second))
 		d.Gap, d.Seconds = &gap, (c.last - c.first).Seconds()
@@ -169,7 +172,8 @@ func (c *census) describe(timed bool) Description {
 		return d
 	}
 	for name, s := range c.sets {
-		d.Sets = append(d.Sets, SetDescription{name, s.prompt.n, s.prompt.quantiles(1), s.output.quantiles(1)})
+		d.Sets = append(d.Sets, SetDescription{name, s.prompt.n, s.prompt.quantiles(1),
+			s.output.quantiles(1)})
 	}
 	slices.SortFunc(d.Sets, func(a, b SetDescription) int { return strings.Compare(a.Set, b.Set) })
 	return d

@@ -19,7 +19,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestDescribeGolden(t *testing.T) {
-	for _, name := range []string{"azure2023.csv", "burstgpt.csv", "vidur_lengths.csv", "own.csv", "longbench"} {
+	for _, name := range []string{"azure2023.csv", "burstgpt.csv", "vidur_lengths.csv", "own.csv",
+		"longbench"} {
 		d, err := Describe(filepath.Join("testdata", name), "")
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +109,8 @@ func TestDescribeRefuses(t *testing.T) {
 
 // Converting keeps every request and its time to the nanosecond.
 func TestConvertKeepsRequests(t *testing.T) {
-	for _, name := range []string{"azure2023.csv", "azure2024.csv", "burstgpt.csv", "mooncake.jsonl", "vidur.csv", "vidur_lengths.csv", "own.csv", "longbench"} {
+	for _, name := range []string{"azure2023.csv", "azure2024.csv", "burstgpt.csv", "mooncake.jsonl",
+		"vidur.csv", "vidur_lengths.csv", "own.csv", "longbench"} {
 		in, out := filepath.Join("testdata", name), filepath.Join(t.TempDir(), "out.csv")
 		n, _, err := Convert(in, "", out)
 		if err != nil {
@@ -166,7 +168,8 @@ func TestConvertIsAtomic(t *testing.T) {
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
 		t.Errorf("%d files left, %v; want 2", len(files), err)
 	}
-	if _, _, err := Convert("testdata/own.csv", "", filepath.Join(dir, "none", "out.csv")); err == nil || !strings.Contains(err.Error(), "out.csv") {
+	if _, _, err := Convert("testdata/own.csv", "",
+		filepath.Join(dir, "none", "out.csv")); err == nil || !strings.Contains(err.Error(), "out.csv") {
 		t.Errorf("no such folder: %v", err)
 	}
 	write(in, "arrived_s,prompt_tokens,output_tokens\n5,1,1\n")
@@ -174,16 +177,19 @@ func TestConvertIsAtomic(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "elsewhere"), link); err != nil {
 		t.Fatal(err)
 	}
-	for out, want := range map[string]string{in: "is the trace that is converted", link: "not a regular file", "/dev/full": "not a regular file", dir: "not a regular file"} {
+	for out, want := range map[string]string{in: "is the trace that is converted",
+		link: "not a regular file", "/dev/full": "not a regular file", dir: "not a regular file"} {
 		if _, _, err := Convert(in, "", out); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("to %s: %v, want %q", out, err, want)
 		}
 	}
-	if text, err := os.ReadFile(in); err != nil || string(text) != "arrived_s,prompt_tokens,output_tokens\n5,1,1\n" {
+	if text, err := os.ReadFile(in); err != nil ||
+		string(text) != "arrived_s,prompt_tokens,output_tokens\n5,1,1\n" {
 		t.Errorf("the input is now %q, %v", text, err)
 	}
 	var stream strings.Builder
-	if _, err := ConvertTo(&stream, in, ""); err != nil || stream.String() != "arrived_s,prompt_tokens,output_tokens,set\n0.000000000,1,1,\n" {
+	if _, err := ConvertTo(&stream, in, ""); err != nil ||
+		stream.String() != "arrived_s,prompt_tokens,output_tokens,set\n0.000000000,1,1,\n" {
 		t.Errorf("to a stream: %q, %v", stream.String(), err)
 	}
 }

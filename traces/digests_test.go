@@ -142,7 +142,8 @@ func pageRecall(score, estimate []float64, k int) float64 {
 // page and the newest are always two.
 func TestDigestsFitPublishedRecall(t *testing.T) {
 	p := DefaultScores
-	critical := math.Sqrt(1 + p.Drift*p.Drift + p.Jump*p.Jump + p.Noise*p.Noise) // deviation of what cuboid-mean tells
+	// deviation of what cuboid-mean tells
+	critical := math.Sqrt(1 + p.Drift*p.Drift + p.Jump*p.Jump + p.Noise*p.Noise)
 	rng := rand.New(rand.NewPCG(1, 2))
 	names := []string{"cuboid-mean", "min-max", "mean", "representative"}
 	published := []struct {

@@ -21,7 +21,8 @@ func ExampleOpen() {
 		if !ok || err != nil {
 			break
 		}
-		fmt.Printf("%.1f s: %s, %d prompt and %d output tokens\n", a.At.Seconds(), a.Set, a.Prompt, a.Output)
+		fmt.Printf("%.1f s: %s, %d prompt and %d output tokens\n", a.At.Seconds(), a.Set,
+			a.Prompt, a.Output)
 	}
 	// Output:
 	// 1.5 s: lcc, 8931 prompt and 64 output tokens

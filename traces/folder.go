@@ -45,7 +45,8 @@ func openFolder(path string, o options) (*folder, error) {
 		}
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("%s: a folder without .jsonl files; give a folder of LongBench files, or one file", path)
+		return nil, fmt.Errorf("%s: a folder without .jsonl files; give a folder of LongBench files, "+
+			"or one file", path)
 	}
 	o.format = FormatLongBench
 	f := &folder{path: path, rng: o.order}

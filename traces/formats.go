@@ -32,20 +32,22 @@ type Format struct {
 //     0 response tokens mark a request that failed. Release 2.0 names conversations.
 //   - Vidur (github.com/microsoft/vidur; Agrawal et al., MLSys 2024): traces of lengths
 //     only lack arrived_at.
-//   - The project's own, which Convert writes: arrived_s, or arrival_s as records have it, counts from the first request;
+//   - The project's own, which Convert writes: arrived_s, or arrival_s as records have it, counts
+//     from the first request;
 //     lengths only lack it. A column session, which Convert does not write, names conversations.
 func Formats() []Format {
 	return []Format{
 		{Name: FormatLongBench, About: "LongBench JSONL, one file or a folder of them",
 			keys: []string{"dataset", "length"}, json: newLongBench},
 		{Name: FormatAzure, About: "Azure LLM inference CSV: TIMESTAMP, ContextTokens, GeneratedTokens",
-			csv: csvFormat{time: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens", zeroFails: true}},
+			csv: csvFormat{time: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens",
+				zeroFails: true}},
 		{Name: FormatMooncake, About: "Mooncake JSONL: timestamp, input_length, output_length",
 			keys: []string{"input_length"}, json: newMooncake},
 		{Name: FormatBurstGPT, About: "BurstGPT CSV: Timestamp, Request tokens, Response tokens",
 			csv: csvFormat{
-				time: "Timestamp", prompt: "Request tokens", output: "Response tokens", set: "Model", session: "Session ID",
-				unit: des.Second, zeroFails: true,
+				time: "Timestamp", prompt: "Request tokens", output: "Response tokens", set: "Model",
+				session: "Session ID", unit: des.Second, zeroFails: true,
 			}},
 		{Name: FormatVidur, About: "Vidur CSV: arrived_at, num_prefill_tokens, num_decode_tokens",
 			csv: csvFormat{
@@ -57,8 +59,8 @@ func Formats() []Format {
 }
 
 var ownCSV = csvFormat{
-	time: "arrived_s", alsoTime: "arrival_s", prompt: "prompt_tokens", output: "output_tokens", set: "set", session: "session",
-	unit: des.Second, timeOptional: true,
+	time: "arrived_s", alsoTime: "arrival_s", prompt: "prompt_tokens", output: "output_tokens",
+	set: "set", session: "session", unit: des.Second, timeOptional: true,
 }
 
 // FormatNames names the formats.

@@ -61,5 +61,6 @@ func FuzzOwnCSV(f *testing.F)   { fuzzReader(f, FormatCSV, "own.csv") }
 
 // FuzzRecognise leaves the format to the first line.
 func FuzzRecognise(f *testing.F) {
-	fuzzReader(f, "", "azure2023.csv", "burstgpt.csv", "vidur.csv", "own.csv", "mooncake.jsonl", "longbench/qasper.jsonl")
+	fuzzReader(f, "", "azure2023.csv", "burstgpt.csv", "vidur.csv", "own.csv", "mooncake.jsonl",
+		"longbench/qasper.jsonl")
 }

@@ -17,7 +17,8 @@ func decodeJSON(line []byte, v any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return &valueError{wrong.Field, wrong.Value, "wrong type; a " + wrong.Type.Kind().String() + " is needed"}
+		return &valueError{wrong.Field, wrong.Value, "wrong type; a " + wrong.Type.Kind().String() +
+			" is needed"}
 	case errors.As(err, &wrong):
 		return &valueError{"line", start, "not a JSON object"}
 	}

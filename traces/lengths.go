@@ -200,7 +200,8 @@ func (f form) parse(inner string) (values []float64, problem string) {
 		case err != nil && !math.IsInf(v, 0) || math.IsNaN(v):
 			return nil, fmt.Sprintf("%s = %q is not a number", a.name, short(text))
 		case v < a.least || v > a.most:
-			return nil, fmt.Sprintf("%s = %s is not between %s and %s", a.name, short(text), decimals(a.least), decimals(a.most))
+			return nil, fmt.Sprintf("%s = %s is not between %s and %s", a.name, short(text),
+				decimals(a.least), decimals(a.most))
 		case a.whole && v != math.Trunc(v):
 			return nil, fmt.Sprintf("%s = %s is not a whole number of tokens", a.name, short(text))
 		}

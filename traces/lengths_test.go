@@ -23,7 +23,8 @@ type law struct {
 // drawLaw draws a distribution that tokens resolve: rounding adds 1/12 to a variance.
 func drawLaw(t *rapid.T) law {
 	n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
-	switch rapid.SampledFrom([]string{"fixed", "uniform", "normal", "lognormal", "zipf"}).Draw(t, "law") {
+	switch rapid.SampledFrom([]string{"fixed", "uniform", "normal", "lognormal",
+		"zipf"}).Draw(t, "law") {
 	case "fixed":
 		k := n("tokens", 1, 100_000)
 		return law{fmt.Sprintf("fixed(%d)", k), float64(k), 0, k, k}
@@ -44,7 +45,8 @@ func drawLaw(t *rapid.T) law {
 	case "lognormal":
 		median, sigma := float64(n("median", 200, 20_000)), float64(n("hundredths of sigma", 5, 80))/100
 		mean := median * math.Exp(sigma*sigma/2)
-		return law{fmt.Sprintf("lognormal(%g, %g)", median, sigma), mean, mean*mean*math.Expm1(sigma*sigma) + 1./12, 1, maxTokens}
+		return law{fmt.Sprintf("lognormal(%g, %g)", median, sigma), mean,
+			mean*mean*math.Expm1(sigma*sigma) + 1./12, 1, maxTokens}
 	}
 	s, most := float64(n("tenths of s", 0, 15))/10, n("max", 1, 3000)
 	var sum, mean, square float64
@@ -76,8 +78,10 @@ func TestMomentsOfLengths(t *testing.T) {
 		}
 		mean, variance := stat.MeanVariance(x, nil)
 		sd := math.Sqrt(want.variance)
-		if math.Abs(mean-want.mean) > 0.01*sd+1e-9 || math.Abs(variance-want.variance) > 0.1*want.variance+1e-9 {
-			t.Fatalf("%s: mean %g, variance %g; want %g, %g", want.text, mean, variance, want.mean, want.variance)
+		if math.Abs(mean-want.mean) > 0.01*sd+1e-9 || math.Abs(variance-want.variance) > 0.1*
+			want.variance+1e-9 {
+			t.Fatalf("%s: mean %g, variance %g; want %g, %g", want.text, mean, variance, want.mean,
+				want.variance)
 		}
 	})
 }
@@ -127,7 +131,8 @@ func TestLengthsRefused(t *testing.T) {
 		switch {
 		case err == nil:
 			t.Errorf("%q: no error", text)
-		case !strings.HasPrefix(err.Error(), fmt.Sprintf("workload.prompt_lengths = %q: ", text)), !strings.Contains(err.Error(), want), strings.Contains(err.Error(), "\n"):
+		case !strings.HasPrefix(err.Error(), fmt.Sprintf("workload.prompt_lengths = %q: ", text)),
+			!strings.Contains(err.Error(), want), strings.Contains(err.Error(), "\n"):
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -137,7 +142,8 @@ func TestLengthsRefused(t *testing.T) {
 func TestOutputLengthsDoNotMovePrompts(t *testing.T) {
 	prompts := func(output string, seed uint64) (p []int) {
 		s := open(t, seed, func(s *Spec) {
-			s.Trace, s.PromptLengths, s.OutputLengths, s.Requests = Synthetic, "lognormal(8192, 0.5)", output, 50
+			s.Trace, s.PromptLengths, s.OutputLengths, s.Requests = Synthetic,
+				"lognormal(8192, 0.5)", output, 50
 		})
 		for _, a := range collect(t, s) {
 			p = append(p, a.Prompt)

@@ -89,7 +89,9 @@ func (l *lines) read() error {
 		part, err := l.r.ReadSlice('\n')
 		l.buf = append(l.buf, part...)
 		if len(l.buf) > l.limit {
-			return &LineError{File: l.file, Line: l.number, Problem: fmt.Sprintf("line is longer than %d bytes; is this a text file with one request a line?", l.limit)}
+			return &LineError{File: l.file, Line: l.number,
+				Problem: fmt.Sprintf(
+					"line is longer than %d bytes; is this a text file with one request a line?", l.limit)}
 		}
 		switch {
 		case err == nil:

@@ -58,8 +58,10 @@ const (
 )
 
 // measuredKnown ends the message of a file that is no record.
-const measuredKnown = "no known record; known are vllm bench serve JSON (--save-result --save-detailed), " +
-	"inference-perf per_request_lifecycle_metrics.json, guidellm benchmarks JSON, and CSV with the columns " + measuredColumns
+const measuredKnown = "no known record; known are vllm bench serve JSON (--save-result " +
+	"--save-detailed), " +
+	"inference-perf per_request_lifecycle_metrics.json, guidellm benchmarks JSON, and CSV with the " +
+	"columns " + measuredColumns
 
 // ReadMeasured reads the record at path, packed or not, - for standard input, and recognises its
 // format by its content. Requests may be recorded in any order.
@@ -99,7 +101,8 @@ func readMeasured(file string, from io.Reader) (*Measured, error) {
 // character that is not blank.
 func decodeMeasured(file string, b *bufio.Reader) (all []sent, format string, err error) {
 	head, _ := b.Peek(512)
-	if head = bytes.TrimSpace(bytes.TrimPrefix(head, []byte(byteOrderMark))); len(head) == 0 || head[0] != '{' && head[0] != '[' {
+	if head = bytes.TrimSpace(bytes.TrimPrefix(head, []byte(byteOrderMark))); len(head) == 0 ||
+		head[0] != '{' && head[0] != '[' {
 		all, err = readMeasuredCSV(newLines(file, b))
 		return all, measuredCSV, err
 	}
@@ -132,7 +135,8 @@ func decodeMeasuredJSON(file string, text []byte) (all []sent, format string, er
 	case isVLLM(keys):
 		format = measuredVLLM
 		if d.More() { // vllm bench serve --append-result
-			return nil, format, &LineError{File: file, Problem: "more than one result in the file, as --append-result makes it; keep one in a file of its own"}
+			return nil, format, &LineError{File: file, Problem: "more than one result in the file, as " +
+				"--append-result makes it; keep one in a file of its own"}
 		}
 		all, err = readVLLM(keys)
 	default:
@@ -154,9 +158,11 @@ func measuredFault(file string, text []byte, err error) error {
 	case errors.As(err, &syntax):
 		at := min(max(syntax.Offset, 0), int64(len(text)))
 		line := 1 + bytes.Count(text[:at], []byte("\n"))
-		return &LineError{File: file, Line: line, Problem: fmt.Sprintf("not valid JSON at byte %d: %v", at, syntax)}
+		return &LineError{File: file, Line: line, Problem: fmt.Sprintf("not valid JSON at byte %d: %v",
+			at, syntax)}
 	case errors.As(err, &wrong):
-		return &LineError{File: file, Key: wrong.Field, Problem: "is a JSON " + wrong.Value + "; a " + wrong.Type.Kind().String() + " is needed"}
+		return &LineError{File: file, Key: wrong.Field, Problem: "is a JSON " + wrong.Value + "; a " +
+			wrong.Type.Kind().String() + " is needed"}
 	}
 	return &LineError{File: file, Problem: err.Error()}
 }
@@ -208,7 +214,8 @@ func (m *Measured) order(file string, all []sent) error {
 	first := all[0]
 	for _, s := range all {
 		at := s.exact - first.exact + des.FromSeconds(s.at-first.at)
-		m.Requests = append(m.Requests, Served{At: at, Prompt: s.prompt, Output: s.output, TTFT: s.ttft, E2E: max(s.e2e, s.ttft)})
+		m.Requests = append(m.Requests, Served{At: at, Prompt: s.prompt, Output: s.output, TTFT: s.ttft,
+			E2E: max(s.e2e, s.ttft)})
 	}
 	return nil
 }
@@ -230,11 +237,14 @@ func (s *sent) check() *valueError {
 	}
 	switch {
 	case s.ttft == 0:
-		return &valueError{s.where.ttft, "0", "must be above 0; record with streaming on, so that first tokens have a time"}
+		return &valueError{s.where.ttft, "0", "must be above 0; record with streaming on, so that " +
+			"first tokens have a time"}
 	case s.e2e < s.ttft-slack:
-		return &valueError{s.where.last, decimals(s.e2e), "the last token comes before the first, at " + decimals(s.ttft) + " s"}
+		return &valueError{s.where.last, decimals(s.e2e), "the last token comes before the first, at " +
+			decimals(s.ttft) + " s"}
 	case s.prompt < 1 || s.prompt > maxTokens || s.output < 1 || s.output > maxTokens:
-		return &valueError{"tokens", fmt.Sprintf("%d and %d", s.prompt, s.output), fmt.Sprintf("prompt and output must each have 1 to %d tokens", maxTokens)}
+		return &valueError{"tokens", fmt.Sprintf("%d and %d", s.prompt, s.output),
+			fmt.Sprintf("prompt and output must each have 1 to %d tokens", maxTokens)}
 	}
 	return nil
 }

@@ -44,7 +44,9 @@ func readMeasuredCSV(l *lines) ([]sent, error) {
 			return nil, r.truncated(r.fault(err))
 		}
 		if len(fields) != len(names) {
-			return nil, r.truncated(r.fault(&valueError{"line", string(line), "has " + plural(len(fields), "field") + ", the header has " + plural(len(names), "column")}))
+			return nil, r.truncated(
+				r.fault(&valueError{"line", string(line), "has " + plural(len(fields), "field") +
+					", the header has " + plural(len(names), "column")}))
 		}
 		s, err := measuredRow(fields, at)
 		if err != nil {
@@ -52,7 +54,9 @@ func readMeasuredCSV(l *lines) ([]sent, error) {
 		}
 		s.where.line = l.number
 		if !s.failed && s.exact < last {
-			return nil, r.truncated(r.fault(&valueError{"arrival_s", fields[at[0]], "before the request above it; times run forward: sort the file by arrival_s"}))
+			return nil, r.truncated(
+				r.fault(&valueError{"arrival_s", fields[at[0]], "before the request above it; times run " +
+					"forward: sort the file by arrival_s"}))
 		}
 		last = max(last, s.exact)
 		all = append(all, s)
@@ -74,7 +78,8 @@ func measuredHeader(names []string) (at [5]int, err error) {
 	case len(missing) == len(want):
 		return at, &valueError{"header", strings.Join(names, ","), measuredKnown}
 	case len(missing) > 0:
-		return at, &valueError{"header", strings.Join(names, ","), "lacks " + strings.Join(missing, ", ") + "; a record in CSV has " + measuredColumns}
+		return at, &valueError{"header", strings.Join(names, ","), "lacks " +
+			strings.Join(missing, ", ") + "; a record in CSV has " + measuredColumns}
 	}
 	return at, nil
 }
@@ -106,7 +111,8 @@ func parseSeconds(key, text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
 	case text == "":
-		return 0, &valueError{key, text, "missing or empty; a time is needed (0 output_tokens mark a failed request)"}
+		return 0, &valueError{key, text, "missing or empty; a time is needed (0 output_tokens mark a " +
+			"failed request)"}
 	case err != nil && !math.IsInf(v, 0):
 		return 0, &valueError{key, text, "not a time in numbers"}
 	}

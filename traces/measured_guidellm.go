@@ -47,7 +47,9 @@ func readGuideLLM(text []byte) ([]sent, error) {
 		}
 		done := b.Requests.Successful
 		if b.Totals != nil && b.Totals.Successful > len(done) {
-			return nil, &valueError{where + ".successful", "", fmt.Sprintf("has %d of %d requests; without the others the load is another: record without sampling of requests", len(done), b.Totals.Successful)}
+			return nil, &valueError{where + ".successful", "",
+				fmt.Sprintf("has %d of %d requests; without the others the load is another: record without "+
+					"sampling of requests", len(done), b.Totals.Successful)}
 		}
 		for range len(b.Requests.Incomplete) + len(b.Requests.Errored) {
 			all = append(all, sent{failed: true})
@@ -73,7 +75,8 @@ func (r *guideLLMRequest) request(where string) (s sent, err error) {
 		key  string
 		have bool
 	}{
-		{"request_start_time", start != nil}, {"request_latency", r.Latency != nil}, {"time_to_first_token_ms", r.TTFT != nil},
+		{"request_start_time", start != nil}, {"request_latency", r.Latency != nil},
+		{"time_to_first_token_ms", r.TTFT != nil},
 		{"prompt_tokens", r.Prompt != nil}, {"output_tokens", r.Output != nil},
 	} {
 		if !f.have {
@@ -81,10 +84,12 @@ func (r *guideLLMRequest) request(where string) (s sent, err error) {
 		}
 	}
 	if len(missing) > 0 {
-		return s, &valueError{where, "", "lacks " + strings.Join(missing, ", ") + "; record with streaming, against a server that counts tokens"}
+		return s, &valueError{where, "", "lacks " + strings.Join(missing, ", ") +
+			"; record with streaming, against a server that counts tokens"}
 	}
 	return sent{
-		where: place{start: where + key, ttft: where + ".time_to_first_token_ms / 1000", last: where + ".request_latency"},
-		at:    *start, prompt: *r.Prompt, output: *r.Output, ttft: *r.TTFT / 1000, e2e: *r.Latency,
+		where: place{start: where + key, ttft: where + ".time_to_first_token_ms / 1000", last: where +
+			".request_latency"},
+		at: *start, prompt: *r.Prompt, output: *r.Output, ttft: *r.TTFT / 1000, e2e: *r.Latency,
 	}, nil
 }

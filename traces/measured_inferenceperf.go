@@ -49,7 +49,8 @@ func readInferencePerf(text []byte) ([]sent, error) {
 			if i == 0 {
 				return nil, &valueError{"", string(raw[:min(len(raw), 60)]), measuredKnown}
 			}
-			return nil, &valueError{where, "", "lacks start_time or end_time, which every entry of inference-perf has"}
+			return nil, &valueError{where, "", "lacks start_time or end_time, which every entry of " +
+				"inference-perf has"}
 		}
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return nil, &valueError{where, "", "not as inference-perf writes it: " + err.Error()}
@@ -70,9 +71,11 @@ func readInferencePerf(text []byte) ([]sent, error) {
 // tokenizer differ from the steps that the server made.
 func (e *inferencePerfEntry) request(where string) (s sent, err error) {
 	if e.Start == nil || e.End == nil {
-		return s, &valueError{where, "", "lacks start_time or end_time, which every entry of inference-perf has"}
+		return s, &valueError{where, "", "lacks start_time or end_time, which every entry of " +
+			"inference-perf has"}
 	}
-	s.where = place{start: where + ".start_time", ttft: where + " time to first token", last: where + " end_time - start_time"}
+	s.where = place{start: where + ".start_time", ttft: where + " time to first token", last: where +
+		" end_time - start_time"}
 	s.at, s.e2e = *e.Start, *e.End-*e.Start
 	var first *float64
 	if e.Info != nil {
@@ -111,7 +114,8 @@ func (e *inferencePerfEntry) request(where string) (s sent, err error) {
 		missing = append(missing, "input_tokens")
 	}
 	if len(missing) > 0 {
-		return s, &valueError{where, "", "lacks " + strings.Join(missing, ", ") + "; record with streaming and with info in report.request_lifecycle.per_request"}
+		return s, &valueError{where, "", "lacks " + strings.Join(missing, ", ") +
+			"; record with streaming and with info in report.request_lifecycle.per_request"}
 	}
 	s.failed = s.output == 0
 	return s, nil

@@ -45,16 +45,19 @@ func TestReadMeasured(t *testing.T) {
 		{At: 2 * des.Second, Prompt: 300, Output: 1, TTFT: 0.75, E2E: 0.75},
 	}
 	for format, text := range map[string]string{
-		measuredCSV: measuredAsCSV, measuredVLLM: measuredAsVLLM, measuredInferencePerf: measuredAsInferencePerf, measuredGuideLLM: measuredAsGuideLLM,
+		measuredCSV: measuredAsCSV, measuredVLLM: measuredAsVLLM,
+		measuredInferencePerf: measuredAsInferencePerf, measuredGuideLLM: measuredAsGuideLLM,
 	} {
-		for how, file := range map[string]string{"plain": text, "gzip": zipped(t, text), "zstd": string(zstandard([]byte(text))), "marked": "\xef\xbb\xbf\n" + text} {
+		for how, file := range map[string]string{"plain": text, "gzip": zipped(t, text),
+			"zstd": string(zstandard([]byte(text))), "marked": "\xef\xbb\xbf\n" + text} {
 			m, err := readMeasured("f", strings.NewReader(file))
 			if err != nil {
 				t.Errorf("%s, %s: %v", format, how, err)
 				continue
 			}
 			if m.Format != format || m.Failed != 1 || !slices.Equal(m.Requests, want) {
-				t.Errorf("%s, %s: %s, %d failed\n got %v\nwant %v", format, how, m.Format, m.Failed, m.Requests, want)
+				t.Errorf("%s, %s: %s, %d failed\n got %v\nwant %v", format, how, m.Format, m.Failed,
+					m.Requests, want)
 			}
 		}
 	}
@@ -109,60 +112,85 @@ func TestMeasuredReplays(t *testing.T) {
 
 func TestBadMeasured(t *testing.T) {
 	const head = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n"
-	vllm := func(old, replacement string) string { return strings.Replace(measuredAsVLLM, old, replacement, 1) }
+	vllm := func(old, replacement string) string {
+		return strings.Replace(measuredAsVLLM, old, replacement, 1)
+	}
 	perf := func(old, replacement string) string {
 		return strings.Replace(measuredAsInferencePerf, old, replacement, 1)
 	}
-	guide := func(old, replacement string) string { return strings.Replace(measuredAsGuideLLM, old, replacement, 1) }
+	guide := func(old, replacement string) string {
+		return strings.Replace(measuredAsGuideLLM, old, replacement, 1)
+	}
 	for name, c := range map[string]struct {
 		text string
 		want []string // parts of the one message
 	}{
-		"empty":               {"", []string{"f: empty file"}},
-		"blank":               {" \n\n", []string{"f: empty file"}},
-		"empty gzip":          {zipped(t, ""), []string{"f: empty file"}},
-		"half a gzip":         {zipped(t, measuredAsCSV)[:40], []string{"f:", "unexpected EOF"}},
-		"only a header":       {head, []string{"f: no requests"}},
-		"all failed":          {head + "0,10,0,,\n", []string{"no requests in it but 1 failed one"}},
-		"unknown CSV":         {"a,b\n1,2\n", []string{"f:1:", "no known record", "vllm bench serve", "inference-perf", "guidellm", "arrival_s,"}},
-		"unknown JSON":        {`{"a": 1}`, []string{"no known record", "guidellm"}},
-		"unknown list":        {`[1, 2]`, []string{"no known record"}},
-		"missing columns":     {"arrival_s,prompt_tokens,ttft_s\n0,1,1\n", []string{"f:1:", "lacks output_tokens, e2e_s"}},
-		"column twice":        {strings.TrimSpace(head) + ",ttft_s\n0,1,2,3,4,5\n", []string{"f:1:", "ttft_s twice"}},
-		"fields":              {head + "0,1,2,0.1\n", []string{"f:2:", "4 fields", "5 columns"}},
-		"e2e below ttft":      {head + "0,10,5,0.5,0.4\n", []string{"f:2:", `e2e_s = "0.4"`, "before the first, at 0.5 s"}},
-		"zero ttft":           {head + "0,10,5,0,0.4\n", []string{"f:2:", `ttft_s = "0"`, "above 0"}},
-		"negative ttft":       {head + "0,10,5,-1,0.4\n", []string{"f:2:", `ttft_s = "-1"`, "negative"}},
-		"negative arrival":    {head + "-3,10,5,1,2\n", []string{"f:2:", `arrival_s = "-3"`, "negative"}},
-		"NaN":                 {head + "0,10,5,NaN,0.4\n", []string{"f:2:", `ttft_s = "NaN"`, "not a finite"}},
-		"infinite":            {head + "0,10,5,0.1,Inf\n", []string{"f:2:", `e2e_s = "+Inf"`, "not a finite"}},
+		"empty":         {"", []string{"f: empty file"}},
+		"blank":         {" \n\n", []string{"f: empty file"}},
+		"empty gzip":    {zipped(t, ""), []string{"f: empty file"}},
+		"half a gzip":   {zipped(t, measuredAsCSV)[:40], []string{"f:", "unexpected EOF"}},
+		"only a header": {head, []string{"f: no requests"}},
+		"all failed":    {head + "0,10,0,,\n", []string{"no requests in it but 1 failed one"}},
+		"unknown CSV": {"a,b\n1,2\n", []string{"f:1:", "no known record", "vllm bench serve",
+			"inference-perf", "guidellm", "arrival_s,"}},
+		"unknown JSON": {`{"a": 1}`, []string{"no known record", "guidellm"}},
+		"unknown list": {`[1, 2]`, []string{"no known record"}},
+		"missing columns": {"arrival_s,prompt_tokens,ttft_s\n0,1,1\n",
+			[]string{"f:1:", "lacks output_tokens, e2e_s"}},
+		"column twice": {strings.TrimSpace(head) + ",ttft_s\n0,1,2,3,4,5\n",
+			[]string{"f:1:", "ttft_s twice"}},
+		"fields": {head + "0,1,2,0.1\n", []string{"f:2:", "4 fields", "5 columns"}},
+		"e2e below ttft": {head + "0,10,5,0.5,0.4\n",
+			[]string{"f:2:", `e2e_s = "0.4"`, "before the first, at 0.5 s"}},
+		"zero ttft":        {head + "0,10,5,0,0.4\n", []string{"f:2:", `ttft_s = "0"`, "above 0"}},
+		"negative ttft":    {head + "0,10,5,-1,0.4\n", []string{"f:2:", `ttft_s = "-1"`, "negative"}},
+		"negative arrival": {head + "-3,10,5,1,2\n", []string{"f:2:", `arrival_s = "-3"`, "negative"}},
+		"NaN": {head + "0,10,5,NaN,0.4\n",
+			[]string{"f:2:", `ttft_s = "NaN"`, "not a finite"}},
+		"infinite": {head + "0,10,5,0.1,Inf\n",
+			[]string{"f:2:", `e2e_s = "+Inf"`, "not a finite"}},
 		"arrivals, backwards": {head + "1,10,5,0.1,1\n0.5,10,5,0.1,1\n", []string{"f:3:", `arrival_s = "0.5"`, "before the request above", "sort"}},
 		"NaN arrival":         {head + "nan,10,5,0.1,1\n", []string{"f:2:", "arrival_s", "not a time"}},
 		"no ttft":             {head + "0,10,5,,1\n", []string{"f:2:", "ttft_s", "missing or empty"}},
 		"word":                {head + "0,10,5,soon,1\n", []string{"f:2:", `ttft_s = "soon"`}},
 		"half a token":        {head + "0,10,5.5,1,2\n", []string{"f:2:", `output_tokens = "5.5"`}},
 		"no prompt":           {head + "0,0,5,1,2\n", []string{"f:2:", `prompt_tokens = "0"`}},
-		"vllm, no times":      {vllm("start_times", "start"), []string{"lacks start_times", "--save-detailed", "0.15"}},
-		"vllm, no detail":     {`{"request_throughput": 1, "total_input_tokens": 5}`, []string{"lacks input_lens, output_lens, ttfts, itls, errors", "--save-detailed"}},
-		"vllm, lengths":       {vllm("[100, 200, 1, 300]", "[100, 200, 1]"), []string{"output_lens", "4 entries", "has 3"}},
-		"vllm, type":          {vllm("[100, 200, 1, 300]", `["a"]`), []string{"input_lens", "not as vllm bench serve writes it"}},
-		"vllm, ttft":          {vllm("0.25,", "-0.25,"), []string{`ttfts[0] = "-0.25"`, "negative"}},
-		"vllm, itl":           {vllm("[0.5, 0.5]", "[0.5, -0.5]"), []string{`itls[0] = "-0.5"`, "negative"}},
-		"vllm, twice":         {measuredAsVLLM + "\n" + measuredAsVLLM, []string{"more than one result", "--append-result"}},
-		"half a JSON":         {measuredAsVLLM[:len(measuredAsVLLM)-20], []string{"f", "unexpected EOF"}},
-		"a NaN in JSON":       {vllm("0.25,", "NaN,"), []string{"f:2:", "not valid JSON"}},
-		"perf, no end":        {perf(`"end_time": 1010.5`, `"end": 1`), []string{"[1]", "end_time"}},
-		"perf, unstreamed":    {perf(`"output_token_times": [1010.125, 1010.5]`, `"a": 1`), []string{"[1]", "lacks output_token_times", "streaming"}},
-		"perf, backwards":     {perf(`"end_time": 1010.5`, `"end_time": 1009`), []string{"[1] end_time - start_time", `"-1"`, "negative"}},
-		"perf, type":          {perf(`"input_tokens": 200`, `"input_tokens": "x"`), []string{"[1]", "not as inference-perf writes it"}},
-		"perf, cut short":     {perf(`"end_time": 1010.5`, `"end_time": 1010.1`), []string{"[1] end_time", "before the first"}},
-		"guide, no text":      {guide(`"successful": [`, `"none": [`), []string{"benchmarks[0].requests.successful", "has 0 of 2"}},
-		"guide, sampled":      {guide(`"successful": 2`, `"successful": 200`), []string{"benchmarks[0].requests.successful", "has 2 of 200", "sampling"}},
-		"guide, no tokens":    {guide(`"output_tokens": 4`, `"output_tokens": null`), []string{"benchmarks[0].requests.successful[1]", "lacks output_tokens"}},
-		"guide, type":         {guide(`"output_tokens": 4`, `"output_tokens": "four"`), []string{"f: ", "output_tokens", "JSON string"}},
-		"guide, no request":   {`{"benchmarks": [{}]}`, []string{"benchmarks[0].requests", "missing"}},
-		"guide, ttft":         {guide(`"time_to_first_token_ms": 125`, `"time_to_first_token_ms": 625`), []string{"successful[1].request_latency", "before the first"}},
-		"guide, none":         {`{"benchmarks": []}`, []string{"no requests"}},
+		"vllm, no times": {vllm("start_times", "start"),
+			[]string{"lacks start_times", "--save-detailed", "0.15"}},
+		"vllm, no detail": {`{"request_throughput": 1, "total_input_tokens": 5}`,
+			[]string{"lacks input_lens, output_lens, ttfts, itls, errors", "--save-detailed"}},
+		"vllm, lengths": {vllm("[100, 200, 1, 300]", "[100, 200, 1]"),
+			[]string{"output_lens", "4 entries", "has 3"}},
+		"vllm, type": {vllm("[100, 200, 1, 300]", `["a"]`),
+			[]string{"input_lens", "not as vllm bench serve writes it"}},
+		"vllm, ttft": {vllm("0.25,", "-0.25,"), []string{`ttfts[0] = "-0.25"`, "negative"}},
+		"vllm, itl": {vllm("[0.5, 0.5]", "[0.5, -0.5]"),
+			[]string{`itls[0] = "-0.5"`, "negative"}},
+		"vllm, twice": {measuredAsVLLM + "\n" + measuredAsVLLM,
+			[]string{"more than one result", "--append-result"}},
+		"half a JSON":   {measuredAsVLLM[:len(measuredAsVLLM)-20], []string{"f", "unexpected EOF"}},
+		"a NaN in JSON": {vllm("0.25,", "NaN,"), []string{"f:2:", "not valid JSON"}},
+		"perf, no end":  {perf(`"end_time": 1010.5`, `"end": 1`), []string{"[1]", "end_time"}},
+		"perf, unstreamed": {perf(`"output_token_times": [1010.125, 1010.5]`, `"a": 1`),
+			[]string{"[1]", "lacks output_token_times", "streaming"}},
+		"perf, backwards": {perf(`"end_time": 1010.5`, `"end_time": 1009`),
+			[]string{"[1] end_time - start_time", `"-1"`, "negative"}},
+		"perf, type": {perf(`"input_tokens": 200`, `"input_tokens": "x"`),
+			[]string{"[1]", "not as inference-perf writes it"}},
+		"perf, cut short": {perf(`"end_time": 1010.5`, `"end_time": 1010.1`),
+			[]string{"[1] end_time", "before the first"}},
+		"guide, no text": {guide(`"successful": [`, `"none": [`),
+			[]string{"benchmarks[0].requests.successful", "has 0 of 2"}},
+		"guide, sampled": {guide(`"successful": 2`, `"successful": 200`),
+			[]string{"benchmarks[0].requests.successful", "has 2 of 200", "sampling"}},
+		"guide, no tokens": {guide(`"output_tokens": 4`, `"output_tokens": null`),
+			[]string{"benchmarks[0].requests.successful[1]", "lacks output_tokens"}},
+		"guide, type": {guide(`"output_tokens": 4`, `"output_tokens": "four"`),
+			[]string{"f: ", "output_tokens", "JSON string"}},
+		"guide, no request": {`{"benchmarks": [{}]}`, []string{"benchmarks[0].requests", "missing"}},
+		"guide, ttft": {guide(`"time_to_first_token_ms": 125`, `"time_to_first_token_ms": 625`),
+			[]string{"successful[1].request_latency", "before the first"}},
+		"guide, none": {`{"benchmarks": []}`, []string{"no requests"}},
 	} {
 		m, err := readMeasured("f", strings.NewReader(c.text))
 		if err == nil || m != nil || strings.Contains(err.Error(), "\n") {
@@ -175,7 +203,8 @@ func TestBadMeasured(t *testing.T) {
 			}
 		}
 	}
-	for path, want := range map[string]string{"nowhere.json": "nowhere.json: no such file", "testdata": "testdata: a folder"} {
+	for path, want := range map[string]string{"nowhere.json": "nowhere.json: no such file",
+		"testdata": "testdata: a folder"} {
 		if _, err := ReadMeasured(path); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -185,7 +214,8 @@ func TestBadMeasured(t *testing.T) {
 // A client's clock is good to a microsecond: a last token that seems to come
 // that much before the first one came with it.
 func TestMeasuredRounding(t *testing.T) {
-	m, err := readMeasured("f", strings.NewReader("arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n0,10,1,0.250001,0.25\n"))
+	m, err := readMeasured("f",
+		strings.NewReader("arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n0,10,1,0.250001,0.25\n"))
 	if err != nil || m.Requests[0].E2E != m.Requests[0].TTFT {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -194,7 +224,8 @@ func TestMeasuredRounding(t *testing.T) {
 // FuzzMeasured: whatever the bytes are, reading them neither panics nor gives a
 // request that could not have been.
 func FuzzMeasured(f *testing.F) {
-	for _, text := range []string{measuredAsCSV, measuredAsVLLM, measuredAsInferencePerf, measuredAsGuideLLM} {
+	for _, text := range []string{measuredAsCSV, measuredAsVLLM, measuredAsInferencePerf,
+		measuredAsGuideLLM} {
 		f.Add([]byte(text))
 		f.Add([]byte(text[:len(text)*2/3]))
 	}

@@ -42,7 +42,8 @@ func readVLLM(keys map[string]json.RawMessage) ([]sent, error) {
 		key  string
 		into any
 	}{
-		{"input_lens", &v.InputLens}, {"output_lens", &v.OutputLens}, {"ttfts", &v.TTFTs}, {"itls", &v.ITLs}, {"errors", &v.Errors},
+		{"input_lens", &v.InputLens}, {"output_lens", &v.OutputLens}, {"ttfts", &v.TTFTs},
+		{"itls", &v.ITLs}, {"errors", &v.Errors},
 	} {
 		if keys[f.key] == nil {
 			missing = append(missing, f.key)
@@ -51,10 +52,12 @@ func readVLLM(keys map[string]json.RawMessage) ([]sent, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, &valueError{"", "", "lacks " + strings.Join(missing, ", ") + "; record with vllm bench serve --save-result --save-detailed"}
+		return nil, &valueError{"", "", "lacks " + strings.Join(missing, ", ") +
+			"; record with vllm bench serve --save-result --save-detailed"}
 	}
 	if keys["start_times"] == nil {
-		return nil, &valueError{"", "", "lacks start_times, when each request was sent; vllm bench serve --save-detailed records them from vLLM 0.15 on"}
+		return nil, &valueError{"", "", "lacks start_times, when each request was sent; vllm bench " +
+			"serve --save-detailed records them from vLLM 0.15 on"}
 	}
 	if err := json.Unmarshal(keys["start_times"], &v.StartTimes); err != nil {
 		return nil, &valueError{"start_times", "", "not as vllm bench serve writes it: " + err.Error()}
@@ -72,7 +75,8 @@ func (v *vllmResult) requests() ([]sent, error) {
 		{"start_times", len(v.StartTimes)}, {"errors", len(v.Errors)},
 	} {
 		if l.len != n {
-			return nil, &valueError{l.key, "", fmt.Sprintf("has %d entries, input_lens has %d; each has one a request", l.len, n)}
+			return nil, &valueError{
+				l.key, "", fmt.Sprintf("has %d entries, input_lens has %d; each has one a request", l.len, n)}
 		}
 	}
 	all := make([]sent, n)
@@ -84,13 +88,15 @@ func (v *vllmResult) requests() ([]sent, error) {
 		e2e := v.TTFTs[i]
 		for _, gap := range v.ITLs[i] {
 			if gap < 0 {
-				return nil, &valueError{fmt.Sprintf("itls[%d]", i), decimals(gap), "negative; times run forward"}
+				return nil, &valueError{fmt.Sprintf("itls[%d]", i), decimals(gap),
+					"negative; times run forward"}
 			}
 			e2e += gap
 		}
 		all[i] = sent{
-			where: place{start: fmt.Sprintf("start_times[%d]", i), ttft: fmt.Sprintf("ttfts[%d]", i), last: fmt.Sprintf("ttfts[%d] + sum(itls[%[1]d])", i)},
-			at:    v.StartTimes[i], prompt: v.InputLens[i], output: v.OutputLens[i], ttft: v.TTFTs[i], e2e: e2e,
+			where: place{start: fmt.Sprintf("start_times[%d]", i), ttft: fmt.Sprintf("ttfts[%d]", i),
+				last: fmt.Sprintf("ttfts[%d] + sum(itls[%[1]d])", i)},
+			at: v.StartTimes[i], prompt: v.InputLens[i], output: v.OutputLens[i], ttft: v.TTFTs[i], e2e: e2e,
 		}
 	}
 	return all, nil

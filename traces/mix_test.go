@@ -27,7 +27,8 @@ func longBenchRequests(t *testing.T) map[string]map[string][]float64 {
 	path = filepath.Join(path, requestsFile)
 	f, err := os.Open(path)
 	if os.IsNotExist(err) {
-		t.Skipf("no %s: the distributions are not compared with the real requests, only with the table's own statistics; set SPARSESERVE_DATA to the folder that has the file", path)
+		t.Skipf("no %s: the distributions are not compared with the real requests, only with the "+
+			"table's own statistics; set SPARSESERVE_DATA to the folder that has the file", path)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,8 @@ func longBenchRequests(t *testing.T) map[string]map[string][]float64 {
 }
 
 // sample draws n requests of one set and returns their sorted lengths.
-func sample(t *testing.T, name string, tokenizer Tokenizer, output string, n int) (prompts, outputs []float64) {
+func sample(t *testing.T, name string, tokenizer Tokenizer, output string, n int) (prompts,
+	outputs []float64) {
 	t.Helper()
 	m := newMix([]string{name}, tokenizer, output, 7)
 	for range n {
@@ -86,7 +88,8 @@ func sample(t *testing.T, name string, tokenizer Tokenizer, output string, n int
 // sampledColumns draws every column of one set.
 func sampledColumns(t *testing.T, name string, n int) map[string][]float64 {
 	got := map[string][]float64{}
-	for output, tokenizer := range map[string]Tokenizer{OutputBase: Llama2, OutputChat: Llama2, OutputInstruct: Llama3} {
+	for output, tokenizer := range map[string]Tokenizer{OutputBase: Llama2, OutputChat: Llama2,
+		OutputInstruct: Llama3} {
 		got["prompt_"+string(tokenizer)], got["output_"+output] = sample(t, name, tokenizer, output, n)
 	}
 	return got
@@ -129,7 +132,8 @@ func TestSampledLengthsWouldBeRejected(t *testing.T) {
 	const n = 20_000
 	got := sampledColumns(t, "2wikimqa", n)
 	for _, c := range []struct{ set, column string }{
-		{"qasper", "prompt_llama2"}, {"hotpotqa", "prompt_llama3"}, {"multi_news", "output_base"}, {"dureader", "output_chat"},
+		{"qasper", "prompt_llama2"}, {"hotpotqa", "prompt_llama3"}, {"multi_news", "output_base"},
+		{"dureader", "output_chat"},
 	} {
 		want := real[c.set][c.column]
 		if d := stat.KolmogorovSmirnov(got[c.column], nil, want, nil); d < ksReject(n, len(want)) {
@@ -165,14 +169,17 @@ func TestTableMatchesItsGoldenStatistics(t *testing.T) {
 				t.Errorf("%s %s falls", s.name, name)
 			}
 			if c.quantiles[0] != c.min || c.quantiles[len(c.quantiles)-1] != c.max {
-				t.Errorf("%s %s: quantiles span %v to %v, want %v to %v", s.name, name, c.quantiles[0], c.quantiles[len(c.quantiles)-1], c.min, c.max)
+				t.Errorf("%s %s: quantiles span %v to %v, want %v to %v", s.name, name, c.quantiles[0],
+					c.quantiles[len(c.quantiles)-1], c.min, c.max)
 			}
 			x := got[name]
-			if mean, sd := stat.MeanStdDev(x, nil); math.Abs(mean-c.mean) > 0.01*c.mean+4*sd/math.Sqrt(float64(len(x))) {
+			if mean, sd := stat.MeanStdDev(x, nil); math.Abs(mean-c.mean) > 0.01*c.mean+
+				4*sd/math.Sqrt(float64(len(x))) {
 				t.Errorf("%s %s: sampled mean %.1f, want %.1f", s.name, name, mean, c.mean)
 			}
 			if x[0] < c.min || x[len(x)-1] > c.max {
-				t.Errorf("%s %s: sampled %v to %v beyond %v to %v", s.name, name, x[0], x[len(x)-1], c.min, c.max)
+				t.Errorf("%s %s: sampled %v to %v beyond %v to %v", s.name, name, x[0], x[len(x)-1],
+					c.min, c.max)
 			}
 		}
 	}
@@ -212,7 +219,8 @@ func TestPaperMix(t *testing.T) {
 		{"max", prompts[len(prompts)-1], 66_170, 0.02},
 		{"share above 32k", float64(long) / float64(len(prompts)), 0.0675, 0.05},
 		{"share of lcc", float64(perSet["lcc"]) / float64(len(prompts)), 500.0 / 2550, 0.05},
-		{"share of multifieldqa_en", float64(perSet["multifieldqa_en"]) / float64(len(prompts)), 150.0 / 2550, 0.08},
+		{"share of multifieldqa_en", float64(perSet["multifieldqa_en"]) / float64(len(prompts)),
+			150.0 / 2550, 0.08},
 	} {
 		if math.Abs(c.got-c.want) > c.slip*c.want {
 			t.Errorf("%s = %.4g, want %.4g", c.name, c.got, c.want)

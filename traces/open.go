@@ -54,7 +54,8 @@ func openPath(path string, o options) (source, string, error) {
 	}
 	if info.IsDir() {
 		if o.format != "" && o.format != FormatLongBench {
-			return nil, "", fmt.Errorf("%s: a folder; only LongBench is read from a folder, give one file for format %q", path, o.format)
+			return nil, "", fmt.Errorf("%s: a folder; only LongBench is read from a folder, give one file "+
+				"for format %q", path, o.format)
 		}
 		f, err := openFolder(path, o)
 		if err != nil {
@@ -160,9 +161,11 @@ func recognise(first []byte) (string, error) {
 		case f.csv.missing(header) == "":
 			return f.Name, nil
 		}
-		known = append(known, fmt.Sprintf("%s,%s,%s (%s)", f.csv.time, f.csv.prompt, f.csv.output, f.Name))
+		known = append(known, fmt.Sprintf("%s,%s,%s (%s)", f.csv.time, f.csv.prompt,
+			f.csv.output, f.Name))
 	}
-	return "", &valueError{"header", string(first[:min(len(first), 80)]), "no known format; a trace is JSON lines, or CSV that begins with one of " + strings.Join(known, "; ")}
+	return "", &valueError{"header", string(first[:min(len(first), 80)]), "no known format; a trace " +
+		"is JSON lines, or CSV that begins with one of " + strings.Join(known, "; ")}
 }
 
 func recogniseJSON(first []byte) (string, error) {

@@ -21,7 +21,10 @@ var pipes []*os.File
 // What can be read once is read once, whoever opens it again; one that nobody writes to is said
 // to be empty, and does not block.
 func TestPipes(t *testing.T) {
-	want := collect(t, open(t, 1, func(s *Spec) { s.Trace, s.Arrivals = "testdata/vidur.csv", ArrivalsTrace }))
+	want := collect(t, open(t, 1, func(s *Spec) {
+		s.Trace, s.Arrivals = "testdata/vidur.csv",
+			ArrivalsTrace
+	}))
 	text, err := os.ReadFile("testdata/vidur.csv")
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +35,8 @@ func TestPipes(t *testing.T) {
 	}
 	s := DefaultSpec()
 	s.Trace, s.Rate, s.Requests, s.Arrivals = pipe, 0, 0, ArrivalsTrace
-	if _, err := Open(s, 1); err == nil || err.Error() != "workload.trace: "+pipe+": empty; nothing was written to it" {
+	if _, err := Open(s, 1); err == nil || err.Error() != "workload.trace: "+pipe+
+		": empty; nothing was written to it" {
 		t.Errorf("nobody writes: %v", err)
 	}
 	r, w, err := os.Pipe()
@@ -62,7 +66,8 @@ func TestPipes(t *testing.T) {
 func TestDevicesAreRefused(t *testing.T) {
 	for _, path := range []string{"/dev/zero", "/dev/null"} {
 		_, err := Describe(path, "")
-		if err == nil || err.Error() != path+": a terminal or a device; give a file, or pipe one into it" {
+		if err == nil || err.Error() != path+
+			": a terminal or a device; give a file, or pipe one into it" {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -71,7 +76,8 @@ func TestDevicesAreRefused(t *testing.T) {
 // Traces of every format are the same packed, as one archive or several on end, whatever their
 // name; damaged ones, and those cut short, are an error at the file.
 func TestPackedTraces(t *testing.T) {
-	for _, name := range []string{"longbench/qasper.jsonl", "azure2024.csv", "mooncake.jsonl", "burstgpt.csv", "vidur.csv"} {
+	for _, name := range []string{"longbench/qasper.jsonl", "azure2024.csv", "mooncake.jsonl",
+		"burstgpt.csv", "vidur.csv"} {
 		plain := filepath.Join("testdata", name)
 		text, err := os.ReadFile(plain)
 		if err != nil {
@@ -100,7 +106,8 @@ func TestPackedTraces(t *testing.T) {
 				}
 				for _, end := range []int{len(data) - 1, len(data) * 2 / 3, 9} {
 					write(data[:end])
-					if _, err := Describe(path, ""); err == nil || !strings.HasPrefix(err.Error(), path) || !strings.Contains(err.Error(), kind+" data that are damaged or end too early") {
+					if _, err := Describe(path, ""); err == nil || !strings.HasPrefix(err.Error(), path) ||
+						!strings.Contains(err.Error(), kind+" data that are damaged or end too early") {
 						t.Errorf("%s, %s, %d of %d bytes: %v", name, kind, end, len(data), err)
 					}
 				}
@@ -155,7 +162,8 @@ func TestFolderOfPackedFiles(t *testing.T) {
 			name string
 			data []byte
 			kept bool
-		}{{name, text, i%3 != 1}, {name + ".gz", gzipped(text), i%3 != 2}, {name + ".zst", zstandard(text), true}} {
+		}{{name, text, i%3 != 1}, {name + ".gz", gzipped(text), i%3 != 2},
+			{name + ".zst", zstandard(text), true}} {
 			if f.kept {
 				if err := os.WriteFile(f.name, f.data, 0o600); err != nil {
 					t.Fatal(err)

@@ -111,7 +111,9 @@ func (r *reader) place(row row) (des.Time, error) {
 		r.started, r.first, r.last = true, row.at, row
 	}
 	if row.at < r.last.at {
-		return 0, r.fault(&valueError{r.dec.timeKey(), row.stamp, fmt.Sprintf("before the request above it (%s); sort the file by %s, or use arrivals that make their own times", short(r.last.stamp), r.dec.timeKey())})
+		return 0, r.fault(&valueError{r.dec.timeKey(), row.stamp, fmt.Sprintf("before the request "+
+			"above it (%s); sort the file by %s, or use arrivals that make their own times",
+			short(r.last.stamp), r.dec.timeKey())})
 	}
 	r.last = row
 	return row.at - r.first, nil
@@ -123,9 +125,11 @@ func (r *reader) end() error {
 	case r.kept > 0, r.member && r.excluded > 0:
 		return io.EOF
 	case r.excluded > 0:
-		return &LineError{File: r.lines.file, Problem: fmt.Sprintf("no requests of workload.datasets in it, but %d of others such as %q", r.excluded, r.other)}
+		return &LineError{File: r.lines.file, Problem: fmt.Sprintf("no requests of workload.datasets "+
+			"in it, but %d of others such as %q", r.excluded, r.other)}
 	case r.failed > 0:
-		return &LineError{File: r.lines.file, Problem: "no requests in it but " + plural(r.failed, "row") + " of 0 tokens, never served"}
+		return &LineError{File: r.lines.file, Problem: "no requests in it but " +
+			plural(r.failed, "row") + " of 0 tokens, never served"}
 	}
 	return &LineError{File: r.lines.file, Problem: "no requests in it"}
 }
@@ -153,13 +157,15 @@ func (r *reader) truncated(e *LineError) *LineError {
 func (r *reader) warnings() []string {
 	var w []string
 	if r.failed > 0 {
-		w = append(w, plural(r.failed, "row")+" left out that no service answered (0 prompt or output tokens): "+r.lines.file)
+		w = append(w, plural(r.failed, "row")+" left out that no service answered (0 prompt or output "+
+			"tokens): "+r.lines.file)
 	}
 	if r.excluded > 0 && !r.member {
 		w = append(w, unnamed(r.excluded, r.lines.file))
 	}
 	if _, csv := r.dec.(*csvDecoder); csv && !r.lines.ended {
-		w = append(w, fmt.Sprintf("the last line has no line end: %s:%d; if the file was cut short, its last number may be, too", r.lines.file, r.lines.number))
+		w = append(w, fmt.Sprintf("the last line has no line end: %s:%d; if the file was cut short, "+
+			"its last number may be, too", r.lines.file, r.lines.number))
 	}
 	if e, ok := r.dec.(*longBench); ok {
 		w = append(w, estimated(r.lines.file, e.tokenizer))
@@ -169,7 +175,8 @@ func (r *reader) warnings() []string {
 
 // estimated warns that a file has no token counts.
 func estimated(file string, t Tokenizer) string {
-	return fmt.Sprintf("%s prompt tokens are estimated from words or characters, good to 5 %%: %s", t, file)
+	return fmt.Sprintf("%s prompt tokens are estimated from words or characters, good to 5 %%: %s", t,
+		file)
 }
 
 // unnamed warns of the requests of sets that were not asked for.

@@ -79,7 +79,8 @@ type ScoreParams struct {
 var DefaultScores = ScoreParams{
 	Drift: 0.30, Rho: 0.95, Noise: 0.26, Jump: 0.90, JumpRate: 0.02,
 	Error: 0.25, MinMaxError: 0.65, MeanError: 0.6, RepresentativeError: 0.46, SpeculationError: 0.76,
-	Within: 0.66, Sink: 6, Recent: 3, Group: 0.7, Skew: 2.0, SkewLayers: 0.16, SkewHeads: 0.4, SkewTokens: 0.1,
+	Within: 0.66, Sink: 6, Recent: 3, Group: 0.7, Skew: 2.0, SkewLayers: 0.16, SkewHeads: 0.4,
+	SkewTokens: 0.1,
 }
 
 // Scores is the score process of block selection. Block b of one KV head has, at decode step t,

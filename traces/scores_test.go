@@ -54,7 +54,8 @@ func measure(steps, blocks, forced int, at func(int) []uint16, capacities []floa
 		l.overlap = append(l.overlap, float64(h+forced*(steps-maxWindow))/float64(total))
 	}
 	for _, c := range capacities {
-		l.miss = append(l.miss, lruMisses(steps, blocks, forced, at, int(c*float64(len(at(0))+forced))-forced))
+		l.miss = append(l.miss,
+			lruMisses(steps, blocks, forced, at, int(c*float64(len(at(0))+forced))-forced))
 	}
 	return l
 }
@@ -125,9 +126,11 @@ func TestStreamsHaveTheLawOfTheProcess(t *testing.T) {
 	for family := range runs {
 		e := measure(scoreSteps, n, testForced, exact(DefaultScores, n, k, scoreSteps, rng), capacities)
 		a = append(a, append(e.overlap, e.miss...))
-		sheet := dsa.Sheet{Setting: dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, Steps: scoreSteps}
+		sheet := dsa.Sheet{Setting: dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2},
+			Steps: scoreSteps}
 		s.Fill(family, n, &sheet)
-		st := dsa.Record(n, scoreSteps, dsa.TopK{K: k}, func(t int) *dsa.View { return &dsa.View{Critical: sheet.Critical[t*n : (t+1)*n]} })
+		st := dsa.Record(n, scoreSteps, dsa.TopK{K: k},
+			func(t int) *dsa.View { return &dsa.View{Critical: sheet.Critical[t*n : (t+1)*n]} })
 		r := measure(scoreSteps, n, testForced, func(t int) []uint16 { return st.At(t).Next }, capacities)
 		b = append(b, append(r.overlap, r.miss...))
 	}
@@ -150,7 +153,8 @@ func TestUnionOfQueryHeads(t *testing.T) {
 	for _, n := range []int{200, 400, 800} {
 		total := 0
 		for family := range runs {
-			sheet := dsa.Sheet{Setting: dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2, Queries: queries}, Weighs: true, Steps: 1}
+			sheet := dsa.Sheet{Setting: dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2,
+				Queries: queries}, Weighs: true, Steps: 1}
 			s.Fill(family, n, &sheet)
 			union := map[int]bool{}
 			for _, scores := range sheet.Score {
@@ -188,7 +192,8 @@ func moments(xs [][]float64, i int) (mean, variance float64) {
 // ArkVale's figures for LongChat-7B on LongBench).
 func TestScoresFitPublishedLocality(t *testing.T) {
 	contexts := fig8Contexts(t)
-	lib := dsa.NewLibrary(NewScores(DefaultScores, 1), dsa.TopK{K: testBudget - testForced}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 16)
+	lib := dsa.NewLibrary(NewScores(DefaultScores, 1), dsa.TopK{K: testBudget - testForced},
+		dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 16)
 	capacities := []float64{1, 1.25, 1.5, 2, 4}
 	overlap, miss, long := make([]float64, len(testWindows)), make([]float64, len(capacities)), 0.0
 	for i, tokens := range contexts {
@@ -201,7 +206,8 @@ func TestScoresFitPublishedLocality(t *testing.T) {
 		}
 		long++
 		st := lib.Cycle(dsa.Cursor{Family: uint16(i % 16)}, g)
-		l := measure(st.Steps, st.Candidates, testForced, func(t int) []uint16 { return st.At(t).Next }, capacities)
+		l := measure(st.Steps, st.Candidates, testForced, func(t int) []uint16 { return st.At(t).Next },
+			capacities)
 		for j, o := range l.overlap {
 			overlap[j] += o
 		}
@@ -210,7 +216,8 @@ func TestScoresFitPublishedLocality(t *testing.T) {
 		}
 	}
 	at := func(w int) float64 { return 100 * overlap[w] / float64(len(contexts)) }
-	t.Logf("overlap %% at windows %v: %.2f %.2f %.2f %.2f %.2f %.2f", testWindows, at(0), at(1), at(2), at(3), at(4), at(5))
+	t.Logf("overlap %% at windows %v: %.2f %.2f %.2f %.2f %.2f %.2f", testWindows, at(0), at(1), at(2),
+		at(3), at(4), at(5))
 	if gain := at(4) - at(0); math.Abs(gain-10.68) > 0.5 {
 		t.Errorf("window 1 to 12 gains %.2f points, Fig. 8: 10.68", gain)
 	}
@@ -252,6 +259,7 @@ func fig8Contexts(t *testing.T) []int {
 func BenchmarkMakeStream(b *testing.B) {
 	s := NewScores(DefaultScores, 1)
 	for i := 0; b.Loop(); i++ {
-		dsa.NewLibrary(s, dsa.TopK{K: 60}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 16).Cycle(dsa.Cursor{Family: uint16(i % 16)}, 24)
+		dsa.NewLibrary(s, dsa.TopK{K: 60}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2},
+			16).Cycle(dsa.Cursor{Family: uint16(i % 16)}, 24)
 	}
 }

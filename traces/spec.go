@@ -27,7 +27,8 @@ const (
 )
 
 var (
-	arrivalNames   = []string{ArrivalsPoisson, ArrivalsGamma, ArrivalsFixed, ArrivalsTrace, ArrivalsClosed}
+	arrivalNames = []string{ArrivalsPoisson, ArrivalsGamma, ArrivalsFixed, ArrivalsTrace,
+		ArrivalsClosed}
 	outputNames    = []string{OutputBase, OutputChat, OutputInstruct}
 	tokenizerNames = []string{string(Llama2), string(Llama3)}
 )
@@ -131,7 +132,8 @@ func AllSets() []string { return setNames(loadTable()) }
 // file.
 func (s Spec) Validate() error {
 	if s.Trace == "" {
-		return fmt.Errorf("workload.trace = %q: name %q, %q, or a file or folder", s.Trace, BuiltIn, Synthetic)
+		return fmt.Errorf("workload.trace = %q: name %q, %q, or a file or folder", s.Trace,
+			BuiltIn, Synthetic)
 	}
 	checks := []error{
 		s.checkDatasets(),
@@ -156,7 +158,8 @@ func (s Spec) Validate() error {
 	case s.Requests < 1 && !s.FromFile() && (s.Requests < 0 || len(s.Stages) == 0):
 		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1", s.Requests))
 	case s.Requests < 0:
-		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1, or 0 for all of the trace", s.Requests))
+		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1, or 0 for all "+
+			"of the trace", s.Requests))
 	}
 	if !s.FromFile() {
 		what := "the built-in mix"
@@ -164,10 +167,12 @@ func (s Spec) Validate() error {
 			what = "a synthetic trace"
 		}
 		if s.Arrivals == ArrivalsTrace {
-			checks = append(checks, fmt.Errorf("workload.arrivals = %q: %s has no times of its own; use poisson, gamma, fixed or closed", s.Arrivals, what))
+			checks = append(checks, fmt.Errorf("workload.arrivals = %q: %s has no times of its own; use "+
+				"poisson, gamma, fixed or closed", s.Arrivals, what))
 		}
 		if s.Format != "" {
-			checks = append(checks, fmt.Errorf("workload.format = %q: workload.trace = %q is %s, not a file; leave format empty or write ./%s", s.Format, s.Trace, what, s.Trace))
+			checks = append(checks, fmt.Errorf("workload.format = %q: workload.trace = %q is %s, not a "+
+				"file; leave format empty or write ./%s", s.Format, s.Trace, what, s.Trace))
 		}
 	}
 	for _, err := range checks {
@@ -195,7 +200,8 @@ func (s Spec) checkRate() error {
 
 func (s Spec) checkClosed() error {
 	if s.Arrivals == ArrivalsClosed && s.Concurrency < 1 {
-		return fmt.Errorf("workload.arrivals = %q: needs clients; set workload.concurrency to 1 or more", s.Arrivals)
+		return fmt.Errorf("workload.arrivals = %q: needs clients; set workload.concurrency to 1 or more",
+			s.Arrivals)
 	}
 	return nil
 }
@@ -203,7 +209,8 @@ func (s Spec) checkClosed() error {
 // checkLengths refuses distributions that cannot be read, and synthetic traces without them.
 func (s Spec) checkLengths() error {
 	const prompts, outputs = "workload.prompt_lengths", "workload.output_lengths"
-	for _, l := range []struct{ key, text string }{{prompts, s.PromptLengths}, {outputs, s.OutputLengths}} {
+	for _, l := range []struct{ key, text string }{{prompts, s.PromptLengths},
+		{outputs, s.OutputLengths}} {
 		if l.text == "" {
 			continue
 		}
@@ -214,11 +221,14 @@ func (s Spec) checkLengths() error {
 	switch {
 	case s.Trace != Synthetic:
 	case s.PromptLengths+s.OutputLengths == "":
-		return fmt.Errorf("workload.trace = %q: needs lengths; set %s and %s, as in \"lognormal(8192, 0.5)\" and \"fixed(200)\"", s.Trace, prompts, outputs)
+		return fmt.Errorf("workload.trace = %q: needs lengths; set %s and %s, as in \"lognormal(8192, "+
+			"0.5)\" and \"fixed(200)\"", s.Trace, prompts, outputs)
 	case s.OutputLengths == "":
-		return fmt.Errorf("%s = %q: needs %s too, as in \"fixed(200)\"", prompts, s.PromptLengths, outputs)
+		return fmt.Errorf("%s = %q: needs %s too, as in \"fixed(200)\"", prompts,
+			s.PromptLengths, outputs)
 	case s.PromptLengths == "":
-		return fmt.Errorf("%s = %q: needs %s too, as in \"lognormal(8192, 0.5)\"", outputs, s.OutputLengths, prompts)
+		return fmt.Errorf("%s = %q: needs %s too, as in \"lognormal(8192, 0.5)\"", outputs,
+			s.OutputLengths, prompts)
 	}
 	return nil
 }

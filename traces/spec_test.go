@@ -28,15 +28,22 @@ func TestValidateNamesKeyAndValue(t *testing.T) {
 		change func(*Spec)
 		want   string // "" is valid
 	}{
-		"negative rate":     {func(s *Spec) { s.Rate = -1 }, "workload.rate = -1: must be above 0"},
-		"NaN rate":          {func(s *Spec) { s.Rate = math.NaN() }, "workload.rate = NaN: must be a finite number"},
-		"infinite rate":     {func(s *Spec) { s.Rate = math.Inf(1) }, "workload.rate = +Inf"},
-		"zero rate":         {func(s *Spec) { s.Rate = 0 }, "workload.rate = 0"},
-		"tiny rate":         {func(s *Spec) { s.Rate = 1e-300 }, "workload.rate = 1e-300: must be between"},
-		"file's own rate":   {func(s *Spec) { s.Rate, s.Arrivals, s.Trace = 0, "trace", "f.csv" }, ""},
-		"NaN rate unused":   {func(s *Spec) { s.Rate, s.Arrivals, s.Trace = math.NaN(), "trace", "f.csv" }, "workload.rate = NaN"},
-		"fewer than none":   {func(s *Spec) { s.Trace, s.Requests = "t.csv", -1 }, "workload.requests = -1: must be at least 1, or 0 for all of the trace"},
-		"no requests":       {func(s *Spec) { s.Requests = 0 }, "workload.requests = 0: must be at least 1"},
+		"negative rate": {func(s *Spec) { s.Rate = -1 }, "workload.rate = -1: must be above 0"},
+		"NaN rate": {func(s *Spec) { s.Rate = math.NaN() }, "workload.rate = NaN: must be a " +
+			"finite number"},
+		"infinite rate": {func(s *Spec) { s.Rate = math.Inf(1) }, "workload.rate = +Inf"},
+		"zero rate":     {func(s *Spec) { s.Rate = 0 }, "workload.rate = 0"},
+		"tiny rate": {func(s *Spec) { s.Rate = 1e-300 },
+			"workload.rate = 1e-300: must be between"},
+		"file's own rate": {func(s *Spec) { s.Rate, s.Arrivals, s.Trace = 0, "trace", "f.csv" }, ""},
+		"NaN rate unused": {func(s *Spec) {
+			s.Rate, s.Arrivals, s.Trace = math.NaN(), "trace",
+				"f.csv"
+		}, "workload.rate = NaN"},
+		"fewer than none": {func(s *Spec) { s.Trace, s.Requests = "t.csv", -1 },
+			"workload.requests = -1: must be at least 1, or 0 for all of the trace"},
+		"no requests": {func(s *Spec) { s.Requests = 0 }, "workload.requests = 0: must be at " +
+			"least 1"},
 		"negative requests": {func(s *Spec) { s.Requests = -3 }, "workload.requests = -3"},
 		"no trace":          {func(s *Spec) { s.Trace = "" }, "workload.trace"},
 		"no datasets":       {func(s *Spec) { s.Datasets = nil }, "workload.datasets = []"},
@@ -52,19 +59,30 @@ func TestValidateNamesKeyAndValue(t *testing.T) {
 		"output":            {func(s *Spec) { s.Output = "" }, `workload.output = ""`},
 		"output scale":      {func(s *Spec) { s.OutputScale = 0 }, "workload.output_scale = 0"},
 		"burstiness":        {func(s *Spec) { s.Burstiness = -2 }, "workload.burstiness = -2"},
-		"burstiness range":  {func(s *Spec) { s.Burstiness = 1e9 }, "workload.burstiness = 1e+09: must be between 0.01 and 100"},
-		"synthetic":         {func(s *Spec) { s.Trace, s.PromptLengths, s.OutputLengths = "synthetic", "fixed(9)", "zipf(1, 9)" }, ""},
+		"burstiness range": {func(s *Spec) { s.Burstiness = 1e9 }, "workload.burstiness = 1e+09: must " +
+			"be between 0.01 and 100"},
+		"synthetic": {func(s *Spec) {
+			s.Trace, s.PromptLengths, s.OutputLengths = "synthetic",
+				"fixed(9)", "zipf(1, 9)"
+		}, ""},
 		"no prompt lengths": {func(s *Spec) { s.Trace = "synthetic" }, `workload.trace = "synthetic": needs lengths; set workload.prompt_lengths and workload.output_lengths`},
 		"no output lengths": {func(s *Spec) { s.Trace, s.PromptLengths = "synthetic", "fixed(9)" }, `workload.prompt_lengths = "fixed(9)": needs workload.output_lengths too, as in "fixed(200)"`},
-		"no such lengths":   {func(s *Spec) { s.Trace, s.PromptLengths, s.OutputLengths = "synthetic", "fixd(9)", "fixed(9)" }, `workload.prompt_lengths = "fixd(9)": no distribution of that name (did you mean "fixed"?)`},
+		"no such lengths": {func(s *Spec) {
+			s.Trace, s.PromptLengths, s.OutputLengths = "synthetic", "fixd(9)", "fixed(9)"
+		}, `workload.prompt_lengths = "fixd(9)": no distribution of that name (did you mean "fixed"?)`},
 		"synthetic times": {func(s *Spec) {
-			s.Trace, s.Arrivals, s.PromptLengths, s.OutputLengths = "synthetic", "trace", "fixed(9)", "fixed(9)"
+			s.Trace, s.Arrivals, s.PromptLengths, s.OutputLengths = "synthetic", "trace",
+				"fixed(9)", "fixed(9)"
 		}, `a synthetic trace has no times of its own`},
-		"clients":           {func(s *Spec) { s.Arrivals, s.Rate, s.Concurrency = "closed", 0, 4 }, ""},
-		"no clients":        {func(s *Spec) { s.Arrivals, s.Rate = "closed", 0 }, `workload.arrivals = "closed": needs clients; set workload.concurrency to 1 or more`},
-		"endless clients":   {func(s *Spec) { s.Arrivals, s.Rate, s.Concurrency, s.Requests = "closed", 0, 4, 0 }, "workload.requests = 0: must be at least 1"},
-		"stages to the end": {func(s *Spec) { s.Rate, s.Stages, s.Requests = 0, [][]float64{{60, 1}}, 0 }, ""},
-		"speed":             {func(s *Spec) { s.Speed = math.Inf(-1) }, "workload.speed = -Inf"},
+		"clients":    {func(s *Spec) { s.Arrivals, s.Rate, s.Concurrency = "closed", 0, 4 }, ""},
+		"no clients": {func(s *Spec) { s.Arrivals, s.Rate = "closed", 0 }, `workload.arrivals = "closed": needs clients; set workload.concurrency to 1 or more`},
+		"endless clients": {func(s *Spec) {
+			s.Arrivals, s.Rate, s.Concurrency, s.Requests = "closed", 0,
+				4, 0
+		}, "workload.requests = 0: must be at least 1"},
+		"stages to the end": {
+			func(s *Spec) { s.Rate, s.Stages, s.Requests = 0, [][]float64{{60, 1}}, 0 }, ""},
+		"speed": {func(s *Spec) { s.Speed = math.Inf(-1) }, "workload.speed = -Inf"},
 	} {
 		s := DefaultSpec()
 		c.change(&s)
@@ -107,9 +125,10 @@ think_s = 1.5
 		t.Fatal(err, meta.Undecoded())
 	}
 	want := Spec{
-		Trace: "f.csv", Format: "csv", Datasets: []string{"qasper"}, Tokenizer: "llama3", Arrivals: "gamma", Rate: 0.5,
-		Burstiness: 2, Speed: 3, Requests: 7, Output: "chat", OutputScale: 0.5,
-		PromptLengths: "fixed(7)", OutputLengths: "zipf(1, 9)", Stages: [][]float64{{60, 1}, {30, 2.5}}, Concurrency: 4, ThinkS: 1.5,
+		Trace: "f.csv", Format: "csv", Datasets: []string{"qasper"}, Tokenizer: "llama3",
+		Arrivals: "gamma", Rate: 0.5, Burstiness: 2, Speed: 3, Requests: 7, Output: "chat",
+		OutputScale: 0.5, PromptLengths: "fixed(7)", OutputLengths: "zipf(1, 9)",
+		Stages: [][]float64{{60, 1}, {30, 2.5}}, Concurrency: 4, ThinkS: 1.5,
 	}
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, want %+v", s, want)
@@ -117,7 +136,8 @@ think_s = 1.5
 }
 
 func TestNearest(t *testing.T) {
-	for name, want := range map[string]string{"poison": "poisson", "FIXED": "fixed", "gama": "gamma", "xyzzy": "", "": ""} {
+	for name, want := range map[string]string{"poison": "poisson", "FIXED": "fixed", "gama": "gamma",
+		"xyzzy": "", "": ""} {
 		if got := nearest(name, arrivalNames); got != want {
 			t.Errorf("nearest to %q is %q, want %q", name, got, want)
 		}

@@ -39,7 +39,8 @@ func (s *staged) next() (des.Time, error) {
 				at = min(at, s.begin+seconds)
 			}
 			if at > latest.Seconds() {
-				return 0, fmt.Errorf("arrival after %.3g s: workload.stages are too slow for workload.requests", at)
+				return 0, fmt.Errorf("arrival after %.3g s: workload.stages are too slow for workload.requests",
+					at)
 			}
 			return des.FromSeconds(at), nil
 		}
@@ -71,7 +72,8 @@ func (s Spec) checkStages() error {
 	}
 	text := strings.ReplaceAll(fmt.Sprint(s.Stages), " ", ", ")
 	fault := func(i int, problem string) error {
-		return fmt.Errorf("workload.stages = %s: stage %d %s; want [[seconds, requests/s], ...], as in [[600, 5], [600, 10]]", text, i+1, problem)
+		return fmt.Errorf("workload.stages = %s: stage %d %s; want [[seconds, requests/s], ...], as in "+
+			"[[600, 5], [600, 10]]", text, i+1, problem)
 	}
 	for i, stage := range s.Stages {
 		switch {
@@ -88,9 +90,11 @@ func (s Spec) checkStages() error {
 	case n == 0:
 		return fault(last, "ends without a request")
 	case s.Requests > 0 && s.Stages[last][1] == 0:
-		return fault(last, fmt.Sprintf("goes on until workload.requests = %d are out, but has 0 requests/s", s.Requests))
+		return fault(last, fmt.Sprintf("goes on until workload.requests = %d are out, but has 0 "+
+			"requests/s", s.Requests))
 	case s.Requests == 0 && n > mostRequests:
-		return fmt.Errorf("workload.stages = %s: make some %.3g requests, at most %g can be run; shorten them or set workload.requests", text, n, float64(mostRequests))
+		return fmt.Errorf("workload.stages = %s: make some %.3g requests, at most %g can be run; "+
+			"shorten them or set workload.requests", text, n, float64(mostRequests))
 	}
 	return nil
 }

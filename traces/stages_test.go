@@ -31,7 +31,8 @@ func TestRequestsOfStages(t *testing.T) {
 		stages = append(stages, []float64{100, 5})
 		spec := DefaultSpec()
 		shortRequests(&spec)
-		spec.Arrivals = rapid.SampledFrom([]string{ArrivalsPoisson, ArrivalsGamma, ArrivalsFixed}).Draw(t, "arrivals")
+		spec.Arrivals = rapid.SampledFrom([]string{ArrivalsPoisson, ArrivalsGamma, ArrivalsFixed}).Draw(t,
+			"arrivals")
 		spec.Stages, spec.Rate, spec.Requests, spec.Burstiness = stages, 0, 0, 0.5
 		w, err := Open(spec, rapid.Uint64().Draw(t, "seed"))
 		if err != nil {
@@ -76,10 +77,13 @@ func TestRequestsOfStages(t *testing.T) {
 func TestLastStageGoesOn(t *testing.T) {
 	all := collect(t, open(t, 1, func(s *Spec) {
 		shortRequests(s)
-		s.Arrivals, s.Rate, s.Stages, s.Requests = ArrivalsFixed, 0, [][]float64{{10, 1}, {5, 0}, {1, 2}}, 30
+		s.Arrivals, s.Rate, s.Stages, s.Requests = ArrivalsFixed, 0,
+			[][]float64{{10, 1}, {5, 0}, {1, 2}}, 30
 	}))
-	if len(all) != 30 || all[8].At != 9*des.Second || all[9].At != 15*des.Second || all[29].At != 25*des.Second {
-		t.Errorf("%d requests, the 9th at %v, 10th %v, last %v; want 9, 15 and 25 s", len(all), all[8].At, all[9].At, all[len(all)-1].At)
+	if len(all) != 30 || all[8].At != 9*des.Second || all[9].At != 15*des.Second ||
+		all[29].At != 25*des.Second {
+		t.Errorf("%d requests, the 9th at %v, 10th %v, last %v; want 9, 15 and 25 s", len(all), all[8].At,
+			all[9].At, all[len(all)-1].At)
 	}
 }
 
@@ -103,7 +107,8 @@ func TestStagesRefused(t *testing.T) {
 		requests int
 		want     string
 	}{
-		{[][]float64{{600}}, 0, "stage 1 has 1 number; want [[seconds, requests/s], ...], as in [[600, 5], [600, 10]]"},
+		{[][]float64{{600}}, 0, "stage 1 has 1 number; want [[seconds, requests/s], ...], as in [[600, " +
+			"5], [600, 10]]"},
 		{[][]float64{{600, 5}, {0, 5}}, 0, "stage 2 lasts 0 s"},
 		{[][]float64{{600, -5}}, 0, "stage 1 has -5 requests/s"},
 		{[][]float64{{600, math.NaN()}}, 0, "stage 1 has NaN requests/s"},
@@ -115,7 +120,8 @@ func TestStagesRefused(t *testing.T) {
 		spec := DefaultSpec()
 		shortRequests(&spec)
 		spec.Rate, spec.Stages, spec.Requests = 0, c.stages, c.requests
-		if err := spec.Validate(); err == nil || !strings.HasPrefix(err.Error(), "workload.stages = ") || !strings.Contains(err.Error(), c.want) {
+		if err := spec.Validate(); err == nil || !strings.HasPrefix(err.Error(), "workload.stages = ") ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v", c.stages, err)
 		}
 	}
@@ -129,7 +135,8 @@ func TestStagesEndBeforeTheFile(t *testing.T) {
 	})
 	served := len(collect(t, s))
 	warnings := strings.Join(s.Warnings(), "\n")
-	if served != 2 || !strings.Contains(warnings, "left out beyond workload.stages: testdata/vidur.csv") {
+	if served != 2 || !strings.Contains(warnings,
+		"left out beyond workload.stages: testdata/vidur.csv") {
 		t.Errorf("%d requests, warnings %q", served, warnings)
 	}
 }
@@ -169,7 +176,8 @@ func TestClientsThink(t *testing.T) {
 		s.Arrivals, s.Concurrency, s.ThinkS, s.Rate = ArrivalsClosed, 1, 1e6, 0
 	})
 	s.Ended(latest - des.Second)
-	if _, _, err := s.Next(); err == nil || !strings.Contains(err.Error(), "workload.think_s = 1e+06 is too long") {
+	if _, _, err := s.Next(); err == nil ||
+		!strings.Contains(err.Error(), "workload.think_s = 1e+06 is too long") {
 		t.Errorf("beyond what time can hold: %v", err)
 	}
 }

@@ -84,7 +84,8 @@ func (s *Stream) begin(seed uint64) (err error) {
 	case s.spec.Arrivals != ArrivalsTrace:
 		s.arrivals = newProcess(s.spec, seed)
 	case !s.src.timed():
-		return fmt.Errorf("%s: has no times of its own; workload.arrivals must be poisson, gamma, fixed or closed", s.spec.Trace)
+		return fmt.Errorf("%s: has no times of its own; workload.arrivals must be poisson, gamma, "+
+			"fixed or closed", s.spec.Trace)
 	}
 	s.head, err = s.src.next()
 	s.hasHead = err == nil
@@ -141,7 +142,8 @@ func (s *Stream) build() (a sim.Arrival, err error) {
 func scaled(output int, scale float64) (int, error) {
 	v := math.Round(float64(output) * scale)
 	if v > maxTokens {
-		return 0, fmt.Errorf("workload.output_scale = %v: makes %d output tokens %.0f, beyond %d", scale, output, v, maxTokens)
+		return 0, fmt.Errorf("workload.output_scale = %v: makes %d output tokens %.0f, beyond %d", scale,
+			output, v, maxTokens)
 	}
 	return max(1, int(v)), nil
 }
@@ -152,14 +154,16 @@ func scaled(output int, scale float64) (int, error) {
 func (s *Stream) Warnings() []string {
 	w := s.src.warnings()
 	if s.early && s.spec.Requests > 0 {
-		w = append(w, fmt.Sprintf("the trace ended after %d of %d requests: %s", s.made, s.spec.Requests, s.spec.Trace))
+		w = append(w, fmt.Sprintf("the trace ended after %d of %d requests: %s", s.made, s.spec.Requests,
+			s.spec.Trace))
 	}
 	if s.left > 0 {
 		beyond := fmt.Sprintf("workload.requests = %d", s.spec.Requests)
 		if s.early {
 			beyond = "workload.stages"
 		}
-		w = append(w, fmt.Sprintf("%s left out beyond %s: %s", plural(s.left, "row"), beyond, s.spec.Trace))
+		w = append(w, fmt.Sprintf("%s left out beyond %s: %s", plural(s.left, "row"), beyond,
+			s.spec.Trace))
 	}
 	return w
 }

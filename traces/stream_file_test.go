@@ -13,13 +13,15 @@ func TestStreamOfAFile(t *testing.T) {
 	if n := len(collect(t, s)); n != 4 {
 		t.Errorf("%d requests, want 4", n)
 	}
-	if w := s.Warnings(); len(w) != 2 || !strings.Contains(w[0], "1 row left out") || !strings.Contains(w[1], "ended after 4 of 10") {
+	if w := s.Warnings(); len(w) != 2 || !strings.Contains(w[0], "1 row left out") ||
+		!strings.Contains(w[1], "ended after 4 of 10") {
 		t.Errorf("warnings %q", w)
 	}
 	if _, ok, err := s.Next(); ok || err != nil {
 		t.Errorf("after the end: %v %v", ok, err)
 	}
-	if n := len(collect(t, open(t, 1, func(s *Spec) { s.Trace, s.Requests = "testdata/burstgpt.csv", 2 }))); n != 2 {
+	if n := len(collect(t,
+		open(t, 1, func(s *Spec) { s.Trace, s.Requests = "testdata/burstgpt.csv", 2 }))); n != 2 {
 		t.Errorf("%d requests, want the 2 asked for", n)
 	}
 	if w := open(t, 1, func(*Spec) {}).Warnings(); len(w) != 0 {
@@ -31,7 +33,8 @@ func TestStreamOfAFile(t *testing.T) {
 func TestRowsLeftOutAreCounted(t *testing.T) {
 	const burst, folder = "testdata/burstgpt.csv", "testdata/longbench"
 	azure := filepath.Join(t.TempDir(), "azure.csv")
-	rows := "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,5,0\n2023-11-16 18:17:04,5,1\n2023-11-16 18:17:05,0,7\n"
+	rows := "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,5,0\n2023-11-16 " +
+		"18:17:04,5,1\n2023-11-16 18:17:05,0,7\n"
 	if err := os.WriteFile(azure, []byte(rows), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -40,13 +43,20 @@ func TestRowsLeftOutAreCounted(t *testing.T) {
 		made   int
 		want   []string // warnings, each by its beginning and its end
 	}{
-		"all":             {func(s *Spec) { s.Trace, s.Requests = burst, 0 }, 4, []string{"1 row left out that no service answered|" + burst}},
-		"fewer":           {func(s *Spec) { s.Trace, s.Requests = burst, 2 }, 2, []string{"3 rows left out beyond workload.requests = 2|" + burst}},
-		"just as many":    {func(s *Spec) { s.Trace, s.Requests = burst, 4 }, 4, []string{"1 row left out that|" + burst}},
-		"never served":    {func(s *Spec) { s.Trace, s.Requests = azure, 0 }, 1, []string{"2 rows left out that no service answered|" + azure}},
-		"all of a folder": {func(s *Spec) { s.Trace, s.Requests, s.Datasets = folder, 0, AllSets() }, 44, []string{"llama2 prompt tokens are estimated|" + folder}},
-		"some of a folder": {func(s *Spec) { s.Trace, s.Requests, s.Datasets = folder, 10, AllSets() }, 10,
-			[]string{"llama2 prompt tokens are estimated|" + folder, "34 rows left out beyond workload.requests = 10|" + folder}},
+		"all": {func(s *Spec) { s.Trace, s.Requests = burst, 0 }, 4,
+			[]string{"1 row left out that no service answered|" + burst}},
+		"fewer": {func(s *Spec) { s.Trace, s.Requests = burst, 2 }, 2,
+			[]string{"3 rows left out beyond workload.requests = 2|" + burst}},
+		"just as many": {func(s *Spec) { s.Trace, s.Requests = burst, 4 }, 4,
+			[]string{"1 row left out that|" + burst}},
+		"never served": {func(s *Spec) { s.Trace, s.Requests = azure, 0 }, 1,
+			[]string{"2 rows left out that no service answered|" + azure}},
+		"all of a folder": {func(s *Spec) { s.Trace, s.Requests, s.Datasets = folder, 0, AllSets() }, 44,
+			[]string{"llama2 prompt tokens are estimated|" + folder}},
+		"some of a folder": {
+			func(s *Spec) { s.Trace, s.Requests, s.Datasets = folder, 10, AllSets() }, 10,
+			[]string{"llama2 prompt tokens are estimated|" + folder, "34 rows left out beyond " +
+				"workload.requests = 10|" + folder}},
 		"some sets of a file": {func(s *Spec) {
 			s.Trace, s.Requests, s.Datasets = "testdata/longbench/lcc.jsonl", 0, []string{"lcc"}
 		}, 20, []string{"llama2 prompt tokens|testdata/longbench/lcc.jsonl"}},
@@ -66,7 +76,8 @@ func TestRowsLeftOutAreCounted(t *testing.T) {
 
 func TestTimed(t *testing.T) {
 	for trace, want := range map[string]bool{
-		BuiltIn: false, "testdata/longbench": false, "testdata/vidur_lengths.csv": false, "testdata/vidur.csv": true,
+		BuiltIn: false, "testdata/longbench": false, "testdata/vidur_lengths.csv": false,
+		"testdata/vidur.csv":      true,
 		"testdata/mooncake.jsonl": true, "testdata/burstgpt.csv": true, "testdata/azure2024.csv": true,
 	} {
 		s := DefaultSpec()
@@ -94,14 +105,16 @@ func TestStreamOfAFolder(t *testing.T) {
 	if !shorter {
 		t.Error("no output below 60 tokens: chat lengths are not used")
 	}
-	if w := s.Warnings(); len(w) != 3 || !strings.HasPrefix(w[0], "8 rows left out of sets") || !strings.Contains(w[1], "estimated") {
+	if w := s.Warnings(); len(w) != 3 || !strings.HasPrefix(w[0], "8 rows left out of sets") ||
+		!strings.Contains(w[1], "estimated") {
 		t.Errorf("warnings %q", w)
 	}
 }
 
 func TestOpenFindsWhatIsWrong(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.csv")
-	if err := os.WriteFile(bad, []byte("arrived_s,prompt_tokens,output_tokens\n0,x,1\n"), 0o600); err != nil {
+	if err := os.WriteFile(bad, []byte("arrived_s,prompt_tokens,output_tokens\n0,x,1\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -110,13 +123,16 @@ func TestOpenFindsWhatIsWrong(t *testing.T) {
 	}{
 		{func(s *Spec) { s.Trace = bad }, `bad.csv:2: prompt_tokens = "x"`},
 		{func(s *Spec) { s.Trace = bad + ".gz" }, "no such file"},
-		{func(s *Spec) { s.Trace, s.Arrivals = "testdata/longbench", ArrivalsTrace }, "has no times of its own"},
-		{func(s *Spec) { s.Trace, s.Arrivals = "testdata/vidur_lengths.csv", ArrivalsTrace }, "has no times of its own"},
+		{func(s *Spec) { s.Trace, s.Arrivals = "testdata/longbench", ArrivalsTrace },
+			"has no times of its own"},
+		{func(s *Spec) { s.Trace, s.Arrivals = "testdata/vidur_lengths.csv", ArrivalsTrace },
+			"has no times of its own"},
 		{func(s *Spec) { s.Trace = "testdata/longbench/hotpotqa.jsonl" }, `no requests of workload.datasets in it, but 8 of others such as "hotpotqa"`},
 	} {
 		spec := DefaultSpec()
 		c.change(&spec)
-		if _, err := Open(spec, 1); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "workload.trace: ") {
+		if _, err := Open(spec, 1); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "workload.trace: ") {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
@@ -125,7 +141,8 @@ func TestOpenFindsWhatIsWrong(t *testing.T) {
 // A file whose times run back is of use when its times are not used.
 func TestDisorderMattersOnlyToReplay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
-	if err := os.WriteFile(path, []byte("arrived_s,prompt_tokens,output_tokens\n9,5,1\n2,6,1\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("arrived_s,prompt_tokens,output_tokens\n9,5,1\n2,6,1\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(collect(t, open(t, 1, func(s *Spec) { s.Trace = path }))); n != 2 {

@@ -38,7 +38,8 @@ func TestStreamOfAnySpec(t *testing.T) {
 	table := setNames(loadTable())
 	rapid.Check(t, func(rt *rapid.T) {
 		spec := DefaultSpec()
-		spec.Datasets = rapid.SliceOfNDistinct(rapid.SampledFrom(table), 1, len(table), rapid.ID[string]).Draw(rt, "datasets")
+		spec.Datasets = rapid.SliceOfNDistinct(rapid.SampledFrom(table), 1, len(table),
+			rapid.ID[string]).Draw(rt, "datasets")
 		spec.Arrivals = rapid.SampledFrom(arrivalNames[:3]).Draw(rt, "arrivals")
 		spec.Rate = math.Exp(rapid.Float64Range(-10, 20).Draw(rt, "log rate"))
 		spec.Burstiness = rapid.Float64Range(0.01, 10).Draw(rt, "burstiness")
@@ -104,7 +105,8 @@ func TestArrivalProcesses(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		check(rt,
 			rapid.SampledFrom(arrivalNames[:3]).Draw(rt, "arrivals"),
-			math.Exp(rapid.Float64Range(-6, 4).Draw(rt, "log rate")), // to 50/s: above, nanoseconds show in fixed gaps
+			// to 50/s: above, nanoseconds show in fixed gaps
+			math.Exp(rapid.Float64Range(-6, 4).Draw(rt, "log rate")),
 			rapid.Float64Range(0.1, 4).Draw(rt, "burstiness"),
 			rapid.Uint64().Draw(rt, "seed"))
 	})
@@ -163,7 +165,8 @@ func TestLengthsDoNotMoveWithArrivals(t *testing.T) {
 			t.Fatalf("request %d is %+v at output scale 2, want %+v", i, scaled[i], a)
 		}
 	}
-	if other := collect(t, open(t, 6, func(*Spec) {})); slices.EqualFunc(base, other, func(a, b sim.Arrival) bool { return a.Prompt == b.Prompt }) {
+	if other := collect(t, open(t, 6, func(*Spec) {})); slices.EqualFunc(base, other,
+		func(a, b sim.Arrival) bool { return a.Prompt == b.Prompt }) {
 		t.Error("different seeds give equal lengths")
 	}
 }
@@ -196,8 +199,10 @@ func TestModelPicksTheTokenizer(t *testing.T) {
 	spec := DefaultSpec()
 	named := spec
 	named.Tokenizer = "llama3"
-	if l2, l3 := first(spec, Llama2), first(spec, Llama3); l3 >= l2 || first(spec) != l2 || first(named, Llama2) != l3 {
-		t.Errorf("prompt %d under Llama-2, %d under Llama-3, %d by default, %d as named", l2, l3, first(spec), first(named, Llama2))
+	if l2, l3 := first(spec, Llama2), first(spec, Llama3); l3 >= l2 || first(spec) != l2 ||
+		first(named, Llama2) != l3 {
+		t.Errorf("prompt %d under Llama-2, %d under Llama-3, %d by default, %d as named", l2, l3,
+			first(spec), first(named, Llama2))
 	}
 	if _, err := Open(spec, 1, "gpt2"); err == nil || !strings.Contains(err.Error(), `"gpt2"`) {
 		t.Errorf("unknown tokenizer of a model: %v", err)
@@ -214,17 +219,23 @@ func TestReplay(t *testing.T) {
 		return at
 	}
 	s := des.Second
-	if got, want := replayed(1), []des.Time{0, 40 * s, 113 * s, 139*s + s/2}; !slices.Equal(got, want) {
+	if got, want := replayed(1),
+		[]des.Time{0, 40 * s, 113 * s, 139*s + s/2}; !slices.Equal(got, want) {
 		t.Errorf("at speed 1: %v, want %v", got, want)
 	}
-	if got, want := replayed(4), []des.Time{0, 10 * s, 28*s + s/4, 34*s + 7*s/8}; !slices.Equal(got, want) {
+	if got, want := replayed(4), []des.Time{0, 10 * s, 28*s + s/4, 34*s + 7*s/8}; !slices.Equal(
+		got, want) {
 		t.Errorf("at speed 4: %v, want %v", got, want)
 	}
-	slow := open(t, 1, func(s *Spec) { s.Trace, s.Arrivals, s.Speed = "testdata/burstgpt.csv", ArrivalsTrace, 1e-9 })
+	slow := open(t, 1, func(s *Spec) {
+		s.Trace, s.Arrivals, s.Speed = "testdata/burstgpt.csv",
+			ArrivalsTrace, 1e-9
+	})
 	if _, _, err := slow.Next(); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := slow.Next(); ok || err == nil || !strings.Contains(err.Error(), "workload.speed = 1e-09") {
+	if _, ok, err := slow.Next(); ok || err == nil ||
+		!strings.Contains(err.Error(), "workload.speed = 1e-09") {
 		t.Errorf("time overflow: %v", err)
 	}
 }
@@ -277,7 +288,10 @@ func TestFileMemoryIsFlat(t *testing.T) {
 func BenchmarkMix(b *testing.B) {
 	for _, arrivals := range arrivalNames[:3] {
 		b.Run(arrivals, func(b *testing.B) {
-			s := open(b, 1, func(s *Spec) { s.Requests, s.Arrivals, s.Rate, s.Burstiness = math.MaxInt, arrivals, 1000, 2 })
+			s := open(b, 1, func(s *Spec) {
+				s.Requests, s.Arrivals, s.Rate, s.Burstiness = math.MaxInt,
+					arrivals, 1000, 2
+			})
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, _, err := s.Next(); err != nil {

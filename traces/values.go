@@ -16,7 +16,10 @@ const maxTokens = 1 << 30
 // A valueError is a fault in one value; the reader adds file and line.
 type valueError struct{ key, value, problem string }
 
-func (e *valueError) Error() string { return e.key + " = " + strconv.Quote(e.value) + ": " + e.problem }
+func (e *valueError) Error() string {
+	return e.key + " = " + strconv.Quote(e.value) + ": " +
+		e.problem
+}
 
 // parseTokens reads a count of at least least tokens. A float of integral value passes: pandas
 // writes a column of counts so once any is missing.
@@ -31,9 +34,11 @@ func parseTokens(key, text string, least int) (int, error) {
 	case v < 0:
 		return 0, &valueError{key, text, "negative; a number of tokens is needed"}
 	case v > maxTokens:
-		return 0, &valueError{key, text, "more than " + strconv.Itoa(maxTokens) + " tokens; is the unit right?"}
+		return 0, &valueError{key, text, "more than " + strconv.Itoa(maxTokens) +
+			" tokens; is the unit right?"}
 	case v < float64(least):
-		return 0, &valueError{key, text, "must be at least " + strconv.Itoa(least) + "; remove the line if the request was never served"}
+		return 0, &valueError{key, text, "must be at least " + strconv.Itoa(least) +
+			"; remove the line if the request was never served"}
 	}
 	return int(v), nil
 }
@@ -81,7 +86,8 @@ func exactTime(text string, unit des.Time) (des.Time, bool) {
 // (none is UTC), as the time since 1970.
 func parseStamp(key, text string) (des.Time, error) {
 	text = strings.TrimSpace(text)
-	for _, layout := range []string{time.DateTime, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.RFC3339} {
+	for _, layout := range []string{time.DateTime, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05",
+		time.RFC3339} {
 		if t, err := time.Parse(layout, text); err == nil { // a fraction of any length is taken, too
 			if t.Unix() < 0 || t.Unix() > int64(latest/des.Second) {
 				return 0, &valueError{key, text, "outside the years 1970 to 2254"}

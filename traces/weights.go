@@ -65,7 +65,8 @@ const (
 
 // disturb adds errors of a standard deviation to scores, [steps][n]. Candidates of one page
 // share theirs.
-func (s *Scores) disturb(dst []float32, n, page, family, first int, deviation float64, what uint64) {
+func (s *Scores) disturb(dst []float32, n, page, family, first int, deviation float64,
+	what uint64) {
 	for b := range n {
 		c := s.errorColumn(family, b/page, what)
 		row, at := c.row, (int(c.phase)+first)%scoreSteps
@@ -116,7 +117,8 @@ func (s *Scores) fillKept(family int, sheet *dsa.Sheet) {
 	h := des.Hash(s.seed, uint64(family), 0x5ce3)
 	row := s.errors[h%errorRows]
 	for t := range sheet.Skew {
-		sheet.Skew[t] = float32(math.Exp(s.p.SkewTokens * float64(row[(int(h>>10%scoreSteps)+sheet.First+t)%scoreSteps])))
+		sheet.Skew[t] = float32(
+			math.Exp(s.p.SkewTokens * float64(row[(int(h>>10%scoreSteps)+sheet.First+t)%scoreSteps])))
 	}
 }
 

@@ -20,7 +20,8 @@ type attention struct {
 // past the context's end.
 func (g *fixture) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *attention {
 	a := &attention{}
-	a.Shape = reference.Shape{Batch: len(contexts), HeadsQ: group * kvHeads, HeadsKV: kvHeads, Dim: dim}
+	a.Shape = reference.Shape{Batch: len(contexts), HeadsQ: group * kvHeads,
+		HeadsKV: kvHeads, Dim: dim}
 	a.BlockTokens, a.TableStride = blockTokens, 1
 	for _, n := range contexts {
 		a.Context = append(a.Context, int32(n))
@@ -28,7 +29,8 @@ func (g *fixture) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *
 	}
 	a.Scale = float64(float32(1 / math.Sqrt(float64(dim))))
 	size := 2 * blockTokens * dim
-	a.Table = slices.Repeat([]int32{math.MaxInt32}, a.Units()*a.TableStride) // entries past a context are never read
+	// entries past a context are never read
+	a.Table = slices.Repeat([]int32{math.MaxInt32}, a.Units()*a.TableStride)
 	slots := g.r.Perm(len(a.Table) + 3)
 	pool := slices.Repeat([]cuda.Half{0x7e00}, len(slots)*size)
 	for unit := range a.Units() {
@@ -46,8 +48,9 @@ func (g *fixture) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *
 	a.Pool, a.Q = floats(pool), qf
 	a.args = cuda.DecodeArgs{
 		Q: upload(g, q), Pool: upload(g, pool), Table: upload(g, a.Table), Context: upload(g, a.Context),
-		Batch: int32(a.Batch), HeadsQ: int32(a.HeadsQ), HeadsKV: int32(kvHeads), HeadDim: int32(dim), BlockTokens: int32(blockTokens),
-		TableStride: int32(a.TableStride), MaxBlocks: int32(a.TableStride), Scale: float32(a.Scale),
+		Batch: int32(a.Batch), HeadsQ: int32(a.HeadsQ), HeadsKV: int32(kvHeads), HeadDim: int32(dim),
+		BlockTokens: int32(blockTokens), TableStride: int32(a.TableStride),
+		MaxBlocks: int32(a.TableStride), Scale: float32(a.Scale),
 	}
 	return a
 }
@@ -68,7 +71,8 @@ func (g *fixture) choose(a *attention, k int, empty bool) {
 			a.List[unit*a.ListStride+i] = int32(block)
 		}
 	}
-	a.args.List, a.args.Count, a.args.ListStride, a.args.MaxBlocks = upload(g, a.List), upload(g, a.Count), int32(a.ListStride), int32(k)
+	a.args.List, a.args.Count, a.args.ListStride, a.args.MaxBlocks = upload(g, a.List),
+		upload(g, a.Count), int32(a.ListStride), int32(k)
 }
 
 func (g *fixture) checkDecode(what string, a *attention) {
@@ -98,7 +102,8 @@ func TestDecode(t *testing.T) {
 	for _, c := range []struct {
 		group, kvHeads, dim, block int
 		contexts                   []int
-	}{{1, 3, 128, 32, []int{1, 31, 32, 33}}, {4, 2, 64, 16, []int{177, 5, 0}}, {7, 1, 64, 48, []int{100}}, {8, 1, 128, 16, []int{17, 64}}} {
+	}{{1, 3, 128, 32, []int{1, 31, 32, 33}}, {4, 2, 64, 16, []int{177, 5, 0}},
+		{7, 1, 64, 48, []int{100}}, {8, 1, 128, 16, []int{17, 64}}} {
 		what := fmt.Sprintf("%+v", c)
 		a := g.batch(c.group, c.kvHeads, c.dim, c.block, c.contexts...)
 		g.checkDecode("dense, "+what, a)
@@ -115,19 +120,26 @@ func TestDecodeFaults(t *testing.T) {
 		name, arg, why string
 		change         func(*cuda.DecodeArgs)
 	}{
-		{"workspace as allocated", "Workspace", "not zero", func(d *cuda.DecodeArgs) { d.Workspace = g.device(1 << 16) }},
-		{"workspace of fewer splits", "Workspace", "past the end", func(d *cuda.DecodeArgs) { d.Splits = 200 }},
-		{"slot outside the pool", "Pool", "past the end", func(d *cuda.DecodeArgs) { d.Table = upload(g, []int32{0, 1, 2, 3, 1000}) }},
-		{"slot -1", "Pool", "before the start", func(d *cuda.DecodeArgs) { d.Table = upload(g, []int32{-1, 1, 2, 3, 4}) }},
-		{"table too short", "Table", "past the end", func(d *cuda.DecodeArgs) { d.Table = upload(g, []int32{0, 1, 2, 3}) }},
+		{"workspace as allocated", "Workspace", "not zero",
+			func(d *cuda.DecodeArgs) { d.Workspace = g.device(1 << 16) }},
+		{"workspace of fewer splits", "Workspace", "past the end",
+			func(d *cuda.DecodeArgs) { d.Splits = 200 }},
+		{"slot outside the pool", "Pool", "past the end",
+			func(d *cuda.DecodeArgs) { d.Table = upload(g, []int32{0, 1, 2, 3, 1000}) }},
+		{"slot -1", "Pool", "before the start",
+			func(d *cuda.DecodeArgs) { d.Table = upload(g, []int32{-1, 1, 2, 3, 4}) }},
+		{"table too short", "Table", "past the end",
+			func(d *cuda.DecodeArgs) { d.Table = upload(g, []int32{0, 1, 2, 3}) }},
 		{"block past the context", "List", "block 5 of 5", func(d *cuda.DecodeArgs) {
 			d.List, d.Count, d.ListStride = upload(g, []int32{1, 5}), upload(g, []int32{2}), 2
 		}},
 		{"count above the list", "Count", "3 blocks in a list of 2", func(d *cuda.DecodeArgs) {
 			d.List, d.Count, d.ListStride = upload(g, []int32{1, 4, 3}), upload(g, []int32{3}), 2
 		}},
-		{"more blocks than MaxBlocks", "Context", "MaxBlocks is 4", func(d *cuda.DecodeArgs) { d.MaxBlocks = 4 }},
-		{"no context was written", "Context", "MaxBlocks", func(d *cuda.DecodeArgs) { d.Context = g.device(4) }},
+		{"more blocks than MaxBlocks", "Context", "MaxBlocks is 4",
+			func(d *cuda.DecodeArgs) { d.MaxBlocks = 4 }},
+		{"no context was written", "Context", "MaxBlocks",
+			func(d *cuda.DecodeArgs) { d.Context = g.device(4) }},
 		{"query off 16 bytes", "Q", "no multiple of 16", func(d *cuda.DecodeArgs) { d.Q += 8 }},
 		{"output too short", "Out", "past the end", func(d *cuda.DecodeArgs) { d.Out = g.device(126) }},
 	} {
@@ -168,11 +180,14 @@ func TestPrefill(t *testing.T) {
 		k, kf := g.normal(total*c.kvHeads*c.dim, 1)
 		v, vf := g.normal(total*c.kvHeads*c.dim, 1)
 		scale := float32(1 / math.Sqrt(float64(c.dim)))
-		p := reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: headsQ, HeadsKV: c.kvHeads, Dim: c.dim}, Q: qf, K: kf, V: vf, QTokens: c.tokens, Prefix: c.prefix, Scale: float64(scale)}
+		p := reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: headsQ, HeadsKV: c.kvHeads,
+			Dim: c.dim}, Q: qf, K: kf, V: vf, QTokens: c.tokens, Prefix: c.prefix, Scale: float64(scale)}
 		want := p.Run()
 		rowQ, rowKV, dim := int64(headsQ*c.dim), int64(c.kvHeads*c.dim), int64(c.dim)
-		args := cuda.PrefillArgs{Q: upload(g, q), K: upload(g, k), V: upload(g, v), Out: g.device(2 * len(q)), QTokenStride: rowQ, QHeadStride: dim, KTokenStride: rowKV, KHeadStride: dim,
-			VTokenStride: rowKV, VHeadStride: dim, OutTokenStride: rowQ, OutHeadStride: dim, QTokens: int32(c.tokens), Prefix: int32(c.prefix),
+		args := cuda.PrefillArgs{Q: upload(g, q), K: upload(g, k), V: upload(g, v),
+			Out: g.device(2 * len(q)), QTokenStride: rowQ, QHeadStride: dim, KTokenStride: rowKV,
+			KHeadStride: dim, VTokenStride: rowKV, VHeadStride: dim, OutTokenStride: rowQ,
+			OutHeadStride: dim, QTokens: int32(c.tokens), Prefix: int32(c.prefix),
 			HeadsQ: int32(headsQ), HeadsKV: int32(c.kvHeads), HeadDim: int32(c.dim), Scale: scale}
 		g.must(g.Launch(&args, 0))
 		g.near(what, floats(download[cuda.Half](g, args.Out, len(q))), want)
@@ -184,14 +199,16 @@ func TestPrefill(t *testing.T) {
 			transposed[(head*total+token)*c.dim+d] = v[i]
 		}
 		strided := args
-		strided.V, strided.VTokenStride, strided.VHeadStride, strided.Out = upload(g, transposed), dim, dim*int64(total), g.device(2*len(q))
+		strided.V, strided.VTokenStride, strided.VHeadStride, strided.Out = upload(g, transposed), dim,
+			dim*int64(total), g.device(2*len(q))
 		g.must(g.Launch(&strided, 0))
 		g.near(what+", strided", floats(download[cuda.Half](g, strided.Out, len(q))), want)
 
 		// Keys and values in blocks of a pool, its other slots NaN.
 		blocks, size := (total+c.block-1)/c.block, 2*c.block*c.dim
 		slots := g.r.Perm(c.kvHeads*blocks + 2)
-		pool, table := slices.Repeat([]cuda.Half{0x7e00}, len(slots)*size), make([]int32, c.kvHeads*(blocks+1))
+		pool, table := slices.Repeat([]cuda.Half{0x7e00}, len(slots)*size),
+			make([]int32, c.kvHeads*(blocks+1))
 		for h := range c.kvHeads {
 			for i := range total {
 				slot := slots[h*blocks+i/c.block]
@@ -204,7 +221,8 @@ func TestPrefill(t *testing.T) {
 		}
 		paged := args
 		paged.K, paged.V, paged.Out = 0, 0, g.device(2*len(q))
-		paged.Pool, paged.Table, paged.TableStride, paged.BlockTokens = upload(g, pool), upload(g, table), int32(blocks+1), int32(c.block)
+		paged.Pool, paged.Table, paged.TableStride, paged.BlockTokens = upload(g, pool), upload(g, table),
+			int32(blocks+1), int32(c.block)
 		g.must(g.Launch(&paged, 0))
 		g.near(what+", paged", floats(download[cuda.Half](g, paged.Out, len(q))), want)
 
@@ -243,7 +261,8 @@ func TestDecodeBySlotsAndPages(t *testing.T) {
 	for i := range table {
 		table[i] = int32(pages[i])
 		for h := range a.HeadsKV {
-			if from := int(a.Table[(i/a.TableStride*a.HeadsKV+h)*a.TableStride+i%a.TableStride]); from != math.MaxInt32 {
+			if from := int(a.Table[(i/a.TableStride*a.HeadsKV+h)*a.TableStride+i%a.TableStride]); from !=
+				math.MaxInt32 {
 				copy(paged[(pages[i]*a.HeadsKV+h)*size:][:size], pool[from*size:])
 			}
 		}

@@ -17,9 +17,12 @@ func TestFillIsTheKernels(t *testing.T) {
 		scale float32
 		want  []cuda.Half
 	}{
-		{0, 1, []cuda.Half{0xb65d, 0x34e1, 0xade3, 0xb438, 0xbb03, 0xb2e6, 0x31a8, 0x379a, 0xbb21, 0x340b, 0xaf6d, 0x3bad}},
-		{7, 0.02, []cuda.Half{0xa45c, 0x9c5c, 0x220d, 0x95b4, 0xa123, 0xa404, 0x20e1, 0x242e, 0x1b53, 0xa0da, 0x971f, 0x18b0}},
-		{1<<64 - 1, 3.3, []cuda.Half{0x424d, 0xc03c, 0x3f71, 0x3bb6, 0x4010, 0x4265, 0xbe78, 0xbe71, 0x3fa6, 0xadf9, 0x3ce7, 0x3da6}},
+		{0, 1, []cuda.Half{0xb65d, 0x34e1, 0xade3, 0xb438, 0xbb03, 0xb2e6, 0x31a8, 0x379a, 0xbb21, 0x340b,
+			0xaf6d, 0x3bad}},
+		{7, 0.02, []cuda.Half{0xa45c, 0x9c5c, 0x220d, 0x95b4, 0xa123, 0xa404, 0x20e1, 0x242e, 0x1b53,
+			0xa0da, 0x971f, 0x18b0}},
+		{1<<64 - 1, 3.3, []cuda.Half{0x424d, 0xc03c, 0x3f71, 0x3bb6, 0x4010, 0x4265, 0xbe78, 0xbe71,
+			0x3fa6, 0xadf9, 0x3ce7, 0x3da6}},
 	} {
 		p := g.device(28)
 		g.must(g.Launch(&cuda.FillArgs{Dst: p, Count: 12, Seed: c.seed, Scale: c.scale}, 0))
@@ -52,13 +55,15 @@ func TestUploadsArriveWhole(t *testing.T) {
 		}
 	}
 	for what, a := range map[string]cuda.MemcpyArgs{
-		"out of step": {Dst: dst + 8, Src: src.Ptr(), Bytes: 8}, "no source": {Dst: dst, Bytes: 8}, "fewer than none": {Dst: dst, Src: src.Ptr(), Bytes: -1},
+		"out of step": {Dst: dst + 8, Src: src.Ptr(), Bytes: 8}, "no source": {Dst: dst, Bytes: 8},
+		"fewer than none": {Dst: dst, Src: src.Ptr(), Bytes: -1},
 	} {
 		if err := g.Launch((*cuda.CarryArgs)(&a), 0); !errors.Is(err, cuda.BadArgument) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	faults(t, "past the end", g.Launch(&cuda.CarryArgs{Dst: dst, Src: src.Ptr(), Bytes: 101}, 0), "Src", "past the end")
+	faults(t, "past the end", g.Launch(&cuda.CarryArgs{Dst: dst, Src: src.Ptr(), Bytes: 101}, 0),
+		"Src", "past the end")
 }
 
 func TestBlocksAreCopied(t *testing.T) {
@@ -70,17 +75,21 @@ func TestBlocksAreCopied(t *testing.T) {
 	}
 	slab, to := pinned(g, data), g.r.Perm(2 * count)[:count]
 	for name, engine := range map[string]func(cuda.BlocksArgs) cuda.Operation{
-		"FlashH2D":         func(a cuda.BlocksArgs) cuda.Operation { return (*cuda.FlashH2DArgs)(&a) },
-		"GPU scatter":      func(a cuda.BlocksArgs) cuda.Operation { return (*cuda.GPUScatterArgs)(&a) },
-		"memcpy per block": func(a cuda.BlocksArgs) cuda.Operation { return (*cuda.MemcpyBlocksArgs)(&a) },
-		"batched memcpy":   func(a cuda.BlocksArgs) cuda.Operation { return (*cuda.MemcpyBatchArgs)(&a) },
+		"FlashH2D":    func(a cuda.BlocksArgs) cuda.Operation { return (*cuda.FlashH2DArgs)(&a) },
+		"GPU scatter": func(a cuda.BlocksArgs) cuda.Operation { return (*cuda.GPUScatterArgs)(&a) },
+		"memcpy per block": func(a cuda.BlocksArgs) cuda.Operation {
+			return (*cuda.MemcpyBlocksArgs)(&a)
+		},
+		"batched memcpy": func(a cuda.BlocksArgs) cuda.Operation { return (*cuda.MemcpyBatchArgs)(&a) },
 	} {
 		dst, s := g.device(2*count*block), g.stream()
 		var src, places []cuda.Ptr
 		for i, place := range to {
-			src, places = append(src, slab.Ptr()+cuda.Ptr(i*block)), append(places, dst+cuda.Ptr(place*block))
+			src, places = append(src, slab.Ptr()+cuda.Ptr(i*block)),
+				append(places, dst+cuda.Ptr(place*block))
 		}
-		args := cuda.BlocksArgs{Src: pinned(g, src).Ptr(), Dst: pinned(g, places).Ptr(), Count: count, BlockBytes: block}
+		args := cuda.BlocksArgs{Src: pinned(g, src).Ptr(), Dst: pinned(g, places).Ptr(), Count: count,
+			BlockBytes: block}
 		g.must(g.Launch(engine(args), s))
 		want := bytes.Repeat([]byte{poison}, 2*count*block)
 		for i, place := range to {
@@ -99,11 +108,13 @@ func TestSkippedOwnersAreLeftOut(t *testing.T) {
 	dst := g.device(5 * 16)
 	var src, to []cuda.Ptr
 	for i := range 5 {
-		src, to = append(src, upload(g, bytes.Repeat([]byte{byte(i)}, 16))), append(to, dst+cuda.Ptr(16*i))
+		src, to = append(src, upload(g, bytes.Repeat([]byte{byte(i)}, 16))),
+			append(to, dst+cuda.Ptr(16*i))
 	}
 	src[3] = 4096 // of an owner that is skipped: never read
 	owner, skip := upload(g, []int32{0, 1, 2, 1, 0}), upload(g, []int32{0, 1, 0})
-	g.must(g.Launch(&cuda.FlashH2DArgs{Src: upload(g, src), Dst: upload(g, to), Count: 5, BlockBytes: 16, Owner: owner, Skip: skip}, 0))
+	g.must(g.Launch(&cuda.FlashH2DArgs{Src: upload(g, src), Dst: upload(g, to), Count: 5,
+		BlockBytes: 16, Owner: owner, Skip: skip}, 0))
 	got := download[byte](g, dst, 80)
 	for i, want := range []byte{0, poison, 2, poison, 4} {
 		if got[16*i] != want || got[16*i+15] != want {
@@ -111,7 +122,9 @@ func TestSkippedOwnersAreLeftOut(t *testing.T) {
 		}
 	}
 	skip = upload(g, []int32{0, 0, 0})
-	faults(t, "not skipped", g.Launch(&cuda.FlashH2DArgs{Src: upload(g, src), Dst: upload(g, to), Count: 5, BlockBytes: 16, Owner: owner, Skip: skip}, 0), "Src block", "no allocation")
+	faults(t, "not skipped",
+		g.Launch(&cuda.FlashH2DArgs{Src: upload(g, src), Dst: upload(g, to), Count: 5, BlockBytes: 16,
+			Owner: owner, Skip: skip}, 0), "Src block", "no allocation")
 }
 
 func TestSavesReachTheirBlocks(t *testing.T) {
@@ -130,7 +143,8 @@ func TestSavesReachTheirBlocks(t *testing.T) {
 		to = append(to, slab.Ptr()+cuda.Ptr(place*block))
 		copy(want[place*block:], data[i*block:(i+1)*block])
 	}
-	args := &cuda.SaveArgs{Saver: saver, Src: src, Dst: pinned(g, to).Ptr(), Count: count, BlockBytes: block}
+	args := &cuda.SaveArgs{Saver: saver, Src: src, Dst: pinned(g, to).Ptr(), Count: count,
+		BlockBytes: block}
 	g.must(g.SaveStart(args))
 	if err := g.Launch(args, 0); !errors.Is(err, cuda.BadArgument) {
 		t.Errorf("a save before the last was waited for: %v", err)
@@ -140,7 +154,9 @@ func TestSavesReachTheirBlocks(t *testing.T) {
 		t.Error("blocks differ")
 	}
 	args.Count++
-	faults(t, "a tensor too short", g.Launch(&cuda.SaveArgs{Saver: saver, Src: src + 64, Dst: args.Dst, Count: count, BlockBytes: block}, 0), "Src", "64 bytes past the end")
+	faults(t, "a tensor too short",
+		g.Launch(&cuda.SaveArgs{Saver: saver, Src: src + 64, Dst: args.Dst, Count: count,
+			BlockBytes: block}, 0), "Src", "64 bytes past the end")
 	g.must(g.SaverDestroy(saver))
 	if err := g.SaveWait(saver); !errors.Is(err, cuda.BadArgument) {
 		t.Errorf("a saver destroyed: %v", err)

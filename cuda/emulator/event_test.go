@@ -12,7 +12,8 @@ import (
 
 func TestEventsKeepTime(t *testing.T) {
 	now := time.Unix(0, 0)
-	g := newFixture(t, Config{Clock: func() time.Time { now = now.Add(1500 * time.Microsecond); return now }})
+	g := newFixture(t, Config{
+		Clock: func() time.Time { now = now.Add(1500 * time.Microsecond); return now }})
 	a, b := g.event(), g.event()
 	g.must(g.EventRecord(a, 0))
 	g.must(g.EventRecord(b, 0))
@@ -31,13 +32,15 @@ func TestTwoGoroutines(t *testing.T) {
 		g := newFixture(t, config)
 		saver, err := g.SaverCreate(1, 4096, 2)
 		g.must(err)
-		src, dst, work, s := upload(g, slices.Repeat([]int32{9}, 16)), g.host(64), g.device(256), g.stream()
+		src, dst, work, s := upload(g, slices.Repeat([]int32{9}, 16)), g.host(64),
+			g.device(256), g.stream()
 		to := pinned(g, []cuda.Ptr{dst.Ptr()})
 		var wait sync.WaitGroup
 		errs := make(chan error, 2)
 		wait.Go(func() {
 			for range 200 {
-				if err := g.Launch(&cuda.SaveArgs{Saver: saver, Src: src, Dst: to.Ptr(), Count: 1, BlockBytes: 64}, 0); err != nil {
+				if err := g.Launch(&cuda.SaveArgs{Saver: saver, Src: src, Dst: to.Ptr(), Count: 1,
+					BlockBytes: 64}, 0); err != nil {
 					errs <- err
 					return
 				}
@@ -46,7 +49,8 @@ func TestTwoGoroutines(t *testing.T) {
 		})
 		wait.Go(func() {
 			for i := range 200 {
-				if err := errors.Join(g.Launch(&cuda.MemsetArgs{Dst: work, Bytes: 256, Value: int32(i)}, s), g.StreamSync(s)); err != nil {
+				if err := errors.Join(g.Launch(&cuda.MemsetArgs{Dst: work, Bytes: 256, Value: int32(i)}, s),
+					g.StreamSync(s)); err != nil {
 					errs <- err
 					return
 				}

@@ -122,7 +122,8 @@ func (g *fixture) near(what string, got, want []float64) {
 		g.t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
 	}
 	for i := range want {
-		if d := math.Abs(got[i] - want[i]); !(d <= math.Abs(want[i])*0x1p-11+0x1p-25) && got[i] != want[i] {
+		if d := math.Abs(got[i] - want[i]); !(d <= math.Abs(want[i])*0x1p-11+0x1p-25) &&
+			got[i] != want[i] {
 			g.t.Fatalf("%s: value %d is %g, want %g", what, i, got[i], want[i])
 		}
 	}
@@ -132,7 +133,8 @@ func (g *fixture) near(what string, got, want []float64) {
 func faults(t *testing.T, what string, err error, arg, why string) {
 	t.Helper()
 	var f *Fault
-	if !errors.As(err, &f) || f.Arg != arg || !strings.Contains(f.Why, why) || !errors.Is(err, cuda.Failed) {
+	if !errors.As(err, &f) || f.Arg != arg || !strings.Contains(f.Why, why) ||
+		!errors.Is(err, cuda.Failed) {
 		t.Errorf("%s: %v; want a fault of %s: %s", what, err, arg, why)
 	}
 }

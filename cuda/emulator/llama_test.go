@@ -12,14 +12,16 @@ import (
 
 func TestLinear(t *testing.T) {
 	g := newFixture(t, Config{})
-	for _, c := range []struct{ tokens, in, out int }{{1, 64, 96}, {3, 256, 40}, {33, 8, 5}, {8, 96, 128}} {
+	for _, c := range []struct{ tokens, in, out int }{{1, 64, 96}, {3, 256, 40}, {33, 8, 5},
+		{8, 96, 128}} {
 		x, xf := g.normal(c.tokens*c.in, 1)
 		w, wf := g.normal(c.out*c.in, 0.1)
 		want := make([]float64, c.tokens*c.out)
 		for i := range want {
 			want[i] = dot(xf[i/c.out*c.in:][:c.in], wf[i%c.out*c.in:])
 		}
-		args := &cuda.LinearArgs{X: upload(g, x), W: upload(g, w), Y: g.device(2 * len(want)), Tokens: int32(c.tokens), In: int32(c.in), Out: int32(c.out)}
+		args := &cuda.LinearArgs{X: upload(g, x), W: upload(g, w), Y: g.device(2 * len(want)),
+			Tokens: int32(c.tokens), In: int32(c.in), Out: int32(c.out)}
 		g.must(g.Launch(args, 0))
 		g.near(fmt.Sprintf("%+v", c), floats(download[cuda.Half](g, args.Y, len(want))), want)
 		args.W += 2
@@ -32,7 +34,8 @@ func TestEmbed(t *testing.T) {
 	const vocab, hidden = 9, 24
 	table, _ := g.normal(vocab*hidden, 1)
 	tokens := []int32{8, 0, 3}
-	args := &cuda.EmbedArgs{Table: upload(g, table), Token: pinned(g, tokens).Ptr(), Out: g.device(len(tokens) * hidden * 2), Tokens: int32(len(tokens)), Hidden: hidden}
+	args := &cuda.EmbedArgs{Table: upload(g, table), Token: pinned(g, tokens).Ptr(),
+		Out: g.device(len(tokens) * hidden * 2), Tokens: int32(len(tokens)), Hidden: hidden}
 	g.must(g.Launch(args, 0))
 	got := download[cuda.Half](g, args.Out, len(tokens)*hidden)
 	for i, token := range tokens {
@@ -56,12 +59,14 @@ func TestRMSNorm(t *testing.T) {
 	x, xf := g.normal(rows*hidden, 3)
 	weight, weightF := g.normal(hidden, 1)
 	r, rf := g.normal(rows*hidden, 20)
-	args := cuda.RMSNormArgs{X: upload(g, x), Weight: upload(g, weight), Out: g.device(rows * hidden * 2), Rows: rows, Hidden: hidden, Eps: 1e-5}
+	args := cuda.RMSNormArgs{X: upload(g, x), Weight: upload(g, weight),
+		Out: g.device(rows * hidden * 2), Rows: rows, Hidden: hidden, Eps: 1e-5}
 	check := func(what string, of []float64) {
 		g.must(g.Launch(&args, 0))
 		var want []float64
 		for i := range rows {
-			want = append(want, reference.RMSNorm(of[i*hidden:][:hidden], weightF, float64(float32(1e-5)), half)...)
+			want = append(want, reference.RMSNorm(of[i*hidden:][:hidden], weightF,
+				float64(float32(1e-5)), half)...)
 		}
 		g.equal(what, download[cuda.Half](g, args.Out, rows*hidden), want)
 	}
@@ -88,7 +93,8 @@ func TestRope(t *testing.T) {
 		heads, size := c.headsQ+2*c.headsKV, 2*c.block*c.dim
 		// Tokens of two rows; the table of the second starts at its block 50.
 		row, first := []int32{0, 1, 0, 1, 0}, []int32{0, 50}
-		position := []int32{0, int32(50 * c.block), int32(c.block), int32(51*c.block + 3), int32(c.block + 7)}
+		position := []int32{0, int32(50 * c.block), int32(c.block), int32(51*c.block + 3),
+			int32(c.block + 7)}
 		rowStride, headStride := int64(c.headsKV*3+1), int64(3)
 		table, slots := make([]int32, 2*rowStride), g.r.Perm(int(2*rowStride)+2)
 		for i := range table {
@@ -99,9 +105,12 @@ func TestRope(t *testing.T) {
 			freq[d] = float32(math.Pow(10000, -2*float64(d)/float64(c.dim)))
 		}
 		qkv, x := g.normal(len(row)*heads*c.dim, 1)
-		args := &cuda.RopeArgs{QKV: upload(g, qkv), Position: upload(g, position), InvFreq: upload(g, freq), QOut: g.device(len(row) * c.headsQ * c.dim * 2),
-			Pool: g.device(len(slots) * size * 2), Table: upload(g, table), Row: upload(g, row), First: upload(g, first), RowStride: rowStride, HeadStride: headStride,
-			Tokens: int32(len(row)), HeadsQ: int32(c.headsQ), HeadsKV: int32(c.headsKV), HeadDim: int32(c.dim), BlockTokens: int32(c.block)}
+		args := &cuda.RopeArgs{QKV: upload(g, qkv), Position: upload(g, position),
+			InvFreq: upload(g, freq), QOut: g.device(len(row) * c.headsQ * c.dim * 2),
+			Pool: g.device(len(slots) * size * 2), Table: upload(g, table), Row: upload(g, row),
+			First: upload(g, first), RowStride: rowStride, HeadStride: headStride,
+			Tokens: int32(len(row)), HeadsQ: int32(c.headsQ), HeadsKV: int32(c.headsKV),
+			HeadDim: int32(c.dim), BlockTokens: int32(c.block)}
 		g.must(g.Launch(args, 0))
 		var want, wantQ []float64
 		pool := slices.Repeat([]cuda.Half{0x7e7e}, len(slots)*size)
@@ -121,7 +130,8 @@ func TestRope(t *testing.T) {
 					continue
 				}
 				kv, part := (h-c.headsQ)%c.headsKV, (h-c.headsQ)/c.headsKV
-				slot := int(table[int64(row[i])*rowStride+int64(kv)*headStride+int64(p)/int64(c.block)-int64(first[row[i]])])
+				slot := int(table[int64(row[i])*rowStride+int64(kv)*headStride+int64(p)/int64(c.block)-
+					int64(first[row[i]])])
 				store(pool[slot*size+part*size/2+int(p)%c.block*c.dim:], head)
 			}
 		}
@@ -131,9 +141,11 @@ func TestRope(t *testing.T) {
 			t.Errorf("%s: the blocks do not hold the rotated k and v, or more than them", what)
 		}
 		args.Position = upload(g, []int32{0, 0, 0, 0, 0})
-		faults(t, what+", a position before its row", g.Launch(args, 0), "Position", "whose first block is 50")
+		faults(t, what+", a position before its row", g.Launch(args, 0), "Position",
+			"whose first block is 50")
 		// Without a pool or a place for q, v stays and nothing else is touched.
-		bare := &cuda.RopeArgs{QKV: upload(g, qkv), Position: upload(g, position), InvFreq: args.InvFreq, Tokens: args.Tokens, HeadsQ: args.HeadsQ, HeadsKV: args.HeadsKV, HeadDim: args.HeadDim}
+		bare := &cuda.RopeArgs{QKV: upload(g, qkv), Position: upload(g, position), InvFreq: args.InvFreq,
+			Tokens: args.Tokens, HeadsQ: args.HeadsQ, HeadsKV: args.HeadsKV, HeadDim: args.HeadDim}
 		g.must(g.Launch(bare, 0))
 		g.equal(what+": qkv without a pool", download[cuda.Half](g, bare.QKV, len(qkv)), want)
 	}
@@ -143,7 +155,8 @@ func TestSiluMul(t *testing.T) {
 	g := newFixture(t, Config{})
 	const tokens, ffn = 3, 24
 	x, xf := g.normal(tokens*2*ffn, 3)
-	args := &cuda.SiluMulArgs{X: upload(g, x), Out: g.device(tokens * ffn * 2), Tokens: tokens, FFN: ffn}
+	args := &cuda.SiluMulArgs{X: upload(g, x), Out: g.device(tokens * ffn * 2),
+		Tokens: tokens, FFN: ffn}
 	g.must(g.Launch(args, 0))
 	var want []float64
 	for i := range tokens {
@@ -161,7 +174,8 @@ func TestArgmax(t *testing.T) {
 		0x8000, 0, 0x8000, 0, 0, plusInf, plusInf,
 		0xc000, 0xbc00, nan, nan, 0xbc00, plusInf, plusInf,
 	}
-	args := &cuda.ArgmaxArgs{Logits: upload(g, logits), Out: g.device(16), Rows: 4, Vocab: 5, Stride: stride}
+	args := &cuda.ArgmaxArgs{Logits: upload(g, logits), Out: g.device(16), Rows: 4, Vocab: 5,
+		Stride: stride}
 	g.must(g.Launch(args, 0))
 	if got := download[int32](g, args.Out, 4); !slices.Equal(got, []int32{1, 0, 0, 1}) {
 		t.Errorf("%v", got)
@@ -182,8 +196,11 @@ func TestKVWrite(t *testing.T) {
 		table[i] = pages[i%blocks]*headsKV + int32(i/blocks)
 	}
 	const values = 6 * headsKV * 2 * block * dim
-	args := cuda.RopeArgs{Position: upload(g, position), InvFreq: upload(g, slices.Repeat([]float32{0.1}, dim/2)), Table: upload(g, table), First: upload(g, []int32{1}),
-		RowStride: headsKV * blocks, HeadStride: blocks, Tokens: tokens, HeadsQ: headsQ, HeadsKV: headsKV, HeadDim: dim, BlockTokens: block}
+	args := cuda.RopeArgs{Position: upload(g, position),
+		InvFreq: upload(g, slices.Repeat([]float32{0.1}, dim/2)), Table: upload(g, table),
+		First:     upload(g, []int32{1}),
+		RowStride: headsKV * blocks, HeadStride: blocks, Tokens: tokens, HeadsQ: headsQ, HeadsKV: headsKV,
+		HeadDim: dim, BlockTokens: block}
 	run := func(args cuda.RopeArgs, apart bool) []cuda.Half {
 		args.QKV, args.Pool = upload(g, qkv), g.device(values*2)
 		if first := args; apart {

@@ -16,8 +16,10 @@ type wrongCount struct {
 	missing []int32
 	before  []int64 // of each round; nil: not progressive
 	frees   int32
-	src     []int64 // that the gather finds, from 0 to frees; a block's number, or -1 of a slot that is copied to itself
-	loads   int64
+	// that the gather finds, from 0 to frees; a block's number, or -1 of a slot that is copied to
+	// itself
+	src   []int64
+	loads int64
 }
 
 // A gather finds an address that is good to read and to write in every place that
@@ -25,15 +27,20 @@ type wrongCount struct {
 func TestLookupOfAnotherCount(t *testing.T) {
 	const self = -1
 	for name, c := range map[string]wrongCount{
-		"as counted":            {missing: []int32{1, 4}, frees: 2, src: []int64{1, 4}, loads: 2},
-		"fewer":                 {missing: []int32{1}, frees: 3, src: []int64{1}, loads: 1},
-		"more":                  {missing: []int32{1, 4, 5}, frees: 2, src: []int64{1, 4}, loads: 2},
-		"in rounds":             {rounds: 2, missing: []int32{1, 4}, before: []int64{0, 1}, frees: 2, src: []int64{1, 4}, loads: 2},
-		"in rounds, fewer":      {rounds: 2, missing: []int32{4}, before: []int64{0, 2}, frees: 4, src: []int64{self, self, 4, self}, loads: 1},
-		"in rounds, none":       {rounds: 2, before: []int64{0, 1}, frees: 2, src: []int64{self, self}},
-		"in rounds, more":       {rounds: 2, missing: []int32{1, 2, 4, 5}, before: []int64{0, 1}, frees: 2, src: []int64{1, self}, loads: 2},
-		"in rounds, misplaced":  {rounds: 2, missing: []int32{1, 2, 3, 4}, before: []int64{0, 1}, frees: 4, src: []int64{1, 4, self, self}, loads: 4},
-		"in rounds, all in one": {rounds: 2, missing: []int32{4, 5, 6}, before: []int64{0, 0}, frees: 3, src: []int64{4, 5, 6}, loads: 3},
+		"as counted": {missing: []int32{1, 4}, frees: 2, src: []int64{1, 4}, loads: 2},
+		"fewer":      {missing: []int32{1}, frees: 3, src: []int64{1}, loads: 1},
+		"more":       {missing: []int32{1, 4, 5}, frees: 2, src: []int64{1, 4}, loads: 2},
+		"in rounds": {rounds: 2, missing: []int32{1, 4}, before: []int64{0, 1}, frees: 2,
+			src: []int64{1, 4}, loads: 2},
+		"in rounds, fewer": {rounds: 2, missing: []int32{4}, before: []int64{0, 2}, frees: 4,
+			src: []int64{self, self, 4, self}, loads: 1},
+		"in rounds, none": {rounds: 2, before: []int64{0, 1}, frees: 2, src: []int64{self, self}},
+		"in rounds, more": {rounds: 2, missing: []int32{1, 2, 4, 5}, before: []int64{0, 1},
+			frees: 2, src: []int64{1, self}, loads: 2},
+		"in rounds, misplaced": {rounds: 2, missing: []int32{1, 2, 3, 4}, before: []int64{0, 1},
+			frees: 4, src: []int64{1, 4, self, self}, loads: 4},
+		"in rounds, all in one": {rounds: 2, missing: []int32{4, 5, 6}, before: []int64{0, 0}, frees: 3,
+			src: []int64{4, 5, 6}, loads: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newFixture(t, Config{})
@@ -95,9 +102,12 @@ func (c *wrongCount) run(g *fixture, rounds int32) (*cuda.LookupArgs, error) {
 	}
 	garbage := slices.Repeat([]int64{0x666}, 8)
 	a := &cuda.LookupArgs{
-		Table: upload(g, []int64{int64(upload(g, table))}), Cap: upload(g, []int32{8}), Page: upload(g, pages), List: upload(g, list), Named: upload(g, []int32{8}),
-		Slot: upload(g, slices.Repeat([]int32{-7}, 8)), FreeSlot: upload(g, free), Src: upload(g, garbage), Dst: upload(g, garbage), Loads: upload(g, []int64{-1}), Misses: upload(g, []int64{-1}),
-		Pool: poolBase, BlockBytes: 16, Batch: 1, Heads: 1, Stride: 8, PageStride: 8, Frees: c.frees, Rounds: rounds, Micro: 4,
+		Table: upload(g, []int64{int64(upload(g, table))}), Cap: upload(g, []int32{8}),
+		Page: upload(g, pages), List: upload(g, list), Named: upload(g, []int32{8}),
+		Slot: upload(g, slices.Repeat([]int32{-7}, 8)), FreeSlot: upload(g, free),
+		Src: upload(g, garbage), Dst: upload(g, garbage), Loads: upload(g, []int64{-1}),
+		Misses: upload(g, []int64{-1}), Pool: poolBase, BlockBytes: 16, Batch: 1, Heads: 1, Stride: 8,
+		PageStride: 8, Frees: c.frees, Rounds: rounds, Micro: 4,
 	}
 	if c.before != nil {
 		a.Before = upload(g, c.before)

@@ -14,9 +14,11 @@ func TestAccessesOutsideAreFaults(t *testing.T) {
 	g.must(set(a, 100))
 	g.must(set(a+99, 1))
 	g.must(set(h.Ptr(), 64))
-	faults(t, "one byte too many", set(a, 101), "Dst", "1 bytes past the end of 100 bytes of device memory")
+	faults(t, "one byte too many", set(a, 101), "Dst", "1 bytes past the end of 100 bytes of device "+
+		"memory")
 	faults(t, "wholly past the end", set(a+100, 1), "Dst", "past the end")
-	faults(t, "pinned memory's end", set(h.Ptr()+60, 5), "Dst", "1 bytes past the end of 64 bytes of pinned memory")
+	faults(t, "pinned memory's end", set(h.Ptr()+60, 5), "Dst", "1 bytes past the end of 64 bytes "+
+		"of pinned memory")
 	faults(t, "address 4096", set(4096, 1), "Dst", "no allocation")
 	faults(t, "null", set(0, 1), "Dst", "no allocation")
 	faults(t, "far away", set(1<<62, 1), "Dst", "the next below ends")
@@ -27,9 +29,11 @@ func TestAccessesOutsideAreFaults(t *testing.T) {
 			t.Fatal("a freed address was given out again")
 		}
 	}
-	faults(t, "misaligned", g.Launch(&cuda.FillArgs{Dst: a + 1, Count: 2, Scale: 1}, 0), "Dst", "no multiple of 2")
+	faults(t, "misaligned", g.Launch(&cuda.FillArgs{Dst: a + 1, Count: 2, Scale: 1}, 0), "Dst",
+		"no multiple of 2")
 	var f *Fault
-	if err := set(a, 101); !errors.As(err, &f) || f.Call != "ss_memset" || f.Address != a || f.Bytes != 101 {
+	if err := set(a, 101); !errors.As(err, &f) || f.Call != "ss_memset" || f.Address != a ||
+		f.Bytes != 101 {
 		t.Errorf("the fault is %+v", f)
 	}
 	g.must(set(a, 100)) // a fault at once poisons nothing
@@ -48,7 +52,8 @@ func TestIndexesDoNotReachOtherAllocations(t *testing.T) {
 		}
 		for _, token := range []int32{-1, 1, 2} {
 			// The middle of three is a table of one row.
-			err := g.Launch(&cuda.EmbedArgs{Table: p + 4096, Token: upload(g, []int32{token}), Out: g.device(4096), Tokens: 1, Hidden: 2048}, 0)
+			err := g.Launch(&cuda.EmbedArgs{Table: p + 4096, Token: upload(g, []int32{token}),
+				Out: g.device(4096), Tokens: 1, Hidden: 2048}, 0)
 			faults(t, "a token after its table", err, "Table", "memory")
 		}
 		return
@@ -75,12 +80,20 @@ func TestCPUDoesNotReachDeviceMemory(t *testing.T) {
 	saver, err := g.SaverCreate(1, 4096, 1)
 	g.must(err)
 	d, h := g.device(1024), g.host(1024)
-	onDevice, toDevice, toHost := upload(g, []cuda.Ptr{h.Ptr()}), pinned(g, []cuda.Ptr{d}).Ptr(), pinned(g, []cuda.Ptr{h.Ptr()}).Ptr()
-	faults(t, "addresses in device memory", g.Launch(&cuda.SaveArgs{Saver: saver, Src: d, Dst: onDevice, Count: 1, BlockBytes: 64}, 0), "Dst", "does not reach")
-	faults(t, "blocks in device memory", g.Launch(&cuda.SaveArgs{Saver: saver, Src: d, Dst: toDevice, Count: 1, BlockBytes: 64}, 0), "Dst block", "does not reach")
-	faults(t, "addresses of memcpys in device memory", g.Launch(&cuda.MemcpyBlocksArgs{Src: onDevice, Dst: toDevice, Count: 1, BlockBytes: 64}, 0), "Src", "does not reach")
+	onDevice, toDevice, toHost := upload(g, []cuda.Ptr{h.Ptr()}), pinned(g, []cuda.Ptr{d}).Ptr(),
+		pinned(g, []cuda.Ptr{h.Ptr()}).Ptr()
+	faults(t, "addresses in device memory",
+		g.Launch(&cuda.SaveArgs{Saver: saver, Src: d, Dst: onDevice, Count: 1, BlockBytes: 64}, 0), "Dst",
+		"does not reach")
+	faults(t, "blocks in device memory",
+		g.Launch(&cuda.SaveArgs{Saver: saver, Src: d, Dst: toDevice, Count: 1, BlockBytes: 64}, 0),
+		"Dst block", "does not reach")
+	faults(t, "addresses of memcpys in device memory",
+		g.Launch(&cuda.MemcpyBlocksArgs{Src: onDevice, Dst: toDevice, Count: 1, BlockBytes: 64}, 0),
+		"Src", "does not reach")
 	g.must(g.Launch(&cuda.SaveArgs{Saver: saver, Src: d, Dst: toHost, Count: 1, BlockBytes: 64}, 0))
-	g.must(g.Launch(&cuda.FlashH2DArgs{Src: onDevice, Dst: toDevice, Count: 1, BlockBytes: 64}, 0)) // a kernel reads both
+	// a kernel reads both
+	g.must(g.Launch(&cuda.FlashH2DArgs{Src: onDevice, Dst: toDevice, Count: 1, BlockBytes: 64}, 0))
 }
 
 func TestMemoryIsCounted(t *testing.T) {
@@ -131,48 +144,76 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 	g.must(err)
 	p := g.device(1 << 16)
 	decode := func(change func(*cuda.DecodeArgs)) error {
-		d := &cuda.DecodeArgs{Q: p, Pool: p, Table: p, Context: p, Out: p, Workspace: p, Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, BlockTokens: 16}
+		d := &cuda.DecodeArgs{Q: p, Pool: p, Table: p, Context: p, Out: p, Workspace: p, Batch: 1,
+			HeadsQ: 1, HeadsKV: 1, HeadDim: 64, BlockTokens: 16}
 		change(d)
 		return g.Launch(d, 0)
 	}
 	for name, err := range map[string]error{
-		"no arguments":             g.Launch((*cuda.DecodeArgs)(nil), 0),
-		"odd fill":                 g.Launch(&cuda.FillArgs{Dst: p, Count: 3}, 0),
-		"copy of -1 bytes":         g.Launch(&cuda.MemcpyArgs{Bytes: -1}, 0),
-		"block of 8 bytes":         g.Launch(&cuda.FlashH2DArgs{Src: p, Dst: p, Count: 1, BlockBytes: 8}, 0),
-		"no addresses":             g.Launch(&cuda.GPUScatterArgs{Count: 1, BlockBytes: 64}, 0),
-		"owner without skip":       g.Launch(&cuda.FlashH2DArgs{Src: p, Dst: p, Owner: p, Count: 1, BlockBytes: 64}, 0),
-		"batch on stream 0":        g.Launch(&cuda.MemcpyBatchArgs{Src: p, Dst: p, Count: 1, BlockBytes: 64}, 0),
-		"no saver":                 g.SaveStart(&cuda.SaveArgs{Src: p, Dst: p, Count: 1, BlockBytes: 64}),
-		"save of 32-byte blocks":   g.SaveStart(&cuda.SaveArgs{Saver: saver, Src: p, Dst: p, Count: 1, BlockBytes: 32}),
-		"block above the chunk":    g.SaveStart(&cuda.SaveArgs{Saver: saver, Src: p, Dst: p, Count: 1, BlockBytes: 8192}),
-		"block off 32 bytes":       g.SaveStart(&cuda.SaveArgs{Saver: saver, Src: p, Dst: pinned(g, []cuda.Ptr{g.host(128).Ptr() + 16}).Ptr(), Count: 1, BlockBytes: 64}),
-		"group of 16":              decode(func(d *cuda.DecodeArgs) { d.HeadsQ = 16 }),
-		"head of 96":               decode(func(d *cuda.DecodeArgs) { d.HeadDim = 96 }),
-		"block of 8 tokens":        decode(func(d *cuda.DecodeArgs) { d.BlockTokens = 8 }),
-		"no KV heads":              decode(func(d *cuda.DecodeArgs) { d.HeadsKV = 0 }),
-		"list without count":       decode(func(d *cuda.DecodeArgs) { d.List = p }),
-		"no workspace":             decode(func(d *cuda.DecodeArgs) { d.MaxBlocks, d.Workspace = 100, 0 }),
-		"no query":                 decode(func(d *cuda.DecodeArgs) { d.Q = 0 }),
-		"workspace of no batch":    func() error { _, err := g.Workspace(&cuda.DecodeArgs{}); return err }(),
-		"PSA above 1":              g.Launch(&cuda.PSAArgs{Q: p, Pool: p, Table: p, Context: p, Out: p, Order: p, Count: p, Used: p, Done: p, State: p, Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, BlockTokens: 16, Micro: 1, Steps: 1, Epsilon: 1.5}, 0),
-		"pipeline without flag":    g.Launch(&cuda.PSAPipelineArgs{PSA: &cuda.PSAArgs{}}, 0),
-		"prefill without data":     g.Launch(&cuda.PrefillArgs{QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
-		"prefill stride of 12":     g.Launch(&cuda.PrefillArgs{Q: p, K: p, V: p, Out: p, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128, KTokenStride: 12}, 0),
-		"k above the maximum":      g.Launch(&cuda.TopKArgs{Scores: p, Blocks: p, List: p, Count: p, Units: 1, K: cuda.TopKMax + 1, ListStride: cuda.TopKMax + 1}, 0),
-		"k above the list":         g.Launch(&cuda.TopKArgs{Scores: p, Blocks: p, List: p, Count: p, Units: 1, K: 5, ListStride: 4}, 0),
-		"hidden of 12":             g.Launch(&cuda.EmbedArgs{Table: p, Token: p, Out: p, Tokens: 1, Hidden: 12}, 0),
-		"rows with a residual":     g.Launch(&cuda.RMSNormArgs{X: p, Weight: p, Out: p, Residual: p, Row: p, Rows: 1, Hidden: 8}, 0),
-		"pool without a table":     g.Launch(&cuda.RopeArgs{QKV: p, Position: p, InvFreq: p, Pool: p, Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
-		"KV written to no pool":    g.Launch(&cuda.KVWriteArgs{QKV: p, Position: p, Table: p, BlockTokens: 16, Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
-		"slots without a list":     decode(func(d *cuda.DecodeArgs) { d.Slot = p }),
-		"no table and no slots":    decode(func(d *cuda.DecodeArgs) { d.Table = 0 }),
-		"pages of 272 tokens":      g.Launch(&cuda.PrefillArgs{Q: p, Out: p, Pool: p, Table: p, BlockTokens: 272, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
-		"ffn of 4":                 g.Launch(&cuda.SiluMulArgs{X: p, Out: p, Tokens: 1, FFN: 4}, 0),
-		"stride below vocabulary":  g.Launch(&cuda.ArgmaxArgs{Logits: p, Out: p, Rows: 1, Vocab: 9, Stride: 8}, 0),
-		"linear of no values":      g.Launch(&cuda.LinearArgs{X: p, W: p, Y: p, Tokens: 1, Out: 1}, 0),
-		"digest of head 96":        g.Launch(&cuda.DigestArgs{Pool: p, Slot: p, Dst: p, Meta: p, Count: 1, HeadDim: 96, BlockTokens: 16}, 0),
-		"select of other units":    g.Launch(&cuda.SelectArgs{Scores: cuda.ScoresArgs{Q: p, Meta: p, First: p, Count: p, Scores: p, Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, TopK: cuda.TopKArgs{Blocks: p, List: p, Count: p, Units: 2}, Arrived: p}, 0),
+		"no arguments":     g.Launch((*cuda.DecodeArgs)(nil), 0),
+		"odd fill":         g.Launch(&cuda.FillArgs{Dst: p, Count: 3}, 0),
+		"copy of -1 bytes": g.Launch(&cuda.MemcpyArgs{Bytes: -1}, 0),
+		"block of 8 bytes": g.Launch(&cuda.FlashH2DArgs{Src: p, Dst: p, Count: 1,
+			BlockBytes: 8}, 0),
+		"no addresses": g.Launch(&cuda.GPUScatterArgs{Count: 1, BlockBytes: 64}, 0),
+		"owner without skip": g.Launch(&cuda.FlashH2DArgs{Src: p, Dst: p, Owner: p, Count: 1,
+			BlockBytes: 64}, 0),
+		"batch on stream 0": g.Launch(&cuda.MemcpyBatchArgs{Src: p, Dst: p, Count: 1,
+			BlockBytes: 64}, 0),
+		"no saver": g.SaveStart(&cuda.SaveArgs{Src: p, Dst: p, Count: 1, BlockBytes: 64}),
+		"save of 32-byte blocks": g.SaveStart(&cuda.SaveArgs{Saver: saver, Src: p, Dst: p, Count: 1,
+			BlockBytes: 32}),
+		"block above the chunk": g.SaveStart(&cuda.SaveArgs{Saver: saver, Src: p, Dst: p, Count: 1,
+			BlockBytes: 8192}),
+		"block off 32 bytes": g.SaveStart(&cuda.SaveArgs{Saver: saver, Src: p,
+			Dst: pinned(g, []cuda.Ptr{g.host(128).Ptr() + 16}).Ptr(), Count: 1, BlockBytes: 64}),
+		"group of 16":        decode(func(d *cuda.DecodeArgs) { d.HeadsQ = 16 }),
+		"head of 96":         decode(func(d *cuda.DecodeArgs) { d.HeadDim = 96 }),
+		"block of 8 tokens":  decode(func(d *cuda.DecodeArgs) { d.BlockTokens = 8 }),
+		"no KV heads":        decode(func(d *cuda.DecodeArgs) { d.HeadsKV = 0 }),
+		"list without count": decode(func(d *cuda.DecodeArgs) { d.List = p }),
+		"no workspace": decode(func(d *cuda.DecodeArgs) {
+			d.MaxBlocks, d.Workspace = 100, 0
+		}),
+		"no query": decode(func(d *cuda.DecodeArgs) { d.Q = 0 }),
+		"workspace of no batch": func() error {
+			_, err := g.Workspace(&cuda.DecodeArgs{})
+			return err
+		}(),
+		"PSA above 1": g.Launch(&cuda.PSAArgs{Q: p, Pool: p, Table: p, Context: p, Out: p,
+			Order: p, Count: p, Used: p, Done: p, State: p, Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64,
+			BlockTokens: 16, Micro: 1, Steps: 1, Epsilon: 1.5}, 0),
+		"pipeline without flag": g.Launch(&cuda.PSAPipelineArgs{PSA: &cuda.PSAArgs{}}, 0),
+		"prefill without data": g.Launch(&cuda.PrefillArgs{QTokens: 1, HeadsQ: 1, HeadsKV: 1,
+			HeadDim: 128}, 0),
+		"prefill stride of 12": g.Launch(&cuda.PrefillArgs{Q: p, K: p, V: p, Out: p, QTokens: 1,
+			HeadsQ: 1, HeadsKV: 1, HeadDim: 128, KTokenStride: 12}, 0),
+		"k above the maximum": g.Launch(&cuda.TopKArgs{Scores: p, Blocks: p, List: p, Count: p,
+			Units: 1, K: cuda.TopKMax + 1, ListStride: cuda.TopKMax + 1}, 0),
+		"k above the list": g.Launch(&cuda.TopKArgs{Scores: p, Blocks: p, List: p, Count: p,
+			Units: 1, K: 5, ListStride: 4}, 0),
+		"hidden of 12": g.Launch(&cuda.EmbedArgs{Table: p, Token: p, Out: p, Tokens: 1,
+			Hidden: 12}, 0),
+		"rows with a residual": g.Launch(&cuda.RMSNormArgs{X: p, Weight: p, Out: p, Residual: p,
+			Row: p, Rows: 1, Hidden: 8}, 0),
+		"pool without a table": g.Launch(&cuda.RopeArgs{QKV: p, Position: p, InvFreq: p, Pool: p,
+			Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
+		"KV written to no pool": g.Launch(&cuda.KVWriteArgs{QKV: p, Position: p, Table: p,
+			BlockTokens: 16, Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
+		"slots without a list":  decode(func(d *cuda.DecodeArgs) { d.Slot = p }),
+		"no table and no slots": decode(func(d *cuda.DecodeArgs) { d.Table = 0 }),
+		"pages of 272 tokens": g.Launch(&cuda.PrefillArgs{Q: p, Out: p, Pool: p, Table: p,
+			BlockTokens: 272, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
+		"ffn of 4": g.Launch(&cuda.SiluMulArgs{X: p, Out: p, Tokens: 1, FFN: 4}, 0),
+		"stride below vocabulary": g.Launch(&cuda.ArgmaxArgs{Logits: p, Out: p, Rows: 1, Vocab: 9,
+			Stride: 8}, 0),
+		"linear of no values": g.Launch(&cuda.LinearArgs{X: p, W: p, Y: p, Tokens: 1, Out: 1}, 0),
+		"digest of head 96": g.Launch(&cuda.DigestArgs{Pool: p, Slot: p, Dst: p, Meta: p, Count: 1,
+			HeadDim: 96, BlockTokens: 16}, 0),
+		"select of other units": g.Launch(&cuda.SelectArgs{
+			Scores: cuda.ScoresArgs{Q: p, Meta: p, First: p, Count: p, Scores: p, Batch: 1, HeadsQ: 1,
+				HeadsKV: 1, HeadDim: 64}, TopK: cuda.TopKArgs{Blocks: p, List: p, Count: p, Units: 2},
+			Arrived: p}, 0),
 		"no device bytes":          func() error { _, err := g.DeviceAlloc(0); return err }(),
 		"host pages of a 3rd kind": func() error { _, err := g.HostAlloc(8, 2); return err }(),
 		"saver of no threads":      func() error { _, err := g.SaverCreate(0, 4096, 1); return err }(),
@@ -183,8 +224,14 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		}
 	}
 	for name, err := range map[string]error{
-		"unknown stream": g.Launch(&cuda.EmptyArgs{}, 99), "unknown event": g.EventSync(99), "end of the default stream": g.StreamDestroy(0),
-		"time of an event never recorded": func() error { e := g.event(); _, err := g.EventMilliseconds(e, e); return err }(),
+		"unknown stream": g.Launch(&cuda.EmptyArgs{}, 99), "unknown event": g.EventSync(99),
+		"end of the default stream": g.StreamDestroy(0),
+		"time of an event never recorded": func() error {
+			e := g.event()
+			_,
+				err := g.EventMilliseconds(e, e)
+			return err
+		}(),
 	} {
 		if !errors.Is(err, cuda.Failed) {
 			t.Errorf("%s: %v", name, err)

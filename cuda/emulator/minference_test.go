@@ -35,9 +35,10 @@ func newSparse(t *testing.T) *sparse {
 	q, qf := draw(sparseQueries * sparseHeads * dim)
 	k, kf := draw(sparseTotal * dim)
 	v, vf := draw(sparseTotal * dim)
-	s := &sparse{fixture: g, ref: reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: sparseHeads,
-		HeadsKV: 1, Dim: dim}, Q: qf, K: kf, V: vf, QTokens: sparseQueries, Prefix: sparsePrefix,
-		Scale: float64(float32(1 / math.Sqrt(dim)))}}
+	s := &sparse{fixture: g,
+		ref: reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: sparseHeads,
+			HeadsKV: 1, Dim: dim}, Q: qf, K: kf, V: vf, QTokens: sparseQueries, Prefix: sparsePrefix,
+			Scale: float64(float32(1 / math.Sqrt(dim)))}}
 	s.args = cuda.PrefillArgs{Q: q, K: k, V: v, Out: g.device(2 * sparseQueries * sparseHeads * dim),
 		QTokenStride: sparseHeads * dim, QHeadStride: dim, KTokenStride: dim, KHeadStride: dim,
 		VTokenStride: dim, VHeadStride: dim, OutTokenStride: sparseHeads * dim, OutHeadStride: dim,
@@ -97,8 +98,9 @@ func TestMIVerticalSlash(t *testing.T) {
 	l := &cuda.MILinesArgs{Vertical: top(e.Vertical, kv), Slash: top(e.Slash, ks), VerticalStride: kv,
 		SlashStride: ks, VerticalCount: kv, SlashCount: ks, HeadsQ: sparseHeads,
 		QTokens: sparseQueries, Prefix: sparsePrefix, BlockStride: int32(2 * most), ColumnStride: kv,
-		Blocks: s.device(sparseHeads * tiles * 2 * most * 4), Columns: s.device(sparseHeads * tiles * kv * 4),
-		Counts: s.device(sparseHeads * tiles * 16)}
+		Blocks:  s.device(sparseHeads * tiles * 2 * most * 4),
+		Columns: s.device(sparseHeads * tiles * kv * 4),
+		Counts:  s.device(sparseHeads * tiles * 16)}
 	s.must(s.Launch(l, 0))
 
 	seen := make([][2]reference.RowLists, 0) // of a head's rows of queries
@@ -116,7 +118,8 @@ func TestMIVerticalSlash(t *testing.T) {
 		v, d := choose(vertical, kv), choose(slash, ks)
 		for tile := range tiles {
 			end := sparsePrefix + tile*128 + 64
-			seen = append(seen, [2]reference.RowLists{reference.MergeLines(v, d, end), reference.MergeLines(v, d, end+64)})
+			seen = append(seen, [2]reference.RowLists{reference.MergeLines(v, d, end),
+				reference.MergeLines(v, d, end+64)})
 		}
 	}
 	s.compare(&cuda.MIAttendArgs{Prefill: s.args, BlockStride: l.BlockStride,
@@ -140,12 +143,17 @@ func TestMIBlockSparse(t *testing.T) {
 	s := newSparse(t)
 	rows, blocks, tiles := (sparseQueries+63)/64, (sparseTotal+63)/64, (sparseQueries+127)/128
 	q, k := s.device(sparseHeads*rows*256), s.device(blocks*256)
-	s.must(s.Launch(&cuda.MIPoolArgs{X: s.args.Q, Out: q, TokenStride: s.args.QTokenStride, HeadStride: 128, Tokens: sparseQueries, Heads: sparseHeads}, 0))
-	s.must(s.Launch(&cuda.MIPoolArgs{X: s.args.K, Out: k, TokenStride: 128, HeadStride: 128, Tokens: sparseTotal, Heads: 1}, 0))
-	a := &cuda.MIBlocksArgs{Q: q, K: k, Scores: s.device(64 * 64 * 4), ScoreCount: 64 * 64, QTokens: sparseQueries, Prefix: sparsePrefix, HeadsQ: sparseHeads, HeadsKV: 1,
-		BlockStride: 2 * top, Top: top, Blocks: s.device(sparseHeads * tiles * 2 * top * 4), Counts: s.device(sparseHeads * tiles * 16)}
+	s.must(s.Launch(&cuda.MIPoolArgs{X: s.args.Q, Out: q, TokenStride: s.args.QTokenStride,
+		HeadStride: 128, Tokens: sparseQueries, Heads: sparseHeads}, 0))
+	s.must(s.Launch(&cuda.MIPoolArgs{X: s.args.K, Out: k, TokenStride: 128, HeadStride: 128,
+		Tokens: sparseTotal, Heads: 1}, 0))
+	a := &cuda.MIBlocksArgs{Q: q, K: k, Scores: s.device(64 * 64 * 4), ScoreCount: 64 * 64,
+		QTokens: sparseQueries, Prefix: sparsePrefix, HeadsQ: sparseHeads, HeadsKV: 1,
+		BlockStride: 2 * top, Top: top, Blocks: s.device(sparseHeads * tiles * 2 * top * 4),
+		Counts: s.device(sparseHeads * tiles * 16)}
 	s.must(s.Launch(a, 0))
-	pq, pk := floats(download[cuda.Half](s.fixture, q, sparseHeads*rows*128)), floats(download[cuda.Half](s.fixture, k, blocks*128))
+	pq, pk := floats(download[cuda.Half](s.fixture, q, sparseHeads*rows*128)),
+		floats(download[cuda.Half](s.fixture, k, blocks*128))
 	chosen := map[[2]int][]int32{}
 	for head := range sparseHeads {
 		for row := range rows {
@@ -158,9 +166,11 @@ func TestMIBlockSparse(t *testing.T) {
 			chosen[[2]int{head, row}] = reference.TopBlocks(scores, row, sparseQueries, sparsePrefix, top)
 		}
 	}
-	s.compare(&cuda.MIAttendArgs{Prefill: s.args, BlockStride: a.BlockStride, Blocks: a.Blocks, Columns: a.Blocks, Counts: a.Counts},
+	s.compare(&cuda.MIAttendArgs{Prefill: s.args, BlockStride: a.BlockStride, Blocks: a.Blocks,
+		Columns: a.Blocks, Counts: a.Counts},
 		func(head, query, key int) int {
-			if key <= sparsePrefix+query && slices.Contains(chosen[[2]int{head, query / 64}], int32(key/64*64)) {
+			if key <= sparsePrefix+query && slices.Contains(chosen[[2]int{head, query / 64}],
+				int32(key/64*64)) {
 				return 1
 			}
 			return 0
@@ -174,14 +184,16 @@ func TestMIFaults(t *testing.T) {
 	if err := s.Launch(&cuda.MIAttendArgs{Prefill: bad}, 0); !errors.Is(err, cuda.BadArgument) {
 		t.Errorf("64 values a head: %v", err)
 	}
-	if err := s.Launch(&cuda.MIAttendArgs{Prefill: s.args, Blocks: s.device(16)}, 0); !errors.Is(err, cuda.BadArgument) {
+	if err := s.Launch(&cuda.MIAttendArgs{Prefill: s.args, Blocks: s.device(16)}, 0); !errors.Is(err,
+		cuda.BadArgument) {
 		t.Errorf("blocks without counts: %v", err)
 	}
 	if err := s.Launch(&cuda.MITopKArgs{Rows: 1, N: 3, K: 4}, 0); !errors.Is(err, cuda.BadArgument) {
 		t.Errorf("more chosen than there are: %v", err)
 	}
 	counts := upload(s.fixture, slices.Repeat([]int32{3, 0, 0, 0}, 4))
-	if err := s.Launch(&cuda.MIAttendArgs{Prefill: s.args, BlockStride: 2, Blocks: s.device(64), Columns: s.device(64), Counts: counts}, 0); !errors.Is(err, cuda.Failed) {
+	if err := s.Launch(&cuda.MIAttendArgs{Prefill: s.args, BlockStride: 2, Blocks: s.device(64),
+		Columns: s.device(64), Counts: counts}, 0); !errors.Is(err, cuda.Failed) {
 		t.Errorf("3 blocks in lists of 2: %v", err)
 	}
 }

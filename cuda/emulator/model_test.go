@@ -24,7 +24,8 @@ func tinyModel(g *fixture, tokens int) ([]int32, *reference.Llama) {
 		return p, floats(download[cuda.Half](g, p, int(n)))
 	}
 	tensor := func(width int) cuda.Ptr { return g.device(tokens * width * 2) }
-	position, table, token, freq := make([]int32, tokens), make([]int32, heads*blocks), make([]int32, tokens), make([]float32, dim/2)
+	position, table, token, freq := make([]int32, tokens), make([]int32, heads*blocks),
+		make([]int32, tokens), make([]float32, dim/2)
 	for i := range position {
 		position[i], token[i] = int32(i), int32(tokenAt(i))
 	}
@@ -34,7 +35,8 @@ func tinyModel(g *fixture, tokens int) ([]int32, *reference.Llama) {
 	for i := range freq {
 		freq[i] = 1 / float32(i+1)
 	}
-	model := &reference.Llama{Hidden: hidden, HeadsQ: heads, HeadsKV: heads, Dim: dim, FFN: ffn, Vocab: vocab, Eps: float64(float32(1e-5)), InvFreq: freq, Round: half,
+	model := &reference.Llama{Hidden: hidden, HeadsQ: heads, HeadsKV: heads, Dim: dim, FFN: ffn,
+		Vocab: vocab, Eps: float64(float32(1e-5)), InvFreq: freq, Round: half,
 		Layers: make([]reference.LlamaLayer, layers)}
 	layer := &model.Layers[0]
 	var embedding, head, norm, wQKV, wOut, wUp, wDown cuda.Ptr
@@ -47,25 +49,34 @@ func tinyModel(g *fixture, tokens int) ([]int32, *reference.Llama) {
 	wUp, layer.GateUp = weights(2*ffn*hidden, 0.1)
 	wDown, layer.Down = weights(ffn*hidden, 0.1)
 	model.Layers[1] = *layer
-	x, normed, residual, qkv, q, attended := tensor(hidden), tensor(hidden), tensor(hidden), tensor(3*hidden), tensor(hidden), tensor(hidden)
-	wide, gated, logits, pool, next := tensor(2*ffn), tensor(ffn), tensor(vocab), g.device(heads*blocks*4*block*dim), g.device(tokens*4)
-	onTable, onPosition, onFreq, onToken := upload(g, table), upload(g, position), upload(g, freq), upload(g, token) // before any work that could wait
+	x, normed, residual, qkv, q, attended := tensor(hidden), tensor(hidden), tensor(hidden),
+		tensor(3*hidden), tensor(hidden), tensor(hidden)
+	wide, gated, logits, pool, next := tensor(2*ffn), tensor(ffn), tensor(vocab),
+		g.device(heads*blocks*4*block*dim), g.device(tokens*4)
+	// before any work that could wait
+	onTable, onPosition, onFreq, onToken := upload(g, table), upload(g, position), upload(g, freq),
+		upload(g, token)
 
 	linear := func(x, w, y cuda.Ptr, in, out int32) {
 		g.must(g.Launch(&cuda.LinearArgs{X: x, W: w, Y: y, Tokens: int32(tokens), In: in, Out: out}, s))
 	}
 	addNorm := func() {
-		g.must(g.Launch(&cuda.RMSNormArgs{X: x, Residual: residual, Weight: norm, Out: normed, Rows: int32(tokens), Hidden: hidden, Eps: 1e-5}, s))
+		g.must(g.Launch(&cuda.RMSNormArgs{X: x, Residual: residual, Weight: norm, Out: normed,
+			Rows: int32(tokens), Hidden: hidden, Eps: 1e-5}, s))
 	}
-	g.must(g.Launch(&cuda.EmbedArgs{Table: embedding, Token: onToken, Out: x, Tokens: int32(tokens), Hidden: hidden}, s))
+	g.must(g.Launch(&cuda.EmbedArgs{Table: embedding, Token: onToken, Out: x, Tokens: int32(tokens),
+		Hidden: hidden}, s))
 	g.must(g.Launch(&cuda.MemsetArgs{Dst: residual, Bytes: int64(tokens) * hidden * 2}, s))
 	for range layers {
 		addNorm()
 		linear(normed, wQKV, qkv, hidden, 3*hidden)
-		g.must(g.Launch(&cuda.RopeArgs{QKV: qkv, Position: onPosition, InvFreq: onFreq, QOut: q, Pool: pool, Table: onTable, HeadStride: int64(blocks),
+		g.must(g.Launch(&cuda.RopeArgs{QKV: qkv, Position: onPosition, InvFreq: onFreq, QOut: q,
+			Pool: pool, Table: onTable, HeadStride: int64(blocks),
 			Tokens: int32(tokens), HeadsQ: heads, HeadsKV: heads, HeadDim: dim, BlockTokens: block}, s))
-		g.must(g.Launch(&cuda.PrefillArgs{Q: q, Out: attended, QTokenStride: hidden, QHeadStride: dim, OutTokenStride: hidden, OutHeadStride: dim, QTokens: int32(tokens),
-			HeadsQ: heads, HeadsKV: heads, HeadDim: dim, Scale: 0.125, Pool: pool, Table: onTable, TableStride: int32(blocks), BlockTokens: block}, s))
+		g.must(g.Launch(&cuda.PrefillArgs{Q: q, Out: attended, QTokenStride: hidden, QHeadStride: dim,
+			OutTokenStride: hidden, OutHeadStride: dim, QTokens: int32(tokens),
+			HeadsQ: heads, HeadsKV: heads, HeadDim: dim, Scale: 0.125, Pool: pool, Table: onTable,
+			TableStride: int32(blocks), BlockTokens: block}, s))
 		linear(attended, wOut, x, hidden, hidden)
 		addNorm()
 		linear(normed, wUp, wide, hidden, 2*ffn)
@@ -74,7 +85,8 @@ func tinyModel(g *fixture, tokens int) ([]int32, *reference.Llama) {
 	}
 	addNorm()
 	linear(normed, head, logits, hidden, vocab)
-	g.must(g.Launch(&cuda.ArgmaxArgs{Logits: logits, Out: next, Rows: int32(tokens), Vocab: vocab, Stride: vocab}, s))
+	g.must(g.Launch(&cuda.ArgmaxArgs{Logits: logits, Out: next, Rows: int32(tokens), Vocab: vocab,
+		Stride: vocab}, s))
 	return download[int32](g, next, tokens), model
 }
 

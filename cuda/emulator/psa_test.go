@@ -11,12 +11,14 @@ import (
 
 func (g *fixture) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *cuda.PSAArgs) {
 	epsilon = float64(float32(epsilon))
-	p := &reference.PSA{Shape: a.Shape, Cache: a.Cache, Q: a.Q, Order: a.List, OrderStride: a.ListStride, Count: a.Count, Micro: micro, Scale: a.Scale, Epsilon: epsilon}
+	p := &reference.PSA{Shape: a.Shape, Cache: a.Cache, Q: a.Q, Order: a.List,
+		OrderStride: a.ListStride, Count: a.Count, Micro: micro, Scale: a.Scale, Epsilon: epsilon}
 	args := &cuda.PSAArgs{
-		Q: a.args.Q, Pool: a.args.Pool, Table: a.args.Table, Context: a.args.Context, Order: a.args.List, Count: a.args.Count,
-		Out: g.device(len(a.Q) * 2), Used: g.device(a.Units() * 4), Done: g.device(a.Units() * 4),
-		Flag: g.host(4).Ptr(), Batch: a.args.Batch, HeadsQ: a.args.HeadsQ, HeadsKV: a.args.HeadsKV, HeadDim: a.args.HeadDim,
-		BlockTokens: a.args.BlockTokens, TableStride: a.args.TableStride, OrderStride: a.args.ListStride, Micro: int32(micro),
+		Q: a.args.Q, Pool: a.args.Pool, Table: a.args.Table, Context: a.args.Context, Order: a.args.List,
+		Count: a.args.Count, Out: g.device(len(a.Q) * 2), Used: g.device(a.Units() * 4),
+		Done: g.device(a.Units() * 4), Flag: g.host(4).Ptr(), Batch: a.args.Batch, HeadsQ: a.args.HeadsQ,
+		HeadsKV: a.args.HeadsKV, HeadDim: a.args.HeadDim, BlockTokens: a.args.BlockTokens,
+		TableStride: a.args.TableStride, OrderStride: a.args.ListStride, Micro: int32(micro),
 		Scale: a.args.Scale, Epsilon: float32(epsilon),
 	}
 	bytes, err := g.Workspace(args)
@@ -25,13 +27,15 @@ func (g *fixture) psa(a *attention, micro int, epsilon float64) (*reference.PSA,
 	return p, args
 }
 
-func (g *fixture) checkPSA(what string, want reference.PSAResult, a *attention, args *cuda.PSAArgs) (stopped int) {
+func (g *fixture) checkPSA(what string, want reference.PSAResult, a *attention,
+	args *cuda.PSAArgs) (stopped int) {
 	g.t.Helper()
 	g.near(what, floats(download[cuda.Half](g, args.Out, len(a.Q))), want.Out)
 	if used := download[int32](g, args.Used, a.Units()); !slices.Equal(used, want.Used) {
 		g.t.Fatalf("%s: used %v, want %v", what, used, want.Used)
 	}
-	if done := download[int32](g, args.Done, a.Units()); slices.Min(done) != 1 || slices.Max(done) != 1 {
+	if done := download[int32](g, args.Done, a.Units()); slices.Min(done) != 1 ||
+		slices.Max(done) != 1 {
 		g.t.Errorf("%s: done %v", what, done)
 	}
 	if flag := download[int32](g, args.Flag, 1)[0]; flag != 1 {
@@ -130,12 +134,14 @@ func TestPSAPipeline(t *testing.T) {
 				args.Pool = g.device(len(a.Pool) * 2)
 				all := a.misses(micro, slab.Ptr(), args.Pool, func(int) bool { return true })
 				loaded := int32(-1)
-				g.must(g.Launch(&cuda.PSAPipelineArgs{PSA: args, LoadFirst: pinned(g, all.first).Ptr(), Src: upload(g, all.src), Dst: upload(g, all.dst), Owner: upload(g, all.owner),
+				g.must(g.Launch(&cuda.PSAPipelineArgs{PSA: args, LoadFirst: pinned(g, all.first).Ptr(),
+					Src: upload(g, all.src), Dst: upload(g, all.dst), Owner: upload(g, all.owner),
 					BlockBytes: int64(size), Microbatches: int32(steps), Depth: depth, Loaded: &loaded}, 0))
 				what := fmt.Sprintf("%+v, epsilon %g, depth %d", config, epsilon, depth)
 				g.checkPSA(what, want, a, args)
 				needed := (slices.Max(want.Used) + micro - 1) / micro
-				if loaded < needed || loaded > needed+depth || epsilon < 1 && int(loaded) == steps && depth == 1 {
+				if loaded < needed || loaded > needed+depth || epsilon < 1 && int(loaded) == steps &&
+					depth == 1 {
 					t.Errorf("%s: %d microbatches loaded, %d needed of %d", what, loaded, needed, steps)
 				}
 				// With one microbatch ahead, what a unit did not get to stays in host memory.
@@ -196,9 +202,12 @@ func TestPSAPipelineSharesLaunches(t *testing.T) {
 				now := a.misses(micro, slab.Ptr(), c.args.Pool, func(step int) bool { return step%3 != i })
 				first := append(late.first, int64(len(late.src))+1)
 				src, dst := append(late.src, slab.Ptr()), append(late.dst, c.spare)
-				g.must(g.Launch(&cuda.FlashH2DArgs{Src: upload(g, now.src), Dst: upload(g, now.dst), Count: int64(len(now.src)), BlockBytes: int64(size)}, 0))
-				c.run = cuda.PSAPipelineArgs{PSA: c.args, LoadFirst: pinned(g, first).Ptr(), Src: upload(g, src), Dst: upload(g, dst), BlockBytes: int64(size),
-					Microbatches: int32(steps + 1), Depth: 2, Loaded: &c.begun, Loads: loads, Reached: int32(steps)}
+				g.must(g.Launch(&cuda.FlashH2DArgs{Src: upload(g, now.src), Dst: upload(g, now.dst),
+					Count: int64(len(now.src)), BlockBytes: int64(size)}, 0))
+				c.run = cuda.PSAPipelineArgs{PSA: c.args, LoadFirst: pinned(g, first).Ptr(),
+					Src: upload(g, src), Dst: upload(g, dst), BlockBytes: int64(size),
+					Microbatches: int32(steps + 1), Depth: 2, Loaded: &c.begun, Loads: loads,
+					Reached: int32(steps)}
 			}
 			for i := range calls {
 				g.must(g.Launch(&calls[i].run, 0))
@@ -215,7 +224,8 @@ func TestPSAPipelineSharesLaunches(t *testing.T) {
 				}
 				g.checkPSA(what, c.want, a, c.args)
 				if first := g.peek(c.spare); (first != poison) != (int(c.begun) > steps) {
-					t.Errorf("%s: %d of %d microbatches, the last one's block begins with %#x", what, c.begun, steps+1, first)
+					t.Errorf("%s: %d of %d microbatches, the last one's block begins with %#x", what, c.begun,
+						steps+1, first)
 				}
 			}
 		}

@@ -20,7 +20,8 @@ func TestDigest(t *testing.T) {
 	for i := range slot {
 		slot[i], dst[i] = int32(slots[i]), int64(places[i])
 	}
-	args := &cuda.DigestArgs{Pool: upload(g, pool), Slot: upload(g, slot), Dst: upload(g, dst), Meta: g.device(2 * count * 2 * dim * 2), Count: count, HeadDim: dim, BlockTokens: block}
+	args := &cuda.DigestArgs{Pool: upload(g, pool), Slot: upload(g, slot), Dst: upload(g, dst),
+		Meta: g.device(2 * count * 2 * dim * 2), Count: count, HeadDim: dim, BlockTokens: block}
 	g.must(g.Launch(args, 0))
 	got := floats(download[cuda.Half](g, args.Meta, 2*count*2*dim))
 	written := 0
@@ -43,7 +44,8 @@ func TestDigest(t *testing.T) {
 }
 
 // selection is a batch of queries and digests with the reference's scores.
-func (g *fixture) selection(group, kvHeads, dim int, counts ...int) (args cuda.ScoresArgs, want [][]float64) {
+func (g *fixture) selection(group, kvHeads, dim int, counts ...int) (args cuda.ScoresArgs,
+	want [][]float64) {
 	batch := len(counts) / kvHeads
 	q, qf := g.normal(batch*group*kvHeads*dim, 1)
 	var meta []cuda.Half
@@ -55,13 +57,16 @@ func (g *fixture) selection(group, kvHeads, dim int, counts ...int) (args cuda.S
 		meta = append(meta, h...)
 		scores := make([]float64, n)
 		for i := range n {
-			scores[i] = reference.Score(qf[unit*group*dim:][:group*dim], f[i*2*dim:][:dim], f[(i*2+1)*dim:][:dim])
+			scores[i] = reference.Score(qf[unit*group*dim:][:group*dim], f[i*2*dim:][:dim],
+				f[(i*2+1)*dim:][:dim])
 		}
 		want = append(want, scores)
 	}
 	stride := slices.Max(counts) + 2
-	return cuda.ScoresArgs{Q: upload(g, q), Meta: upload(g, meta), First: upload(g, first), Count: upload(g, count), Scores: g.device(len(counts) * stride * 4),
-		Batch: int32(batch), HeadsQ: int32(group * kvHeads), HeadsKV: int32(kvHeads), HeadDim: int32(dim), ScoreStride: int32(stride), MaxBlocks: int32(stride - 2)}, want
+	return cuda.ScoresArgs{Q: upload(g, q), Meta: upload(g, meta), First: upload(g, first),
+		Count: upload(g, count), Scores: g.device(len(counts) * stride * 4),
+		Batch: int32(batch), HeadsQ: int32(group * kvHeads), HeadsKV: int32(kvHeads), HeadDim: int32(dim),
+		ScoreStride: int32(stride), MaxBlocks: int32(stride - 2)}, want
 }
 
 func TestScores(t *testing.T) {
@@ -86,7 +91,8 @@ func TestScores(t *testing.T) {
 
 func TestTopK(t *testing.T) {
 	g := newFixture(t, Config{})
-	for _, c := range []struct{ n, k, sink, window int }{{1, 1, 0, 0}, {100, 64, 2, 2}, {30, 64, 2, 2}, {100, 0, 2, 2}, {100, 3, 2, 2}, {2, 4, 2, 2}} {
+	for _, c := range []struct{ n, k, sink, window int }{{1, 1, 0, 0}, {100, 64, 2, 2}, {30, 64, 2, 2},
+		{100, 0, 2, 2}, {100, 3, 2, 2}, {2, 4, 2, 2}} {
 		const units = 3
 		stride := c.n + 5
 		scores, blocks := make([]float32, units*stride), make([]int32, units)
@@ -99,8 +105,10 @@ func TestTopK(t *testing.T) {
 				}
 			}
 		}
-		args := &cuda.TopKArgs{Scores: upload(g, scores), Blocks: upload(g, blocks), List: g.device(units * (c.k + 1) * 4), Count: g.device(units * 4), Units: units,
-			ScoreStride: int32(stride), ListStride: int32(c.k + 1), K: int32(c.k), Sink: int32(c.sink), Window: int32(c.window)}
+		args := &cuda.TopKArgs{Scores: upload(g, scores), Blocks: upload(g, blocks),
+			List: g.device(units * (c.k + 1) * 4), Count: g.device(units * 4), Units: units,
+			ScoreStride: int32(stride), ListStride: int32(c.k + 1), K: int32(c.k), Sink: int32(c.sink),
+			Window: int32(c.window)}
 		g.must(g.Launch(args, 0))
 		list, count := download[int32](g, args.List, units*(c.k+1)), download[int32](g, args.Count, units)
 		for u := range units {
@@ -114,7 +122,9 @@ func TestTopK(t *testing.T) {
 			}
 		}
 	}
-	nan := &cuda.TopKArgs{Scores: upload(g, []float32{1, float32(math.NaN())}), Blocks: upload(g, []int32{2}), List: g.device(16), Count: g.device(4), Units: 1, ScoreStride: 2, ListStride: 2, K: 1}
+	nan := &cuda.TopKArgs{Scores: upload(g, []float32{1, float32(math.NaN())}),
+		Blocks: upload(g, []int32{2}), List: g.device(16), Count: g.device(4), Units: 1, ScoreStride: 2,
+		ListStride: 2, K: 1}
 	faults(t, "NaN", g.Launch(nan, 0), "Scores", "score 1 of unit 0 is NaN")
 	nan.ScoreStride = 1
 	faults(t, "more blocks than scores", g.Launch(nan, 0), "Blocks", "2 blocks")
@@ -127,7 +137,8 @@ func TestSelect(t *testing.T) {
 	args, want := g.selection(4, 2, 64, 10, 33, 0, 7)
 	units := len(want)
 	blocks := []int32{11, 33, 1, 5} // an open block; fewer blocks than digests
-	top := cuda.TopKArgs{Blocks: upload(g, blocks), List: g.device(units * k * 4), Count: g.device(units * 4), Units: int32(units), ListStride: k, K: k, Sink: 1, Window: 1}
+	top := cuda.TopKArgs{Blocks: upload(g, blocks), List: g.device(units * k * 4),
+		Count: g.device(units * 4), Units: int32(units), ListStride: k, K: k, Sink: 1, Window: 1}
 	arrived := g.zeroed(int64(units) * 4)
 	for range 2 {
 		g.must(g.Launch(&cuda.SelectArgs{Scores: args, TopK: top, Arrived: arrived}, 0))
@@ -148,5 +159,7 @@ func TestSelect(t *testing.T) {
 			t.Errorf("unit %d: %v, want %v", u, list[u*k:][:count[u]], chosen)
 		}
 	}
-	faults(t, "arrived as allocated", g.Launch(&cuda.SelectArgs{Scores: args, TopK: top, Arrived: g.device(units * 4)}, 0), "Arrived", "not zero")
+	faults(t, "arrived as allocated",
+		g.Launch(&cuda.SelectArgs{Scores: args, TopK: top, Arrived: g.device(units * 4)}, 0), "Arrived",
+		"not zero")
 }

@@ -137,10 +137,12 @@ func TestLateSavesWait(t *testing.T) {
 	waits(t, func(g *fixture, with bool) []int32 {
 		saver, err := g.SaverCreate(1, 4096, 2)
 		g.must(err)
-		s, e, x, y, to := g.stream(), g.event(), upload(g, slices.Repeat([]int32{7}, 16)), g.device(64), g.host(64)
+		s, e, x, y, to := g.stream(), g.event(), upload(g, slices.Repeat([]int32{7}, 16)),
+			g.device(64), g.host(64)
 		g.must(g.Launch(&cuda.MemcpyArgs{Dst: y, Src: x, Bytes: 64}, s))
 		g.must(g.EventRecord(e, s))
-		args := &cuda.SaveArgs{Saver: saver, Src: y, Dst: pinned(g, []cuda.Ptr{to.Ptr()}).Ptr(), Count: 1, BlockBytes: 64}
+		args := &cuda.SaveArgs{Saver: saver, Src: y, Dst: pinned(g, []cuda.Ptr{to.Ptr()}).Ptr(), Count: 1,
+			BlockBytes: 64}
 		if with {
 			args.After = e
 		}
@@ -157,7 +159,8 @@ func TestLateSavesWait(t *testing.T) {
 		saver, err := g.SaverCreate(1, 4096, 2)
 		g.must(err)
 		x, to := upload(g, slices.Repeat([]int32{7}, 16)), g.host(64)
-		g.must(g.SaveStart(&cuda.SaveArgs{Saver: saver, Src: x, Dst: pinned(g, []cuda.Ptr{to.Ptr()}).Ptr(), Count: 1, BlockBytes: 64}))
+		g.must(g.SaveStart(&cuda.SaveArgs{Saver: saver, Src: x,
+			Dst: pinned(g, []cuda.Ptr{to.Ptr()}).Ptr(), Count: 1, BlockBytes: 64}))
 		g.must(g.DeviceSync()) // not of a save
 		if with {
 			g.must(g.SaverDestroy(saver))
@@ -198,7 +201,8 @@ func TestLateSchedulesRepeat(t *testing.T) {
 		p := g.device(64)
 		streams := []cuda.Stream{g.stream(), g.stream(), g.stream()}
 		for i := range 60 {
-			g.must(g.Launch(&cuda.MemsetArgs{Dst: p + cuda.Ptr(i%16), Bytes: 16, Value: int32(i)}, streams[i%3]))
+			g.must(g.Launch(&cuda.MemsetArgs{Dst: p + cuda.Ptr(i%16), Bytes: 16, Value: int32(i)},
+				streams[i%3]))
 		}
 		return fmt.Sprint(download[byte](g, p, 32))
 	}

@@ -54,18 +54,22 @@ func chosen() map[string]*scenario {
 		return all
 	}
 	some := map[string]*scenario{}
-	for _, name := range []string{"mha/dense", "mha/offload, memcpy", "gqa/offload, memcpy and gpu", "gqa/select: offload, small", "mha/layer", "gqa/psa, small"} {
+	for _, name := range []string{"mha/dense", "mha/offload, memcpy", "gqa/offload, memcpy and gpu",
+		"gqa/select: offload, small", "mha/layer", "gqa/psa, small"} {
 		some[name] = all[name]
 	}
 	return some
 }
 
 func cases() map[string]*scenario {
-	mha := weights.Config{Layers: 2, Hidden: 72, HeadsQ: 2, HeadsKV: 2, HeadDim: 64, FFN: 40, Vocab: 61}
-	gqa := weights.Config{Layers: 3, Hidden: 64, HeadsQ: 4, HeadsKV: 1, HeadDim: 64, FFN: 48, Vocab: 53}
+	mha := weights.Config{Layers: 2, Hidden: 72, HeadsQ: 2, HeadsKV: 2, HeadDim: 64,
+		FFN: 40, Vocab: 61}
+	gqa := weights.Config{Layers: 3, Hidden: 64, HeadsQ: 4, HeadsKV: 1, HeadDim: 64,
+		FFN: 48, Vocab: 53}
 	base := sim.Spec{
-		Attention: "full", Selection: "arkvale", BudgetTokens: 64, BlockTokens: 16, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
-		Utilisation: 0.9, DRAMGiB: 0.05, SaveBuffer: 1, Base: "vllm", MaxRequests: 8, MaxTokens: 48, Watermark: 0.01, Window: 4,
+		Attention: "full", Selection: "arkvale", BudgetTokens: 64, BlockTokens: 16, LoadEngine: "flash",
+		SaveEngine: "flash", Eviction: "lru", Pool: "unified", Utilisation: 0.9, DRAMGiB: 0.05,
+		SaveBuffer: 1, Base: "vllm", MaxRequests: 8, MaxTokens: 48, Watermark: 0.01, Window: 4,
 		Prefill: "chunked", ChunkTokens: 48, OverLength: "truncate", Heads: "full",
 	}
 	sparse := base
@@ -84,65 +88,97 @@ func cases() map[string]*scenario {
 		add("dense", half, false, base)
 		add("dense, short of memory", 14*block*group, false, base)
 		all[model+"/dense, short of memory"].preempts = true
-		add("plain prefill", half, false, with(base, func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 200 }))
+		add("plain prefill", half, false,
+			with(base, func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 200 }))
 		add("sparse", half, false, sparse)
-		add("sparse with a dense layer", half, false, with(sparse, func(s *sim.Spec) { s.DenseLayers = 1 }))
+		add("sparse with a dense layer", half, false,
+			with(sparse, func(s *sim.Spec) { s.DenseLayers = 1 }))
 		add("offload", half, false, offload)
 		small := 20 * block * group
 		add("offload, small", small, true, offload)
-		add("offload, short of DRAM", small, false, with(offload, func(s *sim.Spec) { s.DRAMGiB = float64(14*block*group) / (1 << 30) }))
+		add("offload, short of DRAM", small, false,
+			with(offload, func(s *sim.Spec) { s.DRAMGiB = float64(14*block*group) / (1 << 30) }))
 		all[model+"/offload, short of DRAM"].preempts = true
 		// Prefills have steps of their own, in which they evict what decodes.
-		add("offload, small, plain prefill", small, true, with(offload, func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 200 }))
-		add("offload, small, with a dense layer", small, true, with(offload, func(s *sim.Spec) { s.DenseLayers = 1 }))
-		add("offload, memcpy", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
-		add("offload, memcpy and gpu", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "gpu" }))
+		add("offload, small, plain prefill", small, true,
+			with(offload, func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 200 }))
+		add("offload, small, with a dense layer", small, true,
+			with(offload, func(s *sim.Spec) { s.DenseLayers = 1 }))
+		add("offload, memcpy", small, true,
+			with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
+		add("offload, memcpy and gpu", small, true,
+			with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "gpu" }))
 		add("offload, dense", half, false, with(offload, func(s *sim.Spec) { s.Attention = "full" }))
 		add("offload, fifo", small, true, with(offload, func(s *sim.Spec) { s.Eviction = "fifo" }))
 		add("offload, control", small, false, with(offload, func(s *sim.Spec) { s.BatchControl = true }))
 		add("layer", 2*small, false, with(offload, func(s *sim.Spec) { s.Prefill = "layer" }))
-		add("layer, several a step", 2*small, false, with(offload, func(s *sim.Spec) { s.Prefill, s.MaxInject, s.BatchControl = "layer", 400, true }))
-		add("layer-chunked", 2*small, false, with(offload, func(s *sim.Spec) { s.Prefill, s.MaxInject = "layer-chunked", 40 }))
-		for _, of := range []string{"sparse", "sparse with a dense layer", "offload", "offload, small", "offload, fifo", "layer", "layer, several a step", "layer-chunked"} {
+		add("layer, several a step", 2*small, false,
+			with(offload, func(s *sim.Spec) { s.Prefill, s.MaxInject, s.BatchControl = "layer", 400, true }))
+		add("layer-chunked", 2*small, false,
+			with(offload, func(s *sim.Spec) { s.Prefill, s.MaxInject = "layer-chunked", 40 }))
+		for _, of := range []string{"sparse", "sparse with a dense layer", "offload", "offload, small",
+			"offload, fifo", "layer", "layer, several a step", "layer-chunked"} {
 			c := *all[model+"/"+of]
 			c.selects = true
 			all[model+"/select: "+of] = &c
 		}
 		psa := with(offload, func(s *sim.Spec) {
-			s.Selection, s.PSAStop, s.Epsilon, s.Microbatch, s.Pipelined, s.SinkBlocks = "psa", sim.PSAStopHead, 0.8, 2, true, 0
+			s.Selection, s.PSAStop, s.Epsilon, s.Microbatch, s.Pipelined, s.SinkBlocks = "psa",
+				sim.PSAStopHead, 0.8, 2, true, 0
 		})
 		add("psa in HBM", half, false, with(psa, func(s *sim.Spec) { s.Offload = false }))
 		add("psa", half, false, psa)
 		add("psa, small", small, true, psa)
 		together := func(s *sim.Spec) { s.PSAStop = "layer" }
-		add("psa, heads together in HBM", half, false, with(psa, func(s *sim.Spec) { together(s); s.Offload = false }))
+		add("psa, heads together in HBM", half, false,
+			with(psa, func(s *sim.Spec) { together(s); s.Offload = false }))
 		add("psa, heads together", half, false, with(psa, together))
 		add("psa, heads together, small", small, true, with(psa, together))
-		add("psa, heads together in turns", small, true, with(psa, func(s *sim.Spec) { together(s); s.Pipelined = false }))
+		add("psa, heads together in turns", small, true,
+			with(psa, func(s *sim.Spec) { together(s); s.Pipelined = false }))
 		add("psa, in turns", small, true, with(psa, func(s *sim.Spec) { s.Pipelined = false }))
-		add("psa, memcpy", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
-		add("psa, memcpy in turns", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine, s.Pipelined = "memcpy", "memcpy", false }))
-		add("psa, memcpy and gpu", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine, s.Microbatch = "memcpy", "gpu", 1 }))
-		add("psa, sinks and a dense layer", small, true, with(psa, func(s *sim.Spec) { s.SinkBlocks, s.DenseLayers, s.Microbatch = 1, 1, 3 }))
+		add("psa, memcpy", small, true,
+			with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
+		add("psa, memcpy in turns", small, true,
+			with(psa, func(s *sim.Spec) {
+				s.LoadEngine, s.SaveEngine, s.Pipelined = "memcpy",
+					"memcpy", false
+			}))
+		add("psa, memcpy and gpu", small, true,
+			with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine, s.Microbatch = "memcpy", "gpu", 1 }))
+		add("psa, sinks and a dense layer", small, true,
+			with(psa, func(s *sim.Spec) { s.SinkBlocks, s.DenseLayers, s.Microbatch = 1, 1, 3 }))
 		add("psa, one microbatch", small, true, with(psa, func(s *sim.Spec) { s.Microbatch = 16 }))
 		setBack := with(psa, func(s *sim.Spec) { s.Base, s.ChunkTokens, s.MaxTokens = "vllm-v1", 32, 32 })
 		add("psa, prefills set back", 15*block*group, true, setBack)
-		add("psa, prefills set back in turns", 15*block*group, true, with(setBack, func(s *sim.Spec) { s.Pipelined = false }))
-		all[model+"/psa, prefills set back"].resumes, all[model+"/psa, prefills set back in turns"].resumes = true, true
+		add("psa, prefills set back in turns", 15*block*group, true,
+			with(setBack, func(s *sim.Spec) { s.Pipelined = false }))
+		all[model+"/psa, prefills set back"].resumes,
+			all[model+"/psa, prefills set back in turns"].resumes = true, true
 		add("psa, layer", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill = "layer" }))
-		add("psa, layer in turns", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill, s.MaxInject, s.BatchControl, s.Pipelined = "layer", 400, true, false }))
+		add("psa, layer in turns", 2*small, false,
+			with(psa, func(s *sim.Spec) {
+				s.Prefill, s.MaxInject, s.BatchControl, s.Pipelined = "layer", 400,
+					true, false
+			}))
 		add("psa, everything", half, false, with(psa, func(s *sim.Spec) { s.Epsilon = 1 - 1e-15 }))
-		add("psa, everything in HBM", half, false, with(psa, func(s *sim.Spec) { s.Epsilon, s.Offload = 1-1e-15, false }))
+		add("psa, everything in HBM", half, false,
+			with(psa, func(s *sim.Spec) { s.Epsilon, s.Offload = 1-1e-15, false }))
 		if group%int64(shape.Layers) == 0 {
-			add("psa, per-layer pools", 2*small, false, with(psa, func(s *sim.Spec) { s.Pool = "per-layer" }))
+			add("psa, per-layer pools", 2*small, false,
+				with(psa, func(s *sim.Spec) { s.Pool = "per-layer" }))
 			add("per-layer pools", 2*small, false, with(offload, func(s *sim.Spec) { s.Pool = "per-layer" }))
 		}
 		gpu := func(s *sim.Spec) { s.Lookup = sim.LookupGPU }
 		for _, of := range []string{
-			"offload", "offload, small", "offload, fifo", "offload, control", "layer", "layer, several a step", "layer-chunked",
-			"psa", "psa, small", "psa, heads together, small", "psa, in turns", "psa, sinks and a dense layer", "psa, one microbatch",
-			"psa, prefills set back", "psa, prefills set back in turns", "psa, layer", "psa, layer in turns", "psa, everything",
-			"offload, short of DRAM", "offload, small, plain prefill", "offload, small, with a dense layer", "psa, per-layer pools", "per-layer pools",
+			"offload", "offload, small", "offload, fifo", "offload, control", "layer",
+			"layer, several a step", "layer-chunked",
+			"psa", "psa, small", "psa, heads together, small", "psa, in turns",
+			"psa, sinks and a dense layer", "psa, one microbatch",
+			"psa, prefills set back", "psa, prefills set back in turns", "psa, layer", "psa, layer in turns",
+			"psa, everything",
+			"offload, short of DRAM", "offload, small, plain prefill", "offload, small, with a dense layer",
+			"psa, per-layer pools", "per-layer pools",
 		} {
 			c := *all[model+"/"+of]
 			c.spec = with(c.spec, gpu)
@@ -165,7 +201,10 @@ func (r *run) check(t *testing.T) {
 	if r.preempts && sum.Preempted == 0 {
 		t.Error("nothing was preempted; the case is meant to")
 	}
-	if r.resumes && !slices.ContainsFunc(r.steps, func(s sim.StepRecord) bool { return s.Resumed > 0 && (!r.spec.Progressive() || s.Rounds > 0) }) {
+	if r.resumes && !slices.ContainsFunc(r.steps, func(s sim.StepRecord) bool {
+		return s.Resumed > 0 &&
+			(!r.spec.Progressive() || s.Rounds > 0)
+	}) {
 		t.Error("no prefill was set back and resumed together with decodes; the case is meant to")
 	}
 	if r.selects {
@@ -179,7 +218,10 @@ func (r *run) check(t *testing.T) {
 			ids[i] = int(x)
 		}
 		cache := r.model.NewCache()
-		selector := reference.Selector{BlockTokens: r.spec.BlockTokens, Blocks: func(position, layer, head int) []int { return r.lists[place{id, position, layer, head}] }}
+		selector := reference.Selector{BlockTokens: r.spec.BlockTokens,
+			Blocks: func(position, layer, head int) []int {
+				return r.lists[place{id, position, layer, head}]
+			}}
 		selector.Watch = func(position, layer, head int, query, keys []float64) {
 			judge.see(t, place{id, position, layer, head}, query, keys)
 		}
@@ -192,7 +234,8 @@ func (r *run) check(t *testing.T) {
 				return
 			}
 			if want := reference.Argmax(floats(got)); want != ids[position+1] {
-				t.Errorf("request %d, position %d: token %d follows, the logits say %d", id, position, ids[position+1], want)
+				t.Errorf("request %d, position %d: token %d follows, the logits say %d", id, position,
+					ids[position+1], want)
 			}
 		}
 		if seen == 0 {

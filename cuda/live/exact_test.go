@@ -75,13 +75,16 @@ func (r *run) equals(t *testing.T, want []sim.StepRecord) {
 		done := r.counters[i]
 		if i > 0 {
 			before := r.counters[i-1]
-			done.Selected, done.Loaded, done.Saved = done.Selected-before.Selected, done.Loaded-before.Loaded, done.Saved-before.Saved
+			done.Selected, done.Loaded, done.Saved = done.Selected-before.Selected,
+				done.Loaded-before.Loaded, done.Saved-before.Saved
 			done.Rounds, done.Ahead = done.Rounds-before.Rounds, done.Ahead-before.Ahead
 		}
 		if done.Rounds != want.Rounds || done.Ahead != want.Ahead {
-			t.Fatalf("step %d: the device went through %d rounds and loaded %d blocks for rounds that never came; simulated %d and %d", i, done.Rounds, done.Ahead, want.Rounds, want.Ahead)
+			t.Fatalf("step %d: the device went through %d rounds and loaded %d blocks for rounds that "+
+				"never came; simulated %d and %d", i, done.Rounds, done.Ahead, want.Rounds, want.Ahead)
 		}
-		if done.Loaded != want.Loaded || done.Saved != want.Saved || r.spec.Offload && done.Selected != want.Selected {
+		if done.Loaded != want.Loaded || done.Saved != want.Saved || r.spec.Offload &&
+			done.Selected != want.Selected {
 			t.Fatalf("step %d: the device read %d blocks, loaded %d and saved %d; simulated %d, %d and %d",
 				i, done.Selected, done.Loaded, done.Saved, want.Selected, want.Loaded, want.Saved)
 		}
@@ -92,10 +95,12 @@ func (r *run) equals(t *testing.T, want []sim.StepRecord) {
 		sum.Ahead += want.Ahead
 		sum.Saved += want.Saved
 	}
-	if r.spec.Offload && (sum.Selected == 0 || sum.Saved == 0) || r.evicts && (sum.Loaded == 0 || sum.Evicted == 0) {
+	if r.spec.Offload && (sum.Selected == 0 || sum.Saved == 0) || r.evicts &&
+		(sum.Loaded == 0 || sum.Evicted == 0) {
 		t.Errorf("nothing to compare: %+v", sum)
 	}
-	if r.spec.Progressive() && sum.Rounds == 0 || r.evicts && r.spec.Progressive() && r.spec.Pipelined && !r.everything() && sum.Ahead == 0 {
+	if r.spec.Progressive() && sum.Rounds == 0 || r.evicts && r.spec.Progressive() &&
+		r.spec.Pipelined && !r.everything() && sum.Ahead == 0 {
 		t.Errorf("no rounds to compare: %+v", sum)
 	}
 }
@@ -114,7 +119,8 @@ func TestReplayedSelectionsAreTheLiveOnes(t *testing.T) {
 			var file bytes.Buffer
 			c.record = &file
 			live := c.run(t, m)
-			live.equals(t, c.simulate(t, func(cfg *sim.Config) { cfg.Recording, cfg.Library = opened(t, file.Bytes()), nil }))
+			live.equals(t, c.simulate(t,
+				func(cfg *sim.Config) { cfg.Recording, cfg.Library = opened(t, file.Bytes()), nil }))
 		})
 	}
 }
@@ -151,22 +157,28 @@ func TestReplayNeedsTheSameSystem(t *testing.T) {
 	c.record = &file
 	c.run(t, m)
 	for want, change := range map[string]func(*sim.Config){
-		"system.block_tokens: 16 when selections were recorded, 32 now": func(cfg *sim.Config) { cfg.Spec.BlockTokens, cfg.Spec.BudgetTokens = 32, 128 },
-		"blocks of system.budget_tokens to choose: 2":                   func(cfg *sim.Config) { cfg.Spec.BudgetTokens = 80 },
-		"system.sink_blocks: 1":                                         func(cfg *sim.Config) { cfg.Spec.SinkBlocks = 0 },
-		"recorded with seed 3, the seed is 4":                           func(cfg *sim.Config) { cfg.Seed = 4 },
-		"layers: 2":                                                     func(cfg *sim.Config) { cfg.Model.Layers = 4 },
-		"another trace":                                                 func(cfg *sim.Config) { cfg.Spec.MaxPromptTokens = 90 },
-		"set system.attention":                                          func(cfg *sim.Config) { cfg.Spec.Attention = "full" },
+		"system.block_tokens: 16 when selections were recorded, 32 now": func(cfg *sim.Config) {
+			cfg.Spec.BlockTokens, cfg.Spec.BudgetTokens = 32, 128
+		},
+		"blocks of system.budget_tokens to choose: 2": func(cfg *sim.Config) {
+			cfg.Spec.BudgetTokens = 80
+		},
+		"system.sink_blocks: 1":               func(cfg *sim.Config) { cfg.Spec.SinkBlocks = 0 },
+		"recorded with seed 3, the seed is 4": func(cfg *sim.Config) { cfg.Seed = 4 },
+		"layers: 2":                           func(cfg *sim.Config) { cfg.Model.Layers = 4 },
+		"another trace":                       func(cfg *sim.Config) { cfg.Spec.MaxPromptTokens = 90 },
+		"set system.attention":                func(cfg *sim.Config) { cfg.Spec.Attention = "full" },
 	} {
-		_, err := c.trySimulate(t, func(cfg *sim.Config) { cfg.Recording, cfg.Library = opened(t, file.Bytes()), nil; change(cfg) })
+		_, err := c.trySimulate(t,
+			func(cfg *sim.Config) { cfg.Recording, cfg.Library = opened(t, file.Bytes()), nil; change(cfg) })
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	// Sampled heads have their own rows.
 	sampled := c.simulate(t, func(cfg *sim.Config) {
-		cfg.Recording, cfg.Library, cfg.Spec.Heads, cfg.Spec.SampleGroups = opened(t, file.Bytes()), nil, "sampled", 2
+		cfg.Recording, cfg.Library, cfg.Spec.Heads, cfg.Spec.SampleGroups = opened(t, file.Bytes()), nil,
+			"sampled", 2
 	})
 	if !slices.ContainsFunc(sampled, func(r sim.StepRecord) bool { return r.Selected > 0 }) {
 		t.Error("nothing was selected")

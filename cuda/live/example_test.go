@@ -37,7 +37,8 @@ func ExampleDevice() {
 	}
 	defer device.Close()
 	server, err := sim.NewServer(sim.Config{
-		Spec: spec, Geometry: model.Geometry(spec.BlockTokens), HBMBytes: kvBytes, Addressed: true, Do: parallel.Do,
+		Spec: spec, Geometry: model.Geometry(spec.BlockTokens), HBMBytes: kvBytes, Addressed: true,
+		Do: parallel.Do,
 		Model: sim.Model{
 			Layers: shape.Layers, KVHeads: shape.HeadsKV, Hidden: shape.Hidden, MaxContext: 400,
 		},

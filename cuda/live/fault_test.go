@@ -16,13 +16,16 @@ import (
 )
 
 // onMachine runs a scenario on a machine, with measured time, until ctx ends.
-func (c *scenario) onMachine(ctx context.Context, m live.Machine, rec sim.Recorder) (metrics *sim.Metrics, device *live.Device, err error) {
+func (c *scenario) onMachine(ctx context.Context, m live.Machine, rec sim.Recorder) (
+	metrics *sim.Metrics, device *live.Device, err error) {
 	source, err := weights.NewRandom(c.shape, 7)
 	if err != nil {
 		return nil, nil, err
 	}
 	model := tiny(&c.shape)
-	if device, err = live.New(m, live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3}); err != nil {
+	if device, err = live.New(m,
+		live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source,
+			KVBytes: c.kvBytes, Seed: 3}); err != nil {
 		return nil, nil, err
 	}
 	cfg := c.server(&model)
@@ -89,7 +92,9 @@ func testFailures(t *testing.T, c *scenario) {
 		}
 		calls[failed.Call] = true
 		switch failed.Call {
-		case "ss_memcpy", "ss_memset", "ss_carry", "ss_rmsnorm", "ss_linear", "ss_stream_sync", "ss_stream_wait", "ss_event_record", "ss_argmax", "ss_flash_d2h": // the step's too, which has no layer, or met there
+		// the step's too, which has no layer, or met there
+		case "ss_memcpy", "ss_memset", "ss_carry", "ss_rmsnorm", "ss_linear", "ss_stream_sync",
+			"ss_stream_wait", "ss_event_record", "ss_argmax", "ss_flash_d2h":
 			if !inStep.MatchString(err.Error()) {
 				t.Errorf("operation %d: %v", n, err)
 			}
@@ -108,7 +113,9 @@ func testFailures(t *testing.T, c *scenario) {
 		select {
 		case err := <-closed:
 			if d, h := m.Machine.(*emulator.Machine).Held(); err != nil || d != 0 || h != 0 {
-				t.Errorf("operation %d: closing: %v, %d bytes of device memory and %d of pinned memory are left", n, err, d, h)
+				t.Errorf(
+					"operation %d: closing: %v, %d bytes of device memory and %d of pinned memory are left",
+					n, err, d, h)
 			}
 		case <-time.After(20 * time.Second):
 			t.Fatalf("operation %d: the device does not close", n)
@@ -156,7 +163,8 @@ func TestInterruptKeepsWhatFinished(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		sum := metrics.Summary()
-		if sum.Completed != len(rec.ids) || sum.Completed < 3 || sum.Completed == 7 || sum.ThroughputTokS <= 0 {
+		if sum.Completed != len(rec.ids) || sum.Completed < 3 || sum.Completed == 7 ||
+			sum.ThroughputTokS <= 0 {
 			t.Errorf("%s: %d requests recorded, %+v", name, len(rec.ids), sum)
 		}
 		if err := device.Close(); err != nil {

@@ -58,7 +58,9 @@ func TestGPULogitsMatchTheReference(t *testing.T) {
 // Selections, loads, saves and rounds are those of the simulation on a GPU too.
 func TestGPULiveRunDoesWhatTheSimulationSays(t *testing.T) {
 	all := cases()
-	for _, name := range []string{"mha/offload, small", "gqa/layer", "mha/psa, small", "gqa/psa, small", "mha/psa, heads together, small", "mha/psa, in turns", "gqa/psa, memcpy", "mha/psa, layer"} {
+	for _, name := range []string{"mha/offload, small", "gqa/layer", "mha/psa, small",
+		"gqa/psa, small", "mha/psa, heads together, small", "mha/psa, in turns", "gqa/psa, memcpy",
+		"mha/psa, layer"} {
 		t.Run(name, func(t *testing.T) {
 			onGPU(t, func(m live.Machine) { all[name].run(t, m).equals(t, all[name].simulate(t, nil)) })
 		})
@@ -94,7 +96,8 @@ type hfCase struct {
 func TestGPUGreedyIsHuggingFaces(t *testing.T) {
 	folder := os.Getenv("SPARSESERVE_HF_FIXTURES")
 	if folder == "" {
-		t.Skip("SPARSESERVE_HF_FIXTURES is not set: python3 cuda/live/hf.py FOLDER writes what to compare with")
+		t.Skip("SPARSESERVE_HF_FIXTURES is not set: python3 cuda/live/hf.py FOLDER writes what to " +
+			"compare with")
 	}
 	files, _ := filepath.Glob(filepath.Join(folder, "*", "expected.json"))
 	if len(files) == 0 {
@@ -128,8 +131,9 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec) {
 	defer source.Close()
 	c := source.Config()
 	model := hw.Model{
-		Name: "hf", Layers: c.Layers, Hidden: c.Hidden, QHeads: c.HeadsQ, KVHeads: c.HeadsKV, HeadDim: c.HeadDim, FFN: c.FFN, Vocab: c.Vocab,
-		MaxContext: 1024, Tokenizer: "llama2", WeightBytesEach: 2, KVBytesEach: 2,
+		Name: "hf", Layers: c.Layers, Hidden: c.Hidden, QHeads: c.HeadsQ, KVHeads: c.HeadsKV,
+		HeadDim: c.HeadDim, FFN: c.FFN, Vocab: c.Vocab, MaxContext: 1024, Tokenizer: "llama2",
+		WeightBytesEach: 2, KVBytesEach: 2,
 	}
 	got := map[int][]int32{}
 	const kv = 64 << 20
@@ -148,7 +152,8 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec) {
 		t.Fatal(err)
 	}
 	server, err := sim.NewServer(sim.Config{
-		Spec: spec, Model: sim.Model{Layers: c.Layers, KVHeads: c.HeadsKV, Hidden: c.Hidden, MaxContext: 1024}, Geometry: model.Geometry(spec.BlockTokens),
+		Spec: spec, Model: sim.Model{Layers: c.Layers, KVHeads: c.HeadsKV, Hidden: c.Hidden,
+			MaxContext: 1024}, Geometry: model.Geometry(spec.BlockTokens),
 		HBMBytes: kv, Addressed: true, Do: parallel.Do, Device: device, Library: library(&spec),
 	})
 	if err != nil {
@@ -158,7 +163,8 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec) {
 	if _, err = server.Run(context.Background(), &prompts{cases: want.Cases}, steps); err != nil {
 		t.Fatal(err)
 	}
-	if err := device.Begin(&sim.Step{Index: int64(len(steps.steps)), Dropped: server.Dropped()}); err != nil {
+	if err := device.Begin(&sim.Step{Index: int64(len(steps.steps)),
+		Dropped: server.Dropped()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := device.Close(); err != nil {

@@ -45,7 +45,8 @@ func (n *nothing) DeviceFree(cuda.Ptr) error { return nil }
 
 // HostAlloc reserves addresses; pages that nobody touches use no memory.
 func (n *nothing) HostAlloc(bytes int64, _ cuda.HostPages) (cuda.HostMemory, error) {
-	b, err := syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
+	b, err := syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.pinned = append(n.pinned, cuda.HostMemoryOf(b))
@@ -115,17 +116,20 @@ func BenchmarkHost(b *testing.B) {
 		selection string
 		requests  int
 		gib       int64
-	}{{"arkvale", 1, 2}, {"arkvale", 4, 6}, {"arkvale", 16, 24}, {"arkvale", 16, 40}, {"arkvale", 6, 20}, {"psa", 6, 20}, {"psa, each head", 6, 20}, {"arkvale", 6, 9}, {"psa, each head", 6, 10}, {"psa, the GPU's lookup", 6, 20}, {"psa, the GPU's lookup", 6, 10}} {
-		b.Run(fmt.Sprintf("%s, %d requests, %d GiB", c.selection, c.requests, c.gib), func(b *testing.B) { benchmarkHost(b, c.selection, c.requests, c.gib<<30) })
+	}{{"arkvale", 1, 2}, {"arkvale", 4, 6}, {"arkvale", 16, 24}, {"arkvale", 16, 40},
+		{"arkvale", 6, 20}, {"psa", 6, 20}, {"psa, each head", 6, 20}, {"arkvale", 6, 9},
+		{"psa, each head", 6, 10}, {"psa, the GPU's lookup", 6, 20}, {"psa, the GPU's lookup", 6, 10}} {
+		b.Run(fmt.Sprintf("%s, %d requests, %d GiB", c.selection, c.requests, c.gib),
+			func(b *testing.B) { benchmarkHost(b, c.selection, c.requests, c.gib<<30) })
 	}
 }
 
 func benchmarkHost(b *testing.B, selection string, requests int, kv int64) {
 	spec := sim.Spec{
-		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
-		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
-		DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 16, MaxTokens: 2048, Watermark: 0.01,
-		Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "full",
+		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2,
+		WindowBlocks: 2, Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru",
+		Pool: "unified", DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 16, MaxTokens: 2048,
+		Watermark: 0.01, Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "full",
 	}
 	switch selection {
 	case "psa":
@@ -133,7 +137,8 @@ func benchmarkHost(b *testing.B, selection string, requests int, kv int64) {
 	case "psa, each head":
 		spec.Selection, spec.Epsilon, spec.PSAStop = "psa", 0.49, sim.PSAStopHead
 	case "psa, the GPU's lookup":
-		spec.Selection, spec.Epsilon, spec.PSAStop, spec.Lookup = "psa", 0.49, sim.PSAStopHead, sim.LookupGPU
+		spec.Selection, spec.Epsilon, spec.PSAStop, spec.Lookup = "psa", 0.49, sim.PSAStopHead,
+			sim.LookupGPU
 	}
 	if spec.Progressive() {
 		spec.Microbatch, spec.Pipelined, spec.SinkBlocks = 16, true, 0
@@ -170,8 +175,9 @@ func TestListsAreAsLongAsTheModelHasThem(t *testing.T) {
 	t.Parallel()
 	const requests, steps = 4, 20
 	m, model, _, step := onNothing(t, sim.Spec{
-		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
-		Utilisation: 0.9, Base: "vllm", MaxRequests: requests, MaxTokens: 2048, Watermark: 0.01, Prefill: "chunked", ChunkTokens: 2048, Heads: "full",
+		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2,
+		WindowBlocks: 2, Utilisation: 0.9, Base: "vllm", MaxRequests: requests, MaxTokens: 2048,
+		Watermark: 0.01, Prefill: "chunked", ChunkTokens: 2048, Heads: "full",
 	}, requests, 40<<30)
 	for step() < requests {
 	}
@@ -188,26 +194,31 @@ func TestListsAreAsLongAsTheModelHasThem(t *testing.T) {
 
 // onNothing readies a server of LWM-7B's shape on a machine that does nothing. step runs a step
 // and returns its decodes.
-func onNothing(b testing.TB, spec sim.Spec, requests int, kv int64) (m *nothing, shape *hw.Model, device *live.Device, step func() int) {
+func onNothing(b testing.TB, spec sim.Spec, requests int, kv int64) (m *nothing, shape *hw.Model,
+	device *live.Device, step func() int) {
 	model, err := hw.LoadModel("lwm-7b")
 	if err != nil {
 		b.Fatal(err)
 	}
 	source, err := weights.NewRandom(weights.Config{
-		Layers: model.Layers, Hidden: model.Hidden, HeadsQ: model.QHeads, HeadsKV: model.KVHeads, HeadDim: model.HeadDim, FFN: model.FFN, Vocab: model.Vocab,
+		Layers: model.Layers, Hidden: model.Hidden, HeadsQ: model.QHeads, HeadsKV: model.KVHeads,
+		HeadDim: model.HeadDim, FFN: model.FFN, Vocab: model.Vocab,
 	}, 1)
 	if err != nil {
 		b.Fatal(err)
 	}
 	m = &nothing{}
-	device, err = live.New(m, live.Config{Spec: &spec, Geometry: model.Geometry(32), Weights: source, KVBytes: kv})
+	device, err = live.New(m, live.Config{Spec: &spec, Geometry: model.Geometry(32), Weights: source,
+		KVBytes: kv})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { device.Close() })
 	s, err := sim.NewServer(sim.Config{
-		Spec: spec, Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
-		Geometry: model.Geometry(32), HBMBytes: kv, Device: device, Addressed: true, Do: parallel.Do, Library: library(&spec),
+		Spec: spec, Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden,
+			MaxContext: model.MaxContext},
+		Geometry: model.Geometry(32), HBMBytes: kv, Device: device, Addressed: true, Do: parallel.Do,
+		Library: library(&spec),
 	})
 	if err != nil {
 		b.Fatal(err)

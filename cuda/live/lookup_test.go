@@ -45,10 +45,17 @@ func (m *forgetful) Launch(op cuda.Operation, s cuda.Stream) error {
 // A run whose GPU finds other misses than the cache, fewer or more, ends with an error that says in
 // which layer: until then every load reads and writes memory that there is.
 func TestWrongLookupEndsTheRun(t *testing.T) {
-	for _, name := range []string{"mha/gpu lookup: offload, small", "gqa/gpu lookup: offload, fifo", "gqa/gpu lookup: psa, small", "mha/gpu lookup: psa, in turns"} {
+	for _, name := range []string{"mha/gpu lookup: offload, small", "gqa/gpu lookup: offload, fifo",
+		"gqa/gpu lookup: psa, small", "mha/gpu lookup: psa, in turns"} {
 		for kind, make := range map[string]func(live.Machine) (live.Machine, *int32){
-			"deaf":      func(on live.Machine) (live.Machine, *int32) { m := &deaf{Machine: on}; return m, &m.kept },
-			"forgetful": func(on live.Machine) (live.Machine, *int32) { m := &forgetful{Machine: on}; return m, &m.kept },
+			"deaf": func(on live.Machine) (live.Machine, *int32) {
+				m := &deaf{Machine: on}
+				return m, &m.kept
+			},
+			"forgetful": func(on live.Machine) (live.Machine, *int32) {
+				m := &forgetful{Machine: on}
+				return m, &m.kept
+			},
 		} {
 			c := cases()[name]
 			if c == nil {
@@ -59,7 +66,8 @@ func TestWrongLookupEndsTheRun(t *testing.T) {
 			if *kept == 0 {
 				t.Fatalf("%s, %s: nothing is left out", name, kind)
 			}
-			if err == nil || !strings.Contains(err.Error(), "layer ") || !strings.Contains(err.Error(), "the GPU's lookup misses") {
+			if err == nil || !strings.Contains(err.Error(), "layer ") ||
+				!strings.Contains(err.Error(), "the GPU's lookup misses") {
 				t.Errorf("%s, %s: error is %v, want one of the lookup", name, kind, err)
 			}
 			if device == nil {

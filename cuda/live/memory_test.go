@@ -19,7 +19,8 @@ func TestMemoryIsCheckedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	model := tiny(&c.shape)
-	cfg := live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3}
+	cfg := live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source,
+		KVBytes: c.kvBytes, Seed: 3}
 	load := live.Load{Requests: []int{148, 100, 98, 84, 53, 49, 6}, Prompt: 130}
 	for _, x := range []struct {
 		what         string
@@ -31,9 +32,13 @@ func TestMemoryIsCheckedFirst(t *testing.T) {
 	}{
 		{what: "enough", device: 256 << 20, host: 256 << 20, kvBytes: c.kvBytes, dram: 0.05},
 		{what: "host not known", device: 256 << 20, kvBytes: c.kvBytes, dram: 0.05},
-		{what: "a large cache", device: 256 << 20, host: 256 << 20, kvBytes: 1 << 30, dram: 0.05, where: "device",
-			want: []string{"lower system.kv_gib\n", "KV slots", "1.00 GiB", "weights", "activations of the largest step", "save buffer", "metadata at the most", "buffers of the longest prefill", "KV pool at the most"}},
-		{what: "a small host", device: 256 << 20, host: 32 << 20, kvBytes: c.kvBytes, dram: 0.05, where: "host", want: []string{"system.dram_gib"}},
+		{what: "a large cache", device: 256 << 20, host: 256 << 20, kvBytes: 1 << 30, dram: 0.05,
+			where: "device",
+			want: []string{"lower system.kv_gib\n", "KV slots", "1.00 GiB", "weights",
+				"activations of the largest step", "save buffer", "metadata at the most",
+				"buffers of the longest prefill", "KV pool at the most"}},
+		{what: "a small host", device: 256 << 20, host: 32 << 20, kvBytes: c.kvBytes, dram: 0.05,
+			where: "host", want: []string{"system.dram_gib"}},
 	} {
 		spec := c.spec
 		spec.DRAMGiB = x.dram
@@ -64,7 +69,8 @@ func TestMemoryIsCheckedFirst(t *testing.T) {
 // The memory reported as needed is at least what a run allocates.
 func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 	load := live.Load{Requests: []int{148, 100, 98, 84, 53, 49, 6}, Prompt: 130}
-	for _, name := range []string{"mha/layer", "gqa/offload", "mha/sparse", "gqa/dense", "gqa/plain prefill", "mha/gpu lookup: layer", "gqa/gpu lookup: psa"} {
+	for _, name := range []string{"mha/layer", "gqa/offload", "mha/sparse", "gqa/dense",
+		"gqa/plain prefill", "mha/gpu lookup: layer", "gqa/gpu lookup: psa"} {
 		c := cases()[name]
 		source, err := weights.NewRandom(c.shape, 7)
 		if err != nil {
@@ -79,13 +85,16 @@ func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 		if err := device.Close(); err != nil {
 			t.Fatal(err)
 		}
-		cfg := live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3}
+		cfg := live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source,
+			KVBytes: c.kvBytes, Seed: 3}
 		var short *live.MemoryError
-		if err := live.Fits(emulator.New(emulator.Config{MemoryBytes: 1}), cfg, load, 0); !errors.As(err, &short) {
+		if err := live.Fits(emulator.New(emulator.Config{MemoryBytes: 1}), cfg, load,
+			0); !errors.As(err, &short) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if short.Needs < m.largest {
-			t.Errorf("%s: %d bytes were allocated, %d reported as needed\n%v", name, m.largest, short.Needs, err)
+			t.Errorf("%s: %d bytes were allocated, %d reported as needed\n%v", name, m.largest,
+				short.Needs, err)
 		}
 	}
 }

@@ -56,4 +56,6 @@ func (f *modelClock) Drain() (des.Time, error) {
 }
 
 // Buffer implements sim.ListMemory where the real device does.
-func (f *modelClock) Buffer(layer, words int) []int32 { return sim.ListBuffer(f.Real, layer, words) }
+func (f *modelClock) Buffer(layer, words int) []int32 {
+	return sim.ListBuffer(f.Real, layer, words)
+}

@@ -38,7 +38,8 @@ func TestMemcpySavesGoByPlace(t *testing.T) {
 	for _, to := range m.to {
 		for i := 1; i < len(to); i++ {
 			if i%heads != 0 && to[i]-to[i-1] != m.block {
-				t.Fatalf("blocks %d and %d of a save are %d bytes apart, want %d", i-1, i, to[i]-to[i-1], m.block)
+				t.Fatalf("blocks %d and %d of a save are %d bytes apart, want %d", i-1, i,
+					to[i]-to[i-1], m.block)
 			}
 		}
 		if len(to) > heads {

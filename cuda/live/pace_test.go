@@ -17,7 +17,8 @@ type late struct{ next int }
 
 func (w *late) Next() (sim.Arrival, bool, error) {
 	w.next++
-	return sim.Arrival{At: des.Time(w.next) * 300 * des.Millisecond, Prompt: 33, Output: 3}, w.next <= 2, nil
+	return sim.Arrival{At: des.Time(w.next) * 300 * des.Millisecond, Prompt: 33, Output: 3},
+		w.next <= 2, nil
 }
 
 // Pacing waits while nothing runs, and adds nothing to any step. Both bounds hold
@@ -32,7 +33,8 @@ func TestPaceWaitsOutIdleGaps(t *testing.T) {
 	}
 	model := tiny(&c.shape)
 	start := time.Now()
-	device, err := live.New(m, live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3})
+	device, err := live.New(m, live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens),
+		Weights: source, KVBytes: c.kvBytes, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,11 @@ import (
 
 // alike are cases that must give the same logits: the first of each, and ways to carry it out.
 var alike = map[string][]string{
-	"psa in HBM":                 {"psa", "psa, small", "psa, in turns", "psa, memcpy", "psa, memcpy in turns", "psa, layer", "psa, layer in turns", "psa, per-layer pools"},
-	"psa, heads together in HBM": {"psa, heads together", "psa, heads together, small", "psa, heads together in turns"},
-	"dense":                      {"psa, everything", "psa, everything in HBM"},
+	"psa in HBM": {"psa", "psa, small", "psa, in turns", "psa, memcpy",
+		"psa, memcpy in turns", "psa, layer", "psa, layer in turns", "psa, per-layer pools"},
+	"psa, heads together in HBM": {"psa, heads together", "psa, heads together, small",
+		"psa, heads together in turns"},
+	"dense": {"psa, everything", "psa, everything in HBM"},
 }
 
 // Progressive attention gives the same whether its blocks are loaded or are in HBM, overlapping
@@ -141,7 +143,8 @@ func (r *run) together(t *testing.T) {
 			continue
 		}
 		if apart++; r.spec.PSAStop == "layer" {
-			t.Fatalf("%+v: %d blocks, head 0 has %d: rounds of %d do not end together", p, used, r.used[first], r.spec.Microbatch)
+			t.Fatalf("%+v: %d blocks, head 0 has %d: rounds of %d do not end together", p, used,
+				r.used[first], r.spec.Microbatch)
 		}
 	}
 	if r.spec.PSAStop == sim.PSAStopHead && r.shape.HeadsKV > 1 && !r.everything() && apart == 0 {
@@ -189,7 +192,8 @@ func (m *torn) Launch(op cuda.Operation, s cuda.Stream) error {
 }
 
 func TestProgressiveFailureNamesCallStepAndLayer(t *testing.T) {
-	for name, call := range map[string]string{"mha/psa in HBM": "ss_psa", "gqa/psa, in turns": "ss_psa", "mha/psa, small": "ss_psa_pipeline"} {
+	for name, call := range map[string]string{"mha/psa in HBM": "ss_psa",
+		"gqa/psa, in turns": "ss_psa", "mha/psa, small": "ss_psa_pipeline"} {
 		m := emulator.New(emulator.Config{})
 		defer m.Close()
 		_, _, err := cases()[name].onMachine(t.Context(), &torn{m, call, 9}, &counted{})

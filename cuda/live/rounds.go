@@ -112,7 +112,8 @@ func (d *Device) pipelineByKernel() {
 	_ = d.queue.Do(t)
 }
 
-// pipelineTask runs the library's pipeline of progressive attention, which waits for the stopping rule, and
+// pipelineTask runs the library's pipeline of progressive attention, which waits for the stopping
+// rule, and
 // loads what it omits: it stops loading once every unit is done, before or after it has
 // started on the next round, while for the server all that it named is in HBM. For the same
 // reason loads of units that are done are not omitted (no owner).

@@ -18,8 +18,10 @@ import (
 func TestSavesMayTakeAsLongAsTheyLike(t *testing.T) {
 	all := cases()
 	names := []string{
-		"mha/layer-chunked", "gqa/select: layer-chunked", "gqa/layer", "mha/layer, several a step", "mha/select: offload, small",
-		"mha/offload, memcpy", "gqa/offload, memcpy and gpu", "gqa/psa, layer", "mha/psa, prefills set back",
+		"mha/layer-chunked", "gqa/select: layer-chunked", "gqa/layer", "mha/layer, several a step",
+		"mha/select: offload, small",
+		"mha/offload, memcpy", "gqa/offload, memcpy and gpu", "gqa/psa, layer",
+		"mha/psa, prefills set back",
 	}
 	if testing.Short() {
 		names = names[1:2]

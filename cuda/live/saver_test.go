@@ -39,7 +39,8 @@ func TestLargeJobArrives(t *testing.T) {
 			}
 			s, err := newSaver(q, engine, ring*blockBytes, blockBytes, 2)
 			must(err)
-			must(q.Launch(&cuda.MemcpyArgs{Dst: s.ring + at*blockBytes, Src: src.Ptr(), Bytes: n * blockBytes}, stream))
+			must(q.Launch(&cuda.MemcpyArgs{Dst: s.ring + at*blockBytes, Src: src.Ptr(),
+				Bytes: n * blockBytes}, stream))
 			for i := range int64(n) { // in reverse order
 				s.to(at+i, dram.Ptr()+cuda.Ptr((n-1-i)*blockBytes))
 			}
@@ -48,7 +49,8 @@ func TestLargeJobArrives(t *testing.T) {
 			_, err = s.drain()
 			must(err)
 			for i := range n {
-				if got, want := to[(n-1-i)*blockBytes:][:blockBytes], from[i*blockBytes:][:blockBytes]; !bytes.Equal(got, want) {
+				if got, want := to[(n-1-i)*blockBytes:][:blockBytes],
+					from[i*blockBytes:][:blockBytes]; !bytes.Equal(got, want) {
 					t.Fatalf("block %d of %d: %v, want %v", i, n, got, want)
 				}
 			}
@@ -94,5 +96,6 @@ func TestSaveBehindAFailureFails(t *testing.T) {
 type failing struct{ cuda.Machine }
 
 func (f *failing) Launch(cuda.Operation, cuda.Stream) error {
-	return &cuda.Error{Call: "ss_gpu_scatter", Code: cuda.Failed, Text: "an illegal memory access was encountered"}
+	return &cuda.Error{Call: "ss_gpu_scatter", Code: cuda.Failed, Text: "an illegal memory access " +
+		"was encountered"}
 }

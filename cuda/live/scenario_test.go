@@ -20,13 +20,15 @@ import (
 type workload struct{ next int }
 
 func (w *workload) Next() (sim.Arrival, bool, error) {
-	lengths := []struct{ prompt, output int }{{33, 20}, {1, 5}, {130, 18}, {64, 20}, {97, 3}, {16, 33}, {81, 17}}
+	lengths := []struct{ prompt, output int }{{33, 20}, {1, 5}, {130, 18}, {64, 20}, {97, 3},
+		{16, 33}, {81, 17}}
 	if w.next == len(lengths) {
 		return sim.Arrival{}, false, nil
 	}
 	l := lengths[w.next]
 	w.next++
-	return sim.Arrival{At: des.Time(w.next) * 300 * des.Microsecond, Prompt: l.prompt, Output: l.output}, true, nil
+	return sim.Arrival{At: des.Time(w.next) * 300 * des.Microsecond, Prompt: l.prompt,
+		Output: l.output}, true, nil
 }
 
 // run is what a run left.
@@ -54,13 +56,15 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	shape := source.Config()
-	r := &run{scenario: c, tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{}, lists: map[place][]int{}, chosen: map[place][]int{}, used: map[place]int{}}
+	r := &run{scenario: c, tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{},
+		lists: map[place][]int{}, chosen: map[place][]int{}, used: map[place]int{}}
 	if r.model, err = weights.Reference(source, weights.Half); err != nil {
 		t.Fatal(err)
 	}
 	model := tiny(&shape)
 	device, err := live.New(m, live.Config{
-		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3, SplitEvery: 2,
+		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes,
+		Seed: 3, SplitEvery: 2,
 		Finished: func(id int, tokens []int32) { r.tokens[id] = tokens },
 		Logits: func(id, position int, logits []cuda.Half) {
 			if r.logits[id] == nil {
@@ -68,11 +72,14 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 			}
 			r.logits[id][position] = append([]cuda.Half(nil), logits...)
 		},
-		Selects:  c.selects,
-		Attended: func(id, position, layer, head, blocks int) { r.used[place{id, position, layer, head}] = blocks },
+		Selects: c.selects,
+		Attended: func(id, position, layer, head, blocks int) {
+			r.used[place{id, position, layer, head}] = blocks
+		},
 		Chosen: func(id, position, layer, head int, blocks []int32) {
 			for _, b := range blocks {
-				r.chosen[place{id, position, layer, head}] = append(r.chosen[place{id, position, layer, head}], int(b))
+				r.chosen[place{id, position, layer, head}] = append(
+					r.chosen[place{id, position, layer, head}], int(b))
 			}
 		},
 	})
@@ -84,7 +91,8 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	cfg := c.server(&model)
-	cfg.Addressed, cfg.Do, cfg.DeviceSelects, cfg.Device = true, parallel.Do, c.selects, &witness{modelClock: modelClock{Real: device, Model: modelled}, run: r}
+	cfg.Addressed, cfg.Do, cfg.DeviceSelects, cfg.Device = true, parallel.Do, c.selects,
+		&witness{modelClock: modelClock{Real: device, Model: modelled}, run: r}
 	if c.selects {
 		cfg.Library = nil
 	}
@@ -102,7 +110,8 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	// The device learns of finished requests with the next step; this one has none.
-	if err := device.Begin(&sim.Step{Index: int64(len(steps.steps)), Dropped: server.Dropped()}); err != nil {
+	if err := device.Begin(&sim.Step{Index: int64(len(steps.steps)),
+		Dropped: server.Dropped()}); err != nil {
 		t.Fatal(err)
 	}
 	r.steps, r.counters = steps.steps, steps.counters
@@ -111,11 +120,16 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 			t.Fatal(err)
 		}
 	}
-	if got := device.Counters(); got.Loaded != steps.loaded || got.Saved != steps.saved || got.Steps != int64(len(steps.steps)) {
-		t.Errorf("the device loaded %d and saved %d blocks in %d steps, the server counts %d and %d in %d", got.Loaded, got.Saved, got.Steps, steps.loaded, steps.saved, len(steps.steps))
+	if got := device.Counters(); got.Loaded != steps.loaded || got.Saved != steps.saved ||
+		got.Steps != int64(len(steps.steps)) {
+		t.Errorf(
+			"the device loaded %d and saved %d blocks in %d steps, the server counts %d and %d in %d",
+			got.Loaded, got.Saved, got.Steps, steps.loaded, steps.saved, len(steps.steps))
 	}
-	if got := device.Counters(); got.Working <= 0 || got.Working > got.Elapsed || got.InRounds > got.Working {
-		t.Errorf("the host worked for %v of steps of %v, %v of that in rounds", got.Working, got.Elapsed, got.InRounds)
+	if got := device.Counters(); got.Working <= 0 || got.Working > got.Elapsed ||
+		got.InRounds > got.Working {
+		t.Errorf("the host worked for %v of steps of %v, %v of that in rounds", got.Working, got.Elapsed,
+			got.InRounds)
 	}
 	if err := device.Close(); err != nil {
 		t.Fatal(err)
@@ -125,8 +139,9 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 
 func tiny(shape *weights.Config) hw.Model {
 	return hw.Model{
-		Name: "tiny", Layers: shape.Layers, Hidden: shape.Hidden, QHeads: shape.HeadsQ, KVHeads: shape.HeadsKV, HeadDim: shape.HeadDim, FFN: shape.FFN,
-		Vocab: shape.Vocab, MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2, KVBytesEach: 2,
+		Name: "tiny", Layers: shape.Layers, Hidden: shape.Hidden, QHeads: shape.HeadsQ,
+		KVHeads: shape.HeadsKV, HeadDim: shape.HeadDim, FFN: shape.FFN, Vocab: shape.Vocab,
+		MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2, KVBytesEach: 2,
 	}
 }
 
@@ -142,7 +157,8 @@ func flatScores() traces.ScoreParams {
 // server is the server of a scenario; it lacks a device.
 func (c *scenario) server(m *hw.Model) sim.Config {
 	cfg := sim.Config{
-		Spec: c.spec, Model: sim.Model{Layers: m.Layers, KVHeads: m.KVHeads, Hidden: m.Hidden, MaxContext: m.MaxContext},
+		Spec: c.spec, Model: sim.Model{Layers: m.Layers, KVHeads: m.KVHeads, Hidden: m.Hidden,
+			MaxContext: m.MaxContext},
 		Geometry: m.Geometry(c.spec.BlockTokens), HBMBytes: c.kvBytes, Seed: 3,
 	}
 	if c.spec.Sparse() {
@@ -156,7 +172,8 @@ func library(s *sim.Spec) *dsa.Library {
 	if err != nil {
 		panic(err)
 	}
-	return dsa.NewLibrary(traces.NewScores(flatScores(), 1), policy, dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2}, 2)
+	return dsa.NewLibrary(traces.NewScores(flatScores(), 1), policy,
+		dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2}, 2)
 }
 
 func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
@@ -166,7 +183,8 @@ func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
 	}
 	opts := hw.DeviceOptions{}
 	if s.Offload {
-		opts = hw.DeviceOptions{LoadEngine: s.LoadEngine, SaveEngine: s.SaveEngine, Offload: true, SaveBufferBytes: int64(s.SaveBuffer * (1 << 20))}
+		opts = hw.DeviceOptions{LoadEngine: s.LoadEngine, SaveEngine: s.SaveEngine, Offload: true,
+			SaveBufferBytes: int64(s.SaveBuffer * (1 << 20))}
 	}
 	if s.Progressive() {
 		opts.Microbatch, opts.Pipelined = s.Microbatch, s.Pipelined

@@ -35,8 +35,9 @@ func sortedInts(x []int) []int {
 // while selections are imposed.
 type judge struct {
 	*run
-	seen, same     int // choices among more blocks than fit; those that are the reference's exactly
-	apart, compare int // pairs of a chosen block and another; those whose scores rounding cannot mix up
+	seen, same int // choices among more blocks than fit; those that are the reference's exactly
+	// pairs of a chosen block and another; those whose scores rounding cannot mix up
+	apart, compare int
 }
 
 func newJudge(r *run) *judge { return &judge{run: r} }
@@ -81,7 +82,8 @@ func (j *judge) see(t *testing.T, p place, query, keys []float64) {
 	forced := func(b int) bool { return b < j.spec.SinkBlocks || b >= blocks-j.spec.WindowBlocks }
 	for b := range blocks {
 		if forced(b) && !slices.Contains(chosen, b) {
-			t.Fatalf("%+v: block %d of %d is a sink or of the window, and not among %v", p, b, blocks, chosen)
+			t.Fatalf("%+v: block %d of %d is a sink or of the window, and not among %v", p, b,
+				blocks, chosen)
 		}
 		for _, c := range chosen {
 			if slices.Contains(chosen, b) || forced(c) {
@@ -92,7 +94,8 @@ func (j *judge) see(t *testing.T, p place, query, keys []float64) {
 				j.apart++
 			}
 			if scores[b] > scores[c]+tolerance {
-				t.Errorf("%+v: block %d was chosen with a score of %.4g, and not %d with %.4g", p, c, scores[c], b, scores[b])
+				t.Errorf("%+v: block %d was chosen with a score of %.4g, and not %d with %.4g", p, c, scores[c],
+					b, scores[b])
 			}
 		}
 	}
@@ -104,6 +107,7 @@ func (j *judge) check(t *testing.T) {
 		return
 	}
 	if j.seen < 50 || j.same < j.seen*9/10 || j.apart < j.compare*9/10 {
-		t.Errorf("of %d choices %d are the reference's; of %d pairs of blocks %d are far enough apart", j.seen, j.same, j.compare, j.apart)
+		t.Errorf("of %d choices %d are the reference's; of %d pairs of blocks %d are far enough apart",
+			j.seen, j.same, j.compare, j.apart)
 	}
 }

@@ -31,8 +31,11 @@ func (u *uploads) Launch(op cuda.Operation, s cuda.Stream) error {
 func TestOneUploadALayer(t *testing.T) {
 	dense := cases()["mha/offload, dense"]
 	for name, c := range map[string]*scenario{
-		"flash": cases()["mha/offload, small"], "memcpy": cases()["mha/offload, memcpy"], "memcpy, gpu": cases()["gqa/offload, memcpy and gpu"],
-		"segmented": cases()["gqa/layer"], "in HBM": cases()["mha/sparse"], "psa": cases()["mha/psa, small"], "psa in HBM": cases()["mha/psa in HBM"], "selects": cases()["gqa/select: offload, small"], "dense": dense,
+		"flash": cases()["mha/offload, small"], "memcpy": cases()["mha/offload, memcpy"],
+		"memcpy, gpu": cases()["gqa/offload, memcpy and gpu"],
+		"segmented":   cases()["gqa/layer"], "in HBM": cases()["mha/sparse"],
+		"psa": cases()["mha/psa, small"], "psa in HBM": cases()["mha/psa in HBM"],
+		"selects": cases()["gqa/select: offload, small"], "dense": dense,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -50,9 +53,11 @@ func TestOneUploadALayer(t *testing.T) {
 				was, is := &r.counters[i-1], &r.counters[i]
 				count, size := n[i]-n[i-1], bytes[i]-bytes[i-1]
 				if got := is.Uploads - was.Uploads; got != count || is.UploadBytes-was.UploadBytes != size {
-					t.Fatalf("step %d: %d uploads of %d bytes counted, the machine saw %d of %d", i, got, is.UploadBytes-was.UploadBytes, count, size)
+					t.Fatalf("step %d: %d uploads of %d bytes counted, the machine saw %d of %d", i, got,
+						is.UploadBytes-was.UploadBytes, count, size)
 				}
-				if !decodes(&r.steps[i]) || !decodes(&r.steps[i-1]) || r.steps[i].Decodes != r.steps[i-1].Decodes || is.Growing != was.Growing {
+				if !decodes(&r.steps[i]) || !decodes(&r.steps[i-1]) ||
+					r.steps[i].Decodes != r.steps[i-1].Decodes || is.Growing != was.Growing {
 					continue
 				}
 				only++

@@ -1,4 +1,5 @@
-"""Times NCCL's all-reduce of fp16 between the GPUs of this host, as tensor parallelism has two of a layer.
+"""Times NCCL's all-reduce of fp16 between the GPUs of this host, as tensor
+parallelism has two of a layer.
 
     NCCL_NVLS_ENABLE=0 python3 cuda/measured/all_reduce.py > cuda/measured/all-reduce-CARDS.txt
 
@@ -45,7 +46,8 @@ def rank(r, n):
     dist.all_reduce(check)
     assert torch.all(check == n * (n + 1) / 2), check
     if r == 0:
-        print(torch.cuda.get_device_name(), "x", n, "torch", torch.__version__, "cuda", torch.version.cuda, "nccl", torch.cuda.nccl.version())
+        print(torch.cuda.get_device_name(), "x", n, "torch", torch.__version__, "cuda",
+                torch.version.cuda, "nccl", torch.cuda.nccl.version())
         print("bytes us GB/s (bus: 2 (n-1)/n bytes over the time)")
     for power in range(12, 29):
         size = 1 << power

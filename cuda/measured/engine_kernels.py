@@ -12,7 +12,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 torch.manual_seed(1)
-print(torch.cuda.get_device_name(), "torch", torch.__version__, "cuda", torch.version.cuda, "cudnn", torch.backends.cudnn.version())
+print(torch.cuda.get_device_name(), "torch", torch.__version__, "cuda", torch.version.cuda, "cudnn",
+        torch.backends.cudnn.version())
 
 
 def timed(fn, inner=1, samples=15):
@@ -46,7 +47,8 @@ def graphed(fn, inner=20):
     return timed(g.replay) / inner
 
 
-print("\n# sampler: rows vocab us (fp32 copy, temperature, softmax, exponential race, argmax; logprobs off), greedy, top-p of 0.9")
+print("\n# sampler: rows vocab us (fp32 copy, temperature, softmax, exponential race, argmax; "
+      "logprobs off), greedy, top-p of 0.9")
 for vocab in (32000, 64000, 128256, 151936):
     for rows in (1, 8, 16, 32, 64, 128):
         logits = torch.randn(rows, vocab, device="cuda", dtype=torch.float16)
@@ -59,7 +61,8 @@ for vocab in (32000, 64000, 128256, 151936):
             q.exponential_()
             return p.div_(q).argmax(dim=-1)
 
-        def nucleus():  # top-p as vLLM has it without FlashInfer: sort, cumulative sum, mask, scatter
+        # top-p as vLLM has it without FlashInfer: sort, cumulative sum, mask, scatter
+        def nucleus():
             x = logits.to(torch.float32).div_(temperature)
             ordered, index = x.sort(dim=-1, descending=False)
             held = ordered.softmax(dim=-1)
@@ -76,7 +79,8 @@ for vocab in (32000, 64000, 128256, 151936):
         def greedy():
             return logits.to(torch.float32).argmax(dim=-1)
 
-        print(f"{rows} {vocab} {1e6 * graphed(draw):.1f} greedy {1e6 * graphed(greedy):.1f} top-p {1e6 * graphed(nucleus, 5):.1f}")
+        print(f"{rows} {vocab} {1e6 * graphed(draw):.1f} "
+              f"greedy {1e6 * graphed(greedy):.1f} top-p {1e6 * graphed(nucleus, 5):.1f}")
 
 print("\n# LM head, fp16: rows vocab us, of hidden 4096")
 for vocab in (32000, 128256):
@@ -85,35 +89,41 @@ for vocab in (32000, 128256):
         x = torch.randn(rows, 4096, device="cuda", dtype=torch.float16)
         print(f"{rows} {vocab} {1e6 * graphed(lambda: torch.nn.functional.linear(x, w)):.1f}")
 
-print("\n# cuDNN causal prefill attention, fp16, head dim 128: q heads, kv heads, tokens, us, TFLOP/s")
+print("\n# cuDNN causal prefill attention, fp16, head dim 128: q heads, kv heads, tokens, us, "
+      "TFLOP/s")
 for kv_heads in (32, 8):
     for tokens in (256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072):
         q = torch.randn(1, 32, tokens, 128, device="cuda", dtype=torch.float16)
         k = torch.randn(1, kv_heads, tokens, 128, device="cuda", dtype=torch.float16)
         v = torch.randn_like(k)
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-            run = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=kv_heads < 32)
+            run = lambda: torch.nn.functional.scaled_dot_product_attention(
+                q, k, v, is_causal=True, enable_gqa=kv_heads < 32)
             inner, samples = (20, 15) if tokens <= 4096 else (1, 9 if tokens <= 32768 else 3)
             t = timed(run, inner, samples)
         flops = 2 * 128 * 32 * tokens * tokens
         print(f"32 {kv_heads} {tokens} {1e6 * t:.1f} {flops / t * 1e-12:.0f}")
 
-print("\n# cuDNN, a chunk after a prefix (bottom-right mask by lengths is not exposed: full attention to the prefix): query, prefix, us, TFLOP/s")
+print("\n# cuDNN, a chunk after a prefix (bottom-right mask by lengths is not exposed: full "
+      "attention to the prefix): query, prefix, us, TFLOP/s")
 for query in (512, 2048, 8192):
     for prefix in (8192, 32768, 131072):
         q = torch.randn(1, 32, query, 128, device="cuda", dtype=torch.float16)
         k = torch.randn(1, 8, prefix, 128, device="cuda", dtype=torch.float16)
         v = torch.randn_like(k)
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-            t = timed(lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True), 3, 9)
+            t = timed(lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v,
+                    enable_gqa=True), 3, 9)
         print(f"{query} {prefix} {1e6 * t:.1f} {4 * 128 * 32 * query * prefix / t * 1e-12:.0f}")
 
-print("\n# matrices of a layer in a graph: shape, tokens, us without pause, us after 20 ms of rest (one layer of 8 copies, 8 layers)")
+print("\n# matrices of a layer in a graph: shape, tokens, us without pause, us after 20 ms of "
+      "rest (one layer of 8 copies, 8 layers)")
 for name, hidden, qkv, ffn in (("llama2-7b", 4096, 12288, 11008), ("llama3-8b", 4096, 6144, 14336)):
     ws = [[torch.randn(n, k, device="cuda", dtype=torch.float16) * 0.02 for n, k in
            ((qkv, hidden), (hidden, hidden), (2 * ffn, hidden), (hidden, ffn))] for _ in range(8)]
     for tokens in (1, 8, 32, 64, 128, 256, 512, 608, 1024, 2048):
-        xs = [torch.randn(tokens, k, device="cuda", dtype=torch.float16) for k in (hidden, hidden, hidden, ffn)]
+        xs = [torch.randn(tokens, k, device="cuda", dtype=torch.float16) for k in (hidden, hidden,
+                hidden, ffn)]
 
         def layers():
             for w in ws:

@@ -1,4 +1,5 @@
-"""Times the four linears of one layer as torch runs them (cuBLAS, fp16), for shapes of models and of their shards.
+"""Times the four linears of one layer as torch runs them (cuBLAS, fp16), for shapes of models
+and of their shards.
 
     python3 cuda/measured/linears.py > cuda/measured/linears-CARD.txt
 
@@ -27,7 +28,8 @@ SHAPES = {
 def layer_us(h, q, kv, ffn, tokens):
     def matrix(out, into):
         return torch.randn(out, into, device="cuda", dtype=torch.float16) * 0.02
-    weights = [(matrix((q + 2 * kv) * 128, h), matrix(h, q * 128), matrix(2 * ffn, h), matrix(h, ffn)) for _ in range(LAYERS)]
+    weights = [(matrix((q + 2 * kv) * 128, h), matrix(h, q * 128), matrix(2 * ffn, h), matrix(h,
+            ffn)) for _ in range(LAYERS)]
     x = torch.randn(tokens, h, device="cuda", dtype=torch.float16)
     a = torch.randn(tokens, q * 128, device="cuda", dtype=torch.float16)
     f = torch.randn(tokens, ffn, device="cuda", dtype=torch.float16)

@@ -2,7 +2,8 @@
 // over NVLink and sums, one kernel with a barrier of the two GPUs at each end. Engines have it for
 // small messages (vLLM's custom all-reduce: up to 8 MiB, one stage between two GPUs).
 //
-//     nvcc -std=c++17 -O3 -arch=sm_90 cuda/measured/one_shot_all_reduce.cu -o one_shot && ./one_shot
+//     nvcc -std=c++17 -O3 -arch=sm_90 cuda/measured/one_shot_all_reduce.cu -o one_shot
+//     ./one_shot
 //
 // Each time is the median over replays of CUDA graphs of 50 all-reduces in a row, one graph a GPU;
 // the sums are checked first, on other inputs than zeros.
@@ -42,8 +43,9 @@ __device__ void barrier(unsigned* theirs, unsigned* mine, unsigned value) {
 }
 
 // count[blockIdx.x] is how often this block has run before.
-__global__ void __launch_bounds__(kThreads) all_reduce(const uint4* mine, const uint4* theirs, uint4* out, int packs,
-                                                       Flags* my_flags, Flags* their_flags, unsigned* count) {
+__global__ void __launch_bounds__(kThreads) all_reduce(
+    const uint4* mine, const uint4* theirs, uint4* out, int packs, Flags* my_flags,
+    Flags* their_flags, unsigned* count) {
     const unsigned turn = count[blockIdx.x] + 1;
     barrier(&their_flags->raised[0][blockIdx.x], &my_flags->raised[0][blockIdx.x], turn);
     for (int i = blockIdx.x * kThreads + threadIdx.x; i < packs; i += gridDim.x * kThreads) {
@@ -79,22 +81,26 @@ int main() {
         MUST(cudaMemset(flags[d], 0, sizeof(Flags)));
         MUST(cudaMemset(count[d], 0, kBlocks * sizeof(unsigned)));
         MUST(cudaMemset(out[d], 0xff, most));
-        for (size_t i = 0; i < host.size(); i++) host[i] = __float2half(float((i * 7 + d * 3) % 101) - 50);
+        for (size_t i = 0; i < host.size(); i++)
+            host[i] = __float2half(float((i * 7 + d * 3) % 101) - 50);
         MUST(cudaMemcpy(in[d], host.data(), most, cudaMemcpyHostToDevice));
         MUST(cudaStreamCreate(&stream[d]));
     }
     cudaDeviceProp prop;
     MUST(cudaGetDeviceProperties(&prop, 0));
-    printf("%s x 2, one-shot all-reduce of fp16, %d blocks of %d threads\nbytes us GB/s\n", prop.name, kBlocks, kThreads);
+    printf("%s x 2, one-shot all-reduce of fp16, %d blocks of %d threads\nbytes us GB/s\n",
+           prop.name, kBlocks, kThreads);
     for (size_t bytes = 4096; bytes <= most; bytes *= 2) {
-        const int packs = int(bytes / 16), blocks = std::min(kBlocks, (packs + kThreads - 1) / kThreads);
+        const int packs = int(bytes / 16);
+        const int blocks = std::min(kBlocks, (packs + kThreads - 1) / kThreads);
         cudaGraphExec_t run[2];
         for (int d = 0; d < 2; d++) {
             MUST(cudaSetDevice(d));
             cudaGraph_t graph;
             MUST(cudaStreamBeginCapture(stream[d], cudaStreamCaptureModeThreadLocal));
             for (int i = 0; i < kInner; i++)
-                all_reduce<<<blocks, kThreads, 0, stream[d]>>>(in[d], in[1 - d], out[d], packs, flags[d], flags[1 - d], count[d]);
+                all_reduce<<<blocks, kThreads, 0, stream[d]>>>(
+                    in[d], in[1 - d], out[d], packs, flags[d], flags[1 - d], count[d]);
             MUST(cudaStreamEndCapture(stream[d], &graph));
             MUST(cudaGraphInstantiate(&run[d], graph, 0));
         }
@@ -123,7 +129,8 @@ int main() {
             for (size_t i = 0; i < bytes / 2; i++) {
                 const float want = float((i * 7) % 101) - 50 + float((i * 7 + 3) % 101) - 50;
                 if (__half2float(host[i]) != want) {
-                    fprintf(stderr, "GPU %d, element %zu: %g, want %g\n", d, i, __half2float(host[i]), want);
+                    fprintf(stderr, "GPU %d, element %zu: %g, want %g\n", d, i,
+                            __half2float(host[i]), want);
                     return 1;
                 }
             }

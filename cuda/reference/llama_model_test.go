@@ -28,13 +28,15 @@ func randomLlama(seed uint64, layers, hidden, headsQ, headsKV, dim, ffn, vocab i
 		}
 		return w
 	}
-	m := &Llama{Hidden: hidden, HeadsQ: headsQ, HeadsKV: headsKV, Dim: dim, FFN: ffn, Vocab: vocab, Eps: 1e-5, Round: Exact,
+	m := &Llama{Hidden: hidden, HeadsQ: headsQ, HeadsKV: headsKV, Dim: dim, FFN: ffn, Vocab: vocab,
+		Eps: 1e-5, Round: Exact,
 		Embed: rounded(random(r, vocab*hidden), half), Norm: norm(), Head: matrix(vocab, hidden)}
 	for d := range dim / 2 {
 		m.InvFreq = append(m.InvFreq, float32(math.Pow(10000, -2*float64(d)/float64(dim))))
 	}
 	for range layers {
-		m.Layers = append(m.Layers, LlamaLayer{norm(), matrix((headsQ+2*headsKV)*dim, hidden), matrix(hidden, headsQ*dim), norm(), matrix(2*ffn, hidden), matrix(hidden, ffn)})
+		m.Layers = append(m.Layers, LlamaLayer{norm(), matrix((headsQ+2*headsKV)*dim, hidden),
+			matrix(hidden, headsQ*dim), norm(), matrix(2*ffn, hidden), matrix(hidden, ffn)})
 	}
 	return m
 }
@@ -59,9 +61,11 @@ func identity(embed []float64, o, down float64) *Llama {
 	one := []float64{1, 0, 0, 1}
 	times := func(f float64) []float64 { return []float64{f, 0, 0, f} }
 	ones := []float64{1, 1}
-	return &Llama{Hidden: 2, HeadsQ: 1, HeadsKV: 1, Dim: 2, FFN: 2, Vocab: len(embed) / 2, InvFreq: []float32{1}, Round: Exact,
+	return &Llama{Hidden: 2, HeadsQ: 1, HeadsKV: 1, Dim: 2, FFN: 2, Vocab: len(embed) / 2,
+		InvFreq: []float32{1}, Round: Exact,
 		Embed: embed, Norm: ones, Head: one,
-		Layers: []LlamaLayer{{ones, slices.Concat(one, one, one), times(o), ones, slices.Concat(one, one), times(down)}}}
+		Layers: []LlamaLayer{{ones, slices.Concat(one, one, one), times(o), ones, slices.Concat(one, one),
+			times(down)}}}
 }
 
 // One token attends to itself: attention is v = norm(x). With x = (3, 4), whose root mean square is
@@ -152,7 +156,8 @@ func TestLlamaKnowsPositions(t *testing.T) {
 	}
 	m.InvFreq = make([]float32, 3) // no rotation, and one layer: a set of tokens
 	m.Layers = m.Layers[:1]
-	near(t, "without positions", m.Forward([]int{5, 9, 7}, Selector{})[2], m.Forward([]int{9, 5, 7}, Selector{})[2])
+	near(t, "without positions", m.Forward([]int{5, 9, 7}, Selector{})[2],
+		m.Forward([]int{9, 5, 7}, Selector{})[2])
 }
 
 func TestLlamaAllBlocksAreDense(t *testing.T) {
@@ -190,7 +195,8 @@ func TestLlamaSelectsBlocks(t *testing.T) {
 	short := m.Forward(tokens[12:], Selector{}) // its positions are 12 less, their distances the same
 	for i := range got[17] {
 		if d := math.Abs(got[17][i] - short[5][i]); d > 1e-5 { // angles are of float32
-			t.Fatalf("logit %d: %g with blocks 3 and 4, %g without the tokens before", i, got[17][i], short[5][i])
+			t.Fatalf("logit %d: %g with blocks 3 and 4, %g without the tokens before", i, got[17][i],
+				short[5][i])
 		}
 	}
 	one := last
@@ -203,7 +209,8 @@ func TestLlamaSelectsBlocks(t *testing.T) {
 	c := m.NewCache()
 	m.Extend(c, tokens, Selector{})
 	query := random(rand.New(rand.NewPCG(7, 7)), 8*6)
-	mixed, dense, sparse := m.attend(c, 0, 17, query, one), m.attend(c, 0, 17, query, Selector{}), m.attend(c, 0, 17, query, last)
+	mixed, dense, sparse := m.attend(c, 0, 17, query, one), m.attend(c, 0, 17, query, Selector{}),
+		m.attend(c, 0, 17, query, last)
 	near(t, "head 0", mixed[:24], dense[:24])
 	near(t, "head 1", mixed[24:], sparse[24:])
 	if slices.Equal(dense[24:], sparse[24:]) {
@@ -225,12 +232,13 @@ func TestLlamaGreedy(t *testing.T) {
 		t.Errorf("%d tokens, want 6", len(got))
 	}
 	var positions []int
-	m.GreedySelected(tokens, 4, Selector{BlockTokens: 4, Blocks: func(position, layer, kvHead int) []int {
-		if layer == 0 && kvHead == 0 {
-			positions = append(positions, position)
-		}
-		return nil
-	}})
+	m.GreedySelected(tokens, 4,
+		Selector{BlockTokens: 4, Blocks: func(position, layer, kvHead int) []int {
+			if layer == 0 && kvHead == 0 {
+				positions = append(positions, position)
+			}
+			return nil
+		}})
 	if want := []int{9, 10, 11}; !slices.Equal(positions, want) {
 		t.Errorf("selections for positions %v, want those of the decoded tokens, %v", positions, want)
 	}
@@ -266,7 +274,8 @@ func TestLlamaRoundsWhatIsStored(t *testing.T) {
 	m.Round = func(x float64) float64 { rounds++; return x }
 	m.Forward([]int{3}, Selector{})
 	const hidden, q, kv, dim, ffn, vocab = 24, 8, 2, 6, 20, 31
-	want := hidden + 3*2*hidden + (q+2*kv)*dim + (q+kv)*dim/2*(2+4+2) + q*dim + hidden + 2*ffn + 2*ffn + hidden + 2*hidden + vocab
+	want := hidden + 3*2*hidden + (q+2*kv)*dim + (q+kv)*dim/2*(2+4+2) + q*dim + hidden + 2*ffn +
+		2*ffn + hidden + 2*hidden + vocab
 	if rounds != want {
 		t.Errorf("%d values are rounded, want %d", rounds, want)
 	}

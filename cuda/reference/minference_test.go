@@ -53,7 +53,8 @@ func TestMergedLinesSeeTheirLines(t *testing.T) {
 }
 
 func TestTileListsPartBlocksByHalf(t *testing.T) {
-	blocks, columns, counts := TileLists(RowLists{Blocks: []int32{0, 64, 300}, Columns: []int32{200, 250}},
+	blocks, columns, counts := TileLists(RowLists{Blocks: []int32{0, 64, 300},
+		Columns: []int32{200, 250}},
 		RowLists{Blocks: []int32{64, 364}, Columns: []int32{10, 250}})
 	if !slices.Equal(blocks, []int32{64, 0, 300, 364}) || counts != [4]int32{1, 2, 1, 3} {
 		t.Errorf("blocks %v, counts %v", blocks, counts)
@@ -66,7 +67,8 @@ func TestTileListsPartBlocksByHalf(t *testing.T) {
 
 func TestLineWeightsSumToQueries(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	p := Prefill{Shape: Shape{Batch: 1, HeadsQ: 2, HeadsKV: 1, Dim: 8}, QTokens: 70, Prefix: 5, Scale: 0.3}
+	p := Prefill{Shape: Shape{Batch: 1, HeadsQ: 2, HeadsKV: 1, Dim: 8}, QTokens: 70, Prefix: 5,
+		Scale: 0.3}
 	for range 70 * 2 * 8 {
 		p.Q = append(p.Q, r.NormFloat64())
 	}
@@ -91,7 +93,8 @@ func TestPoolAndTopBlocks(t *testing.T) {
 	if got := Pool(x, 1); !slices.Equal(got, []float64{31.5, 95.5, 128.5}) {
 		t.Errorf("means %v", got)
 	}
-	if got := TopBlocks([]float64{1, 3, 2, 3, 9}, 1, 100, 130, 2); !slices.Equal(got, []int32{64, 192}) {
+	if got := TopBlocks([]float64{1, 3, 2, 3, 9}, 1, 100, 130, 2); !slices.Equal(got,
+		[]int32{64, 192}) {
 		t.Errorf("blocks %v", got)
 	}
 }

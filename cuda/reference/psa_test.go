@@ -9,7 +9,8 @@ import (
 
 func newPSA(r *rand.Rand, epsilon float64, micro int) *PSA {
 	s := Shape{Batch: 2, HeadsQ: 8, HeadsKV: 2, Dim: 8}
-	p := &PSA{Shape: s, Cache: scattered(r, s, 4, 61, 33), Q: random(r, s.Batch*s.HeadsQ*s.Dim), Scale: 0.5, Epsilon: epsilon, Micro: micro}
+	p := &PSA{Shape: s, Cache: scattered(r, s, 4, 61, 33), Q: random(r, s.Batch*s.HeadsQ*s.Dim),
+		Scale: 0.5, Epsilon: epsilon, Micro: micro}
 	p.OrderStride = p.TableStride
 	for unit := range s.Units() {
 		row := make([]int32, p.OrderStride)
@@ -45,7 +46,8 @@ func TestPSAStopsBetweenAndAttendsToAPrefix(t *testing.T) {
 	if !stopped {
 		t.Fatal("no unit stopped early: the case proves nothing")
 	}
-	prefix := Decode{Shape: p.Shape, Cache: p.Cache, Q: p.Q, Scale: p.Scale, List: p.Order, ListStride: p.OrderStride, Count: r.Used}
+	prefix := Decode{Shape: p.Shape, Cache: p.Cache, Q: p.Q, Scale: p.Scale, List: p.Order,
+		ListStride: p.OrderStride, Count: r.Used}
 	want, _ := prefix.Run()
 	near(t, "out", r.Out, want)
 }
@@ -58,7 +60,8 @@ func TestPSAFigure4(t *testing.T) {
 		epsilon float64
 		used    int32
 	}{{0.3, 4}, {0.8, 8}, {0.9, 12}, {0.999, 16}} {
-		p := PSA{Shape: Shape{1, 1, 1, 1}, Micro: 4, Scale: 1, Epsilon: c.epsilon, Q: []float64{1}, OrderStride: len(weights), Count: []int32{int32(len(weights))}}
+		p := PSA{Shape: Shape{1, 1, 1, 1}, Micro: 4, Scale: 1, Epsilon: c.epsilon, Q: []float64{1},
+			OrderStride: len(weights), Count: []int32{int32(len(weights))}}
 		p.BlockTokens, p.TableStride, p.Context = 1, len(weights), []int32{int32(len(weights))}
 		for i, w := range weights {
 			p.Order, p.Table = append(p.Order, int32(i)), append(p.Table, int32(i))

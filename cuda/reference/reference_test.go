@@ -21,7 +21,8 @@ func scattered(r *rand.Rand, s Shape, tokens int, context ...int32) Cache {
 	for _, n := range context {
 		stride = max(stride, (int(n)+tokens-1)/tokens)
 	}
-	c := Cache{BlockTokens: tokens, TableStride: stride, Context: context, Table: make([]int32, s.Units()*stride)}
+	c := Cache{BlockTokens: tokens, TableStride: stride, Context: context,
+		Table: make([]int32, s.Units()*stride)}
 	slots := r.Perm(2 * len(c.Table))
 	size := 2 * tokens * s.Dim
 	c.Pool = make([]float64, len(slots)*size)
@@ -93,7 +94,8 @@ func plain(d *Decode, head int) []float64 {
 	for t := range int(d.Context[unit/d.HeadsKV]) {
 		at := (int(d.Table[unit*d.TableStride+t/d.BlockTokens])*2*d.BlockTokens + t%d.BlockTokens) * d.Dim
 		e := math.Exp(d.Scale * dot(d.Q[head*d.Dim:][:d.Dim], d.Pool[at:]))
-		scores, values, total = append(scores, e), append(values, d.Pool[at+d.BlockTokens*d.Dim:][:d.Dim]), total+e
+		scores, values, total = append(scores, e),
+			append(values, d.Pool[at+d.BlockTokens*d.Dim:][:d.Dim]), total+e
 	}
 	out := make([]float64, d.Dim)
 	for t, e := range scores {
@@ -108,7 +110,8 @@ func TestDenseDecodeIsItsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for _, group := range []int{1, 4, 8} {
 		s := Shape{Batch: 2, HeadsQ: 2 * group, HeadsKV: 2, Dim: 8}
-		d := &Decode{Shape: s, Cache: scattered(r, s, 4, 1, 13), Q: random(r, s.Batch*s.HeadsQ*s.Dim), Scale: 0.3}
+		d := &Decode{Shape: s, Cache: scattered(r, s, 4, 1, 13), Q: random(r, s.Batch*s.HeadsQ*s.Dim),
+			Scale: 0.3}
 		out, _ := d.Run()
 		for head := range s.Batch * s.HeadsQ {
 			near(t, "out", out[head*s.Dim:][:s.Dim], plain(d, head))
@@ -119,7 +122,8 @@ func TestDenseDecodeIsItsDefinition(t *testing.T) {
 func TestSparseWithAllBlocksIsDense(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	s := Shape{Batch: 2, HeadsQ: 8, HeadsKV: 2, Dim: 8}
-	dense := &Decode{Shape: s, Cache: scattered(r, s, 4, 30, 17), Q: random(r, s.Batch*s.HeadsQ*s.Dim), Scale: 0.3}
+	dense := &Decode{Shape: s, Cache: scattered(r, s, 4, 30, 17), Q: random(r, s.Batch*s.HeadsQ*s.Dim),
+		Scale: 0.3}
 	sparse := *dense
 	sparse.ListStride = sparse.TableStride
 	for unit := range s.Units() {
@@ -143,12 +147,14 @@ func TestChunkedPrefillIsPlain(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	s := Shape{HeadsQ: 4, HeadsKV: 2, Dim: 8}
 	const tokens = 23
-	whole := Prefill{Shape: s, QTokens: tokens, Scale: 0.4, Q: random(r, tokens*s.HeadsQ*s.Dim), K: random(r, tokens*s.HeadsKV*s.Dim), V: random(r, tokens*s.HeadsKV*s.Dim)}
+	whole := Prefill{Shape: s, QTokens: tokens, Scale: 0.4, Q: random(r, tokens*s.HeadsQ*s.Dim),
+		K: random(r, tokens*s.HeadsKV*s.Dim), V: random(r, tokens*s.HeadsKV*s.Dim)}
 	want := whole.Run()
 	var got []float64
 	for first := 0; first < tokens; first += 7 {
 		n := min(7, tokens-first)
-		chunk := Prefill{Shape: s, QTokens: n, Prefix: first, Scale: 0.4, Q: whole.Q[first*s.HeadsQ*s.Dim:],
+		chunk := Prefill{Shape: s, QTokens: n, Prefix: first, Scale: 0.4,
+			Q: whole.Q[first*s.HeadsQ*s.Dim:],
 			K: whole.K[:(first+n)*s.HeadsKV*s.Dim], V: whole.V[:(first+n)*s.HeadsKV*s.Dim]}
 		got = append(got, chunk.Run()...)
 	}
@@ -159,7 +165,8 @@ func TestLastPrefillRowIsDecode(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	s := Shape{Batch: 1, HeadsQ: 4, HeadsKV: 1, Dim: 8}
 	const tokens = 9
-	p := Prefill{Shape: s, QTokens: tokens, Scale: 0.4, Q: random(r, tokens*s.HeadsQ*s.Dim), K: random(r, tokens*s.Dim), V: random(r, tokens*s.Dim)}
+	p := Prefill{Shape: s, QTokens: tokens, Scale: 0.4, Q: random(r, tokens*s.HeadsQ*s.Dim),
+		K: random(r, tokens*s.Dim), V: random(r, tokens*s.Dim)}
 	d := Decode{Shape: s, Q: p.Q[(tokens-1)*s.HeadsQ*s.Dim:], Scale: 0.4}
 	d.BlockTokens, d.Table, d.TableStride, d.Context = tokens, []int32{0}, 1, []int32{tokens}
 	d.Pool = append(append([]float64{}, p.K...), p.V...)
@@ -174,7 +181,8 @@ func TestDigestByHand(t *testing.T) {
 	// Dimension 0: c = 4.5, r = (4.5 + 3.5 + 2.5 + 4.5) / 4 = 3.75. Dimension 1 is constant.
 	near(t, "hi", hi, []float64{8.25, 5})
 	near(t, "lo", lo, []float64{0.75, 5})
-	near(t, "score", []float64{Score([]float64{1, -1, -2, 3}, hi, lo)}, []float64{((8.25 - 5) + (-1.5 + 15)) / 2})
+	near(t, "score", []float64{Score([]float64{1, -1, -2, 3}, hi, lo)},
+		[]float64{((8.25 - 5) + (-1.5 + 15)) / 2})
 }
 
 func TestTopK(t *testing.T) {
@@ -199,10 +207,12 @@ func TestTopK(t *testing.T) {
 }
 
 func TestRMSNormByHand(t *testing.T) {
-	near(t, "norm", RMSNorm([]float64{3, -4, 0, 0}, []float64{1, 2, 3, 4}, 0, Exact), []float64{1.2, -3.2, 0, 0})
+	near(t, "norm", RMSNorm([]float64{3, -4, 0, 0}, []float64{1, 2, 3, 4}, 0, Exact),
+		[]float64{1.2, -3.2, 0, 0})
 	near(t, "eps", RMSNorm([]float64{1, 1}, []float64{1, 1}, 3, Exact), []float64{0.5, 0.5})
 	thirds := func(x float64) float64 { return math.Round(3*x) / 3 }
-	near(t, "rounded twice", RMSNorm([]float64{3, -4, 0, 0}, []float64{1, 2, 3, 4}, 0, thirds), []float64{4. / 3, -10. / 3, 0, 0})
+	near(t, "rounded twice", RMSNorm([]float64{3, -4, 0, 0}, []float64{1, 2, 3, 4}, 0, thirds),
+		[]float64{4. / 3, -10. / 3, 0, 0})
 }
 
 // Rotations keep lengths, and a product of q and k depends on the distance of their positions
@@ -224,7 +234,8 @@ func TestRopeRotates(t *testing.T) {
 }
 
 func TestSiluMulByHand(t *testing.T) {
-	near(t, "silu", SiluMul([]float64{0, math.Log(3), -math.Log(3), 5, 2, 4}, Exact), []float64{0, math.Log(3) * 0.75 * 2, -math.Log(3)})
+	near(t, "silu", SiluMul([]float64{0, math.Log(3), -math.Log(3), 5, 2, 4}, Exact),
+		[]float64{0, math.Log(3) * 0.75 * 2, -math.Log(3)})
 	near(t, "rounded twice", SiluMul([]float64{10, 0.3}, math.Round), []float64{3})
 }
 
@@ -233,7 +244,8 @@ func TestArgmax(t *testing.T) {
 	for _, c := range []struct {
 		x    []float64
 		want int
-	}{{[]float64{1, 3, 2, 3}, 1}, {[]float64{math.NaN(), -5}, 1}, {[]float64{-inf, -inf}, 0}, {[]float64{2, inf, math.NaN(), inf}, 1}} {
+	}{{[]float64{1, 3, 2, 3}, 1}, {[]float64{math.NaN(), -5}, 1}, {[]float64{-inf, -inf}, 0},
+		{[]float64{2, inf, math.NaN(), inf}, 1}} {
 		if got := Argmax(c.x); got != c.want {
 			t.Errorf("%v: %d, want %d", c.x, got, c.want)
 		}

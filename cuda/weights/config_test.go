@@ -7,9 +7,11 @@ import (
 )
 
 func TestParseConfig(t *testing.T) {
-	llama3 := Rope{Theta: 500000, Scaling: Llama3Scaling, Factor: 8, LowFactor: 1, HighFactor: 4, OriginalContext: 8192}
+	llama3 := Rope{Theta: 500000, Scaling: Llama3Scaling, Factor: 8, LowFactor: 1, HighFactor: 4,
+		OriginalContext: 8192}
 	const shape = `"model_type":"llama","num_hidden_layers":2,"hidden_size":12,"num_attention_heads":4,"intermediate_size":10,"vocab_size":17`
-	base := Config{Layers: 2, Hidden: 12, HeadsQ: 4, HeadsKV: 4, HeadDim: 4, FFN: 10, Vocab: 17, Eps: 1e-6, Rope: Rope{Theta: 10000}}
+	base := Config{Layers: 2, Hidden: 12, HeadsQ: 4, HeadsKV: 4, HeadDim: 4, FFN: 10, Vocab: 17,
+		Eps: 1e-6, Rope: Rope{Theta: 10000}}
 	with := func(change func(*Config)) Config {
 		c := base
 		change(&c)
@@ -20,15 +22,18 @@ func TestParseConfig(t *testing.T) {
 		want Config
 	}{
 		{``, base},
-		{`,"rms_norm_eps":1e-5,"tie_word_embeddings":true`, with(func(c *Config) { c.Eps, c.Tied = 1e-5, true })},
+		{`,"rms_norm_eps":1e-5,"tie_word_embeddings":true`,
+			with(func(c *Config) { c.Eps, c.Tied = 1e-5, true })},
 		{`,"rms_norm_eps":0`, with(func(c *Config) { c.Eps = 0 })},
 		{`,"rope_theta":500000.0,"rope_scaling":null`, with(func(c *Config) { c.Rope.Theta = 500000 })},
 		{`,"rope_theta":500000.0,"rope_scaling":{"factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":8192,"rope_type":"llama3"}`,
 			with(func(c *Config) { c.Rope = llama3 })},
 		{`,"rope_parameters":{"rope_theta":500000.0,"factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":8192,"rope_type":"llama3"}`,
 			with(func(c *Config) { c.Rope = llama3 })},
-		{`,"rope_parameters":{"rope_theta":70000.0,"rope_type":"default"}`, with(func(c *Config) { c.Rope.Theta = 70000 })},
-		{`,"rope_scaling":{"type":"linear","factor":2.5}`, with(func(c *Config) { c.Rope.Scaling, c.Rope.Factor = LinearScaling, 2.5 })},
+		{`,"rope_parameters":{"rope_theta":70000.0,"rope_type":"default"}`,
+			with(func(c *Config) { c.Rope.Theta = 70000 })},
+		{`,"rope_scaling":{"type":"linear","factor":2.5}`,
+			with(func(c *Config) { c.Rope.Scaling, c.Rope.Factor = LinearScaling, 2.5 })},
 		{`,"quantization_config":null,"hidden_act":"silu","partial_rotary_factor":1.0`, base},
 	} {
 		got, err := parseConfig("config.json", []byte(`{`+shape+`,"head_dim":4`+c.keys+`}`))
@@ -40,15 +45,18 @@ func TestParseConfig(t *testing.T) {
 		keys string
 		want []string
 	}{
-		{`,"architectures":["Qwen2ForCausalLM"]`, []string{"architectures", "LlamaForCausalLM", "Qwen2ForCausalLM"}},
+		{`,"architectures":["Qwen2ForCausalLM"]`, []string{"architectures", "LlamaForCausalLM",
+			"Qwen2ForCausalLM"}},
 		{`,"model_type":"mistral"`, []string{"model_type", "mistral"}},
 		{`,"quantization_config":{"bits":4}`, []string{"quantization_config"}},
 		{`,"attention_bias":true`, []string{"attention_bias", "no bias"}},
 		{`,"mlp_bias":true`, []string{"mlp_bias", "no bias"}},
 		{`,"hidden_act":"gelu"`, []string{"hidden_act", "gelu"}},
-		{`,"rope_scaling":{"rope_type":"yarn","factor":4}`, []string{"rope_scaling", `"yarn"`, "linear or llama3"}},
+		{`,"rope_scaling":{"rope_type":"yarn","factor":4}`,
+			[]string{"rope_scaling", `"yarn"`, "linear or llama3"}},
 		{`,"rope_scaling":{"type":"linear"}`, []string{"factor", "positive"}},
-		{`,"rope_scaling":{"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4}`, []string{"original_max_position_embeddings"}},
+		{`,"rope_scaling":{"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4}`,
+			[]string{"original_max_position_embeddings"}},
 		{`,"rope_scaling":{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4,"original_max_position_embeddings":8}`, []string{"high_freq_factor above"}},
 		{`,"rope_theta":-1`, []string{"rope_theta"}},
 		{`,"partial_rotary_factor":0.5`, []string{"partial_rotary_factor"}},
@@ -94,12 +102,14 @@ func TestTensors(t *testing.T) {
 			names = append(names, fmt.Sprintf("%v[%d][%d]", tensor, rows, columns))
 		}
 	}
-	const want = "embed[17][12] layers.0.attn_norm[1][12] layers.0.qkv[32][12] layers.0.o[12][16] layers.0.mlp_norm[1][12] layers.0.gate_up[20][12] layers.0.down[12][10] norm[1][12] head[17][12]"
+	const want = "embed[17][12] layers.0.attn_norm[1][12] layers.0.qkv[32][12] layers.0.o[12][16] " +
+		"layers.0.mlp_norm[1][12] layers.0.gate_up[20][12] layers.0.down[12][10] norm[1][12] head[17][12]"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	// Llama-3-8B has 8.03 billion parameters.
-	c = Config{Layers: 32, Hidden: 4096, HeadsQ: 32, HeadsKV: 8, HeadDim: 128, FFN: 14336, Vocab: 128256}
+	c = Config{Layers: 32, Hidden: 4096, HeadsQ: 32, HeadsKV: 8, HeadDim: 128, FFN: 14336,
+		Vocab: 128256}
 	if got := c.Bytes(); got != 2*8030261248 {
 		t.Errorf("Llama-3-8B has %d bytes, want %d", got, int64(2*8030261248))
 	}

@@ -15,19 +15,22 @@ import (
 var layout = map[string][]string{
 	"embed": {"model.embed_tokens.weight"}, "norm": {"model.norm.weight"}, "head": {"lm_head.weight"},
 	"layers.1.attn_norm": {"model.layers.1.input_layernorm.weight"},
-	"layers.1.qkv":       {"model.layers.1.self_attn.q_proj.weight", "model.layers.1.self_attn.k_proj.weight", "model.layers.1.self_attn.v_proj.weight"},
-	"layers.1.o":         {"model.layers.1.self_attn.o_proj.weight"},
-	"layers.1.mlp_norm":  {"model.layers.1.post_attention_layernorm.weight"},
-	"layers.1.gate_up":   {"model.layers.1.mlp.gate_proj.weight", "model.layers.1.mlp.up_proj.weight"},
-	"layers.1.down":      {"model.layers.1.mlp.down_proj.weight"},
-	"layers.0.qkv":       {"model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.k_proj.weight", "model.layers.0.self_attn.v_proj.weight"},
-	"layers.0.down":      {"model.layers.0.mlp.down_proj.weight"},
+	"layers.1.qkv": {"model.layers.1.self_attn.q_proj.weight",
+		"model.layers.1.self_attn.k_proj.weight", "model.layers.1.self_attn.v_proj.weight"},
+	"layers.1.o":        {"model.layers.1.self_attn.o_proj.weight"},
+	"layers.1.mlp_norm": {"model.layers.1.post_attention_layernorm.weight"},
+	"layers.1.gate_up":  {"model.layers.1.mlp.gate_proj.weight", "model.layers.1.mlp.up_proj.weight"},
+	"layers.1.down":     {"model.layers.1.mlp.down_proj.weight"},
+	"layers.0.qkv": {"model.layers.0.self_attn.q_proj.weight",
+		"model.layers.0.self_attn.k_proj.weight", "model.layers.0.self_attn.v_proj.weight"},
+	"layers.0.down": {"model.layers.0.mlp.down_proj.weight"},
 }
 
 func TestFolderReadsEveryTensor(t *testing.T) {
 	for _, dtype := range []string{"F16", "BF16", "F32"} {
 		tensors := checkpoint(tiny(), dtype)
-		for name, dir := range map[string]string{"one file": folderOf(t, tinyJSON, tensors), "shards": shardedFolder(t, tinyJSON, tensors)} {
+		for name, dir := range map[string]string{"one file": folderOf(t, tinyJSON, tensors),
+			"shards": shardedFolder(t, tinyJSON, tensors)} {
 			f := open(t, dir)
 			if f.Config() != tiny() {
 				t.Fatalf("config %+v, want %+v", f.Config(), tiny())
@@ -48,7 +51,8 @@ func TestFolderReadsEveryTensor(t *testing.T) {
 				compared++
 				for i := range want {
 					if len(want) != len(got) || got[i].Float() != float64(want[i]) {
-						t.Fatalf("%s, %s: value %d of %v is %g, want %g", dtype, name, i, tensor, got[i].Float(), want[i])
+						t.Fatalf("%s, %s: value %d of %v is %g, want %g", dtype, name, i, tensor,
+							got[i].Float(), want[i])
 					}
 				}
 			}
@@ -63,7 +67,8 @@ func TestFolderTied(t *testing.T) {
 	c := tiny()
 	c.Tied = true
 	tensors := checkpoint(c, "F16")
-	config := strings.Replace(tinyJSON, `"tie_word_embeddings": false`, `"tie_word_embeddings": true`, 1)
+	config := strings.Replace(tinyJSON, `"tie_word_embeddings": false`,
+		`"tie_word_embeddings": true`, 1)
 	for _, stored := range []bool{false, true} {
 		if stored {
 			tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"]
@@ -90,7 +95,8 @@ func TestFolderIgnoresFrequenciesAlone(t *testing.T) {
 	tensors := checkpoint(tiny(), "F16")
 	tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = saved{"F32", []int{2}, []float32{1, 2}}
 	open(t, folderOf(t, tinyJSON, tensors))
-	for _, extra := range []string{"model.layers.0.self_attn.q_proj.bias", "model.layers.0.self_attn.q_norm.weight", "model.layers.2.mlp.up_proj.weight"} {
+	for _, extra := range []string{"model.layers.0.self_attn.q_proj.bias",
+		"model.layers.0.self_attn.q_norm.weight", "model.layers.2.mlp.up_proj.weight"} {
 		tensors := checkpoint(tiny(), "F16")
 		tensors[extra] = saved{"F16", []int{4}, []float32{1, 2, 3, 4}}
 		_, err := Open(folderOf(t, tinyJSON, tensors))
@@ -105,17 +111,22 @@ func TestFolderErrors(t *testing.T) {
 		change func(dir string, tensors map[string]saved)
 		want   []string
 	}{
-		{"missing tensor", func(_ string, m map[string]saved) { delete(m, up) }, []string{up, "missing", "2 layers"}},
-		{"missing head", func(_ string, m map[string]saved) { delete(m, "lm_head.weight") }, []string{"lm_head.weight", "tie_word_embeddings"}},
+		{"missing tensor", func(_ string, m map[string]saved) { delete(m, up) },
+			[]string{up, "missing", "2 layers"}},
+		{"missing head", func(_ string, m map[string]saved) { delete(m, "lm_head.weight") },
+			[]string{"lm_head.weight", "tie_word_embeddings"}},
 		{"fused", func(_ string, m map[string]saved) {
 			delete(m, q)
 			m["model.layers.1.self_attn.qkv_proj.weight"] = saved{"F16", []int{1}, []float32{1}}
 		}, []string{q, "qkv_proj", "fused"}},
-		{"wrong shape", func(_ string, m map[string]saved) { m[q] = saved{"F16", []int{12, 16}, m[q].values} }, []string{oneFile, q, "[16 12]", "[12 16]"}},
+		{"wrong shape", func(_ string, m map[string]saved) {
+			m[q] = saved{"F16", []int{12, 16}, m[q].values}
+		}, []string{oneFile, q, "[16 12]", "[12 16]"}},
 		{"norm as matrix", func(_ string, m map[string]saved) {
 			m["model.norm.weight"] = saved{"F16", []int{1, 12}, m["model.norm.weight"].values}
 		}, []string{"model.norm.weight", "[12]", "[1 12]"}},
-		{"quantised", func(_ string, m map[string]saved) { m[q] = saved{"I8", m[q].shape, m[q].values} }, []string{oneFile, q, "I8", "quantised", "original checkpoint"}},
+		{"quantised", func(_ string, m map[string]saved) { m[q] = saved{"I8", m[q].shape, m[q].values} },
+			[]string{oneFile, q, "I8", "quantised", "original checkpoint"}},
 	} {
 		tensors := checkpoint(tiny(), "F16")
 		dir := t.TempDir()
@@ -142,10 +153,12 @@ func TestFolderErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(dir)
-	wantError(t, "missing shard", err, indexFile, "model-00002-of-00003.safetensors", "missing", "7 tensors", "download it")
+	wantError(t, "missing shard", err, indexFile, "model-00002-of-00003.safetensors", "missing",
+		"7 tensors", "download it")
 	copyFile(t, filepath.Join(dir, "model-00001-of-00003.safetensors"), shard)
 	_, err = Open(dir)
-	wantError(t, "another shard's content", err, indexFile, "model-00002-of-00003.safetensors", "does not have it")
+	wantError(t, "another shard's content", err, indexFile, "model-00002-of-00003.safetensors",
+		"does not have it")
 
 	for text, want := range map[string]string{`{"weight_map": {"a": "../b"}}`: `"../b"`, `{"weight_map": {"a": "b/c"}}`: `"b/c"`, `{"weight_map": {}}`: "weight_map", "{\n1}": indexFile + ":2", `{"weight_map": {"a": 3}}`: "number"} {
 		write(t, filepath.Join(dir, indexFile), []byte(text))
@@ -179,8 +192,10 @@ func TestFolderRefusesOverflow(t *testing.T) {
 		value float32
 		want  string
 	}{
-		{"BF16", 65536, "value 20 is 65536, beyond fp16"}, {"F32", -65520, "value 20 is -65520, beyond fp16"}, {"F32", 65519, ""}, {"BF16", -65280, ""},
-		{"F16", inf, "damaged"}, {"BF16", nan, "damaged"}, {"F32", inf, "damaged"}, {"F16", nan, "damaged"}, {"F32", 1e-20, ""},
+		{"BF16", 65536, "value 20 is 65536, beyond fp16"},
+		{"F32", -65520, "value 20 is -65520, beyond fp16"}, {"F32", 65519, ""}, {"BF16", -65280, ""},
+		{"F16", inf, "damaged"}, {"BF16", nan, "damaged"}, {"F32", inf, "damaged"},
+		{"F16", nan, "damaged"}, {"F32", 1e-20, ""},
 	} {
 		tensors := checkpoint(tiny(), c.dtype)
 		tensors[name].values[20] = c.value
@@ -201,7 +216,8 @@ func TestFolderRefusesOverflow(t *testing.T) {
 // A tensor larger than the conversion's chunk is read whole, and a file truncated after it was
 // opened is noticed.
 func TestFolderReadsInChunks(t *testing.T) {
-	c := Config{Layers: 1, Hidden: 64, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, FFN: 2*chunkValues/64 + 3, Vocab: 3, Eps: hfEps, Rope: Rope{Theta: hfTheta}}
+	c := Config{Layers: 1, Hidden: 64, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, FFN: 2*chunkValues/64 + 3,
+		Vocab: 3, Eps: hfEps, Rope: Rope{Theta: hfTheta}}
 	config := `{"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 8195, "vocab_size": 3}`
 	if c.FFN != 8195 {
 		t.Fatal("the test's config.json is for another chunk")
@@ -222,7 +238,8 @@ func TestFolderReadsInChunks(t *testing.T) {
 		if err := f.Read(Tensor{GateUp, 0}, got); err != nil {
 			t.Fatal(err)
 		}
-		want := slices.Concat(tensors["model.layers.0.mlp.gate_proj.weight"].values, tensors["model.layers.0.mlp.up_proj.weight"].values)
+		want := slices.Concat(tensors["model.layers.0.mlp.gate_proj.weight"].values,
+			tensors["model.layers.0.mlp.up_proj.weight"].values)
 		for i := range want {
 			if got[i].Float() != float64(want[i]) {
 				t.Fatalf("%s: value %d is %g, want %g", dtype, i, got[i].Float(), want[i])
@@ -231,7 +248,8 @@ func TestFolderReadsInChunks(t *testing.T) {
 		if err := os.Truncate(filepath.Join(dir, oneFile), 1<<20); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, "truncated", f.Read(Tensor{GateUp, 0}, got), oneFile, "mlp.gate_proj.weight", "the file ended")
+		wantError(t, "truncated", f.Read(Tensor{GateUp, 0}, got), oneFile, "mlp.gate_proj.weight",
+			"the file ended")
 	}
 }
 
@@ -241,7 +259,8 @@ func TestReadChecksTheBuffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []Source{r, open(t, folderOf(t, tinyJSON, checkpoint(tiny(), "F16")))} {
-		wantError(t, "short", s.Read(Tensor{O, 1}, make([]cuda.Half, 5)), "layers.1.o", "[12][16]", "5 values")
+		wantError(t, "short", s.Read(Tensor{O, 1}, make([]cuda.Half, 5)), "layers.1.o", "[12][16]",
+			"5 values")
 		wantError(t, "layer", s.Read(Tensor{O, 2}, make([]cuda.Half, 192)), "layers.2.o", "2 layers")
 		wantError(t, "kind", s.Read(Tensor{Kind: 99}, nil), "kind 99")
 		norm := make([]cuda.Half, 12)

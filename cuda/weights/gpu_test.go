@@ -11,7 +11,8 @@ import (
 
 // What ss_fill writes with a tensor's seed and scale is what Read returns, bit for bit.
 func TestGPUFillsAsRead(t *testing.T) {
-	r, err := NewRandom(Config{Layers: 2, Hidden: 1024, HeadsQ: 16, HeadsKV: 4, HeadDim: 64, FFN: 344, Vocab: 5003}, 11)
+	r, err := NewRandom(Config{Layers: 2, Hidden: 1024, HeadsQ: 16, HeadsKV: 4, HeadDim: 64, FFN: 344,
+		Vocab: 5003}, 11)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,8 @@ func TestGPUFillsAsRead(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if err := s.Launch(&cuda.FillArgs{Dst: on, Count: int64(len(want)), Seed: seed, Scale: scale}, 0); err != nil {
+			if err := s.Launch(&cuda.FillArgs{Dst: on, Count: int64(len(want)), Seed: seed, Scale: scale},
+				0); err != nil {
 				return err
 			}
 			if err := s.Launch(&cuda.MemcpyArgs{Dst: got.Ptr(), Src: on, Bytes: bytes}, 0); err != nil {

@@ -17,9 +17,12 @@ func TestFillIsTheKernels(t *testing.T) {
 		first []cuda.Half
 		sum   uint64
 	}{
-		{1, 1, []cuda.Half{0x3889, 0xbb75, 0x3966, 0x3aa0, 0xb8d7, 0x3a07, 0xb364, 0x3ac5}, 0x2e16f06148e3e129},
-		{0xfedcba9876543210, 0.0274469, []cuda.Half{0x26fa, 0x1d24, 0x22ba, 0xa42b, 0x1a50, 0xa4af, 0x146d, 0xa5ef}, 0xa423c6d410f86542},
-		{7, 0.0001, []cuda.Half{0x8595, 0x8165, 0x03df, 0x8075, 0x834a, 0x8524, 0x0320, 0x055a}, 0x69d4a6e155802ad3},
+		{1, 1, []cuda.Half{0x3889, 0xbb75, 0x3966, 0x3aa0, 0xb8d7, 0x3a07, 0xb364, 0x3ac5},
+			0x2e16f06148e3e129},
+		{0xfedcba9876543210, 0.0274469, []cuda.Half{0x26fa, 0x1d24, 0x22ba, 0xa42b, 0x1a50, 0xa4af,
+			0x146d, 0xa5ef}, 0xa423c6d410f86542},
+		{7, 0.0001, []cuda.Half{0x8595, 0x8165, 0x03df, 0x8075, 0x834a, 0x8524, 0x0320, 0x055a},
+			0x69d4a6e155802ad3},
 	} {
 		got := make([]cuda.Half, 100000)
 		cuda.Fill(got, c.seed, c.scale)
@@ -71,7 +74,8 @@ func TestRandomTensors(t *testing.T) {
 		seeds[seed] = tensor
 		filled := make([]cuda.Half, len(got))
 		cuda.Fill(filled, seed, scale)
-		if !slices.Equal(got, filled) || !slices.Equal(got, read(again)) || slices.Equal(got, read(other)) {
+		if !slices.Equal(got, filled) || !slices.Equal(got, read(again)) ||
+			slices.Equal(got, read(other)) {
 			t.Errorf("%v: not what its seed and scale give, or the model's seed does not matter", tensor)
 		}
 		variance := 0.0

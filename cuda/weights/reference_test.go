@@ -38,7 +38,8 @@ func TestReference(t *testing.T) {
 		for i := range *values {
 			(*values)[i] *= 1.5 + float64(i%2)
 		}
-		if got := m.Forward(tokens, reference.Selector{}); slices.Equal(got[4], want[4]) || math.IsNaN(got[4][0]) {
+		if got := m.Forward(tokens, reference.Selector{}); slices.Equal(got[4], want[4]) ||
+			math.IsNaN(got[4][0]) {
 			t.Errorf("%v does not matter", tensor)
 		}
 		copy(*values, was)
@@ -47,7 +48,8 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if low.Forward(tokens, reference.Selector{})[4][0] != Half(low.Forward(tokens, reference.Selector{})[4][0]) {
+	if low.Forward(tokens, reference.Selector{})[4][0] != Half(
+		low.Forward(tokens, reference.Selector{})[4][0]) {
 		t.Error("logits are not rounded")
 	}
 }

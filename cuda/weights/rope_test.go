@@ -13,11 +13,13 @@ func TestInvFreq(t *testing.T) {
 	}{
 		{Rope{Theta: 10000}, 8, []float64{1, 0.1, 0.01, 0.001}},
 		{Rope{Theta: 500000}, 4, []float64{1, 1 / math.Sqrt(500000)}},
-		{Rope{Theta: 10000, Scaling: LinearScaling, Factor: 4}, 8, []float64{0.25, 0.025, 0.0025, 0.00025}},
+		{Rope{Theta: 10000, Scaling: LinearScaling, Factor: 4}, 8,
+			[]float64{0.25, 0.025, 0.0025, 0.00025}},
 		// Wavelengths 2 pi, 62.8, 628, 6283 of a context of 1024: below 1024 / 4 kept, above 1024 /
 		// 1 divided by 8. In between: 1024 / 628.3 = 1.6297 periods, so 0.2099 of the way from 1 to
 		// 4.
-		{Rope{Theta: 10000, Scaling: Llama3Scaling, Factor: 8, LowFactor: 1, HighFactor: 4, OriginalContext: 1024}, 8,
+		{Rope{Theta: 10000, Scaling: Llama3Scaling, Factor: 8, LowFactor: 1, HighFactor: 4,
+			OriginalContext: 1024}, 8,
 			[]float64{1, 0.1, 0.01 * (0.2099155 + (1-0.2099155)/8), 0.001 / 8}},
 	} {
 		got := c.rope.InvFreq(c.dim)
@@ -34,7 +36,8 @@ func TestInvFreq(t *testing.T) {
 
 // Llama3's border is soft: its frequencies are continuous and keep their order.
 func TestLlama3ScalingIsContinuous(t *testing.T) {
-	r := Rope{Theta: 500000, Scaling: Llama3Scaling, Factor: 8, LowFactor: 1, HighFactor: 4, OriginalContext: 8192}
+	r := Rope{Theta: 500000, Scaling: Llama3Scaling, Factor: 8, LowFactor: 1, HighFactor: 4,
+		OriginalContext: 8192}
 	plain, scaled := Rope{Theta: 500000}.InvFreq(4096), r.InvFreq(4096)
 	for i := range scaled {
 		ratio := float64(plain[i] / scaled[i])

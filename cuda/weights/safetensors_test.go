@@ -15,7 +15,9 @@ func TestHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(entries, start), fmt.Sprintf("[{a F32 [] 0 4} {b F16 [2 3] 4 16} {e F8_E4M3 [5] 16 16}] %d", 8+len(header)); got != want {
+	if got, want := fmt.Sprint(entries, start),
+		fmt.Sprintf("[{a F32 [] 0 4} {b F16 [2 3] 4 16} {e F8_E4M3 [5] 16 16}] %d",
+			8+len(header)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -38,11 +40,15 @@ func TestHeaderErrors(t *testing.T) {
 		{`{"a":{"dtype":"F16","shape":[2.5],"data_offsets":[0,4]}}`, []string{`"a"`, "2.5"}},
 		{`{"a":{"dtype":"F16","shape":[2],"data_offsets":[4,0]}}`, []string{`"a"`, "no range"}},
 		{`{"a":{"dtype":"F16","shape":[2],"data_offsets":[-4,0]}}`, []string{`"a"`, "no range"}},
-		{`{"a":{"dtype":"F16","shape":[9],"data_offsets":[0,18]}}`, []string{`"a"`, "18", "has 16", "truncated"}},
-		{`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, []string{`"a"`, "F32 [2] needs 8 bytes", "span 4"}},
+		{`{"a":{"dtype":"F16","shape":[9],"data_offsets":[0,18]}}`,
+			[]string{`"a"`, "18", "has 16", "truncated"}},
+		{`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`,
+			[]string{`"a"`, "F32 [2] needs 8 bytes", "span 4"}},
 		{`{"a":{"dtype":"F16","shape":[-1,-2],"data_offsets":[0,4]}}`, []string{`"a"`, "impossible"}},
-		{`{"a":{"dtype":"F16","shape":[9223372036854775807,4],"data_offsets":[0,4]}}`, []string{`"a"`, "impossible"}},
-		{`{"a":{"dtype":"F16","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, []string{`"a"`, "impossible"}},
+		{`{"a":{"dtype":"F16","shape":[9223372036854775807,4],"data_offsets":[0,4]}}`,
+			[]string{`"a"`, "impossible"}},
+		{`{"a":{"dtype":"F16","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`,
+			[]string{`"a"`, "impossible"}},
 		{`{` + a + `,"b":{"dtype":"F16","shape":[2],"data_offsets":[2,6]}}`, []string{`"a" and "b" overlap`}},
 		{`{` + a + `,"b":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}`, []string{`"a" and "b" overlap`}},
 	} {
@@ -54,7 +60,8 @@ func TestHeaderErrors(t *testing.T) {
 		length uint64
 		size   int
 		want   string
-	}{{maxHeader + 1, 100, "not a safetensors file: a header of 100000001 bytes"}, {math.MaxUint64, 100, "not a safetensors file"}, {93, 100, "truncated"}, {0, 5, "shorter than"}} {
+	}{{maxHeader + 1, 100, "not a safetensors file: a header of 100000001 bytes"},
+		{math.MaxUint64, 100, "not a safetensors file"}, {93, 100, "truncated"}, {0, 5, "shorter than"}} {
 		file := binary.LittleEndian.AppendUint64(nil, c.length)
 		file = append(file, make([]byte, 100)...)[:c.size]
 		_, _, err := readHeader(bytes.NewReader(file), int64(len(file)))

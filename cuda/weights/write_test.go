@@ -47,7 +47,8 @@ func writeTensors(t *testing.T, path string, tensors map[string]saved) {
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
 		s, from := tensors[name], len(data)
 		data = append(data, s.bytes()...)
-		header[name] = map[string]any{"dtype": s.dtype, "shape": s.shape, "data_offsets": []int{from, len(data)}}
+		header[name] = map[string]any{"dtype": s.dtype, "shape": s.shape,
+			"data_offsets": []int{from, len(data)}}
 	}
 	text, err := json.Marshal(header)
 	if err != nil {
@@ -59,7 +60,8 @@ func writeTensors(t *testing.T, path string, tensors map[string]saved) {
 
 // raw is a safetensors file of any header and data.
 func raw(header string, data []byte) []byte {
-	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), []byte(header), data)
+	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))),
+		[]byte(header), data)
 }
 
 func write(t *testing.T, path string, data []byte) {
@@ -71,7 +73,8 @@ func write(t *testing.T, path string, data []byte) {
 
 // tiny has head width apart from hidden, groups, and an odd vocabulary.
 func tiny() Config {
-	return Config{Layers: 2, Hidden: 12, HeadsQ: 4, HeadsKV: 2, HeadDim: 4, FFN: 10, Vocab: 17, MaxContext: 128, Eps: 1e-5, Rope: Rope{Theta: 10000}}
+	return Config{Layers: 2, Hidden: 12, HeadsQ: 4, HeadsKV: 2, HeadDim: 4, FFN: 10, Vocab: 17,
+		MaxContext: 128, Eps: 1e-5, Rope: Rope{Theta: 10000}}
 }
 
 const tinyJSON = `{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 12, "num_attention_heads": 4,
@@ -139,7 +142,8 @@ func shardedFolder(t *testing.T, config string, tensors map[string]saved) string
 	for i, shard := range shards {
 		writeTensors(t, filepath.Join(dir, file(i)), shard)
 	}
-	text, err := json.Marshal(map[string]any{"metadata": map[string]int{"total_size": 1}, "weight_map": index})
+	text, err := json.Marshal(map[string]any{"metadata": map[string]int{"total_size": 1},
+		"weight_map": index})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,8 @@ func Candidates(s *config.Sweep) ([]Candidate, error) {
 				return s.Key == "workload.rate" || s.Key == "seed"
 			})
 			candidates = append(candidates, Candidate{
-				Label: p.SystemLabel() + config.SettingsLabel(settings), Settings: settings, Point: p, Start: math.Inf(1),
+				Label: p.SystemLabel() + config.SettingsLabel(settings), Settings: settings, Point: p,
+				Start: math.Inf(1),
 			})
 		}
 		c := &candidates[j]
@@ -74,9 +75,11 @@ func noRate(w *traces.Spec) string {
 	const instead = "set workload.arrivals to poisson, gamma or fixed"
 	switch {
 	case w.Arrivals == traces.ArrivalsTrace:
-		return fmt.Sprintf("workload.arrivals = %q: arrivals as recorded have no rate to look for; %s", w.Arrivals, instead)
+		return fmt.Sprintf("workload.arrivals = %q: arrivals as recorded have no rate to look for; %s",
+			w.Arrivals, instead)
 	case w.Arrivals == traces.ArrivalsClosed:
-		return fmt.Sprintf("workload.arrivals = %q: a closed loop sends as fast as it is answered and has no rate to look for; %s, "+
+		return fmt.Sprintf("workload.arrivals = %q: a closed loop sends as fast as it is answered and "+
+			"has no rate to look for; %s, "+
 			"or compare clients with simulate --set workload.concurrency=[1,2,4,8]", w.Arrivals, instead)
 	case len(w.Stages) > 0:
 		return "workload.stages: have rates of their own, and the search looks for one; leave stages out"

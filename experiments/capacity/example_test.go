@@ -19,7 +19,8 @@ func ExamplePlanner_Do() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	sweep, err := config.LoadPlan("default", []string{"system.preset=vllm", "goodput.width=0.1", "goodput.start=0.1"})
+	sweep, err := config.LoadPlan("default", []string{"system.preset=vllm", "goodput.width=0.1",
+		"goodput.start=0.1"})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -52,10 +52,11 @@ type Goodput struct {
 	SLO string `json:"slo"` // in words
 	// Means over seeds at the goodput, or at the smallest rate tried when that
 	// is 0.
-	Bounds         []Bounded `json:"bounds"`
-	RejectedShare  float64   `json:"rejected_share"` // of the requests
-	MissedShare    float64   `json:"missed_share"`   // rejected or without a bound, with slo.rule = "requests"
-	ThroughputTokS float64   `json:"throughput_tok_s"`
+	Bounds        []Bounded `json:"bounds"`
+	RejectedShare float64   `json:"rejected_share"` // of the requests
+	// rejected or without a bound, with slo.rule = "requests"
+	MissedShare    float64 `json:"missed_share"`
+	ThroughputTokS float64 `json:"throughput_tok_s"`
 
 	Runs     int      `json:"runs"`
 	Warnings []string `json:"warnings"`
@@ -97,7 +98,8 @@ func GuessRuns(g *config.GoodputSearch, candidates ...Candidate) int {
 
 // Do looks for the goodput of each candidate and returns those found, in the
 // order of candidates. Notes are those of PointStore.Do.
-func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates []Candidate) (found []Goodput, notes []string, err error) {
+func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates []Candidate) (
+	found []Goodput, notes []string, err error) {
 	workers := p.Workers
 	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
@@ -136,7 +138,8 @@ func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates 
 }
 
 // candidate looks for the goodput of one candidate.
-func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch, c *Candidate) (*Goodput, error) {
+func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch,
+	c *Candidate) (*Goodput, error) {
 	slo, err := limitsOf(&c.Point)
 	if err != nil {
 		return nil, err
@@ -163,18 +166,21 @@ func limitsOf(p *config.Point) (limits, error) {
 		return limits{}, err
 	}
 	iteration, err := hw.ReferenceIteration(gpu, &model)
-	return limits{p.SLO.Bounds(iteration.Seconds()), p.SLO.Rule == config.SLORequests, p.SLO.MissShare}, err
+	return limits{p.SLO.Bounds(iteration.Seconds()), p.SLO.Rule == config.SLORequests,
+		p.SLO.MissShare}, err
 }
 
 // probe runs a candidate at one rate with some seeds.
-func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound, rate float64, seeds []uint64) ([]Trial, error) {
+func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound, rate float64,
+	seeds []uint64) ([]Trial, error) {
 	points := make([]config.Point, len(seeds))
 	for i, seed := range seeds {
 		points[i] = c.Point
 		points[i].Seed, points[i].Workload.Rate = seed, rate
 		points[i].Name = config.PointName(&points[i])
 	}
-	results, notes, err := p.Store.Do(ctx, run.Grid{Run: p.slotted, Workers: min(cap(p.slots), len(points))}, points)
+	results, notes, err := p.Store.Do(ctx,
+		run.Grid{Run: p.slotted, Workers: min(cap(p.slots), len(points))}, points)
 	if len(notes) > 0 {
 		p.mu.Lock()
 		p.notes = append(p.notes, notes...)
@@ -196,7 +202,8 @@ func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound
 }
 
 // slotted is Run within the number of runs at a time.
-func (p *Planner) slotted(ctx context.Context, point config.Point, sink run.Sink) (sim.Summary, error) {
+func (p *Planner) slotted(ctx context.Context, point config.Point,
+	sink run.Sink) (sim.Summary, error) {
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
@@ -211,7 +218,8 @@ func (p *Planner) trial(r *run.Result, bounds []config.Bound) (Trial, error) {
 	s := &r.Summary
 	t := Trial{
 		Rate: r.Point.Workload.Rate, Seed: r.Point.Seed, Rejected: s.RejectedShare(),
-		Unstable:  slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "unstable queue") }),
+		Unstable: slices.ContainsFunc(s.Warnings,
+			func(w string) bool { return strings.HasPrefix(w, "unstable queue") }),
 		Completed: s.Completed, ThroughputTokS: s.ThroughputTokS, Hash: hash,
 	}
 	for i := range bounds {
@@ -242,7 +250,8 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		from, to := tInterval(g.SeedGoodputs, GoodputConfidence)
 		g.Low, g.High = &from, &to
 		if low < from || low > to {
-			g.Warnings = append(g.Warnings, "the goodput by the mean over seeds is outside the interval of the seeds' own")
+			g.Warnings = append(g.Warnings, "the goodput by the mean over seeds is outside the interval "+
+				"of the seeds' own")
 		}
 	}
 	if !math.IsInf(high, 1) {

@@ -25,11 +25,13 @@ func queueing(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, er
 		threshold *= 4
 	}
 	return sim.Summary{Completed: p.Workload.Requests, TBT: sim.Stats{P99: 0.1},
-		QueueDelay: sim.Stats{Mean: 2 * p.Workload.Rate / threshold}, ThroughputTokS: 100 * p.Workload.Rate}, nil
+		QueueDelay:     sim.Stats{Mean: 2 * p.Workload.Rate / threshold},
+		ThroughputTokS: 100 * p.Workload.Rate}, nil
 }
 
 // plan runs a plan in a folder.
-func plan(t *testing.T, ctx context.Context, dir string, workers int, simulate run.Runner) ([]Goodput, error) {
+func plan(t *testing.T, ctx context.Context, dir string, workers int, simulate run.Runner) (
+	[]Goodput, error) {
 	t.Helper()
 	s := mustSweep(t, "default", "system.preset=[vllm, sparseserve]", "goodput.start=0.05")
 	candidates, err := Candidates(s)
@@ -68,10 +70,13 @@ func TestPlan(t *testing.T) {
 	for i, want := range []float64{0.12, 0.48} { // near the harmonic mean over seeds
 		g := &found[i]
 		if g.Goodput > want || g.Goodput < want*0.97 || g.LimitedBy != "delay" {
-			t.Errorf("%s: goodput %g limited by %q, want just below %g by the delay", g.Name, g.Goodput, g.LimitedBy, want)
+			t.Errorf("%s: goodput %g limited by %q, want just below %g by the delay", g.Name, g.Goodput,
+				g.LimitedBy, want)
 		}
-		if len(g.SeedGoodputs) != 3 || *g.Low > g.Goodput || *g.High < g.Goodput || g.Bounds[1].ValueS > 2 || len(g.Warnings) > 0 {
-			t.Errorf("%s: seeds %v, %g to %g, delay %g, warnings %q", g.Name, g.SeedGoodputs, *g.Low, *g.High, g.Bounds[1].ValueS, g.Warnings)
+		if len(g.SeedGoodputs) != 3 || *g.Low > g.Goodput || *g.High < g.Goodput ||
+			g.Bounds[1].ValueS > 2 || len(g.Warnings) > 0 {
+			t.Errorf("%s: seeds %v, %g to %g, delay %g, warnings %q", g.Name, g.SeedGoodputs, *g.Low,
+				*g.High, g.Bounds[1].ValueS, g.Warnings)
 		}
 		if math.Abs(g.ThroughputTokS-100*g.Goodput) > 1e-9 {
 			t.Errorf("%s: throughput %g is not that at %g requests/s", g.Name, g.ThroughputTokS, g.Goodput)
@@ -121,9 +126,10 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.SameTree(t, testkit.Tree(t, "many"), testkit.Tree(t, "one"))
-	if _, err := plan(t, t.Context(), "one", 2, func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
-		return sim.Summary{}, errors.New("ran again")
-	}); err != nil {
+	if _, err := plan(t, t.Context(), "one", 2,
+		func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
+			return sim.Summary{}, errors.New("ran again")
+		}); err != nil {
 		t.Error(err)
 	}
 }

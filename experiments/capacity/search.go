@@ -264,23 +264,29 @@ func (s *search) warnings(requests int) []string {
 	low, high := bracketOf(s.verdicts())
 	switch {
 	case low == 0:
-		warnings = append(warnings, fmt.Sprintf("the service level fails at every rate tried, down to %g requests/s", high))
+		warnings = append(warnings, fmt.Sprintf("the service level fails at every rate tried, down to "+
+			"%g requests/s", high))
 	case math.IsInf(high, 1):
-		warnings = append(warnings, fmt.Sprintf("the service level holds at every rate tried; the goodput is at least %g requests/s", low))
+		warnings = append(warnings, fmt.Sprintf("the service level holds at every rate tried; the "+
+			"goodput is at least %g requests/s", low))
 	}
 	if holds, fails, ok := turned(s.verdicts()); ok {
-		warnings = append(warnings, fmt.Sprintf("not monotone: %g requests/s fails and %g holds; the goodput is that below every failure", fails, holds))
+		warnings = append(warnings, fmt.Sprintf("not monotone: %g requests/s fails and %g holds; the "+
+			"goodput is that below every failure", fails, holds))
 	}
 	for _, seed := range s.seeds {
 		if holds, fails, ok := turned(s.seedVerdicts(seed, s.own[seed])); ok {
-			warnings = append(warnings, fmt.Sprintf("not monotone with seed %d: %g requests/s fails and %g holds", seed, fails, holds))
+			warnings = append(warnings, fmt.Sprintf("not monotone with seed %d: %g requests/s fails and "+
+				"%g holds", seed, fails, holds))
 		}
 	}
 	if len(s.seeds) < leastSeeds {
-		warnings = append(warnings, fmt.Sprintf("%d of at least %d seeds: no interval", len(s.seeds), leastSeeds))
+		warnings = append(warnings, fmt.Sprintf("%d of at least %d seeds: no interval", len(s.seeds),
+			leastSeeds))
 	}
 	if requests < leastRequests {
-		warnings = append(warnings, fmt.Sprintf("P99 TBT and delay of %d requests a run are noisy; from %d on they are steady", requests, leastRequests))
+		warnings = append(warnings, fmt.Sprintf("P99 TBT and delay of %d requests a run are noisy; "+
+			"from %d on they are steady", requests, leastRequests))
 	}
 	return warnings
 }

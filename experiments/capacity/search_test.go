@@ -29,7 +29,9 @@ func crossing(spec config.GoodputSearch, thresholds ...float64) *search {
 	s.probe = func(_ context.Context, rate float64, seeds []uint64) ([]Trial, error) {
 		var trials []Trial
 		for _, seed := range seeds {
-			trials = append(trials, Trial{Rate: rate, Seed: seed, Bounded: []float64{0.5, 2 * rate / thresholds[seed-1]}, Completed: 300})
+			trials = append(trials,
+				Trial{Rate: rate, Seed: seed, Bounded: []float64{0.5, 2 * rate / thresholds[seed-1]},
+					Completed: 300})
 		}
 		return trials, nil
 	}
@@ -87,7 +89,8 @@ func TestCoarseSearch(t *testing.T) {
 		t.Errorf("bracket %g to %g, want one from %g", low, high, want)
 	}
 	if len(s.own) > 0 || len(s.shared) >= len(fine.shared) {
-		t.Errorf("%d runs at shared rates and of %d seeds, want fewer than %d and none", len(s.shared), len(s.own), len(fine.shared))
+		t.Errorf("%d runs at shared rates and of %d seeds, want fewer than %d and none", len(s.shared),
+			len(s.own), len(fine.shared))
 	}
 	for _, trial := range s.shared {
 		if trial.Stage == stageCheck {
@@ -126,8 +129,10 @@ func TestSearchEnds(t *testing.T) {
 		want      float64
 		warning   string
 	}{
-		{"never fails", 1e9, func(g *config.GoodputSearch) { g.Max = 3 }, 3, "the service level holds at every rate tried; the goodput is at least 3 requests/s"},
-		{"never holds", 1e-9, func(*config.GoodputSearch) {}, 0, "the service level fails at every rate tried, down to 0.001563 requests/s"},
+		{"never fails", 1e9, func(g *config.GoodputSearch) { g.Max = 3 }, 3, "the service level holds " +
+			"at every rate tried; the goodput is at least 3 requests/s"},
+		{"never holds", 1e-9, func(*config.GoodputSearch) {}, 0, "the service level fails at every " +
+			"rate tried, down to 0.001563 requests/s"},
 	} {
 		spec := config.DefaultGoodputSearch()
 		spec.Start = 0.1
@@ -169,7 +174,8 @@ func TestSearchReportsTurningVerdicts(t *testing.T) {
 		t.Errorf("bracket %g to %g, want the lower crossing at 0.3", low, high)
 	}
 	warnings := strings.Join(s.warnings(300), "\n")
-	for _, want := range []string{"not monotone: ", "not monotone with seed 1: ", "not monotone with seed 2: 0.3032 requests/s fails and 0.4 holds"} {
+	for _, want := range []string{"not monotone: ", "not monotone with seed 1: ",
+		"not monotone with seed 2: 0.3032 requests/s fails and 0.4 holds"} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("no %q in:\n%s", want, warnings)
 		}
@@ -260,7 +266,8 @@ grid.workload.requests = [5, 6]
 		t.Errorf("starts at %g with seeds %v", c[0].Start, c[0].Seeds)
 	}
 	// Rates of an axis make no candidates.
-	c = load("[system]\npreset = \"vllm\"\n[[axis]]\ngrid.workload.rate = [0.3, 0.2]\ngrid.gpu = [\"h200\"]\n")
+	c = load("[system]\npreset = \"vllm\"\n[[axis]]\ngrid.workload.rate = [0.3, 0.2]\ngrid.gpu = " +
+		"[\"h200\"]\n")
 	if len(c) != 1 || c[0].Label != "vllm gpu=h200" || c[0].Start != 0.2 || len(c[0].Settings) != 1 {
 		t.Errorf("candidates %+v", c)
 	}
@@ -270,14 +277,17 @@ grid.workload.requests = [5, 6]
 	if c = load("", "goodput.start=0.7"); c[0].Start != 0.7 {
 		t.Errorf("starts at %g", c[0].Start)
 	}
-	twice := mustSweep(t, testkit.Write(t, "s.toml", "[[axis]]\ngrid.system.window = [4, 8, 4]\n"), "system.preset=vllm")
-	if _, err := Candidates(twice); err == nil || !strings.Contains(err.Error(), "runs twice: with system.window = 4") {
+	twice := mustSweep(t, testkit.Write(t, "s.toml", "[[axis]]\ngrid.system.window = [4, 8, 4]\n"),
+		"system.preset=vllm")
+	if _, err := Candidates(twice); err == nil ||
+		!strings.Contains(err.Error(), "runs twice: with system.window = 4") {
 		t.Errorf("a candidate that stands there twice: error %v", err)
 	}
 }
 
 func TestReplayedTimesHaveNoGoodput(t *testing.T) {
-	path := testkit.Write(t, "trace.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
+	path := testkit.Write(t, "trace.csv",
+		"arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
 	_, err := Candidates(mustSweep(t, "default", "workload.trace="+path, "workload.arrivals=trace"))
 	if err == nil || !strings.Contains(err.Error(), `workload.arrivals = "trace": arrivals as recorded have no rate`) {
 		t.Errorf("error %v", err)

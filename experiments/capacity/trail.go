@@ -83,7 +83,8 @@ func boundsText(bounds []config.Bound, values []float64) string {
 
 // meanTrial is what the verdict on a rate is made from.
 func meanTrial(trials []Trial) Trial {
-	mean := Trial{Stage: trials[0].Stage, Rate: trials[0].Rate, Bounded: make([]float64, len(trials[0].Bounded))}
+	mean := Trial{Stage: trials[0].Stage, Rate: trials[0].Rate,
+		Bounded: make([]float64, len(trials[0].Bounded))}
 	unstable := 0
 	for _, t := range trials {
 		n := float64(len(trials))

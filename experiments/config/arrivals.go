@@ -50,8 +50,10 @@ func (l *loader) unused() *KeyError {
 		{"workload.burstiness", w.Burstiness, w.Burstiness != 1, gamma, "arrivals gamma", arrivals},
 		{"workload.concurrency", clients, clients != 0, closed, "arrivals closed", arrivals},
 		{"workload.think_s", w.ThinkS, w.ThinkS != 0, closed, "arrivals closed", arrivals},
-		{"workload.prompt_lengths", w.PromptLengths, w.PromptLengths != "", synthetic, "trace synthetic", trace},
-		{"workload.output_lengths", w.OutputLengths, w.OutputLengths != "", synthetic, "trace synthetic", trace},
+		{"workload.prompt_lengths", w.PromptLengths, w.PromptLengths != "", synthetic,
+			"trace synthetic", trace},
+		{"workload.output_lengths", w.OutputLengths, w.OutputLengths != "", synthetic,
+			"trace synthetic", trace},
 	} {
 		if k.set && !k.used && l.chosen[k.key] {
 			reason := fmt.Sprintf("is for %s, not used with %s; leave one out", k.by, k.here)
@@ -76,10 +78,13 @@ func (l *loader) ownArrivals() error {
 		w.Arrivals = traces.ArrivalsTrace
 		return nil
 	}
-	reason := fmt.Sprintf("not set, and %s has no arrival times of its own; set it to requests/s, or workload.concurrency or workload.stages", w.Trace)
+	reason := fmt.Sprintf("not set, and %s has no arrival times of its own; set it to requests/s, "+
+		"or workload.concurrency or workload.stages", w.Trace)
 	if timed {
-		reason = fmt.Sprintf("not set, and workload.arrivals = %q needs one, in requests/s; without both keys requests arrive at the times of %s", w.Arrivals, w.Trace)
+		reason = fmt.Sprintf("not set, and workload.arrivals = %q needs one, in requests/s; without "+
+			"both keys requests arrive at the times of %s", w.Arrivals, w.Trace)
 	}
-	err = &KeyError{Key: "workload.rate", With: []string{"trace", "prompt_lengths", "output_lengths"}, Reason: reason}
+	err = &KeyError{Key: "workload.rate", With: []string{"trace", "prompt_lengths", "output_lengths"},
+		Reason: reason}
 	return l.place(err)
 }

@@ -11,7 +11,8 @@ import (
 
 // What keys of [workload] say by themselves, in a file and in flags.
 func TestImpliedWorkload(t *testing.T) {
-	lengths := []string{"workload.prompt_lengths=lognormal(8192, 0.5)", "workload.output_lengths=fixed(200)"}
+	lengths := []string{"workload.prompt_lengths=lognormal(8192, 0.5)",
+		"workload.output_lengths=fixed(200)"}
 	for _, c := range []struct {
 		text            string
 		sets            []string
@@ -21,12 +22,18 @@ func TestImpliedWorkload(t *testing.T) {
 		points          string // of the first system
 	}{
 		{"", append(lengths, "workload.rate=2"), "synthetic", "poisson", 300, []int{0}, "vllm-2-s1"},
-		{"", append(lengths, "workload.concurrency=16"), "synthetic", "closed", 300, []int{16}, "vllm-c16-s1"},
-		{"[workload]\nconcurrency = [1, 8]\nthink_s = 2\n", nil, "longbench", "closed", 300, []int{1, 8}, "vllm-c1-s1 vllm-c8-s1"},
-		{"[workload]\nstages = [[60, 1], [30, 2.5]]\n", nil, "longbench", "poisson", 0, []int{0}, "vllm-stages-s1"},
-		{"", []string{"workload.stages=[[60, 1], [30, 2.5]]", "workload.requests=40"}, "longbench", "poisson", 40, []int{0}, "vllm-stages-s1"},
-		{"", []string{"workload.trace=own.csv", "workload.concurrency=2"}, "own.csv", "closed", 0, []int{2}, "vllm-c2-s1"},
-		{"", []string{"workload.trace=own.csv", "workload.stages=[[10, 1]]", "workload.arrivals=fixed"}, "own.csv", "fixed", 0, []int{0}, "vllm-stages-s1"},
+		{"", append(lengths, "workload.concurrency=16"), "synthetic", "closed", 300, []int{16},
+			"vllm-c16-s1"},
+		{"[workload]\nconcurrency = [1, 8]\nthink_s = 2\n", nil, "longbench", "closed", 300, []int{1, 8},
+			"vllm-c1-s1 vllm-c8-s1"},
+		{"[workload]\nstages = [[60, 1], [30, 2.5]]\n", nil, "longbench", "poisson", 0, []int{0},
+			"vllm-stages-s1"},
+		{"", []string{"workload.stages=[[60, 1], [30, 2.5]]", "workload.requests=40"}, "longbench",
+			"poisson", 40, []int{0}, "vllm-stages-s1"},
+		{"", []string{"workload.trace=own.csv", "workload.concurrency=2"}, "own.csv", "closed", 0,
+			[]int{2}, "vllm-c2-s1"},
+		{"", []string{"workload.trace=own.csv", "workload.stages=[[10, 1]]", "workload.arrivals=fixed"},
+			"own.csv", "fixed", 0, []int{0}, "vllm-stages-s1"},
 	} {
 		path := testkit.Write(t, "exp.toml", c.text)
 		testkit.Rewrite(t, "own.csv", ownTrace)
@@ -43,8 +50,10 @@ func TestImpliedWorkload(t *testing.T) {
 				t.Errorf("%s: a closed loop with a rate of %g", p.Name, p.Workload.Rate)
 			}
 		}
-		if w.Trace != c.trace || w.Arrivals != c.arrivals || w.Requests != c.requests || !slices.Equal(cfg.Clients, c.clients) || strings.Join(points, " ") != c.points {
-			t.Errorf("%q %q: trace %s, arrivals %s, %d requests, clients %v, points %s", c.text, c.sets, w.Trace, w.Arrivals, w.Requests, cfg.Clients, points)
+		if w.Trace != c.trace || w.Arrivals != c.arrivals || w.Requests != c.requests ||
+			!slices.Equal(cfg.Clients, c.clients) || strings.Join(points, " ") != c.points {
+			t.Errorf("%q %q: trace %s, arrivals %s, %d requests, clients %v, points %s", c.text, c.sets,
+				w.Trace, w.Arrivals, w.Requests, cfg.Clients, points)
 		}
 		// What is written out loads to the same.
 		for _, p := range cfg.Points() {
@@ -76,7 +85,8 @@ func TestKeysOfOtherWorkloadsAreNotWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"prompt_lengths", "output_lengths", "concurrency", "think_s", "stages"} {
+	for _, key := range []string{"prompt_lengths", "output_lengths", "concurrency", "think_s",
+		"stages"} {
 		if strings.Contains(string(text), "\n"+key+" = ") {
 			t.Errorf("%s is written:\n%s", key, text)
 		}
@@ -102,11 +112,14 @@ grid.workload.concurrency = [1, 4]
 	for _, p := range points {
 		labels = append(labels, p.Label)
 	}
-	if got, want := strings.Join(labels, "; "), "vllm-c1-s1 prompt_lengths=fixed(100); vllm-c4-s1 prompt_lengths=fixed(100); "+
-		"vllm-c1-s1 prompt_lengths=uniform(10, 200); vllm-c4-s1 prompt_lengths=uniform(10, 200)"; got != want {
+	if got, want := strings.Join(labels, "; "), "vllm-c1-s1 prompt_lengths=fixed(100); vllm-c4-s1 "+
+		"prompt_lengths=fixed(100); "+
+		"vllm-c1-s1 prompt_lengths=uniform(10, 200); vllm-c4-s1 prompt_lengths=uniform(10, 200)"; got !=
+		want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	s = mustSweep(t, testkit.Write(t, "s.toml", "[[axis]]\ngrid.workload.stages = [[[60, 1]], [[60, 1], [60, 2]]]\n"))
+	s = mustSweep(t, testkit.Write(t, "s.toml", "[[axis]]\ngrid.workload.stages = [[[60, 1]], [[60, "+
+		"1], [60, 2]]]\n"))
 	if n := len(s.Variants); n != 2 || len(s.Variants[1].Config.Workload.Stages) != 2 {
 		t.Errorf("%d variants of stages: %+v", n, s.Variants[n-1].Config.Workload)
 	}

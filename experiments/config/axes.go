@@ -42,7 +42,8 @@ func parseAxes(doc *document, value any) ([]axis, error) {
 		}
 		for _, s := range a.keys() {
 			if j, ok := placed[s.Key]; ok {
-				return nil, &KeyError{Where: doc.whereLine(s.line), Key: path, Reason: fmt.Sprintf("%s is set by axis[%d] too", s.Key, j)}
+				return nil, &KeyError{Where: doc.whereLine(s.line), Key: path,
+					Reason: fmt.Sprintf("%s is set by axis[%d] too", s.Key, j)}
 			}
 			placed[s.Key] = i
 		}
@@ -55,11 +56,13 @@ func parseAxis(doc *document, path string, table map[string]any) (axis, error) {
 	kinds := doc.keys(path+".", table)
 	for _, kind := range kinds {
 		if !slices.Contains(axisKinds, kind) {
-			return axis{}, &KeyError{Key: path + "." + kind, Reason: "unknown key; want one of grid, zip, list, as in grid." + kind + " = ..."}
+			return axis{}, &KeyError{Key: path + "." + kind, Reason: "unknown key; want one of grid, zip, " +
+				"list, as in grid." + kind + " = ..."}
 		}
 	}
 	if len(kinds) != 1 {
-		return axis{}, &KeyError{Key: path, Reason: "want one of grid, zip, list, as in [[axis]] with grid.workload.rate = [0.1, 0.2]"}
+		return axis{}, &KeyError{Key: path, Reason: "want one of grid, zip, list, as in [[axis]] with " +
+			"grid.workload.rate = [0.1, 0.2]"}
 	}
 	kind := kinds[0]
 	path += "." + kind
@@ -95,7 +98,8 @@ func checkSize(path string, points float64) error {
 	if points <= mostPoints {
 		return nil
 	}
-	return &KeyError{Key: path, Reason: fmt.Sprintf("makes %.6g points, a sweep has at most %d; take out values, or make several sweeps", points, mostPoints)}
+	return &KeyError{Key: path, Reason: fmt.Sprintf("makes %.6g points, a sweep has at most %d; "+
+		"take out values, or make several sweeps", points, mostPoints)}
 }
 
 // axisColumns reads the lists of a grid or zip: one column a key.
@@ -108,7 +112,8 @@ func axisColumns(doc *document, path string, table map[string]any) ([][]Setting,
 	for _, leaf := range leaves {
 		list, ok := leaf.Value.([]any)
 		if !ok {
-			return nil, &KeyError{Key: path + "." + leaf.Key, Value: Show(leaf.Value), Reason: "want a list of values"}
+			return nil, &KeyError{Key: path + "." + leaf.Key, Value: Show(leaf.Value),
+				Reason: "want a list of values"}
 		}
 		if len(list) == 0 {
 			return nil, &KeyError{Key: path + "." + leaf.Key, Value: "[]", Reason: "no value to run"}
@@ -140,8 +145,9 @@ func zipAxis(path string, columns [][]Setting) (axis, error) {
 	a := axis{values: make([][]Setting, len(columns[0]))}
 	for _, column := range columns {
 		if len(column) != len(a.values) {
-			return axis{}, &KeyError{Key: path + "." + column[0].Key, Reason: fmt.Sprintf("has %d values where %s has %d",
-				len(column), columns[0][0].Key, len(a.values))}
+			return axis{}, &KeyError{Key: path + "." + column[0].Key,
+				Reason: fmt.Sprintf("has %d values where %s has %d",
+					len(column), columns[0][0].Key, len(a.values))}
 		}
 		for i, s := range column {
 			a.values[i] = append(a.values[i], s)
@@ -203,7 +209,9 @@ func settableKeys() []string {
 	for _, t := range []struct {
 		name string
 		v    any
-	}{{"workload", &traces.Spec{}}, {"fleet", &sim.FleetSpec{}}, {"system", &sim.Spec{}}, {"scores", &traces.ScoreParams{}}, {"slo", &SLO{}}, {"metrics", &sim.Cutoff{}}, {"output", &Output{}}} {
+	}{{"workload", &traces.Spec{}}, {"fleet", &sim.FleetSpec{}}, {"system", &sim.Spec{}},
+		{"scores", &traces.ScoreParams{}}, {"slo", &SLO{}}, {"metrics", &sim.Cutoff{}},
+		{"output", &Output{}}} {
 		for _, key := range keysOf(t.v) {
 			if path := t.name + "." + key; path != "system.name" {
 				keys = append(keys, path)

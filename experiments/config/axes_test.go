@@ -44,17 +44,20 @@ func TestAxes(t *testing.T) {
 		want       []string // "window budget rate seed" of each point
 	}{
 		{"a plain configuration", one, []string{"12 2048 0.1 1"}},
-		{"rates and seeds expand as ever", "seeds = [1,2]\n[workload]\nrate = [0.1, 0.2]\n[system]\npreset = \"sparseserve\"",
+		{"rates and seeds expand as ever", "seeds = [1,2]\n[workload]\nrate = [0.1, " +
+			"0.2]\n[system]\npreset = \"sparseserve\"",
 			[]string{"12 2048 0.1 1", "12 2048 0.1 2", "12 2048 0.2 1", "12 2048 0.2 2"}},
 		{"grid", one + "[[axis]]\ngrid.system.window = [4, 8]\ngrid.system.budget_tokens = [1024, 512]",
 			[]string{"4 1024 0.1 1", "4 512 0.1 1", "8 1024 0.1 1", "8 512 0.1 1"}},
 		{"zip", one + "[[axis]]\nzip.system.window = [4, 8]\nzip.\"system.budget_tokens\" = [1024, 512]",
 			[]string{"4 1024 0.1 1", "8 512 0.1 1"}},
-		{"list", one + "[[axis]]\nlist = [{ system.window = 4 }, { system.window = 8, workload.rate = 0.3 }]",
+		{"list", one + "[[axis]]\nlist = [{ system.window = 4 }, { system.window = 8, workload.rate = " +
+			"0.3 }]",
 			[]string{"4 2048 0.1 1", "8 2048 0.3 1"}},
 		{"list of tables", one + "[[axis]]\n[[axis.list]]\nsystem.window = 4\n[[axis.list]]\nseed = 9",
 			[]string{"4 2048 0.1 1", "12 2048 0.1 9"}},
-		{"axes multiply", one + "[[axis]]\n[axis.grid]\nseed = [3, 4]\n[[axis]]\n[axis.zip.system]\nwindow = [4, 8]",
+		{"axes multiply", one + "[[axis]]\n[axis.grid]\nseed = [3, " +
+			"4]\n[[axis]]\n[axis.zip.system]\nwindow = [4, 8]",
 			[]string{"4 2048 0.1 3", "8 2048 0.1 3", "4 2048 0.1 4", "8 2048 0.1 4"}},
 		{"a value that is a list expands further", one + "[[axis]]\ngrid.seeds = [[1, 2], [3]]",
 			[]string{"12 2048 0.1 1", "12 2048 0.1 2", "12 2048 0.1 3"}},
@@ -62,7 +65,8 @@ func TestAxes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
 			for _, p := range sweepOf(t, c.text) {
-				got = append(got, fmt.Sprintf("%d %d %g %d", p.System.Window, p.System.BudgetTokens, p.Workload.Rate, p.Seed))
+				got = append(got, fmt.Sprintf("%d %d %g %d", p.System.Window, p.System.BudgetTokens,
+					p.Workload.Rate, p.Seed))
 			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("points %q, want %q", got, c.want)
@@ -72,9 +76,12 @@ func TestAxes(t *testing.T) {
 }
 
 func TestSweepLabels(t *testing.T) {
-	points := sweepOf(t, "[[axis]]\ngrid.system.window = [4, 8]\ngrid.workload.rate = [0.1]", "system.preset=sparseserve")
-	if len(points) != 2 || points[1].Label != "sparseserve-0.1-s1 window=8" || points[1].Name != "sparseserve-0.1-s1" {
-		t.Errorf("%d points, the last is %q named %q", len(points), points[len(points)-1].Label, points[len(points)-1].Name)
+	points := sweepOf(t, "[[axis]]\ngrid.system.window = [4, 8]\ngrid.workload.rate = [0.1]",
+		"system.preset=sparseserve")
+	if len(points) != 2 || points[1].Label != "sparseserve-0.1-s1 window=8" ||
+		points[1].Name != "sparseserve-0.1-s1" {
+		t.Errorf("%d points, the last is %q named %q", len(points), points[len(points)-1].Label,
+			points[len(points)-1].Name)
 	}
 }
 
@@ -103,7 +110,8 @@ func TestSweepBase(t *testing.T) {
 // TestAxisCounts: a grid makes the product of its lengths, a zip its length, a
 // list one a table, and axes the product of all.
 func TestAxisCounts(t *testing.T) {
-	keys := []string{"workload.requests", "system.window", "system.chunk_tokens", "workload.burstiness", "slo.delay_s", "system.max_requests"}
+	keys := []string{"workload.requests", "system.window", "system.chunk_tokens",
+		"workload.burstiness", "slo.delay_s", "system.max_requests"}
 	rapid.Check(t, func(rt *rapid.T) {
 		var axes []axis
 		want := 1
@@ -140,7 +148,8 @@ func TestAxisCounts(t *testing.T) {
 				rt.Fatal(err)
 			}
 			if len(got[0].values) != count {
-				rt.Fatalf("%s of %d keys with %d values makes %d, want %d", kind, n, length, len(got[0].values), count)
+				rt.Fatalf("%s of %d keys with %d values makes %d, want %d", kind, n, length,
+					len(got[0].values), count)
 			}
 			axes = append(axes, got[0])
 			want *= count
@@ -154,12 +163,14 @@ func TestAxisCounts(t *testing.T) {
 // TestHashIgnoresKeyOrder: lines of a configuration in any order, and keys set
 // by file, flag or axis, make the same run.
 func TestHashIgnoresKeyOrder(t *testing.T) {
-	lines := []string{"window = 4", "budget_tokens = 1024", "chunk_tokens = 512", "preset = \"sparseserve\""}
+	lines := []string{"window = 4", "budget_tokens = 1024", "chunk_tokens = 512",
+		"preset = \"sparseserve\""}
 	want := sweepOf(t, "[workload]\nrate = 0.1\n[system]\n"+strings.Join(lines, "\n"))[0].Hash
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5 {
 		r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-		if got := sweepOf(t, "[system]\n"+strings.Join(lines, "\n")+"\n[workload]\nrate = 0.1")[0].Hash; got != want {
+		if got := sweepOf(t, "[system]\n"+strings.Join(lines, "\n")+
+			"\n[workload]\nrate = 0.1")[0].Hash; got != want {
 			t.Errorf("hash %s, want %s", got, want)
 		}
 	}
@@ -176,7 +187,8 @@ func TestHashFollowsInputs(t *testing.T) {
 	header := "arrived_at,num_prefill_tokens,num_decode_tokens\n"
 	path := testkit.Write(t, "trace.csv", header+"0,100,10\n1,100,10\n")
 	hash := func() string {
-		return mustPoints(t, mustSweep(t, "default", "workload.trace="+path, "workload.arrivals=trace"))[0].Hash
+		return mustPoints(t, mustSweep(t, "default", "workload.trace="+path,
+			"workload.arrivals=trace"))[0].Hash
 	}
 	before := hash()
 	if again := hash(); again != before {
@@ -206,7 +218,8 @@ func TestBadSweeps(t *testing.T) {
 		{"unknown kind", "[[axis]]\ngird.seed = [1]\n", nil},
 		{"too many points", gridOf(200), nil},
 		{"too many points of lists", strings.Replace(gridOf(45), `"vllm"`, `["vllm", "vllm-s"]`, 1), nil},
-		{"too many of one axis", strings.Replace(gridOf(400), "[[axis]]\ngrid.seed", "grid.seed", 1), nil},
+		{"too many of one axis", strings.Replace(gridOf(400), "[[axis]]\ngrid.seed",
+			"grid.seed", 1), nil},
 		{"two kinds", "[[axis]]\ngrid.seed = [1]\nzip.model = [\"lwm-7b\"]\n", nil},
 		{"axis of nothing", "seed = 1\n[[axis]]\n", nil},
 		{"empty table", "[[axis]]\ngrid = {}\n", nil},
@@ -214,7 +227,8 @@ func TestBadSweeps(t *testing.T) {
 		{"empty list of points", "[[axis]]\nlist = []\n", nil},
 		{"point of nothing", "[[axis]]\nlist = [{}]\n", nil},
 		{"value where a list belongs", "[[axis]]\ngrid.workload.rate = 0.1\n", nil},
-		{"zip of different lengths", "[[axis]]\nzip.workload.rate = [0.1, 0.2]\nzip.seed = [1, 2, 3]\n", nil},
+		{"zip of different lengths",
+			"[[axis]]\nzip.workload.rate = [0.1, 0.2]\nzip.seed = [1, 2, 3]\n", nil},
 		{"axis is a table", "[axis]\ngrid.seed = [1]\n", nil},
 		{"key in two axes", "[[axis]]\ngrid.seed = [1]\n[[axis]]\ngrid.seeds = [2]\n", nil},
 		{"impossible value", "[[axis]]\n[axis.grid]\nworkload.rate = [0.1, -1]\n", nil},
@@ -222,7 +236,8 @@ func TestBadSweeps(t *testing.T) {
 		{"wrong type", "[[axis]]\ngrid.system.window = [4, \"wide\"]\n", nil},
 		{"unknown card", "[[axis]]\ngrid.gpu = [\"a100-40gb\", \"a100\"]\n", nil},
 		{"value twice", "[[axis]]\ngrid.workload.rate = [0.1, 0.2, 0.1]\n", nil},
-		{"point twice", "[system]\npreset = \"vllm\"\n[[axis]]\nlist = [{ seed = 1 }, { system.window = 12 }]\n", nil},
+		{"point twice", "[system]\npreset = \"vllm\"\n[[axis]]\nlist = [{ seed = 1 }, { system.window " +
+			"= 12 }]\n", nil},
 		{"base that is not there", "base = \"defalt\"\n", nil},
 		{"base of itself", "base = \"s.toml\"\n", nil},
 		{"base that is no name", "base = 3\n", nil},

@@ -16,7 +16,8 @@ func gridOf(n int) string {
 		tokens = append(tokens, fmt.Sprint(4096+i))
 		seeds = append(seeds, fmt.Sprint(i+1))
 	}
-	return fmt.Sprintf("[system]\npreset = \"vllm\"\n[[axis]]\ngrid.workload.rate = [%s]\ngrid.system.max_tokens = [%s]\n[[axis]]\ngrid.seed = [%s]\n",
+	return fmt.Sprintf("[system]\npreset = \"vllm\"\n[[axis]]\ngrid.workload.rate = "+
+		"[%s]\ngrid.system.max_tokens = [%s]\n[[axis]]\ngrid.seed = [%s]\n",
 		strings.Join(rates, ","), strings.Join(tokens, ","), strings.Join(seeds, ","))
 }
 

@@ -63,19 +63,25 @@ func checkSpec(s *sim.Spec) *KeyError {
 		return &KeyError{Key: "window_blocks", Value: fmt.Sprint(s.WindowBlocks),
 			Reason: "must be at least 1: the open block has no metadata to select it by"}
 	case s.Sparse() && s.SinkBlocks+s.WindowBlocks >= s.BudgetTokens/s.BlockTokens:
-		return &KeyError{Key: "sink_blocks", Value: fmt.Sprint(s.SinkBlocks), With: []string{"window_blocks", "budget_tokens", "block_tokens"},
-			Reason: fmt.Sprintf("with window_blocks = %d leaves nothing of budget_tokens = %d in blocks of %d", s.WindowBlocks, s.BudgetTokens, s.BlockTokens)}
+		return &KeyError{Key: "sink_blocks", Value: fmt.Sprint(s.SinkBlocks),
+			With: []string{"window_blocks", "budget_tokens", "block_tokens"},
+			Reason: fmt.Sprintf(
+				"with window_blocks = %d leaves nothing of budget_tokens = %d in blocks of %d", s.WindowBlocks,
+				s.BudgetTokens, s.BlockTokens)}
 	case s.Sparse() && s.Selection == "infinigen" && s.BlockTokens != 1:
-		return &KeyError{Key: "block_tokens", Value: fmt.Sprint(s.BlockTokens), With: []string{"selection"}, Reason: "must be 1: infinigen selects tokens"}
+		return &KeyError{Key: "block_tokens", Value: fmt.Sprint(s.BlockTokens),
+			With: []string{"selection"}, Reason: "must be 1: infinigen selects tokens"}
 	case s.Offload && s.Eviction == kv.ByScore && (!s.Sparse() || s.Selections != ""):
 		return &KeyError{Key: "eviction", Value: quote(s.Eviction),
 			Reason: "needs scores of the blocks, which neither full attention nor recorded selections have"}
 	case s.GPULookup() && (!s.Sparse() || s.LoadEngine != "flash"):
 		return &KeyError{Key: "lookup", Value: quote(s.Lookup),
-			Reason: "needs attention = \"sparse\" and load_engine = \"flash\": what the GPU finds missing only a kernel can load without asking the host"}
+			Reason: "needs attention = \"sparse\" and load_engine = \"flash\": what the GPU finds missing " +
+				"only a kernel can load without asking the host"}
 	case s.PrefillPattern == "" && s.PrefillAttention == sim.PrefillMInference:
 		return &KeyError{Key: "prefill_pattern", Value: quote(""), With: []string{"prefill_attention"},
-			Reason: "minference needs a file of patterns, or a published mix: " + strings.Join(pattern.NamedMixes(), ", ")}
+			Reason: "minference needs a file of patterns, or a published mix: " +
+				strings.Join(pattern.NamedMixes(), ", ")}
 	case s.Offload && s.DRAMGiB == 0:
 		return &KeyError{Key: "dram_gib", Value: "0", Reason: "must be above 0 with offload"}
 	}

@@ -48,4 +48,5 @@ var topKeys = []string{
 }
 
 // tableNames are the tables of a configuration.
-var tableNames = []string{"card", "workload", "fleet", "system", "systems", "scores", "slo", "metrics", "output"}
+var tableNames = []string{"card", "workload", "fleet", "system", "systems", "scores", "slo",
+	"metrics", "output"}

@@ -8,7 +8,8 @@ import (
 
 // Every system runs at every rate with every seed.
 func ExampleLoad() {
-	c, err := config.Load("", []string{"system.preset=[vllm, sparseserve]", "workload.rate=[0.1, 0.2]"})
+	c, err := config.Load("", []string{"system.preset=[vllm, sparseserve]",
+		"workload.rate=[0.1, 0.2]"})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -41,7 +41,8 @@ func TestFleetPoints(t *testing.T) {
 
 // What a run resolves to makes the same run.
 func TestFleetResolves(t *testing.T) {
-	c, err := Load(testkit.Write(t, "exp.toml", "[fleet]\nreplicas = [2, 3]\nrouter = \"least-tokens\"\nfail = [[120, 1, 60.5], [300, 0, 1]]\ndrain = [[300, 1]]\n"), nil)
+	c, err := Load(testkit.Write(t, "exp.toml", "[fleet]\nreplicas = [2, 3]\nrouter = "+
+		"\"least-tokens\"\nfail = [[120, 1, 60.5], [300, 0, 1]]\ndrain = [[300, 1]]\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,8 @@ func TestFleetResolves(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		if more, _ := again.TOML(); string(more) != string(text) || len(again.Fleet.Fail) != 2 || len(again.Fleet.Drain) != 1 {
+		if more, _ := again.TOML(); string(more) != string(text) || len(again.Fleet.Fail) != 2 ||
+			len(again.Fleet.Drain) != 1 {
 			t.Fatalf("%s\nresolves to\n%s", text, more)
 		}
 	}
@@ -65,7 +67,8 @@ func TestFleetIsNoServer(t *testing.T) {
 	sets := []string{"model=llama2-7b", "gpu=h100-80gb"}
 	for _, set := range []string{"fleet.replicas=2", "fleet.fail=[[1,0,1]]"} {
 		_, err := LoadServer("", append(sets, set))
-		if err == nil || !strings.Contains(err.Error(), set[:strings.Index(set, "=")]) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), set[:strings.Index(set, "=")]) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", set, err)
 		}
 	}

@@ -41,10 +41,12 @@ func (g *GoodputSearch) apply(doc *document) error {
 		return doc.locate(err)
 	}
 	if g.Start > 0 && g.Start < minStart {
-		return doc.locate(&KeyError{Key: "goodput.start", Value: Show(g.Start), Reason: fmt.Sprintf("must be at least %g, or 0", minStart)})
+		return doc.locate(&KeyError{Key: "goodput.start", Value: Show(g.Start),
+			Reason: fmt.Sprintf("must be at least %g, or 0", minStart)})
 	}
 	if g.Start > g.Max {
-		return doc.locate(&KeyError{Key: "goodput.start", Value: Show(g.Start), Reason: "is above goodput.max = " + Show(g.Max)})
+		return doc.locate(&KeyError{Key: "goodput.start", Value: Show(g.Start),
+			Reason: "is above goodput.max = " + Show(g.Max)})
 	}
 	return nil
 }

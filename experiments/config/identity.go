@@ -101,7 +101,8 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 		}
 	}
 	if path, ok := PatternFile(&p.System); ok && err == nil {
-		in.Patterns, err = h.digest("patterns "+path, func(w io.Writer) error { return copyFiles(w, path) })
+		in.Patterns, err = h.digest("patterns "+path,
+			func(w io.Writer) error { return copyFiles(w, path) })
 	}
 	return config, in, err
 }

@@ -40,16 +40,17 @@ func (in *inputs) model(name string) (hw.Model, error) {
 
 // machine returns a card as changed, with the kernels of an engine there.
 func (in *inputs) machine(gpu, engine string, card hw.Changes) (*hw.Profile, error) {
-	return once(in.machines, fmt.Sprintf("%s\n%s\n%v", gpu, engine, card), func() (*hw.Profile, error) {
-		c, err := hw.LoadCard(gpu)
-		if err != nil {
-			return nil, &gpuError{err}
-		}
-		if key, err := c.CheckChanges(card); err != nil {
-			return nil, &KeyError{Key: "card." + key, Value: Show(card[key]), Reason: err.Error()}
-		}
-		return hw.Load(gpu, engine, card)
-	})
+	return once(in.machines, fmt.Sprintf("%s\n%s\n%v", gpu, engine, card),
+		func() (*hw.Profile, error) {
+			c, err := hw.LoadCard(gpu)
+			if err != nil {
+				return nil, &gpuError{err}
+			}
+			if key, err := c.CheckChanges(card); err != nil {
+				return nil, &KeyError{Key: "card." + key, Value: Show(card[key]), Reason: err.Error()}
+			}
+			return hw.Load(gpu, engine, card)
+		})
 }
 
 // gpuError is the error of a card that cannot be read at all.

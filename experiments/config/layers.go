@@ -51,7 +51,8 @@ func parseFlag(set string) (*document, error) {
 	}
 	path := splitKey(key, '=')
 	if path[0] == "systems" {
-		return nil, fmt.Errorf("%s: systems can be written in a file only; --set system.KEY sets the key of every system", name)
+		return nil, fmt.Errorf("%s: systems can be written in a file only; --set system.KEY sets the "+
+			"key of every system", name)
 	}
 	var node any = flagText(value)
 	for _, part := range slices.Backward(path) {
@@ -125,5 +126,6 @@ func (d *document) tables(key string, value any) ([]map[string]any, error) {
 		}
 		return out, nil
 	}
-	return nil, d.locate(&KeyError{Key: key, Value: Show(value), Reason: "want an array of tables, [[" + key + "]]"})
+	return nil, d.locate(&KeyError{Key: key, Value: Show(value),
+		Reason: "want an array of tables, [[" + key + "]]"})
 }

@@ -35,13 +35,15 @@ func systemNames(c *Config) []string {
 
 func TestDefault(t *testing.T) {
 	c := mustLoad(t, "")
-	if c.Name != "default" || c.Model != "lwm-7b" || c.GPU != "a100-40gb" || !slices.Equal(c.Seeds, []uint64{1}) {
+	if c.Name != "default" || c.Model != "lwm-7b" || c.GPU != "a100-40gb" ||
+		!slices.Equal(c.Seeds, []uint64{1}) {
 		t.Errorf("default is %s: %s on %s, seeds %v", c.Name, c.Model, c.GPU, c.Seeds)
 	}
 	if want := []float64{0.05, 0.1, 0.15, 0.2, 0.25}; !slices.Equal(c.Rates, want) {
 		t.Errorf("rates %v, want %v", c.Rates, want)
 	}
-	if want := []string{"vllm", "vllm-s", "vllm-so", "sparseserve"}; !slices.Equal(systemNames(c), want) {
+	if want := []string{"vllm", "vllm-s", "vllm-so", "sparseserve"}; !slices.Equal(
+		systemNames(c), want) {
 		t.Errorf("systems %v, want %v", systemNames(c), want)
 	}
 	if c.Workload.Requests < 300 || len(c.Workload.Datasets) != 10 {
@@ -49,7 +51,8 @@ func TestDefault(t *testing.T) {
 	}
 	for _, s := range c.Systems {
 		if s.MaxPromptTokens != 32768 || s.OverLength != "truncate" {
-			t.Errorf("%s: prompts beyond %d are %sd, want the paper's limit", s.Name, s.MaxPromptTokens, s.OverLength)
+			t.Errorf("%s: prompts beyond %d are %sd, want the paper's limit", s.Name, s.MaxPromptTokens,
+				s.OverLength)
 		}
 	}
 }
@@ -60,7 +63,8 @@ func TestExperimentsLoad(t *testing.T) {
 			t.Errorf("experiment %q says of itself %q, and is run by %q", e.Name, e.About(), e.Usage())
 		}
 		if e.Command == "" {
-			if _, err := LoadSweep(e.Name, nil); err == nil || err.Error() != e.Name+": serves no requests; "+e.Usage()+" runs it" {
+			if _, err := LoadSweep(e.Name, nil); err == nil || err.Error() != e.Name+
+				": serves no requests; "+e.Usage()+" runs it" {
 				t.Errorf("%s: error %v", e.Name, err)
 			}
 			continue
@@ -102,8 +106,10 @@ func TestPresets(t *testing.T) {
 	}
 	for i, w := range want {
 		s := presets[i].Spec
-		if s.Name != w.name || s.Attention != w.attention || s.LoadEngine != w.load || s.SaveEngine != w.save ||
-			s.Prefill != w.prefill || s.BlockTokens != w.block || s.Offload != w.offload || s.BatchControl != w.control {
+		if s.Name != w.name || s.Attention != w.attention || s.LoadEngine != w.load ||
+			s.SaveEngine != w.save ||
+			s.Prefill != w.prefill || s.BlockTokens != w.block || s.Offload != w.offload ||
+			s.BatchControl != w.control {
 			t.Errorf("%+v, want %+v", s, w)
 		}
 		chunk := 2048
@@ -111,7 +117,8 @@ func TestPresets(t *testing.T) {
 			chunk = 8192
 		}
 		if s.BudgetTokens != 2048 || s.ChunkTokens != chunk || s.MaxInject != 0 || s.Window != 12 {
-			t.Errorf("%s: budget %d, chunk %d, inject %d, window %d", s.Name, s.BudgetTokens, s.ChunkTokens, s.MaxInject, s.Window)
+			t.Errorf("%s: budget %d, chunk %d, inject %d, window %d", s.Name, s.BudgetTokens, s.ChunkTokens,
+				s.MaxInject, s.Window)
 		}
 		if sparse := strings.HasSuffix(w.name, "-minference"); sparse != s.SparsePrefill() {
 			t.Errorf("%s prefills by %s", s.Name, s.PrefillAttention)
@@ -140,16 +147,21 @@ func TestSystemsOverPresets(t *testing.T) {
 	}{
 		{"override reaches every preset", "[system]\npreset=[\"vllm-s\",\"sparseserve\"]\nwindow=4", nil,
 			[]string{"vllm-s", "sparseserve"}, []int{4, 4}},
-		{"one preset as a string", "[system]\npreset=\"sparseserve\"", nil, []string{"sparseserve"}, []int{12}},
-		{"tables of one's own stand alone", "[[systems]]\nname=\"wide\"\npreset=\"sparseserve\"\nwindow=16", nil,
+		{"one preset as a string", "[system]\npreset=\"sparseserve\"", nil, []string{"sparseserve"},
+			[]int{12}},
+		{"tables of one's own stand alone",
+			"[[systems]]\nname=\"wide\"\npreset=\"sparseserve\"\nwindow=16", nil,
 			[]string{"wide"}, []int{16}},
 		{"or beside presets", "[system]\npreset=\"vllm\"\n[[systems]]\nname=\"wide\"\nwindow=16", nil,
 			[]string{"vllm", "wide"}, []int{12, 16}},
-		{"a table beats [system]", "[system]\nwindow=4\n[[systems]]\nname=\"a\"\n[[systems]]\nname=\"b\"\nwindow=16", nil,
+		{"a table beats [system]",
+			"[system]\nwindow=4\n[[systems]]\nname=\"a\"\n[[systems]]\nname=\"b\"\nwindow=16", nil,
 			[]string{"a", "b"}, []int{4, 16}},
-		{"a flag beats both", "[system]\nwindow=4\n[[systems]]\nname=\"b\"\nwindow=16", []string{"system.window=2"},
+		{"a flag beats both", "[system]\nwindow=4\n[[systems]]\nname=\"b\"\nwindow=16",
+			[]string{"system.window=2"},
 			[]string{"b"}, []int{2}},
-		{"a flag picks systems", "[[systems]]\nname=\"a\"\nwindow=7\n[[systems]]\nname=\"b\"", []string{"system.preset=[a, vllm]"},
+		{"a flag picks systems", "[[systems]]\nname=\"a\"\nwindow=7\n[[systems]]\nname=\"b\"",
+			[]string{"system.preset=[a, vllm]"},
 			[]string{"a", "vllm"}, []int{7, 12}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,7 +181,8 @@ func TestSet(t *testing.T) {
 	c := mustLoad(t, "", `model=llama3-8b`, `gpu="h200"`, `workload.rate=[0.1, 0.2]`, `seeds=[3,4]`,
 		`workload.datasets=[qasper,"lcc"]`, `system.offload=true`, `system.dram_gib=64`, `slo.delay_stat=p50`,
 		`workload.requests=1e3`, `output.steps=true`)
-	if c.Model != "llama3-8b" || c.GPU != "h200" || !slices.Equal(c.Rates, []float64{0.1, 0.2}) || !slices.Equal(c.Seeds, []uint64{3, 4}) {
+	if c.Model != "llama3-8b" || c.GPU != "h200" || !slices.Equal(c.Rates, []float64{0.1, 0.2}) ||
+		!slices.Equal(c.Seeds, []uint64{3, 4}) {
 		t.Errorf("got %s on %s at %v with %v", c.Model, c.GPU, c.Rates, c.Seeds)
 	}
 	if !slices.Equal(c.Workload.Datasets, []string{"qasper", "lcc"}) || c.Workload.Requests != 1000 {
@@ -183,17 +196,20 @@ func TestSet(t *testing.T) {
 	if c.SLO.DelayStat != "p50" || !c.Output.Steps {
 		t.Errorf("slo %+v, output %+v", c.SLO, c.Output)
 	}
-	if c = mustLoad(t, "", "workload.rate=0.3", "workload.rate=0.4"); !slices.Equal(c.Rates, []float64{0.4}) {
+	if c = mustLoad(t, "", "workload.rate=0.3", "workload.rate=0.4"); !slices.Equal(c.Rates,
+		[]float64{0.4}) {
 		t.Errorf("rates %v, want those of the last flag", c.Rates)
 	}
 }
 
 func TestReplayedTimesHaveNoRate(t *testing.T) {
-	path := testkit.Write(t, "trace.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
+	path := testkit.Write(t, "trace.csv",
+		"arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
 	c := mustLoad(t, "", "workload.trace="+path, "workload.arrivals=trace")
 	points := c.Points()
 	if len(points) != len(c.Systems) || points[0].Name != "vllm-trace-s1" {
-		t.Errorf("%d points, the first is %s; want one a system, named for the trace", len(points), points[0].Name)
+		t.Errorf("%d points, the first is %s; want one a system, named for the trace", len(points),
+			points[0].Name)
 	}
 }
 

@@ -71,7 +71,8 @@ func (l *loader) ownBounds() *KeyError {
 		switch {
 		case !own, chosen(b.keys):
 		case l.chosen["slo."+b.stat]:
-			return &KeyError{Key: "slo." + b.stat, Reason: "bounds nothing; set slo." + b.keys[len(b.keys)-1] + " too"}
+			return &KeyError{Key: "slo." + b.stat, Reason: "bounds nothing; set slo." +
+				b.keys[len(b.keys)-1] + " too"}
 		default:
 			*b.limit = 0
 		}

@@ -11,7 +11,8 @@ import (
 )
 
 // ownTrace is three requests, one beyond every limit of the default experiment.
-const ownTrace = "arrived_s,prompt_tokens,output_tokens,set\n0,100000,50,a\n1.5,2000,10,\"b, c\"\n3,30,1,a\n"
+const ownTrace = "arrived_s,prompt_tokens,output_tokens,set\n0,100000,50,a\n1.5,2000,10,\"b, " +
+	"c\"\n3,30,1,a\n"
 
 const untimedTrace = "prompt_tokens,output_tokens\n100000,50\n2000,10\n"
 
@@ -41,20 +42,25 @@ func TestNeutralValues(t *testing.T) {
 		{"a built-in experiment", "llama3-8b", nil, llama},
 		{"another model", "", []string{"model=llama3-8b"}, model},
 		{"another model in a file", "model = \"qwen2-7b\"\n", nil, model},
-		{"a model over a built-in experiment", "llama3-8b", []string{"model=qwen2-7b"}, but(model, func(v *values) { v.rates = llama.rates })},
-		{"another model, scale set", "model = \"qwen2-7b\"\n[workload]\noutput_scale = 1.85\n", nil, but(model, func(v *values) { v.scale = 1.85 })},
-		{"another model, limit set", "model = \"qwen2-7b\"\n", []string{"system.max_prompt_tokens=32768"}, but(model, func(v *values) { v.prompts = 32768 })},
+		{"a model over a built-in experiment", "llama3-8b", []string{"model=qwen2-7b"},
+			but(model, func(v *values) { v.rates = llama.rates })},
+		{"another model, scale set", "model = \"qwen2-7b\"\n[workload]\noutput_scale = 1.85\n", nil,
+			but(model, func(v *values) { v.scale = 1.85 })},
+		{"another model, limit set", "model = \"qwen2-7b\"\n", []string{"system.max_prompt_tokens=32768"},
+			but(model, func(v *values) { v.prompts = 32768 })},
 		{"a trace", "", []string{"workload.trace=own.csv"}, own},
 		{"a trace in a file", "[workload]\ntrace = \"own.csv\"\n", nil, own},
 		{"a trace and a model", "model = \"qwen2-7b\"\n[workload]\ntrace = \"own.csv\"\n", nil, own},
 		{"a trace over a built-in experiment", "llama3-8b", []string{"workload.trace=own.csv"}, own},
 		{"a trace at a rate", "", []string{"workload.trace=own.csv", "workload.rate=2"},
 			but(own, func(v *values) { v.arrivals, v.rates = "poisson", []float64{2} })},
-		{"a trace at a rate of an arrival process", "", []string{"workload.trace=own.csv", "workload.rate=2", "workload.arrivals=fixed"},
+		{"a trace at a rate of an arrival process", "",
+			[]string{"workload.trace=own.csv", "workload.rate=2", "workload.arrivals=fixed"},
 			but(own, func(v *values) { v.arrivals, v.rates = "fixed", []float64{2} })},
 		{"a trace without times", "", []string{"workload.trace=untimed.csv", "workload.rate=2"},
 			but(own, func(v *values) { v.arrivals, v.rates = "poisson", []float64{2} })},
-		{"a trace and all that is neutral set", "[workload]\ntrace = \"own.csv\"\noutput_scale = 2\nrequests = 2\ndatasets = \"lcc\"\n[system]\nmax_prompt_tokens = 9000\n", nil,
+		{"a trace and all that is neutral set", "[workload]\ntrace = \"own.csv\"\noutput_scale = " +
+			"2\nrequests = 2\ndatasets = \"lcc\"\n[system]\nmax_prompt_tokens = 9000\n", nil,
 			values{2, 9000, 2, 1, "trace", []float64{0}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -71,14 +77,18 @@ func TestNeutralValues(t *testing.T) {
 			cfg := mustLoad(t, path, c.sets...)
 			w := cfg.Workload
 			for _, s := range cfg.Systems {
-				got := values{w.OutputScale, s.MaxPromptTokens, w.Requests, len(w.Datasets), w.Arrivals, cfg.Rates}
-				if got.scale != c.want.scale || got.prompts != c.want.prompts || got.requests != c.want.requests ||
-					got.datasets != c.want.datasets || got.arrivals != c.want.arrivals || !slices.Equal(got.rates, c.want.rates) {
+				got := values{w.OutputScale, s.MaxPromptTokens, w.Requests, len(w.Datasets),
+					w.Arrivals, cfg.Rates}
+				if got.scale != c.want.scale || got.prompts != c.want.prompts ||
+					got.requests != c.want.requests ||
+					got.datasets != c.want.datasets || got.arrivals != c.want.arrivals ||
+					!slices.Equal(got.rates, c.want.rates) {
 					t.Fatalf("%s: %+v, want %+v", s.Name, got, c.want)
 				}
 			}
 			sweep := mustSweep(t, path, c.sets...)
-			if v := sweep.Variants[0].Config; v.Workload.OutputScale != w.OutputScale || !slices.Equal(v.Rates, cfg.Rates) {
+			if v := sweep.Variants[0].Config; v.Workload.OutputScale != w.OutputScale ||
+				!slices.Equal(v.Rates, cfg.Rates) {
 				t.Errorf("as a sweep: %+v", v.Workload)
 			}
 			// What was resolved is what is kept.
@@ -106,8 +116,10 @@ func TestModelsAreComparedAlike(t *testing.T) {
 		{"[[axis]]\ngrid.gpu = [\"a100-40gb\", \"h200\"]\n", 1.85, 32768},
 	} {
 		for _, v := range mustSweep(t, testkit.Write(t, "s.toml", c.text)).Variants {
-			if w, s := v.Config.Workload, v.Config.Systems[0]; w.OutputScale != c.scale || s.MaxPromptTokens != c.limit {
-				t.Errorf("%s on %s: outputs times %g, prompts up to %d, want %g and %d", v.Config.Model, v.Config.GPU, w.OutputScale, s.MaxPromptTokens, c.scale, c.limit)
+			if w, s := v.Config.Workload, v.Config.Systems[0]; w.OutputScale != c.scale ||
+				s.MaxPromptTokens != c.limit {
+				t.Errorf("%s on %s: outputs times %g, prompts up to %d, want %g and %d", v.Config.Model,
+					v.Config.GPU, w.OutputScale, s.MaxPromptTokens, c.scale, c.limit)
 			}
 		}
 	}
@@ -120,7 +132,8 @@ func TestTraceNeedsARate(t *testing.T) {
 		want string
 	}{
 		{[]string{"workload.trace=untimed.csv"},
-			"--set workload.trace=untimed.csv: workload.rate: not set, and untimed.csv has no arrival times of its own; set it to requests/s, or workload.concurrency or workload.stages"},
+			"--set workload.trace=untimed.csv: workload.rate: not set, and untimed.csv has no arrival " +
+				"times of its own; set it to requests/s, or workload.concurrency or workload.stages"},
 		{[]string{"workload.trace=own.csv", "workload.arrivals=gamma"},
 			`--set workload.trace=own.csv: workload.rate: not set, and workload.arrivals = "gamma" needs one, in requests/s; without both keys requests arrive at the times of own.csv`},
 	} {

@@ -43,7 +43,8 @@ func TestConfigurationPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != string(text) {
-			t.Errorf("%s is stale; go test ./experiments/config -run ConfigurationPage -update writes it anew",
+			t.Errorf(
+				"%s is stale; go test ./experiments/config -run ConfigurationPage -update writes it anew",
 				strings.TrimPrefix(path, "../../"))
 		}
 	}
@@ -64,7 +65,8 @@ func TestRangesOfThePage(t *testing.T) {
 			}
 			for _, b := range boundsOf(tag) {
 				checked++
-				x := map[string]float64{">=": b.limit - 1, ">": b.limit, "<=": 2 * b.limit, "<": b.limit}[b.relation]
+				x := map[string]float64{">=": b.limit - 1, ">": b.limit, "<=": 2 * b.limit,
+					"<": b.limit}[b.relation]
 				key := table + "." + f.Key
 				_, err := LoadSweep("default", []string{fmt.Sprintf("%s=%g", key, x)})
 				if err == nil || !strings.Contains(err.Error(), key) {
@@ -101,8 +103,10 @@ configuration brings a trace or a model of its own, keys that are fitted to the 
 	p.topKeys()
 	p.printf("\n## [workload]\n\n")
 	p.workload()
-	p.printf("\n## [fleet]\n\nReplicas of the server and the router before them. `--live` and `compare` are of one server.\n\n")
-	p.fields("fleet", "FleetSpec", "../../sim/fleet_spec.go", &p.cfg.Fleet, map[string][]string{"router": sim.RouterNames()})
+	p.printf("\n## [fleet]\n\nReplicas of the server and the router before them. `--live` and " +
+		"`compare` are of one server.\n\n")
+	p.fields("fleet", "FleetSpec", "../../sim/fleet_spec.go", &p.cfg.Fleet,
+		map[string][]string{"router": sim.RouterNames()})
 	p.printf("\n## [system]\n\n")
 	p.system()
 	p.printf("\n## [slo]\n\n%s\n\n", strings.Join(strings.Fields(`The service level that a run, or a search by "plan", is held to.
@@ -115,13 +119,18 @@ configuration brings a trace or a model of its own, keys that are fitted to the 
 		}
 	}
 	p.fields("slo", "SLO", "slo.go", &p.cfg.SLO, choices)
-	p.printf("\n## [metrics]\n\nWhat figures leave out of a run. Latencies, rejections and shares are then of the requests that arrive in what is left, rates, steps and use of what happens in it.\n\n")
-	p.fields("metrics", "Cutoff", "../../sim/cutoff.go", &p.cfg.Metrics, map[string][]string{"warmup": sim.CutRules, "drain": sim.CutRules})
+	p.printf("\n## [metrics]\n\nWhat figures leave out of a run. Latencies, rejections and shares " +
+		"are then of the requests that arrive in what is left, rates, steps and use of what happens in " +
+		"it.\n\n")
+	p.fields("metrics", "Cutoff", "../../sim/cutoff.go", &p.cfg.Metrics,
+		map[string][]string{"warmup": sim.CutRules, "drain": sim.CutRules})
 	p.printf("\n## [output]\n\nFiles that a run writes in addition to its summary and requests.\n\n")
 	p.fields("output", "Output", "config.go", &p.cfg.Output, nil)
-	p.printf("\n## [card]\n\nFigures of the card set to other values, for what-if. The defaults are those of `%s`.\n\n", p.cfg.GPU)
+	p.printf("\n## [card]\n\nFigures of the card set to other values, for what-if. The defaults are "+
+		"those of `%s`.\n\n", p.cfg.GPU)
 	p.card()
-	p.printf("\n## [scores]\n\nThe score process, which stands in for a model's attention; fitted to published locality.\n\n")
+	p.printf("\n## [scores]\n\nThe score process, which stands in for a model's attention; fitted " +
+		"to published locality.\n\n")
 	p.fields("scores", "ScoreParams", "../../traces/scores.go", &p.cfg.Scores, nil)
 	p.printf("\n## Sweeps\n\n`sweep` and `plan` read these keys too.\n\n")
 	p.sweep()
@@ -184,11 +193,15 @@ func (p *pageWriter) system() {
 	p.printf("Keys of all systems of the experiment. An engine sets")
 	keys := keysOf(&hw.EngineDefaults{})
 	for i, key := range keys {
-		p.printf("%s `%s`", map[bool]string{true: " and", false: strings.Repeat(",", min(i, 1))}[i == len(keys)-1], key)
+		p.printf("%s `%s`", map[bool]string{
+			true: " and", false: strings.Repeat(",", min(i, 1))}[i == len(keys)-1], key)
 	}
-	p.printf(", and\na preset goes over it; where the default is *preset*, the default experiment's systems differ. A `[[systems]]` table is a system of its\nown: a `name`, the `preset` that it starts from, and any key below.\n\n")
+	p.printf(", and\na preset goes over it; where the default is *preset*, the default experiment's " +
+		"systems differ. A `[[systems]]` table is a system of its\nown: a `name`, the `preset` that it " +
+		"starts from, and any key below.\n\n")
 	p.head("system.")
-	p.row("preset", "list of strings", p.literal(names), strings.Join(presetNames(Presets()), ", "), "systems to run (list systems), besides those of [[systems]] in the same file")
+	p.row("preset", "list of strings", p.literal(names), strings.Join(presetNames(Presets()), ", "),
+		"systems to run (list systems), besides those of [[systems]] in the same file")
 	choices := map[string][]string{"engine": append(hw.EngineNames(), "a path")}
 	for _, e := range specEnums {
 		choices[e.key] = e.values

@@ -49,7 +49,8 @@ seed = 1
 		}
 	}
 	for key := range got {
-		if _, ok := want[key]; !ok && key != "workload" && key != "systems[0]" && key != "systems[1]" && key != "slo" {
+		if _, ok := want[key]; !ok && key != "workload" && key != "systems[0]" && key != "systems[1]" &&
+			key != "slo" {
 			t.Errorf("found key %q in line %d", key, got[key])
 		}
 	}
@@ -112,7 +113,8 @@ func FuzzLoad(f *testing.F) {
 			err = l.finish()
 		}
 		if err != nil {
-			if msg := err.Error(); msg == "" || strings.Contains(msg, "\n") && !strings.Contains(text, "\n") {
+			if msg := err.Error(); msg == "" || strings.Contains(msg, "\n") &&
+				!strings.Contains(text, "\n") {
 				t.Errorf("error %q", msg)
 			}
 			return

@@ -68,7 +68,8 @@ func checkRanges(v any, path string) *KeyError {
 		if tag := f.Tag.Get("range"); tag != "" {
 			bounds = boundsOf(tag)
 		}
-		if !math.IsNaN(x) && !math.IsInf(x, 0) && !slices.ContainsFunc(bounds, func(b bound) bool { return !b.holds(x) }) {
+		if !math.IsNaN(x) && !math.IsInf(x, 0) &&
+			!slices.ContainsFunc(bounds, func(b bound) bool { return !b.holds(x) }) {
 			continue
 		}
 		bad := KeyError{Key: path + f.Key, Value: Show(f.Value.Interface())}

@@ -125,7 +125,8 @@ func (l *loader) checkHardware() error {
 			return l.place(figure)
 		}
 		if err != nil {
-			return l.placeSystem(&KeyError{Key: "engine", Value: quote(s.Engine), Reason: err.Error()}, l.customNamed(s.Name))
+			return l.placeSystem(&KeyError{Key: "engine", Value: quote(s.Engine), Reason: err.Error()},
+				l.customNamed(s.Name))
 		}
 		if err := l.checkPrefixHit(s); err != nil {
 			return err
@@ -136,11 +137,13 @@ func (l *loader) checkHardware() error {
 		}
 		shard, err := model.Shard(s.TensorParallel)
 		if err != nil {
-			return l.placeSystem(&KeyError{Key: "tensor_parallel", Value: fmt.Sprint(s.TensorParallel), Reason: err.Error()}, l.customNamed(s.Name))
+			return l.placeSystem(&KeyError{Key: "tensor_parallel", Value: fmt.Sprint(s.TensorParallel),
+				Reason: err.Error()}, l.customNamed(s.Name))
 		}
 		if s.TensorParallel > 1 && len(machine.Interconnect.AllReduce) == 0 {
 			return l.placeSystem(&KeyError{Key: "tensor_parallel", Value: fmt.Sprint(s.TensorParallel),
-				Reason: machine.Name + " has no interconnect.all_reduce in its card file: what an all-reduce takes between its GPUs"}, l.customNamed(s.Name))
+				Reason: machine.Name + " has no interconnect.all_reduce in its card file: what an all-reduce " +
+					"takes between its GPUs"}, l.customNamed(s.Name))
 		}
 		_, err = KVBudget(machine, &shard, s)
 		var key *KeyError
@@ -207,5 +210,7 @@ func (l *loader) checkPrefixHit(s *sim.Spec) error {
 	if hit == 0 || !s.Offload && (s.Prefill == "plain" || s.Prefill == "chunked") {
 		return nil
 	}
-	return l.keyError("workload.prefix_hit", Show(hit), fmt.Sprintf("is simulated without offloading and with plain or chunked prefill; system %s has offload = %v and prefill = %q", s.Name, s.Offload, s.Prefill))
+	return l.keyError("workload.prefix_hit", Show(hit),
+		fmt.Sprintf("is simulated without offloading and with plain or chunked prefill; system %s has "+
+			"offload = %v and prefill = %q", s.Name, s.Offload, s.Prefill))
 }

@@ -32,14 +32,16 @@ func LoadServer(path string, sets []string) (*Config, error) {
 			return nil, err
 		}
 		if _, ok := doc.tree["workload"]; ok {
-			return nil, fmt.Errorf("%s: the record says which requests arrive and when; leave this out", doc.name)
+			return nil, fmt.Errorf("%s: the record says which requests arrive and when; leave this out",
+				doc.name)
 		}
 		if err := l.apply(doc, true); err != nil {
 			return nil, err
 		}
 	}
 	l.serverSystem()
-	l.cfg.Workload, l.cfg.Rates, l.cfg.Clients = traces.DefaultSpec(), []float64{1}, []int{0} // until the record's
+	// until the record's
+	l.cfg.Workload, l.cfg.Rates, l.cfg.Clients = traces.DefaultSpec(), []float64{1}, []int{0}
 	if err := l.oneServer(); err != nil {
 		return nil, err
 	}
@@ -85,7 +87,8 @@ func (l *loader) oneServer() error {
 		{"model", "models", "llama2-7b"}, {"gpu", "gpus", "h100-80gb"},
 	} {
 		if l.origin[k.key] == builtInDefault {
-			return fmt.Errorf("%s: not set; say what the record is of, as in --set %[1]s=%s (sparseserve list %s)", k.key, k.value, k.list)
+			return fmt.Errorf("%s: not set; say what the record is of, as in --set %[1]s=%s (sparseserve "+
+				"list %s)", k.key, k.value, k.list)
 		}
 	}
 	names := l.presets
@@ -100,10 +103,12 @@ func (l *loader) oneServer() error {
 		if len(l.presets) == 0 {
 			where = "systems"
 		}
-		return l.keyError(where, "["+strings.Join(names, ", ")+"]", "a record is of one server; choose one system with --set system.preset=NAME")
+		return l.keyError(where, "["+strings.Join(names, ", ")+"]", "a record is of one server; choose "+
+			"one system with --set system.preset=NAME")
 	}
 	if len(l.cfg.Seeds) > 1 {
-		return l.keyError("seed", strings.ReplaceAll(fmt.Sprint(l.cfg.Seeds), " ", ", "), "a record is compared with one run; choose one seed")
+		return l.keyError("seed", strings.ReplaceAll(fmt.Sprint(l.cfg.Seeds), " ", ", "),
+			"a record is compared with one run; choose one seed")
 	}
 	if err := l.cfg.oneReplica("a record is of one server; leave it out"); err != nil {
 		return l.place(err)

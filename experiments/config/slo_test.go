@@ -26,7 +26,8 @@ func TestSLO(t *testing.T) {
 	absolute := with(func(s *SLO) { s.TBTS = 0.1 })
 	ttft := with(func(s *SLO) { s.TTFTS, s.TBTFactor, s.DelayS = 3, 0, 0 })
 	run := func(completed int, tbt, delayMean, delayP50 float64) *sim.Summary {
-		return &sim.Summary{Completed: completed, TBT: sim.Stats{P99: tbt}, QueueDelay: sim.Stats{Mean: delayMean, P50: delayP50}}
+		return &sim.Summary{Completed: completed, TBT: sim.Stats{P99: tbt},
+			QueueDelay: sim.Stats{Mean: delayMean, P50: delayP50}}
 	}
 	rejecting := func(n int) *sim.Summary { return &sim.Summary{Completed: 100 - n, Rejected: n} }
 	for _, c := range []struct {
@@ -45,7 +46,8 @@ func TestSLO(t *testing.T) {
 		{"nothing finished", papers, run(0, 0, 0, 0), "nothing completed"},
 		{"one in a hundred rejected", papers, rejecting(1), ""},
 		{"two in a hundred rejected", papers, rejecting(2), "rejected"},
-		{"TTFT alone", ttft, &sim.Summary{Completed: 1, TTFT: sim.Stats{P99: 3.1}, TBT: sim.Stats{P99: 9}}, "ttft"},
+		{"TTFT alone", ttft, &sim.Summary{Completed: 1, TTFT: sim.Stats{P99: 3.1},
+			TBT: sim.Stats{P99: 9}}, "ttft"},
 	} {
 		if got := strings.Join(c.slo.Missed(c.run, c.slo.Bounds(0.03)), " "); got != c.want {
 			t.Errorf("%s: missed %q", c.name, got)
@@ -55,13 +57,15 @@ func TestSLO(t *testing.T) {
 
 // TestRequestsRule: every request is held to all bounds, a rejected one misses them.
 func TestRequestsRule(t *testing.T) {
-	c, err := Load("", []string{"slo.rule=requests", "slo.ttft_s=1", "slo.tbt_s=0.1", "slo.tpot_s=0.05", "slo.e2e_s=3", "slo.delay_s=0.5", "slo.miss_share=0.5"})
+	c, err := Load("", []string{"slo.rule=requests", "slo.ttft_s=1", "slo.tbt_s=0.1",
+		"slo.tpot_s=0.05", "slo.e2e_s=3", "slo.delay_s=0.5", "slo.miss_share=0.5"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	bounds := c.SLO.Bounds(0)
 	const ms = des.Millisecond
-	good := sim.RequestRecord{Output: 41, Scheduled: 500 * ms, FirstToken: 1000 * ms, LastToken: 3000 * ms, LongestTBT: 100 * ms}
+	good := sim.RequestRecord{Output: 41, Scheduled: 500 * ms, FirstToken: 1000 * ms,
+		LastToken: 3000 * ms, LongestTBT: 100 * ms}
 	for name, c := range map[string]struct {
 		edit func(*sim.RequestRecord)
 		want bool
@@ -122,7 +126,8 @@ func TestOwnBounds(t *testing.T) {
 			t.Errorf("%q: bounds %q, want %q", set, got, want)
 		}
 	}
-	if _, err := Load("", []string{"slo.e2e_s=9", "slo.ttft_stat=p50"}); err == nil || !strings.Contains(err.Error(), "slo.ttft_stat: bounds nothing; set slo.ttft_s too") {
+	if _, err := Load("", []string{"slo.e2e_s=9", "slo.ttft_stat=p50"}); err == nil ||
+		!strings.Contains(err.Error(), "slo.ttft_stat: bounds nothing; set slo.ttft_s too") {
 		t.Errorf("a statistic without its bound: error %v", err)
 	}
 }

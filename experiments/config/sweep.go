@@ -28,7 +28,8 @@ func (s *Sweep) Points() ([]SweepPoint, error) {
 				return nil, err
 			}
 			if other := seen[hash]; other != nil {
-				return nil, fmt.Errorf("%s: %s runs twice: with %s and with %s", s.file.whereLine(v.line()), p.Name, other.text(), v.text())
+				return nil, fmt.Errorf("%s: %s runs twice: with %s and with %s", s.file.whereLine(v.line()),
+					p.Name, other.text(), v.text())
 			}
 			seen[hash] = v
 			points = append(points, SweepPoint{p, p.Name + SettingsLabel(v.Settings), v.Settings, hash})

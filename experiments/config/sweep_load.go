@@ -52,7 +52,8 @@ func loadSweep(path string, sets []string, search bool) (*Sweep, error) {
 		return nil, err
 	}
 	file := layers[len(layers)-1]
-	s := &Sweep{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Goodput: DefaultGoodputSearch(), file: file}
+	s := &Sweep{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)),
+		Goodput: DefaultGoodputSearch(), file: file}
 	var axes []axis
 	if value, ok := file.tree["axis"]; ok {
 		if axes, err = parseAxes(file, value); err != nil {
@@ -94,7 +95,8 @@ func loadSweep(path string, sets []string, search bool) (*Sweep, error) {
 		}
 		l.cfg.Name = s.Name
 		if i == 0 {
-			points := variants * float64(len(l.cfg.Systems)*len(l.cfg.fleets())*len(l.cfg.loads())*len(l.cfg.Seeds))
+			points := variants * float64(len(l.cfg.Systems)*len(l.cfg.fleets())*len(l.cfg.loads())*
+				len(l.cfg.Seeds))
 			if err := checkSize("axis", points); err != nil {
 				return nil, file.locate(err)
 			}
@@ -120,7 +122,8 @@ func sweepLayers(path string) ([]*document, error) {
 		named = append(named, path)
 		layers = slices.Insert(layers, 0, doc)
 		if _, ok := doc.tree["axis"]; ok && len(layers) > 1 {
-			return nil, doc.locate(&KeyError{Key: "axis", Reason: "a base has no axes; " + named[len(named)-2] + " starts from this file"})
+			return nil, doc.locate(&KeyError{Key: "axis", Reason: "a base has no axes; " +
+				named[len(named)-2] + " starts from this file"})
 		}
 		value, ok := doc.tree["base"]
 		if !ok {
@@ -128,7 +131,8 @@ func sweepLayers(path string) ([]*document, error) {
 		}
 		base, ok := value.(string)
 		if !ok || base == "" {
-			return nil, doc.locate(&KeyError{Key: "base", Value: Show(value), Reason: "want the name of an experiment or a file"})
+			return nil, doc.locate(&KeyError{Key: "base", Value: Show(value),
+				Reason: "want the name of an experiment or a file"})
 		}
 		if _, builtIn := experiments.Named(base); !builtIn && !filepath.IsAbs(base) {
 			base = filepath.Join(filepath.Dir(path), base)
@@ -152,7 +156,8 @@ func (s *Sweep) flags(file *document, axes []axis, sets []string) ([]*document, 
 		for _, a := range axes {
 			for _, k := range a.keys() {
 				if k.Key == key {
-					return nil, fmt.Errorf("--set %s: %s is an axis of the sweep, at %s", set, key, file.whereLine(k.line))
+					return nil, fmt.Errorf("--set %s: %s is an axis of the sweep, at %s", set, key,
+						file.whereLine(k.line))
 				}
 			}
 		}

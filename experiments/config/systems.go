@@ -19,7 +19,8 @@ var nameFits = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 func checkSystemKey(path, key string, value any) error {
 	var s sim.Spec
 	if key == "name" {
-		return &KeyError{Key: path + key, Reason: "a name belongs to one system; write a [[systems]] table"}
+		return &KeyError{Key: path + key,
+			Reason: "a name belongs to one system; write a [[systems]] table"}
 	}
 	if err := decodeInto(&s, path, key, value); err != nil {
 		var known *KeyError
@@ -38,14 +39,16 @@ func (l *loader) systems() error {
 	for _, c := range l.custom {
 		name, _ := c.table["name"].(string)
 		if name == "" {
-			return c.doc.locate(&KeyError{Key: c.path + "name", Reason: "every [[systems]] table needs a name"})
+			return c.doc.locate(&KeyError{Key: c.path + "name",
+				Reason: "every [[systems]] table needs a name"})
 		}
 		if !nameFits.MatchString(name) {
 			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name),
 				Reason: "names a folder too; use letters, digits and . _ + -"})
 		}
 		if customs[name] {
-			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name), Reason: "this name is taken"})
+			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name),
+				Reason: "this name is taken"})
 		}
 		customs[name] = true
 	}
@@ -58,7 +61,8 @@ func (l *loader) systems() error {
 		}
 	}
 	if n := len(l.presets); n > 0 && n < len(names) {
-		l.cfg.Notes = append(l.cfg.Notes, fmt.Sprintf("both system.preset and [[systems]] name systems, and all run: %s; %s",
+		l.cfg.Notes = append(l.cfg.Notes, fmt.Sprintf("both system.preset and [[systems]] name "+
+			"systems, and all run: %s; %s",
 			strings.Join(names[:n], ", "), strings.Join(names[n:], ", ")))
 	}
 	if len(names) == 0 {
@@ -157,7 +161,8 @@ func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error
 	}
 	spec, err := preset.under(own.Engine)
 	if err != nil {
-		return spec, l.placeSystem(&KeyError{Key: "engine", Value: quote(own.Engine), Reason: err.Error()}, custom)
+		return spec, l.placeSystem(&KeyError{Key: "engine", Value: quote(own.Engine),
+			Reason: err.Error()}, custom)
 	}
 	return spec, nil
 }

@@ -113,7 +113,8 @@ func Compare(a, b *Folder) (*Report, error) {
 		}
 	}
 	if len(report.Rows) == 0 {
-		return nil, fmt.Errorf("%s and %s have no point and seed in common: %s; %s", a.Dir, b.Dir, inA[0].name, inB[0].name)
+		return nil, fmt.Errorf("%s and %s have no point and seed in common: %s; %s", a.Dir, b.Dir,
+			inA[0].name, inB[0].name)
 	}
 	return report, nil
 }

@@ -36,7 +36,8 @@ func folder(t *testing.T, config string, sums ...sim.Summary) *diff.Folder {
 // runs are of one system and card, of seeds 1, 2, .., with these mean TTFTs.
 func runs(system, gpu string, rate float64, ttft ...float64) (sums []sim.Summary) {
 	for i, x := range ttft {
-		sums = append(sums, sim.Summary{System: system, GPU: gpu, Rate: rate, Seed: uint64(i + 1), TTFT: sim.Stats{Mean: x}})
+		sums = append(sums, sim.Summary{System: system, GPU: gpu, Rate: rate, Seed: uint64(i + 1),
+			TTFT: sim.Stats{Mean: x}})
 	}
 	return sums
 }
@@ -53,8 +54,11 @@ func rowOf(t *testing.T, r *diff.Report, point string) *diff.Row {
 }
 
 func TestCompare(t *testing.T) {
-	a := folder(t, "gpu = 'x'\n[workload]\nrequests = 5", append(runs("s", "x", 1, 10, 20, 30), runs("s", "x", 2, 10, 20, 30, 40)...)...)
-	b := folder(t, "gpu = 'y'\n[workload]\nrequests = 5", append(runs("s", "y", 1, 11, 22, 33), append(runs("s", "y", 2, 90, 20, 30), runs("s", "y", 3, 1)...)...)...)
+	a := folder(t, "gpu = 'x'\n[workload]\nrequests = 5",
+		append(runs("s", "x", 1, 10, 20, 30), runs("s", "x", 2, 10, 20, 30, 40)...)...)
+	b := folder(t, "gpu = 'y'\n[workload]\nrequests = 5",
+		append(runs("s", "y", 1, 11, 22, 33),
+			append(runs("s", "y", 2, 90, 20, 30), runs("s", "y", 3, 1)...)...)...)
 	r, err := diff.Compare(a, b)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +68,8 @@ func TestCompare(t *testing.T) {
 	}
 	// Differences 1, 2, 3: mean 2, deviation 1, t = 4.3027 with two degrees of freedom.
 	row := rowOf(t, r, "rate=1")
-	if half := 4.302653 / math.Sqrt(3); row.Seeds != 3 || row.A != 20 || row.B != 22 || math.Abs(*row.Low-(2-half)) > 1e-5 || math.Abs(*row.High-(2+half)) > 1e-5 {
+	if half := 4.302653 / math.Sqrt(3); row.Seeds != 3 || row.A != 20 || row.B != 22 ||
+		math.Abs(*row.Low-(2-half)) > 1e-5 || math.Abs(*row.High-(2+half)) > 1e-5 {
 		t.Errorf("%+v, %g to %g", row, *row.Low, *row.High)
 	}
 	if row.Differs() {
@@ -99,7 +104,8 @@ func TestCompareSystems(t *testing.T) {
 		t.Errorf("%+v", row)
 	}
 	both := folder(t, "", append(one, other...)...)
-	if r, err = diff.Compare(b, both); err != nil || rowOf(t, r, "new").Differs() || fmt.Sprint(r.OnlyB) != "[vllm]" {
+	if r, err = diff.Compare(b, both); err != nil || rowOf(t, r, "new").Differs() ||
+		fmt.Sprint(r.OnlyB) != "[vllm]" {
 		t.Errorf("%v, %+v", err, r)
 	}
 }
@@ -107,10 +113,12 @@ func TestCompareSystems(t *testing.T) {
 func TestCompareSaysWhatIsWrong(t *testing.T) {
 	a := folder(t, "", append(runs("s", "x", 1, 10), runs("s", "x", 2, 10)...)...)
 	b := folder(t, "", append(runs("s", "x", 3, 10), runs("s", "x", 4, 10)...)...)
-	if _, err := diff.Compare(a, b); err == nil || !strings.Contains(err.Error(), "no point and seed in common: rate=1; rate=3") {
+	if _, err := diff.Compare(a, b); err == nil ||
+		!strings.Contains(err.Error(), "no point and seed in common: rate=1; rate=3") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := diff.Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no finished result folder") {
+	if _, err := diff.Read(t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), "no finished result folder") {
 		t.Errorf("error %v", err)
 	}
 }

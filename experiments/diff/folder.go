@@ -43,7 +43,8 @@ func Read(dir string) (*Folder, error) {
 	path := filepath.Join(dir, run.SummaryFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no %s, so this is no finished result folder of simulate or sweep", dir, run.SummaryFile)
+		return nil, fmt.Errorf("%s: no %s, so this is no finished result folder of simulate or sweep",
+			dir, run.SummaryFile)
 	}
 	if err != nil {
 		return nil, err
@@ -103,7 +104,8 @@ func settings(a, b *Folder) []Setting {
 	keys := maps.Clone(ofA)
 	maps.Copy(keys, ofB)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if name, ok := systemOf(key, slices.Concat(inA, inB)); ok && !(slices.Contains(inA, name) && slices.Contains(inB, name)) {
+		if name, ok := systemOf(key, slices.Concat(inA, inB)); ok &&
+			!(slices.Contains(inA, name) && slices.Contains(inB, name)) {
 			continue // of a system that one folder lacks
 		}
 		if ofA[key] != ofB[key] {
@@ -151,7 +153,8 @@ func underSystem(config map[string]string, name string) map[string]string {
 // dimensions distinguish the points of a folder, seeds excepted.
 func (r *storedRun) dimensions() map[string]string {
 	d := map[string]string{
-		"system": r.System, "model": r.Model, "gpu": r.GPU, "rate": strconv.FormatFloat(r.Rate, 'g', -1, 64),
+		"system": r.System, "model": r.Model, "gpu": r.GPU,
+		"rate": strconv.FormatFloat(r.Rate, 'g', -1, 64),
 	}
 	if r.Concurrency > 0 {
 		d["concurrency"] = strconv.Itoa(r.Concurrency)
@@ -161,7 +164,8 @@ func (r *storedRun) dimensions() map[string]string {
 	}
 	for key, value := range r.Settings {
 		switch key {
-		case "seed", "gpu", "model", "workload.rate", "workload.concurrency", "fleet.replicas", "system.preset":
+		case "seed", "gpu", "model", "workload.rate", "workload.concurrency", "fleet.replicas",
+			"system.preset":
 		default:
 			d[key] = fmt.Sprint(value)
 		}

@@ -36,10 +36,11 @@ type attentionSample struct {
 	Heads  int `toml:"heads"` // KV heads of each
 
 	digest        dsa.Digest
-	sinks, window int     // blocks kept
-	tokens        int     // of a block
-	queries       int     // query heads that share a KV head
-	full          float64 // share of a model's layers that attend to everything, whatever the selection
+	sinks, window int // blocks kept
+	tokens        int // of a block
+	queries       int // query heads that share a KV head
+	// share of a model's layers that attend to everything, whatever the selection
+	full float64
 }
 
 // of draws the attention of one request in one step. What is drawn depends on
@@ -47,20 +48,23 @@ type attentionSample struct {
 // same requests. The flattest heads lose most of the attention that is lost, so
 // the skews of the sample are no draws: those of layers, and of the heads of one,
 // are at even quantiles.
-func (a *attentionSample) of(scores *traces.Scores, p *traces.ScoreParams, seed uint64, request, prompt int) *attention {
-	out := &attention{blocks: (prompt + a.tokens - 1) / a.tokens, kept: a.sinks + a.window, full: a.full}
+func (a *attentionSample) of(scores *traces.Scores, p *traces.ScoreParams, seed uint64, request,
+	prompt int) *attention {
+	out := &attention{blocks: (prompt + a.tokens - 1) / a.tokens, kept: a.sinks + a.window,
+		full: a.full}
 	candidates := min(out.blocks-out.kept, dsa.MaxCandidates)
 	if candidates < 1 {
 		return out
 	}
 	for l := range a.Layers {
 		for h := range a.Heads {
-			skew := p.Skew * math.Exp(p.SkewLayers*evenNormal(l, a.Layers)+p.SkewHeads*evenNormal(h, a.Heads))
+			skew := p.Skew * math.Exp(p.SkewLayers*evenNormal(l, a.Layers)+
+				p.SkewHeads*evenNormal(h, a.Heads))
 			place := des.Hash(seed, uint64(request), uint64(l), uint64(h), 0xa77)
 			family := int(place >> 20)
 			sheet := dsa.Sheet{
-				Setting: dsa.Setting{Digest: a.digest, Sinks: a.sinks, Window: a.window, Queries: a.queries}, Weighs: true,
-				First: int(place % uint64(scores.Steps())), Steps: 1,
+				Setting: dsa.Setting{Digest: a.digest, Sinks: a.sinks, Window: a.window, Queries: a.queries},
+				Weighs:  true, First: int(place % uint64(scores.Steps())), Steps: 1,
 			}
 			scores.Fill(family, candidates, &sheet)
 			var v dsa.View

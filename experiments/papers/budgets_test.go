@@ -40,9 +40,11 @@ func TestPublishedBudgetsByGroup(t *testing.T) {
 		p := traces.DefaultScores
 		p.Group = group
 		loss, ratio := budgetLoss(t, p, "llama3", 4), arkvaleOverPSA(t, p, "llama3.1-8b")
-		t.Logf("group %.2f: Llama3-8B loses %.2f %% at 512 tokens, %.2f %% at 2,048; ArkVale over PSA on Llama-3.1-8B %.2f", group, 100*loss[0], 100*loss[1], ratio)
+		t.Logf("group %.2f: Llama3-8B loses %.2f %% at 512 tokens, %.2f %% at 2,048; ArkVale over PSA "+
+			"on Llama-3.1-8B %.2f", group, 100*loss[0], 100*loss[1], ratio)
 		if loss[0] <= before[0] || loss[1] <= before[1] || ratio >= ratioBefore {
-			t.Errorf("group %g: loses %v, ratio %.3f; %v and %.3f where query heads differ less", group, loss, ratio, before, ratioBefore)
+			t.Errorf("group %g: loses %v, ratio %.3f; %v and %.3f where query heads differ less", group,
+				loss, ratio, before, ratioBefore)
 		}
 		if more := loss[0] > lwm[0]; more != (group >= traces.DefaultScores.Group) {
 			t.Errorf("group %g: Llama3-8B loses %.4f at 512 tokens, LWM-7B %.4f", group, loss[0], lwm[0])
@@ -53,10 +55,12 @@ func TestPublishedBudgetsByGroup(t *testing.T) {
 
 // budgetLoss is what ArkVale loses of the accuracy, by the proxy, at 512 and 2,048
 // tokens over SparseServe's LongBench mix, as in its table A.1.
-func budgetLoss(t *testing.T, p traces.ScoreParams, tokenizer string, queries int) (loss [2]float64) {
+func budgetLoss(t *testing.T, p traces.ScoreParams, tokenizer string,
+	queries int) (loss [2]float64) {
 	t.Helper()
 	scores := traces.NewScores(p, run.ScoreSeed)
-	sample := attentionSample{Layers: 8, Heads: 8, digest: dsa.CuboidMean, sinks: 2, window: 2, tokens: 32, queries: queries, full: 2. / 32}
+	sample := attentionSample{Layers: 8, Heads: 8, digest: dsa.CuboidMean, sinks: 2, window: 2,
+		tokens: 32, queries: queries, full: 2. / 32}
 	prompts, err := quantilePrompts(traces.DefaultSpec().Datasets, 96, 1, tokenizer)
 	if err != nil {
 		t.Fatal(err)

@@ -56,7 +56,8 @@ func Claims(paper string, ids ...string) ([]Claim, error) {
 		}
 	}
 	if known == nil {
-		return nil, fmt.Errorf("no claims of a paper %q; there are %v%s", paper, papers, config.DidYouMean(paper, papers))
+		return nil, fmt.Errorf("no claims of a paper %q; there are %v%s", paper, papers,
+			config.DidYouMean(paper, papers))
 	}
 	for _, id := range ids {
 		if !slices.Contains(known, id) {
@@ -123,7 +124,8 @@ func Compare(claims []Claim, dir string) ([]Outcome, error) {
 	return judge(claims, dir, (*results).number)
 }
 
-func judge(claims []Claim, dir string, estimate func(*results, measurement) (ours, low, high float64, err error)) ([]Outcome, error) {
+func judge(claims []Claim, dir string, estimate func(*results, measurement) (ours, low,
+	high float64, err error)) ([]Outcome, error) {
 	results := newResults(dir)
 	notes, err := claimNotes()
 	if err != nil {
@@ -132,7 +134,8 @@ func judge(claims []Claim, dir string, estimate func(*results, measurement) (our
 	var outcomes []Outcome
 	for _, c := range claims {
 		for i, value := range c.numbers() {
-			v := Outcome{ID: c.ID, Index: i, Paper: c.Paper, Where: c.Where, Text: c.text(i), Kind: c.Kind, Value: value, Note: notes[c.ID]}
+			v := Outcome{ID: c.ID, Index: i, Paper: c.Paper, Where: c.Where, Text: c.text(i), Kind: c.Kind,
+				Value: value, Note: notes[c.ID]}
 			m, ok := measurements()[measureKey{c.ID, i}]
 			if !ok {
 				v.Note = "not yet measured"
@@ -207,7 +210,8 @@ func (r *results) estimate(m measurement) (ours, low, high float64, err error) {
 		pseudo[i] = n*ours - (n-1)*without
 	}
 	r.left = nil
-	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * stat.StdDev(pseudo, nil) / math.Sqrt(n)
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * stat.StdDev(pseudo, nil) /
+		math.Sqrt(n)
 	return ours, ours - half, ours + half, nil
 }
 

@@ -19,7 +19,8 @@ func goodputSteps() []string {
 func addGoodput(all map[measureKey]measurement) {
 	steps := goodputSteps()
 	last := steps[len(steps)-1]
-	for i, m := range []struct{ id, from string }{{"ss-fig13-lwm", "fig13a"}, {"ss-fig13-llama", "fig13b"}} {
+	for i, m := range []struct{ id, from string }{{"ss-fig13-lwm", "fig13a"},
+		{"ss-fig13-llama", "fig13b"}} {
 		for j := 1; j < len(steps); j++ {
 			all[measureKey{m.id, j - 1}] = goodputRatio(m.from, steps[j], steps[j-1])
 		}
@@ -33,9 +34,12 @@ func addGoodput(all map[measureKey]measurement) {
 func addCapacities(all map[measureKey]measurement) {
 	for i, from := range [][2]string{{"psa-fig6a", "psa-fig6b"}, {"psa-fig6c", "psa-fig6d"}} {
 		all[measureKey{"psa-fig6-strict-vllm", i}] = capacityRatio(from[0], "vllm", meanOf)
-		all[measureKey{"psa-fig6-relaxed-vllm", i}] = capacityRatio(from[1], "vllm", slices.Max[[]float64])
-		all[measureKey{"psa-fig6-strict-sparse", i}] = capacityRatio(from[0], "vllm-sparse", slices.Max[[]float64])
-		all[measureKey{"psa-fig6-relaxed-sparse", i}] = capacityRatio(from[1], "vllm-sparse", slices.Max[[]float64])
+		all[measureKey{"psa-fig6-relaxed-vllm", i}] = capacityRatio(from[1], "vllm",
+			slices.Max[[]float64])
+		all[measureKey{"psa-fig6-strict-sparse", i}] = capacityRatio(from[0], "vllm-sparse",
+			slices.Max[[]float64])
+		all[measureKey{"psa-fig6-relaxed-sparse", i}] = capacityRatio(from[1], "vllm-sparse",
+			slices.Max[[]float64])
 	}
 }
 

@@ -54,7 +54,8 @@ func measurements() map[measureKey]measurement {
 	add("ss-fig1-down", 0, "", "fig01", ratioOf("fig01", batch(6), batch(12), tokenThroughput))
 	add("ss-fig1-loads", 0, "", "fig01", ratioOf("fig01", batch(12), batch(6), loadsPerStep))
 
-	add("ss-fig4-h2d-memcpy", 0, below, "fig04", bandwidth("load", "memcpy", 32, slices.Max[[]float64]))
+	add("ss-fig4-h2d-memcpy", 0, below, "fig04",
+		bandwidth("load", "memcpy", 32, slices.Max[[]float64]))
 	add("ss-fig4-h2d-flash", 0, above, "fig04", bandwidth("load", "flash", 0, slices.Min[[]float64]))
 	add("ss-fig4-d2h-memcpy", 0, below, "fig04", bandwidth("save", "memcpy", 0, slices.Max[[]float64]))
 	add("ss-fig4-d2h-flash", 0, above, "fig04", bandwidth("save", "flash", 0, slices.Min[[]float64]))
@@ -63,7 +64,8 @@ func measurements() map[measureKey]measurement {
 	add("ss-fig8-w16", 0, "", "fig08", overlapGain(12, 16))
 
 	add("ss-fig10-ttft", 0, "", "fig10a",
-		ratioOf("fig10a", system("vllm").and(atRate(0.125)), system("sparseserve").and(atRate(0.125)), meanTTFT))
+		ratioOf("fig10a", system("vllm").and(atRate(0.125)),
+			system("sparseserve").and(atRate(0.125)), meanTTFT))
 	for _, m := range []struct{ id, from string }{{"lwm", "fig10a"}, {"llama", "fig10b"}} {
 		for _, s := range []string{"vllm", "s", "so"} {
 			other := s
@@ -71,7 +73,8 @@ func measurements() map[measureKey]measurement {
 				other = "vllm-" + s
 			}
 			add("ss-fig11-"+m.id+"-"+s, 0, "", m.from, func(r *results) (float64, error) {
-				return r.largestRatio(m.from, system("sparseserve"), system(other), tokenThroughput, math.Inf(1))
+				return r.largestRatio(m.from, system("sparseserve"), system(other), tokenThroughput,
+					math.Inf(1))
 			})
 		}
 	}
@@ -93,7 +96,8 @@ func measurements() map[measureKey]measurement {
 		return best, nil
 	})
 	for i, engine := range []string{"memcpy", "gpu", "flash"} {
-		add("ss-fig14b", i, "", "fig14b", ratioOf("fig14b", with("system.save_engine", engine), system("vllm-s"), meanTTFT))
+		add("ss-fig14b", i, "", "fig14b", ratioOf("fig14b", with("system.save_engine", engine),
+			system("vllm-s"), meanTTFT))
 	}
 
 	control, free := with("system.batch_control", true), with("system.batch_control", false)
@@ -101,7 +105,8 @@ func measurements() map[measureKey]measurement {
 		kept, err := r.ratio("fig15", free.and(atRate(0.3)), free.and(atRate(0.25)), tokenThroughput)
 		return 1 - kept, err
 	})
-	add("ss-fig15-loads", 0, "", "fig15", ratioOf("fig15", free.and(atRate(0.3)), control.and(atRate(0.3)), loadsPerStep))
+	add("ss-fig15-loads", 0, "", "fig15",
+		ratioOf("fig15", free.and(atRate(0.3)), control.and(atRate(0.3)), loadsPerStep))
 
 	chunked, layer := with("system.prefill", "chunked"), with("system.prefill", "layer")
 	add("ss-fig16a", 0, "", "fig16a", func(r *results) (float64, error) {
@@ -117,7 +122,8 @@ func measurements() map[measureKey]measurement {
 	return all
 }
 
-func ratioOf(name string, over, under filter, of func(*sweptRun) float64) func(*results) (float64, error) {
+func ratioOf(name string, over, under filter, of func(*sweptRun) float64) func(*results) (
+	float64, error) {
 	return func(r *results) (float64, error) { return r.ratio(name, over, under, of) }
 }
 
@@ -133,7 +139,8 @@ func worstTBT(r *results) (float64, error) {
 }
 
 // bandwidth is the least or largest of an engine over block sizes; tokens > 0 takes one size.
-func bandwidth(direction, engine string, tokens int, pick func([]float64) float64) func(*results) (float64, error) {
+func bandwidth(direction, engine string, tokens int, pick func([]float64) float64) func(*results) (
+	float64, error) {
 	where := map[string]string{"direction": direction, "engine": engine}
 	if tokens > 0 {
 		where["block_tokens"] = strconv.Itoa(tokens)

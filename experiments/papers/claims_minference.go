@@ -24,7 +24,8 @@ func addMInference(all map[measureKey]measurement) {
 	add("mi-8gpu", 0, "", "mi-fig1b", func(r *results) (float64, error) {
 		return r.promptSeconds("MInference", 8, 1_000_000)
 	})
-	for i, c := range []struct{ id, pattern string }{{"mi-fig10-vs", "vertical-slash"}, {"mi-fig10-bs", "block-sparse"}} {
+	for i, c := range []struct{ id, pattern string }{{"mi-fig10-vs", "vertical-slash"},
+		{"mi-fig10-bs", "block-sparse"}} {
 		add(c.id, 0, "", "mi-fig10", func(r *results) (float64, error) {
 			dense, err := r.headTimes("dense")
 			if err != nil {

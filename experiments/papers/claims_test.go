@@ -28,7 +28,8 @@ func TestEveryClaimHasAMeasurement(t *testing.T) {
 			t.Errorf("%s stands twice in claims.toml", c.ID)
 		}
 		ids[c.ID] = true
-		if kinds := []string{"ratio", "share", "bandwidth", "points", "speedup", "seconds"}; !slices.Contains(kinds, c.Kind) || c.Where == "" || c.Text == "" {
+		if kinds := []string{"ratio", "share", "bandwidth", "points", "speedup",
+			"seconds"}; !slices.Contains(kinds, c.Kind) || c.Where == "" || c.Text == "" {
 			t.Errorf("%s: kind %q, where %q, text %q", c.ID, c.Kind, c.Where, c.Text)
 		}
 		for i, v := range c.numbers() {
@@ -111,7 +112,8 @@ func TestSettle(t *testing.T) {
 		v := Outcome{Kind: c.kind, Bound: c.bound, Value: c.value}
 		v.settle(c.ours, c.ours, c.ours)
 		if v.Pass != c.pass || math.Abs(*v.Deviation-c.deviation) > 1e-9 {
-			t.Errorf("%s %s %g, ours %g: pass %v, deviation %g; want %v, %g", c.kind, c.bound, c.value, c.ours, v.Pass, *v.Deviation, c.pass, c.deviation)
+			t.Errorf("%s %s %g, ours %g: pass %v, deviation %g; want %v, %g", c.kind, c.bound, c.value,
+				c.ours, v.Pass, *v.Deviation, c.pass, c.deviation)
 		}
 	}
 }
@@ -142,7 +144,8 @@ func TestLargestRatio(t *testing.T) {
 		{"system":"a","rate":0.4,"throughput_tok_s":90}]`)
 	r := newResults(dir)
 	for limit, want := range map[float64]float64{0.1: 1, 0.25: 2.5, 9: 5} {
-		if got, err := r.largestRatio("fig10a", system("a"), system("b"), tokenThroughput, limit); got != want || err != nil {
+		if got, err := r.largestRatio("fig10a", system("a"), system("b"), tokenThroughput,
+			limit); got != want || err != nil {
 			t.Errorf("up to %g req/s: %g (%v), want %g", limit, got, err, want)
 		}
 	}
@@ -165,7 +168,8 @@ func TestFastClaims(t *testing.T) {
 		t.Fatal(err)
 	}
 	fast := slices.DeleteFunc(all, func(c Claim) bool {
-		return slices.ContainsFunc(ClaimExperiments([]Claim{c}), func(name string) bool { return !slices.Contains(names, name) })
+		return slices.ContainsFunc(ClaimExperiments([]Claim{c}),
+			func(name string) bool { return !slices.Contains(names, name) })
 	})
 	outcomes, err := Judge(fast, studies.Dir)
 	if err != nil {
@@ -198,7 +202,8 @@ func TestFastClaims(t *testing.T) {
 		if _, err := fmt.Sscan(lines.Text(), &id, &index, &want, &pass); err != nil {
 			t.Fatal(err)
 		}
-		if id != v.ID || index != v.Index || math.Abs(*v.Ours-want) > 0.02*math.Abs(want) || v.Pass != pass {
+		if id != v.ID || index != v.Index || math.Abs(*v.Ours-want) > 0.02*math.Abs(want) ||
+			v.Pass != pass {
 			t.Errorf("%s %d: %g, pass %v; %s says %q", v.ID, v.Index, *v.Ours, v.Pass, golden, lines.Text())
 		}
 	}
@@ -218,14 +223,16 @@ func TestJudgeErrors(t *testing.T) {
 		t.Errorf("half a file: error is %v", err)
 	}
 	writeResult(t, dir, "fig15", run.SummaryFile, `[{"seed":1,"rate":0.3,"settings":{"system.batch_control":false}}]`)
-	if _, err := Judge(claims, dir); err == nil || !strings.Contains(err.Error(), "no run to measure on") {
+	if _, err := Judge(claims, dir); err == nil ||
+		!strings.Contains(err.Error(), "no run to measure on") {
 		t.Errorf("a rate is missing: error is %v", err)
 	}
 	if _, err := Claims("sparserve"); err == nil || !strings.Contains(err.Error(), `did you mean "sparseserve"`) {
 		t.Errorf("unknown paper: error is %v", err)
 	}
 	outcomes, err := Judge([]Claim{{ID: "mi-x", Paper: "minference", Value: 2}}, dir)
-	if err != nil || outcomes[0].Measured() || outcomes[0].Pass || !strings.Contains(outcomes[0].Note, "not yet measured") {
+	if err != nil || outcomes[0].Measured() || outcomes[0].Pass ||
+		!strings.Contains(outcomes[0].Note, "not yet measured") {
 		t.Errorf("a claim that cannot be measured: %+v (%v)", outcomes, err)
 	}
 }

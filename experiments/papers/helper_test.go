@@ -44,5 +44,6 @@ func queueing(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, er
 		threshold *= 4
 	}
 	return sim.Summary{Completed: p.Workload.Requests, TBT: sim.Stats{P99: 0.1},
-		QueueDelay: sim.Stats{Mean: 2 * p.Workload.Rate / threshold}, ThroughputTokS: 100 * p.Workload.Rate}, nil
+		QueueDelay:     sim.Stats{Mean: 2 * p.Workload.Rate / threshold},
+		ThroughputTokS: 100 * p.Workload.Rate}, nil
 }

@@ -10,7 +10,9 @@ import (
 
 // paperExperiments lists the experiments of the papers' figures, in the papers' order.
 func paperExperiments() []experiments.Experiment {
-	return slices.DeleteFunc(experiments.BuiltIn(), func(e experiments.Experiment) bool { return !e.Paper })
+	return slices.DeleteFunc(experiments.BuiltIn(), func(e experiments.Experiment) bool {
+		return !e.Paper
+	})
 }
 
 // PaperExperiments names the experiments of the papers' figures.
@@ -25,7 +27,8 @@ func PaperExperiments() []string {
 // apart are the experiments that take so long that they run only when they are
 // asked for by name.
 func apart(name string) bool {
-	return strings.HasPrefix(name, "psa-") && name != "psa-fig2" && name != "psa-fig5" || name == "mi-serve"
+	return strings.HasPrefix(name, "psa-") && name != "psa-fig2" && name != "psa-fig5" ||
+		name == "mi-serve"
 }
 
 // experiment runs one experiment.
@@ -37,7 +40,8 @@ func (l *Studies) experiment(e *experiments.Experiment) error {
 		return l.goodput(e)
 	}
 	study, ok := map[string]func(*experiments.Experiment) error{
-		"fig04": l.transfers, "fig08": l.overlap, "psa-fig2": l.sparsity, "psa-fig5": l.accuracy, "eviction": l.evictions,
+		"fig04": l.transfers, "fig08": l.overlap, "psa-fig2": l.sparsity, "psa-fig5": l.accuracy,
+		"eviction": l.evictions,
 		"mi-fig1b": l.prompts, "mi-fig10": l.kernels, "mi-serve": l.longPrompts,
 	}[e.Name]
 	if !ok {

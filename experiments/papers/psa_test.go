@@ -46,7 +46,8 @@ func TestSkewFitsPublishedSparsity(t *testing.T) {
 		published, slack float64
 	}{{"L32", 50, 0.2, 0.12}, {"L32", 100, 0.8, 0.25}, {"L9", 50, 0.8, 0.05}, {"L14", 50, 0.4, 0.05}} {
 		got := share(c.layer, c.budget)
-		t.Logf("%s: %.3f of the query tokens need at most %d blocks, paper %.1f", c.layer, got, c.budget, c.published)
+		t.Logf("%s: %.3f of the query tokens need at most %d blocks, paper %.1f", c.layer, got, c.budget,
+			c.published)
 		if math.Abs(got-c.published) > c.slack {
 			t.Errorf("%s: %.3f need at most %d blocks, paper %.1f", c.layer, got, c.budget, c.published)
 		}
@@ -61,9 +62,12 @@ func TestSkewFitsPublishedSparsity(t *testing.T) {
 	}
 	p := traces.DefaultScores
 	median, spread := math.Exp(stat.Mean(logs, nil)), stat.StdDev(logs, nil)
-	t.Logf("median skew %.3f, %g is set; spread of layers %.3f, %g is set", median, p.Skew, spread, p.SkewLayers)
+	t.Logf("median skew %.3f, %g is set; spread of layers %.3f, %g is set", median, p.Skew, spread,
+		p.SkewLayers)
 	if math.Abs(median/p.Skew-1) > 0.02 || math.Abs(spread-p.SkewLayers) > 0.01 {
-		t.Errorf("the layers of Fig. 2 have a median skew of %.3f and a spread of %.3f; %g and %g are set", median, spread, p.Skew, p.SkewLayers)
+		t.Errorf(
+			"the layers of Fig. 2 have a median skew of %.3f and a spread of %.3f; %g and %g are set",
+			median, spread, p.Skew, p.SkewLayers)
 	}
 }
 
@@ -85,7 +89,8 @@ func TestProxyOfPublishedBudget(t *testing.T) {
 		queries         int
 		least, most     float64 // at 2,048 tokens
 	}{{"LWM-7B", "llama2", 1, 0.989, 0.991}, {"Llama3-8B", "llama3", 4, 0.99, 0.998}} {
-		sample := attentionSample{Layers: 8, Heads: 8, digest: dsa.CuboidMean, sinks: 2, window: 2, tokens: 32, queries: m.queries, full: 2. / 32}
+		sample := attentionSample{Layers: 8, Heads: 8, digest: dsa.CuboidMean, sinks: 2, window: 2,
+			tokens: 32, queries: m.queries, full: 2. / 32}
 		prompts, err := quantilePrompts(traces.DefaultSpec().Datasets, 96, 1, m.tokenizer)
 		if err != nil {
 			t.Fatal(err)
@@ -102,10 +107,13 @@ func TestProxyOfPublishedBudget(t *testing.T) {
 			}
 		}
 		for j, k := range budgets {
-			t.Logf("%s, %d tokens: proxy %.4f; attention missed %.4f, %.1f times that of 2,048; mean square %.5f, %.1f times", m.name, 32*k, accuracy[j], missed[j], missed[j]/missed[3], square[j], square[j]/square[3])
+			t.Logf("%s, %d tokens: proxy %.4f; attention missed %.4f, %.1f times that of 2,048; mean "+
+				"square %.5f, %.1f times", m.name, 32*k, accuracy[j], missed[j], missed[j]/missed[3], square[j],
+				square[j]/square[3])
 		}
 		if accuracy[3] < m.least || accuracy[3] > m.most {
-			t.Errorf("%s: 2,048 tokens keep %.4f of the accuracy by the proxy, want %g to %g: attentionCost would be %.3f for 0.99", m.name, accuracy[3], m.least, m.most, 0.01/square[3])
+			t.Errorf("%s: 2,048 tokens keep %.4f of the accuracy by the proxy, want %g to %g: "+
+				"attentionCost would be %.3f for 0.99", m.name, accuracy[3], m.least, m.most, 0.01/square[3])
 		}
 		if !slices.IsSorted(accuracy) {
 			t.Errorf("%s: more tokens, less accuracy: %v", m.name, accuracy)
@@ -113,7 +121,8 @@ func TestProxyOfPublishedBudget(t *testing.T) {
 		at512 = append(at512, accuracy[0])
 	}
 	if at512[1] >= at512[0] {
-		t.Errorf("512 tokens keep %.4f of LWM-7B's accuracy and %.4f of Llama3-8B's, which loses more in table A.1", at512[0], at512[1])
+		t.Errorf("512 tokens keep %.4f of LWM-7B's accuracy and %.4f of Llama3-8B's, which loses more "+
+			"in table A.1", at512[0], at512[1])
 	}
 }
 
@@ -165,7 +174,8 @@ func TestShareOfTheFirstBlock(t *testing.T) {
 		return sum
 	}
 	flat, median := mean(p.Skew*math.Exp(-2*p.SkewHeads)), mean(p.Skew)
-	t.Logf("the first of 390 blocks holds %.2f of a median head's attention, %.2f of a flat one's", median, flat)
+	t.Logf("the first of 390 blocks holds %.2f of a median head's attention, %.2f of a flat one's",
+		median, flat)
 	if median < 0.5 || median > 0.8 || flat > median/2 {
 		t.Errorf("%.2f and %.2f", median, flat)
 	}

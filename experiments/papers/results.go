@@ -33,7 +33,8 @@ type sweptRun struct {
 }
 
 func newResults(dir string) *results {
-	return &results{dir: dir, runs: map[string][]sweptRun{}, tables: map[string][]map[string]string{}, plans: map[string][]capacity.Goodput{}}
+	return &results{dir: dir, runs: map[string][]sweptRun{}, tables: map[string][]map[string]string{},
+		plans: map[string][]capacity.Goodput{}}
 }
 
 // served returns the runs of an experiment that serves requests.
@@ -115,7 +116,8 @@ func (r *results) column(name, column string, where map[string]string) ([]float6
 	}
 	var numbers []float64
 	for _, row := range rows {
-		if slices.ContainsFunc(slices.Collect(maps.Keys(where)), func(k string) bool { return row[k] != where[k] }) {
+		if slices.ContainsFunc(slices.Collect(maps.Keys(where)),
+			func(k string) bool { return row[k] != where[k] }) {
 			continue
 		}
 		v, err := strconv.ParseFloat(row[column], 64)
@@ -214,7 +216,8 @@ func (r *results) mean(name string, f filter, of func(*sweptRun) float64) (float
 }
 
 // ratio is the ratio of two means of one quantity.
-func (r *results) ratio(name string, over, under filter, of func(*sweptRun) float64) (float64, error) {
+func (r *results) ratio(name string, over, under filter, of func(*sweptRun) float64) (
+	float64, error) {
 	a, err := r.mean(name, over, of)
 	if err != nil {
 		return 0, err
@@ -231,7 +234,8 @@ func (r *results) ratio(name string, over, under filter, of func(*sweptRun) floa
 
 // largestRatio is the largest ratio of two means at one rate, over the rates
 // up to a cap at which both have runs.
-func (r *results) largestRatio(name string, over, under filter, of func(*sweptRun) float64, limit float64) (float64, error) {
+func (r *results) largestRatio(name string, over, under filter, of func(*sweptRun) float64,
+	limit float64) (float64, error) {
 	runs, err := r.served(name)
 	if err != nil {
 		return 0, err

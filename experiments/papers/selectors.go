@@ -28,8 +28,9 @@ func (s topBlocks) pick(a *attention, use func(*headAttention, int)) {
 // decides by itself.
 type jointly struct {
 	policy dsa.ByLayer
-	says   func(h *headAttention, picks int) float64 // sum over query heads, of the candidates up to a stop
-	apart  bool
+	// sum over query heads, of the candidates up to a stop
+	says  func(h *headAttention, picks int) float64
+	apart bool
 }
 
 // progressive is PSA: heads say what share of the attention they take so many of

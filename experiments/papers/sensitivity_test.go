@@ -43,7 +43,8 @@ func TestSensitivityOfKVUse(t *testing.T) {
 		c.set(&s)
 		for _, model := range []string{"lwm-7b", "llama3.1-8b"} {
 			use := s.meanUse(t, model)
-			t.Logf("%-16s %-11s: PSA %.3f of the KV, vLLM-sparse over it %.2f, a budget for each head %.2f", c.name, model, use["psa"], use["vllm-sparse"]/use["psa"], use["psa-per-head"]/use["psa"])
+			t.Logf("%-16s %-11s: PSA %.3f of the KV, vLLM-sparse over it %.2f, a budget for each head %.2f",
+				c.name, model, use["psa"], use["vllm-sparse"]/use["psa"], use["psa-per-head"]/use["psa"])
 			if use["vllm-sparse"] < use["psa"] || use["psa-per-head"] > 1.15*use["psa"] {
 				t.Errorf("%s, %s: %v", c.name, model, use)
 			}

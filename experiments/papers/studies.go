@@ -56,7 +56,8 @@ func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err 
 	all := paperExperiments()
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(e experiments.Experiment) bool { return e.Name == name }) {
-			return nil, fmt.Errorf("%s: no such experiment of the paper%s", name, config.DidYouMean(name, PaperExperiments()))
+			return nil, fmt.Errorf("%s: no such experiment of the paper%s", name,
+				config.DidYouMean(name, PaperExperiments()))
 		}
 	}
 	if l.Change != nil {
@@ -65,7 +66,9 @@ func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err 
 		}
 	}
 	if len(names) > 0 {
-		all = slices.DeleteFunc(all, func(e experiments.Experiment) bool { return !slices.Contains(names, e.Name) })
+		all = slices.DeleteFunc(all, func(e experiments.Experiment) bool {
+			return !slices.Contains(names, e.Name)
+		})
 	} else {
 		all = slices.DeleteFunc(all, func(e experiments.Experiment) bool { return apart(e.Name) })
 	}
@@ -131,7 +134,8 @@ func (l *Studies) sweep(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	results, notes, err := l.Store.Do(l.ctx, run.Grid{Run: l.counted, Workers: l.Workers}, folder.Points())
+	results, notes, err := l.Store.Do(l.ctx, run.Grid{Run: l.counted, Workers: l.Workers},
+		folder.Points())
 	l.notes = append(l.notes, notes...)
 	if err != nil {
 		return err
@@ -151,7 +155,8 @@ func (l *Studies) goodput(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	p := capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.planned, Finished: l.finished}
+	p := capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.planned,
+		Finished: l.finished}
 	found, notes, err := p.Do(l.ctx, s.Goodput, candidates)
 	l.notes = append(l.notes, notes...)
 	if err != nil {
@@ -179,7 +184,8 @@ func (l *Studies) write(e *experiments.Experiment, t *run.Table) error {
 		name string
 		text []byte
 	}{{studyFile, []byte(e.Text)}, {tableFile, t.Bytes()}} {
-		if err := run.KeptWhenFull(run.WriteFile(filepath.Join(l.folder(e), f.name), f.text)); err != nil {
+		if err := run.KeptWhenFull(run.WriteFile(filepath.Join(l.folder(e), f.name),
+			f.text)); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,8 @@ func TestStudiesKeepsRuns(t *testing.T) {
 			t.Fatalf("notes %q, %v", got, err)
 		}
 		if runs.Load() != want || planned.Load() != want || finished.Load() != want {
-			t.Errorf("%v: %d runs, %d planned, %d finished, want %d", names, runs.Load(), planned.Load(), finished.Load(), want)
+			t.Errorf("%v: %d runs, %d planned, %d finished, want %d", names, runs.Load(), planned.Load(),
+				finished.Load(), want)
 		}
 	}
 	do(40, 0, "fig16a") // 2 plans, 4 rates, 5 seeds
@@ -86,9 +87,10 @@ func TestStudiesGoodput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := capacity.Planner{Store: studies.Store, Run: func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
-		return sim.Summary{}, errors.New("ran again")
-	}}
+	p := capacity.Planner{Store: studies.Store,
+		Run: func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
+			return sim.Summary{}, errors.New("ran again")
+		}}
 	found, _, err := p.Do(t.Context(), s.Goodput, candidates)
 	if err != nil {
 		t.Fatal(err)
@@ -114,14 +116,16 @@ func TestStudiesGoodput(t *testing.T) {
 	if got, err := ratio(r); err != nil || math.Abs(got-own(found[5])/own(found[0])) > 1e-12 {
 		t.Errorf("without seed 2: ratio %g (%v), want %g", got, err, own(found[5])/own(found[0]))
 	}
-	if seeds, err := r.seeds([]string{"fig13a"}); err != nil || !slices.Equal(seeds, []uint64{1, 2, 3}) {
+	if seeds, err := r.seeds([]string{"fig13a"}); err != nil ||
+		!slices.Equal(seeds, []uint64{1, 2, 3}) {
 		t.Errorf("seeds %v (%v)", seeds, err)
 	}
 }
 
 func TestStudiesErrors(t *testing.T) {
 	studies, _ := countingStudies(t)
-	if _, err := studies.Do(t.Context(), "fig3"); err == nil || !strings.Contains(err.Error(), "no such experiment of the paper") {
+	if _, err := studies.Do(t.Context(), "fig3"); err == nil ||
+		!strings.Contains(err.Error(), "no such experiment of the paper") {
 		t.Errorf("unknown experiment: error is %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -136,8 +140,10 @@ func TestStudiesErrors(t *testing.T) {
 
 // Overlap by its definition: the union of the last w steps' blocks.
 func TestStreamOverlap(t *testing.T) {
-	steps := [][]float32{{3, 2, 1, 0}, {3, 1, 2, 0}, {0, 1, 2, 3}, {3, 2, 1, 0}, {0, 3, 2, 1}, {1, 0, 3, 2}}
-	s := dsa.Record(4, len(steps), dsa.TopK{K: 2}, func(t int) *dsa.View { return &dsa.View{Critical: steps[t]} })
+	steps := [][]float32{{3, 2, 1, 0}, {3, 1, 2, 0}, {0, 1, 2, 3}, {3, 2, 1, 0}, {0, 3, 2, 1},
+		{1, 0, 3, 2}}
+	s := dsa.Record(4, len(steps), dsa.TopK{K: 2},
+		func(t int) *dsa.View { return &dsa.View{Critical: steps[t]} })
 	windows := []int{1, 2, 3}
 	const phase, length, fixed = 2, 5, 1
 	got := streamOverlap(s, phase, length, fixed, windows)
@@ -183,17 +189,20 @@ func TestTransfersArePhysical(t *testing.T) {
 	} {
 		last := 0.0
 		for _, tokens := range []int{4, 8, 16, 32} {
-			v, err := bandwidth(engine.direction, engine.name, tokens, slices.Max[[]float64])(newResults(studies.Dir))
+			v, err := bandwidth(engine.direction, engine.name, tokens, slices.Max[[]float64])(
+				newResults(studies.Dir))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if v*1e9 > engine.link || v < last || v <= 0 {
-				t.Errorf("%s %s, blocks of %d tokens: %g GB/s after %g, link %g", engine.direction, engine.name, tokens, v, last, engine.link/1e9)
+				t.Errorf("%s %s, blocks of %d tokens: %g GB/s after %g, link %g", engine.direction, engine.name,
+					tokens, v, last, engine.link/1e9)
 			}
 			last = v
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(studies.Dir, "fig04", tableFile)); err != nil || bytes.Count(text, []byte("\n")) != 17 {
+	if text, err := os.ReadFile(filepath.Join(studies.Dir, "fig04", tableFile)); err != nil ||
+		bytes.Count(text, []byte("\n")) != 17 {
 		t.Errorf("table of %d lines (%v), want 17", bytes.Count(text, []byte("\n")), err)
 	}
 }
@@ -242,7 +251,8 @@ func testEvictionStudy(t *testing.T, sets ...string) {
 		}
 		selected[r[0]] = r[5]
 	}
-	if want := len(spec.Seeds) * len(spec.Pools) * len(spec.KVGiB) * (len(kv.EvictionNames()) + 1); len(loaded) < want/2 {
+	if want := len(spec.Seeds) * len(spec.Pools) * len(spec.KVGiB) * (len(kv.EvictionNames()) +
+		1); len(loaded) < want/2 {
 		t.Errorf("%d rows of %d", len(loaded), want)
 	}
 	missed := false

@@ -48,8 +48,10 @@ type rival struct {
 // without a selection; PSA's threshold is one "for each layer" (§1).
 func (s *accuracySpec) rivals() []rival {
 	return []rival{
-		{"vllm-sparse", dsa.CuboidMean, 2, 2, 32, 2, true, 4, 4096, func(k float64) selector { return topBlocks{int(k + 0.5)} }},
-		{"infinigen", dsa.Speculated, 0, 0, 1, 2, false, 0, 60, func(m float64) selector { return speculative(m) }},
+		{"vllm-sparse", dsa.CuboidMean, 2, 2, 32, 2, true, 4, 4096,
+			func(k float64) selector { return topBlocks{int(k + 0.5)} }},
+		{"infinigen", dsa.Speculated, 0, 0, 1, 2, false, 0, 60,
+			func(m float64) selector { return speculative(m) }},
 		{"psa", dsa.CuboidMean, 0, 1, 32, 0, true, -3, 12, func(x float64) selector {
 			return progressive(s.psa(x), false)
 		}},
@@ -115,7 +117,8 @@ func (l *Studies) accuracy(e *experiments.Experiment) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	t := run.NewTable("model", "dataset", "system", "seed", "knob", "kv_share", "recall", "accuracy_proxy")
+	t := run.NewTable("model", "dataset", "system", "seed", "knob", "kv_share", "recall",
+		"accuracy_proxy")
 	for _, j := range jobs {
 		t.Add(j.model, j.set, j.rival.name, j.seed,
 			j.found.knob, j.found.share, j.found.recall, j.found.accuracy)
@@ -124,7 +127,8 @@ func (l *Studies) accuracy(e *experiments.Experiment) error {
 }
 
 // requests draws the attention of a set's requests under one system.
-func (s *accuracySpec) requests(scores *traces.Scores, p *traces.ScoreParams, model, set string, seed uint64, r *rival) ([]*attention, error) {
+func (s *accuracySpec) requests(scores *traces.Scores, p *traces.ScoreParams, model, set string,
+	seed uint64, r *rival) ([]*attention, error) {
 	m, err := hw.LoadModel(model)
 	if err != nil {
 		return nil, err

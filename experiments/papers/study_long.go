@@ -108,7 +108,8 @@ func addLong(t *run.Table, g *capacity.Goodput, alone *sim.Summary, tokens int, 
 		low, high = *g.Low, *g.High
 	}
 	all, named, phases := 0.0, 0.0, []float64{}
-	for _, name := range slices.Sorted(maps.Keys(alone.PhaseS)) { // in one order: sums of floats depend on it
+	// in one order: sums of floats depend on it
+	for _, name := range slices.Sorted(maps.Keys(alone.PhaseS)) {
 		all += alone.PhaseS[name]
 	}
 	for _, name := range longPhases[:len(longPhases)-1] {

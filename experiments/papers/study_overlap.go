@@ -41,7 +41,9 @@ func (l *Studies) overlap(e *experiments.Experiment) error {
 	system := &preset.Spec
 	p := config.Point{Scores: traces.DefaultScores}
 	l.alter(&p)
-	lib := dsa.NewLibrary(traces.NewScores(p.Scores, run.ScoreSeed), dsa.TopK{K: sim.Candidates(system)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: system.SinkBlocks, Window: system.WindowBlocks}, run.StreamFamilies)
+	lib := dsa.NewLibrary(traces.NewScores(p.Scores, run.ScoreSeed),
+		dsa.TopK{K: sim.Candidates(system)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: system.SinkBlocks,
+			Window: system.WindowBlocks}, run.StreamFamilies)
 	t := run.NewTable("seed", "window", "requests", "overlap")
 	for _, seed := range spec.Seeds {
 		shares, requests, err := overlaps(&spec, system, lib, seed)
@@ -56,7 +58,8 @@ func (l *Studies) overlap(e *experiments.Experiment) error {
 }
 
 // overlaps returns the mean overlap over the requests of one trace.
-func overlaps(spec *overlapSpec, system *sim.Spec, lib *dsa.Library, seed uint64) (shares []float64, requests int, err error) {
+func overlaps(spec *overlapSpec, system *sim.Spec, lib *dsa.Library, seed uint64) (shares []float64,
+	requests int, err error) {
 	work := traces.DefaultSpec()
 	work.Requests = spec.Workload.Requests
 	stream, err := traces.Open(work, seed)
@@ -84,7 +87,8 @@ func overlaps(spec *overlapSpec, system *sim.Spec, lib *dsa.Library, seed uint64
 			continue
 		}
 		c := lib.CursorOf(seed, requests, 0, 0, 1)
-		for i, s := range streamOverlap(lib.Cycle(c, grid), int(c.Phase), spec.Steps, fixed, spec.Windows) {
+		for i, s := range streamOverlap(lib.Cycle(c, grid), int(c.Phase), spec.Steps, fixed,
+			spec.Windows) {
 			shares[i] += s
 		}
 	}

@@ -59,7 +59,8 @@ func (l *Studies) promptCosts(spec *prefillSpec) (*promptCosts, error) {
 // dense returns the seconds of a layer's linears and elementwise kernels.
 func (c *promptCosts) dense(tokens int) float64 {
 	w := sim.Work{Tokens: tokens}
-	return c.perCard * (hw.Seconds(c.layer.GEMM, w) + c.spec.Elementwise*hw.Seconds(c.layer.Elementwise, w))
+	return c.perCard * (hw.Seconds(c.layer.GEMM, w) +
+		c.spec.Elementwise*hw.Seconds(c.layer.Elementwise, w))
 }
 
 // attention returns the seconds of a layer's attention, and of its indices with their launches.

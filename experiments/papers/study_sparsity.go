@@ -59,7 +59,8 @@ func (l *Studies) sparsity(e *experiments.Experiment) error {
 }
 
 // needs returns how many blocks each query token needs, ascending.
-func (s *sparsitySpec) needs(scores *traces.Scores, p *traces.ScoreParams, layer *sparsityLayer, seed uint64) ([]int, error) {
+func (s *sparsitySpec) needs(scores *traces.Scores, p *traces.ScoreParams, layer *sparsityLayer,
+	seed uint64) ([]int, error) {
 	prompts, err := quantilePrompts([]string{layer.Dataset}, s.Requests, seed, "llama2")
 	if err != nil {
 		return nil, err

@@ -38,8 +38,10 @@ func (l *Studies) transfers(e *experiments.Experiment) error {
 		time    func(*hw.Device, *kv.Moves) (des.Time, error)
 		system  func(engine string) sim.Spec
 	}{
-		{"load", spec.Loads, loadTime, func(e string) sim.Spec { return sim.Spec{Engine: paperEngine, Offload: true, LoadEngine: e} }},
-		{"save", spec.Saves, saveTime, func(e string) sim.Spec { return sim.Spec{Engine: paperEngine, Offload: true, SaveEngine: e} }},
+		{"load", spec.Loads, loadTime,
+			func(e string) sim.Spec { return sim.Spec{Engine: paperEngine, Offload: true, LoadEngine: e} }},
+		{"save", spec.Saves, saveTime,
+			func(e string) sim.Spec { return sim.Spec{Engine: paperEngine, Offload: true, SaveEngine: e} }},
 	} {
 		for _, engine := range d.engines {
 			for _, tokens := range spec.BlockTokens {

@@ -49,7 +49,8 @@ func TestTargetIsThatOfTableA1(t *testing.T) {
 			}
 		}
 		psa := c.over / 8.8
-		t.Logf("%s: at %.0f %% ArkVale attends to %.3f of the KV by table A.1, to %.3f by the proxy, to at least %.3f by PSA's claims", c.model, 100*spec.Target, table, proxy, psa)
+		t.Logf("%s: at %.0f %% ArkVale attends to %.3f of the KV by table A.1, to %.3f by the proxy, "+
+			"to at least %.3f by PSA's claims", c.model, 100*spec.Target, table, proxy, psa)
 		if math.Abs(proxy/table-1) > 0.2 {
 			t.Errorf("%s: %.3f of the KV by the proxy, %.3f by table A.1", c.model, proxy, table)
 		}
@@ -64,7 +65,8 @@ func TestTargetIsThatOfTableA1(t *testing.T) {
 func leastBudget(t *testing.T, model, set string, target float64) int {
 	t.Helper()
 	name, ok := map[string]string{
-		"hotpotqa": "HotpotQA", "2wikimqa": "2WikiMultihopQA", "multifieldqa_en": "MultiFieldQA-en", "qasper": "Qasper",
+		"hotpotqa": "HotpotQA", "2wikimqa": "2WikiMultihopQA", "multifieldqa_en": "MultiFieldQA-en",
+		"qasper":     "Qasper",
 		"gov_report": "GovReport", "qmsum": "QMSum", "multi_news": "MultiNews", "samsum": "SAMSum",
 	}[set]
 	if !ok {
@@ -106,13 +108,16 @@ func leastBudget(t *testing.T, model, set string, target float64) int {
 
 // Layers that attend to everything miss nothing, and the others are as they were.
 func TestFullLayersMissNothing(t *testing.T) {
-	a := &attention{blocks: 10, kept: 1, heads: []headAttention{{held: [][]float32{{0.5, 0.8, 0.9, 1, 1, 1, 1, 1, 1, 1}}, below: make([]float32, 9)}}}
+	a := &attention{blocks: 10, kept: 1,
+		heads: []headAttention{
+			{held: [][]float32{{0.5, 0.8, 0.9, 1, 1, 1, 1, 1, 1, 1}}, below: make([]float32, 9)}}}
 	near := func(x, want float64) bool { return math.Abs(x-want) < 1e-6 }
 	if u := a.under(topBlocks{2}); !near(u.share, 0.2) || !near(u.recall, 0.8) || !near(u.loss, 0.04) {
 		t.Errorf("no layer in full: %+v", u)
 	}
 	a.full = 0.25
-	if u := a.under(topBlocks{2}); !near(u.share, 0.25+0.75*0.2) || !near(u.recall, 0.25+0.75*0.8) || !near(u.loss, 0.75*0.04) {
+	if u := a.under(topBlocks{2}); !near(u.share, 0.25+0.75*0.2) || !near(u.recall, 0.25+0.75*0.8) ||
+		!near(u.loss, 0.75*0.04) {
 		t.Errorf("a quarter of the layers in full: %+v", u)
 	}
 }

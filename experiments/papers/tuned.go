@@ -23,9 +23,10 @@ var tunedTOML string
 
 // Tuned is a parameter that no paper gives.
 type Tuned struct {
-	Name     string             `toml:"name"`
-	Key      string             `toml:"key"`
-	Profile  string             `toml:"profile"` // the hardware profile that has the key; empty: a configuration has it
+	Name string `toml:"name"`
+	Key  string `toml:"key"`
+	// the hardware profile that has the key; empty: a configuration has it
+	Profile  string             `toml:"profile"`
 	Value    float64            `toml:"value"`
 	Unit     string             `toml:"unit"`   // empty: a number
 	Values   map[string]float64 `toml:"values"` // by model; then Value is not set

@@ -25,7 +25,8 @@ func TestTunedParametersAreAsWritten(t *testing.T) {
 			t.Errorf("%+v: what is it?", f)
 		}
 		if f.Profile == gpu.Name {
-			if figure, err := figureOf(gpu, f.Key); err != nil || figure.Value != f.Value || figure.Unit != f.Unit && figure.Unit != "share" {
+			if figure, err := figureOf(gpu, f.Key); err != nil || figure.Value != f.Value ||
+				figure.Unit != f.Unit && figure.Unit != "share" {
 				t.Errorf("%s is %g %s, the profile has %+v (%v)", f.Name, f.Value, f.Unit, figure, err)
 			}
 		}
@@ -35,7 +36,8 @@ func TestTunedParametersAreAsWritten(t *testing.T) {
 				used = (&Change{f, 2}).apply(&p.Point, "changed.toml") || used
 			}
 			// Llama3-8B's systems never save with the GPU, and prefill alone has no outputs.
-			if want := !(f.Name == "save.contention" && experiment == "fig10b") && !(f.Name == "output_scale" && experiment == "fig14b"); used != want {
+			if want := !(f.Name == "save.contention" && experiment == "fig10b") &&
+				!(f.Name == "output_scale" && experiment == "fig14b"); used != want {
 				t.Errorf("%s depends on %s: %v", experiment, f.Name, used)
 			}
 		}

@@ -43,9 +43,12 @@ func OtherVersions(dir, program string) (notes []string, err error) {
 		var have run.StoreVersion
 		switch {
 		case err != nil || json.Unmarshal(text, &have) != nil:
-			notes = append(notes, fmt.Sprintf("%s: nothing says which version of the program made this", folder))
+			notes = append(notes,
+				fmt.Sprintf("%s: nothing says which version of the program made this", folder))
 		case have.Program != program:
-			notes = append(notes, fmt.Sprintf("%s: results of another version of the program (%q, this is %q)", folder, have.Program, program))
+			notes = append(notes,
+				fmt.Sprintf("%s: results of another version of the program (%q, this is %q)", folder,
+					have.Program, program))
 		}
 	}
 	return notes, nil

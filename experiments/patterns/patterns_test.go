@@ -78,7 +78,8 @@ func TestSpaceCostsAlike(t *testing.T) {
 			}
 		}
 	}
-	if space, _ := Space(p, m, 30_000); space[0] != (pattern.Head{Kind: pattern.AShape, A: 1024, B: 4096}) {
+	if space, _ := Space(p, m, 30_000); space[0] != (pattern.Head{Kind: pattern.AShape, A: 1024,
+		B: 4096}) {
 		t.Errorf("the target of Table 6 is %s", space[0])
 	}
 	if _, err := Space(p, m, 100); err == nil {
@@ -103,7 +104,8 @@ func TestMasks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tokens := rapid.IntRange(64, 300).Draw(t, "tokens")
 		h := randomHead(t, tokens, 2)
-		p := pattern.Head{Kind: rapid.SampledFrom(PlantedKinds).Draw(t, "pattern"), A: rapid.IntRange(1, 400).Draw(t, "a"), B: rapid.IntRange(1, 400).Draw(t, "b")}
+		p := pattern.Head{Kind: rapid.SampledFrom(PlantedKinds).Draw(t, "pattern"),
+			A: rapid.IntRange(1, 400).Draw(t, "a"), B: rapid.IntRange(1, 400).Draw(t, "b")}
 		keeps := maskOf(h, p)
 		row := rapid.IntRange(0, tokens-1).Draw(t, "row")
 		seen := make([]int, tokens)
@@ -132,7 +134,8 @@ func TestErrorsAgainstNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tokens := rapid.IntRange(64, 200).Draw(t, "tokens")
 		h := randomHead(t, tokens, 2)
-		p := pattern.Head{Kind: pattern.AShape, A: rapid.IntRange(1, 40).Draw(t, "sink"), B: rapid.IntRange(1, 40).Draw(t, "window")}
+		p := pattern.Head{Kind: pattern.AShape, A: rapid.IntRange(1, 40).Draw(t, "sink"),
+			B: rapid.IntRange(1, 40).Draw(t, "window")}
 		row := rapid.IntRange(0, tokens-1).Draw(t, "row")
 		output := func(kept func(j int) bool) (y [2]float64) {
 			sum := 0.0
@@ -140,7 +143,8 @@ func TestErrorsAgainstNaive(t *testing.T) {
 				if !kept(j) {
 					continue
 				}
-				w := math.Exp((float64(h.Q[2*row])*float64(h.K[2*j]) + float64(h.Q[2*row+1])*float64(h.K[2*j+1])) / math.Sqrt2)
+				w := math.Exp((float64(h.Q[2*row])*float64(h.K[2*j]) + float64(h.Q[2*row+1])*
+					float64(h.K[2*j+1])) / math.Sqrt2)
 				sum += w
 				y[0] += w * float64(h.V[2*j])
 				y[1] += w * float64(h.V[2*j+1])
@@ -171,10 +175,12 @@ func TestSearchOfAModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(heads) != 2 || len(heads[0]) != 4 || heads[1][3].Tokens() != 512 || len(heads[1][3].K) != len(heads[1][3].Q) || len(heads[1][3].V) != 512*16 {
+	if len(heads) != 2 || len(heads[0]) != 4 || heads[1][3].Tokens() != 512 ||
+		len(heads[1][3].K) != len(heads[1][3].Q) || len(heads[1][3].V) != 512*16 {
 		t.Fatalf("%d layers of %d heads", len(heads), len(heads[0]))
 	}
-	if !slices.Equal(heads[0][0].K, heads[0][1].K) || slices.Equal(heads[0][0].K, heads[0][2].K) || slices.Equal(heads[0][0].Q, heads[0][1].Q) {
+	if !slices.Equal(heads[0][0].K, heads[0][1].K) || slices.Equal(heads[0][0].K, heads[0][2].K) ||
+		slices.Equal(heads[0][0].Q, heads[0][1].Q) {
 		t.Error("two query heads share a KV head")
 	}
 	p, m := machine(t)

@@ -16,7 +16,8 @@ func BenchmarkSparseServeSampledHeads(b *testing.B) {
 }
 
 func BenchmarkSparseServeAllHeads(b *testing.B) {
-	benchPoint(b, "system.preset=sparseserve", "workload.rate=0.2", "workload.requests=100", "system.heads=full")
+	benchPoint(b, "system.preset=sparseserve", "workload.rate=0.2", "workload.requests=100",
+		"system.heads=full")
 }
 
 // The peer's published case: 2,000 requests of 8,192 tokens in and 200 out at

@@ -11,7 +11,8 @@ import (
 )
 
 // ErrLocked is the error of a folder that another process writes to.
-var ErrLocked = errors.New("another process is writing here; wait for it to end or choose another folder")
+var ErrLocked = errors.New("another process is writing here; wait for it to end or choose " +
+	"another folder")
 
 // LockFolder locks a folder by a file in it, until the file is closed or the process ends.
 func LockFolder(path string, alone bool) (*os.File, error) {

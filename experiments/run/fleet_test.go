@@ -13,10 +13,13 @@ import (
 // A fleet's tables say which replica served what and how often a request began anew; they agree
 // with its summary, and the trace has a process a replica.
 func TestFleetOutputs(t *testing.T) {
-	c := mustLoad(t, "", "system.preset=sparseserve", "workload.rate=1", "workload.requests=24", "workload.output_scale=0.3",
-		"fleet.replicas=3", "fleet.router=least-working-set", "fleet.fail=[[8, 1, 5]]", "fleet.drain=[[12, 2]]")
+	c := mustLoad(t, "", "system.preset=sparseserve", "workload.rate=1", "workload.requests=24",
+		"workload.output_scale=0.3",
+		"fleet.replicas=3", "fleet.router=least-working-set", "fleet.fail=[[8, 1, 5]]",
+		"fleet.drain=[[12, 2]]")
 	var requests, steps, trace bytes.Buffer
-	sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{Requests: &requests, Steps: &steps, Trace: &trace})
+	sum, err := NewSimulator().Run(t.Context(), c.Points()[0],
+		Sink{Requests: &requests, Steps: &steps, Trace: &trace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +31,9 @@ func TestFleetOutputs(t *testing.T) {
 	for _, n := range column(t, &requests, "retries") {
 		retries += n
 	}
-	if retries != sum.Retried || !slices.ContainsFunc(sum.Warnings, func(w string) bool { return strings.Contains(w, "began anew") }) {
+	if retries != sum.Retried ||
+		!slices.ContainsFunc(sum.Warnings,
+			func(w string) bool { return strings.Contains(w, "began anew") }) {
 		t.Errorf("%d retries in requests.csv, the summary has %d: %v", retries, sum.Retried, sum.Warnings)
 	}
 	inSteps := column(t, &steps, "replica")
@@ -36,7 +41,8 @@ func TestFleetOutputs(t *testing.T) {
 		if n := count(rows, i); n != load.Requests || n == 0 {
 			t.Errorf("replica %d: %d requests in requests.csv, the summary has %d", i, n, load.Requests)
 		}
-		if !(load.BusyShare > 0 && load.BusyShare <= 1) || !(load.PeakKVUse > 0 && load.PeakKVUse <= 1) || count(inSteps, i) == 0 {
+		if !(load.BusyShare > 0 && load.BusyShare <= 1) || !(load.PeakKVUse > 0 && load.PeakKVUse <= 1) ||
+			count(inSteps, i) == 0 {
 			t.Errorf("replica %d: %+v", i, load)
 		}
 	}

@@ -78,7 +78,8 @@ func (f *Folder) start(c *config.Config, text string, replace bool) error {
 			return err
 		}
 	}
-	if err := errors.Join(f.Store.checkVersion(), f.Store.clear(), ClearLeft(f.dir, ConfigFile, SummaryFile, summaryCSV)); err != nil {
+	if err := errors.Join(f.Store.checkVersion(), f.Store.clear(),
+		ClearLeft(f.dir, ConfigFile, SummaryFile, summaryCSV)); err != nil {
 		return err
 	}
 	return WriteFile(filepath.Join(f.dir, ConfigFile), []byte(text))
@@ -94,7 +95,8 @@ func checkMaker(dir string) error {
 	}
 	for _, name := range []string{ConfigFile, SummaryFile, summaryCSV, pointsFolder} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return fmt.Errorf("%s: holds %s, but not from a run that this version continues; choose another folder", dir, name)
+			return fmt.Errorf("%s: holds %s, but not from a run that this version continues; choose "+
+				"another folder", dir, name)
 		}
 	}
 	return nil
@@ -120,7 +122,8 @@ func (f *Folder) continues(c *config.Config, text string) error {
 		if hash, err := f.Store.Hash(&p); err != nil {
 			return err
 		} else if m.Hash != hash {
-			return fmt.Errorf("%s: holds results of another trace, model or profile than is read now: %w", f.dir, ErrTaken)
+			return fmt.Errorf("%s: holds results of another trace, model or profile than is read now: %w",
+				f.dir, ErrTaken)
 		}
 	}
 	return nil
@@ -168,7 +171,8 @@ func (f *Folder) Finish(results []Result) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []string{filepath.Join(f.dir, ConfigFile), filepath.Join(f.dir, SummaryFile), filepath.Join(f.dir, summaryCSV)}
+	files := []string{filepath.Join(f.dir, ConfigFile), filepath.Join(f.dir, SummaryFile),
+		filepath.Join(f.dir, summaryCSV)}
 	if err := WriteFile(files[1], text); err != nil {
 		return nil, KeptWhenFull(err)
 	}
@@ -177,7 +181,8 @@ func (f *Folder) Finish(results []Result) ([]string, error) {
 
 // Close unlocks the folder. One that this process made, and in which no point finished, goes.
 func (f *Folder) Close() error {
-	if entries, err := os.ReadDir(f.Store.dir); f.new && err == nil && !slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
+	if entries, err := os.ReadDir(f.Store.dir); f.new && err == nil &&
+		!slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
 		for _, path := range []string{
 			filepath.Join(f.Store.dir, storeFile), filepath.Join(f.Store.dir, LockFile), f.Store.dir,
 			filepath.Join(f.dir, ConfigFile), f.dir,

@@ -52,12 +52,14 @@ func TestFolderRunsPartsAgain(t *testing.T) {
 	}
 	defer folder.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	results, _, err := folder.Store.Do(ctx, Grid{Partial: true, Workers: 1, Run: func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
-		cancel()
-		sum, _ := pretend(ctx, p, sink)
-		sum.Interrupted = "interrupted"
-		return sum, ctx.Err()
-	}}, c.Points())
+	results, _, err := folder.Store.Do(ctx,
+		Grid{Partial: true, Workers: 1, Run: func(ctx context.Context, p config.Point,
+			sink Sink) (sim.Summary, error) {
+			cancel()
+			sum, _ := pretend(ctx, p, sink)
+			sum.Interrupted = "interrupted"
+			return sum, ctx.Err()
+		}}, c.Points())
 	if !errors.Is(err, context.Canceled) || len(results) != 1 || results[0].Summary.Interrupted == "" {
 		t.Errorf("%d results, %v; want the part of one", len(results), err)
 	}
@@ -68,7 +70,8 @@ func TestFolderRunsPartsAgain(t *testing.T) {
 
 // TestFolderRefuses: nothing that another run or a person has put into a folder is lost.
 func TestFolderRefuses(t *testing.T) {
-	trace := testkit.Write(t, "t.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
+	trace := testkit.Write(t, "t.csv",
+		"arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
 	sets := append([]string{"workload.trace=" + trace}, twoRates...)
 	for _, c := range []struct {
 		name, program string
@@ -77,12 +80,16 @@ func TestFolderRefuses(t *testing.T) {
 		want          string
 		forced        bool // --force replaces
 	}{
-		{"another configuration", "test", append(sets, "workload.requests=4"), nil, "results of another configuration (requests = 3)", true},
+		{"another configuration", "test", append(sets, "workload.requests=4"), nil,
+			"results of another configuration (requests = 3)", true},
 		{"another program", "other", sets, nil, "results of another version", true},
 		{"another trace", "test", sets, func(t *testing.T, _ string) {
-			testkit.Rewrite(t, trace, "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n1,100,10\n")
+			testkit.Rewrite(t, trace,
+				"arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n1,100,10\n")
 		}, "results of another trace", true},
-		{"not its own", "test", sets, func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, "points", storeFile)) }, "choose another folder", false},
+		{"not its own", "test", sets, func(t *testing.T, dir string) {
+			os.Remove(filepath.Join(dir, "points", storeFile))
+		}, "choose another folder", false},
 		{"in use", "test", sets, func(t *testing.T, dir string) {
 			lock, err := LockFolder(filepath.Join(dir, "points", LockFile), true)
 			if err != nil {
@@ -97,7 +104,8 @@ func TestFolderRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			mine := filepath.Join(dir, "points", "notes", "mine.txt")
-			if err := errors.Join(os.MkdirAll(filepath.Dir(mine), 0o755), os.WriteFile(mine, nil, 0o644)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(mine), 0o755),
+				os.WriteFile(mine, nil, 0o644)); err != nil {
 				t.Fatal(err)
 			}
 			if c.change != nil {
@@ -105,7 +113,8 @@ func TestFolderRefuses(t *testing.T) {
 			}
 			before := testkit.Tree(t, dir)
 			other := mustLoad(t, "", c.sets...)
-			if _, err := OpenFolder(dir, c.program, other, false); err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, ErrTaken) != c.forced {
+			if _, err := OpenFolder(dir, c.program, other, false); err == nil ||
+				!strings.Contains(err.Error(), c.want) || errors.Is(err, ErrTaken) != c.forced {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 			testkit.SameTree(t, before, testkit.Tree(t, dir))

@@ -74,7 +74,8 @@ func (g *Grid) Do(ctx context.Context, points []config.Point) ([]Result, error) 
 
 // point runs one point and says whether it is stored. outer ends when all
 // points are to end, ctx also when one has failed.
-func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum sim.Summary, kept bool, err error) {
+func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum sim.Summary, kept bool,
+	err error) {
 	var files *PointFiles
 	if g.Store != nil {
 		if files, err = g.Store.Begin(&p); err != nil {
@@ -88,7 +89,8 @@ func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum sim.Summar
 	}
 
 	sum, runErr := g.Run(ctx, p, sink)
-	part := g.Partial && sum.Interrupted != "" && sum.Completed > 0 && (outer.Err() != nil || sum.Live != nil)
+	part := g.Partial && sum.Interrupted != "" && sum.Completed > 0 &&
+		(outer.Err() != nil || sum.Live != nil)
 	if runErr != nil && !part {
 		return sum, false, runErr
 	}

@@ -91,7 +91,8 @@ func TestPointFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := testkit.Tree(t, dir)
-	if got, want := files["points/sparseserve-0.2-s1/requests.csv"], "id,ttft_s\n0,0\n1,0.2\n2,0.4\n"; got != want {
+	if got, want := files["points/sparseserve-0.2-s1/requests.csv"],
+		"id,ttft_s\n0,0\n1,0.2\n2,0.4\n"; got != want {
 		t.Errorf("requests.csv is %q, want %q", got, want)
 	}
 	if _, ok := files["points/sparseserve-0.2-s1/steps.csv"]; ok {
@@ -136,13 +137,14 @@ func TestFailureLeavesNothingPartial(t *testing.T) {
 	c := mustLoad(t, "", "workload.requests=3", "system.preset=[vllm]")
 	boom := errors.New("boom")
 	dir := t.TempDir()
-	results, err := runAll(t, dir, c, 1, func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
-		sum, err := pretend(ctx, p, sink)
-		if p.Workload.Rate == 0.15 {
-			err = boom
-		}
-		return sum, err
-	})
+	results, err := runAll(t, dir, c, 1,
+		func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+			sum, err := pretend(ctx, p, sink)
+			if p.Workload.Rate == 0.15 {
+				err = boom
+			}
+			return sum, err
+		})
 	if !errors.Is(err, boom) || !strings.Contains(err.Error(), "vllm-0.15-s1") {
 		t.Errorf("error is %v, want one that names the point", err)
 	}
@@ -170,7 +172,8 @@ func TestCancelKeepsFinishedPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer folder.Close()
-	grid := Grid{Store: folder.Store, Workers: 2, Run: func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+	grid := Grid{Store: folder.Store, Workers: 2, Run: func(ctx context.Context, p config.Point,
+		sink Sink) (sim.Summary, error) {
 		if finished.Add(1) > 3 {
 			cancel()
 			<-ctx.Done()
@@ -202,7 +205,8 @@ func TestGridCountsRequests(t *testing.T) {
 	if err != nil || n.Load() != int64(7*len(c.Points())) {
 		t.Errorf("%d requests reported, %v", n.Load(), err)
 	}
-	if r := results[len(results)-1]; r.Summary.System != "sparseserve" || r.Summary.Rate != 0.25 || r.Summary.Name != r.Point.Name {
+	if r := results[len(results)-1]; r.Summary.System != "sparseserve" || r.Summary.Rate != 0.25 ||
+		r.Summary.Name != r.Point.Name {
 		t.Errorf("last result is %s, %s at %g", r.Summary.Name, r.Summary.System, r.Summary.Rate)
 	}
 }

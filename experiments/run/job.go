@@ -53,7 +53,8 @@ func (f *SweepFolder) WriteJob(ctx context.Context, c Cluster, program, workDir 
 	if err := f.writeTasks(ctx, dir, missing, done); err != nil {
 		return "", err
 	}
-	job := &Job{Name: f.sweep.Name, Tasks: min(len(missing), maxTasks), Folder: dir, WorkDir: workDir, Program: program}
+	job := &Job{Name: f.sweep.Name, Tasks: min(len(missing), maxTasks), Folder: dir, WorkDir: workDir,
+		Program: program}
 	job.Args = []string{"point", dir, "--points", f.Store.Dir(), "--tasks", fmt.Sprint(job.Tasks)}
 	text, err := c.Text(job)
 	if err != nil {
@@ -66,7 +67,8 @@ func (f *SweepFolder) WriteJob(ctx context.Context, c Cluster, program, workDir 
 const maxTasks = 1000
 
 // writeTasks writes what the tasks read.
-func (f *SweepFolder) writeTasks(ctx context.Context, dir string, missing []config.Point, done func()) error {
+func (f *SweepFolder) writeTasks(ctx context.Context, dir string, missing []config.Point,
+	done func()) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

@@ -32,9 +32,11 @@ func missingOf(t *testing.T, s *config.Sweep) (*SweepFolder, []config.Point) {
 func TestJobs(t *testing.T) {
 	s := mustSweep(t, testkit.Write(t, "s.toml", smallSweep))
 	f, missing := missingOf(t, s)
-	for golden, c := range map[string]Cluster{"slurm.sh": Slurm{}, "kubernetes.json": Kubernetes{"sparseserve:1", "data"}} {
+	for golden, c := range map[string]Cluster{"slurm.sh": Slurm{}, "kubernetes.json": Kubernetes{
+		"sparseserve:1", "data"}} {
 		written := 0
-		job, err := f.WriteJob(t.Context(), c, "/opt/it's/sparseserve", "/home/me", missing, func() { written++ })
+		job, err := f.WriteJob(t.Context(), c, "/opt/it's/sparseserve", "/home/me", missing,
+			func() { written++ })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +70,8 @@ func TestJobs(t *testing.T) {
 	// An interrupt leaves no job.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.WriteJob(ctx, Slurm{}, "p", "/", missing, func() {}); !errors.Is(err, context.Canceled) {
+	if _, err := f.WriteJob(ctx, Slurm{}, "p", "/", missing, func() {}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 	if _, err := os.Stat("out/slurm/job.sh"); !errors.Is(err, fs.ErrNotExist) {
@@ -111,13 +114,17 @@ func TestTasksShareThePoints(t *testing.T) {
 // What a pod cannot reach is refused, and names follow the rules of DNS labels.
 func TestKubernetesLimits(t *testing.T) {
 	k := Kubernetes{"sparseserve:1", "data"}
-	for _, args := range [][]string{{"point", "/elsewhere/out"}, {"point", "out", "--points", "../points"}, {"point", "/work2/out"}} {
-		if _, err := k.Text(&Job{Name: "s", Tasks: 2, WorkDir: "/work", Args: args}); err == nil || !strings.Contains(err.Error(), "is outside /work") {
+	for _, args := range [][]string{{"point", "/elsewhere/out"},
+		{"point", "out", "--points", "../points"}, {"point", "/work2/out"}} {
+		if _, err := k.Text(&Job{Name: "s", Tasks: 2, WorkDir: "/work", Args: args}); err == nil ||
+			!strings.Contains(err.Error(), "is outside /work") {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	for name, want := range map[string]string{"My sweep_2": "my-sweep-2", "...": "sweep", strings.Repeat("a", 90): strings.Repeat("a", 57)} {
-		text, err := k.Text(&Job{Name: name, Tasks: 1, WorkDir: "/work", Args: []string{"point", "/work/out"}})
+	for name, want := range map[string]string{"My sweep_2": "my-sweep-2", "...": "sweep",
+		strings.Repeat("a", 90): strings.Repeat("a", 57)} {
+		text, err := k.Text(&Job{Name: name, Tasks: 1, WorkDir: "/work",
+			Args: []string{"point", "/work/out"}})
 		var job struct{ Metadata struct{ Name string } }
 		if err := errors.Join(err, json.Unmarshal(text, &job)); err != nil || job.Metadata.Name != want {
 			t.Errorf("%s: %s, %v", name, job.Metadata.Name, err)

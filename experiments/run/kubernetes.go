@@ -27,9 +27,11 @@ type object map[string]any
 // and writes must be within it.
 func (k Kubernetes) Text(j *Job) ([]byte, error) {
 	for _, a := range j.Args[1:] {
-		if rel, err := filepath.Rel(j.WorkDir, a); filepath.IsAbs(a) && (err != nil || strings.HasPrefix(rel, "..")) ||
+		if rel, err := filepath.Rel(j.WorkDir, a); filepath.IsAbs(a) &&
+			(err != nil || strings.HasPrefix(rel, "..")) ||
 			strings.HasPrefix(filepath.Clean(a), "..") {
-			return nil, fmt.Errorf("%s is outside %s, which is all that a pod has; run the command further up", a, j.WorkDir)
+			return nil, fmt.Errorf("%s is outside %s, which is all that a pod has; run the command "+
+				"further up", a, j.WorkDir)
 		}
 	}
 	container := object{
@@ -40,7 +42,8 @@ func (k Kubernetes) Text(j *Job) ([]byte, error) {
 	pod := object{
 		"restartPolicy": "OnFailure",
 		"containers":    []object{container},
-		"volumes":       []object{{"name": "work", "persistentVolumeClaim": object{"claimName": k.Claim}}},
+		"volumes": []object{
+			{"name": "work", "persistentVolumeClaim": object{"claimName": k.Claim}}},
 	}
 	manifest := object{
 		"apiVersion": "batch/v1", "kind": "Job",

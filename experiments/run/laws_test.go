@@ -50,8 +50,10 @@ func TestLaw2TheCardHoldsItAll(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if sum := plan.Weights + plan.Runtime + plan.Activations + plan.Logits + kv; sum > plan.Usable || plan.Usable > plan.Size {
-					t.Errorf("%s on %s under %s: %d bytes planned of %d usable of %d", modelName, gpuName, preset.Name, sum, plan.Usable, plan.Size)
+				if sum := plan.Weights + plan.Runtime + plan.Activations + plan.Logits +
+					kv; sum > plan.Usable || plan.Usable > plan.Size {
+					t.Errorf("%s on %s under %s: %d bytes planned of %d usable of %d", modelName, gpuName,
+						preset.Name, sum, plan.Usable, plan.Size)
 				}
 				spec.KVGiB = 0.5
 				if kv, err := config.KVBudget(gpu, &model, &spec); err == nil && (kv != 1<<29 || kv > plan.KV) {
@@ -153,7 +155,8 @@ func TestLaw11MoreIsNotSlower(t *testing.T) {
 		var link []float64
 		for _, factor := range []float64{1, 2, 4} {
 			link = append(link, ttft(variant(t, func(p *hw.Profile) {
-				scale(factor, &p.Link.Nominal, &p.Link.H2D, &p.Link.D2H, &p.Link.DuplexCopy, &p.Link.DuplexKernel, &p.Save.GPURate)
+				scale(factor, &p.Link.Nominal, &p.Link.H2D, &p.Link.D2H, &p.Link.DuplexCopy,
+					&p.Link.DuplexKernel, &p.Save.GPURate)
 				for i := range p.Load.Flash {
 					scale(factor, &p.Load.Flash[i].Figure)
 				}
@@ -167,7 +170,8 @@ func TestLaw11MoreIsNotSlower(t *testing.T) {
 		var block []float64
 		for _, factor := range []float64{1, 0.5, 0.1} {
 			block = append(block, ttft(variant(t, func(p *hw.Profile) {
-				scale(factor, &p.Load.MemcpyCall, &p.Load.FlashLaunch, &p.Load.FlashFloor, &p.Save.MemcpyCall, &p.Save.FlashCall)
+				scale(factor, &p.Load.MemcpyCall, &p.Load.FlashLaunch, &p.Load.FlashFloor, &p.Save.MemcpyCall,
+					&p.Save.FlashCall)
 			}), preset, "system.kv_gib=11"))
 		}
 		// FlashH2D and FlashD2H have none worth the name: nothing to gain.

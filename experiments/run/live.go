@@ -56,7 +56,8 @@ func (l *Live) Run(ctx context.Context, p config.Point, sink Sink) (sim.Summary,
 }
 
 // Shadowed is Run that writes down what each step asked of the device.
-func (l *Live) Shadowed(ctx context.Context, p config.Point, sink Sink) (sim.Summary, []live.RecordedStep, error) {
+func (l *Live) Shadowed(ctx context.Context, p config.Point, sink Sink) (sim.Summary,
+	[]live.RecordedStep, error) {
 	var shadow live.CallRecorder
 	sum, err := l.run(ctx, p, sink, func(d sim.Device) sim.Device {
 		shadow.Real = d
@@ -77,7 +78,8 @@ func (l *Live) Device() (name string, err error) {
 
 // Options says how a run is made that the configuration does not say.
 func (l *Live) Options() string {
-	return fmt.Sprintf("split=%d selects=%t pace=%t weights=%q", l.SplitEvery, l.Selects, l.Pace, l.Weights)
+	return fmt.Sprintf("split=%d selects=%t pace=%t weights=%q", l.SplitEvery, l.Selects,
+		l.Pace, l.Weights)
 }
 
 // GEMMs run for heat before a run, so that every run starts at the same clock, and for cold on a
@@ -96,21 +98,26 @@ func (l *Live) heatFor() time.Duration {
 }
 
 // run carries out one point on what wrap makes of the device.
-func (l *Live) run(ctx context.Context, p config.Point, sink Sink, wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
+func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
+	wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
 	p.System.Heads = "full"
 	if n := p.Fleet.Replicas; p.Fleet.On() {
 		return sim.Summary{}, &config.KeyError{Key: "fleet.replicas", Value: config.Show(n),
 			Reason: "a live run is of one server that stays up; leave [fleet] out"}
 	}
 	if p.Workload.PrefixHit > 0 {
-		return sim.Summary{}, &config.KeyError{Key: "workload.prefix_hit", Value: config.Show(p.Workload.PrefixHit), Reason: "a live run has no prefix cache; leave it out"}
+		return sim.Summary{},
+			&config.KeyError{Key: "workload.prefix_hit", Value: config.Show(p.Workload.PrefixHit),
+				Reason: "a live run has no prefix cache; leave it out"}
 	}
 	if p.System.SparsePrefill() {
 		return sim.Summary{}, &config.KeyError{Key: "system.prefill_attention",
-			Value: config.Show(p.System.PrefillAttention), Reason: "is simulated; a live run prefills densely"}
+			Value: config.Show(p.System.PrefillAttention), Reason: "is simulated; a live run prefills " +
+				"densely"}
 	}
 	if n := p.System.TensorParallel; n > 1 {
-		return sim.Summary{}, &config.KeyError{Key: "system.tensor_parallel", Value: config.Show(n), Reason: "a live run has one GPU; leave it out"}
+		return sim.Summary{}, &config.KeyError{Key: "system.tensor_parallel", Value: config.Show(n),
+			Reason: "a live run has one GPU; leave it out"}
 	}
 	s, err := l.Simulator.prepare(&p)
 	if err != nil {
@@ -133,8 +140,9 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink, wrap func(sim
 			m = l.Pinned.On(m)
 		}
 		cfg := live.Config{
-			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source, KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
-			Selects: l.selects(&p.System), Heat: l.heatFor(), SaveThreads: int(s.gpu.Save.Threads.SI()),
+			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source, KVBytes: s.server.HBMBytes,
+			Seed: p.Seed, SplitEvery: l.SplitEvery, Selects: l.selects(&p.System), Heat: l.heatFor(),
+			SaveThreads: int(s.gpu.Save.Threads.SI()),
 		}
 		if err := live.Fits(m, cfg, load, l.HostBytes); err != nil {
 			return err
@@ -176,7 +184,8 @@ func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum sim.Summa
 	if l.Record == "" {
 		return s.serve(ctx, sink, notes)
 	}
-	file, err := renameio.NewPendingFile(l.Record, renameio.WithTempDir(filepath.Dir(l.Record)), renameio.WithPermissions(0o644))
+	file, err := renameio.NewPendingFile(l.Record, renameio.WithTempDir(filepath.Dir(l.Record)),
+		renameio.WithPermissions(0o644))
 	if err != nil {
 		return sum, err
 	}
@@ -238,9 +247,10 @@ func (s *prepared) makeSelections() {
 // liveStats puts counters into a summary's words.
 func liveStats(c live.Counters) sim.LiveStats {
 	s := sim.LiveStats{
-		BlocksLoaded: c.Loaded, BlocksSaved: c.Saved, Rounds: c.Rounds, BlocksAhead: c.Ahead, RoundTrips: c.RoundTrips, RoundTripS: c.Waiting.Seconds(),
-		LookupS: c.Lookup.Seconds(), ListsS: c.Lists.Seconds(), PlanningS: c.Planning.Seconds(),
-		SaveWaitS: c.Saving.Seconds(), GrowingS: c.Growing.Seconds(),
+		BlocksLoaded: c.Loaded, BlocksSaved: c.Saved, Rounds: c.Rounds, BlocksAhead: c.Ahead,
+		RoundTrips: c.RoundTrips, RoundTripS: c.Waiting.Seconds(), LookupS: c.Lookup.Seconds(),
+		ListsS: c.Lists.Seconds(), PlanningS: c.Planning.Seconds(), SaveWaitS: c.Saving.Seconds(),
+		GrowingS: c.Growing.Seconds(),
 	}
 	if c.Steps > 0 {
 		s.RoundTripsPerStep = float64(c.RoundTrips) / float64(c.Steps)
@@ -248,7 +258,8 @@ func liveStats(c live.Counters) sim.LiveStats {
 	}
 	if c.Layers > 0 {
 		layers := float64(c.Layers)
-		s.UploadsPerLayer, s.UploadKiBPerLayer, s.CallsPerLayer = float64(c.Uploads)/layers, float64(c.UploadBytes)/1024/layers, float64(c.Calls)/layers
+		s.UploadsPerLayer, s.UploadKiBPerLayer, s.CallsPerLayer = float64(c.Uploads)/layers,
+			float64(c.UploadBytes)/1024/layers, float64(c.Calls)/layers
 	}
 	if c.Elapsed > 0 {
 		s.BookkeepingShare = (s.LookupS + s.ListsS) / c.Elapsed.Seconds()
@@ -259,11 +270,12 @@ func liveStats(c live.Counters) sim.LiveStats {
 // source returns the weights of a model.
 func (l *Live) source(m *hw.Model, seed uint64) (weights.Source, error) {
 	shape := weights.Config{
-		Layers: m.Layers, Hidden: m.Hidden, HeadsQ: m.QHeads, HeadsKV: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN, Vocab: m.Vocab,
-		MaxContext: m.MaxContext, Tied: m.TiedEmbeddings,
+		Layers: m.Layers, Hidden: m.Hidden, HeadsQ: m.QHeads, HeadsKV: m.KVHeads, HeadDim: m.HeadDim,
+		FFN: m.FFN, Vocab: m.Vocab, MaxContext: m.MaxContext, Tied: m.TiedEmbeddings,
 	}
 	if m.QKVBias {
-		return nil, fmt.Errorf("%s has biases in its attention; live execution runs Llama-architecture models, which have none", m.Name)
+		return nil, fmt.Errorf("%s has biases in its attention; live execution runs Llama-architecture "+
+			"models, which have none", m.Name)
 	}
 	if l.Weights == "" {
 		return weights.NewRandom(shape, seed)
@@ -273,8 +285,10 @@ func (l *Live) source(m *hw.Model, seed uint64) (weights.Source, error) {
 		return nil, err
 	}
 	got := folder.Config()
-	if got.Layers != shape.Layers || got.Hidden != shape.Hidden || got.HeadsQ != shape.HeadsQ || got.HeadsKV != shape.HeadsKV || got.FFN != shape.FFN || got.Vocab != shape.Vocab {
-		return nil, errors.Join(fmt.Errorf("%s: the weights are not those of model %s; set model to the same folder", l.Weights, m.Name), folder.Close())
+	if got.Layers != shape.Layers || got.Hidden != shape.Hidden || got.HeadsQ != shape.HeadsQ ||
+		got.HeadsKV != shape.HeadsKV || got.FFN != shape.FFN || got.Vocab != shape.Vocab {
+		return nil, errors.Join(fmt.Errorf("%s: the weights are not those of model %s; set model to "+
+			"the same folder", l.Weights, m.Name), folder.Close())
 	}
 	return folder, nil
 }

@@ -38,7 +38,8 @@ func ReadManifest(dir string) (m Manifest, err error) {
 	if err != nil {
 		return m, err
 	}
-	if json.Unmarshal(text, &m) != nil || m.Hash == "" || m.Files[SummaryFile] == "" || m.Files[ConfigFile] == "" {
+	if json.Unmarshal(text, &m) != nil || m.Hash == "" || m.Files[SummaryFile] == "" ||
+		m.Files[ConfigFile] == "" {
 		return m, errors.New(ManifestFile + " is damaged")
 	}
 	return m, nil

@@ -22,10 +22,13 @@ type Outputs struct {
 
 const (
 	// prompt_tokens was served, or rejected; trace_prompt_tokens came.
-	requestsHeader = "id,set,trace_prompt_tokens,prompt_tokens,output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,preemptions,rejected"
-	recallHeader   = ",recall_proxy,accuracy_proxy"
-	stepsHeader    = "step,start_s,elapsed_s,decodes,prefills,prefill_token_layers,waiting,blocks_selected,blocks_loaded,blocks_saved," +
-		"linears_s,prefill_attention_s,dense_attention_s,sparse_attention_s,scoring_s,load_stall_s,save_stall_s,head_s,all_reduce_s,host_s," +
+	requestsHeader = "id,set,trace_prompt_tokens,prompt_tokens,output_tokens,arrival_s,scheduled_s," +
+		"first_token_s,last_token_s,preemptions,rejected"
+	recallHeader = ",recall_proxy,accuracy_proxy"
+	stepsHeader  = "step,start_s,elapsed_s,decodes,prefills,prefill_token_layers,waiting," +
+		"blocks_selected,blocks_loaded,blocks_saved," +
+		"linears_s,prefill_attention_s,dense_attention_s,sparse_attention_s,scoring_s," +
+		"load_stall_s,save_stall_s,head_s,all_reduce_s,host_s," +
 		"tokens,hbm_kv_bytes,dram_bytes,h2d_bytes,d2h_bytes,gpu_busy_s,h2d_busy_s,d2h_busy_s"
 	// Blocks loaded for rounds that never came, and rounds over all layers.
 	roundsHeader = ",blocks_ahead,rounds"
@@ -37,7 +40,8 @@ const (
 
 // NewOutputs writes the headers of the tables that the sink wants.
 func NewOutputs(sink Sink, system *sim.Spec, recall, fleet bool) *Outputs {
-	f := &Outputs{sink: sink, progressive: system.Progressive(), sparse: system.SparsePrefill(), recall: recall, fleet: fleet}
+	f := &Outputs{sink: sink, progressive: system.Progressive(), sparse: system.SparsePrefill(),
+		recall: recall, fleet: fleet}
 	header := requestsHeader
 	if f.recall {
 		header += recallHeader
@@ -77,10 +81,12 @@ func (f *Outputs) Request(r *sim.RequestRecord) error {
 		set = `"` + strings.ReplaceAll(set, `"`, `""`) + `"`
 	}
 	if r.Rejected != "" {
-		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,,,,,%q", r.ID, set, r.Given, r.Prompt, r.Output, Seconds(r.Arrival), r.Rejected)
+		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,,,,,%q", r.ID, set, r.Given, r.Prompt, r.Output,
+			Seconds(r.Arrival), r.Rejected)
 	} else {
 		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,%s,%s,%s,%d,", r.ID, set, r.Given, r.Prompt, r.Output,
-			Seconds(r.Arrival), Seconds(r.Scheduled), Seconds(r.FirstToken), Seconds(r.LastToken), r.Preemptions)
+			Seconds(r.Arrival), Seconds(r.Scheduled), Seconds(r.FirstToken), Seconds(r.LastToken),
+			r.Preemptions)
 	}
 	switch {
 	case !f.recall:
@@ -106,12 +112,16 @@ func (f *Outputs) Step(r *sim.StepRecord) error {
 	}
 	p := &r.Timing.Phases
 	f.print(f.sink.Steps, "%d,%s,%s,%d,%d,%d,%d,%d,%d,%d,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s",
-		r.Index, Seconds(r.Start), Seconds(r.Timing.Elapsed), r.Decodes, r.Prefills, r.PrefillTokenLayers, r.Waiting,
+		r.Index, Seconds(r.Start), Seconds(r.Timing.Elapsed), r.Decodes, r.Prefills,
+		r.PrefillTokenLayers, r.Waiting,
 		r.Selected, r.Loaded, r.Saved,
-		Seconds(p.Linears), Seconds(p.PrefillAttention), Seconds(p.DenseAttention), Seconds(p.SparseAttention),
-		Seconds(p.Scoring), Seconds(p.LoadStall), Seconds(p.SaveStall), Seconds(p.Head), Seconds(p.AllReduce), Seconds(p.Host))
+		Seconds(p.Linears), Seconds(p.PrefillAttention), Seconds(p.DenseAttention),
+		Seconds(p.SparseAttention),
+		Seconds(p.Scoring), Seconds(p.LoadStall), Seconds(p.SaveStall), Seconds(p.Head),
+		Seconds(p.AllReduce), Seconds(p.Host))
 	b := &r.Timing.Busy
-	f.print(f.sink.Steps, ",%d,%d,%d,%d,%d,%s,%s,%s", r.Tokens, r.HBMBytes, r.DRAMBytes, r.H2DBytes, r.D2HBytes,
+	f.print(f.sink.Steps, ",%d,%d,%d,%d,%d,%s,%s,%s", r.Tokens, r.HBMBytes, r.DRAMBytes, r.H2DBytes,
+		r.D2HBytes,
 		Seconds(b.GPU), Seconds(b.H2D), Seconds(b.D2H))
 	if f.progressive {
 		f.print(f.sink.Steps, ",%d,%d", r.Ahead, r.Rounds)

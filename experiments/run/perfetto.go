@@ -39,7 +39,8 @@ const (
 )
 
 func newChromeTrace(w io.Writer, next sim.Recorder, scatter bool, replicas int) *chromeTrace {
-	c := &chromeTrace{next: next, out: bufio.NewWriter(w), scatter: scatter, saved: make([]des.Time, replicas)}
+	c := &chromeTrace{next: next, out: bufio.NewWriter(w), scatter: scatter,
+		saved: make([]des.Time, replicas)}
 	c.print(`{"displayTimeUnit":"ms","traceEvents":[`)
 	lanes := []string{"scheduler", "compute", "H2D", "D2H"}
 	if scatter {
@@ -77,7 +78,8 @@ func (c *chromeTrace) Step(r *sim.StepRecord) error {
 	p := &r.Timing.Phases
 	c.replica = r.Replica
 	saved := &c.saved[r.Replica]
-	c.slice(schedulerLane, "host", r.Start, p.Host, `"step":%d,"decodes":%d,"prefills":%d,"waiting":%d`,
+	c.slice(schedulerLane, "host", r.Start, p.Host,
+		`"step":%d,"decodes":%d,"prefills":%d,"waiting":%d`,
 		r.Index, r.Decodes, r.Prefills, r.Waiting)
 	at := r.Start + p.Host
 	for _, phase := range []struct {
@@ -113,7 +115,8 @@ func (c *chromeTrace) Step(r *sim.StepRecord) error {
 }
 
 // slice writes an interval of a lane; empty ones are left out.
-func (c *chromeTrace) slice(lane int, name string, start, length des.Time, format string, args ...any) {
+func (c *chromeTrace) slice(lane int, name string, start, length des.Time, format string,
+	args ...any) {
 	if length > 0 {
 		c.print(",\n"+`{"ph":"X","name":%q,"pid":%d,"tid":%d,"ts":%s,"dur":%s,"args":{%s}}`,
 			name, c.replica+1, lane, microseconds(start), microseconds(length), fmt.Sprintf(format, args...))
@@ -122,7 +125,8 @@ func (c *chromeTrace) slice(lane int, name string, start, length des.Time, forma
 
 // count writes a counter.
 func (c *chromeTrace) count(at des.Time, name string, n int) {
-	c.print(",\n"+`{"ph":"C","name":%q,"pid":%d,"ts":%s,"args":{%q:%d}}`, name, c.replica+1, microseconds(at), name, n)
+	c.print(",\n"+`{"ph":"C","name":%q,"pid":%d,"ts":%s,"args":{%q:%d}}`, name, c.replica+1,
+		microseconds(at), name, n)
 }
 
 func (c *chromeTrace) print(format string, args ...any) {

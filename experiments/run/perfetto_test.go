@@ -27,12 +27,14 @@ type traceEvent struct {
 func TestTraceAgreesWithSteps(t *testing.T) {
 	for _, system := range []string{"vllm", "vllm-so", "sparseserve"} {
 		t.Run(system, func(t *testing.T) {
-			c, err := config.Load("", []string{"system.preset=" + system, "workload.rate=0.3", "workload.requests=8", "workload.output_scale=0.2"})
+			c, err := config.Load("", []string{"system.preset=" + system, "workload.rate=0.3",
+				"workload.requests=8", "workload.output_scale=0.2"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var trace, steps, requests bytes.Buffer
-			if _, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{Requests: &requests, Steps: &steps, Trace: &trace}); err != nil {
+			if _, err := NewSimulator().Run(t.Context(), c.Points()[0],
+				Sink{Requests: &requests, Steps: &steps, Trace: &trace}); err != nil {
 				t.Fatal(err)
 			}
 			var doc struct {
@@ -67,7 +69,8 @@ func checkLanes(t *testing.T, events []traceEvent) (names []string) {
 				t.Fatalf("slice %+v", e)
 			}
 			if p := last[e.Tid]; e.Ts < p.Ts+p.Dur-1e-6*math.Max(1, e.Ts*1e-6) {
-				t.Fatalf("lane %s: %s at %.3f us starts before %s ends at %.3f us", names[e.Tid-1], e.Name, e.Ts, p.Name, p.Ts+p.Dur)
+				t.Fatalf("lane %s: %s at %.3f us starts before %s ends at %.3f us", names[e.Tid-1], e.Name,
+					e.Ts, p.Name, p.Ts+p.Dur)
 			}
 			last[e.Tid] = e
 		}
@@ -82,7 +85,8 @@ func checkSteps(t *testing.T, events []traceEvent, steps *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	columns := map[string]string{
-		"host": "host_s", "scoring": "scoring_s", "load stall": "load_stall_s", "load": "load_stall_s", "linears": "linears_s",
+		"host": "host_s", "scoring": "scoring_s", "load stall": "load_stall_s", "load": "load_stall_s",
+		"linears":           "linears_s",
 		"prefill attention": "prefill_attention_s", "dense attention": "dense_attention_s",
 		"sparse attention": "sparse_attention_s", "save stall": "save_stall_s", "LM head": "head_s",
 	}
@@ -105,7 +109,8 @@ func checkSteps(t *testing.T, events []traceEvent, steps *bytes.Buffer) {
 		column, ok := columns[e.Name]
 		if !ok {
 			if saves++; e.Name != "save" && e.Name != "scatter" || value(row, "blocks_saved") == 0 {
-				t.Fatalf("slice %+v of a step that saves %s blocks", e, row[slices.Index(rows[0], "blocks_saved")])
+				t.Fatalf("slice %+v of a step that saves %s blocks", e,
+					row[slices.Index(rows[0], "blocks_saved")])
 			}
 			continue
 		}

@@ -141,7 +141,8 @@ type pendingFile struct {
 }
 
 func newPending(path string) (*pendingFile, error) {
-	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644))
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
+		renameio.WithPermissions(0o644))
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,8 @@ func lockStore(dir, program string, alone bool) (*PointStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	return &PointStore{dir: dir, Version: StoreVersion{StoreFormat, program}, hashes: config.NewHasher(), lock: lock}, nil
+	return &PointStore{dir: dir, Version: StoreVersion{StoreFormat, program},
+		hashes: config.NewHasher(), lock: lock}, nil
 }
 
 // OpenShared makes the folder ready for points of makers and removes what a killed process left
@@ -136,7 +137,8 @@ func (s *PointStore) checkVersion() error {
 		}
 		for _, e := range entries {
 			if !strings.HasPrefix(e.Name(), ".") {
-				return fmt.Errorf("%s: holds %s but no %s, so no sweep made it; choose another folder", s.dir, e.Name(), storeFile)
+				return fmt.Errorf("%s: holds %s but no %s, so no sweep made it; choose another folder", s.dir,
+					e.Name(), storeFile)
 			}
 		}
 		return s.writeVersion()
@@ -146,7 +148,8 @@ func (s *PointStore) checkVersion() error {
 	}
 	var have StoreVersion
 	if err := json.Unmarshal(text, &have); err != nil {
-		return fmt.Errorf("%s: damaged (%w); restore it, or move the folder away to run everything again", path, err)
+		return fmt.Errorf("%s: damaged (%w); restore it, or move the folder away to run everything again",
+			path, err)
 	}
 	if have != s.Version {
 		return fmt.Errorf("%s: results of another version of the program (%s, this is %s); "+
@@ -236,7 +239,8 @@ func (s *PointStore) Find(p *config.Point) (dir, note string, err error) {
 	case 1:
 		return found[0], "", nil
 	}
-	return "", "", fmt.Errorf("%s is kept %d times, of other devices or programs: %s; remove all but one",
+	return "", "", fmt.Errorf("%s is kept %d times, of other devices or programs: %s; remove all "+
+		"but one",
 		p.Name, len(found), strings.Join(found, ", "))
 }
 

@@ -31,17 +31,28 @@ func TestSweepMendsDamage(t *testing.T) {
 		damage func(dir string) error
 		note   string
 	}{
-		{"half a summary", func(dir string) error { return os.Truncate(filepath.Join(dir, SummaryFile), 20) }, "summary.json is damaged"},
+		{"half a summary", func(dir string) error {
+			return os.Truncate(filepath.Join(dir, SummaryFile), 20)
+		}, "summary.json is damaged"},
 		{"one byte", func(dir string) error {
 			path := filepath.Join(dir, SummaryFile)
 			text, err := os.ReadFile(path)
-			return errors.Join(err, os.WriteFile(path, []byte(strings.Replace(string(text), "3", "4", 1)), 0o644))
+			return errors.Join(err,
+				os.WriteFile(path, []byte(strings.Replace(string(text), "3", "4", 1)), 0o644))
 		}, "summary.json is damaged"},
-		{"no summary", func(dir string) error { return os.Remove(filepath.Join(dir, SummaryFile)) }, "no summary.json"},
-		{"short requests", func(dir string) error { return os.Truncate(filepath.Join(dir, RequestsCSV), 3) }, "requests.csv is damaged"},
-		{"another configuration", func(dir string) error { return os.WriteFile(filepath.Join(dir, ConfigFile), nil, 0o644) }, "config.toml is damaged"},
-		{"no manifest", func(dir string) error { return os.Remove(filepath.Join(dir, ManifestFile)) }, "no point.json"},
-		{"half a manifest", func(dir string) error { return os.Truncate(filepath.Join(dir, ManifestFile), 30) }, "point.json is damaged"},
+		{"no summary", func(dir string) error { return os.Remove(filepath.Join(dir, SummaryFile)) },
+			"no summary.json"},
+		{"short requests", func(dir string) error {
+			return os.Truncate(filepath.Join(dir, RequestsCSV), 3)
+		}, "requests.csv is damaged"},
+		{"another configuration",
+			func(dir string) error { return os.WriteFile(filepath.Join(dir, ConfigFile), nil, 0o644) },
+			"config.toml is damaged"},
+		{"no manifest", func(dir string) error { return os.Remove(filepath.Join(dir, ManifestFile)) },
+			"no point.json"},
+		{"half a manifest", func(dir string) error {
+			return os.Truncate(filepath.Join(dir, ManifestFile), 30)
+		}, "point.json is damaged"},
 		{"a manifest of nothing", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, ManifestFile), []byte("{}"), 0o644)
 		}, "point.json is damaged"},
@@ -92,17 +103,26 @@ func TestSweepRefusesOtherFolders(t *testing.T) {
 		{"another version", func() error {
 			text := fmt.Sprintf(`{"format":%d,"program":"older"}`, StoreFormat)
 			return os.WriteFile("out/points/store.json", []byte(text), 0o644)
-		}, fmt.Sprintf("out/points: results of another version of the program (\"older\" in format %d, this is \"test\" in format %[1]d); "+
-			"keep them by choosing another folder, or remove this one to run everything again", StoreFormat)},
+		}, fmt.Sprintf("out/points: results of another version of the program (\"older\" in format %d, "+
+			"this is \"test\" in format %[1]d); "+
+			"keep them by choosing another folder, or remove this one to run everything again",
+			StoreFormat)},
 		{"a store from before there were versions", func() error {
 			return os.WriteFile("out/points/store.json", []byte(`{"format":1,"model":1}`), 0o644)
-		}, fmt.Sprintf("out/points: results of another version of the program (\"\" in format 1, this is \"test\" in format %d); "+
-			"keep them by choosing another folder, or remove this one to run everything again", StoreFormat)},
-		{"a damaged version", func() error { return os.WriteFile("out/points/store.json", []byte(`{"form`), 0o644) },
-			"out/points/store.json: damaged (unexpected end of JSON input); restore it, or move the folder away to run everything again"},
+		}, fmt.Sprintf("out/points: results of another version of the program (\"\" in format 1, this "+
+			"is \"test\" in format %d); "+
+			"keep them by choosing another folder, or remove this one to run everything again",
+			StoreFormat)},
+		{"a damaged version",
+			func() error { return os.WriteFile("out/points/store.json", []byte(`{"form`), 0o644) },
+			"out/points/store.json: damaged (unexpected end of JSON input); restore it, or move the " +
+				"folder away to run everything again"},
 		{"somebody else's", func() error { return os.MkdirAll("out/points/vllm-0.1-s1", 0o755) },
 			"out/points: holds vllm-0.1-s1 but no store.json, so no sweep made it; choose another folder"},
-		{"one in use", func() (err error) { user, err = OpenPointStore("out/points", "test", false); return err },
+		{"one in use", func() (err error) {
+			user, err = OpenPointStore("out/points", "test", false)
+			return err
+		},
 			"out/points: another process is writing here; wait for it to end or choose another folder"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -133,21 +153,24 @@ func TestFullDiskKeepsWhatIsFinished(t *testing.T) {
 	s := mustSweep(t, testkit.Write(t, "s.toml", smallSweep))
 	full := &os.PathError{Op: "write", Path: "out/points/x/requests.csv", Err: syscall.ENOSPC}
 	var n atomic.Int32
-	results, _, _, err := runSweep(t, "out", s, 1, func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
-		sum, err := pretend(ctx, p, sink)
-		if n.Add(1) > 4 {
-			err = full
-		}
-		return sum, err
-	})
-	want := ": write out/points/x/requests.csv: no space left on device; what is finished is kept: make room and give the same command again"
+	results, _, _, err := runSweep(t, "out", s, 1,
+		func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+			sum, err := pretend(ctx, p, sink)
+			if n.Add(1) > 4 {
+				err = full
+			}
+			return sum, err
+		})
+	want := ": write out/points/x/requests.csv: no space left on device; what is finished is kept: " +
+		"make room and give the same command again"
 	if err == nil || !strings.HasSuffix(err.Error(), want) || len(results) != 4 {
 		t.Errorf("%d results, error %q, want one that ends in %q", len(results), err, want)
 	}
 	if _, _, ran, err := runSweep(t, "out", s, 1, pretend); err != nil || ran != 12 {
 		t.Errorf("%d ran, %v; want the other twelve", ran, err)
 	}
-	if err := KeptWhenFull(&os.PathError{Op: "write", Path: "x", Err: syscall.EDQUOT}); !strings.Contains(err.Error(), "what is finished is kept") {
+	if err := KeptWhenFull(&os.PathError{Op: "write", Path: "x",
+		Err: syscall.EDQUOT}); !strings.Contains(err.Error(), "what is finished is kept") {
 		t.Errorf("a full quota: %v", err)
 	}
 	if err := KeptWhenFull(fs.ErrPermission); err != fs.ErrPermission {

@@ -15,7 +15,8 @@ import (
 // from before, and of the others, which grid runs. Notes say which points were
 // kept but damaged. When a point fails, or ctx is cancelled, those that are
 // finished are returned with the error.
-func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (results []Result, notes []string, err error) {
+func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (results []Result,
+	notes []string, err error) {
 	missing, notes, err := s.Missing(points)
 	if err != nil {
 		return nil, notes, err
@@ -37,7 +38,8 @@ func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (
 // KeptWhenFull adds to the error of a disk or a quota that is full what to do
 // about it.
 func KeptWhenFull(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("%w; what is finished is kept: make room and give the same command again", err)
 	}
 	return err
@@ -45,7 +47,8 @@ func KeptWhenFull(err error) error {
 
 // Missing lists the points that are not kept, or in part only. Notes say which are kept but
 // damaged.
-func (s *PointStore) Missing(points []config.Point) (missing []config.Point, notes []string, err error) {
+func (s *PointStore) Missing(points []config.Point) (missing []config.Point, notes []string,
+	err error) {
 	for _, p := range points {
 		sum, kept, note, err := s.load(&p)
 		if err != nil {
@@ -78,6 +81,8 @@ func longestFirst(points []config.Point) []config.Point {
 		return cost * (1 + p.Workload.Rate)
 	}
 	points = slices.Clone(points)
-	slices.SortStableFunc(points, func(a, b config.Point) int { return cmp.Compare(guess(&b), guess(&a)) })
+	slices.SortStableFunc(points, func(a, b config.Point) int {
+		return cmp.Compare(guess(&b), guess(&a))
+	})
 	return points
 }

@@ -30,7 +30,8 @@ grid.system.window = [4, 8]
 
 // runSweep runs a sweep into dir and returns the results, what Do says, and
 // how many points ran.
-func runSweep(t *testing.T, dir string, s *config.Sweep, workers int, run Runner) (results []Result, notes []string, ran int, err error) {
+func runSweep(t *testing.T, dir string, s *config.Sweep, workers int, run Runner) (results []Result,
+	notes []string, ran int, err error) {
 	t.Helper()
 	f, err := OpenSweepFolder(dir, "", "test", s, false)
 	if err != nil {
@@ -54,7 +55,8 @@ func runSweep(t *testing.T, dir string, s *config.Sweep, workers int, run Runner
 func TestSweepSameBytesForAnyWorkers(t *testing.T) {
 	s := mustSweep(t, testkit.Write(t, "s.toml", smallSweep))
 	late := func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
-		time.Sleep(time.Duration(p.Seed*uint64(p.System.Window)*uint64(p.Workload.Rate*10)%5) * time.Millisecond)
+		time.Sleep(time.Duration(p.Seed*uint64(p.System.Window)*uint64(p.Workload.Rate*10)%5) *
+			time.Millisecond)
 		return pretend(ctx, p, sink)
 	}
 	results, _, ran, err := runSweep(t, "one", s, 1, late)
@@ -83,13 +85,14 @@ func TestSweepRunsOnlyWhatIsMissing(t *testing.T) {
 	s := mustSweep(t, testkit.Rewrite(t, "s.toml", smallSweep))
 	boom := errors.New("boom")
 	var n atomic.Int32
-	results, _, _, err := runSweep(t, "out", s, 1, func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
-		if n.Add(1) > 5 {
-			fmt.Fprintln(sink.Requests, "half a file")
-			return sim.Summary{}, boom
-		}
-		return pretend(ctx, p, sink)
-	})
+	results, _, _, err := runSweep(t, "out", s, 1,
+		func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+			if n.Add(1) > 5 {
+				fmt.Fprintln(sink.Requests, "half a file")
+				return sim.Summary{}, boom
+			}
+			return pretend(ctx, p, sink)
+		})
 	if !errors.Is(err, boom) || len(results) != 5 {
 		t.Fatalf("%d results, %v; want five and the failure", len(results), err)
 	}
@@ -105,8 +108,10 @@ func TestSweepRunsOnlyWhatIsMissing(t *testing.T) {
 	testkit.SameTree(t, testkit.Tree(t, "whole"), testkit.Tree(t, "out"))
 
 	// One value more: its points alone run. Then back: the tables would lose them.
-	more := mustSweep(t, testkit.Rewrite(t, "s.toml", strings.Replace(smallSweep, "[4, 8]", "[4, 8, 16]", 1)))
-	if results, _, ran, err := runSweep(t, "out", more, 2, pretend); err != nil || ran != 8 || len(results) != 24 {
+	more := mustSweep(t,
+		testkit.Rewrite(t, "s.toml", strings.Replace(smallSweep, "[4, 8]", "[4, 8, 16]", 1)))
+	if results, _, ran, err := runSweep(t, "out", more, 2, pretend); err != nil || ran != 8 ||
+		len(results) != 24 {
 		t.Errorf("%d ran, %d results, %v; want 8 and 24", ran, len(results), err)
 	}
 	if _, _, ran, err := runSweep(t, "out", s, 2, pretend); !errors.Is(err, ErrTaken) || ran != 0 {
@@ -142,7 +147,8 @@ func TestSweepIndexFindsEverything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(text, &sum); err != nil || sum.System != p.System || sum.Rate != p.Rate || sum.Seed != p.Seed {
+		if err := json.Unmarshal(text, &sum); err != nil || sum.System != p.System ||
+			sum.Rate != p.Rate || sum.Seed != p.Seed {
 			t.Errorf("%s: %v, %+v", p.Label, err, sum)
 		}
 	}
@@ -155,7 +161,8 @@ func TestSimulateLeavesSweepsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := testkit.Tree(t, "out")
-	if _, err := OpenFolder("out", "test", mustLoad(t, ""), true); err == nil || !strings.Contains(err.Error(), "holds a sweep") {
+	if _, err := OpenFolder("out", "test", mustLoad(t, ""), true); err == nil ||
+		!strings.Contains(err.Error(), "holds a sweep") {
 		t.Errorf("error %v", err)
 	}
 	testkit.SameTree(t, before, testkit.Tree(t, "out"))
@@ -164,7 +171,8 @@ func TestSimulateLeavesSweepsAlone(t *testing.T) {
 // TestFullDiskKeepsWhatIsFinished: a write that finds no room fails one point
 // and says what to do.
 func TestLongestFirst(t *testing.T) {
-	s := mustSweep(t, testkit.Write(t, "s.toml", "[workload]\nrequests = 3\n[system]\npreset = [\"vllm\", \"sparseserve\"]\n[[axis]]\ngrid.workload.rate = [0.1, 0.2]"))
+	s := mustSweep(t, testkit.Write(t, "s.toml", "[workload]\nrequests = 3\n[system]\npreset = "+
+		"[\"vllm\", \"sparseserve\"]\n[[axis]]\ngrid.workload.rate = [0.1, 0.2]"))
 	var points []config.Point
 	for _, p := range mustPoints(t, s) {
 		points = append(points, p.Point)
@@ -173,7 +181,8 @@ func TestLongestFirst(t *testing.T) {
 	for _, p := range longestFirst(points) {
 		names = append(names, p.Name)
 	}
-	if want := []string{"sparseserve-0.2-s1", "sparseserve-0.1-s1", "vllm-0.2-s1", "vllm-0.1-s1"}; !slices.Equal(names, want) {
+	if want := []string{"sparseserve-0.2-s1", "sparseserve-0.1-s1", "vllm-0.2-s1",
+		"vllm-0.1-s1"}; !slices.Equal(names, want) {
 		t.Errorf("order %v, want %v", names, want)
 	}
 }

@@ -34,7 +34,8 @@ func TestPublishedRuns(t *testing.T) {
 	for _, r := range runs {
 		trace := poissonTrace(t, r)
 		c, err := config.Load("", []string{
-			"model=" + r.model, "gpu=" + r.gpu, "system.preset=vllm-0.15", "system.max_requests=128", "system.max_tokens=2048", "system.chunk_tokens=2048",
+			"model=" + r.model, "gpu=" + r.gpu, "system.preset=vllm-0.15", "system.max_requests=128",
+			"system.max_tokens=2048", "system.chunk_tokens=2048",
 			"workload.trace=" + trace, "workload.prefix_hit=1",
 		})
 		if err != nil {
@@ -47,14 +48,17 @@ func TestPublishedRuns(t *testing.T) {
 		ttft, tbt := 1e3*sum.TTFT.Mean, 1e3*sum.TBT.Mean
 		e2e := ttft + tbt*float64(r.output-1)
 		off := func(got, want float64) float64 { return 100 * (got/want - 1) }
-		t.Logf("| %s | %d + %d | %g | %.1f ms, %+.1f %% | %.2f ms, %+.1f %% | %.0f ms, %+.1f %% |", r.model, r.prompt, r.output, r.rate,
+		t.Logf("| %s | %d + %d | %g | %.1f ms, %+.1f %% | %.2f ms, %+.1f %% | %.0f ms, %+.1f %% |",
+			r.model, r.prompt, r.output, r.rate,
 			r.ttft, off(ttft, r.ttft), r.tbt, off(tbt, r.tbt), r.e2e, off(e2e, r.e2e))
 		for _, m := range []struct {
 			name                string
 			got, want, tolerate float64
-		}{{"mean TTFT", ttft, r.ttft, 10}, {"mean TBT", tbt, r.tbt, 6}, {"mean end to end", e2e, r.e2e, 6}} {
+		}{{"mean TTFT", ttft, r.ttft, 10}, {"mean TBT", tbt, r.tbt, 6},
+			{"mean end to end", e2e, r.e2e, 6}} {
 			if math.Abs(off(m.got, m.want)) > m.tolerate {
-				t.Errorf("%s at %g req/s: %s is %.4g ms, measured %.4g: %+.1f %%", r.model, r.rate, m.name, m.got, m.want, off(m.got, m.want))
+				t.Errorf("%s at %g req/s: %s is %.4g ms, measured %.4g: %+.1f %%", r.model, r.rate, m.name,
+					m.got, m.want, off(m.got, m.want))
 			}
 		}
 	}

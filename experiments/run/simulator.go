@@ -47,7 +47,8 @@ func (x *Simulator) Run(ctx context.Context, p config.Point, sink Sink) (sim.Sum
 }
 
 // RunOn carries out one point on what wrap makes of the modelled device.
-func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink, wrap func(sim.Device) sim.Device) (sim.Summary, error) {
+func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink,
+	wrap func(sim.Device) sim.Device) (sim.Summary, error) {
 	s, err := x.prepare(&p)
 	if err != nil {
 		return sim.Summary{}, err
@@ -61,7 +62,9 @@ func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink, wrap f
 		}
 		return wrap(device), nil
 	}
-	return s.serve(ctx, sink, func(m *sim.Metrics) []string { return device.ExtrapolationNotes(m.Extrapolated()) })
+	return s.serve(ctx, sink, func(m *sim.Metrics) []string {
+		return device.ExtrapolationNotes(m.Extrapolated())
+	})
 }
 
 // prepared is a point with all that it names loaded. Its server lacks a device, or each replica
@@ -108,8 +111,9 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 		return nil, err
 	}
 	cfg := sim.Config{
-		Spec:     p.System,
-		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
+		Spec: p.System,
+		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden,
+			MaxContext: model.MaxContext},
 		Geometry: model.Geometry(p.System.BlockTokens),
 		HBMBytes: kvBytes,
 		Seed:     p.Seed,
@@ -137,8 +141,10 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 			s.close()
 			return nil, err
 		}
-		setting := dsa.Setting{Digest: named.Digest, Sinks: p.System.SinkBlocks, Window: p.System.WindowBlocks, Queries: 1}
-		if policy.Weighs() || cfg.RecallProxy { // others see what is common to the query heads of a KV head
+		setting := dsa.Setting{Digest: named.Digest, Sinks: p.System.SinkBlocks,
+			Window: p.System.WindowBlocks, Queries: 1}
+		// others see what is common to the query heads of a KV head
+		if policy.Weighs() || cfg.RecallProxy {
 			setting.Queries = model.QHeads / model.KVHeads
 		}
 		s.server.Library = x.library(libraryKey{p.Scores, policy, setting})
@@ -161,7 +167,8 @@ func (s *prepared) replay(path string) (err error) {
 
 // serve runs the workload on the server's device and keeps what the sink wants.
 // notes says what the device found worth a warning.
-func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics) []string) (sum sim.Summary, err error) {
+func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics) []string) (
+	sum sim.Summary, err error) {
 	iteration, err := hw.ReferenceIteration(s.gpu, &s.model)
 	if err != nil {
 		return sim.Summary{}, err
@@ -194,7 +201,8 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	sum = metrics.Summary()
 	if sum.RecallProxy != nil {
 		sum.RecallProxy.Accuracy = AccuracyProxy(sum.RecallProxy.Missed2)
-		sum.Warnings = append(sum.Warnings, "accuracy_proxy stands in for accuracy: it follows from the attention that selections hold; no model ran and no answer was scored")
+		sum.Warnings = append(sum.Warnings, "accuracy_proxy stands in for accuracy: it follows from "+
+			"the attention that selections hold; no model ran and no answer was scored")
 	}
 	if ended := sum.Completed + sum.Rejected; slo.Rule == config.SLORequests && ended > 0 {
 		share := metrics.GoodShare()
@@ -207,7 +215,8 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	sum.SLOMissed = slo.Missed(&sum, bounds)
 	sum.SLOMet = len(sum.SLOMissed) == 0
 	if len(bounds) == 0 {
-		sum.Warnings = append(sum.Warnings, "the service level has no bound: only rejected requests can miss it")
+		sum.Warnings = append(sum.Warnings, "the service level has no bound: only rejected requests "+
+			"can miss it")
 	}
 	sum.Warnings = append(sum.Warnings, notes(metrics)...)
 	sum.Warnings = append(sum.Warnings, s.stream.Warnings()...)
@@ -250,7 +259,8 @@ func endedEarly(ctx context.Context, sum *sim.Summary, err error) {
 		sum.Interrupted = "interrupted"
 	}
 	sum.SLOMet, sum.SLOMissed = false, nil // not known
-	sum.Warnings = append(sum.Warnings, fmt.Sprintf("ended early: %s; figures are of the %d requests that finished until then", sum.Interrupted, sum.Completed))
+	sum.Warnings = append(sum.Warnings, fmt.Sprintf("ended early: %s; figures are of the %d "+
+		"requests that finished until then", sum.Interrupted, sum.Completed))
 }
 
 // library returns the streams of a selection algorithm.

@@ -28,19 +28,24 @@ func tabulate(sums []sim.Summary) *Table {
 		}
 	}
 	phaseNames := slices.Sorted(maps.Keys(phases))
-	progressive := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.ProgressiveStats != nil })
+	progressive := slices.ContainsFunc(sums,
+		func(s sim.Summary) bool { return s.ProgressiveStats != nil })
 	windows := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Window != nil })
 
 	fleets := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Replicas > 0 })
 	closed := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Concurrency > 0 })
 
-	header := strings.Split("name,system,model,gpu,seed,rate,requests,completed,rejected,served_share,preempted,simulated_s,steps", ",")
+	header := strings.Split(
+		"name,system,model,gpu,seed,rate,requests,completed,rejected,served_share,preempted,"+
+			"simulated_s,steps", ",")
 	for _, stat := range []string{"ttft", "tbt", "tpot", "e2e", "queue_delay"} {
 		for _, q := range sim.StatNames {
 			header = append(header, stat+"_"+q+"_s")
 		}
 	}
-	header = append(header, "request_throughput", "request_goodput", "prompt_tok_s", "throughput_tok_s", "total_tok_s", "batch_mean", "blocks_loaded_per_step", "hit_ratio", "h2d_bytes", "d2h_bytes")
+	header = append(header, "request_throughput", "request_goodput", "prompt_tok_s",
+		"throughput_tok_s", "total_tok_s", "batch_mean", "blocks_loaded_per_step", "hit_ratio",
+		"h2d_bytes", "d2h_bytes")
 	for _, u := range useNames {
 		header = append(header, u+"_use_mean", u+"_use_peak")
 	}
@@ -63,14 +68,16 @@ func tabulate(sums []sim.Summary) *Table {
 
 	t := NewTable(header...)
 	for _, s := range sums {
-		row := []any{s.Name, s.System, s.Model, s.GPU, s.Seed, s.Rate, s.Requests, s.Completed, s.Rejected, 1 - s.RejectedShare(),
+		row := []any{s.Name, s.System, s.Model, s.GPU, s.Seed, s.Rate, s.Requests, s.Completed,
+			s.Rejected, 1 - s.RejectedShare(),
 			s.Preempted, s.SimulatedS, s.Steps}
 		for _, stat := range []sim.Stats{s.TTFT, s.TBT, s.TPOT, s.E2E, s.QueueDelay} {
 			for _, name := range sim.StatNames {
 				row = append(row, stat.Of(name))
 			}
 		}
-		row = append(row, s.RequestThroughput, s.RequestGoodput, s.PromptTokS, s.ThroughputTokS, s.TotalTokS, s.BatchMean, s.BlocksLoadedPerStep, s.HitRatio, s.H2DBytes, s.D2HBytes)
+		row = append(row, s.RequestThroughput, s.RequestGoodput, s.PromptTokS, s.ThroughputTokS,
+			s.TotalTokS, s.BatchMean, s.BlocksLoadedPerStep, s.HitRatio, s.H2DBytes, s.D2HBytes)
 		for _, u := range []*sim.Use{s.HBMUse, s.HBMKVUse, s.DRAMUse, s.GPUUse, s.H2DUse, s.D2HUse} {
 			if u == nil {
 				row = append(row, "", "")
@@ -97,7 +104,8 @@ func tabulate(sums []sim.Summary) *Table {
 		} else if windows {
 			row = append(row, "", "", "", "")
 		}
-		t.Add(append(row, s.GoodShare, s.SLOMet, strings.Join(s.SLOMissed, " "), strings.Join(s.Warnings, "; "))...)
+		t.Add(append(row, s.GoodShare, s.SLOMet, strings.Join(s.SLOMissed, " "),
+			strings.Join(s.Warnings, "; "))...)
 	}
 	return t
 }

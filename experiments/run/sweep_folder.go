@@ -63,7 +63,8 @@ type SweepFolder struct {
 // the sweep when it is empty. Results in other folders, and of other sweeps in
 // this one, stay. A folder with finished points that are none of this sweep's is ErrTaken, as its
 // tables would lose them; with replace the tables and pictures make way, and the points stay.
-func OpenSweepFolder(dir, points, program string, s *config.Sweep, replace bool) (*SweepFolder, error) {
+func OpenSweepFolder(dir, points, program string, s *config.Sweep,
+	replace bool) (*SweepFolder, error) {
 	expanded, err := s.Points() // before any folder is made
 	if err != nil {
 		return nil, err
@@ -139,8 +140,10 @@ func (f *SweepFolder) continues() error {
 		if own[p.Hash] {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(f.dir, filepath.FromSlash(p.Folder), ManifestFile)); err == nil {
-			return fmt.Errorf("%s: holds results of another sweep (%s of other settings or inputs): %w", f.dir, p.Label, ErrTaken)
+		if _, err := os.Stat(filepath.Join(f.dir, filepath.FromSlash(p.Folder),
+			ManifestFile)); err == nil {
+			return fmt.Errorf("%s: holds results of another sweep (%s of other settings or inputs): %w",
+				f.dir, p.Label, ErrTaken)
 		}
 	}
 	return nil
@@ -209,7 +212,8 @@ func (f *SweepFolder) start() error {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
 	}
-	f.index = SweepIndex{Format: StoreFormat, Program: f.Store.Version.Program, Name: f.sweep.Name, Axes: slices.Concat([]string{}, f.sweep.Axes)}
+	f.index = SweepIndex{Format: StoreFormat, Program: f.Store.Version.Program, Name: f.sweep.Name,
+		Axes: slices.Concat([]string{}, f.sweep.Axes)}
 	for i := range f.pts {
 		p := &f.pts[i]
 		folder, err := filepath.Rel(f.dir, filepath.Join(f.Store.Dir(), p.Hash))
@@ -218,7 +222,8 @@ func (f *SweepFolder) start() error {
 		}
 		f.index.Points = append(f.index.Points, IndexPoint{
 			Label: p.Label, Hash: p.Hash, Folder: filepath.ToSlash(folder), System: p.System.Name,
-			Model: p.Model, GPU: p.GPU, Rate: p.Workload.MeanRate(), Seed: p.Seed, Axes: config.SettingsMap(p.Settings),
+			Model: p.Model, GPU: p.GPU, Rate: p.Workload.MeanRate(), Seed: p.Seed,
+			Axes: config.SettingsMap(p.Settings),
 		})
 	}
 	for _, name := range []string{SummaryFile, sweepCSV} {

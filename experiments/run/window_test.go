@@ -45,7 +45,8 @@ func TestFiguresAreARecount(t *testing.T) {
 	}
 	for _, cut := range [][]string{
 		nil,
-		{"metrics.warmup=share", "metrics.warmup_share=0.2", "metrics.drain=share", "metrics.drain_share=0.1"},
+		{"metrics.warmup=share", "metrics.warmup_share=0.2", "metrics.drain=share",
+			"metrics.drain_share=0.1"},
 		{"metrics.warmup=mser", "metrics.drain=mser"},
 	} {
 		p := mustLoad(t, "", slices.Concat(sets, cut)...).Points()[0]
@@ -92,15 +93,20 @@ func TestFiguresAreARecount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := gpuOf.KVBudget(&model, p.System.Utilisation, p.System.MaxTokens, p.System.MaxRequests)
+		plan, err := gpuOf.KVBudget(&model, p.System.Utilisation, p.System.MaxTokens,
+			p.System.MaxRequests)
 		if err != nil {
 			t.Fatal(err)
 		}
 		figures := map[string][2]float64{
-			"requests": {float64(sum.Requests), n}, "TTFT": {sum.TTFT.Mean, ttft / n}, "E2E": {sum.E2E.Mean, e2e / n},
-			"input": {sum.PromptTokS, prompts / sum.SimulatedS}, "output": {sum.ThroughputTokS, tokens / sum.SimulatedS},
-			"GPU": {sum.GPUUse.Mean, gpu / sum.SimulatedS}, "H2D": {sum.H2DUse.Mean, h2d / sum.SimulatedS},
-			"HBM":   {sum.HBMUse.Mean, (float64(plan.Usable-plan.KV) + kv/sum.SimulatedS) / float64(plan.Size)},
+			"requests": {float64(sum.Requests), n}, "TTFT": {sum.TTFT.Mean, ttft / n},
+			"E2E":    {sum.E2E.Mean, e2e / n},
+			"input":  {sum.PromptTokS, prompts / sum.SimulatedS},
+			"output": {sum.ThroughputTokS, tokens / sum.SimulatedS},
+			"GPU":    {sum.GPUUse.Mean, gpu / sum.SimulatedS},
+			"H2D":    {sum.H2DUse.Mean, h2d / sum.SimulatedS},
+			"HBM": {sum.HBMUse.Mean, (float64(plan.Usable-plan.KV) + kv/sum.SimulatedS) /
+				float64(plan.Size)},
 			"bytes": {float64(sum.H2DBytes), loaded},
 		}
 		for _, name := range slices.Sorted(maps.Keys(figures)) {
@@ -111,7 +117,8 @@ func TestFiguresAreARecount(t *testing.T) {
 		if most := gpuOf.Link.H2D.SI() * h2d; cut == nil && loaded > most*(1+1e-9) {
 			t.Errorf("law 6: %g bytes loaded, the link was busy for %g", loaded, most)
 		}
-		for name, u := range map[string]*sim.Use{"HBM": sum.HBMUse, "DRAM": sum.DRAMUse, "GPU": sum.GPUUse, "H2D": sum.H2DUse, "D2H": sum.D2HUse} {
+		for name, u := range map[string]*sim.Use{"HBM": sum.HBMUse, "DRAM": sum.DRAMUse,
+			"GPU": sum.GPUUse, "H2D": sum.H2DUse, "D2H": sum.D2HUse} {
 			if u.Mean <= 0 || u.Mean > u.Peak || u.Peak > 1 {
 				t.Errorf("%v: use of %s %+v", cut, name, *u)
 			}

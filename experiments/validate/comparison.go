@@ -16,8 +16,10 @@ import (
 //	step_KIND_ratio           mean ratio, live is 1
 //	step_KIND_abs_error_p50   median and 95th percentile of |ratio - 1|: the error
 //	phase_KIND_PHASE_s        seconds in all steps that the live device split
-//	step_alike_p95_over_p50   live steps of the same work, slow ones over the median (alike); simulated is 1
-//	stalled_s                 what live steps that stood still took longer (compareStalls); simulated is 0; left out if none did
+//	step_alike_p95_over_p50   live steps of the same work, slow ones over the median (alike);
+//	                          simulated is 1
+//	stalled_s                 what live steps that stood still took longer (compareStalls);
+//	                          simulated is 0; left out if none did
 //
 // KIND is decode, for steps without a prefill, or mixed.
 type Comparison struct {
@@ -29,7 +31,8 @@ type Comparison struct {
 }
 
 func compare(run, metric string, live, simulated float64) Comparison {
-	return Comparison{Run: run, Metric: metric, Live: live, Simulated: simulated, Error: relativeError(live, simulated)}
+	return Comparison{Run: run, Metric: metric, Live: live, Simulated: simulated,
+		Error: relativeError(live, simulated)}
 }
 
 // relativeError is simulated over real less 1; 0 where both are 0, nil where real
@@ -73,7 +76,8 @@ func compareSummaries(run string, live, simulated *sim.Summary) []Comparison {
 	}
 	if l, s := live.ProgressiveStats, simulated.ProgressiveStats; l != nil && s != nil {
 		out = append(out, compare(run, "rounds_per_layer", l.RoundsPerLayer, s.RoundsPerLayer),
-			compare(run, "blocks_ahead_per_step", float64(l.BlocksAhead)/float64(live.Steps), float64(s.BlocksAhead)/float64(simulated.Steps)))
+			compare(run, "blocks_ahead_per_step", float64(l.BlocksAhead)/float64(live.Steps),
+				float64(s.BlocksAhead)/float64(simulated.Steps)))
 	}
 	return out
 }

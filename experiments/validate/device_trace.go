@@ -70,15 +70,17 @@ func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 	for i := range steps {
 		s := &steps[i]
 		line := storedStep{
-			Index: s.Step.Index, Start: s.Step.Start, Elapsed: s.Timing.Elapsed, Requests: s.Step.Requests, Sampled: s.Step.Sampled,
-			DRAM: s.Step.DRAMBytes, Freed: s.Step.FreedBlocks,
+			Index: s.Step.Index, Start: s.Step.Start, Elapsed: s.Timing.Elapsed, Requests: s.Step.Requests,
+			Sampled: s.Step.Sampled, DRAM: s.Step.DRAMBytes, Freed: s.Step.FreedBlocks,
 		}
 		if s.Timing.Phases != (sim.Phases{Unsplit: s.Timing.Elapsed}) {
 			line.Phases = &s.Timing.Phases
 		}
 		for j := range s.Works {
 			w := &s.Works[j]
-			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens, ScoredBlocks: w.ScoredBlocks, Digests: w.Digests, DigestTokens: w.DigestTokens, Sparse: w.Sparse}
+			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens,
+				ScoredBlocks: w.ScoredBlocks, Digests: w.Digests, DigestTokens: w.DigestTokens,
+				Sparse: w.Sparse}
 			for _, span := range w.Prefill {
 				sw.Prefill = append(sw.Prefill, [2]int{span.Query, span.Prefix})
 			}
@@ -92,7 +94,8 @@ func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 		}
 		for j := range s.Layers {
 			l := &s.Layers[j]
-			stored := []int64{int64(l.Layer), int64(l.Work), bit(l.Scored), bit(l.Moved) | landing*bit(l.Moves.SavesInFlight), l.Moves.Loads, l.Moves.Saves}
+			stored := []int64{int64(l.Layer), int64(l.Work), bit(l.Scored),
+				bit(l.Moved) | landing*bit(l.Moves.SavesInFlight), l.Moves.Loads, l.Moves.Saves}
 			if _, loads := line.Works[l.Work].inRounds(); loads > 0 && loads == l.Moves.Loads {
 				stored[4] = roundLoads
 			}
@@ -120,14 +123,17 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			return nil, fmt.Errorf("step %d: %w", len(steps), err)
 		}
 		s := live.RecordedStep{
-			Step:   sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests, Sampled: line.Sampled, DRAMBytes: line.DRAM, FreedBlocks: line.Freed},
+			Step: sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests,
+				Sampled: line.Sampled, DRAMBytes: line.DRAM, FreedBlocks: line.Freed},
 			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: sim.Phases{Unsplit: line.Elapsed}},
 		}
 		if line.Phases != nil {
 			s.Timing.Phases = *line.Phases
 		}
 		for _, sw := range line.Works {
-			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens, ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests, DigestTokens: sw.DigestTokens, Sparse: sw.Sparse}
+			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens,
+				ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests, DigestTokens: sw.DigestTokens,
+				Sparse: sw.Sparse}
 			for _, span := range sw.Prefill {
 				w.Prefill = append(w.Prefill, sim.Span{Query: span[0], Prefix: span[1]})
 			}
@@ -144,16 +150,19 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 				return nil, fmt.Errorf("step %d: a layer has %d numbers, want 6 or 8", line.Index, len(l))
 			}
 			if l[1] < 0 || l[1] >= int64(len(s.Works)) {
-				return nil, fmt.Errorf("step %d: layer %d has work %d of %d", line.Index, l[0], l[1], len(s.Works))
+				return nil, fmt.Errorf("step %d: layer %d has work %d of %d", line.Index, l[0], l[1],
+					len(s.Works))
 			}
 			if l[4] == roundLoads {
 				_, l[4] = line.Works[l[1]].inRounds()
 			}
-			m := kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block, InRounds: len(s.Works[l[1]].Rounds) > 0, SavesInFlight: l[3]&landing != 0}
+			m := kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block,
+				InRounds: len(s.Works[l[1]].Rounds) > 0, SavesInFlight: l[3]&landing != 0}
 			if len(l) == 8 {
 				m.UniquePages, m.RequestKVBytes = l[6], l[7]
 			}
-			s.Layers = append(s.Layers, live.RecordedLayer{Layer: int(l[0]), Work: int(l[1]), Scored: l[2] != 0, Moved: l[3]&1 != 0, Moves: m})
+			s.Layers = append(s.Layers, live.RecordedLayer{Layer: int(l[0]), Work: int(l[1]),
+				Scored: l[2] != 0, Moved: l[3]&1 != 0, Moves: m})
 		}
 		steps = append(steps, s)
 	}

@@ -14,7 +14,8 @@ import (
 // a file, gives every one the time that it took, phase by phase: the batches are
 // identical and the save queue's state is too.
 func TestShadowPricesTheSameSteps(t *testing.T) {
-	c := mustLoad(t, "", "gpu=h200", "workload.requests=6", "workload.rate=[0.3]", "system.save_buffer_mib=8", "system.kv_gib=3", "system.max_prompt_tokens=5000",
+	c := mustLoad(t, "", "gpu=h200", "workload.requests=6", "workload.rate=[0.3]",
+		"system.save_buffer_mib=8", "system.kv_gib=3", "system.max_prompt_tokens=5000",
 		`system.preset=["vllm","vllm-so","sparseserve","vllm-psa","sparseserve-psa"]`, `workload.datasets=["qasper","multifieldqa_en"]`)
 	for _, p := range c.Points() {
 		var shadow live.CallRecorder
@@ -22,7 +23,8 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 			shadow.Real = d
 			return &shadow
 		}
-		if _, err := run.NewSimulator().RunOn(t.Context(), p, run.Sink{Requests: io.Discard}, record); err != nil {
+		if _, err := run.NewSimulator().RunOn(t.Context(), p, run.Sink{Requests: io.Discard},
+			record); err != nil {
 			t.Fatal(err)
 		}
 		model, err := hw.LoadModel(p.Model)
@@ -64,7 +66,8 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 					t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, *got, *want)
 				}
 			}
-			if want := &shadow.Steps[i].Timing; times[i].Elapsed != want.Elapsed || times[i].Phases != want.Phases {
+			if want := &shadow.Steps[i].Timing; times[i].Elapsed != want.Elapsed ||
+				times[i].Phases != want.Phases {
 				t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, times[i], *want)
 			}
 			if got, want := &steps[i].Step, &shadow.Steps[i].Step; got.FreedBlocks != want.FreedBlocks {
@@ -85,12 +88,15 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if times, err = live.Price(steps, late); err != nil || times[50].Elapsed <= shadow.Steps[50].Timing.Elapsed {
-			t.Errorf("%s: %v, step 50 takes %v, at a faster host %v", p.Name, err, times[50].Elapsed, shadow.Steps[50].Timing.Elapsed)
+		if times, err = live.Price(steps, late); err != nil ||
+			times[50].Elapsed <= shadow.Steps[50].Timing.Elapsed {
+			t.Errorf("%s: %v, step 50 takes %v, at a faster host %v", p.Name, err, times[50].Elapsed,
+				shadow.Steps[50].Timing.Elapsed)
 		}
 		steps[3].Layers[0].Moves.Loads = -1
 		steps[3].Layers[0].Moved = true
-		if _, err := live.Price(steps, fresh()); err == nil || !strings.Contains(err.Error(), "price of step 3: ") {
+		if _, err := live.Price(steps, fresh()); err == nil ||
+			!strings.Contains(err.Error(), "price of step 3: ") {
 			t.Errorf("an impossible step: %v", err)
 		}
 	}

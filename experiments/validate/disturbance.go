@@ -109,7 +109,9 @@ func Stalled(runs []ValidatedRun) (stalled []StalledRun) {
 			stalled = append(stalled, StalledRun{&runs[i], c.Live})
 		}
 	}
-	slices.SortStableFunc(stalled, func(a, b StalledRun) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	slices.SortStableFunc(stalled, func(a, b StalledRun) int {
+		return cmp.Compare(b.Seconds, a.Seconds)
+	})
 	return stalled
 }
 
@@ -126,6 +128,8 @@ func Disturbed(runs []ValidatedRun) (disturbed []DisturbedRun, told int) {
 			disturbed = append(disturbed, DisturbedRun{&runs[i], c.Live})
 		}
 	}
-	slices.SortStableFunc(disturbed, func(a, b DisturbedRun) int { return cmp.Compare(b.Slow, a.Slow) })
+	slices.SortStableFunc(disturbed, func(a, b DisturbedRun) int {
+		return cmp.Compare(b.Slow, a.Slow)
+	})
 	return disturbed, told
 }

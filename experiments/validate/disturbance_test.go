@@ -37,12 +37,13 @@ func TestAlike(t *testing.T) {
 		"one in fifty":         {decoding(1, 100, 50, 1.5), 1},
 		"groups differ":        {append(decoding(1, 100, never, 1), offset...), 1},
 		"the large group says": {append(decoding(1, 400, never, 1), decoding(2, 20, 10, 9)...), 1},
-		"few of each":          {append(decoding(1, minAlike-1, 2, 9), decoding(2, minAlike-1, 2, 9)...), 0},
-		"just enough":          {decoding(1, minAlike, 2, 9), 9},
-		"loads":                {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.loads = 1 }), 0},
-		"prefills":             {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.mixed = true }), 0},
-		"split":                {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.split = true }), 0},
-		"no price":             {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.model = 0 }), 0},
+		"few of each": {
+			append(decoding(1, minAlike-1, 2, 9), decoding(2, minAlike-1, 2, 9)...), 0},
+		"just enough": {decoding(1, minAlike, 2, 9), 9},
+		"loads":       {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.loads = 1 }), 0},
+		"prefills":    {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.mixed = true }), 0},
+		"split":       {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.split = true }), 0},
+		"no price":    {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.model = 0 }), 0},
 	} {
 		if got, ok := alike(c.steps); math.Abs(got-c.want) > 1e-9 || ok != (c.want > 0) {
 			t.Errorf("%s: %v, %v, want %v", name, got, ok, c.want)
@@ -56,11 +57,13 @@ func TestDisturbed(t *testing.T) {
 		name string
 		slow float64
 	}{{"quiet", 1}, {"just", 1.01 * DisturbedAbove}, {"under", 0.99 * DisturbedAbove}, {"worst", 2}} {
-		runs = append(runs, ValidatedRun{Run: r.name, Comparisons: compareAlike(r.name, decoding(1, 100, 10, r.slow))})
+		runs = append(runs, ValidatedRun{
+			Run: r.name, Comparisons: compareAlike(r.name, decoding(1, 100, 10, r.slow))})
 	}
 	runs = append(runs, ValidatedRun{Run: "silent", Comparisons: compareAlike("silent", nil)})
 	disturbed, told := Disturbed(runs)
-	if told != 4 || len(disturbed) != 2 || disturbed[0].Run.Run != "worst" || disturbed[1].Run.Run != "just" || math.Abs(disturbed[0].Slow-2) > 1e-9 {
+	if told != 4 || len(disturbed) != 2 || disturbed[0].Run.Run != "worst" ||
+		disturbed[1].Run.Run != "just" || math.Abs(disturbed[0].Slow-2) > 1e-9 {
 		t.Errorf("%d tell, disturbed are %+v", told, disturbed)
 	}
 }
@@ -77,13 +80,15 @@ func TestStalled(t *testing.T) {
 		name  string
 		steps []pricedStep
 	}{
-		{"quiet", quiet}, {"slow", stalls(0.039)}, {"short", stalls(0.041)}, {"long", append(stalls(0.31), stalls(0.11)...)},
+		{"quiet", quiet}, {"slow", stalls(0.039)}, {"short", stalls(0.041)},
+		{"long", append(stalls(0.31), stalls(0.11)...)},
 		{"wrong by a half", decoding(1, 100, 1, 1.5)}, {"no price", []pricedStep{{live: 1}}},
 	} {
 		runs = append(runs, ValidatedRun{Run: r.name, Comparisons: compareStalls(r.name, r.steps)})
 	}
 	got := Stalled(runs)
-	if len(got) != 2 || got[0].Run.Run != "long" || got[1].Run.Run != "short" || math.Abs(got[0].Seconds-0.4) > 1e-9 || math.Abs(got[1].Seconds-0.031) > 1e-9 {
+	if len(got) != 2 || got[0].Run.Run != "long" || got[1].Run.Run != "short" ||
+		math.Abs(got[0].Seconds-0.4) > 1e-9 || math.Abs(got[1].Seconds-0.031) > 1e-9 {
 		t.Errorf("stalled are %+v", got)
 	}
 }

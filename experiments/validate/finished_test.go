@@ -47,7 +47,9 @@ func laterValidation(t *testing.T, dir string) *Validation {
 	var runs int
 	v := tinyValidation(t, dir, &runs, 0)
 	v.LiveProgram, v.Program, v.Kept = "later", "later", true
-	v.Live.(*run.Live).On = func(func(live.Machine) error) error { return errors.New("no machine here") }
+	v.Live.(*run.Live).On = func(func(live.Machine) error) error {
+		return errors.New("no machine here")
+	}
 	return v
 }
 
@@ -136,7 +138,8 @@ func testKeptBeforeAKeyCame(t *testing.T, dir string) {
 func testAnotherConfiguration(t *testing.T, dir string) {
 	v := laterValidation(t, dir)
 	var err error
-	v.Sweep, err = config.LoadSweep("../validate-tiny.toml", []string{`model="../testdata/tiny"`, "workload.requests=4"})
+	v.Sweep, err = config.LoadSweep("../validate-tiny.toml",
+		[]string{`model="../testdata/tiny"`, "workload.requests=4"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +167,8 @@ func testDamagedRunIsMadeAgain(t *testing.T, dir string) {
 	}
 	var runs int
 	_, notes, err := tinyValidation(t, dir, &runs, 0).Do(t.Context())
-	if err != nil || runs != 1 || len(notes) != 1 || !strings.Contains(notes[0], "requests.csv.gz is damaged") {
+	if err != nil || runs != 1 || len(notes) != 1 ||
+		!strings.Contains(notes[0], "requests.csv.gz is damaged") {
 		t.Errorf("%d live runs, notes %q, error %v", runs, notes, err)
 	}
 }

@@ -27,7 +27,8 @@ func keptTable(t *testing.T, dir string) map[[2]string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	label, metric, measured := slices.Index(rows[0], "run"), slices.Index(rows[0], "metric"), slices.Index(rows[0], "live")
+	label, metric, measured := slices.Index(rows[0], "run"), slices.Index(rows[0], "metric"),
+		slices.Index(rows[0], "live")
 	table := map[[2]string]string{}
 	for _, row := range rows[1:] {
 		table[[2]string{row[label], row[metric]}] = row[measured]
@@ -60,11 +61,14 @@ func TestKeptRunsOnH200(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			runs[i] = ValidatedRun{Run: row.Run, Live: live, Saturated: saturated(&live, requests, &config.SLO{DelayS: row.DelayS})}
+			runs[i] = ValidatedRun{Run: row.Run, Live: live,
+				Saturated: saturated(&live, requests, &config.SLO{DelayS: row.DelayS})}
 			if runs[i].Saturated != row.Saturated {
-				t.Errorf("%s: at saturation %v, %s has %v", row.Run, runs[i].Saturated, validationIndex, row.Saturated)
+				t.Errorf("%s: at saturation %v, %s has %v", row.Run, runs[i].Saturated, validationIndex,
+					row.Saturated)
 			}
-			runs[i].Comparisons = slices.Concat(compareSummaries(row.Run, &live, &live), compareSteps(row.Run, steps),
+			runs[i].Comparisons = slices.Concat(compareSummaries(row.Run, &live, &live),
+				compareSteps(row.Run, steps),
 				compareAlike(row.Run, steps), compareStalls(row.Run, steps))
 			return nil
 		})
@@ -73,13 +77,15 @@ func TestKeptRunsOnH200(t *testing.T) {
 		t.Fatal(err)
 	}
 	if disturbed, told := Disturbed(runs); len(disturbed) > 0 || told != 38 {
-		t.Errorf("%d runs are disturbed: %+v; %d have enough alike steps, want 38", len(disturbed), disturbed, told)
+		t.Errorf("%d runs are disturbed: %+v; %d have enough alike steps, want 38", len(disturbed),
+			disturbed, told)
 	}
 	compared := 0
 	for i := range runs {
 		for _, c := range runs[i].Comparisons {
 			want, ok := table[[2]string{c.Run, c.Metric}]
-			if c.Metric == alikeMetric || c.Metric == stalledMetric || !ok { // these are relative to the model
+			// these are relative to the model
+			if c.Metric == alikeMetric || c.Metric == stalledMetric || !ok {
 				continue
 			}
 			if compared++; run.Number(c.Live) != want {

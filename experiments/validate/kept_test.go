@@ -27,7 +27,8 @@ func TestValidationBrokenMachine(t *testing.T) {
 		return on(do)
 	}
 	_, _, err := v.Do(t.Context())
-	want := "live run of vllm-s-4-s1: vllm-s-4-s1: broken\nlive run of vllm-so-4-s1: vllm-so-4-s1: broken\n1 of 5 live runs are kept in "
+	want := "live run of vllm-s-4-s1: vllm-s-4-s1: broken\nlive run of vllm-so-4-s1: vllm-so-4-s1: " +
+		"broken\n1 of 5 live runs are kept in "
 	if err == nil || !strings.HasPrefix(err.Error(), want) || runs != 3 {
 		t.Errorf("%d runs, error %v", runs, err)
 	}
@@ -46,17 +47,22 @@ func TestValidationInterrupt(t *testing.T) {
 		return on(do)
 	}
 	_, _, err := v.Do(ctx)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "2 of 5 live runs are kept: the same command runs the rest") {
+	if !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "2 of 5 live runs are kept: the same command runs the rest") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := Recompute(dir); err == nil || !strings.Contains(err.Error(), "so no validation was finished here") {
+	if _, err := Recompute(dir); err == nil ||
+		!strings.Contains(err.Error(), "so no validation was finished here") {
 		t.Errorf("recompute: %v", err)
 	}
 	alone := tinyValidation(t, dir, &runs, 0)
 	alone.Kept, alone.LiveOnly = true, true
-	alone.Live.(*run.Live).On = func(func(live.Machine) error) error { return errors.New("no machine here") }
+	alone.Live.(*run.Live).On = func(func(live.Machine) error) error {
+		return errors.New("no machine here")
+	}
 	const without = "3 of 5 live runs are not kept, the first is vllm-so-4-s1"
-	if _, _, err := alone.Do(t.Context()); err == nil || !strings.Contains(err.Error(), without+": no machine here") {
+	if _, _, err := alone.Do(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), without+": no machine here") {
 		t.Errorf("kept: %v", err)
 	}
 	// Of another program, only what is missing runs.
@@ -88,24 +94,34 @@ func TestKeptRunsAreComparedWithoutTheOthers(t *testing.T) {
 	}
 	v = tinyValidation(t, dir, &runs, 0)
 	v.Kept = true
-	v.Live.(*run.Live).On = func(func(live.Machine) error) error { return fmt.Errorf("%w: tried nothing", cuda.ErrNoLibrary) }
+	v.Live.(*run.Live).On = func(func(live.Machine) error) error {
+		return fmt.Errorf("%w: tried nothing", cuda.ErrNoLibrary)
+	}
 	report, notes, err := v.Do(t.Context())
-	if err != nil || len(report.Runs) == 0 || len(report.Runs) != len(v.points) || len(report.Runs) >= 5 {
+	if err != nil || len(report.Runs) == 0 || len(report.Runs) != len(v.points) ||
+		len(report.Runs) >= 5 {
 		t.Fatalf("%d runs compared, error %v", len(report.Runs), err)
 	}
-	if len(notes) != 1 || !strings.Contains(notes[0], fmt.Sprintf("%d of 5 live runs are not kept", 5-len(report.Runs))) || !strings.Contains(notes[0], "left out: "+cuda.ErrNoLibrary.Error()) {
+	if len(notes) != 1 ||
+		!strings.Contains(notes[0], fmt.Sprintf("%d of 5 live runs are not kept", 5-len(report.Runs))) ||
+		!strings.Contains(notes[0], "left out: "+cuda.ErrNoLibrary.Error()) {
 		t.Errorf("notes %q", notes)
 	}
 	v = tinyValidation(t, dir, &runs, 0)
 	v.Kept = true
 	v.Live.(*run.Live).On = func(func(live.Machine) error) error { return errors.New("broken") }
-	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "live runs are not kept, the first is") || !strings.HasSuffix(err.Error(), "broken") {
+	if _, _, err := v.Do(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "live runs are not kept, the first is") ||
+		!strings.HasSuffix(err.Error(), "broken") {
 		t.Errorf("a machine that is broken: %v", err)
 	}
 	v = tinyValidation(t, t.TempDir(), &runs, 0)
 	v.Kept = true
-	v.Live.(*run.Live).On = func(func(live.Machine) error) error { return fmt.Errorf("%w: tried nothing", cuda.ErrNoLibrary) }
-	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "5 of 5 live runs are not kept") {
+	v.Live.(*run.Live).On = func(func(live.Machine) error) error {
+		return fmt.Errorf("%w: tried nothing", cuda.ErrNoLibrary)
+	}
+	if _, _, err := v.Do(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "5 of 5 live runs are not kept") {
 		t.Errorf("nothing kept: %v", err)
 	}
 }

@@ -60,10 +60,13 @@ type ReplayReport struct {
 //	compare.json   the same as --json prints it
 func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 	if last := r.Record.Requests[len(r.Record.Requests)-1].At.Seconds(); r.Skip > last {
-		return nil, fmt.Errorf("--skip %g: leaves out all %d requests; the last arrived at %.6g s", r.Skip, len(r.Record.Requests), last)
+		return nil, fmt.Errorf("--skip %g: leaves out all %d requests; the last arrived at %.6g s",
+			r.Skip, len(r.Record.Requests), last)
 	}
 	trace := filepath.Join(r.Dir, replayTrace)
-	out := &ReplayReport{Name: r.Name, Config: r.Config.Replayed(r.Name, trace, len(r.Record.Requests)), Failed: r.Record.Failed}
+	out := &ReplayReport{
+		Name: r.Name, Config: r.Config.Replayed(r.Name, trace, len(r.Record.Requests)),
+		Failed: r.Record.Failed}
 	simulate := r.choosePrefix
 	if r.PrefixHit != PrefixAuto {
 		out.Config.Workload.PrefixHit, simulate = r.PrefixHit, r.simulate
@@ -149,7 +152,9 @@ func (r *Replay) pair(out *ReplayReport, served []servedRequest) error {
 		arrivals = append(arrivals, m.At.Seconds())
 	}
 	if len(out.Requests) == 0 {
-		return fmt.Errorf("the simulated server rejected all %d requests; does %s on %s have room for them?", out.Rejected, out.Config.Model, out.Config.GPU)
+		return fmt.Errorf(
+			"the simulated server rejected all %d requests; does %s on %s have room for them?", out.Rejected,
+			out.Config.Model, out.Config.GPU)
 	}
 	out.Stages = loadStages(arrivals)
 	out.Comparisons = compareReplayed(r.Name, AllStages, out.Requests)

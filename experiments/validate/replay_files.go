@@ -135,7 +135,8 @@ func (r *ReplayReport) write(of *Replay) error {
 // requestsTable has a row for each compared request. A request of one token has
 // no TBT.
 func (r *ReplayReport) requestsTable() []byte {
-	t := run.NewTable("id", "stage", "arrival_s", "prompt_tokens", "output_tokens", "measured_ttft_s", "simulated_ttft_s",
+	t := run.NewTable("id", "stage", "arrival_s", "prompt_tokens", "output_tokens", "measured_ttft_s",
+		"simulated_ttft_s",
 		"measured_tbt_s", "simulated_tbt_s", "measured_e2e_s", "simulated_e2e_s")
 	for i := range r.Requests {
 		q := &r.Requests[i]

@@ -55,7 +55,8 @@ func (c *RecordComparison) Thin() bool {
 func compareReplayed(run, stage string, all []Replayed) []RecordComparison {
 	var out []RecordComparison
 	add := func(metric string, requests int, measured, simulated float64) {
-		out = append(out, RecordComparison{run, stage, metric, measured, simulated, relativeError(measured, simulated), requests})
+		out = append(out, RecordComparison{run, stage, metric, measured, simulated,
+			relativeError(measured, simulated), requests})
 	}
 	for _, m := range []struct {
 		name string
@@ -86,7 +87,8 @@ func compareReplayed(run, stage string, all []Replayed) []RecordComparison {
 		}
 	}
 	measured := throughput(all, func(r *Replayed) *traces.Served { return &r.Measured })
-	add("throughput_tok_s", len(all), measured, throughput(all, func(r *Replayed) *traces.Served { return &r.Simulated }))
+	add("throughput_tok_s", len(all), measured,
+		throughput(all, func(r *Replayed) *traces.Served { return &r.Simulated }))
 	return out
 }
 

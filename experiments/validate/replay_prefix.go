@@ -30,7 +30,8 @@ const verdictRequests = 300
 // choosePrefix simulates the record with full prefills and, where that delays decodes by
 // clearly more than they were delayed, with prompts from the prefix cache too; it keeps the
 // simulation whose delay is nearer.
-func (r *Replay) choosePrefix(ctx context.Context, out *ReplayReport) (served []servedRequest, err error) {
+func (r *Replay) choosePrefix(ctx context.Context, out *ReplayReport) (served []servedRequest,
+	err error) {
 	if served, err = r.simulate(ctx, out); err != nil || len(r.Record.Requests) < verdictRequests {
 		return served, err
 	}
@@ -106,7 +107,8 @@ func prefillDelay(all []decoded) (delay float64, ok bool) {
 		}
 		steps := float64(r.output - 1)
 		batch := (busy.until(r.last) - busy.until(r.first)) / (r.last - r.first)
-		prompts := sort.SearchFloat64s(firsts, r.last) - sort.Search(len(firsts), func(i int) bool { return firsts[i] > r.first })
+		prompts := sort.SearchFloat64s(firsts, r.last) - sort.Search(len(firsts),
+			func(i int) bool { return firsts[i] > r.first })
 		rows = append(rows, steps, steps*batch, float64(prompts))
 		times = append(times, r.last-r.first)
 	}
@@ -170,7 +172,8 @@ func (o *occupancy) until(at float64) float64 {
 
 // String says in a sentence what was found and how to choose otherwise.
 func (v *PrefixVerdict) String() string {
-	found := fmt.Sprintf("each prompt delayed the others' decodes by %.2g ms; a simulated full prefill by %.2g ms, one from the prefix cache by %.2g ms",
+	found := fmt.Sprintf("each prompt delayed the others' decodes by %.2g ms; a simulated full "+
+		"prefill by %.2g ms, one from the prefix cache by %.2g ms",
 		1e3*v.Measured, 1e3*v.Full, 1e3*v.Cached)
 	if v.Hit {
 		return found + ": prompts are simulated as prefix cache hits (--prefix-hit 0 for full prefills)"

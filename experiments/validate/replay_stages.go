@@ -53,7 +53,8 @@ func loadStages(arrivals []float64) []LoadStage {
 	var stages []LoadStage
 	first := 0
 	for _, end := range append(cuts, len(arrivals)) {
-		s := LoadStage{From: arrivals[first], To: arrivals[end-1], Rate: arrivalRate(arrivals[first:end]), first: first, end: end}
+		s := LoadStage{From: arrivals[first], To: arrivals[end-1], Rate: arrivalRate(arrivals[first:end]),
+			first: first, end: end}
 		s.Label = stageLabel(&s, arrivals[len(arrivals)-1])
 		stages = append(stages, s)
 		first = end
@@ -85,7 +86,8 @@ func rateChange(a []float64) int {
 	}
 	before, after := a[:at], a[at:]
 	factor := arrivalRate(before) / arrivalRate(after)
-	if math.Max(factor, 1/factor) < stageFactor || best < stageGain*max(1, dispersion(before), dispersion(after)) {
+	if math.Max(factor, 1/factor) < stageFactor || best < stageGain*max(1, dispersion(before),
+		dispersion(after)) {
 		return 0
 	}
 	return at

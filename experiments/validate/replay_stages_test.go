@@ -50,19 +50,26 @@ func TestLoadStages(t *testing.T) {
 		want     []float64 // rates, within 15 %
 		ends     []int     // requests, within 25
 	}{
-		"steady":            {process(poisson(1), [2]float64{3000, 5}), []float64{5}, nil},
-		"doubled":           {process(poisson(2), [2]float64{1500, 5}, [2]float64{3000, 10}), []float64{5, 10}, []int{1500}},
-		"three":             {process(poisson(3), [2]float64{600, 2}, [2]float64{600, 6}, [2]float64{600, 3}), []float64{2, 6, 3}, []int{600, 1200}},
-		"even":              {process(even, [2]float64{200, 4}, [2]float64{200, 8}), []float64{4, 8}, []int{200}},
-		"even and steady":   {process(even, [2]float64{400, 4}), []float64{4}, nil},
-		"bursts":            {process(bursty(1), [2]float64{3000, 5}), []float64{5}, nil},
-		"too near":          {process(poisson(4), [2]float64{2000, 5}, [2]float64{2000, 5.5}), []float64{5.25}, nil},
-		"too few":           {process(even, [2]float64{40, 1}, [2]float64{40, 100}), nil, nil},
-		"a warm-up":         {process(poisson(5), [2]float64{200, 1}, [2]float64{2000, 10}), []float64{1, 10}, []int{200}},
-		"all at once":       {make([]float64, 300), []float64{math.Inf(1)}, nil},
-		"a single request":  {[]float64{3}, nil, nil},
-		"two":               {[]float64{0, 1}, []float64{1}, nil},
-		"at once, then not": {append(make([]float64, 100), process(even, [2]float64{200, 10})...), []float64{math.Inf(1), 10}, []int{100}},
+		"steady": {process(poisson(1), [2]float64{3000, 5}), []float64{5}, nil},
+		"doubled": {process(poisson(2), [2]float64{1500, 5}, [2]float64{3000, 10}),
+			[]float64{5, 10}, []int{1500}},
+		"three": {
+			process(poisson(3), [2]float64{600, 2}, [2]float64{600, 6}, [2]float64{600, 3}),
+			[]float64{2, 6, 3}, []int{600, 1200}},
+		"even": {process(even, [2]float64{200, 4}, [2]float64{200, 8}), []float64{4, 8},
+			[]int{200}},
+		"even and steady": {process(even, [2]float64{400, 4}), []float64{4}, nil},
+		"bursts":          {process(bursty(1), [2]float64{3000, 5}), []float64{5}, nil},
+		"too near": {process(poisson(4), [2]float64{2000, 5}, [2]float64{2000, 5.5}),
+			[]float64{5.25}, nil},
+		"too few": {process(even, [2]float64{40, 1}, [2]float64{40, 100}), nil, nil},
+		"a warm-up": {process(poisson(5), [2]float64{200, 1}, [2]float64{2000, 10}),
+			[]float64{1, 10}, []int{200}},
+		"all at once":      {make([]float64, 300), []float64{math.Inf(1)}, nil},
+		"a single request": {[]float64{3}, nil, nil},
+		"two":              {[]float64{0, 1}, []float64{1}, nil},
+		"at once, then not": {append(make([]float64, 100), process(even, [2]float64{200, 10})...),
+			[]float64{math.Inf(1), 10}, []int{100}},
 	} {
 		got := loadStages(c.arrivals)
 		if n := max(1, len(c.want)); len(got) != n {
@@ -118,7 +125,8 @@ func TestStagesPartition(t *testing.T) {
 		}
 		next := 0
 		for _, s := range loadStages(a) {
-			if s.first != next || s.end <= s.first || s.From != a[s.first] || s.To != a[s.end-1] || s.Label == "" {
+			if s.first != next || s.end <= s.first || s.From != a[s.first] || s.To != a[s.end-1] ||
+				s.Label == "" {
 				t.Fatalf("stage %+v after request %d", s, next)
 			}
 			if n := s.end - s.first; n < stageLeast && n != len(a) {

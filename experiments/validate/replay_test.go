@@ -33,20 +33,25 @@ func llamaServer(t *testing.T, sets ...string) *config.Config {
 
 func TestLoadServer(t *testing.T) {
 	c := llamaServer(t)
-	if s := c.Systems[0]; len(c.Systems) != 1 || s.Name != config.ServerPreset || s.Base != "vllm-v1" || s.OverLength != "reject" || s.MaxPromptTokens != 0 {
+	if s := c.Systems[0]; len(c.Systems) != 1 || s.Name != config.ServerPreset ||
+		s.Base != "vllm-v1" || s.OverLength != "reject" || s.MaxPromptTokens != 0 {
 		t.Errorf("systems %+v", c.Systems)
 	}
-	path := testkit.Write(t, "c.toml", "model = \"lwm-7b\"\ngpu = \"a100-40gb\"\n[workload]\ntrace = \"nowhere.csv\"\nrate = [1, 2]\noutput_scale = 3.0\n"+
-		"[[systems]]\nname = \"mine\"\nmax_prompt_tokens = 100\nmax_requests = 7\n[output]\nsteps = true\n")
+	path := testkit.Write(t, "c.toml", "model = \"lwm-7b\"\ngpu = \"a100-40gb\"\n[workload]\ntrace "+
+		"= \"nowhere.csv\"\nrate = [1, 2]\noutput_scale = 3.0\n"+
+		"[[systems]]\nname = \"mine\"\nmax_prompt_tokens = 100\nmax_requests = 7\n[output]\nsteps = "+
+		"true\n")
 	c, err := config.LoadServer(path, []string{"system.max_tokens=512"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := c.Systems[0]; s.Name != "mine" || s.Base != "vllm" || s.MaxRequests != 7 || s.MaxTokens != 512 || s.MaxPromptTokens != 0 || c.Output.Steps {
+	if s := c.Systems[0]; s.Name != "mine" || s.Base != "vllm" || s.MaxRequests != 7 ||
+		s.MaxTokens != 512 || s.MaxPromptTokens != 0 || c.Output.Steps {
 		t.Errorf("the file's own system is %+v", s)
 	}
 	r := c.Replayed("r", "t.csv", 5)
-	if w := r.Workload; w.Trace != "t.csv" || w.Arrivals != traces.ArrivalsTrace || w.OutputScale != 1 || w.Speed != 1 || w.Requests != 5 {
+	if w := r.Workload; w.Trace != "t.csv" || w.Arrivals != traces.ArrivalsTrace ||
+		w.OutputScale != 1 || w.Speed != 1 || w.Requests != 5 {
 		t.Errorf("workload %+v", w)
 	}
 	for _, base := range []string{"vllm", "sarathi"} {
@@ -60,7 +65,8 @@ func TestLoadServer(t *testing.T) {
 func TestLoadServerTakesNoRequests(t *testing.T) {
 	c := llamaServer(t).Replayed("r", "t.csv", 5)
 	want := traces.DefaultSpec()
-	want.Trace, want.Format, want.Arrivals, want.Rate, want.Requests = "t.csv", traces.FormatCSV, traces.ArrivalsTrace, 0, 5
+	want.Trace, want.Format, want.Arrivals, want.Rate, want.Requests = "t.csv", traces.FormatCSV,
+		traces.ArrivalsTrace, 0, 5
 	if fmt.Sprint(c.Workload) != fmt.Sprint(want) || want.OutputScale != 1 {
 		t.Errorf("workload %+v\n   want %+v", c.Workload, want)
 	}
@@ -73,13 +79,15 @@ func TestLoadServerTakesNoRequests(t *testing.T) {
 }
 
 func TestLoadServerErrors(t *testing.T) {
-	testkit.Write(t, "two.toml", "model = \"lwm-7b\"\ngpu = \"a100-40gb\"\n[[systems]]\nname = \"a\"\n[[systems]]\nname = \"b\"\n")
+	testkit.Write(t, "two.toml", "model = \"lwm-7b\"\ngpu = \"a100-40gb\"\n[[systems]]\nname = "+
+		"\"a\"\n[[systems]]\nname = \"b\"\n")
 	write2 := func(name, text string) {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write2("list.toml", "model = \"lwm-7b\"\ngpu = \"a100-40gb\"\nseed = [1, 2]\n[system]\npreset = \"vllm\"\n")
+	write2("list.toml", "model = \"lwm-7b\"\ngpu = \"a100-40gb\"\nseed = [1, 2]\n[system]\npreset = "+
+		"\"vllm\"\n")
 	write2("typo.toml", "model = \"lwm-7b\"\n[system]\nmax_request = 3\n")
 	served := []string{"model=llama2-7b", "gpu=h100-80gb"}
 	for name, c := range map[string]struct {
@@ -87,16 +95,24 @@ func TestLoadServerErrors(t *testing.T) {
 		sets []string
 		want string
 	}{
-		"nothing":      {"", nil, "model: not set; say what the record is of, as in --set model=llama2-7b (sparseserve list models)"},
-		"no card":      {"", served[:1], "gpu: not set; say what the record is of, as in --set gpu=h100-80gb (sparseserve list gpus)"},
-		"workload":     {"", append(served[:2:2], "workload.rate=2"), "--set workload.rate=2: the record says which requests arrive and when; leave this out"},
-		"two systems":  {"two.toml", nil, "two.toml:3: systems = [a, b]: a record is of one server; choose one system with --set system.preset=NAME"},
-		"experiment":   {"default", nil, "default:22: system.preset = [vllm, vllm-s, vllm-so, sparseserve]: a record is of one server"},
-		"by a flag":    {"", append(served[:2:2], "system.preset=[vllm,vllm-s]"), "--set system.preset=[vllm,vllm-s]: system.preset = [vllm, vllm-s]: a record is of one server"},
-		"two seeds":    {"list.toml", nil, "list.toml:3: seed = [1, 2]: a record is compared with one run; choose one seed"},
+		"nothing": {"", nil, "model: not set; say what the record is of, as in --set " +
+			"model=llama2-7b (sparseserve list models)"},
+		"no card": {"", served[:1], "gpu: not set; say what the record is of, as in --set " +
+			"gpu=h100-80gb (sparseserve list gpus)"},
+		"workload": {"", append(served[:2:2], "workload.rate=2"), "--set workload.rate=2: the " +
+			"record says which requests arrive and when; leave this out"},
+		"two systems": {"two.toml", nil, "two.toml:3: systems = [a, b]: a record is of one server; " +
+			"choose one system with --set system.preset=NAME"},
+		"experiment": {"default", nil, "default:22: system.preset = [vllm, vllm-s, vllm-so, " +
+			"sparseserve]: a record is of one server"},
+		"by a flag": {"", append(served[:2:2], "system.preset=[vllm,vllm-s]"),
+			"--set system.preset=[vllm,vllm-s]: system.preset = [vllm, vllm-s]: a record is of one server"},
+		"two seeds": {"list.toml", nil, "list.toml:3: seed = [1, 2]: a record is compared with one " +
+			"run; choose one seed"},
 		"typo":         {"typo.toml", nil, "typo.toml:3: system.max_request"},
 		"no such file": {"nowhere.toml", nil, "nowhere.toml: no such file"},
-		"no room":      {"", append(served[:2:2], "system.kv_gib=500"), "--set system.kv_gib=500: system.kv_gib = 500"},
+		"no room": {"", append(served[:2:2], "system.kv_gib=500"), "--set system.kv_gib=500: " +
+			"system.kv_gib = 500"},
 	} {
 		_, err := config.LoadServer(c.path, c.sets)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -119,10 +135,12 @@ func fixed(ttft, e2e float64) run.Runner {
 			if !ok || err != nil {
 				return sim.Summary{Completed: id - 1}, err
 			}
-			r := sim.RequestRecord{ID: id, Prompt: a.Prompt, Output: a.Output, Arrival: a.At, Scheduled: a.At,
+			r := sim.RequestRecord{ID: id, Prompt: a.Prompt, Output: a.Output, Arrival: a.At,
+				Scheduled:  a.At,
 				FirstToken: a.At + des.FromSeconds(ttft), LastToken: a.At + des.FromSeconds(e2e)}
 			if a.Prompt > 1000 {
-				r = sim.RequestRecord{ID: r.ID, Prompt: a.Prompt, Output: a.Output, Arrival: a.At, Rejected: "too long"}
+				r = sim.RequestRecord{ID: r.ID, Prompt: a.Prompt, Output: a.Output, Arrival: a.At,
+					Rejected: "too long"}
 			}
 			if err := f.Request(&r); err != nil {
 				return sim.Summary{}, err
@@ -133,7 +151,8 @@ func fixed(ttft, e2e float64) run.Runner {
 
 func replayOf(t *testing.T, simulate run.Runner, requests ...traces.Served) *Replay {
 	t.Helper()
-	return &Replay{Name: "run", Dir: filepath.Join(t.TempDir(), "out"), Record: &traces.Measured{Requests: requests}, Config: llamaServer(t), Run: simulate}
+	return &Replay{Name: "run", Dir: filepath.Join(t.TempDir(), "out"),
+		Record: &traces.Measured{Requests: requests}, Config: llamaServer(t), Run: simulate}
 }
 
 func TestReplayByHand(t *testing.T) {
@@ -149,12 +168,16 @@ func TestReplayByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out.Skipped != 1 || out.Rejected != 1 || len(out.Requests) != 3 || len(out.Stages) != 1 {
-		t.Errorf("%d skipped, %d rejected, %d compared, stages %+v", out.Skipped, out.Rejected, len(out.Requests), out.Stages)
+		t.Errorf("%d skipped, %d rejected, %d compared, stages %+v", out.Skipped, out.Rejected,
+			len(out.Requests), out.Stages)
 	}
 	want := map[string][2]float64{
-		"ttft_mean_s": {0.3, 0.2}, "ttft_p50_s": {0.3, 0.2}, "ttft_p90_s": {0.46, 0.2}, "ttft_p99_s": {0.496, 0.2},
-		"tbt_mean_s": {0.3, 0.15}, "tbt_p50_s": {0.3, 0.15}, "tbt_p90_s": {0.46, 0.19}, "tbt_p99_s": {0.496, 0.199},
-		"e2e_mean_s": {4.4 / 3, 1.2}, "e2e_p50_s": {1.1, 1.2}, "e2e_p90_s": {2.62, 1.2}, "e2e_p99_s": {2.962, 1.2},
+		"ttft_mean_s": {0.3, 0.2}, "ttft_p50_s": {0.3, 0.2}, "ttft_p90_s": {0.46, 0.2},
+		"ttft_p99_s": {0.496, 0.2},
+		"tbt_mean_s": {0.3, 0.15}, "tbt_p50_s": {0.3, 0.15}, "tbt_p90_s": {0.46, 0.19},
+		"tbt_p99_s":  {0.496, 0.199},
+		"e2e_mean_s": {4.4 / 3, 1.2}, "e2e_p50_s": {1.1, 1.2}, "e2e_p90_s": {2.62, 1.2},
+		"e2e_p99_s":        {2.962, 1.2},
 		"throughput_tok_s": {18.0 / 6, 18.0 / 4.2},
 	}
 	if len(out.Comparisons) != len(want) {
@@ -162,7 +185,8 @@ func TestReplayByHand(t *testing.T) {
 	}
 	for _, c := range out.Comparisons {
 		w, ok := want[c.Metric]
-		if !ok || math.Abs(c.Measured-w[0]) > 1e-9 || math.Abs(c.Simulated-w[1]) > 1e-9 || math.Abs(*c.Error-(w[1]/w[0]-1)) > 1e-8 {
+		if !ok || math.Abs(c.Measured-w[0]) > 1e-9 || math.Abs(c.Simulated-w[1]) > 1e-9 ||
+			math.Abs(*c.Error-(w[1]/w[0]-1)) > 1e-8 {
 			t.Errorf("%s: %v and %v, want %v", c.Metric, c.Measured, c.Simulated, w)
 		}
 		if c.Thin() != strings.HasSuffix(c.Metric, "_p99_s") {
@@ -170,7 +194,9 @@ func TestReplayByHand(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(r.Dir, "requests.csv"))
-	if want := "4,\"0.67 req/s, 1.0-4.0 s\",3.000000000,10,1,0.300000000,0.200000000,,,0.300000000,1.200000000\n"; err != nil || !strings.Contains(string(text), want) {
+	if want := "4,\"0.67 req/s, 1.0-4.0 " +
+		"s\",3.000000000,10,1,0.300000000,0.200000000,,,0.300000000,1.200000000\n"; err != nil ||
+		!strings.Contains(string(text), want) {
 		t.Errorf("%v, requests.csv lacks %q:\n%s", err, want, text)
 	}
 }
@@ -188,8 +214,10 @@ func TestReplayOfItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(first.Stages) != 2 || len(first.Comparisons) != 3*13 || len(first.Requests) != len(m.Requests) {
-		t.Fatalf("%d stages, %d figures of %d requests", len(first.Stages), len(first.Comparisons), len(first.Requests))
+	if len(first.Stages) != 2 || len(first.Comparisons) != 3*13 ||
+		len(first.Requests) != len(m.Requests) {
+		t.Fatalf("%d stages, %d figures of %d requests", len(first.Stages), len(first.Comparisons),
+			len(first.Requests))
 	}
 	var again []traces.Served
 	for _, q := range first.Requests {
@@ -209,7 +237,8 @@ func TestReplayOfItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := simulate(t.Context(), cfg.Points()[0], run.Sink{Requests: new(bytes.Buffer), Finished: func() {}})
+	sum, err := simulate(t.Context(), cfg.Points()[0],
+		run.Sink{Requests: new(bytes.Buffer), Finished: func() {}})
 	if err != nil || sum.TTFT != first.Summary.TTFT || sum.Steps != first.Summary.Steps {
 		t.Errorf("%v; from config.toml %+v, compared was %+v", err, sum.TTFT, first.Summary.TTFT)
 	}
@@ -239,7 +268,8 @@ func TestReplayIsDeterministic(t *testing.T) {
 		}
 	}
 	var all []RecordComparison
-	if err := json.Unmarshal(kept[filepath.Join("out", "compare.json")], &all); err != nil || len(all) != 13 {
+	if err := json.Unmarshal(kept[filepath.Join("out", "compare.json")], &all); err != nil ||
+		len(all) != 13 {
 		t.Errorf("compare.json has %d figures, %v", len(all), err)
 	}
 	if rows := strings.Count(string(kept[filepath.Join("out", "compare.csv")]), "\n"); rows != 1+13 {
@@ -255,9 +285,15 @@ func TestReplayFails(t *testing.T) {
 		return sim.Summary{}, errors.New("boom")
 	}
 	for want, r := range map[string]*Replay{
-		config.ServerPreset + "-trace-s1: boom":                                     replayOf(t, broken, one),
-		"the simulated server rejected all 1 requests; does llama2-7b on h100-80gb": replayOf(t, fixed(1, 2), long),
-		"--skip 5: leaves out all 1 requests; the last arrived at 0 s":              func() *Replay { r := replayOf(t, fixed(1, 2), one); r.Skip = 5; return r }(),
+		config.ServerPreset + "-trace-s1: boom": replayOf(t,
+			broken, one),
+		"the simulated server rejected all 1 requests; does llama2-7b on h100-80gb": replayOf(t,
+			fixed(1, 2), long),
+		"--skip 5: leaves out all 1 requests; the last arrived at 0 s": func() *Replay {
+			r := replayOf(t, fixed(1, 2), one)
+			r.Skip = 5
+			return r
+		}(),
 	} {
 		if _, err := r.Do(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -279,7 +315,8 @@ func TestPercentile(t *testing.T) {
 	for _, share := range []float64{0, 0.5, 0.9, 1} {
 		got = append(got, percentile(values, share))
 	}
-	if want := []float64{1, 3, 6.8, 8}; !slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
+	if want := []float64{1, 3, 6.8, 8}; !slices.EqualFunc(got, want,
+		func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if one := percentile([]float64{3}, 0.99); one != 3 {

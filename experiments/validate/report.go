@@ -92,7 +92,8 @@ func readIndex(dir string) (index validationRuns, err error) {
 
 // read compares one run from its files.
 func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
-	r = ValidatedRun{Run: v.Run, System: v.System, Model: v.Model, Variant: v.Variant, Rate: v.Rate, Seed: v.Seed, LiveFolder: v.Live}
+	r = ValidatedRun{Run: v.Run, System: v.System, Model: v.Model, Variant: v.Variant, Rate: v.Rate,
+		Seed: v.Seed, LiveFolder: v.Live}
 	for _, side := range []struct {
 		folder string
 		into   *sim.Summary
@@ -100,7 +101,8 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 		from := filepath.Join(dir, filepath.FromSlash(side.folder))
 		*side.into, err = run.ReadSummary(from)
 		if errors.Is(err, fs.ErrNotExist) && side.folder == v.Simulated {
-			return r, fmt.Errorf("%s: not there; sparseserve validate CONFIG --reuse-live --out %s simulates what is missing", from, dir)
+			return r, fmt.Errorf("%s: not there; sparseserve validate CONFIG --reuse-live --out %s "+
+				"simulates what is missing", from, dir)
 		}
 		if err != nil {
 			return r, err
@@ -125,7 +127,8 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	if int64(len(steps)) != r.Live.Steps {
 		return r, fmt.Errorf("%s: %d steps, the live run has %d", path, len(steps), r.Live.Steps)
 	}
-	r.Comparisons = slices.Concat(compareSummaries(v.Run, &r.Live, &r.Simulated), compareSteps(v.Run, steps), compareAlike(v.Run, steps), compareStalls(v.Run, steps))
+	r.Comparisons = slices.Concat(compareSummaries(v.Run, &r.Live, &r.Simulated),
+		compareSteps(v.Run, steps), compareAlike(v.Run, steps), compareStalls(v.Run, steps))
 	r.Saturated = saturated(&r.Live, requests, &config.SLO{DelayS: v.DelayS})
 	return r, nil
 }
@@ -137,15 +140,19 @@ func (r *Report) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	table := run.NewTable("run", "system", "model", "rate", "seed", "saturated", "metric", "live", "simulated", "error")
+	table := run.NewTable("run", "system", "model", "rate", "seed", "saturated", "metric", "live",
+		"simulated", "error")
 	for i := range r.Runs {
 		v := &r.Runs[i]
 		for _, c := range v.Comparisons {
-			table.Add(v.Run, v.System, v.Model, v.Rate, v.Seed, v.Saturated, c.Metric, c.Live, c.Simulated, c.Error)
+			table.Add(v.Run, v.System, v.Model, v.Rate, v.Seed, v.Saturated, c.Metric, c.Live,
+				c.Simulated, c.Error)
 		}
 	}
-	r.Files = []string{filepath.Join(dir, validationIndex), filepath.Join(dir, validationJSON), filepath.Join(dir, validationCSV)}
-	return errors.Join(run.WriteFile(r.Files[1], append(text, '\n')), run.WriteFile(r.Files[2], table.Bytes()))
+	r.Files = []string{filepath.Join(dir, validationIndex), filepath.Join(dir, validationJSON),
+		filepath.Join(dir, validationCSV)}
+	return errors.Join(run.WriteFile(r.Files[1], append(text, '\n')),
+		run.WriteFile(r.Files[2], table.Bytes()))
 }
 
 // Comparisons lists all figures of all runs.

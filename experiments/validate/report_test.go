@@ -19,7 +19,8 @@ type modelled struct{ *run.Simulator }
 func (modelled) Device() (string, error) { return "a model", nil }
 func (modelled) Options() string         { return "" }
 
-func (m modelled) Shadowed(ctx context.Context, p config.Point, sink run.Sink) (sum sim.Summary, steps []live.RecordedStep, err error) {
+func (m modelled) Shadowed(ctx context.Context, p config.Point, sink run.Sink) (sum sim.Summary,
+	steps []live.RecordedStep, err error) {
 	var shadow live.CallRecorder
 	sum, err = m.RunOn(ctx, p, sink, func(d sim.Device) sim.Device {
 		shadow.Real = d
@@ -50,7 +51,8 @@ grid.system.preset = ["vllm", "vllm-so", "sparseserve", "sparseserve-psa"]
 		t.Fatal(err)
 	}
 	s := run.NewSimulator()
-	v := Validation{Dir: t.TempDir(), Sweep: sweep, Live: modelled{s}, Simulate: s.Run, Program: "a", LiveProgram: "b"}
+	v := Validation{Dir: t.TempDir(), Sweep: sweep, Live: modelled{s}, Simulate: s.Run, Program: "a",
+		LiveProgram: "b"}
 	report, _, err := v.Do(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -171,14 +173,18 @@ func TestGoalsAndOrder(t *testing.T) {
 	if none.Error == nil || *none.Error != 0 || some.Error != nil {
 		t.Errorf("of nothing: %v, %v", none.Error, some.Error)
 	}
-	if s := (sim.Summary{Warnings: []string{"unstable queue: x"}}); !saturated(&s, nil, &config.SLO{DelayS: 2}) {
+	if s := (sim.Summary{Warnings: []string{"unstable queue: x"}}); !saturated(&s, nil,
+		&config.SLO{DelayS: 2}) {
 		t.Error("an unstable queue is below saturation")
 	}
-	if s := (sim.Summary{QueueDelay: sim.Stats{Mean: 1}}); saturated(&s, nil, &config.SLO{DelayS: 2}) || !saturated(&s, nil, &config.SLO{DelayS: 0.5}) {
+	if s := (sim.Summary{QueueDelay: sim.Stats{Mean: 1}}); saturated(&s, nil,
+		&config.SLO{DelayS: 2}) || !saturated(&s, nil, &config.SLO{DelayS: 0.5}) {
 		t.Error("the delay does not tell")
 	}
-	half := []servedRequest{{arrival: 0, last: 1}, {arrival: 0.5, last: 1.5}, {arrival: 2, last: 3}, {arrival: 1, last: 4}}
-	if s := (sim.Summary{}); saturated(&s, half, &config.SLO{DelayS: 2}) || !saturated(&s, half[1:], &config.SLO{DelayS: 2}) {
+	half := []servedRequest{{arrival: 0, last: 1}, {arrival: 0.5, last: 1.5}, {arrival: 2, last: 3},
+		{arrival: 1, last: 4}}
+	if s := (sim.Summary{}); saturated(&s, half, &config.SLO{DelayS: 2}) ||
+		!saturated(&s, half[1:], &config.SLO{DelayS: 2}) {
 		t.Error("requests that are not finished as the last one arrives do not tell")
 	}
 }

@@ -42,7 +42,8 @@ func parseServed(path string, text []byte) ([]servedRequest, error) {
 		return nil, fmt.Errorf("%s: not a table of requests", path)
 	}
 	column := func(name string) int { return slices.Index(rows[0], name) }
-	id, arrival, first, last := column("id"), column("arrival_s"), column("first_token_s"), column("last_token_s")
+	id, arrival, first, last := column("id"), column("arrival_s"), column("first_token_s"),
+		column("last_token_s")
 	if min(id, arrival, first, last) < 0 {
 		return nil, fmt.Errorf("%s: not a table of requests", path)
 	}
@@ -80,7 +81,8 @@ func followsFromRequests(dir string, sum *sim.Summary) error {
 		return fmt.Errorf("%s: %d requests finished, the summary has %d", path, n, sum.Completed)
 	}
 	if n > 0 && math.Abs(total/float64(n)-sum.TTFT.Mean) > 1e-6*(1+sum.TTFT.Mean) {
-		return fmt.Errorf("%s: mean TTFT of %.9g s, the summary has %.9g s", path, total/float64(n), sum.TTFT.Mean)
+		return fmt.Errorf("%s: mean TTFT of %.9g s, the summary has %.9g s", path, total/float64(n),
+			sum.TTFT.Mean)
 	}
 	return nil
 }
@@ -90,13 +92,17 @@ func followsFromRequests(dir string, sum *sim.Summary) error {
 // more than half of all are still being served as the last one arrives. The last
 // covers short runs whose batch grows in place of the queue.
 func saturated(s *sim.Summary, all []servedRequest, slo *config.SLO) bool {
-	if s.QueueDelay.Mean > slo.DelayS || slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "unstable queue") }) {
+	if s.QueueDelay.Mean > slo.DelayS ||
+		slices.ContainsFunc(s.Warnings,
+			func(w string) bool { return strings.HasPrefix(w, "unstable queue") }) {
 		return true
 	}
 	if len(all) == 0 {
 		return false
 	}
-	last := slices.MaxFunc(all, func(a, b servedRequest) int { return cmp.Compare(a.arrival, b.arrival) }).arrival
+	last := slices.MaxFunc(all, func(a, b servedRequest) int {
+		return cmp.Compare(a.arrival, b.arrival)
+	}).arrival
 	unfinished := 0
 	for _, r := range all {
 		if r.last > last {

@@ -50,7 +50,8 @@ func (d *disturbance) String() string {
 		what = append(what, fmt.Sprintf("stood still for %.2g s within steps", d.StalledS))
 	}
 	if d.Slow > 0 {
-		what = append(what, fmt.Sprintf("one in 20 of its steps of the same work takes %.2f times their median", d.Slow))
+		what = append(what, fmt.Sprintf("one in 20 of its steps of the same work takes %.2f times "+
+			"their median", d.Slow))
 	}
 	return strings.Join(what, ", ")
 }
@@ -80,7 +81,8 @@ func (d *disturbance) write(dir string) error {
 
 // toRemake returns the folder of a live run that something disturbed and that has been
 // made once, and what did; nil for others, and for those that another process makes.
-func toRemake(store *run.PointStore, p *config.SweepPoint) (dir string, by *disturbance, err error) {
+func toRemake(store *run.PointStore, p *config.SweepPoint) (dir string, by *disturbance,
+	err error) {
 	dir, _, err = store.Find(&p.Point)
 	if err != nil || dir == "" {
 		return "", nil, err
@@ -117,7 +119,9 @@ func (v *Validation) again(ctx context.Context, grid run.Grid, store *run.PointS
 			points, by[p] = append(points, p), d
 		}
 	}
-	slices.SortStableFunc(points, func(a, b *config.SweepPoint) int { return cmp.Compare(by[b].much(), by[a].much()) })
+	slices.SortStableFunc(points, func(a, b *config.SweepPoint) int {
+		return cmp.Compare(by[b].much(), by[a].much())
+	})
 	second := store.In(filepath.Join(v.Dir, againFolder))
 	grid.Store = second
 	if len(points) > 0 {
@@ -131,7 +135,8 @@ func (v *Validation) again(ctx context.Context, grid run.Grid, store *run.PointS
 		v.Planned(traces.Count(p.Workload))
 		what, err := v.remake(ctx, &grid, store, second, p)
 		if err != nil && ctx.Err() != nil {
-			return fmt.Errorf("%w; %s was disturbed and is kept as it was: the same command makes it once more", err, p.Label)
+			return fmt.Errorf(
+				"%w; %s was disturbed and is kept as it was: the same command makes it once more", err, p.Label)
 		}
 		if inARow++; err == nil {
 			inARow = 0
@@ -150,7 +155,8 @@ func (v *Validation) again(ctx context.Context, grid run.Grid, store *run.PointS
 
 // remake makes a run once more, unless another process does or has done so since, keeps
 // the steadier of the two, and says which.
-func (v *Validation) remake(ctx context.Context, grid *run.Grid, store, second *run.PointStore, p *config.SweepPoint) (what string, err error) {
+func (v *Validation) remake(ctx context.Context, grid *run.Grid, store, second *run.PointStore,
+	p *config.SweepPoint) (what string, err error) {
 	claim, err := store.Claim(&p.Point)
 	if err != nil || claim == nil {
 		return "", err
@@ -182,7 +188,8 @@ func (v *Validation) remake(ctx context.Context, grid *run.Grid, store, second *
 	}
 	what += "the second is kept, " + how
 	old := filepath.Join(store.Dir(), "."+filepath.Base(dir)+run.Unfinished)
-	return what, errors.Join(err, os.RemoveAll(old), os.Rename(dir, old), os.Rename(made, dir), os.RemoveAll(old))
+	return what, errors.Join(err, os.RemoveAll(old), os.Rename(dir, old), os.Rename(made, dir),
+		os.RemoveAll(old))
 }
 
 // adopt cleans up after a process that was killed as it made runs once more: one that

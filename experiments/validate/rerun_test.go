@@ -28,7 +28,8 @@ type onModel struct {
 func (m *onModel) Device() (string, error) { return "model", nil }
 func (m *onModel) Options() string         { return "" }
 
-func (m *onModel) Shadowed(ctx context.Context, p config.Point, sink run.Sink) (sum sim.Summary, steps []live.RecordedStep, err error) {
+func (m *onModel) Shadowed(ctx context.Context, p config.Point, sink run.Sink) (sum sim.Summary,
+	steps []live.RecordedStep, err error) {
 	if err := m.before(); err != nil {
 		return sum, nil, err
 	}
@@ -36,7 +37,8 @@ func (m *onModel) Shadowed(ctx context.Context, p config.Point, sink run.Sink) (
 	making := m.makings[p.Name]
 	var shadow live.CallRecorder
 	sum, err = m.simulator.RunOn(ctx, p, sink, func(d sim.Device) sim.Device {
-		shadow.Real = &stretched{Device: d, by: func(step int) float64 { return m.slower(p.Name, making, step) }}
+		shadow.Real = &stretched{
+			Device: d, by: func(step int) float64 { return m.slower(p.Name, making, step) }}
 		return &shadow
 	})
 	return sum, shadow.Steps, err
@@ -57,15 +59,19 @@ func (d *stretched) Finish() (sim.Timing, error) {
 	return t, err
 }
 
-func againValidation(t *testing.T, dir string, slower func(run string, making, step int) float64) (*Validation, *onModel) {
+func againValidation(t *testing.T, dir string, slower func(run string, making, step int) float64) (
+	*Validation, *onModel) {
 	t.Helper()
-	sweep, err := config.LoadSweep("../validate-tiny.toml", []string{`model="../testdata/tiny"`, "workload.requests=3", `system.preset=["vllm","vllm-s","sparseserve"]`})
+	sweep, err := config.LoadSweep("../validate-tiny.toml", []string{`model="../testdata/tiny"`,
+		"workload.requests=3", `system.preset=["vllm","vllm-s","sparseserve"]`})
 	if err != nil {
 		t.Fatal(err)
 	}
 	simulator := run.NewSimulator()
-	m := &onModel{simulator: simulator, makings: map[string]int{}, slower: slower, before: func() error { return nil }}
-	return &Validation{Dir: dir, Sweep: sweep, Program: "test", LiveProgram: "live test", Simulate: simulator.Run, Workers: 1, Live: m, LiveOnly: true, Again: true}, m
+	m := &onModel{simulator: simulator, makings: map[string]int{}, slower: slower,
+		before: func() error { return nil }}
+	return &Validation{Dir: dir, Sweep: sweep, Program: "test", LiveProgram: "live test",
+		Simulate: simulator.Run, Workers: 1, Live: m, LiveOnly: true, Again: true}, m
 }
 
 // every nth step takes so many times as long.
@@ -107,7 +113,8 @@ func TestDisturbedRunsAreMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	disturbed, told := Disturbed(report.Runs)
-	if told != 3 || len(disturbed) != 1 || disturbed[0].Run.System != "sparseserve" || disturbed[0].Slow < 2.9 || disturbed[0].Slow > 3.1 {
+	if told != 3 || len(disturbed) != 1 || disturbed[0].Run.System != "sparseserve" ||
+		disturbed[0].Slow < 2.9 || disturbed[0].Slow > 3.1 {
 		t.Errorf("of %d runs %+v are disturbed; want the first sparseserve, 3 times", told, disturbed)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, liveFolder, ".*")); len(left) > 0 {
@@ -120,7 +127,8 @@ func TestDisturbedRunSaysSo(t *testing.T) {
 		return every(5, step, 2/float64(making))
 	})
 	_, notes, err := v.Do(t.Context())
-	want := "vllm-s-4-s1 was disturbed (one in 20 of its steps of the same work takes 2.00 times their median) and made once more; the second is kept, which nothing disturbed"
+	want := "vllm-s-4-s1 was disturbed (one in 20 of its steps of the same work takes 2.00 times " +
+		"their median) and made once more; the second is kept, which nothing disturbed"
 	if err != nil || !slices.Contains(notes, want) {
 		t.Errorf("notes %q, error %v; want %q", notes, err, want)
 	}
@@ -139,14 +147,16 @@ func TestInterruptedSecondMakingKeepsARun(t *testing.T) {
 		return nil
 	}
 	_, notes, err := v.Do(t.Context())
-	if err != nil || runs != 5 || len(notes) != 2 || !strings.Contains(notes[0], "and is kept as it was: ") || !strings.HasSuffix(notes[0], "broken") {
+	if err != nil || runs != 5 || len(notes) != 2 ||
+		!strings.Contains(notes[0], "and is kept as it was: ") || !strings.HasSuffix(notes[0], "broken") {
 		t.Fatalf("%d runs, notes %q, error %v", runs, notes, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	v, m = againValidation(t, dir, slow)
 	m.before = func() error { cancel(); return ctx.Err() }
 	want := "context canceled; vllm-4-s1 was disturbed and is kept as it was: "
-	if _, _, err := v.Do(ctx); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), want) {
+	if _, _, err := v.Do(ctx); !errors.Is(err, context.Canceled) ||
+		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("interrupted: %v, want %q", err, want)
 	}
 	folders, err := filepath.Glob(filepath.Join(dir, liveFolder, "[^.]*"))
@@ -156,8 +166,10 @@ func TestInterruptedSecondMakingKeepsARun(t *testing.T) {
 	// Killed as a first one had gone and its second was not there yet; before it was
 	// known which is steadier; and while a second was made.
 	again := filepath.Join(dir, againFolder)
-	if err := errors.Join(os.MkdirAll(again, 0o755), os.Rename(folders[0], filepath.Join(again, filepath.Base(folders[0]))),
-		os.CopyFS(filepath.Join(again, filepath.Base(folders[1])), os.DirFS(folders[1])), os.Mkdir(filepath.Join(again, "."+filepath.Base(folders[2])+run.Unfinished), 0o755)); err != nil {
+	if err := errors.Join(os.MkdirAll(again, 0o755),
+		os.Rename(folders[0], filepath.Join(again, filepath.Base(folders[0]))),
+		os.CopyFS(filepath.Join(again, filepath.Base(folders[1])), os.DirFS(folders[1])),
+		os.Mkdir(filepath.Join(again, "."+filepath.Base(folders[2])+run.Unfinished), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	v, m = againValidation(t, dir, slow)
@@ -189,7 +201,8 @@ func TestDisturbedRunsInOrder(t *testing.T) {
 	}
 	order = nil
 	v, _ = againValidation(t, dir, slower)
-	store, err := run.OpenShared(filepath.Join(dir, liveFolder), &run.Makers{Device: "model", Program: "live test "})
+	store, err := run.OpenShared(filepath.Join(dir, liveFolder),
+		&run.Makers{Device: "model", Program: "live test "})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,10 +23,12 @@ import (
 
 // phaseNames are the columns of a step's phases, live_ or model_ before each and
 // _s after.
-var phaseNames = []string{"linears", "prefill_attention", "dense_attention", "sparse_attention", "scoring", "load_stall", "save_stall", "head", "host"}
+var phaseNames = []string{"linears", "prefill_attention", "dense_attention", "sparse_attention",
+	"scoring", "load_stall", "save_stall", "head", "host"}
 
 func phaseTimes(p *sim.Phases) []des.Time {
-	return []des.Time{p.Linears, p.PrefillAttention, p.DenseAttention, p.SparseAttention, p.Scoring, p.LoadStall, p.SaveStall, p.Head, p.Host}
+	return []des.Time{p.Linears, p.PrefillAttention, p.DenseAttention, p.SparseAttention, p.Scoring,
+		p.LoadStall, p.SaveStall, p.Head, p.Host}
 }
 
 // pricedStep is one step of a live run and what the model gives the same
@@ -86,7 +88,8 @@ func priced(p *config.Point, dir string) (table []byte, err error) {
 
 // tabulateSteps writes the steps of a live run and their modelled times.
 func tabulateSteps(steps []live.RecordedStep, model []sim.Timing) []byte {
-	header := []string{"step", "start_s", "decodes", "prefills", "tokens", "loads", "saves", "split", "live_s", "model_s"}
+	header := []string{"step", "start_s", "decodes", "prefills", "tokens", "loads", "saves", "split",
+		"live_s", "model_s"}
 	for _, kind := range []string{"live_", "model_"} {
 		for _, name := range phaseNames {
 			header = append(header, kind+name+"_s")
@@ -104,7 +107,8 @@ func tabulateSteps(steps []live.RecordedStep, model []sim.Timing) []byte {
 			loads += s.Layers[j].Moves.Loads
 			saves += s.Layers[j].Moves.Saves
 		}
-		row := []any{s.Step.Index, run.Seconds(s.Step.Start), decodes, s.Step.Requests - decodes, tokens, loads, saves,
+		row := []any{s.Step.Index, run.Seconds(s.Step.Start), decodes, s.Step.Requests - decodes, tokens,
+			loads, saves,
 			s.Timing.Phases.Unsplit == 0, run.Seconds(s.Timing.Elapsed), run.Seconds(model[i].Elapsed)}
 		for _, p := range []*sim.Phases{&s.Timing.Phases, &model[i].Phases} {
 			for _, t := range phaseTimes(p) {
@@ -207,8 +211,10 @@ func compareSteps(run string, steps []pricedStep) []Comparison {
 			sum += r
 		}
 		name := "step_" + kind + "_"
-		out = append(out, compare(run, name+"mean_s", live/n, model/n), compare(run, name+"ratio", 1, sum/n),
-			measured(run, name+"abs_error_p50", rank(off, 0.5)), measured(run, name+"abs_error_p95", rank(off, 0.95)))
+		out = append(out, compare(run, name+"mean_s", live/n, model/n),
+			compare(run, name+"ratio", 1, sum/n),
+			measured(run, name+"abs_error_p50", rank(off, 0.5)),
+			measured(run, name+"abs_error_p95", rank(off, 0.95)))
 		if split == 0 {
 			continue
 		}

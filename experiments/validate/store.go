@@ -29,7 +29,8 @@ func compress(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeGzip(path+".gz", text), os.Remove(path), os.Remove(filepath.Join(dir, run.StepsCSV)))
+	return errors.Join(writeGzip(path+".gz", text), os.Remove(path),
+		os.Remove(filepath.Join(dir, run.StepsCSV)))
 }
 
 // writeGzip writes a compressed file, the same bytes for the same text.

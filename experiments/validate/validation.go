@@ -132,7 +132,8 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	makers := &run.Makers{Device: v.device, Program: v.LiveProgram + " " + v.Live.Options(), Folder: v.folder, Any: v.Kept}
+	makers := &run.Makers{Device: v.device, Program: v.LiveProgram + " " + v.Live.Options(),
+		Folder: v.folder, Any: v.Kept}
 	store, err := run.OpenShared(filepath.Join(v.Dir, liveFolder), makers)
 	if err != nil {
 		return nil, err
@@ -188,7 +189,8 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			continue
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%w; %d of %d live runs are kept: the same command runs the rest", err, kept, len(v.points))
+			return nil, fmt.Errorf("%w; %d of %d live runs are kept: the same command runs the rest", err,
+				kept, len(v.points))
 		}
 		failed = append(failed, fmt.Errorf("live run of %s: %w", missing[i].Label, err))
 		if inARow++; inARow == 2 { // the machine, not the run
@@ -196,7 +198,8 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		}
 	}
 	if len(failed) > 0 {
-		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), kept, len(v.points), store.Dir())
+		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), kept,
+			len(v.points), store.Dir())
 	}
 	if v.Again {
 		if err := v.again(ctx, grid, store); err != nil {
@@ -212,7 +215,8 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 // without goes on with the points whose live runs are kept, on a machine without the
 // library that could make those that are missing.
 func (v *Validation) without(missing []config.SweepPoint, why error) error {
-	what := fmt.Sprintf("%s: %d of %d live runs are not kept, the first is %s", v.Dir, len(missing), len(v.points), missing[0].Label)
+	what := fmt.Sprintf("%s: %d of %d live runs are not kept, the first is %s", v.Dir, len(missing),
+		len(v.points), missing[0].Label)
 	if v.LiveOnly || len(missing) == len(v.points) || !errors.Is(why, cuda.ErrNoLibrary) {
 		return fmt.Errorf("%s: %w", what, why)
 	}
@@ -225,7 +229,8 @@ func (v *Validation) without(missing []config.SweepPoint, why error) error {
 
 // claimed makes a run unless another process makes it or has made it since, and
 // says whether it did.
-func (v *Validation) claimed(s *run.PointStore, p *config.Point, run func() error) (made bool, err error) {
+func (v *Validation) claimed(s *run.PointStore, p *config.Point, run func() error) (made bool,
+	err error) {
 	claim, err := s.Claim(p)
 	if err != nil || claim == nil {
 		return false, err
@@ -251,7 +256,8 @@ func (v *Validation) simulations(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	v.Planned(requestsOf(missing))
-	_, notes, err := store.Do(ctx, run.Grid{Run: v.Simulate, Workers: v.Workers, Finished: v.Finished}, points)
+	_, notes, err := store.Do(ctx, run.Grid{Run: v.Simulate, Workers: v.Workers, Finished: v.Finished},
+		points)
 	v.notes = append(v.notes, notes...)
 	if err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)
@@ -302,7 +308,8 @@ func (v *Validation) index(lives, simulated []string) error {
 		if err := price(&p.Point, lives[i], steps); err != nil {
 			return err
 		}
-		row := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU, Rate: p.Workload.Rate, Seed: p.Seed,
+		row := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU,
+			Rate: p.Workload.Rate, Seed: p.Seed,
 			Variant: loadLabel(p.Settings), DelayS: p.SLO.DelayS}
 		for _, path := range []struct {
 			from string
@@ -368,7 +375,8 @@ func (v *Validation) folder(p *config.Point) string {
 // safeName makes a file name of a label.
 func safeName(label string) string {
 	return strings.Map(func(r rune) rune {
-		if r < 0x80 && (slices.Contains([]rune("._+-="), r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
+		if r < 0x80 && (slices.Contains([]rune("._+-="), r) || '0' <= r && r <= '9' || 'a' <= r &&
+			r <= 'z' || 'A' <= r && r <= 'Z') {
 			return r
 		}
 		return '_'
@@ -378,6 +386,8 @@ func safeName(label string) string {
 // loadLabel names what the axes set besides the system: systems that differ in a
 // key of their own are compared at one load.
 func loadLabel(settings []config.Setting) string {
-	load := slices.DeleteFunc(slices.Clone(settings), func(s config.Setting) bool { return strings.HasPrefix(s.Key, "system.") })
+	load := slices.DeleteFunc(slices.Clone(settings), func(s config.Setting) bool {
+		return strings.HasPrefix(s.Key, "system.")
+	})
 	return strings.TrimSpace(config.SettingsLabel(load))
 }

@@ -17,14 +17,16 @@ import (
 // asks for; the failing one, counted from 1, is out of order.
 func tinyValidation(t *testing.T, dir string, runs *int, failing int) *Validation {
 	t.Helper()
-	sweep, err := config.LoadSweep("../validate-tiny.toml", []string{`model="../testdata/tiny"`, "workload.requests=3"})
+	sweep, err := config.LoadSweep("../validate-tiny.toml",
+		[]string{`model="../testdata/tiny"`, "workload.requests=3"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	*runs = -1 // the first asks for the name
 	simulator := run.NewSimulator()
 	return &Validation{
-		Dir: dir, Sweep: sweep, Program: "test", LiveProgram: "live test", Simulate: simulator.Run, Workers: 1,
+		Dir: dir, Sweep: sweep, Program: "test", LiveProgram: "live test", Simulate: simulator.Run,
+		Workers: 1,
 		Live: &run.Live{Simulator: simulator, SplitEvery: 2, On: func(do func(live.Machine) error) error {
 			if *runs++; *runs == failing && failing > 0 {
 				return errors.New("out of order")
@@ -50,7 +52,9 @@ func TestLiveSavesWithTheProfilesThreads(t *testing.T) {
 	var runs int
 	v := tinyValidation(t, t.TempDir(), &runs, 0)
 	var got []int
-	v.Live.(*run.Live).On = func(do func(live.Machine) error) error { return do(savers{emulator.New(emulator.Config{}), &got}) }
+	v.Live.(*run.Live).On = func(do func(live.Machine) error) error {
+		return do(savers{emulator.New(emulator.Config{}), &got})
+	}
 	if _, _, err := v.Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -73,15 +77,18 @@ func checkTiny(t *testing.T, r *Report) {
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		if run.Live.Completed != 3 || run.Simulated.Completed != 3 || run.Live.TTFT.Mean <= 0 {
-			t.Errorf("%s: %d and %d requests completed", run.Run, run.Live.Completed, run.Simulated.Completed)
+			t.Errorf("%s: %d and %d requests completed", run.Run, run.Live.Completed,
+				run.Simulated.Completed)
 		}
-		for _, metric := range []string{"ttft_mean_s", "tbt_p99_s", "steps", "step_decode_ratio", "step_mixed_abs_error_p95", "phase_decode_linears_s"} {
+		for _, metric := range []string{"ttft_mean_s", "tbt_p99_s", "steps", "step_decode_ratio",
+			"step_mixed_abs_error_p95", "phase_decode_linears_s"} {
 			if c, ok := run.Of(metric); !ok || c.Error == nil {
 				t.Errorf("%s: %s is %+v", run.Run, metric, c)
 			}
 		}
 		rounds, ok := run.Of("rounds_per_layer")
-		if _, too := run.Of("blocks_ahead_per_step"); ok != (run.System == "sparseserve-psa") || too != ok || ok && rounds.Live <= 1 {
+		if _, too := run.Of("blocks_ahead_per_step"); ok != (run.System == "sparseserve-psa") ||
+			too != ok || ok && rounds.Live <= 1 {
 			t.Errorf("%s: rounds %+v", run.Run, rounds)
 		}
 	}

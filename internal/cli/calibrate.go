@@ -47,13 +47,16 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 		return errors.Join(failed, err)
 	}
 	_, err = fmt.Fprintf(app.Stdout, "%s: %d cost models, %d flagged; samples in %s, plots in %s\n",
-		c.Out, len(done.Profile.Fits), calibrate.Flagged(done.Profile), calibrate.CSVPath(c.Out), calibrate.PlotDir(c.Out))
+		c.Out, len(done.Profile.Fits), calibrate.Flagged(done.Profile), calibrate.CSVPath(c.Out),
+		calibrate.PlotDir(c.Out))
 	return errors.Join(failed, err)
 }
 
-func (c *calibrateCmd) measure(ctx context.Context, app *App) (done *calibrate.Calibration, err error) {
-	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full, Fresh: c.Fresh, PoolGiB: c.Pool, Steady: c.Steady,
-		Log: func(text string) { fmt.Fprintln(app.Stderr, text) }, Progress: func(int, int, string) {}}
+func (c *calibrateCmd) measure(ctx context.Context, app *App) (done *calibrate.Calibration,
+	err error) {
+	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full, Fresh: c.Fresh, PoolGiB: c.Pool,
+		Steady: c.Steady,
+		Log:    func(text string) { fmt.Fprintln(app.Stderr, text) }, Progress: func(int, int, string) {}}
 	if c.Quick {
 		options.Plan = calibrate.Quick
 	}
@@ -63,7 +66,8 @@ func (c *calibrateCmd) measure(ctx context.Context, app *App) (done *calibrate.C
 	}
 	defer func() { err = errors.Join(err, giveBack()) }()
 	if isTerminal(app.Stderr) {
-		bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(app.Stderr), progressbar.OptionShowCount(), progressbar.OptionFullWidth(),
+		bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(app.Stderr),
+			progressbar.OptionShowCount(), progressbar.OptionFullWidth(),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 		options.Progress = func(n, of int, what string) {
 			bar.ChangeMax(of)

@@ -22,7 +22,8 @@ func calibrateWith(args ...string) (status int, stdout, stderr string) {
 func TestCalibrateRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "card.toml")
 	status, stdout, stderr := calibrateWith("--library", "/no/such/library.so", "--out", path)
-	if status != exitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "make calibrate") {
+	if status != exitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 ||
+		!strings.Contains(stderr, "make calibrate") {
 		t.Errorf("exit %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) > 0 {
@@ -36,7 +37,8 @@ func TestCalibrateRefits(t *testing.T) {
 		t.Skip("a refit with pictures of 10 s; make test-all runs it")
 	}
 	path := filepath.Join(t.TempDir(), "card.toml")
-	status, stdout, stderr := calibrateWith("--refit", filepath.Join("..", "..", "hw", "kernels", "hopper.csv"), "--out", path)
+	status, stdout, stderr := calibrateWith("--refit",
+		filepath.Join("..", "..", "hw", "kernels", "hopper.csv"), "--out", path)
 	if status != exitOK || stderr != "" || !strings.Contains(stdout, "load.flash") {
 		t.Fatalf("exit %d, stdout %q, stderr %q", status, stdout, stderr)
 	}

@@ -88,7 +88,8 @@ func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.C
 		claims = slices.DeleteFunc(claims, papers.Claim.Apart)
 	}
 	measure := func(name string, change *papers.Change) ([]papers.Outcome, error) {
-		studies := papers.Studies{Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(), Change: change}
+		studies := papers.Studies{Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(),
+			Change: change}
 		if err := c.serve(ctx, app, claims, studies); err != nil {
 			return nil, err
 		}
@@ -118,7 +119,8 @@ func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.C
 }
 
 // serve runs what the claims are measured on.
-func (c *claimsCmd) serve(ctx context.Context, app *App, claims []papers.Claim, studies papers.Studies) error {
+func (c *claimsCmd) serve(ctx context.Context, app *App, claims []papers.Claim,
+	studies papers.Studies) error {
 	studies.Workers = c.Workers
 	names := papers.ClaimExperiments(claims)
 	if len(names) == 0 {

@@ -15,7 +15,8 @@ import (
 // fail.
 func claimsMarkdown(outcomes []papers.Outcome) string {
 	var b strings.Builder
-	b.WriteString("| claim | where | paper | ours | 95 % interval | deviation | |\n|-|-|-:|-:|-:|-:|-|\n")
+	b.WriteString("| claim | where | paper | ours | 95 % interval | deviation | " +
+		"|\n|-|-|-:|-:|-:|-:|-|\n")
 	for i := range outcomes {
 		v := &outcomes[i]
 		if !v.Measured() {
@@ -34,7 +35,8 @@ func claimsMarkdown(outcomes []papers.Outcome) string {
 			outcome = "**fail**"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", name, where,
-			strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(claimed(v)), ours(v), interval(v), deviation(v), outcome)
+			strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(claimed(v)), ours(v), interval(v),
+			deviation(v), outcome)
 	}
 	b.WriteString("\n" + tally(outcomes) + "\n")
 	if lines := failures(outcomes); len(lines) > 0 {
@@ -58,7 +60,8 @@ func cutBlock(path, name string) (before, after string, err error) {
 	before, rest, ok := strings.Cut(string(text), start)
 	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
-		return "", "", fmt.Errorf("%s: no lines %q and %q to write between", path, strings.TrimSpace(start), end)
+		return "", "", fmt.Errorf("%s: no lines %q and %q to write between", path,
+			strings.TrimSpace(start), end)
 	}
 	return before + start, end + after, nil
 }
@@ -74,5 +77,6 @@ func writeBlock(path, name, block string) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(path, []byte(before+block+after), info.Mode().Perm(), renameio.WithTempDir(filepath.Dir(path)))
+	return renameio.WriteFile(path, []byte(before+block+after), info.Mode().Perm(),
+		renameio.WithTempDir(filepath.Dir(path)))
 }

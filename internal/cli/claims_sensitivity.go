@@ -47,7 +47,9 @@ func printSensitivity(w io.Writer, base []papers.Outcome, moved []moves) {
 	fmt.Fprintln(w, aboutMoves)
 }
 
-const aboutMoves = "Change of our number with the parameter at half / at double, blank below 5 %; pass or FAIL where the outcome changes. Three seeds of 100 requests, 4 groups of heads; goodput is found to a quarter, so its ratios move in steps of up to as much."
+const aboutMoves = "Change of our number with the parameter at half / at double, blank below 5 " +
+	"%; pass or FAIL where the outcome changes. Three seeds of 100 requests, 4 groups of heads; " +
+	"goodput is found to a quarter, so its ratios move in steps of up to as much."
 
 // sensitivityMarkdown is the table of a study: the parameters, how many numbers each moves,
 // and why they are what they are. The command itself prints which.
@@ -61,7 +63,8 @@ func sensitivityMarkdown(base []papers.Outcome, moved []moves) string {
 				n++
 			}
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", m.tuned.Name, tunedValue(&m.tuned), n, m.tuned.Reason)
+		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", m.tuned.Name, tunedValue(&m.tuned), n,
+			m.tuned.Reason)
 	}
 	return b.String()
 }

@@ -19,7 +19,8 @@ func printClaims(w io.Writer, outcomes []papers.Outcome) {
 	t.AppendHeader(table.Row{"claim", "", "paper", "ours", "95 % interval", "deviation", ""})
 	for i := range outcomes {
 		v := &outcomes[i]
-		t.AppendRow(table.Row{claimName(v), v.Where, claimed(v), ours(v), interval(v), deviation(v), outcome(v)})
+		t.AppendRow(table.Row{claimName(v), v.Where, claimed(v), ours(v), interval(v), deviation(v),
+			outcome(v)})
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{
 		{Number: 3, Align: text.AlignRight, AlignHeader: text.AlignRight},
@@ -48,7 +49,8 @@ func tally(outcomes []papers.Outcome) string {
 			passed++
 		}
 	}
-	s := fmt.Sprintf("%d of %d numbers pass: within 20 %%, points within 3, bounds kept.", passed, measured)
+	s := fmt.Sprintf("%d of %d numbers pass: within 20 %%, points within 3, bounds kept.",
+		passed, measured)
 	if left := len(outcomes) - measured; left > 0 {
 		s += fmt.Sprintf(" %d not yet measured.", left)
 	}

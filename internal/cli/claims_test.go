@@ -24,9 +24,12 @@ import (
 
 // someOutcomes are one of each kind.
 func someOutcomes() []papers.Outcome {
-	v := func(id, kind, bound string, index int, value, ours, low, high, deviation float64, pass bool, note string) papers.Outcome {
-		return papers.Outcome{ID: id, Index: index, Paper: "sparseserve", Where: "Fig. 1", Text: "something of " + id, Kind: kind,
-			Bound: bound, Value: value, Ours: &ours, Low: &low, High: &high, Deviation: &deviation, Pass: pass, Note: note}
+	v := func(id, kind, bound string, index int, value, ours, low, high, deviation float64, pass bool,
+		note string) papers.Outcome {
+		return papers.Outcome{ID: id, Index: index, Paper: "sparseserve", Where: "Fig. 1",
+			Text: "something of " + id, Kind: kind,
+			Bound: bound, Value: value, Ours: &ours, Low: &low, High: &high, Deviation: &deviation,
+			Pass: pass, Note: note}
 	}
 	return []papers.Outcome{
 		v("ss-ratio", "ratio", "", 0, 2, 2.1, 2, 2.2, 0.05, true, "not shown"),
@@ -35,7 +38,8 @@ func someOutcomes() []papers.Outcome {
 		v("ss-points", "points", "", 0, 10, 11, 10, 12, 1, true, ""),
 		v("ss-below", "bandwidth", "below", 0, 4, 2.4, 2.4, 2.4, -0.4, true, ""),
 		v("ss-above", "bandwidth", "above", 0, 20, 18, 18, 18, -0.1, false, ""),
-		{ID: "psa-x", Paper: "psa", Where: "Fig. 6", Text: "something else", Kind: "ratio", Value: 1.5, Note: "not yet measured: needs PSA selection"},
+		{ID: "psa-x", Paper: "psa", Where: "Fig. 6", Text: "something else", Kind: "ratio", Value: 1.5,
+			Note: "not yet measured: needs PSA selection"},
 	}
 }
 
@@ -48,11 +52,13 @@ func TestPrintClaims(t *testing.T) {
 }
 
 func TestPrintSensitivity(t *testing.T) {
-	first := moves{papers.Tuned{Name: "output_scale", Values: map[string]float64{"lwm-7b": 2, "llama3-8b": 8}, Reason: "none is given"},
+	first := moves{papers.Tuned{Name: "output_scale", Values: map[string]float64{
+		"lwm-7b": 2, "llama3-8b": 8}, Reason: "none is given"},
 		someOutcomes(), someOutcomes()}
 	*first.half[0].Ours, first.half[0].Pass = 1.2, false
 	*first.double[3].Ours = 14
-	second := moves{papers.Tuned{Name: "host.step", Value: 2.5, Unit: "ms", Reason: "an iteration takes 30 ms"}, someOutcomes(), someOutcomes()}
+	second := moves{papers.Tuned{Name: "host.step", Value: 2.5, Unit: "ms",
+		Reason: "an iteration takes 30 ms"}, someOutcomes(), someOutcomes()}
 	*second.double[2].Ours, second.double[2].Pass = 0.65, true
 	*second.half[4].Ours = 2.3 // within 5 %
 	moved := []moves{first, second}
@@ -77,9 +83,11 @@ func TestClaimsSensitivity(t *testing.T) {
 		return sum, err
 	}
 	t.Chdir(t.TempDir())
-	const readme = "<!-- sensitivity -->\n<!-- /sensitivity -->\n<!-- claims -->\nkept\n<!-- /claims -->\n"
+	const readme = "<!-- sensitivity -->\n<!-- /sensitivity -->\n<!-- claims -->\nkept\n<!-- " +
+		"/claims -->\n"
 	writeFile(t, "README.md", readme)
-	status, out, errs := runHere(t.Context(), runner, "claims", "--sensitivity", "--readme", "README.md",
+	status, out, errs := runHere(t.Context(), runner, "claims", "--sensitivity", "--readme",
+		"README.md",
 		"--only", "ss-fig16a", "--only", "ss-fig16b-chunked", "--only", "ss-fig4-h2d-memcpy")
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
@@ -93,7 +101,8 @@ func TestClaimsSensitivity(t *testing.T) {
 			t.Errorf("%s is not measured", f.Name)
 		}
 	}
-	for _, want := range []string{"| `output_scale` | 8 for llama3-8b, 1.85 for lwm-7b | 1 |", "| `load.memcpy_call` | 6.3 us | 1 |", "| `host.step` | 2.5 ms | 0 |"} {
+	for _, want := range []string{"| `output_scale` | 8 for llama3-8b, 1.85 for lwm-7b | 1 |",
+		"| `load.memcpy_call` | 6.3 us | 1 |", "| `host.step` | 2.5 ms | 0 |"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}
@@ -160,7 +169,9 @@ func TestClaimsErrors(t *testing.T) {
 		{"--only ss-fig1-up --readme nowhere.md", "nowhere.md"}, // nothing can run here
 		{"--only ss-fig1-up --sensitivity --readme nowhere.md", "nowhere.md"},
 	} {
-		if status, _, errs := invoke(t, nil, append([]string{"claims"}, strings.Fields(c.args)...)...); status != 1 || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
+		if status, _, errs := invoke(t, nil,
+			append([]string{"claims"}, strings.Fields(c.args)...)...); status != 1 ||
+			!strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("claims %s: status %d, stderr %q", c.args, status, errs)
 		}
 	}
@@ -180,7 +191,8 @@ func TestWriteBlock(t *testing.T) {
 		}
 	}
 	writeFile(t, "b.md", "<!-- claims -->\nold\n")
-	if err := writeBlock("b.md", "claims", "new\n"); err == nil || !strings.Contains(err.Error(), "b.md: no lines") {
+	if err := writeBlock("b.md", "claims", "new\n"); err == nil ||
+		!strings.Contains(err.Error(), "b.md: no lines") {
 		t.Errorf("no closing line: error is %v", err)
 	}
 	if got, _ := os.ReadFile("b.md"); string(got) != "<!-- claims -->\nold\n" {
@@ -190,7 +202,8 @@ func TestWriteBlock(t *testing.T) {
 
 // figures --paper runs what it needs, once.
 func TestPaperFigures(t *testing.T) {
-	status, out, errs := invoke(t, pretend, "figures", "--paper", "--only", "fig04", "--only", "fig16a", "--only", "fig16b")
+	status, out, errs := invoke(t, pretend, "figures", "--paper", "--only", "fig04", "--only",
+		"fig16a", "--only", "fig16b")
 	if want := "out/paper/fig04.png\nout/paper/fig16.png\n"; status != 0 || out != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}
@@ -198,7 +211,8 @@ func TestPaperFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, _, errs := runHere(t.Context(), nil, "figures", "--paper", "--redraw"); status != 0 || errs != "" {
+	if status, _, errs := runHere(t.Context(), nil, "figures", "--paper", "--redraw"); status != 0 ||
+		errs != "" {
 		t.Errorf("--redraw: status %d, stderr %q", status, errs)
 	}
 	if after, err := os.ReadFile("out/paper/fig16.csv"); err != nil || !bytes.Equal(before, after) {
@@ -209,9 +223,11 @@ func TestPaperFigures(t *testing.T) {
 	if err := os.Remove("out/paper/results/fig16b/version.json"); err != nil {
 		t.Fatal(err)
 	}
-	want := "note: out/paper/results/fig16a: results of another version of the program (\"older\", this is \"test\")\n" +
+	want := "note: out/paper/results/fig16a: results of another version of the program (\"older\", " +
+		"this is \"test\")\n" +
 		"note: out/paper/results/fig16b: nothing says which version of the program made this\n"
-	if status, _, errs := runHere(t.Context(), nil, "figures", "--paper", "--redraw"); status != 0 || errs != want {
+	if status, _, errs := runHere(t.Context(), nil, "figures", "--paper", "--redraw"); status != 0 ||
+		errs != want {
 		t.Errorf("status %d, stderr %q, want %q", status, errs, want)
 	}
 	for _, c := range []struct{ args, want string }{
@@ -220,7 +236,9 @@ func TestPaperFigures(t *testing.T) {
 		{"--paper --only fig4", `did you mean "fig04"?`},
 		{"--paper --redraw --out elsewhere", "no results of a figure of the paper"},
 	} {
-		if status, _, errs := runHere(t.Context(), pretend, append([]string{"figures"}, strings.Fields(c.args)...)...); status != 1 || !strings.Contains(errs, c.want) {
+		if status, _, errs := runHere(t.Context(), pretend,
+			append([]string{"figures"}, strings.Fields(c.args)...)...); status != 1 ||
+			!strings.Contains(errs, c.want) {
 			t.Errorf("figures %s: status %d, stderr %q", c.args, status, errs)
 		}
 	}

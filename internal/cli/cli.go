@@ -97,11 +97,13 @@ func (a *App) run(ctx context.Context, args []string) int {
 		kong.Name("sparseserve"),
 		kong.Description("Predicts how a long-context LLM server with dynamic sparse attention behaves: "+
 			"TTFT, TBT, throughput, goodput, cache misses, link traffic.\n\n"+
-			"Exit status: 0 when all was done, 1 after an error or when no request was served, 130 when interrupted."),
+			"Exit status: 0 when all was done, 1 after an error or when no request was served, 130 when "+
+			"interrupted."),
 		kong.Writers(a.Stdout, a.Stderr),
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 90}),
-		kong.Vars{"paperFolder": paperFolder, "traceFormats": oneOf(traces.FormatNames()), "splitEvery": strconv.Itoa(splitEvery)},
+		kong.Vars{"paperFolder": paperFolder, "traceFormats": oneOf(traces.FormatNames()),
+			"splitEvery": strconv.Itoa(splitEvery)},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(a),
 	)
@@ -146,7 +148,8 @@ func joinNegative(args []string) []string {
 	var joined []string
 	for _, arg := range args {
 		last := len(joined) - 1
-		if last >= 0 && strings.HasPrefix(joined[last], "--") && !strings.Contains(joined[last], "=") && negative.MatchString(arg) {
+		if last >= 0 && strings.HasPrefix(joined[last], "--") && !strings.Contains(joined[last], "=") &&
+			negative.MatchString(arg) {
 			joined[last] += "=" + arg
 			continue
 		}

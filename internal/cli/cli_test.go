@@ -21,8 +21,9 @@ import (
 func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 	rate, seed := p.Workload.Rate, float64(p.Seed)
 	sum := sim.Summary{
-		Requests: max(1, p.Workload.Requests), Completed: max(1, p.Workload.Requests), ServedShare: 1, SimulatedS: 3000, Steps: 60000,
-		TTFT:           sim.Stats{Mean: 1.5 + 10*rate + seed/10, P50: 1, P90: 4, P99: 9.25},
+		Requests: max(1, p.Workload.Requests), Completed: max(1, p.Workload.Requests), ServedShare: 1,
+		SimulatedS: 3000, Steps: 60000, TTFT: sim.Stats{Mean: 1.5 + 10*rate + seed/10, P50: 1, P90: 4,
+			P99: 9.25},
 		TBT:            sim.Stats{Mean: 0.03 + rate/10, P50: 0.03, P90: 0.05, P99: 0.31},
 		QueueDelay:     sim.Stats{Mean: rate, P50: 0, P90: 1, P99: 4},
 		ThroughputTokS: 197 * rate, BatchMean: 1 + 20*rate, SLOMet: true,
@@ -33,7 +34,8 @@ func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, err
 	}
 	if p.System.Offload {
 		sum.BlocksLoadedPerStep, sum.HitRatio = 12345*rate, 0.987
-		sum.Warnings = append(sum.Warnings, fmt.Sprintf("heads sampled: 32 of 1024 groups; blocks loaded have a standard error of %g %%", 10*rate))
+		sum.Warnings = append(sum.Warnings, fmt.Sprintf("heads sampled: 32 of 1024 groups; blocks "+
+			"loaded have a standard error of %g %%", 10*rate))
 	}
 	if p.System.Name == "vllm" && rate >= 0.15 {
 		sum.TTFT.Mean, sum.TTFT.P99, sum.QueueDelay.Mean, sum.SLOMet = 260, 512, 250, false
@@ -58,16 +60,19 @@ func invoke(t *testing.T, runner run.Runner, args ...string) (status int, stdout
 // version names the version of a program.
 func version(name string) func() string { return func() string { return name } }
 
-func runHere(ctx context.Context, runner run.Runner, args ...string) (status int, stdout, stderr string) {
+func runHere(ctx context.Context, runner run.Runner, args ...string) (status int, stdout,
+	stderr string) {
 	var out, errs bytes.Buffer
-	app := App{Stdout: &out, Stderr: &errs, Run: runner, Program: version("test"), LiveProgram: version("")}
+	app := App{Stdout: &out, Stderr: &errs, Run: runner, Program: version("test"),
+		LiveProgram: version("")}
 	status = app.Main(ctx, args)
 	return status, out.String(), errs.String()
 }
 
 func TestHelp(t *testing.T) {
 	t.Setenv("COLUMNS", "90")
-	for _, command := range []string{"", "simulate", "sweep", "plan", "figures", "claims", "validate", "compare", "diff", "trace describe", "trace convert", "list"} {
+	for _, command := range []string{"", "simulate", "sweep", "plan", "figures", "claims", "validate",
+		"compare", "diff", "trace describe", "trace convert", "list"} {
 		name := strings.ReplaceAll(strings.TrimSpace("help "+command), " ", "-") + ".txt"
 		status, out, errs := invoke(t, nil, append(strings.Fields(command), "--help")...)
 		if status != 0 || errs != "" {
@@ -85,7 +90,9 @@ func TestHelp(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	for _, what := range []string{"gpus", "engines", "models", "systems", "selections", "evictions", "prefills", "prefills minference", "routers", "traces", "experiments", "gpus h100-80gb", "engines vllm-0.15", "keys slo", "keys workload.r --json"} {
+	for _, what := range []string{"gpus", "engines", "models", "systems", "selections", "evictions",
+		"prefills", "prefills minference", "routers", "traces", "experiments", "gpus h100-80gb",
+		"engines vllm-0.15", "keys slo", "keys workload.r --json"} {
 		status, out, errs := invoke(t, nil, append([]string{"list"}, strings.Fields(what)...)...)
 		if status != 0 || errs != "" {
 			t.Errorf("%s: status %d, stderr %q", what, status, errs)
@@ -123,11 +130,15 @@ func TestErrors(t *testing.T) {
 		{[]string{"point", "nowhere", "--points", "out", "--tasks", "2", "--task", "3"}, pretend},
 		{[]string{"point", "nowhere", "--points", "out", "--tasks", "2", "--task", "2"}, pretend},
 		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "system.epsilon=1"}, pretend},
-		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "system.microbatch=0"}, pretend},
-		{[]string{"simulate", "--set", "system.preset=sparseserve", "--set", "system.epsilon=2"}, pretend},
+		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "system.microbatch=0"},
+			pretend},
+		{[]string{"simulate", "--set", "system.preset=sparseserve", "--set",
+			"system.epsilon=2"}, pretend},
 		{[]string{"simulate", "--set", "system.preset=vllm-pas"}, pretend},
-		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "system.selection=infinigne"}, pretend},
-		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "system.selection=infinigen"}, pretend},
+		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "system.selection=infinigne"},
+			pretend},
+		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "system.selection=infinigen"},
+			pretend},
 		{[]string{"plan", "nowhere.toml"}, pretend},
 		{[]string{"plan", "--set", "goodput.width=0"}, pretend},
 		{[]string{"plan", "--workers", "1"}, boom},
@@ -137,12 +148,16 @@ func TestErrors(t *testing.T) {
 		{[]string{"compare", measuredRun}, pretend},
 		{[]string{"compare", measuredRun, "--set", "model=llama2-7b"}, pretend},
 		{[]string{"compare", measuredRun, "default"}, pretend},
-		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--set", "workload.rate=1"}, pretend},
-		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--set", "system.preset=[vllm,vllm-s]"}, pretend},
-		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--skip", "70"}, pretend},
+		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--set",
+			"workload.rate=1"}, pretend},
+		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--set",
+			"system.preset=[vllm,vllm-s]"}, pretend},
+		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--skip",
+			"70"}, pretend},
 		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb"}, boom},
 		{[]string{"compare", measuredRun, "--skip=-1"}, pretend},
-		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--out", filepath.Dir(measuredRun)}, pretend},
+		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--out",
+			filepath.Dir(measuredRun)}, pretend},
 		{[]string{"validate", "default", "--kept"}, pretend},
 		{[]string{"list", "gpu"}, pretend},
 		{[]string{"list", "keys", "sytem"}, pretend},
@@ -164,7 +179,8 @@ func TestErrors(t *testing.T) {
 		if left, _ := os.ReadDir("."); len(left) > 1 || len(left) == 1 && left[0].Name() != "out" {
 			t.Errorf("%s: left %v", line, left)
 		}
-		all.WriteString(strings.NewReplacer(filepath.Dir(measuredRun)+string(filepath.Separator), "", filepath.Dir(measuredRun), "here").Replace(line + "\n    " + errs))
+		all.WriteString(strings.NewReplacer(filepath.Dir(measuredRun)+string(filepath.Separator), "",
+			filepath.Dir(measuredRun), "here").Replace(line + "\n    " + errs))
 	}
 	testkit.Golden(t, "errors.txt", all.String())
 }
@@ -176,7 +192,9 @@ func TestFiguresCommand(t *testing.T) {
 		t.Fatalf("status %d: %s\n%s", status, errs, before)
 	}
 	status, out, errs := runHere(t.Context(), nil, "figures", "--out", "pictures")
-	if want := "pictures/ttft.png\npictures/throughput.png\npictures/tbt.png\npictures/time.png\n"; status != 0 || filepath.ToSlash(out) != want {
+	if want :=
+		"pictures/ttft.png\npictures/throughput.png\npictures/tbt.png\npictures/time.png\n"; status !=
+		0 || filepath.ToSlash(out) != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}
 	for _, name := range []string{"ttft.png", "ttft.csv", "time.png"} {
@@ -191,7 +209,8 @@ func TestFiguresCommand(t *testing.T) {
 func TestTraceCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "t.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n"+
-		"2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n2023-11-16 18:15:51.2224670,879,55\n")
+		"2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n2023-11-16 "+
+		"18:15:51.2224670,879,55\n")
 	status, out, errs := runHere(t.Context(), nil, "trace", "describe", "t.csv")
 	if status != 0 || errs != "" {
 		t.Errorf("describe: status %d, stderr %q", status, errs)
@@ -206,7 +225,8 @@ func TestTraceCommands(t *testing.T) {
 		Requests int
 		Seconds  float64
 	}
-	if err := json.Unmarshal([]byte(again), &d); err != nil || status != 0 || d.Requests != 3 || d.Seconds < 4.5 || d.Seconds > 4.6 {
+	if err := json.Unmarshal([]byte(again), &d); err != nil || status != 0 || d.Requests != 3 ||
+		d.Seconds < 4.5 || d.Seconds > 4.6 {
 		t.Errorf("converted is described as %q (status %d, stderr %q, %v)", again, status, errs, err)
 	}
 }

@@ -31,10 +31,12 @@ type compareCmd struct {
 
 // Help is what the command's help adds.
 func (*compareCmd) Help() string {
-	return `The requests of the record are simulated at their recorded times, with their recorded lengths. Without a system in CONFIG the
-server is vLLM 0.15. Each request has one TTFT, one end-to-end time and one TBT, its mean time between tokens,
-(e2e - ttft) / (output_tokens - 1); means and percentiles are over requests. Where the rate of arrivals changes, each stage is
-compared by itself too. A client that waits for answers before it sends more is replayed at the times that it had.`
+	return `The requests of the record are simulated at their recorded times, with their recorded
+lengths. Without a system in CONFIG the server is vLLM 0.15. Each request has one TTFT, one
+end-to-end time and one TBT, its mean time between tokens, (e2e - ttft) / (output_tokens - 1);
+means and percentiles are over requests. Where the rate of arrivals changes, each stage is
+compared by itself too. A client that waits for answers before it sends more is replayed at the
+times that it had.`
 }
 
 // Validate is called by the parser.
@@ -67,7 +69,8 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 		out = filepath.Join("out", "compare", name+settingsName(c.Set))
 	}
 	if sameFolder(out, filepath.Dir(c.Measured)) {
-		return fmt.Errorf("--out %s: the record's own folder; choose another, so that no result takes the record's name", out)
+		return fmt.Errorf("--out %s: the record's own folder; choose another, so that no result takes "+
+			"the record's name", out)
 	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(len(record.Requests))
@@ -96,7 +99,8 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	}
 	printComparison(app.Stdout, c, record, report)
 	fmt.Fprintln(app.Stdout, "\nFiles:")
-	for _, f := range append(append([]string{filepath.Join(out, "trace.csv")}, report.Files...), pictures...) {
+	for _, f := range append(append([]string{filepath.Join(out, "trace.csv")}, report.Files...),
+		pictures...) {
 		fmt.Fprintln(app.Stdout, "  "+f)
 	}
 	return nil
@@ -109,7 +113,8 @@ func (c *compareCmd) prefixHit() (float64, error) {
 	}
 	share, err := strconv.ParseFloat(c.Prefix, 64)
 	if err != nil || !(share >= 0 && share <= 1) {
-		return 0, fmt.Errorf("--prefix-hit %s: want auto, or a share of each prompt from 0 to 1", c.Prefix)
+		return 0, fmt.Errorf("--prefix-hit %s: want auto, or a share of each prompt from 0 to 1",
+			c.Prefix)
 	}
 	return share, nil
 }

@@ -22,25 +22,32 @@ func comparedMetrics() []struct {
 		metric, title string
 		scale         float64
 	}{
-		{"ttft_mean_s", "TTFT mean, s", 1}, {"ttft_p50_s", "TTFT P50, s", 1}, {"ttft_p90_s", "TTFT P90, s", 1}, {"ttft_p99_s", "TTFT P99, s", 1},
-		{"tbt_mean_s", "TBT mean, ms", 1e3}, {"tbt_p50_s", "TBT P50, ms", 1e3}, {"tbt_p90_s", "TBT P90, ms", 1e3}, {"tbt_p99_s", "TBT P99, ms", 1e3},
-		{"e2e_mean_s", "end to end mean, s", 1}, {"e2e_p50_s", "end to end P50, s", 1}, {"e2e_p90_s", "end to end P90, s", 1}, {"e2e_p99_s", "end to end P99, s", 1},
+		{"ttft_mean_s", "TTFT mean, s", 1}, {"ttft_p50_s", "TTFT P50, s", 1},
+		{"ttft_p90_s", "TTFT P90, s", 1}, {"ttft_p99_s", "TTFT P99, s", 1},
+		{"tbt_mean_s", "TBT mean, ms", 1e3}, {"tbt_p50_s", "TBT P50, ms", 1e3},
+		{"tbt_p90_s", "TBT P90, ms", 1e3}, {"tbt_p99_s", "TBT P99, ms", 1e3},
+		{"e2e_mean_s", "end to end mean, s", 1}, {"e2e_p50_s", "end to end P50, s", 1},
+		{"e2e_p90_s", "end to end P90, s", 1}, {"e2e_p99_s", "end to end P99, s", 1},
 		{"throughput_tok_s", "output, tok/s", 1},
 	}
 }
 
 // printComparison prints what was compared, a table of the figures by stage, and
 // what to bear in mind.
-func printComparison(w io.Writer, c *compareCmd, record *traces.Measured, r *validate.ReplayReport) {
-	fmt.Fprintf(w, "%s (%s), %s over %s, against %s simulated: %s on %s, engine %s.\n", files.Label(c.Measured), record.Format,
-		count(len(record.Requests), "request"), spanOf(record), r.Summary.System, r.Summary.Model, r.Summary.GPU, r.Config.Systems[0].Engine)
+func printComparison(w io.Writer, c *compareCmd, record *traces.Measured,
+	r *validate.ReplayReport) {
+	fmt.Fprintf(w, "%s (%s), %s over %s, against %s simulated: %s on %s, engine %s.\n",
+		files.Label(c.Measured), record.Format,
+		count(len(record.Requests), "request"), spanOf(record), r.Summary.System, r.Summary.Model,
+		r.Summary.GPU, r.Config.Systems[0].Engine)
 	for _, left := range []struct {
 		n   int
 		why string
 	}{
 		{r.Failed, "failed in the record: left out of both."},
 		{r.Skipped, fmt.Sprintf("arrived before %g s: simulated, but in no figure.", c.Skip)},
-		{r.Rejected, "rejected by the simulated server: left out of both. Are the model's context and the room for KV those of the server?"},
+		{r.Rejected, "rejected by the simulated server: left out of both. Are the model's context and " +
+			"the room for KV those of the server?"},
 	} {
 		if left.n > 0 {
 			fmt.Fprintf(w, "%s %s\n", count(left.n, "request"), left.why)
@@ -50,7 +57,8 @@ func printComparison(w io.Writer, c *compareCmd, record *traces.Measured, r *val
 		fmt.Fprintf(w, "Prefix cache: in the record %s.\n", r.Prefix)
 	}
 	thin := printCompared(w, r)
-	fmt.Fprintln(w, "Error: simulated over measured less 1. Mean and percentiles are over requests, TBT being a request's mean.")
+	fmt.Fprintln(w, "Error: simulated over measured less 1. Mean and percentiles are over requests, "+
+		"TBT being a request's mean.")
 	if thin {
 		fmt.Fprintf(w, "~ P99 of fewer than %d requests: about the largest of them\n", validate.FewForP99)
 	}
@@ -86,7 +94,8 @@ func printCompared(w io.Writer, r *validate.ReplayReport) (thin bool) {
 			if c.Thin() {
 				mark, thin = " ~", true
 			}
-			t.AppendRow(table.Row{head, requests, m.title + mark, digits(m.scale * c.Measured), digits(m.scale * c.Simulated), percentOff(c.Error)})
+			t.AppendRow(table.Row{head, requests, m.title + mark, digits(m.scale * c.Measured),
+				digits(m.scale * c.Simulated), percentOff(c.Error)})
 		}
 	}
 	configs := rightAligned(4, 6)

@@ -22,7 +22,8 @@ var latencies = []struct {
 	{"sched. delay, s", 1, func(s *sim.Summary) *sim.Stats { return &s.QueueDelay }},
 }
 
-// rates are what a run does in a second, and the shares of what it uses; nil where that is not known.
+// rates are what a run does in a second, and the shares of what it uses; nil where that is not
+// known.
 var rates = []struct {
 	title, unit string
 	of          func(*sim.Summary) *float64

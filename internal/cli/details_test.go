@@ -13,11 +13,14 @@ func TestDetails(t *testing.T) {
 	good := 0.75
 	of := func(system string, served int, add float64) sim.Summary {
 		stats := func(v float64) sim.Stats {
-			return sim.Stats{Mean: v + add, P50: v + 1 + add, P90: v + 2 + add, P95: v + 3 + add, P99: v + 4 + add}
+			return sim.Stats{Mean: v + add, P50: v + 1 + add, P90: v + 2 + add, P95: v + 3 + add,
+				P99: v + 4 + add}
 		}
-		return sim.Summary{System: system, Rate: 1, Completed: served, Rejected: 9 - served, TTFT: stats(11), TBT: stats(.021),
-			TPOT: stats(.031), E2E: stats(41), QueueDelay: stats(51), RequestThroughput: 0.9, RequestGoodput: &good,
-			PromptTokS: 1234, ThroughputTokS: 56, TotalTokS: 1290}
+		return sim.Summary{System: system, Rate: 1, Completed: served, Rejected: 9 - served,
+			TTFT: stats(11), TBT: stats(.021),
+			TPOT: stats(.031), E2E: stats(41), QueueDelay: stats(51), RequestThroughput: 0.9,
+			RequestGoodput: &good,
+			PromptTokS:     1234, ThroughputTokS: 56, TotalTokS: 1290}
 	}
 	proxy := of("sparse", 9, 0)
 	proxy.RecallProxy, proxy.DRAMUse = &sim.RecallProxy{Mean: 0.98}, &sim.Use{Mean: 0.125, Peak: 0.5}
@@ -26,7 +29,8 @@ func TestDetails(t *testing.T) {
 	printDetails(&out, sums)
 	flat := strings.Join(strings.Fields(strings.ReplaceAll(out.String(), "│", " ")), " ")
 	for _, want := range []string{
-		"1 dense TTFT, s 12.0 13.0 14.0 15.0 16.0", "TBT, ms 1021 2021", "TPOT, ms 1031", "end to end, s 42.0 43.0 44.0 45.0 46.0",
+		"1 dense TTFT, s 12.0 13.0 14.0 15.0 16.0", "TBT, ms 1021 2021", "TPOT, ms 1031",
+		"end to end, s 42.0 43.0 44.0 45.0 46.0",
 		"sched. delay, s 52.0", "1 sparse TTFT, s 11.0", "served in SLO input output total DRAM recall",
 		"dense 0.900 0.750 1234 56.0 1290 - -", "sparse 0.900 0.750 1234 56.0 1290 12.5 98.0",
 	} {

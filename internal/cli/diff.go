@@ -20,9 +20,10 @@ type diffCmd struct {
 
 // Help is what the command's help adds.
 func (*diffCmd) Help() string {
-	return `Points are matched by system, model, card, rate and swept keys; what is constant in each folder may differ, so that two
-cards, models or versions can be compared. Over the seeds that both have, the difference has a 95 % interval (Student's t of the
-differences seed by seed), and only what this interval separates from 0 is shown. With one seed, all that differs is shown.`
+	return `Points are matched by system, model, card, rate and swept keys; what is constant in each
+folder may differ, so that two cards, models or versions can be compared. Over the seeds that both
+have, the difference has a 95 % interval (Student's t of the differences seed by seed), and only
+what this interval separates from 0 is shown. With one seed, all that differs is shown.`
 }
 
 func (d *diffCmd) Run(app *App) error {
@@ -75,14 +76,16 @@ func (d *diffCmd) print(w io.Writer, report *diff.Report) {
 		if rejects && metric != diff.ServedShare {
 			metric, marked = metric+survivor, true
 		}
-		t.AppendRow(table.Row{name, metric, digits(r.A), digits(r.B), percent(r.Change()), changeInterval(r), r.Seeds})
+		t.AppendRow(table.Row{name, metric, digits(r.A), digits(r.B), percent(r.Change()),
+			changeInterval(r), r.Seeds})
 	}
 	t.SetColumnConfigs(rightAligned(3, 7))
 	if shown > 0 {
 		t.Render()
 	}
 	if marked {
-		fmt.Fprintln(w, survivor+" of the requests served: others were rejected, in A, in B or in both; lower is not better")
+		fmt.Fprintln(w, survivor+" of the requests served: others were rejected, in A, in B or in "+
+			"both; lower is not better")
 	}
 	fmt.Fprintf(w, "%d of %d figures differ", shownOf(report), len(report.Rows))
 	if report.Rows[0].Seeds < 2 {

@@ -26,7 +26,8 @@ func TestDiff(t *testing.T) {
 	testkit.Golden(t, "diff.txt", out)
 	status, out, errs = runHere(t.Context(), nil, "diff", "--json", "a", "b")
 	var report diff.Report
-	if err := json.Unmarshal([]byte(out), &report); err != nil || status != 0 || errs != "" || len(report.OnlyA) != 1 {
+	if err := json.Unmarshal([]byte(out), &report); err != nil || status != 0 || errs != "" ||
+		len(report.OnlyA) != 1 {
 		t.Errorf("%v, status %d, %s\n%s", err, status, errs, out)
 	}
 }
@@ -39,7 +40,8 @@ func TestDiffMarksSurvivors(t *testing.T) {
 	var out strings.Builder
 	report := diff.Report{Rows: []diff.Row{row(diff.ServedShare, 0.5, 1), row("ttft_mean_s", 1, 2)}}
 	(&diffCmd{}).print(&out, &report)
-	if text := out.String(); !strings.Contains(text, "ttft_mean_s"+survivor) || !strings.Contains(text, survivor+" of the requests served") {
+	if text := out.String(); !strings.Contains(text, "ttft_mean_s"+survivor) ||
+		!strings.Contains(text, survivor+" of the requests served") {
 		t.Error(text)
 	}
 	out.Reset()

@@ -56,18 +56,21 @@ func commandsOf(t *testing.T, file string) (all []command) {
 		for line := range strings.Lines(strings.ReplaceAll(part[3:], "\\\n", "")) {
 			line, note, _ := strings.Cut(line, " #")
 			for one := range strings.SplitSeq(line, "&&") {
-				all = append(all, command{file: file, line: strings.TrimSpace(one), needs: strings.Contains(note, "needs ")})
+				all = append(all, command{file: file, line: strings.TrimSpace(one),
+					needs: strings.Contains(note, "needs ")})
 			}
 		}
 	}
 	for _, m := range inline.FindAllStringSubmatch(prose, -1) {
-		all = append(all, command{file: file, line: strings.Join(strings.Fields(m[1]), " "), quoted: true})
+		all = append(all, command{file: file, line: strings.Join(strings.Fields(m[1]), " "),
+			quoted: true})
 	}
 	return all
 }
 
 // Every command in the documents does what it says: a shell block's runs, on runs that are
-// pretended; one that needs a GPU or a cluster, that takes minutes and has tests of its own, or that is
+// pretended; one that needs a GPU or a cluster, that takes minutes and has tests of its own, or
+// that is
 // quoted in the text is understood. Targets of make and tests exist.
 func TestCommandsOfDocuments(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
@@ -102,7 +105,8 @@ func (c *command) check(t *testing.T, args []string) {
 	dir := t.TempDir()
 	runner := run.Runner(pretend)
 	switch {
-	case c.quoted || c.needs || slices.Contains(args, "--refit") || slices.Contains([]string{"validate", "claims", "figures"}, args[0]):
+	case c.quoted || c.needs || slices.Contains(args, "--refit") ||
+		slices.Contains([]string{"validate", "claims", "figures"}, args[0]):
 		args = append(args, "--help")
 	case args[0] == "compare":
 		runner = run.NewSimulator().Run

@@ -99,7 +99,8 @@ func experimentsOf(names []string) ([]string, error) {
 		if !ok {
 			known := slices.Compact(slices.Sorted(slices.Values(
 				slices.Concat(papers.PaperExperiments(), figures.PaperFigures()))))
-			return nil, fmt.Errorf("--only %s: no such figure or experiment of the papers%s; there are %s", name,
+			return nil, fmt.Errorf("--only %s: no such figure or experiment of the papers%s; there are %s",
+				name,
 				config.DidYouMean(name, known), strings.Join(known, ", "))
 		}
 		needed = append(needed, more...)

@@ -55,7 +55,8 @@ func TestTablesFitTheTerminal(t *testing.T) {
 func fillTable(t table.Writer) {
 	t.AppendHeader(table.Row{"first", "words", "3rd", "4th", "5th", "6th"})
 	t.AppendHeader(table.Row{"", "", "", "ms", "", ""})
-	t.AppendRow(table.Row{"a", "wraps where it is too wide for the terminal", "12345678", "12345678", "", "12345678"})
+	t.AppendRow(table.Row{"a", "wraps where it is too wide for the terminal", "12345678", "12345678",
+		"", "12345678"})
 	t.AppendRow(table.Row{"b", "short", "1", "2", "", "3"})
 	t.SetColumnConfigs(rightAligned(3, 6))
 }

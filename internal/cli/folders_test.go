@@ -16,7 +16,8 @@ import (
 // larger sweep goes on in the same one, and only --force replaces.
 func TestSweepFolderIsSafe(t *testing.T) {
 	t.Chdir(t.TempDir())
-	const head = "[workload]\nrequests = 9\n[system]\npreset = \"vllm\"\n[[axis]]\ngrid.workload.rate = "
+	const head = "[workload]\nrequests = 9\n[system]\npreset = " +
+		"\"vllm\"\n[[axis]]\ngrid.workload.rate = "
 	rows := func(dir string) int {
 		text, _ := os.ReadFile(filepath.Join(dir, "sweep.csv"))
 		return strings.Count(string(text), "\n") - 1
@@ -24,7 +25,8 @@ func TestSweepFolderIsSafe(t *testing.T) {
 	step := func(file string, want int, dir string, n int, args ...string) (out, errs string) {
 		t.Helper()
 		writeFile(t, "s.toml", head+file)
-		status, out, errs := runHere(t.Context(), pretend, append([]string{"sweep", "s.toml"}, args...)...)
+		status, out, errs := runHere(t.Context(), pretend,
+			append([]string{"sweep", "s.toml"}, args...)...)
 		if status != want || rows(dir) != n {
 			t.Errorf("%s %v: status %d, %d rows in %s, stderr %q", file, args, status, rows(dir), dir, errs)
 		}
@@ -35,12 +37,14 @@ func TestSweepFolderIsSafe(t *testing.T) {
 	writeFile(t, "out/sweep/s/ttft.png", "")
 	writeFile(t, "out/sweep/s/ttft.csv", "")
 	writeFile(t, "out/sweep/s/mine.png", "")
-	if out, _ := step("[0.1, 0.2, 0.3]", exitOK, "out/sweep/s", 3); !strings.Contains(out, "2 of them finished before") ||
+	if out, _ := step("[0.1, 0.2, 0.3]", exitOK, "out/sweep/s", 3); !strings.Contains(out,
+		"2 of them finished before") ||
 		!strings.Contains(out, "those in the folder lack the new runs") {
 		t.Errorf("a larger sweep: %s", out)
 	}
 	step("[0.1]", exitOK, "out/sweep/s-2", 1)
-	if _, errs := step("[0.1]", exitFailed, "out/sweep/s", 3, "--out", "out/sweep/s"); !strings.Contains(errs, "--force") {
+	if _, errs := step("[0.1]", exitFailed, "out/sweep/s", 3, "--out",
+		"out/sweep/s"); !strings.Contains(errs, "--force") {
 		t.Errorf("a smaller sweep: %s", errs)
 	}
 	step("[0.1]", exitOK, "out/sweep/s", 1, "--out", "out/sweep/s", "--force")
@@ -49,10 +53,12 @@ func TestSweepFolderIsSafe(t *testing.T) {
 			t.Errorf("%s after --force: %v", name, err)
 		}
 	}
-	if status, _, errs := runHere(t.Context(), pretend, "simulate", "--set", "workload.requests=9", "--out", "sim"); status != exitOK {
+	if status, _, errs := runHere(t.Context(), pretend, "simulate", "--set", "workload.requests=9",
+		"--out", "sim"); status != exitOK {
 		t.Fatal(errs)
 	}
-	if _, errs := step("[0.1]", exitFailed, "out/sweep/s", 1, "--out", "sim"); !strings.Contains(errs, "not from a sweep") {
+	if _, errs := step("[0.1]", exitFailed, "out/sweep/s", 1, "--out", "sim"); !strings.Contains(errs,
+		"not from a sweep") {
 		t.Errorf("into a simulation's folder: %s", errs)
 	}
 }
@@ -68,7 +74,8 @@ func TestSweepFolderIsLocked(t *testing.T) {
 		}
 		return pretend(ctx, p, sink)
 	}
-	status, _, errs := runHere(t.Context(), runner, "sweep", "s.toml", "--out", "here", "--points", "one", "--workers", "1")
+	status, _, errs := runHere(t.Context(), runner, "sweep", "s.toml", "--out", "here", "--points",
+		"one", "--workers", "1")
 	if status != exitOK || !strings.Contains(inner, "another process is writing here") {
 		t.Errorf("status %d %q, the second %q", status, errs, inner)
 	}
@@ -95,14 +102,16 @@ func TestCompareFolderIsSafe(t *testing.T) {
 		{"--prefix-hit 0 --out out/compare/r", "out/compare/r", exitOK, ""},
 	} {
 		os.Remove(filepath.Join(c.dir, "compare.json"))
-		status, _, errs := runHere(t.Context(), steadyServer, append([]string{"compare", "r.csv", "c.toml"}, strings.Fields(c.args)...)...)
+		status, _, errs := runHere(t.Context(), steadyServer,
+			append([]string{"compare", "r.csv", "c.toml"}, strings.Fields(c.args)...)...)
 		_, err := os.Stat(filepath.Join(c.dir, "compare.json"))
 		if status != c.status || !strings.Contains(errs, c.errs) || err != nil && c.dir != "" {
 			t.Errorf("%s: status %d, stderr %q, %v", c.args, status, errs, err)
 		}
 	}
 	writeFile(t, "r.csv", record+"2,7,3,0.1,0.12\n")
-	if status, _, errs := runHere(t.Context(), steadyServer, "compare", "r.csv", "c.toml", "--out", "out/compare/r-2"); status != exitFailed ||
+	if status, _, errs := runHere(t.Context(), steadyServer, "compare", "r.csv", "c.toml", "--out",
+		"out/compare/r-2"); status != exitFailed ||
 		!strings.Contains(errs, "of another record") {
 		t.Errorf("another record: status %d, stderr %q", status, errs)
 	}

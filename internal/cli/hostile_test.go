@@ -97,7 +97,8 @@ func checkEnding(t *rapid.T, note string, o ending) {
 	default:
 		t.Fatalf("%s\nstatus %d, stderr %q, stdout %q", note, o.status, o.errs, o.out)
 	}
-	if strings.Contains(o.errs, "panic") || strings.Contains(o.errs, "runtime error") || len(o.errs) > 4000 {
+	if strings.Contains(o.errs, "panic") || strings.Contains(o.errs, "runtime error") ||
+		len(o.errs) > 4000 {
 		t.Fatalf("%s\nstderr %q", note, o.errs)
 	}
 }
@@ -131,32 +132,40 @@ func readSchema(t *testing.T) (keys []schemaKey) {
 // layTraps makes files that are no configurations, models, cards, traces, records or results.
 func layTraps(t *testing.T) {
 	for name, text := range map[string]string{
-		"empty": "", "binary": "\x00\xff\x1f\x8b\x08", "half.json": `{"hidden_size": 1e999, "num_`, "list.json": "[]",
+		"empty": "", "binary": "\x00\xff\x1f\x8b\x08", "half.json": `{"hidden_size": 1e999, "num_`,
+		"list.json": "[]",
 		"half.toml": "[workload\nrate=", "deep.toml": strings.Repeat("[", 5000),
-		"trace.csv":  "arrived_s,prompt_tokens,output_tokens,set\n0,900,3,\n1,40,2,a\n",
-		"back.csv":   "arrived_s,prompt_tokens,output_tokens,set\n5,900,3,\n1,40,2,a\n",
-		"huge.csv":   "arrived_s,prompt_tokens,output_tokens,set\n1e308,9223372036854775807,9223372036854775807,\n",
-		"azure.csv":  "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,374,44\n",
-		"moon.jsonl": "{\"timestamp\": 0, \"input_length\": 700, \"output_length\": 2, \"hash_ids\": [0, 1]}\n",
-		"tiny.toml":  "model = \"llama3-8b\"\n[workload]\nrequests = 2\n[system]\npreset = \"vllm\"\n",
+		"trace.csv": "arrived_s,prompt_tokens,output_tokens,set\n0,900,3,\n1,40,2,a\n",
+		"back.csv":  "arrived_s,prompt_tokens,output_tokens,set\n5,900,3,\n1,40,2,a\n",
+		"huge.csv": "arrived_s,prompt_tokens,output_tokens,set\n" +
+			"1e308,9223372036854775807,9223372036854775807,\n",
+		"azure.csv": "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,374,44\n",
+		"moon.jsonl": "{\"timestamp\": 0, \"input_length\": 700, \"output_length\": 2, \"hash_ids\": " +
+			"[0, 1]}\n",
+		"tiny.toml": "model = \"llama3-8b\"\n[workload]\nrequests = 2\n[system]\npreset = \"vllm\"\n",
 	} {
 		writeFile(t, name, text)
 	}
-	if err := errors.Join(syscall.Mkfifo("fifo", 0o644), os.Mkdir("folder", 0o755), os.Symlink("loop", "loop")); err != nil {
+	if err := errors.Join(syscall.Mkfifo("fifo", 0o644), os.Mkdir("folder", 0o755),
+		os.Symlink("loop", "loop")); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // paths are the traps, good files among them, and names of nothing.
 var paths = []string{
-	"empty", "binary", "half.json", "list.json", "half.toml", "deep.toml", "trace.csv", "back.csv", "huge.csv", "azure.csv",
-	"moon.jsonl", "tiny.toml", "fifo", "folder", "loop", "nowhere", "/dev/zero", "/dev/null", "/dev/full", "..", "a\x00b", "-", "~",
+	"empty", "binary", "half.json", "list.json", "half.toml", "deep.toml", "trace.csv", "back.csv",
+	"huge.csv", "azure.csv",
+	"moon.jsonl", "tiny.toml", "fifo", "folder", "loop", "nowhere", "/dev/zero", "/dev/null",
+	"/dev/full", "..", "a\x00b", "-", "~",
 }
 
 // numbers are at the ends of types and forms.
 var numbers = []string{
-	"0", "1", "-1", "2", "0.5", "1e-300", "1e300", "-1e300", "nan", "inf", "-inf", "9223372036854775807", "-9223372036854775808",
-	"9223372036854775808", "0x10", "1_000", "007", "1e", ".", "", " ", "true", "[]", "[1]", "[1, 2]", "[[1, 2]]", "{}", "\"1\"", "1979-05-27",
+	"0", "1", "-1", "2", "0.5", "1e-300", "1e300", "-1e300", "nan", "inf", "-inf",
+	"9223372036854775807", "-9223372036854775808",
+	"9223372036854775808", "0x10", "1_000", "007", "1e", ".", "", " ", "true", "[]", "[1]", "[1, 2]",
+	"[[1, 2]]", "{}", "\"1\"", "1979-05-27",
 }
 
 func drawCommand(t *rapid.T, keys []schemaKey) []string {
@@ -168,9 +177,11 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 		}
 		return args
 	}
-	small := []string{"--set", fmt.Sprintf("workload.requests=%d", rapid.IntRange(1, 4).Draw(t, "requests"))}
+	small := []string{"--set",
+		fmt.Sprintf("workload.requests=%d", rapid.IntRange(1, 4).Draw(t, "requests"))}
 	if schema.sensible { // one run, so that it may come to an end
-		small = append(small, "--set", "workload.rate=1", "--set", "system.preset="+rapid.SampledFrom([]string{"vllm", "sparseserve", "vllm-psa"}).Draw(t, "preset"))
+		small = append(small, "--set", "workload.rate=1", "--set", "system.preset="+
+			rapid.SampledFrom([]string{"vllm", "sparseserve", "vllm-psa"}).Draw(t, "preset"))
 	}
 	path := func() string { return rapid.SampledFrom(paths).Draw(t, "path") }
 	switch rapid.IntRange(0, 11).Draw(t, "command") {
@@ -183,20 +194,28 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 		drawFile(t, &schema)
 		return append([]string{"sweep", "drawn.toml"}, small...)
 	case 5:
-		return append(append([]string{"plan", "--set", "goodput.coarse=true", "--set", "goodput.width=1"}, small...), sets(3)...)
+		return append(append([]string{"plan", "--set", "goodput.coarse=true", "--set", "goodput.width=1"},
+			small...), sets(3)...)
 	case 6:
-		return append([]string{rapid.SampledFrom([]string{"simulate", "sweep", "plan"}).Draw(t, "of a file"), path()}, small...)
+		return append([]string{rapid.SampledFrom([]string{"simulate", "sweep", "plan"}).Draw(t,
+			"of a file"), path()}, small...)
 	case 7:
 		return []string{"compare", path(), "--set", "model=llama3-8b", "--set", "gpu=h200", "--out", "o"}
 	case 8:
-		return []string{"trace", rapid.SampledFrom([]string{"describe"}).Draw(t, "trace"), path(), "--json"}
+		return []string{"trace", rapid.SampledFrom([]string{"describe"}).Draw(t, "trace"),
+			path(), "--json"}
 	case 9:
-		return []string{"trace", "convert", path(), "--out", rapid.SampledFrom([]string{"o.csv", "-", "/dev/full", "folder", "nowhere/o.csv"}).Draw(t, "target")}
+		return []string{"trace", "convert", path(), "--out",
+			rapid.SampledFrom([]string{"o.csv", "-", "/dev/full", "folder", "nowhere/o.csv"}).Draw(
+				t, "target")}
 	case 10:
-		return []string{rapid.SampledFrom([]string{"figures", "diff", "validate", "list"}).Draw(t, "of a folder"), path(), path()}
+		return []string{rapid.SampledFrom([]string{"figures", "diff", "validate", "list"}).Draw(t,
+			"of a folder"), path(), path()}
 	default:
-		words := rapid.SampledFrom([]string{"simulate", "list", "keys", "gpus", "--json", "--set", "--workers", "-1", "0", "--help", "--out", "o",
-			"version", "claims", "--paper", "trace", "describe", "help", "--", "=", "a=b", "--set=", "workload.rate=[0.1", "system.preset=vllm"})
+		words := rapid.SampledFrom([]string{"simulate", "list", "keys", "gpus", "--json", "--set",
+			"--workers", "-1", "0", "--help", "--out", "o",
+			"version", "claims", "--paper", "trace", "describe", "help", "--", "=", "a=b", "--set=",
+			"workload.rate=[0.1", "system.preset=vllm"})
 		return append(rapid.SliceOfN(words, 0, 5).Draw(t, "words"), small...)
 	}
 }
@@ -259,7 +278,8 @@ func sensibleValue(t *rapid.T, key schemaKey) string {
 	if len(key.ends) > 1 {
 		high, _ = strconv.ParseFloat(key.ends[1], 64)
 	}
-	return strconv.FormatFloat(low+min(100, high-low)*rapid.Float64Range(0.01, 0.99).Draw(t, "above"), 'g', 6, 64)
+	return strconv.FormatFloat(low+min(100, high-low)*rapid.Float64Range(0.01, 0.99).Draw(t, "above"),
+		'g', 6, 64)
 }
 
 // drawFile writes drawn.toml, of keys that have their place and of axes.
@@ -267,7 +287,8 @@ func drawFile(t *rapid.T, schema *schema) {
 	var text, axes strings.Builder
 	for range rapid.IntRange(0, 6).Draw(t, "keys") {
 		name, value := schema.draw(t)
-		if _, err := strconv.ParseFloat(value, 64); err != nil && value != "true" && !strings.ContainsAny(value, `[{"`) {
+		if _, err := strconv.ParseFloat(value, 64); err != nil && value != "true" &&
+			!strings.ContainsAny(value, `[{"`) {
 			value = strconv.Quote(value)
 		}
 		if rapid.IntRange(0, 3).Draw(t, "axis") > 0 {

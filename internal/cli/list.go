@@ -48,7 +48,8 @@ func (l *listGPUs) Run(app *App) error {
 		}
 		t.AppendRow(table.Row{name,
 			digits(p.GPU.PeakFP16.SI() / 1e12), digits(p.GPU.HBMSize.SI() / (1 << 30)),
-			digits(p.GPU.HBMBandwidth.SI() / 1e9), digits(p.Link.H2D.SI() / 1e9), digits(p.Link.D2H.SI() / 1e9),
+			digits(p.GPU.HBMBandwidth.SI() / 1e9), digits(p.Link.H2D.SI() / 1e9),
+			digits(p.Link.D2H.SI() / 1e9),
 			p.Title})
 	}
 	t.SetColumnConfigs(rightAligned(2, 6))
@@ -60,13 +61,15 @@ type listModels struct{}
 
 func (listModels) Run(app *App) error {
 	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"model", "layers", "hidden", "Q/KV heads", "head dim", "weights GiB", "KV KiB/token", "context tokens"})
+	t.AppendHeader(table.Row{"model", "layers", "hidden", "Q/KV heads", "head dim", "weights GiB",
+		"KV KiB/token", "context tokens"})
 	for _, name := range hw.ModelNames() {
 		m, err := hw.LoadModel(name)
 		if err != nil {
 			return err
 		}
-		t.AppendRow(table.Row{name, m.Layers, m.Hidden, fmt.Sprintf("%d/%d", m.QHeads, m.KVHeads), m.HeadDim,
+		t.AppendRow(table.Row{name, m.Layers, m.Hidden,
+			fmt.Sprintf("%d/%d", m.QHeads, m.KVHeads), m.HeadDim,
 			digits(float64(m.WeightBytes()) / (1 << 30)), digits(float64(m.KVBytesPerToken()) / (1 << 10)),
 			strconv.Itoa(m.MaxContext)})
 	}
@@ -79,7 +82,8 @@ type listSystems struct{}
 
 func (listSystems) Run(app *App) error {
 	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"system", "engine", "attention", "offload", "load/save", "batch control", "prefill", ""})
+	t.AppendHeader(table.Row{"system", "engine", "attention", "offload", "load/save", "batch control",
+		"prefill", ""})
 	for _, p := range config.Presets() {
 		s := p.Spec
 		engines := "-"
@@ -94,7 +98,8 @@ func (listSystems) Run(app *App) error {
 		if s.SparsePrefill() {
 			prefill += ", " + s.PrefillAttention
 		}
-		t.AppendRow(table.Row{p.Name, s.Engine, attention, yesNo(s.Offload), engines, yesNo(s.BatchControl), prefill, p.About})
+		t.AppendRow(table.Row{p.Name, s.Engine, attention, yesNo(s.Offload), engines,
+			yesNo(s.BatchControl), prefill, p.About})
 	}
 	t.Render()
 	return nil
@@ -139,7 +144,8 @@ func (listRouters) Run(app *App) error {
 	for _, r := range sim.Routers() {
 		t.AppendRow(table.Row{r.Name, r.About})
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
+	t.SetColumnConfigs([]table.ColumnConfig{
+		{Number: 2, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
 	t.Render()
 	return nil
 }
@@ -149,13 +155,16 @@ type listTraces struct{}
 func (listTraces) Run(app *App) error {
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"workload.trace", "workload.format", ""})
-	t.AppendRow(table.Row{traces.BuiltIn, "", "built-in LongBench mix; by default of " + strings.Join(traces.DefaultSpec().Datasets, ", ")})
-	t.AppendRow(table.Row{traces.Synthetic, "", "lengths drawn from workload.prompt_lengths and workload.output_lengths: " + traces.LengthForms()})
+	t.AppendRow(table.Row{traces.BuiltIn, "", "built-in LongBench mix; by default of " +
+		strings.Join(traces.DefaultSpec().Datasets, ", ")})
+	t.AppendRow(table.Row{traces.Synthetic, "", "lengths drawn from workload.prompt_lengths and " +
+		"workload.output_lengths: " + traces.LengthForms()})
 	t.AppendSeparator()
 	for _, f := range traces.Formats() {
 		t.AppendRow(table.Row{"a path", f.Name, f.About})
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 72, WidthMaxEnforcer: text.WrapSoft}})
+	t.SetColumnConfigs([]table.ColumnConfig{
+		{Number: 3, WidthMax: 72, WidthMaxEnforcer: text.WrapSoft}})
 	t.Render()
 	return nil
 }
@@ -183,7 +192,8 @@ func yesNo(b bool) string {
 func rightAligned(first, last int) []table.ColumnConfig {
 	var configs []table.ColumnConfig
 	for n := first; n <= last; n++ {
-		configs = append(configs, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+		configs = append(configs, table.ColumnConfig{Number: n, Align: text.AlignRight,
+			AlignHeader: text.AlignRight})
 	}
 	return configs
 }

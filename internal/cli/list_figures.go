@@ -21,7 +21,8 @@ func (l *listEngines) Run(app *App) error {
 		return listEngine(app.Stdout, l.Name)
 	}
 	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"engine", "kernels", "plans ahead", "graphs to", "scheduler", "tokens", "requests", ""})
+	t.AppendHeader(table.Row{"engine", "kernels", "plans ahead", "graphs to", "scheduler", "tokens",
+		"requests", ""})
 	for _, name := range hw.EngineNames() {
 		e, err := hw.LoadEngine(name)
 		if err != nil {
@@ -32,9 +33,11 @@ func (l *listEngines) Run(app *App) error {
 			graphs = strconv.Itoa(e.Graphs.Tokens[n-1])
 		}
 		d := &e.Defaults
-		t.AppendRow(table.Row{name, e.Kernels, yesNo(e.PlanAhead), graphs, d.Base, d.MaxTokens, d.MaxRequests, e.Title})
+		t.AppendRow(table.Row{name, e.Kernels, yesNo(e.PlanAhead), graphs, d.Base, d.MaxTokens,
+			d.MaxRequests, e.Title})
 	}
-	t.SetColumnConfigs(append(rightAligned(6, 7), table.ColumnConfig{Number: 4, Align: text.AlignRight}))
+	t.SetColumnConfigs(append(rightAligned(6, 7),
+		table.ColumnConfig{Number: 4, Align: text.AlignRight}))
 	t.Render()
 	return nil
 }
@@ -70,11 +73,15 @@ func listEngine(w io.Writer, name string) error {
 		return err
 	}
 	d := &e.Defaults
-	fmt.Fprintf(w, "%s: %s\n\nKernels: %s. Plans ahead: %s.\n", e.Name, e.Title, e.Kernels, yesNo(e.PlanAhead))
-	fmt.Fprintf(w, "Defaults: base = %q, utilisation = %g, block_tokens = %d, chunk_tokens = %d, max_tokens = %d, max_requests = %d, watermark = %g, sampling = %q.\n",
-		d.Base, d.Utilisation, d.BlockTokens, d.ChunkTokens, d.MaxTokens, d.MaxRequests, d.Watermark, d.Sampling)
+	fmt.Fprintf(w, "%s: %s\n\nKernels: %s. Plans ahead: %s.\n", e.Name, e.Title, e.Kernels,
+		yesNo(e.PlanAhead))
+	fmt.Fprintf(w, "Defaults: base = %q, utilisation = %g, block_tokens = %d, chunk_tokens = %d, "+
+		"max_tokens = %d, max_requests = %d, watermark = %g, sampling = %q.\n",
+		d.Base, d.Utilisation, d.BlockTokens, d.ChunkTokens, d.MaxTokens, d.MaxRequests, d.Watermark,
+		d.Sampling)
 	if n := len(e.Graphs.Tokens); n > 0 {
-		fmt.Fprintf(w, "CUDA graphs: %d sizes to %d tokens (%s).\n", n, e.Graphs.Tokens[n-1], e.Graphs.Source)
+		fmt.Fprintf(w, "CUDA graphs: %d sizes to %d tokens (%s).\n", n, e.Graphs.Tokens[n-1],
+			e.Graphs.Source)
 	}
 	fmt.Fprintln(w)
 	printFigures(w, e.Figures())
@@ -88,6 +95,7 @@ func printFigures(w io.Writer, figures []hw.NamedFigure) {
 	for _, f := range figures {
 		t.AppendRow(table.Row{f.Key, strconv.FormatFloat(f.Value, 'g', -1, 64), f.Unit, f.From, f.Source})
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}, {Number: 5, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight},
+		{Number: 5, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
 	t.Render()
 }

@@ -44,7 +44,8 @@ func (l *listKeys) Run(app *App) error {
 		}
 	}
 	if len(found) == 0 {
-		return fmt.Errorf("no key begins with %q%s; list keys without it has all", l.Prefix, config.DidYouMean(l.Prefix, names))
+		return fmt.Errorf("no key begins with %q%s; list keys without it has all", l.Prefix,
+			config.DidYouMean(l.Prefix, names))
 	}
 	if l.JSON {
 		return printJSON(app, found)

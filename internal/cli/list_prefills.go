@@ -21,14 +21,16 @@ type listPrefills struct {
 
 // abouts say what the values of system.prefill_attention stand for.
 var abouts = map[string]string{
-	sim.PrefillDense:              "all keys before",
-	sim.PrefillMInference:         "MInference: a pattern for each head, from system.prefill_pattern",
-	string(pattern.AShape):        "StreamingLLM: first and newest tokens (prefill_sink, prefill_window)",
-	string(pattern.VerticalSlash): "columns and diagonals, found for each prompt (prefill_vertical, prefill_slash)",
-	string(pattern.BlockSparse):   "blocks of 64, found for each prompt (prefill_blocks)",
-	string(pattern.Dilated):       "first tokens and every other one of a window",
-	string(pattern.Strided):       "first and newest tokens, and every other one of a window",
-	string(pattern.InfLLM):        "first and newest tokens, and blocks looked up",
+	sim.PrefillDense:      "all keys before",
+	sim.PrefillMInference: "MInference: a pattern for each head, from system.prefill_pattern",
+	string(pattern.AShape): "StreamingLLM: first and newest tokens (prefill_sink, " +
+		"prefill_window)",
+	string(pattern.VerticalSlash): "columns and diagonals, found for each prompt (prefill_vertical, " +
+		"prefill_slash)",
+	string(pattern.BlockSparse): "blocks of 64, found for each prompt (prefill_blocks)",
+	string(pattern.Dilated):     "first tokens and every other one of a window",
+	string(pattern.Strided):     "first and newest tokens, and every other one of a window",
+	string(pattern.InfLLM):      "first and newest tokens, and blocks looked up",
 }
 
 // prefillModel is the model that the overview has scores of.
@@ -78,10 +80,12 @@ func listAllPrefills(app *App, all []papers.Scores) {
 	}
 	t.SetColumnConfigs(rightAligned(2, 6))
 	t.Render()
-	fmt.Fprintf(app.Stdout, "Scores of %s, %%, from Tables 2 to 4 of the MInference paper, means of their "+
+	fmt.Fprintf(app.Stdout, "Scores of %s, %%, from Tables 2 to 4 of the MInference paper, means of "+
+		"their "+
 		"columns; no run here measures them. Keys: with the published sizes, at positions 100K and 1M.\n",
 		prefillModel)
-	fmt.Fprintf(app.Stdout, "Published mixes for system.prefill_pattern: %s. MInference's files give nearly all "+
+	fmt.Fprintf(app.Stdout, "Published mixes for system.prefill_pattern: %s. MInference's files "+
+		"give nearly all "+
 		"heads vertical-slash; the counts of its Fig. 11 are not published.\n",
 		strings.Join(pattern.NamedMixes(), ", "))
 }

@@ -68,7 +68,9 @@ func (f *liveFlags) runner(app *App, points int) (simulate run.Runner, workers i
 		for _, only := range []struct {
 			flag string
 			set  bool
-		}{{"--weights", f.Weights != ""}, {"--select", f.Select == "model"}, {"--record-selections", f.Record != ""}, {"--pace", f.Pace}, {"--split-every", f.SplitEvery != splitEvery}} {
+		}{{"--weights", f.Weights != ""}, {"--select", f.Select == "model"},
+			{"--record-selections", f.Record != ""}, {"--pace", f.Pace},
+			{"--split-every", f.SplitEvery != splitEvery}} {
 			if only.set {
 				return nil, 0, fmt.Errorf("%s is for --live", only.flag)
 			}
@@ -76,7 +78,8 @@ func (f *liveFlags) runner(app *App, points int) (simulate run.Runner, workers i
 		return app.Run, 0, nil
 	}
 	if f.Record != "" && points > 1 {
-		return nil, 0, fmt.Errorf("--record-selections: a recording is of one run, this is %d; choose one system, rate and seed", points)
+		return nil, 0, fmt.Errorf("--record-selections: a recording is of one run, this is %d; choose "+
+			"one system, rate and seed", points)
 	}
 	l, err := f.machine()
 	if err != nil {
@@ -90,8 +93,10 @@ func (f *liveFlags) machine() (*run.Live, error) {
 	if f.SplitEvery < 0 {
 		return nil, fmt.Errorf("--split-every %d: must be 0 or more", f.SplitEvery)
 	}
-	l := &run.Live{Simulator: run.NewSimulator(), Weights: f.Weights, SplitEvery: f.SplitEvery, On: onGPU,
-		Selects: f.Select == "model", Record: f.Record, Pace: f.Pace, HostBytes: hostMemory(), Pinned: &live.Pinned{Most: hostMemory()}}
+	l := &run.Live{Simulator: run.NewSimulator(), Weights: f.Weights,
+		SplitEvery: f.SplitEvery, On: onGPU,
+		Selects: f.Select == "model", Record: f.Record, Pace: f.Pace, HostBytes: hostMemory(),
+		Pinned: &live.Pinned{Most: hostMemory()}}
 	if f.Live == liveReference {
 		l.Pinned = nil // every run has a machine of its own
 		l.On = func(do func(live.Machine) error) error { return do(emulator.New(emulator.Config{})) }

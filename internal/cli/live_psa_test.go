@@ -31,7 +31,8 @@ func livePSA(t *testing.T, stop string) {
 	}
 	for _, s := range all {
 		p, l := s.ProgressiveStats, s.Live
-		if s.Completed != 4 || p == nil || l == nil || p.RoundsPerLayer <= 1 || l.Rounds == 0 || l.BlocksAhead != p.BlocksAhead {
+		if s.Completed != 4 || p == nil || l == nil || p.RoundsPerLayer <= 1 || l.Rounds == 0 ||
+			l.BlocksAhead != p.BlocksAhead {
 			t.Fatalf("%s: %+v, %+v of %+v", s.Name, p, l, s)
 		}
 		if s.System == "sparseserve-psa" && (l.BlocksLoaded == 0 || p.BlocksAhead == 0) {
@@ -51,12 +52,16 @@ func livePSA(t *testing.T, stop string) {
 		for _, row := range rows[1:] {
 			ahead, rounds = ahead+int64(atoi(t, row[n-2])), rounds+int64(atoi(t, row[n-1]))
 		}
-		if rows[0][n-2] != "blocks_ahead" || rows[0][n-1] != "rounds" || ahead != p.BlocksAhead || rounds != l.Rounds {
-			t.Errorf("%s: steps have %d blocks and %d rounds in %v, the device counts %d and %d", s.Name, ahead, rounds, rows[0][n-2:], p.BlocksAhead, l.Rounds)
+		if rows[0][n-2] != "blocks_ahead" || rows[0][n-1] != "rounds" || ahead != p.BlocksAhead ||
+			rounds != l.Rounds {
+			t.Errorf("%s: steps have %d blocks and %d rounds in %v, the device counts %d and %d", s.Name,
+				ahead, rounds, rows[0][n-2:], p.BlocksAhead, l.Rounds)
 		}
 	}
-	status, out, errs = runHere(t.Context(), run.NewSimulator().Run, append(args, "--select=model", "--force")...)
-	if want := "a device selects a fixed number of blocks, psa does not"; status != 1 || !strings.Contains(errs, want) {
+	status, out, errs = runHere(t.Context(), run.NewSimulator().Run,
+		append(args, "--select=model", "--force")...)
+	if want := "a device selects a fixed number of blocks, psa does not"; status != 1 ||
+		!strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q\n%s", status, errs, want, out)
 	}
 }

@@ -18,8 +18,12 @@ func printLive(w io.Writer, sums []sim.Summary) {
 		if l.RoundTrips == 0 { // the GPU waits for none of it
 			where = "of its time, overlapped"
 		}
-		fmt.Fprintf(w, "%s, host: bookkeeping %s ms a step (%s %% %s: lookup %s s, lists %s s), planning %s s, %s round trips a step (%s s waited), %s uploads of %s KiB and %s calls a layer, save buffer %s s waited, %s s of memory growing\n",
-			s.Name, digits(l.BookkeepingMSPerStep), digits(100*l.BookkeepingShare), where, digits(l.LookupS), digits(l.ListsS), digits(l.PlanningS),
-			digits(l.RoundTripsPerStep), digits(l.RoundTripS), digits(l.UploadsPerLayer), digits(l.UploadKiBPerLayer), digits(l.CallsPerLayer), digits(l.SaveWaitS), digits(l.GrowingS))
+		fmt.Fprintf(w, "%s, host: bookkeeping %s ms a step (%s %% %s: lookup %s s, lists %s s), "+
+			"planning %s s, %s round trips a step (%s s waited), %s uploads of %s KiB and %s calls a "+
+			"layer, save buffer %s s waited, %s s of memory growing\n",
+			s.Name, digits(l.BookkeepingMSPerStep), digits(100*l.BookkeepingShare), where, digits(l.LookupS),
+			digits(l.ListsS), digits(l.PlanningS),
+			digits(l.RoundTripsPerStep), digits(l.RoundTripS), digits(l.UploadsPerLayer),
+			digits(l.UploadKiBPerLayer), digits(l.CallsPerLayer), digits(l.SaveWaitS), digits(l.GrowingS))
 	}
 }

@@ -20,9 +20,12 @@ func tinyLive(t *testing.T, more ...string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append([]string{"simulate", "--set", "model=" + model, "--set", "gpu=h200", "--set", "workload.rate=4", "--set", "workload.requests=4",
-		"--set", "workload.output_scale=0.2", "--set", "system.preset=sparseserve", "--set", "system.kv_gib=0.02", "--set", "system.dram_gib=1",
-		"--set", "system.budget_tokens=192", "--set", "system.max_prompt_tokens=250", "--set", "system.max_tokens=64", "--set", "system.chunk_tokens=64",
+	return append([]string{"simulate", "--set", "model=" + model, "--set", "gpu=h200", "--set",
+		"workload.rate=4", "--set", "workload.requests=4",
+		"--set", "workload.output_scale=0.2", "--set", "system.preset=sparseserve", "--set",
+		"system.kv_gib=0.02", "--set", "system.dram_gib=1",
+		"--set", "system.budget_tokens=192", "--set", "system.max_prompt_tokens=250", "--set",
+		"system.max_tokens=64", "--set", "system.chunk_tokens=64",
 		"--set", "system.max_requests=16", "--set", "system.save_buffer_mib=1"}, more...)
 }
 
@@ -38,7 +41,8 @@ func only(t *testing.T, text string) (s sim.Summary) {
 // The model selects, the recording is replayed by the simulator, and the summary says what the host
 // did.
 func TestLiveSelectRecordReplay(t *testing.T) {
-	live := tinyLive(t, "--live=reference", "--select=model", "--record-selections", "sel.bin", "--out", "out/default")
+	live := tinyLive(t, "--live=reference", "--select=model", "--record-selections", "sel.bin",
+		"--out", "out/default")
 	replay := tinyLive(t, "--json", "--set", "system.selections=sel.bin", "--set", "system.heads=full")
 	t.Chdir(t.TempDir())
 	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, live...)
@@ -50,7 +54,8 @@ func TestLiveSelectRecordReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := only(t, string(text))
-	if l := was.Live; l == nil || l.RoundTrips == 0 || l.LookupS <= 0 || l.BookkeepingMSPerStep <= 0 || was.Completed != 4 {
+	if l := was.Live; l == nil || l.RoundTrips == 0 || l.LookupS <= 0 || l.BookkeepingMSPerStep <= 0 ||
+		was.Completed != 4 {
 		t.Fatalf("%+v", was)
 	}
 	status, out, errs = runHere(t.Context(), run.NewSimulator().Run, replay...)
@@ -60,16 +65,23 @@ func TestLiveSelectRecordReplay(t *testing.T) {
 	if is := only(t, out); is.Completed != 4 || is.Live != nil || is.D2HBytes != was.D2HBytes {
 		t.Errorf("replayed %+v\nlive %+v", is, was)
 	}
-	status, _, errs = runHere(t.Context(), run.NewSimulator().Run, append(replay, "--set", "seed=2")...)
-	if want := "system.selections: recorded with seed 1, the seed is 2 now"; status != 1 || !strings.Contains(errs, want) {
+	status, _, errs = runHere(t.Context(), run.NewSimulator().Run,
+		append(replay, "--set", "seed=2")...)
+	if want := "system.selections: recorded with seed 1, the seed is 2 now"; status != 1 ||
+		!strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}
-	status, _, errs = runHere(t.Context(), run.NewSimulator().Run, append(replay, "--set", "system.block_tokens=16")...)
-	if want := "system.selections: system.block_tokens: 32 when selections were recorded, 16 now"; status != 1 || !strings.Contains(errs, want) {
+	status, _, errs = runHere(t.Context(), run.NewSimulator().Run,
+		append(replay, "--set", "system.block_tokens=16")...)
+	if want :=
+		"system.selections: system.block_tokens: 32 when selections were recorded, 16 now"; status != 1 ||
+		!strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}
-	status, _, errs = runHere(t.Context(), run.NewSimulator().Run, append(replay, "--set", "system.selections=nowhere.bin")...)
-	if want := "system.selections: nowhere.bin: no such file"; status != 1 || !strings.Contains(errs, want) {
+	status, _, errs = runHere(t.Context(), run.NewSimulator().Run,
+		append(replay, "--set", "system.selections=nowhere.bin")...)
+	if want := "system.selections: nowhere.bin: no such file"; status != 1 ||
+		!strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}
 	if err := os.Truncate("sel.bin", 200); err != nil {
@@ -90,7 +102,8 @@ func TestLiveFlagsNeedLive(t *testing.T) {
 		{[]string{"--select=model"}, "--select is for --live"},
 		{[]string{"--pace"}, "--pace is for --live"},
 		{[]string{"--record-selections", "x"}, "--record-selections is for --live"},
-		{[]string{"--live=reference", "--record-selections", "x"}, "a recording is of one run, this is 20"},
+		{[]string{"--live=reference", "--record-selections", "x"},
+			"a recording is of one run, this is 20"},
 		{[]string{"--select=best"}, "process"},
 	} {
 		status, _, errs := runHere(t.Context(), pretend, append([]string{"simulate"}, c.args...)...)
@@ -105,7 +118,8 @@ func TestLiveSaysWhatMemoryIsFor(t *testing.T) {
 	args := tinyLive(t, "--live=reference", "--set", "system.kv_gib=20")
 	t.Chdir(t.TempDir())
 	status, _, errs := runHere(t.Context(), pretend, args...)
-	for _, want := range []string{"device memory:", "lower system.kv_gib", "KV slots", "20.00 GiB", "KV pool at the most"} {
+	for _, want := range []string{"device memory:", "lower system.kv_gib", "KV slots", "20.00 GiB",
+		"KV pool at the most"} {
 		if status != 1 || !strings.Contains(errs, want) {
 			t.Errorf("status %d, lacks %q: %s", status, want, errs)
 		}
@@ -131,8 +145,11 @@ func TestInterruptWithinARun(t *testing.T) {
 		return simulate(ctx, p, sink)
 	}
 	t.Chdir(t.TempDir())
-	status, out, errs := runHere(ctx, runner, "simulate", "--workers", "1", "--set", "system.preset=sparseserve", "--set", "workload.rate=0.1", "--set", "workload.requests=20", "--out", "out/default")
-	if want := "sparseserve: interrupted; 0 of 1 runs finished, 1 in part, and are kept in out/default\n"; status != 130 || filepath.ToSlash(errs) != want {
+	status, out, errs := runHere(ctx, runner, "simulate", "--workers", "1", "--set",
+		"system.preset=sparseserve", "--set", "workload.rate=0.1", "--set", "workload.requests=20",
+		"--out", "out/default")
+	if want := "sparseserve: interrupted; 0 of 1 runs finished, 1 in part, and are kept in " +
+		"out/default\n"; status != 130 || filepath.ToSlash(errs) != want {
 		t.Errorf("status %d, stderr %q", status, errs)
 	}
 	if !strings.Contains(out, "ended early: interrupted") {
@@ -147,7 +164,8 @@ func TestInterruptWithinARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(rows), "\n") - 1; sum.Interrupted != "interrupted" || sum.Completed < 3 || sum.Completed == 20 || n != sum.Completed {
+	if n := strings.Count(string(rows), "\n") - 1; sum.Interrupted != "interrupted" ||
+		sum.Completed < 3 || sum.Completed == 20 || n != sum.Completed {
 		t.Errorf("%d rows, %+v", n, sum)
 	}
 }

@@ -174,7 +174,8 @@ func printSpace(app *App, gpu *hw.Profile, model *hw.Model, tokens int, space []
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"candidate", "kernel, us", "of dense, %"})
 	for _, h := range space {
-		t.AppendRow(table.Row{h.String(), digits(1e6 * patterns.Cost(gpu, model, h, tokens)), score(100 * h.Density(tokens))})
+		t.AppendRow(table.Row{h.String(), digits(1e6 * patterns.Cost(gpu, model, h, tokens)),
+			score(100 * h.Density(tokens))})
 	}
 	t.SetColumnConfigs(rightAligned(2, 3))
 	t.Render()

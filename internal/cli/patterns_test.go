@@ -42,7 +42,8 @@ func TestPatternFiles(t *testing.T) {
 	write("wide.json", `[{"0": ["block_sparse", 1, 0, 0]}, {"0": ["block_sparse", 1, 0, 0]}]`)
 	write("unknown.json", `[`+layer+`, {"0": ["diagonal", 1, 1, 0], "1": ["stream_llm", 64, 64, 1]}]`)
 	write("zero.json", `[`+layer+`, {"0": ["stream_llm", 64, 64, 1], "1": ["vertical_and_slash", 0, 20, 1]}]`)
-	args := []string{"simulate", "--json", "--set", "model=" + model, "--set", "gpu=a100-80gb", "--set", "workload.requests=3", "--set", "workload.rate=1",
+	args := []string{"simulate", "--json", "--set", "model=" + model, "--set", "gpu=a100-80gb",
+		"--set", "workload.requests=3", "--set", "workload.rate=1",
 		"--set", "system.preset=vllm-minference"}
 	for file, want := range map[string]string{
 		"good.json":    "",
@@ -52,14 +53,16 @@ func TestPatternFiles(t *testing.T) {
 		"zero.json":    `zero.json: layer 1, head 1: vertical-slash with a first size of 0`,
 		"none.json":    `no such mix or file`,
 	} {
-		status, _, errs := runHere(t.Context(), run.NewSimulator().Run, append(args, "--set", "system.prefill_pattern="+file)...)
+		status, _, errs := runHere(t.Context(), run.NewSimulator().Run,
+			append(args, "--set", "system.prefill_pattern="+file)...)
 		if want == "" {
 			if status != 0 {
 				t.Errorf("%s: status %d, %s", file, status, errs)
 			}
 			continue
 		}
-		if status != 1 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "prefill_pattern") {
+		if status != 1 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 ||
+			!strings.Contains(errs, "prefill_pattern") {
 			t.Errorf("%s: status %d, %q; want %q", file, status, errs, want)
 		}
 	}

@@ -47,8 +47,10 @@ func TestTraceFromAPipe(t *testing.T) {
 	simulator := run.NewSimulator().Run
 	t.Chdir(t.TempDir())
 	requests := func(trace, out string) string {
-		status, _, errs := runHere(t.Context(), simulator, "simulate", "--set", "model=llama3.1-8b", "--set", "gpu=h100-80gb",
-			"--set", "system.preset=[vllm-0.15,vllm-s]", "--set", "seeds=[1,2]", "--set", "workload.trace="+trace, "--out", out)
+		status, _, errs := runHere(t.Context(), simulator, "simulate", "--set", "model=llama3.1-8b",
+			"--set", "gpu=h100-80gb",
+			"--set", "system.preset=[vllm-0.15,vllm-s]", "--set", "seeds=[1,2]", "--set", "workload.trace="+
+				trace, "--out", out)
 		if status != 0 {
 			t.Fatalf("%s: %s", trace, errs)
 		}
@@ -78,15 +80,18 @@ func TestTraceFromAPipe(t *testing.T) {
 		t.Error("requests of standard input are not those of the file")
 	}
 	os.Stdin = pipeWith(t, packed.Bytes())
-	if status, out, errs := runHere(t.Context(), nil, "trace", "describe", "-"); status != 0 || !strings.HasPrefix(out, "standard input: csv, 60 requests") {
+	if status, out, errs := runHere(t.Context(), nil, "trace", "describe", "-"); status != 0 ||
+		!strings.HasPrefix(out, "standard input: csv, 60 requests") {
 		t.Errorf("trace describe -: status %d, %q %q", status, out, errs)
 	}
 	os.Stdin = pipeWith(t, packed.Bytes())
-	if status, out, errs := runHere(t.Context(), nil, "trace", "convert", "-", "--out", "-"); status != 0 || strings.Count(out, "\n") != 61 {
+	if status, out, errs := runHere(t.Context(), nil, "trace", "convert", "-", "--out",
+		"-"); status != 0 || strings.Count(out, "\n") != 61 {
 		t.Errorf("trace convert -: status %d, %d lines, %q", status, strings.Count(out, "\n"), errs)
 	}
 	os.Stdin = pipeWith(t, nil)
-	if status, _, errs := runHere(t.Context(), nil, "trace", "describe", "-"); status != 1 || errs != "sparseserve: standard input: empty; nothing was written to it\n" {
+	if status, _, errs := runHere(t.Context(), nil, "trace", "describe", "-"); status != 1 ||
+		errs != "sparseserve: standard input: empty; nothing was written to it\n" {
 		t.Errorf("nothing piped in: status %d, %q", status, errs)
 	}
 }
@@ -99,7 +104,8 @@ func TestRecordFromAPipe(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	args := []string{"--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--json"}
-	_, want, _ := runHere(t.Context(), steadyServer, append([]string{"compare", measuredRun}, args...)...)
+	_, want, _ := runHere(t.Context(), steadyServer,
+		append([]string{"compare", measuredRun}, args...)...)
 	want = strings.ReplaceAll(want, recordName(measuredRun), "stdin")
 	stdin := os.Stdin
 	defer func() { os.Stdin = stdin }()
@@ -107,7 +113,8 @@ func TestRecordFromAPipe(t *testing.T) {
 		t.Fatalf("the record has %d bytes, more than a pipe holds", len(text))
 	}
 	os.Stdin = pipeWith(t, text)
-	status, got, errs := runHere(t.Context(), steadyServer, append([]string{"compare", "-"}, args...)...)
+	status, got, errs := runHere(t.Context(), steadyServer,
+		append([]string{"compare", "-"}, args...)...)
 	if status != 0 || got != want || got == "" {
 		t.Errorf("status %d, %s\n%s, want\n%s", status, errs, got, want)
 	}
@@ -120,11 +127,13 @@ func TestRecordFromAPipe(t *testing.T) {
 func TestSlurmRefusesPipes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	pipe := pipeWith(t, []byte("arrived_s,prompt_tokens,output_tokens,set\n0,10,2,\n"))
-	if err := os.WriteFile("s.toml", fmt.Appendf(nil, "[workload]\ntrace = \"/dev/fd/%d\"\n", pipe.Fd()), 0o600); err != nil {
+	if err := os.WriteFile("s.toml", fmt.Appendf(nil, "[workload]\ntrace = \"/dev/fd/%d\"\n",
+		pipe.Fd()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	status, _, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--engine", "slurm")
-	if status != 1 || !strings.Contains(errs, "jobs run later and cannot read it; write the trace to a file") {
+	if status != 1 || !strings.Contains(errs, "jobs run later and cannot read it; write the trace "+
+		"to a file") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 }

@@ -82,7 +82,8 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 
 	bar := newProgress(app.Stderr, "runs")
 	bar.planned(capacity.GuessRuns(&sweep.Goodput, candidates...))
-	planner := capacity.Planner{Store: store, Run: app.Run, Workers: p.Workers, Planned: bar.planned, Finished: bar.finished}
+	planner := capacity.Planner{Store: store, Run: app.Run, Workers: p.Workers, Planned: bar.planned,
+		Finished: bar.finished}
 	found, notes, runErr := planner.Do(ctx, sweep.Goodput, candidates)
 	bar.close()
 	printNotes(app.Stderr, notes)
@@ -107,8 +108,10 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 // printPlan prints a row for each candidate, and what it must be read with.
 func printPlan(w io.Writer, found []capacity.Goodput) {
 	t := newTable(w)
-	t.AppendHeader(table.Row{"candidate", "goodput", "interval", "limited by", "bound, s", "has, s", "limit, s", "rejected", "output", "runs"})
-	t.AppendHeader(table.Row{"", "req/s", fmt.Sprintf("%g %%", 100*capacity.GoodputConfidence), "", "", "", "", "%", "tok/s", ""})
+	t.AppendHeader(table.Row{"candidate", "goodput", "interval", "limited by", "bound, s", "has, s",
+		"limit, s", "rejected", "output", "runs"})
+	t.AppendHeader(table.Row{"", "req/s", fmt.Sprintf("%g %%", 100*capacity.GoodputConfidence), "", "",
+		"", "", "%", "tok/s", ""})
 	for i := range found {
 		g := &found[i]
 		interval := "-"
@@ -117,7 +120,8 @@ func printPlan(w io.Writer, found []capacity.Goodput) {
 		}
 		var names, values, limits []string
 		for _, b := range g.Bounds {
-			names, values, limits = append(names, b.Stat+" "+b.Name), append(values, digits(b.ValueS)), append(limits, digits(b.Limit))
+			names, values, limits = append(names, b.Stat+" "+b.Name), append(values, digits(b.ValueS)),
+				append(limits, digits(b.Limit))
 		}
 		t.AppendRow(table.Row{g.Name, digits(g.Goodput), interval, g.LimitedBy,
 			strings.Join(names, "\n"), strings.Join(values, "\n"), strings.Join(limits, "\n"),
@@ -125,7 +129,8 @@ func printPlan(w io.Writer, found []capacity.Goodput) {
 	}
 	t.SetColumnConfigs(append(rightAligned(2, 3), rightAligned(6, 10)...))
 	t.Render()
-	fmt.Fprintln(w, "goodput: the largest rate below every failure, by the mean over seeds; the interval is Student's t over each seed's own")
+	fmt.Fprintln(w, "goodput: the largest rate below every failure, by the mean over seeds; the "+
+		"interval is Student's t over each seed's own")
 	printLevels(w, found)
 	var texts []string
 	about := map[string][]string{} // text -> the candidates that it is about

@@ -16,7 +16,8 @@ import (
 // more with every seed; sparseserve's P99 TBT grows too long at 0.5.
 func loaded(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
 	sum := sim.Summary{Completed: p.Workload.Requests, TBT: sim.Stats{P99: 0.05},
-		QueueDelay: sim.Stats{Mean: 2 * p.Workload.Rate / (0.1 + float64(p.Seed)/100)}, ThroughputTokS: 197 * p.Workload.Rate}
+		QueueDelay:     sim.Stats{Mean: 2 * p.Workload.Rate / (0.1 + float64(p.Seed)/100)},
+		ThroughputTokS: 197 * p.Workload.Rate}
 	if p.System.Name == "sparseserve" {
 		sum.QueueDelay.Mean = 0.1
 		sum.TBT.P99 = p.Workload.Rate * 1.5
@@ -25,7 +26,8 @@ func loaded(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) 
 }
 
 func TestPlan(t *testing.T) {
-	status, out, errs := invoke(t, loaded, "plan", "--set", "system.preset=[vllm, sparseserve]", "--set", "slo.tbt_s=0.75", "--set", "slo.delay_s=2", "--set", "workload.requests=100")
+	status, out, errs := invoke(t, loaded, "plan", "--set", "system.preset=[vllm, sparseserve]",
+		"--set", "slo.tbt_s=0.75", "--set", "slo.delay_s=2", "--set", "workload.requests=100")
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
@@ -33,7 +35,8 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPlanJSON(t *testing.T) {
-	status, out, errs := invoke(t, loaded, "plan", "ablation", "--json", "--set", "system.preset=vllm", "--set", "seeds=[1,2]", "--set", "slo.tbt_s=0.75", "--set", "slo.delay_s=2")
+	status, out, errs := invoke(t, loaded, "plan", "ablation", "--json", "--set", "system.preset=vllm",
+		"--set", "seeds=[1,2]", "--set", "slo.tbt_s=0.75", "--set", "slo.delay_s=2")
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
@@ -49,7 +52,9 @@ func TestPlanInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	status, out, errs := runHere(ctx, loaded, "plan")
-	if want := "sparseserve: interrupted; finished runs are kept: the same command goes on\n"; status != 130 || errs != want || out != "" {
+	if want :=
+		"sparseserve: interrupted; finished runs are kept: the same command goes on\n"; status != 130 ||
+		errs != want || out != "" {
 		t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
 	}
 }

@@ -44,7 +44,8 @@ func (p *progress) report(beats <-chan time.Time) {
 			return
 		case now := <-beats:
 			p.mu.Lock()
-			fmt.Fprintf(p.w, "%d of %d %s after %s\n", p.done, p.total, p.unit, now.Sub(p.start).Round(time.Second))
+			fmt.Fprintf(p.w, "%d of %d %s after %s\n", p.done, p.total, p.unit,
+				now.Sub(p.start).Round(time.Second))
 			p.mu.Unlock()
 		}
 	}

@@ -28,7 +28,9 @@ func blockOf(t *testing.T, file, name string) string {
 // --readme FILE, and with --sensitivity.
 func TestTablesOfStudies(t *testing.T) {
 	const ours = "docs/studies/sparseserve.md"
-	for paper, at := range map[string][2]string{"sparseserve": {ours, "claims"}, "psa": {"docs/studies/psa.md", "claims psa"}, "minference": {"docs/studies/minference.md", "claims minference"}} {
+	for paper, at := range map[string][2]string{"sparseserve": {ours, "claims"},
+		"psa":        {"docs/studies/psa.md", "claims psa"},
+		"minference": {"docs/studies/minference.md", "claims minference"}} {
 		claims, err := papers.Claims(paper)
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,8 @@ import (
 // introduce says what is about to run.
 func introduce(w io.Writer, c *config.Config, byDefault bool, points int) {
 	if byDefault {
-		fmt.Fprintf(w, "No CONFIG given: running the built-in experiment %q; --set KEY=VALUE changes it.\n", c.Name)
+		fmt.Fprintf(w,
+			"No CONFIG given: running the built-in experiment %q; --set KEY=VALUE changes it.\n", c.Name)
 	}
 	seeds := make([]string, len(c.Seeds))
 	for i, s := range c.Seeds {
@@ -64,7 +65,8 @@ func printFiles(w io.Writer, files []string, points string) {
 	for _, f := range files {
 		fmt.Fprintln(w, "  "+f)
 	}
-	fmt.Fprintln(w, "  "+points+string(filepath.Separator)+"   every run's configuration, summary and requests")
+	fmt.Fprintln(w, "  "+points+string(filepath.Separator)+"   every run's configuration, summary "+
+		"and requests")
 }
 
 func plural(n int, noun string) string {

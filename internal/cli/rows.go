@@ -74,7 +74,8 @@ func (r *row) add(s *sim.Summary) {
 	if s.SLOMet {
 		r.met++
 	}
-	r.unstable = r.unstable || slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, "unstable") })
+	r.unstable = r.unstable ||
+		slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, "unstable") })
 }
 
 func (r *row) divide() {

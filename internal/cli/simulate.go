@@ -71,7 +71,8 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 		printNotes(app.Stderr, cfg.Notes)
 		introduce(app.Stdout, cfg, s.Config == "", len(points))
 		if before := len(points) - len(missing); before > 0 {
-			fmt.Fprintf(app.Stdout, "%d of them finished before and are kept in %s; --force runs all again.\n", before, folder.Dir())
+			fmt.Fprintf(app.Stdout, "%d of them finished before and are kept in %s; --force runs all "+
+				"again.\n", before, folder.Dir())
 		}
 	}
 	bar := newProgress(app.Stderr, "requests")
@@ -96,7 +97,8 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if runErr == nil {
 		runErr = nothingServed(run.Summaries(results))
 	} else {
-		return fmt.Errorf("%w; %s and are kept in %s", runErr, finishedOf(results, len(points)), folder.Dir())
+		return fmt.Errorf("%w; %s and are kept in %s", runErr, finishedOf(results, len(points)),
+			folder.Dir())
 	}
 	return runErr
 }
@@ -135,7 +137,8 @@ func (s *simulateCmd) open(app *App, cfg *config.Config) (folder *run.Folder, er
 func numbered(name string, more bool, open func(out string) error, reasons ...error) error {
 	for n, out := 2, name; ; n++ {
 		err := open(out)
-		if !more || !slices.ContainsFunc(reasons, func(reason error) bool { return errors.Is(err, reason) }) {
+		if !more || !slices.ContainsFunc(reasons,
+			func(reason error) bool { return errors.Is(err, reason) }) {
 			return err
 		}
 		out = fmt.Sprintf("%s-%d", name, n)
@@ -152,7 +155,8 @@ func settingsName(sets []string) string {
 	}
 	name := strings.Map(func(r rune) rune {
 		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("-_=+.,", r):
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9',
+			strings.ContainsRune("-_=+.,", r):
 			return r
 		case r == '[' || r == ']' || r == '"' || r == ' ':
 			return -1
@@ -181,7 +185,8 @@ func finishedOf(results []run.Result, of int) string {
 }
 
 // report draws the figures, and prints what came out.
-func (s *simulateCmd) report(app *App, systems []sim.Spec, out string, files []string, sums []sim.Summary) error {
+func (s *simulateCmd) report(app *App, systems []sim.Spec, out string, files []string,
+	sums []sim.Summary) error {
 	if s.JSON {
 		return printJSON(app, sums)
 	}

@@ -18,9 +18,10 @@ import (
 
 func TestSimulate(t *testing.T) {
 	for name, args := range map[string][]string{
-		"default":    nil,
-		"one-system": {"--set", "system.preset=sparseserve", "--set", "workload.rate=0.1", "--out", "here"},
-		"seeds":      {"ablation", "--set", "seeds=[1,2]", "--set", "workload.rate=[0.1,0.2]"},
+		"default": nil,
+		"one-system": {"--set", "system.preset=sparseserve", "--set", "workload.rate=0.1",
+			"--out", "here"},
+		"seeds": {"ablation", "--set", "seeds=[1,2]", "--set", "workload.rate=[0.1,0.2]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, out, errs := invoke(t, pretend, append([]string{"simulate"}, args...)...)
@@ -58,7 +59,8 @@ func TestSimulateJSON(t *testing.T) {
 	if len(runs) != 4 {
 		t.Fatalf("%d objects, want one a run", len(runs))
 	}
-	for _, key := range []string{"name", "system", "model", "gpu", "seed", "rate", "requests", "completed", "rejected",
+	for _, key := range []string{"name", "system", "model", "gpu", "seed", "rate", "requests",
+		"completed", "rejected",
 		"simulated_s", "steps", "ttft_s", "tbt_s", "queue_delay_s", "throughput_tok_s", "batch_mean",
 		"blocks_loaded_per_step", "hit_ratio", "h2d_bytes", "d2h_bytes", "warnings"} {
 		if _, ok := runs[0][key]; !ok {
@@ -70,7 +72,8 @@ func TestSimulateJSON(t *testing.T) {
 func TestReplayedTraceHasFigures(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "t.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
-	status, out, errs := runHere(t.Context(), pretend, "simulate", "--set", "workload.trace=t.csv", "--set", "workload.arrivals=trace")
+	status, out, errs := runHere(t.Context(), pretend, "simulate", "--set", "workload.trace=t.csv",
+		"--set", "workload.arrivals=trace")
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, errs)
 	}
@@ -90,11 +93,13 @@ func TestInterrupt(t *testing.T) {
 		return pretend(ctx, p, sink)
 	}
 	t.Chdir(t.TempDir())
-	status, out, errs := runHere(ctx, runner, "simulate", "--workers", "1", "--set", "system.preset=sparseserve")
+	status, out, errs := runHere(ctx, runner, "simulate", "--workers", "1", "--set",
+		"system.preset=sparseserve")
 	if status != 130 {
 		t.Errorf("status %d, want 130", status)
 	}
-	if want := "sparseserve: interrupted; 2 of 5 runs finished and are kept in out/default-preset=sparseserve\n"; filepath.ToSlash(errs) != want {
+	if want := "sparseserve: interrupted; 2 of 5 runs finished and are kept in " +
+		"out/default-preset=sparseserve\n"; filepath.ToSlash(errs) != want {
 		t.Errorf("stderr %q, want %q", errs, want)
 	}
 	if !strings.Contains(out, "0.25 │ sparseserve") {
@@ -143,18 +148,22 @@ func TestSimulateKeepsOtherResults(t *testing.T) {
 		{one, []string{"--force"}, "out/my", 1},
 		{edited, []string{"--force"}, "out/my", 1},
 		{edited, nil, "out/my", 0},
-		{one, []string{"--set", "system.preset=[vllm,vllm-s]", "--set", "output.steps=true"}, "out/my-preset=vllm,vllm-s-steps=true", 2},
+		{one, []string{"--set", "system.preset=[vllm,vllm-s]", "--set", "output.steps=true"},
+			"out/my-preset=vllm,vllm-s-steps=true", 2},
 	} {
 		writeFile(t, "my.toml", step.file)
 		ran = 0
 		args := append([]string{"simulate", "my.toml", "--workers", "1"}, step.args...)
 		status, out, errs := runHere(t.Context(), counted, args...)
-		if status != 0 || ran != step.runs || !strings.Contains(filepath.ToSlash(out), "  "+step.out+"/summary.csv\n") {
-			t.Errorf("%v: status %d, %d runs; want %d in %s\n%s%s", step.args, status, ran, step.runs, step.out, out, errs)
+		if status != 0 || ran != step.runs || !strings.Contains(filepath.ToSlash(out), "  "+step.out+
+			"/summary.csv\n") {
+			t.Errorf("%v: status %d, %d runs; want %d in %s\n%s%s", step.args, status, ran, step.runs,
+				step.out, out, errs)
 		}
 	}
 	status, _, errs := runHere(t.Context(), pretend, "simulate", "my.toml", "--out", "out/my-rate=0.3")
-	if want := "holds results of another configuration (rate = 0.3): choose another folder, or give --force to replace them"; status != 1 || !strings.Contains(errs, want) {
+	if want := "holds results of another configuration (rate = 0.3): choose another folder, or give " +
+		"--force to replace them"; status != 1 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %q", status, errs)
 	}
 }

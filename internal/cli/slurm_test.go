@@ -63,7 +63,8 @@ func TestSlurmCluster(t *testing.T) {
 				shell(t, program, append(sweep, "--engine", "slurm")...)
 			}
 			shell(t, "sbatch", "--wait", out+"/slurm/job.sh")
-			if text := shell(t, program, sweep...); !strings.HasPrefix(text, "s: 4 runs, 4 of them finished before.\n") {
+			if text := shell(t, program, sweep...); !strings.HasPrefix(text,
+				"s: 4 runs, 4 of them finished before.\n") {
 				t.Error(text)
 			}
 			logs, err := filepath.Glob(out + "/slurm/task-*.log")
@@ -113,7 +114,8 @@ func cancelTask(t *testing.T, job string) {
 func loseNode(t *testing.T, job string) {
 	running := ""
 	waitFor(t, "a task on n2", func() bool {
-		running = strings.TrimSpace(shell(t, "squeue", "-h", "-t", "R", "-w", "n2", "-o", "%A", "-j", job))
+		running = strings.TrimSpace(shell(t, "squeue", "-h", "-t", "R", "-w", "n2", "-o", "%A",
+			"-j", job))
 		return running != ""
 	})
 	pid, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv("SLURM_CONF")), "slurmd.n2.pid"))
@@ -135,8 +137,10 @@ func loseNode(t *testing.T, job string) {
 	for _, pid := range steps {
 		_ = exec.Command("kill", "-9", pid).Run() // it may have ended by itself
 	}
-	waitFor(t, "the loss of n2", func() bool { return strings.Contains(shell(t, "sinfo", "-h", "-n", "n2", "-o", "%T"), "down") })
+	waitFor(t, "the loss of n2",
+		func() bool { return strings.Contains(shell(t, "sinfo", "-h", "-n", "n2", "-o", "%T"), "down") })
 	shell(t, "slurmd", "-N", "n2")
-	waitFor(t, "the return of n2", func() bool { return !strings.Contains(shell(t, "sinfo", "-h", "-n", "n2", "-o", "%T"), "down") })
+	waitFor(t, "the return of n2",
+		func() bool { return !strings.Contains(shell(t, "sinfo", "-h", "-n", "n2", "-o", "%T"), "down") })
 	shell(t, "scontrol", "update", "JobId="+running, "StartTime=now")
 }

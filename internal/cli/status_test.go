@@ -35,7 +35,8 @@ func TestNothingServed(t *testing.T) {
 		{[]string{"sweep", "default"}, both, exitFailed}, {[]string{"simulate"}, both[1:], exitOK},
 	} {
 		status, out, errs := invoke(t, refuse(c.refuse), append(c.command, two...)...)
-		if status != c.status || strings.Contains(errs, "no request was served") != (c.status != exitOK) || out == "" {
+		if status != c.status ||
+			strings.Contains(errs, "no request was served") != (c.status != exitOK) || out == "" {
 			t.Errorf("%v: status %d, stderr %q", c.command, status, errs)
 		}
 		if c.command[len(c.command)-1] == "--json" && !json.Valid([]byte(out)) {
@@ -46,7 +47,8 @@ func TestNothingServed(t *testing.T) {
 
 func TestVersionFlag(t *testing.T) {
 	_, command, _ := invoke(t, nil, "version")
-	if status, flag, errs := invoke(t, nil, "--version"); status != exitOK || flag != command || flag == "" {
+	if status, flag, errs := invoke(t, nil, "--version"); status != exitOK || flag != command ||
+		flag == "" {
 		t.Errorf("status %d, stdout %q, stderr %q, want %q", status, flag, errs, command)
 	}
 }
@@ -56,7 +58,8 @@ func TestPresetsAndOwnSystems(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "both.toml", "[system]\npreset = \"vllm\"\n[[systems]]\nname = \"mine\"\n")
 	const note = "note: both system.preset and [[systems]] name systems, and all run: vllm; mine\n"
-	if status, _, errs := runHere(t.Context(), pretend, "simulate", "both.toml"); status != exitOK || errs != note {
+	if status, _, errs := runHere(t.Context(), pretend, "simulate", "both.toml"); status != exitOK ||
+		errs != note {
 		t.Errorf("status %d, stderr %q", status, errs)
 	}
 	_, _, errs := runHere(t.Context(), pretend, "simulate", "both.toml", "--set", "system.preset=mine")

@@ -15,14 +15,16 @@ const paperFolder = "out/paper"
 
 // runStudies runs experiments of the paper, with a bar of runs on a terminal. Runs
 // are kept below out, those of each version of the program apart.
-func runStudies(ctx context.Context, app *App, out string, studies papers.Studies, names ...string) (err error) {
+func runStudies(ctx context.Context, app *App, out string, studies papers.Studies,
+	names ...string) (err error) {
 	store, err := run.OpenPointStore(filepath.Join(out, "points", app.Program()), app.Program(), true)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	bar := newProgress(app.Stderr, "runs")
-	studies.Store, studies.Run, studies.Planned, studies.Finished = store, app.Run, bar.planned, bar.finished
+	studies.Store, studies.Run, studies.Planned, studies.Finished = store, app.Run, bar.planned,
+		bar.finished
 	notes, err := studies.Do(ctx, names...)
 	bar.close()
 	printNotes(app.Stderr, notes)

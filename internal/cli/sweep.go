@@ -84,15 +84,18 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	if !s.JSON {
 		printNotes(app.Stderr, sweep.Variants[0].Config.Notes)
-		fmt.Fprintf(app.Stdout, "%s: %s, %d of them finished before.\n", sweep.Name, count(len(points), "run"), len(points)-len(missing))
+		fmt.Fprintf(app.Stdout, "%s: %s, %d of them finished before.\n", sweep.Name,
+			count(len(points), "run"), len(points)-len(missing))
 	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(requestsOf(missing))
-	results, notes, runErr := folder.Store.Do(ctx, run.Grid{Run: app.Run, Workers: s.Workers, Finished: bar.finished}, points)
+	results, notes, runErr := folder.Store.Do(ctx,
+		run.Grid{Run: app.Run, Workers: s.Workers, Finished: bar.finished}, points)
 	bar.close()
 	printNotes(app.Stderr, notes)
 	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {
-		runErr = fmt.Errorf("%w; %d of %d runs are finished and kept: the same command runs the rest", errInterrupted, len(results), len(points))
+		runErr = fmt.Errorf("%w; %d of %d runs are finished and kept: the same command runs the rest",
+			errInterrupted, len(results), len(points))
 	}
 	if runErr != nil {
 		return runErr
@@ -114,7 +117,8 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	printWarnings(app.Stdout, sums)
 	printFiles(app.Stdout, files, folder.Store.Dir())
 	pictures := "Pictures"
-	if drawn, err := filepath.Glob(filepath.Join(out, "*.png")); err == nil && len(drawn) > 0 && len(missing) > 0 {
+	if drawn, err := filepath.Glob(filepath.Join(out, "*.png")); err == nil && len(drawn) > 0 &&
+		len(missing) > 0 {
 		pictures = "Pictures, of which those in the folder lack the new runs"
 	}
 	fmt.Fprintf(app.Stdout, "%s: sparseserve figures %s\n", pictures, out)
@@ -136,7 +140,8 @@ func (s *sweepCmd) cluster() (run.Cluster, error) {
 		return run.Slurm{}, nil
 	}
 	if s.Image == "" || s.Claim == "" {
-		return nil, errors.New("--engine kubernetes needs --image, the container of this program, and --claim, " +
+		return nil, errors.New("--engine kubernetes needs --image, the container of this program, and " +
+			"--claim, " +
 			"the persistent volume claim that holds the working folder")
 	}
 	return run.Kubernetes{Image: s.Image, Claim: s.Claim}, nil
@@ -157,14 +162,17 @@ func (s *sweepCmd) open(app *App, sweep *config.Sweep) (folder *run.SweepFolder,
 }
 
 // writeJob writes a job of the missing points and how to submit it.
-func (s *sweepCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster, folder *run.SweepFolder, points, missing []config.Point) error {
+func (s *sweepCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster,
+	folder *run.SweepFolder, points, missing []config.Point) error {
 	if len(missing) == 0 {
-		fmt.Fprintf(app.Stdout, "All of %s are finished; give the same command without --engine %s to collect them.\n", count(len(points), "run"), s.Engine)
+		fmt.Fprintf(app.Stdout, "All of %s are finished; give the same command without --engine %s to "+
+			"collect them.\n", count(len(points), "run"), s.Engine)
 		return nil
 	}
 	for i := range missing {
 		if trace := missing[i].Workload.Trace; files.Once(trace) {
-			return fmt.Errorf("workload.trace = %q: jobs run later and cannot read it; write the trace to a file", trace)
+			return fmt.Errorf("workload.trace = %q: jobs run later and cannot read it; write the trace to "+
+				"a file", trace)
 		}
 	}
 	program, err := os.Executable()
@@ -187,7 +195,8 @@ func (s *sweepCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster, 
 	}
 	submit := map[string]string{"slurm": "sbatch", "kubernetes": "kubectl apply -f"}[s.Engine]
 	fmt.Fprintf(app.Stdout, "%s of %d to make. Submit: %s %s\n"+
-		"When the job has ended, collect: the same command without --engine %s. It makes what is still missing.\n",
+		"When the job has ended, collect: the same command without --engine %s. It makes what is still "+
+		"missing.\n",
 		count(len(missing), "run"), len(points), submit, job, s.Engine)
 	return nil
 }

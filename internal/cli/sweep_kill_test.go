@@ -31,7 +31,8 @@ func buildProgram(t *testing.T) string {
 		t.Skip("builds the program")
 	}
 	path := filepath.Join(t.TempDir(), "sparseserve")
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/sparseserve/sparseserve").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", path,
+		"github.com/sparseserve/sparseserve").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return path
@@ -62,7 +63,8 @@ func finishedPoints(t *testing.T, store string) int {
 
 // startAndStop starts a sweep and sends it a signal once so many points are
 // finished.
-func startAndStop(t *testing.T, points int, program string, signal os.Signal, args ...string) (stderr string, took time.Duration) {
+func startAndStop(t *testing.T, points int, program string, signal os.Signal,
+	args ...string) (stderr string, took time.Duration) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	var errs bytes.Buffer
@@ -103,7 +105,8 @@ func testKillAndResume(t *testing.T, program string) {
 	if kept >= 20 {
 		t.Fatalf("%d points were finished before the kill", kept)
 	}
-	errs, took := startAndStop(t, kept+1, program, os.Interrupt, "sweep", "s.toml", "--out", "out", "--workers", "1")
+	errs, took := startAndStop(t, kept+1, program, os.Interrupt, "sweep", "s.toml", "--out", "out",
+		"--workers", "1")
 	if took > time.Second {
 		t.Errorf("took %v to stop", took)
 	}
@@ -114,7 +117,8 @@ func testKillAndResume(t *testing.T, program string) {
 		t.Errorf("%d points kept, then %d", kept, now)
 	}
 	for _, dir := range []string{"out", "whole"} {
-		if text, err := exec.Command(program, "sweep", "s.toml", "--out", dir).CombinedOutput(); err != nil {
+		if text, err := exec.Command(program, "sweep", "s.toml", "--out",
+			dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 	}
@@ -161,13 +165,16 @@ func testFullDisk(t *testing.T, program string) {
 	text, err := exec.Command("unshare", "-rm", "sh", "run.sh", program).CombinedOutput()
 	out := string(text)
 	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() == 99 || !strings.Contains(out, "status")) {
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() == 99 ||
+		!strings.Contains(out, "status")) {
 		t.Skipf("no file system of one's own here: %v\n%s", err, out)
 	}
-	if err != nil || !strings.Contains(out, "no space left on device; what is finished is kept: make room and give the same command again\nstatus 1\n") {
+	if err != nil || !strings.Contains(out, "no space left on device; what is finished is kept: "+
+		"make room and give the same command again\nstatus 1\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if strings.Contains(out, "24 runs, 0 of them finished before") == strings.Contains(out, "24 runs, 24 of them finished before") {
+	if strings.Contains(out, "24 runs, 0 of them finished before") == strings.Contains(out,
+		"24 runs, 24 of them finished before") {
 		t.Errorf("nothing finished was kept:\n%s", out)
 	}
 }
@@ -175,23 +182,28 @@ func testFullDisk(t *testing.T, program string) {
 // testJobs runs the tasks of a job as Slurm and Kubernetes would, and collects them.
 func testJobs(t *testing.T, program string) {
 	t.Chdir(t.TempDir())
-	writeFile(t, "s.toml", "seeds = [1, 2, 3]\n[workload]\nrate = 0.1\nrequests = 5\n[system]\npreset = \"vllm\"\n")
+	writeFile(t, "s.toml", "seeds = [1, 2, 3]\n[workload]\nrate = 0.1\nrequests = "+
+		"5\n[system]\npreset = \"vllm\"\n")
 	sweep := func(args ...string) string {
 		t.Helper()
-		text, err := exec.Command(program, append([]string{"sweep", "s.toml", "--out"}, args...)...).CombinedOutput()
+		text, err := exec.Command(program,
+			append([]string{"sweep", "s.toml", "--out"}, args...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		return string(text)
 	}
 	sweep("whole")
-	if out := sweep("array", "--engine", "slurm"); !strings.HasPrefix(out, "3 runs of 3 to make. Submit: sbatch array/slurm/job.sh\n") {
+	if out := sweep("array", "--engine", "slurm"); !strings.HasPrefix(out,
+		"3 runs of 3 to make. Submit: sbatch array/slurm/job.sh\n") {
 		t.Error(out)
 	}
 	runTask(t, "SLURM_ARRAY_TASK_ID", []string{"1", "2", "3"}, "sh", "array/slurm/job.sh")
 
-	kubernetes := []string{"indexed", "--engine", "kubernetes", "--image", "sparseserve:1", "--claim", "data"}
-	if out := sweep(kubernetes...); !strings.HasPrefix(out, "3 runs of 3 to make. Submit: kubectl apply -f indexed/kubernetes/job.json\n") {
+	kubernetes := []string{"indexed", "--engine", "kubernetes", "--image", "sparseserve:1",
+		"--claim", "data"}
+	if out := sweep(kubernetes...); !strings.HasPrefix(out, "3 runs of 3 to make. Submit: kubectl "+
+		"apply -f indexed/kubernetes/job.json\n") {
 		t.Error(out)
 	}
 	text, err := os.ReadFile("indexed/kubernetes/job.json")
@@ -205,7 +217,8 @@ func testJobs(t *testing.T, program string) {
 	if err := errors.Join(err, json.Unmarshal(text, &job)); err != nil {
 		t.Fatal(err)
 	}
-	runTask(t, "JOB_COMPLETION_INDEX", []string{"0", "1", "2"}, program, job.Spec.Template.Spec.Containers[0].Args...)
+	runTask(t, "JOB_COMPLETION_INDEX", []string{"0", "1", "2"}, program,
+		job.Spec.Template.Spec.Containers[0].Args...)
 
 	for dir, job := range map[string]string{"array": "slurm", "indexed": "kubernetes"} {
 		if out := sweep(dir); !strings.HasPrefix(out, "s: 3 runs, 3 of them finished before.\n") {

@@ -39,9 +39,11 @@ func TestSweep(t *testing.T) {
 func TestSweepJSON(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", sweepFile)
-	status, out, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--json", "--out", "here", "--points", "kept")
+	status, out, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--json", "--out", "here",
+		"--points", "kept")
 	var runs []sim.Summary
-	if err := json.Unmarshal([]byte(out), &runs); err != nil || status != 0 || errs != "" || len(runs) != 8 {
+	if err := json.Unmarshal([]byte(out), &runs); err != nil || status != 0 || errs != "" ||
+		len(runs) != 8 {
 		t.Errorf("status %d, stderr %q, %d runs, %v", status, errs, len(runs), err)
 	}
 	if entries, err := os.ReadDir("kept"); err != nil || len(entries) != 8+2 {
@@ -64,10 +66,12 @@ func TestSweepInterrupt(t *testing.T) {
 		return pretend(ctx, p, sink)
 	}
 	status, _, errs := runHere(ctx, runner, "sweep", "s.toml", "--workers", "1")
-	if want := "sparseserve: interrupted; 3 of 8 runs are finished and kept: the same command runs the rest\n"; status != 130 || errs != want {
+	if want := "sparseserve: interrupted; 3 of 8 runs are finished and kept: the same command runs " +
+		"the rest\n"; status != 130 || errs != want {
 		t.Errorf("status %d, stderr %q", status, errs)
 	}
-	if status, _, errs := runHere(t.Context(), runner, "sweep", "s.toml", "--workers", "1"); status != 0 || ran != 4+5 {
+	if status, _, errs := runHere(t.Context(), runner, "sweep", "s.toml", "--workers",
+		"1"); status != 0 || ran != 4+5 {
 		t.Errorf("status %d, %d ran, stderr %q", status, ran, errs)
 	}
 }
@@ -76,7 +80,8 @@ func TestSweepInterrupt(t *testing.T) {
 func TestSweepNotes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", "[workload]\nrate = 0.1\n[system]\npreset = \"vllm\"\n")
-	if status, _, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--out", "out"); status != 0 {
+	if status, _, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--out",
+		"out"); status != 0 {
 		t.Fatal(errs)
 	}
 	summaries, _ := filepath.Glob("out/points/*/summary.json")
@@ -85,7 +90,8 @@ func TestSweepNotes(t *testing.T) {
 	}
 	writeFile(t, summaries[0], "{")
 	status, _, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--out", "out")
-	want := "note: " + filepath.Dir(summaries[0]) + ": summary.json is damaged; vllm-0.1-s1 runs again\n"
+	want := "note: " + filepath.Dir(summaries[0]) + ": summary.json is damaged; vllm-0.1-s1 runs " +
+		"again\n"
 	if status != 0 || errs != want {
 		t.Errorf("status %d, stderr %q, want %q", status, errs, want)
 	}
@@ -95,7 +101,8 @@ func TestSweepNotes(t *testing.T) {
 func TestAnotherVersion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", "[workload]\nrate = 0.1\n[system]\npreset = \"vllm\"\n")
-	if status, _, errs := runHere(t.Context(), loaded, "sweep", "s.toml", "--out", "out"); status != 0 {
+	if status, _, errs := runHere(t.Context(), loaded, "sweep", "s.toml", "--out",
+		"out"); status != 0 {
 		t.Fatal(errs)
 	}
 	later := func(args ...string) (status int, stderr string) {
@@ -103,13 +110,15 @@ func TestAnotherVersion(t *testing.T) {
 		app := App{Stdout: &out, Stderr: &errs, Run: loaded, Program: version("later")}
 		return app.Main(t.Context(), args), errs.String()
 	}
-	want := "sparseserve: out/points: results of another version of the program (\"test\" in format 2, this is \"later\" in format 2); " +
+	want := "sparseserve: out/points: results of another version of the program (\"test\" in format " +
+		"2, this is \"later\" in format 2); " +
 		"keep them by choosing another folder, or remove this one to run everything again\n"
 	if err := os.MkdirAll("job", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, "job/points.txt", "")
-	for _, args := range [][]string{{"sweep", "s.toml", "--out", "elsewhere"}, {"plan", "s.toml", "--out", "elsewhere"},
+	for _, args := range [][]string{{"sweep", "s.toml", "--out", "elsewhere"},
+		{"plan", "s.toml", "--out", "elsewhere"},
 		{"point", "job", "--tasks", "1", "--task", "1"}} {
 		command := args[0]
 		args = append(args, "--points", "out/points")
@@ -117,7 +126,8 @@ func TestAnotherVersion(t *testing.T) {
 			t.Errorf("%s: status %d, stderr %q", command, status, errs)
 		}
 	}
-	if status, out, errs := runHere(t.Context(), nil, "sweep", "s.toml", "--out", "out"); status != 0 || !strings.Contains(out, "1 of them finished before") {
+	if status, out, errs := runHere(t.Context(), nil, "sweep", "s.toml", "--out",
+		"out"); status != 0 || !strings.Contains(out, "1 of them finished before") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
 	}
 }

@@ -19,8 +19,10 @@ import (
 func printTable(w io.Writer, sums []sim.Summary) {
 	rows := rowsOf(sums)
 	t := newTable(w, 11, 10, 12, 9, 7, 5)
-	t.AppendHeader(table.Row{"req/s", "system", "served", "TTFT", "TTFT", "TBT", "TBT", "output", "sched.", "batch", "loads", "hits", "SLO", "queue"})
-	t.AppendHeader(table.Row{"", "", "%", "mean s", "P99 s", "mean ms", "P99 ms", "tok/s", "delay s", "", "/step", "%", "", ""})
+	t.AppendHeader(table.Row{"req/s", "system", "served", "TTFT", "TTFT", "TBT", "TBT", "output",
+		"sched.", "batch", "loads", "hits", "SLO", "queue"})
+	t.AppendHeader(table.Row{"", "", "%", "mean s", "P99 s", "mean ms", "P99 ms", "tok/s", "delay s",
+		"", "/step", "%", "", ""})
 	starred, partial := false, false
 	for i := range rows {
 		r := &rows[i]
@@ -48,7 +50,8 @@ func printTable(w io.Writer, sums []sim.Summary) {
 		}
 		served := ""
 		if s.Rejected > 0 {
-			served, partial = strconv.FormatFloat(min(99.9, 100*float64(s.Completed)/float64(s.Completed+s.Rejected)), 'f', 1, 64), true
+			served, partial = strconv.FormatFloat(
+				min(99.9, 100*float64(s.Completed)/float64(s.Completed+s.Rejected)), 'f', 1, 64), true
 		}
 		ttft := mark(rows, r, func(s *sim.Summary) float64 { return s.TTFT.Mean })
 		tokens := mark(rows, r, func(s *sim.Summary) float64 { return -s.ThroughputTokS })
@@ -59,7 +62,8 @@ func printTable(w io.Writer, sums []sim.Summary) {
 			ofServed(s.ThroughputTokS) + tokens,
 			ofServed(s.QueueDelay.Mean), digits(s.BatchMean), blocks, hits, sloLabel(r), note})
 	}
-	t.SetColumnConfigs(append(rightAligned(3, 12), table.ColumnConfig{Number: 1, Align: text.AlignRight}))
+	t.SetColumnConfigs(append(rightAligned(3, 12),
+		table.ColumnConfig{Number: 1, Align: text.AlignRight}))
 	t.Render()
 	var legend []string
 	if starred {
@@ -131,7 +135,8 @@ func printEngines(w io.Writer, systems []sim.Spec) {
 	for i, e := range engines {
 		engines[i] = e + " (" + strings.Join(of[e], ", ") + ")"
 	}
-	fmt.Fprintf(w, "Systems have different engines: %s; --set system.engine=NAME compares them under one\n", strings.Join(engines, ", "))
+	fmt.Fprintf(w, "Systems have different engines: %s; --set system.engine=NAME compares them "+
+		"under one\n", strings.Join(engines, ", "))
 }
 
 // newTable is the look of every table: columns of numbers to the right. On a terminal that is too

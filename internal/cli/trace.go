@@ -46,7 +46,9 @@ func (d *describeCmd) describe() (traces.Description, error) {
 		return traces.Describe(d.File, d.Format)
 	}
 	if d.Format != "" {
-		return traces.Description{}, fmt.Errorf("--format %s: %s is a configuration, not a trace; leave --format out", d.Format, d.File)
+		return traces.Description{},
+			fmt.Errorf("--format %s: %s is a configuration, not a trace; leave --format out",
+				d.Format, d.File)
 	}
 	sweep, err := config.LoadSweep(d.File, nil)
 	if err != nil {
@@ -57,7 +59,8 @@ func (d *describeCmd) describe() (traces.Description, error) {
 	if err != nil {
 		return traces.Description{}, err
 	}
-	return traces.DescribeWorkload(d.File, point.Workload, point.Seed, traces.Tokenizer(model.Tokenizer))
+	return traces.DescribeWorkload(d.File, point.Workload, point.Seed,
+		traces.Tokenizer(model.Tokenizer))
 }
 
 func (d *describeCmd) Run(app *App) error {
@@ -75,7 +78,8 @@ func (d *describeCmd) Run(app *App) error {
 	}
 	fmt.Fprintln(app.Stdout)
 	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"", "requests", "mean", "min", "P1", "P5", "P25", "P50", "P75", "P95", "P99", "max"})
+	t.AppendHeader(table.Row{"", "requests", "mean", "min", "P1", "P5", "P25", "P50", "P75", "P95",
+		"P99", "max"})
 	t.AppendRow(quantileRow("prompt tokens", desc.Requests, desc.Prompt))
 	t.AppendRow(quantileRow("output tokens", desc.Requests, desc.Output))
 	if desc.Gap != nil {

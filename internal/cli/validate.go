@@ -31,24 +31,29 @@ type validateCmd struct {
 
 // Help is what the command's help adds.
 func (*validateCmd) Help() string {
-	return `Every point of the experiment is run twice: live, where the GPU does the work and its time is measured, and simulated with
-every head. Users' figures (TTFT, TBT, throughput, scheduling delay, blocks loaded, hits) are compared run by run. In addition
-the cost model prices each batch that the live run has carried out, so that step times are compared on identical batches.
+	return `Every point of the experiment is run twice: live, where the GPU does the work and its
+time is measured, and simulated with every head. Users' figures (TTFT, TBT, throughput, scheduling
+delay, blocks loaded, hits) are compared run by run. In addition the cost model prices each batch
+that the live run has carried out, so that step times are compared on identical batches.
 
-The result folder keeps everything, compressed: summary, requests and steps of both, what each live step asked of the device,
-validate.csv and validate.json with every figure, live and simulated, and pictures. Live runs cost GPU time: a killed
-validation goes on where it was, and after a new calibration --reuse-live compares the same live runs with it.
+The result folder keeps everything, compressed: summary, requests and steps of both, what each
+live step asked of the device, validate.csv and validate.json with every figure, live and
+simulated, and pictures. Live runs cost GPU time: a killed validation goes on where it was, and
+after a new calibration --reuse-live compares the same live runs with it.
 
---ablate says what each part of the cost model is worth: by how much the mean error of step times grows without it, on the
-batches of kept live runs. A part that does not pay on every card is one too many.`
+--ablate says what each part of the cost model is worth: by how much the mean error of step times
+grows without it, on the batches of kept live runs. A part that does not pay on every card is one
+too many.`
 }
 
 // Validate is called by the parser.
 func (c *validateCmd) Validate() error {
 	switch {
-	case c.Recompute != "" && (c.Config != "" || c.Out != "" || len(c.Set) > 0 || c.LiveOnly || c.Kept || c.Again):
+	case c.Recompute != "" && (c.Config != "" || c.Out != "" || len(c.Set) > 0 || c.LiveOnly ||
+		c.Kept || c.Again):
 		return errors.New("--recompute reads a result folder; leave out CONFIG and what goes with it")
-	case len(c.Ablate) > 0 && (c.Config != "" || c.Recompute != "" || c.Out != "" || len(c.Set) > 0 || c.LiveOnly || c.Kept || c.Again):
+	case len(c.Ablate) > 0 && (c.Config != "" || c.Recompute != "" || c.Out != "" || len(c.Set) > 0 ||
+		c.LiveOnly || c.Kept || c.Again):
 		return errors.New("--ablate reads result folders; leave out CONFIG and what goes with it")
 	case len(c.Ablate) == 0 && c.Recompute == "" && c.Config == "":
 		return errors.New("expected CONFIG, --recompute DIR or --ablate DIR")
@@ -93,12 +98,14 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 	for _, f := range report.Files {
 		fmt.Fprintln(app.Stdout, "  "+f)
 	}
-	fmt.Fprintf(app.Stdout, "  %s: %s\n", filepath.Join(out, "pictures", "*.png"), count(len(pictures), "picture"))
+	fmt.Fprintf(app.Stdout, "  %s: %s\n", filepath.Join(out, "pictures", "*.png"),
+		count(len(pictures), "picture"))
 	return nil
 }
 
 // validate makes the runs that are missing.
-func (c *validateCmd) validate(ctx context.Context, app *App) (out string, report *validate.Report, err error) {
+func (c *validateCmd) validate(ctx context.Context, app *App) (out string, report *validate.Report,
+	err error) {
 	sweep, err := config.LoadSweep(c.Config, c.Set)
 	if err != nil {
 		return "", nil, err
@@ -113,8 +120,9 @@ func (c *validateCmd) validate(ctx context.Context, app *App) (out string, repor
 	}
 	bar := newProgress(app.Stderr, "requests")
 	v := validate.Validation{
-		Dir: out, Sweep: sweep, Live: machine, LiveProgram: app.LiveProgram(), Program: app.Program(), Simulate: app.Run, Workers: c.Workers,
-		Kept: c.Kept, LiveOnly: c.LiveOnly, Again: c.Again, Planned: bar.planned, Finished: bar.finished,
+		Dir: out, Sweep: sweep, Live: machine, LiveProgram: app.LiveProgram(), Program: app.Program(),
+		Simulate: app.Run, Workers: c.Workers, Kept: c.Kept, LiveOnly: c.LiveOnly, Again: c.Again,
+		Planned: bar.planned, Finished: bar.finished,
 	}
 	report, notes, err := v.Do(ctx)
 	bar.close()
@@ -123,7 +131,8 @@ func (c *validateCmd) validate(ctx context.Context, app *App) (out string, repor
 		err = fmt.Errorf("%w%s", errInterrupted, strings.TrimPrefix(err.Error(), cause.Error()))
 	}
 	if err == nil && c.LiveOnly && !c.JSON {
-		fmt.Fprintf(app.Stdout, "All live runs of %s are kept in %s%s; --reuse-live compares them.\n", sweep.Name, out, takenBy(v.Taken))
+		fmt.Fprintf(app.Stdout, "All live runs of %s are kept in %s%s; --reuse-live compares them.\n",
+			sweep.Name, out, takenBy(v.Taken))
 	}
 	return out, report, err
 }

@@ -36,15 +36,18 @@ func (c *validateCmd) ablate(app *App) error {
 func ablationColumns(a *validate.Ablation, r *validate.AblationRow) []string {
 	cells := []string{r.Concept, r.Part}
 	for i := range a.Cards {
-		cells = append(cells, fmt.Sprintf("%+.2f", 100*r.Worth[i].Decode), fmt.Sprintf("%+.2f", 100*r.Worth[i].Mixed))
+		cells = append(cells, fmt.Sprintf("%+.2f", 100*r.Worth[i].Decode),
+			fmt.Sprintf("%+.2f", 100*r.Worth[i].Mixed))
 	}
 	return cells
 }
 
 func printAblation(w io.Writer, a *validate.Ablation) {
-	fmt.Fprintln(w, "What each part of the cost model is worth: by how many points the mean absolute error of a run's mean step time grows without it.")
+	fmt.Fprintln(w, "What each part of the cost model is worth: by how many points the mean "+
+		"absolute error of a run's mean step time grows without it.")
 	for i, card := range a.Cards {
-		fmt.Fprintf(w, "card %d: %s, %s, with all parts %.2f %% (decode steps) and %.2f %% (mixed steps)\n",
+		fmt.Fprintf(w, "card %d: %s, %s, with all parts %.2f %% (decode steps) and %.2f %% (mixed "+
+			"steps)\n",
 			i+1, card.Dir, count(a.Runs[i], "run"), 100*a.Errors[i].Decode, 100*a.Errors[i].Mixed)
 	}
 	t := newTable(w)
@@ -65,7 +68,8 @@ func printAblation(w io.Writer, a *validate.Ablation) {
 	}
 	t.SetColumnConfigs(rightAligned(3, 2+2*len(a.Cards)))
 	t.Render()
-	fmt.Fprintf(w, "A part pays with %.1f points or more of either kind of step on every card (law 12).\n", 100*validate.LeastWorth)
+	fmt.Fprintf(w, "A part pays with %.1f points or more of either kind of step on every card (law "+
+		"12).\n", 100*validate.LeastWorth)
 }
 
 func markdownAblation(w io.Writer, a *validate.Ablation) {

@@ -20,7 +20,8 @@ import (
 // ten twice as long is, in both tables, and neither fails. Fifty times as long, they
 // stood still.
 func TestValidateWarnsOfADisturbedHost(t *testing.T) {
-	const run, file = "vllm-8-s1 model=llama3-8b output_scale=1.5", "vllm-8-s1_model=llama3-8b_output_scale=1.5"
+	const run, file = "vllm-8-s1 model=llama3-8b output_scale=1.5",
+		"vllm-8-s1_model=llama3-8b_output_scale=1.5"
 	live := filepath.Join("live", file)
 	dir := t.TempDir()
 	kept := filepath.Join("..", "..", "experiments", "validation", "h200", live)
@@ -29,7 +30,8 @@ func TestValidateWarnsOfADisturbedHost(t *testing.T) {
 	}
 	config := filepath.Join(t.TempDir(), "one.toml")
 	writeFile(t, config, oneKeptRun)
-	if status, _, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", config, "--reuse-live", "--out", dir); status != 0 {
+	if status, _, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", config,
+		"--reuse-live", "--out", dir); status != 0 {
 		t.Fatalf("simulating the kept run: status %d, %s", status, errs)
 	}
 	steps := filepath.Join(dir, "steps", file+".csv.gz")
@@ -41,12 +43,17 @@ func TestValidateWarnsOfADisturbedHost(t *testing.T) {
 		disturbed, stalled := slow > 1, slow == 50
 		slowSteps(t, quiet, steps, slow)
 		for _, flags := range [][]string{nil, {"--markdown"}} {
-			status, out, errs := runHere(t.Context(), nil, append([]string{"validate", "--recompute", dir}, flags...)...)
-			warned := strings.Contains(out, "\nThe host disturbed 1 of 1 live run with enough steps to judge: one in 20 of the steps of the same work takes more than 1.2 times their median.\n") &&
+			status, out, errs := runHere(t.Context(), nil, append([]string{"validate", "--recompute", dir},
+				flags...)...)
+			warned := strings.Contains(out, "\nThe host disturbed 1 of 1 live run with enough steps to "+
+				"judge: one in 20 of the steps of the same work takes more than 1.2 times their median.\n") &&
 				math.Abs(timesOf(out, live+", "+run+": ")/slow-1) < 0.1
-			stood := strings.Contains(out, "\n1 live run stood still within steps, ") && strings.Count(out, live+", "+run+": ") == 2
-			if status != 0 || errs != "" || warned != disturbed || strings.Contains(out, "disturbed") != disturbed || stood != stalled {
-				t.Errorf("steps %g times as long, %v: status %d, stderr %q, stdout\n%s", slow, flags, status, errs, out)
+			stood := strings.Contains(out, "\n1 live run stood still within steps, ") &&
+				strings.Count(out, live+", "+run+": ") == 2
+			if status != 0 || errs != "" || warned != disturbed ||
+				strings.Contains(out, "disturbed") != disturbed || stood != stalled {
+				t.Errorf("steps %g times as long, %v: status %d, stderr %q, stdout\n%s", slow, flags,
+					status, errs, out)
 			}
 		}
 	}

@@ -60,7 +60,8 @@ func markdownValidation(w io.Writer, r *validate.Report) {
 		metric, title string
 		scale         float64
 	}{
-		{"ttft_mean_s", "TTFT mean, s", 1}, {"ttft_p99_s", "TTFT P99, s", 1}, {"tbt_mean_s", "TBT mean, ms", 1e3}, {"tbt_p99_s", "TBT P99, ms", 1e3},
+		{"ttft_mean_s", "TTFT mean, s", 1}, {"ttft_p99_s", "TTFT P99, s", 1},
+		{"tbt_mean_s", "TBT mean, ms", 1e3}, {"tbt_p99_s", "TBT P99, ms", 1e3},
 		{"throughput_tok_s", "tok/s", 1}, {"blocks_loaded_per_step", "blocks loaded/step", 1},
 		{"step_decode_mean_s", "decode step, ms", 1e3}, {"step_mixed_mean_s", "mixed step, ms", 1e3},
 	}
@@ -123,7 +124,8 @@ func verdict(run *validate.ValidatedRun, missed []string) string {
 func printDisturbed(w io.Writer, r *validate.Report, bullet string) {
 	stalled := validate.Stalled(r.Runs)
 	if len(stalled) > 0 {
-		fmt.Fprintf(w, "\n%s stood still within steps, for longer than any work takes; remove these folders and make them again, the longest first:\n", count(len(stalled), "live run"))
+		fmt.Fprintf(w, "\n%s stood still within steps, for longer than any work takes; remove these "+
+			"folders and make them again, the longest first:\n", count(len(stalled), "live run"))
 	}
 	for _, s := range stalled {
 		fmt.Fprintf(w, "%s%s, %s: %.3g s\n", bullet, s.Run.LiveFolder, s.Run.Run, s.Seconds)
@@ -132,7 +134,8 @@ func printDisturbed(w io.Writer, r *validate.Report, bullet string) {
 	if len(disturbed) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nThe host disturbed %d of %s with enough steps to judge: one in 20 of the steps of the same work takes more than %g times their median.\n",
+	fmt.Fprintf(w, "\nThe host disturbed %d of %s with enough steps to judge: one in 20 of the "+
+		"steps of the same work takes more than %g times their median.\n",
 		len(disturbed), count(told, "live run"), validate.DisturbedAbove)
 	fmt.Fprintln(w, "Remove these folders and make the runs again on a quiet machine, worst first:")
 	for _, d := range disturbed {
@@ -169,13 +172,15 @@ func printGoals(w io.Writer, runs []validate.ValidatedRun, bullet string) {
 		fmt.Fprintf(w, "\nNo run is below saturation; the goals are for those.\n")
 		return
 	}
-	fmt.Fprintf(w, "\n%d of %s below saturation meet every goal, %.0f %% are to:\n", met, count(below, "run"), 100*validate.GoalShare)
+	fmt.Fprintf(w, "\n%d of %s below saturation meet every goal, %.0f %% are to:\n", met,
+		count(below, "run"), 100*validate.GoalShare)
 	for _, s := range shown {
 		goal, ok := goals[s.metric]
 		if !ok {
 			continue
 		}
-		fmt.Fprintf(w, "%s%-24s within %2.0f %%: %d of %d, the worst at %.1f %%\n", bullet, s.metric, 100*goal, below-misses[s.metric], below, 100*worst[s.metric])
+		fmt.Fprintf(w, "%s%-24s within %2.0f %%: %d of %d, the worst at %.1f %%\n", bullet, s.metric,
+			100*goal, below-misses[s.metric], below, 100*worst[s.metric])
 	}
 }
 
@@ -187,10 +192,12 @@ func printOrder(w io.Writer, r *validate.Report, bullet string) {
 		return
 	}
 	if len(swaps) == 0 {
-		fmt.Fprintf(w, "\nThe order of the systems is the same: in all %d pairs at one load, by mean TTFT and by throughput.\n", pairs)
+		fmt.Fprintf(w, "\nThe order of the systems is the same: in all %d pairs at one load, by mean "+
+			"TTFT and by throughput.\n", pairs)
 		return
 	}
-	fmt.Fprintf(w, "\nThe order of the systems differs in %d of %d pairs at one load:\n", len(swaps), pairs)
+	fmt.Fprintf(w, "\nThe order of the systems differs in %d of %d pairs at one load:\n",
+		len(swaps), pairs)
 	for _, s := range swaps {
 		var what strings.Builder
 		for _, run := range []*validate.ValidatedRun{s.First, s.Second} {

@@ -45,7 +45,8 @@ func validated(name string, rate, off float64, saturated bool) validate.Validate
 
 func TestValidationTable(t *testing.T) {
 	report := &validate.Report{Name: "v", Device: "a card", Runs: []validate.ValidatedRun{
-		validated("good", 1, 0.01, false), validated("over", 2, 0.5, true), validated("bad", 1, -0.07, false), validated("slow", 1, 0, false),
+		validated("good", 1, 0.01, false), validated("over", 2, 0.5, true),
+		validated("bad", 1, -0.07, false), validated("slow", 1, 0, false),
 	}}
 	report.Runs[3].Live.TTFT.Mean = 1.96
 	var out bytes.Buffer
@@ -64,30 +65,38 @@ func TestValidateTiny(t *testing.T) {
 	out := t.TempDir()
 	t.Chdir("../..")
 	simulate := run.NewSimulator().Run
-	args := []string{"validate", "experiments/validate-tiny.toml", "--live=reference", "--set", "workload.requests=2", "--split-every", "2", "--out", out}
+	args := []string{"validate", "experiments/validate-tiny.toml", "--live=reference", "--set",
+		"workload.requests=2", "--split-every", "2", "--out", out}
 	status, first, errs := runHere(t.Context(), simulate, args...)
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	for _, want := range []string{"validate-tiny on reference device in Go", "│ sparseserve-4-s1     │", "│ sparseserve-psa-4-s1 │", "below saturation", "7 pictures"} { // whether any run is, depends on the machine
+	// whether any run is, depends on the machine
+	for _, want := range []string{"validate-tiny on reference device in Go",
+		"│ sparseserve-4-s1     │", "│ sparseserve-psa-4-s1 │", "below saturation", "7 pictures"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("no %q in\n%s", want, first)
 		}
 	}
-	for _, name := range []string{"pictures/errors.png", "pictures/steps-vllm-so-4-s1.png", "pictures/phases-4.png", "pictures/phases-4.csv"} {
+	for _, name := range []string{"pictures/errors.png", "pictures/steps-vllm-so-4-s1.png",
+		"pictures/phases-4.png", "pictures/phases-4.csv"} {
 		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() < 100 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if status, again, errs := runHere(t.Context(), simulate, "validate", "--recompute", out); status != 0 || again != first || errs != "" {
+	if status, again, errs := runHere(t.Context(), simulate, "validate", "--recompute",
+		out); status != 0 || again != first || errs != "" {
 		t.Errorf("computed anew: status %d, stderr %q, stdout\n%s", status, errs, again)
 	}
-	if status, ablation, errs := runHere(t.Context(), nil, "validate", "--ablate", out, "--markdown"); status != 0 || errs != "" || strings.Count(ablation, "\n") < 20 || !strings.Contains(ablation, "| GEMM | gemm | ") {
+	if status, ablation, errs := runHere(t.Context(), nil, "validate", "--ablate", out,
+		"--markdown"); status != 0 || errs != "" || strings.Count(ablation, "\n") < 20 ||
+		!strings.Contains(ablation, "| GEMM | gemm | ") {
 		t.Errorf("ablation: status %d, stderr %q, stdout\n%s", status, errs, ablation)
 	}
 	status, text, errs := runHere(t.Context(), nil, append(args, "--json")...)
 	var all []validate.Comparison
-	if err := json.Unmarshal([]byte(text), &all); status != 0 || errs != "" || err != nil || len(all) < 5*11 {
+	if err := json.Unmarshal([]byte(text), &all); status != 0 || errs != "" || err != nil ||
+		len(all) < 5*11 {
 		t.Errorf("status %d, stderr %q, %d comparisons, %v", status, errs, len(all), err)
 	}
 	kept, err := os.ReadFile(filepath.Join(out, "validate.json"))
@@ -100,23 +109,31 @@ func TestValidateErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "v.toml", "gpu = \"h200\"\n[workload]\nrate = 1\n")
 	for args, want := range map[string]string{
-		"":                                      "expected CONFIG, --recompute DIR or --ablate DIR",
-		"v.toml --ablate d":                     "--ablate reads result folders; leave out CONFIG and what goes with it",
-		"--ablate nowhere":                      "nowhere: no runs.json, so no validation was finished here",
-		"--recompute d --rerun-disturbed":       "--recompute reads a result folder; leave out CONFIG and what goes with it",
-		"v.toml --recompute d":                  "--recompute reads a result folder; leave out CONFIG and what goes with it",
-		"--recompute nowhere":                   "nowhere: no runs.json, so no validation was finished here",
-		"v.toml --rerun-disturbed --reuse-live": "--reuse-live takes live runs as they are; leave out --rerun-disturbed",
-		"v.toml --live-only --json":             "--live-only makes no comparison; leave out --json and --markdown",
-		"v.toml --workers=-1":                   "--workers -1: must be at least 1",
-		"v.toml --split-every=-1":               "--split-every -1: must be 0 or more",
-		"v.toml --live=gpus":                    "--live must be one of",
-		"v.toml --json --markdown":              "--json and --markdown: choose one",
-		"none.toml":                             "none.toml: no such file",
-		"v.toml --set workload.rat=1":           "workload.rat",
+		"": "expected CONFIG, --recompute DIR or --ablate DIR",
+		"v.toml --ablate d": "--ablate reads result folders; leave out CONFIG and " +
+			"what goes with it",
+		"--ablate nowhere": "nowhere: no runs.json, so no validation " +
+			"was finished here",
+		"--recompute d --rerun-disturbed": "--recompute reads a result folder; leave " +
+			"out CONFIG and what goes with it",
+		"v.toml --recompute d": "--recompute reads a result folder; leave " +
+			"out CONFIG and what goes with it",
+		"--recompute nowhere": "nowhere: no runs.json, so no validation " +
+			"was finished here",
+		"v.toml --rerun-disturbed --reuse-live": "--reuse-live takes live runs as they are; " +
+			"leave out --rerun-disturbed",
+		"v.toml --live-only --json": "--live-only makes no comparison; leave " +
+			"out --json and --markdown",
+		"v.toml --workers=-1":                              "--workers -1: must be at least 1",
+		"v.toml --split-every=-1":                          "--split-every -1: must be 0 or more",
+		"v.toml --live=gpus":                               "--live must be one of",
+		"v.toml --json --markdown":                         "--json and --markdown: choose one",
+		"none.toml":                                        "none.toml: no such file",
+		"v.toml --set workload.rat=1":                      "workload.rat",
 		"v.toml --live=reference --set system.kv_gib=1000": "kv_gib",
 	} {
-		status, _, errs := runHere(t.Context(), pretend, append([]string{"validate"}, strings.Fields(args)...)...)
+		status, _, errs := runHere(t.Context(), pretend,
+			append([]string{"validate"}, strings.Fields(args)...)...)
 		if status != 1 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: status %d, stderr %q, want %q", args, status, errs, want)
 		}
@@ -129,8 +146,11 @@ func TestValidateInterrupt(t *testing.T) {
 	t.Chdir("../..")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	status, _, errs := runHere(ctx, pretend, "validate", "experiments/validate-tiny.toml", "--live=reference", "--out", out)
-	if want := "sparseserve: interrupted; 0 of 5 live runs are kept: the same command runs the rest\n"; status != 130 || errs != want {
+	status, _, errs := runHere(ctx, pretend, "validate", "experiments/validate-tiny.toml",
+		"--live=reference", "--out", out)
+	if want :=
+		"sparseserve: interrupted; 0 of 5 live runs are kept: the same command runs the rest\n"; status !=
+		130 || errs != want {
 		t.Errorf("status %d, stderr %q", status, errs)
 	}
 }

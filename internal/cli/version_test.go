@@ -10,9 +10,11 @@ func TestVersionLine(t *testing.T) {
 	for want, settings := range map[string][]debug.BuildSetting{
 		"sparseserve v1.2.3, go1.26": nil,
 		"sparseserve v1.2.3, commit 0123456789ab of 2026-01-02T03:04:05Z, go1.26": {
-			{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "false"}},
+			{Key: "vcs.revision", Value: "0123456789abcdef"},
+			{Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "false"}},
 		"sparseserve v1.2.3, commit 01 with changes of 2026-01-02T03:04:05Z, go1.26": {
-			{Key: "vcs.revision", Value: "01"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"}},
+			{Key: "vcs.revision", Value: "01"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"},
+			{Key: "vcs.modified", Value: "true"}},
 	} {
 		info.Settings = settings
 		if got := versionLine(info, true); got != want {

@@ -10,7 +10,8 @@ import (
 )
 
 // serious are parts of warnings without which figures are misread, the gravest first.
-var serious = []string{"no request finished", "ended early", "requests rejected", "unstable queue", "truncated",
+var serious = []string{"no request finished", "ended early", "requests rejected", "unstable queue",
+	"truncated",
 	"began anew", "rows left out", "trace ended", "has no bound", "requests finished"}
 
 // weight orders warnings: those about requests and the queue are heavier than those about how far

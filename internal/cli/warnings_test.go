@@ -12,10 +12,13 @@ import (
 func TestWarningsShareLines(t *testing.T) {
 	sums := []sim.Summary{
 		{Name: "a", System: "vllm", Rate: 1, Warnings: []string{
-			"12 of 300 requests rejected: KV of 1000 tokens exceeds HBM", "3 rows left out beyond workload.requests = 300: t.csv"}},
+			"12 of 300 requests rejected: KV of 1000 tokens exceeds HBM",
+			"3 rows left out beyond workload.requests = 300: t.csv"}},
 		{Name: "b", System: "sparseserve", Rate: 1, Warnings: []string{
-			"4 of 300 prompts truncated to 9000 tokens (longest 10000)", "1 of 300 requests rejected: prompt of 9 tokens",
-			"3 rows left out beyond workload.requests = 300: t.csv", "2 rows left out that no service answered (0 prompt or output tokens): t.csv"}},
+			"4 of 300 prompts truncated to 9000 tokens (longest 10000)",
+			"1 of 300 requests rejected: prompt of 9 tokens",
+			"3 rows left out beyond workload.requests = 300: t.csv",
+			"2 rows left out that no service answered (0 prompt or output tokens): t.csv"}},
 	}
 	var out strings.Builder
 	printWarnings(&out, sums)
@@ -38,12 +41,15 @@ Warnings:
 // Warnings about requests and the queue are above those about the cost model, the gravest first.
 func TestSeriousWarningsFirst(t *testing.T) {
 	sums := []sim.Summary{{Name: "a", System: "vllm", Rate: 1, Warnings: []string{
-		"heads sampled: 16 of 1024 groups", "linears: more tokens than measured", "only 20 requests finished; noisy",
-		"4 of 300 prompts truncated to 9000 tokens", "unstable queue: grows", "12 of 300 requests rejected: KV"}}}
+		"heads sampled: 16 of 1024 groups", "linears: more tokens than measured",
+		"only 20 requests finished; noisy",
+		"4 of 300 prompts truncated to 9000 tokens", "unstable queue: grows",
+		"12 of 300 requests rejected: KV"}}}
 	var out strings.Builder
 	printWarnings(&out, sums)
 	last := 0
-	for _, part := range []string{"rejected", "unstable", "truncated", "only 20", "heads sampled", "linears"} {
+	for _, part := range []string{"rejected", "unstable", "truncated", "only 20", "heads sampled",
+		"linears"} {
 		at := strings.Index(out.String(), part)
 		if at < last {
 			t.Errorf("%q is not below what is more serious:\n%s", part, out.String())

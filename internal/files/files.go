@@ -26,7 +26,8 @@ func ReadText(path string) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, mostText+1))
 	if err == nil && len(text) > mostText {
-		err = fmt.Errorf("%s: more than %d MiB, the most of a configuration, a model or a pattern file", path, mostText>>20)
+		err = fmt.Errorf("%s: more than %d MiB, the most of a configuration, a model or a pattern file",
+			path, mostText>>20)
 	}
 	if info, e := f.Stat(); err == nil && len(text) == 0 && e == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s: empty; nothing was written to it", path)

@@ -21,10 +21,12 @@ func TestReadText(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadText(fifo); err == nil || !strings.Contains(err.Error(), "nothing was written to it") {
+	if _, err := ReadText(fifo); err == nil ||
+		!strings.Contains(err.Error(), "nothing was written to it") {
 		t.Errorf("FIFO without a writer: %v", err)
 	}
-	if _, err := ReadText("/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+	if _, err := ReadText("/dev/zero"); err == nil ||
+		!strings.Contains(err.Error(), "more than 64 MiB") {
 		t.Errorf("device without an end: %v", err)
 	}
 }

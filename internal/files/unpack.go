@@ -14,7 +14,8 @@ import (
 const widest = 128 << 20
 
 // Unpack returns what gzip or zstd data hold, one archive or several on end, and other data as they
-// are. They are distinguished by their first bytes. It reads as it is read from, in constant memory;
+// are. They are distinguished by their first bytes. It reads as it is read from, in constant
+// memory;
 // damaged data, and data that end too early, are an error where that is found.
 func Unpack(from io.Reader) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(from, 64<<10)

@@ -19,7 +19,8 @@ func TestLaw5EventOrder(t *testing.T) {
 		var want, got []ev
 		n := rapid.IntRange(1, 200).Draw(t, "n")
 		for i := range n {
-			e := ev{Time(rapid.IntRange(0, 20).Draw(t, "at")), int8(rapid.IntRange(-2, 2).Draw(t, "prio")), i}
+			e := ev{Time(rapid.IntRange(0, 20).Draw(t, "at")),
+				int8(rapid.IntRange(-2, 2).Draw(t, "prio")), i}
 			want = append(want, e)
 			q.Schedule(e.at, e.prio, e)
 		}

@@ -35,7 +35,8 @@ func Record(candidates, steps int, policy ByHead, view func(t int) *View) *Cycle
 }
 
 // recordAll records a cycle of each class; the views of one step differ in their skew alone.
-func recordAll(candidates, steps, classes int, policy ByHead, view func(t, class int) *View) []*Cycle {
+func recordAll(candidates, steps, classes int, policy ByHead,
+	view func(t, class int) *View) []*Cycle {
 	cycles := make([]*Cycle, classes)
 	for c := range cycles {
 		cycles[c] = &Cycle{Candidates: candidates, Steps: steps, used: make([]uint16, 0, steps)}
@@ -61,7 +62,8 @@ func recordAll(candidates, steps, classes int, policy ByHead, view func(t, class
 // follow finds what changes from step to step.
 func (s *Cycle) follow(in []uint64) {
 	for t := range s.Steps {
-		s.added.ids, s.dropped.ids = change(s.next.at((t+s.Steps-1)%s.Steps), s.next.at(t), s.added.ids, s.dropped.ids, in)
+		s.added.ids, s.dropped.ids = change(s.next.at((t+s.Steps-1)%s.Steps), s.next.at(t), s.added.ids,
+			s.dropped.ids, in)
 		s.added.end = append(s.added.end, int32(len(s.added.ids)))
 		s.dropped.end = append(s.dropped.end, int32(len(s.dropped.ids)))
 	}
@@ -73,7 +75,8 @@ func (s *Cycle) follow(in []uint64) {
 // At returns the selection of step t, 0 <= t < Steps, and how it follows from the step before
 // it on the cycle. Read only.
 func (s *Cycle) At(t int) Picks {
-	return Picks{Next: s.next.at(t), Used: int(s.used[t]), Added: s.added.at(t), Dropped: s.dropped.at(t)}
+	return Picks{Next: s.next.at(t), Used: int(s.used[t]), Added: s.added.at(t),
+		Dropped: s.dropped.at(t)}
 }
 
 // Used returns how many candidates step t attends to.

@@ -56,12 +56,15 @@ func TestStreamReplaysThePolicy(t *testing.T) {
 		steps := rapid.IntRange(1, 12).Draw(t, "steps")
 		views := make([]*View, steps)
 		for i := range views {
-			row := func(name string) []float32 { return rapid.SliceOfN(rapid.Float32Range(0, 1), n, n).Draw(t, name) }
+			row := func(name string) []float32 {
+				return rapid.SliceOfN(rapid.Float32Range(0, 1), n, n).Draw(t, name)
+			}
 			views[i] = &View{Critical: row("critical"), Score: [][]float32{row("score")}, Skew: 3}
 		}
 		var policy ByHead = TopK{rapid.IntRange(1, 90).Draw(t, "k")}
 		if rapid.Bool().Draw(t, "psa") {
-			policy = PSA{Epsilon: rapid.Float64Range(0.01, 0.99).Draw(t, "epsilon"), Microbatch: rapid.IntRange(1, 20).Draw(t, "m"), Ahead: rapid.IntRange(0, 1).Draw(t, "ahead")}
+			policy = PSA{Epsilon: rapid.Float64Range(0.01, 0.99).Draw(t, "epsilon"),
+				Microbatch: rapid.IntRange(1, 20).Draw(t, "m"), Ahead: rapid.IntRange(0, 1).Draw(t, "ahead")}
 		}
 		s := Record(n, steps, policy, func(i int) *View { return views[i] })
 		for i := range steps {
@@ -190,7 +193,8 @@ func TestLibraryMakesStreamsBeforehand(t *testing.T) {
 		for family := range uint16(3) {
 			c := Cursor{Family: family}
 			for step := range l.Steps() {
-				if got, want := l.Cycle(c, grid).At(step), other.Cycle(c, grid).At(step); !slices.Equal(got.Next, want.Next) || got.Used != want.Used {
+				if got, want := l.Cycle(c, grid).At(step),
+					other.Cycle(c, grid).At(step); !slices.Equal(got.Next, want.Next) || got.Used != want.Used {
 					t.Fatalf("family %d, grid %d, step %d: %+v, on demand %+v", family, grid, step, got, want)
 				}
 			}

@@ -29,7 +29,8 @@ func (l *Library) Layer(seed uint64, request, layer, kvHeads int) *Layer {
 	if !ok {
 		return nil
 	}
-	x := &Layer{lib: l, policy: policy, rankings: make([]*Ranking, kvHeads), reports: make([][]float32, kvHeads), at: make([]int, kvHeads), grid: -1}
+	x := &Layer{lib: l, policy: policy, rankings: make([]*Ranking, kvHeads),
+		reports: make([][]float32, kvHeads), at: make([]int, kvHeads), grid: -1}
 	for h := range kvHeads {
 		x.cursors = append(x.cursors, l.CursorOf(seed, request, layer, h, kvHeads))
 	}

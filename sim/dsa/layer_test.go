@@ -47,10 +47,13 @@ func (s rough) Class(layer, head int) int { return (layer + head) % 3 }
 func TestLayerDecidesFromTheScoresOfItsHeads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scores := rough{uint64(rapid.IntRange(1, 5).Draw(t, "seed"))}
-		setting := Setting{Sinks: rapid.IntRange(0, 2).Draw(t, "sinks"), Window: 1, Queries: rapid.IntRange(1, 3).Draw(t, "queries")}
-		var policy ByLayer = InfiniGen{Margin: rapid.Float64Range(0, 4).Draw(t, "margin"), Most: rapid.Float64Range(0.05, 1).Draw(t, "most")}
+		setting := Setting{Sinks: rapid.IntRange(0, 2).Draw(t, "sinks"), Window: 1,
+			Queries: rapid.IntRange(1, 3).Draw(t, "queries")}
+		var policy ByLayer = InfiniGen{Margin: rapid.Float64Range(0, 4).Draw(t, "margin"),
+			Most: rapid.Float64Range(0.05, 1).Draw(t, "most")}
 		if rapid.Bool().Draw(t, "psa") {
-			policy = PSALayer{PSA{Epsilon: rapid.Float64Range(0.02, 0.999).Draw(t, "epsilon"), Microbatch: rapid.IntRange(1, 9).Draw(t, "m"), Ahead: rapid.IntRange(0, 1).Draw(t, "ahead")}}
+			policy = PSALayer{PSA{Epsilon: rapid.Float64Range(0.02, 0.999).Draw(t, "epsilon"),
+				Microbatch: rapid.IntRange(1, 9).Draw(t, "m"), Ahead: rapid.IntRange(0, 1).Draw(t, "ahead")}}
 		}
 		l := NewLibrary(scores, policy, setting, 2)
 		if !l.ByLayer() {
@@ -60,11 +63,13 @@ func TestLayerDecidesFromTheScoresOfItsHeads(t *testing.T) {
 		for request := range 2 {
 			layer := l.Layer(7, request, 1, heads)
 			for range 3 {
-				grid, steps := l.Grid(rapid.IntRange(1, 80).Draw(t, "candidates")), rapid.IntRange(1, 20).Draw(t, "steps")
+				grid, steps := l.Grid(rapid.IntRange(1, 80).Draw(t, "candidates")),
+					rapid.IntRange(1, 20).Draw(t, "steps")
 				views := make([]*View, heads)
 				for h := range views {
 					c := l.CursorOf(7, request, 1, h, heads)
-					sheet := Sheet{Setting: setting, Weighs: true, First: (int(c.Phase) + steps) % scores.Steps(), Steps: 1}
+					sheet := Sheet{Setting: setting, Weighs: true,
+						First: (int(c.Phase) + steps) % scores.Steps(), Steps: 1}
 					scores.Fill(int(c.Family), l.grid[grid], &sheet)
 					views[h] = &View{}
 					sheet.View(0, scores.Skew(int(c.Class)), views[h])
@@ -78,7 +83,8 @@ func TestLayerDecidesFromTheScoresOfItsHeads(t *testing.T) {
 						t.Fatalf("head %d picks %v, want %v", h, layer.Order(h, picked), want)
 					}
 					got, want := layer.Recall(h), v.Recall(layer.Order(h, used))
-					if math.Abs(float64(got.Share-want.Share)) > 1e-5 || math.Abs(float64(got.Missed2-want.Missed2)) > 1e-5 {
+					if math.Abs(float64(got.Share-want.Share)) > 1e-5 ||
+						math.Abs(float64(got.Missed2-want.Missed2)) > 1e-5 {
 						t.Fatalf("head %d holds %+v, want %+v", h, got, want)
 					}
 				}

@@ -26,7 +26,8 @@ type Options struct {
 type Digest string
 
 const (
-	CuboidMean     Digest = "cuboid-mean"    // ArkVale: centre and mean spread of the keys in each dimension
+	// ArkVale: centre and mean spread of the keys in each dimension
+	CuboidMean     Digest = "cuboid-mean"
 	MinMax         Digest = "min-max"        // Quest: bounds of the keys in each dimension
 	Mean           Digest = "mean"           // mean key
 	Representative Digest = "representative" // InfLLM: a few of the keys
@@ -45,25 +46,29 @@ type Algorithm struct {
 
 // Algorithms are the selection algorithms; another is a file of its own and an entry here.
 var Algorithms = []Algorithm{
-	{FullName, "every block: full attention", "", false, false, func(*Options) Policy { return TopK{K: everyBlock} }},
+	{FullName, "every block: full attention", "", false, false,
+		func(*Options) Policy { return TopK{K: everyBlock} }},
 	{"arkvale", "top-k by cuboid-mean digests", CuboidMean, true, false, topKOf},
 	{"quest", "top-k by min/max digests", MinMax, true, false, topKOf},
 	{"mean", "top-k by mean keys", Mean, true, false, topKOf},
 	{"infllm", "top-k by representative tokens", Representative, true, false, topKOf},
-	{"streaming", "sinks and window alone", CuboidMean, false, false, func(*Options) Policy { return Streaming{} }},
-	{"psa", "progressively, until system.epsilon of the attention is reached", CuboidMean, false, false, func(o *Options) Policy {
-		p := PSA{Epsilon: o.Epsilon, Microbatch: o.Microbatch}
-		if o.Pipelined {
-			p.Ahead = 1
-		}
-		if o.HeadStops {
-			return p
-		}
-		return PSALayer{p}
-	}},
-	{"infinigen", "tokens within system.margin of the highest speculated score", Speculated, false, true, func(o *Options) Policy {
-		return InfiniGen{Margin: o.Margin, Most: 0.2}
-	}},
+	{"streaming", "sinks and window alone", CuboidMean, false, false,
+		func(*Options) Policy { return Streaming{} }},
+	{"psa", "progressively, until system.epsilon of the attention is reached", CuboidMean, false,
+		false, func(o *Options) Policy {
+			p := PSA{Epsilon: o.Epsilon, Microbatch: o.Microbatch}
+			if o.Pipelined {
+				p.Ahead = 1
+			}
+			if o.HeadStops {
+				return p
+			}
+			return PSALayer{p}
+		}},
+	{"infinigen", "tokens within system.margin of the highest speculated score", Speculated, false,
+		true, func(o *Options) Policy {
+			return InfiniGen{Margin: o.Margin, Most: 0.2}
+		}},
 }
 
 func topKOf(o *Options) Policy { return TopK{K: o.Blocks} }

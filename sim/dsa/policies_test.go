@@ -10,7 +10,8 @@ func TestPoliciesWithoutScores(t *testing.T) {
 			t.Fatal(err)
 		}
 		policy := named.Make(&Options{})
-		s := Record(40, 8, policy.(ByHead), func(int) *View { return &View{Critical: make([]float32, 40)} })
+		s := Record(40, 8, policy.(ByHead),
+			func(int) *View { return &View{Critical: make([]float32, 40)} })
 		for i := range s.Steps {
 			row := s.At(i)
 			if row.Used != want || len(row.Next) != want || len(row.Added)+len(row.Dropped) > 0 {

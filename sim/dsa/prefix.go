@@ -6,8 +6,10 @@ import "math"
 // candidates in order of criticality until some rule ends it. The query heads that share a KV
 // head have the order in common.
 type Prefixes struct {
-	Order   []uint16    // candidates, the most critical first
-	Held    [][]float64 // by query head, [0..candidates] share of the attention that so many of them hold with the kept blocks
+	Order []uint16 // candidates, the most critical first
+	// by query head, [0..candidates] share of the attention that so many of them hold with the kept
+	// blocks
+	Held    [][]float64
 	Reached [][]float64 // the same by Algorithm 1's estimate, line 16
 }
 

@@ -20,7 +20,8 @@ func algorithm1(v *View, m int, epsilon float64) []uint16 {
 	for b := range ranked {
 		ranked[b] = uint16(b)
 	}
-	sort.SliceStable(ranked, func(i, j int) bool { return v.Critical[ranked[i]] > v.Critical[ranked[j]] })
+	sort.SliceStable(ranked,
+		func(i, j int) bool { return v.Critical[ranked[i]] > v.Critical[ranked[j]] })
 	left := kept + n          // 7
 	for b := range kept + n { // 8, 9
 		var as float64 // 10
@@ -52,7 +53,8 @@ func drawView(t *rapid.T, n, kept int) *View {
 		}
 		return out
 	}
-	return &View{Critical: row("critical", n), Score: [][]float32{row("score", n)}, Kept: row("kept", kept), Skew: float32(rapid.IntRange(1, 12).Draw(t, "skew")) / 4}
+	return &View{Critical: row("critical", n), Score: [][]float32{row("score", n)},
+		Kept: row("kept", kept), Skew: float32(rapid.IntRange(1, 12).Draw(t, "skew")) / 4}
 }
 
 // drawHeads draws what the KV heads of a layer see, each shared by so many query
@@ -113,10 +115,13 @@ func inOrder(critical []float32) []uint16 {
 // A KV head that query heads share ends by the mean of these alone.
 func TestPSAOfSharedKVHeads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := drawHeads(t, 1, rapid.IntRange(1, 4).Draw(t, "queries"), rapid.IntRange(1, 60).Draw(t, "n"), rapid.IntRange(0, 4).Draw(t, "kept"))
-		p := PSA{Epsilon: rapid.Float64Range(0.02, 0.999).Draw(t, "epsilon"), Microbatch: rapid.IntRange(1, 12).Draw(t, "m")}
+		v := drawHeads(t, 1, rapid.IntRange(1, 4).Draw(t, "queries"), rapid.IntRange(1, 60).Draw(t, "n"),
+			rapid.IntRange(0, 4).Draw(t, "kept"))
+		p := PSA{Epsilon: rapid.Float64Range(0.02, 0.999).Draw(t, "epsilon"),
+			Microbatch: rapid.IntRange(1, 12).Draw(t, "m")}
 		got, used := p.Picker().Pick(v[0], nil)
-		if want := jointly(v, p.Microbatch, p.Epsilon); used != want || !slices.Equal(got, inOrder(v[0].Critical)[:want]) {
+		if want := jointly(v, p.Microbatch, p.Epsilon); used != want ||
+			!slices.Equal(got, inOrder(v[0].Critical)[:want]) {
 			t.Fatalf("attends to %d of %v, want %d", used, got, want)
 		}
 	})
@@ -127,13 +132,17 @@ func TestPSAOfSharedKVHeads(t *testing.T) {
 func TestPSALayerAgainstAlgorithm1(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, kept := rapid.IntRange(1, 60).Draw(t, "n"), rapid.IntRange(0, 4).Draw(t, "kept")
-		views := drawHeads(t, rapid.IntRange(1, 5).Draw(t, "heads"), rapid.IntRange(1, 3).Draw(t, "queries"), n, kept)
-		p := PSA{Epsilon: rapid.Float64Range(0.02, 0.999).Draw(t, "epsilon"), Microbatch: rapid.IntRange(1, 12).Draw(t, "m"), Ahead: rapid.IntRange(0, 1).Draw(t, "ahead")}
+		views := drawHeads(t, rapid.IntRange(1, 5).Draw(t, "heads"),
+			rapid.IntRange(1, 3).Draw(t, "queries"), n, kept)
+		p := PSA{Epsilon: rapid.Float64Range(0.02, 0.999).Draw(t, "epsilon"),
+			Microbatch: rapid.IntRange(1, 12).Draw(t, "m"), Ahead: rapid.IntRange(0, 1).Draw(t, "ahead")}
 		used, picked := agree(PSALayer{p}, views, rapid.IntRange(0, n).Draw(t, "guess"))
-		if want := jointly(views, p.Microbatch, p.Epsilon); used != want || picked != min(n, used+p.Ahead*p.Microbatch) {
+		if want := jointly(views, p.Microbatch, p.Epsilon); used != want ||
+			picked != min(n, used+p.Ahead*p.Microbatch) {
 			t.Fatalf("attends to %d and loads %d, want %d of %d", used, picked, want, n)
 		}
-		if _, alone := p.Picker().Pick(views[0], nil); alone != jointly(views[:1], p.Microbatch, p.Epsilon) {
+		if _, alone := p.Picker().Pick(views[0], nil); alone != jointly(views[:1], p.Microbatch,
+			p.Epsilon) {
 			t.Fatalf("one head attends to %d", alone)
 		}
 	})
@@ -161,7 +170,8 @@ func TestPSAAgainstAlgorithm1(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.IntRange(1, 20).Draw(t, "m")
 		v := drawView(t, rapid.IntRange(1, 120).Draw(t, "n"), rapid.IntRange(0, 6).Draw(t, "kept"))
-		p := PSA{Epsilon: rapid.Float64Range(0.02, 0.999).Draw(t, "epsilon"), Microbatch: m, Ahead: rapid.IntRange(0, 2).Draw(t, "ahead")}
+		p := PSA{Epsilon: rapid.Float64Range(0.02, 0.999).Draw(t, "epsilon"), Microbatch: m,
+			Ahead: rapid.IntRange(0, 2).Draw(t, "ahead")}
 		want := algorithm1(v, m, p.Epsilon)
 		got, used := p.Picker().Pick(v, nil)
 		if !slices.Equal(got[:used], want) {
@@ -187,7 +197,8 @@ func TestPrefixes(t *testing.T) {
 		for i < len(p.Order) && p.Reached[0][i] <= epsilon {
 			i++
 		}
-		if want, used := (PSA{Epsilon: epsilon, Microbatch: 1}).Picker().Pick(v, nil); !slices.Equal(p.Order[:i], want[:used]) {
+		if want, used := (PSA{Epsilon: epsilon, Microbatch: 1}).Picker().Pick(v, nil); !slices.Equal(
+			p.Order[:i], want[:used]) {
 			t.Fatalf("%v by prefixes, %v by PSA", p.Order[:i], want[:used])
 		}
 		if r := v.Recall(p.Order[:i]).Share; math.Abs(float64(r)-p.Held[0][i]) > 1e-6 {
@@ -203,7 +214,8 @@ func TestInfiniGenAgainstItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 120).Draw(t, "n")
 		views := drawHeads(t, rapid.IntRange(1, 5).Draw(t, "heads"), 1, n, 0)
-		p := InfiniGen{Margin: float64(rapid.IntRange(0, 40).Draw(t, "margin")) / 4, Most: rapid.Float64Range(0.01, 1).Draw(t, "most")}
+		p := InfiniGen{Margin: float64(rapid.IntRange(0, 40).Draw(t, "margin")) / 4,
+			Most: rapid.Float64Range(0.01, 1).Draw(t, "most")}
 		within := 0
 		for _, v := range views {
 			for _, s := range v.Critical {
@@ -232,7 +244,8 @@ func TestRecallAddsUp(t *testing.T) {
 				out = append(out, uint16(b))
 			}
 		}
-		if sum := v.Recall(in).Share + v.Recall(out).Share - v.Recall(nil).Share; math.Abs(float64(sum)-1) > 1e-6 {
+		if sum := v.Recall(in).Share + v.Recall(out).Share - v.Recall(nil).Share; math.Abs(
+			float64(sum)-1) > 1e-6 {
 			t.Fatalf("picked and not picked hold %g", sum)
 		}
 	})

@@ -6,10 +6,11 @@ package dsa
 type Ranking struct {
 	Candidates, Steps int
 
-	stops   int         // up to which it reaches
-	depth   int         // candidates of the last of them
-	order   []uint16    // [steps][depth]
-	reports [][]float32 // by class, [values][steps]: what is asked for changes little from step to step
+	stops int      // up to which it reaches
+	depth int      // candidates of the last of them
+	order []uint16 // [steps][depth]
+	// by class, [values][steps]: what is asked for changes little from step to step
+	reports [][]float32
 }
 
 // Order returns the first so many candidates of step t, at most those of the last stop. Read
@@ -50,7 +51,8 @@ func (l *Library) kept() int { return l.sheet.Sinks + l.sheet.Window }
 func (l *Library) rank(family, n, stops int) *Ranking {
 	sheet, p := l.fill(family, n), l.policy.(ByLayer)
 	defer l.scratch.Put(sheet)
-	r := &Ranking{Candidates: n, Steps: sheet.Steps, stops: stops, depth: p.CountAt(stops-1, n, l.kept()), reports: make([][]float32, l.classes)}
+	r := &Ranking{Candidates: n, Steps: sheet.Steps, stops: stops,
+		depth: p.CountAt(stops-1, n, l.kept()), reports: make([][]float32, l.classes)}
 	r.order = make([]uint16, 0, r.Steps*r.depth)
 	var rank ranker
 	var v View

@@ -41,7 +41,8 @@ func (l *Library) Recall(c Cursor, grid int) []Recall {
 
 // recall keeps what is found in the view of each step, and makes it anew where there are fewer
 // than so many values.
-func (l *Library) recall(c Cursor, grid, values int, find func(t int, v *View, dst []Recall) []Recall) []Recall {
+func (l *Library) recall(c Cursor, grid, values int,
+	find func(t int, v *View, dst []Recall) []Recall) []Recall {
 	key := (int(c.Family)*l.scores.Classes()+int(c.Class))*len(l.grid) + grid
 	l.mu.RLock()
 	recall := l.recalls[key]

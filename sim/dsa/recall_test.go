@@ -44,8 +44,10 @@ func TestLibraryRecall(t *testing.T) {
 					}
 				}
 				missed := 1 - held/all
-				if math.Abs(float64(got.Share)-held/all) > 1e-5 || math.Abs(float64(got.Missed2)-missed*missed) > 1e-5 {
-					t.Fatalf("%T, layer %d, step %d: %d of %d hold %g, want %g", policy, layer, step, cycle.Used(step), cycle.Candidates, got, held/all)
+				if math.Abs(float64(got.Share)-held/all) > 1e-5 ||
+					math.Abs(float64(got.Missed2)-missed*missed) > 1e-5 {
+					t.Fatalf("%T, layer %d, step %d: %d of %d hold %g, want %g", policy, layer, step,
+						cycle.Used(step), cycle.Candidates, got, held/all)
 				}
 			}
 		}

@@ -39,8 +39,10 @@ func OpenRecording(r io.ReaderAt, size int64) (*Recording, error) {
 	if err := json.Unmarshal(line, &c.Shape); err != nil {
 		return nil, fmt.Errorf("shape of the recording: %w", err)
 	}
-	if s := &c.Shape; s.Layers < 1 || s.KVHeads < 1 || s.DenseLayers < 0 || s.DenseLayers > s.Layers || s.Candidates < 1 || s.Candidates > MaxCandidates {
-		return nil, fmt.Errorf("shape of the recording: %d layers, %d KV heads, %d dense layers, %d candidates", s.Layers, s.KVHeads, s.DenseLayers, s.Candidates)
+	if s := &c.Shape; s.Layers < 1 || s.KVHeads < 1 || s.DenseLayers < 0 || s.DenseLayers > s.Layers ||
+		s.Candidates < 1 || s.Candidates > MaxCandidates {
+		return nil, fmt.Errorf("shape of the recording: %d layers, %d KV heads, %d dense layers, %d "+
+			"candidates", s.Layers, s.KVHeads, s.DenseLayers, s.Candidates)
 	}
 	return c, c.outline(int64(len(recordingMagic)+len(line)+1), size)
 }
@@ -48,7 +50,8 @@ func OpenRecording(r io.ReaderAt, size int64) (*Recording, error) {
 // outline finds the segments.
 func (c *Recording) outline(at, size int64) error {
 	short := func() error {
-		return fmt.Errorf("recording of selections is cut short after %d requests and %d bytes", len(c.segments), size)
+		return fmt.Errorf("recording of selections is cut short after %d requests and %d bytes",
+			len(c.segments), size)
 	}
 	var head [segmentBytes]byte
 	for {
@@ -60,7 +63,8 @@ func (c *Recording) outline(at, size int64) error {
 		switch {
 		case n >= endBytes && head[0] == endMark:
 			if word(0) != len(c.segments) || at+endBytes != size {
-				return fmt.Errorf("recording of selections is damaged: %d requests, its end counts %d", len(c.segments), word(0))
+				return fmt.Errorf("recording of selections is damaged: %d requests, its end counts %d",
+					len(c.segments), word(0))
 			}
 			return nil
 		case n < segmentBytes:
@@ -68,7 +72,8 @@ func (c *Recording) outline(at, size int64) error {
 		case head[0] != segmentMark:
 			return fmt.Errorf("recording of selections is damaged at byte %d", at)
 		}
-		s := segment{prompt: word(1), output: word(2), at: at + segmentBytes, bytes: int64(binary.LittleEndian.Uint64(head[13:]))}
+		s := segment{prompt: word(1), output: word(2), at: at + segmentBytes,
+			bytes: int64(binary.LittleEndian.Uint64(head[13:]))}
 		if s.bytes < 0 || s.bytes > size-s.at {
 			return short()
 		}
@@ -102,13 +107,15 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 		return nil, fmt.Errorf("request %d is not among the %d recorded ones", request, len(c.segments))
 	}
 	if s.prompt != prompt || s.output != output {
-		return nil, fmt.Errorf("request %d has %d prompt and %d output tokens, %d and %d when selections were recorded: another trace or seed", request, prompt, output, s.prompt, s.output)
+		return nil, fmt.Errorf("request %d has %d prompt and %d output tokens, %d and %d when "+
+			"selections were recorded: another trace or seed", request, prompt, output, s.prompt, s.output)
 	}
 	zip, err := c.unzip(s)
 	if err != nil {
 		return nil, fmt.Errorf("recorded selections of request %d: damaged: %w", request, err)
 	}
-	p := &Replay{Latest: NewLatest(len(groups)), request: request, k: c.Candidates, row: make([]int, c.groups()), in: bufio.NewReader(zip)}
+	p := &Replay{Latest: NewLatest(len(groups)), request: request, k: c.Candidates,
+		row: make([]int, c.groups()), in: bufio.NewReader(zip)}
 	for i := range p.row {
 		p.row[i] = -1
 	}
@@ -148,7 +155,8 @@ func (p *Replay) Step(generated, n int) error {
 	applied := 0
 	for ; p.generated > 0 && p.generated <= generated; applied++ {
 		if err := p.apply(n, p.started && applied == 0); err != nil {
-			return fmt.Errorf("recorded selections of request %d, token %d: %w", p.request, generated, noEOF(err))
+			return fmt.Errorf("recorded selections of request %d, token %d: %w", p.request, generated,
+				noEOF(err))
 		}
 		p.started = true
 		if err := p.readStep(); err != nil {

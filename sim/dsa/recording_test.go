@@ -18,7 +18,8 @@ type drawnStep struct {
 	follows               []bool
 }
 
-var recordedShape = Shape{Layers: 3, KVHeads: 2, DenseLayers: 1, BlockTokens: 16, SinkBlocks: 1, WindowBlocks: 1, Candidates: 5, Seed: 3}
+var recordedShape = Shape{Layers: 3, KVHeads: 2, DenseLayers: 1, BlockTokens: 16, SinkBlocks: 1,
+	WindowBlocks: 1, Candidates: 5, Seed: 3}
 
 // drawRequest has Latest choose random candidates, step by step, some steps left out as a
 // preemption does.
@@ -41,7 +42,8 @@ func drawRequest(t *rapid.T) []drawnStep {
 				t.Fatal(err)
 			}
 			row, follows := rows.Picks(g)
-			row.Next, row.Added, row.Dropped = slices.Clone(row.Next), slices.Clone(row.Added), slices.Clone(row.Dropped)
+			row.Next, row.Added, row.Dropped = slices.Clone(row.Next), slices.Clone(row.Added),
+				slices.Clone(row.Dropped)
 			step.rows, step.follows = append(step.rows, row), append(step.follows, follows)
 		}
 		steps = append(steps, step)
@@ -139,7 +141,8 @@ func TestReplayIsWhatWasRecorded(t *testing.T) {
 						t.Fatalf("request %d, token %d, group %d: %v, want %v", id, generated, g, row, want)
 					}
 					if follows != (generated > steps[0].generated) {
-						t.Fatalf("request %d, token %d, group %d: follows the step before: %v", id, generated, g, follows)
+						t.Fatalf("request %d, token %d, group %d: follows the step before: %v", id, generated,
+							g, follows)
 					}
 					if follows {
 						follow(t, before[i], row)
@@ -156,7 +159,8 @@ func twoSteps() []drawnStep {
 	steps := []drawnStep{{generated: 1, candidates: 9}, {generated: 2, candidates: 9}}
 	for i := range steps {
 		for range recordedShape.groups() {
-			steps[i].rows = append(steps[i].rows, Picks{Next: []uint16{uint16(i), 2, 3, 5, 8}, Used: 5, Added: []uint16{0}, Dropped: []uint16{0}})
+			steps[i].rows = append(steps[i].rows, Picks{Next: []uint16{uint16(i), 2, 3, 5, 8}, Used: 5,
+				Added: []uint16{0}, Dropped: []uint16{0}})
 			steps[i].follows = append(steps[i].follows, i > 0)
 		}
 	}
@@ -228,10 +232,12 @@ func TestReplayOfAnotherTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rec.Replay(0, 101, 10, nil); err == nil || !strings.Contains(err.Error(), "another trace") {
+	if _, err := rec.Replay(0, 101, 10, nil); err == nil ||
+		!strings.Contains(err.Error(), "another trace") {
 		t.Errorf("%v", err)
 	}
-	if _, err := rec.Replay(7, 100, 10, nil); err == nil || !strings.Contains(err.Error(), "request 7 is not among the 1") {
+	if _, err := rec.Replay(7, 100, 10, nil); err == nil ||
+		!strings.Contains(err.Error(), "request 7 is not among the 1") {
 		t.Errorf("%v", err)
 	}
 }

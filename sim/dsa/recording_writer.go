@@ -11,14 +11,15 @@ import (
 
 // Shape is what a recording of selections was made of; it can be replayed only with the same.
 type Shape struct {
-	Layers       int    `json:"layers"`
-	KVHeads      int    `json:"kv_heads"`
-	DenseLayers  int    `json:"dense_layers"`
-	BlockTokens  int    `json:"block_tokens"`
-	SinkBlocks   int    `json:"sink_blocks"`
-	WindowBlocks int    `json:"window_blocks"`
-	Candidates   int    `json:"candidates"` // chosen in addition to sinks and window; of a threshold, the microbatch
-	Seed         uint64 `json:"seed"`
+	Layers       int `json:"layers"`
+	KVHeads      int `json:"kv_heads"`
+	DenseLayers  int `json:"dense_layers"`
+	BlockTokens  int `json:"block_tokens"`
+	SinkBlocks   int `json:"sink_blocks"`
+	WindowBlocks int `json:"window_blocks"`
+	// chosen in addition to sinks and window; of a threshold, the microbatch
+	Candidates int    `json:"candidates"`
+	Seed       uint64 `json:"seed"`
 
 	Selection  string  `json:"selection"` // name of the algorithm
 	Epsilon    float64 `json:"epsilon,omitempty"`
@@ -33,7 +34,8 @@ func (s *Shape) groups() int { return (s.Layers - s.DenseLayers) * s.KVHeads }
 // A recording is the line recordingMagic, the shape as a line of JSON, a segment for each
 // finished request, and the end:
 //
-//	segment  'R', id, prompt and output tokens and bytes as uint32, uint32, uint32, uint64, little-endian; then that many bytes of gzip
+//	segment  'R', id, prompt and output tokens and bytes as uint32, uint32, uint32, uint64,
+//	         little-endian; then that many bytes of gzip
 //	end      'E', number of segments as uint32
 //
 // A segment holds the decode steps with more blocks than are selected: the number of tokens

@@ -14,7 +14,8 @@ type Budget struct {
 // NewBudget returns a budget of total blocks of which the given share is kept free when a
 // request is admitted.
 func NewBudget(total int64, blockTokens int, watermark float64) *Budget {
-	return &Budget{blockTokens: blockTokens, total: total, watermark: int64(watermark * float64(total))}
+	return &Budget{blockTokens: blockTokens, total: total,
+		watermark: int64(watermark * float64(total))}
 }
 
 // Grant is what one request holds of a Budget. Its zero value holds nothing.

@@ -36,7 +36,8 @@ func TestLaw11MoreSlotsNeverMissMore(t *testing.T) {
 			trace = append(trace, rapid.Permutation(seq(30)).Draw(t, "perm")[:6])
 		}
 		run := func(slots int) int64 {
-			c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: int64(slots) * geo.BlockBytes, Eviction: "lru", Window: 4})
+			c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo),
+				HBMBytes: int64(slots) * geo.BlockBytes, Eviction: "lru", Window: 4})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +72,8 @@ func TestLaw11MoreSlotsNeverMissMore(t *testing.T) {
 
 func TestFullHBMIsAnErrorNotALoss(t *testing.T) {
 	geo := small(1, 1)
-	c, _ := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 3 * geo.BlockBytes, Eviction: "lru", Window: 2})
+	c, _ := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 3 * geo.BlockBytes,
+		Eviction: "lru", Window: 2})
 	s := c.Open(100)
 	c.Extend(s, 40)
 	c.Pin(s)
@@ -126,7 +128,8 @@ func benchAccess(b *testing.B, groups int) {
 // change by an eighth, in a cache of 1.6 selections a request.
 func steady(t testing.TB, cfg Config, groups int) func() {
 	geo := cfg.Geometry
-	cfg.Sample, cfg.HBMBytes, cfg.Window = HashSample(geo, groups, 1), 8*110*int64(geo.Groups())*geo.BlockBytes, 12
+	cfg.Sample, cfg.HBMBytes, cfg.Window = HashSample(geo, groups, 1),
+		8*110*int64(geo.Groups())*geo.BlockBytes, 12
 	c, err := NewCache(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +167,8 @@ func steady(t testing.TB, cfg Config, groups int) func() {
 		for _, l := range c.layers {
 			for _, s := range seqs {
 				for g := l.From; g < l.To; g++ {
-					*sel = Selection{Sinks: 2, Tail: 398, Next: sets[at], Used: k, Follows: true, Added: added[at], Dropped: dropped[at]}
+					*sel = Selection{Sinks: 2, Tail: 398, Next: sets[at], Used: k, Follows: true, Added: added[at],
+						Dropped: dropped[at]}
 					c.Access(s, g, sel)
 				}
 			}

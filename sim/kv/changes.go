@@ -25,12 +25,14 @@ func (c *Cache) ForgetChanges() {
 }
 
 func (c *Cache) noteGone(r ref, slot uint32) {
-	c.gone = append(c.gone, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: slot})
+	c.gone = append(c.gone, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group],
+		Block: int32(r.block), Slot: slot})
 }
 
 func (c *Cache) noteSeated() {
 	for _, r := range c.writing {
-		c.seated = append(c.seated, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: c.slotOf(r)})
+		c.seated = append(c.seated, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group],
+			Block: int32(r.block), Slot: c.slotOf(r)})
 	}
 }
 

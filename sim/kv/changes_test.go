@@ -113,7 +113,8 @@ func TestChangesMirrorSlots(t *testing.T) {
 // What a request did before it went is not reported, and the order of the others' changes stays.
 func TestChangesForgetWhoGoes(t *testing.T) {
 	geo := small(1, 1)
-	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 12 * geo.BlockBytes, Eviction: LRU, Window: 2, Addressed: true, Tables: true})
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 12 * geo.BlockBytes,
+		Eviction: LRU, Window: 2, Addressed: true, Tables: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,8 @@ func TestChangesForgetWhoGoes(t *testing.T) {
 	}
 	goes, stays := prefill(16), prefill(32)
 	c.ForgetChanges()
-	if err := c.Reserve(stays, 6*geo.BlockBytes); err != nil { // four blocks of the first and two of the other
+	// four blocks of the first and two of the other
+	if err := c.Reserve(stays, 6*geo.BlockBytes); err != nil {
 		t.Fatal(err)
 	}
 	last := prefill(10) // three more, of which the third is open
@@ -146,10 +148,12 @@ func TestChangesForgetWhoGoes(t *testing.T) {
 		t.Helper()
 		s, e, b := c.Changes()
 		if !slices.Equal(names(s), seated) || !slices.Equal(names(e), evicted) || b != before {
-			t.Fatalf("seated %v, evicted %v, %d before; want %v, %v, %d", names(s), names(e), b, seated, evicted, before)
+			t.Fatalf("seated %v, evicted %v, %d before; want %v, %v, %d", names(s), names(e), b, seated,
+				evicted, before)
 		}
 	}
-	check([][2]int32{{2, 0}, {2, 1}, {2, 2}}, [][2]int32{{0, 0}, {0, 1}, {0, 2}, {0, 3}, {1, 0}, {1, 1}, {1, 2}, {1, 3}, {1, 4}}, 6)
+	check([][2]int32{{2, 0}, {2, 1}, {2, 2}}, [][2]int32{{0, 0}, {0, 1}, {0, 2}, {0, 3}, {1, 0},
+		{1, 1}, {1, 2}, {1, 3}, {1, 4}}, 6)
 	c.Free(goes)
 	check([][2]int32{{2, 0}, {2, 1}, {2, 2}}, [][2]int32{{1, 0}, {1, 1}, {1, 2}, {1, 3}, {1, 4}}, 2)
 	c.Free(last)

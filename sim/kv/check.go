@@ -31,13 +31,16 @@ func (c *Cache) Check() error {
 			return fmt.Errorf("law 1: pool %d counts %d blocks, %d are resident", i, p.used, len(owner[i]))
 		}
 		if p.reserved < 0 || int(p.fresh-p.first) > p.slots {
-			return fmt.Errorf("law 2: pool %d has %d slots, handed out %d, %d reserved", i, p.slots, p.fresh-p.first, p.reserved)
+			return fmt.Errorf("law 2: pool %d has %d slots, handed out %d, %d reserved", i, p.slots,
+				p.fresh-p.first, p.reserved)
 		}
 		if int(p.fresh-p.first) != p.used+len(p.free) {
-			return fmt.Errorf("law 1: pool %d handed out %d slots, %d used + %d free", i, p.fresh-p.first, p.used, len(p.free))
+			return fmt.Errorf("law 1: pool %d handed out %d slots, %d used + %d free", i, p.fresh-p.first,
+				p.used, len(p.free))
 		}
 		if p.used+p.reserved > p.slots {
-			return fmt.Errorf("law 2: pool %d has %d used + %d reserved of %d slots", i, p.used, p.reserved, p.slots)
+			return fmt.Errorf("law 2: pool %d has %d used + %d reserved of %d slots", i, p.used,
+				p.reserved, p.slots)
 		}
 		for _, slot := range p.free {
 			if r, taken := owner[i][slot]; taken {
@@ -101,7 +104,8 @@ func (c *Cache) checkSeq(s *Seq, owner []map[uint32]ref) error {
 	}
 	for i := range recent {
 		if recent[i] != s.recent[i] {
-			return fmt.Errorf("request %d counts %d recent blocks in bucket %d, has %d", s.id, s.recent[i], i, recent[i])
+			return fmt.Errorf("request %d counts %d recent blocks in bucket %d, has %d", s.id, s.recent[i],
+				i, recent[i])
 		}
 	}
 	return nil

@@ -35,10 +35,17 @@ type Eviction struct {
 func Evictions() []Eviction {
 	return []Eviction{
 		{LRU, "the least recently used block", func(pool int, _ Score) evictor { return newLRU(pool) }},
-		{FIFO, "the block that entered first", func(pool int, _ Score) evictor { return &clock{pool: pool, fifo: true} }},
-		{CLOCK, "the block that entered first, but each use since the hand last passed keeps it for another round", func(pool int, _ Score) evictor { return &clock{pool: pool} }},
-		{SIEVE, "as clock, but what is kept keeps its place and the hand goes on to younger blocks (NSDI'24)", func(pool int, _ Score) evictor { return &sieve{pool: pool} }},
-		{ByScore, "the block of the lowest score: the farthest from being selected at its request's newest step (ArkVale)", func(pool int, score Score) evictor { return &byScore{pool: pool, score: score} }},
+		{FIFO, "the block that entered first", func(pool int, _ Score) evictor {
+			return &clock{pool: pool, fifo: true}
+		}},
+		{CLOCK, "the block that entered first, but each use since the hand last passed keeps it for " +
+			"another round", func(pool int, _ Score) evictor { return &clock{pool: pool} }},
+		{SIEVE, "as clock, but what is kept keeps its place and the hand goes on to younger blocks " +
+			"(NSDI'24)", func(pool int, _ Score) evictor { return &sieve{pool: pool} }},
+		{ByScore, "the block of the lowest score: the farthest from being selected at its request's " +
+			"newest step (ArkVale)", func(pool int, score Score) evictor {
+			return &byScore{pool: pool, score: score}
+		}},
 	}
 }
 
@@ -71,7 +78,8 @@ func evictionNamed(cfg *Config) (*Eviction, error) {
 		}
 		return &e, nil
 	}
-	return nil, fmt.Errorf("kv: no eviction policy %q; known: %s", cfg.Eviction, strings.Join(EvictionNames(), ", "))
+	return nil, fmt.Errorf("kv: no eviction policy %q; known: %s", cfg.Eviction,
+		strings.Join(EvictionNames(), ", "))
 }
 
 // stays says whether the block of a ref has been in HBM since the ref was made. A block's ref

@@ -78,7 +78,8 @@ func TestEvictionAgainstReferences(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			victims := 0
 			rapid.Check(t, func(t *rapid.T) {
-				x := newScript(t, Config{Eviction: c.name, Score: coarse, PerLayer: rapid.Bool().Draw(t, "per layer")})
+				x := newScript(t, Config{Eviction: c.name, Score: coarse,
+					PerLayer: rapid.Bool().Draw(t, "per layer")})
 				for i := range x.c.pools {
 					n := c.make(x.c)
 					x.naive = append(x.naive, n)
@@ -99,7 +100,8 @@ func TestEvictionAgainstReferences(t *testing.T) {
 func victims(t *testing.T, eviction string, score Score, selections ...uint16) []int {
 	t.Helper()
 	geo := small(1, 1)
-	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 3 * geo.BlockBytes, Eviction: eviction, Score: score, Window: 2})
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 3 * geo.BlockBytes,
+		Eviction: eviction, Score: score, Window: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +160,8 @@ func TestEvictionByHand(t *testing.T) {
 // A hand between blocks whose request goes moves on, from the head to the tail.
 func TestSieveHandMovesOnWhenARequestGoes(t *testing.T) {
 	geo := small(1, 1)
-	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 4 * geo.BlockBytes, Eviction: SIEVE, Window: 1})
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 4 * geo.BlockBytes,
+		Eviction: SIEVE, Window: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,8 +199,10 @@ func TestSieveHandMovesOnWhenARequestGoes(t *testing.T) {
 
 func TestUnknownEviction(t *testing.T) {
 	geo := small(1, 1)
-	for eviction, want := range map[string]string{"mru": "known: lru, fifo, clock, sieve, score", ByScore: "needs the blocks' scores"} {
-		_, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20, Eviction: eviction, Window: 1})
+	for eviction, want := range map[string]string{"mru": "known: lru, fifo, clock, sieve, score",
+		ByScore: "needs the blocks' scores"} {
+		_, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20,
+			Eviction: eviction, Window: 1})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error is %v, want %q in it", eviction, err, want)
 		}
@@ -207,7 +212,9 @@ func TestUnknownEviction(t *testing.T) {
 func BenchmarkEviction(b *testing.B) {
 	for _, e := range Evictions() {
 		b.Run(e.Name, func(b *testing.B) {
-			step := steady(b, Config{Geometry: Geometry{Layers: 32, KVHeads: 32, BlockTokens: 32, BlockBytes: 16384, MetaBytes: 512}, Eviction: e.Name, Score: coarse}, 16)
+			step := steady(b, Config{
+				Geometry: Geometry{Layers: 32, KVHeads: 32, BlockTokens: 32, BlockBytes: 16384, MetaBytes: 512},
+				Eviction: e.Name, Score: coarse}, 16)
 			b.ReportAllocs()
 			for b.Loop() {
 				step()
@@ -220,7 +227,9 @@ func TestEvictionAllocatesNothingInSteadyState(t *testing.T) {
 	for _, e := range Evictions() {
 		for _, perLayer := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s per layer %v", e.Name, perLayer), func(t *testing.T) {
-				step := steady(t, Config{Geometry: Geometry{Layers: 4, KVHeads: 4, BlockTokens: 32, BlockBytes: 16384}, Eviction: e.Name, Score: coarse, PerLayer: perLayer}, 16)
+				step := steady(t, Config{
+					Geometry: Geometry{Layers: 4, KVHeads: 4, BlockTokens: 32, BlockBytes: 16384},
+					Eviction: e.Name, Score: coarse, PerLayer: perLayer}, 16)
 				for range 500 {
 					step()
 				}

@@ -11,7 +11,8 @@ import (
 func ExampleCache() {
 	geo := kv.Geometry{Layers: 1, KVHeads: 1, BlockTokens: 16, BlockBytes: 1 << 14}
 	c, err := kv.NewCache(kv.Config{
-		Geometry: geo, Sample: kv.FullSample(geo), HBMBytes: 4 * geo.BlockBytes, Eviction: kv.LRU, Window: 2,
+		Geometry: geo, Sample: kv.FullSample(geo), HBMBytes: 4 * geo.BlockBytes,
+		Eviction: kv.LRU, Window: 2,
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -35,7 +35,8 @@ type exchanged struct{ gone, idle int }
 // which there is none. Each block has a victim; a block whose victim has been touched since it
 // was collected retries with the next one. The result is that of the serial order, one block
 // after the other.
-func (c *Cache) exchange(at *Layer, l *lru, refs []ref, names []BlockRef, first int) (left []int32) {
+func (c *Cache) exchange(at *Layer, l *lru, refs []ref, names []BlockRef,
+	first int) (left []int32) {
 	p := &c.pools[at.pool]
 	waiting := slices.Grow(c.waiting[:0], len(refs)-first)[:len(refs)-first]
 	fresh := true // waiting has not been written yet
@@ -79,7 +80,8 @@ func (c *Cache) inParts(l *lru, n int, f func(from, to int) exchanged) (sum exch
 	size := c.exchangeShare
 	parts := (n + size - 1) / size
 	l.count = slices.Grow(l.count[:0], parts)[:parts]
-	c.do(parts, des.Time(size)*exchangeTime, func(i int) { l.count[i] = f(i*size, min((i+1)*size, n)) })
+	c.do(parts, des.Time(size)*exchangeTime,
+		func(i int) { l.count[i] = f(i*size, min((i+1)*size, n)) })
 	for _, x := range l.count {
 		sum.gone += x.gone
 		sum.idle += x.idle
@@ -99,7 +101,8 @@ func (c *Cache) startWaiting(names []BlockRef, waiting []int32, first, from, to 
 }
 
 // exchangeRound has each waiting block try its victim, and examines more victims.
-func (c *Cache) exchangeRound(l *lru, refs []ref, names []BlockRef, from, more []ref, waiting []int32, first int, fresh bool) exchanged {
+func (c *Cache) exchangeRound(l *lru, refs []ref, names []BlockRef, from, more []ref,
+	waiting []int32, first int, fresh bool) exchanged {
 	l.spare = slices.Grow(l.spare[:0], len(more))[:len(more)]
 	begin := len(from) // of more
 	if fresh {
@@ -183,7 +186,8 @@ func (c *Cache) examine(from []ref, spare []spareVictim) {
 
 // exchangeSome gives each waiting block the slot of its victim, if that can go, and then
 // complements its entry. Victims are examined several at a time so that cache misses overlap.
-func (c *Cache) exchangeSome(refs []ref, names []BlockRef, from []ref, waiting []int32) (n exchanged) {
+func (c *Cache) exchangeSome(refs []ref, names []BlockRef, from []ref, waiting []int32) (
+	n exchanged) {
 	var was [16]spareVictim
 	for len(from) > 0 {
 		k := min(len(from), len(was))

@@ -210,7 +210,8 @@ func (c *Cache) evict(pool int, l *Layer) error {
 func (c *Cache) unplaced(pool int) (n int) {
 	for _, refs := range [][]ref{c.writing, c.missing} {
 		for _, r := range refs {
-			if c.poolOf[r.group] == pool && !c.seqs[r.seq].marks[int(r.group)*c.seqs[r.seq].cap+int(r.block)].resident() {
+			if c.poolOf[r.group] == pool &&
+				!c.seqs[r.seq].marks[int(r.group)*c.seqs[r.seq].cap+int(r.block)].resident() {
 				n++
 			}
 		}

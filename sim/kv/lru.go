@@ -132,7 +132,8 @@ func (l *lru) countAges(c *Cache, p *agePart) {
 		for b, m := range s.row(g)[:s.blocks] {
 			if m.idle() {
 				age, selected := s.age(c.step, m), s.selected(m)
-				p.idle = append(p.idle, idleBlock{ref{s.id, m.when(), uint16(g), uint16(b)}, uint16(selected), uint16(age)})
+				p.idle = append(p.idle, idleBlock{ref{s.id, m.when(), uint16(g), uint16(b)}, uint16(selected),
+					uint16(age)})
 				p.count[selected][age]++
 				p.oldest = max(p.oldest, age)
 			}

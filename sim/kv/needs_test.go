@@ -6,7 +6,8 @@ import "testing"
 // chunk attends to them.
 func TestSavedBlocksOfARunningPrefillStayHeld(t *testing.T) {
 	geo := small(2, 1)
-	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 100 * geo.BlockBytes, Eviction: "lru", Window: 2})
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 100 * geo.BlockBytes,
+		Eviction: "lru", Window: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,12 +52,14 @@ func TestNeedsOfAnUnevenSample(t *testing.T) {
 		{Sample{[]int32{0, 1, 4}, 3. / 8}, false, 2 / (3. / 8), 1},
 		{Sample{[]int32{0, 1, 4}, 3. / 8}, true, 4 / (3. / 8), 4. / 3},
 	} {
-		cache, err := NewCache(Config{Geometry: geo, Sample: c.sample, HBMBytes: 80 * geo.BlockBytes, Eviction: "lru", Window: 1, PerLayer: c.perLayer})
+		cache, err := NewCache(Config{Geometry: geo, Sample: c.sample, HBMBytes: 80 * geo.BlockBytes,
+			Eviction: "lru", Window: 1, PerLayer: c.perLayer})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if a, s := cache.AtOnce(), cache.Skew(); a != c.atOnce || s != c.skew {
-			t.Errorf("%d groups, a pool a layer %v: %v at once, skew %v; want %v and %v", len(c.sample.Groups), c.perLayer, a, s, c.atOnce, c.skew)
+			t.Errorf("%d groups, a pool a layer %v: %v at once, skew %v; want %v and %v",
+				len(c.sample.Groups), c.perLayer, a, s, c.atOnce, c.skew)
 		}
 		three := cache.Open(12)
 		cache.Extend(three, 12)
@@ -64,7 +67,8 @@ func TestNeedsOfAnUnevenSample(t *testing.T) {
 			cache.Write(l, three)
 		}
 		if got, want := cache.Held(three)/geo.BlockBytes, int64(3*8*c.skew); got != want {
-			t.Errorf("%d groups, a pool a layer %v: three blocks of each hold %d, want %d", len(c.sample.Groups), c.perLayer, got, want)
+			t.Errorf("%d groups, a pool a layer %v: three blocks of each hold %d, want %d",
+				len(c.sample.Groups), c.perLayer, got, want)
 		}
 	}
 }

@@ -33,7 +33,8 @@ func (t *Trace) Optimum(hbmBytes int64, perLayer bool) (Stats, error) {
 		stats.Written += int64(written)
 		for len(*h)+missing > slots {
 			if len(*h) == 0 || o.key[(*h)[0]] <= int32(turn) {
-				return fmt.Errorf("kv: %d slots are too few for %d blocks that a layer selects at once", slots, len(ids))
+				return fmt.Errorf("kv: %d slots are too few for %d blocks that a layer selects at once",
+					slots, len(ids))
 			}
 			o.pop(h)
 			stats.Evicted++

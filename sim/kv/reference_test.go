@@ -61,7 +61,8 @@ func newScript(t *rapid.T, cfg Config) *script {
 	c.partGroups, c.exchangeShare = 1, 2
 	return &script{t: t, c: c, seqs: map[int]*Seq{}, tokens: map[int]int{}, prev: map[int][][]uint16{},
 		spare: int64(slots-least*geo.Groups()) * geo.BlockBytes,
-		ref:   &reference{slots: slots, window: cfg.Window, used: map[[3]int][2]int{}, history: map[int][]map[[2]int]bool{}}}
+		ref: &reference{slots: slots, window: cfg.Window, used: map[[3]int][2]int{},
+			history: map[int][]map[[2]int]bool{}}}
 }
 
 // run opens, decodes and frees requests at random.
@@ -109,7 +110,8 @@ func (x *script) pick(id, g, candidates, k int, sel *Selection) {
 		}
 	}
 	merged = merged[:rapid.IntRange(1, len(merged)).Draw(x.t, "size")]
-	*sel = Selection{Sinks: sel.Sinks, Tail: sel.Tail, Next: merged, Used: rapid.IntRange(0, len(merged)).Draw(x.t, "used")}
+	*sel = Selection{Sinks: sel.Sinks, Tail: sel.Tail, Next: merged,
+		Used: rapid.IntRange(0, len(merged)).Draw(x.t, "used")}
 	if old != nil {
 		sel.Follows = true
 		sel.Added, sel.Dropped = differ(old, merged)
@@ -170,7 +172,8 @@ func (x *script) decode(ids []int) {
 					x.pick(id, g, candidates, 3, &sel)
 				}
 				for b := range s.blocks {
-					if sel.All || b < sel.Sinks || b >= sel.Tail || slices.Contains(sel.Next, uint16(b-sel.Sinks)) {
+					if sel.All || b < sel.Sinks || b >= sel.Tail ||
+						slices.Contains(sel.Next, uint16(b-sel.Sinks)) {
 						key := [3]int{id, g, b}
 						use[key] = true
 						h := x.ref.history[id]
@@ -209,8 +212,10 @@ func (x *script) decode(ids []int) {
 		}
 		for key := range after {
 			u, known := x.ref.used[key]
-			if x.naive == nil && x.mirror == nil && known && !use[key] && !x.held(key) && before[key] && earlier(u, newest) {
-				t.Fatalf("step %d layer %d: kept %v last used %v, evicted one used %v", x.step, l.index, key, u, newest)
+			if x.naive == nil && x.mirror == nil && known && !use[key] && !x.held(key) && before[key] &&
+				earlier(u, newest) {
+				t.Fatalf("step %d layer %d: kept %v last used %v, evicted one used %v", x.step, l.index,
+					key, u, newest)
 			}
 		}
 		for key := range use {

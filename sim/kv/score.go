@@ -71,7 +71,8 @@ func (x *byScore) renew(c *Cache, l *Layer, h *layerHeap) {
 		for g := l.From; g < l.To; g++ {
 			for b, m := range s.row(g)[:s.blocks] {
 				if m.idle() {
-					h.blocks = append(h.blocks, scored{x.score(s, g, b), ref{s.id, m.when(), uint16(g), uint16(b)}})
+					h.blocks = append(h.blocks,
+						scored{x.score(s, g, b), ref{s.id, m.when(), uint16(g), uint16(b)}})
 				}
 			}
 		}

@@ -72,7 +72,8 @@ type listedSlot struct {
 func (l slotLists) check(t *rapid.T) {
 	for _, e := range l {
 		if e.b < e.s.blocks-1 && *e.slot != int32(e.s.Slots(e.g)[e.b]) {
-			t.Fatalf("block %d of request %d, group %d is listed in slot %d, is in %d", e.b, e.s.id, e.g, *e.slot, e.s.Slots(e.g)[e.b])
+			t.Fatalf("block %d of request %d, group %d is listed in slot %d, is in %d", e.b, e.s.id, e.g,
+				*e.slot, e.s.Slots(e.g)[e.b])
 		}
 	}
 }

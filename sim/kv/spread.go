@@ -6,7 +6,8 @@ import "math"
 func (c *Cache) bookMissed() {
 	for i := 0; i < len(c.missing); {
 		seq, from := c.missing[i].seq, i
-		for i < len(c.missing) && c.missing[i].seq == seq { // those of a request mostly follow one another
+		// those of a request mostly follow one another
+		for i < len(c.missing) && c.missing[i].seq == seq {
 			i++
 		}
 		s := c.seqs[seq]

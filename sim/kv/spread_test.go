@@ -47,7 +47,8 @@ type spread struct{ loads, pages, exactPages, span, exactSpan int64 }
 func spreadOf(t *testing.T, geo Geometry, sample Sample, each int) (sum spread) {
 	t.Helper()
 	full := sample.Rate == 1
-	c, err := NewCache(Config{Geometry: geo, Sample: sample, HBMBytes: 64 << 20, Eviction: LRU, Window: 1, Addressed: full})
+	c, err := NewCache(Config{Geometry: geo, Sample: sample, HBMBytes: 64 << 20, Eviction: LRU,
+		Window: 1, Addressed: full})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,8 @@ func spreadOf(t *testing.T, geo Geometry, sample Sample, each int) (sum spread) 
 // layers is at most one place.
 func TestSpreadOfFewLoads(t *testing.T) {
 	geo := small(4, 2)
-	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20, Eviction: LRU, Window: 1})
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20, Eviction: LRU,
+		Window: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,8 @@ func (t *Trace) begin(c *Cache, decodes []*Seq) {
 		if !known {
 			at = int32(len(t.requests))
 			t.names[owner{s.id, s.born}] = at
-			t.requests = append(t.requests, tracedRequest{name: s.Request, stored: (tokens - 1) / c.Geo.BlockTokens})
+			t.requests = append(t.requests,
+				tracedRequest{name: s.Request, stored: (tokens - 1) / c.Geo.BlockTokens})
 		}
 		t.requests[at].blocks = s.blocks
 		step.decodes = append(step.decodes, tracedDecode{at, int32(tokens)})
@@ -99,7 +100,8 @@ func (t *Trace) access(s *Seq, g int, sel *Selection) {
 	step := &t.steps[len(t.steps)-1]
 	row := tracedRow{decode: uint16(t.place[s.id]), group: uint16(g), all: sel.All}
 	if !sel.All {
-		row.sinks, row.tail, row.next, row.used = uint16(sel.Sinks), uint16(sel.Tail), slices.Clone(sel.Next), uint16(sel.Used)
+		row.sinks, row.tail, row.next, row.used = uint16(sel.Sinks), uint16(sel.Tail),
+			slices.Clone(sel.Next), uint16(sel.Used)
 	}
 	if row.follows = sel.Follows; row.follows {
 		row.added, row.dropped = slices.Clone(sel.Added), slices.Clone(sel.Dropped)
@@ -158,7 +160,8 @@ func (t *Trace) replay(c *Cache) error {
 		for _, l := range c.layers {
 			for ; len(rows) > 0 && int(rows[0].group) < l.To; rows = rows[1:] {
 				r := &rows[0]
-				sel = Selection{Sinks: int(r.sinks), Tail: int(r.tail), Next: r.next, Used: int(r.used), All: r.all,
+				sel = Selection{Sinks: int(r.sinks), Tail: int(r.tail), Next: r.next, Used: int(r.used),
+					All:     r.all,
 					Follows: r.follows, Added: r.added, Dropped: r.dropped}
 				c.Access(batch[r.decode], int(r.group), &sel)
 			}

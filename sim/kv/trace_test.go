@@ -13,7 +13,8 @@ import (
 // come, decode, pause and go.
 func drawTrace(t *rapid.T, geo Geometry, requests, prompt, steps, picks int) *Trace {
 	trace, micro := &Trace{}, rapid.IntRange(0, 2).Draw(t, "microbatch")
-	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 30, Eviction: LRU, Window: 1, Trace: trace, Microbatch: micro})
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 30, Eviction: LRU,
+		Window: 1, Trace: trace, Microbatch: micro})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,8 @@ func drawTrace(t *rapid.T, geo Geometry, requests, prompt, steps, picks int) *Tr
 
 // replay runs a trace in a cache.
 func replay(t *rapid.T, trace *Trace, cfg Config) (Stats, error) {
-	cfg.Geometry, cfg.Sample, cfg.Microbatch, cfg.Score, cfg.Window = trace.Geo, trace.Sample, trace.Microbatch, coarse, 1
+	cfg.Geometry, cfg.Sample, cfg.Microbatch, cfg.Score, cfg.Window = trace.Geo, trace.Sample,
+		trace.Microbatch, coarse, 1
 	c, err := NewCache(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -104,11 +106,14 @@ func TestReplayRepeatsTheRun(t *testing.T) {
 			t.Skip("nothing decoded")
 		}
 		again := &Trace{}
-		if _, err := replay(t, trace, Config{HBMBytes: 1 << 30, Eviction: LRU, Trace: again}); err != nil {
+		if _, err := replay(t, trace,
+			Config{HBMBytes: 1 << 30, Eviction: LRU, Trace: again}); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(trace.steps, again.steps) || !reflect.DeepEqual(trace.requests, again.requests) {
-			t.Fatalf("recorded\n%+v\n%+v\nand again\n%+v\n%+v", trace.requests, trace.steps, again.requests, again.steps)
+		if !reflect.DeepEqual(trace.steps, again.steps) ||
+			!reflect.DeepEqual(trace.requests, again.requests) {
+			t.Fatalf("recorded\n%+v\n%+v\nand again\n%+v\n%+v", trace.requests, trace.steps, again.requests,
+				again.steps)
 		}
 	})
 }
@@ -133,10 +138,12 @@ func TestNothingBeatsTheOptimum(t *testing.T) {
 		optimum, tooSmall := trace.Optimum(slots*geo.BlockBytes, perLayer)
 		for _, e := range Evictions() {
 			roomy, err := replay(t, trace, Config{HBMBytes: 1 << 30, Eviction: e.Name, PerLayer: perLayer})
-			if err != nil || roomy.Loaded < all.Loaded || roomy.Loaded-roomy.Ahead > all.Loaded || roomy.Selected != all.Selected {
+			if err != nil || roomy.Loaded < all.Loaded || roomy.Loaded-roomy.Ahead > all.Loaded ||
+				roomy.Selected != all.Selected {
 				t.Fatalf("%s with room for all: %+v (%v), MIN %+v", e.Name, roomy, err, all)
 			}
-			got, err := replay(t, trace, Config{HBMBytes: slots * geo.BlockBytes, Eviction: e.Name, PerLayer: perLayer})
+			got, err := replay(t, trace, Config{HBMBytes: slots * geo.BlockBytes, Eviction: e.Name,
+				PerLayer: perLayer})
 			if err != nil {
 				continue // a cache must hold what MIN need not
 			}
@@ -159,7 +166,8 @@ func TestNothingBeatsTheOptimum(t *testing.T) {
 		}
 	})
 	if (compared < 100 || strict < 20 || ahead < 20) && !testing.Short() {
-		t.Errorf("%d caches compared, %d of them loaded more than MIN, %d in vain", compared, strict, ahead)
+		t.Errorf("%d caches compared, %d of them loaded more than MIN, %d in vain", compared,
+			strict, ahead)
 	}
 }
 
@@ -235,7 +243,8 @@ func stored(t *Trace, id int) bool {
 func TestOptimumByHand(t *testing.T) {
 	geo := small(1, 1)
 	trace := &Trace{}
-	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20, Eviction: LRU, Window: 1, Trace: trace})
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20, Eviction: LRU,
+		Window: 1, Trace: trace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +269,8 @@ func TestOptimumByHand(t *testing.T) {
 
 func TestTraceIsNotForDetail(t *testing.T) {
 	geo := small(1, 1)
-	cfg := Config{Geometry: geo, Sample: FullSample(geo), Eviction: LRU, Window: 1, Trace: &Trace{}, Addressed: true}
+	cfg := Config{Geometry: geo, Sample: FullSample(geo), Eviction: LRU, Window: 1, Trace: &Trace{},
+		Addressed: true}
 	if _, err := NewCache(cfg); err == nil {
 		t.Error("no error")
 	}

@@ -12,8 +12,9 @@ const (
 	VerticalSlash Kind = "vertical-slash" // (vertical lines, slash lines), MInference Algorithm 2
 	BlockSparse   Kind = "block-sparse"   // (blocks), MInference Algorithm 3
 	Dilated       Kind = "dilated"        // (sink tokens, every other token of twice so many)
-	Strided       Kind = "strided"        // (sink and window tokens, every other token of twice so many)
-	InfLLM        Kind = "infllm"         // (sink and window tokens, retrieved tokens)
+	// (sink and window tokens, every other token of twice so many)
+	Strided Kind = "strided"
+	InfLLM  Kind = "infllm" // (sink and window tokens, retrieved tokens)
 )
 
 // BlockTokens is the size of a block of queries and of keys in MInference's kernels, and the

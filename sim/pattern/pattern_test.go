@@ -16,7 +16,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func drawHead(t *rapid.T, most int) Head {
-	return Head{rapid.SampledFrom(Kinds()).Draw(t, "pattern"), rapid.IntRange(1, most).Draw(t, "first"), rapid.IntRange(1, most).Draw(t, "second")}
+	return Head{rapid.SampledFrom(Kinds()).Draw(t, "pattern"),
+		rapid.IntRange(1, most).Draw(t, "first"), rapid.IntRange(1, most).Draw(t, "second")}
 }
 
 // naive counts row by row what a pattern keeps, by the words of the paper.
@@ -58,7 +59,8 @@ func TestPairsAgainstRows(t *testing.T) {
 func TestPairsBeyondTheRow(t *testing.T) {
 	dense, _ := Published(Dense)
 	rapid.Check(t, func(t *rapid.T) {
-		prefix, query := rapid.IntRange(0, 1<<20).Draw(t, "prefix"), rapid.IntRange(1, 1<<20).Draw(t, "query")
+		prefix, query := rapid.IntRange(0, 1<<20).Draw(t, "prefix"),
+			rapid.IntRange(1, 1<<20).Draw(t, "query")
 		want := float64(query)*float64(prefix) + float64(query)*float64(query)/2
 		if got := dense.Pairs(query, prefix); math.Abs(got-want) > 1e-9*want {
 			t.Fatalf("dense has %g pairs, want %g", got, want)
@@ -120,7 +122,8 @@ func TestFileRoundTrip(t *testing.T) {
 		for layer := range table {
 			for range heads {
 				kind := rapid.SampledFrom([]Kind{AShape, VerticalSlash, BlockSparse}).Draw(t, "pattern")
-				h := Head{kind, rapid.IntRange(1, 9999).Draw(t, "first"), rapid.IntRange(1, 9999).Draw(t, "second")}
+				h := Head{kind, rapid.IntRange(1, 9999).Draw(t, "first"),
+					rapid.IntRange(1, 9999).Draw(t, "second")}
 				table[layer] = append(table[layer], Assigned{h, rapid.Float64Range(0, 1e9).Draw(t, "score")})
 			}
 		}
@@ -148,7 +151,8 @@ func TestFileRoundTrip(t *testing.T) {
 func TestPublishedFormat(t *testing.T) {
 	table, err := Parse("f.json", []byte(`[{"0": ["vertical_and_slash", 1000, 6096, 336], "1": ["stream_llm", 1024, 4096, 0.5]},
 {"1": ["block_sparse", 100, 0, 1], "0": ["vertical_and_slash", 30, 800, 2]}]`))
-	want := Table{{{Head{VerticalSlash, 1000, 6096}, 336}, {Head{AShape, 1024, 4096}, 0.5}}, {{Head{VerticalSlash, 30, 800}, 2}, {Head{BlockSparse, 100, 0}, 1}}}
+	want := Table{{{Head{VerticalSlash, 1000, 6096}, 336}, {Head{AShape, 1024, 4096}, 0.5}},
+		{{Head{VerticalSlash, 30, 800}, 2}, {Head{BlockSparse, 100, 0}, 1}}}
 	if err != nil || !reflect.DeepEqual(table, want) {
 		t.Errorf("%v, %v", table, err)
 	}

@@ -60,7 +60,8 @@ func TestLaw4Law8RandomSchedules(t *testing.T) {
 			MaxTokens:   rapid.IntRange(1, 64).Draw(t, "tmax"),
 			Memory:      kv.NewBudget(int64(blocks), 4, 0.01),
 		}
-		cfg.Planner = Planner{Mode: mode, Layers: layers, Chunk: cfg.MaxTokens, MaxInject: rapid.Int64Range(1, 200).Draw(t, "inject")}
+		cfg.Planner = Planner{Mode: mode, Layers: layers, Chunk: cfg.MaxTokens,
+			MaxInject: rapid.Int64Range(1, 200).Draw(t, "inject")}
 		l := &limit{100, map[int]int64{}}
 		if rapid.Bool().Draw(t, "control") {
 			cfg.Limit = l
@@ -97,7 +98,8 @@ func TestLaw4Law8RandomSchedules(t *testing.T) {
 				t.Fatalf("law 8: working sets of %d in %d", used, l.available)
 			}
 			if len(b.Decodes)+len(b.Prefills) > cfg.MaxRequests {
-				t.Fatalf("%d requests in a batch of at most %d", len(b.Decodes)+len(b.Prefills), cfg.MaxRequests)
+				t.Fatalf("%d requests in a batch of at most %d", len(b.Decodes)+len(b.Prefills),
+					cfg.MaxRequests)
 			}
 			done := append([]*Request(nil), b.Decodes...)
 			for i := range b.Prefills {

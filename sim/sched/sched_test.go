@@ -40,7 +40,8 @@ func (g *rig) step() string {
 		out = append(out, fmt.Sprintf("D%d", r.ID))
 	}
 	for _, p := range b.Prefills {
-		out = append(out, fmt.Sprintf("P%d:%d-%d@%d-%d", p.Req.ID, p.TokenFrom, p.TokenTo, p.LayerFrom, p.LayerTo))
+		out = append(out, fmt.Sprintf("P%d:%d-%d@%d-%d", p.Req.ID, p.TokenFrom, p.TokenTo, p.LayerFrom,
+			p.LayerTo))
 	}
 	decodes := append([]*Request(nil), b.Decodes...)
 	for i := range b.Prefills {
@@ -164,7 +165,8 @@ func TestVLLMPreemptsLastByRecomputation(t *testing.T) {
 		"!2 D1",                 // context 9 needs a third block
 	)
 	if r := g.all[2]; r.Target != 8 || r.Generated != 2 || g.s.waiting.front() != r {
-		t.Fatalf("preempted request: target %d, generated %d, front of queue %v", r.Target, r.Generated, g.s.waiting.front() == r)
+		t.Fatalf("preempted request: target %d, generated %d, front of queue %v", r.Target, r.Generated,
+			g.s.waiting.front() == r)
 	}
 	g.expect(t, "D1", "D1", "D1", "D1", "D1", "P2:0-8@0-3 P3:0-4@0-3", "D2")
 }

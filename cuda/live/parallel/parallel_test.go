@@ -16,10 +16,12 @@ func TestHelpersStayAwake(t *testing.T) {
 	var c crew
 	c.always.Store(2)
 	call := newNotice(1, 8, 5)
-	for rank, want := range []time.Duration{awakeLong, awakeLong, awakeStep, awakeStep, awakeStep, awakeShort, awakeShort, awakeShort} {
+	for rank, want := range []time.Duration{awakeLong, awakeLong, awakeStep, awakeStep, awakeStep,
+		awakeShort, awakeShort, awakeShort} {
 		h := helper{rank: rank}
 		if got := h.staysFor(&c, call); got != want {
-			t.Errorf("helper %d stays awake for %v after a call that keeps %d, want %v", rank, got, call.stay(), want)
+			t.Errorf("helper %d stays awake for %v after a call that keeps %d, want %v", rank, got,
+				call.stay(), want)
 		}
 	}
 }
@@ -34,7 +36,8 @@ func TestCallsAreDivided(t *testing.T) {
 			at := int64(0)
 			for i := range c.parts {
 				if from := c.parts[i].next.Load(); from != at || c.parts[i].end < from {
-					t.Errorf("%d of %d on %d: from %d to %d, want it from %d", i, n, threads, from, c.parts[i].end, at)
+					t.Errorf("%d of %d on %d: from %d to %d, want it from %d", i, n, threads, from,
+						c.parts[i].end, at)
 				}
 				at = c.parts[i].end
 			}
