@@ -23,11 +23,11 @@ import (
 //
 //go:embed go.mod go.sum experiments/config/*.go experiments/run/*.go
 //go:embed hw/*.go hw/models/*.toml hw/cards/*.toml hw/kernels/*.toml hw/engines/*.toml
-//go:embed internal/files/*.go
+//go:embed internal/files/*.go internal/nearest/*.go
 //go:embed sim/*.go sim/*/*.go traces/*.go traces/*.csv
 var sources embed.FS
 
-// liveSources is what decides the result of a live run besides: what drives the GPU.
+// liveSources is what decides the result of a live run, too: what drives the GPU.
 //
 //go:embed cuda.mk cuda/*.go cuda/*.cu cuda/*.cuh cuda/*.h cuda/live/*.go cuda/live/*/*.go
 //go:embed cuda/emulator/*.go cuda/weights/*.go

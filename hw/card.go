@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
 //go:embed cards/*.toml
@@ -146,7 +148,7 @@ func (ch Changes) Check() (key string, err error) {
 	for key := range ch {
 		if !slices.Contains(keys, key) {
 			text := "unknown figure of a card; known: " + strings.Join(keys, ", ")
-			if near := nearest(key, keys); near != "" {
+			if near := nearest.Name(key, keys); near != "" {
 				text = fmt.Sprintf("unknown figure of a card, did you mean %q?", near)
 			}
 			return key, errors.New(text)

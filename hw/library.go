@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
 //go:embed models/*.toml
@@ -86,7 +87,7 @@ func unknownName(kind, name string, known []string) error {
 		return fmt.Errorf("unknown %s %q, did you mean %s? known: %s", kind, name,
 			strings.Join(begin, " or "), strings.Join(known, ", "))
 	}
-	if near := nearest(name, known); near != "" {
+	if near := nearest.Name(name, known); near != "" {
 		return fmt.Errorf("unknown %s %q, did you mean %q? known: %s", kind, name, near,
 			strings.Join(known, ", "))
 	}

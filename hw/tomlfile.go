@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
 // decodeTOML decodes data into v, a pointer to a struct, and returns the lines
@@ -75,7 +77,7 @@ func matchTypes(value any, t reflect.Type, path string, found *[]mismatch) {
 			sort.Strings(names)
 			if why := retired(at); why != "" {
 				msg += ", " + why
-			} else if near := nearest(key, names); near != "" {
+			} else if near := nearest.Name(key, names); near != "" {
 				msg += fmt.Sprintf(", did you mean %q?", near)
 			}
 			*found = append(*found, mismatch{at, msg})
@@ -128,37 +130,4 @@ func tableFields(t reflect.Type, fields map[string]reflect.Type) {
 		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
 		fields[name] = f.Type
 	}
-}
-
-// nearest returns the candidate with the smallest edit distance to word, or
-// nothing when none is close.
-func nearest(word string, candidates []string) string {
-	best, distance := "", max(2, len(word)/2)+1
-	for _, c := range candidates {
-		if d := editDistance(word, c); d < distance {
-			best, distance = c, d
-		}
-	}
-	return best
-}
-
-// editDistance counts insertions, deletions and substitutions.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
 // A Lengths is a distribution of whole numbers of tokens, each at least 1, as its text has it:
@@ -152,7 +154,7 @@ func ParseLengths(key, text string) (Lengths, error) {
 		names = append(names, f.name)
 	}
 	hint := ""
-	if n := nearest(name, names); n != "" {
+	if n := nearest.Name(name, names); n != "" {
 		hint = fmt.Sprintf(" (did you mean %q?)", n)
 	}
 	return fault("no distribution of that name%s; use %s", hint, LengthForms())

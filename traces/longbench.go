@@ -3,6 +3,8 @@ package traces
 import (
 	"math/rand/v2"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
 // longBench decodes LongBench's JSONL files (github.com/THUDM/LongBench; Bai et al., ACL 2024).
@@ -38,7 +40,7 @@ func (d *longBench) decode(line []byte) (row, error) {
 	s := findSet(d.table, canonicalSet(*v.Dataset))
 	if s == nil {
 		problem := "not a set of LongBench"
-		if n := nearest(*v.Dataset, setNames(d.table)); n != "" {
+		if n := nearest.Name(*v.Dataset, setNames(d.table)); n != "" {
 			problem += "; did you mean " + n + "?"
 		}
 		return row{}, &valueError{"dataset", *v.Dataset, problem}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -45,7 +46,7 @@ func openPath(path string, o options) (source, string, error) {
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			msg := path + ": no such file or folder"
-			if near := nearest(path, []string{BuiltIn, Synthetic}); near != "" {
+			if near := nearest.Name(path, []string{BuiltIn, Synthetic}); near != "" {
 				msg += fmt.Sprintf(" (did you mean %q?)", near)
 			}
 			return nil, "", errors.New(msg)

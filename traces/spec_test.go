@@ -134,12 +134,3 @@ think_s = 1.5
 		t.Errorf("got %+v, want %+v", s, want)
 	}
 }
-
-func TestNearest(t *testing.T) {
-	for name, want := range map[string]string{"poison": "poisson", "FIXED": "fixed", "gama": "gamma",
-		"xyzzy": "", "": ""} {
-		if got := nearest(name, arrivalNames); got != want {
-			t.Errorf("nearest to %q is %q, want %q", name, got, want)
-		}
-	}
-}

@@ -1,4 +1,4 @@
-package config
+package nearest
 
 import (
 	"testing"
@@ -9,8 +9,8 @@ import (
 func TestNearest(t *testing.T) {
 	keys := []string{"window", "window_blocks", "watermark", "rate", "vllm-s", "vllm-psa"}
 	for word, want := range map[string]string{"windw": "window", "rat": "rate", "win": "window",
-		"xyzzyplugh": "", "watermarks": "watermark", "vllm-pas": "vllm-psa"} {
-		if got := Nearest(word, keys); got != want {
+		"xyzzyplugh": "", "RATE": "rate", "": "", "watermarks": "watermark", "vllm-pas": "vllm-psa"} {
+		if got := Name(word, keys); got != want {
 			t.Errorf("nearest to %q is %q, want %q", word, got, want)
 		}
 	}

@@ -1,0 +1,59 @@
+// Package nearest finds what a misspelt name was meant to be.
+package nearest
+
+import "strings"
+
+// longest is the longest name that is looked for.
+const longest = 64
+
+// Name returns the known name that word starts, or else the one fewest edits away, or "" when none
+// is close enough to be a slip of the hand. Names are in lower case.
+func Name(word string, known []string) string {
+	if len(word) > longest {
+		return ""
+	}
+	word = strings.ToLower(word)
+	if len(word) >= 3 {
+		for _, k := range known {
+			if strings.HasPrefix(k, word) {
+				return k
+			}
+		}
+	}
+	best, least := "", 1+max(2, len(word)/3)
+	for _, k := range known {
+		if d := editDistance(word, k); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the insertions, deletions and substitutions of bytes and
+// the swaps of two neighbours that make one word of the other, each at cost 1.
+func editDistance(a, b string) int {
+	var rows [3][]int // of the bytes of a so far, one less and two less
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := range len(a) {
+		rows[0], rows[1], rows[2] = rows[2], rows[0], rows[1]
+		row, above := rows[0], rows[1]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := above[j]
+			if a[i] != b[j] {
+				d++
+			}
+			d = min(d, row[j]+1, above[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				d = min(d, rows[2][j-1]+1)
+			}
+			row[j+1] = d
+		}
+	}
+	return rows[0][len(b)]
+}
