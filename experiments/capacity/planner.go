@@ -233,7 +233,7 @@ func (p *Planner) trial(r *run.Result, bounds []config.Bound) (Trial, error) {
 
 // goodput sums the search up.
 func (s *search) goodput(c *Candidate) *Goodput {
-	low, high := bracketOf(s.verdicts())
+	low, high := bracketOf(s.outcomes())
 	g := &Goodput{
 		Name: c.Label, System: c.Point.System.Name, Model: c.Point.Model, GPU: c.Point.GPU,
 		Axes: config.SettingsMap(c.Settings), Seeds: s.seeds, Requests: traces.Count(c.Point.Workload),
@@ -241,7 +241,7 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		SLO: c.Point.SLO.String(s.slo.bounds), Runs: len(s.shared), search: s,
 	}
 	for _, seed := range s.seeds {
-		own, _ := bracketOf(s.seedVerdicts(seed, s.own[seed]))
+		own, _ := bracketOf(s.seedOutcomes(seed, s.own[seed]))
 		g.SeedGoodputs = append(g.SeedGoodputs, own)
 		g.Runs += len(s.own[seed])
 	}

@@ -20,7 +20,7 @@ const (
 	stageSeed    = "seed"  // narrows one seed's own bracket
 )
 
-// checkStep is how far from the last bracket a search checks that verdicts do
+// checkStep is how far from the last bracket a search checks that outcomes do
 // not turn round.
 const checkStep = 1.1
 
@@ -71,15 +71,15 @@ func (l limits) why(trials []Trial) []string {
 	return why
 }
 
-// verdict says whether a rate is sustained.
-type verdict struct {
+// outcome says whether a rate is sustained.
+type outcome struct {
 	rate  float64
 	holds bool
 }
 
 // bracketOf returns the largest rate that holds below every rate that fails,
 // and the smallest that fails: 0 and infinity when there is none.
-func bracketOf(tried []verdict) (low, high float64) {
+func bracketOf(tried []outcome) (low, high float64) {
 	high = math.Inf(1)
 	for _, v := range tried {
 		if !v.holds {
@@ -95,7 +95,7 @@ func bracketOf(tried []verdict) (low, high float64) {
 }
 
 // turned returns a rate that holds above one that fails, if there are such.
-func turned(tried []verdict) (holds, fails float64, ok bool) {
+func turned(tried []outcome) (holds, fails float64, ok bool) {
 	_, fails = bracketOf(tried)
 	for _, v := range tried {
 		if v.holds && v.rate > fails {
@@ -107,7 +107,7 @@ func turned(tried []verdict) (holds, fails float64, ok bool) {
 
 // next returns the rate to try after those tried; more is false when the
 // bracket is narrow or leaves the range of rates.
-func next(g *config.GoodputSearch, tried []verdict) (rate float64, stage string, more bool) {
+func next(g *config.GoodputSearch, tried []outcome) (rate float64, stage string, more bool) {
 	low, high := bracketOf(tried)
 	switch {
 	case len(tried) == 0:
@@ -145,7 +145,7 @@ func (s *search) run(ctx context.Context) error {
 		if s.spec.Coarse {
 			return nil
 		}
-		low, high := bracketOf(s.verdicts())
+		low, high := bracketOf(s.outcomes())
 		if low == 0 || math.IsInf(high, 1) || low == checked {
 			return s.narrowSeeds(ctx)
 		}
@@ -160,7 +160,7 @@ func (s *search) run(ctx context.Context) error {
 
 func (s *search) narrow(ctx context.Context) error {
 	for {
-		rate, stage, more := next(&s.spec, s.verdicts())
+		rate, stage, more := next(&s.spec, s.outcomes())
 		if !more {
 			return nil
 		}
@@ -193,7 +193,7 @@ func (s *search) narrowSeeds(ctx context.Context) error {
 	for i, seed := range s.seeds {
 		group.Go(func() error {
 			for {
-				rate, _, more := next(&s.spec, s.seedVerdicts(seed, own[i]))
+				rate, _, more := next(&s.spec, s.seedOutcomes(seed, own[i]))
 				if !more {
 					return nil
 				}
@@ -238,21 +238,21 @@ func (s *search) rates() []float64 {
 	return rates
 }
 
-// verdicts judges each rate by the mean over seeds.
-func (s *search) verdicts() []verdict {
-	var tried []verdict
+// outcomes judges each rate by the mean over seeds.
+func (s *search) outcomes() []outcome {
+	var tried []outcome
 	for _, rate := range s.rates() {
-		tried = append(tried, verdict{rate, len(s.slo.why(s.at(rate))) == 0})
+		tried = append(tried, outcome{rate, len(s.slo.why(s.at(rate))) == 0})
 	}
 	return tried
 }
 
-// seedVerdicts judges each rate by one seed alone.
-func (s *search) seedVerdicts(seed uint64, own []Trial) []verdict {
-	var tried []verdict
+// seedOutcomes judges each rate by one seed alone.
+func (s *search) seedOutcomes(seed uint64, own []Trial) []outcome {
+	var tried []outcome
 	for _, t := range append(slices.Clone(s.shared), own...) {
 		if t.Seed == seed {
-			tried = append(tried, verdict{t.Rate, len(s.slo.why([]Trial{t})) == 0})
+			tried = append(tried, outcome{t.Rate, len(s.slo.why([]Trial{t})) == 0})
 		}
 	}
 	return tried
@@ -261,7 +261,7 @@ func (s *search) seedVerdicts(seed uint64, own []Trial) []verdict {
 // warnings lists what the goodput must be read with.
 func (s *search) warnings(requests int) []string {
 	var warnings []string
-	low, high := bracketOf(s.verdicts())
+	low, high := bracketOf(s.outcomes())
 	switch {
 	case low == 0:
 		warnings = append(warnings, fmt.Sprintf("the service level fails at every rate tried, down to "+
@@ -270,12 +270,12 @@ func (s *search) warnings(requests int) []string {
 		warnings = append(warnings, fmt.Sprintf("the service level holds at every rate tried; the "+
 			"goodput is at least %g requests/s", low))
 	}
-	if holds, fails, ok := turned(s.verdicts()); ok {
+	if holds, fails, ok := turned(s.outcomes()); ok {
 		warnings = append(warnings, fmt.Sprintf("not monotone: %g requests/s fails and %g holds; the "+
 			"goodput is that below every failure", fails, holds))
 	}
 	for _, seed := range s.seeds {
-		if holds, fails, ok := turned(s.seedVerdicts(seed, s.own[seed])); ok {
+		if holds, fails, ok := turned(s.seedOutcomes(seed, s.own[seed])); ok {
 			warnings = append(warnings, fmt.Sprintf("not monotone with seed %d: %g requests/s fails and "+
 				"%g holds", seed, fails, holds))
 		}

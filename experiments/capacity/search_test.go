@@ -59,10 +59,10 @@ func TestSearchFindsTheThreshold(t *testing.T) {
 				t.Fatalf("%s is %g, want at most %g and within %g of it", what, got, want, spec.Width)
 			}
 		}
-		low, _ := bracketOf(s.verdicts())
+		low, _ := bracketOf(s.outcomes())
 		near("goodput", low, 1/inverse)
 		for i, seed := range s.seeds {
-			own, _ := bracketOf(s.seedVerdicts(seed, s.own[seed]))
+			own, _ := bracketOf(s.seedOutcomes(seed, s.own[seed]))
 			near("goodput of a seed", own, thresholds[i])
 		}
 		if warnings := s.warnings(300); len(warnings) > 0 {
@@ -84,8 +84,8 @@ func TestCoarseSearch(t *testing.T) {
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	low, high := bracketOf(s.verdicts())
-	if want, _ := bracketOf(fine.verdicts()); low != want || high-low > spec.Width*low {
+	low, high := bracketOf(s.outcomes())
+	if want, _ := bracketOf(fine.outcomes()); low != want || high-low > spec.Width*low {
 		t.Errorf("bracket %g to %g, want one from %g", low, high, want)
 	}
 	if len(s.own) > 0 || len(s.shared) >= len(fine.shared) {
@@ -116,7 +116,7 @@ func TestSearchUnderNoise(t *testing.T) {
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if low, _ := bracketOf(s.verdicts()); math.Abs(low-0.3) > 0.03 {
+	if low, _ := bracketOf(s.outcomes()); math.Abs(low-0.3) > 0.03 {
 		t.Errorf("goodput %g, want 0.3 within 10 %%", low)
 	}
 }
@@ -141,7 +141,7 @@ func TestSearchEnds(t *testing.T) {
 		if err := s.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if low, _ := bracketOf(s.verdicts()); low != c.want {
+		if low, _ := bracketOf(s.outcomes()); low != c.want {
 			t.Errorf("%s: goodput %g, want %g", c.name, low, c.want)
 		}
 		if got := s.warnings(300); !slices.Equal(got, []string{c.warning}) {
@@ -169,7 +169,7 @@ func TestSearchReportsTurningVerdicts(t *testing.T) {
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	low, high := bracketOf(s.verdicts())
+	low, high := bracketOf(s.outcomes())
 	if low > 0.3 || high < 0.3 || high > 0.31 {
 		t.Errorf("bracket %g to %g, want the lower crossing at 0.3", low, high)
 	}

@@ -42,7 +42,7 @@ func WritePlan(dir string, found []Goodput) ([]string, error) {
 }
 
 // trailTable lists every trial in the order of the search. A row whose seed is
-// "mean" has the verdict on the rows before it.
+// "mean" has the outcome on the rows before it.
 func trailTable(found []Goodput) []byte {
 	table := run.NewTable("candidate", "stage", "rate", "seed", "bounds", "rejected_share",
 		"missed_share", "unstable", "completed", "holds", "hash")
@@ -81,7 +81,7 @@ func boundsText(bounds []config.Bound, values []float64) string {
 	return strings.Join(words, "; ")
 }
 
-// meanTrial is what the verdict on a rate is made from.
+// meanTrial is what the outcome on a rate is made from.
 func meanTrial(trials []Trial) Trial {
 	mean := Trial{Stage: trials[0].Stage, Rate: trials[0].Rate,
 		Bounded: make([]float64, len(trials[0].Bounded))}

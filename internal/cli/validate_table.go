@@ -43,7 +43,7 @@ func printValidation(w io.Writer, r *validate.Report) {
 		for _, s := range shown {
 			row = append(row, errorCell(run, s.metric, slices.Contains(missed, s.metric)))
 		}
-		t.AppendRow(append(row, verdict(run, missed)))
+		t.AppendRow(append(row, judged(run, missed)))
 	}
 	t.SetColumnConfigs(rightAligned(2, 1+len(shown)))
 	t.Render()
@@ -88,7 +88,7 @@ func markdownValidation(w io.Writer, r *validate.Report) {
 				fmt.Fprintf(w, " %s, %+.1f %% |", digits(col.scale*c.Live), 100**c.Error)
 			}
 		}
-		fmt.Fprintf(w, " %s |\n", verdict(run, missed))
+		fmt.Fprintf(w, " %s |\n", judged(run, missed))
 	}
 	printDisturbed(w, r, "- ")
 	printGoals(w, runs, "- ")
@@ -110,7 +110,7 @@ func errorCell(run *validate.ValidatedRun, metric string, missed bool) string {
 	return fmt.Sprintf("%+.1f%s", 100**c.Error, mark)
 }
 
-func verdict(run *validate.ValidatedRun, missed []string) string {
+func judged(run *validate.ValidatedRun, missed []string) string {
 	switch {
 	case run.Saturated:
 		return "saturated"
