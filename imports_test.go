@@ -28,7 +28,7 @@ var tiers = [][]string{
 	{"experiments/config"},
 	{"experiments/run"},
 	{"experiments/capacity", "experiments/diff", "experiments/patterns"},
-	{"experiments/validate", "experiments/papers"},
+	{"experiments/validate", "experiments/papers", "experiments/whatif"},
 	{"internal/cli"},
 	{""}, // main.go
 }

@@ -57,8 +57,7 @@ func drawErrors(dir string, runs []validated, formats []string) ([]string, error
 	left += 10
 	width := left + vg.Length(len(metrics))*errorColumn + 2*margin
 	height := vg.Length(len(runs))*errorRow + errorHead + errorFoot + 2*margin
-	const dpi = dotsPerInch * 3 / 5 // a row for each run: half the bytes, and text still reads
-	return writeFormats(filepath.Join(dir, "errors"), formats, dpi, width, height,
+	return writeFormats(filepath.Join(dir, "errors"), formats, tableDots, width, height,
 		func(canvas draw.Canvas) {
 			canvas.SetColor(color.White)
 			canvas.Fill(canvas.Rectangle.Path())

@@ -142,6 +142,23 @@ func ChangeKeys() (keys, units []string) {
 	return keys, units
 }
 
+// Changeable returns the machine's figure that a key of Changes sets, in that key's unit. It
+// panics on another key.
+func (p *Profile) Changeable(key string) float64 {
+	c := Card{GPU: p.GPU, Link: p.Link, CPU: p.CPU}
+	for _, f := range changeable {
+		if f.key != key {
+			continue
+		}
+		figure := f.figure(&c)
+		if figure.Unit == f.unit {
+			return figure.Value
+		}
+		return significant(figure.SI()/Figure{Value: 1, Unit: f.unit}.SI(), 12)
+	}
+	panic("hw: no figure " + key + " of a card that can be changed")
+}
+
 // Check returns the first key, in the order of ChangeKeys, that cannot be set so.
 func (ch Changes) Check() (key string, err error) {
 	keys, _ := ChangeKeys()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -203,20 +204,30 @@ func axisLeaves(doc *document, path, prefix string, table map[string]any) ([]Set
 	return leaves, nil
 }
 
+// settableTables are the tables that --set and axes can set, [card] apart.
+func settableTables() []struct {
+	name string
+	v    any
+} {
+	return []struct {
+		name string
+		v    any
+	}{{"workload", &traces.Spec{}}, {"fleet", &sim.FleetSpec{}}, {"system", &sim.Spec{}}, {"scores", &traces.ScoreParams{}}, {"slo", &SLO{}}, {"metrics", &sim.Cutoff{}}, {"output", &Output{}}}
+}
+
 // settableKeys lists the keys that --set and axes can set.
 func settableKeys() []string {
 	keys := []string{"model", "gpu", "seed", "system.preset"}
-	for _, t := range []struct {
-		name string
-		v    any
-	}{{"workload", &traces.Spec{}}, {"fleet", &sim.FleetSpec{}}, {"system", &sim.Spec{}},
-		{"scores", &traces.ScoreParams{}}, {"slo", &SLO{}}, {"metrics", &sim.Cutoff{}},
-		{"output", &Output{}}} {
+	for _, t := range settableTables() {
 		for _, key := range keysOf(t.v) {
 			if path := t.name + "." + key; path != "system.name" {
 				keys = append(keys, path)
 			}
 		}
+	}
+	figures, _ := hw.ChangeKeys()
+	for _, key := range figures {
+		keys = append(keys, "card."+key)
 	}
 	return keys
 }

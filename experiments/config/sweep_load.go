@@ -40,13 +40,19 @@ type Variant struct {
 // file names as its base, under the file, under --set flags, under each
 // combination of the file's axes. A plain configuration is a sweep of one
 // variant. Errors name the place, key and value.
-func LoadSweep(path string, sets []string) (*Sweep, error) { return loadSweep(path, sets, false) }
+func LoadSweep(path string, sets []string) (*Sweep, error) {
+	return loadSweep(path, sets, false, nil)
+}
 
 // LoadPlan is LoadSweep for Candidates: a trace of one's own needs no rate, as one
 // is looked for.
-func LoadPlan(path string, sets []string) (*Sweep, error) { return loadSweep(path, sets, true) }
+func LoadPlan(path string, sets []string) (*Sweep, error) {
+	return loadSweep(path, sets, true, nil)
+}
 
-func loadSweep(path string, sets []string, search bool) (*Sweep, error) {
+// loadSweep reads a sweep whose axes are those of the file and, where there are
+// any, varied.
+func loadSweep(path string, sets []string, search bool, varied *axis) (*Sweep, error) {
 	layers, err := sweepLayers(path)
 	if err != nil {
 		return nil, err
@@ -64,14 +70,21 @@ func loadSweep(path string, sets []string, search bool) (*Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, doc := range append(slices.Clone(layers), flags...) {
-		if err := s.Goodput.apply(doc); err != nil {
-			return nil, err
-		}
-	}
 	for _, a := range axes {
 		for _, k := range a.keys() {
 			s.Axes = append(s.Axes, k.Key)
+		}
+	}
+	named := file // that errors about what axes set are about
+	if varied != nil {
+		if len(axes) > 0 {
+			return nil, file.locate(&KeyError{Key: "axis", Reason: "what varies is named by flags here; leave the axes out"})
+		}
+		axes, named = []axis{*varied}, &document{name: varyFlag}
+	}
+	for _, doc := range append(slices.Clone(layers), flags...) {
+		if err := s.Goodput.apply(doc); err != nil {
+			return nil, err
 		}
 	}
 	below, err := s.loadBelow(layers, flags, search)
@@ -87,7 +100,7 @@ func loadSweep(path string, sets []string, search bool) (*Sweep, error) {
 	}
 	for i, settings := range product(axes) {
 		l := below.clone()
-		if err := l.apply(settingsDocument(file, settings), true); err != nil {
+		if err := l.apply(settingsDocument(named, settings), true); err != nil {
 			return nil, err
 		}
 		if err := l.finish(); err != nil {

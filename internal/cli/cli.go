@@ -34,6 +34,7 @@ type commands struct {
 	Sweep     sweepCmd     `cmd:"" help:"Run an experiment over axes; a finished run is never made again."`
 	Point     pointCmd     `cmd:"" hidden:"" help:"Run one task of a job that sweep has written."`
 	Plan      planCmd      `cmd:"" help:"Find the largest request rate that each system sustains within its service level."`
+	Whatif    whatifCmd    `cmd:"" name:"whatif" help:"Find what hardware and policy do to goodput or another metric, and where an answer changes."`
 	Figures   figuresCmd   `cmd:"" help:"Draw the figures of result folders anew, or those of the papers."`
 	Claims    claimsCmd    `cmd:"" help:"Compare what the papers claim with what the simulator finds."`
 	Diff      diffCmd      `cmd:"" help:"Compare two result folders: what was set differently, and what came of it beyond chance."`
@@ -103,7 +104,7 @@ func (a *App) run(ctx context.Context, args []string) int {
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 90}),
 		kong.Vars{"paperFolder": paperFolder, "traceFormats": oneOf(traces.FormatNames()),
-			"splitEvery": strconv.Itoa(splitEvery)},
+			"splitEvery": strconv.Itoa(splitEvery), "thresholds": thresholdNames()},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(a),
 	)

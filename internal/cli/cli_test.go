@@ -142,6 +142,21 @@ func TestErrors(t *testing.T) {
 		{[]string{"plan", "nowhere.toml"}, pretend},
 		{[]string{"plan", "--set", "goodput.width=0"}, pretend},
 		{[]string{"plan", "--workers", "1"}, boom},
+		{[]string{"whatif", "nowhere.toml"}, pretend},
+		{[]string{"whatif", "--vary", "lnk=1..2"}, pretend},
+		{[]string{"whatif", "--vary", "link=4..0.5"}, pretend},
+		{[]string{"whatif", "--vary", "block=0"}, pretend},
+		{[]string{"whatif", "--vary", "system.preset=[vllm,vllm-s]"}, pretend},
+		{[]string{"whatif", "--vary", "link=1", "--vary", "link=2"}, pretend},
+		{[]string{"whatif", "--heat", "link"}, pretend},
+		{[]string{"whatif", "--heat", "link,nothing"}, pretend},
+		{[]string{"whatif", "--threshold", "dran"}, pretend},
+		{[]string{"whatif", "--threshold", "dram", "--set", "system.preset=vllm"}, pretend},
+		{[]string{"whatif", "--threshold", "offload-prompt"}, pretend},
+		{[]string{"whatif", "--metric", "ttft"}, pretend},
+		{[]string{"whatif", "--metric", "ttft_mean"}, pretend},
+		{[]string{"whatif", "--steps", "1"}, pretend},
+		{[]string{"whatif", "--vary", "link=1", "--workers", "1"}, boom},
 		{[]string{"diff", "nowhere", "."}, pretend},
 		{[]string{"compare"}, pretend},
 		{[]string{"compare", "nowhere.json"}, pretend},
@@ -244,6 +259,10 @@ func TestHelpExamples(t *testing.T) {
 	writeFile(t, "s.toml", sweepExample)
 	if s, err := config.LoadSweep("s.toml", nil); err != nil || len(s.Variants) != 8 {
 		t.Errorf("sweep: %d variants, want 8: %v", len(s.Variants), err)
+	}
+	writeFile(t, "w.toml", whatifExample)
+	if w, err := config.LoadVaried("w.toml", nil, [][]config.Setting{nil}, true); err != nil || len(w.Variants) != 1 {
+		t.Errorf("whatif: %v", err)
 	}
 	writeFile(t, "p.toml", planExample)
 	if p, err := config.LoadPlan("p.toml", nil); err != nil || len(p.Variants) != 2 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/figures"
 )
 
@@ -52,6 +53,9 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	draw := func() ([]string, error) { return figures.DrawFolders(out, folders, f.Format...) }
 	if _, err := os.Stat(filepath.Join(folders[0], "compare.csv")); err == nil && len(folders) == 1 {
 		draw = func() ([]string, error) { return figures.DrawComparison(out, folders[0], f.Format...) }
+	}
+	if _, err := os.Stat(filepath.Join(folders[0], whatif.ResultFile)); err == nil && len(folders) == 1 {
+		draw = func() ([]string, error) { return figures.DrawWhatIf(out, folders[0], f.Format...) }
 	}
 	files, err := draw()
 	if err != nil {

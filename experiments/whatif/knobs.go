@@ -1,0 +1,206 @@
+package whatif
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// Knob is something of a configuration that varies.
+type Knob struct {
+	Name   string   // as a flag has it
+	Keys   []string // of the configuration, that it sets
+	Factor bool     // a value multiplies what the configuration has, and is no value of the keys
+	About  string
+
+	form string // of a key's value, with %s for the knob's; empty for the value itself
+}
+
+// kind is what values a knob has.
+func (k *Knob) kind() config.Kind {
+	switch {
+	case k.Factor:
+		return config.Number
+	case k.form != "":
+		return config.Integer
+	}
+	return config.KindOf(k.Keys[0])
+}
+
+// Knobs lists the knobs with short names, those of hardware first.
+func Knobs() []Knob {
+	card := func(name, about string, figures ...string) Knob {
+		k := Knob{Name: name, Factor: true, About: about}
+		for _, f := range figures {
+			k.Keys = append(k.Keys, "card."+f)
+		}
+		return k
+	}
+	key := func(name, key, about string) Knob { return Knob{Name: name, Keys: []string{key}, About: about} }
+	return []Knob{
+		card("link", "host link, both directions", "link_h2d", "link_d2h"),
+		card("hbm", "size of HBM", "hbm_size"),
+		card("hbm_bandwidth", "bandwidth of HBM", "hbm_bandwidth"),
+		card("compute", "arithmetic peak", "peak_fp16"),
+		card("cpu", "speed of the host", "cpu_speed"),
+		{Name: "dram", Keys: []string{"system.dram_gib"}, Factor: true, About: "host memory for KV"},
+		key("budget", "system.budget_tokens", "tokens that a head attends to"),
+		key("block", "system.block_tokens", "tokens of a KV block"),
+		key("chunk", "system.chunk_tokens", "tokens of a chunk of prefill"),
+		key("window", "system.window", "steps of the working-set history"),
+		key("requests", "system.max_requests", "requests in a batch"),
+		key("tokens", "system.max_tokens", "tokens in a batch"),
+		key("utilisation", "system.utilisation", "share of HBM that the server may use"),
+		key("rate", "workload.rate", "requests/s"),
+		{Name: "prompt", Keys: []string{"workload.prompt_lengths"}, form: "fixed(%s)", About: "tokens of every prompt, of a synthetic trace"},
+	}
+}
+
+// KnobNamed returns the knob of a short name, of a key of the configuration or of the end of one.
+func KnobNamed(name string) (Knob, error) {
+	var names []string
+	for _, k := range Knobs() {
+		if k.Name == name {
+			return k, nil
+		}
+		names = append(names, k.Name)
+	}
+	key, err := config.SettableKey(name)
+	switch {
+	case err != nil && config.Nearest(name, names) != "":
+		return Knob{}, fmt.Errorf("no such knob%s; want one of %s, or a key of the configuration",
+			config.DidYouMean(name, names), strings.Join(names, ", "))
+	case err != nil:
+		return Knob{}, err
+	case key == "seed":
+		return Knob{}, fmt.Errorf("seeds are the same for every value; set them with --set seed=[1,2,3]")
+	}
+	return Knob{Name: name, Keys: []string{key}}, nil
+}
+
+// defaultFactors are the values of hardware that are looked at where nobody names any.
+var defaultFactors = map[string][2]string{
+	"link": {"0.5", "2"}, "hbm": {"0.75", "1.5"}, "hbm_bandwidth": {"0.5", "2"}, "compute": {"0.5", "2"},
+	"cpu": {"0.5", "2"}, "dram": {"0.5", "2"},
+}
+
+// Defaults lists the ranges that are looked at where nobody names any: hardware by factors, and of
+// policy half and twice of what the systems of the configuration have in common. What no system
+// uses is left out.
+func Defaults(base *config.Config) []Range {
+	var ranges []Range
+	for _, k := range Knobs() {
+		if !used(&k, base.Systems) {
+			continue
+		}
+		if ends, ok := defaultFactors[k.Name]; ok {
+			ranges = append(ranges, Range{Knob: k, Low: ends[0], High: ends[1], fallible: true})
+			continue
+		}
+		value, ok := common(k.Keys[0], base.Systems)
+		switch {
+		case !ok:
+		case k.Name == "utilisation":
+			ranges = append(ranges, Range{Knob: k, Low: "0.8", High: "0.95", fallible: true})
+		case value >= 1:
+			ranges = append(ranges, Range{Knob: k, Low: fmt.Sprint(max(1, int64(value)/2)), High: fmt.Sprint(int64(value) * 2), fallible: true})
+		}
+	}
+	return ranges
+}
+
+// used says whether any of the systems is moved by the knob.
+func used(k *Knob, systems []sim.Spec) bool {
+	return slices.ContainsFunc(systems, func(s sim.Spec) bool {
+		switch k.Name {
+		case "link", "dram":
+			return s.Offload
+		case "budget":
+			return s.Sparse()
+		case "chunk":
+			return strings.Contains(s.Prefill, "chunked")
+		case "window":
+			return s.BatchControl
+		case "rate", "prompt":
+			return false // the load, which a metric is of
+		}
+		return true
+	})
+}
+
+// common returns the number that all systems have under a key.
+func common(key string, systems []sim.Spec) (value float64, ok bool) {
+	_, name, _ := strings.Cut(key, ".")
+	for i := range systems {
+		for _, f := range config.FieldsOf(&systems[i]) {
+			if f.Key != name {
+				continue
+			}
+			v := 0.0
+			switch {
+			case f.Value.CanInt():
+				v = float64(f.Value.Int())
+			case f.Value.CanFloat():
+				v = f.Value.Float()
+			}
+			if i > 0 && v != value {
+				return 0, false
+			}
+			value, ok = v, true
+		}
+	}
+	return value, ok
+}
+
+// settings are what the configuration is to have for a value of the knob; none where that is what
+// it has.
+func (k *Knob) settings(base *config.Config, value string) ([]config.Setting, error) {
+	if !k.Factor {
+		if k.form != "" {
+			value = fmt.Sprintf(k.form, value)
+		}
+		return []config.Setting{config.NewSetting(k.Keys[0], value)}, nil
+	}
+	factor, err := number(value)
+	if err != nil || !(factor > 0) {
+		return nil, fmt.Errorf("%s = %s: want a factor above 0", k.Name, value)
+	}
+	if factor == 1 {
+		return nil, nil
+	}
+	if k.Name == "dram" {
+		gib, ok := common(k.Keys[0], base.Systems)
+		if !ok {
+			return nil, fmt.Errorf("%s: systems have different %s; vary that key by values", k.Name, k.Keys[0])
+		}
+		return []config.Setting{config.NewSetting(k.Keys[0], text(gib*factor))}, nil
+	}
+	machine, err := hw.Load(base.GPU, base.Systems[0].Engine, base.Card)
+	if err != nil {
+		return nil, err
+	}
+	var settings []config.Setting
+	for _, key := range k.figures(base) {
+		v := machine.Changeable(strings.TrimPrefix(key, "card."))
+		settings = append(settings, config.NewSetting(key, text(v*factor)))
+	}
+	return settings, nil
+}
+
+// figures are the knob's keys and, of the link, the others that the configuration sets: those that
+// it does not set follow by themselves.
+func (k *Knob) figures(base *config.Config) []string {
+	keys := slices.Clone(k.Keys)
+	all, _ := hw.ChangeKeys()
+	for _, key := range all {
+		_, set := base.Card[key]
+		if k.Name == "link" && set && strings.HasPrefix(key, "link_") && !slices.Contains(keys, "card."+key) {
+			keys = append(keys, "card."+key)
+		}
+	}
+	return keys
+}

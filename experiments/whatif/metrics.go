@@ -1,0 +1,75 @@
+package whatif
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// Metric is what a what-if is about.
+type Metric struct {
+	Name   string
+	Label  string // with the unit
+	Higher bool   // is better
+
+	of func(*sim.Summary) float64 // nil of goodput, which a search finds
+}
+
+// GoodputMetric is the name of the metric that a search finds.
+const GoodputMetric = "goodput"
+
+// Metrics lists what a what-if may be about.
+func Metrics() []Metric {
+	all := []Metric{{Name: GoodputMetric, Label: "goodput (requests/s)", Higher: true}}
+	for _, t := range []struct {
+		name, label string
+		scale       float64
+		of          func(*sim.Summary) sim.Stats
+	}{
+		{"ttft", "TTFT (s)", 1, func(s *sim.Summary) sim.Stats { return s.TTFT }},
+		{"tbt", "TBT (ms)", 1e3, func(s *sim.Summary) sim.Stats { return s.TBT }},
+		{"tpot", "TPOT (ms)", 1e3, func(s *sim.Summary) sim.Stats { return s.TPOT }},
+		{"e2e", "time end to end (s)", 1, func(s *sim.Summary) sim.Stats { return s.E2E }},
+		{"delay", "scheduling delay (s)", 1, func(s *sim.Summary) sim.Stats { return s.QueueDelay }},
+	} {
+		for _, stat := range sim.StatNames {
+			all = append(all, Metric{Name: t.name + "_" + stat, Label: strings.Replace(stat, "p", "P", 1) + " " + t.label,
+				of: func(s *sim.Summary) float64 { return t.scale * t.of(s).Of(stat) }})
+		}
+	}
+	return append(all,
+		Metric{"throughput", "output (tokens/s)", true, func(s *sim.Summary) float64 { return s.ThroughputTokS }},
+		Metric{"requests", "served (requests/s)", true, func(s *sim.Summary) float64 { return s.RequestThroughput }},
+		Metric{"hits", "hits in HBM (%)", true, func(s *sim.Summary) float64 { return 100 * s.HitRatio }},
+		Metric{"loads", "blocks loaded a step", false, func(s *sim.Summary) float64 { return s.BlocksLoadedPerStep }},
+		Metric{"batch", "requests a step", true, func(s *sim.Summary) float64 { return s.BatchMean }},
+	)
+}
+
+// MetricNamed returns a metric.
+func MetricNamed(name string) (Metric, error) {
+	var names []string
+	for _, m := range Metrics() {
+		if m.Name == name {
+			return m, nil
+		}
+		names = append(names, m.Name)
+	}
+	if near := config.DidYouMean(name, names); near != "" {
+		return Metric{}, fmt.Errorf("--metric %s: no such metric%s", name, near)
+	}
+	return Metric{}, fmt.Errorf("--metric %s: no such metric; want one of %s", name, strings.Join(names, ", "))
+}
+
+// Search says whether a search finds the metric.
+func (m *Metric) Search() bool { return m.of == nil }
+
+// better says whether a is better than b.
+func (m *Metric) better(a, b float64) bool {
+	if m.Higher {
+		return a > b
+	}
+	return a < b
+}

@@ -1,0 +1,142 @@
+package whatif
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+)
+
+// Range is a knob and its values: a list, or steps from Low to High.
+type Range struct {
+	Knob      Knob
+	Values    []string // listed one by one; nil of a range
+	Low, High string
+
+	fallible bool // nobody asked for it: values that the configuration refuses are left out
+}
+
+// ParseRange reads a range of a flag: NAME=LOW..HIGH or NAME=VALUE,VALUE.
+func ParseRange(flag string) (r Range, err error) {
+	name, values, ok := strings.Cut(flag, "=")
+	if !ok || name == "" || values == "" {
+		return r, fmt.Errorf("--vary %s: want NAME=LOW..HIGH or NAME=VALUE,VALUE, as in link=0.5..4", flag)
+	}
+	if r.Knob, err = KnobNamed(strings.TrimSpace(name)); err != nil {
+		return r, fmt.Errorf("--vary %s: %s: %w", flag, name, err)
+	}
+	wrong := func(format string, args ...any) (Range, error) {
+		return r, fmt.Errorf("--vary %s: %s", flag, fmt.Sprintf(format, args...))
+	}
+	low, high, ranged := strings.Cut(values, "..")
+	kind := r.Knob.kind()
+	if !ranged {
+		for _, v := range splitOutside(values) {
+			if v = strings.TrimSpace(v); v == "" || slices.Contains(r.Values, v) {
+				return wrong("a value is empty or listed twice")
+			}
+			if _, err := number(v); err != nil && (kind == config.Number || kind == config.Integer) {
+				return wrong("%s is no number", v)
+			}
+			r.Values = append(r.Values, v)
+		}
+		return r, nil
+	}
+	if kind == config.Text || kind == config.Truth {
+		return wrong("%s has no numbers between; list its values, as in %s=a,b", r.Knob.Keys[0], name)
+	}
+	from, err1 := number(low)
+	to, err2 := number(high)
+	if err1 != nil || err2 != nil || !(from < to) {
+		return wrong("want two numbers, the lower first")
+	}
+	if r.Low, r.High = text(from), text(to); r.Knob.Factor && from <= 0 {
+		return wrong("want factors above 0")
+	}
+	return r, nil
+}
+
+// splitOutside splits at commas outside parentheses and brackets.
+func splitOutside(values string) []string {
+	var parts []string
+	depth, from := 0, 0
+	for i, r := range values {
+		switch r {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts, from = append(parts, values[from:i]), i+1
+			}
+		}
+	}
+	return append(parts, values[from:])
+}
+
+// At lists values of the range: all that are listed, or so many steps, each by the same factor
+// where the ends are above 0, else by the same difference. Of integers each is whole.
+func (r *Range) At(steps int) []string {
+	if r.Values != nil {
+		return r.Values
+	}
+	low, _ := number(r.Low)
+	high, _ := number(r.High)
+	var values []string
+	for i := range steps {
+		share := float64(i) / float64(steps-1)
+		v := low + share*(high-low)
+		if low > 0 {
+			v = low * math.Pow(high/low, share)
+		}
+		switch {
+		case i == 0:
+			v = low
+		case i == steps-1:
+			v = high
+		}
+		if value := r.Knob.round(v); !slices.Contains(values, value) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// round is a value as the knob has it, in four digits.
+func (k *Knob) round(v float64) string {
+	if k.kind() == config.Integer {
+		return text(math.Round(v))
+	}
+	return strconv.FormatFloat(fourDigits(v), 'f', -1, 64)
+}
+
+func fourDigits(v float64) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	if err != nil {
+		panic(err) // what FormatFloat writes ParseFloat reads
+	}
+	return short
+}
+
+// number reads a finite number.
+func number(text string) (float64, error) {
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+		err = strconv.ErrRange
+	}
+	return v, err
+}
+
+// text is a number as a configuration has it, in ten digits: what factors make of decimal figures
+// is decimal.
+func text(v float64) string {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 10, 64), 64)
+	if err != nil {
+		panic(err) // what FormatFloat writes ParseFloat reads
+	}
+	return strconv.FormatFloat(short, 'f', -1, 64)
+}

@@ -1,0 +1,358 @@
+package whatif
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// Steps of a range: its ends for a tornado, more for a heat map.
+const (
+	TornadoSteps = 2
+	HeatSteps    = 5
+)
+
+// Study is a what-if of a configuration.
+type Study struct {
+	Config     string   // as LoadVaried has it
+	Set        []string // flags
+	Metric     Metric
+	Ranges     []Range // of a tornado, a knob each
+	Heat       []Range // two, or none
+	Thresholds []Threshold
+	Steps      int // of a range; 0 = TornadoSteps, HeatSteps
+
+	base  *config.Sweep
+	cases []subject // of the configuration itself
+}
+
+// Result is what a study found.
+type Result struct {
+	Format int     `json:"format"`
+	Name   string  `json:"name"`
+	Metric string  `json:"metric"`
+	Label  string  `json:"label"` // with the unit
+	Higher bool    `json:"higher_is_better"`
+	Cases  []*Case `json:"cases"`
+	// Notes say which values of the default knobs the configuration refuses, and how exact goodput
+	// is.
+	Notes []string `json:"notes"`
+
+	config *config.Config
+}
+
+// Case is one server of the configuration, at one rate where runs have the metric.
+type Case struct {
+	Name       string        `json:"name"`
+	System     string        `json:"system"`
+	Model      string        `json:"model"`
+	GPU        string        `json:"gpu"`
+	Rate       float64       `json:"rate,omitempty"` // requests/s
+	Seeds      []uint64      `json:"seeds"`
+	Requests   int           `json:"requests"` // a run
+	SLO        string        `json:"slo"`
+	Base       Value         `json:"base"`
+	Knobs      []*KnobResult `json:"knobs"`
+	Heat       *HeatMap      `json:"heat,omitempty"`
+	Thresholds []*Crossing   `json:"thresholds,omitempty"`
+}
+
+// KnobResult is what a knob does to a case.
+type KnobResult struct {
+	Knob   string   `json:"knob"`
+	About  string   `json:"about"`
+	Keys   []string `json:"keys"`
+	Factor bool     `json:"factor"`
+	Base   string   `json:"base"` // what the configuration has
+	Points []Change `json:"points"`
+}
+
+// Change is what one value of a knob does.
+type Change struct {
+	Setting string `json:"setting"`
+	Value
+	// Change is of the value, relative to the configuration's own; Low and High are the ends of
+	// Student's t interval over the changes of each seed, which has the same arrivals before and
+	// after. They are nil where there are fewer than three seeds.
+	Change float64  `json:"change"`
+	Low    *float64 `json:"change_low"`
+	High   *float64 `json:"change_high"`
+}
+
+// HeatMap has a row for each value of B and a column for each of A.
+type HeatMap struct {
+	A       string   `json:"a"`
+	B       string   `json:"b"`
+	FactorA bool     `json:"factor_a"`
+	FactorB bool     `json:"factor_b"`
+	ValuesA []string `json:"values_a"`
+	ValuesB []string `json:"values_b"`
+	// Cells are the values; nil where no request was served.
+	Cells [][]*float64 `json:"cells"`
+}
+
+// variant is the configuration with other settings.
+type variant struct {
+	knob, value string // of a tornado
+	row, column int    // of a heat map; -1 of a tornado
+	settings    []config.Setting
+	subjects    []subject
+}
+
+// prepare reads the configuration and all variants of the tornado and the heat map, before
+// anything runs. What is fallible and refused is left out with a note.
+func (s *Study) prepare(e *Evaluator) (variants []variant, notes []string, err error) {
+	if s.base, err = s.load(nil, s.Metric.Search()); err != nil {
+		return nil, nil, err
+	}
+	if s.cases, err = e.subjects(s.base, s.Metric.Search()); err != nil {
+		return nil, nil, err
+	}
+	cfg := s.base.Variants[0].Config
+	if rates := len(cfg.Rates) * len(cfg.Clients); !s.Metric.Search() && rates > 1 {
+		return nil, nil, fmt.Errorf("--metric %s: the configuration has %d loads and is about one; choose it, as in --set workload.rate=%s",
+			s.Metric.Name, rates, text(cfg.Rates[0]))
+	}
+	for i := range s.Ranges {
+		r := &s.Ranges[i]
+		for _, value := range r.At(s.steps(TornadoSteps)) {
+			v := variant{knob: r.Knob.Name, value: value, row: -1}
+			if v.settings, err = r.Knob.settings(cfg, value); err == nil {
+				v.subjects, err = s.subjects(e, v.settings)
+			}
+			switch {
+			case err != nil && r.fallible:
+				notes = append(notes, fmt.Sprintf("%s = %s is left out: %v", r.Knob.Name, value, err))
+			case err != nil:
+				return nil, nil, err
+			default:
+				variants = append(variants, v)
+			}
+		}
+	}
+	if len(s.Heat) == 0 {
+		return variants, notes, nil
+	}
+	a, b := &s.Heat[0], &s.Heat[1]
+	for row, y := range b.At(s.steps(HeatSteps)) {
+		for column, x := range a.At(s.steps(HeatSteps)) {
+			v := variant{row: row, column: column}
+			first, err := a.Knob.settings(cfg, x)
+			if err != nil {
+				return nil, nil, err
+			}
+			second, err := b.Knob.settings(cfg, y)
+			if err != nil {
+				return nil, nil, err
+			}
+			v.settings = slices.Concat(first, second)
+			if v.subjects, err = s.subjects(e, v.settings); err != nil {
+				return nil, nil, err
+			}
+			variants = append(variants, v)
+		}
+	}
+	return variants, notes, nil
+}
+
+func (s *Study) steps(usual int) int {
+	if s.Steps > 0 {
+		return s.Steps
+	}
+	return usual
+}
+
+func (s *Study) load(settings []config.Setting, search bool) (*config.Sweep, error) {
+	return config.LoadVaried(s.Config, s.Set, [][]config.Setting{settings}, search)
+}
+
+// subjects are the servers of a variant, which has as many as the configuration.
+func (s *Study) subjects(e *Evaluator, settings []config.Setting) ([]subject, error) {
+	sweep, err := s.load(settings, s.Metric.Search())
+	if err != nil {
+		return nil, err
+	}
+	all, err := e.subjects(sweep, s.Metric.Search())
+	if err == nil && len(all) != len(s.cases) {
+		err = fmt.Errorf("--vary: %s = %s makes %d servers of %d; a value changes servers and adds none",
+			settings[0].Key, config.Show(settings[0].Value), len(all), len(s.cases))
+	}
+	return all, err
+}
+
+// Do carries the study out.
+func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error) {
+	variants, notes, err := s.prepare(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	tests, err := s.prepareThresholds(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &Result{Format: 1, Name: s.base.Name, Metric: s.Metric.Name, Label: s.Metric.Label, Higher: s.Metric.Higher,
+		Notes: slices.Concat([]string{}, notes), config: s.base.Variants[0].Config}
+	if s.Metric.Search() {
+		out.Notes = append(out.Notes, fmt.Sprintf("goodput is known within goodput.width = %g %%; a change of less is none", 100*s.base.Goodput.Width))
+	}
+	all := slices.Clone(s.cases)
+	for i := range variants {
+		all = append(all, variants[i].subjects...)
+	}
+	values, err := e.evaluate(ctx, &s.Metric, s.base.Goodput, all)
+	if err != nil {
+		return nil, e.notes, err
+	}
+	for i := range s.cases {
+		c := s.caseOf(&s.cases[i])
+		if c.Base = values[i]; c.Base.none {
+			return nil, e.notes, fmt.Errorf("%s serves no request, so it has no %s to change", c.Name, s.Metric.Name)
+		}
+		s.fill(out, c, i, variants, values[len(s.cases):])
+		out.Cases = append(out.Cases, c)
+	}
+	for i := range tests {
+		t := &tests[i]
+		crossing, err := t.find(ctx)
+		if err != nil {
+			return nil, e.notes, err
+		}
+		c := out.Cases[t.index]
+		c.Thresholds = append(c.Thresholds, crossing)
+	}
+	return out, e.notes, nil
+}
+
+// caseOf describes a server of the configuration.
+func (s *Study) caseOf(one *subject) *Case {
+	p := one.point()
+	c := &Case{Name: p.SystemLabel(), System: p.System.Name, Model: p.Model, GPU: p.GPU, Rate: p.Workload.MeanRate(),
+		Seeds: one.seeds(), Requests: traces.Count(p.Workload), Knobs: []*KnobResult{}}
+	if bounds, err := boundsOf(p); err == nil {
+		c.SLO = p.SLO.String(bounds)
+	}
+	return c
+}
+
+// fill puts the values of a case's variants, in their order, where they belong.
+func (s *Study) fill(out *Result, c *Case, index int, variants []variant, values []Value) {
+	knobs := map[string]*KnobResult{}
+	for i := range s.Ranges {
+		k := &s.Ranges[i].Knob
+		r := &KnobResult{Knob: k.Name, About: k.About, Keys: k.Keys, Factor: k.Factor, Base: k.has(s.cases[index].point())}
+		knobs[k.Name] = r
+		c.Knobs = append(c.Knobs, r)
+	}
+	if len(s.Heat) > 0 {
+		a, b := &s.Heat[0], &s.Heat[1]
+		c.Heat = &HeatMap{A: a.Knob.Name, B: b.Knob.Name, FactorA: a.Knob.Factor, FactorB: b.Knob.Factor,
+			ValuesA: a.At(s.steps(HeatSteps)), ValuesB: b.At(s.steps(HeatSteps))}
+		for range c.Heat.ValuesB {
+			c.Heat.Cells = append(c.Heat.Cells, make([]*float64, len(c.Heat.ValuesA)))
+		}
+	}
+	for i := range variants {
+		v := &variants[i]
+		value := values[i*len(s.cases)+index]
+		if v.row >= 0 {
+			if !value.none {
+				c.Heat.Cells[v.row][v.column] = &value.Value
+			}
+			continue
+		}
+		if value.none {
+			out.Notes = append(out.Notes, fmt.Sprintf("%s with %s = %s serves no request, so it has no %s", c.Name, v.knob, v.value, s.Metric.Name))
+			continue
+		}
+		k := knobs[v.knob]
+		k.Points = append(k.Points, changeOf(v.value, value, &c.Base))
+	}
+	c.Knobs = slices.DeleteFunc(c.Knobs, func(k *KnobResult) bool { return len(k.Points) == 0 })
+}
+
+// leastSeeds have an interval.
+const leastSeeds = 3
+
+// confidence is that of the intervals.
+const confidence = 0.95
+
+func changeOf(setting string, v Value, base *Value) Change {
+	c := Change{Setting: setting, Value: v, Change: relative(v.Value, base.Value)}
+	if n := len(v.Seeds); n < leastSeeds || n != len(base.Seeds) {
+		return c
+	}
+	var changes []float64
+	for i := range v.Seeds {
+		changes = append(changes, relative(v.Seeds[i], base.Seeds[i]))
+	}
+	mean, sd := stat.MeanStdDev(changes, nil)
+	n := float64(len(changes))
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.5+confidence/2) * sd / math.Sqrt(n)
+	low, high := mean-half, mean+half
+	c.Low, c.High = &low, &high
+	return c
+}
+
+// relative is the change from one value to another; 0 where there is nothing to relate to.
+func relative(to, from float64) float64 {
+	if from == 0 {
+		return 0
+	}
+	return to/from - 1
+}
+
+// has is what a server has of a knob.
+func (k *Knob) has(p *config.Point) string {
+	if k.Factor {
+		return "1"
+	}
+	table, name, _ := strings.Cut(k.Keys[0], ".")
+	var fields []config.Field
+	switch table {
+	case "system":
+		fields = config.FieldsOf(&p.System)
+	case "workload":
+		fields = config.FieldsOf(&p.Workload)
+	case "fleet":
+		fields = config.FieldsOf(&p.Fleet)
+	}
+	for _, f := range fields {
+		if f.Key == name {
+			return strings.Trim(config.Show(f.Value.Interface()), `"`)
+		}
+	}
+	return ""
+}
+
+// Sorted lists the knobs of the most effect first.
+func (c *Case) Sorted() []*KnobResult {
+	effect := func(k *KnobResult) float64 {
+		low, high := 0.0, 0.0
+		for _, p := range k.Points {
+			low, high = math.Min(low, p.Change), math.Max(high, p.Change)
+		}
+		return high - low
+	}
+	knobs := slices.Clone(c.Knobs)
+	slices.SortStableFunc(knobs, func(a, b *KnobResult) int { return cmp.Compare(effect(b), effect(a)) })
+	return knobs
+}
+
+// Check refuses what cannot run.
+func (s *Study) Check() error {
+	e := &Evaluator{}
+	if _, _, err := s.prepare(e); err != nil {
+		return err
+	}
+	_, err := s.prepareThresholds(e)
+	return err
+}

@@ -1,0 +1,356 @@
+package whatif
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// Threshold is a question whose answer changes at one value of a knob.
+type Threshold struct {
+	Name     string
+	Question string
+	Yes, No  string // what holds on either side
+
+	knob   string
+	within func(*config.Point) (low, high float64) // where it is looked for
+	// holds is the answer of a server, and the figures that it rests on.
+	holds func(context.Context, *test, []config.Setting) (Answer, error)
+}
+
+// Answer is that of a threshold's question at one value.
+type Answer struct {
+	Setting string  `json:"setting"`
+	Holds   bool    `json:"holds"`
+	Value   float64 `json:"value"`
+	Against float64 `json:"against"` // a bound, or the value without offloading
+}
+
+// Crossing is where an answer changes for a case.
+type Crossing struct {
+	Name     string   `json:"name"`
+	Question string   `json:"question"`
+	Knob     string   `json:"knob"`
+	Keys     []string `json:"keys"`
+	// Holds and Fails are the neighbours on both sides; nil where no value of the range has that
+	// answer.
+	Holds *Answer  `json:"holds"`
+	Fails *Answer  `json:"fails"`
+	Tried []Answer `json:"tried"`
+	Text  string   `json:"text"` // the answer in words
+}
+
+// crossingWidth is that of the last bracket, relative.
+const crossingWidth = 0.02
+
+// Thresholds lists the questions.
+func Thresholds() []Threshold {
+	return []Threshold{
+		{Name: "offload-link", Question: "the link speed from which offloading pays, as a factor of the card's",
+			Yes: "offloading pays", No: "offloading does not pay", knob: "link", holds: pays,
+			within: func(*config.Point) (float64, float64) { return 0.05, 4 }},
+		{Name: "offload-prompt", Question: "the prompt length from which offloading pays, in tokens",
+			Yes: "offloading pays", No: "offloading does not pay", knob: "prompt", holds: pays, within: prompts},
+		{Name: "dram", Question: "the host memory that the load needs, in GiB",
+			Yes: "the service level holds", No: "the service level fails", knob: "system.dram_gib", holds: keepsLevel,
+			within: func(p *config.Point) (float64, float64) { return 1, math.Max(p.System.DRAMGiB, 2) }},
+		{Name: "budget", Question: "the largest budget that keeps TBT within its bound, in tokens",
+			Yes: "TBT is within its bound", No: "TBT is above its bound", knob: "budget", holds: keepsTBT, within: budgets},
+	}
+}
+
+// ThresholdNamed returns a threshold.
+func ThresholdNamed(name string) (Threshold, error) {
+	var names []string
+	for _, t := range Thresholds() {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	return Threshold{}, fmt.Errorf("--threshold %s: no such threshold%s; want %s", name, config.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// prompts reach to what is long for a server, within what the model can have.
+func prompts(p *config.Point) (low, high float64) {
+	m, err := hw.LoadModel(p.Model)
+	if err != nil { // it was read before
+		return 256, 32768
+	}
+	return 256, math.Min(65536, math.Floor(0.9*float64(m.MaxContext)))
+}
+
+// budgets begin with what sinks and window leave a choice.
+func budgets(p *config.Point) (low, high float64) {
+	s := &p.System
+	return float64(2 * s.BlockTokens * (s.SinkBlocks + s.WindowBlocks + 1)), 32768
+}
+
+// test looks for a threshold of one case.
+type test struct {
+	*Threshold
+	study *Study
+	index int   // of the case
+	r     Range // where
+	cfg   *config.Config
+
+	evaluator *Evaluator
+}
+
+// prepareThresholds finds the cases that each threshold is about, before anything runs.
+func (s *Study) prepareThresholds(e *Evaluator) ([]test, error) {
+	cfg := s.base.Variants[0].Config
+	var tests []test
+	for i := range s.Thresholds {
+		t := &s.Thresholds[i]
+		knob, err := KnobNamed(t.knob)
+		if err != nil {
+			return nil, err
+		}
+		found := false
+		for j := range s.cases {
+			p := s.cases[j].point()
+			if !t.about(p) {
+				continue
+			}
+			found = true
+			low, high := t.within(p)
+			r := Range{Knob: knob, Low: knob.round(low), High: knob.round(high)}
+			if k := slices.IndexFunc(s.Ranges, func(r Range) bool { return r.Knob.Name == t.knob && r.Values == nil }); k >= 0 {
+				r = s.Ranges[k]
+			}
+			one := test{t, s, j, r, cfg, e}
+			for _, value := range []string{r.Low, r.High} { // refused ones are found now
+				settings, err := knob.settings(cfg, value)
+				if err == nil {
+					_, err = s.load(settings, s.Metric.Search())
+				}
+				if err != nil {
+					return nil, fmt.Errorf("--threshold %s: %w", t.Name, err)
+				}
+			}
+			if v, _ := number(r.Low); v <= 0 {
+				return nil, fmt.Errorf("--threshold %s: %s from %s: want a range above 0", t.Name, knob.Name, r.Low)
+			}
+			tests = append(tests, one)
+		}
+		if !found {
+			return nil, fmt.Errorf("--threshold %s: no system of the configuration %s", t.Name, t.needs())
+		}
+		if rates := len(cfg.Rates) * len(cfg.Clients); rates > 1 && t.atRate() {
+			return nil, fmt.Errorf("--threshold %s: the configuration has %d loads and is about one; choose it, as in --set workload.rate=%s",
+				t.Name, rates, text(cfg.Rates[0]))
+		}
+	}
+	return tests, nil
+}
+
+// about says whether the question makes sense for a server.
+func (t *Threshold) about(p *config.Point) bool {
+	if t.Name == "budget" {
+		return p.System.Sparse()
+	}
+	return p.System.Offload
+}
+
+func (t *Threshold) needs() string {
+	if t.Name == "budget" {
+		return "has sparse attention"
+	}
+	return "offloads"
+}
+
+// atRate says whether the answer is of runs at the configuration's rate.
+func (t *Threshold) atRate() bool { return t.Name == "budget" || t.Name == "dram" }
+
+// find bisects the range.
+func (t *test) find(ctx context.Context) (*Crossing, error) {
+	c := &Crossing{Name: t.Name, Question: t.Question, Knob: t.r.Knob.Name, Keys: t.r.Knob.Keys}
+	at := func(value string) (Answer, error) {
+		settings, err := t.r.Knob.settings(t.cfg, value)
+		if err != nil {
+			return Answer{}, err
+		}
+		a, err := t.holds(ctx, t, settings)
+		a.Setting = value
+		c.Tried = append(c.Tried, a)
+		return a, err
+	}
+	low, high, err := t.bracket(at)
+	if err != nil {
+		return nil, err
+	}
+	for low.Holds != high.Holds {
+		a, _ := number(low.Setting)
+		b, _ := number(high.Setting)
+		middle := t.r.Knob.round(math.Sqrt(a * b))
+		if b <= a*(1+crossingWidth) || middle == low.Setting || middle == high.Setting {
+			break
+		}
+		m, err := at(middle)
+		if err != nil {
+			return nil, err
+		}
+		if m.Holds == low.Holds {
+			low = m
+		} else {
+			high = m
+		}
+	}
+	for _, side := range []Answer{low, high} {
+		if side.Holds {
+			c.Holds = &side
+		} else {
+			c.Fails = &side
+		}
+	}
+	c.Text = t.words(&low, &high)
+	return c, nil
+}
+
+// scanned is how many values of the range are looked at, from its lower end, for an answer that is
+// another than there.
+const scanned = 5
+
+// bracket returns two neighbours of different answers, or the ends where all are the same.
+func (t *test) bracket(at func(string) (Answer, error)) (low, high Answer, err error) {
+	values := t.r.At(scanned)
+	if low, err = at(values[0]); err != nil {
+		return low, high, err
+	}
+	first := low
+	for _, value := range values[1:] {
+		if high, err = at(value); err != nil || high.Holds != first.Holds {
+			return low, high, err
+		}
+		low = high
+	}
+	return first, high, nil
+}
+
+// words are the answer.
+func (t *test) words(low, high *Answer) string {
+	answer := func(a *Answer) string {
+		if a.Holds {
+			return t.Yes
+		}
+		return t.No
+	}
+	name := t.r.Knob.Name
+	if low.Holds == high.Holds {
+		return fmt.Sprintf("%s at %s = %s and at %s: no threshold between", answer(low), name, low.Setting, high.Setting)
+	}
+	at := func(a *Answer) string {
+		if !t.r.Knob.Factor {
+			return a.Setting
+		}
+		settings, err := t.r.Knob.settings(t.cfg, a.Setting)
+		if err != nil || len(settings) == 0 {
+			return "x " + a.Setting
+		}
+		return "x " + a.Setting + " (" + strings.TrimSpace(config.SettingsLabel(settings)) + ")"
+	}
+	return fmt.Sprintf("%s at %s = %s, %s at %s", answer(low), name, at(low), answer(high), at(high))
+}
+
+// pays says whether the metric is better with offloading than without.
+func pays(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
+	s := t.study
+	with, err := s.subjects(t.evaluator, settings)
+	if err != nil {
+		return a, err
+	}
+	without, err := s.subjects(t.evaluator, append(slices.Clone(settings), config.NewSetting("system.offload", "false")))
+	if err != nil {
+		return a, err
+	}
+	values, err := t.evaluator.evaluate(ctx, &s.Metric, s.base.Goodput, []subject{with[t.index], without[t.index]})
+	if err != nil {
+		return a, err
+	}
+	holds := s.Metric.better(values[0].Value, values[1].Value)
+	if values[0].none || values[1].none { // who serves is better than who does not
+		holds = !values[0].none
+	}
+	return Answer{Holds: holds, Value: values[0].Value, Against: values[1].Value}, nil
+}
+
+// runs makes the runs of a variant at the configuration's rate.
+func (t *test) runs(ctx context.Context, settings []config.Setting) (*config.Point, []sim.Summary, error) {
+	sweep, err := t.study.load(settings, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := t.evaluator.subjects(sweep, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	one := all[t.index]
+	sums, err := t.evaluator.runs(ctx, []subject{one})
+	if err != nil {
+		return nil, nil, err
+	}
+	return one.point(), sums[0], nil
+}
+
+// keepsLevel says whether the runs of all seeds keep the service level. The figures are the share
+// of requests served and that which must be.
+func keepsLevel(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
+	p, sums, err := t.runs(ctx, settings)
+	if err != nil {
+		return a, err
+	}
+	var served []float64
+	a.Holds = true
+	for i := range sums {
+		served = append(served, 1-sums[i].RejectedShare())
+		a.Holds = a.Holds && sums[i].SLOMet
+	}
+	a.Value, a.Against = stat.Mean(served, nil), 1-p.SLO.MissShare
+	return a, nil
+}
+
+// keepsTBT says whether the bound on TBT holds by the mean over seeds. Figures are in seconds.
+func keepsTBT(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
+	p, sums, err := t.runs(ctx, settings)
+	if err != nil {
+		return a, err
+	}
+	bounds, err := boundsOf(p)
+	if err != nil {
+		return a, err
+	}
+	i := slices.IndexFunc(bounds, func(b config.Bound) bool { return b.Name == "tbt" })
+	if i < 0 {
+		return a, fmt.Errorf("--threshold %s: the service level has no bound on TBT; set slo.tbt_s", t.Name)
+	}
+	var values []float64
+	for j := range sums {
+		values = append(values, bounds[i].Value(&sums[j]))
+	}
+	a.Value, a.Against = stat.Mean(values, nil), bounds[i].Limit
+	a.Holds = a.Value <= a.Against
+	return a, nil
+}
+
+// boundsOf are the bounds of a server's service level.
+func boundsOf(p *config.Point) ([]config.Bound, error) {
+	model, err := p.Shard()
+	if err != nil {
+		return nil, err
+	}
+	gpu, err := p.Machine()
+	if err != nil {
+		return nil, err
+	}
+	iteration, err := hw.ReferenceIteration(gpu, &model)
+	return p.SLO.Bounds(iteration.Seconds()), err
+}

@@ -1,0 +1,223 @@
+package whatif
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// small is a configuration whose runs take milliseconds.
+const small = `model = "llama3-8b"
+gpu = "a100-40gb"
+seeds = [1, 2, 3]
+
+[workload]
+trace = "synthetic"
+prompt_lengths = "uniform(2000, 6000)"
+output_lengths = "fixed(40)"
+requests = 8
+rate = 1
+
+[system]
+preset = "sparseserve"
+
+[slo]
+tbt_s = 0.5
+delay_s = 2.0
+
+[goodput]
+start = 1
+width = 0.4
+`
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "small.toml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// simulator has recorded streams that all tests share.
+var simulator = sync.OnceValue(run.NewSimulator)
+
+func newEvaluator(t *testing.T) *Evaluator {
+	t.Helper()
+	store, err := run.OpenPointStore(t.TempDir(), "test", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return &Evaluator{Store: store, Run: simulator().Run}
+}
+
+func carryOut(t *testing.T, s *Study) *Result {
+	t.Helper()
+	found, _, err := s.Do(t.Context(), newEvaluator(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func ranges(t *testing.T, flags ...string) []Range {
+	t.Helper()
+	var all []Range
+	for _, flag := range flags {
+		r, err := ParseRange(flag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// plain makes the runs of a configuration as simulate does.
+func plain(t *testing.T, path string, sets ...string) []sim.Summary {
+	t.Helper()
+	cfg, err := config.Load(path, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grid := run.Grid{Run: simulator().Run}
+	results, err := grid.Do(t.Context(), cfg.Points())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run.Summaries(results)
+}
+
+// withoutSearch is the configuration less its [goodput] table, which simulate refuses.
+func withoutSearch() string {
+	text, _, _ := strings.Cut(small, "\n[goodput]")
+	return text
+}
+
+// What a knob sets to what there is gives what there is, to the last digit: of runs that of
+// simulate, of goodput that of plan.
+func TestNothingChanged(t *testing.T) {
+	e, alone := newEvaluator(t), plain(t, write(t, withoutSearch()))
+	for _, name := range []string{"ttft_mean", "tbt_p99", "throughput"} {
+		m, err := MetricNamed(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		study := Study{Config: write(t, small), Metric: m,
+			Ranges: ranges(t, "link=1,2", "hbm=1", "compute=1,0.5", "dram=1", "budget=2048", "system.offload=true")}
+		found, _, err := study.Do(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := found.Cases[0]
+		for i, s := range alone {
+			if got := c.Base.Seeds[i]; got != m.of(&s) {
+				t.Errorf("%s of seed %d: %v, simulate has %v", name, i, got, m.of(&s))
+			}
+		}
+		for _, k := range c.Knobs {
+			if p := k.Points[0]; p.Change != 0 || p.Value.Value != c.Base.Value || !slices.Equal(p.Seeds, c.Base.Seeds) {
+				t.Errorf("%s = %s changes %s from %v to %v", k.Knob, p.Setting, name, c.Base, p.Value)
+			}
+		}
+		if p := c.Knobs[2].Points[1]; p.Change == 0 {
+			t.Errorf("half the arithmetic peak changes nothing of %s", name)
+		}
+	}
+}
+
+func TestGoodputIsThatOfPlan(t *testing.T) {
+	path := write(t, small)
+	goodput, _ := MetricNamed(GoodputMetric)
+	found := carryOut(t, &Study{Config: path, Metric: goodput, Ranges: ranges(t, "link=1", "compute=0.25")})
+	sweep, err := config.LoadPlan(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	candidates, err := capacity.Candidates(sweep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEvaluator(t)
+	planner := capacity.Planner{Store: e.Store, Run: e.Run}
+	plan, _, err := planner.Do(t.Context(), sweep.Goodput, candidates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := found.Cases[0]
+	if p := c.Knobs[0].Points[0]; p.Value.Value != plan[0].Goodput || !slices.Equal(p.Seeds, plan[0].SeedGoodputs) || p.Low == nil || *p.Low != 0 {
+		t.Errorf("%+v, plan has %v of %v", p, plan[0].Goodput, plan[0].SeedGoodputs)
+	}
+	if p := c.Knobs[1].Points[0]; !(p.Change < 0) {
+		t.Errorf("a quarter of the peak: goodput %v from %v", p.Value.Value, c.Base.Value)
+	}
+}
+
+// Both sides of a threshold, simulated by themselves, have the answers that it says.
+func TestThresholdsHoldOnBothSides(t *testing.T) {
+	path, alone := write(t, small), write(t, withoutSearch())
+	level := func(sums []sim.Summary) bool {
+		return !slices.ContainsFunc(sums, func(s sim.Summary) bool { return !s.SLOMet })
+	}
+	mean := func(sums []sim.Summary, of func(*sim.Summary) float64) float64 {
+		total := 0.0
+		for i := range sums {
+			total += of(&sums[i])
+		}
+		return total / float64(len(sums))
+	}
+	metric, _ := MetricNamed("e2e_mean")
+	for _, c := range []struct {
+		name string
+		sets []string // of the study and of the runs alone
+		vary string
+		side func(setting string, sets []string) bool
+	}{
+		{"dram", nil, "system.dram_gib=0.25..16", func(v string, sets []string) bool {
+			return level(plain(t, alone, append(sets, "system.dram_gib="+v)...))
+		}},
+		{"budget", []string{"slo.tbt_s=0.178"}, "budget=512..4096", func(v string, sets []string) bool {
+			sums := plain(t, alone, append(sets, "system.budget_tokens="+v)...)
+			return mean(sums, func(s *sim.Summary) float64 { return s.TBT.P99 }) <= 0.178
+		}},
+		{"offload-link", []string{"system.kv_gib=1"}, "link=0.01..8", func(v string, sets []string) bool {
+			factor, _ := number(v)
+			link := []string{"card.link_h2d=" + text(25.1*factor), "card.link_d2h=" + text(25*factor)}
+			with := plain(t, alone, slices.Concat(sets, link)...)
+			without := plain(t, alone, slices.Concat(sets, link, []string{"system.offload=false"})...)
+			return mean(with, metric.of) < mean(without, metric.of)
+		}},
+	} {
+		if testing.Short() && c.name != "dram" {
+			continue // seconds
+		}
+		th, err := ThresholdNamed(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := carryOut(t, &Study{Config: path, Set: c.sets, Metric: metric, Ranges: ranges(t, c.vary), Thresholds: []Threshold{th}})
+		x := found.Cases[0].Thresholds[0]
+		t.Logf("%s: %s, of %d tries", c.name, x.Text, len(x.Tried))
+		if x.Holds == nil || x.Fails == nil {
+			t.Errorf("%s: no threshold in %s: %+v", c.name, c.vary, x.Tried)
+			continue
+		}
+		if !c.side(x.Holds.Setting, slices.Clone(c.sets)) || c.side(x.Fails.Setting, slices.Clone(c.sets)) {
+			t.Errorf("%s: %s does not hold by itself", c.name, x.Text)
+		}
+		a, _ := number(x.Holds.Setting)
+		b, _ := number(x.Fails.Setting)
+		if max(a, b) > 1.021*min(a, b)+1 {
+			t.Errorf("%s: %v and %v are no neighbours", c.name, a, b)
+		}
+	}
+}
