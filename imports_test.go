@@ -29,6 +29,7 @@ var tiers = [][]string{
 	{"experiments/run"},
 	{"experiments/capacity", "experiments/diff", "experiments/patterns"},
 	{"experiments/validate", "experiments/papers", "experiments/whatif"},
+	{"internal/report"},
 	{"internal/cli"},
 	{""}, // main.go
 }
@@ -64,6 +65,8 @@ func TestForbidden(t *testing.T) {
 		{"sim", "sim/kv", true},
 		{"hw", "sim", true},
 		{"internal/cli", "figures", true},
+		{"internal/report", "figures", true},
+		{"experiments/whatif", "figures", false},
 		{"", "internal/cli", true},
 		{"sim", "hw", false},
 		{"sim", "cuda", false},
@@ -118,8 +121,8 @@ func forbidden(from, to string) string {
 	case owner(from) == apart:
 		return "figures reads result files only"
 	case owner(to) == apart:
-		if tier(from) < tier("internal/cli") {
-			return "only the command line draws"
+		if tier(from) < tier("internal/report") {
+			return "only the command line and its reports draw"
 		}
 		return ""
 	case tier(from) < 0 || tier(to) < 0:

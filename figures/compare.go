@@ -28,6 +28,18 @@ var comparedNames = [2]string{"TTFT", "TBT"}
 // simulation into dir: distributions.png, TTFT and TBT of both over each other,
 // and error.png, how far the simulation is off over time. It returns the paths.
 func DrawComparison(dir, folder string, formats ...string) ([]string, error) {
+	pictures, err := comparison(folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return writeAll(dir, pictures, formats)
+}
+
+// comparison are the pictures of a comparison's folder.
+func comparison(folder string) ([]picture, error) {
 	var runs []struct {
 		Name   string `json:"name"`
 		System string `json:"system"`
@@ -52,10 +64,7 @@ func DrawComparison(dir, folder string, formats ...string) ([]string, error) {
 	for i := range pictures {
 		pictures[i].head = head
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	return writeAll(dir, pictures, formats)
+	return pictures, nil
 }
 
 func readReplayed(path string) ([]replayedRequest, error) {

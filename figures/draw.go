@@ -10,6 +10,15 @@ import (
 // unstable are hollow. Where the runs' requests and steps are there, cdf and
 // timeline-RUN are drawn of them.
 func Draw(dir string, runs []Run, formats ...string) ([]string, error) {
+	pictures, err := picturesOf(dir, runs)
+	if err != nil {
+		return nil, err
+	}
+	return writeAll(dir, pictures, formats)
+}
+
+// picturesOf are the pictures of runs.
+func picturesOf(dir string, runs []Run) ([]picture, error) {
 	p := panels(runs)
 	if len(p) == 0 {
 		return nil, fmt.Errorf("%s: no run finished a request, so there is nothing to draw", dir)
@@ -33,7 +42,7 @@ func Draw(dir string, runs []Run, formats ...string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return writeAll(dir, append(pictures, more...), formats)
+	return append(pictures, more...), nil
 }
 
 // DrawFolders draws the runs of result folders together, a panel for each

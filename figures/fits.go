@@ -21,7 +21,15 @@ type fittedPoint struct {
 // cost model, measured and fitted over the size, and fitted over measured. It returns the
 // paths.
 func DrawFits(dir string, formats ...string) ([]string, error) {
-	path := filepath.Join(dir, "fits.csv")
+	pictures, err := fits(filepath.Join(dir, "fits.csv"))
+	if err != nil {
+		return nil, err
+	}
+	return writeAll(dir, pictures, formats)
+}
+
+// fits are the pictures of a table of fits.
+func fits(path string) ([]picture, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -42,7 +50,7 @@ func DrawFits(dir string, formats ...string) ([]string, error) {
 	if t.err != nil {
 		return nil, t.err
 	}
-	return writeAll(dir, pictures, formats)
+	return pictures, nil
 }
 
 // Series of a picture of a fit.

@@ -36,6 +36,7 @@ type commands struct {
 	Plan      planCmd      `cmd:"" help:"Find the largest request rate that each system sustains within its service level."`
 	Whatif    whatifCmd    `cmd:"" name:"whatif" help:"Find what hardware and policy do to goodput or another metric, and where an answer changes."`
 	Figures   figuresCmd   `cmd:"" help:"Draw the figures of result folders anew, or those of the papers."`
+	Report    reportCmd    `cmd:"" help:"Make one HTML file of a result folder, to read anywhere and to send on."`
 	Claims    claimsCmd    `cmd:"" help:"Compare what the papers claim with what the simulator finds."`
 	Diff      diffCmd      `cmd:"" help:"Compare two result folders: what was set differently, and what came of it beyond chance."`
 	Compare   compareCmd   `cmd:"" help:"Hold a recorded run of a real server against the simulation of its requests."`

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/report"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -38,7 +39,7 @@ func printWarnings(w io.Writer, sums []sim.Summary) {
 	var groups []*group
 	for _, s := range sums {
 		for _, text := range s.Warnings {
-			kind := kindOf(text)
+			kind := report.KindOf(text)
 			i := slices.IndexFunc(groups, func(g *group) bool { return g.kind == kind })
 			if i < 0 {
 				i = len(groups)
@@ -65,18 +66,6 @@ func printWarnings(w io.Writer, sums []sim.Summary) {
 		}
 		fmt.Fprintf(w, "  %s\n    %s\n", text, whichRuns(g.in, sums))
 	}
-}
-
-// kindOf is a warning without what differs from run to run: its numbers, and
-// all after the colon.
-func kindOf(text string) string {
-	kind, _, _ := strings.Cut(text, ":")
-	return strings.Map(func(r rune) rune {
-		if '0' <= r && r <= '9' {
-			return -1
-		}
-		return r
-	}, kind)
 }
 
 // whichRuns names runs by system and rate.

@@ -1,0 +1,197 @@
+package figures
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Figure is a picture as data, for what draws it otherwise.
+type Figure struct {
+	Name    string  // as of its file
+	Caption string  // what was run, and what intervals are
+	Charts  []Chart // its panels
+}
+
+// Chart is a panel: lines over x, or bars.
+type Chart struct {
+	Title  string    `json:"title"`
+	X      string    `json:"x"` // labels with units
+	Y      string    `json:"y"`
+	LogX   bool      `json:"logX,omitempty"`
+	LogY   bool      `json:"logY,omitempty"`
+	Low    bool      `json:"low,omitempty"` // of half the height
+	Lines  []Line    `json:"lines,omitempty"`
+	Bars   []Bar     `json:"bars,omitempty"`
+	Marks  []float64 `json:"marks,omitempty"`  // of x
+	Levels []float64 `json:"levels,omitempty"` // of y
+}
+
+// Line is one series of points.
+type Line struct {
+	Name   string  `json:"name"`
+	Color  string  `json:"color"` // #rrggbb
+	Dashed bool    `json:"dashed,omitempty"`
+	Bare   bool    `json:"bare,omitempty"` // without markers
+	Dots   bool    `json:"dots,omitempty"` // without a line
+	Points []Point `json:"points"`
+}
+
+// Point is a mean over seeds, with its 95 % interval where it has one.
+type Point struct {
+	X    float64  `json:"x"`
+	Y    float64  `json:"y"`
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
+	Note string   `json:"note,omitempty"` // what to read it with
+}
+
+// Bar is one bar of parts on top of each other.
+type Bar struct {
+	Name  string `json:"name"`
+	Parts []Part `json:"parts"`
+}
+
+// Part is a part of a bar.
+type Part struct {
+	Name  string   `json:"name"`
+	Color string   `json:"color"`
+	Value float64  `json:"value"`
+	Low   *float64 `json:"low,omitempty"`
+	High  *float64 `json:"high,omitempty"`
+}
+
+// RunsData is what DrawFolders draws of a result folder, as data.
+func RunsData(dir string) ([]Figure, error) {
+	runs, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	pictures, err := picturesOf(dir, runs)
+	if err != nil {
+		return nil, err
+	}
+	return dataOf(pictures), nil
+}
+
+// ComparisonData is what DrawComparison draws, as data.
+func ComparisonData(dir string) ([]Figure, error) {
+	pictures, err := comparison(dir)
+	return dataOf(pictures), err
+}
+
+// FitsData is what DrawFits draws, as data.
+func FitsData(dir string) ([]Figure, error) {
+	pictures, err := fits(filepath.Join(dir, "fits.csv"))
+	return dataOf(pictures), err
+}
+
+func dataOf(pictures []picture) []Figure {
+	var figures []Figure
+	for i := range pictures {
+		p := &pictures[i]
+		p.bound()
+		f := Figure{Name: p.file, Caption: p.captioned()}
+		if p.head != "" {
+			f.Caption = strings.TrimSpace(p.head + ". " + f.Caption)
+		}
+		looks := lookOf(p.seriesOf(), p.looks)
+		for j := range p.charts {
+			f.Charts = append(f.Charts, p.charts[j].data(looks)...)
+		}
+		figures = append(figures, f)
+	}
+	return figures
+}
+
+// data is the chart as data; curves of a right axis are a chart of their own.
+func (c *chart) data(looks map[string]look) []Chart {
+	title := strings.ReplaceAll(c.title, "\n", " ")
+	one := Chart{Title: title, X: c.x, Y: c.y, LogX: c.doubly || c.across != nil && c.across.log, LogY: c.axis.log, Low: c.low, Marks: c.marks, Levels: c.levels}
+	right := one
+	for i := range c.curves {
+		into := &one
+		if c.curves[i].right {
+			into = &right
+			right.Y, right.LogY = c.right.label, c.right.axis.log
+		}
+		into.Lines = append(into.Lines, c.curves[i].data(looks[c.curves[i].series]))
+	}
+	for _, g := range c.groups {
+		for j := range g.bars {
+			one.Bars = append(one.Bars, g.bars[j].data(g.label, len(c.groups) > 1, looks))
+		}
+	}
+	if len(right.Lines) > 0 && len(one.Lines) > 0 {
+		return []Chart{one, right}
+	}
+	return []Chart{one}
+}
+
+func (c *curve) data(l look) Line {
+	line := Line{Name: c.series, Color: hex(l.color), Dashed: len(l.dashes) > 0, Bare: c.bare, Dots: c.dots}
+	for _, q := range c.points {
+		p := Point{X: short6(q.x), Y: short6(q.mean)}
+		p.Low, p.High = q.ends()
+		switch {
+		case q.unstable && q.rejects:
+			p.Note = "unstable queue, requests rejected"
+		case q.unstable:
+			p.Note = "unstable queue"
+		case q.rejects:
+			p.Note = "requests rejected"
+		}
+		line.Points = append(line.Points, p)
+	}
+	return line
+}
+
+// ends are those of the interval; nil where it has none.
+func (q *point) ends() (low, high *float64) {
+	if !(q.high > q.low) {
+		return nil, nil
+	}
+	l, h := short6(q.low), short6(q.high)
+	return &l, &h
+}
+
+func (b *bar) data(group string, several bool, looks map[string]look) Bar {
+	names := []string{b.series}
+	if several && group != "" {
+		names = []string{group, b.series}
+	}
+	out := Bar{Name: strings.Join(slices.DeleteFunc(names, func(s string) bool { return s == "" }), ", ")}
+	if out.Name == "" {
+		out.Name = group
+	}
+	for i := range b.parts {
+		p := &b.parts[i]
+		one := Part{Name: p.series, Color: hex(looks[p.series].color), Value: short6(p.mean)}
+		one.Low, one.High = p.ends()
+		out.Parts = append(out.Parts, one)
+	}
+	return out
+}
+
+// short6 is six digits of a number: more than a page shows.
+func short6(v float64) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	unit := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
+	if math.IsInf(unit, 0) {
+		return v
+	}
+	return math.Round(v*unit) / unit
+}
+
+func hex(c color.Color) string {
+	if c == nil {
+		return "#7a7a7a"
+	}
+	r, g, b, _ := c.RGBA()
+	return fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8)
+}

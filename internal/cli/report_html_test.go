@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/run"
+)
+
+// reportedRun is a small configuration whose runs take milliseconds.
+const reportedRun = `model = "llama3-8b"
+gpu = "a100-40gb"
+seeds = [1, 2, 3]
+
+[workload]
+trace = "synthetic"
+prompt_lengths = "uniform(2000, 6000)"
+output_lengths = "fixed(20)"
+requests = 8
+rate = [0.5, 1]
+
+[system]
+preset = ["vllm", "vllm-so"]
+
+[slo]
+tbt_s = 0.5
+delay_s = 2.0
+
+[output]
+steps = true
+`
+
+// reported are folders of every kind that a report is of, made by the commands themselves.
+var reported = []struct {
+	name   string
+	charts int
+	args   []string
+}{
+	{"run", 18, []string{"simulate", "run.toml", "--set", "workload.rate=1", "--set", "seed=1"}},
+	{"sweep", 8, []string{"sweep", "sweep.toml"}},
+	{"plan", 1, []string{"plan", "plan.toml"}},
+	{"whatif", 4, []string{"whatif", "plan.toml", "--metric", "ttft_mean", "--set", "workload.rate=1", "--vary", "link=0.5..2", "--vary", "budget=1024,4096",
+		"--heat", "link,hbm", "--steps", "2", "--threshold", "dram"}},
+	{"comparison", 3, []string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--set", "system.max_requests=128"}},
+	{"calibration", 6, nil},
+}
+
+// makeReports carries the commands out here and returns the reports by name.
+func makeReports(t *testing.T) map[string]string {
+	t.Helper()
+	calibration, err := filepath.Abs(filepath.Join("..", "report", "testdata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	writeFile(t, "run.toml", reportedRun)
+	writeFile(t, "plan.toml", strings.Replace(reportedRun, "rate = [0.5, 1]", "", 1)+"\n[goodput]\nstart = 1\nwidth = 0.5\ncoarse = true\n")
+	writeFile(t, "sweep.toml", strings.Replace(reportedRun, "steps = true", "", 1)+"\n[[axis]]\ngrid.card.link_h2d = [10, 25.1]\n")
+	if err := os.CopyFS(".", os.DirFS(calibration)); err != nil {
+		t.Fatal(err)
+	}
+	runner := run.NewSimulator().Run
+	reports := map[string]string{}
+	for _, r := range reported {
+		if r.args != nil {
+			if status, _, stderr := runHere(t.Context(), runner, append(r.args, "--out", r.name)...); status != exitOK {
+				t.Fatalf("%v: status %d: %s", r.args, status, stderr)
+			}
+		}
+		status, out, stderr := runHere(t.Context(), nil, "report", r.name)
+		path := filepath.Join(r.name, "report.html")
+		if status != exitOK || out != path+"\n" || stderr != "" {
+			t.Fatalf("report %s: status %d, stdout %q, stderr %q", r.name, status, out, stderr)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports[r.name] = string(text)
+	}
+	return reports
+}
+
+// fetched is what a browser would fetch from elsewhere.
+var fetched = regexp.MustCompile(`(?i)<(?:script|img|iframe|link|source)[^>]+(?:src|href)="?([^">]*)|@import|url\(`)
+
+// The report of every kind of folder is one file that names no other, has what it is about, and
+// has the same bytes when it is made again.
+func TestReports(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes runs of every command")
+	}
+	reports := makeReports(t)
+	for _, r := range reported {
+		text := reports[r.name]
+		page := text[:strings.Index(text, `<script type="application/json"`)] // less the library
+		for _, m := range fetched.FindAllStringSubmatch(page, -1) {
+			if m[1] != "data:," {
+				t.Errorf("%s fetches %q", r.name, m[0])
+			}
+		}
+		if n := strings.Count(page, `class="chart"`); n != r.charts {
+			t.Errorf("%s has %d charts, want %d", r.name, n, r.charts)
+		}
+		for _, want := range map[string][]string{
+			"run":         {"<h2>Runs</h2>", "NVIDIA A100-SXM4-40GB with engine", "published", "SLO: P99 TBT"},
+			"sweep":       {"link_h2d", "<td>card.link_h2d</td>", "config.toml of the first run"},
+			"plan":        {"<h2>Candidates</h2>", "rows", "config.toml of a run of vllm"},
+			"whatif":      {"<h2>Answers</h2>", "the host memory that the load needs", "system.budget_tokens"},
+			"comparison":  {"TTFT p99, s", "NVIDIA H100"},
+			"calibration": {"psa_decode is flagged", "Quality of the fits", "driver"},
+		}[r.name] {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s says nothing of %q", r.name, want)
+			}
+		}
+		if i, j := strings.Index(page, "Read with care"), strings.Index(page, "<figure>"); i < 0 || i > j {
+			t.Errorf("%s: warnings at %d, the first chart at %d", r.name, i, j)
+		}
+		status, _, stderr := runHere(t.Context(), nil, "report", r.name, "--out", "again.html")
+		again, err := os.ReadFile("again.html")
+		if status != exitOK || err != nil || !bytes.Equal(again, []byte(text)) {
+			t.Errorf("%s made again differs: status %d, %s, %v", r.name, status, stderr, err)
+		}
+	}
+	t.Run("Browser", func(t *testing.T) { openInBrowser(t, reports) })
+}
+
+// A folder without results, or with damaged ones, is one line and no file.
+func TestReportOfBrokenFolders(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for i, c := range []struct{ file, text, want string }{
+		{"", "", "no finished results of simulate, sweep, plan, whatif, compare or calibrate"},
+		{"summary.json", "[{", "summary.json: damaged: unexpected end of JSON input"},
+		{"summary.json", "[]", "summary.json: no run"},
+		{"summary.json", `[{"name": 3}]`, "summary.json: damaged"},
+		{"plan.json", "{}", "plan.json: damaged"},
+		{"plan.json", "[]", "plan.json: no candidate"},
+		{"whatif.json", `{"cases": []}`, "whatif.json: no case"},
+		{"compare.json", "[]", "no such file"},
+		{"fits.csv", "card\n", "fits.csv: no row"},
+		{"fits.csv", "card,model\na,b\n", "no column"},
+	} {
+		dir := fmt.Sprint(i)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if c.file != "" {
+			writeFile(t, filepath.Join(dir, c.file), c.text)
+		}
+		status, out, stderr := runHere(t.Context(), nil, "report", dir)
+		if status != exitFailed || out != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s %q: status %d, stdout %q, stderr %q, want %q", c.file, c.text, status, out, stderr, c.want)
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 1 || len(left) == 1 && left[0].Name() != c.file {
+			t.Errorf("%s %q: left %v", c.file, c.text, left)
+		}
+	}
+	writeFile(t, "file", "")
+	for _, args := range [][]string{{"report", "nowhere"}, {"report", "file"}, {"report"}, {"report", "0", "--out", "."}, {"report", "0", "--out", "no/where.html"}} {
+		if status, out, stderr := runHere(t.Context(), nil, args...); status != exitFailed || out != "" || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v: status %d, stdout %q, stderr %q", args, status, out, stderr)
+		}
+	}
+}
+

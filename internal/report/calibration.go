@@ -1,0 +1,79 @@
+package report
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// readCalibration makes the page of the folder of a calibration's plots; the profile is beside it.
+func readCalibration(dir string) (*page, error) {
+	all, err := figures.FitsData(dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &page{Title: nameOf(dir) + ": calibration"}
+	for _, f := range all {
+		note, _, _ := strings.Cut(f.Caption, " Named:") // in the pictures
+		s := section{Title: strings.TrimPrefix(f.Name, "fit-"), Note: note}
+		for _, c := range f.Charts {
+			s.Charts = append(s.Charts, chartOf(c))
+		}
+		p.Sections = append(p.Sections, s)
+	}
+	folder, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	var kernels struct {
+		Title      string        `toml:"title"`
+		Provenance hw.Provenance `toml:"provenance"`
+		Fits       []hw.Fit      `toml:"fits"`
+	}
+	path := folder + "-kernels.toml"
+	if _, err := toml.DecodeFile(path, &kernels); err != nil {
+		p.Lead = append(p.Lead, "Measured and fitted, without the profile: "+filepath.Base(path)+" is not beside the folder.")
+	} else {
+		p.addProvenance(&kernels.Provenance)
+		p.addQuality(kernels.Fits)
+	}
+	for _, name := range []string{".toml", "-engine.toml"} {
+		p.addFile(folder+name, filepath.Base(folder)+name)
+	}
+	return p, nil
+}
+
+// addProvenance says what was measured, where and when.
+func (p *page) addProvenance(v *hw.Provenance) {
+	var words []string
+	for _, w := range []struct{ name, value string }{{"measured", v.Date}, {"on", v.Device}, {"host", v.Host}, {"driver", v.Driver}, {"CUDA", v.CUDA}} {
+		if w.value != "" {
+			words = append(words, w.name+" "+w.value)
+		}
+	}
+	if len(words) > 0 {
+		p.Lead = append(p.Lead, strings.Join(words, ", ")+".")
+	}
+	p.Lead = append(p.Lead, v.Notes...)
+}
+
+// addQuality adds a table of the fits, and a warning for each that is flagged.
+func (p *page) addQuality(fits []hw.Fit) {
+	t := table{Title: "Quality of the fits", Note: "Errors are on points that the fit has not seen.",
+		Header: []string{"cost", "points", "held out", "median error %", "worst error %", "R² of log seconds"}, Right: 1}
+	var warnings []said
+	for i := range fits {
+		f := &fits[i]
+		for _, flag := range f.Flags {
+			warnings = append(warnings, said{f.Model + " is flagged, " + flag, ""})
+		}
+		t.Rows = append(t.Rows, []string{f.Model, fmt.Sprint(f.Samples), fmt.Sprint(f.HeldOut), digits(100 * f.MedianError), digits(100 * f.MaxError), fmt.Sprintf("%.4f", f.R2)})
+	}
+	p.warn(warnings, 0)
+	p.Tables = append(p.Tables, t)
+}

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/figures"
+)
+
+// comparison is a metric of a record, measured and simulated.
+type comparison struct {
+	Run       string   `json:"run"`
+	Stage     string   `json:"stage"`
+	Metric    string   `json:"metric"`
+	Measured  float64  `json:"measured"`
+	Simulated float64  `json:"simulated"`
+	Error     *float64 `json:"error"` // relative; nil where nothing was measured
+}
+
+// readComparison makes the page of a record held against its simulation.
+func readComparison(dir string) (*page, error) {
+	var all []comparison
+	if err := readJSON(dir, "compare.json", &all); err != nil {
+		return nil, err
+	}
+	var runs []summary
+	if err := readJSON(dir, "summary.json", &runs); err != nil {
+		return nil, err
+	}
+	if len(all) == 0 || len(runs) == 0 {
+		return nil, fmt.Errorf("%s: nothing is compared", filepath.Join(dir, "compare.json"))
+	}
+	p := &page{Title: all[0].Run + ": measured and simulated"}
+	var warnings []said
+	for i := range runs {
+		for _, text := range runs[i].Warnings {
+			warnings = append(warnings, said{text, ""})
+		}
+	}
+	p.warn(warnings, len(runs))
+	drawn, err := figures.ComparisonData(dir)
+	if err != nil {
+		return nil, err
+	}
+	p.addFigures(drawn)
+	var stages []string
+	for _, c := range all {
+		if !slices.Contains(stages, c.Stage) {
+			stages = append(stages, c.Stage)
+		}
+	}
+	for _, stage := range stages {
+		p.Tables = append(p.Tables, stageTable(all, stage))
+	}
+	if err := p.restOn([]string{dir}); err != nil {
+		return nil, err
+	}
+	p.addFile(filepath.Join(dir, "config.toml"), "config.toml")
+	return p, nil
+}
+
+// metricName makes words of a metric's key.
+var metricName = strings.NewReplacer("ttft_", "TTFT ", "tbt_", "TBT ", "e2e_", "end to end ", "_p", " P", "_tok_s", ", tokens/s", "_s", ", s", "_", " ")
+
+func stageTable(all []comparison, stage string) table {
+	t := table{Title: "Requests of " + stage, Header: []string{"metric", "measured", "simulated", "error %"}, Right: 1, Folded: stage != "all"}
+	if stage == "all" {
+		t.Title = "All requests"
+	}
+	for _, c := range all {
+		if c.Stage != stage {
+			continue
+		}
+		off := "-"
+		if c.Error != nil {
+			off = percent(*c.Error)
+		}
+		t.Rows = append(t.Rows, []string{metricName.Replace(c.Metric), digits(c.Measured), digits(c.Simulated), off})
+	}
+	return t
+}

@@ -1,0 +1,100 @@
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// kinds are what a folder may hold, by the file that only it has.
+var kinds = []struct {
+	file string
+	read func(dir string) (*page, error)
+}{
+	{"whatif.json", readWhatIf},
+	{"plan.json", readPlan},
+	{"compare.json", readComparison},
+	{"fits.csv", readCalibration},
+	{"summary.json", readRuns},
+}
+
+// read makes the page of what the folder holds.
+func read(dir string) (*page, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s: a file; want the result folder of a command", dir)
+	}
+	var names []string
+	for _, k := range kinds {
+		if _, err := os.Stat(filepath.Join(dir, k.file)); err == nil {
+			return k.read(dir)
+		}
+		names = append(names, k.file)
+	}
+	return nil, fmt.Errorf("%s: no finished results of simulate, sweep, plan, whatif, compare or calibrate: none of %s is there", dir, strings.Join(names, ", "))
+}
+
+// nameOf is the folder's own name.
+func nameOf(dir string) string {
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	return filepath.Base(full)
+}
+
+// readJSON reads a file of the folder.
+func readJSON(dir, name string, into any) error {
+	path := filepath.Join(dir, name)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s: damaged: %w", path, err)
+	}
+	return nil
+}
+
+// readCSV reads a table of the folder that has a row; nil where there is none.
+func readCSV(dir, name string) (header []string, rows []map[string]string, err error) {
+	path := filepath.Join(dir, name)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	all, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: damaged: %w", path, err)
+	}
+	if len(all) == 0 {
+		return nil, nil, nil
+	}
+	for _, cells := range all[1:] {
+		row := map[string]string{}
+		for i, h := range all[0] {
+			row[h] = cells[i]
+		}
+		rows = append(rows, row)
+	}
+	return all[0], rows, nil
+}
+
+// addFile adds a file of the folder to those that the page shows, if it is there.
+func (p *page) addFile(path, name string) {
+	if text, err := os.ReadFile(path); err == nil {
+		p.Files = append(p.Files, document{name, string(text)})
+	}
+}

@@ -1,0 +1,129 @@
+package report
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/sparseserve/sparseserve/figures"
+)
+
+//go:embed page.html page.css page.js echarts/echarts.common.min.js.gz
+var assets embed.FS
+
+// page is what a report shows, in this order.
+type page struct {
+	Title    string
+	Lead     []string // what was run, a sentence each
+	Warnings []warning
+	Answers  []string // in words
+	Sections []section
+	Tables   []table
+	Rests    []rest
+	Files    []document
+}
+
+// warning is what the results must be read with, and which of them.
+type warning struct{ Text, Of string }
+
+// section is some charts under one caption.
+type section struct {
+	Title, Note string
+	Charts      []*chart
+}
+
+// chart is what page.js draws in the element of its id.
+type chart struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"` // lines, bars, effects, heat
+	figures.Chart
+	Effects []effect `json:"effects,omitempty"`
+	Heat    *heat    `json:"heat,omitempty"`
+}
+
+// table has numbers to the right from its column Right on.
+type table struct {
+	Title, Note string
+	Header      []string
+	Rows        [][]string
+	Right       int
+	Folded      bool // shown on demand
+}
+
+// rest is a set of figures that results rest on.
+type rest struct {
+	Title, Note string
+	Table       table
+}
+
+// document is a file of the folder.
+type document struct{ Name, Text string }
+
+// Write writes the report of a result folder. Nothing is there of one that fails.
+func Write(path, folder string) error {
+	text, err := Make(folder)
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(path, text, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+}
+
+// Make returns the report of a result folder.
+func Make(folder string) ([]byte, error) {
+	p, err := read(folder)
+	if err != nil {
+		return nil, err
+	}
+	return p.render()
+}
+
+func (p *page) render() ([]byte, error) {
+	var charts []*chart
+	for i := range p.Sections {
+		for _, c := range p.Sections[i].Charts {
+			c.ID = fmt.Sprintf("chart-%d", len(charts)+1)
+			charts = append(charts, c)
+		}
+	}
+	css, err := assets.ReadFile("page.css")
+	if err != nil {
+		return nil, err
+	}
+	script, err := assets.ReadFile("page.js")
+	if err != nil {
+		return nil, err
+	}
+	library, err := unpacked("echarts/echarts.common.min.js.gz")
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.New("page.html").Funcs(template.FuncMap{
+		"right": func(column, from int) bool { return column >= from },
+	}).ParseFS(assets, "page.html")
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = t.Execute(&out, map[string]any{
+		"Page": p, "Charts": charts, "CSS": template.CSS(css), "Script": template.JS(script), "Library": template.JS(library),
+	})
+	return out.Bytes(), err
+}
+
+func unpacked(name string) ([]byte, error) {
+	packed, err := assets.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}

@@ -1,0 +1,206 @@
+(function () {
+  "use strict";
+  const charts = JSON.parse(document.getElementById("charts").textContent) || [];
+  const scheme = window.matchMedia("(prefers-color-scheme: dark)");
+  const text = echarts.format.encodeHTML;
+
+  // The figures' colours; on dark ground those that would not show are lighter.
+  const lighter = { "#1a1a1a": "#e8e8e8", "#0072b2": "#4aa8e0", "#c62f1f": "#f2705f", "#7a7a7a": "#a9a9a9", "#606060": "#b0b0b0",
+    "#009e73": "#2fc49a", "#a0609a": "#c98ac2", "#2b4c7e": "#5f8fd0" };
+  const shown = color => scheme.matches && lighter[color] || color;
+  const ink = () => scheme.matches
+    ? { text: "#e4e8ec", soft: "#9aa5b1", line: "#39424c", ground: "#1b2027" }
+    : { text: "#1c2024", soft: "#5b6570", line: "#dfe3e7", ground: "#f6f8fa" };
+
+  // Three digits, as the tables have them.
+  function digits(v) {
+    if (v === null || v === undefined || Number.isNaN(v)) return "-";
+    const a = Math.abs(v);
+    if (a >= 1e9) return (v / 1e9).toPrecision(3) + "G";
+    if (a >= 1e6) return (v / 1e6).toPrecision(3) + "M";
+    if (a >= 1000 || Number.isInteger(v)) return v.toFixed(0);
+    return String(Number(v.toPrecision(3)));
+  }
+
+  function axis(kind, log, extra) {
+    const c = ink();
+    return Object.assign({
+      type: log ? "log" : kind, splitLine: { lineStyle: { color: c.line } }, minorSplitLine: { show: false },
+      axisLine: { lineStyle: { color: c.soft } }, axisTick: { lineStyle: { color: c.soft } },
+      axisLabel: { color: c.soft, fontSize: 12, hideOverlap: true, formatter: kind === "category" ? undefined : digits },
+      nameTextStyle: { color: c.soft, fontSize: 12 },
+    }, extra);
+  }
+
+  function common(names) {
+    const c = ink();
+    return {
+      animation: false, backgroundColor: "transparent", textStyle: { color: c.text, fontFamily: "inherit" },
+      tooltip: { confine: true, backgroundColor: c.ground, borderColor: c.line, textStyle: { color: c.text, fontSize: 13 } },
+      legend: names.length > 1 ? { type: "scroll", top: 0, left: 8, right: 8, data: names, textStyle: { color: c.text, fontSize: 12 },
+        pageTextStyle: { color: c.soft }, pageIconColor: c.soft, itemWidth: 22, itemGap: 12 } : { show: false },
+    };
+  }
+
+  // A drag zooms on both axes.
+  const zoomed = () => ({
+    toolbox: { show: true, itemSize: 0, feature: { dataZoom: { xAxisIndex: 0, yAxisIndex: 0, filterMode: "none", icon: { zoom: "path://", back: "path://" } } } },
+  });
+
+  const marker = color => '<span style="display:inline-block;width:9px;height:9px;border-radius:5px;margin-right:5px;background:' + color + '"></span>';
+  const interval = p => p.low === undefined ? "" : " (" + digits(p.low) + " to " + digits(p.high) + ")";
+
+  function lines(c) {
+    const bare = c.lines.length > 5, names = c.lines.map(l => l.name).filter(n => n);
+    const series = [];
+    c.lines.forEach((l, i) => {
+      const color = shown(l.color);
+      series.push({
+        type: l.dots ? "scatter" : "line", name: l.name, symbol: l.bare ? "none" : "circle", symbolSize: l.dots ? 5 : 7, z: 3 + i,
+        itemStyle: { color: color }, lineStyle: { color: color, width: 2, type: l.dashed ? "dashed" : "solid" }, emphasis: { focus: "series" },
+        data: l.points.map(p => ({ value: [p.x, p.y], point: p,
+          itemStyle: p.note ? { color: ink().ground, borderColor: color, borderWidth: 2 } : undefined })),
+        markLine: i === 0 && (c.marks || c.levels) ? { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" },
+          data: (c.marks || []).map(v => ({ xAxis: v })).concat((c.levels || []).map(v => ({ yAxis: v }))) } : undefined,
+      });
+      const whiskers = [];
+      if (!bare) l.points.forEach(p => { if (p.low !== undefined) whiskers.push([p.x, p.low], [p.x, p.high], [p.x, "-"]); });
+      if (whiskers.length) series.push({ type: "line", name: l.name, symbol: "none", silent: true, data: whiskers, z: 2,
+        lineStyle: { color: color, width: 1.2, opacity: .75 }, itemStyle: { color: color }, emphasis: { disabled: true } });
+    });
+    const legend = common([...new Set(names)]);
+    const item = c.lines.some(l => l.dots);
+    legend.tooltip.trigger = item ? "item" : "axis";
+    legend.tooltip.axisPointer = { type: "line", lineStyle: { color: ink().soft } };
+    legend.tooltip.formatter = found => {
+      const all = (Array.isArray(found) ? found : [found]).filter(f => f.data && f.data.point);
+      if (!all.length) return "";
+      const x = digits(all[0].data.point.x);
+      return text(c.x + ": " + x) + all.map(f => "<br>" + marker(f.color === ink().ground ? f.borderColor : f.color) + text(f.seriesName + " " + digits(f.data.point.y) + interval(f.data.point) +
+        (f.data.point.note ? ", " + f.data.point.note : ""))).join("");
+    };
+    return Object.assign(legend, zoomed(), {
+      grid: { left: 58, right: 18, top: names.length > 1 ? 34 : 12, bottom: 46 },
+      xAxis: axis("value", c.logX, { name: c.x, nameLocation: "middle", nameGap: 28, scale: true, splitLine: { show: false } }),
+      yAxis: axis("value", c.logY, Object.assign({ scale: c.logY || c.levels !== undefined }, ends(c))),
+      series: series,
+    });
+  }
+
+  // Intervals of few seeds are long: the axis has half more than the highest mean, on a logarithm three times as much.
+  function ends(c) {
+    if (c.y === "Share of requests") return { max: 1 };
+    if (c.levels) return { min: v => Math.min(v.min, 0.98 * c.levels[0]), max: v => Math.max(v.max, 1.02 * c.levels[c.levels.length - 1]) };
+    const points = c.lines.flatMap(l => l.points), means = points.map(p => p.y), times = c.logY ? 3 : 1.5;
+    const most = times * Math.max(...means), least = Math.min(...means) / times, found = {};
+    if (points.some(p => p.high > most)) found.max = round(most);
+    if (points.some(p => p.low < (c.logY ? least : 0))) found.min = c.logY ? round(least) : Math.min(0, ...means);
+    return found;
+  }
+  const round = v => Number(v.toPrecision(1));
+
+  // Bars lie, so that their names are read.
+  function bars(c, width) {
+    const parts = new Map();
+    c.bars.forEach(b => b.parts.forEach(p => { if (p.value !== 0 && !parts.has(p.name)) parts.set(p.name, p.color); }));
+    const single = c.bars.every(b => b.parts.length === 1);
+    const o = common(single ? [] : [...parts.keys()]);
+    o.tooltip.trigger = "axis";
+    o.tooltip.axisPointer = { type: "shadow" };
+    o.tooltip.formatter = found => text(found[0].name) + found.filter(f => f.value !== undefined && f.value !== "-" && f.value !== 0)
+      .map(f => "<br>" + marker(f.color) + text((single ? c.y : f.seriesName) + " " + digits(f.value) + (f.data.part ? interval(f.data.part) : ""))).join("");
+    const series = single
+      ? [{ type: "bar", barMaxWidth: 24, data: c.bars.map(b => ({ value: b.parts[0].value, part: b.parts[0], itemStyle: { color: shown(b.parts[0].color) } })),
+          label: { show: true, position: "right", color: ink().text, formatter: f => digits(f.value) } }]
+      : [...parts].map(([name, color]) => ({ type: "bar", name: name, stack: "all", barMaxWidth: 24, itemStyle: { color: shown(color) },
+          emphasis: { focus: "series" }, data: c.bars.map(b => { const p = b.parts.find(q => q.name === name); return p ? { value: p.value, part: p } : "-"; }) }));
+    const left = Math.min(width * 0.36, 12 + 7.2 * Math.max(...c.bars.map(b => b.name.length)));
+    return Object.assign(o, {
+      grid: { left: left, right: single ? 58 : 22, top: single ? 8 : 34, bottom: 46 },
+      xAxis: axis("value", c.logY, { name: c.y, nameLocation: "middle", nameGap: 28 }),
+      yAxis: axis("category", false, { inverse: true, data: c.bars.map(b => b.name), axisLabel: { color: ink().text, fontSize: 12, width: left - 14, overflow: width < 600 ? "break" : "truncate", lineHeight: 13, interval: 0 } }),
+      series: series,
+    });
+  }
+
+  // The change that each setting makes, from 0.
+  function effects(c, width) {
+    const o = common([]);
+    o.tooltip.trigger = "axis";
+    o.tooltip.axisPointer = { type: "shadow" };
+    o.tooltip.formatter = found => { const e = found[0].data.effect;
+      return text(e.name) + "<br>" + text(digits(e.value) + ", " + (e.change > 0 ? "+" : "") + digits(e.change) + " %" +
+        (e.low === undefined ? "" : " (" + digits(e.low) + " to " + digits(e.high) + " %)")); };
+    const left = Math.min(width * 0.42, 14 + 7.2 * Math.max(...c.effects.map(e => e.name.length)));
+    const ends = [Math.min(0, ...c.effects.map(e => e.change)), Math.max(0, ...c.effects.map(e => e.change))];
+    const span = Math.max(ends[1] - ends[0], 1e-9), pad = span * 50 / Math.max(60, width - left - 20 - 100); // of labels, 50 pixels
+    return Object.assign(o, {
+      grid: { left: left, right: 20, top: 8, bottom: 46 },
+      xAxis: axis("value", false, { name: c.x, nameLocation: "middle", nameGap: 28, min: ends[0] - pad, max: ends[1] + pad,
+        axisLabel: { color: ink().soft, fontSize: 12, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: v => digits(v) + " %" } }),
+      yAxis: axis("category", false, { inverse: true, data: c.effects.map(e => e.name), axisLine: { onZero: false, lineStyle: { color: ink().soft } },
+        axisLabel: { color: ink().text, fontSize: 12, width: left - 14, overflow: "truncate", interval: 0 } }),
+      series: [{ type: "bar", barCategoryGap: "28%", data: c.effects.map(e => ({ value: e.change, effect: e, itemStyle: { color: shown(e.below ? "#0072b2" : "#e69f00") },
+          label: { position: e.change < 0 ? "left" : "right" } })),
+        label: { show: true, color: ink().text, fontSize: 12, formatter: f => digits(f.data.effect.value) },
+        markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().text, type: "solid", width: 1 }, data: [{ xAxis: 0 }] } }],
+    });
+  }
+
+  // White is no change, blue better, red worse.
+  function shade(share) {
+    const from = scheme.matches ? [0x2a, 0x31, 0x39] : [0xff, 0xff, 0xff], to = share < 0 ? [0xe8, 0x6a, 0x58] : [0x5a, 0x9c, 0xd6];
+    const at = i => Math.round(from[i] + Math.min(1, Math.abs(share)) * (to[i] - from[i]));
+    return "rgb(" + at(0) + "," + at(1) + "," + at(2) + ")";
+  }
+
+  function heat(c, width, height) {
+    const h = c.heat, o = common([]), grid = { left: 66, right: 10, top: 8, bottom: 46 };
+    const size = [(width - grid.left - grid.right) / h.valuesA.length - 2, (height - grid.top - grid.bottom) / h.valuesB.length - 2];
+    const full = Math.max(...h.cells.map(x => Math.abs(x.change)), 1e-9);
+    o.tooltip.trigger = "item";
+    o.tooltip.formatter = f => { const x = f.data.cell; return text(h.a + " " + h.valuesA[x.x] + ", " + h.b + " " + h.valuesB[x.y]) + "<br>" +
+      text(digits(x.value) + ", " + (x.change > 0 ? "+" : "") + digits(x.change) + " %"); };
+    return Object.assign(o, {
+      grid: grid,
+      xAxis: axis("category", false, { data: h.valuesA, name: h.a, nameLocation: "middle", nameGap: 28, splitLine: { show: false } }),
+      yAxis: axis("category", false, { data: h.valuesB, name: h.b, nameLocation: "middle", nameGap: 48, splitLine: { show: false } }),
+      series: [{ type: "scatter", symbol: "rect", symbolSize: size, data: h.cells.map(x => ({ value: [x.x, x.y], cell: x,
+          itemStyle: { color: shade((h.higher ? 1 : -1) * x.change / full) } })),
+        label: { show: true, color: ink().text, fontSize: size[0] < 44 ? 10 : 12, formatter: f => digits(f.data.cell.value) } }],
+    });
+  }
+
+  const heights = {
+    lines: c => c.low ? 190 : 320, bars: c => Math.max(150, c.bars.length * 30 + 90),
+    effects: c => c.effects.length * 24 + 60, heat: c => c.heat.valuesB.length * 40 + 60,
+  };
+  const options = { lines: lines, bars: bars, effects: effects, heat: heat };
+  const fine = !window.matchMedia("(pointer: coarse)").matches; // a finger's drag scrolls the page
+
+  function draw(c) {
+    const element = document.getElementById(c.id), height = heights[c.kind](c);
+    element.style.height = height + "px";
+    const live = echarts.getInstanceByDom(element) || echarts.init(element);
+    live.resize();
+    live.setOption(options[c.kind](c, element.clientWidth, height), true);
+    if (fine && c.kind === "lines") live.dispatchAction({ type: "takeGlobalCursor", key: "dataZoomSelect", dataZoomSelectActive: true });
+    return live;
+  }
+
+  const drawn = charts.map(c => ({ chart: c, width: 0, live: null }));
+  function redraw(all) {
+    drawn.forEach(d => {
+      const width = document.getElementById(d.chart.id).clientWidth;
+      if (!all && width === d.width) return;
+      const first = d.live === null;
+      d.width = width;
+      d.live = draw(d.chart);
+      if (first && d.chart.kind === "lines") d.live.getZr().on("dblclick", () => draw(d.chart));
+    });
+    document.documentElement.dataset.charts = String(drawn.length);
+  }
+  redraw(true);
+  window.addEventListener("resize", () => redraw(false));
+  scheme.addEventListener("change", () => redraw(true));
+})();

@@ -1,0 +1,140 @@
+package report
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/figures"
+)
+
+// candidate is a server whose goodput was looked for.
+type candidate struct {
+	Name         string    `json:"name"`
+	Model        string    `json:"model"`
+	GPU          string    `json:"gpu"`
+	Seeds        []uint64  `json:"seeds"`
+	Requests     int       `json:"requests"`
+	Goodput      float64   `json:"goodput"`
+	Low          *float64  `json:"low"`
+	High         *float64  `json:"high"`
+	SeedGoodputs []float64 `json:"seed_goodputs"`
+	LimitedBy    string    `json:"limited_by"`
+	SLO          string    `json:"slo"`
+	Bounds       []struct {
+		Name   string  `json:"name"`
+		Stat   string  `json:"stat"`
+		Limit  float64 `json:"limit_s"`
+		ValueS float64 `json:"value_s"`
+	} `json:"bounds"`
+	RejectedShare  float64  `json:"rejected_share"`
+	ThroughputTokS float64  `json:"throughput_tok_s"`
+	Runs           int      `json:"runs"`
+	Warnings       []string `json:"warnings"`
+}
+
+// readPlan makes the page of a search for goodput.
+func readPlan(dir string) (*page, error) {
+	var found []candidate
+	if err := readJSON(dir, "plan.json", &found); err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s: no candidate", filepath.Join(dir, "plan.json"))
+	}
+	p := &page{Title: nameOf(dir) + ": plan"}
+	var warnings []said
+	var levels, where []string
+	for i := range found {
+		c := &found[i]
+		for _, text := range c.Warnings {
+			warnings = append(warnings, said{text, c.Name})
+		}
+		if !slices.Contains(levels, c.SLO) {
+			levels = append(levels, c.SLO)
+		}
+		if on := c.Model + " on " + c.GPU; !slices.Contains(where, on) {
+			where = append(where, on)
+		}
+	}
+	p.warn(warnings, len(found))
+	p.Lead = append(p.Lead, strings.Join(where, "; ")+fmt.Sprintf(", %d requests a run, %d seeds.", found[0].Requests, len(found[0].Seeds)))
+	for _, level := range levels {
+		p.Lead = append(p.Lead, "SLO: "+level+".")
+	}
+	p.Sections = []section{goodputs(found)}
+	p.Tables = []table{plannedTable(found)}
+	hashes, err := p.addTrail(dir)
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	for _, hash := range hashes {
+		folders = append(folders, filepath.Join(dir, "points", hash))
+	}
+	if err := p.restOn(folders); err != nil {
+		return nil, err
+	}
+	for i, folder := range folders {
+		if i < mostNames {
+			p.addFile(filepath.Join(folder, "config.toml"), "config.toml of a run of "+found[min(i, len(found)-1)].Name)
+		}
+	}
+	return p, nil
+}
+
+// goodputs draws the candidates as bars.
+func goodputs(found []candidate) section {
+	c := &chart{Kind: "bars", Chart: figures.Chart{Y: "goodput (requests/s)"}}
+	for i := range found {
+		g := &found[i]
+		c.Bars = append(c.Bars, figures.Bar{Name: g.Name, Parts: []figures.Part{{Name: "goodput", Color: "#0072b2", Value: g.Goodput, Low: g.Low, High: g.High}}})
+	}
+	return section{Title: "Goodput", Note: "The largest rate below every failure, by the mean over seeds.", Charts: []*chart{c}}
+}
+
+// boundName makes words of what a bound is on.
+var boundName = strings.NewReplacer("ttft", "TTFT", "tbt", "TBT", "tpot", "TPOT", "e2e", "end to end")
+
+func plannedTable(found []candidate) table {
+	t := table{Title: "Candidates", Header: []string{"candidate", "limited by", "bounds", "goodput req/s", "95 % interval", "rejected %", "output tok/s", "runs"}, Right: 3}
+	for i := range found {
+		g := &found[i]
+		interval := "-"
+		if g.Low != nil && g.High != nil {
+			interval = digits(*g.Low) + " to " + digits(*g.High)
+		}
+		var bounds []string
+		for _, b := range g.Bounds {
+			bounds = append(bounds, fmt.Sprintf("%s %s %s of %s s", strings.Replace(b.Stat, "p", "P", 1), boundName.Replace(b.Name), digits(b.ValueS), digits(b.Limit)))
+		}
+		t.Rows = append(t.Rows, []string{g.Name, g.LimitedBy, strings.Join(bounds, "; "), digits(g.Goodput), interval,
+			digits(100 * g.RejectedShare), digits(g.ThroughputTokS), fmt.Sprint(g.Runs)})
+	}
+	return t
+}
+
+// addTrail adds every rate that was tried, and returns the hash of a run of each candidate.
+func (p *page) addTrail(dir string) (hashes []string, err error) {
+	header, rows, err := readCSV(dir, "trail.csv")
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	t := table{Title: "Every rate that was tried", Folded: true, Right: len(header)}
+	t.Header = slices.DeleteFunc(header, func(h string) bool { return h == "hash" })
+	known := map[string]bool{}
+	for _, row := range rows {
+		var cells []string
+		for _, h := range t.Header {
+			cells = append(cells, row[h])
+		}
+		t.Rows = append(t.Rows, cells)
+		if name := row["candidate"]; !known[name] && row["hash"] != "" {
+			known[name] = true
+			hashes = append(hashes, row["hash"])
+		}
+	}
+	p.Tables = append(p.Tables, t)
+	return hashes, nil
+}

@@ -1,0 +1,63 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// said is a warning and what it is about.
+type said struct{ text, of string }
+
+// mostNames is how many results a warning names.
+const mostNames = 4
+
+// warn adds warnings, those of one kind together.
+func (p *page) warn(all []said, results int) {
+	type group struct {
+		kind  string
+		texts []string
+		of    []string
+	}
+	var groups []*group
+	for _, s := range all {
+		kind := KindOf(s.text)
+		i := slices.IndexFunc(groups, func(g *group) bool { return g.kind == kind })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, &group{kind: kind})
+		}
+		if g := groups[i]; !slices.Contains(g.texts, s.text) {
+			g.texts = append(g.texts, s.text)
+		}
+		if g := groups[i]; s.of != "" && !slices.Contains(g.of, s.of) {
+			g.of = append(g.of, s.of)
+		}
+	}
+	for _, g := range groups {
+		w := warning{Text: g.texts[0]}
+		if n := len(g.texts); n > 1 {
+			w.Text += fmt.Sprintf(" (and %d more like it)", n-1)
+		}
+		switch n := len(g.of); {
+		case n == results && n > 1:
+			w.Of = "all of them"
+		case n > mostNames:
+			w.Of = fmt.Sprintf("%s and %d others", strings.Join(g.of[:mostNames-1], ", "), n-mostNames+1)
+		default:
+			w.Of = strings.Join(g.of, ", ")
+		}
+		p.Warnings = append(p.Warnings, w)
+	}
+}
+
+// KindOf is a warning without what differs from run to run: its numbers, and all after the colon.
+func KindOf(text string) string {
+	kind, _, _ := strings.Cut(text, ":")
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return -1
+		}
+		return r
+	}, kind)
+}
