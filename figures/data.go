@@ -110,7 +110,8 @@ func dataOf(pictures []picture) []Figure {
 // data is the chart as data; curves of a right axis are a chart of their own.
 func (c *chart) data(looks map[string]look) []Chart {
 	title := strings.ReplaceAll(c.title, "\n", " ")
-	one := Chart{Title: title, X: c.x, Y: c.y, LogX: c.doubly || c.across != nil && c.across.log, LogY: c.axis.log, Low: c.low, Marks: c.marks, Levels: c.levels}
+	one := Chart{Title: title, X: c.x, Y: c.y, LogX: c.doubly || c.across != nil && c.across.log,
+		LogY: c.axis.log, Low: c.low, Marks: c.marks, Levels: c.levels}
 	right := one
 	for i := range c.curves {
 		into := &one
@@ -132,7 +133,8 @@ func (c *chart) data(looks map[string]look) []Chart {
 }
 
 func (c *curve) data(l look) Line {
-	line := Line{Name: c.series, Color: hex(l.color), Dashed: len(l.dashes) > 0, Bare: c.bare, Dots: c.dots}
+	line := Line{Name: c.series, Color: hex(l.color), Dashed: len(l.dashes) > 0, Bare: c.bare,
+		Dots: c.dots}
 	for _, q := range c.points {
 		p := Point{X: short6(q.x), Y: short6(q.mean)}
 		p.Low, p.High = q.ends()
@@ -163,7 +165,8 @@ func (b *bar) data(group string, several bool, looks map[string]look) Bar {
 	if several && group != "" {
 		names = []string{group, b.series}
 	}
-	out := Bar{Name: strings.Join(slices.DeleteFunc(names, func(s string) bool { return s == "" }), ", ")}
+	out := Bar{Name: strings.Join(slices.DeleteFunc(names, func(s string) bool { return s == "" }),
+		", ")}
 	if out.Name == "" {
 		out.Name = group
 	}

@@ -59,24 +59,26 @@ func drawHeat(dir string, w *whatIf, formats []string) ([]string, error) {
 	if len(cases) == 0 {
 		return nil, nil
 	}
-	style := text.Style{Color: color.Black, Font: sans(errorLabel), YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
+	style := text.Style{Color: color.Black, Font: sans(errorLabel), YAlign: text.YCenter,
+		Handler: plot.DefaultTextHandler}
 	for _, c := range cases {
 		width = max(width, style.Width(c.head())+4)
 	}
 	caption := wrap(w.caption(false), captionStyle(), width)
 	width += 2 * margin
 	height += heatScale + captionLine*vg.Length(len(caption)) + 2*margin
-	return writeFormats(filepath.Join(dir, "heat"), formats, tableDots, width, height, func(canvas draw.Canvas) {
-		canvas.SetColor(color.White)
-		canvas.Fill(canvas.Rectangle.Path())
-		c := draw.Crop(canvas, margin, -margin, margin, -margin)
-		drawCaption(c, caption)
-		top := c.Max.Y
-		for _, one := range cases {
-			top = one.drawHeat(&c, top, style, w, full)
-		}
-		drawShades(&c, style, top-8, full, w.Higher)
-	})
+	return writeFormats(filepath.Join(dir, "heat"), formats, tableDots, width, height,
+		func(canvas draw.Canvas) {
+			canvas.SetColor(color.White)
+			canvas.Fill(canvas.Rectangle.Path())
+			c := draw.Crop(canvas, margin, -margin, margin, -margin)
+			drawCaption(c, caption)
+			top := c.Max.Y
+			for _, one := range cases {
+				top = one.drawHeat(&c, top, style, w, full)
+			}
+			drawShades(&c, style, top-8, full, w.Higher)
+		})
 }
 
 // change is relative to what there is.
@@ -88,7 +90,8 @@ func (c *whatIfCase) change(v float64) float64 {
 }
 
 // drawHeat draws one map below top and returns where it ends.
-func (c *whatIfCase) drawHeat(canvas *draw.Canvas, top vg.Length, style text.Style, w *whatIf, full float64) vg.Length {
+func (c *whatIfCase) drawHeat(canvas *draw.Canvas, top vg.Length, style text.Style, w *whatIf,
+	full float64) vg.Length {
 	h := c.Heat
 	canvas.FillText(style, vg.Point{X: canvas.Min.X, Y: top - heatHead/2}, c.head())
 	top -= heatHead
@@ -101,12 +104,14 @@ func (c *whatIfCase) drawHeat(canvas *draw.Canvas, top vg.Length, style text.Sty
 		canvas.FillText(right, vg.Point{X: left - 6, Y: low + heatRow/2}, h.ValuesB[i])
 		for j, v := range cells {
 			x := left + heatColumn*vg.Length(j)
-			box := vg.Rectangle{Min: vg.Point{X: x + 1, Y: low + 1}, Max: vg.Point{X: x + heatColumn - 1, Y: low + heatRow - 1}}
+			box := vg.Rectangle{Min: vg.Point{X: x + 1, Y: low + 1},
+				Max: vg.Point{X: x + heatColumn - 1, Y: low + heatRow - 1}}
 			if v == nil {
 				canvas.FillText(center, vg.Point{X: x + heatColumn/2, Y: low + heatRow/2}, "-")
 				continue
 			}
-			canvas.FillPolygon(heatShade(c.change(*v), full, w.Higher), []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max, {X: box.Min.X, Y: box.Max.Y}})
+			canvas.FillPolygon(heatShade(c.change(*v), full, w.Higher),
+				[]vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max, {X: box.Min.X, Y: box.Max.Y}})
 			canvas.FillText(center, vg.Point{X: x + heatColumn/2, Y: low + heatRow/2}, digits(*v))
 		}
 	}
@@ -115,10 +120,12 @@ func (c *whatIfCase) drawHeat(canvas *draw.Canvas, top vg.Length, style text.Sty
 	for j, value := range h.ValuesA {
 		canvas.FillText(center, vg.Point{X: left + heatColumn*(vg.Length(j)+0.5), Y: bottom - 10}, value)
 	}
-	canvas.FillText(center, vg.Point{X: left + heatColumn*vg.Length(len(h.ValuesA))/2, Y: bottom - 27}, factorName(h.A, h.FactorA))
+	canvas.FillText(center, vg.Point{X: left + heatColumn*vg.Length(len(h.ValuesA))/2, Y: bottom - 27},
+		factorName(h.A, h.FactorA))
 	upright := center
 	upright.Rotation = math.Pi / 2
-	canvas.FillText(upright, vg.Point{X: canvas.Min.X + 10, Y: (top + bottom) / 2}, factorName(h.B, h.FactorB))
+	canvas.FillText(upright, vg.Point{X: canvas.Min.X + 10, Y: (top + bottom) / 2},
+		factorName(h.B, h.FactorB))
 	return bottom - heatFoot
 }
 
@@ -150,7 +157,8 @@ func drawShades(c *draw.Canvas, style text.Style, y vg.Length, full float64, hig
 	for i := range cells {
 		e := full * (2*float64(i)/(cells-1) - 1)
 		from, to := x+bar*vg.Length(i)/cells, x+bar*vg.Length(i+1)/cells
-		c.FillPolygon(heatShade(e, full, higher), []vg.Point{{X: from, Y: y - 11}, {X: to, Y: y - 11}, {X: to, Y: y}, {X: from, Y: y}})
+		c.FillPolygon(heatShade(e, full, higher), []vg.Point{{X: from, Y: y - 11}, {X: to, Y: y - 11},
+			{X: to, Y: y}, {X: from, Y: y}})
 	}
 	for _, share := range []float64{-1, 0, 1} {
 		words := fmt.Sprintf("%+.0f %%", 100*full*share)

@@ -119,7 +119,8 @@ func drawTornado(dir string, w *whatIf, formats []string) ([]string, error) {
 	if len(panels) == 0 {
 		return nil, nil
 	}
-	style := text.Style{Color: color.Black, Font: sans(errorLabel), YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
+	style := text.Style{Color: color.Black, Font: sans(errorLabel), YAlign: text.YCenter,
+		Handler: plot.DefaultTextHandler}
 	left, height := vg.Length(0), vg.Length(0)
 	for i := range panels {
 		for _, k := range panels[i].knobs {
@@ -131,26 +132,29 @@ func drawTornado(dir string, w *whatIf, formats []string) ([]string, error) {
 	caption := wrap(w.caption(true), captionStyle(), left+tornadoWidth)
 	width := left + tornadoWidth + 2*margin
 	height += legendHeight + captionLine*vg.Length(len(caption)) + 2*margin
-	return writeFormats(filepath.Join(dir, "tornado"), formats, tableDots, width, height, func(canvas draw.Canvas) {
-		canvas.SetColor(color.White)
-		canvas.Fill(canvas.Rectangle.Path())
-		c := draw.Crop(canvas, margin, -margin, margin, -margin)
-		drawLegend(c, [][]entry{{
-			{name: "set below what there is", look: tornadoLooks[0], kind: boxSample},
-			{name: "set above, or to another value", look: tornadoLooks[1], kind: boxSample},
-		}})
-		drawCaption(c, caption)
-		top := c.Max.Y - legendHeight
-		for i := range panels {
-			panels[i].draw(draw.Crop(c, 0, 0, top-panels[i].height-c.Min.Y, top-c.Max.Y), left, style, w.Label)
-			top -= panels[i].height
-		}
-	})
+	return writeFormats(filepath.Join(dir, "tornado"), formats, tableDots, width, height,
+		func(canvas draw.Canvas) {
+			canvas.SetColor(color.White)
+			canvas.Fill(canvas.Rectangle.Path())
+			c := draw.Crop(canvas, margin, -margin, margin, -margin)
+			drawLegend(c, [][]entry{{
+				{name: "set below what there is", look: tornadoLooks[0], kind: boxSample},
+				{name: "set above, or to another value", look: tornadoLooks[1], kind: boxSample},
+			}})
+			drawCaption(c, caption)
+			top := c.Max.Y - legendHeight
+			for i := range panels {
+				panels[i].draw(draw.Crop(c, 0, 0, top-panels[i].height-c.Min.Y, top-c.Max.Y), left,
+					style, w.Label)
+				top -= panels[i].height
+			}
+		})
 }
 
 // layTornado orders the knobs of a case and gives them an axis with room for their values.
 func layTornado(c *whatIfCase) tornado {
-	t := tornado{whatIfCase: c, knobs: slices.Clone(c.Knobs), low: c.Base.Value, high: c.Base.Value, height: tornadoHead + tornadoFoot}
+	t := tornado{whatIfCase: c, knobs: slices.Clone(c.Knobs), low: c.Base.Value, high: c.Base.Value,
+		height: tornadoHead + tornadoFoot}
 	effect := func(k *whatIfKnob) float64 {
 		low, high := c.Base.Value, c.Base.Value
 		for _, p := range k.Points {
@@ -158,7 +162,9 @@ func layTornado(c *whatIfCase) tornado {
 		}
 		return high - low
 	}
-	slices.SortStableFunc(t.knobs, func(a, b whatIfKnob) int { return cmp.Compare(effect(&b), effect(&a)) })
+	slices.SortStableFunc(t.knobs, func(a, b whatIfKnob) int {
+		return cmp.Compare(effect(&b), effect(&a))
+	})
 	for _, k := range t.knobs {
 		t.height += tornadoBar*vg.Length(len(k.Points)) + tornadoGap
 		for _, p := range k.Points {
@@ -193,7 +199,8 @@ func (t *tornado) draw(c draw.Canvas, left vg.Length, style text.Style, label st
 	tick := style
 	tick.XAlign = text.XCenter
 	for _, one := range linearTicks(t.low, t.high) {
-		c.StrokeLine2(draw.LineStyle{Color: color.Gray{0xdd}, Width: 0.6}, x(one.Value), bottom, x(one.Value), c.Max.Y-tornadoHead)
+		c.StrokeLine2(draw.LineStyle{Color: color.Gray{0xdd}, Width: 0.6}, x(one.Value), bottom,
+			x(one.Value), c.Max.Y-tornadoHead)
 		c.FillText(tick, vg.Point{X: x(one.Value), Y: bottom - 9}, one.Label)
 	}
 	c.FillText(tick, vg.Point{X: (x(t.low) + x(t.high)) / 2, Y: bottom - 26}, label)
@@ -209,19 +216,23 @@ func (t *tornado) draw(c draw.Canvas, left vg.Length, style text.Style, label st
 		y -= size + tornadoGap/2
 	}
 	base := x(t.Base.Value)
-	c.StrokeLine2(draw.LineStyle{Color: color.Gray{0x40}, Width: 1}, base, bottom, base, c.Max.Y-tornadoHead)
+	c.StrokeLine2(draw.LineStyle{Color: color.Gray{0x40}, Width: 1}, base, bottom, base,
+		c.Max.Y-tornadoHead)
 }
 
 // bar draws the effect of one setting, from what there is to what it makes of it.
-func (t *tornado) bar(c *draw.Canvas, k *whatIfKnob, p *whatIfPoint, x func(float64) vg.Length, top vg.Length, style text.Style) {
+func (t *tornado) bar(c *draw.Canvas, k *whatIfKnob, p *whatIfPoint, x func(float64) vg.Length,
+	top vg.Length, style text.Style) {
 	look := tornadoLooks[1]
 	if v, base, ok := k.numbers(p); ok && v < base {
 		look = tornadoLooks[0]
 	}
 	from, to := x(t.Base.Value), x(p.Value)
-	box := vg.Rectangle{Min: vg.Point{X: min(from, to), Y: top - tornadoBar + 1.5}, Max: vg.Point{X: max(from, to), Y: top - 1.5}}
+	box := vg.Rectangle{Min: vg.Point{X: min(from, to), Y: top - tornadoBar + 1.5},
+		Max: vg.Point{X: max(from, to), Y: top - 1.5}}
 	if box.Max.X-box.Min.X >= thinnest {
-		corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max, {X: box.Min.X, Y: box.Max.Y}}
+		corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max,
+			{X: box.Min.X, Y: box.Max.Y}}
 		c.FillPolygon(look.fill(), corners)
 		look.hatch(c, box)
 		c.StrokeLines(draw.LineStyle{Color: color.Black, Width: 0.6}, append(corners, corners[0]))
@@ -269,7 +280,8 @@ func (k *whatIfKnob) numbers(p *whatIfPoint) (value, base float64, ok bool) {
 
 // head says whose the panel is.
 func (c *whatIfCase) head() string {
-	text := fmt.Sprintf("%s, %s on %s: %s", label(c.Name), modelLabel(c.Model), gpuLabel(c.GPU), digits(c.Base.Value))
+	text := fmt.Sprintf("%s, %s on %s: %s", label(c.Name), modelLabel(c.Model), gpuLabel(c.GPU),
+		digits(c.Base.Value))
 	if c.Rate > 0 {
 		text += fmt.Sprintf(" at %g req/s", c.Rate)
 	}
@@ -287,7 +299,8 @@ func (w *whatIf) caption(whiskers bool) string {
 	if w.Higher {
 		better = "higher"
 	}
-	words := []string{fmt.Sprintf("%s, %s is better; %d requests a run, %s, the same arrivals for every setting.", w.Label, better, c.Requests, seedsText(seeds))}
+	words := []string{fmt.Sprintf("%s, %s is better; %d requests a run, %s, the same arrivals for "+
+		"every setting.", w.Label, better, c.Requests, seedsText(seeds))}
 	for _, k := range c.Knobs {
 		if whiskers && slices.ContainsFunc(k.Points, func(p whatIfPoint) bool { return p.Low != nil }) {
 			words = append(words, "Whiskers: 95 % interval of the change over seeds.")

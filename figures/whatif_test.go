@@ -19,7 +19,8 @@ func TestWhatIfGolden(t *testing.T) {
 }
 
 func TestWhatIfOfNothing(t *testing.T) {
-	for text, want := range map[string]string{`{"cases":[]}`: "no case", `{"cases":`: "unexpected end"} {
+	for text, want := range map[string]string{`{"cases":[]}`: "no case",
+		`{"cases":`: "unexpected end"} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "whatif.json"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

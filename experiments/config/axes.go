@@ -212,7 +212,9 @@ func settableTables() []struct {
 	return []struct {
 		name string
 		v    any
-	}{{"workload", &traces.Spec{}}, {"fleet", &sim.FleetSpec{}}, {"system", &sim.Spec{}}, {"scores", &traces.ScoreParams{}}, {"slo", &SLO{}}, {"metrics", &sim.Cutoff{}}, {"output", &Output{}}}
+	}{{"workload", &traces.Spec{}}, {"fleet", &sim.FleetSpec{}}, {"system", &sim.Spec{}},
+		{"scores", &traces.ScoreParams{}}, {"slo", &SLO{}}, {"metrics", &sim.Cutoff{}},
+		{"output", &Output{}}}
 }
 
 // settableKeys lists the keys that --set and axes can set.

@@ -78,7 +78,8 @@ func loadSweep(path string, sets []string, search bool, varied *axis) (*Sweep, e
 	named := file // that errors about what axes set are about
 	if varied != nil {
 		if len(axes) > 0 {
-			return nil, file.locate(&KeyError{Key: "axis", Reason: "what varies is named by flags here; leave the axes out"})
+			return nil, file.locate(&KeyError{Key: "axis", Reason: "what varies is named by flags here; " +
+				"leave the axes out"})
 		}
 		axes, named = []axis{*varied}, &document{name: varyFlag}
 	}

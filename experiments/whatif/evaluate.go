@@ -41,8 +41,9 @@ func (s *subject) seeds() []uint64 {
 
 // Value is what came of a subject.
 type Value struct {
-	Value     float64   `json:"value"`
-	Seeds     []float64 `json:"seed_values"`          // in the order of the seeds; empty of a coarse search
+	Value float64 `json:"value"`
+	// in the order of the seeds; empty of a coarse search
+	Seeds     []float64 `json:"seed_values"`
 	LimitedBy string    `json:"limited_by,omitempty"` // of goodput: what fails above
 	Warnings  []string  `json:"warnings"`
 
@@ -133,7 +134,8 @@ func sameButSeed(a, b config.Point) bool {
 }
 
 // evaluate finds a metric of subjects. Those configured alike are found once.
-func (e *Evaluator) evaluate(ctx context.Context, m *Metric, spec config.GoodputSearch, all []subject) ([]Value, error) {
+func (e *Evaluator) evaluate(ctx context.Context, m *Metric, spec config.GoodputSearch,
+	all []subject) ([]Value, error) {
 	if !m.Search() {
 		return e.measured(ctx, m, all)
 	}
@@ -146,7 +148,8 @@ func (e *Evaluator) evaluate(ctx context.Context, m *Metric, spec config.Goodput
 		}
 	}
 	e.planned(capacity.GuessRuns(&spec, missing...))
-	planner := capacity.Planner{Store: e.Store, Run: e.Run, Workers: e.Workers, Planned: e.Planned, Finished: e.Finished}
+	planner := capacity.Planner{Store: e.Store, Run: e.Run, Workers: e.Workers, Planned: e.Planned,
+		Finished: e.Finished}
 	found, notes, err := planner.Do(ctx, spec, missing)
 	e.notes = append(e.notes, notes...)
 	if err != nil {

@@ -52,12 +52,14 @@ func Write(dir string, r *Result) ([]string, error) {
 
 // table has the numbers of all parts; change is relative to the configuration.
 func (r *Result) table() []byte {
-	t := run.NewTable("case", "part", "knob", "setting", "knob_b", "setting_b", "metric", "value", "change", "change_low", "change_high", "against", "holds")
+	t := run.NewTable("case", "part", "knob", "setting", "knob_b", "setting_b", "metric", "value",
+		"change", "change_low", "change_high", "against", "holds")
 	for _, c := range r.Cases {
 		t.Add(c.Name, "base", "", "", "", "", r.Metric, c.Base.Value, 0.0, "", "", "", "")
 		for _, k := range c.Knobs {
 			for _, p := range k.Points {
-				t.Add(c.Name, "knob", k.Knob, p.Setting, "", "", r.Metric, p.Value.Value, p.Change, p.Low, p.High, "", "")
+				t.Add(c.Name, "knob", k.Knob, p.Setting, "", "", r.Metric, p.Value.Value, p.Change, p.Low,
+					p.High, "", "")
 			}
 		}
 		if h := c.Heat; h != nil {
@@ -67,7 +69,8 @@ func (r *Result) table() []byte {
 					if v != nil {
 						change = run.Number(relative(*v, c.Base.Value))
 					}
-					t.Add(c.Name, "heat", h.A, h.ValuesA[j], h.B, h.ValuesB[i], r.Metric, v, change, "", "", "", "")
+					t.Add(c.Name, "heat", h.A, h.ValuesA[j], h.B, h.ValuesB[i], r.Metric, v, change, "",
+						"", "", "")
 				}
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -40,7 +41,9 @@ func Knobs() []Knob {
 		}
 		return k
 	}
-	key := func(name, key, about string) Knob { return Knob{Name: name, Keys: []string{key}, About: about} }
+	key := func(name, key, about string) Knob {
+		return Knob{Name: name, Keys: []string{key}, About: about}
+	}
 	return []Knob{
 		card("link", "host link, both directions", "link_h2d", "link_d2h"),
 		card("hbm", "size of HBM", "hbm_size"),
@@ -56,7 +59,8 @@ func Knobs() []Knob {
 		key("tokens", "system.max_tokens", "tokens in a batch"),
 		key("utilisation", "system.utilisation", "share of HBM that the server may use"),
 		key("rate", "workload.rate", "requests/s"),
-		{Name: "prompt", Keys: []string{"workload.prompt_lengths"}, form: "fixed(%s)", About: "tokens of every prompt, of a synthetic trace"},
+		{Name: "prompt", Keys: []string{"workload.prompt_lengths"}, form: "fixed(%s)",
+			About: "tokens of every prompt, of a synthetic trace"},
 	}
 }
 
@@ -71,7 +75,7 @@ func KnobNamed(name string) (Knob, error) {
 	}
 	key, err := config.SettableKey(name)
 	switch {
-	case err != nil && config.Nearest(name, names) != "":
+	case err != nil && nearest.Name(name, names) != "":
 		return Knob{}, fmt.Errorf("no such knob%s; want one of %s, or a key of the configuration",
 			config.DidYouMean(name, names), strings.Join(names, ", "))
 	case err != nil:
@@ -84,8 +88,9 @@ func KnobNamed(name string) (Knob, error) {
 
 // defaultFactors are the values of hardware that are looked at where nobody names any.
 var defaultFactors = map[string][2]string{
-	"link": {"0.5", "2"}, "hbm": {"0.75", "1.5"}, "hbm_bandwidth": {"0.5", "2"}, "compute": {"0.5", "2"},
-	"cpu": {"0.5", "2"}, "dram": {"0.5", "2"},
+	"link": {"0.5", "2"}, "hbm": {"0.75", "1.5"}, "hbm_bandwidth": {"0.5", "2"},
+	"compute": {"0.5", "2"},
+	"cpu":     {"0.5", "2"}, "dram": {"0.5", "2"},
 }
 
 // Defaults lists the ranges that are looked at where nobody names any: hardware by factors, and of
@@ -107,7 +112,8 @@ func Defaults(base *config.Config) []Range {
 		case k.Name == "utilisation":
 			ranges = append(ranges, Range{Knob: k, Low: "0.8", High: "0.95", fallible: true})
 		case value >= 1:
-			ranges = append(ranges, Range{Knob: k, Low: fmt.Sprint(max(1, int64(value)/2)), High: fmt.Sprint(int64(value) * 2), fallible: true})
+			ranges = append(ranges, Range{Knob: k, Low: fmt.Sprint(max(1, int64(value)/2)),
+				High: fmt.Sprint(int64(value) * 2), fallible: true})
 		}
 	}
 	return ranges
@@ -175,7 +181,8 @@ func (k *Knob) settings(base *config.Config, value string) ([]config.Setting, er
 	if k.Name == "dram" {
 		gib, ok := common(k.Keys[0], base.Systems)
 		if !ok {
-			return nil, fmt.Errorf("%s: systems have different %s; vary that key by values", k.Name, k.Keys[0])
+			return nil, fmt.Errorf("%s: systems have different %s; vary that key by values",
+				k.Name, k.Keys[0])
 		}
 		return []config.Setting{config.NewSetting(k.Keys[0], text(gib*factor))}, nil
 	}
@@ -198,7 +205,8 @@ func (k *Knob) figures(base *config.Config) []string {
 	all, _ := hw.ChangeKeys()
 	for _, key := range all {
 		_, set := base.Card[key]
-		if k.Name == "link" && set && strings.HasPrefix(key, "link_") && !slices.Contains(keys, "card."+key) {
+		if k.Name == "link" && set && strings.HasPrefix(key, "link_") &&
+			!slices.Contains(keys, "card."+key) {
 			keys = append(keys, "card."+key)
 		}
 	}

@@ -35,15 +35,22 @@ func Metrics() []Metric {
 		{"delay", "scheduling delay (s)", 1, func(s *sim.Summary) sim.Stats { return s.QueueDelay }},
 	} {
 		for _, stat := range sim.StatNames {
-			all = append(all, Metric{Name: t.name + "_" + stat, Label: strings.Replace(stat, "p", "P", 1) + " " + t.label,
+			all = append(all, Metric{Name: t.name + "_" + stat, Label: strings.Replace(stat, "p", "P", 1) +
+				" " + t.label,
 				of: func(s *sim.Summary) float64 { return t.scale * t.of(s).Of(stat) }})
 		}
 	}
 	return append(all,
-		Metric{"throughput", "output (tokens/s)", true, func(s *sim.Summary) float64 { return s.ThroughputTokS }},
-		Metric{"requests", "served (requests/s)", true, func(s *sim.Summary) float64 { return s.RequestThroughput }},
+		Metric{"throughput", "output (tokens/s)", true, func(s *sim.Summary) float64 {
+			return s.ThroughputTokS
+		}},
+		Metric{"requests", "served (requests/s)", true, func(s *sim.Summary) float64 {
+			return s.RequestThroughput
+		}},
 		Metric{"hits", "hits in HBM (%)", true, func(s *sim.Summary) float64 { return 100 * s.HitRatio }},
-		Metric{"loads", "blocks loaded a step", false, func(s *sim.Summary) float64 { return s.BlocksLoadedPerStep }},
+		Metric{"loads", "blocks loaded a step", false, func(s *sim.Summary) float64 {
+			return s.BlocksLoadedPerStep
+		}},
 		Metric{"batch", "requests a step", true, func(s *sim.Summary) float64 { return s.BatchMean }},
 	)
 }
@@ -60,7 +67,8 @@ func MetricNamed(name string) (Metric, error) {
 	if near := config.DidYouMean(name, names); near != "" {
 		return Metric{}, fmt.Errorf("--metric %s: no such metric%s", name, near)
 	}
-	return Metric{}, fmt.Errorf("--metric %s: no such metric; want one of %s", name, strings.Join(names, ", "))
+	return Metric{}, fmt.Errorf("--metric %s: no such metric; want one of %s", name,
+		strings.Join(names, ", "))
 }
 
 // Search says whether a search finds the metric.

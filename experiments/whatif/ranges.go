@@ -23,7 +23,8 @@ type Range struct {
 func ParseRange(flag string) (r Range, err error) {
 	name, values, ok := strings.Cut(flag, "=")
 	if !ok || name == "" || values == "" {
-		return r, fmt.Errorf("--vary %s: want NAME=LOW..HIGH or NAME=VALUE,VALUE, as in link=0.5..4", flag)
+		return r, fmt.Errorf("--vary %s: want NAME=LOW..HIGH or NAME=VALUE,VALUE, as in link=0.5..4",
+			flag)
 	}
 	if r.Knob, err = KnobNamed(strings.TrimSpace(name)); err != nil {
 		return r, fmt.Errorf("--vary %s: %s: %w", flag, name, err)

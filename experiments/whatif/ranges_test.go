@@ -62,7 +62,8 @@ func TestDefaults(t *testing.T) {
 		for _, value := range all[i].At(2) {
 			settings, err := all[i].Knob.settings(cfg, value)
 			if err == nil {
-				_, err = config.LoadVaried("default", []string{"system.preset=sparseserve"}, [][]config.Setting{settings}, true)
+				_, err = config.LoadVaried("default", []string{"system.preset=sparseserve"},
+					[][]config.Setting{settings}, true)
 			}
 			if err != nil {
 				t.Errorf("%s = %s: %v", all[i].Knob.Name, value, err)

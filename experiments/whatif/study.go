@@ -119,7 +119,8 @@ func (s *Study) prepare(e *Evaluator) (variants []variant, notes []string, err e
 	}
 	cfg := s.base.Variants[0].Config
 	if rates := len(cfg.Rates) * len(cfg.Clients); !s.Metric.Search() && rates > 1 {
-		return nil, nil, fmt.Errorf("--metric %s: the configuration has %d loads and is about one; choose it, as in --set workload.rate=%s",
+		return nil, nil, fmt.Errorf("--metric %s: the configuration has %d loads and is about one; "+
+			"choose it, as in --set workload.rate=%s",
 			s.Metric.Name, rates, text(cfg.Rates[0]))
 	}
 	for i := range s.Ranges {
@@ -199,10 +200,12 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	out := &Result{Format: 1, Name: s.base.Name, Metric: s.Metric.Name, Label: s.Metric.Label, Higher: s.Metric.Higher,
-		Notes: slices.Concat([]string{}, notes), config: s.base.Variants[0].Config}
+	out := &Result{Format: 1, Name: s.base.Name, Metric: s.Metric.Name, Label: s.Metric.Label,
+		Higher: s.Metric.Higher,
+		Notes:  slices.Concat([]string{}, notes), config: s.base.Variants[0].Config}
 	if s.Metric.Search() {
-		out.Notes = append(out.Notes, fmt.Sprintf("goodput is known within goodput.width = %g %%; a change of less is none", 100*s.base.Goodput.Width))
+		out.Notes = append(out.Notes, fmt.Sprintf("goodput is known within goodput.width = %g %%; a "+
+			"change of less is none", 100*s.base.Goodput.Width))
 	}
 	all := slices.Clone(s.cases)
 	for i := range variants {
@@ -215,7 +218,8 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error)
 	for i := range s.cases {
 		c := s.caseOf(&s.cases[i])
 		if c.Base = values[i]; c.Base.none {
-			return nil, e.notes, fmt.Errorf("%s serves no request, so it has no %s to change", c.Name, s.Metric.Name)
+			return nil, e.notes, fmt.Errorf("%s serves no request, so it has no %s to change", c.Name,
+				s.Metric.Name)
 		}
 		s.fill(out, c, i, variants, values[len(s.cases):])
 		out.Cases = append(out.Cases, c)
@@ -235,7 +239,8 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error)
 // caseOf describes a server of the configuration.
 func (s *Study) caseOf(one *subject) *Case {
 	p := one.point()
-	c := &Case{Name: p.SystemLabel(), System: p.System.Name, Model: p.Model, GPU: p.GPU, Rate: p.Workload.MeanRate(),
+	c := &Case{Name: p.SystemLabel(), System: p.System.Name, Model: p.Model, GPU: p.GPU,
+		Rate:  p.Workload.MeanRate(),
 		Seeds: one.seeds(), Requests: traces.Count(p.Workload), Knobs: []*KnobResult{}}
 	if bounds, err := boundsOf(p); err == nil {
 		c.SLO = p.SLO.String(bounds)
@@ -248,7 +253,8 @@ func (s *Study) fill(out *Result, c *Case, index int, variants []variant, values
 	knobs := map[string]*KnobResult{}
 	for i := range s.Ranges {
 		k := &s.Ranges[i].Knob
-		r := &KnobResult{Knob: k.Name, About: k.About, Keys: k.Keys, Factor: k.Factor, Base: k.has(s.cases[index].point())}
+		r := &KnobResult{Knob: k.Name, About: k.About, Keys: k.Keys, Factor: k.Factor,
+			Base: k.has(s.cases[index].point())}
 		knobs[k.Name] = r
 		c.Knobs = append(c.Knobs, r)
 	}
@@ -270,7 +276,8 @@ func (s *Study) fill(out *Result, c *Case, index int, variants []variant, values
 			continue
 		}
 		if value.none {
-			out.Notes = append(out.Notes, fmt.Sprintf("%s with %s = %s serves no request, so it has no %s", c.Name, v.knob, v.value, s.Metric.Name))
+			out.Notes = append(out.Notes, fmt.Sprintf("%s with %s = %s serves no request, so it has no %s",
+				c.Name, v.knob, v.value, s.Metric.Name))
 			continue
 		}
 		k := knobs[v.knob]
@@ -343,7 +350,9 @@ func (c *Case) Sorted() []*KnobResult {
 		return high - low
 	}
 	knobs := slices.Clone(c.Knobs)
-	slices.SortStableFunc(knobs, func(a, b *KnobResult) int { return cmp.Compare(effect(b), effect(a)) })
+	slices.SortStableFunc(knobs, func(a, b *KnobResult) int {
+		return cmp.Compare(effect(b), effect(a))
+	})
 	return knobs
 }
 

@@ -54,16 +54,20 @@ const crossingWidth = 0.02
 // Thresholds lists the questions.
 func Thresholds() []Threshold {
 	return []Threshold{
-		{Name: "offload-link", Question: "the link speed from which offloading pays, as a factor of the card's",
+		{Name: "offload-link", Question: "the link speed from which offloading pays, as a factor of " +
+			"the card's",
 			Yes: "offloading pays", No: "offloading does not pay", knob: "link", holds: pays,
 			within: func(*config.Point) (float64, float64) { return 0.05, 4 }},
 		{Name: "offload-prompt", Question: "the prompt length from which offloading pays, in tokens",
-			Yes: "offloading pays", No: "offloading does not pay", knob: "prompt", holds: pays, within: prompts},
+			Yes: "offloading pays", No: "offloading does not pay", knob: "prompt", holds: pays,
+			within: prompts},
 		{Name: "dram", Question: "the host memory that the load needs, in GiB",
-			Yes: "the service level holds", No: "the service level fails", knob: "system.dram_gib", holds: keepsLevel,
+			Yes: "the service level holds", No: "the service level fails", knob: "system.dram_gib",
+			holds:  keepsLevel,
 			within: func(p *config.Point) (float64, float64) { return 1, math.Max(p.System.DRAMGiB, 2) }},
 		{Name: "budget", Question: "the largest budget that keeps TBT within its bound, in tokens",
-			Yes: "TBT is within its bound", No: "TBT is above its bound", knob: "budget", holds: keepsTBT, within: budgets},
+			Yes: "TBT is within its bound", No: "TBT is above its bound", knob: "budget", holds: keepsTBT,
+			within: budgets},
 	}
 }
 
@@ -76,7 +80,8 @@ func ThresholdNamed(name string) (Threshold, error) {
 		}
 		names = append(names, t.Name)
 	}
-	return Threshold{}, fmt.Errorf("--threshold %s: no such threshold%s; want %s", name, config.DidYouMean(name, names), strings.Join(names, ", "))
+	return Threshold{}, fmt.Errorf("--threshold %s: no such threshold%s; want %s", name,
+		config.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // prompts reach to what is long for a server, within what the model can have.
@@ -124,7 +129,10 @@ func (s *Study) prepareThresholds(e *Evaluator) ([]test, error) {
 			found = true
 			low, high := t.within(p)
 			r := Range{Knob: knob, Low: knob.round(low), High: knob.round(high)}
-			if k := slices.IndexFunc(s.Ranges, func(r Range) bool { return r.Knob.Name == t.knob && r.Values == nil }); k >= 0 {
+			if k := slices.IndexFunc(s.Ranges, func(r Range) bool {
+				return r.Knob.Name == t.knob &&
+					r.Values == nil
+			}); k >= 0 {
 				r = s.Ranges[k]
 			}
 			one := test{t, s, j, r, cfg, e}
@@ -138,7 +146,8 @@ func (s *Study) prepareThresholds(e *Evaluator) ([]test, error) {
 				}
 			}
 			if v, _ := number(r.Low); v <= 0 {
-				return nil, fmt.Errorf("--threshold %s: %s from %s: want a range above 0", t.Name, knob.Name, r.Low)
+				return nil, fmt.Errorf("--threshold %s: %s from %s: want a range above 0", t.Name,
+					knob.Name, r.Low)
 			}
 			tests = append(tests, one)
 		}
@@ -146,7 +155,8 @@ func (s *Study) prepareThresholds(e *Evaluator) ([]test, error) {
 			return nil, fmt.Errorf("--threshold %s: no system of the configuration %s", t.Name, t.needs())
 		}
 		if rates := len(cfg.Rates) * len(cfg.Clients); rates > 1 && t.atRate() {
-			return nil, fmt.Errorf("--threshold %s: the configuration has %d loads and is about one; choose it, as in --set workload.rate=%s",
+			return nil, fmt.Errorf("--threshold %s: the configuration has %d loads and is about one; "+
+				"choose it, as in --set workload.rate=%s",
 				t.Name, rates, text(cfg.Rates[0]))
 		}
 	}
@@ -246,7 +256,8 @@ func (t *test) words(low, high *Answer) string {
 	}
 	name := t.r.Knob.Name
 	if low.Holds == high.Holds {
-		return fmt.Sprintf("%s at %s = %s and at %s: no threshold between", answer(low), name, low.Setting, high.Setting)
+		return fmt.Sprintf("%s at %s = %s and at %s: no threshold between", answer(low), name,
+			low.Setting, high.Setting)
 	}
 	at := func(a *Answer) string {
 		if !t.r.Knob.Factor {
@@ -268,11 +279,13 @@ func pays(ctx context.Context, t *test, settings []config.Setting) (a Answer, er
 	if err != nil {
 		return a, err
 	}
-	without, err := s.subjects(t.evaluator, append(slices.Clone(settings), config.NewSetting("system.offload", "false")))
+	without, err := s.subjects(t.evaluator,
+		append(slices.Clone(settings), config.NewSetting("system.offload", "false")))
 	if err != nil {
 		return a, err
 	}
-	values, err := t.evaluator.evaluate(ctx, &s.Metric, s.base.Goodput, []subject{with[t.index], without[t.index]})
+	values, err := t.evaluator.evaluate(ctx, &s.Metric, s.base.Goodput,
+		[]subject{with[t.index], without[t.index]})
 	if err != nil {
 		return a, err
 	}
@@ -284,7 +297,8 @@ func pays(ctx context.Context, t *test, settings []config.Setting) (a Answer, er
 }
 
 // runs makes the runs of a variant at the configuration's rate.
-func (t *test) runs(ctx context.Context, settings []config.Setting) (*config.Point, []sim.Summary, error) {
+func (t *test) runs(ctx context.Context, settings []config.Setting) (*config.Point,
+	[]sim.Summary, error) {
 	sweep, err := t.study.load(settings, false)
 	if err != nil {
 		return nil, nil, err
@@ -330,7 +344,8 @@ func keepsTBT(ctx context.Context, t *test, settings []config.Setting) (a Answer
 	}
 	i := slices.IndexFunc(bounds, func(b config.Bound) bool { return b.Name == "tbt" })
 	if i < 0 {
-		return a, fmt.Errorf("--threshold %s: the service level has no bound on TBT; set slo.tbt_s", t.Name)
+		return a, fmt.Errorf("--threshold %s: the service level has no bound on TBT; set slo.tbt_s",
+			t.Name)
 	}
 	var values []float64
 	for j := range sums {

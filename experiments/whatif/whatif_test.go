@@ -113,7 +113,8 @@ func TestNothingChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		study := Study{Config: write(t, small), Metric: m,
-			Ranges: ranges(t, "link=1,2", "hbm=1", "compute=1,0.5", "dram=1", "budget=2048", "system.offload=true")}
+			Ranges: ranges(t, "link=1,2", "hbm=1", "compute=1,0.5", "dram=1", "budget=2048",
+				"system.offload=true")}
 		found, _, err := study.Do(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +126,8 @@ func TestNothingChanged(t *testing.T) {
 			}
 		}
 		for _, k := range c.Knobs {
-			if p := k.Points[0]; p.Change != 0 || p.Value.Value != c.Base.Value || !slices.Equal(p.Seeds, c.Base.Seeds) {
+			if p := k.Points[0]; p.Change != 0 || p.Value.Value != c.Base.Value ||
+				!slices.Equal(p.Seeds, c.Base.Seeds) {
 				t.Errorf("%s = %s changes %s from %v to %v", k.Knob, p.Setting, name, c.Base, p.Value)
 			}
 		}
@@ -138,7 +140,8 @@ func TestNothingChanged(t *testing.T) {
 func TestGoodputIsThatOfPlan(t *testing.T) {
 	path := write(t, small)
 	goodput, _ := MetricNamed(GoodputMetric)
-	found := carryOut(t, &Study{Config: path, Metric: goodput, Ranges: ranges(t, "link=1", "compute=0.25")})
+	found := carryOut(t,
+		&Study{Config: path, Metric: goodput, Ranges: ranges(t, "link=1", "compute=0.25")})
 	sweep, err := config.LoadPlan(path, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +157,8 @@ func TestGoodputIsThatOfPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := found.Cases[0]
-	if p := c.Knobs[0].Points[0]; p.Value.Value != plan[0].Goodput || !slices.Equal(p.Seeds, plan[0].SeedGoodputs) || p.Low == nil || *p.Low != 0 {
+	if p := c.Knobs[0].Points[0]; p.Value.Value != plan[0].Goodput ||
+		!slices.Equal(p.Seeds, plan[0].SeedGoodputs) || p.Low == nil || *p.Low != 0 {
 		t.Errorf("%+v, plan has %v of %v", p, plan[0].Goodput, plan[0].SeedGoodputs)
 	}
 	if p := c.Knobs[1].Points[0]; !(p.Change < 0) {
@@ -204,14 +208,16 @@ func TestThresholdsHoldOnBothSides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := carryOut(t, &Study{Config: path, Set: c.sets, Metric: metric, Ranges: ranges(t, c.vary), Thresholds: []Threshold{th}})
+		found := carryOut(t, &Study{Config: path, Set: c.sets, Metric: metric, Ranges: ranges(t, c.vary),
+			Thresholds: []Threshold{th}})
 		x := found.Cases[0].Thresholds[0]
 		t.Logf("%s: %s, of %d tries", c.name, x.Text, len(x.Tried))
 		if x.Holds == nil || x.Fails == nil {
 			t.Errorf("%s: no threshold in %s: %+v", c.name, c.vary, x.Tried)
 			continue
 		}
-		if !c.side(x.Holds.Setting, slices.Clone(c.sets)) || c.side(x.Fails.Setting, slices.Clone(c.sets)) {
+		if !c.side(x.Holds.Setting, slices.Clone(c.sets)) ||
+			c.side(x.Fails.Setting, slices.Clone(c.sets)) {
 			t.Errorf("%s: %s does not hold by itself", c.name, x.Text)
 		}
 		a, _ := number(x.Holds.Setting)

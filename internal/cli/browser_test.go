@@ -100,12 +100,14 @@ func openInBrowser(t *testing.T, reports map[string]string) {
 		}
 	}
 	if chromium == "" {
-		fmt.Fprintln(os.Stderr, "NOT TESTED: no chromium on the PATH, so no report was opened in a browser")
+		fmt.Fprintln(os.Stderr, "NOT TESTED: no chromium on the PATH, so no report was opened in a "+
+			"browser")
 		t.Skip("no chromium")
 	}
 	var visits []openedReport
 	for _, r := range reported {
-		visits = append(visits, openedReport{Name: r.name, Width: 1280, Scheme: "light"}, openedReport{Name: r.name, Width: 390, Scheme: "dark"})
+		visits = append(visits, openedReport{Name: r.name, Width: 1280, Scheme: "light"},
+			openedReport{Name: r.name, Width: 390, Scheme: "dark"})
 	}
 	found, stderr := visit(t, chromium, visits, reports)
 	for line := range strings.Lines(stderr) {
@@ -140,7 +142,8 @@ const browserPatience = 2 * time.Minute
 
 // visit serves the reports to the browser and returns what it posts, and what it writes on its
 // standard error.
-func visit(t *testing.T, chromium string, visits []openedReport, reports map[string]string) (found []openedReport, stderr string) {
+func visit(t *testing.T, chromium string, visits []openedReport, reports map[string]string) (
+	found []openedReport, stderr string) {
 	t.Helper()
 	plan, err := json.Marshal(visits)
 	if err != nil {
@@ -167,8 +170,10 @@ func visit(t *testing.T, chromium string, visits []openedReport, reports map[str
 	ctx, cancel := context.WithTimeout(t.Context(), browserPatience)
 	defer cancel()
 	var console strings.Builder
-	browser := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--enable-logging=stderr", "--window-size=1300,950",
+	browser := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu",
+		"--disable-dev-shm-usage", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--enable-logging=stderr",
+		"--window-size=1300,950",
 		"--user-data-dir="+t.TempDir(), "--remote-debugging-port=0", server.URL+"/")
 	browser.Stderr = &console
 	browser.WaitDelay = 5 * time.Second

@@ -261,7 +261,8 @@ func TestHelpExamples(t *testing.T) {
 		t.Errorf("sweep: %d variants, want 8: %v", len(s.Variants), err)
 	}
 	writeFile(t, "w.toml", whatifExample)
-	if w, err := config.LoadVaried("w.toml", nil, [][]config.Setting{nil}, true); err != nil || len(w.Variants) != 1 {
+	if w, err := config.LoadVaried("w.toml", nil, [][]config.Setting{nil}, true); err != nil ||
+		len(w.Variants) != 1 {
 		t.Errorf("whatif: %v", err)
 	}
 	writeFile(t, "p.toml", planExample)

@@ -54,7 +54,8 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	if _, err := os.Stat(filepath.Join(folders[0], "compare.csv")); err == nil && len(folders) == 1 {
 		draw = func() ([]string, error) { return figures.DrawComparison(out, folders[0], f.Format...) }
 	}
-	if _, err := os.Stat(filepath.Join(folders[0], whatif.ResultFile)); err == nil && len(folders) == 1 {
+	if _, err := os.Stat(filepath.Join(folders[0], whatif.ResultFile)); err == nil &&
+		len(folders) == 1 {
 		draw = func() ([]string, error) { return figures.DrawWhatIf(out, folders[0], f.Format...) }
 	}
 	files, err := draw()

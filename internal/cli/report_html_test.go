@@ -44,9 +44,11 @@ var reported = []struct {
 	{"run", 18, []string{"simulate", "run.toml", "--set", "workload.rate=1", "--set", "seed=1"}},
 	{"sweep", 8, []string{"sweep", "sweep.toml"}},
 	{"plan", 1, []string{"plan", "plan.toml"}},
-	{"whatif", 4, []string{"whatif", "plan.toml", "--metric", "ttft_mean", "--set", "workload.rate=1", "--vary", "link=0.5..2", "--vary", "budget=1024,4096",
+	{"whatif", 4, []string{"whatif", "plan.toml", "--metric", "ttft_mean", "--set", "workload.rate=1",
+		"--vary", "link=0.5..2", "--vary", "budget=1024,4096",
 		"--heat", "link,hbm", "--steps", "2", "--threshold", "dram"}},
-	{"comparison", 3, []string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--set", "system.max_requests=128"}},
+	{"comparison", 3, []string{"compare", measuredRun, "--set", "model=llama2-7b", "--set",
+		"gpu=h100-80gb", "--set", "system.max_requests=128"}},
 	{"calibration", 6, nil},
 }
 
@@ -59,8 +61,10 @@ func makeReports(t *testing.T) map[string]string {
 	}
 	t.Chdir(t.TempDir())
 	writeFile(t, "run.toml", reportedRun)
-	writeFile(t, "plan.toml", strings.Replace(reportedRun, "rate = [0.5, 1]", "", 1)+"\n[goodput]\nstart = 1\nwidth = 0.5\ncoarse = true\n")
-	writeFile(t, "sweep.toml", strings.Replace(reportedRun, "steps = true", "", 1)+"\n[[axis]]\ngrid.card.link_h2d = [10, 25.1]\n")
+	writeFile(t, "plan.toml", strings.Replace(reportedRun, "rate = [0.5, 1]", "", 1)+
+		"\n[goodput]\nstart = 1\nwidth = 0.5\ncoarse = true\n")
+	writeFile(t, "sweep.toml", strings.Replace(reportedRun, "steps = true", "", 1)+
+		"\n[[axis]]\ngrid.card.link_h2d = [10, 25.1]\n")
 	if err := os.CopyFS(".", os.DirFS(calibration)); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +72,8 @@ func makeReports(t *testing.T) map[string]string {
 	reports := map[string]string{}
 	for _, r := range reported {
 		if r.args != nil {
-			if status, _, stderr := runHere(t.Context(), runner, append(r.args, "--out", r.name)...); status != exitOK {
+			if status, _, stderr := runHere(t.Context(), runner,
+				append(r.args, "--out", r.name)...); status != exitOK {
 				t.Fatalf("%v: status %d: %s", r.args, status, stderr)
 			}
 		}
@@ -108,10 +113,12 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s has %d charts, want %d", r.name, n, r.charts)
 		}
 		for _, want := range map[string][]string{
-			"run":         {"<h2>Runs</h2>", "NVIDIA A100-SXM4-40GB with engine", "published", "SLO: P99 TBT"},
-			"sweep":       {"link_h2d", "<td>card.link_h2d</td>", "config.toml of the first run"},
-			"plan":        {"<h2>Candidates</h2>", "rows", "config.toml of a run of vllm"},
-			"whatif":      {"<h2>Answers</h2>", "the host memory that the load needs", "system.budget_tokens"},
+			"run": {"<h2>Runs</h2>", "NVIDIA A100-SXM4-40GB with engine", "published",
+				"SLO: P99 TBT"},
+			"sweep": {"link_h2d", "<td>card.link_h2d</td>", "config.toml of the first run"},
+			"plan":  {"<h2>Candidates</h2>", "rows", "config.toml of a run of vllm"},
+			"whatif": {"<h2>Answers</h2>", "the host memory that the load needs",
+				"system.budget_tokens"},
 			"comparison":  {"TTFT p99, s", "NVIDIA H100"},
 			"calibration": {"psa_decode is flagged", "Quality of the fits", "driver"},
 		}[r.name] {
@@ -119,7 +126,8 @@ func TestReports(t *testing.T) {
 				t.Errorf("%s says nothing of %q", r.name, want)
 			}
 		}
-		if i, j := strings.Index(page, "Read with care"), strings.Index(page, "<figure>"); i < 0 || i > j {
+		if i, j := strings.Index(page, "Read with care"),
+			strings.Index(page, "<figure>"); i < 0 || i > j {
 			t.Errorf("%s: warnings at %d, the first chart at %d", r.name, i, j)
 		}
 		status, _, stderr := runHere(t.Context(), nil, "report", r.name, "--out", "again.html")
@@ -154,18 +162,21 @@ func TestReportOfBrokenFolders(t *testing.T) {
 			writeFile(t, filepath.Join(dir, c.file), c.text)
 		}
 		status, out, stderr := runHere(t.Context(), nil, "report", dir)
-		if status != exitFailed || out != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
-			t.Errorf("%s %q: status %d, stdout %q, stderr %q, want %q", c.file, c.text, status, out, stderr, c.want)
+		if status != exitFailed || out != "" || strings.Count(stderr, "\n") != 1 ||
+			!strings.Contains(stderr, c.want) {
+			t.Errorf("%s %q: status %d, stdout %q, stderr %q, want %q", c.file, c.text, status, out,
+				stderr, c.want)
 		}
 		if left, _ := os.ReadDir(dir); len(left) > 1 || len(left) == 1 && left[0].Name() != c.file {
 			t.Errorf("%s %q: left %v", c.file, c.text, left)
 		}
 	}
 	writeFile(t, "file", "")
-	for _, args := range [][]string{{"report", "nowhere"}, {"report", "file"}, {"report"}, {"report", "0", "--out", "."}, {"report", "0", "--out", "no/where.html"}} {
-		if status, out, stderr := runHere(t.Context(), nil, args...); status != exitFailed || out != "" || strings.Count(stderr, "\n") != 1 {
+	for _, args := range [][]string{{"report", "nowhere"}, {"report", "file"}, {"report"},
+		{"report", "0", "--out", "."}, {"report", "0", "--out", "no/where.html"}} {
+		if status, out, stderr := runHere(t.Context(), nil, args...); status != exitFailed || out != "" ||
+			strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: status %d, stdout %q, stderr %q", args, status, out, stderr)
 		}
 	}
 }
-

@@ -63,7 +63,8 @@ sparseserve whatif my.toml --metric ttft_p99 --set workload.rate=0.3`
 // Help is shown below the command's help.
 func (w *whatifCmd) Help() string {
 	var b strings.Builder
-	b.WriteString("Knobs with short names; any other key of a configuration is one too. Values of x are factors:\n\n")
+	b.WriteString("Knobs with short names; any other key of a configuration is one too. Values of x " +
+		"are factors:\n\n")
 	for _, k := range whatif.Knobs() {
 		unit := "   "
 		if k.Factor {
@@ -95,7 +96,8 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	out, points := w.Out, w.Points
 	if out == "" {
-		out = filepath.Join("out", "whatif", strings.TrimSuffix(filepath.Base(study.Config), filepath.Ext(study.Config)))
+		out = filepath.Join("out", "whatif", strings.TrimSuffix(filepath.Base(study.Config),
+			filepath.Ext(study.Config)))
 	}
 	if points == "" {
 		points = filepath.Join(out, "points")
@@ -109,7 +111,8 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	bar := newProgress(app.Stderr, "runs")
-	evaluator := whatif.Evaluator{Store: store, Run: app.Run, Workers: w.Workers, Planned: bar.planned, Finished: bar.finished}
+	evaluator := whatif.Evaluator{Store: store, Run: app.Run, Workers: w.Workers, Planned: bar.planned,
+		Finished: bar.finished}
 	found, notes, runErr := study.Do(ctx, &evaluator)
 	bar.close()
 	printNotes(app.Stderr, notes)
@@ -163,7 +166,9 @@ func (w *whatifCmd) study() (*whatif.Study, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(s.Ranges, func(o whatif.Range) bool { return o.Knob.Name == r.Knob.Name }) {
+		if slices.ContainsFunc(s.Ranges, func(o whatif.Range) bool {
+			return o.Knob.Name == r.Knob.Name
+		}) {
 			return nil, fmt.Errorf("--vary %s: %s is varied twice", flag, r.Knob.Name)
 		}
 		s.Ranges = append(s.Ranges, r)
@@ -204,7 +209,8 @@ func (w *whatifCmd) addDefaults(s *whatif.Study) error {
 		all := slices.Concat(s.Ranges, usual)
 		i := slices.IndexFunc(all, same)
 		if i < 0 {
-			return fmt.Errorf("--heat %s: %s has no usual values here; give them, as in --vary %s=LOW..HIGH", w.Heat, name, name)
+			return fmt.Errorf("--heat %s: %s has no usual values here; give them, as in --vary %s=LOW..HIGH",
+				w.Heat, name, name)
 		}
 		s.Heat = append(s.Heat, all[i])
 	}
@@ -221,7 +227,8 @@ func printWhatIf(w io.Writer, r *whatif.Result) {
 		if c.Rate > 0 {
 			where += fmt.Sprintf(", %g req/s", c.Rate)
 		}
-		fmt.Fprintf(w, "%s, %s, %s %s\n", where, count(c.Requests, "request"), plural(len(c.Seeds), "seed"),
+		fmt.Fprintf(w, "%s, %s, %s %s\n", where, count(c.Requests, "request"),
+			plural(len(c.Seeds), "seed"),
 			strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Seeds), " ", ", "), "[]"))
 		printKnobs(w, r, c)
 		printHeat(w, r, c)
@@ -237,7 +244,8 @@ func printWhatIf(w io.Writer, r *whatif.Result) {
 	}
 	var sums []sim.Summary
 	for _, c := range r.Cases {
-		sums = append(sums, sim.Summary{Name: c.Name, System: c.Name, Rate: c.Rate, Warnings: c.Base.Warnings})
+		sums = append(sums, sim.Summary{Name: c.Name, System: c.Name, Rate: c.Rate,
+			Warnings: c.Base.Warnings})
 	}
 	printWarnings(w, sums)
 }
@@ -260,7 +268,8 @@ func printKnobs(w io.Writer, r *whatif.Result, c *whatif.Case) {
 			if p.Low != nil {
 				interval = signed(100**p.Low) + " to " + signed(100**p.High)
 			}
-			t.AppendRow(table.Row{name, has, factor(k, p.Setting), digits(p.Value.Value), signed(100 * p.Change), interval, p.LimitedBy})
+			t.AppendRow(table.Row{name, has, factor(k, p.Setting), digits(p.Value.Value),
+				signed(100 * p.Change), interval, p.LimitedBy})
 		}
 	}
 	t.SetColumnConfigs(rightAligned(2, 6))

@@ -16,7 +16,8 @@ import (
 )
 
 // whatifFlags are a small what-if on runs that are pretended.
-var whatifFlags = []string{"whatif", "--set", "system.preset=sparseserve", "--set", "slo.tbt_s=0.75", "--set", "slo.delay_s=2", "--set", "workload.requests=100",
+var whatifFlags = []string{"whatif", "--set", "system.preset=sparseserve", "--set",
+	"slo.tbt_s=0.75", "--set", "slo.delay_s=2", "--set", "workload.requests=100",
 	"--vary", "link=0.5..2", "--vary", "budget=1024,4096", "--heat", "link,hbm", "--steps", "2"}
 
 func TestWhatIf(t *testing.T) {
@@ -29,17 +30,21 @@ func TestWhatIf(t *testing.T) {
 		t.Error(err)
 	}
 	before, _ := os.ReadFile("out/whatif/default/whatif.json")
-	status, again, errs := runHere(t.Context(), failing, append(whatifFlags, "--json")...) // all runs are kept
+	// all runs are kept
+	status, again, errs := runHere(t.Context(), failing, append(whatifFlags, "--json")...)
 	after, _ := os.ReadFile("out/whatif/default/whatif.json")
-	if status != 0 || errs != "" || string(before) != string(after) || !json.Valid([]byte(again)) || again != string(after) {
+	if status != 0 || errs != "" || string(before) != string(after) || !json.Valid([]byte(again)) ||
+		again != string(after) {
 		t.Errorf("again: status %d, stderr %q, stdout %q", status, errs, again)
 	}
 }
 
 func TestWhatIfThreshold(t *testing.T) {
-	status, out, errs := invoke(t, pretend, "whatif", "--set", "system.preset=sparseserve", "--set", "workload.rate=0.1", "--metric", "ttft_mean",
+	status, out, errs := invoke(t, pretend, "whatif", "--set", "system.preset=sparseserve", "--set",
+		"workload.rate=0.1", "--metric", "ttft_mean",
 		"--threshold", "budget", "--threshold", "offload-link", "--set", "slo.tbt_s=0.1")
-	if want := "TBT is above its bound at budget = 320 and at 32768: no threshold between"; status != 0 || errs != "" || !strings.Contains(out, want) {
+	if want := "TBT is above its bound at budget = 320 and at 32768: no threshold between"; status !=
+		0 || errs != "" || !strings.Contains(out, want) {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}
 }
@@ -49,7 +54,9 @@ func TestWhatIfInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	status, out, errs := runHere(ctx, loaded, "whatif", "--vary", "link=2")
-	if want := "sparseserve: interrupted; finished runs are kept: the same command goes on\n"; status != 130 || errs != want || out != "" {
+	if want :=
+		"sparseserve: interrupted; finished runs are kept: the same command goes on\n"; status != 130 ||
+		errs != want || out != "" {
 		t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
 	}
 }
@@ -66,7 +73,8 @@ func linked(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, er
 	if v, ok := p.Card["link_h2d"]; ok {
 		link = v
 	}
-	sum.TBT.P99 *= (0.8 + 0.2*25.1/link) * (0.9 + 0.1*float64(p.System.BudgetTokens)/2048) * (1 + float64(p.Seed)/100)
+	sum.TBT.P99 *= (0.8 + 0.2*25.1/link) * (0.9 + 0.1*float64(p.System.BudgetTokens)/2048) *
+		(1 + float64(p.Seed)/100)
 	if v, ok := p.Card["hbm_size"]; ok {
 		sum.TBT.P99 *= 40 / v
 	}

@@ -37,7 +37,8 @@ func readCalibration(dir string) (*page, error) {
 	}
 	path := folder + "-kernels.toml"
 	if _, err := toml.DecodeFile(path, &kernels); err != nil {
-		p.Lead = append(p.Lead, "Measured and fitted, without the profile: "+filepath.Base(path)+" is not beside the folder.")
+		p.Lead = append(p.Lead, "Measured and fitted, without the profile: "+filepath.Base(path)+
+			" is not beside the folder.")
 	} else {
 		p.addProvenance(&kernels.Provenance)
 		p.addQuality(kernels.Fits)
@@ -51,7 +52,8 @@ func readCalibration(dir string) (*page, error) {
 // addProvenance says what was measured, where and when.
 func (p *page) addProvenance(v *hw.Provenance) {
 	var words []string
-	for _, w := range []struct{ name, value string }{{"measured", v.Date}, {"on", v.Device}, {"host", v.Host}, {"driver", v.Driver}, {"CUDA", v.CUDA}} {
+	for _, w := range []struct{ name, value string }{{"measured", v.Date}, {"on", v.Device},
+		{"host", v.Host}, {"driver", v.Driver}, {"CUDA", v.CUDA}} {
 		if w.value != "" {
 			words = append(words, w.name+" "+w.value)
 		}
@@ -65,14 +67,16 @@ func (p *page) addProvenance(v *hw.Provenance) {
 // addQuality adds a table of the fits, and a warning for each that is flagged.
 func (p *page) addQuality(fits []hw.Fit) {
 	t := table{Title: "Quality of the fits", Note: "Errors are on points that the fit has not seen.",
-		Header: []string{"cost", "points", "held out", "median error %", "worst error %", "R² of log seconds"}, Right: 1}
+		Header: []string{"cost", "points", "held out", "median error %", "worst error %",
+			"R² of log seconds"}, Right: 1}
 	var warnings []said
 	for i := range fits {
 		f := &fits[i]
 		for _, flag := range f.Flags {
 			warnings = append(warnings, said{f.Model + " is flagged, " + flag, ""})
 		}
-		t.Rows = append(t.Rows, []string{f.Model, fmt.Sprint(f.Samples), fmt.Sprint(f.HeldOut), digits(100 * f.MedianError), digits(100 * f.MaxError), fmt.Sprintf("%.4f", f.R2)})
+		t.Rows = append(t.Rows, []string{f.Model, fmt.Sprint(f.Samples), fmt.Sprint(f.HeldOut),
+			digits(100 * f.MedianError), digits(100 * f.MaxError), fmt.Sprintf("%.4f", f.R2)})
 	}
 	p.warn(warnings, 0)
 	p.Tables = append(p.Tables, t)

@@ -62,10 +62,12 @@ func readComparison(dir string) (*page, error) {
 }
 
 // metricName makes words of a metric's key.
-var metricName = strings.NewReplacer("ttft_", "TTFT ", "tbt_", "TBT ", "e2e_", "end to end ", "_p", " P", "_tok_s", ", tokens/s", "_s", ", s", "_", " ")
+var metricName = strings.NewReplacer("ttft_", "TTFT ", "tbt_", "TBT ", "e2e_", "end to end ", "_p",
+	" P", "_tok_s", ", tokens/s", "_s", ", s", "_", " ")
 
 func stageTable(all []comparison, stage string) table {
-	t := table{Title: "Requests of " + stage, Header: []string{"metric", "measured", "simulated", "error %"}, Right: 1, Folded: stage != "all"}
+	t := table{Title: "Requests of " + stage, Header: []string{"metric", "measured", "simulated",
+		"error %"}, Right: 1, Folded: stage != "all"}
 	if stage == "all" {
 		t.Title = "All requests"
 	}
@@ -77,7 +79,8 @@ func stageTable(all []comparison, stage string) table {
 		if c.Error != nil {
 			off = percent(*c.Error)
 		}
-		t.Rows = append(t.Rows, []string{metricName.Replace(c.Metric), digits(c.Measured), digits(c.Simulated), off})
+		t.Rows = append(t.Rows, []string{metricName.Replace(c.Metric), digits(c.Measured),
+			digits(c.Simulated), off})
 	}
 	return t
 }

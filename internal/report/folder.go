@@ -39,7 +39,8 @@ func read(dir string) (*page, error) {
 		}
 		names = append(names, k.file)
 	}
-	return nil, fmt.Errorf("%s: no finished results of simulate, sweep, plan, whatif, compare or calibrate: none of %s is there", dir, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%s: no finished results of simulate, sweep, plan, whatif, compare or "+
+		"calibrate: none of %s is there", dir, strings.Join(names, ", "))
 }
 
 // nameOf is the folder's own name.

@@ -111,7 +111,8 @@ func (p *page) render() ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err = t.Execute(&out, map[string]any{
-		"Page": p, "Charts": charts, "CSS": template.CSS(css), "Script": template.JS(script), "Library": template.JS(library),
+		"Page": p, "Charts": charts, "CSS": template.CSS(css), "Script": template.JS(script),
+		"Library": template.JS(library),
 	})
 	return out.Bytes(), err
 }

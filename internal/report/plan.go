@@ -59,7 +59,8 @@ func readPlan(dir string) (*page, error) {
 		}
 	}
 	p.warn(warnings, len(found))
-	p.Lead = append(p.Lead, strings.Join(where, "; ")+fmt.Sprintf(", %d requests a run, %d seeds.", found[0].Requests, len(found[0].Seeds)))
+	p.Lead = append(p.Lead, strings.Join(where, "; ")+fmt.Sprintf(", %d requests a run, %d seeds.",
+		found[0].Requests, len(found[0].Seeds)))
 	for _, level := range levels {
 		p.Lead = append(p.Lead, "SLO: "+level+".")
 	}
@@ -78,7 +79,8 @@ func readPlan(dir string) (*page, error) {
 	}
 	for i, folder := range folders {
 		if i < mostNames {
-			p.addFile(filepath.Join(folder, "config.toml"), "config.toml of a run of "+found[min(i, len(found)-1)].Name)
+			p.addFile(filepath.Join(folder, "config.toml"), "config.toml of a run of "+
+				found[min(i, len(found)-1)].Name)
 		}
 	}
 	return p, nil
@@ -89,16 +91,22 @@ func goodputs(found []candidate) section {
 	c := &chart{Kind: "bars", Chart: figures.Chart{Y: "goodput (requests/s)"}}
 	for i := range found {
 		g := &found[i]
-		c.Bars = append(c.Bars, figures.Bar{Name: g.Name, Parts: []figures.Part{{Name: "goodput", Color: "#0072b2", Value: g.Goodput, Low: g.Low, High: g.High}}})
+		c.Bars = append(c.Bars,
+			figures.Bar{Name: g.Name,
+				Parts: []figures.Part{{Name: "goodput", Color: "#0072b2", Value: g.Goodput, Low: g.Low,
+					High: g.High}}})
 	}
-	return section{Title: "Goodput", Note: "The largest rate below every failure, by the mean over seeds.", Charts: []*chart{c}}
+	return section{Title: "Goodput", Note: "The largest rate below every failure, by the mean over " +
+		"seeds.", Charts: []*chart{c}}
 }
 
 // boundName makes words of what a bound is on.
-var boundName = strings.NewReplacer("ttft", "TTFT", "tbt", "TBT", "tpot", "TPOT", "e2e", "end to end")
+var boundName = strings.NewReplacer("ttft", "TTFT", "tbt", "TBT", "tpot", "TPOT", "e2e",
+	"end to end")
 
 func plannedTable(found []candidate) table {
-	t := table{Title: "Candidates", Header: []string{"candidate", "limited by", "bounds", "goodput req/s", "95 % interval", "rejected %", "output tok/s", "runs"}, Right: 3}
+	t := table{Title: "Candidates", Header: []string{"candidate", "limited by", "bounds",
+		"goodput req/s", "95 % interval", "rejected %", "output tok/s", "runs"}, Right: 3}
 	for i := range found {
 		g := &found[i]
 		interval := "-"
@@ -107,9 +115,11 @@ func plannedTable(found []candidate) table {
 		}
 		var bounds []string
 		for _, b := range g.Bounds {
-			bounds = append(bounds, fmt.Sprintf("%s %s %s of %s s", strings.Replace(b.Stat, "p", "P", 1), boundName.Replace(b.Name), digits(b.ValueS), digits(b.Limit)))
+			bounds = append(bounds, fmt.Sprintf("%s %s %s of %s s", strings.Replace(b.Stat, "p", "P", 1),
+				boundName.Replace(b.Name), digits(b.ValueS), digits(b.Limit)))
 		}
-		t.Rows = append(t.Rows, []string{g.Name, g.LimitedBy, strings.Join(bounds, "; "), digits(g.Goodput), interval,
+		t.Rows = append(t.Rows, []string{g.Name, g.LimitedBy, strings.Join(bounds, "; "),
+			digits(g.Goodput), interval,
 			digits(100 * g.RejectedShare), digits(g.ThroughputTokS), fmt.Sprint(g.Runs)})
 	}
 	return t

@@ -42,7 +42,8 @@ func (p *page) restOn(folders []string) error {
 			return fmt.Errorf("%s: damaged: %w", path, err)
 		}
 		for _, s := range m.Systems {
-			if key := fmt.Sprint(m.GPU, " ", s.Engine, " ", m.Card); m.GPU != "" && s.Engine != "" && !seen[key] {
+			if key := fmt.Sprint(m.GPU, " ", s.Engine, " ", m.Card); m.GPU != "" && s.Engine != "" &&
+				!seen[key] {
 				seen[key] = true
 				r, err := m.rest(s.Engine)
 				if err != nil {
@@ -79,7 +80,8 @@ func (m *machine) rest(engine string) (r rest, err error) {
 	keys, units := hw.ChangeKeys()
 	for i, key := range keys {
 		if v, ok := m.Card[key]; ok {
-			t.Rows = append(t.Rows, []string{"card." + key, number(v), units[i], "set", "the configuration, in place of the card's own"})
+			t.Rows = append(t.Rows, []string{"card." + key, number(v), units[i], "set",
+				"the configuration, in place of the card's own"})
 		}
 	}
 	count := map[string]int{}
@@ -91,7 +93,8 @@ func (m *machine) rest(engine string) (r rest, err error) {
 	for _, from := range slices.Sorted(maps.Keys(count)) {
 		words = append(words, fmt.Sprintf("%d %s", count[from], from))
 	}
-	r.Note = fmt.Sprintf("Kernels: %s, %s: %s. Figures of the card and the engine: %s. sparseserve list gpus and list engines print them.",
+	r.Note = fmt.Sprintf("Kernels: %s, %s: %s. Figures of the card and the engine: %s. sparseserve "+
+		"list gpus and list engines print them.",
 		k.Name, how, k.Title, strings.Join(words, ", "))
 	r.Table = t
 	return r, nil

@@ -134,7 +134,8 @@ func (p *page) addFigures(all []figures.Figure) {
 	p.Lead = append(p.Lead, lead+".")
 	timelines := 0
 	for _, f := range all {
-		s := section{Title: f.Name, Note: strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(f.Caption, lead), "."), " ")}
+		s := section{Title: f.Name,
+			Note: strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(f.Caption, lead), "."), " ")}
 		for _, t := range titles {
 			if f.Name == t.name || strings.HasPrefix(f.Name, t.name+"-") {
 				s.Title = t.title
@@ -157,7 +158,8 @@ func (p *page) addFigures(all []figures.Figure) {
 		p.Sections = append(p.Sections, s)
 	}
 	if timelines > mostTimelines {
-		p.Sections[len(p.Sections)-1].Note += fmt.Sprintf(" The time lines of %d more runs are pictures in the folder.", timelines-mostTimelines)
+		p.Sections[len(p.Sections)-1].Note += fmt.Sprintf(" The time lines of %d more runs are "+
+			"pictures in the folder.", timelines-mostTimelines)
 	}
 }
 
@@ -180,7 +182,8 @@ func runsTable(runs []summary) table {
 		t.Header = append(t.Header, key[strings.LastIndexByte(key, '.')+1:])
 	}
 	t.Right = len(t.Header)
-	t.Header = append(t.Header, "served %", "TTFT mean s", "TTFT P99 s", "TBT mean ms", "TBT P99 ms", "output tok/s", "delay mean s", "batch", "loads/step", "hits %", "SLO")
+	t.Header = append(t.Header, "served %", "TTFT mean s", "TTFT P99 s", "TBT mean ms", "TBT P99 ms",
+		"output tok/s", "delay mean s", "batch", "loads/step", "hits %", "SLO")
 	for i := range runs {
 		r := &runs[i]
 		row := []string{r.Name}
@@ -194,8 +197,10 @@ func runsTable(runs []summary) table {
 		if r.SLOMet {
 			level = "met"
 		}
-		t.Rows = append(t.Rows, append(row, digits(100*(1-r.RejectedShare())), digits(r.TTFT.Mean), digits(r.TTFT.P99),
-			digits(1e3*r.TBT.Mean), digits(1e3*r.TBT.P99), digits(r.ThroughputTokS), digits(r.QueueDelay.Mean), digits(r.BatchMean), loads, hits, level))
+		t.Rows = append(t.Rows, append(row, digits(100*(1-r.RejectedShare())), digits(r.TTFT.Mean),
+			digits(r.TTFT.P99),
+			digits(1e3*r.TBT.Mean), digits(1e3*r.TBT.P99), digits(r.ThroughputTokS),
+			digits(r.QueueDelay.Mean), digits(r.BatchMean), loads, hits, level))
 	}
 	return t
 }
@@ -212,6 +217,7 @@ func axesOf(runs []summary) []string {
 		}
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(values)), func(key string) bool {
-		return len(values[key]) < 2 || slices.Contains([]string{"system.preset", "workload.rate", "workload.concurrency", "seed"}, key)
+		return len(values[key]) < 2 ||
+			slices.Contains([]string{"system.preset", "workload.rate", "workload.concurrency", "seed"}, key)
 	})
 }

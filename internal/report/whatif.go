@@ -55,8 +55,10 @@ func readWhatIf(dir string) (*page, error) {
 		better = "higher"
 	}
 	first := w.Cases[0]
-	p.Lead = []string{fmt.Sprintf("%s of %s on %s, %s is better; %d requests a run, %d seeds, the same arrivals for every setting.",
-		w.Label, first.Model, first.GPU, better, first.Requests, len(first.Seeds)), "SLO: " + first.SLO + "."}
+	p.Lead = []string{fmt.Sprintf("%s of %s on %s, %s is better; %d requests a run, %d seeds, the "+
+		"same arrivals for every setting.",
+		w.Label, first.Model, first.GPU, better, first.Requests, len(first.Seeds)), "SLO: " +
+		first.SLO + "."}
 	p.Lead = append(p.Lead, w.Notes...)
 	var warnings []said
 	for _, c := range w.Cases {
@@ -84,7 +86,8 @@ func (p *page) addCase(w *whatif.Result, c *whatif.Case) {
 	name += ", " + digits(c.Base.Value)
 	if len(c.Knobs) > 0 {
 		drawn, t := tornado(w, c)
-		p.Sections = append(p.Sections, section{Title: "Each knob by itself: " + name, Charts: []*chart{drawn}})
+		p.Sections = append(p.Sections, section{Title: "Each knob by itself: " + name,
+			Charts: []*chart{drawn}})
 		t.Title = "Knobs: " + c.Name
 		p.Tables = append(p.Tables, t)
 	}
@@ -93,9 +96,12 @@ func (p *page) addCase(w *whatif.Result, c *whatif.Case) {
 			Note: "Blue is better than what there is, red worse.", Charts: []*chart{heatOf(w, c)}})
 	}
 	for _, x := range c.Thresholds {
-		t := table{Title: x.Name + ": " + c.Name, Note: "Every value that was looked at.", Header: []string{x.Knob, "answer", "value", "against"}, Right: 2, Folded: true}
+		t := table{Title: x.Name + ": " + c.Name, Note: "Every value that was looked at.",
+			Header: []string{x.Knob, "answer", "value", "against"}, Right: 2, Folded: true}
 		tried := slices.Clone(x.Tried)
-		slices.SortFunc(tried, func(a, b whatif.Answer) int { return cmp.Compare(parsed(a.Setting), parsed(b.Setting)) })
+		slices.SortFunc(tried, func(a, b whatif.Answer) int {
+			return cmp.Compare(parsed(a.Setting), parsed(b.Setting))
+		})
 		for _, a := range tried {
 			answer := "no"
 			if a.Holds {
@@ -109,15 +115,18 @@ func (p *page) addCase(w *whatif.Result, c *whatif.Case) {
 
 // tornado has the knobs of the most effect first.
 func tornado(w *whatif.Result, c *whatif.Case) (*chart, table) {
-	out := &chart{Kind: "effects", Chart: figures.Chart{X: "change of " + w.Label, Y: "change of " + w.Label + ", %"}}
-	t := table{Header: []string{"knob", "keys", "limited by", "has", "value", w.Metric, "change %", "95 % interval"}, Right: 3}
+	out := &chart{Kind: "effects", Chart: figures.Chart{X: "change of " + w.Label, Y: "change of " +
+		w.Label + ", %"}}
+	t := table{Header: []string{"knob", "keys", "limited by", "has", "value", w.Metric, "change %",
+		"95 % interval"}, Right: 3}
 	for _, k := range c.Sorted() {
 		for _, q := range k.Points {
 			value, has := q.Setting, k.Base
 			if k.Factor {
 				value, has = "x "+value, "x "+has
 			}
-			e := effect{Name: k.Knob + " " + value, Value: q.Value.Value, Change: 100 * q.Change, Below: below(q.Setting, k.Base)}
+			e := effect{Name: k.Knob + " " + value, Value: q.Value.Value, Change: 100 * q.Change,
+				Below: below(q.Setting, k.Base)}
 			interval := "-"
 			if q.Low != nil && q.High != nil {
 				low, high := 100**q.Low, 100**q.High
@@ -125,7 +134,8 @@ func tornado(w *whatif.Result, c *whatif.Case) (*chart, table) {
 				interval = percent(*q.Low) + " to " + percent(*q.High)
 			}
 			out.Effects = append(out.Effects, e)
-			t.Rows = append(t.Rows, []string{k.Knob, strings.Join(k.Keys, ", "), q.LimitedBy, has, value, digits(q.Value.Value), percent(q.Change), interval})
+			t.Rows = append(t.Rows, []string{k.Knob, strings.Join(k.Keys, ", "), q.LimitedBy, has, value,
+				digits(q.Value.Value), percent(q.Change), interval})
 		}
 	}
 	return out, t
@@ -133,7 +143,8 @@ func tornado(w *whatif.Result, c *whatif.Case) (*chart, table) {
 
 func heatOf(w *whatif.Result, c *whatif.Case) *chart {
 	h := c.Heat
-	out := &heat{A: named(h.A, h.FactorA), B: named(h.B, h.FactorB), ValuesA: h.ValuesA, ValuesB: h.ValuesB, Higher: w.Higher}
+	out := &heat{A: named(h.A, h.FactorA), B: named(h.B, h.FactorB), ValuesA: h.ValuesA,
+		ValuesB: h.ValuesB, Higher: w.Higher}
 	for y, row := range h.Cells {
 		for x, v := range row {
 			if v == nil {
