@@ -106,7 +106,7 @@ func (c *command) check(t *testing.T, args []string) {
 	runner := run.Runner(pretend)
 	switch {
 	case c.quoted || c.needs || slices.Contains(args, "--refit") ||
-		slices.Contains([]string{"validate", "claims", "figures"}, args[0]):
+		slices.Contains([]string{"validate", "claims", "figures", "report"}, args[0]):
 		args = append(args, "--help")
 	case args[0] == "compare":
 		runner = run.NewSimulator().Run
