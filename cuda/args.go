@@ -175,6 +175,13 @@ type MITopKArgs struct {
 	Rows, N, K, First       int32
 }
 
+// MIGatherArgs copies the keys and values of a request's KV blocks to tensors.
+type MIGatherArgs struct {
+	Pool, Table, K, V                       Ptr
+	HeadStride                              int64
+	TableStride, Tokens, Heads, BlockTokens int32
+}
+
 // MILinesArgs makes lists for MIAttendArgs of vertical and slash lines.
 type MILinesArgs struct {
 	Vertical, Slash, Blocks, Columns, Counts Ptr

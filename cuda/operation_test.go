@@ -18,6 +18,7 @@ func operations() []Operation {
 		&SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{},
 		&ArgmaxArgs{}, &CarryArgs{}, &LookupArgs{}, &TableArgs{}, &KVWriteArgs{},
 		&MIAttendArgs{}, &MIPoolArgs{}, &MIBlocksArgs{}, &MIEstimateArgs{}, &MITopKArgs{}, &MILinesArgs{},
+		&MIGatherArgs{},
 	}
 }
 
@@ -28,9 +29,8 @@ func TestStructsMatchTheHeader(t *testing.T) {
 	values := unsafe.Slice(layout(), 1000)
 	for _, v := range []any{
 		MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, LookupArgs{}, TableArgs{}, SaveArgs{},
-		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, MIAttendArgs{}, MIPoolArgs{},
-		MIBlocksArgs{},
-		MIEstimateArgs{}, MITopKArgs{}, MILinesArgs{}, DigestArgs{}, ScoresArgs{},
+		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, MIAttendArgs{}, MIPoolArgs{}, MIBlocksArgs{},
+		MIEstimateArgs{}, MITopKArgs{}, MILinesArgs{}, MIGatherArgs{}, DigestArgs{}, ScoresArgs{},
 		TopKArgs{}, SelectArgs{}, LinearArgs{}, EmbedArgs{}, RMSNormArgs{}, RopeArgs{}, SiluMulArgs{},
 		ArgmaxArgs{}, deviceInfoC{}, benchC{}, callC{},
 	} {

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#define SS_VERSION 7
+#define SS_VERSION 8
 
 #if defined(__GNUC__)
 #define SS_API __attribute__((visibility("default")))
@@ -324,6 +324,17 @@ SS_API int ss_mi_attend(const ss_mi_attend_args *args, ss_stream stream);
 // 1: ss_mi_attend runs on wgmma
 SS_API int ss_mi_kernel(const ss_mi_attend_args *args, int32_t *hopper);
 
+// Keys and values of one request's KV blocks as tensors, for what takes no table: those of token t
+// of KV head h go to row t of k, v + h * head_stride.
+typedef struct {
+  const void *pool;
+  const int32_t *table;  // [heads][table_stride] slots
+  void *k, *v;           // fp16 [heads][tokens][128]; D = 128
+  int64_t head_stride;   // a multiple of 8, tokens * 128 at least
+  int32_t table_stride, tokens, heads, block_tokens;
+} ss_mi_gather_args;
+SS_API int ss_mi_gather(const ss_mi_gather_args *args, ss_stream stream);
+
 // The mean of each 64 tokens of a head, the last of fewer: what stands for a block in the selection
 // of blocks.
 typedef struct {
@@ -538,7 +549,7 @@ enum {
   SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
   SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
   SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK,
-  SS_OP_MI_LINES,
+  SS_OP_MI_LINES, SS_OP_MI_GATHER,
   SS_OP_COUNT
 };
 

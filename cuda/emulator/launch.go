@@ -127,6 +127,8 @@ func kernelOf(o cuda.Operation) kernel {
 		return bind(a, checkMITopK, miTopK)
 	case *cuda.MILinesArgs:
 		return bind(a, checkMILines, miLines)
+	case *cuda.MIGatherArgs:
+		return bind(a, checkMIGather, miGather)
 	case *cuda.EmptyArgs:
 		return kernel{func(*checks) {}, func(*access) {}}
 	}

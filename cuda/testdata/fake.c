@@ -112,6 +112,7 @@ OPERATION(ss_mi_blocks, ss_mi_blocks_args)
 OPERATION(ss_mi_estimate, ss_mi_estimate_args)
 OPERATION(ss_mi_topk, ss_mi_topk_args)
 OPERATION(ss_mi_lines, ss_mi_lines_args)
+OPERATION(ss_mi_gather, ss_mi_gather_args)
 OPERATION(ss_digest, ss_digest_args)
 OPERATION(ss_scores, ss_scores_args)
 OPERATION(ss_topk, ss_topk_args)
@@ -219,6 +220,9 @@ SS_API const int32_t *fake_layout(void) {
       AT(ss_mi_lines_args, columns), AT(ss_mi_lines_args, counts), AT(ss_mi_lines_args, vertical_stride), AT(ss_mi_lines_args, slash_stride),
       AT(ss_mi_lines_args, vertical_count), AT(ss_mi_lines_args, slash_count), AT(ss_mi_lines_args, heads_q), AT(ss_mi_lines_args, q_tokens),
       AT(ss_mi_lines_args, prefix), AT(ss_mi_lines_args, block_stride), AT(ss_mi_lines_args, column_stride), -1,
+      sizeof(ss_mi_gather_args), AT(ss_mi_gather_args, pool), AT(ss_mi_gather_args, table), AT(ss_mi_gather_args, k), AT(ss_mi_gather_args, v),
+      AT(ss_mi_gather_args, head_stride), AT(ss_mi_gather_args, table_stride), AT(ss_mi_gather_args, tokens), AT(ss_mi_gather_args, heads),
+      AT(ss_mi_gather_args, block_tokens), -1,
       sizeof(ss_digest_args), AT(ss_digest_args, pool), AT(ss_digest_args, slot), AT(ss_digest_args, dst), AT(ss_digest_args, meta), AT(ss_digest_args, count),
       AT(ss_digest_args, head_dim), AT(ss_digest_args, block_tokens), -1,
       sizeof(ss_scores_args), AT(ss_scores_args, q), AT(ss_scores_args, meta), AT(ss_scores_args, first), AT(ss_scores_args, count), AT(ss_scores_args, scores),
@@ -251,7 +255,7 @@ SS_API const int32_t *fake_operations(void) {
       SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH, SS_OP_FLASH_D2H,
       SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT, SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
       SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
-      SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK, SS_OP_MI_LINES,
+      SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK, SS_OP_MI_LINES, SS_OP_MI_GATHER,
       SS_OP_COUNT};
   return operations;
 }
