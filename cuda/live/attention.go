@@ -78,8 +78,7 @@ func (d *Device) attend(layer int, w *sim.Work) {
 	if len(w.Rounds) > 0 { // first: its loads restore prefixes of prefills that had been preempted
 		d.attendRounds(layer)
 	}
-	d.launch(p.prefills...)
-	d.markAfter(p.prefills, phasePrefill)
+	d.attendPrefills(layer)
 	switch {
 	case w.Decodes == 0 || len(w.Rounds) > 0:
 	case w.Sparse:
@@ -119,19 +118,19 @@ func (d *Device) markAfter(ops []cuda.Operation, p phase) {
 
 // plan is what one layer's attention launches once its arrays are on the GPU.
 type plan struct {
-	opens    []cuda.Operation // open blocks of finished layer-segmented prefills, into their slots
-	writes   []cuda.Operation // K and V of decodes
-	ropes    []cuda.Operation // of prefills
-	stashes  []cuda.Operation // open blocks of running prefills, into their stash
-	closed   []closed
-	saves    []part // of closed, in order
-	prefills []cuda.Operation
-	decode   *cuda.DecodeArgs
+	opens   []cuda.Operation // open blocks of finished layer-segmented prefills, into their slots
+	writes  []cuda.Operation // K and V of decodes
+	ropes   []cuda.Operation // of prefills
+	stashes []cuda.Operation // open blocks of running prefills, into their stash
+	closed  []closed
+	saves   []part // of closed, in order
+	passes  []pass // of prefills
+	decode  *cuda.DecodeArgs
 }
 
 func (p *plan) clear() {
 	p.opens, p.writes, p.ropes = p.opens[:0], p.writes[:0], p.ropes[:0]
-	p.stashes, p.prefills = p.stashes[:0], p.prefills[:0]
+	p.stashes, p.passes = p.stashes[:0], p.passes[:0]
 	p.closed, p.saves = p.closed[:0], p.saves[:0]
 }
 

@@ -21,8 +21,11 @@ type clock struct {
 // phase picks the field of sim.Phases that a span of time belongs to.
 type phase func(*sim.Phases) *des.Time
 
-func phaseLinears(p *sim.Phases) *des.Time   { return &p.Linears }
-func phasePrefill(p *sim.Phases) *des.Time   { return &p.PrefillAttention }
+func phaseLinears(p *sim.Phases) *des.Time { return &p.Linears }
+func phasePrefill(p *sim.Phases) *des.Time { return &p.PrefillAttention }
+func phasePrefillIndex(p *sim.Phases) *des.Time {
+	return &p.PrefillIndex
+}
 func phaseDense(p *sim.Phases) *des.Time     { return &p.DenseAttention }
 func phaseSparse(p *sim.Phases) *des.Time    { return &p.SparseAttention }
 func phaseScoring(p *sim.Phases) *des.Time   { return &p.Scoring }

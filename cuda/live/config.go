@@ -8,6 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
 // Config describes a device.
@@ -17,6 +18,11 @@ type Config struct {
 	Weights  weights.Source
 	KVBytes  int64 // sim.Config.HBMBytes
 	Seed     uint64
+	// Patterns are what the query heads of each layer attend to in prefill; nil is dense.
+	Patterns [][]pattern.Head
+	// Longest is how many tokens a request may have: the memory of sparse prefill is allocated for
+	// them beforehand. 0: not known, it grows.
+	Longest int
 	// Selects has decodes attend to what the model's own metadata chose; else it
 	// is timed only, and the server's lists count.
 	Selects bool
@@ -40,6 +46,16 @@ type Config struct {
 	// Chosen sees the blocks that each KV head of a decode's position chose, for tests; it costs a
 	// copy.
 	Chosen func(id, position, layer, head int, blocks []int32)
+	// Listed sees the lists by which sparse prefill attends, of one layer and some heads of the
+	// tokens [from, to) of a request, for tests; it costs a copy.
+	Listed func(id, layer, from, to int, l *PrefillLists)
+}
+
+// PrefillLists are the lists of heads [From, To), as cuda.MIAttendArgs has them.
+type PrefillLists struct {
+	From, To                  int
+	BlockStride, ColumnStride int
+	Blocks, Columns, Counts   []int32
 }
 
 // Machine is what the device runs on.

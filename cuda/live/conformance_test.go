@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
 // Whatever the system, every emitted token's logits are those of the float64 model that reads the
@@ -40,10 +41,13 @@ type scenario struct {
 	kvBytes  int64
 	evicts   bool
 	preempts bool
-	resumes  bool      // chunked prefills load their prefix again
-	selects  bool      // the model selects
-	record   io.Writer // of selections; nil: none
-	each     func()    // after each step; nil: nothing
+	resumes  bool             // chunked prefills load their prefix again
+	selects  bool             // the model selects
+	record   io.Writer        // of selections; nil: none
+	patterns [][]pattern.Head // of prefill; nil: dense
+	lengths  []length         // of the requests; nil: mixed
+	allKeys  bool             // prefills attend to all: their budgets cover the context
+	each     func()           // after each step; nil: nothing
 }
 
 // chosen are all cases, or with -short, under checkers that make each many times slower, one of
@@ -54,8 +58,7 @@ func chosen() map[string]*scenario {
 		return all
 	}
 	some := map[string]*scenario{}
-	for _, name := range []string{"mha/dense", "mha/offload, memcpy", "gqa/offload, memcpy and gpu",
-		"gqa/select: offload, small", "mha/layer", "gqa/psa, small"} {
+	for _, name := range []string{"mha/dense", "mha/offload, memcpy", "gqa/offload, memcpy and gpu", "gqa/select: offload, small", "mha/layer", "gqa/psa, small", "sparse prefill/layer-chunked, one of each"} {
 		some[name] = all[name]
 	}
 	return some
@@ -185,14 +188,15 @@ func cases() map[string]*scenario {
 			all[model+"/gpu lookup: "+of] = &c
 		}
 	}
+	addPatterns(all, base)
 	return all
 }
 
 // check compares every emitted token with the reference, which is given the same tokens.
 func (r *run) check(t *testing.T) {
 	t.Helper()
-	if len(r.tokens) != 7 {
-		t.Fatalf("%d requests finished, want 7", len(r.tokens))
+	if want := len(r.workload().lengths); len(r.tokens) != want {
+		t.Fatalf("%d requests finished, want %d", len(r.tokens), want)
 	}
 	sum := r.metrics.Summary()
 	if r.evicts && sum.BlocksLoadedPerStep == 0 {
@@ -218,14 +222,20 @@ func (r *run) check(t *testing.T) {
 			ids[i] = int(x)
 		}
 		cache := r.model.NewCache()
-		selector := reference.Selector{BlockTokens: r.spec.BlockTokens,
-			Blocks: func(position, layer, head int) []int {
-				return r.lists[place{id, position, layer, head}]
-			}}
+		selector := reference.Selector{BlockTokens: r.spec.BlockTokens, Blocks: func(position, layer, head int) []int { return r.lists[place{id, position, layer, head}] }}
+		queries := map[place][]float64{} // of a position's query heads, by KV head
 		selector.Watch = func(position, layer, head int, query, keys []float64) {
 			judge.see(t, place{id, position, layer, head}, query, keys)
+			if r.patterns != nil {
+				queries[place{id, position, layer, head}] = slices.Clone(query)
+			}
 		}
+		if !r.allKeys { // else the reference is dense
+			selector.Keys = r.keys(id)
+		}
+		r.aShapes(id)
 		logits := r.model.Extend(cache, ids[:len(ids)-1], selector)
+		r.judgePrefill(t, id, cache, queries)
 		seen := 0
 		for position, got := range r.logits[id] {
 			seen++
@@ -243,6 +253,7 @@ func (r *run) check(t *testing.T) {
 		}
 	}
 	judge.check(t)
+	r.checkDensity(t)
 }
 
 // near allows for fp16 roundings that fall differently in two orders of summation.

@@ -43,8 +43,10 @@ type Device struct {
 	scratch scratch
 	decodes decodes
 	plan    plan
-	open    []int32 // of the layer: slot of each decode and KV head's open block
-	loading loading // of the layer
+
+	patterns patterns // of sparse prefill
+	open     []int32  // of the layer: slot of each decode and KV head's open block
+	loading  loading  // of the layer
 
 	progressive progressive
 	inRounds    pipelineCounts

@@ -39,7 +39,7 @@ func (c *scenario) trySimulate(t *testing.T, change func(*sim.Config)) ([]sim.St
 		return nil, err
 	}
 	steps := &counted{}
-	_, err = server.Run(context.Background(), &workload{}, steps)
+	_, err = server.Run(context.Background(), c.workload(), steps)
 	return steps.steps, err
 }
 

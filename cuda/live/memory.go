@@ -50,6 +50,9 @@ func Fits(m cuda.Machine, cfg Config, load Load, hostBytes int64) error {
 	if err := supported(cfg.Weights.Config(), cfg.Geometry); err != nil {
 		return err
 	}
+	if err := cfg.supportsPatterns(m); err != nil {
+		return err
+	}
 	info, err := m.Device()
 	if err != nil {
 		return err
@@ -93,6 +96,13 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 		{"KV slots", c.KVBytes / geo.BlockBytes * geo.BlockBytes, "system.kv_gib"},
 		{"activations of the largest step", active, "system.max_tokens"},
 	}
+	if len(c.Patterns) > 0 {
+		bytes, err := c.indexBytes(m, longest)
+		if err != nil {
+			return nil, err
+		}
+		uses = append(uses, use{"indices of sparse prefill", bytes, "system.max_prompt_tokens"})
+	}
 	if s.Offload {
 		uses = append(uses, use{"save buffer", ringBlocks(int64(s.SaveBuffer*(1<<20)),
 			geo.BlockBytes) * geo.BlockBytes, "system.save_buffer_mib"})
@@ -126,6 +136,22 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 		uses = append(uses, use{"left over in their slabs", (pieces+slab-1)/slab*slab - pieces, ""})
 	}
 	return uses, nil
+}
+
+// indexBytes is what sparse prefill of the longest request needs besides activations.
+func (c *Config) indexBytes(m cuda.Machine, longest int) (bytes int64, err error) {
+	own := *c
+	own.Longest = max(c.Longest, longest)
+	shape, prefix := own.longestIndex()
+	if shape.queries == 0 {
+		return 0, nil
+	}
+	md, p := c.Weights.Config(), newPatterns(c.Patterns)
+	needs, err := p.needs(m, &md, shape, prefix)
+	for _, n := range needs {
+		bytes += mem.WithSpare(n.bytes)
+	}
+	return bytes, err
 }
 
 // workspaces is what selection and decode attention of the largest batch and the longest context

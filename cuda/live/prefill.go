@@ -25,7 +25,7 @@ func (d *Device) planPrefill(layer int, w *sim.Work, i int) {
 	if row.Segmented && row.To == len(r.tokens) && row.To%d.geo.BlockTokens != 0 {
 		d.planStash(layer, r, int(write.HeadStride))
 	}
-	d.plan.prefills = append(d.plan.prefills, d.prefillArgs(row, at, write))
+	d.planAttention(layer, row, d.prefillArgs(row, at, write))
 }
 
 // planBlocks sets in which pool and slots the prefill's blocks are, and returns the slots as the

@@ -16,16 +16,29 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// workload is a handful of requests, short and long, odd and even.
-type workload struct{ next int }
+// workload is a handful of requests.
+type workload struct {
+	next    int
+	lengths []length
+}
+
+type length struct{ prompt, output int }
+
+// mixed are short and long, odd and even.
+var mixed = []length{{33, 20}, {1, 5}, {130, 18}, {64, 20}, {97, 3}, {16, 33}, {81, 17}}
+
+func (c *scenario) workload() *workload {
+	if c.lengths != nil {
+		return &workload{lengths: c.lengths}
+	}
+	return &workload{lengths: mixed}
+}
 
 func (w *workload) Next() (sim.Arrival, bool, error) {
-	lengths := []struct{ prompt, output int }{{33, 20}, {1, 5}, {130, 18}, {64, 20}, {97, 3},
-		{16, 33}, {81, 17}}
-	if w.next == len(lengths) {
+	if w.next == len(w.lengths) {
 		return sim.Arrival{}, false, nil
 	}
-	l := lengths[w.next]
+	l := w.lengths[w.next]
 	w.next++
 	return sim.Arrival{At: des.Time(w.next) * 300 * des.Microsecond, Prompt: l.prompt,
 		Output: l.output}, true, nil
@@ -43,6 +56,9 @@ type run struct {
 	chosen  map[place][]int // by the model's metadata
 	used    map[place]int   // blocks that progressive attention counted
 
+	prefill   prefillKeys
+	prefilled map[[2]int][][2]int // spans of tokens, by request and layer
+
 	steps    []sim.StepRecord
 	counters []live.Counters // after each step
 }
@@ -56,15 +72,14 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	shape := source.Config()
-	r := &run{scenario: c, tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{},
-		lists: map[place][]int{}, chosen: map[place][]int{}, used: map[place]int{}}
+	r := &run{scenario: c, tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{}, lists: map[place][]int{}, chosen: map[place][]int{}, used: map[place]int{}, prefill: prefillKeys{}, prefilled: map[[2]int][][2]int{}}
 	if r.model, err = weights.Reference(source, weights.Half); err != nil {
 		t.Fatal(err)
 	}
 	model := tiny(&shape)
 	device, err := live.New(m, live.Config{
-		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes,
-		Seed: 3, SplitEvery: 2,
+		Patterns: c.patterns, Longest: 200, Listed: r.listed,
+		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3, SplitEvery: 2,
 		Finished: func(id int, tokens []int32) { r.tokens[id] = tokens },
 		Logits: func(id, position int, logits []cuda.Half) {
 			if r.logits[id] == nil {
@@ -106,7 +121,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	steps := &counted{device: device, each: c.each}
-	if r.metrics, err = server.Run(context.Background(), &workload{}, steps); err != nil {
+	if r.metrics, err = server.Run(context.Background(), c.workload(), steps); err != nil {
 		t.Fatal(err)
 	}
 	// The device learns of finished requests with the next step; this one has none.
@@ -157,9 +172,8 @@ func flatScores() traces.ScoreParams {
 // server is the server of a scenario; it lacks a device.
 func (c *scenario) server(m *hw.Model) sim.Config {
 	cfg := sim.Config{
-		Spec: c.spec, Model: sim.Model{Layers: m.Layers, KVHeads: m.KVHeads, Hidden: m.Hidden,
-			MaxContext: m.MaxContext},
-		Geometry: m.Geometry(c.spec.BlockTokens), HBMBytes: c.kvBytes, Seed: 3,
+		Spec: c.spec, Model: sim.Model{Layers: m.Layers, KVHeads: m.KVHeads, Hidden: m.Hidden, MaxContext: m.MaxContext},
+		Geometry: m.Geometry(c.spec.BlockTokens), HBMBytes: c.kvBytes, Seed: 3, Prefill: c.mix(),
 	}
 	if c.spec.Sparse() {
 		cfg.Library = library(&c.spec)
@@ -224,6 +238,13 @@ type witness struct {
 
 func (w *witness) Begin(s *sim.Step) error {
 	w.run.rows = append(w.run.rows[:0], s.Rows...)
+	for i := range s.Rows {
+		for layer := range w.run.shape.Layers {
+			if row, at := &s.Rows[i], [2]int{s.Rows[i].ID, layer}; !row.Decode && row.In(layer) {
+				w.run.prefilled[at] = append(w.run.prefilled[at], [2]int{row.From, row.To})
+			}
+		}
+	}
 	return w.modelClock.Begin(s)
 }
 

@@ -49,9 +49,12 @@ func nextSlice(left int) int {
 func (d *Device) size(s *sim.Step) {
 	tokens, decodes := 0, 0
 	for i := range s.Rows {
-		tokens += s.Rows[i].To - s.Rows[i].From
-		if s.Rows[i].Decode {
+		row := &s.Rows[i]
+		tokens += row.To - row.From
+		if row.Decode {
 			decodes++
+		} else {
+			d.sizeIndex(indexShape{row.To - row.From, row.To}, row.From > 0)
 		}
 	}
 	for _, g := range d.scratch.needs(&d.model.Config, padded(tokens), decodes, padded(s.Sampled)) {

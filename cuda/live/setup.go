@@ -18,6 +18,10 @@ func (d *Device) setUp() (err error) {
 	if err = supported(d.cfg.Weights.Config(), d.geo); err != nil {
 		return err
 	}
+	if err = d.cfg.supportsPatterns(d.m); err != nil {
+		return err
+	}
+	d.patterns = newPatterns(d.cfg.Patterns)
 	if d.stream, err = d.m.StreamCreate(true); err != nil {
 		return err
 	}
@@ -70,6 +74,9 @@ func (d *Device) setUp() (err error) {
 			d.geo.BlockBytes, d.cfg.SaveThreads); err != nil {
 			return err
 		}
+	}
+	if s, prefix := d.cfg.longestIndex(); s.queries > 0 {
+		d.sizeIndex(s, prefix)
 	}
 	if err = d.warm(); err != nil {
 		return fmt.Errorf("warming up: %w", err)

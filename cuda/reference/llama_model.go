@@ -43,6 +43,9 @@ type Selector struct {
 	// heads of a KV head; nil is dense. Block b has tokens b BlockTokens to (b + 1) BlockTokens -
 	// 1, up to the position.
 	Blocks func(position, layer, kvHead int) []int
+	// Keys returns the positions that one query head of the token at a position attends to; nil is
+	// what Blocks says.
+	Keys func(position, layer, head int) []int
 	// Watch, when given, sees what attention of a KV head goes by: queries [HeadsQ / HeadsKV][Dim]
 	// and the keys so far, [tokens][HeadsKV][Dim].
 	Watch func(position, layer, kvHead int, query, keys []float64)
@@ -144,7 +147,7 @@ func (m *Llama) attend(c *LlamaCache, layer, position int, query []float64,
 		}
 		for head := kv * group; head < (kv+1)*group; head++ {
 			state := NewSoftmax(m.Dim)
-			for _, t := range seen {
+			for _, t := range sel.keys(position, layer, head, seen) {
 				at := (t*m.HeadsKV + kv) * m.Dim
 				state.Add(scale*dot(query[head*m.Dim:][:m.Dim], c.k[layer][at:]),
 					c.v[layer][at:at+m.Dim])
@@ -153,6 +156,16 @@ func (m *Llama) attend(c *LlamaCache, layer, position int, query []float64,
 		}
 	}
 	return out
+}
+
+// keys returns the positions that a query head attends to where its KV head has seen.
+func (s Selector) keys(position, layer, head int, seen []int) []int {
+	if s.Keys != nil {
+		if own := s.Keys(position, layer, head); own != nil {
+			return own
+		}
+	}
+	return seen
 }
 
 // tokens returns the positions that a token attends to.

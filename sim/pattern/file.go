@@ -127,7 +127,7 @@ func (t Table) Mix(name string, layers, heads int) (*Mix, error) {
 		return nil, fmt.Errorf("%s: layer 0: has %d heads, the model has %d query heads",
 			name, len(t[0]), heads)
 	}
-	m := &Mix{make([][]Group, layers)}
+	m := &Mix{layers: make([][]Group, layers), order: t}
 	for layer := range t {
 		m.layers[layer] = t[layer : layer+1].Groups()
 	}

@@ -15,6 +15,7 @@ type Group struct {
 // Mix is what the heads of a model do in prefill. Nil is dense.
 type Mix struct {
 	layers [][]Group // one for all layers, or one each
+	order  Table     // of a file: the heads themselves
 }
 
 // Layer returns the groups of a layer; they are the same slice for the same layer.
@@ -36,7 +37,7 @@ func (m *Mix) Split(n int) *Mix {
 	if m == nil || n <= 1 {
 		return m
 	}
-	out := &Mix{make([][]Group, len(m.layers))}
+	out := &Mix{layers: make([][]Group, len(m.layers))}
 	for i, groups := range m.layers {
 		out.layers[i] = slices.Clone(groups)
 		for j := range groups {
@@ -51,7 +52,7 @@ func Uniform(h Head, heads int) (*Mix, error) {
 	if err := h.check(); err != nil {
 		return nil, err
 	}
-	return &Mix{[][]Group{{{h, float64(heads)}}}}, nil
+	return &Mix{layers: [][]Group{{{h, float64(heads)}}}}, nil
 }
 
 // namedMix is a published mix: how many heads of a model have which sizes.
@@ -89,7 +90,7 @@ func Named(name string, heads int) (*Mix, error) {
 		for i := range groups {
 			groups[i].Heads *= float64(heads) / all
 		}
-		return &Mix{[][]Group{groups}}, nil
+		return &Mix{layers: [][]Group{groups}}, nil
 	}
 	return nil, fmt.Errorf("no published mix %q; there is %s", name, NamedMixes())
 }
