@@ -238,8 +238,8 @@ func (d *Device) sizeIndex(s indexShape, prefix bool) {
 	}
 }
 
-// kinds that have kernels.
-const patternKernels = "a-shape, vertical-slash and block-sparse have"
+// PatternKinds are the kinds of heads that have kernels.
+var PatternKinds = []pattern.Kind{pattern.AShape, pattern.VerticalSlash, pattern.BlockSparse}
 
 // supportsPatterns refuses what the kernels of sparse prefill do not support.
 func (c *Config) supportsPatterns(m cuda.Machine) error {
@@ -286,7 +286,7 @@ func (c *Config) supportsHead(h pattern.Head, shared int) error {
 			return fmt.Errorf("%v: the kernel chooses at most %d blocks", h, cuda.TopKMax)
 		}
 	default:
-		return fmt.Errorf("%v has no kernel; %s", h, patternKernels)
+		return fmt.Errorf("%v has no kernel; %s have", h, PatternKinds)
 	}
 	return nil
 }

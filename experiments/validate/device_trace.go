@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
 // storedStep is one step of a live run as callsFile holds it, a line of JSON a
@@ -45,6 +46,14 @@ type storedWork struct {
 	Sparse       bool     `json:"sparse,omitempty"`
 	// Rounds of progressive attention are tokens and loads.
 	Rounds [][2]int64 `json:"rounds,omitempty"`
+	// Patterns are those of sparse prefill; none: dense.
+	Patterns []storedPattern `json:"patterns,omitempty"`
+}
+
+type storedPattern struct {
+	Kind  pattern.Kind `json:"kind"`
+	Sizes [2]int       `json:"sizes"`
+	Heads float64      `json:"heads"`
 }
 
 // inRounds sums up the rounds.
@@ -86,6 +95,9 @@ func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 			}
 			for _, r := range w.Rounds {
 				sw.Rounds = append(sw.Rounds, [2]int64{r.Tokens, r.Loads})
+			}
+			for _, g := range w.Patterns {
+				sw.Patterns = append(sw.Patterns, storedPattern{g.Kind, [2]int{g.A, g.B}, g.Heads})
 			}
 			if tokens, _ := sw.inRounds(); tokens == sw.DecodeTokens {
 				sw.DecodeTokens = 0
@@ -142,6 +154,10 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			}
 			for _, r := range sw.Rounds {
 				w.Rounds = append(w.Rounds, sim.Round{Tokens: r[0], Loads: r[1]})
+			}
+			for _, g := range sw.Patterns {
+				head := pattern.Head{Kind: g.Kind, A: g.Sizes[0], B: g.Sizes[1]}
+				w.Patterns = append(w.Patterns, pattern.Group{Head: head, Heads: g.Heads})
 			}
 			s.Works = append(s.Works, w)
 		}

@@ -23,12 +23,13 @@ import (
 
 // phaseNames are the columns of a step's phases, live_ or model_ before each and
 // _s after.
-var phaseNames = []string{"linears", "prefill_attention", "dense_attention", "sparse_attention",
-	"scoring", "load_stall", "save_stall", "head", "host"}
+var phaseNames = []string{"linears", "prefill_attention", prefillIndex, "dense_attention", "sparse_attention", "scoring", "load_stall", "save_stall", "head", "host"}
+
+// prefillIndex is the phase that tables of before sparse prefill lack.
+const prefillIndex = "prefill_index"
 
 func phaseTimes(p *sim.Phases) []des.Time {
-	return []des.Time{p.Linears, p.PrefillAttention, p.DenseAttention, p.SparseAttention, p.Scoring,
-		p.LoadStall, p.SaveStall, p.Head, p.Host}
+	return []des.Time{p.Linears, p.PrefillAttention, p.PrefillIndex, p.DenseAttention, p.SparseAttention, p.Scoring, p.LoadStall, p.SaveStall, p.Head, p.Host}
 }
 
 // pricedStep is one step of a live run and what the model gives the same
@@ -166,6 +167,10 @@ func readSteps(text []byte) ([]pricedStep, error) {
 			s.split = row[j] == "true"
 		}
 		for _, name := range phaseNames {
+			if _, ok := column["live_"+name+"_s"]; !ok && name == prefillIndex {
+				s.livePhases, s.modelPhases = append(s.livePhases, 0), append(s.modelPhases, 0)
+				continue
+			}
 			s.livePhases = append(s.livePhases, number("live_"+name+"_s"))
 			s.modelPhases = append(s.modelPhases, number("model_"+name+"_s"))
 		}
