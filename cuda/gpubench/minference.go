@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
 // miPattern is a head's pattern and its budget.
@@ -20,9 +21,6 @@ var miPatterns = []miPattern{
 	{"vertical-slash", 1000, 6096}, {"vertical-slash", 30, 800}, {"vertical-slash", 100, 800},
 	{"vertical-slash", 3500, 100}, {"vertical-slash", 500, 700},
 }
-
-// miKept is how many of the first columns and last diagonals are always chosen.
-const miKept = 30
 
 // miHead is a prefill at some length, and what is timed for it.
 type miHead struct {
@@ -235,7 +233,7 @@ func (h *miHead) verticalSlash(p miPattern) {
 	estimate.Workspace = h.workspace(estimate)
 	top := func(scores cuda.Ptr, k int) *cuda.MITopKArgs {
 		t := &cuda.MITopKArgs{Scores: scores, List: h.alloc(int64(h.headsQ*k) * 4), ScoreStride: n,
-			ListStride: int64(k), Rows: int32(h.headsQ), N: int32(n), K: int32(k), First: miKept}
+			ListStride: int64(k), Rows: int32(h.headsQ), N: int32(n), K: int32(k), First: pattern.KeptLines}
 		t.Workspace = h.workspace(t)
 		return t
 	}

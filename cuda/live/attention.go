@@ -74,6 +74,7 @@ func (d *Device) attend(layer int, w *sim.Work) {
 	d.launch(p.writes...)
 	d.launch(p.ropes...)
 	d.markAfter(p.ropes, phaseLinears)
+	d.showProjected(layer)
 	d.closeBlocks(layer)
 	if len(w.Rounds) > 0 { // first: its loads restore prefixes of prefills that had been preempted
 		d.attendRounds(layer)

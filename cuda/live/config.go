@@ -46,6 +46,9 @@ type Config struct {
 	// Chosen sees the blocks that each KV head of a decode's position chose, for tests; it costs a
 	// copy.
 	Chosen func(id, position, layer, head int, blocks []int32)
+	// Projected sees queries, keys and values of a layer's tokens, [tokens][HeadsQ + 2 HeadsKV][D],
+	// those of prefills rotated; it costs a copy.
+	Projected func(layer int, qkv []cuda.Half)
 	// Listed sees the lists by which sparse prefill attends, of one layer and some heads of the
 	// tokens [from, to) of a request, for tests; it costs a copy.
 	Listed func(id, layer, from, to int, l *PrefillLists)

@@ -17,6 +17,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
 // onGPU runs a test on the library's thread. A machine without library or GPU fails it.
@@ -92,7 +93,8 @@ type hfCase struct {
 }
 
 // Greedy tokens are those of HuggingFace's LlamaForCausalLM in fp16: dense, and through the whole
-// of SparseServe with a budget that covers the context.
+// of SparseServe with a budget that covers the context, and where heads have the 128 values that its
+// kernels need, by sparse prefill with budgets that do.
 func TestGPUGreedyIsHuggingFaces(t *testing.T) {
 	folder := os.Getenv("SPARSESERVE_HF_FIXTURES")
 	if folder == "" {
@@ -107,15 +109,15 @@ func TestGPUGreedyIsHuggingFaces(t *testing.T) {
 	whole := cases()["mha/layer"].spec
 	whole.BudgetTokens = 512
 	for _, file := range files {
-		for name, spec := range map[string]sim.Spec{"dense": dense, "sparseserve": whole} {
+		for name, spec := range map[string]sim.Spec{"dense": dense, "sparseserve": whole, "sparse prefill": dense} {
 			t.Run(filepath.Base(filepath.Dir(file))+"/"+name, func(t *testing.T) {
-				onGPU(t, func(m live.Machine) { greedy(t, m, filepath.Dir(file), spec) })
+				onGPU(t, func(m live.Machine) { greedy(t, m, filepath.Dir(file), spec, name == "sparse prefill") })
 			})
 		}
 	}
 }
 
-func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec) {
+func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec, sparse bool) {
 	data, err := os.ReadFile(filepath.Join(folder, "expected.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -135,10 +137,18 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec) {
 		HeadDim: c.HeadDim, FFN: c.FFN, Vocab: c.Vocab, MaxContext: 1024, Tokenizer: "llama2",
 		WeightBytesEach: 2, KVBytesEach: 2,
 	}
+	var patterns [][]pattern.Head
+	if sparse {
+		if c.HeadDim != 128 {
+			t.Skipf("heads of %d values", c.HeadDim)
+		}
+		patterns = everything(c.Layers, c.HeadsQ)
+	}
 	got := map[int][]int32{}
 	const kv = 64 << 20
 	device, err := live.New(m, live.Config{
-		Spec: &spec, Geometry: model.Geometry(spec.BlockTokens), Weights: source, KVBytes: kv,
+		Patterns: patterns,
+		Spec:     &spec, Geometry: model.Geometry(spec.BlockTokens), Weights: source, KVBytes: kv,
 		Prompt: func(id int) []int32 {
 			var tokens []int32
 			for _, x := range want.Cases[id-1].Prompt {
@@ -194,6 +204,19 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec) {
 	if clear == 0 {
 		t.Error("no prompt is clear enough to compare")
 	}
+}
+
+// everything has budgets that cover any context, of one kind of head after another.
+func everything(layers, heads int) [][]pattern.Head {
+	kinds := []pattern.Head{{Kind: pattern.VerticalSlash, A: 4096, B: 4096}, {Kind: pattern.BlockSparse, A: 4096},
+		{Kind: pattern.AShape, A: 1, B: 4096}}
+	all := make([][]pattern.Head, layers)
+	for layer := range all {
+		for i := range heads {
+			all[layer] = append(all[layer], kinds[(layer+i)%len(kinds)])
+		}
+	}
+	return all
 }
 
 // prompts is a workload of given prompts, 32 tokens each to generate.

@@ -205,18 +205,11 @@ func (d *Device) showLists(layer int, lists []prefillLists) {
 }
 
 // download waits for the stream and returns words from the GPU.
-func (d *Device) download(from cuda.Ptr, words int) []int32 {
-	if words == 0 {
-		return nil
+func (d *Device) download(from cuda.Ptr, words int) (out []int32) {
+	if words > 0 {
+		d.show(from, 4*int64(words), func(m cuda.HostMemory) {
+			out = slices.Clone(cuda.Slice[int32](m)[:words])
+		})
 	}
-	host, err := d.m.HostAlloc(4*int64(words), cuda.DriverPages)
-	if d.queue.Fail(err); err != nil {
-		return nil
-	}
-	d.launch(&cuda.MemcpyArgs{Dst: host.Ptr(), Src: from, Bytes: 4 * int64(words)})
-	_ = d.queue.Drain()
-	d.sync()
-	out := slices.Clone(cuda.Slice[int32](host)[:words])
-	d.queue.Fail(d.m.HostFree(host))
 	return out
 }

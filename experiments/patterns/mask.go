@@ -8,12 +8,6 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// Kept always by vertical-slash kernels, as their code has it.
-const (
-	firstColumns = 30
-	lastSlashes  = 30
-)
-
 // mask says which keys a query row attends to, up to itself.
 type mask func(row int, keep func(from, to int))
 
@@ -43,10 +37,10 @@ func verticalSlash(h *Head, verticals, slashes int) mask {
 			slash[row-j] += w
 		}
 	}
-	for i := range firstColumns {
+	for i := range pattern.KeptLines {
 		column[i] = math.Inf(1)
 	}
-	for i := range lastSlashes {
+	for i := range pattern.KeptLines {
 		slash[i] = math.Inf(1)
 	}
 	columns, offsets := top(column, verticals), top(slash, slashes)

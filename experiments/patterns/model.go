@@ -1,6 +1,8 @@
 package patterns
 
 import (
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -15,10 +17,9 @@ func OfModel(w weights.Source, tokens int, seed uint64) ([][]*Head, error) {
 		return nil, err
 	}
 	c := w.Config()
-	rng := des.Rand(seed, "patterns.prompt")
 	prompt := make([]int, tokens)
-	for i := range prompt {
-		prompt[i] = rng.IntN(c.Vocab)
+	for i, token := range randomPrompt(&c, tokens, seed) {
+		prompt[i] = int(token)
 	}
 	heads := make([][]*Head, c.Layers)
 	for layer := range heads {
@@ -47,6 +48,49 @@ func OfModel(w weights.Source, tokens int, seed uint64) ([][]*Head, error) {
 		}
 	}
 	return heads, nil
+}
+
+// randomPrompt is a prompt of random tokens.
+func randomPrompt(c *weights.Config, tokens int, seed uint64) []int32 {
+	rng := des.Rand(seed, "patterns.prompt")
+	prompt := make([]int32, tokens)
+	for i := range prompt {
+		prompt[i] = int32(rng.IntN(c.Vocab))
+	}
+	return prompt
+}
+
+// OnMachine is OfModel on a device that computes, in fp16: each gets the heads of one layer after
+// another, and the model may be as large as the device holds.
+func OnMachine(m live.Machine, w weights.Source, tokens int, seed uint64,
+	each func(heads []*Head) error) error {
+	c := w.Config()
+	see := func(_ int, qkv []cuda.Half) error { return each(headsOf(&c, tokens, qkv)) }
+	return live.Projections(m, w, randomPrompt(&c, tokens, seed), see)
+}
+
+// headsOf sorts a layer's [tokens][HeadsQ + 2 HeadsKV][D] by query heads. Those of a group share
+// keys and values.
+func headsOf(c *weights.Config, tokens int, qkv []cuda.Half) []*Head {
+	column := func(head int) []float32 {
+		rows := make([]float32, 0, tokens*c.HeadDim)
+		for t := range tokens {
+			at := (t*(c.HeadsQ+2*c.HeadsKV) + head) * c.HeadDim
+			for _, x := range qkv[at:][:c.HeadDim] {
+				rows = append(rows, float32(x.Float()))
+			}
+		}
+		return rows
+	}
+	heads := make([]*Head, c.HeadsQ)
+	for kv := range c.HeadsKV {
+		k, v := column(c.HeadsQ+kv), column(c.HeadsQ+c.HeadsKV+kv)
+		group := c.HeadsQ / c.HeadsKV
+		for i := kv * group; i < (kv+1)*group; i++ {
+			heads[i] = &Head{D: c.HeadDim, Q: column(i), K: k, V: v}
+		}
+	}
+	return heads
 }
 
 func appendRow(m []float32, row []float64) []float32 {

@@ -1,6 +1,8 @@
 package patterns
 
 import (
+	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -8,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim/pattern"
@@ -202,5 +205,57 @@ func TestSearchOfAModel(t *testing.T) {
 	}
 	if _, err := back.Mix("found.json", 2, 4); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A device that computes has the reference's queries, keys and values, but for the rounding to
+// fp16, layer by layer.
+func TestHeadsOnAMachine(t *testing.T) {
+	const tokens = 150
+	c := weights.Config{Layers: 2, Hidden: 64, HeadsQ: 4, HeadsKV: 2, HeadDim: 64, FFN: 48, Vocab: 50}
+	w, err := weights.NewRandom(c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := OfModel(w, tokens, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := emulator.New(emulator.Config{})
+	defer m.Close()
+	layer := 0
+	err = OnMachine(m, w, tokens, 1, func(heads []*Head) error {
+		for i, h := range heads {
+			far(t, fmt.Sprintf("queries of layer %d, head %d", layer, i), h.Q, want[layer][i].Q)
+			far(t, fmt.Sprintf("keys of layer %d, head %d", layer, i), h.K, want[layer][i].K)
+			far(t, fmt.Sprintf("values of layer %d, head %d", layer, i), h.V, want[layer][i].V)
+		}
+		layer++
+		return nil
+	})
+	if err != nil || layer != 2 {
+		t.Errorf("%d layers, %v", layer, err)
+	}
+	if err := OnMachine(m, w, tokens, 1, func([]*Head) error { return io.EOF }); err != io.EOF {
+		t.Errorf("%v, want the caller's error", err)
+	}
+	if d, h := m.Held(); d != 0 || h != 0 {
+		t.Errorf("%d and %d bytes are held", d, h)
+	}
+}
+
+// far wants values within 1 % of the length of what is wanted.
+func far(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	var diff, size float64
+	for i, x := range want {
+		diff += float64(got[i]-x) * float64(got[i]-x)
+		size += float64(x) * float64(x)
+	}
+	if !(math.Sqrt(diff) <= 1e-2*math.Sqrt(size)) {
+		t.Errorf("%s: off by %.3g of their length", what, math.Sqrt(diff/size))
 	}
 }

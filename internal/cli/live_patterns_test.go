@@ -72,11 +72,11 @@ func TestLivePatternsThatDoNotFit(t *testing.T) {
 		}
 	}
 	for want, set := range map[string]string{
-		"layers.json: layers: has 1, the model has 2":                                     "system.prefill_pattern=layers.json",
-		"heads.json: layer 0: has 1 heads, the model has 2 query heads":                   "system.prefill_pattern=heads.json",
-		`unknown.json: layer 0, head 1: unknown pattern "spiral"`:                         "system.prefill_pattern=unknown.json",
-		"zero.json: layer 0, head 0: vertical-slash with a first size of 0":               "system.prefill_pattern=zero.json",
-		"layer 0, head 0: block-sparse (5000): the kernel chooses at most 4096 blocks":    "system.prefill_pattern=many.json",
+		"layers.json: layers: has 1, the model has 2":                                      "system.prefill_pattern=layers.json",
+		"heads.json: layer 0: has 1 heads, the model has 2 query heads":                    "system.prefill_pattern=heads.json",
+		`unknown.json: layer 0, head 1: unknown pattern "spiral"`:                          "system.prefill_pattern=unknown.json",
+		"zero.json: layer 0, head 0: vertical-slash with a first size of 0":                "system.prefill_pattern=zero.json",
+		"layer 0, head 0: block-sparse (5000): the kernel chooses at most 4096 blocks":     "system.prefill_pattern=many.json",
 		`system.prefill_attention = "dilated": is simulated and has no kernel; a live run`: "system.prefill_attention=dilated",
 	} {
 		status, _, errs := runHere(t.Context(), run.NewSimulator().Run, wideLive("--set", set)...)

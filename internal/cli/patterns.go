@@ -1,14 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 
 	"github.com/google/renameio/v2"
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/patterns"
@@ -68,13 +69,14 @@ func (d *describePatterns) Run(app *App) error {
 }
 
 type searchPatterns struct {
-	Tokens  int    `default:"4096" placeholder:"N" help:"Tokens of the prompt. Default: ${default}."`
-	Heads   int    `default:"60" placeholder:"N" help:"Planted heads. Default: ${default}."`
-	Seed    uint64 `default:"1" placeholder:"N" help:"Of planted heads, or of the prompt. Default: ${default}."`
-	GPU     string `name:"gpu" default:"a100-80gb" placeholder:"CARD" help:"Whose kernels say what costs alike (list gpus). Default: ${default}."`
-	Model   string `default:"llama3-8b-1m" placeholder:"NAME" help:"Model of which planted heads are one (list models). Default: ${default}."`
-	Weights string `placeholder:"DIR" help:"A folder with config.json and safetensors: search its heads on a prompt of random tokens, on the CPU. For tiny models."`
-	Out     string `placeholder:"FILE" help:"Write the found patterns of --weights, in MInference's format."`
+	Tokens  int      `default:"4096" placeholder:"N" help:"Tokens of the prompt. Default: ${default}."`
+	Heads   int      `default:"60" placeholder:"N" help:"Planted heads. Default: ${default}."`
+	Seed    uint64   `default:"1" placeholder:"N" help:"Of planted heads, or of the prompt. Default: ${default}."`
+	GPU     string   `name:"gpu" default:"a100-80gb" placeholder:"CARD" help:"Whose kernels say what costs alike (list gpus). Default: ${default}."`
+	Model   string   `default:"llama3-8b-1m" placeholder:"NAME" help:"Model of which planted heads are one (list models). Default: ${default}."`
+	Weights string   `placeholder:"DIR" help:"A folder with config.json and safetensors: search its heads on a prompt of random tokens."`
+	Live    liveMode `help:"With --weights: the GPU of this machine computes queries, keys and values in fp16 (--live=gpu, the same as --live), or a reference of it in Go (--live=reference). Default: the CPU, exactly, for tiny models."`
+	Out     string   `placeholder:"FILE" help:"Write the found patterns of --weights, in MInference's format."`
 }
 
 // Validate is called by the parser.
@@ -84,6 +86,8 @@ func (s *searchPatterns) Validate() error {
 		return fmt.Errorf("--heads %d: must be 1 to 100000", s.Heads)
 	case s.Tokens < 512 || s.Tokens > 65_536:
 		return fmt.Errorf("--tokens %d: must be 512 to 65536", s.Tokens)
+	case s.Live != "" && s.Weights == "":
+		return errors.New("--live: is for the heads of --weights")
 	case s.Out != "" && s.Weights == "":
 		return fmt.Errorf("--out %s: is for the heads of --weights; planted ones are of no model", s.Out)
 	}
@@ -135,19 +139,9 @@ func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
 		return err
 	}
 	defer folder.Close()
-	layers, err := patterns.OfModel(folder, s.Tokens, s.Seed)
+	all, err := s.search(folder, space)
 	if err != nil {
 		return err
-	}
-	found, err := patterns.Search(len(layers)*model.QHeads, func(i int) (*patterns.Head, error) {
-		return layers[i/model.QHeads][i%model.QHeads], nil
-	}, space)
-	if err != nil {
-		return err
-	}
-	var all pattern.Table
-	for layer := range slices.Chunk(found, model.QHeads) {
-		all = append(all, layer)
 	}
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"found", "heads"})
@@ -165,6 +159,29 @@ func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
 	fmt.Fprintf(app.Stdout, "%s: written; use it with --set system.prefill_attention=minference "+
 		"--set system.prefill_pattern=%[1]s\n", s.Out)
 	return nil
+}
+
+// search finds the patterns of a model's heads, layer by layer.
+func (s *searchPatterns) search(w weights.Source, space []pattern.Head) (all pattern.Table, err error) {
+	each := func(heads []*patterns.Head) error {
+		found, err := patterns.Search(len(heads), func(i int) (*patterns.Head, error) { return heads[i], nil }, space)
+		all = append(all, found)
+		return err
+	}
+	if s.Live != "" {
+		flags := liveFlags{Live: s.Live}
+		machine, err := flags.machine()
+		if err != nil {
+			return nil, err
+		}
+		err = machine.On(func(m live.Machine) error { return patterns.OnMachine(m, w, s.Tokens, s.Seed, each) })
+		return all, err
+	}
+	layers, err := patterns.OfModel(w, s.Tokens, s.Seed)
+	for i := 0; i < len(layers) && err == nil; i++ {
+		err = each(layers[i])
+	}
+	return all, err
 }
 
 func heads(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
