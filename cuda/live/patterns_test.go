@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
@@ -232,6 +234,67 @@ func (r *run) density() float64 {
 		kept, dense = kept+len(keys), dense+at.position+1
 	}
 	return float64(kept) / float64(dense)
+}
+
+// allocating counts allocations of device memory.
+type allocating struct {
+	*emulator.Machine
+	n int
+}
+
+func (m *allocating) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
+	m.n++
+	return m.Machine.DeviceAlloc(bytes)
+}
+
+// The memory of indices is allocated beforehand: steps allocate no more than those of dense prefill.
+func TestIndicesAllocateNothingInSteps(t *testing.T) {
+	plans := []string{"layer-chunked", "chunked", "layer"}
+	if testing.Short() {
+		plans = plans[:1]
+	}
+	for _, plan := range plans {
+		var inSteps [2]int
+		for i := range inSteps {
+			c := *cases()["sparse prefill/"+plan+", one of each"]
+			if i == 0 {
+				c.patterns = nil
+			}
+			source, err := weights.NewRandom(c.shape, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			model := tiny(&c.shape)
+			m := &allocating{Machine: emulator.New(emulator.Config{})}
+			device, err := live.New(m, live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3,
+				Patterns: c.patterns, Longest: 304})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := m.n
+			modelled, err := modelledDevice(&c.spec, &model)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := c.server(&model)
+			cfg.Prefill = nil // one time for both, and so the same steps
+			cfg.Addressed, cfg.Do, cfg.Device = true, parallel.Do, &modelClock{Real: device, Model: modelled}
+			server, err := sim.NewServer(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := server.Run(t.Context(), c.workload(), &counted{}); err != nil {
+				t.Fatal(err)
+			}
+			inSteps[i] = m.n - before
+			if err := device.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if inSteps[0] != inSteps[1] {
+			t.Errorf("%s: steps allocate %d times with sparse prefill, %d without", plan, inSteps[1], inSteps[0])
+		}
+	}
 }
 
 // Heads, layers and shapes without kernels are refused before anything is allocated.
