@@ -22,8 +22,9 @@
 // progressive.go and rounds.go replace loads and decode attention of Compute: both go by rounds.
 //
 // With sparse prefill (patterns.go) each head attends by its own pattern: indices.go plans, for each
-// chunk of a prompt, what finds the keys and what attends to them. Projections (projections.go) has
-// a prompt's queries, keys and values, by which patterns are searched.
+// chunk of a prompt, what finds the keys and what attends to them, in the memory that
+// index_memory.go sizes. Projections (projections.go) has a prompt's queries, keys and values, by
+// which patterns are searched.
 //
 // CallRecorder (recorder.go) records what each step asked, so that a model can price the same
 // batches.
