@@ -20,6 +20,9 @@ type Config struct {
 	Seed     uint64
 	// Patterns are what the query heads of each layer attend to in prefill; nil is dense.
 	Patterns [][]pattern.Head
+	// FindsLines has vertical-slash heads attend to the lines that their indices find; else indices
+	// are timed only, and lines are where the cost model assumes them.
+	FindsLines bool
 	// Longest is how many tokens a request may have: the memory of sparse prefill is allocated for
 	// them beforehand. 0: not known, it grows.
 	Longest int

@@ -46,6 +46,7 @@ type scenario struct {
 	record   io.Writer        // of selections; nil: none
 	patterns [][]pattern.Head // of prefill; nil: dense
 	lengths  []length         // of the requests; nil: mixed
+	drawn    bool             // lines of prefill are where the cost model assumes them
 	allKeys  bool             // prefills attend to all: their budgets cover the context
 	each     func()           // after each step; nil: nothing
 }

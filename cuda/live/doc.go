@@ -23,7 +23,7 @@
 //
 // With sparse prefill (patterns.go) each head attends by its own pattern: indices.go plans, for each
 // chunk of a prompt, what finds the keys and what attends to them, in the memory that
-// index_memory.go sizes. Projections (projections.go) has a prompt's queries, keys and values, by
+// index_memory.go sizes; lines.go has lines that stand in for those of made-up weights. Projections (projections.go) has a prompt's queries, keys and values, by
 // which patterns are searched.
 //
 // CallRecorder (recorder.go) records what each step asked, so that a model can price the same

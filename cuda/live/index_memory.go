@@ -164,6 +164,11 @@ func (c *Config) longestIndex() (s indexShape, prefix bool) {
 	return s, false
 }
 
+// lineTokens is the longest context that lines may be drawn for.
+func (c *Config) lineTokens() int {
+	return max(drawnTokens, c.Longest, c.Weights.Config().MaxContext)
+}
+
 // sizeIndex grows the memory of indices for a prefill.
 func (d *Device) sizeIndex(s indexShape, prefix bool) {
 	if len(d.patterns.layers) == 0 {

@@ -155,6 +155,9 @@ func (x *indexing) verticalSlash(r headRun) (ops []cuda.Operation) {
 		QTokens: int32(x.queries), Prefix: int32(x.tokens - x.queries),
 		BlockStride: int32(x.bs), ColumnStride: int32(x.cs)}
 	lines.Blocks, lines.Columns, lines.Counts = x.lists(r.from)
+	if l, ok := x.drawn[r.Head]; ok {
+		l.impose(lines, x.tokens)
+	}
 	return append(ops, vertical, slash, lines)
 }
 

@@ -151,6 +151,9 @@ func (c *Config) indexBytes(m cuda.Machine, longest int) (bytes int64, err error
 	for _, n := range needs {
 		bytes += mem.WithSpare(n.bytes)
 	}
+	if !c.FindsLines {
+		bytes += p.drawnBytes(own.lineTokens())
+	}
 	return bytes, err
 }
 

@@ -13,6 +13,7 @@ type patterns struct {
 	layers                   [][]section
 	verticals, slashes, best int // largest sizes
 	memory                   indexMemory
+	drawn                    map[pattern.Head]drawn // nil: indices find the lines
 }
 
 // headRun is query heads [from, to) of one pattern.

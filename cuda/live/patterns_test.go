@@ -39,6 +39,7 @@ func addPatterns(all map[string]*scenario, chunked sim.Spec) {
 			"everything":  {vs(400, 400), vs(1, 399), blocks(100), aShape(5, 400)},
 			"listed":      {vs(33, 40), vs(33, 40), vs(50, 31), blocks(1)},
 			"blocks":      {blocks(2), blocks(2), blocks(2), blocks(2)},
+			"drawn":       {vs(40, 33), vs(50, 80), vs(50, 80), blocks(1)},
 		} {
 			if plan != "chunked" && name != "one of each" && name != "everything" {
 				continue
@@ -52,7 +53,7 @@ func addPatterns(all map[string]*scenario, chunked sim.Spec) {
 			all["sparse prefill/"+plan+", "+name] = &scenario{shape: shape, spec: spec,
 				kvBytes:  int64(4*16*shape.HeadDim) * int64(60*shape.Layers*shape.HeadsKV),
 				patterns: [][]pattern.Head{heads, second}, lengths: []length{{301, 3}, {70, 4}, {192, 2}},
-				allKeys: name == "everything"}
+				allKeys: name == "everything", drawn: name == "drawn"}
 		}
 	}
 }
@@ -161,7 +162,7 @@ func (r *run) judgePrefill(t *testing.T, id int, cache *reference.LlamaCache, qu
 					q := queries[place{id, i, layer, head / group}]
 					p.Q = append(p.Q, q[head%group*dim:][:dim]...)
 				}
-				want := index(&p, h)
+				want := index(&p, h, r.drawn)
 				for i := span[0]; i < span[1]; i++ {
 					got, ok := r.prefill[place{id, i, layer, head}]
 					if !ok {
@@ -186,7 +187,7 @@ func (r *run) judgePrefill(t *testing.T, id int, cache *reference.LlamaCache, qu
 }
 
 // index returns the keys of a position, ascending, by the reference's index of a chunk.
-func index(p *reference.Prefill, h pattern.Head) func(position int) []int {
+func index(p *reference.Prefill, h pattern.Head, drawn bool) func(position int) []int {
 	total := p.Prefix + p.QTokens
 	if h.Kind == pattern.BlockSparse {
 		q, k := reference.Pool(p.Q, p.Dim), reference.Pool(p.K, p.Dim)
@@ -209,6 +210,9 @@ func index(p *reference.Prefill, h pattern.Head) func(position int) []int {
 		return list
 	}
 	v, s := lines(vertical, h.A), lines(slash, h.B)
+	if drawn {
+		v, s = h.Lines(total)
+	}
 	return func(position int) []int {
 		i := position - p.Prefix
 		blocks, columns, counts := reference.LinesOfTile(v, s, i/128, p.QTokens, p.Prefix)
@@ -293,6 +297,25 @@ func TestIndicesAllocateNothingInSteps(t *testing.T) {
 		}
 		if inSteps[0] != inSteps[1] {
 			t.Errorf("%s: steps allocate %d times with sparse prefill, %d without", plan, inSteps[1], inSteps[0])
+		}
+	}
+}
+
+// Lines that are drawn have every row that is long enough attend to as many keys as its price
+// assumes, within 5 %: the last run is of fewer lines.
+func TestDrawnLinesKeepWhatIsPriced(t *testing.T) {
+	for _, h := range []pattern.Head{{Kind: pattern.VerticalSlash, A: 1000, B: 6096}, {Kind: pattern.VerticalSlash, A: 30, B: 800},
+		{Kind: pattern.VerticalSlash, A: 100, B: 800}, {Kind: pattern.VerticalSlash, A: 500, B: 700}} {
+		const prefix, tokens = 60_000, 1024
+		v, s := h.Lines(prefix + tokens)
+		kept, want := 0, 0.0
+		for i := range tokens {
+			blocks, columns, counts := reference.LinesOfTile(v, s, i/128, tokens, prefix)
+			kept += len(keysOf(blocks, columns, counts[:], i/64%2, prefix+i))
+			want += h.Kept(float64(prefix + i))
+		}
+		if got := float64(kept); math.Abs(got/want-1) > 0.05 {
+			t.Errorf("%v: %.0f keys a row, priced are %.0f", h, got/tokens, want/tokens)
 		}
 	}
 }

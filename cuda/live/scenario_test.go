@@ -78,7 +78,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 	}
 	model := tiny(&shape)
 	device, err := live.New(m, live.Config{
-		Patterns: c.patterns, Longest: 200, Listed: r.listed,
+		Patterns: c.patterns, Longest: 200, Listed: r.listed, FindsLines: !c.drawn,
 		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3, SplitEvery: 2,
 		Finished: func(id int, tokens []int32) { r.tokens[id] = tokens },
 		Logits: func(id, position int, logits []cuda.Half) {

@@ -78,6 +78,11 @@ func (d *Device) setUp() (err error) {
 	if s, prefix := d.cfg.longestIndex(); s.queries > 0 {
 		d.sizeIndex(s, prefix)
 	}
+	if !d.cfg.FindsLines {
+		if err = d.patterns.draw(d.m, d.cfg.lineTokens()); err != nil {
+			return err
+		}
+	}
 	if err = d.warm(); err != nil {
 		return fmt.Errorf("warming up: %w", err)
 	}
