@@ -29,7 +29,8 @@ func TestStructsMatchTheHeader(t *testing.T) {
 	values := unsafe.Slice(layout(), 1000)
 	for _, v := range []any{
 		MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, LookupArgs{}, TableArgs{}, SaveArgs{},
-		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, MIAttendArgs{}, MIPoolArgs{}, MIBlocksArgs{},
+		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, MIAttendArgs{}, MIPoolArgs{},
+		MIBlocksArgs{},
 		MIEstimateArgs{}, MITopKArgs{}, MILinesArgs{}, MIGatherArgs{}, DigestArgs{}, ScoresArgs{},
 		TopKArgs{}, SelectArgs{}, LinearArgs{}, EmbedArgs{}, RMSNormArgs{}, RopeArgs{}, SiluMulArgs{},
 		ArgmaxArgs{}, deviceInfoC{}, benchC{}, callC{},

@@ -3,9 +3,12 @@
 # Builds the library for the card that is there, then does the steps asked for, in this order:
 #
 #   checks      the live device and the kernels that it launches; the host's bookkeeping time
-#   sparse      of these checks, those of sparse prefill and of greedy tokens against HuggingFace's, and patterns searched in a model's heads
-#   calibrate   with the probes of the live loop; ends after its first copies where these show that others disturb the host
-#   runs        the live runs of CONFIG (experiments/validate-h200.toml), one at a time in one process, as many as there is time for
+#   sparse      of these checks, those of sparse prefill and of greedy tokens against HuggingFace's,
+#               and patterns searched in a model's heads
+#   calibrate   with the probes of the live loop; ends after its first copies where these show that
+#               others disturb the host
+#   runs        the live runs of CONFIG (experiments/validate-h200.toml), one at a time in one
+#               process, as many as there is time for
 #
 #   [STEPS="checks calibrate"] sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]
 #
@@ -89,14 +92,18 @@ if asked checks; then
     -test.count 1
 fi
 if asked sparse; then
-  step sparse-live 120 cuda/build/live.test -test.run '^TestGPU/^sparse_prefill' -test.v -test.timeout 5m
-  step sparse-kernels 90 cuda/build/gpu.test -test.run '^TestGPU(MI|Prefill)' -test.short -test.v -test.timeout 5m
+  step sparse-live 120 cuda/build/live.test -test.run '^TestGPU/^sparse_prefill' -test.v \
+    -test.timeout 5m
+  step sparse-kernels 90 cuda/build/gpu.test -test.run '^TestGPU(MI|Prefill)' -test.short -test.v \
+    -test.timeout 5m
   if python3 -c 'import torch, transformers' 2>/dev/null; then
     step hf 60 python3 cuda/live/hf.py "$out/hf"
     SPARSESERVE_HF_FIXTURES=$(cd "$out" && pwd)/hf
     export SPARSESERVE_HF_FIXTURES
-    step greedy 60 cuda/build/live.test -test.run '^TestGPUGreedyIsHuggingFaces' -test.v -test.timeout 5m
-    step search 60 cuda/build/sparseserve patterns search --weights "$SPARSESERVE_HF_FIXTURES/llama3" --live --tokens 1024 --out "$out/found.json"
+    step greedy 60 cuda/build/live.test -test.run '^TestGPUGreedyIsHuggingFaces' -test.v \
+      -test.timeout 5m
+    step search 60 cuda/build/sparseserve patterns search --live --tokens 1024 \
+      --weights "$SPARSESERVE_HF_FIXTURES/llama3" --out "$out/found.json"
   fi
 fi
 quiet=yes
@@ -110,13 +117,16 @@ fi
 if asked runs && [ ! "$quiet" ]; then
   echo "runs: not without a calibration" | tee -a "$out/steps.txt"
 elif asked runs; then
-  step runs "$budget" cuda/build/sparseserve validate "$config" --live-only --rerun-disturbed --split-every "${SPLIT:-16}" --out "$out"
+  step runs "$budget" cuda/build/sparseserve validate "$config" --live-only --rerun-disturbed \
+    --split-every "${SPLIT:-16}" --out "$out"
   [ ! -d "$out/live" ] || echo "$(ls "$out/live" | wc -l) live runs in $out/live"
 fi
 
 grep -h '^Benchmark' "$out/bookkeeping.log" "$out/host.log" 2>/dev/null
+count() { grep -c -e "--- $1" "$out/$log.log"; } # tests of $log that ended so
 for log in live kernels sparse-live sparse-kernels greedy; do
-  [ ! -e "$out/$log.log" ] || echo "$log: $(grep -c -- '--- PASS' "$out/$log.log") passed, $(grep -c -- '--- FAIL' "$out/$log.log") failed, $(grep -c -- '--- SKIP' "$out/$log.log") skipped"
+  [ ! -e "$out/$log.log" ] ||
+    echo "$log: $(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped"
 done
 [ ! -e "$out/calibration.toml" ] || sed -n '/^\[host\]/,/^\[reference\]/p' "$out/calibration.toml"
 # Plots are many files: one archive.

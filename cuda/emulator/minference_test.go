@@ -201,16 +201,26 @@ func TestMIFaults(t *testing.T) {
 // Blocks become tensors that attention reads as it reads the blocks themselves.
 func TestMIGather(t *testing.T) {
 	const dim, tokens, total, heads, stride = 128, 16, 150, 2, 11
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	pool, values := g.normal(2*24*tokens*dim, 1)
 	table := make([]int32, heads*stride)
 	for i, slot := range g.r.Perm(24)[:heads*stride] {
 		table[i] = int32(slot)
 	}
 	row := int64(total+3) * dim
-	a := &cuda.MIGatherArgs{Pool: upload(g, pool), Table: upload(g, table), K: g.device(int(2 * heads * row)),
-		V: g.device(int(2 * heads * row)), HeadStride: row, TableStride: stride, Tokens: total, Heads: heads,
-		BlockTokens: tokens}
+	a := &cuda.MIGatherArgs{
+		Pool:  upload(g, pool),
+		Table: upload(g, table),
+		K:     g.device(int(2 * heads * row)),
+		V: g.device(
+			int(2 * heads * row),
+		),
+		HeadStride:  row,
+		TableStride: stride,
+		Tokens:      total,
+		Heads:       heads,
+		BlockTokens: tokens,
+	}
 	g.must(g.Launch(a, 0))
 	for part, p := range []cuda.Ptr{a.K, a.V} {
 		got := floats(download[cuda.Half](g, p, heads*int(row)))
@@ -223,7 +233,8 @@ func TestMIGather(t *testing.T) {
 			}
 		}
 	}
-	if err := g.Launch(&cuda.MIGatherArgs{Tokens: 3, Heads: 1, BlockTokens: 16, HeadStride: 256}, 0); err == nil {
+	short := &cuda.MIGatherArgs{Tokens: 3, Heads: 1, BlockTokens: 16, HeadStride: 256}
+	if err := g.Launch(short, 0); err == nil {
 		t.Error("a stride of two tokens holds three")
 	}
 }

@@ -59,7 +59,9 @@ func chosen() map[string]*scenario {
 		return all
 	}
 	some := map[string]*scenario{}
-	for _, name := range []string{"mha/dense", "mha/offload, memcpy", "gqa/offload, memcpy and gpu", "gqa/select: offload, small", "mha/layer", "gqa/psa, small", "sparse prefill/layer-chunked, one of each"} {
+	for _, name := range []string{"mha/dense", "mha/offload, memcpy", "gqa/offload, memcpy and gpu",
+		"gqa/select: offload, small", "mha/layer", "gqa/psa, small",
+		"sparse prefill/layer-chunked, one of each"} {
 		some[name] = all[name]
 	}
 	return some
@@ -223,7 +225,12 @@ func (r *run) check(t *testing.T) {
 			ids[i] = int(x)
 		}
 		cache := r.model.NewCache()
-		selector := reference.Selector{BlockTokens: r.spec.BlockTokens, Blocks: func(position, layer, head int) []int { return r.lists[place{id, position, layer, head}] }}
+		selector := reference.Selector{
+			BlockTokens: r.spec.BlockTokens,
+			Blocks: func(position, layer, head int) []int {
+				return r.lists[place{id, position, layer, head}]
+			},
+		}
 		queries := map[place][]float64{} // of a position's query heads, by KV head
 		selector.Watch = func(position, layer, head int, query, keys []float64) {
 			judge.see(t, place{id, position, layer, head}, query, keys)

@@ -21,10 +21,10 @@
 // names changes to its tables in place of loads. Where attention is progressive (PSA),
 // progressive.go and rounds.go replace loads and decode attention of Compute: both go by rounds.
 //
-// With sparse prefill (patterns.go) each head attends by its own pattern: indices.go plans, for each
-// chunk of a prompt, what finds the keys and what attends to them, in the memory that
-// index_memory.go sizes; lines.go has lines that stand in for those of made-up weights. Projections (projections.go) has a prompt's queries, keys and values, by
-// which patterns are searched.
+// With sparse prefill (patterns.go) each head attends by its own pattern: indices.go plans, for
+// each chunk of a prompt, what finds the keys and what attends to them, in the memory that
+// index_memory.go sizes; lines.go has lines that stand in for those of made-up weights. Projections
+// (projections.go) has a prompt's queries, keys and values, by which patterns are searched.
 //
 // CallRecorder (recorder.go) records what each step asked, so that a model can price the same
 // batches.

@@ -23,7 +23,10 @@ func (c *scenario) onMachine(ctx context.Context, m live.Machine, rec sim.Record
 		return nil, nil, err
 	}
 	model := tiny(&c.shape)
-	if device, err = live.New(m, live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3, Patterns: c.patterns, Longest: 304, FindsLines: !c.drawn}); err != nil {
+	if device, err = live.New(m, live.Config{
+		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source,
+		KVBytes: c.kvBytes, Seed: 3, Patterns: c.patterns, Longest: 304, FindsLines: !c.drawn,
+	}); err != nil {
 		return nil, nil, err
 	}
 	cfg := c.server(&model)

@@ -93,8 +93,8 @@ type hfCase struct {
 }
 
 // Greedy tokens are those of HuggingFace's LlamaForCausalLM in fp16: dense, and through the whole
-// of SparseServe with a budget that covers the context, and where heads have the 128 values that its
-// kernels need, by sparse prefill with budgets that do.
+// of SparseServe with a budget that covers the context, and where heads have the 128 values that
+// its kernels need, by sparse prefill with budgets that do.
 func TestGPUGreedyIsHuggingFaces(t *testing.T) {
 	folder := os.Getenv("SPARSESERVE_HF_FIXTURES")
 	if folder == "" {
@@ -109,9 +109,13 @@ func TestGPUGreedyIsHuggingFaces(t *testing.T) {
 	whole := cases()["mha/layer"].spec
 	whole.BudgetTokens = 512
 	for _, file := range files {
-		for name, spec := range map[string]sim.Spec{"dense": dense, "sparseserve": whole, "sparse prefill": dense} {
+		for name, spec := range map[string]sim.Spec{"dense": dense, "sparseserve": whole,
+			"sparse prefill": dense} {
 			t.Run(filepath.Base(filepath.Dir(file))+"/"+name, func(t *testing.T) {
-				onGPU(t, func(m live.Machine) { greedy(t, m, filepath.Dir(file), spec, name == "sparse prefill") })
+				onGPU(
+					t,
+					func(m live.Machine) { greedy(t, m, filepath.Dir(file), spec, name == "sparse prefill") },
+				)
 			})
 		}
 	}
@@ -208,8 +212,11 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec, sparse b
 
 // everything has budgets that cover any context, of one kind of head after another.
 func everything(layers, heads int) [][]pattern.Head {
-	kinds := []pattern.Head{{Kind: pattern.VerticalSlash, A: 4096, B: 4096}, {Kind: pattern.BlockSparse, A: 4096},
-		{Kind: pattern.AShape, A: 1, B: 4096}}
+	kinds := []pattern.Head{
+		{Kind: pattern.VerticalSlash, A: 4096, B: 4096},
+		{Kind: pattern.BlockSparse, A: 4096},
+		{Kind: pattern.AShape, A: 1, B: 4096},
+	}
 	all := make([][]pattern.Head, layers)
 	for layer := range all {
 		for i := range heads {

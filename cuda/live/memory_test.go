@@ -69,8 +69,10 @@ func TestMemoryIsCheckedFirst(t *testing.T) {
 // The memory reported as needed is at least what a run allocates.
 func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 	load := live.Load{Requests: []int{148, 100, 98, 84, 53, 49, 6}, Prompt: 130}
-	for _, name := range []string{"mha/layer", "gqa/offload", "mha/sparse", "gqa/dense", "gqa/plain prefill", "mha/gpu lookup: layer", "gqa/gpu lookup: psa",
-		"sparse prefill/chunked, one of each", "sparse prefill/layer, one of each", "sparse prefill/layer-chunked, everything", "sparse prefill/chunked, drawn"} {
+	for _, name := range []string{"mha/layer", "gqa/offload", "mha/sparse", "gqa/dense",
+		"gqa/plain prefill", "mha/gpu lookup: layer", "gqa/gpu lookup: psa",
+		"sparse prefill/chunked, one of each", "sparse prefill/layer, one of each",
+		"sparse prefill/layer-chunked, everything", "sparse prefill/chunked, drawn"} {
 		c, load := cases()[name], load
 		if c.patterns != nil {
 			load = live.Load{Requests: []int{304, 194, 74}, Prompt: 301}
@@ -88,7 +90,15 @@ func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 		if err := device.Close(); err != nil {
 			t.Fatal(err)
 		}
-		cfg := live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3, Patterns: c.patterns, FindsLines: !c.drawn}
+		cfg := live.Config{
+			Spec:       &c.spec,
+			Geometry:   model.Geometry(c.spec.BlockTokens),
+			Weights:    source,
+			KVBytes:    c.kvBytes,
+			Seed:       3,
+			Patterns:   c.patterns,
+			FindsLines: !c.drawn,
+		}
 		var short *live.MemoryError
 		if err := live.Fits(emulator.New(emulator.Config{MemoryBytes: 1}), cfg, load,
 			0); !errors.As(err, &short) {

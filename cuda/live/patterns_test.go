@@ -23,12 +23,18 @@ func addPatterns(all map[string]*scenario, chunked sim.Spec) {
 	vs := func(a, b int) pattern.Head { return pattern.Head{Kind: pattern.VerticalSlash, A: a, B: b} }
 	aShape := func(a, b int) pattern.Head { return pattern.Head{Kind: pattern.AShape, A: a, B: b} }
 	blocks := func(a int) pattern.Head { return pattern.Head{Kind: pattern.BlockSparse, A: a} }
-	offload := func(s *sim.Spec) { s.Attention, s.Offload, s.SinkBlocks, s.WindowBlocks = "sparse", true, 1, 1 }
+	offload := func(s *sim.Spec) {
+		s.Attention, s.Offload, s.SinkBlocks, s.WindowBlocks = "sparse", true, 1, 1
+	}
 	plans := map[string]func(*sim.Spec){
-		"chunked": func(*sim.Spec) {}, "plain": func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 400 },
+		"chunked":          func(*sim.Spec) {},
+		"plain":            func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 400 },
 		"offload, chunked": offload,
 		"layer":            func(s *sim.Spec) { offload(s); s.Prefill, s.MaxInject = "layer", 800 },
-		"layer-chunked":    func(s *sim.Spec) { offload(s); s.Prefill, s.MaxInject = "layer-chunked", 250 },
+		"layer-chunked": func(s *sim.Spec) {
+			offload(s)
+			s.Prefill, s.MaxInject = "layer-chunked", 250
+		},
 	}
 	for plan, change := range plans {
 		spec := chunked
@@ -44,7 +50,15 @@ func addPatterns(all map[string]*scenario, chunked sim.Spec) {
 			if plan != "chunked" && name != "one of each" && name != "everything" {
 				continue
 			}
-			shape := weights.Config{Layers: 2, Hidden: 64, HeadsQ: 4, HeadsKV: 2, HeadDim: 128, FFN: 40, Vocab: 61}
+			shape := weights.Config{
+				Layers:  2,
+				Hidden:  64,
+				HeadsQ:  4,
+				HeadsKV: 2,
+				HeadDim: 128,
+				FFN:     40,
+				Vocab:   61,
+			}
 			if name == "listed" {
 				shape.HeadsKV = 1
 			}
@@ -95,7 +109,10 @@ func (r *run) listed(id, layer, from, to int, l *live.PrefillLists) {
 
 // keysOf lists the keys of a row of a half of a tile, ascending.
 func keysOf(blocks, columns, n []int32, half, position int) []int {
-	starts := slices.Concat(blocks[:n[0]], [][]int32{blocks[n[0]:][:n[1]], blocks[n[0]+n[1]:][:n[2]]}[half])
+	starts := slices.Concat(
+		blocks[:n[0]],
+		[][]int32{blocks[n[0]:][:n[1]], blocks[n[0]+n[1]:][:n[2]]}[half],
+	)
 	keys := []int{}
 	for _, s := range starts {
 		for key := int(s); key < min(int(s)+64, position+1); key++ {
@@ -141,7 +158,12 @@ func (r *run) aShapes(id int) {
 // judgePrefill holds the keys that the device chose against those that float64 indices of the
 // reference's own queries and keys choose: but for lines and blocks that rounding cannot tell
 // apart, the same.
-func (r *run) judgePrefill(t *testing.T, id int, cache *reference.LlamaCache, queries map[place][]float64) {
+func (r *run) judgePrefill(
+	t *testing.T,
+	id int,
+	cache *reference.LlamaCache,
+	queries map[place][]float64,
+) {
 	t.Helper()
 	dim, kvHeads := r.shape.HeadDim, r.shape.HeadsKV
 	group := r.shape.HeadsQ / kvHeads
@@ -180,7 +202,15 @@ func (r *run) judgePrefill(t *testing.T, id int, cache *reference.LlamaCache, qu
 				}
 			}
 			if same < all*97/100 {
-				t.Errorf("request %d, layer %d, head %d, %v: %d of %d keys are the reference's", id, layer, head, h, same, all)
+				t.Errorf(
+					"request %d, layer %d, head %d, %v: %d of %d keys are the reference's",
+					id,
+					layer,
+					head,
+					h,
+					same,
+					all,
+				)
 			}
 		}
 	}
@@ -251,7 +281,8 @@ func (m *allocating) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
 	return m.Machine.DeviceAlloc(bytes)
 }
 
-// The memory of indices is allocated beforehand: steps allocate no more than those of dense prefill.
+// The memory of indices is allocated beforehand: steps allocate no more than those of dense
+// prefill.
 func TestIndicesAllocateNothingInSteps(t *testing.T) {
 	plans := []string{"layer-chunked", "chunked", "layer"}
 	if testing.Short() {
@@ -270,8 +301,18 @@ func TestIndicesAllocateNothingInSteps(t *testing.T) {
 			}
 			model := tiny(&c.shape)
 			m := &allocating{Machine: emulator.New(emulator.Config{})}
-			device, err := live.New(m, live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3,
-				Patterns: c.patterns, Longest: 304})
+			device, err := live.New(
+				m,
+				live.Config{
+					Spec:     &c.spec,
+					Geometry: model.Geometry(c.spec.BlockTokens),
+					Weights:  source,
+					KVBytes:  c.kvBytes,
+					Seed:     3,
+					Patterns: c.patterns,
+					Longest:  304,
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -296,7 +337,12 @@ func TestIndicesAllocateNothingInSteps(t *testing.T) {
 			}
 		}
 		if inSteps[0] != inSteps[1] {
-			t.Errorf("%s: steps allocate %d times with sparse prefill, %d without", plan, inSteps[1], inSteps[0])
+			t.Errorf(
+				"%s: steps allocate %d times with sparse prefill, %d without",
+				plan,
+				inSteps[1],
+				inSteps[0],
+			)
 		}
 	}
 }
@@ -304,7 +350,8 @@ func TestIndicesAllocateNothingInSteps(t *testing.T) {
 // Lines that are drawn have every row that is long enough attend to as many keys as its price
 // assumes, within 5 %: the last run is of fewer lines.
 func TestDrawnLinesKeepWhatIsPriced(t *testing.T) {
-	for _, h := range []pattern.Head{{Kind: pattern.VerticalSlash, A: 1000, B: 6096}, {Kind: pattern.VerticalSlash, A: 30, B: 800},
+	for _, h := range []pattern.Head{{Kind: pattern.VerticalSlash, A: 1000, B: 6096},
+		{Kind: pattern.VerticalSlash, A: 30, B: 800},
 		{Kind: pattern.VerticalSlash, A: 100, B: 800}, {Kind: pattern.VerticalSlash, A: 500, B: 700}} {
 		const prefix, tokens = 60_000, 1024
 		v, s := h.Lines(prefix + tokens)
@@ -323,6 +370,8 @@ func TestDrawnLinesKeepWhatIsPriced(t *testing.T) {
 // Heads, layers and shapes without kernels are refused before anything is allocated.
 func TestPatternsWithoutKernels(t *testing.T) {
 	head := pattern.Head{Kind: pattern.VerticalSlash, A: 40, B: 50}
+	four := []pattern.Head{head, head, head, head}
+	with := func(h pattern.Head) []pattern.Head { return []pattern.Head{head, head, h, head} }
 	c := cases()["sparse prefill/chunked, everything"]
 	small := c.shape
 	small.HeadDim = 64
@@ -331,13 +380,14 @@ func TestPatternsWithoutKernels(t *testing.T) {
 		heads [][]pattern.Head
 		want  string
 	}{
-		{small, [][]pattern.Head{{head, head, head, head}, {head, head, head, head}}, "heads of 64 values"},
-		{c.shape, [][]pattern.Head{{head, head, head, head}}, "patterns of 1 layers, the model has 2"},
-		{c.shape, [][]pattern.Head{{head, head, head, head}, {head}}, "layer 1: patterns of 1 heads, the model has 4"},
-		{c.shape, [][]pattern.Head{{head, head, head, head}, {head, head, {Kind: pattern.Strided, A: 1, B: 2}, head}},
+		{small, [][]pattern.Head{four, four}, "heads of 64 values"},
+		{c.shape, [][]pattern.Head{four}, "patterns of 1 layers, the model has 2"},
+		{c.shape, [][]pattern.Head{four, {head}},
+			"layer 1: patterns of 1 heads, the model has 4"},
+		{c.shape, [][]pattern.Head{four, with(pattern.Head{Kind: pattern.Strided, A: 1, B: 2})},
 			"layer 1, head 2: strided (1, 2) has no kernel"},
-		{c.shape, [][]pattern.Head{{head, {Kind: pattern.BlockSparse, A: 5000}, head, head}, {head, head, head, head}},
-			"layer 0, head 1: block-sparse (5000): the kernel chooses at most 4096 blocks"},
+		{c.shape, [][]pattern.Head{with(pattern.Head{Kind: pattern.BlockSparse, A: 5000}), four},
+			"layer 0, head 2: block-sparse (5000): the kernel chooses at most 4096 blocks"},
 	} {
 		source, err := weights.NewRandom(x.shape, 7)
 		if err != nil {
@@ -345,9 +395,17 @@ func TestPatternsWithoutKernels(t *testing.T) {
 		}
 		model := tiny(&x.shape)
 		m := emulator.New(emulator.Config{})
-		cfg := live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Patterns: x.heads}
+		cfg := live.Config{
+			Spec:     &c.spec,
+			Geometry: model.Geometry(c.spec.BlockTokens),
+			Weights:  source,
+			KVBytes:  c.kvBytes,
+			Patterns: x.heads,
+		}
 		_, err = live.New(m, cfg)
-		if fits := live.Fits(m, cfg, live.Load{}, 0); err == nil || fits == nil || !strings.Contains(err.Error(), x.want) || fits.Error() != err.Error() {
+		if fits := live.Fits(m, cfg, live.Load{}, 0); err == nil || fits == nil ||
+			!strings.Contains(err.Error(), x.want) ||
+			fits.Error() != err.Error() {
 			t.Errorf("%v, and %v; want %q", err, fits, x.want)
 		}
 		if d, h := m.Held(); d != 0 || h != 0 {

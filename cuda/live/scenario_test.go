@@ -72,14 +72,24 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	shape := source.Config()
-	r := &run{scenario: c, tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{}, lists: map[place][]int{}, chosen: map[place][]int{}, used: map[place]int{}, prefill: prefillKeys{}, prefilled: map[[2]int][][2]int{}}
+	r := &run{
+		scenario:  c,
+		tokens:    map[int][]int32{},
+		logits:    map[int]map[int][]cuda.Half{},
+		lists:     map[place][]int{},
+		chosen:    map[place][]int{},
+		used:      map[place]int{},
+		prefill:   prefillKeys{},
+		prefilled: map[[2]int][][2]int{},
+	}
 	if r.model, err = weights.Reference(source, weights.Half); err != nil {
 		t.Fatal(err)
 	}
 	model := tiny(&shape)
 	device, err := live.New(m, live.Config{
 		Patterns: c.patterns, Longest: 200, Listed: r.listed, FindsLines: !c.drawn,
-		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3, SplitEvery: 2,
+		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source,
+		KVBytes: c.kvBytes, Seed: 3, SplitEvery: 2,
 		Finished: func(id int, tokens []int32) { r.tokens[id] = tokens },
 		Logits: func(id, position int, logits []cuda.Half) {
 			if r.logits[id] == nil {
@@ -172,7 +182,9 @@ func flatScores() traces.ScoreParams {
 // server is the server of a scenario; it lacks a device.
 func (c *scenario) server(m *hw.Model) sim.Config {
 	cfg := sim.Config{
-		Spec: c.spec, Model: sim.Model{Layers: m.Layers, KVHeads: m.KVHeads, Hidden: m.Hidden, MaxContext: m.MaxContext},
+		Spec: c.spec,
+		Model: sim.Model{Layers: m.Layers, KVHeads: m.KVHeads, Hidden: m.Hidden,
+			MaxContext: m.MaxContext},
 		Geometry: m.Geometry(c.spec.BlockTokens), HBMBytes: c.kvBytes, Seed: 3, Prefill: c.mix(),
 	}
 	if c.spec.Sparse() {

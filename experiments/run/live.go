@@ -112,8 +112,9 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	}
 	if head, ok := p.System.PrefillHead(); ok && !slices.Contains(live.PatternKinds, head.Kind) {
 		return sim.Summary{}, &config.KeyError{Key: "system.prefill_attention",
-			Value:  config.Show(p.System.PrefillAttention),
-			Reason: "is simulated and has no kernel; a live run has dense, minference, a-shape, vertical-slash and block-sparse"}
+			Value: config.Show(p.System.PrefillAttention),
+			Reason: "is simulated and has no kernel; a live run has dense, minference, " +
+				"a-shape, vertical-slash and block-sparse"}
 	}
 	if n := p.System.TensorParallel; n > 1 {
 		return sim.Summary{}, &config.KeyError{Key: "system.tensor_parallel", Value: config.Show(n),
@@ -140,7 +141,8 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 			m = l.Pinned.On(m)
 		}
 		cfg := live.Config{
-			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source, KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
+			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source,
+			KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
 			Selects: l.selects(&p.System), Heat: l.heatFor(), SaveThreads: int(s.gpu.Save.Threads.SI()),
 			Patterns: s.server.Prefill.Heads(s.model.Layers, s.model.QHeads), FindsLines: l.Selects,
 		}

@@ -23,13 +23,15 @@ import (
 
 // phaseNames are the columns of a step's phases, live_ or model_ before each and
 // _s after.
-var phaseNames = []string{"linears", "prefill_attention", prefillIndex, "dense_attention", "sparse_attention", "scoring", "load_stall", "save_stall", "head", "host"}
+var phaseNames = []string{"linears", "prefill_attention", prefillIndex, "dense_attention",
+	"sparse_attention", "scoring", "load_stall", "save_stall", "head", "host"}
 
 // prefillIndex is the phase that tables of before sparse prefill lack.
 const prefillIndex = "prefill_index"
 
 func phaseTimes(p *sim.Phases) []des.Time {
-	return []des.Time{p.Linears, p.PrefillAttention, p.PrefillIndex, p.DenseAttention, p.SparseAttention, p.Scoring, p.LoadStall, p.SaveStall, p.Head, p.Host}
+	return []des.Time{p.Linears, p.PrefillAttention, p.PrefillIndex, p.DenseAttention,
+		p.SparseAttention, p.Scoring, p.LoadStall, p.SaveStall, p.Head, p.Host}
 }
 
 // pricedStep is one step of a live run and what the model gives the same

@@ -35,16 +35,45 @@ func wideModel(t *testing.T) {
 
 // wideLive is the command of a live run of it.
 func wideLive(more ...string) []string {
-	return append([]string{"simulate", "--live=reference", "--set", "model=wide", "--set", "gpu=h200", "--set", "workload.concurrency=1",
-		"--set", "workload.prompt_lengths=fixed(150)", "--set", "workload.output_lengths=fixed(3)", "--set", "workload.requests=2",
-		"--set", "system.preset=vllm-minference", "--set", "system.kv_gib=0.02", "--set", "system.max_tokens=100", "--set", "system.chunk_tokens=100",
-		"--set", "system.max_requests=2", "--set", "system.prefill_pattern=patterns.json"}, more...)
+	return append(
+		[]string{
+			"simulate",
+			"--live=reference",
+			"--set",
+			"model=wide",
+			"--set",
+			"gpu=h200",
+			"--set",
+			"workload.concurrency=1",
+			"--set",
+			"workload.prompt_lengths=fixed(150)",
+			"--set",
+			"workload.output_lengths=fixed(3)",
+			"--set",
+			"workload.requests=2",
+			"--set",
+			"system.preset=vllm-minference",
+			"--set",
+			"system.kv_gib=0.02",
+			"--set",
+			"system.max_tokens=100",
+			"--set",
+			"system.chunk_tokens=100",
+			"--set",
+			"system.max_requests=2",
+			"--set",
+			"system.prefill_pattern=patterns.json",
+		},
+		more...)
 }
 
 // A live run prefills by a file of patterns; its indices have a phase of their own.
 func TestLivePrefillsByPatterns(t *testing.T) {
 	wideModel(t)
-	status, _, errs := runHere(t.Context(), run.NewSimulator().Run, wideLive("--split-every", "1", "--out", "out/live")...)
+	status, _, errs := runHere(
+		t.Context(),
+		run.NewSimulator().Run,
+		wideLive("--split-every", "1", "--out", "out/live")...)
 	if status != 0 {
 		t.Fatalf("status %d, %s", status, errs)
 	}
@@ -52,7 +81,8 @@ func TestLivePrefillsByPatterns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := only(t, string(text)); s.Completed != 2 || s.PhaseS["prefill_index"] <= 0 || s.PhaseS["prefill_attention"] <= 0 {
+	if s := only(t, string(text)); s.Completed != 2 || s.PhaseS["prefill_index"] <= 0 ||
+		s.PhaseS["prefill_attention"] <= 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -71,21 +101,29 @@ func TestLivePatternsThatDoNotFit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for want, set := range map[string]string{
-		"layers.json: layers: has 1, the model has 2":                                      "system.prefill_pattern=layers.json",
-		"heads.json: layer 0: has 1 heads, the model has 2 query heads":                    "system.prefill_pattern=heads.json",
-		`unknown.json: layer 0, head 1: unknown pattern "spiral"`:                          "system.prefill_pattern=unknown.json",
-		"zero.json: layer 0, head 0: vertical-slash with a first size of 0":                "system.prefill_pattern=zero.json",
-		"layer 0, head 0: block-sparse (5000): the kernel chooses at most 4096 blocks":     "system.prefill_pattern=many.json",
-		`system.prefill_attention = "dilated": is simulated and has no kernel; a live run`: "system.prefill_attention=dilated",
+	for set, want := range map[string]string{
+		"prefill_pattern=layers.json":  "layers.json: layers: has 1, the model has 2",
+		"prefill_pattern=heads.json":   "heads.json: layer 0: has 1 heads, the model has 2 query heads",
+		"prefill_pattern=unknown.json": `unknown.json: layer 0, head 1: unknown pattern "spiral"`,
+		"prefill_pattern=zero.json": "zero.json: layer 0, head 0: vertical-slash with a first size " +
+			"of 0",
+		"prefill_pattern=many.json": "layer 0, head 0: block-sparse (5000): the kernel chooses at " +
+			"most 4096 blocks",
+		"prefill_attention=dilated": `system.prefill_attention = "dilated": is simulated and has ` +
+			"no kernel; a live run",
 	} {
-		status, _, errs := runHere(t.Context(), run.NewSimulator().Run, wideLive("--set", set)...)
-		if status != 1 || !strings.Contains(errs, want) || strings.Count(strings.TrimSpace(errs), "\n") > 0 {
+		args := wideLive("--set", "system."+set)
+		status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
+		if status != 1 || !strings.Contains(errs, want) ||
+			strings.Count(strings.TrimSpace(errs), "\n") > 0 {
 			t.Errorf("%s: status %d, %q, want %q", set, status, errs, want)
 		}
 	}
-	want := "live: sparse prefill of heads of 64 values; its kernels support 128 (system.prefill_attention)"
-	if status, _, errs := runHere(t.Context(), run.NewSimulator().Run, wideLive("--set", "model=narrow")...); status != 1 || !strings.Contains(errs, want) {
+	want := "live: sparse prefill of heads of 64 values; its kernels support 128 " +
+		"(system.prefill_attention)"
+	narrow := wideLive("--set", "model=narrow")
+	if status, _, errs := runHere(t.Context(), run.NewSimulator().Run, narrow...); status != 1 ||
+		!strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}
 }
@@ -114,7 +152,18 @@ save_buffer_mib = 1.0
 	if err := os.WriteFile("v.toml", []byte(toml), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, "validate", "v.toml", "--live=reference", "--split-every", "1", "--out", "out/v", "--json")
+	status, out, errs := runHere(
+		t.Context(),
+		run.NewSimulator().Run,
+		"validate",
+		"v.toml",
+		"--live=reference",
+		"--split-every",
+		"1",
+		"--out",
+		"out/v",
+		"--json",
+	)
 	if status != 0 {
 		t.Fatalf("status %d, %s", status, errs)
 	}

@@ -162,9 +162,16 @@ func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
 }
 
 // search finds the patterns of a model's heads, layer by layer.
-func (s *searchPatterns) search(w weights.Source, space []pattern.Head) (all pattern.Table, err error) {
+func (s *searchPatterns) search(
+	w weights.Source,
+	space []pattern.Head,
+) (all pattern.Table, err error) {
 	each := func(heads []*patterns.Head) error {
-		found, err := patterns.Search(len(heads), func(i int) (*patterns.Head, error) { return heads[i], nil }, space)
+		found, err := patterns.Search(
+			len(heads),
+			func(i int) (*patterns.Head, error) { return heads[i], nil },
+			space,
+		)
 		all = append(all, found)
 		return err
 	}
@@ -174,7 +181,9 @@ func (s *searchPatterns) search(w weights.Source, space []pattern.Head) (all pat
 		if err != nil {
 			return nil, err
 		}
-		err = machine.On(func(m live.Machine) error { return patterns.OnMachine(m, w, s.Tokens, s.Seed, each) })
+		err = machine.On(
+			func(m live.Machine) error { return patterns.OnMachine(m, w, s.Tokens, s.Seed, each) },
+		)
 		return all, err
 	}
 	layers, err := patterns.OfModel(w, s.Tokens, s.Seed)

@@ -49,7 +49,10 @@ func TestPatternFiles(t *testing.T) {
 	write("short.json", "["+layer+"]")
 	write("wide.json", `[{"0": ["block_sparse", 1, 0, 0]}, {"0": ["block_sparse", 1, 0, 0]}]`)
 	write("unknown.json", `[`+layer+`, {"0": ["diagonal", 1, 1, 0], "1": ["stream_llm", 64, 64, 1]}]`)
-	write("zero.json", `[`+layer+`, {"0": ["stream_llm", 64, 64, 1], "1": ["vertical_and_slash", 0, 20, 1]}]`)
+	write(
+		"zero.json",
+		`[`+layer+`, {"0": ["stream_llm", 64, 64, 1], "1": ["vertical_and_slash", 0, 20, 1]}]`,
+	)
 	args := []string{"simulate", "--json", "--set", "model=" + model, "--set", "gpu=a100-80gb",
 		"--set", "workload.requests=3", "--set", "workload.rate=1",
 		"--set", "system.preset=vllm-minference"}
@@ -83,7 +86,16 @@ func TestPatternsSearchLive(t *testing.T) {
 	t.Chdir(t.TempDir())
 	found := map[string]string{}
 	for _, live := range []string{"", "--live=reference"} {
-		args := []string{"patterns", "search", "--weights", model, "--tokens", "512", "--out", "found.json"}
+		args := []string{
+			"patterns",
+			"search",
+			"--weights",
+			model,
+			"--tokens",
+			"512",
+			"--out",
+			"found.json",
+		}
 		if live != "" {
 			args = append(args, live)
 		}
@@ -105,7 +117,8 @@ func TestPatternsSearchLive(t *testing.T) {
 	if found[""] != found["--live=reference"] {
 		t.Errorf("exactly\n%slive\n%s", found[""], found["--live=reference"])
 	}
-	if status, _, errs := invoke(t, nil, "patterns", "search", "--live"); status != 1 || !strings.Contains(errs, "--live: is for the heads of --weights") {
+	if status, _, errs := invoke(t, nil, "patterns", "search", "--live"); status != 1 ||
+		!strings.Contains(errs, "--live: is for the heads of --weights") {
 		t.Errorf("status %d, %q", status, errs)
 	}
 }
@@ -121,9 +134,17 @@ func safetensors(t *testing.T) string {
 	header, data, r := map[string]any{}, []byte(nil), rand.New(rand.NewPCG(1, 2))
 	shapes := map[string][]int{
 		"model.embed_tokens.weight": {64, 64}, "lm_head.weight": {64, 64}, "model.norm.weight": {64},
-		"model.layers.0.input_layernorm.weight": {64}, "model.layers.0.post_attention_layernorm.weight": {64},
-		"model.layers.0.self_attn.q_proj.weight": {128, 64}, "model.layers.0.self_attn.k_proj.weight": {128, 64},
-		"model.layers.0.self_attn.v_proj.weight": {128, 64}, "model.layers.0.self_attn.o_proj.weight": {64, 128},
+		"model.layers.0.input_layernorm.weight": {
+			64,
+		}, "model.layers.0.post_attention_layernorm.weight": {64},
+		"model.layers.0.self_attn.q_proj.weight": {
+			128,
+			64,
+		}, "model.layers.0.self_attn.k_proj.weight": {128, 64},
+		"model.layers.0.self_attn.v_proj.weight": {
+			128,
+			64,
+		}, "model.layers.0.self_attn.o_proj.weight": {64, 128},
 		"model.layers.0.mlp.gate_proj.weight": {64, 64}, "model.layers.0.mlp.up_proj.weight": {64, 64},
 		"model.layers.0.mlp.down_proj.weight": {64, 64},
 	}
@@ -136,7 +157,11 @@ func safetensors(t *testing.T) string {
 		for range n {
 			data = binary.LittleEndian.AppendUint16(data, uint16(cuda.HalfOf(0.5+0.1*r.NormFloat64())))
 		}
-		header[name] = map[string]any{"dtype": "F16", "shape": shape, "data_offsets": []int{from, len(data)}}
+		header[name] = map[string]any{
+			"dtype":        "F16",
+			"shape":        shape,
+			"data_offsets": []int{from, len(data)},
+		}
 	}
 	head, err := json.Marshal(header)
 	if err != nil {
@@ -144,7 +169,8 @@ func safetensors(t *testing.T) string {
 	}
 	file := append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), append(head, data...)...)
 	config := strings.Replace(string(text), `"num_hidden_layers": 2`, `"num_hidden_layers": 1`, 1)
-	for name, content := range map[string][]byte{"config.json": []byte(config), "model.safetensors": file} {
+	for name, content := range map[string][]byte{"config.json": []byte(config),
+		"model.safetensors": file} {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,8 @@ const (
 )
 
 // Lines returns the vertical lines (keys) and the slash lines (distances) of a vertical-slash head
-// as its cost assumes them, ascending and within so many tokens: for devices that compute on made-up
-// weights, whose own lines are anywhere.
+// as its cost assumes them, ascending and within so many tokens: for devices that compute on
+// made-up weights, whose own lines are anywhere.
 func (h Head) Lines(tokens int) (vertical, slash []int32) {
 	for i := 0; i < h.A && columnsStep*i < tokens; i++ {
 		vertical = append(vertical, int32(columnsStep*i))
