@@ -112,10 +112,9 @@ func TestGPUGreedyIsHuggingFaces(t *testing.T) {
 		for name, spec := range map[string]sim.Spec{"dense": dense, "sparseserve": whole,
 			"sparse prefill": dense} {
 			t.Run(filepath.Base(filepath.Dir(file))+"/"+name, func(t *testing.T) {
-				onGPU(
-					t,
-					func(m live.Machine) { greedy(t, m, filepath.Dir(file), spec, name == "sparse prefill") },
-				)
+				onGPU(t, func(m live.Machine) {
+					greedy(t, m, filepath.Dir(file), spec, name == "sparse prefill")
+				})
 			})
 		}
 	}

@@ -107,13 +107,8 @@ func (j *judge) check(t *testing.T) {
 		return
 	}
 	if j.seen < j.fewest() || j.same < j.seen*9/10 || j.apart < j.compare*9/10 {
-		t.Errorf(
-			"of %d choices %d are the reference's; of %d pairs of blocks %d are far enough apart",
-			j.seen,
-			j.same,
-			j.compare,
-			j.apart,
-		)
+		t.Errorf("of %d choices %d are the reference's; of %d pairs of blocks %d are far enough apart",
+			j.seen, j.same, j.compare, j.apart)
 	}
 }
 

@@ -167,7 +167,8 @@ save_buffer_mib = 1.0
 	if status != 0 {
 		t.Fatalf("status %d, %s", status, errs)
 	}
-	for _, want := range []string{`"phase_mixed_prefill_index_s"`, `"phase_mixed_prefill_attention_s"`, `"vllm-minference`, `"sparseserve-minference`} {
+	for _, want := range []string{`"phase_mixed_prefill_index_s"`,
+		`"phase_mixed_prefill_attention_s"`, `"vllm-minference`, `"sparseserve-minference`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %s in %s", want, out)
 		}

@@ -162,16 +162,11 @@ func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
 }
 
 // search finds the patterns of a model's heads, layer by layer.
-func (s *searchPatterns) search(
-	w weights.Source,
-	space []pattern.Head,
-) (all pattern.Table, err error) {
+func (s *searchPatterns) search(w weights.Source, space []pattern.Head) (all pattern.Table,
+	err error) {
 	each := func(heads []*patterns.Head) error {
-		found, err := patterns.Search(
-			len(heads),
-			func(i int) (*patterns.Head, error) { return heads[i], nil },
-			space,
-		)
+		head := func(i int) (*patterns.Head, error) { return heads[i], nil }
+		found, err := patterns.Search(len(heads), head, space)
 		all = append(all, found)
 		return err
 	}
@@ -181,9 +176,9 @@ func (s *searchPatterns) search(
 		if err != nil {
 			return nil, err
 		}
-		err = machine.On(
-			func(m live.Machine) error { return patterns.OnMachine(m, w, s.Tokens, s.Seed, each) },
-		)
+		err = machine.On(func(m live.Machine) error {
+			return patterns.OnMachine(m, w, s.Tokens, s.Seed, each)
+		})
 		return all, err
 	}
 	layers, err := patterns.OfModel(w, s.Tokens, s.Seed)
