@@ -11,6 +11,7 @@
 // curves.go, bars.go, right.go, notes.go, legend.go and marker.go. DrawFits (fits.go) makes
 // those of a calibration. DrawValidation (validate.go) makes those of a validation: a table of
 // errors in colour, the steps of each run, phases side by side. DrawComparison
-// (compare.go) makes those of a real server's record held against its simulation.
+// (compare.go) makes those of a real server's record held against its simulation, DrawPlan
+// (plan.go) that of the candidates of a plan.
 // The package knows result files and nothing of what made them.
 package figures

@@ -21,6 +21,32 @@ type Candidate struct {
 
 // Candidates lists what the sweep compares: its points less rates and seeds.
 func Candidates(s *config.Sweep) ([]Candidate, error) {
+	candidates, err := compared(s, true)
+	for i := range candidates {
+		c := &candidates[i]
+		if s.Goodput.Start > 0 {
+			c.Start = s.Goodput.Start
+		}
+		c.Start = math.Min(c.Start, s.Goodput.Max)
+		if !s.SeedsGiven {
+			c.Seeds = []uint64{1, 2, 3}
+		}
+	}
+	return candidates, err
+}
+
+// purchasable lists what the sweep compares under one load.
+func purchasable(s *config.Sweep) ([]Candidate, error) {
+	candidates, err := compared(s, false)
+	for i := range candidates {
+		c := &candidates[i]
+		c.Point.Workload.Rate = c.Start
+	}
+	return candidates, err
+}
+
+// compared lists the points less seeds and, where one is looked for, less rates.
+func compared(s *config.Sweep, search bool) ([]Candidate, error) {
 	points, err := s.Points()
 	if err != nil { // one of them is listed twice
 		return nil, err
@@ -30,7 +56,7 @@ func Candidates(s *config.Sweep) ([]Candidate, error) {
 	seen := map[string]int{}
 	for _, swept := range points {
 		p := swept.Point
-		if why := noRate(&p.Workload); why != "" {
+		if why := noRate(&p.Workload); search && why != "" {
 			return nil, fmt.Errorf("%s: %s", s.Source(), why)
 		}
 		seed, rate := p.Seed, p.Workload.Rate
@@ -55,16 +81,6 @@ func Candidates(s *config.Sweep) ([]Candidate, error) {
 		c.Start = math.Min(c.Start, rate)
 		if !slices.Contains(c.Seeds, seed) {
 			c.Seeds = append(c.Seeds, seed)
-		}
-	}
-	for i := range candidates {
-		c := &candidates[i]
-		if s.Goodput.Start > 0 {
-			c.Start = s.Goodput.Start
-		}
-		c.Start = math.Min(c.Start, s.Goodput.Max)
-		if !s.SeedsGiven {
-			c.Seeds = []uint64{1, 2, 3}
 		}
 	}
 	return candidates, nil

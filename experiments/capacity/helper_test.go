@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"os"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -13,4 +14,11 @@ func mustSweep(t *testing.T, path string, sets ...string) *config.Sweep {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -36,6 +36,9 @@ type Trial struct {
 	Completed      int
 	ThroughputTokS float64
 	Hash           string
+	// Cut names what of the service level was missed for certain before the run ended, which
+	// ended it: there is no more of it than this. Empty for a whole run.
+	Cut string
 }
 
 // limits are the service level that trials are held to.
@@ -48,6 +51,9 @@ type limits struct {
 // why says what of the service level the trials miss by their mean; empty when
 // they hold it. A queue that grows without end in half of the runs holds none.
 func (l limits) why(trials []Trial) []string {
+	if i := slices.IndexFunc(trials, func(t Trial) bool { return t.Cut != "" }); i >= 0 {
+		return []string{trials[i].Cut}
+	}
 	if slices.ContainsFunc(trials, func(t Trial) bool { return t.Completed == 0 }) {
 		return []string{"nothing completed"}
 	}

@@ -34,6 +34,9 @@ func WritePlan(dir string, found []Goodput) ([]string, error) {
 	if err := run.ClearLeft(dir, PlanFile, trailFile); err != nil {
 		return nil, err
 	}
+	if err := remove(dir, PurchaseFile, CandidatesFile, ChoiceFile); err != nil {
+		return nil, err
+	}
 	plan, table := filepath.Join(dir, PlanFile), filepath.Join(dir, trailFile)
 	if err := run.WriteFile(plan, append(text, '\n')); err != nil {
 		return nil, run.KeptWhenFull(err)

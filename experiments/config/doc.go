@@ -37,6 +37,9 @@
 //	start = 0.05                # first rate; default: the lowest of the configuration
 //	width = 0.02                # of the last bracket, relative
 //
+//	[plan]                      # the command plan says what to buy for the workload
+//	prices = "mid"              # list prices
+//
 // An axis sets a key as --set does, over the file's own tables. Lists of systems, rates and seeds
 // expand as they do without axes, so a plain configuration is a sweep too. --set reaches every
 // key that no axis sets.

@@ -100,7 +100,9 @@ type loader struct {
 	chosen map[string]bool   // keys that were set last by what is not fitted to a model
 	fitted string            // the model that the experiment below is fitted to
 	search bool              // for the largest rate: those set are where it begins
-	models bool              // are compared: what is fitted to one of them is not for any
+	buys   bool              // for a plan: a system that does not fit its GPUs is no error
+	unfit  []Unfit
+	models bool // are compared: what is fitted to one of them is not for any
 	inputs *inputs
 	absent map[string]string // paths of no file -> where else it was looked for
 
@@ -141,6 +143,7 @@ func (l *loader) clone() *loader {
 	c.origin, c.chosen = maps.Clone(l.origin), maps.Clone(l.chosen)
 	c.common, c.commonByFlag = maps.Clone(l.common), maps.Clone(l.commonByFlag)
 	c.presets, c.custom = slices.Clone(l.presets), slices.Clone(l.custom)
+	c.unfit = nil
 	return &c
 }
 
@@ -186,7 +189,7 @@ func (l *loader) apply(doc *document, flag bool) error {
 			err = l.addSystems(doc, value)
 		case "card", "workload", "fleet", "system", "scores", "slo", "metrics", "output":
 			err = l.applyTable(doc, key, value, flag)
-		case "base", "axis", "goodput":
+		case "base", "axis", "goodput", "plan":
 			err = &KeyError{Key: key, Reason: "belongs to a sweep, which the commands sweep and plan run"}
 		default:
 			err = unknownKey(key, key, slices.Concat(topKeys, tableNames, sweepKeys))

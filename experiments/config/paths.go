@@ -25,6 +25,7 @@ var pathKeys = []struct {
 	{"system", "engine", hw.EngineNames()},
 	{"system", "selections", nil},
 	{"system", "prefill_pattern", pattern.NamedMixes()},
+	{"plan", "prices_file", nil},
 }
 
 // relocate makes the paths of a document whose file is in the folder dir relative to the working

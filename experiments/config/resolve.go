@@ -113,6 +113,7 @@ func (l *loader) checkHardware() error {
 	if err != nil {
 		return l.placeError("model", err)
 	}
+	var fit []sim.Spec
 	for i := range l.cfg.Systems {
 		s := &l.cfg.Systems[i]
 		machine, err := l.inputs.machine(l.cfg.GPU, s.Engine, l.cfg.Card)
@@ -148,12 +149,17 @@ func (l *loader) checkHardware() error {
 		_, err = KVBudget(machine, &shard, s)
 		var key *KeyError
 		switch {
+		case err != nil && l.buys:
+			l.unfit = append(l.unfit, Unfit{System: s.Name, Reason: err.Error()})
+			continue
 		case errors.As(err, &key):
 			return l.placeSystem(key, l.customNamed(s.Name))
 		case err != nil:
 			return l.placeError("model", err)
 		}
+		fit = append(fit, *s)
 	}
+	l.cfg.Systems = fit
 	return nil
 }
 

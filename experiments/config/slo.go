@@ -109,6 +109,10 @@ func (b *Bound) Value(sum *sim.Summary) float64 {
 	return stats.Of(b.Stat)
 }
 
+// Of returns what the bound bounds, of one request that was served, in seconds: its longest TBT
+// for one on TBT.
+func (b *Bound) Of(r *sim.RequestRecord) float64 { return bounded[b.index].ofOne(r).Seconds() }
+
 // String is the bound in words, such as "P99 TBT <= 0.5 s".
 func (b *Bound) String() string {
 	stat := strings.Replace(b.Stat, "p", "P", 1)
@@ -118,7 +122,7 @@ func (b *Bound) String() string {
 // Good says whether one request that was served meets the bounds.
 func Good(bounds []Bound, r *sim.RequestRecord) bool {
 	for i := range bounds {
-		if bounded[bounds[i].index].ofOne(r).Seconds() > bounds[i].Limit {
+		if bounds[i].Of(r) > bounds[i].Limit {
 			return false
 		}
 	}

@@ -14,6 +14,7 @@ var sweepKeys = []string{
 	"base",    // the experiment or file that the sweep starts from
 	"axis",    // [[axis]] tables multiply, the first slowest; each sets keys as --set does
 	"goodput", // how the command plan looks for the largest rate
+	"plan",    // what the command plan may buy for the traffic of the configuration
 }
 
 // Sweep is a set of experiments that differ in the keys of their axes.
@@ -22,6 +23,8 @@ type Sweep struct {
 	Axes     []string // keys that differ, in the order of the file
 	Variants []Variant
 	Goodput  GoodputSearch
+	Plan     *Plan   // nil: nothing is to be bought
+	Unfit    []Unfit // of a plan
 	// SeedsGiven says that the seeds are somebody's choice, not the default.
 	SeedsGiven bool
 
@@ -44,8 +47,8 @@ func LoadSweep(path string, sets []string) (*Sweep, error) {
 	return loadSweep(path, sets, false, nil)
 }
 
-// LoadPlan is LoadSweep for Candidates: a trace of one's own needs no rate, as one
-// is looked for.
+// LoadPlan is LoadSweep for the command plan: without a [plan] table a trace of one's own needs
+// no rate, as one is looked for.
 func LoadPlan(path string, sets []string) (*Sweep, error) {
 	return loadSweep(path, sets, true, nil)
 }
@@ -70,9 +73,22 @@ func loadSweep(path string, sets []string, search bool, varied *axis) (*Sweep, e
 	if err != nil {
 		return nil, err
 	}
+	for _, doc := range append(slices.Clone(layers), flags...) {
+		if err := s.Goodput.apply(doc); err != nil {
+			return nil, err
+		}
+		if err := s.applyPlan(doc); err != nil {
+			return nil, err
+		}
+	}
+	buys := search && varied == nil && s.Plan != nil
 	for _, a := range axes {
 		for _, k := range a.keys() {
 			s.Axes = append(s.Axes, k.Key)
+			if table, _, _ := strings.Cut(k.Key, "."); buys && (table == "workload" || table == "slo") {
+				return nil, fmt.Errorf("%s: %s: candidates of a [plan] serve one load within one "+
+					"service level; leave it out of the axes", file.whereLine(k.line), k.Key)
+			}
 		}
 	}
 	named := file // that errors about what axes set are about
@@ -83,12 +99,7 @@ func loadSweep(path string, sets []string, search bool, varied *axis) (*Sweep, e
 		}
 		axes, named = []axis{*varied}, &document{name: varyFlag}
 	}
-	for _, doc := range append(slices.Clone(layers), flags...) {
-		if err := s.Goodput.apply(doc); err != nil {
-			return nil, err
-		}
-	}
-	below, err := s.loadBelow(layers, flags, search)
+	below, err := s.loadBelow(layers, flags, search, buys)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +119,14 @@ func loadSweep(path string, sets []string, search bool, varied *axis) (*Sweep, e
 			return nil, err
 		}
 		l.cfg.Name = s.Name
+		if l.buys {
+			if err := l.checkPurchase(); err != nil {
+				return nil, err
+			}
+			for _, u := range l.unfit {
+				s.Unfit = append(s.Unfit, Unfit{settings, u.System, u.Reason})
+			}
+		}
 		if i == 0 {
 			points := variants * float64(len(l.cfg.Systems)*len(l.cfg.fleets())*len(l.cfg.loads())*
 				len(l.cfg.Seeds))
@@ -185,9 +204,9 @@ func (s *Sweep) flags(file *document, axes []axis, sets []string) ([]*document, 
 }
 
 // loadBelow puts the documents that are under the axes over each other.
-func (s *Sweep) loadBelow(layers, flags []*document, search bool) (*loader, error) {
+func (s *Sweep) loadBelow(layers, flags []*document, search, buys bool) (*loader, error) {
 	l := newLoader()
-	l.search, l.models = search, slices.Contains(s.Axes, "model")
+	l.search, l.buys, l.models = search && !buys, buys, slices.Contains(s.Axes, "model")
 	if err := l.base(); err != nil {
 		return nil, err
 	}
@@ -197,7 +216,7 @@ func (s *Sweep) loadBelow(layers, flags []*document, search bool) (*loader, erro
 		}
 	}
 	for _, doc := range flags {
-		if err := l.apply(doc.without("goodput"), true); err != nil {
+		if err := l.apply(doc.without("goodput", "plan"), true); err != nil {
 			return nil, err
 		}
 	}

@@ -99,16 +99,31 @@ func (f *Outputs) Request(r *sim.RequestRecord) error {
 		f.print(f.sink.Requests, ",%d,%d", r.Replica, r.Retries)
 	}
 	f.print(f.sink.Requests, "\n")
+	if f.sink.Watch != nil {
+		f.sink.Watch.Ended(r)
+	}
+	return f.watched()
+}
+
+// watched returns the first error, of writing or of the watcher.
+func (f *Outputs) watched() error {
+	if f.err == nil && f.sink.Watch != nil {
+		f.err = f.sink.Watch.Enough()
+	}
 	return f.err
 }
 
 // Gap implements sim.Recorder.
-func (f *Outputs) Gap(des.Time) {}
+func (f *Outputs) Gap(t des.Time) {
+	if f.sink.Watch != nil {
+		f.sink.Watch.Gap(t)
+	}
+}
 
 // Step implements sim.Recorder.
 func (f *Outputs) Step(r *sim.StepRecord) error {
 	if f.sink.Steps == nil {
-		return nil
+		return f.watched()
 	}
 	p := &r.Timing.Phases
 	f.print(f.sink.Steps, "%d,%s,%s,%d,%d,%d,%d,%d,%d,%d,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Runner carries out one point. It returns soon after ctx is cancelled, with
@@ -19,6 +20,18 @@ type Sink struct {
 	Steps    io.Writer // steps.csv; nil when not wanted
 	Trace    io.Writer // trace.json; nil when not wanted
 	Finished func()    // called once for every request that leaves the server
+	// Watch may end a run before its end; nil does not.
+	Watch Watcher
+}
+
+// Watcher sees a run go on.
+type Watcher interface {
+	// Ended takes each request that was served or rejected.
+	Ended(*sim.RequestRecord)
+	// Gap takes each time between two tokens of a request.
+	Gap(des.Time)
+	// Enough is asked after each step and each request that ended; an error ends the run.
+	Enough() error
 }
 
 // Result is one finished point.

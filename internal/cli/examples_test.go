@@ -14,8 +14,8 @@ import (
 func TestExamples(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	files, err := filepath.Glob("examples/*.toml")
-	if err != nil || len(files) != 8 {
-		t.Fatalf("examples: %d files, want 8 (%v)", len(files), err)
+	if err != nil || len(files) != 9 {
+		t.Fatalf("examples: %d files, want 9 (%v)", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestExamples(t *testing.T) {
 				}
 				commands++
 				args := strings.Fields(command)
-				if args[0] != "trace" {
+				if args[0] != "trace" && args[0] != "list" {
 					if args[1] != file {
 						t.Errorf("%s gives the command of %s", file, args[1])
 					}

@@ -26,6 +26,7 @@ type listCmd struct {
 	Selections  listSelections  `cmd:"" help:"Selection algorithms of sparse attention, for the key system.selection."`
 	Prefills    listPrefills    `cmd:"" help:"What prompts attend to in prefill, for the key system.prefill_attention, with published accuracy."`
 	Routers     listRouters     `cmd:"" help:"Routers of a fleet, for the key fleet.router."`
+	Prices      listPrices      `cmd:"" help:"Prices of GPUs, for the keys plan.prices and plan.prices_file: whose, of what date, from where."`
 	Traces      listTraces      `cmd:"" help:"Traces and trace formats, for the keys workload.trace and workload.format."`
 	Experiments listExperiments `cmd:"" help:"Experiments that commands run by name."`
 	Keys        listKeys        `cmd:"" help:"Keys of a configuration: type, unit, default, permitted values and meaning."`

@@ -18,11 +18,11 @@ import (
 )
 
 type planCmd struct {
-	Config  string   `arg:"" optional:"" name:"CONFIG" help:"TOML file of a configuration, with [[axis]] tables for what is to be compared, or the name of a built-in experiment. Without it: default."`
+	Config  string   `arg:"" optional:"" name:"CONFIG" help:"TOML file of a configuration, with [[axis]] tables for what is to be compared and [plan] for what to buy, or the name of a built-in experiment. Without it: default."`
 	Set     []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key that is no axis, as in goodput.width=0.05 or seeds=[1,2,3,4,5]. May be repeated."`
 	Out     string   `placeholder:"DIR" help:"Result folder. Default: out/plan/ and the name of the configuration."`
 	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps and plans may share it. Default: points/ in the result folder."`
-	JSON    bool     `name:"json" help:"Print one JSON array, an object a candidate, and nothing else."`
+	JSON    bool     `name:"json" help:"Print JSON and nothing else: an array, an object a candidate; with [plan], one object."`
 	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 }
 
@@ -44,6 +44,9 @@ tbt_s = 0.1
 start = 0.5                                # first rate, requests/s
 width = 0.1                                # of the last bracket, relative
 
+# [plan]                                   # what to buy for workload.rate, in place of the largest rate
+# prices = "mid"                           # list prices
+
 [[axis]]
 grid.gpu = ["a100-80gb", "h100-80gb"]
 `
@@ -63,7 +66,13 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	candidates, err := capacity.Candidates(sweep)
+	var candidates []capacity.Candidate
+	var offers *capacity.Offers
+	if sweep.Plan == nil {
+		candidates, err = capacity.Candidates(sweep)
+	} else {
+		offers, err = capacity.OffersOf(sweep)
+	}
 	if err != nil {
 		return err
 	}
@@ -80,18 +89,18 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
+	planner := capacity.Planner{Store: store, Run: app.Run, Workers: p.Workers}
+	if sweep.Plan != nil {
+		return p.purchase(ctx, app, &planner, offers, out, points)
+	}
 	bar := newProgress(app.Stderr, "runs")
 	bar.planned(capacity.GuessRuns(&sweep.Goodput, candidates...))
-	planner := capacity.Planner{Store: store, Run: app.Run, Workers: p.Workers, Planned: bar.planned,
-		Finished: bar.finished}
+	planner.Planned, planner.Finished = bar.planned, bar.finished
 	found, notes, runErr := planner.Do(ctx, sweep.Goodput, candidates)
 	bar.close()
 	printNotes(app.Stderr, notes)
-	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {
-		runErr = fmt.Errorf("%w; finished runs are kept: the same command goes on", errInterrupted)
-	}
 	if runErr != nil {
-		return runErr
+		return interruptedPlan(ctx, runErr)
 	}
 	files, err := capacity.WritePlan(out, found)
 	if err != nil {
@@ -103,6 +112,14 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	printPlan(app.Stdout, found)
 	printFiles(app.Stdout, files, points)
 	return nil
+}
+
+// interruptedPlan is the error of a plan that did not end.
+func interruptedPlan(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+		return fmt.Errorf("%w; finished runs are kept: the same command goes on", errInterrupted)
+	}
+	return err
 }
 
 // printPlan prints a row for each candidate, and what it must be read with.

@@ -1,0 +1,289 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// Purchase is what to buy for a load.
+type Purchase struct {
+	Load     string   `json:"load"`      // in words
+	LoadOf   float64  `json:"load_of"`   // requests/s, clients, or times a trace's speed
+	LoadUnit string   `json:"load_unit"` // which of them
+	SLO      string   `json:"slo"`       // in words
+	Requests int      `json:"requests"`  // of a run of one replica
+	Seeds    []uint64 `json:"seeds"`
+
+	Prices     string `json:"prices"` // name of the table
+	PricesFile string `json:"prices_file"`
+
+	// Choice is the cheapest that meets the level; nil when none does. Nearest is then the one that
+	// misses by the least.
+	Choice  *Choice  `json:"choice"`
+	Nearest *Choice  `json:"nearest_miss"`
+	Serve   string   `json:"serve"`       // the engine's own command for a replica; empty when there is none
+	NoServe string   `json:"serve_why"`   // why not
+	System  string   `json:"system_toml"` // of the choice, or the nearest miss
+	Proof   Evidence `json:"evidence"`
+	// AtPrices is what the choice would cost an hour at the lowest and highest price of its card.
+	AtPrices [2]PricedAt `json:"usd_per_hour_at"`
+
+	Candidates []Choice `json:"candidates"` // the cheapest first; then those that are dearer, miss or do not fit
+	Runs       int      `json:"runs"`
+	Warnings   []string `json:"warnings"`
+
+	point   *config.Point // of the choice, under its load
+	options []*option
+}
+
+// PricedAt is a cost at other prices.
+type PricedAt struct {
+	Price      Price   `json:"price"`
+	USDPerHour float64 `json:"usd_per_hour"`
+}
+
+// Choice is what one candidate came to.
+type Choice struct {
+	Name    string         `json:"name"`
+	System  string         `json:"system"`
+	Engine  string         `json:"engine"`
+	Model   string         `json:"model"`
+	GPU     string         `json:"gpu"`
+	Axes    map[string]any `json:"axes"`
+	Verdict string         `json:"verdict"` // meets, dearer, misses, too large
+	Reason  string         `json:"reason,omitempty"`
+
+	GPUsPerReplica int     `json:"gpus_per_replica"`
+	Replicas       int     `json:"replicas"` // 0 where it is not known
+	GPUs           int     `json:"gpus"`
+	Price          Price   `json:"price"`
+	USDPerHour     float64 `json:"usd_per_hour"` // of one that is dearer, at least
+	USDPerMTok     float64 `json:"usd_per_million_output_tokens"`
+
+	Limits         []share  `json:"limits"` // of the level, the nearest first
+	ThroughputTokS float64  `json:"throughput_tok_s"`
+	Largest        *float64 `json:"largest_load"` // that the replicas hold, in the load's unit; of the cheapest
+	Headroom       *float64 `json:"headroom"`     // share of the load that could be added
+	LimitedBy      []string `json:"limited_by"`   // limits missed beyond it
+	Effects        []Effect `json:"effects"`      // of a tenth more of each resource, beyond it
+	Short          []string `json:"short_of"`     // those that matter, the most first
+	Runs           int      `json:"runs"`
+}
+
+// answer sums the search up.
+func (f *Offers) answer() (*Purchase, error) {
+	s, prices, options := f.sweep, f.prices, f.options
+	a := &Purchase{Prices: s.Plan.Prices, PricesFile: prices.File, options: options, Warnings: []string{}}
+	best := ranked(options)
+	chosen := best
+	if len(best) == 0 {
+		chosen = byMiss(options)
+	}
+	listed := slices.Clone(chosen)
+	for _, o := range options {
+		if !slices.Contains(listed, o) {
+			listed = append(listed, o)
+		}
+	}
+	for _, o := range listed {
+		c := o.choice()
+		a.Candidates = append(a.Candidates, c)
+		a.Runs += c.Runs
+	}
+	for _, u := range s.Unfit {
+		a.Candidates = append(a.Candidates, Choice{Name: u.System + config.SettingsLabel(u.Settings), System: u.System,
+			Axes: config.SettingsMap(u.Settings), Verdict: TooLarge, Reason: u.Reason})
+	}
+	o := chosen[0]
+	if len(best) > 0 {
+		a.Choice = &a.Candidates[0]
+	} else {
+		a.Nearest = &a.Candidates[0]
+	}
+	return a, a.describe(o, prices)
+}
+
+// describe says what the load was, how the choice is run and what its prediction is worth.
+func (a *Purchase) describe(o *option, prices *Prices) (err error) {
+	w := &o.Point.Workload
+	a.Load, a.SLO, a.Seeds = describeLoad(w), o.Point.SLO.String(o.slo.bounds), o.Seeds
+	a.LoadOf, a.LoadUnit = loadOf(w)
+
+	replicas, requests := 1, 0
+	if o.found != nil {
+		replicas, requests = o.found.replicas, o.found.requests
+	}
+	point := withLoad(o.Point, replicas, o.load, requests)
+	point.Seed = o.Seeds[0]
+	point.Name = config.PointName(&point)
+	a.point, a.Requests = &point, traces.Count(point.Workload)
+	if a.Serve, a.NoServe, err = ServeCommand(&point); err != nil {
+		return err
+	}
+	if a.System, err = point.SystemTOML(); err != nil {
+		return err
+	}
+	if a.Proof, err = evidenceOf(&point); err != nil {
+		return err
+	}
+	for i, table := range []string{"low", "high"} {
+		p, err := prices.Of(table, o.Point.GPU)
+		if err != nil {
+			return err
+		}
+		a.AtPrices[i] = PricedAt{p, float64(replicas*o.gpus) * p.USDPerHour}
+	}
+	a.warn(o)
+	return nil
+}
+
+// warn lists what the answer must be read with.
+func (a *Purchase) warn(o *option) {
+	warn := func(format string, args ...any) { a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...)) }
+	r := o.last()
+	if r == nil || len(r.sums) == 0 {
+		return
+	}
+	sum := &r.sums[0]
+	if n := sum.Requests / r.replicas; n < leastRequests {
+		warn("a replica serves %d requests of a run; from %d on P99s are steady: raise workload.requests", n, leastRequests)
+	}
+	if n := steady(&a.point.Workload, sum); n > sum.Requests {
+		warn("the trace has %d requests; most of the run is its beginning and end: from %d on it would not be", sum.Requests, n)
+	}
+	if len(a.Seeds) < leastSeeds {
+		warn("%d of at least %d seeds: how much the answer depends on chance is not known; set seeds = [1, 2, 3]", len(a.Seeds), leastSeeds)
+	}
+	for _, text := range sum.Warnings {
+		warn("%s", text)
+	}
+}
+
+// byMiss lists options that meet nothing, those that miss by the least first, at one miss the
+// cheaper one.
+func byMiss(options []*option) []*option {
+	missing := slices.DeleteFunc(slices.Clone(options), func(o *option) bool { return o.last() == nil })
+	slices.SortStableFunc(missing, func(x, y *option) int {
+		a, _ := x.last().severity()
+		b, _ := y.last().severity()
+		return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(x.replica, y.replica))
+	})
+	return missing
+}
+
+// last is the run that an option is described by: of the replicas found, or of its miss.
+func (o *option) last() *fleetRun {
+	if o.found != nil {
+		return o.found
+	}
+	if n := len(o.runs); n > 0 && o.runs[n-1].stage == stageMiss {
+		return o.runs[n-1]
+	}
+	return nil
+}
+
+// choice is the option in the answer.
+func (o *option) choice() Choice {
+	s := &o.Point.System
+	c := Choice{Name: o.Label, System: s.Name, Engine: s.Engine, Model: o.Point.Model, GPU: o.Point.GPU,
+		Axes: config.SettingsMap(o.Settings), Verdict: o.verdict, GPUsPerReplica: o.gpus, Price: o.price, Runs: len(o.runs)}
+	if r := o.last(); r != nil {
+		c.Limits = r.shares()
+		slices.SortStableFunc(c.Limits, func(x, y share) int { return cmp.Compare(y.Of, x.Of) })
+	}
+	switch o.verdict {
+	case Meets:
+		c.meets(o)
+	case Misses:
+		c.Reason = fmt.Sprintf("misses %s with %s", strings.Join(o.missed(), " and "), counted(o.most))
+		if len(c.Limits) > 0 {
+			c.Reason = fmt.Sprintf("%s is %.3g times its limit with %s", c.Limits[0].Name, c.Limits[0].Of, o.missLoad())
+		}
+	case Dearer:
+		c.USDPerHour = float64(o.most+1) * o.replica
+		c.Reason = fmt.Sprintf("at least %s an hour", USD(c.USDPerHour))
+		if o.most > 0 {
+			c.Reason = fmt.Sprintf("misses %s with %s, so at least %s an hour", strings.Join(o.missed(), " and "), counted(o.most), USD(c.USDPerHour))
+		}
+	}
+	return c
+}
+
+// meets fills in what a choice that meets the level costs and how far it goes.
+func (c *Choice) meets(o *option) {
+	r := o.found
+	c.Replicas, c.GPUs, c.USDPerHour = r.replicas, r.replicas*o.gpus, o.usd()
+	c.ThroughputTokS = tokensPerSecond(r)
+	if c.ThroughputTokS > 0 {
+		c.USDPerMTok = c.USDPerHour / 3600 / c.ThroughputTokS * 1e6
+	}
+	ceiling := o.capacity
+	if ceiling == nil {
+		return
+	}
+	c.LimitedBy, c.Effects, c.Short = ceiling.limitedBy, ceiling.effects, ceiling.short()
+	largest := ceiling.load
+	_, unit := loadOf(&o.Point.Workload)
+	if unit == loadStages {
+		return
+	}
+	if unit == loadClients {
+		largest = float64(clientsOf(largest))
+	}
+	headroom := largest/o.load - 1
+	c.Largest, c.Headroom = &largest, &headroom
+}
+
+// tokensPerSecond is the output of a run at its load: where requests arrive at a rate, that rate
+// times the tokens of a request, free of the run's beginning and end.
+func tokensPerSecond(r *fleetRun) float64 {
+	sum := 0.0
+	for i := range r.sums {
+		s := &r.sums[i]
+		rate := s.ThroughputTokS
+		if s.Rate > 0 && s.RequestThroughput > 0 && s.Window == nil {
+			rate *= s.Rate * s.ServedShare / s.RequestThroughput
+		}
+		sum += rate / float64(len(r.sums))
+	}
+	return sum
+}
+
+// missed names what the last of the runs that decided the option's fate missed.
+func (o *option) missed() []string {
+	for _, r := range slices.Backward(o.runs) {
+		if r.stage == stageReplicas && !r.holds() {
+			return r.why()
+		}
+	}
+	return nil
+}
+
+// missLoad is what the run of a miss was of.
+func (o *option) missLoad() string {
+	r := o.last()
+	if r.load == o.load {
+		return counted(r.replicas)
+	}
+	return fmt.Sprintf("one replica under 1/%.4g of the load", o.load/r.load)
+}
+
+func counted(replicas int) string {
+	if replicas == 1 {
+		return "one replica"
+	}
+	return fmt.Sprintf("%d replicas", replicas)
+}
+
+// USD is a price as people write it.
+func USD(x float64) string {
+	if x > 0 && x < 0.995 {
+		return fmt.Sprintf("$%.3f", x)
+	}
+	return fmt.Sprintf("$%.2f", x)
+}

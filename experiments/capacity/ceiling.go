@@ -1,0 +1,176 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// ceiling is how much more an option serves than is asked of it, and what stops it there.
+type ceiling struct {
+	load      float64 // largest that the replicas hold
+	fails     float64 // smallest that they do not; infinite when none was found
+	limitedBy []string
+	effects   []Effect
+	at        float64 // the load that the effects are of
+	requests  int     // of the longest run
+}
+
+// Effect is what a tenth more of a resource changes, at the smallest load that the replicas fail,
+// or at the load asked for where they fail none: by how much the limit that is nearest, or missed
+// by the most, falls.
+type Effect struct {
+	Resource string  `json:"resource"`
+	Less     float64 `json:"less"` // share of the limit's value; below 0 it grows
+}
+
+const (
+	// ceilingWidth is how narrow the bracket of the largest load is at least, relative.
+	ceilingWidth = 0.05
+	// more is how much more of a resource there is to see its effect.
+	more = 1.1
+	// leastEffect is a share below which a resource stops nothing.
+	leastEffect = 0.005
+)
+
+// measure finds the ceiling of an option.
+func (b *buyer) measure(ctx context.Context, o *option) error {
+	c := &ceiling{load: o.load, fails: math.Inf(1), at: o.load}
+	o.capacity = c
+	n := o.found.replicas
+	c.requests = o.found.requests
+	if _, unit := loadOf(&o.Point.Workload); unit != loadStages {
+		spec := b.search
+		spec.Start, spec.Coarse, spec.Width = o.load, true, max(spec.Width, ceilingWidth)
+		spec.Max = max(spec.Max, o.load)
+		s := &search{spec: spec, slo: o.slo, seeds: o.Seeds,
+			probe: func(ctx context.Context, load float64, _ []uint64) ([]Trial, error) {
+				r, err := b.serve(ctx, o, stageBisect, n, load, o.found.requests)
+				if err != nil {
+					return nil, err
+				}
+				c.requests = max(c.requests, r.requests)
+				o.runs = append(o.runs, r)
+				return r.trials, nil
+			}}
+		if err := s.run(ctx); err != nil {
+			return err
+		}
+		c.load, c.fails = bracketOf(s.outcomes())
+		if !math.IsInf(c.fails, 1) {
+			c.limitedBy, c.at = s.slo.why(s.at(c.fails)), c.fails
+		}
+	}
+	return b.effects(ctx, o)
+}
+
+// effects finds which resources the option is short of.
+func (b *buyer) effects(ctx context.Context, o *option) error {
+	c, n := o.capacity, o.found.replicas
+	before, err := b.once(ctx, o, stageEffect, n, c.at, c.requests, true)
+	if err != nil {
+		return err
+	}
+	o.runs = append(o.runs, before)
+	worst, _ := before.severity()
+	for _, r := range resources() {
+		changed := *o
+		if ok, err := r.grow(&changed.Point); err != nil {
+			return err
+		} else if !ok {
+			continue
+		}
+		after, err := b.once(ctx, &changed, stageEffect+" of "+r.name, n, c.at, c.requests, true)
+		if err != nil {
+			return err
+		}
+		o.runs = append(o.runs, after)
+		for _, s := range after.shares() {
+			if s.Limit == worst.Limit && worst.Of > 0 {
+				c.effects = append(c.effects, Effect{r.name, 1 - s.Of/worst.Of})
+			}
+		}
+	}
+	slices.SortStableFunc(c.effects, func(x, y Effect) int { return cmp.Compare(y.Less, x.Less) })
+	return nil
+}
+
+// short names what the option is short of, the most first.
+func (c *ceiling) short() []string {
+	var names []string
+	for _, e := range c.effects {
+		if e.Less >= leastEffect {
+			names = append(names, e.Resource)
+		}
+	}
+	return names
+}
+
+// resource is what a server may be short of. grow gives a point a tenth more of it and says
+// whether it has any.
+type resource struct {
+	name string
+	grow func(*config.Point) (bool, error)
+}
+
+// resources lists them.
+func resources() []resource {
+	return []resource{
+		{"HBM bandwidth", card("hbm_bandwidth")},
+		{"arithmetic", card("peak_fp16")},
+		{"HBM", func(p *config.Point) (bool, error) {
+			if p.System.KVGiB > 0 {
+				p.System.KVGiB *= more
+			}
+			return card("hbm_size")(p)
+		}},
+		{"host link", offloaded(card("link_h2d", "link_d2h"))},
+		{"host memory", offloaded(func(p *config.Point) (bool, error) {
+			p.System.DRAMGiB *= more
+			return true, nil
+		})},
+		{"CPU", card("cpu_speed")},
+		{"requests a batch", func(p *config.Point) (bool, error) {
+			p.System.MaxRequests = int(math.Ceil(float64(p.System.MaxRequests) * more))
+			return true, nil
+		}},
+		{"tokens a step", func(p *config.Point) (bool, error) {
+			p.System.MaxTokens = int(math.Ceil(float64(p.System.MaxTokens) * more))
+			p.System.ChunkTokens = int(math.Ceil(float64(p.System.ChunkTokens) * more))
+			return true, nil
+		}},
+	}
+}
+
+// card grows figures of the card.
+func card(keys ...string) func(*config.Point) (bool, error) {
+	return func(p *config.Point) (bool, error) {
+		machine, err := p.Machine()
+		if err != nil {
+			return false, err
+		}
+		changed := hw.Changes{}
+		for key, v := range p.Card {
+			changed[key] = v
+		}
+		for _, key := range keys {
+			changed[key] = machine.Changeable(key) * more
+		}
+		p.Card = changed
+		return true, nil
+	}
+}
+
+// offloaded is grow for what only KV in host memory uses.
+func offloaded(grow func(*config.Point) (bool, error)) func(*config.Point) (bool, error) {
+	return func(p *config.Point) (bool, error) {
+		if !p.System.Offload {
+			return false, nil
+		}
+		return grow(p)
+	}
+}

@@ -1,0 +1,165 @@
+package capacity
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// missed is the error that ends a run which can no longer hold the service level.
+type missed string
+
+func (m missed) Error() string { return "misses " + string(m) }
+
+// histogramError is how far a quantile of a run may be from the exact one, relative: the
+// histograms of sim have three significant digits.
+const histogramError = 0.002
+
+// early watches one run and ends it once nothing that is left of it can make it hold the service
+// level. The verdict is that of the whole run. It is a run.Watcher.
+type early struct {
+	slo      limits
+	requests int // of the whole run, at most
+	bad      int // rejected, or without a bound where each request is held to them
+	refused  int
+	tallies  []tally
+	gaps     *tally // that on TBT; nil without one
+	missed   missed // empty so far
+}
+
+// tally counts what one bound bounds.
+type tally struct {
+	bound config.Bound
+	sum   float64
+	over  int // beyond the limit
+	// most is how many values there are at the end, at most: then the bound is missed for certain
+	// when more than spare are over it, or their sum is beyond all.
+	most, spare, all float64
+}
+
+// newEarly returns nil where a run has to be seen whole: its end is not known, or its figures are
+// of a part of it.
+func newEarly(p *config.Point, slo limits) (*early, error) {
+	whole := p.Metrics.Warmup == sim.CutNone && p.Metrics.Drain == sim.CutNone
+	if p.Workload.Requests == 0 || !whole {
+		return nil, nil
+	}
+	e := &early{slo: slo, requests: p.Workload.Requests}
+	if slo.requests {
+		return e, nil
+	}
+	for _, b := range slo.bounds {
+		most := float64(e.requests)
+		switch b.Name {
+		case "tpot": // requests of one token have none
+			continue
+		case "tbt":
+			tokens, err := outputTokens(p)
+			if err != nil {
+				return nil, err
+			}
+			most = float64(tokens)
+		}
+		e.tallies = append(e.tallies, newTally(b, most))
+	}
+	for i := range e.tallies {
+		if e.tallies[i].bound.Name == "tbt" {
+			e.gaps = &e.tallies[i]
+		}
+	}
+	return e, nil
+}
+
+func newTally(b config.Bound, most float64) tally {
+	t := tally{bound: b, most: most, spare: math.Inf(1), all: math.Inf(1)}
+	if b.Stat == "mean" {
+		t.all = b.Limit * most * (1 + histogramError)
+		return t
+	}
+	percent, err := strconv.ParseFloat(b.Stat[1:], 64)
+	if err != nil {
+		panic(err)
+	}
+	t.spare = most - math.Floor(percent/100*most+0.5)
+	return t
+}
+
+func (t *tally) add(value float64) {
+	t.sum += value
+	if value > t.bound.Limit*(1+histogramError) {
+		t.over++
+	}
+}
+
+func (t *tally) decided() bool { return float64(t.over) > t.spare || t.sum > t.all }
+
+// outputTokens counts the output of a run's requests, at most.
+func outputTokens(p *config.Point) (tokens int, err error) {
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return 0, err
+	}
+	stream, err := traces.Open(p.Workload, p.Seed, traces.Tokenizer(model.Tokenizer))
+	if err != nil {
+		return 0, err
+	}
+	defer stream.Close()
+	for range p.Workload.Requests {
+		a, ok, err := stream.Next()
+		if err != nil || !ok {
+			return tokens, err
+		}
+		tokens += a.Output
+	}
+	return tokens, nil
+}
+
+// Ended implements run.Watcher.
+func (e *early) Ended(r *sim.RequestRecord) {
+	share := e.slo.missShare * float64(e.requests)
+	if r.Rejected != "" {
+		e.refused++
+		e.bad++
+	} else if e.slo.requests && !config.Good(e.slo.bounds, r) {
+		e.bad++
+	}
+	switch {
+	case float64(e.refused) > share:
+		e.missed = "rejected"
+	case e.slo.requests && float64(e.bad) > share:
+		e.missed = "requests"
+	}
+	if r.Rejected != "" {
+		return
+	}
+	for i := range e.tallies {
+		if t := &e.tallies[i]; t != e.gaps {
+			t.add(t.bound.Of(r))
+		}
+	}
+}
+
+// Gap implements run.Watcher.
+func (e *early) Gap(t des.Time) {
+	if e.gaps != nil {
+		e.gaps.add(t.Seconds())
+	}
+}
+
+// Enough implements run.Watcher.
+func (e *early) Enough() error {
+	for i := range e.tallies {
+		if e.missed == "" && e.tallies[i].decided() {
+			e.missed = missed(e.tallies[i].bound.Name)
+		}
+	}
+	if e.missed != "" {
+		return e.missed
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// fleetRun is what replicas came to under a load: a trial a seed, and the summaries of those that
+// ran whole.
+type fleetRun struct {
+	stage    string
+	replicas int
+	load     float64
+	requests int
+	slo      limits
+	trials   []Trial
+	sums     []sim.Summary
+}
+
+// Stages of a purchase's search, besides those of a search for goodput.
+const (
+	stageReplicas = "replicas" // how many the load needs
+	stageMiss     = "miss"     // how near a candidate comes that no number of replicas makes hold
+	stageEffect   = "effect"   // of a resource, that there is a tenth more of
+)
+
+func (r *fleetRun) why() []string { return r.slo.why(r.trials) }
+
+func (r *fleetRun) holds() bool { return len(r.why()) == 0 }
+
+// severity is the largest of what the service level bounds, over its limit, and which that is;
+// next is the second largest. Above 1 it is missed.
+func (r *fleetRun) severity() (worst, next share) {
+	for _, s := range r.shares() {
+		switch {
+		case s.Of > worst.Of:
+			worst, next = s, worst
+		case s.Of > next.Of:
+			next = s
+		}
+	}
+	return worst, next
+}
+
+// share is what a run has of a limit of the service level.
+type share struct {
+	Limit string  `json:"limit"` // in words
+	Name  string  `json:"name"`  // ttft, tbt, tpot, e2e, delay, requests, rejected
+	Of    float64 `json:"of"`    // the value, over the limit
+}
+
+// shares lists what the run has of each limit, by the mean over seeds.
+func (r *fleetRun) shares() []share {
+	mean := meanTrial(r.trials)
+	var all []share
+	if !r.slo.requests {
+		for i := range r.slo.bounds {
+			b := &r.slo.bounds[i]
+			all = append(all, share{b.String(), b.Name, mean.Bounded[i] / b.Limit})
+		}
+	}
+	limit := max(r.slo.missShare, 1e-9)
+	words := fmt.Sprintf("at most %g %% of the requests ", 100*r.slo.missShare)
+	if r.slo.requests {
+		all = append(all, share{words + "rejected or without a bound", "requests", mean.Missed / limit})
+	}
+	if mean.Rejected > 0 {
+		all = append(all, share{words + "rejected", "rejected", mean.Rejected / limit})
+	}
+	return all
+}
+
+// mostLonger is how often a run is made longer.
+const mostLonger = 6
+
+// serve runs replicas of a candidate under a load until the verdict is that of a run which is
+// long enough.
+func (b *buyer) serve(ctx context.Context, o *option, stage string, replicas int, load float64, requests int) (*fleetRun, error) {
+	for range mostLonger {
+		r, err := b.once(ctx, o, stage, replicas, load, requests, false)
+		if err != nil || !r.holds() || !endless(&o.Point.Workload) {
+			return r, err
+		}
+		point := withLoad(o.Point, replicas, load, requests)
+		for i := range r.sums {
+			requests = max(requests, steady(&point.Workload, &r.sums[i]))
+		}
+		if requests <= r.requests {
+			return r, nil
+		}
+	}
+	return b.once(ctx, o, stage, replicas, load, requests, false)
+}
+
+// once runs replicas of a candidate under a load with its seeds. A run of one seed ends as soon
+// as its verdict is known, unless it is wanted whole.
+func (b *buyer) once(ctx context.Context, o *option, stage string, replicas int, load float64, requests int, whole bool) (*fleetRun, error) {
+	r := &fleetRun{stage: stage, replicas: replicas, load: load, slo: o.slo}
+	points := make([]config.Point, len(o.Seeds))
+	for i, seed := range o.Seeds {
+		points[i] = withLoad(o.Point, replicas, load, requests)
+		points[i].Seed = seed
+		points[i].Name = config.PointName(&points[i])
+	}
+	r.requests = points[0].Workload.Requests
+	if b.Planned != nil {
+		b.Planned(len(points))
+	}
+	grid := run.Grid{Run: b.slotted, Workers: min(cap(b.slots), len(points))}
+	if len(points) == 1 && !whole {
+		watch, err := newEarly(&points[0], o.slo)
+		if err != nil {
+			return nil, err
+		}
+		if watch != nil {
+			grid.Run = func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+				sink.Watch = watch
+				return b.slotted(ctx, p, sink)
+			}
+		}
+	}
+	results, notes, err := b.Store.Do(ctx, grid, points)
+	b.note(notes)
+	var m missed
+	switch {
+	case errors.As(err, &m):
+		r.trials = []Trial{{Stage: stage, Rate: load, Seed: o.Seeds[0], Cut: string(m), Bounded: make([]float64, len(o.slo.bounds))}}
+	case err != nil:
+		return nil, err
+	}
+	for i := range results {
+		trial, err := b.trial(&results[i], o.slo.bounds)
+		if err != nil {
+			return nil, err
+		}
+		trial.Stage, trial.Rate = stage, load
+		r.trials, r.sums = append(r.trials, trial), append(r.sums, results[i].Summary)
+	}
+	if b.Finished != nil {
+		for range points {
+			b.Finished()
+		}
+	}
+	return r, nil
+}
+
+// note keeps notes of the store.
+func (p *Planner) note(notes []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notes = append(p.notes, notes...)
+}
+
+// least returns the run of the fewest replicas, at most most, that hold the service level; nil
+// when none do. More replicas are taken to hold what fewer hold. Where the price sets the most,
+// most of the candidates fail with it, and it is tried first.
+func (b *buyer) least(ctx context.Context, o *option, most int, priced bool) (*fleetRun, error) {
+	low, tried := 0, 1 // the most replicas that fail
+	if priced {
+		tried = most
+	}
+	var found *fleetRun
+	for found == nil || found.replicas-low > 1 {
+		r, err := b.serve(ctx, o, stageReplicas, tried, o.load, 0)
+		if err != nil {
+			return nil, err
+		}
+		o.runs = append(o.runs, r)
+		switch {
+		case r.holds():
+			found = r
+		case tried == most:
+			return nil, nil
+		default:
+			low = tried
+		}
+		if found != nil {
+			tried = (low + found.replicas) / 2
+		} else {
+			tried = min(2*tried, most)
+		}
+	}
+	return found, nil
+}

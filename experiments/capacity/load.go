@@ -1,0 +1,97 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// What a load counts.
+const (
+	loadRate    = "requests/s"
+	loadClients = "clients"
+	loadSpeed   = "times the trace's own speed"
+	loadStages  = "stages" // have rates of their own: the load cannot be more or less
+)
+
+// loadOf returns the load of a workload, of all replicas together.
+func loadOf(w *traces.Spec) (load float64, unit string) {
+	switch {
+	case w.Arrivals == traces.ArrivalsTrace:
+		return w.Speed, loadSpeed
+	case w.Arrivals == traces.ArrivalsClosed:
+		return float64(w.Concurrency), loadClients
+	case len(w.Stages) > 0:
+		return 1, loadStages
+	}
+	return w.Rate, loadRate
+}
+
+// withLoad is the point of so many replicas under a load, with at least so many requests where
+// there is no end to them. It serves those of the configuration, or leastRequests for each replica
+// where these are more: fewer say nothing about a replica's queue.
+func withLoad(p config.Point, replicas int, load float64, requests int) config.Point {
+	w := &p.Workload
+	switch _, unit := loadOf(w); unit {
+	case loadSpeed:
+		w.Speed = load
+	case loadClients:
+		w.Concurrency = clientsOf(load)
+	case loadRate:
+		w.Rate = load
+	}
+	if endless(w) {
+		w.Requests = max(w.Requests, replicas*min(w.Requests, leastRequests), requests)
+	}
+	p.Fleet.Replicas = replicas
+	return p
+}
+
+// endless says whether a workload has as many requests as are asked for.
+func endless(w *traces.Spec) bool { return w.Requests > 0 && !w.FromFile() }
+
+// turnovers is how many times the requests in flight are replaced in a run, at least: a shorter
+// one is mostly its beginning, when the server is empty, and its end.
+const turnovers = 10
+
+// steady is how many requests a run has at least to be turnovers long, by Little's law; 0 where
+// that cannot be said.
+func steady(w *traces.Spec, sum *sim.Summary) int {
+	inFlight := 0.0
+	switch _, unit := loadOf(w); unit {
+	case loadClients:
+		inFlight = float64(w.Concurrency)
+	case loadRate:
+		inFlight = w.Rate * sum.E2E.Mean
+	}
+	return roundUp(turnovers * inFlight)
+}
+
+// roundUp rounds up to two digits.
+func roundUp(x float64) int {
+	if x <= 0 {
+		return 0
+	}
+	unit := math.Pow(10, max(0, math.Floor(math.Log10(x))-1))
+	return int(math.Ceil(x/unit-1e-9) * unit)
+}
+
+// clientsOf is how many clients a load of a closed loop is.
+func clientsOf(load float64) int { return max(1, int(math.Round(load))) }
+
+// describeLoad is a load in words.
+func describeLoad(w *traces.Spec) string {
+	load, unit := loadOf(w)
+	switch unit {
+	case loadClients:
+		return fmt.Sprintf("a closed loop of %d clients", clientsOf(load))
+	case loadSpeed:
+		return fmt.Sprintf("arrivals as recorded, %g times as fast", load)
+	case loadStages:
+		return "stages of rates"
+	}
+	return fmt.Sprintf("%g requests/s, %s", load, w.Arrivals)
+}

@@ -1,0 +1,160 @@
+package capacity
+
+import (
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
+)
+
+//go:embed prices.toml
+var publicPrices string
+
+// Price is what one provider takes for one GPU.
+type Price struct {
+	Provider   string    `toml:"provider" json:"provider"`
+	GPU        string    `toml:"gpu" json:"gpu"` // name of a card
+	USDPerHour float64   `toml:"usd_per_hour" json:"usd_per_gpu_hour"`
+	Offer      string    `toml:"offer" json:"offer"` // what is sold under that price
+	Read       time.Time `toml:"date" json:"-"`
+	Date       string    `toml:"-" json:"date"`            // when it was read, as in 2026-11-09
+	Source     string    `toml:"source" json:"source"`     // where
+	Via        string    `toml:"via" json:"via,omitempty"` // the published table that has it, if any
+	line       int       // in its file
+}
+
+// Prices is a file of prices.
+type Prices struct {
+	File string  `toml:"-"`
+	Rows []Price `toml:"price"`
+}
+
+// Tables that are made of all providers, card by card.
+var ofAll = []string{"low", "mid", "high"}
+
+// LoadPrices reads a file of prices, the built-in ones when path is empty.
+func LoadPrices(path string) (*Prices, error) {
+	p := &Prices{File: "built-in prices"}
+	text := publicPrices
+	if path != "" {
+		p.File = path
+		read, err := files.ReadText(path)
+		if err != nil {
+			return nil, err
+		}
+		text = string(read)
+	}
+	meta, err := toml.Decode(text, p)
+	var parse toml.ParseError
+	switch {
+	case errors.As(err, &parse):
+		return nil, fmt.Errorf("%s:%d: %s", p.File, parse.Position.Line, parse.Message)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", p.File, err)
+	}
+	const want = "want [[price]] tables of provider, gpu, usd_per_hour, offer, date, source and via"
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return nil, fmt.Errorf("%s: %s: unknown key; %s", p.File, unknown[0], want)
+	}
+	if len(p.Rows) == 0 {
+		return nil, fmt.Errorf("%s: no price; %s", p.File, want)
+	}
+	p.findLines(text)
+	for i := range p.Rows {
+		if err := p.check(i); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// findLines gives each row the line of its [[price]].
+func (p *Prices) findLines(text string) {
+	i, n := 0, 0
+	for line := range strings.Lines(text) {
+		if n++; strings.HasPrefix(strings.TrimSpace(line), "[[price]]") && i < len(p.Rows) {
+			p.Rows[i].line = n
+			i++
+		}
+	}
+}
+
+func (p *Prices) check(i int) error {
+	r := &p.Rows[i]
+	r.Date = r.Read.Format(time.DateOnly)
+	fault := func(format string, args ...any) error {
+		return fmt.Errorf("%s:%d: price: %s", p.File, r.line, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case r.Provider == "" || r.GPU == "":
+		return fault("wants a provider and a gpu")
+	case slices.Contains(ofAll, r.Provider):
+		return fault("provider = %q: this name stands for all providers; choose another", r.Provider)
+	case !(r.USDPerHour > 0) || math.IsInf(r.USDPerHour, 0):
+		return fault("usd_per_hour = %g: must be above 0", r.USDPerHour)
+	case r.Read.IsZero() || r.Source == "":
+		return fault("wants the date and the source of the price")
+	}
+	for _, other := range p.Rows[:i] {
+		if other.Provider == r.Provider && other.GPU == r.GPU {
+			return fault("%s of %s is priced twice, at line %d too; give one of them another provider", r.GPU, r.Provider, other.line)
+		}
+	}
+	return nil
+}
+
+// Names lists the tables: those of all providers, then the providers.
+func (p *Prices) Names() []string {
+	var providers []string
+	for _, r := range p.Rows {
+		if !slices.Contains(providers, r.Provider) {
+			providers = append(providers, r.Provider)
+		}
+	}
+	slices.Sort(providers)
+	return append(slices.Clone(ofAll), providers...)
+}
+
+// Of returns the price of a card in a table. A card file has the name of the file.
+func (p *Prices) Of(table, gpu string) (Price, error) {
+	if strings.HasSuffix(gpu, ".toml") {
+		gpu = strings.TrimSuffix(filepath.Base(gpu), ".toml")
+	}
+	if names := p.Names(); !slices.Contains(names, table) {
+		return Price{}, fmt.Errorf("plan.prices = %q: %s has no such table; use %s%s",
+			table, p.File, strings.Join(names, ", "), config.DidYouMean(table, names))
+	}
+	rows := slices.DeleteFunc(slices.Clone(p.Rows), func(r Price) bool { return r.GPU != gpu })
+	if len(rows) == 0 {
+		return Price{}, fmt.Errorf("gpu = %q: %s has no price of it; write one into a file (sparseserve list prices shows the form) "+
+			"and name it as plan.prices_file", gpu, p.File)
+	}
+	slices.SortStableFunc(rows, func(a, b Price) int { return cmp.Compare(a.USDPerHour, b.USDPerHour) })
+	switch table {
+	case "low":
+		return rows[0], nil
+	case "mid":
+		return rows[(len(rows)-1)/2], nil
+	case "high":
+		return rows[len(rows)-1], nil
+	}
+	var have []string
+	for _, r := range rows {
+		if r.Provider == table {
+			return r, nil
+		}
+		have = append(have, r.Provider)
+	}
+	return Price{}, fmt.Errorf("gpu = %q: plan.prices = %q has no price of it; %s of %s, and low, mid and high, do",
+		gpu, table, strings.Join(have, ", "), p.File)
+}

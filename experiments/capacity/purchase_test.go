@@ -1,0 +1,392 @@
+package capacity
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// purchase plans what the text asks for, in a folder.
+func purchase(t testing.TB, dir, text string, workers int, simulate run.Runner) (*Purchase, *config.Sweep) {
+	t.Helper()
+	path := filepath.Join(dir, "plan.toml")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := config.LoadPlan(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := run.OpenPointStore(filepath.Join(dir, "points"), "test", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	p := Planner{Store: store, Run: simulate, Workers: workers}
+	offers, err := OffersOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _, err := p.Purchase(t.Context(), offers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, s
+}
+
+// exhaustive simulates every candidate with every number of replicas, whole, and returns the
+// cheapest that holds the service level; of those at one price, that of fewer GPUs, then the one
+// that uses the least of the limit that it is nearest to.
+func exhaustive(t testing.TB, s *config.Sweep, simulate run.Runner) (label string, replicas int, usd float64) {
+	t.Helper()
+	prices, err := LoadPrices(s.Plan.PricesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	candidates, err := purchasable(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	usd, gpus, used := math.Inf(1), 0, 0.0
+	for _, c := range candidates {
+		price, err := prices.Of(s.Plan.Prices, c.Point.GPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		load, _ := loadOf(&c.Point.Workload)
+		slo, err := limitsOf(&c.Point)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; n <= s.Plan.MaxReplicas; n++ {
+			holds, near := servedFor(t, c, n, load, slo, simulate)
+			if !holds {
+				continue
+			}
+			g := n * c.Point.System.TensorParallel
+			cost := float64(g) * price.USDPerHour
+			if cost < usd-1e-9 || cost < usd+1e-9 && (g < gpus || g == gpus && near < used) {
+				label, replicas, usd, gpus, used = c.Label, n, cost, g, near
+			}
+		}
+	}
+	return label, replicas, usd
+}
+
+// servedFor is served of a run that is long enough.
+func servedFor(t testing.TB, c Candidate, n int, load float64, slo limits, simulate run.Runner) (holds bool, near float64) {
+	t.Helper()
+	for requests := 0; ; {
+		p := withLoad(c.Point, n, load, requests)
+		p.Seed = c.Seeds[0]
+		holds, near, inFlight := served(t, &p, slo, simulate)
+		if p.Workload.Concurrency > 0 {
+			inFlight = float64(p.Workload.Concurrency)
+		}
+		if requests = roundUp(10 * inFlight); !holds || requests <= p.Workload.Requests {
+			return holds, near
+		}
+	}
+}
+
+// served says whether a whole run holds the service level, and how near to a limit it comes and how
+// many requests are in flight.
+func served(t testing.TB, p *config.Point, slo limits, simulate run.Runner) (holds bool, near, inFlight float64) {
+	t.Helper()
+	sum, err := simulate(context.Background(), *p, run.Sink{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grows := slices.ContainsFunc(sum.Warnings, func(w string) bool { return strings.HasPrefix(w, "unstable queue") })
+	if p.SLO.Rule == config.SLORequests && sum.GoodShare != nil {
+		near = (1 - *sum.GoodShare) / p.SLO.MissShare
+	} else {
+		for i := range slo.bounds {
+			near = max(near, slo.bounds[i].Value(&sum)/slo.bounds[i].Limit)
+		}
+	}
+	return len(p.SLO.Missed(&sum, slo.bounds)) == 0 && !grows, near, p.Workload.Rate * sum.E2E.Mean
+}
+
+// short is a workload of which a run takes milliseconds.
+const short = `model = "llama3.1-8b"
+[workload]
+prompt_lengths = "lognormal(700, 1, 6000)"
+output_lengths = "uniform(20, 120)"
+%s
+requests = 40
+[fleet]
+router = "least-tokens"
+[system]
+preset = "vllm-0.15"
+[slo]
+%s
+[plan]
+max_replicas = 5
+[[axis]]
+grid.gpu = ["a100-40gb", "a100-80gb", "h100-80gb", "h200"]
+grid.system.tensor_parallel = [1, 2]
+`
+
+// TestPurchaseIsTheCheapestOfAll compares the answer with every candidate and number of replicas
+// simulated whole.
+func TestPurchaseIsTheCheapestOfAll(t *testing.T) {
+	t.Parallel()
+	simulate := run.NewSimulator().Run
+	for i, c := range []struct{ load, slo string }{
+		{"rate = 8", "ttft_s = 0.5\ntbt_s = 0.15"},
+		{"rate = 40", "ttft_s = 1\nttft_stat = \"p95\""},
+		{"rate = 30", "tbt_s = 0.1\ntbt_stat = \"p90\"\ndelay_s = 0.05\ndelay_stat = \"p50\""},
+		{"concurrency = 40", "e2e_s = 2\ne2e_stat = \"mean\""},
+		{"rate = 20", "rule = \"requests\"\nmiss_share = 0.1\nttft_s = 0.4\ntbt_s = 0.2"},
+	} {
+		if testing.Short() && i > 0 {
+			break
+		}
+		text := fmt.Sprintf(short, c.load, c.slo)
+		a, s := purchase(t, t.TempDir(), text, 2, simulate)
+		label, replicas, usd := exhaustive(t, s, simulate)
+		if a.Choice == nil || a.Choice.Name != label || a.Choice.Replicas != replicas || math.Abs(a.Choice.USDPerHour-usd) > 1e-9 {
+			t.Errorf("%s, %s: chose %+v, the cheapest of all is %d x %s at $%g", c.load, c.slo, a.Choice, replicas, label, usd)
+		}
+	}
+}
+
+// queues is a runner whose P99 TTFT is 1 s where each GPU has the load that its bandwidth can take.
+func queues(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+	card, err := hw.LoadCard(p.GPU)
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	bandwidth := card.GPU.HBMBandwidth.SI()
+	if v, ok := p.Card["hbm_bandwidth"]; ok {
+		bandwidth = 1e9 * v
+	}
+	gpus := float64(p.Fleet.Replicas) * math.Pow(float64(p.System.TensorParallel), 0.9)
+	capacity := gpus * bandwidth / 1e12 * (1 + float64(p.System.MaxRequests)/1e4)
+	n := p.Workload.Requests
+	return sim.Summary{Requests: n, Completed: n, Rate: p.Workload.Rate, ServedShare: 1, RequestThroughput: p.Workload.Rate / 2,
+		ThroughputTokS: 50 * p.Workload.Rate, TTFT: sim.Stats{P99: p.Workload.Rate / capacity}, Warnings: []string{}}, nil
+}
+
+// TestPurchaseOfAnyCosts draws loads, limits and prices.
+func TestPurchaseOfAnyCosts(t *testing.T) {
+	dir, n := t.TempDir(), 0
+	rapid.Check(t, func(r *rapid.T) {
+		if n++; n > 15 || testing.Short() && n > 3 { // each has hundreds of runs
+			return
+		}
+		dir := filepath.Join(dir, fmt.Sprint(n))
+		var prices strings.Builder
+		for _, gpu := range []string{"a100-40gb", "a100-80gb", "h100-80gb", "h200"} {
+			fmt.Fprintf(&prices, "[[price]]\nprovider = \"us\"\ngpu = %q\nusd_per_hour = %g\ndate = 2026-11-01\nsource = \"ours\"\n",
+				gpu, rapid.SampledFrom([]float64{0.5, 1, 2, 3.1, 4}).Draw(r, gpu))
+		}
+		file := filepath.Join(dir, "prices.toml")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			r.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(prices.String()), 0o644); err != nil {
+			r.Fatal(err)
+		}
+		load := rapid.Float64Range(0.1, 60).Draw(r, "rate")
+		text := fmt.Sprintf(short, fmt.Sprintf("rate = %g", load), "ttft_s = 1")
+		text = strings.Replace(text, "[plan]", fmt.Sprintf("[plan]\nprices = \"us\"\nprices_file = %q", file), 1)
+		a, s := purchase(t, dir, text, 2, queues)
+		label, replicas, usd := exhaustive(t, s, queues)
+		switch {
+		case a.Choice == nil && replicas > 0, a.Choice != nil && replicas == 0:
+			r.Fatalf("chose %+v, the cheapest of all is %d x %s", a.Choice, replicas, label)
+		case a.Choice == nil:
+			if a.Nearest == nil || a.Nearest.Limits[0].Of <= 1 {
+				r.Fatalf("nearest miss %+v", a.Nearest)
+			}
+		case a.Choice.Name != label || a.Choice.Replicas != replicas || math.Abs(a.Choice.USDPerHour-usd) > 1e-9:
+			r.Fatalf("chose %d x %s at $%g, the cheapest of all is %d x %s at $%g",
+				a.Choice.Replicas, a.Choice.Name, a.Choice.USDPerHour, replicas, label, usd)
+		default:
+			if want := usd / 3600 / (100 * load) * 1e6; math.Abs(a.Choice.USDPerMTok-want) > 1e-9*want {
+				r.Fatalf("$%g a million tokens, want $%g", a.Choice.USDPerMTok, want)
+			}
+			if *a.Choice.Headroom < 0 || len(a.Choice.LimitedBy) != 1 || a.Choice.LimitedBy[0] != "ttft" {
+				r.Fatalf("headroom %g, limited by %q", *a.Choice.Headroom, a.Choice.LimitedBy)
+			}
+			if a.Choice.Short[0] != "HBM bandwidth" || math.Abs(a.Choice.Effects[0].Less-(1-1/1.1)) > 1e-6 {
+				r.Fatalf("short of %q, %+v", a.Choice.Short, a.Choice.Effects)
+			}
+		}
+	})
+}
+
+// TestPurchaseRepeats gives the same files whatever the number of workers, and describes the
+// choice by a configuration that makes its run.
+func TestPurchaseRepeats(t *testing.T) {
+	dir := t.TempDir()
+	text := fmt.Sprintf(short, "rate = 25", "ttft_s = 0.5")
+	simulate := run.NewSimulator().Run
+	var trees []map[string]string
+	for _, workers := range []int{1, 4} {
+		at := filepath.Join(dir, fmt.Sprint(workers))
+		a, _ := purchase(t, at, text, workers, simulate)
+		out := filepath.Join(at, "out")
+		if _, err := a.Write(out); err != nil {
+			t.Fatal(err)
+		}
+		trees = append(trees, testkit.Tree(t, out))
+		p, err := config.LoadPoint(filepath.Join(out, ChoiceFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		slo, err := limitsOf(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if holds, _, _ := served(t, &p, slo, simulate); p.Fleet.Replicas != a.Choice.Replicas || !holds {
+			t.Errorf("%s: %d replicas do not serve the load", ChoiceFile, p.Fleet.Replicas)
+		}
+	}
+	testkit.SameTree(t, trees[0], trees[1])
+	var read struct{ Candidates []map[string]any }
+	if err := json.Unmarshal([]byte(trees[0][PurchaseFile]), &read); err != nil || len(read.Candidates) != 8 {
+		t.Errorf("%s has %d candidates: %v", PurchaseFile, len(read.Candidates), err)
+	}
+}
+
+// TestNothingToBuy names the nearest miss and what it misses, and leaves no choice of before.
+func TestNothingToBuy(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, ChoiceFile), []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := purchase(t, dir, fmt.Sprintf(short, "rate = 5", "tbt_s = 0.001\nttft_s = 30"), 2, run.NewSimulator().Run)
+	if _, err := a.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ChoiceFile)); err == nil {
+		t.Errorf("%s is there", ChoiceFile)
+	}
+	near := a.Nearest
+	if a.Choice != nil || near == nil || near.Name != "vllm-0.15 gpu=h200 tensor_parallel=2" {
+		t.Fatalf("choice %+v, nearest %+v", a.Choice, near)
+	}
+	if near.Limits[0].Name != "tbt" || near.Limits[0].Of < 2 || near.Limits[1].Of > 1 {
+		t.Errorf("limits %+v", near.Limits)
+	}
+	for _, c := range a.Candidates {
+		if c.Verdict != Misses || !strings.HasPrefix(c.Reason, "tbt is ") {
+			t.Errorf("%s: %s, %q", c.Name, c.Verdict, c.Reason)
+		}
+	}
+}
+
+// TestTooLargeIsNoError: of a grid, GPUs that a model does not fit are candidates that are out.
+func TestTooLargeIsNoError(t *testing.T) {
+	text := strings.Replace(fmt.Sprintf(short, "rate = 2", "ttft_s = 5"), "llama3.1-8b", "codellama-34b", 1)
+	a, _ := purchase(t, t.TempDir(), text, 2, queues)
+	var large []string
+	for _, c := range a.Candidates {
+		if c.Verdict == TooLarge {
+			large = append(large, c.Name)
+			if !strings.Contains(c.Reason, "nothing is left for KV") {
+				t.Errorf("%s: %s", c.Name, c.Reason)
+			}
+		}
+	}
+	if want := []string{"vllm-0.15 gpu=a100-40gb tensor_parallel=1"}; a.Choice == nil || !slices.Equal(large, want) {
+		t.Errorf("choice %+v, too large %q, want %q", a.Choice, large, want)
+	}
+}
+
+func TestPurchaseRefuses(t *testing.T) {
+	base := fmt.Sprintf(short, "rate = 2", "ttft_s = 5")
+	prices := filepath.Join(t.TempDir(), "prices.toml")
+	text := []byte("[[price]]\nprovider = \"us\"\ngpu = \"h200\"\nusd_per_hour = 3\ndate = 2026-11-01\nsource = \"ours\"\n")
+	if err := os.WriteFile(prices, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{"prompt_lengths = \"lognormal(700, 1, 6000)\"\noutput_lengths = \"uniform(20, 120)\"\nrate = 2\n", "", "workload.rate: not set; [plan] buys for the traffic that is expected"},
+		{"rate = 2", "rate = [2, 3]", "plan.toml:5: workload.rate = [2, 3]: a purchase is planned for one load; set one value"},
+		{"rate = 2", "concurrency = [2, 3]", "workload.concurrency = [2, 3]: a purchase is planned for one load"},
+		{"[fleet]", "[fleet]\nreplicas = 3", "fleet.replicas = [3]: [plan] looks for the number of replicas"},
+		{"[fleet]", "[fleet]\nfail = [[1, 0, 1]]", "fleet.fail"},
+		{"ttft_s = 5", "ttft_s = 5\ne2e_s = 3", "plan.toml:12: slo.ttft_s = 5: contradicts slo.e2e_s = 3"},
+		{"ttft_s = 5", "ttft_s = 5\ndelay_s = 6\ndelay_stat = \"p99\"", "slo.delay_s = 6: contradicts slo.ttft_s = 5"},
+		{"ttft_s = 5", "tbt_factor = 0", "[slo] has no bound"},
+		{"max_replicas = 5", "max_replicas = 0", "plan.max_replicas = 0: must be at least 1"},
+		{"max_replicas = 5", "cards = 5", "plan.cards: unknown key"},
+		{"max_replicas = 5", "prices = \"acme\"", `plan.prices = "acme": built-in prices has no such table; use low, mid, high, akash, aws`},
+		{"max_replicas = 5", "prices = \"lambda\"", `gpu = "h200": plan.prices = "lambda" has no price of it; hyperstack, akash, aws, google of built-in prices`},
+		{"max_replicas = 5", fmt.Sprintf("prices_file = %q", prices), `gpu = "a100-40gb": ` + prices + ` has no price of it`},
+		{"max_replicas = 5", "prices_file = \"none.toml\"", "open none.toml: no such file"},
+		{"tensor_parallel = [1, 2]", "tensor_parallel = [1, 3]", "tensor_parallel = 3"},
+		{"[[axis]]", "[[axis]]\ngrid.workload.rate = [1, 2]", "plan.toml:16: workload.rate: candidates of a [plan] serve one load within one service level"},
+		{"[[axis]]", "[[axis]]\ngrid.slo.ttft_s = [1, 2]", "plan.toml:16: slo.ttft_s: candidates of a [plan] serve one load"},
+	} {
+		if !strings.Contains(base, c.from) {
+			t.Fatalf("no %q", c.from)
+		}
+		path := testkit.Write(t, "plan.toml", strings.Replace(base, c.from, c.to, 1))
+		s, err := config.LoadPlan(path, nil)
+		if err == nil {
+			_, err = OffersOf(s)
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v, want one with %q", c.to, err, c.want)
+		}
+	}
+}
+
+// Every resource of every card can be a tenth larger.
+func TestResourcesGrow(t *testing.T) {
+	for _, gpu := range hw.CardNames() {
+		for _, preset := range []string{"vllm", "sparseserve"} {
+			cfg, err := config.Load("", []string{"gpu=" + gpu, "system.preset=" + preset, "system.kv_gib=2"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			grown := 0
+			for _, r := range resources() {
+				p := cfg.Points()[0]
+				ok, err := r.grow(&p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				card, err := hw.LoadCard(gpu)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if key, err := card.CheckChanges(p.Card); err != nil {
+					t.Errorf("%s, %s: %s: %v", gpu, r.name, key, err)
+				}
+				if before := cfg.Points()[0]; ok == reflect.DeepEqual(before, p) {
+					t.Errorf("%s, %s, %s: grown %v", gpu, preset, r.name, ok)
+				}
+				if ok {
+					grown++
+				}
+			}
+			if want := map[string]int{"vllm": len(resources()) - 2, "sparseserve": len(resources())}[preset]; grown != want {
+				t.Errorf("%s, %s: %d resources, want %d", gpu, preset, grown, want)
+			}
+		}
+	}
+}

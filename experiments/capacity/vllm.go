@@ -1,0 +1,92 @@
+package capacity
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// repository finds the model's repository in the source of its shape.
+var repository = regexp.MustCompile(`^config\.json of ([\w.-]+/[\w.-]*\w)`)
+
+// ServeCommand is the command that starts one replica of a point's server with vLLM. Why says
+// why there is none.
+func ServeCommand(p *config.Point) (command, why string, err error) {
+	s := &p.System
+	bases := map[string]string{"vllm-0.5": "vllm", "vllm-0.15": "vllm-v1"}
+	switch base, ok := bases[s.Engine]; {
+	case !ok:
+		return "", fmt.Sprintf("engine %s is not vLLM", s.Engine), nil
+	case !stock(s):
+		return "", "vLLM as released has no sparse attention of this kind, and offloads KV otherwise", nil
+	case s.Base != base || s.Prefill != "chunked" && s.Prefill != "plain":
+		return "", fmt.Sprintf("vLLM as released does not schedule with base = %q and prefill = %q", s.Base, s.Prefill), nil
+	}
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return "", "", err
+	}
+	name := filepath.Dir(p.Model)
+	if found := repository.FindStringSubmatch(model.Source); found != nil {
+		name = found[1]
+	} else if !strings.HasSuffix(p.Model, ".json") {
+		name = p.Model
+	}
+	args := []string{"vllm serve " + name}
+	add := func(format string, values ...any) { args = append(args, fmt.Sprintf(format, values...)) }
+	add("--tensor-parallel-size %d", s.TensorParallel)
+	add("--max-num-seqs %d", s.MaxRequests)
+	add("--max-num-batched-tokens %d", s.MaxTokens)
+	if s.KVGiB > 0 && s.Engine != "vllm-0.5" {
+		add("--kv-cache-memory-bytes %d", int64(s.KVGiB*(1<<30)))
+	} else {
+		add("--gpu-memory-utilization %g", s.Utilisation)
+	}
+	add("--block-size %d", s.BlockTokens)
+	longest, err := longestContext(p, &model)
+	if err != nil {
+		return "", "", err
+	}
+	if longest < model.MaxContext {
+		add("--max-model-len %d", longest)
+	}
+	switch {
+	case s.Prefill == "chunked":
+		add("--enable-chunked-prefill")
+	case s.Engine != "vllm-0.5":
+		add("--no-enable-chunked-prefill")
+	}
+	if s.Prefill == "chunked" && s.ChunkTokens < s.MaxTokens && s.Engine != "vllm-0.5" {
+		add("--long-prefill-token-threshold %d", s.ChunkTokens)
+	}
+	switch {
+	case p.Workload.PrefixHit > 0:
+		add("--enable-prefix-caching")
+	case s.Engine != "vllm-0.5":
+		add("--no-enable-prefix-caching")
+	}
+	return strings.Join(args, " "), "", nil
+}
+
+// longestContext is the longest request that there is memory for, in tokens: vLLM does not start
+// with a longer one.
+func longestContext(p *config.Point, model *hw.Model) (int, error) {
+	machine, err := p.Machine()
+	if err != nil {
+		return 0, err
+	}
+	shard, err := p.Shard()
+	if err != nil {
+		return 0, err
+	}
+	kv, err := config.KVBudget(machine, &shard, &p.System)
+	if err != nil {
+		return 0, err
+	}
+	block := p.System.BlockTokens
+	return min(model.MaxContext, int(kv/shard.KVBytesPerToken())/block*block), nil
+}

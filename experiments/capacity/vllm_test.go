@@ -1,0 +1,67 @@
+package capacity
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+)
+
+func TestServeCommand(t *testing.T) {
+	for _, c := range []struct {
+		sets []string
+		want string // of the command, or why there is none
+	}{
+		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm-0.15", "system.tensor_parallel=2"},
+			"vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-size 2 --max-num-seqs 1024 --max-num-batched-tokens 8192 " +
+				"--gpu-memory-utilization 0.9 --block-size 16 --enable-chunked-prefill --no-enable-prefix-caching"},
+		{[]string{"model=llama3.1-8b", "gpu=a100-40gb", "system.preset=vllm-0.15", "system.kv_gib=4", "system.chunk_tokens=512", "system.max_requests=64"},
+			"--max-num-seqs 64 --max-num-batched-tokens 8192 --kv-cache-memory-bytes 4294967296 --block-size 16 --max-model-len 32768 " +
+				"--enable-chunked-prefill --long-prefill-token-threshold 512"},
+		{[]string{"model=llama2-7b", "gpu=a100-40gb", "system.preset=vllm", "workload.prefix_hit=0.5"},
+			"--gpu-memory-utilization 0.9 --block-size 16 --enable-chunked-prefill --enable-prefix-caching"},
+		{[]string{"gpu=a100-80gb", "system.preset=vllm-s"}, "vLLM as released has no sparse attention"},
+		{[]string{"gpu=h200", "system.preset=vllm", "system.engine=sparseserve-live"}, "engine sparseserve-live is not vLLM"},
+		{[]string{"gpu=h200", "system.preset=vllm", "system.base=sarathi"}, `base = "sarathi"`},
+	} {
+		cfg, err := config.Load("", c.sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		command, why, err := ServeCommand(&cfg.Points()[0])
+		if err != nil || !strings.Contains(command+why, c.want) || (command == "") == (why == "") {
+			t.Errorf("%q: %q, %q, %v; want %q", c.sets, command, why, err, c.want)
+		}
+	}
+}
+
+// TestSystemTOML: what is printed of a system makes that system again.
+func TestSystemTOML(t *testing.T) {
+	for _, sets := range [][]string{
+		{"system.preset=vllm-0.15", "model=llama3.1-8b", "gpu=h200", "system.tensor_parallel=4", "system.max_requests=99"},
+		{"system.preset=sparseserve", "system.budget_tokens=512", "system.engine=vllm-0.15", "gpu=h200"},
+		{"system.preset=sparseserve-psa", "gpu=a100-80gb"},
+	} {
+		cfg, err := config.Load("", sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &cfg.Points()[0]
+		text, err := p.SystemTOML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := t.TempDir() + "/s.toml"
+		write(t, path, "model = \""+p.Model+"\"\ngpu = \""+p.GPU+"\"\n"+text)
+		again, err := config.Load(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Systems[0] != p.System {
+			t.Errorf("%q:\n%s\nmakes %+v\nwant %+v", sets, text, again.Systems[0], p.System)
+		}
+		if n := strings.Count(text, "\n"); n > 6 {
+			t.Errorf("%q: %d lines:\n%s", sets, n, text)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// Plan is the [plan] table of a sweep: what may be bought for the traffic of its [workload].
+type Plan struct {
+	// what a GPU costs: a provider's prices, or the lowest, middle or highest of all
+	// providers for each card (list prices)
+	Prices string `toml:"prices"`
+	// file of prices in place of the built-in ones
+	PricesFile string `toml:"prices_file"`
+	// most replicas of a candidate
+	MaxReplicas int `toml:"max_replicas" unit:"servers" range:">= 1, <= 1000"`
+}
+
+// DefaultPlan returns the table that a sweep starts from when it has one.
+func DefaultPlan() Plan { return Plan{Prices: "mid", MaxReplicas: 64} }
+
+// Unfit is a system that the GPUs of a variant have no memory for.
+type Unfit struct {
+	Settings []Setting
+	System   string
+	Reason   string
+}
+
+// applyPlan reads the [plan] table of a document, if it has one.
+func (s *Sweep) applyPlan(doc *document) error {
+	value, ok := doc.tree["plan"]
+	if !ok {
+		return nil
+	}
+	table, err := doc.table("plan", value)
+	if err != nil {
+		return err
+	}
+	if s.Plan == nil {
+		plan := DefaultPlan()
+		s.Plan = &plan
+	}
+	for _, key := range doc.keys("plan.", table) {
+		if err := decodeInto(s.Plan, "plan.", key, table[key]); err != nil {
+			return doc.locate(err)
+		}
+	}
+	if err := checkRanges(s.Plan, "plan."); err != nil {
+		return doc.locate(err)
+	}
+	return nil
+}
+
+// checkPurchase refuses what no purchase can be planned for.
+func (l *loader) checkPurchase() error {
+	c := &l.cfg
+	w := &c.Workload
+	const one = "a purchase is planned for one load; set one value"
+	switch {
+	case w.HasRate() && l.origin["workload.rate"] == builtInDefault:
+		return fmt.Errorf("workload.rate: not set; [plan] buys for the traffic that is expected, as in workload.rate = 10, " +
+			"workload.concurrency = 64, or a trace with times and workload.arrivals = \"trace\"")
+	case w.HasRate() && len(c.Rates) > 1:
+		return l.keyError("workload.rate", showList(c.Rates), one)
+	case w.Arrivals == traces.ArrivalsClosed && len(c.Clients) > 1:
+		return l.keyError("workload.concurrency", showList(c.Clients), one)
+	case l.chosen["fleet.replicas"]:
+		return l.keyError("fleet.replicas", showList(c.Replicas), "[plan] looks for the number of replicas; leave it out, or set plan.max_replicas")
+	case len(c.Fleet.Fail) > 0:
+		return l.keyError("fleet.fail", rowsText(c.Fleet.Fail), "a plan is of replicas that stay up; leave it out")
+	case len(c.Fleet.Drain) > 0:
+		return l.keyError("fleet.drain", rowsText(c.Fleet.Drain), "a plan is of replicas that stay up; leave it out")
+	}
+	return l.place(contradiction(&c.SLO))
+}
+
+func showList[T any](values []T) string {
+	texts := make([]any, len(values))
+	for i, v := range values {
+		texts[i] = v
+	}
+	return Show(texts)
+}
+
+// contradiction returns an error about two bounds of which one can never decide, as every request
+// that meets the other by far meets it: a wider bound on a part than on the whole.
+func contradiction(s *SLO) error {
+	type bound struct {
+		key, stat string
+		limit     float64
+	}
+	delay := bound{"delay_s", s.DelayStat, s.DelayS}
+	ttft := bound{"ttft_s", s.TTFTStat, s.TTFTS}
+	tpot := bound{"tpot_s", s.TPOTStat, s.TPOTS}
+	e2e := bound{"e2e_s", s.E2EStat, s.E2ES}
+	for _, pair := range [][2]bound{{delay, ttft}, {delay, e2e}, {ttft, e2e}, {tpot, e2e}} {
+		part, whole := pair[0], pair[1]
+		same := part.stat == whole.stat || s.Rule == SLORequests
+		if part.limit > 0 && whole.limit > 0 && same && part.limit > whole.limit {
+			return &KeyError{Key: "slo." + part.key, Value: Show(part.limit), With: []string{whole.key},
+				Reason: fmt.Sprintf("contradicts slo.%s = %s: %s is a part of what that bounds", whole.key, Show(whole.limit), part.key)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package config
+
+import (
+	"reflect"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// SystemTOML writes the point's system as a person would: a preset, and the keys that it does not
+// set by itself. A system of its own name starts from the preset that is nearest.
+func (p *Point) SystemTOML() (string, error) {
+	var best *encoder
+	lines := 0
+	for _, preset := range Presets() {
+		e, n, err := p.over(&preset)
+		if err != nil {
+			continue // the preset does not run in the engine, or not on the model
+		}
+		if best == nil || n < lines || preset.Name == p.System.Name && n == lines {
+			best, lines = e, n
+		}
+	}
+	if best == nil { // no preset runs in this engine
+		best = &encoder{}
+		best.printf("[[systems]]\n")
+		best.fields(&p.System)
+	}
+	return best.out.String(), best.err
+}
+
+// over writes the point's system over a preset, and counts the keys.
+func (p *Point) over(preset *Preset) (e *encoder, keys int, err error) {
+	sets := []string{"model=" + p.Model, "gpu=" + p.GPU, "system.preset=" + preset.Name}
+	if p.System.Engine != preset.Spec.Engine {
+		sets = append(sets, "system.engine="+p.System.Engine)
+	}
+	l := newLoader()
+	l.buys = true // whether the preset would fit is not the question
+	if err := l.base(); err != nil {
+		return nil, 0, err
+	}
+	for _, set := range sets {
+		doc, err := parseFlag(set)
+		if err != nil {
+			return nil, 0, err
+		}
+		if err := l.apply(doc, true); err != nil {
+			return nil, 0, err
+		}
+	}
+	if err := l.neutral(); err != nil {
+		return nil, 0, err
+	}
+	if err := l.systems(); err != nil {
+		return nil, 0, err
+	}
+	e = &encoder{}
+	e.printf("[system]\n")
+	e.line("preset", preset.Name)
+	keys = e.differences(&l.cfg.Systems[0], &p.System, preset.Spec.Engine)
+	return e, keys, nil
+}
+
+// differences writes the keys in which a system is not as from, which has its engine, where that
+// is not the engine of a preset.
+func (e *encoder) differences(from, to *sim.Spec, engine string) (keys int) {
+	before := FieldsOf(from)
+	for i, f := range FieldsOf(to) {
+		same := reflect.DeepEqual(before[i].Value.Interface(), f.Value.Interface())
+		if f.Key == "engine" {
+			same = f.Value.String() == engine
+		}
+		if f.Key == "name" || same {
+			continue
+		}
+		e.line(f.Key, f.Value.Interface())
+		keys++
+	}
+	return keys
+}

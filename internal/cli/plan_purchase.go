@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/figures"
+)
+
+// shownCandidates is how many rows of candidates are printed; purchase.json has all.
+const shownCandidates = 12
+
+// purchase looks for what to buy, writes the answer into a folder and prints it.
+func (p *planCmd) purchase(ctx context.Context, app *App, planner *capacity.Planner, offers *capacity.Offers, out, points string) error {
+	bar := newProgress(app.Stderr, "runs")
+	planner.Planned, planner.Finished = bar.planned, bar.finished
+	answer, notes, err := planner.Purchase(ctx, offers)
+	bar.close()
+	printNotes(app.Stderr, notes)
+	if err != nil {
+		return interruptedPlan(ctx, err)
+	}
+	files, err := answer.Write(out)
+	if err != nil {
+		return err
+	}
+	if p.JSON {
+		return printJSON(app, answer)
+	}
+	drawn, err := figures.DrawPlan(out, out)
+	if err != nil {
+		return err
+	}
+	files = append(files, drawn...)
+	printPurchase(app.Stdout, answer)
+	printFiles(app.Stdout, files, points)
+	return nil
+}
+
+// printPurchase prints the answer: the candidates, then what to buy and what that rests on.
+func printPurchase(w io.Writer, a *capacity.Purchase) {
+	fmt.Fprintf(w, "Traffic: %s\nService level: %s\n", a.Load, a.SLO)
+	printCandidates(w, a)
+	switch {
+	case a.Choice != nil:
+		printChoice(w, a)
+	case a.Nearest != nil:
+		printNearest(w, a)
+	}
+	if len(a.Warnings) > 0 {
+		fmt.Fprintln(w, "\nWarnings:")
+	}
+	for _, warning := range a.Warnings {
+		fmt.Fprintf(w, "  %s\n", warning)
+	}
+}
+
+// printCandidates prints a row for each of the first candidates.
+func printCandidates(w io.Writer, a *capacity.Purchase) {
+	t := newTable(w)
+	t.AppendHeader(table.Row{"candidate", "GPUs", "replicas", "$/hour", "$/M tokens", "holds", "headroom", "nearest limit", "next", "short of", ""})
+	t.AppendHeader(table.Row{"", "", "", "", "output", a.LoadUnit, "%", "% of it", "", "", ""})
+	more := map[string]int{}
+	for i := range a.Candidates {
+		c := &a.Candidates[i]
+		if i >= shownCandidates {
+			more[c.Verdict]++
+			continue
+		}
+		row := table.Row{c.Name, "", "", "", "", "", "", limitText(c, 0), limitText(c, 1), strings.Join(c.Short[:min(2, len(c.Short))], ", then "), c.Reason}
+		if c.Verdict == capacity.TooLarge {
+			row[10] = c.Verdict + " for its GPUs"
+		}
+		if c.Replicas > 0 {
+			row[1], row[2] = fmt.Sprintf("%d %s", c.GPUs, cardName(c.GPU)), c.Replicas
+			row[3], row[4] = capacity.USD(c.USDPerHour), capacity.USD(c.USDPerMTok)
+		}
+		if c.Largest != nil {
+			row[5], row[6] = digits(*c.Largest), strconv.FormatFloat(100**c.Headroom, 'f', 0, 64)
+		}
+		t.AppendRow(row)
+	}
+	t.SetColumnConfigs(append(rightAligned(3, 7), table.ColumnConfig{Number: 11, WidthMax: 36, WidthMaxEnforcer: text.WrapSoft}))
+	t.Render()
+	for _, verdict := range []string{capacity.Meets, capacity.Dearer, capacity.Misses, capacity.TooLarge} {
+		if more[verdict] > 0 {
+			fmt.Fprintf(w, "and %d that %s (purchase.json)\n", more[verdict], map[string]string{capacity.Meets: "meet the level and cost more",
+				capacity.Dearer: "cost more", capacity.Misses: "miss the level", capacity.TooLarge: "do not fit their GPUs"}[verdict])
+		}
+	}
+}
+
+// limitText is a limit that a candidate is near to, and how near.
+func limitText(c *capacity.Choice, i int) string {
+	if i >= len(c.Limits) {
+		return ""
+	}
+	return fmt.Sprintf("%s %.0f", c.Limits[i].Name, 100*c.Limits[i].Of)
+}
+
+// cardName is a card without the folder of its file.
+func cardName(gpu string) string {
+	return strings.TrimSuffix(gpu[strings.LastIndexAny(gpu, `/\`)+1:], ".toml")
+}
+
+// printChoice says what to buy and what the answer rests on.
+func printChoice(w io.Writer, a *capacity.Purchase) {
+	c := a.Choice
+	fmt.Fprintf(w, "\nBuy %s of %s: %s of %s, %s an hour, %s a million output tokens.\n", count(c.Replicas, "replica"), c.Name,
+		count(c.GPUs, "GPU"), cardName(c.GPU), capacity.USD(c.USDPerHour), capacity.USD(c.USDPerMTok))
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "  %-11s%s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("price", "%s a GPU and hour: %q of %s; %s", capacity.USD(c.Price.USDPerHour), a.Prices, a.PricesFile, priceText(&c.Price))
+	low, high := &a.AtPrices[0], &a.AtPrices[1]
+	if low.Price.USDPerHour < high.Price.USDPerHour {
+		row("", "%s an hour at the lowest price there (%s), %s at the highest (%s)",
+			capacity.USD(low.USDPerHour), low.Price.Provider, capacity.USD(high.USDPerHour), high.Price.Provider)
+	}
+	if c.Largest != nil {
+		beyond := ""
+		if len(c.LimitedBy) > 0 {
+			beyond = ", missed beyond: " + strings.Join(c.LimitedBy, " and ")
+		}
+		row("headroom", "%.0f %%: holds %s %s%s", 100**c.Headroom, digits(*c.Largest), a.LoadUnit, beyond)
+	}
+	var limits []string
+	for _, l := range c.Limits {
+		limits = append(limits, fmt.Sprintf("%s: %.0f %% used", l.Limit, 100*l.Of))
+	}
+	row("limits", "%s", strings.Join(limits, "; "))
+	row("short of", "%s", effectsText(c))
+	row("accuracy", "%s", a.Proof.Accuracy)
+	printProof(w, a)
+	if a.Serve != "" {
+		row("a replica", "%s", a.Serve)
+	} else {
+		row("a replica", "no vllm serve: %s", a.NoServe)
+	}
+	fmt.Fprintf(w, "\n%s", a.System)
+}
+
+// printProof says how good the prediction is.
+func printProof(w io.Writer, a *capacity.Purchase) {
+	measured := a.Proof.Measured
+	if measured == "" {
+		measured = "not measured"
+	}
+	fmt.Fprintf(w, "  %-11s%s: %s (%s)\n", "error", a.Proof.Class, measured, a.Proof.Source)
+	fmt.Fprintf(w, "  %-11s%s\n", "weakest", a.Proof.Weakest)
+}
+
+// effectsText lists what a tenth more of each resource that matters changes.
+func effectsText(c *capacity.Choice) string {
+	var words []string
+	for _, e := range c.Effects {
+		if len(words) < len(c.Short) {
+			words = append(words, fmt.Sprintf("%s (a tenth more takes %.1f %% off the nearest limit)", e.Resource, 100*e.Less))
+		}
+	}
+	if len(words) == 0 {
+		return "nothing that a tenth more of would change"
+	}
+	return strings.Join(words, "; ")
+}
+
+// printNearest says that nothing meets the level, what is nearest to it and what that misses.
+func printNearest(w io.Writer, a *capacity.Purchase) {
+	c := a.Nearest
+	fmt.Fprintf(w, "\nNo candidate meets the service level, with any number of replicas. The nearest is %s:\n", c.Name)
+	for _, l := range c.Limits {
+		what := "holds"
+		if l.Of > 1 {
+			what = "misses"
+		}
+		fmt.Fprintf(w, "  %s %s: %.3g times the limit\n", what, l.Limit, l.Of)
+	}
+	printProof(w, a)
+	fmt.Fprintf(w, "\n%s", a.System)
+}
+
+// priceText says where a price is from.
+func priceText(p *capacity.Price) string {
+	return fmt.Sprintf("%s, %s, %s, %s", p.Provider, p.Offer, p.Date, p.Source)
+}

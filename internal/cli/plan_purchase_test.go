@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// shared is a runner whose P99 TTFT is 1 s at 6 requests/s on a GPU of an H200's replica, and at
+// half of that on another card's.
+func shared(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+	capacity := 3.0
+	if p.GPU == "h200" {
+		capacity = 6
+	}
+	if v := p.Card["hbm_bandwidth"]; v > 0 {
+		capacity *= 1.1
+	}
+	capacity *= float64(p.Fleet.Replicas * p.System.TensorParallel)
+	n, rate := p.Workload.Requests, p.Workload.Rate
+	return sim.Summary{Requests: n, Completed: n, Rate: rate, ServedShare: 1, RequestThroughput: rate, ThroughputTokS: 200 * rate,
+		TTFT: sim.Stats{P99: rate / capacity}, TBT: sim.Stats{P99: 0.03}, Warnings: []string{}}, nil
+}
+
+// purchased is the question of the tests.
+const purchased = `model = "llama3.1-8b"
+[workload]
+prompt_lengths = "fixed(2000)"
+output_lengths = "fixed(200)"
+rate = 20
+requests = 400
+[system]
+preset = "vllm-0.15"
+[slo]
+ttft_s = 1
+tbt_s = 0.1
+[plan]
+max_replicas = 8
+[[axis]]
+grid.gpu = ["a100-40gb", "h100-80gb", "h200"]
+grid.system.tensor_parallel = [1, 2]
+`
+
+func TestPlanOfAPurchase(t *testing.T) {
+	path := testkit.Write(t, "buy.toml", purchased)
+	status, out, errs := runHere(t.Context(), shared, "plan", path)
+	if status != exitOK || errs != "" {
+		t.Fatalf("status %d, stderr %q", status, errs)
+	}
+	for _, name := range []string{"purchase.json", "candidates.csv", "trail.csv", "choice.toml", "plan.png"} {
+		if _, err := os.Stat(filepath.Join("out/plan/buy", name)); err != nil {
+			t.Error(err)
+		}
+	}
+	redrawn, drawn, errs := runHere(t.Context(), shared, "figures", "out/plan/buy", "--out", "again")
+	if redrawn != exitOK || filepath.ToSlash(drawn) != "again/plan.png\n" {
+		t.Errorf("figures: status %d, %q, stderr %q", redrawn, drawn, errs)
+	}
+	testkit.Golden(t, "plan-purchase.txt", filepath.ToSlash(out))
+	// The largest rate takes the place of the purchase.
+	testkit.Rewrite(t, path, strings.Replace(purchased, "[plan]\nmax_replicas = 8\n", "", 1))
+	if status, _, errs := runHere(t.Context(), shared, "plan", path); status != exitOK {
+		t.Fatalf("status %d, stderr %q", status, errs)
+	}
+	for name, there := range map[string]bool{"plan.json": true, "purchase.json": false, "choice.toml": false} {
+		if _, err := os.Stat(filepath.Join("out/plan/buy", name)); (err == nil) != there {
+			t.Errorf("%s: there is %v", name, err)
+		}
+	}
+}
+
+func TestPlanOfNothing(t *testing.T) {
+	path := testkit.Write(t, "buy.toml", strings.Replace(purchased, "tbt_s = 0.1", "tbt_s = 0.02", 1))
+	status, out, errs := runHere(t.Context(), shared, "plan", path)
+	if status != exitOK || errs != "" {
+		t.Fatalf("status %d, stderr %q", status, errs)
+	}
+	testkit.Golden(t, "plan-nothing.txt", filepath.ToSlash(out))
+}
+
+func TestPlanOfAPurchaseJSON(t *testing.T) {
+	path := testkit.Write(t, "buy.toml", purchased)
+	status, out, errs := runHere(t.Context(), shared, "plan", path, "--json")
+	var answer struct {
+		Choice struct {
+			Name       string
+			Replicas   int
+			USDPerHour float64 `json:"usd_per_hour"`
+		}
+		Candidates []map[string]any
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || status != exitOK || errs != "" {
+		t.Fatalf("status %d, stderr %q, %v", status, errs, err)
+	}
+	if answer.Choice.Replicas == 0 || answer.Choice.USDPerHour == 0 || len(answer.Candidates) != 6 {
+		t.Errorf("answer %+v", answer)
+	}
+}
+
+// What is asked for in vain leaves no folder.
+func TestPlanRefusesBeforeItWrites(t *testing.T) {
+	path := testkit.Write(t, "buy.toml", purchased)
+	for _, set := range []string{"plan.prices=lambda", "slo.e2e_s=0.5", "plan.prices_file=none.toml", "system.tensor_parallel=3"} {
+		status, out, errs := runHere(t.Context(), shared, "plan", path, "--set", set)
+		if status != exitFailed || out != "" || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", set, status, out, errs)
+		}
+		if _, err := os.Stat("out"); err == nil {
+			t.Errorf("%s: left a folder", set)
+		}
+	}
+}
+
+func TestListPrices(t *testing.T) {
+	status, out, errs := invoke(t, nil, "list", "prices")
+	if status != exitOK || errs != "" {
+		t.Fatalf("status %d, stderr %q", status, errs)
+	}
+	testkit.Golden(t, "list-prices.txt", out)
+}
