@@ -18,14 +18,14 @@ import (
 type replayedRequest struct {
 	stage               string
 	arrival             float64
-	measured, simulated [2]float64 // TTFT and TBT; NaN where it has none
+	measured, simulated [2]float64 // TTFT and TPOT; NaN where it has none
 }
 
 // comparedNames are the quantities of a replayedRequest, and their columns.
-var comparedNames = [2]string{"TTFT", "TBT"}
+var comparedNames = [2]string{"TTFT", "TPOT"}
 
 // DrawComparison draws the result folder of a record held against its
-// simulation into dir: distributions.png, TTFT and TBT of both over each other,
+// simulation into dir: distributions.png, TTFT and TPOT of both over each other,
 // and error.png, how far the simulation is off over time. It returns the paths.
 func DrawComparison(dir, folder string, formats ...string) ([]string, error) {
 	pictures, err := comparison(folder)
@@ -80,7 +80,7 @@ func readReplayed(path string) ([]replayedRequest, error) {
 	for i := range all {
 		r := &all[i]
 		r.stage, r.arrival = t.text(i, "stage"), t.number(i, "arrival_s")
-		for j, column := range []string{"ttft_s", "tbt_s"} {
+		for j, column := range []string{"ttft_s", "tpot_s"} {
 			for side, into := range map[string]*float64{"measured_": &r.measured[j],
 				"simulated_": &r.simulated[j]} {
 				if *into = math.NaN(); t.text(i, side+column) != "" {
@@ -92,25 +92,25 @@ func readReplayed(path string) ([]replayedRequest, error) {
 	return all, t.err
 }
 
-// comparedLooks distinguish measured and simulated, TTFT and TBT.
+// comparedLooks distinguish measured and simulated, TTFT and TPOT.
 func comparedLooks() map[string]look {
 	blue, red := color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xc6, 0x2f, 0x1f, 0xff}
 	return map[string]look{
 		"measured":  {color.RGBA{0x1a, 0x1a, 0x1a, 0xff}, circle, nil, 2, 0},
 		"simulated": {red, square, []vg.Length{7, 3}, 2, 0},
 		"TTFT":      {blue, circle, nil, 1.6, 0},
-		"TBT":       {red, square, []vg.Length{7, 3}, 1.6, 0},
+		"TPOT":      {red, square, []vg.Length{7, 3}, 1.6, 0},
 	}
 }
 
-// distributions draws the share of requests below each TTFT and TBT.
+// distributions draws the share of requests below each TTFT and TPOT.
 func distributions(all []replayedRequest) picture {
 	pic := picture{file: "distributions", looks: comparedLooks()}
 	for j, unit := range []struct {
 		name, label string
 		scale       float64
 	}{{"time to first token", "TTFT (s)", 1},
-		{"mean time between tokens of a request", "TBT (ms)", 1e3}} {
+		{"mean time between tokens of a request", "TPOT (ms)", 1e3}} {
 		var measured, simulated []float64
 		for i := range all {
 			if r := &all[i]; !math.IsNaN(r.measured[j]) {

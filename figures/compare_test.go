@@ -28,7 +28,7 @@ func TestComparisonGolden(t *testing.T) {
 // Small and odd comparisons are drawn, too.
 func TestOddComparisons(t *testing.T) {
 	const header = "id,stage,arrival_s,prompt_tokens,output_tokens,measured_ttft_s," +
-		"simulated_ttft_s,measured_tbt_s,simulated_tbt_s,measured_e2e_s,simulated_e2e_s\n"
+		"simulated_ttft_s,measured_tpot_s,simulated_tpot_s,measured_e2e_s,simulated_e2e_s\n"
 	for name, c := range map[string]struct {
 		rows, problem string
 	}{

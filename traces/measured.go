@@ -37,12 +37,12 @@ type Served struct {
 	E2E    float64  // seconds from sending it to its last token; at least TTFT
 }
 
-// TBT is the mean time between the tokens of the request in seconds, (E2E - TTFT) / (Output -
+// TPOT is the mean time between the tokens of the request in seconds, (E2E - TTFT) / (Output -
 // 1); NaN of a single token, which has none after it.
-func (s *Served) TBT() float64 { return MeanTBT(s.TTFT, s.E2E, s.Output) }
+func (s *Served) TPOT() float64 { return MeanTPOT(s.TTFT, s.E2E, s.Output) }
 
-// MeanTBT is the mean time between the tokens of one request.
-func MeanTBT(ttft, e2e float64, output int) float64 {
+// MeanTPOT is the mean time between the tokens of one request.
+func MeanTPOT(ttft, e2e float64, output int) float64 {
 	if output < 2 {
 		return math.NaN()
 	}

@@ -61,8 +61,8 @@ func TestReadMeasured(t *testing.T) {
 			}
 		}
 	}
-	if tbt := want[0].TBT(); tbt != 0.125 || !math.IsNaN(want[2].TBT()) {
-		t.Errorf("TBT of four tokens %v s, of one %v s", tbt, want[2].TBT())
+	if tpot := want[0].TPOT(); tpot != 0.125 || !math.IsNaN(want[2].TPOT()) {
+		t.Errorf("TPOT of four tokens %v s, of one %v s", tpot, want[2].TPOT())
 	}
 }
 

@@ -133,16 +133,16 @@ func (r *ReplayReport) write(of *Replay) error {
 }
 
 // requestsTable has a row for each compared request. A request of one token has
-// no TBT.
+// no TPOT.
 func (r *ReplayReport) requestsTable() []byte {
 	t := run.NewTable("id", "stage", "arrival_s", "prompt_tokens", "output_tokens", "measured_ttft_s",
 		"simulated_ttft_s",
-		"measured_tbt_s", "simulated_tbt_s", "measured_e2e_s", "simulated_e2e_s")
+		"measured_tpot_s", "simulated_tpot_s", "measured_e2e_s", "simulated_e2e_s")
 	for i := range r.Requests {
 		q := &r.Requests[i]
 		m, s := &q.Measured, &q.Simulated
 		t.Add(q.ID, q.Stage, run.Seconds(m.At), m.Prompt, m.Output,
-			nanos(m.TTFT), nanos(s.TTFT), nanos(m.TBT()), nanos(s.TBT()), nanos(m.E2E), nanos(s.E2E))
+			nanos(m.TTFT), nanos(s.TTFT), nanos(m.TPOT()), nanos(s.TPOT()), nanos(m.E2E), nanos(s.E2E))
 	}
 	return t.Bytes()
 }

@@ -23,7 +23,7 @@ type Replayed struct {
 // less 1; nil where measured is 0 and simulated is not.
 //
 //	ttft_mean_s, ttft_p50_s, ttft_p90_s, ttft_p99_s   from arrival to first token
-//	tbt_mean_s, ...    mean time between the tokens of a request, of those with 2 or more
+//	tpot_mean_s, ...   mean time between the tokens of a request, of those with 2 or more
 //	e2e_mean_s, ...    from arrival to last token
 //	throughput_tok_s   output tokens over the time from first arrival to last token
 //
@@ -63,7 +63,7 @@ func compareReplayed(run, stage string, all []Replayed) []RecordComparison {
 		of   func(*traces.Served) float64
 	}{
 		{"ttft", func(s *traces.Served) float64 { return s.TTFT }},
-		{"tbt", (*traces.Served).TBT},
+		{"tpot", (*traces.Served).TPOT},
 		{"e2e", func(s *traces.Served) float64 { return s.E2E }},
 	} {
 		var measured, simulated []float64

@@ -173,9 +173,9 @@ func TestReplayByHand(t *testing.T) {
 	}
 	want := map[string][2]float64{
 		"ttft_mean_s": {0.3, 0.2}, "ttft_p50_s": {0.3, 0.2}, "ttft_p90_s": {0.46, 0.2},
-		"ttft_p99_s": {0.496, 0.2},
-		"tbt_mean_s": {0.3, 0.15}, "tbt_p50_s": {0.3, 0.15}, "tbt_p90_s": {0.46, 0.19},
-		"tbt_p99_s":  {0.496, 0.199},
+		"ttft_p99_s":  {0.496, 0.2},
+		"tpot_mean_s": {0.3, 0.15}, "tpot_p50_s": {0.3, 0.15}, "tpot_p90_s": {0.46, 0.19},
+		"tpot_p99_s": {0.496, 0.199},
 		"e2e_mean_s": {4.4 / 3, 1.2}, "e2e_p50_s": {1.1, 1.2}, "e2e_p90_s": {2.62, 1.2},
 		"e2e_p99_s":        {2.962, 1.2},
 		"throughput_tok_s": {18.0 / 6, 18.0 / 4.2},

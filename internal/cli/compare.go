@@ -33,7 +33,7 @@ type compareCmd struct {
 func (*compareCmd) Help() string {
 	return `The requests of the record are simulated at their recorded times, with their recorded
 lengths. Without a system in CONFIG the server is vLLM 0.15. Each request has one TTFT, one
-end-to-end time and one TBT, its mean time between tokens, (e2e - ttft) / (output_tokens - 1);
+end-to-end time and one TPOT, its mean time between tokens, (e2e - ttft) / (output_tokens - 1);
 means and percentiles are over requests. Where the rate of arrivals changes, each stage is
 compared by itself too. A client that waits for answers before it sends more is replayed at the
 times that it had.`

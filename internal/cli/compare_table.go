@@ -24,8 +24,8 @@ func comparedMetrics() []struct {
 	}{
 		{"ttft_mean_s", "TTFT mean, s", 1}, {"ttft_p50_s", "TTFT P50, s", 1},
 		{"ttft_p90_s", "TTFT P90, s", 1}, {"ttft_p99_s", "TTFT P99, s", 1},
-		{"tbt_mean_s", "TBT mean, ms", 1e3}, {"tbt_p50_s", "TBT P50, ms", 1e3},
-		{"tbt_p90_s", "TBT P90, ms", 1e3}, {"tbt_p99_s", "TBT P99, ms", 1e3},
+		{"tpot_mean_s", "TPOT mean, ms", 1e3}, {"tpot_p50_s", "TPOT P50, ms", 1e3},
+		{"tpot_p90_s", "TPOT P90, ms", 1e3}, {"tpot_p99_s", "TPOT P99, ms", 1e3},
 		{"e2e_mean_s", "end to end mean, s", 1}, {"e2e_p50_s", "end to end P50, s", 1},
 		{"e2e_p90_s", "end to end P90, s", 1}, {"e2e_p99_s", "end to end P99, s", 1},
 		{"throughput_tok_s", "output, tok/s", 1},
@@ -58,7 +58,7 @@ func printComparison(w io.Writer, c *compareCmd, record *traces.Measured,
 	}
 	thin := printCompared(w, r)
 	fmt.Fprintln(w, "Error: simulated over measured less 1. Mean and percentiles are over requests, "+
-		"TBT being a request's mean.")
+		"TPOT being a request's mean.")
 	if thin {
 		fmt.Fprintf(w, "~ P99 of fewer than %d requests: about the largest of them\n", validate.FewForP99)
 	}
