@@ -102,8 +102,8 @@ func (f *Fleet) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, er
 	if err := f.begin(w, rec); err != nil {
 		return nil, err
 	}
-	for n := 0; ; n++ {
-		if n%64 == 0 && ctx.Err() != nil {
+	for {
+		if ctx.Err() != nil {
 			return f.interrupted(), context.Cause(ctx)
 		}
 		more, err := f.advance()

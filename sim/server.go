@@ -216,8 +216,8 @@ func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, e
 	if err := s.begin(w, rec); err != nil {
 		return nil, err
 	}
-	for n := 0; ; n++ {
-		if (n%64 == 0 || s.Addressed) && ctx.Err() != nil { // a real step takes long
+	for {
+		if ctx.Err() != nil { // each event: a step may take long
 			return s.interrupted(), context.Cause(ctx)
 		}
 		if more, err := s.advance(); err != nil {

@@ -23,6 +23,8 @@ type Folder struct {
 	Dir    string
 	runs   []storedRun
 	config map[string]string // key -> value; nil for a sweep
+
+	program string // that made it; empty where nothing says so
 }
 
 // storedRun is one object of summary.json.
@@ -63,6 +65,7 @@ func Read(dir string) (*Folder, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	f.program = run.ProgramOf(dir)
 	return f, nil
 }
 

@@ -32,6 +32,19 @@ type StoreVersion struct {
 
 func (v StoreVersion) String() string { return fmt.Sprintf("%q in format %d", v.Program, v.Format) }
 
+// ProgramOf names the program that made the results of a folder of simulate or sweep, as its store
+// or the index of the sweep has it; empty where neither says so.
+func ProgramOf(dir string) string {
+	for _, path := range []string{filepath.Join(pointsFolder, storeFile), indexFile} {
+		var v StoreVersion
+		text, err := os.ReadFile(filepath.Join(dir, path))
+		if err == nil && json.Unmarshal(text, &v) == nil && v.Program != "" {
+			return v.Program
+		}
+	}
+	return ""
+}
+
 // PointStore keeps finished points:
 //
 //	store.json     the program that made all results here; not with Makers

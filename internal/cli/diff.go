@@ -53,6 +53,9 @@ func (d *diffCmd) print(w io.Writer, report *diff.Report) {
 			fmt.Fprintf(w, "  %s: %s -> %s\n", s.Key, orNone(s.A), orNone(s.B))
 		}
 	}
+	if report.ProgramA != "" {
+		fmt.Fprintf(w, "Made by different programs: %s, %s\n", report.ProgramA, report.ProgramB)
+	}
 	t := newTable(w)
 	t.AppendHeader(table.Row{"", "", "A", "B", "change", "95 %", "seeds"})
 	last, shown, rejects, marked := "", 0, false, false

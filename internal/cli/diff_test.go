@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -49,5 +50,27 @@ func TestDiffMarksSurvivors(t *testing.T) {
 	(&diffCmd{}).print(&out, &report)
 	if text := out.String(); strings.Contains(text, survivor) {
 		t.Error(text)
+	}
+}
+
+// Folders of two programs differ for that reason too, which is said.
+func TestDiffOfPrograms(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for dir, program := range map[string]string{"a": "one", "b": "two", "c": "one"} {
+		var out, errs bytes.Buffer
+		app := App{Stdout: &out, Stderr: &errs, Run: pretend,
+			Program: version(program), LiveProgram: version("")}
+		args := []string{"simulate", "--set", "workload.rate=0.1", "--out", dir}
+		if status := app.Main(t.Context(), args); status != exitOK {
+			t.Fatal(errs.String())
+		}
+	}
+	const said = "Made by different programs: one, two\n"
+	if _, out, errs := runHere(t.Context(), nil, "diff", "a", "b"); !strings.Contains(out, said) {
+		t.Errorf("%s%s", out, errs)
+	}
+	_, out, errs := runHere(t.Context(), nil, "diff", "a", "c")
+	if strings.Contains(out, "different programs") {
+		t.Errorf("%s%s", out, errs)
 	}
 }

@@ -20,7 +20,7 @@ import (
 type listCmd struct {
 	GPUs        listGPUs        `cmd:"" name:"gpus" help:"Cards, for the key gpu; with NAME, a card's figures and where they come from."`
 	Engines     listEngines     `cmd:"" help:"Serving engines, for the key system.engine; with NAME, an engine's figures and where they come from."`
-	Models      listModels      `cmd:"" help:"Models, for the key model."`
+	Models      listModels      `cmd:"" help:"Models, for the key model; with NAME, all that is known of a model."`
 	Systems     listSystems     `cmd:"" help:"Serving systems, for the key system.preset."`
 	Evictions   listEvictions   `cmd:"" help:"Eviction policies of the KV cache, for the key system.eviction."`
 	Selections  listSelections  `cmd:"" help:"Selection algorithms of sparse attention, for the key system.selection."`
@@ -58,9 +58,14 @@ func (l *listGPUs) Run(app *App) error {
 	return nil
 }
 
-type listModels struct{}
+type listModels struct {
+	Name string `arg:"" optional:"" placeholder:"NAME" help:"Model, a name, a config.json or a folder with one."`
+}
 
-func (listModels) Run(app *App) error {
+func (l *listModels) Run(app *App) error {
+	if l.Name != "" {
+		return listModel(app.Stdout, l.Name)
+	}
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"model", "layers", "hidden", "Q/KV heads", "head dim", "weights GiB",
 		"KV KiB/token", "context tokens"})

@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 )
 
@@ -63,6 +64,45 @@ func listCard(w io.Writer, name string) error {
 		}
 		fmt.Fprintf(w, "  %-12s %s (%s): %s\n", library, k.Name, how, k.Title)
 	}
+	return nil
+}
+
+// listModel prints the shape of a model, and what it comes to in bytes and FLOPs.
+func listModel(w io.Writer, name string) error {
+	m, err := hw.LoadModel(name)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%s: %s\n\n", m.Name, m.Source)
+	t := newTable(w)
+	t.AppendHeader(table.Row{"figure", "value", "unit"})
+	for _, f := range config.FieldsOf(&m) {
+		switch v := f.Value.Interface().(type) {
+		case int:
+			t.AppendRow(table.Row{f.Key, v, f.Tag.Get("unit")})
+		case bool:
+			t.AppendRow(table.Row{f.Key, yesNo(v), ""})
+		case string:
+			if f.Key == "tokenizer" {
+				t.AppendRow(table.Row{f.Key, v, ""})
+			}
+		}
+	}
+	t.AppendSeparator()
+	for _, r := range []struct {
+		title, unit string
+		bytes       int64
+		each        float64
+	}{
+		{"weights", "GiB", m.WeightBytes(), 1 << 30},
+		{"weights of a layer", "MiB", m.LayerWeightBytes(), 1 << 20},
+		{"KV of a token", "KiB", m.KVBytesPerToken(), 1 << 10},
+		{"KV of max_context", "GiB", m.KVBytesPerToken() * int64(m.MaxContext), 1 << 30},
+	} {
+		t.AppendRow(table.Row{r.title, digits(float64(r.bytes) / r.each), r.unit})
+	}
+	t.SetColumnConfigs(rightAligned(2, 2))
+	t.Render()
 	return nil
 }
 

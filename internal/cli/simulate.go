@@ -147,7 +147,7 @@ func numbered(name string, more bool, open func(out string) error, reasons ...er
 
 // settingsName is what settings add to the name of a folder: -rate=0.3 for workload.rate=0.3.
 func settingsName(sets []string) string {
-	const most = 60 // bytes; longer ones end in a digest
+	const most = 120 // bytes; longer ones end in a digest
 	var b strings.Builder
 	for _, set := range sets {
 		key, value, _ := strings.Cut(set, "=")
