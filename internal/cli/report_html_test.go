@@ -41,8 +41,8 @@ var reported = []struct {
 	charts int
 	args   []string
 }{
-	{"run", 18, []string{"simulate", "run.toml", "--set", "workload.rate=1", "--set", "seed=1"}},
-	{"sweep", 8, []string{"sweep", "sweep.toml"}},
+	{"run", 19, []string{"simulate", "run.toml", "--set", "workload.rate=1", "--set", "seed=1"}},
+	{"sweep", 9, []string{"sweep", "sweep.toml"}},
 	{"plan", 1, []string{"plan", "plan.toml"}},
 	{"whatif", 4, []string{"whatif", "plan.toml", "--metric", "ttft_mean", "--set", "workload.rate=1",
 		"--vary", "link=0.5..2", "--vary", "budget=1024,4096",
@@ -50,6 +50,7 @@ var reported = []struct {
 	{"comparison", 3, []string{"compare", measuredRun, "--set", "model=llama2-7b", "--set",
 		"gpu=h100-80gb", "--set", "system.max_requests=128"}},
 	{"calibration", 6, nil},
+	{"purchase", 2, nil},
 }
 
 // makeReports carries the commands out here and returns the reports by name.
@@ -121,6 +122,7 @@ func TestReports(t *testing.T) {
 				"system.budget_tokens"},
 			"comparison":  {"TTFT p99, s", "NVIDIA H100"},
 			"calibration": {"psa_decode is flagged", "Quality of the fits", "driver"},
+			"purchase":    {"vllm serve meta-llama", "nebius", "weakest assumption"},
 		}[r.name] {
 			if !strings.Contains(page, want) {
 				t.Errorf("%s says nothing of %q", r.name, want)
@@ -149,6 +151,8 @@ func TestReportOfBrokenFolders(t *testing.T) {
 		{"summary.json", `[{"name": 3}]`, "summary.json: damaged"},
 		{"plan.json", "{}", "plan.json: damaged"},
 		{"plan.json", "[]", "plan.json: no candidate"},
+		{"purchase.json", "{}", "purchase.json: no candidate"},
+		{"purchase.json", "[]", "purchase.json: damaged"},
 		{"whatif.json", `{"cases": []}`, "whatif.json: no case"},
 		{"compare.json", "[]", "no such file"},
 		{"fits.csv", "card\n", "fits.csv: no row"},

@@ -25,3 +25,11 @@ func percent(share float64) string {
 	}
 	return text
 }
+
+// seeds counts them.
+func seeds(n int) string {
+	if n == 1 {
+		return "one seed"
+	}
+	return strconv.Itoa(n) + " seeds"
+}

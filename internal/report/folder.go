@@ -17,6 +17,7 @@ var kinds = []struct {
 	read func(dir string) (*page, error)
 }{
 	{"whatif.json", readWhatIf},
+	{"purchase.json", readPurchase},
 	{"plan.json", readPlan},
 	{"compare.json", readComparison},
 	{"fits.csv", readCalibration},

@@ -60,6 +60,7 @@ type table struct {
 type rest struct {
 	Title, Note string
 	Table       table
+	Set         bool // some by the configuration
 }
 
 // document is a file of the folder.

@@ -59,8 +59,8 @@ func readPlan(dir string) (*page, error) {
 		}
 	}
 	p.warn(warnings, len(found))
-	p.Lead = append(p.Lead, strings.Join(where, "; ")+fmt.Sprintf(", %d requests a run, %d seeds.",
-		found[0].Requests, len(found[0].Seeds)))
+	p.Lead = append(p.Lead, strings.Join(where, "; ")+fmt.Sprintf(", %d requests a run, %s.",
+		found[0].Requests, seeds(len(found[0].Seeds))))
 	for _, level := range levels {
 		p.Lead = append(p.Lead, "SLO: "+level+".")
 	}

@@ -76,6 +76,9 @@ func (m *machine) rest(engine string) (r rest, err error) {
 		how = "derived from those measured on " + k.MeasuredOn
 	}
 	r.Title = fmt.Sprintf("%s with engine %s", c.Title, e.Name)
+	if len(m.Card) > 0 {
+		r.Title += ", with " + strings.Join(slices.Sorted(maps.Keys(m.Card)), ", ") + " set"
+	}
 	t := table{Header: []string{"figure", "value", "unit", "from", "source"}, Right: 5}
 	keys, units := hw.ChangeKeys()
 	for i, key := range keys {
@@ -96,6 +99,6 @@ func (m *machine) rest(engine string) (r rest, err error) {
 	r.Note = fmt.Sprintf("Kernels: %s, %s: %s. Figures of the card and the engine: %s. sparseserve "+
 		"list gpus and list engines print them.",
 		k.Name, how, k.Title, strings.Join(words, ", "))
-	r.Table = t
+	r.Table, r.Set = t, len(m.Card) > 0
 	return r, nil
 }

@@ -101,16 +101,21 @@ func runFolders(dir string) (folders []string, swept bool, err error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, false, err
 	}
+	if folders = pointFolders(dir); len(folders) == 0 {
+		folders = []string{dir}
+	}
+	return folders, false, nil
+}
+
+// pointFolders lists what is in points/ of a folder.
+func pointFolders(dir string) (folders []string) {
 	entries, _ := os.ReadDir(filepath.Join(dir, "points"))
 	for _, e := range entries {
 		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
 			folders = append(folders, filepath.Join(dir, "points", e.Name()))
 		}
 	}
-	if len(folders) == 0 {
-		folders = []string{dir}
-	}
-	return folders, false, nil
+	return folders
 }
 
 // load is the section of the pictures over what varies.
@@ -118,7 +123,7 @@ const load = "Latency and throughput"
 
 // titles are of the pictures of runs, by the beginning of their names.
 var titles = []struct{ name, title string }{
-	{"ttft", load}, {"throughput", load}, {"tbt", load},
+	{"ttft", load}, {"throughput", load}, {"tbt", load}, {"goodput", load},
 	{"time", "Where the time of a step went"}, {"cdf", "Distributions"},
 	{"distributions", "Distributions, measured and simulated"}, {"error", "Error over time"},
 }

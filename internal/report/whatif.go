@@ -55,9 +55,9 @@ func readWhatIf(dir string) (*page, error) {
 		better = "higher"
 	}
 	first := w.Cases[0]
-	p.Lead = []string{fmt.Sprintf("%s of %s on %s, %s is better; %d requests a run, %d seeds, the "+
+	p.Lead = []string{fmt.Sprintf("%s of %s on %s, %s is better; %d requests a run, %s, the "+
 		"same arrivals for every setting.",
-		w.Label, first.Model, first.GPU, better, first.Requests, len(first.Seeds)), "SLO: " +
+		w.Label, first.Model, first.GPU, better, first.Requests, seeds(len(first.Seeds))), "SLO: " +
 		first.SLO + "."}
 	p.Lead = append(p.Lead, w.Notes...)
 	var warnings []said
