@@ -58,7 +58,7 @@ func printComparison(w io.Writer, c *compareCmd, record *traces.Measured,
 	}
 	thin := printCompared(w, r)
 	fmt.Fprintln(w, "Error: simulated over measured less 1. Mean and percentiles are over requests, "+
-		"TPOT being a request's mean.")
+		"TPOT is a request's mean time between tokens.")
 	if thin {
 		fmt.Fprintf(w, "~ P99 of fewer than %d requests: about the largest of them\n", validate.FewForP99)
 	}
