@@ -51,7 +51,11 @@ func DrawPlan(dir, folder string, formats ...string) ([]string, error) {
 	}
 	left := max(0, len(all)-mostPlanned)
 	all = all[:len(all)-left]
-	pic := picture{file: "plan", looks: plannedLooks(), caption: "Above bars: GPUs, and how much more load they hold where that was looked for"}
+	pic := picture{
+		file:    "plan",
+		looks:   plannedLooks(),
+		caption: "Above bars: GPUs, and how much more load they hold where that was looked for",
+	}
 	if left > 0 {
 		pic.caption += fmt.Sprintf("; %d more candidates are in %s", left, plannedFile)
 	}
@@ -91,10 +95,16 @@ func readPlanned(path string) ([]planned, error) {
 	}
 	var all []planned
 	for i := range t.rows {
-		p := planned{name: t.text(i, "candidate"), verdict: t.text(i, "verdict"), replicas: number(i, "replicas"), gpus: number(i, "gpus"),
-			usd: number(i, "usd_per_hour"), headroom: number(i, "headroom"),
-			limits: [2]string{t.text(i, "nearest_limit"), t.text(i, "next_limit")},
-			shares: [2]float64{number(i, "nearest_share"), number(i, "next_share")}}
+		p := planned{
+			name:     t.text(i, "candidate"),
+			verdict:  t.text(i, "verdict"),
+			replicas: number(i, "replicas"),
+			gpus:     number(i, "gpus"),
+			usd:      number(i, "usd_per_hour"),
+			headroom: number(i, "headroom"),
+			limits:   [2]string{t.text(i, "nearest_limit"), t.text(i, "next_limit")},
+			shares:   [2]float64{number(i, "nearest_share"), number(i, "next_share")},
+		}
 		if !math.IsNaN(p.usd) || !math.IsNaN(p.shares[0]) {
 			all = append(all, p)
 		}
@@ -136,7 +146,10 @@ func plannedCosts(all []planned) chart {
 		if !math.IsNaN(p.headroom) {
 			note += fmt.Sprintf(", %+.0f %%", 100*p.headroom)
 		}
-		c.groups = append(c.groups, group{letterOf(i), []bar{{series, note, []part{{series, valuePoint(p.usd)}}, nil}}})
+		c.groups = append(
+			c.groups,
+			group{letterOf(i), []bar{{series, note, []part{{series, valuePoint(p.usd)}}, nil}}},
+		)
 		most = max(most, p.usd)
 	}
 	c.axis = axis{0, 1.15 * most, false}
@@ -152,7 +165,10 @@ func plannedLimits(all []planned) chart {
 		g := group{label: letterOf(i)}
 		for j, series := range []string{firstLimit, secondLimit} {
 			if !math.IsNaN(p.shares[j]) {
-				g.bars = append(g.bars, bar{series, p.limits[j], []part{{series, valuePoint(100 * p.shares[j])}}, nil})
+				g.bars = append(
+					g.bars,
+					bar{series, p.limits[j], []part{{series, valuePoint(100 * p.shares[j])}}, nil},
+				)
 				most = max(most, 100*p.shares[j])
 			}
 		}

@@ -18,7 +18,8 @@ func TestPlanGolden(t *testing.T) {
 
 // Plans of which nothing is known, of many candidates and of misses alone are drawn, too.
 func TestOddPlans(t *testing.T) {
-	const header = "candidate,verdict,replicas,gpus,usd_per_hour,headroom,nearest_limit,nearest_share,next_limit,next_share\n"
+	const header = "candidate,verdict,replicas,gpus,usd_per_hour,headroom,nearest_limit," +
+		"nearest_share,next_limit,next_share\n"
 	meets := "x,meets,2,4,7.5,0.2,ttft,0.9,tbt,0.5\n"
 	for name, c := range map[string]struct {
 		rows    string
@@ -35,11 +36,13 @@ func TestOddPlans(t *testing.T) {
 		"price of plans": {"x,meets,1,1,0.01,-0,ttft,0,tbt,0\n", 1, ""},
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, plannedFile), []byte(header+c.rows), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, plannedFile), []byte(header+c.rows),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		files, err := DrawPlan(dir, dir)
-		if len(files) != c.files || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
+		if len(files) != c.files || (err == nil) != (c.problem == "") ||
+			err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: drew %v, %v; want %d, %q", name, files, err, c.files, c.problem)
 		}
 		if !IsPlan(dir) || IsPlan(filepath.Join(dir, "none")) {

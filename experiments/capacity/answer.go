@@ -26,14 +26,14 @@ type Purchase struct {
 	// misses by the least.
 	Choice  *Choice  `json:"choice"`
 	Nearest *Choice  `json:"nearest_miss"`
-	Serve   string   `json:"serve"`       // the engine's own command for a replica; empty when there is none
+	Serve   string   `json:"serve"`       // the engine's command for a replica, if any
 	NoServe string   `json:"serve_why"`   // why not
 	System  string   `json:"system_toml"` // of the choice, or the nearest miss
 	Proof   Evidence `json:"evidence"`
 	// AtPrices is what the choice would cost an hour at the lowest and highest price of its card.
 	AtPrices [2]PricedAt `json:"usd_per_hour_at"`
 
-	Candidates []Choice `json:"candidates"` // the cheapest first; then those that are dearer, miss or do not fit
+	Candidates []Choice `json:"candidates"` // the cheapest first
 	Runs       int      `json:"runs"`
 	Warnings   []string `json:"warnings"`
 
@@ -67,7 +67,7 @@ type Choice struct {
 
 	Limits         []share  `json:"limits"` // of the level, the nearest first
 	ThroughputTokS float64  `json:"throughput_tok_s"`
-	Largest        *float64 `json:"largest_load"` // that the replicas hold, in the load's unit; of the cheapest
+	Largest        *float64 `json:"largest_load"` // that the replicas hold, of the cheapest
 	Headroom       *float64 `json:"headroom"`     // share of the load that could be added
 	LimitedBy      []string `json:"limited_by"`   // limits missed beyond it
 	Effects        []Effect `json:"effects"`      // of a tenth more of each resource, beyond it
@@ -78,7 +78,12 @@ type Choice struct {
 // answer sums the search up.
 func (f *Offers) answer() (*Purchase, error) {
 	s, prices, options := f.sweep, f.prices, f.options
-	a := &Purchase{Prices: s.Plan.Prices, PricesFile: prices.File, options: options, Warnings: []string{}}
+	a := &Purchase{
+		Prices:     s.Plan.Prices,
+		PricesFile: prices.File,
+		options:    options,
+		Warnings:   []string{},
+	}
 	best := ranked(options)
 	chosen := best
 	if len(best) == 0 {
@@ -96,8 +101,11 @@ func (f *Offers) answer() (*Purchase, error) {
 		a.Runs += c.Runs
 	}
 	for _, u := range s.Unfit {
-		a.Candidates = append(a.Candidates, Choice{Name: u.System + config.SettingsLabel(u.Settings), System: u.System,
-			Axes: config.SettingsMap(u.Settings), Verdict: TooLarge, Reason: u.Reason})
+		a.Candidates = append(
+			a.Candidates,
+			Choice{Name: u.System + config.SettingsLabel(u.Settings), System: u.System,
+				Axes: config.SettingsMap(u.Settings), Verdict: TooLarge, Reason: u.Reason},
+		)
 	}
 	o := chosen[0]
 	if len(best) > 0 {
@@ -144,20 +152,36 @@ func (a *Purchase) describe(o *option, prices *Prices) (err error) {
 
 // warn lists what the answer must be read with.
 func (a *Purchase) warn(o *option) {
-	warn := func(format string, args ...any) { a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...)) }
+	warn := func(format string, args ...any) {
+		a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...))
+	}
 	r := o.last()
 	if r == nil || len(r.sums) == 0 {
 		return
 	}
 	sum := &r.sums[0]
 	if n := sum.Requests / r.replicas; n < leastRequests {
-		warn("a replica serves %d requests of a run; from %d on P99s are steady: raise workload.requests", n, leastRequests)
+		warn(
+			"a replica serves %d requests of a run; from %d on P99s are steady: raise workload.requests",
+			n,
+			leastRequests,
+		)
 	}
 	if n := steady(&a.point.Workload, sum); n > sum.Requests {
-		warn("the trace has %d requests; most of the run is its beginning and end: from %d on it would not be", sum.Requests, n)
+		warn(
+			"the trace has %d requests; most of the run is its beginning and end: from %d on it would not "+
+				"be",
+			sum.Requests,
+			n,
+		)
 	}
 	if len(a.Seeds) < leastSeeds {
-		warn("%d of at least %d seeds: how much the answer depends on chance is not known; set seeds = [1, 2, 3]", len(a.Seeds), leastSeeds)
+		warn(
+			"%d of at least %d seeds: how much the answer depends on chance is not known; set seeds = [1, "+
+				"2, 3]",
+			len(a.Seeds),
+			leastSeeds,
+		)
 	}
 	for _, text := range sum.Warnings {
 		warn("%s", text)
@@ -167,7 +191,10 @@ func (a *Purchase) warn(o *option) {
 // byMiss lists options that meet nothing, those that miss by the least first, at one miss the
 // cheaper one.
 func byMiss(options []*option) []*option {
-	missing := slices.DeleteFunc(slices.Clone(options), func(o *option) bool { return o.last() == nil })
+	missing := slices.DeleteFunc(
+		slices.Clone(options),
+		func(o *option) bool { return o.last() == nil },
+	)
 	slices.SortStableFunc(missing, func(x, y *option) int {
 		a, _ := x.last().severity()
 		b, _ := y.last().severity()
@@ -190,8 +217,20 @@ func (o *option) last() *fleetRun {
 // choice is the option in the answer.
 func (o *option) choice() Choice {
 	s := &o.Point.System
-	c := Choice{Name: o.Label, System: s.Name, Engine: s.Engine, Model: o.Point.Model, GPU: o.Point.GPU,
-		Axes: config.SettingsMap(o.Settings), Verdict: o.verdict, GPUsPerReplica: o.gpus, Price: o.price, Runs: len(o.runs)}
+	c := Choice{
+		Name:   o.Label,
+		System: s.Name,
+		Engine: s.Engine,
+		Model:  o.Point.Model,
+		GPU:    o.Point.GPU,
+		Axes: config.SettingsMap(
+			o.Settings,
+		),
+		Verdict:        o.verdict,
+		GPUsPerReplica: o.gpus,
+		Price:          o.price,
+		Runs:           len(o.runs),
+	}
 	if r := o.last(); r != nil {
 		c.Limits = r.shares()
 		slices.SortStableFunc(c.Limits, func(x, y share) int { return cmp.Compare(y.Of, x.Of) })
@@ -202,13 +241,23 @@ func (o *option) choice() Choice {
 	case Misses:
 		c.Reason = fmt.Sprintf("misses %s with %s", strings.Join(o.missed(), " and "), counted(o.most))
 		if len(c.Limits) > 0 {
-			c.Reason = fmt.Sprintf("%s is %.3g times its limit with %s", c.Limits[0].Name, c.Limits[0].Of, o.missLoad())
+			c.Reason = fmt.Sprintf(
+				"%s is %.3g times its limit with %s",
+				c.Limits[0].Name,
+				c.Limits[0].Of,
+				o.missLoad(),
+			)
 		}
 	case Dearer:
 		c.USDPerHour = float64(o.most+1) * o.replica
 		c.Reason = fmt.Sprintf("at least %s an hour", USD(c.USDPerHour))
 		if o.most > 0 {
-			c.Reason = fmt.Sprintf("misses %s with %s, so at least %s an hour", strings.Join(o.missed(), " and "), counted(o.most), USD(c.USDPerHour))
+			c.Reason = fmt.Sprintf(
+				"misses %s with %s, so at least %s an hour",
+				strings.Join(o.missed(), " and "),
+				counted(o.most),
+				USD(c.USDPerHour),
+			)
 		}
 	}
 	return c

@@ -45,7 +45,7 @@ type accuracy struct {
 // Evidence is what a prediction is worth.
 type Evidence struct {
 	Class    string `json:"class"`
-	Measured string `json:"measured_error"` // of this class of predictions; empty when none was measured
+	Measured string `json:"measured_error"` // of such predictions; empty: none
 	Source   string `json:"source"`
 	Weakest  string `json:"weakest_assumption"`
 	Accuracy string `json:"accuracy"` // of the model's answers, where it is published
@@ -97,7 +97,10 @@ func (e *evidence) accuracyOf(p *config.Point) string {
 	s := &p.System
 	var words []string
 	if s.SparsePrefill() {
-		words = append(words, fmt.Sprintf("prefill: sparseserve list prefills %s has what is published", s.PrefillAttention))
+		words = append(
+			words,
+			fmt.Sprintf("prefill: sparseserve list prefills %s has what is published", s.PrefillAttention),
+		)
 	}
 	if s.Sparse() {
 		words = append(words, "decode: "+e.budget(p))
@@ -117,7 +120,11 @@ func (e *evidence) budget(p *config.Point) string {
 	}
 	budgets := e.Accuracy[i].Budgets
 	if share, ok := budgets[strconv.Itoa(s.BudgetTokens)]; ok {
-		return fmt.Sprintf("%.1f %% of full attention's LongBench score with %d tokens (SparseServe, table A.1)", 100*share, s.BudgetTokens)
+		return fmt.Sprintf(
+			"%.1f %% of full attention's LongBench score with %d tokens (SparseServe, table A.1)",
+			100*share,
+			s.BudgetTokens,
+		)
 	}
 	return fmt.Sprintf("not published for %d tokens; table A.1 of SparseServe has %s", s.BudgetTokens,
 		strings.Join(slices.SortedFunc(maps.Keys(budgets), byNumber), ", "))

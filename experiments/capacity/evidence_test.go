@@ -88,16 +88,23 @@ func TestEvidenceOf(t *testing.T) {
 		sets            []string
 		class, accuracy string
 	}{
-		{[]string{"gpu=h100-80gb", "system.preset=vllm-0.15"}, "vLLM 0.15 on an H100", "full attention: the model's own"},
-		{[]string{"gpu=h100-80gb", "system.preset=vllm-0.15", "system.tensor_parallel=2"}, "vLLM 0.15 on several H100s", ""},
-		{[]string{"gpu=h100-80gb", "system.preset=vllm-0.15", "card.hbm_bandwidth=5000"}, "vLLM 0.15 on a card without a measured server", ""},
-		{[]string{"gpu=a100-80gb", "system.preset=vllm-0.15"}, "vLLM 0.15 on a card without a measured server", ""},
-		{[]string{"gpu=h200", "system.preset=sparseserve", "system.engine=sparseserve-live"}, "this project's server on an H200",
+		{[]string{"gpu=h100-80gb", "system.preset=vllm-0.15"}, "vLLM 0.15 on an H100",
+			"full attention: the model's own"},
+		{[]string{"gpu=h100-80gb", "system.preset=vllm-0.15", "system.tensor_parallel=2"},
+			"vLLM 0.15 on several H100s", ""},
+		{[]string{"gpu=h100-80gb", "system.preset=vllm-0.15", "card.hbm_bandwidth=5000"},
+			"vLLM 0.15 on a card without a measured server", ""},
+		{[]string{"gpu=a100-80gb", "system.preset=vllm-0.15"},
+			"vLLM 0.15 on a card without a measured server", ""},
+		{[]string{"gpu=h200", "system.preset=sparseserve", "system.engine=sparseserve-live"},
+			"this project's server on an H200",
 			"decode: 100.2 % of full attention's LongBench score with 2048 tokens (SparseServe, table A.1)"},
-		{[]string{"gpu=a100-40gb", "system.preset=sparseserve", "system.budget_tokens=768"}, "sparse attention or offloading in a serving engine",
+		{[]string{"gpu=a100-40gb", "system.preset=sparseserve", "system.budget_tokens=768"},
+			"sparse attention or offloading in a serving engine",
 			"decode: not published for 768 tokens; table A.1 of SparseServe has 512, 1024, 1536, 2048"},
 		{[]string{"gpu=a100-40gb", "system.preset=sparseserve-minference", "system.selection=quest"}, "",
-			"prefill: sparseserve list prefills minference has what is published; decode: not published for lwm-7b with selection quest"},
+			"prefill: sparseserve list prefills minference has what is published; decode: not published " +
+				"for lwm-7b with selection quest"},
 		{[]string{"gpu=a100-40gb", "system.preset=vllm"}, "the papers' engine, dense", ""},
 	} {
 		cfg, err := config.Load("", c.sets)
@@ -105,7 +112,10 @@ func TestEvidenceOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		e, err := evidenceOf(&cfg.Points()[0])
-		if err != nil || c.class != "" && e.Class != c.class || c.accuracy != "" && e.Accuracy != c.accuracy || e.Weakest == "" || e.Source == "" {
+		if err != nil || c.class != "" && e.Class != c.class ||
+			c.accuracy != "" && e.Accuracy != c.accuracy ||
+			e.Weakest == "" ||
+			e.Source == "" {
 			t.Errorf("%q: %+v, %v; want %q and %q", c.sets, e, err, c.class, c.accuracy)
 		}
 	}

@@ -107,7 +107,12 @@ func (p *Prices) check(i int) error {
 	}
 	for _, other := range p.Rows[:i] {
 		if other.Provider == r.Provider && other.GPU == r.GPU {
-			return fault("%s of %s is priced twice, at line %d too; give one of them another provider", r.GPU, r.Provider, other.line)
+			return fault(
+				"%s of %s is priced twice, at line %d too; give one of them another provider",
+				r.GPU,
+				r.Provider,
+				other.line,
+			)
 		}
 	}
 	return nil
@@ -136,10 +141,18 @@ func (p *Prices) Of(table, gpu string) (Price, error) {
 	}
 	rows := slices.DeleteFunc(slices.Clone(p.Rows), func(r Price) bool { return r.GPU != gpu })
 	if len(rows) == 0 {
-		return Price{}, fmt.Errorf("gpu = %q: %s has no price of it; write one into a file (sparseserve list prices shows the form) "+
-			"and name it as plan.prices_file", gpu, p.File)
+		return Price{}, fmt.Errorf(
+			"gpu = %q: %s has no price of it; write one into a file (sparseserve list prices shows the "+
+				"form) "+
+				"and name it as plan.prices_file",
+			gpu,
+			p.File,
+		)
 	}
-	slices.SortStableFunc(rows, func(a, b Price) int { return cmp.Compare(a.USDPerHour, b.USDPerHour) })
+	slices.SortStableFunc(
+		rows,
+		func(a, b Price) int { return cmp.Compare(a.USDPerHour, b.USDPerHour) },
+	)
 	switch table {
 	case "low":
 		return rows[0], nil
@@ -155,6 +168,11 @@ func (p *Prices) Of(table, gpu string) (Price, error) {
 		}
 		have = append(have, r.Provider)
 	}
-	return Price{}, fmt.Errorf("gpu = %q: plan.prices = %q has no price of it; %s of %s, and low, mid and high, do",
-		gpu, table, strings.Join(have, ", "), p.File)
+	return Price{}, fmt.Errorf(
+		"gpu = %q: plan.prices = %q has no price of it; %s of %s, and low, mid and high, do",
+		gpu,
+		table,
+		strings.Join(have, ", "),
+		p.File,
+	)
 }

@@ -36,7 +36,8 @@ func TestPublicPrices(t *testing.T) {
 
 func TestPricesOfAFile(t *testing.T) {
 	row := func(provider, gpu, usd string) string {
-		return "[[price]]\nprovider = \"" + provider + "\"\ngpu = \"" + gpu + "\"\nusd_per_hour = " + usd + "\ndate = 2026-11-01\nsource = \"ours\"\n"
+		return "[[price]]\nprovider = \"" + provider + "\"\ngpu = \"" + gpu + "\"\nusd_per_hour = " +
+			"" + usd + "\ndate = 2026-11-01\nsource = \"ours\"\n"
 	}
 	two := row("x", "h200", "4") + row("y", "h200", "2")
 	p, err := LoadPrices(testkit.Write(t, "p.toml", two))
@@ -44,7 +45,8 @@ func TestPricesOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for table, want := range map[string]float64{"low": 2, "mid": 2, "high": 4, "x": 4} {
-		if got, err := p.Of(table, "cards/h200.toml"); err != nil || got.USDPerHour != want || got.Date != "2026-11-01" {
+		if got, err := p.Of(table, "cards/h200.toml"); err != nil || got.USDPerHour != want ||
+			got.Date != "2026-11-01" {
 			t.Errorf("%s: %+v, %v; want %g", table, got, err, want)
 		}
 	}
@@ -56,9 +58,11 @@ func TestPricesOfAFile(t *testing.T) {
 		row("x", "", "1"):           "p.toml:1: price: wants a provider and a gpu",
 		two + row("y", "h200", "3"): "p.toml:13: price: h200 of y is priced twice, at line 7 too",
 		two + "region = \"here\"\n": "p.toml: price.region: unknown key",
-		strings.Replace(two, "date = 2026-11-01\n", "", 1): "p.toml:1: price: wants the date and the source",
+		strings.Replace(two, "date = 2026-11-01\n", "",
+			1): "p.toml:1: price: wants the date and the source",
 	} {
-		if _, err := LoadPrices(testkit.Write(t, "p.toml", text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := LoadPrices(testkit.Write(t, "p.toml", text)); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}

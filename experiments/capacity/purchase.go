@@ -102,7 +102,10 @@ func (o *option) level() (err error) {
 		return err
 	}
 	if len(o.slo.bounds) == 0 {
-		return errors.New("[slo] has no bound; without one, the cheapest always serves: set slo.ttft_s, slo.tbt_s, slo.e2e_s or slo.delay_s")
+		return errors.New(
+			"[slo] has no bound; without one, the cheapest always serves: set slo.ttft_s, slo.tbt_s, " +
+				"slo.e2e_s or slo.delay_s",
+		)
 	}
 	machine, err := o.Point.Machine()
 	if err != nil {
@@ -182,7 +185,11 @@ func (b *buyer) choose(ctx context.Context, options []*option) error {
 }
 
 // each does something for options side by side.
-func (b *buyer) each(ctx context.Context, options []*option, do func(context.Context, *option) error) error {
+func (b *buyer) each(
+	ctx context.Context,
+	options []*option,
+	do func(context.Context, *option) error,
+) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(cap(b.slots))
 	for _, o := range options {
@@ -227,7 +234,8 @@ func ranked(options []*option) []*option {
 func (b *buyer) nearest(ctx context.Context, options []*option) error {
 	return b.each(ctx, options, func(ctx context.Context, o *option) error {
 		replicas, load := b.plan.MaxReplicas, o.load
-		if _, unit := loadOf(&o.Point.Workload); replicas > 4 && (unit == loadRate || unit == loadClients) {
+		if _, unit := loadOf(&o.Point.Workload); replicas > 4 &&
+			(unit == loadRate || unit == loadClients) {
 			replicas, load = 1, o.load/float64(replicas)
 		}
 		r, err := b.once(ctx, o, stageMiss, replicas, load, 0, true)

@@ -22,7 +22,12 @@ import (
 )
 
 // purchase plans what the text asks for, in a folder.
-func purchase(t testing.TB, dir, text string, workers int, simulate run.Runner) (*Purchase, *config.Sweep) {
+func purchase(
+	t testing.TB,
+	dir, text string,
+	workers int,
+	simulate run.Runner,
+) (*Purchase, *config.Sweep) {
 	t.Helper()
 	path := filepath.Join(dir, "plan.toml")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -55,7 +60,11 @@ func purchase(t testing.TB, dir, text string, workers int, simulate run.Runner) 
 // exhaustive simulates every candidate with every number of replicas, whole, and returns the
 // cheapest that holds the service level; of those at one price, that of fewer GPUs, then the one
 // that uses the least of the limit that it is nearest to.
-func exhaustive(t testing.TB, s *config.Sweep, simulate run.Runner) (label string, replicas int, usd float64) {
+func exhaustive(
+	t testing.TB,
+	s *config.Sweep,
+	simulate run.Runner,
+) (label string, replicas int, usd float64) {
 	t.Helper()
 	prices, err := LoadPrices(s.Plan.PricesFile)
 	if err != nil {
@@ -92,7 +101,14 @@ func exhaustive(t testing.TB, s *config.Sweep, simulate run.Runner) (label strin
 }
 
 // servedFor is served of a run that is long enough.
-func servedFor(t testing.TB, c Candidate, n int, load float64, slo limits, simulate run.Runner) (holds bool, near float64) {
+func servedFor(
+	t testing.TB,
+	c Candidate,
+	n int,
+	load float64,
+	slo limits,
+	simulate run.Runner,
+) (holds bool, near float64) {
 	t.Helper()
 	for requests := 0; ; {
 		p := withLoad(c.Point, n, load, requests)
@@ -109,13 +125,21 @@ func servedFor(t testing.TB, c Candidate, n int, load float64, slo limits, simul
 
 // served says whether a whole run holds the service level, and how near to a limit it comes and how
 // many requests are in flight.
-func served(t testing.TB, p *config.Point, slo limits, simulate run.Runner) (holds bool, near, inFlight float64) {
+func served(
+	t testing.TB,
+	p *config.Point,
+	slo limits,
+	simulate run.Runner,
+) (holds bool, near, inFlight float64) {
 	t.Helper()
 	sum, err := simulate(context.Background(), *p, run.Sink{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	grows := slices.ContainsFunc(sum.Warnings, func(w string) bool { return strings.HasPrefix(w, "unstable queue") })
+	grows := slices.ContainsFunc(
+		sum.Warnings,
+		func(w string) bool { return strings.HasPrefix(w, "unstable queue") },
+	)
 	if p.SLO.Rule == config.SLORequests && sum.GoodShare != nil {
 		near = (1 - *sum.GoodShare) / p.SLO.MissShare
 	} else {
@@ -164,8 +188,17 @@ func TestPurchaseIsTheCheapestOfAll(t *testing.T) {
 		text := fmt.Sprintf(short, c.load, c.slo)
 		a, s := purchase(t, t.TempDir(), text, 2, simulate)
 		label, replicas, usd := exhaustive(t, s, simulate)
-		if a.Choice == nil || a.Choice.Name != label || a.Choice.Replicas != replicas || math.Abs(a.Choice.USDPerHour-usd) > 1e-9 {
-			t.Errorf("%s, %s: chose %+v, the cheapest of all is %d x %s at $%g", c.load, c.slo, a.Choice, replicas, label, usd)
+		if a.Choice == nil || a.Choice.Name != label || a.Choice.Replicas != replicas ||
+			math.Abs(a.Choice.USDPerHour-usd) > 1e-9 {
+			t.Errorf(
+				"%s, %s: chose %+v, the cheapest of all is %d x %s at $%g",
+				c.load,
+				c.slo,
+				a.Choice,
+				replicas,
+				label,
+				usd,
+			)
 		}
 	}
 }
@@ -183,22 +216,35 @@ func queues(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) 
 	gpus := float64(p.Fleet.Replicas) * math.Pow(float64(p.System.TensorParallel), 0.9)
 	capacity := gpus * bandwidth / 1e12 * (1 + float64(p.System.MaxRequests)/1e4)
 	n := p.Workload.Requests
-	return sim.Summary{Requests: n, Completed: n, Rate: p.Workload.Rate, ServedShare: 1, RequestThroughput: p.Workload.Rate / 2,
-		ThroughputTokS: 50 * p.Workload.Rate, TTFT: sim.Stats{P99: p.Workload.Rate / capacity}, Warnings: []string{}}, nil
+	return sim.Summary{
+		Requests:          n,
+		Completed:         n,
+		Rate:              p.Workload.Rate,
+		ServedShare:       1,
+		RequestThroughput: p.Workload.Rate / 2,
+		ThroughputTokS:    50 * p.Workload.Rate,
+		TTFT:              sim.Stats{P99: p.Workload.Rate / capacity},
+		Warnings:          []string{},
+	}, nil
 }
 
 // TestPurchaseOfAnyCosts draws loads, limits and prices.
 func TestPurchaseOfAnyCosts(t *testing.T) {
 	dir, n := t.TempDir(), 0
 	rapid.Check(t, func(r *rapid.T) {
-		if n++; n > 15 || testing.Short() && n > 3 { // each has hundreds of runs
+		if n++; n > 15 || testing.Short() && n > 2 { // each has hundreds of runs
 			return
 		}
 		dir := filepath.Join(dir, fmt.Sprint(n))
 		var prices strings.Builder
 		for _, gpu := range []string{"a100-40gb", "a100-80gb", "h100-80gb", "h200"} {
-			fmt.Fprintf(&prices, "[[price]]\nprovider = \"us\"\ngpu = %q\nusd_per_hour = %g\ndate = 2026-11-01\nsource = \"ours\"\n",
-				gpu, rapid.SampledFrom([]float64{0.5, 1, 2, 3.1, 4}).Draw(r, gpu))
+			fmt.Fprintf(
+				&prices,
+				"[[price]]\nprovider = \"us\"\ngpu = %q\nusd_per_hour = %g\ndate = 2026-11-01\nsource = "+
+					"\"ours\"\n",
+				gpu,
+				rapid.SampledFrom([]float64{0.5, 1, 2, 3.1, 4}).Draw(r, gpu),
+			)
 		}
 		file := filepath.Join(dir, "prices.toml")
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -209,7 +255,12 @@ func TestPurchaseOfAnyCosts(t *testing.T) {
 		}
 		load := rapid.Float64Range(0.1, 60).Draw(r, "rate")
 		text := fmt.Sprintf(short, fmt.Sprintf("rate = %g", load), "ttft_s = 1")
-		text = strings.Replace(text, "[plan]", fmt.Sprintf("[plan]\nprices = \"us\"\nprices_file = %q", file), 1)
+		text = strings.Replace(
+			text,
+			"[plan]",
+			fmt.Sprintf("[plan]\nprices = \"us\"\nprices_file = %q", file),
+			1,
+		)
 		a, s := purchase(t, dir, text, 2, queues)
 		label, replicas, usd := exhaustive(t, s, queues)
 		switch {
@@ -219,7 +270,8 @@ func TestPurchaseOfAnyCosts(t *testing.T) {
 			if a.Nearest == nil || a.Nearest.Limits[0].Of <= 1 {
 				r.Fatalf("nearest miss %+v", a.Nearest)
 			}
-		case a.Choice.Name != label || a.Choice.Replicas != replicas || math.Abs(a.Choice.USDPerHour-usd) > 1e-9:
+		case a.Choice.Name != label || a.Choice.Replicas != replicas ||
+			math.Abs(a.Choice.USDPerHour-usd) > 1e-9:
 			r.Fatalf("chose %d x %s at $%g, the cheapest of all is %d x %s at $%g",
 				a.Choice.Replicas, a.Choice.Name, a.Choice.USDPerHour, replicas, label, usd)
 		default:
@@ -265,7 +317,8 @@ func TestPurchaseRepeats(t *testing.T) {
 	}
 	testkit.SameTree(t, trees[0], trees[1])
 	var read struct{ Candidates []map[string]any }
-	if err := json.Unmarshal([]byte(trees[0][PurchaseFile]), &read); err != nil || len(read.Candidates) != 8 {
+	if err := json.Unmarshal([]byte(trees[0][PurchaseFile]), &read); err != nil ||
+		len(read.Candidates) != 8 {
 		t.Errorf("%s has %d candidates: %v", PurchaseFile, len(read.Candidates), err)
 	}
 }
@@ -276,7 +329,13 @@ func TestNothingToBuy(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ChoiceFile), []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	a, _ := purchase(t, dir, fmt.Sprintf(short, "rate = 5", "tbt_s = 0.001\nttft_s = 30"), 2, run.NewSimulator().Run)
+	a, _ := purchase(
+		t,
+		dir,
+		fmt.Sprintf(short, "rate = 5", "tbt_s = 0.001\nttft_s = 30"),
+		2,
+		run.NewSimulator().Run,
+	)
 	if _, err := a.Write(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +358,12 @@ func TestNothingToBuy(t *testing.T) {
 
 // TestTooLargeIsNoError: of a grid, GPUs that a model does not fit are candidates that are out.
 func TestTooLargeIsNoError(t *testing.T) {
-	text := strings.Replace(fmt.Sprintf(short, "rate = 2", "ttft_s = 5"), "llama3.1-8b", "codellama-34b", 1)
+	text := strings.Replace(
+		fmt.Sprintf(short, "rate = 2", "ttft_s = 5"),
+		"llama3.1-8b",
+		"codellama-34b",
+		1,
+	)
 	a, _ := purchase(t, t.TempDir(), text, 2, queues)
 	var large []string
 	for _, c := range a.Candidates {
@@ -310,7 +374,8 @@ func TestTooLargeIsNoError(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"vllm-0.15 gpu=a100-40gb tensor_parallel=1"}; a.Choice == nil || !slices.Equal(large, want) {
+	if want := []string{"vllm-0.15 gpu=a100-40gb tensor_parallel=1"}; a.Choice == nil ||
+		!slices.Equal(large, want) {
 		t.Errorf("choice %+v, too large %q, want %q", a.Choice, large, want)
 	}
 }
@@ -318,28 +383,42 @@ func TestTooLargeIsNoError(t *testing.T) {
 func TestPurchaseRefuses(t *testing.T) {
 	base := fmt.Sprintf(short, "rate = 2", "ttft_s = 5")
 	prices := filepath.Join(t.TempDir(), "prices.toml")
-	text := []byte("[[price]]\nprovider = \"us\"\ngpu = \"h200\"\nusd_per_hour = 3\ndate = 2026-11-01\nsource = \"ours\"\n")
+	text := []byte(
+		"[[price]]\nprovider = \"us\"\ngpu = \"h200\"\nusd_per_hour = 3\ndate = 2026-11-01\nsource = " +
+			"\"ours\"\n",
+	)
 	if err := os.WriteFile(prices, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ from, to, want string }{
-		{"prompt_lengths = \"lognormal(700, 1, 6000)\"\noutput_lengths = \"uniform(20, 120)\"\nrate = 2\n", "", "workload.rate: not set; [plan] buys for the traffic that is expected"},
-		{"rate = 2", "rate = [2, 3]", "plan.toml:5: workload.rate = [2, 3]: a purchase is planned for one load; set one value"},
-		{"rate = 2", "concurrency = [2, 3]", "workload.concurrency = [2, 3]: a purchase is planned for one load"},
-		{"[fleet]", "[fleet]\nreplicas = 3", "fleet.replicas = [3]: [plan] looks for the number of replicas"},
+		{"prompt_lengths = \"lognormal(700, 1, 6000)\"\noutput_lengths = \"uniform(20, 120)\"\nrate = " +
+			"2\n", "", "workload.rate: not set; [plan] buys for the traffic that is expected"},
+		{"rate = 2", "rate = [2, 3]", "plan.toml:5: workload.rate = [2, 3]: a purchase is planned for " +
+			"one load; set one value"},
+		{"rate = 2", "concurrency = [2, 3]", "workload.concurrency = [2, 3]: a purchase is planned for " +
+			"one load"},
+		{"[fleet]", "[fleet]\nreplicas = 3", "fleet.replicas = [3]: [plan] looks for the number of " +
+			"replicas"},
 		{"[fleet]", "[fleet]\nfail = [[1, 0, 1]]", "fleet.fail"},
-		{"ttft_s = 5", "ttft_s = 5\ne2e_s = 3", "plan.toml:12: slo.ttft_s = 5: contradicts slo.e2e_s = 3"},
-		{"ttft_s = 5", "ttft_s = 5\ndelay_s = 6\ndelay_stat = \"p99\"", "slo.delay_s = 6: contradicts slo.ttft_s = 5"},
+		{"ttft_s = 5", "ttft_s = 5\ne2e_s = 3",
+			"plan.toml:12: slo.ttft_s = 5: contradicts slo.e2e_s = 3"},
+		{"ttft_s = 5", "ttft_s = 5\ndelay_s = 6\ndelay_stat = \"p99\"",
+			"slo.delay_s = 6: contradicts slo.ttft_s = 5"},
 		{"ttft_s = 5", "tbt_factor = 0", "[slo] has no bound"},
 		{"max_replicas = 5", "max_replicas = 0", "plan.max_replicas = 0: must be at least 1"},
 		{"max_replicas = 5", "cards = 5", "plan.cards: unknown key"},
-		{"max_replicas = 5", "prices = \"acme\"", `plan.prices = "acme": built-in prices has no such table; use low, mid, high, akash, aws`},
-		{"max_replicas = 5", "prices = \"lambda\"", `gpu = "h200": plan.prices = "lambda" has no price of it; hyperstack, akash, aws, google of built-in prices`},
-		{"max_replicas = 5", fmt.Sprintf("prices_file = %q", prices), `gpu = "a100-40gb": ` + prices + ` has no price of it`},
+		{"max_replicas = 5", "prices = \"acme\"",
+			`plan.prices = "acme": built-in prices has no such table; use low, mid, high, akash, aws`},
+		{"max_replicas = 5", "prices = \"lambda\"",
+			`gpu = "h200": plan.prices = "lambda" has no price of it; hyperstack, akash, aws, google of built-in prices`},
+		{"max_replicas = 5", fmt.Sprintf("prices_file = %q", prices),
+			`gpu = "a100-40gb": ` + prices + ` has no price of it`},
 		{"max_replicas = 5", "prices_file = \"none.toml\"", "open none.toml: no such file"},
 		{"tensor_parallel = [1, 2]", "tensor_parallel = [1, 3]", "tensor_parallel = 3"},
-		{"[[axis]]", "[[axis]]\ngrid.workload.rate = [1, 2]", "plan.toml:16: workload.rate: candidates of a [plan] serve one load within one service level"},
-		{"[[axis]]", "[[axis]]\ngrid.slo.ttft_s = [1, 2]", "plan.toml:16: slo.ttft_s: candidates of a [plan] serve one load"},
+		{"[[axis]]", "[[axis]]\ngrid.workload.rate = [1, 2]",
+			"plan.toml:16: workload.rate: candidates of a [plan] serve one load within one service level"},
+		{"[[axis]]", "[[axis]]\ngrid.slo.ttft_s = [1, 2]",
+			"plan.toml:16: slo.ttft_s: candidates of a [plan] serve one load"},
 	} {
 		if !strings.Contains(base, c.from) {
 			t.Fatalf("no %q", c.from)
@@ -384,7 +463,8 @@ func TestResourcesGrow(t *testing.T) {
 					grown++
 				}
 			}
-			if want := map[string]int{"vllm": len(resources()) - 2, "sparseserve": len(resources())}[preset]; grown != want {
+			if want := map[string]int{"vllm": len(resources()) - 2,
+				"sparseserve": len(resources())}[preset]; grown != want {
 				t.Errorf("%s, %s: %d resources, want %d", gpu, preset, grown, want)
 			}
 		}

@@ -24,7 +24,11 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 	case !stock(s):
 		return "", "vLLM as released has no sparse attention of this kind, and offloads KV otherwise", nil
 	case s.Base != base || s.Prefill != "chunked" && s.Prefill != "plain":
-		return "", fmt.Sprintf("vLLM as released does not schedule with base = %q and prefill = %q", s.Base, s.Prefill), nil
+		return "", fmt.Sprintf(
+			"vLLM as released does not schedule with base = %q and prefill = %q",
+			s.Base,
+			s.Prefill,
+		), nil
 	}
 	model, err := hw.LoadModel(p.Model)
 	if err != nil {

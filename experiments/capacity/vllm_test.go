@@ -12,16 +12,22 @@ func TestServeCommand(t *testing.T) {
 		sets []string
 		want string // of the command, or why there is none
 	}{
-		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm-0.15", "system.tensor_parallel=2"},
-			"vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-size 2 --max-num-seqs 1024 --max-num-batched-tokens 8192 " +
-				"--gpu-memory-utilization 0.9 --block-size 16 --enable-chunked-prefill --no-enable-prefix-caching"},
-		{[]string{"model=llama3.1-8b", "gpu=a100-40gb", "system.preset=vllm-0.15", "system.kv_gib=4", "system.chunk_tokens=512", "system.max_requests=64"},
-			"--max-num-seqs 64 --max-num-batched-tokens 8192 --kv-cache-memory-bytes 4294967296 --block-size 16 --max-model-len 32768 " +
+		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm-0.15",
+			"system.tensor_parallel=2"},
+			"vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-size 2 --max-num-seqs 1024 " +
+				"--max-num-batched-tokens 8192 " +
+				"--gpu-memory-utilization 0.9 --block-size 16 --enable-chunked-prefill " +
+				"--no-enable-prefix-caching"},
+		{[]string{"model=llama3.1-8b", "gpu=a100-40gb", "system.preset=vllm-0.15", "system.kv_gib=4",
+			"system.chunk_tokens=512", "system.max_requests=64"},
+			"--max-num-seqs 64 --max-num-batched-tokens 8192 --kv-cache-memory-bytes 4294967296 " +
+				"--block-size 16 --max-model-len 32768 " +
 				"--enable-chunked-prefill --long-prefill-token-threshold 512"},
 		{[]string{"model=llama2-7b", "gpu=a100-40gb", "system.preset=vllm", "workload.prefix_hit=0.5"},
 			"--gpu-memory-utilization 0.9 --block-size 16 --enable-chunked-prefill --enable-prefix-caching"},
 		{[]string{"gpu=a100-80gb", "system.preset=vllm-s"}, "vLLM as released has no sparse attention"},
-		{[]string{"gpu=h200", "system.preset=vllm", "system.engine=sparseserve-live"}, "engine sparseserve-live is not vLLM"},
+		{[]string{"gpu=h200", "system.preset=vllm", "system.engine=sparseserve-live"},
+			"engine sparseserve-live is not vLLM"},
 		{[]string{"gpu=h200", "system.preset=vllm", "system.base=sarathi"}, `base = "sarathi"`},
 	} {
 		cfg, err := config.Load("", c.sets)
@@ -38,7 +44,8 @@ func TestServeCommand(t *testing.T) {
 // TestSystemTOML: what is printed of a system makes that system again.
 func TestSystemTOML(t *testing.T) {
 	for _, sets := range [][]string{
-		{"system.preset=vllm-0.15", "model=llama3.1-8b", "gpu=h200", "system.tensor_parallel=4", "system.max_requests=99"},
+		{"system.preset=vllm-0.15", "model=llama3.1-8b", "gpu=h200", "system.tensor_parallel=4",
+			"system.max_requests=99"},
 		{"system.preset=sparseserve", "system.budget_tokens=512", "system.engine=vllm-0.15", "gpu=h200"},
 		{"system.preset=sparseserve-psa", "gpu=a100-80gb"},
 	} {

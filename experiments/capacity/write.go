@@ -23,7 +23,7 @@ const (
 //	purchase.json   all of it
 //	candidates.csv  one row a candidate, the cheapest first
 //	trail.csv       one row a run
-//	choice.toml     the choice under its load, as simulate takes it; not there where nothing meets the level
+//	choice.toml     the choice under its load, as simulate takes it, if there is one
 //
 // It returns the paths of the files.
 func (a *Purchase) Write(dir string) ([]string, error) {
@@ -31,7 +31,11 @@ func (a *Purchase) Write(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts := map[string][]byte{PurchaseFile: append(text, '\n'), CandidatesFile: a.candidates(), trailFile: a.trail()}
+	texts := map[string][]byte{
+		PurchaseFile:   append(text, '\n'),
+		CandidatesFile: a.candidates(),
+		trailFile:      a.trail(),
+	}
 	names := []string{PurchaseFile, CandidatesFile, trailFile}
 	if a.Choice != nil {
 		if texts[ChoiceFile], err = a.point.TOML(); err != nil {
@@ -71,14 +75,53 @@ func remove(dir string, names ...string) error {
 
 // candidates lists the candidates. What is not known of one is empty.
 func (a *Purchase) candidates() []byte {
-	table := run.NewTable("candidate", "system", "engine", "model", "gpu", "gpus_per_replica", "usd_per_gpu_hour", "price_of",
-		"price_date", "verdict", "replicas", "gpus", "usd_per_hour", "usd_per_million_output_tokens", "throughput_tok_s",
-		"largest_load", "headroom", "nearest_limit", "nearest_share", "next_limit", "next_share", "short_of", "runs", "reason")
+	table := run.NewTable(
+		"candidate",
+		"system",
+		"engine",
+		"model",
+		"gpu",
+		"gpus_per_replica",
+		"usd_per_gpu_hour",
+		"price_of",
+		"price_date",
+		"verdict",
+		"replicas",
+		"gpus",
+		"usd_per_hour",
+		"usd_per_million_output_tokens",
+		"throughput_tok_s",
+		"largest_load",
+		"headroom",
+		"nearest_limit",
+		"nearest_share",
+		"next_limit",
+		"next_share",
+		"short_of",
+		"runs",
+		"reason",
+	)
 	for i := range a.Candidates {
 		c := &a.Candidates[i]
-		row := []any{c.Name, c.System, c.Engine, c.Model, c.GPU, known(c.GPUsPerReplica), known(c.Price.USDPerHour), c.Price.Provider,
-			c.Price.Date, c.Verdict, known(c.Replicas), known(c.GPUs), known(c.USDPerHour), known(c.USDPerMTok), known(c.ThroughputTokS),
-			c.Largest, c.Headroom}
+		row := []any{
+			c.Name,
+			c.System,
+			c.Engine,
+			c.Model,
+			c.GPU,
+			known(c.GPUsPerReplica),
+			known(c.Price.USDPerHour),
+			c.Price.Provider,
+			c.Price.Date,
+			c.Verdict,
+			known(c.Replicas),
+			known(c.GPUs),
+			known(c.USDPerHour),
+			known(c.USDPerMTok),
+			known(c.ThroughputTokS),
+			c.Largest,
+			c.Headroom,
+		}
 		for j := range 2 {
 			if j < len(c.Limits) {
 				row = append(row, c.Limits[j].Name, c.Limits[j].Of)
@@ -102,8 +145,22 @@ func known[T int | float64](x T) any {
 // trail lists every run in the order of the candidates. A run that ended as soon as its verdict was
 // known has no values.
 func (a *Purchase) trail() []byte {
-	table := run.NewTable("candidate", "stage", "replicas", "load", "requests", "seed", "bounds", "rejected_share", "missed_share",
-		"unstable", "completed", "holds", "ended_early_by", "hash")
+	table := run.NewTable(
+		"candidate",
+		"stage",
+		"replicas",
+		"load",
+		"requests",
+		"seed",
+		"bounds",
+		"rejected_share",
+		"missed_share",
+		"unstable",
+		"completed",
+		"holds",
+		"ended_early_by",
+		"hash",
+	)
 	for _, o := range a.options {
 		for _, r := range o.runs {
 			holds := r.holds()
@@ -113,8 +170,22 @@ func (a *Purchase) trail() []byte {
 				if t.Cut == "" {
 					bounds = boundsText(r.slo.bounds, t.Bounded)
 				}
-				table.Add(o.Label, r.stage, r.replicas, r.load, r.requests, t.Seed, bounds, t.Rejected, t.Missed,
-					t.Unstable, t.Completed, holds, t.Cut, t.Hash)
+				table.Add(
+					o.Label,
+					r.stage,
+					r.replicas,
+					r.load,
+					r.requests,
+					t.Seed,
+					bounds,
+					t.Rejected,
+					t.Missed,
+					t.Unstable,
+					t.Completed,
+					holds,
+					t.Cut,
+					t.Hash,
+				)
 			}
 		}
 	}

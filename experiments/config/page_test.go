@@ -298,7 +298,8 @@ func (p *pageWriter) sweep() {
 	about := p.elements("sweep_load.go", "sweepKeys")
 	p.head("")
 	for _, key := range sweepKeys {
-		typ := map[string]string{"base": "string", "axis": "array of tables", "goodput": "table", "plan": "table"}[key]
+		typ := map[string]string{"base": "string", "axis": "array of tables", "goodput": "table",
+			"plan": "table"}[key]
 		p.row(key, typ, "", "", about[key])
 	}
 	about = p.elements("axes.go", "axisKinds")
@@ -309,7 +310,8 @@ func (p *pageWriter) sweep() {
 	p.printf("\n## [goodput]\n\n")
 	search := DefaultGoodputSearch()
 	p.fields("goodput", "GoodputSearch", "goodput.go", &search, nil)
-	p.printf("\n## [plan]\n\nThe table asks `plan` what to buy ([planning](planning.md)); without it, for the largest rate alone.\n\n")
+	p.printf("\n## [plan]\n\nThe table asks `plan` what to buy ([planning](planning.md)); " +
+		"without it, for the largest rate alone.\n\n")
 	plan := DefaultPlan()
 	p.fields("plan", "Plan", "plan.go", &plan, nil)
 }

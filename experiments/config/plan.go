@@ -59,18 +59,33 @@ func (l *loader) checkPurchase() error {
 	const one = "a purchase is planned for one load; set one value"
 	switch {
 	case w.HasRate() && l.origin["workload.rate"] == builtInDefault:
-		return fmt.Errorf("workload.rate: not set; [plan] buys for the traffic that is expected, as in workload.rate = 10, " +
-			"workload.concurrency = 64, or a trace with times and workload.arrivals = \"trace\"")
+		return fmt.Errorf(
+			"workload.rate: not set; [plan] buys for the traffic that is expected, as in workload.rate = " +
+				"10, " +
+				"workload.concurrency = 64, or a trace with times and workload.arrivals = \"trace\"",
+		)
 	case w.HasRate() && len(c.Rates) > 1:
 		return l.keyError("workload.rate", showList(c.Rates), one)
 	case w.Arrivals == traces.ArrivalsClosed && len(c.Clients) > 1:
 		return l.keyError("workload.concurrency", showList(c.Clients), one)
 	case l.chosen["fleet.replicas"]:
-		return l.keyError("fleet.replicas", showList(c.Replicas), "[plan] looks for the number of replicas; leave it out, or set plan.max_replicas")
+		return l.keyError(
+			"fleet.replicas",
+			showList(c.Replicas),
+			"[plan] looks for the number of replicas; leave it out, or set plan.max_replicas",
+		)
 	case len(c.Fleet.Fail) > 0:
-		return l.keyError("fleet.fail", rowsText(c.Fleet.Fail), "a plan is of replicas that stay up; leave it out")
+		return l.keyError(
+			"fleet.fail",
+			rowsText(c.Fleet.Fail),
+			"a plan is of replicas that stay up; leave it out",
+		)
 	case len(c.Fleet.Drain) > 0:
-		return l.keyError("fleet.drain", rowsText(c.Fleet.Drain), "a plan is of replicas that stay up; leave it out")
+		return l.keyError(
+			"fleet.drain",
+			rowsText(c.Fleet.Drain),
+			"a plan is of replicas that stay up; leave it out",
+		)
 	}
 	return l.place(contradiction(&c.SLO))
 }
@@ -99,7 +114,12 @@ func contradiction(s *SLO) error {
 		same := part.stat == whole.stat || s.Rule == SLORequests
 		if part.limit > 0 && whole.limit > 0 && same && part.limit > whole.limit {
 			return &KeyError{Key: "slo." + part.key, Value: Show(part.limit), With: []string{whole.key},
-				Reason: fmt.Sprintf("contradicts slo.%s = %s: %s is a part of what that bounds", whole.key, Show(whole.limit), part.key)}
+				Reason: fmt.Sprintf(
+					"contradicts slo.%s = %s: %s is a part of what that bounds",
+					whole.key,
+					Show(whole.limit),
+					part.key,
+				)}
 		}
 	}
 	return nil

@@ -18,7 +18,13 @@ import (
 const shownCandidates = 12
 
 // purchase looks for what to buy, writes the answer into a folder and prints it.
-func (p *planCmd) purchase(ctx context.Context, app *App, planner *capacity.Planner, offers *capacity.Offers, out, points string) error {
+func (p *planCmd) purchase(
+	ctx context.Context,
+	app *App,
+	planner *capacity.Planner,
+	offers *capacity.Offers,
+	out, points string,
+) error {
 	bar := newProgress(app.Stderr, "runs")
 	planner.Planned, planner.Finished = bar.planned, bar.finished
 	answer, notes, err := planner.Purchase(ctx, offers)
@@ -65,7 +71,21 @@ func printPurchase(w io.Writer, a *capacity.Purchase) {
 // printCandidates prints a row for each of the first candidates.
 func printCandidates(w io.Writer, a *capacity.Purchase) {
 	t := newTable(w)
-	t.AppendHeader(table.Row{"candidate", "GPUs", "replicas", "$/hour", "$/M tokens", "holds", "headroom", "nearest limit", "next", "short of", ""})
+	t.AppendHeader(
+		table.Row{
+			"candidate",
+			"GPUs",
+			"replicas",
+			"$/hour",
+			"$/M tokens",
+			"holds",
+			"headroom",
+			"nearest limit",
+			"next",
+			"short of",
+			"",
+		},
+	)
 	t.AppendHeader(table.Row{"", "", "", "", "output", a.LoadUnit, "%", "% of it", "", "", ""})
 	more := map[string]int{}
 	for i := range a.Candidates {
@@ -74,7 +94,19 @@ func printCandidates(w io.Writer, a *capacity.Purchase) {
 			more[c.Verdict]++
 			continue
 		}
-		row := table.Row{c.Name, "", "", "", "", "", "", limitText(c, 0), limitText(c, 1), strings.Join(c.Short[:min(2, len(c.Short))], ", then "), c.Reason}
+		row := table.Row{
+			c.Name,
+			"",
+			"",
+			"",
+			"",
+			"",
+			"",
+			limitText(c, 0),
+			limitText(c, 1),
+			strings.Join(c.Short[:min(2, len(c.Short))], ", then "),
+			c.Reason,
+		}
 		if c.Verdict == capacity.TooLarge {
 			row[10] = c.Verdict + " for its GPUs"
 		}
@@ -87,12 +119,24 @@ func printCandidates(w io.Writer, a *capacity.Purchase) {
 		}
 		t.AppendRow(row)
 	}
-	t.SetColumnConfigs(append(rightAligned(3, 7), table.ColumnConfig{Number: 11, WidthMax: 36, WidthMaxEnforcer: text.WrapSoft}))
+	t.SetColumnConfigs(
+		append(
+			rightAligned(3, 7),
+			table.ColumnConfig{Number: 11, WidthMax: 36, WidthMaxEnforcer: text.WrapSoft},
+		),
+	)
 	t.Render()
-	for _, verdict := range []string{capacity.Meets, capacity.Dearer, capacity.Misses, capacity.TooLarge} {
+	for _, verdict := range []string{
+		capacity.Meets, capacity.Dearer, capacity.Misses, capacity.TooLarge} {
 		if more[verdict] > 0 {
-			fmt.Fprintf(w, "and %d that %s (purchase.json)\n", more[verdict], map[string]string{capacity.Meets: "meet the level and cost more",
-				capacity.Dearer: "cost more", capacity.Misses: "miss the level", capacity.TooLarge: "do not fit their GPUs"}[verdict])
+			fmt.Fprintf(
+				w,
+				"and %d that %s (purchase.json)\n",
+				more[verdict],
+				map[string]string{capacity.Meets: "meet the level and cost more",
+					capacity.Dearer: "cost more", capacity.Misses: "miss the level",
+					capacity.TooLarge: "do not fit their GPUs"}[verdict],
+			)
 		}
 	}
 }
@@ -113,16 +157,39 @@ func cardName(gpu string) string {
 // printChoice says what to buy and what the answer rests on.
 func printChoice(w io.Writer, a *capacity.Purchase) {
 	c := a.Choice
-	fmt.Fprintf(w, "\nBuy %s of %s: %s of %s, %s an hour, %s a million output tokens.\n", count(c.Replicas, "replica"), c.Name,
-		count(c.GPUs, "GPU"), cardName(c.GPU), capacity.USD(c.USDPerHour), capacity.USD(c.USDPerMTok))
+	fmt.Fprintf(
+		w,
+		"\nBuy %s of %s: %s of %s, %s an hour, %s a million output tokens.\n",
+		count(c.Replicas, "replica"),
+		c.Name,
+		count(c.GPUs, "GPU"),
+		cardName(c.GPU),
+		capacity.USD(c.USDPerHour),
+		capacity.USD(c.USDPerMTok),
+	)
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-11s%s\n", name, fmt.Sprintf(format, args...))
 	}
-	row("price", "%s a GPU and hour: %q of %s; %s", capacity.USD(c.Price.USDPerHour), a.Prices, a.PricesFile, priceText(&c.Price))
+	row(
+		"price",
+		"%s a GPU and hour: %q of %s; %s",
+		capacity.USD(c.Price.USDPerHour),
+		a.Prices,
+		a.PricesFile,
+		priceText(&c.Price),
+	)
 	low, high := &a.AtPrices[0], &a.AtPrices[1]
 	if low.Price.USDPerHour < high.Price.USDPerHour {
-		row("", "%s an hour at the lowest price there (%s), %s at the highest (%s)",
-			capacity.USD(low.USDPerHour), low.Price.Provider, capacity.USD(high.USDPerHour), high.Price.Provider)
+		row(
+			"",
+			"%s an hour at the lowest price there (%s), %s at the highest (%s)",
+			capacity.USD(
+				low.USDPerHour,
+			),
+			low.Price.Provider,
+			capacity.USD(high.USDPerHour),
+			high.Price.Provider,
+		)
 	}
 	if c.Largest != nil {
 		beyond := ""
@@ -162,7 +229,10 @@ func effectsText(c *capacity.Choice) string {
 	var words []string
 	for _, e := range c.Effects {
 		if len(words) < len(c.Short) {
-			words = append(words, fmt.Sprintf("%s (a tenth more takes %.1f %% off the nearest limit)", e.Resource, 100*e.Less))
+			words = append(
+				words,
+				fmt.Sprintf("%s (a tenth more takes %.1f %% off the nearest limit)", e.Resource, 100*e.Less),
+			)
 		}
 	}
 	if len(words) == 0 {
@@ -174,7 +244,11 @@ func effectsText(c *capacity.Choice) string {
 // printNearest says that nothing meets the level, what is nearest to it and what that misses.
 func printNearest(w io.Writer, a *capacity.Purchase) {
 	c := a.Nearest
-	fmt.Fprintf(w, "\nNo candidate meets the service level, with any number of replicas. The nearest is %s:\n", c.Name)
+	fmt.Fprintf(
+		w,
+		"\nNo candidate meets the service level, with any number of replicas. The nearest is %s:\n",
+		c.Name,
+	)
 	for _, l := range c.Limits {
 		what := "holds"
 		if l.Of > 1 {

@@ -26,8 +26,17 @@ func shared(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) 
 	}
 	capacity *= float64(p.Fleet.Replicas * p.System.TensorParallel)
 	n, rate := p.Workload.Requests, p.Workload.Rate
-	return sim.Summary{Requests: n, Completed: n, Rate: rate, ServedShare: 1, RequestThroughput: rate, ThroughputTokS: 200 * rate,
-		TTFT: sim.Stats{P99: rate / capacity}, TBT: sim.Stats{P99: 0.03}, Warnings: []string{}}, nil
+	return sim.Summary{
+		Requests:          n,
+		Completed:         n,
+		Rate:              rate,
+		ServedShare:       1,
+		RequestThroughput: rate,
+		ThroughputTokS:    200 * rate,
+		TTFT:              sim.Stats{P99: rate / capacity},
+		TBT:               sim.Stats{P99: 0.03},
+		Warnings:          []string{},
+	}, nil
 }
 
 // purchased is the question of the tests.
@@ -55,7 +64,8 @@ func TestPlanOfAPurchase(t *testing.T) {
 	if status != exitOK || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	for _, name := range []string{"purchase.json", "candidates.csv", "trail.csv", "choice.toml", "plan.png"} {
+	for _, name := range []string{"purchase.json", "candidates.csv", "trail.csv", "choice.toml",
+		"plan.png"} {
 		if _, err := os.Stat(filepath.Join("out/plan/buy", name)); err != nil {
 			t.Error(err)
 		}
@@ -70,7 +80,8 @@ func TestPlanOfAPurchase(t *testing.T) {
 	if status, _, errs := runHere(t.Context(), shared, "plan", path); status != exitOK {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	for name, there := range map[string]bool{"plan.json": true, "purchase.json": false, "choice.toml": false} {
+	for name, there := range map[string]bool{"plan.json": true, "purchase.json": false,
+		"choice.toml": false} {
 		if _, err := os.Stat(filepath.Join("out/plan/buy", name)); (err == nil) != there {
 			t.Errorf("%s: there is %v", name, err)
 		}
@@ -108,7 +119,8 @@ func TestPlanOfAPurchaseJSON(t *testing.T) {
 // What is asked for in vain leaves no folder.
 func TestPlanRefusesBeforeItWrites(t *testing.T) {
 	path := testkit.Write(t, "buy.toml", purchased)
-	for _, set := range []string{"plan.prices=lambda", "slo.e2e_s=0.5", "plan.prices_file=none.toml", "system.tensor_parallel=3"} {
+	for _, set := range []string{"plan.prices=lambda", "slo.e2e_s=0.5", "plan.prices_file=none.toml",
+		"system.tensor_parallel=3"} {
 		status, out, errs := runHere(t.Context(), shared, "plan", path, "--set", set)
 		if status != exitFailed || out != "" || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: status %d, stdout %q, stderr %q", set, status, out, errs)
