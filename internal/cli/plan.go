@@ -53,8 +53,8 @@ grid.gpu = ["a100-80gb", "h100-80gb"]
 
 // Help is shown below the command's help.
 func (p *planCmd) Help() string {
-	return "Where no seed is set, each rate is run with the seeds 1, 2 and 3: intervals need three.\n\n" +
-		wholeFile(planExample)
+	return "Where no seed is set, each rate is run with the seeds 1, 2 and 3: intervals need " +
+		"three. A [plan] has one.\n\n" + wholeFile(planExample)
 }
 
 func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
