@@ -24,7 +24,7 @@ const mostPlanned = 12
 
 // planned is a candidate of a plan. What is not known of it is NaN.
 type planned struct {
-	name, verdict  string
+	name, outcome  string
 	replicas, gpus float64
 	usd, headroom  float64
 	limits         [2]string
@@ -97,7 +97,7 @@ func readPlanned(path string) ([]planned, error) {
 	for i := range t.rows {
 		p := planned{
 			name:     t.text(i, "candidate"),
-			verdict:  t.text(i, "verdict"),
+			outcome:  t.text(i, "outcome"),
 			replicas: number(i, "replicas"),
 			gpus:     number(i, "gpus"),
 			usd:      number(i, "usd_per_hour"),
@@ -111,9 +111,9 @@ func readPlanned(path string) ([]planned, error) {
 	}
 	slices.SortStableFunc(all, func(x, y planned) int {
 		switch {
-		case x.verdict == y.verdict || math.IsNaN(x.usd) || math.IsNaN(y.usd):
+		case x.outcome == y.outcome || math.IsNaN(x.usd) || math.IsNaN(y.usd):
 			return 0
-		case x.verdict == "meets":
+		case x.outcome == "meets":
 			return -1
 		}
 		return 1
@@ -140,7 +140,7 @@ func plannedCosts(all []planned) chart {
 			continue
 		}
 		series, note := meetsSeries, fmt.Sprintf("%.0f", p.gpus)
-		if p.verdict != "meets" {
+		if p.outcome != "meets" {
 			series, note = dearerSeries, ""
 		}
 		if !math.IsNaN(p.headroom) {

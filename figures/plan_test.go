@@ -18,7 +18,7 @@ func TestPlanGolden(t *testing.T) {
 
 // Plans of which nothing is known, of many candidates and of misses alone are drawn, too.
 func TestOddPlans(t *testing.T) {
-	const header = "candidate,verdict,replicas,gpus,usd_per_hour,headroom,nearest_limit," +
+	const header = "candidate,outcome,replicas,gpus,usd_per_hour,headroom,nearest_limit," +
 		"nearest_share,next_limit,next_share\n"
 	meets := "x,meets,2,4,7.5,0.2,ttft,0.9,tbt,0.5\n"
 	for name, c := range map[string]struct {

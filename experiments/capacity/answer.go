@@ -55,7 +55,7 @@ type Choice struct {
 	Model   string         `json:"model"`
 	GPU     string         `json:"gpu"`
 	Axes    map[string]any `json:"axes"`
-	Verdict string         `json:"verdict"` // meets, dearer, misses, too large
+	Outcome string         `json:"outcome"` // meets, dearer, misses, too large
 	Reason  string         `json:"reason,omitempty"`
 
 	GPUsPerReplica int     `json:"gpus_per_replica"`
@@ -104,7 +104,7 @@ func (f *Offers) answer() (*Purchase, error) {
 		a.Candidates = append(
 			a.Candidates,
 			Choice{Name: u.System + config.SettingsLabel(u.Settings), System: u.System,
-				Axes: config.SettingsMap(u.Settings), Verdict: TooLarge, Reason: u.Reason},
+				Axes: config.SettingsMap(u.Settings), Outcome: TooLarge, Reason: u.Reason},
 		)
 	}
 	o := chosen[0]
@@ -226,7 +226,7 @@ func (o *option) choice() Choice {
 		Axes: config.SettingsMap(
 			o.Settings,
 		),
-		Verdict:        o.verdict,
+		Outcome:        o.outcome,
 		GPUsPerReplica: o.gpus,
 		Price:          o.price,
 		Runs:           len(o.runs),
@@ -235,7 +235,7 @@ func (o *option) choice() Choice {
 		c.Limits = r.shares()
 		slices.SortStableFunc(c.Limits, func(x, y share) int { return cmp.Compare(y.Of, x.Of) })
 	}
-	switch o.verdict {
+	switch o.outcome {
 	case Meets:
 		c.meets(o)
 	case Misses:

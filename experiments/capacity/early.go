@@ -21,7 +21,7 @@ func (m missed) Error() string { return "misses " + string(m) }
 const histogramError = 0.002
 
 // early watches one run and ends it once nothing that is left of it can make it hold the service
-// level. The verdict is that of the whole run. It is a run.Watcher.
+// level. The outcome is that of the whole run. It is a run.Watcher.
 type early struct {
 	slo      limits
 	requests int // of the whole run, at most

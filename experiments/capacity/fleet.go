@@ -78,7 +78,7 @@ func (r *fleetRun) shares() []share {
 // mostLonger is how often a run is made longer.
 const mostLonger = 6
 
-// serve runs replicas of a candidate under a load until the verdict is that of a run which is
+// serve runs replicas of a candidate under a load until the outcome is that of a run which is
 // long enough.
 func (b *buyer) serve(
 	ctx context.Context,
@@ -105,7 +105,7 @@ func (b *buyer) serve(
 }
 
 // once runs replicas of a candidate under a load with its seeds. A run of one seed ends as soon
-// as its verdict is known, unless it is wanted whole.
+// as its outcome is known, unless it is wanted whole.
 func (b *buyer) once(
 	ctx context.Context,
 	o *option,

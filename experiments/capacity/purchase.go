@@ -24,14 +24,14 @@ type option struct {
 	gpus     int     // of a replica
 	replica  float64 // USD an hour
 	perByte  float64 // the same over the bandwidth of HBM: the order in which options are tried
-	verdict  string
+	outcome  string
 	most     int // replicas that were looked at
 	found    *fleetRun
 	runs     []*fleetRun
 	capacity *ceiling // of the cheapest
 }
 
-// Verdicts on options.
+// Outcomes on options.
 const (
 	Meets    = "meets"     // the service level, at the price given
 	Dearer   = "dearer"    // than another that meets it, if it does at all
@@ -157,7 +157,7 @@ func (b *buyer) choose(ctx context.Context, options []*option) error {
 			if !math.IsInf(bound, 1) {
 				affordable = int(min(float64(b.plan.MaxReplicas), math.Floor(bound/o.replica+1e-9)))
 			}
-			o.most, o.verdict = affordable, Dearer
+			o.most, o.outcome = affordable, Dearer
 			if affordable == 0 {
 				return nil
 			}
@@ -166,9 +166,9 @@ func (b *buyer) choose(ctx context.Context, options []*option) error {
 				return err
 			}
 			if o.found = found; found != nil {
-				o.verdict = Meets
+				o.outcome = Meets
 			} else if affordable == b.plan.MaxReplicas {
-				o.verdict = Misses
+				o.outcome = Misses
 			}
 			return nil
 		})

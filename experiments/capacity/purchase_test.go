@@ -350,8 +350,8 @@ func TestNothingToBuy(t *testing.T) {
 		t.Errorf("limits %+v", near.Limits)
 	}
 	for _, c := range a.Candidates {
-		if c.Verdict != Misses || !strings.HasPrefix(c.Reason, "tbt is ") {
-			t.Errorf("%s: %s, %q", c.Name, c.Verdict, c.Reason)
+		if c.Outcome != Misses || !strings.HasPrefix(c.Reason, "tbt is ") {
+			t.Errorf("%s: %s, %q", c.Name, c.Outcome, c.Reason)
 		}
 	}
 }
@@ -367,7 +367,7 @@ func TestTooLargeIsNoError(t *testing.T) {
 	a, _ := purchase(t, t.TempDir(), text, 2, queues)
 	var large []string
 	for _, c := range a.Candidates {
-		if c.Verdict == TooLarge {
+		if c.Outcome == TooLarge {
 			large = append(large, c.Name)
 			if !strings.Contains(c.Reason, "nothing is left for KV") {
 				t.Errorf("%s: %s", c.Name, c.Reason)

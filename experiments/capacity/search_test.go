@@ -150,9 +150,9 @@ func TestSearchEnds(t *testing.T) {
 	}
 }
 
-// TestSearchReportsTurningVerdicts: a service level that holds again above a
+// TestSearchReportsTurningOutcomes: a service level that holds again above a
 // failure, as seen by a check and with one seed.
-func TestSearchReportsTurningVerdicts(t *testing.T) {
+func TestSearchReportsTurningOutcomes(t *testing.T) {
 	spec := config.DefaultGoodputSearch()
 	spec.Start = 0.1
 	s := crossing(spec, 0.3, 0.3, 0.3)

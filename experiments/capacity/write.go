@@ -85,7 +85,7 @@ func (a *Purchase) candidates() []byte {
 		"usd_per_gpu_hour",
 		"price_of",
 		"price_date",
-		"verdict",
+		"outcome",
 		"replicas",
 		"gpus",
 		"usd_per_hour",
@@ -113,7 +113,7 @@ func (a *Purchase) candidates() []byte {
 			known(c.Price.USDPerHour),
 			c.Price.Provider,
 			c.Price.Date,
-			c.Verdict,
+			c.Outcome,
 			known(c.Replicas),
 			known(c.GPUs),
 			known(c.USDPerHour),
@@ -142,7 +142,7 @@ func known[T int | float64](x T) any {
 	return x
 }
 
-// trail lists every run in the order of the candidates. A run that ended as soon as its verdict was
+// trail lists every run in the order of the candidates. A run that ended as soon as its outcome was
 // known has no values.
 func (a *Purchase) trail() []byte {
 	table := run.NewTable(

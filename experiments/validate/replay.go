@@ -42,10 +42,10 @@ type ReplayReport struct {
 	Stages      []LoadStage    // of the compared requests; one of a steady load
 	Requests    []Replayed     // that are compared, in order of arrival
 	Comparisons []RecordComparison
-	Failed      int            // requests of the record, in neither side
-	Skipped     int            // by Skip
-	Prefix      *PrefixVerdict // nil where the record was not asked, or does not say
-	Rejected    int            // by the simulated server, so in neither side's figures
+	Failed      int             // requests of the record, in neither side
+	Skipped     int             // by Skip
+	Prefix      *PrefixEstimate // nil where the record was not asked, or does not say
+	Rejected    int             // by the simulated server, so in neither side's figures
 	Files       []string
 }
 

@@ -17,22 +17,22 @@ import (
 // delays decodes as the record's were.
 const PrefixAuto = -1
 
-// PrefixVerdict is what a record says of prefix hits: seconds by which the prefill of one
+// PrefixEstimate is what a record says of prefix hits: seconds by which the prefill of one
 // prompt prolonged every decode that ran meanwhile.
-type PrefixVerdict struct {
+type PrefixEstimate struct {
 	Measured, Full, Cached float64 // in the record, and simulated with full prefills and with none
 	Hit                    bool    // the record is simulated with none
 }
 
 // minimum of requests to judge by: the delay is the third coefficient of a regression.
-const verdictRequests = 300
+const estimateRequests = 300
 
 // choosePrefix simulates the record with full prefills and, where that delays decodes by
 // clearly more than they were delayed, with prompts from the prefix cache too; it keeps the
 // simulation whose delay is nearer.
 func (r *Replay) choosePrefix(ctx context.Context, out *ReplayReport) (served []servedRequest,
 	err error) {
-	if served, err = r.simulate(ctx, out); err != nil || len(r.Record.Requests) < verdictRequests {
+	if served, err = r.simulate(ctx, out); err != nil || len(r.Record.Requests) < estimateRequests {
 		return served, err
 	}
 	measured := make([]decoded, len(r.Record.Requests))
@@ -40,7 +40,7 @@ func (r *Replay) choosePrefix(ctx context.Context, out *ReplayReport) (served []
 		at := m.At.Seconds()
 		measured[i] = decoded{at + m.TTFT, at + m.E2E, m.Output}
 	}
-	var v PrefixVerdict
+	var v PrefixEstimate
 	var known [2]bool
 	v.Measured, known[0] = prefillDelay(measured)
 	v.Full, known[1] = prefillDelay(r.decodedOf(served))
@@ -112,7 +112,7 @@ func prefillDelay(all []decoded) (delay float64, ok bool) {
 		rows = append(rows, steps, steps*batch, float64(prompts))
 		times = append(times, r.last-r.first)
 	}
-	if len(times) < verdictRequests {
+	if len(times) < estimateRequests {
 		return 0, false
 	}
 	var qr mat.QR
@@ -171,7 +171,7 @@ func (o *occupancy) until(at float64) float64 {
 }
 
 // String says in a sentence what was found and how to choose otherwise.
-func (v *PrefixVerdict) String() string {
+func (v *PrefixEstimate) String() string {
 	found := fmt.Sprintf("each prompt delayed the others' decodes by %.2g ms; a simulated full "+
 		"prefill by %.2g ms, one from the prefix cache by %.2g ms",
 		1e3*v.Measured, 1e3*v.Full, 1e3*v.Cached)

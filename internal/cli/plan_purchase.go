@@ -91,7 +91,7 @@ func printCandidates(w io.Writer, a *capacity.Purchase) {
 	for i := range a.Candidates {
 		c := &a.Candidates[i]
 		if i >= shownCandidates {
-			more[c.Verdict]++
+			more[c.Outcome]++
 			continue
 		}
 		row := table.Row{
@@ -107,8 +107,8 @@ func printCandidates(w io.Writer, a *capacity.Purchase) {
 			strings.Join(c.Short[:min(2, len(c.Short))], ", then "),
 			c.Reason,
 		}
-		if c.Verdict == capacity.TooLarge {
-			row[10] = c.Verdict + " for its GPUs"
+		if c.Outcome == capacity.TooLarge {
+			row[10] = c.Outcome + " for its GPUs"
 		}
 		if c.Replicas > 0 {
 			row[1], row[2] = fmt.Sprintf("%d %s", c.GPUs, cardName(c.GPU)), c.Replicas
@@ -126,16 +126,16 @@ func printCandidates(w io.Writer, a *capacity.Purchase) {
 		),
 	)
 	t.Render()
-	for _, verdict := range []string{
+	for _, outcome := range []string{
 		capacity.Meets, capacity.Dearer, capacity.Misses, capacity.TooLarge} {
-		if more[verdict] > 0 {
+		if more[outcome] > 0 {
 			fmt.Fprintf(
 				w,
 				"and %d that %s (purchase.json)\n",
-				more[verdict],
+				more[outcome],
 				map[string]string{capacity.Meets: "meet the level and cost more",
 					capacity.Dearer: "cost more", capacity.Misses: "miss the level",
-					capacity.TooLarge: "do not fit their GPUs"}[verdict],
+					capacity.TooLarge: "do not fit their GPUs"}[outcome],
 			)
 		}
 	}

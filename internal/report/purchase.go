@@ -39,7 +39,7 @@ type offer struct {
 	Name     string `json:"name"`
 	Model    string `json:"model"`
 	GPU      string `json:"gpu"`
-	Verdict  string `json:"verdict"`
+	Outcome  string `json:"outcome"`
 	Reason   string `json:"reason"`
 	Replicas int    `json:"replicas"`
 	GPUs     int    `json:"gpus"`
@@ -72,7 +72,8 @@ func readPurchase(dir string) (*page, error) {
 	}
 	p := &page{Title: nameOf(dir) + ": what to buy"}
 	p.Lead = []string{
-		fmt.Sprintf("For %s; %d requests a run of one replica, %s.", a.Load, a.Requests, seeds(len(a.Seeds))),
+		fmt.Sprintf("For %s; %d requests a run of one replica, %s.", a.Load, a.Requests,
+			seeds(len(a.Seeds))),
 		"SLO: " + a.SLO + ".", "Prices: " + a.Prices + ".",
 	}
 	var warnings []said
@@ -110,7 +111,8 @@ func (a *purchase) answers() []string {
 		}
 		all = append(all, text)
 	case a.Nearest != nil:
-		all = append(all, "nothing meets the level; the nearest miss is "+a.Nearest.Name+": "+a.Nearest.Reason)
+		all = append(all, "nothing meets the level; the nearest miss is "+a.Nearest.Name+": "+
+			a.Nearest.Reason)
 	}
 	if a.Serve != "" {
 		all = append(all, "a replica: "+a.Serve)
@@ -134,14 +136,14 @@ func (a *purchase) costs() []section {
 	for i := range a.Candidates {
 		c := &a.Candidates[i]
 		color := "#7a7a7a"
-		if c.Verdict == "meets" {
+		if c.Outcome == "meets" {
 			color = "#0072b2"
 		}
 		bar := func(into *chart, v float64) {
 			if v > 0 && !math.IsInf(v, 0) {
-				part := figures.Part{Name: c.Verdict, Color: color, Value: v}
+				part := figures.Part{Name: c.Outcome, Color: color, Value: v}
 				into.Bars = append(into.Bars,
-					figures.Bar{Name: c.Name + ", " + c.Verdict, Parts: []figures.Part{part}})
+					figures.Bar{Name: c.Name + ", " + c.Outcome, Parts: []figures.Part{part}})
 			}
 		}
 		bar(cost, c.USDPerHour)
@@ -162,8 +164,9 @@ func (a *purchase) costs() []section {
 }
 
 func (a *purchase) table() table {
-	t := table{Title: "What each candidate comes to", Right: 4, Header: []string{"candidate", "verdict",
-		"nearest limit", "price of", "replicas", "GPUs", "$/GPU/h", "$/h", "$/M tokens", "output tok/s"}}
+	t := table{Title: "What each candidate comes to", Right: 4,
+		Header: []string{"candidate", "outcome",
+			"nearest limit", "price of", "replicas", "GPUs", "$/GPU/h", "$/h", "$/M tokens", "output tok/s"}}
 	counted := func(n int) string {
 		if n == 0 {
 			return "-"
@@ -183,7 +186,7 @@ func (a *purchase) table() table {
 			limit = fmt.Sprintf("%s, at %s %%", c.Limits[0].Limit, digits(100*c.Limits[0].Of))
 		}
 		price := strings.TrimSuffix(c.Price.Provider+", "+c.Price.Date, ", ")
-		t.Rows = append(t.Rows, []string{c.Name, c.Verdict, limit, price, counted(c.Replicas),
+		t.Rows = append(t.Rows, []string{c.Name, c.Outcome, limit, price, counted(c.Replicas),
 			counted(c.GPUs), known(c.Price.USDPerHour), known(c.USDPerHour), known(c.USDPerMTok),
 			known(c.ThroughputTokS)})
 	}
