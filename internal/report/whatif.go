@@ -117,9 +117,11 @@ func (p *page) addCase(w *whatif.Result, c *whatif.Case) {
 func tornado(w *whatif.Result, c *whatif.Case) (*chart, table) {
 	out := &chart{Kind: "effects", Chart: figures.Chart{X: "change of " + w.Label, Y: "change of " +
 		w.Label + ", %"}}
-	t := table{Header: []string{"knob", "keys", "limited by", "has", "value", w.Metric, "change %",
-		"95 % interval"}, Right: 3}
+	t := table{Header: []string{"knob", "has", "value", w.Metric, "change %", "95 % interval",
+		"limited by"}, Right: 1}
+	var keys []string
 	for _, k := range c.Sorted() {
+		keys = append(keys, k.Knob+": "+strings.Join(k.Keys, ", "))
 		for _, q := range k.Points {
 			value, has := q.Setting, k.Base
 			if k.Factor {
@@ -134,10 +136,11 @@ func tornado(w *whatif.Result, c *whatif.Case) (*chart, table) {
 				interval = percent(*q.Low) + " to " + percent(*q.High)
 			}
 			out.Effects = append(out.Effects, e)
-			t.Rows = append(t.Rows, []string{k.Knob, strings.Join(k.Keys, ", "), q.LimitedBy, has, value,
-				digits(q.Value.Value), percent(q.Change), interval})
+			t.Rows = append(t.Rows, []string{k.Knob, has, value, digits(q.Value.Value),
+				percent(q.Change), interval, q.LimitedBy})
 		}
 	}
+	t.Note = "What each sets: " + strings.Join(keys, "; ") + "."
 	return out, t
 }
 
