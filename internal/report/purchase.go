@@ -164,9 +164,9 @@ func (a *purchase) costs() []section {
 }
 
 func (a *purchase) table() table {
-	t := table{Title: "What each candidate comes to", Right: 4,
-		Header: []string{"candidate", "outcome",
-			"nearest limit", "price of", "replicas", "GPUs", "$/GPU/h", "$/h", "$/M tokens", "output tok/s"}}
+	t := table{Title: "What each candidate comes to", Right: 4, Header: []string{
+		"candidate", "outcome", "nearest limit", "price of", "replicas", "GPUs",
+		"$/GPU/h", "$/h", "$/M tokens", "output tok/s"}}
 	counted := func(n int) string {
 		if n == 0 {
 			return "-"
