@@ -52,6 +52,10 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		return t.pointwise(m, at("tokens"))
 	case probePrefill:
 		return t.prefill(m, at("query_tokens"), at("prefix_tokens"))
+	case probeAShape, probeLists:
+		return t.sparseAttention(p, m)
+	case probeLineIndex, probeBlockIndex:
+		return t.sparseIndex(p, m)
 	case probeDense:
 		return t.denseDecode(m, at("batch"), at("batch")*at("context_tokens"))
 	case probeSparse:

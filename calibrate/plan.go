@@ -47,6 +47,7 @@ const (
 	stageLaunch
 	stageLink
 	stagePrefillAttention
+	stageSparsePrefill
 	stageDecode
 	stageGPUScatter
 	stageSaveMemcpy

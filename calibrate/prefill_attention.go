@@ -31,7 +31,17 @@ func (prefillAttention) points(p *planner) {
 			}
 		}
 	}
+	others := pick(p, []int64{192, 384, 640, 1536, 3072, 6144, 12288, 24576}, []int64{640, 3072})
+	for _, q := range others {
+		for _, prefix := range []int64{0, 8192} {
+			p.add(stagePrefillAttention, point(probePrefill, shapes[1], q, prefix))
+		}
+	}
 }
+
+// between are the lengths that only judge the fit: no power of two, so that they fill no whole
+// number of waves.
+func between(at observation) bool { q := at.At("query_tokens"); return q&(q-1) != 0 }
 
 func span(at observation) sim.Span {
 	return sim.Span{Query: int(at.At("query_tokens")), Prefix: int(at.At("prefix_tokens"))}
@@ -49,10 +59,15 @@ func kvRead(at observation) float64 {
 // allows: launches that rise, rates that grow no faster than the query.
 func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	all := s.of(probePrefill)
+	others := all.where(between)
+	all = all.where(func(at observation) bool { return !between(at) })
 	// Without prefix is where launches show: one shape's stay in the fit.
 	fit, held := all.split(byAxis("query_tokens"), 2, func(at observation) bool {
 		return at.At("prefix_tokens") == 0 && at.Shape == all[0].Shape
 	})
+	price := func(p *hw.Profile, at observation) float64 {
+		return hw.Seconds(p.Costs(at.model).PrefillAttention, sim.Work{Prefill: []sim.Span{span(at)}})
+	}
 	queries := all.values("query_tokens")
 	of := func(q int64) data {
 		return fit.where(func(at observation) bool { return at.At("query_tokens") == q })
@@ -91,16 +106,12 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	if n := s.sms(); n > 0 {
 		p.Paged = prefillWaves(n)
 		for _, at := range all {
-			if hw.Seconds(p.Costs(at.model).PrefillAttention, sim.Work{Prefill: []sim.Span{span(at)}}) > (1+
-				mostOver)*at.seconds {
-				p.Paged = hw.PagedPrefill{} // the samples are not of such a kernel
+			if price(p, at) > (1+mostOver)*at.seconds { // a card with few busy SMs has a higher clock
+				p.Paged.Rate = waveRate(n, fit, from)
 			}
 		}
 	}
-	return []model{{name: "prefill_attention", fit: fit, held: held,
-		price: func(p *hw.Profile, at observation) float64 {
-			return hw.Seconds(p.Costs(at.model).PrefillAttention, sim.Work{Prefill: []sim.Span{span(at)}})
-		},
+	return []model{{name: "prefill_attention", fit: fit, held: append(held, others...), price: price,
 		draw: picture{x: spanFLOPs, xLabel: "FLOPs"}}}
 }
 
@@ -122,4 +133,21 @@ func prefillWaves(sms float64) hw.PagedPrefill {
 			"SMs of the card. Two CTAs fit an SM and share its tensor cores, so a chunk takes at least as "+
 				"long as the SM with the most of them"),
 	}
+}
+
+// waveRate is the largest that a chunk after a prefix reaches, all CTAs of its waves counted: at
+// this rate no chunk that was measured is shorter than its waves.
+func waveRate(sms float64, fit data, from source) hw.Figure {
+	rate := 0.0
+	for _, at := range fit {
+		s := span(at)
+		if s.Prefix == 0 {
+			continue
+		}
+		tiles := math.Ceil(float64(s.Query)/prefillRows) * float64(at.model.QHeads)
+		keys := float64(s.Prefix) + float64(s.Query)/2
+		each := 4 * float64(at.model.HeadDim) * prefillRows * keys
+		rate = math.Max(rate, math.Ceil(tiles/sms)*sms*each/at.seconds)
+	}
+	return from.figure(rate*1e-12, "TFLOP/s", "the fastest chunk after a prefix, whole waves counted")
 }

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,15 +11,15 @@ import (
 )
 
 // tinyShape writes a model small enough for the emulator and returns its file.
-func tinyShape(t *testing.T) string {
+func tinyShape(t *testing.T, headDim int) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tiny.toml")
-	text := `name = "tiny"
+	text := fmt.Sprintf(`name = "tiny"
 layers = 2
 hidden = 128
 q_heads = 4
 kv_heads = 2
-head_dim = 64
+head_dim = %d
 ffn = 128
 vocab = 256
 max_context = 65536
@@ -26,7 +27,7 @@ tokenizer = "llama2"
 weight_bytes_each = 2
 kv_bytes_each = 2
 source = "a test"
-`
+`, headDim)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +35,8 @@ source = "a test"
 }
 
 // setupPoints are a small point of each probe that has a set-up on the GPU, and an operation
-// whose result its check sees.
-func setupPoints(shape string) []struct {
+// whose result its check sees. Heads of the wide shape have 128 values.
+func setupPoints(shape, wide string) []struct {
 	Point
 	of cuda.Operation
 } {
@@ -57,6 +58,14 @@ func setupPoints(shape string) []struct {
 		{point(probePointwise, shape, 40), &cuda.SiluMulArgs{}},
 		{point(probePrefill, shape, 64, 0), &cuda.PrefillArgs{}},
 		{point(probePrefill, shape, 64, 96), &cuda.PrefillArgs{}},
+		{point(probeAShape, wide, 70, 200, 32, 64), &cuda.MIAttendArgs{}},
+		{point(probeLists, wide, 150, 250, 2, 5), &cuda.MIAttendArgs{}},
+		{point(probeLists, wide, 150, 0, 4, 0), &cuda.MIAttendArgs{}},
+		{point(probeLineIndex, wide, 70, 200, 40, 80), &cuda.MITopKArgs{}},
+		{point(probeLineIndex, wide, 70, 200, 40, 80), &cuda.MIEstimateArgs{}},
+		{point(probeLineIndex, wide, 70, 200, 40, 80), &cuda.MILinesArgs{}},
+		{point(probeBlockIndex, wide, 150, 250, 2), &cuda.MIPoolArgs{}},
+		{point(probeBlockIndex, wide, 150, 250, 2), &cuda.MIBlocksArgs{}},
 		{point(probeDense, shape, 2, 64), &cuda.DecodeArgs{}},
 		{point(probeSparse, shape, 2, 64), &cuda.DecodeArgs{}},
 		{point(probePSA, shape, 2, 256, 4), &cuda.PSAArgs{}},
@@ -86,7 +95,7 @@ func TestSetupsAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range setupPoints(tinyShape(t)) {
+	for _, p := range setupPoints(tinyShape(t, 64), tinyShape(t, 128)) {
 		name := strings.Fields(p.Key())[0]
 		timed, err := g.Prepare(p.Point)
 		if err != nil {

@@ -26,6 +26,7 @@ type machine struct {
 	pointwiseLaunch, pointwiseRate          float64
 	prefillLaunch, prefillToken             float64 // s, and for each query token
 	prefillRate, prefillHalf                float64 // of long queries; tokens of half that rate
+	sparsePrefill                           sparseLaw
 	dense, sparse                           decodeLaw
 	scoreLaunch, scoreRate, search, crowded float64
 	psa                                     psaLaw
@@ -44,6 +45,14 @@ type copyLaw struct{ base, call, early, first float64 }
 type kernelLaw struct{ floor, launch, block, rate float64 }
 
 type decodeLaw struct{ launch, rate, merge, wave float64 }
+
+// sparseLaw is of MInference's kernels: a tile of queries' own time on a full card, FLOP/s of
+// blocks and of columns; bytes/s of Q and K, and of what rows choose from.
+type sparseLaw struct {
+	launch, tile, blocks, columns                  float64
+	lineLaunch, lineScan, lineChoice, lineStep     float64
+	blockLaunch, blockScan, blockChoice, blockStep float64
+}
 
 type psaLaw struct{ launch, relaunch, perHead, round, rate float64 }
 
@@ -70,6 +79,8 @@ func truth(name string) *machine {
 		gemmLaunch: 12e-6, gemmRead: 0.85 * hbm, gemmCompute: 0.7 * peak,
 		pointwiseLaunch: 20e-6, pointwiseRate: 0.8 * hbm,
 		prefillLaunch: 10e-6, prefillToken: 1e-9, prefillRate: 0.65 * peak, prefillHalf: 300,
+		sparsePrefill: sparseLaw{6e-6, 70e-9, 0.6 * peak, 0.2 * peak,
+			60e-6, 500e9, 250e9, 20e-9, 30e-6, 0.8 * hbm, 350e9, 15e-9},
 		dense:       decodeLaw{9e-6, 0.88 * hbm, 100e-9, 0},
 		sparse:      decodeLaw{8e-6, 0.8 * hbm, 120e-9, 3e-6},
 		scoreLaunch: 10e-6, scoreRate: 0.6 * hbm, search: 4e-6, crowded: 3e-6,

@@ -94,7 +94,7 @@ func (c *coster) price(w *sim.Work) layerCost {
 	index := 0.0
 	if len(w.Patterns) > 0 && len(w.Prefill) > 0 {
 		pre, index = c.patterns.of(w.Patterns, w.Prefill)
-		n.mark(noteSparsePrefill, c.patterns.assumed, 0)
+		n.mark(noteSparsePrefill, c.patterns.assumes(w.Patterns), 0)
 	}
 	cost := layerCost{
 		pointwise: nanoseconds(pw), linears: nanoseconds(lin) + nanoseconds(pw),

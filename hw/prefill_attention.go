@@ -24,8 +24,11 @@ type prefillAttention struct {
 	flops   float64
 	kvBytes float64 // of one token in one layer
 	heads   float64 // query heads
+	kvHeads float64
 	rows    float64 // query tokens of a CTA of the kernel for paged KV; 0 = no such kernel
 	ctas    float64 // of it, at once
+
+	waveRate float64 // of them, FLOP/s
 }
 
 func newPrefillAttention(p *Profile, m *Model) prefillAttention {
@@ -34,12 +37,16 @@ func newPrefillAttention(p *Profile, m *Model) prefillAttention {
 		flops:   4 * float64(m.HeadDim*m.QHeads),
 		kvBytes: float64(m.LayerKVBytesPerToken()),
 		heads:   float64(m.QHeads),
+		kvHeads: float64(m.KVHeads),
 		rows:    p.Paged.Rows.optional(),
 		ctas:    p.Paged.CTAs.optional(),
 	}
 	for _, r := range p.Prefill {
 		a.launch.add(float64(r.Query), r.Launch.SI())
 		a.rate.add(float64(r.Query), r.Rate.SI())
+	}
+	if a.waveRate = a.rate.y[len(a.rate.y)-1]; p.Paged.Rate.Set() {
+		a.waveRate = p.Paged.Rate.SI()
 	}
 	return a
 }
@@ -59,7 +66,7 @@ func (a *prefillAttention) spanFLOPs(s sim.Span) float64 {
 // is computed whole. All attend to nearly equally many keys.
 //
 //	t = ceil(T / CTAs) CTAs t_CTA,  T = ceil(q / rows) H
-//	t_CTA = 4 d rows (prefix + q/2) / rate of long chunks
+//	t_CTA = 4 d rows (prefix + q/2) / rate of the waves, or of long chunks
 func (a *prefillAttention) waves(s sim.Span) float64 {
 	if a.rows == 0 || s.Prefix == 0 {
 		return 0
@@ -67,7 +74,7 @@ func (a *prefillAttention) waves(s sim.Span) float64 {
 	q := float64(s.Query)
 	tiles := math.Ceil(q/a.rows) * a.heads
 	each := a.flops / a.heads * a.rows * (float64(s.Prefix) + q/2)
-	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.rate.y[len(a.rate.y)-1]
+	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.waveRate
 }
 
 // Seconds implements Cost.

@@ -109,6 +109,8 @@ type PrefillRow struct {
 type PagedPrefill struct {
 	Rows Figure `toml:"rows,omitempty" dim:"tokens,optional"`
 	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional"` // that run at full speed at once
+	// Rate is that of all of them; not set: that of the longest chunks.
+	Rate Figure `toml:"rate,omitempty" dim:"compute,optional" by:"peak"`
 }
 
 // Sampling is drawing a token by top-p from the logits of each row, which sorts them:

@@ -10,46 +10,75 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// SparseRow is sparse prefill attention of one pattern.
+// SparseRow is sparse prefill attention of one pattern: as published, by launch, efficiency and
+// index, or as calibrated, with a tile and without an index.
 type SparseRow struct {
 	Pattern string `toml:"pattern"`
-	Launch  Figure `toml:"launch" dim:"time"` // of a layer's heads of the pattern, index and attention
-	// Efficiency is the kernel's rate as a share of dense prefill attention's, chunk for chunk.
+	Launch  Figure `toml:"launch" dim:"time"` // of a layer's heads of the pattern
+	// Efficiency is the kernel's rate as a share of dense prefill attention's, chunk for chunk; with
+	// a tile, as a share of that of long chunks.
 	Efficiency Figure `toml:"efficiency" dim:"ratio"`
 	// Index is the rate at which the bytes of an index are moved, as a share of HBM bandwidth.
 	Index Figure `toml:"index,omitempty" dim:"ratio,optional"`
+
+	// Tile is what a tile of 128 queries of a head costs a full card beyond its FLOPs.
+	Tile Figure `toml:"tile,omitempty" dim:"time,optional"`
+	// Columns is the efficiency of keys that are gathered one by one.
+	Columns Figure `toml:"columns,omitempty" dim:"ratio,optional"`
+	// IndexLaunch is that of the kernels of an index. Scan is the rate at which they go through Q
+	// and K, Choice the rate at which rows go through what they choose from, Step what comes one
+	// after another: a slash line that rows walk through, or a tile whose blocks are ranked.
+	IndexLaunch Figure `toml:"index_launch,omitempty" dim:"time,optional"`
+	Scan        Figure `toml:"scan,omitempty" dim:"rate,optional" by:"peak"`
+	Choice      Figure `toml:"choice,omitempty" dim:"rate,optional" by:"peak"`
+	Step        Figure `toml:"step,omitempty" dim:"time,optional"`
 }
 
 // sparsePrefill is one layer's sparse causal attention of prompt chunks. The heads of a pattern
-// share a kernel, and the kernels come one after another:
+// share a kernel, and the kernels come one after another. As calibrated (sparseKernel):
 //
-//	t     = sum_p launch_p + sum_i FLOPs_ip / (efficiency_p rate(q_i)) + index
-//	FLOPs = 4 d sum_h pairs_h(q, prefix)          (pattern.Head.Pairs)
+//	t     = sum_p launch_p + sum_i ceil(T_i / CTAs) CTAs (tile_p + FLOPs_ip / (T_i R))
+//	index = sum_p launch'_p + sum_i scanned_ip / scan_p + listed_ip / choice_p + steps_ip step_p
+//
+// with T_i tiles of queries and heads, the last one whole, and R the efficiency of blocks or of
+// gathered columns times dense attention's rate of long chunks; scanned and listed are bytes, and
+// scan at most HBM's rate (pattern.Head). As published:
+//
+//	t     = sum_p launch_p + sum_i FLOPs_ip / (efficiency_p rate(q_i))
 //	index = sum_h bytes_h(q, prefix) / (index_p HBM)   (pattern.Head.IndexBytes)
 //
-// rate is prefillAttention's. Never below FLOPs at peak, nor below the K and V that the last
-// row keeps at HBM bandwidth.
+// rate is prefillAttention's and FLOPs are 4 d sum_h pairs_h(q, prefix). Never below FLOPs at
+// peak, nor below the K and V that the last row keeps, or an index's bytes, at HBM bandwidth.
 type sparsePrefill struct {
-	dense   prefillAttention
-	dim     int
-	hbm     float64
-	rows    map[pattern.Kind]sparseCost
-	assumed bool // the card has no rows of its own
+	dense prefillAttention
+	dim   int
+	hbm   float64
+	rows  map[pattern.Kind]sparseCost
 }
 
-type sparseCost struct{ launch, efficiency, index float64 }
+type sparseCost struct {
+	launch, efficiency, index float64
+	assumed                   bool // the card has no row of this pattern
+
+	tile, columns, indexLaunch, scan, choice, step float64 // tile: 0 as published
+}
 
 func newSparsePrefill(p *Profile, m *Model, dense prefillAttention) sparsePrefill {
 	s := sparsePrefill{
 		dense: dense, dim: m.HeadDim, hbm: p.GPU.HBMBandwidth.SI(), rows: map[pattern.Kind]sparseCost{},
 	}
-	rows := p.SparsePrefill
-	if s.assumed = len(rows) == 0; s.assumed {
-		rows = publishedRows()
+	add := func(rows []SparseRow, assumed bool) {
+		for _, r := range rows {
+			s.rows[pattern.Kind(r.Pattern)] = sparseCost{
+				launch: r.Launch.SI(), efficiency: r.Efficiency.SI(), index: r.Index.optional(),
+				assumed: assumed, tile: r.Tile.optional(), columns: r.Columns.optional(),
+				indexLaunch: r.IndexLaunch.optional(), scan: r.Scan.optional(),
+				choice: r.Choice.optional(), step: r.Step.optional(),
+			}
+		}
 	}
-	for _, r := range rows {
-		s.rows[pattern.Kind(r.Pattern)] = sparseCost{r.Launch.SI(), r.Efficiency.SI(), r.Index.optional()}
-	}
+	add(publishedRows(), true)
+	add(p.SparsePrefill, false)
 	return s
 }
 
@@ -76,37 +105,125 @@ func freeSparseRows() []SparseRow {
 	return rows
 }
 
+// assumes reports whether a group's pattern is one that the card has no row of.
+func (s *sparsePrefill) assumes(groups []pattern.Group) bool {
+	return slices.ContainsFunc(groups, func(g pattern.Group) bool { return s.rows[g.Kind].assumed })
+}
+
 // of returns the time of attention and of the indices, seconds.
 func (s *sparsePrefill) of(groups []pattern.Group, spans []sim.Span) (attention, index float64) {
+	var seen []pattern.Kind
 	for _, g := range groups {
-		cost, ran := s.rows[g.Kind], false
-		for _, span := range spans {
-			if span.Query <= 0 {
-				continue
-			}
-			ran = true
-			attention += s.attention(&g, cost, span)
-			if g.Kind.Indexed() {
-				rate := math.Min(1, cost.index) * s.hbm
-				index += g.Heads * g.IndexBytes(span.Query, span.Prefix, s.dim) / rate
-			}
+		switch {
+		case s.rows[g.Kind].tile == 0:
+			a, i := s.published(&g, spans)
+			attention, index = attention+a, index+i
+		case !slices.Contains(seen, g.Kind):
+			seen = append(seen, g.Kind)
+			a, i := s.calibrated(g.Kind, groups, spans)
+			attention, index = attention+a, index+i
 		}
-		if ran {
-			attention += cost.launch
+	}
+	return attention, index
+}
+
+// published returns the times of a group by shares of other rates.
+func (s *sparsePrefill) published(g *pattern.Group, spans []sim.Span) (attention, index float64) {
+	cost, ran := s.rows[g.Kind], false
+	for _, span := range spans {
+		if span.Query <= 0 {
+			continue
 		}
+		ran = true
+		attention += s.attention(g, cost, span)
+		if g.Kind.Indexed() {
+			rate := math.Min(1, cost.index) * s.hbm
+			index += g.Heads * g.IndexBytes(span.Query, span.Prefix, s.dim) / rate
+		}
+	}
+	if ran {
+		attention += cost.launch
 	}
 	return attention, index
 }
 
 func (s *sparsePrefill) attention(g *pattern.Group, cost sparseCost, span sim.Span) float64 {
 	rate, _ := s.dense.rate.power(math.Max(float64(span.Query), s.dense.shortest()))
-	share := g.Heads / s.dense.heads
-	flops := share * s.dense.flops * g.Pairs(span.Query, span.Prefix)
-	bytes := share * s.dense.kvBytes * g.Kept(float64(span.Prefix+span.Query))
-	return math.Max(flops/(cost.efficiency*rate), s.dense.peak.floor(flops, bytes))
+	flops, floor := s.work(g, span)
+	return math.Max(flops/(cost.efficiency*rate), floor)
 }
 
-// checkSparseRows wants each pattern once, with an index where it has one.
+// work returns the FLOPs of a group's attention and the least seconds that physics allow it.
+func (s *sparsePrefill) work(g *pattern.Group, span sim.Span) (flops, floor float64) {
+	share := g.Heads / s.dense.heads
+	flops = share * s.dense.flops * g.Pairs(span.Query, span.Prefix)
+	bytes := share * s.dense.kvBytes * g.Kept(float64(span.Prefix+span.Query))
+	return flops, s.dense.peak.floor(flops, bytes)
+}
+
+// calibrated returns the times of all heads of a pattern, which share kernels.
+func (s *sparsePrefill) calibrated(kind pattern.Kind, groups []pattern.Group, spans []sim.Span) (
+	attention, index float64) {
+	cost := s.rows[kind]
+	for _, span := range spans {
+		if span.Query <= 0 {
+			continue
+		}
+		attention += s.tiles(cost, kind, groups, span)
+		if kind.Indexed() {
+			index += s.index(cost, kind, groups, span)
+		}
+	}
+	if attention > 0 {
+		attention, index = attention+cost.launch, index+cost.indexLaunch
+	}
+	return attention, index
+}
+
+// tiles returns the time of a kernel for a chunk's tiles of queries, which come in waves.
+func (s *sparsePrefill) tiles(
+	cost sparseCost, kind pattern.Kind, groups []pattern.Group, span sim.Span) float64 {
+	rows := (span.Query + pattern.TileTokens - 1) / pattern.TileTokens
+	long := s.dense.rate.y[len(s.dense.rate.y)-1]
+	var tiles, busy, floor float64
+	for _, g := range groups {
+		if g.Kind != kind {
+			continue
+		}
+		tiles += g.Heads * float64(rows)
+		each := g.Heads / s.dense.heads * s.dense.flops / long
+		gathered := g.Gathered(rows*pattern.TileTokens, span.Prefix)
+		busy += each * (g.Pairs(rows*pattern.TileTokens, span.Prefix) - gathered) / cost.efficiency
+		if gathered > 0 {
+			busy += each * gathered / cost.columns
+		}
+		_, physics := s.work(&g, span)
+		floor += physics
+	}
+	waves := tiles
+	if s.dense.ctas > 0 {
+		waves = math.Ceil(tiles/s.dense.ctas) * s.dense.ctas
+	}
+	return math.Max(waves*(cost.tile+busy/tiles), floor)
+}
+
+// index returns the time in which the keys of a chunk are found.
+func (s *sparsePrefill) index(
+	cost sparseCost, kind pattern.Kind, groups []pattern.Group, span sim.Span) (t float64) {
+	least, share := 0.0, s.dense.kvHeads/s.dense.heads
+	for _, g := range groups {
+		if g.Kind != kind {
+			continue
+		}
+		scanned := g.Scanned(span.Query, span.Prefix, s.dim, share)
+		t += g.Heads*(scanned/math.Min(cost.scan, s.hbm)+g.Listed(span.Query, span.Prefix)/cost.choice) +
+			g.Steps(span.Query, span.Prefix, g.Heads)*cost.step
+		least += g.Heads * scanned / s.hbm
+	}
+	return math.Max(t, least)
+}
+
+// checkSparseRows wants each pattern once, as published or as calibrated, whole.
 func checkSparseRows(rows []SparseRow) error {
 	const name = "sparse_prefill"
 	seen := map[pattern.Kind]bool{}
@@ -117,15 +234,32 @@ func checkSparseRows(rows []SparseRow) error {
 			return wrong(path+".pattern", "unknown %q; want %s", r.Pattern, pattern.Kinds())
 		case seen[kind]:
 			return wrong(path+".pattern", "a second row of %s", kind)
-		case r.Index.Set() != kind.Indexed():
-			return wrong(path+".index", "want it of vertical-slash and block-sparse, whose keys are "+
-				"found for each prompt, and of no other")
+		}
+		if err := r.check(path, kind.Indexed()); err != nil {
+			return err
 		}
 		seen[kind] = true
 	}
-	for _, kind := range pattern.Kinds() {
-		if len(rows) > 0 && !seen[kind] {
-			return wrong(name, "want a row of %s, or no rows", kind)
+	return nil
+}
+
+func (r *SparseRow) check(path string, indexed bool) error {
+	calibrated := r.Tile.Set()
+	for _, f := range []struct {
+		key  string
+		got  Figure
+		want bool
+	}{
+		{"index", r.Index, indexed && !calibrated},
+		{"index_launch", r.IndexLaunch, indexed && calibrated},
+		{"scan", r.Scan, indexed && calibrated}, {"choice", r.Choice, indexed && calibrated},
+		{"step", r.Step, indexed && calibrated},
+		{"columns", r.Columns, calibrated && r.Pattern == string(pattern.VerticalSlash)},
+	} {
+		if f.got.Set() != f.want {
+			return wrong(path+"."+f.key, "want index of vertical-slash and block-sparse, whose keys are "+
+				"found for each prompt; or, with a tile, index_launch, scan, choice and step of these, and "+
+				"columns of vertical-slash")
 		}
 	}
 	return nil

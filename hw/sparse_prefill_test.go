@@ -155,7 +155,11 @@ func TestSparseRowsErrors(t *testing.T) {
 		},
 		`a second row of a-shape`: func(r []SparseRow) []SparseRow { r[1] = r[0]; return r },
 		`sparse_prefill[1].index`: func(r []SparseRow) []SparseRow { r[1].Index = Figure{}; return r },
-		`want a row of infllm`:    func(r []SparseRow) []SparseRow { return r[:len(r)-1] },
+		`sparse_prefill[0].columns`: func(r []SparseRow) []SparseRow {
+			r[0].Columns = r[0].Efficiency
+			return r
+		},
+		`sparse_prefill[2].index`: func(r []SparseRow) []SparseRow { r[2].Tile = r[2].Launch; return r },
 	} {
 		p := *mustProfile(t, "a100-80gb")
 		p.SparsePrefill = change(append([]SparseRow(nil), p.SparsePrefill...))

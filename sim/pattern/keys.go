@@ -98,3 +98,64 @@ func (h Head) IndexBytes(query, prefix, d int) float64 {
 	}
 	return 0
 }
+
+// Gathered returns the pairs of Pairs whose keys are single columns: of vertical-slash, the
+// vertical lines beyond what slash lines keep of a row.
+func (h Head) Gathered(query, prefix int) float64 {
+	if h.Kind != VerticalSlash {
+		return 0
+	}
+	return h.Pairs(query, prefix) - Head{VerticalSlash, 0, h.B}.Pairs(query, prefix)
+}
+
+// Lists returns the head whose rows have so many blocks, by slash lines, and columns.
+func Lists(blocks, columns int) Head {
+	return Head{VerticalSlash, columns, int(math.Round(BlockTokens * float64(blocks) / slashColumns))}
+}
+
+// Scanned is the bytes that one head reads to estimate which keys of a chunk count: K of all
+// before its last 64 queries, or Q of the chunk and a share of K of all, which are pooled to
+// blocks once for the query heads of a KV head.
+func (h Head) Scanned(query, prefix, d int, share float64) float64 {
+	all := float64(prefix) + float64(query)
+	switch h.Kind {
+	case VerticalSlash:
+		return 2 * float64(d) * all
+	case BlockSparse:
+		return 2 * float64(d) * (float64(query) + share*all)
+	}
+	return 0
+}
+
+// Listed is the bytes of what one head's rows choose from, 4 each: a tile's vertical lines and
+// slash lines, of which several are passed at a time, or the scores of the blocks that a row may
+// see.
+func (h Head) Listed(query, prefix int) float64 {
+	const passed = 3
+	q := float64(query)
+	switch h.Kind {
+	case VerticalSlash:
+		return 4 * math.Ceil(q/TileTokens) * (float64(h.A) + float64(h.B)/passed)
+	case BlockSparse:
+		return 4 * (q*float64(prefix) + q*q/2) / (BlockTokens * BlockTokens)
+	}
+	return 0
+}
+
+// Steps is what an index of so many heads does one after another: of vertical-slash the lines
+// that a row walks through, all rows at once; of block-sparse the tiles whose blocks are ranked,
+// as they see more than they keep; fewer than a card ranks at once take as long.
+func (h Head) Steps(query, prefix int, heads float64) float64 {
+	const atOnce = 1024
+	switch h.Kind {
+	case VerticalSlash:
+		return float64(h.B)
+	case BlockSparse:
+		ranked := prefix + query - max(prefix, BlockTokens*h.A)
+		if ranked <= 0 {
+			return 0
+		}
+		return math.Max(atOnce, heads*math.Ceil(float64(ranked)/TileTokens))
+	}
+	return 0
+}

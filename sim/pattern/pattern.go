@@ -21,6 +21,9 @@ const (
 // number of last queries by which vertical and slash lines are estimated.
 const BlockTokens = 64
 
+// TileTokens is the queries of a tile of the kernels: two rows of blocks.
+const TileTokens = 128
+
 // Head is what one query head attends to.
 type Head struct {
 	Kind Kind
