@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
 // wantedFigure is a fitted figure, what the machine has, in SI, and how far it may be off.
@@ -92,6 +93,24 @@ func wantedRows(m *machine, p *hw.Profile) (all []wantedFigure) {
 			add("prefill_attention.rate", i, r.Rate, m.rateOf(float64(r.Query)), 0.04)
 		} else {
 			add("prefill_attention.launch", i, r.Launch, m.launchOf(float64(r.Query)), 0.1)
+		}
+	}
+	l := &m.sparsePrefill
+	long := p.Prefill[len(p.Prefill)-1].Rate.SI() // of dense attention
+	for i, r := range p.SparsePrefill {
+		add("sparse_prefill.efficiency", i, r.Efficiency, l.blocks/long, 0.03)
+		add("sparse_prefill.tile", i, r.Tile, l.tile, 0.3)
+		switch pattern.Kind(r.Pattern) {
+		case pattern.VerticalSlash:
+			add("sparse_prefill.columns", i, r.Columns, l.columns/long, 0.05)
+			add("sparse_prefill.index_launch", i, r.IndexLaunch, l.lineLaunch, 0.1)
+			add("sparse_prefill.scan", i, r.Scan, l.lineScan, 0.05)
+			add("sparse_prefill.choice", i, r.Choice, l.lineChoice, 0.05)
+			add("sparse_prefill.step", i, r.Step, l.lineStep, 0.1)
+		case pattern.BlockSparse:
+			add("sparse_prefill.index_launch", i, r.IndexLaunch, l.blockLaunch, 0.1)
+			add("sparse_prefill.scan", i, r.Scan, l.blockScan, 0.1)
+			add("sparse_prefill.choice", i, r.Choice, l.blockChoice, 0.05)
 		}
 	}
 	for i, r := range p.Load.Flash {
