@@ -58,6 +58,9 @@ func TestDrainRunsServe(t *testing.T) {
 // The steps of a server are sorted by what changes in them: 256 blocks and more
 // for each of eight requests, each of which begins a block every 32 steps.
 func TestPlannedDrainRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
 	seen := map[string]bool{}
 	for _, p := range points(Full, fakeLimits) {
 		if probeOf(p.Probe).fixed != drainSamples {

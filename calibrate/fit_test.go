@@ -117,9 +117,6 @@ func TestFitsAreExactOnExactSamples(t *testing.T) {
 				// points see
 				limit = 0.12
 			}
-			if f.Model == "save.scatter" {
-				limit = 0.07 // call, first chunk and rates of threads share the sizes that separate them
-			}
 			if f.MaxError > limit {
 				t.Errorf("machine %d, %s: %+v", round, want.card, f)
 			}

@@ -71,16 +71,24 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 			})[0]
 	}
 	rates, seen := make([]float64, len(threads)), []float64(nil)
-	common := refine(fit, []float64{50e-6, 8 * mib}, []bound{callBound, {64 * kib, mostScattered / 4}},
-		func(c []float64, at observation) float64 {
-			if !slices.Equal(seen, c) {
-				seen = slices.Clone(c)
-				for i, n := range threads {
-					rates[i] = rateOf(c, n)
-				}
+	price := func(c []float64, at observation) float64 {
+		if !slices.Equal(seen, c) {
+			seen = slices.Clone(c)
+			for i, n := range threads {
+				rates[i] = rateOf(c, n)
 			}
-			return law(c[0], c[1], rates[slices.Index(threads, at.At("threads"))], at)
-		})
+		}
+		return law(c[0], c[1], rates[slices.Index(threads, at.At("threads"))], at)
+	}
+	// Where one thread is slower than the link and many are faster there is a second optimum.
+	common, least := []float64(nil), math.Inf(1)
+	for _, chunk := range []float64{mib, 8 * mib} {
+		c, left := refined(fit, []float64{50e-6, chunk},
+			[]bound{callBound, {64 * kib, mostScattered / 4}}, price)
+		if left < least {
+			common, least = c, left
+		}
+	}
 	for i, n := range threads {
 		rates[i] = rateOf(common, n)
 	}

@@ -9,6 +9,9 @@ import (
 // Each kind of layer has one row and a fit with points held out; samples without the servers
 // give none.
 func TestLayerOverheads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
 	t.Parallel()
 	c, err := calibrated()
 	if err != nil {

@@ -67,6 +67,13 @@ type bound struct{ low, high float64 }
 // Nelder-Mead over their logarithms, restarted until it stands still.
 func refine(d data, start []float64, bounds []bound,
 	model func(p []float64, at observation) float64) []float64 {
+	p, _ := refined(d, start, bounds, model)
+	return p
+}
+
+// refined is refine with what it leaves: the sum of squares.
+func refined(d data, start []float64, bounds []bound,
+	model func(p []float64, at observation) float64) ([]float64, float64) {
 	p := make([]float64, len(start))
 	set := func(logs []float64) {
 		for i, l := range logs {
@@ -105,7 +112,7 @@ func refine(d data, start []float64, bounds []bound,
 		}
 	}
 	set(best)
-	return slices.Clone(p)
+	return slices.Clone(p), least
 }
 
 // fitBytes fits t = launch + bytes/rate, never faster than HBM.

@@ -27,7 +27,7 @@ func TestParseRange(t *testing.T) {
 		{"card.hbm_size=40..80", 2, []string{"40", "80"}, ""},
 		{"link", 2, nil, "want NAME=LOW..HIGH"},
 		{"link=", 2, nil, "want NAME=LOW..HIGH"},
-		{"lnk=1..2", 2, nil, "no such key"},
+		{"lnk=1..2", 2, nil, "no such knob (did you mean \"link\"?)"},
 		{"link=2..1", 2, nil, "the lower first"},
 		{"link=-1..1", 2, nil, "factors above 0"},
 		{"link=a,b", 2, nil, "a is no number"},
