@@ -15,10 +15,11 @@ func layerWeights(m *hw.Model) float64 {
 	return float64(h*(q+2*kv) + q*h + 3*h*f)
 }
 
-// matrices reads and multiplies so many fp16 weights, which overlap but for where both bind: no
-// GEMM has a sharp knee between them.
+// matrices reads and multiplies so many fp16 weights. The two overlap but where both bind: an H200
+// takes 130.4 and 142.1 us for a layer of llama2-7b and llama3-8b at 128 tokens, of which reading
+// alone is 117 and 125 and multiplying alone some 90 and 97; a sum of cubes gives 132 and 142.
 func (t *machine) matrices(weights, tokens float64) float64 {
-	return math.Hypot(2*weights/t.gemmRead, 2*tokens*weights/t.gemmCompute)
+	return math.Cbrt(math.Pow(2*weights/t.gemmRead, 3) + math.Pow(2*tokens*weights/t.gemmCompute, 3))
 }
 
 func (t *machine) linears(m *hw.Model, tokens float64) float64 {
