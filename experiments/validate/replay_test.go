@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -274,52 +271,5 @@ func TestReplayIsDeterministic(t *testing.T) {
 	}
 	if rows := strings.Count(string(kept[filepath.Join("out", "compare.csv")]), "\n"); rows != 1+13 {
 		t.Errorf("compare.csv has %d lines", rows)
-	}
-}
-
-// Nothing is left of a simulation that did not finish, and what was there stays.
-func TestReplayFails(t *testing.T) {
-	one := traces.Served{Prompt: 10, Output: 5, TTFT: 1, E2E: 2}
-	long := traces.Served{Prompt: 2000, Output: 5, TTFT: 1, E2E: 2}
-	broken := func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
-		return sim.Summary{}, errors.New("boom")
-	}
-	for want, r := range map[string]*Replay{
-		config.ServerPreset + "-trace-s1: boom": replayOf(t,
-			broken, one),
-		"the simulated server rejected all 1 requests; does llama2-7b on h100-80gb": replayOf(t,
-			fixed(1, 2), long),
-		"--skip 5: leaves out all 1 requests; the last arrived at 0 s": func() *Replay {
-			r := replayOf(t, fixed(1, 2), one)
-			r.Skip = 5
-			return r
-		}(),
-	} {
-		if _, err := r.Do(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-		if _, err := os.Stat(r.Dir); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: the folder is left, %v", want, err)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := replayOf(t, run.NewSimulator().Run, one).Do(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-}
-
-func TestPercentile(t *testing.T) {
-	values := []float64{1, 2, 4, 8}
-	var got []float64
-	for _, share := range []float64{0, 0.5, 0.9, 1} {
-		got = append(got, percentile(values, share))
-	}
-	if want := []float64{1, 3, 6.8, 8}; !slices.EqualFunc(got, want,
-		func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
-		t.Errorf("%v, want %v", got, want)
-	}
-	if one := percentile([]float64{3}, 0.99); one != 3 {
-		t.Errorf("of one value: %v", one)
 	}
 }

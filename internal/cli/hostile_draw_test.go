@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"pgregory.net/rapid"
+)
+
+// paths are the traps, good files among them, and names of nothing.
+var paths = []string{
+	"empty", "binary", "half.json", "list.json", "half.toml", "deep.toml", "trace.csv", "back.csv",
+	"huge.csv", "azure.csv",
+	"moon.jsonl", "tiny.toml", "fifo", "folder", "loop", "nowhere", "/dev/zero", "/dev/null",
+	"/dev/full", "..", "a\x00b", "-", "~",
+}
+
+// numbers are at the ends of types and forms.
+var numbers = []string{
+	"0", "1", "-1", "2", "0.5", "1e-300", "1e300", "-1e300", "nan", "inf", "-inf",
+	"9223372036854775807", "-9223372036854775808",
+	"9223372036854775808", "0x10", "1_000", "007", "1e", ".", "", " ", "true", "[]", "[1]", "[1, 2]",
+	"[[1, 2]]", "{}", "\"1\"", "1979-05-27",
+}
+
+func drawCommand(t *rapid.T, keys []schemaKey) []string {
+	schema := schema{keys, rapid.Bool().Draw(t, "sensible")}
+	sets := func(most int) (args []string) {
+		for range rapid.IntRange(0, most).Draw(t, "settings") {
+			name, value := schema.draw(t)
+			args = append(args, "--set", name+"="+value)
+		}
+		return args
+	}
+	small := []string{"--set",
+		fmt.Sprintf("workload.requests=%d", rapid.IntRange(1, 4).Draw(t, "requests"))}
+	if schema.sensible { // one run, so that it may come to an end
+		small = append(small, "--set", "workload.rate=1", "--set", "system.preset="+
+			rapid.SampledFrom([]string{"vllm", "sparseserve", "vllm-psa"}).Draw(t, "preset"))
+	}
+	path := func() string { return rapid.SampledFrom(paths).Draw(t, "path") }
+	switch rapid.IntRange(0, 11).Draw(t, "command") {
+	case 0, 1, 2:
+		return append(append([]string{"simulate"}, small...), sets(5)...)
+	case 3:
+		drawFile(t, &schema)
+		return append([]string{"simulate", "drawn.toml", "--json"}, small...)
+	case 4:
+		drawFile(t, &schema)
+		return append([]string{"sweep", "drawn.toml"}, small...)
+	case 5:
+		return append(append([]string{"plan", "--set", "goodput.coarse=true", "--set", "goodput.width=1"},
+			small...), sets(3)...)
+	case 6:
+		return append([]string{rapid.SampledFrom([]string{"simulate", "sweep", "plan"}).Draw(t,
+			"of a file"), path()}, small...)
+	case 7:
+		return []string{"compare", path(), "--set", "model=llama3-8b", "--set", "gpu=h200", "--out", "o"}
+	case 8:
+		return []string{"trace", rapid.SampledFrom([]string{"describe"}).Draw(t, "trace"),
+			path(), "--json"}
+	case 9:
+		return []string{"trace", "convert", path(), "--out",
+			rapid.SampledFrom([]string{"o.csv", "-", "/dev/full", "folder", "nowhere/o.csv"}).Draw(
+				t, "target")}
+	case 10:
+		return []string{rapid.SampledFrom([]string{"figures", "diff", "validate", "list"}).Draw(t,
+			"of a folder"), path(), path()}
+	default:
+		words := rapid.SampledFrom([]string{"simulate", "list", "keys", "gpus", "--json", "--set",
+			"--workers", "-1", "0", "--help", "--out", "o",
+			"version", "claims", "--paper", "trace", "describe", "help", "--", "=", "a=b", "--set=",
+			"workload.rate=[0.1", "system.preset=vllm"})
+		return append(rapid.SliceOfN(words, 0, 5).Draw(t, "words"), small...)
+	}
+}
+
+// schema is what keys are drawn from: sensible draws are known keys with values in their range.
+type schema struct {
+	keys     []schemaKey
+	sensible bool
+}
+
+func (s *schema) draw(t *rapid.T) (name, value string) {
+	key := rapid.SampledFrom(s.keys).Draw(t, "key")
+	if s.sensible {
+		return strings.TrimSuffix(key.name, "[]"), sensibleValue(t, key)
+	}
+	return drawName(t, key), drawValue(t, key)
+}
+
+// drawName is the key's name, or one that is nearly it.
+func drawName(t *rapid.T, key schemaKey) string {
+	switch rapid.IntRange(0, 19).Draw(t, "name") {
+	case 0:
+		return key.name + "x"
+	case 1:
+		return "." + key.name + "."
+	case 2:
+		return strings.ToUpper(key.name)
+	}
+	return strings.TrimSuffix(key.name, "[]")
+}
+
+// drawValue is a value within the key's range, at an end of it, or of anything.
+func drawValue(t *rapid.T, key schemaKey) string {
+	switch how := rapid.IntRange(0, 9).Draw(t, "value"); {
+	case how < 3:
+		return sensibleValue(t, key)
+	case how < 5 && len(key.ends) > 0:
+		return rapid.SampledFrom(key.ends).Draw(t, "end")
+	case how < 8:
+		return rapid.SampledFrom(numbers).Draw(t, "number")
+	}
+	return rapid.SampledFrom(paths).Draw(t, "path")
+}
+
+// sensibleValue is one of the key's words, or a number that is not far above the least.
+func sensibleValue(t *rapid.T, key schemaKey) string {
+	switch {
+	case len(key.words) > 0:
+		return rapid.SampledFrom(key.words).Draw(t, "word")
+	case key.kind == "true or false":
+		return strconv.FormatBool(rapid.Bool().Draw(t, "switch"))
+	case len(key.ends) == 0:
+		return rapid.SampledFrom([]string{"1", "2", "40"}).Draw(t, "plain")
+	}
+	low, _ := strconv.ParseFloat(key.ends[0], 64)
+	if strings.HasPrefix(key.kind, "integer") {
+		return strconv.Itoa(int(low) + rapid.IntRange(0, 4096).Draw(t, "above the least"))
+	}
+	high := 100.0
+	if len(key.ends) > 1 {
+		high, _ = strconv.ParseFloat(key.ends[1], 64)
+	}
+	return strconv.FormatFloat(low+min(100, high-low)*rapid.Float64Range(0.01, 0.99).Draw(t, "above"),
+		'g', 6, 64)
+}
+
+// drawFile writes drawn.toml, of keys that have their place and of axes.
+func drawFile(t *rapid.T, schema *schema) {
+	var text, axes strings.Builder
+	for range rapid.IntRange(0, 6).Draw(t, "keys") {
+		name, value := schema.draw(t)
+		if _, err := strconv.ParseFloat(value, 64); err != nil && value != "true" &&
+			!strings.ContainsAny(value, `[{"`) {
+			value = strconv.Quote(value)
+		}
+		if rapid.IntRange(0, 3).Draw(t, "axis") > 0 {
+			fmt.Fprintf(&text, "%s = %s\n", name, value)
+			continue
+		}
+		kind := rapid.SampledFrom([]string{"grid", "grid", "zip", "list", "gird"}).Draw(t, "kind")
+		fmt.Fprintf(&axes, "[[axis]]\n%s.%s = [%s, %[3]s]\n", kind, name, value)
+	}
+	if err := os.WriteFile("drawn.toml", []byte(text.String()+axes.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
