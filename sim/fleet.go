@@ -37,6 +37,7 @@ type Fleet struct {
 	nextID   int
 	rec      Recorder
 	metrics  *Metrics
+	stopped  func() error // why the run is to end
 }
 
 // replica is a place for a server.
@@ -99,6 +100,7 @@ func (f *Fleet) startReplica(r *replica, index int) error {
 
 // Run serves the workload to its end, as Server.Run does.
 func (f *Fleet) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
+	f.stopped = func() error { return context.Cause(ctx) }
 	if err := f.begin(w, rec); err != nil {
 		return nil, err
 	}
@@ -108,7 +110,7 @@ func (f *Fleet) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, er
 		}
 		more, err := f.advance()
 		if err != nil {
-			return f.interrupted(), err
+			return f.interrupted(), plain(ctx, err)
 		}
 		if !more {
 			return f.end()

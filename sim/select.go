@@ -22,8 +22,7 @@ func (s *Server) prepareSelections(r *request) error {
 	}
 	r.grid = s.Library.Grid(candidates)
 	if s.layered {
-		s.agree(r)
-		return nil
+		return s.agree(r)
 	}
 	if r.steps == 0 {
 		r.cursors = r.cursors[:0]
@@ -36,6 +35,9 @@ func (s *Server) prepareSelections(r *request) error {
 	if r.grid >= 0 && r.grid != r.lastGrid {
 		r.cycles = r.cycles[:0]
 		for _, c := range r.cursors {
+			if err := s.interruption(); err != nil { // one may take a second
+				return err
+			}
 			r.cycles = append(r.cycles, s.Library.Cycle(c, r.grid))
 		}
 	}
@@ -47,7 +49,7 @@ func (s *Server) prepareSelections(r *request) error {
 }
 
 // agree has the heads of each layer decide, and keeps what those of the sample select.
-func (s *Server) agree(r *request) {
+func (s *Server) agree(r *request) error {
 	heads, dense := s.Geometry.KVHeads, s.Spec.DenseLayers
 	if r.steps == 0 {
 		r.layers, r.used = r.layers[:0], r.used[:0]
@@ -61,6 +63,9 @@ func (s *Server) agree(r *request) {
 	if r.grid >= 0 {
 		group := 0
 		for i, layer := range r.layers {
+			if err := s.interruption(); err != nil { // one may take a second
+				return err
+			}
 			used, picked := layer.Decide(r.grid, r.steps)
 			r.used[i] = used
 			for ; group < len(s.groups) && int(s.groups[group]) < (dense+i+1)*heads; group++ {
@@ -74,6 +79,7 @@ func (s *Server) agree(r *request) {
 	if s.RecallProxy {
 		s.recall(r)
 	}
+	return nil
 }
 
 // candidates is the blocks of a decode between sinks and window.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -81,6 +82,7 @@ type Server struct {
 	requests map[*sched.Request]*request
 	free     []*request
 	nextID   int
+	stopped  func() error // why the run is to end; nil: never
 
 	busy        bool
 	batch       *sched.Batch
@@ -213,6 +215,7 @@ func Candidates(spec *Spec) int {
 // Run serves the workload to its end and returns the run's metrics. When ctx ends first it
 // returns ctx's error. An error comes with the metrics of what ran until then.
 func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
+	s.stopped = func() error { return context.Cause(ctx) }
 	if err := s.begin(w, rec); err != nil {
 		return nil, err
 	}
@@ -221,7 +224,7 @@ func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, e
 			return s.interrupted(), context.Cause(ctx)
 		}
 		if more, err := s.advance(); err != nil {
-			return s.interrupted(), err
+			return s.interrupted(), plain(ctx, err)
 		} else if !more {
 			break
 		}
@@ -232,6 +235,26 @@ func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, e
 		}
 	}
 	return s.end()
+}
+
+// plain returns what ended ctx where err is that, of the step in which it was noticed.
+func plain(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
+		return cause
+	}
+	return err
+}
+
+// interruption is why the run, or the fleet's, is to end; nil: it is not.
+func (s *Server) interruption() error {
+	stopped := s.stopped
+	if s.fleet != nil {
+		stopped = s.fleet.stopped
+	}
+	if stopped == nil {
+		return nil
+	}
+	return stopped()
 }
 
 // begin takes the first request, or the first of each client, from the workload.
