@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -20,7 +21,8 @@ import (
 type planCmd struct {
 	Config  string   `arg:"" optional:"" name:"CONFIG" help:"TOML file of a configuration, with [[axis]] tables for what is to be compared and [plan] for what to buy, or the name of a built-in experiment. Without it: default."`
 	Set     []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key that is no axis, as in goodput.width=0.05 or seeds=[1,2,3,4,5]. May be repeated."`
-	Out     string   `placeholder:"DIR" help:"Result folder. Default: out/plan/ and the name of the configuration."`
+	Out     string   `placeholder:"DIR" help:"Result folder. Default: out/plan/ and the name and settings of the configuration, with a number if that folder holds another plan."`
+	Force   bool     `help:"Replace another plan in the folder; its runs are kept."`
 	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps and plans may share it. Default: points/ in the result folder."`
 	JSON    bool     `name:"json" help:"Print JSON and nothing else: an array, an object a candidate; with [plan], one object."`
 	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
@@ -79,10 +81,11 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	out, points := p.Out, p.Points
-	if out == "" {
-		out = filepath.Join("out", "plan", sweep.Name)
+	out, err := openAnswer("plan", p.Out, sweep.Name+settingsName(p.Set), cfg, p.Force, p.Set)
+	if err != nil {
+		return err
 	}
+	points := p.Points
 	if points == "" {
 		points = filepath.Join(out, "points")
 	}
@@ -115,6 +118,26 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	printPlan(app.Stdout, found)
 	printFiles(app.Stdout, files, points)
 	return nil
+}
+
+// openAnswer opens the folder of a command's answer. Without out it is the first of
+// out/COMMAND/NAME, out/COMMAND/NAME-2, .. that is new or has the answer to this question: settings
+// and the text of the configuration.
+func openAnswer(command, out, name, cfg string, force bool, asked ...[]string) (string, error) {
+	text := []byte(cfg)
+	if file, err := os.ReadFile(cfg); err == nil {
+		text = append(append(text, '\n'), file...)
+	}
+	question := fmt.Appendf(nil, "%s %q\n%s", command, asked, text)
+	first := out
+	if first == "" {
+		first = filepath.Join("out", command, name)
+	}
+	err := numbered(first, out == "", func(dir string) error {
+		out = dir
+		return run.OpenAnswer(dir, question, force)
+	}, run.ErrTaken)
+	return out, err
 }
 
 // interruptedPlan is the error of a plan that did not end.

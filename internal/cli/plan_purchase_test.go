@@ -75,15 +75,26 @@ func TestPlanOfAPurchase(t *testing.T) {
 		t.Errorf("figures: status %d, %q, stderr %q", redrawn, drawn, errs)
 	}
 	testkit.Golden(t, "plan-purchase.txt", filepath.ToSlash(out))
-	// The largest rate takes the place of the purchase.
+	// Another question has a folder of its own; in the same one it needs --force.
 	testkit.Rewrite(t, path, strings.Replace(purchased, "[plan]\nmax_replicas = 8\n", "", 1))
 	if status, _, errs := runHere(t.Context(), shared, "plan", path); status != exitOK {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	for name, there := range map[string]bool{"plan.json": true, "purchase.json": false,
-		"choice.toml": false} {
-		if _, err := os.Stat(filepath.Join("out/plan/buy", name)); (err == nil) != there {
-			t.Errorf("%s: there is %v", name, err)
+	in := []string{"plan", path, "--out", "out/plan/buy"}
+	status, _, errs = runHere(t.Context(), shared, in...)
+	if want := "sparseserve: out/plan/buy: holds the answer to another question (question.txt): " +
+		"choose another folder, or give --force to replace them\n"; status != exitFailed || errs != want {
+		t.Errorf("status %d, stderr %q", status, errs)
+	}
+	if status, _, errs := runHere(t.Context(), shared, append(in, "--force")...); status != exitOK {
+		t.Fatalf("status %d, stderr %q", status, errs)
+	}
+	for _, dir := range []string{"out/plan/buy", "out/plan/buy-2"} {
+		for name, there := range map[string]bool{"plan.json": true, "purchase.json": false,
+			"choice.toml": false} {
+			if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != there {
+				t.Errorf("%s in %s: there is %v", name, dir, err)
+			}
 		}
 	}
 }

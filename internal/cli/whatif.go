@@ -28,7 +28,8 @@ type whatifCmd struct {
 	Metric    string   `default:"goodput" placeholder:"METRIC" help:"What it is about: goodput, or of runs at one rate ttft_mean to delay_p99, throughput, requests, hits, loads, batch. Default: ${default}."`
 	Steps     int      `placeholder:"N" help:"Values of a range LOW..HIGH. Default: its ends, and 5 for a heat map."`
 	Set       []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in goodput.width=0.1 or workload.requests=100. May be repeated."`
-	Out       string   `placeholder:"DIR" help:"Result folder. Default: out/whatif/ and the name of the configuration."`
+	Out       string   `placeholder:"DIR" help:"Result folder. Default: out/whatif/ and the name and settings of the configuration, with a number if that folder holds another what-if."`
+	Force     bool     `help:"Replace another what-if in the folder; its runs are kept."`
 	Points    string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps and plans may share it. Default: points/ in the result folder."`
 	JSON      bool     `name:"json" help:"Print one JSON object and nothing else."`
 	Workers   int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
@@ -94,16 +95,18 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	out, points := w.Out, w.Points
-	if out == "" {
-		out = filepath.Join("out", "whatif", strings.TrimSuffix(filepath.Base(study.Config),
-			filepath.Ext(study.Config)))
-	}
-	if points == "" {
-		points = filepath.Join(out, "points")
-	}
 	if err := study.Check(); err != nil { // before any folder is made
 		return err
+	}
+	name := strings.TrimSuffix(filepath.Base(study.Config), filepath.Ext(study.Config))
+	out, err := openAnswer("whatif", w.Out, name+settingsName(w.Set), study.Config, w.Force, w.Set,
+		w.Vary, w.Threshold, []string{w.Heat, w.Metric, fmt.Sprint(w.Steps)})
+	if err != nil {
+		return err
+	}
+	points := w.Points
+	if points == "" {
+		points = filepath.Join(out, "points")
 	}
 	store, err := run.OpenPointStore(points, app.Program(), true)
 	if err != nil {

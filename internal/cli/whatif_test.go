@@ -26,13 +26,14 @@ func TestWhatIf(t *testing.T) {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
 	testkit.Golden(t, "whatif.txt", filepath.ToSlash(out))
-	if _, err := os.Stat("out/whatif/default/heat.png"); err != nil {
+	const folder = "out/whatif/default-preset=sparseserve-tbt_s=0.75-delay_s=2-requests=100/"
+	if _, err := os.Stat(folder + "heat.png"); err != nil {
 		t.Error(err)
 	}
-	before, _ := os.ReadFile("out/whatif/default/whatif.json")
+	before, _ := os.ReadFile(folder + "whatif.json")
 	// all runs are kept
 	status, again, errs := runHere(t.Context(), failing, append(whatifFlags, "--json")...)
-	after, _ := os.ReadFile("out/whatif/default/whatif.json")
+	after, _ := os.ReadFile(folder + "whatif.json")
 	if status != 0 || errs != "" || string(before) != string(after) || !json.Valid([]byte(again)) ||
 		again != string(after) {
 		t.Errorf("again: status %d, stderr %q, stdout %q", status, errs, again)
