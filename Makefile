@@ -40,14 +40,15 @@ lint:
 
 # Only packages in which goroutines meet without a GPU; the others are many times slower under the
 # detector and have nothing for it to find: studies, validations, plans and what-ifs run points as
-# experiments/run does, and so do the commands' tests that are left out. Of the live device's, those
-# are left out that compare results of the same threads as TestLiveRunDoesWhatTheSimulationSays.
-RACELESS := figures hw calibrate emulator reference papers patterns validate capacity whatif
+# experiments/run does, and so do commands, of which one of each kind is enough. Of the live
+# device's tests those are left out that compare results of the same threads as
+# TestLiveRunDoesWhatTheSimulationSays.
+RACELESS := figures hw calibrate emulator reference papers patterns validate capacity whatif cli
 RESULTS := TestProgressiveAttentionIsAlike|TestOneUploadALayer|TestLogitsMatchTheReference
-STUDIES := TestWhatIf|TestPlan|TestReport|TestExamples|OfDocuments|TestValidate|TestCompare
 race:
-	$(GO) test -race -short -timeout 20m -skip '$(RESULTS)|$(STUDIES)' \
+	$(GO) test -race -short -timeout 20m -skip '$(RESULTS)' \
 	  $$($(GO) list ./... | grep -v $(RACELESS:%=-e '/%$$'))
+	$(GO) test -race -short -run 'TestSimulate|Sweep|Interrupt|Progress|TestLiveS' ./internal/cli
 
 # The conservation laws, checked after every event of the simulation.
 laws:
