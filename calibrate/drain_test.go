@@ -59,7 +59,7 @@ func TestDrainRunsServe(t *testing.T) {
 // for each of eight requests, each of which begins a block every 32 steps.
 func TestPlannedDrainRuns(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes ten seconds")
+		t.Skip("takes ten seconds; make test-all runs it")
 	}
 	seen := map[string]bool{}
 	for _, p := range points(Full, fakeLimits) {

@@ -10,7 +10,7 @@ import (
 // give none.
 func TestLayerOverheads(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes ten seconds")
+		t.Skip("takes ten seconds; make test-all runs it")
 	}
 	t.Parallel()
 	c, err := calibrated()

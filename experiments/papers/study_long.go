@@ -70,7 +70,7 @@ func (l *Studies) longPromptsOf(spec *longSpec, tokens int, t *run.Table) error 
 		}
 		alone[p.System.Name] = &sum
 	}
-	// Service level and rate are placeholders until those of each system are known.
+	// A search needs a level and a rate to load; each candidate has its own below.
 	search, err := config.LoadSweep("default", append(sets, "slo.ttft_s=1", "workload.rate=1"))
 	if err != nil {
 		return err
