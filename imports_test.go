@@ -19,6 +19,7 @@ const module = "github.com/sparseserve/sparseserve/"
 var tiers = [][]string{
 	{"internal/files", "internal/nearest"},
 	{"sim/des"},
+	{"sim/prefix"},
 	{"sim/kv", "sim/dsa", "sim/pattern"},
 	{"sim/sched"},
 	{"sim"},

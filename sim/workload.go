@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/sparseserve/sparseserve/sim/des"
+import (
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
 
 // Arrival is one request as its trace gives it.
 type Arrival struct {
@@ -11,6 +14,8 @@ type Arrival struct {
 	Set    string // dataset or model the request belongs to; may be empty
 	// Session names the conversation that the request belongs to; may be empty.
 	Session string
+	// Content is what the prompt and the output contain; nil: not known, so that they share nothing.
+	Content *prefix.Content
 }
 
 // Workload yields requests in order of arrival. Next returns false at the end.
