@@ -100,7 +100,7 @@ func refined(d data, start []float64, bounds []bound,
 	for range 6 {
 		result, err := optimize.Minimize(optimize.Problem{Func: cost}, best,
 			&optimize.Settings{Converger: &optimize.FunctionConverge{Absolute: 1e-9, Relative: 1e-8,
-				Iterations: 60 * len(start)}, FuncEvaluations: 3000 * len(start)},
+				Iterations: 15 * len(start)}, FuncEvaluations: 3000 * len(start)},
 			&optimize.NelderMead{SimplexSize: 0.1})
 		if err != nil && result == nil || !(result.F < least) {
 			break

@@ -2,7 +2,9 @@ package emulator
 
 import (
 	"bytes"
+	"os"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -40,23 +42,50 @@ type memory struct {
 // address of an integer.
 const poison = 0x7e
 
-var poisoned = bytes.Repeat([]byte{poison}, 4096)
+// poisoned is a file of poison, of which memory is mapped copy on write: a page costs nothing until
+// it is written.
+var poisoned = sync.OnceValues(func() (*os.File, error) {
+	f, err := os.CreateTemp("", "poison-")
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(bytes.Repeat([]byte{poison}, poisonedBytes))
+	return f, firstError(err, os.Remove(f.Name()))
+})
+
+const poisonedBytes = 16 << 20
 
 func (m *memory) alloc(call string, size int64, on place) (*region, error) {
 	page := int64(unix.Getpagesize())
-	mapped, err := unix.Mmap(-1, 0, int((size+page-1)/page*page), unix.PROT_READ|unix.PROT_WRITE,
+	mapped, err := unix.Mmap(-1, 0, int((size+page-1)/page*page), unix.PROT_NONE,
 		unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, failure(call, cuda.OutOfMemory, "%d bytes: %v", size, err)
 	}
+	if err := poisonAll(mapped); err != nil {
+		return nil, failure(call, cuda.Failed, "%v", firstError(err, unix.Munmap(mapped)))
+	}
 	r := &region{at: cuda.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(mapped)))),
 		data: mapped[:size:size], mapped: mapped, on: on}
-	for at := 0; at < len(r.data); at += len(poisoned) {
-		copy(r.data[at:], poisoned)
-	}
 	m.regions = slices.Insert(m.regions, m.after(r.at), r)
 	m.held[on] += size
 	return r, nil
+}
+
+// poisonAll maps poison over all of a mapping.
+func poisonAll(mapped []byte) error {
+	from, err := poisoned()
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(mapped, poisonedBytes) {
+		_, err := unix.MmapPtr(int(from.Fd()), 0, unsafe.Pointer(&part[0]), uintptr(len(part)),
+			unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // free gives the pages back and keeps their addresses closed to everyone.
