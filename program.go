@@ -4,18 +4,11 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"go/scanner"
-	"go/token"
-	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"runtime"
 	"strings"
-
-	"github.com/BurntSushi/toml"
 )
 
 // sources is what decides the result of a simulated run: the code and the data of every
@@ -38,6 +31,7 @@ var liveSources embed.FS
 // count, nor how the program was built and from which commit.
 func program(sources fs.FS) string {
 	sum := sha256.New()
+	var said []byte
 	fmt.Fprintln(sum, runtime.Version())
 	err := fs.WalkDir(sources, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -52,8 +46,10 @@ func program(sources fs.FS) string {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(sum, name)
-		return writeMeaning(sum, path.Ext(name), text)
+		said = meaning(said[:0], path.Ext(name), text)
+		fmt.Fprintf(sum, "%s\n%d\n", name, len(said))
+		sum.Write(said)
+		return nil
 	})
 	if err != nil {
 		panic(err) // an embedded file that cannot be read
@@ -61,45 +57,15 @@ func program(sources fs.FS) string {
 	return hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
-// csvComment is a line of a table that is not data.
-var csvComment = regexp.MustCompile(`(?m)^#.*\n?`)
-
-// writeMeaning writes what a file says without its comments.
-func writeMeaning(w io.Writer, ext string, text []byte) error {
+// meaning appends what a file says without its comments.
+func meaning(to []byte, ext string, text []byte) []byte {
 	switch ext {
-	case ".go", ".cu", ".cuh", ".h": // C has the same comments and, for this purpose, tokens
-		writeTokens(w, text)
-		return nil
+	case ".go", ".cu", ".cuh", ".h":
+		return goSyntax.meaning(to, text)
 	case ".toml":
-		var tree map[string]any
-		if err := toml.Unmarshal(text, &tree); err != nil {
-			return err
-		}
-		return json.NewEncoder(w).Encode(tree) // keys in order
+		return tomlSyntax.meaning(to, text)
 	case ".csv":
-		text = csvComment.ReplaceAll(text, nil)
+		return data(to, text)
 	}
-	_, err := w.Write(text)
-	return err
-}
-
-// writeTokens writes the tokens of a source, one a line, without comments. Directives that
-// embed files count by the files.
-func writeTokens(w io.Writer, text []byte) {
-	var s scanner.Scanner
-	files := token.NewFileSet()
-	ignored := func(token.Position, string) {} // of C, preprocessor lines
-	s.Init(files.AddFile("", -1, len(text)), text, ignored, 0)
-	for {
-		_, tok, literal := s.Scan()
-		switch {
-		case tok == token.EOF:
-			return
-		case tok == token.SEMICOLON:
-			literal = ";" // or the end of a line
-		case literal == "":
-			literal = tok.String()
-		}
-		fmt.Fprintf(w, "%q\n", literal)
-	}
+	return append(to, text...)
 }

@@ -19,6 +19,8 @@ func TestProgram(t *testing.T) {
 		"hw/models/m.toml": {Data: []byte("# of a model\n[m]\nlayers = 2 # all\nname = \"#1\"\n")},
 		"sim/server.go": {
 			Data: []byte("package sim\n\n// Step is one.\nfunc Step() int { return 1 }\n")},
+		"sim/text.go":        {Data: []byte("package sim\n\nconst text = `// one`\n")},
+		"hw/engines/e.toml":  {Data: []byte("about = \"\"\"\nan engine # 1\n\"\"\"\n")},
 		"sim/server_test.go": {Data: []byte("d")},
 		"sim/testdata/x":     {Data: []byte("e")},
 		"traces/t.csv":       {Data: []byte("# tokens\nprompt,output\n1,2\n")},
@@ -35,11 +37,11 @@ func TestProgram(t *testing.T) {
 		{"go.sum", "z", false},
 		{"sim/server_test.go", "z", true},
 		{"sim/testdata/x", "z", true},
-		{"sim/server.go", "// Package sim serves.\npackage sim\n\n// Step counts.\nfunc Step() int { " +
+		{"sim/server.go", "// Package sim serves.\n\npackage sim\n\n// Step counts.\nfunc Step() int { " +
 			"return /* one */ 1 }\n", true},
 		{"sim/server.go", "package sim\n\n// Step is one.\nfunc Step() int { return 2 }\n", false},
 		{"sim/server.go", "package sim\n\n// Step is one.\nfunc Next() int { return 1 }\n", false},
-		{"hw/models/m.toml", "[m] # another\nname = \"#1\"\nlayers = 2\n", true},
+		{"hw/models/m.toml", "[m] # another\n\nlayers  =  2\nname = \"#1\" # \"\n", true},
 		{"hw/models/m.toml", "[m]\nlayers = 3\nname = \"#1\"\n", false},
 		{"hw/models/m.toml", "[m]\nlayers = 2\nname = \"#2\"\n", false},
 		{"traces/t.csv", "# counts of tokens\n# of LongBench\nprompt,output\n1,2\n", true},
@@ -47,6 +49,9 @@ func TestProgram(t *testing.T) {
 		{"cuda/k.cu", "#include <a.h>\nint k = 'a'; // three\n", true},
 		{"cuda/k.cu", "#include <b.h>\nint k = 'a';\n", false},
 		{"cuda/k.cu", "#include <a.h>\nint k = 'b';\n", false},
+		{"hw/engines/e.toml", "about = \"\"\"\nan engine # 2\n\"\"\"\n", false},
+		{"sim/text.go", "package sim\n\nconst text = `// two`\n", false},
+		{"sim/text.go", "package sim\n\nconst text = `// one` // \"two\n", true},
 	} {
 		changed := maps.Clone(files)
 		changed[c.name] = &fstest.MapFile{Data: []byte(c.text)}
