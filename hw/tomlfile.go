@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/BurntSushi/toml"
 
@@ -16,6 +17,58 @@ import (
 // of its keys. A key that v does not have and a value of another type are
 // errors with file and line; an unknown key also gets the nearest known one.
 func decodeTOML(file string, data []byte, v any) (lineIndex, error) {
+	key := decodedKey{reflect.TypeOf(v), string(data)}
+	if known, ok := decoded.Load(key); ok {
+		of := known.(*decodedFile)
+		reflect.ValueOf(v).Elem().Set(reflect.ValueOf(of.value).Elem())
+		unshare(reflect.ValueOf(v).Elem())
+		return of.lines, nil
+	}
+	lines, err := decodeText(file, data, v)
+	if err == nil {
+		kept := reflect.New(key.into.Elem())
+		kept.Elem().Set(reflect.ValueOf(v).Elem())
+		unshare(kept.Elem())
+		decoded.Store(key, &decodedFile{kept.Interface(), lines})
+	}
+	return lines, err
+}
+
+// decoded has what each text has been decoded to: a run reads the files of its machine several
+// times.
+var decoded sync.Map // decodedKey -> *decodedFile
+
+type decodedKey struct {
+	into reflect.Type
+	text string
+}
+
+type decodedFile struct {
+	value any
+	lines lineIndex
+}
+
+// unshare gives the slices within a value elements of their own.
+func unshare(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			unshare(v.Field(i))
+		}
+	case reflect.Slice:
+		if v.IsNil() {
+			return
+		}
+		own := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(own, v)
+		v.Set(own)
+		for i := range v.Len() {
+			unshare(v.Index(i))
+		}
+	}
+}
+
+func decodeText(file string, data []byte, v any) (lineIndex, error) {
 	var parsed toml.Primitive // decoded twice below: parsing is most of the time
 	meta, err := toml.Decode(string(data), &parsed)
 	if err != nil {

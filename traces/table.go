@@ -31,7 +31,8 @@ type set struct {
 type column struct {
 	perUnit        float64 // prompt tokens per word or character; 0 for outputs
 	mean, min, max float64
-	quantiles      []float64 // at equal steps of probability from 0 to 1
+	// at equal steps of probability from 0 to 1; most columns of a run are never drawn from
+	quantiles func() []float64
 }
 
 // loadTable returns the built-in table, parsed once and never written to.
@@ -56,11 +57,12 @@ func parseTable() []set {
 		if f[5] != "" {
 			c.perUnit = number(f[5])
 		}
-		q := strings.Split(f[9], " ")
-		c.quantiles = make([]float64, len(q))
-		for k, text := range q {
-			c.quantiles[k] = number(text)
-		}
+		c.quantiles = sync.OnceValue(func() (q []float64) {
+			for text := range strings.SplitSeq(f[9], " ") {
+				q = append(q, number(text))
+			}
+			return q
+		})
 		sets[len(sets)-1].columns[f[4]] = c
 	}
 	return sets
@@ -80,16 +82,16 @@ func (s *set) tokens(t Tokenizer, n int) int { return int(float64(n)*s.prompt(t)
 
 // interpolated is the inverse CDF at u in [0, 1), linear between quantiles.
 func (c *column) interpolated(u float64) float64 {
-	h := u * float64(len(c.quantiles)-1)
+	h := u * float64(len(c.quantiles())-1)
 	i := int(h)
-	lo, hi := c.quantiles[i], c.quantiles[i+1]
+	lo, hi := c.quantiles()[i], c.quantiles()[i+1]
 	return lo + (h-float64(i))*(hi-lo)
 }
 
 // stepped is the inverse CDF at u in [0, 1) that returns only values that occurred. Output
 // lengths need it: a set whose outputs are 2 or 513 tokens has none in between.
 func (c *column) stepped(u float64) float64 {
-	return c.quantiles[1+int(u*float64(len(c.quantiles)-1))]
+	return c.quantiles()[1+int(u*float64(len(c.quantiles())-1))]
 }
 
 // canonicalSet returns the table's name of a set: papers write multifieldqa, and LongBench-E
