@@ -23,16 +23,32 @@ type Field struct {
 // FieldsOf lists the keys of the struct that v points to, in order.
 func FieldsOf(v any) []Field {
 	s := reflect.ValueOf(v).Elem()
-	keyed, ok := keyedFields.Load(s.Type())
-	if !ok {
-		keyed = keyedOf(s.Type())
-		keyedFields.Store(s.Type(), keyed)
-	}
-	fields := make([]Field, len(keyed.([]keyedField)))
-	for i, f := range keyed.([]keyedField) {
+	keyed := keyedIn(s.Type())
+	fields := make([]Field, len(keyed))
+	for i, f := range keyed {
 		fields[i] = Field{f.key, s.FieldByIndex(f.index), f.tag}
 	}
 	return fields
+}
+
+// fieldNamed returns the field of the struct that v points to that a key names.
+func fieldNamed(v any, key string) (f reflect.Value, ok bool) {
+	s := reflect.ValueOf(v).Elem()
+	for _, f := range keyedIn(s.Type()) {
+		if f.key == key {
+			return s.FieldByIndex(f.index), true
+		}
+	}
+	return f, false
+}
+
+func keyedIn(t reflect.Type) []keyedField {
+	keyed, ok := keyedFields.Load(t)
+	if !ok {
+		keyed = keyedOf(t)
+		keyedFields.Store(t, keyed)
+	}
+	return keyed.([]keyedField)
 }
 
 // keyedFields caches keyedOf by type.
@@ -67,10 +83,8 @@ func keysOf(v any) []string {
 // decodeInto sets the field of the struct that v points to. It returns a
 // KeyError without place when v has no such key or the value does not fit.
 func decodeInto(v any, path, key string, value any) error {
-	for _, f := range FieldsOf(v) {
-		if f.Key == key {
-			return decodeValue(f.Value, path+key, value)
-		}
+	if f, ok := fieldNamed(v, key); ok {
+		return decodeValue(f, path+key, value)
 	}
 	return unknownKey(path+key, key, keysOf(v))
 }

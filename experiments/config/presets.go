@@ -87,13 +87,11 @@ func (p *Preset) under(engine string) (sim.Spec, error) {
 // setField sets the field of spec that a key names. It panics where there is none, or
 // one of another type: engines' defaults are keys of a system.
 func setField(spec *sim.Spec, key string, value reflect.Value) {
-	for _, f := range FieldsOf(spec) {
-		if f.Key == key {
-			f.Value.Set(value)
-			return
-		}
+	f, ok := fieldNamed(spec, key)
+	if !ok {
+		panic("no key " + key + " in a system")
 	}
-	panic("no key " + key + " in a system")
+	f.Set(value)
 }
 
 // PresetNamed finds a preset.
