@@ -1,0 +1,170 @@
+package prefix
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// served is a request.
+type served struct {
+	content        *Content
+	prompt, output int
+}
+
+// made makes requests that share texts, sessions among them, some of unknown content.
+func made(rng *rand.Rand, n int) (all []served) {
+	for range n {
+		if len(all) > 0 && rng.IntN(2) == 0 { // the next turn of one before
+			if last := all[rng.IntN(len(all))]; last.content != nil && last.content.Answer != 0 {
+				pieces := append(slices.Clone(last.content.Prompt), Piece{last.content.Answer, last.output},
+					Piece{rng.Uint64N(3), 1 + rng.IntN(9)})
+				all = append(all, turn(pieces, rng))
+				continue
+			}
+		}
+		if rng.IntN(10) == 0 {
+			all = append(all, served{nil, 1 + rng.IntN(30), 1 + rng.IntN(9)})
+			continue
+		}
+		var pieces []Piece
+		for range rng.IntN(4) {
+			pieces = append(pieces, Piece{rng.Uint64N(3), rng.IntN(12)})
+		}
+		all = append(all, turn(pieces, rng))
+	}
+	return all
+}
+
+// turn is a request of a content that may end early, or go on beyond the prompt.
+func turn(pieces []Piece, rng *rand.Rand) served {
+	s := served{content: &Content{Prompt: pieces}, output: 1 + rng.IntN(9)}
+	for _, p := range pieces {
+		s.prompt += p.Tokens
+	}
+	s.prompt = max(1, s.prompt+max(-3, rng.IntN(12)-9))
+	if rng.IntN(2) == 0 {
+		s.content.Answer = 100 + rng.Uint64N(50)
+	}
+	return s
+}
+
+// keys names the full blocks of a request's prompt and output but its last token.
+func (s served) keys(number, block int) (keys []uint64) {
+	var pieces []Piece
+	if s.content != nil {
+		known := 0
+		for _, p := range s.content.Prompt {
+			if n := min(p.Tokens, s.prompt-known); n > 0 {
+				pieces = append(pieces, Piece{p.ID, n})
+				known += n
+			}
+		}
+		if known == s.prompt && s.content.Answer != 0 {
+			pieces = append(pieces, Piece{s.content.Answer, s.output})
+		}
+	}
+	chain := NewChain(pieces)
+	for n := block; n <= s.prompt+s.output-1; n += block {
+		key, ok := chain.Key(n)
+		if !ok {
+			key = uint64(1+number)<<40 + uint64(n) // like no other
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// TestLawUnboundedReplay: what a cache without bound hits is what a set of all prefixes has.
+func TestLawUnboundedReplay(t *testing.T) {
+	for _, block := range []int{1, 4, 16} {
+		for seed := range uint64(30) {
+			all, s, seen := made(rand.New(rand.NewPCG(seed, 1)), 200), NewStack(block), map[uint64]bool{}
+			for i, r := range all {
+				want := 0
+				for j, key := range r.keys(i, block) {
+					if !seen[key] || (j+1)*block > r.prompt-1 {
+						break
+					}
+					want = (j + 1) * block
+				}
+				if got := s.Serve(r.content, r.prompt, r.output); got != want {
+					t.Fatalf("blocks of %d, seed %d, request %d: %d tokens, want %d", block, seed, i, got, want)
+				}
+				for _, key := range r.keys(i, block) {
+					seen[key] = true
+				}
+			}
+			if got := s.Blocks(); got != int64(len(seen)) {
+				t.Fatalf("blocks of %d, seed %d: %d blocks, want %d", block, seed, got, len(seen))
+			}
+		}
+	}
+}
+
+// TestStackAgainstLists holds every capacity against an LRU list of it.
+func TestStackAgainstLists(t *testing.T) {
+	const block = 4
+	all := made(rand.New(rand.NewPCG(7, 1)), 300)
+	s, prompts := NewStack(block), 0
+	for _, r := range all {
+		s.Serve(r.content, r.prompt, r.output)
+		prompts += r.prompt
+	}
+	if s.Prompt() != int64(prompts) {
+		t.Errorf("%d tokens of prompts, want %d", s.Prompt(), prompts)
+	}
+	for capacity := range int(s.Blocks()) + 2 {
+		var list []uint64 // latest first
+		want := int64(0)
+		for i, r := range all {
+			keys := r.keys(i, block)
+			for j, key := range keys {
+				if (j+1)*block > r.prompt-1 || !slices.Contains(list, key) {
+					break
+				}
+				want += block
+			}
+			list = slices.DeleteFunc(list, func(k uint64) bool { return slices.Contains(keys, k) })
+			list = append(slices.Clone(keys), list...)
+			list = list[:min(len(list), capacity)]
+		}
+		if got := s.Hits(int64(capacity)); got != want {
+			t.Fatalf("%d blocks: %d tokens, want %d", capacity, got, want)
+		}
+	}
+}
+
+// BenchmarkStack serves as many requests as Mooncake's conversation trace has, of pieces of its
+// size, half of them shared.
+func BenchmarkStack(b *testing.B) {
+	for b.Loop() {
+		s := NewStack(16)
+		for i := range 12_031 {
+			c := &Content{}
+			for j := range 24 {
+				id := uint64(1 + i*24 + j)
+				if j < 12 {
+					id = uint64(1 + i%1000*24 + j)
+				}
+				c.Prompt = append(c.Prompt, Piece{id, 512})
+			}
+			s.Serve(c, 24*512, 343)
+		}
+	}
+}
+
+func ExampleStack() {
+	s := NewStack(16)
+	system := Piece{ID: 1, Tokens: 100}
+	s.Serve(&Content{Prompt: []Piece{system, {ID: 2, Tokens: 40}}, Answer: 3}, 140, 60)
+	s.Serve(&Content{Prompt: []Piece{system, {ID: 4, Tokens: 40}}}, 140, 60)
+	next := []Piece{system, {ID: 2, Tokens: 40}, {ID: 3, Tokens: 60}, {ID: 5, Tokens: 20}}
+	fmt.Println(s.Serve(&Content{Prompt: next}, 220, 60), "of 220 tokens")
+	fmt.Println(s.Hits(12), "of", s.Prompt(), "tokens with 12 blocks,", s.Hits(s.Blocks()), "with",
+		s.Blocks())
+	// Output:
+	// 192 of 220 tokens
+	// 192 of 500 tokens with 12 blocks, 288 with 23
+}
