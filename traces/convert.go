@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/google/renameio/v2"
@@ -40,13 +41,14 @@ func Convert(in, format, out string) (requests int, warnings []string, err error
 		return 0, nil, fmt.Errorf("%s: %w", out, err)
 	}
 	defer f.Cleanup()
-	if requests, err = writeOwn(f, src); err != nil {
+	requests, lost, err := writeOwn(f, src)
+	if err != nil {
 		return 0, nil, err
 	}
 	if err := f.CloseAtomicallyReplace(); err != nil {
 		return 0, nil, fmt.Errorf("%s: %w", out, err)
 	}
-	return requests, src.warnings(), nil
+	return requests, append(src.warnings(), lost...), nil
 }
 
 // ConvertTo is Convert to a stream.
@@ -58,10 +60,11 @@ func ConvertTo(w io.Writer, in, format string) (warnings []string, err error) {
 		return nil, err
 	}
 	defer src.Close()
-	if _, err := writeOwn(w, src); err != nil {
+	_, lost, err := writeOwn(w, src)
+	if err != nil {
 		return nil, err
 	}
-	return src.warnings(), nil
+	return append(src.warnings(), lost...), nil
 }
 
 // checkTarget refuses to replace the input, or what is not a file: a link, as /dev/stdout is one,
@@ -80,37 +83,64 @@ func checkTarget(in, out string) error {
 	return nil
 }
 
-// writeOwn writes every request of a source and returns their number.
-func writeOwn(w io.Writer, src source) (int, error) {
+// writeOwn writes every request of a source and returns their number and what is lost. There is a
+// column session, and one content, where the first request has them.
+func writeOwn(w io.Writer, src source) (n int, lost []string, err error) {
 	b := bufio.NewWriterSize(w, 64<<10)
 	c := csv.NewWriter(b)
+	a, err := src.next()
+	if err != nil && err != io.EOF {
+		return 0, nil, err
+	}
+	names, contents := a.Session != "", a.Content != nil
 	header := []string{ownCSV.time, ownCSV.prompt, ownCSV.output, ownCSV.set}
+	if names {
+		header = append(header, ownCSV.session)
+	}
+	if contents {
+		header = append(header, ownCSV.content)
+	}
 	from := 1
 	if src.timed() {
 		from = 0
 	}
 	if err := c.Write(header[from:]); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	row := make([]string, len(header))
-	for n := 0; ; n++ {
-		a, err := src.next()
-		if err == io.EOF {
-			c.Flush()
-			if err := c.Error(); err != nil {
-				return 0, err
-			}
-			return n, b.Flush()
+	unnamed, unknown := 0, 0
+	var row []string
+	for ; err == nil; a, err = src.next() {
+		row = append(row[:0], decimal(a.At), strconv.Itoa(a.Prompt), strconv.Itoa(a.Output), a.Set)
+		if names {
+			row = append(row, a.Session)
+		} else if a.Session != "" {
+			unnamed++
 		}
-		if err != nil {
-			return 0, err
+		if contents {
+			row = append(row, contentText(a.Content))
+		} else if a.Content != nil {
+			unknown++
 		}
-		row[0], row[1], row[2], row[3] = decimal(a.At), strconv.Itoa(a.Prompt),
-			strconv.Itoa(a.Output), a.Set
 		if err := c.Write(row[from:]); err != nil {
-			return 0, err
+			return 0, nil, err
+		}
+		n++
+	}
+	if err != io.EOF {
+		return 0, nil, err
+	}
+	c.Flush()
+	if err := c.Error(); err != nil {
+		return 0, nil, err
+	}
+	for what, count := range map[string]int{"session": unnamed, "content": unknown} {
+		if count > 0 {
+			lost = append(lost, fmt.Sprintf("the %s of %s is not written: the first has none", what,
+				plural(count, "request")))
 		}
 	}
+	slices.Sort(lost)
+	return n, lost, b.Flush()
 }
 
 // decimal writes a time in seconds, exactly.

@@ -13,7 +13,7 @@ import (
 // case; further columns are ignored.
 type csvFormat struct {
 	time, prompt, output, set string   // columns; empty when the format has none
-	session                   string   // another, which a file may lack
+	session, content          string   // more, which a file may lack
 	alsoTime                  string   // another name of time
 	unit                      des.Time // of the time column; 0 is a calendar time
 	timeOptional              bool     // lengths without times are of use
@@ -47,7 +47,7 @@ type csvDecoder struct {
 	fields                            []string // of the last row; used again
 	width                             int      // fields of the header
 	timeAt, promptAt, outputAt, setAt int      // columns; -1 when the file lacks it
-	sessionAt                         int
+	sessionAt, contentAt              int
 	names                             map[string]string
 }
 
@@ -68,7 +68,7 @@ func newCSV(f csvFormat, header []string) (*csvDecoder, error) {
 		csvFormat: f, width: len(header), names: map[string]string{},
 		timeAt: columnOf(header, f.time), promptAt: columnOf(header, f.prompt),
 		outputAt: columnOf(header, f.output), setAt: columnOf(header, f.set),
-		sessionAt: columnOf(header, f.session),
+		sessionAt: columnOf(header, f.session), contentAt: columnOf(header, f.content),
 	}, nil
 }
 
@@ -117,7 +117,10 @@ func (d *csvDecoder) decode(line []byte) (r row, err error) {
 	if d.sessionAt >= 0 {
 		r.session = strings.Clone(strings.TrimSpace(d.fields[d.sessionAt]))
 	}
-	return r, nil
+	if d.contentAt >= 0 {
+		r.content, err = parseContent(d.content, d.fields[d.contentAt], r.prompt)
+	}
+	return r, err
 }
 
 // name keeps one copy of each of the first names of sets, so that requests do not keep their

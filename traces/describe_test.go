@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -132,7 +133,7 @@ func TestConvertKeepsRequests(t *testing.T) {
 		}
 		before, timed := read(in, "")
 		after, timedAfter := read(out, FormatCSV)
-		if !slices.Equal(before, after) || timed != timedAfter || n != len(before) {
+		if !reflect.DeepEqual(before, after) || timed != timedAfter || n != len(before) {
 			t.Errorf("%s: %d requests, timed %v\n got %v\nwant %v", name, n, timedAfter, after, before)
 		}
 	}

@@ -34,7 +34,8 @@ type Format struct {
 //     only lack arrived_at.
 //   - The project's own, which Convert writes: arrived_s, or arrival_s as records have it, counts
 //     from the first request;
-//     lengths only lack it. A column session, which Convert does not write, names conversations.
+//     lengths only lack it. A column session names conversations, content what prompts contain
+//     (content.go).
 func Formats() []Format {
 	return []Format{
 		{Name: FormatLongBench, About: "LongBench JSONL, one file or a folder of them",
@@ -42,7 +43,7 @@ func Formats() []Format {
 		{Name: FormatAzure, About: "Azure LLM inference CSV: TIMESTAMP, ContextTokens, GeneratedTokens",
 			csv: csvFormat{time: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens",
 				zeroFails: true}},
-		{Name: FormatMooncake, About: "Mooncake JSONL: timestamp, input_length, output_length",
+		{Name: FormatMooncake, About: "Mooncake JSONL: timestamp, input_length, output_length, hash_ids",
 			keys: []string{"input_length"}, json: newMooncake},
 		{Name: FormatBurstGPT, About: "BurstGPT CSV: Timestamp, Request tokens, Response tokens",
 			csv: csvFormat{
@@ -60,7 +61,7 @@ func Formats() []Format {
 
 var ownCSV = csvFormat{
 	time: "arrived_s", alsoTime: "arrival_s", prompt: "prompt_tokens", output: "output_tokens",
-	set: "set", session: "session", unit: des.Second, timeOptional: true,
+	set: "set", session: "session", content: "content", unit: des.Second, timeOptional: true,
 }
 
 // FormatNames names the formats.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -17,8 +18,14 @@ func decodeJSON(line []byte, v any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return &valueError{wrong.Field, wrong.Value, "wrong type; a " + wrong.Type.Kind().String() +
-			" is needed"}
+		kind := wrong.Type.Kind().String()
+		switch wrong.Type.Kind() {
+		case reflect.Slice:
+			kind = "list"
+		case reflect.Int64:
+			kind = "whole number"
+		}
+		return &valueError{wrong.Field, wrong.Value, "wrong type; a " + kind + " is needed"}
 	case errors.As(err, &wrong):
 		return &valueError{"line", start, "not a JSON object"}
 	}

@@ -1,21 +1,32 @@
 package traces
 
-import "github.com/sparseserve/sparseserve/sim/des"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
+
+// mooncakeBlock is the tokens of one of hash_ids.
+const mooncakeBlock = 512
 
 // mooncake decodes the Mooncake traces (github.com/kvcache-ai/Mooncake; Qin et al., FAST 2025):
-// timestamp in milliseconds, input_length, output_length. The hash_ids of shared prefixes are
-// read over: no system here caches prefixes across requests.
-type mooncake struct{}
+// timestamp in milliseconds, input_length, output_length. hash_ids, which a line may lack, name
+// the prompt's blocks of 512 tokens, the last one shorter: an id stands for its block and all
+// before it. Outputs have no names: what a later prompt has of them, its own ids say.
+type mooncake struct{ sorted []int64 }
 
-func newMooncake(*options) decoder { return mooncake{} }
+func newMooncake(*options) decoder { return &mooncake{} }
 
-func (mooncake) timeKey() string { return "timestamp" }
+func (*mooncake) timeKey() string { return "timestamp" }
 
-func (mooncake) decode(line []byte) (r row, err error) {
+func (d *mooncake) decode(line []byte) (r row, err error) {
 	var v struct {
 		Timestamp numeral `json:"timestamp"`
 		Input     numeral `json:"input_length"`
 		Output    numeral `json:"output_length"`
+		HashIDs   []int64 `json:"hash_ids"`
 	}
 	if err := decodeJSON(line, &v); err != nil {
 		return row{}, err
@@ -30,5 +41,36 @@ func (mooncake) decode(line []byte) (r row, err error) {
 	if r.output, err = parseTokens("output_length", string(v.Output), 1); err != nil {
 		return row{}, err
 	}
-	return r, nil
+	if v.HashIDs != nil {
+		r.content, err = d.content(v.HashIDs, r.prompt)
+	}
+	return r, err
+}
+
+// content makes pieces of the ids of a prompt.
+func (d *mooncake) content(ids []int64, prompt int) (*prefix.Content, error) {
+	fault := func(value, format string, args ...any) (*prefix.Content, error) {
+		return nil, &valueError{"hash_ids", value, fmt.Sprintf(format, args...)}
+	}
+	if want := (prompt + mooncakeBlock - 1) / mooncakeBlock; len(ids) != want {
+		return fault(fmt.Sprint(ids), "%s, but input_length = %d is %s of %d tokens, the last one "+
+			"maybe shorter", plural(len(ids), "id"), prompt, plural(want, "block"), mooncakeBlock)
+	}
+	d.sorted = append(d.sorted[:0], ids...)
+	slices.Sort(d.sorted)
+	if d.sorted[0] < 0 {
+		return fault(fmt.Sprint(d.sorted[0]), "negative; ids count from 0")
+	}
+	for i := range d.sorted[1:] {
+		if d.sorted[i] == d.sorted[i+1] {
+			return fault(fmt.Sprint(d.sorted[i]), "twice in one prompt; an id stands for its block and "+
+				"all before it")
+		}
+	}
+	c := &prefix.Content{Prompt: make([]prefix.Piece, len(ids))}
+	for i, id := range ids {
+		c.Prompt[i] = prefix.Piece{ID: uint64(id) + 1, Tokens: mooncakeBlock}
+	}
+	c.Prompt[len(ids)-1].Tokens = prompt - (len(ids)-1)*mooncakeBlock
+	return c, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // A source yields lengths, and times if it is timed, until io.EOF.
@@ -27,6 +28,7 @@ type row struct {
 	set    string
 	// session names the conversation, where the file does
 	session string
+	content *prefix.Content // nil where it does not say
 	skip    skip
 }
 
@@ -94,7 +96,8 @@ func (r *reader) next() (sim.Arrival, error) {
 			r.other = row.set
 			continue
 		}
-		a := sim.Arrival{Prompt: row.prompt, Output: row.output, Set: row.set, Session: row.session}
+		a := sim.Arrival{Prompt: row.prompt, Output: row.output, Set: row.set, Session: row.session,
+			Content: row.content}
 		if r.timed() && r.ordered {
 			if a.At, err = r.place(row); err != nil {
 				return sim.Arrival{}, err

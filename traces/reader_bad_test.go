@@ -14,11 +14,12 @@ import (
 
 func TestBadFiles(t *testing.T) {
 	const (
-		azure    = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
-		own      = "arrived_s,prompt_tokens,output_tokens,set\n"
-		burst    = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
-		mooncake = `{"timestamp": 0, "input_length": 10, "output_length": 5, "hash_ids": [0]}` + "\n"
-		qasper   = `{"length": 100, "dataset": "qasper"}` + "\n"
+		azure      = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+		own        = "arrived_s,prompt_tokens,output_tokens,set\n"
+		burst      = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+		mooncake   = `{"timestamp": 0, "input_length": 10, "output_length": 5, "hash_ids": [0]}` + "\n"
+		ownContent = "prompt_tokens,output_tokens,content\n"
+		qasper     = `{"length": 100, "dataset": "qasper"}` + "\n"
 	)
 	for name, c := range map[string]struct {
 		text, format string
@@ -86,6 +87,32 @@ func TestBadFiles(t *testing.T) {
 			[]string{"f:1:", "output_length", "missing"}},
 		"Mooncake list": {`{"timestamp": 0, "input_length": [5], "output_length": 1}` + "\n",
 			"", []string{"f:1:", `input_length = "[5]"`}},
+		"Mooncake hashes too few": {
+			mooncake + `{"timestamp": 1, "input_length": 513, "output_length": 1, "hash_ids": [3]}` + "\n",
+			"", []string{"f:2:", `hash_ids = "[3]"`, "1 id,", "input_length = 513 is 2 blocks of 512"}},
+		"Mooncake hashes too many": {
+			`{"timestamp": 1, "input_length": 512, "output_length": 1, "hash_ids": [3, 4]}` + "\n", "",
+			[]string{"f:1:", `hash_ids = "[3 4]"`, "2 ids,", "is 1 block of 512"}},
+		"Mooncake hash negative": {
+			`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [3, -4]}` + "\n", "",
+			[]string{"f:1:", `hash_ids = "-4"`, "negative"}},
+		"Mooncake hash twice": {
+			`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [3, 3]}` + "\n", "",
+			[]string{"f:1:", `hash_ids = "3"`, "twice in one prompt"}},
+		"Mooncake hash no number": {
+			`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [3, "a"]}` + "\n", "",
+			[]string{"f:1:", `hash_ids`, "wrong type; a whole number is needed"}},
+		"Mooncake hash no list": {
+			`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": 3}` + "\n", "",
+			[]string{"f:1:", `hash_ids = "number"`, "wrong type; a list is needed"}},
+		"content no piece": {ownContent + "90,1,7-90\n", "",
+			[]string{"f:2:", `content = "7-90"`, "id:tokens"}},
+		"content without tokens": {ownContent + "90,1,7:0\n", "",
+			[]string{"f:2:", `content = "7:0"`, "at least 1"}},
+		"content too long": {ownContent + "90,1,7:90 8:1\n", "",
+			[]string{"f:2:", `content = "8:1"`, "beyond the prompt, which has 90 tokens"}},
+		"content after the answer": {ownContent + "90,1,>7 8:1\n", "",
+			[]string{"f:2:", `content = ">7"`, "at the end"}},
 		"no such set": {`{"length": 100, "dataset": "qaspar"}` + "\n", "", []string{"f:1:", `dataset = "qaspar"`, "did you mean qasper"}},
 		"no set": {`{"length": 100}` + "\n", FormatLongBench,
 			[]string{"f:1:", "dataset", "missing"}},

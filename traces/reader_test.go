@@ -79,6 +79,9 @@ func TestReaders(t *testing.T) {
 				continue
 			}
 			got, err := readAll(src)
+			for i := range got {
+				got[i].Content = nil // content_test.go looks at it
+			}
 			if err != nil || format != c.format || src.timed() != c.timed || !slices.Equal(got, c.want) {
 				t.Errorf("%s: format %s, timed %v, error %v\n got %v\nwant %v", c.file, format, src.timed(),
 					err, got, c.want)

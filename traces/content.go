@@ -1,0 +1,56 @@
+package traces
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
+
+// The project's own CSV writes content as id:tokens of each piece, a space between, and > with the
+// name of the output's text at the end, where it has one: "7:512 8:512 9:88 >12".
+
+// contentText writes content; "" of none.
+func contentText(c *prefix.Content) string {
+	if c == nil {
+		return ""
+	}
+	var parts []string
+	for _, p := range c.Prompt {
+		parts = append(parts, strconv.FormatUint(p.ID, 10)+":"+strconv.Itoa(p.Tokens))
+	}
+	if c.Answer != 0 {
+		parts = append(parts, ">"+strconv.FormatUint(c.Answer, 10))
+	}
+	return strings.Join(parts, " ")
+}
+
+// parseContent reads what contentText writes, of a prompt of so many tokens.
+func parseContent(key, text string, prompt int) (*prefix.Content, error) {
+	fields := strings.Fields(text)
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	c, sum := &prefix.Content{}, 0
+	for i, f := range fields {
+		name, answer := strings.CutPrefix(f, ">")
+		name, count, piece := strings.Cut(name, ":")
+		id, err := strconv.ParseUint(name, 10, 64)
+		tokens, bad := strconv.Atoi(count)
+		switch {
+		case err != nil, answer == piece, answer && (id == 0 || i < len(fields)-1):
+			return nil, &valueError{key, f, "want pieces as id:tokens and, at the end, > and the " +
+				"name of the output's text, not 0, or nothing: 7:512 8:88 >9"}
+		case answer:
+			c.Answer = id
+			continue
+		case bad != nil || tokens < 1 || tokens > maxTokens:
+			return nil, &valueError{key, f, "not a piece of a whole number of tokens, at least 1"}
+		}
+		if sum += tokens; sum > prompt {
+			return nil, &valueError{key, f, "goes beyond the prompt, which has " + plural(prompt, "token")}
+		}
+		c.Prompt = append(c.Prompt, prefix.Piece{ID: id, Tokens: tokens})
+	}
+	return c, nil
+}
