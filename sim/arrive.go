@@ -7,13 +7,14 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// Requests come in from the workload, one ahead of the clock; of a closed loop, one a client.
+// Requests come in from the workload, one ahead of the clock; of a closed loop, one a client. Those
+// that follow others come in when these have ended.
 
 // fetch takes the next request from the workload and schedules its arrival.
 func (s *Server) fetch() error {
 	a, more, err := s.feed.next(s.events.Now() - s.Engine.Request)
 	if err == nil && more {
-		s.offer(a.At, ticket{arrival: a})
+		s.offer(a.At, ticket{arrival: a, pulls: s.feed.loop == nil})
 	}
 	return err
 }
@@ -27,17 +28,17 @@ func (s *Server) offer(at des.Time, t ticket) {
 	s.schedule(at+s.Engine.Request, arrive, s.coming.hold(t))
 }
 
-// ended has the client whose request ended send its next one, in a closed loop.
-func (s *Server) ended(at des.Time) error {
-	switch {
-	case s.fleet != nil:
+// ended has the request come in that waits for the end of another.
+func (s *Server) ended(a Arrival, at des.Time, rejected bool) error {
+	if s.fleet != nil {
 		s.load.requests--
-		return s.fleet.ended(at)
-	case s.feed.loop == nil:
-		return nil
+		return s.fleet.ended(a, at, rejected)
 	}
-	s.feed.loop.Ended(at)
-	return s.fetch()
+	next, more, err := s.feed.after(a, at, rejected, s.events.Now()-s.Engine.Request)
+	if err == nil && more {
+		s.offer(next.At, ticket{arrival: next})
+	}
+	return err
 }
 
 // arrival queues a request, cut to the model's maximum or rejected.
@@ -67,7 +68,7 @@ func (s *Server) arrival(t ticket) error {
 		if err := s.rec.Request(&rec); err != nil {
 			return err
 		}
-		return s.ended(s.events.Now() + s.Engine.Reply)
+		return s.ended(a, s.events.Now()+s.Engine.Reply, true)
 	}
 	if prompt < a.Prompt && t.retries == 0 {
 		s.metrics.truncated(a.Prompt, prompt)

@@ -107,5 +107,5 @@ func (s *Server) emit(r *request, now des.Time) error {
 	if err := s.rec.Request(&rec); err != nil {
 		return err
 	}
-	return s.ended(now)
+	return s.ended(r.arrival, now, false)
 }

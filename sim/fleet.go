@@ -223,7 +223,7 @@ func (f *Fleet) handle(ev event) error {
 func (f *Fleet) fetch() error {
 	a, ok, err := f.feed.next(f.events.Now())
 	if err == nil && ok {
-		f.schedule(a.At, route, f.coming.hold(ticket{arrival: a}))
+		f.schedule(a.At, route, f.coming.hold(ticket{arrival: a, pulls: f.feed.loop == nil}))
 	}
 	return err
 }
@@ -233,20 +233,22 @@ func (f *Fleet) arrival(t ticket) error {
 	f.nextID++
 	t.id = f.nextID
 	f.metrics.arrived(t.arrival.At)
+	pulls := t.pulls
+	t.pulls = false // of the replica's
 	f.send(t)
-	if f.feed.loop != nil {
+	if !pulls {
 		return nil
 	}
 	return f.fetch()
 }
 
-// ended has the client whose request ended send its next one, in a closed loop.
-func (f *Fleet) ended(at des.Time) error {
-	if f.feed.loop == nil {
-		return nil
+// ended has the request come in that waits for the end of another.
+func (f *Fleet) ended(a Arrival, at des.Time, rejected bool) error {
+	next, more, err := f.feed.after(a, at, rejected, f.events.Now())
+	if err == nil && more {
+		f.schedule(next.At, route, f.coming.hold(ticket{arrival: next}))
 	}
-	f.feed.loop.Ended(at)
-	return f.fetch()
+	return err
 }
 
 // send gives a request to the replica that the router picks.

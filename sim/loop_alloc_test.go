@@ -27,7 +27,7 @@ func TestClosedLoopAllocatesNothing(t *testing.T) {
 			t.Fatal("no request is coming")
 		}
 		s.coming.take(ev.n)
-		if err := s.ended(s.events.Now()); err != nil {
+		if err := s.ended(Arrival{}, s.events.Now(), false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -342,8 +342,9 @@ func (s *Server) handle(ev event) error {
 	case stepDone:
 		return s.commit(s.events.Now())
 	}
-	if err := s.arrival(s.coming.take(ev.n)); err != nil || s.fleet != nil || s.feed.loop != nil {
-		return err // of a closed loop the next one comes when this has ended
+	t := s.coming.take(ev.n)
+	if err := s.arrival(t); err != nil || !t.pulls {
+		return err
 	}
 	return s.fetch()
 }

@@ -4,7 +4,8 @@ package sim
 type ticket struct {
 	id        int // 0: not numbered yet
 	arrival   Arrival
-	generated int // tokens, by replicas that failed
+	generated int  // tokens, by replicas that failed
+	pulls     bool // its arrival has the next one fetched: of a workload that is no closed loop
 	life
 }
 
