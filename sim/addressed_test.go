@@ -37,7 +37,7 @@ func TestDetailWhenSavesLandWithinTheStep(t *testing.T) {
 
 // follow runs the scenario on a device that keeps track of every block.
 func (c *scenario) follow(t fatal) {
-	c.addressed, c.spec.Heads = true, "full"
+	c.addressed, c.spec.Heads, c.spec.PrefixCache = true, "full", sim.PrefixOff
 	for i := range c.arrivals {
 		c.arrivals[i].Cached = 0 // a device has what it computed
 	}

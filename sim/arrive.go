@@ -77,7 +77,7 @@ func (s *Server) arrival(t ticket) error {
 	r.arrival, r.prompt, r.life = a, prompt, t.life
 	r.Request = sched.NewRequest(t.id, prompt, a.Output)
 	r.Resume(t.generated)
-	r.StartAfter(s.prefixHit(a.Cached, prompt))
+	s.share(r)
 	s.requests[r.Request] = r
 	s.weigh(r)
 	if s.Engine.PlanAhead && s.busy {
@@ -122,19 +122,8 @@ func (s *Server) newRequest() *request {
 		r := s.free[n-1]
 		s.free = s.free[:n-1]
 		*r = request{cursors: r.cursors, cycles: r.cycles, layers: r.layers, used: r.used,
-			latest: r.latest}
+			latest: r.latest, table: r.table}
 		return r
 	}
 	return &request{}
-}
-
-// prefixHit is how many tokens of a prompt a request has from the prefix cache: whole blocks,
-// and never the whole prompt, whose last token is computed for its logits. With offloading or
-// layer-segmented prefill there is no prefix cache.
-func (s *Server) prefixHit(cached, prompt int) int {
-	if s.cache != nil || s.sched.Planner().Segmented() {
-		return 0
-	}
-	block := s.Geometry.BlockTokens
-	return min(cached, prompt-1) / block * block
 }

@@ -21,6 +21,11 @@ func (s *Server) checkBlocks() error {
 	if used, total := s.memory.Used(), s.memory.Total(); used < 0 || used > total {
 		return fmt.Errorf("law 1: %d blocks used of %d", used, total)
 	}
+	if s.prefixes != nil {
+		if err := s.prefixes.Check(s.tables); err != nil {
+			return fmt.Errorf("law 1: %w", err)
+		}
+	}
 	if s.cache == nil {
 		return nil
 	}

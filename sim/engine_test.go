@@ -48,6 +48,9 @@ func TestPrefixHitByHand(t *testing.T) {
 
 // hit is how many tokens of a served prompt came from the prefix cache.
 func (c *scenario) hit(r sim.RequestRecord) int {
+	if c.spec.CachesPrefixes() {
+		return r.Hit
+	}
 	if c.spec.Offload || c.spec.Prefill == "layer" || c.spec.Prefill == "layer-chunked" {
 		return 0
 	}

@@ -30,6 +30,8 @@ type Metrics struct {
 
 	progressive int // layers of a step in which decodes attend round by round
 	recalls     recalls
+	prefixes    bool // are shared
+	prefix      PrefixUse
 	replicas    []replicaUse
 	retried     int
 	capacity    Capacity
@@ -159,6 +161,7 @@ func (m *Metrics) step(r *StepRecord) {
 		m.inRounds += int64(m.progressive)
 	}
 	m.saved += r.Saved
+	m.prefix.add(&r.Prefix)
 	m.phases.Add(&r.Timing.Phases)
 	m.extrapolated |= r.Timing.Extrapolated
 	m.replicas[r.Replica].step(r)
@@ -223,6 +226,9 @@ func (m *Metrics) Summary() Summary {
 	if m.inRounds > 0 {
 		s.ProgressiveStats = &ProgressiveStats{RoundsPerLayer: float64(m.rounds) / float64(m.inRounds),
 			BlocksAhead: m.ahead}
+	}
+	if m.prefixes {
+		s.PrefixCache = m.prefix.stats()
 	}
 	s.Truncated = m.truncations.n
 	if m.windowNote != "" {

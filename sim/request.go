@@ -4,6 +4,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -13,9 +14,10 @@ type request struct {
 	arrival Arrival
 	prompt  int // tokens after truncation
 
-	seq     *kv.Seq // nil without offloading, and while it waits
-	pinned  bool    // its chunked prefill holds HBM
-	buffers int64   // bytes of a running layer-segmented prefill
+	seq     *kv.Seq      // nil without offloading, and while it waits
+	table   prefix.Table // its blocks, where prefixes are shared
+	pinned  bool         // its chunked prefill holds HBM
+	buffers int64        // bytes of a running layer-segmented prefill
 
 	prefilled int64 // token-layers of the running prefill
 
@@ -42,6 +44,7 @@ type life struct {
 	scheduled, first, last des.Time // first scheduled, first and last token
 	longest                des.Time // between two tokens
 	started                bool
+	hit                    int // tokens that were cached when it first started
 	preemptions, retries   int
 }
 
@@ -54,6 +57,7 @@ type RequestRecord struct {
 	Given       int // prompt tokens as the trace has them
 	Prompt      int // and after truncation: what was served, or rejected
 	Output      int
+	Hit         int // prompt tokens that were cached when it was first scheduled
 	Arrival     des.Time
 	Scheduled   des.Time // first time in a batch
 	FirstToken  des.Time
@@ -94,6 +98,7 @@ type StepRecord struct {
 	// that offload.
 	HBMBytes, DRAMBytes int64
 	H2DBytes, D2HBytes  int64
+	Prefix              PrefixUse
 	Timing              Timing
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/pattern"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -69,10 +70,12 @@ type Server struct {
 	number  int32             // of the server among all that the fleet has had
 	touched bool              // had an event at this time
 	sched   *sched.Scheduler
-	memory  *kv.Budget
-	cache   *kv.Cache // nil without offloading
-	rec     Recorder
-	metrics *Metrics
+	memory  memory
+	// of memory, that shares what prompts have in common; nil: none does
+	prefixes *prefix.Pool
+	cache    *kv.Cache // nil without offloading
+	rec      Recorder
+	metrics  *Metrics
 
 	policy  dsa.Policy // of sparse attention
 	fixed   bool       // it selects the budget whatever the scores
@@ -135,7 +138,9 @@ func NewServer(cfg Config) (*Server, error) {
 	} else if spec.Sparse() {
 		blockBytes += geo.MetaBytes * int64(geo.Groups())
 	}
-	s.memory = kv.NewBudget(capacity/blockBytes, geo.BlockTokens, spec.Watermark)
+	if err := s.newMemory(capacity / blockBytes); err != nil {
+		return nil, err
+	}
 	if spec.Sparse() {
 		policy, named, err := spec.Policy()
 		if err != nil {
@@ -273,6 +278,7 @@ func (c *Config) newMetrics(replicas int) *Metrics {
 	m := NewMetrics()
 	m.replicas = make([]replicaUse, replicas)
 	m.offload, m.blockBytes = c.Spec.Offload, c.Geometry.BlockBytes
+	m.prefixes = c.Spec.CachesPrefixes()
 	m.good = c.Good
 	m.capacity = Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
 		DRAM: int64(c.Spec.DRAMGiB * (1 << 30))}

@@ -98,6 +98,9 @@ func drawScenario(t *rapid.T) *scenario {
 	if s.Selection == "infinigen" {
 		s.BlockTokens, s.Margin = 1, pick2(t, "margin", 0, 2, 5)
 	}
+	if s.NoPrefixCache() == "" {
+		s.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()).Draw(t, "prefix cache")
+	}
 	at := des.Time(0)
 	largest := 0
 	for range n("requests", 1, 10) {
@@ -108,6 +111,9 @@ func drawScenario(t *rapid.T) *scenario {
 		}
 		if !s.Offload && (s.Prefill == "plain" || s.Prefill == "chunked") {
 			a.Cached = n("cached", 0, a.Prompt)
+			if s.CachesPrefixes() {
+				a.Cached, a.Content = 0, drawContent(t, &a)
+			}
 		}
 		c.arrivals = append(c.arrivals, a)
 		largest = max(largest, a.Prompt+a.Output)
@@ -221,6 +227,9 @@ func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
 }
 
 func (c *scenario) config(t fatal, d sim.Device) sim.Config {
+	if c.spec.NoPrefixCache() != "" { // a test has changed what was drawn
+		c.spec.PrefixCache = sim.PrefixOff
+	}
 	cfg := sim.Config{
 		Spec: c.spec,
 		Model: sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden,

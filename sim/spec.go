@@ -60,6 +60,8 @@ type Spec struct {
 	Utilisation float64 `toml:"utilisation" range:"> 0, <= 1"`
 	// HBM for KV, metadata and prefill buffers; 0 = all that is free
 	KVGiB float64 `toml:"kv_gib" unit:"GiB" range:">= 0, <= 1e+06"`
+	// how requests find the KV of earlier ones whose prompts begin alike: not, or as vLLM V1 does
+	PrefixCache string `toml:"prefix_cache"`
 	// host memory for KV, which the GPUs of tensor parallelism share; above 0 with offload
 	DRAMGiB float64 `toml:"dram_gib" unit:"GiB" range:">= 0, <= 1e+06"`
 	// KV queued to be saved before computation stalls

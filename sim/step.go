@@ -23,6 +23,7 @@ type stepState struct {
 	contexts, selected, scored int64 // tokens, tokens and blocks a head, summed over decodes
 	closing                    int   // decodes whose open block becomes full
 	savesInFlight              bool  // of a prefill that a decode of the batch has ended
+	lost                       int64 // blocks of cached prefixes, by the end of the last step
 	freed                      int64 // blocks since the step before, whole model
 	// sampled loads of the step, whole model; part given to layers so far
 	loaded, shared int64
@@ -139,6 +140,9 @@ func (s *Server) unpinAbsent() {
 
 func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) error {
 	r := s.requests[seg.Req]
+	if seg.TokenFrom == r.Hit && seg.LayerFrom == 0 {
+		s.begun(r, !r.started)
+	}
 	if !r.started {
 		r.started, r.scheduled = true, now
 		s.metrics.scheduled(now - r.arrival.At)
@@ -370,6 +374,10 @@ func (s *Server) finishStep(now des.Time, timing Timing) {
 	st.rec.Tokens, st.rec.HBMBytes, st.rec.DRAMBytes = st.meta.Sampled, s.hbmUsed(), st.meta.DRAMBytes
 	st.rec.H2DBytes, st.rec.D2HBytes = st.rec.Loaded*s.Geometry.BlockBytes,
 		st.rec.Saved*s.Geometry.BlockBytes
+	if s.prefixes != nil {
+		st.rec.Prefix.Evicted = s.prefixes.Evicted - st.lost
+		st.lost = s.prefixes.Evicted
+	}
 	st.rec.Timing = timing
 	s.busy = true
 	s.schedule(now+timing.Elapsed, stepDone, 0)

@@ -82,6 +82,8 @@ type Summary struct {
 	H2DBytes            int64   `json:"h2d_bytes"`
 	D2HBytes            int64   `json:"d2h_bytes"`
 	Uses
+	// PrefixCache is of systems that have one.
+	PrefixCache  *PrefixStats  `json:"prefix_cache,omitempty"`
 	ReplicaLoads []ReplicaLoad `json:"replica_load,omitempty"` // of each replica
 	// ProgressiveStats is of runs whose attention is progressive.
 	*ProgressiveStats

@@ -28,6 +28,7 @@ var specEnums = []struct {
 	{"lookup", []string{"host", sim.LookupGPU}},
 	{"eviction", kv.EvictionNames()},
 	{"pool", []string{"unified", "per-layer"}},
+	{"prefix_cache", sim.PrefixCaches()},
 	{"base", sched.BaseNames()},
 	{"sampling", []string{"random", SamplingTopP}},
 	{"prefill", []string{"plain", "chunked", "layer", "layer-chunked"}},
@@ -82,6 +83,9 @@ func checkSpec(s *sim.Spec) *KeyError {
 		return &KeyError{Key: "prefill_pattern", Value: quote(""), With: []string{"prefill_attention"},
 			Reason: "minference needs a file of patterns, or a published mix: " +
 				strings.Join(pattern.NamedMixes(), ", ")}
+	case s.CachesPrefixes() && s.NoPrefixCache() != "":
+		return &KeyError{Key: "prefix_cache", Value: quote(s.PrefixCache),
+			With: []string{"offload", "prefill"}, Reason: s.NoPrefixCache()}
 	case s.Offload && s.DRAMGiB == 0:
 		return &KeyError{Key: "dram_gib", Value: "0", Reason: "must be above 0 with offload"}
 	}

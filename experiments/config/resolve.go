@@ -213,6 +213,11 @@ func (l *loader) placeError(key string, err error) error {
 // checkPrefixHit refuses prefix hits where they are not simulated.
 func (l *loader) checkPrefixHit(s *sim.Spec) error {
 	hit := l.cfg.Workload.PrefixHit
+	if hit > 0 && s.CachesPrefixes() {
+		return l.keyError("workload.prefix_hit", Show(hit), fmt.Sprintf("says what is cached, and so "+
+			"does system.prefix_cache = %q of system %s, by content: set one of them", s.PrefixCache,
+			s.Name))
+	}
 	if hit == 0 || !s.Offload && (s.Prefill == "plain" || s.Prefill == "chunked") {
 		return nil
 	}

@@ -110,6 +110,10 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 			&config.KeyError{Key: "workload.prefix_hit", Value: config.Show(p.Workload.PrefixHit),
 				Reason: "a live run has no prefix cache; leave it out"}
 	}
+	if p.System.CachesPrefixes() {
+		return sim.Summary{}, &config.KeyError{Key: "system.prefix_cache",
+			Value: config.Show(p.System.PrefixCache), Reason: "a live run has no prefix cache; leave it out"}
+	}
 	if head, ok := p.System.PrefillHead(); ok && !slices.Contains(live.PatternKinds, head.Kind) {
 		return sim.Summary{}, &config.KeyError{Key: "system.prefill_attention",
 			Value: config.Show(p.System.PrefillAttention),

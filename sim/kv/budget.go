@@ -1,6 +1,10 @@
 package kv
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
 
 // Budget counts whole-model blocks of a fixed number of tokens, as vLLM's block manager does:
 // those of HBM without offloading, of the DRAM pool with it.
@@ -18,9 +22,6 @@ func NewBudget(total int64, blockTokens int, watermark float64) *Budget {
 		watermark: int64(watermark * float64(total))}
 }
 
-// Grant is what one request holds of a Budget. Its zero value holds nothing.
-type Grant struct{ blocks int64 }
-
 func (b *Budget) blocks(tokens int) int64 {
 	return int64((tokens + b.blockTokens - 1) / b.blockTokens)
 }
@@ -28,20 +29,23 @@ func (b *Budget) blocks(tokens int) int64 {
 // Fits says whether a request of that many tokens could ever be admitted.
 func (b *Budget) Fits(tokens int) bool { return b.total-b.blocks(tokens) >= b.watermark }
 
+// Match returns how many of a prompt's first tokens are said to be cached.
+func (b *Budget) Match(g *prefix.Grant, _ int) int { return g.Cached }
+
 // Admit grants blocks for the given tokens if the watermark remains free.
-func (b *Budget) Admit(g *Grant, tokens int) bool {
-	need := b.blocks(tokens) - g.blocks
+func (b *Budget) Admit(g *prefix.Grant, tokens, _ int) bool {
+	need := b.blocks(tokens) - g.Blocks
 	if b.total-b.used-need < b.watermark {
 		return false
 	}
 	b.used += need
-	g.blocks += need
+	g.Blocks += need
 	return true
 }
 
 // Grow extends a grant to the given tokens, down to the last block.
-func (b *Budget) Grow(g *Grant, tokens int) bool {
-	need := b.blocks(tokens) - g.blocks
+func (b *Budget) Grow(g *prefix.Grant, tokens int) bool {
+	need := b.blocks(tokens) - g.Blocks
 	if need <= 0 {
 		return true
 	}
@@ -49,14 +53,14 @@ func (b *Budget) Grow(g *Grant, tokens int) bool {
 		return false
 	}
 	b.used += need
-	g.blocks += need
+	g.Blocks += need
 	return true
 }
 
 // Release returns a grant.
-func (b *Budget) Release(g *Grant) {
-	b.used -= g.blocks
-	g.blocks = 0
+func (b *Budget) Release(g *prefix.Grant, _ bool) {
+	b.used -= g.Blocks
+	g.Blocks = 0
 	if b.used < 0 {
 		panic(fmt.Sprintf("kv: budget released below zero: %d blocks used", b.used))
 	}

@@ -109,7 +109,7 @@ func (s *Scheduler) resetAll() {
 		case c.req == nil:
 		case c.isNew:
 			s.unrun(c.req)
-			s.cfg.Memory.Release(&c.req.Grant)
+			s.cfg.Memory.Release(&c.req.Grant, false)
 			s.waiting.pushFront(c.req)
 		default:
 			s.batch.SetBack = append(s.batch.SetBack, c.req)

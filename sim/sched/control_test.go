@@ -58,8 +58,9 @@ func TestLaw4Law8RandomSchedules(t *testing.T) {
 			Base:        rapid.SampledFrom([]string{"vllm", "vllm-v1", "sarathi"}).Draw(t, "base"),
 			MaxRequests: rapid.IntRange(1, 8).Draw(t, "rmax"),
 			MaxTokens:   rapid.IntRange(1, 64).Draw(t, "tmax"),
-			Memory:      kv.NewBudget(int64(blocks), 4, 0.01),
 		}
+		memory := kv.NewBudget(int64(blocks), 4, 0.01)
+		cfg.Memory = memory
 		cfg.Planner = Planner{Mode: mode, Layers: layers, Chunk: cfg.MaxTokens,
 			MaxInject: rapid.Int64Range(1, 200).Draw(t, "inject")}
 		l := &limit{100, map[int]int64{}}
@@ -121,8 +122,8 @@ func TestLaw4Law8RandomSchedules(t *testing.T) {
 				}
 			}
 		}
-		if cfg.Memory.Used() != 0 {
-			t.Fatalf("%d blocks still granted", cfg.Memory.Used())
+		if memory.Used() != 0 {
+			t.Fatalf("%d blocks still granted", memory.Used())
 		}
 	})
 }

@@ -1,6 +1,6 @@
 package sched
 
-import "github.com/sparseserve/sparseserve/sim/kv"
+import "github.com/sparseserve/sparseserve/sim/prefix"
 
 // Request is one request as its scheduler sees it.
 type Request struct {
@@ -18,7 +18,7 @@ type Request struct {
 	Layer       int
 	LayerTokens int
 
-	Grant kv.Grant
+	Grant prefix.Grant
 
 	running bool
 }

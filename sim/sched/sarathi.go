@@ -15,6 +15,7 @@ func (s *Scheduler) sarathi() {
 			continue
 		}
 		if seg, ok := s.cfg.Planner.Next(r, &b); ok {
+			s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) // all of it is granted
 			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // Batch is what runs in one iteration.
@@ -37,14 +37,28 @@ type candidate struct {
 
 func (c *candidate) decode() bool { return c.seg.Req == nil }
 
+// Memory grants requests room for their KV: kv.Budget counts blocks, prefix.Pool shares those of
+// prompts that begin alike.
+type Memory interface {
+	// Match returns how many of the first tokens of a prefill that has not begun need no
+	// computation, fewer than all; the next Admit or Grow builds on it.
+	Match(g *prefix.Grant, target int) int
+	// Admit grants room for the given tokens and keeps some free. Grow extends a grant, down to the
+	// last room. The step that is planned computes the first now tokens, or all that Grow is given.
+	Admit(g *prefix.Grant, tokens, now int) bool
+	Grow(g *prefix.Grant, tokens int) bool
+	// Release takes a grant back, of a request that has ended or that will prefill again.
+	Release(g *prefix.Grant, ended bool)
+}
+
 // Config describes a scheduler.
 type Config struct {
 	Base        string // of BaseNames
 	MaxRequests int    // Rmax, requests in an iteration
 	MaxTokens   int    // Tmax, tokens in an iteration
 	Planner     Planner
-	Memory      *kv.Budget // grants KV space at admission and growth
-	Limit       Limit      // thins the batch to what HBM holds; nil = no limit
+	Memory      Memory // grants KV space at admission and growth
+	Limit       Limit  // thins the batch to what HBM holds; nil = no limit
 }
 
 // Scheduler holds the waiting and running queues, both in order of arrival.
@@ -104,7 +118,7 @@ func (s *Scheduler) Running() int { return len(s.running) }
 // Finish removes a completed request and returns its memory.
 func (s *Scheduler) Finish(r *Request) {
 	s.unrun(r)
-	s.cfg.Memory.Release(&r.Grant)
+	s.cfg.Memory.Release(&r.Grant, true)
 }
 
 // Next forms the batch of the next iteration (Algorithm 1: the base policy picks candidates,
@@ -120,6 +134,16 @@ func (s *Scheduler) Next() *Batch {
 	s.base(s)
 	s.control()
 	return &s.batch
+}
+
+// match has a waiting request's prefill begin after what the memory has of it, and returns where
+// it was to begin before.
+func (s *Scheduler) match(r *Request) (before int) {
+	before = r.Hit
+	if hit := s.cfg.Memory.Match(&r.Grant, r.Target); hit != before {
+		r.StartAfter(hit)
+	}
+	return before
 }
 
 // decode makes a running request a candidate if its next token has a block, preempting the last
@@ -144,7 +168,7 @@ func (s *Scheduler) preempt(i int) *Request {
 	r := s.running[i]
 	s.running = append(s.running[:i], s.running[i+1:]...)
 	r.running = false
-	s.cfg.Memory.Release(&r.Grant)
+	s.cfg.Memory.Release(&r.Grant, false)
 	r.restart()
 	s.waiting.pushFront(r)
 	s.batch.Preempted = append(s.batch.Preempted, r)

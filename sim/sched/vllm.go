@@ -28,6 +28,7 @@ func (s *Scheduler) vllm() {
 			continue
 		}
 		if seg, ok := s.cfg.Planner.Next(r, &b); ok {
+			s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) // all of it is granted
 			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
 		}
 	}
@@ -45,9 +46,10 @@ func (s *Scheduler) budget() Budget {
 func (s *Scheduler) admitWaiting(b *Budget) {
 	for !s.closed && s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
 		r := s.waiting.front()
-		left := *b
+		before, left := s.match(r), *b
 		seg, ok := s.cfg.Planner.Next(r, &left)
-		if !ok || !s.cfg.Memory.Admit(&r.Grant, r.Target) {
+		if !ok || !s.cfg.Memory.Admit(&r.Grant, r.Target, seg.TokenTo) {
+			r.StartAfter(before)
 			return
 		}
 		*b = left

@@ -26,9 +26,10 @@ func (s *Scheduler) vllmV1() {
 	}
 	for !s.closed && s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
 		r := s.waiting.front()
-		left := b
+		before, left := s.match(r), b
 		seg, ok := s.cfg.Planner.Next(r, &left)
 		if !ok || !s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) {
+			r.StartAfter(before)
 			return
 		}
 		b = left

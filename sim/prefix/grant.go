@@ -1,0 +1,56 @@
+package prefix
+
+// Grant is what one request holds of a server's memory for KV. Its zero value holds nothing.
+type Grant struct {
+	Blocks int64 // of all layers; counted where nothing is shared (kv.Budget)
+	Cached int   // tokens of its prompt that are said to be cached, where nothing is shared
+	Table  *Table
+}
+
+// Table is a request's text and the blocks that its KV is in, where prefixes are shared. A block
+// of a Pool holds BlockTokens tokens in all layers.
+type Table struct {
+	pieces []Piece
+	blocks []int32 // in the order of the text
+	full   int     // of them, the first, those that are in the index
+	chain  Chain   // of the pieces, at the first token that is not
+
+	match []int32 // what Match found
+	at    uint64  // and when: version of the pool
+}
+
+// Reset gives a table that holds no block the text of a new request: given prompt tokens of known
+// content, or nil, of which the request has so many, and its output. What nobody else can have
+// gets the name own.
+//
+// Of a prompt that is cut, the first half is what others may have too: its middle is removed.
+func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
+	t.pieces = t.pieces[:0]
+	t.blocks, t.full, t.match, t.at = t.blocks[:0], 0, t.match[:0], 0
+	common, answer := prompt, mix(own, 1)
+	if prompt < given {
+		common = prompt / 2
+	}
+	rest := prompt
+	if content != nil {
+		for _, p := range content.Prompt {
+			n := min(p.Tokens, common-(prompt-rest))
+			if n <= 0 {
+				break
+			}
+			t.pieces = append(t.pieces, Piece{p.ID, n})
+			rest -= n
+		}
+		if content.Answer != 0 {
+			answer = content.Answer
+		}
+	}
+	if rest > 0 {
+		t.pieces = append(t.pieces, Piece{mix(own, 2), rest})
+	}
+	t.pieces = append(t.pieces, Piece{answer, output})
+	t.chain = NewChain(t.pieces)
+}
+
+// Full returns how many of the table's blocks, the first, have content that others can find.
+func (t *Table) Full() int { return t.full }

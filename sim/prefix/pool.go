@@ -1,0 +1,182 @@
+package prefix
+
+import "fmt"
+
+// Pool is the blocks of HBM under automatic prefix caching as vLLM V1 has it:
+//
+//   - A block that is full, or will be when the step that is planned has run, is found by the key
+//     of its text from the first token on. Blocks of equal text are not merged.
+//   - Blocks that nobody holds are in a queue. New blocks are taken from its head and lose their
+//     content then; freed ones go to its tail, those of the end of a text first, so that of one
+//     text the end is lost first.
+//   - A hit takes its blocks out of the queue, or shares them with those who hold them. It ends at
+//     the first block that is not found, and before the last token, whose logits are needed.
+//
+// Not safe for concurrent use; no call allocates in steady state.
+type Pool struct {
+	blockTokens int
+	watermark   int
+	free        int // blocks in the queue
+	refs        []int32
+	keys        []uint64 // 0: no content
+	next, prev  []int32  // of the queue, whose head and tail are the last element's
+	index       index
+	version     uint64 // of keys and of the blocks in use
+	Evicted     int64  // blocks that lost their content
+}
+
+// NewPool returns a pool of total blocks of which the given share is kept free by Admit.
+func NewPool(total int64, blockTokens int, watermark float64) *Pool {
+	n := int(total)
+	p := &Pool{
+		blockTokens: blockTokens, watermark: int(watermark * float64(total)), free: n,
+		refs: make([]int32, n), keys: make([]uint64, n),
+		next: make([]int32, n+1), prev: make([]int32, n+1), index: newIndex(n), version: 1,
+	}
+	for i := range p.next {
+		p.next[i], p.prev[i] = int32((i+1)%(n+1)), int32((i+n)%(n+1))
+	}
+	return p
+}
+
+func (p *Pool) blocks(tokens int) int { return (tokens + p.blockTokens - 1) / p.blockTokens }
+
+// Fits says whether a request of that many tokens could ever be admitted.
+func (p *Pool) Fits(tokens int) bool { return len(p.refs)-p.blocks(tokens) >= p.watermark }
+
+// Used and Total count blocks; used ones are those that requests hold.
+func (p *Pool) Used() int64  { return int64(len(p.refs) - p.free) }
+func (p *Pool) Total() int64 { return int64(len(p.refs)) }
+
+// Tokens returns the number of tokens that n blocks hold.
+func (p *Pool) Tokens(n int64) int64 { return n * int64(p.blockTokens) }
+
+// Match returns how many of the first tokens of a prefill that has not begun have their KV in the
+// pool.
+func (p *Pool) Match(g *Grant, target int) int {
+	t := g.Table
+	if len(t.blocks) == 0 && t.at != p.version {
+		t.match, t.at = t.match[:0], p.version
+		chain := NewChain(t.pieces)
+		for n := p.blockTokens; n < target; n += p.blockTokens {
+			key, ok := chain.Key(n)
+			if !ok {
+				break
+			}
+			b := p.index.find(p.keys, key)
+			if b < 0 {
+				break
+			}
+			t.match = append(t.match, b)
+		}
+	}
+	return len(t.match) * p.blockTokens
+}
+
+// Admit grants blocks for the given tokens if the watermark remains free, of which the step that
+// is planned computes the first now tokens.
+func (p *Pool) Admit(g *Grant, tokens, now int) bool {
+	return p.grant(g.Table, tokens, now, p.watermark)
+}
+
+// Grow extends a grant to the given tokens, down to the last block. The step that is planned
+// computes them.
+func (p *Pool) Grow(g *Grant, tokens int) bool { return p.grant(g.Table, tokens, tokens, 0) }
+
+func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
+	if len(t.blocks) == 0 {
+		if !p.begin(t, tokens, keep) {
+			return false
+		}
+	}
+	need := p.blocks(tokens) - len(t.blocks)
+	if need > 0 {
+		if p.free-need < keep {
+			return false
+		}
+		for range need {
+			t.blocks = append(t.blocks, p.take())
+		}
+	}
+	for t.full < now/p.blockTokens {
+		p.enter(t)
+	}
+	return true
+}
+
+// begin gives a table the blocks that Match found, if there are those that it needs besides.
+func (p *Pool) begin(t *Table, tokens, keep int) bool {
+	idle := 0 // of the found ones
+	for _, b := range t.match {
+		if p.refs[b] == 0 {
+			idle++
+		}
+	}
+	if p.free-idle-(p.blocks(tokens)-len(t.match)) < keep {
+		return false
+	}
+	for _, b := range t.match {
+		if p.refs[b]++; p.refs[b] == 1 {
+			p.unlink(b)
+		}
+	}
+	t.blocks, t.full = append(t.blocks, t.match...), len(t.match)
+	t.match = t.match[:0]
+	t.at = 0
+	t.chain = NewChain(t.pieces)
+	return true
+}
+
+// enter puts the next block of a table into the index, if its text is known.
+func (p *Pool) enter(t *Table) {
+	b := t.blocks[t.full]
+	t.full++
+	if key, ok := t.chain.Key(t.full * p.blockTokens); ok {
+		p.keys[b] = key
+		p.index.insert(p.keys, b)
+		p.version++
+	}
+}
+
+// take returns a block of the queue, which loses its content.
+func (p *Pool) take() int32 {
+	b := p.next[len(p.refs)]
+	p.unlink(b)
+	p.refs[b] = 1
+	if p.keys[b] != 0 {
+		p.index.remove(p.keys, b)
+		p.keys[b] = 0
+		p.version++
+		p.Evicted++
+	}
+	return b
+}
+
+// Release returns a grant. What its blocks contain stays until they are taken.
+func (p *Pool) Release(g *Grant, _ bool) {
+	t := g.Table
+	for i := len(t.blocks) - 1; i >= 0; i-- {
+		b := t.blocks[i]
+		if p.refs[b]--; p.refs[b] == 0 {
+			p.link(b)
+		}
+		if p.refs[b] < 0 {
+			panic(fmt.Sprintf("prefix: block %d freed by more than hold it", b))
+		}
+	}
+	t.blocks, t.full = t.blocks[:0], 0
+}
+
+func (p *Pool) unlink(b int32) {
+	next, prev := p.next[b], p.prev[b]
+	p.next[prev], p.prev[next] = next, prev
+	p.free--
+}
+
+// link appends a block to the queue.
+func (p *Pool) link(b int32) {
+	end := int32(len(p.refs))
+	last := p.prev[end]
+	p.next[last], p.prev[b], p.next[b], p.prev[end] = b, last, end, b
+	p.free++
+}

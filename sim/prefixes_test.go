@@ -1,0 +1,186 @@
+package sim_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
+
+// drawContent draws what a prompt contains: a few texts that others have too, up to its length or
+// not as far.
+func drawContent(t *rapid.T, a *sim.Arrival) *prefix.Content {
+	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+	if n("content known", 0, 5) == 0 {
+		return nil
+	}
+	c := &prefix.Content{Answer: uint64(n("answer", 0, 3))}
+	for left := a.Prompt; left > 0 && n("another piece", 0, 4) > 0; {
+		p := prefix.Piece{ID: uint64(n("text", 1, 3)), Tokens: n("piece", 1, left)}
+		c.Prompt = append(c.Prompt, p)
+		left -= p.Tokens
+	}
+	return c
+}
+
+func text(id uint64, tokens int) prefix.Piece { return prefix.Piece{ID: id, Tokens: tokens} }
+
+func holding(answer uint64, pieces ...prefix.Piece) *prefix.Content {
+	return &prefix.Content{Prompt: pieces, Answer: answer}
+}
+
+// cachedByHand is byHand with vLLM V1's scheduler and prefix cache.
+func cachedByHand(blocks int64, arrivals ...sim.Arrival) *scenario {
+	c := byHand(blocks, arrivals...)
+	c.spec.Base, c.spec.PrefixCache = "vllm-v1", sim.PrefixVLLM
+	return c
+}
+
+// Two prompts of twelve tokens have eight in common, and the second turn of the first's
+// conversation its prompt and answer. Blocks of four.
+//
+//	  0  request 1, tokens 0 to 8, in 10 + 2 x 8 ms
+//	 26  request 1, tokens 8 to 12, in 18; request 2 has its first eight from the blocks of
+//	     request 1 that are full already, and computes four in the same step: 26
+//	 52  both decode: tokens at 52, 62
+//	100  request 3 begins with 1's prompt and its three tokens, of which the last one's KV
+//	     was never computed: twelve of 15 are in full blocks, eight are left to compute
+func TestPrefixCacheByHand(t *testing.T) {
+	shared, own := text(1, 8), text(2, 4)
+	c := cachedByHand(100,
+		sim.Arrival{Prompt: 12, Output: 3, Content: holding(9, shared, own)},
+		sim.Arrival{At: 5 * ms, Prompt: 12, Output: 2, Content: holding(0, shared, text(3, 4))},
+		sim.Arrival{At: 100 * ms, Prompt: 20, Output: 1,
+			Content: holding(0, shared, own, text(9, 3), text(4, 5))})
+	got, o, _ := c.lives(t, nil)
+	expect(t, "lives", got, map[int]life{1: {0, 52, 72, 0}, 2: {26, 52, 62, 0}, 3: {100, 126, 126, 0}})
+	hits := map[int]int{}
+	for _, r := range o.requests {
+		hits[r.ID] = r.Hit
+	}
+	expect(t, "hits", hits, map[int]int{1: 0, 2: 8, 3: 12})
+	expect(t, "stats", *o.metrics.Summary().PrefixCache, sim.PrefixStats{PromptTokens: 44,
+		HitTokens: 20, HitShare: 20. / 44})
+}
+
+// Memory for six blocks: request 2 is preempted by the first's growth, keeps what is not taken
+// from it, and begins again after it.
+func TestPreemptionKeepsContentByHand(t *testing.T) {
+	c := cachedByHand(6,
+		sim.Arrival{Prompt: 8, Output: 6, Content: holding(0, text(1, 8))},
+		sim.Arrival{Prompt: 8, Output: 6, Content: holding(0, text(2, 8))})
+	c.spec.MaxTokens, c.spec.ChunkTokens = 16, 16
+	_, o, _ := c.lives(t, nil)
+	for _, r := range o.requests {
+		if r.ID == 2 && r.Preemptions == 0 {
+			t.Fatal("request 2 is not preempted")
+		}
+	}
+	// It had twelve tokens in three blocks, of which the first took the last one.
+	stats := o.metrics.Summary().PrefixCache
+	if again := stats.PromptTokens - 16; again < 9 || stats.HitTokens != 8 {
+		t.Errorf("the second prefill has %d of %d tokens from the cache, want 8", stats.HitTokens, again)
+	}
+}
+
+// Requests emit the same tokens over the same contexts with a prefix cache and without.
+func TestHitsChangeNothingThatIsComputed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		c.spec.Offload, c.spec.Prefill, c.spec.PrefixCache = false, "chunked", sim.PrefixOff
+		for i := range c.arrivals {
+			a := &c.arrivals[i]
+			a.Cached, a.Content = 0, drawContent(t, a)
+		}
+		without := c.computed(t)
+		c.spec.PrefixCache = sim.PrefixVLLM
+		with := c.computed(t)
+		for id, want := range without {
+			if with[id] != want {
+				t.Fatalf("request %d: %+v with the cache, %+v without\n%v", id, with[id], want, c)
+			}
+		}
+	})
+}
+
+// served is what came of a request.
+type served struct {
+	prompt, output int
+	rejected       bool
+}
+
+// computed runs a scenario and returns what came of its requests, of which every prompt token is
+// computed or hit.
+func (c *scenario) computed(t *rapid.T) map[int]served {
+	o := c.drive(t, func(o *outcome) error { return o.server.Check() })
+	got := map[int]served{}
+	preempted, prompts := 0, 0
+	for _, r := range o.requests {
+		got[r.ID] = served{r.Prompt, r.Output, r.Rejected != ""}
+		preempted += r.Preemptions
+		if r.Rejected == "" {
+			prompts += r.Prompt - r.Hit
+		}
+	}
+	if want := int64(prompts * c.model.Layers); preempted == 0 && o.spy.query != want {
+		t.Fatalf("%d token-layers are prefilled, prompts less hits have %d\n%v", o.spy.query, want, c)
+	}
+	return got
+}
+
+// With memory for everything and one request at a time, what hits is what a replay of the trace
+// finds that writes down all texts that there have been.
+func TestUnboundedHitsAreTheReplays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		c.spec.Offload, c.spec.Prefill, c.spec.PrefixCache = false, "chunked", sim.PrefixVLLM
+		c.spec.Base, c.spec.MaxRequests, c.hbm = "vllm-v1", 1, 1<<30
+		c.spec.OverLength = "reject"
+		for i := range c.arrivals {
+			a := &c.arrivals[i]
+			a.Cached, a.Content = 0, drawContent(t, a)
+		}
+		o := c.drive(t, nil)
+		seen := map[string]bool{}
+		for _, r := range o.requests {
+			if r.Rejected != "" {
+				continue
+			}
+			words := spelled(&c.arrivals[r.ID-1], r.ID)
+			want, size := 0, c.spec.BlockTokens
+			for want+size < r.Prompt && seen[string(words[:want+size])] {
+				want += size
+			}
+			if r.Hit != want {
+				t.Fatalf("request %d has %d tokens from the cache, the replay %d\n%v", r.ID, r.Hit, want, c)
+			}
+			for n := size; n < r.Prompt+r.Output; n += size { // the last token is not computed
+				seen[string(words[:n])] = true
+			}
+		}
+	})
+}
+
+// spelled writes a request's text out, a letter a token, its output included.
+func spelled(a *sim.Arrival, id int) (words []rune) {
+	add := func(text, tokens int) {
+		for i := range tokens {
+			words = append(words, rune(text*1000+i+0x10000))
+		}
+	}
+	answer := 0
+	if a.Content != nil {
+		for _, p := range a.Content.Prompt {
+			add(int(p.ID), p.Tokens)
+		}
+		answer = int(a.Content.Answer)
+	}
+	add(10+2*id, a.Prompt-len(words))
+	if answer == 0 {
+		answer = 11 + 2*id
+	}
+	add(answer, a.Output)
+	return words
+}
