@@ -57,7 +57,7 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 type share struct {
 	writing  []ref
 	missing  []ref
-	wanted   []want  // when addressed: of each of missing
+	wanted   []want  // where the cache wants it: of each of missing
 	idle     int     // change of the pool's idle blocks
 	active   int     // changes of the request's counts
 	held     int     //
@@ -72,7 +72,7 @@ type share struct {
 
 // want is where a missing block is needed.
 type want struct {
-	round int32 // of progressive attention
+	round int32 // of progressive attention; -1: the first, as it is no candidate
 	at    int32 // its place in the layer's lists; -1: it is in none
 }
 
@@ -226,9 +226,7 @@ func (c *Cache) come(sh *share, s *Seq, g int, row []mark, sel *Selection, i int
 		sh.rounds = append(sh.rounds, 0)
 	}
 	sh.rounds[r]++
-	if c.addressed {
-		sh.wanted[len(sh.wanted)-1].round = int32(r)
-	}
+	sh.wanted[len(sh.wanted)-1].round = int32(r)
 	if i >= sel.Used {
 		sh.ahead++
 	}
@@ -257,8 +255,8 @@ func (c *Cache) touch(sh *share, s *Seq, g int, p *mark, b, at int) bool {
 		return false // its slot is to come
 	}
 	sh.missing = append(sh.missing, ref{s.id, s.step, uint16(g), uint16(b)})
-	if c.addressed {
-		sh.wanted = append(sh.wanted, want{at: int32(at)})
+	if c.wants {
+		sh.wanted = append(sh.wanted, want{round: -1, at: int32(at)})
 	}
 	return true
 }

@@ -53,6 +53,9 @@ type Seq struct {
 	stepAt   []uint32 // the cache's step at each decode step since born
 	released uint32   // the cache's step when blocks of its prefill were released, the last time
 
+	keys   []uint64 // of the first blocks, and
+	shared []int32  // where they are among those that several requests have, -1 for none
+
 	reserved int64 // bytes of metadata and prefill buffers, whole model
 	live     bool
 }
@@ -67,10 +70,11 @@ type groupState struct {
 }
 
 // Stats counts what a cache did, in blocks over the sampled groups. Loaded includes Resumed,
-// for chunked prefills that had been suspended, and Ahead, for iterations of progressive
-// attention that never came; the others are misses of selections.
+// for chunked prefills that had been suspended or adopted a prefix, and Ahead, for iterations of
+// progressive attention that never came; the others are misses of selections. Joined are misses
+// that needed no load: another request had the block in HBM.
 type Stats struct {
-	Selected, Loaded, Resumed, Ahead, Evicted, Written int64
+	Selected, Loaded, Resumed, Ahead, Evicted, Written, Joined int64
 }
 
 // Cache holds the blocks of all live requests in one HBM pool, or one a layer.
@@ -106,8 +110,11 @@ type Cache struct {
 	trace     *Trace
 	addressed bool
 	refs      []BlockRef // that the last Fill queued to be loaded
-	wanted    []want     // when addressed: of each of missing
+	wants     bool       // records wanted: addressed or progressive
+	wanted    []want     // of each of missing
 	listed    []int32    // slots in the order of the layer's lists, or nil
+
+	shares shares
 
 	do            des.Do
 	parallel      bool    // do uses several cores
@@ -143,7 +150,8 @@ func NewCache(cfg Config) (*Cache, error) {
 	c := &Cache{
 		Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, trace: cfg.Trace,
 		microbatch: cfg.Microbatch, addressed: cfg.Addressed, tables: cfg.Tables,
-		do: cfg.Do, parallel: cfg.Do != nil, partGroups: PartGroups, exchangeShare: 64,
+		wants: cfg.Addressed || cfg.Microbatch > 0,
+		do:    cfg.Do, parallel: cfg.Do != nil, partGroups: PartGroups, exchangeShare: 64,
 	}
 	if c.do == nil {
 		c.do = des.OneByOne
@@ -227,7 +235,7 @@ func (c *Cache) Free(s *Seq) {
 		p := &c.pools[l.pool]
 		for g := l.From; g < l.To; g++ {
 			for b, m := range s.row(g)[:s.blocks] {
-				if m.resident() {
+				if m.resident() && c.leave(s, g, b) {
 					p.release(s.slots[g*s.cap+b])
 				}
 				if m.idle() {
@@ -236,6 +244,7 @@ func (c *Cache) Free(s *Seq) {
 			}
 		}
 	}
+	c.unname(s)
 	c.release(s)
 	c.forgetChanges(s)
 	c.held -= s.held

@@ -18,13 +18,7 @@ func (c *Cache) Check() error {
 	}
 	for i := range c.pools {
 		p := &c.pools[i]
-		idle := 0
-		for _, r := range owner[i] {
-			if c.at(r).idle() {
-				idle++
-			}
-		}
-		if p.idle != idle {
+		if idle := c.idleIn(i); p.idle != idle {
 			return fmt.Errorf("pool %d counts %d idle blocks, has %d", i, p.idle, idle)
 		}
 		if p.used != len(owner[i]) {
@@ -57,6 +51,70 @@ func (c *Cache) Check() error {
 	if reserved != c.reserved {
 		return fmt.Errorf("law 2: %d bytes reserved, requests hold %d", c.reserved, reserved)
 	}
+	return c.checkShares()
+}
+
+// idleIn counts the marks of a pool that can be evicted.
+func (c *Cache) idleIn(pool int) (n int) {
+	for _, s := range c.seqs {
+		for g := range s.groups {
+			for b := 0; s.live && c.poolOf[g] == pool && b < s.blocks; b++ {
+				if s.row(g)[b].idle() {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// same says whether two requests' blocks are one that they share.
+func (c *Cache) same(a, b ref) bool {
+	at := c.seqs[a.seq].sharedAt(int(a.block))
+	return at >= 0 && at == c.seqs[b.seq].sharedAt(int(b.block)) && a.group == b.group
+}
+
+// checkShares verifies that shared blocks have as many requests, and marks in HBM, as they count.
+func (c *Cache) checkShares() error {
+	x := &c.shares
+	users, holders := make([]int32, len(x.users)), make([]uint16, len(x.holders))
+	live := 0
+	for _, s := range c.seqs {
+		for b, at := range s.shared {
+			if at < 0 {
+				continue
+			}
+			if !s.live || x.known[s.keys[b]] != at {
+				return fmt.Errorf("request %d shares block %d as entry %d, its key is of entry %d", s.id, b,
+					at, x.known[s.keys[b]])
+			}
+			if users[at]++; users[at] == 1 {
+				live++
+			}
+			for g := range s.groups {
+				if i := int(at)*x.groups + g; s.row(g)[b].resident() {
+					if holders[i]++; s.slots[g*s.cap+b] != x.slots[i] {
+						return fmt.Errorf("law 1: request %d has block %d, group %d in slot %d, others have it "+
+							"in %d", s.id, b, g, s.slots[g*s.cap+b], x.slots[i])
+					}
+				}
+			}
+		}
+	}
+	for at := range users {
+		if users[at] > 0 && users[at] != x.users[at] {
+			return fmt.Errorf("law 1: shared block %d counts %d requests, has %d", at, x.users[at], users[at])
+		}
+	}
+	for i := range holders {
+		if users[i/x.groups] > 0 && holders[i] != x.holders[i] {
+			return fmt.Errorf("law 1: shared block %d, group %d counts %d holders, has %d", i/x.groups,
+				i%x.groups, x.holders[i], holders[i])
+		}
+	}
+	if live != x.live {
+		return fmt.Errorf("law 1: %d shared blocks are counted, requests have %d", x.live, live)
+	}
 	return nil
 }
 
@@ -74,7 +132,7 @@ func (c *Cache) checkSeq(s *Seq, owner []map[uint32]ref) error {
 				continue
 			}
 			if m.resident() {
-				if prev, taken := owner[pool][slot]; taken {
+				if prev, taken := owner[pool][slot]; taken && !c.same(prev, r) {
 					return fmt.Errorf("law 1: slot %d is owned by %+v and %+v", slot, prev, r)
 				}
 				owner[pool][slot] = r

@@ -15,15 +15,22 @@ func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 		}
 	}
 	c.goneBefore = len(c.gone)
-	loads = int64(len(c.missing))
-	c.filled = append(c.filled[:0], c.rounds...)
-	c.rounds = c.rounds[:0]
+	sharing := c.shares.live > 0
+	if sharing {
+		c.join(l)
+	}
 	if c.addressed {
 		c.refs = slices.Grow(c.refs[:0], len(c.missing))[:len(c.missing)]
 	}
 	if err = c.place(l, c.writing, nil); err == nil {
 		err = c.place(l, c.missing, c.refs)
 	}
+	if err == nil && sharing {
+		err = c.joinAfter(l)
+	}
+	loads = int64(len(c.missing))
+	c.filled = append(c.filled[:0], c.rounds...)
+	c.rounds = c.rounds[:0]
 	if err == nil {
 		c.bookMissed()
 	}
@@ -80,7 +87,7 @@ func (c *Cache) Rounds() []int64 { return c.filled }
 func (c *Cache) place(l *Layer, refs []ref, names []BlockRef) error {
 	p := &c.pools[l.pool]
 	order, many := p.order.(*lru)
-	many = many && c.parallel
+	many = many && c.parallel && c.shares.live == 0
 	fetched := len(c.split.begin) == 0 || names == nil
 	for i := range refs {
 		if many && !p.hasFree() && len(refs)-i > c.exchangeShare {
@@ -128,9 +135,12 @@ func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle boo
 	at := int(r.group)*s.cap + int(r.block)
 	s.slots[at] = slot
 	s.marks[at] |= resident
+	if e := s.sharedAt(int(r.block)); e >= 0 {
+		c.shares.seat(e, int(r.group), slot)
+	}
 	if len(names) > 0 {
 		w := &c.wanted[i]
-		names[i] = BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), slot, w.round}
+		names[i] = BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), slot, max(0, w.round)}
 		if c.listed != nil && w.at >= 0 {
 			c.listed[w.at] = int32(slot)
 		}
@@ -165,14 +175,21 @@ func (c *Cache) evict(pool int, l *Layer) error {
 	}
 	var only *Layer
 	for i := 0; ; i++ {
-		if r, ok := p.order.victim(c, only); ok {
-			p.release(c.vacate(r))
+		for {
+			r, ok := p.order.victim(c, only)
+			if !ok {
+				break
+			}
+			slot := c.vacate(r)
 			if c.tables {
-				c.noteGone(r, c.slotOf(r))
+				c.noteGone(r, slot)
 			}
 			p.idle--
-			c.stats.Evicted++
-			return nil
+			if c.leave(c.seqs[r.seq], int(r.group), int(r.block)) {
+				p.release(slot)
+				c.stats.Evicted++
+				return nil
+			}
 		}
 		last := i == len(c.layers)
 		if last && (c.microbatch == 0 || c.addressed || l == nil) || i > len(c.layers) {

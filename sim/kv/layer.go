@@ -115,7 +115,7 @@ func (c *Cache) Join() {
 		total += len(sh.missing)
 	}
 	c.missing = slices.Grow(c.missing, total-len(c.missing))[:total]
-	if c.addressed {
+	if c.wants {
 		c.wanted = slices.Grow(c.wanted, total-len(c.wanted))[:total]
 	}
 }
@@ -130,7 +130,7 @@ func (c *Cache) fetch(first, last int) {
 		from, to := max(0, first-at), min(len(sh.missing), last-at)
 		if from < to {
 			copy(c.missing[at+from:], sh.missing[from:to])
-			if c.addressed {
+			if c.wants {
 				copy(c.wanted[at+from:], sh.wanted[from:to])
 			}
 		}

@@ -8,7 +8,7 @@ type pool struct {
 	slots    int    // all
 	reserved int    // not for blocks
 	used     int    // blocks resident
-	idle     int    // of them, those that can be evicted
+	idle     int    // their marks that can be evicted: more than one of a shared block
 	first    uint32 // number of its first slot: the pools' numbers follow one another
 	fresh    uint32 // slots at fresh and above were never handed out
 	free     []uint32

@@ -83,8 +83,8 @@ func (c *Cache) Write(l *Layer, s *Seq) {
 			if !row[b].resident() {
 				c.stats.Resumed++
 				c.missing = append(c.missing, ref{s.id, 0, uint16(g), uint16(b)})
-				if c.addressed {
-					c.wanted = append(c.wanted, want{at: -1})
+				if c.wants {
+					c.wanted = append(c.wanted, want{round: -1, at: -1})
 				}
 			}
 		}
