@@ -10,11 +10,12 @@ import (
 type clock struct{}
 
 const (
-	probeClock       = "clock.linears"
-	probePrompt      = "clock.prompt"
-	probeRested      = "clock.rested"
-	probeRestedDense = "clock.rested_dense"
-	probeChunk       = "clock.chunk"
+	probeClock         = "clock.linears"
+	probePrompt        = "clock.prompt"
+	probeRested        = "clock.rested"
+	probeRestedDense   = "clock.rested_dense"
+	probeRestedPrefill = "clock.rested_prefill"
+	probeChunk         = "clock.chunk"
 )
 
 func (clock) probes() []Probe {
@@ -37,6 +38,9 @@ func (clock) probes() []Probe {
 			Axes: rested, shaped: true, fixed: clockSamples, reduction: byMean},
 		{Name: probeRestedDense, serve: (*gpuBench).prepareRested,
 			Means: "the same, the card having decoded densely for so long",
+			Axes:  rested, shaped: true, fixed: clockSamples, reduction: byMean},
+		{Name: probeRestedPrefill, serve: (*gpuBench).prepareRested,
+			Means: "the same, the card having done prefill attention for so long",
 			Axes:  rested, shaped: true, fixed: clockSamples, reduction: byMean},
 		{Name: probeChunk, setup: (*gpuRun).setupChunk,
 			Means: "the linears and the attention of a prompt's chunk, layer after layer " +
@@ -87,7 +91,8 @@ func (clock) points(p *planner) {
 	for _, ms := range pick(p, []int64{10, 20, 80, 160}, []int64{20}) {
 		p.add(stageClock, point(probeRested, shapes[0], clockTokens, ms, restedLayers))
 		if slices.Contains(otherRests, ms) {
-			p.add(stageClock, point(probeRestedDense, shapes[0], clockTokens, ms, restedLayers))
+			p.add(stageClock, point(probeRestedDense, shapes[0], clockTokens, ms, restedLayers),
+				point(probeRestedPrefill, shapes[0], clockTokens, ms, restedLayers))
 		}
 	}
 }

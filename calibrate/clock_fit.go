@@ -43,7 +43,7 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 		chunks.where(func(at observation) bool { return !ofClockTokens(at) })...)
 	rested, restedHeld := append(append(data{}, ages...), rests...).split(
 		func(at observation) string { return at.Probe + at.Shape }, 3, falling(ages))
-	rested = append(rested, dense...)
+	rested = append(append(rested, dense...), s.of(probeRestedPrefill)...)
 	first, second := prompts.where(func(at observation) bool { return at.At("prompt") == 1 }),
 		prompts.where(func(at observation) bool { return at.At("prompt") > 1 })
 
@@ -141,6 +141,7 @@ func fallsBy(ages data, shape string) float64 {
 }
 
 // restsOf is what the card does between linears, by probe.
-var restsOf = map[string]hw.Rest{probeRested: hw.RestCopies, probeRestedDense: hw.RestDense}
+var restsOf = map[string]hw.Rest{probeRested: hw.RestCopies, probeRestedDense: hw.RestDense,
+	probeRestedPrefill: hw.RestPrefill}
 
 func milliseconds(at observation, axis string) float64 { return 1e-3 * float64(at.At(axis)) }

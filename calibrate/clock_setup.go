@@ -28,10 +28,12 @@ const (
 	restBytes    = 256 * mib
 )
 
-// restBatch are the requests, of restContext tokens, whose decode is a rest.
+// restBatch are the requests, of restContext tokens, whose decode is a rest; attention that is one
+// has restPrefix times its tokens before it.
 const (
 	restBatch   = 8
 	restContext = 8192
+	restPrefix  = 4
 )
 
 // prepareRested readies linears after a rest: copies within HBM, on which the card draws far
@@ -77,6 +79,11 @@ func (g *gpuRun) once(calls []cuda.Operation) (seconds float64) {
 
 // restOf readies what the card does between a point's linears.
 func (g *gpuRun) restOf(p Point) paced {
+	if p.Probe == probeRestedPrefill {
+		n := p.At("tokens")
+		c := g.prefill(g.model(p.Shape), n, restPrefix*n, blockTokens)
+		return g.pace(slices.Repeat(c.calls, restCopies))
+	}
 	if p.Probe == probeRestedDense || p.Probe == probePrompt {
 		d := g.setupDecode(point(probeDense, p.Shape, restBatch, restContext))
 		return g.pace(slices.Repeat(d.bench.Calls, restCopies))

@@ -107,7 +107,8 @@ func (t *machine) clockPoint(p Point, m *hw.Model) float64 {
 		return g.run(l, clockLayers)
 	}
 	g.f, g.measured = l.steady(), 1
-	draws := map[string]float64{probeRested: c.copies, probeRestedDense: c.memory}[p.Probe]
+	draws := map[string]float64{probeRested: c.copies, probeRestedDense: c.memory,
+		probeRestedPrefill: c.attention}[p.Probe]
 	g.rest(draws, math.Round(float64(p.At("rest_ms")))*1e-3)
 	return g.run(l, int(p.At("layers")))
 }

@@ -52,6 +52,10 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		return t.pointwise(m, at("tokens"))
 	case probePrefill:
 		return t.prefill(m, at("query_tokens"), at("prefix_tokens"))
+	case probePrefillBlocks:
+		return t.prefill(m, at("query_tokens"), at("prefix_tokens"))
+	case probeGather:
+		return 2e-6 + 2*at("tokens")*kvToken(m)/t.hbm
 	case probeAShape, probeLists:
 		return t.sparseAttention(p, m)
 	case probeLineIndex, probeBlockIndex:
@@ -68,7 +72,7 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		return 2*fakeSubmit + fakeRope*at("tokens")
 	case probeClose:
 		return 2*fakeSubmit + fakeRope*at("tokens") + t.closeLaunch + at("tokens")*kvToken(m)/t.closeRate
-	case probeClock, probePrompt, probeChunk, probeRested, probeRestedDense:
+	case probeClock, probePrompt, probeChunk, probeRested, probeRestedDense, probeRestedPrefill:
 		return t.clockPoint(p, m)
 	case probeCallsNone:
 		return (at("launches") + at("copies")) * fakeSubmit

@@ -9,14 +9,20 @@ import (
 // prefillAttention is causal attention of a prompt's chunks.
 type prefillAttention struct{}
 
-const probePrefill = "prefill_attention"
+const (
+	probePrefill       = "prefill_attention"
+	probePrefillBlocks = "prefill_attention.blocks"
+)
 
 func (prefillAttention) probes() []Probe {
 	return []Probe{{Name: probePrefill, setup: (*gpuRun).setupPrefill,
 		Means: "causal attention of one chunk, K and V of a first chunk contiguous, of a later one and " +
 			"of what is before it in KV blocks anywhere; " + gpuTime,
 		Axes: []string{"query_tokens", "prefix_tokens"}, shaped: true,
-		needed: true}}
+		needed: true},
+		{Name: probePrefillBlocks, setup: (*gpuRun).setupPrefill,
+			Means: "the same after a prefix, by the tokens of a KV block; " + gpuTime,
+			Axes:  []string{"query_tokens", "prefix_tokens", "block_tokens"}, shaped: true}}
 }
 
 func (prefillAttention) points(p *planner) {
@@ -35,6 +41,15 @@ func (prefillAttention) points(p *planner) {
 	for _, q := range others {
 		for _, prefix := range []int64{0, 8192} {
 			p.add(stagePrefillAttention, point(probePrefill, shapes[1], q, prefix))
+		}
+	}
+	for i, chunks := range pick(p, [][][2]int64{{{2048, 32768}, {16384, 16384}},
+		{{2048, 8192}, {2048, 32768}, {8192, 8192}, {16384, 16384}, {16384, 114688}}},
+		[][][2]int64{{}, {{2048, 8192}}}) {
+		for _, c := range chunks {
+			for _, block := range pick(p, []int64{16, 32, 64}, []int64{16, 64}) {
+				p.add(stagePrefillAttention, point(probePrefillBlocks, shapes[i], c[0], c[1], block))
+			}
 		}
 	}
 }

@@ -9,15 +9,19 @@ import (
 )
 
 func (g *gpuRun) setupPrefill(p Point) *setup {
-	c := g.prefill(g.model(p.Shape), p.At("query_tokens"), p.At("prefix_tokens"))
+	block := int64(blockTokens)
+	if p.Probe == probePrefillBlocks {
+		block = p.At("block_tokens")
+	}
+	c := g.prefill(g.model(p.Shape), p.At("query_tokens"), p.At("prefix_tokens"), block)
 	return &setup{bench: cuda.Bench{Calls: c.calls}, verify: c.verify, settle: g.settling(p)}
 }
 
 // prefill readies the attention of a chunk of a prompt in one layer, after a prefix of it. The
 // keys and values of a first chunk are contiguous, head by head (the live loop's are token by
 // token, between its queries'); those of a later chunk and of its prefix are in blocks
-// anywhere, as rope writes them.
-func (g *gpuRun) prefill(m *hw.Model, query, prefix int64) checked {
+// anywhere, of `block` tokens, as rope writes them.
+func (g *gpuRun) prefill(m *hw.Model, query, prefix, block int64) checked {
 	d, hq, hk := int64(m.HeadDim), int64(m.QHeads), int64(m.KVHeads)
 	contiguous := query
 	if prefix > 0 {
@@ -34,10 +38,10 @@ func (g *gpuRun) prefill(m *hw.Model, query, prefix int64) checked {
 	}
 	var slots []int32
 	if prefix > 0 {
-		blocks := (prefix + query + blockTokens - 1) / blockTokens
+		blocks := (prefix + query + block - 1) / block
 		slots = g.permuted(blocks * hk)
-		a.Pool, a.Table = g.random(int64(len(slots))*2*blockTokens*d), upload(g, slots)
-		a.TableStride, a.BlockTokens = int32(blocks), blockTokens
+		a.Pool, a.Table = g.random(int64(len(slots))*2*block*d), upload(g, slots)
+		a.TableStride, a.BlockTokens = int32(blocks), int32(block)
 	}
 	return checked{[]cuda.Operation{a}, func() {
 		g.launch(a)
@@ -63,11 +67,11 @@ func (g *gpuRun) checkPrefill(a *cuda.PrefillArgs, slots []int32, head, token in
 		attend(&sum, q, k, v, float64(a.Scale))
 		seen = 0
 	}
-	for at := int64(0); at < seen; at += blockTokens {
-		slot := int64(slots[kv*int64(a.TableStride)+at/blockTokens])
-		block := g.floats(a.Pool+cuda.Ptr(2*slot*2*blockTokens*d), 2*blockTokens*d)
-		n := min(blockTokens, seen-at) * d
-		attend(&sum, q, block[:n], block[blockTokens*d:blockTokens*d+n], float64(a.Scale))
+	for at, tokens := int64(0), int64(a.BlockTokens); at < seen; at += tokens {
+		slot := int64(slots[kv*int64(a.TableStride)+at/tokens])
+		block := g.floats(a.Pool+cuda.Ptr(2*slot*2*tokens*d), 2*tokens*d)
+		n := min(tokens, seen-at) * d
+		attend(&sum, q, block[:n], block[tokens*d:tokens*d+n], float64(a.Scale))
 	}
 	want := make([]float64, d)
 	sum.Result(want)

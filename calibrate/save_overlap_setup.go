@@ -9,7 +9,7 @@ import (
 
 // chunkLayer readies the linears and the attention of one chunk in one layer.
 func (g *gpuRun) chunkLayer(m *hw.Model, tokens, prefix int64) checked {
-	return g.linears(m, tokens).with(g.prefill(m, tokens, prefix))
+	return g.linears(m, tokens).with(g.prefill(m, tokens, prefix, blockTokens))
 }
 
 // overlapRepeats are the layers of one sample, so that it spans several transfers.

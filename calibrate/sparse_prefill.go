@@ -16,6 +16,7 @@ const (
 	probeLists      = "sparse_prefill.lists"
 	probeLineIndex  = "sparse_prefill.line_index"
 	probeBlockIndex = "sparse_prefill.block_index"
+	probeGather     = "sparse_prefill.gather"
 )
 
 func (sparsePrefill) probes() []Probe {
@@ -38,6 +39,9 @@ func (sparsePrefill) probes() []Probe {
 		{Name: probeBlockIndex, setup: (*gpuRun).setupBlockIndex,
 			Means: "blocks of one chunk, chosen by pooled queries and keys" + chunk,
 			Axes:  sizes("blocks"), shaped: true},
+		{Name: probeGather, setup: (*gpuRun).setupGather,
+			Means: "K and V of a prompt, copied from KV blocks anywhere to tensors; " + gpuTime,
+			Axes:  []string{"tokens", "block_tokens"}, shaped: true},
 	}
 }
 
@@ -49,6 +53,11 @@ func (sparsePrefill) points(p *planner) {
 		for _, c := range chunks {
 			if i == 0 || c[0] == 8192 {
 				sparsePoints(p, shape, c[0], c[1])
+			}
+		}
+		for _, n := range pick(p, []int64{8192, 32768, 131072}, []int64{8192}) {
+			for _, block := range pick(p, []int64{16, 32}, []int64{16}) {
+				p.add(stageSparsePrefill, point(probeGather, shape, n, block))
 			}
 		}
 	}

@@ -77,6 +77,28 @@ func (g *gpuRun) checkRow(a *cuda.PrefillArgs, keys []int64, head, token int64) 
 		"head %d, token %d", head, token)
 }
 
+// setupGather readies the copy of a prompt's keys and values from their blocks.
+func (g *gpuRun) setupGather(p Point) *setup {
+	m, tokens, block := g.model(p.Shape), p.At("tokens"), p.At("block_tokens")
+	d, hk, blocks := int64(m.HeadDim), int64(m.KVHeads), (tokens+block-1)/block
+	slots := g.permuted(blocks * hk)
+	a := &cuda.MIGatherArgs{Pool: g.random(int64(len(slots)) * 2 * block * d),
+		Table: upload(g, slots), K: g.poisoned(2 * tokens * hk * d), V: g.poisoned(2 * tokens * hk * d),
+		HeadStride: tokens * d, TableStride: int32(blocks), Tokens: int32(tokens), Heads: int32(hk),
+		BlockTokens: int32(block)}
+	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{a}}, settle: g.settling(p),
+		verify: func() {
+			g.launch(a)
+			for _, token := range []int64{tokens - 1, g.r.Int64N(tokens)} {
+				head := g.r.Int64N(hk)
+				from := a.Pool + cuda.Ptr(2*d*(int64(slots[head*blocks+token/block])*2*block+token%block))
+				to := cuda.Ptr(2 * (head*a.HeadStride + token*d))
+				g.near(a.K+to, g.floats(from, d), "K of head %d, token %d", head, token)
+				g.near(a.V+to, g.floats(from+cuda.Ptr(2*block*d), d), "V of head %d, token %d", head, token)
+			}
+		}}
+}
+
 // setupLists readies lists of as many blocks and columns for every row, the same for all heads.
 func (g *gpuRun) setupLists(p Point) *setup {
 	a := &cuda.MIAttendArgs{Prefill: g.prompt(p), BlockStride: int32(2 * p.At("blocks")),

@@ -22,16 +22,20 @@ func NewClockProbes(p *Profile, m *Model) *ClockProbes {
 // Rest is what a card does between prefills.
 type Rest int
 
-// Copies within HBM, dense decode attention.
+// Copies within HBM, dense decode attention, prefill attention.
 const (
 	RestCopies Rest = iota
 	RestDense
+	RestPrefill
 )
 
 // power of a rest at the full clock, limits.
-func (c *clock) powerOf(kind Rest) float64 {
-	if kind == RestDense {
+func (c *clock) powerOf(kind Rest, attends float64) float64 {
+	switch kind {
+	case RestDense:
 		return c.memory
+	case RestPrefill:
+		return attends
 	}
 	return c.copies
 }
@@ -72,7 +76,7 @@ func (c *ClockProbes) Rested(n int, ran, rest float64, kind Rest, layers int) fl
 	k, w := newClock(c.p), c.chunk(n, -1)
 	if rest > 0 {
 		k.settled(&w)
-		k.rest(k.powerOf(kind), 1e9*rest)
+		k.rest(k.powerOf(kind, w.attends), 1e9*rest)
 	}
 	for t := 0.0; t < ran; {
 		t += k.layers(&w, 1)
