@@ -103,7 +103,8 @@ func (c *Cache) checkShares() error {
 	}
 	for at := range users {
 		if users[at] > 0 && users[at] != x.users[at] {
-			return fmt.Errorf("law 1: shared block %d counts %d requests, has %d", at, x.users[at], users[at])
+			return fmt.Errorf("law 1: shared block %d counts %d requests, has %d", at, x.users[at],
+				users[at])
 		}
 	}
 	for i := range holders {

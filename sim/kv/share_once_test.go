@@ -97,7 +97,8 @@ func TestOwnBlocksAreShared(t *testing.T) {
 		t.Fatalf("%d blocks in HBM of two requests that wrote 4 each", got)
 	}
 	s := []*Seq{nil}
-	if got := prefixed(t, c, s, 3, []uint64{1, 2, 3}); got != 0 || s[0].Slots(0)[2] != first.Slots(0)[2] {
+	got := prefixed(t, c, s, 3, []uint64{1, 2, 3})
+	if got != 0 || s[0].Slots(0)[2] != first.Slots(0)[2] {
 		t.Errorf("%d loads of blocks that another request has in HBM, one in slot %d, there in %d", got,
 			s[0].Slots(0)[2], first.Slots(0)[2])
 	}
