@@ -76,7 +76,7 @@ func (c *liveCase) server() sim.Config {
 	cfg := sim.Config{
 		Model: sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden,
 			MaxContext: 2*c.prompt + c.output()},
-		Geometry: c.model.Geometry(spec.BlockTokens), Addressed: true, Do: parallel.Do,
+		Geometry: c.model.Geometry(spec.BlockTokens),
 	}
 	g := &cfg.Geometry
 	all := c.blocks(g) * int64(g.Groups())
@@ -177,7 +177,7 @@ func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64,
 	if err != nil {
 		return err
 	}
-	cfg.Device = device
+	cfg.Device, cfg.Addressed, cfg.Do = device, true, parallel.Do
 	loaded, err := f(device)
 	if got := device.Counters(); err == nil && got.Loaded != loaded {
 		err = fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded,
