@@ -8,6 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // stopping ends a run's context in its first step.
@@ -41,4 +43,61 @@ func TestInterruptEndsAtTheNextEvent(t *testing.T) {
 			}
 		}
 	})
+}
+
+// rankings ends a run's context when it is first asked for scores, and counts how often it is.
+type rankings struct {
+	dsa.Scores
+	stop  context.CancelFunc
+	asked int
+}
+
+func (r *rankings) Fill(family, n int, s *dsa.Sheet) {
+	r.stop()
+	r.asked++
+	r.Scores.Fill(family, n, s)
+}
+
+// An interrupt is obeyed within a step, before the next layer or group is ranked: of long contexts
+// one may take a second, and a step has a thousand.
+func TestInterruptEndsWithinAStep(t *testing.T) {
+	const layers, heads = 8, 2
+	for name, most := range map[string]int{"arkvale": 1, "psa": heads} { // ranked at a time
+		for _, fleet := range []bool{false, true} {
+			c := &scenario{model: tiny(layers, heads), gpu: "a100-40gb", hbm: 1 << 30, seed: 1,
+				arrivals: []sim.Arrival{{Prompt: 200, Output: 20}},
+				spec: sim.Spec{Attention: "sparse", Selection: name, Epsilon: 0.9, Microbatch: 2,
+					PSAStop: "layer", BudgetTokens: 32, BlockTokens: 4, SinkBlocks: 1, WindowBlocks: 1,
+					Offload: true, DRAMGiB: 1,
+					LoadEngine: "flash", SaveEngine: "flash", SaveBuffer: 1, Eviction: "lru",
+					Pool: "unified", Utilisation: 0.9, Base: "vllm", MaxRequests: 4,
+					MaxTokens: 400, Window: 12, Prefill: "plain", OverLength: "truncate", Heads: "full"}}
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			scores := &rankings{Scores: traces.NewScores(traces.DefaultScores, 1), stop: cancel}
+			policy, named, err := c.spec.Policy()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := c.config(t, c.modelled(t, profile(t, c.gpu)))
+			cfg.Library = dsa.NewLibrary(scores, policy, dsa.Setting{Digest: named.Digest,
+				Sinks: c.spec.SinkBlocks, Window: c.spec.WindowBlocks, Queries: 2}, 1000)
+			var rec log
+			if fleet {
+				f := c.fleet(t, 1, sim.RoundRobin)
+				f.Library = cfg.Library
+				_, err = newFleet(t, f).Run(ctx, c.workload(0), &rec)
+			} else {
+				var s *sim.Server
+				if s, err = sim.NewServer(cfg); err != nil {
+					t.Fatal(err)
+				}
+				_, err = s.Run(ctx, c.workload(0), &rec)
+			}
+			if err != context.Canceled || scores.asked < 1 || scores.asked > most {
+				t.Errorf("%s, fleet %v: ranked %d times of %d, %v; want at most %d, and %v", name, fleet,
+					scores.asked, layers*heads, err, most, context.Canceled)
+			}
+		}
+	}
 }
