@@ -127,34 +127,38 @@ func (b *buyer) once(
 		b.Planned(len(points))
 	}
 	grid := run.Grid{Run: b.slotted, Workers: min(cap(b.slots), len(points))}
+	var watch *early
+	var cut string
+	var err error
 	if len(points) == 1 && !whole {
-		watch, err := newEarly(&points[0], o.slo)
+		if watch, err = newEarly(&points[0], o.slo); err != nil {
+			return nil, err
+		}
+	}
+	if watch != nil {
+		grid.Run = func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+			sink.Watch = watch
+			return b.slotted(ctx, p, sink)
+		}
+		if cut, err = b.Store.Missed(&points[0]); err != nil {
+			return nil, err
+		}
+	}
+	var results []run.Result
+	if cut == "" {
+		var notes []string
+		results, notes, err = b.Store.Do(ctx, grid, points)
+		b.note(notes)
+		if m := missed(""); errors.As(err, &m) {
+			cut, err = string(m), b.Store.KeepMissed(&points[0], string(m))
+		}
 		if err != nil {
 			return nil, err
 		}
-		if watch != nil {
-			grid.Run = func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
-				sink.Watch = watch
-				return b.slotted(ctx, p, sink)
-			}
-		}
 	}
-	results, notes, err := b.Store.Do(ctx, grid, points)
-	b.note(notes)
-	var m missed
-	switch {
-	case errors.As(err, &m):
-		r.trials = []Trial{
-			{
-				Stage:   stage,
-				Rate:    load,
-				Seed:    o.Seeds[0],
-				Cut:     string(m),
-				Bounded: make([]float64, len(o.slo.bounds)),
-			},
-		}
-	case err != nil:
-		return nil, err
+	if cut != "" {
+		r.trials = []Trial{{Stage: stage, Rate: load, Seed: o.Seeds[0], Cut: cut,
+			Bounded: make([]float64, len(o.slo.bounds))}}
 	}
 	for i := range results {
 		trial, err := b.trial(&results[i], o.slo.bounds)

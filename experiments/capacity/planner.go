@@ -76,6 +76,9 @@ type Planner struct {
 	Store   *run.PointStore
 	Run     run.Runner
 	Workers int // runs at a time; 0 = one a core
+	// Shared is set where several processes look for one answer: each looks at the candidates that
+	// no other does, and takes the others' runs from the store.
+	Shared *run.Shared
 	// Planned and Finished count runs for a progress bar, from many goroutines
 	// at once; they may be nil. Planned corrects GuessRuns when a candidate ends.
 	Planned  func(runs int)
@@ -100,34 +103,23 @@ func GuessRuns(g *config.GoodputSearch, candidates ...Candidate) int {
 // order of candidates. Notes are those of PointStore.Do.
 func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates []Candidate) (
 	found []Goodput, notes []string, err error) {
-	workers := p.Workers
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	p.slots, p.notes = make(chan struct{}, workers), nil
+	p.start()
 	all := make([]*Goodput, len(candidates))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(workers)
+	points := make([]*config.Point, len(candidates))
 	for i := range candidates {
-		group.Go(func() error {
-			if err := inner.Err(); err != nil {
-				return err
-			}
-			g, err := p.candidate(inner, spec, &candidates[i])
-			if err != nil {
-				return fmt.Errorf("%s: %w", candidates[i].Label, err)
-			}
-			all[i] = g
-			if p.Planned != nil {
-				p.Planned(g.Runs - GuessRuns(&spec, candidates[i]))
-			}
-			return nil
-		})
+		points[i] = &candidates[i].Point
 	}
-	err = group.Wait()
-	if cause := ctx.Err(); cause != nil && err != nil {
-		err = cause
-	}
+	err = p.each(ctx, points, func(ctx context.Context, i int) error {
+		g, err := p.candidate(ctx, spec, &candidates[i])
+		if err != nil {
+			return fmt.Errorf("%s: %w", candidates[i].Label, err)
+		}
+		all[i] = g
+		if p.Planned != nil {
+			p.Planned(g.Runs - GuessRuns(&spec, candidates[i]))
+		}
+		return nil
+	})
 	for _, g := range all {
 		if g != nil {
 			found = append(found, *g)
@@ -135,6 +127,46 @@ func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates 
 	}
 	slices.Sort(p.notes)
 	return found, p.notes, err
+}
+
+// start makes the planner ready to run.
+func (p *Planner) start() {
+	workers := p.Workers
+	if workers < 1 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	p.slots, p.notes = make(chan struct{}, workers), nil
+}
+
+// each does something for candidates, given by their points, side by side.
+func (p *Planner) each(ctx context.Context, points []*config.Point,
+	do func(context.Context, int) error) error {
+	group, inner := errgroup.WithContext(ctx)
+	if p.Shared != nil {
+		hashes := make([]string, len(points))
+		for i := range points {
+			var err error
+			if hashes[i], err = p.Store.Hash(points[i]); err != nil {
+				return err
+			}
+		}
+		group.Go(func() error { return p.Store.Each(inner, *p.Shared, hashes, do) })
+	} else {
+		group.SetLimit(cap(p.slots))
+		for i := range points {
+			group.Go(func() error {
+				if err := inner.Err(); err != nil {
+					return err
+				}
+				return do(inner, i)
+			})
+		}
+	}
+	err := group.Wait()
+	if cause := ctx.Err(); cause != nil && err != nil {
+		return cause
+	}
+	return err
 }
 
 // candidate looks for the goodput of one candidate.

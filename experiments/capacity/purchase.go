@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
@@ -41,16 +38,17 @@ const (
 
 // buyer looks for the cheapest option.
 type buyer struct {
-	Planner
+	*Planner
 	plan   config.Plan
 	search config.GoodputSearch
 }
 
 const (
 	finalists = 3 // cheapest options whose largest load and limits are looked for
-	// Options are looked at in rounds of a fixed size, within which none knows of the others: what
-	// is tried does not depend on the number of workers. The first is small and sets a price.
-	firstRound, laterRound = 2, 8
+	// Options are looked at in rounds, within which none knows of the others: what is tried does not
+	// depend on the number of workers. The first is small and sets a price, each one after it is so
+	// many times as large: the price hardly falls any more.
+	firstRound, roundGrowth = 2, 4
 )
 
 // Offers are the candidates of a sweep with a [plan], each at its price.
@@ -96,6 +94,15 @@ func OffersOf(s *config.Sweep) (*Offers, error) {
 	return f, nil
 }
 
+// Points are those of the offers.
+func (f *Offers) Points() []config.Point {
+	var points []config.Point
+	for _, o := range f.options {
+		points = append(points, o.Point)
+	}
+	return points
+}
+
 // level finds the service level of an option, and its price for the bandwidth of its HBM.
 func (o *option) level() (err error) {
 	if o.slo, err = limitsOf(&o.Point); err != nil {
@@ -118,13 +125,8 @@ func (o *option) level() (err error) {
 // Purchase finds the cheapest offer, and how many replicas of it, that serve the traffic of the
 // configuration within the service level. Notes are those of PointStore.Do.
 func (p *Planner) Purchase(ctx context.Context, f *Offers) (*Purchase, []string, error) {
-	b := &buyer{plan: *f.sweep.Plan, search: f.sweep.Goodput}
-	b.Store, b.Run, b.Workers, b.Planned, b.Finished = p.Store, p.Run, p.Workers, p.Planned, p.Finished
-	workers := b.Workers
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	b.slots = make(chan struct{}, workers)
+	b := &buyer{Planner: p, plan: *f.sweep.Plan, search: f.sweep.Goodput}
+	b.start()
 	if err := b.choose(ctx, f.options); err != nil {
 		return nil, b.notes, err
 	}
@@ -148,7 +150,7 @@ func (b *buyer) choose(ctx context.Context, options []*option) error {
 	order := slices.Clone(options)
 	slices.SortStableFunc(order, func(x, y *option) int { return cmp.Compare(x.perByte, y.perByte) })
 	best := math.Inf(1)
-	for size := firstRound; len(order) > 0; size = laterRound {
+	for size := firstRound; len(order) > 0; size *= roundGrowth {
 		round := order[:min(size, len(order))]
 		order = order[len(round):]
 		bound := best
@@ -185,29 +187,18 @@ func (b *buyer) choose(ctx context.Context, options []*option) error {
 }
 
 // each does something for options side by side.
-func (b *buyer) each(
-	ctx context.Context,
-	options []*option,
-	do func(context.Context, *option) error,
-) error {
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(cap(b.slots))
-	for _, o := range options {
-		group.Go(func() error {
-			if err := inner.Err(); err != nil {
-				return err
-			}
-			if err := do(inner, o); err != nil {
-				return fmt.Errorf("%s: %w", o.Label, err)
-			}
-			return nil
-		})
+func (b *buyer) each(ctx context.Context, options []*option,
+	do func(context.Context, *option) error) error {
+	points := make([]*config.Point, len(options))
+	for i, o := range options {
+		points[i] = &o.Point
 	}
-	err := group.Wait()
-	if cause := ctx.Err(); cause != nil && err != nil {
-		return cause
-	}
-	return err
+	return b.Planner.each(ctx, points, func(ctx context.Context, i int) error {
+		if err := do(ctx, options[i]); err != nil {
+			return fmt.Errorf("%s: %w", options[i].Label, err)
+		}
+		return nil
+	})
 }
 
 // usd is what the option costs an hour.

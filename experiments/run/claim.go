@@ -1,11 +1,13 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
@@ -69,4 +71,48 @@ func (s *PointStore) ClaimHash(hash string) (release func() error, err error) {
 // HashOfUnfinished is the hash of the point that runs in a folder.
 func HashOfUnfinished(path string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "."), Unfinished)
+}
+
+// Shared is one of several processes with one store that do the same things.
+type Shared struct {
+	Task, Tasks int // a task has a number below Tasks, or from 1 to Tasks
+}
+
+// sharedPoll is how often a process looks whether another one has ended.
+const sharedPoll = 200 * time.Millisecond
+
+// Each does every thing, named by a hash: first, from a place of its own, those that no other
+// process does, then the others', whose runs it finds in the store, or makes where a process was
+// killed. Where the file system has no locks, every process makes all.
+func (s *PointStore) Each(ctx context.Context, shared Shared, hashes []string,
+	do func(context.Context, int) error) error {
+	var left []int
+	for i := range hashes {
+		left = append(left, (i+shared.Task%shared.Tasks*len(hashes)/shared.Tasks)%len(hashes))
+	}
+	for len(left) > 0 {
+		var others []int
+		for _, i := range left {
+			release, err := s.ClaimHash(hashes[i])
+			if err == nil && release == nil {
+				others = append(others, i)
+				continue
+			}
+			if err == nil {
+				err = errors.Join(do(ctx, i), release())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(others) == len(left) {
+			select {
+			case <-time.After(sharedPoll):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		left = others
+	}
+	return nil
 }

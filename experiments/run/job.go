@@ -17,7 +17,7 @@ const pointsFile = "points.txt"
 
 // Cluster writes the file that a cluster's scheduler is given.
 type Cluster interface {
-	// Folder is where the job is within the sweep's folder.
+	// Folder is where the job is within the result folder.
 	Folder() string
 	// File is the name of the job's file.
 	File() string
@@ -46,20 +46,38 @@ type Job struct {
 func (f *SweepFolder) WriteJob(ctx context.Context, c Cluster, program, workDir string,
 	missing []config.Point, done func()) (string, error) {
 	dir := filepath.Join(f.dir, c.Folder())
-	file := filepath.Join(dir, c.File())
-	if err := clearJob(dir, file); err != nil {
+	if err := clearJob(dir, filepath.Join(dir, c.File())); err != nil {
 		return "", err
 	}
 	if err := f.writeTasks(ctx, dir, missing, done); err != nil {
 		return "", err
 	}
-	job := &Job{Name: f.sweep.Name, Tasks: min(len(missing), maxTasks), Folder: dir, WorkDir: workDir,
-		Program: program}
-	job.Args = []string{"point", dir, "--points", f.Store.Dir(), "--tasks", fmt.Sprint(job.Tasks)}
+	return writeJob(c, &Job{Name: f.sweep.Name, Tasks: min(len(missing), maxTasks), Folder: dir,
+		WorkDir: workDir, Program: program,
+		Args: []string{"point", dir, "--points", f.Store.Dir()}})
+}
+
+// WriteJob writes a job in a result folder whose tasks run the same arguments of the program, and
+// share the work among themselves. It returns the path of the cluster's file.
+func WriteJob(out string, c Cluster, job *Job) (string, error) {
+	job.Folder = filepath.Join(out, c.Folder())
+	if err := clearJob(job.Folder, filepath.Join(job.Folder, c.File())); err != nil {
+		return "", err
+	}
+	return writeJob(c, job)
+}
+
+// writeJob writes the cluster's file into the job's folder.
+func writeJob(c Cluster, job *Job) (string, error) {
+	job.Args = append(job.Args, "--tasks", fmt.Sprint(job.Tasks))
 	text, err := c.Text(job)
 	if err != nil {
 		return "", err
 	}
+	if err := os.MkdirAll(job.Folder, 0o755); err != nil {
+		return "", err
+	}
+	file := filepath.Join(job.Folder, c.File())
 	return file, WriteFile(file, text)
 }
 

@@ -49,7 +49,8 @@ func ProgramOf(dir string) string {
 //
 //	store.json     the program that made all results here; not with Makers
 //	HASH/          point.json, config.toml, summary.json, requests.csv, …
-//	.HASH.tmp/     a point that runs, or whose process was killed
+//	HASH.missed    what a run missed for certain before its end, which ended it
+//	.HASH*.tmp/    a point that runs, or whose process was killed
 //	.HASH.lock     held by the process that makes the point; see Claim
 //
 // A point's folder appears whole. Sweeps, plans and the papers' figures may share a store, and
@@ -339,7 +340,13 @@ func (s *PointStore) Begin(p *config.Point) (*PointFiles, error) {
 		return nil, err
 	}
 	dir := filepath.Join(s.dir, "."+m.Hash+Unfinished)
-	if err := os.RemoveAll(dir); err != nil {
+	if s.makers == nil { // processes without locks may make the same point
+		dir, err = os.MkdirTemp(s.dir, "."+m.Hash+"-*"+Unfinished)
+		err = errors.Join(err, os.Chmod(dir, 0o755))
+	} else {
+		err = os.RemoveAll(dir)
+	}
+	if err != nil {
 		return nil, err
 	}
 	f, err := beginFiles(dir, p)

@@ -5,7 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -33,6 +37,33 @@ func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (
 		}
 	}
 	return results, notes, KeptWhenFull(runErr)
+}
+
+// Missed returns what KeepMissed kept of a point; empty where there is nothing.
+func (s *PointStore) Missed(p *config.Point) (string, error) {
+	path, err := s.missedPath(p)
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// KeepMissed keeps why a Watcher ended a run of the point, so that it is not made again.
+func (s *PointStore) KeepMissed(p *config.Point, why string) error {
+	path, err := s.missedPath(p)
+	if err != nil {
+		return err
+	}
+	return KeptWhenFull(WriteFile(path, []byte(why+"\n")))
+}
+
+func (s *PointStore) missedPath(p *config.Point) (string, error) {
+	hash, err := s.Hash(p)
+	return filepath.Join(s.dir, hash+".missed"), err
 }
 
 // KeptWhenFull adds to the error of a disk or a quota that is full what to do

@@ -33,6 +33,7 @@ type commands struct {
 	Simulate  simulateCmd  `cmd:"" help:"Simulate serving systems on a trace of requests and compare them."`
 	Sweep     sweepCmd     `cmd:"" help:"Run an experiment over axes; a finished run is never made again."`
 	Point     pointCmd     `cmd:"" hidden:"" help:"Run one task of a job that sweep has written."`
+	PlanTask  planTaskCmd  `cmd:"" hidden:"" name:"plan-task" help:"Run one task of a job that plan has written."`
 	Plan      planCmd      `cmd:"" help:"Find the largest request rate that each system sustains within its service level."`
 	Whatif    whatifCmd    `cmd:"" name:"whatif" help:"Find what hardware and policy do to goodput or another metric, and where an answer changes."`
 	Figures   figuresCmd   `cmd:"" help:"Draw the figures of result folders anew, or those of the papers."`

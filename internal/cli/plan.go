@@ -26,6 +26,14 @@ type planCmd struct {
 	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps and plans may share it. Default: points/ in the result folder."`
 	JSON    bool     `name:"json" help:"Print JSON and nothing else: an array, an object a candidate; with [plan], one object."`
 	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
+	jobFlags
+}
+
+// planQuestion is what a plan is to find.
+type planQuestion struct {
+	*config.Sweep
+	candidates []capacity.Candidate // without [plan]
+	offers     *capacity.Offers     // with it
 }
 
 // planExample is a whole small file of a plan.
@@ -63,31 +71,24 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if p.Workers < 0 {
 		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", p.Workers)
 	}
-	cfg := p.Config
-	if cfg == "" {
-		cfg = experiments.Default
-	}
-	sweep, err := config.LoadPlan(cfg, p.Set)
+	cluster, err := p.cluster(p.JSON)
 	if err != nil {
 		return err
 	}
-	var candidates []capacity.Candidate
-	var offers *capacity.Offers
-	if sweep.Plan == nil {
-		candidates, err = capacity.Candidates(sweep)
-	} else {
-		offers, err = capacity.OffersOf(sweep)
-	}
+	q, err := p.question()
 	if err != nil {
 		return err
 	}
-	out, err := openAnswer("plan", p.Out, sweep.Name+settingsName(p.Set), cfg, p.Force, p.Set)
+	out, err := openAnswer("plan", p.Out, q.Name+settingsName(p.Set), p.Config, p.Force, p.Set)
 	if err != nil {
 		return err
 	}
 	points := p.Points
 	if points == "" {
 		points = filepath.Join(out, "points")
+	}
+	if cluster != nil {
+		return p.writeJob(app, cluster, q, out, points)
 	}
 	store, err := run.OpenPointStore(points, app.Program(), true)
 	if err != nil {
@@ -96,13 +97,13 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 
 	planner := capacity.Planner{Store: store, Run: app.Run, Workers: p.Workers}
-	if sweep.Plan != nil {
-		return p.purchase(ctx, app, &planner, offers, out, points)
+	if q.offers != nil {
+		return p.purchase(ctx, app, &planner, q.offers, out, points)
 	}
 	bar := newProgress(app.Stderr, "runs")
-	bar.planned(capacity.GuessRuns(&sweep.Goodput, candidates...))
+	bar.planned(capacity.GuessRuns(&q.Goodput, q.candidates...))
 	planner.Planned, planner.Finished = bar.planned, bar.finished
-	found, notes, runErr := planner.Do(ctx, sweep.Goodput, candidates)
+	found, notes, runErr := planner.Do(ctx, q.Goodput, q.candidates)
 	bar.close()
 	printNotes(app.Stderr, notes)
 	if runErr != nil {
@@ -118,6 +119,22 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	printPlan(app.Stdout, found)
 	printFiles(app.Stdout, files, points)
 	return nil
+}
+
+// question reads what is asked.
+func (p *planCmd) question() (q planQuestion, err error) {
+	if p.Config == "" {
+		p.Config = experiments.Default
+	}
+	if q.Sweep, err = config.LoadPlan(p.Config, p.Set); err != nil {
+		return q, err
+	}
+	if q.Plan == nil {
+		q.candidates, err = capacity.Candidates(q.Sweep)
+	} else {
+		q.offers, err = capacity.OffersOf(q.Sweep)
+	}
+	return q, err
 }
 
 // openAnswer opens the folder of a command's answer. Without out it is the first of

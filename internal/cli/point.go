@@ -12,13 +12,25 @@ import (
 type pointCmd struct {
 	Job    string `arg:"" name:"JOB" help:"Folder of the job."`
 	Points string `required:"" placeholder:"DIR" help:"Where the sweep keeps its runs."`
-	Tasks  int    `required:"" placeholder:"N" help:"Tasks of the job."`
-	Task   int    `required:"" placeholder:"K" env:"SLURM_ARRAY_TASK_ID,JOB_COMPLETION_INDEX" help:"This task, of a number from 0 or 1."`
+	taskFlags
+}
+
+// taskFlags number a task of a job.
+type taskFlags struct {
+	Tasks int `required:"" placeholder:"N" help:"Tasks of the job."`
+	Task  int `required:"" placeholder:"K" env:"SLURM_ARRAY_TASK_ID,JOB_COMPLETION_INDEX" help:"This task, of a number from 0 or 1."`
+}
+
+func (t *taskFlags) check() error {
+	if t.Tasks < 1 || t.Task < 0 || t.Task > t.Tasks {
+		return fmt.Errorf("--task %d --tasks %d: no such task", t.Task, t.Tasks)
+	}
+	return nil
 }
 
 func (p *pointCmd) Run(ctx context.Context, app *App) (err error) {
-	if p.Tasks < 1 || p.Task < 0 || p.Task > p.Tasks {
-		return fmt.Errorf("--task %d --tasks %d: no such task", p.Task, p.Tasks)
+	if err := p.check(); err != nil {
+		return err
 	}
 	points, err := run.TaskPoints(p.Job, p.Task, p.Tasks)
 	if err != nil {

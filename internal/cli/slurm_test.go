@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,8 +25,27 @@ preset = "sparseserve"
 grid.system.window = [8, 20]
 `
 
+// slurmPlan has four candidates, whose runs depend on each other's prices.
+const slurmPlan = `model = "llama3.1-8b"
+[workload]
+prompt_lengths = "lognormal(2048, 0.8, 32768)"
+output_lengths = "uniform(50, 400)"
+rate = 20
+requests = 600
+[system]
+preset = "vllm-0.15"
+[slo]
+ttft_s = 2
+tbt_s = 0.15
+[plan]
+max_replicas = 8
+[[axis]]
+grid.gpu = ["a100-80gb", "h100-80gb"]
+grid.system.tensor_parallel = [1, 2]
+`
+
 // TestSlurmCluster gives array jobs to a Slurm of the nodes n1 and n2 of this host: .ci/slurm
-// starts one. Whatever befalls a job, the sweep's files are those of a local run.
+// starts one. Whatever befalls a job, the files of a sweep and of a plan are those of a local run.
 func TestSlurmCluster(t *testing.T) {
 	if os.Getenv("SLURM_CONF") == "" {
 		t.Skip("no SLURM_CONF; .ci/slurm has one")
@@ -38,45 +58,58 @@ func TestSlurmCluster(t *testing.T) {
 	program := buildProgram(t)
 	t.Chdir(here)
 	writeFile(t, "s.toml", slurmSweep)
-	shell(t, program, "sweep", "s.toml", "--out", "local")
-	for _, c := range []struct {
-		name   string
-		befall func(t *testing.T, job string)
-		again  bool // tasks are missing after the job
-	}{
-		{"nothing", func(*testing.T, string) {}, false},
-		{"a killed task", cancelTask, true},
-		{"a lost node", loseNode, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			out := strings.ReplaceAll(c.name, " ", "-")
-			sweep := []string{"sweep", "s.toml", "--out", out}
-			shell(t, program, append(sweep, "--engine", "slurm")...)
-			job := strings.TrimSpace(shell(t, "sbatch", "--parsable", out+"/slurm/job.sh"))
-			c.befall(t, job)
-			waitFor(t, "the job's end", func() bool { return shell(t, "squeue", "-h", "-j", job) == "" })
-			if missing := finishedPoints(t, out+"/points") < 4; missing != c.again {
-				t.Errorf("%d runs are finished", finishedPoints(t, out+"/points"))
-			}
-			// A job of what is missing, or the same job once more, which has nothing to do.
-			if c.again {
-				shell(t, program, append(sweep, "--engine", "slurm")...)
-			}
-			shell(t, "sbatch", "--wait", out+"/slurm/job.sh")
-			if text := shell(t, program, sweep...); !strings.HasPrefix(text,
-				"s: 4 runs, 4 of them finished before.\n") {
-				t.Error(text)
-			}
-			logs, err := filepath.Glob(out + "/slurm/task-*.log")
-			if err != nil || len(logs) == 0 {
-				t.Errorf("logs %v, %v", logs, err)
-			}
-			if err := os.RemoveAll(out + "/slurm"); err != nil {
-				t.Fatal(err)
-			}
-			compareFolders(t, "local", out, 4*4)
-		})
+	writeFile(t, "p.toml", slurmPlan)
+	for _, command := range [][]string{{"sweep", "s.toml"}, {"plan", "p.toml"}} {
+		local := command[0]
+		shell(t, program, append(command, "--out", local)...)
+		for _, c := range []struct {
+			name   string
+			befall func(t *testing.T, job string)
+			again  bool // runs of a sweep are missing after the job; a plan's tasks make each other's
+		}{
+			{"nothing", func(*testing.T, string) {}, false},
+			{"a killed task", cancelTask, local == "sweep"},
+			{"a lost node", loseNode, false},
+		} {
+			t.Run(local+", "+c.name, func(t *testing.T) {
+				out := local + "-" + strings.ReplaceAll(c.name, " ", "-")
+				command := slices.Concat(command, []string{"--out", out})
+				throughSlurm(t, program, command, local, c.befall, c.again)
+			})
+		}
 	}
+}
+
+// throughSlurm has a job made, befallen and collected, and compares its folder with the local one.
+func throughSlurm(t *testing.T, program string, command []string, local string,
+	befall func(t *testing.T, job string), again bool) {
+	out := command[len(command)-1]
+	all := finishedPoints(t, local+"/points")
+	asJob := append(command, "--engine", "slurm")
+	shell(t, program, asJob...)
+	job := strings.TrimSpace(shell(t, "sbatch", "--parsable", out+"/slurm/job.sh"))
+	befall(t, job)
+	waitFor(t, "the job's end", func() bool { return shell(t, "squeue", "-h", "-j", job) == "" })
+	if missing := finishedPoints(t, out+"/points") < all; missing != again {
+		t.Errorf("%d runs of %d are finished", finishedPoints(t, out+"/points"), all)
+	}
+	// A job of what is missing, or the same job once more, which has nothing to do.
+	if again {
+		shell(t, program, asJob...)
+	}
+	shell(t, "sbatch", "--wait", out+"/slurm/job.sh")
+	if made := finishedPoints(t, out+"/points"); made != all {
+		t.Errorf("after the second job %d runs of %d are finished", made, all)
+	}
+	shell(t, program, command...)
+	logs, err := filepath.Glob(out + "/slurm/task-*.log")
+	if err != nil || len(logs) == 0 {
+		t.Errorf("logs %v, %v", logs, err)
+	}
+	if err := os.RemoveAll(out + "/slurm"); err != nil {
+		t.Fatal(err)
+	}
+	compareFolders(t, local, out, 4*all)
 }
 
 // shell runs a command and returns what it prints.

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -25,9 +23,7 @@ type sweepCmd struct {
 	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
 	Details bool     `help:"Print besides, for each system: all latencies at mean, P50, P90, P95 and P99; requests/s served and within the service level; input, output and total tokens/s; use of HBM, DRAM, GPU and link."`
 	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
-	Engine  string   `enum:"local,slurm,kubernetes" default:"local" help:"Where runs are made: local, slurm, which writes an array job, or kubernetes, which writes an Indexed Job."`
-	Image   string   `placeholder:"IMAGE" help:"Container of this program, for --engine kubernetes."`
-	Claim   string   `placeholder:"NAME" help:"Persistent volume claim that holds the working folder, for --engine kubernetes."`
+	jobFlags
 }
 
 // sweepExample is a whole small file of a sweep.
@@ -59,7 +55,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.Workers < 0 {
 		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", s.Workers)
 	}
-	cluster, err := s.cluster()
+	cluster, err := s.cluster(s.JSON)
 	if err != nil {
 		return err
 	}
@@ -125,28 +121,6 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	return nothingServed(sums)
 }
 
-// cluster is where --engine has the runs made, nil on this machine.
-func (s *sweepCmd) cluster() (run.Cluster, error) {
-	if s.Engine != "kubernetes" && s.Image+s.Claim != "" {
-		return nil, errors.New("--image and --claim are for --engine kubernetes")
-	}
-	if s.Engine == "local" {
-		return nil, nil
-	}
-	if s.JSON {
-		return nil, fmt.Errorf("--json --engine %s: a job has no results to print", s.Engine)
-	}
-	if s.Engine == "slurm" {
-		return run.Slurm{}, nil
-	}
-	if s.Image == "" || s.Claim == "" {
-		return nil, errors.New("--engine kubernetes needs --image, the container of this program, and " +
-			"--claim, " +
-			"the persistent volume claim that holds the working folder")
-	}
-	return run.Kubernetes{Image: s.Image, Claim: s.Claim}, nil
-}
-
 // open opens the result folder. Without --out it is the first of out/sweep/NAME, out/sweep/NAME-2,
 // .. that is new or of this sweep.
 func (s *sweepCmd) open(app *App, sweep *config.Sweep) (folder *run.SweepFolder, err error) {
@@ -169,17 +143,10 @@ func (s *sweepCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster,
 			"collect them.\n", count(len(points), "run"), s.Engine)
 		return nil
 	}
-	for i := range missing {
-		if trace := missing[i].Workload.Trace; files.Once(trace) {
-			return fmt.Errorf("workload.trace = %q: jobs run later and cannot read it; write the trace to "+
-				"a file", trace)
-		}
-	}
-	program, err := os.Executable()
-	if err != nil {
+	if err := readableLater(missing); err != nil {
 		return err
 	}
-	here, err := os.Getwd()
+	program, here, err := programHere()
 	if err != nil {
 		return err
 	}
@@ -193,11 +160,8 @@ func (s *sweepCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster,
 	if err != nil {
 		return err
 	}
-	submit := map[string]string{"slurm": "sbatch", "kubernetes": "kubectl apply -f"}[s.Engine]
-	fmt.Fprintf(app.Stdout, "%s of %d to make. Submit: %s %s\n"+
-		"When the job has ended, collect: the same command without --engine %s. It makes what is still "+
-		"missing.\n",
-		count(len(missing), "run"), len(points), submit, job, s.Engine)
+	fmt.Fprintf(app.Stdout, "%s of %d to make. ", count(len(missing), "run"), len(points))
+	s.printSubmit(app.Stdout, job)
 	return nil
 }
 
