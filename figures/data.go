@@ -89,6 +89,15 @@ func FitsData(dir string) ([]Figure, error) {
 	return dataOf(pictures), err
 }
 
+// ValidationData is what DrawValidation draws of the phases of steps, as data.
+func ValidationData(dir string) ([]Figure, error) {
+	runs, err := readValidation(dir)
+	if err != nil {
+		return nil, err
+	}
+	return dataOf(phasePictures(runs)), nil
+}
+
 func dataOf(pictures []picture) []Figure {
 	var figures []Figure
 	for i := range pictures {

@@ -56,6 +56,15 @@ type Report struct {
 // Recompute makes the report of a result folder anew from its kept runs, and
 // writes validate.csv and validate.json.
 func Recompute(dir string) (*Report, error) {
+	report, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	return report, report.write(dir)
+}
+
+// Read makes the report of a result folder anew from its kept runs.
+func Read(dir string) (*Report, error) {
 	index, err := readIndex(dir)
 	if err != nil {
 		return nil, err
@@ -68,7 +77,7 @@ func Recompute(dir string) (*Report, error) {
 		}
 		report.Runs = append(report.Runs, run)
 	}
-	return report, report.write(dir)
+	return report, nil
 }
 
 // readIndex reads which runs a result folder compares.

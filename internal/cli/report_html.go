@@ -10,7 +10,7 @@ import (
 )
 
 type reportCmd struct {
-	Folder string `arg:"" name:"FOLDER" help:"Result folder of simulate, sweep, plan, whatif or compare, or the folder of a calibration's plots."`
+	Folder string `arg:"" name:"FOLDER" help:"Result folder of simulate, sweep, plan, whatif, compare or validate, or the folder of a calibration's plots."`
 	Out    string `placeholder:"FILE" help:"HTML file to write. Default: report.html in the result folder."`
 }
 

@@ -49,6 +49,8 @@ var reported = []struct {
 		"--heat", "link,hbm", "--steps", "2", "--threshold", "dram"}},
 	{"comparison", 3, []string{"compare", measuredRun, "--set", "model=llama2-7b", "--set",
 		"gpu=h100-80gb", "--set", "system.max_requests=128"}},
+	{"validation", 8, []string{"validate", "validate-tiny.toml", "--live=reference", "--set",
+		"workload.requests=2", "--split-every", "2"}},
 	{"calibration", 6, nil},
 	{"purchase", 2, nil},
 }
@@ -60,7 +62,21 @@ func makeReports(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	experiment, err := filepath.Abs(filepath.Join("..", "..", "experiments"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
+	for _, name := range []string{"validate-tiny.toml", "testdata/tiny/config.json"} {
+		text, err := os.ReadFile(filepath.Join(experiment, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, name, string(text))
+	}
 	writeFile(t, "run.toml", reportedRun)
 	writeFile(t, "plan.toml", strings.Replace(reportedRun, "rate = [0.5, 1]", "", 1)+
 		"\n[goodput]\nstart = 1\nwidth = 0.5\ncoarse = true\n")
@@ -120,7 +136,9 @@ func TestReports(t *testing.T) {
 			"plan":  {"<h2>Candidates</h2>", "rows", "config.toml of a run of vllm"},
 			"whatif": {"<h2>Answers</h2>", "the host memory that the load needs",
 				"system.budget_tokens"},
-			"comparison":  {"TTFT p99, s", "NVIDIA H100"},
+			"comparison": {"TTFT p99, s", "NVIDIA H100"},
+			"validation": {"sparseserve-psa-4-s1", "runs below saturation meet every goal",
+				"config.toml of a simulated run"},
 			"calibration": {"psa_decode is flagged", "Quality of the fits", "driver"},
 			"purchase":    {"vllm serve meta-llama", "nebius", "weakest assumption"},
 		}[r.name] {
@@ -145,7 +163,7 @@ func TestReports(t *testing.T) {
 func TestReportOfBrokenFolders(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for i, c := range []struct{ file, text, want string }{
-		{"", "", "no finished results of simulate, sweep, plan, whatif, compare or calibrate"},
+		{"", "", "no finished results of simulate, sweep, plan, whatif, compare, validate or calibrate"},
 		{"summary.json", "[{", "summary.json: damaged: unexpected end of JSON input"},
 		{"summary.json", "[]", "summary.json: no run"},
 		{"summary.json", `[{"name": 3}]`, "summary.json: damaged"},
@@ -155,6 +173,7 @@ func TestReportOfBrokenFolders(t *testing.T) {
 		{"purchase.json", "[]", "purchase.json: damaged"},
 		{"whatif.json", `{"cases": []}`, "whatif.json: no case"},
 		{"compare.json", "[]", "no such file"},
+		{"validate.json", "[]", "no runs.json, so no validation was finished here"},
 		{"fits.csv", "card\n", "fits.csv: no row"},
 		{"fits.csv", "card,model\na,b\n", "no column"},
 	} {

@@ -20,6 +20,7 @@ var kinds = []struct {
 	{"purchase.json", readPurchase},
 	{"plan.json", readPlan},
 	{"compare.json", readComparison},
+	{"validate.json", readValidation},
 	{"fits.csv", readCalibration},
 	{"summary.json", readRuns},
 }
@@ -40,8 +41,8 @@ func read(dir string) (*page, error) {
 		}
 		names = append(names, k.file)
 	}
-	return nil, fmt.Errorf("%s: no finished results of simulate, sweep, plan, whatif, compare or "+
-		"calibrate: none of %s is there", dir, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%s: no finished results of simulate, sweep, plan, whatif, compare, "+
+		"validate or calibrate: none of %s is there", dir, strings.Join(names, ", "))
 }
 
 // nameOf is the folder's own name.
