@@ -137,7 +137,7 @@ func TestReports(t *testing.T) {
 			"whatif": {"<h2>Answers</h2>", "the host memory that the load needs",
 				"system.budget_tokens"},
 			"comparison": {"TTFT p99, s", "NVIDIA H100"},
-			"validation": {"sparseserve-psa-4-s1", "runs below saturation meet every goal",
+			"validation": {"sparseserve-psa-4-s1", "below saturation",
 				"config.toml of a simulated run"},
 			"calibration": {"psa_decode is flagged", "Quality of the fits", "driver"},
 			"purchase":    {"vllm serve meta-llama", "nebius", "weakest assumption"},

@@ -100,8 +100,12 @@ func (p *page) judge(r *validate.Report) {
 			warnings = append(warnings, said{text, v.Run})
 		}
 	}
-	p.Answers = append(p.Answers, fmt.Sprintf("%d of %d runs below saturation meet every goal; "+
-		"%.0f %% are to.", met, below, 100*validate.GoalShare))
+	goals := "No run is below saturation; the goals are for those."
+	if below > 0 {
+		goals = fmt.Sprintf("%d of %d runs below saturation meet every goal; %.0f %% are to.", met, below,
+			100*validate.GoalShare)
+	}
+	p.Answers = append(p.Answers, goals)
 	if swaps, pairs := validate.Swaps(r.Runs); pairs > 0 {
 		p.Answers = append(p.Answers, fmt.Sprintf("The order of the systems at one load differs in "+
 			"%d of %d pairs, by mean TTFT and by throughput.", len(swaps), pairs))
