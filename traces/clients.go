@@ -22,12 +22,16 @@ func newClients(s Spec, seed uint64) *clients {
 }
 
 func (c *clients) next() (des.Time, error) {
-	think := c.think * c.rng.ExpFloat64()
-	if think > (latest - c.ended).Seconds() {
+	return after(c.ended, c.think*c.rng.ExpFloat64(), c.think)
+}
+
+// after is so many seconds after a time; mean is what workload.think_s says.
+func after(at des.Time, seconds, mean float64) (des.Time, error) {
+	if seconds > (latest - at).Seconds() {
 		return 0, fmt.Errorf("arrival after 285 years: workload.think_s = %g is too long for "+
-			"workload.requests", c.think)
+			"workload.requests", mean)
 	}
-	return c.ended + des.FromSeconds(think), nil
+	return at + des.FromSeconds(seconds), nil
 }
 
 // Concurrency implements sim.ClosedLoop: the clients of a closed loop, 0 of other arrivals.

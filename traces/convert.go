@@ -88,7 +88,8 @@ func checkTarget(in, out string) error {
 func writeOwn(w io.Writer, src source) (n int, lost []string, err error) {
 	b := bufio.NewWriterSize(w, 64<<10)
 	c := csv.NewWriter(b)
-	a, err := src.next()
+	every := unfold(src)
+	a, err := every.next()
 	if err != nil && err != io.EOF {
 		return 0, nil, err
 	}
@@ -109,7 +110,7 @@ func writeOwn(w io.Writer, src source) (n int, lost []string, err error) {
 	}
 	unnamed, unknown := 0, 0
 	var row []string
-	for ; err == nil; a, err = src.next() {
+	for ; err == nil; a, err = every.next() {
 		row = append(row[:0], decimal(a.At), strconv.Itoa(a.Prompt), strconv.Itoa(a.Output), a.Set)
 		if names {
 			row = append(row, a.Session)
@@ -140,6 +141,10 @@ func writeOwn(w io.Writer, src source) (n int, lost []string, err error) {
 		}
 	}
 	slices.Sort(lost)
+	if every != src {
+		lost = append(lost, "turns of sessions do not wait for their answers any more: a row arrives "+
+			"whatever became of those above it")
+	}
 	return n, lost, b.Flush()
 }
 

@@ -74,9 +74,9 @@ func Describe(path, format string) (Description, error) {
 		return Description{}, err
 	}
 	defer src.Close()
-	c := newCensus()
+	c, every := newCensus(), unfold(src)
 	for {
-		a, err := src.next()
+		a, err := every.next()
 		if err == io.EOF {
 			break
 		}
@@ -91,7 +91,8 @@ func Describe(path, format string) (Description, error) {
 }
 
 // DescribeWorkload draws the requests of a workload and summarises them: as they are
-// served, but for the model's maximum. In a closed loop the server makes the times.
+// served, but for the model's maximum. In a closed loop the server makes the times; turns of
+// sessions come as from a server that takes none.
 func DescribeWorkload(name string, spec Spec, seed uint64, model ...Tokenizer) (
 	Description, error) {
 	s, err := Open(spec, seed, model...)
@@ -100,13 +101,9 @@ func DescribeWorkload(name string, spec Spec, seed uint64, model ...Tokenizer) (
 	}
 	defer s.Close()
 	c := newCensus()
-	for {
-		a, more, err := s.Next()
+	for a, err := range s.All() {
 		if err != nil {
 			return Description{}, err
-		}
-		if !more {
-			break
 		}
 		if s.clients != nil {
 			a.At = 0

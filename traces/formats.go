@@ -9,6 +9,7 @@ const (
 	FormatMooncake  = "mooncake"
 	FormatBurstGPT  = "burstgpt"
 	FormatVidur     = "vidur"
+	FormatShareGPT  = "sharegpt"
 	FormatCSV       = "csv" // the project's own
 )
 
@@ -16,9 +17,10 @@ const (
 type Format struct {
 	Name, About string
 
-	csv  csvFormat
-	json func(*options) decoder // nil of CSV
-	keys []string               // of JSON lines of this format alone
+	csv   csvFormat
+	json  func(*options) decoder // nil of CSV
+	keys  []string               // of JSON lines of this format alone; a|b is one of two
+	talks bool                   // conversations, which sharegpt.go reads
 }
 
 // Formats lists the formats in the order in which they are recognised. Another CSV format is an
@@ -55,6 +57,8 @@ func Formats() []Format {
 				time: "arrived_at", prompt: "num_prefill_tokens", output: "num_decode_tokens",
 				unit: des.Second, timeOptional: true,
 			}},
+		{Name: FormatShareGPT, About: "ShareGPT JSON: conversations of from and value, or messages of " +
+			"role and content", keys: []string{"conversations|messages"}, talks: true},
 		{Name: FormatCSV, About: "this project's own CSV, as trace convert writes it", csv: ownCSV},
 	}
 }

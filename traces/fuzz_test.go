@@ -22,7 +22,7 @@ func fuzzReader(f *testing.F, format string, examples ...string) {
 		f.Add(data[:len(data)*2/3]) // half-written
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, _, err := newReader("fuzz", bytes.NewReader(data), wholeFile(format))
+		r, _, err := newSource("fuzz", bytes.NewReader(data), wholeFile(format))
 		if err != nil {
 			return
 		}
@@ -57,10 +57,13 @@ func FuzzAzure(f *testing.F)    { fuzzReader(f, FormatAzure, "azure2023.csv", "a
 func FuzzMooncake(f *testing.F) { fuzzReader(f, FormatMooncake, "mooncake.jsonl") }
 func FuzzBurstGPT(f *testing.F) { fuzzReader(f, FormatBurstGPT, "burstgpt.csv") }
 func FuzzVidur(f *testing.F)    { fuzzReader(f, FormatVidur, "vidur.csv", "vidur_lengths.csv") }
-func FuzzOwnCSV(f *testing.F)   { fuzzReader(f, FormatCSV, "own.csv") }
+func FuzzOwnCSV(f *testing.F)   { fuzzReader(f, FormatCSV, "own.csv", "contents.csv") }
+func FuzzShareGPT(f *testing.F) {
+	fuzzReader(f, FormatShareGPT, "sharegpt.json", "sharegpt.jsonl")
+}
 
 // FuzzRecognise leaves the format to the first line.
 func FuzzRecognise(f *testing.F) {
 	fuzzReader(f, "", "azure2023.csv", "burstgpt.csv", "vidur.csv", "own.csv", "mooncake.jsonl",
-		"longbench/qasper.jsonl")
+		"longbench/qasper.jsonl", "sharegpt.json", "sharegpt.jsonl")
 }

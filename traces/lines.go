@@ -115,6 +115,6 @@ func (l *lines) read() error {
 func (l *lines) trim() {
 	l.buf = bytes.TrimRight(l.buf, "\r\n")
 	if l.number == 1 {
-		l.buf = bytes.TrimPrefix(l.buf, []byte("\xef\xbb\xbf"))
+		l.buf = bytes.TrimPrefix(l.buf, []byte(byteOrderMark))
 	}
 }

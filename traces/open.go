@@ -1,6 +1,8 @@
 package traces
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,13 +29,17 @@ type options struct {
 	lengths   *rand.Rand // draws output lengths of chat models
 	order     *rand.Rand // mixes the files of a folder
 	once      bool       // the file is not read again: a pipe needs not be kept
+
+	// of sessions
+	seed         uint64
+	scale, think float64 // of outputs; mean, seconds
 }
 
 // wholeFile are the options under which a file is described and converted.
 func wholeFile(format string) options {
 	return options{
 		format: format, tokenizer: Llama2, output: OutputBase, ordered: true,
-		lengths: des.Rand(0, "traces.lengths"), order: des.Rand(0, "traces.order"),
+		lengths: des.Rand(0, "traces.lengths"), order: des.Rand(0, "traces.order"), scale: 1,
 	}
 }
 
@@ -46,7 +52,7 @@ func openPath(path string, o options) (source, string, error) {
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			msg := path + ": no such file or folder"
-			if near := nearest.Name(path, []string{BuiltIn, Synthetic}); near != "" {
+			if near := nearest.Name(path, []string{BuiltIn, Synthetic, Sessions}); near != "" {
 				msg += fmt.Sprintf(" (did you mean %q?)", near)
 			}
 			return nil, "", errors.New(msg)
@@ -69,9 +75,44 @@ func openPath(path string, o options) (source, string, error) {
 
 // openFile opens one file, packed or not, as a source.
 func openFile(path string, o options) (source, string, error) {
-	r, format, err := openReader(path, o)
+	text, shut, err := openText(path, o.once)
 	if err != nil {
 		return nil, "", err
+	}
+	src, format, err := newSource(files.Label(path), text, o)
+	if err != nil {
+		shut()
+		return nil, "", err
+	}
+	switch s := src.(type) {
+	case *reader:
+		s.close = shut
+	case *sessions:
+		s.talker.(*shareGPT).close = shut
+	}
+	return src, format, nil
+}
+
+// newSource reads the beginning of a file to learn its format.
+func newSource(file string, from io.Reader, o options) (source, string, error) {
+	text := bufio.NewReaderSize(from, 64<<10)
+	if o.format == "" || o.format == FormatShareGPT {
+		start, _ := text.Peek(64) // an error comes again
+		mark := bytes.TrimPrefix(start, []byte(byteOrderMark))
+		if bytes.HasPrefix(bytes.TrimSpace(mark), []byte("[")) {
+			text.Discard(len(start) - len(mark))
+			return newSessions(newShareGPT(file, text, 0, true, &o), o.scale, o.think), FormatShareGPT, nil
+		}
+	}
+	r, format, err := newReader(file, text, o)
+	if err != nil {
+		return nil, "", err
+	}
+	if r.dec == nil { // conversations, one after another
+		first, l := bytes.Clone(r.lines.buf), r.lines
+		rest := io.MultiReader(bytes.NewReader(first), strings.NewReader("\n"), l.r)
+		talks := newShareGPT(file, rest, l.number-1, false, &o)
+		return newSessions(talks, o.scale, o.think), format, nil
 	}
 	return r, format, nil
 }
@@ -128,6 +169,9 @@ func newReader(file string, from io.Reader, o options) (*reader, string, error) 
 	if err != nil {
 		return nil, "", r.fault(err)
 	}
+	if f.talks {
+		return r, format, nil
+	}
 	if f.json != nil {
 		r.lines.unread()
 		r.dec = f.json(&o)
@@ -157,7 +201,7 @@ func recognise(first []byte) (string, error) {
 	var known []string
 	for _, f := range Formats() {
 		switch {
-		case f.json != nil:
+		case f.json != nil || f.talks:
 			continue
 		case f.csv.missing(header) == "":
 			return f.Name, nil
@@ -176,14 +220,18 @@ func recogniseJSON(first []byte) (string, error) {
 	}
 	var known []string
 	for _, f := range Formats() {
-		lacks := func(key string) bool { return keys[key] == nil }
+		lacks := func(key string) bool {
+			a, b, two := strings.Cut(key, "|")
+			return keys[a] == nil && !(two && keys[b] != nil)
+		}
 		switch {
-		case f.json == nil:
+		case f.json == nil && !f.talks:
 			continue
 		case !slices.ContainsFunc(f.keys, lacks):
 			return f.Name, nil
 		}
-		known = append(known, strings.Join(f.keys, " and ")+" ("+f.Name+")")
+		known = append(known, strings.ReplaceAll(strings.Join(f.keys, " and "), "|", " or ")+" ("+
+			f.Name+")")
 	}
 	return "", errors.New("JSON without the keys of a known format: " + strings.Join(known, ", "))
 }

@@ -10,12 +10,13 @@ import (
 )
 
 // Stream is a workload that makes each request when it is asked for. It implements
-// sim.Workload. It is not safe for concurrent use.
+// sim.Workload, sim.ClosedLoop and sim.Sessions. It is not safe for concurrent use.
 type Stream struct {
 	spec     Spec
 	src      source
-	arrivals clock    // nil takes the source's own times
-	clients  *clients // arrivals, where they are a closed loop's
+	sessions *sessions // src, where it has turns that follow one another
+	arrivals clock     // nil takes the source's own times
+	clients  *clients  // arrivals, where they are a closed loop's
 	made     int
 	early    bool // the source or the stages ended before spec.Requests
 	left     int  // rows of the source beyond spec.Requests, or the stages
@@ -45,19 +46,31 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 		if s.src, err = newSynthetic(spec, seed); err != nil {
 			return nil, err
 		}
+	case Sessions:
+		talks, err := newMade(spec, seed)
+		if err != nil {
+			return nil, err
+		}
+		s.src = newSessions(talks, spec.OutputScale, spec.ThinkS)
 	default:
 		s.src, _, err = openPath(spec.Trace, options{
 			format: spec.Format, tokenizer: tokenizer, datasets: spec.datasets(), output: spec.Output,
 			ordered: spec.Arrivals == ArrivalsTrace,
 			lengths: des.Rand(seed, "traces.lengths"), order: des.Rand(seed, "traces.order"),
+			seed: seed, scale: spec.OutputScale, think: spec.ThinkS,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("workload.trace: %w", err)
 		}
 	}
+	s.sessions, _ = s.src.(*sessions)
 	if err := s.begin(seed); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("workload.trace: %w", err)
+	}
+	if err := s.conflicts(); err != nil {
+		s.Close()
+		return nil, err
 	}
 	return s, nil
 }
@@ -92,6 +105,18 @@ func (s *Stream) begin(seed uint64) (err error) {
 	return err
 }
 
+// conflicts refuses keys that do not go with what the trace has.
+func (s *Stream) conflicts() error {
+	switch {
+	case s.spec.PrefixHit > 0 && s.head.Content != nil:
+		return s.spec.sharesItself()
+	case s.spec.ThinkS > 0 && s.clients == nil && s.sessions == nil:
+		return fmt.Errorf("workload.think_s = %g: %s has no sessions whose turns follow one another; "+
+			"leave it out, or use arrivals closed", s.spec.ThinkS, s.spec.Trace)
+	}
+	return nil
+}
+
 // Next returns the next request. After the end or an error it returns the same again.
 func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
 	if s.err != nil || s.early || s.spec.Requests > 0 && s.made == s.spec.Requests {
@@ -109,11 +134,17 @@ func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
 		s.err = err
 		return sim.Arrival{}, false, err
 	}
-	if s.made++; s.made == s.spec.Requests {
-		s.left = s.src.rest()
-		s.err = s.src.Close()
-	}
+	s.err = s.count()
 	return a, true, nil
+}
+
+// count counts a request that is made.
+func (s *Stream) count() error {
+	if s.made++; s.made < s.spec.Requests || s.spec.Requests == 0 {
+		return nil
+	}
+	s.left += s.src.rest()
+	return s.src.Close()
 }
 
 func (s *Stream) build() (a sim.Arrival, err error) {
@@ -134,7 +165,9 @@ func (s *Stream) build() (a sim.Arrival, err error) {
 		return a, err
 	}
 	a.Cached = int(s.spec.PrefixHit * float64(a.Prompt))
-	a.Output, err = scaled(a.Output, s.spec.OutputScale)
+	if s.sessions == nil { // which have answers of that length in prompts, too
+		a.Output, err = scaled(a.Output, s.spec.OutputScale)
+	}
 	return a, err
 }
 
@@ -162,7 +195,11 @@ func (s *Stream) Warnings() []string {
 		if s.early {
 			beyond = "workload.stages"
 		}
-		w = append(w, fmt.Sprintf("%s left out beyond %s: %s", plural(s.left, "row"), beyond,
+		what := "row"
+		if s.sessions != nil {
+			what = "turn"
+		}
+		w = append(w, fmt.Sprintf("%s left out beyond %s: %s", plural(s.left, what), beyond,
 			s.spec.Trace))
 	}
 	return w

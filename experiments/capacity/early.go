@@ -46,7 +46,8 @@ type tally struct {
 // of a part of it.
 func newEarly(p *config.Point, slo limits) (*early, error) {
 	whole := p.Metrics.Warmup == sim.CutNone && p.Metrics.Drain == sim.CutNone
-	if p.Workload.Requests == 0 || !whole {
+	served := p.Workload.Trace == traces.Sessions // which turns there are, its speed decides
+	if p.Workload.Requests == 0 || !whole || served {
 		return nil, nil
 	}
 	e := &early{slo: slo, requests: p.Workload.Requests}

@@ -8,12 +8,13 @@ import (
 )
 
 // implied sets what other keys of [workload] say by themselves: lengths make a synthetic trace,
-// clients a closed loop, and the run ends with its stages.
+// clients a closed loop, sessions have lengths of their own, and the run ends with its stages.
 func (l *loader) implied() {
 	w := &l.cfg.Workload
 	if w.PromptLengths+w.OutputLengths != "" && !l.chosen["workload.trace"] {
 		w.Trace = traces.Synthetic
 	}
+	w.FillSessions(func(key string) bool { return l.chosen["workload."+key] })
 	if slices.Max(append(l.cfg.Clients, 0)) > 0 && !l.chosen["workload.arrivals"] {
 		w.Arrivals = traces.ArrivalsClosed
 	}
@@ -34,7 +35,8 @@ func (l *loader) unused() *KeyError {
 		arrivals = "workload.stages, which have rates of their own"
 	}
 	trace := fmt.Sprintf("workload.trace = %q", w.Trace)
-	synthetic := w.Trace == traces.Synthetic
+	sessions := w.Trace == traces.Sessions
+	lengths := sessions || w.Trace == traces.Synthetic
 	rate, clients := slices.Max(append(l.cfg.Rates, 0)), slices.Max(append(l.cfg.Clients, 0))
 	for _, k := range []struct {
 		key   string
@@ -49,11 +51,18 @@ func (l *loader) unused() *KeyError {
 		{"workload.speed", w.Speed, w.Speed != 1, recorded, "arrivals trace", arrivals},
 		{"workload.burstiness", w.Burstiness, w.Burstiness != 1, gamma, "arrivals gamma", arrivals},
 		{"workload.concurrency", clients, clients != 0, closed, "arrivals closed", arrivals},
-		{"workload.think_s", w.ThinkS, w.ThinkS != 0, closed, "arrivals closed", arrivals},
-		{"workload.prompt_lengths", w.PromptLengths, w.PromptLengths != "", synthetic,
-			"trace synthetic", trace},
-		{"workload.output_lengths", w.OutputLengths, w.OutputLengths != "", synthetic,
-			"trace synthetic", trace},
+		{"workload.think_s", w.ThinkS, w.ThinkS != 0, closed || sessions || w.FromFile() && !recorded,
+			"arrivals closed", arrivals},
+		{"workload.prompt_lengths", w.PromptLengths, w.PromptLengths != "", lengths,
+			"traces synthetic and sessions", trace},
+		{"workload.output_lengths", w.OutputLengths, w.OutputLengths != "", lengths,
+			"traces synthetic and sessions", trace},
+		{"workload.turns", w.Turns, w.Turns != "", sessions, "trace sessions", trace},
+		{"workload.system_prompts", w.SystemPrompts, w.SystemPrompts != 0, sessions, "trace sessions",
+			trace},
+		{"workload.system_lengths", w.SystemLengths, w.SystemLengths != "", sessions, "trace sessions",
+			trace},
+		{"workload.system_zipf", w.SystemZipf, w.SystemZipf != 0, sessions, "trace sessions", trace},
 	} {
 		if k.set && !k.used && l.chosen[k.key] {
 			reason := fmt.Sprintf("is for %s, not used with %s; leave one out", k.by, k.here)

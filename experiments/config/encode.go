@@ -10,6 +10,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // TOML writes the configuration with every key spelled out, each system as a
@@ -36,7 +37,8 @@ func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
 		case "concurrency":
 			value = listed(c.Clients)
 		}
-		if strings.HasSuffix(f.Tag.Get("toml"), ",omitempty") && value.IsZero() {
+		spelled := c.Workload.Trace == traces.Sessions && slices.Contains(traces.SessionKeys, f.Key)
+		if strings.HasSuffix(f.Tag.Get("toml"), ",omitempty") && value.IsZero() && !spelled {
 			continue
 		}
 		e.line(f.Key, value.Interface())

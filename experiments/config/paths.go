@@ -21,7 +21,7 @@ var pathKeys = []struct {
 }{
 	{"", "model", hw.ModelNames()},
 	{"", "gpu", hw.CardNames()},
-	{"workload", "trace", []string{traces.BuiltIn, traces.Synthetic, files.Stdin}},
+	{"workload", "trace", []string{traces.BuiltIn, traces.Synthetic, traces.Sessions, files.Stdin}},
 	{"system", "engine", hw.EngineNames()},
 	{"system", "selections", nil},
 	{"system", "prefill_pattern", pattern.NamedMixes()},

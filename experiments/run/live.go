@@ -218,11 +218,8 @@ func (s *prepared) load() (live.Load, error) {
 	defer stream.Close()
 	var load live.Load
 	var tokens []int
-	for {
-		a, more, err := stream.Next()
-		if err != nil || !more {
-			slices.SortFunc(tokens, func(a, b int) int { return b - a })
-			load.Requests = tokens
+	for a, err := range stream.All() {
+		if err != nil {
 			return load, err
 		}
 		limit := s.model.MaxContext - a.Output
@@ -237,6 +234,9 @@ func (s *prepared) load() (live.Load, error) {
 		tokens = append(tokens, prompt+a.Output)
 		s.contexts = append(s.contexts, [2]int{prompt, prompt + a.Output})
 	}
+	slices.SortFunc(tokens, func(a, b int) int { return b - a })
+	load.Requests = tokens
+	return load, nil
 }
 
 // makeSelections has what the requests will select made before any step, as no

@@ -165,6 +165,8 @@ func (listTraces) Run(app *App) error {
 		strings.Join(traces.DefaultSpec().Datasets, ", ")})
 	t.AppendRow(table.Row{traces.Synthetic, "", "lengths drawn from workload.prompt_lengths and " +
 		"workload.output_lengths: " + traces.LengthForms()})
+	t.AppendRow(table.Row{traces.Sessions, "", "sessions with turns: workload.turns, " +
+		"system_prompts, system_lengths, system_zipf, prompt_lengths, output_lengths and think_s"})
 	t.AppendSeparator()
 	for _, f := range traces.Formats() {
 		t.AppendRow(table.Row{"a path", f.Name, f.About})

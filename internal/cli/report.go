@@ -48,6 +48,9 @@ func arrivals(c *config.Config) string {
 	case len(w.Stages) > 0:
 		return w.Arrivals + " arrivals in " + count(len(w.Stages), "stage")
 	}
+	if w.Trace == traces.Sessions {
+		return w.Arrivals + " arrivals of sessions"
+	}
 	return w.Arrivals + " arrivals"
 }
 
@@ -55,6 +58,8 @@ func arrivals(c *config.Config) string {
 func traceName(w *traces.Spec) string {
 	if w.Trace == traces.Synthetic {
 		return "prompts " + w.PromptLengths + ", outputs " + w.OutputLengths
+	} else if w.Trace == traces.Sessions {
+		return "sessions of " + w.Turns + " turns"
 	}
 	return files.Label(w.Trace)
 }

@@ -1,0 +1,253 @@
+package traces
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
+
+// A turn is one question of a session and its answer.
+type turn struct {
+	asked  []prefix.Piece // all since the last answer
+	output int            // tokens
+	answer uint64         // its text
+}
+
+// A talk is a session of which turns come one by one.
+type talk struct {
+	name   string
+	turns  func() (turn, bool)
+	think  *rand.Rand
+	next   turn
+	more   bool           // there is a next one
+	before []prefix.Piece // all turns so far; its elements never change
+	tokens int
+}
+
+// talker makes talks, until io.EOF.
+type talker interface {
+	talk() (*talk, error)
+	warnings() []string
+	rest() int // turns that are left
+	Close() error
+}
+
+// sessions is the source of the first turns of talks, and of those that follow.
+type sessions struct {
+	talker
+	scale float64 // of outputs
+	think float64 // mean, seconds
+	begun map[string]*talk
+	ended int // early: a turn was rejected
+	left  int // a turn was beyond workload.requests
+}
+
+func newSessions(t talker, scale, think float64) *sessions {
+	return &sessions{talker: t, scale: scale, think: think, begun: map[string]*talk{}}
+}
+
+func (s *sessions) timed() bool { return false }
+
+// next begins a talk.
+func (s *sessions) next() (sim.Arrival, error) {
+	t, err := s.talk()
+	if err != nil {
+		return sim.Arrival{}, err
+	}
+	t.next, t.more = t.turns()
+	a, err := s.turn(t)
+	if t.more && err == nil {
+		s.begun[t.name] = t
+	}
+	return a, err
+}
+
+// turn makes the request of a talk's next turn: everything before, and what is asked.
+func (s *sessions) turn(t *talk) (a sim.Arrival, err error) {
+	now := t.next
+	for _, p := range now.asked {
+		t.before, t.tokens = append(t.before, p), t.tokens+p.Tokens
+	}
+	if t.tokens > maxTokens {
+		return a, fmt.Errorf("session %s: a prompt of %d tokens, more than %d", t.name, t.tokens,
+			maxTokens)
+	}
+	if now.output, err = scaled(now.output, s.scale); err != nil {
+		return a, err
+	}
+	a = sim.Arrival{Prompt: t.tokens, Output: now.output, Session: t.name,
+		Content: &prefix.Content{Prompt: t.before[:len(t.before):len(t.before)], Answer: now.answer}}
+	t.before = append(t.before, prefix.Piece{ID: now.answer, Tokens: now.output})
+	t.tokens += now.output
+	t.next, t.more = t.turns()
+	return a, nil
+}
+
+// follow returns the turn after one that ended. last says that no more may come.
+func (s *sessions) follow(ended sim.Arrival, at des.Time, rejected, last bool) (
+	a sim.Arrival, ok bool, err error) {
+	t := s.begun[ended.Session]
+	if t == nil {
+		return a, false, nil
+	}
+	switch {
+	case rejected:
+		s.ended++
+	case last:
+		s.left++
+	default:
+		if a, err = s.turn(t); err != nil {
+			return a, false, err
+		}
+		if !t.more {
+			delete(s.begun, t.name)
+		}
+		a.At, err = after(at, s.think*t.think.ExpFloat64(), s.think)
+		return a, err == nil, err
+	}
+	delete(s.begun, t.name)
+	return a, false, nil
+}
+
+func (s *sessions) warnings() []string {
+	w := s.talker.warnings()
+	if s.ended > 0 {
+		w = append(w, plural(s.ended, "session")+" ended early: a turn was rejected")
+	}
+	if s.left > 0 {
+		w = append(w, fmt.Sprintf("%s had turns left beyond workload.requests",
+			plural(s.left, "session")))
+	}
+	return w
+}
+
+// unfolded is all turns of sessions, one after another.
+type unfolded struct {
+	*sessions
+	now *talk
+}
+
+// unfold has sessions yield every turn, other sources what they yield.
+func unfold(src source) source {
+	if s, ok := src.(*sessions); ok {
+		return &unfolded{sessions: s}
+	}
+	return src
+}
+
+func (u *unfolded) next() (a sim.Arrival, err error) {
+	if u.now != nil {
+		a, err = u.turn(u.now)
+	} else if a, err = u.sessions.next(); err == nil {
+		u.now = u.begun[a.Session]
+		clear(u.begun)
+	}
+	if u.now != nil && !u.now.more {
+		u.now = nil
+	}
+	return a, err
+}
+
+// given is a talk of turns that are known.
+func given(name string, turns []turn, think *rand.Rand) *talk {
+	return &talk{name: name, think: think, turns: func() (turn, bool) {
+		if len(turns) == 0 {
+			return turn{}, false
+		}
+		first := turns[0]
+		turns = turns[1:]
+		return first, true
+	}}
+}
+
+// thinkRand is the time to think of the n-th session.
+func thinkRand(seed uint64, n int) *rand.Rand {
+	return des.Rand(des.Hash(seed, uint64(n)), "traces.think")
+}
+
+// made are talks that are made up: each of draws of its own, so that it is the same whenever it
+// comes.
+type made struct {
+	seed                uint64
+	n                   int
+	asked, answer, long Lengths // of questions, of answers, turns
+	system              []prefix.Piece
+	popular             Lengths // place in system, from 1
+}
+
+// newMade returns the talks of a spec that Validate has accepted.
+func newMade(s Spec, seed uint64) (*made, error) {
+	m := &made{seed: seed}
+	var system Lengths
+	for _, l := range []struct {
+		key, text string
+		to        *Lengths
+	}{
+		{"workload.prompt_lengths", s.PromptLengths, &m.asked},
+		{"workload.output_lengths", s.OutputLengths, &m.answer},
+		{"workload.turns", s.Turns, &m.long}, {"workload.system_lengths", s.SystemLengths, &system},
+	} {
+		if l.text == "" && s.SystemPrompts == 0 {
+			continue
+		}
+		var err error
+		if *l.to, err = ParseLengths(l.key, l.text); err != nil {
+			return nil, err
+		}
+	}
+	if s.SystemPrompts == 0 {
+		return m, nil
+	}
+	rng := des.Rand(seed, "traces.system")
+	for k := range s.SystemPrompts {
+		m.system = append(m.system, prefix.Piece{ID: des.Hash(seed, uint64(k), 0x5e5),
+			Tokens: system.Quantile(rng.Float64())})
+	}
+	quantile, problem := zipfLengths([]float64{s.SystemZipf, float64(s.SystemPrompts)})
+	if problem != "" {
+		return nil, fmt.Errorf("workload.system_zipf = %v: %s", s.SystemZipf, problem)
+	}
+	m.popular = Lengths{quantile: quantile}
+	return m, nil
+}
+
+func (m *made) talk() (*talk, error) {
+	m.n++
+	session, rng := m.n, des.Rand(des.Hash(m.seed, uint64(m.n)), "traces.session")
+	var first []prefix.Piece
+	if len(m.system) > 0 {
+		first = append(first, m.system[m.popular.Quantile(rng.Float64())-1])
+	}
+	turns, n := m.long.Quantile(rng.Float64()), 0
+	name := func(what uint64) uint64 { return des.Hash(m.seed, uint64(session), uint64(n), what) }
+	return &talk{name: fmt.Sprintf("s%d", session), think: thinkRand(m.seed, session),
+		turns: func() (turn, bool) {
+			if n++; n > turns {
+				return turn{}, false
+			}
+			asked := append(first, prefix.Piece{ID: name(0xa5c), Tokens: m.asked.Quantile(rng.Float64())})
+			first = nil
+			return turn{asked, m.answer.Quantile(rng.Float64()), name(0xa25)}, true
+		}}, nil
+}
+
+func (m *made) warnings() []string { return nil }
+func (m *made) rest() int          { return 0 } // they have no end
+func (m *made) Close() error       { return nil }
+
+// Follow implements sim.Sessions.
+func (s *Stream) Follow(ended sim.Arrival, at des.Time, rejected bool) (
+	a sim.Arrival, ok bool, err error) {
+	if s.sessions == nil || s.err != nil {
+		return a, false, s.err
+	}
+	last := s.spec.Requests > 0 && s.made == s.spec.Requests
+	a, ok, s.err = s.sessions.follow(ended, at, rejected, last)
+	if ok {
+		s.err = s.count()
+	}
+	return a, ok && s.err == nil, s.err
+}

@@ -1,0 +1,181 @@
+package traces
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Validate returns an error that names the first key with an impossible value. It looks at no
+// file.
+func (s Spec) Validate() error {
+	if s.Trace == "" {
+		return fmt.Errorf("workload.trace = %q: name %q, %q, %q, or a file or folder", s.Trace,
+			BuiltIn, Synthetic, Sessions)
+	}
+	checks := []error{
+		s.checkDatasets(),
+		oneOf("workload.arrivals", s.Arrivals, arrivalNames),
+		oneOf("workload.output", s.Output, outputNames),
+		positive("workload.output_scale", s.OutputScale, 1e-6, 1e6),
+		positive("workload.burstiness", s.Burstiness, 0.01, 100),
+		positive("workload.speed", s.Speed, 1e-9, 1e9),
+		s.checkRate(),
+		s.checkStages(),
+		s.checkClosed(),
+		s.checkLengths(),
+		s.checkPrefixHit(),
+		s.checkSessions(),
+	}
+	if s.Tokenizer != "" {
+		checks = append(checks, oneOf("workload.tokenizer", s.Tokenizer, tokenizerNames))
+	}
+	if s.Format != "" {
+		checks = append(checks, oneOf("workload.format", s.Format, FormatNames()))
+	}
+	switch {
+	case s.Requests < 1 && !s.FromFile() && (s.Requests < 0 || len(s.Stages) == 0):
+		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1", s.Requests))
+	case s.Requests < 0:
+		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1, or 0 for all "+
+			"of the trace", s.Requests))
+	}
+	if !s.FromFile() {
+		what := "the built-in mix"
+		switch s.Trace {
+		case Synthetic:
+			what = "a synthetic trace"
+		case Sessions:
+			what = "a made-up trace"
+		}
+		if s.Arrivals == ArrivalsTrace {
+			checks = append(checks, fmt.Errorf("workload.arrivals = %q: %s has no times of its own; use "+
+				"poisson, gamma, fixed or closed", s.Arrivals, what))
+		}
+		if s.Format != "" {
+			checks = append(checks, fmt.Errorf("workload.format = %q: workload.trace = %q is %s, not a "+
+				"file; leave format empty or write ./%s", s.Format, s.Trace, what, s.Trace))
+		}
+	}
+	for _, err := range checks {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FromFile says whether the lengths are read from a file.
+func (s Spec) FromFile() bool {
+	return s.Trace != BuiltIn && s.Trace != Synthetic && s.Trace != Sessions
+}
+
+// HasRate says whether requests arrive at Rate.
+func (s Spec) HasRate() bool {
+	return s.Arrivals != ArrivalsTrace && s.Arrivals != ArrivalsClosed && len(s.Stages) == 0
+}
+
+func (s Spec) checkRate() error {
+	if !s.HasRate() && s.Rate == 0 {
+		return nil
+	}
+	return positive("workload.rate", s.Rate, 1e-9, 1e9)
+}
+
+func (s Spec) checkClosed() error {
+	if s.Arrivals == ArrivalsClosed && s.Concurrency < 1 {
+		return fmt.Errorf("workload.arrivals = %q: needs clients; set workload.concurrency to 1 or more",
+			s.Arrivals)
+	}
+	return nil
+}
+
+// checkLengths refuses distributions that cannot be read, and synthetic traces without them.
+func (s Spec) checkLengths() error {
+	const prompts, outputs = "workload.prompt_lengths", "workload.output_lengths"
+	for _, l := range []struct{ key, text string }{{prompts, s.PromptLengths},
+		{outputs, s.OutputLengths}} {
+		if l.text == "" {
+			continue
+		}
+		if _, err := ParseLengths(l.key, l.text); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.Trace != Synthetic:
+	case s.PromptLengths+s.OutputLengths == "":
+		return fmt.Errorf("workload.trace = %q: needs lengths; set %s and %s, as in \"lognormal(8192, "+
+			"0.5)\" and \"fixed(200)\"", s.Trace, prompts, outputs)
+	case s.OutputLengths == "":
+		return fmt.Errorf("%s = %q: needs %s too, as in \"fixed(200)\"", prompts,
+			s.PromptLengths, outputs)
+	case s.PromptLengths == "":
+		return fmt.Errorf("%s = %q: needs %s too, as in \"lognormal(8192, 0.5)\"", outputs,
+			s.OutputLengths, prompts)
+	}
+	return nil
+}
+
+func (s Spec) checkDatasets() error {
+	if len(s.Datasets) == 0 {
+		return fmt.Errorf("workload.datasets = []: name at least one LongBench set")
+	}
+	known := setNames(loadTable())
+	for i, name := range s.Datasets {
+		if err := oneOf("workload.datasets", canonicalSet(name), known); err != nil {
+			return unknown("workload.datasets", name, known)
+		}
+		for _, before := range s.Datasets[:i] {
+			if canonicalSet(before) == canonicalSet(name) {
+				return fmt.Errorf("workload.datasets = %q: named twice", name)
+			}
+		}
+	}
+	return nil
+}
+
+// datasets returns the sets by their names in the table.
+func (s Spec) datasets() []string {
+	names := make([]string, len(s.Datasets))
+	for i, n := range s.Datasets {
+		names[i] = canonicalSet(n)
+	}
+	return names
+}
+
+// tokenizer returns the tokenizer to count with, given the model's.
+func (s Spec) tokenizer(model []Tokenizer) (Tokenizer, error) {
+	t := Llama2
+	switch {
+	case s.Tokenizer != "":
+		t = Tokenizer(s.Tokenizer)
+	case len(model) > 0 && model[0] != "":
+		t = model[0]
+	}
+	if !slices.Contains(tokenizerNames, string(t)) {
+		return "", unknown("workload.tokenizer", string(t), tokenizerNames)
+	}
+	return t, nil
+}
+
+// positive refuses NaN, infinities, and values outside [least, most]: beyond them simulated
+// time or a token count leaves its integer.
+func positive(key string, v, least, most float64) error {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return fmt.Errorf("%s = %v: must be a finite number", key, v)
+	case v <= 0:
+		return fmt.Errorf("%s = %v: must be above 0", key, v)
+	case v < least || v > most:
+		return fmt.Errorf("%s = %v: must be between %v and %v", key, v, least, most)
+	}
+	return nil
+}
+
+func (s Spec) checkPrefixHit() error {
+	if !(s.PrefixHit >= 0 && s.PrefixHit <= 1) {
+		return fmt.Errorf("workload.prefix_hit = %v: is a share of each prompt, 0 to 1", s.PrefixHit)
+	}
+	return nil
+}

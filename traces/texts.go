@@ -1,0 +1,41 @@
+package traces
+
+import (
+	"math"
+	"unicode"
+)
+
+// tokenCounter estimates the tokens of texts as LongBench's are: words, and Chinese, Japanese and
+// Korean characters, times what a tokenizer makes of them in its sets of dialogues, samsum (English
+// chats) and vcsum (Chinese meetings).
+type tokenCounter struct {
+	tokenizer      Tokenizer
+	perWord, perCJ float64
+}
+
+func newTokenCounter(t Tokenizer) tokenCounter {
+	table := loadTable()
+	return tokenCounter{t, findSet(table, "samsum").prompt(t).perUnit,
+		findSet(table, "vcsum").prompt(t).perUnit}
+}
+
+// tokens of a text are 0 only if there is nothing in it.
+func (c tokenCounter) tokens(text string) int {
+	words, characters, within := 0, 0, false
+	for _, r := range text {
+		switch {
+		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul):
+			characters++
+			within = false
+		case unicode.IsSpace(r):
+			within = false
+		case !within:
+			words++
+			within = true
+		}
+	}
+	if words+characters == 0 {
+		return 0
+	}
+	return max(1, int(math.Round(c.perWord*float64(words)+c.perCJ*float64(characters))))
+}
