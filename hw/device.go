@@ -29,6 +29,8 @@ type DeviceOptions struct {
 	// blocks are loaded during one's attention.
 	Microbatch int
 	Pipelined  bool
+	// Prefix moves cached prefixes.
+	Prefix PrefixOptions
 }
 
 // Device prices a step on one card. It implements sim.Device. Not safe for
@@ -74,6 +76,7 @@ type Device struct {
 	clock           clock
 	overhead        layerOverhead
 	saves           saveQueue
+	prefixes        prefixLinks
 	pending         int64 // blocks that the layer's Compute hands to the queue
 	bytes           int64 // of each pending block
 
@@ -128,6 +131,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	if d.reduce, err = newAllReduce(gpu, model); err != nil {
 		return nil, err
 	}
+	d.prefixes = newPrefixLinks(gpu, opts.Prefix)
 	d.contention = newDriverContention(gpu, &opts)
 	d.clock = newClock(gpu)
 	d.overhead = newLayerOverhead(gpu, &opts)
@@ -176,6 +180,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.saves.advance(d.now)
 	d.queued = 0
 	d.pass(before+nanoseconds(d.freeBlock*float64(s.FreedBlocks)), &d.phases.Host)
+	d.beginPrefix()
 	return nil
 }
 
@@ -233,10 +238,11 @@ func (d *Device) Move(m *kv.Moves) error {
 }
 
 // Compute implements sim.Device.
-func (d *Device) Compute(_ int, w *sim.Work) error {
+func (d *Device) Compute(layer int, w *sim.Work) error {
 	if !d.running {
 		return errors.New("hw: Compute outside a step")
 	}
+	d.awaitPrefix(layer)
 	d.scored = false
 	d.waited += d.contention.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
@@ -293,7 +299,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 	return sim.Timing{
 		Elapsed:      d.now - d.step.Start,
 		Phases:       d.phases,
-		Busy:         sim.Busy{GPU: d.busy, H2D: d.loading, D2H: saving},
+		Busy:         sim.Busy{GPU: d.busy, H2D: d.loading + d.prefixBusy(d.now-d.step.Start-d.loading), D2H: saving},
 		SavesDone:    max(0, d.saves.done()-d.step.Start),
 		SavedSteps:   d.step.Index + 1,
 		Extrapolated: d.costs.notes.bits,

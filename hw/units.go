@@ -25,18 +25,19 @@ const (
 
 // dimensions maps each physical dimension to its units, in SI.
 var dimensions = map[string]map[string]float64{
-	"time":     {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
-	"rate":     {"TB/s": 1e12, "GB/s": 1e9, "MB/s": 1e6, "GiB/s": 1 << 30},
-	"compute":  {"PFLOP/s": 1e15, "TFLOP/s": 1e12, "GFLOP/s": 1e9},
-	"size":     {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "MB": 1e6, "GB": 1e9},
-	"share":    {"share": 1, "%": 1e-2},
-	"power":    {"limits": 1},
-	"tokens":   {"tokens": 1},
-	"requests": {"requests": 1},
-	"threads":  {"threads": 1},
-	"cores":    {"cores": 1},
-	"ratio":    {"x": 1},
-	"count":    {"CTAs": 1, "lists": 1, "blocks": 1},
+	"time":       {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+	"rate":       {"TB/s": 1e12, "GB/s": 1e9, "MB/s": 1e6, "GiB/s": 1 << 30},
+	"compute":    {"PFLOP/s": 1e15, "TFLOP/s": 1e12, "GFLOP/s": 1e9},
+	"size":       {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "MB": 1e6, "GB": 1e9},
+	"share":      {"share": 1, "%": 1e-2},
+	"power":      {"limits": 1},
+	"tokens":     {"tokens": 1},
+	"requests":   {"requests": 1},
+	"threads":    {"threads": 1},
+	"cores":      {"cores": 1},
+	"operations": {"1/s": 1},
+	"ratio":      {"x": 1},
+	"count":      {"CTAs": 1, "lists": 1, "blocks": 1},
 }
 
 // largest and smallest are what a figure of a dimension may be, in SI; others are between 1e-9 and

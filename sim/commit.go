@@ -92,7 +92,8 @@ func (s *Server) emit(r *request, now des.Time) error {
 	s.load.remove(r.load)
 	rec := RequestRecord{
 		ID: r.ID, Replica: s.replica, Retries: r.retries, Set: r.arrival.Set, Given: r.arrival.Prompt,
-		Prompt: r.prompt, Output: r.Output, Hit: r.hit, Arrival: r.arrival.At, Scheduled: r.scheduled,
+		Prompt: r.prompt, Output: r.Output, Hit: r.hit,
+		HitDRAM: r.hitDRAM, HitSSD: r.hitSSD, Arrival: r.arrival.At, Scheduled: r.scheduled,
 		FirstToken: r.first, LastToken: r.last, LongestTBT: r.longest,
 		Preemptions: r.preemptions,
 	}

@@ -161,7 +161,7 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	}
 	w := NewMetrics()
 	w.replicas = make([]replicaUse, len(m.replicas))
-	w.prefixes = m.prefixes
+	w.prefixes, w.tiers = m.prefixes, m.tiers
 	w.good, w.progressive, w.capacity = m.good, m.progressive, m.capacity
 	w.blockBytes, w.offload = m.blockBytes, m.offload
 	w.sampled, w.groups, w.loadError = m.sampled, m.groups, m.loadError

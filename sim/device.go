@@ -55,6 +55,10 @@ type Step struct {
 	// FreedBlocks counts blocks freed since the last step by requests that ended or were
 	// preempted, in HBM or not, of all layers and KV heads.
 	FreedBlocks int64
+	// Prefix is what the batch's requests load of their prompts from below HBM in this step;
+	// AwaitSaves has the step wait for what was saved before it: its blocks are taken.
+	Prefix     PrefixLoad
+	AwaitSaves bool
 	// Rows and Dropped are for devices that compute (Config.Addressed): the requests of the
 	// batch, decodes first, and those whose KV was given up since the last step.
 	Rows    []Row

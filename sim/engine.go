@@ -29,8 +29,12 @@ func (s *Server) nextBatch() {
 }
 
 func (s *Server) formBatch() {
+	if s.tiers != nil {
+		s.prefixes.Plan(s.events.Now())
+	}
 	s.batch = s.sched.Next()
 	for _, r := range s.batch.Preempted {
 		s.evictRequest(s.requests[r])
 	}
+	s.fetchPrefixes(s.events.Now())
 }

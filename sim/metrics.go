@@ -31,6 +31,7 @@ type Metrics struct {
 	progressive int // layers of a step in which decodes attend round by round
 	recalls     recalls
 	prefixes    bool // are shared
+	tiers       bool // below HBM, too
 	prefix      PrefixUse
 	replicas    []replicaUse
 	retried     int

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/sim/sched"
@@ -17,30 +18,6 @@ type memory interface {
 	Tokens(blocks int64) int64
 }
 
-// Values of Spec.PrefixCache.
-const (
-	PrefixOff  = "off"
-	PrefixVLLM = "vllm"
-)
-
-// PrefixCaches names the values of Spec.PrefixCache.
-func PrefixCaches() []string { return []string{PrefixOff, PrefixVLLM} }
-
-// CachesPrefixes says whether requests find the KV of earlier ones.
-func (s *Spec) CachesPrefixes() bool { return s.PrefixCache != "" && s.PrefixCache != PrefixOff }
-
-// NoPrefixCache says why a system cannot have a prefix cache, or nothing.
-func (s *Spec) NoPrefixCache() string {
-	switch {
-	case s.Offload:
-		return "is simulated where all KV is in HBM: offload = true"
-	case s.Prefill != "plain" && s.Prefill != "chunked":
-		return fmt.Sprintf("needs prefills that compute all layers of a token at once: prefill = %q",
-			s.Prefill)
-	}
-	return ""
-}
-
 // newMemory returns memory of so many blocks.
 func (s *Server) newMemory(blocks int64) error {
 	spec := &s.Spec
@@ -51,10 +28,41 @@ func (s *Server) newMemory(blocks int64) error {
 	if why := spec.NoPrefixCache(); why != "" {
 		return fmt.Errorf("sim: a prefix cache %s", why)
 	}
-	s.prefixes = prefix.NewPool(blocks, s.Geometry.BlockTokens, spec.Watermark)
+	var lower *prefix.Lower
+	if spec.PrefixTiers() {
+		var ok bool
+		if s.tiers, ok = s.Device.(PrefixDevice); !ok {
+			return fmt.Errorf("sim: a prefix cache below HBM needs a device that loads from it: %T", s.Device)
+		}
+		chunk := float64(s.chunkBytes())
+		lower = &prefix.Lower{
+			Chunk: spec.PrefixChunk / s.Geometry.BlockTokens, Eviction: spec.PrefixEviction,
+			DRAM: int64(spec.PrefixDRAM * (1 << 30) / chunk),
+			SSD:  int64(spec.PrefixSSD * (1 << 30) / chunk),
+			Back: spec.PrefixWrite == WriteBack, Async: spec.PrefixOverlap == OverlapRequest,
+		}
+		if spec.PrefixWrite == WriteSelective {
+			lower.Hits = spec.PrefixWriteHits
+		}
+		switch spec.PrefixLoad {
+		case LoadNever:
+			lower.Worth = func(_, _, _ int) bool { return false }
+		case LoadCheaper:
+			lower.Worth = s.PrefixWorth
+		}
+		s.landing = map[int]*request{}
+	}
+	s.prefixes = prefix.NewPool(blocks, s.Geometry.BlockTokens, spec.Watermark, lower)
 	s.memory = s.prefixes
 	return nil
 }
+
+// tokenBytes is the KV of a token in all layers.
+func (s *Server) tokenBytes() int64 {
+	return s.Geometry.BlockBytes / int64(s.Geometry.BlockTokens) * int64(s.Geometry.Groups())
+}
+
+func (s *Server) chunkBytes() int64 { return s.tokenBytes() * int64(s.Spec.PrefixChunk) }
 
 // share prepares what a request that arrives can have from others. With prefixes shared, that is
 // known when it is scheduled; else its trace says it.
@@ -98,38 +106,71 @@ func (s *Server) begun(r *request, first bool) {
 		return
 	}
 	s.weigh(r)
-	p := &s.step.rec.Prefix
-	p.Asked += int64(r.Target)
-	p.Hit += int64(r.Hit)
-}
-
-// PrefixUse is what requests had from the prefix cache.
-type PrefixUse struct {
-	Asked int64 // tokens of prefills that began
-	Hit   int64 // of these, that were cached
-	// Evicted blocks lost their content to others.
-	Evicted int64
-}
-
-func (u *PrefixUse) add(o *PrefixUse) {
-	u.Asked += o.Asked
-	u.Hit += o.Hit
-	u.Evicted += o.Evicted
-}
-
-// PrefixStats is what a prefix cache did in a run. Tokens of a prefill that begins again after a
-// preemption count again.
-type PrefixStats struct {
-	PromptTokens  int64   `json:"prompt_tokens"` // of prefills that began
-	HitTokens     int64   `json:"hit_tokens"`
-	HitShare      float64 `json:"hit_share"`      // of them
-	BlocksEvicted int64   `json:"blocks_evicted"` // that lost their content
-}
-
-func (u *PrefixUse) stats() *PrefixStats {
-	if u.Asked == 0 {
-		return nil
+	load := r.table.Loaded()
+	if first {
+		r.hitDRAM, r.hitSSD = load.Tokens-load.SSD, load.SSD
 	}
-	return &PrefixStats{PromptTokens: u.Asked, HitTokens: u.Hit, BlocksEvicted: u.Evicted,
-		HitShare: float64(u.Hit) / float64(u.Asked)}
+	u := &s.prefixUse
+	u.Asked += int64(r.Target)
+	u.Hit += int64(r.Hit)
+	u.HitDRAM += int64(load.Tokens - load.SSD)
+	u.HitSSD += int64(load.SSD)
+	if load.Tokens > 0 && s.Spec.PrefixOverlap != OverlapRequest {
+		l := &s.step.meta.Prefix
+		l.Bytes += int64(load.Tokens) * s.tokenBytes()
+		l.SSD += int64(load.SSD) * s.tokenBytes()
+		l.ByLayer = s.Spec.PrefixOverlap == OverlapLayers
+	}
+}
+
+// fetchPrefixes has the device load what the requests that wait for it have below HBM.
+func (s *Server) fetchPrefixes(now des.Time) {
+	for _, sr := range s.batch.Loading {
+		r := s.requests[sr]
+		load := r.table.Loaded()
+		l := PrefixLoad{Bytes: int64(load.Tokens) * s.tokenBytes(), SSD: int64(load.SSD) * s.tokenBytes()}
+		s.prefixUse.Loaded += l.Bytes
+		s.prefixUse.LoadedSSD += l.SSD
+		s.landing[r.ID] = r
+		s.schedule(max(now, s.tiers.FetchPrefix(now, l)), landed, int64(r.ID))
+	}
+}
+
+// prefixLanded lets a request go on whose prefix has been loaded.
+func (s *Server) prefixLanded(id int) {
+	r := s.landing[id]
+	delete(s.landing, id)
+	s.sched.Landed(r.Request)
+}
+
+// savePrefixes has the device write what is due to the tiers below HBM, from a time on.
+func (s *Server) savePrefixes(at des.Time) (any bool) {
+	if s.tiers == nil {
+		return false
+	}
+	dram, ssd := s.prefixes.Writes()
+	if dram+ssd == 0 {
+		return false
+	}
+	bytes, onSSD := int64(dram)*s.chunkBytes(), int64(ssd)*s.chunkBytes()
+	s.prefixUse.Saved += bytes
+	s.prefixUse.SavedSSD += onSSD
+	s.prefixes.Written(s.tiers.SavePrefix(at, bytes, onSSD))
+	return dram > 0
+}
+
+// notePrefixes adds what the prefix cache did since the last step to this one's record.
+func (s *Server) notePrefixes() {
+	if s.prefixes == nil {
+		return
+	}
+	u, l := &s.prefixUse, &s.step.meta.Prefix
+	u.Loaded += l.Bytes
+	u.LoadedSSD += l.SSD
+	u.Evicted += s.prefixes.Evicted - s.lost.Evicted
+	dram, ssd := s.prefixes.Lost()
+	u.EvictedDRAM += dram - s.lost.EvictedDRAM
+	u.EvictedSSD += ssd - s.lost.EvictedSSD
+	s.lost = PrefixUse{Evicted: s.prefixes.Evicted, EvictedDRAM: dram, EvictedSSD: ssd}
+	s.step.rec.Prefix, s.prefixUse = *u, PrefixUse{}
 }

@@ -25,6 +25,27 @@ func drawContent(t *rapid.T, a *sim.Arrival) *prefix.Content {
 	return c
 }
 
+// drawTiers draws what is below HBM: neither, either or both of DRAM and SSD.
+func (c *scenario) drawTiers(t *rapid.T) {
+	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+	pick := func(name string, values []string) string {
+		return rapid.SampledFrom(values).Draw(t, name)
+	}
+	s := &c.spec
+	s.PrefixChunk = s.BlockTokens * n("chunk blocks", 1, 3)
+	geo := c.model.Geometry(s.PrefixChunk)
+	chunk := float64(geo.BlockBytes*int64(geo.Groups())) / (1 << 30)
+	s.PrefixDRAM = chunk * float64(max(0, n("chunks of dram", -5, 20)))
+	s.PrefixSSD = chunk * float64(max(0, n("chunks of ssd", -5, 40)))
+	s.PrefixEviction = pick("prefix eviction", prefix.Evictions())
+	s.PrefixWrite, s.PrefixWriteHits = pick("prefix write", sim.PrefixWrites()), n("write hits", 1, 2)
+	s.PrefixLoad = pick("prefix load", sim.PrefixLoads())
+	if s.PrefixOverlap = pick("overlap", sim.PrefixOverlaps()); s.Base != "vllm-v1" &&
+		s.PrefixOverlap == sim.OverlapRequest {
+		s.PrefixOverlap = sim.OverlapNone
+	}
+}
+
 func text(id uint64, tokens int) prefix.Piece { return prefix.Piece{ID: id, Tokens: tokens} }
 
 func holding(answer uint64, pieces ...prefix.Piece) *prefix.Content {
@@ -62,7 +83,7 @@ func TestPrefixCacheByHand(t *testing.T) {
 	}
 	expect(t, "hits", hits, map[int]int{1: 0, 2: 8, 3: 12})
 	expect(t, "stats", *o.metrics.Summary().PrefixCache, sim.PrefixStats{PromptTokens: 44,
-		HitTokens: 20, HitShare: 20. / 44})
+		HitTokens: 20, HitShare: 20. / 44, HBM: sim.PrefixTier{HitTokens: 20}})
 }
 
 // Memory for six blocks: request 2 is preempted by the first's growth, keeps what is not taken
@@ -137,6 +158,7 @@ func TestUnboundedHitsAreTheReplays(t *testing.T) {
 		c := drawScenario(t)
 		c.spec.Offload, c.spec.Prefill, c.spec.PrefixCache = false, "chunked", sim.PrefixVLLM
 		c.spec.Base, c.spec.MaxRequests, c.hbm = "vllm-v1", 1, 1<<30
+		c.spec.PrefixDRAM, c.spec.PrefixSSD = 0, 0
 		c.spec.OverLength = "reject"
 		for i := range c.arrivals {
 			a := &c.arrivals[i]

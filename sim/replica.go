@@ -32,7 +32,7 @@ func (m *Metrics) uses(seconds float64) Uses {
 	for i := range m.replicas[1:] {
 		all.join(&m.replicas[1+i].uses)
 	}
-	return all.of(&m.capacity, m.offload, seconds*float64(len(m.replicas)))
+	return all.of(&m.capacity, m.offload, m.tiers, seconds*float64(len(m.replicas)))
 }
 
 // join adds what another replica used in the same time.

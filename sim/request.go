@@ -45,26 +45,29 @@ type life struct {
 	longest                des.Time // between two tokens
 	started                bool
 	hit                    int // tokens that were cached when it first started
+	hitDRAM, hitSSD        int // of them, below HBM
 	preemptions, retries   int
 }
 
 // RequestRecord is what a run keeps of one request.
 type RequestRecord struct {
-	ID          int
-	Replica     int // of a fleet, that served it to its end, or rejected it
-	Retries     int // times that a replica failed under it
-	Set         string
-	Given       int // prompt tokens as the trace has them
-	Prompt      int // and after truncation: what was served, or rejected
-	Output      int
-	Hit         int // prompt tokens that were cached when it was first scheduled
-	Arrival     des.Time
-	Scheduled   des.Time // first time in a batch
-	FirstToken  des.Time
-	LastToken   des.Time
-	LongestTBT  des.Time // 0 for a request of one token
-	Preemptions int
-	Rejected    string // reason; empty when completed
+	ID      int
+	Replica int // of a fleet, that served it to its end, or rejected it
+	Retries int // times that a replica failed under it
+	Set     string
+	Given   int // prompt tokens as the trace has them
+	Prompt  int // and after truncation: what was served, or rejected
+	Output  int
+	// Hit is the tokens of the prompt that were cached when it was first scheduled, and of them
+	// those below HBM.
+	Hit, HitDRAM, HitSSD int
+	Arrival              des.Time
+	Scheduled            des.Time // first time in a batch
+	FirstToken           des.Time
+	LastToken            des.Time
+	LongestTBT           des.Time // 0 for a request of one token
+	Preemptions          int
+	Rejected             string // reason; empty when completed
 
 	// Of Config.RecallProxy, over decode tokens: share of the attention held, and mean square
 	// of the share missed.

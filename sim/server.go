@@ -50,6 +50,9 @@ type Config struct {
 	// RecallProxy records the share of attention that each token's selections hold, where
 	// Library gives them.
 	RecallProxy bool
+	// PrefixWorth says whether tokens [from, to) of a prompt, of them so many on SSD, are loaded
+	// faster than they are computed; of Spec.PrefixLoad "cheaper".
+	PrefixWorth func(from, to, ssd int) bool
 	// Good says whether a request that was served kept the service level; nil: nobody asks.
 	Good func(*RequestRecord) bool
 	// Cutoff leaves the start or the end of the run out of its metrics.
@@ -72,10 +75,14 @@ type Server struct {
 	sched   *sched.Scheduler
 	memory  memory
 	// of memory, that shares what prompts have in common; nil: none does
-	prefixes *prefix.Pool
-	cache    *kv.Cache // nil without offloading
-	rec      Recorder
-	metrics  *Metrics
+	prefixes  *prefix.Pool
+	tiers     PrefixDevice     // of the prefixes below HBM; nil: there are none
+	landing   map[int]*request // by ID, whose prefix is being loaded
+	prefixUse PrefixUse        // since the last step's record
+	lost      PrefixUse        // evictions of the whole run until then
+	cache     *kv.Cache        // nil without offloading
+	rec       Recorder
+	metrics   *Metrics
 
 	policy  dsa.Policy // of sparse attention
 	fixed   bool       // it selects the budget whatever the scores
@@ -106,7 +113,7 @@ type Server struct {
 type event struct {
 	kind   eventKind
 	server int32 // number of the server that it happens to
-	n      int64 // saveDone: sequence number of the last save done; arrive: place in coming
+	n      int64 // saveDone: sequence number of the last save done; landed: ID; arrive: place in coming
 }
 
 type eventKind uint8
@@ -115,6 +122,7 @@ const (
 	arrive eventKind = iota
 	stepDone
 	saveDone
+	landed
 	// of a fleet
 	route
 	goDown
@@ -123,7 +131,7 @@ const (
 )
 
 // Events at one time: replicas come and go, saves complete, requests arrive, steps end.
-var priority = [...]int8{comeUp: -3, goDown: -2, goDraining: -1, saveDone: 0, route: 1, arrive: 1,
+var priority = [...]int8{comeUp: -3, goDown: -2, goDraining: -1, saveDone: 0, landed: 0, route: 1, arrive: 1,
 	stepDone: 2}
 
 // NewServer returns a server with no requests.
@@ -278,7 +286,7 @@ func (c *Config) newMetrics(replicas int) *Metrics {
 	m := NewMetrics()
 	m.replicas = make([]replicaUse, replicas)
 	m.offload, m.blockBytes = c.Spec.Offload, c.Geometry.BlockBytes
-	m.prefixes = c.Spec.CachesPrefixes()
+	m.prefixes, m.tiers = c.Spec.CachesPrefixes(), c.Spec.PrefixTiers()
 	m.good = c.Good
 	m.capacity = Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
 		DRAM: int64(c.Spec.DRAMGiB * (1 << 30))}
@@ -345,6 +353,9 @@ func (s *Server) handle(ev event) error {
 	switch ev.kind {
 	case saveDone:
 		return s.markSaved(ev.n)
+	case landed:
+		s.prefixLanded(int(ev.n))
+		return nil
 	case stepDone:
 		return s.commit(s.events.Now())
 	}

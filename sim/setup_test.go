@@ -100,6 +100,7 @@ func drawScenario(t *rapid.T) *scenario {
 	}
 	if s.NoPrefixCache() == "" {
 		s.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()).Draw(t, "prefix cache")
+		c.drawTiers(t)
 	}
 	at := des.Time(0)
 	largest := 0
@@ -192,7 +193,11 @@ type fatal interface{ Fatal(...any) }
 
 // modelled returns the modelled device of a scenario.
 func (c *scenario) modelled(t fatal, gpu *hw.Profile) *hw.Device {
-	opts := hw.DeviceOptions{}
+	opts := hw.DeviceOptions{Prefix: hw.PrefixOptions{GPUs: 1, Chunk: 1 << 20}}
+	var err error
+	if opts.Prefix.Drive, err = hw.LoadDrive("pm9a3"); err != nil {
+		t.Fatal(err)
+	}
 	if c.spec.Offload {
 		opts = hw.DeviceOptions{
 			LoadEngine: c.spec.LoadEngine, SaveEngine: c.spec.SaveEngine, Offload: true,
@@ -241,6 +246,7 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 	if c.addressed && c.seed%2 == 1 {
 		cfg.Do = parallel.Do
 	}
+	cfg.PrefixWorth = func(from, to, ssd int) bool { return (from+to+ssd)%2 == 0 }
 	if c.spec.Sparse() {
 		cfg.Library = library(t, &c.spec)
 	}

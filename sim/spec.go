@@ -62,6 +62,25 @@ type Spec struct {
 	KVGiB float64 `toml:"kv_gib" unit:"GiB" range:">= 0, <= 1e+06"`
 	// how requests find the KV of earlier ones whose prompts begin alike: not, or as vLLM V1 does
 	PrefixCache string `toml:"prefix_cache"`
+	// host memory for prefixes below HBM, of dram_gib; 0: none
+	PrefixDRAM float64 `toml:"prefix_dram_gib" unit:"GiB" range:">= 0, <= 1e+06"`
+	// SSD for prefixes below that; 0: none
+	PrefixSSD float64 `toml:"prefix_ssd_gib" unit:"GiB" range:">= 0, <= 1e+06"`
+	// drive that it is on
+	PrefixDrive string `toml:"prefix_drive"`
+	// what is moved and kept below HBM at once; a multiple of block_tokens
+	PrefixChunk int `toml:"prefix_chunk" unit:"tokens" range:">= 1, <= 1e+06"`
+	// order in which chunks leave DRAM and SSD
+	PrefixEviction string `toml:"prefix_eviction"`
+	// when KV is written below HBM: when computed, when hit so often, or when it leaves the tier above
+	PrefixWrite string `toml:"prefix_write"`
+	// selective: hits in HBM after which it is written
+	PrefixWriteHits int `toml:"prefix_write_hits" unit:"hits" range:">= 1, <= 255"`
+	// whether what is below HBM is loaded, computed again, or whichever takes less time
+	PrefixLoad string `toml:"prefix_load"`
+	// what waits for a load: its request while others run (vLLM's offloading connector), each layer of
+	// its step for its part (HiCache), or its step
+	PrefixOverlap string `toml:"prefix_overlap"`
 	// host memory for KV, which the GPUs of tensor parallelism share; above 0 with offload
 	DRAMGiB float64 `toml:"dram_gib" unit:"GiB" range:">= 0, <= 1e+06"`
 	// KV queued to be saved before computation stalls

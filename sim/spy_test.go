@@ -101,6 +101,14 @@ func (d *spy) Finish() (sim.Timing, error) {
 	return timing, err
 }
 
+func (d *spy) FetchPrefix(at des.Time, l sim.PrefixLoad) des.Time {
+	return d.Device.(sim.PrefixDevice).FetchPrefix(at, l)
+}
+
+func (d *spy) SavePrefix(at des.Time, bytes, ssd int64) (dram, onSSD des.Time) {
+	return d.Device.(sim.PrefixDevice).SavePrefix(at, bytes, ssd)
+}
+
 func (d *spy) note(values ...any) {
 	if d.asked != nil {
 		fmt.Fprintln(d.asked, values...)

@@ -23,7 +23,6 @@ type stepState struct {
 	contexts, selected, scored int64 // tokens, tokens and blocks a head, summed over decodes
 	closing                    int   // decodes whose open block becomes full
 	savesInFlight              bool  // of a prefill that a decode of the batch has ended
-	lost                       int64 // blocks of cached prefixes, by the end of the last step
 	freed                      int64 // blocks since the step before, whole model
 	// sampled loads of the step, whole model; part given to layers so far
 	loaded, shared int64
@@ -47,6 +46,10 @@ func (s *Server) startStep(now des.Time) error {
 		if err := s.checkBatch(); err != nil {
 			panic(fmt.Sprintf("sim: at %v, step %d: %v", now, s.steps, err))
 		}
+	}
+	if s.Spec.PrefixWrite == WriteBack {
+		st := &s.step.meta
+		st.AwaitSaves = s.savePrefixes(now)
 	}
 	if err := s.path.begin(&s.step.meta); err != nil {
 		return err
@@ -229,7 +232,7 @@ func (s *Server) selectedTokens(context int) int64 {
 // alike returns how many layers, from this one on, have the same work and move nothing. Layers of
 // sparse decodes may differ, and those of prefill with patterns or in segments.
 func (s *Server) alike(layer int) int {
-	if s.cache != nil || s.Spec.Sparse() || !s.path.repeats() {
+	if s.cache != nil || s.Spec.Sparse() || s.step.meta.Prefix.ByLayer || !s.path.repeats() {
 		return 1
 	}
 	for i := range s.batch.Prefills {
@@ -374,10 +377,10 @@ func (s *Server) finishStep(now des.Time, timing Timing) {
 	st.rec.Tokens, st.rec.HBMBytes, st.rec.DRAMBytes = st.meta.Sampled, s.hbmUsed(), st.meta.DRAMBytes
 	st.rec.H2DBytes, st.rec.D2HBytes = st.rec.Loaded*s.Geometry.BlockBytes,
 		st.rec.Saved*s.Geometry.BlockBytes
-	if s.prefixes != nil {
-		st.rec.Prefix.Evicted = s.prefixes.Evicted - st.lost
-		st.lost = s.prefixes.Evicted
+	if s.Spec.PrefixWrite != WriteBack {
+		s.savePrefixes(now + timing.Elapsed)
 	}
+	s.notePrefixes()
 	st.rec.Timing = timing
 	s.busy = true
 	s.schedule(now+timing.Elapsed, stepDone, 0)

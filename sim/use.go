@@ -124,7 +124,7 @@ func overlap(begin, end, from, to des.Time) float64 {
 }
 
 // of returns the shares over a run of so many seconds.
-func (u *uses) of(c *Capacity, offload bool, seconds float64) (out Uses) {
+func (u *uses) of(c *Capacity, offload, tiers bool, seconds float64) (out Uses) {
 	if seconds <= 0 {
 		return out
 	}
@@ -134,7 +134,7 @@ func (u *uses) of(c *Capacity, offload bool, seconds float64) (out Uses) {
 	}
 	if u.gpu.busy > 0 {
 		out.GPUUse = u.gpu.of(seconds)
-		if offload {
+		if offload || tiers {
 			out.H2DUse, out.D2HUse = u.h2d.of(seconds), u.d2h.of(seconds)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/pattern"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -29,6 +30,10 @@ var specEnums = []struct {
 	{"eviction", kv.EvictionNames()},
 	{"pool", []string{"unified", "per-layer"}},
 	{"prefix_cache", sim.PrefixCaches()},
+	{"prefix_eviction", prefix.Evictions()},
+	{"prefix_write", sim.PrefixWrites()},
+	{"prefix_load", sim.PrefixLoads()},
+	{"prefix_overlap", sim.PrefixOverlaps()},
 	{"base", sched.BaseNames()},
 	{"sampling", []string{"random", SamplingTopP}},
 	{"prefill", []string{"plain", "chunked", "layer", "layer-chunked"}},
@@ -86,6 +91,10 @@ func checkSpec(s *sim.Spec) *KeyError {
 	case s.CachesPrefixes() && s.NoPrefixCache() != "":
 		return &KeyError{Key: "prefix_cache", Value: quote(s.PrefixCache),
 			With: []string{"offload", "prefill"}, Reason: s.NoPrefixCache()}
+	case s.PrefixTiers():
+		if err := checkPrefixTiers(s); err != nil {
+			return err
+		}
 	case s.Offload && s.DRAMGiB == 0:
 		return &KeyError{Key: "dram_gib", Value: "0", Reason: "must be above 0 with offload"}
 	}

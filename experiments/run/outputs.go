@@ -17,6 +17,7 @@ type Outputs struct {
 	sparse      bool // prefill is: steps have a column of the index
 	recall      bool // with columns of the recall proxy
 	fleet       bool // with columns of replicas
+	prefixes    bool // are cached: with columns of hits
 	err         error
 }
 
@@ -34,6 +35,12 @@ const (
 	roundsHeader = ",blocks_ahead,rounds"
 	indexHeader  = ",prefill_index_s"
 	// That a request ended at; times that it began anew.
+	// Prompt tokens that were cached when it was first scheduled, and of them those below HBM.
+	prefixHeader = ",hit_tokens,hit_dram_tokens,hit_ssd_tokens"
+	// Tokens of prefills that began, hits among them, bytes moved and what was evicted.
+	prefixStepHeader = ",prefix_tokens,prefix_hit_tokens,prefix_hit_dram_tokens," +
+		"prefix_hit_ssd_tokens,prefix_loaded_bytes,prefix_saved_bytes,prefix_ssd_read_bytes," +
+		"prefix_ssd_written_bytes,prefix_blocks_evicted"
 	fleetHeader     = ",replica,retries"
 	fleetStepHeader = ",replica"
 )
@@ -41,10 +48,13 @@ const (
 // NewOutputs writes the headers of the tables that the sink wants.
 func NewOutputs(sink Sink, system *sim.Spec, recall, fleet bool) *Outputs {
 	f := &Outputs{sink: sink, progressive: system.Progressive(), sparse: system.SparsePrefill(),
-		recall: recall, fleet: fleet}
+		recall: recall, fleet: fleet, prefixes: system.CachesPrefixes()}
 	header := requestsHeader
 	if f.recall {
 		header += recallHeader
+	}
+	if f.prefixes {
+		header += prefixHeader
 	}
 	if f.fleet {
 		header += fleetHeader
@@ -56,6 +66,9 @@ func NewOutputs(sink Sink, system *sim.Spec, recall, fleet bool) *Outputs {
 	}
 	if f.sparse {
 		header += indexHeader
+	}
+	if f.prefixes {
+		header += prefixStepHeader
 	}
 	if f.fleet {
 		header += fleetStepHeader
@@ -94,6 +107,13 @@ func (f *Outputs) Request(r *sim.RequestRecord) error {
 		f.print(f.sink.Requests, ",%.5f,%.5f", r.Recall, AccuracyProxy(r.Missed2))
 	default: // it decoded no token
 		f.print(f.sink.Requests, ",,")
+	}
+	switch {
+	case !f.prefixes:
+	case r.Rejected != "":
+		f.print(f.sink.Requests, ",,,")
+	default:
+		f.print(f.sink.Requests, ",%d,%d,%d", r.Hit, r.HitDRAM, r.HitSSD)
 	}
 	if f.fleet {
 		f.print(f.sink.Requests, ",%d,%d", r.Replica, r.Retries)
@@ -143,6 +163,10 @@ func (f *Outputs) Step(r *sim.StepRecord) error {
 	}
 	if f.sparse {
 		f.print(f.sink.Steps, ",%s", Seconds(p.PrefillIndex))
+	}
+	if u := &r.Prefix; f.prefixes {
+		f.print(f.sink.Steps, ",%d,%d,%d,%d,%d,%d,%d,%d,%d", u.Asked, u.Hit, u.HitDRAM, u.HitSSD,
+			u.Loaded, u.Saved, u.LoadedSSD, u.SavedSSD, u.Evicted)
 	}
 	if f.fleet {
 		f.print(f.sink.Steps, ",%d", r.Replica)

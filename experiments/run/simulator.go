@@ -57,13 +57,13 @@ func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink,
 	var device *hw.Device // the last one made: all have the same notes
 	s.device = func() (sim.Device, error) {
 		var err error
-		if device, err = hw.NewDevice(s.gpu, &s.model, DeviceOptions(&p.System)); err != nil {
+		if device, err = s.newDevice(); err != nil {
 			return nil, err
 		}
 		return wrap(device), nil
 	}
 	return s.serve(ctx, sink, func(m *sim.Metrics) []string {
-		return device.ExtrapolationNotes(m.Extrapolated())
+		return append(device.ExtrapolationNotes(m.Extrapolated()), s.crossovers()...)
 	})
 }
 
@@ -78,6 +78,7 @@ type prepared struct {
 	device func() (sim.Device, error) // nil: server has one
 
 	selections *os.File // recorded, that the server replays; nil: none
+	prefix     hw.PrefixOptions
 	contexts   [][2]int // of a live run's requests: tokens, from the prompt's to the last
 }
 
@@ -126,8 +127,15 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 		return nil, fmt.Errorf("system.prefill_pattern: %w", err)
 	}
 	cfg.RecallProxy = p.Output.RecallProxy && p.System.Sparse() && p.System.Selections == ""
-	cfg.Spec.DRAMGiB /= float64(p.System.TensorParallel) // each GPU's share
+	tp := float64(p.System.TensorParallel) // what each GPU has of the host:
+	cfg.Spec.DRAMGiB /= tp
+	cfg.Spec.PrefixDRAM /= tp
+	cfg.Spec.PrefixSSD /= tp
 	s := &prepared{point: p, model: model, gpu: gpu, stream: stream, server: cfg}
+	if err := s.belowHBM(); err != nil {
+		s.close()
+		return nil, err
+	}
 	switch {
 	case !p.System.Sparse():
 	case p.System.Selections != "":

@@ -32,6 +32,10 @@ func (b *Budget) Fits(tokens int) bool { return b.total-b.blocks(tokens) >= b.wa
 // Match returns how many of a prompt's first tokens are said to be cached.
 func (b *Budget) Match(g *prefix.Grant, _ int) int { return g.Cached }
 
+// Fetch and Landed are of memory that loads what is cached.
+func (b *Budget) Fetch(*prefix.Grant) (loads, ok bool) { return false, true }
+func (b *Budget) Landed(*prefix.Grant)                 {}
+
 // Admit grants blocks for the given tokens if the watermark remains free.
 func (b *Budget) Admit(g *prefix.Grant, tokens, _ int) bool {
 	need := b.blocks(tokens) - g.Blocks

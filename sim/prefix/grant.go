@@ -17,6 +17,10 @@ type Table struct {
 
 	match []int32 // what Match found
 	at    uint64  // and when: version of the pool
+
+	chunks []uint64 // below HBM, that follow
+	load   Load     // of these, what is to be loaded
+	loaded Load     // since the table last had no block
 }
 
 // Reset gives a table that holds no block the text of a new request: given prompt tokens of known
@@ -51,6 +55,12 @@ func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
 	t.pieces = append(t.pieces, Piece{answer, output})
 	t.chain = NewChain(t.pieces)
 }
+
+// Loaded returns what the request has loaded from the tiers below HBM since its prefill began.
+func (t *Table) Loaded() Load { return t.loaded }
+
+// Holds says whether the request holds blocks.
+func (t *Table) Holds() bool { return t != nil && len(t.blocks) > 0 }
 
 // Full returns how many of the table's blocks, the first, have content that others can find.
 func (t *Table) Full() int { return t.full }

@@ -1,6 +1,9 @@
 package prefix
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Pool is the blocks of HBM under automatic prefix caching as vLLM V1 has it:
 //
@@ -23,10 +26,14 @@ type Pool struct {
 	index       index
 	version     uint64 // of keys and of the blocks in use
 	Evicted     int64  // blocks that lost their content
+
+	lower *Lower  // nil: there is nothing below HBM
+	hits  []uint8 // of each block, since it got its content; where Lower has chunks written by hits
+	ends  []bool  // blocks that end a chunk; where Lower has chunks written back
 }
 
 // NewPool returns a pool of total blocks of which the given share is kept free by Admit.
-func NewPool(total int64, blockTokens int, watermark float64) *Pool {
+func NewPool(total int64, blockTokens int, watermark float64, lower *Lower) *Pool {
 	n := int(total)
 	p := &Pool{
 		blockTokens: blockTokens, watermark: int(watermark * float64(total)), free: n,
@@ -35,6 +42,10 @@ func NewPool(total int64, blockTokens int, watermark float64) *Pool {
 	}
 	for i := range p.next {
 		p.next[i], p.prev[i] = int32((i+1)%(n+1)), int32((i+n)%(n+1))
+	}
+	if lower != nil {
+		lower.begin()
+		p.lower, p.hits, p.ends = lower, make([]uint8, n), make([]bool, n)
 	}
 	return p
 }
@@ -52,10 +63,13 @@ func (p *Pool) Total() int64 { return int64(len(p.refs)) }
 func (p *Pool) Tokens(n int64) int64 { return n * int64(p.blockTokens) }
 
 // Match returns how many of the first tokens of a prefill that has not begun have their KV in the
-// pool.
+// pool, or will have it when the step runs that is planned.
 func (p *Pool) Match(g *Grant, target int) int {
 	t := g.Table
-	if len(t.blocks) == 0 && t.at != p.version {
+	if len(t.blocks) > 0 { // has been loaded
+		return t.full * p.blockTokens
+	}
+	if t.at != p.version {
 		t.match, t.at = t.match[:0], p.version
 		chain := NewChain(t.pieces)
 		for n := p.blockTokens; n < target; n += p.blockTokens {
@@ -70,7 +84,32 @@ func (p *Pool) Match(g *Grant, target int) int {
 			t.match = append(t.match, b)
 		}
 	}
-	return len(t.match) * p.blockTokens
+	hit := len(t.match) * p.blockTokens
+	if p.lower == nil {
+		return hit
+	}
+	t.load = p.lower.find(t, len(t.match), p.blockTokens, target)
+	if p.lower.Async {
+		return hit
+	}
+	return hit + t.load.Tokens
+}
+
+// Fetch says whether what Match found has to be loaded before the prefill begins, and grants the
+// room for it; ok is false where there is none.
+func (p *Pool) Fetch(g *Grant) (loads, ok bool) {
+	t := g.Table
+	if p.lower == nil || !p.lower.Async || len(t.blocks) > 0 || t.load.Tokens == 0 {
+		return false, true
+	}
+	return true, p.grant(t, len(t.match)*p.blockTokens+t.load.Tokens, 0, 0)
+}
+
+// Landed has others find what a request has loaded.
+func (p *Pool) Landed(g *Grant) {
+	for t := g.Table; t.full < len(t.blocks); {
+		p.enter(t)
+	}
 }
 
 // Admit grants blocks for the given tokens if the watermark remains free, of which the step that
@@ -119,6 +158,13 @@ func (p *Pool) begin(t *Table, tokens, keep int) bool {
 		if p.refs[b]++; p.refs[b] == 1 {
 			p.unlink(b)
 		}
+		if p.lower != nil && p.lower.Hits > 0 {
+			p.hit(b)
+		}
+	}
+	if p.lower != nil {
+		p.lower.take(t)
+		t.load, t.loaded = Load{}, t.load
 	}
 	t.blocks, t.full = append(t.blocks, t.match...), len(t.match)
 	t.match = t.match[:0]
@@ -135,6 +181,22 @@ func (p *Pool) enter(t *Table) {
 		p.keys[b] = key
 		p.index.insert(p.keys, b)
 		p.version++
+		if l := p.lower; l != nil {
+			p.hits[b], p.ends[b] = 0, t.full%l.Chunk == 0
+			if p.ends[b] && !l.Back && l.Hits == 0 {
+				l.write(key)
+			}
+		}
+	}
+}
+
+// hit counts a hit of a block, with which its chunk may be due to be written.
+func (p *Pool) hit(b int32) {
+	if p.hits[b] < math.MaxUint8 {
+		p.hits[b]++
+	}
+	if l := p.lower; p.ends[b] && int(p.hits[b]) == l.Hits && !l.Back {
+		l.write(p.keys[b])
 	}
 }
 
@@ -145,6 +207,9 @@ func (p *Pool) take() int32 {
 	p.refs[b] = 1
 	if p.keys[b] != 0 {
 		p.index.remove(p.keys, b)
+		if p.lower != nil && p.lower.Back && p.ends[b] {
+			p.lower.write(p.keys[b])
+		}
 		p.keys[b] = 0
 		p.version++
 		p.Evicted++
@@ -164,7 +229,7 @@ func (p *Pool) Release(g *Grant, _ bool) {
 			panic(fmt.Sprintf("prefix: block %d freed by more than hold it", b))
 		}
 	}
-	t.blocks, t.full = t.blocks[:0], 0
+	t.blocks, t.full, t.loaded = t.blocks[:0], 0, Load{}
 }
 
 func (p *Pool) unlink(b int32) {

@@ -102,7 +102,7 @@ func TestPoolIsTheNaiveOne(t *testing.T) {
 		n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 		total, size := n("blocks", 4, 24), n("size", 1, 4)
 		share := float64(n("watermark", 0, 3)) / 10
-		pool := NewPool(int64(total), size, share)
+		pool := NewPool(int64(total), size, share, nil)
 		ref := newNaive(total, size, int(share*float64(total)))
 		live := map[int]*pair{}
 		for step := range n("steps", 1, 60) {

@@ -13,6 +13,7 @@ type Batch struct {
 	Prefills  []Segment
 	Preempted []*Request // lost their KV to others and wait again
 	SetBack   []*Request // running requests that the working-set control left out
+	Loading   []*Request // left the queue to have their cached prefix loaded, until Landed
 }
 
 // Empty says whether nothing runs.
@@ -43,6 +44,10 @@ type Memory interface {
 	// Match returns how many of the first tokens of a prefill that has not begun need no
 	// computation, fewer than all; the next Admit or Grow builds on it.
 	Match(g *prefix.Grant, target int) int
+	// Fetch says whether what Match found has to be loaded before the prefill begins, and grants the
+	// room for it; ok is false where there is none. Landed says that it has been.
+	Fetch(g *prefix.Grant) (loads, ok bool)
+	Landed(g *prefix.Grant)
 	// Admit grants room for the given tokens and keeps some free. Grow extends a grant, down to the
 	// last room. The step that is planned computes the first now tokens, or all that Grow is given.
 	Admit(g *prefix.Grant, tokens, now int) bool
@@ -67,6 +72,7 @@ type Scheduler struct {
 	base    func(*Scheduler)
 	waiting queue
 	running []*Request
+	loading int // requests that wait for their prefix, in neither queue
 
 	batch      Batch
 	candidates []candidate
@@ -112,8 +118,36 @@ func (s *Scheduler) Planner() *Planner { return &s.cfg.Planner }
 func (s *Scheduler) Add(r *Request) { s.waiting.pushBack(r) }
 
 // Waiting and Running count requests.
-func (s *Scheduler) Waiting() int { return s.waiting.len() }
+func (s *Scheduler) Waiting() int { return s.waiting.len() + s.loading }
 func (s *Scheduler) Running() int { return len(s.running) }
+
+// Landed puts a request whose prefix has been loaded back to the front of the queue, behind those
+// that came back before it.
+func (s *Scheduler) Landed(r *Request) {
+	s.cfg.Memory.Landed(&r.Grant)
+	s.loading--
+	s.waiting.pushFront(r)
+	q := s.waiting.items[s.waiting.head:]
+	for i := 0; i+1 < len(q) && q[i+1].Grant.Table.Holds(); i++ {
+		q[i], q[i+1] = q[i+1], q[i]
+	}
+}
+
+// reclaim takes back what the last waiting request has loaded, but for the first one's, where
+// nothing runs and the first one finds no room.
+func (s *Scheduler) reclaim() bool {
+	if len(s.candidates) > 0 || len(s.running) > 0 || s.loading > 0 {
+		return false
+	}
+	q := s.waiting.items[s.waiting.head:]
+	for i := len(q) - 1; i > 0; i-- {
+		if q[i].Grant.Table.Holds() {
+			s.cfg.Memory.Release(&q[i].Grant, false)
+			return true
+		}
+	}
+	return false
+}
 
 // Finish removes a completed request and returns its memory.
 func (s *Scheduler) Finish(r *Request) {
@@ -129,6 +163,7 @@ func (s *Scheduler) Next() *Batch {
 		Prefills:  s.batch.Prefills[:0],
 		Preempted: s.batch.Preempted[:0],
 		SetBack:   s.batch.SetBack[:0],
+		Loading:   s.batch.Loading[:0],
 	}
 	s.candidates = s.candidates[:0]
 	s.base(s)

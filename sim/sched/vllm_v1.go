@@ -24,9 +24,25 @@ func (s *Scheduler) vllmV1() {
 	if len(s.batch.Preempted) > 0 {
 		return
 	}
+	for s.admitV1(b); s.reclaim(); s.admitV1(b) {
+	}
+}
+
+// admitV1 moves waiting requests to the running queue, chunk by chunk. Those whose cached prefix
+// is below HBM have it loaded first, and others run meanwhile.
+func (s *Scheduler) admitV1(b Budget) {
 	for !s.closed && s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
 		r := s.waiting.front()
 		before, left := s.match(r), b
+		if loads, ok := s.cfg.Memory.Fetch(&r.Grant); loads {
+			if r.StartAfter(before); !ok {
+				return
+			}
+			s.waiting.popFront()
+			s.loading++
+			s.batch.Loading = append(s.batch.Loading, r)
+			continue
+		}
 		seg, ok := s.cfg.Planner.Next(r, &left)
 		if !ok || !s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) {
 			r.StartAfter(before)

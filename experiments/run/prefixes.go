@@ -1,0 +1,66 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// belowHBM prepares the tiers of the prefix cache below HBM.
+func (s *prepared) belowHBM() (err error) {
+	spec := &s.point.System
+	if !spec.PrefixTiers() {
+		return nil
+	}
+	if s.prefix, err = config.PrefixOptions(spec, s.tokenBytes()); err != nil {
+		return err
+	}
+	s.server.PrefixWorth = func(from, to, ssd int) bool {
+		l := sim.PrefixLoad{Bytes: int64(to-from) * s.tokenBytes(), SSD: int64(ssd) * s.tokenBytes()}
+		return hw.PrefixSeconds(s.gpu, s.prefix, l) <
+			s.gpu.PrefixPrefillSeconds(&s.model, from, to, spec.ChunkTokens)
+	}
+	return nil
+}
+
+// tokenBytes is a token's KV on one GPU.
+func (s *prepared) tokenBytes() int64 {
+	g := &s.server.Geometry
+	return g.BlockBytes / int64(g.BlockTokens) * int64(g.Groups())
+}
+
+func (s *prepared) newDevice() (*hw.Device, error) {
+	opts := DeviceOptions(&s.point.System)
+	opts.Prefix = s.prefix
+	return hw.NewDevice(s.gpu, &s.model, opts)
+}
+
+// crossovers says from which length on a prefix is loaded faster than it is computed.
+func (s *prepared) crossovers() (notes []string) {
+	spec := &s.point.System
+	if !spec.PrefixTiers() {
+		return nil
+	}
+	for _, t := range []struct {
+		name string
+		gib  float64
+		ssd  bool
+	}{{"DRAM", spec.PrefixDRAM, false}, {"SSD", spec.PrefixSSD, true}} {
+		if t.gib == 0 {
+			continue
+		}
+		n, ok := s.gpu.PrefixCrossover(&s.model, s.prefix, s.tokenBytes(), t.ssd, spec.PrefixChunk,
+			spec.ChunkTokens, s.model.MaxContext)
+		if ok {
+			notes = append(notes, fmt.Sprintf("prefixes of %d tokens and more are loaded from %s in less time "+
+				"than the GPU computes them (prefix_load = \"cheaper\" goes by it)", n, t.name))
+		} else {
+			notes = append(notes, fmt.Sprintf("no prefix is loaded from %s in less time than the GPU computes "+
+				"it, up to the model's %d tokens (prefix_load = \"cheaper\" goes by it)", t.name,
+				s.model.MaxContext))
+		}
+	}
+	return notes
+}

@@ -1,0 +1,182 @@
+package hw
+
+import (
+	"embed"
+
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+//go:embed drives/*.toml
+var driveFiles embed.FS
+
+// Drive is an SSD of the host. Its GPUs share it.
+type Drive struct {
+	Name  string `toml:"name"`
+	Title string `toml:"title"`
+	Size  Figure `toml:"size" dim:"size"`
+	Read  Figure `toml:"read" dim:"rate"`
+	Write Figure `toml:"write" dim:"rate"`
+	// Reads is how many it answers in a second, with as many waiting as it needs for that.
+	Reads Figure `toml:"reads" dim:"operations"`
+}
+
+// LoadDrive returns a built-in drive, or one of a file.
+func LoadDrive(nameOrPath string) (*Drive, error) {
+	return load[Drive]("drive", driveFiles, "drives", nameOrPath)
+}
+
+// DriveNames names the built-in drives.
+func DriveNames() []string { return names(driveFiles, "drives") }
+
+func (d *Drive) validate() error {
+	if d.Name == "" {
+		return wrong("name", "want a name")
+	}
+	return checkFigures(d)
+}
+
+// PrefixOptions is how cached prefixes are moved between HBM and what is below.
+type PrefixOptions struct {
+	Drive *Drive  // nil: no SSD
+	GPUs  float64 // that share it, each with its part of every prefix
+	Chunk int64   // bytes of a chunk, which is read from SSD at once
+}
+
+// prefixLinks moves cached prefixes beside a device's steps. Loads are copies of whole blocks, one
+// after another, at the link's rate; where saves run meanwhile and both together exceed the
+// link's limit for both directions, each is slowed alike. What comes from SSD is read one chunk
+// ahead of the link. SSD reads and writes do not slow one another.
+type prefixLinks struct {
+	opts          PrefixOptions
+	h2d, d2h      float64  // bytes/s
+	landed        des.Time // when all loads until now have
+	read, written des.Time // when SSD has done what it was asked
+	busy          des.Time // of the link with loads, in no step yet
+	from, until   des.Time // of the load that the running step's layers wait for in turn
+}
+
+func newPrefixLinks(p *Profile, opts PrefixOptions) prefixLinks {
+	nominal := p.Link.Nominal.SI()
+	return prefixLinks{opts: opts, h2d: min(p.Link.H2D.SI(), nominal), d2h: min(p.Link.D2H.SI(), nominal)}
+}
+
+// ssd returns the time in which the drive reads bytes of each GPU.
+func (p *prefixLinks) ssd(bytes int64) float64 {
+	all := float64(bytes) * p.opts.GPUs
+	return max(all/p.opts.Drive.Read.SI(), all/float64(max(1, p.opts.Chunk))/p.opts.Drive.Reads.SI())
+}
+
+// Seconds returns the time of a load by itself.
+func (p *prefixLinks) seconds(l sim.PrefixLoad) float64 {
+	t := float64(l.Bytes) / p.h2d
+	if l.SSD == 0 {
+		return t
+	}
+	return max(t, p.ssd(l.SSD)+float64(min(l.SSD, p.opts.Chunk))/p.h2d)
+}
+
+// PrefixSeconds returns the time in which a card loads a prefix, by itself.
+func PrefixSeconds(p *Profile, opts PrefixOptions, l sim.PrefixLoad) float64 {
+	links := newPrefixLinks(p, opts)
+	return links.seconds(l)
+}
+
+// FetchPrefix implements sim.PrefixDevice.
+func (d *Device) FetchPrefix(at des.Time, l sim.PrefixLoad) des.Time {
+	p, q := &d.prefixes, &d.saves
+	q.advance(at)
+	begin := max(at, p.landed)
+	unshared := nanoseconds(float64(l.Bytes) / p.h2d)
+	both := max(0, min(unshared, q.work-(begin-at))) // work that each does while the other runs
+	t := unshared
+	if both > 0 {
+		moved := float64(l.Bytes)*float64(both)/float64(unshared) + q.bytesOf(both)
+		if slowed := nanoseconds(moved / d.duplex); slowed > both {
+			t += slowed - both
+			q.hold(slowed - both)
+		}
+	}
+	p.busy += t
+	p.landed = begin + t
+	if l.SSD > 0 {
+		p.read = max(at, p.read) + nanoseconds(p.ssd(l.SSD))
+		p.landed = max(p.landed, p.read+nanoseconds(float64(min(l.SSD, p.opts.Chunk))/p.h2d))
+	}
+	return p.landed
+}
+
+// SavePrefix implements sim.PrefixDevice.
+func (d *Device) SavePrefix(at des.Time, bytes, ssd int64) (dram, onSSD des.Time) {
+	p, q := &d.prefixes, &d.saves
+	q.advance(at)
+	if bytes > 0 {
+		q.push(bytes, nanoseconds(float64(bytes)/p.d2h))
+	}
+	dram = max(at, q.done())
+	if ssd > 0 {
+		p.written = max(dram, p.written) +
+			nanoseconds(float64(ssd)*p.opts.GPUs/p.opts.Drive.Write.SI())
+	}
+	return dram, p.written
+}
+
+// beginPrefix waits, as a step begins, for what it may not begin without.
+func (d *Device) beginPrefix() {
+	if d.step.AwaitSaves {
+		d.pass(d.saves.until(0), &d.phases.SaveStall)
+	}
+	p := &d.prefixes
+	if p.from, p.until = 0, 0; d.step.Prefix.Bytes == 0 {
+		return
+	}
+	p.from = d.now
+	p.until = d.FetchPrefix(d.now, d.step.Prefix)
+	if !d.step.Prefix.ByLayer {
+		d.pass(max(0, p.until-d.now), &d.phases.LoadStall)
+	}
+}
+
+// awaitPrefix waits for a layer's part of what the step loads.
+func (d *Device) awaitPrefix(layer int) {
+	if p := &d.prefixes; p.until > d.now && d.step.Prefix.ByLayer {
+		part := (p.until - p.from) * des.Time(layer+1) / des.Time(d.model.Layers)
+		d.pass(max(0, p.from+part-d.now), &d.phases.LoadStall)
+	}
+}
+
+// prefixBusy returns the link's time with loads since the last step ended that fits into so much.
+func (d *Device) prefixBusy(within des.Time) des.Time {
+	t := min(within, d.prefixes.busy)
+	d.prefixes.busy -= t
+	return t
+}
+
+// PrefixPrefillSeconds returns the time of the GPU in which it computes tokens [from, to) of a
+// prompt by itself, chunk by chunk.
+func (p *Profile) PrefixPrefillSeconds(m *Model, from, to, chunk int) (seconds float64) {
+	c := p.Costs(m)
+	for ; from < to; from += chunk {
+		n := min(chunk, to-from)
+		w := sim.Work{Tokens: n, Prefill: []sim.Span{{Query: n, Prefix: from}}}
+		seconds += float64(m.Layers) * (Seconds(c.GEMM, w) + Seconds(c.Elementwise, w) +
+			Seconds(c.PrefillAttention, w))
+	}
+	return seconds
+}
+
+// PrefixCrossover returns from how many tokens on a prefix is loaded in less time than it is
+// computed, in steps of a chunk; ok is false where that is not so up to the given length.
+func (p *Profile) PrefixCrossover(m *Model, opts PrefixOptions, tokenBytes int64, ssd bool, chunk,
+	budget, longest int) (tokens int, ok bool) {
+	for n := chunk; n <= longest; n += chunk {
+		l := sim.PrefixLoad{Bytes: int64(n) * tokenBytes}
+		if ssd {
+			l.SSD = l.Bytes
+		}
+		if PrefixSeconds(p, opts, l) < p.PrefixPrefillSeconds(m, 0, n, budget) {
+			return n, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,159 @@
+package prefix
+
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// Lower is the tiers below a pool's HBM: chunks of blocks in DRAM, and on SSD. A chunk has the key
+// of its last block. What is loaded stays where it was; what comes from SSD is in DRAM then, too.
+type Lower struct {
+	Chunk     int   // blocks in a chunk
+	DRAM, SSD int64 // chunks that each holds; 0: there is no such tier
+	Eviction  string
+	// Async has a request wait for its load while others run. Else it is loaded in its first step.
+	Async bool
+	// Back writes a chunk when it leaves the tier above. Else it is written as it comes into being,
+	// or, with Hits above 0, when it has been hit so often in HBM.
+	Back bool
+	Hits int
+	// Worth says whether tokens [from, to) of a prompt should be loaded, of them so many from SSD,
+	// and not computed; nil: always.
+	Worth func(from, to, ssd int) bool
+
+	dram, ssd *tier
+	now       des.Time // of the planning
+	writes    []uint64 // chunks that leave HBM
+	spills    []uint64 // chunks that SSD has yet to get
+}
+
+// Load is what a request has loaded from the tiers below.
+type Load struct {
+	Tokens int // in all
+	SSD    int // of them, that come from there
+}
+
+func (l *Lower) begin() {
+	l.dram = newTier(l.DRAM, l.Eviction)
+	l.ssd = newTier(l.SSD, l.Eviction)
+}
+
+// find continues a match of so many blocks in the tiers below, for a prompt of which less than
+// target tokens may be hit. It returns the tokens that end up in HBM.
+func (l *Lower) find(t *Table, blocks, blockTokens, target int) (load Load) {
+	size := l.Chunk * blockTokens
+	chain := NewChain(t.pieces)
+	from := blocks * blockTokens
+	to := from
+	t.chunks = t.chunks[:0]
+	for end := from/size*size + size; end < target; end += size {
+		key, ok := chain.Key(end)
+		if !ok {
+			break
+		}
+		i := l.dram.has(key, l.now)
+		if i == 0 {
+			if l.ssd.has(key, l.now) == 0 {
+				break
+			}
+			load.SSD += end - to
+		}
+		t.chunks = append(t.chunks, key)
+		to = end
+	}
+	if load.Tokens = to - from; to > from && l.Worth != nil && !l.Worth(from, to, load.SSD) {
+		t.chunks = t.chunks[:0]
+		return Load{}
+	}
+	return load
+}
+
+// take notes that a table's chunks are loaded: uses in the tiers, the end of the text first, so
+// that its beginning was used last; those of SSD come into DRAM.
+func (l *Lower) take(t *Table) {
+	for i := len(t.chunks) - 1; i >= 0; i-- {
+		key := t.chunks[i]
+		if place := l.dram.has(key, l.now); place > 0 {
+			l.dram.use(place)
+			continue
+		}
+		if place := l.ssd.has(key, l.now); place > 0 {
+			l.ssd.use(place)
+		}
+		if l.dram.put(key, l.now) && l.Back {
+			l.spill()
+		}
+	}
+	t.chunks = t.chunks[:0]
+}
+
+// never is when a chunk has been written that is yet to be.
+const never = des.Time(math.MaxInt64)
+
+// write has a chunk of HBM come into DRAM, or where there is none to SSD, unless it is there.
+func (l *Lower) write(key uint64) {
+	first := l.dram
+	if l.DRAM == 0 {
+		first = l.ssd
+	}
+	if first.index.find(first.keys, key) > 0 {
+		return
+	}
+	l.writes = append(l.writes, key)
+	evicts := first.put(key, never)
+	switch {
+	case l.DRAM == 0:
+		l.spills = append(l.spills, key)
+	case l.SSD == 0:
+	case !l.Back:
+		l.ssd.put(key, never)
+		l.spills = append(l.spills, key)
+	case evicts:
+		l.spill()
+	}
+}
+
+// spill has what left DRAM last come to SSD, unless it is there.
+func (l *Lower) spill() {
+	if key := l.dram.last; l.SSD > 0 && l.ssd.index.find(l.ssd.keys, key) < 1 {
+		l.ssd.put(key, never)
+		l.spills = append(l.spills, key)
+	}
+}
+
+// written has chunks that were to be written be there from some time on.
+func (t *tier) written(keys []uint64, ready des.Time) {
+	for _, key := range keys {
+		if i := t.index.find(t.keys, key); i > 0 && t.ready[i] == never {
+			t.ready[i] = ready
+		}
+	}
+}
+
+// Plan sets the time at which what follows is planned.
+func (p *Pool) Plan(now des.Time) {
+	if p.lower != nil {
+		p.lower.now = now
+	}
+}
+
+// Writes returns how many chunks leave HBM for the tiers below, and how many come to SSD, since
+// the last call of Written.
+func (p *Pool) Writes() (dram, ssd int) { return len(p.lower.writes), len(p.lower.spills) }
+
+// Written has these chunks be in DRAM from one time on and on SSD from another.
+func (p *Pool) Written(dram, ssd des.Time) {
+	l := p.lower
+	l.dram.written(l.writes, dram)
+	l.ssd.written(l.spills, ssd)
+	l.writes, l.spills = l.writes[:0], l.spills[:0]
+}
+
+// Lost returns how many chunks the tiers below have evicted.
+func (p *Pool) Lost() (dram, ssd int64) {
+	if p.lower == nil {
+		return 0, 0
+	}
+	return p.lower.dram.evicted, p.lower.ssd.evicted
+}
