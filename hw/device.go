@@ -338,7 +338,7 @@ func (d *Device) compute(t des.Time, phase *des.Time) {
 		return
 	}
 	*phase += t
-	if d.saves.work > 0 && d.saver.contention > 0 {
+	if d.saves.work > 0 && d.saver != nil && d.saver.contention > 0 {
 		c := d.saver.contention
 		lost := des.Time(math.Ceil(min(float64(t)*c/(1-c), float64(d.saves.work)*c)))
 		d.phases.SaveStall += lost

@@ -2,6 +2,7 @@ package hw
 
 import (
 	"embed"
+	"sort"
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -67,19 +68,13 @@ func (p *prefixLinks) ssd(bytes int64) float64 {
 	return max(all/p.opts.Drive.Read.SI(), all/float64(max(1, p.opts.Chunk))/p.opts.Drive.Reads.SI())
 }
 
-// Seconds returns the time of a load by itself.
+// seconds returns the time of a load by itself.
 func (p *prefixLinks) seconds(l sim.PrefixLoad) float64 {
 	t := float64(l.Bytes) / p.h2d
 	if l.SSD == 0 {
 		return t
 	}
 	return max(t, p.ssd(l.SSD)+float64(min(l.SSD, p.opts.Chunk))/p.h2d)
-}
-
-// PrefixSeconds returns the time in which a card loads a prefix, by itself.
-func PrefixSeconds(p *Profile, opts PrefixOptions, l sim.PrefixLoad) float64 {
-	links := newPrefixLinks(p, opts)
-	return links.seconds(l)
 }
 
 // FetchPrefix implements sim.PrefixDevice.
@@ -152,31 +147,47 @@ func (d *Device) prefixBusy(within des.Time) des.Time {
 	return t
 }
 
-// PrefixPrefillSeconds returns the time of the GPU in which it computes tokens [from, to) of a
-// prompt by itself, chunk by chunk.
-func (p *Profile) PrefixPrefillSeconds(m *Model, from, to, chunk int) (seconds float64) {
-	c := p.Costs(m)
-	for ; from < to; from += chunk {
-		n := min(chunk, to-from)
+// PrefixPrices says what a prefix costs that is loaded, and one that is computed.
+type PrefixPrices struct {
+	links  prefixLinks
+	costs  Costs
+	layers int
+	chunk  int // most tokens that are computed at once
+}
+
+// NewPrefixPrices returns the prices of a model on a card.
+func NewPrefixPrices(p *Profile, m *Model, opts PrefixOptions, chunk int) *PrefixPrices {
+	return &PrefixPrices{newPrefixLinks(p, opts), p.Costs(m), m.Layers, chunk}
+}
+
+// Load returns the time of a load by itself.
+func (p *PrefixPrices) Load(l sim.PrefixLoad) float64 { return p.links.seconds(l) }
+
+// Compute returns the time of the GPU in which it computes tokens [from, to) of a prompt by
+// itself, chunk by chunk.
+func (p *PrefixPrices) Compute(from, to int) (seconds float64) {
+	for ; from < to; from += p.chunk {
+		n := min(p.chunk, to-from)
 		w := sim.Work{Tokens: n, Prefill: []sim.Span{{Query: n, Prefix: from}}}
-		seconds += float64(m.Layers) * (Seconds(c.GEMM, w) + Seconds(c.Elementwise, w) +
-			Seconds(c.PrefillAttention, w))
+		seconds += float64(p.layers) * (Seconds(p.costs.GEMM, w) + Seconds(p.costs.Elementwise, w) +
+			Seconds(p.costs.PrefillAttention, w))
 	}
 	return seconds
 }
 
-// PrefixCrossover returns from how many tokens on a prefix is loaded in less time than it is
-// computed, in steps of a chunk; ok is false where that is not so up to the given length.
-func (p *Profile) PrefixCrossover(m *Model, opts PrefixOptions, tokenBytes int64, ssd bool, chunk,
-	budget, longest int) (tokens int, ok bool) {
-	for n := chunk; n <= longest; n += chunk {
-		l := sim.PrefixLoad{Bytes: int64(n) * tokenBytes}
+// Crossover returns how many chunks of KV of so many tokens and bytes each a prompt must begin
+// with to be loaded in less time than it is computed, up to most; 0: none does. A token's load
+// costs the same anywhere, its computation more the farther it is from the beginning.
+func (p *PrefixPrices) Crossover(tokens int, bytes int64, ssd bool, most int) int {
+	n := 1 + sort.Search(most, func(i int) bool {
+		l := sim.PrefixLoad{Bytes: int64(i+1) * bytes}
 		if ssd {
 			l.SSD = l.Bytes
 		}
-		if PrefixSeconds(p, opts, l) < p.PrefixPrefillSeconds(m, 0, n, budget) {
-			return n, true
-		}
+		return p.Load(l) < p.Compute(0, (i+1)*tokens)
+	})
+	if n > most {
+		return 0
 	}
-	return 0, false
+	return n
 }

@@ -145,8 +145,10 @@ func TestLaw4FiguresOfAPart(t *testing.T) {
 		if u := sum.H2DUse; u != nil {
 			figures["H2D"] = [2]float64{u.Mean, n.h2d / (to - from).Seconds()}
 			figures["D2H"] = [2]float64{sum.D2HUse.Mean, n.d2h / (to - from).Seconds()}
+		}
+		if u := sum.DRAMUse; u != nil {
 			figures["DRAM"] = [2]float64{
-				sum.DRAMUse.Mean, n.dram / (to - from).Seconds() / (c.spec.DRAMGiB * (1 << 30))}
+				u.Mean, n.dram / (to - from).Seconds() / (c.spec.DRAMGiB * (1 << 30))}
 		}
 		for name, v := range figures {
 			if !near(v[0], v[1]) {

@@ -17,10 +17,10 @@ func (s *prepared) belowHBM() (err error) {
 	if s.prefix, err = config.PrefixOptions(spec, s.tokenBytes()); err != nil {
 		return err
 	}
+	s.prices = hw.NewPrefixPrices(s.gpu, &s.model, s.prefix, spec.ChunkTokens)
 	s.server.PrefixWorth = func(from, to, ssd int) bool {
 		l := sim.PrefixLoad{Bytes: int64(to-from) * s.tokenBytes(), SSD: int64(ssd) * s.tokenBytes()}
-		return hw.PrefixSeconds(s.gpu, s.prefix, l) <
-			s.gpu.PrefixPrefillSeconds(&s.model, from, to, spec.ChunkTokens)
+		return s.prices.Load(l) < s.prices.Compute(from, to)
 	}
 	return nil
 }
@@ -51,14 +51,14 @@ func (s *prepared) crossovers() (notes []string) {
 		if t.gib == 0 {
 			continue
 		}
-		n, ok := s.gpu.PrefixCrossover(&s.model, s.prefix, s.tokenBytes(), t.ssd, spec.PrefixChunk,
-			spec.ChunkTokens, s.model.MaxContext)
-		if ok {
-			notes = append(notes, fmt.Sprintf("prefixes of %d tokens and more are loaded from %s in less time "+
-				"than the GPU computes them (prefix_load = \"cheaper\" goes by it)", n, t.name))
+		n := s.prices.Crossover(spec.PrefixChunk, s.prefix.Chunk, t.ssd, s.model.MaxContext/spec.PrefixChunk)
+		if n > 0 {
+			notes = append(notes, fmt.Sprintf("prefixes of %d tokens and more are loaded from %s in less "+
+				"time than the GPU computes them (prefix_load = \"cheaper\" goes by it)",
+				n*spec.PrefixChunk, t.name))
 		} else {
-			notes = append(notes, fmt.Sprintf("no prefix is loaded from %s in less time than the GPU computes "+
-				"it, up to the model's %d tokens (prefix_load = \"cheaper\" goes by it)", t.name,
+			notes = append(notes, fmt.Sprintf("no prefix is loaded from %s in less time than the GPU "+
+				"computes it, up to the model's %d tokens (prefix_load = \"cheaper\" goes by it)", t.name,
 				s.model.MaxContext))
 		}
 	}

@@ -79,7 +79,8 @@ type prepared struct {
 
 	selections *os.File // recorded, that the server replays; nil: none
 	prefix     hw.PrefixOptions
-	contexts   [][2]int // of a live run's requests: tokens, from the prompt's to the last
+	prices     *hw.PrefixPrices // of prefixes below HBM
+	contexts   [][2]int         // of a live run's requests: tokens, from the prompt's to the last
 }
 
 func (s *prepared) close() {

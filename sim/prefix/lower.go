@@ -88,6 +88,20 @@ func (l *Lower) take(t *Table) {
 	t.chunks = t.chunks[:0]
 }
 
+// touch notes that the chunks below of what a table has in HBM are used, too, as those that it
+// loads: of the end of the text first.
+func (l *Lower) touch(p *Pool, t *Table) {
+	for i := len(t.match) / l.Chunk * l.Chunk; i > 0; i -= l.Chunk {
+		key := p.keys[t.match[i-1]]
+		if place := l.dram.has(key, l.now); place > 0 {
+			l.dram.use(place)
+		}
+		if place := l.ssd.has(key, l.now); place > 0 {
+			l.ssd.use(place)
+		}
+	}
+}
+
 // never is when a chunk has been written that is yet to be.
 const never = des.Time(math.MaxInt64)
 

@@ -164,6 +164,7 @@ func (p *Pool) begin(t *Table, tokens, keep int) bool {
 	}
 	if p.lower != nil {
 		p.lower.take(t)
+		p.lower.touch(p, t)
 		t.load, t.loaded = Load{}, t.load
 	}
 	t.blocks, t.full = append(t.blocks, t.match...), len(t.match)
