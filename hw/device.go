@@ -45,7 +45,8 @@ type DeviceOptions struct {
 //   - Move waits for what earlier steps saved, where the layer may load it (Host), and
 //     starts its loads then; attention needs them, so the step waits
 //     them out (LoadStall). A save queue that runs meanwhile shares the link's limit
-//     for both directions, each slowed alike. Where it saves block by block, calls of
+//     for both directions, each slowed alike. Prefixes that prefills begin with load layer by
+//     layer beside the one before (moves.go). Where it saves block by block, calls of
 //     the driver wait for one another (driver_contention.go).
 //   - Compute passes the overhead between a layer's kernels, with the GPU's lookup (Linears,
 //     layer_overhead.go), linears, attention, and the digests of blocks that became
@@ -92,6 +93,8 @@ type Device struct {
 	queued      float64  // bytes of saves, by this step
 	linkFree    des.Time // when loads that no attention of their layer waits for have landed
 	bytesLoaded int64    // of each block that progressive attention loads
+	prefixFrom  des.Time // since when the layer's part of prefixes can load, and
+	prefixAfter des.Time // what the link had loaded by then
 
 	bigPool bool     // which is larger than measured
 	now     des.Time // virtual time
@@ -181,6 +184,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.queued = 0
 	d.pass(before+nanoseconds(d.freeBlock*float64(s.FreedBlocks)), &d.phases.Host)
 	d.beginPrefix()
+	d.prefixFrom, d.prefixAfter = d.now, d.loading
 	return nil
 }
 
@@ -203,9 +207,16 @@ func (d *Device) Move(m *kv.Moves) error {
 	if !d.running {
 		return errors.New("hw: Move outside a step")
 	}
-	if m.Loads < 0 || m.Saves < 0 || m.BlockBytes < 0 {
-		return fmt.Errorf("hw: layer %d moves %d loads, %d saves of %d bytes", m.Layer, m.Loads, m.Saves,
-			m.BlockBytes)
+	if m.Loads < 0 || m.Prefix < 0 || m.Saves < 0 || m.BlockBytes < 0 {
+		return fmt.Errorf("hw: layer %d moves %d and %d loads, %d saves of %d bytes", m.Layer, m.Loads,
+			m.Prefix, m.Saves, m.BlockBytes)
+	}
+	if m.Prefix > 0 {
+		if d.loader == nil {
+			return fmt.Errorf("hw: layer %d loads %d blocks of prefixes without a load engine", m.Layer,
+				m.Prefix)
+		}
+		d.loadPrefix(m.Prefix, m.BlockBytes)
 	}
 	if m.Loads > 0 {
 		if d.loader == nil {
@@ -244,6 +255,7 @@ func (d *Device) Compute(layer int, w *sim.Work) error {
 	}
 	d.awaitPrefix(layer)
 	d.scored = false
+	d.prefixFrom, d.prefixAfter = d.now, d.loading // the other buffer is free
 	d.waited += d.contention.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
 	linears, prefill, overhead := c.linears, c.prefill, d.overhead.of(w)

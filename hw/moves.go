@@ -3,6 +3,7 @@ package hw
 import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // load waits for n blocks. While saves run too and both together exceed the
@@ -26,6 +27,19 @@ func (d *Device) load(n, blockBytes int64) {
 	d.now += slowed
 	d.phases.LoadStall += slowed
 	d.pass(unshared-both, &d.phases.LoadStall)
+}
+
+// loadPrefix waits for a layer's part of the prefixes that prefills begin with. The plan names it
+// before the step, and there are two buffers: it has loaded since the layer before began to
+// compute, or since the step began, except while the link loaded other blocks.
+func (d *Device) loadPrefix(n, blockBytes int64) {
+	d.awaitLate()
+	d.loader.copies.setLocality(&kv.Moves{Loads: n,
+		UniquePages: max(1, n/int64(d.model.KVHeads))})
+	t := nanoseconds(d.loader.seconds(n, blockBytes))
+	landed := d.prefixFrom + d.loading - d.prefixAfter + t
+	d.loading += t
+	d.pass(max(0, landed-d.now), &d.phases.LoadStall)
 }
 
 // upToSaves passes a layer's linears and in between, once K and V of its tokens

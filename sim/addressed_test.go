@@ -38,6 +38,7 @@ func TestDetailWhenSavesLandWithinTheStep(t *testing.T) {
 // follow runs the scenario on a device that keeps track of every block.
 func (c *scenario) follow(t fatal) {
 	c.addressed, c.spec.Heads, c.spec.PrefixCache = true, "full", sim.PrefixOff
+	c.spec.PrefixAttention = sim.PrefixDense
 	for i := range c.arrivals {
 		c.arrivals[i].Cached = 0 // a device has what it computed
 	}

@@ -60,7 +60,7 @@ func (s *Server) arrival(t ticket) error {
 	if prompt > limit && s.Spec.OverLength == "truncate" && limit > 0 {
 		prompt = limit
 	}
-	if reason := s.reject(prompt, a.Output, limit); reason != "" {
+	if reason := s.reject(&a, prompt, limit); reason != "" {
 		s.metrics.rejected(reason)
 		rec := RequestRecord{ID: t.id, Replica: s.replica, Retries: t.retries, Set: a.Set,
 			Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason}
@@ -89,7 +89,8 @@ func (s *Server) arrival(t ticket) error {
 }
 
 // reject returns why a request can never be served, or "".
-func (s *Server) reject(prompt, output, limit int) string {
+func (s *Server) reject(a *Arrival, prompt, limit int) string {
+	output := a.Output
 	switch {
 	case prompt < 1 || output < 1:
 		return fmt.Sprintf("prompt of %d and output of %d tokens, need at least 1 of each",
@@ -110,7 +111,8 @@ func (s *Server) reject(prompt, output, limit int) string {
 			tokens, where, s.memory.Tokens(s.memory.Total()), 100*s.Spec.Watermark)
 	}
 	if s.cache != nil {
-		if need, have := s.peakNeed(prompt, output), s.hbmTotal(); need > have {
+		need, have := s.peakNeed(prompt, output, s.prefixHit(a.Cached, prompt)), s.hbmTotal()
+		if need > have {
 			return fmt.Sprintf("alone it needs %d MiB of HBM, there are %d MiB for KV", need>>20, have>>20)
 		}
 	}
@@ -122,7 +124,7 @@ func (s *Server) newRequest() *request {
 		r := s.free[n-1]
 		s.free = s.free[:n-1]
 		*r = request{cursors: r.cursors, cycles: r.cycles, layers: r.layers, used: r.used,
-			latest: r.latest, table: r.table}
+			latest: r.latest, table: r.table, keys: r.keys[:0]}
 		return r
 	}
 	return &request{}

@@ -95,7 +95,7 @@ type asked struct {
 
 func (d *asked) Move(m *kv.Moves) error {
 	d.moves = append(d.moves, kv.Moves{Layer: m.Layer, Loads: m.Loads, Saves: m.Saves,
-		UniquePages: m.UniquePages, RequestKVBytes: m.RequestKVBytes})
+		Prefix: m.Prefix, UniquePages: m.UniquePages, RequestKVBytes: m.RequestKVBytes})
 	return d.metronome.Move(m)
 }
 

@@ -124,8 +124,10 @@ func (s *Server) checkBatch() error {
 	for i := range s.batch.Prefills {
 		seg := &s.batch.Prefills[i]
 		if r := s.requests[seg.Req]; r.pinned {
-			need += s.allBlocks(s.Geometry.Blocks(seg.TokenTo)) - s.cache.Held(r.seq)
+			need += s.allBlocks(s.Geometry.Blocks(seg.TokenTo)-s.looseBlocks(seg.Req)) -
+				s.cache.Held(r.seq)
 		}
+		need += s.prefixSet(seg.Req, true)
 	}
 	if need > total+int64(n+2)*s.sampleSlack() {
 		return fmt.Errorf("law 8: a batch of %d requests needs %d bytes of HBM, there are %d", n,

@@ -46,6 +46,7 @@ func (s *Server) prefilled(r *request) error {
 	if s.cache == nil {
 		return nil
 	}
+	r.grid = -2 // decodes follow no chunk's selection
 	if r.pinned {
 		s.cache.Unpin(r.seq)
 		r.pinned = false

@@ -51,9 +51,6 @@ func (c *scenario) hit(r sim.RequestRecord) int {
 	if c.spec.CachesPrefixes() {
 		return r.Hit
 	}
-	if c.spec.Offload || c.spec.Prefill == "layer" || c.spec.Prefill == "layer-chunked" {
-		return 0
-	}
 	cached := min(c.arrivals[r.ID-1].Cached, r.Prompt-1)
 	return cached - cached%c.spec.BlockTokens
 }

@@ -62,10 +62,36 @@ func (s *Server) Rounding() int64 {
 	return s.cache.Rounding()
 }
 
-// SelectedNow returns the blocks that the decodes of the running step must
-// select over all KV heads and layers: the budget, or all there are; or what the
-// library says of those whose algorithm decides.
+// SelectedNow returns the blocks that the running step must select over all KV heads and layers:
+// its decodes the budget, or all there are, or what the library says of those whose algorithm
+// decides; prefills that select the same of their prefix, and what follows it in the cache.
 func (s *Server) SelectedNow() int64 {
+	n := s.selectedNow()
+	for i := range s.batch.Prefills {
+		seg := &s.batch.Prefills[i]
+		if !s.selectsPrefix(seg.Req) {
+			continue
+		}
+		r := s.requests[seg.Req]
+		blocks, hit := r.seq.Blocks(), r.Hit/s.Geometry.BlockTokens
+		for layer := seg.LayerFrom; layer < seg.LayerTo; layer++ {
+			for h := range s.Geometry.KVHeads {
+				selected := blocks
+				if layer >= s.Spec.DenseLayers && hit > s.Spec.SinkBlocks+s.policy.Limit() {
+					used := Candidates(&s.Spec)
+					if !s.fixed {
+						used = s.used(r, layer*s.Geometry.KVHeads+h)
+					}
+					selected = s.Spec.SinkBlocks + used + blocks - hit
+				}
+				n += int64(selected)
+			}
+		}
+	}
+	return n
+}
+
+func (s *Server) selectedNow() int64 {
 	if s.Spec.Sparse() && !s.fixed {
 		return s.selectedByLibrary()
 	}

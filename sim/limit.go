@@ -83,6 +83,11 @@ func (s *Server) workingSet(r *request) int64 {
 // for the rest, or the buffers of a layer-segmented one, which are already reserved while it
 // runs.
 func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
+	return l.prefill(seg) + l.s.prefixSet(seg.Req, l.s.Spec.BatchControl)
+}
+
+// prefill is Prefill without what it selects of a prefix.
+func (l *hbmLimit) prefill(seg *sched.Segment) int64 {
 	s := l.s
 	r := s.requests[seg.Req]
 	meta := s.metaBytes(seg.Req.Target)
@@ -93,14 +98,14 @@ func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
 		if r.seq != nil {
 			return 0
 		}
-		return s.segmentBuffers(seg.Req.Target) + meta
+		return s.segmentBuffers(seg.Req.Target, seg.Req.Hit) + meta
 	}
 	held, granted := int64(0), int64(0)
 	if r.seq != nil {
 		held, granted = s.cache.Held(r.seq), s.promptRest(seg.Req.Target, seg.TokenFrom)
 	}
-	return s.allBlocks(s.Geometry.Blocks(seg.TokenTo)) - held + s.promptRest(seg.Req.Target,
-		seg.TokenTo) - granted + meta
+	return s.allBlocks(s.Geometry.Blocks(seg.TokenTo)-s.looseBlocks(seg.Req)) - held +
+		s.promptRest(seg.Req.Target, seg.TokenTo) - granted + meta
 }
 
 // promptRest is the HBM granted to a chunked prefill beyond its first tokens. vLLM 0.5 to 0.6,
@@ -133,7 +138,7 @@ func (l *hbmLimit) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sc
 	if seg == nil {
 		return s.selectedAtOnce(sr.Context())+s.opens(sr.Context()) <= free
 	}
-	need := l.Prefill(seg)
+	need := l.prefill(seg) + s.prefixSet(sr, false)
 	if r := s.requests[sr]; r.seq != nil {
 		need += s.cache.Held(r.seq)
 	}
@@ -155,11 +160,17 @@ func (s *Server) metaBytes(tokens int) int64 {
 // layer being computed, that of earlier layers still being saved (at most the save buffer), the
 // open block of every layer, and fp16 activations of all tokens (hidden state and one layer's
 // queries, which attention overwrites). Linears run in slices of max_tokens whose activations
-// are outside the cache.
-func (s *Server) segmentBuffers(tokens int) int64 {
-	layer := int64(s.Geometry.Blocks(tokens)) * s.layerOfBlocks()
+// are outside the cache. Of a prefix that was hit the layer's KV is there, and that of the next
+// layer, unless the cache has what is selected of it.
+func (s *Server) segmentBuffers(tokens, hit int) int64 {
+	prefix := int64(hit/s.Geometry.BlockTokens) * s.layerOfBlocks()
+	layer := int64(s.Geometry.Blocks(tokens))*s.layerOfBlocks() - prefix
 	queued := min(int64(s.Spec.SaveBuffer*(1<<20)), layer*int64(s.Model.Layers))
-	return layer + max(queued, layer) + s.allBlocks(1) + 2*int64(tokens)*int64(s.Model.Hidden)*2
+	if s.Spec.PrefixAttention == PrefixSelected {
+		prefix = 0
+	}
+	return layer + max(queued, layer) + 2*prefix + s.allBlocks(1) +
+		2*int64(tokens-hit)*int64(s.Model.Hidden)*2
 }
 
 // hbmTotal is the HBM for KV blocks, metadata and prefill buffers.
@@ -170,11 +181,11 @@ func (s *Server) hbmTotal() int64 {
 
 // peakNeed is the peak HBM of a request that runs by itself: its prefill, possibly a second one
 // after a preemption near its end, or its last decode step.
-func (s *Server) peakNeed(prompt, output int) int64 {
+func (s *Server) peakNeed(prompt, output, hit int) int64 {
 	tokens := prompt + output
 	prefill := s.allBlocks(s.Geometry.Blocks(tokens))
 	if s.sched.Planner().Segmented() {
-		prefill = s.segmentBuffers(tokens)
+		prefill = max(s.segmentBuffers(tokens, 0), s.segmentBuffers(tokens, hit))
 	}
 	// A block that was filled stays until it is saved; a new one opens.
 	decode := s.selectedAtOnce(tokens) + s.allBlocks(2)

@@ -79,11 +79,8 @@ func (s *Server) share(r *request) {
 
 // prefixHit is how many tokens of a prompt a request has from the prefix cache that its trace
 // speaks of: whole blocks, and never the whole prompt, whose last token is computed for its
-// logits. With offloading or layer-segmented prefill there is none.
+// logits. With offloading they are in DRAM.
 func (s *Server) prefixHit(cached, prompt int) int {
-	if s.cache != nil || s.sched.Planner().Segmented() {
-		return 0
-	}
 	block := s.Geometry.BlockTokens
 	return min(cached, prompt-1) / block * block
 }

@@ -15,6 +15,7 @@ type request struct {
 	prompt  int // tokens after truncation
 
 	seq     *kv.Seq      // nil without offloading, and while it waits
+	keys    []uint64     // of its blocks in DRAM, where it has begun and they are known
 	table   prefix.Table // its blocks, where prefixes are shared
 	pinned  bool         // its chunked prefill holds HBM
 	buffers int64        // bytes of a running layer-segmented prefill

@@ -72,6 +72,7 @@ func (s *Server) markSaved(step int64) error {
 		}
 		if !j.frees {
 			s.cache.Saved(j.seq, j.blocks)
+			s.nameBlocks(j.req)
 			continue
 		}
 		j.req.buffers = 0
@@ -81,6 +82,7 @@ func (s *Server) markSaved(step int64) error {
 		if err := s.cache.Reserve(j.seq, s.metaBytes(j.req.Context())+j.req.buffers); err != nil {
 			return err
 		}
+		s.nameBlocks(j.req)
 	}
 	s.saves = s.saves[:copy(s.saves, s.saves[n:])]
 	return nil

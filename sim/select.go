@@ -8,7 +8,17 @@ import (
 // prepareSelections advances a decode's selections by one step: it finds the cycles of its
 // context length and, when that is new, every group's place.
 func (s *Server) prepareSelections(r *request) error {
-	candidates := s.candidates(r)
+	if err := s.decide(r, s.candidates(r)); err != nil || s.external() {
+		return err
+	}
+	if s.RecallProxy {
+		s.recall(r)
+	}
+	return nil
+}
+
+// decide has the groups of a request select among so many candidates.
+func (s *Server) decide(r *request, candidates int) error {
 	r.lastGrid = r.grid
 	if r.steps == 0 {
 		r.lastGrid = -2 // no step before
@@ -42,9 +52,6 @@ func (s *Server) prepareSelections(r *request) error {
 		}
 	}
 	r.steps++
-	if s.RecallProxy {
-		s.recall(r)
-	}
 	return nil
 }
 
@@ -76,9 +83,6 @@ func (s *Server) agree(r *request) error {
 			}
 		}
 	}
-	if s.RecallProxy {
-		s.recall(r)
-	}
 	return nil
 }
 
@@ -98,12 +102,17 @@ func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
 	if len(s.counted) > len(s.groups) && !s.layered {
 		g = int(s.groups[g])
 	}
-	var row dsa.Picks
-	if s.layered || s.external() {
-		row, sel.Follows = r.latest.Picks(g)
-	} else {
-		st := r.cycles[g]
-		row, sel.Follows = st.At((int(r.cursors[g].Phase)+r.steps)%st.Steps), r.grid == r.lastGrid
-	}
+	row, follows := s.picks(r, g)
+	sel.Follows = follows
 	sel.Next, sel.Used, sel.Added, sel.Dropped = row.Next, row.Used, row.Added, row.Dropped
+}
+
+// picks returns what one of the counted groups picks in r's current step, and whether it has
+// changed from the step before as it says.
+func (s *Server) picks(r *request, g int) (row dsa.Picks, follows bool) {
+	if s.layered || s.external() {
+		return r.latest.Picks(g)
+	}
+	st := r.cycles[g]
+	return st.At((int(r.cursors[g].Phase) + r.steps) % st.Steps), r.grid == r.lastGrid
 }

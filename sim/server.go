@@ -178,6 +178,9 @@ func NewServer(cfg Config) (*Server, error) {
 	if err := s.checkSelections(sample.Rate); err != nil {
 		return nil, err
 	}
+	if err := s.checkPrefixes(); err != nil {
+		return nil, err
+	}
 	var limit sched.Limit
 	if spec.Offload {
 		cache, err := kv.NewCache(kv.Config{

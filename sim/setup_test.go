@@ -95,6 +95,9 @@ func drawScenario(t *rapid.T) *scenario {
 	if s.DenseLayers = n("dense layers", 0, 3); s.DenseLayers > 1 {
 		s.DenseLayers = 0
 	}
+	if rapid.Bool().Draw(t, "selected prefixes") && s.Offload && s.Sparse() {
+		s.PrefixAttention = sim.PrefixSelected
+	}
 	if s.Selection == "infinigen" {
 		s.BlockTokens, s.Margin = 1, pick2(t, "margin", 0, 2, 5)
 	}
@@ -110,11 +113,13 @@ func drawScenario(t *rapid.T) *scenario {
 		if n("long", 0, 9) == 0 {
 			a.Prompt *= 8 // beyond the model's maximum when it is over 50
 		}
-		if !s.Offload && (s.Prefill == "plain" || s.Prefill == "chunked") {
-			a.Cached = n("cached", 0, a.Prompt)
-			if s.CachesPrefixes() {
-				a.Cached, a.Content = 0, drawContent(t, &a)
-			}
+		a.Cached = n("cached", 0, a.Prompt)
+		switch {
+		case s.CachesPrefixes():
+			a.Cached, a.Content = 0, drawContent(t, &a)
+		case rapid.Bool().Draw(t, "known"):
+			a.Content = holding(0, text(uint64(n("text", 1, 2)), a.Cached),
+				text(9+uint64(len(c.arrivals)), a.Prompt-a.Cached))
 		}
 		c.arrivals = append(c.arrivals, a)
 		largest = max(largest, a.Prompt+a.Output)

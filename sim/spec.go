@@ -118,6 +118,9 @@ type Spec struct {
 	PrefillSlash int `toml:"prefill_slash" unit:"lines" range:">= 1, <= 1e+09"`
 	// block-sparse: blocks of 64 keys that a block of 64 queries attends to
 	PrefillBlocks int `toml:"prefill_blocks" unit:"blocks" range:">= 1, <= 1e+06"`
+	// what the rest of a prompt attends to of a prefix whose KV the server has in DRAM: all, or what
+	// each chunk and KV head selects
+	PrefixAttention string `toml:"prefix_attention"`
 	// most tokens of one chunk
 	ChunkTokens int `toml:"chunk_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
 	// most prefill of a batch by layers; 0 = chunk_tokens x layers
@@ -140,6 +143,12 @@ const (
 	PSAStopHead  = "head"
 	LookupHost   = "host"
 	LookupGPU    = "gpu"
+)
+
+// Values of Spec.PrefixAttention; an empty one is PrefixDense.
+const (
+	PrefixDense    = "dense"
+	PrefixSelected = "selected"
 )
 
 // GPULookup says whether the GPU finds out which selected blocks are in HBM, so that no layer

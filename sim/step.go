@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -31,6 +32,8 @@ type stepState struct {
 	loads          []int64 // of the layer, by microbatch
 	// heads that end with each of its rounds, and the blocks they attend to in it
 	ends, lasts []int64
+	runs, ran   int // layers that the step runs, and has run
+	sel         kv.Selection
 }
 
 // startStep forms a batch and carries it through the device.
@@ -117,10 +120,25 @@ func (s *Server) prepareStep(now des.Time) error {
 	}
 	if s.cache != nil {
 		st.meta.DRAMBytes = s.memory.Used() * s.Geometry.BlockBytes * int64(s.Geometry.Groups())
+		st.runs, st.ran = s.layersRun(), 0
 		s.cache.BeginStep(st.seqs)
 		st.before = s.cache.Stats()
 	}
 	return nil
+}
+
+// layersRun is how many layers the batch runs.
+func (s *Server) layersRun() (n int) {
+	if len(s.batch.Decodes) > 0 || !s.sched.Planner().Segmented() {
+		return s.Model.Layers
+	}
+	for layer := range s.Model.Layers {
+		in := func(seg sched.Segment) bool { return seg.In(layer) }
+		if slices.ContainsFunc(s.batch.Prefills, in) {
+			n++
+		}
+	}
+	return n
 }
 
 // unpinAbsent lets the cache evict the KV of chunked prefills that are not in this batch;
@@ -158,10 +176,9 @@ func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) error {
 		return nil
 	}
 	if r.seq == nil {
-		r.seq = s.cache.Open(r.Prompt + r.Output)
-		r.seq.Request = r.ID
+		s.openSeq(r)
 		if s.sched.Planner().Segmented() {
-			r.buffers = s.segmentBuffers(r.Target)
+			r.buffers = s.segmentBuffers(r.Target, r.Hit)
 		}
 		if err := s.cache.Reserve(r.seq, s.metaBytes(r.Target)+r.buffers); err != nil {
 			return err
@@ -173,11 +190,14 @@ func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) error {
 			return err
 		}
 		s.cache.Extend(r.seq, seg.TokenTo)
-		s.cache.Pin(r.seq)
+		s.cache.Pin(r.seq, s.looseBlocks(seg.Req))
 		if !r.pinned {
 			r.pinned = true
 			s.pinned = append(s.pinned, r)
 		}
+	}
+	if s.selectsPrefix(seg.Req) {
+		return s.selectPrefix(r)
 	}
 	return nil
 }
@@ -254,7 +274,7 @@ func (s *Server) layers(layer, n int) error {
 	for i := range s.batch.Prefills {
 		if seg := &s.batch.Prefills[i]; seg.In(layer) {
 			w.Tokens += seg.Tokens()
-			w.Prefill = append(w.Prefill, Span{Query: seg.Tokens(), Prefix: seg.TokenFrom})
+			w.Prefill = append(w.Prefill, s.span(seg, layer))
 		}
 	}
 	if w.Tokens == 0 {
@@ -274,7 +294,11 @@ func (s *Server) layers(layer, n int) error {
 			s.attended(layer)
 		}
 	}
-	if w.Sparse && w.Decodes > 0 {
+	of := s.scoredOfPrefixes(layer)
+	if w.Sparse && of > 0 {
+		w.ScoredBlocks += of
+	}
+	if w.Sparse && (w.Decodes > 0 || of > 0) {
 		if err := s.path.score(layer, w); err != nil {
 			return err
 		}
@@ -300,7 +324,7 @@ func (s *Server) move(layer int) error {
 	if s.cache.Sample.Rate == 1 {
 		err = s.loadLayer(layer)
 	} else {
-		err = s.loadShare(layer)
+		err = s.loadShare()
 	}
 	if err != nil {
 		return err
@@ -308,8 +332,9 @@ func (s *Server) move(layer int) error {
 	st.moves.SavesInFlight = st.savesInFlight && st.moves.Loads > 0
 	s.loadInRounds(layer)
 	st.moves.InRounds = len(st.work.Rounds) > 0
-	st.moves.Saves = s.savesOf(layer)
+	st.moves.Saves, st.moves.Prefix = s.savesOf(layer), s.prefixLoads(layer)
 	st.rec.Saved += st.moves.Saves
+	st.rec.Loaded += st.moves.Prefix
 	return s.path.move(&st.moves)
 }
 
@@ -322,10 +347,10 @@ func (s *Server) loadLayer(layer int) (err error) {
 }
 
 // loadShare runs the accesses of all sampled layers at the first layer of the step and spreads
-// their loads, scaled to the whole model, evenly over the layers.
-func (s *Server) loadShare(layer int) error {
+// their loads, scaled to the whole model, evenly over the layers that it runs.
+func (s *Server) loadShare() error {
 	st := &s.step
-	if layer == 0 {
+	if st.ran == 0 {
 		var sum int64
 		st.byRound = st.byRound[:0]
 		for _, l := range s.cache.Layers() {
@@ -337,9 +362,10 @@ func (s *Server) loadShare(layer int) error {
 			st.byRound = addRounds(st.byRound, s.cache.Rounds())
 		}
 		st.loaded, st.shared = s.cache.Scale(sum), 0
-		st.pages, st.kvBytes = s.cache.Spread(s.Model.Layers)
+		st.pages, st.kvBytes = s.cache.Spread(st.runs)
 	}
-	upTo := st.loaded * int64(layer+1) / int64(s.Model.Layers)
+	st.ran++
+	upTo := st.loaded * int64(st.ran) / int64(st.runs)
 	st.moves.Loads = upTo - st.shared
 	st.shared = upTo
 	st.moves.UniquePages, st.moves.RequestKVBytes = min(st.pages, st.moves.Loads), st.kvBytes
@@ -354,6 +380,7 @@ func (s *Server) access(l *kv.Layer) (int64, error) {
 			s.cache.Write(l, r.seq)
 		}
 	}
+	s.accessPrefixes(l)
 	return s.path.access(l, s.dense(l.Number))
 }
 
@@ -368,8 +395,8 @@ func (s *Server) finishStep(now des.Time, timing Timing) {
 		s.completeSaves(now+max(0, timing.SavesDone), timing.SavedSteps)
 		after := s.cache.Stats()
 		st.rec.Selected = s.cache.Scale(after.Selected - st.before.Selected)
-		st.rec.Loaded = s.cache.Scale(after.Loaded - st.before.Loaded)
-		st.rec.Resumed = s.cache.Scale(after.Resumed - st.before.Resumed)
+		st.rec.Resumed = st.rec.Loaded + s.cache.Scale(after.Resumed-st.before.Resumed)
+		st.rec.Loaded += s.cache.Scale(after.Loaded - st.before.Loaded)
 		st.rec.Ahead = s.cache.Scale(after.Ahead - st.before.Ahead)
 		st.rec.Evicted = s.cache.Scale(after.Evicted - st.evicted)
 		st.evicted = after.Evicted

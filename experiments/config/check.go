@@ -38,6 +38,7 @@ var specEnums = []struct {
 	{"sampling", []string{"random", SamplingTopP}},
 	{"prefill", []string{"plain", "chunked", "layer", "layer-chunked"}},
 	{"prefill_attention", PrefillAttentions()},
+	{"prefix_attention", []string{sim.PrefixDense, sim.PrefixSelected}},
 	{"over_length", []string{"truncate", "reject"}},
 	{"heads", []string{"sampled", "full"}},
 }
@@ -91,6 +92,15 @@ func checkSpec(s *sim.Spec) *KeyError {
 	case s.CachesPrefixes() && s.NoPrefixCache() != "":
 		return &KeyError{Key: "prefix_cache", Value: quote(s.PrefixCache),
 			With: []string{"offload", "prefill"}, Reason: s.NoPrefixCache()}
+	case s.PrefixAttention == sim.PrefixSelected && (!s.Offload || !s.Sparse() || s.Selections != ""):
+		return &KeyError{Key: "prefix_attention", Value: quote(s.PrefixAttention),
+			Reason: "needs offload = true, attention = \"sparse\" and no recorded selections: " +
+				"blocks of a prefix are selected as decodes select, and loaded from DRAM"}
+	case s.PrefixAttention == sim.PrefixSelected && s.SparsePrefill():
+		return &KeyError{Key: "prefix_attention", Value: quote(s.PrefixAttention),
+			With: []string{"prefill_attention"},
+			Reason: fmt.Sprintf("prefill_attention = %q has a selection of its own; use one of both",
+				s.PrefillAttention)}
 	case s.PrefixTiers():
 		if err := checkPrefixTiers(s); err != nil {
 			return err

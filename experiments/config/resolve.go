@@ -210,7 +210,7 @@ func (l *loader) placeError(key string, err error) error {
 	return l.place(&KeyError{Key: key, Value: quote(value), Reason: err.Error(), Err: err})
 }
 
-// checkPrefixHit refuses prefix hits where they are not simulated.
+// checkPrefixHit refuses two sources of prefix hits.
 func (l *loader) checkPrefixHit(s *sim.Spec) error {
 	hit := l.cfg.Workload.PrefixHit
 	if hit > 0 && s.CachesPrefixes() {
@@ -218,10 +218,5 @@ func (l *loader) checkPrefixHit(s *sim.Spec) error {
 			"does system.prefix_cache = %q of system %s, by content: set one of them", s.PrefixCache,
 			s.Name))
 	}
-	if hit == 0 || !s.Offload && (s.Prefill == "plain" || s.Prefill == "chunked") {
-		return nil
-	}
-	return l.keyError("workload.prefix_hit", Show(hit),
-		fmt.Sprintf("is simulated without offloading and with plain or chunked prefill; system %s has "+
-			"offload = %v and prefill = %q", s.Name, s.Offload, s.Prefill))
+	return nil
 }

@@ -41,7 +41,8 @@ type Seq struct {
 	blocks int // that exist, the open one included
 	full   int // that are full, and so saved or queued to be
 	saved  int // of them, in DRAM
-	hold   int // first blocks pinned by a running chunked prefill
+	hold   int // first blocks pinned by a running chunked prefill,
+	loose  int // but for these
 
 	step   uint32  // decode steps so far, continued from the handle's last owner
 	born   uint32  // step at which this owner began
@@ -219,7 +220,7 @@ func (c *Cache) Open(maxTokens int) *Seq {
 	clear(s.groups)
 	clear(s.recent)
 	s.stepAt = s.stepAt[:0]
-	s.blocks, s.full, s.saved, s.hold, s.active, s.held, s.missed = 0, 0, 0, 0, 0, 0, 0
+	s.blocks, s.full, s.saved, s.hold, s.loose, s.active, s.held, s.missed = 0, 0, 0, 0, 0, 0, 0, 0
 	s.step += 2 // born-1 marks blocks that no step of this owner selected
 	s.born = s.step
 	s.live, s.Request = true, 0
@@ -248,7 +249,7 @@ func (c *Cache) Free(s *Seq) {
 	c.release(s)
 	c.forgetChanges(s)
 	c.held -= s.held
-	s.blocks, s.full, s.saved, s.hold, s.active, s.held = 0, 0, 0, 0, 0, 0
+	s.blocks, s.full, s.saved, s.hold, s.loose, s.active, s.held = 0, 0, 0, 0, 0, 0, 0
 	s.live = false
 	c.freeSeqs = append(c.freeSeqs, s.id)
 	for i, l := range c.absent {

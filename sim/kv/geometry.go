@@ -30,6 +30,10 @@ type Moves struct {
 	Loads      int64 // blocks, DRAM -> HBM, before this layer's decode attention
 	Saves      int64 // blocks, HBM -> DRAM, written by this layer
 	BlockBytes int64
+	// Prefix is further blocks, DRAM -> HBM, of the prefixes that prefills begin with: their part of
+	// the layer, and digests. They are known before the step and can load while the layer before
+	// computes.
+	Prefix int64
 	// UniquePages is the expected number of distinct DRAM pages that the loads touch: all KV heads
 	// of a request's block of tokens share one. RequestKVBytes is the mean KV size in bytes of the
 	// requests of the other, repeated touches. 0 = unknown (Cache.Spread).

@@ -9,15 +9,15 @@ func (c *Cache) Extend(s *Seq, tokens int) {
 	s.full = tokens / c.Geo.BlockTokens
 }
 
-// Pin keeps all existing blocks of a request in HBM while its chunked prefill runs: every chunk
-// attends to all chunks before it.
-func (c *Cache) Pin(s *Seq) { s.hold = s.blocks }
+// Pin keeps all existing blocks of a request but so many first ones in HBM while its chunked
+// prefill runs: every chunk attends to all chunks before it.
+func (c *Cache) Pin(s *Seq, but int) { s.loose, s.hold = but, s.blocks }
 
 // Unpin ends or suspends a chunked prefill. Saved blocks become evictable; they count as used
 // now, though no decode step selected them.
 func (c *Cache) Unpin(s *Seq) {
 	n := s.hold
-	s.hold = 0
+	s.hold, s.loose = 0, 0
 	c.settle(s, 0, min(n, s.saved))
 }
 
@@ -70,7 +70,7 @@ func (c *Cache) Write(l *Layer, s *Seq) {
 		c.create(&c.own, s, g)
 		c.merge(&c.own, s, c.poolOf[g])
 		row := s.row(g)
-		for b := range s.hold {
+		for b := s.loose; b < s.hold; b++ {
 			if row[b]&held != 0 {
 				continue
 			}

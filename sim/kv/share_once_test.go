@@ -82,7 +82,7 @@ func TestOwnBlocksAreShared(t *testing.T) {
 	write := func() *Seq {
 		s := c.Open(40)
 		c.Extend(s, 13)
-		c.Pin(s)
+		c.Pin(s, 0)
 		c.Write(c.layers[0], s)
 		if _, err := c.Fill(c.layers[0]); err != nil {
 			t.Fatal(err)

@@ -82,14 +82,15 @@ func (p *Planner) chunk(r *Request, b *Budget) (Segment, bool) {
 }
 
 func (p *Planner) layers(r *Request, b *Budget) (Segment, bool) {
-	n := int64(r.Target)
+	n := int64(r.Target - r.Hit)
 	if p.Mode == "layer-chunked" && (n > p.MaxInject || r.LayerTokens > 0) {
-		n = min(int64(r.Target-r.LayerTokens), b.Inject)
+		from := max(r.Hit, r.LayerTokens)
+		n = min(int64(r.Target-from), b.Inject)
 		if n <= 0 {
 			return Segment{}, false
 		}
 		b.Inject -= n
-		return Segment{r, r.LayerTokens, r.LayerTokens + int(n), r.Layer, r.Layer + 1}, true
+		return Segment{r, from, from + int(n), r.Layer, r.Layer + 1}, true
 	}
 	count := b.Inject / n
 	if count == 0 {
@@ -100,7 +101,7 @@ func (p *Planner) layers(r *Request, b *Budget) (Segment, bool) {
 	}
 	count = min(count, int64(p.Layers-r.Layer))
 	b.Inject = max(0, b.Inject-count*n)
-	return Segment{r, 0, r.Target, r.Layer, r.Layer + int(count)}, true
+	return Segment{r, r.Hit, r.Target, r.Layer, r.Layer + int(count)}, true
 }
 
 // Commit records that a segment has run.

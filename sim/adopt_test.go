@@ -1,0 +1,146 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
+
+// hitting is a prompt of 40 tokens of which 24, six blocks a head, are in DRAM.
+func hitting(prefill, attention string) *scenario {
+	c := offloaded(prefill)
+	c.arrivals[0].Cached, c.spec.PrefixAttention = 24, attention
+	return c
+}
+
+// asks runs a scenario and returns what its device was asked in the first step's layers.
+func (c *scenario) asks(t *testing.T) (o *outcome, moves []kv.Moves, work []sim.Work) {
+	d := &asked{}
+	o = &outcome{spy: &spy{Device: d}}
+	o.server = c.server(t, o.spy)
+	o.run(t, c, o.server.Check)
+	for i := range d.moves {
+		d.moves[i].UniquePages, d.moves[i].RequestKVBytes = 0, 0
+	}
+	return o, d.moves, d.work
+}
+
+// Of 40 tokens 16 are prefilled, in 10 + 2 x 16 ms. A layer by itself has all six blocks of its
+// prefix loaded into a buffer, and two of digests, of 64 bytes each; chunks have them in the cache.
+// What is selected are a sink and three more, whichever way the rest is prefilled.
+func TestPrefixesInDRAMByHand(t *testing.T) {
+	for _, tc := range []struct {
+		prefill, attention string
+		loads, prefix      int64 // of a layer
+		attended           int
+		scored             int64
+	}{
+		{"layer", sim.PrefixDense, 0, 6 + 2, 24, 0},
+		{"chunked", sim.PrefixDense, 6, 2, 24, 0},
+		{"layer", sim.PrefixSelected, 4, 2, 16, 6},
+		{"chunked", sim.PrefixSelected, 4, 2, 16, 6},
+	} {
+		o, moves, work := hitting(tc.prefill, tc.attention).asks(t)
+		name := tc.prefill + ", " + tc.attention
+		for layer := range 2 {
+			expect(t, name, moves[layer], kv.Moves{Layer: layer, Loads: tc.loads, Prefix: tc.prefix,
+				Saves: 4})
+			expect(t, name, work[layer], sim.Work{Tokens: 16, Sparse: true, Digests: 1, DigestTokens: 16,
+				Prefill: []sim.Span{{Query: 16, Prefix: tc.attended}}, ScoredBlocks: tc.scored})
+		}
+		first := o.steps[0]
+		expect(t, name, first.Loaded, 2*(tc.loads+tc.prefix))
+		expect(t, name, o.requests[0].FirstToken, 42*ms)
+		if tc.attention == sim.PrefixDense {
+			expect(t, name, first.Resumed, first.Loaded)
+		}
+	}
+	c := hitting("layer", sim.PrefixDense)
+	c.spec.Attention = "full" // it has no digests
+	_, moves, _ := c.asks(t)
+	expect(t, "prefix of full attention", moves[0].Prefix, int64(6))
+}
+
+// A layer's part of a prefix is loaded once, with its first chunk.
+func TestPrefixesOfLayersInChunks(t *testing.T) {
+	c := hitting("layer-chunked", sim.PrefixDense)
+	c.spec.MaxInject = 10
+	_, moves, work := c.asks(t)
+	spans := []sim.Span{{Query: 10, Prefix: 24}, {Query: 6, Prefix: 34}}
+	for i, prefix := range []int64{8, 0, 8, 0} {
+		expect(t, "chunk", work[i].Prefill, spans[i%2:i%2+1])
+		expect(t, "prefix of a chunk", moves[i].Prefix, prefix)
+	}
+}
+
+// Of two requests with the same prefix, which is in HBM for the first, the second loads nothing
+// that the first has.
+func TestPrefixesAreSharedInHBM(t *testing.T) {
+	for _, tc := range []struct {
+		texts [2]uint64
+		loads int64 // of the second prefill, over two layers
+	}{{[2]uint64{7, 7}, 0}, {[2]uint64{7, 8}, 12}} {
+		c := hitting("chunked", sim.PrefixDense)
+		c.spec.Attention = "full"
+		c.arrivals[0].Output = 20
+		c.arrivals = append(c.arrivals, c.arrivals[0])
+		c.arrivals[1].At = 55 * ms
+		for i, text := range tc.texts {
+			c.arrivals[i].Content = &prefix.Content{Prompt: []prefix.Piece{{ID: text, Tokens: 24},
+				{ID: uint64(20 + i), Tokens: 16}}}
+		}
+		o, _, _ := c.asks(t)
+		for _, s := range o.steps[1:] {
+			if s.Prefills > 0 {
+				expect(t, "loads of the second prefill", s.Loaded, tc.loads)
+			}
+		}
+	}
+}
+
+// A layer's part of a prefix loads while the layer before computes: what computes longer than the
+// link needs hides all loads but the first layer's, and a slow link is busy all the time.
+func TestPrefixesLoadBesideTheLayerBefore(t *testing.T) {
+	m, err := hw.LoadModel("llama3-8b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(blocks int64, query int) sim.Timing {
+		d, err := hw.NewDevice(profile(t, "h200"), &m, hw.DeviceOptions{LoadEngine: hw.LoadFlash,
+			SaveEngine: hw.SaveFlash, Offload: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Begin(&sim.Step{Requests: 1}); err != nil {
+			t.Fatal(err)
+		}
+		w := sim.Work{Tokens: query, Prefill: []sim.Span{{Query: query, Prefix: 32}}}
+		for layer := range m.Layers {
+			if err := d.Move(&kv.Moves{Layer: layer, Prefix: blocks, BlockBytes: 16 << 10}); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Compute(layer, &w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		timing, err := d.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return timing
+	}
+	layers := int64(m.Layers)
+	fast := run(800, 8192)
+	if got := int64(fast.Phases.LoadStall); got*layers > int64(fast.Busy.H2D)*3/2 {
+		t.Errorf("compute waits %v of %v for loads that it could hide", fast.Phases.LoadStall,
+			fast.Busy.H2D)
+	}
+	slow, none := run(80000, 16), run(0, 16)
+	if got, least := slow.Elapsed, slow.Busy.H2D; got < least || got > least+none.Elapsed {
+		t.Errorf("a step of %v, of which the link is busy %v, and computation needs %v", got, least,
+			none.Elapsed)
+	}
+}
