@@ -59,21 +59,33 @@ func (s *Server) looseBlocks(r *sched.Request) int {
 func (s *Server) openSeq(r *request) {
 	r.seq = s.cache.Open(r.Prompt + r.Output)
 	r.seq.Request = r.ID
+	if s.prefixes != nil {
+		r.keys = r.keys[:0] // of the blocks that it held before a preemption
+	}
 	if n := s.hitBlocks(r.Request); n > 0 {
 		s.cache.Adopt(r.seq, n, s.keysOf(r, n))
 	}
 }
 
-// nameBlocks has later requests share the blocks of a prompt that are in DRAM.
+// nameBlocks has later requests find the blocks that have been saved, and share their slots.
 func (s *Server) nameBlocks(r *request) {
-	if _, saved := r.seq.Full(); r.arrival.Content != nil {
-		s.cache.Name(r.seq, s.keysOf(r, min(saved, r.prompt/s.Geometry.BlockTokens)))
+	_, saved := r.seq.Full()
+	if s.prefixes != nil {
+		s.prefixes.Enter(&r.table, saved)
 	}
+	s.cache.Name(r.seq, s.keysOf(r, saved))
 }
 
-// keysOf returns the keys of the first so many blocks of a prompt, as far as its content is known.
-// A prompt whose middle was removed is not what its content says.
+// keysOf returns the keys of a request's first so many blocks: their places in the pool, or of a
+// prompt the content that its trace gives, as far as it is known. A prompt whose middle was removed
+// is not what that says.
 func (s *Server) keysOf(r *request, blocks int) []uint64 {
+	if s.prefixes != nil {
+		for b := len(r.keys); b < blocks; b++ {
+			r.keys = append(r.keys, uint64(r.table.Block(b)))
+		}
+		return r.keys[:blocks]
+	}
 	c := r.arrival.Content
 	if c == nil || r.prompt < r.arrival.Prompt {
 		return nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
@@ -142,5 +143,27 @@ func TestPrefixesLoadBesideTheLayerBefore(t *testing.T) {
 	if got, least := slow.Elapsed, slow.Busy.H2D; got < least || got > least+none.Elapsed {
 		t.Errorf("a step of %v, of which the link is busy %v, and computation needs %v", got, least,
 			none.Elapsed)
+	}
+}
+
+// With a prefix cache and offloading a prompt's blocks are found once they are in DRAM: at 95 ms,
+// when the first request's prefill of 90 ms has been saved, and after it has left. What begins in
+// between prefills again.
+func TestPrefixesAreFoundInDRAM(t *testing.T) {
+	for _, prefill := range []string{"layer", "chunked"} {
+		c := offloaded(prefill)
+		c.spec.PrefixCache = sim.PrefixVLLM
+		c.arrivals = nil
+		for i, at := range []int64{0, 50, 2000, 3000} {
+			c.arrivals = append(c.arrivals, sim.Arrival{At: des.Time(at) * ms, Prompt: 40, Output: 2,
+				Content: holding(0, text(7, 24), text(uint64(20+i), 16))})
+		}
+		_, o, _ := c.lives(t, nil)
+		hits, ttft := map[int]int{}, map[int]des.Time{}
+		for _, r := range o.requests {
+			hits[r.ID], ttft[r.ID] = r.Hit, r.FirstToken-r.Arrival
+		}
+		expect(t, prefill+": hits", hits, map[int]int{1: 0, 2: 0, 3: 24, 4: 24})
+		expect(t, prefill+": TTFT of a hit", ttft[3], 42*ms)
 	}
 }

@@ -40,11 +40,11 @@ func (s *Spec) PrefixTiers() bool { return s.CachesPrefixes() && s.PrefixDRAM+s.
 // NoPrefixCache says why a system cannot have a prefix cache, or nothing.
 func (s *Spec) NoPrefixCache() string {
 	switch {
-	case s.Offload:
-		return "is simulated where all KV is in HBM: offload = true"
-	case s.Prefill != "plain" && s.Prefill != "chunked":
-		return fmt.Sprintf("needs prefills that compute all layers of a token at once: prefill = %q",
-			s.Prefill)
+	case s.Offload && s.PrefixTiers():
+		return "has tiers of its own where all KV is in HBM: offload = true"
+	case !s.Offload && s.Prefill != "plain" && s.Prefill != "chunked":
+		return fmt.Sprintf("in HBM needs prefills that compute all layers of a token at once: "+
+			"prefill = %q", s.Prefill)
 	}
 	return ""
 }

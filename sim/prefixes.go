@@ -53,6 +53,7 @@ func (s *Server) newMemory(blocks int64) error {
 		s.landing = map[int]*request{}
 	}
 	s.prefixes = prefix.NewPool(blocks, s.Geometry.BlockTokens, spec.Watermark, lower)
+	s.prefixes.Late = spec.Offload // until a block is saved
 	s.memory = s.prefixes
 	return nil
 }

@@ -64,3 +64,7 @@ func (t *Table) Holds() bool { return t != nil && len(t.blocks) > 0 }
 
 // Full returns how many of the table's blocks, the first, have content that others can find.
 func (t *Table) Full() int { return t.full }
+
+// Block returns the pool's number of the i-th block of a table: while it is held nobody has another
+// block of that number.
+func (t *Table) Block(i int) int32 { return t.blocks[i] }

@@ -30,6 +30,10 @@ type Pool struct {
 	lower *Lower  // nil: there is nothing below HBM
 	hits  []uint8 // of each block, since it got its content; where Lower has chunks written by hits
 	ends  []bool  // blocks that end a chunk; where Lower has chunks written back
+
+	// Late has blocks be found once Enter names them, not when they are planned: what is computed
+	// has a way to go until it is where others can have it.
+	Late bool
 }
 
 // NewPool returns a pool of total blocks of which the given share is kept free by Admit.
@@ -137,10 +141,17 @@ func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
 			t.blocks = append(t.blocks, p.take())
 		}
 	}
-	for t.full < now/p.blockTokens {
+	for !p.Late && t.full < now/p.blockTokens {
 		p.enter(t)
 	}
 	return true
+}
+
+// Enter has the first so many blocks of a table be found by others.
+func (p *Pool) Enter(t *Table, blocks int) {
+	for t.full < blocks {
+		p.enter(t)
+	}
 }
 
 // begin gives a table the blocks that Match found, if there are those that it needs besides.
