@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -14,7 +15,7 @@ import (
 // attends to the prefix in one of two ways (Spec.PrefixAttention):
 //
 //   - dense: to all of it. A chunked prefill has it in the cache; a layer-segmented one loads each
-//     layer's part into a buffer while it computes the layer before, and drops it.
+//     layer's part into a buffer, and drops it. Both load while they compute the layer before.
 //   - selected: each chunk and KV head to a selection of the decodes' size, which enters the cache.
 //     No hit loads whole. What is prefilled is then an approximation, as decodes are.
 //
@@ -173,6 +174,14 @@ func (s *Server) scoredOfPrefixes(layer int) (n int64) {
 		}
 	}
 	return n
+}
+
+// adopts says whether a chunked prefill of the batch has its prefix loaded into the cache.
+func (s *Server) adopts() bool {
+	return slices.ContainsFunc(s.batch.Prefills, func(seg sched.Segment) bool {
+		return seg.Req.Hit > 0 && seg.TokenFrom == seg.Req.Hit && s.requests[seg.Req].pinned &&
+			!s.selectsPrefix(seg.Req)
+	})
 }
 
 // prefixLoads is the blocks of a layer that prefills load besides what the cache misses: of all KV

@@ -30,7 +30,8 @@ func (c *scenario) asks(t *testing.T) (o *outcome, moves []kv.Moves, work []sim.
 }
 
 // Of 40 tokens 16 are prefilled, in 10 + 2 x 16 ms. A layer by itself has all six blocks of its
-// prefix loaded into a buffer, and two of digests, of 64 bytes each; chunks have them in the cache.
+// prefix loaded into a buffer, and two of digests, of 64 bytes each; chunks have them in the cache,
+// loaded alike.
 // What is selected are a sink and three more, whichever way the rest is prefilled.
 func TestPrefixesInDRAMByHand(t *testing.T) {
 	for _, tc := range []struct {
@@ -40,7 +41,7 @@ func TestPrefixesInDRAMByHand(t *testing.T) {
 		scored             int64
 	}{
 		{"layer", sim.PrefixDense, 0, 6 + 2, 24, 0},
-		{"chunked", sim.PrefixDense, 6, 2, 24, 0},
+		{"chunked", sim.PrefixDense, 0, 6 + 2, 24, 0},
 		{"layer", sim.PrefixSelected, 4, 2, 16, 6},
 		{"chunked", sim.PrefixSelected, 4, 2, 16, 6},
 	} {

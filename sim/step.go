@@ -27,6 +27,7 @@ type stepState struct {
 	freed                      int64 // blocks since the step before, whole model
 	// sampled loads of the step, whole model; part given to layers so far
 	loaded, shared int64
+	begun, given   int64   // the same of prefixes that chunked prefills begin with
 	pages, kvBytes int64   // of a layer's part
 	byRound        []int64 // of loaded, by microbatch
 	loads          []int64 // of the layer, by microbatch
@@ -332,16 +333,22 @@ func (s *Server) move(layer int) error {
 	st.moves.SavesInFlight = st.savesInFlight && st.moves.Loads > 0
 	s.loadInRounds(layer)
 	st.moves.InRounds = len(st.work.Rounds) > 0
-	st.moves.Saves, st.moves.Prefix = s.savesOf(layer), s.prefixLoads(layer)
+	st.moves.Saves = s.savesOf(layer)
 	st.rec.Saved += st.moves.Saves
-	st.rec.Loaded += st.moves.Prefix
+	beside := s.prefixLoads(layer)
+	st.moves.Prefix += beside
+	st.rec.Loaded += beside
 	return s.path.move(&st.moves)
 }
 
 // loadLayer runs the accesses of a layer when the step reaches it: every head is simulated.
 func (s *Server) loadLayer(layer int) (err error) {
-	m := &s.step.moves
+	m, before := &s.step.moves, s.cache.Stats().Resumed
 	m.Loads, err = s.access(s.cache.Layers()[layer])
+	if s.adopts() {
+		m.Prefix = s.cache.Stats().Resumed - before
+		m.Loads -= m.Prefix
+	}
 	m.UniquePages, m.RequestKVBytes = s.cache.Spread(1)
 	return err
 }
@@ -361,13 +368,20 @@ func (s *Server) loadShare() error {
 			sum += n
 			st.byRound = addRounds(st.byRound, s.cache.Rounds())
 		}
-		st.loaded, st.shared = s.cache.Scale(sum), 0
+		st.loaded, st.shared, st.begun, st.given = s.cache.Scale(sum), 0, 0, 0
+		if s.adopts() {
+			st.begun = s.cache.Scale(s.cache.Stats().Resumed - st.before.Resumed)
+			st.loaded -= st.begun
+		}
 		st.pages, st.kvBytes = s.cache.Spread(st.runs)
 	}
 	st.ran++
 	upTo := st.loaded * int64(st.ran) / int64(st.runs)
 	st.moves.Loads = upTo - st.shared
 	st.shared = upTo
+	upTo = st.begun * int64(st.ran) / int64(st.runs)
+	st.moves.Prefix = upTo - st.given
+	st.given = upTo
 	st.moves.UniquePages, st.moves.RequestKVBytes = min(st.pages, st.moves.Loads), st.kvBytes
 	return nil
 }
