@@ -17,6 +17,7 @@ import (
 type document struct {
 	tree  map[string]any
 	name  string
+	text  string
 	lines map[string]int // nil when places within it mean nothing to a person
 
 	dir    string   // of the file
@@ -27,7 +28,7 @@ type document struct {
 
 // parseDocument reads TOML text.
 func parseDocument(name, text string) (*document, error) {
-	doc := &document{name: name}
+	doc := &document{name: name, text: text}
 	if _, err := toml.Decode(text, &doc.tree); err != nil {
 		var parse toml.ParseError
 		if errors.As(err, &parse) {

@@ -140,6 +140,15 @@ func loadSweep(path string, sets []string, search bool, varied *axis) (*Sweep, e
 	return s, nil
 }
 
+// Texts returns the texts of a sweep's or plan's file and of its bases, the deepest first.
+func Texts(path string) (texts []string, err error) {
+	layers, err := sweepLayers(path)
+	for _, doc := range layers {
+		texts = append(texts, doc.name+"\n"+doc.text)
+	}
+	return texts, err
+}
+
 // sweepLayers reads a sweep file and the chain of its bases, the deepest
 // first.
 func sweepLayers(path string) ([]*document, error) {

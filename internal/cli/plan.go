@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -139,18 +138,18 @@ func (p *planCmd) question() (q planQuestion, err error) {
 
 // openAnswer opens the folder of a command's answer. Without out it is the first of
 // out/COMMAND/NAME, out/COMMAND/NAME-2, .. that is new or has the answer to this question: settings
-// and the text of the configuration.
+// and the texts of the configuration and of those that it starts from.
 func openAnswer(command, out, name, cfg string, force bool, asked ...[]string) (string, error) {
-	text := []byte(cfg)
-	if file, err := os.ReadFile(cfg); err == nil {
-		text = append(append(text, '\n'), file...)
+	texts, err := config.Texts(cfg)
+	if err != nil {
+		return "", err
 	}
-	question := fmt.Appendf(nil, "%s %q\n%s", command, asked, text)
+	question := fmt.Appendf(nil, "%s %q\n%s", command, asked, strings.Join(texts, "\n"))
 	first := out
 	if first == "" {
 		first = filepath.Join("out", command, name)
 	}
-	err := numbered(first, out == "", func(dir string) error {
+	err = numbered(first, out == "", func(dir string) error {
 		out = dir
 		return run.OpenAnswer(dir, question, force)
 	}, run.ErrTaken)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -56,5 +57,27 @@ func TestPlanInterrupt(t *testing.T) {
 		"sparseserve: interrupted; finished runs are kept: the same command goes on\n"; status != 130 ||
 		errs != want || out != "" {
 		t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
+	}
+}
+
+// A plan whose base was edited is another question.
+func TestPlanSeesItsBase(t *testing.T) {
+	dir := t.TempDir()
+	base, plan := filepath.Join(dir, "base.toml"), filepath.Join(dir, "plan.toml")
+	writeFile(t, plan, "base = \"base.toml\"\nseeds = [1]\n[system]\npreset = \"vllm\"\n")
+	t.Chdir(t.TempDir())
+	for _, c := range []struct{ requests, folders string }{{"100", "plan"}, {"100", "plan"},
+		{"200", "plan plan-2"}} {
+		writeFile(t, base, "[workload]\nrequests = "+c.requests+"\n")
+		if status, _, errs := runHere(t.Context(), loaded, "plan", plan); status != exitOK {
+			t.Fatalf("status %d, stderr %q", status, errs)
+		}
+		dirs, err := filepath.Glob("out/plan/*")
+		for i := range dirs {
+			dirs[i] = filepath.Base(dirs[i])
+		}
+		if got := strings.Join(dirs, " "); got != c.folders || err != nil {
+			t.Errorf("base of %s requests: folders %q, want %q (%v)", c.requests, got, c.folders, err)
+		}
 	}
 }
