@@ -51,7 +51,7 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 	priced := map[*hw.Model]*hw.ClockProbes{}
 	for _, at := range fit {
 		if priced[at.model] == nil {
-			priced[at.model] = hw.NewClockProbes(p, at.model)
+			priced[at.model] = hw.NewClockProbes(p, at.model, blockTokens)
 		}
 	}
 	set := func(c []float64) {
@@ -100,7 +100,7 @@ func ofClockTokens(at observation) bool { return at.At("tokens") == clockTokens 
 
 // clockSeconds prices a point of the clock's probes.
 func clockSeconds(p *hw.Profile, at observation) float64 {
-	return clockPrice(hw.NewClockProbes(p, at.model), at)
+	return clockPrice(hw.NewClockProbes(p, at.model, blockTokens), at)
 }
 
 func clockPrice(c *hw.ClockProbes, at observation) float64 {

@@ -275,7 +275,7 @@ func (c *drainRun) modelled(p *hw.Profile) (*drainTimes, error) {
 		LoadEngine: spec.LoadEngine, SaveEngine: spec.SaveEngine, Offload: c.kind.lookup,
 		GPULookup:       c.kind.lookup,
 		SaveBufferBytes: int64(spec.SaveBuffer * mib), Microbatch: spec.Microbatch,
-		Pipelined: spec.Pipelined,
+		Pipelined: spec.Pipelined, BlockTokens: spec.BlockTokens,
 	})
 	if err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func (t *machine) chunkLayer(p Point, m *hw.Model, prefix float64) layer {
 		hot: 1 / t.clock.ratio, draws: t.clock.attention,
 	}
 	if prefix >= 0 {
-		l.attention = t.prefill(m, float64(tokens), prefix)
+		l.attention = t.prefill(m, float64(tokens), prefix, blockTokens)
 	}
 	return l
 }

@@ -33,10 +33,15 @@ func (t *machine) pointwise(m *hw.Model, tokens float64) float64 {
 }
 
 // prefill is causal attention: t = launch(q) + max(FLOPs/rate(q), bytes/HBM).
-func (t *machine) prefill(m *hw.Model, q, prefix float64) float64 {
+func (t *machine) prefill(m *hw.Model, q, prefix, block float64) float64 {
 	flops := 4 * float64(m.QHeads*m.HeadDim) * q * (prefix + q/2)
 	read := (q + prefix) * kvToken(m) / t.hbm
-	return t.launchOf(q) + max(flops/t.rateOf(q), read)
+	copies := 0.0
+	if prefix > 0 {
+		waves := math.Ceil(math.Ceil(q/128) * float64(m.QHeads) / fakeSMs)
+		copies = t.prefillCopy * waves * 2 * (prefix + q/2) / block
+	}
+	return t.launchOf(q) + max(math.Hypot(flops/t.rateOf(q), copies), read)
 }
 
 func (t *machine) launchOf(q float64) float64 { return t.prefillLaunch + q*t.prefillToken }

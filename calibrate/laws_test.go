@@ -51,11 +51,11 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 	case probePointwise:
 		return t.pointwise(m, at("tokens"))
 	case probePrefill:
-		return t.prefill(m, at("query_tokens"), at("prefix_tokens"))
+		return t.prefill(m, at("query_tokens"), at("prefix_tokens"), blockTokens)
 	case probePrefillBlocks:
-		return t.prefill(m, at("query_tokens"), at("prefix_tokens"))
+		return t.prefill(m, at("query_tokens"), at("prefix_tokens"), at("block_tokens"))
 	case probeGather:
-		return 2e-6 + 2*at("tokens")*kvToken(m)/t.hbm
+		return t.tensorsLaunch + 2*at("tokens")*kvToken(m)/t.tensorsRate
 	case probeAShape, probeLists:
 		return t.sparseAttention(p, m)
 	case probeLineIndex, probeBlockIndex:

@@ -1,9 +1,11 @@
 package calibrate
 
 import (
+	"math"
+	"slices"
+
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
-	"math"
 )
 
 // prefillAttention is causal attention of a prompt's chunks.
@@ -70,25 +72,115 @@ func kvRead(at observation) float64 {
 	return float64(int64(s.Query+s.Prefix) * at.model.LayerKVBytesPerToken())
 }
 
-// fit fits t = launch(q) + FLOPs / rate(q) for each query length, both within what the profile
-// allows: launches that rise, rates that grow no faster than the query.
+// blockTokensOf are those of the blocks that a point's chunk reads after a prefix.
+func blockTokensOf(at observation) int {
+	if at.Probe == probePrefillBlocks {
+		return int(at.At("block_tokens"))
+	}
+	return blockTokens
+}
+
+// copiesOf is how many copies of K and V come one after another on the fullest of so many SMs; 0
+// where a chunk reads tensors.
+func copiesOf(sms float64, at observation) float64 {
+	s := span(at)
+	if s.Prefix == 0 || sms == 0 {
+		return 0
+	}
+	tiles := math.Ceil(float64(s.Query)/prefillRows) * float64(at.model.QHeads)
+	keys := float64(s.Prefix) + float64(s.Query)/2
+	return math.Ceil(tiles/sms) * 2 * keys / float64(min(64, blockTokensOf(at)))
+}
+
+// prefillRow is one of hw.PrefillRow, s and FLOP/s.
+type prefillRow struct{ launch, rate float64 }
+
+// fit fits t = launch(q) + hypot(FLOPs / rate(q), copies copy) for each query length, both within
+// what the profile allows: launches that rise, rates that grow no faster than the query. One copy
+// serves all; chunks over blocks of 32 tokens in their own probe, and the longest, only judge.
 func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
-	all := s.of(probePrefill)
-	others := all.where(between)
+	all, blocks := s.of(probePrefill), s.of(probePrefillBlocks)
+	others := append(all.where(between),
+		blocks.where(func(at observation) bool { return at.At("block_tokens") == blockTokens })...)
 	all = all.where(func(at observation) bool { return !between(at) })
 	// Without prefix is where launches show: one shape's stay in the fit.
 	fit, held := all.split(byAxis("query_tokens"), 2, func(at observation) bool {
 		return at.At("prefix_tokens") == 0 && at.Shape == all[0].Shape
 	})
 	price := func(p *hw.Profile, at observation) float64 {
-		return hw.Seconds(p.Costs(at.model).PrefillAttention, sim.Work{Prefill: []sim.Span{span(at)}})
+		t, _ := p.PrefillSeconds(at.model, nil, span(at), blockTokensOf(at))
+		return t
 	}
-	queries := all.values("query_tokens")
+	queries, sms := all.values("query_tokens"), s.sms()
+	rows, each := fitPrefillRows(fit, queries, p, sms, 0), 0.0
+	for range copyRounds {
+		each = copyTime(blocks, sms, func(q int64) float64 { return launchAt(rows, queries, q) })
+		rows = fitPrefillRows(fit, queries, p, sms, each)
+	}
+	p.Prefill, p.Paged = nil, hw.PagedPrefill{}
+	for i, q := range queries {
+		p.Prefill = append(p.Prefill, hw.PrefillRow{Query: int(q),
+			Launch: from.us(rows[i].launch,
+				"what FLOPs do not explain: launch, and the masked part of the diagonal"),
+			Rate: from.figure(rows[i].rate*1e-12, "TFLOP/s", "causal prefill kernel")})
+	}
+	if sms > 0 {
+		p.Paged = prefillWaves(sms)
+		if each > 0 {
+			p.Paged.Copy = from.figure(each*1e9, "ns",
+				"prefill over KV blocks of 16 and of 64 tokens: what more copies cost, beside FLOPs")
+		}
+		for _, at := range all {
+			if price(p, at) > (1+mostOver)*at.seconds { // a card with few busy SMs has a higher clock
+				p.Paged.Rate = waveRate(sms, each, fit, from)
+			}
+		}
+	}
+	return []model{{name: "prefill_attention", fit: fit, held: append(held, others...), price: price,
+		draw: picture{x: spanFLOPs, xLabel: "FLOPs"}}}
+}
+
+// copyRounds are those in which launches and the copy's time settle, each of which needs the other.
+const copyRounds = 3
+
+// copyTime is that of one copy: of the same chunk over smaller and over larger blocks, less its
+// launch, the squares of both times differ by those of the copies. The median of all chunks.
+func copyTime(blocks data, sms float64, launch func(q int64) float64) float64 {
+	var each []float64
+	for _, b := range blocks {
+		for _, a := range blocks {
+			if a.Shape != b.Shape || span(a) != span(b) || a.At("block_tokens") != 16 ||
+				b.At("block_tokens") != 64 {
+				continue
+			}
+			l, more, fewer := launch(a.At("query_tokens")), copiesOf(sms, a), copiesOf(sms, b)
+			if d := math.Pow(a.seconds-l, 2) - math.Pow(b.seconds-l, 2); d > 0 && more > fewer {
+				each = append(each, math.Sqrt(d/(more*more-fewer*fewer)))
+			}
+		}
+	}
+	if len(each) == 0 {
+		return 0
+	}
+	return medianOf(each).Value
+}
+
+// launchAt is the launch of a query length that has a row.
+func launchAt(rows []prefillRow, queries []int64, q int64) float64 {
+	if i := slices.Index(queries, q); i >= 0 {
+		return rows[i].launch
+	}
+	return 0
+}
+
+// fitPrefillRows fits launches and rates, each copy taking so long.
+func fitPrefillRows(fit data, queries []int64, p *hw.Profile, sms, each float64) []prefillRow {
 	of := func(q int64) data {
 		return fit.where(func(at observation) bool { return at.At("query_tokens") == q })
 	}
 	seconds := func(launch, rate float64, at observation) float64 {
-		return launch + math.Max(spanFLOPs(at)/rate, kvRead(at)/p.GPU.HBMBandwidth.SI())
+		return launch + math.Max(math.Hypot(spanFLOPs(at)/rate, copiesOf(sms, at)*each),
+			kvRead(at)/p.GPU.HBMBandwidth.SI())
 	}
 	launchBound, flopsBound := bound{1e-6, 1e-2}, bound{1e9, 1e16}
 	launches, weights := make([]float64, len(queries)), make([]float64, len(queries))
@@ -102,8 +194,7 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 		weights[i] = math.Pow(launches[i]/smallestTime(of(q)), 2)
 	}
 	launches = rising(launches, weights)
-	p.Prefill, p.Paged = nil, hw.PagedPrefill{}
-	last := infinite
+	rows, last := make([]prefillRow, len(queries)), infinite
 	for i, q := range queries {
 		rate := refine(of(q), []float64{100e12}, []bound{flopsBound},
 			func(r []float64, at observation) float64 {
@@ -112,22 +203,9 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 		if i > 0 {
 			rate = math.Min(rate, last*float64(q)/float64(queries[i-1])*(1-1e-3))
 		}
-		last = rate
-		p.Prefill = append(p.Prefill, hw.PrefillRow{Query: int(q),
-			Launch: from.us(launches[i],
-				"what FLOPs do not explain: launch, and the masked part of the diagonal"),
-			Rate: from.figure(rate*1e-12, "TFLOP/s", "causal prefill kernel")})
+		last, rows[i] = rate, prefillRow{launches[i], rate}
 	}
-	if n := s.sms(); n > 0 {
-		p.Paged = prefillWaves(n)
-		for _, at := range all {
-			if price(p, at) > (1+mostOver)*at.seconds { // a card with few busy SMs has a higher clock
-				p.Paged.Rate = waveRate(n, fit, from)
-			}
-		}
-	}
-	return []model{{name: "prefill_attention", fit: fit, held: append(held, others...), price: price,
-		draw: picture{x: spanFLOPs, xLabel: "FLOPs"}}}
+	return rows
 }
 
 // mostOver is by how much waves may be longer than a sample.
@@ -151,8 +229,8 @@ func prefillWaves(sms float64) hw.PagedPrefill {
 }
 
 // waveRate is the largest that a chunk after a prefix reaches, all CTAs of its waves counted: at
-// this rate no chunk that was measured is shorter than its waves.
-func waveRate(sms float64, fit data, from source) hw.Figure {
+// this rate no chunk that was measured is shorter than its waves. Copies are taken off.
+func waveRate(sms, each float64, fit data, from source) hw.Figure {
 	rate := 0.0
 	for _, at := range fit {
 		s := span(at)
@@ -161,8 +239,11 @@ func waveRate(sms float64, fit data, from source) hw.Figure {
 		}
 		tiles := math.Ceil(float64(s.Query)/prefillRows) * float64(at.model.QHeads)
 		keys := float64(s.Prefix) + float64(s.Query)/2
-		each := 4 * float64(at.model.HeadDim) * prefillRows * keys
-		rate = math.Max(rate, math.Ceil(tiles/sms)*sms*each/at.seconds)
+		flops := math.Ceil(tiles/sms) * sms * 4 * float64(at.model.HeadDim) * prefillRows * keys
+		copies := copiesOf(sms, at) * each
+		if rest := at.seconds*at.seconds - copies*copies; rest > 0 {
+			rate = math.Max(rate, flops/math.Sqrt(rest))
+		}
 	}
 	return from.figure(rate*1e-12, "TFLOP/s", "the fastest chunk after a prefix, whole waves counted")
 }

@@ -126,7 +126,7 @@ func indexWork(at observation) (scanned, listed, steps float64) {
 
 // fit fits attention, t = launch + ceil(T / CTAs) CTAs (tile + FLOPs / (T rate)), to the A-shape's
 // points and to those of lists, whose columns have a rate of their own; and each index,
-// t = launch + scanned / scan + listed / choice + steps step.
+// t = launch + scanned / scan + listed / choice + steps step; and the copy of blocks to tensors.
 func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.SparsePrefill = nil
 	if len(s.of(probeAShape)) == 0 || len(s.of(probeLists)) == 0 || len(s.of(probeLineIndex)) == 0 ||
@@ -143,6 +143,9 @@ func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model
 		fitIndex(s, p, from, &lines, probeLineIndex, "vertical and slash lines"),
 		fitIndex(s, p, from, &blocks, probeBlockIndex, "blocks"))
 	p.SparsePrefill = []hw.SparseRow{aShape, lines, blocks}
+	if gathers := s.of(probeGather); len(gathers) > 0 {
+		models = append(models, fitGather(gathers, p, from))
+	}
 	return models
 }
 
@@ -217,6 +220,27 @@ func fitIndex(s *Samples, p *hw.Profile, from source, row *hw.SparseRow, probe, 
 	return m
 }
 
+// fitGather fits t = launch + bytes read and written / rate.
+func fitGather(all data, p *hw.Profile, from source) (m model) {
+	bytes := func(at observation) float64 {
+		return 2 * float64(at.At("tokens")*at.model.LayerKVBytesPerToken())
+	}
+	m.fit, m.held = all.split(func(at observation) string { return at.Shape }, 2,
+		func(at observation) bool { return at.At("tokens") == all[0].At("tokens") })
+	c, hbm := linear(m.fit, one, bytes), p.GPU.HBMBandwidth.SI()
+	c = refine(m.fit, []float64{math.Max(c[0], 1e-6), 1 / math.Max(c[1], 1/hbm)},
+		[]bound{callBound, {rateBound.low, hbm}},
+		func(c []float64, at observation) float64 { return c[0] + bytes(at)/c[1] })
+	const what = "K and V copied from KV blocks to tensors"
+	p.Paged.GatherLaunch = from.us(c[0], what)
+	p.Paged.GatherRate = from.gbps(c[1], what+", bytes read and written")
+	m.name, m.draw = probeGather, picture{x: bytes, xLabel: "bytes", rate: bytes}
+	m.price = func(p *hw.Profile, at observation) float64 {
+		return p.GatherSeconds(at.model, int(at.At("tokens")))
+	}
+	return m
+}
+
 // sameChunk groups points by their chunk.
 func sameChunk(at observation) string {
 	return fmt.Sprint(at.Shape, at.At("query_tokens"), at.At("prefix_tokens"))
@@ -225,5 +249,5 @@ func sameChunk(at observation) string {
 // sparsePrice is what the profile says of a point.
 func sparsePrice(p *hw.Profile, at observation) (attention, index float64) {
 	group := pattern.Group{Head: sparseHead(at), Heads: float64(at.model.QHeads)}
-	return p.PrefillSeconds(at.model, []pattern.Group{group}, span(at))
+	return p.PrefillSeconds(at.model, []pattern.Group{group}, span(at), 0)
 }

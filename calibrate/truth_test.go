@@ -26,6 +26,8 @@ type machine struct {
 	pointwiseLaunch, pointwiseRate          float64
 	prefillLaunch, prefillToken             float64 // s, and for each query token
 	prefillRate, prefillHalf                float64 // of long queries; tokens of half that rate
+	prefillCopy                             float64 // s, of rows of a block
+	tensorsLaunch, tensorsRate              float64 // of blocks copied to tensors: s, bytes/s
 	sparsePrefill                           sparseLaw
 	dense, sparse                           decodeLaw
 	scoreLaunch, scoreRate, search, crowded float64
@@ -79,6 +81,7 @@ func truth(name string) *machine {
 		gemmLaunch: 12e-6, gemmRead: 0.85 * hbm, gemmCompute: 0.7 * peak,
 		pointwiseLaunch: 20e-6, pointwiseRate: 0.8 * hbm,
 		prefillLaunch: 10e-6, prefillToken: 1e-9, prefillRate: 0.65 * peak, prefillHalf: 300,
+		prefillCopy: 90e-9, tensorsLaunch: 2e-6, tensorsRate: 0.8 * hbm,
 		sparsePrefill: sparseLaw{6e-6, 70e-9, 0.6 * peak, 0.2 * peak,
 			60e-6, 500e9, 250e9, 20e-9, 30e-6, 0.8 * hbm, 350e9, 15e-9},
 		dense:       decodeLaw{9e-6, 0.88 * hbm, 100e-9, 0},

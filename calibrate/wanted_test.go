@@ -95,6 +95,9 @@ func wantedRows(m *machine, p *hw.Profile) (all []wantedFigure) {
 			add("prefill_attention.launch", i, r.Launch, m.launchOf(float64(r.Query)), 0.1)
 		}
 	}
+	add("paged_prefill.copy", 0, p.Paged.Copy, m.prefillCopy, 0.05)
+	add("paged_prefill.gather_launch", 0, p.Paged.GatherLaunch, m.tensorsLaunch, 0.1)
+	add("paged_prefill.gather_rate", 0, p.Paged.GatherRate, m.tensorsRate, 0.03)
 	l := &m.sparsePrefill
 	long := p.Prefill[len(p.Prefill)-1].Rate.SI() // of dense attention
 	for i, r := range p.SparsePrefill {

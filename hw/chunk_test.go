@@ -45,7 +45,7 @@ func TestChunkPower(t *testing.T) {
 	// Between, linears by themselves cost what was measured, and a longer chunk never less.
 	p.Clock.AttentionPower = Figure{}
 	before := 0.0
-	probes := NewClockProbes(p, m)
+	probes := NewClockProbes(p, m, 32)
 	for n := 1; n <= 4096; n++ {
 		alone, _ := l.of(float64(n))
 		w := c.of(&l, alone, float64(n), 0)

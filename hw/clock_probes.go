@@ -13,10 +13,10 @@ type ClockProbes struct {
 	chunks  chunks
 }
 
-// NewClockProbes returns those of a model.
-func NewClockProbes(p *Profile, m *Model) *ClockProbes {
-	return &ClockProbes{p: p, m: m, linears: newGEMM(p, m), prefill: newPrefillAttention(p, m),
-		chunks: newChunks(p, m)}
+// NewClockProbes returns those of a model, with KV blocks of so many tokens (PrefillSeconds).
+func NewClockProbes(p *Profile, m *Model, blockTokens int) *ClockProbes {
+	return &ClockProbes{p: p, m: m, linears: newGEMM(p, m),
+		prefill: newPrefillAttention(p, m, blockTokens), chunks: newChunks(p, m)}
 }
 
 // Rest is what a card does between prefills.

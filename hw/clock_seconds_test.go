@@ -13,7 +13,7 @@ func TestRestedLinears(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
 	p.Clock.MemoryBoundPower = count(0.8, "share")
-	c := NewClockProbes(p, m)
+	c := NewClockProbes(p, m, 32)
 	low := Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 2048})
 	near := func(what string, got, want float64) {
 		t.Helper()
@@ -33,7 +33,7 @@ func TestRestedLinears(t *testing.T) {
 		t.Errorf("after 4 ms of copies %g s, of dense decode %g", copies, dense)
 	}
 	p.Clock = Clock{}
-	near("without figures", NewClockProbes(p, m).Rested(2048, 0, 0, 0, 2), low)
+	near("without figures", NewClockProbes(p, m, 32).Rested(2048, 0, 0, 0, 2), low)
 }
 
 // A prompt's first chunk is nearly at the full clock where the card is slow to see it; late
@@ -46,7 +46,7 @@ func TestChunksOfAPrompt(t *testing.T) {
 			sim.Work{Prefill: []sim.Span{sim.Span{Query: 2048, Prefix: prefix}}})
 	}
 	full := 0.9*Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 2048}) + attention(0)
-	c := NewClockProbes(p, m)
+	c := NewClockProbes(p, m, 32)
 	p.Clock.PowerFilter = us(10_000_000)
 	if got := c.Prompt(2048, 5, 1); math.Abs(got/full-1) > 1e-3 {
 		t.Errorf("the first chunk at the full clock: %g s a layer, want %g", got, full)
@@ -66,7 +66,7 @@ func TestChunksOfAPrompt(t *testing.T) {
 		t.Errorf("the fifth chunk takes %g s, want nearly %g", got, want)
 	}
 	p.Clock = Clock{}
-	if got, want := NewClockProbes(p, m).Prompt(2048, 5, 7),
+	if got, want := NewClockProbes(p, m, 32).Prompt(2048, 5, 7),
 		Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 2048})+attention(2048); math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("without a clock %g s, want %g", got, want)
 	}

@@ -48,7 +48,7 @@ func TestClock(t *testing.T) {
 	full := prefill(plain) - nanoseconds(layers*0.1*lin)
 	low := prefill(plain) -
 		nanoseconds(layers*(lin+Seconds(p.Costs(m).PrefillAttention,
-			sim.Work{Prefill: []sim.Span{sim.Span{Query: 2048}}})-NewClockProbes(p, m).Chunk(2048, 0)))
+			sim.Work{Prefill: []sim.Span{sim.Span{Query: 2048}}})-NewClockProbes(p, m, 32).Chunk(2048, 0)))
 	span := low - full
 	if span <= 0 {
 		t.Fatalf("%v at the low clock, %v at the full one", low, full)
@@ -131,7 +131,7 @@ func TestClockFollows(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
 	p.Clock.AttentionPower = count(0.8, "limits")
-	probes := NewClockProbes(p, m)
+	probes := NewClockProbes(p, m, 32)
 	k := newClock(p)
 	run := func(prefix, layers int) float64 {
 		w := probes.chunk(2048, prefix)

@@ -45,7 +45,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 	c := coster{
 		linears:   newGEMM(p, m),
 		pointwise: newElementwise(p, m),
-		prefill:   newPrefillAttention(p, m),
+		prefill:   newPrefillAttention(p, m, opts.BlockTokens),
 		dense:     newDense(p, m),
 		sparse:    newSparse(p, m),
 		scoring:   newScoring(p, m),

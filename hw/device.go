@@ -22,7 +22,9 @@ type DeviceOptions struct {
 	// SaveBufferBytes is how much KV may wait for D2H before compute stalls;
 	// at 0 each layer waits for its own saves.
 	SaveBufferBytes int64
-	ScatterThreads  int // CPU threads of FlashD2H; 0 = the profile's
+	// BlockTokens of a KV block, which prefill after a prefix reads; 0: it reads tensors.
+	BlockTokens    int
+	ScatterThreads int // CPU threads of FlashD2H; 0 = the profile's
 	// TopP has tokens drawn by top-p, which sorts the logits.
 	TopP bool
 	// Of progressive attention: blocks of a round, and whether the next round's

@@ -119,7 +119,7 @@ func TestFactsA100(t *testing.T) {
 		}
 		flashInfer := *p // splits the KV of short chunks
 		flashInfer.Paged = PagedPrefill{}
-		pre := newPrefillAttention(&flashInfer, m)
+		pre := newPrefillAttention(&flashInfer, m, 0)
 		for _, prefix := range []int{0, 2048, 8192, 32768, 131072} {
 			for _, query := range []int{2048, 4096, 8192} {
 				facts = append(facts, between(row("prefill attention, %d after %d, TFLOP/s", query, prefix),
@@ -258,7 +258,7 @@ func TestFactsH200(t *testing.T) {
 		between("h200 memcpy D2H, 16 KiB blocks, GB/s", 5.6, 7.2,
 			saveGBps(t, p, SaveMemcpy, 8192, 16<<10, 0)),
 		above("h200 GPU scatter, 16 KiB blocks, GB/s", 47.3, saveGBps(t, p, SaveGPU, 8192, 16<<10, 0)),
-		near("h200 prefill attention, 32k, TFLOP/s", 349, tflops(newPrefillAttention(p, m), 32768, 0)),
+		near("h200 prefill attention, 32k, TFLOP/s", 349, tflops(newPrefillAttention(p, m, 0), 32768, 0)),
 		near("h200 dense decode, 8 x 8k, GB/s", 4200, gbps(dense, 8, 8192)),
 	)
 	report(t, facts)

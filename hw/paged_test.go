@@ -13,10 +13,10 @@ import (
 // 512 tokens of 32 heads are 256 of them, 2.4 waves of 108, and take three.
 func TestPagedChunksRunInWaves(t *testing.T) {
 	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "llama2-7b")
-	paged := newPrefillAttention(p, m)
+	paged := newPrefillAttention(p, m, 0)
 	other := *p
 	other.Paged = PagedPrefill{}
-	contiguous := newPrefillAttention(&other, m)
+	contiguous := newPrefillAttention(&other, m, 0)
 	seconds := func(a *prefillAttention, query, prefix int) float64 {
 		s, _ := a.of([]sim.Span{{Query: query, Prefix: prefix}})
 		return s

@@ -16,7 +16,10 @@ import (
 // keys with a tile of queries, so a chunk lasts as long as the shortest row if that is of one tile
 // at most: the last chunk of a prompt is often short after thousands of tokens. Never below FLOPs
 // at peak, nor below the K and V of prefix and chunk at HBM bandwidth, nor, where there is a prefix
-// and the profile has a kernel for paged KV, below that kernel's waves.
+// and the profile has a kernel for paged KV, below that kernel's waves. Where its copies of blocks
+// are known, the tensor cores' time and theirs overlap, as the two sides of a right angle:
+//
+//	t_i = sqrt((FLOPs_i / rate)^2 + copies_i^2)
 type prefillAttention struct {
 	peak    peak
 	launch  curve // query tokens, seconds
@@ -29,9 +32,16 @@ type prefillAttention struct {
 	ctas    float64 // of it, at once
 
 	waveRate float64 // of them, FLOP/s
+
+	blocks     bool    // K and V before a chunk are in KV blocks, not in tensors
+	copy       float64 // of rows of one block's K or V, s
+	copied     float64 // rows of a copy
+	gather     float64 // launch, s
+	gatherRate float64 // bytes read and written, a second; 0 = not known
 }
 
-func newPrefillAttention(p *Profile, m *Model) prefillAttention {
+// newPrefillAttention returns that over KV blocks of so many tokens; 0 is over tensors.
+func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention {
 	a := prefillAttention{
 		peak:    p.peak(),
 		flops:   4 * float64(m.HeadDim*m.QHeads),
@@ -40,6 +50,9 @@ func newPrefillAttention(p *Profile, m *Model) prefillAttention {
 		kvHeads: float64(m.KVHeads),
 		rows:    p.Paged.Rows.optional(),
 		ctas:    p.Paged.CTAs.optional(),
+
+		blocks: blockTokens > 0, copy: p.Paged.Copy.optional(), copied: rowsOfCopy(blockTokens),
+		gather: p.Paged.GatherLaunch.optional(), gatherRate: p.Paged.GatherRate.optional(),
 	}
 	for _, r := range p.Prefill {
 		a.launch.add(float64(r.Query), r.Launch.SI())
@@ -77,6 +90,33 @@ func (a *prefillAttention) waves(s sim.Span) float64 {
 	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.waveRate
 }
 
+// rowsOfCopy are the rows of a block that one copy of the prefill kernel takes: the largest power
+// of two, up to 64, that divides a block (cuda/mi_produce.cuh).
+func rowsOfCopy(blockTokens int) float64 { return float64(min(64, blockTokens&-blockTokens)) }
+
+// copies is how long the fullest SM issues copies of K and of V, for all tiles of a chunk with a
+// prefix in KV blocks:
+//
+//	t = ceil(T / CTAs) 2 (prefix + q/2) / rows copy,  T = ceil(q / queries of a CTA) H
+func (a *prefillAttention) copies(s sim.Span) float64 {
+	if a.copy == 0 || !a.blocks || s.Prefix == 0 {
+		return 0
+	}
+	q := float64(s.Query)
+	tiles := math.Ceil(q/a.rows) * a.heads
+	return math.Ceil(tiles/a.ctas) * 2 * (float64(s.Prefix) + q/2) / a.copied * a.copy
+}
+
+// gathered is how long K and V of a chunk and its prefix are copied from blocks to tensors, never
+// less than HBM needs.
+func (a *prefillAttention) gathered(s sim.Span) float64 {
+	if a.gatherRate == 0 || !a.blocks || s.Prefix == 0 || s.Query <= 0 {
+		return 0
+	}
+	bytes := 2 * float64(s.Prefix+s.Query) * a.kvBytes
+	return a.gather + bytes/math.Min(a.gatherRate, a.peak.hbm)
+}
+
 // Seconds implements Cost.
 func (a *prefillAttention) Seconds(w *sim.Work) (s float64, beyond bool) {
 	s, short := a.of(w.Prefill)
@@ -104,7 +144,7 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 		l, _ := a.launch.logLinear(q)
 		r, _ := a.rate.power(q)
 		launch = math.Max(launch, l)
-		t += max(flops/r, a.waves(s), a.peak.floor(flops, (q+float64(s.Prefix))*a.kvBytes))
+		t += max(math.Hypot(max(flops/r, a.waves(s)), a.copies(s)), a.peak.floor(flops, (q+float64(s.Prefix))*a.kvBytes))
 		if float64(s.Query) < a.rate.x[0] && (short == 0 || s.Query < short) {
 			short = s.Query
 		}

@@ -19,9 +19,10 @@ type Costs struct {
 	GEMM, Elementwise, PrefillAttention, DenseDecode, SparseDecode, Scoring, BlockClose Cost
 }
 
-// Costs returns those of a model.
+// Costs returns those of a model, K and V of prompts in tensors.
 func (p *Profile) Costs(m *Model) Costs {
-	gemm, elementwise, prefill := newGEMM(p, m), newElementwise(p, m), newPrefillAttention(p, m)
+	gemm, elementwise, prefill := newGEMM(p, m), newElementwise(p, m),
+		newPrefillAttention(p, m, 0)
 	dense, sparse, scoring, closing := newDense(p, m), newSparse(p, m), newScoring(p, m),
 		newBlockClose(p, m)
 	return Costs{&gemm, &elementwise, &prefill, &dense, &sparse, &scoring, &closing}
@@ -65,14 +66,22 @@ func (p *Profile) HostStepSeconds(requests int64) float64 {
 }
 
 // PrefillSeconds returns the time of one layer's attention to a chunk, each query head by its
-// pattern, and of the indices; without groups it is dense.
-func (p *Profile) PrefillSeconds(
-	m *Model, groups []pattern.Group, span sim.Span) (attention, index float64) {
-	dense := newPrefillAttention(p, m)
+// pattern, and of the indices; without groups it is dense. What is before the chunk is in KV blocks
+// of so many tokens, or, at 0, in tensors.
+func (p *Profile) PrefillSeconds(m *Model, groups []pattern.Group, span sim.Span,
+	blockTokens int) (attention, index float64) {
+	dense := newPrefillAttention(p, m, blockTokens)
 	if len(groups) == 0 || groups[0].Kind == pattern.Dense {
 		attention, _ = dense.of([]sim.Span{span})
 		return attention, 0
 	}
 	s := newSparsePrefill(p, m, dense)
 	return s.of(groups, []sim.Span{span})
+}
+
+// GatherSeconds returns the time in which K and V of one layer are copied from KV blocks to tensors;
+// 0 where the profile does not know.
+func (p *Profile) GatherSeconds(m *Model, tokens int) float64 {
+	a := newPrefillAttention(p, m, 1)
+	return a.gathered(sim.Span{Query: 1, Prefix: tokens - 1})
 }

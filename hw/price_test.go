@@ -82,7 +82,7 @@ func TestPricesAreTheDevices(t *testing.T) {
 				t.Errorf("%s, %s: priced alone %g, in a layer %g", name, part.name, part.got, part.want)
 			}
 		}
-		a := newPrefillAttention(p, m)
+		a := newPrefillAttention(p, m, 0)
 		if PrefillFLOPs(m, span) != a.spanFLOPs(span) {
 			t.Errorf("FLOPs of a chunk: %g and %g", PrefillFLOPs(m, span), a.spanFLOPs(span))
 		}

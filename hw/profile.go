@@ -111,6 +111,12 @@ type PagedPrefill struct {
 	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional"` // that run at full speed at once
 	// Rate is that of all of them; not set: that of the longest chunks.
 	Rate Figure `toml:"rate,omitempty" dim:"compute,optional" by:"peak"`
+	// Copy is that of rows of one block's K or V, 64 at most; a CTA's come one after another.
+	Copy Figure `toml:"copy,omitempty" dim:"time,optional"`
+	// Gather is the copy of K and V from blocks to tensors, which calibrated sparse prefill of a
+	// chunk after earlier ones reads: t = launch + bytes read and written / rate.
+	GatherLaunch Figure `toml:"gather_launch,omitempty" dim:"time,optional"`
+	GatherRate   Figure `toml:"gather_rate,omitempty" dim:"rate,optional" by:"hbm"`
 }
 
 // Sampling is drawing a token by top-p from the logits of each row, which sorts them:

@@ -58,6 +58,7 @@ func (p *KernelCosts) checkTogether() error {
 	}
 	pairs := []pair{
 		{"paged_prefill.rows", "ctas", p.Paged.Rows, p.Paged.CTAs},
+		{"paged_prefill.gather_launch", "gather_rate", p.Paged.GatherLaunch, p.Paged.GatherRate},
 		{"clock.gemm_steady_ratio", "power_filter", p.Clock.GEMMSteadyRatio, p.Clock.PowerFilter},
 		{"clock.gemm_steady_ratio", "frequency_slew", p.Clock.GEMMSteadyRatio, p.Clock.FrequencySlew},
 		{"clock.gemm_steady_ratio", "copy_power", p.Clock.GEMMSteadyRatio, p.Clock.CopyPower},
@@ -65,6 +66,9 @@ func (p *KernelCosts) checkTogether() error {
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
 		{"load.memcpy_warmup", "memcpy_warmup_blocks", p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks},
+	}
+	if p.Paged.Copy.Set() && !p.Paged.Rows.Set() {
+		return wrong("paged_prefill.copy", "means nothing without paged_prefill.rows")
 	}
 	for _, s := range []struct {
 		name string

@@ -42,7 +42,8 @@ type SparseRow struct {
 //
 // with T_i tiles of queries and heads, the last one whole, and R the efficiency of blocks or of
 // gathered columns times dense attention's rate of long chunks; scanned and listed are bytes, and
-// scan at most HBM's rate (pattern.Head). As published:
+// scan at most HBM's rate (pattern.Head). Before them K and V of a chunk with a prefix in KV blocks
+// are copied to tensors (prefillAttention.gathered). As published:
 //
 //	t     = sum_p launch_p + sum_i FLOPs_ip / (efficiency_p rate(q_i))
 //	index = sum_h bytes_h(q, prefix) / (index_p HBM)   (pattern.Head.IndexBytes)
@@ -122,6 +123,11 @@ func (s *sparsePrefill) of(groups []pattern.Group, spans []sim.Span) (attention,
 			seen = append(seen, g.Kind)
 			a, i := s.calibrated(g.Kind, groups, spans)
 			attention, index = attention+a, index+i
+		}
+	}
+	if len(seen) > 0 {
+		for _, span := range spans {
+			attention += s.dense.gathered(span)
 		}
 	}
 	return attention, index

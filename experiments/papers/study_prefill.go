@@ -65,7 +65,7 @@ func (c *promptCosts) dense(tokens int) float64 {
 
 // attention returns the seconds of a layer's attention, and of its indices with their launches.
 func (c *promptCosts) attention(groups []pattern.Group, tokens int) (attention, index float64) {
-	attention, index = c.gpu.PrefillSeconds(&c.model, groups, sim.Span{Query: tokens})
+	attention, index = c.gpu.PrefillSeconds(&c.model, groups, sim.Span{Query: tokens}, 0)
 	for _, g := range groups {
 		if g.Kind.Indexed() {
 			index += g.Heads * c.spec.IndexHost / 1e3
@@ -175,7 +175,7 @@ func (l *Studies) kernels(e *experiments.Experiment) error {
 			var attention, index, density, heads float64
 			for _, g := range groups {
 				one := []pattern.Group{{Head: g.Head, Heads: 1}}
-				a, x := c.gpu.PrefillSeconds(&head, one, sim.Span{Query: tokens})
+				a, x := c.gpu.PrefillSeconds(&head, one, sim.Span{Query: tokens}, 0)
 				attention, index = attention+g.Heads*a, index+g.Heads*x
 				density, heads = density+g.Heads*g.Density(tokens), heads+g.Heads
 			}

@@ -73,7 +73,7 @@ func Cost(p *hw.Profile, m *hw.Model, h pattern.Head, tokens int) float64 {
 	one := *m
 	one.QHeads, one.KVHeads = 1, 1
 	span := sim.Span{Query: tokens}
-	all, _ := p.PrefillSeconds(&one, []pattern.Group{{Head: h, Heads: 1}}, span)
-	launch, _ := p.PrefillSeconds(&one, []pattern.Group{{Head: h}}, span)
+	all, _ := p.PrefillSeconds(&one, []pattern.Group{{Head: h, Heads: 1}}, span, 0)
+	launch, _ := p.PrefillSeconds(&one, []pattern.Group{{Head: h}}, span, 0)
 	return all - launch
 }

@@ -286,7 +286,7 @@ func (x *Simulator) library(k libraryKey) *dsa.Library {
 
 // DeviceOptions are how the modelled device serves a system.
 func DeviceOptions(s *sim.Spec) hw.DeviceOptions {
-	o := hw.DeviceOptions{TopP: s.Sampling == config.SamplingTopP}
+	o := hw.DeviceOptions{TopP: s.Sampling == config.SamplingTopP, BlockTokens: s.BlockTokens}
 	if s.Progressive() {
 		o.Microbatch, o.Pipelined = s.Microbatch, s.Pipelined
 	}
