@@ -138,42 +138,68 @@ func acrossOf(all []curve) *axis {
 
 // distribution collects the requests that each series served at one x.
 func distribution(runs []Run, x abscissa, at float64) (ttft, tbt []curve, err error) {
-	firsts, gaps := map[string][]float64{}, map[string][]float64{}
+	firsts, gaps := map[string]*thinned{}, map[string]*thinned{}
 	var series []string
 	for i := range runs {
 		r := &runs[i]
 		if x.of(r) != at {
 			continue
 		}
-		t, err := tableIn(r.folder, "requests.csv")
-		if t == nil || err != nil {
-			return nil, nil, err
-		}
 		name := bySystem(r)
 		series = append(series, name)
-		for row := range t.rows {
-			if t.text(row, "first_token_s") == "" || t.text(row, "last_token_s") == "" {
-				continue // not served
-			}
-			first, last := t.number(row, "first_token_s"), t.number(row, "last_token_s")
-			firsts[name] = append(firsts[name], first-t.number(row, "arrival_s"))
-			if tokens := t.number(row, "output_tokens"); tokens > 1 {
-				gaps[name] = append(gaps[name], 1e3*(last-first)/(tokens-1))
-			}
+		if firsts[name] == nil {
+			firsts[name], gaps[name] = new(thinned), new(thinned)
 		}
-		if t.err != nil {
-			return nil, nil, t.err
+		found, err := eachRow(r.folder, "requests.csv", func(t *table) {
+			if t.text(0, "first_token_s") == "" || t.text(0, "last_token_s") == "" {
+				return // not served
+			}
+			first, last := t.number(0, "first_token_s"), t.number(0, "last_token_s")
+			firsts[name].add(first - t.number(0, "arrival_s"))
+			if tokens := t.number(0, "output_tokens"); tokens > 1 {
+				gaps[name].add(1e3 * (last - first) / (tokens - 1))
+			}
+		})
+		if !found || err != nil {
+			return nil, nil, err
 		}
 	}
 	for _, name := range unique(series) {
-		if len(firsts[name]) > 0 {
-			ttft = append(ttft, cumulative(name, firsts[name]))
+		if len(firsts[name].values) > 0 {
+			ttft = append(ttft, cumulative(name, firsts[name].values))
 		}
-		if len(gaps[name]) > 0 {
-			tbt = append(tbt, cumulative(name, gaps[name]))
+		if len(gaps[name].values) > 0 {
+			tbt = append(tbt, cumulative(name, gaps[name].values))
 		}
 	}
 	return ttft, tbt, nil
+}
+
+// mostSampled is how many values a distribution is drawn of at most: a share of them is that of all
+// within some 0.2 %.
+const mostSampled = 1 << 17
+
+// thinned keeps all values while they are few, then every second, fourth and so on, so that memory
+// does not grow with the requests of a run.
+type thinned struct {
+	values []float64
+	stride int // 2^stride values for one that is kept
+	seen   int
+}
+
+func (s *thinned) add(v float64) {
+	if s.seen&(1<<s.stride-1) == 0 {
+		if len(s.values) == mostSampled {
+			for i := range mostSampled / 2 {
+				s.values[i] = s.values[2*i]
+			}
+			s.values, s.stride = s.values[:mostSampled/2], s.stride+1
+		}
+		if s.seen&(1<<s.stride-1) == 0 {
+			s.values = append(s.values, v)
+		}
+	}
+	s.seen++
 }
 
 // timelineBins is how many spans of time a time line has at most.

@@ -1,12 +1,15 @@
 package figures
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -124,6 +127,7 @@ type table struct {
 	path   string
 	header []string
 	rows   [][]string
+	before int // rows of the file before these
 	err    error
 }
 
@@ -149,6 +153,43 @@ func parseTable(path string, text io.Reader) (*table, error) {
 	return &table{path: path, header: all[0], rows: all[1:]}, nil
 }
 
+// eachRow reads a table of a run's folder row by row and hands it over with one row at a time;
+// found says whether there is a row.
+func eachRow(folder, name string, do func(*table)) (found bool, err error) {
+	path := filepath.Join(folder, name)
+	f, err := os.Open(path)
+	if folder == "" || errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	rows := csv.NewReader(bufio.NewReaderSize(f, 1<<16))
+	header, err := rows.Read()
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	t := &table{path: path, header: header}
+	rows.ReuseRecord = true
+	for err == nil {
+		var row []string
+		if row, err = rows.Read(); err == nil {
+			t.rows, found = [][]string{row}, true
+			do(t)
+			t.before++
+			err = t.err
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return found, nil
+	}
+	if t.err == nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return found, err
+}
+
 // text returns a cell.
 func (t *table) text(row int, column string) string {
 	i := slices.Index(t.header, column)
@@ -164,7 +205,8 @@ func (t *table) number(row int, column string) float64 {
 	text := t.text(row, column)
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		t.err = cmp.Or(t.err, fmt.Errorf("%s: row %d: %s = %q: want a number", t.path, row+1,
+		t.err = cmp.Or(t.err, fmt.Errorf("%s: row %d: %s = %q: want a number", t.path,
+			t.before+row+1,
 			column, text))
 	}
 	return v

@@ -41,6 +41,10 @@ type Purchase struct {
 	options []*option
 }
 
+// A limit jumps if it is used by less than jumpFrom and missed by more than jumpTo within
+// jumpWithin more load.
+const jumpFrom, jumpTo, jumpWithin = 0.5, 1.5, 0.2
+
 // PricedAt is a cost at other prices.
 type PricedAt struct {
 	Price      Price   `json:"price"`
@@ -70,9 +74,13 @@ type Choice struct {
 	Largest        *float64 `json:"largest_load"` // that the replicas hold, of the cheapest
 	Headroom       *float64 `json:"headroom"`     // share of the load that could be added
 	LimitedBy      []string `json:"limited_by"`   // limits missed beyond it
-	Effects        []Effect `json:"effects"`      // of a tenth more of each resource, beyond it
-	Short          []string `json:"short_of"`     // those that matter, the most first
-	Runs           int      `json:"runs"`
+	// Beyond is the limit missed by the most at Fails, the smallest load that fails; nil where none
+	// was found.
+	Beyond  *share   `json:"beyond,omitempty"`
+	Fails   float64  `json:"fails,omitempty"`
+	Effects []Effect `json:"effects"`  // of a tenth more of each resource, beyond it
+	Short   []string `json:"short_of"` // those that matter, the most first
+	Runs    int      `json:"runs"`
 }
 
 // answer sums the search up.
@@ -174,6 +182,19 @@ func (a *Purchase) warn(o *option) {
 			sum.Requests,
 			n,
 		)
+	}
+	if c := a.Choice; c != nil && c.Beyond != nil {
+		used := slices.IndexFunc(c.Limits, func(s share) bool { return s.Name == c.Beyond.Name })
+		near := c.Fails < a.LoadOf*(1+jumpWithin)
+		if near && used >= 0 && c.Limits[used].Of < jumpFrom && c.Beyond.Of > jumpTo {
+			advice := ""
+			if c.Beyond.Name == "tbt" {
+				advice = ": more gaps have a step with a long prefill than the percentile leaves out; smaller " +
+					"steps (system.max_tokens, system.chunk_tokens) may be worth a candidate"
+			}
+			warn("%s jumps from %.0f %% of its limit to %.0f %% as the load grows from %.3g to %.3g%s",
+				c.Beyond.Name, 100*c.Limits[used].Of, 100*c.Beyond.Of, a.LoadOf, c.Fails, advice)
+		}
 	}
 	if len(a.Seeds) < leastSeeds {
 		warn(
@@ -283,6 +304,9 @@ func (c *Choice) meets(o *option) {
 	}
 	if unit == loadClients {
 		largest = float64(clientsOf(largest))
+	}
+	if ceiling.beyond.Of > 1 {
+		c.Beyond, c.Fails = &ceiling.beyond, ceiling.fails
 	}
 	headroom := largest/o.load - 1
 	c.Largest, c.Headroom = &largest, &headroom

@@ -15,6 +15,7 @@ type ceiling struct {
 	load      float64 // largest that the replicas hold
 	fails     float64 // smallest that they do not; infinite when none was found
 	limitedBy []string
+	beyond    share // the limit that is missed by the most there
 	effects   []Effect
 	at        float64 // the load that the effects are of
 	requests  int     // of the longest run
@@ -77,6 +78,9 @@ func (b *buyer) effects(ctx context.Context, o *option) error {
 	}
 	o.runs = append(o.runs, before)
 	worst, _ := before.severity()
+	if !math.IsInf(c.fails, 1) {
+		c.beyond = worst
+	}
 	for _, r := range resources() {
 		changed := *o
 		if ok, err := r.grow(&changed.Point); err != nil {

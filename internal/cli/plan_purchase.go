@@ -196,6 +196,10 @@ func printChoice(w io.Writer, a *capacity.Purchase) {
 		if len(c.LimitedBy) > 0 {
 			beyond = ", missed beyond: " + strings.Join(c.LimitedBy, " and ")
 		}
+		if c.Beyond != nil {
+			beyond += fmt.Sprintf("; at %s, %s has %.3g times its limit", digits(c.Fails), c.Beyond.Limit,
+				c.Beyond.Of)
+		}
 		row("headroom", "%.0f %%: holds %s %s%s", 100**c.Headroom, digits(*c.Largest), a.LoadUnit, beyond)
 	}
 	var limits []string
