@@ -189,8 +189,8 @@ func (a *Purchase) warn(o *option) {
 		if near && used >= 0 && c.Limits[used].Of < jumpFrom && c.Beyond.Of > jumpTo {
 			advice := ""
 			if c.Beyond.Name == "tbt" {
-				advice = ": more gaps have a step with a long prefill than the percentile leaves out; smaller " +
-					"steps (system.max_tokens, system.chunk_tokens) may be worth a candidate"
+				advice = ": more gaps have a step with a long prefill than the percentile leaves out; " +
+					"smaller steps (system.max_tokens, system.chunk_tokens) may be worth a candidate"
 			}
 			warn("%s jumps from %.0f %% of its limit to %.0f %% as the load grows from %.3g to %.3g%s",
 				c.Beyond.Name, 100*c.Limits[used].Of, 100*c.Beyond.Of, a.LoadOf, c.Fails, advice)
