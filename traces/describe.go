@@ -26,7 +26,8 @@ type Description struct {
 	Gap      *Quantiles `json:"gap_s,omitempty"` // between arrivals; nil without times
 	// coefficient of variation of the gaps: the burstiness of a gamma process alike
 	GapCV    float64          `json:"gap_cv"`
-	Sets     []SetDescription `json:"sets,omitempty"` // by name; empty when the file names none
+	Sets     []SetDescription `json:"sets,omitempty"`   // by name; empty when the file names none
+	Prefix   *Reuse           `json:"prefix,omitempty"` // nil when no prompt's content is known
 	Warnings []string         `json:"warnings"`
 }
 
@@ -60,8 +61,9 @@ const (
 )
 
 // Describe reads a trace to its end and summarises it, in memory that does not grow with the
-// file. An empty format recognises it. Every line is checked, times in order included.
-func Describe(path, format string) (Description, error) {
+// file, but with what its prompts contain where it says so. An empty format recognises it. Every
+// line is checked, times in order included.
+func Describe(path, format string, kv ...KV) (Description, error) {
 	if format != "" {
 		if err := oneOf("format", format, FormatNames()); err != nil {
 			return Description{}, err
@@ -74,7 +76,7 @@ func Describe(path, format string) (Description, error) {
 		return Description{}, err
 	}
 	defer src.Close()
-	c, every := newCensus(), unfold(src)
+	c, every := newCensus(kv), unfold(src)
 	for {
 		a, err := every.next()
 		if err == io.EOF {
@@ -93,14 +95,14 @@ func Describe(path, format string) (Description, error) {
 // DescribeWorkload draws the requests of a workload and summarises them: as they are
 // served, but for the model's maximum. In a closed loop the server makes the times; turns of
 // sessions come as from a server that takes none.
-func DescribeWorkload(name string, spec Spec, seed uint64, model ...Tokenizer) (
+func DescribeWorkload(name string, spec Spec, seed uint64, tokenizer Tokenizer, kv ...KV) (
 	Description, error) {
-	s, err := Open(spec, seed, model...)
+	s, err := Open(spec, seed, tokenizer)
 	if err != nil {
 		return Description{}, err
 	}
 	defer s.Close()
-	c := newCensus()
+	c := newCensus(kv)
 	for a, err := range s.All() {
 		if err != nil {
 			return Description{}, err
@@ -120,15 +122,20 @@ type census struct {
 	prompt, output, gap *tally
 	sets                map[string]*lengths
 	first, last         des.Time
+	reused              reused
 }
 
 type lengths struct{ prompt, output *tally }
 
-func newCensus() *census {
-	return &census{
+func newCensus(kv []KV) *census {
+	c := &census{
 		prompt: newTally(maxTokens), output: newTally(maxTokens), gap: newTally(int64(latest)),
 		sets: map[string]*lengths{},
 	}
+	if len(kv) > 0 {
+		c.reused.kv = kv[0]
+	}
+	return c
 }
 
 func (c *census) add(a sim.Arrival) {
@@ -138,6 +145,7 @@ func (c *census) add(a sim.Arrival) {
 		c.first = a.At
 	}
 	c.last = a.At
+	c.reused.add(&a)
 	c.prompt.add(int64(a.Prompt))
 	c.output.add(int64(a.Output))
 	s := c.sets[a.Set]
@@ -157,7 +165,7 @@ func (c *census) add(a sim.Arrival) {
 
 func (c *census) describe(timed bool) Description {
 	d := Description{Requests: c.prompt.n, Prompt: c.prompt.quantiles(1),
-		Output: c.output.quantiles(1)}
+		Output: c.output.quantiles(1), Prefix: c.reused.describe()}
 	if timed && c.gap.n > 0 {
 		gap := c.gap.quantiles(float64(des.Second))
 		d.Gap, d.Seconds = &gap, (c.last - c.first).Seconds()

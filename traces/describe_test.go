@@ -50,7 +50,7 @@ func TestDescribeGolden(t *testing.T) {
 func TestDescribeAgainstSorting(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		values := rapid.SliceOfN(rapid.IntRange(1, maxTokens), 1, 200).Draw(rt, "tokens")
-		c := newCensus()
+		c := newCensus(nil)
 		for i, v := range values {
 			c.add(sim.Arrival{At: des.Time(i) * des.Second, Prompt: v, Output: 1})
 		}
@@ -82,7 +82,7 @@ func TestDescribeAgainstSorting(t *testing.T) {
 
 // A file with a set on every line does not take memory for each.
 func TestDescribeBoundsItsSets(t *testing.T) {
-	c := newCensus()
+	c := newCensus(nil)
 	for i := range 3 * mostSets {
 		c.add(sim.Arrival{Prompt: 1, Output: 1, Set: strings.Repeat("x", i)})
 	}

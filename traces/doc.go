@@ -11,6 +11,7 @@
 //	stream.go    Open and Stream: lengths, then time, then output scale
 //	mix.go       lengths drawn from the built-in mix; table.go has its quantiles
 //	synthetic.go lengths drawn from given distributions, which lengths.go parses
+//	sessions.go  sessions whose turns follow one another, made up or read
 //	arrivals.go  Poisson, Gamma and fixed spacing; the file's own times
 //	stages.go    rates that change
 //	clients.go   closed loops
@@ -21,11 +22,13 @@
 //	reader.go    line by line to requests; lines.go bounds the length of a line
 //	csv.go, longbench.go, mooncake.go
 //	             CSV and JSON formats
+//	sharegpt.go  conversations, whose texts texts.go counts
 //	folder.go    the files of a LongBench folder mixed into one trace
 //
 // measured.go reads the record of a real server, its requests with their latencies:
 // measured_csv.go, measured_vllm.go, measured_inferenceperf.go, measured_guidellm.go, a format
-// each. describe.go, convert.go and count.go serve the command line.
+// each. describe.go, with what prefix caches find (reuse.go), convert.go
+// and count.go serve the command line.
 //
 // The attention-score process for block selection is separate: scores.go (criticality),
 // weights.go (attention that blocks hold), tokens.go (pages of tokens), critical.go (single

@@ -54,6 +54,9 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	if figures.IsPlan(folders[0]) && len(folders) == 1 {
 		draw = func() ([]string, error) { return figures.DrawPlan(out, folders[0], f.Format...) }
 	}
+	if figures.IsDescription(folders[0]) && len(folders) == 1 {
+		draw = func() ([]string, error) { return figures.DrawDescription(out, folders[0], f.Format...) }
+	}
 	if _, err := os.Stat(filepath.Join(folders[0], "compare.csv")); err == nil && len(folders) == 1 {
 		draw = func() ([]string, error) { return figures.DrawComparison(out, folders[0], f.Format...) }
 	}

@@ -1,14 +1,18 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/google/renameio/v2"
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -32,18 +36,40 @@ func oneOf(names []string) string {
 
 type describeCmd struct {
 	traceFile
-	JSON bool `name:"json" help:"Print one JSON object and nothing else."`
+	Model string `placeholder:"MODEL" help:"Model of whose KV prefix caches are: a name, a config.json or a folder with one. Default: llama3.1-8b, of a configuration its own."`
+	Block int    `placeholder:"TOKENS" help:"Tokens of their blocks. Default: 16, of a configuration system.block_tokens."`
+	Out   string `type:"path" placeholder:"DIR" help:"Write the description there, and draw prefix.png, where the trace says what prompts contain."`
+	JSON  bool   `name:"json" help:"Print one JSON object and nothing else."`
 }
 
 // Help is what the command's help adds.
 func (*describeCmd) Help() string {
-	return `Of a configuration, FILE.toml, the workload of its first run is described.`
+	return `Of a configuration, FILE.toml, the workload of its first run is described. Where a trace says what its prompts contain, as Mooncake's hash_ids and sessions do, the share of prompt tokens is printed that prefix caches of 8, 80 and 800 GiB and one without bound would have, under LRU, of requests that are served one after another.`
+}
+
+// kv is what prefix caches are of, by default of a model and a size of blocks.
+func (d *describeCmd) kv(model string, block int) (traces.KV, error) {
+	if d.Model != "" {
+		model = d.Model
+	}
+	switch {
+	case d.Block < 0 || d.Block > 1<<20:
+		return traces.KV{}, fmt.Errorf("--block %d: must be 1 to %d tokens", d.Block, 1<<20)
+	case d.Block > 0:
+		block = d.Block
+	}
+	m, err := hw.LoadModel(model)
+	return traces.KV{Model: m.Name, TokenBytes: m.KVBytesPerToken(), BlockTokens: block}, err
 }
 
 // describe reads a trace, or draws the workload of a configuration.
 func (d *describeCmd) describe() (traces.Description, error) {
 	if filepath.Ext(d.File) != ".toml" {
-		return traces.Describe(d.File, d.Format)
+		kv, err := d.kv("llama3.1-8b", 16)
+		if err != nil {
+			return traces.Description{}, err
+		}
+		return traces.Describe(d.File, d.Format, kv)
 	}
 	if d.Format != "" {
 		return traces.Description{},
@@ -59,14 +85,24 @@ func (d *describeCmd) describe() (traces.Description, error) {
 	if err != nil {
 		return traces.Description{}, err
 	}
+	kv, err := d.kv(point.Model, point.System.BlockTokens)
+	if err != nil {
+		return traces.Description{}, err
+	}
 	return traces.DescribeWorkload(d.File, point.Workload, point.Seed,
-		traces.Tokenizer(model.Tokenizer))
+		traces.Tokenizer(model.Tokenizer), kv)
 }
 
 func (d *describeCmd) Run(app *App) error {
 	desc, err := d.describe()
 	if err != nil {
 		return err
+	}
+	var files []string
+	if d.Out != "" {
+		if files, err = d.write(&desc); err != nil {
+			return err
+		}
 	}
 	if d.JSON {
 		return printJSON(app, desc)
@@ -92,8 +128,45 @@ func (d *describeCmd) Run(app *App) error {
 	}
 	t.SetColumnConfigs(rightAligned(2, 12))
 	t.Render()
+	if desc.Prefix != nil {
+		printReuse(app, desc.Prefix)
+	}
+	printPaths(app, files)
 	app.warn(desc.Warnings)
 	return nil
+}
+
+// write writes the description and draws it.
+func (d *describeCmd) write(desc *traces.Description) ([]string, error) {
+	text, err := json.MarshalIndent(desc, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(d.Out, 0o755); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(d.Out, "description.json")
+	if err := renameio.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+		return nil, err
+	}
+	drawn, err := figures.DrawDescription(d.Out, d.Out)
+	return append([]string{path}, drawn...), err
+}
+
+// printReuse prints what prefix caches have.
+func printReuse(app *App, r *traces.Reuse) {
+	fmt.Fprintf(app.Stdout, "\nPrefix caches under LRU, blocks of %d tokens, %s of %s KiB of KV a "+
+		"token; requests one after another:\n", r.BlockTokens, r.Model,
+		digits(float64(r.TokenBytes)/1024))
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"", "GiB", "prompt tokens found", "% of all"})
+	for _, c := range r.Capacities {
+		t.AppendRow(table.Row{"", digits(c.GiB), c.Tokens, digits(100 * c.Share)})
+	}
+	u := &r.Unbounded
+	t.AppendRow(table.Row{"without bound", digits(u.GiB), u.Tokens, digits(100 * u.Share)})
+	t.SetColumnConfigs(rightAligned(2, 4))
+	t.Render()
 }
 
 func quantileRow(name string, n int, q traces.Quantiles) table.Row {

@@ -1,0 +1,83 @@
+package traces
+
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
+
+// KV is what a prefix cache holds: blocks of a model's KV.
+type KV struct {
+	Model       string `json:"model"`
+	TokenBytes  int64  `json:"kv_bytes_token"`
+	BlockTokens int    `json:"block_tokens"`
+}
+
+// Reuse is what prefix caches would have of a trace's prompts whose requests were served one after
+// another, in whole blocks under LRU; sim/prefix counts it.
+type Reuse struct {
+	KV
+	PromptTokens int64     `json:"prompt_tokens"`
+	Unbounded    Cached    `json:"unbounded"` // and what it holds in the end
+	Capacities   []Cached  `json:"capacities"`
+	Curve        [2]Series `json:"curve"` // GiB, share of prompt tokens
+}
+
+// Series are numbers.
+type Series []float64
+
+// Cached is what one cache has.
+type Cached struct {
+	GiB    float64 `json:"gib"`
+	Tokens int64   `json:"hit_tokens"`
+	Share  float64 `json:"share"` // of prompt tokens
+}
+
+// reused counts reuse request by request, from the first that says what it contains: before it
+// there is nothing to share.
+type reused struct {
+	kv     KV
+	stack  *prefix.Stack
+	before int64 // prompt tokens
+}
+
+func (r *reused) add(a *sim.Arrival) {
+	switch {
+	case r.kv.TokenBytes == 0: // nobody asks
+	case r.stack == nil && a.Content == nil:
+		r.before += int64(a.Prompt)
+	default:
+		if r.stack == nil {
+			r.stack = prefix.NewStack(r.kv.BlockTokens)
+		}
+		r.stack.Serve(a.Content, a.Prompt, a.Output)
+	}
+}
+
+// curvePoints are over three decades of capacity up to what is ever stored.
+const curvePoints = 91
+
+// describe returns nil where no request says what it contains.
+func (r *reused) describe() *Reuse {
+	if r.stack == nil {
+		return nil
+	}
+	d := &Reuse{KV: r.kv, PromptTokens: r.before + r.stack.Prompt()}
+	block := float64(r.kv.TokenBytes) * float64(r.kv.BlockTokens) / (1 << 30) // GiB
+	of := func(gib float64, blocks int64) Cached {
+		hits := r.stack.Hits(blocks)
+		return Cached{gib, hits, float64(hits) / float64(d.PromptTokens)}
+	}
+	all := r.stack.Blocks()
+	d.Unbounded = of(float64(all)*block, all)
+	for _, gib := range []float64{8, 80, 800} {
+		d.Capacities = append(d.Capacities, of(gib, int64(gib/block)))
+	}
+	for i := range curvePoints {
+		blocks := math.Ceil(float64(all) * math.Pow(1000, float64(i)/(curvePoints-1)-1))
+		c := of(blocks*block, int64(blocks))
+		d.Curve[0], d.Curve[1] = append(d.Curve[0], c.GiB), append(d.Curve[1], c.Share)
+	}
+	return d
+}
