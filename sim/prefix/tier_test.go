@@ -1,0 +1,136 @@
+package prefix
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// listed is a tier that keeps its chunks in a slice, oldest first.
+type listed struct {
+	order    string
+	capacity int
+	keys     []uint64
+	used     map[uint64]bool
+	hand     int // of SIEVE, into keys
+}
+
+func (l *listed) use(key uint64) {
+	if l.order == LRU {
+		i := slices.Index(l.keys, key)
+		l.keys = append(slices.Delete(l.keys, i, i+1), key)
+	}
+	l.used[key] = true
+}
+
+func (l *listed) put(key uint64) {
+	if len(l.keys) == l.capacity {
+		l.evict()
+	}
+	l.keys = append(l.keys, key)
+	l.used[key] = false
+}
+
+func (l *listed) evict() {
+	at := 0
+	switch l.order {
+	case CLOCK:
+		for l.used[l.keys[0]] {
+			l.used[l.keys[0]] = false
+			l.keys = append(l.keys[1:], l.keys[0])
+		}
+	case SIEVE:
+		for {
+			if l.hand == len(l.keys) {
+				l.hand = 0
+			}
+			if !l.used[l.keys[l.hand]] {
+				break
+			}
+			l.used[l.keys[l.hand]] = false
+			l.hand++
+		}
+		if at = l.hand; at == len(l.keys)-1 {
+			l.hand = 0
+		}
+	}
+	l.keys = slices.Delete(l.keys, at, at+1)
+}
+
+// Tiers of every order keep what one keeps that moves its chunks about in a slice.
+func TestTiersEvictInTheirOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		order := rapid.SampledFrom(Evictions()).Draw(t, "order")
+		capacity := rapid.IntRange(1, 8).Draw(t, "capacity")
+		tr := newTier(int64(capacity), order)
+		want := &listed{order: order, capacity: capacity, used: map[uint64]bool{}}
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+			key := uint64(rapid.IntRange(1, 14).Draw(t, "key"))
+			place := tr.has(key, 0)
+			if (place > 0) != slices.Contains(want.keys, key) {
+				t.Fatalf("%s: chunk %d is there: %v; the list has %v", order, key, place > 0, want.keys)
+			}
+			if place > 0 {
+				tr.use(place)
+				want.use(key)
+			} else {
+				tr.put(key, 0)
+				want.put(key)
+			}
+		}
+	})
+}
+
+// A pool of four blocks of two tokens over tiers of chunks of two blocks serves three texts of two
+// chunks, then the first one again.
+func TestLowerTiersByHand(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		back             bool
+		hits             int
+		dram, ssd        int64
+		tokens, fromSSD  int // that the first text has to load in the end
+		written, spilled int // chunks, in all
+	}{
+		{"write-through", false, 0, 2, 6, 8, 8, 6, 6},
+		{"DRAM alone", false, 0, 6, 0, 8, 0, 6, 0},
+		{"SSD alone", false, 0, 0, 6, 8, 8, 6, 6},
+		{"selective, of which nothing is hit", false, 1, 2, 4, 0, 0, 0, 0},
+		{"write-back: the last text is in HBM", true, 0, 2, 4, 8, 8, 4, 2},
+	} {
+		p := NewPool(4, 2, 0, &Lower{Chunk: 2, DRAM: c.dram, SSD: c.ssd, Eviction: LRU, Back: c.back,
+			Hits: c.hits})
+		at := des.Time(0)
+		serve := func(text uint64) (load Load) {
+			var tb Table
+			g := Grant{Table: &tb}
+			tb.Reset(&Content{Prompt: []Piece{{text, 8}}}, 9, 9, 1, 100)
+			p.Plan(at)
+			p.Match(&g, 9)
+			load = tb.load
+			if !p.Grow(&g, 8) {
+				t.Fatalf("%s: no room", c.name)
+			}
+			p.Release(&g, true)
+			return load
+		}
+		written, spilled := 0, 0
+		for text := range uint64(3) {
+			serve(text + 1)
+			w, s := p.Writes()
+			written, spilled = written+w, spilled+s
+			p.Written(at+5, at+5)
+			at += 5
+		}
+		if got := serve(1); got != (Load{c.tokens, c.fromSSD}) {
+			t.Errorf("%s: %+v to load, want %d tokens, %d of SSD", c.name, got, c.tokens, c.fromSSD)
+		}
+		if written != c.written || spilled != c.spilled {
+			t.Errorf("%s: %d chunks written and %d on SSD, want %d and %d", c.name, written, spilled,
+				c.written, c.spilled)
+		}
+	}
+}
