@@ -71,8 +71,8 @@ func (s *Server) openSeq(r *request) {
 // nameBlocks has later requests find the blocks that have been saved, and share their slots.
 func (s *Server) nameBlocks(r *request) {
 	_, saved := r.seq.Full()
-	if s.prefixes != nil {
-		s.prefixes.Enter(&r.table, saved)
+	if s.pool != nil {
+		s.pool.Enter(&r.table, saved)
 	}
 	s.cache.Name(r.seq, s.keysOf(r, saved))
 }

@@ -30,7 +30,7 @@ func (s *Server) nextBatch() {
 
 func (s *Server) formBatch() {
 	if s.tiers != nil {
-		s.prefixes.Plan(s.events.Now())
+		s.pool.Plan(s.events.Now())
 	}
 	s.batch = s.sched.Next()
 	for _, r := range s.batch.Preempted {

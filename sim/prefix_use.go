@@ -10,6 +10,7 @@ import (
 const (
 	PrefixOff  = "off"
 	PrefixVLLM = "vllm"
+	PrefixTree = "radix"
 
 	WriteThrough   = "through"
 	WriteSelective = "selective"
@@ -26,7 +27,7 @@ const (
 
 // PrefixCaches, PrefixWrites, PrefixLoads and PrefixOverlaps name the values of the keys of the
 // prefix cache.
-func PrefixCaches() []string   { return []string{PrefixOff, PrefixVLLM} }
+func PrefixCaches() []string   { return []string{PrefixOff, PrefixVLLM, PrefixTree} }
 func PrefixWrites() []string   { return []string{WriteThrough, WriteSelective, WriteBack} }
 func PrefixLoads() []string    { return []string{LoadAlways, LoadNever, LoadCheaper} }
 func PrefixOverlaps() []string { return []string{OverlapRequest, OverlapLayers, OverlapNone} }
@@ -42,9 +43,23 @@ func (s *Spec) NoPrefixCache() string {
 	switch {
 	case s.Offload && s.PrefixTiers():
 		return "has tiers of its own where all KV is in HBM: offload = true"
+	case s.Offload && s.PrefixCache == PrefixTree:
+		return "in DRAM is simulated of vLLM's blocks: offload = true"
 	case !s.Offload && s.Prefill != "plain" && s.Prefill != "chunked":
 		return fmt.Sprintf("in HBM needs prefills that compute all layers of a token at once: "+
 			"prefill = %q", s.Prefill)
+	}
+	return ""
+}
+
+// NoPrefixTiers says why a system cannot have one below HBM, or nothing.
+func (s *Spec) NoPrefixTiers() string {
+	switch {
+	case s.PrefixCache == PrefixTree:
+		return "is simulated of vLLM's blocks: prefix_cache = \"radix\""
+	case s.PrefixOverlap == OverlapRequest && s.Base != "vllm-v1":
+		return fmt.Sprintf("has requests wait for their loads only with base = \"vllm-v1\": base = %q",
+			s.Base)
 	}
 	return ""
 }

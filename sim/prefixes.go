@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -18,6 +19,13 @@ type memory interface {
 	Tokens(blocks int64) int64
 }
 
+// sharing is memory that shares what prompts have in common.
+type sharing interface {
+	memory
+	Check(tables iter.Seq[*prefix.Table]) error
+	Lost() (hbm, dram, ssd int64) // blocks, and chunks below, that lost their content to others
+}
+
 // newMemory returns memory of so many blocks.
 func (s *Server) newMemory(blocks int64) error {
 	spec := &s.Spec
@@ -31,6 +39,9 @@ func (s *Server) newMemory(blocks int64) error {
 	var lower *prefix.Lower
 	if spec.PrefixTiers() {
 		var ok bool
+		if why := spec.NoPrefixTiers(); why != "" {
+			return fmt.Errorf("sim: a prefix cache below HBM %s", why)
+		}
 		if s.tiers, ok = s.Device.(PrefixDevice); !ok {
 			return fmt.Errorf("sim: a prefix cache below HBM needs a device that loads from it: %T", s.Device)
 		}
@@ -52,8 +63,12 @@ func (s *Server) newMemory(blocks int64) error {
 		}
 		s.landing = map[int]*request{}
 	}
-	s.prefixes = prefix.NewPool(blocks, s.Geometry.BlockTokens, spec.Watermark, lower)
-	s.prefixes.Late = spec.Offload // until a block is saved
+	size := s.Geometry.BlockTokens
+	if s.prefixes = prefix.NewRadix(blocks, size, spec.Watermark); spec.PrefixCache != PrefixTree {
+		s.pool = prefix.NewPool(blocks, size, spec.Watermark, lower)
+		s.pool.Late = spec.Offload // until a block is saved
+		s.prefixes = s.pool
+	}
 	s.memory = s.prefixes
 	return nil
 }
@@ -146,14 +161,14 @@ func (s *Server) savePrefixes(at des.Time) (any bool) {
 	if s.tiers == nil {
 		return false
 	}
-	dram, ssd := s.prefixes.Writes()
+	dram, ssd := s.pool.Writes()
 	if dram+ssd == 0 {
 		return false
 	}
 	bytes, onSSD := int64(dram)*s.chunkBytes(), int64(ssd)*s.chunkBytes()
 	s.prefixUse.Saved += bytes
 	s.prefixUse.SavedSSD += onSSD
-	s.prefixes.Written(s.tiers.SavePrefix(at, bytes, onSSD))
+	s.pool.Written(s.tiers.SavePrefix(at, bytes, onSSD))
 	return dram > 0
 }
 
@@ -165,10 +180,10 @@ func (s *Server) notePrefixes() {
 	u, l := &s.prefixUse, &s.step.meta.Prefix
 	u.Loaded += l.Bytes
 	u.LoadedSSD += l.SSD
-	u.Evicted += s.prefixes.Evicted - s.lost.Evicted
-	dram, ssd := s.prefixes.Lost()
+	hbm, dram, ssd := s.prefixes.Lost()
+	u.Evicted += hbm - s.lost.Evicted
 	u.EvictedDRAM += dram - s.lost.EvictedDRAM
 	u.EvictedSSD += ssd - s.lost.EvictedSSD
-	s.lost = PrefixUse{Evicted: s.prefixes.Evicted, EvictedDRAM: dram, EvictedSSD: ssd}
+	s.lost = PrefixUse{Evicted: hbm, EvictedDRAM: dram, EvictedSSD: ssd}
 	s.step.rec.Prefix, s.prefixUse = *u, PrefixUse{}
 }

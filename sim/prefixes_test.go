@@ -40,10 +40,7 @@ func (c *scenario) drawTiers(t *rapid.T) {
 	s.PrefixEviction = pick("prefix eviction", prefix.Evictions())
 	s.PrefixWrite, s.PrefixWriteHits = pick("prefix write", sim.PrefixWrites()), n("write hits", 1, 2)
 	s.PrefixLoad = pick("prefix load", sim.PrefixLoads())
-	if s.PrefixOverlap = pick("overlap", sim.PrefixOverlaps()); s.Base != "vllm-v1" &&
-		s.PrefixOverlap == sim.OverlapRequest {
-		s.PrefixOverlap = sim.OverlapNone
-	}
+	s.PrefixOverlap = pick("overlap", sim.PrefixOverlaps())
 }
 
 func text(id uint64, tokens int) prefix.Piece { return prefix.Piece{ID: id, Tokens: tokens} }
@@ -116,7 +113,7 @@ func TestHitsChangeNothingThatIsComputed(t *testing.T) {
 			a.Cached, a.Content = 0, drawContent(t, a)
 		}
 		without := c.computed(t)
-		c.spec.PrefixCache = sim.PrefixVLLM
+		c.spec.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
 		with := c.computed(t)
 		for id, want := range without {
 			if with[id] != want {
@@ -156,7 +153,8 @@ func (c *scenario) computed(t *rapid.T) map[int]served {
 func TestUnboundedHitsAreTheReplays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Offload, c.spec.Prefill, c.spec.PrefixCache = false, "chunked", sim.PrefixVLLM
+		c.spec.Offload, c.spec.Prefill = false, "chunked"
+		c.spec.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
 		c.spec.Base, c.spec.MaxRequests, c.hbm = "vllm-v1", 1, 1<<30
 		c.spec.PrefixDRAM, c.spec.PrefixSSD = 0, 0
 		c.spec.OverLength = "reject"

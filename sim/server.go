@@ -75,7 +75,8 @@ type Server struct {
 	sched   *sched.Scheduler
 	memory  memory
 	// of memory, that shares what prompts have in common; nil: none does
-	prefixes  *prefix.Pool
+	prefixes  sharing
+	pool      *prefix.Pool     // of them, over tiers; nil: there are none
 	tiers     PrefixDevice     // of the prefixes below HBM; nil: there are none
 	landing   map[int]*request // by ID, whose prefix is being loaded
 	prefixUse PrefixUse        // since the last step's record

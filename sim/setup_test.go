@@ -237,6 +237,9 @@ func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
 }
 
 func (c *scenario) config(t fatal, d sim.Device) sim.Config {
+	if c.spec.PrefixTiers() && c.spec.NoPrefixTiers() != "" {
+		c.spec.PrefixDRAM, c.spec.PrefixSSD = 0, 0
+	}
 	if c.spec.NoPrefixCache() != "" { // a test has changed what was drawn
 		c.spec.PrefixCache = sim.PrefixOff
 	}

@@ -60,7 +60,8 @@ type Spec struct {
 	Utilisation float64 `toml:"utilisation" range:"> 0, <= 1"`
 	// HBM for KV, metadata and prefill buffers; 0 = all that is free
 	KVGiB float64 `toml:"kv_gib" unit:"GiB" range:">= 0, <= 1e+06"`
-	// how requests find the KV of earlier ones whose prompts begin alike: not, or as vLLM V1 does
+	// how requests find the KV of earlier ones whose prompts begin alike: not, in blocks (vLLM V1), or
+	// in a tree of pages of block_tokens (SGLang)
 	PrefixCache string `toml:"prefix_cache"`
 	// host memory for prefixes below HBM, of dram_gib; 0: none
 	PrefixDRAM float64 `toml:"prefix_dram_gib" unit:"GiB" range:">= 0, <= 1e+06"`

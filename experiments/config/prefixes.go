@@ -24,10 +24,13 @@ func checkPrefixTiers(s *sim.Spec) *KeyError {
 		return &KeyError{Key: "prefix_chunk", Value: fmt.Sprint(s.PrefixChunk),
 			With:   []string{"block_tokens"},
 			Reason: fmt.Sprintf("must be a multiple of block_tokens = %d", s.BlockTokens)}
-	case s.PrefixOverlap == sim.OverlapRequest && s.Base != "vllm-v1":
-		return &KeyError{Key: "prefix_overlap", Value: quote(s.PrefixOverlap), With: []string{"base"},
-			Reason: fmt.Sprintf("needs base = \"vllm-v1\", whose requests wait for their loads; it is %q",
-				s.Base)}
+	case s.NoPrefixTiers() != "":
+		key, value := "prefix_dram_gib", Show(s.PrefixDRAM)
+		if s.PrefixDRAM == 0 {
+			key, value = "prefix_ssd_gib", Show(s.PrefixSSD)
+		}
+		return &KeyError{Key: key, Value: value, With: []string{"prefix_overlap", "base", "prefix_cache"},
+			Reason: s.NoPrefixTiers()}
 	}
 	return nil
 }

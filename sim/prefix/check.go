@@ -51,3 +51,42 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 	}
 	return nil
 }
+
+// Check verifies a tree against the tables of all requests: pages are conserved, a node's locks are
+// the requests whose last node it is or has below it, and every node is found by its keys.
+func (r *Radix) Check(tables iter.Seq[*Table]) error {
+	owned, locks := 0, map[*node]int{}
+	for t := range tables {
+		b := &t.branch
+		owned += b.owned
+		shared := 0
+		for n := b.last; n != nil && n != r.root; n = n.parent {
+			locks[n]++
+			shared += len(n.keys)
+		}
+		if b.last != nil && shared != b.shared {
+			return fmt.Errorf("a request has %d pages of the tree and counts %d", shared, b.shared)
+		}
+	}
+	in, evictable := 0, 0
+	for n := r.root.next; n != r.root; n = n.next {
+		in += len(n.keys)
+		switch {
+		case n.locks != locks[n]:
+			return fmt.Errorf("a node counts %d locks, %d requests hold it", n.locks, locks[n])
+		case n.parent.children[n.keys[0]] != n:
+			return fmt.Errorf("a node of %d pages is not found from its parent", len(n.keys))
+		case n.locks == 0:
+			evictable += len(n.keys)
+		}
+		delete(locks, n)
+	}
+	if len(locks) > 0 {
+		return fmt.Errorf("requests hold %d nodes that are not in the tree", len(locks))
+	}
+	if in+owned+r.free != r.total || evictable != r.evictable || r.free < 0 {
+		return fmt.Errorf("%d pages in the tree, %d of requests and %d free are not %d; %d of them can "+
+			"be evicted, %d are counted", in, owned, r.free, r.total, evictable, r.evictable)
+	}
+	return nil
+}

@@ -21,6 +21,8 @@ type Table struct {
 	chunks []uint64 // below HBM, that follow
 	load   Load     // of these, what is to be loaded
 	loaded Load     // since the table last had no block
+
+	branch branch // of a Radix, instead of blocks
 }
 
 // Reset gives a table that holds no block the text of a new request: given prompt tokens of known
@@ -31,6 +33,7 @@ type Table struct {
 func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
 	t.pieces = t.pieces[:0]
 	t.blocks, t.full, t.match, t.at = t.blocks[:0], 0, t.match[:0], 0
+	t.branch = branch{keys: t.branch.keys[:0]}
 	common, answer := prompt, mix(own, 1)
 	if prompt < given {
 		common = prompt / 2

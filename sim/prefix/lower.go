@@ -164,10 +164,10 @@ func (p *Pool) Written(dram, ssd des.Time) {
 	l.writes, l.spills = l.writes[:0], l.spills[:0]
 }
 
-// Lost returns how many chunks the tiers below have evicted.
-func (p *Pool) Lost() (dram, ssd int64) {
+// Lost returns how many blocks of HBM and chunks below have lost their content.
+func (p *Pool) Lost() (hbm, dram, ssd int64) {
 	if p.lower == nil {
-		return 0, 0
+		return p.evicted, 0, 0
 	}
-	return p.lower.dram.evicted, p.lower.ssd.evicted
+	return p.evicted, p.lower.dram.evicted, p.lower.ssd.evicted
 }

@@ -25,7 +25,7 @@ type Pool struct {
 	next, prev  []int32  // of the queue, whose head and tail are the last element's
 	index       index
 	version     uint64 // of keys and of the blocks in use
-	Evicted     int64  // blocks that lost their content
+	evicted     int64  // blocks that lost their content
 
 	lower *Lower  // nil: there is nothing below HBM
 	hits  []uint8 // of each block, since it got its content; where Lower has chunks written by hits
@@ -224,7 +224,7 @@ func (p *Pool) take() int32 {
 		}
 		p.keys[b] = 0
 		p.version++
-		p.Evicted++
+		p.evicted++
 	}
 	return b
 }

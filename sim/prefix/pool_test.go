@@ -115,8 +115,8 @@ func TestPoolIsTheNaiveOne(t *testing.T) {
 					delete(live, id)
 				}
 			}
-			if pool.Used() != int64(total-len(ref.queue)) || pool.Evicted != ref.evicted {
-				t.Fatalf("%d blocks used and %d evicted, want %d and %d", pool.Used(), pool.Evicted,
+			if pool.Used() != int64(total-len(ref.queue)) || pool.evicted != ref.evicted {
+				t.Fatalf("%d blocks used and %d evicted, want %d and %d", pool.Used(), pool.evicted,
 					total-len(ref.queue), ref.evicted)
 			}
 			if err := pool.Check(func(yield func(*Table) bool) {

@@ -1,0 +1,239 @@
+package prefix
+
+// Radix is the pages of HBM under SGLang's RadixAttention, whose tokens are pages of BlockTokens:
+//
+//   - KV is in a tree, whose nodes are runs of pages that a text goes on with. A prompt enters it
+//     after each chunk of its prefill, an output when its request has ended: pages that the tree has
+//     already are given up then. A request that is preempted enters nothing.
+//   - A request locks the nodes from its last one to the root. Room is made by leaves that nobody
+//     locks, whole, the least recently matched or entered first.
+//   - A hit ends before the last token, whose logits are needed; a node is split there.
+//
+// Not safe for concurrent use.
+type Radix struct {
+	page      int
+	watermark int
+	total     int
+	free      int // pages
+	evictable int // pages of nodes that nobody locks
+	root      *node
+	version   uint64 // of the nodes
+	evicted   int64  // pages
+}
+
+// node is a run of pages, by their keys.
+type node struct {
+	parent   *node
+	children map[uint64]*node // by their first page
+	keys     []uint64
+	locks    int
+	next     *node // of the list of all nodes but the root, which has its ends: least recent first
+	prev     *node
+}
+
+// branch is a request's place in the tree.
+type branch struct {
+	last     *node // to which the request has the tree's pages; nil: it holds nothing
+	shared   int   // pages of the tree until there
+	owned    int   // pages besides
+	target   int   // tokens of the prefill
+	computed int   // tokens, when the step has run that was planned last
+	keys     []uint64
+	found    *node // by Match
+	pages    int   // until there
+}
+
+// NewRadix returns a tree in so many pages, of which the given share is kept free by Admit.
+func NewRadix(total int64, page int, watermark float64) *Radix {
+	r := &Radix{page: page, watermark: int(watermark * float64(total)), total: int(total),
+		free: int(total), version: 1, root: &node{children: map[uint64]*node{}, locks: 1}}
+	r.root.next, r.root.prev = r.root, r.root
+	return r
+}
+
+func (r *Radix) pages(tokens int) int { return (tokens + r.page - 1) / r.page }
+
+// Fits says whether a request of that many tokens could ever be admitted.
+func (r *Radix) Fits(tokens int) bool { return r.total-r.pages(tokens) >= r.watermark }
+
+// Used and Total count pages; used ones are those that requests hold or lock.
+func (r *Radix) Used() int64  { return int64(r.total - r.free - r.evictable) }
+func (r *Radix) Total() int64 { return int64(r.total) }
+
+// Tokens returns the number of tokens that n pages hold.
+func (r *Radix) Tokens(n int64) int64 { return n * int64(r.page) }
+
+// Lost returns how many pages were evicted.
+func (r *Radix) Lost() (hbm, dram, ssd int64) { return r.evicted, 0, 0 }
+
+// Match returns how many of the first tokens of a prefill that has not begun are in the tree.
+func (r *Radix) Match(g *Grant, target int) int {
+	t := g.Table
+	b := &t.branch
+	if b.target = target; t.at != r.version {
+		b.name(t, r.page)
+		b.found, b.pages = r.walk(b.keys[:min(len(b.keys), (target-1)/r.page)])
+		t.at = r.version // a node may have been split
+	}
+	return b.pages * r.page
+}
+
+// name writes the keys of a text's pages.
+func (b *branch) name(t *Table, page int) {
+	if b.keys = b.keys[:0]; len(t.pieces) > 0 {
+		chain := NewChain(t.pieces)
+		for n := page; ; n += page {
+			key, ok := chain.Key(n)
+			if !ok {
+				return
+			}
+			b.keys = append(b.keys, key)
+		}
+	}
+}
+
+// walk follows keys down the tree as far as it has them, splits the node where they leave it, and
+// makes those that it passes the most recent.
+func (r *Radix) walk(keys []uint64) (at *node, pages int) {
+	at = r.root
+	for pages < len(keys) {
+		child := at.children[keys[pages]]
+		if child == nil {
+			break
+		}
+		n := 0
+		for n < len(child.keys) && pages+n < len(keys) && child.keys[n] == keys[pages+n] {
+			n++
+		}
+		if n < len(child.keys) {
+			child = r.split(child, n)
+		}
+		r.unlink(child)
+		r.link(child)
+		at, pages = child, pages+n
+	}
+	return at, pages
+}
+
+// split cuts a node after n pages and returns the first part.
+func (r *Radix) split(n *node, pages int) *node {
+	head := &node{parent: n.parent, keys: n.keys[:pages:pages], locks: n.locks,
+		children: map[uint64]*node{n.keys[pages]: n}}
+	n.parent.children[n.keys[0]] = head
+	n.keys, n.parent = n.keys[pages:], head
+	r.link(head)
+	r.version++
+	return head
+}
+
+// Fetch and Landed are of memory with tiers below HBM.
+func (r *Radix) Fetch(*Grant) (loads, ok bool) { return false, true }
+func (r *Radix) Landed(*Grant)                 {}
+
+// Admit grants pages for the given tokens if the watermark remains, of which the step that is
+// planned computes the first now tokens. Grow extends a grant to the given tokens, all computed.
+func (r *Radix) Admit(g *Grant, tokens, now int) bool {
+	return r.grant(&g.Table.branch, tokens, now, r.watermark)
+}
+
+func (r *Radix) Grow(g *Grant, tokens int) bool {
+	return r.grant(&g.Table.branch, tokens, tokens, 0)
+}
+
+func (r *Radix) grant(b *branch, tokens, now, keep int) bool {
+	begins := b.last == nil
+	if begins {
+		b.last, b.shared = b.found, b.pages
+		r.lock(b.last)
+	} else if done := min(b.computed, b.target); b.shared < done/r.page && b.computed <= b.target {
+		r.enter(b, done/r.page)
+	}
+	need := max(0, r.pages(tokens)-b.shared-b.owned)
+	if r.free+r.evictable-need < keep && (begins || need > 0) {
+		if begins {
+			r.unlock(b.last)
+			b.last, b.shared = nil, 0
+		}
+		return false
+	}
+	for r.free < need {
+		r.evict()
+	}
+	r.free -= need
+	b.owned += need
+	b.computed = now
+	return true
+}
+
+// enter puts a request's pages into the tree, up to so many, and gives up those that it has.
+func (r *Radix) enter(b *branch, pages int) {
+	at, had := r.walk(b.keys[:pages])
+	r.free += had - b.shared
+	b.owned -= pages - b.shared
+	if had < pages {
+		leaf := &node{parent: at, keys: append([]uint64(nil), b.keys[had:pages]...),
+			children: map[uint64]*node{}}
+		at.children[leaf.keys[0]] = leaf
+		r.link(leaf)
+		r.evictable += len(leaf.keys)
+		r.version++
+		at = leaf
+	}
+	r.lock(at)
+	r.unlock(b.last)
+	b.last, b.shared = at, pages
+}
+
+// Release returns a grant; of a request that has ended the tree keeps what it has computed.
+func (r *Radix) Release(g *Grant, ended bool) {
+	b := &g.Table.branch
+	if b.last == nil {
+		return
+	}
+	if pages := min(b.computed/r.page, len(b.keys)); ended && pages > b.shared {
+		r.enter(b, pages)
+	}
+	r.free += b.owned
+	r.unlock(b.last)
+	b.last, b.shared, b.owned, b.computed, g.Table.at = nil, 0, 0, 0, 0
+}
+
+// lock keeps a node and those above it.
+func (r *Radix) lock(n *node) {
+	for ; n != r.root; n = n.parent {
+		if n.locks++; n.locks == 1 {
+			r.evictable -= len(n.keys)
+		}
+	}
+}
+
+func (r *Radix) unlock(n *node) {
+	for ; n != r.root; n = n.parent {
+		if n.locks--; n.locks == 0 {
+			r.evictable += len(n.keys)
+		}
+	}
+}
+
+// evict frees the least recent leaf that nobody locks.
+func (r *Radix) evict() {
+	n := r.root.next
+	for n.locks > 0 || len(n.children) > 0 {
+		n = n.next
+	}
+	delete(n.parent.children, n.keys[0])
+	r.unlink(n)
+	r.free += len(n.keys)
+	r.evictable -= len(n.keys)
+	r.evicted += int64(len(n.keys))
+	r.version++
+}
+
+func (r *Radix) unlink(n *node) { n.prev.next, n.next.prev = n.next, n.prev }
+
+// link makes a node the most recent.
+func (r *Radix) link(n *node) {
+	end := r.root
+	n.prev, n.next = end.prev, end
+	end.prev.next, end.prev = n, n
+}
