@@ -43,6 +43,7 @@ var builtIn = []struct{ path, command string }{
 	{"papers/psa/psa-fig2", ""},
 	{"papers/psa/psa-fig5", ""},
 	{"papers/sparseserve/eviction", ""},
+	{"papers/sparseserve/prefix", ""},
 	{"papers/psa/psa-fig6a", "plan"},
 	{"papers/psa/psa-fig6b", "plan"},
 	{"papers/psa/psa-fig6c", "plan"},

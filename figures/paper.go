@@ -41,6 +41,7 @@ func paperFigures() []paperFigure {
 		{"psa-inside", []string{"psa-inside", "psa-goodput"}, psaInside},
 		{"psa-parts", []string{"psa-parts"}, psaParts},
 		{"eviction", []string{"eviction"}, eviction},
+		{"prefix", []string{"prefix"}, prefixes},
 		{"mi-fig1b", []string{"mi-fig1b"}, miFig1b},
 		{"mi-fig10", []string{"mi-fig10"}, miFig10},
 		{"mi-fig11", []string{"mi-fig10"}, miFig11},

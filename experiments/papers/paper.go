@@ -28,7 +28,7 @@ func PaperExperiments() []string {
 // asked for by name.
 func apart(name string) bool {
 	return strings.HasPrefix(name, "psa-") && name != "psa-fig2" && name != "psa-fig5" ||
-		name == "mi-serve"
+		name == "mi-serve" || name == "prefix"
 }
 
 // experiment runs one experiment.
@@ -41,7 +41,7 @@ func (l *Studies) experiment(e *experiments.Experiment) error {
 	}
 	study, ok := map[string]func(*experiments.Experiment) error{
 		"fig04": l.transfers, "fig08": l.overlap, "psa-fig2": l.sparsity, "psa-fig5": l.accuracy,
-		"eviction": l.evictions,
+		"eviction": l.evictions, "prefix": l.prefixes,
 		"mi-fig1b": l.prompts, "mi-fig10": l.kernels, "mi-serve": l.longPrompts,
 	}[e.Name]
 	if !ok {
