@@ -16,6 +16,7 @@ import (
 //
 //go:embed go.mod go.sum experiments/config/*.go experiments/run/*.go
 //go:embed hw/*.go hw/models/*.toml hw/cards/*.toml hw/kernels/*.toml hw/engines/*.toml
+//go:embed hw/drives/*.toml
 //go:embed internal/files/*.go internal/nearest/*.go
 //go:embed sim/*.go sim/*/*.go traces/*.go traces/*.csv
 var sources embed.FS

@@ -310,10 +310,11 @@ func (d *Device) Finish() (sim.Timing, error) {
 	d.running = false
 	saving := d.saves.busy
 	d.saves.busy = 0
+	d.loading += d.prefixBusy(d.now - d.step.Start - d.loading)
 	return sim.Timing{
 		Elapsed:      d.now - d.step.Start,
 		Phases:       d.phases,
-		Busy:         sim.Busy{GPU: d.busy, H2D: d.loading + d.prefixBusy(d.now-d.step.Start-d.loading), D2H: saving},
+		Busy:         sim.Busy{GPU: d.busy, H2D: d.loading, D2H: saving},
 		SavesDone:    max(0, d.saves.done()-d.step.Start),
 		SavedSteps:   d.step.Index + 1,
 		Extrapolated: d.costs.notes.bits,

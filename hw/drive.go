@@ -59,7 +59,8 @@ type prefixLinks struct {
 
 func newPrefixLinks(p *Profile, opts PrefixOptions) prefixLinks {
 	nominal := p.Link.Nominal.SI()
-	return prefixLinks{opts: opts, h2d: min(p.Link.H2D.SI(), nominal), d2h: min(p.Link.D2H.SI(), nominal)}
+	return prefixLinks{opts: opts, h2d: min(p.Link.H2D.SI(), nominal),
+		d2h: min(p.Link.D2H.SI(), nominal)}
 }
 
 // ssd returns the time in which the drive reads bytes of each GPU.

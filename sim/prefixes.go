@@ -43,7 +43,8 @@ func (s *Server) newMemory(blocks int64) error {
 			return fmt.Errorf("sim: a prefix cache below HBM %s", why)
 		}
 		if s.tiers, ok = s.Device.(PrefixDevice); !ok {
-			return fmt.Errorf("sim: a prefix cache below HBM needs a device that loads from it: %T", s.Device)
+			return fmt.Errorf("sim: a prefix cache below HBM needs a device that loads from it: %T",
+				s.Device)
 		}
 		chunk := float64(s.chunkBytes())
 		lower = &prefix.Lower{

@@ -114,7 +114,8 @@ type Server struct {
 type event struct {
 	kind   eventKind
 	server int32 // number of the server that it happens to
-	n      int64 // saveDone: sequence number of the last save done; landed: ID; arrive: place in coming
+	// saveDone: sequence number of the last save done; landed: ID; arrive: place in coming
+	n int64
 }
 
 type eventKind uint8
@@ -132,8 +133,8 @@ const (
 )
 
 // Events at one time: replicas come and go, saves complete, requests arrive, steps end.
-var priority = [...]int8{comeUp: -3, goDown: -2, goDraining: -1, saveDone: 0, landed: 0, route: 1, arrive: 1,
-	stepDone: 2}
+var priority = [...]int8{comeUp: -3, goDown: -2, goDraining: -1, saveDone: 0, landed: 0,
+	route: 1, arrive: 1, stepDone: 2}
 
 // NewServer returns a server with no requests.
 func NewServer(cfg Config) (*Server, error) {

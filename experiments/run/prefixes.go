@@ -51,7 +51,8 @@ func (s *prepared) crossovers() (notes []string) {
 		if t.gib == 0 {
 			continue
 		}
-		n := s.prices.Crossover(spec.PrefixChunk, s.prefix.Chunk, t.ssd, s.model.MaxContext/spec.PrefixChunk)
+		n := s.prices.Crossover(spec.PrefixChunk, s.prefix.Chunk, t.ssd,
+			s.model.MaxContext/spec.PrefixChunk)
 		if n > 0 {
 			notes = append(notes, fmt.Sprintf("prefixes of %d tokens and more are loaded from %s in less "+
 				"time than the GPU computes them (prefix_load = \"cheaper\" goes by it)",

@@ -1,5 +1,8 @@
 // Package prefix shares the KV of prompts that begin alike.
 //
 // A prompt's content is a list of pieces (content.go), whose chain gives every prefix a key.
+// pool.go shares blocks of HBM by these keys as vLLM V1 does, lower.go keeps chunks of them in
+// DRAM and on SSD, each a list by tier.go; radix.go is SGLang's tree instead. A request's part of
+// them is its Grant (grant.go).
 // stack.go counts what caches of every capacity would have of a trace.
 package prefix

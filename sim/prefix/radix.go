@@ -3,8 +3,8 @@ package prefix
 // Radix is the pages of HBM under SGLang's RadixAttention, whose tokens are pages of BlockTokens:
 //
 //   - KV is in a tree, whose nodes are runs of pages that a text goes on with. A prompt enters it
-//     after each chunk of its prefill, an output when its request has ended: pages that the tree has
-//     already are given up then. A request that is preempted enters nothing.
+//     after each chunk of its prefill, an output when its request has ended: pages that the tree
+//     has already are given up then. A request that is preempted enters nothing.
 //   - A request locks the nodes from its last one to the root. Room is made by leaves that nobody
 //     locks, whole, the least recently matched or entered first.
 //   - A hit ends before the last token, whose logits are needed; a node is split there.
