@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
@@ -203,4 +204,42 @@ func spelled(a *sim.Arrival, id int) (words []rune) {
 	}
 	add(answer, a.Output)
 	return words
+}
+
+// FetchPrefix and SavePrefix of a device for working by hand: a load takes 7 ms, a save 5 ms, and
+// what is on SSD is there 2 ms later.
+func (d *metronome) FetchPrefix(at des.Time, _ sim.PrefixLoad) des.Time { return at + 7*ms }
+func (d *metronome) SavePrefix(at des.Time, _, _ int64) (dram, onSSD des.Time) {
+	return at + 5*ms, at + 7*ms
+}
+
+// Memory for four blocks. Request 1's eight tokens are saved when it ends and lost in HBM to
+// request 2; request 3 comes with them again.
+//
+//	 0  request 1, tokens 0 to 8, in 10 + 2 x 8 ms; two decodes end at 46
+//	50  request 2, twelve tokens in two steps to 94, with its decode to 104
+//	60  request 3 arrives; memory is full until 104
+//	104 its load begins; nothing else runs
+//	111 it computes the last token's block, four of 12: 18 ms
+func TestLoadBesideOthersByHand(t *testing.T) {
+	c := cachedByHand(4,
+		sim.Arrival{Prompt: 8, Output: 3, Content: holding(0, text(1, 8))},
+		sim.Arrival{At: 50 * ms, Prompt: 12, Output: 2, Content: holding(0, text(2, 12))},
+		sim.Arrival{At: 60 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 8), text(3, 4))})
+	c.spec.PrefixChunk, c.spec.PrefixDRAM, c.spec.PrefixEviction = 4, 1, prefix.LRU
+	c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
+	c.spec.PrefixOverlap = sim.OverlapRequest
+	got, o, _ := c.lives(t, nil)
+	expect(t, "lives", got,
+		map[int]life{1: {0, 26, 46, 0}, 2: {50, 94, 104, 0}, 3: {111, 129, 129, 0}})
+	r := o.requests[2]
+	expect(t, "hits", [3]int{r.Hit, r.HitDRAM, r.HitSSD}, [3]int{8, 8, 0})
+	if err := o.server.Check(); err != nil {
+		t.Fatal(err)
+	}
+	stats := o.metrics.Summary().PrefixCache
+	token := c.model.Geometry(4).BlockBytes / 4 * 2
+	if got, want := stats.DRAM.LoadedBytes, 8*token; got != want {
+		t.Errorf("%d bytes are loaded, want %d", got, want)
+	}
 }
