@@ -144,7 +144,8 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 		l, _ := a.launch.logLinear(q)
 		r, _ := a.rate.power(q)
 		launch = math.Max(launch, l)
-		t += max(math.Hypot(max(flops/r, a.waves(s)), a.copies(s)), a.peak.floor(flops, (q+float64(s.Prefix))*a.kvBytes))
+		t += max(math.Hypot(max(flops/r, a.waves(s)), a.copies(s)),
+			a.peak.floor(flops, (q+float64(s.Prefix))*a.kvBytes))
 		if float64(s.Query) < a.rate.x[0] && (short == 0 || s.Query < short) {
 			short = s.Query
 		}

@@ -79,8 +79,8 @@ func (p *Profile) PrefillSeconds(m *Model, groups []pattern.Group, span sim.Span
 	return s.of(groups, []sim.Span{span})
 }
 
-// GatherSeconds returns the time in which K and V of one layer are copied from KV blocks to tensors;
-// 0 where the profile does not know.
+// GatherSeconds returns the time in which K and V of one layer are copied from KV blocks to
+// tensors; 0 where the profile does not know.
 func (p *Profile) GatherSeconds(m *Model, tokens int) float64 {
 	a := newPrefillAttention(p, m, 1)
 	return a.gathered(sim.Span{Query: 1, Prefix: tokens - 1})

@@ -240,6 +240,9 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 	if c.spec.PrefixTiers() && c.spec.NoPrefixTiers() != "" {
 		c.spec.PrefixDRAM, c.spec.PrefixSSD = 0, 0
 	}
+	if !c.spec.Offload || !c.spec.Sparse() {
+		c.spec.PrefixAttention = sim.PrefixDense
+	}
 	if c.spec.NoPrefixCache() != "" { // a test has changed what was drawn
 		c.spec.PrefixCache = sim.PrefixOff
 	}

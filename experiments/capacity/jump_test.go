@@ -36,8 +36,8 @@ func TestJumpsAreWarnedOf(t *testing.T) {
 		if c.Beyond.Of < 1 || jumps && c.Beyond.Of != 3 {
 			t.Errorf("beyond it %+v", c.Beyond)
 		}
-		warned := strings.Contains(strings.Join(a.Warnings, "\n"), "ttft jumps from 20 % of its limit to "+
-			"300 % as the load grows from 1.65")
+		warned := strings.Contains(strings.Join(a.Warnings, "\n"),
+			"ttft jumps from 20 % of its limit to 300 % as the load grows from 1.65")
 		if warned != jumps {
 			t.Errorf("jumps: %v, warnings %q", jumps, a.Warnings)
 		}

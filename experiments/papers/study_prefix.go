@@ -34,8 +34,8 @@ func (l *Studies) prefixes(e *experiments.Experiment) error {
 	if err := decodeStudy(e.Name, &spec); err != nil {
 		return err
 	}
-	t := run.NewTable("system", "hit", "link_gb_s", "ttft_alone_s", "ttft_s", "tbt_p99_s", "loaded_gib",
-		"goodput", "low", "high", "limited_by")
+	t := run.NewTable("system", "hit", "link_gb_s", "ttft_alone_s", "ttft_s", "tbt_p99_s",
+		"loaded_gib", "goodput", "low", "high", "limited_by")
 	for i := range spec.Systems {
 		for _, hit := range spec.Hits {
 			if err := l.prefix(&spec, i, hit, 0, t); err != nil {
