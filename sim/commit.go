@@ -36,6 +36,11 @@ func (s *Server) commit(now des.Time) error {
 			return err
 		}
 	}
+	return s.recordStep()
+}
+
+// recordStep counts the step that has ended.
+func (s *Server) recordStep() error {
 	s.metrics.step(&s.step.rec)
 	s.steps++
 	return s.rec.Step(&s.step.rec)

@@ -16,7 +16,7 @@ type Engine struct {
 // queued after it was formed, unless nothing else can run.
 func (s *Server) nextBatch() {
 	s.formBatch()
-	if len(s.arrivedLate) == 0 {
+	if s.untried = len(s.arrivedLate) > 0; !s.untried {
 		return
 	}
 	for _, r := range s.arrivedLate {
@@ -25,6 +25,7 @@ func (s *Server) nextBatch() {
 	s.arrivedLate = s.arrivedLate[:0]
 	if s.batch.Empty() {
 		s.formBatch()
+		s.untried = false
 	}
 }
 

@@ -27,6 +27,12 @@ func (s *Server) Drive(w Workload, rec Recorder, look func() error) (*Metrics, e
 	}
 }
 
+// Stepwise has every step be an event.
+func (s *Server) Stepwise() { s.stepwise = true }
+
+// Leapt counts the steps that were no event of their own.
+func (s *Server) Leapt() int { return s.leapt }
+
 // Check and CheckBatch are the laws that builds with the tag lawcheck verify.
 func (s *Server) Check() error      { return s.check() }
 func (s *Server) CheckBatch() error { return s.checkBatch() }

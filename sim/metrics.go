@@ -76,10 +76,16 @@ func newDistribution() Distribution {
 	return Distribution{hist: hdrhistogram.New(1, maxMicros, 3)}
 }
 
-func (d *Distribution) add(t des.Time) {
-	d.sum += t.Seconds()
-	d.n++
-	if err := d.hist.RecordValue(min(int64(t/des.Microsecond), maxMicros)); err != nil {
+func (d *Distribution) add(t des.Time) { d.addMany(t, 1) }
+
+// addMany adds a duration n times: the sum is rounded as often.
+func (d *Distribution) addMany(t des.Time, n int) {
+	seconds := t.Seconds()
+	for range n {
+		d.sum += seconds
+	}
+	d.n += int64(n)
+	if err := d.hist.RecordValues(min(int64(t/des.Microsecond), maxMicros), int64(n)); err != nil {
 		panic(fmt.Sprintf("sim: duration %v: %v", t, err))
 	}
 }
@@ -124,7 +130,8 @@ func (m *Metrics) scheduled(delay des.Time) {
 	m.trend.add(delay.Seconds())
 }
 
-func (m *Metrics) gap(t des.Time) { m.TBT.add(t) }
+func (m *Metrics) gap(t des.Time)         { m.TBT.add(t) }
+func (m *Metrics) gaps(t des.Time, n int) { m.TBT.addMany(t, n) }
 
 func (m *Metrics) completed(r *RequestRecord) {
 	m.done++

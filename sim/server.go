@@ -102,12 +102,16 @@ type Server struct {
 	coming      tickets
 	load        load             // of a replica
 	arrivedLate []*sched.Request // that came while a step ran whose successor was planned already
+	untried     bool             // requests wait that the batch was formed without
 	saves       []saveJob        // in flight, oldest first
 	savedSteps  int64            // steps whose saves are done, or will be at a scheduled event
 	pinned      []*request       // whose chunked prefill holds HBM
 	step        stepState
 	path        path
 	groups      []int32 // (layer, KV head) groups whose blocks the cache follows
+	stepwise    bool    // leaps over no step
+	leapt       int     // steps without an event
+	taken       []int64 // scratch of leap
 	counted     []int32 // those whose selections are known: all where their sizes differ
 }
 

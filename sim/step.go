@@ -55,26 +55,38 @@ func (s *Server) startStep(now des.Time) error {
 		st := &s.step.meta
 		st.AwaitSaves = s.savePrefixes(now)
 	}
-	if err := s.path.begin(&s.step.meta); err != nil {
+	timing, err := s.price(now)
+	if err != nil {
 		return err
+	}
+	s.finishStep(now, timing)
+	if now, err = s.leap(now); err != nil {
+		return err
+	}
+	s.schedule(now+s.step.rec.Timing.Elapsed, stepDone, 0)
+	return nil
+}
+
+// price carries the step that begins now through the device.
+func (s *Server) price(now des.Time) (timing Timing, err error) {
+	if err := s.path.begin(&s.step.meta); err != nil {
+		return timing, err
 	}
 	for layer := 0; layer < s.Model.Layers; {
 		alike := s.alike(layer)
 		if err := s.layers(layer, alike); err != nil {
-			return err
+			return timing, err
 		}
 		layer += alike
 	}
-	timing, err := s.Device.Finish()
-	if err != nil {
-		return err
+	if timing, err = s.Device.Finish(); err != nil {
+		return timing, err
 	}
 	if timing.Elapsed < 0 || timing.Elapsed > longestStep || now > math.MaxInt64-2*longestStep {
-		return fmt.Errorf("step %d at %g s takes %.4g s: no card, kernels and engine with sensible "+
-			"figures do", s.steps, now.Seconds(), timing.Elapsed.Seconds())
+		return timing, fmt.Errorf("step %d at %g s takes %.4g s: no card, kernels and engine with "+
+			"sensible figures do", s.steps, now.Seconds(), timing.Elapsed.Seconds())
 	}
-	s.finishStep(now, timing)
-	return nil
+	return timing, nil
 }
 
 // longestStep is far above any real step, and keeps times within des.Time.
@@ -401,7 +413,7 @@ func (s *Server) access(l *kv.Layer) (int64, error) {
 // dense says whether decodes of a layer attend to every block.
 func (s *Server) dense(layer int) bool { return !s.Spec.Sparse() || layer < s.Spec.DenseLayers }
 
-// leave books the step's outcome and schedules its end.
+// finishStep books the step's outcome.
 func (s *Server) finishStep(now des.Time, timing Timing) {
 	st := &s.step
 	if s.cache != nil {
@@ -424,5 +436,4 @@ func (s *Server) finishStep(now des.Time, timing Timing) {
 	s.notePrefixes()
 	st.rec.Timing = timing
 	s.busy = true
-	s.schedule(now+timing.Elapsed, stepDone, 0)
 }

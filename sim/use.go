@@ -5,14 +5,19 @@ import "github.com/sparseserve/sparseserve/sim/des"
 // hbmUsed returns the bytes of KV blocks, metadata and prefill buffers in HBM.
 func (s *Server) hbmUsed() int64 {
 	if s.cache == nil {
-		block := s.Geometry.BlockBytes
-		if s.Spec.Sparse() {
-			block += s.Geometry.MetaBytes
-		}
-		return s.memory.Used() * block * int64(s.Geometry.Groups())
+		return s.hbmOf(s.memory.Used())
 	}
 	_, reserved := s.cache.Bytes()
 	return s.cache.Resident() + reserved
+}
+
+// hbmOf returns the bytes of so many blocks of all layers and heads, without offloading.
+func (s *Server) hbmOf(blocks int64) int64 {
+	block := s.Geometry.BlockBytes
+	if s.Spec.Sparse() {
+		block += s.Geometry.MetaBytes
+	}
+	return blocks * block * int64(s.Geometry.Groups())
 }
 
 // Use is the share of a resource in use, over time: its mean over the run, in which nothing is

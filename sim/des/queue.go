@@ -35,6 +35,23 @@ func (q *Queue[E]) Len() int { return len(q.heap) }
 // More says whether another event is due at the time of the last one taken.
 func (q *Queue[E]) More() bool { return len(q.heap) > 0 && q.heap[0].at == q.now }
 
+// At returns the time of the next event; ok is false when none is left.
+func (q *Queue[E]) At() (at Time, ok bool) {
+	if len(q.heap) == 0 {
+		return 0, false
+	}
+	return q.heap[0].at, true
+}
+
+// Pass moves the clock on without an event. It panics when that is in the past, or beyond the
+// next event.
+func (q *Queue[E]) Pass(to Time) {
+	if next, ok := q.At(); to < q.now || ok && to > next {
+		panic("des: " + to.String() + " is not between now, " + q.now.String() + ", and the next event")
+	}
+	q.now = to
+}
+
 // Schedule adds an event. Of events at one time the lower priority comes first, then the one
 // scheduled first. It panics when at is in the past: time never runs back (law 5).
 func (q *Queue[E]) Schedule(at Time, prio int8, ev E) {

@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// A step that decodes all running requests, densely and without offloading, is like the one
+// before it but for the length of the contexts. Until a request arrives or ends, or blocks run
+// out, the scheduler would form the same batch again: requests that wait found no place in it
+// and find none in less memory. Such steps are one event: each is priced and recorded as it is
+// by itself, in the same order, and the requests hear of all together.
+
+// leapable says whether steps of this server can be leapt at all: replicas of a fleet begin steps
+// one after another at the same time, a journal keeps each token, and a prefix cache changes with
+// each block.
+func (s *Server) leapable() bool {
+	return !s.stepwise && s.fleet == nil && s.cache == nil && !s.Spec.Sparse() && s.path.repeats() &&
+		s.prefixes == nil && s.metrics.journal == nil && s.RecordTo == nil
+}
+
+// leap ends the step that began at now, and those after it, while nothing but tokens comes of
+// them. It returns when the step that it leaves running began.
+func (s *Server) leap(now des.Time) (des.Time, error) {
+	most, ok := s.leapOver(now)
+	if !ok {
+		return now, nil
+	}
+	st, n := &s.step, len(s.step.decodes)
+	next, ok := s.events.At()
+	if !ok {
+		next = math.MaxInt64
+	}
+	used, growing := s.memory.Used(), s.growing()
+	var longest des.Time
+	steps := 0
+	for ; steps < most; steps++ {
+		end := now + st.rec.Timing.Elapsed
+		grown := used + growing[steps%len(growing)]
+		if end >= next || grown > s.memory.Total() || s.interruption() != nil {
+			break
+		}
+		used = grown
+		s.leapt++
+		s.events.Pass(end)
+		s.metrics.gaps(end-now, n)
+		for range n {
+			s.rec.Gap(end - now)
+		}
+		longest = max(longest, end-now)
+		s.metrics.rates.tokens += int64(n)
+		if err := s.recordStep(); err != nil {
+			return now, err
+		}
+		now = end
+		st.contexts += int64(n)
+		st.meta.Index, st.meta.Start, st.rec.Index, st.rec.Start = s.steps, now, s.steps, now
+		timing, err := s.price(now)
+		if err != nil {
+			return now, err
+		}
+		st.rec.HBMBytes, st.rec.Timing = s.hbmOf(used), timing
+	}
+	if steps == 0 {
+		return now, nil
+	}
+	for _, r := range st.decodes {
+		r.Generated += steps
+		r.last, r.longest = now+s.Engine.Reply, max(r.longest, longest)
+		s.memory.Grow(&r.Grant, r.Context())
+	}
+	if s.memory.Used() != used {
+		panic(fmt.Sprintf("sim: law 1: %d blocks used at the end of %d steps, %d by step", s.memory.Used(),
+			steps, used))
+	}
+	return now, nil
+}
+
+// leapOver returns how many steps from the one that began at now on end no request; ok is false
+// where those after it may differ from it.
+func (s *Server) leapOver(now des.Time) (most int, ok bool) {
+	b := s.batch
+	if !s.leapable() || s.untried || len(b.Prefills)+len(b.Preempted) > 0 || len(b.Decodes) != s.sched.Running() {
+		return 0, false
+	}
+	most = math.MaxInt
+	for _, r := range s.step.decodes {
+		if r.last != now+s.Engine.Reply { // the time between its tokens is not that of the step
+			return 0, false
+		}
+		most = min(most, r.Output-r.Generated-1)
+	}
+	return most, most > 0
+}
+
+// growing returns how many of the decodes take a block for the next step, for the one after it,
+// and so on, over and over.
+func (s *Server) growing() []int64 {
+	block := s.Geometry.BlockTokens
+	if len(s.taken) != block {
+		s.taken = make([]int64, block)
+	}
+	clear(s.taken)
+	for _, r := range s.step.decodes {
+		s.taken[(block-r.Context()%block)%block]++
+	}
+	return s.taken
+}

@@ -1,0 +1,94 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// ending ends a run's context as a step of that number is recorded, or refuses it.
+type ending struct {
+	log
+	at   int
+	stop context.CancelFunc
+	err  error
+}
+
+func (e *ending) Step(r *sim.StepRecord) error {
+	if err := e.log.Step(r); err != nil || len(e.steps) != e.at {
+		return err
+	}
+	e.stop()
+	return e.err
+}
+
+// drawDense draws a run without offloading or selection, of longer outputs, some of them in
+// phases of nothing but decodes.
+func drawDense(t *rapid.T) *scenario {
+	c := drawScenario(t)
+	c.spec.Attention, c.spec.Selection, c.spec.Offload, c.spec.Eviction, c.addressed = "full", "",
+		false, "", false
+	for i := range c.arrivals {
+		a := &c.arrivals[i]
+		a.Output *= rapid.SampledFrom([]int{1, 1, 4, 14}).Draw(t, "longer")
+	}
+	c.spec.MaxTokens = max(c.spec.MaxTokens, rapid.SampledFrom([]int{1, 100}).Draw(t, "most tokens"))
+	if rapid.Bool().Draw(t, "cut") {
+		c.cutoff = sim.Cutoff{Warmup: sim.CutShare, WarmupShare: 0.2}
+	}
+	return c
+}
+
+// Steps that are one event give the run of steps that are each an event: every record and gap in
+// the same order, figures, the time at which it ends and the error, whether it comes to its end,
+// is interrupted or is told to stop.
+func TestLeapsAreTheSameAsSteps(t *testing.T) {
+	leapt := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawDense(t)
+		at := rapid.SampledFrom([]int{0, 0, 1, 5, 20, 50}).Draw(t, "ends at step")
+		var refused error
+		if rapid.Bool().Draw(t, "refused") {
+			refused = errors.New("refused")
+		}
+		loop := rapid.IntRange(0, 3).Draw(t, "clients")
+		run := func(stepwise bool) (*ending, *sim.Server, *sim.Metrics, error) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			s := c.server(t, c.modelled(t, profile(t, c.gpu)))
+			if stepwise {
+				s.Stepwise()
+			}
+			rec := &ending{at: at, stop: cancel, err: refused}
+			m, err := s.Run(ctx, c.workload(loop), rec)
+			return rec, s, m, err
+		}
+		each, stepped, m1, err1 := run(true)
+		together, server, m2, err2 := run(false)
+		if !reflect.DeepEqual(each.log, together.log) {
+			t.Fatalf("records differ\n%v", c)
+		}
+		if (err1 == nil) != (err2 == nil) || err1 != nil && err1.Error() != err2.Error() {
+			t.Fatalf("errors %v and %v\n%v", err1, err2, c)
+		}
+		if !reflect.DeepEqual(m1, m2) {
+			t.Fatalf("metrics differ\n%+v\n%+v\n%v", m1, m2, c)
+		}
+		if stepped.Now() != server.Now() || err1 == nil && stepped.Left() != server.Left() {
+			t.Fatalf("ends at %v with %+v, and %v with %+v\n%v", stepped.Now(), stepped.Left(),
+				server.Now(), server.Left(), c)
+		}
+		leapt += server.Leapt()
+		if stepped.Leapt() > 0 {
+			t.Fatal("a step was leapt that was to be an event")
+		}
+	})
+	if leapt == 0 {
+		t.Error("no step was leapt")
+	}
+}
