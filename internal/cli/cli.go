@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -94,9 +96,8 @@ func (w *checkedWriter) Write(p []byte) (int, error) {
 }
 
 func (a *App) run(ctx context.Context, args []string) int {
-	var cmd commands
 	exited := -1
-	parser, err := kong.New(&cmd,
+	parser, err := kong.New(grammar(args),
 		kong.Name("sparseserve"),
 		kong.Description("Predicts how a long-context LLM server with dynamic sparse attention behaves: "+
 			"TTFT, TBT, throughput, goodput, cache misses, link traffic.\n\n"+
@@ -141,6 +142,19 @@ func (a *App) run(ctx context.Context, args []string) int {
 		return a.fail(fmt.Errorf("%w; see sparseserve --help", err))
 	}
 	return a.fail(parsed.Run())
+}
+
+// grammar returns a pointer to commands or, where the first argument is one of them, to a struct
+// of that one: the parser reads the tags of all that it is given, at each start.
+func grammar(args []string) any {
+	all := reflect.TypeFor[commands]()
+	for i := range all.NumField() {
+		f := all.Field(i)
+		if len(args) > 0 && args[0] == strings.ToLower(f.Name) && os.Getenv("COMP_LINE") == "" {
+			return reflect.New(reflect.StructOf([]reflect.StructField{f})).Interface()
+		}
+	}
+	return &commands{}
 }
 
 // negative is a value that a parser of flags takes for a short flag.
