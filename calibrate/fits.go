@@ -62,7 +62,11 @@ func (m *model) fitRow(p *hw.Profile, f hw.Fit, part string, at observation) []s
 }
 
 func quality(f hw.Fit) string {
-	return "held out: median " + percent(f.MedianError) + ", worst " + percent(f.MaxError) +
+	of := "held out"
+	if f.HeldOut == 0 {
+		of = "in the fit"
+	}
+	return of + ": median " + percent(f.MedianError) + ", worst " + percent(f.MaxError) +
 		"; R² of all " + number(f.R2)
 }
 

@@ -47,6 +47,8 @@ func abscissaOf(runs []Run) abscissa {
 // loadName is the load of a run.
 func loadName(r *Run) string {
 	switch {
+	case r.Concurrency == 1:
+		return "1 client"
 	case r.Concurrency > 0:
 		return strconv.Itoa(r.Concurrency) + " clients"
 	case r.Rate > 0:

@@ -73,7 +73,8 @@ func fitPicture(t *table, from, to int) picture {
 	return picture{
 		file: "fit-" + fileName(name), head: name + " on " + gpuLabel(t.text(from, "card")) + ", " +
 			t.text(from, "quality"), charts: []chart{left, fitOverMeasured(all)},
-		caption: "Dashed: as far off as a good fit is. Named: the points that the fit misses most.",
+		caption: "Dashed: as far off as a good fit is. Named: the points that the fit misses most. " +
+			"Errors in the title are beyond what a measurement is uncertain by.",
 		looks: map[string]look{
 			fittedSeries: {color: color.Gray{0x60}, marker: cross},
 			usedSeries:   {color: color.RGBA{0x00, 0x72, 0xb2, 0xff}, marker: circle},

@@ -19,6 +19,7 @@ const (
 	panelHeight = 4.2 * vg.Inch
 	pageWidth   = 2400 * vg.Inch / dotsPerInch
 	headHeight  = 24 // points, above the legend
+	axisWidth   = 48 // points, of the quantity's axis at the left, about
 	margin      = 8  // points, around everything
 	captionSize = 10.5
 	captionLine = 14 // points
@@ -117,8 +118,11 @@ func (pg *page) paint(canvas draw.Canvas) {
 	for i := range plots {
 		plots[i] = make([]*plot.Plot, pg.columns)
 	}
+	room := (all.Max.X-all.Min.X+tiles.PadX)/vg.Length(pg.columns) - tiles.PadX
 	for i := range pg.charts {
-		plots[i/pg.columns][i%pg.columns] = newPlot(&pg.charts[i], pg.looks)
+		plt := newPlot(&pg.charts[i], pg.looks)
+		pg.charts[i].shrink(plt, room)
+		plots[i/pg.columns][i%pg.columns] = plt
 		if pg.charts[i].right != nil {
 			tiles.PadRight = rightWidth
 		}
@@ -132,13 +136,29 @@ func (pg *page) paint(canvas draw.Canvas) {
 	}
 }
 
-// drawHead writes one line at the top, smaller where it would not fit.
+// shrink has a panel's title, and the names of its groups, fit its width.
+func (c *chart) shrink(plt *plot.Plot, room vg.Length) {
+	fit(&plt.Title.TextStyle, room, strings.Split(c.title, "\n")...)
+	each := (room - axisWidth) / vg.Length(max(len(c.groups), c.slots, 1))
+	for _, g := range c.groups {
+		fit(&plt.X.Tick.Label, 0.95*each, g.label)
+	}
+}
+
+// fit makes a font smaller where one of some lines does not fit.
+func fit(style *text.Style, room vg.Length, lines ...string) {
+	for _, line := range lines {
+		if width := style.Width(line); width > room {
+			style.Font.Size *= room / width
+		}
+	}
+}
+
+// drawHead writes one line at the top.
 func drawHead(c draw.Canvas, head string) {
 	style := text.Style{Color: color.Black, Font: sans(labelSize), XAlign: text.XCenter,
 		YAlign: text.YTop, Handler: plot.DefaultTextHandler}
-	if room, width := c.Max.X-c.Min.X, style.Width(head); width > room {
-		style.Font.Size *= room / width
-	}
+	fit(&style, c.Max.X-c.Min.X, head)
 	c.FillText(style, vg.Point{X: c.Center().X, Y: c.Max.Y}, head)
 }
 

@@ -9,20 +9,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // validated is what the figures need of one run of a validation.
 type validated struct {
-	Run       string  `json:"run"`
-	System    string  `json:"system"`
-	Model     string  `json:"model"`
-	GPU       string  `json:"gpu"`
-	Variant   string  `json:"variant"`
-	Rate      float64 `json:"rate"`
-	Steps     string  `json:"steps"` // path from the result folder
-	Saturated bool    `json:"saturated"`
+	Run     string  `json:"run"`
+	System  string  `json:"system"`
+	Model   string  `json:"model"`
+	GPU     string  `json:"gpu"`
+	Variant string  `json:"variant"`
+	Rate    float64 `json:"rate"`
+	// clients of a closed loop, which has no rate
+	Concurrency int    `json:"concurrency"`
+	Steps       string `json:"steps"` // path from the result folder
+	Saturated   bool   `json:"saturated"`
 
 	errors map[string]float64 // by metric, relative; NaN where live is 0, missing where both are
 	steps  []validatedStep
@@ -144,9 +145,9 @@ func fileName(text string) string {
 	}, text)
 }
 
-// load names a run's model and rate.
+// load names what a run's load is.
 func (v *validated) load() string {
-	return strings.TrimSpace(v.Variant+" "+strconv.FormatFloat(v.Rate, 'g', -1, 64)) + " req/s"
+	return strings.TrimSpace(v.Variant + " " + v.arrivals())
 }
 
 // phasePictures draw the phases of the split steps, live next to modelled: a

@@ -5,7 +5,6 @@ import (
 	"image/color"
 	"math"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -143,13 +142,18 @@ func (v *validated) where() string {
 	return name
 }
 
-// loadName is a run's model, rate and what else axes set of its load.
+// arrivals are a run's rate or clients.
+func (v *validated) arrivals() string {
+	return loadName(&Run{Rate: v.Rate, Concurrency: v.Concurrency})
+}
+
+// loadName is a run's model, arrivals and what else axes set of its load.
 func (v *validated) loadName() string {
 	var words []string
 	if v.Model != "" {
 		words = append(words, modelLabel(v.Model))
 	}
-	words = append(words, strconv.FormatFloat(v.Rate, 'g', -1, 64)+" req/s")
+	words = append(words, v.arrivals())
 	for _, word := range strings.Fields(v.Variant) {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || key == "model" {

@@ -50,9 +50,7 @@ func drawSteps(dir string, v *validated, formats []string) ([]string, error) {
 	plt := newPlot(&chart{title: title, x: "Measured step (ms)", y: "Modelled step (ms)",
 		axis: both}, nil)
 	width := vg.Length(panelHeight * 1.15)
-	if w := plt.Title.TextStyle.Width(title); w > 0.92*width {
-		plt.Title.TextStyle.Font.Size *= 0.92 * width / w
-	}
+	fit(&plt.Title.TextStyle, 0.92*width, title)
 	plt.X.Min, plt.X.Max = both.of(both.low), both.of(both.high)
 	plt.X.Tick.Marker = both
 	plt.Add(diagonal{both})

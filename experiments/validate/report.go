@@ -37,6 +37,7 @@ type validationRun struct {
 	Model     string  `json:"model"`
 	GPU       string  `json:"gpu"` // the profile of the simulation
 	Rate      float64 `json:"rate"`
+	Clients   int     `json:"concurrency,omitempty"` // of a closed loop, which has no rate
 	Seed      uint64  `json:"seed"`
 	Variant   string  `json:"variant"`
 	Live      string  `json:"live"`

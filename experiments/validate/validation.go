@@ -309,7 +309,7 @@ func (v *Validation) index(lives, simulated []string) error {
 			return err
 		}
 		row := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU,
-			Rate: p.Workload.Rate, Seed: p.Seed,
+			Rate: p.Workload.Rate, Clients: p.Workload.Concurrency, Seed: p.Seed,
 			Variant: loadLabel(p.Settings), DelayS: p.SLO.DelayS}
 		for _, path := range []struct {
 			from string
