@@ -87,6 +87,10 @@ func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(fl
 	if upright {
 		style.Rotation, style.XAlign, style.YAlign = math.Pi/2, text.XLeft, text.YCenter
 		at.X += style.FontExtents().Descent
+		if at.Y+noteStyle().Width(note) > c.Max.Y {
+			noteInside(c, note, (left+right)/2)
+			return
+		}
 	}
 	c.FillText(style, at, note)
 }
@@ -97,8 +101,8 @@ func (b *bar) whiskered() bool {
 	return h.high > h.low && (len(b.parts) == 1 || b.total != nil)
 }
 
-// noteInside writes upright in the bar at x, on white, from the panel's upper
-// edge down: the bar runs out of the panel, and the legend is above.
+// noteInside writes upright at x, on white, from the panel's upper edge down: the bar, or a note
+// above it, runs out of the panel, and the title or legend is above.
 func noteInside(c *draw.Canvas, note string, x vg.Length) {
 	style := noteStyle()
 	style.Rotation, style.XAlign, style.YAlign = math.Pi/2, text.XRight, text.YCenter

@@ -18,17 +18,15 @@ import (
 // onMachine runs a scenario on a machine, with measured time, until ctx ends.
 func (c *scenario) onMachine(ctx context.Context, m live.Machine, rec sim.Recorder) (
 	metrics *sim.Metrics, device *live.Device, err error) {
-	source, err := weights.NewRandom(c.shape, 7)
+	of, err := c.onDevice()
 	if err != nil {
 		return nil, nil, err
 	}
-	model := tiny(&c.shape)
-	if device, err = live.New(m, live.Config{
-		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source,
-		KVBytes: c.kvBytes, Seed: 3, Patterns: c.patterns, Longest: 304, FindsLines: !c.drawn,
-	}); err != nil {
+	of.Longest = 304
+	if device, err = live.New(m, of); err != nil {
 		return nil, nil, err
 	}
+	model := tiny(&c.shape)
 	cfg := c.server(&model)
 	cfg.Addressed, cfg.Do, cfg.Device = true, parallel.Do, device
 	server, err := sim.NewServer(cfg)
@@ -37,6 +35,14 @@ func (c *scenario) onMachine(ctx context.Context, m live.Machine, rec sim.Record
 	}
 	metrics, err = server.Run(ctx, c.workload(), rec)
 	return metrics, device, err
+}
+
+// onDevice configures a device for the scenario, with weights that are made up.
+func (c *scenario) onDevice() (live.Config, error) {
+	source, err := weights.NewRandom(c.shape, 7)
+	model := tiny(&c.shape)
+	return live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source,
+		KVBytes: c.kvBytes, Seed: 3, Patterns: c.patterns, FindsLines: !c.drawn}, err
 }
 
 // An operation that fails ends the run with its name, the step and the layer; what had finished is

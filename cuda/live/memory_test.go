@@ -8,19 +8,15 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/weights"
 )
 
 // Too little memory is known before any is taken, with what it is for and which key to lower.
 func TestMemoryIsCheckedFirst(t *testing.T) {
 	c := cases()["mha/layer"]
-	source, err := weights.NewRandom(c.shape, 7)
+	cfg, err := c.onDevice()
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := tiny(&c.shape)
-	cfg := live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source,
-		KVBytes: c.kvBytes, Seed: 3}
 	load := live.Load{Requests: []int{148, 100, 98, 84, 53, 49, 6}, Prompt: 130}
 	for _, x := range []struct {
 		what         string
@@ -77,11 +73,10 @@ func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 		if c.patterns != nil {
 			load = live.Load{Requests: []int{304, 194, 74}, Prompt: 301}
 		}
-		source, err := weights.NewRandom(c.shape, 7)
+		cfg, err := c.onDevice()
 		if err != nil {
 			t.Fatal(err)
 		}
-		model := tiny(&c.shape)
 		m := &most{Machine: emulator.New(emulator.Config{})}
 		_, device, err := c.onMachine(t.Context(), m, &counted{})
 		if err != nil {
@@ -89,15 +84,6 @@ func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 		}
 		if err := device.Close(); err != nil {
 			t.Fatal(err)
-		}
-		cfg := live.Config{
-			Spec:       &c.spec,
-			Geometry:   model.Geometry(c.spec.BlockTokens),
-			Weights:    source,
-			KVBytes:    c.kvBytes,
-			Seed:       3,
-			Patterns:   c.patterns,
-			FindsLines: !c.drawn,
 		}
 		var short *live.MemoryError
 		if err := live.Fits(emulator.New(emulator.Config{MemoryBytes: 1}), cfg, load,

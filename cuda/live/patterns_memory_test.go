@@ -40,28 +40,18 @@ func TestIndicesAllocateNothingInSteps(t *testing.T) {
 			if i == 0 {
 				c.patterns = nil
 			}
-			source, err := weights.NewRandom(c.shape, 7)
+			of, err := c.onDevice()
 			if err != nil {
 				t.Fatal(err)
 			}
-			model := tiny(&c.shape)
+			of.Longest, of.FindsLines = 304, false
 			m := &allocating{Machine: emulator.New(emulator.Config{})}
-			device, err := live.New(
-				m,
-				live.Config{
-					Spec:     &c.spec,
-					Geometry: model.Geometry(c.spec.BlockTokens),
-					Weights:  source,
-					KVBytes:  c.kvBytes,
-					Seed:     3,
-					Patterns: c.patterns,
-					Longest:  304,
-				},
-			)
+			device, err := live.New(m, of)
 			if err != nil {
 				t.Fatal(err)
 			}
 			before := m.n
+			model := tiny(&c.shape)
 			modelled, err := modelledDevice(&c.spec, &model)
 			if err != nil {
 				t.Fatal(err)
