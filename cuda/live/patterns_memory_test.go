@@ -72,12 +72,8 @@ func TestIndicesAllocateNothingInSteps(t *testing.T) {
 			}
 		}
 		if inSteps[0] != inSteps[1] {
-			t.Errorf(
-				"%s: steps allocate %d times with sparse prefill, %d without",
-				plan,
-				inSteps[1],
-				inSteps[0],
-			)
+			t.Errorf("%s: steps allocate %d times with sparse prefill, %d without", plan,
+				inSteps[1], inSteps[0])
 		}
 	}
 }

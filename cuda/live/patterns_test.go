@@ -198,15 +198,8 @@ func (r *run) judgePrefill(
 				}
 			}
 			if same < all*97/100 {
-				t.Errorf(
-					"request %d, layer %d, head %d, %v: %d of %d keys are the reference's",
-					id,
-					layer,
-					head,
-					h,
-					same,
-					all,
-				)
+				t.Errorf("request %d, layer %d, head %d, %v: %d of %d keys are the reference's",
+					id, layer, head, h, same, all)
 			}
 		}
 	}

@@ -57,13 +57,8 @@ func TestNothingToBuy(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ChoiceFile), []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	a, _ := purchase(
-		t,
-		dir,
-		fmt.Sprintf(short, "rate = 5", "tbt_s = 0.001\nttft_s = 30"),
-		2,
-		run.NewSimulator().Run,
-	)
+	a, _ := purchase(t, dir, fmt.Sprintf(short, "rate = 5", "tbt_s = 0.001\nttft_s = 30"), 2,
+		run.NewSimulator().Run)
 	if _, err := a.Write(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -86,12 +81,8 @@ func TestNothingToBuy(t *testing.T) {
 
 // TestTooLargeIsNoError: of a grid, GPUs that a model does not fit are candidates that are out.
 func TestTooLargeIsNoError(t *testing.T) {
-	text := strings.Replace(
-		fmt.Sprintf(short, "rate = 2", "ttft_s = 5"),
-		"llama3.1-8b",
-		"codellama-34b",
-		1,
-	)
+	text := strings.Replace(fmt.Sprintf(short, "rate = 2", "ttft_s = 5"), "llama3.1-8b",
+		"codellama-34b", 1)
 	a, _ := purchase(t, t.TempDir(), text, 2, queues)
 	var large []string
 	for _, c := range a.Candidates {

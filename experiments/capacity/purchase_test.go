@@ -187,15 +187,8 @@ func TestPurchaseIsTheCheapestOfAll(t *testing.T) {
 		label, replicas, usd := exhaustive(t, s, simulate)
 		if a.Choice == nil || a.Choice.Name != label || a.Choice.Replicas != replicas ||
 			math.Abs(a.Choice.USDPerHour-usd) > 1e-9 {
-			t.Errorf(
-				"%s, %s: chose %+v, the cheapest of all is %d x %s at $%g",
-				c.load,
-				c.slo,
-				a.Choice,
-				replicas,
-				label,
-				usd,
-			)
+			t.Errorf("%s, %s: chose %+v, the cheapest of all is %d x %s at $%g", c.load, c.slo,
+				a.Choice, replicas, label, usd)
 		}
 	}
 }
@@ -252,12 +245,8 @@ func TestPurchaseOfAnyCosts(t *testing.T) {
 		}
 		load := rapid.Float64Range(0.1, 60).Draw(r, "rate")
 		text := fmt.Sprintf(short, fmt.Sprintf("rate = %g", load), "ttft_s = 1")
-		text = strings.Replace(
-			text,
-			"[plan]",
-			fmt.Sprintf("[plan]\nprices = \"us\"\nprices_file = %q", file),
-			1,
-		)
+		text = strings.Replace(text, "[plan]",
+			fmt.Sprintf("[plan]\nprices = \"us\"\nprices_file = %q", file), 1)
 		a, s := purchase(t, dir, text, 2, queues)
 		label, replicas, usd := exhaustive(t, s, queues)
 		switch {

@@ -152,18 +152,8 @@ save_buffer_mib = 1.0
 	if err := os.WriteFile("v.toml", []byte(toml), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	status, out, errs := runHere(
-		t.Context(),
-		run.NewSimulator().Run,
-		"validate",
-		"v.toml",
-		"--live=reference",
-		"--split-every",
-		"1",
-		"--out",
-		"out/v",
-		"--json",
-	)
+	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, "validate", "v.toml",
+		"--live=reference", "--split-every", "1", "--out", "out/v", "--json")
 	if status != 0 {
 		t.Fatalf("status %d, %s", status, errs)
 	}

@@ -73,8 +73,8 @@ func TestLiveSelectRecordReplay(t *testing.T) {
 	}
 	status, _, errs = runHere(t.Context(), run.NewSimulator().Run,
 		append(replay, "--set", "system.block_tokens=16")...)
-	if want :=
-		"system.selections: system.block_tokens: 32 when selections were recorded, 16 now"; status != 1 ||
+	want := "system.selections: system.block_tokens: 32 when selections were recorded, 16 now"
+	if status != 1 ||
 		!strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}

@@ -53,8 +53,8 @@ func TestPlanInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	status, out, errs := runHere(ctx, loaded, "plan")
-	if want :=
-		"sparseserve: interrupted; finished runs are kept: the same command goes on\n"; status != 130 ||
+	want := "sparseserve: interrupted; finished runs are kept: the same command goes on\n"
+	if status != 130 ||
 		errs != want || out != "" {
 		t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
 	}
