@@ -3,7 +3,10 @@ package traces
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Sessions are read where a file has the column, quoted or not; others have none.
@@ -39,5 +42,28 @@ func TestSessions(t *testing.T) {
 				t.Errorf("%s: session %d is %q, want %q", name, i, all[i].Session, want[i])
 			}
 		}
+	}
+}
+
+// Turns of recorded times that come before the last one has ended are counted.
+func TestTurnsThatOverlap(t *testing.T) {
+	path := writeFile(t, "trace.csv", "arrived_s,prompt_tokens,output_tokens,session\n"+
+		"0,9,3,a\n1,9,3,a\n5,9,3,a\n5,9,3,b\n6,9,3,\n6,9,3,\n6,9,3,a\n")
+	s := open(t, 1, func(s *Spec) { s.Trace, s.Requests, s.Arrivals = path, 0, ArrivalsTrace })
+	all := collect(t, s)
+	// the second turn arrives before the first ends, and ends before it; so does the fourth
+	for _, end := range []struct {
+		request int
+		seconds float64
+	}{{1, 2}, {0, 3}, {2, 9}, {6, 7}, {3, 9}, {4, 9}, {5, 9}} {
+		at := des.FromSeconds(end.seconds)
+		if _, ok, err := s.Follow(all[end.request], at, false); ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	w := s.Warnings()
+	if len(w) != 1 ||
+		!strings.HasPrefix(w[0], "2 turns of sessions arrived before") {
+		t.Errorf("%q", w)
 	}
 }

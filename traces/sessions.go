@@ -241,6 +241,7 @@ func (m *made) Close() error       { return nil }
 // Follow implements sim.Sessions.
 func (s *Stream) Follow(ended sim.Arrival, at des.Time, rejected bool) (
 	a sim.Arrival, ok bool, err error) {
+	s.overlaps.end(&ended, at)
 	if s.sessions == nil || s.err != nil {
 		return a, false, s.err
 	}

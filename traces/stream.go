@@ -17,6 +17,7 @@ type Stream struct {
 	sessions *sessions // src, where it has turns that follow one another
 	arrivals clock     // nil takes the source's own times
 	clients  *clients  // arrivals, where they are a closed loop's
+	overlaps overlaps  // where the times are the source's own
 	made     int
 	early    bool // the source or the stages ended before spec.Requests
 	left     int  // rows of the source beyond spec.Requests, or the stages
@@ -134,6 +135,9 @@ func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
 		s.err = err
 		return sim.Arrival{}, false, err
 	}
+	if s.arrivals == nil {
+		s.overlaps.begin(&a)
+	}
 	s.err = s.count()
 	return a, true, nil
 }
@@ -186,6 +190,10 @@ func scaled(output int, scale float64) (int, error) {
 // colon.
 func (s *Stream) Warnings() []string {
 	w := s.src.warnings()
+	if n := s.overlaps.n; n > 0 {
+		w = append(w, plural(n, "turn")+" of sessions arrived before the one before had ended; "+
+			"served as recorded: "+s.spec.Trace)
+	}
 	if s.early && s.spec.Requests > 0 {
 		w = append(w, fmt.Sprintf("the trace ended after %d of %d requests: %s", s.made, s.spec.Requests,
 			s.spec.Trace))
