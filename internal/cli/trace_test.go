@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// trace describe prints what prefix caches find, and draws it where it is asked to.
+func TestTraceDescribesReuse(t *testing.T) {
+	file, err := filepath.Abs("../../traces/testdata/mooncake.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	status, out, errs := invoke(t, nil, "trace", "describe", file, "--out", dir, "--block", "512")
+	if status != 0 || errs != "" {
+		t.Fatalf("status %d, %q", status, errs)
+	}
+	out = strings.ReplaceAll(strings.ReplaceAll(out, dir, "DIR"), filepath.Dir(file), "TESTDATA")
+	testkit.Golden(t, "trace-describe.txt", out)
+	if _, err := os.Stat(filepath.Join(dir, "prefix.png")); err != nil {
+		t.Error(err)
+	}
+	status, out, _ = invoke(t, nil, "trace", "describe", file, "--json", "--model", "lwm-7b")
+	var d traces.Description
+	if err := json.Unmarshal([]byte(out), &d); err != nil || status != 0 || d.Prefix.Model != "lwm-7b" ||
+		d.Prefix.BlockTokens != 16 {
+		t.Errorf("%+v, %v", d.Prefix, err)
+	}
+	for _, args := range [][]string{{"--block", "-1"}, {"--model", "lmw-7b"}} {
+		status, out, errs := invoke(t, nil, append([]string{"trace", "describe", file}, args...)...)
+		if status == 0 || out != "" || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%v: status %d, %q, %q", args, status, out, errs)
+		}
+	}
+}
