@@ -29,8 +29,8 @@ func TestTraceDescribesReuse(t *testing.T) {
 	}
 	status, out, _ = invoke(t, nil, "trace", "describe", file, "--json", "--model", "lwm-7b")
 	var d traces.Description
-	if err := json.Unmarshal([]byte(out), &d); err != nil || status != 0 || d.Prefix.Model != "lwm-7b" ||
-		d.Prefix.BlockTokens != 16 {
+	if err := json.Unmarshal([]byte(out), &d); err != nil || status != 0 ||
+		d.Prefix.Model != "lwm-7b" || d.Prefix.BlockTokens != 16 {
 		t.Errorf("%+v, %v", d.Prefix, err)
 	}
 	for _, args := range [][]string{{"--block", "-1"}, {"--model", "lmw-7b"}} {
