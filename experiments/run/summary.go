@@ -32,6 +32,7 @@ func tabulate(sums []sim.Summary) *Table {
 		func(s sim.Summary) bool { return s.ProgressiveStats != nil })
 	windows := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Window != nil })
 
+	prefixes := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.PrefixCache != nil })
 	fleets := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Replicas > 0 })
 	closed := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Concurrency > 0 })
 
@@ -54,6 +55,10 @@ func tabulate(sums []sim.Summary) *Table {
 	}
 	if progressive {
 		header = append(header, "rounds_per_layer", "blocks_ahead")
+	}
+	if prefixes {
+		header = append(header, "prefix_tokens", "prefix_hit_tokens", "prefix_hit_dram_tokens",
+			"prefix_hit_ssd_tokens")
 	}
 	if closed {
 		header = append(header, "concurrency")
@@ -92,6 +97,11 @@ func tabulate(sums []sim.Summary) *Table {
 			row = append(row, p.RoundsPerLayer, p.BlocksAhead)
 		} else if progressive {
 			row = append(row, "", "")
+		}
+		if p := s.PrefixCache; p != nil {
+			row = append(row, p.PromptTokens, p.HitTokens, p.DRAM.HitTokens, p.SSD.HitTokens)
+		} else if prefixes {
+			row = append(row, "", "", "", "")
 		}
 		if closed {
 			row = append(row, s.Concurrency)

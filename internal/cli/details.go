@@ -39,6 +39,15 @@ var rates = []struct {
 	{"GPU", "busy %", func(s *sim.Summary) *float64 { return meanUse(s.GPUUse) }},
 	{"H2D", "busy %", func(s *sim.Summary) *float64 { return meanUse(s.H2DUse) }},
 	{"D2H", "busy %", func(s *sim.Summary) *float64 { return meanUse(s.D2HUse) }},
+	{"cached", "prompt %", func(s *sim.Summary) *float64 {
+		return hitShare(s, func(p *sim.PrefixStats) int64 { return p.HitTokens })
+	}},
+	{"DRAM", "prompt %", func(s *sim.Summary) *float64 {
+		return hitShare(s, func(p *sim.PrefixStats) int64 { return p.DRAM.HitTokens })
+	}},
+	{"SSD", "prompt %", func(s *sim.Summary) *float64 {
+		return hitShare(s, func(p *sim.PrefixStats) int64 { return p.SSD.HitTokens })
+	}},
 	{"recall", "proxy %", func(s *sim.Summary) *float64 {
 		if s.RecallProxy == nil {
 			return nil
@@ -46,6 +55,15 @@ var rates = []struct {
 		percent := 100 * s.RecallProxy.Mean
 		return &percent
 	}},
+}
+
+// hitShare is the share of the tokens of prompts that a prefix cache had, or a tier of it.
+func hitShare(s *sim.Summary, of func(*sim.PrefixStats) int64) *float64 {
+	if s.PrefixCache == nil {
+		return nil
+	}
+	percent := 100 * float64(of(s.PrefixCache)) / float64(max(1, s.PrefixCache.PromptTokens))
+	return &percent
 }
 
 func meanUse(u *sim.Use) *float64 {
