@@ -246,6 +246,9 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 	if c.spec.NoPrefixCache() != "" { // a test has changed what was drawn
 		c.spec.PrefixCache = sim.PrefixOff
 	}
+	if !c.spec.Offload || !c.spec.Sparse() {
+		c.spec.PrefixAttention = sim.PrefixDense
+	}
 	cfg := sim.Config{
 		Spec: c.spec,
 		Model: sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden,
