@@ -72,8 +72,8 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		s.memory.Grow(&r.Grant, r.Context())
 	}
 	if s.memory.Used() != used {
-		panic(fmt.Sprintf("sim: law 1: %d blocks used at the end of %d steps, %d by step", s.memory.Used(),
-			steps, used))
+		panic(fmt.Sprintf("sim: law 1: %d blocks used at the end of %d steps, %d by step",
+			s.memory.Used(), steps, used))
 	}
 	return now, nil
 }
@@ -82,7 +82,8 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 // where those after it may differ from it.
 func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	b := s.batch
-	if !s.leapable() || s.untried || len(b.Prefills)+len(b.Preempted) > 0 || len(b.Decodes) != s.sched.Running() {
+	if !s.leapable() || s.untried || len(b.Prefills)+len(b.Preempted) > 0 ||
+		len(b.Decodes) != s.sched.Running() {
 		return 0, false
 	}
 	most = math.MaxInt
