@@ -10,8 +10,12 @@ type clockFigure struct {
 	of         bound
 }
 
+// otherAttention is what prefill attention draws on another H200, limits (hopper-mma.toml).
+const otherAttention = 0.786
+
 // fitPower finds the figures of the card's control all at once, by probes that each see some of
-// them. Chunks of other sizes and the second of two prompts in a row are not fitted to.
+// them. Chunks of other sizes and the second of two prompts in a row are not fitted to. Where
+// the power of attention ends at its bound, that of another card is kept and the rest fitted anew.
 func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) []model {
 	dense, prompts := s.of(probeRestedDense), s.of(probePrompt)
 	k := &p.Clock
@@ -65,16 +69,30 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 		start, bounds = append(start, f.start), append(bounds, f.of)
 	}
 	set(start)
-	c := refine(fit, start, bounds, func(c []float64, at observation) float64 {
-		for i, f := range figures {
-			f.figure.Value = c[i]
-		}
-		return clockPrice(priced[at.model], at)
-	})
+	solve := func() []float64 {
+		return refine(fit, start, bounds, func(c []float64, at observation) float64 {
+			for i, f := range figures {
+				f.figure.Value = c[i]
+			}
+			return clockPrice(priced[at.model], at)
+		})
+	}
+	c := solve()
+	const attention = 3 // of figures
+	told := c[attention] > 1.01*bounds[attention].low
+	if !told { // of so short a kernel the samples do not tell
+		start[attention], bounds[attention] = otherAttention, bound{otherAttention, otherAttention}
+		c = solve()
+	}
 	for i := range c {
 		c[i] = significant(c[i], 3)
 	}
 	set(c)
+	if !told {
+		k.AttentionPower.From, k.AttentionPower.Source = hw.Derived,
+			"these samples do not tell; that "+
+				"of hopper-mma.toml, an H200 with another prefill kernel"
+	}
 
 	models := []model{
 		{name: "clock", fit: steady, held: steadyHeld, price: clockSeconds,

@@ -145,6 +145,16 @@ func (p *Profile) WriteBuiltIn(dir, card, kernels, engine string) error {
 	})
 }
 
+// WriteKernels writes those of a calibrated machine over the built-in file of kernels.
+func (p *Profile) WriteKernels(dir, kernels string) error {
+	k, err := loadKernels(kernels, "")
+	if err != nil {
+		return err
+	}
+	k.Provenance, k.KernelCosts = p.Provenance, p.KernelCosts
+	return writeAll(map[string]any{filepath.Join(dir, "kernels", kernels+".toml"): k})
+}
+
 // writeAll writes values as TOML files, each whole or not at all.
 func writeAll(files map[string]any) error {
 	for file, v := range files {

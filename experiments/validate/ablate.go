@@ -50,6 +50,7 @@ type askedRun struct {
 	model   hw.Model
 	options hw.DeviceOptions
 	gpu     string
+	engine  string
 }
 
 // Ablate prices the batches of kept live runs with all of the cost model and without each
@@ -68,7 +69,7 @@ func Ablate(cards []AblationCard) (*Ablation, error) {
 		if name == "" {
 			name = runs[0].gpu
 		}
-		profile, err := hw.Load(name, "sparseserve-live", nil)
+		profile, err := hw.Load(name, runs[0].engine, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +126,7 @@ func askedIn(dir string) (r askedRun, err error) {
 	if r.steps, err = unmarshalCalls(text); err != nil {
 		return r, fmt.Errorf("%s: %w", path, err)
 	}
-	r.gpu, r.options = p.GPU, run.DeviceOptions(&p.System)
+	r.gpu, r.engine, r.options = p.GPU, p.System.Engine, run.DeviceOptions(&p.System)
 	r.model, err = hw.LoadModel(p.Model)
 	return r, err
 }
