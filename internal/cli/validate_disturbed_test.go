@@ -64,7 +64,7 @@ const oneKeptRun = `gpu = "h200"
 [workload]
 requests = 32
 [system]
-engine = "sparseserve-live"
+engine = "sparseserve-live-mma"
 psa_stop = "head"
 kv_gib = 20.0
 dram_gib = 96.0
