@@ -37,5 +37,8 @@ func (s *Server) formBatch() {
 	for _, r := range s.batch.Preempted {
 		s.evictRequest(s.requests[r])
 	}
+	for _, r := range s.batch.Matched {
+		s.weigh(s.requests[r])
+	}
 	s.fetchPrefixes(s.events.Now())
 }

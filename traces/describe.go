@@ -213,6 +213,8 @@ func (t *tally) cv() float64 { return math.Sqrt(t.m2/float64(t.n)) / t.mean }
 // quantiles returns the summary in a unit.
 func (t *tally) quantiles(unit float64) Quantiles {
 	at := func(percent float64) float64 {
+		// the least value that so many values of n are not above; the histogram rounds to the nearest
+		percent = 100 * math.Ceil(percent/100*float64(t.n)) / float64(t.n)
 		v := t.h.ValueAtPercentile(percent)
 		return float64(min(max(v, t.min), t.max)) / unit // a bucket's end may be outside
 	}

@@ -12,6 +12,7 @@ type Batch struct {
 	Decodes   []*Request
 	Prefills  []Segment
 	Preempted []*Request // lost their KV to others and wait again
+	Matched   []*Request // whose prefill begins elsewhere than before: the prefix cache changed
 	SetBack   []*Request // running requests that the working-set control left out
 	Loading   []*Request // left the queue to have their cached prefix loaded, until Landed
 }
@@ -162,6 +163,7 @@ func (s *Scheduler) Next() *Batch {
 		Decodes:   s.batch.Decodes[:0],
 		Prefills:  s.batch.Prefills[:0],
 		Preempted: s.batch.Preempted[:0],
+		Matched:   s.batch.Matched[:0],
 		SetBack:   s.batch.SetBack[:0],
 		Loading:   s.batch.Loading[:0],
 	}
@@ -177,6 +179,7 @@ func (s *Scheduler) match(r *Request) (before int) {
 	before = r.Hit
 	if hit := s.cfg.Memory.Match(&r.Grant, r.Target); hit != before {
 		r.StartAfter(hit)
+		s.batch.Matched = append(s.batch.Matched, r)
 	}
 	return before
 }
