@@ -44,10 +44,14 @@ func (d barPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 		return left + inset, right - inset
 	}
 	upright := false // all notes, where those of neighbours would meet
+	end := vg.Length(math.Inf(-1))
 	for i, g := range d.groups {
 		for j := range g.bars {
 			left, right := edges(i, j)
-			upright = upright || noteStyle().Width(g.bars[j].note) > 1.35*(right-left)
+			half := noteStyle().Width(g.bars[j].note) / 2
+			begin := (left+right)/2 - half
+			upright = upright || half > 0 && begin < end+noteSpace
+			end = max(end, begin+2*half)
 		}
 	}
 	for i, g := range d.groups {
@@ -113,6 +117,9 @@ func noteInside(c *draw.Canvas, note string, x vg.Length) {
 	// digits and capitals have no descent
 	c.FillText(style, vg.Point{X: x - 0.6*style.FontExtents().Descent, Y: top - 3}, note)
 }
+
+// noteSpace is the least distance of two notes, in points.
+const noteSpace = 3
 
 // noteStyle is that of the text above a bar.
 func noteStyle() text.Style {

@@ -206,7 +206,11 @@ func errorsOverTime(all []replayedRequest) picture {
 	c.axis = axis{low: s.low - room, high: s.high + room}
 	across := axis{low: begin, high: math.Max(end, begin+1)}
 	c.across = &across
-	return picture{file: "error", charts: []chart{c}, looks: comparedLooks(), wide: 1.6}
+	pic := picture{file: "error", charts: []chart{c}, looks: comparedLooks(), wide: 1.6}
+	if len(c.marks) > 0 {
+		pic.caption = "Dashed: where the record's load changes"
+	}
+	return pic
 }
 
 func medianOf(values []float64) float64 {

@@ -20,6 +20,10 @@ type validated struct {
 	GPU     string  `json:"gpu"`
 	Variant string  `json:"variant"`
 	Rate    float64 `json:"rate"`
+	Trace   string  `json:"trace"` // empty where the workload has no file
+	Seed    uint64  `json:"seed"`
+	// requests that arrive
+	Requests int `json:"requests"`
 	// clients of a closed loop, which has no rate
 	Concurrency int    `json:"concurrency"`
 	Steps       string `json:"steps"` // path from the result folder
@@ -159,21 +163,20 @@ func phasePictures(runs []validated) []picture {
 	}
 	var pictures []picture
 	for _, load := range unique(loads) {
-		title := ""
+		var of []validated
 		for i := range runs {
-			if r := &runs[i]; r.load() == load {
-				title = r.where()
+			if runs[i].load() == load {
+				of = append(of, runs[i])
 			}
 		}
+		title := of[0].where()
 		pic := picture{file: "phases-" + fileName(strings.TrimSuffix(load, " req/s")),
-			looks: map[string]look{}}
+			looks: map[string]look{}, caption: originOf(of)}
 		for i, kind := range []string{"steps that only decode", "steps with a prefill"} {
 			c := chart{title: kind + ": measured, then modelled\n" + title, y: "Time per step (ms)"}
-			for j := range runs {
-				if r := &runs[j]; r.load() == load {
-					if g, ok := phaseGroup(r, i == 1); ok {
-						c.groups = append(c.groups, g)
-					}
+			for j := range of {
+				if g, ok := phaseGroup(&of[j], i == 1); ok {
+					c.groups = append(c.groups, g)
 				}
 			}
 			if len(c.groups) > 0 {

@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -80,10 +81,12 @@ func drawErrors(dir string, runs []validated, formats []string) ([]string, error
 						Max: vg.Point{X: x + errorColumn - 1, Y: top - 1}}, &runs[i], m.key)
 				}
 			}
+			foot := "Simulated against measured"
 			if gpu := runs[0].GPU; gpu != "" {
-				c.FillText(style, vg.Point{X: c.Min.X, Y: c.Min.Y + 23}, "Simulated against measured, "+
-					gpuLabel(gpu))
+				foot += ", " + gpuLabel(gpu)
 			}
+			c.FillText(style, vg.Point{X: c.Min.X, Y: c.Min.Y + 23}, foot)
+			c.FillText(captionStyle(), c.Min, originOf(runs))
 			drawScale(&c, head, c.Min.X+left, vg.Length(len(metrics))*errorColumn)
 		})
 }
@@ -142,6 +145,29 @@ func (v *validated) where() string {
 	return name
 }
 
+// originOf is which requests runs served: traces, how many requests, seeds.
+func originOf(runs []validated) string {
+	var traces, counts, seeds []string
+	for i := range runs {
+		v := &runs[i]
+		if v.Trace != "" {
+			traces = append(traces, v.Trace)
+		}
+		if v.Requests > 0 {
+			counts = append(counts, strconv.Itoa(v.Requests))
+		}
+		seeds = append(seeds, strconv.FormatUint(v.Seed, 10))
+	}
+	var words []string
+	if all := unique(traces); len(all) > 0 {
+		words = append(words, list(all))
+	}
+	if all := unique(counts); len(all) > 0 {
+		words = append(words, list(all)+" requests")
+	}
+	return strings.Join(append(words, seedsText(unique(seeds))), ", ")
+}
+
 // arrivals are a run's rate or clients.
 func (v *validated) arrivals() string {
 	return loadName(&Run{Rate: v.Rate, Concurrency: v.Concurrency})
@@ -195,7 +221,7 @@ func drawCell(c *draw.Canvas, style text.Style, r vg.Rectangle, v *validated, me
 	}
 	words, fill := "0 live", color.Color(color.RGBA{0xee, 0xdd, 0x88, 0xff})
 	if !math.IsNaN(e) {
-		words, fill = fmt.Sprintf("%+.1f %%", 100*e), shade(e)
+		words, fill = strings.Replace(fmt.Sprintf("%+.1f %%", 100*e), "-0.0", "+0.0", 1), shade(e)
 	}
 	c.FillPolygon(fill, []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}})
 	c.FillText(style, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y + r.Max.Y) / 2}, words)

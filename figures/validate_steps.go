@@ -73,12 +73,14 @@ func drawSteps(dir string, v *validated, formats []string) ([]string, error) {
 		entry{"10 % off", look{color: tolerance.Color, dashes: tolerance.Dashes, width: tolerance.Width},
 			false, bareSample})
 
+	origin := originOf([]validated{*v})
 	return writeFormats(filepath.Join(dir, "steps-"+fileName(v.Run)), formats, dotsPerInch, width,
 		width, func(canvas draw.Canvas) {
 			all := draw.Crop(canvas, margin, -margin, margin, -margin)
 			rows := legendRows(entries, all.Max.X-all.Min.X)
 			drawLegend(all, rows)
-			plt.Draw(draw.Crop(all, 0, -margin, 0, -legendOf(rows)))
+			drawCaption(all, []string{origin})
+			plt.Draw(draw.Crop(all, 0, -margin, captionLine+margin/2, -legendOf(rows)))
 		})
 }
 

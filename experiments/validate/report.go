@@ -38,6 +38,8 @@ type validationRun struct {
 	GPU       string  `json:"gpu"` // the profile of the simulation
 	Rate      float64 `json:"rate"`
 	Clients   int     `json:"concurrency,omitempty"` // of a closed loop, which has no rate
+	Trace     string  `json:"trace,omitempty"`       // its file's name; a workload of lengths has none
+	Requests  int     `json:"requests"`              // that arrive
 	Seed      uint64  `json:"seed"`
 	Variant   string  `json:"variant"`
 	Live      string  `json:"live"`

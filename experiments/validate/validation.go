@@ -310,6 +310,7 @@ func (v *Validation) index(lives, simulated []string) error {
 		}
 		row := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU,
 			Rate: p.Workload.Rate, Clients: p.Workload.Concurrency, Seed: p.Seed,
+			Trace: filepath.Base(p.Workload.Trace), Requests: traces.Count(p.Workload),
 			Variant: loadLabel(p.Settings), DelayS: p.SLO.DelayS}
 		for _, path := range []struct {
 			from string

@@ -200,16 +200,15 @@ func TestErrors(t *testing.T) {
 	testkit.Golden(t, "errors.txt", all.String())
 }
 
-// TestInterrupt: finished points are shown and kept, and the status says so.
+// Pictures that figures draws of a result folder are those of its run.
 func TestFiguresCommand(t *testing.T) {
 	status, before, errs := invoke(t, pretend, "simulate")
 	if status != 0 {
 		t.Fatalf("status %d: %s\n%s", status, errs, before)
 	}
 	status, out, errs := runHere(t.Context(), nil, "figures", "--out", "pictures")
-	if want :=
-		"pictures/ttft.png\npictures/throughput.png\npictures/tbt.png\npictures/time.png\n"; status !=
-		0 || filepath.ToSlash(out) != want {
+	want := "pictures/ttft.png\npictures/throughput.png\npictures/tbt.png\npictures/time.png\n"
+	if status != 0 || filepath.ToSlash(out) != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}
 	for _, name := range []string{"ttft.png", "ttft.csv", "time.png"} {

@@ -148,9 +148,8 @@ func TestValidateInterrupt(t *testing.T) {
 	cancel()
 	status, _, errs := runHere(ctx, pretend, "validate", "experiments/validate-tiny.toml",
 		"--live=reference", "--out", out)
-	if want :=
-		"sparseserve: interrupted; 0 of 5 live runs are kept: the same command runs the rest\n"; status !=
-		130 || errs != want {
+	want := "sparseserve: interrupted; 0 of 5 live runs are kept: the same command runs the rest\n"
+	if status != 130 || errs != want {
 		t.Errorf("status %d, stderr %q", status, errs)
 	}
 }
