@@ -238,6 +238,9 @@ func (m *made) warnings() []string { return nil }
 func (m *made) rest() int          { return 0 } // they have no end
 func (m *made) Close() error       { return nil }
 
+// HasTurns says whether a request's end decides which others arrive: turns of conversations.
+func (s *Stream) HasTurns() bool { return s.sessions != nil }
+
 // Follow implements sim.Sessions.
 func (s *Stream) Follow(ended sim.Arrival, at des.Time, rejected bool) (
 	a sim.Arrival, ok bool, err error) {

@@ -46,8 +46,7 @@ type tally struct {
 // of a part of it.
 func newEarly(p *config.Point, slo limits) (*early, error) {
 	whole := p.Metrics.Warmup == sim.CutNone && p.Metrics.Drain == sim.CutNone
-	served := p.Workload.Trace == traces.Sessions // which turns there are, its speed decides
-	if p.Workload.Requests == 0 || !whole || served {
+	if p.Workload.Requests == 0 || !whole {
 		return nil, nil
 	}
 	e := &early{slo: slo, requests: p.Workload.Requests}
@@ -60,8 +59,8 @@ func newEarly(p *config.Point, slo limits) (*early, error) {
 		case "tpot": // requests of one token have none
 			continue
 		case "tbt":
-			tokens, err := outputTokens(p)
-			if err != nil {
+			tokens, known, err := outputTokens(p)
+			if err != nil || !known {
 				return nil, err
 			}
 			most = float64(tokens)
@@ -99,25 +98,29 @@ func (t *tally) add(value float64) {
 
 func (t *tally) decided() bool { return float64(t.over) > t.spare || t.sum > t.all }
 
-// outputTokens counts the output of a run's requests, at most.
-func outputTokens(p *config.Point) (tokens int, err error) {
+// outputTokens counts the output of a run's requests, at most. It is not known where turns follow
+// one another: which of them there are then depends on how fast they are served.
+func outputTokens(p *config.Point) (tokens int, known bool, err error) {
 	model, err := hw.LoadModel(p.Model)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	stream, err := traces.Open(p.Workload, p.Seed, traces.Tokenizer(model.Tokenizer))
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer stream.Close()
+	if stream.HasTurns() {
+		return 0, false, nil
+	}
 	for range p.Workload.Requests {
 		a, ok, err := stream.Next()
 		if err != nil || !ok {
-			return tokens, err
+			return tokens, true, err
 		}
 		tokens += a.Output
 	}
-	return tokens, nil
+	return tokens, true, nil
 }
 
 // Ended implements run.Watcher.

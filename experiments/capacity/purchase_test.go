@@ -172,17 +172,22 @@ grid.system.tensor_parallel = [1, 2]
 func TestPurchaseIsTheCheapestOfAll(t *testing.T) {
 	t.Parallel()
 	simulate := run.NewSimulator().Run
-	for i, c := range []struct{ load, slo string }{
-		{"rate = 8", "ttft_s = 0.5\ntbt_s = 0.15"},
-		{"rate = 40", "ttft_s = 1\nttft_stat = \"p95\""},
-		{"rate = 30", "tbt_s = 0.1\ntbt_stat = \"p90\"\ndelay_s = 0.05\ndelay_stat = \"p50\""},
-		{"concurrency = 40", "e2e_s = 2\ne2e_stat = \"mean\""},
-		{"rate = 20", "rule = \"requests\"\nmiss_share = 0.1\nttft_s = 0.4\ntbt_s = 0.2"},
+	const sparse = "\n[[axis]]\ngrid.system.preset = [\"vllm-s\", \"sparseserve\"]\n"
+	for i, c := range []struct{ load, slo, axis string }{
+		{"rate = 8", "ttft_s = 0.5\ntbt_s = 0.15", ""},
+		{"rate = 40", "ttft_s = 1\nttft_stat = \"p95\"", ""},
+		{"rate = 30", "tbt_s = 0.1\ntbt_stat = \"p90\"\ndelay_s = 0.05\ndelay_stat = \"p50\"", ""},
+		{"concurrency = 40", "e2e_s = 2\ne2e_stat = \"mean\"", ""},
+		{"rate = 20", "rule = \"requests\"\nmiss_share = 0.1\nttft_s = 0.4\ntbt_s = 0.2", ""},
+		{"rate = 8", "ttft_s = 1\ntbt_s = 0.2", sparse},
 	} {
 		if testing.Short() && i > 0 {
 			break
 		}
-		text := fmt.Sprintf(short, c.load, c.slo)
+		text := fmt.Sprintf(short, c.load, c.slo) + c.axis
+		if c.axis != "" { // neither shares layers between GPUs
+			text = strings.Replace(text, "tensor_parallel = [1, 2]", "tensor_parallel = [1]", 1)
+		}
 		a, s := purchase(t, t.TempDir(), text, 2, simulate)
 		label, replicas, usd := exhaustive(t, s, simulate)
 		if a.Choice == nil || a.Choice.Name != label || a.Choice.Replicas != replicas ||

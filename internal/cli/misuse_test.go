@@ -25,7 +25,7 @@ func misuseFiles() map[string]string {
 			"]\ngrid.seed = [" + long(seeds, "%d") + "]\n"
 	}
 	return map[string]string{
-		"mix.csv": "arrived_s,prompt_tokens,output_tokens,set\n0.5,4000,20,\n9.1,60000,20,\n11,4000,20,\n",
+		"mix.csv": "arrived_s,prompt_tokens,output_tokens,set\n0.5,4000,20,\n9.1,60000,20,\n",
 		"mamba.json": `{"model_type": "mamba", "hidden_size": 2048, "num_hidden_layers": 27,
 "vocab_size": 50280, "torch_dtype": "bfloat16"}`,
 		"array.json":   "[]",

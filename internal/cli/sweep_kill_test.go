@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -42,6 +44,7 @@ func TestSweepProgram(t *testing.T) {
 	program := buildProgram(t)
 	t.Run("kill and resume", func(t *testing.T) { testKillAndResume(t, program) })
 	t.Run("jobs", func(t *testing.T) { testJobs(t, program) })
+	t.Run("a plan's job", func(t *testing.T) { testPlanJob(t, program) })
 	t.Run("full disk", func(t *testing.T) { testFullDisk(t, program) })
 }
 
@@ -206,19 +209,11 @@ func testJobs(t *testing.T, program string) {
 		"apply -f indexed/kubernetes/job.json\n") {
 		t.Error(out)
 	}
-	text, err := os.ReadFile("indexed/kubernetes/job.json")
-	var job struct {
-		Spec struct {
-			Template struct {
-				Spec struct{ Containers []struct{ Args []string } }
-			}
-		}
+	args, tasks := indexedJob(t, "indexed/kubernetes/job.json")
+	if tasks != 3 {
+		t.Errorf("%d tasks, want 3", tasks)
 	}
-	if err := errors.Join(err, json.Unmarshal(text, &job)); err != nil {
-		t.Fatal(err)
-	}
-	runTask(t, "JOB_COMPLETION_INDEX", []string{"0", "1", "2"}, program,
-		job.Spec.Template.Spec.Containers[0].Args...)
+	runTask(t, "JOB_COMPLETION_INDEX", []string{"0", "1", "2"}, program, args...)
 
 	for dir, job := range map[string]string{"array": "slurm", "indexed": "kubernetes"} {
 		if out := sweep(dir); !strings.HasPrefix(out, "s: 3 runs, 3 of them finished before.\n") {
@@ -229,6 +224,56 @@ func testJobs(t *testing.T, program string) {
 		}
 		compareFolders(t, "whole", dir, 3*4)
 	}
+}
+
+// testPlanJob runs the tasks of a plan's job at once, as Kubernetes would, and collects them.
+func testPlanJob(t *testing.T, program string) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "p.toml", strings.Replace(slurmPlan, "requests = 600", "requests = 100", 1))
+	shell(t, program, "plan", "p.toml", "--out", "whole")
+	out := shell(t, program, "plan", "p.toml", "--out", "indexed", "--engine", "kubernetes",
+		"--image", "sparseserve:1", "--claim", "data")
+	if !strings.Contains(out, "Submit: kubectl apply -f indexed/kubernetes/job.json\n") {
+		t.Error(out)
+	}
+	args, tasks := indexedJob(t, "indexed/kubernetes/job.json")
+	if tasks != 4 {
+		t.Errorf("%d tasks, want 4, one a candidate", tasks)
+	}
+	var wait sync.WaitGroup
+	for task := range tasks {
+		wait.Go(func() {
+			runTask(t, "JOB_COMPLETION_INDEX", []string{strconv.Itoa(task)}, program, args...)
+		})
+	}
+	wait.Wait()
+	made := finishedPoints(t, "indexed/points")
+	shell(t, program, "plan", "p.toml", "--out", "indexed")
+	if again := finishedPoints(t, "indexed/points") - made; again != 0 {
+		t.Errorf("collecting made %d runs more than the job's %d", again, made)
+	}
+	if err := os.RemoveAll("indexed/kubernetes"); err != nil {
+		t.Fatal(err)
+	}
+	compareFolders(t, "whole", "indexed", 4*made)
+}
+
+// indexedJob returns the arguments of the container of a Kubernetes job, and how many tasks it has.
+func indexedJob(t *testing.T, path string) (args []string, tasks int) {
+	t.Helper()
+	var job struct {
+		Spec struct {
+			Completions int
+			Template    struct {
+				Spec struct{ Containers []struct{ Args []string } }
+			}
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err := errors.Join(err, json.Unmarshal(text, &job)); err != nil {
+		t.Fatal(err)
+	}
+	return job.Spec.Template.Spec.Containers[0].Args, job.Spec.Completions
 }
 
 // runTask runs a command for each number of a task, which prints nothing.
