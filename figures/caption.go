@@ -18,8 +18,9 @@ func captionOf(runs []Run, x abscissa) string {
 	var where, models, cards, systems, traces, counts, seeds, words []string
 	for i := range runs {
 		r := &runs[i]
-		models, cards = append(models, modelLabel(r.Model)), append(cards, gpuLabel(r.GPU))
+		models = append(models, modelLabel(r.Model))
 		if where = append(where, modelLabel(r.Model)); r.GPU != "" {
+			cards = append(cards, gpuLabel(r.GPU))
 			where[i] += " on " + gpuLabel(r.GPU)
 		}
 		systems = append(systems, label(r.System))
