@@ -37,26 +37,29 @@ func (c rawConfig) feature(key string) string {
 		}
 		return key + " = " + value
 	}
+	kind := configTypes[c.modelType()]
 	switch {
 	case !c.set(key):
 		if key == "is_causal" && string(c[key]) == "false" {
 			return at(key)
 		}
 		return ""
+	case kind.models(c, key):
+		return ""
 	case key == "layer_types":
-		if kinds := c.otherLayers(key); len(kinds) > 0 {
+		if kinds := c.otherLayers(key, kind.windows != ""); len(kinds) > 0 {
 			return key + " (" + strings.Join(kinds, ", ") + ")"
 		}
 	case key == "quantization_config":
-		var q struct {
-			Method string `json:"quant_method"`
-		}
-		if json.Unmarshal(c[key], &q) == nil && q.Method != "" {
-			return key + " (" + q.Method + ")"
+		switch method := c.quantized(); {
+		case method == quantFP8 || method == quantMXFP4 && kind.experts.experts != "":
+			return ""
+		case method != "":
+			return key + " (" + method + ")"
 		}
 		return key
 	case key == "sliding_window":
-		if c.slides() {
+		if c.slides() && kind.windows == "" && !kind.switched {
 			return at(key)
 		}
 	case key == "v_head_dim":
@@ -80,7 +83,8 @@ var otherArithmetic = []string{
 	// Latent attention (MLA), and what is predicted beyond the next token.
 	"kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "num_nextn_predict_layers",
 	// Layers that differ: their attention, their KV, their shape.
-	"sliding_window_pattern", "sliding_window_size", "attention_window_size", "attention_chunk_size",
+	"mlp_only_layers", "decoder_sparse_step", "sliding_window_pattern", "sliding_window_size",
+	"attention_window_size", "attention_chunk_size",
 	"global_attn_every_n_layers",
 	"attention_types", "attention_layers", "attn_layer_period", "attn_type_list",
 	"full_attention_interval", "hybrid_override_pattern",
@@ -139,15 +143,16 @@ func (c rawConfig) headDim() float64 {
 	return c.number("hidden_size") / max(1, c.number("num_attention_heads"))
 }
 
-// otherLayers lists the kinds of layers that are not full attention.
-func (c rawConfig) otherLayers(key string) []string {
+// otherLayers lists the kinds of layers that are not full attention, nor windows where those are
+// modelled.
+func (c rawConfig) otherLayers(key string, windows bool) []string {
 	var kinds []string
 	if json.Unmarshal(c[key], &kinds) != nil {
 		return []string{"unknown"}
 	}
 	slices.Sort(kinds)
 	return slices.DeleteFunc(slices.Compact(kinds),
-		func(k string) bool { return k == "full_attention" })
+		func(k string) bool { return k == fullLayer || windows && k == windowLayer })
 }
 
 // slides reports whether any layer attends to a window shorter than the context.
@@ -155,7 +160,7 @@ func (c rawConfig) slides() bool {
 	if _, ok := c["use_sliding_window"]; ok && !c.set("use_sliding_window") {
 		return false
 	}
-	if configTypes[c.modelType()].window {
+	if configTypes[c.modelType()].switched {
 		if !c.set("use_sliding_window") {
 			return false
 		}

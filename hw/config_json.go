@@ -34,11 +34,15 @@ type hfConfig struct {
 	BiasGLM      bool   `json:"add_qkv_bias"`
 	BiasStableLM bool   `json:"use_qkv_bias"`
 	BiasInternLM bool   `json:"bias"`
+
+	hfLatent
+	hfMixture
+	MTP int `json:"num_nextn_predict_layers"`
 }
 
 // parseConfigJSON reads a HuggingFace config.json and refuses every model whose
 // arithmetic Model does not have. Weights and KV are served in 16 bits, as vLLM's
-// "auto" does for 16- and 32-bit checkpoints.
+// "auto" does for 16- and 32-bit checkpoints, weights of FP8 checkpoints in 8.
 func parseConfigJSON(file string, data []byte) (Model, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var raw rawConfig
@@ -93,6 +97,16 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	if m.Vocab < 50000 { // a 32k vocabulary splits text as Llama-2's does
 		m.Tokenizer = "llama2"
 	}
+	raw.quantize(&m)
+	if err := c.addLatent(&m, kind); err != nil {
+		return Model{}, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := c.addMixture(&m, raw, kind); err != nil {
+		return Model{}, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := raw.addWindow(&m, kind); err != nil {
+		return Model{}, fmt.Errorf("%s: %w", file, err)
+	}
 	err := m.validate()
 	if at := new(keyError); errors.As(err, &at) {
 		at.path = cmp.Or(hfKeys[at.path], at.path)
@@ -105,7 +119,10 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 var hfKeys = map[string]string{
 	"layers": "num_hidden_layers", "hidden": "hidden_size", "q_heads": "num_attention_heads",
 	"kv_heads": "num_key_value_heads", "ffn": "intermediate_size", "vocab": "vocab_size",
-	"max_context": "max_position_embeddings",
+	"max_context": "max_position_embeddings", "qk_rope_dim": "qk_rope_head_dim",
+	"qk_nope_dim": "qk_nope_head_dim", "index_top_k": "index_topk", "index_heads": "index_n_heads",
+	"experts_per_token": "num_experts_per_tok", "expert_ffn": "moe_intermediate_size",
+	"dense_layers": "first_k_dense_replace", "window": "sliding_window",
 }
 
 // configName names a model after its checkpoint, else after its folder or file.

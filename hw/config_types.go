@@ -13,27 +13,53 @@ type configType struct {
 	headDim bool
 	tied    bool // embeddings share their weights unless it has the key
 	qkvBias bool // always
-	window  bool // sliding_window counts only with use_sliding_window, from layer max_window_layers on
+	// sliding_window counts only with use_sliding_window, from layer max_window_layers on
+	switched bool
+
+	windows string // which layers have sliding_window unless layer_types has it (Window.WindowPattern)
+	latent  bool   // kv_lora_rank: attention with latents
+	indexed bool   // index_topk: an indexer
+	experts expertKeys
 }
 
-// configTypes are the model types whose arithmetic Model has: every layer alike, full causal
-// attention, an FFN of three matrices (gate, up, down). No type at all counts as Llama's.
+// expertKeys name the number of experts in a config.json of a mixture.
+type expertKeys struct{ experts, shared string }
+
+var (
+	deepSeekExperts = expertKeys{"n_routed_experts", "n_shared_experts"}
+	qwenExperts     = expertKeys{"num_experts", ""}
+	localExperts    = expertKeys{"num_local_experts", ""}
+)
+
+// configTypes are the model types whose arithmetic Model has. No type at all counts as Llama's.
 var configTypes = map[string]configType{
 	"":          {},
 	"llama":     {},
 	"yi":        {},
-	"phi3":      {},
-	"mistral":   {kvHeads: true},
-	"qwen2":     {kvHeads: true, qkvBias: true, window: true},
-	"qwen3":     {kvHeads: true, headDim: true, window: true},
+	"phi3":      {windows: "w"},
+	"mistral":   {kvHeads: true, windows: "w"},
+	"qwen2":     {kvHeads: true, qkvBias: true, switched: true},
+	"qwen3":     {kvHeads: true, headDim: true, switched: true},
 	"chatglm":   {},
 	"glm":       {kvHeads: true, headDim: true},
 	"glm4":      {kvHeads: true, headDim: true},
 	"gemma":     {kvHeads: true, headDim: true, tied: true},
+	"gemma2":    {kvHeads: true, headDim: true, tied: true, windows: "wf"},
 	"granite":   {},
 	"internlm2": {},
 	"olmo2":     {},
 	"stablelm":  {kvHeads: true},
+
+	"gemma3_text":  {kvHeads: true, headDim: true, tied: true, windows: "wwwwwf"},
+	"mixtral":      {kvHeads: true, windows: "w", experts: localExperts},
+	"gpt_oss":      {kvHeads: true, headDim: true, windows: "wf", experts: localExperts},
+	"qwen3_moe":    {kvHeads: true, headDim: true, switched: true, experts: qwenExperts},
+	"glm4_moe":     {kvHeads: true, headDim: true, experts: deepSeekExperts},
+	"deepseek_v2":  {latent: true, experts: deepSeekExperts},
+	"deepseek_v3":  {latent: true, experts: deepSeekExperts},
+	"kimi_k2":      {latent: true, experts: deepSeekExperts},
+	"deepseek_v32": {latent: true, indexed: true, experts: deepSeekExperts},
+	"glm_moe_dsa":  {latent: true, indexed: true, experts: deepSeekExperts},
 }
 
 // Why well-known types are none of them, where no key of a config.json shows it.
@@ -54,14 +80,12 @@ var otherTypes = map[string]string{
 	"modernbert": encoder, "t5": encoder + " and a decoder", "bart": encoder + " and a decoder",
 	"whisper": encoder + " and a decoder",
 	"mamba":   noAttention, "mamba2": noAttention, "falcon_mamba": noAttention, "rwkv": noAttention,
-	"gemma2": "local and global layers", "gemma3_text": "local and global layers",
 }
 
 // supported ends a refusal.
 func supported() string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(configTypes)),
 		func(s string) bool { return s == "" })
-	return "modelled are decoders in 16 bits whose layers are alike, with full attention and a " +
-		"gated FFN: model_type " +
+	return "modelled are decoders in 16 bits or FP8 with a gated FFN or experts: model_type " +
 		strings.Join(names, ", ") + "; or a shape written as TOML"
 }

@@ -111,6 +111,9 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	if err := model.validate(); err != nil {
 		return nil, fmt.Errorf("model %s: %w", model.Name, err)
 	}
+	if !model.Plain() {
+		return nil, fmt.Errorf("model %s: %s: no price", model.Name, model.Class())
+	}
 	if opts.SaveBufferBytes < 0 {
 		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)
 	}

@@ -1,8 +1,15 @@
 package hw
 
-import "github.com/sparseserve/sparseserve/sim/kv"
+import (
+	"cmp"
+	"fmt"
+	"strings"
 
-// Model is the shape of one decoder-only transformer with gated FFN.
+	"github.com/sparseserve/sparseserve/sim/kv"
+)
+
+// Model is the shape of one decoder-only transformer with gated FFN. Keys that it does not have
+// are 0: no latent KV, no indexer, no experts, no window, no prediction beyond the next token.
 type Model struct {
 	Name       string `toml:"name"`
 	Layers     int    `toml:"layers"`
@@ -18,20 +25,59 @@ type Model struct {
 	// TiedEmbeddings is whether the LM head shares the embedding's weights.
 	TiedEmbeddings bool `toml:"tied_embeddings"`
 	QKVBias        bool `toml:"qkv_bias"`
-	// WeightBytesEach and KVBytesEach are bytes per weight and per KV element.
+	// WeightBytesEach and KVBytesEach are bytes per weight and per KV element. At one byte (FP8)
+	// norms, routers, embeddings and activations still have two.
 	WeightBytesEach int    `toml:"weight_bytes_each"`
 	KVBytesEach     int    `toml:"kv_bytes_each"`
 	Source          string `toml:"source"`
+
+	Latent
+	Indexer
+	Mixture
+	Window
+	// MTPLayers are layers that predict tokens beyond the next one, for speculation.
+	MTPLayers int `toml:"mtp_layers,omitempty" json:",omitempty"`
 
 	Ranks   int `toml:"-" json:"-"` // GPUs that share each layer; 0 and 1: one has all (Shard)
 	sampled int // logits that a shard draws tokens from
 }
 
-// LayerLinears returns the weights of the four linears of one layer: QKV,
-// attention output, gate and up, down.
+// Plain reports whether every layer has an FFN of its own and attends to keys and values of whole
+// contexts, as the models have that GPUs run here.
+func (m *Model) Plain() bool { return m.Class() == "" }
+
+// Class names what makes a model more than plain; "" where nothing does.
+func (m *Model) Class() string {
+	var of []string
+	for _, c := range []struct {
+		has  bool
+		name string
+	}{
+		{m.IsLatent(), "latent attention (kv_lora_rank)"}, {m.IsIndexed(), "an indexer (index_top_k)"},
+		{m.IsMixture(), "experts (experts)"}, {m.IsWindowed(), "sliding windows (window)"},
+		{m.WeightBytesEach != 2, fmt.Sprintf("weights of %d bytes (weight_bytes_each)",
+			m.WeightBytesEach)},
+		{m.KVBytesEach != 2, fmt.Sprintf("KV of %d bytes (kv_bytes_each)", m.KVBytesEach)},
+	} {
+		if c.has {
+			of = append(of, c.name)
+		}
+	}
+	return strings.Join(of, ", ")
+}
+
+// LayerLinears returns the weights of the linears of one layer with an FFN of its own: QKV or what
+// latent attention has in its place, attention output, gate and up, down.
 func (m *Model) LayerLinears() int64 {
-	h, q := int64(m.Hidden), int64(m.QHeads*m.HeadDim)
-	return m.LayerQKV() + q*h + 3*h*int64(m.FFN)
+	return m.AttentionLinears() + 3*int64(m.Hidden)*int64(m.FFN)
+}
+
+// AttentionLinears returns those of attention.
+func (m *Model) AttentionLinears() int64 {
+	if m.IsLatent() {
+		return m.latentLinears()
+	}
+	return m.LayerQKV() + int64(m.QHeads*m.HeadDim)*int64(m.Hidden)
 }
 
 // LayerQKV returns the weights of the first of them.
@@ -40,33 +86,67 @@ func (m *Model) LayerQKV() int64 {
 		int64((m.QHeads+2*m.KVHeads)*m.HeadDim)
 }
 
-// LayerWeightBytes returns the bytes of one layer's weights, norms and biases included.
-func (m *Model) LayerWeightBytes() int64 {
-	weights := m.LayerLinears() + 2*int64(m.Hidden)
-	if m.QKVBias {
-		weights += int64((m.QHeads + 2*m.KVHeads) * m.HeadDim)
-	}
-	return weights * int64(m.WeightBytesEach)
+// mostLayers bounds a model's layers.
+const mostLayers = 1 << 12
+
+// Parameters returns the number of weights but those of MTP layers.
+func (m *Model) Parameters() int64 {
+	alike := *m
+	alike.WeightBytesEach, alike.ExpertBytesEach = 2, 0
+	return alike.WeightBytes() / 2
 }
 
-// WeightBytes returns the bytes of all weights.
+// wide is the bytes of what is not kept in fewer than 16 bits.
+func (m *Model) wide() int64 { return int64(max(2, m.WeightBytesEach)) }
+
+// LayerWeightBytes returns the mean bytes of one layer's weights, norms and biases included.
+func (m *Model) LayerWeightBytes() int64 {
+	return m.layersWeightBytes() / int64(m.Layers)
+}
+
+// layersWeightBytes returns those of all layers.
+func (m *Model) layersWeightBytes() (bytes int64) {
+	dense := int64(m.ownFFNs())
+	layers := int64(m.Layers)
+	narrow := layers*m.AttentionLinears() + dense*3*int64(m.Hidden)*int64(m.FFN)
+	wide := layers * 2 * int64(m.Hidden)
+	if m.QKVBias {
+		narrow += layers * int64((m.QHeads+2*m.KVHeads)*m.HeadDim)
+	}
+	bytes = narrow*int64(m.WeightBytesEach) + wide*m.wide()
+	bytes += (layers - dense) * m.mixtureWeightBytes()
+	return bytes + int64(m.Indexers())*m.indexerLinears()*int64(m.WeightBytesEach)
+}
+
+// WeightBytes returns the bytes of all weights but those of MTP layers.
 func (m *Model) WeightBytes() int64 {
 	table := int64(m.Vocab) * int64(m.Hidden)
 	outside := table + int64(m.Hidden) // embedding, final norm
 	if !m.TiedEmbeddings {
 		outside += table
 	}
-	return int64(m.Layers)*m.LayerWeightBytes() + outside*int64(m.WeightBytesEach)
+	return m.layersWeightBytes() + outside*m.wide()
 }
 
-// LayerKVBytesPerToken returns the KV bytes of one token in one layer.
+// LayerKVBytesPerToken returns the KV bytes of one token in one layer, an indexer's keys apart.
 func (m *Model) LayerKVBytesPerToken() int64 {
+	if m.IsLatent() {
+		return m.latentRow()
+	}
 	return int64(2 * m.KVHeads * m.HeadDim * m.KVBytesEach)
 }
 
-// KVBytesPerToken returns the KV bytes of one token over all layers.
+// KVBytesPerToken returns the KV bytes of one token over all layers, indexers' keys included, as
+// long as it is within every layer's window.
 func (m *Model) KVBytesPerToken() int64 {
-	return int64(m.Layers) * m.LayerKVBytesPerToken()
+	return int64(m.Layers)*m.LayerKVBytesPerToken() + m.IndexBytesPerToken()
+}
+
+// KVBytes returns those of a context.
+func (m *Model) KVBytes(tokens int) int64 {
+	windowed, row := int64(m.WindowLayers()), m.LayerKVBytesPerToken()
+	return int64(tokens)*(m.KVBytesPerToken()-windowed*row) +
+		windowed*row*int64(min(tokens, max(m.WindowTokens, 1)))
 }
 
 // MetaBytesPerBlock returns the bytes of one block's selection metadata for
@@ -75,25 +155,37 @@ func (m *Model) MetaBytesPerBlock() int64 {
 	return int64(2 * m.HeadDim * m.KVBytesEach)
 }
 
-// Geometry returns the KV cache's shape for blocks of the given tokens.
+// Geometry returns the KV cache's shape for blocks of the given tokens. Query heads that share a
+// latent share one selection, so it counts as one KV head; its metadata are the indexer's keys, the
+// mean of all layers where some have none.
 func (m *Model) Geometry(blockTokens int) kv.Geometry {
-	return kv.Geometry{
+	g := kv.Geometry{
 		Layers:      m.Layers,
 		KVHeads:     m.KVHeads,
 		BlockTokens: blockTokens,
-		BlockBytes:  int64(2 * blockTokens * m.HeadDim * m.KVBytesEach),
+		BlockBytes:  int64(blockTokens) * m.LayerKVBytesPerToken() / int64(m.KVHeads),
 		MetaBytes:   m.MetaBytesPerBlock(),
 	}
+	if m.IsLatent() {
+		keys := int64(blockTokens) * m.IndexBytesPerToken()
+		g.MetaBytes = (keys + int64(m.Layers) - 1) / int64(m.Layers)
+	}
+	return g
 }
 
 // validate returns what is wrong with the first impossible field.
 func (m *Model) validate() error {
+	return cmp.Or(m.validateLatent(), m.validateSizes(), m.validateIndexer(), m.validateMixture(),
+		m.validateWindow())
+}
+
+func (m *Model) validateSizes() error {
 	for _, f := range []struct {
 		key   string
 		value int
 		most  int
 	}{
-		{"layers", m.Layers, 1 << 12},
+		{"layers", m.Layers, mostLayers},
 		{"hidden", m.Hidden, 1 << 18},
 		{"q_heads", m.QHeads, 1 << 14},
 		{"kv_heads", m.KVHeads, 1 << 14},
@@ -107,6 +199,9 @@ func (m *Model) validate() error {
 		if f.value < 1 || f.value > f.most {
 			return wrong(f.key, "want 1 to %d, got %d", f.most, f.value)
 		}
+	}
+	if m.MTPLayers < 0 || m.MTPLayers > m.Layers {
+		return wrong("mtp_layers", "want 0 to %d, got %d", m.Layers, m.MTPLayers)
 	}
 	if m.QHeads%m.KVHeads != 0 {
 		return wrong("kv_heads", "want a divisor of q_heads = %d, got %d", m.QHeads, m.KVHeads)

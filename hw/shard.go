@@ -3,8 +3,9 @@ package hw
 import "fmt"
 
 // Shard returns what one of n GPUs holds of the model under tensor parallelism (Shoeybi et al.,
-// Megatron-LM, 2019): query heads, KV heads, FFN columns and vocabulary are split, norms and the
-// residual stream are whole on each. KV heads fewer than n are copied, as vLLM has it.
+// Megatron-LM, 2019): query heads, KV heads, columns of FFNs and experts, and vocabulary are split;
+// norms, routers, the residual stream, latents with the projections to them, and indexers are whole
+// on each. KV heads fewer than n are copied, as vLLM has it.
 func (m *Model) Shard(n int) (Model, error) {
 	shard := *m
 	switch {
@@ -18,10 +19,14 @@ func (m *Model) Shard(n int) (Model, error) {
 		return shard, fmt.Errorf("%d GPUs do not divide the %d KV heads of %s", n, m.KVHeads, m.Name)
 	case m.FFN%n != 0:
 		return shard, fmt.Errorf("%d GPUs do not divide the FFN of %s, %d columns", n, m.Name, m.FFN)
+	case m.ExpertFFN%n != 0:
+		return shard, fmt.Errorf("%d GPUs do not divide the experts of %s, %d columns", n, m.Name,
+			m.ExpertFFN)
 	}
 	shard.QHeads /= n
 	shard.KVHeads = max(1, m.KVHeads/n)
 	shard.FFN /= n
+	shard.ExpertFFN /= n
 	shard.Vocab = (m.Vocab + n - 1) / n
 	shard.Ranks, shard.sampled = n, m.Vocab
 	return shard, nil

@@ -129,6 +129,10 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		return sim.Summary{}, err
 	}
 	defer s.close()
+	if class := s.model.Class(); class != "" {
+		return sim.Summary{}, &config.KeyError{Key: "model", Value: config.Show(p.Model),
+			Reason: "has " + class + ", which no kernel here computes; simulate it without --live"}
+	}
 	source, err := l.source(&s.model, p.Seed)
 	if err != nil {
 		return sim.Summary{}, err

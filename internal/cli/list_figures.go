@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -77,13 +78,18 @@ func listModel(w io.Writer, name string) error {
 	t := newTable(w)
 	t.AppendHeader(table.Row{"figure", "value", "unit"})
 	for _, f := range config.FieldsOf(&m) {
+		if f.Value.IsZero() && strings.HasSuffix(f.Tag.Get("toml"), ",omitempty") {
+			continue
+		}
 		switch v := f.Value.Interface().(type) {
 		case int:
 			t.AppendRow(table.Row{f.Key, v, f.Tag.Get("unit")})
+		case float64:
+			t.AppendRow(table.Row{f.Key, v, ""})
 		case bool:
 			t.AppendRow(table.Row{f.Key, yesNo(v), ""})
 		case string:
-			if f.Key == "tokenizer" {
+			if f.Key != "name" && f.Key != "source" {
 				t.AppendRow(table.Row{f.Key, v, ""})
 			}
 		}

@@ -1,0 +1,106 @@
+package hw
+
+import "math"
+
+// Mixture is a mixture of experts: a router sends each token to some of a layer's FFNs.
+type Mixture struct {
+	// Experts are those that a router chooses from; 0: one FFN a layer.
+	Experts         int `toml:"experts,omitempty" json:",omitempty"`
+	ExpertsPerToken int `toml:"experts_per_token,omitempty" json:",omitempty"`
+	SharedExperts   int `toml:"shared_experts,omitempty" json:",omitempty"` // every token's
+	ExpertFFN       int `toml:"expert_ffn,omitempty" json:",omitempty"`     // of one expert
+	// DenseLayers are the first layers, which have one FFN each.
+	DenseLayers int `toml:"dense_layers,omitempty" json:",omitempty"`
+	// ExpertBytesEach is bytes per weight of an expert, 0.53125 for MXFP4's 4 bits and a scale of 8
+	// bits for 32 of them; 0: weight_bytes_each.
+	ExpertBytesEach float64 `toml:"expert_bytes_each,omitempty" json:",omitempty"`
+
+	// ExpertRanks GPUs have some of the experts each, whole; 0 and 1: all have a part of each.
+	ExpertRanks int `toml:"-" json:"-"`
+}
+
+// IsMixture reports whether there are layers with experts.
+func (m *Model) IsMixture() bool { return m.Experts > 0 }
+
+// RoutesLayer reports whether a layer has experts.
+func (m *Model) RoutesLayer(layer int) bool { return m.IsMixture() && layer >= m.DenseLayers }
+
+// ownFFNs is how many layers have one FFN for all tokens.
+func (m *Model) ownFFNs() int {
+	if m.IsMixture() {
+		return m.DenseLayers
+	}
+	return m.Layers
+}
+
+// expertLinears are the weights of one expert: gate, up, down.
+func (m *Model) expertLinears() int64 { return 3 * int64(m.Hidden) * int64(m.ExpertFFN) }
+
+// expertBytes is bytes per weight of an expert.
+func (m *Model) expertBytes() float64 {
+	if m.ExpertBytesEach > 0 {
+		return m.ExpertBytesEach
+	}
+	return float64(m.WeightBytesEach)
+}
+
+// ExpertsHere are those of a layer that are on this GPU.
+func (m *Model) ExpertsHere() int { return m.Experts / max(1, m.ExpertRanks) }
+
+// mixtureWeightBytes are those of one layer's experts and router.
+func (m *Model) mixtureWeightBytes() int64 {
+	routed := float64(int64(m.ExpertsHere())*m.expertLinears()) * m.expertBytes()
+	shared := float64(m.sharedLinears()) * m.expertBytes()
+	return int64(math.Ceil(routed+shared)) + int64(m.Hidden)*int64(m.Experts)*m.wide()
+}
+
+// sharedLinears are the weights of one layer's shared experts.
+func (m *Model) sharedLinears() int64 { return int64(m.SharedExperts) * m.expertLinears() }
+
+// ActiveWeights returns the weights that a token is multiplied with, MTP layers apart: of its own
+// experts, all attention, and the LM head.
+func (m *Model) ActiveWeights() int64 {
+	layers, own := int64(m.Layers), int64(m.ownFFNs())
+	routed := int64(m.ExpertsPerToken+m.SharedExperts)*m.expertLinears() +
+		int64(m.Hidden)*int64(m.Experts)
+	return layers*m.AttentionLinears() + int64(m.Indexers())*m.indexerLinears() +
+		own*3*int64(m.Hidden)*int64(m.FFN) + (layers-own)*routed +
+		int64(m.Vocab)*int64(m.Hidden)
+}
+
+// DistinctExperts is the expected number of a layer's experts that some tokens are sent to, each to
+// ExpertsPerToken of them, all alike: E (1 - (1 - k/E)^n).
+func (m *Model) DistinctExperts(tokens float64) float64 {
+	if tokens <= 0 {
+		return 0
+	}
+	e := float64(m.Experts)
+	return e * -math.Expm1(tokens*math.Log1p(-float64(m.ExpertsPerToken)/e))
+}
+
+func (m *Model) validateMixture() error {
+	from := 1
+	if !m.IsMixture() {
+		from = 0
+	}
+	for _, f := range []struct {
+		key               string
+		value, from, most int
+	}{
+		{"experts", m.Experts, 0, 1 << 14},
+		{"experts_per_token", m.ExpertsPerToken, from, m.Experts},
+		{"shared_experts", m.SharedExperts, 0, 1 << 10}, {"expert_ffn", m.ExpertFFN, from, 1 << 22},
+		{"dense_layers", m.DenseLayers, 0, m.Layers},
+	} {
+		switch {
+		case f.value > 0 && !m.IsMixture():
+			return wrong(f.key, "means something with experts above 0 only, got %d", f.value)
+		case f.value < f.from || f.value > f.most:
+			return wrong(f.key, "want %d to %d, got %d", f.from, f.most, f.value)
+		}
+	}
+	if e := m.ExpertBytesEach; !(e >= 0 && e <= 8) || e > 0 && !m.IsMixture() {
+		return wrong("expert_bytes_each", "want 0 to 8, and 0 without experts, got %g", e)
+	}
+	return nil
+}
