@@ -5,17 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/alecthomas/kong"
-	kongcompletion "github.com/jotaen/kong-completion"
+	"github.com/spf13/cobra"
+
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/traces"
 )
 
 // App is what the commands need of the world.
@@ -50,8 +45,13 @@ type commands struct {
 	List      listCmd      `cmd:"" help:"List what is built in."`
 	Version   versionCmd   `cmd:"" help:"Print the version and the commit that it was built from; --version in short."`
 
-	Completion kongcompletion.Completion `cmd:"" help:"Print what a shell needs to complete commands and flags."`
+	Completion completionCmd `cmd:"" help:"Print what a shell needs to complete commands, flags and their values."`
 }
+
+const description = "Predicts how a long-context LLM server with dynamic sparse attention " +
+	"behaves: TTFT, TBT, throughput, goodput, cache misses, link traffic.\n \n" +
+	"Exit status: 0 when all was done, 1 after an error or when no request was served, 130 when " +
+	"interrupted."
 
 // Exit statuses.
 const (
@@ -96,30 +96,9 @@ func (w *checkedWriter) Write(p []byte) (int, error) {
 }
 
 func (a *App) run(ctx context.Context, args []string) int {
-	exited := -1
-	parser, err := kong.New(grammar(args),
-		kong.Name("sparseserve"),
-		kong.Description("Predicts how a long-context LLM server with dynamic sparse attention behaves: "+
-			"TTFT, TBT, throughput, goodput, cache misses, link traffic.\n\n"+
-			"Exit status: 0 when all was done, 1 after an error or when no request was served, 130 when "+
-			"interrupted."),
-		kong.Writers(a.Stdout, a.Stderr),
-		kong.Exit(func(code int) { exited = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 90}),
-		kong.Vars{"paperFolder": paperFolder, "traceFormats": oneOf(traces.FormatNames()),
-			"splitEvery": strconv.Itoa(splitEvery), "thresholds": thresholdNames()},
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(a),
-	)
-	if err != nil {
-		panic(err) // the grammar is broken
-	}
-	// Answers a shell that asks for completions (COMP_LINE is set), and nobody else.
-	kongcompletion.Register(parser, kongcompletion.WithExitFunc(func(code int) { exited = code }))
-	if exited >= 0 {
-		return exited
-	}
+	completes := len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
 	switch {
+	case completes:
 	case slices.Contains(args, ""):
 		return a.fail(errors.New("an argument is empty; leave it out, or see sparseserve --help"))
 	case len(args) == 0:
@@ -130,49 +109,22 @@ func (a *App) run(ctx context.Context, args []string) int {
 		args = append(slices.Clone(args[1:]), "--help")
 	}
 	for _, arg := range args {
-		if now, ok := renamedFlags[arg]; ok {
+		if now, ok := renamedFlags[arg]; ok && !completes {
 			return a.fail(fmt.Errorf("%s is called %s now", arg, now))
 		}
 	}
-	parsed, err := parser.Parse(joinNegative(args))
-	if exited >= 0 {
-		return exited
+	root := a.command("sparseserve", description, &commands{})
+	root.PersistentFlags().BoolP("help", "h", false, "Show this help.")
+	root.SetFlagErrorFunc(flagError)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	root.SetArgs(args)
+	if completes {
+		completeValues(root)
 	}
-	if err != nil {
-		return a.fail(fmt.Errorf("%w; see sparseserve --help", err))
-	}
-	return a.fail(parsed.Run())
-}
-
-// grammar returns a pointer to commands or, where the first argument is one of them, to a struct
-// of that one: the parser reads the tags of all that it is given, at each start.
-func grammar(args []string) any {
-	all := reflect.TypeFor[commands]()
-	for i := range all.NumField() {
-		f := all.Field(i)
-		if len(args) > 0 && args[0] == strings.ToLower(f.Name) && os.Getenv("COMP_LINE") == "" {
-			return reflect.New(reflect.StructOf([]reflect.StructField{f})).Interface()
-		}
-	}
-	return &commands{}
-}
-
-// negative is a value that a parser of flags takes for a short flag.
-var negative = regexp.MustCompile(`^-[0-9.]`)
-
-// joinNegative writes a flag and its negative value as one argument.
-func joinNegative(args []string) []string {
-	var joined []string
-	for _, arg := range args {
-		last := len(joined) - 1
-		if last >= 0 && strings.HasPrefix(joined[last], "--") && !strings.Contains(joined[last], "=") &&
-			negative.MatchString(arg) {
-			joined[last] += "=" + arg
-			continue
-		}
-		joined = append(joined, arg)
-	}
-	return joined
+	return a.fail(root.ExecuteContext(ctx))
 }
 
 // fail reports an error, if there is one, and returns the exit status.

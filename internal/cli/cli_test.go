@@ -70,7 +70,6 @@ func runHere(ctx context.Context, runner run.Runner, args ...string) (status int
 }
 
 func TestHelp(t *testing.T) {
-	t.Setenv("COLUMNS", "90")
 	for _, command := range []string{"", "simulate", "sweep", "plan", "figures", "claims", "validate",
 		"compare", "diff", "trace describe", "trace convert", "list"} {
 		name := strings.ReplaceAll(strings.TrimSpace("help "+command), " ", "-") + ".txt"

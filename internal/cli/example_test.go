@@ -23,6 +23,6 @@ func ExampleApp_Main() {
 	// │ h200      │          989 │     140 │     4800 │     55.4 │     55.2 │ NVIDIA H200 SXM 141GB │
 	// ╰───────────┴──────────────┴─────────┴──────────┴──────────┴──────────┴───────────────────────╯
 	// 0
-	// sparseserve: unexpected argument gpu, did you mean "gpus"?; see sparseserve --help
+	// sparseserve: gpu: no such command (did you mean "gpus"?); see sparseserve list --help
 	// 1
 }

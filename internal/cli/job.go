@@ -13,7 +13,7 @@ import (
 
 // jobFlags say where the runs of a command are made.
 type jobFlags struct {
-	Engine string `enum:"local,slurm,kubernetes" default:"local" help:"Where runs are made: local, slurm, which writes an array job, or kubernetes, which writes an Indexed Job."`
+	Engine string `enum:"local,slurm,kubernetes" default:"local" help:"Where runs are made: local, slurm, which writes an array job, or kubernetes, which writes an Indexed Job. Default: ${default}."`
 	Image  string `placeholder:"IMAGE" help:"Container of this program, for --engine kubernetes."`
 	Claim  string `placeholder:"NAME" help:"Persistent volume claim that holds the working folder, for --engine kubernetes."`
 }

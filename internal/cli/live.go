@@ -5,8 +5,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
@@ -22,40 +20,14 @@ const (
 	liveReference liveMode = "reference"
 )
 
-// IsBool lets --live stand alone.
-func (liveMode) IsBool() bool { return true }
-
-// Decode implements kong.MapperValue.
-func (m *liveMode) Decode(ctx *kong.DecodeContext) error {
-	if ctx.Scan.Peek().Type != kong.FlagValueToken {
-		*m = liveGPU
-		return nil
-	}
-	var value string
-	if err := ctx.Scan.PopValueInto("live", &value); err != nil {
-		return err
-	}
-	switch *m = liveMode(value); *m {
-	case liveGPU, liveReference:
-		return nil
-	case "true":
-		*m = liveGPU
-		return nil
-	case "false":
-		*m = ""
-		return nil
-	}
-	return fmt.Errorf("want gpu or reference, got %q", value)
-}
-
 // liveFlags are the flags of commands that can run on a machine that computes.
 type liveFlags struct {
-	Live       liveMode `help:"Run on the GPU of this machine (--live=gpu, the same as --live), or on a reference in Go that is fit for tiny models (--live=reference)."`
+	Live       liveMode `enum:"gpu,reference" alone:"gpu" help:"Run on the GPU of this machine (--live=gpu, the same as --live), or on a reference in Go that is fit for tiny models (--live=reference)."`
 	Weights    string   `placeholder:"DIR" help:"With --live: a folder of safetensors with its config.json. Default: drawn from the seed."`
-	Select     string   `enum:"process,model" default:"process" help:"With --live: what sparse attention reads: what the score process selects, as in the simulation (process), or what the model's own metadata does (model). With sparse prefill: vertical-slash lines where the cost model assumes them, or those that the model's indices find."`
+	Select     string   `enum:"process,model" default:"process" help:"With --live: what sparse attention reads: what the score process selects, as in the simulation (process), or what the model's own metadata does (model). With sparse prefill: vertical-slash lines where the cost model assumes them, or those that the model's indices find. Default: ${default}."`
 	Record     string   `name:"record-selections" placeholder:"FILE" help:"With --live: write what every decode of the run selects; system.selections = \"FILE\" replays it."`
 	Pace       bool     `help:"With --live: wait out the gaps in which no request runs. Default: skip them."`
-	SplitEvery int64    `placeholder:"N" default:"${splitEvery}" help:"With --live: every n-th step is split into phases by GPU events, which cost some time."`
+	SplitEvery int64    `placeholder:"N" default:"${splitEvery}" help:"With --live: every n-th step is split into phases by GPU events, which cost some time. Default: ${default}."`
 }
 
 // splitEvery is the default of the flag.

@@ -38,7 +38,7 @@ type describeCmd struct {
 	traceFile
 	Model string `placeholder:"MODEL" help:"Model of whose KV prefix caches are: a name, a config.json or a folder with one. Default: llama3.1-8b, of a configuration its own."`
 	Block int    `placeholder:"TOKENS" help:"Tokens of their blocks. Default: 16, of a configuration system.block_tokens."`
-	Out   string `type:"path" placeholder:"DIR" help:"Write the description there, and draw prefix.png, where the trace says what prompts contain."`
+	Out   string `placeholder:"DIR" help:"Write the description there, and draw prefix.png, where the trace says what prompts contain."`
 	JSON  bool   `name:"json" help:"Print one JSON object and nothing else."`
 }
 

@@ -18,9 +18,9 @@ type validateCmd struct {
 	Out        string   `placeholder:"DIR" help:"Result folder. Default: out/validate/ and the name of the configuration. Finished runs in it are not made again."`
 	JSON       bool     `name:"json" help:"Print one JSON array, an object a run and metric, and nothing else."`
 	Workers    int      `placeholder:"N" help:"Simulations at a time. Default: one a core. Live runs are made one by one, before."`
-	Live       string   `enum:"gpu,reference" default:"gpu" help:"What runs live: gpu, or reference, which is fit for tiny models."`
+	Live       string   `enum:"gpu,reference" default:"gpu" help:"What runs live: gpu, or reference, which is fit for tiny models. Default: ${default}."`
 	Weights    string   `placeholder:"DIR" help:"A folder of safetensors with its config.json. Default: drawn from the seed."`
-	SplitEvery int64    `placeholder:"N" default:"16" help:"Every n-th live step is split into phases."`
+	SplitEvery int64    `placeholder:"N" default:"16" help:"Every n-th live step is split into phases. Default: ${default}."`
 	LiveOnly   bool     `help:"Make the live runs and nothing else; --reuse-live goes on from there, on a machine without GPU too. Several processes, one a GPU, may do so in one folder: each takes the next run that nobody makes."`
 	Again      bool     `name:"rerun-disturbed" help:"Make live runs once more, after all others, that something on the machine disturbed, and keep the steadier of the two: whose steps of the same work agree better with each other, whatever the model says of them."`
 	Kept       bool     `name:"reuse-live" help:"Take live runs that the result folder keeps, whatever profile, device and program made them; only what is missing runs live, and is left out where there is no library to do so."`
