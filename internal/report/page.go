@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"embed"
+	"encoding/json"
 	"fmt"
-	"html/template"
+	"html"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/renameio/v2"
 
@@ -104,18 +106,19 @@ func (p *page) render() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := template.New("page.html").Funcs(template.FuncMap{
-		"right": func(column, from int) bool { return column >= from },
-	}).ParseFS(assets, "page.html")
+	skeleton, err := assets.ReadFile("page.html")
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	err = t.Execute(&out, map[string]any{
-		"Page": p, "Charts": charts, "CSS": template.CSS(css), "Script": template.JS(script),
-		"Library": template.JS(library),
-	})
-	return out.Bytes(), err
+	data, err := json.Marshal(charts) // in which "<" is \u003c: no text of it ends the element
+	if err != nil {
+		return nil, err
+	}
+	var body markup
+	body.body(p)
+	return []byte(strings.NewReplacer("{{title}}", html.EscapeString(p.Title), "{{css}}", string(css),
+		"{{body}}", body.String(), "{{charts}}", string(data), "{{library}}", string(library),
+		"{{script}}", string(script)).Replace(string(skeleton))), nil
 }
 
 func unpacked(name string) ([]byte, error) {
