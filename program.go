@@ -8,28 +8,33 @@ import (
 	"io/fs"
 	"path"
 	"runtime"
-	"strings"
 )
 
 // sources is what decides the result of a simulated run: the code and the data of every
-// package that it goes through, and the modules that they use.
+// package that it goes through, and the modules that they use. Patterns that end in [^t].go,
+// [^s]t.go and so on have between them all files but tests.
 //
-//go:embed go.mod go.sum experiments/config/*.go experiments/run/*.go
-//go:embed hw/*.go hw/models/*.toml hw/cards/*.toml hw/kernels/*.toml hw/engines/*.toml
-//go:embed hw/drives/*.toml
-//go:embed internal/files/*.go internal/nearest/*.go
-//go:embed sim/*.go sim/*/*.go traces/*.go traces/*.csv
+//go:embed go.mod go.sum traces/*.csv
+//go:embed hw/models/*.toml hw/cards/*.toml hw/kernels/*.toml hw/engines/*.toml hw/drives/*.toml
+//go:embed experiments/config/*[^t].go experiments/config/*[^s]t.go experiments/config/*[^t]est.go
+//go:embed experiments/run/*[^t].go experiments/run/*[^s]t.go experiments/run/*[^t]est.go
+//go:embed hw/*[^t].go hw/*[^s]t.go hw/*[^e]st.go
+//go:embed internal/files/*[^t].go internal/files/*[^s]t.go internal/nearest/*[^t]est.go
+//go:embed sim/*[^t].go sim/*[^s]t.go sim/*[^t]est.go
+//go:embed sim/*/*[^t].go sim/*/*[^s]t.go sim/*/*[^t]est.go sim/*/*[^_]test.go
+//go:embed traces/*[^t].go traces/*[^s]t.go
 var sources embed.FS
 
 // liveSources is what decides the result of a live run, too: what drives the GPU.
 //
-//go:embed cuda.mk cuda/*.go cuda/*.cu cuda/*.cuh cuda/*.h cuda/live/*.go cuda/live/*/*.go
-//go:embed cuda/emulator/*.go cuda/weights/*.go
+//go:embed cuda.mk cuda/*[^t].go cuda/*.cu cuda/*.cuh cuda/*.h
+//go:embed cuda/live/*[^t].go cuda/live/*[^s]t.go cuda/live/*[^e]st.go cuda/live/*[^t]est.go
+//go:embed cuda/live/*/*[^t].go cuda/emulator/*[^t].go cuda/weights/*[^t].go
 var liveSources embed.FS
 
 // program names the version of the program by a digest of the sources and of the compiler:
-// kept results are used again for as long as it stays the same. Comments and tests do not
-// count, nor how the program was built and from which commit.
+// kept results are used again for as long as it stays the same. Comments do not count, nor how
+// the program was built and from which commit.
 func program(sources fs.FS) string {
 	sum := sha256.New()
 	var said []byte
@@ -38,9 +43,7 @@ func program(sources fs.FS) string {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path.Base(name) == "testdata":
-			return fs.SkipDir
-		case d.IsDir() || strings.HasSuffix(name, "_test.go"):
+		case d.IsDir():
 			return nil
 		}
 		text, err := fs.ReadFile(sources, name)

@@ -12,19 +12,17 @@ import (
 )
 
 // A change of anything that results are made from makes another program: of a token, a value
-// or a cell. One of comments or tests does not.
+// or a cell. One of comments does not.
 func TestProgram(t *testing.T) {
 	files := fstest.MapFS{
 		"go.sum":           {Data: []byte("a")},
 		"hw/models/m.toml": {Data: []byte("# of a model\n[m]\nlayers = 2 # all\nname = \"#1\"\n")},
 		"sim/server.go": {
 			Data: []byte("package sim\n\n// Step is one.\nfunc Step() int { return 1 }\n")},
-		"sim/text.go":        {Data: []byte("package sim\n\nconst text = `// one`\n")},
-		"hw/engines/e.toml":  {Data: []byte("about = \"\"\"\nan engine # 1\n\"\"\"\n")},
-		"sim/server_test.go": {Data: []byte("d")},
-		"sim/testdata/x":     {Data: []byte("e")},
-		"traces/t.csv":       {Data: []byte("# tokens\nprompt,output\n1,2\n")},
-		"cuda/k.cu":          {Data: []byte("#include <a.h>\n// one\nint k = 'a'; /* two */\n")},
+		"sim/text.go":       {Data: []byte("package sim\n\nconst text = `// one`\n")},
+		"hw/engines/e.toml": {Data: []byte("about = \"\"\"\nan engine # 1\n\"\"\"\n")},
+		"traces/t.csv":      {Data: []byte("# tokens\nprompt,output\n1,2\n")},
+		"cuda/k.cu":         {Data: []byte("#include <a.h>\n// one\nint k = 'a'; /* two */\n")},
 	}
 	before := program(files)
 	if len(before) != 12 || program(files) != before {
@@ -35,8 +33,6 @@ func TestProgram(t *testing.T) {
 		same       bool
 	}{
 		{"go.sum", "z", false},
-		{"sim/server_test.go", "z", true},
-		{"sim/testdata/x", "z", true},
 		{"sim/server.go", "// Package sim serves.\n\npackage sim\n\n// Step counts.\nfunc Step() int { " +
 			"return /* one */ 1 }\n", true},
 		{"sim/server.go", "package sim\n\n// Step is one.\nfunc Step() int { return 2 }\n", false},
@@ -64,6 +60,34 @@ func TestProgram(t *testing.T) {
 	delete(moved, "sim/server.go")
 	if program(moved) == before {
 		t.Error("a file moved, and the program is the same")
+	}
+}
+
+// Of every folder that has Go files among the sources these are all but the tests.
+func TestSourcesAreWhole(t *testing.T) {
+	for _, all := range []fs.FS{sources, liveSources} {
+		folders := map[string]bool{}
+		err := fs.WalkDir(all, ".", func(name string, d fs.DirEntry, err error) error {
+			if strings.HasSuffix(name, ".go") {
+				folders[filepath.Dir(name)] = true
+			}
+			if strings.HasSuffix(name, "_test.go") {
+				t.Errorf("%s is among the sources, and a test", name)
+			}
+			return err
+		})
+		if err != nil || len(folders) < 5 {
+			t.Fatalf("%d folders: %v", len(folders), err)
+		}
+		for dir := range folders {
+			files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+			for _, file := range files {
+				_, err := fs.Stat(all, filepath.ToSlash(file))
+				if !strings.HasSuffix(file, "_test.go") && err != nil {
+					t.Errorf("%s is not among the sources: no pattern of program.go has it", file)
+				}
+			}
+		}
 	}
 }
 

@@ -37,15 +37,15 @@ func TestGrammar(t *testing.T) {
 	t.Setenv("GRAMMAR_SECOND", "3")
 	for line, check := range map[string]func(e *every) bool{
 		"f": func(e *every) bool {
-			return e.File == "f" && e.More == nil && e.Count == 7 && slices.Equal(e.Form, []string{"png"})
+			return e.File == "f" && e.More == nil && e.Count == 7 && equal(e.Form, "png")
 		},
-		"f a --quick b": func(e *every) bool { return e.Quick && slices.Equal(e.More, []string{"a", "b"}) },
-		"f -- --quick":  func(e *every) bool { return !e.Quick && slices.Equal(e.More, []string{"--quick"}) },
+		"f a --quick b": func(e *every) bool { return e.Quick && equal(e.More, "a", "b") },
+		"f -- --quick":  func(e *every) bool { return !e.Quick && equal(e.More, "--quick") },
 		"f --pair k=[1,2] --pair=a": func(e *every) bool {
-			return slices.Equal(e.Pair, []string{"k=[1,2]", "a"})
+			return equal(e.Pair, "k=[1,2]", "a")
 		},
-		"f --only a,b --only c": func(e *every) bool { return slices.Equal(e.Only, []string{"a", "b", "c"}) },
-		"f --form svg":          func(e *every) bool { return slices.Equal(e.Form, []string{"svg"}) },
+		"f --only a,b --only c": func(e *every) bool { return equal(e.Only, "a", "b", "c") },
+		"f --form svg":          func(e *every) bool { return equal(e.Form, "svg") },
 		"f --count -4 --skip=-0.5": func(e *every) bool {
 			return e.Count == -4 && e.Skip == -0.5
 		},
@@ -65,13 +65,14 @@ func TestGrammar(t *testing.T) {
 		"":                 "expected <FILE>; see every --help",
 		"f --form gif":     "--form gif: must be one of png, svg; see every --help",
 		"f --form png,gif": "--form png,gif: must be one of png, svg; see every --help",
-		"f --mode=gpus":    `--mode gpus: must be one of gpu, reference (did you mean "gpu"?); see every --help`,
-		"f --count 1.5":    "--count 1.5: must be a whole number; see every --help",
-		"f --seed -1":      "--seed -1: must be a whole number, 0 or more; see every --help",
-		"f --skip much":    "--skip much: must be a number; see every --help",
-		"f --quick=maybe":  "--quick maybe: must be true or false; see every --help",
-		"f --tsk-count 1":  `--tsk-count: no such flag (did you mean "--task-count"?); see every --help`,
-		"f --count":        "flag needs an argument: --count; see every --help",
+		"f --mode=gpus": "--mode gpus: must be one of gpu, reference (did you mean \"gpu\"?); " +
+			"see every --help",
+		"f --count 1.5":   "--count 1.5: must be a whole number; see every --help",
+		"f --seed -1":     "--seed -1: must be a whole number, 0 or more; see every --help",
+		"f --skip much":   "--skip much: must be a number; see every --help",
+		"f --quick=maybe": "--quick maybe: must be true or false; see every --help",
+		"f --tsk-count 1": `--tsk-count: no such flag (did you mean "--task-count"?); see every --help`,
+		"f --count":       "flag needs an argument: --count; see every --help",
 	} {
 		e := &every{}
 		if err := executed(e, line); err == nil || err.Error() != want || len(e.was) > 0 {
@@ -79,10 +80,13 @@ func TestGrammar(t *testing.T) {
 		}
 	}
 	t.Setenv("GRAMMAR_SECOND", "x")
-	if err := executed(&every{}, "f"); err == nil || !strings.HasPrefix(err.Error(), "GRAMMAR_SECOND=x: must") {
+	if err := executed(&every{}, "f"); err == nil ||
+		!strings.HasPrefix(err.Error(), "GRAMMAR_SECOND=x: must be") {
 		t.Error(err)
 	}
 }
+
+func equal(got []string, want ...string) bool { return slices.Equal(got, want) }
 
 func executed(e *every, line string) error {
 	c := (&App{}).command("every", "", e)
