@@ -69,17 +69,18 @@ func origin(lib *cuda.Library, b box) Origin {
 
 func cudaVersion(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
-var (
-	driverLine = regexp.MustCompile(`Module\s+(?:for \S+\s+)?(\d+\.\d+(?:\.\d+)?)`)
-	cpuLine    = regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`)
-	memoryLine = regexp.MustCompile(`(?m)^MemAvailable:\s*(\d+) kB$`)
+// Lines of what the system says of itself.
+const (
+	driverLine = `Module\s+(?:for \S+\s+)?(\d+\.\d+(?:\.\d+)?)`
+	cpuLine    = `(?m)^model name\s*:\s*(.+)$`
+	memoryLine = `(?m)^MemAvailable:\s*(\d+) kB$`
 )
 
 // driverVersion is the kernel module's where it can be read, else the CUDA
 // version that the driver serves.
 func driverVersion(gpu cuda.DeviceInfo) string {
 	if data, err := os.ReadFile("/proc/driver/nvidia/version"); err == nil {
-		if m := driverLine.FindSubmatch(data); m != nil {
+		if m := regexp.MustCompile(driverLine).FindSubmatch(data); m != nil {
 			return string(m[1])
 		}
 	}
@@ -94,7 +95,7 @@ func cpuModel() string {
 	if err != nil {
 		return ""
 	}
-	if m := cpuLine.FindSubmatch(data); m != nil {
+	if m := regexp.MustCompile(cpuLine).FindSubmatch(data); m != nil {
 		return ", " + oneLine(string(m[1]))
 	}
 	return ""
@@ -105,7 +106,7 @@ func availableMemory() int64 {
 	if err != nil {
 		return 0
 	}
-	m := memoryLine.FindSubmatch(data)
+	m := regexp.MustCompile(memoryLine).FindSubmatch(data)
 	if m == nil {
 		return 0
 	}

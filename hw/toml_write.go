@@ -12,10 +12,10 @@ import (
 const columns = 100
 
 // A key with a string, or with a list of strings, on a line of its own, and a string of a list.
-var (
-	stringLine = regexp.MustCompile(`^(\s*)([A-Za-z0-9_]+ = )"(.*)"$`)
-	listLine   = regexp.MustCompile(`^(\s*)([A-Za-z0-9_]+ = )\[(".*")\]$`)
-	element    = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
+const (
+	stringLine = `^(\s*)([A-Za-z0-9_]+ = )"(.*)"$`
+	listLine   = `^(\s*)([A-Za-z0-9_]+ = )\[(".*")\]$`
+	element    = `"((?:[^"\\]|\\.)*)"`
 )
 
 // encodeTOML writes a value as TOML. Long strings go over several lines.
@@ -36,15 +36,15 @@ func encodeTOML(v any) ([]byte, error) {
 
 // wrapLine breaks a line with a string or a list of strings.
 func wrapLine(line string) string {
-	if m := stringLine.FindStringSubmatch(line); m != nil {
+	if m := regexp.MustCompile(stringLine).FindStringSubmatch(line); m != nil {
 		return wrapString(m[1], m[2], m[3])
 	}
-	m := listLine.FindStringSubmatch(line)
+	m := regexp.MustCompile(listLine).FindStringSubmatch(line)
 	if m == nil {
 		return line
 	}
 	out := m[1] + m[2] + "["
-	for _, e := range element.FindAllStringSubmatch(m[3], -1) {
+	for _, e := range regexp.MustCompile(element).FindAllStringSubmatch(m[3], -1) {
 		out += "\n" + wrapString(m[1]+"  ", "", e[1]) + ","
 	}
 	return out + "\n" + m[1] + "]"

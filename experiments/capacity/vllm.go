@@ -11,7 +11,7 @@ import (
 )
 
 // repository finds the model's repository in the source of its shape.
-var repository = regexp.MustCompile(`^config\.json of ([\w.-]+/[\w.-]*\w)`)
+const repository = `^config\.json of ([\w.-]+/[\w.-]*\w)`
 
 // ServeCommand is the command that starts one replica of a point's server with vLLM. Why says
 // why there is none.
@@ -35,7 +35,7 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 		return "", "", err
 	}
 	name := filepath.Dir(p.Model)
-	if found := repository.FindStringSubmatch(model.Source); found != nil {
+	if found := regexp.MustCompile(repository).FindStringSubmatch(model.Source); found != nil {
 		name = found[1]
 	} else if !strings.HasSuffix(p.Model, ".json") {
 		name = p.Model

@@ -12,7 +12,7 @@ import (
 )
 
 // nameFits is what a system may be called.
-var nameFits = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+const nameFits = `^[A-Za-z0-9][A-Za-z0-9._+-]*$`
 
 // checkSystemKey checks a key of [system] by itself, before the systems that
 // it applies to are known.
@@ -42,7 +42,7 @@ func (l *loader) systems() error {
 			return c.doc.locate(&KeyError{Key: c.path + "name",
 				Reason: "every [[systems]] table needs a name"})
 		}
-		if !nameFits.MatchString(name) {
+		if !regexp.MustCompile(nameFits).MatchString(name) {
 			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name),
 				Reason: "names a folder too; use letters, digits and . _ + -"})
 		}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -168,11 +167,10 @@ func (p *page) addFigures(all []figures.Figure) {
 	}
 }
 
-// letter is how a picture names its panels.
-var letter = regexp.MustCompile(`^\([a-z]\) `)
-
 func chartOf(c figures.Chart) *chart {
-	c.Title = letter.ReplaceAllString(c.Title, "")
+	if t := c.Title; len(t) > 3 && t[0] == '(' && 'a' <= t[1] && t[1] <= 'z' && t[2:4] == ") " {
+		c.Title = t[4:]
+	}
 	if len(c.Bars) > 0 {
 		return &chart{Kind: "bars", Chart: c}
 	}
