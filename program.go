@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -37,6 +38,7 @@ var liveSources embed.FS
 // the program was built and from which commit.
 func program(sources fs.FS) string {
 	sum := sha256.New()
+	var text bytes.Buffer
 	var said []byte
 	fmt.Fprintln(sum, runtime.Version())
 	err := fs.WalkDir(sources, ".", func(name string, d fs.DirEntry, err error) error {
@@ -46,11 +48,15 @@ func program(sources fs.FS) string {
 		case d.IsDir():
 			return nil
 		}
-		text, err := fs.ReadFile(sources, name)
+		file, err := sources.Open(name)
 		if err != nil {
 			return err
 		}
-		said = meaning(said[:0], path.Ext(name), text)
+		text.Reset()
+		if _, err := text.ReadFrom(file); err != nil {
+			return err
+		}
+		said = meaning(said[:0], path.Ext(name), text.Bytes())
 		fmt.Fprintf(sum, "%s\n%d\n", name, len(said))
 		sum.Write(said)
 		return nil
