@@ -73,6 +73,16 @@ type TableArgs struct {
 	Evictions, Entries   int32
 }
 
+// SwapInArgs gives the selected tokens of one layer slots in their requests' hot buffers.
+type SwapInArgs struct {
+	List, Count, Context, Page, Buffer, State, Fresh, Slot, Misses Ptr
+	Offset                                                         int64
+	Batch, Stride, Slots, RowBytes, PageStride, PageTokens         int32
+}
+
+// SlotsMax is the most slots of a hot buffer.
+const SlotsMax = 16384
+
 // SaveArgs saves a contiguous device tensor to host blocks through a Saver (FlashD2H).
 type SaveArgs struct {
 	Saver      Saver

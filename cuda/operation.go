@@ -22,7 +22,7 @@ var functions = [...]string{
 	"ss_linear", "ss_embed", "ss_rmsnorm", "ss_rope", "ss_silu_mul", "ss_argmax",
 	"ss_carry", "ss_lookup", "ss_table", "ss_kv_write",
 	"ss_mi_attend", "ss_mi_pool", "ss_mi_blocks", "ss_mi_estimate", "ss_mi_topk", "ss_mi_lines",
-	"ss_mi_gather",
+	"ss_mi_gather", "ss_swap_in",
 }
 
 func (a *EmptyArgs) operation() (int32, unsafe.Pointer)        { return 0, unsafe.Pointer(a) }
@@ -59,6 +59,7 @@ func (a *MIEstimateArgs) operation() (int32, unsafe.Pointer)   { return 30, unsa
 func (a *MITopKArgs) operation() (int32, unsafe.Pointer)       { return 31, unsafe.Pointer(a) }
 func (a *MILinesArgs) operation() (int32, unsafe.Pointer)      { return 32, unsafe.Pointer(a) }
 func (a *MIGatherArgs) operation() (int32, unsafe.Pointer)     { return 33, unsafe.Pointer(a) }
+func (a *SwapInArgs) operation() (int32, unsafe.Pointer)       { return 34, unsafe.Pointer(a) }
 
 // Function returns the name of the C function that carries an operation out.
 func Function(o Operation) string {

@@ -18,7 +18,7 @@ func operations() []Operation {
 		&SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{},
 		&ArgmaxArgs{}, &CarryArgs{}, &LookupArgs{}, &TableArgs{}, &KVWriteArgs{},
 		&MIAttendArgs{}, &MIPoolArgs{}, &MIBlocksArgs{}, &MIEstimateArgs{}, &MITopKArgs{}, &MILinesArgs{},
-		&MIGatherArgs{},
+		&MIGatherArgs{}, &SwapInArgs{},
 	}
 }
 
@@ -28,7 +28,8 @@ func TestStructsMatchTheHeader(t *testing.T) {
 	purego.RegisterFunc(&layout, symbolAt(t, open(t), "fake_layout"))
 	values := unsafe.Slice(layout(), 1000)
 	for _, v := range []any{
-		MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, LookupArgs{}, TableArgs{}, SaveArgs{},
+		MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, LookupArgs{}, TableArgs{},
+		SwapInArgs{}, SaveArgs{},
 		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, MIAttendArgs{}, MIPoolArgs{},
 		MIBlocksArgs{},
 		MIEstimateArgs{}, MITopKArgs{}, MILinesArgs{}, MIGatherArgs{}, DigestArgs{}, ScoresArgs{},

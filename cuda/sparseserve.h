@@ -181,6 +181,34 @@ typedef struct {
 } ss_table_args;
 SS_API int ss_table(const ss_table_args *args, ss_stream stream);
 
+// Hot buffers of token-level selection (HiSparse), one layer: the selected tokens of each request
+// get slots of its buffer, those without one by evicting the least recently used, and their rows
+// are read from host memory. A row is all that a layer keeps of a token: one KV latent for all
+// heads. The newest token's row comes from `fresh`, is saved to the host, and takes part whether
+// it is selected or not. After a call the buffer's order of use is: what was not selected, as
+// before; what was hit, as before; what was loaded, as listed, the newest last where it is not.
+// A request whose context is at most `slots` has token t in slot t, and keeps its state.
+typedef struct {
+  const int32_t *list;     // [B][stride] selected tokens, below the context, none twice
+  const int32_t *count;    // [B] of them
+  const int32_t *context;  // [B] tokens, the newest included
+  const uint64_t *page;    // [B][page_stride] pinned pages of page_tokens tokens: token t is in
+                           // page t / page_tokens, at offset + t % page_tokens * row_bytes
+  const uint64_t *buffer;  // [B] addresses of [slots][row_bytes], device
+  const uint64_t *state;   // [B] addresses of int32 [2][slots], device: the token of each slot, -1
+                           // for none; the slots, least recently used first
+  const void *fresh;       // [B][row_bytes] device
+  int32_t *slot;           // out [B][stride]
+  int32_t *misses;         // out [B] rows read from the host
+  int64_t offset;          // of the layer in a page; a multiple of 16
+  int32_t batch, stride;   // stride at most SS_TOPK_MAX
+  int32_t slots;           // more than stride, at most SS_SLOTS_MAX
+  int32_t row_bytes;       // a multiple of 16
+  int32_t page_stride, page_tokens;
+} ss_swap_in_args;
+#define SS_SLOTS_MAX 16384
+SS_API int ss_swap_in(const ss_swap_in_args *args, ss_stream stream);
+
 // FlashD2H: the copy engine brings a contiguous device tensor to pinned staging in chunks, and CPU
 // threads scatter each chunk to its blocks while the next is on the link. Destination blocks are
 // ordinary or pinned host memory, addresses multiples of 32.
@@ -549,7 +577,7 @@ enum {
   SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
   SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
   SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK,
-  SS_OP_MI_LINES, SS_OP_MI_GATHER,
+  SS_OP_MI_LINES, SS_OP_MI_GATHER, SS_OP_SWAP_IN,
   SS_OP_COUNT
 };
 

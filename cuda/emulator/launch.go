@@ -87,6 +87,8 @@ func kernelOf(o cuda.Operation) kernel {
 		return bind(a, checkLookup, lookup)
 	case *cuda.TableArgs:
 		return bind(a, checkTable, table)
+	case *cuda.SwapInArgs:
+		return bind(a, checkSwapIn, swapIn)
 	case *cuda.DecodeArgs:
 		return bind(a, checkDecode, decode)
 	case *cuda.PSAArgs:

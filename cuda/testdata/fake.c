@@ -99,6 +99,7 @@ OPERATION(ss_gpu_scatter, ss_blocks_args)
 OPERATION(ss_memcpy_blocks, ss_blocks_args)
 OPERATION(ss_lookup, ss_lookup_args)
 OPERATION(ss_table, ss_table_args)
+OPERATION(ss_swap_in, ss_swap_in_args)
 OPERATION(ss_flash_d2h, ss_save_args)
 OPERATION(ss_decode, ss_decode_args)
 #ifndef FAKE_WITHOUT_PSA
@@ -183,6 +184,10 @@ SS_API const int32_t *fake_layout(void) {
       AT(ss_lookup_args, rounds), AT(ss_lookup_args, micro), -1,
       sizeof(ss_table_args), AT(ss_table_args, evicted), AT(ss_table_args, entry), AT(ss_table_args, slot), AT(ss_table_args, evictions),
       AT(ss_table_args, entries), -1,
+      sizeof(ss_swap_in_args), AT(ss_swap_in_args, list), AT(ss_swap_in_args, count), AT(ss_swap_in_args, context), AT(ss_swap_in_args, page),
+      AT(ss_swap_in_args, buffer), AT(ss_swap_in_args, state), AT(ss_swap_in_args, fresh), AT(ss_swap_in_args, slot), AT(ss_swap_in_args, misses),
+      AT(ss_swap_in_args, offset), AT(ss_swap_in_args, batch), AT(ss_swap_in_args, stride), AT(ss_swap_in_args, slots),
+      AT(ss_swap_in_args, row_bytes), AT(ss_swap_in_args, page_stride), AT(ss_swap_in_args, page_tokens), -1,
       sizeof(ss_save_args), AT(ss_save_args, saver), AT(ss_save_args, src), AT(ss_save_args, dst), AT(ss_save_args, count), AT(ss_save_args, block_bytes),
       AT(ss_save_args, after), -1,
       sizeof(ss_decode_args), AT(ss_decode_args, q), AT(ss_decode_args, pool), AT(ss_decode_args, table), AT(ss_decode_args, context), AT(ss_decode_args, list),
@@ -255,7 +260,7 @@ SS_API const int32_t *fake_operations(void) {
       SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH, SS_OP_FLASH_D2H,
       SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT, SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
       SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
-      SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK, SS_OP_MI_LINES, SS_OP_MI_GATHER,
+      SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK, SS_OP_MI_LINES, SS_OP_MI_GATHER, SS_OP_SWAP_IN,
       SS_OP_COUNT};
   return operations;
 }

@@ -1,0 +1,113 @@
+package emulator
+
+import "github.com/sparseserve/sparseserve/cuda"
+
+func checkSwapIn(c *checks, a *cuda.SwapInArgs) {
+	c.need(a.Batch > 0 && a.Stride > 0 && a.Stride <= cuda.TopKMax, "lists of at most 4096 tokens")
+	c.need(a.Slots > a.Stride && a.Slots <= cuda.SlotsMax,
+		"more slots than are selected, at most 16384")
+	c.need(a.RowBytes > 0 && a.RowBytes%16 == 0 && a.RowBytes <= 1<<16,
+		"rows of a multiple of 16 bytes, at most 64 KiB")
+	c.need(a.PageStride > 0 && a.PageTokens > 0 && a.Offset >= 0 && a.Offset%16 == 0, "pages")
+	c.given("lists, contexts, pages, buffers and their state", a.List, a.Count, a.Context, a.Page,
+		a.Buffer, a.State)
+	c.given("new rows, slots and misses", a.Fresh, a.Slot, a.Misses)
+}
+
+func swapIn(m *access, a *cuda.SwapInArgs) {
+	for r := range int(a.Batch) {
+		b := hotBuffer{access: m, args: a, request: r,
+			context: int(*at[int32](m, "Context", a.Context, r)),
+			rows:    *at[cuda.Ptr](m, "Buffer", a.Buffer, r)}
+		b.list = view[int32](m, "List", a.List, r*int(a.Stride), int(*at[int32](m, "Count", a.Count, r)))
+		b.slots = view[int32](m, "Slot", a.Slot, r*int(a.Stride), len(b.list))
+		misses := at[int32](m, "Misses", a.Misses, r)
+		if b.context <= int(a.Slots) { // token t is in slot t
+			copy(b.slots, b.list)
+			*misses = 0
+			b.fresh(b.context - 1)
+			continue
+		}
+		*misses = int32(b.swap())
+	}
+}
+
+// hotBuffer is one request of a call.
+type hotBuffer struct {
+	*access
+	args             *cuda.SwapInArgs
+	request, context int
+	rows             cuda.Ptr // of the buffer
+	list, slots      []int32
+}
+
+// swap finds the selected tokens' slots and loads what has none; it returns how many rows that was.
+func (b *hotBuffer) swap() (misses int) {
+	n := int(b.args.Slots)
+	state := *at[cuda.Ptr](b.access, "State", b.args.State, b.request)
+	token := view[int32](b.access, "State tokens", state, 0, n)
+	order := view[int32](b.access, "State order", state, n, n)
+	newest := int32(b.context - 1)
+	place := map[int32]int{} // of the selected tokens, in the list
+	for i, t := range b.list {
+		if _, twice := place[t]; twice || t < 0 || t > newest {
+			b.fault("List", b.args.List, 4, "request %d lists token %d of %d, or twice", b.request, t,
+				b.context)
+		}
+		place[t] = i
+	}
+	wanted := b.list
+	if _, listed := place[newest]; !listed {
+		place[newest] = len(b.list)
+		wanted = append(wanted[:len(wanted):len(wanted)], newest)
+	}
+	found := make([]int32, len(wanted)) // slot + 1
+	var others, hits []int32
+	for _, slot := range order {
+		if i, ok := place[token[slot]]; ok && token[slot] >= 0 {
+			found[i], hits = slot+1, append(hits, slot)
+		} else {
+			others = append(others, slot)
+		}
+	}
+	var loaded []int32
+	for i, t := range wanted {
+		if found[i] == 0 {
+			slot := others[len(loaded)]
+			found[i], token[slot], loaded = slot+1, t, append(loaded, slot)
+			if t != newest {
+				b.load(int(t), int(slot))
+				misses++
+			}
+		}
+		if i < len(b.slots) {
+			b.slots[i] = found[i] - 1
+		}
+	}
+	copy(order, others[len(loaded):])
+	copy(order[n-len(hits)-len(loaded):], hits)
+	copy(order[n-len(loaded):], loaded)
+	b.fresh(int(found[place[newest]] - 1))
+	return misses
+}
+
+// fresh puts the newest token's row in its slot and in the host's memory.
+func (b *hotBuffer) fresh(slot int) {
+	row := b.bytes("Fresh", b.args.Fresh, int64(b.request)*int64(b.args.RowBytes),
+		int64(b.args.RowBytes))
+	copy(b.slot(slot), row)
+	copy(b.host(b.context-1), row)
+}
+
+func (b *hotBuffer) load(token, slot int) { copy(b.slot(slot), b.host(token)) }
+
+func (b *hotBuffer) slot(i int) []byte {
+	return b.bytes("Buffer row", b.rows, int64(i)*int64(b.args.RowBytes), int64(b.args.RowBytes))
+}
+
+func (b *hotBuffer) host(token int) []byte {
+	tokens := int(b.args.PageTokens)
+	page := *at[cuda.Ptr](b.access, "Page", b.args.Page, b.request*int(b.args.PageStride)+token/tokens)
+	return b.bytes("Page row", page, b.args.Offset+int64(token%tokens)*int64(b.args.RowBytes),
+		int64(b.args.RowBytes))
+}

@@ -1,0 +1,77 @@
+package reference
+
+import (
+	"cmp"
+	"slices"
+)
+
+// HotBuffer is the rows of one request's tokens that a layer has in HBM. It keeps when each slot was
+// last used; a slot that never was counts as used before all others, by its number.
+type HotBuffer struct {
+	Token []int32 // by slot, -1 for none
+	used  []int   // by slot
+	now   int
+}
+
+// NewHotBuffer returns a buffer of so many slots, of which slot i has token i for i < tokens.
+func NewHotBuffer(slots, tokens int) *HotBuffer {
+	b := &HotBuffer{Token: make([]int32, slots), used: make([]int, slots), now: slots}
+	for i := range b.Token {
+		b.Token[i], b.used[i] = -1, i
+		if i < tokens {
+			b.Token[i] = int32(i)
+		}
+	}
+	return b
+}
+
+// Order returns the slots, the least recently used first.
+func (b *HotBuffer) Order() []int32 {
+	order := make([]int32, len(b.Token))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(x, y int32) int { return cmp.Compare(b.used[x], b.used[y]) })
+	return order
+}
+
+// Swap gives every selected token a slot, and the newest one, which is in no slot yet. It returns
+// the slots of the selected tokens, that of the newest, and the tokens to load from the host.
+func (b *HotBuffer) Swap(selected []int32, newest int32) (slots []int32, fresh int32,
+	loads []int32) {
+	wanted := slices.Clone(selected)
+	if !slices.Contains(wanted, newest) {
+		wanted = append(wanted, newest)
+	}
+	var hits, victims []int32
+	for _, slot := range b.Order() {
+		if b.Token[slot] >= 0 && slices.Contains(wanted, b.Token[slot]) {
+			hits = append(hits, slot)
+		} else {
+			victims = append(victims, slot)
+		}
+	}
+	for _, slot := range hits {
+		b.use(slot)
+	}
+	for _, token := range wanted {
+		slot := int32(slices.Index(b.Token, token))
+		if slot < 0 {
+			slot, victims = victims[0], victims[1:]
+			b.Token[slot] = token
+			b.use(slot)
+			if token != newest {
+				loads = append(loads, token)
+			}
+		}
+		if slots = append(slots, slot); token == newest {
+			fresh = slot
+		}
+	}
+	return slots[:len(selected)], fresh, loads
+}
+
+func (b *HotBuffer) use(slot int32) {
+	b.now++
+	b.used[slot] = b.now
+}
