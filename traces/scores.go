@@ -3,6 +3,7 @@ package traces
 import (
 	"math"
 	"math/rand/v2"
+	"sync"
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
@@ -26,6 +27,9 @@ type ScoreParams struct {
 	Jump float64 `toml:"jump" range:">= 0, <= 1000"`
 	// probability of a jump in a decode step
 	JumpRate float64 `toml:"jump_rate" range:">= 0, <= 1"`
+
+	// factor on drift, noise and jump where an indexer scores single tokens
+	TokenMotion float64 `toml:"token_motion" range:">= 0, <= 1000"`
 
 	// standard deviation of the true score about the cuboid-mean estimate
 	Error float64 `toml:"error" range:">= 0, <= 1000"`
@@ -66,6 +70,11 @@ type ScoreParams struct {
 // for both: with drift and noise only, blocks that miss in a cache of four selections would
 // recur within 16 steps (TestScoresFitPublishedLocality).
 //
+// Token motion: the top 2,048 tokens of DeepSeek's indexer overlap from step to step by 95 % and
+// more (vLLM-Ascend's IndexCache, 2026); at 32k tokens this gives 95 %
+// (TestTokensFitPublishedOverlap). How long what moves stays away is the blocks', as nothing is
+// published.
+//
 // Errors and the spread within pages follow from the geometry of keys, with one parameter
 // fitted to ArkVale's recall by cuboid-mean (TestDigestsFitPublishedRecall).
 //
@@ -77,7 +86,7 @@ type ScoreParams struct {
 // Assumed, since nothing is published: heads of a layer differ more than layers, query tokens
 // less, and the first block (attention sink) holds more than half of a median head's attention.
 var DefaultScores = ScoreParams{
-	Drift: 0.30, Rho: 0.95, Noise: 0.26, Jump: 0.90, JumpRate: 0.02,
+	Drift: 0.30, Rho: 0.95, Noise: 0.26, Jump: 0.90, JumpRate: 0.02, TokenMotion: 0.15,
 	Error: 0.25, MinMaxError: 0.65, MeanError: 0.6, RepresentativeError: 0.46, SpeculationError: 0.76,
 	Within: 0.66, Sink: 6, Recent: 3, Group: 0.7, Skew: 2.0, SkewLayers: 0.16, SkewHeads: 0.4,
 	SkewTokens: 0.1,
@@ -103,8 +112,9 @@ type Scores struct {
 	p      ScoreParams
 	seed   uint64
 	rows   [][]float32
-	errors [][]float32 // of unit variance, of the estimates
-	skews  []float64   // by class
+	errors [][]float32        // of unit variance, of the estimates
+	skews  []float64          // by class
+	tokens func() [][]float32 // rows of tokens that an indexer scores
 }
 
 const (
@@ -127,7 +137,20 @@ func NewScores(p ScoreParams, seed uint64) *Scores {
 		s.errors[i] = cycle(unit, rng)
 	}
 	s.skews = p.skews()
+	s.tokens = sync.OnceValue(s.tokenRows)
 	return s
+}
+
+// tokenRows are the rows at the pace of single tokens.
+func (s *Scores) tokenRows() [][]float32 {
+	rows := make([][]float32, len(s.rows))
+	for i, row := range s.rows {
+		rows[i] = make([]float32, len(row))
+		for t, x := range row {
+			rows[i][t] = float32(s.p.TokenMotion) * x
+		}
+	}
+	return rows
 }
 
 // cycle returns d x(t) + j y(t) + e n(t) of one block over a cycle. It runs twice over the
@@ -212,7 +235,11 @@ func (s *Scores) candidate(family, b int, sheet *dsa.Sheet) blockColumn {
 	if sheet.Digest == dsa.Speculated {
 		return s.page(family, b/pageTokens, sheet)[b%pageTokens]
 	}
-	c := s.block(family, b)
+	rows := s.rows
+	if sheet.Digest == dsa.Indexed {
+		rows = s.tokens()
+	}
+	c := s.blockOf(family, b, rows)
 	if b == 0 && sheet.Sinks == 0 {
 		c.mu += float32(s.p.Sink)
 	}
@@ -240,9 +267,11 @@ type blockColumn struct {
 	row   []float32
 }
 
-func (s *Scores) block(family, b int) blockColumn {
+func (s *Scores) block(family, b int) blockColumn { return s.blockOf(family, b, s.rows) }
+
+func (s *Scores) blockOf(family, b int, rows [][]float32) blockColumn {
 	h := des.Hash(s.seed, uint64(family), uint64(b), 0xb10c)
-	return blockColumn{float32(normal(h)), int32(h >> 10 % scoreSteps), s.rows[h%scoreRows]}
+	return blockColumn{float32(normal(h)), int32(h >> 10 % scoreSteps), rows[h%scoreRows]}
 }
 
 // write sets all scores of the columns, step by step from the first on, in tiles of a few steps

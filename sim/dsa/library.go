@@ -66,6 +66,7 @@ type Library struct {
 	cycles   map[int]*Cycle   // (family*classes + class)*len(grid) + index
 	recalls  map[int][]Recall // the same, with the classes of scores
 	rankings map[int]*Ranking // family*len(grid) + index
+	reuses   map[reuseKey]*Reuse
 
 	scratch sync.Pool // *Sheet, while a cycle is made
 }
@@ -78,6 +79,7 @@ func NewLibrary(scores Scores, policy Policy, setting Setting, families int) *Li
 	l := &Library{
 		scores: scores, policy: policy, families: families, classes: 1,
 		cycles: map[int]*Cycle{}, recalls: map[int][]Recall{}, rankings: map[int]*Ranking{},
+		reuses: map[reuseKey]*Reuse{},
 		sheet: Sheet{Setting: setting, Weighs: policy.Weighs(), Steps: scores.Steps()},
 	}
 	if policy.Weighs() {
@@ -151,6 +153,30 @@ func (l *Library) Cycle(c Cursor, grid int) *Cycle {
 		l.cycles[l.key(c.Family, class, grid)] = s
 	}
 	return made[c.Class]
+}
+
+// reuseKey is a cycle by its key, and the candidates in a buffer.
+type reuseKey struct{ cycle, slots int }
+
+// Reuse returns what an LRU buffer of so many candidates lacks of the picks of a cursor's cycle.
+func (l *Library) Reuse(c Cursor, grid, slots int) *Reuse {
+	if l.classes == 1 {
+		c.Class = 0
+	}
+	key := reuseKey{l.key(c.Family, int(c.Class), grid), slots}
+	l.mu.RLock()
+	r := l.reuses[key]
+	l.mu.RUnlock()
+	if r != nil {
+		return r
+	}
+	made := NewReuse(l.Cycle(c, grid), slots)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r = l.reuses[key]; r == nil {
+		r, l.reuses[key] = made, made
+	}
+	return r
 }
 
 // Make makes the cycles of contexts of from to to candidate blocks ahead of a run whose time is

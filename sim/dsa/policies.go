@@ -32,6 +32,7 @@ const (
 	Mean           Digest = "mean"           // mean key
 	Representative Digest = "representative" // InfLLM: a few of the keys
 	Speculated     Digest = "speculated"     // InfiniGen: each key, with the query of the layer before
+	Indexed        Digest = "indexed"        // DSA: a small key of each token, trained to rank them
 )
 
 // Algorithm is a selection algorithm that a configuration can name.
@@ -52,6 +53,7 @@ var Algorithms = []Algorithm{
 	{"quest", "top-k by min/max digests", MinMax, true, false, topKOf},
 	{"mean", "top-k by mean keys", Mean, true, false, topKOf},
 	{"infllm", "top-k by representative tokens", Representative, true, false, topKOf},
+	{"indexer", "top-k of tokens by a lightning indexer (DSA)", Indexed, true, false, topKOf},
 	{"streaming", "sinks and window alone", CuboidMean, false, false,
 		func(*Options) Policy { return Streaming{} }},
 	{"psa", "progressively, until system.epsilon of the attention is reached", CuboidMean, false,
