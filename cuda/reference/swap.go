@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// HotBuffer is the rows of one request's tokens that a layer has in HBM. It keeps when each slot was
+// HotBuffer is the rows of one request that a layer has in HBM. It keeps when each slot was
 // last used; a slot that never was counts as used before all others, by its number.
 type HotBuffer struct {
 	Token []int32 // by slot, -1 for none

@@ -80,7 +80,7 @@ func NewLibrary(scores Scores, policy Policy, setting Setting, families int) *Li
 		scores: scores, policy: policy, families: families, classes: 1,
 		cycles: map[int]*Cycle{}, recalls: map[int][]Recall{}, rankings: map[int]*Ranking{},
 		reuses: map[reuseKey]*Reuse{},
-		sheet: Sheet{Setting: setting, Weighs: policy.Weighs(), Steps: scores.Steps()},
+		sheet:  Sheet{Setting: setting, Weighs: policy.Weighs(), Steps: scores.Steps()},
 	}
 	if policy.Weighs() {
 		l.classes = scores.Classes()
