@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // Row is one request of a step, as a device that computes needs it.
@@ -23,6 +24,11 @@ type Row struct {
 	From, To           int
 	LayerFrom, LayerTo int
 	Emits              bool // a token follows from position To-1
+	// Pages are, with a prefix cache, the numbers of the request's blocks in the server's pool, of
+	// HBM, or of DRAM with offloading: what they hold outlives the request. Text is the content of
+	// the prompt and of what follows, as far as the trace names them; nil: it does not.
+	Pages []int32
+	Text  []prefix.Piece
 }
 
 // In says whether the row computes a layer.
@@ -75,14 +81,14 @@ func checkAddressed(spec *Spec, rate float64, selects bool) error {
 func (p *addressed) begin(m *Step) error {
 	p.rows = p.rows[:0]
 	for _, r := range p.step.decodes {
-		row := rowOf(r)
+		row := p.rowOf(r)
 		row.Decode, row.Emits = true, true
 		row.From, row.To, row.LayerTo = r.Context()-1, r.Context(), p.Model.Layers
 		p.rows = append(p.rows, row)
 	}
 	for i := range p.batch.Prefills {
 		seg := &p.batch.Prefills[i]
-		row := rowOf(p.requests[seg.Req])
+		row := p.rowOf(p.requests[seg.Req])
 		row.Segmented = p.cache != nil && p.sched.Planner().Segmented()
 		row.From, row.To = seg.TokenFrom, seg.TokenTo
 		row.LayerFrom, row.LayerTo = seg.LayerFrom, seg.LayerTo
@@ -95,16 +101,27 @@ func (p *addressed) begin(m *Step) error {
 	return err
 }
 
-func rowOf(r *request) Row {
-	row := Row{ID: r.ID, Seq: -1, Prompt: r.prompt, MaxTokens: r.prompt + r.Output}
-	if r.seq != nil {
-		row.Seq = r.seq.Handle()
+func (s *Server) rowOf(r *request) Row {
+	row := Row{ID: r.ID, Seq: r.handle(), Prompt: r.prompt, MaxTokens: r.prompt + r.Output}
+	if s.pool != nil {
+		row.Pages = r.table.Blocks()
+	}
+	if c := r.arrival.Content; c != nil {
+		row.Text = r.table.Text(c.Answer != 0)
 	}
 	return row
 }
 
+// handle is that of a request's part in the cache; -1: it has none.
+func (r *request) handle() int32 {
+	if r.seq == nil {
+		return -1
+	}
+	return r.seq.Handle()
+}
+
 func (p *addressed) drop(r *request, finished bool) {
-	p.gone = append(p.gone, Dropped{ID: r.ID, Seq: rowOf(r).Seq, Finished: finished})
+	p.gone = append(p.gone, Dropped{ID: r.ID, Seq: r.handle(), Finished: finished})
 }
 
 func (p *addressed) dropped() []Dropped { return p.gone }
@@ -194,8 +211,10 @@ func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
 		l.changes[part] = changed
 	})
 	p.cache.Join()
+	joined := p.cache.Stats().Joined
 	loads, err := p.cache.Fill(at)
 	if err == nil {
+		l.changed = l.changed || p.cache.Stats().Joined > joined
 		p.closeLists(l)
 	}
 	return loads, err

@@ -19,7 +19,8 @@ import (
 //   - selected: each chunk and KV head to a selection of the decodes' size, which enters the cache.
 //     No hit loads whole. What is prefilled is then an approximation, as decodes are.
 //
-// Digests are in DRAM beside their blocks, block after block of a head, and come first.
+// Digests are made anew of blocks that load whole. Those of a prefix that is selected from are in
+// DRAM beside their blocks, block after block of a head, and come first.
 
 // selectsPrefix says whether a prefill attends to a selection of the prefix that it begins with.
 func (s *Server) selectsPrefix(r *sched.Request) bool {
@@ -185,7 +186,7 @@ func (s *Server) adopts() bool {
 }
 
 // prefixLoads is the blocks of a layer that prefills load besides what the cache misses: of all KV
-// heads the digests of a prefix and, for a layer's buffer, its blocks.
+// heads the blocks of a prefix for a layer's buffer, or the digests by which it is selected.
 func (s *Server) prefixLoads(layer int) (n int64) {
 	for i := range s.batch.Prefills {
 		seg := &s.batch.Prefills[i]
@@ -193,10 +194,12 @@ func (s *Server) prefixLoads(layer int) (n int64) {
 			continue
 		}
 		blocks := int64(s.hitBlocks(seg.Req))
-		if s.sched.Planner().Segmented() && !s.selectsPrefix(seg.Req) {
-			n += blocks
-		}
-		if !s.dense(layer) {
+		switch {
+		case !s.selectsPrefix(seg.Req):
+			if s.sched.Planner().Segmented() {
+				n += blocks
+			}
+		case !s.dense(layer):
 			n += (blocks*s.Geometry.MetaBytes + s.Geometry.BlockBytes - 1) / s.Geometry.BlockBytes
 		}
 	}

@@ -30,28 +30,29 @@ func (c *scenario) asks(t *testing.T) (o *outcome, moves []kv.Moves, work []sim.
 }
 
 // Of 40 tokens 16 are prefilled, in 10 + 2 x 16 ms. A layer by itself has all six blocks of its
-// prefix loaded into a buffer, and two of digests, of 64 bytes each; chunks have them in the cache,
-// loaded alike.
-// What is selected are a sink and three more, whichever way the rest is prefilled.
+// prefix loaded into a buffer, chunks have them in the cache; their 24 tokens get digests anew, as
+// the 16 do. What is selected are a sink and three more, whichever way the rest is prefilled, by
+// digests of 64 bytes each, two blocks.
 func TestPrefixesInDRAMByHand(t *testing.T) {
 	for _, tc := range []struct {
 		prefill, attention string
 		loads, prefix      int64 // of a layer
 		attended           int
-		scored             int64
+		scored, digested   int64
 	}{
-		{"layer", sim.PrefixDense, 0, 6 + 2, 24, 0},
-		{"chunked", sim.PrefixDense, 0, 6 + 2, 24, 0},
-		{"layer", sim.PrefixSelected, 4, 2, 16, 6},
-		{"chunked", sim.PrefixSelected, 4, 2, 16, 6},
+		{"layer", sim.PrefixDense, 0, 6, 24, 0, 40},
+		{"chunked", sim.PrefixDense, 0, 6, 24, 0, 40},
+		{"layer", sim.PrefixSelected, 4, 2, 16, 6, 16},
+		{"chunked", sim.PrefixSelected, 4, 2, 16, 6, 16},
 	} {
 		o, moves, work := hitting(tc.prefill, tc.attention).asks(t)
 		name := tc.prefill + ", " + tc.attention
 		for layer := range 2 {
 			expect(t, name, moves[layer], kv.Moves{Layer: layer, Loads: tc.loads, Prefix: tc.prefix,
 				Saves: 4})
-			expect(t, name, work[layer], sim.Work{Tokens: 16, Sparse: true, Digests: 1, DigestTokens: 16,
-				Prefill: []sim.Span{{Query: 16, Prefix: tc.attended}}, ScoredBlocks: tc.scored})
+			expect(t, name, work[layer], sim.Work{Tokens: 16, Sparse: true, Digests: 1,
+				DigestTokens: tc.digested, Prefill: []sim.Span{{Query: 16, Prefix: tc.attended}},
+				ScoredBlocks: tc.scored})
 		}
 		first := o.steps[0]
 		expect(t, name, first.Loaded, 2*(tc.loads+tc.prefix))
@@ -72,7 +73,7 @@ func TestPrefixesOfLayersInChunks(t *testing.T) {
 	c.spec.MaxInject = 10
 	_, moves, work := c.asks(t)
 	spans := []sim.Span{{Query: 10, Prefix: 24}, {Query: 6, Prefix: 34}}
-	for i, prefix := range []int64{8, 0, 8, 0} {
+	for i, prefix := range []int64{6, 0, 6, 0} {
 		expect(t, "chunk", work[i].Prefill, spans[i%2:i%2+1])
 		expect(t, "prefix of a chunk", moves[i].Prefix, prefix)
 	}

@@ -84,12 +84,15 @@ func (s *Server) chunkBytes() int64 { return s.tokenBytes() * int64(s.Spec.Prefi
 // share prepares what a request that arrives can have from others. With prefixes shared, that is
 // known when it is scheduled; else its trace says it.
 func (s *Server) share(r *request) {
+	a := &r.arrival
 	if s.prefixes == nil {
-		r.Grant.Cached = s.prefixHit(r.arrival.Cached, r.prompt)
+		r.Grant.Cached = s.prefixHit(a.Cached, r.prompt)
 		r.StartAfter(r.Grant.Cached)
+		if s.Addressed && a.Content != nil {
+			r.table.Reset(a.Content, a.Prompt, r.prompt, r.Output, uint64(r.ID))
+		}
 		return
 	}
-	a := &r.arrival
 	r.table.Reset(a.Content, a.Prompt, r.prompt, r.Output, uint64(r.ID))
 	r.Grant.Table = &r.table
 }

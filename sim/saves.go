@@ -13,6 +13,23 @@ type saveJob struct {
 	frees  bool   // the buffers of a layer-segmented prefill are free then
 }
 
+// digestsIn counts the requests whose blocks need digests in a layer, and these blocks, of one KV
+// head: those that become full, and the prefix that a prefill begins with and loads whole.
+func (s *Server) digestsIn(layer int) (requests, blocks int) {
+	requests, blocks = s.closedIn(layer)
+	for i := range s.batch.Prefills {
+		seg := &s.batch.Prefills[i]
+		if !seg.In(layer) || seg.Req.Hit == 0 || seg.TokenFrom > seg.Req.Hit || s.selectsPrefix(seg.Req) {
+			continue
+		}
+		blocks += s.hitBlocks(seg.Req)
+		if size := s.Geometry.BlockTokens; seg.TokenTo/size == seg.TokenFrom/size {
+			requests++
+		}
+	}
+	return requests, blocks
+}
+
 // closedIn counts the requests whose blocks a layer's computation completes, and these blocks,
 // of one KV head.
 func (s *Server) closedIn(layer int) (requests, blocks int) {

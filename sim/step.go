@@ -297,7 +297,7 @@ func (s *Server) layers(layer, n int) error {
 		w.Patterns = s.Prefill.Layer(layer)
 	}
 	if s.Spec.Sparse() {
-		runs, blocks := s.closedIn(layer)
+		runs, blocks := s.digestsIn(layer)
 		w.Digests, w.DigestTokens = runs, int64(blocks)*int64(s.Geometry.BlockTokens)
 	}
 	dense := s.dense(layer)

@@ -70,6 +70,8 @@ func (d *Device) attend(layer int, w *sim.Work) {
 		d.clock.mark(phaseHost) // the layer's round trip ends: all that its launches need is there
 	}
 	d.startLoads()
+	d.launch(p.prefixes...)
+	d.markAfter(p.prefixes, phaseLoadStall)
 	d.launch(p.opens...)
 	d.launch(p.writes...)
 	d.launch(p.ropes...)
@@ -79,6 +81,8 @@ func (d *Device) attend(layer int, w *sim.Work) {
 	if len(w.Rounds) > 0 { // first: its loads restore prefixes of prefills that had been preempted
 		d.attendRounds(layer)
 	}
+	d.launch(p.hits...)
+	d.markAfter(p.hits, phaseScoring)
 	d.attendPrefills(layer)
 	switch {
 	case w.Decodes == 0 || len(w.Rounds) > 0:
@@ -123,14 +127,18 @@ type plan struct {
 	writes  []cuda.Operation // K and V of decodes
 	ropes   []cuda.Operation // of prefills
 	stashes []cuda.Operation // open blocks of running prefills, into their stash
-	closed  []closed
-	saves   []part // of closed, in order
-	passes  []pass // of prefills
-	decode  *cuda.DecodeArgs
+	// Of prefills that begin with a prefix: loads into a layer's buffer, and digests.
+	prefixes, hits []cuda.Operation
+
+	closed []closed
+	saves  []part // of closed, in order
+	passes []pass // of prefills
+	decode *cuda.DecodeArgs
 }
 
 func (p *plan) clear() {
 	p.opens, p.writes, p.ropes = p.opens[:0], p.writes[:0], p.ropes[:0]
+	p.prefixes, p.hits = p.prefixes[:0], p.hits[:0]
 	p.stashes, p.passes = p.stashes[:0], p.passes[:0]
 	p.closed, p.saves = p.closed[:0], p.saves[:0]
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // Whatever the system, every emitted token's logits are those of the float64 model that reads the
@@ -41,14 +42,15 @@ type scenario struct {
 	kvBytes  int64
 	evicts   bool
 	preempts bool
-	resumes  bool             // chunked prefills load their prefix again
-	selects  bool             // the model selects
-	record   io.Writer        // of selections; nil: none
-	patterns [][]pattern.Head // of prefill; nil: dense
-	lengths  []length         // of the requests; nil: mixed
-	drawn    bool             // lines of prefill are where the cost model assumes them
-	allKeys  bool             // prefills attend to all: their budgets cover the context
-	each     func()           // after each step; nil: nothing
+	resumes  bool              // chunked prefills load their prefix again
+	selects  bool              // the model selects
+	record   io.Writer         // of selections; nil: none
+	patterns [][]pattern.Head  // of prefill; nil: dense
+	lengths  []length          // of the requests; nil: mixed
+	content  []*prefix.Content // of the requests, which are further apart; nil: not known
+	drawn    bool              // lines of prefill are where the cost model assumes them
+	allKeys  bool              // prefills attend to all: their budgets cover the context
+	each     func()            // after each step; nil: nothing
 }
 
 // chosen are all cases, or with -short, under checkers that make each many times slower, one of
@@ -192,6 +194,7 @@ func cases() map[string]*scenario {
 		}
 	}
 	addPatterns(all, base)
+	addHits(all)
 	return all
 }
 
@@ -251,7 +254,7 @@ func (r *run) check(t *testing.T) {
 				t.Errorf("request %d, position %d: %v", id, position, err)
 				return
 			}
-			if want := reference.Argmax(floats(got)); want != ids[position+1] {
+			if want := reference.Argmax(floats(got)); want != ids[position+1] && r.content == nil {
 				t.Errorf("request %d, position %d: token %d follows, the logits say %d", id, position,
 					ids[position+1], want)
 			}

@@ -37,7 +37,7 @@ func (d *Device) emit() {
 		if !p.row.Emits {
 			continue
 		}
-		p.req.tokens = append(p.req.tokens, picked[i])
+		p.req.next(picked[i])
 		if d.cfg.Logits != nil {
 			bytes := int64(2 * d.model.Vocab)
 			row := d.scratch.logits.At + cuda.Ptr(int64(i)*bytes)
@@ -47,6 +47,14 @@ func (d *Device) emit() {
 		}
 		i++
 	}
+}
+
+// next adds the token that follows: what the trace's text goes on with, or what was picked.
+func (r *request) next(picked int32) {
+	if len(r.answer) > 0 {
+		picked, r.answer = r.answer[0], r.answer[1:]
+	}
+	r.tokens = append(r.tokens, picked)
 }
 
 // show copies device memory to the host for a test's hook.

@@ -31,11 +31,7 @@ type loading struct {
 
 func (d *Device) nameLoads(refs []kv.BlockRef) {
 	n := len(refs)
-	array := d.stage.Note // copies by the engine read the addresses on the host
-	if d.cfg.Spec.LoadEngine == "flash" {
-		array = d.stage.Longs
-	}
-	addresses, at := array(2 * n)
+	addresses, at := d.loadAddresses(n)
 	for i := range refs {
 		ref := &refs[i]
 		r := d.savedIn(ref)

@@ -214,7 +214,11 @@ func (c *Config) hostUses(l *Load) []use {
 	uses := []use{{"launch arguments", mem.StagingChunk + mem.StagingNotes + c.listBytes(longest),
 		"system.max_requests"}}
 	if s.Offload {
-		pool := min(int64(s.DRAMGiB*(1<<30)), int64(l.tokens(s.MaxRequests))*geo.TokenBytes())
+		kept := s.MaxRequests
+		if s.CachesPrefixes() { // what has ended stays until its pages are taken
+			kept = len(l.Requests)
+		}
+		pool := min(int64(s.DRAMGiB*(1<<30)), int64(l.tokens(kept))*geo.TokenBytes())
 		uses = append(uses, use{"KV pool at the most", pool, "system.dram_gib"})
 	}
 	return uses

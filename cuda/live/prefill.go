@@ -22,6 +22,7 @@ func (d *Device) planPrefill(layer int, w *sim.Work, i int) {
 	if full.to > full.from {
 		d.plan.closed = append(d.plan.closed, full)
 	}
+	d.planHit(layer, row, r, full)
 	if row.Segmented && row.To == len(r.tokens) && row.To%d.geo.BlockTokens != 0 {
 		d.planStash(layer, r, int(write.HeadStride))
 	}

@@ -12,6 +12,7 @@ type request struct {
 	seq    int32
 	tokens []int32 // prompt, then what has been generated
 	pages  []int32 // of full blocks in DRAM, or of all blocks in HBM without offloading
+	lent   bool    // by the server, whose prefix cache keeps what they hold
 	// meta holds a digest for every full block, [layer][KV head][metaBlocks];
 	// present when decode attention is sparse.
 	meta       mem.Piece
@@ -28,6 +29,13 @@ type request struct {
 	stashed            bool
 	// saves are those in flight or done since the last step, by job.
 	saves []saved
+	// hit is how many blocks of a prefix it began with, whose digests it has yet to make in a layer
+	// when it first computes it.
+	hit   int
+	begun bool // since it gave up its KV
+	// answer is what the trace's text goes on with after the prompt: what the request emits, so that
+	// a later prompt may quote it.
+	answer []int32
 }
 
 // saved is a range of blocks of one or more layers that are in DRAM once a save job is done.
@@ -71,8 +79,12 @@ func (r *request) waitFor(s *saver, block int) error {
 func (d *Device) request(row *sim.Row) *request {
 	r := d.requests[row.ID]
 	if r == nil {
-		r = &request{id: row.ID, tokens: d.prompt(row)}
+		r = &request{id: row.ID}
+		r.tokens, r.answer = d.text(row)
 		d.requests[row.ID] = r
+	}
+	if !r.begun {
+		r.begun, r.hit = true, row.From/d.geo.BlockTokens
 	}
 	if r.seq = row.Seq; row.Seq >= 0 {
 		d.bySeq[row.Seq] = r
@@ -100,27 +112,47 @@ func (d *Device) alloc(bytes int64, what string) mem.Piece {
 	return p
 }
 
-// prompt makes up the tokens of a prompt from the request's number.
-func (d *Device) prompt(row *sim.Row) []int32 {
+// text returns the tokens of a prompt and, where the trace names it, of the answer. They are made
+// up, from what names their text, or else from the request's number.
+func (d *Device) text(row *sim.Row) (prompt, answer []int32) {
 	if d.cfg.Prompt != nil {
 		if tokens := d.cfg.Prompt(row.ID); len(tokens) > 0 {
-			return append(make([]int32, 0, row.MaxTokens), tokens[:min(len(tokens), row.Prompt)]...)
+			return append(make([]int32, 0, row.MaxTokens), tokens[:min(len(tokens), row.Prompt)]...), nil
 		}
+	}
+	if len(row.Text) > 0 {
+		tokens := make([]int32, 0, row.MaxTokens)
+		for _, p := range row.Text {
+			for i := range p.Tokens {
+				tokens = append(tokens, d.made(p.ID, uint64(i)))
+			}
+		}
+		return tokens[:row.Prompt:row.Prompt], tokens[row.Prompt:]
 	}
 	tokens := make([]int32, row.Prompt, row.MaxTokens)
 	for i := range tokens {
-		tokens[i] = int32(des.Hash(d.cfg.Seed, uint64(row.ID), uint64(i),
-			0x70cc) % uint64(d.model.Vocab))
+		tokens[i] = d.made(uint64(row.ID), uint64(i))
 	}
-	return tokens
+	return tokens, nil
+}
+
+// made is a token of a text.
+func (d *Device) made(text, at uint64) int32 {
+	return int32(des.Hash(d.cfg.Seed, text, at, 0x70cc) % uint64(d.model.Vocab))
 }
 
 // addPages gives a request the pages that the step needs: with offloading one for each block that
-// becomes full, without one for each that exists.
+// becomes full, without one for each that exists. With a prefix cache the server says which.
 func (d *Device) addPages(r *request, row *sim.Row) {
 	need := d.geo.Blocks(row.To)
 	if d.offload {
 		need = row.To / d.geo.BlockTokens
+	}
+	if row.Pages != nil {
+		r.lent = true
+		r.pages = append(r.pages[:0], row.Pages[:need]...)
+		d.reach(r.pages)
+		return
 	}
 	for len(r.pages) < need {
 		p, err := d.pages.Alloc()
@@ -166,8 +198,10 @@ func (d *Device) drop(g sim.Dropped) {
 		}
 		r.saves = r.saves[:0]
 	}
-	d.pages.Free(r.pages)
-	r.pages = r.pages[:0]
+	if !r.lent {
+		d.pages.Free(r.pages)
+	}
+	r.pages, r.begun = r.pages[:0], false
 	d.free(&r.home, &r.layer, &r.meta, &r.stash, &r.table)
 	r.stashed = false
 	if r.seq >= 0 && d.bySeq[r.seq] == r {

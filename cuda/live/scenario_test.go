@@ -13,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -20,6 +21,8 @@ import (
 type workload struct {
 	next    int
 	lengths []length
+	content []*prefix.Content // nil: not known
+	apart   des.Time
 }
 
 type length struct{ prompt, output int }
@@ -28,10 +31,14 @@ type length struct{ prompt, output int }
 var mixed = []length{{33, 20}, {1, 5}, {130, 18}, {64, 20}, {97, 3}, {16, 33}, {81, 17}}
 
 func (c *scenario) workload() *workload {
+	w := &workload{lengths: mixed, content: c.content, apart: 300 * des.Microsecond}
 	if c.lengths != nil {
-		return &workload{lengths: c.lengths}
+		w.lengths = c.lengths
 	}
-	return &workload{lengths: mixed}
+	if c.content != nil {
+		w.apart = 2 * des.Millisecond
+	}
+	return w
 }
 
 func (w *workload) Next() (sim.Arrival, bool, error) {
@@ -40,8 +47,11 @@ func (w *workload) Next() (sim.Arrival, bool, error) {
 	}
 	l := w.lengths[w.next]
 	w.next++
-	return sim.Arrival{At: des.Time(w.next) * 300 * des.Microsecond, Prompt: l.prompt,
-		Output: l.output}, true, nil
+	a := sim.Arrival{At: des.Time(w.next) * w.apart, Prompt: l.prompt, Output: l.output}
+	if w.content != nil {
+		a.Content = w.content[w.next-1]
+	}
+	return a, true, nil
 }
 
 // run is what a run left.

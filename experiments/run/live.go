@@ -108,11 +108,17 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	if p.Workload.PrefixHit > 0 {
 		return sim.Summary{},
 			&config.KeyError{Key: "workload.prefix_hit", Value: config.Show(p.Workload.PrefixHit),
-				Reason: "a live run has no prefix cache; leave it out"}
+				Reason: "a live run finds hits by content alone: workload.trace = " +
+					"\"sessions\" or a trace with content, and system.prefix_cache = \"vllm\""}
 	}
-	if p.System.CachesPrefixes() {
+	if p.System.CachesPrefixes() && p.System.PrefixCache != sim.PrefixVLLM {
 		return sim.Summary{}, &config.KeyError{Key: "system.prefix_cache",
-			Value: config.Show(p.System.PrefixCache), Reason: "a live run has no prefix cache; leave it out"}
+			Value: config.Show(p.System.PrefixCache), Reason: "a live run keeps vLLM's blocks: \"vllm\""}
+	}
+	if p.System.PrefixTiers() {
+		return sim.Summary{}, &config.KeyError{Key: "system.prefix_dram_gib",
+			Value: config.Show(p.System.PrefixDRAM), Reason: "a live run caches prefixes in HBM, or in " +
+				"DRAM with offload = true; leave it and system.prefix_ssd_gib out"}
 	}
 	if head, ok := p.System.PrefillHead(); ok && !slices.Contains(live.PatternKinds, head.Kind) {
 		return sim.Summary{}, &config.KeyError{Key: "system.prefill_attention",

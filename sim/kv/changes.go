@@ -12,9 +12,9 @@ func (c *Cache) Missed() []BlockRef {
 }
 
 // Changes returns, since the last ForgetChanges, the blocks that got slots for what the model
-// writes, and those evicted, the first `before` of them before the last Fill. Only a cache with
-// Tables has them: a device that looks blocks up in tables of its own needs them in addition to
-// Missed.
+// writes, or those in which others have them, and those evicted, the first
+// `before` of them before the last Fill. Only a cache with Tables has them: a device that looks
+// blocks up in tables of its own needs them in addition to Missed.
 func (c *Cache) Changes() (seated, evicted []BlockRef, before int) {
 	return c.seated, c.gone, c.goneBefore
 }
@@ -31,9 +31,13 @@ func (c *Cache) noteGone(r ref, slot uint32) {
 
 func (c *Cache) noteSeated() {
 	for _, r := range c.writing {
-		c.seated = append(c.seated, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group],
-			Block: int32(r.block), Slot: c.slotOf(r)})
+		c.noteSeat(r)
 	}
+}
+
+func (c *Cache) noteSeat(r ref) {
+	c.seated = append(c.seated, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group],
+		Block: int32(r.block), Slot: c.slotOf(r)})
 }
 
 // forgetChanges drops the changes of a request that is freed.

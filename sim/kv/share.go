@@ -200,6 +200,9 @@ func (c *Cache) attach(l *Layer, r ref, w want) {
 	if c.listed != nil && w.at >= 0 {
 		c.listed[w.at] = int32(x.slots[i])
 	}
+	if c.tables {
+		c.noteSeat(r)
+	}
 	if s.marks[at].idle() { // parked while it waited
 		p.idle++
 		l.version++

@@ -68,6 +68,17 @@ func (t *Table) Holds() bool { return t != nil && len(t.blocks) > 0 }
 // Full returns how many of the table's blocks, the first, have content that others can find.
 func (t *Table) Full() int { return t.full }
 
+// Blocks returns the pool's numbers of all of them, until the table changes.
+func (t *Table) Blocks() []int32 { return t.blocks }
+
+// Text returns the request's text, of a prompt or of all: at the end is the output, in one piece.
+func (t *Table) Text(all bool) []Piece {
+	if all {
+		return t.pieces
+	}
+	return t.pieces[:len(t.pieces)-1]
+}
+
 // Block returns the pool's number of the i-th block of a table: while it is held nobody has another
 // block of that number.
 func (t *Table) Block(i int) int32 { return t.blocks[i] }

@@ -67,6 +67,19 @@ func (h *HostPool) grow() error {
 	return nil
 }
 
+// Reach pins memory until it has the given pages, whoever hands them out. Such a pool's Alloc and
+// Free are not for use.
+func (h *HostPool) Reach(pages []int32) error {
+	for _, p := range pages {
+		for int(p) >= h.pinned {
+			if err := h.grow(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Block returns the address of one group's block in a page.
 func (h *HostPool) Block(page int32, group int) cuda.Ptr {
 	slab, at := int(page)/h.slabPages, int64(int(page)%h.slabPages)
