@@ -29,7 +29,10 @@ type EngineCosts struct {
 	// before still runs (vLLM's asynchronous scheduling). Host.Step, Request and Token then overlap
 	// with the GPU, and a request waits for the end of the step after the one that runs as it
 	// arrives.
-	PlanAhead     bool          `toml:"plan_ahead,omitempty"`
+	PlanAhead bool `toml:"plan_ahead,omitempty"`
+	// LoadsInTurn is whether a chunk of a prefill loads the prefix that it begins with as any other
+	// blocks of a layer, once its slots are free. Else it loads beside the layer before.
+	LoadsInTurn   bool          `toml:"loads_in_turn,omitempty"`
 	Host          Host          `toml:"host"`
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`
 	Graphs        Graphs        `toml:"graphs,omitempty"`
@@ -132,6 +135,7 @@ func (e EngineCosts) onHost(speed Figure) EngineCosts {
 
 // Server is what of the engine the simulated server needs to know.
 func (e *EngineCosts) Server() sim.Engine {
-	return sim.Engine{PlanAhead: e.PlanAhead, Request: nanoseconds(e.FrontEnd.Request.optional()),
-		Reply: nanoseconds(e.FrontEnd.Reply.optional())}
+	return sim.Engine{PlanAhead: e.PlanAhead, LoadsInTurn: e.LoadsInTurn,
+		Request: nanoseconds(e.FrontEnd.Request.optional()),
+		Reply:   nanoseconds(e.FrontEnd.Reply.optional())}
 }

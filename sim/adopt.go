@@ -15,7 +15,8 @@ import (
 // attends to the prefix in one of two ways (Spec.PrefixAttention):
 //
 //   - dense: to all of it. A chunked prefill has it in the cache; a layer-segmented one loads each
-//     layer's part into a buffer, and drops it. Both load while they compute the layer before.
+//     layer's part into a buffer, and drops it. Both load while they compute the layer before; the
+//     first unless the engine needs the slots to be free (Engine.LoadsInTurn).
 //   - selected: each chunk and KV head to a selection of the decodes' size, which enters the cache.
 //     No hit loads whole. What is prefilled is then an approximation, as decodes are.
 //
@@ -177,8 +178,12 @@ func (s *Server) scoredOfPrefixes(layer int) (n int64) {
 	return n
 }
 
-// adopts says whether a chunked prefill of the batch has its prefix loaded into the cache.
+// adopts says whether a chunked prefill of the batch has its prefix loaded into the cache beside
+// the layer before.
 func (s *Server) adopts() bool {
+	if s.Engine.LoadsInTurn {
+		return false
+	}
 	return slices.ContainsFunc(s.batch.Prefills, func(seg sched.Segment) bool {
 		return seg.Req.Hit > 0 && seg.TokenFrom == seg.Req.Hit && s.requests[seg.Req].pinned &&
 			!s.selectsPrefix(seg.Req)

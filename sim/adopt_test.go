@@ -61,10 +61,15 @@ func TestPrefixesInDRAMByHand(t *testing.T) {
 			expect(t, name, first.Resumed, first.Loaded)
 		}
 	}
-	c := hitting("layer", sim.PrefixDense)
-	c.spec.Attention = "full" // it has no digests
-	_, moves, _ := c.asks(t)
-	expect(t, "prefix of full attention", moves[0].Prefix, int64(6))
+	for _, prefill := range []string{"layer", "chunked"} {
+		c := hitting(prefill, sim.PrefixDense)
+		c.spec.Attention, c.engine.LoadsInTurn = "full", true // it has no digests
+		_, moves, work := c.asks(t)
+		beside := map[string]int64{"layer": 6, "chunked": 0}[prefill] // chunks wait for their slots
+		expect(t, "prefix of full attention", moves[0].Prefix, beside)
+		expect(t, "loads of full attention", moves[0].Loads, 6-beside)
+		expect(t, "digests of full attention", work[0].DigestTokens, int64(0))
+	}
 }
 
 // A layer's part of a prefix is loaded once, with its first chunk.

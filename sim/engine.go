@@ -8,8 +8,11 @@ type Engine struct {
 	// PlanAhead says that a step's batch is planned as the previous step begins, so that a
 	// request that arrives during step n runs in step n+2 at the earliest.
 	PlanAhead bool
-	Request   des.Time // from a request's arrival until the scheduler has it
-	Reply     des.Time // from a step's end until the client has its tokens
+	// LoadsInTurn says that a chunk of a prefill loads its prefix as it loads other blocks, not
+	// beside the layer before.
+	LoadsInTurn bool
+	Request     des.Time // from a request's arrival until the scheduler has it
+	Reply       des.Time // from a step's end until the client has its tokens
 }
 
 // nextBatch forms the batch of the next step. Requests that arrived during the last one are

@@ -57,6 +57,7 @@ func drawScenario(t *rapid.T) *scenario {
 		seed:  uint64(n("seed", 1, 5)),
 	}
 	c.engine.PlanAhead = rapid.Bool().Draw(t, "plan ahead")
+	c.engine.LoadsInTurn = rapid.Bool().Draw(t, "loads in turn")
 	if rapid.Bool().Draw(t, "front end") {
 		c.engine.Request, c.engine.Reply = des.Time(n("request", 0, 9))*des.Millisecond,
 			des.Time(n("reply", 0, 9))*des.Millisecond

@@ -70,8 +70,7 @@ func (d *Device) attend(layer int, w *sim.Work) {
 		d.clock.mark(phaseHost) // the layer's round trip ends: all that its launches need is there
 	}
 	d.startLoads()
-	d.launch(p.prefixes...)
-	d.markAfter(p.prefixes, phaseLoadStall)
+	d.loadPrefixes(layer)
 	d.launch(p.opens...)
 	d.launch(p.writes...)
 	d.launch(p.ropes...)
@@ -127,8 +126,10 @@ type plan struct {
 	writes  []cuda.Operation // K and V of decodes
 	ropes   []cuda.Operation // of prefills
 	stashes []cuda.Operation // open blocks of running prefills, into their stash
-	// Of prefills that begin with a prefix: loads into a layer's buffer, and digests.
-	prefixes, hits []cuda.Operation
+	// Of prefills that begin with a prefix: loads into this layer's buffer and the next's, whether
+	// some have begun that it waits for, and digests.
+	prefixes, ahead, hits []cuda.Operation
+	awaits                bool
 
 	closed []closed
 	saves  []part // of closed, in order
@@ -138,7 +139,7 @@ type plan struct {
 
 func (p *plan) clear() {
 	p.opens, p.writes, p.ropes = p.opens[:0], p.writes[:0], p.ropes[:0]
-	p.prefixes, p.hits = p.prefixes[:0], p.hits[:0]
+	p.prefixes, p.ahead, p.hits, p.awaits = p.prefixes[:0], p.ahead[:0], p.hits[:0], false
 	p.stashes, p.passes = p.stashes[:0], p.passes[:0]
 	p.closed, p.saves = p.closed[:0], p.saves[:0]
 }

@@ -51,6 +51,7 @@ type Device struct {
 	progressive progressive
 	inRounds    pipelineCounts
 	lookup      lookup
+	prefetch    prefetch
 	// 0, 1, 2, .. on both sides: rows of decodes, and slots of layer-segmented prefills.
 	order         []int32
 	digested      []digests       // of the requests whose digests' places were uploaded last

@@ -8,8 +8,57 @@ import (
 
 // A prefill that hits begins with blocks that are in its pages: of HBM, or of DRAM with offloading.
 // Chunks of it find them in the cache's slots, loaded as any others. A layer by itself has its part
-// loaded into its buffer. Digests belong to a request, so that each layer makes those of the prefix
-// anew.
+// loaded into a buffer, while the layer before computes: there are two. Digests belong to a
+// request, so that each layer makes those of the prefix anew.
+
+// prefetch loads parts of prefixes beside the computation.
+type prefetch struct {
+	stream cuda.Stream
+	begun  cuda.Event    // what computed in the buffer that the next layer's part goes to is done
+	loaded [2]cuda.Event // of layers of even and odd numbers
+}
+
+// open readies it.
+func (p *prefetch) open(m cuda.Machine) (err error) {
+	if p.stream, err = m.StreamCreate(true); err != nil {
+		return err
+	}
+	for _, e := range []*cuda.Event{&p.begun, &p.loaded[0], &p.loaded[1]} {
+		if *e, err = m.EventCreate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadPrefixes loads the layer's parts of prefixes, or waits until they are there, and begins to
+// load the next layer's.
+func (d *Device) loadPrefixes(layer int) {
+	p, f := &d.plan, &d.prefetch
+	if len(p.ahead) > 0 {
+		_ = d.queue.EventRecord(f.begun, d.stream)
+		_ = d.queue.StreamWait(f.stream, f.begun)
+		for _, op := range p.ahead {
+			_ = d.queue.Launch(op, f.stream)
+		}
+		_ = d.queue.EventRecord(f.loaded[(layer+1)%2], f.stream)
+	}
+	if p.awaits {
+		_ = d.queue.StreamWait(d.stream, f.loaded[layer%2])
+	}
+	d.launch(p.prefixes...)
+	if p.awaits || len(p.prefixes) > 0 {
+		d.clock.mark(phaseLoadStall)
+	}
+}
+
+// buffer is where a layer-segmented prefill has a layer's KV.
+func (r *request) buffer(layer int) cuda.Ptr {
+	if r.other.Bytes > 0 && layer%2 == 1 {
+		return r.other.At
+	}
+	return r.layer.At
+}
 
 // begins says whether a row begins a layer's prefill after a prefix that it hit.
 func (r *request) begins(row *sim.Row, blockTokens int) bool {
@@ -23,7 +72,7 @@ func (d *Device) planHit(layer int, row *sim.Row, r *request, c closed) {
 		return
 	}
 	if row.Segmented {
-		d.planPrefixLoad(layer, r, c.stride)
+		d.planPrefix(layer, row, r, c.stride)
 	}
 	if d.sparse {
 		c.from, c.to = 0, r.hit
@@ -32,20 +81,35 @@ func (d *Device) planHit(layer int, row *sim.Row, r *request, c closed) {
 	}
 }
 
-// planPrefixLoad readies the loads of a layer's part of a prefix into the layer's buffer.
-func (d *Device) planPrefixLoad(layer int, r *request, stride int) {
+// planPrefix readies the loads of a layer's part of a prefix, unless they have begun, and of the
+// next layer's if that is in the same step.
+func (d *Device) planPrefix(layer int, row *sim.Row, r *request, stride int) {
+	p := &d.plan
+	if r.ahead == layer && layer > 0 {
+		p.awaits = true
+	} else {
+		p.prefixes = append(p.prefixes, d.prefixLoad(layer, r, stride))
+	}
+	if r.ahead = 0; layer+1 < row.LayerTo {
+		r.ahead = layer + 1
+		p.ahead = append(p.ahead, d.prefixLoad(layer+1, r, stride))
+	}
+}
+
+// prefixLoad loads a layer's part of a prefix into the layer's buffer.
+func (d *Device) prefixLoad(layer int, r *request, stride int) cuda.Operation {
 	heads, n := d.geo.KVHeads, d.geo.KVHeads*r.hit
 	addresses, at := d.loadAddresses(n)
 	for h := range heads {
 		for b := range r.hit {
 			i := h*r.hit + b
 			addresses[i] = int64(d.dram.Block(r.pages[b], layer*heads+h))
-			addresses[n+i] = int64(r.layer.At) + int64(h*stride+b)*d.geo.BlockBytes
+			addresses[n+i] = int64(r.buffer(layer)) + int64(h*stride+b)*d.geo.BlockBytes
 		}
 	}
-	d.plan.prefixes = append(d.plan.prefixes, d.load(cuda.BlocksArgs{Src: at,
-		Dst: at + cuda.Ptr(8*n), Count: int64(n), BlockBytes: d.geo.BlockBytes}))
 	d.counters.Loaded += int64(n)
+	return d.load(cuda.BlocksArgs{Src: at, Dst: at + cuda.Ptr(8*n), Count: int64(n),
+		BlockBytes: d.geo.BlockBytes})
 }
 
 // loadAddresses is memory for the sources and destinations of n blocks, where the engine reads it.

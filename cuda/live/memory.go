@@ -128,6 +128,9 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 		hidden := int64(l.Prompt) * int64(md.Hidden) * 2
 		layer := int64(geo.Blocks(l.Prompt)*geo.KVHeads) * geo.BlockBytes
 		open := int64(geo.Groups()) * geo.BlockBytes
+		if s.CachesPrefixes() {
+			layer *= 2
+		}
 		uses = append(uses, use{"buffers of the longest prefill", hidden + layer + open,
 			"system.max_prompt_tokens"})
 		pieces += uses[len(uses)-1].bytes

@@ -38,7 +38,7 @@ func (d *Device) planBlocks(
 	write.HeadStride = int64(blocks)
 	if row.Segmented { // one layer's blocks, in order
 		write.HeadStride = int64(d.geo.Blocks(len(r.tokens)))
-		write.Pool, write.Table = r.layer.At, d.scratch.ordered.At
+		write.Pool, write.Table = r.buffer(layer), d.scratch.ordered.At
 		return d.order
 	}
 	write.Pool = d.layerPool(layer)
@@ -93,7 +93,7 @@ func (d *Device) planOpen(layer int, r *request, slots []int32) {
 func (d *Device) planStash(layer int, r *request, stride int) {
 	last := len(r.tokens) / d.geo.BlockTokens
 	d.plan.stashes = append(d.plan.stashes, d.scatter(func(h int) (from, to cuda.Ptr) {
-		return r.layer.At + cuda.Ptr(int64(h*stride+last)*d.geo.BlockBytes), d.stashed(r, layer, h)
+		return r.buffer(layer) + cuda.Ptr(int64(h*stride+last)*d.geo.BlockBytes), d.stashed(r, layer, h)
 	}))
 }
 

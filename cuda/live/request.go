@@ -26,6 +26,8 @@ type request struct {
 	// step, one layer's KV blocks [KV head][blocks], and the open block of every
 	// group, which joins the cache with the first decode.
 	home, layer, stash mem.Piece
+	other              mem.Piece // for layers of odd numbers, where a prefix is loaded
+	ahead              int       // the layer whose part of it has begun to load; 0: none
 	stashed            bool
 	// saves are those in flight or done since the last step, by job.
 	saves []saved
@@ -168,14 +170,17 @@ func (d *Device) addPages(r *request, row *sim.Row) {
 func (d *Device) openSegments(r *request) {
 	tokens, block := len(r.tokens), d.geo.BlockBytes
 	r.home = d.alloc(int64(tokens*d.model.Hidden)*2, "saved activations")
-	r.layer = d.alloc(int64(d.geo.Blocks(tokens)*d.geo.KVHeads)*block,
-		"KV of one layer of a prefill")
+	layer := int64(d.geo.Blocks(tokens)*d.geo.KVHeads) * block
+	r.layer = d.alloc(layer, "KV of one layer of a prefill")
+	if r.hit > 0 {
+		r.other = d.alloc(layer, "KV of another layer of a prefill")
+	}
 	r.stash = d.alloc(int64(d.geo.Groups())*block, "open blocks of a prefill")
 }
 
 // closeSegments frees what a finished layer-segmented prefill no longer needs: all but the open
 // blocks.
-func (d *Device) closeSegments(r *request) { d.free(&r.home, &r.layer) }
+func (d *Device) closeSegments(r *request) { d.free(&r.home, &r.layer, &r.other) }
 
 // free returns pieces to the arena.
 func (d *Device) free(pieces ...*mem.Piece) {
@@ -202,8 +207,8 @@ func (d *Device) drop(g sim.Dropped) {
 		d.pages.Free(r.pages)
 	}
 	r.pages, r.begun = r.pages[:0], false
-	d.free(&r.home, &r.layer, &r.meta, &r.stash, &r.table)
-	r.stashed = false
+	d.free(&r.home, &r.layer, &r.other, &r.meta, &r.stash, &r.table)
+	r.stashed, r.ahead = false, 0
 	if r.seq >= 0 && d.bySeq[r.seq] == r {
 		delete(d.bySeq, r.seq)
 	}

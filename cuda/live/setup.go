@@ -46,6 +46,11 @@ func (d *Device) setUp() (err error) {
 			return err
 		}
 	}
+	if s.Offload && s.CachesPrefixes() {
+		if err = d.prefetch.open(d.m); err != nil {
+			return err
+		}
+	}
 	if s.GPULookup() {
 		if err = d.lookup.open(d.m, d.geo.Layers); err != nil {
 			return err
@@ -123,7 +128,7 @@ func supported(c weights.Config, geo kv.Geometry) error {
 // Close waits for the work and frees everything.
 func (d *Device) Close() error {
 	var err error
-	for _, stream := range []cuda.Stream{d.stream, d.progressive.stream} {
+	for _, stream := range []cuda.Stream{d.stream, d.progressive.stream, d.prefetch.stream} {
 		if stream != 0 && err == nil {
 			err = d.m.StreamSync(stream)
 		}

@@ -175,7 +175,7 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 			l.ended = time.Now()
 		}()
 		s.server.Device, s.server.Addressed, s.server.Do = wrap(device), true, parallel.Do
-		s.server.Engine = sim.Engine{} // a live run has the live loop's own times
+		s.server.Engine = sim.Engine{LoadsInTurn: true} // times are the live loop's own
 		s.server.DeviceSelects = cfg.Selects
 		if l.Pace {
 			s.server.Idle = func(gap des.Time) error { device.Idle(ctx, gap); return nil }

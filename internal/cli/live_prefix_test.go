@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/run"
+)
+
+// sessionsLive are the arguments of a short live run of sessions.
+func sessionsLive(t *testing.T, more ...string) []string {
+	args := tinyLive(t, "--live=reference", "--out", "out")
+	for _, set := range []string{"trace=sessions", "requests=10", "turns=fixed(3)", "think_s=0.01",
+		"output_scale=1",
+		"prompt_lengths=fixed(24)", "output_lengths=fixed(12)", "system_lengths=fixed(64)"} {
+		args = append(args, "--set", "workload."+set)
+	}
+	return append(args, more...)
+}
+
+// A live run of sessions finds what turns before have left.
+func TestLiveSessionsHit(t *testing.T) {
+	all := sessionsLive(t, "--set", "system.prefix_cache=vllm")
+	for _, preset := range []string{"vllm", "sparseserve"} {
+		args := append(slices.Clone(all), "--set", "system.preset="+preset)
+		t.Chdir(t.TempDir())
+		if status, out, errs := runHere(t.Context(), run.NewSimulator().Run, args...); status != 0 {
+			t.Fatalf("status %d, stderr %q\n%s", status, errs, out)
+		}
+		text, err := os.ReadFile("out/summary.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := only(t, string(text))
+		if u := s.PrefixCache; u == nil || u.HitTokens < 64 || u.HitTokens >= u.PromptTokens {
+			t.Errorf("%s: %+v", preset, u)
+		}
+	}
+}
+
+// What a live run does not have is refused by key and value.
+func TestLivePrefixesThatAreRefused(t *testing.T) {
+	for want, sets := range map[string][]string{
+		`system.prefix_cache = "radix": a live run keeps vLLM's blocks`: {"system.prefix_cache=radix",
+			"system.preset=vllm"},
+		"system.prefix_dram_gib = 0.25: a live run caches prefixes in HBM": {"system.prefix_cache=vllm",
+			"system.preset=vllm", "system.prefix_dram_gib=0.25", "system.prefix_overlap=layers"},
+		"workload.prefix_hit = 0.5: a live run finds hits by content": {"workload.prefix_hit=0.5"},
+	} {
+		args := tinyLive(t, "--live=reference", "--out", "out")
+		for _, set := range sets {
+			args = append(args, "--set", set)
+		}
+		status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
+		if status != 1 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("status %d, %q; want %q", status, errs, want)
+		}
+	}
+}
