@@ -72,6 +72,21 @@ func TestPrefixesInDRAMByHand(t *testing.T) {
 	}
 }
 
+// A prompt is found by content once it is saved, though its request has ended with its first token:
+// of 40 tokens 36, since one is computed.
+func TestShortRequestsLeaveTheirPrompts(t *testing.T) {
+	for _, prefill := range []string{"layer", "chunked"} {
+		c := offloaded(prefill)
+		c.spec.PrefixCache = sim.PrefixVLLM
+		c.arrivals[0].Output = 1
+		c.arrivals[0].Content = &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 40}}}
+		c.arrivals = append(c.arrivals, c.arrivals[0])
+		c.arrivals[1].At = 500 * ms
+		o, _, _ := c.asks(t)
+		expect(t, prefill, o.requests[1].Hit, 36)
+	}
+}
+
 // A layer's part of a prefix is loaded once, with its first chunk.
 func TestPrefixesOfLayersInChunks(t *testing.T) {
 	c := hitting("layer-chunked", sim.PrefixDense)

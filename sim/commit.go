@@ -63,7 +63,13 @@ func (s *Server) prefilled(r *request) error {
 		return err
 	}
 	s.cache.Extend(r.seq, r.Target)
-	return s.cache.Segmented(r.seq)
+	if err := s.cache.Segmented(r.seq); err != nil {
+		return err
+	}
+	if r.buffers == 0 { // its saves have ended within the step
+		s.nameBlocks(r)
+	}
+	return nil
 }
 
 // emit hands out one token.

@@ -56,7 +56,7 @@ func (s *Server) queueSaves() {
 	size := s.Geometry.BlockTokens
 	for _, r := range s.step.decodes {
 		if r.Context()%size == 0 {
-			s.saves = append(s.saves, saveJob{step: s.steps, req: r, seq: r.seq, owner: r.seq.Owner(),
+			s.queueSave(saveJob{step: s.steps, req: r, seq: r.seq, owner: r.seq.Owner(),
 				blocks: r.Context() / size})
 		}
 	}
@@ -67,11 +67,18 @@ func (s *Server) queueSaves() {
 			blocks: seg.TokenTo / size}
 		switch {
 		case r.pinned && job.blocks > seg.TokenFrom/size:
-			s.saves = append(s.saves, job)
+			s.queueSave(job)
 		case !r.pinned && seg.Completes(s.Model.Layers):
 			job.frees = true
-			s.saves = append(s.saves, job)
+			s.queueSave(job)
 		}
+	}
+}
+
+func (s *Server) queueSave(j saveJob) {
+	s.saves = append(s.saves, j)
+	if s.pool != nil {
+		j.req.table.Saving(j.blocks, j.step)
 	}
 }
 
@@ -102,5 +109,8 @@ func (s *Server) markSaved(step int64) error {
 		s.nameBlocks(j.req)
 	}
 	s.saves = s.saves[:copy(s.saves, s.saves[n:])]
+	if s.pool != nil {
+		s.pool.Saved(step)
+	}
 	return nil
 }

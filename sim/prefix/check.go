@@ -15,6 +15,9 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 			refs[b]++
 		}
 	}
+	for _, s := range p.late {
+		refs[s.block]++
+	}
 	idle := 0
 	for b, n := range refs {
 		if n != p.refs[b] {

@@ -15,6 +15,9 @@ type Table struct {
 	full   int     // of them, the first, those that are in the index
 	chain  Chain   // of the pieces, at the first token that is not
 
+	saving  int   // of them, the first, those that are in DRAM or on the way there, where that counts
+	savedBy int64 // the step whose saves have the last of these
+
 	match []int32 // what Match found
 	at    uint64  // and when: version of the pool
 
@@ -32,7 +35,7 @@ type Table struct {
 // Of a prompt that is cut, the first half is what others may have too: its middle is removed.
 func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
 	t.pieces = t.pieces[:0]
-	t.blocks, t.full, t.match, t.at = t.blocks[:0], 0, t.match[:0], 0
+	t.blocks, t.full, t.saving, t.match, t.at = t.blocks[:0], 0, 0, t.match[:0], 0
 	t.branch = branch{keys: t.branch.keys[:0]}
 	common, answer := prompt, mix(own, 1)
 	if prompt < given {

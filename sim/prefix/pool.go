@@ -34,6 +34,7 @@ type Pool struct {
 	// Late has blocks be found once Enter names them, not when they are planned: what is computed
 	// has a way to go until it is where others can have it.
 	Late bool
+	late []saving // blocks that were given up while they are saved
 }
 
 // NewPool returns a pool of total blocks of which the given share is kept free by Admit.
@@ -232,16 +233,23 @@ func (p *Pool) take() int32 {
 // Release returns a grant. What its blocks contain stays until they are taken.
 func (p *Pool) Release(g *Grant, _ bool) {
 	t := g.Table
+	before := p.hold(t)
 	for i := len(t.blocks) - 1; i >= 0; i-- {
-		b := t.blocks[i]
-		if p.refs[b]--; p.refs[b] == 0 {
-			p.link(b)
-		}
-		if p.refs[b] < 0 {
-			panic(fmt.Sprintf("prefix: block %d freed by more than hold it", b))
+		if i < before || i >= t.saving {
+			p.giveUp(t.blocks[i])
 		}
 	}
-	t.blocks, t.full, t.loaded = t.blocks[:0], 0, Load{}
+	t.blocks, t.full, t.saving, t.loaded = t.blocks[:0], 0, 0, Load{}
+}
+
+// giveUp ends one request's hold of a block.
+func (p *Pool) giveUp(b int32) {
+	if p.refs[b]--; p.refs[b] == 0 {
+		p.link(b)
+	}
+	if p.refs[b] < 0 {
+		panic(fmt.Sprintf("prefix: block %d freed by more than hold it", b))
+	}
 }
 
 func (p *Pool) unlink(b int32) {

@@ -1,0 +1,87 @@
+package prefix
+
+import (
+	"slices"
+	"testing"
+)
+
+// A block that is given up while it is saved is nobody's until the save has ended, and is found then.
+func TestLawBlocksAreHeldWhileTheyAreSaved(t *testing.T) {
+	const size = 4
+	p := NewPool(8, size, 0, nil)
+	p.Late = true
+	content := &Content{Prompt: []Piece{{ID: 7, Tokens: 20}}}
+	open := func(own uint64) (*Table, *Grant) {
+		table := &Table{}
+		table.Reset(content, 20, 20, 4, own)
+		return table, &Grant{Table: table}
+	}
+	check := func(tables ...*Table) {
+		t.Helper()
+		if err := p.Check(slices.Values(tables)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, g := open(1)
+	p.Match(g, 20)
+	if !p.Admit(g, 20, 20) {
+		t.Fatal("five of eight blocks are not granted")
+	}
+	p.Enter(first, 1)
+	first.Saving(2, 6)
+	first.Saving(4, 7)
+	was := slices.Clone(first.Blocks())
+	p.Release(g, true)
+	check(first)
+	if got := p.Used(); got != 3 {
+		t.Fatalf("%d blocks are held, three are being saved", got)
+	}
+	second, g2 := open(2)
+	if hit := p.Match(g2, 20); hit != size {
+		t.Errorf("%d tokens hit before the save has ended, want one block", hit)
+	}
+	if !p.Admit(g2, 20, 20) {
+		t.Fatal("five of five blocks are not granted")
+	}
+	for _, b := range second.Blocks()[1:] {
+		if slices.Contains(was[1:4], b) {
+			t.Errorf("block %d is granted while it is saved", b)
+		}
+	}
+	check(first, second)
+	if p.Saved(6); p.Used() != 8 {
+		t.Errorf("%d of 8 blocks are held, the save of step 7 has not ended", p.Used())
+	}
+	p.Release(g2, true)
+	if p.Saved(7); p.Used() != 0 {
+		t.Errorf("%d blocks are held by nobody", p.Used())
+	}
+	check(first, second)
+	third, g3 := open(3)
+	if hit := p.Match(g3, 20); hit != 4*size {
+		t.Errorf("%d tokens hit, four blocks are saved", hit)
+	}
+	if !p.Admit(g3, 20, 20) || !slices.Equal(third.Blocks()[:4], was[:4]) {
+		t.Errorf("blocks %v, want %v and one more", third.Blocks(), was[:4])
+	}
+	check(first, second, third)
+}
+
+// Giving blocks up while they are saved allocates nothing in steady state.
+func TestHeldBlocksAllocateNothing(t *testing.T) {
+	p := NewPool(64, 4, 0, nil)
+	p.Late = true
+	table := &Table{}
+	table.Reset(&Content{Prompt: []Piece{{ID: 7, Tokens: 40}}}, 40, 40, 4, 1)
+	g, step := &Grant{Table: table}, int64(0)
+	if n := testing.AllocsPerRun(20, func() {
+		p.Match(g, 40)
+		p.Admit(g, 40, 40)
+		step++
+		table.Saving(10, step)
+		p.Release(g, true)
+		p.Saved(step)
+	}); n > 0 {
+		t.Errorf("%g allocations a request", n)
+	}
+}
