@@ -20,7 +20,8 @@ import (
 // fast; its second goes at the clock that the first has called for, which its own
 // attention would not; and the first one of a prompt after another begins at the clock
 // of that one's last. Copies, waiting, decodes' linears and their dense attention each
-// draw less than the limit, and give the clock back the sooner the less they draw.
+// draw less than the limit, and give the clock back the sooner the less they draw. Until then
+// decodes' latencies are longer (clock_decode.go).
 type clock struct {
 	filter, slew float64 // ns; filter 0: no figures
 
@@ -30,7 +31,7 @@ type clock struct {
 	f, measured float64
 	at          des.Time // when they were
 
-	ran des.Time // memory-bound kernels since then
+	ran des.Time // memory-bound kernels since then, but for their latencies
 }
 
 // newClock is that of a card that has copied for long.

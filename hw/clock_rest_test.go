@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
@@ -55,48 +54,5 @@ func TestClockRests(t *testing.T) {
 	c.advance(0.4, 1e6)
 	if c.f != leastClock {
 		t.Errorf("after far too much power a clock of %g", c.f)
-	}
-}
-
-// The overhead of a layer of decodes is as hot as they are, and is no rest.
-func TestClockDuringOverhead(t *testing.T) {
-	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	withClock(p)
-	chunk := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
-	decode := sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 16384}
-	const layers = 10
-	run := func(gap Figure) (chunks, decodes, back des.Time) {
-		p.LayerOverhead = []OverheadRow{{OverheadDense, "", gap}}
-		d, err := NewDevice(p, m, DeviceOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var at des.Time
-		step := func(w *sim.Work) des.Time {
-			took := runStep(t, d, &sim.Step{Start: at}, layers, w, 0, 0).Elapsed
-			at += took
-			return took
-		}
-		for range 20 {
-			chunks += step(&chunk)
-		}
-		decodes = step(&decode)
-		return chunks, decodes, step(&chunk)
-	}
-	const gap = 100 * des.Microsecond
-	chunks, decodes, back := run(us(1e-3))
-	longChunks, longDecodes, longBack := run(us(100))
-	for _, c := range []struct {
-		name      string
-		got, want des.Time
-		off       float64
-	}{
-		{"chunks", longChunks, chunks, 1e-9},
-		{"decodes", longDecodes, decodes + layers*gap, 1e-3},
-		{"a chunk after decodes", longBack, back, 1e-2}, // these were longer
-	} {
-		if math.Abs(float64(c.got)/float64(c.want)-1) > c.off {
-			t.Errorf("with gaps %s take %v, want %v", c.name, c.got, c.want)
-		}
 	}
 }

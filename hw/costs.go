@@ -13,6 +13,8 @@ type layerCost struct {
 	index     des.Time // of sparse prefill
 
 	chunk chunk // of a layer that prefills; linears and prefill are at the full clock
+
+	latencies latencies // of those of decodes
 }
 
 // coster prices Work with one model's cost models on one card. It remembers
@@ -116,6 +118,7 @@ func (c *coster) price(w *sim.Work) layerCost {
 		n.mark(noteDense, beyond, float64(w.DecodeTokens)*c.dense.bytesEach)
 		cost.dense = nanoseconds(t)
 	}
+	cost.latencies = c.latenciesOf(w, &cost)
 	return cost
 }
 

@@ -54,8 +54,8 @@ type DeviceOptions struct {
 //     layer_overhead.go), linears, attention, and the digests of blocks that became
 //     full (Scoring); progressive attention with the loads of its rounds
 //     (progressive_timeline.go). While the card's clock is low, linears and attention of a
-//     prefill are longer (clock.go). A GPU scatter kernel that overlaps with it slows it
-//     down (SaveStall). The layer's saves join the D2H queue after its QKV
+//     prefill are longer (clock.go), and so are latencies of decodes (clock_decode.go). A GPU
+//     scatter kernel that overlaps with it slows it down (SaveStall). The layer's saves join the D2H queue after its QKV
 //     linear: the GPU copies them to the save buffer, and the step waits until the
 //     queue fits that (both SaveStall).
 //   - Finish passes embedding, LM head and sampling, and, where the CPU needed
@@ -199,7 +199,8 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 		return errors.New("hw: Score outside a step")
 	}
 	d.scored = true
-	d.attend(d.costs.layer(w).scoring, &d.phases.Scoring)
+	c := d.costs.layer(w)
+	d.attend(c.scoring, c.latencies.scoring, &d.phases.Scoring)
 	if d.opts.Offload && !d.opts.GPULookup {
 		sync := nanoseconds(d.sync.of(w.Decodes, ListBytes(d.model, float64(w.DecodeTokens))))
 		d.pass(sync+d.contention.calls(syncCalls, &d.saves), &d.phases.Host)
@@ -270,18 +271,21 @@ func (d *Device) Compute(layer int, w *sim.Work) error {
 		prefill += nanoseconds(slowPrefill)
 		d.clock.ran += c.pointwise
 	} else {
-		d.clock.ran += linears + overhead
+		reads := linears - c.latencies.linears
+		linears = reads + d.slowed(c.latencies.linears)
+		overhead = d.slowed(overhead)
+		d.clock.ran += reads
 	}
 	d.compute(overhead, &d.phases.Linears)
 	d.upToSaves(w, linears)
 	d.compute(prefill, &d.phases.PrefillAttention)
-	d.attend(c.index, &d.phases.PrefillIndex)
-	d.attend(c.dense, &d.phases.DenseAttention)
+	d.attend(c.index, 0, &d.phases.PrefillIndex)
+	d.attend(c.dense, c.latencies.dense, &d.phases.DenseAttention)
 	d.compute(c.digests, &d.phases.Scoring)
 	if len(w.Rounds) > 0 {
 		d.rounds(w)
 	} else {
-		d.attend(c.sparse, &d.phases.SparseAttention)
+		d.attend(c.sparse, c.latencies.sparse, &d.phases.SparseAttention)
 	}
 	d.compute(2*d.reduce.of(d.hidden(w.Tokens)), &d.phases.AllReduce) // attention's output and FFN's
 	if d.layers == 0 {
@@ -299,7 +303,9 @@ func (d *Device) Finish() (sim.Timing, error) {
 		return sim.Timing{}, errors.New("hw: Finish outside a step")
 	}
 	d.enqueue(0, false) // of a Move that no Compute followed
-	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
+	head := nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled))
+	launch := min(head, nanoseconds(d.costs.head.lm.launch))
+	d.compute(head-launch+d.slowed(launch), &d.phases.Head)
 	// Of embeddings; each rank's logits are gathered, half of what an all-reduce moves.
 	d.compute(d.reduce.of(d.hidden(d.tokens))+d.reduce.of(float64(d.step.Sampled*d.model.logits())),
 		&d.phases.AllReduce)
@@ -339,14 +345,6 @@ func (d *Device) pass(t des.Time, phase *des.Time) {
 	d.now += t
 	*phase += t
 	d.saves.advance(d.now)
-}
-
-// attend passes the time of decodes' attention, or of the scores before it: both are bound
-// by memory.
-func (d *Device) attend(t des.Time, phase *des.Time) {
-	before := d.now
-	d.compute(t, phase)
-	d.clock.ran += d.now - before
 }
 
 // compute passes GPU time, longer while a GPU scatter kernel runs:

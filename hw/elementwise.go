@@ -57,6 +57,9 @@ func (e *elementwise) of(n float64) (t float64, outside bool) {
 		return 0, false
 	}
 	t, outside = e.measured.cost(n)
-	launch := e.measured.y[0]
+	launch := e.launch()
 	return math.Max(launch+e.scale*(t-launch), e.peak.floor(0, n*e.bytes)), outside
 }
+
+// launch is the first row's time.
+func (e *elementwise) launch() float64 { return e.measured.y[0] }

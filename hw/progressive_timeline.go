@@ -54,6 +54,7 @@ func (d *Device) rounds(w *sim.Work) {
 	var (
 		start        = d.now
 		attention    des.Time       // sum of the launches
+		latency      des.Time       // of them, at the present clock
 		done, before = d.now, d.now // attention of the last launch, and of the one before
 		loaded       = max(d.now, d.linkFree)
 		slow         = d.duplexSlowdown(w.Rounds)
@@ -89,7 +90,9 @@ func (d *Device) rounds(w *sim.Work) {
 		if r.Loads > 0 {
 			from = max(done, loaded)
 		}
-		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
+		t, fixed := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
+		slowed := d.slowed(fixed)
+		t, latency = t-fixed+slowed, latency+slowed
 		attention += t
 		before, done = done, from+t
 		launches++
@@ -97,7 +100,9 @@ func (d *Device) rounds(w *sim.Work) {
 	}
 	d.linkFree = max(d.linkFree, loaded)
 	stall := done - start - attention - waits
-	d.attend(attention, &d.phases.SparseAttention)
+	began := d.now
+	d.compute(attention, &d.phases.SparseAttention)
+	d.clock.ran += d.now - began - latency
 	d.pass(max(0, stall), &d.phases.LoadStall)
 	d.pass(waits, &d.phases.Host)
 }
@@ -105,8 +110,8 @@ func (d *Device) rounds(w *sim.Work) {
 // awaitLate waits for loads of rounds that no list reached.
 func (d *Device) awaitLate() { d.pass(max(0, d.linkFree-d.now), &d.phases.LoadStall) }
 
-// launchOf prices one launch of progressive attention.
-func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) des.Time {
+// launchOf prices one launch of progressive attention, and what of it is latency.
+func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) (t, latency des.Time) {
 	g := &c.progressive
 	tokens := 0.0
 	for _, r := range rounds {
@@ -114,12 +119,14 @@ func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) des.
 	}
 	if !g.known {
 		c.notes.mark(notePSA, true, 0)
-		t, beyond := c.sparse.of(tokens, requests)
+		s, beyond := c.sparse.of(tokens, requests)
 		c.notes.mark(noteSparse, beyond, tokens*c.sparse.bytesEach)
-		return nanoseconds(t)
+		t = nanoseconds(s)
+		return t, max(0, t-nanoseconds(tokens*c.sparse.bytesEach/c.sparse.rate))
 	}
 	c.notes.mark(noteSparse, g.largest > 0 && tokens*g.bytesEach > g.largest, tokens*g.bytesEach)
-	return nanoseconds(g.launchSeconds(rounds, requests, first))
+	t = nanoseconds(g.launchSeconds(rounds, requests, first))
+	return t, max(0, t-nanoseconds(tokens*g.bytesEach/g.rate))
 }
 
 // duplexSlowdown is by how much longer a layer's loads are because saves overlap with

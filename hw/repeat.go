@@ -19,7 +19,8 @@ func (d *Device) passed() passed {
 // layer, those after the second pass as it did; times are whole nanoseconds, so the sum is the
 // same.
 func (d *Device) Repeat(layer, n int, w *sim.Work) error {
-	steady := d.saves.n == 0 && d.pending == 0 && (len(w.Prefill) == 0 || d.clock.filter == 0)
+	steady := d.saves.n == 0 && d.pending == 0 &&
+		(d.clock.full() && len(w.Prefill) == 0 || d.clock.filter == 0)
 	for i := range n {
 		if steady && i == 2 {
 			return nil

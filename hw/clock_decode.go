@@ -1,0 +1,57 @@
+package hw
+
+import (
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// latencies are what of a layer's times, those of its decodes, is no stream of bytes: kernels that
+// begin, end and merge, and rounds of progressive attention that wait for themselves. They are
+// cycles of the SMs, so at a share f of the full clock each lasts 1/f times as long. HBM has a
+// clock of its own.
+type latencies struct{ linears, dense, sparse, scoring des.Time }
+
+// latenciesOf prices those of w, whose linears, dense and sparse attention and scores last so long.
+func (c *coster) latenciesOf(w *sim.Work, l *layerCost) (of latencies) {
+	of.dense, of.sparse = c.dense.latency(w, l.dense), c.sparse.latency(w, l.sparse)
+	of.scoring = c.scoring.latency(w, l.scoring)
+	if len(w.Prefill) == 0 { // else the chunk's price has them
+		of.linears = min(l.linears, nanoseconds(c.linears.launch+c.pointwise.launch()))
+	}
+	return of
+}
+
+// latency is what of t is not HBM bytes at the kernel's rate.
+func (k *memoryBound) latency(w *sim.Work, t des.Time) des.Time {
+	return max(0, t-nanoseconds(float64(k.items(w))*k.bytesEach/k.rate))
+}
+
+// full reports whether the clock is full, and stays so while no chunk runs.
+func (c *clock) full() bool { return c.filter == 0 || c.f == 1 && c.measured <= 1 }
+
+// lost is by how much longer than at the full clock latencies are from now on, as a share.
+func (c *clock) lost(now des.Time) float64 {
+	if c.full() {
+		return 0
+	}
+	if float64(now-c.at) > finest*c.filter {
+		c.rested(now)
+	}
+	return 1/c.f - 1
+}
+
+// slowed is a latency at the present clock.
+func (d *Device) slowed(latency des.Time) des.Time {
+	if lost := d.clock.lost(d.now); lost > 0 {
+		latency += des.Time(lost * float64(latency))
+	}
+	return latency
+}
+
+// attend passes the time of decodes' attention, or of the scores before it, t at the full clock:
+// both are bound by memory but for their latency.
+func (d *Device) attend(t, latency des.Time, phase *des.Time) {
+	slowed, before := d.slowed(latency), d.now
+	d.compute(t-latency+slowed, phase)
+	d.clock.ran += d.now - before - slowed
+}
