@@ -2,7 +2,6 @@ package hw
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -10,13 +9,6 @@ import (
 
 // columns is the longest line of a written file.
 const columns = 100
-
-// A key with a string, or with a list of strings, on a line of its own, and a string of a list.
-const (
-	stringLine = `^(\s*)([A-Za-z0-9_]+ = )"(.*)"$`
-	listLine   = `^(\s*)([A-Za-z0-9_]+ = )\[(".*")\]$`
-	element    = `"((?:[^"\\]|\\.)*)"`
-)
 
 // encodeTOML writes a value as TOML. Long strings go over several lines.
 func encodeTOML(v any) ([]byte, error) {
@@ -34,20 +26,31 @@ func encodeTOML(v any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// wrapLine breaks a line with a string or a list of strings.
+// wrapLine breaks a line of the encoder with a string or a list of strings.
 func wrapLine(line string) string {
-	if m := regexp.MustCompile(stringLine).FindStringSubmatch(line); m != nil {
-		return wrapString(m[1], m[2], m[3])
-	}
-	m := regexp.MustCompile(listLine).FindStringSubmatch(line)
-	if m == nil {
+	key, value, found := strings.Cut(line, " = ")
+	name := strings.TrimLeft(key, " ")
+	indent := key[:len(key)-len(name)]
+	switch {
+	case !found || strings.HasPrefix(name, `"`):
+		return line
+	case strings.HasPrefix(value, `"`):
+		return wrapString(indent, name+" = ", value[1:len(value)-1])
+	case !strings.HasPrefix(value, `["`):
 		return line
 	}
-	out := m[1] + m[2] + "["
-	for _, e := range regexp.MustCompile(element).FindAllStringSubmatch(m[3], -1) {
-		out += "\n" + wrapString(m[1]+"  ", "", e[1]) + ","
+	out := indent + name + " = ["
+	for rest := value[1:]; rest[0] == '"'; rest = strings.TrimPrefix(rest[1:], ", ") {
+		end := 1
+		for ; rest[end] != '"'; end++ {
+			if rest[end] == '\\' {
+				end++
+			}
+		}
+		out += "\n" + wrapString(indent+"  ", "", rest[1:end]) + ","
+		rest = rest[end:]
 	}
-	return out + "\n" + m[1] + "]"
+	return out + "\n" + indent + "]"
 }
 
 // wrapString is a string over several lines: a backslash at a line's end hides the break and the
