@@ -41,6 +41,8 @@ type KernelFiles struct {
 type GPU struct {
 	// dense FP16 arithmetic
 	PeakFP16 Figure `toml:"peak_fp16" dim:"compute"`
+	// dense FP8 arithmetic; not set: the tensor cores have none
+	PeakFP8 Figure `toml:"peak_fp8,omitempty" dim:"compute,optional"`
 	// peak rate of HBM
 	HBMBandwidth Figure `toml:"hbm_bandwidth" dim:"rate"`
 	// HBM that the driver shows

@@ -13,14 +13,14 @@ func TestChunkPower(t *testing.T) {
 	p.Clock.AttentionPower = count(0.9, "limits")
 	l, c := newGEMM(p, m), newChunks(p, m)
 	alone, _ := l.of(2048)
-	if got := c.of(&l, alone, 2048, 0); math.Abs(got.at(0.7)/alone-1) > 1e-9 ||
+	if got := c.of(l.least(2048), alone, 2048, 0); math.Abs(got.at(0.7)/alone-1) > 1e-9 ||
 		math.Abs(got.at(1)/alone-0.9) > 1e-9 || math.Abs(got.steady()-0.7) > 1e-9 {
 		t.Errorf("alone: %+v, want %g at the full clock and %g at the low one", got, 0.9*alone, alone)
 	}
 	last := 0.7
 	for _, attention := range []float64{0.1, 0.5, 1, 2, 10} {
 		attention *= alone
-		w := c.of(&l, alone, 2048, attention)
+		w := c.of(l.least(2048), alone, 2048, attention)
 		f := w.steady()
 		if f <= last && last < 1 || f > 1 {
 			t.Errorf("%g s of attention: a clock of %g, want between %g and 1", attention, f, last)
@@ -37,7 +37,7 @@ func TestChunkPower(t *testing.T) {
 		}
 	}
 	one, _ := l.of(1)
-	w := c.of(&l, one, 1, 1e-4)
+	w := c.of(l.least(1), one, 1, 1e-4)
 	if got, want := w.at(0.8), one+1e-4/0.8; math.Abs(got/want-1) > 1e-9 || w.steady() != 1 {
 		t.Errorf("linears that wait for HBM: %g s at 0.8 of the clock, want %g, and a clock of %g", got,
 			want, w.steady())
@@ -48,7 +48,7 @@ func TestChunkPower(t *testing.T) {
 	probes := NewClockProbes(p, m, 32)
 	for n := 1; n <= 4096; n++ {
 		alone, _ := l.of(float64(n))
-		w := c.of(&l, alone, float64(n), 0)
+		w := c.of(l.least(float64(n)), alone, float64(n), 0)
 		if got := w.at(w.steady()); math.Abs(got/alone-1) > 1e-6 || w.slope < 0 {
 			t.Fatalf("%d tokens without attention: %g s of %+v, want %g", n, got, w, alone)
 		}

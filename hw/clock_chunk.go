@@ -69,15 +69,14 @@ func (c *chunks) read(f *Clock) {
 	}
 }
 
-// of prices linears of n tokens that last so many seconds without pause, and attention
-// of so many at the full clock. Where linears wait for HBM they draw the limit at most.
-func (c *chunks) of(l *gemm, sustained, n, attention float64) chunk {
+// of prices linears of n tokens that last so many seconds without pause, at least so many at any
+// clock, and attention of so many at the full clock. Where linears wait for HBM they draw the limit
+// at most.
+func (c *chunks) of(least, sustained, n, attention float64) chunk {
 	if c.ratio == 0 || sustained == 0 {
 		return chunk{linears: sustained, attention: attention, hot: 1, attends: 1}
 	}
 	g, _ := c.gain.logLinear(n)
-	least, _ := l.of(1)
-	least = math.Max(least, l.peak.floor(2*n*l.weights, l.weights*l.bytes))
 	gained := math.Max(0, math.Min(g*sustained, sustained-least))
 	computing := gained / (g * sustained)
 	hot := 1 + computing*(1/c.ratio-1)

@@ -9,7 +9,7 @@ import (
 // begin, end and merge, and rounds of progressive attention that wait for themselves. They are
 // cycles of the SMs, so at a share f of the full clock each lasts 1/f times as long. HBM has a
 // clock of its own.
-type latencies struct{ linears, dense, sparse, scoring des.Time }
+type latencies struct{ linears, dense, sparse, scoring, choice des.Time }
 
 // latenciesOf prices those of w, whose linears, dense and sparse attention and scores last so long.
 func (c *coster) latenciesOf(w *sim.Work, l *layerCost) (of latencies) {
@@ -17,6 +17,20 @@ func (c *coster) latenciesOf(w *sim.Work, l *layerCost) (of latencies) {
 	of.scoring = c.scoring.latency(w, l.scoring)
 	if len(w.Prefill) == 0 { // else the chunk's price has them
 		of.linears = min(l.linears, nanoseconds(c.linears.launch+c.pointwise.launch()))
+		if c.experts != nil {
+			of.linears = min(l.linears, of.linears+nanoseconds(c.experts.launch))
+		}
+	}
+	if c.indexer != nil {
+		launch := nanoseconds(c.indexer.launch)
+		of.scoring, of.choice = min(l.scoring, launch), min(l.choice, launch)
+	}
+	switch {
+	case c.latent != nil:
+		launch := nanoseconds(c.latent.launch)
+		of.dense, of.sparse = min(l.dense, launch), min(l.sparse, launch)
+	case c.bounded:
+		of.dense = min(l.dense, nanoseconds(c.dense.launch))
 	}
 	return of
 }

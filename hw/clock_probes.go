@@ -66,7 +66,7 @@ func (c *ClockProbes) chunk(tokens, prefix int) chunk {
 		attention, _ = c.prefill.of([]sim.Span{{Query: tokens, Prefix: prefix}})
 	}
 	c.chunks.read(&c.p.Clock)
-	return c.chunks.of(&c.linears, sustained, float64(tokens), attention)
+	return c.chunks.of(c.linears.least(float64(tokens)), sustained, float64(tokens), attention)
 }
 
 // Rested returns the time of linears of n tokens: of a card that has copied for long and

@@ -189,7 +189,7 @@ func schemaKeys(v reflect.Type, path string) (keys []string) {
 }
 
 // mostKeys are the figure keys that the profile of a calibrated card may use.
-const mostKeys = 95 // two of them of several GPUs, ten of sparse prefill
+const mostKeys = 96 // two of them of several GPUs, ten of sparse prefill, one of FP8
 
 // TestProfilesHaveBoundedKeys counts what a reader of a calibrated card's profile has to know.
 func TestProfilesHaveBoundedKeys(t *testing.T) {

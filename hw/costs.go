@@ -10,7 +10,8 @@ type layerCost struct {
 	linears, prefill, dense, sparse, scoring, digests des.Time
 
 	pointwise des.Time // of linears
-	index     des.Time // of sparse prefill
+	index     des.Time // of sparse prefill, or of an indexer's
+	choice    des.Time // an indexer's scores of decodes
 
 	chunk chunk // of a layer that prefills; linears and prefill are at the full clock
 
@@ -35,7 +36,14 @@ type coster struct {
 	progressive progressive
 	graphs      *Graphs
 
-	notes notes
+	class   layerClass // of a model that is not plain
+	experts *experts
+	latent  *latentDecode
+	indexer *indexer
+	bounded bool // decodes attend to Work.BoundedTokens
+	narrow  bool // weights have fewer than 16 bits
+
+	notes *notes
 	known bool
 	work  sim.Work // of the last call; Prefill is the coster's own
 	cost  layerCost
@@ -63,6 +71,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		c.head.sortsLogits(p, m)
 	}
 	c.patterns = newSparsePrefill(p, m, c.prefill)
+	c.narrow = m.WeightBytesEach == 1 || m.IsMixture() && m.expertBytes() < 2
 	c.notes = newNotes(p, m, &c, opts.LoadEngine)
 	return c
 }
@@ -82,13 +91,16 @@ func (c *coster) layer(w *sim.Work) *layerCost {
 }
 
 func (c *coster) price(w *sim.Work) layerCost {
-	n := &c.notes
+	n := c.notes
 	c.padded = *w
 	c.padded.Tokens = c.graphs.padded(w.Tokens)
 	tokens := float64(c.padded.Tokens)
 	lin, beyond := c.linears.Seconds(&c.padded)
 	n.mark(noteLinears, beyond, tokens)
 	n.mark(noteShape, tokens > 0 && !c.linears.exact, 0)
+	n.mark(noteNarrow, tokens > 0 && c.narrow, 0)
+	routed, least := c.routed(tokens)
+	lin += routed
 	pw, beyond := c.pointwise.Seconds(&c.padded)
 	n.mark(notePointwise, beyond, tokens)
 	pre, short := c.prefill.of(w.Prefill)
@@ -98,17 +110,32 @@ func (c *coster) price(w *sim.Work) layerCost {
 		pre, index = c.patterns.of(w.Patterns, w.Prefill)
 		n.mark(noteSparsePrefill, c.patterns.assumes(w.Patterns), 0)
 	}
+	if c.indexer != nil {
+		index += c.indexer.prefill(w.Prefill)
+		n.mark(noteIndexer, tokens > 0, 0)
+	}
 	cost := layerCost{
 		pointwise: nanoseconds(pw), linears: nanoseconds(lin) + nanoseconds(pw),
 		prefill: nanoseconds(pre), index: nanoseconds(index),
 		scoring: timeOf(&c.scoring, w), digests: timeOf(&c.closing, w),
 	}
 	if len(w.Prefill) > 0 {
-		cost.chunk = c.chunks.of(&c.linears, lin, tokens, pre)
+		cost.chunk = c.chunks.of(c.linears.least(tokens)+least, lin, tokens, pre)
 		cost.linears = nanoseconds(cost.chunk.linears) + cost.pointwise
+	}
+	if c.indexer != nil {
+		cost.choice = nanoseconds(c.indexer.decode(w))
+		if w.Sparse { // Device.Score
+			cost.scoring, cost.choice = cost.choice, 0
+		}
 	}
 	switch {
 	case len(w.Rounds) > 0: // Device.rounds
+	case c.latent != nil:
+		cost.dense, cost.sparse = c.overLatents(w)
+	case c.bounded:
+		t, _ := c.dense.of(float64(w.BoundedTokens), float64(w.Decodes))
+		cost.dense = nanoseconds(t)
 	case w.Sparse:
 		t, beyond := c.sparse.Seconds(w)
 		n.mark(noteSparse, beyond, float64(w.DecodeTokens)*c.sparse.bytesEach)
@@ -120,6 +147,23 @@ func (c *coster) price(w *sim.Work) layerCost {
 	}
 	cost.latencies = c.latenciesOf(w, &cost)
 	return cost
+}
+
+// overLatents returns the time of decodes' attention over latents: of dense attention, or of that
+// to what the server or an indexer selects.
+func (c *coster) overLatents(w *sim.Work) (dense, sparse des.Time) {
+	n := w.DecodeTokens
+	if c.bounded && !w.Sparse {
+		n = w.BoundedTokens
+	}
+	t, beyond := c.latent.of(float64(n))
+	c.notes.mark(noteLatent, n > 0, 0)
+	if c.bounded {
+		c.notes.mark(noteSparse, beyond, float64(n)*c.latent.row)
+		return 0, nanoseconds(t)
+	}
+	c.notes.mark(noteDense, beyond, float64(n)*c.latent.row)
+	return nanoseconds(t), 0
 }
 
 func timeOf(c Cost, w *sim.Work) des.Time {

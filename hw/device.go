@@ -62,7 +62,8 @@ type DeviceOptions struct {
 //     longer to launch the step's layers with block selection than the GPU to
 //     compute, the rest of that (Host). The next step continues the queue.
 type Device struct {
-	costs           coster
+	costs           coster    // of every layer of a plain model
+	classes         []*coster // of each layer of another
 	loader          *transfer // nil without a load engine
 	saver           *transfer // nil without a save engine
 	overlap         *transfer // of saves while prefill is computed
@@ -111,9 +112,6 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	if err := model.validate(); err != nil {
 		return nil, fmt.Errorf("model %s: %w", model.Name, err)
 	}
-	if !model.Plain() {
-		return nil, fmt.Errorf("model %s: %s: no price", model.Name, model.Class())
-	}
 	if opts.SaveBufferBytes < 0 {
 		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)
 	}
@@ -135,6 +133,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	if d.continueLatency = nanoseconds(gpu.Host.ContinueLatency.optional()); d.continueLatency == 0 {
 		d.continueLatency = nanoseconds(d.sync.sync)
 	}
+	d.classes = newClasses(gpu, model, &d.costs, &d.opts)
 	var err error
 	if d.reduce, err = newAllReduce(gpu, model); err != nil {
 		return nil, err
@@ -178,6 +177,9 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.busy, d.loading, d.waited, d.scored = 0, 0, 0, false
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
+	for _, c := range d.classes {
+		c.known = false
+	}
 	if d.loader != nil {
 		d.bigPool = d.loader.over(s.DRAMBytes)
 	}
@@ -193,13 +195,21 @@ func (d *Device) Begin(s *sim.Step) error {
 	return nil
 }
 
+// at returns the costs of a layer.
+func (d *Device) at(layer int) *coster {
+	if d.classes == nil {
+		return &d.costs
+	}
+	return d.classes[layer]
+}
+
 // Score implements sim.Device.
-func (d *Device) Score(_ int, w *sim.Work) error {
+func (d *Device) Score(layer int, w *sim.Work) error {
 	if !d.running {
 		return errors.New("hw: Score outside a step")
 	}
 	d.scored = true
-	c := d.costs.layer(w)
+	c := d.at(layer).layer(w)
 	d.attend(c.scoring, c.latencies.scoring, &d.phases.Scoring)
 	if d.opts.Offload && !d.opts.GPULookup {
 		sync := nanoseconds(d.sync.of(w.Decodes, ListBytes(d.model, float64(w.DecodeTokens))))
@@ -263,7 +273,7 @@ func (d *Device) Compute(layer int, w *sim.Work) error {
 	d.scored = false
 	d.prefixFrom, d.prefixAfter = d.now, d.loading // the other buffer is free
 	d.waited += d.contention.calls(layerCalls, &d.saves)
-	c := d.costs.layer(w)
+	c := d.at(layer).layer(w)
 	linears, prefill, overhead := c.linears, c.prefill, d.overhead.of(w)
 	if len(w.Prefill) > 0 {
 		slowLinears, slowPrefill := d.clock.run(&c.chunk, d.now, overhead)
@@ -280,6 +290,7 @@ func (d *Device) Compute(layer int, w *sim.Work) error {
 	d.upToSaves(w, linears)
 	d.compute(prefill, &d.phases.PrefillAttention)
 	d.attend(c.index, 0, &d.phases.PrefillIndex)
+	d.attend(c.choice, c.latencies.choice, &d.phases.Scoring)
 	d.attend(c.dense, c.latencies.dense, &d.phases.DenseAttention)
 	d.compute(c.digests, &d.phases.Scoring)
 	if len(w.Rounds) > 0 {
@@ -337,7 +348,7 @@ func (d *Device) Drain() (des.Time, error) {
 
 // hidden is the bytes of tokens' hidden states.
 func (d *Device) hidden(tokens int) float64 {
-	return float64(tokens * d.model.Hidden * d.model.WeightBytesEach)
+	return float64(int64(tokens*d.model.Hidden) * d.model.wide())
 }
 
 // pass lets time go by on the critical path.

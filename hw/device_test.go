@@ -221,7 +221,7 @@ func TestDeviceExtrapolationNotes(t *testing.T) {
 			t.Errorf("notes lack %q:\n%s", want, notes)
 		}
 	}
-	const here = noteCount - 1 // sparse prefill was measured on this card
+	const here = noteSparsePrefill // that was measured on this card, and the model is plain
 	if n := strings.Count(notes, "\n") + 1; n != here {
 		t.Errorf("want %d notes, got %d:\n%s", here, n, notes)
 	}

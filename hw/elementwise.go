@@ -21,8 +21,11 @@ type elementwise struct {
 
 // newPointwise picks rows as newLinears does, by bytes per token.
 func newElementwise(p *Profile, m *Model) elementwise {
+	return newElementwiseOf(p, PointwiseBytes(m))
+}
+
+func newElementwiseOf(p *Profile, bytes float64) elementwise {
 	best, distance := "", math.Inf(1)
-	bytes := PointwiseBytes(m)
 	for _, r := range p.Pointwise {
 		s := p.shape(r.Shape).model()
 		if d := math.Abs(math.Log(bytes / PointwiseBytes(&s))); d < distance {
@@ -44,6 +47,23 @@ func newElementwise(p *Profile, m *Model) elementwise {
 func PointwiseBytes(m *Model) float64 {
 	rope := 2 * (m.QHeads + m.KVHeads) * m.HeadDim
 	return 2 * float64(2*2*m.Hidden+2*3*m.Hidden+rope+3*m.FFN)
+}
+
+// pointwiseBytes is PointwiseBytes of a layer that need not be plain: rope is over what latents
+// rotate, whose ranks have norms of their own; activation is over the columns of all FFNs that a
+// token passes; routing writes a token for each of its experts, and reads what they return.
+func pointwiseBytes(m *Model, c layerClass) float64 {
+	around := 2*2*m.Hidden + 2*3*m.Hidden
+	if m.IsLatent() {
+		around += 2*(m.QHeads+1)*m.RopeDim + 2*(m.QRank+m.KVRank)
+	} else {
+		around += 2 * (m.QHeads + m.KVHeads) * m.HeadDim
+	}
+	if !c.routed {
+		return 2 * float64(around+3*m.FFN)
+	}
+	routed := (m.ExpertsPerToken + m.SharedExperts) * 3 * m.ExpertFFN
+	return 2 * float64(around+routed+(2*m.ExpertsPerToken+2)*m.Hidden)
 }
 
 // Seconds implements Cost.

@@ -17,6 +17,7 @@ type gemm struct {
 	peak     peak
 	measured curve // tokens, seconds
 	scale    float64
+	narrow   narrow
 	launches float64 // seconds, of the measured rows
 	launch   float64 // seconds
 	weights  float64
@@ -64,17 +65,24 @@ func (p *Profile) meanShape(of curve, shape *Shape) (mean curve) {
 }
 
 func newGEMM(p *Profile, m *Model) gemm {
+	return newGEMMOf(p, m, float64(m.LayerLinears()), float64(m.WeightBytesEach))
+}
+
+// newGEMMOf returns that of matrices of so many weights, of so many bytes each.
+func newGEMMOf(p *Profile, m *Model, weights, bytes float64) gemm {
 	best := p.nearestShape(m, len(p.Linears), func(i int) string { return p.Linears[i].Shape })
 	s := p.shape(best)
 	l := gemm{
 		peak:     p.peak(),
 		measured: tokenCurve(p.Linears, best),
-		weights:  float64(m.LayerLinears()),
-		bytes:    float64(m.WeightBytesEach),
+		weights:  weights,
+		bytes:    bytes,
 		shape:    best,
-		exact:    s.matches(m),
+		exact:    s.matches(m) && m.Plain(),
 	}
-	l.scale = l.weights / float64(s.linears()) * l.bytes / 2
+	l.scale = l.weights / float64(s.linears()) * max(l.bytes, 2) / 2
+	l.narrow = newNarrow(p, l.bytes)
+	l.peak.flops = l.narrow.flops
 	l.launches = p.LinearLaunch.optional()
 	if !l.exact {
 		l.measured = p.meanShape(l.measured, s)
@@ -85,8 +93,8 @@ func newGEMM(p *Profile, m *Model) gemm {
 
 // newHead returns the LM head: hidden x vocab weights.
 func newHead(p *Profile, m *Model) gemm {
-	l := newGEMM(p, m)
 	head := float64(m.Hidden) * float64(m.Vocab)
+	l := newGEMMOf(p, m, float64(m.LayerLinears()), float64(m.wide()))
 	l.scale *= head / l.weights
 	l.weights = head
 	l.launch = l.launches / 4
@@ -102,8 +110,25 @@ func (l *gemm) of(n float64) (t float64, outside bool) {
 		return 0, false
 	}
 	t, outside = l.measured.cost(n)
-	return math.Max(l.launch+(t-l.launches)*l.scale, l.peak.floor(2*n*l.weights, l.weights*l.bytes)),
-		outside
+	return math.Max(l.launch+l.work(t, n), l.peak.floor(2*n*l.weights, l.weights*l.bytes)), outside
+}
+
+// work is what of a measured time of n tokens is no launch, for these weights.
+func (l *gemm) work(t, n float64) float64 { return (t - l.launches) * l.scale * l.narrow.share(n) }
+
+// beyond is the time of n tokens without launches, never below what physics allow.
+func (l *gemm) beyond(n float64) float64 {
+	if n <= 0 {
+		return 0
+	}
+	t, _ := l.measured.cost(n)
+	return math.Max(l.work(t, n), l.peak.floor(2*n*l.weights, l.weights*l.bytes))
+}
+
+// least is how long weights and their bytes bound the time of n tokens, whatever the clock.
+func (l *gemm) least(n float64) float64 {
+	t, _ := l.of(1)
+	return math.Max(t, l.peak.floor(2*n*l.weights, l.weights*l.bytes))
 }
 
 func (s *Shape) linears() int64 {

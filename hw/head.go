@@ -23,7 +23,7 @@ func newLMHead(p *Profile, m *Model) head {
 		lm:          newHead(p, m),
 		rate:        math.Min(p.DenseDecode.Rate.SI(), p.GPU.HBMBandwidth.SI()),
 		logitBytes:  3 * 4 * float64(m.logits()),
-		embedsBytes: 2 * float64(m.Hidden*m.WeightBytesEach),
+		embedsBytes: 2 * float64(int64(m.Hidden)*m.wide()),
 	}
 }
 

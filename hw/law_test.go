@@ -10,8 +10,15 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// allPairs runs f for every built-in card under every engine and every model, loaded once.
+// allPairs runs f for every built-in card under every engine and every plain model, loaded once.
 func allPairs(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
+	t.Helper()
+	pairs(t, (*Model).Plain, f)
+}
+
+// pairs is allPairs of the models that are wanted.
+func pairs(t *testing.T, want func(*Model) bool, f func(t *rapid.T, p *Profile, m *Model)) {
+	t.Helper()
 	var cards []*Profile
 	var models []*Model
 	for _, n := range CardNames() {
@@ -24,7 +31,9 @@ func allPairs(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
 		}
 	}
 	for _, n := range ModelNames() {
-		models = append(models, mustModel(t, n))
+		if m := mustModel(t, n); want(m) {
+			models = append(models, m)
+		}
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		f(rt, rapid.SampledFrom(cards).Draw(rt, "card"), rapid.SampledFrom(models).Draw(rt, "model"))

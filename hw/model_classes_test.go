@@ -158,7 +158,8 @@ func TestClassErrors(t *testing.T) {
 	for more, want := range map[string]string{
 		latent: "", latent + index: "", latent + index + "index_first = 1\nindex_every = 2\n": "",
 		"experts = 8\nexperts_per_token = 2\nexpert_ffn = 16\nshared_experts = 1\n": "",
-		"window = 8\nwindow_pattern = \"wf\"\n":                                     "", "mtp_layers = 1\n": "",
+		"window = 8\nwindow_pattern = \"wf\"\n":                                     "",
+		"mtp_layers = 1\n":                                                          "",
 
 		"qk_rope_dim = 8\n": `:13: qk_rope_dim: means something with kv_lora_rank above 0 only`,
 		"kv_lora_rank = 512\nqk_nope_dim = 16\nqk_rope_dim = 8\n": `v_head_dim: want 1 to 16384, got 0`,
@@ -167,7 +168,7 @@ func TestClassErrors(t *testing.T) {
 		index:                                                     `q_lora_rank: means something with kv_lora_rank`,
 		latent + "index_top_k = 4\n":                              `index_heads: want 1 to 4096, got 0`,
 		latent + index + "index_every = 2\n":                      `index_first: want 1 or more`,
-		"experts = 8\n":                                           `experts_per_token: want 1 to 8, got 0`,
+		"experts = 8\n":                                           `experts_per_token: want 1 to 8`,
 		"experts_per_token = 2\n":                                 `:13: experts_per_token: means something with experts`,
 		"expert_bytes_each = 0.5\n":                               `:13: expert_bytes_each: want 0 to 8, and 0 without`,
 		"experts = 8\nexperts_per_token = 9\nexpert_ffn = 16\n":   `:14: experts_per_token: want 1 to 8, got 9`,

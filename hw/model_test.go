@@ -51,8 +51,8 @@ func TestModels(t *testing.T) {
 			t.Errorf("%s: want %.2f billion parameters, got %.3f", c.name, c.billions, n)
 		}
 	}
-	if n := len(ModelNames()); n != 11 {
-		t.Errorf("want 11 models, got %v", ModelNames())
+	if n := len(ModelNames()); n != 22 {
+		t.Errorf("want 22 models, got %v", ModelNames())
 	}
 }
 

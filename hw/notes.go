@@ -17,6 +17,10 @@ const (
 	noteScatter              // scatter threads not measured
 	notePSA                  // no figures of progressive attention
 	noteSparsePrefill        // no figures of sparse prefill
+	noteLatent               // no figures of attention over latents
+	noteIndexer              // no figures of an indexer
+	noteExperts              // no figures of experts
+	noteNarrow               // no figures of weights of fewer than 16 bits
 	noteCount
 )
 
@@ -27,8 +31,16 @@ type notes struct {
 	text  [noteCount]string  // a format for asked
 }
 
-func newNotes(p *Profile, m *Model, c *coster, loadEngine string) notes {
-	var n notes
+func newNotes(p *Profile, m *Model, c *coster, loadEngine string) *notes {
+	n := new(notes)
+	n.text[noteLatent] = fmt.Sprintf("latent attention: no kernel measured on %s; priced by bytes "+
+		"at the rate of other decode attention, by FLOPs at that of prefill attention", p.Name)
+	n.text[noteIndexer] = fmt.Sprintf("indexer: no kernel measured on %s; priced by bytes at the "+
+		"rate of scoring blocks, by FLOPs at prefill attention's share of the FP8 peak", p.Name)
+	n.text[noteExperts] = fmt.Sprintf("experts: no kernel measured on %s; priced as linears of their "+
+		"size, all experts alike likely", p.Name)
+	n.text[noteNarrow] = fmt.Sprintf("weights of fewer than 16 bits: no linears of them measured on "+
+		"%s; scaled from those of 16 by bytes and peak", p.Name)
 	n.text[noteShape] = fmt.Sprintf(
 		"linears: no measured points for %s on %s; the mean of those measured, by weights per layer",
 		m.Name, p.Name)
@@ -85,12 +97,12 @@ func (n *notes) mark(bit int, on bool, asked float64) {
 // ExtrapolationNotes explains what the bits of Timing.Extrapolated stand for: what was asked,
 // farthest over the device's life, against what was measured.
 func (d *Device) ExtrapolationNotes(bits uint32) []string {
-	n := &d.costs.notes
+	n := d.costs.notes
 	var out []string
 	for bit := range noteCount {
 		switch {
 		case bits&(1<<bit) == 0:
-		case bit == noteShape || bit == notePSA || bit == noteSparsePrefill:
+		case bit == noteShape || bit == notePSA || bit >= noteSparsePrefill:
 			out = append(out, n.text[bit])
 		default:
 			out = append(out, fmt.Sprintf(n.text[bit], n.asked[bit]))

@@ -19,7 +19,7 @@ type HBMPlan struct {
 // KVBudget returns what remains of a model for KV on the card at the given utilisation (0 to 1],
 // with batches of at most maxTokens tokens and maxRequests requests.
 //
-//	activations = maxTokens x (2 FFN + 6 hidden) x 2 B
+//	activations = maxTokens x (2 FFN + 6 hidden) x 2 B  (Model.activations)
 //	logits      = maxRequests x vocab x 4 B x 2
 //
 // Activations are gate and up, and the hidden state, residual, Q, K, V and
@@ -39,7 +39,7 @@ func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRequests
 		Usable:      int64(math.Floor(size * utilisation)),
 		Weights:     m.WeightBytes(),
 		Runtime:     int64(p.GPU.Runtime.SI()),
-		Activations: int64(maxTokens) * int64(2*m.FFN+6*m.Hidden) * 2,
+		Activations: int64(maxTokens) * m.activations() * 2,
 		Logits:      int64(maxRequests) * int64(m.Vocab) * 4 * 2,
 	}
 	h.KV = h.Usable - h.Weights - h.Runtime - h.Activations - h.Logits
@@ -50,6 +50,23 @@ func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRequests
 			gib(h.Activations), gib(h.Logits), gib(h.KV))
 	}
 	return h, nil
+}
+
+// activations are the values of a token in the layer that has most: gate and up of all FFNs that it
+// passes, a copy of it for each expert, and what latents are decompressed to.
+func (m *Model) activations() int64 {
+	ffn := 0
+	if m.ownFFNs() > 0 {
+		ffn = 2 * m.FFN
+	}
+	if m.IsMixture() {
+		ffn = max(ffn, 2*(m.ExpertsPerToken+m.SharedExperts)*m.ExpertFFN+m.ExpertsPerToken*m.Hidden)
+	}
+	n := int64(ffn + 6*m.Hidden)
+	if m.IsLatent() {
+		n += int64(m.QHeads * (2*m.HeadDim + m.ValueDim))
+	}
+	return n
 }
 
 func gib(bytes int64) string { return fmt.Sprintf("%.2f GiB", float64(bytes)/(1<<30)) }

@@ -28,6 +28,9 @@ type prefillAttention struct {
 	kvBytes float64 // of one token in one layer
 	heads   float64 // query heads
 	kvHeads float64
+	window  float64 // newest tokens that a query attends to; 0: all
+	pad     float64 // of FLOPs that are computed to those that count
+	up      *gemm   // of latents before a chunk to keys and values; nil: none
 	rows    float64 // query tokens of a CTA of the kernel for paged KV; 0 = no such kernel
 	ctas    float64 // of it, at once
 
@@ -48,6 +51,7 @@ func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention
 		kvBytes: float64(m.LayerKVBytesPerToken()),
 		heads:   float64(m.QHeads),
 		kvHeads: float64(m.KVHeads),
+		pad:     1,
 		rows:    p.Paged.Rows.optional(),
 		ctas:    p.Paged.CTAs.optional(),
 
@@ -71,7 +75,31 @@ const queryTile = 128
 // spanFLOPs returns the FLOPs of one request's chunk.
 func (a *prefillAttention) spanFLOPs(s sim.Span) float64 {
 	q := float64(s.Query)
+	if a.window > 0 {
+		return a.flops * q * a.keys(s)
+	}
 	return a.flops * (q*float64(s.Prefix) + q*q/2)
+}
+
+// keys is the mean number of keys that a query of a chunk attends to.
+func (a *prefillAttention) keys(s sim.Span) float64 {
+	q, prefix := float64(s.Query), float64(s.Prefix)
+	switch {
+	case a.window == 0 || prefix+q <= a.window:
+		return prefix + q/2
+	case prefix >= a.window:
+		return a.window
+	}
+	grows := a.window - prefix // the first queries see the context grow
+	return (grows*(prefix+grows/2) + (q-grows)*a.window) / q
+}
+
+// read is how many tokens' K and V a chunk attends to.
+func (a *prefillAttention) read(s sim.Span) float64 {
+	if a.window > 0 {
+		return float64(s.Query) + math.Min(float64(s.Prefix), a.window)
+	}
+	return float64(s.Query) + float64(s.Prefix)
 }
 
 // waves is how long the CTAs of a chunk with a prefix need on a GPU that runs so
@@ -86,7 +114,7 @@ func (a *prefillAttention) waves(s sim.Span) float64 {
 	}
 	q := float64(s.Query)
 	tiles := math.Ceil(q/a.rows) * a.heads
-	each := a.flops / a.heads * a.rows * (float64(s.Prefix) + q/2)
+	each := a.flops / a.heads * a.rows * a.keys(s)
 	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.waveRate
 }
 
@@ -104,7 +132,7 @@ func (a *prefillAttention) copies(s sim.Span) float64 {
 	}
 	q := float64(s.Query)
 	tiles := math.Ceil(q/a.rows) * a.heads
-	return math.Ceil(tiles/a.ctas) * 2 * (float64(s.Prefix) + q/2) / a.copied * a.copy
+	return math.Ceil(tiles/a.ctas) * 2 * a.keys(s) / a.copied * a.copy
 }
 
 // gathered is how long K and V of a chunk and its prefix are copied from blocks to tensors, never
@@ -140,12 +168,16 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 			continue
 		}
 		q := math.Max(float64(s.Query), a.shortest())
-		flops := a.spanFLOPs(sim.Span{Query: int(q), Prefix: s.Prefix})
+		span := sim.Span{Query: int(q), Prefix: s.Prefix}
+		flops := a.spanFLOPs(span)
 		l, _ := a.launch.logLinear(q)
 		r, _ := a.rate.power(q)
 		launch = math.Max(launch, l)
-		t += max(math.Hypot(max(flops/r, a.waves(s)), a.copies(s)),
-			a.peak.floor(flops, (q+float64(s.Prefix))*a.kvBytes))
+		t += max(math.Hypot(max(a.pad*flops/r, a.waves(s)), a.copies(s)),
+			a.peak.floor(flops, a.read(span)*a.kvBytes))
+		if a.up != nil {
+			t += a.up.beyond(float64(s.Prefix))
+		}
 		if float64(s.Query) < a.rate.x[0] && (short == 0 || s.Query < short) {
 			short = s.Query
 		}

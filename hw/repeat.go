@@ -15,11 +15,11 @@ func (d *Device) passed() passed {
 	return passed{d.now, d.busy, d.clock.ran, d.engine.launched, d.phases}
 }
 
-// Repeat implements sim.Repeater. Where neither saves nor the card's clock change the time of a
-// layer, those after the second pass as it did; times are whole nanoseconds, so the sum is the
-// same.
+// Repeat implements sim.Repeater. Where layers are of one class and neither saves nor the card's
+// clock change the time of a layer, those after the second pass as it did; times are whole
+// nanoseconds, so the sum is the same.
 func (d *Device) Repeat(layer, n int, w *sim.Work) error {
-	steady := d.saves.n == 0 && d.pending == 0 &&
+	steady := d.classes == nil && d.saves.n == 0 && d.pending == 0 &&
 		(d.clock.full() && len(w.Prefill) == 0 || d.clock.filter == 0)
 	for i := range n {
 		if steady && i == 2 {

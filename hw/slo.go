@@ -18,7 +18,8 @@ func DecodeIteration(p *Profile, m *Model, context, batch int) (des.Time, error)
 	if err != nil {
 		return 0, err
 	}
-	w := sim.Work{Tokens: batch, Decodes: batch, DecodeTokens: int64(context) * int64(batch)}
+	w := sim.Work{Tokens: batch, Decodes: batch, DecodeTokens: int64(context) * int64(batch),
+		BoundedTokens: int64(min(context, m.BoundTokens())) * int64(batch)}
 	if err := d.Begin(&sim.Step{Requests: batch, Sampled: batch}); err != nil {
 		return 0, err
 	}

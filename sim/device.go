@@ -75,6 +75,9 @@ type Work struct {
 	// DecodeTokens is the KV tokens that decode attention reads for each KV head, summed over
 	// requests: contexts when dense, selections when sparse.
 	DecodeTokens int64
+	// BoundedTokens is the same of dense attention in layers whose decodes attend to
+	// Model.BoundTokens at most.
+	BoundedTokens int64
 	// ScoredBlocks is the blocks whose metadata each KV head scores, summed over requests; 0
 	// when attention is dense.
 	ScoredBlocks int64
@@ -98,6 +101,7 @@ func (w *Work) SameBatch(o *Work) bool {
 	return w.Tokens == o.Tokens &&
 		slices.Equal(w.Prefill, o.Prefill) && slices.Equal(w.Patterns, o.Patterns) &&
 		w.Decodes == o.Decodes && w.DecodeTokens == o.DecodeTokens &&
+		w.BoundedTokens == o.BoundedTokens &&
 		w.Sparse == o.Sparse && w.ScoredBlocks == o.ScoredBlocks &&
 		w.Digests == o.Digests && w.DigestTokens == o.DigestTokens
 }

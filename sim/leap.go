@@ -15,10 +15,11 @@ import (
 
 // leapable says whether steps of this server can be leapt at all: replicas of a fleet begin steps
 // one after another at the same time, a journal keeps each token, and a prefix cache changes with
-// each block.
+// each block. Requests of models with windows take other blocks than one every so many tokens.
 func (s *Server) leapable() bool {
-	return !s.stepwise && s.fleet == nil && s.cache == nil && !s.Spec.Sparse() && s.path.repeats() &&
-		s.prefixes == nil && s.metrics.journal == nil && s.RecordTo == nil
+	return !s.stepwise && s.Model.WindowLayers == 0 && s.fleet == nil && s.cache == nil &&
+		!s.Spec.Sparse() && s.path.repeats() && s.prefixes == nil &&
+		s.metrics.journal == nil && s.RecordTo == nil
 }
 
 // leap ends the step that began at now, and those after it, while nothing but tokens comes of
@@ -56,6 +57,7 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		}
 		now = end
 		st.contexts += int64(n)
+		st.bounded += s.boundedGrowth(steps)
 		st.meta.Index, st.meta.Start, st.rec.Index, st.rec.Start = s.steps, now, s.steps, now
 		timing, err := s.price(now)
 		if err != nil {
@@ -76,6 +78,20 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 			s.memory.Used(), steps, used))
 	}
 	return now, nil
+}
+
+// boundedGrowth is by how much the decodes' bounded tokens grow with the step that is so many after
+// the first.
+func (s *Server) boundedGrowth(steps int) (n int64) {
+	if s.Model.BoundTokens == 0 {
+		return 0
+	}
+	for _, r := range s.step.decodes {
+		if r.Context()+steps < s.Model.BoundTokens {
+			n++
+		}
+	}
+	return n
 }
 
 // leapOver returns how many steps from the one that began at now on end no request; ok is false

@@ -33,6 +33,12 @@ func drawDense(t *rapid.T) *scenario {
 	c := drawScenario(t)
 	c.spec.Attention, c.spec.Selection, c.spec.Offload, c.spec.Eviction, c.addressed = "full", "",
 		false, "", false
+	switch rapid.SampledFrom([]string{"plain", "plain", "indexed", "windowed"}).Draw(t, "class") {
+	case "indexed":
+		index(&c.model)
+	case "windowed":
+		window(c, rapid.IntRange(1, 40).Draw(t, "window"))
+	}
 	for i := range c.arrivals {
 		a := &c.arrivals[i]
 		a.Output *= rapid.SampledFrom([]int{1, 1, 4, 14}).Draw(t, "longer")

@@ -29,6 +29,17 @@ type sharing interface {
 // newMemory returns memory of so many blocks.
 func (s *Server) newMemory(blocks int64) error {
 	spec := &s.Spec
+	if s.Model.WindowLayers > 0 {
+		if spec.CachesPrefixes() || spec.Offload || spec.Sparse() {
+			return fmt.Errorf("sim: a model with windows has no prefix cache, offloading or selection")
+		}
+		w := kv.Windows{Layers: int64(s.Model.WindowLayers),
+			Full:   int64(s.Model.Layers - s.Model.WindowLayers),
+			Blocks: int64(s.Geometry.Blocks(s.Model.BoundTokens) + 1)}
+		s.memory = kv.NewWindowBudget(s.HBMBytes/s.layerOfBlocks(), s.Geometry.BlockTokens,
+			spec.Watermark, w)
+		return nil
+	}
 	if !spec.CachesPrefixes() {
 		s.memory = kv.NewBudget(blocks, s.Geometry.BlockTokens, spec.Watermark)
 		return nil

@@ -19,6 +19,11 @@ type Model struct {
 	KVHeads    int
 	Hidden     int
 	MaxContext int
+	// BoundTokens is what decodes attend to at most in layers that have such a bound, of a window or
+	// an indexer; 0: no layer has one.
+	BoundTokens int
+	// WindowLayers keep the KV of the newest BoundTokens only.
+	WindowLayers int
 }
 
 // Config describes one server.

@@ -22,6 +22,7 @@ type stepState struct {
 	evicted int64 // by the end of the last step
 
 	contexts, selected, scored int64 // tokens, tokens and blocks a head, summed over decodes
+	bounded                    int64 // of contexts, at most Model.BoundTokens of each
 	closing                    int   // decodes whose open block becomes full
 	savesInFlight              bool  // of a prefill that a decode of the batch has ended
 	freed                      int64 // blocks since the step before, whole model
@@ -113,6 +114,7 @@ func (s *Server) closeSeq(r *request) {
 func (s *Server) prepareStep(now des.Time) error {
 	st := &s.step
 	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
+	st.bounded = 0
 	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.pages, st.kvBytes, st.closing,
 		st.savesInFlight = 0, 0, 0, 0, 0, 0, 0, 0, false
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills),
@@ -221,6 +223,7 @@ func (s *Server) prepareDecode(r *request) error {
 	st.meta.Sampled++
 	context := r.Context()
 	st.contexts += int64(context)
+	st.bounded += int64(min(context, s.Model.BoundTokens))
 	if s.Spec.Sparse() {
 		if s.fixed {
 			st.selected += s.selectedTokens(context)
@@ -301,6 +304,7 @@ func (s *Server) layers(layer, n int) error {
 		w.Digests, w.DigestTokens = runs, int64(blocks)*int64(s.Geometry.BlockTokens)
 	}
 	dense := s.dense(layer)
+	w.BoundedTokens = st.bounded
 	if w.DecodeTokens = st.contexts; !dense {
 		w.Sparse, w.DecodeTokens, w.ScoredBlocks = true, st.selected, st.scored
 		if !s.fixed {

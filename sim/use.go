@@ -14,6 +14,9 @@ func (s *Server) hbmUsed() int64 {
 // hbmOf returns the bytes of so many blocks of all layers and heads, without offloading.
 func (s *Server) hbmOf(blocks int64) int64 {
 	block := s.Geometry.BlockBytes
+	if s.Model.WindowLayers > 0 { // blocks are of one layer
+		return blocks * s.layerOfBlocks()
+	}
 	if s.Spec.Sparse() {
 		block += s.Geometry.MetaBytes
 	}

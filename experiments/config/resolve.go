@@ -132,6 +132,9 @@ func (l *loader) checkHardware() error {
 		if err := l.checkPrefixHit(s); err != nil {
 			return err
 		}
+		if err := checkClass(&model, s); err != nil {
+			return l.placeSystem(err, l.customNamed(s.Name))
+		}
 		if _, err := PrefillMix(&model, s); err != nil {
 			return l.placeSystem(&KeyError{Key: "prefill_pattern", Value: quote(s.PrefillPattern),
 				With: []string{"prefill_attention"}, Reason: err.Error()}, l.customNamed(s.Name))

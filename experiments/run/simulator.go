@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -115,8 +116,9 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 	cfg := sim.Config{
 		Spec: p.System,
 		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden,
-			MaxContext: model.MaxContext},
-		Geometry: model.Geometry(p.System.BlockTokens),
+			MaxContext: model.MaxContext, BoundTokens: model.BoundTokens(),
+			WindowLayers: model.WindowLayers()},
+		Geometry: geometry(&model, &p.System),
 		HBMBytes: kvBytes,
 		Seed:     p.Seed,
 		Engine:   gpu.Server(),
@@ -159,6 +161,16 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 		s.server.Library = x.library(libraryKey{p.Scores, policy, setting})
 	}
 	return s, nil
+}
+
+// geometry is the shape of the KV cache. Where the server selects nothing, an indexer's keys are
+// kept with the rest.
+func geometry(m *hw.Model, s *sim.Spec) kv.Geometry {
+	g := m.Geometry(s.BlockTokens)
+	if m.IsIndexed() && !s.Sparse() {
+		g.BlockBytes, g.MetaBytes = g.BlockBytes+g.MetaBytes, 0
+	}
+	return g
 }
 
 // replay has the server take selections from a file.

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
@@ -13,6 +14,15 @@ type Budget struct {
 	total       int64
 	used        int64
 	watermark   int64
+	windows     Windows
+}
+
+// Windows are layers that keep the blocks of a request's newest tokens only. A budget with any
+// counts blocks of one layer.
+type Windows struct {
+	Layers int64 // with a window
+	Full   int64 // without
+	Blocks int64 // that a layer with a window keeps
 }
 
 // NewBudget returns a budget of total blocks of which the given share is kept free when a
@@ -22,8 +32,19 @@ func NewBudget(total int64, blockTokens int, watermark float64) *Budget {
 		watermark: int64(watermark * float64(total))}
 }
 
+// NewWindowBudget is NewBudget of blocks of one layer, some of which have a window.
+func NewWindowBudget(total int64, blockTokens int, watermark float64, w Windows) *Budget {
+	b := NewBudget(total, blockTokens, watermark)
+	b.windows = w
+	return b
+}
+
 func (b *Budget) blocks(tokens int) int64 {
-	return int64((tokens + b.blockTokens - 1) / b.blockTokens)
+	n := int64((tokens + b.blockTokens - 1) / b.blockTokens)
+	if w := &b.windows; w.Layers > 0 {
+		return w.Full*n + w.Layers*min(n, w.Blocks)
+	}
+	return n
 }
 
 // Fits says whether a request of that many tokens could ever be admitted.
@@ -74,5 +95,16 @@ func (b *Budget) Release(g *prefix.Grant, _ bool) {
 func (b *Budget) Used() int64  { return b.used }
 func (b *Budget) Total() int64 { return b.total }
 
-// Tokens returns the number of tokens that n blocks hold.
-func (b *Budget) Tokens(n int64) int64 { return n * int64(b.blockTokens) }
+// Tokens returns the number of tokens that n blocks hold of one request.
+func (b *Budget) Tokens(n int64) int64 {
+	switch w := &b.windows; {
+	case w.Layers == 0:
+	case n <= (w.Full+w.Layers)*w.Blocks:
+		n /= w.Full + w.Layers
+	case w.Full == 0:
+		return math.MaxInt64
+	default:
+		n = (n - w.Layers*w.Blocks) / w.Full
+	}
+	return n * int64(b.blockTokens)
+}

@@ -1,0 +1,36 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// checkClass refuses what a system does that is not modelled of a model with latents, windows or
+// narrow weights.
+func checkClass(m *hw.Model, s *sim.Spec) *KeyError {
+	bounded := m.IsLatent() || m.IsWindowed()
+	refuse := func(key, value, why string) *KeyError {
+		return &KeyError{Key: key, Value: value,
+			Reason: fmt.Sprintf("%s, and %s has %s", why, m.Name, m.Class())}
+	}
+	switch {
+	case m.Plain():
+		return nil
+	case bounded && s.Sparse():
+		return refuse("attention", quote(s.Attention),
+			"blocks are selected of the keys and values that each KV head has of a whole context")
+	case bounded && s.Offload:
+		return refuse("offload", "true", "blocks are moved of keys and values of whole contexts")
+	case bounded && s.SparsePrefill():
+		return refuse("prefill_attention", quote(s.PrefillAttention),
+			"patterns are of keys that each head has of a whole prompt")
+	case m.IsWindowed() && s.CachesPrefixes():
+		return refuse("prefix_cache", quote(s.PrefixCache), "prefixes are kept whole in every layer")
+	case s.PrefixTiers():
+		return refuse("prefix_dram_gib", Show(s.PrefixDRAM),
+			"prefixes below HBM are priced of keys and values in 16 bits")
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package hw
+
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// indexer is the time in which a layer scores all tokens of its contexts and picks the best:
+//
+//	decode   t = launch + search + n max(key / rate, 2 I d / R8) + 8 n / rate
+//	prefill  t = launch + search + pairs (2 I d / R8 + 8 / rate)
+//
+// with n tokens of all contexts, or pairs of query and key, I heads of size d, key the bytes of a
+// token's key, and a float32 score that is written and read. No kernel of the kind was measured:
+// launch, search and rate are those of scoring blocks, and R8 is the share of the FP8 peak that
+// prefill attention reaches of FP16's.
+type indexer struct {
+	peak         peak // of FP8
+	launch, rate float64
+	compute      float64 // R8, FLOP/s
+	key, flops   float64 // bytes and FLOPs of a token
+	block        float64 // tokens of a block that the server counts
+}
+
+// scoreBytes of a token: a float32 that is written and read.
+const scoreBytes = 8
+
+func newIndexer(p *Profile, m *Model, blockTokens int) *indexer {
+	if !m.IsIndexed() {
+		return nil
+	}
+	x := &indexer{peak: p.peak(), launch: p.Scoring.Launch.SI() + p.Scoring.Search.optional(),
+		rate: p.Scoring.Rate.SI(), key: float64(m.IndexKeyBytes),
+		flops: 2 * float64(m.IndexHeads*m.IndexHeadDim), block: float64(max(1, blockTokens))}
+	x.peak.flops = p.peakFP8()
+	x.compute = attentionRate(p) * x.peak.flops / p.GPU.PeakFP16.SI()
+	return x
+}
+
+// Seconds implements Cost.
+func (x *indexer) Seconds(w *sim.Work) (s float64, beyond bool) { return x.decode(w), false }
+
+// decode returns the time of decodes: they score whole contexts, of which blocks are counted where
+// the server selects.
+func (x *indexer) decode(w *sim.Work) float64 {
+	n := float64(w.DecodeTokens)
+	if w.Sparse {
+		n = float64(w.ScoredBlocks) * x.block
+	}
+	if n <= 0 {
+		return 0
+	}
+	t := x.launch + n*math.Max(x.key/x.rate, x.flops/x.compute) + n*scoreBytes/x.rate
+	return math.Max(t, x.peak.floor(n*x.flops, n*x.key))
+}
+
+// prefill returns the time of chunks.
+func (x *indexer) prefill(spans []sim.Span) (t float64) {
+	for _, s := range spans {
+		if s.Query <= 0 {
+			continue
+		}
+		q := float64(s.Query)
+		pairs := q*float64(s.Prefix) + q*q/2
+		t += math.Max(pairs*(x.flops/x.compute+scoreBytes/x.rate),
+			x.peak.floor(pairs*x.flops, (q+float64(s.Prefix))*x.key))
+	}
+	if t > 0 {
+		t += x.launch
+	}
+	return t
+}

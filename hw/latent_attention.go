@@ -1,0 +1,80 @@
+package hw
+
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// latentDecode is a layer's decode attention over latents, absorbed: queries are projected into the
+// latent's space, so that all heads of a GPU attend to the same rows, which are read once
+// (DeepSeek-V2, 2024, section 2.1.2).
+//
+//	t = max(floor, launch + max(n row / rate, n FLOPs / R)),  FLOPs = 2 H (r + d) + 2 H r
+//
+// with latents of r values and d rotated ones, H heads, row the bytes of a token. So many heads a
+// row make the kernel compute bound where dense attention waits for bytes. The tensor cores
+// multiply at least 64 rows, so that fewer heads take as long as 64. No kernel of the kind was
+// measured: launch, floor and rate are those of decode attention, or of attention to selected
+// blocks where an indexer selects the rows; R is prefill attention's of long chunks.
+type latentDecode struct {
+	peak                peak
+	launch, floor, rate float64
+	compute             float64 // R, FLOP/s
+	row                 float64
+	flops, computed     float64 // of a token; with the rows that the tensor cores add
+	largest             float64 // bytes measured
+}
+
+// tileRows is the fewest rows of a matrix that the tensor cores multiply at once (wgmma, M = 64;
+// FlashMLA takes no fewer heads).
+const tileRows = 64
+
+func newLatentDecode(p *Profile, m *Model, s Stream) *latentDecode {
+	heads := float64(m.QHeads)
+	padded := math.Ceil(heads/tileRows) * tileRows
+	each := float64(2*m.LatentDim() + 2*m.KVRank)
+	return &latentDecode{peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(),
+		rate: s.Rate.SI(), compute: attentionRate(p), row: float64(m.LayerKVBytesPerToken()),
+		flops: heads * each, computed: padded * each, largest: s.Largest.optional()}
+}
+
+// attentionRate is what attention kernels reach of the tensor cores, FLOP/s: prefill's rate of the
+// longest chunks.
+func attentionRate(p *Profile) float64 { return p.Prefill[len(p.Prefill)-1].Rate.SI() }
+
+// Seconds implements Cost.
+func (l *latentDecode) Seconds(w *sim.Work) (s float64, beyond bool) {
+	return l.of(float64(w.DecodeTokens))
+}
+
+// of returns the time of n tokens, summed over requests, and whether they are more than measured.
+func (l *latentDecode) of(n float64) (t float64, outside bool) {
+	if n <= 0 {
+		return 0, false
+	}
+	t = l.launch + math.Max(n*l.row/l.rate, n*l.computed/l.compute)
+	return max(t, l.floor, l.peak.floor(n*l.flops, n*l.row)), l.largest > 0 && n*l.row > l.largest
+}
+
+// newLatentPrefill prices a layer's prefill attention over latents. Without an indexer keys and
+// values are decompressed: a chunk attends to them as to any model's, with keys of one size and
+// values of another, and those of the tokens before it are projected anew for each chunk. With one,
+// each query attends to its own selection of rows, absorbed.
+//
+//	FLOPs a pair = 2 H (nope + d + v), or 2 H (r + d) + 2 H r
+func newLatentPrefill(p *Profile, m *Model) prefillAttention {
+	a := newPrefillAttention(p, m, 0)
+	if m.IsIndexed() {
+		heads := float64(m.QHeads)
+		a.flops = heads * float64(2*m.LatentDim()+2*m.KVRank)
+		a.pad = math.Ceil(heads/tileRows) * tileRows / heads
+		a.window, a.rows = float64(m.IndexTopK), 0
+		return a
+	}
+	a.flops = 2 * float64(m.QHeads*(m.HeadDim+m.ValueDim))
+	up := newGEMMOf(p, m, float64(m.KVRank*m.QHeads*(m.NopeDim+m.ValueDim)),
+		float64(m.WeightBytesEach))
+	a.up = &up
+	return a
+}

@@ -1,0 +1,102 @@
+package hw
+
+// layerClass is what a layer of a model has that others of it may not; layers of a class cost the
+// same.
+type layerClass struct {
+	routed bool // experts
+	window bool
+	index  bool // an indexer of its own
+}
+
+// classOf returns that of a layer.
+func (m *Model) classOf(layer int) layerClass {
+	return layerClass{routed: m.RoutesLayer(layer), window: m.IsWindowed() && m.HasWindow(layer),
+		index: m.IsIndexed() && !m.SharesIndex(layer)}
+}
+
+// linearsOf returns the weights that every token of a layer is multiplied with.
+func (m *Model) linearsOf(c layerClass) int64 {
+	n := m.AttentionLinears()
+	if c.index {
+		n += m.indexerLinears()
+	}
+	if c.routed {
+		return n + m.sharedLinears() + int64(m.Hidden*m.Experts)
+	}
+	return n + 3*int64(m.Hidden)*int64(m.FFN)
+}
+
+// BoundTokens is what a decode attends to at most in layers that have such a bound: an indexer's
+// selection, or a window; 0: no layer has one.
+func (m *Model) BoundTokens() int {
+	if m.IsIndexed() {
+		return m.IndexTopK
+	}
+	return m.WindowTokens
+}
+
+// setClass prices what a class has that a plain layer has not.
+func (c *coster) setClass(p *Profile, m *Model, class layerClass, blockTokens int) {
+	c.class = class
+	c.linears = newGEMMOf(p, m, float64(m.linearsOf(class)), float64(m.WeightBytesEach))
+	c.pointwise = newElementwiseOf(p, pointwiseBytes(m, class))
+	c.qkv = float64(m.AttentionLinears()-m.outputLinears()) / float64(m.linearsOf(class))
+	if class.routed {
+		c.experts = newExperts(p, m)
+	}
+	if class.index {
+		c.indexer = newIndexer(p, m, blockTokens)
+	}
+	switch {
+	case m.IsLatent():
+		c.prefill = newLatentPrefill(p, m)
+		c.latent = newLatentDecode(p, m, p.DenseDecode)
+		if m.IsIndexed() {
+			c.latent = newLatentDecode(p, m, p.SparseDecode)
+		}
+	case class.window:
+		c.prefill.window = float64(m.WindowTokens)
+	}
+	c.patterns.dense = c.prefill
+	c.bounded = class.window || m.IsIndexed()
+}
+
+// outputLinears are the weights of attention's output.
+func (m *Model) outputLinears() int64 {
+	each := m.HeadDim
+	if m.IsLatent() {
+		each = m.ValueDim
+	}
+	return int64(m.QHeads*each) * int64(m.Hidden)
+}
+
+// newClasses returns the costs of each layer of a model that is not plain; nil of one that is.
+// Layers of a class share them.
+func newClasses(p *Profile, m *Model, first *coster, opts *DeviceOptions) []*coster {
+	if m.Plain() {
+		return nil
+	}
+	of := map[layerClass]*coster{}
+	layers := make([]*coster, m.Layers)
+	for i := range layers {
+		class := m.classOf(i)
+		if of[class] == nil {
+			c := *first
+			c.setClass(p, m, class, opts.BlockTokens)
+			of[class] = &c
+		}
+		layers[i] = of[class]
+	}
+	return layers
+}
+
+// routed returns the time of a layer's experts, seconds, and what of it no clock changes.
+func (c *coster) routed(tokens float64) (t, least float64) {
+	if c.experts == nil {
+		return 0, 0
+	}
+	t, beyond := c.experts.of(tokens)
+	c.notes.mark(noteExperts, true, 0)
+	c.notes.mark(noteLinears, beyond, tokens)
+	return t, c.experts.least(tokens)
+}
