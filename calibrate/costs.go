@@ -21,7 +21,7 @@ type cost interface {
 
 // costs lists all of them in the order of fitting: a fit may read figures of those before it.
 var costs = []cost{
-	link{}, loadMemcpy{}, flashH2D{}, saveMemcpy{}, gpuScatter{}, saveOverlap{}, flashD2H{},
+	link{}, loadMemcpy{}, flashH2D{}, swapIn{}, saveMemcpy{}, gpuScatter{}, saveOverlap{}, flashD2H{},
 	gemm{}, elementwise{}, prefillAttention{}, sparsePrefill{}, decode{}, scoring{}, progressive{},
 	continueLatency{}, blockClose{}, clock{}, roundTrip{}, hostStep{}, freeBlock{}, blockLoad{},
 	driverContention{}, layerOverhead{},
@@ -67,7 +67,7 @@ func shapeModel(name string) (*hw.Model, error) {
 }
 
 // mayBeZero are the axes that may be 0.
-var mayBeZero = []string{"prefix_tokens", "columns"}
+var mayBeZero = []string{"prefix_tokens", "columns", "misses"}
 
 // fits reports whether the point has the probe's axes, each at least 1 but those that may be
 // 0, and a shape where it needs one.

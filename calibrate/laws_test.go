@@ -40,6 +40,11 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		k := t.gather
 		k.rate -= t.gatherFalls * doublings(p.At("pool_mib"))
 		return k.seconds(n, bytes, t.h2d)
+	case probeSwap:
+		rows := at("requests") * at("misses")
+		walks := math.Ceil(at("requests")/fakeSMs) * at("slots") / 1024
+		return math.Max(t.swap.launch+walks*t.swap.scan+rows*t.swap.row+
+			rows*at("row_bytes")/t.swap.rate, rows*at("row_bytes")/t.h2d)
 	case probeSaveGPU:
 		n, bytes := blocks()
 		return t.scatter.seconds(n, bytes, t.d2h)

@@ -51,6 +51,8 @@ func setupPoints(shape, wide string) []struct {
 		{point(probeDuplexKernel, "", mib), &cuda.GPUScatterArgs{}},
 		{point(probeLoadMemcpy, "", block, 16, 8), &cuda.MemcpyBlocksArgs{}},
 		{point(probeLoadFlash, "", block, 16, 8), &cuda.FlashH2DArgs{}},
+		{point(probeSwap, "", 656, 3, 64, 4), &cuda.SwapInArgs{}},
+		{point(probeSwap, "", 1152, 2, 64, 0), &cuda.SwapInArgs{}},
 		{point(probeSaveMemcpy, "", block, 16, 8), &cuda.MemcpyBlocksArgs{}},
 		{point(probeSaveGPU, "", block, 16, 8), &cuda.GPUScatterArgs{}},
 		{point(probeSaveFlash, "", block, 16, 8, 2), &cuda.SaveArgs{}},

@@ -27,6 +27,7 @@ func varied(t *testing.T, p *Profile) (times []des.Time) {
 				SaveBufferBytes: 1 << 30},
 			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(),
 				Microbatch: 8, Pipelined: true, ScatterThreads: 2},
+			{LoadEngine: LoadSwap, SaveEngine: SaveFlash, Offload: true, HotSlots: 4096, BlockTokens: 32},
 		} {
 			times = append(times, stepsOf(t, p, mustModel(t, name), opts)...)
 		}
@@ -86,7 +87,7 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 		tokens := int64(n) * (2048 + 320*int64(n-1))
 		w := sim.Work{Tokens: n, Decodes: n, DecodeTokens: tokens}
 		step(sim.Step{Requests: n, Sampled: n, FreedBlocks: 4096}, w, 0, 0)
-		w = sim.Work{Tokens: n, Decodes: n, DecodeTokens: int64(n) * 2048, Sparse: true,
+		w = sim.Work{Tokens: n, Decodes: n, DecodeTokens: int64(n) * 2048, Sparse: true, Swapped: n,
 			ScoredBlocks: tokens / 32, Digests: 1, DigestTokens: 32}
 		if opts.Microbatch > 0 {
 			for i := range 8 {
@@ -118,6 +119,8 @@ func TestEachPartMovesSomePrice(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole.Sampling = served.Sampling // this project's loop does not sort logits
+	whole.Load.Swap = SwapCost{Launch: us(4), Scan: us(2), CTAs: count(132, "CTAs"), Row: us(0.01),
+		Rate: Figure{50, "GB/s", Measured, "made up"}}
 	want := varied(t, whole)
 	for _, part := range Parts() {
 		without, err := whole.Without(part.Name)

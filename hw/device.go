@@ -23,7 +23,10 @@ type DeviceOptions struct {
 	// at 0 each layer waits for its own saves.
 	SaveBufferBytes int64
 	// BlockTokens of a KV block, which prefill after a prefix reads; 0: it reads tensors.
-	BlockTokens    int
+	BlockTokens int
+	// HotSlots are the tokens of a hot buffer, whose misses LoadSwap loads; BlockTokens of them are a
+	// block. 0: requests have none.
+	HotSlots       int
 	ScatterThreads int // CPU threads of FlashD2H; 0 = the profile's
 	// TopP has tokens drawn by top-p, which sorts the logits.
 	TopP bool
@@ -72,6 +75,7 @@ type Device struct {
 	reduce          *allReduce // nil where one GPU has the model
 	engine          engineTime
 	sync            roundTrip
+	swap            *swapIn  // nil without hot buffers
 	freeBlock       float64  // seconds of the host for each block given back
 	loadBlock       float64  // seconds of the host for each block loaded, where it looks lists up
 	continueLatency des.Time // of progressive attention, until the CPU acts on it
@@ -149,6 +153,9 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		}
 		d.loader = &l
 	}
+	if opts.HotSlots > 0 {
+		d.swap = newSwapIn(gpu, opts.HotSlots)
+	}
 	if opts.SaveEngine != "" {
 		s, overlapped, err := newSaver(gpu, opts.SaveEngine, opts.ScatterThreads)
 		if err != nil {
@@ -156,7 +163,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		}
 		d.saver, d.overlap = &s, &overlapped
 	}
-	if opts.LoadEngine == LoadFlash || opts.SaveEngine == SaveGPU {
+	if opts.LoadEngine == LoadFlash || opts.LoadEngine == LoadSwap || opts.SaveEngine == SaveGPU {
 		d.duplex = math.Min(d.duplex, gpu.Link.DuplexKernel.SI())
 	}
 	return d, nil
@@ -211,6 +218,12 @@ func (d *Device) Score(layer int, w *sim.Work) error {
 	d.scored = true
 	c := d.at(layer).layer(w)
 	d.attend(c.scoring, c.latencies.scoring, &d.phases.Scoring)
+	if d.swap != nil {
+		d.costs.notes.mark(noteSwap, w.Swapped > 0 && !d.swap.measured, 0)
+		walk := d.swap.walk(w.Swapped)
+		d.attend(walk, walk, &d.phases.Scoring)
+		return nil
+	}
 	if d.opts.Offload && !d.opts.GPULookup {
 		sync := nanoseconds(d.sync.of(w.Decodes, ListBytes(d.model, float64(w.DecodeTokens))))
 		d.pass(sync+d.contention.calls(syncCalls, &d.saves), &d.phases.Host)
@@ -241,11 +254,13 @@ func (d *Device) Move(m *kv.Moves) error {
 		if m.SavesInFlight {
 			d.awaitSaves()
 		}
-		if d.scored && !d.opts.GPULookup {
+		if d.scored && !d.opts.GPULookup && d.swap == nil {
 			d.pass(nanoseconds(d.loadBlock*float64(m.Loads)), &d.phases.Host)
 		}
 		d.loader.copies.setLocality(m)
-		if m.InRounds {
+		if d.swap != nil { // row by row
+			d.load(m.Loads*int64(d.opts.BlockTokens), m.BlockBytes/int64(d.opts.BlockTokens))
+		} else if m.InRounds {
 			d.bytesLoaded = m.BlockBytes
 		} else {
 			d.load(m.Loads, m.BlockBytes)

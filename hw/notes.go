@@ -21,6 +21,7 @@ const (
 	noteIndexer              // no figures of an indexer
 	noteExperts              // no figures of experts
 	noteNarrow               // no figures of weights of fewer than 16 bits
+	noteSwap                 // no figures of hot buffers' kernel
 	noteCount
 )
 
@@ -77,6 +78,8 @@ func newNotes(p *Profile, m *Model, c *coster, loadEngine string) *notes {
 		"block-sparse decode of the same tokens", p.Name)
 	n.text[noteSparsePrefill] = fmt.Sprintf("sparse prefill: no kernels measured on %s; priced at "+
 		"the shares of dense attention and of HBM that MInference's own reach on an A100", p.Name)
+	n.text[noteSwap] = fmt.Sprintf("hot buffers: no kernel measured on %s; priced as FlashH2D of "+
+		"single rows, with no time to walk the buffers", p.Name)
 	return n
 }
 

@@ -208,6 +208,7 @@ type Loading struct {
 	// per block, seen where blocks are small
 	FlashBlock Figure    `toml:"flash_block,omitempty" dim:"time,optional"`
 	Flash      []PoolRow `toml:"flash"`
+	Swap       SwapCost  `toml:"swap,omitempty"`
 }
 
 // PoolRow is the rate of a kernel that reads a pinned host pool of some size.

@@ -41,6 +41,7 @@ var loadEngines = []struct {
 }{
 	{LoadMemcpy, func(t *transfer, f *Loading) { t.copies = newLoadCopies(f) }},
 	{LoadFlash, (*transfer).flashH2D},
+	{LoadSwap, (*transfer).swapIn},
 }
 
 // saveEngines are the same of saves, on so many scatter threads; 0 means the profile's own.

@@ -26,6 +26,11 @@ func (s *Server) checkBlocks() error {
 			return fmt.Errorf("law 1: %w", err)
 		}
 	}
+	if s.hot != nil {
+		if err := s.hot.memory.Check(s.grants); err != nil {
+			return fmt.Errorf("law 2: %w", err)
+		}
+	}
 	if s.cache == nil {
 		return nil
 	}

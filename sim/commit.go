@@ -48,6 +48,9 @@ func (s *Server) recordStep() error {
 
 // prefilled hands a completed prefill's KV to the decode cache.
 func (s *Server) prefilled(r *request) error {
+	if s.hot != nil {
+		s.hot.memory.Settle(&r.Grant)
+	}
 	if s.cache == nil {
 		return nil
 	}

@@ -72,6 +72,8 @@ type Work struct {
 	// Patterns are what the layer's query heads attend to in prefill. Empty: all, densely.
 	Patterns []pattern.Group
 	Decodes  int // requests with one query token each
+	// Swapped is those of them whose selections are looked up in hot buffers.
+	Swapped int
 	// DecodeTokens is the KV tokens that decode attention reads for each KV head, summed over
 	// requests: contexts when dense, selections when sparse.
 	DecodeTokens int64

@@ -39,6 +39,10 @@ func (s *Server) loadOf(r *request) load {
 
 // decodeBytes is the KV that a decode has to have in HBM: all of it without offloading.
 func (s *Server) decodeBytes(context int) int64 {
+	if s.hot != nil {
+		return int64(min(s.Geometry.Blocks(context), s.Spec.HotBlocks())*s.Model.Layers) *
+			s.layerOfBlocks()
+	}
 	if s.cache == nil {
 		return int64(s.Geometry.Blocks(context)*s.Model.Layers) * s.layerOfBlocks()
 	}

@@ -28,6 +28,9 @@ type request struct {
 	lastGrid int   // that of the step before
 	cursors  []dsa.Cursor
 	cycles   []*dsa.Cycle
+	reuses   []*dsa.Reuse // of hot buffers, by cursor
+	reused   int          // context grid that they are of
+	filled   int          // steps since its hot buffers were empty
 	layers   []*dsa.Layer // sparse ones, where their heads decide together;
 	used     []int        // of each, candidates that a head attends to
 	latest   *dsa.Latest  // of those, selections of the sample; or all that the device chose

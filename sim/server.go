@@ -86,7 +86,8 @@ type Server struct {
 	landing   map[int]*request // by ID, whose prefix is being loaded
 	prefixUse PrefixUse        // since the last step's record
 	lost      PrefixUse        // evictions of the whole run until then
-	cache     *kv.Cache        // nil without offloading
+	cache     *kv.Cache        // nil without offloading, and with hot buffers
+	hot       *hotBuffers      // nil without
 	rec       Recorder
 	metrics   *Metrics
 
@@ -160,6 +161,13 @@ func NewServer(cfg Config) (*Server, error) {
 	if err := s.newMemory(capacity / blockBytes); err != nil {
 		return nil, err
 	}
+	if spec.Hot() {
+		var err error
+		if s.hot, err = s.newHot(); err != nil {
+			return nil, err
+		}
+		s.memory = s.hot.memory
+	}
 	if spec.Sparse() {
 		policy, named, err := spec.Policy()
 		if err != nil {
@@ -193,7 +201,7 @@ func NewServer(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	var limit sched.Limit
-	if spec.Offload {
+	if spec.Offload && !spec.Hot() {
 		cache, err := kv.NewCache(kv.Config{
 			Geometry: geo, Sample: sample, HBMBytes: cfg.HBMBytes,
 			Eviction: spec.Eviction, PerLayer: spec.Pool == "per-layer", Window: spec.Window,

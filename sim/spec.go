@@ -50,6 +50,13 @@ type Spec struct {
 	SaveEngine string `toml:"save_engine"`
 	// who finds the selected blocks that are not in HBM; gpu needs load_engine flash
 	Lookup string `toml:"lookup"`
+	// KV of a request that decodes that each layer keeps in HBM, as a buffer of its own (HiSparse); 0:
+	// HBM is one cache for all. In blocks of block_tokens, which stand for that many single tokens
+	HotBuffer int `toml:"hot_buffer" unit:"tokens" range:">= 0, <= 1e+08"`
+	// when a request gives up its other KV in HBM: when its prefill ends, or when HBM runs short
+	HotRelease string `toml:"hot_release"`
+	// host memory for KV as a multiple of HBM's, dram_gib at most; 0: dram_gib
+	HostPoolRatio float64 `toml:"host_pool_ratio" range:">= 0, <= 1e+06"`
 	// order in which blocks leave HBM (list evictions)
 	Eviction string `toml:"eviction"`
 	// one pool of HBM blocks for all layers, or one a layer

@@ -108,6 +108,7 @@ func (s *Server) closeSeq(r *request) {
 		s.cache.Free(r.seq)
 	}
 	r.seq, r.pinned, r.buffers, r.steps, r.selected, r.prefilled = nil, false, 0, 0, 0, 0
+	r.filled = 0
 }
 
 // prepareStep brings the batch's requests into the cache and sums up the step.
@@ -123,6 +124,9 @@ func (s *Server) prepareStep(now des.Time) error {
 	st.rec = StepRecord{Index: s.steps, Replica: s.replica, Start: now, Decodes: len(s.batch.Decodes),
 		Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
 	s.unpinAbsent()
+	if s.hot != nil {
+		s.hot.loaded, s.hot.given, s.hot.selections, s.hot.swapped = 0, 0, 0, 0
+	}
 	for i := range s.batch.Prefills {
 		if err := s.preparePrefill(&s.batch.Prefills[i], now); err != nil {
 			return err
@@ -133,8 +137,10 @@ func (s *Server) prepareStep(now des.Time) error {
 			return err
 		}
 	}
-	if s.cache != nil {
+	if s.Spec.Offload {
 		st.meta.DRAMBytes = s.memory.Used() * s.Geometry.BlockBytes * int64(s.Geometry.Groups())
+	}
+	if s.cache != nil {
 		st.runs, st.ran = s.layersRun(), 0
 		s.cache.BeginStep(st.seqs)
 		st.before = s.cache.Stats()
@@ -230,10 +236,13 @@ func (s *Server) prepareDecode(r *request) error {
 		}
 		st.scored += int64(context / s.Geometry.BlockTokens)
 	}
-	if s.Spec.Sparse() && (s.cache != nil || !s.fixed || s.Addressed || s.RecordTo != nil) {
+	if s.Spec.Sparse() && (s.cache != nil || s.hot != nil || !s.fixed || s.Addressed || s.RecordTo != nil) {
 		if err := s.prepareSelections(r); err != nil {
 			return err
 		}
+	}
+	if s.hot != nil {
+		s.chooseHot(r)
 	}
 	closes := context%s.Geometry.BlockTokens == 0
 	if closes {
@@ -311,6 +320,9 @@ func (s *Server) layers(layer, n int) error {
 			s.attended(layer)
 		}
 	}
+	if s.hot != nil {
+		w.Swapped = s.hot.swapped
+	}
 	of := s.scoredOfPrefixes(layer)
 	if w.Sparse && of > 0 {
 		w.ScoredBlocks += of
@@ -323,8 +335,13 @@ func (s *Server) layers(layer, n int) error {
 			s.record(layer)
 		}
 	}
-	if s.cache != nil {
+	switch {
+	case s.cache != nil:
 		if err := s.move(layer); err != nil {
+			return err
+		}
+	case s.hot != nil:
+		if err := s.moveHot(layer); err != nil {
 			return err
 		}
 	}
@@ -430,6 +447,9 @@ func (s *Server) finishStep(now des.Time, timing Timing) {
 		st.rec.Ahead = s.cache.Scale(after.Ahead - st.before.Ahead)
 		st.rec.Evicted = s.cache.Scale(after.Evicted - st.evicted)
 		st.evicted = after.Evicted
+	}
+	if s.hot != nil {
+		s.finishHot()
 	}
 	st.rec.Tokens, st.rec.HBMBytes, st.rec.DRAMBytes = st.meta.Sampled, s.hbmUsed(), st.meta.DRAMBytes
 	st.rec.H2DBytes, st.rec.D2HBytes = st.rec.Loaded*s.Geometry.BlockBytes,

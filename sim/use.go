@@ -4,6 +4,10 @@ import "github.com/sparseserve/sparseserve/sim/des"
 
 // hbmUsed returns the bytes of KV blocks, metadata and prefill buffers in HBM.
 func (s *Server) hbmUsed() int64 {
+	if s.hot != nil {
+		used, _ := s.hot.memory.HBM()
+		return used
+	}
 	if s.cache == nil {
 		return s.hbmOf(s.memory.Used())
 	}

@@ -27,6 +27,7 @@ var specEnums = []struct {
 	{"load_engine", hw.LoadEngines()},
 	{"save_engine", hw.SaveEngines()},
 	{"lookup", []string{"host", sim.LookupGPU}},
+	{"hot_release", sim.HotReleases()},
 	{"eviction", kv.EvictionNames()},
 	{"pool", []string{"unified", "per-layer"}},
 	{"prefix_cache", sim.PrefixCaches()},
@@ -85,6 +86,17 @@ func checkSpec(s *sim.Spec) *KeyError {
 		return &KeyError{Key: "lookup", Value: quote(s.Lookup),
 			Reason: "needs attention = \"sparse\" and load_engine = \"flash\": what the GPU finds missing " +
 				"only a kernel can load without asking the host"}
+	case s.Hot() && s.NoHot() != "":
+		return &KeyError{Key: "hot_buffer", Value: fmt.Sprint(s.HotBuffer),
+			With:   []string{"budget_tokens", "prefill", "selection", "dense_layers", "batch_control"},
+			Reason: s.NoHot()}
+	case s.Hot() != (s.Offload && s.LoadEngine == hw.LoadSwap):
+		return &KeyError{Key: "load_engine", Value: quote(s.LoadEngine), With: []string{"hot_buffer"},
+			Reason: fmt.Sprintf("swap is the kernel of hot buffers, and theirs alone: hot_buffer = %d",
+				s.HotBuffer)}
+	case !s.Hot() && (s.HotRelease == sim.ReleaseShort || s.HostPoolRatio > 0):
+		return &KeyError{Key: "hot_buffer", Value: "0", With: []string{"hot_release", "host_pool_ratio"},
+			Reason: "hot_release and host_pool_ratio are of hot buffers; set it, as to 4096"}
 	case s.PrefillPattern == "" && s.PrefillAttention == sim.PrefillMInference:
 		return &KeyError{Key: "prefill_pattern", Value: quote(""), With: []string{"prefill_attention"},
 			Reason: "minference needs a file of patterns, or a published mix: " +

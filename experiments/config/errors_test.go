@@ -54,6 +54,12 @@ func TestBadInput(t *testing.T) {
 		{"nothing to score", "[system]\npreset = \"sparseserve\"\nattention = \"full\"\neviction = " +
 			"\"score\"\n", nil},
 		{"budget eaten up", "[system]\npreset = \"vllm-s\"\nsink_blocks = 60\nwindow_blocks = 5\n", nil},
+		{"hot buffer below a selection", "[system]\npreset = \"hisparse\"\nhot_buffer = 1024\n", nil},
+		{"hot buffer and layers", "[system]\npreset = \"hisparse\"\nprefill = \"layer\"\n", nil},
+		{"hot buffer in HBM", "[system]\npreset = \"hisparse\"\noffload = false\n", nil},
+		{"hot buffer by memcpy", "[system]\npreset = \"hisparse\"\nload_engine = \"memcpy\"\n", nil},
+		{"no hot buffer", "[system]\npreset = \"vllm-so\"\nhot_release = \"short\"\n", nil},
+		{"hot buffer of psa", "[system]\npreset = \"hisparse\"\nselection = \"psa\"\n", nil},
 		{"unknown engine", "[system]\nload_engine = \"falsh\"\n", nil},
 		{"unknown lookup", "[system]\nlookup = \"cpu\"\n", nil},
 		{"lookup by the GPU for all blocks", "[system]\npreset = \"sparseserve\"\nattention = " +

@@ -99,6 +99,9 @@ func TestPresets(t *testing.T) {
 		{"sparseserve-psa", "sparse", "flash", "flash", "layer", 32, true, true},
 		{"vllm-minference", "full", "memcpy", "memcpy", "chunked", 16, false, false},
 		{"sparseserve-minference", "sparse", "flash", "flash", "layer", 32, true, true},
+		{"dsa", "sparse", "memcpy", "memcpy", "chunked", 16, false, false},
+		{"hisparse", "sparse", "swap", "flash", "chunked", 16, true, false},
+		{"hisparse-hybrid", "sparse", "swap", "flash", "chunked", 16, true, false},
 	}
 	presets := Presets()
 	if len(presets) != len(want) {

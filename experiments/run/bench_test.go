@@ -20,6 +20,12 @@ func BenchmarkSparseServeAllHeads(b *testing.B) {
 		"system.heads=full")
 }
 
+// The load of BenchmarkSparseServeSampledHeads with hot buffers: tokens in samples of 16, for blocks
+// of 32 there.
+func BenchmarkHotBuffers(b *testing.B) {
+	benchPoint(b, "system.preset=hisparse", "workload.rate=0.2")
+}
+
 // The peer's published case: 2,000 requests of 8,192 tokens in and 200 out at
 // 0.75 req/s, an 8B model on one A100, dense vLLM.
 func BenchmarkDenseVLLM2000Requests(b *testing.B) {

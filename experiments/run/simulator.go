@@ -305,6 +305,7 @@ func DeviceOptions(s *sim.Spec) hw.DeviceOptions {
 	if s.Offload {
 		o.LoadEngine, o.SaveEngine, o.Offload = s.LoadEngine, s.SaveEngine, true
 		o.GPULookup = s.GPULookup()
+		o.HotSlots = s.HotBuffer
 		o.SaveBufferBytes = int64(s.SaveBuffer * (1 << 20))
 	}
 	return o

@@ -4,7 +4,11 @@ package prefix
 type Grant struct {
 	Blocks int64 // of all layers; counted where nothing is shared (kv.Budget)
 	Cached int   // tokens of its prompt that are said to be cached, where nothing is shared
-	Table  *Table
+	// Of hot buffers (kv.Hot): of Blocks, those in HBM; whether its prefill has ended, and whether
+	// it has kept all its KV in HBM since.
+	Hot           int64
+	Settled, Kept bool
+	Table         *Table
 }
 
 // Table is a request's text and the blocks that its KV is in, where prefixes are shared. A block

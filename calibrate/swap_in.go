@@ -1,0 +1,81 @@
+package calibrate
+
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// swapIn is the kernel of hot buffers (HiSparse): it finds what a layer's requests select, evicts
+// and loads the rest.
+type swapIn struct{}
+
+const probeSwap = "load.swap"
+
+func (swapIn) probes() []Probe {
+	return []Probe{{Name: probeSwap, setup: (*gpuRun).setupSwap,
+		Means: "hot buffers of 2,048 selected tokens a request: lookup, eviction and gather of what " +
+			"each misses; " + gpuTime,
+		Axes: []string{"row_bytes", "requests", "slots", "misses"}}}
+}
+
+// swapRows are the bytes of a row of DeepSeek's latent: FP8 with its scales, and 16 bits.
+var swapRows = []int64{656, 1152}
+
+// points vary the buffer and the requests without misses, then misses.
+func (swapIn) points(p *planner) {
+	for _, requests := range pick(p, []int64{1, 16, 64, 200}, []int64{1, 64}) {
+		for _, slots := range pick(p, []int64{2560, 4096, 8192}, []int64{4096, 8192}) {
+			p.addAt(stageLoad, rank{0, 2}, point(probeSwap, "", swapRows[0], requests, slots, 0))
+		}
+	}
+	for _, row := range swapRows {
+		for _, requests := range pick(p, []int64{1, 8, 32}, []int64{1, 32}) {
+			for _, misses := range pick(p, []int64{16, 64, 256, 1024}, []int64{64, 512}) {
+				p.addAt(stageLoad, rank{0, 2}, point(probeSwap, "", row, requests, 4096, misses))
+			}
+		}
+	}
+}
+
+// swapped are the rows that a call loads.
+func swapped(at observation) float64 { return float64(at.At("requests") * at.At("misses")) }
+
+func swappedBytes(at observation) float64 { return swapped(at) * float64(at.At("row_bytes")) }
+
+// fit finds t = launch + waves slots scan + rows row + bytes/rate, never faster than the link. It
+// needs the number of SMs, each of which has one CTA at a time, and the link's rate.
+func (swapIn) fit(s *Samples, p *hw.Profile, from source) []model {
+	p.Load.Swap = hw.SwapCost{}
+	all, ctas := s.of(probeSwap), s.sms()
+	if len(all) == 0 || ctas == 0 {
+		return nil
+	}
+	link := math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())
+	fit, held := all.split(byAxis("requests"), 2, nil)
+	walks := func(at observation) float64 {
+		return math.Ceil(float64(at.At("requests"))/ctas) * float64(at.At("slots")) / 1024
+	}
+	c := refine(fit, []float64{4e-6, 1e-6, 1e-9, 0.8 * link},
+		[]bound{callBound, blockBound, blockBound, {rateBound.low, link * 1.2}},
+		func(c []float64, at observation) float64 {
+			t := c[0] + walks(at)*c[1] + swapped(at)*c[2] + swappedBytes(at)/c[3]
+			return math.Max(t, swappedBytes(at)/link)
+		})
+	const what = "one kernel for hot buffers: "
+	p.Load.Swap = hw.SwapCost{
+		Launch: from.us(c[0], what+"launch, lookup of 2,048 tokens and save of the newest"),
+		Scan:   from.us(c[1], what+"the walk of 1,024 slots"),
+		CTAs:   from.figure(ctas, "CTAs", "one on each SM"),
+		Row:    perBlock(c[2], from, what+"each row from the host"),
+		Rate:   from.gbps(c[3], what+"rows anywhere in a pinned pool"),
+	}
+	return []model{{name: "load.swap", fit: fit, held: held,
+		draw: picture{x: swapped, xLabel: "rows loaded"},
+		price: func(p *hw.Profile, at observation) float64 {
+			t, err := p.SwapSeconds(int(at.At("requests")), int(at.At("slots")), int64(swapped(at)),
+				at.At("row_bytes"))
+			must(err)
+			return t
+		}}}
+}

@@ -1,0 +1,74 @@
+package hw
+
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// LoadSwap is one kernel a layer that finds, evicts and loads rows of hot buffers (HiSparse).
+const LoadSwap = "swap"
+
+// SwapCost is the kernel of hot buffers. One launch serves a layer's requests, each by a CTA of its
+// own that walks its buffer, and reads what is missing from the host:
+//
+//	t = max(launch + waves slots scan + n row + B / rate, B / link)
+//
+// with n rows of B bytes in all, and as many waves as the CTAs at once need for the requests.
+type SwapCost struct {
+	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
+	// of 1,024 slots of a buffer, each wave
+	Scan Figure `toml:"scan,omitempty" dim:"time,optional"`
+	// CTAs at once
+	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional"`
+	// each missing row
+	Row  Figure `toml:"row,omitempty" dim:"time,optional"`
+	Rate Figure `toml:"rate,omitempty" dim:"rate,optional" by:"h2d"`
+}
+
+// swapIn prices it. What no probe has measured is FlashH2D's, with no time for the walk.
+type swapIn struct {
+	launch, scan, ctas float64
+	slots              int // of a buffer
+	measured           bool
+}
+
+func newSwapIn(p *Profile, slots int) *swapIn {
+	s := &swapIn{launch: p.Load.FlashLaunch.SI(), ctas: math.Inf(1), slots: slots}
+	if f := &p.Load.Swap; f.Rate.Set() {
+		s.launch, s.scan, s.ctas, s.measured = f.Launch.SI(), f.Scan.SI(), f.CTAs.SI(), true
+	}
+	return s
+}
+
+// walk is the kernel's time for so many requests but for loads.
+func (s *swapIn) walk(requests int) des.Time { return nanoseconds(s.seconds(requests)) }
+
+func (s *swapIn) seconds(requests int) float64 {
+	if requests == 0 {
+		return 0
+	}
+	waves := math.Ceil(float64(requests) / s.ctas)
+	return s.launch + math.Max(1, waves)*float64(s.slots)/1024*s.scan
+}
+
+// swapIn sets what the loads cost beyond the walk.
+func (t *transfer) swapIn(f *Loading) {
+	if f.Swap.Rate.Set() {
+		t.block, t.rate = f.Swap.Row.optional(), f.Swap.Rate.SI()
+		return
+	}
+	t.flashH2D(f)
+	t.launch, t.floor = 0, 0
+}
+
+// SwapSeconds prices one launch for so many requests with buffers of so many slots, that misses
+// rows of some bytes in all.
+func (p *Profile) SwapSeconds(requests, slots int, rows, rowBytes int64) (float64, error) {
+	t, err := newLoader(p, LoadSwap)
+	if err != nil {
+		return 0, err
+	}
+	walk, loads := newSwapIn(p, slots).seconds(requests), t.seconds(rows, rowBytes)
+	return math.Max(walk+loads, float64(rows*rowBytes)/t.link), nil
+}

@@ -1,0 +1,108 @@
+package hw
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
+)
+
+// swapProfile has a kernel of hot buffers of round figures.
+func swapProfile(t *testing.T) *Profile {
+	p := mustProfile(t, "h200")
+	p.Load.Swap = SwapCost{Launch: us(4), Scan: us(2), CTAs: count(100, "CTAs"), Row: us(0.01),
+		Rate: Figure{40, "GB/s", Measured, "made up"}}
+	return p
+}
+
+// The launch, a walk a wave of requests, each row and the bytes add up, and the link binds.
+func TestSwapSeconds(t *testing.T) {
+	p := swapProfile(t)
+	for _, c := range []struct {
+		requests, slots int
+		rows, bytes     int64
+		want            float64 // us
+	}{
+		{1, 1024, 0, 656, 4 + 2}, {100, 2048, 0, 656, 4 + 4}, {101, 2048, 0, 656, 4 + 8},
+		{1, 4096, 1000, 1152, 4 + 8 + 10 + 28.8}, {0, 4096, 0, 656, 0},
+	} {
+		got, err := p.SwapSeconds(c.requests, c.slots, c.rows, c.bytes)
+		if err != nil || math.Abs(got*1e6-c.want) > 1e-9 {
+			t.Errorf("%+v: %g us, %v", c, got*1e6, err)
+		}
+	}
+	p.Load.Swap.Rate.Value = 1e6
+	p.Load.Swap.Row.Value = 1e-6
+	const rows, bytes = 1 << 20, 1152
+	got, err := p.SwapSeconds(1, 1024, rows, bytes)
+	if link := rows * bytes / p.Link.H2D.SI(); err != nil || got < link || got > link+1e-5 {
+		t.Errorf("%g s for what the link needs %g s for, %v", got, link, err)
+	}
+}
+
+// More rows, bytes, slots and requests never take less time, on cards with the figures and without.
+func TestSwapIsMonotone(t *testing.T) {
+	for _, p := range []*Profile{swapProfile(t), mustProfile(t, "a100-40gb")} {
+		last := 0.0
+		for i := range 40 {
+			n := int64(1) << (i % 10)
+			at, err := p.SwapSeconds(int(n), 1024*int(n), 100*n, 16*n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i%10 > 0 && at < last {
+				t.Errorf("%d of everything takes %g s, half of it %g", n, at, last)
+			}
+			last = at
+		}
+	}
+}
+
+// A layer passes the walk while it scores, and waits for blocks of rows; without hot buffers in use
+// it passes nothing. A card without the kernel's figures says so.
+func TestDeviceSwapsIn(t *testing.T) {
+	const block, loads, layers = 16, 50, 3
+	run := func(p *Profile, swapped int, loads int64) sim.Timing {
+		m := mustModel(t, "llama3-8b")
+		m.Layers = layers
+		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadSwap, SaveEngine: SaveFlash,
+			Offload: true, HotSlots: 4096, BlockTokens: block})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048, Sparse: true, Swapped: swapped}
+		if err := d.Begin(&sim.Step{Requests: 8, Sampled: 8}); err != nil {
+			t.Fatal(err)
+		}
+		for layer := range layers {
+			for _, err := range []error{d.Score(layer, &w),
+				d.Move(&kv.Moves{Layer: layer, Loads: loads, BlockBytes: block * 4096}),
+				d.Compute(layer, &w)} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		timing, err := d.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(d.ExtrapolationNotes(timing.Extrapolated & (1 << noteSwap))); (n == 1) != (swapped > 0 &&
+			!p.Load.Swap.Rate.Set()) {
+			t.Errorf("%d notes of hot buffers", n)
+		}
+		return timing
+	}
+	p := swapProfile(t)
+	none, walk, all := run(p, 0, 0), run(p, 8, 0), run(p, 8, loads)
+	if got, want := walk.Elapsed-none.Elapsed, layers*12*des.Microsecond; got != want {
+		t.Errorf("the walk takes %v, want %v", got, want)
+	}
+	rows := loads * block * (0.01e-6 + 4096/40e9)
+	if got := (all.Phases.LoadStall - walk.Phases.LoadStall).Seconds(); math.Abs(got-layers*rows) > 1e-8 {
+		t.Errorf("loads take %g s, want %g", got, layers*rows)
+	}
+	run(mustProfile(t, "a100-40gb"), 8, loads)
+}

@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
+
+// Values of Spec.HotRelease; an empty one is ReleasePrefilled.
+const (
+	ReleasePrefilled = "prefilled"
+	ReleaseShort     = "short"
+)
+
+// HotReleases names the values of Spec.HotRelease.
+func HotReleases() []string { return []string{ReleasePrefilled, ReleaseShort} }
+
+// Hot says whether requests have hot buffers (HiSparse) instead of one cache for all.
+func (s *Spec) Hot() bool { return s.HotBuffer > 0 }
+
+// HotBlocks is the blocks of a hot buffer.
+func (s *Spec) HotBlocks() int { return s.HotBuffer / s.BlockTokens }
+
+// NoHot says why a system cannot have hot buffers, or nothing.
+func (s *Spec) NoHot() string {
+	switch {
+	case !s.Offload || !s.Sparse():
+		return "needs offload = true and attention = \"sparse\": what a buffer lacks is in DRAM"
+	case s.Selections != "" || s.Progressive() || s.Selection == "infinigen" ||
+		s.Selection == "streaming":
+		return "is simulated with selections of a fixed size: a top-k algorithm, nothing recorded"
+	case s.DenseLayers > 0:
+		return fmt.Sprintf("holds no layer whole: dense_layers = %d", s.DenseLayers)
+	case s.HotBlocks() < SelectedBlocks(s):
+		return fmt.Sprintf("must hold what a step selects, budget_tokens = %d, in blocks of %d",
+			s.BudgetTokens, s.BlockTokens)
+	case s.Prefill != "plain" && s.Prefill != "chunked":
+		return fmt.Sprintf("has prompts in HBM until they are prefilled: prefill = %q", s.Prefill)
+	case s.CachesPrefixes() || s.PrefixAttention == PrefixSelected:
+		return "is simulated without a prefix cache"
+	case s.BatchControl:
+		return "limits HBM by itself: batch_control = true"
+	}
+	return ""
+}
+
+// hotBuffers are the buffers of one server's requests.
+type hotBuffers struct {
+	memory     *kv.Hot
+	slots      int // candidates that a buffer holds, after sinks and window
+	kept       int // sinks and window
+	loaded     int64
+	given      int64 // of the step's loads, to layers so far
+	selections int64 // blocks of the sample
+	swapped    int   // decodes of the step whose selections are looked up in buffers
+}
+
+// newHot returns the memory of a system with hot buffers.
+func (s *Server) newHot() (*hotBuffers, error) {
+	spec, geo := &s.Spec, &s.Geometry
+	if why := spec.NoHot(); why != "" {
+		return nil, fmt.Errorf("sim: a hot buffer %s", why)
+	}
+	if s.Addressed || s.RecordTo != nil || s.RecallProxy {
+		return nil, fmt.Errorf("sim: hot buffers are simulated by counts: no device that computes, " +
+			"no recording, no accuracy proxy")
+	}
+	dram := spec.DRAMGiB * (1 << 30)
+	if spec.HostPoolRatio > 0 {
+		dram = min(dram, spec.HostPoolRatio*float64(s.HBMBytes))
+	}
+	groups := int64(geo.Groups())
+	h := &hotBuffers{kept: spec.SinkBlocks + spec.WindowBlocks}
+	h.slots = spec.HotBlocks() - h.kept
+	h.memory = kv.NewHot(kv.HotConfig{DRAM: int64(dram), HBM: s.HBMBytes,
+		BlockTokens: geo.BlockTokens, Block: geo.BlockBytes * groups, Meta: geo.MetaBytes * groups,
+		Slots: int64(spec.HotBlocks()), Keep: spec.HotRelease == ReleaseShort,
+		Watermark: spec.Watermark})
+	return h, nil
+}
+
+// chooseHot adds what a decode selects, and what its buffers lack of it, to the step.
+func (s *Server) chooseHot(r *request) {
+	h, blocks := s.hot, s.Geometry.Blocks(r.Context())
+	h.selections += int64(min(blocks, s.budget) * len(s.groups))
+	if !r.Grant.Kept {
+		h.swapped++
+	}
+	if h.memory.Whole(&r.Grant) || r.grid < 0 {
+		if r.filled = 0; blocks <= s.Spec.HotBlocks() { // its buffer has all
+			r.filled = dsa.Settled
+		}
+		return
+	}
+	if len(r.reuses) == 0 || r.grid != r.reused {
+		r.reuses, r.reused = r.reuses[:0], r.grid
+		for _, c := range r.cursors {
+			r.reuses = append(r.reuses, s.Library.Reuse(c, r.grid, h.slots))
+		}
+	}
+	for g, c := range r.cursors {
+		h.loaded += int64(r.reuses[g].Misses((int(c.Phase)+r.steps)%s.Library.Steps(), r.filled))
+	}
+	if r.filled < dsa.Settled {
+		r.filled++
+	}
+}
+
+// moveHot has the device load a layer's part of what buffers lack, and save what the layer's
+// prefills have computed: rows of new tokens are saved by the kernel that loads.
+func (s *Server) moveHot(layer int) error {
+	h, st := s.hot, &s.step
+	upTo := s.scaled(h.loaded) * int64(layer+1) / int64(s.Model.Layers)
+	st.moves.Loads, h.given = upTo-h.given, upTo
+	_, all := s.closedIn(layer)
+	heads := int64(s.Geometry.KVHeads)
+	st.moves.Saves = int64(all-st.closing) * heads
+	st.rec.Saved += int64(all) * heads
+	return s.path.move(&st.moves)
+}
+
+// scaled turns a count over the sampled groups into one of the whole model.
+func (s *Server) scaled(n int64) int64 {
+	return n * int64(s.Geometry.Groups()) / int64(len(s.groups))
+}
+
+// finishHot books a step.
+func (s *Server) finishHot() {
+	h, rec := s.hot, &s.step.rec
+	rec.Selected, rec.Loaded = s.scaled(h.selections), h.given
+}
+
+// grants yields those of all requests.
+func (s *Server) grants(yield func(*prefix.Grant) bool) {
+	for r := range s.requests {
+		if !yield(&r.Grant) {
+			return
+		}
+	}
+}
