@@ -24,7 +24,7 @@ var swapRows = []int64{656, 1152}
 
 // points vary the buffer and the requests without misses, then misses.
 func (swapIn) points(p *planner) {
-	for _, requests := range pick(p, []int64{1, 16, 64, 200}, []int64{1, 64}) {
+	for _, requests := range pick(p, []int64{1, 16, 64, 150}, []int64{1, 64}) {
 		for _, slots := range pick(p, []int64{2560, 4096, 8192}, []int64{4096, 8192}) {
 			p.addAt(stageLoad, rank{0, 2}, point(probeSwap, "", swapRows[0], requests, slots, 0))
 		}

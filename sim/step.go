@@ -236,7 +236,8 @@ func (s *Server) prepareDecode(r *request) error {
 		}
 		st.scored += int64(context / s.Geometry.BlockTokens)
 	}
-	if s.Spec.Sparse() && (s.cache != nil || s.hot != nil || !s.fixed || s.Addressed || s.RecordTo != nil) {
+	if s.Spec.Sparse() && (s.cache != nil || s.hot != nil || !s.fixed || s.Addressed ||
+		s.RecordTo != nil) {
 		if err := s.prepareSelections(r); err != nil {
 			return err
 		}

@@ -20,8 +20,8 @@ func BenchmarkSparseServeAllHeads(b *testing.B) {
 		"system.heads=full")
 }
 
-// The load of BenchmarkSparseServeSampledHeads with hot buffers: tokens in samples of 16, for blocks
-// of 32 there.
+// The load of BenchmarkSparseServeSampledHeads with hot buffers: tokens in samples of 16, for
+// blocks of 32 there.
 func BenchmarkHotBuffers(b *testing.B) {
 	benchPoint(b, "system.preset=hisparse", "workload.rate=0.2")
 }
