@@ -187,6 +187,17 @@ func (s *Server) savePrefixes(at des.Time) (any bool) {
 	return dram > 0
 }
 
+// awaitPrefixSaves has an idle server look again when blocks are free that are being saved.
+func (s *Server) awaitPrefixSaves(now des.Time) {
+	if s.tiers == nil {
+		return
+	}
+	if at, ok := s.pool.Kept(); ok && at > now && at != s.looksAt {
+		s.looksAt = at
+		s.schedule(at, saveDone, -1) // of no step's saves
+	}
+}
+
 // notePrefixes adds what the prefix cache did since the last step to this one's record.
 func (s *Server) notePrefixes() {
 	if s.prefixes == nil {

@@ -83,6 +83,7 @@ type Server struct {
 	prefixes  sharing
 	pool      *prefix.Pool     // of them, over tiers; nil: there are none
 	tiers     PrefixDevice     // of the prefixes below HBM; nil: there are none
+	looksAt   des.Time         // when blocks are free that are being saved to them
 	landing   map[int]*request // by ID, whose prefix is being loaded
 	prefixUse PrefixUse        // since the last step's record
 	lost      PrefixUse        // evictions of the whole run until then
@@ -398,6 +399,7 @@ func (s *Server) proceed() error {
 		if err := s.startStep(now); err != nil || s.busy {
 			return err
 		}
+		s.awaitPrefixSaves(now)
 	}
 	return s.drain(now)
 }

@@ -18,6 +18,9 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 	for _, s := range p.late {
 		refs[s.block]++
 	}
+	for _, k := range p.kept {
+		refs[k.block]++
+	}
 	idle := 0
 	for b, n := range refs {
 		if n != p.refs[b] {

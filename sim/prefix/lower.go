@@ -105,14 +105,15 @@ func (l *Lower) touch(p *Pool, t *Table) {
 // never is when a chunk has been written that is yet to be.
 const never = des.Time(math.MaxInt64)
 
-// write has a chunk of HBM come into DRAM, or where there is none to SSD, unless it is there.
-func (l *Lower) write(key uint64) {
+// write has a chunk of HBM come into DRAM, or where there is none to SSD, unless it is there, and
+// returns whether it does.
+func (l *Lower) write(key uint64) bool {
 	first := l.dram
 	if l.DRAM == 0 {
 		first = l.ssd
 	}
 	if first.index.find(first.keys, key) > 0 {
-		return
+		return false
 	}
 	l.writes = append(l.writes, key)
 	evicts := first.put(key, never)
@@ -126,6 +127,7 @@ func (l *Lower) write(key uint64) {
 	case evicts:
 		l.spill()
 	}
+	return true
 }
 
 // spill has what left DRAM last come to SSD, unless it is there.
@@ -149,6 +151,7 @@ func (t *tier) written(keys []uint64, ready des.Time) {
 func (p *Pool) Plan(now des.Time) {
 	if p.lower != nil {
 		p.lower.now = now
+		p.letGo(now)
 	}
 }
 
@@ -159,6 +162,7 @@ func (p *Pool) Writes() (dram, ssd int) { return len(p.lower.writes), len(p.lowe
 // Written has these chunks be in DRAM from one time on and on SSD from another.
 func (p *Pool) Written(dram, ssd des.Time) {
 	l := p.lower
+	p.keptUntil(dram)
 	l.dram.written(l.writes, dram)
 	l.ssd.written(l.spills, ssd)
 	l.writes, l.spills = l.writes[:0], l.spills[:0]

@@ -35,6 +35,7 @@ type Pool struct {
 	// has a way to go until it is where others can have it.
 	Late bool
 	late []saving // blocks that were given up while they are saved
+	kept []kept   // blocks whose chunks are being saved to the tiers below
 }
 
 // NewPool returns a pool of total blocks of which the given share is kept free by Admit.
@@ -166,12 +167,12 @@ func (p *Pool) begin(t *Table, tokens, keep int) bool {
 	if p.free-idle-(p.blocks(tokens)-len(t.match)) < keep {
 		return false
 	}
-	for _, b := range t.match {
+	for i, b := range t.match {
 		if p.refs[b]++; p.refs[b] == 1 {
 			p.unlink(b)
 		}
 		if p.lower != nil && p.lower.Hits > 0 {
-			p.hit(b)
+			p.hit(t.match[:i+1])
 		}
 	}
 	if p.lower != nil {
@@ -196,20 +197,22 @@ func (p *Pool) enter(t *Table) {
 		p.version++
 		if l := p.lower; l != nil {
 			p.hits[b], p.ends[b] = 0, t.full%l.Chunk == 0
-			if p.ends[b] && !l.Back && l.Hits == 0 {
-				l.write(key)
+			if p.ends[b] && !l.Back && l.Hits == 0 && l.write(key) {
+				p.keep(t.blocks[t.full-l.Chunk : t.full])
 			}
 		}
 	}
 }
 
-// hit counts a hit of a block, with which its chunk may be due to be written.
-func (p *Pool) hit(b int32) {
+// hit counts a hit of the last block of a text, with which its chunk may be due to be written.
+func (p *Pool) hit(text []int32) {
+	b := text[len(text)-1]
 	if p.hits[b] < math.MaxUint8 {
 		p.hits[b]++
 	}
-	if l := p.lower; p.ends[b] && int(p.hits[b]) == l.Hits && !l.Back {
-		l.write(p.keys[b])
+	if l := p.lower; p.ends[b] && int(p.hits[b]) == l.Hits && !l.Back &&
+		l.write(p.keys[b]) {
+		p.keep(text[len(text)-l.Chunk:])
 	}
 }
 

@@ -85,3 +85,55 @@ func TestHeldBlocksAllocateNothing(t *testing.T) {
 		t.Errorf("%g allocations a request", n)
 	}
 }
+
+// A block whose chunk is being saved to a tier below is nobody else's until it has been, whether it
+// is written as it is computed or as it is hit.
+func TestLawBlocksAreHeldWhileTheirChunksAreSaved(t *testing.T) {
+	for _, hits := range []int{0, 1} {
+		const size, chunk = 4, 2
+		p := NewPool(6, size, 0, &Lower{Chunk: chunk, DRAM: 4, Eviction: LRU, Hits: hits})
+		content := &Content{Prompt: []Piece{{ID: 7, Tokens: 20}}}
+		var tables []*Table
+		open := func(tokens int) *Grant {
+			table := &Table{}
+			table.Reset(content, 20, tokens, 4, uint64(len(tables)))
+			tables = append(tables, table)
+			g := &Grant{Table: table}
+			p.Plan(10)
+			p.Match(g, tokens)
+			if !p.Admit(g, tokens, tokens) {
+				t.Fatalf("%d tokens are not granted in %d free blocks", tokens, 6-p.Used())
+			}
+			return g
+		}
+		check := func(used int64) {
+			t.Helper()
+			if err := p.Check(slices.Values(tables)); err != nil {
+				t.Fatal(err)
+			}
+			if got := p.Used(); got != used {
+				t.Fatalf("%d hits: %d blocks are held, want %d", hits, got, used)
+			}
+		}
+		g := open(20)
+		if hits > 0 {
+			check(5)
+			p.Release(g, true)
+			check(0)
+			g = open(20)
+		}
+		if dram, _ := p.Writes(); dram != 2 {
+			t.Fatalf("%d chunks are written, want 2", dram)
+		}
+		p.Release(g, true)
+		check(4) // two chunks of two blocks
+		p.Written(30, 30)
+		if at, ok := p.Kept(); !ok || at != 30 {
+			t.Errorf("blocks are free at %v, %v", at, ok)
+		}
+		p.Plan(29)
+		check(4)
+		p.Plan(30)
+		check(0)
+	}
+}
