@@ -20,6 +20,28 @@ type Drive struct {
 	Write Figure `toml:"write" dim:"rate"`
 	// Reads is how many it answers in a second, with as many waiting as it needs for that.
 	Reads Figure `toml:"reads" dim:"operations"`
+	// Depth is how many reads wait at once where prefixes are loaded; 0: as many as Read and Reads
+	// need. With Depths, which rise, it is what was measured at the largest depth up to it.
+	Depth  int          `toml:"depth,omitempty"`
+	Depths []DriveDepth `toml:"depths,omitempty"`
+}
+
+// DriveDepth is what a drive does with so many reads waiting at once.
+type DriveDepth struct {
+	Depth int    `toml:"depth"`
+	Reads Figure `toml:"reads" dim:"operations"` // of 4 KiB, a second
+	Rate  Figure `toml:"rate" dim:"rate"`        // of reads of 1 MiB
+}
+
+// reading returns bytes/s, and reads/s, of reads with as many waiting as there are.
+func (d *Drive) reading() (rate, reads float64) {
+	rate, reads = d.Read.SI(), d.Reads.SI()
+	for i := len(d.Depths) - 1; i >= 0 && d.Depth > 0; i-- {
+		if at := &d.Depths[i]; at.Depth <= d.Depth {
+			return min(rate, at.Rate.SI()), min(reads, at.Reads.SI())
+		}
+	}
+	return rate, reads
 }
 
 // LoadDrive returns a built-in drive, or one of a file.
@@ -33,6 +55,16 @@ func DriveNames() []string { return names(driveFiles, "drives") }
 func (d *Drive) validate() error {
 	if d.Name == "" {
 		return wrong("name", "want a name")
+	}
+	if d.Depth < 0 || d.Depth > 0 && (len(d.Depths) == 0 || d.Depth < d.Depths[0].Depth) {
+		return wrong("depth", "want 0, or a depth of [[depths]] and more, got %d", d.Depth)
+	}
+	last := 0
+	for i := range d.Depths {
+		if n := d.Depths[i].Depth; n <= last {
+			return wrong("depths", "want depths that rise from 1, got %d after %d", n, last)
+		}
+		last = d.Depths[i].Depth
 	}
 	return checkFigures(d)
 }
@@ -66,7 +98,8 @@ func newPrefixLinks(p *Profile, opts PrefixOptions) prefixLinks {
 // ssd returns the time in which the drive reads bytes of each GPU.
 func (p *prefixLinks) ssd(bytes int64) float64 {
 	all := float64(bytes) * p.opts.GPUs
-	return max(all/p.opts.Drive.Read.SI(), all/float64(max(1, p.opts.Chunk))/p.opts.Drive.Reads.SI())
+	rate, reads := p.opts.Drive.reading()
+	return max(all/rate, all/float64(max(1, p.opts.Chunk))/reads)
 }
 
 // seconds returns the time of a load by itself.

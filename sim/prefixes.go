@@ -105,6 +105,9 @@ func (s *Server) share(r *request) {
 		return
 	}
 	r.table.Reset(a.Content, a.Prompt, r.prompt, r.Output, uint64(r.ID))
+	if s.tiers != nil {
+		r.table.Stored(s.prefixHit(a.Cached, r.prompt))
+	}
 	r.Grant.Table = &r.table
 }
 

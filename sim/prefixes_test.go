@@ -243,3 +243,25 @@ func TestLoadBesideOthersByHand(t *testing.T) {
 		t.Errorf("%d bytes are loaded, want %d", got, want)
 	}
 }
+
+// Of prompts that are said to be cached, DRAM has the first blocks, each prompt's own: of eight
+// tokens four are loaded in 7 ms while nobody else runs, and four computed in 10 + 2 x 4 ms. Of the
+// four that are computed a chunk is saved, of those that were loaded none.
+func TestPrefixesThatAreSaidToBeInDRAM(t *testing.T) {
+	for overlap, first := range map[string]int{sim.OverlapRequest: 25, sim.OverlapNone: 18} {
+		c := cachedByHand(8, sim.Arrival{Prompt: 8, Output: 2, Cached: 6},
+			sim.Arrival{At: 100 * ms, Prompt: 8, Output: 2, Cached: 6})
+		c.spec.PrefixChunk, c.spec.PrefixDRAM, c.spec.PrefixEviction = 4, 1, prefix.LRU
+		c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
+		c.spec.PrefixOverlap = overlap
+		got, o, _ := c.lives(t, nil)
+		for i, r := range o.requests {
+			expect(t, overlap, [3]int{r.Hit, r.HitDRAM, r.HitSSD}, [3]int{4, 4, 0})
+			expect(t, overlap+" first token", got[i+1].First-100*i, first)
+		}
+		stats := o.metrics.Summary().PrefixCache
+		token := c.model.Geometry(4).BlockBytes / 4 * 2
+		expect(t, overlap+" loaded", stats.DRAM.LoadedBytes, 2*4*token)
+		expect(t, overlap+" saved", stats.DRAM.WrittenBytes, 2*4*token)
+	}
+}

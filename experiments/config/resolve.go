@@ -213,13 +213,13 @@ func (l *loader) placeError(key string, err error) error {
 	return l.place(&KeyError{Key: key, Value: quote(value), Reason: err.Error(), Err: err})
 }
 
-// checkPrefixHit refuses two sources of prefix hits.
+// checkPrefixHit refuses two sources of prefix hits, unless DRAM has a share of each prompt.
 func (l *loader) checkPrefixHit(s *sim.Spec) error {
 	hit := l.cfg.Workload.PrefixHit
-	if hit > 0 && s.CachesPrefixes() {
+	if hit > 0 && s.CachesPrefixes() && s.PrefixDRAM == 0 {
 		return l.keyError("workload.prefix_hit", Show(hit), fmt.Sprintf("says what is cached, and so "+
-			"does system.prefix_cache = %q of system %s, by content: set one of them", s.PrefixCache,
-			s.Name))
+			"does system.prefix_cache = %q of system %s, by content: set one of them, or "+
+			"system.prefix_dram_gib for DRAM that has it", s.PrefixCache, s.Name))
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (l *Studies) prefix(spec *prefixSpec, system int, hit, link float64, t *run
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}
-	loaded, err := l.meanOf(candidates[0].Point, spec, 0)
+	busy, err := l.meanOf(candidates[0].Point, spec, 0)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}
@@ -89,7 +89,7 @@ func (l *Studies) prefix(spec *prefixSpec, system int, hit, link float64, t *run
 	if g.Low != nil && g.High != nil {
 		low, high = *g.Low, *g.High
 	}
-	t.Add(s.Name, hit, link, alone.TTFT.Mean, loaded.TTFT.Mean, loaded.TBT.P99,
+	t.Add(s.Name, hit, link, alone.TTFT.Mean, busy.TTFT.Mean, busy.TBT.P99,
 		float64(alone.H2DBytes)/(1<<30), g.Goodput, low, high, strings.ReplaceAll(g.LimitedBy, ",", ";"))
 	return nil
 }
@@ -111,7 +111,17 @@ func (l *Studies) meanOf(p config.Point, spec *prefixSpec, requests int) (mean s
 		n := float64(len(spec.Seeds))
 		mean.TTFT.Mean += sum.TTFT.Mean / n
 		mean.TBT.P99 += sum.TBT.P99 / n
-		mean.H2DBytes += sum.H2DBytes / int64(len(spec.Seeds))
+		mean.H2DBytes += loaded(&sum) / int64(len(spec.Seeds))
 	}
 	return mean, nil
+}
+
+// loaded is the bytes that came to HBM in a run: to the cache of a system that offloads, or from
+// tiers.
+func loaded(s *sim.Summary) int64 {
+	n := s.H2DBytes
+	if p := s.PrefixCache; p != nil {
+		n += p.DRAM.LoadedBytes + p.SSD.LoadedBytes
+	}
+	return n
 }

@@ -12,19 +12,26 @@ import (
 	"github.com/sparseserve/sparseserve/figures"
 )
 
+// defaultCalibration is where a profile is written.
+const defaultCalibration = "out/calibration.toml"
+
 type calibrateCmd struct {
-	Out     string   `default:"out/calibration.toml" placeholder:"FILE" help:"Profile to write; the samples (CSV) and plots go to the same folder. Default: ${default}."`
+	Out     string   `default:"${calibration}" placeholder:"FILE" help:"Profile to write; the samples (CSV) and plots go to the same folder. Default: ${default}."`
 	Quick   bool     `help:"Fewer sizes and samples: under a minute."`
 	Pool    int64    `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
 	Fresh   bool     `help:"Measure anew what an earlier run has measured."`
 	Steady  bool     `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
 	Library string   `placeholder:"FILE" help:"libsparseserve.so. Default: in the program's folder, or cuda/build."`
 	Format  []string `enum:"png,svg,pdf" default:"png" placeholder:"FORMAT" help:"Formats of the plots: png, svg and pdf. Default: ${default}."`
+	Drive   string   `placeholder:"DIR" help:"Measure the SSD that this folder is on and nothing else: reads by queue depth past the page cache, in two minutes and a file of 4 GiB, removed at the end. Writes a drive file for system.prefix_drive to --out, by default out/drive.toml. Linux; needs no GPU."`
 	Refit   string   `placeholder:"CSV" help:"Fit these samples instead of measuring; needs no GPU."`
 }
 
 // Run implements the command.
 func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
+	if c.Drive != "" {
+		return c.measureDrive(ctx, app)
+	}
 	var done *calibrate.Calibration
 	var err error
 	if c.Refit != "" {

@@ -81,8 +81,8 @@ func (f *field) expand(tag string) string {
 	if tag != "default" {
 		text = strings.ReplaceAll(text, "${default}", f.expand("default"))
 	}
-	return strings.NewReplacer("${paperFolder}", paperFolder, "${splitEvery}",
-		strconv.Itoa(splitEvery), "${traceFormats}", oneOf(traces.FormatNames()),
+	return strings.NewReplacer("${paperFolder}", paperFolder, "${calibration}", defaultCalibration,
+		"${splitEvery}", strconv.Itoa(splitEvery), "${traceFormats}", oneOf(traces.FormatNames()),
 		"${thresholds}", thresholdNames()).Replace(text)
 }
 

@@ -25,6 +25,7 @@ type Table struct {
 	match []int32 // what Match found
 	at    uint64  // and when: version of the pool
 
+	stored int      // tokens of its prompt that are said to be in DRAM
 	chunks []uint64 // below HBM, that follow
 	load   Load     // of these, what is to be loaded
 	loaded Load     // since the table last had no block
@@ -40,6 +41,7 @@ type Table struct {
 func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
 	t.pieces = t.pieces[:0]
 	t.blocks, t.full, t.saving, t.match, t.at = t.blocks[:0], 0, 0, t.match[:0], 0
+	t.stored = 0
 	t.branch = branch{keys: t.branch.keys[:0]}
 	common, answer := prompt, mix(own, 1)
 	if prompt < given {
@@ -65,6 +67,9 @@ func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
 	t.pieces = append(t.pieces, Piece{answer, output})
 	t.chain = NewChain(t.pieces)
 }
+
+// Stored has the first tokens of a new request's prompt be in DRAM, under a name of their own.
+func (t *Table) Stored(tokens int) { t.stored = tokens }
 
 // Loaded returns what the request has loaded from the tiers below HBM since its prefill began.
 func (t *Table) Loaded() Load { return t.loaded }

@@ -95,10 +95,19 @@ func (p *Pool) Match(g *Grant, target int) int {
 		return hit
 	}
 	t.load = p.lower.find(t, len(t.match), p.blockTokens, target)
+	p.findStored(t, hit, target)
 	if p.lower.Async {
 		return hit
 	}
 	return hit + t.load.Tokens
+}
+
+// findStored has a table load what is said to be in DRAM, where that is more than what is found.
+func (p *Pool) findStored(t *Table, hit, target int) {
+	to := min(t.stored, (target-1)/p.blockTokens*p.blockTokens)
+	if to > hit+t.load.Tokens && (p.lower.Worth == nil || p.lower.Worth(hit, to, 0)) {
+		t.load, t.chunks = Load{Tokens: to - hit}, t.chunks[:0]
+	}
 }
 
 // Fetch says whether what Match found has to be loaded before the prefill begins, and grants the
@@ -196,7 +205,8 @@ func (p *Pool) enter(t *Table) {
 		p.index.insert(p.keys, b)
 		p.version++
 		if l := p.lower; l != nil {
-			p.hits[b], p.ends[b] = 0, t.full%l.Chunk == 0
+			p.hits[b] = 0
+			p.ends[b] = t.full%l.Chunk == 0 && t.full*p.blockTokens > t.stored
 			if p.ends[b] && !l.Back && l.Hits == 0 && l.write(key) {
 				p.keep(t.blocks[t.full-l.Chunk : t.full])
 			}

@@ -2,8 +2,8 @@ package prefix
 
 import "github.com/sparseserve/sparseserve/sim/des"
 
-// Where blocks are found once they are saved (Pool.Late), a request may give up blocks whose save is
-// under way. Nobody gets such a block before the save has ended, and then others find it.
+// Where blocks are found once they are saved (Pool.Late), a request may give up blocks whose save
+// is under way. Nobody gets such a block before the save has ended, and then others find it.
 
 // saving is a block that is given up while it is saved.
 type saving struct {
@@ -15,8 +15,8 @@ type saving struct {
 // Saving notes that a table's blocks up to so many are saved by the saves of a step.
 func (t *Table) Saving(blocks int, step int64) { t.saving, t.savedBy = max(t.saving, blocks), step }
 
-// hold keeps the blocks of a table that is given up whose saves have not ended, and returns how many
-// blocks come before them.
+// hold keeps the blocks of a table that is given up whose saves have not ended, and returns how
+// many blocks come before them.
 func (p *Pool) hold(t *Table) (before int) {
 	from, to := t.full, min(t.saving, len(t.blocks))
 	if from >= to {

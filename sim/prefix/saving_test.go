@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A block that is given up while it is saved is nobody's until the save has ended, and is found then.
+// A block that is given up while it is saved is nobody's until the save has ended, and is found
+// then.
 func TestLawBlocksAreHeldWhileTheyAreSaved(t *testing.T) {
 	const size = 4
 	p := NewPool(8, size, 0, nil)
