@@ -44,7 +44,11 @@ func TestLaw10PhysicsSparsePrefill(t *testing.T) {
 			flops += 4 * float64(m.HeadDim) * g.Heads * g.Pairs(s.Query, s.Prefix)
 			bytes += 4 * float64(m.HeadDim*m.KVHeads) * g.Heads / float64(m.QHeads) *
 				g.Kept(float64(s.Query+s.Prefix))
-			index += g.Heads * g.IndexBytes(s.Query, s.Prefix, m.HeadDim)
+			if g.Kind.Indexed() { // K is read once for the query heads of a KV head, at the least
+				keys := 2 * float64(m.HeadDim) * float64(s.Query+s.Prefix)
+				index += g.Heads * (g.IndexBytes(s.Query, s.Prefix, m.HeadDim) -
+					keys*(1-float64(m.KVHeads)/float64(m.QHeads)))
+			}
 		}
 		got := c.layer(&w)
 		if least := math.Max(flops/p.GPU.PeakFP16.SI(),
@@ -82,26 +86,34 @@ func TestLaw10PhysicsAbsurdSparsePrefill(t *testing.T) {
 	}
 }
 
+func groupOf(h pattern.Head, m *Model) []pattern.Group {
+	return []pattern.Group{{Head: h, Heads: float64(m.QHeads)}}
+}
+
 func TestLaw11MonotoneSparsePrefill(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
 		c := newCoster(p, m, &DeviceOptions{})
+		uncounted := newSparsePrefill(p, m, c.prefill) // its columns cost what blocks do
+		lines := uncounted.rows[pattern.VerticalSlash]
+		lines.columns = max(lines.columns, lines.efficiency)
+		uncounted.rows[pattern.VerticalSlash] = lines
 		price := func(h pattern.Head, s sim.Span) (attention, index float64) {
-			cost := *c.layer(&sim.Work{Tokens: s.Query, Prefill: []sim.Span{s},
-				Patterns: []pattern.Group{{Head: h, Heads: float64(m.QHeads)}}})
+			cost := *c.layer(&sim.Work{Tokens: s.Query, Prefill: []sim.Span{s}, Patterns: groupOf(h, m)})
 			return cost.prefill.Seconds(), cost.index.Seconds()
 		}
 		h, s := drawHead(t), drawSpan(t)
 		more, longer := h, s
 		more.A += rapid.IntRange(0, 4096).Draw(t, "more of the first")
 		more.B += rapid.IntRange(0, 4096).Draw(t, "more of the second")
-		if h.Kind == pattern.VerticalSlash { // columns that a slash line covers are cheaper in its blocks
-			more.B = h.B
-		}
 		longer.Query += rapid.IntRange(0, 4096).Draw(t, "more query")
 		longer.Prefix += rapid.IntRange(0, 65536).Draw(t, "more prefix")
 		at, in := price(h, s)
+		least := at
+		if h.Kind == pattern.VerticalSlash { // columns that a slash line covers are cheaper in its blocks
+			least, _ = uncounted.of(groupOf(h, m), []sim.Span{s})
+		}
 		// An index shrinks where more rows keep all that they have.
-		if a, i := price(more, s); a < at {
+		if a, i := price(more, s); a < least*(1-1e-9) {
 			t.Fatalf("%s, %s: %s costs %g + %g, %s %g + %g", p.Name, m.Name, h, at, in, more, a, i)
 		}
 		if a, i := price(h, longer); a < at*(1-1e-9) || i < in*(1-1e-9) {
@@ -141,12 +153,35 @@ func TestSparsePrefillNotMeasured(t *testing.T) {
 	h, _ := pattern.Published(pattern.AShape)
 	w := sim.Work{Tokens: 4096, Prefill: []sim.Span{{Query: 4096}},
 		Patterns: []pattern.Group{{Head: h, Heads: 32}}}
-	for card, quiet := range map[string]bool{"a100-80gb": true, "h200": true} {
-		d := newTestDevice(t, card, "llama3-8b", DeviceOptions{})
-		notes := strings.Join(d.ExtrapolationNotes(runStep(t, d, &sim.Step{}, 1, &w, 0, 0).Extrapolated),
-			"\n")
-		if strings.Contains(notes, "sparse prefill: no kernels measured on "+card) == quiet {
-			t.Errorf("%s: %s", card, notes)
+	price := func(p *Profile) (s sim.Timing, warned bool) {
+		d, err := NewDevice(p, mustModel(t, "llama3-8b"), DeviceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = runStep(t, d, &sim.Step{}, 1, &w, 0, 0)
+		notes := strings.Join(d.ExtrapolationNotes(s.Extrapolated), "\n")
+		return s, strings.Contains(notes, "sparse prefill: no kernels measured on "+p.Name)
+	}
+	for _, card := range []string{"a100-80gb", "h200"} {
+		p := *mustProfile(t, card)
+		measured, warned := price(&p)
+		if warned {
+			t.Errorf("%s has rows and is said to have none", card)
+		}
+		p.SparsePrefill = nil
+		if _, warned := price(&p); !warned {
+			t.Errorf("%s without rows: no warning", card)
+		}
+		p.SparsePrefill = publishedRows()
+		shares, _ := price(&p)
+		if same := shares.Elapsed == measured.Elapsed; same != (card == "a100-80gb") {
+			t.Errorf("%s: %v by its rows, %v by those that are published", card, measured.Elapsed,
+				shares.Elapsed)
+		}
+		p.SparsePrefill = nil
+		if without, _ := price(&p); without.Elapsed != shares.Elapsed {
+			t.Errorf("%s: %v without rows, %v by those that are published", card, without.Elapsed,
+				shares.Elapsed)
 		}
 	}
 }

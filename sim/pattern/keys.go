@@ -127,11 +127,15 @@ func (h Head) Scanned(query, prefix, d int, share float64) float64 {
 	return 0
 }
 
-// Listed is the bytes of what one head's rows choose from, 4 each: a tile's vertical lines and
-// slash lines, of which several are passed at a time, or the scores of the blocks that a row may
-// see.
+// passed are the slash lines that a step of the merge passes (cuda/mi_lines.cu): 64, 16 or 4 where
+// they end in the block that it is at, else one. In runs of 70 diagonals, as prompts have them,
+// these are 5.5 in the mean, of few lines or many, as long as half of the diagonals are none
+// (TestSlashLinesPassedAtATime).
+const passed = 5.5
+
+// Listed is the bytes of what one head's rows choose from, 4 each: a tile's vertical lines, the
+// steps through its slash lines, or the scores of the blocks that a row may see.
 func (h Head) Listed(query, prefix int) float64 {
-	const passed = 3
 	q := float64(query)
 	switch h.Kind {
 	case VerticalSlash:
@@ -142,11 +146,14 @@ func (h Head) Listed(query, prefix int) float64 {
 	return 0
 }
 
+// rankedAtOnce are the tiles that a card ranks at once: eight CTAs of 256 threads (cuda/topk.cuh),
+// of a tile each, fill an SM, of which Hopper's cards have 132.
+const rankedAtOnce = 8 * 132
+
 // Steps is what an index of so many heads does one after another: of vertical-slash the lines
 // that a row walks through, all rows at once; of block-sparse the tiles whose blocks are ranked,
 // as they see more than they keep; fewer than a card ranks at once take as long.
 func (h Head) Steps(query, prefix int, heads float64) float64 {
-	const atOnce = 1024
 	switch h.Kind {
 	case VerticalSlash:
 		return float64(h.B)
@@ -155,7 +162,7 @@ func (h Head) Steps(query, prefix int, heads float64) float64 {
 		if ranked <= 0 {
 			return 0
 		}
-		return math.Max(atOnce, heads*math.Ceil(float64(ranked)/TileTokens))
+		return math.Max(rankedAtOnce, heads*math.Ceil(float64(ranked)/TileTokens))
 	}
 	return 0
 }
