@@ -38,7 +38,7 @@ func (t *machine) sparseIndex(p Point, m *hw.Model) float64 {
 	if p.Probe == probeLineIndex { // K once a head; rows walk through slash lines, a third a tile
 		lines, walked := float64(p.At("vertical_lines")), float64(p.At("slash_lines"))
 		return l.lineLaunch + walked*l.lineStep +
-			heads*(all*row/l.lineScan+tiles*4*(lines+walked/3)/l.lineChoice)
+			heads*(all*row/l.lineScan+tiles*4*(lines+walked/5.5)/l.lineChoice)
 	}
 	ranked := math.Ceil(max(0, all-max(all-q, float64(64*p.At("blocks")))) / 128)
 	scores, pooled := (q*(all-q)+q*q/2)/64/64, heads*q+float64(m.KVHeads)*all

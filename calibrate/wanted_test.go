@@ -75,6 +75,7 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"clock.power_filter", p.Clock.PowerFilter, m.clock.filter, 0.2},
 		{"clock.frequency_slew", p.Clock.FrequencySlew, m.clock.slew, 0.2},
 		{"clock.attention_power", p.Clock.AttentionPower, m.clock.attention, 0.1},
+		// A rest shows only how fast the clock rises, (1 - power)/slew: both are off alike.
 		{"1 - clock.copy_power", rest(p.Clock.CopyPower), 1 - m.clock.copies, 0.2},
 		{"1 - clock.memory_bound_power", rest(p.Clock.MemoryBoundPower), 1 - m.clock.memory, 0.2},
 	}
