@@ -15,6 +15,9 @@
 //   - price.go: Cost prices one part of a layer's work. The parts have the files of
 //     calibrate's slices: gemm.go, elementwise.go, prefill_attention.go, memory_bound.go with
 //     decode.go and scoring.go, progressive.go, block_close.go; head.go is a step's end.
+//   - layer_class.go: layers of models that are not plain (model_latent.go, model_index.go,
+//     model_mixture.go, model_window.go; config_classes.go reads them), with the costs of
+//     latent_attention.go, indexer.go, experts.go and narrow.go.
 //   - transfer.go: an engine's time for n blocks, with flash_h2d.go, flash_d2h.go,
 //     gpu_scatter.go and memcpy.go.
 //   - costs.go prices a layer; device.go passes the times of a step with host_step.go,

@@ -7,16 +7,15 @@ import (
 // experts is the time of a layer's routed experts: two grouped GEMMs over those that the batch
 // touches. An expert with m tokens takes as long as a matrix of its size does with m:
 //
-//	t(n) = launch + D(n)/ranks t_expert(n k / D(n)),  D(n) = E (1 - (1 - k/E)^n)
+//	t(n) = launch + D(n) t_expert(n k / D(n)),  D(n) = E (1 - (1 - k/E)^n)
 //
 // with n tokens of which each goes to k of E experts, all alike likely, and none of t_expert's
-// launches. Weights are read once for all tokens of an expert, so few tokens cost the bytes of k
-// experts each, and many those of all. Under tensor parallelism every GPU has a part of each
-// expert; under expert parallelism it has whole ones.
+// launches. Weights are read once for all tokens of an expert, so a small batch costs the bytes of k
+// experts a token, and a large one those of all. Under tensor parallelism every GPU has a part of
+// each expert.
 type experts struct {
 	each   gemm
 	model  *Model
-	here   float64 // share of the experts that are on this GPU
 	launch float64 // seconds
 }
 
@@ -25,8 +24,7 @@ func newExperts(p *Profile, m *Model) *experts {
 	if !m.IsMixture() {
 		return nil
 	}
-	e := &experts{each: newGEMMOf(p, m, float64(m.expertLinears()), m.expertBytes()), model: m,
-		here: float64(m.ExpertsHere()) / float64(m.Experts)}
+	e := &experts{each: newGEMMOf(p, m, float64(m.expertLinears()), m.expertBytes()), model: m}
 	e.launch = e.each.launches / 2 // two of a layer's four matrices, each one kernel for all experts
 	return e
 }
@@ -41,7 +39,7 @@ func (e *experts) of(n float64) (t float64, outside bool) {
 	}
 	distinct := e.model.DistinctExperts(n)
 	each := n * float64(e.model.ExpertsPerToken) / distinct
-	return e.launch + e.here*distinct*e.each.beyond(each), each > e.each.measured.last()
+	return e.launch + distinct*e.each.beyond(each), each > e.each.measured.last()
 }
 
 // least bounds the time of n tokens at any clock.
@@ -49,5 +47,5 @@ func (e *experts) least(n float64) float64 {
 	distinct := e.model.DistinctExperts(n)
 	each := n * float64(e.model.ExpertsPerToken) / distinct
 	l := &e.each
-	return e.launch + e.here*distinct*l.peak.floor(2*each*l.weights, l.weights*l.bytes)
+	return e.launch + distinct*l.peak.floor(2*each*l.weights, l.weights*l.bytes)
 }

@@ -14,9 +14,6 @@ type Mixture struct {
 	// ExpertBytesEach is bytes per weight of an expert, 0.53125 for MXFP4's 4 bits and a scale of 8
 	// bits for 32 of them; 0: weight_bytes_each.
 	ExpertBytesEach float64 `toml:"expert_bytes_each,omitempty" json:",omitempty"`
-
-	// ExpertRanks GPUs have some of the experts each, whole; 0 and 1: all have a part of each.
-	ExpertRanks int `toml:"-" json:"-"`
 }
 
 // IsMixture reports whether there are layers with experts.
@@ -44,12 +41,9 @@ func (m *Model) expertBytes() float64 {
 	return float64(m.WeightBytesEach)
 }
 
-// ExpertsHere are those of a layer that are on this GPU.
-func (m *Model) ExpertsHere() int { return m.Experts / max(1, m.ExpertRanks) }
-
 // mixtureWeightBytes are those of one layer's experts and router.
 func (m *Model) mixtureWeightBytes() int64 {
-	routed := float64(int64(m.ExpertsHere())*m.expertLinears()) * m.expertBytes()
+	routed := float64(int64(m.Experts)*m.expertLinears()) * m.expertBytes()
 	shared := float64(m.sharedLinears()) * m.expertBytes()
 	return int64(math.Ceil(routed+shared)) + int64(m.Hidden)*int64(m.Experts)*m.wide()
 }

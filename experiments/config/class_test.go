@@ -1,0 +1,39 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is not modelled of a model is refused with file, line, key and value, and what makes it so.
+func TestClassesAreRefused(t *testing.T) {
+	for _, c := range []struct{ model, system, want string }{
+		{"deepseek-v3.2", "preset = \"vllm-s\"\ntensor_parallel = 8",
+			`system.attention = "sparse": blocks are selected`},
+		{"gpt-oss-20b", "preset = \"sparseserve\"", `system.attention = "sparse": blocks are selected`},
+		{"gpt-oss-20b", "preset = \"vllm-0.15\"\nprefix_cache = \"vllm\"",
+			`:5: system.prefix_cache = "vllm": prefixes are kept whole`},
+		{"gemma2-9b", "preset = \"vllm-0.15\"\nprefill_attention = \"a-shape\"",
+			`:5: system.prefill_attention = "a-shape": patterns are of keys`},
+		{"mixtral-8x7b", "preset = \"vllm-0.15\"\ntensor_parallel = 2", ""},
+		{"deepseek-v3", "preset = \"vllm-0.15\"\ntensor_parallel = 8\nprefix_cache = \"vllm\"", ""},
+		{"deepseek-v3", "preset = \"vllm-0.15\"", "deepseek-v3 does not fit h200"},
+	} {
+		path := filepath.Join(t.TempDir(), "c.toml")
+		text := "model = \"" + c.model + "\"\ngpu = \"h200\"\n[system]\n" + c.system +
+			"\n[workload]\nrate = 1\n"
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(path, nil)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s under %q: %v", c.model, c.system, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), c.model)):
+			t.Errorf("%s under %q: %v, want %s", c.model, c.system, err, c.want)
+		}
+	}
+}
