@@ -81,13 +81,13 @@ func newGEMMOf(p *Profile, m *Model, weights, bytes float64) gemm {
 		exact:    s.matches(m) && m.Plain(),
 	}
 	l.scale = l.weights / float64(s.linears()) * max(l.bytes, 2) / 2
-	l.narrow = newNarrow(p, l.bytes)
-	l.peak.flops = l.narrow.flops
 	l.launches = p.LinearLaunch.optional()
 	if !l.exact {
 		l.measured = p.meanShape(l.measured, s)
 	}
 	l.launch = l.launches
+	l.narrow = newNarrow(p, l.bytes, l.measured, l.launches)
+	l.peak.flops = l.narrow.flops
 	return l
 }
 
@@ -114,7 +114,7 @@ func (l *gemm) of(n float64) (t float64, outside bool) {
 }
 
 // work is what of a measured time of n tokens is no launch, for these weights.
-func (l *gemm) work(t, n float64) float64 { return (t - l.launches) * l.scale * l.narrow.share(n) }
+func (l *gemm) work(t, n float64) float64 { return l.narrow.of(t-l.launches, n) * l.scale }
 
 // beyond is the time of n tokens without launches, never below what physics allow.
 func (l *gemm) beyond(n float64) float64 {

@@ -1,26 +1,33 @@
 package hw
 
-// narrow is what weights of fewer than 16 bits save of a GEMM's time, launches apart. Which of a
-// measured time waits for bytes and which for FLOPs no measurement separates: both ratios count by
-// the squares of the two floors, so that whichever binds decides (KernelCosts.on).
+import "math"
+
+// narrow is what weights of fewer than 16 bits save of a GEMM's time, launches apart. A token alone
+// waits for the bytes of the weights, B seconds; what more tokens add to the measured t(n), as the
+// other side of a right angle, are FLOPs, no faster for each than the most tokens that were
+// measured, of rate r. Each side has a ratio of its own:
 //
-//	share(n) = (b^2 bytes/2 + f^2 peak16/peak) / (b^2 + f^2),  b = 2 W / HBM,  f = 2 W n / peak16
+//	t'(n) = min(t, hypot(B bytes/2, F peak16/peak)),  F = max(sqrt(t^2 - B^2), n r)
 //
 // peak is that of FP8 where weights have one byte and the card computes with them; all others are
 // widened to 16 bits on the way to the tensor cores.
 type narrow struct {
 	bytes, compute float64 // ratios to 16 bits
-	crossing       float64 // tokens at which both floors of 16 bits are alike
 	flops          float64 // peak, FLOP/s
+	alone, each    float64 // B, and r, of the measured shape, seconds
 }
 
-func newNarrow(p *Profile, bytes float64) narrow {
+// newNarrow returns that of weights of so many bytes each, with the measured times, launches apart.
+func newNarrow(p *Profile, bytes float64, measured curve, launches float64) narrow {
 	peak := p.peak()
-	n := narrow{bytes: min(1, bytes/2), compute: 1, crossing: peak.flops / peak.hbm, flops: peak.flops}
+	n := narrow{bytes: min(1, bytes/2), compute: 1, flops: peak.flops}
 	if bytes == 1 {
 		n.flops = p.peakFP8()
 		n.compute = peak.flops / n.flops
 	}
+	last := measured.y[len(measured.y)-1] - launches
+	n.alone = measured.y[0] - launches
+	n.each = math.Sqrt(max(0, last*last-n.alone*n.alone)) / measured.last()
 	return n
 }
 
@@ -32,11 +39,11 @@ func (p *Profile) peakFP8() float64 {
 	return p.GPU.PeakFP16.SI()
 }
 
-// share is by how much the time of n tokens is multiplied.
-func (w *narrow) share(n float64) float64 {
-	if w.bytes == 1 && w.compute == 1 {
-		return 1
+// of is how long n tokens last that were measured to last t.
+func (w *narrow) of(t, n float64) float64 {
+	if w.bytes == 1 {
+		return t
 	}
-	b, f := w.crossing*w.crossing, n*n
-	return (b*w.bytes + f*w.compute) / (b + f)
+	flops := max(math.Sqrt(max(0, t*t-w.alone*w.alone)), n*w.each)
+	return min(t, math.Hypot(w.alone*w.bytes, flops*w.compute))
 }
