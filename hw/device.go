@@ -58,9 +58,9 @@ type DeviceOptions struct {
 //     full (Scoring); progressive attention with the loads of its rounds
 //     (progressive_timeline.go). While the card's clock is low, linears and attention of a
 //     prefill are longer (clock.go), and so are latencies of decodes (clock_decode.go). A GPU
-//     scatter kernel that overlaps with it slows it down (SaveStall). The layer's saves join the D2H queue after its QKV
-//     linear: the GPU copies them to the save buffer, and the step waits until the
-//     queue fits that (both SaveStall).
+//     scatter kernel that overlaps with it slows it down (SaveStall). The layer's saves join
+//     the D2H queue after its QKV linear: the GPU copies them to the save buffer, and the step
+//     waits until the queue fits that (both SaveStall).
 //   - Finish passes embedding, LM head and sampling, and, where the CPU needed
 //     longer to launch the step's layers with block selection than the GPU to
 //     compute, the rest of that (Host). The next step continues the queue.

@@ -10,9 +10,9 @@ import (
 //	t(n) = launch + D(n) t_expert(n k / D(n)),  D(n) = E (1 - (1 - k/E)^n)
 //
 // with n tokens of which each goes to k of E experts, all alike likely, and none of t_expert's
-// launches. Weights are read once for all tokens of an expert, so a small batch costs the bytes of k
-// experts a token, and a large one those of all. Under tensor parallelism every GPU has a part of
-// each expert.
+// launches. Weights are read once for all tokens of an expert, so a small batch costs the bytes of
+// k experts a token, and a large one those of all. Under tensor parallelism every GPU has a part
+// of each expert.
 type experts struct {
 	each   gemm
 	model  *Model

@@ -215,8 +215,8 @@ func TestLatentOfOneHead(t *testing.T) {
 }
 
 // FlashMLA publishes for an H800, whose tensor cores and HBM are an H100's, 3000 GB/s where bytes
-// bind and 660 TFLOP/s where FLOPs do (deepseek-ai/FlashMLA, README, 2025-04-22): the price of dense
-// attention over latents is within a fifth of either.
+// bind and 660 TFLOP/s where FLOPs do (deepseek-ai/FlashMLA, README, 2025-04-22): the price of
+// dense attention over latents is within a fifth of either.
 func TestLatentsAgainstFlashMLA(t *testing.T) {
 	p, err := Load("h100-80gb", "vllm-0.15", nil)
 	if err != nil {

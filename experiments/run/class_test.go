@@ -20,7 +20,7 @@ func (b *batches) Step(r *sim.StepRecord) error {
 func (*batches) Request(*sim.RequestRecord) error { return nil }
 func (*batches) Gap(des.Time)                     {}
 
-// As many requests decode at once as there is HBM for their KV, by the arithmetic of the shape alone:
+// As many requests decode at once as there is HBM for their KV, by the arithmetic of shapes alone:
 // latents in 16 bits or in FP8 with an indexer's keys, keys and values of each head, or of the
 // newest tokens in layers with a window.
 func TestConcurrencyIsWhatHBMHolds(t *testing.T) {
