@@ -54,13 +54,12 @@ type DeviceOptions struct {
 //     layer beside the one before (moves.go). Where it saves block by block, calls of
 //     the driver wait for one another (driver_contention.go).
 //   - Compute passes the overhead between a layer's kernels, with the GPU's lookup (Linears,
-//     layer_overhead.go), linears, attention, and the digests of blocks that became
-//     full (Scoring); progressive attention with the loads of its rounds
-//     (progressive_timeline.go). While the card's clock is low, linears and attention of a
-//     prefill are longer (clock.go), and so are latencies of decodes (clock_decode.go). A GPU
-//     scatter kernel that overlaps with it slows it down (SaveStall). The layer's saves join
-//     the D2H queue after its QKV linear: the GPU copies them to the save buffer, and the step
-//     waits until the queue fits that (both SaveStall).
+//     layer_overhead.go), linears, attention, and the digests of blocks that became full (Scoring);
+//     progressive attention with the loads of its rounds (progressive_timeline.go). While the
+//     card's clock is low, linears and attention of a prefill are longer (clock.go), and so are
+//     latencies of decodes (clock_decode.go). A GPU scatter kernel that overlaps with it slows it
+//     down (SaveStall). The layer's saves join the D2H queue after its QKV linear: the GPU copies
+//     them to the save buffer, and the step waits until the queue fits that (both SaveStall).
 //   - Finish passes embedding, LM head and sampling, and, where the CPU needed
 //     longer to launch the step's layers with block selection than the GPU to
 //     compute, the rest of that (Host). The next step continues the queue.
