@@ -43,8 +43,9 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 	case probeSwap:
 		rows := at("requests") * at("misses")
 		walks := math.Ceil(at("requests")/fakeSMs) * at("slots") / 1024
-		return math.Max(t.swap.launch+walks*t.swap.scan+rows*t.swap.row+
-			rows*at("row_bytes")/t.swap.rate, rows*at("row_bytes")/t.h2d)
+		bytes := rows * at("row_bytes")
+		return math.Max(t.swap.launch+walks*t.swap.scan+
+			math.Max(bytes/t.swap.rate, bytes/at("requests")/t.swap.request), bytes/t.h2d)
 	case probeSaveGPU:
 		n, bytes := blocks()
 		return t.scatter.seconds(n, bytes, t.d2h)

@@ -43,8 +43,9 @@ func swapped(at observation) float64 { return float64(at.At("requests") * at.At(
 
 func swappedBytes(at observation) float64 { return swapped(at) * float64(at.At("row_bytes")) }
 
-// fit finds t = launch + waves slots scan + rows row + bytes/rate, never faster than the link. It
-// needs the number of SMs, each of which has one CTA at a time, and the link's rate.
+// fit finds t = launch + waves slots scan + max(bytes/rate, bytes of a request/request_rate), never
+// faster than the link. It needs the number of SMs, each of which has one CTA at a time, and the
+// link's rate.
 func (swapIn) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Load.Swap = hw.SwapCost{}
 	all, ctas := s.of(probeSwap), s.sms()
@@ -56,24 +57,25 @@ func (swapIn) fit(s *Samples, p *hw.Profile, from source) []model {
 	walks := func(at observation) float64 {
 		return math.Ceil(float64(at.At("requests"))/ctas) * float64(at.At("slots")) / 1024
 	}
-	c := refine(fit, []float64{4e-6, 1e-6, 1e-9, 0.8 * link},
-		[]bound{callBound, blockBound, blockBound, {rateBound.low, link * 1.2}},
+	c := refine(fit, []float64{4e-6, 1e-6, 0.8 * link, link / 4},
+		[]bound{callBound, blockBound, {rateBound.low, link * 1.2}, {rateBound.low, link * 1.2}},
 		func(c []float64, at observation) float64 {
-			t := c[0] + walks(at)*c[1] + swapped(at)*c[2] + swappedBytes(at)/c[3]
-			return math.Max(t, swappedBytes(at)/link)
+			bytes := swappedBytes(at)
+			t := c[0] + walks(at)*c[1] + math.Max(bytes/c[2], bytes/float64(at.At("requests"))/c[3])
+			return math.Max(t, bytes/link)
 		})
 	const what = "one kernel for hot buffers: "
 	p.Load.Swap = hw.SwapCost{
-		Launch: from.us(c[0], what+"launch, lookup of 2,048 tokens and save of the newest"),
-		Scan:   from.us(c[1], what+"the walk of 1,024 slots"),
-		CTAs:   from.figure(ctas, "CTAs", "one on each SM"),
-		Row:    perBlock(c[2], from, what+"each row from the host"),
-		Rate:   from.gbps(c[3], what+"rows anywhere in a pinned pool"),
+		Launch:      from.us(c[0], what+"launch, lookup of 2,048 tokens and save of the newest"),
+		Scan:        from.us(c[1], what+"the walk of 1,024 slots"),
+		CTAs:        from.figure(ctas, "CTAs", "one on each SM"),
+		Rate:        from.gbps(c[2], what+"rows anywhere in a pinned pool"),
+		RequestRate: from.gbps(c[3], what+"rows of one request, which one CTA loads"),
 	}
 	return []model{{name: "load.swap", fit: fit, held: held,
 		draw: picture{x: swapped, xLabel: "rows loaded"},
 		price: func(p *hw.Profile, at observation) float64 {
-			t, err := p.SwapSeconds(int(at.At("requests")), int(at.At("slots")), int64(swapped(at)),
+			t, err := p.SwapSeconds(int(at.At("requests")), int(at.At("slots")), at.At("misses"),
 				at.At("row_bytes"))
 			must(err)
 			return t

@@ -48,7 +48,7 @@ type copyLaw struct{ base, call, early, first float64 }
 type kernelLaw struct{ floor, launch, block, rate float64 }
 
 // swapLaw is of the kernel of hot buffers; scan is of 1,024 slots.
-type swapLaw struct{ launch, scan, row, rate float64 }
+type swapLaw struct{ launch, scan, rate, request float64 }
 
 type decodeLaw struct{ launch, rate, merge, wave float64 }
 
@@ -80,7 +80,7 @@ func truth(name string) *machine {
 		load: copyLaw{9e-6, 2.1e-6, 0.3e-6, 500}, save: copyLaw{base: 8e-6, call: 2.4e-6},
 		callMore: 0.05e-6, overlapped: 0.4e-6,
 		gather: kernelLaw{18e-6, 11e-6, 30e-9, 0.9 * link}, gatherFalls: 0.02 * link,
-		swap:    swapLaw{5e-6, 1.5e-6, 12e-9, 0.8 * link},
+		swap:    swapLaw{5e-6, 1.5e-6, 0.8 * link, 0.2 * link},
 		scatter: kernelLaw{16e-6, 10e-6, 40e-9, 0.85 * link}, contention: 0.4,
 		flashCall: 40e-6, chunk: 6 * mib, thread: 0.1 * link,
 		gemmLaunch: 12e-6, gemmRead: 0.85 * hbm, gemmCompute: 0.7 * peak,

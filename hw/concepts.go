@@ -50,7 +50,7 @@ var parts = []Part{
 	{"link", "load_flash", []string{"load.flash_launch", "load.flash_floor", "load.flash_block",
 		"load.flash"}},
 	{"link", "load_swap", []string{"load.swap.launch", "load.swap.scan", "load.swap.ctas",
-		"load.swap.row", "load.swap.rate"}},
+		"load.swap.rate", "load.swap.request_rate"}},
 	{"link", "save_memcpy", []string{"save.memcpy_call", "save.memcpy_base",
 		"save.memcpy_overlapped_pools"}},
 	{"link", "save_memcpy_overlapped", []string{"save.memcpy_overlapped_pools"}},

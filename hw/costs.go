@@ -123,6 +123,9 @@ func (c *coster) price(w *sim.Work) layerCost {
 		cost.chunk = c.chunks.of(c.linears.least(tokens)+least, lin, tokens, pre)
 		cost.linears = nanoseconds(cost.chunk.linears) + cost.pointwise
 	}
+	if c.bounded && c.indexer == nil { // as the layer before selects
+		cost.scoring = 0
+	}
 	if c.indexer != nil {
 		cost.choice = nanoseconds(c.indexer.decode(w))
 		if w.Sparse { // Device.Score

@@ -258,7 +258,7 @@ func (d *Device) Move(m *kv.Moves) error {
 		}
 		d.loader.copies.setLocality(m)
 		if d.swap != nil { // row by row
-			d.load(m.Loads*int64(d.opts.BlockTokens), m.BlockBytes/int64(d.opts.BlockTokens))
+			d.loadRows(m)
 		} else if m.InRounds {
 			d.bytesLoaded = m.BlockBytes
 		} else {

@@ -6,6 +6,14 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
+// loadRows waits for the rows of hot buffers.
+func (d *Device) loadRows(m *kv.Moves) {
+	before, tokens := d.now, int64(d.opts.BlockTokens)
+	d.load(m.Loads*tokens, m.BlockBytes/tokens)
+	late := nanoseconds(d.swap.longest(m.Longest*m.BlockBytes)) - (d.now - before)
+	d.pass(max(0, late), &d.phases.LoadStall)
+}
+
 // load waits for n blocks. While saves run too and both together exceed the
 // link's limit for both directions, each is slowed by the same factor.
 func (d *Device) load(n, blockBytes int64) {

@@ -12,31 +12,35 @@ const LoadSwap = "swap"
 // SwapCost is the kernel of hot buffers. One launch serves a layer's requests, each by a CTA of its
 // own that walks its buffer, and reads what is missing from the host:
 //
-//	t = max(launch + waves slots scan + n row + B / rate, B / link)
+//	t = max(launch + waves slots scan + max(B / rate, b / request_rate), B / link)
 //
-// with n rows of B bytes in all, and as many waves as the CTAs at once need for the requests.
+// with B bytes of rows in all, b of the request that misses most, and as many waves as the CTAs at
+// once need for the requests: one SM's reads of host memory do not fill the link.
 type SwapCost struct {
 	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
 	// of 1,024 slots of a buffer, each wave
 	Scan Figure `toml:"scan,omitempty" dim:"time,optional"`
 	// CTAs at once
 	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional"`
-	// each missing row
-	Row  Figure `toml:"row,omitempty" dim:"time,optional"`
 	Rate Figure `toml:"rate,omitempty" dim:"rate,optional" by:"h2d"`
+	// of one request's rows
+	RequestRate Figure `toml:"request_rate,omitempty" dim:"rate,optional" by:"h2d"`
 }
 
 // swapIn prices it. What no probe has measured is FlashH2D's, with no time for the walk.
 type swapIn struct {
 	launch, scan, ctas float64
-	slots              int // of a buffer
+	slots              int     // of a buffer
+	request            float64 // bytes/s of one request's rows
 	measured           bool
 }
 
 func newSwapIn(p *Profile, slots int) *swapIn {
-	s := &swapIn{launch: p.Load.FlashLaunch.SI(), ctas: math.Inf(1), slots: slots}
+	s := &swapIn{launch: p.Load.FlashLaunch.SI(), ctas: math.Inf(1), slots: slots,
+		request: math.Inf(1)}
 	if f := &p.Load.Swap; f.Rate.Set() {
 		s.launch, s.scan, s.ctas, s.measured = f.Launch.SI(), f.Scan.SI(), f.CTAs.SI(), true
+		s.request = f.RequestRate.SI()
 	}
 	return s
 }
@@ -55,20 +59,24 @@ func (s *swapIn) seconds(requests int) float64 {
 // swapIn sets what the loads cost beyond the walk.
 func (t *transfer) swapIn(f *Loading) {
 	if f.Swap.Rate.Set() {
-		t.block, t.rate = f.Swap.Row.optional(), f.Swap.Rate.SI()
+		t.rate = f.Swap.Rate.SI()
 		return
 	}
 	t.flashH2D(f)
 	t.launch, t.floor = 0, 0
 }
 
-// SwapSeconds prices one launch for so many requests with buffers of so many slots, that misses
-// rows of some bytes in all.
-func (p *Profile) SwapSeconds(requests, slots int, rows, rowBytes int64) (float64, error) {
+// longest is the time in which the request that misses most has its rows.
+func (s *swapIn) longest(bytes int64) float64 { return float64(bytes) / s.request }
+
+// SwapSeconds prices one launch for so many requests with buffers of so many slots, each of which
+// misses so many rows.
+func (p *Profile) SwapSeconds(requests, slots int, misses, rowBytes int64) (float64, error) {
 	t, err := newLoader(p, LoadSwap)
 	if err != nil {
 		return 0, err
 	}
-	walk, loads := newSwapIn(p, slots).seconds(requests), t.seconds(rows, rowBytes)
-	return math.Max(walk+loads, float64(rows*rowBytes)/t.link), nil
+	s, rows := newSwapIn(p, slots), int64(requests)*misses
+	loads := math.Max(t.seconds(rows, rowBytes), s.longest(misses*rowBytes))
+	return math.Max(s.seconds(requests)+loads, float64(rows*rowBytes)/t.link), nil
 }

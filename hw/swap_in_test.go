@@ -12,29 +12,31 @@ import (
 // swapProfile has a kernel of hot buffers of round figures.
 func swapProfile(t *testing.T) *Profile {
 	p := mustProfile(t, "h200")
-	p.Load.Swap = SwapCost{Launch: us(4), Scan: us(2), CTAs: count(100, "CTAs"), Row: us(0.01),
-		Rate: Figure{40, "GB/s", Measured, "made up"}}
+	p.Load.Swap = SwapCost{Launch: us(4), Scan: us(2), CTAs: count(100, "CTAs"),
+		Rate:        Figure{40, "GB/s", Measured, "made up"},
+		RequestRate: Figure{10, "GB/s", Measured, "made up"}}
 	return p
 }
 
-// The launch, a walk a wave of requests, each row and the bytes add up, and the link binds.
+// The launch, a walk a wave of requests and the bytes add up: those of all requests, or of the one
+// that an SM loads by itself. The link binds.
 func TestSwapSeconds(t *testing.T) {
 	p := swapProfile(t)
 	for _, c := range []struct {
 		requests, slots int
-		rows, bytes     int64
+		misses, bytes   int64
 		want            float64 // us
 	}{
 		{1, 1024, 0, 656, 4 + 2}, {100, 2048, 0, 656, 4 + 4}, {101, 2048, 0, 656, 4 + 8},
-		{1, 4096, 1000, 1152, 4 + 8 + 10 + 28.8}, {0, 4096, 0, 656, 0},
+		{1, 4096, 1000, 1152, 4 + 8 + 115.2}, {10, 4096, 1000, 1152, 4 + 8 + 288}, {0, 4096, 0, 656, 0},
 	} {
-		got, err := p.SwapSeconds(c.requests, c.slots, c.rows, c.bytes)
+		got, err := p.SwapSeconds(c.requests, c.slots, c.misses, c.bytes)
 		if err != nil || math.Abs(got*1e6-c.want) > 1e-9 {
 			t.Errorf("%+v: %g us, %v", c, got*1e6, err)
 		}
 	}
 	p.Load.Swap.Rate.Value = 1e6
-	p.Load.Swap.Row.Value = 1e-6
+	p.Load.Swap.RequestRate.Value = 1e6
 	const rows, bytes = 1 << 20, 1152
 	got, err := p.SwapSeconds(1, 1024, rows, bytes)
 	if link := rows * bytes / p.Link.H2D.SI(); err != nil || got < link || got > link+1e-5 {
@@ -64,7 +66,7 @@ func TestSwapIsMonotone(t *testing.T) {
 // it passes nothing. A card without the kernel's figures says so.
 func TestDeviceSwapsIn(t *testing.T) {
 	const block, loads, layers = 16, 50, 3
-	run := func(p *Profile, swapped int, loads int64) sim.Timing {
+	run := func(p *Profile, swapped int, loads, longest int64) sim.Timing {
 		m := mustModel(t, "llama3-8b")
 		m.Layers = layers
 		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadSwap, SaveEngine: SaveFlash,
@@ -78,7 +80,8 @@ func TestDeviceSwapsIn(t *testing.T) {
 		}
 		for layer := range layers {
 			for _, err := range []error{d.Score(layer, &w),
-				d.Move(&kv.Moves{Layer: layer, Loads: loads, BlockBytes: block * 4096}),
+				d.Move(&kv.Moves{Layer: layer, Loads: loads, Longest: longest,
+					BlockBytes: block * 4096}),
 				d.Compute(layer, &w)} {
 				if err != nil {
 					t.Fatal(err)
@@ -89,20 +92,27 @@ func TestDeviceSwapsIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(d.ExtrapolationNotes(timing.Extrapolated & (1 << noteSwap))); (n == 1) != (swapped > 0 &&
-			!p.Load.Swap.Rate.Set()) {
-			t.Errorf("%d notes of hot buffers", n)
+		notes := len(d.ExtrapolationNotes(timing.Extrapolated & (1 << noteSwap)))
+		if unmeasured := swapped > 0 && !p.Load.Swap.Rate.Set(); (notes == 1) != unmeasured {
+			t.Errorf("%d notes of hot buffers", notes)
 		}
 		return timing
 	}
 	p := swapProfile(t)
-	none, walk, all := run(p, 0, 0), run(p, 8, 0), run(p, 8, loads)
+	none, walk, all := run(p, 0, 0, 0), run(p, 8, 0, 0), run(p, 8, loads, 5)
 	if got, want := walk.Elapsed-none.Elapsed, layers*12*des.Microsecond; got != want {
 		t.Errorf("the walk takes %v, want %v", got, want)
 	}
-	rows := loads * block * (0.01e-6 + 4096/40e9)
-	if got := (all.Phases.LoadStall - walk.Phases.LoadStall).Seconds(); math.Abs(got-layers*rows) > 1e-8 {
+	const row = block * 4096
+	alone := run(p, 8, loads, loads)
+	if got, want := (alone.Phases.LoadStall - walk.Phases.LoadStall).Seconds(),
+		layers*loads*row/10e9; math.Abs(got-want) > 1e-8 {
+		t.Errorf("one request's loads take %g s, want %g", got, want)
+	}
+	rows := loads * row / 40e9
+	got := (all.Phases.LoadStall - walk.Phases.LoadStall).Seconds()
+	if math.Abs(got-layers*rows) > 1e-8 {
 		t.Errorf("loads take %g s, want %g", got, layers*rows)
 	}
-	run(mustProfile(t, "a100-40gb"), 8, loads)
+	run(mustProfile(t, "a100-40gb"), 8, loads, 0)
 }

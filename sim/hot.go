@@ -52,6 +52,7 @@ type hotBuffers struct {
 	slots      int // candidates that a buffer holds, after sinks and window
 	kept       int // sinks and window
 	loaded     int64
+	longest    int64 // of loaded, of the request that loads most
 	given      int64 // of the step's loads, to layers so far
 	selections int64 // blocks of the sample
 	swapped    int   // decodes of the step whose selections are looked up in buffers
@@ -100,9 +101,11 @@ func (s *Server) chooseHot(r *request) {
 			r.reuses = append(r.reuses, s.Library.Reuse(c, r.grid, h.slots))
 		}
 	}
+	before := h.loaded
 	for g, c := range r.cursors {
 		h.loaded += int64(r.reuses[g].Misses((int(c.Phase)+r.steps)%s.Library.Steps(), r.filled))
 	}
+	h.longest = max(h.longest, h.loaded-before)
 	if r.filled < dsa.Settled {
 		r.filled++
 	}
@@ -114,6 +117,7 @@ func (s *Server) moveHot(layer int) error {
 	h, st := s.hot, &s.step
 	upTo := s.scaled(h.loaded) * int64(layer+1) / int64(s.Model.Layers)
 	st.moves.Loads, h.given = upTo-h.given, upTo
+	st.moves.Longest = min(st.moves.Loads, s.scaled(h.longest)/int64(s.Model.Layers))
 	_, all := s.closedIn(layer)
 	heads := int64(s.Geometry.KVHeads)
 	st.moves.Saves = int64(all-st.closing) * heads

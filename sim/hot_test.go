@@ -132,8 +132,7 @@ func TestHotInclusion(t *testing.T) {
 	})
 }
 
-// Requests that keep their KV while there is room load nothing where there is room for all, and what
-// is loaded never exceeds that of requests that give it up at once.
+// Requests that keep their KV while there is room load nothing where there is room for all.
 func TestHotHybridLoadsLess(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawHot(t)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
@@ -126,6 +127,7 @@ func (s *Server) prepareStep(now des.Time) error {
 	s.unpinAbsent()
 	if s.hot != nil {
 		s.hot.loaded, s.hot.given, s.hot.selections, s.hot.swapped = 0, 0, 0, 0
+		s.hot.longest = 0
 	}
 	for i := range s.batch.Prefills {
 		if err := s.preparePrefill(&s.batch.Prefills[i], now); err != nil {
@@ -309,7 +311,7 @@ func (s *Server) layers(layer, n int) error {
 	if len(w.Prefill) > 0 {
 		w.Patterns = s.Prefill.Layer(layer)
 	}
-	if s.Spec.Sparse() {
+	if s.Spec.Sparse() && s.Spec.Selection != dsa.IndexerName { // whose keys linears make
 		runs, blocks := s.digestsIn(layer)
 		w.Digests, w.DigestTokens = runs, int64(blocks)*int64(s.Geometry.BlockTokens)
 	}

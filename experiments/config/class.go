@@ -5,6 +5,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // checkClass refuses what a system does that is not modelled of a model with latents, windows or
@@ -15,9 +16,17 @@ func checkClass(m *hw.Model, s *sim.Spec) *KeyError {
 		return &KeyError{Key: key, Value: value,
 			Reason: fmt.Sprintf("%s, and %s has %s", why, m.Name, m.Class())}
 	}
+	indexed := s.Sparse() && s.Selection == dsa.IndexerName
 	switch {
+	case indexed && !m.IsIndexed():
+		return &KeyError{Key: "selection", Value: quote(s.Selection),
+			Reason: m.Name + " has no indexer (index_top_k)"}
+	case indexed && s.BudgetTokens != m.IndexTopK:
+		return &KeyError{Key: "budget_tokens", Value: fmt.Sprint(s.BudgetTokens),
+			Reason: fmt.Sprintf("the indexer of %s selects %d tokens", m.Name, m.IndexTopK)}
 	case m.Plain():
 		return nil
+	case indexed && (s.Hot() || !s.Offload):
 	case bounded && s.Sparse():
 		return refuse("attention", quote(s.Attention),
 			"blocks are selected of the keys and values that each KV head has of a whole context")

@@ -23,7 +23,8 @@ func BenchmarkSparseServeAllHeads(b *testing.B) {
 // The load of BenchmarkSparseServeSampledHeads with hot buffers: tokens in samples of 16, for
 // blocks of 32 there.
 func BenchmarkHotBuffers(b *testing.B) {
-	benchPoint(b, "system.preset=hisparse", "workload.rate=0.2")
+	benchPoint(b, "system.preset=hisparse", "system.selection=arkvale",
+		"workload.rate=0.2")
 }
 
 // The peer's published case: 2,000 requests of 8,192 tokens in and 200 out at

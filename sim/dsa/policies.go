@@ -9,6 +9,9 @@ import (
 // no lists.
 const FullName = "full"
 
+// IndexerName names the selection of an indexer, which only models with one have.
+const IndexerName = "indexer"
+
 // everyBlock is the K of full attention.
 const everyBlock = math.MaxInt - 1
 
@@ -53,7 +56,7 @@ var Algorithms = []Algorithm{
 	{"quest", "top-k by min/max digests", MinMax, true, false, topKOf},
 	{"mean", "top-k by mean keys", Mean, true, false, topKOf},
 	{"infllm", "top-k by representative tokens", Representative, true, false, topKOf},
-	{"indexer", "top-k of tokens by a lightning indexer (DSA)", Indexed, true, false, topKOf},
+	{IndexerName, "top-k of tokens by a lightning indexer (DSA)", Indexed, true, false, topKOf},
 	{"streaming", "sinks and window alone", CuboidMean, false, false,
 		func(*Options) Policy { return Streaming{} }},
 	{"psa", "progressively, until system.epsilon of the attention is reached", CuboidMean, false,

@@ -34,6 +34,8 @@ type Moves struct {
 	// the layer, and digests. They are known before the step and can load while the layer before
 	// computes.
 	Prefix int64
+	// Longest is the blocks of Loads of the request that loads most; 0: not known. Of hot buffers.
+	Longest int64
 	// UniquePages is the expected number of distinct DRAM pages that the loads touch: all KV heads
 	// of a request's block of tokens share one. RequestKVBytes is the mean KV size in bytes of the
 	// requests of the other, repeated touches. 0 = unknown (Cache.Spread).

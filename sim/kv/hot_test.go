@@ -24,8 +24,8 @@ func admit(h *Hot, tokens int) (*prefix.Grant, bool) {
 	return g, true
 }
 
-// As many requests decode at once as HBM has buffers and metadata for, after the last one's prefill,
-// or as DRAM has room for.
+// As many requests decode at once as HBM has buffers and metadata for, next to the last one's
+// prefill, or as DRAM has room for.
 func TestHotConcurrencyIsArithmetic(t *testing.T) {
 	const tokens, blocks = 320, 20
 	for _, c := range []struct{ hbm, dram, want int64 }{
