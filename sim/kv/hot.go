@@ -35,8 +35,8 @@ func NewHot(cfg HotConfig) *Hot {
 	return &Hot{Budget: NewBudget(cfg.DRAM/cfg.Block, cfg.BlockTokens, cfg.Watermark), cfg: cfg}
 }
 
-// Fits says whether a request of that many tokens could ever be admitted: it may have to prefill all
-// of them again.
+// Fits says whether a request of that many tokens could ever be admitted: it may have to prefill
+// all of them again.
 func (h *Hot) Fits(tokens int) bool {
 	return h.Budget.Fits(tokens) && h.bytes(h.blocks(tokens), h.blocks(tokens)) <= h.cfg.HBM
 }
