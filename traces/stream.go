@@ -20,6 +20,7 @@ type Stream struct {
 	overlaps overlaps  // where the times are the source's own
 	made     int
 	early    bool // the source or the stages ended before spec.Requests
+	content  bool // its prompts say what they have in common
 	left     int  // rows of the source beyond spec.Requests, or the stages
 	err      error
 
@@ -108,6 +109,7 @@ func (s *Stream) begin(seed uint64) (err error) {
 
 // conflicts refuses keys that do not go with what the trace has.
 func (s *Stream) conflicts() error {
+	s.content = s.head.Content != nil
 	switch {
 	case s.spec.PrefixHit > 0 && s.head.Content != nil:
 		return s.spec.sharesItself()
@@ -117,6 +119,9 @@ func (s *Stream) conflicts() error {
 	}
 	return nil
 }
+
+// Content says whether the trace says what its prompts have in common.
+func (s *Stream) Content() bool { return s.content }
 
 // Next returns the next request. After the end or an error it returns the same again.
 func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {

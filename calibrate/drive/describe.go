@@ -50,8 +50,8 @@ func digits(x float64) float64 {
 func File(d *hw.Drive) []byte {
 	var b strings.Builder
 	figure := func(key string, f hw.Figure) {
-		fmt.Fprintf(&b, "%s = { value = %g, unit = %q, from = %q, source = %q }\n", key, f.Value, f.Unit,
-			f.From, f.Source)
+		fmt.Fprintf(&b, "%s = { value = %g, unit = %q, from = %q, source = %q }\n", key, f.Value,
+			f.Unit, f.From, f.Source)
 	}
 	fmt.Fprintf(&b, "name = %q\ntitle = %q\n\n", d.Name, d.Title)
 	figure("size", d.Size)

@@ -65,3 +65,12 @@ func (s *prepared) crossovers() (notes []string) {
 	}
 	return notes
 }
+
+// uncached warns where prompts say what they have in common and nothing is made of it.
+func (s *prepared) uncached() []string {
+	if !s.stream.Content() || s.point.System.CachesPrefixes() {
+		return nil
+	}
+	return []string{"the trace says what prompts have in common and system.prefix_cache is off: all " +
+		"of each is prefilled, while vLLM V1 (\"vllm\") and SGLang (\"radix\") have a cache on by default"}
+}
