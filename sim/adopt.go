@@ -28,8 +28,12 @@ func (s *Server) selectsPrefix(r *sched.Request) bool {
 	return r.Hit > 0 && s.cache != nil && s.Spec.PrefixAttention == PrefixSelected
 }
 
-// checkPrefixes refuses what selects no prefix.
+// checkPrefixes refuses what selects no prefix, and what loads none whole.
 func (s *Server) checkPrefixes() error {
+	if s.Spec.LoadWeight > 0 && (!s.Spec.Offload || s.Spec.PrefixAttention == PrefixSelected) {
+		return errors.New("sim: only prefills with offloading that attend to all of a prefix load it " +
+			"in their steps; set system.load_weight = 0")
+	}
 	if s.Spec.PrefixAttention != PrefixSelected {
 		return nil
 	}

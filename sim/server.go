@@ -223,7 +223,7 @@ func NewServer(cfg Config) (*Server, error) {
 	s.sched, err = sched.New(sched.Config{
 		Base: spec.Base, MaxRequests: spec.MaxRequests, MaxTokens: spec.MaxTokens,
 		Planner: sched.Planner{Mode: spec.Prefill, Layers: cfg.Model.Layers, Chunk: spec.ChunkTokens,
-			MaxInject: inject},
+			MaxInject: inject, LoadWeight: spec.LoadWeight},
 		Memory: s.memory, Limit: limit,
 	})
 	return s, err

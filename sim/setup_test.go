@@ -98,6 +98,8 @@ func drawScenario(t *rapid.T) *scenario {
 	}
 	if rapid.Bool().Draw(t, "selected prefixes") && s.Offload && s.Sparse() {
 		s.PrefixAttention = sim.PrefixSelected
+	} else if s.Offload {
+		s.LoadWeight = float64(n("quarters of a token a load counts", 0, 8)) / 4
 	}
 	if s.Selection == "infinigen" {
 		s.BlockTokens, s.Margin = 1, pick2(t, "margin", 0, 2, 5)
@@ -247,8 +249,8 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 	if c.spec.NoPrefixCache() != "" { // a test has changed what was drawn
 		c.spec.PrefixCache = sim.PrefixOff
 	}
-	if !c.spec.Offload || !c.spec.Sparse() {
-		c.spec.PrefixAttention = sim.PrefixDense
+	if !c.spec.Offload || c.spec.PrefixAttention == sim.PrefixSelected {
+		c.spec.LoadWeight = 0
 	}
 	cfg := sim.Config{
 		Spec: c.spec,

@@ -133,6 +133,9 @@ type Spec struct {
 	ChunkTokens int `toml:"chunk_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
 	// most prefill of a batch by layers; 0 = chunk_tokens x layers
 	MaxInject int64 `toml:"max_inject" unit:"token-layers" range:">= 0, <= 1e+12"`
+	// of a computed token, what each token of a prefix that a prefill loads from DRAM counts in
+	// max_tokens, max_inject and their like; 0: only what is computed counts
+	LoadWeight float64 `toml:"load_weight" range:">= 0, <= 1000"`
 
 	// what happens to a prompt beyond the maximum: its middle is removed, or it is refused
 	OverLength string `toml:"over_length"`

@@ -58,7 +58,7 @@ func File(d *hw.Drive) []byte {
 	figure("read", d.Read)
 	figure("write", d.Write)
 	figure("reads", d.Reads)
-	fmt.Fprintf(&b, "# reads that wait at once where prefixes are loaded; without it as many as these "+
+	b.WriteString("# reads that wait at once where prefixes are loaded; without it as many as these " +
 		"figures need\n# depth = 8\n")
 	for i := range d.Depths {
 		fmt.Fprintf(&b, "\n[[depths]]\ndepth = %d\n", d.Depths[i].Depth)

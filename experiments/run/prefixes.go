@@ -72,5 +72,6 @@ func (s *prepared) uncached() []string {
 		return nil
 	}
 	return []string{"the trace says what prompts have in common and system.prefix_cache is off: all " +
-		"of each is prefilled, while vLLM V1 (\"vllm\") and SGLang (\"radix\") have a cache on by default"}
+		"of each is prefilled, while vLLM V1 (\"vllm\") and SGLang (\"radix\") have a cache on by " +
+		"default"}
 }

@@ -19,8 +19,8 @@ func TestUncachedPrefixesAreWarnedOf(t *testing.T) {
 		{[]string{"workload.trace=sessions", "system.prefix_cache=vllm"}, false},
 		{nil, false}, // LongBench's lengths
 	} {
-		sweep, err := config.LoadSweep("default", append([]string{"workload.requests=4", "workload.rate=1",
-			"seeds=[1]", "system.preset=vllm"}, tc.sets...))
+		sweep, err := config.LoadSweep("default", append([]string{"workload.requests=4",
+			"workload.rate=1", "seeds=[1]", "system.preset=vllm"}, tc.sets...))
 		if err != nil {
 			t.Fatal(err)
 		}

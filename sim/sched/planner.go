@@ -32,6 +32,16 @@ type Planner struct {
 	Layers    int    // of the model
 	Chunk     int    // most tokens of one chunk
 	MaxInject int64  // maxInjectToken in token-layers
+	// LoadWeight is what a token of a prefix counts, of a computed one, in the segment that loads it.
+	LoadWeight float64
+}
+
+// loads is what the budget is charged for the prefix that a segment loads which begins at a token.
+func (p *Planner) loads(r *Request, from int) int {
+	if from > r.Hit {
+		return 0
+	}
+	return int(p.LoadWeight * float64(r.Hit))
 }
 
 // Segmented says whether prefills run layer by layer and hold one layer's KV.
@@ -65,33 +75,38 @@ func (p *Planner) Next(r *Request, b *Budget) (s Segment, ok bool) {
 
 func (p *Planner) plain(r *Request, b *Budget) (Segment, bool) {
 	n := r.Target - r.Done
-	if n > b.Tokens && b.Prefills > 0 {
+	all := n + p.loads(r, r.Done)
+	if all > b.Tokens && b.Prefills > 0 {
 		return Segment{}, false
 	}
-	b.Tokens -= min(n, b.Tokens)
+	b.Tokens -= min(all, b.Tokens)
 	return Segment{r, r.Done, r.Target, 0, p.Layers}, true
 }
 
 func (p *Planner) chunk(r *Request, b *Budget) (Segment, bool) {
-	n := min(r.Target-r.Done, b.Tokens, p.Chunk)
+	n, loads := min(r.Target-r.Done, b.Tokens, p.Chunk), p.loads(r, r.Done)
+	if b.Prefills > 0 || loads == 0 { // the first prefill of a batch always goes on
+		n = min(n, b.Tokens-loads)
+	}
 	if n <= 0 {
 		return Segment{}, false
 	}
-	b.Tokens -= n
+	b.Tokens -= min(n+loads, b.Tokens)
 	return Segment{r, r.Done, r.Done + n, 0, p.Layers}, true
 }
 
 func (p *Planner) layers(r *Request, b *Budget) (Segment, bool) {
-	n := int64(r.Target - r.Hit)
+	n, loads := int64(r.Target-r.Hit), int64(p.loads(r, r.LayerTokens))
 	if p.Mode == "layer-chunked" && (n > p.MaxInject || r.LayerTokens > 0) {
 		from := max(r.Hit, r.LayerTokens)
 		n = min(int64(r.Target-from), b.Inject)
 		if n <= 0 {
 			return Segment{}, false
 		}
-		b.Inject -= n
+		b.Inject = max(0, b.Inject-n-loads)
 		return Segment{r, from, from + int(n), r.Layer, r.Layer + 1}, true
 	}
+	n += loads // in each layer
 	count := b.Inject / n
 	if count == 0 {
 		if b.Prefills > 0 {
