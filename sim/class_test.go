@@ -31,10 +31,9 @@ func window(c *scenario, tokens int) {
 // bounds holds the work of each layer against the contexts of the batch.
 type bounds struct {
 	*hw.Device
-	t        *rapid.T
-	bound    int
-	contexts func() []int
-	checked  int
+	t       *rapid.T
+	bound   int
+	checked int
 }
 
 func (b *bounds) Compute(layer int, w *sim.Work) error {

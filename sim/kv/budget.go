@@ -99,10 +99,10 @@ func (b *Budget) Total() int64 { return b.total }
 func (b *Budget) Tokens(n int64) int64 {
 	switch w := &b.windows; {
 	case w.Layers == 0:
+	case w.Full == 0 && n >= w.Layers*w.Blocks:
+		return math.MaxInt64
 	case n <= (w.Full+w.Layers)*w.Blocks:
 		n /= w.Full + w.Layers
-	case w.Full == 0:
-		return math.MaxInt64
 	default:
 		n = (n - w.Layers*w.Blocks) / w.Full
 	}
