@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/sim"
@@ -33,6 +34,9 @@ type storedStep struct {
 	// loads and saves; where blocks are loaded one by one, places and span too. Loads of
 	// roundLoads are those of the work's rounds.
 	Layers [][]int64 `json:"layers"`
+	// Prefix is Moves.Prefix, a number a layer; none where a step loads none. Runs from before it
+	// was noted have it nowhere.
+	Prefix []int64 `json:"prefix,omitempty"`
 }
 
 type storedWork struct {
@@ -115,7 +119,11 @@ func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 				stored = append(stored, l.Moves.UniquePages, l.Moves.RequestKVBytes)
 			}
 			line.Layers = append(line.Layers, stored)
+			line.Prefix = append(line.Prefix, l.Moves.Prefix)
 			line.Block = max(line.Block, l.Moves.BlockBytes)
+		}
+		if !slices.ContainsFunc(line.Prefix, func(blocks int64) bool { return blocks != 0 }) {
+			line.Prefix = nil
 		}
 		if err := enc.Encode(&line); err != nil {
 			return nil, err
@@ -161,7 +169,11 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			}
 			s.Works = append(s.Works, w)
 		}
-		for _, l := range line.Layers {
+		if n := len(line.Prefix); n != 0 && n != len(line.Layers) {
+			return nil, fmt.Errorf("step %d: %d loads of prefixes for %d layers", line.Index, n,
+				len(line.Layers))
+		}
+		for i, l := range line.Layers {
 			if len(l) != 6 && len(l) != 8 {
 				return nil, fmt.Errorf("step %d: a layer has %d numbers, want 6 or 8", line.Index, len(l))
 			}
@@ -174,6 +186,9 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			}
 			m := kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block,
 				InRounds: len(s.Works[l[1]].Rounds) > 0, SavesInFlight: l[3]&landing != 0}
+			if len(line.Prefix) > 0 {
+				m.Prefix = line.Prefix[i]
+			}
 			if len(l) == 8 {
 				m.UniquePages, m.RequestKVBytes = l[6], l[7]
 			}

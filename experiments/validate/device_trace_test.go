@@ -1,11 +1,14 @@
 package validate
 
 import (
+	"bytes"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -122,11 +125,41 @@ func TestCallsNoteLanding(t *testing.T) {
 	}
 }
 
+// Blocks of prefixes are a layer's own: the layers of a step that loads them differ, and a step
+// that loads none has none.
+func TestCallsKeepLoadsOfPrefixes(t *testing.T) {
+	want := []live.RecordedStep{
+		{Works: []sim.Work{{Tokens: 1}}, Layers: []live.RecordedLayer{
+			{Layer: 0, Moved: true, Moves: kv.Moves{Layer: 0, Loads: 5, Prefix: 1248}},
+			{Layer: 1, Moved: true, Moves: kv.Moves{Layer: 1, Prefix: 7}},
+		}},
+		{Works: []sim.Work{{Tokens: 1}}, Layers: []live.RecordedLayer{{Layer: 0}}},
+	}
+	text, err := marshalCalls(want, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte(`"prefix"`)); n != 1 {
+		t.Errorf("%d of 2 steps name loads of prefixes, want the first: %s", n, text)
+	}
+	got, err := unmarshalCalls(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if !reflect.DeepEqual(got[i].Layers, want[i].Layers) {
+			t.Errorf("step %d: %+v, want %+v", i, got[i].Layers, want[i].Layers)
+		}
+	}
+}
+
 func TestUnmarshalCallsErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"{":                                    "step 0: unexpected EOF",
 		`{"index":7,"layers":[[0,1,0,0,0,0]]}`: "step 7: layer 0 has work 1 of 0",
 		`{"index":8,"layers":[[0,0,0]]}`:       "step 8: a layer has 3 numbers, want 6 or 8",
+		`{"index":9,"works":[{}],"layers":[[0,0,0,0,0,0]],"prefix":[1,2]}`: "step 9: 2 loads of " +
+			"prefixes for 1 layers",
 	} {
 		if _, err := unmarshalCalls([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
