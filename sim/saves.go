@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/sparseserve/sparseserve/sim/kv"
+import (
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
+)
 
 // saveJob is a run of blocks being saved to DRAM: queued by the step that completes them, done
 // when the device reports it.
@@ -113,4 +116,28 @@ func (s *Server) markSaved(step int64) error {
 		s.pool.Saved(step)
 	}
 	return nil
+}
+
+// drain asks the device for saves that no step has reported and that a request may wait for.
+func (s *Server) drain(now des.Time) error {
+	if n := len(s.saves); n == 0 || s.saves[n-1].step < s.savedSteps {
+		return nil
+	}
+	at, err := s.Device.Drain()
+	if err != nil {
+		return err
+	}
+	s.completeSaves(max(now, s.step.meta.Start+at), s.steps)
+	return nil
+}
+
+// completeSaves schedules the completion of the saves of the first n steps.
+func (s *Server) completeSaves(at des.Time, n int64) {
+	for i := range s.saves {
+		if j := s.saves[i].step; j >= s.savedSteps && j < n {
+			s.savedSteps = n
+			s.schedule(at, saveDone, n-1)
+			return
+		}
+	}
 }

@@ -1,0 +1,64 @@
+package sim
+
+import "github.com/sparseserve/sparseserve/sim/des"
+
+type event struct {
+	kind   eventKind
+	server int32 // number of the server that it happens to
+	// saveDone: sequence number of the last save done; landed: ID; arrive: place in coming
+	n int64
+}
+
+type eventKind uint8
+
+const (
+	arrive eventKind = iota
+	stepDone
+	saveDone
+	landed
+	// of a fleet
+	route
+	goDown
+	comeUp
+	goDraining
+)
+
+// Events at one time: replicas come and go, saves complete, requests arrive, steps end.
+var priority = [...]int8{comeUp: -3, goDown: -2, goDraining: -1, saveDone: 0, landed: 0,
+	route: 1, arrive: 1, stepDone: 2}
+
+func (s *Server) handle(ev event) error {
+	switch ev.kind {
+	case saveDone:
+		return s.markSaved(ev.n)
+	case landed:
+		s.prefixLanded(int(ev.n))
+		return nil
+	case stepDone:
+		return s.commit(s.events.Now())
+	}
+	t := s.coming.take(ev.n)
+	if err := s.arrival(t); err != nil || !t.pulls {
+		return err
+	}
+	return s.fetch()
+}
+
+// proceed begins a step if the device is idle and a request can run.
+func (s *Server) proceed() error {
+	now := s.events.Now()
+	if s.busy {
+		return nil
+	}
+	if s.sched.Waiting()+s.sched.Running()+len(s.arrivedLate) > 0 {
+		if err := s.startStep(now); err != nil || s.busy {
+			return err
+		}
+		s.awaitPrefixSaves(now)
+	}
+	return s.drain(now)
+}
+
+func (s *Server) schedule(at des.Time, kind eventKind, n int64) {
+	s.events.Schedule(at, priority[kind], event{kind: kind, server: s.number, n: n})
+}

@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
+)
+
+// alike returns how many layers, from this one on, have the same work and move nothing. Layers of
+// sparse decodes may differ, and those of prefill with patterns or in segments.
+func (s *Server) alike(layer int) int {
+	if s.cache != nil || s.Spec.Sparse() || s.step.meta.Prefix.ByLayer || !s.path.repeats() {
+		return 1
+	}
+	for i := range s.batch.Prefills {
+		if seg := &s.batch.Prefills[i]; s.Prefill != nil || seg.LayerFrom > 0 ||
+			seg.LayerTo < s.Model.Layers {
+			return 1
+		}
+	}
+	return s.Model.Layers - layer
+}
+
+// layers runs n layers of the step, which are alike.
+func (s *Server) layers(layer, n int) error {
+	st := &s.step
+	w := &st.work
+	*w = Work{Prefill: w.Prefill[:0], Rounds: w.Rounds[:0], Decodes: len(s.batch.Decodes),
+		Tokens: len(s.batch.Decodes)}
+	st.moves = kv.Moves{Layer: layer, BlockBytes: s.Geometry.BlockBytes}
+	for i := range s.batch.Prefills {
+		if seg := &s.batch.Prefills[i]; seg.In(layer) {
+			w.Tokens += seg.Tokens()
+			w.Prefill = append(w.Prefill, s.span(seg, layer))
+		}
+	}
+	if w.Tokens == 0 {
+		return nil // a layer that this step skips
+	}
+	if len(w.Prefill) > 0 {
+		w.Patterns = s.Prefill.Layer(layer)
+	}
+	if s.Spec.Sparse() && s.Spec.Selection != dsa.IndexerName { // whose keys linears make
+		runs, blocks := s.digestsIn(layer)
+		w.Digests, w.DigestTokens = runs, int64(blocks)*int64(s.Geometry.BlockTokens)
+	}
+	dense := s.dense(layer)
+	w.BoundedTokens = st.bounded
+	if w.DecodeTokens = st.contexts; !dense {
+		w.Sparse, w.DecodeTokens, w.ScoredBlocks = true, st.selected, st.scored
+		if !s.fixed {
+			s.attended(layer)
+		}
+	}
+	if s.hot != nil {
+		w.Swapped = s.hot.swapped
+	}
+	of := s.scoredOfPrefixes(layer)
+	if w.Sparse && of > 0 {
+		w.ScoredBlocks += of
+	}
+	if w.Sparse && (w.Decodes > 0 || of > 0) {
+		if err := s.path.score(layer, w); err != nil {
+			return err
+		}
+		if s.RecordTo != nil {
+			s.record(layer)
+		}
+	}
+	switch {
+	case s.cache != nil:
+		if err := s.move(layer); err != nil {
+			return err
+		}
+	case s.hot != nil:
+		if err := s.moveHot(layer); err != nil {
+			return err
+		}
+	}
+	if n > 1 {
+		return s.path.repeat(layer, n, w)
+	}
+	return s.path.compute(layer, dense, w)
+}
+
+// move finds the blocks that a layer loads and saves and has the device move them.
+func (s *Server) move(layer int) error {
+	st := &s.step
+	var err error
+	if s.cache.Sample.Rate == 1 {
+		err = s.loadLayer(layer)
+	} else {
+		err = s.loadShare()
+	}
+	if err != nil {
+		return err
+	}
+	st.moves.SavesInFlight = st.savesInFlight && st.moves.Loads > 0
+	s.loadInRounds(layer)
+	st.moves.InRounds = len(st.work.Rounds) > 0
+	st.moves.Saves = s.savesOf(layer)
+	st.rec.Saved += st.moves.Saves
+	beside := s.prefixLoads(layer)
+	st.moves.Prefix += beside
+	st.rec.Loaded += beside
+	return s.path.move(&st.moves)
+}
+
+// loadLayer runs the accesses of a layer when the step reaches it: every head is simulated.
+func (s *Server) loadLayer(layer int) (err error) {
+	m, before := &s.step.moves, s.cache.Stats().Resumed
+	m.Loads, err = s.access(s.cache.Layers()[layer])
+	if s.adopts() {
+		m.Prefix = s.cache.Stats().Resumed - before
+		m.Loads -= m.Prefix
+	}
+	m.UniquePages, m.RequestKVBytes = s.cache.Spread(1)
+	return err
+}
+
+// loadShare runs the accesses of all sampled layers at the first layer of the step and spreads
+// their loads, scaled to the whole model, evenly over the layers that it runs.
+func (s *Server) loadShare() error {
+	st := &s.step
+	if st.ran == 0 {
+		var sum int64
+		st.byRound = st.byRound[:0]
+		for _, l := range s.cache.Layers() {
+			n, err := s.access(l)
+			if err != nil {
+				return err
+			}
+			sum += n
+			st.byRound = addRounds(st.byRound, s.cache.Rounds())
+		}
+		st.loaded, st.shared, st.begun, st.given = s.cache.Scale(sum), 0, 0, 0
+		if s.adopts() {
+			st.begun = s.cache.Scale(s.cache.Stats().Resumed - st.before.Resumed)
+			st.loaded -= st.begun
+		}
+		st.pages, st.kvBytes = s.cache.Spread(st.runs)
+	}
+	st.ran++
+	upTo := st.loaded * int64(st.ran) / int64(st.runs)
+	st.moves.Loads = upTo - st.shared
+	st.shared = upTo
+	upTo = st.begun * int64(st.ran) / int64(st.runs)
+	st.moves.Prefix = upTo - st.given
+	st.given = upTo
+	st.moves.UniquePages, st.moves.RequestKVBytes = min(st.pages, st.moves.Loads), st.kvBytes
+	return nil
+}
+
+// access runs the prefill writes and selections of one sampled layer and returns the blocks to
+// load over its groups.
+func (s *Server) access(l *kv.Layer) (int64, error) {
+	for i := range s.batch.Prefills {
+		if r := s.requests[s.batch.Prefills[i].Req]; r.pinned {
+			s.cache.Write(l, r.seq)
+		}
+	}
+	s.accessPrefixes(l)
+	return s.path.access(l, s.dense(l.Number))
+}
+
+// dense says whether decodes of a layer attend to every block.
+func (s *Server) dense(layer int) bool { return !s.Spec.Sparse() || layer < s.Spec.DenseLayers }

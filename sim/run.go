@@ -1,0 +1,131 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Run serves the workload to its end and returns the run's metrics. When ctx ends first it
+// returns ctx's error. An error comes with the metrics of what ran until then.
+func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
+	s.stopped = func() error { return context.Cause(ctx) }
+	if err := s.begin(w, rec); err != nil {
+		return nil, err
+	}
+	for {
+		if ctx.Err() != nil { // each event: a step may take long
+			return s.interrupted(), context.Cause(ctx)
+		}
+		if more, err := s.advance(); err != nil {
+			return s.interrupted(), plain(ctx, err)
+		} else if !more {
+			break
+		}
+		if checkLaws {
+			if err := s.check(); err != nil {
+				panic(fmt.Sprintf("sim: at %v, step %d: %v", s.events.Now(), s.steps, err))
+			}
+		}
+	}
+	return s.end()
+}
+
+// plain returns what ended ctx where err is that, of the step in which it was noticed.
+func plain(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
+		return cause
+	}
+	return err
+}
+
+// interruption is why the run, or the fleet's, is to end; nil: it is not.
+func (s *Server) interruption() error {
+	stopped := s.stopped
+	if s.fleet != nil {
+		stopped = s.fleet.stopped
+	}
+	if stopped == nil {
+		return nil
+	}
+	return stopped()
+}
+
+// begin takes the first request, or the first of each client, from the workload.
+func (s *Server) begin(w Workload, rec Recorder) error {
+	s.rec, s.metrics = rec, s.newMetrics(1)
+	for range s.feed.begin(w) {
+		if err := s.fetch(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newMetrics returns metrics of nothing, of so many servers.
+func (c *Config) newMetrics(replicas int) *Metrics {
+	m := NewMetrics()
+	m.replicas = make([]replicaUse, replicas)
+	m.offload, m.blockBytes = c.Spec.Offload, c.Geometry.BlockBytes
+	m.prefixes, m.tiers = c.Spec.CachesPrefixes(), c.Spec.PrefixTiers()
+	m.good = c.Good
+	m.capacity = Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
+		DRAM: int64(c.Spec.DRAMGiB * (1 << 30))}
+	if c.Cutoff.On() {
+		m.journal = &journal{}
+	}
+	if c.Spec.Progressive() {
+		m.progressive = c.Model.Layers - c.Spec.DenseLayers
+	}
+	return m
+}
+
+// advance handles one event; more is false when none is left.
+func (s *Server) advance() (more bool, err error) {
+	before := s.events.Now()
+	ev, ok := s.events.Next()
+	if !ok {
+		return false, nil
+	}
+	if gap := s.events.Now() - before; gap > 0 && !s.busy && s.Idle != nil {
+		if err := s.Idle(gap); err != nil {
+			return false, err
+		}
+	}
+	err = s.handle(ev)
+	if err == nil && !s.events.More() { // a batch sees everything that happens at its start
+		err = s.proceed()
+	}
+	switch {
+	case err == nil:
+		return true, nil
+	case s.feed.broken:
+		return false, err // the workload's own words say where it broke
+	default:
+		return false, fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
+	}
+}
+
+// interrupted returns the metrics of a run that ends here.
+func (s *Server) interrupted() *Metrics {
+	s.metrics.end = max(s.metrics.end, s.events.Now())
+	return s.metrics.figures(&s.Cutoff)
+}
+
+// end closes the books after the last event.
+func (s *Server) end() (*Metrics, error) {
+	if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
+		return nil, fmt.Errorf("sim: %d requests can never be scheduled; the first waits since its "+
+			"arrival", n)
+	}
+	s.noteSample()
+	return s.metrics.figures(&s.Cutoff), nil
+}
+
+// noteSample notes the error that a sample of the heads brings.
+func (s *Server) noteSample() {
+	if s.cache != nil && s.cache.Sample.Rate < 1 {
+		s.metrics.sampled, s.metrics.groups = len(s.cache.Sample.Groups), s.Geometry.Groups()
+		s.metrics.loadError = max(s.metrics.loadError, s.cache.LoadError())
+	}
+}
