@@ -159,7 +159,7 @@ func (c *coster) overLatents(w *sim.Work) (dense, sparse des.Time) {
 	if c.bounded && !w.Sparse {
 		n = w.BoundedTokens
 	}
-	t, beyond := c.latent.of(float64(n))
+	t, beyond := c.latent.verify(float64(n), float64(1+w.Drafts))
 	c.notes.mark(noteLatent, n > 0, 0)
 	if c.bounded {
 		c.notes.mark(noteSparse, beyond, float64(n)*c.latent.row)

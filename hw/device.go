@@ -69,6 +69,7 @@ type Device struct {
 	loader          *transfer // nil without a load engine
 	saver           *transfer // nil without a save engine
 	overlap         *transfer // of saves while prefill is computed
+	project         gemm      // of MTP layers
 	opts            DeviceOptions
 	model           *Model
 	reduce          *allReduce // nil where one GPU has the model
@@ -125,6 +126,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	}
 	d := &Device{
 		costs:     newCoster(gpu, model, &opts),
+		project:   newProjection(gpu, model),
 		opts:      opts,
 		model:     model,
 		engine:    newEngineTime(&gpu.EngineCosts),
@@ -315,7 +317,7 @@ func (d *Device) Compute(layer int, w *sim.Work) error {
 	d.compute(2*d.reduce.of(d.hidden(w.Tokens)), &d.phases.AllReduce) // attention's output and FFN's
 	if d.layers == 0 {
 		d.tokens = w.Tokens
-		d.pass(d.engine.prompts(w.Tokens-w.Decodes), &d.phases.Host)
+		d.pass(d.engine.prompts(w.Tokens-w.Decodes*(1+w.Drafts)), &d.phases.Host)
 	}
 	d.engine.layer(w)
 	d.layers++

@@ -45,16 +45,20 @@ func attentionRate(p *Profile) float64 { return p.Prefill[len(p.Prefill)-1].Rate
 
 // Seconds implements Cost.
 func (l *latentDecode) Seconds(w *sim.Work) (s float64, beyond bool) {
-	return l.of(float64(w.DecodeTokens))
+	return l.verify(float64(w.DecodeTokens), float64(1+w.Drafts))
 }
 
 // of returns the time of n tokens, summed over requests, and whether they are more than measured.
-func (l *latentDecode) of(n float64) (t float64, outside bool) {
+func (l *latentDecode) of(n float64) (t float64, outside bool) { return l.verify(n, 1) }
+
+// verify is the same with some queries of each request, which read its rows together.
+func (l *latentDecode) verify(n, queries float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}
-	t = l.launch + math.Max(n*l.row/l.rate, n*l.computed/l.compute)
-	return max(t, l.floor, l.peak.floor(n*l.flops, n*l.row)), l.largest > 0 && n*l.row > l.largest
+	t = l.launch + math.Max(n*l.row/l.rate, n*queries*l.computed/l.compute)
+	t = max(t, l.floor, l.peak.floor(n*queries*l.flops, n*l.row))
+	return t, l.largest > 0 && n*l.row > l.largest
 }
 
 // newLatentPrefill prices a layer's prefill attention over latents. Without an indexer keys and

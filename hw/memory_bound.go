@@ -56,11 +56,17 @@ func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64,
 
 // Seconds implements Cost.
 func (k *memoryBound) Seconds(w *sim.Work) (s float64, beyond bool) {
-	return k.of(float64(k.items(w)), float64(w.Decodes))
+	return k.verify(float64(k.items(w)), float64(w.Decodes), float64(1+w.Drafts))
 }
 
 // of returns the time of n items, summed over requests, and whether they are more than measured.
 func (k *memoryBound) of(n, requests float64) (t float64, outside bool) {
+	return k.verify(n, requests, 1)
+}
+
+// verify is the same with some queries of each request, which read its KV together: FLOPs and rows
+// to merge are those of each, bytes are not.
+func (k *memoryBound) verify(n, requests, queries float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}
@@ -72,11 +78,12 @@ func (k *memoryBound) of(n, requests float64) (t float64, outside bool) {
 		t += ScoringSearches(length)*k.search + UnclusteredScoring(k.ctas, lists)*k.unclustered
 	case k.wave > 0:
 		w := DecodeWavesOf(k.ctas, lists, length)
-		t += (w.Waves-1)*k.wave + k.group*w.Merged()*k.merge
+		t += (w.Waves-1)*k.wave + k.group*queries*w.Merged()*k.merge
 	default:
-		t += k.group * ListSplits(k.ctas, lists, length) * k.merge
+		t += k.group * queries * ListSplits(k.ctas, lists, length) * k.merge
 	}
-	return max(t, k.floor, k.peak.floor(n*k.flopsEach, bytes)), k.largest > 0 && bytes > k.largest
+	t = max(t, k.floor, k.peak.floor(n*queries*k.flopsEach, bytes))
+	return t, k.largest > 0 && bytes > k.largest
 }
 
 // ListSplits returns into how many parts the decode kernel splits each of some

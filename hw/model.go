@@ -38,8 +38,10 @@ type Model struct {
 	// MTPLayers are layers that predict tokens beyond the next one, for speculation.
 	MTPLayers int `toml:"mtp_layers,omitempty" json:",omitempty"`
 
-	Ranks   int `toml:"-" json:"-"` // GPUs that share each layer; 0 and 1: one has all (Shard)
-	sampled int // logits that a shard draws tokens from
+	// Drafts is whether MTP layers are loaded and keep KV.
+	Drafts  bool `toml:"-" json:"-"`
+	Ranks   int  `toml:"-" json:"-"` // GPUs that share each layer; 0 and 1: one has all (Shard)
+	sampled int  // logits that a shard draws tokens from
 }
 
 // Plain reports whether every layer has an FFN of its own and attends to keys and values of whole
@@ -139,7 +141,7 @@ func (m *Model) LayerKVBytesPerToken() int64 {
 // KVBytesPerToken returns the KV bytes of one token over all layers, indexers' keys included, as
 // long as it is within every layer's window.
 func (m *Model) KVBytesPerToken() int64 {
-	return int64(m.Layers)*m.LayerKVBytesPerToken() + m.IndexBytesPerToken()
+	return int64(m.kvLayers())*m.LayerKVBytesPerToken() + m.IndexBytesPerToken()
 }
 
 // KVBytes returns those of a context.
@@ -160,7 +162,7 @@ func (m *Model) MetaBytesPerBlock() int64 {
 // mean of all layers where some have none.
 func (m *Model) Geometry(blockTokens int) kv.Geometry {
 	g := kv.Geometry{
-		Layers:      m.Layers,
+		Layers:      m.kvLayers(),
 		KVHeads:     m.KVHeads,
 		BlockTokens: blockTokens,
 		BlockBytes:  int64(blockTokens) * m.LayerKVBytesPerToken() / int64(m.KVHeads),

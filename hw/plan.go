@@ -24,23 +24,23 @@ type HBMPlan struct {
 //
 // Activations are gate and up, and the hidden state, residual, Q, K, V and
 // attention output of one layer; logits are fp32, with a copy for sampling.
-func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRequests int) (
+func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRows int) (
 	HBMPlan, error) {
 	if !(utilisation > 0 && utilisation <= 1) {
 		return HBMPlan{}, fmt.Errorf("HBM utilisation: want above 0 and at most 1, got %v", utilisation)
 	}
-	if maxTokens < 1 || maxRequests < 1 {
+	if maxTokens < 1 || maxRows < 1 {
 		return HBMPlan{}, fmt.Errorf("HBM plan: want at least 1 token and 1 request a batch, got %d and "+
-			"%d", maxTokens, maxRequests)
+			"%d", maxTokens, maxRows)
 	}
 	size := p.GPU.HBMSize.SI()
 	h := HBMPlan{
 		Size:        int64(size),
 		Usable:      int64(math.Floor(size * utilisation)),
-		Weights:     m.WeightBytes(),
+		Weights:     m.WeightBytes() + m.draftWeightBytes(),
 		Runtime:     int64(p.GPU.Runtime.SI()),
 		Activations: int64(maxTokens) * m.activations() * 2,
-		Logits:      int64(maxRequests) * int64(m.Vocab) * 4 * 2,
+		Logits:      int64(maxRows) * int64(m.Vocab) * 4 * 2,
 	}
 	h.KV = h.Usable - h.Weights - h.Runtime - h.Activations - h.Logits
 	if h.KV < m.KVBytesPerToken() {

@@ -101,7 +101,7 @@ func (s *Server) reject(a *Arrival, prompt, limit int) string {
 	case prompt > limit:
 		return fmt.Sprintf("prompt of %d tokens exceeds the maximum of %d", prompt, limit)
 	}
-	tokens := prompt + output
+	tokens := prompt + output + s.Spec.SpeculateTokens
 	if !s.memory.Fits(tokens) {
 		where := "HBM"
 		if s.Spec.Offload {

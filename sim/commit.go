@@ -32,8 +32,10 @@ func (s *Server) commit(now des.Time) error {
 		}
 	}
 	for _, r := range s.step.decodes {
-		if err := s.emit(r, now); err != nil {
-			return err
+		for range r.gives {
+			if err := s.emit(r, now); err != nil {
+				return err
+			}
 		}
 	}
 	return s.recordStep()

@@ -71,7 +71,10 @@ type Work struct {
 	Prefill []Span // prefill attention, one span a request
 	// Patterns are what the layer's query heads attend to in prefill. Empty: all, densely.
 	Patterns []pattern.Group
-	Decodes  int // requests with one query token each
+	Decodes  int // requests with one query token each, and those of their drafts
+	// Drafts are the tokens that each of them verifies beyond its newest: as many queries more, which
+	// read its KV together.
+	Drafts int
 	// Swapped is those of them whose selections are looked up in hot buffers.
 	Swapped int
 	// DecodeTokens is the KV tokens that decode attention reads for each KV head, summed over
@@ -102,7 +105,7 @@ type Work struct {
 func (w *Work) SameBatch(o *Work) bool {
 	return w.Tokens == o.Tokens &&
 		slices.Equal(w.Prefill, o.Prefill) && slices.Equal(w.Patterns, o.Patterns) &&
-		w.Decodes == o.Decodes && w.DecodeTokens == o.DecodeTokens &&
+		w.Decodes == o.Decodes && w.Drafts == o.Drafts && w.DecodeTokens == o.DecodeTokens &&
 		w.BoundedTokens == o.BoundedTokens &&
 		w.Sparse == o.Sparse && w.ScoredBlocks == o.ScoredBlocks &&
 		w.Digests == o.Digests && w.DigestTokens == o.DigestTokens

@@ -25,7 +25,8 @@ func (s *Server) layers(layer, n int) error {
 	st := &s.step
 	w := &st.work
 	*w = Work{Prefill: w.Prefill[:0], Rounds: w.Rounds[:0], Decodes: len(s.batch.Decodes),
-		Tokens: len(s.batch.Decodes)}
+		Drafts: s.Spec.SpeculateTokens}
+	w.Tokens = w.Decodes * (1 + w.Drafts)
 	st.moves = kv.Moves{Layer: layer, BlockBytes: s.Geometry.BlockBytes}
 	for i := range s.batch.Prefills {
 		if seg := &s.batch.Prefills[i]; seg.In(layer) {

@@ -14,11 +14,12 @@ import (
 // by itself, in the same order, and the requests hear of all together.
 
 // leapable says whether steps of this server can be leapt at all: replicas of a fleet begin steps
-// one after another at the same time, a journal keeps each token, and a prefix cache changes with
-// each block. Requests of models with windows take other blocks than one every so many tokens.
+// one after another at the same time, a journal keeps each token, a prefix cache changes with
+// each block, and speculation gives tokens by chance. Requests of models with windows take other
+// blocks than one every so many tokens.
 func (s *Server) leapable() bool {
-	return !s.stepwise && s.Model.WindowLayers == 0 && s.fleet == nil && s.cache == nil &&
-		!s.Spec.Sparse() && s.path.repeats() && s.prefixes == nil &&
+	return !s.stepwise && s.Spec.SpeculateTokens == 0 && s.Model.WindowLayers == 0 &&
+		s.fleet == nil && s.cache == nil && !s.Spec.Sparse() && s.path.repeats() && s.prefixes == nil &&
 		s.metrics.journal == nil && s.RecordTo == nil
 }
 

@@ -29,7 +29,7 @@ func (s *Server) closeSeq(r *request) {
 func (s *Server) prepareStep(now des.Time) error {
 	st := &s.step
 	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
-	st.bounded = 0
+	st.bounded, st.emits = 0, 0
 	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.pages, st.kvBytes, st.closing,
 		st.savesInFlight = 0, 0, 0, 0, 0, 0, 0, 0, false
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills),
@@ -107,6 +107,7 @@ func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) error {
 	s.step.rec.PrefillTokenLayers += int64(seg.Tokens()) * int64(seg.LayerTo-seg.LayerFrom)
 	if seg.Completes(s.Model.Layers) {
 		s.step.meta.Sampled++
+		s.step.emits++
 	}
 	if s.cache == nil {
 		return nil
@@ -141,8 +142,10 @@ func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) error {
 func (s *Server) prepareDecode(r *request) error {
 	st := &s.step
 	st.decodes = append(st.decodes, r)
-	st.meta.Sampled++
-	context := r.Context()
+	st.meta.Sampled += 1 + s.Spec.SpeculateTokens
+	r.gives = s.accepted(r)
+	st.emits += r.gives
+	context := r.Context() + s.Spec.SpeculateTokens
 	st.contexts += int64(context)
 	st.bounded += int64(min(context, s.Model.BoundTokens))
 	if s.Spec.Sparse() {

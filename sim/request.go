@@ -22,6 +22,7 @@ type request struct {
 
 	prefilled int64 // token-layers of the running prefill
 
+	gives    int   // tokens of the decode step that runs
 	steps    int   // decode steps so far, the clock of its selections
 	selected int64 // blocks in the last of them, over the sparse layers; where its algorithm decides
 	grid     int   // context grid of its selections, -1 all blocks

@@ -112,6 +112,9 @@ func NewServer(cfg Config) (*Server, error) {
 	if err := s.checkSelections(sample.Rate); err != nil {
 		return nil, err
 	}
+	if err := s.checkSpeculation(); err != nil {
+		return nil, err
+	}
 	if err := s.checkPrefixes(); err != nil {
 		return nil, err
 	}
@@ -138,7 +141,7 @@ func NewServer(cfg Config) (*Server, error) {
 		Base: spec.Base, MaxRequests: spec.MaxRequests, MaxTokens: spec.MaxTokens,
 		Planner: sched.Planner{Mode: spec.Prefill, Layers: cfg.Model.Layers, Chunk: spec.ChunkTokens,
 			MaxInject: inject, LoadWeight: spec.LoadWeight},
-		Memory: s.memory, Limit: limit,
+		Memory: s.memory, Limit: limit, Drafts: spec.SpeculateTokens,
 	})
 	return s, err
 }

@@ -107,6 +107,13 @@ type Spec struct {
 	// decode steps whose selections make the working set
 	Window int `toml:"window" unit:"steps" range:">= 1, <= 100000"`
 
+	// tokens that MTP layers draft for each request that decodes; the next step verifies them with one
+	// more (speculation). 0: none. Needs a model with mtp_layers, full attention in HBM and no prefix
+	// cache. Tokens of a step come together: of their TBT the first has all of the step, the others 0
+	SpeculateTokens int `toml:"speculate_tokens" unit:"tokens" range:">= 0, <= 16"`
+	// probability that a drafted token is accepted where those before it are
+	Acceptance float64 `toml:"acceptance" range:">= 0, < 1"`
+
 	// how tokens are drawn: top-p sorts the logits of every request
 	Sampling string `toml:"sampling"`
 

@@ -28,6 +28,8 @@ type stepState struct {
 	loaded, shared int64
 	begun, given   int64   // the same of prefixes that chunked prefills begin with
 	pages, kvBytes int64   // of a layer's part
+	emits          int     // tokens that the step gives
+	drafts         Work    // of a pass that drafts
 	byRound        []int64 // of loaded, by microbatch
 	loads          []int64 // of the layer, by microbatch
 	// heads that end with each of its rounds, and the blocks they attend to in it
@@ -78,6 +80,9 @@ func (s *Server) price(now des.Time) (timing Timing, err error) {
 		}
 		layer += alike
 	}
+	if err := s.draft(); err != nil {
+		return timing, err
+	}
 	if timing, err = s.Device.Finish(); err != nil {
 		return timing, err
 	}
@@ -108,7 +113,7 @@ func (s *Server) finishStep(now des.Time, timing Timing) {
 	if s.hot != nil {
 		s.finishHot()
 	}
-	st.rec.Tokens, st.rec.HBMBytes, st.rec.DRAMBytes = st.meta.Sampled, s.hbmUsed(), st.meta.DRAMBytes
+	st.rec.Tokens, st.rec.HBMBytes, st.rec.DRAMBytes = st.emits, s.hbmUsed(), st.meta.DRAMBytes
 	st.rec.H2DBytes, st.rec.D2HBytes = st.rec.Loaded*s.Geometry.BlockBytes,
 		st.rec.Saved*s.Geometry.BlockBytes
 	if s.Spec.PrefixWrite != WriteBack {

@@ -23,6 +23,8 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 		return "", fmt.Sprintf("engine %s is not vLLM", s.Engine), nil
 	case !stock(s):
 		return "", "vLLM as released has no sparse attention of this kind, and offloads KV otherwise", nil
+	case s.SpeculateTokens > 0 && s.Engine == "vllm-0.5":
+		return "", "vLLM of this age drafts with no MTP layers", nil
 	case s.Base != base || s.Prefill != "chunked" && s.Prefill != "plain":
 		return "", fmt.Sprintf(
 			"vLLM as released does not schedule with base = %q and prefill = %q",
@@ -72,6 +74,9 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 		add("--enable-prefix-caching")
 	case s.Engine != "vllm-0.5":
 		add("--no-enable-prefix-caching")
+	}
+	if s.SpeculateTokens > 0 {
+		add(`--speculative-config '{"method":"mtp","num_speculative_tokens":%d}'`, s.SpeculateTokens)
 	}
 	return strings.Join(args, " "), "", nil
 }

@@ -10,7 +10,7 @@ import (
 // KVBudget returns the HBM that a system has for KV, metadata and prefill
 // buffers.
 func KVBudget(gpu *hw.Profile, model *hw.Model, s *sim.Spec) (int64, error) {
-	plan, err := gpu.KVBudget(model, s.Utilisation, s.MaxTokens, s.MaxRequests)
+	plan, err := gpu.KVBudget(model, s.Utilisation, s.MaxTokens, s.VerifiedRows())
 	if err != nil {
 		return 0, err
 	}

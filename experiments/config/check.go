@@ -97,6 +97,13 @@ func checkSpec(s *sim.Spec) *KeyError {
 	case !s.Hot() && (s.HotRelease == sim.ReleaseShort || s.HostPoolRatio > 0):
 		return &KeyError{Key: "hot_buffer", Value: "0", With: []string{"hot_release", "host_pool_ratio"},
 			Reason: "hot_release and host_pool_ratio are of hot buffers; set it, as to 4096"}
+	case s.NoSpeculation() != "":
+		return &KeyError{Key: "speculate_tokens", Value: fmt.Sprint(s.SpeculateTokens),
+			With:   []string{"attention", "offload", "prefix_cache", "prefill", "max_tokens"},
+			Reason: s.NoSpeculation()}
+	case s.SpeculateTokens == 0 && s.Acceptance > 0:
+		return &KeyError{Key: "acceptance", Value: Show(s.Acceptance), With: []string{"speculate_tokens"},
+			Reason: "is of drafted tokens; set speculate_tokens too, as to 1"}
 	case s.PrefillPattern == "" && s.PrefillAttention == sim.PrefillMInference:
 		return &KeyError{Key: "prefill_pattern", Value: quote(""), With: []string{"prefill_attention"},
 			Reason: "minference needs a file of patterns, or a published mix: " +

@@ -24,6 +24,12 @@ func checkClass(m *hw.Model, s *sim.Spec) *KeyError {
 	case indexed && s.BudgetTokens != m.IndexTopK:
 		return &KeyError{Key: "budget_tokens", Value: fmt.Sprint(s.BudgetTokens),
 			Reason: fmt.Sprintf("the indexer of %s selects %d tokens", m.Name, m.IndexTopK)}
+	case s.SpeculateTokens > 0 && m.MTPLayers == 0:
+		return &KeyError{Key: "speculate_tokens", Value: fmt.Sprint(s.SpeculateTokens),
+			Reason: m.Name + " has no layers that draft (mtp_layers)"}
+	case s.SpeculateTokens > 0 && (m.IsIndexed() || m.IsWindowed()):
+		return refuse("speculate_tokens", fmt.Sprint(s.SpeculateTokens),
+			"queries of one request attend to the same tokens")
 	case m.Plain():
 		return nil
 	case indexed && (s.Hot() || !s.Offload):

@@ -20,6 +20,11 @@ func TestClassesAreRefused(t *testing.T) {
 		{"mixtral-8x7b", "preset = \"vllm-0.15\"\ntensor_parallel = 2", ""},
 		{"deepseek-v3", "preset = \"vllm-0.15\"\ntensor_parallel = 8\nprefix_cache = \"vllm\"", ""},
 		{"deepseek-v3", "preset = \"vllm-0.15\"", "deepseek-v3 does not fit h200"},
+		{"deepseek-v3", "preset = \"vllm-0.15\"\ntensor_parallel = 8\nspeculate_tokens = 1", ""},
+		{"mixtral-8x7b", "preset = \"vllm-0.15\"\ntensor_parallel = 2\nspeculate_tokens = 1",
+			`:6: system.speculate_tokens = 1: mixtral-8x7b has no layers that draft`},
+		{"deepseek-v3.2", "preset = \"vllm-0.15\"\ntensor_parallel = 8\nspeculate_tokens = 2",
+			`:6: system.speculate_tokens = 2: queries of one request`},
 	} {
 		path := filepath.Join(t.TempDir(), "c.toml")
 		text := "model = \"" + c.model + "\"\ngpu = \"h200\"\n[system]\n" + c.system +

@@ -19,6 +19,7 @@ func (p *Point) Shard() (hw.Model, error) {
 	if err != nil {
 		return m, err
 	}
+	m.Drafts = p.System.SpeculateTokens > 0
 	return m.Shard(p.System.TensorParallel)
 }
 

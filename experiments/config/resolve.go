@@ -139,7 +139,9 @@ func (l *loader) checkHardware() error {
 			return l.placeSystem(&KeyError{Key: "prefill_pattern", Value: quote(s.PrefillPattern),
 				With: []string{"prefill_attention"}, Reason: err.Error()}, l.customNamed(s.Name))
 		}
-		shard, err := model.Shard(s.TensorParallel)
+		served := model
+		served.Drafts = s.SpeculateTokens > 0
+		shard, err := served.Shard(s.TensorParallel)
 		if err != nil {
 			return l.placeSystem(&KeyError{Key: "tensor_parallel", Value: fmt.Sprint(s.TensorParallel),
 				Reason: err.Error()}, l.customNamed(s.Name))

@@ -130,6 +130,10 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		return sim.Summary{}, &config.KeyError{Key: "system.tensor_parallel", Value: config.Show(n),
 			Reason: "a live run has one GPU; leave it out"}
 	}
+	if n := p.System.SpeculateTokens; n > 0 {
+		return sim.Summary{}, &config.KeyError{Key: "system.speculate_tokens", Value: config.Show(n),
+			Reason: "is simulated and has no kernel; leave it out"}
+	}
 	s, err := l.Simulator.prepare(&p)
 	if err != nil {
 		return sim.Summary{}, err

@@ -105,7 +105,8 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := gpu.KVBudget(&model, p.System.Utilisation, p.System.MaxTokens, p.System.MaxRequests)
+	plan, err := gpu.KVBudget(&model, p.System.Utilisation, p.System.MaxTokens,
+		p.System.VerifiedRows())
 	if err != nil {
 		return nil, err
 	}

@@ -5,9 +5,9 @@ package sched
 // preemption are vLLM's.
 func (s *Scheduler) sarathi() {
 	b := s.budget()
-	for i := 0; i < len(s.running) && b.Tokens > 0; i++ {
+	for i := 0; i < len(s.running) && b.Tokens > s.cfg.Drafts; i++ {
 		if r := s.running[i]; r.Decoding() && s.decode(r) {
-			b.Tokens--
+			b.Tokens -= 1 + s.cfg.Drafts
 		}
 	}
 	for _, r := range s.running {

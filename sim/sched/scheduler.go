@@ -65,6 +65,7 @@ type Config struct {
 	Planner     Planner
 	Memory      Memory // grants KV space at admission and growth
 	Limit       Limit  // thins the batch to what HBM holds; nil = no limit
+	Drafts      int    // tokens that a decode verifies beyond its newest, each with KV of its own
 }
 
 // Scheduler holds the waiting and running queues, both in order of arrival.
@@ -184,10 +185,10 @@ func (s *Scheduler) match(r *Request) (before int) {
 	return before
 }
 
-// decode makes a running request a candidate if its next token has a block, preempting the last
+// decode makes a running request a candidate if its next tokens have blocks, preempting the last
 // running requests if necessary, and reports whether it still runs.
 func (s *Scheduler) decode(r *Request) bool {
-	for !s.cfg.Memory.Grow(&r.Grant, r.Context()) {
+	for !s.cfg.Memory.Grow(&r.Grant, r.Context()+s.cfg.Drafts) {
 		if !s.preemptLast(r) {
 			return false
 		}

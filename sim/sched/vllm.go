@@ -19,11 +19,11 @@ func (s *Scheduler) vllm() {
 	for i := 0; i < len(s.running); i++ {
 		r := s.running[i]
 		if r.Decoding() {
-			if b.Tokens == 0 {
+			if b.Tokens <= s.cfg.Drafts {
 				break
 			}
 			if s.decode(r) {
-				b.Tokens--
+				b.Tokens -= 1 + s.cfg.Drafts
 			}
 			continue
 		}

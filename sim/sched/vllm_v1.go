@@ -9,8 +9,8 @@ func (s *Scheduler) vllmV1() {
 	for i := 0; i < len(s.running); i++ {
 		r := s.running[i]
 		if r.Decoding() {
-			if b.Tokens > 0 && s.decode(r) {
-				b.Tokens--
+			if b.Tokens > s.cfg.Drafts && s.decode(r) {
+				b.Tokens -= 1 + s.cfg.Drafts
 			}
 			continue
 		}

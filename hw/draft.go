@@ -1,0 +1,35 @@
+package hw
+
+import (
+	"errors"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// Draft implements sim.Drafter: an MTP layer costs what the model's last layer does with this work,
+// the projection before it, and the LM head on so many rows.
+//
+//	t = gemm(2 h x h, tokens) + layer + head(rows)
+//
+// Each pass has its launches in the step's CUDA graph or out of it as the layers have.
+func (d *Device) Draft(w *sim.Work, rows int) error {
+	if !d.running {
+		return errors.New("hw: Draft outside a step")
+	}
+	project, _ := d.project.of(float64(w.Tokens))
+	d.compute(nanoseconds(project), &d.phases.Linears)
+	if err := d.Compute(d.model.Layers-1, w); err != nil {
+		return err
+	}
+	d.compute(nanoseconds(d.costs.head.seconds(w.Tokens, rows)), &d.phases.Head)
+	d.compute(d.reduce.of(d.hidden(w.Tokens))+d.reduce.of(float64(rows*d.model.logits())),
+		&d.phases.AllReduce)
+	return nil
+}
+
+// newProjection prices the linear before an MTP layer; with launch of one of a layer's four.
+func newProjection(p *Profile, m *Model) gemm {
+	l := newGEMMOf(p, m, float64(m.projectionLinears()), float64(m.WeightBytesEach))
+	l.launch = l.launches / 4
+	return l
+}

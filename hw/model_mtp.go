@@ -1,0 +1,38 @@
+package hw
+
+// kvLayers is how many layers keep KV.
+func (m *Model) kvLayers() int {
+	if m.Drafts {
+		return m.Layers + m.MTPLayers
+	}
+	return m.Layers
+}
+
+// projectionLinears are the weights with which an MTP layer projects a token's hidden state and the
+// next one's embedding to one vector.
+func (m *Model) projectionLinears() int64 { return 2 * int64(m.Hidden) * int64(m.Hidden) }
+
+// MTPWeightBytes returns those of the MTP layers (DeepSeek-V3, arXiv 2412.19437, section 2.2): each
+// is a layer as the model's last, a projection, and norms of what it projects and of what it
+// returns. Embedding and LM head are the model's own.
+func (m *Model) MTPWeightBytes() int64 {
+	h := int64(m.Hidden)
+	bytes := (m.AttentionLinears() + m.projectionLinears()) * int64(m.WeightBytesEach)
+	if m.QKVBias {
+		bytes += int64((m.QHeads+2*m.KVHeads)*m.HeadDim) * int64(m.WeightBytesEach)
+	}
+	if m.RoutesLayer(m.Layers - 1) {
+		bytes += m.mixtureWeightBytes()
+	} else {
+		bytes += 3 * h * int64(m.FFN) * int64(m.WeightBytesEach)
+	}
+	return int64(m.MTPLayers) * (bytes + 5*h*m.wide())
+}
+
+// draftWeightBytes are the same where they are loaded.
+func (m *Model) draftWeightBytes() int64 {
+	if !m.Drafts {
+		return 0
+	}
+	return m.MTPWeightBytes()
+}
