@@ -152,3 +152,24 @@ func TestSpeculationIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A step that drafts and verifies allocates nothing.
+func TestSpeculationAllocatesNothing(t *testing.T) {
+	c := alone(50000)
+	c.speculate(3, 0.7)
+	s := c.server(t, c.modelled(t, profile(t, c.gpu)))
+	if err := s.Begin(&list{arrivals: c.arrivals}, quiet{}); err != nil {
+		t.Fatal(err)
+	}
+	step := func() {
+		if more, err := s.Advance(); err != nil || !more {
+			t.Fatal(more, err)
+		}
+	}
+	for range 100 {
+		step()
+	}
+	if n := testing.AllocsPerRun(1000, step); n != 0 {
+		t.Errorf("%v allocations a step", n)
+	}
+}
