@@ -11,11 +11,12 @@ import (
 //
 //	t = gemm(2 h x h, tokens) + layer + head(rows)
 //
-// Each pass has its launches in the step's CUDA graph or out of it as the layers have.
+// Its kernels are launched in CUDA graphs or one by one as those of layers are.
 func (d *Device) Draft(w *sim.Work, rows int) error {
 	if !d.running {
 		return errors.New("hw: Draft outside a step")
 	}
+	d.costs.notes.mark(noteDrafts, true, 0)
 	project, _ := d.project.of(float64(w.Tokens))
 	d.compute(nanoseconds(project), &d.phases.Linears)
 	if err := d.Compute(d.model.Layers-1, w); err != nil {

@@ -22,6 +22,7 @@ const (
 	noteExperts              // no figures of experts
 	noteNarrow               // no figures of weights of fewer than 16 bits
 	noteSwap                 // no figures of hot buffers' kernel
+	noteDrafts               // no figures of speculation
 	noteCount
 )
 
@@ -80,6 +81,9 @@ func newNotes(p *Profile, m *Model, c *coster, loadEngine string) *notes {
 		"the shares of dense attention and of HBM that MInference's own reach on an A100", p.Name)
 	n.text[noteSwap] = fmt.Sprintf("hot buffers: no kernel measured on %s; priced as FlashH2D of "+
 		"single rows, with no time to walk the buffers", p.Name)
+	n.text[noteDrafts] = fmt.Sprintf("speculation: no MTP layer measured on %s; priced as a layer, "+
+		"a linear and the LM head, attention of a request's queries as one that reads its KV once",
+		p.Name)
 	return n
 }
 
