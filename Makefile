@@ -1,6 +1,6 @@
 # make run     simulate the built-in default experiment
 # make test    vet, and what can be tested within minutes
-# make build   a static binary, ./sparseserve
+# make build   one binary, ./sparseserve, which needs nothing but the C library
 # make figures the figures of the SparseServe paper, from nothing, into out/paper
 #
 # The rest is for work on the code itself: test-all, lint, race, laws, fuzz, hunt, bench, clean,

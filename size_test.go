@@ -1,10 +1,12 @@
 package main
 
 import (
+	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -66,6 +68,7 @@ func TestReleaseIsSmall(t *testing.T) {
 			t.Fatalf("the linker keeps every method because of %s", edge)
 		}
 	}
+	testNeedsOnlyLibc(t, bin)
 	info, err := os.Stat(bin)
 	if err != nil {
 		t.Fatal(err)
@@ -73,5 +76,33 @@ func TestReleaseIsSmall(t *testing.T) {
 	if info.Size() > maxReleaseBytes {
 		t.Errorf("%d bytes, more than %d; go tool nm -size -sort size says what they are", info.Size(),
 			maxReleaseBytes)
+	}
+}
+
+// testNeedsOnlyLibc holds what a release loads at its start against the containers' base, which has
+// a C library and no other: purego opens the CUDA library through its dlopen.
+func testNeedsOnlyLibc(t *testing.T, bin string) {
+	t.Helper()
+	program, err := elf.Open(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	libraries, err := program.ImportedLibraries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(libraries)
+	if want := []string{"libc.so.6", "libdl.so.2", "libpthread.so.0"}; !slices.Equal(libraries, want) {
+		t.Errorf("the release loads %v, want %v", libraries, want)
+	}
+	for _, file := range []string{"Dockerfile", "Dockerfile.release"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "\nFROM gcr.io/distroless/base-debian12\n") {
+			t.Errorf("%s starts from no base with a C library", file)
+		}
 	}
 }
