@@ -63,7 +63,12 @@ func TestSharedPlans(t *testing.T) {
 	searched, _, _ := strings.Cut(bought, "[plan]")
 	_, axis, _ := strings.Cut(bought, "max_replicas = 5\n")
 	searched += "[goodput]\nwidth = 0.3\ncoarse = true\n" + axis
-	for name, text := range map[string]string{"bought": bought, "searched": searched} {
+	plans, lost := map[string]string{"bought": bought, "searched": searched}, []bool{false, true}
+	if testing.Short() {
+		delete(plans, "searched")
+		lost = lost[1:]
+	}
+	for name, text := range plans {
 		t.Run(name, func(t *testing.T) {
 			path := testkit.Write(t, "plan.toml", text)
 			s, err := config.LoadPlan(path, nil)
@@ -75,7 +80,7 @@ func TestSharedPlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			want, alone := testkit.Tree(t, "alone"), made.Load()
-			for _, fails := range []bool{false, true} {
+			for _, fails := range lost {
 				dir := fmt.Sprint("shared-", fails)
 				before := made.Load()
 				first := 0

@@ -11,6 +11,9 @@ import (
 
 // A drive is measured into a file that a simulation takes.
 func TestCalibrateDrive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a drive for seconds")
+	}
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("ssd", 0o755); err != nil {
 		t.Fatal(err)
