@@ -51,7 +51,7 @@ type DeviceOptions struct {
 //     starts its loads then; attention needs them, so the step waits
 //     them out (LoadStall). A save queue that runs meanwhile shares the link's limit
 //     for both directions, each slowed alike. Prefixes that prefills begin with load layer by
-//     layer beside the one before (moves.go). Where it saves block by block, calls of
+//     layer, overlapping the one before (moves.go). Where it saves block by block, calls of
 //     the driver wait for one another (driver_contention.go).
 //   - Compute passes the overhead between a layer's kernels, with the GPU's lookup (Linears,
 //     layer_overhead.go), linears, attention, and the digests of blocks that became full (Scoring);

@@ -76,7 +76,7 @@ type PrefixOptions struct {
 	Chunk int64   // bytes of a chunk, which is read from SSD at once
 }
 
-// prefixLinks moves cached prefixes beside a device's steps. Loads are copies of whole blocks, one
+// prefixLinks moves cached prefixes while a device's steps run. Loads copy whole blocks, one
 // after another, at the link's rate; where saves run meanwhile and both together exceed the
 // link's limit for both directions, each is slowed alike. What comes from SSD is read one chunk
 // ahead of the link. SSD reads and writes do not slow one another.

@@ -31,7 +31,7 @@ type EngineCosts struct {
 	// arrives.
 	PlanAhead bool `toml:"plan_ahead,omitempty"`
 	// LoadsInTurn is whether a chunk of a prefill loads the prefix that it begins with as any other
-	// blocks of a layer, once its slots are free. Else it loads beside the layer before.
+	// blocks of a layer, once its slots are free. Else its loads overlap the layer before.
 	LoadsInTurn   bool          `toml:"loads_in_turn,omitempty"`
 	Host          Host          `toml:"host"`
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`

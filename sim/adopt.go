@@ -21,7 +21,7 @@ import (
 //     No hit loads whole. What is prefilled is then an approximation, as decodes are.
 //
 // Digests are made anew of blocks that load whole. Those of a prefix that is selected from are in
-// DRAM beside their blocks, block after block of a head, and come first.
+// DRAM with their blocks, block after block of a head, and come first.
 
 // selectsPrefix says whether a prefill attends to a selection of the prefix that it begins with.
 func (s *Server) selectsPrefix(r *sched.Request) bool {
@@ -182,8 +182,8 @@ func (s *Server) scoredOfPrefixes(layer int) (n int64) {
 	return n
 }
 
-// adopts says whether a chunked prefill of the batch has its prefix loaded into the cache beside
-// the layer before.
+// adopts says whether a chunked prefill of the batch has its prefix loaded into the cache while
+// the layer before computes.
 func (s *Server) adopts() bool {
 	if s.Engine.LoadsInTurn {
 		return false

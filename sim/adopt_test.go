@@ -65,9 +65,9 @@ func TestPrefixesInDRAMByHand(t *testing.T) {
 		c := hitting(prefill, sim.PrefixDense)
 		c.spec.Attention, c.engine.LoadsInTurn = "full", true // it has no digests
 		_, moves, work := c.asks(t)
-		beside := map[string]int64{"layer": 6, "chunked": 0}[prefill] // chunks wait for their slots
-		expect(t, "prefix of full attention", moves[0].Prefix, beside)
-		expect(t, "loads of full attention", moves[0].Loads, 6-beside)
+		overlapped := map[string]int64{"layer": 6, "chunked": 0}[prefill] // chunks wait for their slots
+		expect(t, "prefix of full attention", moves[0].Prefix, overlapped)
+		expect(t, "loads of full attention", moves[0].Loads, 6-overlapped)
 		expect(t, "digests of full attention", work[0].DigestTokens, int64(0))
 	}
 }

@@ -9,7 +9,7 @@ type Engine struct {
 	// request that arrives during step n runs in step n+2 at the earliest.
 	PlanAhead bool
 	// LoadsInTurn says that a chunk of a prefill loads its prefix as it loads other blocks, not
-	// beside the layer before.
+	// overlapping the layer before.
 	LoadsInTurn bool
 	Request     des.Time // from a request's arrival until the scheduler has it
 	Reply       des.Time // from a step's end until the client has its tokens

@@ -100,9 +100,9 @@ func (s *Server) move(layer int) error {
 	st.moves.InRounds = len(st.work.Rounds) > 0
 	st.moves.Saves = s.savesOf(layer)
 	st.rec.Saved += st.moves.Saves
-	beside := s.prefixLoads(layer)
-	st.moves.Prefix += beside
-	st.rec.Loaded += beside
+	overlapped := s.prefixLoads(layer)
+	st.moves.Prefix += overlapped
+	st.rec.Loaded += overlapped
 	return s.path.move(&st.moves)
 }
 

@@ -64,8 +64,8 @@ func (s *Spec) NoPrefixTiers() string {
 	return ""
 }
 
-// PrefixDevice is a Device that moves cached prefixes between HBM and the tiers below it, beside
-// the steps. Times are of the server's clock, and never before those of earlier calls.
+// PrefixDevice is a Device that moves cached prefixes between HBM and the tiers below it, while
+// steps run. Times are of the server's clock, and never before those of earlier calls.
 type PrefixDevice interface {
 	// FetchPrefix begins to load a prefix and returns when it has landed in HBM.
 	FetchPrefix(at des.Time, l PrefixLoad) (landed des.Time)

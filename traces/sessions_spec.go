@@ -70,7 +70,7 @@ func (s Spec) checkSessions() error {
 	return nil
 }
 
-// sharesItself is the error of a share of hits beside content that says it.
+// sharesItself is the error of a share of hits together with content that names them.
 func (s Spec) sharesItself() error {
 	return fmt.Errorf("workload.prefix_hit = %v: workload.trace = %q says itself what its prompts "+
 		"share; leave prefix_hit out", s.PrefixHit, s.Trace)

@@ -11,7 +11,7 @@ import (
 // loaded into a buffer, while the layer before computes: there are two. Digests belong to a
 // request, so that each layer makes those of the prefix anew.
 
-// prefetch loads parts of prefixes beside the computation.
+// prefetch loads parts of prefixes while layers compute.
 type prefetch struct {
 	stream cuda.Stream
 	begun  cuda.Event    // what computed in the buffer that the next layer's part goes to is done

@@ -155,7 +155,7 @@ func TestSystemsOverPresets(t *testing.T) {
 		{"tables of one's own stand alone",
 			"[[systems]]\nname=\"wide\"\npreset=\"sparseserve\"\nwindow=16", nil,
 			[]string{"wide"}, []int{16}},
-		{"or beside presets", "[system]\npreset=\"vllm\"\n[[systems]]\nname=\"wide\"\nwindow=16", nil,
+		{"or with presets", "[system]\npreset=\"vllm\"\n[[systems]]\nname=\"wide\"\nwindow=16", nil,
 			[]string{"vllm", "wide"}, []int{12, 16}},
 		{"a table beats [system]",
 			"[system]\nwindow=4\n[[systems]]\nname=\"a\"\n[[systems]]\nname=\"b\"\nwindow=16", nil,

@@ -11,7 +11,8 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// readCalibration makes the page of the folder of a calibration's plots; the profile is beside it.
+// readCalibration makes the page of the folder of a calibration's plots; the profile is in the
+// folder that has it.
 func readCalibration(dir string) (*page, error) {
 	all, err := figures.FitsData(dir)
 	if err != nil {
@@ -38,7 +39,7 @@ func readCalibration(dir string) (*page, error) {
 	path := folder + "-kernels.toml"
 	if _, err := toml.DecodeFile(path, &kernels); err != nil {
 		p.Lead = append(p.Lead, "Measured and fitted, without the profile: "+filepath.Base(path)+
-			" is not beside the folder.")
+			" is not in the folder that has it.")
 	} else {
 		p.addProvenance(&kernels.Provenance)
 		p.addQuality(kernels.Fits)

@@ -77,7 +77,7 @@ func chunked(base string, tokens, blocks int) Config {
 }
 
 // Figure 9 of SparseServe: three layers, segment size 1, three decoding
-// requests beside one prefill request; prefill runs one layer an iteration and
+// requests together with one prefill request; prefill runs one layer an iteration and
 // decodes from the fourth on.
 func TestFigure9LayerSegmentedPrefill(t *testing.T) {
 	cfg := chunked("vllm", 2048, 1000)

@@ -1,0 +1,171 @@
+package hw
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// Experts cost no less than an FFN as wide as those of one token, and no more than one as wide as
+// all of them, as far as more tokens of a measured GEMM cost less each: an H200's cost up to 5 %
+// more.
+func TestExpertsBetweenActiveAndTotal(t *testing.T) {
+	pairs(t, (*Model).IsMixture, func(t *rapid.T, p *Profile, m *Model) {
+		e := newExperts(p, m)
+		n := float64(logInt(t, 1<<16, "tokens"))
+		got, _ := e.of(n)
+		got -= e.launch
+		active := float64(m.ExpertsPerToken) * e.each.beyond(n)
+		total := float64(m.Experts) * e.each.beyond(n)
+		if got < active*(1-0.05) || got > total*(1+1e-9) {
+			t.Fatalf("%s, %s: %g tokens take %gs, an FFN of the active experts %gs, of all %gs", p.Name,
+				m.Name, n, got, active, total)
+		}
+	})
+}
+
+// Weights of FP8 take from half the time of 16 bits to all of it, the less the more bytes bind;
+// without FP8 arithmetic many tokens take as long as in 16 bits.
+func TestNarrowWeights(t *testing.T) {
+	pairs(t, func(*Model) bool { return true }, func(t *rapid.T, p *Profile, m *Model) {
+		n := float64(logInt(t, 1<<16, "tokens"))
+		eight, sixteen := newGEMMOf(p, m, 1e9, 1), newGEMMOf(p, m, 1e9, 2)
+		a, b := eight.beyond(n), sixteen.beyond(n)
+		least := min(0.5, p.GPU.PeakFP16.SI()/p.peakFP8())
+		if a < b*least*(1-1e-9) || a > b*(1+1e-9) {
+			t.Fatalf("%s: %g tokens in FP8 %gs, in 16 bits %gs", p.Name, n, a, b)
+		}
+		if !p.GPU.PeakFP8.Set() && n > 30000 && a < 0.99*b {
+			t.Fatalf("%s has no FP8 arithmetic: %g tokens take %gs, in 16 bits %gs", p.Name, n, a, b)
+		}
+	})
+}
+
+// A latent of one head with as many bytes as its key and value is attended to as they are, but for
+// the rows that the tensor cores add: both wait for the same bytes.
+func TestLatentOfOneHead(t *testing.T) {
+	for _, card := range CardNames() {
+		p := mustProfile(t, card)
+		p.DenseDecode.Merge = Figure{}
+		plain := &Model{Hidden: 4096, QHeads: 1, KVHeads: 1, HeadDim: 128, FFN: 4096, WeightBytesEach: 2,
+			KVBytesEach: 2}
+		latent := *plain
+		latent.Latent = Latent{KVRank: 256, NopeDim: 128, ValueDim: 128}
+		a, b := newDense(p, plain), newLatentDecode(p, &latent, p.DenseDecode)
+		b.computed = b.flops
+		for n := 1.0; n < 1e8; n *= 7 {
+			want, _ := a.of(n, 1)
+			if got, _ := b.of(n); math.Abs(got/want-1) > 1e-12 {
+				t.Errorf("%s: %g tokens take %gs over latents, %gs over keys and values", card, n, got,
+					want)
+			}
+		}
+	}
+}
+
+// FlashMLA publishes for an H800, whose tensor cores and HBM are an H100's, 3000 GB/s where bytes
+// bind and 660 TFLOP/s where FLOPs do (deepseek-ai/FlashMLA, README, 2025-04-22): the price of
+// dense attention over latents is within a fifth of either.
+func TestLatentsAgainstFlashMLA(t *testing.T) {
+	p, err := Load("h100-80gb", "vllm-0.15", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mustModel(t, "deepseek-v3")
+	const n = 128 * 8192
+	l := newLatentDecode(p, m, p.DenseDecode)
+	s, _ := l.of(n)
+	if got := n * l.flops / s / 1e12; got < 528 || got > 792 {
+		t.Errorf("128 heads: %.0f TFLOP/s, published 660", got)
+	}
+	few, err := m.Shard(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l = newLatentDecode(p, &few, p.DenseDecode)
+	s, _ = l.of(n)
+	if got := n * l.row / s / 1e9; got < 2400 || got > 3600 {
+		t.Errorf("16 heads: %.0f GB/s, published 3000", got)
+	}
+}
+
+// Windows and selections that no context is longer than change nothing, and beyond them decodes
+// cost no more with the context, scores of the selection apart.
+func TestBoundsOfAttention(t *testing.T) {
+	allClasses(t, func(t *rapid.T, p *Profile, m *Model) {
+		if m.BoundTokens() == 0 {
+			return
+		}
+		free := *m
+		free.WindowTokens, free.WindowPattern = 0, ""
+		d := classDevice(t, p, m)
+		layer := rapid.IntRange(0, m.Layers-1).Draw(t, "layer")
+		c := d.at(layer)
+		at := func(context int64, spans ...sim.Span) layerCost {
+			w := sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * context,
+				BoundedTokens: 8 * min(context, int64(m.BoundTokens())), Prefill: spans}
+			return *c.layer(&w)
+		}
+		long := int64(m.BoundTokens()) + logInt(t, 1<<20, "longer")
+		if a, b := at(long), at(2*long); c.bounded && (a.dense != b.dense || a.sparse != b.sparse) {
+			t.Fatalf("%s, layer %d: %+v at %d tokens, %+v at twice as many", m.Name, layer, a, long, b)
+		}
+		if m.IsIndexed() {
+			return
+		}
+		short := rapid.IntRange(1, m.WindowTokens).Draw(t, "short")
+		query := rapid.IntRange(1, short).Draw(t, "query")
+		if short-query+queryTile > m.WindowTokens { // the kernel's tile is beyond the window
+			query = short
+		}
+		got := at(int64(short), sim.Span{Query: query, Prefix: short - query})
+		w := sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * int64(short),
+			Prefill: []sim.Span{{Query: query, Prefix: short - query}}}
+		var want layerCost
+		if other := classDevice(t, p, &free); other.classes != nil {
+			want = *other.at(layer).layer(&w)
+		} else {
+			want = *other.costs.layer(&w)
+		}
+		if got.dense != want.dense || math.Abs(float64(got.prefill-want.prefill)) > 1 {
+			t.Fatalf("%s: %+v within the window, without one %+v", m.Name, got, want)
+		}
+	})
+}
+
+// A step of layers priced at once takes as long as one of layers priced one by one, and its classes
+// add up: a model whose layers differ takes the sum of each class.
+func TestRepeatOfClasses(t *testing.T) {
+	p := mustProfile(t, "h200")
+	for _, name := range []string{"deepseek-v3.2", "glm-5.2", "gpt-oss-20b", "mixtral-8x7b"} {
+		m := mustModel(t, name)
+		w := sim.Work{Tokens: 64, Decodes: 64, DecodeTokens: 64 * 9000,
+			BoundedTokens: 64 * int64(min(9000, m.BoundTokens()))}
+		one, all := classDevice(t, p, m), classDevice(t, p, m)
+		a := runStep(t, one, &sim.Step{Sampled: 64}, m.Layers, &w, 0, 0)
+		if err := all.Begin(&sim.Step{Sampled: 64}); err != nil {
+			t.Fatal(err)
+		}
+		if err := all.Repeat(0, m.Layers, &w); err != nil {
+			t.Fatal(err)
+		}
+		b, err := all.Finish()
+		if err != nil || a.Elapsed != b.Elapsed {
+			t.Errorf("%s: one by one %v, at once %v, %v", name, a.Elapsed, b.Elapsed, err)
+		}
+		sum, counted := 0.0, map[string]int{}
+		for layer := range m.Layers {
+			class := fmt.Sprint(one.at(layer).class)
+			counted[class]++
+			sum += one.at(layer).layer(&w).all() + one.overhead.of(&w).Seconds()
+		}
+		phases := a.Phases
+		if got := (phases.Sum() - phases.Head - phases.Host).Seconds(); math.Abs(got/sum-1) > 1e-6 {
+			t.Errorf("%s: layers take %gs, their classes %v %gs", name, got, counted, sum)
+		}
+	}
+}

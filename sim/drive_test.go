@@ -1,0 +1,127 @@
+package sim_test
+
+import (
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// modelled returns the modelled device of a scenario.
+func (c *scenario) modelled(t fatal, gpu *hw.Profile) *hw.Device {
+	opts := hw.DeviceOptions{Prefix: hw.PrefixOptions{GPUs: 1, Chunk: 1 << 20}}
+	var err error
+	if opts.Prefix.Drive, err = hw.LoadDrive("pm9a3"); err != nil {
+		t.Fatal(err)
+	}
+	if c.spec.Offload {
+		opts = hw.DeviceOptions{
+			LoadEngine: c.spec.LoadEngine, SaveEngine: c.spec.SaveEngine, Offload: true,
+			SaveBufferBytes: int64(c.spec.SaveBuffer * (1 << 20)),
+		}
+	}
+	if c.spec.Progressive() {
+		opts.Microbatch, opts.Pipelined = c.spec.Microbatch, c.spec.Pipelined
+	}
+	d, err := hw.NewDevice(gpu, &c.model, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func profile(t fatal, name string) *hw.Profile {
+	p, err := hw.Load(name, engineOf(name), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// server returns a server for the scenario on a device.
+func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
+	s, err := sim.NewServer(c.config(t, d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (c *scenario) config(t fatal, d sim.Device) sim.Config {
+	if c.spec.PrefixTiers() && c.spec.NoPrefixTiers() != "" {
+		c.spec.PrefixDRAM, c.spec.PrefixSSD = 0, 0
+	}
+	if !c.spec.Offload || !c.spec.Sparse() {
+		c.spec.PrefixAttention = sim.PrefixDense
+	}
+	if c.spec.NoPrefixCache() != "" { // a test has changed what was drawn
+		c.spec.PrefixCache = sim.PrefixOff
+	}
+	if !c.spec.Offload || c.spec.PrefixAttention == sim.PrefixSelected {
+		c.spec.LoadWeight = 0
+	}
+	cfg := sim.Config{
+		Spec: c.spec,
+		Model: sim.Model{BoundTokens: c.model.BoundTokens(), WindowLayers: c.model.WindowLayers(),
+			Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden,
+			MaxContext: c.model.MaxContext},
+		Geometry: c.model.Geometry(c.spec.BlockTokens), HBMBytes: c.hbm, Seed: c.seed, Device: d,
+		Engine: c.engine, Addressed: c.addressed, Cutoff: c.cutoff, Good: c.good, CardBytes: 2 * c.hbm,
+		FixedBytes: c.hbm,
+	}
+	if c.addressed && c.seed%2 == 1 {
+		cfg.Do = parallel.Do
+	}
+	cfg.PrefixWorth = func(from, to, ssd int) bool { return (from+to+ssd)%2 == 0 }
+	if c.spec.Sparse() {
+		cfg.Library = library(t, &c.spec)
+	}
+	return cfg
+}
+
+// outcome is a finished run.
+type outcome struct {
+	log
+	server  *sim.Server
+	spy     *spy
+	metrics *sim.Metrics
+}
+
+// start returns the scenario's server, ready to run.
+func (c *scenario) start(t fatal, gpu *hw.Profile) *outcome {
+	o := &outcome{spy: &spy{Device: c.modelled(t, gpu)}}
+	o.server = c.server(t, o.spy)
+	return o
+}
+
+// run serves the scenario to its end and calls look, if any, after every event.
+func (o *outcome) run(t fatal, c *scenario, look func() error) {
+	if look == nil {
+		look = func() error { return nil }
+	}
+	var err error
+	o.metrics, err = o.server.Drive(&list{arrivals: c.arrivals}, o, look)
+	if err != nil {
+		t.Fatal(fmt.Sprintf("%v\n%v", err, c))
+	}
+}
+
+// drive is start and run on the scenario's own card.
+func (c *scenario) drive(t fatal, look func(*outcome) error) *outcome {
+	o := c.start(t, profile(t, c.gpu))
+	if look == nil {
+		o.run(t, c, nil)
+	} else {
+		o.run(t, c, func() error { return look(o) })
+	}
+	return o
+}
+
+// engineOf is the engine that a card's figures were first put together with.
+func engineOf(card string) string {
+	if card == "h200" {
+		return "sparseserve-live"
+	}
+	return "vllm-0.5"
+}
