@@ -135,11 +135,11 @@ func (g *gpuBench) Prepare(p Point) (Timed, error) {
 // setup is a point made ready: what to time, and a check of one result.
 type setup struct {
 	bench    cuda.Bench
-	rotation []cuda.Operation // instead of the bench's calls: one a sample, in rotation
-	next     int              // of rotation
-	overlap  []cuda.Operation // runs without pause on a second thread
-	layers   *cuda.Layers     // instead of bench
-	verify   func()           // its error is the gpuRun's
+	rotation [][]cuda.Operation // instead of the bench's calls: those of one sample, in rotation
+	next     int                // of rotation
+	overlap  []cuda.Operation   // runs without pause on a second thread
+	layers   *cuda.Layers       // instead of bench
+	verify   func()             // its error is the gpuRun's
 	// each converts a sample, and the mean time of an overlapping run, into seconds;
 	// nil: the sample is the time.
 	each func(sample, overlap float64) float64
@@ -205,12 +205,12 @@ func (t *setup) run(s gpu, warmup, repeats int) (samples []float64, err error) {
 	return samples, err
 }
 
-// rotate times each call of the rotation once, and goes on with the next one when it is called
+// rotate times each part of the rotation once, and goes on with the next one when it is called
 // again.
 func (t *setup) rotate(s gpu, warmup, repeats int) (samples []float64, err error) {
 	for i := range warmup + repeats {
 		b := t.bench
-		b.Calls, b.Repeats = t.rotation[t.next%len(t.rotation):][:1], 1
+		b.Calls, b.Repeats = t.rotation[t.next%len(t.rotation)], 1
 		t.next++
 		one, err := s.Bench(b)
 		if err != nil {

@@ -40,6 +40,19 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		k := t.gather
 		k.rate -= t.gatherFalls * doublings(p.At("pool_mib"))
 		return k.seconds(n, bytes, t.h2d)
+	case probeLoadStream:
+		n, bytes := blocks()
+		k := t.gather
+		k.rate -= t.gatherFalls * doublings(p.At("pool_mib"))
+		k.launch, k.floor = t.inStream, 0
+		return k.seconds(n, bytes, t.h2d)
+	case probeChunkAlone:
+		return fakeAlone * at("chunk_tokens")
+	case probeChunkLoading:
+		return fakeAlone * at("chunk_tokens") / (1 - t.loading)
+	case probeLoadComputed:
+		return t.gather.seconds(overlappedBlocks, overlappedBlocks*overlappedBytes, t.h2d) /
+			(1 - t.loading)
 	case probeSwap:
 		rows := at("requests") * at("misses")
 		walks := math.Ceil(at("requests")/fakeSMs) * at("slots") / 1024

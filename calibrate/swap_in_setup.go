@@ -93,9 +93,9 @@ func (g *gpuRun) setupSwap(p Point) *setup {
 			lists = append(lists, list...)
 		}
 		one.List = upload(g, lists)
-		t.rotation = append(t.rotation, &one)
+		t.rotation = append(t.rotation, []cuda.Operation{&one})
 	}
-	t.verify = func() { g.checkSwap(&plan, t.rotation[0].(*cuda.SwapInArgs), buffers, from) }
+	t.verify = func() { g.checkSwap(&plan, t.rotation[0][0].(*cuda.SwapInArgs), buffers, from) }
 	return t
 }
 

@@ -83,7 +83,7 @@ func (g *gpuRun) setupLoad(p Point) *setup {
 	slots := g.poisoned(slotBytes)
 	for range freshLoads {
 		c := g.load(p.Probe, slots, slotBytes, count, block, pool)
-		t.rotation, t.verify = append(t.rotation, c.calls...), c.verify
+		t.rotation, t.verify = append(t.rotation, c.calls), c.verify
 	}
 	return t
 }

@@ -46,7 +46,7 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 	if err != nil {
 		t.Fatal(err)
 	}
-	block, now := m.Geometry(32).BlockBytes, des.Time(0)
+	block, now, prefix := m.Geometry(32).BlockBytes, des.Time(0), int64(0)
 	step := func(s sim.Step, w sim.Work, loads, saves int64) {
 		s.Index, s.Start, s.DRAMBytes = int64(len(times)), now, 3<<30
 		must := func(err error) {
@@ -60,9 +60,9 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 				must(d.Score(layer, &w))
 			}
 			moves := kv.Moves{Layer: layer, Loads: loads, Saves: saves, BlockBytes: block,
-				InRounds: len(w.Rounds) > 0, UniquePages: loads / 4, RequestKVBytes: 1 << 28}
+				InRounds: len(w.Rounds) > 0, Prefix: prefix, UniquePages: loads / 4, RequestKVBytes: 1 << 28}
 			if opts.LoadEngine == "" {
-				moves.Loads, moves.Saves = 0, 0
+				moves.Loads, moves.Saves, moves.Prefix = 0, 0, 0
 			}
 			must(d.Move(&moves))
 			must(d.Compute(layer, &w))
@@ -77,6 +77,10 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 				Prefill: []sim.Span{{Query: 2048 - 40*chunk, Prefix: 2048 * chunk}}, Digests: 1,
 				DigestTokens: 2048}, 0, int64(64*m.KVHeads))
 	}
+	prefix = 64
+	step(sim.Step{Requests: 1},
+		sim.Work{Tokens: 300, Prefill: []sim.Span{{Query: 300, Prefix: 1024}}}, 0, 0)
+	prefix = 0
 	for _, h := range []pattern.Head{{Kind: pattern.VerticalSlash, A: 100, B: 800},
 		{Kind: pattern.BlockSparse, A: 10}} {
 		step(sim.Step{Requests: 1},
@@ -191,7 +195,8 @@ func schemaKeys(v reflect.Type, path string) (keys []string) {
 
 // mostKeys are the figure keys that the profile of a calibrated card may use by what it serves:
 // dense prefill and all decodes on one GPU; and beyond that prefill by patterns, with its copy to
-// tensors, chunks over small KV blocks, several GPUs, FP8, and hot buffers.
+// tensors, chunks over small KV blocks, several GPUs, FP8, hot buffers, and prefixes that load
+// while a layer is computed.
 var mostKeys = []struct {
 	prefixes []string // of keys; none: all others
 	most     int
@@ -201,7 +206,8 @@ var mostKeys = []struct {
 	{[]string{"interconnect."}, 2},
 	{[]string{"gpu.peak_fp8"}, 1},
 	{[]string{"load.swap."}, 5},
-	{nil, 82},
+	{[]string{"load.contention"}, 1},
+	{nil, 83},
 }
 
 // take counts the keys that begin with one of the prefixes, and takes them away.

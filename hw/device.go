@@ -97,11 +97,12 @@ type Device struct {
 	waited  des.Time // of the host for the driver in this step, the GPU at work
 	scored  bool     // the layer
 
-	queued      float64  // bytes of saves, by this step
-	linkFree    des.Time // when loads that no attention of their layer waits for have landed
-	bytesLoaded int64    // of each block that progressive attention loads
-	prefixFrom  des.Time // since when the layer's part of prefixes can load, and
-	prefixAfter des.Time // what the link had loaded by then
+	queued         float64  // bytes of saves, by this step
+	linkFree       des.Time // when loads that no attention of their layer waits for have landed
+	bytesLoaded    int64    // of each block that progressive attention loads
+	prefixFrom     des.Time // since when the layer's part of prefixes can load, and
+	prefixAfter    des.Time // what the link had loaded by then
+	loadContention float64  // share of its speed that each loses while prefixes load during compute
 
 	bigPool bool     // which is larger than measured
 	now     des.Time // virtual time
@@ -145,6 +146,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	}
 	d.prefixes = newPrefixLinks(gpu, opts.Prefix)
 	d.contention = newDriverContention(gpu, &opts)
+	d.loadContention = gpu.Load.Contention.optional()
 	d.clock = newClock(gpu)
 	d.overhead = newLayerOverhead(gpu, &opts)
 	if opts.LoadEngine != "" {

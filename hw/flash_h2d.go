@@ -4,10 +4,33 @@ package hw
 //
 //	t = max(floor, launch + n block + B / rate(pool))
 //
-// rate falls with the size of the host pool (TLB reach), linearly in log size.
+// rate falls with the size of the host pool (TLB reach), linearly in log size. launch and floor are
+// those of a call that is submitted and waited for.
 func (t *transfer) flashH2D(f *Loading) {
 	t.launch, t.block, t.floor = f.FlashLaunch.SI(), f.FlashBlock.optional(), f.FlashFloor.optional()
+	t.stream = f.FlashStream.optional()
 	for _, r := range f.Flash {
 		t.rates.add(r.PoolGiB*(1<<30), r.SI())
 	}
+}
+
+// inStream is the same among other kernels of a stream, as a layer's loads are:
+//
+//	t = max(stream + n block + B / rate(pool), B / link)
+//
+// Loads that wait for another stream, or it for them, last as if they were submitted and waited for.
+func (t *transfer) inStream(n, blockBytes int64) float64 {
+	if t.stream == 0 || n <= 0 {
+		return t.seconds(n, blockBytes)
+	}
+	among := *t
+	among.launch, among.floor = t.stream, 0
+	return among.seconds(n, blockBytes)
+}
+
+// LoadStreamSeconds is LoadSeconds of FlashH2D within a stream.
+func (p *Profile) LoadStreamSeconds(blocks, blockBytes, poolBytes int64) (float64, error) {
+	l, err := newLoader(p, LoadFlash)
+	l.over(poolBytes)
+	return l.inStream(blocks, blockBytes), err
 }

@@ -149,8 +149,9 @@ func linkPhysics(t *rapid.T, p *Profile) {
 			t.Fatal(err)
 		}
 		l.over(pool)
-		if s := l.seconds(n, b); s < bytes/math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI()) {
-			t.Fatalf("%s loads %d x %d bytes in %gs", engine, n, b, s)
+		s, among := l.seconds(n, b), l.inStream(n, b)
+		if among < bytes/math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI()) || among > s {
+			t.Fatalf("%s loads %d x %d bytes in %gs, within a stream in %gs", engine, n, b, s, among)
 		}
 	}
 	for _, engine := range []string{SaveMemcpy, SaveGPU, SaveFlash} {

@@ -20,7 +20,7 @@ func (d *Device) load(n, blockBytes int64) {
 	d.awaitLate()
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 	q := &d.saves
-	price := d.loader.seconds(n, blockBytes)
+	price := d.loader.inStream(n, blockBytes)
 	unshared := nanoseconds(price)
 	unshared += d.contention.loads(n, blockBytes, unshared, q)
 	both := min(unshared, q.work) // work that each does while the other runs
@@ -39,15 +39,30 @@ func (d *Device) load(n, blockBytes int64) {
 
 // loadPrefix waits for a layer's part of the prefixes that prefills begin with. The plan names it
 // before the step, and there are two buffers: it has loaded since the layer before began to
-// compute, or since the step began, except while the link loaded other blocks.
+// compute, or since the step began, except while the link loaded other blocks. Where a kernel loads,
+// each slows the other (loadOverlap).
 func (d *Device) loadPrefix(n, blockBytes int64) {
 	d.awaitLate()
 	d.loader.copies.setLocality(&kv.Moves{Loads: n,
 		UniquePages: max(1, n/int64(d.model.KVHeads))})
 	t := nanoseconds(d.loader.seconds(n, blockBytes))
+	if d.loader.engine == LoadFlash {
+		t += d.overlapLoad(t, d.now-d.prefixFrom)
+	}
 	landed := d.prefixFrom + d.loading - d.prefixAfter + t
 	d.loading += t
 	d.pass(max(0, landed-d.now), &d.phases.LoadStall)
+}
+
+// overlapLoad passes by how much a layer's compute of time w is longer for a gather kernel of time t
+// that began with it, and returns by how much that is longer, which is as much: each loses the
+// share c of its speed for as long as both run, min(t, w)/(1-c). They share SMs and the way to
+// memory.
+func (d *Device) overlapLoad(t, w des.Time) des.Time {
+	c := d.loadContention
+	longer := des.Time(c / (1 - c) * float64(min(t, w)))
+	d.pass(longer, &d.phases.LoadStall)
+	return longer
 }
 
 // upToSaves passes a layer's linears and in between, once K and V of its tokens

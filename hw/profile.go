@@ -205,10 +205,15 @@ type Loading struct {
 	MemcpyPools []PoolTime `toml:"memcpy_pools,omitempty"`
 	FlashLaunch Figure     `toml:"flash_launch" dim:"time"`
 	FlashFloor  Figure     `toml:"flash_floor,omitempty" dim:"time,optional"`
+	// FlashStream is the launch within a stream, where nobody submits and waits. Absent: flash_launch.
+	FlashStream Figure `toml:"flash_stream,omitempty" dim:"time,optional"`
 	// per block, seen where blocks are small
 	FlashBlock Figure    `toml:"flash_block,omitempty" dim:"time,optional"`
 	Flash      []PoolRow `toml:"flash"`
 	Swap       SwapCost  `toml:"swap,omitempty"`
+	// Contention is the share of its speed that each of prefill and a gather kernel loses while both
+	// run.
+	Contention Figure `toml:"contention,omitempty" dim:"share,optional"`
 }
 
 // PoolRow is the rate of a kernel that reads a pinned host pool of some size.

@@ -25,6 +25,7 @@ type transfer struct {
 	engine        string
 	launch, block float64 // seconds
 	floor         float64
+	stream        float64 // launch within a stream; 0: as launch
 	copies        copies
 	chunk, fill   float64 // bytes that are copied and scattered alternately; bytes/s of the faster
 	link, rate    float64 // bytes/s

@@ -1,0 +1,66 @@
+package hw
+
+import (
+	"testing"
+
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
+)
+
+// By hand: compute of 100 us and a load lose a fifth of their speed while both run.
+func TestLoadOverlapByHand(t *testing.T) {
+	const us = des.Time(1000)
+	for _, c := range []struct{ load, longer des.Time }{
+		{40 * us, 10 * us},  // 50 us of load within 110 of compute
+		{100 * us, 25 * us}, // both end after 125 us
+		{200 * us, 25 * us}, // 125 us of compute, in which 100 us of load are done
+		{0, 0},
+	} {
+		d := Device{loadContention: 0.2}
+		longer := d.overlapLoad(c.load, 100*us)
+		if longer != c.longer || d.now != c.longer || d.phases.LoadStall != c.longer {
+			t.Errorf("a load of %v is %v longer, and compute %v; want %v", c.load, longer, d.now, c.longer)
+		}
+	}
+}
+
+// Loads of prefixes never end sooner for contention, and a step without them is as it was.
+func TestLoadOverlapSlowsPrefixesOnly(t *testing.T) {
+	m := mustModel(t, "llama3-8b")
+	slow, free := mustProfile(t, "h200"), mustProfile(t, "h200")
+	if !slow.Load.Contention.Set() {
+		t.Fatal("h200 has no contention of loads")
+	}
+	free.Load.Contention = Figure{}
+	for _, prefix := range []int64{0, 1, 100, 3000, 50000} {
+		var times []des.Time
+		for _, p := range []*Profile{free, slow} {
+			d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := sim.Work{Tokens: 300, Prefill: []sim.Span{{Query: 300, Prefix: 6000}}}
+			if err := d.Begin(&sim.Step{}); err != nil {
+				t.Fatal(err)
+			}
+			for layer := range 4 {
+				moves := kv.Moves{Layer: layer, Prefix: prefix, BlockBytes: 8 << 10}
+				if err := d.Move(&moves); err != nil {
+					t.Fatal(err)
+				}
+				if err := d.Compute(layer, &w); err != nil {
+					t.Fatal(err)
+				}
+			}
+			timing, err := d.Finish()
+			if err != nil {
+				t.Fatal(err)
+			}
+			times = append(times, timing.Elapsed)
+		}
+		if times[1] < times[0] || prefix == 0 != (times[1] == times[0]) {
+			t.Errorf("%d blocks of a prefix: %v with contention, %v without", prefix, times[1], times[0])
+		}
+	}
+}
