@@ -23,7 +23,7 @@ func (c *Cache) BeginStep(decodes []*Seq) {
 	for _, s := range decodes {
 		s.step++
 		s.stepAt = append(s.stepAt, c.step)
-		s.recent[int(s.step)%c.window] = 0
+		s.recent[(s.step-uint32(c.window))&c.ring] = 0
 	}
 	if c.trace != nil {
 		c.trace.begin(c, decodes)
@@ -61,12 +61,12 @@ type share struct {
 	idle     int     // change of the pool's idle blocks
 	active   int     // changes of the request's counts
 	held     int     //
-	recent   []int32 // [window], the request's own where accesses are made one by one
+	recent   []int32 // the request's own where accesses are made one by one
 	selected int64
 	rounds   []int64  // of missing, by microbatch beyond sinks and window
 	ahead    int64    // of missing, those that are not attended to
 	chosen   []uint64 // scratch: blocks of a selection
-	was      []mark   // scratch: of the blocks that come
+	lost     []uint16 // scratch: of a selection's changes, those not in HBM
 	read     uint32   // keeps prefetch from being optimised away
 }
 
@@ -113,40 +113,15 @@ func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
 	if !sel.All {
 		sh.selected -= int64(len(sel.Next) - sel.Used)
 	}
-	follows := gs.last == s.step-1 && !gs.parked && int(gs.seen) == s.blocks
+	follows := gs.last == s.step-1 && !gs.parked && int(gs.seen) <= s.blocks
 	switch {
-	case follows && gs.all && sel.All:
+	case follows && gs.all && sel.All && int(gs.seen) == s.blocks:
 	case follows && !gs.all && !sel.All && sel.Follows:
 		c.follow(sh, s, g, row, sel)
 	default:
 		c.rebuild(sh, s, g, row, sel)
 	}
 	gs.last, gs.seen, gs.all, gs.parked = s.step, int32(s.blocks), sel.All, false
-}
-
-// follow applies a selection by its changes from the last. Marks are scattered in memory: they
-// are read in a loop without dependences, so that cache misses overlap.
-func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
-	row = row[sel.Sinks:]
-	last, idle := s.groups[g].last, 0
-	for _, b := range sel.Dropped {
-		m := row[b]&(held|resident) | mark(last)
-		row[b] = m
-		idle += int(m >> 29 & ^(m >> 30) & 1) // 1 if m.idle()
-	}
-	sh.idle += idle
-	sh.active -= len(sel.Dropped)
-	if last+uint32(c.window) > s.step {
-		sh.recent[last%uint32(c.window)] += int32(len(sel.Dropped))
-	}
-	was := slices.Grow(sh.was[:0], len(sel.Added))[:len(sel.Added)]
-	for j, i := range sel.Added {
-		was[j] = row[sel.Next[i]]
-	}
-	sh.was = was
-	for j, i := range sel.Added {
-		c.come(sh, s, g, row, sel, int(i), was[j])
-	}
 }
 
 // rebuild applies a selection whose changes are unknown, in the order of lists: sinks, window,
@@ -171,10 +146,8 @@ func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	for i, b := range sel.Next {
 		c.come(sh, s, g, row, sel, i, row[b])
 	}
-	for _, i := range sel.Added { // that were in the window are no news to their marks
-		if b := int(sel.Next[i]); row[b].resident() && int(i) < sel.Used {
-			c.list(s, g, sel.Sinks+b, sel.At+sel.Sinks+s.blocks-sel.Tail+int(i))
-		}
+	if c.listed != nil { // what was in the window is no news to its mark
+		c.listAdded(s, g, row, sel)
 	}
 }
 
@@ -213,15 +186,22 @@ func (c *Cache) come(sh *share, s *Seq, g int, row []mark, sel *Selection, i int
 	if was&active != 0 {
 		return
 	}
-	b, kept := int(sel.Next[i]), sel.Sinks+s.blocks-sel.Tail
-	at := sel.At + kept + i
+	at := sel.At + sel.Sinks + s.blocks - sel.Tail + i
 	if i >= sel.Used {
 		at = -1
 	}
-	if !c.touch(sh, s, g, &row[b], sel.Sinks+b, at) || c.microbatch == 0 {
+	b := int(sel.Next[i])
+	if c.touch(sh, s, g, &row[b], sel.Sinks+b, at) {
+		c.inRound(sh, s, sel, i)
+	}
+}
+
+// inRound records which microbatch loads the i-th candidate, the last of the missing blocks.
+func (c *Cache) inRound(sh *share, s *Seq, sel *Selection, i int) {
+	if c.microbatch == 0 {
 		return
 	}
-	r := (kept + i) / c.microbatch
+	r := (sel.Sinks + s.blocks - sel.Tail + i) / c.microbatch
 	for len(sh.rounds) <= r {
 		sh.rounds = append(sh.rounds, 0)
 	}
@@ -240,7 +220,7 @@ func (c *Cache) touch(sh *share, s *Seq, g int, p *mark, b, at int) bool {
 		return false
 	}
 	if was := m.when(); was >= s.born && was+uint32(c.window) > s.step {
-		sh.recent[was%uint32(c.window)]--
+		sh.recent[was&c.ring]--
 	}
 	if m.idle() {
 		sh.idle--
@@ -254,11 +234,16 @@ func (c *Cache) touch(sh *share, s *Seq, g int, p *mark, b, at int) bool {
 	if m&held != 0 {
 		return false // its slot is to come
 	}
+	c.miss(sh, s, g, b, at)
+	return true
+}
+
+// miss queues a block to be loaded.
+func (c *Cache) miss(sh *share, s *Seq, g, b, at int) {
 	sh.missing = append(sh.missing, ref{s.id, s.step, uint16(g), uint16(b)})
 	if c.wants {
 		sh.wanted = append(sh.wanted, want{round: -1, at: int32(at)})
 	}
-	return true
 }
 
 // drop ends a block's run of selections; its last use was the group's last access.
@@ -271,7 +256,7 @@ func (c *Cache) drop(sh *share, s *Seq, g int, row []mark, b int) {
 	}
 	sh.active--
 	if last+uint32(c.window) > s.step {
-		sh.recent[last%uint32(c.window)]++
+		sh.recent[last&c.ring]++
 	}
 }
 

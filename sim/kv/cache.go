@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -49,7 +50,7 @@ type Seq struct {
 	active int     // entries with the active flag
 	missed int     // blocks that Fills have queued to be loaded since the last Spread
 	held   int     // entries with the held flag
-	recent []int32 // entries last used at step s, no longer active: recent[s % window]
+	recent []int32 // entries last used at step s, no longer active: recent[s & ring]
 
 	stepAt   []uint32 // the cache's step at each decode step since born
 	released uint32   // the cache's step when blocks of its prefill were released, the last time
@@ -82,7 +83,8 @@ type Stats struct {
 type Cache struct {
 	Geo    Geometry
 	Sample Sample
-	window int // decode steps whose selections make a working set
+	window int    // decode steps whose selections make a working set
+	ring   uint32 // a power of two less one, at least as many less one
 
 	pools    []pool
 	poolOf   []int // by group of the sample
@@ -160,6 +162,7 @@ func NewCache(cfg Config) (*Cache, error) {
 	if cfg.Window < 1 {
 		return nil, fmt.Errorf("kv: working-set window is %d steps, need at least 1", cfg.Window)
 	}
+	c.ring = 1<<bits.Len32(uint32(cfg.Window-1)) - 1
 	eviction, err := evictionNamed(&cfg)
 	if err != nil {
 		return nil, err
@@ -208,7 +211,7 @@ func (c *Cache) Open(maxTokens int) *Seq {
 		s = &Seq{id: int32(len(c.seqs)), step: uint32(c.window)}
 		c.seqs = append(c.seqs, s)
 		s.groups = make([]groupState, len(c.Sample.Groups))
-		s.recent = make([]int32, c.window)
+		s.recent = make([]int32, c.ring+1)
 	}
 	s.cap = c.Geo.Blocks(maxTokens)
 	if need := s.cap * len(s.groups); cap(s.marks) < need {

@@ -120,7 +120,7 @@ func (c *Cache) checkShares() error {
 }
 
 func (c *Cache) checkSeq(s *Seq, owner []map[uint32]ref) error {
-	act, pinned, recent := 0, 0, make([]int32, c.window)
+	act, pinned, recent := 0, 0, make([]int32, c.ring+1)
 	for g := range s.groups {
 		pool := c.poolOf[g]
 		for b := range s.row(g) {
@@ -151,7 +151,7 @@ func (c *Cache) checkSeq(s *Seq, owner []map[uint32]ref) error {
 					return fmt.Errorf("law 7: %+v is selected but not in HBM", r)
 				}
 			} else if was := m.when(); was >= s.born && was+uint32(c.window) > s.step {
-				recent[int(was)%c.window]++
+				recent[was&c.ring]++
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func (c *Cache) Split(l *Layer, seqs []*Seq, slots []int32) (parts int) {
 	x.layer, x.seqs, c.listed = l, seqs, slots
 	n := len(seqs) * c.partsOf(l)
 	for len(x.shares) < n {
-		x.shares = append(x.shares, share{recent: make([]int32, c.window)})
+		x.shares = append(x.shares, share{recent: make([]int32, c.ring+1)})
 	}
 	return n
 }

@@ -1,0 +1,90 @@
+package kv
+
+import "slices"
+
+// follow applies a selection by its changes from the last. Marks are scattered in memory: loops
+// over them have neither dependences nor branches that are hard to predict, so that cache misses
+// overlap.
+func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
+	if int(s.groups[g].seen) < s.blocks {
+		c.slide(sh, s, g, row, sel)
+	}
+	row = row[sel.Sinks:]
+	last, idle := s.groups[g].last, 0
+	for _, b := range sel.Dropped {
+		m := row[b]
+		row[b] = m&(held|resident) | mark(last)
+		idle += m.free()
+	}
+	sh.idle += idle
+	sh.active -= len(sel.Dropped)
+	if last+uint32(c.window) > s.step {
+		sh.recent[last&c.ring] += int32(len(sel.Dropped))
+	}
+	kept := sel.Sinks + s.blocks - sel.Tail
+	for _, i := range c.activate(sh, s, row, sel) {
+		at := sel.At + kept + int(i)
+		if int(i) >= sel.Used {
+			at = -1
+		}
+		c.miss(sh, s, g, sel.Sinks+int(sel.Next[i]), at)
+		c.inRound(sh, s, sel, int(i))
+	}
+	if c.listed != nil {
+		c.listAdded(s, g, row, sel)
+	}
+}
+
+// activate makes the added candidates of a selection active and returns the positions of those
+// that must be loaded.
+func (c *Cache) activate(sh *share, s *Seq, row []mark, sel *Selection) []uint16 {
+	if len(sh.lost) <= len(sel.Added) {
+		sh.lost = make([]uint16, 2*len(sel.Added)+64)
+	}
+	lost, recent := sh.lost, sh.recent
+	window := min(uint32(c.window), s.step-s.born+1) // its steps of this owner
+	n, idle, already := 0, 0, 0
+	for _, i := range sel.Added {
+		p := &row[sel.Next[i]]
+		m := *p
+		if m&active != 0 { // it was in the request's window
+			already++
+			continue
+		}
+		*p = m&(held|resident) | active
+		was := m.when()
+		recent[was&c.ring] -= int32((s.step - was - window) >> 31) // 1 if it counts there
+		idle += m.free()
+		lost[n] = i
+		n += int(^(m>>29 | m>>30) & 1)
+	}
+	sh.idle -= idle
+	sh.active += len(sel.Added) - already
+	return lost[:n]
+}
+
+// free is 1 for a block that can be evicted unless it is active, else 0.
+func (m mark) free() int { return int(m >> 29 & ^(m >> 30) & 1) }
+
+// slide has blocks leave a selection's window and enter it, as the request has grown.
+func (c *Cache) slide(sh *share, s *Seq, g int, row []mark, sel *Selection) {
+	seen := int(s.groups[g].seen)
+	for b := max(sel.Sinks, seen-(s.blocks-sel.Tail)); b < sel.Tail; b++ {
+		if row[b]&active != 0 && !slices.Contains(sel.Next, uint16(b-sel.Sinks)) {
+			c.drop(sh, s, g, row, b)
+		}
+	}
+	for b := max(sel.Tail, seen); b < s.blocks; b++ {
+		c.touch(sh, s, g, &row[b], b, sel.At+sel.Sinks+b-sel.Tail)
+	}
+}
+
+// listAdded lists the slots of added candidates that have one.
+func (c *Cache) listAdded(s *Seq, g int, row []mark, sel *Selection) {
+	at := sel.At + sel.Sinks + s.blocks - sel.Tail
+	for _, i := range sel.Added {
+		if b := int(sel.Next[i]); row[b].resident() && int(i) < sel.Used {
+			c.list(s, g, sel.Sinks+b, at+int(i))
+		}
+	}
+}
