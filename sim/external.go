@@ -140,7 +140,7 @@ func (s *Server) record(layer int) {
 		for h := range heads {
 			s.selection(r, layer*heads+h, false, sel)
 			s.RecordTo.Add(r.ID, dsa.Picks{Next: sel.Next, Used: sel.Used, Added: sel.Added,
-				Dropped: sel.Dropped}, sel.Follows)
+				Came: sel.Came, Dropped: sel.Dropped}, sel.Follows)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (s *Server) candidates(r *request) int {
 
 // selection returns what group g of the sample selects in r's current step.
 func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
-	sel.Follows, sel.Added, sel.Dropped = false, nil, nil
+	sel.Follows, sel.Added, sel.Came, sel.Dropped = false, nil, nil, nil
 	if sel.All = dense || r.grid < 0; sel.All {
 		return
 	}
@@ -104,7 +104,8 @@ func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
 	}
 	row, follows := s.picks(r, g)
 	sel.Follows = follows
-	sel.Next, sel.Used, sel.Added, sel.Dropped = row.Next, row.Used, row.Added, row.Dropped
+	sel.Next, sel.Used = row.Next, row.Used
+	sel.Added, sel.Came, sel.Dropped = row.Added, row.Came, row.Dropped
 }
 
 // picks returns what one of the counted groups picks in r's current step, and whether it has

@@ -8,24 +8,16 @@ import "slices"
 type Cycle struct {
 	Candidates, Steps int
 
-	next    csr
-	used    []uint16 // [Steps]
-	added   csr
-	dropped csr
+	next    []uint16 // [steps][picks]
+	added   []uint16 // [steps][added]
+	changes []uint16 // [steps][came, dropped]: read together
+	ends    []ends   // [Steps+1]
 }
 
-// csr is one list a step, end to end.
-type csr struct {
-	ids []uint16
-	end []int32 // [Steps]
-}
-
-func (c *csr) at(t int) []uint16 {
-	from := int32(0)
-	if t > 0 {
-		from = c.end[t-1]
-	}
-	return c.ids[from:c.end[t]:c.end[t]]
+// ends is where a step's lists begin, and those of the step before end.
+type ends struct {
+	next, added, changes int32
+	used                 uint16
 }
 
 // Record runs policy over steps successive steps and keeps what it picks. view(t) returns what
@@ -39,7 +31,7 @@ func recordAll(candidates, steps, classes int, policy ByHead,
 	view func(t, class int) *View) []*Cycle {
 	cycles := make([]*Cycle, classes)
 	for c := range cycles {
-		cycles[c] = &Cycle{Candidates: candidates, Steps: steps, used: make([]uint16, 0, steps)}
+		cycles[c] = &Cycle{Candidates: candidates, Steps: steps, ends: make([]ends, steps+1)}
 	}
 	picker := policy.Picker()
 	var picked []uint16
@@ -47,9 +39,8 @@ func recordAll(candidates, steps, classes int, policy ByHead,
 		for c, s := range cycles {
 			var used int
 			picked, used = picker.Pick(view(t, c), picked)
-			s.next.ids = append(s.next.ids, picked...)
-			s.next.end = append(s.next.end, int32(len(s.next.ids)))
-			s.used = append(s.used, uint16(used))
+			s.next = append(s.next, picked...)
+			s.ends[t].used, s.ends[t+1].next = uint16(used), int32(len(s.next))
 		}
 	}
 	in := make([]uint64, (candidates+63)/64)
@@ -61,23 +52,31 @@ func recordAll(candidates, steps, classes int, policy ByHead,
 
 // follow finds what changes from step to step.
 func (s *Cycle) follow(in []uint64) {
+	var row Picks
 	for t := range s.Steps {
-		s.added.ids, s.dropped.ids = change(s.next.at((t+s.Steps-1)%s.Steps), s.next.at(t), s.added.ids,
-			s.dropped.ids, in)
-		s.added.end = append(s.added.end, int32(len(s.added.ids)))
-		s.dropped.end = append(s.dropped.end, int32(len(s.dropped.ids)))
+		row.Next = s.nextAt(t)
+		row.clear()
+		row.change(s.nextAt((t+s.Steps-1)%s.Steps), in)
+		s.added = append(s.added, row.Added...)
+		s.changes = append(append(s.changes, row.Came...), row.Dropped...)
+		s.ends[t+1].added, s.ends[t+1].changes = int32(len(s.added)), int32(len(s.changes))
 	}
-	for _, c := range []*csr{&s.next, &s.added, &s.dropped} {
-		c.ids = slices.Clone(c.ids) // there are many cycles
+	for _, ids := range []*[]uint16{&s.next, &s.added, &s.changes} {
+		*ids = slices.Clone(*ids) // there are many cycles
 	}
 }
+
+func (s *Cycle) nextAt(t int) []uint16 { return s.next[s.ends[t].next:s.ends[t+1].next] }
 
 // At returns the selection of step t, 0 <= t < Steps, and how it follows from the step before
 // it on the cycle. Read only.
 func (s *Cycle) At(t int) Picks {
-	return Picks{Next: s.next.at(t), Used: int(s.used[t]), Added: s.added.at(t),
-		Dropped: s.dropped.at(t)}
+	from, to := &s.ends[t], &s.ends[t+1]
+	came := from.changes + to.added - from.added
+	return Picks{Next: s.next[from.next:to.next], Used: int(from.used),
+		Added: s.added[from.added:to.added],
+		Came:  s.changes[from.changes:came], Dropped: s.changes[came:to.changes]}
 }
 
 // Used returns how many candidates step t attends to.
-func (s *Cycle) Used(t int) int { return int(s.used[t]) }
+func (s *Cycle) Used(t int) int { return int(s.ends[t].used) }

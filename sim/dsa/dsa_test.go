@@ -80,10 +80,10 @@ func TestStreamReplaysThePolicy(t *testing.T) {
 
 // follow checks how a row follows from the one before by definition.
 func follow(t interface{ Fatalf(string, ...any) }, prev []uint16, row Picks) {
-	var added, dropped []uint16
+	var added, came, dropped []uint16
 	for i, b := range row.Next {
 		if !slices.Contains(prev, b) {
-			added = append(added, uint16(i))
+			added, came = append(added, uint16(i)), append(came, b)
 		}
 	}
 	for _, b := range prev {
@@ -91,8 +91,10 @@ func follow(t interface{ Fatalf(string, ...any) }, prev []uint16, row Picks) {
 			dropped = append(dropped, b)
 		}
 	}
-	if !slices.Equal(row.Added, added) || !slices.Equal(row.Dropped, dropped) {
-		t.Fatalf("%v after %v: added %v, dropped %v", row.Next, prev, row.Added, row.Dropped)
+	if !slices.Equal(row.Added, added) || !slices.Equal(row.Came, came) ||
+		!slices.Equal(row.Dropped, dropped) {
+		t.Fatalf("%v after %v: added %v (%v), dropped %v", row.Next, prev, row.Added, row.Came,
+			row.Dropped)
 	}
 }
 

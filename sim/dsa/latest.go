@@ -53,8 +53,8 @@ func (r *Latest) Take(g int, next []uint16, used int, inOrder, follows bool) {
 // set makes the spare list a group's row.
 func (r *Latest) set(g, used int, follows bool) {
 	row := &r.rows[g]
-	row.Used = used
-	row.Added, row.Dropped = row.Added[:0], row.Dropped[:0]
+	r.spare, row.Next, row.Used = row.Next, r.spare, used
+	row.clear()
 	if r.follows[g] = follows; follows {
 		most := 0
 		for _, list := range [2][]uint16{row.Next, r.spare} {
@@ -65,9 +65,9 @@ func (r *Latest) set(g, used int, follows bool) {
 		for len(r.in) <= most/64 {
 			r.in = append(r.in, 0)
 		}
-		row.Added, row.Dropped = change(row.Next, r.spare, row.Added, row.Dropped, r.in)
+		row.change(r.spare, r.in)
 	}
-	row.Next, r.spare = r.spare, row.Next[:0]
+	r.spare = r.spare[:0]
 }
 
 // alter makes a group's row the one before without the dropped candidates and with the added
@@ -99,8 +99,8 @@ func (r *Latest) alter(g int, dropped, added []uint16, follows bool) error {
 
 // keep makes a group's selection that of the step before.
 func (r *Latest) keep(g int) {
-	row := &r.rows[g]
-	row.Added, row.Dropped, r.follows[g] = row.Added[:0], row.Dropped[:0], true
+	r.rows[g].clear()
+	r.follows[g] = true
 }
 
 // first makes a group's selection its first k candidates.

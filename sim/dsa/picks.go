@@ -6,28 +6,30 @@ type Picks struct {
 	Next []uint16 // ascending, or in the order in which a progressive policy attends to them
 	Used int      // the first Used are attended to; the others are loaded ahead in vain
 	// How Next follows from that of the step before: positions in Next of candidates that were
-	// not in it, and candidates that were and no longer are.
-	Added, Dropped []uint16
+	// not in it, these candidates, and those that were and no longer are.
+	Added, Came, Dropped []uint16
 }
 
-// change finds how next follows from prev and appends it to added and dropped. The bitmap
+// clear makes a row follow from an equal one.
+func (p *Picks) clear() { p.Added, p.Came, p.Dropped = p.Added[:0], p.Came[:0], p.Dropped[:0] }
+
+// change finds how a row's Next follows from prev and appends it to the row's lists. The bitmap
 // covers all candidates; it is zero before and after.
-func change(prev, next []uint16, added, dropped []uint16, in []uint64) (a, d []uint16) {
+func (p *Picks) change(prev []uint16, in []uint64) {
 	for _, b := range prev {
 		in[b/64] |= 1 << (b % 64)
 	}
-	for i, b := range next {
+	for i, b := range p.Next {
 		if bit := uint64(1) << (b % 64); in[b/64]&bit != 0 {
 			in[b/64] &^= bit
 		} else {
-			added = append(added, uint16(i))
+			p.Added, p.Came = append(p.Added, uint16(i)), append(p.Came, b)
 		}
 	}
 	for _, b := range prev {
 		if bit := uint64(1) << (b % 64); in[b/64]&bit != 0 {
 			in[b/64] &^= bit
-			dropped = append(dropped, b)
+			p.Dropped = append(p.Dropped, b)
 		}
 	}
-	return added, dropped
 }

@@ -42,8 +42,8 @@ func drawRequest(t *rapid.T) []drawnStep {
 				t.Fatal(err)
 			}
 			row, follows := rows.Picks(g)
-			row.Next, row.Added, row.Dropped = slices.Clone(row.Next), slices.Clone(row.Added),
-				slices.Clone(row.Dropped)
+			row.Next, row.Dropped = slices.Clone(row.Next), slices.Clone(row.Dropped)
+			row.Added, row.Came = slices.Clone(row.Added), slices.Clone(row.Came)
 			step.rows, step.follows = append(step.rows, row), append(step.follows, follows)
 		}
 		steps = append(steps, step)
@@ -160,7 +160,7 @@ func twoSteps() []drawnStep {
 	for i := range steps {
 		for range recordedShape.groups() {
 			steps[i].rows = append(steps[i].rows, Picks{Next: []uint16{uint16(i), 2, 3, 5, 8}, Used: 5,
-				Added: []uint16{0}, Dropped: []uint16{0}})
+				Added: []uint16{0}, Came: []uint16{uint16(i)}, Dropped: []uint16{0}})
 			steps[i].follows = append(steps[i].follows, i > 0)
 		}
 	}

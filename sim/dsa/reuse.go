@@ -14,6 +14,20 @@ type Reuse struct {
 	hits   []uint16 // of them all
 }
 
+// csr is one list a step, end to end.
+type csr struct {
+	ids []uint16
+	end []int32 // [steps]
+}
+
+func (c *csr) at(t int) []uint16 {
+	from := int32(0)
+	if t > 0 {
+		from = c.end[t-1]
+	}
+	return c.ids[from:c.end[t]:c.end[t]]
+}
+
 // Settled is the age of a buffer in use for long.
 const Settled = 1 << 30
 
@@ -24,7 +38,7 @@ func NewReuse(c *Cycle, slots int) *Reuse {
 	b := lruOrder{in: make([]bool, c.Candidates), last: make([]int32, c.Candidates), slots: slots}
 	for i := range 2 * c.Steps {
 		t := i % c.Steps
-		picks := c.next.at(t)
+		picks := c.nextAt(t)
 		if i >= c.Steps {
 			r.note(t, i, picks, &b)
 		}

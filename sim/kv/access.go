@@ -11,6 +11,7 @@ type Selection struct {
 	// The change from the last step's selection, where known:
 	Follows bool
 	Added   []uint16 // positions in Next of candidates that were not in it
+	Came    []uint16 // these candidates
 	Dropped []uint16 // candidates that were and no longer are
 	All     bool     // every block is selected
 	At      int      // where the list of its blocks begins (Split)

@@ -145,7 +145,7 @@ func steady(t testing.TB, cfg Config, groups int) func() {
 	}
 	const steps, k = 64, 60
 	sets := make([][]uint16, steps)
-	added, dropped := make([][]uint16, steps), make([][]uint16, steps)
+	added, came, dropped := make([][]uint16, steps), make([][]uint16, steps), make([][]uint16, steps)
 	for i := range sets {
 		sets[i] = make([]uint16, k)
 		for j := range sets[i] {
@@ -157,7 +157,7 @@ func steady(t testing.TB, cfg Config, groups int) func() {
 		}
 	}
 	for i := range sets {
-		added[i], dropped[i] = differ(sets[(i+steps-1)%steps], sets[i])
+		added[i], came[i], dropped[i] = differ(sets[(i+steps-1)%steps], sets[i])
 	}
 	at := 0
 	sel := &Selection{}
@@ -168,7 +168,7 @@ func steady(t testing.TB, cfg Config, groups int) func() {
 			for _, s := range seqs {
 				for g := l.From; g < l.To; g++ {
 					*sel = Selection{Sinks: 2, Tail: 398, Next: sets[at], Used: k, Follows: true, Added: added[at],
-						Dropped: dropped[at]}
+						Came: came[at], Dropped: dropped[at]}
 					c.Access(s, g, sel)
 				}
 			}

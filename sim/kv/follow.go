@@ -22,30 +22,31 @@ func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 		sh.recent[last&c.ring] += int32(len(sel.Dropped))
 	}
 	kept := sel.Sinks + s.blocks - sel.Tail
-	for _, i := range c.activate(sh, s, row, sel) {
-		at := sel.At + kept + int(i)
-		if int(i) >= sel.Used {
+	for _, j := range c.activate(sh, s, row, sel) {
+		i := int(sel.Added[j])
+		at := sel.At + kept + i
+		if i >= sel.Used {
 			at = -1
 		}
-		c.miss(sh, s, g, sel.Sinks+int(sel.Next[i]), at)
-		c.inRound(sh, s, sel, int(i))
+		c.miss(sh, s, g, sel.Sinks+int(sel.Came[j]), at)
+		c.inRound(sh, s, sel, i)
 	}
 	if c.listed != nil {
 		c.listAdded(s, g, row, sel)
 	}
 }
 
-// activate makes the added candidates of a selection active and returns the positions of those
-// that must be loaded.
+// activate makes the added candidates of a selection active and returns which of them must be
+// loaded.
 func (c *Cache) activate(sh *share, s *Seq, row []mark, sel *Selection) []uint16 {
-	if len(sh.lost) <= len(sel.Added) {
-		sh.lost = make([]uint16, 2*len(sel.Added)+64)
+	if len(sh.lost) <= len(sel.Came) {
+		sh.lost = make([]uint16, 2*len(sel.Came)+64)
 	}
 	lost, recent := sh.lost, sh.recent
 	window := min(uint32(c.window), s.step-s.born+1) // its steps of this owner
 	n, idle, already := 0, 0, 0
-	for _, i := range sel.Added {
-		p := &row[sel.Next[i]]
+	for j, b := range sel.Came {
+		p := &row[b]
 		m := *p
 		if m&active != 0 { // it was in the request's window
 			already++
@@ -55,11 +56,11 @@ func (c *Cache) activate(sh *share, s *Seq, row []mark, sel *Selection) []uint16
 		was := m.when()
 		recent[was&c.ring] -= int32((s.step - was - window) >> 31) // 1 if it counts there
 		idle += m.free()
-		lost[n] = i
+		lost[n] = uint16(j)
 		n += int(^(m>>29 | m>>30) & 1)
 	}
 	sh.idle -= idle
-	sh.active += len(sel.Added) - already
+	sh.active += len(sel.Came) - already
 	return lost[:n]
 }
 

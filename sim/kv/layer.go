@@ -90,8 +90,7 @@ func (c *Cache) prefetch(s *Seq, g int, sel *Selection) (read uint32) {
 	for _, b := range sel.Dropped {
 		read += uint32(row[b])
 	}
-	for _, i := range sel.Added {
-		b := sel.Next[i]
+	for _, b := range sel.Came {
 		read += uint32(row[b]) + slots[b]
 	}
 	return read

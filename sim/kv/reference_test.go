@@ -114,17 +114,17 @@ func (x *script) pick(id, g, candidates, k int, sel *Selection) {
 		Used: rapid.IntRange(0, len(merged)).Draw(x.t, "used")}
 	if old != nil {
 		sel.Follows = true
-		sel.Added, sel.Dropped = differ(old, merged)
+		sel.Added, sel.Came, sel.Dropped = differ(old, merged)
 	}
 	x.prev[id][g] = merged
 }
 
-// differ returns the positions in next that are not in prev, and what of prev is
+// differ returns the positions in next that are not in prev, what is there, and what of prev is
 // not in next.
-func differ(prev, next []uint16) (added, dropped []uint16) {
+func differ(prev, next []uint16) (added, came, dropped []uint16) {
 	for i, b := range next {
 		if !slices.Contains(prev, b) {
-			added = append(added, uint16(i))
+			added, came = append(added, uint16(i)), append(came, b)
 		}
 	}
 	for _, b := range prev {
@@ -132,7 +132,7 @@ func differ(prev, next []uint16) (added, dropped []uint16) {
 			dropped = append(dropped, b)
 		}
 	}
-	return added, dropped
+	return added, came, dropped
 }
 
 func seq(n int) []uint16 {

@@ -59,6 +59,7 @@ type tracedRow struct {
 	used        uint16 // the first of next that are attended to; the others are only loaded
 	follows     bool   // the request's selection of the step before, by these:
 	added       []uint16
+	came        []uint16
 	dropped     []uint16
 }
 
@@ -104,7 +105,8 @@ func (t *Trace) access(s *Seq, g int, sel *Selection) {
 			slices.Clone(sel.Next), uint16(sel.Used)
 	}
 	if row.follows = sel.Follows; row.follows {
-		row.added, row.dropped = slices.Clone(sel.Added), slices.Clone(sel.Dropped)
+		row.added, row.came, row.dropped = slices.Clone(sel.Added), slices.Clone(sel.Came),
+			slices.Clone(sel.Dropped)
 	}
 	step.rows = append(step.rows, row)
 }
@@ -162,7 +164,7 @@ func (t *Trace) replay(c *Cache) error {
 				r := &rows[0]
 				sel = Selection{Sinks: int(r.sinks), Tail: int(r.tail), Next: r.next, Used: int(r.used),
 					All:     r.all,
-					Follows: r.follows, Added: r.added, Dropped: r.dropped}
+					Follows: r.follows, Added: r.added, Came: r.came, Dropped: r.dropped}
 				c.Access(batch[r.decode], int(r.group), &sel)
 			}
 			if _, err := c.Fill(l); err != nil {

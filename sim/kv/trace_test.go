@@ -64,7 +64,7 @@ func drawTrace(t *rapid.T, geo Geometry, requests, prompt, steps, picks int) *Tr
 					at := group{s.Request, g}
 					if old := before[at]; old != nil && !sel.All {
 						sel.Follows = true
-						sel.Added, sel.Dropped = differ(old, sel.Next)
+						sel.Added, sel.Came, sel.Dropped = differ(old, sel.Next)
 					}
 					before[at] = sel.Next
 					c.Access(s, g, &sel)
