@@ -2,14 +2,15 @@ package kv
 
 import "slices"
 
-// follow applies a selection by its changes from the last. Marks are scattered in memory: loops
-// over them have neither dependences nor branches that are hard to predict, so that cache misses
-// overlap.
+// follow applies a selection by its changes from the last. Marks are scattered in memory: they are
+// read first, and loops over them have neither dependences nor branches that are hard to predict,
+// so that cache misses overlap.
 func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	if int(s.groups[g].seen) < s.blocks {
 		c.slide(sh, s, g, row, sel)
 	}
 	row = row[sel.Sinks:]
+	sh.read += readAll(row, sel.Dropped) + readAll(row, sel.Came)
 	last, idle := s.groups[g].last, 0
 	for _, b := range sel.Dropped {
 		m := row[b]
@@ -62,6 +63,13 @@ func (c *Cache) activate(sh *share, s *Seq, row []mark, sel *Selection) []uint16
 	sh.idle -= idle
 	sh.active += len(sel.Came) - already
 	return lost[:n]
+}
+
+func readAll(row []mark, blocks []uint16) (read uint32) {
+	for _, b := range blocks {
+		read += uint32(row[b])
+	}
+	return read
 }
 
 // free is 1 for a block that can be evicted unless it is active, else 0.

@@ -87,13 +87,10 @@ func (c *Cache) prefetch(s *Seq, g int, sel *Selection) (read uint32) {
 		return 0
 	}
 	row, slots := s.row(g)[sel.Sinks:], s.slots[g*s.cap+sel.Sinks:]
-	for _, b := range sel.Dropped {
-		read += uint32(row[b])
-	}
 	for _, b := range sel.Came {
-		read += uint32(row[b]) + slots[b]
+		read += slots[b]
 	}
-	return read
+	return read + readAll(row, sel.Dropped) + readAll(row, sel.Came)
 }
 
 // Join merges the parts of a Split. Missing blocks stay in their parts until fetch.
