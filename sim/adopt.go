@@ -123,12 +123,10 @@ func (s *Server) prefixSelection(r *request, g int, dense bool, sel *kv.Selectio
 	if sel.All {
 		return
 	}
-	if len(s.counted) > len(s.groups) && !s.layered {
-		g = int(s.groups[g])
-	}
-	row, _ := s.picks(r, g)
+	s.pick(r, g, sel)
 	sel.Sinks, sel.Tail = s.Spec.SinkBlocks, s.hitBlocks(r.Request)
-	sel.Next, sel.Used = row.Next[:row.Used], row.Used
+	sel.Next = sel.Next[:sel.Used]
+	sel.Follows, sel.Added, sel.Came, sel.Dropped = false, nil, nil, nil
 }
 
 // accessPrefixes has the prefills of a layer touch what they select.

@@ -96,7 +96,7 @@ func (x *blockScores) lowest(p *scorePlace, g, n, steps int) float32 {
 		_, picked := layer.Decide(grid, steps)
 		selected = layer.Order(head, picked)
 	} else {
-		selected = x.lib.Cycle(c, grid).At((int(c.Phase) + steps) % x.lib.Steps()).Next
+		selected = x.lib.Cycle(c, grid).Next((int(c.Phase) + steps) % x.lib.Steps())
 	}
 	lowest := always
 	for _, b := range selected {

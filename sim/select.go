@@ -91,7 +91,7 @@ func (s *Server) candidates(r *request) int {
 	return max(0, s.Geometry.Blocks(r.Context())-s.Spec.SinkBlocks-s.Spec.WindowBlocks)
 }
 
-// selection returns what group g of the sample selects in r's current step.
+// selection finds what group g of the sample selects in r's current step.
 func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
 	sel.Follows, sel.Added, sel.Came, sel.Dropped = false, nil, nil, nil
 	if sel.All = dense || r.grid < 0; sel.All {
@@ -99,21 +99,22 @@ func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
 	}
 	sel.Sinks = s.Spec.SinkBlocks
 	sel.Tail = s.Geometry.Blocks(r.Context()) - s.Spec.WindowBlocks
+	s.pick(r, g, sel)
+}
+
+// pick adds to a selection the candidates of the step.
+func (s *Server) pick(r *request, g int, sel *kv.Selection) {
 	if len(s.counted) > len(s.groups) && !s.layered {
 		g = int(s.groups[g])
 	}
-	row, follows := s.picks(r, g)
-	sel.Follows = follows
-	sel.Next, sel.Used = row.Next, row.Used
-	sel.Added, sel.Came, sel.Dropped = row.Added, row.Came, row.Dropped
-}
-
-// picks returns what one of the counted groups picks in r's current step, and whether it has
-// changed from the step before as it says.
-func (s *Server) picks(r *request, g int) (row dsa.Picks, follows bool) {
 	if s.layered || s.external() {
-		return r.latest.Picks(g)
+		row, follows := r.latest.Picks(g)
+		sel.Follows, sel.Next, sel.Used = follows, row.Next, row.Used
+		sel.Added, sel.Came, sel.Dropped = row.Added, row.Came, row.Dropped
+		return
 	}
-	st := r.cycles[g]
-	return st.At((int(r.cursors[g].Phase) + r.steps) % st.Steps), r.grid == r.lastGrid
+	c := r.cycles[g]
+	t := (int(r.cursors[g].Phase) + r.steps) % c.Steps
+	sel.Follows, sel.Next, sel.Used = r.grid == r.lastGrid, c.Next(t), c.Used(t)
+	sel.Added, sel.Came, sel.Dropped = c.Changes(t)
 }

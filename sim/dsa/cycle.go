@@ -54,9 +54,9 @@ func recordAll(candidates, steps, classes int, policy ByHead,
 func (s *Cycle) follow(in []uint64) {
 	var row Picks
 	for t := range s.Steps {
-		row.Next = s.nextAt(t)
+		row.Next = s.Next(t)
 		row.clear()
-		row.change(s.nextAt((t+s.Steps-1)%s.Steps), in)
+		row.change(s.Next((t+s.Steps-1)%s.Steps), in)
 		s.added = append(s.added, row.Added...)
 		s.changes = append(append(s.changes, row.Came...), row.Dropped...)
 		s.ends[t+1].added, s.ends[t+1].changes = int32(len(s.added)), int32(len(s.changes))
@@ -66,17 +66,24 @@ func (s *Cycle) follow(in []uint64) {
 	}
 }
 
-func (s *Cycle) nextAt(t int) []uint16 { return s.next[s.ends[t].next:s.ends[t+1].next] }
-
 // At returns the selection of step t, 0 <= t < Steps, and how it follows from the step before
 // it on the cycle. Read only.
-func (s *Cycle) At(t int) Picks {
-	from, to := &s.ends[t], &s.ends[t+1]
-	came := from.changes + to.added - from.added
-	return Picks{Next: s.next[from.next:to.next], Used: int(from.used),
-		Added: s.added[from.added:to.added],
-		Came:  s.changes[from.changes:came], Dropped: s.changes[came:to.changes]}
+func (s *Cycle) At(t int) (row Picks) {
+	row.Next, row.Used = s.Next(t), s.Used(t)
+	row.Added, row.Came, row.Dropped = s.Changes(t)
+	return row
 }
+
+// Next returns what step t picks. Read only.
+func (s *Cycle) Next(t int) []uint16 { return s.next[s.ends[t].next:s.ends[t+1].next] }
 
 // Used returns how many candidates step t attends to.
 func (s *Cycle) Used(t int) int { return int(s.ends[t].used) }
+
+// Changes returns how step t follows from the step before it on the cycle. Read only.
+func (s *Cycle) Changes(t int) (added, came, dropped []uint16) {
+	from, to := &s.ends[t], &s.ends[t+1]
+	added = s.added[from.added:to.added]
+	came = s.changes[from.changes:to.changes]
+	return added, came[:len(added)], came[len(added):]
+}

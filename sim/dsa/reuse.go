@@ -38,7 +38,7 @@ func NewReuse(c *Cycle, slots int) *Reuse {
 	b := lruOrder{in: make([]bool, c.Candidates), last: make([]int32, c.Candidates), slots: slots}
 	for i := range 2 * c.Steps {
 		t := i % c.Steps
-		picks := c.nextAt(t)
+		picks := c.Next(t)
 		if i >= c.Steps {
 			r.note(t, i, picks, &b)
 		}

@@ -71,7 +71,7 @@ func TestReuseIsLRU(t *testing.T) {
 		reuse := NewReuse(cycle, c.slots)
 		want := &stampedLRU{slots: c.slots, used: map[uint16]int{}}
 		for i := range 3 * cycle.Steps {
-			missing := want.use(cycle.nextAt(i % cycle.Steps))
+			missing := want.use(cycle.Next(i % cycle.Steps))
 			if got := reuse.Misses(i%cycle.Steps, Settled); i >= cycle.Steps && got != missing {
 				t.Fatalf("%+v, step %d: %d misses, want %d", c, i, got, missing)
 			}
@@ -81,7 +81,7 @@ func TestReuseIsLRU(t *testing.T) {
 			cold := &stampedLRU{slots: c.slots, used: map[uint16]int{}}
 			for age := range 30 {
 				at := (start + age) % cycle.Steps
-				got, missing := reuse.Misses(at, age), cold.use(cycle.nextAt(at))
+				got, missing := reuse.Misses(at, age), cold.use(cycle.Next(at))
 				off, all = off+max(got-missing, missing-got), all+missing
 			}
 		}

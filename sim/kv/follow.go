@@ -43,19 +43,17 @@ func (c *Cache) activate(sh *share, s *Seq, row []mark, sel *Selection) []uint16
 	if len(sh.lost) <= len(sel.Came) {
 		sh.lost = make([]uint16, 2*len(sel.Came)+64)
 	}
-	lost, recent := sh.lost, sh.recent
-	window := min(uint32(c.window), s.step-s.born+1) // its steps of this owner
+	lost, recent := sh.lost, sh.recent[:c.ring+1]
+	before := s.step - min(uint32(c.window), s.step-s.born+1) // its window
 	n, idle, already := 0, 0, 0
 	for j, b := range sel.Came {
-		p := &row[b]
-		m := *p
-		if m&active != 0 { // it was in the request's window
+		m := row[b]
+		if m&active != 0 { // it was in the window of blocks
 			already++
 			continue
 		}
-		*p = m&(held|resident) | active
-		was := m.when()
-		recent[was&c.ring] -= int32((s.step - was - window) >> 31) // 1 if it counts there
+		row[b] = m&(held|resident) | active
+		recent[m.when()&uint32(len(recent)-1)] -= int32((before - m.when()) >> 31) // 1 if after it
 		idle += m.free()
 		lost[n] = uint16(j)
 		n += int(^(m>>29 | m>>30) & 1)
