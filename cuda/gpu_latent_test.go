@@ -15,7 +15,8 @@ type latentShape struct{ heads, rank, rope, nope, indexHeads, keyDim, context, t
 
 var latentShapes = []latentShape{
 	{heads: 2, rank: 32, rope: 16, nope: 24, indexHeads: 3, keyDim: 32, context: 77, topK: 20},
-	{heads: 128, rank: 512, rope: 64, nope: 128, indexHeads: 64, keyDim: 128, context: 3000, topK: 2048},
+	{heads: 128, rank: 512, rope: 64, nope: 128, indexHeads: 64, keyDim: 128, context: 3000,
+		topK: 2048},
 }
 
 func gpuHalf(x float64) float64 { return HalfOf(x).Float() }
@@ -141,7 +142,8 @@ func (g *gpu) latentAttention(what string, s latentShape, rows int) {
 		Context: onContext, Scores: scores, Rows: int32(rows), Heads: int32(s.indexHeads),
 		Dim: int32(s.keyDim), Stride: int32(s.context), Scale: scale}, 0))
 	g.must(g.Launch(&TopKArgs{Scores: scores, Blocks: onContext, List: list, Count: count,
-		Units: int32(rows), ScoreStride: int32(s.context), ListStride: int32(s.topK), K: int32(s.topK)}, 0))
+		Units: int32(rows), ScoreStride: int32(s.context), ListStride: int32(s.topK),
+		K: int32(s.topK)}, 0))
 	g.must(g.Launch(&LatentAttendArgs{Q: upload(g, q), QRope: upload(g, turned) + Ptr(2*s.nope),
 		KV: upload(g, base), List: list, Count: count, Out: out, RopeRow: int64(s.heads * head),
 		RopeHead: int64(head), Rows: int32(rows), Heads: int32(s.heads), Rank: int32(s.rank),

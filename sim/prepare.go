@@ -160,7 +160,7 @@ func (s *Server) prepareDecode(r *request) error {
 			return err
 		}
 	}
-	if s.hot != nil {
+	if s.hot != nil && s.Swapped == nil {
 		s.chooseHot(r)
 	}
 	closes := context%s.Geometry.BlockTokens == 0

@@ -69,7 +69,8 @@ func TestIndexScores(t *testing.T) {
 	a := cuda.IndexScoresArgs{Q: upload(g, []cuda.Half{one, none, none, minus, two, one, one, one}),
 		Weight:  upload(g, []cuda.Half{one, two, one, minus}),
 		Key:     upload(g, []cuda.Ptr{keys, keys}),
-		Context: upload(g, []int32{3, 2}), Scores: scores, Rows: 2, Heads: 2, Dim: 2, Stride: 3, Scale: 0.5}
+		Context: upload(g, []int32{3, 2}), Scores: scores, Rows: 2, Heads: 2, Dim: 2,
+		Stride: 3, Scale: 0.5}
 	g.must(g.Launch(&a, 0))
 	got := download[float32](g, scores, 6)
 	// row 0: relu(k0) + 2 relu(-k1); row 1: relu(2 k0 + k1) - relu(k0 + k1)

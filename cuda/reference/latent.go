@@ -49,8 +49,8 @@ func IndexScores(q, weight, keys []float64, scale float64) []float64 {
 	return scores
 }
 
-// LatentAttend returns absorbed attention of one head to the listed rows, each [len(q) + len(rope)]:
-// the softmax of scale (q . latent + rope . rotated) over latents.
+// LatentAttend returns absorbed attention of one head to the listed rows of rows, each
+// [len(q) + len(rope)]: the softmax of scale (q . latent + rope . rotated) over latents.
 func LatentAttend(q, rope, rows []float64, list []int32, scale float64) []float64 {
 	width, state := len(q)+len(rope), NewSoftmax(len(q))
 	for _, t := range list {
