@@ -139,9 +139,12 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		return sim.Summary{}, err
 	}
 	defer s.close()
-	if class := s.model.Class(); class != "" {
+	if class := noKernel(&s.model); class != "" {
 		return sim.Summary{}, &config.KeyError{Key: "model", Value: config.Show(p.Model),
 			Reason: "has " + class + ", which no kernel here computes; simulate it without --live"}
+	}
+	if s.model.IsLatent() {
+		return l.latent(ctx, s, sink, wrap)
 	}
 	source, err := l.source(&s.model, p.Seed)
 	if err != nil {
