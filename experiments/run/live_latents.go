@@ -77,8 +77,7 @@ func (l *Live) checkLatent(s *sim.Spec, topK int) error {
 }
 
 // latent carries out a point whose model has latent attention and an indexer.
-func (l *Live) latent(ctx context.Context, s *prepared, sink Sink,
-	wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
+func (l *Live) latent(ctx context.Context, s *prepared, sink Sink) (sum sim.Summary, err error) {
 	spec, m := &s.point.System, &s.model
 	if err := l.checkLatent(spec, m.IndexTopK); err != nil {
 		return sum, err
@@ -104,7 +103,7 @@ func (l *Live) latent(ctx context.Context, s *prepared, sink Sink,
 			err = errors.Join(err, device.Close())
 			l.ended = time.Now()
 		}()
-		s.server.Device, s.server.Addressed, s.server.Do = wrap(device), true, parallel.Do
+		s.server.Device, s.server.Addressed, s.server.Do = device, true, parallel.Do
 		s.server.DeviceSelects, s.server.Swapped = true, device.Swapped
 		s.server.Engine = sim.Engine{LoadsInTurn: true} // times are the live loop's own
 		if l.Pace {
