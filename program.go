@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"runtime"
+	"slices"
 )
 
 // sources is what decides the result of a simulated run: the code and the data of every
@@ -52,11 +53,16 @@ func program(sources fs.FS) string {
 		if err != nil {
 			return err
 		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
 		text.Reset()
+		text.Grow(int(info.Size()) + bytes.MinRead)
 		if _, err := text.ReadFrom(file); err != nil {
 			return err
 		}
-		said = meaning(said[:0], path.Ext(name), text.Bytes())
+		said = meaning(slices.Grow(said[:0], text.Len()), path.Ext(name), text.Bytes())
 		fmt.Fprintf(sum, "%s\n%d\n", name, len(said))
 		sum.Write(said)
 		return nil

@@ -33,16 +33,15 @@ func loadKernels(name, dir string) (*Kernels, error) {
 		return nil, err
 	}
 	k := new(Kernels)
-	ix, err := decodeTOML(file, data, k)
-	if err != nil {
+	if err := decodeTOML(file, data, k); err != nil {
 		return nil, err
 	}
 	if k.From != "" {
 		if err := k.derive(dir); err != nil {
-			return nil, ix.place(file, err)
+			return nil, placed(file, data, err)
 		}
 	}
-	return k, ix.place(file, k.validate())
+	return k, placed(file, data, k.validate())
 }
 
 // derive adds the tables that k does not have itself, from the costs of another file on this
@@ -108,11 +107,10 @@ func load[T any, P checked[T]](kind string, files embed.FS, folder, nameOrPath s
 // parse decodes and validates what a file describes.
 func parse[T any, P checked[T]](file string, data []byte) (*T, error) {
 	v := new(T)
-	ix, err := decodeTOML(file, data, v)
-	if err != nil {
+	if err := decodeTOML(file, data, v); err != nil {
 		return nil, err
 	}
-	return v, ix.place(file, P(v).validate())
+	return v, placed(file, data, P(v).validate())
 }
 
 // readIn returns a built-in file by name, or the file of that path, relative to dir.
@@ -144,14 +142,14 @@ func readIn(kind string, files embed.FS, folder, nameOrPath, dir string) (
 	return path, data, nil
 }
 
-// place adds file and line to an error of a file's validation.
-func (ix lineIndex) place(file string, err error) error {
+// placed adds file and line to an error of a file's validation.
+func placed(file string, data []byte, err error) error {
 	if err == nil {
 		return nil
 	}
 	var at *keyError
 	if errors.As(err, &at) {
-		if n := ix.line(at.path); n > 0 {
+		if n := indexLines(string(data)).line(at.path); n > 0 {
 			return fmt.Errorf("%s:%d: %w", file, n, err)
 		}
 	}

@@ -13,39 +13,32 @@ import (
 	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
-// decodeTOML decodes data into v, a pointer to a struct, and returns the lines
-// of its keys. A key that v does not have and a value of another type are
-// errors with file and line; an unknown key also gets the nearest known one.
-func decodeTOML(file string, data []byte, v any) (lineIndex, error) {
+// decodeTOML decodes data into v, a pointer to a struct. A key that v does not have and a value of
+// another type are errors with file and line; an unknown key also gets the nearest known one.
+func decodeTOML(file string, data []byte, v any) error {
 	key := decodedKey{reflect.TypeOf(v), string(data)}
 	if known, ok := decoded.Load(key); ok {
-		of := known.(*decodedFile)
-		reflect.ValueOf(v).Elem().Set(reflect.ValueOf(of.value).Elem())
+		reflect.ValueOf(v).Elem().Set(reflect.ValueOf(known).Elem())
 		unshare(reflect.ValueOf(v).Elem())
-		return of.lines, nil
+		return nil
 	}
-	lines, err := decodeText(file, data, v)
+	err := decodeText(file, data, v)
 	if err == nil {
 		kept := reflect.New(key.into.Elem())
 		kept.Elem().Set(reflect.ValueOf(v).Elem())
 		unshare(kept.Elem())
-		decoded.Store(key, &decodedFile{kept.Interface(), lines})
+		decoded.Store(key, kept.Interface())
 	}
-	return lines, err
+	return err
 }
 
 // decoded has what each text has been decoded to: a run reads the files of its machine several
 // times.
-var decoded sync.Map // decodedKey -> *decodedFile
+var decoded sync.Map // decodedKey -> a pointer as v
 
 type decodedKey struct {
 	into reflect.Type
 	text string
-}
-
-type decodedFile struct {
-	value any
-	lines lineIndex
 }
 
 // unshare gives the slices within a value elements of their own.
@@ -68,36 +61,36 @@ func unshare(v reflect.Value) {
 	}
 }
 
-func decodeText(file string, data []byte, v any) (lineIndex, error) {
+func decodeText(file string, data []byte, v any) error {
 	var parsed toml.Primitive // decoded twice below: parsing is most of the time
 	meta, err := toml.Decode(string(data), &parsed)
 	if err != nil {
 		var pe toml.ParseError
 		if errors.As(err, &pe) {
-			return nil, fmt.Errorf("%s:%d: %s", file, pe.Position.Line, pe.Message)
+			return fmt.Errorf("%s:%d: %s", file, pe.Position.Line, pe.Message)
 		}
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", file, err)
 	}
 	var raw map[string]any
 	if err := meta.PrimitiveDecode(parsed, &raw); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	ix := indexLines(string(data))
 	var found []mismatch
 	matchTypes(raw, reflect.TypeOf(v).Elem(), "", &found)
 	if len(found) > 0 {
+		ix := indexLines(string(data))
 		first := found[0]
 		for _, m := range found[1:] {
 			if a, b := ix.line(m.path), ix.line(first.path); a < b || a == b && m.path < first.path {
 				first = m
 			}
 		}
-		return nil, fmt.Errorf("%s:%d: %s", file, ix.line(first.path), first.msg)
+		return fmt.Errorf("%s:%d: %s", file, ix.line(first.path), first.msg)
 	}
 	if err := meta.PrimitiveDecode(parsed, v); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	return ix, nil
+	return nil
 }
 
 // mismatch is a place in a file that its struct does not fit.
@@ -114,8 +107,7 @@ func matchTypes(value any, t reflect.Type, path string, found *[]mismatch) {
 		if table, ok = value.(map[string]any); !ok {
 			break
 		}
-		fields := map[string]reflect.Type{}
-		tableFields(t, fields)
+		fields := fieldsOf(t)
 		for key, v := range table {
 			at := joinPath(path, key)
 			if ft, known := fields[key]; known {
@@ -171,6 +163,19 @@ var kindNames = map[reflect.Kind]string{
 	reflect.Struct: "a table", reflect.Slice: "an array", reflect.String: "a string",
 	reflect.Bool: "true or false", reflect.Int: "an integer", reflect.Float64: "a number",
 }
+
+// fieldsOf returns the keys of a struct.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	if known, ok := structs.Load(t); ok {
+		return known.(map[string]reflect.Type)
+	}
+	fields := map[string]reflect.Type{}
+	tableFields(t, fields)
+	structs.Store(t, fields)
+	return fields
+}
+
+var structs sync.Map // reflect.Type -> map[string]reflect.Type
 
 // tableFields collects the keys of a struct, those of embedded structs too.
 func tableFields(t reflect.Type, fields map[string]reflect.Type) {
