@@ -128,7 +128,7 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 		p.Paged = prefillWaves(sms)
 		if each > 0 {
 			p.Paged.Copy = from.figure(each*1e9, "ns",
-				"prefill over KV blocks of 16 and of 64 tokens: what more copies cost, beside FLOPs")
+				"prefill over KV blocks of 16 and of 64 tokens: what more copies cost, without FLOPs")
 		}
 		for _, at := range all {
 			if price(p, at) > (1+mostOver)*at.seconds { // a card with few busy SMs has a higher clock

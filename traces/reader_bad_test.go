@@ -128,19 +128,25 @@ func TestBadFiles(t *testing.T) {
 		if err == nil {
 			_, err = readAll(r)
 		}
-		var e *LineError
-		if !errors.As(err, &e) {
-			t.Errorf("%s: error %v, want one of a line", name, err)
-			continue
+		wantLineError(t, name, err, c.want)
+	}
+}
+
+// wantLineError says where an error is not a line with all of these parts.
+func wantLineError(t *testing.T, name string, err error, parts []string) {
+	t.Helper()
+	var e *LineError
+	if !errors.As(err, &e) {
+		t.Errorf("%s: error %v, want one of a line", name, err)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %q lacks %q", name, err, part)
 		}
-		for _, part := range c.want {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: %q lacks %q", name, err, part)
-			}
-		}
-		if strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %q is more than a line", name, err)
-		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("%s: %q is more than a line", name, err)
 	}
 }
 

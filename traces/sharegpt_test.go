@@ -1,7 +1,6 @@
 package traces
 
 import (
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -113,16 +112,7 @@ func TestBadShareGPT(t *testing.T) {
 		if err == nil {
 			_, err = readAll(src)
 		}
-		var e *LineError
-		if !errors.As(err, &e) {
-			t.Errorf("%s: error %v, want one of a line", name, err)
-			continue
-		}
-		for _, part := range c.want {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: %q lacks %q", name, err, part)
-			}
-		}
+		wantLineError(t, name, err, c.want)
 	}
 }
 

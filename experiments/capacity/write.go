@@ -191,3 +191,11 @@ func (a *Purchase) trail() []byte {
 	}
 	return table.Bytes()
 }
+
+// Interval returns Low and High, or the goodput twice where there are none.
+func (g *Goodput) Interval() (low, high float64) {
+	if g.Low == nil {
+		return g.Goodput, g.Goodput
+	}
+	return *g.Low, *g.High
+}

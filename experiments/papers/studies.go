@@ -155,15 +155,22 @@ func (l *Studies) goodput(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	p := capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.planned,
-		Finished: l.finished}
-	found, notes, err := p.Do(l.ctx, s.Goodput, candidates)
-	l.notes = append(l.notes, notes...)
+	found, err := l.search(&s.Goodput, candidates)
 	if err != nil {
 		return err
 	}
 	_, err = capacity.WritePlan(l.folder(e), found)
 	return err
+}
+
+// search finds the goodput of candidates.
+func (l *Studies) search(spec *config.GoodputSearch, candidates []capacity.Candidate) (
+	[]capacity.Goodput, error) {
+	p := capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.planned,
+		Finished: l.finished}
+	found, notes, err := p.Do(l.ctx, *spec, candidates)
+	l.notes = append(l.notes, notes...)
+	return found, err
 }
 
 // load reads the file of an experiment that serves requests.

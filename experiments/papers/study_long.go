@@ -88,10 +88,7 @@ func (l *Studies) longPromptsOf(spec *longSpec, tokens int, t *run.Table) error 
 		}
 	}
 	l.planned(capacity.GuessRuns(&search.Goodput, candidates...))
-	p := capacity.Planner{
-		Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.planned, Finished: l.finished}
-	found, notes, err := p.Do(l.ctx, search.Goodput, candidates)
-	l.notes = append(l.notes, notes...)
+	found, err := l.search(&search.Goodput, candidates)
 	if err != nil {
 		return err
 	}
@@ -103,10 +100,7 @@ func (l *Studies) longPromptsOf(spec *longSpec, tokens int, t *run.Table) error 
 
 // addLong adds the row of a system: nothing but its name where it refuses the prompt.
 func addLong(t *run.Table, g *capacity.Goodput, alone *sim.Summary, tokens int, limit float64) {
-	low, high := g.Goodput, g.Goodput
-	if g.Low != nil && g.High != nil {
-		low, high = *g.Low, *g.High
-	}
+	low, high := g.Interval()
 	all, named, phases := 0.0, 0.0, []float64{}
 	// in one order: sums of floats depend on it
 	for _, name := range slices.Sorted(maps.Keys(alone.PhaseS)) {

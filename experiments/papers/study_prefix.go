@@ -77,18 +77,12 @@ func (l *Studies) prefix(spec *prefixSpec, system int, hit, link float64, t *run
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}
 	l.planned(capacity.GuessRuns(&c.Goodput, candidates...))
-	p := capacity.Planner{
-		Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.planned, Finished: l.finished}
-	found, notes, err := p.Do(l.ctx, c.Goodput, candidates)
-	l.notes = append(l.notes, notes...)
+	found, err := l.search(&c.Goodput, candidates)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}
 	g := &found[0]
-	low, high := g.Goodput, g.Goodput
-	if g.Low != nil && g.High != nil {
-		low, high = *g.Low, *g.High
-	}
+	low, high := g.Interval()
 	t.Add(s.Name, hit, link, alone.TTFT.Mean, busy.TTFT.Mean, busy.TBT.P99,
 		float64(alone.H2DBytes)/(1<<30), g.Goodput, low, high, strings.ReplaceAll(g.LimitedBy, ",", ";"))
 	return nil
