@@ -133,17 +133,23 @@ func (a *attention) misses(micro int, slab, pool Ptr, wanted func(step int) bool
 	return m
 }
 
+// inHost makes a batch whose every block is a miss: its data waits in host memory, in so many slots
+// of size bytes.
+func (g *gpu) inHost() (a *attention, slab HostMemory, slots, size int) {
+	a = g.batch(4, 2, 128, 32, 2000, 333, 64)
+	g.choose(a, a.TableStride, false)
+	size = 2 * a.BlockTokens * a.Dim * 2
+	slots = len(a.Pool) * 2 / size
+	slab = g.host(int64(slots*size), DriverPages)
+	g.must(g.Launch(&MemcpyArgs{Dst: slab.Ptr(), Src: a.args.Pool, Bytes: int64(slots * size)}, 0))
+	g.must(g.StreamSync(0))
+	return a, slab, slots, size
+}
+
 func TestGPUPSAPipeline(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const micro = 4
-		a := g.batch(4, 2, 128, 32, 2000, 333, 64)
-		g.choose(a, a.TableStride, false)
-		size := 2 * a.BlockTokens * a.Dim * 2
-		// Every block is a miss: its data waits in host memory, its slot in HBM holds poison.
-		slots := len(a.Pool) * 2 / size
-		slab := g.host(int64(slots*size), DriverPages)
-		g.must(g.Launch(&MemcpyArgs{Dst: slab.Ptr(), Src: a.args.Pool, Bytes: int64(slots * size)}, 0))
-		g.must(g.StreamSync(0))
+		a, slab, slots, size := g.inHost()
 		for _, epsilon := range []float64{0.5, 1} {
 			p, args := g.psa(a, micro, epsilon)
 			want := p.Run()
@@ -153,6 +159,7 @@ func TestGPUPSAPipeline(t *testing.T) {
 			host := g.host(int64(len(all.first))*8, DriverPages)
 			copy(Slice[int64](host), all.first)
 			for _, depth := range []int32{1, 2, 5} {
+				// poison
 				g.must(g.Launch(&MemsetArgs{Dst: args.Pool, Bytes: int64(slots * size), Value: 0xff}, 0))
 				g.must(g.StreamSync(0))
 				var loaded int32
@@ -178,13 +185,7 @@ func TestGPUPSAPipeline(t *testing.T) {
 func TestGPUPSAPipelineSharesLaunches(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const micro = 4
-		a := g.batch(4, 2, 128, 32, 2000, 333, 64)
-		g.choose(a, a.TableStride, false)
-		size := 2 * a.BlockTokens * a.Dim * 2
-		slots := len(a.Pool) * 2 / size
-		slab := g.host(int64(slots*size), DriverPages)
-		g.must(g.Launch(&MemcpyArgs{Dst: slab.Ptr(), Src: a.args.Pool, Bytes: int64(slots * size)}, 0))
-		g.must(g.StreamSync(0))
+		a, slab, slots, size := g.inHost()
 		steps := (a.TableStride + micro - 1) / micro
 		for _, own := range []bool{false, true} {
 			var loads Stream
