@@ -62,8 +62,8 @@ func pointwiseBytes(m *Model, c layerClass) float64 {
 	if !c.routed {
 		return 2 * float64(around+3*m.FFN)
 	}
-	routed := (m.ExpertsPerToken + m.SharedExperts) * 3 * m.ExpertFFN
-	return 2 * float64(around+routed+(2*m.ExpertsPerToken+2)*m.Hidden)
+	copies := 2 * m.ExpertsPerToken * m.Hidden / m.spread()
+	return 2 * float64(around+3*m.expertColumns()+copies+2*m.Hidden)
 }
 
 // Seconds implements Cost.

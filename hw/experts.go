@@ -12,7 +12,7 @@ import (
 // with n tokens of which each goes to k of E experts, all alike likely, and none of t_expert's
 // launches. Weights are read once for all tokens of an expert, so a small batch costs the bytes of
 // k experts a token, and a large one those of all. Under tensor parallelism every GPU has a part
-// of each expert.
+// of each expert; spread over ranks, D and n k are those of the fullest rank (expert_ranks.go).
 type experts struct {
 	each   gemm
 	model  *Model
@@ -37,15 +37,15 @@ func (e *experts) of(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}
-	distinct := e.model.DistinctExperts(n)
-	each := n * float64(e.model.ExpertsPerToken) / distinct
+	distinct, rows := e.model.fullest(n)
+	each := rows / distinct
 	return e.launch + distinct*e.each.beyond(each), each > e.each.measured.last()
 }
 
 // least bounds the time of n tokens at any clock.
 func (e *experts) least(n float64) float64 {
-	distinct := e.model.DistinctExperts(n)
-	each := n * float64(e.model.ExpertsPerToken) / distinct
+	distinct, rows := e.model.fullest(n)
+	each := rows / distinct
 	l := &e.each
 	return e.launch + distinct*l.peak.floor(2*each*l.weights, l.weights*l.bytes)
 }

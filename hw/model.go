@@ -39,9 +39,11 @@ type Model struct {
 	MTPLayers int `toml:"mtp_layers,omitempty" json:",omitempty"`
 
 	// Drafts is whether MTP layers are loaded and keep KV.
-	Drafts  bool `toml:"-" json:"-"`
-	Ranks   int  `toml:"-" json:"-"` // GPUs that share each layer; 0 and 1: one has all (Shard)
-	sampled int  // logits that a shard draws tokens from
+	Drafts bool `toml:"-" json:"-"`
+	Ranks  int  `toml:"-" json:"-"` // GPUs that share each layer; 0 and 1: one has all (Shard)
+	// ExpertRanks is over how many of those the experts are spread; 0 and 1: each has a part of all.
+	ExpertRanks int `toml:"-" json:"-"`
+	sampled     int // logits that a shard draws tokens from
 }
 
 // Plain reports whether every layer has an FFN of its own and attends to keys and values of whole

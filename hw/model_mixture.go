@@ -43,13 +43,21 @@ func (m *Model) expertBytes() float64 {
 
 // mixtureWeightBytes are those of one layer's experts and router.
 func (m *Model) mixtureWeightBytes() int64 {
-	routed := float64(int64(m.Experts)*m.expertLinears()) * m.expertBytes()
+	routed := float64(int64(m.Experts/m.spread())*m.expertLinears()) * m.expertBytes()
 	shared := float64(m.sharedLinears()) * m.expertBytes()
 	return int64(math.Ceil(routed+shared)) + int64(m.Hidden)*int64(m.Experts)*m.wide()
 }
 
-// sharedLinears are the weights of one layer's shared experts.
-func (m *Model) sharedLinears() int64 { return int64(m.SharedExperts) * m.expertLinears() }
+// sharedLinears are the weights of one layer's shared experts, which all ranks cut.
+func (m *Model) sharedLinears() int64 {
+	return int64(m.SharedExperts) * m.expertLinears() / int64(m.spread())
+}
+
+// expertColumns is how many columns of FFNs a token passes on a rank: its routed experts, spread
+// over ranks, and the shared ones.
+func (m *Model) expertColumns() int {
+	return (m.ExpertsPerToken + m.SharedExperts) * m.ExpertFFN / m.spread()
+}
 
 // ActiveWeights returns the weights that a token is multiplied with, MTP layers apart: of its own
 // experts, all attention, and the LM head.

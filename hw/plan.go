@@ -60,7 +60,8 @@ func (m *Model) activations() int64 {
 		ffn = 2 * m.FFN
 	}
 	if m.IsMixture() {
-		ffn = max(ffn, 2*(m.ExpertsPerToken+m.SharedExperts)*m.ExpertFFN+m.ExpertsPerToken*m.Hidden)
+		// all tokens' experts may be of one rank
+		ffn = max(ffn, 2*m.expertColumns()*m.spread()+m.ExpertsPerToken*m.Hidden)
 	}
 	n := int64(ffn + 6*m.Hidden)
 	if m.IsLatent() {

@@ -63,6 +63,9 @@ type Spec struct {
 	Pool string `toml:"pool"`
 	// GPUs that share each layer (tensor parallelism): 1, 2, 4 or 8. Figures of HBM are of each GPU
 	TensorParallel int `toml:"tensor_parallel" unit:"GPUs" range:">= 1, <= 8"`
+	// GPUs over which experts are spread whole instead of cut (expert parallelism): tensor_parallel,
+	// or a divisor of it, where the rest cut them; 1: all GPUs cut each
+	ExpertParallel int `toml:"expert_parallel" unit:"GPUs" range:">= 1, <= 8"`
 	// share of HBM that the server may use
 	Utilisation float64 `toml:"utilisation" range:"> 0, <= 1"`
 	// HBM for KV, metadata and prefill buffers; 0 = all that is free

@@ -23,6 +23,8 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 		return "", fmt.Sprintf("engine %s is not vLLM", s.Engine), nil
 	case !stock(s):
 		return "", "vLLM as released has no sparse attention of this kind, and offloads KV otherwise", nil
+	case s.ExpertParallel > 1 && s.ExpertParallel < s.TensorParallel:
+		return "", "vLLM spreads experts over all GPUs or none", nil
 	case s.SpeculateTokens > 0 && s.Engine == "vllm-0.5":
 		return "", "vLLM of this age drafts with no MTP layers", nil
 	case s.Base != base || s.Prefill != "chunked" && s.Prefill != "plain":
@@ -45,6 +47,9 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 	args := []string{"vllm serve " + name}
 	add := func(format string, values ...any) { args = append(args, fmt.Sprintf(format, values...)) }
 	add("--tensor-parallel-size %d", s.TensorParallel)
+	if s.ExpertParallel > 1 {
+		add("--enable-expert-parallel")
+	}
 	add("--max-num-seqs %d", s.MaxRequests)
 	add("--max-num-batched-tokens %d", s.MaxTokens)
 	if s.KVGiB > 0 && s.Engine != "vllm-0.5" {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Machine puts together what a point runs on: its card as changed, the kernels of
@@ -19,8 +20,14 @@ func (p *Point) Shard() (hw.Model, error) {
 	if err != nil {
 		return m, err
 	}
-	m.Drafts = p.System.SpeculateTokens > 0
-	return m.Shard(p.System.TensorParallel)
+	return shardOf(m, &p.System)
+}
+
+// shardOf is what each GPU of a system has of a model.
+func shardOf(m hw.Model, s *sim.Spec) (hw.Model, error) {
+	m.Drafts = s.SpeculateTokens > 0
+	m.ExpertRanks = s.ExpertParallel
+	return m.Shard(s.TensorParallel)
 }
 
 // machineKey stands for all that machine reads.

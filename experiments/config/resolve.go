@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -139,9 +140,12 @@ func (l *loader) checkHardware() error {
 			return l.placeSystem(&KeyError{Key: "prefill_pattern", Value: quote(s.PrefillPattern),
 				With: []string{"prefill_attention"}, Reason: err.Error()}, l.customNamed(s.Name))
 		}
-		served := model
-		served.Drafts = s.SpeculateTokens > 0
-		shard, err := served.Shard(s.TensorParallel)
+		shard, err := shardOf(model, s)
+		var spread *hw.SpreadError
+		if errors.As(err, &spread) {
+			return l.placeSystem(&KeyError{Key: "expert_parallel", Value: fmt.Sprint(s.ExpertParallel),
+				With: []string{"tensor_parallel"}, Reason: err.Error()}, l.customNamed(s.Name))
+		}
 		if err != nil {
 			return l.placeSystem(&KeyError{Key: "tensor_parallel", Value: fmt.Sprint(s.TensorParallel),
 				Reason: err.Error()}, l.customNamed(s.Name))
