@@ -64,9 +64,9 @@ func (s *Server) newHot() (*hotBuffers, error) {
 	if why := spec.NoHot(); why != "" {
 		return nil, fmt.Errorf("sim: a hot buffer %s", why)
 	}
-	if s.Addressed && s.Swapped == nil || s.RecordTo != nil || s.RecallProxy {
-		return nil, fmt.Errorf("sim: hot buffers are simulated by counts: no device that computes but " +
-			"swaps by itself, no recording, no accuracy proxy")
+	if s.Addressed || s.RecordTo != nil || s.RecallProxy {
+		return nil, fmt.Errorf("sim: hot buffers are simulated by counts: no device that computes, " +
+			"no recording, no accuracy proxy")
 	}
 	dram := spec.DRAMGiB * (1 << 30)
 	if spec.HostPoolRatio > 0 {
@@ -86,7 +86,7 @@ func (s *Server) newHot() (*hotBuffers, error) {
 func (s *Server) chooseHot(r *request) {
 	h, blocks := s.hot, s.Geometry.Blocks(r.Context())
 	h.selections += int64(min(blocks, s.budget) * len(s.groups))
-	if !r.Grant.Kept {
+	if h.memory.Buffered(&r.Grant) {
 		h.swapped++
 	}
 	if h.memory.Whole(&r.Grant) || r.grid < 0 {
@@ -95,13 +95,8 @@ func (s *Server) chooseHot(r *request) {
 		}
 		return
 	}
-	if len(r.reuses) == 0 || r.grid != r.reused {
-		r.reuses, r.reused = r.reuses[:0], r.grid
-		for _, c := range r.cursors {
-			r.reuses = append(r.reuses, s.Library.Reuse(c, r.grid, h.slots))
-		}
-	}
 	before := h.loaded
+	s.lookUp(r, h.memory.Eighths(&r.Grant))
 	for g, c := range r.cursors {
 		h.loaded += int64(r.reuses[g].Misses((int(c.Phase)+r.steps)%s.Library.Steps(), r.filled))
 	}
@@ -109,6 +104,28 @@ func (s *Server) chooseHot(r *request) {
 	if r.filled < dsa.Settled {
 		r.filled++
 	}
+}
+
+// lookUp has a request's buffers serve so many eighths of its context. What they serve from now on
+// is in none of them: all that is selected of it is loaded.
+func (s *Server) lookUp(r *request, eighths int) {
+	if len(r.reuses) > 0 && r.grid == r.reused && eighths == r.served {
+		return
+	}
+	h, more := s.hot, r.grid == r.reused && r.filled > 0
+	for g, c := range r.cursors {
+		step := (int(c.Phase) + r.steps) % s.Library.Steps()
+		reuse := s.Library.Reuse(c, r.grid, h.slots, eighths)
+		if g == len(r.reuses) {
+			r.reuses = append(r.reuses, reuse)
+			continue
+		}
+		if more {
+			h.loaded += int64(max(0, reuse.Misses(step, 0)-r.reuses[g].Misses(step, 0)))
+		}
+		r.reuses[g] = reuse
+	}
+	r.reused, r.served = r.grid, eighths
 }
 
 // moveHot has the device load a layer's part of what buffers lack, and save what the layer's
@@ -133,12 +150,6 @@ func (s *Server) scaled(n int64) int64 {
 // finishHot books a step.
 func (s *Server) finishHot() {
 	h, rec := s.hot, &s.step.rec
-	if s.Swapped != nil { // in blocks, as all else
-		selected, loaded := s.Swapped()
-		block := int64(s.Geometry.BlockTokens)
-		rec.Selected, rec.Loaded = (selected+block-1)/block, (loaded+block-1)/block
-		return
-	}
 	rec.Selected, rec.Loaded = s.scaled(h.selections), h.given
 }
 

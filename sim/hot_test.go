@@ -167,7 +167,7 @@ func TestHotLoadsByHand(t *testing.T) {
 		want := int64(0)
 		for g := range groups {
 			cur := lib.CursorOf(c.seed, 1, g/2, g%2, 2)
-			reuse := lib.Reuse(cur, grid, slots)
+			reuse := lib.Reuse(cur, grid, slots, 8)
 			want += int64(reuse.Misses((int(cur.Phase)+step+1)%lib.Steps(), step))
 		}
 		if step == 0 && want != groups*7 {

@@ -160,11 +160,7 @@ func (s *Server) prepareDecode(r *request) error {
 			return err
 		}
 	}
-	switch {
-	case s.hot == nil:
-	case s.Swapped != nil:
-		s.hot.swapped++
-	default:
+	if s.hot != nil {
 		s.chooseHot(r)
 	}
 	closes := context%s.Geometry.BlockTokens == 0

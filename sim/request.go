@@ -31,6 +31,7 @@ type request struct {
 	cycles   []*dsa.Cycle
 	reuses   []*dsa.Reuse // of hot buffers, by cursor
 	reused   int          // context grid that they are of
+	served   int          // eighths of the context that buffers serve
 	filled   int          // steps since its hot buffers were empty
 	layers   []*dsa.Layer // sparse ones, where their heads decide together;
 	used     []int        // of each, candidates that a head attends to

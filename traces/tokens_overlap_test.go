@@ -21,7 +21,7 @@ func tokenCycle(p ScoreParams, family, n, k int) *dsa.Cycle {
 
 // missShare is the mean share of picks that a buffer of so many candidates lacks.
 func missShare(c *dsa.Cycle, slots int) float64 {
-	r, misses, picks := dsa.NewReuse(c, slots), 0, 0
+	r, misses, picks := dsa.NewReuse(c, slots, c.Candidates), 0, 0
 	for t := range c.Steps {
 		misses, picks = misses+r.Misses(t, dsa.Settled), picks+len(c.At(t).Next)
 	}

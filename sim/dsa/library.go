@@ -155,22 +155,24 @@ func (l *Library) Cycle(c Cursor, grid int) *Cycle {
 	return made[c.Class]
 }
 
-// reuseKey is a cycle by its key, and the candidates in a buffer.
-type reuseKey struct{ cycle, slots int }
+// reuseKey is a cycle by its key, the candidates in a buffer, and what of a context it serves.
+type reuseKey struct{ cycle, slots, eighths int }
 
-// Reuse returns what an LRU buffer of so many candidates lacks of the picks of a cursor's cycle.
-func (l *Library) Reuse(c Cursor, grid, slots int) *Reuse {
+// Reuse returns what an LRU buffer of so many candidates lacks of the picks of a cursor's cycle
+// that are among the first eighths of the candidates.
+func (l *Library) Reuse(c Cursor, grid, slots, eighths int) *Reuse {
 	if l.classes == 1 {
 		c.Class = 0
 	}
-	key := reuseKey{l.key(c.Family, int(c.Class), grid), slots}
+	key := reuseKey{l.key(c.Family, int(c.Class), grid), slots, eighths}
 	l.mu.RLock()
 	r := l.reuses[key]
 	l.mu.RUnlock()
 	if r != nil {
 		return r
 	}
-	made := NewReuse(l.Cycle(c, grid), slots)
+	cycle := l.Cycle(c, grid)
+	made := NewReuse(cycle, slots, (cycle.Candidates*eighths+7)/8)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r = l.reuses[key]; r == nil {

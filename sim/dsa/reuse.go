@@ -1,6 +1,9 @@
 package dsa
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // Reuse says which picks of a cycle an LRU buffer of so many candidates lacks. A buffer that serves
 // one group of one request sees that group's cycle and nothing else, so its misses follow from the
@@ -32,19 +35,34 @@ func (c *csr) at(t int) []uint16 {
 const Settled = 1 << 30
 
 // NewReuse follows the cycle until its second round ends: the first round fills the buffer. Slots
-// are at least as many as a step picks.
-func NewReuse(c *Cycle, slots int) *Reuse {
+// are at least as many as a step picks. Candidates from within on are elsewhere, and so are picks
+// of them no concern of the buffer.
+func NewReuse(c *Cycle, slots, within int) *Reuse {
 	r := &Reuse{misses: make([]uint16, c.Steps), hits: make([]uint16, c.Steps)}
 	b := lruOrder{in: make([]bool, c.Candidates), last: make([]int32, c.Candidates), slots: slots}
 	for i := range 2 * c.Steps {
 		t := i % c.Steps
-		picks := c.Next(t)
+		picks := below(c.Next(t), within, &b.below)
 		if i >= c.Steps {
 			r.note(t, i, picks, &b)
 		}
 		b.use(i, picks)
 	}
 	return r
+}
+
+// below returns the picks that are below a candidate, in their order.
+func below(picks []uint16, candidate int, scratch *[]uint16) []uint16 {
+	if !slices.ContainsFunc(picks, func(p uint16) bool { return int(p) >= candidate }) {
+		return picks
+	}
+	*scratch = (*scratch)[:0]
+	for _, p := range picks {
+		if int(p) < candidate {
+			*scratch = append(*scratch, p)
+		}
+	}
+	return *scratch
 }
 
 // note records step i of the second round, the t-th of the cycle.
@@ -86,6 +104,7 @@ type lruOrder struct {
 	last    []int32 // step of the last use
 	slots   int
 	scratch []uint16
+	below   []uint16
 }
 
 // use has the picks of step i in the buffer.

@@ -59,6 +59,34 @@ func walkCycle(r *rand.Rand, n, k, steps int) *Cycle {
 	})
 }
 
+// A buffer that serves no candidate misses none, one that serves more never misses fewer of what it
+// has not seen, and one that serves the first is that of a cycle whose other picks are left out.
+func TestReuseOfPart(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 2))
+	const n, slots = 120, 24
+	cycle := walkCycle(r, n, 16, 64)
+	for within := 0; within <= n; within += 15 {
+		part, less := NewReuse(cycle, slots, within), NewReuse(cycle, slots, max(0, within-15))
+		want := &stampedLRU{slots: slots, used: map[uint16]int{}}
+		for i := range 2 * cycle.Steps {
+			var picks []uint16
+			for _, p := range cycle.Next(i % cycle.Steps) {
+				if int(p) < within {
+					picks = append(picks, p)
+				}
+			}
+			missing, got := want.use(picks), part.Misses(i%cycle.Steps, Settled)
+			if i >= cycle.Steps && got != missing {
+				t.Fatalf("step %d, first %d: %d misses, want %d", i, within, got, missing)
+			}
+			if cold := part.Misses(i%cycle.Steps, 0); cold != len(picks) ||
+				cold < less.Misses(i%cycle.Steps, 0) || within == 0 && got != 0 {
+				t.Fatalf("step %d, first %d: %d misses when empty of %d", i, within, cold, len(picks))
+			}
+		}
+	}
+}
+
 // Misses are those of a buffer that keeps times, step by step: exactly once it is settled. Before,
 // within 2 %, what a settled buffer lacks, or was not used since the buffer was empty: picks of one
 // step are in another order in it.
@@ -68,7 +96,7 @@ func TestReuseIsLRU(t *testing.T) {
 		{60, 8, 8}, {60, 8, 12}, {200, 16, 40}, {50, 5, 50},
 	} {
 		cycle := walkCycle(r, c.n, c.k, 97)
-		reuse := NewReuse(cycle, c.slots)
+		reuse := NewReuse(cycle, c.slots, c.n)
 		want := &stampedLRU{slots: c.slots, used: map[uint16]int{}}
 		for i := range 3 * cycle.Steps {
 			missing := want.use(cycle.Next(i % cycle.Steps))
@@ -98,7 +126,7 @@ func TestReuseLaws(t *testing.T) {
 	cycle := walkCycle(r, 120, 10, 64)
 	var last *Reuse
 	for slots := 10; slots <= 130; slots += 5 {
-		reuse := NewReuse(cycle, slots)
+		reuse := NewReuse(cycle, slots, 120)
 		for t1 := range cycle.Steps {
 			for _, age := range []int{0, 1, 2, 5, 20, 63, 64, Settled} {
 				got := reuse.Misses(t1, age)

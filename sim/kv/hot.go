@@ -10,14 +10,13 @@ import (
 // Hot is memory of hot buffers (HiSparse): DRAM holds the KV of all tokens, HBM so many blocks of
 // each request that decodes, in every layer, and the selection metadata of all. A request that
 // prefills has all that it computes in HBM; when its prefill ends it keeps its buffer (Settle), or
-// with Keep all, until HBM runs short of blocks: then those that settled first give up what is
-// beyond their buffers.
+// with Keep all, until HBM runs short of blocks: then blocks leave one by one (hot_reclaim.go).
 type Hot struct {
 	*Budget // of DRAM
 
 	cfg  HotConfig
 	used int64           // bytes of HBM
-	kept []*prefix.Grant // with Keep, those that have all their KV in HBM, in the order of Settle
+	kept []*prefix.Grant // with Keep, those that have settled, in that order
 }
 
 // HotConfig sizes a Hot.
@@ -64,59 +63,53 @@ func (h *Hot) hold(g *prefix.Grant, before int64) bool {
 	for {
 		hot := h.wants(g)
 		need := h.bytes(g.Blocks-before, hot-g.Hot)
-		if h.spill(need, g) {
+		short := h.used + need - h.cfg.HBM
+		if short <= 0 {
 			h.used += need
 			g.Hot = hot
 			return true
 		}
-		if !g.Kept { // nothing of its own to give up
+		switch {
+		case before == 0 && h.arrives(g):
+		case !h.reclaim(short, g):
 			h.Budget.used -= g.Blocks - before
-			g.Blocks = before
+			if g.Blocks = before; before == 0 {
+				g.Gone = 0
+			}
 			return false
 		}
-		h.drop(slices.Index(h.kept, g))
 	}
 }
 
+// arrives has the blocks that a new grant has from elsewhere stay in DRAM, once, where that saves
+// HBM: with Keep they come to HBM only where there is room.
+func (h *Hot) arrives(g *prefix.Grant) bool {
+	cached := min(g.Blocks, int64(g.Cached/h.cfg.BlockTokens))
+	if !h.cfg.Keep || g.Gone > 0 || cached <= h.cfg.Slots {
+		return false
+	}
+	g.Gone = cached
+	return true
+}
+
 // wants is how many blocks of a grant are in HBM: its buffer, or all that it computes. Of what it
-// has from elsewhere, which is in DRAM, it selects; with Keep that comes to HBM too.
+// has from elsewhere, which is in DRAM, it selects; with Keep that comes to HBM too if it can.
 func (h *Hot) wants(g *prefix.Grant) int64 {
 	cached := int64(g.Cached / h.cfg.BlockTokens)
 	switch {
 	case g.Settled && !g.Kept:
 		return min(g.Blocks, h.cfg.Slots)
+	case g.Gone > 0:
+		return g.Blocks - g.Gone + h.cfg.Slots
 	case cached > 0 && !h.cfg.Keep:
 		return min(g.Blocks, max(0, g.Blocks-cached)+h.cfg.Slots)
 	}
 	return g.Blocks
 }
 
-// spill makes room for so many more bytes of a grant, of which it takes nothing.
-func (h *Hot) spill(need int64, of *prefix.Grant) bool {
-	for i := 0; h.used+need > h.cfg.HBM; {
-		switch {
-		case i == len(h.kept):
-			return false
-		case h.kept[i] == of:
-			i++
-		default:
-			g := h.kept[i]
-			h.drop(i)
-			h.shrink(g)
-		}
-	}
-	return true
-}
-
-// drop has the i-th of those that keep all no longer do so.
-func (h *Hot) drop(i int) {
-	h.kept[i].Kept = false
-	h.kept = slices.Delete(h.kept, i, i+1)
-}
-
-// shrink has a grant keep its buffer alone.
+// shrink gives back what a grant has in HBM beyond what it wants.
 func (h *Hot) shrink(g *prefix.Grant) {
-	hot := min(g.Blocks, h.cfg.Slots)
+	hot := min(g.Hot, h.wants(g))
 	h.used -= h.bytes(0, g.Hot-hot)
 	g.Hot = hot
 }
@@ -132,17 +125,29 @@ func (h *Hot) Settle(g *prefix.Grant) {
 	h.shrink(g)
 }
 
+// Buffered says whether a grant that decodes looks its selection up in a buffer.
+func (h *Hot) Buffered(g *prefix.Grant) bool { return !g.Kept || g.Gone > 0 }
+
+// Eighths returns how much of a grant's context its buffer serves, from the first block on, rounded
+// up to eighths.
+func (h *Hot) Eighths(g *prefix.Grant) int {
+	if !g.Kept {
+		return 8
+	}
+	return int((8*g.Gone + g.Blocks - 1) / g.Blocks)
+}
+
 // Whole says whether all KV of a grant is in HBM.
 func (h *Hot) Whole(g *prefix.Grant) bool { return g.Hot == g.Blocks }
 
 // Release returns a grant.
 func (h *Hot) Release(g *prefix.Grant, ended bool) {
-	if g.Kept {
-		h.drop(slices.Index(h.kept, g))
+	if i := slices.Index(h.kept, g); i >= 0 {
+		h.kept = slices.Delete(h.kept, i, i+1)
 	}
 	h.used -= h.bytes(g.Blocks, g.Hot)
 	h.Budget.Release(g, ended)
-	g.Hot, g.Settled = 0, false
+	g.Hot, g.Gone, g.Settled, g.Kept = 0, 0, false, false
 }
 
 // Check verifies that the grants hold what is in use, within both tiers.

@@ -25,7 +25,7 @@ func admit(h *Hot, tokens int) (*prefix.Grant, bool) {
 }
 
 // As many requests decode at once as HBM has buffers and metadata for, next to the last one's
-// prefill, or as DRAM has room for.
+// prefill, or as DRAM has room for, whether blocks leave HBM at once or one by one.
 func TestHotConcurrencyIsArithmetic(t *testing.T) {
 	const tokens, blocks = 320, 20
 	for _, c := range []struct{ hbm, dram, want int64 }{
@@ -34,55 +34,65 @@ func TestHotConcurrencyIsArithmetic(t *testing.T) {
 		{blocks*1010 - 1, 1 << 40, 0},
 		{blocks * 1010, 1 << 40, 1},
 	} {
-		h := hotOf(c.hbm, c.dram, false)
-		var all []*prefix.Grant
-		for {
-			g, ok := admit(h, tokens)
-			if !ok {
-				break
-			}
-			all = append(all, g)
-		}
-		if int64(len(all)) != c.want || h.Fits(tokens) != (c.want > 0) {
-			t.Errorf("%+v: %d requests, fits %v", c, len(all), h.Fits(tokens))
-		}
-		for _, g := range all {
-			if g.Hot != 4 || h.Whole(g) {
-				t.Fatalf("%+v: %d blocks in HBM", c, g.Hot)
-			}
-			h.Release(g, true)
-		}
-		if used, _ := h.HBM(); used != 0 || h.Used() != 0 {
-			t.Errorf("%+v: %d bytes, %d blocks left", c, used, h.Used())
+		for _, keep := range []bool{false, true} {
+			fill(t, hotOf(c.hbm, c.dram, keep), tokens, c.want)
 		}
 	}
 }
 
-// With Keep the first to settle give their KV up first, as many as are needed; one by itself gives
-// up its own.
-func TestHotSpillsTheOldest(t *testing.T) {
+// fill admits as many requests as there is room for, and releases them.
+func fill(t *testing.T, h *Hot, tokens int, want int64) {
+	var all []*prefix.Grant
+	for {
+		g, ok := admit(h, tokens)
+		if !ok {
+			break
+		}
+		all = append(all, g)
+	}
+	if int64(len(all)) != want || h.Fits(tokens) != (want > 0) {
+		t.Errorf("%+v: %d requests, want %d, fits %v", h.cfg, len(all), want, h.Fits(tokens))
+	}
+	for _, g := range all {
+		if !h.cfg.Keep && g.Hot != 4 || h.Whole(g) != (g.Hot == g.Blocks) {
+			t.Fatalf("%+v: %d blocks in HBM", h.cfg, g.Hot)
+		}
+		h.Release(g, true)
+	}
+	if used, _ := h.HBM(); used != 0 || h.Used() != 0 {
+		t.Errorf("%+v: %d bytes, %d blocks left", h.cfg, used, h.Used())
+	}
+}
+
+// With Keep the request that has most blocks in HBM gives up as many as are needed, and those that
+// its buffer takes; one by itself gives up its own.
+func TestHotSpillsBlockByBlock(t *testing.T) {
 	h := hotOf(50_000, 1<<40, true)
 	a, _ := admit(h, 320)
-	b, _ := admit(h, 320)
-	if !h.Whole(a) || !h.Whole(b) {
-		t.Fatal("two requests of 20 blocks fit 50")
+	b, _ := admit(h, 336)
+	if !h.Whole(a) || !h.Whole(b) || h.Buffered(b) {
+		t.Fatal("two requests of 20 and 21 blocks fit 50")
 	}
-	c, ok := admit(h, 160)
-	if !ok || h.Whole(a) || !h.Whole(b) || !h.Whole(c) {
-		t.Fatalf("a third: %v, whole %v %v %v", ok, h.Whole(a), h.Whole(b), h.Whole(c))
+	c, ok := admit(h, 160) // 51 blocks: 1,510 bytes short, two blocks for the third, four for a buffer
+	if !ok || !h.Whole(a) || !h.Whole(c) || b.Gone != 6 || b.Hot != 21-6+4 || h.Eighths(b) != 3 {
+		t.Fatalf("a third: %v, %+v %+v %+v", ok, a, b, c)
+	}
+	if d, ok := admit(h, 16); !ok || a.Gone != 5 || b.Gone != 6 || d.Hot != 1 {
+		t.Fatalf("a fourth: %v, %+v %+v", ok, a, b)
+	}
+	e := &prefix.Grant{Cached: 320} // 20 of 21 blocks are in DRAM, and there is no room for them
+	if !h.Admit(e, 336, 336) || e.Gone != 20 || e.Hot != 1+4 {
+		t.Errorf("of a prompt that was prefilled elsewhere: %+v", e)
 	}
 	h.Release(a, true)
 	h.Release(c, true)
-	for tokens := 336; tokens <= 16*49; tokens += 16 {
-		if !h.Grow(b, tokens) {
-			t.Fatalf("no room for %d tokens", tokens)
-		}
+	if a.Gone != 0 || h.Whole(b) {
+		t.Errorf("released %+v, blocks came back to %+v", a, b)
 	}
-	if !h.Whole(b) {
-		t.Error("49 blocks fit 50,000 bytes")
-	}
-	if !h.Grow(b, 16*50) || h.Whole(b) || b.Hot != 4 {
-		t.Errorf("the 50th block: %d in HBM", b.Hot)
+	h = hotOf(50_000, 1<<40, true)
+	b, _ = admit(h, 16*49)
+	if !h.Whole(b) || !h.Grow(b, 16*50) || h.Whole(b) || b.Gone != 5 || b.Hot != 49 {
+		t.Errorf("the 50th block: %+v", b)
 	}
 }
 
@@ -94,6 +104,7 @@ func TestHotAccounts(t *testing.T) {
 		var all []*prefix.Grant
 		tokens := map[*prefix.Grant]int{}
 		for range 5000 {
+			before := gone(all)
 			switch n := r.IntN(10); {
 			case n < 2 || len(all) == 0:
 				g := &prefix.Grant{}
@@ -115,6 +126,9 @@ func TestHotAccounts(t *testing.T) {
 				h.Release(all[i], r.IntN(2) == 0)
 				all = append(all[:i], all[i+1:]...)
 			}
+			if used, total := h.HBM(); gone(all) > before && total-used >= h.cfg.Block {
+				t.Fatalf("%d bytes of HBM are free, and blocks left it", total-used)
+			}
 			err := h.Check(func(yield func(*prefix.Grant) bool) {
 				for _, g := range all {
 					if !yield(g) {
@@ -127,4 +141,14 @@ func TestHotAccounts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// gone is how many blocks of requests have left HBM that had all there.
+func gone(all []*prefix.Grant) (n int64) {
+	for _, g := range all {
+		if g.Cached == 0 {
+			n += g.Gone
+		}
+	}
+	return n
 }

@@ -4,9 +4,9 @@ package prefix
 type Grant struct {
 	Blocks int64 // of all layers; counted where nothing is shared (kv.Budget)
 	Cached int   // tokens of its prompt that are said to be cached, where nothing is shared
-	// Of hot buffers (kv.Hot): of Blocks, those in HBM; whether its prefill has ended, and whether
-	// it has kept all its KV in HBM since.
-	Hot           int64
+	// Of hot buffers (kv.Hot): of Blocks, those in HBM, its buffer included; the first blocks, that
+	// have left HBM one by one; whether its prefill has ended, and whether blocks leave one by one.
+	Hot, Gone     int64
 	Settled, Kept bool
 	Table         *Table
 }
