@@ -18,8 +18,7 @@ func operations() []Operation {
 		&SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{},
 		&ArgmaxArgs{}, &CarryArgs{}, &LookupArgs{}, &TableArgs{}, &KVWriteArgs{},
 		&MIAttendArgs{}, &MIPoolArgs{}, &MIBlocksArgs{}, &MIEstimateArgs{}, &MITopKArgs{}, &MILinesArgs{},
-		&MIGatherArgs{}, &SwapInArgs{}, &HeadLinearArgs{}, &RotateArgs{}, &LatentWriteArgs{},
-		&IndexScoresArgs{}, &LatentAttendArgs{},
+		&MIGatherArgs{}, &SwapInArgs{},
 	}
 }
 
@@ -30,8 +29,7 @@ func TestStructsMatchTheHeader(t *testing.T) {
 	values := unsafe.Slice(layout(), 1000)
 	for _, v := range []any{
 		MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, LookupArgs{}, TableArgs{},
-		SwapInArgs{}, HeadLinearArgs{}, RotateArgs{}, LatentWriteArgs{}, IndexScoresArgs{},
-		LatentAttendArgs{}, SaveArgs{},
+		SwapInArgs{}, SaveArgs{},
 		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, MIAttendArgs{}, MIPoolArgs{},
 		MIBlocksArgs{},
 		MIEstimateArgs{}, MITopKArgs{}, MILinesArgs{}, MIGatherArgs{}, DigestArgs{}, ScoresArgs{},

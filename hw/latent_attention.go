@@ -64,7 +64,8 @@ func (l *latentDecode) verify(n, queries float64) (t float64, outside bool) {
 // newLatentPrefill prices a layer's prefill attention over latents. Without an indexer keys and
 // values are decompressed: a chunk attends to them as to any model's, with keys of one size and
 // values of another, and those of the tokens before it are projected anew for each chunk. With one,
-// each query attends to its own selection of rows, absorbed.
+// each query attends to its own selection of rows, absorbed: a CTA has all heads of one query, or
+// 64, so that few queries are as efficient as many, but for SMs that have none.
 //
 //	FLOPs a pair = 2 H (nope + d + v), or 2 H (r + d) + 2 H r
 func newLatentPrefill(p *Profile, m *Model) prefillAttention {
@@ -73,7 +74,10 @@ func newLatentPrefill(p *Profile, m *Model) prefillAttention {
 		heads := float64(m.QHeads)
 		a.flops = heads * float64(2*m.LatentDim()+2*m.KVRank)
 		a.pad = math.Ceil(heads/tileRows) * tileRows / heads
-		a.window, a.rows = float64(m.IndexTopK), 0
+		a.window, a.rows = float64(m.IndexTopK), 1
+		a.heads = math.Ceil(heads / tileRows)
+		a.rate, a.waveRate = curve{}, attentionRate(p)
+		a.rate.add(1, a.waveRate)
 		return a
 	}
 	a.flops = 2 * float64(m.QHeads*(m.HeadDim+m.ValueDim))

@@ -93,6 +93,37 @@ func TestLatentsAgainstFlashMLA(t *testing.T) {
 	}
 }
 
+// FlashMLA publishes 640 TFLOP/s for sparse prefill and 410 for sparse decode from FP8 rows on an
+// H800 (deepseek-ai/FlashMLA, README, 2025-09-29): prefill is within a fifth, for any number of
+// queries that fills the card. Decode is no slower than published: rows are widened on other units
+// there, which no price has.
+func TestSelectionAgainstFlashMLA(t *testing.T) {
+	p, err := Load("h100-80gb", "vllm-0.15", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mustModel(t, "deepseek-v3.2")
+	a := newLatentPrefill(p, m)
+	for _, q := range []int{1024, 4096, 16384} {
+		span := sim.Span{Query: q, Prefix: 32768}
+		s, _ := a.of([]sim.Span{span})
+		if got := a.spanFLOPs(span) / s / 1e12; got < 512 || got > 768 {
+			t.Errorf("%d queries: %.0f TFLOP/s, published 640", q, got)
+		}
+	}
+	one, _ := a.of([]sim.Span{{Query: 1, Prefix: 32768}})
+	full, _ := a.of([]sim.Span{{Query: 64, Prefix: 32768}})
+	if full > 1.01*one {
+		t.Errorf("one query takes %gs, as many as there are idle SMs %gs", one, full)
+	}
+	l := newLatentDecode(p, m, p.SparseDecode)
+	const n = 128 * 2048
+	s, _ := l.of(n)
+	if got := n * l.flops / s / 1e12; got < 410*0.8 {
+		t.Errorf("decode: %.0f TFLOP/s, published 410", got)
+	}
+}
+
 // Windows and selections that no context is longer than change nothing, and beyond them decodes
 // cost no more with the context, scores of the selection apart.
 func TestBoundsOfAttention(t *testing.T) {

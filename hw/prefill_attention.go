@@ -109,12 +109,12 @@ func (a *prefillAttention) read(s sim.Span) float64 {
 //	t = ceil(T / CTAs) CTAs t_CTA,  T = ceil(q / rows) H
 //	t_CTA = 4 d rows (prefix + q/2) / rate of the waves, or of long chunks
 func (a *prefillAttention) waves(s sim.Span) float64 {
-	if a.rows == 0 || s.Prefix == 0 {
+	if a.rows == 0 || a.ctas == 0 || s.Prefix == 0 {
 		return 0
 	}
 	q := float64(s.Query)
 	tiles := math.Ceil(q/a.rows) * a.heads
-	each := a.flops / a.heads * a.rows * a.keys(s)
+	each := a.pad * a.flops / a.heads * a.rows * a.keys(s)
 	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.waveRate
 }
 
