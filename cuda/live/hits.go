@@ -14,7 +14,7 @@ import (
 // prefetch loads parts of prefixes while layers compute.
 type prefetch struct {
 	stream cuda.Stream
-	begun  cuda.Event    // what computed in the buffer that the next layer's part goes to is done
+	begun  cuda.Event    // this layer's part is there, and the next one's buffer is free
 	loaded [2]cuda.Event // of layers of even and odd numbers
 }
 
@@ -31,10 +31,14 @@ func (p *prefetch) open(m cuda.Machine) (err error) {
 	return nil
 }
 
-// loadPrefixes loads the layer's parts of prefixes, or waits until they are there, and begins to
-// load the next layer's.
+// loadPrefixes loads the layer's parts of prefixes, or waits until they are there, and has the next
+// layer's follow while this one computes. The link carries one after another, in the order of need.
 func (d *Device) loadPrefixes(layer int) {
 	p, f := &d.plan, &d.prefetch
+	if p.awaits {
+		_ = d.queue.StreamWait(d.stream, f.loaded[layer%2])
+	}
+	d.launch(p.prefixes...)
 	if len(p.ahead) > 0 {
 		_ = d.queue.EventRecord(f.begun, d.stream)
 		_ = d.queue.StreamWait(f.stream, f.begun)
@@ -43,10 +47,6 @@ func (d *Device) loadPrefixes(layer int) {
 		}
 		_ = d.queue.EventRecord(f.loaded[(layer+1)%2], f.stream)
 	}
-	if p.awaits {
-		_ = d.queue.StreamWait(d.stream, f.loaded[layer%2])
-	}
-	d.launch(p.prefixes...)
 	if p.awaits || len(p.prefixes) > 0 {
 		d.clock.mark(phaseLoadStall)
 	}
@@ -100,11 +100,13 @@ func (d *Device) planPrefix(layer int, row *sim.Row, r *request, stride int) {
 func (d *Device) prefixLoad(layer int, r *request, stride int) cuda.Operation {
 	heads, n := d.geo.KVHeads, d.geo.KVHeads*r.hit
 	addresses, at := d.loadAddresses(n)
-	for h := range heads {
-		for b := range r.hit {
+	size, buffer := d.geo.BlockBytes, int64(r.buffer(layer))
+	for b, page := range r.pages[:r.hit] {
+		from := int64(d.dram.Block(page, layer*heads))
+		for h := range heads { // adjacent in a page
 			i := h*r.hit + b
-			addresses[i] = int64(d.dram.Block(r.pages[b], layer*heads+h))
-			addresses[n+i] = int64(r.buffer(layer)) + int64(h*stride+b)*d.geo.BlockBytes
+			addresses[i] = from + int64(h)*size
+			addresses[n+i] = buffer + int64(h*stride+b)*size
 		}
 	}
 	d.counters.Loaded += int64(n)

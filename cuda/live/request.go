@@ -152,8 +152,9 @@ func (d *Device) addPages(r *request, row *sim.Row) {
 	}
 	if row.Pages != nil {
 		r.lent = true
+		had := min(len(r.pages), need)
 		r.pages = append(r.pages[:0], row.Pages[:need]...)
-		d.reach(r.pages)
+		d.reach(r.pages[had:]) // pages of DRAM stay the same
 		return
 	}
 	for len(r.pages) < need {

@@ -1,0 +1,45 @@
+package live
+
+import (
+	"testing"
+
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live/mem"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
+)
+
+// hitDevice is of a device what names the blocks of a prefix: 8 KV heads, blocks of 16 tokens.
+func hitDevice(tb testing.TB, hit int) (*Device, *request) {
+	m := emulator.New(emulator.Config{})
+	d := &Device{m: m, cfg: Config{Spec: &sim.Spec{LoadEngine: "memcpy"}},
+		geo: kv.Geometry{Layers: 2, KVHeads: 8, BlockTokens: 16, BlockBytes: 64}}
+	d.stage = mem.Staging{Machine: m, Fail: func(err error) {
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}}
+	d.stage.Open(d.geo.Layers)
+	d.dram = mem.NewHostPool(m, d.geo.BlockBytes, d.geo.Groups(), 1<<30, 1<<20)
+	r := &request{hit: hit}
+	for range hit {
+		page, err := d.dram.Alloc()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		r.pages = append(r.pages, page)
+	}
+	r.layer.At, r.other.At, r.other.Bytes = 1<<40, 1<<41, 1
+	return d, r
+}
+
+// BenchmarkPrefixLoad is the host's part of one layer's load of a prefix of 5,000 tokens.
+func BenchmarkPrefixLoad(b *testing.B) {
+	d, r := hitDevice(b, 312)
+	b.ReportAllocs()
+	for b.Loop() {
+		d.stage.Reset()
+		d.prefixLoad(1, r, 400)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(8*312), "ns/block")
+}
