@@ -103,7 +103,7 @@ func (p *addressed) begin(m *Step) error {
 
 func (s *Server) rowOf(r *request) Row {
 	row := Row{ID: r.ID, Seq: r.handle(), Prompt: r.prompt, MaxTokens: r.prompt + r.Output}
-	if s.pool != nil {
+	if s.prefixes != nil {
 		row.Pages = r.table.Blocks()
 	}
 	if c := r.arrival.Content; c != nil {

@@ -125,7 +125,8 @@ func TestPrefixesAreSharedInHBM(t *testing.T) {
 }
 
 // A layer's part of a prefix loads while the layer before computes: what computes longer than the
-// link needs hides all loads but the first layer's, and a slow link is busy all the time.
+// link needs hides all loads but the first layer's and what the kernel that loads slows it down, and
+// a slow link is busy all the time.
 func TestPrefixesLoadBesideTheLayerBefore(t *testing.T) {
 	m, err := hw.LoadModel("llama3-8b")
 	if err != nil {
@@ -155,9 +156,9 @@ func TestPrefixesLoadBesideTheLayerBefore(t *testing.T) {
 		}
 		return timing
 	}
-	layers := int64(m.Layers)
-	fast := run(800, 8192)
-	if got := int64(fast.Phases.LoadStall); got*layers > int64(fast.Busy.H2D)*3/2 {
+	fast, slows := run(800, 8192), profile(t, "h200").Load.Contention.SI()
+	most := (1.5/float64(m.Layers) + slows) * float64(fast.Busy.H2D)
+	if got := float64(fast.Phases.LoadStall); got > most {
 		t.Errorf("compute waits %v of %v for loads that it could hide", fast.Phases.LoadStall,
 			fast.Busy.H2D)
 	}

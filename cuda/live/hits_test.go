@@ -55,6 +55,11 @@ func addHits(all map[string]*scenario) {
 				v1.spec.Base = "vllm-v1"
 				all[model+"/hits: dense, vllm-v1"] = &v1
 			}
+			if !c.spec.Offload {
+				tree := c
+				tree.spec.PrefixCache = sim.PrefixTree
+				all[model+"/hits in a tree: "+of] = &tree
+			}
 		}
 	}
 }

@@ -109,11 +109,12 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		return sim.Summary{},
 			&config.KeyError{Key: "workload.prefix_hit", Value: config.Show(p.Workload.PrefixHit),
 				Reason: "a live run finds hits by content alone: workload.trace = " +
-					"\"sessions\" or a trace with content, and system.prefix_cache = \"vllm\""}
+					"\"sessions\" or a trace with content, and system.prefix_cache"}
 	}
-	if p.System.CachesPrefixes() && p.System.PrefixCache != sim.PrefixVLLM {
-		return sim.Summary{}, &config.KeyError{Key: "system.prefix_cache",
-			Value: config.Show(p.System.PrefixCache), Reason: "a live run keeps vLLM's blocks: \"vllm\""}
+	if of := p.System.PrefixAttention; of == sim.PrefixSelected {
+		return sim.Summary{}, &config.KeyError{Key: "system.prefix_attention", Value: config.Show(of),
+			Reason: "is simulated and has no kernel; a live run's prefills attend to all of a prefix: " +
+				"\"dense\""}
 	}
 	if p.System.PrefixTiers() {
 		return sim.Summary{}, &config.KeyError{Key: "system.prefix_dram_gib",

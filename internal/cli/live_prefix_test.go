@@ -22,9 +22,10 @@ func sessionsLive(t *testing.T, more ...string) []string {
 
 // A live run of sessions finds what turns before have left.
 func TestLiveSessionsHit(t *testing.T) {
-	all := sessionsLive(t, "--set", "system.prefix_cache=vllm")
-	for _, preset := range []string{"vllm", "sparseserve"} {
-		args := append(slices.Clone(all), "--set", "system.preset="+preset)
+	all := sessionsLive(t)
+	for _, c := range [][2]string{{"vllm", "vllm"}, {"vllm", "radix"}, {"sparseserve", "vllm"}} {
+		args := append(slices.Clone(all), "--set", "system.preset="+c[0], "--set",
+			"system.prefix_cache="+c[1])
 		t.Chdir(t.TempDir())
 		if status, out, errs := runHere(t.Context(), run.NewSimulator().Run, args...); status != 0 {
 			t.Fatalf("status %d, stderr %q\n%s", status, errs, out)
@@ -35,7 +36,7 @@ func TestLiveSessionsHit(t *testing.T) {
 		}
 		s := only(t, string(text))
 		if u := s.PrefixCache; u == nil || u.HitTokens < 64 || u.HitTokens >= u.PromptTokens {
-			t.Errorf("%s: %+v", preset, u)
+			t.Errorf("%v: %+v", c, u)
 		}
 	}
 }
@@ -43,8 +44,8 @@ func TestLiveSessionsHit(t *testing.T) {
 // What a live run does not have is refused by key and value.
 func TestLivePrefixesThatAreRefused(t *testing.T) {
 	for want, sets := range map[string][]string{
-		`system.prefix_cache = "radix": a live run keeps vLLM's blocks`: {"system.prefix_cache=radix",
-			"system.preset=vllm"},
+		`system.prefix_attention = "selected": is simulated`: {"system.prefix_attention=selected",
+			"system.preset=sparseserve", "system.prefix_cache=vllm"},
 		"system.prefix_dram_gib = 0.25: a live run caches prefixes in HBM": {"system.prefix_cache=vllm",
 			"system.preset=vllm", "system.prefix_dram_gib=0.25", "system.prefix_overlap=layers"},
 		"workload.prefix_hit = 0.5: a live run finds hits by content": {"workload.prefix_hit=0.5"},

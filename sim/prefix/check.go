@@ -3,6 +3,7 @@ package prefix
 import (
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // Check verifies a pool against the tables of all requests: a block's references are the tables
@@ -59,16 +60,27 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 }
 
 // Check verifies a tree against the tables of all requests: pages are conserved, a node's locks are
-// the requests whose last node it is or has below it, and every node is found by its keys.
+// the requests whose last node it is or has below it, every node is found by its keys, and every
+// page has a number of its own, which requests know of the tree's.
 func (r *Radix) Check(tables iter.Seq[*Table]) error {
-	owned, locks := 0, map[*node]int{}
+	owned, locks, places := 0, map[*node]int{}, map[int32]bool{}
 	for t := range tables {
 		b := &t.branch
 		owned += b.owned
+		if len(t.blocks) != b.shared+b.owned {
+			return fmt.Errorf("a request names %d pages of %d", len(t.blocks), b.shared+b.owned)
+		}
+		for _, p := range t.blocks[b.shared:] {
+			places[p] = true
+		}
 		shared := 0
 		for n := b.last; n != nil && n != r.root; n = n.parent {
 			locks[n]++
 			shared += len(n.keys)
+			if at := b.shared - shared; at < 0 ||
+				!slices.Equal(t.blocks[at:at+len(n.keys)], n.places) {
+				return fmt.Errorf("a request has other pages than the tree where it has the tree's")
+			}
 		}
 		if b.last != nil && shared != b.shared {
 			return fmt.Errorf("a request has %d pages of the tree and counts %d", shared, b.shared)
@@ -77,6 +89,9 @@ func (r *Radix) Check(tables iter.Seq[*Table]) error {
 	in, evictable := 0, 0
 	for n := r.root.next; n != r.root; n = n.next {
 		in += len(n.keys)
+		for _, p := range n.places {
+			places[p] = true
+		}
 		switch {
 		case n.locks != locks[n]:
 			return fmt.Errorf("a node counts %d locks, %d requests hold it", n.locks, locks[n])
@@ -89,6 +104,10 @@ func (r *Radix) Check(tables iter.Seq[*Table]) error {
 	}
 	if len(locks) > 0 {
 		return fmt.Errorf("requests hold %d nodes that are not in the tree", len(locks))
+	}
+	if len(places) != in+owned || int(r.numbers.next) > r.total {
+		return fmt.Errorf("%d pages have %d numbers below %d, of %d", in+owned, len(places),
+			r.numbers.next, r.total)
 	}
 	if in+owned+r.free != r.total || evictable != r.evictable || r.free < 0 {
 		return fmt.Errorf("%d pages in the tree, %d of requests and %d free are not %d; %d of them can "+

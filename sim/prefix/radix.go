@@ -1,5 +1,7 @@
 package prefix
 
+import "slices"
+
 // Radix is the pages of HBM under SGLang's RadixAttention, whose tokens are pages of BlockTokens:
 //
 //   - KV is in a tree, whose nodes are runs of pages that a text goes on with. A prompt enters it
@@ -16,20 +18,40 @@ type Radix struct {
 	total     int
 	free      int // pages
 	evictable int // pages of nodes that nobody locks
+	numbers   numbers
 	root      *node
 	version   uint64 // of the nodes
 	evicted   int64  // pages
 }
 
-// node is a run of pages, by their keys.
+// node is a run of pages, by their keys, with their numbers.
 type node struct {
 	parent   *node
 	children map[uint64]*node // by their first page
 	keys     []uint64
+	places   []int32
 	locks    int
 	next     *node // of the list of all nodes but the root, which has its ends: least recent first
 	prev     *node
 }
+
+// numbers names pages, each in use once: as few as there are.
+type numbers struct {
+	returned []int32
+	next     int32
+}
+
+func (n *numbers) take() int32 {
+	if last := len(n.returned) - 1; last >= 0 {
+		at := n.returned[last]
+		n.returned = n.returned[:last]
+		return at
+	}
+	n.next++
+	return n.next - 1
+}
+
+func (n *numbers) giveUp(pages []int32) { n.returned = append(n.returned, pages...) }
 
 // branch is a request's place in the tree.
 type branch struct {
@@ -120,6 +142,7 @@ func (r *Radix) split(n *node, pages int) *node {
 	head := &node{parent: n.parent, keys: n.keys[:pages:pages], locks: n.locks,
 		children: map[uint64]*node{n.keys[pages]: n}}
 	n.parent.children[n.keys[0]] = head
+	head.places, n.places = n.places[:pages:pages], n.places[pages:]
 	n.keys, n.parent = n.keys[pages:], head
 	r.link(head)
 	r.version++
@@ -133,20 +156,21 @@ func (r *Radix) Landed(*Grant)                 {}
 // Admit grants pages for the given tokens if the watermark remains, of which the step that is
 // planned computes the first now tokens. Grow extends a grant to the given tokens, all computed.
 func (r *Radix) Admit(g *Grant, tokens, now int) bool {
-	return r.grant(&g.Table.branch, tokens, now, r.watermark)
+	return r.grant(g.Table, tokens, now, r.watermark)
 }
 
 func (r *Radix) Grow(g *Grant, tokens int) bool {
-	return r.grant(&g.Table.branch, tokens, tokens, 0)
+	return r.grant(g.Table, tokens, tokens, 0)
 }
 
-func (r *Radix) grant(b *branch, tokens, now, keep int) bool {
+func (r *Radix) grant(t *Table, tokens, now, keep int) bool {
+	b := &t.branch
 	begins := b.last == nil
 	if begins {
 		b.last, b.shared = b.found, b.pages
 		r.lock(b.last)
 	} else if done := min(b.computed, b.target); b.shared < done/r.page && b.computed <= b.target {
-		r.enter(b, done/r.page)
+		r.enter(t, done/r.page)
 	}
 	need := max(0, r.pages(tokens)-b.shared-b.owned)
 	if r.free+r.evictable-need < keep && (begins || need > 0) {
@@ -156,23 +180,32 @@ func (r *Radix) grant(b *branch, tokens, now, keep int) bool {
 		}
 		return false
 	}
+	if begins {
+		t.blocks = slices.Grow(t.blocks[:0], b.shared)[:b.shared]
+		r.fill(t, 0)
+	}
 	for r.free < need {
 		r.evict()
 	}
 	r.free -= need
 	b.owned += need
+	for range need {
+		t.blocks = append(t.blocks, r.numbers.take())
+	}
 	b.computed = now
 	return true
 }
 
 // enter puts a request's pages into the tree, up to so many, and gives up those that it has.
-func (r *Radix) enter(b *branch, pages int) {
+func (r *Radix) enter(t *Table, pages int) {
+	b := &t.branch
 	at, had := r.walk(b.keys[:pages])
 	r.free += had - b.shared
+	r.numbers.giveUp(t.blocks[b.shared:had])
 	b.owned -= pages - b.shared
 	if had < pages {
-		leaf := &node{parent: at, keys: append([]uint64(nil), b.keys[had:pages]...),
-			children: map[uint64]*node{}}
+		leaf := &node{parent: at, keys: slices.Clone(b.keys[had:pages]),
+			places: slices.Clone(t.blocks[had:pages]), children: map[uint64]*node{}}
 		at.children[leaf.keys[0]] = leaf
 		r.link(leaf)
 		r.evictable += len(leaf.keys)
@@ -181,7 +214,18 @@ func (r *Radix) enter(b *branch, pages int) {
 	}
 	r.lock(at)
 	r.unlock(b.last)
+	from := b.shared
 	b.last, b.shared = at, pages
+	r.fill(t, from)
+}
+
+// fill writes the numbers of the tree's pages that a request has from one of its pages on.
+func (r *Radix) fill(t *Table, from int) {
+	end := t.branch.shared
+	for n := t.branch.last; end > from; n = n.parent {
+		end -= len(n.places)
+		copy(t.blocks[end:], n.places)
+	}
 }
 
 // Release returns a grant; of a request that has ended the tree keeps what it has computed.
@@ -191,9 +235,11 @@ func (r *Radix) Release(g *Grant, ended bool) {
 		return
 	}
 	if pages := min(b.computed/r.page, len(b.keys)); ended && pages > b.shared {
-		r.enter(b, pages)
+		r.enter(g.Table, pages)
 	}
 	r.free += b.owned
+	r.numbers.giveUp(g.Table.blocks[b.shared:])
+	g.Table.blocks = g.Table.blocks[:0]
 	r.unlock(b.last)
 	b.last, b.shared, b.owned, b.computed, g.Table.at = nil, 0, 0, 0, 0
 }
@@ -224,6 +270,7 @@ func (r *Radix) evict() {
 	delete(n.parent.children, n.keys[0])
 	r.unlink(n)
 	r.free += len(n.keys)
+	r.numbers.giveUp(n.places)
 	r.evictable -= len(n.keys)
 	r.evicted += int64(len(n.keys))
 	r.version++
