@@ -32,6 +32,8 @@ type Cached struct {
 	GiB    float64 `json:"gib"`
 	Tokens int64   `json:"hit_tokens"`
 	Share  float64 `json:"share"` // of prompt tokens
+	// Optimum is what a cache of that size would have that knew the requests to come.
+	Optimum int64 `json:"optimum_tokens,omitempty"`
 }
 
 // reused counts reuse request by request, from the first that says what it contains: before it
@@ -50,6 +52,7 @@ func (r *reused) add(a *sim.Arrival) {
 	default:
 		if r.stack == nil {
 			r.stack = prefix.NewStack(r.kv.BlockTokens)
+			r.stack.Remember = true
 		}
 		r.stack.Serve(a.Content, a.Prompt, a.Output)
 	}
@@ -67,12 +70,17 @@ func (r *reused) describe() *Reuse {
 	block := float64(r.kv.TokenBytes) * float64(r.kv.BlockTokens) / (1 << 30) // GiB
 	of := func(gib float64, blocks int64) Cached {
 		hits := r.stack.Hits(blocks)
-		return Cached{gib, hits, float64(hits) / float64(d.PromptTokens)}
+		return Cached{GiB: gib, Tokens: hits, Share: float64(hits) / float64(d.PromptTokens)}
 	}
 	all := r.stack.Blocks()
 	d.Unbounded = of(float64(all)*block, all)
+	var sizes []int64
 	for _, gib := range []float64{8, 80, 800} {
+		sizes = append(sizes, int64(gib/block))
 		d.Capacities = append(d.Capacities, of(gib, int64(gib/block)))
+	}
+	for i, tokens := range r.stack.Optimum(sizes...) {
+		d.Capacities[i].Optimum = tokens
 	}
 	for i := range curvePoints {
 		blocks := math.Ceil(float64(all) * math.Pow(1000, float64(i)/(curvePoints-1)-1))

@@ -61,7 +61,7 @@ func TestGPULiveRunDoesWhatTheSimulationSays(t *testing.T) {
 	all := cases()
 	for _, name := range []string{"mha/offload, small", "gqa/layer", "mha/psa, small",
 		"gqa/psa, small", "mha/psa, heads together, small", "mha/psa, in turns", "gqa/psa, memcpy",
-		"mha/psa, layer"} {
+		"mha/psa, layer", "gqa/hits: layer", "gqa/hits in a tree: dense", "mha/hits in a tree: sparse"} {
 		t.Run(name, func(t *testing.T) {
 			onGPU(t, func(m live.Machine) { all[name].run(t, m).equals(t, all[name].simulate(t, nil)) })
 		})

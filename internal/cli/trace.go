@@ -159,13 +159,17 @@ func printReuse(app *App, r *traces.Reuse) {
 		"token; requests one after another:\n", r.BlockTokens, r.Model,
 		digits(float64(r.TokenBytes)/1024))
 	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"", "GiB", "prompt tokens found", "% of all"})
+	t.AppendHeader(table.Row{"", "GiB", "prompt tokens found", "% of all", "Belady, %"})
+	percent := func(tokens int64) string {
+		return digits(100 * float64(tokens) / float64(max(1, r.PromptTokens)))
+	}
 	for _, c := range r.Capacities {
-		t.AppendRow(table.Row{"", digits(c.GiB), c.Tokens, digits(100 * c.Share)})
+		t.AppendRow(table.Row{"", digits(c.GiB), c.Tokens, digits(100 * c.Share), percent(c.Optimum)})
 	}
 	u := &r.Unbounded
-	t.AppendRow(table.Row{"without bound", digits(u.GiB), u.Tokens, digits(100 * u.Share)})
-	t.SetColumnConfigs(rightAligned(2, 4))
+	t.AppendRow(table.Row{"without bound", digits(u.GiB), u.Tokens, digits(100 * u.Share),
+		percent(u.Tokens)})
+	t.SetColumnConfigs(rightAligned(2, 5))
 	t.Render()
 }
 

@@ -4,5 +4,6 @@
 // pool.go shares blocks of HBM by these keys as vLLM V1 does, lower.go keeps chunks of them in
 // DRAM and on SSD, each a list by tier.go; radix.go is SGLang's tree instead. A request's part of
 // them is its Grant (grant.go).
-// stack.go counts what caches of every capacity would have of a trace.
+// stack.go counts what caches of every capacity would have of a trace, optimum.go what the best of
+// one capacity would, which knows the trace.
 package prefix

@@ -21,6 +21,16 @@ type Stack struct {
 	hits   []hit
 	prompt int64 // tokens of all prompts
 	stored int64 // blocks of all runs
+
+	// Remember keeps the requests that Serve is given, for Optimum.
+	Remember bool
+	requests []remembered
+}
+
+// remembered is a request of known content.
+type remembered struct {
+	content        *Content
+	prompt, output int
 }
 
 // edge names a run by what is before it and its first token.
@@ -52,6 +62,9 @@ func (s *Stack) Serve(c *Content, prompt, output int) (cached int) {
 	s.prompt += int64(prompt)
 	all, most := prompt+output-1, (prompt-1)/s.block
 	s.path = append(s.path[:0], &s.root)
+	if c != nil && s.Remember {
+		s.requests = append(s.requests, remembered{c, prompt, output})
+	}
 	if c != nil {
 		for _, p := range c.Prompt {
 			s.follow(p.ID, min(p.Tokens, prompt-s.last().end), most, &cached)
