@@ -125,8 +125,8 @@ func TestPrefixesAreSharedInHBM(t *testing.T) {
 }
 
 // A layer's part of a prefix loads while the layer before computes: what computes longer than the
-// link needs hides all loads but the first layer's and what the kernel that loads slows it down, and
-// a slow link is busy all the time.
+// link needs hides all loads but the first layer's and what the kernel that loads slows it down,
+// and a slow link is busy all the time.
 func TestPrefixesLoadBesideTheLayerBefore(t *testing.T) {
 	m, err := hw.LoadModel("llama3-8b")
 	if err != nil {

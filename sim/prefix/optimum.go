@@ -7,11 +7,11 @@ import (
 
 // Optimum returns how many prompt tokens the best cache of each of so many blocks had of what
 // Remember has kept, one that knows the requests to come: Belady's MIN (1966). After a request it
-// keeps, of what it has and what the request has computed, the blocks that are hit soonest again. No cache
-// of that size that serves requests one after another hits more: a block that stays from one request
-// to the next that could hit it is a hit, at most so many stay at any time, and giving up the one
-// that is needed last keeps most (greedy colouring of intervals). A prefix is hit no later than what
-// follows it, so that a block is never there without those before it.
+// keeps, of what it has and what the request has computed, the blocks that are hit soonest again.
+// No cache of that size that serves requests one after another hits more: a block that stays from
+// one request to the next that could hit it is a hit, at most so many stay at any time, and giving
+// up the one that is needed last keeps most (greedy colouring of intervals). A prefix is hit no
+// later than what follows it, so that a block is never there without those before it.
 //
 // O(log n) a run of a request and capacity.
 func (s *Stack) Optimum(capacities ...int64) (tokens []int64) {
