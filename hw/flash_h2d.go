@@ -18,7 +18,8 @@ func (t *transfer) flashH2D(f *Loading) {
 //
 //	t = max(stream + n block + B / rate(pool), B / link)
 //
-// Loads that wait for another stream, or it for them, last as if they were submitted and waited for.
+// Loads that wait for another stream, or it for them, last as if they were submitted and waited
+// for.
 func (t *transfer) inStream(n, blockBytes int64) float64 {
 	if t.stream == 0 || n <= 0 {
 		return t.seconds(n, blockBytes)

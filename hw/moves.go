@@ -39,8 +39,8 @@ func (d *Device) load(n, blockBytes int64) {
 
 // loadPrefix waits for a layer's part of the prefixes that prefills begin with. The plan names it
 // before the step, and there are two buffers: it has loaded since the layer before began to
-// compute, or since the step began, except while the link loaded other blocks. Where a kernel loads,
-// each slows the other (loadOverlap).
+// compute, or since the step began, except while the link loaded other blocks. Where a kernel
+// loads, each slows the other (overlapLoad).
 func (d *Device) loadPrefix(n, blockBytes int64) {
 	d.awaitLate()
 	d.loader.copies.setLocality(&kv.Moves{Loads: n,
@@ -54,8 +54,8 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 	d.pass(max(0, landed-d.now), &d.phases.LoadStall)
 }
 
-// overlapLoad passes by how much a layer's compute of time w is longer for a gather kernel of time t
-// that began with it, and returns by how much that is longer, which is as much: each loses the
+// overlapLoad passes by how much a layer's compute of time w is longer for a gather kernel of time
+// t that began with it, and returns by how much that is longer, which is as much: each loses the
 // share c of its speed for as long as both run, min(t, w)/(1-c). They share SMs and the way to
 // memory.
 func (d *Device) overlapLoad(t, w des.Time) des.Time {
