@@ -57,7 +57,9 @@ static const Operation operations[] = {
     Call<ss_lookup>::run,        Call<ss_table>::run,        Call<ss_kv_write>::run,
     Call<ss_mi_attend>::run,     Call<ss_mi_pool>::run,      Call<ss_mi_blocks>::run,
     Call<ss_mi_estimate>::run,   Call<ss_mi_topk>::run,      Call<ss_mi_lines>::run,
-    Call<ss_mi_gather>::run,     Call<ss_swap_in>::run,
+    Call<ss_mi_gather>::run,     Call<ss_swap_in>::run,      Call<ss_head_linear>::run,
+    Call<ss_rotate>::run,        Call<ss_latent_write>::run, Call<ss_index_scores>::run,
+    Call<ss_latent_attend>::run,
 };
 static_assert(sizeof operations / sizeof *operations == SS_OP_COUNT, "one function an SS_OP_");
 

@@ -23,6 +23,7 @@ var functions = [...]string{
 	"ss_carry", "ss_lookup", "ss_table", "ss_kv_write",
 	"ss_mi_attend", "ss_mi_pool", "ss_mi_blocks", "ss_mi_estimate", "ss_mi_topk", "ss_mi_lines",
 	"ss_mi_gather", "ss_swap_in",
+	"ss_head_linear", "ss_rotate", "ss_latent_write", "ss_index_scores", "ss_latent_attend",
 }
 
 func (a *EmptyArgs) operation() (int32, unsafe.Pointer)        { return 0, unsafe.Pointer(a) }
@@ -60,6 +61,11 @@ func (a *MITopKArgs) operation() (int32, unsafe.Pointer)       { return 31, unsa
 func (a *MILinesArgs) operation() (int32, unsafe.Pointer)      { return 32, unsafe.Pointer(a) }
 func (a *MIGatherArgs) operation() (int32, unsafe.Pointer)     { return 33, unsafe.Pointer(a) }
 func (a *SwapInArgs) operation() (int32, unsafe.Pointer)       { return 34, unsafe.Pointer(a) }
+func (a *HeadLinearArgs) operation() (int32, unsafe.Pointer)   { return 35, unsafe.Pointer(a) }
+func (a *RotateArgs) operation() (int32, unsafe.Pointer)       { return 36, unsafe.Pointer(a) }
+func (a *LatentWriteArgs) operation() (int32, unsafe.Pointer)  { return 37, unsafe.Pointer(a) }
+func (a *IndexScoresArgs) operation() (int32, unsafe.Pointer)  { return 38, unsafe.Pointer(a) }
+func (a *LatentAttendArgs) operation() (int32, unsafe.Pointer) { return 39, unsafe.Pointer(a) }
 
 // Function returns the name of the C function that carries an operation out.
 func Function(o Operation) string {

@@ -18,7 +18,8 @@ func operations() []Operation {
 		&SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{},
 		&ArgmaxArgs{}, &CarryArgs{}, &LookupArgs{}, &TableArgs{}, &KVWriteArgs{},
 		&MIAttendArgs{}, &MIPoolArgs{}, &MIBlocksArgs{}, &MIEstimateArgs{}, &MITopKArgs{}, &MILinesArgs{},
-		&MIGatherArgs{}, &SwapInArgs{},
+		&MIGatherArgs{}, &SwapInArgs{}, &HeadLinearArgs{}, &RotateArgs{}, &LatentWriteArgs{},
+		&IndexScoresArgs{}, &LatentAttendArgs{},
 	}
 }
 
@@ -29,7 +30,8 @@ func TestStructsMatchTheHeader(t *testing.T) {
 	values := unsafe.Slice(layout(), 1000)
 	for _, v := range []any{
 		MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, LookupArgs{}, TableArgs{},
-		SwapInArgs{}, SaveArgs{},
+		SwapInArgs{}, HeadLinearArgs{}, RotateArgs{}, LatentWriteArgs{}, IndexScoresArgs{},
+		LatentAttendArgs{}, SaveArgs{},
 		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, MIAttendArgs{}, MIPoolArgs{},
 		MIBlocksArgs{},
 		MIEstimateArgs{}, MITopKArgs{}, MILinesArgs{}, MIGatherArgs{}, DigestArgs{}, ScoresArgs{},

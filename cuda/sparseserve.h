@@ -568,6 +568,75 @@ typedef struct {
 } ss_argmax_args;
 SS_API int ss_argmax(const ss_argmax_args *args, ss_stream stream);
 
+// ---- latent attention ---------------------------------------------------------------------------
+
+// Latent attention (MLA), absorbed, and the indexer of token-level sparse attention (DSA). A layer
+// keeps a row of rank + rope values of each token: the normed latent, which is key and value of all
+// heads, and the rotated part of the key. Tensors are fp16, sums fp32; r(x) is x rounded to fp16.
+// Simple kernels, not tuned.
+
+// y[t][h][o] = r(sum_i x[t][h][i] w[h][o][i]): a linear of each head
+typedef struct {
+  const void *x;  // head h of token t is at value t * x_token + h * x_head
+  const void *w;  // [heads][out][in]
+  void *y;        // [tokens][heads][out]
+  int64_t x_token, x_head;
+  int32_t tokens, heads, in, out;  // in at most 4096
+} ss_head_linear_args;
+SS_API int ss_head_linear(const ss_head_linear_args *args, ss_stream stream);
+
+// Rotates the first dim values of each head in place, as ss_rope does.
+typedef struct {
+  void *x;  // head h of token t is at value t * token_stride + h * head_stride
+  const int32_t *position;  // [tokens]
+  const float *inv_freq;    // [dim / 2]
+  int64_t token_stride, head_stride;
+  int32_t tokens, heads, dim;
+} ss_rotate_args;
+SS_API int ss_rotate(const ss_rotate_args *args, ss_stream stream);
+
+// What a layer keeps of each token, to an address a token:
+//   row = norm(latent[0 .. rank)) * weight, then latent[rank .. rank + rope) rotated (RMS norm)
+//   key = r(r((key - mean) / sqrt(variance + eps)) * weight + bias), its first rope values rotated
+typedef struct {
+  const void *latent;  // [tokens][rank + rope]
+  const void *key;     // [tokens][key_dim]
+  const void *norm;    // [rank]
+  const void *key_norm, *key_bias;  // [key_dim]
+  const int32_t *position;          // [tokens]
+  const float *inv_freq;            // [rope / 2]
+  const uint64_t *row_to, *key_to;  // [tokens]
+  int32_t tokens, rank, rope, key_dim;  // rank and key_dim at most 1024
+  float eps;
+} ss_latent_write_args;
+SS_API int ss_latent_write(const ss_latent_write_args *args, ss_stream stream);
+
+// scores[i][t] = scale sum_h weight[i][h] max(0, q[i][h] . key[t])  for t < context[i]
+typedef struct {
+  const void *q;       // [rows][heads][dim]
+  const void *weight;  // [rows][heads]
+  const uint64_t *key;     // [rows] addresses of [context][dim]
+  const int32_t *context;  // [rows]
+  float *scores;           // [rows][stride]; others than those above are not written
+  int32_t rows, heads, dim, stride;  // heads * dim at most 16384
+  float scale;
+} ss_index_scores_args;
+SS_API int ss_index_scores(const ss_index_scores_args *args, ss_stream stream);
+
+// Attention of each row's heads to the listed rows of kv: with s_j = scale (q . latent_j +
+// q_rope . rotated_j),  out = r(sum_j softmax(s)_j latent_j); no rows give 0.
+typedef struct {
+  const void *q;       // [rows][heads][rank]
+  const void *q_rope;  // head h of row i is at value i * rope_row + h * rope_head
+  const uint64_t *kv;  // [rows] addresses of [..][rank + rope]
+  const int32_t *list, *count;  // [rows][stride], [rows]
+  void *out;                    // [rows][heads][rank]
+  int64_t rope_row, rope_head;
+  int32_t rows, heads, rank, rope, stride;  // rank at most 512, rope at most 128
+  float scale;
+} ss_latent_attend_args;
+SS_API int ss_latent_attend(const ss_latent_attend_args *args, ss_stream stream);
+
 // ---- timing -------------------------------------------------------------------------------------
 
 enum {
@@ -578,6 +647,7 @@ enum {
   SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
   SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK,
   SS_OP_MI_LINES, SS_OP_MI_GATHER, SS_OP_SWAP_IN,
+  SS_OP_HEAD_LINEAR, SS_OP_ROTATE, SS_OP_LATENT_WRITE, SS_OP_INDEX_SCORES, SS_OP_LATENT_ATTEND,
   SS_OP_COUNT
 };
 

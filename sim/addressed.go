@@ -222,6 +222,9 @@ func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
 
 // move names the blocks that move.
 func (p *addressed) move(m *kv.Moves) error {
+	if p.cache == nil { // hot buffers: the device moves what its model selects
+		return p.counted.move(m)
+	}
 	m.LoadRefs = p.cache.Refs()
 	if p.Spec.GPULookup() {
 		m.Missed = p.cache.Missed()

@@ -40,6 +40,9 @@ type Config struct {
 	// DeviceSelects has decodes attend to what the device's Score chose; needs Addressed.
 	// Library is not used.
 	DeviceSelects bool
+	// Swapped returns how many tokens the layers of the last step's decodes selected, and how many
+	// of them hot buffers lacked, of a device that selects tokens and swaps them in by itself.
+	Swapped func() (selected, loaded int64)
 	// Recording gives selections in place of Library when it is not nil.
 	Recording *dsa.Recording
 	// Recorder notes what every decode selects, of all heads; it may be nil.

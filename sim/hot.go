@@ -64,9 +64,9 @@ func (s *Server) newHot() (*hotBuffers, error) {
 	if why := spec.NoHot(); why != "" {
 		return nil, fmt.Errorf("sim: a hot buffer %s", why)
 	}
-	if s.Addressed || s.RecordTo != nil || s.RecallProxy {
-		return nil, fmt.Errorf("sim: hot buffers are simulated by counts: no device that computes, " +
-			"no recording, no accuracy proxy")
+	if s.Addressed && s.Swapped == nil || s.RecordTo != nil || s.RecallProxy {
+		return nil, fmt.Errorf("sim: hot buffers are simulated by counts: no device that computes but " +
+			"swaps by itself, no recording, no accuracy proxy")
 	}
 	dram := spec.DRAMGiB * (1 << 30)
 	if spec.HostPoolRatio > 0 {
@@ -150,6 +150,12 @@ func (s *Server) scaled(n int64) int64 {
 // finishHot books a step.
 func (s *Server) finishHot() {
 	h, rec := s.hot, &s.step.rec
+	if s.Swapped != nil { // in blocks, as all else
+		selected, loaded := s.Swapped()
+		block := int64(s.Geometry.BlockTokens)
+		rec.Selected, rec.Loaded = (selected+block-1)/block, (loaded+block-1)/block
+		return
+	}
 	rec.Selected, rec.Loaded = s.scaled(h.selections), h.given
 }
 

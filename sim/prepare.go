@@ -160,7 +160,11 @@ func (s *Server) prepareDecode(r *request) error {
 			return err
 		}
 	}
-	if s.hot != nil {
+	switch {
+	case s.hot == nil:
+	case s.Swapped != nil:
+		s.hot.swapped++
+	default:
 		s.chooseHot(r)
 	}
 	closes := context%s.Geometry.BlockTokens == 0

@@ -131,6 +131,11 @@ type LiveStats struct {
 	Rounds       int64 `json:"rounds,omitempty"`       // of progressive attention, over all layers
 	BlocksAhead  int64 `json:"blocks_ahead,omitempty"` // of the loaded, for rounds that never came
 
+	// Of hot buffers, by the device's count: a row is a token's in one layer.
+	RowsSelected int64 `json:"rows_selected,omitempty"` // by decodes, or of all KV in HBM
+	RowsLoaded   int64 `json:"rows_loaded,omitempty"`   // misses
+	RowsSaved    int64 `json:"rows_saved,omitempty"`
+
 	RoundTrips        int64   `json:"round_trips"` // layers in which the host waited for a selection
 	RoundTripsPerStep float64 `json:"round_trips_per_step"`
 	RoundTripS        float64 `json:"round_trip_s"` // that it waited, the GPU at work

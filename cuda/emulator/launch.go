@@ -89,6 +89,16 @@ func kernelOf(o cuda.Operation) kernel {
 		return bind(a, checkTable, table)
 	case *cuda.SwapInArgs:
 		return bind(a, checkSwapIn, swapIn)
+	case *cuda.HeadLinearArgs:
+		return bind(a, checkHeadLinear, headLinear)
+	case *cuda.RotateArgs:
+		return bind(a, checkRotate, rotate)
+	case *cuda.LatentWriteArgs:
+		return bind(a, checkLatentWrite, latentWrite)
+	case *cuda.IndexScoresArgs:
+		return bind(a, checkIndexScores, indexScores)
+	case *cuda.LatentAttendArgs:
+		return bind(a, checkLatentAttend, latentAttend)
 	case *cuda.DecodeArgs:
 		return bind(a, checkDecode, decode)
 	case *cuda.PSAArgs:

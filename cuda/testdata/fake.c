@@ -100,6 +100,11 @@ OPERATION(ss_memcpy_blocks, ss_blocks_args)
 OPERATION(ss_lookup, ss_lookup_args)
 OPERATION(ss_table, ss_table_args)
 OPERATION(ss_swap_in, ss_swap_in_args)
+OPERATION(ss_head_linear, ss_head_linear_args)
+OPERATION(ss_rotate, ss_rotate_args)
+OPERATION(ss_latent_write, ss_latent_write_args)
+OPERATION(ss_index_scores, ss_index_scores_args)
+OPERATION(ss_latent_attend, ss_latent_attend_args)
 OPERATION(ss_flash_d2h, ss_save_args)
 OPERATION(ss_decode, ss_decode_args)
 #ifndef FAKE_WITHOUT_PSA
@@ -188,6 +193,11 @@ SS_API const int32_t *fake_layout(void) {
       AT(ss_swap_in_args, buffer), AT(ss_swap_in_args, state), AT(ss_swap_in_args, fresh), AT(ss_swap_in_args, slot), AT(ss_swap_in_args, misses),
       AT(ss_swap_in_args, offset), AT(ss_swap_in_args, batch), AT(ss_swap_in_args, stride), AT(ss_swap_in_args, slots),
       AT(ss_swap_in_args, row_bytes), AT(ss_swap_in_args, page_stride), AT(ss_swap_in_args, page_tokens), -1,
+      sizeof(ss_head_linear_args), AT(ss_head_linear_args, x), AT(ss_head_linear_args, w), AT(ss_head_linear_args, y), AT(ss_head_linear_args, x_token), AT(ss_head_linear_args, x_head), AT(ss_head_linear_args, tokens), AT(ss_head_linear_args, heads), AT(ss_head_linear_args, in), AT(ss_head_linear_args, out), -1,
+      sizeof(ss_rotate_args), AT(ss_rotate_args, x), AT(ss_rotate_args, position), AT(ss_rotate_args, inv_freq), AT(ss_rotate_args, token_stride), AT(ss_rotate_args, head_stride), AT(ss_rotate_args, tokens), AT(ss_rotate_args, heads), AT(ss_rotate_args, dim), -1,
+      sizeof(ss_latent_write_args), AT(ss_latent_write_args, latent), AT(ss_latent_write_args, key), AT(ss_latent_write_args, norm), AT(ss_latent_write_args, key_norm), AT(ss_latent_write_args, key_bias), AT(ss_latent_write_args, position), AT(ss_latent_write_args, inv_freq), AT(ss_latent_write_args, row_to), AT(ss_latent_write_args, key_to), AT(ss_latent_write_args, tokens), AT(ss_latent_write_args, rank), AT(ss_latent_write_args, rope), AT(ss_latent_write_args, key_dim), AT(ss_latent_write_args, eps), -1,
+      sizeof(ss_index_scores_args), AT(ss_index_scores_args, q), AT(ss_index_scores_args, weight), AT(ss_index_scores_args, key), AT(ss_index_scores_args, context), AT(ss_index_scores_args, scores), AT(ss_index_scores_args, rows), AT(ss_index_scores_args, heads), AT(ss_index_scores_args, dim), AT(ss_index_scores_args, stride), AT(ss_index_scores_args, scale), -1,
+      sizeof(ss_latent_attend_args), AT(ss_latent_attend_args, q), AT(ss_latent_attend_args, q_rope), AT(ss_latent_attend_args, kv), AT(ss_latent_attend_args, list), AT(ss_latent_attend_args, count), AT(ss_latent_attend_args, out), AT(ss_latent_attend_args, rope_row), AT(ss_latent_attend_args, rope_head), AT(ss_latent_attend_args, rows), AT(ss_latent_attend_args, heads), AT(ss_latent_attend_args, rank), AT(ss_latent_attend_args, rope), AT(ss_latent_attend_args, stride), AT(ss_latent_attend_args, scale), -1,
       sizeof(ss_save_args), AT(ss_save_args, saver), AT(ss_save_args, src), AT(ss_save_args, dst), AT(ss_save_args, count), AT(ss_save_args, block_bytes),
       AT(ss_save_args, after), -1,
       sizeof(ss_decode_args), AT(ss_decode_args, q), AT(ss_decode_args, pool), AT(ss_decode_args, table), AT(ss_decode_args, context), AT(ss_decode_args, list),
@@ -261,6 +271,7 @@ SS_API const int32_t *fake_operations(void) {
       SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT, SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
       SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
       SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK, SS_OP_MI_LINES, SS_OP_MI_GATHER, SS_OP_SWAP_IN,
+      SS_OP_HEAD_LINEAR, SS_OP_ROTATE, SS_OP_LATENT_WRITE, SS_OP_INDEX_SCORES, SS_OP_LATENT_ATTEND,
       SS_OP_COUNT};
   return operations;
 }

@@ -52,7 +52,7 @@ type Live struct {
 
 // Run carries out one point. It is a Runner.
 func (l *Live) Run(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
-	return l.run(ctx, p, sink, func(d sim.Device) sim.Device { return d })
+	return l.run(ctx, p, sink, nil)
 }
 
 // Shadowed is Run that writes down what each step asked of the device.
@@ -97,7 +97,7 @@ func (l *Live) heatFor() time.Duration {
 	return heat
 }
 
-// run carries out one point on what wrap makes of the device.
+// run carries out one point on what wrap makes of the device, nil: itself.
 func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
 	p.System.Heads = "full"
@@ -140,9 +140,20 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		return sim.Summary{}, err
 	}
 	defer s.close()
-	if class := s.model.Class(); class != "" {
+	if class := noKernel(&s.model); class != "" {
 		return sim.Summary{}, &config.KeyError{Key: "model", Value: config.Show(p.Model),
 			Reason: "has " + class + ", which no kernel here computes; simulate it without --live"}
+	}
+	if s.model.IsLatent() {
+		if wrap != nil {
+			return sim.Summary{}, &config.KeyError{Key: "model", Value: config.Show(p.Model),
+				Reason: "selects tokens live, and its recorded steps have no price: simulate --live runs it, " +
+					"validate does not"}
+		}
+		return l.latent(ctx, s, sink)
+	}
+	if wrap == nil {
+		wrap = func(d sim.Device) sim.Device { return d }
 	}
 	source, err := l.source(&s.model, p.Seed)
 	if err != nil {

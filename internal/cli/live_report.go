@@ -14,6 +14,12 @@ func printLive(w io.Writer, sums []sim.Summary) {
 		if l == nil {
 			continue
 		}
+		if l.RowsSelected > 0 {
+			fmt.Fprintf(w, "%s, rows of a layer: %d selected by decodes, %d of them loaded from the host, "+
+				"%d saved; %s s of memory growing\n", s.Name, l.RowsSelected, l.RowsLoaded, l.RowsSaved,
+				digits(l.GrowingS))
+			continue
+		}
 		where := "of it"
 		if l.RoundTrips == 0 { // the GPU waits for none of it
 			where = "of its time, overlapped"

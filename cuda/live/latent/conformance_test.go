@@ -1,0 +1,329 @@
+package latent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live/latent"
+	"github.com/sparseserve/sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
+)
+
+const seed, blockTokens = 7, 16
+
+func tiny(topK int) latent.Shape {
+	return latent.Shape{Layers: 2, Hidden: 64, Heads: 2, FFN: 48, Vocab: 61, Rank: 32, QRank: 40,
+		Rope: 16, Nope: 24, Value: 20, TopK: topK, IndexHeads: 3, IndexDim: 32, Capacity: 200}
+}
+
+// scenario is one system on one tiny model.
+type scenario struct {
+	topK, hotBuffer int // tokens; hotBuffer 0: all KV in HBM
+	plain           bool
+	kvBlocks        int64 // of HBM
+	preempts        bool
+}
+
+var scenarios = map[string]scenario{
+	"dsa":                       {topK: 32, kvBlocks: 60},
+	"dsa, plain prefill":        {topK: 32, kvBlocks: 60, plain: true},
+	"dsa, short of memory":      {topK: 32, kvBlocks: 11, preempts: true},
+	"dense":                     {topK: 208, kvBlocks: 60},
+	"hisparse":                  {topK: 32, hotBuffer: 48, kvBlocks: 60},
+	"hisparse, plain":           {topK: 32, hotBuffer: 64, kvBlocks: 60, plain: true},
+	"hisparse, short of memory": {topK: 32, hotBuffer: 48, kvBlocks: 11, preempts: true},
+	"hisparse, all in slots":    {topK: 32, hotBuffer: 208, kvBlocks: 90},
+}
+
+func (c scenario) spec() sim.Spec {
+	s := sim.Spec{
+		Attention: "sparse", Selection: "indexer", BudgetTokens: c.topK, BlockTokens: blockTokens,
+		LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified", Utilisation: 0.9,
+		DRAMGiB: 0.05, SaveBuffer: 1, Base: "vllm", MaxRequests: 8, MaxTokens: 48, Watermark: 0.01,
+		Window: 4, Prefill: "chunked", ChunkTokens: 48, OverLength: "truncate", Heads: "full",
+		WindowBlocks: 1, HotBuffer: c.hotBuffer, Offload: c.hotBuffer > 0,
+	}
+	if c.plain {
+		s.Prefill, s.MaxTokens = "plain", 200
+	}
+	return s
+}
+
+type place struct{ id, position, layer int }
+
+// run is what a live run left.
+type run struct {
+	tokens   map[int][]int32
+	logits   map[int]map[int][]cuda.Half // by request and position
+	chosen   map[place][]int32           // the newest computation's
+	decoded  map[int][]place             // by request: decodes in order, by layer
+	misses   map[place]int
+	preempts int
+	steps    []sim.StepRecord
+	counters latent.Counters
+}
+
+func (r *run) Request(*sim.RequestRecord) error { return nil }
+func (r *run) Gap(des.Time)                     {}
+func (r *run) Step(s *sim.StepRecord) error     { r.steps = append(r.steps, *s); return nil }
+
+type workload struct{ next int }
+
+var lengths = [][2]int{{33, 20}, {1, 5}, {130, 18}, {64, 20}, {97, 3}, {16, 33}, {47, 17}}
+
+func (w *workload) Next() (sim.Arrival, bool, error) {
+	if w.next == len(lengths) {
+		return sim.Arrival{}, false, nil
+	}
+	w.next++
+	return sim.Arrival{At: des.Time(w.next) * 300 * des.Microsecond, Prompt: lengths[w.next-1][0],
+		Output: lengths[w.next-1][1]}, true, nil
+}
+
+// serve runs the scenario's workload on a machine.
+func (c scenario) serve(t *testing.T, m cuda.Machine) *run {
+	t.Helper()
+	r := &run{tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{},
+		chosen: map[place][]int32{}, decoded: map[int][]place{}, misses: map[place]int{}}
+	shape, spec := tiny(c.topK), c.spec()
+	geo := kv.Geometry{Layers: shape.Layers, KVHeads: 1, BlockTokens: blockTokens,
+		BlockBytes: int64(blockTokens * shape.RowBytes()),
+		MetaBytes:  int64(blockTokens * shape.KeyBytes())}
+	device, err := latent.New(m, latent.Config{Spec: &spec, Geometry: geo, Shape: shape, Seed: seed,
+		Finished: func(id int, tokens []int32) { r.tokens[id] = slices.Clone(tokens) },
+		Logits: func(id, position int, logits []cuda.Half) {
+			if r.logits[id] == nil {
+				r.logits[id] = map[int][]cuda.Half{}
+			}
+			r.logits[id][position] = logits
+		},
+		Chosen: func(id, position, layer int, tokens []int32, misses int) {
+			at := place{id, position, layer}
+			r.chosen[at] = slices.Clone(tokens)
+			if misses >= 0 {
+				r.misses[at] = misses
+				r.decoded[id] = append(r.decoded[id], at)
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := sim.NewServer(sim.Config{Spec: spec, Seed: 3, Geometry: geo,
+		Model: sim.Model{Layers: shape.Layers, KVHeads: 1, Hidden: shape.Hidden,
+			MaxContext: shape.Capacity},
+		HBMBytes: c.kvBlocks * int64(shape.Layers) * (geo.BlockBytes + geo.MetaBytes),
+		Device:   device, Addressed: true, DeviceSelects: true, Swapped: device.Swapped})
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := server.Run(context.Background(), &workload{}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := metrics.Summary()
+	r.preempts = int(sum.Preempted)
+	if err := device.Begin(&sim.Step{Dropped: server.Dropped()}); err != nil {
+		t.Fatal(err)
+	}
+	r.counters = device.Counters()
+	if err := device.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.tokens) != len(lengths) {
+		t.Fatalf("%d requests finished, want %d", len(r.tokens), len(lengths))
+	}
+	return r
+}
+
+// check compares every emitted token's logits with the float64 model that attends to the same
+// tokens, and every selection with the scores of that model.
+func (c scenario) check(t *testing.T, r *run) {
+	t.Helper()
+	if c.preempts && r.preempts == 0 {
+		t.Errorf("nothing was preempted; the case is meant to")
+	}
+	model := latent.Reference(tiny(c.topK), seed)
+	judged := 0
+	for id, tokens := range r.tokens {
+		ids := make([]int, len(tokens)-1)
+		for i := range ids {
+			ids[i] = int(tokens[i])
+		}
+		logits := model.Forward(ids, func(position, layer int, scores []float64) []int32 {
+			list := r.chosen[place{id, position, layer}]
+			if err := isTopK(list, scores, c.topK); err != nil {
+				t.Fatalf("request %d, position %d, layer %d: %v", id, position, layer, err)
+			}
+			return list
+		})
+		for position, got := range r.logits[id] {
+			judged++
+			if err := near(got, logits[position]); err != nil {
+				t.Fatalf("request %d, position %d: %v", id, position, err)
+			}
+			if want := reference.Argmax(floats(got)); want != int(tokens[position+1]) {
+				t.Fatalf("request %d, position %d: token %d follows, the logits say %d", id, position,
+					tokens[position+1], want)
+			}
+		}
+	}
+	want := 0
+	for _, l := range lengths {
+		want += l[1]
+	}
+	if judged < want {
+		t.Errorf("%d tokens judged, %d emitted", judged, want)
+	}
+}
+
+// isTopK says whether a list has the k best of the scores but for what fp16 may swap.
+func isTopK(list []int32, scores []float64, k int) error {
+	if want := min(k, len(scores)); len(list) != want {
+		return fmt.Errorf("%d tokens selected of %d, want %d", len(list), len(scores), want)
+	}
+	largest, in := 0.0, map[int32]bool{}
+	for _, t := range list {
+		in[t] = true
+	}
+	lowest, best := math.Inf(1), math.Inf(-1)
+	for t, s := range scores {
+		largest = max(largest, math.Abs(s))
+		if in[int32(t)] {
+			lowest = min(lowest, s)
+		} else {
+			best = max(best, s)
+		}
+	}
+	if len(in) != len(list) || best > lowest+0.02*largest {
+		return fmt.Errorf("a token of score %g is not selected, one of %g is", best, lowest)
+	}
+	return nil
+}
+
+// near allows for fp16 roundings that fall differently in two orders of summation.
+func near(got []cuda.Half, want []float64) error {
+	var diff, size float64
+	for i, w := range want {
+		d := got[i].Float() - w
+		diff, size = diff+d*d, size+w*w
+	}
+	if !(math.Sqrt(diff) <= 5e-3*math.Sqrt(size)) {
+		return fmt.Errorf("logits are off by %.2g of their length", math.Sqrt(diff/size))
+	}
+	return nil
+}
+
+func floats(h []cuda.Half) []float64 {
+	out := make([]float64, len(h))
+	for i, x := range h {
+		out[i] = x.Float()
+	}
+	return out
+}
+
+// Whatever the system, every emitted token's logits are those of the float64 model, of decodes and
+// prefills, after any preemption, and with dense attention where the selection covers the context.
+func TestLogitsMatchTheReference(t *testing.T) {
+	for name, c := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			m := emulator.New(emulator.Config{Late: true, Seed: uint64(len(name))})
+			defer m.Close()
+			c.check(t, c.serve(t, m))
+			if d, h := m.Held(); d != 0 || h != 0 {
+				t.Errorf("%d bytes of device memory and %d of pinned memory are left", d, h)
+			}
+		})
+	}
+}
+
+// Hot buffers change where rows are and nothing else: tokens, selections and logits are bit for bit
+// those of all KV in HBM.
+func TestBuffersChangeNoLogits(t *testing.T) {
+	m := emulator.New(emulator.Config{})
+	defer m.Close()
+	alike(t, m, func(got, want []cuda.Half) error {
+		if !slices.Equal(got, want) {
+			return errors.New("logits differ")
+		}
+		return nil
+	})
+}
+
+// alike holds hot buffers against all KV in HBM.
+func alike(t *testing.T, m cuda.Machine, same func(got, want []cuda.Half) error) {
+	want := scenarios["dsa"].serve(t, m)
+	for _, name := range []string{"hisparse", "hisparse, all in slots"} {
+		got := scenarios[name].serve(t, m)
+		for id, tokens := range want.tokens {
+			if !slices.Equal(got.tokens[id], tokens) {
+				t.Fatalf("%s: request %d: tokens %v, want %v", name, id, got.tokens[id], tokens)
+			}
+			for position, logits := range want.logits[id] {
+				if err := same(got.logits[id][position], logits); err != nil {
+					t.Fatalf("%s: request %d, position %d: %v", name, id, position, err)
+				}
+			}
+		}
+	}
+}
+
+// Misses are those of a buffer that keeps times of use, in every step and layer, by the kernel's
+// count; the device's sum, and the server's records of blocks, agree with them.
+func TestMissesAreThoseOfLRU(t *testing.T) {
+	m := emulator.New(emulator.Config{})
+	defer m.Close()
+	missesAreLRU(t, m)
+}
+
+func missesAreLRU(t *testing.T, m cuda.Machine) {
+	for _, name := range []string{"hisparse", "hisparse, plain", "hisparse, all in slots"} {
+		c := scenarios[name]
+		r := c.serve(t, m)
+		var all, selected int64
+		for id, places := range r.decoded {
+			buffers := map[int]*reference.HotBuffer{}
+			for _, at := range places {
+				b, list := buffers[at.layer], r.chosen[at]
+				if b == nil {
+					b = reference.NewHotBuffer(c.hotBuffer, 0)
+					if prompt := at.position; prompt <= c.hotBuffer {
+						b = reference.NewHotBuffer(c.hotBuffer, prompt)
+					}
+					buffers[at.layer] = b
+				}
+				want := 0
+				if context := at.position + 1; context <= c.hotBuffer {
+					b.Token[at.position] = int32(at.position)
+				} else {
+					_, _, loads := b.Swap(list, int32(at.position))
+					want = len(loads)
+				}
+				if r.misses[at] != want {
+					t.Fatalf("%s: request %d, position %d, layer %d: %d misses, LRU has %d", name, id,
+						at.position, at.layer, r.misses[at], want)
+				}
+				all, selected = all+int64(want), selected+int64(len(list))
+			}
+		}
+		if all != r.counters.Loaded || selected != r.counters.Selected ||
+			(all == 0) != (c.hotBuffer > 200) {
+			t.Errorf("%s: %d rows missed of %d selected; the device counts %d of %d", name, all, selected,
+				r.counters.Loaded, r.counters.Selected)
+		}
+		loaded := int64(0)
+		for i := range r.steps {
+			loaded += r.steps[i].Loaded
+		}
+		if loaded < all/blockTokens || loaded > all/blockTokens+int64(len(r.steps)) {
+			t.Errorf("%s: records have %d blocks loaded, of %d rows", name, loaded, all)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/live/latent"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+)
+
+// noKernel names what a model has that no live device computes; "" where there is one.
+func noKernel(m *hw.Model) string {
+	if !m.IsLatent() || !m.IsIndexed() {
+		return m.Class()
+	}
+	var of []string
+	for _, c := range []struct {
+		has  bool
+		name string
+	}{
+		{m.IsMixture(), "experts (experts)"}, {m.IsWindowed(), "sliding windows (window)"},
+		{m.WeightBytesEach != 2, fmt.Sprintf("weights of %d bytes (weight_bytes_each)",
+			m.WeightBytesEach)},
+		{m.KVBytesEach != 2, fmt.Sprintf("KV of %d bytes (kv_bytes_each)", m.KVBytesEach)},
+		{m.IndexKeyBytes != 2*m.IndexHeadDim, fmt.Sprintf("keys of the indexer of %d bytes "+
+			"(index_key_bytes), not fp16's %d", m.IndexKeyBytes, 2*m.IndexHeadDim)},
+		{m.IndexEvery > 1, "layers that share a selection (index_every)"},
+		{m.TiedEmbeddings, "a head that is the embedding (tied_embeddings)"},
+	} {
+		if c.has {
+			of = append(of, c.name)
+		}
+	}
+	return strings.Join(of, ", ")
+}
+
+// checkLatent refuses what a live run of a model with latent attention cannot carry out.
+func (l *Live) checkLatent(s *sim.Spec, topK int) error {
+	refuse := func(key string, value any, reason string) error {
+		return &config.KeyError{Key: "system." + key, Value: config.Show(value), Reason: reason}
+	}
+	switch {
+	case l.Weights != "":
+		return errors.New("--weights: a model with latent attention runs live with weights drawn " +
+			"from the seed; leave it out")
+	case l.Record != "":
+		return errors.New("--record-selections: a recording is of blocks, an indexer selects tokens; " +
+			"leave it out")
+	case s.Selection != dsa.IndexerName || !s.Sparse():
+		return refuse("preset", s.Selection, "a live run of latent attention goes by the model's "+
+			"indexer: \"dsa\" or \"hisparse\"")
+	case s.Hot() && s.HotRelease == sim.ReleaseShort:
+		return refuse("hot_release", s.HotRelease, "is simulated; a live run has \"prefilled\"")
+	case s.Hot() && s.HotBuffer <= topK:
+		return refuse("hot_buffer", s.HotBuffer, fmt.Sprintf("the swap-in kernel wants more slots "+
+			"than index_top_k = %d and at most %d", topK, cuda.SlotsMax))
+	case s.Hot() && s.HotBuffer > cuda.SlotsMax:
+		return refuse("hot_buffer", s.HotBuffer, fmt.Sprintf("the swap-in kernel has at most %d slots",
+			cuda.SlotsMax))
+	case s.SparsePrefill():
+		return refuse("prefill_attention", s.PrefillAttention, "the indexer selects in prefill too; "+
+			"leave it out")
+	case s.CachesPrefixes():
+		return refuse("prefix_cache", s.PrefixCache, "a live run of latent attention has none; "+
+			"leave it out")
+	}
+	return nil
+}
+
+// latent carries out a point whose model has latent attention and an indexer.
+func (l *Live) latent(ctx context.Context, s *prepared, sink Sink) (sum sim.Summary, err error) {
+	spec, m := &s.point.System, &s.model
+	if err := l.checkLatent(spec, m.IndexTopK); err != nil {
+		return sum, err
+	}
+	load, err := s.load()
+	if err != nil {
+		return sum, err
+	}
+	cfg := latent.Config{Spec: spec, Geometry: s.server.Geometry, Seed: s.point.Seed,
+		Shape: latent.Shape{Layers: m.Layers, Hidden: m.Hidden, Heads: m.QHeads, FFN: m.FFN,
+			Vocab: m.Vocab, Rank: m.KVRank, QRank: m.QRank, Rope: m.RopeDim, Nope: m.NopeDim,
+			Value: m.ValueDim, TopK: m.IndexTopK, IndexHeads: m.IndexHeads, IndexDim: m.IndexHeadDim,
+			Capacity: m.MaxContext}}
+	if len(load.Requests) > 0 {
+		cfg.Shape.Capacity = load.Requests[0]
+	}
+	err = l.On(func(machine live.Machine) (err error) {
+		device, err := latent.New(machine, cfg)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			err = errors.Join(err, device.Close())
+			l.ended = time.Now()
+		}()
+		s.server.Device, s.server.Addressed, s.server.Do = device, true, parallel.Do
+		s.server.DeviceSelects, s.server.Swapped = true, device.Swapped
+		s.server.Engine = sim.Engine{LoadsInTurn: true} // times are the live loop's own
+		if l.Pace {
+			s.server.Idle = func(gap des.Time) error { device.Idle(ctx, gap); return nil }
+		}
+		sum, err = l.serve(ctx, s, sink)
+		did := device.Counters()
+		sum.Live = &sim.LiveStats{RowsSelected: did.Selected, RowsLoaded: did.Loaded,
+			RowsSaved: did.Saved, GrowingS: did.Growing.Seconds()}
+		return err
+	})
+	return sum, err
+}
