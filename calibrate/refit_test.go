@@ -21,14 +21,14 @@ var update = flag.Bool("update", false,
 func TestRefitH200(t *testing.T) {
 	const first = "sparseserve-live-mma"
 	folder := filepath.Join("..", "hw")
-	of := func(name string) *hw.Profile {
-		c, err := Refit(filepath.Join(folder, "kernels", name+".csv"), "")
+	of := func(file string) *hw.Profile {
+		c, err := Refit(filepath.Join(folder, "kernels", file), "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c.Profile
 	}
-	mma, hopper := of("hopper-mma"), of("hopper")
+	mma, hopper := of("hopper-mma.csv.gz"), of("hopper.csv")
 	if *update {
 		for _, err := range []error{mma.WriteBuiltIn(folder, "h200", "hopper-mma", first),
 			mma.WriteBuiltIn(folder, "h200", "hopper-mma", liveEngine),

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/sparseserve/sparseserve/hw"
 )
 
@@ -191,34 +189,6 @@ func measurePoint(ctx context.Context, b Bench, rule Rule, p Point) ([]float64, 
 		return nil, err
 	}
 	return rule.sample(ctx, timed)
-}
-
-// Refit makes profile and table of plots from a file of samples, without a GPU.
-func Refit(csv, out string) (*Calibration, error) {
-	data, err := os.ReadFile(csv)
-	if err != nil {
-		return nil, err
-	}
-	s, err := ParseSamples(csv, data)
-	if err != nil {
-		return nil, err
-	}
-	c, err := Fit(s)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", csv, err)
-	}
-	if out != "" {
-		if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-			return nil, err
-		}
-		if path := CSVPath(out); filepath.Clean(path) != filepath.Clean(csv) {
-			if err := renameio.WriteFile(path, s.Encode(), 0o644); err != nil {
-				return nil, err
-			}
-		}
-		return c, c.Write(out)
-	}
-	return c, nil
 }
 
 // Write writes the profile and the table that its plots are drawn from.
