@@ -41,7 +41,7 @@ func TestTrackedFilesAreSmall(t *testing.T) {
 }
 
 // maxReleaseBytes is the most of a binary as released: fonts of the plots have 4.4 million bytes
-// of it, what names the version of the program 2 million, the HTTP stack of progressbar 1.6.
+// of it, what names the version of the program 2 million.
 const maxReleaseBytes = 23_500_000
 
 // TestReleaseIsSmall builds what is released. A dependency that looks methods up by a name that is
