@@ -21,9 +21,10 @@ type cost interface {
 
 // costs lists all of them in the order of fitting: a fit may read figures of those before it.
 var costs = []cost{
-	link{}, loadMemcpy{}, flashH2D{}, streamH2D{}, swapIn{}, saveMemcpy{}, gpuScatter{}, saveOverlap{}, loadOverlap{}, flashD2H{},
-	gemm{}, elementwise{}, prefillAttention{}, sparsePrefill{}, decode{}, scoring{}, progressive{},
-	continueLatency{}, blockClose{}, clock{}, roundTrip{}, hostStep{}, freeBlock{}, blockLoad{},
+	link{}, loadMemcpy{}, flashH2D{}, streamH2D{}, swapIn{}, saveMemcpy{}, gpuScatter{},
+	saveOverlap{}, loadOverlap{}, flashD2H{}, gemm{}, elementwise{}, prefillAttention{},
+	sparsePrefill{}, decode{}, scoring{}, progressive{}, continueLatency{}, blockClose{}, clock{},
+	roundTrip{}, hostStep{}, freeBlock{}, blockLoad{},
 	driverContention{}, layerOverhead{},
 }
 
