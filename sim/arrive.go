@@ -51,15 +51,7 @@ func (s *Server) arrival(t ticket) error {
 		t.id = s.nextID
 		s.metrics.arrived(a.At)
 	}
-	limit := s.Spec.MaxPromptTokens
-	if limit == 0 || limit > s.Model.MaxContext {
-		limit = s.Model.MaxContext
-	}
-	limit = min(limit, s.Model.MaxContext-a.Output)
-	prompt := a.Prompt
-	if prompt > limit && s.Spec.OverLength == "truncate" && limit > 0 {
-		prompt = limit
-	}
+	prompt, limit := s.cut(&a)
 	if reason := s.reject(&a, prompt, limit); reason != "" {
 		s.metrics.rejected(reason)
 		rec := RequestRecord{ID: t.id, Replica: s.replica, Retries: t.retries, Set: a.Set,
@@ -77,6 +69,9 @@ func (s *Server) arrival(t ticket) error {
 	r.arrival, r.prompt, r.life = a, prompt, t.life
 	r.Request = sched.NewRequest(t.id, prompt, a.Output)
 	r.Resume(t.generated)
+	if err := s.foreseen(t.id); err != nil {
+		return err
+	}
 	s.share(r)
 	s.requests[r.Request] = r
 	s.weigh(r)
@@ -86,6 +81,20 @@ func (s *Server) arrival(t ticket) error {
 	}
 	s.sched.Add(r.Request)
 	return nil
+}
+
+// cut returns the tokens that a request's prompt is served with, and the most that it may have.
+func (s *Server) cut(a *Arrival) (prompt, limit int) {
+	limit = s.Spec.MaxPromptTokens
+	if limit == 0 || limit > s.Model.MaxContext {
+		limit = s.Model.MaxContext
+	}
+	limit = min(limit, s.Model.MaxContext-a.Output)
+	prompt = a.Prompt
+	if prompt > limit && s.Spec.OverLength == "truncate" && limit > 0 {
+		prompt = limit
+	}
+	return prompt, limit
 }
 
 // reject returns why a request can never be served, or "".

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"iter"
+
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -52,6 +54,8 @@ type Config struct {
 	// RecallProxy records the share of attention that each token's selections hold, where
 	// Library gives them.
 	RecallProxy bool
+	// Future yields the requests of the run, in order of arrival, for Spec.PrefixEviction = "belady".
+	Future iter.Seq2[Arrival, error]
 	// PrefixWorth says whether tokens [from, to) of a prompt, of them so many on SSD, are loaded
 	// faster than they are computed; of Spec.PrefixLoad "cheaper".
 	PrefixWorth func(from, to, ssd int) bool

@@ -6,6 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // modelled returns the modelled device of a scenario.
@@ -74,6 +75,15 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 		cfg.Do = parallel.Do
 	}
 	cfg.PrefixWorth = func(from, to, ssd int) bool { return (from+to+ssd)%2 == 0 }
+	if c.spec.PrefixEviction == prefix.Belady {
+		cfg.Future = func(yield func(sim.Arrival, error) bool) {
+			for _, a := range c.arrivals {
+				if !yield(a, nil) {
+					return
+				}
+			}
+		}
+	}
 	if c.spec.Sparse() {
 		cfg.Library = library(t, &c.spec)
 	}

@@ -54,6 +54,10 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 		return nil, errors.New("sim: a device that computes, and what is recorded, are of one server, " +
 			"not of a fleet")
 	}
+	if cfg.Future != nil {
+		return nil, errors.New("sim: prefix_eviction = \"belady\" is of one server, not of a fleet: " +
+			"which replica gets a request is not known")
+	}
 	for _, o := range cfg.Outages {
 		if o.Replica < 0 || o.Replica >= cfg.Replicas || o.At < 0 || o.For <= 0 {
 			return nil, fmt.Errorf("sim: no such outage of %d replicas: %+v", cfg.Replicas, o)

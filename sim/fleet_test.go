@@ -10,11 +10,15 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // fleet returns a fleet of the scenario's servers.
 func (c *scenario) fleet(t fatal, replicas int, router string) sim.FleetConfig {
 	gpu := profile(t, c.gpu)
+	if c.spec.PrefixEviction == prefix.Belady {
+		c.spec.PrefixEviction = prefix.LRU
+	}
 	return sim.FleetConfig{
 		Config: c.config(t, nil), Replicas: replicas, Router: router,
 		NewDevice: func() (sim.Device, error) { return c.modelled(t, gpu), nil },

@@ -67,6 +67,10 @@ func (s *Server) newMemory(blocks int64) error {
 		if spec.PrefixWrite == WriteSelective {
 			lower.Hits = spec.PrefixWriteHits
 		}
+		if spec.PrefixEviction == prefix.Belady {
+			s.future = prefix.NewFuture(spec.PrefixChunk)
+			lower.Future = s.future
+		}
 		switch spec.PrefixLoad {
 		case LoadNever:
 			lower.Worth = func(_, _, _ int) bool { return false }

@@ -22,6 +22,7 @@ type Server struct {
 	prefixes  sharing
 	pool      *prefix.Pool     // of them, over tiers; nil: there are none
 	tiers     PrefixDevice     // of the prefixes below HBM; nil: there are none
+	future    *prefix.Future   // of what they hold; nil: it is not known
 	looksAt   des.Time         // when blocks are free that are being saved to them
 	landing   map[int]*request // by ID, whose prefix is being loaded
 	prefixUse PrefixUse        // since the last step's record
@@ -143,5 +144,8 @@ func NewServer(cfg Config) (*Server, error) {
 			MaxInject: inject, LoadWeight: spec.LoadWeight},
 		Memory: s.memory, Limit: limit, Drafts: spec.SpeculateTokens,
 	})
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	return s, s.foresee()
 }

@@ -81,7 +81,7 @@ type Spec struct {
 	PrefixDrive string `toml:"prefix_drive"`
 	// what is moved and kept below HBM at once; a multiple of block_tokens
 	PrefixChunk int `toml:"prefix_chunk" unit:"tokens" range:">= 1, <= 1e+06"`
-	// order in which chunks leave DRAM and SSD
+	// order in which chunks leave DRAM and SSD; belady knows the trace: next use furthest ahead first
 	PrefixEviction string `toml:"prefix_eviction"`
 	// when KV is written below HBM: when computed, when hit so often, or when it leaves the tier above
 	PrefixWrite string `toml:"prefix_write"`

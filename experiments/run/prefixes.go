@@ -2,10 +2,13 @@ package run
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // belowHBM prepares the tiers of the prefix cache below HBM.
@@ -13,6 +16,11 @@ func (s *prepared) belowHBM() (err error) {
 	spec := &s.point.System
 	if !spec.PrefixTiers() {
 		return nil
+	}
+	if spec.PrefixEviction == prefix.Belady {
+		if err := s.foresee(); err != nil {
+			return err
+		}
 	}
 	if s.prefix, err = config.PrefixOptions(spec, s.tokenBytes()); err != nil {
 		return err
@@ -23,6 +31,41 @@ func (s *prepared) belowHBM() (err error) {
 		return s.prices.Load(l) < s.prices.Compute(from, to)
 	}
 	return nil
+}
+
+// foresee has the server read the workload a second time, ahead of the run, for Belady's optimum.
+func (s *prepared) foresee() error {
+	refuse := func(why string) error {
+		return &config.KeyError{Key: "system.prefix_eviction", Value: config.Show(prefix.Belady),
+			Reason: why + ": use lru, fifo, clock, sieve"}
+	}
+	switch {
+	case s.point.Fleet.On():
+		return refuse("needs to know which requests come, and a fleet's router decides as it runs")
+	case s.stream.HasTurns() || s.stream.Concurrency() > 0:
+		return refuse("needs to know which requests come in which order, and here a request comes " +
+			"when another ends")
+	}
+	p := s.point
+	s.server.Future = arrivals(p.Workload, p.Seed, traces.Tokenizer(s.model.Tokenizer))
+	return nil
+}
+
+// arrivals yields a workload's requests.
+func arrivals(w traces.Spec, seed uint64, model traces.Tokenizer) iter.Seq2[sim.Arrival, error] {
+	return func(yield func(sim.Arrival, error) bool) {
+		stream, err := traces.Open(w, seed, model)
+		if err != nil {
+			yield(sim.Arrival{}, err)
+			return
+		}
+		defer stream.Close()
+		for a, err := range stream.All() {
+			if !yield(a, err) {
+				return
+			}
+		}
+	}
 }
 
 // tokenBytes is a token's KV on one GPU.

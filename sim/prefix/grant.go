@@ -14,6 +14,7 @@ type Grant struct {
 // Table is a request's text and the blocks that its KV is in, where prefixes are shared. A block
 // of a Pool holds BlockTokens tokens in all layers.
 type Table struct {
+	own    uint64 // its request's number
 	pieces []Piece
 	blocks []int32 // in the order of the text
 	full   int     // of them, the first, those that are in the index
@@ -41,7 +42,7 @@ type Table struct {
 func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
 	t.pieces = t.pieces[:0]
 	t.blocks, t.full, t.saving, t.match, t.at = t.blocks[:0], 0, 0, t.match[:0], 0
-	t.stored = 0
+	t.stored, t.own = 0, own
 	t.branch = branch{keys: t.branch.keys[:0]}
 	common, answer := prompt, mix(own, 1)
 	if prompt < given {

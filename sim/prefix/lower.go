@@ -22,6 +22,9 @@ type Lower struct {
 	// and not computed; nil: always.
 	Worth func(from, to, ssd int) bool
 
+	// Future is what Belady's order needs.
+	Future *Future
+
 	dram, ssd *tier
 	now       des.Time // of the planning
 	writes    []uint64 // chunks that leave HBM
@@ -37,6 +40,9 @@ type Load struct {
 func (l *Lower) begin() {
 	l.dram = newTier(l.DRAM, l.Eviction)
 	l.ssd = newTier(l.SSD, l.Eviction)
+	if l.Eviction == Belady {
+		l.dram.future, l.ssd.future = l.Future, l.Future
+	}
 }
 
 // find continues a match of so many blocks in the tiers below, for a prompt of which less than
@@ -82,7 +88,7 @@ func (l *Lower) take(t *Table) {
 			l.ssd.use(place)
 		}
 		if l.dram.put(key, l.now) && l.Back {
-			l.spill()
+			l.spill(l.dram.last)
 		}
 	}
 	t.chunks = t.chunks[:0]
@@ -115,27 +121,38 @@ func (l *Lower) write(key uint64) bool {
 	if first.index.find(first.keys, key) > 0 {
 		return false
 	}
+	if first.refuses(key) {
+		if first == l.ssd || !l.spill(key) {
+			return false
+		}
+		l.writes = append(l.writes, key)
+		return true
+	}
 	l.writes = append(l.writes, key)
 	evicts := first.put(key, never)
 	switch {
 	case l.DRAM == 0:
 		l.spills = append(l.spills, key)
 	case l.SSD == 0:
+	case !l.Back && l.ssd.refuses(key):
 	case !l.Back:
 		l.ssd.put(key, never)
 		l.spills = append(l.spills, key)
 	case evicts:
-		l.spill()
+		l.spill(l.dram.last)
 	}
 	return true
 }
 
-// spill has what left DRAM last come to SSD, unless it is there.
-func (l *Lower) spill() {
-	if key := l.dram.last; l.SSD > 0 && l.ssd.index.find(l.ssd.keys, key) < 1 {
-		l.ssd.put(key, never)
-		l.spills = append(l.spills, key)
+// spill has a chunk that DRAM has no longer come to SSD, unless it is there or refused, and returns
+// whether it does.
+func (l *Lower) spill(key uint64) bool {
+	if l.SSD == 0 || l.ssd.index.find(l.ssd.keys, key) > 0 || l.ssd.refuses(key) {
+		return false
 	}
+	l.ssd.put(key, never)
+	l.spills = append(l.spills, key)
+	return true
 }
 
 // written has chunks that were to be written be there from some time on.

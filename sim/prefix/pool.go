@@ -185,6 +185,7 @@ func (p *Pool) begin(t *Table, tokens, keep int) bool {
 		}
 	}
 	if p.lower != nil {
+		p.lower.begins(t.own)
 		p.lower.take(t)
 		p.lower.touch(p, t)
 		t.load, t.loaded = Load{}, t.load

@@ -8,12 +8,14 @@ const (
 	FIFO  = "fifo"
 	CLOCK = "clock"
 	SIEVE = "sieve"
+	// Belady is no order but what the requests to come use last (future.go).
+	Belady = "belady"
 )
 
 // Evictions names the orders in which chunks leave a tier: least recently used first; first in,
 // first out; CLOCK, which gives those used since another round; SIEVE, whose hand leaves those in
-// their places (Zhang et al., NSDI'24).
-func Evictions() []string { return []string{LRU, FIFO, CLOCK, SIEVE} }
+// their places (Zhang et al., NSDI'24); those whose next use is furthest ahead (Belady 1966).
+func Evictions() []string { return []string{LRU, FIFO, CLOCK, SIEVE, Belady} }
 
 // tier is memory below HBM: chunks of KV by key, in one list, oldest first. Its arrays grow with
 // what it holds.
@@ -29,6 +31,11 @@ type tier struct {
 	index    index
 	evicted  int64
 	last     uint64 // key that was evicted last
+
+	future *Future  // of Belady's
+	due    []uint64 // by place: its next use
+	heap   []int32  // places, that of the last next use first
+	at     []int32  // by place: where in the heap
 }
 
 // newTier returns an empty tier. Place 0 is no chunk.
@@ -54,10 +61,10 @@ func (t *tier) use(i int32) {
 	t.used[i] = true
 }
 
-// put adds a chunk that will have been written at some time, unless it is there, and reports
-// whether another had to leave.
+// put adds a chunk that will have been written at some time, unless it is there or refused, and
+// reports whether another had to leave.
 func (t *tier) put(key uint64, ready des.Time) (evicts bool) {
-	if t.capacity == 0 || t.index.find(t.keys, key) > 0 {
+	if t.capacity == 0 || t.index.find(t.keys, key) > 0 || t.refuses(key) {
 		return false
 	}
 	var i int32
@@ -75,6 +82,7 @@ func (t *tier) put(key uint64, ready des.Time) (evicts bool) {
 	t.keys[i], t.ready[i], t.used[i] = key, ready, false
 	t.index.insert(t.keys, i)
 	t.link(i)
+	t.date(i)
 	return evicts
 }
 
@@ -87,6 +95,8 @@ func (t *tier) victim() int32 {
 			t.unlink(i)
 			t.link(i)
 		}
+	case Belady:
+		return t.heap[0]
 	case SIEVE:
 		i := t.hand
 		for {

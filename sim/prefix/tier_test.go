@@ -60,10 +60,10 @@ func (l *listed) evict() {
 	l.keys = slices.Delete(l.keys, at, at+1)
 }
 
-// Tiers of every order keep what one keeps that moves its chunks about in a slice.
+// Tiers of every order by the past keep what one keeps that moves its chunks about in a slice.
 func TestTiersEvictInTheirOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		order := rapid.SampledFrom(Evictions()).Draw(t, "order")
+		order := rapid.SampledFrom([]string{LRU, FIFO, CLOCK, SIEVE}).Draw(t, "order")
 		capacity := rapid.IntRange(1, 8).Draw(t, "capacity")
 		tr := newTier(int64(capacity), order)
 		want := &listed{order: order, capacity: capacity, used: map[uint64]bool{}}

@@ -1,0 +1,48 @@
+package run
+
+import (
+	"strings"
+	"testing"
+)
+
+// Where nothing has to leave, tiers that know the future hit what all others do; under pressure
+// the run of a trace ends, its laws held.
+func TestBeladyServesTraces(t *testing.T) {
+	hits := map[string]int64{}
+	for _, eviction := range []string{"lru", "belady"} {
+		for _, dram := range []string{"1", "200"} {
+			c := mustLoad(t, "", "workload.trace=../../traces/testdata/mooncake.jsonl",
+				"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm-0.15", "system.kv_gib=17",
+				"system.prefix_cache=vllm", "system.prefix_dram_gib="+dram,
+				"system.prefix_eviction="+eviction, "system.prefix_write=back")
+			sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hits[eviction+dram] = sum.PrefixCache.HitTokens
+		}
+	}
+	if hits["lru200"] != hits["belady200"] || hits["lru200"] == 0 {
+		t.Errorf("%v: tokens hit in ample memory differ, or there are none", hits)
+	}
+}
+
+// Requests whose order is not known ahead are refused, by the key and why.
+func TestBeladyNeedsTheFuture(t *testing.T) {
+	for why, sets := range map[string][]string{
+		"when another ends": {"workload.trace=sessions", "workload.requests=8",
+			"workload.rate=1"},
+		"another ends": {"workload.trace=../../traces/testdata/mooncake.jsonl",
+			"workload.arrivals=closed", "workload.concurrency=2"},
+		"router": {"workload.trace=../../traces/testdata/mooncake.jsonl", "fleet.replicas=2"},
+	} {
+		c := mustLoad(t, "", append(sets, "model=llama3.1-8b", "gpu=h100-80gb",
+			"system.preset=vllm-0.15", "system.prefix_cache=vllm", "system.prefix_dram_gib=10",
+			"system.prefix_eviction=belady")...)
+		_, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
+		if err == nil || !strings.Contains(err.Error(), why) ||
+			!strings.Contains(err.Error(), "prefix_eviction") {
+			t.Errorf("%v: %v", sets, err)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+)
+
+// foresee has the tiers of the prefix cache know the requests to come, as the server will serve
+// them.
+func (s *Server) foresee() error {
+	if s.future == nil {
+		return nil
+	}
+	if s.Future == nil {
+		return errors.New("sim: prefix_eviction = \"belady\" needs the requests to come: Config.Future")
+	}
+	for a, err := range s.Future {
+		if err != nil {
+			return err
+		}
+		prompt, limit := s.cut(&a)
+		if s.reject(&a, prompt, limit) != "" {
+			prompt = 0
+		}
+		s.future.Add(a.Content, a.Prompt, prompt)
+	}
+	s.future.Ready()
+	return nil
+}
+
+// foreseen returns an error for a request that Config.Future did not have.
+func (s *Server) foreseen(id int) error {
+	if s.future != nil && id > s.future.Requests() {
+		return fmt.Errorf("sim: request %d arrives, and Config.Future has %d", id, s.future.Requests())
+	}
+	return nil
+}
