@@ -159,7 +159,12 @@ func loseNode(t *testing.T, job string) {
 	if _, err := fmt.Sscan(string(pid), &daemon); err != nil {
 		t.Fatal(err)
 	}
-	steps := strings.Fields(shell(t, "pgrep", "-f", "^slurmstepd: \\["+running+"\\."))
+	var steps []string
+	waitFor(t, "the task's process", func() bool { // which the controller counts before it is there
+		found, _ := exec.Command("pgrep", "-f", "^slurmstepd: \\["+running+"\\.").Output()
+		steps = strings.Fields(string(found))
+		return len(steps) > 0
+	})
 	for _, step := range steps {
 		tasks, _ := exec.Command("pgrep", "-P", step).Output() // of no task left: status 1
 		steps = append(steps, strings.Fields(string(tasks))...)
