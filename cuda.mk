@@ -47,7 +47,7 @@ endif
 
 # Static programs: they run on a GPU machine without Go. Where Go is missing, those built elsewhere
 # are used.
-GPU_PROGRAMS := gpu.test live.test sim.test gpubench sparseserve
+GPU_PROGRAMS := gpu.test live.test latent.test sim.test gpubench sparseserve
 
 .PHONY: gpu-programs
 gpu-programs:
@@ -56,6 +56,7 @@ gpu-programs:
 	  export CGO_ENABLED=0; \
 	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/gpu.test ./cuda && \
 	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/live.test ./cuda/live && \
+	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/latent.test ./cuda/live/latent && \
 	  $(GO) test -c -ldflags=-s -o $(CUDA_BUILD)/sim.test ./sim && \
 	  $(GO) build -ldflags=-s -o $(CUDA_BUILD)/gpubench ./cuda/gpubench && \
 	  $(GO) build -trimpath -ldflags=-s -o $(CUDA_BUILD)/sparseserve .; \
@@ -79,6 +80,8 @@ gpu-test: cuda gpu-programs
 	  -test.timeout 10m
 	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/live.test -test.run '^TestGPU' -test.v \
 	  -test.timeout 10m
+	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/latent.test -test.run '^TestGPU' \
+	  -test.v -test.timeout 10m
 
 gpu-bench: cuda gpu-programs
 	sh cuda/gpu.sh $(CUDA_OUT)

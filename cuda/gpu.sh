@@ -36,11 +36,15 @@ if python3 -c 'import torch, transformers' 2>/dev/null; then
   case $out in /*) SPARSESERVE_HF_FIXTURES=$out/hf ;; esac
   export SPARSESERVE_HF_FIXTURES
 fi
-if ! cuda/build/live.test -test.run '^TestGPU' -test.v -test.timeout 10m >"$out/live.log" 2>&1; then
-  grep -v '^=== RUN' "$out/live.log" | head -n 60
-  exit 1
-fi
-grep -c -- '--- PASS: TestGPU.*/' "$out/live.log" | sed 's/$/ live runs passed/'
+for tests in live latent; do
+  if ! cuda/build/$tests.test -test.run '^TestGPU' -test.v -test.timeout 10m >"$out/$tests.log" \
+    2>&1; then
+    grep -v '^=== RUN' "$out/$tests.log" | head -n 60
+    exit 1
+  fi
+done
+cat "$out/live.log" "$out/latent.log" | grep -c -- '--- PASS: TestGPU.*/' \
+  | sed 's/$/ live runs passed/'
 
 # What GPUs with less shared memory run, checked on this one.
 ${MAKE:-make} -f cuda.mk cuda CUDA_BUILD=cuda/build/shallow CUDA_DEFINES=-DSS_SHALLOW_RINGS \

@@ -81,6 +81,7 @@ if asked checks; then
   # The live device, its selections and its batched copies among the cases; then the kernels that it
   # launches.
   step live 90 cuda/build/live.test -test.run '^TestGPU' -test.v -test.timeout 5m
+  step latent 30 cuda/build/latent.test -test.run '^TestGPU' -test.v -test.timeout 5m
   copies='Loads.*|Saves|SaveWaits.*|Copies.*'
   step kernels 60 cuda/build/gpu.test \
     -test.run "^TestGPU(Streams.*|Select.*|Decode.*|PSA.*|KVWrite|Digest|Scores|$copies)\$" \
@@ -124,7 +125,7 @@ fi
 
 grep -h '^Benchmark' "$out/bookkeeping.log" "$out/host.log" 2>/dev/null
 count() { grep -c -e "--- $1" "$out/$log.log"; } # tests of $log that ended so
-for log in live kernels sparse-live sparse-kernels greedy; do
+for log in live latent kernels sparse-live sparse-kernels greedy; do
   [ ! -e "$out/$log.log" ] ||
     echo "$log: $(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped"
 done

@@ -201,6 +201,13 @@ type fataler interface {
 func runStep(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work, loads,
 	saves int64) sim.Timing {
 	t.Helper()
+	return runMoves(t, d, s, layers, w, kv.Moves{Loads: loads, Saves: saves, BlockBytes: 16 << 10})
+}
+
+// runMoves runs a step whose layers move the same.
+func runMoves(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work,
+	moves kv.Moves) sim.Timing {
+	t.Helper()
 	must := func(err error) {
 		if err != nil {
 			t.Fatal(err)
@@ -211,7 +218,8 @@ func runStep(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work, loads,
 		if w.Sparse {
 			must(d.Score(layer, w))
 		}
-		must(d.Move(&kv.Moves{Layer: layer, Loads: loads, Saves: saves, BlockBytes: 16 << 10}))
+		moves.Layer = layer
+		must(d.Move(&moves))
 		must(d.Compute(layer, w))
 	}
 	timing, err := d.Finish()

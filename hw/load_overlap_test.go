@@ -41,22 +41,7 @@ func TestLoadOverlapSlowsPrefixesOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := sim.Work{Tokens: 300, Prefill: []sim.Span{{Query: 300, Prefix: 6000}}}
-			if err := d.Begin(&sim.Step{}); err != nil {
-				t.Fatal(err)
-			}
-			for layer := range 4 {
-				moves := kv.Moves{Layer: layer, Prefix: prefix, BlockBytes: 8 << 10}
-				if err := d.Move(&moves); err != nil {
-					t.Fatal(err)
-				}
-				if err := d.Compute(layer, &w); err != nil {
-					t.Fatal(err)
-				}
-			}
-			timing, err := d.Finish()
-			if err != nil {
-				t.Fatal(err)
-			}
+			timing := runMoves(t, d, &sim.Step{}, 4, &w, kv.Moves{Prefix: prefix, BlockBytes: 8 << 10})
 			times = append(times, timing.Elapsed)
 		}
 		if times[1] < times[0] || prefix == 0 != (times[1] == times[0]) {

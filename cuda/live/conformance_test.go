@@ -1,14 +1,12 @@
 package live_test
 
 import (
-	"fmt"
 	"io"
-	"math"
 	"slices"
 	"testing"
 
-	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live/testkit"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
@@ -250,11 +248,11 @@ func (r *run) check(t *testing.T) {
 		seen := 0
 		for position, got := range r.logits[id] {
 			seen++
-			if err := near(got, logits[position]); err != nil {
+			if err := testkit.Near(got, logits[position]); err != nil {
 				t.Errorf("request %d, position %d: %v", id, position, err)
 				return
 			}
-			if want := reference.Argmax(floats(got)); want != ids[position+1] && r.content == nil {
+			if want := reference.Argmax(testkit.Floats(got)); want != ids[position+1] && r.content == nil {
 				t.Errorf("request %d, position %d: token %d follows, the logits say %d", id, position,
 					ids[position+1], want)
 			}
@@ -265,26 +263,4 @@ func (r *run) check(t *testing.T) {
 	}
 	judge.check(t)
 	r.checkDensity(t)
-}
-
-// near allows for fp16 roundings that fall differently in two orders of summation.
-func near(got []cuda.Half, want []float64) error {
-	var diff, size float64
-	for i, w := range want {
-		d := got[i].Float() - w
-		diff += d * d
-		size += w * w
-	}
-	if !(math.Sqrt(diff) <= 5e-3*math.Sqrt(size)) {
-		return fmt.Errorf("logits are off by %.2g of their length", math.Sqrt(diff/size))
-	}
-	return nil
-}
-
-func floats(h []cuda.Half) []float64 {
-	out := make([]float64, len(h))
-	for i, x := range h {
-		out[i] = x.Float()
-	}
-	return out
 }

@@ -14,31 +14,12 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/cuda/live/testkit"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
-
-// onGPU runs a test on the library's thread. A machine without library or GPU fails it.
-func onGPU(t *testing.T, f func(m live.Machine)) {
-	t.Helper()
-	library, err := cuda.Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer library.Close()
-	err = library.Do(func(s *cuda.Session) error {
-		if err := s.Init(0); err != nil {
-			return err
-		}
-		f(s)
-		return s.DeviceSync()
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestGPULogitsMatchTheReference(t *testing.T) {
 	all := cases()
@@ -49,7 +30,7 @@ func TestGPULogitsMatchTheReference(t *testing.T) {
 	sort.Strings(names)
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			onGPU(t, func(m live.Machine) {
+			testkit.OnGPU(t, func(m *cuda.Session) {
 				all[name].run(t, m).check(t)
 			})
 		})
@@ -63,7 +44,9 @@ func TestGPULiveRunDoesWhatTheSimulationSays(t *testing.T) {
 		"gqa/psa, small", "mha/psa, heads together, small", "mha/psa, in turns", "gqa/psa, memcpy",
 		"mha/psa, layer", "gqa/hits: layer", "gqa/hits in a tree: dense", "mha/hits in a tree: sparse"} {
 		t.Run(name, func(t *testing.T) {
-			onGPU(t, func(m live.Machine) { all[name].run(t, m).equals(t, all[name].simulate(t, nil)) })
+			testkit.OnGPU(t, func(m *cuda.Session) {
+				all[name].run(t, m).equals(t, all[name].simulate(t, nil))
+			})
 		})
 	}
 }
@@ -73,7 +56,7 @@ func TestGPUProgressiveAttentionIsAlikeHoweverItRuns(t *testing.T) {
 	for _, model := range []string{"mha", "gqa"} {
 		for first, others := range alike {
 			t.Run(model+"/"+first, func(t *testing.T) {
-				onGPU(t, func(m live.Machine) {
+				testkit.OnGPU(t, func(m *cuda.Session) {
 					want := all[model+"/"+first].run(t, m)
 					for _, name := range others {
 						all[model+"/"+name].run(t, m).alike(t, name, want)
@@ -112,7 +95,7 @@ func TestGPUGreedyIsHuggingFaces(t *testing.T) {
 		for name, spec := range map[string]sim.Spec{"dense": dense, "sparseserve": whole,
 			"sparse prefill": dense} {
 			t.Run(filepath.Base(filepath.Dir(file))+"/"+name, func(t *testing.T) {
-				onGPU(t, func(m live.Machine) {
+				testkit.OnGPU(t, func(m *cuda.Session) {
 					greedy(t, m, filepath.Dir(file), spec, name == "sparse prefill")
 				})
 			})

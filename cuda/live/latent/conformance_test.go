@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live/latent"
+	"github.com/sparseserve/sparseserve/cuda/live/testkit"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -166,10 +167,10 @@ func (c scenario) check(t *testing.T, r *run) {
 		})
 		for position, got := range r.logits[id] {
 			judged++
-			if err := near(got, logits[position]); err != nil {
+			if err := testkit.Near(got, logits[position]); err != nil {
 				t.Fatalf("request %d, position %d: %v", id, position, err)
 			}
-			if want := reference.Argmax(floats(got)); want != int(tokens[position+1]) {
+			if want := reference.Argmax(testkit.Floats(got)); want != int(tokens[position+1]) {
 				t.Fatalf("request %d, position %d: token %d follows, the logits say %d", id, position,
 					tokens[position+1], want)
 			}
@@ -206,27 +207,6 @@ func isTopK(list []int32, scores []float64, k int) error {
 		return fmt.Errorf("a token of score %g is not selected, one of %g is", best, lowest)
 	}
 	return nil
-}
-
-// near allows for fp16 roundings that fall differently in two orders of summation.
-func near(got []cuda.Half, want []float64) error {
-	var diff, size float64
-	for i, w := range want {
-		d := got[i].Float() - w
-		diff, size = diff+d*d, size+w*w
-	}
-	if !(math.Sqrt(diff) <= 5e-3*math.Sqrt(size)) {
-		return fmt.Errorf("logits are off by %.2g of their length", math.Sqrt(diff/size))
-	}
-	return nil
-}
-
-func floats(h []cuda.Half) []float64 {
-	out := make([]float64, len(h))
-	for i, x := range h {
-		out[i] = x.Float()
-	}
-	return out
 }
 
 // Whatever the system, every emitted token's logits are those of the float64 model, of decodes and

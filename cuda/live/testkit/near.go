@@ -1,0 +1,31 @@
+// Package testkit is what tests of the live devices share.
+package testkit
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sparseserve/sparseserve/cuda"
+)
+
+// Near allows for fp16 roundings that fall differently in two orders of summation.
+func Near(got []cuda.Half, want []float64) error {
+	var diff, size float64
+	for i, w := range want {
+		d := got[i].Float() - w
+		diff, size = diff+d*d, size+w*w
+	}
+	if !(math.Sqrt(diff) <= 5e-3*math.Sqrt(size)) {
+		return fmt.Errorf("logits are off by %.2g of their length", math.Sqrt(diff/size))
+	}
+	return nil
+}
+
+// Floats returns the values of halves.
+func Floats(h []cuda.Half) []float64 {
+	out := make([]float64, len(h))
+	for i, x := range h {
+		out[i] = x.Float()
+	}
+	return out
+}
