@@ -5,7 +5,7 @@
 #
 #   sh cuda/validate.sh [CONFIG] [OUTPUT_FOLDER] [SECONDS]
 #
-# Default: experiments/validate-h200.toml, ./out/validate-live, no limit.
+# Default: experiments/validate-longbench.toml, ./out/validate-live, no limit.
 #
 # Compare them afterwards, on a machine without GPU too: sparseserve validate CONFIG --reuse-live
 # --out OUTPUT_FOLDER. Library and program in cuda/build are used as they were built (make cuda
@@ -13,7 +13,7 @@
 # rest.
 set -u
 cd "$(dirname "$0")/.."
-config=${1:-experiments/validate-h200.toml}
+config=${1:-experiments/validate-longbench.toml}
 out=${2:-out/validate-live}
 limit=${3:-0}
 SPARSESERVE_CUDA_LIB=$PWD/cuda/build/libsparseserve.so

@@ -7,7 +7,7 @@
 #               and patterns searched in a model's heads
 #   calibrate   with the probes of the live loop; ends after its first copies where these show that
 #               others disturb the host
-#   runs        the live runs of CONFIG (experiments/validate-h200.toml), one at a time in one
+#   runs        the live runs of CONFIG (experiments/validate-longbench.toml), one at a time in one
 #               process, as many as there is time for
 #
 #   [STEPS="checks calibrate"] sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]
@@ -26,7 +26,7 @@ cd "$(dirname "$0")/.."
 out=${1:-out/visit}
 budget=${2:-660}
 steps=" ${STEPS:-checks calibrate} "
-config=${CONFIG:-experiments/validate-h200.toml}
+config=${CONFIG:-experiments/validate-longbench.toml}
 mkdir -p "$out"
 begin=$(date +%s)
 failed=

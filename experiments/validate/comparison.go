@@ -21,6 +21,11 @@ import (
 //	stalled_s                 what live steps that stood still took longer (compareStalls);
 //	                          simulated is 0; left out if none did
 //
+// Where decode steps stood still (quieted), what is without that; otherwise left out:
+//
+//	decode_steps_stood_still  how many; simulated is 0
+//	tbt_quiet_mean_s, tbt_quiet_p99_s
+//
 // KIND is decode, for steps without a prefill, or mixed.
 type Comparison struct {
 	Run       string   `json:"run"`

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
@@ -123,5 +124,33 @@ func TestKeptRunsAreComparedWithoutTheOthers(t *testing.T) {
 	if _, _, err := v.Do(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "5 of 5 live runs are not kept") {
 		t.Errorf("nothing kept: %v", err)
+	}
+}
+
+// A live run that served nothing has nothing to compare: it is left out, and that is said.
+func TestRunsThatServedNothingAreLeftOut(t *testing.T) {
+	t.Parallel()
+	var runs int
+	for gib, served := range map[string]int{"0.0002": 3, "0.0001": 0} {
+		v := tinyValidation(t, t.TempDir(), &runs, 0)
+		var err error
+		if v.Sweep, err = config.LoadSweep("../validate-tiny.toml", []string{
+			`model="../testdata/tiny"`, "workload.requests=3", "system.kv_gib=" + gib}); err != nil {
+			t.Fatal(err)
+		}
+		report, notes, err := v.Do(t.Context())
+		if served == 0 {
+			if err == nil || !strings.Contains(err.Error(), "no live run served a request: vllm-4-s1 is") {
+				t.Errorf("%s GiB: error %v", gib, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Runs) != served || len(notes) != 5-served ||
+			!strings.HasPrefix(notes[0], "sparseserve-4-s1 is left out: no request of it was served") {
+			t.Errorf("%s GiB: %d runs compared, notes %q", gib, len(report.Runs), notes)
+		}
 	}
 }

@@ -140,7 +140,8 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 		return r, fmt.Errorf("%s: %d steps, the live run has %d", path, len(steps), r.Live.Steps)
 	}
 	r.Comparisons = slices.Concat(compareSummaries(v.Run, &r.Live, &r.Simulated),
-		compareSteps(v.Run, steps), compareAlike(v.Run, steps), compareStalls(v.Run, steps))
+		compareSteps(v.Run, steps), compareAlike(v.Run, steps), compareStalls(v.Run, steps),
+		compareQuiet(v.Run, &r.Live, &r.Simulated, steps))
 	r.Saturated = saturated(&r.Live, requests, &config.SLO{DelayS: v.DelayS})
 	return r, nil
 }

@@ -304,6 +304,15 @@ func (v *Validation) index(lives, simulated []string) error {
 	var devices []string
 	for i := range v.points {
 		p := &v.points[i]
+		sum, err := run.ReadSummary(lives[i])
+		if err != nil {
+			return err
+		}
+		if sum.Completed == 0 {
+			v.notes = append(v.notes, fmt.Sprintf("%s is left out: no request of it was served live; %s "+
+				"says why", p.Label, filepath.Join(lives[i], run.RequestsCSV+".gz")))
+			continue
+		}
 		steps := filepath.Join(v.Dir, stepsFolder, v.folder(&p.Point)+".csv.gz")
 		if err := price(&p.Point, lives[i], steps); err != nil {
 			return err
@@ -322,10 +331,6 @@ func (v *Validation) index(lives, simulated []string) error {
 			}
 			*path.into = filepath.ToSlash(rel)
 		}
-		sum, err := run.ReadSummary(lives[i])
-		if err != nil {
-			return err
-		}
 		requests, err := readServed(lives[i])
 		if err != nil {
 			return err
@@ -339,6 +344,9 @@ func (v *Validation) index(lives, simulated []string) error {
 			devices = append(devices, made.Device)
 		}
 		index.Runs = append(index.Runs, row)
+	}
+	if len(index.Runs) == 0 {
+		return fmt.Errorf("%s: no live run served a request: %s", v.Dir, strings.Join(v.notes, "; "))
 	}
 	index.Device = strings.Join(devices, ", ")
 	text, err := json.MarshalIndent(&index, "", "  ")

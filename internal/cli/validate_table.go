@@ -50,6 +50,7 @@ func printValidation(w io.Writer, r *validate.Report) {
 	fmt.Fprintln(w, "! beyond its goal; steps: the model's time of the live run's own batches")
 	printDisturbed(w, r, "  ")
 	printGoals(w, runs, "  ")
+	printQuiet(w, runs)
 	printOrder(w, r, "  ")
 }
 
@@ -92,6 +93,7 @@ func markdownValidation(w io.Writer, r *validate.Report) {
 	}
 	printDisturbed(w, r, "- ")
 	printGoals(w, runs, "- ")
+	printQuiet(w, runs)
 	printOrder(w, r, "- ")
 }
 
@@ -181,6 +183,32 @@ func printGoals(w io.Writer, runs []validate.ValidatedRun, bullet string) {
 		}
 		fmt.Fprintf(w, "%s%-24s within %2.0f %%: %d of %d, the worst at %.1f %%\n", bullet, s.metric,
 			100*goal, below-misses[s.metric], below, 100*worst[s.metric])
+	}
+}
+
+// printQuiet says what steps in which the machine stood still have to do with the runs below
+// saturation that miss a goal.
+func printQuiet(w io.Writer, runs []validate.ValidatedRun) {
+	below, met, in, stood, steps := 0, 0, 0, 0, int64(0)
+	for i := range runs {
+		run := &runs[i]
+		if run.Saturated {
+			continue
+		}
+		below++
+		if len(run.QuietMisses()) == 0 {
+			met++
+		}
+		steps += run.Live.Steps
+		if n := run.StoodStill(); n > 0 {
+			in++
+			stood += n
+		}
+	}
+	if stood > 0 {
+		fmt.Fprintf(w, "\nThe machine stood still in %d of the live runs' %d steps, of %s: a decode of "+
+			"the same work\ntook 1.25 times the median and more. Without that, %d of %d meet every goal.\n",
+			stood, steps, count(in, "run"), met, below)
 	}
 }
 

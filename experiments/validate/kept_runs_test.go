@@ -1,0 +1,116 @@
+package validate
+
+import (
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// keptTable reads the live figures of the committed validate.csv, by run and metric.
+func keptTable(t *testing.T, dir string) map[[2]string]string {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, validationCSV))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	label, metric, measured := slices.Index(rows[0], "run"), slices.Index(rows[0], "metric"),
+		slices.Index(rows[0], "live")
+	table := map[[2]string]string{}
+	for _, row := range rows[1:] {
+		table[[2]string{row[label], row[metric]}] = row[measured]
+	}
+	return table
+}
+
+// The live figures of the committed table follow from the live runs that are kept, whatever
+// the model is today, and every run's folder is whole.
+func TestKeptRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 24 runs")
+	}
+	dir := filepath.Join("..", "validation", "longbench-h100")
+	index, err := readIndex(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := keptTable(t, dir)
+	runs := make([]ValidatedRun, len(index.Runs))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, row := range index.Runs {
+		group.Go(func() error {
+			steps, live, err := keptSteps(filepath.Join(dir, row.Live))
+			if err != nil {
+				return err
+			}
+			requests, err := readServed(filepath.Join(dir, row.Live))
+			if err != nil {
+				return err
+			}
+			runs[i] = ValidatedRun{Run: row.Run, Live: live,
+				Saturated: saturated(&live, requests, &config.SLO{DelayS: row.DelayS})}
+			if runs[i].Saturated != row.Saturated {
+				t.Errorf("%s: at saturation %v, %s has %v", row.Run, runs[i].Saturated, validationIndex,
+					row.Saturated)
+			}
+			runs[i].Comparisons = slices.Concat(compareSummaries(row.Run, &live, &live),
+				compareSteps(row.Run, steps),
+				compareAlike(row.Run, steps), compareStalls(row.Run, steps))
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if disturbed, told := Disturbed(runs); len(disturbed) > 0 || told != 16 {
+		t.Errorf("%d runs are disturbed: %+v; %d have enough alike steps, want 16", len(disturbed),
+			disturbed, told)
+	}
+	compared := 0
+	for i := range runs {
+		for _, c := range runs[i].Comparisons {
+			want, ok := table[[2]string{c.Run, c.Metric}]
+			// these are relative to the model
+			if c.Metric == alikeMetric || c.Metric == stalledMetric || !ok {
+				continue
+			}
+			if compared++; run.Number(c.Live) != want {
+				t.Errorf("%s: %s is %s live, the table has %s", c.Run, c.Metric, run.Number(c.Live), want)
+			}
+		}
+	}
+	if compared < 20*len(runs) {
+		t.Errorf("only %d figures of %d runs compared", compared, len(runs))
+	}
+}
+
+// keptSteps prices the steps of a kept live run.
+func keptSteps(dir string) (steps []pricedStep, live sim.Summary, err error) {
+	p, err := config.LoadPoint(filepath.Join(dir, run.ConfigFile))
+	if err != nil {
+		return nil, live, err
+	}
+	table, err := priced(&p, dir)
+	if err != nil {
+		return nil, live, err
+	}
+	if live, err = run.ReadSummary(dir); err != nil {
+		return nil, live, err
+	}
+	steps, err = readSteps(table)
+	return steps, live, err
+}

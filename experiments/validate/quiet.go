@@ -1,0 +1,113 @@
+package validate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// Figures of a live run without what some of its decode steps took longer than the others of the
+// same work, because the machine stood still.
+const (
+	stoodStillMetric = "decode_steps_stood_still"
+	quietMeanMetric  = "tbt_quiet_mean_s"
+	quietP99Metric   = "tbt_quiet_p99_s"
+)
+
+// stoodStillAbove is from how many times the median of its like on a decode step stood still. On
+// an undisturbed host the steps of one work are within 1.1 times their median.
+const stoodStillAbove = 1.25
+
+// quieted returns for how long each step would have taken had the machine not stood still, and how
+// many decode steps it did. As in alike, live times are over the model's price of the same step,
+// and then over the median of steps with as many decodes, of which minAlike are there: how good
+// the model is has no part in it, unless it misses a rare step by a quarter.
+func quieted(steps []pricedStep) (times []float64, stood int) {
+	times = make([]float64, len(steps))
+	groups := map[int][]float64{}
+	judged := func(s *pricedStep) bool { return !s.mixed && s.live > 0 && s.model > 0 }
+	for i := range steps {
+		s := &steps[i]
+		times[i] = s.live
+		if judged(s) {
+			groups[s.decodes] = append(groups[s.decodes], s.live/s.model)
+		}
+	}
+	for _, ratios := range groups {
+		slices.Sort(ratios)
+	}
+	for i := range steps {
+		s := &steps[i]
+		if !judged(s) || len(groups[s.decodes]) < minAlike {
+			continue
+		}
+		usual := rank(groups[s.decodes], 0.5) * s.model
+		if s.live > stoodStillAbove*usual {
+			times[i] = usual
+			stood++
+		}
+	}
+	return times, stood
+}
+
+// compareQuiet compares TBT with that of the live run without what such steps took longer. None,
+// and there is nothing to say.
+func compareQuiet(run string, live, simulated *sim.Summary, steps []pricedStep) []Comparison {
+	times, stood := quieted(steps)
+	if stood == 0 {
+		return nil
+	}
+	raw := make([]float64, len(steps))
+	for i := range steps {
+		raw[i] = steps[i].live
+	}
+	rawMean, rawP99 := tokenTimes(steps, raw)
+	mean, p99 := tokenTimes(steps, times)
+	return []Comparison{
+		compare(run, stoodStillMetric, float64(stood), 0),
+		compare(run, quietMeanMetric, live.TBT.Mean*mean/rawMean, simulated.TBT.Mean),
+		compare(run, quietP99Metric, live.TBT.P99*p99/rawP99, simulated.TBT.P99),
+	}
+}
+
+// tokenTimes is the mean and the 99th percentile of steps' times over the tokens that they decode.
+func tokenTimes(steps []pricedStep, times []float64) (mean, p99 float64) {
+	type weighted struct {
+		time   float64
+		tokens int
+	}
+	var all []weighted
+	sum, tokens := 0.0, 0
+	for i := range steps {
+		if n := steps[i].decodes; n > 0 {
+			all = append(all, weighted{times[i], n})
+			sum += times[i] * float64(n)
+			tokens += n
+		}
+	}
+	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.time, b.time) })
+	seen, nearest := 0, int(math.Ceil(0.99*float64(tokens)))
+	for _, w := range all {
+		if seen += w.tokens; seen >= nearest {
+			return sum / float64(tokens), w.time
+		}
+	}
+	return 0, 0
+}
+
+// QuietMisses is Misses with the TBT of a machine that did not stand still.
+func (r *ValidatedRun) QuietMisses() []string {
+	return slices.DeleteFunc(r.Misses(), func(metric string) bool {
+		quiet, ok := r.Of(map[string]string{"tbt_mean_s": quietMeanMetric,
+			"tbt_p99_s": quietP99Metric}[metric])
+		return ok && math.Abs(*quiet.Error) <= Goals()[metric]
+	})
+}
+
+// StoodStill returns in how many decode steps of the live run the machine stood still.
+func (r *ValidatedRun) StoodStill() int {
+	c, _ := r.Of(stoodStillMetric)
+	return int(c.Live)
+}
