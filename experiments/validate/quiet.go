@@ -88,7 +88,7 @@ func tokenTimes(steps []pricedStep, times []float64) (mean, p99 float64) {
 		}
 	}
 	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.time, b.time) })
-	seen, nearest := 0, int(math.Ceil(0.99*float64(tokens)))
+	seen, nearest := 0, int(0.99*float64(tokens)+0.5) // as in sim.Stats
 	for _, w := range all {
 		if seen += w.tokens; seen >= nearest {
 			return sum / float64(tokens), w.time
