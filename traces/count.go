@@ -1,8 +1,8 @@
 package traces
 
 // Count returns how many requests the specs ask for in all, for a progress bar: of stages that end
-// the run, the mean. A trace that is
-// served whole is read once to count its rows; 0 where it cannot be read.
+// the run, and of whole sessions, the mean. A trace that is served whole is read once to count its
+// rows; 0 where it cannot be read.
 func Count(specs ...Spec) int {
 	n, rows := 0, map[string]int{}
 	for _, s := range specs {
@@ -10,6 +10,8 @@ func Count(specs ...Spec) int {
 		switch {
 		case s.Requests > 0:
 			n += s.Requests
+		case s.Sessions > 0:
+			n += s.Sessions * s.meanTurns()
 		case !s.FromFile():
 			n += int(staged)
 		default:
@@ -25,6 +27,21 @@ func Count(specs ...Spec) int {
 		}
 	}
 	return n
+}
+
+// meanTurns is the mean of a session's turns, from quantiles of equal distance; 1 where Turns is no
+// distribution.
+func (s Spec) meanTurns() int {
+	turns, err := ParseLengths("workload.turns", s.Turns)
+	if err != nil {
+		return 1
+	}
+	const points = 100
+	sum := 0
+	for i := range points {
+		sum += turns.Quantile((float64(i) + 0.5) / points)
+	}
+	return (sum + points/2) / points
 }
 
 func countRows(s Spec) int {

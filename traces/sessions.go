@@ -2,6 +2,7 @@ package traces
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -172,7 +173,7 @@ func thinkRand(seed uint64, n int) *rand.Rand {
 // comes.
 type made struct {
 	seed                uint64
-	n                   int
+	n, most             int     // so far, and at most if not 0
 	asked, answer, long Lengths // of questions, of answers, turns
 	system              []prefix.Piece
 	popular             Lengths // place in system, from 1
@@ -180,7 +181,7 @@ type made struct {
 
 // newMade returns the talks of a spec that Validate has accepted.
 func newMade(s Spec, seed uint64) (*made, error) {
-	m := &made{seed: seed}
+	m := &made{seed: seed, most: s.Sessions}
 	var system Lengths
 	for _, l := range []struct {
 		key, text string
@@ -215,6 +216,9 @@ func newMade(s Spec, seed uint64) (*made, error) {
 }
 
 func (m *made) talk() (*talk, error) {
+	if m.most > 0 && m.n == m.most {
+		return nil, io.EOF
+	}
 	m.n++
 	session, rng := m.n, des.Rand(des.Hash(m.seed, uint64(m.n)), "traces.session")
 	var first []prefix.Piece

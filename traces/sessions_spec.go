@@ -30,6 +30,9 @@ func (s *Spec) FillSessions(chosen func(key string) bool) {
 	fill(chosen, "system_lengths", &s.SystemLengths, d.SystemLengths)
 	fill(chosen, "system_zipf", &s.SystemZipf, d.SystemZipf)
 	fill(chosen, "think_s", &s.ThinkS, d.ThinkS)
+	if s.Sessions > 0 && !chosen("requests") {
+		s.Requests = 0
+	}
 }
 
 func fill[T any](chosen func(string) bool, key string, value *T, to T) {
@@ -60,6 +63,14 @@ func (s Spec) checkSessions() error {
 		}
 	}
 	switch {
+	case s.Sessions < 0 || s.Sessions > 1e6:
+		return fmt.Errorf("workload.sessions = %d: must be 0 to 1000000", s.Sessions)
+	case s.Sessions > 0 && s.Requests > 0:
+		return fmt.Errorf("workload.requests = %d: workload.sessions = %d says how many there are; "+
+			"leave one out", s.Requests, s.Sessions)
+	case s.Sessions > 0 && len(s.Stages) > 0:
+		return fmt.Errorf("workload.sessions = %d: workload.stages end the run; leave one out",
+			s.Sessions)
 	case s.SystemPrompts < 0 || s.SystemPrompts > 100_000:
 		return fmt.Errorf("workload.system_prompts = %d: must be 0 to 100000", s.SystemPrompts)
 	case !(s.SystemZipf >= 0 && s.SystemZipf <= 100):

@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -218,6 +219,67 @@ func TestSessionsRefused(t *testing.T) {
 		change(&spec)
 		if _, err := Open(spec, 1); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Of whole sessions the requests are the same however they arrive and however fast they are
+// served; as many requests are cut where time has it.
+func TestWholeSessionsAreTheSameEverywhere(t *testing.T) {
+	served := func(change func(*Spec)) (texts []string) {
+		s := open(t, 1, func(s *Spec) {
+			ofSessions(s)
+			s.ThinkS = 5
+			change(s)
+		})
+		for _, a := range all(t, s) {
+			texts = append(texts, fmt.Sprintln(a.Session, a.Prompt, a.Output, a.Content.Prompt))
+		}
+		if w := s.Warnings(); len(w) > 0 && strings.Contains(strings.Join(w, ""), "left") {
+			t.Errorf("warnings %q", w)
+		}
+		slices.Sort(texts)
+		return texts
+	}
+	whole := func(rate float64) func(*Spec) {
+		return func(s *Spec) { s.Requests, s.Sessions, s.Rate = 0, 40, rate }
+	}
+	slow, names := served(whole(0.01)), map[string]bool{}
+	for _, text := range slow {
+		name, _, _ := strings.Cut(text, " ")
+		names[name] = true
+	}
+	if len(names) != 40 || len(slow) < 80 {
+		t.Fatalf("%d requests of %d sessions, want 40", len(slow), len(names))
+	}
+	if !slices.Equal(slow, served(whole(100))) {
+		t.Error("another rate has other requests")
+	}
+	if !slices.Equal(slow, served(func(s *Spec) {
+		whole(0)(s)
+		s.Arrivals, s.Concurrency = ArrivalsClosed, 3
+	})) {
+		t.Error("clients have other requests")
+	}
+	if n := Count(Spec{Trace: Sessions, Sessions: 40, Turns: "fixed(3)"}); n != 120 {
+		t.Errorf("a progress bar of 40 sessions of 3 turns counts to %d", n)
+	}
+}
+
+func TestWholeSessionsErrors(t *testing.T) {
+	for want, change := range map[string]func(*Spec){
+		"workload.sessions = -1: must be 0 to 1000000": func(s *Spec) { s.Sessions = -1 },
+		"workload.requests = 5: workload.sessions = 2 says how many there are; " +
+			"leave one out": func(s *Spec) { s.Sessions, s.Requests = 2, 5 },
+		"workload.sessions = 2: workload.stages end the run; leave one out": func(s *Spec) {
+			s.Sessions, s.Requests, s.Stages = 2, 0, [][]float64{{10, 1}}
+		},
+	} {
+		s := DefaultSpec()
+		ofSessions(&s)
+		change(&s)
+		if err := s.Validate(); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 }

@@ -45,6 +45,9 @@ type Spec struct {
 	// the same of outputs; of sessions "lognormal(275, 0.69)" by default
 	OutputLengths string `toml:"output_lengths,omitempty"`
 
+	// trace sessions: that many in place of requests, each with all its turns, so that every server
+	// gets the same requests; 0 = as many as requests need
+	Sessions int `toml:"sessions,omitempty" range:">= 0, <= 1e+06"`
 	// trace sessions: turns of a session, in the same words; "lognormal(2.4, 0.84)" by default
 	Turns string `toml:"turns,omitempty"`
 	// trace sessions: system prompts that sessions begin with; 0 = none, there 10 by default

@@ -34,7 +34,8 @@ func (s Spec) Validate() error {
 		checks = append(checks, oneOf("workload.format", s.Format, FormatNames()))
 	}
 	switch {
-	case s.Requests < 1 && !s.FromFile() && (s.Requests < 0 || len(s.Stages) == 0):
+	case s.Requests < 1 && !s.FromFile() && s.Sessions == 0 &&
+		(s.Requests < 0 || len(s.Stages) == 0):
 		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1", s.Requests))
 	case s.Requests < 0:
 		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1, or 0 for all "+

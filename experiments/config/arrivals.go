@@ -57,6 +57,7 @@ func (l *loader) unused() *KeyError {
 			"traces synthetic and sessions", trace},
 		{"workload.output_lengths", w.OutputLengths, w.OutputLengths != "", lengths,
 			"traces synthetic and sessions", trace},
+		{"workload.sessions", w.Sessions, w.Sessions != 0, sessions, "trace sessions", trace},
 		{"workload.turns", w.Turns, w.Turns != "", sessions, "trace sessions", trace},
 		{"workload.system_prompts", w.SystemPrompts, w.SystemPrompts != 0, sessions, "trace sessions",
 			trace},

@@ -15,10 +15,12 @@ func TestSessionsHaveDefaults(t *testing.T) {
 		turns, answers string
 		prompts        int
 		think          float64
+		requests       int
 	}{
-		{"", "lognormal(2.4, 0.84)", "lognormal(275, 0.69)", 10, 370},
+		{"", "lognormal(2.4, 0.84)", "lognormal(275, 0.69)", 10, 370, 300},
 		{"turns = \"fixed(3)\"\nsystem_prompts = 0\nthink_s = 0\noutput_lengths = \"fixed(9)\"\n",
-			"fixed(3)", "fixed(9)", 0, 0},
+			"fixed(3)", "fixed(9)", 0, 0, 300},
+		{"sessions = 4\n", "lognormal(2.4, 0.84)", "lognormal(275, 0.69)", 10, 370, 0},
 	} {
 		text := "[workload]\ntrace = \"sessions\"\nrate = 1\n" + c.text
 		cfg, err := Load(testkit.Write(t, "s.toml", text), []string{"system.preset=vllm"})
@@ -27,7 +29,7 @@ func TestSessionsHaveDefaults(t *testing.T) {
 		}
 		w := cfg.Workload
 		if w.Turns != c.turns || w.OutputLengths != c.answers || w.SystemPrompts != c.prompts ||
-			w.ThinkS != c.think || w.OutputScale != 1 || w.Requests != 300 {
+			w.ThinkS != c.think || w.OutputScale != 1 || w.Requests != c.requests {
 			t.Errorf("%q: %+v", c.text, w)
 		}
 		p := cfg.Points()[0]

@@ -42,3 +42,44 @@ func TestSessionsRun(t *testing.T) {
 		}
 	}
 }
+
+// Whole sessions are served to their end, the same turns of each whatever the system, the rate and
+// the number of servers.
+func TestWholeSessionsRun(t *testing.T) {
+	turns := map[string]int{}
+	for _, sets := range [][]string{
+		{"workload.rate=2", "system.preset=vllm"},
+		{"workload.rate=0.2", "system.preset=sparseserve"},
+		{"workload.concurrency=6", "system.preset=vllm"},
+		{"workload.rate=2", "system.preset=vllm", "fleet.replicas=3", "fleet.router=session",
+			"fleet.fail=[[8, 1, 5]]"},
+	} {
+		c := mustLoad(t, "", append(sets, "workload.trace=sessions", "workload.sessions=12",
+			"workload.think_s=2", "workload.prompt_lengths=fixed(100)",
+			"workload.output_lengths=uniform(1, 40)")...)
+		var table bytes.Buffer
+		sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{Requests: &table})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := strings.Split(strings.TrimSpace(table.String()), "\n")
+		column := func(row, name string) string {
+			return strings.Split(row, ",")[slices.Index(strings.Split(rows[0], ","), name)]
+		}
+		if sum.Completed != len(rows)-1 || sum.Rejected > 0 {
+			t.Errorf("%v: %d completed of %d rows, %d rejected", sets, sum.Completed, len(rows)-1,
+				sum.Rejected)
+		}
+		for _, row := range rows[1:] {
+			turns[column(row, "prompt_tokens")+" "+column(row, "output_tokens")]++
+		}
+	}
+	if len(turns) < 24 {
+		t.Fatalf("only %d turns", len(turns))
+	}
+	for turn, n := range turns {
+		if n%4 != 0 {
+			t.Errorf("a turn of %s tokens was served %d times in 4 runs", turn, n)
+		}
+	}
+}
