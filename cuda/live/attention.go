@@ -80,8 +80,10 @@ func (d *Device) attend(layer int, w *sim.Work) {
 	if len(w.Rounds) > 0 { // first: its loads restore prefixes of prefills that had been preempted
 		d.attendRounds(layer)
 	}
-	d.launch(p.hits...)
-	d.markAfter(p.hits, phaseScoring)
+	for _, digests := range [...][]cuda.Operation{d.hits.digests, p.hits} {
+		d.launch(digests...)
+		d.markAfter(digests, phaseScoring)
+	}
 	d.attendPrefills(layer)
 	switch {
 	case w.Decodes == 0 || len(w.Rounds) > 0:
@@ -97,6 +99,7 @@ func (d *Device) attend(layer int, w *sim.Work) {
 // planLayer writes the arrays of all that the layer's attention launches.
 func (d *Device) planLayer(layer int, w *sim.Work) {
 	d.plan.clear()
+	d.nameHits(layer)
 	if w.Decodes > 0 {
 		d.planDecodes(layer, w)
 	}
@@ -126,10 +129,7 @@ type plan struct {
 	writes  []cuda.Operation // K and V of decodes
 	ropes   []cuda.Operation // of prefills
 	stashes []cuda.Operation // open blocks of running prefills, into their stash
-	// Of prefills that begin with a prefix: loads into this layer's buffer and the next's, whether
-	// some have begun that it waits for, and digests.
-	prefixes, ahead, hits []cuda.Operation
-	awaits                bool
+	hits    []cuda.Operation // digests of prefixes that chunked prefills begin with
 
 	closed []closed
 	saves  []part // of closed, in order
@@ -139,8 +139,7 @@ type plan struct {
 
 func (p *plan) clear() {
 	p.opens, p.writes, p.ropes = p.opens[:0], p.writes[:0], p.ropes[:0]
-	p.prefixes, p.ahead, p.hits, p.awaits = p.prefixes[:0], p.ahead[:0], p.hits[:0], false
-	p.stashes, p.passes = p.stashes[:0], p.passes[:0]
+	p.stashes, p.hits, p.passes = p.stashes[:0], p.hits[:0], p.passes[:0]
 	p.closed, p.saves = p.closed[:0], p.saves[:0]
 }
 

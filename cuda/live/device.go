@@ -43,6 +43,7 @@ type Device struct {
 	scratch scratch
 	decodes decodes
 	plan    plan
+	hits    hits
 
 	patterns patterns // of sparse prefill
 	open     []int32  // of the layer: slot of each decode and KV head's open block
@@ -100,7 +101,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	d.stage.Reset()
 	d.active.clear()
-	d.loading.count, d.progressive.on = 0, false
+	d.loading.count, d.progressive.on, d.hits.layer = 0, false, -1
 	if d.allocate(s); d.queue.Err() != nil {
 		return d.queue.Err()
 	}

@@ -11,6 +11,42 @@ import (
 // loaded into a buffer, while the layer before computes: there are two. Digests belong to a
 // request, so that each layer makes those of the prefix anew.
 
+// hits is what layer-segmented prefills do once in a layer with the prefixes that they begin with.
+type hits struct {
+	layer int // for which it is named; below 0: none
+	// Loads into this layer's buffer and the next's, and whether some have begun that it waits for.
+	prefixes, ahead []cuda.Operation
+	awaits          bool
+	digests         []cuda.Operation
+}
+
+// nameHits readies it for a layer, unless it is. The host does so while the layer before computes:
+// once it knows what that layer's decodes selected, the GPU waits for it.
+func (d *Device) nameHits(layer int) {
+	h := &d.hits
+	if h.layer == layer {
+		return
+	}
+	h.layer, h.awaits = layer, false
+	h.prefixes, h.ahead, h.digests = h.prefixes[:0], h.ahead[:0], h.digests[:0]
+	for i := range d.rows {
+		row, r := &d.rows[i], d.of[i]
+		if !row.Segmented || !row.In(layer) || !r.begins(row, d.geo.BlockTokens) {
+			continue
+		}
+		stride := d.geo.Blocks(len(r.tokens))
+		d.planPrefix(layer, row, r, stride)
+		if d.sparse {
+			c := closed{req: r, pool: r.buffer(layer), to: r.hit, slots: d.order, stride: stride}
+			d.planDigest(layer, &c)
+			h.digests = append(h.digests, c.digest)
+		}
+	}
+	if len(h.prefixes)+len(h.ahead)+len(h.digests) > 0 {
+		d.stage.Send()
+	}
+}
+
 // prefetch loads parts of prefixes while layers compute.
 type prefetch struct {
 	stream cuda.Stream
@@ -34,7 +70,7 @@ func (p *prefetch) open(m cuda.Machine) (err error) {
 // loadPrefixes loads the layer's parts of prefixes, or waits until they are there, and has the next
 // layer's follow while this one computes. The link carries one after another, in the order of need.
 func (d *Device) loadPrefixes(layer int) {
-	p, f := &d.plan, &d.prefetch
+	p, f := &d.hits, &d.prefetch
 	if p.awaits {
 		_ = d.queue.StreamWait(d.stream, f.loaded[layer%2])
 	}
@@ -65,16 +101,10 @@ func (r *request) begins(row *sim.Row, blockTokens int) bool {
 	return r.hit > 0 && row.From == r.hit*blockTokens
 }
 
-// planHit readies what a layer does once with the prefix that a prefill begins with, which is in
-// these slots.
+// planHit readies the digests of the prefix that a chunked prefill begins with, which is in these
+// slots.
 func (d *Device) planHit(layer int, row *sim.Row, r *request, c closed) {
-	if !r.begins(row, d.geo.BlockTokens) {
-		return
-	}
-	if row.Segmented {
-		d.planPrefix(layer, row, r, c.stride)
-	}
-	if d.sparse {
+	if d.sparse && !row.Segmented && r.begins(row, d.geo.BlockTokens) {
 		c.from, c.to = 0, r.hit
 		d.planDigest(layer, &c)
 		d.plan.hits = append(d.plan.hits, c.digest)
@@ -84,7 +114,7 @@ func (d *Device) planHit(layer int, row *sim.Row, r *request, c closed) {
 // planPrefix readies the loads of a layer's part of a prefix, unless they have begun, and of the
 // next layer's if that is in the same step.
 func (d *Device) planPrefix(layer int, row *sim.Row, r *request, stride int) {
-	p := &d.plan
+	p := &d.hits
 	if r.ahead == layer && layer > 0 {
 		p.awaits = true
 	} else {

@@ -124,6 +124,7 @@ func (d *Device) compute(layer int, w *sim.Work) {
 	a.normed = true
 	d.putAway(layer)
 	d.clock.mark(phaseLinears)
+	d.nameHits(layer + 1)
 }
 
 // mlp runs the MLP from and to scratch.h, slice by slice.
