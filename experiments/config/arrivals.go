@@ -70,6 +70,11 @@ func (l *loader) unused() *KeyError {
 			return &KeyError{Key: k.key, Value: Show(k.value), Reason: reason}
 		}
 	}
+	if w.Sessions > 0 && (l.search || l.buys) {
+		return &KeyError{Key: "workload.sessions", Value: Show(w.Sessions), Reason: "a search for " +
+			"what load a system sustains makes its runs as long as the load needs; set " +
+			"workload.requests in its place"}
+	}
 	return nil
 }
 

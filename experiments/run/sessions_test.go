@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 // Sessions run on a server and on a fleet, open and closed, to the requests asked for; the same
@@ -72,6 +74,13 @@ func TestWholeSessionsRun(t *testing.T) {
 		}
 		for _, row := range rows[1:] {
 			turns[column(row, "prompt_tokens")+" "+column(row, "output_tokens")]++
+		}
+	}
+	for _, search := range []string{"", "../../examples/9-plan.toml"} {
+		_, err := config.LoadPlan(search, []string{"workload.trace=sessions", "workload.sessions=3",
+			"workload.think_s=1"})
+		if err == nil || !strings.Contains(err.Error(), "set workload.requests in its place") {
+			t.Errorf("a search %q over whole sessions: %v", search, err)
 		}
 	}
 	if len(turns) < 24 {

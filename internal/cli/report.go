@@ -25,6 +25,8 @@ func introduce(w io.Writer, c *config.Config, byDefault bool, points int) {
 	requests := "all its requests"
 	if n := c.Workload.Requests; n > 0 {
 		requests = count(n, "request")
+	} else if n := c.Workload.Sessions; n > 0 {
+		requests = "all turns of " + count(n, "session")
 	} else if !c.Workload.FromFile() {
 		requests = "the requests of its stages"
 	}
