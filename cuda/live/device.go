@@ -106,6 +106,9 @@ func (d *Device) Begin(s *sim.Step) error {
 		return d.queue.Err()
 	}
 	d.beginDecodes(s)
+	if d.saver != nil {
+		d.saver.beginStep(d.decodes.n < len(s.Rows))
+	}
 	every := d.cfg.SplitEvery
 	d.clock.start(every > 0 && s.Index%every == 0)
 	return d.queue.Err()

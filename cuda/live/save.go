@@ -8,6 +8,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live/mem"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/live/queue"
 )
 
@@ -40,6 +41,9 @@ type saver struct {
 	jobs      chan job
 	ended     chan struct{}
 	events    []cuda.Event // spare
+
+	threads int // of FlashD2H, and what drives them; 0: none
+	cores   int // that the helpers of package parallel leave to them now
 }
 
 // job is one contiguous part of the ring.
@@ -84,6 +88,7 @@ func newSaver(q *queue.Queue, engine string, bufferBytes, blockBytes int64, thre
 			saveStages); err != nil {
 			return nil, err
 		}
+		s.threads = threads + 1
 	}
 	for i := range s.blocks {
 		s.addresses[s.blocks+i] = int64(s.ring) + i*blockBytes
@@ -128,10 +133,14 @@ func (s *saver) carryOut(j *job, stream cuda.Stream) error {
 		return cuda.BlocksArgs{Src: src + at, Dst: dst + at, Count: n, BlockBytes: s.blockBytes}
 	}
 	if s.engine == "flash" {
+		// Its threads would spin until then.
+		if err := s.m.EventSync(j.ready); err != nil {
+			return err
+		}
 		s.pass()
 		return s.m.Launch(&cuda.SaveArgs{
 			Saver: s.flash, Src: s.ring + cuda.Ptr(j.at*s.blockBytes), Dst: dst, Count: j.count,
-			BlockBytes: s.blockBytes, After: j.ready,
+			BlockBytes: s.blockBytes,
 		}, 0)
 	}
 	if err := s.m.StreamWait(stream, j.ready); err != nil {
@@ -244,8 +253,24 @@ func (s *saver) drain() (time.Time, error) {
 	return s.doneAt, nil
 }
 
+// beginStep has helpers leave cores to FlashD2H's threads, half of all at most, in steps that
+// prefill and while saves are under way. Else a prompt's saves last tens of milliseconds, for which
+// its first decode waits; of other steps, helpers make lookups shorter.
+func (s *saver) beginStep(prefills bool) {
+	s.mu.Lock()
+	busy := prefills || len(s.open) > 0
+	s.mu.Unlock()
+	cores := 0
+	if busy {
+		cores = min(s.threads, runtime.GOMAXPROCS(0)/2)
+	}
+	parallel.Reserve(cores - s.cores)
+	s.cores = cores
+}
+
 // close ends the second thread.
 func (s *saver) close() {
+	parallel.Reserve(-s.cores)
 	close(s.jobs)
 	<-s.ended
 }

@@ -41,6 +41,9 @@ var helpers crew
 
 var reserved atomic.Int32
 
+// Reserved is how many cores are kept.
+func Reserved() int { return int(reserved.Load()) }
+
 // Reserve keeps cores for threads that spin elsewhere; negative numbers return them.
 func Reserve(cores int) { reserved.Add(int32(cores)) }
 
