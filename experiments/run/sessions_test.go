@@ -76,11 +76,11 @@ func TestWholeSessionsRun(t *testing.T) {
 			turns[column(row, "prompt_tokens")+" "+column(row, "output_tokens")]++
 		}
 	}
-	for _, search := range []string{"", "../../examples/9-plan.toml"} {
+	for _, search := range []string{"../../examples/4-goodput.toml", "../../examples/9-plan.toml"} {
 		_, err := config.LoadPlan(search, []string{"workload.trace=sessions", "workload.sessions=3",
 			"workload.think_s=1"})
 		if err == nil || !strings.Contains(err.Error(), "set workload.requests in its place") {
-			t.Errorf("a search %q over whole sessions: %v", search, err)
+			t.Errorf("a search %s over whole sessions: %v", search, err)
 		}
 	}
 	if len(turns) < 24 {
