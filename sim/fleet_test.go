@@ -84,13 +84,14 @@ func TestFleetOfOneIsAServer(t *testing.T) {
 			c.cutoff = sim.Cutoff{Warmup: sim.CutShare, WarmupShare: 0.2, Drain: sim.CutShare,
 				DrainShare: 0.2}
 		}
+		fleet := c.fleet(t, 1, rapid.SampledFrom(sim.RouterNames()).Draw(t, "router"))
 		var one, many log
 		want, err := c.server(t, c.modelled(t, profile(t, c.gpu))).Run(t.Context(),
 			c.workload(clients), &one)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newFleet(t, c.fleet(t, 1, rapid.SampledFrom(sim.RouterNames()).Draw(t, "router")))
+		f := newFleet(t, fleet)
 		got, err := f.Run(t.Context(), c.workload(clients), &many)
 		if err != nil {
 			t.Fatal(err)
