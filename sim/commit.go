@@ -43,6 +43,8 @@ func (s *Server) commit(now des.Time) error {
 
 // recordStep counts the step that has ended.
 func (s *Server) recordStep() error {
+	s.saveEntered()
+	s.notePrefixes()
 	s.metrics.step(&s.step.rec)
 	s.steps++
 	return s.rec.Step(&s.step.rec)

@@ -34,9 +34,10 @@ func (s *Server) nextBatch() {
 
 func (s *Server) formBatch() {
 	if s.tiers != nil {
-		s.pool.Plan(s.events.Now())
+		s.below.Plan(s.events.Now())
 	}
 	s.batch = s.sched.Next()
+	s.saveEntered()
 	for _, r := range s.batch.Preempted {
 		s.evictRequest(s.requests[r])
 	}

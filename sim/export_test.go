@@ -46,8 +46,8 @@ type Holdings struct{ Requests, Granted, Reserved, Held, Saves int64 }
 // Left returns what should be zero when all requests have gone: requests in
 // the queues, granted blocks, bytes reserved or held in HBM, saves in flight.
 func (s *Server) Left() Holdings {
-	if s.pool != nil {
-		s.pool.Plan(math.MaxInt64 - 1) // all saves have ended
+	if s.below != nil {
+		s.below.Plan(math.MaxInt64 - 1) // all saves have ended
 	}
 	h := Holdings{
 		Requests: int64(len(s.requests) + s.sched.Waiting() + s.sched.Running()),

@@ -55,8 +55,6 @@ func (s *Spec) NoPrefixCache() string {
 // NoPrefixTiers says why a system cannot have one below HBM, or nothing.
 func (s *Spec) NoPrefixTiers() string {
 	switch {
-	case s.PrefixCache == PrefixTree:
-		return "is simulated of vLLM's blocks: prefix_cache = \"radix\""
 	case s.PrefixOverlap == OverlapRequest && s.Base != "vllm-v1":
 		return fmt.Sprintf("has requests wait for their loads only with base = \"vllm-v1\": base = %q",
 			s.Base)

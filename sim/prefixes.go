@@ -26,6 +26,14 @@ type sharing interface {
 	Lost() (hbm, dram, ssd int64) // blocks, and chunks below, that lost their content to others
 }
 
+// tiered is memory over tiers below HBM.
+type tiered interface {
+	Plan(now des.Time)
+	Writes() (dram, ssd int)
+	Written(dram, ssd des.Time)
+	Kept() (at des.Time, ok bool)
+}
+
 // newMemory returns memory of so many blocks.
 func (s *Server) newMemory(blocks int64) error {
 	spec := &s.Spec
@@ -71,22 +79,34 @@ func (s *Server) newMemory(blocks int64) error {
 			s.future = prefix.NewFuture(spec.PrefixChunk)
 			lower.Future = s.future
 		}
-		switch spec.PrefixLoad {
-		case LoadNever:
-			lower.Worth = func(_, _, _ int) bool { return false }
-		case LoadCheaper:
-			lower.Worth = s.PrefixWorth
-		}
+		lower.Worth = s.worth()
 		s.landing = map[int]*request{}
 	}
 	size := s.Geometry.BlockTokens
-	if s.prefixes = prefix.NewRadix(blocks, size, spec.Watermark); spec.PrefixCache != PrefixTree {
+	if spec.PrefixCache == PrefixTree {
+		tree := prefix.NewRadix(blocks, size, spec.Watermark, lower)
+		s.prefixes, s.below = tree, tree
+	} else {
 		s.pool = prefix.NewPool(blocks, size, spec.Watermark, lower)
 		s.pool.Late = spec.Offload // until a block is saved
-		s.prefixes = s.pool
+		s.prefixes, s.below = s.pool, s.pool
 	}
 	s.memory = s.prefixes
 	return nil
+}
+
+// worth is what Spec.PrefixLoad says of loads, and PrefixLoadTokens.
+func (s *Server) worth() func(from, to, ssd int) bool {
+	least := s.Spec.PrefixLoadTokens
+	return func(from, to, ssd int) bool {
+		switch {
+		case to-from < least || s.Spec.PrefixLoad == LoadNever:
+			return false
+		case s.Spec.PrefixLoad == LoadCheaper:
+			return s.PrefixWorth(from, to, ssd)
+		}
+		return true
+	}
 }
 
 // tokenBytes is the KV of a token in all layers.
@@ -183,15 +203,22 @@ func (s *Server) savePrefixes(at des.Time) (any bool) {
 	if s.tiers == nil {
 		return false
 	}
-	dram, ssd := s.pool.Writes()
+	dram, ssd := s.below.Writes()
 	if dram+ssd == 0 {
 		return false
 	}
 	bytes, onSSD := int64(dram)*s.chunkBytes(), int64(ssd)*s.chunkBytes()
 	s.prefixUse.Saved += bytes
 	s.prefixUse.SavedSSD += onSSD
-	s.pool.Written(s.tiers.SavePrefix(at, bytes, onSSD))
+	s.below.Written(s.tiers.SavePrefix(at, bytes, onSSD))
 	return dram > 0
+}
+
+// saveEntered has the device save what has entered a tree, whose KV is there since a step before.
+func (s *Server) saveEntered() {
+	if s.Spec.PrefixCache == PrefixTree && s.Spec.PrefixWrite != WriteBack {
+		s.savePrefixes(s.events.Now())
+	}
 }
 
 // awaitPrefixSaves has an idle server look again when blocks are free that are being saved.
@@ -199,13 +226,13 @@ func (s *Server) awaitPrefixSaves(now des.Time) {
 	if s.tiers == nil {
 		return
 	}
-	if at, ok := s.pool.Kept(); ok && at > now && at != s.looksAt {
+	if at, ok := s.below.Kept(); ok && at > now && at != s.looksAt {
 		s.looksAt = at
 		s.schedule(at, saveDone, -1) // of no step's saves
 	}
 }
 
-// notePrefixes adds what the prefix cache did since the last step to this one's record.
+// notePrefixes adds what the prefix cache did since the last step ended to this one's record.
 func (s *Server) notePrefixes() {
 	if s.prefixes == nil {
 		return

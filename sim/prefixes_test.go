@@ -40,6 +40,7 @@ func (c *scenario) drawTiers(t *rapid.T) {
 	s.PrefixSSD = chunk * float64(max(0, n("chunks of ssd", -5, 40)))
 	s.PrefixEviction = pick("prefix eviction", prefix.Evictions())
 	s.PrefixWrite, s.PrefixWriteHits = pick("prefix write", sim.PrefixWrites()), n("write hits", 1, 2)
+	s.PrefixLoadTokens = n("least load", 0, 2*s.PrefixChunk)
 	s.PrefixLoad = pick("prefix load", sim.PrefixLoads())
 	s.PrefixOverlap = pick("overlap", sim.PrefixOverlaps())
 }
@@ -163,25 +164,56 @@ func TestUnboundedHitsAreTheReplays(t *testing.T) {
 			a := &c.arrivals[i]
 			a.Cached, a.Content = 0, drawContent(t, a)
 		}
-		o := c.drive(t, nil)
-		seen := map[string]bool{}
-		for _, r := range o.requests {
-			if r.Rejected != "" {
-				continue
-			}
-			words := spelled(&c.arrivals[r.ID-1], r.ID)
-			want, size := 0, c.spec.BlockTokens
-			for want+size < r.Prompt && seen[string(words[:want+size])] {
-				want += size
-			}
-			if r.Hit != want {
-				t.Fatalf("request %d has %d tokens from the cache, the replay %d\n%v", r.ID, r.Hit, want, c)
-			}
-			for n := size; n < r.Prompt+r.Output; n += size { // the last token is not computed
-				seen[string(words[:n])] = true
-			}
-		}
+		c.hitsTheReplay(t, c.drive(t, nil))
 	})
+}
+
+// With little HBM over a tier for everything, whose chunks are blocks, they are the same.
+func TestUnboundedTiersHitTheReplays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		s := &c.spec
+		s.Offload, s.Prefill = false, "chunked"
+		c.drawTiers(t)
+		s.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
+		s.Base, s.MaxRequests, s.OverLength = "vllm-v1", 1, "reject"
+		s.PrefixChunk, s.PrefixLoad, s.PrefixLoadTokens = s.BlockTokens, sim.LoadAlways, 0
+		if s.PrefixWrite == sim.WriteSelective { // else what nobody has hit is lost
+			s.PrefixWrite = sim.WriteThrough
+		}
+		s.PrefixDRAM, s.PrefixSSD = 1, 0
+		if rapid.Bool().Draw(t, "on SSD") {
+			s.PrefixDRAM, s.PrefixSSD = 0, 1
+		}
+		for i := range c.arrivals {
+			a := &c.arrivals[i]
+			a.At += des.Time(i) * 100 * des.Second // what was written is there
+			a.Cached, a.Content = 0, drawContent(t, a)
+		}
+		c.hitsTheReplay(t, c.drive(t, func(o *outcome) error { return o.server.Check() }))
+	})
+}
+
+// hitsTheReplay compares what hits in a run with what is found by a replay of the trace that writes
+// down all texts that there have been.
+func (c *scenario) hitsTheReplay(t *rapid.T, o *outcome) {
+	seen := map[string]bool{}
+	for _, r := range o.requests {
+		if r.Rejected != "" {
+			continue
+		}
+		words := spelled(&c.arrivals[r.ID-1], r.ID)
+		want, size := 0, c.spec.BlockTokens
+		for want+size < r.Prompt && seen[string(words[:want+size])] {
+			want += size
+		}
+		if r.Hit != want {
+			t.Fatalf("request %d has %d tokens from the cache, the replay %d\n%v", r.ID, r.Hit, want, c)
+		}
+		for n := size; n < r.Prompt+r.Output; n += size { // the last token is not computed
+			seen[string(words[:n])] = true
+		}
+	}
 }
 
 // spelled writes a request's text out, a letter a token, its output included.
@@ -222,25 +254,68 @@ func (d *metronome) SavePrefix(at des.Time, _, _ int64) (dram, onSSD des.Time) {
 //	104 its load begins; nothing else runs
 //	111 it computes the last token's block, four of 12: 18 ms
 func TestLoadBesideOthersByHand(t *testing.T) {
+	for _, kind := range []string{sim.PrefixVLLM, sim.PrefixTree} {
+		c := cachedByHand(4,
+			sim.Arrival{Prompt: 8, Output: 3, Content: holding(0, text(1, 8))},
+			sim.Arrival{At: 50 * ms, Prompt: 12, Output: 2, Content: holding(0, text(2, 12))},
+			sim.Arrival{At: 60 * ms, Prompt: 12, Output: 1,
+				Content: holding(0, text(1, 8), text(3, 4))})
+		c.spec.PrefixCache = kind
+		c.spec.PrefixChunk, c.spec.PrefixDRAM, c.spec.PrefixEviction = 4, 1, prefix.LRU
+		c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
+		c.spec.PrefixOverlap = sim.OverlapRequest
+		got, o, _ := c.lives(t, nil)
+		expect(t, kind+" lives", got,
+			map[int]life{1: {0, 26, 46, 0}, 2: {50, 94, 104, 0}, 3: {111, 129, 129, 0}})
+		r := o.requests[2]
+		expect(t, kind+" hits", [3]int{r.Hit, r.HitDRAM, r.HitSSD}, [3]int{8, 8, 0})
+		if err := o.server.Check(); err != nil {
+			t.Fatal(err)
+		}
+		stats := o.metrics.Summary().PrefixCache
+		token := c.model.Geometry(4).BlockBytes / 4 * 2
+		expect(t, kind+" loaded", stats.DRAM.LoadedBytes, 8*token)
+		// Of request 3 all three blocks are written, of which two are there.
+		expect(t, kind+" saved", stats.DRAM.WrittenBytes, 24*token)
+	}
+}
+
+// Memory for four blocks, and two texts of three by turns. A tree writes back what it evicts, a
+// text as a whole.
+func TestTreesWriteBackByHand(t *testing.T) {
 	c := cachedByHand(4,
-		sim.Arrival{Prompt: 8, Output: 3, Content: holding(0, text(1, 8))},
-		sim.Arrival{At: 50 * ms, Prompt: 12, Output: 2, Content: holding(0, text(2, 12))},
-		sim.Arrival{At: 60 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 8), text(3, 4))})
+		sim.Arrival{Prompt: 12, Output: 1, Content: holding(0, text(1, 12))},
+		sim.Arrival{At: 100 * ms, Prompt: 12, Output: 1, Content: holding(0, text(2, 12))},
+		sim.Arrival{At: 200 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 12))})
+	c.spec.PrefixCache = sim.PrefixTree
 	c.spec.PrefixChunk, c.spec.PrefixDRAM, c.spec.PrefixEviction = 4, 1, prefix.LRU
-	c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
-	c.spec.PrefixOverlap = sim.OverlapRequest
-	got, o, _ := c.lives(t, nil)
-	expect(t, "lives", got,
-		map[int]life{1: {0, 26, 46, 0}, 2: {50, 94, 104, 0}, 3: {111, 129, 129, 0}})
+	c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteBack, sim.LoadAlways
+	c.spec.PrefixOverlap = sim.OverlapNone
+	_, o, _ := c.lives(t, nil)
 	r := o.requests[2]
 	expect(t, "hits", [3]int{r.Hit, r.HitDRAM, r.HitSSD}, [3]int{8, 8, 0})
-	if err := o.server.Check(); err != nil {
-		t.Fatal(err)
-	}
 	stats := o.metrics.Summary().PrefixCache
 	token := c.model.Geometry(4).BlockBytes / 4 * 2
-	if got, want := stats.DRAM.LoadedBytes, 8*token; got != want {
-		t.Errorf("%d bytes are loaded, want %d", got, want)
+	expect(t, "loaded", stats.DRAM.LoadedBytes, 8*token)
+	expect(t, "saved", stats.DRAM.WrittenBytes, 24*token)
+	expect(t, "evicted", stats.HBM.Evicted, 6)
+}
+
+// A hit of eight tokens below HBM is loaded if that is the least, and computed if nine are.
+func TestShortHitsAreComputed(t *testing.T) {
+	for least, want := range map[int]int{8: 8, 9: 0} {
+		for _, kind := range sim.PrefixCaches()[1:] {
+			c := cachedByHand(6,
+				sim.Arrival{Prompt: 12, Output: 1, Content: holding(0, text(1, 12))},
+				sim.Arrival{At: 100 * ms, Prompt: 20, Output: 4, Content: holding(0, text(2, 20))},
+				sim.Arrival{At: 500 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 12))})
+			c.spec.PrefixCache, c.spec.PrefixLoadTokens = kind, least
+			c.spec.PrefixChunk, c.spec.PrefixDRAM, c.spec.PrefixEviction = 4, 1, prefix.LRU
+			c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
+			c.spec.PrefixOverlap = sim.OverlapLayers
+			_, o, _ := c.lives(t, nil)
+			expect(t, kind, o.requests[2].HitDRAM, want)
+		}
 	}
 }
 
@@ -248,9 +323,14 @@ func TestLoadBesideOthersByHand(t *testing.T) {
 // tokens four are loaded in 7 ms while nobody else runs, and four computed in 10 + 2 x 4 ms. Of the
 // four that are computed a chunk is saved, of those that were loaded none.
 func TestPrefixesThatAreSaidToBeInDRAM(t *testing.T) {
-	for overlap, first := range map[string]int{sim.OverlapRequest: 25, sim.OverlapNone: 18} {
+	for at, kind := range []string{sim.PrefixVLLM, sim.PrefixVLLM, sim.PrefixTree, sim.PrefixTree} {
+		overlap, first := sim.OverlapRequest, 25
+		if at%2 == 1 {
+			overlap, first = sim.OverlapNone, 18
+		}
 		c := cachedByHand(8, sim.Arrival{Prompt: 8, Output: 2, Cached: 6},
 			sim.Arrival{At: 100 * ms, Prompt: 8, Output: 2, Cached: 6})
+		c.spec.PrefixCache = kind
 		c.spec.PrefixChunk, c.spec.PrefixDRAM, c.spec.PrefixEviction = 4, 1, prefix.LRU
 		c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
 		c.spec.PrefixOverlap = overlap

@@ -20,7 +20,8 @@ type Server struct {
 	memory  memory
 	// of memory, that shares what prompts have in common; nil: none does
 	prefixes  sharing
-	pool      *prefix.Pool     // of them, over tiers; nil: there are none
+	pool      *prefix.Pool     // of them; nil: there are none
+	below     tiered           // of them, over tiers
 	tiers     PrefixDevice     // of the prefixes below HBM; nil: there are none
 	future    *prefix.Future   // of what they hold; nil: it is not known
 	looksAt   des.Time         // when blocks are free that are being saved to them

@@ -89,6 +89,8 @@ type Spec struct {
 	PrefixWriteHits int `toml:"prefix_write_hits" unit:"hits" range:">= 1, <= 255"`
 	// whether what is below HBM is loaded, computed again, or whichever takes less time
 	PrefixLoad string `toml:"prefix_load"`
+	// a hit below HBM of fewer tokens is computed
+	PrefixLoadTokens int `toml:"prefix_load_tokens" unit:"tokens" range:">= 0, <= 1e+06"`
 	// what waits for a load: its request while others run (vLLM's offloading connector), each layer of
 	// its step for its part (HiCache), or its step
 	PrefixOverlap string `toml:"prefix_overlap"`

@@ -119,7 +119,6 @@ func (s *Server) finishStep(now des.Time, timing Timing) {
 	if s.Spec.PrefixWrite != WriteBack {
 		s.savePrefixes(now + timing.Elapsed)
 	}
-	s.notePrefixes()
 	st.rec.Timing = timing
 	s.busy = true
 }

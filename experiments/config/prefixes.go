@@ -29,7 +29,7 @@ func checkPrefixTiers(s *sim.Spec) *KeyError {
 		if s.PrefixDRAM == 0 {
 			key, value = "prefix_ssd_gib", Show(s.PrefixSSD)
 		}
-		return &KeyError{Key: key, Value: value, With: []string{"prefix_overlap", "base", "prefix_cache"},
+		return &KeyError{Key: key, Value: value, With: []string{"prefix_overlap", "base"},
 			Reason: s.NoPrefixTiers()}
 	}
 	return nil

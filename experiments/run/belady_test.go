@@ -8,12 +8,18 @@ import (
 // Where nothing has to leave, tiers that know the future hit what all others do; under pressure
 // the run of a trace ends, its laws held.
 func TestBeladyServesTraces(t *testing.T) {
+	for _, cache := range []string{"vllm", "radix"} {
+		servesTraces(t, cache)
+	}
+}
+
+func servesTraces(t *testing.T, cache string) {
 	hits := map[string]int64{}
 	for _, eviction := range []string{"lru", "belady"} {
 		for _, dram := range []string{"1", "200"} {
 			c := mustLoad(t, "", "workload.trace=../../traces/testdata/mooncake.jsonl",
 				"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm-0.15", "system.kv_gib=17",
-				"system.prefix_cache=vllm", "system.prefix_dram_gib="+dram,
+				"system.prefix_cache="+cache, "system.prefix_dram_gib="+dram,
 				"system.prefix_eviction="+eviction, "system.prefix_write=back")
 			sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
 			if err != nil {
@@ -23,7 +29,7 @@ func TestBeladyServesTraces(t *testing.T) {
 		}
 	}
 	if hits["lru200"] != hits["belady200"] || hits["lru200"] == 0 {
-		t.Errorf("%v: tokens hit in ample memory differ, or there are none", hits)
+		t.Errorf("%s, %v: tokens hit in ample memory differ, or there are none", cache, hits)
 	}
 }
 

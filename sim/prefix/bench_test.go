@@ -8,8 +8,14 @@ import (
 
 // One operation is a request of 12,288 tokens, a third of them of earlier turns, and 256 of output,
 // through HBM of 70,000 blocks, DRAM of 6,000 chunks and SSD of 100,000.
-func BenchmarkPool(b *testing.B) {
-	p := NewPool(70_000, 16, 0, &Lower{Chunk: 16, DRAM: 6_000, SSD: 100_000, Eviction: LRU})
+func BenchmarkPool(b *testing.B) { benchmark(b, NewPool(70_000, 16, 0, below70k())) }
+
+// The same through a tree.
+func BenchmarkRadix(b *testing.B) { benchmark(b, NewRadix(70_000, 16, 0, below70k())) }
+
+func below70k() *Lower { return &Lower{Chunk: 16, DRAM: 6_000, SSD: 100_000, Eviction: LRU} }
+
+func benchmark(b *testing.B, p tiered) {
 	var t Table
 	g := Grant{Table: &t}
 	content := Content{Prompt: make([]Piece, 24)}

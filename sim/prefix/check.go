@@ -20,7 +20,7 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 		refs[s.block]++
 	}
 	for _, k := range p.kept {
-		refs[k.block]++
+		refs[k.what]++
 	}
 	idle := 0
 	for b, n := range refs {
@@ -84,6 +84,11 @@ func (r *Radix) Check(tables iter.Seq[*Table]) error {
 		}
 		if b.last != nil && shared != b.shared {
 			return fmt.Errorf("a request has %d pages of the tree and counts %d", shared, b.shared)
+		}
+	}
+	for _, k := range r.kept {
+		for n := k.what; n != r.root; n = n.parent {
+			locks[n]++
 		}
 	}
 	in, evictable := 0, 0

@@ -45,6 +45,21 @@ func (l *Lower) begin() {
 	}
 }
 
+// match continues a match of so many blocks below HBM, if there is anything, and returns how many
+// of the first tokens the prefill has when it begins: those in HBM, and what its first step loads.
+func (l *Lower) match(t *Table, blocks, blockTokens, target int) (tokens int) {
+	tokens = blocks * blockTokens
+	if l == nil {
+		return tokens
+	}
+	t.load = l.find(t, blocks, blockTokens, target)
+	l.findStored(t, tokens, target, blockTokens)
+	if l.Async {
+		return tokens
+	}
+	return tokens + t.load.Tokens
+}
+
 // find continues a match of so many blocks in the tiers below, for a prompt of which less than
 // target tokens may be hit. It returns the tokens that end up in HBM.
 func (l *Lower) find(t *Table, blocks, blockTokens, target int) (load Load) {
@@ -75,6 +90,14 @@ func (l *Lower) find(t *Table, blocks, blockTokens, target int) (load Load) {
 	return load
 }
 
+// findStored has a table load what is said to be in DRAM, where that is more than what is found.
+func (l *Lower) findStored(t *Table, hit, target, blockTokens int) {
+	to := min(t.stored, (target-1)/blockTokens*blockTokens)
+	if to > hit+t.load.Tokens && (l.Worth == nil || l.Worth(hit, to, 0)) {
+		t.load, t.chunks = Load{Tokens: to - hit}, t.chunks[:0]
+	}
+}
+
 // take notes that a table's chunks are loaded: uses in the tiers, the end of the text first, so
 // that its beginning was used last; those of SSD come into DRAM.
 func (l *Lower) take(t *Table) {
@@ -94,16 +117,11 @@ func (l *Lower) take(t *Table) {
 	t.chunks = t.chunks[:0]
 }
 
-// touch notes that the chunks below of what a table has in HBM are used, too, as those that it
-// loads: of the end of the text first.
-func (l *Lower) touch(p *Pool, t *Table) {
-	for i := len(t.match) / l.Chunk * l.Chunk; i > 0; i -= l.Chunk {
-		key := p.keys[t.match[i-1]]
-		if place := l.dram.has(key, l.now); place > 0 {
-			l.dram.use(place)
-		}
-		if place := l.ssd.has(key, l.now); place > 0 {
-			l.ssd.use(place)
+// touch notes that a chunk is used in HBM, whether it has been written or not.
+func (l *Lower) touch(key uint64) {
+	for _, t := range []*tier{l.dram, l.ssd} {
+		if place := t.index.find(t.keys, key); place > 0 {
+			t.use(place)
 		}
 	}
 }
@@ -168,7 +186,7 @@ func (t *tier) written(keys []uint64, ready des.Time) {
 func (p *Pool) Plan(now des.Time) {
 	if p.lower != nil {
 		p.lower.now = now
-		p.letGo(now)
+		p.kept.end(now, p.giveUp)
 	}
 }
 
@@ -178,17 +196,29 @@ func (p *Pool) Writes() (dram, ssd int) { return len(p.lower.writes), len(p.lowe
 
 // Written has these chunks be in DRAM from one time on and on SSD from another.
 func (p *Pool) Written(dram, ssd des.Time) {
-	l := p.lower
-	p.keptUntil(dram)
+	p.kept.saved(dram)
+	p.lower.written(dram, ssd)
+}
+
+func (l *Lower) written(dram, ssd des.Time) {
 	l.dram.written(l.writes, dram)
 	l.ssd.written(l.spills, ssd)
 	l.writes, l.spills = l.writes[:0], l.spills[:0]
 }
 
+// Kept returns when the next blocks are given up that are being saved to the tiers below; ok is
+// false where there are none.
+func (p *Pool) Kept() (at des.Time, ok bool) { return p.kept.next() }
+
 // Lost returns how many blocks of HBM and chunks below have lost their content.
 func (p *Pool) Lost() (hbm, dram, ssd int64) {
-	if p.lower == nil {
-		return p.evicted, 0, 0
+	dram, ssd = p.lower.lost()
+	return p.evicted, dram, ssd
+}
+
+func (l *Lower) lost() (dram, ssd int64) {
+	if l == nil {
+		return 0, 0
 	}
-	return p.evicted, p.lower.dram.evicted, p.lower.ssd.evicted
+	return l.dram.evicted, l.ssd.evicted
 }

@@ -35,7 +35,7 @@ type Pool struct {
 	// has a way to go until it is where others can have it.
 	Late bool
 	late []saving // blocks that were given up while they are saved
-	kept []kept   // blocks whose chunks are being saved to the tiers below
+	kept holds[int32]
 }
 
 // NewPool returns a pool of total blocks of which the given share is kept free by Admit.
@@ -90,24 +90,7 @@ func (p *Pool) Match(g *Grant, target int) int {
 			t.match = append(t.match, b)
 		}
 	}
-	hit := len(t.match) * p.blockTokens
-	if p.lower == nil {
-		return hit
-	}
-	t.load = p.lower.find(t, len(t.match), p.blockTokens, target)
-	p.findStored(t, hit, target)
-	if p.lower.Async {
-		return hit
-	}
-	return hit + t.load.Tokens
-}
-
-// findStored has a table load what is said to be in DRAM, where that is more than what is found.
-func (p *Pool) findStored(t *Table, hit, target int) {
-	to := min(t.stored, (target-1)/p.blockTokens*p.blockTokens)
-	if to > hit+t.load.Tokens && (p.lower.Worth == nil || p.lower.Worth(hit, to, 0)) {
-		t.load, t.chunks = Load{Tokens: to - hit}, t.chunks[:0]
-	}
+	return p.lower.match(t, len(t.match), p.blockTokens, target)
 }
 
 // Fetch says whether what Match found has to be loaded before the prefill begins, and grants the
@@ -187,7 +170,10 @@ func (p *Pool) begin(t *Table, tokens, keep int) bool {
 	if p.lower != nil {
 		p.lower.begins(t.own)
 		p.lower.take(t)
-		p.lower.touch(p, t)
+		// A use in HBM is one below, of the end of the text first.
+		for i := len(t.match) / p.lower.Chunk * p.lower.Chunk; i > 0; i -= p.lower.Chunk {
+			p.lower.touch(p.keys[t.match[i-1]])
+		}
 		t.load, t.loaded = Load{}, t.load
 	}
 	t.blocks, t.full = append(t.blocks, t.match...), len(t.match)
@@ -224,6 +210,14 @@ func (p *Pool) hit(text []int32) {
 	if l := p.lower; p.ends[b] && int(p.hits[b]) == l.Hits && !l.Back &&
 		l.write(p.keys[b]) {
 		p.keep(text[len(text)-l.Chunk:])
+	}
+}
+
+// keep holds the blocks of a chunk that is to be saved.
+func (p *Pool) keep(blocks []int32) {
+	for _, b := range blocks {
+		p.refs[b]++
+		p.kept.add(b)
 	}
 }
 

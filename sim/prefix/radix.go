@@ -22,6 +22,7 @@ type Radix struct {
 	root      *node
 	version   uint64 // of the nodes
 	evicted   int64  // pages
+	below
 }
 
 // node is a run of pages, by their keys, with their numbers.
@@ -66,9 +67,10 @@ type branch struct {
 }
 
 // NewRadix returns a tree in so many pages, of which the given share is kept free by Admit.
-func NewRadix(total int64, page int, watermark float64) *Radix {
+func NewRadix(total int64, page int, watermark float64, lower *Lower) *Radix {
 	r := &Radix{page: page, watermark: int(watermark * float64(total)), total: int(total),
-		free: int(total), version: 1, root: &node{children: map[uint64]*node{}, locks: 1}}
+		free: int(total), version: 1, root: &node{children: map[uint64]*node{}, locks: 1},
+		below: newBelow(lower, total)}
 	r.root.next, r.root.prev = r.root, r.root
 	return r
 }
@@ -85,19 +87,21 @@ func (r *Radix) Total() int64 { return int64(r.total) }
 // Tokens returns the number of tokens that n pages hold.
 func (r *Radix) Tokens(n int64) int64 { return n * int64(r.page) }
 
-// Lost returns how many pages were evicted.
-func (r *Radix) Lost() (hbm, dram, ssd int64) { return r.evicted, 0, 0 }
-
-// Match returns how many of the first tokens of a prefill that has not begun are in the tree.
+// Match returns how many of the first tokens of a prefill that has not begun are in the tree, or
+// are loaded in its first step.
 func (r *Radix) Match(g *Grant, target int) int {
 	t := g.Table
 	b := &t.branch
-	if b.target = target; t.at != r.version {
+	b.target = target
+	if b.last != nil { // has been loaded
+		return b.shared * r.page
+	}
+	if t.at != r.version {
 		b.name(t, r.page)
 		b.found, b.pages = r.walk(b.keys[:min(len(b.keys), (target-1)/r.page)])
 		t.at = r.version // a node may have been split
 	}
-	return b.pages * r.page
+	return r.lower.match(t, b.pages, r.page, target)
 }
 
 // name writes the keys of a text's pages.
@@ -149,10 +153,6 @@ func (r *Radix) split(n *node, pages int) *node {
 	return head
 }
 
-// Fetch and Landed are of memory with tiers below HBM.
-func (r *Radix) Fetch(*Grant) (loads, ok bool) { return false, true }
-func (r *Radix) Landed(*Grant)                 {}
-
 // Admit grants pages for the given tokens if the watermark remains, of which the step that is
 // planned computes the first now tokens. Grow extends a grant to the given tokens, all computed.
 func (r *Radix) Admit(g *Grant, tokens, now int) bool {
@@ -183,6 +183,7 @@ func (r *Radix) grant(t *Table, tokens, now, keep int) bool {
 	if begins {
 		t.blocks = slices.Grow(t.blocks[:0], b.shared)[:b.shared]
 		r.fill(t, 0)
+		r.begins(t)
 	}
 	for r.free < need {
 		r.evict()
@@ -191,6 +192,9 @@ func (r *Radix) grant(t *Table, tokens, now, keep int) bool {
 	b.owned += need
 	for range need {
 		t.blocks = append(t.blocks, r.numbers.take())
+	}
+	if begins && t.loaded.Tokens > 0 && !r.lower.Async {
+		r.enter(t, b.shared+t.loaded.Tokens/r.page)
 	}
 	b.computed = now
 	return true
@@ -217,6 +221,7 @@ func (r *Radix) enter(t *Table, pages int) {
 	from := b.shared
 	b.last, b.shared = at, pages
 	r.fill(t, from)
+	r.entered(t, had, pages)
 }
 
 // fill writes the numbers of the tree's pages that a request has from one of its pages on.
@@ -242,6 +247,7 @@ func (r *Radix) Release(g *Grant, ended bool) {
 	g.Table.blocks = g.Table.blocks[:0]
 	r.unlock(b.last)
 	b.last, b.shared, b.owned, b.computed, g.Table.at = nil, 0, 0, 0, 0
+	g.Table.loaded = Load{}
 }
 
 // lock keeps a node and those above it.
@@ -267,6 +273,7 @@ func (r *Radix) evict() {
 	for n.locks > 0 || len(n.children) > 0 {
 		n = n.next
 	}
+	r.writeBack(n)
 	delete(n.parent.children, n.keys[0])
 	r.unlink(n)
 	r.free += len(n.keys)

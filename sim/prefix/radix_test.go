@@ -145,7 +145,7 @@ func TestRadixIsThePlainOne(t *testing.T) {
 		n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 		total, page := n("pages", 4, 24), n("page", 1, 4)
 		share := float64(n("watermark", 0, 3)) / 10
-		tree := NewRadix(int64(total), page, share)
+		tree := NewRadix(int64(total), page, share, nil)
 		ref := &plain{page: page, keep: int(share * float64(total)), total: total,
 			requests: map[int]*plainRequest{}}
 		live := map[int]*pair{}

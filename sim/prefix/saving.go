@@ -1,7 +1,5 @@
 package prefix
 
-import "github.com/sparseserve/sparseserve/sim/des"
-
 // Where blocks are found once they are saved (Pool.Late), a request may give up blocks whose save
 // is under way. Nobody gets such a block before the save has ended, and then others find it.
 
@@ -51,45 +49,4 @@ func (p *Pool) Saved(step int64) {
 		p.giveUp(s.block)
 	}
 	p.late = p.late[:n]
-}
-
-// kept is a block of a chunk that is being saved to the tiers below, which nobody else gets until
-// then.
-type kept struct {
-	block int32
-	until des.Time
-}
-
-// keep holds the blocks of a chunk that is to be saved.
-func (p *Pool) keep(blocks []int32) {
-	for _, b := range blocks {
-		p.refs[b]++
-		p.kept = append(p.kept, kept{b, never})
-	}
-}
-
-// keptUntil has what is to be saved be in DRAM from a time on.
-func (p *Pool) keptUntil(saved des.Time) {
-	for i := len(p.kept) - 1; i >= 0 && p.kept[i].until == never; i-- {
-		p.kept[i].until = saved
-	}
-}
-
-// letGo gives up the blocks that have been saved by now: they were kept in that order.
-func (p *Pool) letGo(now des.Time) {
-	n := 0
-	for n < len(p.kept) && p.kept[n].until <= now {
-		p.giveUp(p.kept[n].block)
-		n++
-	}
-	p.kept = p.kept[:copy(p.kept, p.kept[n:])]
-}
-
-// Kept returns when the next blocks are given up that are being saved to the tiers below; ok is
-// false where there are none.
-func (p *Pool) Kept() (at des.Time, ok bool) {
-	if len(p.kept) == 0 || p.kept[0].until == never {
-		return 0, false
-	}
-	return p.kept[0].until, true
 }

@@ -84,9 +84,28 @@ func TestTiersEvictInTheirOrder(t *testing.T) {
 	})
 }
 
-// A pool of four blocks of two tokens over tiers of chunks of two blocks serves three texts of two
-// chunks, then the first one again.
+// tiered is a Pool or a Radix.
+type tiered interface {
+	Plan(now des.Time)
+	Match(g *Grant, target int) int
+	Grow(g *Grant, tokens int) bool
+	Release(g *Grant, ended bool)
+	Writes() (dram, ssd int)
+	Written(dram, ssd des.Time)
+}
+
+// A pool, and a tree, of four blocks of two tokens over tiers of chunks of two blocks serve three
+// texts of two chunks, then the first one again.
 func TestLowerTiersByHand(t *testing.T) {
+	for name, open := range map[string]func(*Lower) tiered{
+		"pool": func(l *Lower) tiered { return NewPool(4, 2, 0, l) },
+		"tree": func(l *Lower) tiered { return NewRadix(4, 2, 0, l) },
+	} {
+		t.Run(name, func(t *testing.T) { lowerTiersByHand(t, open) })
+	}
+}
+
+func lowerTiersByHand(t *testing.T, open func(*Lower) tiered) {
 	for _, c := range []struct {
 		name             string
 		back             bool
@@ -101,8 +120,7 @@ func TestLowerTiersByHand(t *testing.T) {
 		{"selective, of which nothing is hit", false, 1, 2, 4, 0, 0, 0, 0},
 		{"write-back: the last text is in HBM", true, 0, 2, 4, 8, 8, 4, 2},
 	} {
-		p := NewPool(4, 2, 0, &Lower{Chunk: 2, DRAM: c.dram, SSD: c.ssd, Eviction: LRU, Back: c.back,
-			Hits: c.hits})
+		p := open(&Lower{Chunk: 2, DRAM: c.dram, SSD: c.ssd, Eviction: LRU, Back: c.back, Hits: c.hits})
 		at := des.Time(0)
 		serve := func(text uint64) (load Load) {
 			var tb Table
