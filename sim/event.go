@@ -54,6 +54,7 @@ func (s *Server) proceed() error {
 		if err := s.startStep(now); err != nil || s.busy {
 			return err
 		}
+		s.savePrefixes(now) // no step does, and a request may wait for the blocks
 		s.awaitPrefixSaves(now)
 	}
 	return s.drain(now)

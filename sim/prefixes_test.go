@@ -301,6 +301,31 @@ func TestTreesWriteBackByHand(t *testing.T) {
 	expect(t, "evicted", stats.HBM.Evicted, 6)
 }
 
+// Memory for four blocks, and two requests that load two each from SSD at once, through DRAM that
+// has room for one's: when both have landed neither finds a third block, and what they have loaded
+// is being written to DRAM again. The second gives its blocks up, once they have been.
+func TestLandedLoadsMakeRoomByHand(t *testing.T) {
+	for _, kind := range sim.PrefixCaches()[1:] {
+		c := cachedByHand(4,
+			sim.Arrival{Prompt: 8, Output: 1, Content: holding(0, text(1, 8))},
+			sim.Arrival{At: 100 * ms, Prompt: 8, Output: 1, Content: holding(0, text(2, 8))},
+			sim.Arrival{At: 200 * ms, Prompt: 12, Output: 4, Content: holding(0, text(3, 12))},
+			sim.Arrival{At: 500 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 8))},
+			sim.Arrival{At: 500 * ms, Prompt: 12, Output: 1, Content: holding(0, text(2, 8))})
+		geo := c.model.Geometry(4)
+		c.spec.PrefixCache, c.spec.PrefixSSD = kind, 1
+		c.spec.PrefixDRAM = 2 * float64(geo.BlockBytes*int64(geo.Groups())) / (1 << 30)
+		c.spec.PrefixChunk, c.spec.PrefixEviction = 4, prefix.LRU
+		c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
+		c.spec.PrefixOverlap = sim.OverlapRequest
+		_, o, _ := c.lives(t, nil)
+		expect(t, kind+" requests", len(o.requests), 5)
+		for _, r := range o.requests[3:] {
+			expect(t, kind+" hits", r.Hit, 8)
+		}
+	}
+}
+
 // A hit of eight tokens below HBM is loaded if that is the least, and computed if nine are.
 func TestShortHitsAreComputed(t *testing.T) {
 	for least, want := range map[int]int{8: 8, 9: 0} {
