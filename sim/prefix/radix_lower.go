@@ -6,10 +6,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Below a tree are the tiers of lower.go, as below a Pool. A chunk is written when a text enters the
-// tree that has it, when the page that ends it is hit, or when its node is evicted. A node whose
-// chunks are being saved is locked. Of a text the end is written and used first, so that least
-// recently used first is leaf first.
+// Below a tree are the tiers of lower.go, as below a Pool. A chunk is written when a text enters
+// the tree that has it, when the page that ends it is hit, or when its node is evicted. A node
+// whose chunks are being saved is locked. Of a text the end is written and used first, so that
+// least recently used first is leaf first.
 
 // below is what a tree notes of its pages for the tiers below HBM.
 type below struct {
@@ -67,8 +67,8 @@ func (r *Radix) hit(page int32) bool {
 	return r.ends[page] && int(r.hits[page]) == r.lower.Hits
 }
 
-// entered has chunks written of a text whose pages from had on are new in the tree, and of the pages
-// before those that the tier has lost.
+// entered has chunks written of a text whose pages from had on are new in the tree, and of the
+// pages before those that the tier has lost.
 func (r *Radix) entered(t *Table, had, pages int) {
 	l, b := r.lower, &t.branch
 	if l == nil {
