@@ -109,12 +109,33 @@ func (s *prepared) crossovers() (notes []string) {
 	return notes
 }
 
-// uncached warns where prompts say what they have in common and nothing is made of it.
+// uncached warns where prompts say what they have in common and no cache finds it, and where a
+// cache has nothing to find.
 func (s *prepared) uncached() []string {
-	if !s.stream.Content() || s.point.System.CachesPrefixes() {
+	content, caches := s.stream.Content(), s.point.System.CachesPrefixes()
+	switch {
+	case content && !caches:
+		return []string{"the trace says what prompts have in common and system.prefix_cache is off: " +
+			"every prompt is prefilled whole, while vLLM V1 (\"vllm\") and SGLang (\"radix\") have a " +
+			"cache on by default"}
+	case caches && !content && s.point.Workload.PrefixHit == 0:
+		return []string{"system.prefix_cache finds nothing: the trace does not say what prompts have " +
+			"in common; use one that does (Mooncake's hash_ids, ShareGPT, the CSV column content, " +
+			"trace \"sessions\"), or set prefix_cache off and workload.prefix_hit"}
+	}
+	return nil
+}
+
+// rebuiltIndex warns where sparse prefill takes longer to build its indices than to attend: each
+// chunk builds one over all tokens before it.
+func (s *prepared) rebuiltIndex(sum *sim.Summary) []string {
+	spec := &s.point.System
+	index := sum.PhaseS["prefill_index"]
+	if spec.Prefill != "chunked" || index <= sum.PhaseS["prefill_attention"] {
 		return nil
 	}
-	return []string{"the trace says what prompts have in common and system.prefix_cache is off: all " +
-		"of each is prefilled, while vLLM V1 (\"vllm\") and SGLang (\"radix\") have a cache on by " +
-		"default"}
+	return []string{fmt.Sprintf("sparse prefill spends %.0f s on indices and %.0f s on attention: "+
+		"each chunk builds an index over all tokens before it, so chunks of %d tokens can be slower "+
+		"than dense prefill; raise system.chunk_tokens and system.max_tokens", index,
+		sum.PhaseS["prefill_attention"], spec.ChunkTokens)}
 }

@@ -243,6 +243,7 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	sum.Warnings = append(sum.Warnings, notes(metrics)...)
 	sum.Warnings = append(sum.Warnings, s.stream.Warnings()...)
 	sum.Warnings = append(sum.Warnings, s.uncached()...)
+	sum.Warnings = append(sum.Warnings, s.rebuiltIndex(&sum)...)
 	if runErr != nil {
 		endedEarly(ctx, &sum, runErr)
 		return sum, runErr
