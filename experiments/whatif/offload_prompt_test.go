@@ -3,6 +3,7 @@ package whatif
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -51,6 +52,9 @@ func TestOffloadPromptAgainstAScan(t *testing.T) {
 	not, _ := number(x.Fails.Setting)
 	if not < float64(last) || pays > float64(first) || pays <= not || pays > 1.021*not+1 {
 		t.Errorf("%s; the scan has it between %d and %d", x.Text, last, first)
+	}
+	if x.Own == nil || !strings.Contains(x.Text, "; as configured, "+th.Yes) {
+		t.Errorf("%q does not say what holds as configured", x.Text)
 	}
 	n := int(pays) // what the answer rests on is what simulate has
 	if with, without := end(n, true)/3, end(n, false)/3; math.Abs(x.Holds.Value-with) > 1e-9 ||

@@ -22,6 +22,7 @@ type Threshold struct {
 
 	knob   string
 	within func(*config.Point) (low, high float64) // where it is looked for
+	own    bool                                    // also asked of the configuration as it is
 	// holds is the answer of a server, and the figures that it rests on.
 	holds func(context.Context, *test, []config.Setting) (Answer, error)
 }
@@ -44,6 +45,7 @@ type Crossing struct {
 	// answer.
 	Holds *Answer  `json:"holds"`
 	Fails *Answer  `json:"fails"`
+	Own   *Answer  `json:"own,omitempty"` // of the configuration as it is
 	Tried []Answer `json:"tried"`
 	Text  string   `json:"text"` // the answer in words
 }
@@ -56,10 +58,10 @@ func Thresholds() []Threshold {
 	return []Threshold{
 		{Name: "offload-link", Question: "the link speed from which offloading pays, as a factor of " +
 			"the card's",
-			Yes: "offloading pays", No: "offloading does not pay", knob: "link", holds: pays,
+			Yes: "offloading pays", No: "offloading does not pay", knob: "link", own: true, holds: pays,
 			within: func(*config.Point) (float64, float64) { return 0.05, 4 }},
 		{Name: "offload-prompt", Question: "the prompt length from which offloading pays, in tokens",
-			Yes: "offloading pays", No: "offloading does not pay", knob: "prompt", holds: pays,
+			Yes: "offloading pays", No: "offloading does not pay", knob: "prompt", own: true, holds: pays,
 			within: prompts},
 		{Name: "dram", Question: "the host memory that the load needs, in GiB",
 			Yes: "the service level holds", No: "the service level fails", knob: "system.dram_gib",
@@ -223,6 +225,15 @@ func (t *test) find(ctx context.Context) (*Crossing, error) {
 		}
 	}
 	c.Text = t.words(&low, &high)
+	if !t.own {
+		return c, nil
+	}
+	own, err := t.holds(ctx, t, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.Own = &own
+	c.Text += fmt.Sprintf("; as configured, %s: %s", t.answer(&own), t.compared(&own))
 	return c, nil
 }
 
@@ -246,17 +257,24 @@ func (t *test) bracket(at func(string) (Answer, error)) (low, high Answer, err e
 	return first, high, nil
 }
 
+func (t *Threshold) answer(a *Answer) string {
+	if a.Holds {
+		return t.Yes
+	}
+	return t.No
+}
+
+// compared gives the metric with offloading and without.
+func (t *test) compared(a *Answer) string {
+	return fmt.Sprintf("%s %.3g with offloading, %.3g without", t.study.Metric.Label, a.Value,
+		a.Against)
+}
+
 // words are the answer.
 func (t *test) words(low, high *Answer) string {
-	answer := func(a *Answer) string {
-		if a.Holds {
-			return t.Yes
-		}
-		return t.No
-	}
 	name := t.r.Knob.Name
 	if low.Holds == high.Holds {
-		return fmt.Sprintf("%s at %s = %s and at %s: no threshold between", answer(low), name,
+		return fmt.Sprintf("%s at %s = %s and at %s: no threshold between", t.answer(low), name,
 			low.Setting, high.Setting)
 	}
 	at := func(a *Answer) string {
@@ -269,7 +287,8 @@ func (t *test) words(low, high *Answer) string {
 		}
 		return "x " + a.Setting + " (" + strings.TrimSpace(config.SettingsLabel(settings)) + ")"
 	}
-	return fmt.Sprintf("%s at %s = %s, %s at %s", answer(low), name, at(low), answer(high), at(high))
+	return fmt.Sprintf("%s at %s = %s, %s at %s", t.answer(low), name, at(low), t.answer(high),
+		at(high))
 }
 
 // pays says whether the metric is better with offloading than without.
