@@ -78,6 +78,9 @@ type CPU struct {
 // CardNames lists the built-in cards in alphabetical order.
 func CardNames() []string { return names(cardFiles, "cards") }
 
+// KernelNames lists the built-in files of kernels in alphabetical order.
+func KernelNames() []string { return names(kernelFiles, "kernels") }
+
 // LoadCard returns a built-in card by name, or reads a card file.
 func LoadCard(nameOrPath string) (*Card, error) {
 	return load[Card]("gpu", cardFiles, "cards", nameOrPath)
@@ -88,8 +91,8 @@ func (c *Card) validate() error {
 	case c.Name == "":
 		return wrong("name", "want a name")
 	case c.Kernels.Own == "" || c.Kernels.FA2 == "":
-		return wrong("kernels", "want sparseserve and fa2, the files of kernels/ that the card's "+
-			"engines run")
+		return wrong("kernels", "want a table [kernels] with sparseserve and fa2 (and fa3 for engine "+
+			"vllm-0.15), each one of %s or a file in this folder", strings.Join(KernelNames(), ", "))
 	}
 	return cmp.Or(c.Interconnect.validate(), checkFigures(c), c.Link.validate())
 }

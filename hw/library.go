@@ -77,6 +77,10 @@ func unknownName(kind, name string, known []string) error {
 			"grid.%s = "+
 			"[...] (sparseserve help sweep)", kind, kind)
 	}
+	own := "; or a path that ends in .toml"
+	if kind == "model" {
+		own = "; or the path of a config.json"
+	}
 	var begin []string
 	for _, k := range known {
 		if name != "" && strings.HasPrefix(k, strings.ToLower(name)) {
@@ -84,12 +88,12 @@ func unknownName(kind, name string, known []string) error {
 		}
 	}
 	if len(begin) > 0 {
-		return fmt.Errorf("unknown %s %q, did you mean %s? known: %s", kind, name,
-			strings.Join(begin, " or "), strings.Join(known, ", "))
+		return fmt.Errorf("unknown %s %q, did you mean %s? known: %s%s", kind, name,
+			strings.Join(begin, " or "), strings.Join(known, ", "), own)
 	}
 	if near := nearest.Name(name, known); near != "" {
-		return fmt.Errorf("unknown %s %q, did you mean %q? known: %s", kind, name, near,
-			strings.Join(known, ", "))
+		return fmt.Errorf("unknown %s %q, did you mean %q? known: %s%s", kind, name, near,
+			strings.Join(known, ", "), own)
 	}
-	return fmt.Errorf("unknown %s %q; known: %s", kind, name, strings.Join(known, ", "))
+	return fmt.Errorf("unknown %s %q; known: %s%s", kind, name, strings.Join(known, ", "), own)
 }

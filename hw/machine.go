@@ -24,8 +24,9 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 	}
 	file, ok := c.Kernels.of(e.Kernels)
 	if !ok {
-		return nil, fmt.Errorf("gpu %s has no kernels of %q, which engine %s runs; known: %s", c.Name,
-			e.Kernels, e.Name, c.Kernels.known())
+		return nil, fmt.Errorf("gpu %s has no kernels of %q, which engine %s runs; known: %s; choose "+
+			"another engine (list engines), or in a card file set kernels.%s to one of %s", c.Name,
+			e.Kernels, e.Name, c.Kernels.known(), e.Kernels, strings.Join(KernelNames(), ", "))
 	}
 	dir := ""
 	if LooksLikePath(gpu) {

@@ -112,7 +112,8 @@ func TestFileErrors(t *testing.T) {
 			[]string{"graphs.tokens", "got 2"}},
 		{"a copy faster than its link", card, `{ value = 25.1,`, `{ value = 100,`,
 			[]string{"link.h2d", "got 100 GB/s, nominal is 32 GB/s"}},
-		{"no kernels", card, `fa2 = "ampere"`, `fa2 = ""`, []string{"kernels: want sparseserve and fa2"}},
+		{"no kernels", card, `fa2 = "ampere"`, `fa2 = ""`,
+			[]string{"kernels: want a table [kernels] with sparseserve and fa2", "ampere-fa2"}},
 		{"no card", kernels, `measured_on = "a100-80gb"`, `measured_on = ""`, []string{"measured_on"}},
 		{"syntax", card, "title =", "title", []string{}},
 	} {
