@@ -27,6 +27,8 @@ type Sweep struct {
 	Unfit    []Unfit // of a plan
 	// SeedsGiven says that the seeds are somebody's choice, not the default.
 	SeedsGiven bool
+	// RateGiven says the same of workload.rate.
+	RateGiven bool
 
 	file *document
 	// Alter changes every point; nil changes none.
@@ -136,6 +138,7 @@ func loadSweep(path string, sets []string, search bool, varied *axis) (*Sweep, e
 		}
 		s.Variants = append(s.Variants, Variant{settings, &l.cfg})
 		s.SeedsGiven = l.origin["seed"] != builtInDefault
+		s.RateGiven = l.chosen["workload.rate"]
 	}
 	return s, nil
 }

@@ -98,11 +98,8 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 		return printJSON(app, report.Comparisons)
 	}
 	printComparison(app.Stdout, c, record, report)
-	fmt.Fprintln(app.Stdout, "\nFiles:")
-	for _, f := range append(append([]string{filepath.Join(out, "trace.csv")}, report.Files...),
-		pictures...) {
-		fmt.Fprintln(app.Stdout, "  "+f)
-	}
+	listFiles(app.Stdout, out, append(append([]string{filepath.Join(out, "trace.csv")},
+		report.Files...), pictures...))
 	return nil
 }
 

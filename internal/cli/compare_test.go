@@ -70,9 +70,10 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s: status %d, stderr %q", name, status, errs)
 		}
 		testkit.Golden(t, "compare-"+name+".txt", filepath.ToSlash(out))
-		_, files, _ := strings.Cut(out, "Files:\n")
+		_, files, _ := strings.Cut(out, "Files in ")
+		folder, files, _ := strings.Cut(files, ":\n")
 		for _, path := range strings.Fields(files) {
-			if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+			if info, err := os.Stat(filepath.Join(folder, path)); err != nil || info.Size() == 0 {
 				t.Errorf("%s: names a file that is not there: %v", name, err)
 			}
 		}

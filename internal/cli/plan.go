@@ -95,6 +95,10 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
+	if q.offers == nil && q.RateGiven {
+		printNotes(app.Stderr, []string{"workload.rate is not used: this plan finds the largest rate; " +
+			"for what to buy for that rate, add a [plan] table or --set plan.prices=mid"})
+	}
 	planner := capacity.Planner{Store: store, Run: app.Run, Workers: p.Workers}
 	if q.offers != nil {
 		return p.purchase(ctx, app, &planner, q.offers, out, points)
@@ -116,7 +120,7 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 		return printJSON(app, found)
 	}
 	printPlan(app.Stdout, found)
-	printFiles(app.Stdout, files, points)
+	printFiles(app.Stdout, out, files, points)
 	return nil
 }
 

@@ -46,7 +46,7 @@ func (p *planCmd) purchase(
 	}
 	files = append(files, drawn...)
 	printPurchase(app.Stdout, answer)
-	printFiles(app.Stdout, files, points)
+	printFiles(app.Stdout, out, files, points)
 	return nil
 }
 

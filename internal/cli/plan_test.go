@@ -35,6 +35,18 @@ func TestPlan(t *testing.T) {
 	testkit.Golden(t, "plan.txt", filepath.ToSlash(out))
 }
 
+// A rate is asked for in vain where nothing is to be bought.
+func TestPlanSaysThatARateIsNotUsed(t *testing.T) {
+	for _, set := range []string{"workload.rate=3", "workload.requests=3"} {
+		_, _, errs := invoke(t, loaded, "plan", "--set", "system.preset=vllm", "--set",
+			"slo.delay_s=2", "--set", set)
+		want := set == "workload.rate=3"
+		if strings.Contains(errs, "workload.rate is not used") != want {
+			t.Errorf("%s: %q", set, errs)
+		}
+	}
+}
+
 func TestPlanJSON(t *testing.T) {
 	status, out, errs := invoke(t, loaded, "plan", "ablation", "--json", "--set", "system.preset=vllm",
 		"--set", "seeds=[1,2]", "--set", "slo.tbt_s=0.75", "--set", "slo.delay_s=2")

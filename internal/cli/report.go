@@ -66,14 +66,27 @@ func traceName(w *traces.Spec) string {
 	return files.Label(w.Trace)
 }
 
-// printFiles names the files that were written.
-func printFiles(w io.Writer, files []string, points string) {
-	fmt.Fprintln(w, "\nFiles:")
+// printFiles names the files that were written, and where every run is kept.
+func printFiles(w io.Writer, out string, files []string, points string) {
+	listFiles(w, out, files)
+	fmt.Fprintln(w, "  "+within(out, points)+string(filepath.Separator)+"   every run's configuration, "+
+		"summary and requests")
+}
+
+// listFiles names files by what they are called in a result folder.
+func listFiles(w io.Writer, out string, files []string) {
+	fmt.Fprintf(w, "\nFiles in %s:\n", out)
 	for _, f := range files {
-		fmt.Fprintln(w, "  "+f)
+		fmt.Fprintln(w, "  "+within(out, f))
 	}
-	fmt.Fprintln(w, "  "+points+string(filepath.Separator)+"   every run's configuration, summary "+
-		"and requests")
+}
+
+// within is a path as seen from a folder, whole where it is outside.
+func within(folder, path string) string {
+	if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
 }
 
 func plural(n int, noun string) string {

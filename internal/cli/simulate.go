@@ -151,6 +151,9 @@ func settingsName(sets []string) string {
 	var b strings.Builder
 	for _, set := range sets {
 		key, value, _ := strings.Cut(set, "=")
+		if strings.HasPrefix(value, string(filepath.Separator)) { // a file is known by its name
+			value = filepath.Base(value)
+		}
 		b.WriteString("-" + key[strings.LastIndexByte(key, '.')+1:] + "=" + value)
 	}
 	name := strings.Map(func(r rune) rune {
@@ -201,7 +204,7 @@ func (s *simulateCmd) report(app *App, systems []sim.Spec, out string, files []s
 	printEngines(app.Stdout, systems)
 	printLive(app.Stdout, sums)
 	printWarnings(app.Stdout, sums)
-	printFiles(app.Stdout, append(files, pictures...), filepath.Join(out, "points"))
+	printFiles(app.Stdout, out, append(files, pictures...), filepath.Join(out, "points"))
 	return nil
 }
 

@@ -111,7 +111,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	printEngines(app.Stdout, systems)
 	printWarnings(app.Stdout, sums)
-	printFiles(app.Stdout, files, folder.Store.Dir())
+	printFiles(app.Stdout, out, files, folder.Store.Dir())
 	pictures := "Pictures"
 	if drawn, err := filepath.Glob(filepath.Join(out, "*.png")); err == nil && len(drawn) > 0 &&
 		len(missing) > 0 {

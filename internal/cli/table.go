@@ -104,6 +104,7 @@ func printSLO(w io.Writer, sums []sim.Summary) {
 		}
 	}
 	switch {
+	case len(all) == 0:
 	case len(all) > 3: // cards and models have bounds of their own
 		fmt.Fprintf(w, "SLO: %s; and %d others (summary.json)\n", all[0], len(all)-1)
 	case len(all) == 1:
@@ -112,6 +113,8 @@ func printSLO(w io.Writer, sums []sim.Summary) {
 		for _, level := range all {
 			fmt.Fprintf(w, "SLO of %s: %s\n", strings.Join(of[level], ", "), level)
 		}
+		fmt.Fprintln(w, "Systems have different SLOs, so \"met\" is not the same for all; --set "+
+			"slo.tbt_s=SECONDS sets one for all")
 	}
 }
 

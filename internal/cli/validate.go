@@ -94,11 +94,8 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 		return nil
 	}
 	printValidation(app.Stdout, report)
-	fmt.Fprintln(app.Stdout, "\nFiles:")
-	for _, f := range report.Files {
-		fmt.Fprintln(app.Stdout, "  "+f)
-	}
-	fmt.Fprintf(app.Stdout, "  %s: %s\n", filepath.Join(out, "pictures", "*.png"),
+	listFiles(app.Stdout, out, report.Files)
+	fmt.Fprintf(app.Stdout, "  %s: %s\n", filepath.Join("pictures", "*.png"),
 		count(len(pictures), "picture"))
 	return nil
 }
