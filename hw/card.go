@@ -71,7 +71,7 @@ type Link struct {
 type CPU struct {
 	// host cores, which bound the threads that scatter saved blocks
 	Cores Figure `toml:"cores" dim:"cores"`
-	// host speed relative to the host on which an engine's times were found: twice halves them
+	// host speed relative to the host on which the engine's times were measured; 2 halves them
 	Speed Figure `toml:"speed" dim:"ratio"`
 }
 

@@ -4,15 +4,15 @@ import "github.com/sparseserve/sparseserve/sim/des"
 
 // FleetSpec is the [fleet] table of a configuration.
 type FleetSpec struct {
-	// servers alike that share the workload, each with a card, a host, a scheduler and a cache of
-	// its own; each value of a list a run
+	// identical servers that share the workload, each with its own card, host, scheduler and cache;
+	// one run per value of a list
 	Replicas int `toml:"replicas" unit:"servers" range:">= 1, <= 1000"`
 	// which replica a request goes to as it arrives (list routers)
 	Router string `toml:"router"`
-	// [s, replica, s]: when a replica, counted from 0, fails, and how long it is down; it loses all
-	// KV, and its requests begin anew at others
+	// [s, replica, s]: when a replica (from 0) fails, and how long it is down; it loses all KV, and
+	// its requests begin anew at others
 	Fail [][]float64 `toml:"fail,omitempty" rows:"triples"`
-	// [s, replica]: from when a replica takes no more requests; it serves those that it has
+	// [s, replica]: when a replica stops taking requests; it finishes those that it has
 	Drain [][]float64 `toml:"drain,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 type Spec struct {
 	// of the system: its results' folder and its row in tables; [[systems]] only
 	Name string `toml:"name"`
-	// whose scheduler, kernels and host this is
+	// serving engine: scheduler, kernels and host times (list engines)
 	Engine string `toml:"engine"`
 
 	// whether decodes attend to all blocks or to a selection
@@ -20,9 +20,9 @@ type Spec struct {
 	BudgetTokens int `toml:"budget_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
 	// size of a KV block
 	BlockTokens int `toml:"block_tokens" unit:"tokens" range:">= 1, <= 65536"`
-	// first blocks, always selected
+	// number of first blocks that are always selected
 	SinkBlocks int `toml:"sink_blocks" unit:"blocks" range:">= 0, <= 1e+06"`
-	// newest blocks, always selected; sparse attention needs 1
+	// number of newest blocks that are always selected; sparse attention needs at least 1
 	WindowBlocks int `toml:"window_blocks" unit:"blocks" range:">= 0, <= 1e+06"`
 	// first layers that keep full attention
 	DenseLayers int `toml:"dense_layers" unit:"layers" range:">= 0, <= 10000"`
@@ -48,14 +48,14 @@ type Spec struct {
 	LoadEngine string `toml:"load_engine"`
 	// how blocks are saved: one memcpy each, a scatter kernel, or a copy and the CPU (FlashD2H)
 	SaveEngine string `toml:"save_engine"`
-	// who finds the selected blocks that are not in HBM; gpu needs load_engine flash
+	// what finds the selected blocks that are missing in HBM; gpu needs load_engine = "flash"
 	Lookup string `toml:"lookup"`
-	// KV of a request that decodes that each layer keeps in HBM, as a buffer of its own (HiSparse); 0:
-	// HBM is one cache for all. In blocks of block_tokens, which stand for that many single tokens
+	// HiSparse: tokens of a decoding request that each layer keeps in a buffer in HBM; 0: HBM is one
+	// cache for all requests. Counted in blocks of block_tokens
 	HotBuffer int `toml:"hot_buffer" unit:"tokens" range:">= 0, <= 1e+08"`
-	// when a request gives up its other KV in HBM: when its prefill ends, or when HBM runs short
+	// HiSparse: when a request frees its other KV in HBM: when its prefill ends, or when HBM is short
 	HotRelease string `toml:"hot_release"`
-	// host memory for KV as a multiple of HBM's, dram_gib at most; 0: dram_gib
+	// host memory for KV as a multiple of that in HBM, at most dram_gib; 0: dram_gib
 	HostPoolRatio float64 `toml:"host_pool_ratio" range:">= 0, <= 1e+06"`
 	// order in which blocks leave HBM (list evictions)
 	Eviction string `toml:"eviction"`
@@ -66,20 +66,20 @@ type Spec struct {
 	// GPUs over which experts are spread whole instead of cut (expert parallelism): tensor_parallel,
 	// or a divisor of it, where the rest cut them; 1: all GPUs cut each
 	ExpertParallel int `toml:"expert_parallel" unit:"GPUs" range:">= 1, <= 8"`
-	// share of HBM that the server may use
+	// share of HBM that the server may use (vLLM's gpu_memory_utilization)
 	Utilisation float64 `toml:"utilisation" range:"> 0, <= 1"`
 	// HBM for KV, metadata and prefill buffers; 0 = all that is free
 	KVGiB float64 `toml:"kv_gib" unit:"GiB" range:">= 0, <= 1e+06"`
-	// how requests find the KV of earlier ones whose prompts begin alike: not, in blocks (vLLM V1), or
-	// in a tree of pages of block_tokens (SGLang)
+	// reuse of the KV of earlier prompts with the same beginning: none, by blocks (vLLM V1), or by a
+	// radix tree of pages of block_tokens (SGLang)
 	PrefixCache string `toml:"prefix_cache"`
 	// host memory for prefixes below HBM, of dram_gib; 0: none
 	PrefixDRAM float64 `toml:"prefix_dram_gib" unit:"GiB" range:">= 0, <= 1e+06"`
 	// SSD for prefixes below that; 0: none
 	PrefixSSD float64 `toml:"prefix_ssd_gib" unit:"GiB" range:">= 0, <= 1e+06"`
-	// drive that it is on
+	// drive of prefix_ssd_gib
 	PrefixDrive string `toml:"prefix_drive"`
-	// what is moved and kept below HBM at once; a multiple of block_tokens
+	// unit in which prefixes are moved and kept below HBM; a multiple of block_tokens
 	PrefixChunk int `toml:"prefix_chunk" unit:"tokens" range:">= 1, <= 1e+06"`
 	// order in which chunks leave DRAM and SSD; belady knows the trace: next use furthest ahead first
 	PrefixEviction string `toml:"prefix_eviction"`
@@ -101,15 +101,15 @@ type Spec struct {
 
 	// scheduler that fills batches
 	Base string `toml:"base"`
-	// most requests in a batch
+	// largest number of requests in a batch
 	MaxRequests int `toml:"max_requests" unit:"requests" range:">= 1, <= 1e+06"`
-	// most tokens in a batch
+	// largest number of tokens in a batch
 	MaxTokens int `toml:"max_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
 	// share of all blocks kept free at admission
 	Watermark float64 `toml:"watermark" range:">= 0, < 1"`
 	// batches are limited so that their working sets fit in HBM (Algorithm 1)
 	BatchControl bool `toml:"batch_control"`
-	// decode steps whose selections make the working set
+	// decode steps whose selections form the working set
 	Window int `toml:"window" unit:"steps" range:">= 1, <= 100000"`
 
 	// tokens that MTP layers draft for each request that decodes; the next step verifies them with one
@@ -138,15 +138,15 @@ type Spec struct {
 	PrefillSlash int `toml:"prefill_slash" unit:"lines" range:">= 1, <= 1e+09"`
 	// block-sparse: blocks of 64 keys that a block of 64 queries attends to
 	PrefillBlocks int `toml:"prefill_blocks" unit:"blocks" range:">= 1, <= 1e+06"`
-	// what the rest of a prompt attends to of a prefix whose KV the server has in DRAM: all, or what
-	// each chunk and KV head selects
+	// what a prompt attends to of its cached prefix in DRAM: all, or what each chunk and KV head
+	// selects
 	PrefixAttention string `toml:"prefix_attention"`
-	// most tokens of one chunk
+	// largest chunk of prefill
 	ChunkTokens int `toml:"chunk_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
-	// most prefill of a batch by layers; 0 = chunk_tokens x layers
+	// largest layer-segmented prefill in a batch, in tokens times layers; 0 = chunk_tokens x layers
 	MaxInject int64 `toml:"max_inject" unit:"token-layers" range:">= 0, <= 1e+12"`
-	// of a computed token, what each token of a prefix that a prefill loads from DRAM counts in
-	// max_tokens, max_inject and their like; 0: only what is computed counts
+	// how much a token of a prefix loaded from DRAM counts towards max_tokens, max_inject and similar
+	// limits, relative to a computed token
 	LoadWeight float64 `toml:"load_weight" range:">= 0, <= 1000"`
 
 	// what happens to a prompt beyond the maximum: its middle is removed, or it is refused
@@ -154,9 +154,9 @@ type Spec struct {
 	// longest prompt; 0 = the model's maximum
 	MaxPromptTokens int `toml:"max_prompt_tokens" unit:"tokens" range:">= 0, <= 1e+08"`
 
-	// simulate every (layer, KV head) group, or a sample with the cache scaled alike
+	// simulate every (layer, KV head) group, or a sample with a cache scaled to it
 	Heads string `toml:"heads"`
-	// size of that sample
+	// groups in the sample
 	SampleGroups int `toml:"sample_groups" unit:"groups" range:">= 1, <= 1e+06"`
 }
 

@@ -34,7 +34,7 @@ type Spec struct {
 	// the built-in LongBench mix, synthetic lengths, sessions with turns, or the path of a file, of a
 	// folder of LongBench JSONL files, or - for standard input; gzip and zstd are unpacked
 	Trace string `toml:"trace"`
-	// of that file; empty recognises it
+	// format of that file; empty: detected
 	Format string `toml:"format"`
 
 	// of a synthetic trace, in tokens: fixed(n), uniform(least, most), normal(mean, sd),
@@ -58,7 +58,7 @@ type Spec struct {
 	// alike, there 1 by default
 	SystemZipf float64 `toml:"system_zipf,omitempty" range:">= 0, <= 100"`
 
-	// LongBench sets in the mix, or kept of LongBench files; other formats ignore it
+	// LongBench sets of the mix, or to keep of LongBench files; ignored for other formats
 	Datasets []string `toml:"datasets"`
 
 	// counts LongBench prompts; empty takes the model's
@@ -88,7 +88,8 @@ type Spec struct {
 	// stages
 	Requests int `toml:"requests" unit:"requests" range:">= 0, <= 1e+07"`
 
-	// whose LongBench output lengths: Llama-2-7B's, its chat model's, or Llama-3-8B-Instruct's
+	// model whose LongBench output lengths are used: Llama-2-7B, its chat model, or
+	// Llama-3-8B-Instruct
 	Output string `toml:"output"`
 	// multiplies every output length, whatever its source
 	OutputScale float64 `toml:"output_scale" range:">= 1e-06, <= 1e+06"`

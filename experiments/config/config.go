@@ -41,10 +41,10 @@ type Output struct {
 
 // topKeys are the keys outside every table.
 var topKeys = []string{
-	"model", // that is served: a name (list models), a config.json or a folder with one
-	"gpu",   // that serves it: a name (list gpus) or a card file
-	"seed",  // of all that is random, each value of a list a run
-	"seeds", // another name of seed
+	"model", // model to serve: a name (list models), a config.json or a folder with one
+	"gpu",   // GPU that serves it: a name (list gpus) or a card file
+	"seed",  // random seed; one run per value of a list
+	"seeds", // another name for seed
 }
 
 // tableNames are the tables of a configuration.

@@ -25,25 +25,25 @@ func (p *pageWriter) printf(format string, args ...any) { fmt.Fprintf(p, format,
 func (p *pageWriter) all() {
 	p.printf(`# Configuration
 
-One experiment: every system at every rate with every seed. A file of these keys goes over the built-in experiment (%[1]sdefault%[1]s), whose
-values are the defaults below; %[1]s--set KEY=VALUE%[1]s goes over the file, with %[1]sworkload.rate%[1]s and the like for keys of tables. Where a
-configuration brings a trace or a model of its own, keys that are fitted to the built-in one are neutral
-(%[1]sexperiments/config/neutral.go%[1]s). A relative path in a file is looked for in the folder of that file, then in the working folder; one of
-%[1]s--set%[1]s in the working folder. Each result keeps its whole configuration in %[1]sconfig.toml%[1]s.
+A configuration describes runs of every system at every rate with every seed. A file overrides the built-in experiment
+%[1]sdefault%[1]s, whose values are the defaults below; %[1]s--set KEY=VALUE%[1]s overrides the file, with keys such as %[1]sworkload.rate%[1]s. If a
+configuration sets its own trace or model, keys that are fitted to the built-in ones become neutral
+(%[1]sexperiments/config/neutral.go%[1]s). A relative path in a file is resolved in the folder of that file, then in the working folder; a path of
+%[1]s--set%[1]s in the working folder. Each result stores its complete configuration in %[1]sconfig.toml%[1]s.
 
 `, "`")
 	p.topKeys()
 	p.printf("\n## [workload]\n\n")
 	p.workload()
-	p.printf("\n## [fleet]\n\nReplicas of the server and the router before them. `--live` and " +
-		"`compare` are of one server.\n\n")
+	p.printf("\n## [fleet]\n\nReplicas of the server and their router. `--live` and `compare` " +
+		"use one server.\n\n")
 	p.fields("fleet", "FleetSpec", "../../sim/fleet_spec.go", &p.cfg.Fleet,
 		map[string][]string{"router": sim.RouterNames()})
 	p.printf("\n## [system]\n\n")
 	p.system()
-	p.printf("\n## [slo]\n\n%s\n\n", strings.Join(strings.Fields(`The service level that a run, or a search by "plan", is held to.
-		A configuration that names none of the bounds has the two of SparseServe §4.2, the defaults below; one that names
-		a bound has only those that it names.`), " "))
+	p.printf("\n## [slo]\n\n%s\n\n", strings.Join(strings.Fields(`The service level of a run, or of a search by "plan".
+		Without any bound the two of SparseServe §4.2 apply, the defaults below; a configuration that sets a bound has only
+		those that it sets.`), " "))
 	choices := map[string][]string{"rule": sloRules}
 	for _, f := range FieldsOf(&p.cfg.SLO) {
 		if strings.HasSuffix(f.Key, "_stat") {
@@ -51,9 +51,9 @@ configuration brings a trace or a model of its own, keys that are fitted to the 
 		}
 	}
 	p.fields("slo", "SLO", "slo.go", &p.cfg.SLO, choices)
-	p.printf("\n## [metrics]\n\nWhat figures leave out of a run. Latencies, rejections and shares " +
-		"are then of the requests that arrive in what is left, rates, steps and use of what happens in " +
-		"it.\n\n")
+	p.printf("\n## [metrics]\n\nParts of a run to exclude from its figures. Latencies, rejections and " +
+		"shares are then of the requests that arrive in the rest; rates, steps and utilisation of what " +
+		"happens in it.\n\n")
 	p.fields("metrics", "Cutoff", "../../sim/cutoff.go", &p.cfg.Metrics,
 		map[string][]string{"warmup": sim.CutRules, "drain": sim.CutRules})
 	p.printf("\n## [output]\n\nFiles that a run writes in addition to its summary and requests.\n\n")

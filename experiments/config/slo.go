@@ -14,33 +14,34 @@ import (
 // has the two of SparseServe §4.2, after Sarathi-Serve: P99 TBT within 25 decode iterations and a
 // mean scheduling delay within 2 s. One that names a bound has only those that it names.
 type SLO struct {
-	// statistics: each bound holds for a statistic of the run. requests: every request by itself
-	// meets all bounds, its longest TBT that on TBT, and the _stat keys are not used
+	// statistics: each bound holds for a statistic of the run. requests: each request must meet all
+	// bounds (its longest TBT that on TBT); the _stat keys are not used
 	Rule string `toml:"rule"`
 	// share of the requests that may be rejected or, with rule = "requests", miss a bound
 	MissShare float64 `toml:"miss_share" range:">= 0, < 1"`
 
 	// bound on time to first token; 0 = none
 	TTFTS float64 `toml:"ttft_s" unit:"s" range:">= 0, <= 1e9"`
-	// which TTFT that bounds
+	// statistic of TTFT that is bounded
 	TTFTStat string `toml:"ttft_stat"`
-	// bound on TBT, in decode iterations of the model on the card; 0 = none
+	// bound on TBT as a multiple of an unloaded decode step of the same model, card and engine; 0 =
+	// none
 	TBTFactor float64 `toml:"tbt_factor" unit:"iterations" range:">= 0, <= 1e9"`
-	// bound on TBT; 0 = by the factor
+	// bound on TBT; 0 = tbt_factor
 	TBTS float64 `toml:"tbt_s" unit:"s" range:">= 0, <= 1e9"`
-	// which TBT that bounds
+	// statistic of TBT that is bounded
 	TBTStat string `toml:"tbt_stat"`
 	// bound on a request's mean TBT; 0 = none
 	TPOTS float64 `toml:"tpot_s" unit:"s" range:">= 0, <= 1e9"`
-	// which TPOT that bounds
+	// statistic of TPOT that is bounded
 	TPOTStat string `toml:"tpot_stat"`
 	// bound on the time from arrival to last token; 0 = none
 	E2ES float64 `toml:"e2e_s" unit:"s" range:">= 0, <= 1e9"`
-	// which time end to end that bounds
+	// statistic of end-to-end time that is bounded
 	E2EStat string `toml:"e2e_stat"`
 	// bound on the scheduling delay; 0 = none
 	DelayS float64 `toml:"delay_s" unit:"s" range:">= 0, <= 1e9"`
-	// which scheduling delay that bounds
+	// statistic of scheduling delay that is bounded
 	DelayStat string `toml:"delay_stat"`
 }
 
