@@ -51,9 +51,9 @@ configuration sets its own trace or model, keys that are fitted to the built-in 
 		}
 	}
 	p.fields("slo", "SLO", "slo.go", &p.cfg.SLO, choices)
-	p.printf("\n## [metrics]\n\nParts of a run to exclude from its figures. Latencies, rejections and " +
-		"shares are then of the requests that arrive in the rest; rates, steps and utilisation of what " +
-		"happens in it.\n\n")
+	p.printf("\n## [metrics]\n\nParts of a run to exclude from its figures. Latencies, rejections " +
+		"and shares are then of the requests that arrive in the rest; rates, steps and utilisation " +
+		"of what happens in it.\n\n")
 	p.fields("metrics", "Cutoff", "../../sim/cutoff.go", &p.cfg.Metrics,
 		map[string][]string{"warmup": sim.CutRules, "drain": sim.CutRules})
 	p.printf("\n## [output]\n\nFiles that a run writes in addition to its summary and requests.\n\n")

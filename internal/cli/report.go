@@ -69,8 +69,8 @@ func traceName(w *traces.Spec) string {
 // printFiles names the files that were written, and where every run is kept.
 func printFiles(w io.Writer, out string, files []string, points string) {
 	listFiles(w, out, files)
-	fmt.Fprintln(w, "  "+within(out, points)+string(filepath.Separator)+"   every run's configuration, "+
-		"summary and requests")
+	fmt.Fprintln(w, "  "+within(out, points)+string(filepath.Separator)+
+		"   every run's configuration, summary and requests")
 }
 
 // listFiles names files by what they are called in a result folder.
