@@ -35,8 +35,8 @@ func (s *syntax) meaning(kept, text []byte) []byte {
 	for len(text) > 0 {
 		n, word := 1, true
 		switch c := text[0]; {
-		case s.plain[c]:
-			for n < len(text) && s.plain[text[n]] {
+		case s.plain[c]: // a run of words with one space or newline between them stays as it is
+			for n < len(text) && (s.plain[text[n]] || s.between(text[n:])) {
 				n++
 			}
 		case c <= ' ':
@@ -68,6 +68,11 @@ func (s *syntax) meaning(kept, text []byte) []byte {
 		text = text[n:]
 	}
 	return kept
+}
+
+// between says whether a text begins with one space or newline and a word.
+func (s *syntax) between(text []byte) bool {
+	return len(text) > 1 && (text[0] == ' ' || text[0] == '\n') && s.plain[text[1]]
 }
 
 // marked returns the length of the comment, quoted text or single byte that a text begins with.

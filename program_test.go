@@ -156,3 +156,20 @@ func TestProgramCoversRuns(t *testing.T) {
 		t.Errorf("only %d packages looked at", len(covered))
 	}
 }
+
+// Runs of words keep the one space or newline between them; all other space is one or the other.
+func TestMeaning(t *testing.T) {
+	for text, want := range map[string]string{
+		"a b\nc":               "a b\nc",
+		"a  b\n\n\tc \n d":     "a b\nc\nd",
+		"a // b\nc":            "a\nc",
+		"a /* b\n c */ d /e f": "a\nd /e f",
+		"a \"b  c\" d\r\n":     "a \"b  c\" d",
+		"a\tb `c\n\n  d` e ":   "a b `c\n\n  d` e",
+		" a b":                 "a b",
+	} {
+		if got := string(goSyntax.meaning([]byte("x"), []byte(text))); got != "x"+want {
+			t.Errorf("%q: want %q, got %q", text, want, got[1:])
+		}
+	}
+}

@@ -48,7 +48,30 @@ type coster struct {
 	work  sim.Work // of the last call; Prefill is the coster's own
 	cost  layerCost
 
-	padded sim.Work // to the next captured size
+	rows rowsCost // of the last call
+}
+
+// rowsCost is what of a layer's price, in seconds, its rows alone decide: most steps have as many
+// as the one before.
+type rowsCost struct {
+	tokens                                float64 // 0: none yet
+	linears, routed, pointwise, least     float64
+	beyond, beyondPointwise, beyondRouted bool
+}
+
+func (c *coster) ofRows(tokens float64) *rowsCost {
+	r := &c.rows
+	if tokens == r.tokens {
+		return r
+	}
+	*r = rowsCost{tokens: tokens, least: c.linears.least(tokens)}
+	r.linears, r.beyond = c.linears.of(tokens)
+	r.pointwise, r.beyondPointwise = c.pointwise.of(tokens)
+	if c.experts != nil {
+		r.routed, r.beyondRouted = c.experts.of(tokens)
+		r.least += c.experts.least(tokens)
+	}
+	return r
 }
 
 func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
@@ -92,17 +115,14 @@ func (c *coster) layer(w *sim.Work) *layerCost {
 
 func (c *coster) price(w *sim.Work) layerCost {
 	n := c.notes
-	c.padded = *w
-	c.padded.Tokens = c.graphs.padded(w.Tokens)
-	tokens := float64(c.padded.Tokens)
-	lin, beyond := c.linears.Seconds(&c.padded)
-	n.mark(noteLinears, beyond, tokens)
+	tokens := float64(c.graphs.padded(w.Tokens))
+	rows := c.ofRows(tokens)
+	lin, pw := rows.linears+rows.routed, rows.pointwise
+	n.mark(noteLinears, rows.beyond || rows.beyondRouted, tokens)
 	n.mark(noteShape, tokens > 0 && !c.linears.exact, 0)
 	n.mark(noteNarrow, tokens > 0 && c.narrow, 0)
-	routed, least := c.routed(tokens)
-	lin += routed
-	pw, beyond := c.pointwise.Seconds(&c.padded)
-	n.mark(notePointwise, beyond, tokens)
+	n.mark(noteExperts, c.experts != nil, 0)
+	n.mark(notePointwise, rows.beyondPointwise, tokens)
 	pre, short := c.prefill.of(w.Prefill)
 	n.mark(notePrefill, short > 0, float64(short))
 	index := 0.0
@@ -120,7 +140,7 @@ func (c *coster) price(w *sim.Work) layerCost {
 		scoring: timeOf(&c.scoring, w), digests: timeOf(&c.closing, w),
 	}
 	if len(w.Prefill) > 0 {
-		cost.chunk = c.chunks.of(c.linears.least(tokens)+least, lin, tokens, pre)
+		cost.chunk = c.chunks.of(rows.least, lin, tokens, pre)
 		cost.linears = nanoseconds(cost.chunk.linears) + cost.pointwise
 	}
 	if c.bounded && c.indexer == nil { // as the layer before selects

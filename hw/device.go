@@ -284,6 +284,24 @@ func (d *Device) Move(m *kv.Moves) error {
 
 // Compute implements sim.Device.
 func (d *Device) Compute(layer int, w *sim.Work) error {
+	first := d.layers == 0
+	if err := d.layer(layer, w); err != nil {
+		return err
+	}
+	if first {
+		d.embed(w)
+	}
+	return nil
+}
+
+// embed notes the rows that enter a step, and passes the host's time for those of prompts.
+func (d *Device) embed(w *sim.Work) {
+	d.tokens = w.Tokens
+	d.pass(d.engine.prompts(w.Tokens-w.Decodes*(1+w.Drafts)), &d.phases.Host)
+}
+
+// layer passes the time of a layer.
+func (d *Device) layer(layer int, w *sim.Work) error {
 	if !d.running {
 		return errors.New("hw: Compute outside a step")
 	}
@@ -317,10 +335,6 @@ func (d *Device) Compute(layer int, w *sim.Work) error {
 		d.attend(c.sparse, c.latencies.sparse, &d.phases.SparseAttention)
 	}
 	d.compute(2*d.reduce.of(d.hidden(w.Tokens)), &d.phases.AllReduce) // attention's output and FFN's
-	if d.layers == 0 {
-		d.tokens = w.Tokens
-		d.pass(d.engine.prompts(w.Tokens-w.Decodes*(1+w.Drafts)), &d.phases.Host)
-	}
 	d.engine.layer(w)
 	d.layers++
 	return nil

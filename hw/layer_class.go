@@ -89,14 +89,3 @@ func newClasses(p *Profile, m *Model, first *coster, opts *DeviceOptions) []*cos
 	}
 	return layers
 }
-
-// routed returns the time of a layer's experts, seconds, and what of it no clock changes.
-func (c *coster) routed(tokens float64) (t, least float64) {
-	if c.experts == nil {
-		return 0, 0
-	}
-	t, beyond := c.experts.of(tokens)
-	c.notes.mark(noteExperts, true, 0)
-	c.notes.mark(noteLinears, beyond, tokens)
-	return t, c.experts.least(tokens)
-}

@@ -16,22 +16,26 @@ func (d *Device) passed() passed {
 }
 
 // Repeat implements sim.Repeater. Where layers are of one class and neither saves nor the card's
-// clock change the time of a layer, those after the second pass as it did; times are whole
+// clock change the time of a layer, those after the first pass as it did; times are whole
 // nanoseconds, so the sum is the same.
 func (d *Device) Repeat(layer, n int, w *sim.Work) error {
-	steady := d.classes == nil && d.saves.n == 0 && d.pending == 0 &&
+	steady := d.classes == nil && d.saves.n == 0 && d.pending == 0 && !d.step.Prefix.ByLayer &&
 		(d.clock.full() && len(w.Prefill) == 0 || d.clock.filter == 0)
-	for i := range n {
-		if steady && i == 2 {
-			return nil
+	if !steady {
+		for i := range n {
+			if err := d.Compute(layer+i, w); err != nil {
+				return err
+			}
 		}
-		before := d.passed()
-		if err := d.Compute(layer+i, w); err != nil {
-			return err
-		}
-		if steady && i == 1 {
-			d.again(&before, n-2)
-		}
+		return nil
+	}
+	first, before := d.layers == 0, d.passed()
+	if err := d.layer(layer, w); err != nil {
+		return err
+	}
+	d.again(&before, n-1)
+	if first {
+		d.embed(w)
 	}
 	return nil
 }
