@@ -21,7 +21,8 @@ func (s *Scheduler) vllmV1() {
 			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
 		}
 	}
-	if len(s.batch.Preempted) > 0 {
+	// A request that runs alone and finds no room gets what those behind it have loaded.
+	if len(s.batch.Preempted) > 0 && !s.reclaim() {
 		return
 	}
 	for s.admitV1(b); s.reclaim(); s.admitV1(b) {
