@@ -326,6 +326,26 @@ func TestLandedLoadsMakeRoomByHand(t *testing.T) {
 	}
 }
 
+// Memory for five blocks. A request that runs alone has three and another loads two meanwhile: when
+// the first one needs a fourth block, it gets those.
+func TestWhoRunsAloneGetsWhatOthersLoaded(t *testing.T) {
+	for _, kind := range sim.PrefixCaches()[1:] {
+		c := cachedByHand(5,
+			sim.Arrival{Prompt: 8, Output: 1, Content: holding(0, text(1, 8))},
+			sim.Arrival{At: 100 * ms, Prompt: 16, Output: 4, Content: holding(0, text(2, 16))},
+			sim.Arrival{At: 200 * ms, Prompt: 12, Output: 8, Content: holding(0, text(3, 12))},
+			sim.Arrival{At: 201 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 8))})
+		c.spec.PrefixCache, c.spec.PrefixChunk, c.spec.PrefixDRAM = kind, 4, 1
+		c.spec.PrefixEviction, c.spec.PrefixWrite = prefix.LRU, sim.WriteBack
+		c.spec.PrefixLoad, c.spec.PrefixOverlap = sim.LoadAlways, sim.OverlapRequest
+		_, o, _ := c.lives(t, nil)
+		expect(t, kind+" requests", len(o.requests), 4)
+		expect(t, kind+" first", o.requests[2].ID, 3)
+		expect(t, kind+" preemptions", o.requests[2].Preemptions, 1)
+		expect(t, kind+" hits of the other", o.requests[3].HitDRAM, 8)
+	}
+}
+
 // A hit of eight tokens below HBM is loaded if that is the least, and computed if nine are.
 func TestShortHitsAreComputed(t *testing.T) {
 	for least, want := range map[int]int{8: 8, 9: 0} {
