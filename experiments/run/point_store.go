@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -148,6 +149,9 @@ func (s *PointStore) checkVersion() error {
 		entries, err := os.ReadDir(s.dir)
 		if err != nil {
 			return err
+		}
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == storeFile }) {
+			return s.checkVersion() // another process has made it since
 		}
 		for _, e := range entries {
 			if !strings.HasPrefix(e.Name(), ".") {

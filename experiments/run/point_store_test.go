@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/sim"
@@ -184,5 +186,25 @@ func TestLongestFirst(t *testing.T) {
 	if want := []string{"sparseserve-0.2-s1", "sparseserve-0.1-s1", "vllm-0.2-s1",
 		"vllm-0.1-s1"}; !slices.Equal(names, want) {
 		t.Errorf("order %v, want %v", names, want)
+	}
+}
+
+// Processes that begin in a new folder at once find their own store there, not a stranger's files.
+func TestStoresBeginTogether(t *testing.T) {
+	for range 100 {
+		dir := t.TempDir()
+		var group errgroup.Group
+		for i := range 8 {
+			group.Go(func() error {
+				s := &PointStore{dir: dir, Version: StoreVersion{StoreFormat, "test"}}
+				if err := s.checkVersion(); err != nil {
+					return err
+				}
+				return os.Mkdir(filepath.Join(dir, fmt.Sprint("a point ", i)), 0o755)
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
