@@ -191,7 +191,7 @@ func TestLongestFirst(t *testing.T) {
 
 // Processes that begin in a new folder at once find their own store there, not a stranger's files.
 func TestStoresBeginTogether(t *testing.T) {
-	for range 100 {
+	for range 30 {
 		dir := t.TempDir()
 		var group errgroup.Group
 		for i := range 8 {
