@@ -41,10 +41,10 @@ lint:
 # Only packages in which goroutines meet without a GPU; the others are many times slower under the
 # detector and have nothing for it to find: studies, validations, plans and what-ifs run points as
 # experiments/run does, and so do commands, of which one of each kind is enough. Of the live
-# device's tests those are left out that compare results of the same threads as
+# device's tests those are left out that compare results, or memory, of the same threads as
 # TestLiveRunDoesWhatTheSimulationSays.
 RACELESS := figures hw calibrate emulator reference papers patterns validate capacity whatif cli
-RESULTS := TestProgressiveAttentionIsAlike|TestOneUploadALayer|TestLogitsMatchTheReference
+RESULTS := TestProgressiveAttentionIsAlike|TestOneUploadALayer|TestLogitsMatchTheReference|TestMemoryNeeded
 race:
 	$(GO) test -race -short -timeout 20m -skip '$(RESULTS)' \
 	  $$($(GO) list ./... | grep -v $(RACELESS:%=-e '/%$$'))
