@@ -51,7 +51,8 @@ type Spec struct {
 	// what finds the selected blocks that are missing in HBM; gpu needs load_engine = "flash"
 	Lookup string `toml:"lookup"`
 	// HiSparse: tokens of a decoding request that each layer keeps in a buffer in HBM; 0: HBM is one
-	// cache for all requests. Counted in blocks of block_tokens
+	// cache for all requests. In blocks, each of which stands for
+	// block_tokens single tokens
 	HotBuffer int `toml:"hot_buffer" unit:"tokens" range:">= 0, <= 1e+08"`
 	// HiSparse: when a request frees its other KV in HBM: when its prefill ends, or when HBM is short
 	HotRelease string `toml:"hot_release"`

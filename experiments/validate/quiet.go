@@ -27,7 +27,9 @@ const stoodStillAbove = 1.25
 func quieted(steps []pricedStep) (times []float64, stood int) {
 	times = make([]float64, len(steps))
 	groups := map[int][]float64{}
-	judged := func(s *pricedStep) bool { return !s.mixed && s.decodes > 0 && s.live > 0 && s.model > 0 }
+	judged := func(s *pricedStep) bool {
+		return !s.mixed && s.decodes > 0 && s.live > 0 && s.model > 0
+	}
 	for i := range steps {
 		s := &steps[i]
 		times[i] = s.live
