@@ -216,6 +216,12 @@ func (c *Cache) Open(maxTokens int) *Seq {
 	s.cap = c.Geo.Blocks(maxTokens)
 	if need := s.cap * len(s.groups); cap(s.marks) < need {
 		s.marks, s.slots = make([]mark, need), make([]uint32, need)
+		if c.addressed {
+			// The operating system gives a page of memory when it is first written, which takes
+			// microseconds: for a long context milliseconds, which the first decode would wait for.
+			clear(s.marks)
+			clear(s.slots)
+		}
 	} else {
 		s.marks, s.slots = s.marks[:need], s.slots[:need]
 		clear(s.marks)
