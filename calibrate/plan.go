@@ -19,6 +19,7 @@ type Plan string
 const (
 	Full  Plan = "full"  // under five minutes
 	Quick Plan = "quick" // under one
+	Host  Plan = "host"  // the host's part alone, at the sizes of Full
 )
 
 // Needs of a plan that no smaller plan does without.
@@ -102,6 +103,9 @@ func points(plan Plan, limits Limits) []Point {
 	p := &planner{plan: plan, limits: limits}
 	for _, c := range costs {
 		c.points(p)
+	}
+	if plan == Host {
+		p.planned = onlyHost(p.planned)
 	}
 	slices.SortStableFunc(p.planned, func(a, b planned) int {
 		return cmp.Or(cmp.Compare(a.stage, b.stage), slices.Compare(a.rank[:], b.rank[:]))

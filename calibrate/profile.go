@@ -52,8 +52,11 @@ func significant(x float64, digits int) float64 {
 }
 
 // Fit makes a profile from samples: fitted models, and for the rest what the
-// built-in profile of the card has.
+// built-in profile of the card has. Of plan Host only the host's figures are fitted.
 func Fit(s *Samples) (*Calibration, error) {
+	if s.Origin.Plan == string(Host) {
+		return fitHost(s)
+	}
 	for _, probe := range Probes() {
 		if probe.needed && len(s.of(probe.Name)) == 0 {
 			return nil, fmt.Errorf("no samples of %s: the calibration is not complete", probe.Name)

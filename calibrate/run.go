@@ -193,7 +193,11 @@ func measurePoint(ctx context.Context, b Bench, rule Rule, p Point) ([]float64, 
 
 // Write writes the profile and the table that its plots are drawn from.
 func (c *Calibration) Write(out string) error {
-	if err := c.Profile.Write(out, liveEngine); err != nil {
+	write := func() error { return c.Profile.Write(out, liveEngine) }
+	if c.HostOnly() {
+		write = func() error { return c.writeHost(out) }
+	}
+	if err := write(); err != nil {
 		return err
 	}
 	dir := PlotDir(out)

@@ -121,6 +121,13 @@ func (p *Profile) Write(path, engine string) error {
 	return writeAll(map[string]any{to.Kernels: k, to.Engine: e, to.Card: c})
 }
 
+// Write writes an engine's file, under the file's name.
+func (e *Engine) Write(path, title string) error {
+	named := *e
+	named.Name, named.Title = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), title
+	return writeAll(map[string]any{path: &named})
+}
+
 // WriteBuiltIn writes a calibrated machine over the built-in card, kernels and engine of
 // these names in the folder dir, this package's. What no calibration knows stays.
 func (p *Profile) WriteBuiltIn(dir, card, kernels, engine string) error {

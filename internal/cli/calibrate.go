@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -17,7 +18,8 @@ const defaultCalibration = "out/calibration.toml"
 
 type calibrateCmd struct {
 	Out     string   `default:"${calibration}" placeholder:"FILE" help:"Profile to write; the samples (CSV) and plots go to the same folder. Default: ${default}."`
-	Quick   bool     `help:"Fewer sizes and samples: under a minute."`
+	Quick   bool     `xor:"plan" help:"Fewer sizes and samples: under a minute."`
+	Host    bool     `xor:"plan" help:"Measure only what the CPU does in a step of the live loop, and write an engine (default: out/host.toml) for system.engine. For a built-in card: hosts differ more than cards do."`
 	Pool    int64    `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
 	Fresh   bool     `help:"Measure anew what an earlier run has measured."`
 	Steady  bool     `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
@@ -29,8 +31,14 @@ type calibrateCmd struct {
 
 // Run implements the command.
 func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
+	if c.Drive != "" && c.Host {
+		return errors.New("--host and --drive measure different things: give one of them")
+	}
 	if c.Drive != "" {
 		return c.measureDrive(ctx, app)
+	}
+	if c.Host && c.Out == defaultCalibration {
+		c.Out = filepath.Join(filepath.Dir(c.Out), "host.toml")
 	}
 	var done *calibrate.Calibration
 	var err error
@@ -53,6 +61,11 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 	if _, err := figures.DrawFits(calibrate.PlotDir(c.Out), c.Format...); err != nil {
 		return errors.Join(failed, err)
 	}
+	if done.HostOnly() {
+		_, err = fmt.Fprintf(app.Stdout, "%s: an engine; --set system.engine=%[1]s; samples in %s\n",
+			c.Out, calibrate.CSVPath(c.Out))
+		return errors.Join(failed, err)
+	}
 	_, err = fmt.Fprintf(app.Stdout, "%s: %d cost models, %d flagged; samples in %s, plots in %s\n",
 		c.Out, len(done.Profile.Fits), calibrate.Flagged(done.Profile), calibrate.CSVPath(c.Out),
 		calibrate.PlotDir(c.Out))
@@ -64,8 +77,11 @@ func (c *calibrateCmd) measure(ctx context.Context, app *App) (done *calibrate.C
 	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full, Fresh: c.Fresh, PoolGiB: c.Pool,
 		Steady: c.Steady,
 		Log:    func(text string) { fmt.Fprintln(app.Stderr, text) }, Progress: func(int, int, string) {}}
-	if c.Quick {
+	switch {
+	case c.Quick:
 		options.Plan = calibrate.Quick
+	case c.Host:
+		options.Plan = calibrate.Host
 	}
 	machine, giveBack, err := calibrate.OpenMachine(c.Library, options)
 	if err != nil {

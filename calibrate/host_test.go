@@ -1,0 +1,92 @@
+package calibrate
+
+import (
+	"math"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// The host's plan finds the host's figures from its own points, leaves all others as they are built
+// in, and writes an engine that a simulation can have.
+func TestHostAlone(t *testing.T) {
+	t.Parallel()
+	want := truth("a100-40gb")
+	s := measured(t, Host, newFake(want, 0, 1))
+	full := points(Full, fakeLimits)
+	if n := len(s.Records); n == 0 || n > len(full)/4 {
+		t.Errorf("%d points of %d are the host's", n, len(full))
+	}
+	for _, r := range s.Records {
+		if p := r.Point.Probe; !strings.HasPrefix(p, "live.") && p != probeSync {
+			t.Errorf("%s is not of the host", p)
+		}
+	}
+	s, err := ParseSamples("host.csv", s.Encode()) // as --refit has them
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fitted(t, s)
+	found := 0
+	for _, w := range wanted(want, c.Profile) {
+		if !strings.HasPrefix(w.name, "host.") || w.name == "host.driver_contention" {
+			continue
+		}
+		found++
+		if e := w.got.SI()/w.want - 1; !(math.Abs(e) <= w.tolerance) {
+			t.Errorf("%s: %.4g, want %.4g in SI (%+.1f %%)", w.name, w.got.SI(), w.want, 100*e)
+		}
+		if !strings.Contains(w.got.Source, fakeOrigin.Host) {
+			t.Errorf("%s is of %q, not of the host", w.name, w.got.Source)
+		}
+	}
+	if found != 8 {
+		t.Errorf("%d figures of the host, want 8", found)
+	}
+	base, known, err := baseProfile(s.Origin.Card)
+	if err != nil || !known {
+		t.Fatal(known, err)
+	}
+	if base, err = asRead(base); err != nil {
+		t.Fatal(err)
+	}
+	kernels := c.Profile.KernelCosts
+	kernels.Fits = nil
+	if !reflect.DeepEqual(kernels, base.KernelCosts) || c.Profile.GPU != base.GPU ||
+		!reflect.DeepEqual(c.Profile.LayerOverhead, base.LayerOverhead) {
+		t.Error("figures besides the host's have changed")
+	}
+
+	out := filepath.Join(t.TempDir(), "mine.toml")
+	if err := c.Write(out); err != nil {
+		t.Fatal(err)
+	}
+	p, err := hw.Load("a100-40gb", out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Host.LayerSync.SI() != c.Profile.Host.LayerSync.SI() {
+		t.Errorf("layer_sync is read as %v, written %v", p.Host.LayerSync, c.Profile.Host.LayerSync)
+	}
+	if e, err := hw.LoadEngine(out); err != nil || e.Name != "mine" ||
+		!strings.Contains(e.Title, fakeOrigin.Host) {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// A card that is not built in has no kernels without a calibration of its own.
+func TestHostOfAStrangeCard(t *testing.T) {
+	t.Parallel()
+	s := measured(t, Host, newFake(truth("a100-40gb"), 0, 1))
+	s.Origin.Card = "NVIDIA Unheard-of"
+	if _, err := Fit(s); err == nil || !strings.Contains(err.Error(), "without --host") {
+		t.Errorf("%v", err)
+	}
+	s.Records = s.Records[:1]
+	if _, err := Fit(s); err == nil || !strings.Contains(err.Error(), "the host is not measured") {
+		t.Errorf("%v", err)
+	}
+}
