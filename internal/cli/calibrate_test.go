@@ -46,3 +46,13 @@ func TestCalibrateRefits(t *testing.T) {
 		t.Errorf("profile %v, %v", p, err)
 	}
 }
+
+// The host's plan has sizes of its own.
+func TestCalibrateHostRefusesOtherPlans(t *testing.T) {
+	for _, other := range [][]string{{"--quick"}, {"--drive", "ssd"}} {
+		status, _, errs := calibrateWith(append([]string{"--host"}, other...)...)
+		if status != 1 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "leave --quick") {
+			t.Errorf("%v: status %d, %q", other, status, errs)
+		}
+	}
+}
