@@ -51,6 +51,7 @@ func printValidation(w io.Writer, r *validate.Report) {
 	printDisturbed(w, r, "  ")
 	printGoals(w, runs, "  ")
 	printQuiet(w, runs)
+	printHost(w, runs)
 	printOrder(w, r, "  ")
 }
 
@@ -94,6 +95,7 @@ func markdownValidation(w io.Writer, r *validate.Report) {
 	printDisturbed(w, r, "- ")
 	printGoals(w, runs, "- ")
 	printQuiet(w, runs)
+	printHost(w, runs)
 	printOrder(w, r, "- ")
 }
 
@@ -234,4 +236,35 @@ func printOrder(w io.Writer, r *validate.Report, bullet string) {
 		}
 		fmt.Fprintf(w, "%s%s:%s\n", bullet, s.Metric, strings.TrimSuffix(what.String(), ";"))
 	}
+}
+
+// How far the host's part of decode steps may be from what is simulated before a table says so, and
+// which share of their linears it is at least: some tenths of a millisecond are of splitting a step
+// into its phases.
+const hostOffAbove, hostShareAbove = 0.15, 0.1
+
+// printHost says where the host's part of decode steps is not what is simulated.
+func printHost(w io.Writer, runs []validate.ValidatedRun) {
+	of, off := 0, []float64{}
+	for i := range runs {
+		host, ok := runs[i].Of("phase_decode_host_s")
+		linears, known := runs[i].Of("phase_decode_linears_s")
+		if !ok || !known || host.Simulated < hostShareAbove*linears.Simulated {
+			continue
+		}
+		of++
+		if ratio := host.Live / host.Simulated; math.Abs(ratio-1) > hostOffAbove {
+			off = append(off, ratio)
+		}
+	}
+	if len(off) == 0 {
+		return
+	}
+	times := fmt.Sprintf("%.2f", slices.Min(off))
+	if most := fmt.Sprintf("%.2f", slices.Max(off)); most != times {
+		times += " to " + most
+	}
+	fmt.Fprintf(w, "\nIn %d of %s the host's part of a decode takes %s times what is simulated:\n"+
+		"hosts of one card differ; `sparseserve calibrate --host` measures this one.\n",
+		len(off), count(of, "run"), times)
 }

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	runs "github.com/sparseserve/sparseserve/experiments/run"
+)
+
+// A kept run whose host took longer than the engine's does is told of, in both tables; one with KV
+// in HBM, whose host has little to do, is not.
+func TestValidateNamesASlowHost(t *testing.T) {
+	for _, c := range []struct {
+		system string
+		told   bool
+	}{{"sparseserve-chunked", true}, {"vllm-s", false}} {
+		t.Run(c.system, func(t *testing.T) {
+			t.Parallel()
+			dir, live := t.TempDir(), filepath.Join("live", c.system+"-1.5-s1")
+			kept := filepath.Join("..", "..", "experiments", "validation", "prefix-h100", live)
+			if err := os.CopyFS(filepath.Join(dir, live), os.DirFS(kept)); err != nil {
+				t.Fatal(err)
+			}
+			config := filepath.Join(t.TempDir(), "one.toml")
+			text, err := os.ReadFile(filepath.Join("..", "..", "experiments", "validate-prefix.toml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			one := strings.NewReplacer("rate = [1.5, 3.0]", "rate = 1.5",
+				`preset = ["vllm", "vllm-s", "sparseserve", "sparseserve-chunked"]`,
+				`preset = "`+c.system+`"`).Replace(string(text))
+			writeFile(t, config, one)
+			status, out, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", config,
+				"--set", "gpu=h100-80gb", "--reuse-live", "--out", dir)
+			if status != 0 {
+				t.Fatalf("status %d, %s", status, errs)
+			}
+			_, markdown, _ := runHere(t.Context(), nil, "validate", "--recompute", dir, "--markdown")
+			for _, text := range []string{out, markdown} {
+				if told := strings.Contains(text, "\nIn 1 of 1 run the host's part of a decode takes 1.") &&
+					strings.Contains(text, "calibrate --host"); told != c.told {
+					t.Errorf("told %v, want %v:\n%s", told, c.told, text)
+				}
+			}
+		})
+	}
+}
