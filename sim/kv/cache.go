@@ -36,7 +36,7 @@ type Seq struct {
 	id     int32
 	cap    int      // entries a row
 	marks  []mark   // [groups][cap]
-	slots  []uint32 // [groups][cap], of resident blocks
+	slots  []uint32 // [groups][cap], of resident blocks; nil where slots have no numbers
 	groups []groupState
 
 	blocks int // that exist, the open one included
@@ -140,7 +140,7 @@ type Config struct {
 	PerLayer bool   // one pool a layer instead of one for all
 	Window   int    // working-set history in decode steps, at least 1
 
-	Addressed bool   // Fill names the blocks that it loads (Refs)
+	Addressed bool   // slots have numbers, and Fill names the blocks that it loads (Refs)
 	Tables    bool   // when Addressed: records which blocks get and lose slots (Changes)
 	Do        des.Do // carries out loops whose iterations are independent; nil = one by one
 
@@ -190,6 +190,7 @@ func NewCache(cfg Config) (*Cache, error) {
 		p.slots = poolSlots(cfg.Geometry, cfg.Sample, cfg.HBMBytes, n)
 		p.first = uint32(i * p.slots)
 		p.fresh = p.first
+		p.numbered = cfg.Addressed
 		p.order = eviction.make(i, cfg.Score)
 	}
 	return c, nil
@@ -215,15 +216,19 @@ func (c *Cache) Open(maxTokens int) *Seq {
 	}
 	s.cap = c.Geo.Blocks(maxTokens)
 	if need := s.cap * len(s.groups); cap(s.marks) < need {
-		s.marks, s.slots = make([]mark, need), make([]uint32, need)
+		s.marks = make([]mark, need)
 		if c.addressed {
+			s.slots = make([]uint32, need)
 			// The operating system gives a page of memory when it is first written, which takes
 			// microseconds: for a long context milliseconds, which the first decode would wait for.
 			clear(s.marks)
 			clear(s.slots)
 		}
 	} else {
-		s.marks, s.slots = s.marks[:need], s.slots[:need]
+		s.marks = s.marks[:need]
+		if c.addressed {
+			s.slots = s.slots[:need]
+		}
 		clear(s.marks)
 	}
 	clear(s.groups)
@@ -246,7 +251,7 @@ func (c *Cache) Free(s *Seq) {
 		for g := l.From; g < l.To; g++ {
 			for b, m := range s.row(g)[:s.blocks] {
 				if m.resident() && c.leave(s, g, b) {
-					p.release(s.slots[g*s.cap+b])
+					p.release(s.slot(g*s.cap + b))
 				}
 				if m.idle() {
 					p.idle--
@@ -275,7 +280,7 @@ func (s *Seq) row(g int) []mark { return s.marks[g*s.cap : (g+1)*s.cap : (g+1)*s
 func (s *Seq) Handle() int32 { return s.id }
 
 // Slots returns the HBM slot of every block of a group of the sample. Entries of blocks that
-// are not resident mean nothing.
+// are not resident mean nothing. Only a cache made Addressed has them.
 func (s *Seq) Slots(g int) []uint32 { return s.slots[g*s.cap:][:s.blocks] }
 
 // Owner distinguishes the successive requests of one handle.

@@ -4,9 +4,9 @@ import "fmt"
 
 // Check verifies every invariant of the cache, in a walk over all entries.
 func (c *Cache) Check() error {
-	owner := make([]map[uint32]ref, len(c.pools))
+	owner := make([]map[uint64]ref, len(c.pools))
 	for i := range owner {
-		owner[i] = map[uint32]ref{}
+		owner[i] = map[uint64]ref{}
 	}
 	for _, s := range c.seqs {
 		if !s.live {
@@ -28,7 +28,7 @@ func (c *Cache) Check() error {
 			return fmt.Errorf("law 2: pool %d has %d slots, handed out %d, %d reserved", i, p.slots,
 				p.fresh-p.first, p.reserved)
 		}
-		if int(p.fresh-p.first) != p.used+len(p.free) {
+		if p.numbered && int(p.fresh-p.first) != p.used+len(p.free) {
 			return fmt.Errorf("law 1: pool %d handed out %d slots, %d used + %d free", i, p.fresh-p.first,
 				p.used, len(p.free))
 		}
@@ -37,7 +37,7 @@ func (c *Cache) Check() error {
 				p.reserved, p.slots)
 		}
 		for _, slot := range p.free {
-			if r, taken := owner[i][slot]; taken {
+			if r, taken := owner[i][uint64(slot)]; taken {
 				return fmt.Errorf("law 1: slot %d of pool %d is free and owned by %+v", slot, i, r)
 			}
 		}
@@ -93,10 +93,11 @@ func (c *Cache) checkShares() error {
 			}
 			for g := range s.groups {
 				if i := int(at)*x.groups + g; s.row(g)[b].resident() {
-					if holders[i]++; s.slots[g*s.cap+b] != x.slots[i] {
+					if slot := s.slot(g*s.cap + b); slot != x.slots[i] {
 						return fmt.Errorf("law 1: request %d has block %d, group %d in slot %d, others have it "+
-							"in %d", s.id, b, g, s.slots[g*s.cap+b], x.slots[i])
+							"in %d", s.id, b, g, slot, x.slots[i])
 					}
+					holders[i]++
 				}
 			}
 		}
@@ -119,12 +120,25 @@ func (c *Cache) checkShares() error {
 	return nil
 }
 
-func (c *Cache) checkSeq(s *Seq, owner []map[uint32]ref) error {
+// placeOf tells resident blocks apart: by their slots, or where these have no numbers by what they
+// are.
+func (c *Cache) placeOf(s *Seq, g, b int) uint64 {
+	e := s.sharedAt(b)
+	switch {
+	case c.addressed:
+		return uint64(s.slots[g*s.cap+b])
+	case e >= 0:
+		return 1<<63 | uint64(int(e)*c.shares.groups+g)
+	}
+	return uint64(s.id)<<32 | uint64(g*s.cap+b)
+}
+
+func (c *Cache) checkSeq(s *Seq, owner []map[uint64]ref) error {
 	act, pinned, recent := 0, 0, make([]int32, c.ring+1)
 	for g := range s.groups {
 		pool := c.poolOf[g]
 		for b := range s.row(g) {
-			m, slot := s.row(g)[b], s.slots[g*s.cap+b]
+			m := s.row(g)[b]
 			r := ref{s.id, 0, uint16(g), uint16(b)}
 			if b >= s.blocks {
 				if m != 0 {
@@ -133,10 +147,11 @@ func (c *Cache) checkSeq(s *Seq, owner []map[uint32]ref) error {
 				continue
 			}
 			if m.resident() {
-				if prev, taken := owner[pool][slot]; taken && !c.same(prev, r) {
-					return fmt.Errorf("law 1: slot %d is owned by %+v and %+v", slot, prev, r)
+				at := c.placeOf(s, g, b)
+				if prev, taken := owner[pool][at]; taken && !c.same(prev, r) {
+					return fmt.Errorf("law 1: slot %d is owned by %+v and %+v", at, prev, r)
 				}
-				owner[pool][slot] = r
+				owner[pool][at] = r
 			}
 			if m&held != 0 {
 				pinned++

@@ -179,7 +179,7 @@ func (c *Cache) examine(from []ref, spare []spareVictim) {
 		s := c.seqs[r.seq]
 		if at := int(r.group)*s.cap + int(r.block); s.live && int(r.block) < s.blocks {
 			m := s.marks[at]
-			spare[j] = spareVictim{s.slots[at], m.idle() && m.when() == r.stamp}
+			spare[j] = spareVictim{s.slot(at), m.idle() && m.when() == r.stamp}
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle boo
 	r := refs[i]
 	s := c.seqs[r.seq]
 	at := int(r.group)*s.cap + int(r.block)
-	s.slots[at] = slot
+	s.setSlot(at, slot)
 	s.marks[at] |= resident
 	if e := s.sharedAt(int(r.block)); e >= 0 {
 		c.shares.seat(e, int(r.group), slot)
@@ -159,7 +159,7 @@ func (c *Cache) vacate(r ref) (slot uint32) {
 	s := c.seqs[r.seq]
 	i := int(r.group)*s.cap + int(r.block)
 	s.marks[i] &^= resident
-	return s.slots[i]
+	return s.slot(i)
 }
 
 // evict frees one slot of a pool while a layer is being accessed (nil: between steps). When no

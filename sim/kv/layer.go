@@ -86,9 +86,12 @@ func (c *Cache) prefetch(s *Seq, g int, sel *Selection) (read uint32) {
 	if sel.All || !sel.Follows {
 		return 0
 	}
-	row, slots := s.row(g)[sel.Sinks:], s.slots[g*s.cap+sel.Sinks:]
-	for _, b := range sel.Came {
-		read += slots[b]
+	row := s.row(g)[sel.Sinks:]
+	if c.addressed {
+		slots := s.slots[g*s.cap+sel.Sinks:]
+		for _, b := range sel.Came {
+			read += slots[b]
+		}
 	}
 	return read + readAll(row, sel.Dropped) + readAll(row, sel.Came)
 }

@@ -9,7 +9,8 @@ type pool struct {
 	reserved int    // not for blocks
 	used     int    // blocks resident
 	idle     int    // their marks that can be evicted: more than one of a shared block
-	first    uint32 // number of its first slot: the pools' numbers follow one another
+	numbered bool   // slots have numbers, which a device reads; else all are 0
+	first    uint32 // of its first slot: the pools' numbers follow one another
 	fresh    uint32 // slots at fresh and above were never handed out
 	free     []uint32
 	order    evictor
@@ -21,6 +22,9 @@ func (p *pool) acquire() uint32 {
 		panic(fmt.Sprintf("kv: no free slot: %d used + %d reserved of %d", p.used, p.reserved, p.slots))
 	}
 	p.used++
+	if !p.numbered {
+		return 0
+	}
 	if n := len(p.free); n > 0 {
 		s := p.free[n-1]
 		p.free = p.free[:n-1]
@@ -34,7 +38,24 @@ func (p *pool) acquire() uint32 {
 // release returns a slot.
 func (p *pool) release(slot uint32) {
 	p.used--
-	p.free = append(p.free, slot)
+	if p.numbered {
+		p.free = append(p.free, slot)
+	}
+}
+
+// slot returns the slot of an entry.
+func (s *Seq) slot(at int) uint32 {
+	if s.slots == nil {
+		return 0
+	}
+	return s.slots[at]
+}
+
+// setSlot gives an entry a slot.
+func (s *Seq) setSlot(at int, slot uint32) {
+	if s.slots != nil {
+		s.slots[at] = slot
+	}
 }
 
 // hasFree says whether a block can be taken without eviction.

@@ -61,7 +61,7 @@ func (c *Cache) name(s *Seq, keys []uint64, adopted bool) {
 			owner.shared[b], s.shared[b], x.users[at], x.known[keys[b]] = at, at, 2, at
 			for g := range x.groups {
 				if i := g*owner.cap + b; owner.marks[i].resident() {
-					x.seat(at, g, owner.slots[i])
+					x.seat(at, g, owner.slot(i))
 				}
 			}
 		}
@@ -195,7 +195,7 @@ func (c *Cache) attach(l *Layer, r ref, w want) {
 	i := int(s.shared[r.block])*x.groups + int(r.group)
 	x.holders[i]++
 	at := int(r.group)*s.cap + int(r.block)
-	s.slots[at] = x.slots[i]
+	s.setSlot(at, x.slots[i])
 	s.marks[at] |= resident
 	if c.listed != nil && w.at >= 0 {
 		c.listed[w.at] = int32(x.slots[i])

@@ -75,7 +75,7 @@ func TestSharedBlocksAreLoadedOnce(t *testing.T) {
 func TestOwnBlocksAreShared(t *testing.T) {
 	geo := small(1, 1)
 	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20,
-		Eviction: LRU, Window: 4})
+		Eviction: LRU, Window: 4, Addressed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
