@@ -78,10 +78,13 @@ type want struct {
 }
 
 func (c *Cache) merge(sh *share, s *Seq, pool int) {
-	c.writing = append(c.writing, sh.writing...)
-	c.missing = append(c.missing, sh.missing...)
-	c.wanted = append(c.wanted, sh.wanted...)
-	sh.writing, sh.missing, sh.wanted = sh.writing[:0], sh.missing[:0], sh.wanted[:0]
+	if len(sh.writing) > 0 {
+		c.writing, sh.writing = append(c.writing, sh.writing...), sh.writing[:0]
+	}
+	if len(sh.missing) > 0 {
+		c.missing, sh.missing = append(c.missing, sh.missing...), sh.missing[:0]
+		c.wanted, sh.wanted = append(c.wanted, sh.wanted...), sh.wanted[:0]
+	}
 	c.count(sh, s, pool)
 }
 

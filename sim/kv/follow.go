@@ -10,18 +10,7 @@ func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 		c.slide(sh, s, g, row, sel)
 	}
 	row = row[sel.Sinks:]
-	sh.read += readAll(row, sel.Dropped) + readAll(row, sel.Came)
-	last, idle := s.groups[g].last, 0
-	for _, b := range sel.Dropped {
-		m := row[b]
-		row[b] = m&(held|resident) | mark(last)
-		idle += m.free()
-	}
-	sh.idle += idle
-	sh.active -= len(sel.Dropped)
-	if last+uint32(c.window) > s.step {
-		sh.recent[last&c.ring] += int32(len(sel.Dropped))
-	}
+	c.deactivate(sh, s, s.groups[g].last, row, sel)
 	kept := sel.Sinks + s.blocks - sel.Tail
 	for _, j := range c.activate(sh, s, row, sel) {
 		i := int(sel.Added[j])
@@ -37,6 +26,22 @@ func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	}
 }
 
+// deactivate gives the dropped candidates of a selection their last use.
+func (c *Cache) deactivate(sh *share, s *Seq, last uint32, row []mark, sel *Selection) {
+	sh.read += readAll(row, sel.Dropped) + readAll(row, sel.Came)
+	idle := 0
+	for _, b := range sel.Dropped {
+		m := row[b] & (held | resident)
+		row[b] = m | mark(last)
+		idle += m.free()
+	}
+	sh.idle += idle
+	sh.active -= len(sel.Dropped)
+	if last+uint32(c.window) > s.step {
+		sh.recent[last&c.ring] += int32(len(sel.Dropped))
+	}
+}
+
 // activate makes the added candidates of a selection active and returns which of them must be
 // loaded.
 func (c *Cache) activate(sh *share, s *Seq, row []mark, sel *Selection) []uint16 {
@@ -45,21 +50,22 @@ func (c *Cache) activate(sh *share, s *Seq, row []mark, sel *Selection) []uint16
 	}
 	lost, recent := sh.lost, sh.recent[:c.ring+1]
 	before := s.step - min(uint32(c.window), s.step-s.born+1) // its window
-	n, idle, already := 0, 0, 0
+	sh.active += len(sel.Came)
+	n, idle := 0, 0
 	for j, b := range sel.Came {
 		m := row[b]
 		if m&active != 0 { // it was in the window of blocks
-			already++
+			sh.active--
 			continue
 		}
-		row[b] = m&(held|resident) | active
-		recent[m.when()&uint32(len(recent)-1)] -= int32((before - m.when()) >> 31) // 1 if after it
+		recent[uint32(m)&uint32(len(recent)-1)] -= int32((before - m.when()) >> 31) // 1 if after it
+		m &= held | resident
+		row[b] = m | active
 		idle += m.free()
 		lost[n] = uint16(j)
-		n += int(^(m>>29 | m>>30) & 1)
+		n += m.none()
 	}
 	sh.idle -= idle
-	sh.active += len(sel.Came) - already
 	return lost[:n]
 }
 
@@ -70,8 +76,13 @@ func readAll(row []mark, blocks []uint16) (read uint32) {
 	return read
 }
 
+// Of a mark with no other flags than held and resident, without a branch: 1 less underflows 0.
+
 // free is 1 for a block that can be evicted unless it is active, else 0.
-func (m mark) free() int { return int(m >> 29 & ^(m >> 30) & 1) }
+func (m mark) free() int { return int(((m ^ resident) - 1) >> 31) }
+
+// none is 1 for a block that has no slot and gets none unless it is loaded, else 0.
+func (m mark) none() int { return int((m - 1) >> 31) }
 
 // slide has blocks leave a selection's window and enter it, as the request has grown.
 func (c *Cache) slide(sh *share, s *Seq, g int, row []mark, sel *Selection) {
