@@ -80,7 +80,8 @@ type Planner struct {
 	// no other does, and takes the others' runs from the store.
 	Shared *run.Shared
 	// Planned and Finished count runs for a progress bar, from many goroutines
-	// at once; they may be nil. Planned corrects GuessRuns when a candidate ends.
+	// at once; they may be nil. Planned corrects GuessRuns when a candidate takes more, and when it
+	// has taken less.
 	Planned  func(runs int)
 	Finished func()
 
@@ -115,9 +116,6 @@ func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates 
 			return fmt.Errorf("%s: %w", candidates[i].Label, err)
 		}
 		all[i] = g
-		if p.Planned != nil {
-			p.Planned(g.Runs - GuessRuns(&spec, candidates[i]))
-		}
 		return nil
 	})
 	for _, g := range all {
@@ -177,14 +175,43 @@ func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch,
 		return nil, err
 	}
 	spec.Start = c.Start
+	guess := guess{left: GuessRuns(&spec, *c), planned: p.Planned}
 	s := &search{spec: spec, slo: slo, seeds: c.Seeds,
 		probe: func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error) {
+			guess.take(len(seeds))
 			return p.probe(ctx, c, slo.bounds, rate, seeds)
 		}}
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
+	guess.end()
 	return s.goodput(c), nil
+}
+
+// guess is what is left of the runs that a candidate was guessed to take. It has those planned that
+// it takes beyond them.
+type guess struct {
+	mu      sync.Mutex
+	left    int
+	planned func(runs int) // nil: nobody counts
+}
+
+func (g *guess) take(runs int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.left -= runs; g.left < 0 {
+		g.plan(-g.left)
+		g.left = 0
+	}
+}
+
+// end takes those back that were not made.
+func (g *guess) end() { g.plan(-g.left) }
+
+func (g *guess) plan(runs int) {
+	if g.planned != nil {
+		g.planned(runs)
+	}
 }
 
 // limitsOf returns the service level of a point on its model and card.

@@ -167,6 +167,51 @@ func TestPlanGoesOnAfterAnInterrupt(t *testing.T) {
 	testkit.SameTree(t, testkit.Tree(t, "whole"), testkit.Tree(t, "out"))
 }
 
+// As many runs are planned as are made by the end, and never fewer than are finished: neither where
+// a search takes more than was guessed, nor where it takes less.
+func TestNoMoreRunsFinishThanArePlanned(t *testing.T) {
+	for _, start := range []string{"0.11", "0.001"} {
+		s := mustSweep(t, "default", "system.preset=vllm", "goodput.start="+start)
+		candidates, err := Candidates(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := run.OpenPointStore(t.TempDir(), "test", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		var mu sync.Mutex
+		guessed := GuessRuns(&s.Goodput, candidates...)
+		planned, finished, most := guessed, 0, guessed
+		p := Planner{Store: store, Run: queueing, Workers: 3,
+			Planned: func(runs int) {
+				mu.Lock()
+				defer mu.Unlock()
+				planned += runs
+				most = max(most, planned)
+			},
+			Finished: func() {
+				mu.Lock()
+				defer mu.Unlock()
+				if finished++; finished > planned {
+					t.Errorf("start %s: %d of %d runs finished", start, finished, planned)
+				}
+			}}
+		found, _, err := p.Do(t.Context(), s.Goodput, candidates)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if planned != found[0].Runs || finished != planned {
+			t.Errorf("start %s: %d runs planned, %d finished, %d made", start, planned, finished,
+				found[0].Runs)
+		}
+		if more := start == "0.001"; more != (most > guessed) {
+			t.Errorf("start %s: guessed %d runs, planned up to %d", start, guessed, most)
+		}
+	}
+}
+
 func readTrail(t *testing.T, path string) []map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(path)
