@@ -8,7 +8,6 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
-	"github.com/sparseserve/sparseserve/traces"
 )
 
 // missed is the error that ends a run which can no longer hold the service level.
@@ -29,7 +28,7 @@ type early struct {
 	refused  int
 	tallies  []tally
 	gaps     *tally // that on TBT; nil without one
-	missed   missed // empty so far
+	missed   missed // at first what no run of the requests holds
 }
 
 // tally counts what one bound bounds.
@@ -44,12 +43,27 @@ type tally struct {
 
 // newEarly returns nil where a run has to be seen whole: its end is not known, or its figures are
 // of a part of it.
-func newEarly(p *config.Point, slo limits) (*early, error) {
+func newEarly(p *config.Point, slo limits, t *traffic) (*early, error) {
 	whole := p.Metrics.Warmup == sim.CutNone && p.Metrics.Drain == sim.CutNone
 	if p.Workload.Requests == 0 || !whole {
 		return nil, nil
 	}
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return nil, err
+	}
+	lengths, err := t.lengths(p, model.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
 	e := &early{slo: slo, requests: p.Workload.Requests}
+	floor, ok, err := newFloor(p)
+	if err != nil {
+		return nil, err
+	}
+	if ok && !lengths.turns {
+		e.missed = missed(floor.late(lengths, slo))
+	}
 	if slo.requests {
 		return e, nil
 	}
@@ -59,11 +73,10 @@ func newEarly(p *config.Point, slo limits) (*early, error) {
 		case "tpot": // requests of one token have none
 			continue
 		case "tbt":
-			tokens, known, err := outputTokens(p)
-			if err != nil || !known {
-				return nil, err
+			if lengths.turns {
+				return nil, nil
 			}
-			most = float64(tokens)
+			most = float64(lengths.output())
 		}
 		e.tallies = append(e.tallies, newTally(b, most))
 	}
@@ -97,31 +110,6 @@ func (t *tally) add(value float64) {
 }
 
 func (t *tally) decided() bool { return float64(t.over) > t.spare || t.sum > t.all }
-
-// outputTokens counts the output of a run's requests, at most. It is not known where turns follow
-// one another: which of them there are then depends on how fast they are served.
-func outputTokens(p *config.Point) (tokens int, known bool, err error) {
-	model, err := hw.LoadModel(p.Model)
-	if err != nil {
-		return 0, false, err
-	}
-	stream, err := traces.Open(p.Workload, p.Seed, traces.Tokenizer(model.Tokenizer))
-	if err != nil {
-		return 0, false, err
-	}
-	defer stream.Close()
-	if stream.HasTurns() {
-		return 0, false, nil
-	}
-	for range p.Workload.Requests {
-		a, ok, err := stream.Next()
-		if err != nil || !ok {
-			return tokens, true, err
-		}
-		tokens += a.Output
-	}
-	return tokens, true, nil
-}
 
 // Ended implements run.Watcher.
 func (e *early) Ended(r *sim.RequestRecord) {

@@ -40,7 +40,7 @@ func TestEarlyNeedsKnownTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := newEarly(&p, slo)
+		e, err := newEarly(&p, slo, &traffic{})
 		if err != nil || (e != nil) != c.early {
 			t.Errorf("%q, %s: ended early %v, want %v (%v)", c.trace, c.bound, e != nil, c.early, err)
 		}

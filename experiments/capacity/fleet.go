@@ -131,7 +131,7 @@ func (b *buyer) once(
 	var cut string
 	var err error
 	if len(points) == 1 && !whole {
-		if watch, err = newEarly(&points[0], o.slo); err != nil {
+		if watch, err = newEarly(&points[0], o.slo, &b.traffic); err != nil {
 			return nil, err
 		}
 	}
@@ -140,7 +140,10 @@ func (b *buyer) once(
 			sink.Watch = watch
 			return b.slotted(ctx, p, sink)
 		}
-		if cut, err = b.Store.Missed(&points[0]); err != nil {
+		if cut = string(watch.missed); cut == "" {
+			cut, err = b.Store.Missed(&points[0])
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -16,7 +16,7 @@ func mustSweep(t *testing.T, path string, sets ...string) *config.Sweep {
 	return s
 }
 
-func write(t *testing.T, path, text string) {
+func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

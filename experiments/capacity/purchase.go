@@ -18,9 +18,10 @@ type option struct {
 	load     float64
 	slo      limits
 	price    Price
+	machine  string  // model, card, engine and GPUs of a replica
 	gpus     int     // of a replica
 	replica  float64 // USD an hour
-	perByte  float64 // the same over the bandwidth of HBM: the order in which options are tried
+	perByte  float64 // of a GPU, over the bandwidth of its HBM
 	outcome  string
 	most     int // replicas that were looked at
 	found    *fleetRun
@@ -39,8 +40,9 @@ const (
 // buyer looks for the cheapest option.
 type buyer struct {
 	*Planner
-	plan   config.Plan
-	search config.GoodputSearch
+	plan    config.Plan
+	search  config.GoodputSearch
+	traffic traffic
 }
 
 const (
@@ -78,14 +80,15 @@ func OffersOf(s *config.Sweep) (*Offers, error) {
 		}
 		o.replica = float64(o.gpus) * o.price.USDPerHour
 		p := &c.Point
-		key := fmt.Sprint(p.Model, " ", p.GPU, " ", p.Card, " ", p.System.Engine, " ", o.gpus)
-		if levels[key] == nil {
-			levels[key] = o
+		o.machine = fmt.Sprint(p.Model, " ", p.GPU, " ", p.Card, " ", p.System.Engine, " ", o.gpus)
+		first := levels[o.machine]
+		if first == nil {
+			first, levels[o.machine] = o, o
 			if err := o.level(); err != nil {
 				return nil, fmt.Errorf("%s: %w", s.Source(), err)
 			}
 		}
-		o.slo, o.perByte = levels[key].slo, levels[key].perByte
+		o.slo, o.perByte = first.slo, first.perByte
 		f.options = append(f.options, o)
 	}
 	if len(f.options) == 0 && len(s.Unfit) > 0 {
@@ -147,8 +150,7 @@ func (p *Planner) Purchase(ctx context.Context, f *Offers) (*Purchase, []string,
 // choose looks for the replicas that each option needs, while these can be as cheap as the
 // cheapest found.
 func (b *buyer) choose(ctx context.Context, options []*option) error {
-	order := slices.Clone(options)
-	slices.SortStableFunc(order, func(x, y *option) int { return cmp.Compare(x.perByte, y.perByte) })
+	order := inTurn(options)
 	best := math.Inf(1)
 	for size := firstRound; len(order) > 0; size *= roundGrowth {
 		round := order[:min(size, len(order))]
@@ -184,6 +186,32 @@ func (b *buyer) choose(ctx context.Context, options []*option) error {
 		}
 	}
 	return nil
+}
+
+// inTurn orders options so that a low price is known soon, from runs that cost little: first one
+// of each machine and system, then another of each. Of these, those go first that are simulated the
+// fastest, with full attention and all KV in HBM, then those of the lowest price for the bandwidth
+// of HBM.
+func inTurn(options []*option) []*option {
+	type kind struct{ machine, system string }
+	turn, seen := map[*option]int{}, map[kind]int{}
+	for _, o := range options {
+		k := kind{o.machine, o.Point.System.Name}
+		turn[o] = seen[k]
+		seen[k]++
+	}
+	order := slices.Clone(options)
+	slices.SortStableFunc(order, func(x, y *option) int {
+		dear := func(o *option) int {
+			if stock(&o.Point.System) {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(turn[x], turn[y]), cmp.Compare(dear(x), dear(y)),
+			cmp.Compare(x.perByte, y.perByte))
+	})
+	return order
 }
 
 // each does something for options side by side.
