@@ -165,6 +165,7 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	w.good, w.progressive, w.capacity = m.good, m.progressive, m.capacity
 	w.blockBytes, w.offload = m.blockBytes, m.offload
 	w.sampled, w.groups, w.loadError = m.sampled, m.groups, m.loadError
+	w.reach = m.reach
 	w.trend = m.trend // of the whole run: it says whether means depend on its length
 	for _, at := range j.arrivals[warmup : n-drain] {
 		w.arrived(at)

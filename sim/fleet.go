@@ -144,7 +144,7 @@ func (f *Fleet) begin(w Workload, rec Recorder) error {
 // interrupted returns the metrics of a run that ends here.
 func (f *Fleet) interrupted() *Metrics {
 	f.metrics.end = max(f.metrics.end, f.events.Now())
-	return f.metrics.figures(&f.Cutoff)
+	return f.metrics.reached(f.reach()).figures(&f.Cutoff)
 }
 
 // end closes the books after the last event.
@@ -162,7 +162,7 @@ func (f *Fleet) end() (*Metrics, error) {
 		}
 		s.noteSample()
 	}
-	return f.metrics.figures(&f.Cutoff), nil
+	return f.metrics.reached(f.reach()).figures(&f.Cutoff), nil
 }
 
 // advance handles one event; more is false when none is left. Steps begin once nothing more

@@ -48,6 +48,7 @@ type Metrics struct {
 	offload         bool
 	sampled, groups int     // of (layer, KV head) pairs; sampled = 0 when all are simulated
 	loadError       float64 // relative standard error of loaded that sampling brings
+	reach           *Reach
 }
 
 // rates is what is divided by the time: what ends in it.
@@ -238,7 +239,7 @@ func (m *Metrics) Summary() Summary {
 	if m.prefixes {
 		s.PrefixCache = m.prefix.stats()
 	}
-	s.Truncated = m.truncations.n
+	s.Truncated, s.Reach = m.truncations.n, m.reach
 	if m.windowNote != "" {
 		s.Warnings = append(s.Warnings, m.windowNote)
 	}
@@ -290,6 +291,12 @@ func (p *Phases) seconds() map[string]float64 {
 		seconds["all_reduce"] = p.AllReduce.Seconds()
 	}
 	return seconds
+}
+
+// reached notes how near the run came to its limits.
+func (m *Metrics) reached(r Reach) *Metrics {
+	m.reach = &r
+	return m
 }
 
 // figures returns the metrics of what the cutoff leaves of a run.

@@ -109,7 +109,7 @@ func (s *Server) advance() (more bool, err error) {
 // interrupted returns the metrics of a run that ends here.
 func (s *Server) interrupted() *Metrics {
 	s.metrics.end = max(s.metrics.end, s.events.Now())
-	return s.metrics.figures(&s.Cutoff)
+	return s.metrics.reached(s.reach()).figures(&s.Cutoff)
 }
 
 // end closes the books after the last event.
@@ -119,7 +119,7 @@ func (s *Server) end() (*Metrics, error) {
 			"arrival", n)
 	}
 	s.noteSample()
-	return s.metrics.figures(&s.Cutoff), nil
+	return s.metrics.reached(s.reach()).figures(&s.Cutoff), nil
 }
 
 // noteSample notes the error that a sample of the heads brings.

@@ -18,6 +18,8 @@ type Server struct {
 	touched bool              // had an event at this time
 	sched   *sched.Scheduler
 	memory  memory
+	// bytes of one of its blocks
+	memoryBlock int64
 	// of memory, that shares what prompts have in common; nil: none does
 	prefixes  sharing
 	pool      *prefix.Pool     // of them; nil: there are none
@@ -74,6 +76,9 @@ func NewServer(cfg Config) (*Server, error) {
 		capacity = int64(spec.DRAMGiB * (1 << 30))
 	} else if spec.Sparse() {
 		blockBytes += geo.MetaBytes * int64(geo.Groups())
+	}
+	if s.memoryBlock = blockBytes; s.Model.WindowLayers > 0 {
+		s.memoryBlock = s.layerOfBlocks()
 	}
 	if err := s.newMemory(capacity / blockBytes); err != nil {
 		return nil, err

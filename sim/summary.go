@@ -105,6 +105,8 @@ type Summary struct {
 	// Interrupted says why the run ended early, if it did: the figures are of what ran until
 	// then.
 	Interrupted string `json:"interrupted,omitempty"`
+	// Reach is of the whole run, and kept in no file; nil where it is not known.
+	Reach *Reach `json:"-"`
 	// Live is of runs on a device that computes.
 	Live *LiveStats `json:"live,omitempty"`
 }

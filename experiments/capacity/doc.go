@@ -10,7 +10,9 @@
 // Where the sweep has a [plan], candidates are Offers (purchase.go), each with the price of its
 // GPUs (prices.go, prices.toml). Planner.Purchase finds the replicas that each needs for the load
 // (load.go, fleet.go) while it can be as cheap as the cheapest found; a run ends once its outcome
-// is certain (early.go). Of the cheapest it finds how much more they serve and what they are short
-// of (ceiling.go). The answer (answer.go, write.go) has what the prediction was held against
-// (evidence.go, evidence.toml) and how vLLM is started (vllm.go).
+// is certain (early.go), at once where a card lacks the arithmetic (floor.go), and serves for
+// candidates whose other limits it does not come to (alike.go). Of the cheapest it finds how much
+// more they serve and what they are short of (ceiling.go). The answer (answer.go, write.go) has
+// what the prediction was held against (evidence.go, evidence.toml) and how vLLM is started
+// (vllm.go).
 package capacity

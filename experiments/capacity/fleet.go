@@ -126,38 +126,16 @@ func (b *buyer) once(
 	if b.Planned != nil {
 		b.Planned(len(points))
 	}
-	grid := run.Grid{Run: b.slotted, Workers: min(cap(b.slots), len(points))}
-	var watch *early
+	var results []run.Result
 	var cut string
 	var err error
-	if len(points) == 1 && !whole {
-		if watch, err = newEarly(&points[0], o.slo, &b.traffic); err != nil {
-			return nil, err
-		}
+	if len(points) == 1 {
+		results, cut, err = b.single(ctx, &points[0], o.slo, whole)
+	} else {
+		results, err = b.made(ctx, b.slotted, points)
 	}
-	if watch != nil {
-		grid.Run = func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
-			sink.Watch = watch
-			return b.slotted(ctx, p, sink)
-		}
-		if cut = string(watch.missed); cut == "" {
-			cut, err = b.Store.Missed(&points[0])
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	var results []run.Result
-	if cut == "" {
-		var notes []string
-		results, notes, err = b.Store.Do(ctx, grid, points)
-		b.note(notes)
-		if m := missed(""); errors.As(err, &m) {
-			cut, err = string(m), b.Store.KeepMissed(&points[0], string(m))
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
 	if cut != "" {
 		r.trials = []Trial{{Stage: stage, Rate: load, Seed: o.Seeds[0], Cut: cut,
@@ -177,6 +155,74 @@ func (b *buyer) once(
 		}
 	}
 	return r, nil
+}
+
+// made returns the results of points, of which it runs those that the store does not have.
+func (b *buyer) made(ctx context.Context, runner run.Runner, points []config.Point) (
+	[]run.Result, error) {
+	grid := run.Grid{Run: runner, Workers: min(cap(b.slots), len(points))}
+	results, notes, err := b.Store.Do(ctx, grid, points)
+	b.note(notes)
+	return results, err
+}
+
+// single runs a point, or takes a run that is the same. It ends as soon as its outcome is known,
+// unless it is wanted whole: cut is what it missed.
+func (b *buyer) single(ctx context.Context, p *config.Point, slo limits, whole bool) (
+	result []run.Result, cut string, err error) {
+	var watch *early
+	if !whole {
+		if watch, err = newEarly(p, slo, &b.traffic); err != nil {
+			return nil, "", err
+		}
+	}
+	if watch != nil {
+		if cut = string(watch.missed); cut == "" {
+			cut, err = b.Store.Missed(p)
+		}
+		if cut != "" || err != nil {
+			return nil, cut, err
+		}
+	}
+	sum, ok, err := b.Store.Same(p)
+	if ok || err != nil {
+		return []run.Result{{Point: *p, Summary: sum}}, "", err
+	}
+	m := madeRun{whole: watch == nil}
+	if m.limit, err = boundedOf(p, b.Store.Hash); err != nil {
+		return nil, "", err
+	}
+	same, ok, done := b.alike.await(ctx, &m.limit, m.whole)
+	if ok {
+		if same.cut != "" {
+			return nil, same.cut, b.Store.KeepMissed(p, same.cut)
+		}
+		return []run.Result{{Point: *p, Summary: same.sum}}, "", b.Store.KeepSame(p, same.hash)
+	}
+	defer done()
+	result, err = b.made(ctx, func(ctx context.Context, p config.Point, sink run.Sink) (
+		sim.Summary, error) {
+		if watch != nil {
+			sink.Watch = watch
+		}
+		sum, err := b.slotted(ctx, p, sink)
+		m.reach = sum.Reach
+		return sum, err
+	}, []config.Point{*p})
+	if why := missed(""); errors.As(err, &why) {
+		m.cut = string(why)
+		result, err = nil, b.Store.KeepMissed(p, m.cut)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if m.cut == "" {
+		m.sum = result[0].Summary
+	}
+	if m.hash, err = b.Store.Hash(p); err == nil {
+		b.alike.keep(m)
+	}
+	return result, m.cut, err
 }
 
 // note keeps notes of the store.

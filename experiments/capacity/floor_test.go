@@ -145,7 +145,7 @@ func TestFloorsSaveRuns(t *testing.T) {
 }
 
 // One candidate of each machine and system comes before another of any, and stock ones, whose runs
-// cost less, before the others.
+// cost less, before the others; of each those with the highest limits.
 func TestPricesAreKnownSoon(t *testing.T) {
 	text := fmt.Sprintf(short, "rate = 5", "ttft_s = 1") + "grid.system.max_requests = [16, 64]\n" +
 		"grid.system.preset = [\"sparseserve\", \"vllm-0.15\"]\n"
@@ -166,7 +166,7 @@ func TestPricesAreKnownSoon(t *testing.T) {
 		if stock(&o.Point.System) != (i%8 < 4) {
 			t.Errorf("candidate %d is %s", i, o.Label)
 		}
-		if want := 16 + 48*(i/8); o.Point.System.MaxRequests != want {
+		if want := 64 - 48*(i/8); o.Point.System.MaxRequests != want {
 			t.Errorf("candidate %d has %d requests a batch, want %d", i, o.Point.System.MaxRequests, want)
 		}
 		if i%4 > 0 && o.perByte < order[i-1].perByte {

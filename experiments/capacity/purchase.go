@@ -43,6 +43,7 @@ type buyer struct {
 	plan    config.Plan
 	search  config.GoodputSearch
 	traffic traffic
+	alike   alike
 }
 
 const (
@@ -191,16 +192,23 @@ func (b *buyer) choose(ctx context.Context, options []*option) error {
 // inTurn orders options so that a low price is known soon, from runs that cost little: first one
 // of each machine and system, then another of each. Of these, those go first that are simulated the
 // fastest, with full attention and all KV in HBM, then those of the lowest price for the bandwidth
-// of HBM.
+// of HBM. Of each, those with the highest limits on a batch go first: where a run does not come to
+// the limits of the others, they need none (alike.go).
 func inTurn(options []*option) []*option {
 	type kind struct{ machine, system string }
 	turn, seen := map[*option]int{}, map[kind]int{}
-	for _, o := range options {
+	byLimit := slices.Clone(options)
+	slices.SortStableFunc(byLimit, func(x, y *option) int {
+		xRequests, xTokens := batchLimits(&x.Point.System)
+		yRequests, yTokens := batchLimits(&y.Point.System)
+		return cmp.Or(cmp.Compare(yRequests, xRequests), cmp.Compare(yTokens, xTokens))
+	})
+	for _, o := range byLimit {
 		k := kind{o.machine, o.Point.System.Name}
 		turn[o] = seen[k]
 		seen[k]++
 	}
-	order := slices.Clone(options)
+	order := byLimit
 	slices.SortStableFunc(order, func(x, y *option) int {
 		dear := func(o *option) int {
 			if stock(&o.Point.System) {

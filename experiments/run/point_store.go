@@ -51,6 +51,7 @@ func ProgramOf(dir string) string {
 //	store.json     the program that made all results here; not with Makers
 //	HASH/          point.json, config.toml, summary.json, requests.csv, …
 //	HASH.missed    what a run missed for certain before its end, which ended it
+//	HASH.same      the hash of the point whose run is this one's, too
 //	.HASH*.tmp/    a point that runs, or whose process was killed
 //	.HASH.lock     held by the process that makes the point; see Claim
 //

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Do returns the results of the points in their order: of those that are kept
@@ -41,29 +42,54 @@ func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (
 
 // Missed returns what KeepMissed kept of a point; empty where there is nothing.
 func (s *PointStore) Missed(p *config.Point) (string, error) {
-	path, err := s.missedPath(p)
+	return s.word(p, ".missed")
+}
+
+// KeepMissed keeps why a Watcher ended a run of the point, so that it is not made again.
+func (s *PointStore) KeepMissed(p *config.Point, why string) error {
+	return s.keepWord(p, ".missed", why)
+}
+
+// KeepSame keeps that the run of a point is that of another, whose hash is given: by what differs
+// between them neither is limited.
+func (s *PointStore) KeepSame(p *config.Point, of string) error {
+	return s.keepWord(p, ".same", of)
+}
+
+// Same returns the summary of the run that KeepSame named for a point; ok is false where it named
+// none, or that run is no longer there.
+func (s *PointStore) Same(p *config.Point) (sum sim.Summary, ok bool, err error) {
+	of, err := s.word(p, ".same")
+	if err != nil || of == "" {
+		return sum, false, err
+	}
+	dir, note, err := s.whole(filepath.Join(s.dir, of), p)
+	if err != nil || dir == "" || note != "" {
+		return sum, false, err
+	}
+	sum, err = ReadSummary(dir)
+	return sum, err == nil, nil
+}
+
+// word reads what keepWord kept of a point; empty where there is nothing.
+func (s *PointStore) word(p *config.Point, of string) (string, error) {
+	hash, err := s.Hash(p)
 	if err != nil {
 		return "", err
 	}
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(filepath.Join(s.dir, hash+of))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return strings.TrimSpace(string(text)), err
 }
 
-// KeepMissed keeps why a Watcher ended a run of the point, so that it is not made again.
-func (s *PointStore) KeepMissed(p *config.Point, why string) error {
-	path, err := s.missedPath(p)
+func (s *PointStore) keepWord(p *config.Point, of, word string) error {
+	hash, err := s.Hash(p)
 	if err != nil {
 		return err
 	}
-	return KeptWhenFull(WriteFile(path, []byte(why+"\n")))
-}
-
-func (s *PointStore) missedPath(p *config.Point) (string, error) {
-	hash, err := s.Hash(p)
-	return filepath.Join(s.dir, hash+".missed"), err
+	return KeptWhenFull(WriteFile(filepath.Join(s.dir, hash+of), []byte(word+"\n")))
 }
 
 // KeptWhenFull adds to the error of a disk or a quota that is full what to do

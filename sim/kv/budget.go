@@ -15,6 +15,8 @@ type Budget struct {
 	used        int64
 	watermark   int64
 	windows     Windows
+	refused     bool  // room, at least once
+	peak        int64 // of used
 }
 
 // Windows are layers that keep the blocks of a request's newest tokens only. A budget with any
@@ -61,10 +63,10 @@ func (b *Budget) Landed(*prefix.Grant)                 {}
 func (b *Budget) Admit(g *prefix.Grant, tokens, _ int) bool {
 	need := b.blocks(tokens) - g.Blocks
 	if b.total-b.used-need < b.watermark {
+		b.refused = true
 		return false
 	}
-	b.used += need
-	g.Blocks += need
+	b.take(g, need)
 	return true
 }
 
@@ -75,11 +77,17 @@ func (b *Budget) Grow(g *prefix.Grant, tokens int) bool {
 		return true
 	}
 	if b.used+need > b.total {
+		b.refused = true
 		return false
 	}
-	b.used += need
-	g.Blocks += need
+	b.take(g, need)
 	return true
+}
+
+func (b *Budget) take(g *prefix.Grant, blocks int64) {
+	b.used += blocks
+	g.Blocks += blocks
+	b.peak = max(b.peak, b.used)
 }
 
 // Release returns a grant.
@@ -89,6 +97,17 @@ func (b *Budget) Release(g *prefix.Grant, _ bool) {
 	if b.used < 0 {
 		panic(fmt.Sprintf("kv: budget released below zero: %d blocks used", b.used))
 	}
+}
+
+// Enough is a total that would have been enough so far; ok is false where a request was refused
+// room.
+func (b *Budget) Enough() (total int64, ok bool) {
+	share := float64(b.watermark+1) / float64(b.total) // that stays free, rounded up
+	total = b.total
+	if n := math.Ceil(float64(b.peak+1) / (1 - share)); share < 1 && n < float64(total) {
+		total = int64(n)
+	}
+	return total, !b.refused
 }
 
 // Used and Total count blocks.

@@ -64,6 +64,7 @@ func (s *Scheduler) admit() {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		need := s.need(c)
+		s.limited = s.limited || used+need > available
 		if used+need <= available || s.batch.Empty() && s.canRun(c) {
 			used += need
 			s.enter(c)

@@ -80,6 +80,8 @@ type Scheduler struct {
 	candidates []candidate
 	rest       []candidate // scratch
 	closed     bool        // admits nobody: running requests only
+	most       int         // requests that ran at a time
+	limited    bool        // the limit has kept a candidate out
 }
 
 // New returns a scheduler with empty queues.
@@ -122,6 +124,11 @@ func (s *Scheduler) Add(r *Request) { s.waiting.pushBack(r) }
 // Waiting and Running count requests.
 func (s *Scheduler) Waiting() int { return s.waiting.len() + s.loading }
 func (s *Scheduler) Running() int { return len(s.running) }
+
+// Most is how many requests ran at a time so far, at most. Limited says whether the limit has ever
+// kept a candidate out of a batch.
+func (s *Scheduler) Most() int     { return s.most }
+func (s *Scheduler) Limited() bool { return s.limited }
 
 // Landed puts a request whose prefix has been loaded back to the front of the queue, behind those
 // that came back before it.
@@ -217,6 +224,7 @@ func (s *Scheduler) preempt(i int) *Request {
 func (s *Scheduler) run(r *Request) {
 	r.running = true
 	s.running = append(s.running, r)
+	s.most = max(s.most, len(s.running))
 }
 
 func (s *Scheduler) unrun(r *Request) {
