@@ -54,6 +54,7 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		longest = max(longest, end-now)
 		s.metrics.rates.tokens += int64(n)
 		if err := s.recordStep(); err != nil {
+			s.growBy(steps)
 			return now, err
 		}
 		now = end
@@ -62,6 +63,7 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		st.meta.Index, st.meta.Start, st.rec.Index, st.rec.Start = s.steps, now, s.steps, now
 		timing, err := s.price(now)
 		if err != nil {
+			s.growBy(steps + 1)
 			return now, err
 		}
 		st.rec.HBMBytes, st.rec.Timing = s.hbmOf(used), timing
@@ -70,15 +72,22 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		return now, nil
 	}
 	for _, r := range st.decodes {
-		r.Generated += steps
 		r.last, r.longest = now+s.Engine.Reply, max(r.longest, longest)
-		s.memory.Grow(&r.Grant, r.Context())
 	}
+	s.growBy(steps)
 	if s.memory.Used() != used {
 		panic(fmt.Sprintf("sim: law 1: %d blocks used at the end of %d steps, %d by step",
 			s.memory.Used(), steps, used))
 	}
 	return now, nil
+}
+
+// growBy gives the decodes the tokens of so many steps, and the blocks that these take.
+func (s *Server) growBy(steps int) {
+	for _, r := range s.step.decodes {
+		r.Generated += steps
+		s.memory.Grow(&r.Grant, r.Context())
+	}
 }
 
 // boundedGrowth is by how much the decodes' bounded tokens grow with the step that is so many after
