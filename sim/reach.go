@@ -3,7 +3,7 @@ package sim
 import "github.com/sparseserve/sparseserve/sim/kv"
 
 // Reach is how near a run came to the limits of its servers. One that never came to a limit is, to
-// the last event, the run of servers with a higher one.
+// the last event, the run of servers with any other that it stays below.
 type Reach struct {
 	Requests int   // most that one server ran at a time
 	HBM      int64 // bytes for KV that would have been enough, at most those there are

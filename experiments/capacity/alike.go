@@ -122,10 +122,15 @@ func (a *alike) await(ctx context.Context, l *bounded, whole bool) (
 	}
 }
 
-// find returns a run that is that of the given limits. The caller has locked.
+// find returns a run that is that of the given limits. The caller has locked. Of one that was cut,
+// requests were waiting that less HBM might have had no place for at all.
 func (a *alike) find(l *bounded, whole bool) (madeRun, bool) {
 	for _, r := range a.runs[l.family] {
-		if l.beyond(r.reach) && l.hbm >= r.reach.HBM && r.whole == whole {
+		enough := r.reach != nil && l.hbm >= r.reach.HBM
+		if r.cut != "" {
+			enough = l.hbm >= r.limit.hbm
+		}
+		if enough && l.beyond(r.reach) && r.whole == whole {
 			return r, true
 		}
 	}

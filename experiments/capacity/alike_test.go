@@ -215,3 +215,22 @@ ttft_s = 1
 		}
 	}
 }
+
+// A run that was cut has seen no request that waited through, so that less HBM than it had may
+// refuse one: it is not that of a candidate with less. A whole run is, of as much as it needed.
+func TestCutRunsAreNotThoseOfLessHBM(t *testing.T) {
+	made := madeRun{limit: bounded{family: "f", requests: 64, hbm: 100},
+		reach: &sim.Reach{Requests: 3, HBM: 40}}
+	for _, c := range []struct {
+		cut  string
+		hbm  int64
+		want bool
+	}{{"", 100, true}, {"", 40, true}, {"", 39, false}, {"ttft", 100, true}, {"ttft", 99, false}} {
+		var a alike
+		made.cut = c.cut
+		a.keep(made)
+		if _, ok := a.find(&bounded{family: "f", requests: 128, hbm: c.hbm}, false); ok != c.want {
+			t.Errorf("cut %q, a candidate of %d bytes: %v, want %v", c.cut, c.hbm, ok, c.want)
+		}
+	}
+}

@@ -80,7 +80,7 @@ func (t *traffic) lengths(p *config.Point, tokenizer string) (*lengths, error) {
 type floor struct {
 	model   hw.Model
 	peak    float64 // FLOP/s
-	longest int     // tokens that a prompt is cut to or refused beyond; 0: the model's context
+	longest int     // tokens that a prompt is cut to, or refused beyond
 }
 
 // newFloor returns that of a point; ok is false where prompts may need less: it is not known of
