@@ -41,6 +41,12 @@ func TestRunsOfLimitsNotReachedAreTheSame(t *testing.T) {
 			return
 		}
 		draw := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(r, name) }
+		// In half of the pairs there is room for all requests at once, so that no limit is reached.
+		requests, tokens := []int{3, 12, 30, 700, 1500}, []int{4, 16, 512, 2048}
+		utilisation := []float64{0.43, 0.44, 0.45, 0.46}
+		if n%2 == 0 {
+			requests, tokens, utilisation = []int{25, 50, 700, 1500}, []int{512, 2048}, []float64{0.9}
+		}
 		text := fmt.Sprintf(`model = "llama3.1-8b"
 gpu = "a100-40gb"
 [workload]
@@ -63,7 +69,7 @@ ttft_s = 1
 			draw("replicas", "1", "2"), draw("router", "least-tokens", "least-working-set"),
 			draw("preset", "vllm", "vllm-0.15", "vllm-s", "vllm-so", "sparseserve",
 				"sparseserve-psa"),
-			rapid.SampledFrom([]float64{0.43, 0.44, 0.45, 0.46}).Draw(r, "utilisation"))
+			rapid.SampledFrom(utilisation).Draw(r, "utilisation"))
 		point := pointOf(t, text)
 		var made [2]struct {
 			run   madeRun
@@ -74,9 +80,9 @@ ttft_s = 1
 			m := &made[i]
 			m.point = point
 			s := &m.point.System
-			s.MaxRequests = rapid.SampledFrom([]int{3, 12, 30, 700, 1500}).Draw(r, "requests")
-			if i == 0 || rapid.Bool().Draw(r, "other tokens") {
-				s.MaxTokens = rapid.SampledFrom([]int{4, 16, 512, 2048}).Draw(r, "tokens")
+			s.MaxRequests = rapid.SampledFrom(requests).Draw(r, "requests")
+			if i == 0 || rapid.IntRange(0, 3).Draw(r, "other tokens") == 0 {
+				s.MaxTokens = rapid.SampledFrom(tokens).Draw(r, "tokens")
 			} else {
 				s.MaxTokens = made[0].point.System.MaxTokens
 			}
