@@ -2,16 +2,19 @@ package calibrate
 
 import (
 	"fmt"
-	"github.com/sparseserve/sparseserve/hw"
 	"sync"
+
+	"github.com/sparseserve/sparseserve/hw"
 )
 
-// blockLoad is the host's time for each block that a layer loads.
+// blockLoad is the host's time for each block that a layer loads, and for each that has to give its
+// slot up for it.
 type blockLoad struct{}
 
 const (
 	probeLiveOffload = "live.step_offload"
 	probeLiveLoads   = "live.step_loads"
+	probeLiveFirst   = "live.first_decode"
 )
 
 func (blockLoad) probes() []Probe {
@@ -21,7 +24,12 @@ func (blockLoad) probes() []Probe {
 			Axes:  []string{"layers", "requests"}, shaped: true},
 		{Name: probeLiveLoads, serve: serving(loadingCase),
 			Means: "the same in less HBM, so that each layer loads blocks, this many " +
-				"on average",
+				"on average, whose slots other blocks give up",
+			Axes: []string{"layers", "requests", "loads"}, shaped: true},
+		{Name: probeLiveFirst, serve: serving(firstCase),
+			Means: "by how much a request's first decode after a layer-segmented prefill is longer than " +
+				"those after it, of what GPU events do not see: each layer loads this many blocks more, " +
+				"into free slots",
 			Axes: []string{"layers", "requests", "loads"}, shaped: true},
 	}
 }
@@ -34,9 +42,15 @@ func (blockLoad) points(p *planner) {
 		// the same without loads
 		p.add(stageBlockLoad, point(probeLiveOffload, shapes[0], p.layers(), requests))
 		for _, capacity := range liveCapacities {
-			if n := loadsOf(p.layers(), requests, capacity); n > 0 {
+			key := liveKey{shapes[0], p.layers(), requests, capacity}
+			if n := loadsOf(key); n > 0 {
 				p.add(stageBlockLoad, point(probeLiveLoads, shapes[0], p.layers(), requests, n))
 			}
+		}
+	}
+	for _, shape := range pick(p, shapes, shapes[:1]) {
+		if n := loadsOf(liveKey{shape, p.layers(), 1, 0}); n > 0 {
+			p.add(stageBlockLoad, point(probeLiveFirst, shape, p.layers(), 1, n))
 		}
 	}
 }
@@ -48,7 +62,7 @@ func loadingCase(p Point) (*liveCase, error) {
 		return c, err
 	}
 	for _, capacity := range liveCapacities {
-		if loadsOf(p.At("layers"), p.At("requests"), capacity) == p.At("loads") {
+		if loadsOf(liveKey{p.Shape, p.At("layers"), p.At("requests"), capacity}) == p.At("loads") {
 			c.capacity = capacity
 			return c, nil
 		}
@@ -57,20 +71,44 @@ func loadingCase(p Point) (*liveCase, error) {
 		p.At("loads"))
 }
 
-// loadsOf is what a layer of a model of some layers loads; plans are made many times.
-func loadsOf(layers, requests int64, capacity float64) int64 {
-	key := liveKey{layers, requests, capacity}
+// firstCase is the server of first decodes.
+func firstCase(p Point) (*liveCase, error) {
+	return liveKey{p.Shape, p.At("layers"), p.At("requests"), 0}.server()
+}
+
+// liveKey names a server that loads: with the capacity for selected blocks, or, without, of first
+// decodes.
+type liveKey struct {
+	shape            string
+	layers, requests int64
+	capacity         float64
+}
+
+func (k liveKey) server() (*liveCase, error) {
+	m, err := shapeModel(k.shape)
+	if err != nil {
+		return nil, err
+	}
+	model := *m
+	model.Layers = int(k.layers)
+	c := newLiveCase(&model, false, int(k.requests))
+	if c.capacity = k.capacity; c.capacity == 0 {
+		c.first, c.steps = true, firstRun
+	}
+	return c, nil
+}
+
+var liveLoadsKnown sync.Map // liveKey to blocks of a layer
+
+// loadsOf is what a layer of a server loads; plans are made many times.
+func loadsOf(key liveKey) int64 {
 	if n, ok := liveLoadsKnown.Load(key); ok {
 		return n.(int64)
 	}
-	m, err := shapeModel(shapes[0])
+	c, err := key.server()
 	if err != nil {
 		panic(err)
 	}
-	model := *m
-	model.Layers = int(layers)
-	c := newLiveCase(&model, false, int(requests))
-	c.capacity = capacity
 	n, err := c.loads()
 	if err != nil {
 		n = 0 // one request's prefill may need more than the decodes
@@ -79,32 +117,36 @@ func loadsOf(layers, requests int64, capacity float64) int64 {
 	return n
 }
 
-type liveKey struct {
-	layers, requests int64
-	capacity         float64
-}
-
-var liveLoadsKnown sync.Map // liveKey to blocks of a layer
-
-// mostAddressed are the blocks of a layer of which the host's time for each is fitted: of
-// thousands, which cores share, a block costs a third of what it costs in a run.
+// mostAddressed are the blocks of a layer of which the host's time for each is fitted where others
+// give their slots up: of thousands, which cores share, a block costs a third of what it costs in a
+// run.
 const mostAddressed = 1000
 
-// fit is the host's time for each block that a layer loads, to find it a slot and to address
-// both copies, from the same servers with and without loads.
+// fit is the host's time for each block that a layer loads, to give it a slot and to address both
+// copies, from requests' first decodes, and for each that gives its slot up, from the same servers
+// with and without loads. Where no first decode was measured, a load's time is both.
 func (blockLoad) fit(s *Samples, p *hw.Profile, from source) []model {
-	p.Host.LoadBlock = hw.Figure{}
+	p.Host.LoadBlock, p.Host.EvictBlock = hw.Figure{}, hw.Figure{}
+	blocks := func(at observation) float64 { return float64(at.At("layers") * at.At("loads")) }
 	loads := s.of(probeLiveLoads).where(func(at observation) bool {
 		return at.At("loads") < mostAddressed
 	})
 	longer := loads.beyond(s.of(probeLiveOffload), byAxis("requests")).where(positive)
+	firsts := s.of(probeLiveFirst)
+	if len(firsts) == 0 {
+		if len(longer) > 0 {
+			p.Host.LoadBlock = perBlock(shareOf(longer, blocks), from, "each block that a layer loads: "+
+				"what GPU events see as idle of a decode step of the live loop, over the same without loads")
+		}
+		return nil
+	}
+	free := shareOf(firsts, blocks)
+	p.Host.LoadBlock = perBlock(free, from, "each block that a layer loads into a free slot: what "+
+		"GPU events see as idle of a request's first decode in the live loop, over those after it")
 	if len(longer) > 0 {
-		each := shareOf(longer, func(at observation) float64 {
-			return float64(at.At("layers") * at.At("loads"))
-		})
-		p.Host.LoadBlock = perBlock(each, from,
-			"each block that a layer loads: what GPU events see as idle of a decode step of the live loop, "+
-				"over the same without loads")
+		p.Host.EvictBlock = perBlock(max(0, shareOf(longer, blocks)-free), from,
+			"each block that gives its slot up: what GPU events see as idle of a decode step of the live "+
+				"loop, over the same without loads, less the time of loads into free slots")
 	}
 	return nil
 }

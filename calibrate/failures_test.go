@@ -159,7 +159,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 		}
 	}
 	if c.Profile.BlockClose.Rate.Set() || c.Profile.Clock.GEMMSteadyRatio.Set() ||
-		c.Profile.Host.LoadBlock.Set() || c.Profile.Host.DriverContention.Set() ||
+		c.Profile.Host.EvictBlock.Set() || c.Profile.Host.DriverContention.Set() ||
 		len(c.Profile.Save.MemcpyOverlappedPools) > 0 {
 		t.Errorf("not measured, yet %+v", c.Profile.Host)
 	}

@@ -43,8 +43,8 @@ func TestHostAlone(t *testing.T) {
 			t.Errorf("%s is of %q, not of the host", w.name, w.got.Source)
 		}
 	}
-	if found != 8 {
-		t.Errorf("%d figures of the host, want 8", found)
+	if found != 9 {
+		t.Errorf("%d figures of the host, want 9", found)
 	}
 	base, known, err := baseProfile(s.Origin.Card)
 	if err != nil || !known {

@@ -99,7 +99,8 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		return (at("launches") + at("copies")) * (fakeSubmit + t.driver)
 	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probePrefillMemcpy:
 		return t.savedPrefill(p, m)
-	case probeLive, probeLiveOffload, probeLiveLoads, probeLiveUnsplit, probeLiveFreed:
+	case probeLive, probeLiveOffload, probeLiveLoads, probeLiveFirst,
+		probeLiveUnsplit, probeLiveFreed:
 		return t.hostPoint(p, m)
 	case probeLiveHeld, probeLiveHeldPSA, probeLiveDense, probeLiveLookup, probeLiveLookupPSA:
 		return t.served(p)
@@ -159,7 +160,9 @@ func (t *machine) hostPoint(p Point, m *hw.Model) float64 {
 	case probeLiveOffload:
 		return step + layers*trip
 	case probeLiveLoads:
-		return step + layers*(trip+float64(p.At("loads"))*t.loadBlock)
+		return step + layers*(trip+float64(p.At("loads"))*(t.loadBlock+t.evictBlock))
+	case probeLiveFirst:
+		return layers * float64(p.At("loads")) * t.loadBlock
 	case probeLiveUnsplit:
 		held := p
 		held.Probe = probeLiveHeld

@@ -27,6 +27,8 @@ const (
 	liveSettling = 4
 
 	liveRun     = 16 // steps of a sample
+	firstRun    = 2  // the same of first decodes, each after a prefill
+	afterFirst  = 4  // decodes after the first, of each request of such a server
 	liveSamples = 3  // of one server, at the least: its set-up is longer than many steps
 	liveBudget  = 2048
 	livePrompt  = 8192
@@ -46,6 +48,9 @@ type liveCase struct {
 	budget   int     // tokens that a decode selects
 	capacity float64 // for selected blocks, of what one step selects; 0: for all blocks
 	steps    int     // decode steps of all requests, after those that settle
+	// First has requests come one after another, prefilled layer by layer, and what counts is by how
+	// much the first decode of each takes longer than those after it: its blocks are in DRAM alone.
+	first bool
 }
 
 func newLiveCase(m *hw.Model, dense bool, requests int) *liveCase {
@@ -56,7 +61,18 @@ func newLiveCase(m *hw.Model, dense bool, requests int) *liveCase {
 // output is how many tokens a request may generate, so that the first is still there when the last
 // has done its steps.
 func (c *liveCase) output() int {
+	if c.first {
+		return 2 + afterFirst // one of the prefill
+	}
 	return (c.prompt/liveChunk+2)*c.requests + liveSettling + c.steps + 2
+}
+
+// run is how many steps make a sample.
+func (c *liveCase) run() int {
+	if c.first {
+		return firstRun
+	}
+	return liveRun
 }
 
 // blocks are those of all requests in one group.
@@ -86,6 +102,10 @@ func (c *liveCase) server() sim.Config {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
 		cfg.Library = libraryOf(dsa.TopK{K: sim.Candidates(&spec)},
 			dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2})
+	}
+	if c.first {
+		spec.Prefill = "layer"
+		cfg.HBMBytes *= 2 // a layer's KV has a buffer besides
 	}
 	if c.capacity > 0 {
 		selected := int64(c.budget/blockTokens + 1)
@@ -136,8 +156,12 @@ func (c *liveCase) serve(cfg sim.Config) (*hostTimes, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := &hostTimes{requests: c.requests, want: liveSettling + c.steps}
-	equal := slices.Repeat([]int{c.output()}, c.requests)
+	rec := &hostTimes{requests: c.requests, want: liveSettling + c.steps, first: c.first}
+	arrivals := c.requests
+	if c.first {
+		arrivals = rec.want
+	}
+	equal := slices.Repeat([]int{c.output()}, arrivals)
 	_, err = server.Run(context.Background(), &requestsAtStart{c.prompt, equal}, rec)
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
@@ -240,12 +264,16 @@ func (w *requestsAtStart) Next() (a sim.Arrival, more bool, err error) {
 var errEnough = errors.New("all steps are recorded")
 
 // hostTimes keeps the host's time of steps that decode all requests and nothing else, as many as
-// are wanted.
+// are wanted; or (first) by how much each request's first is longer than the median of its others,
+// and how many blocks more it loads than they do on average.
 type hostTimes struct {
 	requests, want int
+	first          bool
 	seconds        []float64
 	loads          []int64 // of the same steps
 	loaded         int64   // by all
+	own            []float64
+	ownLoads       int64 // by own[0], less those of the others each
 }
 
 func (h *hostTimes) Request(*sim.RequestRecord) error { return nil }
@@ -253,13 +281,29 @@ func (h *hostTimes) Gap(des.Time)                     {}
 func (h *hostTimes) Step(r *sim.StepRecord) error {
 	h.loaded += r.Loaded
 	if r.Decodes == h.requests && r.Prefills == 0 {
-		h.loads = append(h.loads, r.Loaded)
-		h.seconds = append(h.seconds, max(r.Timing.Phases.Host.Seconds(), 1e-9))
+		h.decoded(max(r.Timing.Phases.Host.Seconds(), 1e-9), r.Loaded)
 	}
 	if h.want > 0 && len(h.seconds) == h.want {
 		return errEnough
 	}
 	return nil
+}
+
+func (h *hostTimes) decoded(seconds float64, loads int64) {
+	if h.first {
+		h.own = append(h.own, seconds)
+		if len(h.own) == 1 {
+			h.ownLoads = loads * afterFirst
+		} else {
+			h.ownLoads -= loads
+		}
+		if len(h.own) <= afterFirst {
+			return
+		}
+		seconds = max(h.own[0]-medianOf(h.own[1:]).Value, 1e-9)
+		loads, h.own = h.ownLoads/afterFirst, h.own[:0]
+	}
+	h.loads, h.seconds = append(h.loads, loads), append(h.seconds, seconds)
 }
 
 // layers are those of the model that servers of a plan have.

@@ -26,7 +26,7 @@ func (g *gpuBench) holds(c *liveCase) error {
 }
 
 // prepareLive readies decode steps of a server. A sample is the time of a step that the GPU's
-// events did not see, the host's: the median of liveRun steps in a row. A server has samples
+// events did not see, the host's: the median of some steps in a row (run). A server has samples
 // for more than one call.
 func (g *gpuBench) prepareLive(c *liveCase) (Timed, error) {
 	if err := g.holds(c); err != nil {
@@ -98,12 +98,13 @@ func (m *pooled) HostFree(memory cuda.HostMemory) error {
 
 // samples serves until there are as many samples after those of a warm-up.
 func (c liveCase) samples(m live.Machine, warmup, repeats int) (samples []float64, err error) {
-	c.steps = (warmup + repeats) * liveRun
+	n := c.run()
+	c.steps = (warmup + repeats) * n
 	steps, err := c.hostSeconds(m)
 	if err != nil {
 		return nil, err
 	}
-	for run := range slices.Chunk(steps[warmup*liveRun:], liveRun) {
+	for run := range slices.Chunk(steps[warmup*n:], n) {
 		samples = append(samples, medianOf(run).Value)
 	}
 	return samples, nil

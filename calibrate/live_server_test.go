@@ -17,8 +17,11 @@ func tinyCase(probe string) *liveCase {
 		Vocab: 64, WeightBytesEach: 2, KVBytesEach: 2}
 	c := newLiveCase(m, probe == probeLive, 3)
 	c.prompt, c.budget = 640, 256
-	if probe == probeLiveLoads {
+	switch probe {
+	case probeLiveLoads:
 		c.capacity = 1.5
+	case probeLiveFirst:
+		c.requests, c.first = 1, true
 	}
 	return c
 }
@@ -53,7 +56,7 @@ func TestLiveCasesServe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (loads > 0) != (c.capacity > 0) {
+			if (loads > 0) != (c.capacity > 0 || c.first) {
 				t.Errorf("a layer loads %d blocks", loads)
 			}
 			if need, err := c.deviceBytes(); err != nil || need < liveReserve+c.server().HBMBytes {
@@ -98,11 +101,14 @@ func TestPooledPagesShareThePool(t *testing.T) {
 	}
 }
 
-var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads}
+var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads, probeLiveFirst}
 
 func plannedCase(p Point) (*liveCase, error) {
-	if p.Probe == probeLive {
+	switch p.Probe {
+	case probeLive:
 		return liveCaseOf(p, true)
+	case probeLiveFirst:
+		return firstCase(p)
 	}
 	return loadingCase(p)
 }

@@ -63,8 +63,9 @@ var parts = []Part{
 		[]string{"host.step", "host.request", "host.token", "host.sparse_layer", "host.eager_layer"}},
 	{"host step", "free_block", []string{"host.free_block"}},
 	{"layer round trip", "round_trip",
-		[]string{"host.layer_sync", "host.layer_rate", "host.layer_request", "host.load_block"}},
-	{"layer round trip", "load_block", []string{"host.load_block"}},
+		[]string{"host.layer_sync", "host.layer_rate", "host.layer_request", "host.load_block",
+			"host.evict_block"}},
+	{"layer round trip", "load_block", []string{"host.load_block", "host.evict_block"}},
 	{"driver contention", "driver_contention", []string{"host.driver_contention"}},
 }
 

@@ -78,6 +78,7 @@ type Device struct {
 	swap            *swapIn  // nil without hot buffers
 	freeBlock       float64  // seconds of the host for each block given back
 	loadBlock       float64  // seconds of the host for each block loaded, where it looks lists up
+	evictBlock      float64  // the same for each block that gives its slot up
 	continueLatency des.Time // of progressive attention, until the CPU acts on it
 	duplex          float64  // bytes/s of both directions at once
 	contention      driverContention
@@ -133,8 +134,8 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		engine:    newEngineTime(&gpu.EngineCosts),
 		sync:      newRoundTrip(gpu),
 		freeBlock: gpu.Host.FreeBlock.optional(),
-		loadBlock: gpu.Host.LoadBlock.optional(),
-		duplex:    gpu.Link.DuplexCopy.SI(),
+		loadBlock: gpu.Host.LoadBlock.optional(), evictBlock: gpu.Host.EvictBlock.optional(),
+		duplex: gpu.Link.DuplexCopy.SI(),
 	}
 	if d.continueLatency = nanoseconds(gpu.Host.ContinueLatency.optional()); d.continueLatency == 0 {
 		d.continueLatency = nanoseconds(d.sync.sync)
@@ -239,9 +240,9 @@ func (d *Device) Move(m *kv.Moves) error {
 	if !d.running {
 		return errors.New("hw: Move outside a step")
 	}
-	if m.Loads < 0 || m.Prefix < 0 || m.Saves < 0 || m.BlockBytes < 0 {
-		return fmt.Errorf("hw: layer %d moves %d and %d loads, %d saves of %d bytes", m.Layer, m.Loads,
-			m.Prefix, m.Saves, m.BlockBytes)
+	if m.Loads < 0 || m.Prefix < 0 || m.Evictions < 0 || m.Saves < 0 || m.BlockBytes < 0 {
+		return fmt.Errorf("hw: layer %d moves %d and %d loads, %d saves of %d bytes, %d evictions",
+			m.Layer, m.Loads, m.Prefix, m.Saves, m.BlockBytes, m.Evictions)
 	}
 	if m.Prefix > 0 {
 		if d.loader == nil {
@@ -258,7 +259,8 @@ func (d *Device) Move(m *kv.Moves) error {
 			d.awaitSaves()
 		}
 		if d.scored && !d.opts.GPULookup && d.swap == nil {
-			d.pass(nanoseconds(d.loadBlock*float64(m.Loads)), &d.phases.Host)
+			blocks := d.loadBlock*float64(m.Loads) + d.evictBlock*float64(m.Evictions)
+			d.pass(nanoseconds(blocks), &d.phases.Host)
 		}
 		d.loader.copies.setLocality(m)
 		if d.swap != nil { // row by row

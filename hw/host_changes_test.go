@@ -5,10 +5,12 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // What the host does besides a layer's usual round trip is paid where the device has figures of it,
-// and by those it concerns: 4 decodes of a model of 32 KV heads in two layers, 100 loads each.
+// and by those it concerns: 4 decodes of a model of 32 KV heads in two layers, 100 loads and 60
+// evictions each.
 func TestHostOfWhatChanges(t *testing.T) {
 	const layers = 2
 	host := DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true,
@@ -34,6 +36,8 @@ func TestHostOfWhatChanges(t *testing.T) {
 			func(p *Profile) { p.Host.FreeBlock = ns(6) }, 6 * des.Microsecond},
 		"blocks loaded": {host, work, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) },
 			layers * 100 * 50},
+		"evictions": {host, work, sim.Step{}, func(p *Profile) { p.Host.EvictBlock = ns(30) },
+			layers * 60 * 30},
 		"loads of a prefill": {host, dense, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) },
 			0},
 		"named by the GPU": {gpu, work, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) }, 0},
@@ -42,7 +46,8 @@ func TestHostOfWhatChanges(t *testing.T) {
 			var got [2]sim.Timing
 			for i := range got {
 				p := mustProfile(t, "h200")
-				p.Host.LayerRequest, p.Host.FreeBlock, p.Host.LoadBlock = Figure{}, Figure{}, Figure{}
+				h := &p.Host
+				h.LayerRequest, h.FreeBlock, h.LoadBlock, h.EvictBlock = Figure{}, Figure{}, Figure{}, Figure{}
 				if i == 1 {
 					c.change(p)
 				}
@@ -51,7 +56,8 @@ func TestHostOfWhatChanges(t *testing.T) {
 					t.Fatal(err)
 				}
 				w := c.work
-				got[i] = runStep(t, d, &c.step, layers, &w, 100, 0)
+				got[i] = runMoves(t, d, &c.step, layers, &w,
+					kv.Moves{Loads: 100, Evictions: 60, BlockBytes: 16 << 10})
 			}
 			more := got[1].Phases.Host - got[0].Phases.Host
 			if diff := more - c.want; diff < -layers || diff > layers ||

@@ -19,8 +19,11 @@ type Host struct {
 	// layer and KV head that a request which ends gives back.
 	FreeBlock Figure `toml:"free_block,omitempty" dim:"time,optional"`
 	// LoadBlock is the host's time for each block that a layer loads, where it looks the
-	// layer's lists up: it finds the block a slot and addresses both copies, while the GPU waits.
+	// layer's lists up: it gives the block a slot and addresses both copies, while the GPU waits.
 	LoadBlock Figure `toml:"load_block,omitempty" dim:"time,optional"`
+	// EvictBlock is the additional time where no slot is free: another block has to be found that
+	// gives its own up.
+	EvictBlock Figure `toml:"evict_block,omitempty" dim:"time,optional"`
 	// ContinueLatency is how long after a launch of progressive attention ends the CPU has the next
 	// work under way, where it waits for what the launch found; without it, LayerSync.
 	ContinueLatency Figure `toml:"continue_latency,omitempty" dim:"time,optional"`

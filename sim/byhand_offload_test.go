@@ -188,3 +188,31 @@ func TestSampledLoadsAddUp(t *testing.T) {
 	expect(t, "hit ratio", sum.HitRatio, 1-float64(o.spy.loads)/float64(2*5*16))
 	expect(t, "H2D bytes", sum.H2DBytes, o.spy.loads*tinyBlock())
 }
+
+// The evictions that layers are told of are those of their step's record but for the slots of new
+// blocks, one a decode and head: with every head, and scaled from those that are simulated.
+func TestLayersAreToldOfEvictions(t *testing.T) {
+	for _, heads := range []string{"full", "sampled"} {
+		all := int64(0)
+		for hbm := int64(20); hbm < 200; hbm += 4 {
+			c := byHand(hbm, sim.Arrival{Prompt: 40, Output: 9}, sim.Arrival{Prompt: 30, Output: 12})
+			c.spec.Offload, c.spec.Attention, c.spec.Prefill = true, "sparse", "chunked"
+			c.spec.MaxTokens, c.spec.ChunkTokens = 40, 40
+			c.spec.Heads, c.spec.SampleGroups = heads, 2
+			c.model = tiny(4, 2)
+			o := c.drive(t, nil)
+			for i, s := range o.spy.ended {
+				all += s.Gone
+				between := o.steps[i].Evicted - s.Gone
+				if most := int64(o.steps[i].Decodes * c.model.Layers * c.model.KVHeads); between < 0 ||
+					between > most {
+					t.Errorf("%s, %d blocks of HBM, step %d: layers evict %d blocks, its record has %d", heads,
+						hbm, i, s.Gone, o.steps[i].Evicted)
+				}
+			}
+		}
+		if all == 0 {
+			t.Errorf("%s: no layer evicts", heads)
+		}
+	}
+}

@@ -108,10 +108,12 @@ func (s *Server) move(layer int) error {
 
 // loadLayer runs the accesses of a layer when the step reaches it: every head is simulated.
 func (s *Server) loadLayer(layer int) (err error) {
-	m, before := &s.step.moves, s.cache.Stats().Resumed
+	m, before := &s.step.moves, s.cache.Stats()
 	m.Loads, err = s.access(s.cache.Layers()[layer])
+	after := s.cache.Stats()
+	m.Evictions = after.Evicted - before.Evicted
 	if s.adopts() {
-		m.Prefix = s.cache.Stats().Resumed - before
+		m.Prefix = after.Resumed - before.Resumed
 		m.Loads -= m.Prefix
 	}
 	m.UniquePages, m.RequestKVBytes = s.cache.Spread(1)
@@ -124,6 +126,7 @@ func (s *Server) loadShare() error {
 	st := &s.step
 	if st.ran == 0 {
 		var sum int64
+		evicted := s.cache.Stats().Evicted
 		st.byRound = st.byRound[:0]
 		for _, l := range s.cache.Layers() {
 			n, err := s.access(l)
@@ -133,22 +136,32 @@ func (s *Server) loadShare() error {
 			sum += n
 			st.byRound = addRounds(st.byRound, s.cache.Rounds())
 		}
-		st.loaded, st.shared, st.begun, st.given = s.cache.Scale(sum), 0, 0, 0
+		after := s.cache.Stats()
+		st.loaded, st.begun = share{all: s.cache.Scale(sum)}, share{}
+		st.gone = share{all: s.cache.Scale(after.Evicted - evicted)}
 		if s.adopts() {
-			st.begun = s.cache.Scale(s.cache.Stats().Resumed - st.before.Resumed)
-			st.loaded -= st.begun
+			st.begun.all = s.cache.Scale(after.Resumed - st.before.Resumed)
+			st.loaded.all -= st.begun.all
 		}
 		st.pages, st.kvBytes = s.cache.Spread(st.runs)
 	}
 	st.ran++
-	upTo := st.loaded * int64(st.ran) / int64(st.runs)
-	st.moves.Loads = upTo - st.shared
-	st.shared = upTo
-	upTo = st.begun * int64(st.ran) / int64(st.runs)
-	st.moves.Prefix = upTo - st.given
-	st.given = upTo
-	st.moves.UniquePages, st.moves.RequestKVBytes = min(st.pages, st.moves.Loads), st.kvBytes
+	m := &st.moves
+	m.Loads, m.Prefix = st.loaded.next(st.ran, st.runs), st.begun.next(st.ran, st.runs)
+	m.Evictions = st.gone.next(st.ran, st.runs)
+	m.UniquePages, m.RequestKVBytes = min(st.pages, m.Loads), st.kvBytes
 	return nil
+}
+
+// share is what the layers of a step share evenly, of the whole model, and what they have so far.
+type share struct{ all, given int64 }
+
+// next is the part of the layer that is the ran-th of so many runs.
+func (p *share) next(ran, runs int) int64 {
+	upTo := p.all * int64(ran) / int64(runs)
+	n := upTo - p.given
+	p.given = upTo
+	return n
 }
 
 // access runs the prefill writes and selections of one sampled layer and returns the blocks to

@@ -28,7 +28,7 @@ type spy struct {
 	loads, saves int64 // blocks, over the run
 	floor        func(*sim.Work) float64
 	least        float64 // seconds that the running step takes at the card's peaks
-	loaded       int64   // blocks of the running step
+	loaded, gone int64   // blocks of the running step, and evictions
 	ended        []stepTotals
 }
 
@@ -36,6 +36,7 @@ type spy struct {
 type stepTotals struct {
 	sim.Step
 	Loads  int64
+	Gone   int64 // evictions
 	Saves  int64 // over the run so far
 	Least  float64
 	Timing sim.Timing
@@ -48,7 +49,7 @@ func (d *spy) Begin(s *sim.Step) error {
 			return err
 		}
 	}
-	d.step, d.layer, d.loaded, d.least = *s, -1, 0, 0
+	d.step, d.layer, d.loaded, d.gone, d.least = *s, -1, 0, 0, 0
 	d.note("begin", s.Requests, s.Sampled, s.DRAMBytes)
 	return d.Device.Begin(s)
 }
@@ -59,6 +60,7 @@ func (d *spy) Move(m *kv.Moves) error {
 	}
 	d.loads += m.Loads
 	d.loaded += m.Loads
+	d.gone += m.Evictions
 	d.saves += m.Saves
 	d.note("move", *m)
 	return d.Device.Move(m)
@@ -90,7 +92,8 @@ func (d *spy) Finish() (sim.Timing, error) {
 	if d.timeless {
 		timing.SavesDone = timing.Elapsed
 	}
-	ended := stepTotals{Step: d.step, Loads: d.loaded, Saves: d.saves, Least: d.least, Timing: timing}
+	ended := stepTotals{Step: d.step, Loads: d.loaded, Gone: d.gone, Saves: d.saves, Least: d.least,
+		Timing: timing}
 	if d.asked != nil {
 		ended.Asked = d.asked.Sum64()
 	}

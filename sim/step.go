@@ -24,9 +24,9 @@ type stepState struct {
 	closing                    int   // decodes whose open block becomes full
 	savesInFlight              bool  // of a prefill that a decode of the batch has ended
 	freed                      int64 // blocks since the step before, whole model
-	// sampled loads of the step, whole model; part given to layers so far
-	loaded, shared int64
-	begun, given   int64   // the same of prefixes that chunked prefills begin with
+	// blocks loaded: sampled, and of prefixes that chunked prefills begin with
+	loaded, begun  share
+	gone           share   // blocks that lost their slots to these
 	pages, kvBytes int64   // of a layer's part
 	emits          int     // tokens that the step gives
 	drafts         Work    // of a pass that drafts

@@ -31,8 +31,9 @@ type storedStep struct {
 	Phases *sim.Phases  `json:"phases,omitempty"`
 	Works  []storedWork `json:"works"`
 	// Layers are layer, index in Works, scored (0 or 1), moved (0, 1, or with landing 3),
-	// loads and saves; where blocks are loaded one by one, places and span too. Loads of
-	// roundLoads are those of the work's rounds.
+	// loads and saves; where blocks are loaded one by one, places and span too; last, evictions if
+	// there are any (runs from before they were noted have none). Loads of roundLoads are those of
+	// the work's rounds.
 	Layers [][]int64 `json:"layers"`
 	// Prefix is Moves.Prefix, a number a layer; none where a step loads none. Runs from before it
 	// was noted have it nowhere.
@@ -118,6 +119,9 @@ func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 			if spread && l.Moves.UniquePages > 0 {
 				stored = append(stored, l.Moves.UniquePages, l.Moves.RequestKVBytes)
 			}
+			if l.Moves.Evictions > 0 {
+				stored = append(stored, l.Moves.Evictions)
+			}
 			line.Layers = append(line.Layers, stored)
 			line.Prefix = append(line.Prefix, l.Moves.Prefix)
 			line.Block = max(line.Block, l.Moves.BlockBytes)
@@ -174,8 +178,8 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 				len(line.Layers))
 		}
 		for i, l := range line.Layers {
-			if len(l) != 6 && len(l) != 8 {
-				return nil, fmt.Errorf("step %d: a layer has %d numbers, want 6 or 8", line.Index, len(l))
+			if len(l) < 6 || len(l) > 9 {
+				return nil, fmt.Errorf("step %d: a layer has %d numbers, want 6 to 9", line.Index, len(l))
 			}
 			if l[1] < 0 || l[1] >= int64(len(s.Works)) {
 				return nil, fmt.Errorf("step %d: layer %d has work %d of %d", line.Index, l[0], l[1],
@@ -189,8 +193,11 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			if len(line.Prefix) > 0 {
 				m.Prefix = line.Prefix[i]
 			}
-			if len(l) == 8 {
+			if len(l) >= 8 {
 				m.UniquePages, m.RequestKVBytes = l[6], l[7]
+			}
+			if len(l)%2 != 0 {
+				m.Evictions = l[len(l)-1]
 			}
 			s.Layers = append(s.Layers, live.RecordedLayer{Layer: int(l[0]), Work: int(l[1]),
 				Scored: l[2] != 0, Moved: l[3]&1 != 0, Moves: m})

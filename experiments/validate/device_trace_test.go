@@ -60,12 +60,14 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		if len(times) < 100 {
 			t.Fatalf("%s: only %d steps", p.Name, len(times))
 		}
-		stalls, places := sim.Phases{}, int64(0)
+		stalls, places, evictions := sim.Phases{}, int64(0), int64(0)
 		for i := range times {
 			for j := range steps[i].Layers {
 				got, want := &steps[i].Layers[j], &shadow.Steps[i].Layers[j]
 				places += got.Moves.UniquePages
-				if got.Moves.SavesInFlight != want.Moves.SavesInFlight || got.Moved != want.Moved {
+				evictions += got.Moves.Evictions
+				if got.Moves.SavesInFlight != want.Moves.SavesInFlight || got.Moved != want.Moved ||
+					got.Moves.Evictions != want.Moves.Evictions {
 					t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, *got, *want)
 				}
 			}
@@ -83,6 +85,9 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		}
 		if p.System.Offload && p.System.LoadEngine == hw.LoadMemcpy && places == 0 {
 			t.Errorf("%s: no load says how many places it has", p.Name)
+		}
+		if p.System.Offload && evictions == 0 {
+			t.Errorf("%s: nothing is evicted", p.Name)
 		}
 		// A model that is slower has a clock of its own.
 		slow := *gpu
@@ -157,7 +162,7 @@ func TestUnmarshalCallsErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"{":                                    "step 0: unexpected EOF",
 		`{"index":7,"layers":[[0,1,0,0,0,0]]}`: "step 7: layer 0 has work 1 of 0",
-		`{"index":8,"layers":[[0,0,0]]}`:       "step 8: a layer has 3 numbers, want 6 or 8",
+		`{"index":8,"layers":[[0,0,0]]}`:       "step 8: a layer has 3 numbers, want 6 to 9",
 		`{"index":9,"works":[{}],"layers":[[0,0,0,0,0,0]],"prefix":[1,2]}`: "step 9: 2 loads of " +
 			"prefixes for 1 layers",
 	} {
