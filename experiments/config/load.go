@@ -53,9 +53,9 @@ func Load(path string, sets []string) (*Config, error) {
 	return &l.cfg, nil
 }
 
-// LoadPoint reads the configuration of one run, as results have it.
-func LoadPoint(path string) (p Point, err error) {
-	c, err := Load(path, nil)
+// LoadPoint reads the configuration of one run, as results have it, with keys set.
+func LoadPoint(path string, sets ...string) (p Point, err error) {
+	c, err := Load(path, sets)
 	if err != nil {
 		return p, err
 	}

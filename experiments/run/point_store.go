@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -63,8 +64,9 @@ type PointStore struct {
 	hashes  *config.Hasher
 	lock    *os.File
 	makers  *Makers
-	texts   map[string][]byte // configurations of kept points as they are read today, by folder
-	named   bool              // folders have the points' names, as in the store of a Folder
+	// configurations of kept points as they are read today, by folder and engine
+	texts map[[2]string][]byte
+	named bool // folders have the points' names, as in the store of a Folder
 }
 
 // Makers is the option of a store for points of several devices and programs side by side,
@@ -120,7 +122,7 @@ func OpenShared(dir string, makers *Makers) (*PointStore, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	s := &PointStore{dir: dir, hashes: config.NewHasher(), makers: makers, texts: map[string][]byte{}}
+	s := &PointStore{dir: dir, hashes: config.NewHasher(), makers: makers, texts: map[[2]string][]byte{}}
 	left, err := filepath.Glob(filepath.Join(dir, ".*"+Unfinished))
 	for _, path := range left {
 		release, e := s.ClaimHash(HashOfUnfinished(path))
@@ -135,7 +137,7 @@ func OpenShared(dir string, makers *Makers) (*PointStore, error) {
 // In is the same store in another folder.
 func (s *PointStore) In(dir string) *PointStore {
 	other := *s
-	other.dir, other.texts = dir, map[string][]byte{}
+	other.dir, other.texts = dir, map[[2]string][]byte{}
 	return &other
 }
 
@@ -305,21 +307,23 @@ func (s *PointStore) whole(dir string, p *config.Point) (found, note string, err
 	return dir, "", nil
 }
 
-// same says whether a kept point's configuration, read today, is that of p: keys that are newer
-// have their defaults.
+// same says whether a kept point's configuration, read today, is that of p in whichever engine: keys
+// that are newer have their defaults.
 func (s *PointStore) same(dir string, p *config.Point) bool {
 	want, in, err := s.hashes.Identity(p)
 	m, damage := ReadManifest(dir)
 	if err != nil || damage != nil || m.Inputs.Model != in.Model || m.Inputs.Trace != in.Trace {
 		return false
 	}
-	if _, ok := s.texts[dir]; !ok {
-		s.texts[dir] = nil
-		if kept, err := config.LoadPoint(filepath.Join(dir, ConfigFile)); err == nil {
-			s.texts[dir], _ = kept.TOML()
+	key := [2]string{dir, p.System.Engine}
+	if _, ok := s.texts[key]; !ok {
+		s.texts[key] = nil
+		if kept, err := config.LoadPoint(filepath.Join(dir, ConfigFile),
+			"system.engine="+strconv.Quote(p.System.Engine)); err == nil {
+			s.texts[key], _ = kept.TOML()
 		}
 	}
-	return s.texts[dir] != nil && bytes.Equal(s.texts[dir], want)
+	return s.texts[key] != nil && bytes.Equal(s.texts[key], want)
 }
 
 // load returns the summary of a finished point.

@@ -6,6 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/hw"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,6 +28,7 @@ func TestValidation(t *testing.T) {
 		"the table follows from the files":   testTableFollowsFromFiles,
 		"another program takes what is kept": testKeptOfAnotherProgram,
 		"kept before a key came":             testKeptBeforeAKeyCame,
+		"another engine":                     testAnotherEngine,
 		"another configuration":              testAnotherConfiguration,
 		"no machine":                         testNoMachine,
 		"a damaged run is made again":        testDamagedRunIsMadeAgain,
@@ -111,6 +113,31 @@ func testKeptOfAnotherProgram(t *testing.T, dir string) {
 		if got[name] != want[name] {
 			t.Errorf("%s differs with live runs of another program", name)
 		}
+	}
+}
+
+// What is live is compared with any engine's costs.
+func testAnotherEngine(t *testing.T, dir string) {
+	engine, err := hw.LoadEngine("sparseserve-live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine.Host.Step.Value *= 100
+	path := filepath.Join(t.TempDir(), "mine.toml")
+	if err := engine.Write(path, "a slow host"); err != nil {
+		t.Fatal(err)
+	}
+	v := laterValidation(t, dir)
+	if v.Sweep, err = config.LoadSweep("../validate-tiny.toml", []string{`model="../testdata/tiny"`,
+		"workload.requests=3", "system.engine=" + path}); err != nil {
+		t.Fatal(err)
+	}
+	want := testkit.Tree(t, dir)
+	if _, _, err := v.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := testkit.Tree(t, dir); got[validationCSV] == want[validationCSV] {
+		t.Error("figures are the same with a slow host")
 	}
 }
 
