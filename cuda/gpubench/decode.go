@@ -14,11 +14,13 @@ const (
 	blockBytes  = 4 * blockTokens * headDim
 )
 
-// batch is a decode batch whose blocks are in random slots, each slot used once.
+// batch is a decode batch whose blocks are in random slots, each slot used once but for those that
+// requests share.
 type batch struct {
 	args  cuda.DecodeArgs
 	units int
 	bytes int64 // of K and V that the call reads
+	again int64 // of these, bytes that it has read for another request
 }
 
 // equal is so many requests of one context, in tokens.
@@ -27,6 +29,11 @@ func equal(requests, context int) []int { return slices.Repeat([]int{context}, r
 // decodeBatch attends to all blocks of the contexts, or to `chosen` of each where that is fewer;
 // only those have slots.
 func (b *bench) decodeBatch(headsQ, headsKV int, tokens []int, chosen int) *batch {
+	return b.sharingBatch(headsQ, headsKV, tokens, chosen, 0)
+}
+
+// sharingBatch is the same whose requests begin with so many blocks in common.
+func (b *bench) sharingBatch(headsQ, headsKV int, tokens []int, chosen, shared int) *batch {
 	has := func(context int) int { return (context + blockTokens - 1) / blockTokens }
 	requests, blocks := len(tokens), has(slices.Max(tokens))
 	list, units := chosen < blocks, requests*headsKV
@@ -38,7 +45,7 @@ func (b *bench) decodeBatch(headsQ, headsKV int, tokens []int, chosen int) *batc
 		count[u] = int32(min(chosen, has(tokens[u/headsKV])))
 		used += int(count[u])
 	}
-	slots := b.order(used)
+	slots, given, again := b.order(used), make([]bool, headsKV*blocks), 0
 	for u := range units {
 		for i := range count[u] {
 			order[u*chosen+int(i)] = i
@@ -47,14 +54,23 @@ func (b *bench) decodeBatch(headsQ, headsKV int, tokens []int, chosen int) *batc
 			copy(order[u*chosen:], b.order(has(tokens[u/headsKV]))[:count[u]])
 		}
 		for _, block := range order[u*chosen:][:count[u]] {
-			table[u*blocks+int(block)], slots = slots[0], slots[1:]
+			at, first := u*blocks+int(block), u%headsKV*blocks+int(block)
+			if int(block) < shared && given[first] {
+				table[at] = table[first]
+				again++
+				continue
+			}
+			table[at], slots = slots[0], slots[1:]
+			if int(block) < shared {
+				table[first], given[first] = table[at], true
+			}
 		}
 	}
 	for i := range contexts {
 		contexts[i] = int32(tokens[i])
 	}
 	values := requests * headsQ * headDim
-	d := &batch{units: units, bytes: int64(used) * blockBytes}
+	d := &batch{units: units, bytes: int64(used) * blockBytes, again: int64(again) * blockBytes}
 	d.args = cuda.DecodeArgs{
 		Batch: int32(requests), HeadsQ: int32(headsQ), HeadsKV: int32(headsKV), HeadDim: headDim,
 		BlockTokens: blockTokens, TableStride: int32(blocks), ListStride: int32(chosen),

@@ -20,7 +20,8 @@ type section struct {
 
 // sections in the order of running: the first measures what the others are compared with.
 var sections = []section{
-	{"link", link}, {"load", loads}, {"save", saves}, {"decode", decode}, {"psa", psa},
+	{"link", link}, {"load", loads}, {"save", saves}, {"decode", decode}, {"shared", shared},
+	{"psa", psa},
 	{"select", selection}, {"prefill", prefill}, {"layer", layer}, {"contention", contention},
 	{"minference", minference},
 }
