@@ -33,8 +33,8 @@ func TestValidateNamesASlowHost(t *testing.T) {
 				`preset = "`+c.system+`"`).Replace(string(text))
 			writeFile(t, config, one)
 			status, out, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", config,
-				"--set", "gpu=h100-80gb",
-				"--set", "system.engine="+filepath.Join(kept, "..", "..", "..", "h100-host.toml"), "--reuse-live", "--out", dir)
+				"--set", "gpu=h100-80gb", "--reuse-live", "--out", dir, "--set",
+				"system.engine="+filepath.Join(kept, "..", "..", "..", "h100-host.toml"))
 			if status != 0 {
 				t.Fatalf("status %d, %s", status, errs)
 			}
