@@ -30,8 +30,8 @@ func (s *Server) Drive(w Workload, rec Recorder, look func() error) (*Metrics, e
 // Stepwise has every step be an event.
 func (s *Server) Stepwise() { s.stepwise = true }
 
-// Leapt counts the steps that were no event of their own.
-func (s *Server) Leapt() int { return s.leapt }
+// Leapt counts the steps that were no event of their own, and the chunks of prompts in them.
+func (s *Server) Leapt() (steps, chunks int) { return s.leapt, s.leaptChunks }
 
 // Check and CheckBatch are the laws that builds with the tag lawcheck verify.
 func (s *Server) Check() error      { return s.check() }

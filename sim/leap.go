@@ -7,11 +7,12 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// A step that decodes all running requests, densely and without offloading, is like the one
-// before it but for the length of the contexts. Until a request arrives or ends, or blocks run
-// out, the scheduler would form the same batch again: requests that wait found no place in it
-// and find none in less memory. Such steps are one event: each is priced and recorded as it is
-// by itself, in the same order, and the requests hear of all together.
+// A step that runs all running requests, densely and without offloading, is like the one before it
+// but for the length of the contexts and where the chunks of prompts begin. Until a request arrives
+// or ends, the last chunk of a prompt comes, or blocks run out, the scheduler would form the same
+// batch again: requests that wait found no place in it and find none in less memory. Such steps are
+// one event: each is priced and recorded as it is by itself, in the same order, and the requests
+// hear of all together.
 
 // leapable says whether steps of this server can be leapt at all: replicas of a fleet begin steps
 // one after another at the same time, a journal keeps each token, a prefix cache changes with
@@ -30,7 +31,7 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	if !ok {
 		return now, nil
 	}
-	st, n := &s.step, len(s.step.decodes)
+	st, b, n := &s.step, s.batch, len(s.step.decodes)
 	next, ok := s.events.At()
 	if !ok {
 		next = math.MaxInt64
@@ -40,12 +41,13 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	steps := 0
 	for ; steps < most; steps++ {
 		end := now + st.rec.Timing.Elapsed
-		grown := used + growing[steps%len(growing)]
+		grown := used + growing[steps%len(growing)] + s.chunkGrowth()
 		if end >= next || grown > s.memory.Total() || s.interruption() != nil {
 			break
 		}
 		used = grown
 		s.leapt++
+		s.leaptChunks += len(b.Prefills)
 		s.events.Pass(end)
 		s.metrics.gaps(end-now, n)
 		for range n {
@@ -58,6 +60,9 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 			return now, err
 		}
 		now = end
+		for i := range b.Prefills {
+			b.Prefills[i].Advance()
+		}
 		st.contexts += int64(n)
 		st.bounded += s.boundedGrowth(steps)
 		st.meta.Index, st.meta.Start, st.rec.Index, st.rec.Start = s.steps, now, s.steps, now
@@ -82,12 +87,30 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	return now, nil
 }
 
-// growBy gives the decodes the tokens of so many steps, and the blocks that these take.
+// growBy gives the batch's requests the tokens of so many steps, and the blocks that these and the
+// step after them take.
 func (s *Server) growBy(steps int) {
 	for _, r := range s.step.decodes {
 		r.Generated += steps
 		s.memory.Grow(&r.Grant, r.Context())
 	}
+	for i := range s.batch.Prefills {
+		seg := &s.batch.Prefills[i]
+		r := s.requests[seg.Req]
+		r.prefilled += int64(seg.TokenFrom-r.Done) * int64(s.Model.Layers)
+		r.Done = seg.TokenFrom
+		s.memory.Grow(&r.Grant, seg.TokenTo)
+	}
+}
+
+// chunkGrowth is how many blocks the next chunks take. Prompts that were admitted whole have theirs.
+func (s *Server) chunkGrowth() (n int64) {
+	for i := range s.batch.Prefills {
+		seg := &s.batch.Prefills[i]
+		has := max(seg.Req.Grant.Blocks, int64(s.Geometry.Blocks(seg.TokenTo)))
+		n += max(0, int64(s.Geometry.Blocks(seg.TokenTo+seg.Tokens()))-has)
+	}
+	return n
 }
 
 // boundedGrowth is by how much the decodes' bounded tokens grow with the step that is so many after
@@ -104,15 +127,20 @@ func (s *Server) boundedGrowth(steps int) (n int64) {
 	return n
 }
 
-// leapOver returns how many steps from the one that began at now on end no request; ok is false
-// where those after it may differ from it.
+// leapOver returns how many steps from the one that began at now on end no request and no prompt; ok
+// is false where those after it may differ from it.
 func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	b := s.batch
-	if !s.leapable() || s.untried || len(b.Prefills)+len(b.Preempted) > 0 ||
-		len(b.Decodes) != s.sched.Running() {
+	if !s.leapable() || s.untried || len(b.Preempted) > 0 ||
+		len(b.Decodes)+len(b.Prefills) != s.sched.Running() ||
+		len(b.Prefills) > 0 && s.sched.Planner().Segmented() {
 		return 0, false
 	}
 	most = math.MaxInt
+	for i := range b.Prefills {
+		seg := &b.Prefills[i]
+		most = min(most, (seg.Req.Target-seg.TokenTo-1)/seg.Tokens())
+	}
 	for _, r := range s.step.decodes {
 		if r.last != now+s.Engine.Reply { // the time between its tokens is not that of the step
 			return 0, false

@@ -28,7 +28,7 @@ func (e *ending) Step(r *sim.StepRecord) error {
 }
 
 // drawDense draws a run without offloading or selection, of longer outputs, some of them in
-// phases of nothing but decodes.
+// phases of nothing but decodes, and of prompts of many chunks.
 func drawDense(t *rapid.T) *scenario {
 	c := drawScenario(t)
 	c.spec.Attention, c.spec.Selection, c.spec.Offload, c.spec.Eviction, c.addressed = "full", "",
@@ -43,18 +43,45 @@ func drawDense(t *rapid.T) *scenario {
 		a := &c.arrivals[i]
 		a.Output *= rapid.SampledFrom([]int{1, 1, 4, 14}).Draw(t, "longer")
 	}
-	c.spec.MaxTokens = max(c.spec.MaxTokens, rapid.SampledFrom([]int{1, 100}).Draw(t, "most tokens"))
+	if rapid.Bool().Draw(t, "chunks") {
+		drawChunks(t, c)
+	} else {
+		c.spec.MaxTokens = max(c.spec.MaxTokens, rapid.SampledFrom([]int{1, 100}).Draw(t, "most tokens"))
+	}
 	if rapid.Bool().Draw(t, "cut") {
 		c.cutoff = sim.Cutoff{Warmup: sim.CutShare, WarmupShare: 0.2}
 	}
 	return c
 }
 
+// drawChunks draws prompts of up to hundreds of chunks, of which a step has room for one or more, or
+// for a part of one beside its decodes, and memory that several of them share or fill.
+func drawChunks(t *rapid.T, c *scenario) {
+	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+	c.model.MaxContext, c.spec.MaxPromptTokens = 4000, 0
+	c.spec.PrefixCache, c.spec.PrefixDRAM, c.spec.PrefixSSD = sim.PrefixOff, 0, 0
+	c.spec.Prefill = rapid.SampledFrom([]string{"chunked", "chunked", "chunked", "layer-chunked"}).
+		Draw(t, "in chunks")
+	c.spec.ChunkTokens = n("tokens of a chunk", 1, 30)
+	c.spec.MaxTokens = c.spec.ChunkTokens + rapid.SampledFrom([]int{0, 1, 10, 60}).Draw(t, "beside it")
+	c.spec.MaxRequests = rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "requests at a time")
+	longest := 0
+	for i := range c.arrivals {
+		a := &c.arrivals[i]
+		a.Prompt += rapid.SampledFrom([]int{0, 100, 500, 1000}).Draw(t, "more prompt")
+		a.Output += rapid.SampledFrom([]int{0, 20, 200}).Draw(t, "more output")
+		longest = max(longest, a.Prompt+a.Output)
+	}
+	geo := c.model.Geometry(c.spec.BlockTokens)
+	all := int64(geo.Blocks(longest)) * int64(geo.Groups()) * geo.BlockBytes
+	c.hbm = all * int64(n("tenths of the longest", 9, 50)) / 10
+}
+
 // Steps that are one event give the run of steps that are each an event: every record and gap in
 // the same order, figures, the time at which it ends and the error, whether it comes to its end,
 // is interrupted or is told to stop.
 func TestLeapsAreTheSameAsSteps(t *testing.T) {
-	leapt := 0
+	leapt, chunks := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawDense(t)
 		at := rapid.SampledFrom([]int{0, 0, 1, 5, 20, 50}).Draw(t, "ends at step")
@@ -89,12 +116,13 @@ func TestLeapsAreTheSameAsSteps(t *testing.T) {
 			t.Fatalf("ends at %v with %+v, and %v with %+v\n%v", stepped.Now(), stepped.Left(),
 				server.Now(), server.Left(), c)
 		}
-		leapt += server.Leapt()
-		if stepped.Leapt() > 0 {
+		steps, ofPrompts := server.Leapt()
+		leapt, chunks = leapt+steps, chunks+ofPrompts
+		if steps, _ := stepped.Leapt(); steps > 0 {
 			t.Fatal("a step was leapt that was to be an event")
 		}
 	})
-	if leapt == 0 {
-		t.Error("no step was leapt")
+	if leapt == 0 || chunks == 0 {
+		t.Errorf("%d steps were leapt, with %d chunks of prompts", leapt, chunks)
 	}
 }

@@ -61,6 +61,7 @@ type Server struct {
 	groups      []int32 // (layer, KV head) groups whose blocks the cache follows
 	stepwise    bool    // leaps over no step
 	leapt       int     // steps without an event
+	leaptChunks int     // of prompts, in them
 	taken       []int64 // scratch of leap
 	counted     []int32 // those whose selections are known: all where their sizes differ
 }
