@@ -11,8 +11,9 @@ import (
 // clock of its own.
 type latencies struct{ linears, dense, sparse, scoring, choice des.Time }
 
-// latenciesOf prices those of w, whose linears, dense and sparse attention and scores last so long.
-func (c *coster) latenciesOf(w *sim.Work, l *layerCost) (of latencies) {
+// setLatencies prices those of w, whose linears, dense and sparse attention and scores last so long.
+func (c *coster) setLatencies(w *sim.Work, l *layerCost) {
+	of := &l.latencies
 	of.dense, of.sparse = c.dense.latency(w, l.dense), c.sparse.latency(w, l.sparse)
 	of.scoring = c.scoring.latency(w, l.scoring)
 	if len(w.Prefill) == 0 { // else the chunk's price has them
@@ -32,11 +33,13 @@ func (c *coster) latenciesOf(w *sim.Work, l *layerCost) (of latencies) {
 	case c.bounded:
 		of.dense = min(l.dense, nanoseconds(c.dense.launch))
 	}
-	return of
 }
 
 // latency is what of t is not HBM bytes at the kernel's rate.
 func (k *memoryBound) latency(w *sim.Work, t des.Time) des.Time {
+	if t == 0 {
+		return 0
+	}
 	return max(0, t-nanoseconds(float64(k.items(w))*k.bytesEach/k.rate))
 }
 
@@ -65,6 +68,9 @@ func (d *Device) slowed(latency des.Time) des.Time {
 // attend passes the time of decodes' attention, or of the scores before it, t at the full clock:
 // both are bound by memory but for their latency.
 func (d *Device) attend(t, latency des.Time, phase *des.Time) {
+	if t == 0 && d.clock.full() {
+		return
+	}
 	slowed, before := d.slowed(latency), d.now
 	d.compute(t-latency+slowed, phase)
 	d.clock.ran += d.now - before - slowed

@@ -108,12 +108,13 @@ func (c *coster) layer(w *sim.Work) *layerCost {
 	spans := append(c.work.Prefill[:0], w.Prefill...)
 	c.work = *w
 	c.work.Prefill = spans
-	c.cost = c.price(w)
+	c.price(w)
 	c.known = true
 	return &c.cost
 }
 
-func (c *coster) price(w *sim.Work) layerCost {
+// price prices w as c.cost.
+func (c *coster) price(w *sim.Work) {
 	n := c.notes
 	tokens := float64(c.graphs.padded(w.Tokens))
 	rows := c.ofRows(tokens)
@@ -134,10 +135,13 @@ func (c *coster) price(w *sim.Work) layerCost {
 		index += c.indexer.prefill(w.Prefill)
 		n.mark(noteIndexer, tokens > 0, 0)
 	}
-	cost := layerCost{
+	scoring, _ := c.scoring.Seconds(w)
+	digests, _ := c.closing.Seconds(w)
+	cost := &c.cost
+	*cost = layerCost{
 		pointwise: nanoseconds(pw), linears: nanoseconds(lin) + nanoseconds(pw),
 		prefill: nanoseconds(pre), index: nanoseconds(index),
-		scoring: timeOf(&c.scoring, w), digests: timeOf(&c.closing, w),
+		scoring: nanoseconds(scoring), digests: nanoseconds(digests),
 	}
 	if len(w.Prefill) > 0 {
 		cost.chunk = c.chunks.of(rows.least, lin, tokens, pre)
@@ -168,8 +172,7 @@ func (c *coster) price(w *sim.Work) layerCost {
 		n.mark(noteDense, beyond, float64(w.DecodeTokens)*c.dense.bytesEach)
 		cost.dense = nanoseconds(t)
 	}
-	cost.latencies = c.latenciesOf(w, &cost)
-	return cost
+	c.setLatencies(w, cost)
 }
 
 // overLatents returns the time of decodes' attention over latents: of dense attention, or of that
@@ -187,9 +190,4 @@ func (c *coster) overLatents(w *sim.Work) (dense, sparse des.Time) {
 	}
 	c.notes.mark(noteDense, beyond, float64(n)*c.latent.row)
 	return nanoseconds(t), 0
-}
-
-func timeOf(c Cost, w *sim.Work) des.Time {
-	s, _ := c.Seconds(w)
-	return nanoseconds(s)
 }

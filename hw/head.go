@@ -16,6 +16,11 @@ type head struct {
 	embedsBytes float64 // per token
 	vocab       float64
 	topP        Sampling // of each step that samples; zero: drawing is in the passes above
+
+	last struct { // step's, as most steps have as many of both
+		tokens, sampled int
+		seconds         float64
+	}
 }
 
 func newLMHead(p *Profile, m *Model) head {
@@ -34,6 +39,13 @@ func (h *head) sortsLogits(p *Profile, m *Model) {
 
 // seconds returns the time for tokens in the batch, sampled of which emit one.
 func (h *head) seconds(tokens, sampled int) float64 {
+	if l := &h.last; tokens != l.tokens || sampled != l.sampled {
+		l.tokens, l.sampled, l.seconds = tokens, sampled, h.of(tokens, sampled)
+	}
+	return h.last.seconds
+}
+
+func (h *head) of(tokens, sampled int) float64 {
 	t, _ := h.lm.of(float64(sampled))
 	if sampled > 0 && h.topP.Rate.Set() {
 		t += h.topP.Launch.optional() + h.vocab*h.topP.Row.optional() +

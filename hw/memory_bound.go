@@ -70,7 +70,7 @@ func (k *memoryBound) verify(n, requests, queries float64) (t float64, outside b
 	if n <= 0 {
 		return 0, false
 	}
-	requests = math.Max(requests, 1)
+	requests = max(requests, 1)
 	lists, length, bytes := requests*k.heads, n/requests, n*k.bytesEach
 	t = k.launch + bytes/k.rate
 	switch {

@@ -1,9 +1,6 @@
 package hw
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Bits of Timing.Extrapolated.
 const (
@@ -95,10 +92,10 @@ func (n *notes) mark(bit int, on bool, asked float64) {
 	}
 	n.bits |= 1 << bit
 	if bit == notePrefill && n.asked[bit] > 0 {
-		n.asked[bit] = math.Min(n.asked[bit], asked)
+		n.asked[bit] = min(n.asked[bit], asked)
 		return
 	}
-	n.asked[bit] = math.Max(n.asked[bit], asked)
+	n.asked[bit] = max(n.asked[bit], asked)
 }
 
 // ExtrapolationNotes explains what the bits of Timing.Extrapolated stand for: what was asked,

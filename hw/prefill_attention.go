@@ -41,6 +41,8 @@ type prefillAttention struct {
 	copied     float64 // rows of a copy
 	gather     float64 // launch, s
 	gatherRate float64 // bytes read and written, a second; 0 = not known
+
+	last struct{ query, launch, rate float64 } // of a chunk
 }
 
 // newPrefillAttention returns that over KV blocks of so many tokens; 0 is over tensors.
@@ -159,6 +161,17 @@ func (a *prefillAttention) shortest() float64 {
 	return 0
 }
 
+// at returns the launch and the rate of a chunk, which most often has as many queries as the one
+// before.
+func (a *prefillAttention) at(query float64) (launch, rate float64) {
+	if l := &a.last; query != l.query {
+		l.query = query
+		l.launch, _ = a.launch.logLinear(query)
+		l.rate, _ = a.rate.power(query)
+	}
+	return a.last.launch, a.last.rate
+}
+
 // of returns the time of all spans, and the shortest query below the rows, 0 if none is. Queries
 // longer than the rows run at the last rate, which has levelled off there.
 func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
@@ -167,12 +180,11 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 		if s.Query <= 0 {
 			continue
 		}
-		q := math.Max(float64(s.Query), a.shortest())
+		q := max(float64(s.Query), a.shortest())
 		span := sim.Span{Query: int(q), Prefix: s.Prefix}
 		flops := a.spanFLOPs(span)
-		l, _ := a.launch.logLinear(q)
-		r, _ := a.rate.power(q)
-		launch = math.Max(launch, l)
+		l, r := a.at(q)
+		launch = max(launch, l)
 		t += max(math.Hypot(max(a.pad*flops/r, a.waves(s)), a.copies(s)),
 			a.peak.floor(flops, a.read(span)*a.kvBytes))
 		if a.up != nil {

@@ -18,7 +18,7 @@ func (p *Profile) peak() peak {
 // floor returns the least time in seconds for the given work (law 10): the
 // longer of its FLOPs at peak and its HBM bytes at peak.
 func (k peak) floor(flops, bytes float64) float64 {
-	return math.Max(flops/k.flops, bytes/k.hbm)
+	return max(flops/k.flops, bytes/k.hbm)
 }
 
 // nanoseconds rounds seconds up, so that no rounding beats physics.

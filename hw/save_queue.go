@@ -26,7 +26,9 @@ type save struct {
 
 // advance lets the queue drain until the given time at full speed.
 func (q *saveQueue) advance(to des.Time) {
-	if to > q.at {
+	if q.n == 0 {
+		q.at = max(q.at, to)
+	} else if to > q.at {
 		q.drain(to-q.at, to-q.at)
 	}
 }

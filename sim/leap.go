@@ -36,12 +36,12 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	if !ok {
 		next = math.MaxInt64
 	}
-	used, growing := s.memory.Used(), s.growing()
+	used, growing, block := s.memory.Used(), s.growing(), s.hbmOf(1)
 	var longest des.Time
 	steps := 0
 	for ; steps < most; steps++ {
 		end := now + st.rec.Timing.Elapsed
-		grown := used + growing[steps%len(growing)] + s.chunkGrowth()
+		grown := used + growing[steps%len(growing)] + s.chunkGrowth(steps)
 		if end >= next || grown > s.memory.Total() || s.interruption() != nil {
 			break
 		}
@@ -60,18 +60,17 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 			return now, err
 		}
 		now = end
-		for i := range b.Prefills {
-			b.Prefills[i].Advance()
+		st.work.DecodeTokens += int64(n)
+		st.work.BoundedTokens += s.boundedGrowth(steps)
+		for i := range st.work.Prefill {
+			st.work.Prefill[i].Prefix += st.work.Prefill[i].Query
 		}
-		st.contexts += int64(n)
-		st.bounded += s.boundedGrowth(steps)
 		st.meta.Index, st.meta.Start, st.rec.Index, st.rec.Start = s.steps, now, s.steps, now
-		timing, err := s.price(now)
-		if err != nil {
+		if err := s.priceNext(now); err != nil {
 			s.growBy(steps + 1)
 			return now, err
 		}
-		st.rec.HBMBytes, st.rec.Timing = s.hbmOf(used), timing
+		st.rec.HBMBytes = used * block
 	}
 	if steps == 0 {
 		return now, nil
@@ -87,6 +86,17 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	return now, nil
 }
 
+// priceNext prices a step whose layers' work is that of the step before, but for the contexts.
+func (s *Server) priceNext(now des.Time) error {
+	if err := s.path.begin(&s.step.meta); err != nil {
+		return err
+	}
+	if err := s.path.repeat(0, s.Model.Layers, &s.step.work); err != nil {
+		return err
+	}
+	return s.time(now)
+}
+
 // growBy gives the batch's requests the tokens of so many steps, and the blocks that these and the
 // step after them take.
 func (s *Server) growBy(steps int) {
@@ -96,19 +106,22 @@ func (s *Server) growBy(steps int) {
 	}
 	for i := range s.batch.Prefills {
 		seg := &s.batch.Prefills[i]
-		r := s.requests[seg.Req]
-		r.prefilled += int64(seg.TokenFrom-r.Done) * int64(s.Model.Layers)
+		r, tokens := s.requests[seg.Req], steps*seg.Tokens()
+		seg.TokenFrom, seg.TokenTo = seg.TokenFrom+tokens, seg.TokenTo+tokens
 		r.Done = seg.TokenFrom
+		r.prefilled += int64(tokens) * int64(s.Model.Layers)
 		s.memory.Grow(&r.Grant, seg.TokenTo)
 	}
 }
 
-// chunkGrowth is how many blocks the next chunks take. Prompts that were admitted whole have theirs.
-func (s *Server) chunkGrowth() (n int64) {
+// chunkGrowth is how many blocks the chunks take of the step that is so many after the first, and
+// one more. Prompts that were admitted whole have theirs.
+func (s *Server) chunkGrowth(steps int) (n int64) {
 	for i := range s.batch.Prefills {
 		seg := &s.batch.Prefills[i]
-		has := max(seg.Req.Grant.Blocks, int64(s.Geometry.Blocks(seg.TokenTo)))
-		n += max(0, int64(s.Geometry.Blocks(seg.TokenTo+seg.Tokens()))-has)
+		to, tokens := seg.TokenTo+steps*seg.Tokens(), seg.Tokens()
+		has := max(seg.Req.Grant.Blocks, int64(s.Geometry.Blocks(to)))
+		n += max(0, int64(s.Geometry.Blocks(to+tokens))-has)
 	}
 	return n
 }
@@ -133,7 +146,7 @@ func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	b := s.batch
 	if !s.leapable() || s.untried || len(b.Preempted) > 0 ||
 		len(b.Decodes)+len(b.Prefills) != s.sched.Running() ||
-		len(b.Prefills) > 0 && s.sched.Planner().Segmented() {
+		len(b.Prefills) > 0 && (s.sched.Planner().Segmented() || s.Prefill != nil) {
 		return 0, false
 	}
 	most = math.MaxInt

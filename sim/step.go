@@ -56,12 +56,12 @@ func (s *Server) startStep(now des.Time) error {
 		st := &s.step.meta
 		st.AwaitSaves = s.savePrefixes(now)
 	}
-	timing, err := s.price(now)
-	if err != nil {
+	if err := s.price(now); err != nil {
 		return err
 	}
-	s.finishStep(now, timing)
-	if now, err = s.leap(now); err != nil {
+	s.finishStep(now)
+	now, err := s.leap(now)
+	if err != nil {
 		return err
 	}
 	s.schedule(now+s.step.rec.Timing.Elapsed, stepDone, 0)
@@ -69,36 +69,43 @@ func (s *Server) startStep(now des.Time) error {
 }
 
 // price carries the step that begins now through the device.
-func (s *Server) price(now des.Time) (timing Timing, err error) {
+func (s *Server) price(now des.Time) error {
 	if err := s.path.begin(&s.step.meta); err != nil {
-		return timing, err
+		return err
 	}
 	for layer := 0; layer < s.Model.Layers; {
 		alike := s.alike(layer)
 		if err := s.layers(layer, alike); err != nil {
-			return timing, err
+			return err
 		}
 		layer += alike
 	}
 	if err := s.draft(); err != nil {
-		return timing, err
+		return err
 	}
-	if timing, err = s.Device.Finish(); err != nil {
-		return timing, err
+	return s.time(now)
+}
+
+// time takes the times of the step that began at now from the device.
+func (s *Server) time(now des.Time) (err error) {
+	timing := &s.step.rec.Timing
+	if *timing, err = s.Device.Finish(); err != nil {
+		return err
 	}
 	if timing.Elapsed < 0 || timing.Elapsed > longestStep || now > math.MaxInt64-2*longestStep {
-		return timing, fmt.Errorf("step %d at %g s takes %.4g s: no card, kernels and engine with "+
+		return fmt.Errorf("step %d at %g s takes %.4g s: no card, kernels and engine with "+
 			"sensible figures do", s.steps, now.Seconds(), timing.Elapsed.Seconds())
 	}
-	return timing, nil
+	return nil
 }
 
 // longestStep is far above any real step, and keeps times within des.Time.
 const longestStep = 1_000_000 * des.Second
 
 // finishStep books the step's outcome.
-func (s *Server) finishStep(now des.Time, timing Timing) {
+func (s *Server) finishStep(now des.Time) {
 	st := &s.step
+	timing := &st.rec.Timing
 	if s.cache != nil {
 		s.queueSaves()
 		s.completeSaves(now+max(0, timing.SavesDone), timing.SavedSteps)
@@ -119,6 +126,5 @@ func (s *Server) finishStep(now des.Time, timing Timing) {
 	if s.Spec.PrefixWrite != WriteBack {
 		s.savePrefixes(now + timing.Elapsed)
 	}
-	st.rec.Timing = timing
 	s.busy = true
 }

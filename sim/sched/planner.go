@@ -11,9 +11,6 @@ type Segment struct {
 // Tokens returns the tokens of the segment.
 func (s *Segment) Tokens() int { return s.TokenTo - s.TokenFrom }
 
-// Advance makes it the chunk of as many tokens after it.
-func (s *Segment) Advance() { s.TokenFrom, s.TokenTo = s.TokenTo, s.TokenTo+s.Tokens() }
-
 // In says whether the segment computes a layer.
 func (s *Segment) In(layer int) bool { return layer >= s.LayerFrom && layer < s.LayerTo }
 
