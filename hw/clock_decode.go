@@ -11,7 +11,8 @@ import (
 // clock of its own.
 type latencies struct{ linears, dense, sparse, scoring, choice des.Time }
 
-// setLatencies prices those of w, whose linears, dense and sparse attention and scores last so long.
+// setLatencies prices those of w, whose linears, dense and sparse attention and scores last as l
+// says.
 func (c *coster) setLatencies(w *sim.Work, l *layerCost) {
 	of := &l.latencies
 	of.dense, of.sparse = c.dense.latency(w, l.dense), c.sparse.latency(w, l.sparse)

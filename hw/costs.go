@@ -124,9 +124,7 @@ func (c *coster) price(w *sim.Work) {
 	n.mark(noteNarrow, tokens > 0 && c.narrow, 0)
 	n.mark(noteExperts, c.experts != nil, 0)
 	n.mark(notePointwise, rows.beyondPointwise, tokens)
-	pre, short := c.prefill.of(w.Prefill)
-	n.mark(notePrefill, short > 0, float64(short))
-	index := 0.0
+	pre, index := c.chunksOf(w), 0.0
 	if len(w.Patterns) > 0 && len(w.Prefill) > 0 {
 		pre, index = c.patterns.of(w.Patterns, w.Prefill)
 		n.mark(noteSparsePrefill, c.patterns.assumes(w.Patterns), 0)
@@ -168,11 +166,22 @@ func (c *coster) price(w *sim.Work) {
 		n.mark(noteSparse, beyond, float64(w.DecodeTokens)*c.sparse.bytesEach)
 		cost.sparse = nanoseconds(t)
 	default:
-		t, beyond := c.dense.Seconds(w)
-		n.mark(noteDense, beyond, float64(w.DecodeTokens)*c.dense.bytesEach)
-		cost.dense = nanoseconds(t)
+		cost.dense = c.contexts(w)
 	}
 	c.setLatencies(w, cost)
+}
+
+// chunksOf returns the seconds of dense prefill attention, contexts the time of that of decodes.
+func (c *coster) chunksOf(w *sim.Work) float64 {
+	t, short := c.prefill.of(w.Prefill)
+	c.notes.mark(notePrefill, short > 0, float64(short))
+	return t
+}
+
+func (c *coster) contexts(w *sim.Work) des.Time {
+	t, beyond := c.dense.Seconds(w)
+	c.notes.mark(noteDense, beyond, float64(w.DecodeTokens)*c.dense.bytesEach)
+	return nanoseconds(t)
 }
 
 // overLatents returns the time of decodes' attention over latents: of dense attention, or of that

@@ -96,6 +96,8 @@ type Device struct {
 	busy    des.Time // of the GPU in this step
 	loading des.Time // of the link, DRAM to HBM, in this step
 	waited  des.Time // of the host for the driver in this step, the GPU at work
+	lagged  des.Time // of the step, the host behind the GPU at its end
+	rested  bool     // before the step
 	scored  bool     // the layer
 
 	queued         float64  // bytes of saves, by this step
@@ -183,7 +185,8 @@ func (d *Device) Begin(s *sim.Step) error {
 			d.now)
 	}
 	d.running, d.step, d.phases = true, *s, sim.Phases{}
-	before := d.engine.begin(s, s.Start > d.now)
+	d.rested = s.Start > d.now
+	before := d.engine.begin(s, d.rested)
 	d.now, d.tokens, d.layers = s.Start, 0, 0
 	d.busy, d.loading, d.waited, d.scored = 0, 0, 0, false
 	d.costs.notes.bits = 0
@@ -355,12 +358,19 @@ func (d *Device) Finish() (sim.Timing, error) {
 	d.compute(d.reduce.of(d.hidden(d.tokens))+d.reduce.of(float64(d.step.Sampled*d.model.logits())),
 		&d.phases.AllReduce)
 	d.awaitLate()
+	return d.end(), nil
+}
+
+// end waits for the host and returns the step's time.
+func (d *Device) end() sim.Timing {
+	before := d.now
 	if idle := d.engine.launched + d.waited - d.busy; idle > 0 {
 		d.pass(idle, &d.phases.Host)
 	}
 	if late := d.engine.host - (d.now - d.step.Start); late > 0 { // planned ahead
 		d.pass(late, &d.phases.Host)
 	}
+	d.lagged = d.now - before
 	d.running = false
 	saving := d.saves.busy
 	d.saves.busy = 0
@@ -372,7 +382,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 		SavesDone:    max(0, d.saves.done()-d.step.Start),
 		SavedSteps:   d.step.Index + 1,
 		Extrapolated: d.costs.notes.bits,
-	}, nil
+	}
 }
 
 // Drain implements sim.Device. Every Finish has returned when its saves land.

@@ -40,6 +40,27 @@ func (d *Device) Repeat(layer, n int, w *sim.Work) error {
 	return nil
 }
 
+// Next implements sim.Repeater. Of a plain model's layers only attention depends on contexts, and
+// all else passes as it did, where the card has no clock to follow, nothing was saved or loaded,
+// and the host planned both steps alike.
+func (d *Device) Next(s *sim.Step, w *sim.Work) (timing sim.Timing, ok bool) {
+	if d.running || d.classes != nil || d.loader != nil || d.saver != nil || d.clock.filter != 0 ||
+		d.rested && d.engine.planAhead || len(w.Patterns) > 0 {
+		return timing, false
+	}
+	c := &d.costs.cost
+	prefill, dense := c.prefill, c.dense
+	c.prefill, c.dense = nanoseconds(d.costs.chunksOf(w)), d.costs.contexts(w)
+	prefill, dense = des.Time(d.layers)*(c.prefill-prefill), des.Time(d.layers)*(c.dense-dense)
+	d.phases.PrefillAttention += prefill
+	d.phases.DenseAttention += dense
+	d.phases.Host -= d.lagged
+	d.busy += prefill + dense
+	d.now += d.now - d.step.Start - d.lagged + prefill + dense
+	d.step.Index, d.step.Start = s.Index, s.Start
+	return d.end(), true
+}
+
 // again has n times as much pass as since before.
 func (d *Device) again(before *passed, n int) {
 	times := des.Time(n)

@@ -46,6 +46,11 @@ func (b *bounds) Repeat(layer, n int, w *sim.Work) error {
 	return b.Device.Repeat(layer, n, w)
 }
 
+func (b *bounds) Next(s *sim.Step, w *sim.Work) (sim.Timing, bool) {
+	b.check(w)
+	return b.Device.Next(s, w)
+}
+
 func (b *bounds) check(w *sim.Work) {
 	if w.Decodes == 0 {
 		return

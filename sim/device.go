@@ -37,10 +37,13 @@ type Device interface {
 }
 
 // Repeater is a Device that prices layers of the same work at once: Repeat does what Compute does
-// for
-// each of n layers, from the given one on, whose Score and Move are not called.
+// for each of n layers, from the given one on, whose Score and Move are not called.
 type Repeater interface {
 	Repeat(layer, n int, w *Work) error
+	// Next is Begin, Repeat of all layers and Finish of a step like the one before, which was such a
+	// step too and at whose end it begins: the same batch, without drafts, of which only contexts are
+	// longer. ok is false, and nothing done, where the device has to be told all of it.
+	Next(s *Step, w *Work) (timing Timing, ok bool)
 }
 
 // Step is the metadata of one batch step.

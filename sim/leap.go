@@ -88,13 +88,18 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 
 // priceNext prices a step whose layers' work is that of the step before, but for the contexts.
 func (s *Server) priceNext(now des.Time) error {
-	if err := s.path.begin(&s.step.meta); err != nil {
+	st := &s.step
+	if timing, ok := s.path.next(&st.meta, &st.work); ok {
+		st.rec.Timing = timing
+		return s.checkTime(now)
+	}
+	if err := s.path.begin(&st.meta); err != nil {
 		return err
 	}
-	if err := s.path.repeat(0, s.Model.Layers, &s.step.work); err != nil {
+	if err := s.path.repeat(0, s.Model.Layers, &st.work); err != nil {
 		return err
 	}
-	return s.time(now)
+	return s.finishPrice(now)
 }
 
 // growBy gives the batch's requests the tokens of so many steps, and the blocks that these and the
@@ -114,8 +119,8 @@ func (s *Server) growBy(steps int) {
 	}
 }
 
-// chunkGrowth is how many blocks the chunks take of the step that is so many after the first, and
-// one more. Prompts that were admitted whole have theirs.
+// chunkGrowth is how many blocks the chunks take for the step after the one that is so many after
+// the first. Prompts that were admitted whole have theirs.
 func (s *Server) chunkGrowth(steps int) (n int64) {
 	for i := range s.batch.Prefills {
 		seg := &s.batch.Prefills[i]
@@ -140,8 +145,8 @@ func (s *Server) boundedGrowth(steps int) (n int64) {
 	return n
 }
 
-// leapOver returns how many steps from the one that began at now on end no request and no prompt; ok
-// is false where those after it may differ from it.
+// leapOver returns how many steps from the one that began at now on end no request and no prompt;
+// ok is false where those after it may differ from it.
 func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	b := s.batch
 	if !s.leapable() || s.untried || len(b.Preempted) > 0 ||

@@ -16,6 +16,7 @@ type path interface {
 	// repeats says whether repeat does what compute does for n layers of the same work.
 	repeats() bool
 	repeat(layer, n int, w *Work) error
+	next(*Step, *Work) (timing Timing, ok bool)
 	// drop records that a request gives up its KV.
 	drop(r *request, finished bool)
 	dropped() []Dropped
@@ -34,6 +35,8 @@ func newCounted(s *Server) counted {
 
 func (p counted) repeats() bool                      { return p.repeater != nil }
 func (p counted) repeat(layer, n int, w *Work) error { return p.repeater.Repeat(layer, n, w) }
+
+func (p counted) next(m *Step, w *Work) (Timing, bool) { return p.repeater.Next(m, w) }
 
 func (p counted) begin(m *Step) error                      { return p.Device.Begin(m) }
 func (p counted) score(layer int, w *Work) error           { return p.Device.Score(layer, w) }

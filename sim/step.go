@@ -83,15 +83,20 @@ func (s *Server) price(now des.Time) error {
 	if err := s.draft(); err != nil {
 		return err
 	}
-	return s.time(now)
+	return s.finishPrice(now)
 }
 
-// time takes the times of the step that began at now from the device.
-func (s *Server) time(now des.Time) (err error) {
-	timing := &s.step.rec.Timing
-	if *timing, err = s.Device.Finish(); err != nil {
+// finishPrice has the device finish the step.
+func (s *Server) finishPrice(now des.Time) (err error) {
+	if s.step.rec.Timing, err = s.Device.Finish(); err != nil {
 		return err
 	}
+	return s.checkTime(now)
+}
+
+// checkTime returns an error where a step is too long for the clock.
+func (s *Server) checkTime(now des.Time) error {
+	timing := &s.step.rec.Timing
 	if timing.Elapsed < 0 || timing.Elapsed > longestStep || now > math.MaxInt64-2*longestStep {
 		return fmt.Errorf("step %d at %g s takes %.4g s: no card, kernels and engine with "+
 			"sensible figures do", s.steps, now.Seconds(), timing.Elapsed.Seconds())
