@@ -119,7 +119,7 @@ func loadsOf(key liveKey) int64 {
 
 // mostAddressed are the blocks of a layer of which the host's time for each is fitted where others
 // give their slots up: of thousands, which cores share, a block costs a third of what it costs in a
-// run.
+// run. Into free slots it does not matter: 61 ns each of 462 and 49 of 1,851 (an H100's host).
 const mostAddressed = 1000
 
 // fit is the host's time for each block that a layer loads, to give it a slot and to address both

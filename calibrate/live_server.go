@@ -280,7 +280,9 @@ func (h *hostTimes) Request(*sim.RequestRecord) error { return nil }
 func (h *hostTimes) Gap(des.Time)                     {}
 func (h *hostTimes) Step(r *sim.StepRecord) error {
 	h.loaded += r.Loaded
-	if r.Decodes == h.requests && r.Prefills == 0 {
+	if r.Prefills > 0 {
+		h.own = h.own[:0] // what follows is another request's
+	} else if r.Decodes == h.requests {
 		h.decoded(max(r.Timing.Phases.Host.Seconds(), 1e-9), r.Loaded)
 	}
 	if h.want > 0 && len(h.seconds) == h.want {

@@ -20,9 +20,9 @@ type Host struct {
 	FreeBlock Figure `toml:"free_block,omitempty" dim:"time,optional"`
 	// LoadBlock is the host's time for each block that a layer loads, where it looks the
 	// layer's lists up: it gives the block a slot and addresses both copies, while the GPU waits.
+	// Where EvictBlock is not known it has that time too.
 	LoadBlock Figure `toml:"load_block,omitempty" dim:"time,optional"`
-	// EvictBlock is the additional time where no slot is free: another block has to be found that
-	// gives its own up.
+	// EvictBlock is the additional time for each block that gives its slot up, in layers that load.
 	EvictBlock Figure `toml:"evict_block,omitempty" dim:"time,optional"`
 	// ContinueLatency is how long after a launch of progressive attention ends the CPU has the next
 	// work under way, where it waits for what the launch found; without it, LayerSync.

@@ -138,7 +138,7 @@ func (s *Server) loadShare() error {
 		}
 		after := s.cache.Stats()
 		st.loaded, st.begun = share{all: s.cache.Scale(sum)}, share{}
-		st.gone = share{all: s.cache.Scale(after.Evicted - evicted)}
+		st.evictions = share{all: s.cache.Scale(after.Evicted - evicted)}
 		if s.adopts() {
 			st.begun.all = s.cache.Scale(after.Resumed - st.before.Resumed)
 			st.loaded.all -= st.begun.all
@@ -148,12 +148,12 @@ func (s *Server) loadShare() error {
 	st.ran++
 	m := &st.moves
 	m.Loads, m.Prefix = st.loaded.next(st.ran, st.runs), st.begun.next(st.ran, st.runs)
-	m.Evictions = st.gone.next(st.ran, st.runs)
+	m.Evictions = st.evictions.next(st.ran, st.runs)
 	m.UniquePages, m.RequestKVBytes = min(st.pages, m.Loads), st.kvBytes
 	return nil
 }
 
-// share is what the layers of a step share evenly, of the whole model, and what they have so far.
+// share is a step's total, of the whole model, that its layers get evenly, and what they have had.
 type share struct{ all, given int64 }
 
 // next is the part of the layer that is the ran-th of so many runs.

@@ -26,7 +26,7 @@ type stepState struct {
 	freed                      int64 // blocks since the step before, whole model
 	// blocks loaded: sampled, and of prefixes that chunked prefills begin with
 	loaded, begun  share
-	gone           share   // blocks that lost their slots to these
+	evictions      share   // blocks that lost their slots in the layers
 	pages, kvBytes int64   // of a layer's part
 	emits          int     // tokens that the step gives
 	drafts         Work    // of a pass that drafts

@@ -17,12 +17,12 @@ func shared(b *bench) {
 			d := b.sharingBatch(headsQ, headsKV, equal(c.requests, c.context), c.chosen/blockTokens,
 				prefix/blockTokens)
 			took[i], again, bytes = b.time(50, &d.args), d.again, d.bytes
-			what := fmt.Sprintf("batch %d, %d/%d heads, %d of %d tokens a head, %d shared", c.requests, headsQ,
-				headsKV, c.chosen, c.context, prefix)
+			what := fmt.Sprintf("batch %d, %d/%d heads, %d of %d tokens a head, %d shared",
+				c.requests, headsQ, headsKV, c.chosen, c.context, prefix)
 			b.ofCopy(what, took[i], d.bytes)
 			b.free()
 		}
-		fmt.Printf("    %.1f MB of %.1f read again, %.1f us less\n", float64(again)/1e6, float64(bytes)/1e6,
-			1e3*(took[0].median-took[1].median))
+		fmt.Printf("    %.1f MB of %.1f read again, %.1f us less\n", float64(again)/1e6,
+			float64(bytes)/1e6, 1e3*(took[0].median-took[1].median))
 	}
 }

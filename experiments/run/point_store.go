@@ -122,7 +122,8 @@ func OpenShared(dir string, makers *Makers) (*PointStore, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	s := &PointStore{dir: dir, hashes: config.NewHasher(), makers: makers, texts: map[[2]string][]byte{}}
+	s := &PointStore{dir: dir, hashes: config.NewHasher(), makers: makers,
+		texts: map[[2]string][]byte{}}
 	left, err := filepath.Glob(filepath.Join(dir, ".*"+Unfinished))
 	for _, path := range left {
 		release, e := s.ClaimHash(HashOfUnfinished(path))
@@ -307,8 +308,8 @@ func (s *PointStore) whole(dir string, p *config.Point) (found, note string, err
 	return dir, "", nil
 }
 
-// same says whether a kept point's configuration, read today, is that of p in whichever engine: keys
-// that are newer have their defaults.
+// same says whether a kept point's configuration, read today, is that of p in whichever engine:
+// keys that are newer have their defaults.
 func (s *PointStore) same(dir string, p *config.Point) bool {
 	want, in, err := s.hashes.Identity(p)
 	m, damage := ReadManifest(dir)

@@ -34,8 +34,8 @@ type Moves struct {
 	// the layer, and digests. They are known before the step and can load while the layer before
 	// computes.
 	Prefix int64
-	// Evictions is the blocks that lost their slots to this layer's: to loads, and to what prefill
-	// writes.
+	// Evictions is the blocks that lost their slots to this layer's: to loads, prefixes, and what
+	// prefill writes.
 	Evictions int64
 	// Longest is the blocks of Loads of the request that loads most; 0: not known. Of hot buffers.
 	Longest int64
