@@ -35,8 +35,7 @@ func onlyHost(all []planned) []planned {
 
 // fitHost makes a profile whose host figures are the samples', and all others the built-in card's.
 func fitHost(s *Samples) (*Calibration, error) {
-	for _, probe := range []string{probeLive, probeLiveLoads, probeLiveFirst,
-		probeLiveFreed} {
+	for _, probe := range []string{probeLive, probeLiveLoads, probeLiveFreed} {
 		if len(s.of(probe)) == 0 {
 			return nil, fmt.Errorf("no samples of %s: the host is not measured", probe)
 		}

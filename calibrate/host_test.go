@@ -4,6 +4,7 @@ import (
 	"math"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,22 @@ func TestHostAlone(t *testing.T) {
 	if e, err := hw.LoadEngine(out); err != nil || e.Name != "mine" ||
 		!strings.Contains(e.Title, fakeOrigin.Host) {
 		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// Samples of before first decodes were measured give a load the time of both.
+func TestHostWithoutFirstDecodes(t *testing.T) {
+	t.Parallel()
+	want := truth("a100-40gb")
+	s := measured(t, Host, newFake(want, 0, 1))
+	s.Records = slices.DeleteFunc(s.Records, func(r Record) bool {
+		return r.Point.Probe == probeLiveFirst
+	})
+	h := &fitted(t, s).Profile.Host
+	if e := h.LoadBlock.SI()/(want.loadBlock+want.evictBlock) - 1; math.Abs(e) > 0.15 ||
+		h.EvictBlock.Set() {
+		t.Errorf("a load takes %v, %+.1f %% off that of both; an eviction %v", h.LoadBlock, 100*e,
+			h.EvictBlock)
 	}
 }
 

@@ -1,10 +1,62 @@
 package hw
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
+
+// Move implements sim.Device.
+func (d *Device) Move(m *kv.Moves) error {
+	if !d.running {
+		return errors.New("hw: Move outside a step")
+	}
+	if m.Loads < 0 || m.Prefix < 0 || m.Evictions < 0 || m.Saves < 0 || m.BlockBytes < 0 {
+		return fmt.Errorf("hw: layer %d moves %d and %d loads, %d saves of %d bytes, %d evictions",
+			m.Layer, m.Loads, m.Prefix, m.Saves, m.BlockBytes, m.Evictions)
+	}
+	if m.Prefix > 0 {
+		if d.loader == nil {
+			return fmt.Errorf("hw: layer %d loads %d blocks of prefixes without a load engine", m.Layer,
+				m.Prefix)
+		}
+		d.loadPrefix(m.Prefix, m.BlockBytes)
+	}
+	if m.Loads > 0 {
+		if d.loader == nil {
+			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
+		}
+		if m.SavesInFlight {
+			d.awaitSaves()
+		}
+		if d.scored && !d.opts.GPULookup && d.swap == nil {
+			blocks := d.loadBlock*float64(m.Loads) + d.evictBlock*float64(m.Evictions)
+			d.pass(nanoseconds(blocks), &d.phases.Host)
+		}
+		d.loader.copies.setLocality(m)
+		if d.swap != nil { // row by row
+			d.loadRows(m)
+		} else if m.InRounds {
+			d.bytesLoaded = m.BlockBytes
+		} else {
+			d.load(m.Loads, m.BlockBytes)
+		}
+	}
+	if m.Saves > 0 {
+		if d.saver == nil {
+			return fmt.Errorf("hw: layer %d saves %d blocks without a save engine", m.Layer, m.Saves)
+		}
+		if d.pending > 0 && d.bytes != m.BlockBytes {
+			return fmt.Errorf("hw: layer %d saves blocks of %d and %d bytes", m.Layer, d.bytes, m.BlockBytes)
+		}
+		d.pending += m.Saves
+		d.bytes = m.BlockBytes
+	}
+	return nil
+}
 
 // loadRows waits for the rows of hot buffers.
 func (d *Device) loadRows(m *kv.Moves) {
