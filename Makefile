@@ -39,16 +39,19 @@ lint:
 	$(GO) tool staticcheck ./...
 
 # Only packages in which goroutines meet without a GPU; the others are many times slower under the
-# detector and have nothing for it to find: studies, validations, plans and what-ifs run points as
-# experiments/run does, and so do commands, of which one of each kind is enough. Of the live
-# device's tests those are left out that compare results, or memory, of the same threads as
-# TestLiveRunDoesWhatTheSimulationSays.
-RACELESS := figures hw calibrate emulator reference papers patterns validate capacity whatif cli
+# detector and have nothing for it to find: sim starts no goroutine, which a test holds; studies,
+# validations, plans and what-ifs run points as experiments/run does, and so do commands, of which
+# one of each kind is enough. Left out are tests of one thread, and of the live device's those that
+# compare results, or memory, of the same threads as TestLiveRunDoesWhatTheSimulationSays.
+RACELESS := figures hw calibrate emulator reference papers patterns validate capacity whatif cli \
+  traces sim sim/.*
 RESULTS := TestProgressiveAttentionIsAlike|TestOneUpload|TestLogitsMatch|TestMemoryNeeded
+ONETHREAD := TestLaw11MoreIsNotSlower|TestFiguresAreARecount
 race:
-	$(GO) test -race -short -timeout 20m -skip '$(RESULTS)' \
+	$(GO) test -race -short -vet=off -timeout 20m -skip '$(RESULTS)|$(ONETHREAD)' \
 	  $$($(GO) list ./... | grep -v $(RACELESS:%=-e '/%$$'))
-	$(GO) test -race -short -run 'TestSimulate|Sweep|Interrupt|Progress|TestLiveS' ./internal/cli
+	$(GO) test -race -short -vet=off -skip 'TestSimulate/(seeds|one)' \
+	  -run '^TestSimulate$$|^TestSweep$$|Interrupt|Progress|TestLiveSelect' ./internal/cli
 
 # The conservation laws, checked after every event of the simulation.
 laws:
