@@ -45,10 +45,11 @@ lint:
 # compare results, or memory, of the same threads as TestLiveRunDoesWhatTheSimulationSays.
 RACELESS := figures hw calibrate emulator reference papers patterns validate capacity whatif cli \
   traces sim sim/.*
-RESULTS := TestProgressiveAttentionIsAlike|TestOneUpload|TestLogitsMatch|TestMemoryNeeded
-ONETHREAD := TestLaw11MoreIsNotSlower|TestFiguresAreARecount
+RESULTS := TestProgressiveAttentionIsAlike|TestOneUpload|TestLogitsMatch
+MEMORY := TestMemoryNeeded|TestIndicesAllocateNothing
+ONETHREAD := TestLaw11MoreIsNotSlower|TestFiguresAreARecount|TestDrawnLinesKeepWhatIsPriced
 race:
-	$(GO) test -race -short -vet=off -timeout 20m -skip '$(RESULTS)|$(ONETHREAD)' \
+	$(GO) test -race -short -vet=off -timeout 20m -skip '$(RESULTS)|$(MEMORY)|$(ONETHREAD)' \
 	  $$($(GO) list ./... | grep -v $(RACELESS:%=-e '/%$$'))
 	$(GO) test -race -short -vet=off -skip 'TestSimulate/(seeds|one)' \
 	  -run '^TestSimulate$$|^TestSweep$$|Interrupt|Progress|TestLiveSelect' ./internal/cli
