@@ -146,7 +146,7 @@ func TestInterruptWithinARun(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	status, out, errs := runHere(ctx, runner, "simulate", "--workers", "1", "--set",
-		"system.preset=sparseserve", "--set", "workload.rate=0.1", "--set", "workload.requests=20",
+		"system.preset=vllm", "--set", "workload.rate=0.1", "--set", "workload.requests=20",
 		"--out", "out/default")
 	if want := "sparseserve: interrupted; 0 of 1 runs finished, 1 in part, and are kept in " +
 		"out/default\n"; status != 130 || filepath.ToSlash(errs) != want {
@@ -160,7 +160,7 @@ func TestInterruptWithinARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := only(t, string(text))
-	rows, err := os.ReadFile("out/default/points/sparseserve-0.1-s1/requests.csv")
+	rows, err := os.ReadFile("out/default/points/vllm-0.1-s1/requests.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
