@@ -126,7 +126,7 @@ func (s *Server) prefixSelection(r *request, g int, dense bool, sel *kv.Selectio
 	s.pick(r, g, sel)
 	sel.Sinks, sel.Tail = s.Spec.SinkBlocks, s.hitBlocks(r.Request)
 	sel.Next = sel.Next[:sel.Used]
-	sel.Follows, sel.Added, sel.Came, sel.Dropped = false, nil, nil, nil
+	sel.Follows, sel.Added, sel.Came, sel.Dropped, sel.History = false, nil, nil, nil, nil
 }
 
 // accessPrefixes has the prefills of a layer touch what they select.

@@ -117,4 +117,6 @@ func (s *Server) pick(r *request, g int, sel *kv.Selection) {
 	t := (int(r.cursors[g].Phase) + r.steps) % c.Steps
 	sel.Follows, sel.Next, sel.Used = r.grid == r.lastGrid, c.Next(t), c.Used(t)
 	sel.Added, sel.Came, sel.Dropped = c.Changes(t)
+	sel.Again, sel.Old = c.Again(t)
+	sel.History, sel.Turn = c, int(r.cursors[g].Phase)+r.steps
 }

@@ -11,14 +11,19 @@ type Cycle struct {
 	next    []uint16 // [steps][picks]
 	added   []uint16 // [steps][added]
 	changes []uint16 // [steps][came, dropped]: read together
+	old     []uint16 // [steps] of those that came, not picked in the recentSteps before
 	ends    []ends   // [Steps+1]
 }
 
 // ends is where a step's lists begin, and those of the step before end.
 type ends struct {
-	next, added, changes int32
-	used                 uint16
+	next, added, changes, old int32
+	used, dropped             uint16
+	again                     [3]uint64 // Again, of the step
 }
+
+// recentSteps is how many steps before one Again looks back.
+const recentSteps = 13
 
 // Record runs policy over steps successive steps and keeps what it picks. view(t) returns what
 // it sees in step t, valid until the next call.
@@ -53,15 +58,33 @@ func recordAll(candidates, steps, classes int, policy ByHead,
 // follow finds what changes from step to step.
 func (s *Cycle) follow(in []uint64) {
 	var row Picks
+	last := make([]int, s.Candidates) // steps, before the first of the cycle, of the last pick
+	for t := range s.Steps {
+		for _, b := range s.Next(t) {
+			last[b] = t - s.Steps
+		}
+	}
 	for t := range s.Steps {
 		row.Next = s.Next(t)
 		row.clear()
 		row.change(s.Next((t+s.Steps-1)%s.Steps), in)
 		s.added = append(s.added, row.Added...)
 		s.changes = append(append(s.changes, row.Came...), row.Dropped...)
-		s.ends[t+1].added, s.ends[t+1].changes = int32(len(s.added)), int32(len(s.changes))
+		for _, b := range row.Came {
+			if gap := t - last[b]; gap <= recentSteps { // and 2 at least
+				s.ends[t].again[(gap-2)/4] += 1 << ((gap - 2) % 4 * 16)
+			} else {
+				s.old = append(s.old, b)
+			}
+		}
+		for _, b := range row.Next {
+			last[b] = t
+		}
+		s.ends[t].dropped = uint16(len(row.Dropped))
+		e := &s.ends[t+1]
+		e.added, e.changes, e.old = int32(len(s.added)), int32(len(s.changes)), int32(len(s.old))
 	}
-	for _, ids := range []*[]uint16{&s.next, &s.added, &s.changes} {
+	for _, ids := range []*[]uint16{&s.next, &s.added, &s.changes, &s.old} {
 		*ids = slices.Clone(*ids) // there are many cycles
 	}
 }
@@ -87,3 +110,19 @@ func (s *Cycle) Changes(t int) (added, came, dropped []uint16) {
 	came = s.changes[from.changes:to.changes]
 	return added, came[:len(added)], came[len(added):]
 }
+
+// Again says when the candidates that come in step t were picked before: how many of them last
+// 2 to 13 steps ago, in 16 bits each, and which were not in this time. Read only.
+func (s *Cycle) Again(t int) (last *[3]uint64, others []uint16) {
+	from := &s.ends[t]
+	return &from.again, s.old[from.old:s.ends[t+1].old]
+}
+
+// Turn returns the changes of step t of a cycle that is repeated without end. Read only.
+func (s *Cycle) Turn(t int) (came, dropped []uint16) {
+	_, came, dropped = s.Changes(t % s.Steps)
+	return came, dropped
+}
+
+// Span returns how many candidates a cycle is of.
+func (s *Cycle) Span() int { return s.Candidates }

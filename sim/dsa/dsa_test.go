@@ -74,6 +74,7 @@ func TestStreamReplaysThePolicy(t *testing.T) {
 				t.Fatalf("step %d: %v, %d used, policy picks %v, %d used", i, row.Next, row.Used, want, used)
 			}
 			follow(t, s.At((i+steps-1)%steps).Next, row)
+			again(t, s, i)
 		}
 	})
 }
@@ -95,6 +96,27 @@ func follow(t interface{ Fatalf(string, ...any) }, prev []uint16, row Picks) {
 		!slices.Equal(row.Dropped, dropped) {
 		t.Fatalf("%v after %v: added %v (%v), dropped %v", row.Next, prev, row.Added, row.Came,
 			row.Dropped)
+	}
+}
+
+// again checks what a step says of when its candidates were picked before, by definition.
+func again(t interface{ Fatalf(string, ...any) }, s *Cycle, step int) {
+	var lanes [3]uint64
+	var others []uint16
+	came, _ := s.Turn(step + s.Steps)
+	for _, b := range came {
+		gap := 1
+		for gap <= recentSteps && !slices.Contains(s.Next((step+2*recentSteps*s.Steps-gap)%s.Steps), b) {
+			gap++
+		}
+		if gap > recentSteps {
+			others = append(others, b)
+		} else {
+			lanes[(gap-2)/4] += 1 << ((gap - 2) % 4 * 16)
+		}
+	}
+	if last, old := s.Again(step); *last != lanes || !slices.Equal(old, others) {
+		t.Fatalf("step %d: %x again, others %v, want %x and %v", step, *last, old, lanes, others)
 	}
 }
 

@@ -15,6 +15,12 @@ type Selection struct {
 	Dropped []uint16 // candidates that were and no longer are
 	All     bool     // every block is selected
 	At      int      // where the list of its blocks begins (Split)
+
+	// Where selections that follow can be asked for again, or nil: all of its kind, and of it
+	History History
+	Turn    int        // this one; it is one after that of the last step
+	Again   *[3]uint64 // by the lanes of again: of Came, how many were selected last when
+	Old     []uint16   // the others of Came
 }
 
 // BeginStep starts a step that decodes the given requests. Requests of the last step that are
@@ -22,6 +28,7 @@ type Selection struct {
 func (c *Cache) BeginStep(decodes []*Seq) {
 	c.step++
 	for _, s := range decodes {
+		s.settleAgain(c)
 		s.step++
 		s.stepAt = append(s.stepAt, c.step)
 		s.recent[(s.step-uint32(c.window))&c.ring] = 0
@@ -121,11 +128,23 @@ func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
 	switch {
 	case follows && gs.all && sel.All && int(gs.seen) == s.blocks:
 	case follows && !gs.all && !sel.All && sel.Follows:
+		if c.waits(s, gs, sel) {
+			c.advance(sh, s, g, sel)
+			break
+		}
+		c.sync(s, g)
 		c.follow(sh, s, g, row, sel)
+		if gs.synced = s.step; sel.History == nil {
+			gs.history = nil
+		}
 	default:
+		c.sync(s, g)
 		c.rebuild(sh, s, g, row, sel)
+		c.start(s, gs, sel)
 	}
+	gs.turn = sel.Turn
 	gs.last, gs.seen, gs.all, gs.parked = s.step, int32(s.blocks), sel.All, false
+	gs.chosen = int32(next)
 }
 
 // rebuild applies a selection whose changes are unknown, in the order of lists: sinks, window,
@@ -271,6 +290,7 @@ func (c *Cache) park(s *Seq, g int) {
 	if gs.parked || gs.last < s.born || s.active == 0 {
 		return
 	}
+	c.sync(s, g)
 	gs.parked = true
 	c.own.recent = s.recent
 	row := s.row(g)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -37,6 +38,8 @@ type Seq struct {
 	cap    int      // entries a row
 	marks  []mark   // [groups][cap]
 	slots  []uint32 // [groups][cap], of resident blocks; nil where slots have no numbers
+	words  int      // of 64 blocks, a row of
+	here   []uint64 // [groups][words], a bit a resident block; nil where no mark waits
 	groups []groupState
 
 	blocks int // that exist, the open one included
@@ -50,7 +53,8 @@ type Seq struct {
 	active int     // entries with the active flag
 	missed int     // blocks that Fills have queued to be loaded since the last Spread
 	held   int     // entries with the held flag
-	recent []int32 // entries last used at step s, no longer active: recent[s & ring]
+	recent []int32 // entries last used at step s, no longer active: recent[s & ring],
+	again  again   // less these
 
 	stepAt   []uint32 // the cache's step at each decode step since born
 	released uint32   // the cache's step when blocks of its prefill were released, the last time
@@ -66,9 +70,12 @@ type Seq struct {
 type groupState struct {
 	last   uint32 // step of the last access
 	seen   int32  // blocks that existed then
+	chosen int32  // blocks that it selected
 	blocks int32  // blocks that have been given slots, or saved, so far
 	all    bool   // the last access selected every block
 	parked bool   // its blocks have been made evictable since
+
+	past
 }
 
 // Stats counts what a cache did, in blocks over the sampled groups. Loaded includes Resumed,
@@ -110,6 +117,7 @@ type Cache struct {
 	sorted     []BlockRef // scratch of sortRefs
 	starts     []int
 
+	defers    bool // marks may wait
 	trace     *Trace
 	addressed bool
 	refs      []BlockRef // that the last Fill queued to be loaded
@@ -153,8 +161,8 @@ func NewCache(cfg Config) (*Cache, error) {
 	c := &Cache{
 		Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, trace: cfg.Trace,
 		microbatch: cfg.Microbatch, addressed: cfg.Addressed, tables: cfg.Tables,
-		wants: cfg.Addressed || cfg.Microbatch > 0,
-		do:    cfg.Do, parallel: cfg.Do != nil, partGroups: PartGroups, exchangeShare: 64,
+		wants: cfg.Addressed || cfg.Microbatch > 0, defers: cfg.defers(),
+		do: cfg.Do, parallel: cfg.Do != nil, partGroups: PartGroups, exchangeShare: 64,
 	}
 	if c.do == nil {
 		c.do = des.OneByOne
@@ -231,8 +239,14 @@ func (c *Cache) Open(maxTokens int) *Seq {
 		}
 		clear(s.marks)
 	}
+	if c.defers {
+		s.words = (s.cap + 63) / 64
+		s.here = slices.Grow(s.here[:0], s.words*len(s.groups))[:s.words*len(s.groups)]
+		clear(s.here)
+	}
 	clear(s.groups)
 	clear(s.recent)
+	s.again = again{}
 	s.stepAt = s.stepAt[:0]
 	s.blocks, s.full, s.saved, s.hold, s.loose, s.active, s.held, s.missed = 0, 0, 0, 0, 0, 0, 0, 0
 	s.step += 2 // born-1 marks blocks that no step of this owner selected
@@ -249,6 +263,12 @@ func (c *Cache) Free(s *Seq) {
 	for _, l := range c.layers {
 		p := &c.pools[l.pool]
 		for g := l.From; g < l.To; g++ {
+			if s.here != nil && s.hold == 0 && len(s.keys) == 0 {
+				n, idle := s.count(g)
+				p.used, p.idle = p.used-n, p.idle-idle
+				continue
+			}
+			c.sync(s, g)
 			for b, m := range s.row(g)[:s.blocks] {
 				if m.resident() && c.leave(s, g, b) {
 					p.release(s.slot(g*s.cap + b))
@@ -333,6 +353,7 @@ func (c *Cache) LoadError() float64 {
 // WorkingSet returns the bytes of the blocks that a request selected in the last window decode
 // steps, scaled to the whole model. 0 before its first step.
 func (c *Cache) WorkingSet(s *Seq) int64 {
+	s.settleAgain(c)
 	n := int64(s.active)
 	for _, r := range s.recent {
 		n += int64(r)

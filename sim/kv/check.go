@@ -1,6 +1,9 @@
 package kv
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Check verifies every invariant of the cache, in a walk over all entries.
 func (c *Cache) Check() error {
@@ -58,9 +61,11 @@ func (c *Cache) Check() error {
 func (c *Cache) idleIn(pool int) (n int) {
 	for _, s := range c.seqs {
 		for g := range s.groups {
-			for b := 0; s.live && c.poolOf[g] == pool && b < s.blocks; b++ {
-				if s.row(g)[b].idle() {
-					n++
+			if s.live && c.poolOf[g] == pool {
+				for _, m := range s.synced(g)[:s.blocks] {
+					if m.idle() {
+						n++
+					}
 				}
 			}
 		}
@@ -92,7 +97,7 @@ func (c *Cache) checkShares() error {
 				live++
 			}
 			for g := range s.groups {
-				if i := int(at)*x.groups + g; s.row(g)[b].resident() {
+				if i := int(at)*x.groups + g; s.resident(g, b) {
 					if slot := s.slot(g*s.cap + b); slot != x.slots[i] {
 						return fmt.Errorf("law 1: request %d has block %d, group %d in slot %d, others have it "+
 							"in %d", s.id, b, g, slot, x.slots[i])
@@ -133,18 +138,27 @@ func (c *Cache) placeOf(s *Seq, g, b int) uint64 {
 	return uint64(s.id)<<32 | uint64(g*s.cap+b)
 }
 
+// synced returns a copy of a group's marks with what they lack.
+func (s *Seq) synced(g int) []mark {
+	row := slices.Clone(s.row(g))
+	s.apply(g, row)
+	return row
+}
+
 func (c *Cache) checkSeq(s *Seq, owner []map[uint64]ref) error {
 	act, pinned, recent := 0, 0, make([]int32, c.ring+1)
 	for g := range s.groups {
 		pool := c.poolOf[g]
-		for b := range s.row(g) {
-			m := s.row(g)[b]
+		for b, m := range s.synced(g) {
 			r := ref{s.id, 0, uint16(g), uint16(b)}
 			if b >= s.blocks {
 				if m != 0 {
 					return fmt.Errorf("law 1: %+v is beyond the %d blocks of its request", r, s.blocks)
 				}
 				continue
+			}
+			if s.here != nil && m.resident() != (s.hereOf(g)[b/64]>>(b%64)&1 != 0) {
+				return fmt.Errorf("bits of resident blocks are wrong of %+v", r)
 			}
 			if m.resident() {
 				at := c.placeOf(s, g, b)
@@ -176,6 +190,7 @@ func (c *Cache) checkSeq(s *Seq, owner []map[uint64]ref) error {
 	if act != s.active {
 		return fmt.Errorf("request %d counts %d active blocks, has %d", s.id, s.active, act)
 	}
+	s.settleAgain(c)
 	for i := range recent {
 		if recent[i] != s.recent[i] {
 			return fmt.Errorf("request %d counts %d recent blocks in bucket %d, has %d", s.id, s.recent[i],

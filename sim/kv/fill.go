@@ -134,7 +134,7 @@ func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle boo
 	s := c.seqs[r.seq]
 	at := int(r.group)*s.cap + int(r.block)
 	s.setSlot(at, slot)
-	s.marks[at] |= resident
+	s.arrive(int(r.group), int(r.block))
 	if e := s.sharedAt(int(r.block)); e >= 0 {
 		c.shares.seat(e, int(r.group), slot)
 	}
@@ -145,7 +145,8 @@ func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle boo
 			c.listed[w.at] = int32(slot)
 		}
 	}
-	return s.marks[at].idle()
+	// Its mark, which need not be in the processor's caches, is read where it can be idle.
+	return s.groups[r.group].parked && s.marks[at].idle()
 }
 
 // slotOf returns the slot that a block has, or had last.
@@ -157,9 +158,8 @@ func (c *Cache) slotOf(r ref) uint32 {
 // vacate takes a block out of its slot.
 func (c *Cache) vacate(r ref) (slot uint32) {
 	s := c.seqs[r.seq]
-	i := int(r.group)*s.cap + int(r.block)
-	s.marks[i] &^= resident
-	return s.slot(i)
+	s.depart(int(r.group), int(r.block))
+	return s.slot(int(r.group)*s.cap + int(r.block))
 }
 
 // evict frees one slot of a pool while a layer is being accessed (nil: between steps). When no
@@ -228,7 +228,7 @@ func (c *Cache) unplaced(pool int) (n int) {
 	for _, refs := range [][]ref{c.writing, c.missing} {
 		for _, r := range refs {
 			if c.poolOf[r.group] == pool &&
-				!c.seqs[r.seq].marks[int(r.group)*c.seqs[r.seq].cap+int(r.block)].resident() {
+				!c.seqs[r.seq].resident(int(r.group), int(r.block)) {
 				n++
 			}
 		}

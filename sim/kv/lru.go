@@ -64,7 +64,11 @@ func (l *lru) victim(c *Cache, only *Layer) (ref, bool) {
 // evictable says whether a collected block has been idle since.
 func (l *lru) evictable(c *Cache, r ref) bool {
 	m := c.at(r)
-	return m != nil && m.idle() && m.when() == r.stamp
+	if m == nil || !m.idle() || m.when() != r.stamp {
+		return false // nor would it be with what its mark may lack
+	}
+	c.sync(c.seqs[r.seq], int(r.group))
+	return m.idle() && m.when() == r.stamp
 }
 
 // scan collects the oldest idle blocks of the pool, or of one layer where given, and reports
@@ -129,6 +133,7 @@ func (l *lru) each(c *Cache, f func(*lru, *Cache, *agePart)) {
 func (l *lru) countAges(c *Cache, p *agePart) {
 	p.oldest, p.idle = -1, p.idle[:0]
 	p.rows(c, l.pool, func(s *Seq, g int) {
+		c.sync(s, g)
 		for b, m := range s.row(g)[:s.blocks] {
 			if m.idle() {
 				age, selected := s.age(c.step, m), s.selected(m)

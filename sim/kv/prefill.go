@@ -69,6 +69,7 @@ func (c *Cache) Write(l *Layer, s *Seq) {
 		c.own.recent = s.recent
 		c.create(&c.own, s, g)
 		c.merge(&c.own, s, c.poolOf[g])
+		c.sync(s, g)
 		row := s.row(g)
 		for b := s.loose; b < s.hold; b++ {
 			if row[b]&held != 0 {

@@ -60,8 +60,8 @@ func (c *Cache) name(s *Seq, keys []uint64, adopted bool) {
 			at = x.open()
 			owner.shared[b], s.shared[b], x.users[at], x.known[keys[b]] = at, at, 2, at
 			for g := range x.groups {
-				if i := g*owner.cap + b; owner.marks[i].resident() {
-					x.seat(at, g, owner.slot(i))
+				if owner.resident(g, b) {
+					x.seat(at, g, owner.slot(g*owner.cap+b))
 				}
 			}
 		}
@@ -196,14 +196,14 @@ func (c *Cache) attach(l *Layer, r ref, w want) {
 	x.holders[i]++
 	at := int(r.group)*s.cap + int(r.block)
 	s.setSlot(at, x.slots[i])
-	s.marks[at] |= resident
+	s.arrive(int(r.group), int(r.block))
 	if c.listed != nil && w.at >= 0 {
 		c.listed[w.at] = int32(x.slots[i])
 	}
 	if c.tables {
 		c.noteSeat(r)
 	}
-	if s.marks[at].idle() { // parked while it waited
+	if s.groups[r.group].parked && s.marks[at].idle() { // parked while it waited
 		p.idle++
 		l.version++
 	}
