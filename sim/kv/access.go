@@ -53,10 +53,19 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 	if c.trace != nil {
 		c.trace.access(s, g, sel)
 	}
-	sh := &c.own
+	waits, sh := c.waits(s, g, sel), &c.own
+	if waits && int(s.groups[g].seen) == s.blocks { // as at most steps
+		c.advance(s, g, sel)
+		return
+	}
 	sh.recent = s.recent
 	c.create(sh, s, g)
-	c.access(sh, s, g, sel)
+	if waits {
+		c.slide(sh, s, g, s.row(g), sel)
+		c.advance(s, g, sel)
+	} else {
+		c.access(sh, s, g, sel)
+	}
 	c.merge(sh, s, c.poolOf[g])
 }
 
@@ -128,10 +137,6 @@ func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
 	switch {
 	case follows && gs.all && sel.All && int(gs.seen) == s.blocks:
 	case follows && !gs.all && !sel.All && sel.Follows:
-		if c.waits(s, gs, sel) {
-			c.advance(sh, s, g, sel)
-			break
-		}
 		c.sync(s, g)
 		c.follow(sh, s, g, row, sel)
 		if gs.synced = s.step; sel.History == nil {

@@ -41,8 +41,8 @@ func (c *Cache) start(s *Seq, gs *groupState, sel *Selection) {
 		return
 	}
 	if n := sel.Sinks + sel.History.Span(); n <= min(s.saved, sel.Tail) {
-		gs.past = past{lost: gs.lost, history: sel.History, turn: sel.Turn, began: s.step, synced: s.step,
-			sinks: int32(sel.Sinks), end: int32(n)}
+		gs.past = past{lost: gs.lost, history: sel.History, turn: sel.Turn, began: s.step,
+			synced: s.step, sinks: int32(sel.Sinks), end: int32(n)}
 	}
 }
 
@@ -55,18 +55,18 @@ type again struct {
 // lookback is the steps before one that lanes are of.
 const lookback = 13
 
-// waits says whether a selection that follows from the last is one of the group's history, and
-// those that lanes tell of, too.
-func (c *Cache) waits(s *Seq, gs *groupState, sel *Selection) bool {
-	return gs.history != nil && sel.History != nil && s.step-gs.began >= lookback && s.hold == 0
+// waits says whether a selection follows from the last of the group's history, and those that
+// lanes tell of, too.
+func (c *Cache) waits(s *Seq, g int, sel *Selection) bool {
+	gs := &s.groups[g]
+	return gs.history != nil && gs.last == s.step-1 && !gs.parked && int(gs.seen) <= s.blocks &&
+		!sel.All && sel.Follows && sel.History != nil && s.step-gs.began >= lookback &&
+		s.hold == 0
 }
 
-// advance applies a selection that waits, but to the marks of candidates.
-func (c *Cache) advance(sh *share, s *Seq, g int, sel *Selection) {
+// advance applies a selection that waits, but to marks of candidates and to blocks of the window.
+func (c *Cache) advance(s *Seq, g int, sel *Selection) {
 	gs := &s.groups[g]
-	if int(gs.seen) < s.blocks {
-		c.slide(sh, s, g, s.row(g), sel)
-	}
 	came, dropped := len(sel.Came), len(sel.Dropped)
 	x := &s.again
 	if x.sum += came; x.sum > math.MaxUint16 {
@@ -80,15 +80,18 @@ func (c *Cache) advance(sh *share, s *Seq, g int, sel *Selection) {
 	if s.step-gs.lost <= lookback {
 		may = sel.Came
 	}
-	missing := sh.lack(s.hereOf(g), may, sel.Sinks)
+	missing := c.own.lack(s.hereOf(g), may, sel.Sinks)
 	for _, b := range missing {
-		c.miss(sh, s, g, int(b), -1)
+		c.missing = append(c.missing, ref{s.id, s.step, uint16(g), b})
 	}
-	sh.idle += dropped - (came - len(missing))
-	sh.active += came - dropped
+	c.pools[c.poolOf[g]].idle += dropped - (came - len(missing))
+	s.active += came - dropped
 	if gs.last+uint32(c.window) > s.step {
-		sh.recent[gs.last&c.ring] += int32(dropped)
+		s.recent[gs.last&c.ring] += int32(dropped)
 	}
+	selected := sel.Sinks + len(sel.Next) + s.blocks - sel.Tail
+	c.stats.Selected += int64(selected - (len(sel.Next) - sel.Used))
+	gs.last, gs.seen, gs.chosen, gs.turn = s.step, int32(s.blocks), int32(selected), sel.Turn
 }
 
 // lack returns those of the candidates whose blocks are not resident.
