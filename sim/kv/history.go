@@ -56,12 +56,13 @@ type again struct {
 const lookback = 13
 
 // waits says whether a selection follows from the last of the group's history, and those that
-// lanes tell of, too.
+// lanes tell of, too, and the group has lost none of their blocks. Where blocks are evicted all the
+// time, marks are read all the time, and nothing waits.
 func (c *Cache) waits(s *Seq, g int, sel *Selection) bool {
 	gs := &s.groups[g]
 	return gs.history != nil && gs.last == s.step-1 && !gs.parked && int(gs.seen) <= s.blocks &&
-		!sel.All && sel.Follows && sel.History != nil && s.step-gs.began >= lookback &&
-		s.hold == 0
+		!sel.All && sel.Follows && sel.History != nil && s.hold == 0 &&
+		s.step-gs.began >= lookback && s.step-gs.lost > lookback
 }
 
 // advance applies a selection that waits, but to marks of candidates and to blocks of the window.
@@ -76,11 +77,7 @@ func (c *Cache) advance(s *Seq, g int, sel *Selection) {
 	for i, n := range sel.Again {
 		x.lanes[i] += n
 	}
-	may := sel.Old // be missing
-	if s.step-gs.lost <= lookback {
-		may = sel.Came
-	}
-	missing := c.own.lack(s.hereOf(g), may, sel.Sinks)
+	missing := c.own.lack(s.hereOf(g), sel.Old, sel.Sinks)
 	for _, b := range missing {
 		c.missing = append(c.missing, ref{s.id, s.step, uint16(g), b})
 	}
