@@ -12,14 +12,14 @@ type Cycle struct {
 	added   []uint16 // [steps][added]
 	changes []uint16 // [steps][came, dropped]: read together
 	old     []uint16 // [steps] of those that came, not picked in the recentSteps before
-	ends    []ends   // [Steps+1]
+	again   [][3]uint64
+	ends    []ends // [Steps+1]
 }
 
 // ends is where a step's lists begin, and those of the step before end.
 type ends struct {
 	next, added, changes, old int32
-	used, dropped             uint16
-	again                     [3]uint64 // Again, of the step
+	used                      uint16
 }
 
 // recentSteps is how many steps before one Again looks back.
@@ -36,7 +36,8 @@ func recordAll(candidates, steps, classes int, policy ByHead,
 	view func(t, class int) *View) []*Cycle {
 	cycles := make([]*Cycle, classes)
 	for c := range cycles {
-		cycles[c] = &Cycle{Candidates: candidates, Steps: steps, ends: make([]ends, steps+1)}
+		cycles[c] = &Cycle{Candidates: candidates, Steps: steps, ends: make([]ends, steps+1),
+			again: make([][3]uint64, steps)}
 	}
 	picker := policy.Picker()
 	var picked []uint16
@@ -72,7 +73,7 @@ func (s *Cycle) follow(in []uint64) {
 		s.changes = append(append(s.changes, row.Came...), row.Dropped...)
 		for _, b := range row.Came {
 			if gap := t - last[b]; gap <= recentSteps { // and 2 at least
-				s.ends[t].again[(gap-2)/4] += 1 << ((gap - 2) % 4 * 16)
+				s.again[t][(gap-2)/4] += 1 << ((gap - 2) % 4 * 16)
 			} else {
 				s.old = append(s.old, b)
 			}
@@ -80,7 +81,6 @@ func (s *Cycle) follow(in []uint64) {
 		for _, b := range row.Next {
 			last[b] = t
 		}
-		s.ends[t].dropped = uint16(len(row.Dropped))
 		e := &s.ends[t+1]
 		e.added, e.changes, e.old = int32(len(s.added)), int32(len(s.changes)), int32(len(s.old))
 	}
@@ -114,8 +114,7 @@ func (s *Cycle) Changes(t int) (added, came, dropped []uint16) {
 // Again says when the candidates that come in step t were picked before: how many of them last
 // 2 to 13 steps ago, in 16 bits each, and which were not in this time. Read only.
 func (s *Cycle) Again(t int) (last *[3]uint64, others []uint16) {
-	from := &s.ends[t]
-	return &from.again, s.old[from.old:s.ends[t+1].old]
+	return &s.again[t], s.old[s.ends[t].old:s.ends[t+1].old]
 }
 
 // Turn returns the changes of step t of a cycle that is repeated without end. Read only.
