@@ -139,9 +139,7 @@ func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
 	case follows && !gs.all && !sel.All && sel.Follows:
 		c.sync(s, g)
 		c.follow(sh, s, g, row, sel)
-		if gs.synced = s.step; sel.History == nil {
-			gs.history = nil
-		}
+		gs.synced = s.step
 	default:
 		c.sync(s, g)
 		c.rebuild(sh, s, g, row, sel)

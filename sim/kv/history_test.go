@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -49,7 +50,10 @@ func (h *told) next(t *rapid.T) {
 	var next []uint16
 	for len(next) < size {
 		b := uint16(rapid.IntRange(0, h.span-1).Draw(t, "candidate"))
-		if back := rapid.IntRange(0, 20).Draw(t, "back"); back < len(h.nexts) {
+		if rapid.Bool().Draw(t, "of the newest") {
+			b = uint16(h.span-1) - b
+		}
+		if back := rapid.IntRange(0, 30).Draw(t, "back"); back < len(h.nexts) {
 			old := h.nexts[len(h.nexts)-1-back]
 			b = old[int(b)%len(old)]
 		}
@@ -66,7 +70,16 @@ type twins struct {
 	*rapid.T
 	caches [2]*Cache
 	live   []*twin
+	pinned *twin // or nil
+	window int   // blocks
+	calm   int   // steps between two of what ends a wait, about
+	lag    int   // blocks that wait to be saved, at most
+	full   bool  // HBM, of blocks in use: both have failed
+	rand   *rand.Rand
 }
+
+// rare says whether something happens that ends a wait: rapid would draw it often.
+func (x *twins) rare() bool { return x.rand.IntN(x.calm) == 0 }
 
 type twin struct {
 	seqs   [2]*Seq
@@ -76,20 +89,20 @@ type twin struct {
 }
 
 func (x *twins) each(f func(i int, c *Cache) error) {
-	for i, c := range x.caches {
-		if err := f(i, c); err != nil {
-			x.Fatal(err)
-		}
+	a, b := f(0, x.caches[0]), f(1, x.caches[1])
+	if (a == nil) != (b == nil) {
+		x.Fatalf("%v, where marks wait %v", a, b)
 	}
+	x.full = x.full || a != nil
 }
 
 // open begins a request, which may share its first blocks with others.
 func (x *twins) open() {
-	w := &twin{tokens: rapid.IntRange(30, 100).Draw(x.T, "prompt")}
-	w.most = w.tokens + rapid.IntRange(1, 80).Draw(x.T, "output")
+	w := &twin{tokens: rapid.IntRange(30, 200).Draw(x.T, "prompt")}
+	w.most = w.tokens + rapid.IntRange(40, 120).Draw(x.T, "output")
 	hit, keys := 0, []uint64(nil)
-	if rapid.IntRange(0, 3).Draw(x.T, "shares") == 0 {
-		hit = rapid.IntRange(1, (w.tokens-1)/4).Draw(x.T, "hit")
+	if rapid.IntRange(0, 1).Draw(x.T, "shares") == 0 {
+		hit = (w.tokens-1)/4 - rapid.IntRange(0, 5).Draw(x.T, "hit")
 		for b := range hit {
 			keys = append(keys, keyOf(0, b))
 		}
@@ -120,8 +133,35 @@ func (x *twins) open() {
 	x.live = append(x.live, w)
 }
 
+// pin has a request hold its newest blocks for some steps, as a prefill that goes on would.
+func (x *twins) pin() {
+	if w := x.pinned; w != nil {
+		if rapid.IntRange(0, 2).Draw(x.T, "unpin") == 0 {
+			x.pinned = nil
+			x.each(func(i int, c *Cache) error { c.Unpin(w.seqs[i]); return nil })
+		}
+		return
+	}
+	if !x.rare() {
+		return
+	}
+	w := rapid.SampledFrom(x.live).Draw(x.T, "pinned")
+	x.pinned = w
+	x.each(func(i int, c *Cache) error { c.Pin(w.seqs[i], max(0, w.seqs[i].blocks-8)); return nil })
+}
+
+// name gives blocks of a request keys, so that those that begin later share them.
+func (x *twins) name(w *twin) {
+	keys := make([]uint64, rapid.IntRange(5, 30).Draw(x.T, "named"))
+	for b := range keys {
+		keys[b] = keyOf(0, b)
+	}
+	x.each(func(i int, c *Cache) error { c.Name(w.seqs[i], keys); return nil })
+}
+
 // decode runs a step of some of the requests.
 func (x *twins) decode(batch []*twin) {
+	x.pin()
 	x.each(func(i int, c *Cache) error {
 		var seqs []*Seq
 		for _, w := range batch {
@@ -133,6 +173,12 @@ func (x *twins) decode(batch []*twin) {
 	})
 	var loads [2][]int64
 	for _, l := range x.caches[0].layers {
+		x.each(func(i int, c *Cache) error {
+			if x.pinned != nil {
+				c.Write(c.layers[l.index], x.pinned.seqs[i])
+			}
+			return nil
+		})
 		for _, w := range batch {
 			for g := l.From; g < l.To; g++ {
 				sel := x.choose(w, g)
@@ -152,7 +198,8 @@ func (x *twins) decode(batch []*twin) {
 	}
 	for _, w := range batch {
 		w.tokens++
-		if rapid.IntRange(0, 3).Draw(x.T, "saved") == 0 {
+		lag := w.seqs[0].full - w.seqs[0].saved
+		if lag > x.lag {
 			x.each(func(i int, c *Cache) error { c.Saved(w.seqs[i], w.seqs[i].full); return nil })
 		}
 	}
@@ -161,14 +208,22 @@ func (x *twins) decode(batch []*twin) {
 // choose draws what a group selects.
 func (x *twins) choose(w *twin, g int) Selection {
 	s := w.seqs[0]
-	sel := Selection{Sinks: 1, Tail: s.blocks - 1}
+	if s.blocks < 15 && x.rare() {
+		w.told[g] = nil
+		return Selection{All: true}
+	}
+	sel := Selection{Sinks: 1, Tail: s.blocks - x.window}
 	h := w.told[g]
-	if h == nil || rapid.IntRange(0, 40).Draw(x.T, "grid") == 0 {
-		h = &told{span: s.blocks - 2 - rapid.IntRange(0, 2).Draw(x.T, "short of")}
+	if h == nil || x.rare() {
+		h = &told{span: sel.Tail - 1 - x.rand.IntN(3)}
 		w.told[g] = h
 	}
 	h.next(x.T)
 	h.last(&sel)
+	sel.Used -= rapid.IntRange(0, 1).Draw(x.T, "unused")
+	if x.rare() {
+		sel.History = nil
+	}
 	return sel
 }
 
@@ -192,7 +247,11 @@ func (x *twins) compare() {
 	if rapid.IntRange(0, 9).Draw(x.T, "look at blocks") > 0 {
 		return
 	}
-	x.each(func(_ int, c *Cache) error { return c.Check() })
+	for _, c := range x.caches {
+		if err := c.Check(); err != nil {
+			x.Fatal(err)
+		}
+	}
 	for _, w := range x.live {
 		for g := range w.told {
 			if p, q := w.seqs[0].row(g), w.seqs[1].synced(g); !slices.Equal(p, q) {
@@ -206,11 +265,14 @@ func (x *twins) compare() {
 func TestMarksThatWaitAreThoseThatDoNot(t *testing.T) {
 	waited := 0
 	rapid.Check(t, func(t *rapid.T) {
-		x := &twins{T: t}
+		x := &twins{T: t, window: rapid.IntRange(1, 3).Draw(t, "window of blocks"),
+			calm: rapid.SampledFrom([]int{1000, 100, 20}).Draw(t, "calm"),
+			lag:  rapid.SampledFrom([]int{0, 4, 7}).Draw(t, "lag")}
+		x.rand = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		geo := small(rapid.IntRange(1, 2).Draw(t, "layers"), rapid.IntRange(1, 2).Draw(t, "heads"))
-		slots := geo.Groups() * rapid.IntRange(45, 100).Draw(t, "slots a group")
+		slots := geo.Groups() * rapid.SampledFrom([]int{45, 90, 150, 250}).Draw(t, "slots a group")
 		cfg := Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: int64(slots) * geo.BlockBytes,
-			Eviction: LRU, Window: rapid.IntRange(1, 14).Draw(t, "window"),
+			Eviction: LRU, Window: rapid.SampledFrom([]int{1, 5, 12, 14}).Draw(t, "window"),
 			PerLayer: rapid.Bool().Draw(t, "per layer")}
 		for i := range x.caches {
 			var err error
@@ -218,16 +280,27 @@ func TestMarksThatWaitAreThoseThatDoNot(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for range rapid.IntRange(2, 8).Draw(t, "phases") {
-			if len(x.live) < 3 {
+		for range rapid.IntRange(4, 12).Draw(t, "phases") {
+			anew := rapid.Bool().Draw(t, "anew")
+			for _, w := range x.live {
+				if x.name(w); anew {
+					clear(w.told)
+				}
+			}
+			if len(x.live) < 4 {
 				x.open()
 			}
 			batch := slices.Clone(x.live)
 			if rapid.IntRange(0, 3).Draw(t, "one is absent") == 0 {
 				batch = batch[1:]
 			}
-			for range rapid.IntRange(1, 40).Draw(t, "steps") {
-				x.decode(batch)
+			for range rapid.SampledFrom([]int{30, 60, 10}).Draw(t, "steps") {
+				if len(batch) == 0 || x.full {
+					break
+				}
+				if x.decode(batch); x.full {
+					return
+				}
 				x.compare()
 				for i := len(batch) - 1; i >= 0; i-- {
 					for _, gs := range batch[i].seqs[1].groups {
@@ -254,6 +327,9 @@ func TestMarksThatWaitAreThoseThatDoNot(t *testing.T) {
 }
 
 func (x *twins) free(w *twin) {
+	if x.pinned == w {
+		x.pinned = nil
+	}
 	x.each(func(i int, c *Cache) error { c.Free(w.seqs[i]); return nil })
 	x.live = slices.DeleteFunc(x.live, func(v *twin) bool { return v == w })
 }
