@@ -65,7 +65,7 @@ type PointStore struct {
 	lock    *os.File
 	makers  *Makers
 	// configurations of kept points as they are read today, by folder and engine
-	texts map[[2]string][]byte
+	texts map[[3]string][]byte
 	named bool // folders have the points' names, as in the store of a Folder
 }
 
@@ -123,7 +123,7 @@ func OpenShared(dir string, makers *Makers) (*PointStore, error) {
 		return nil, err
 	}
 	s := &PointStore{dir: dir, hashes: config.NewHasher(), makers: makers,
-		texts: map[[2]string][]byte{}}
+		texts: map[[3]string][]byte{}}
 	left, err := filepath.Glob(filepath.Join(dir, ".*"+Unfinished))
 	for _, path := range left {
 		release, e := s.ClaimHash(HashOfUnfinished(path))
@@ -138,7 +138,7 @@ func OpenShared(dir string, makers *Makers) (*PointStore, error) {
 // In is the same store in another folder.
 func (s *PointStore) In(dir string) *PointStore {
 	other := *s
-	other.dir, other.texts = dir, map[[2]string][]byte{}
+	other.dir, other.texts = dir, map[[3]string][]byte{}
 	return &other
 }
 
@@ -308,19 +308,19 @@ func (s *PointStore) whole(dir string, p *config.Point) (found, note string, err
 	return dir, "", nil
 }
 
-// same says whether a kept point's configuration, read today, is that of p in whichever engine:
-// keys that are newer have their defaults.
+// same says whether a kept point's configuration, read today, is that of p on whichever card and in
+// whichever engine: keys that are newer have their defaults.
 func (s *PointStore) same(dir string, p *config.Point) bool {
 	want, in, err := s.hashes.Identity(p)
 	m, damage := ReadManifest(dir)
 	if err != nil || damage != nil || m.Inputs.Model != in.Model || m.Inputs.Trace != in.Trace {
 		return false
 	}
-	key := [2]string{dir, p.System.Engine}
+	key := [3]string{dir, p.System.Engine, p.GPU}
 	if _, ok := s.texts[key]; !ok {
 		s.texts[key] = nil
 		if kept, err := config.LoadPoint(filepath.Join(dir, ConfigFile),
-			"system.engine="+strconv.Quote(p.System.Engine)); err == nil {
+			"system.engine="+strconv.Quote(p.System.Engine), "gpu="+strconv.Quote(p.GPU)); err == nil {
 			s.texts[key], _ = kept.TOML()
 		}
 	}

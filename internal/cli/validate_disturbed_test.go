@@ -20,8 +20,8 @@ import (
 // ten twice as long is, in both tables, and neither fails; without those steps it meets its goals.
 // Fifty times as long, they stood still for longer than any work takes.
 func TestValidateWarnsOfADisturbedHost(t *testing.T) {
-	const run, file = "vllm-2-s1 model=llama3-8b output_scale=1.5",
-		"vllm-2-s1_model=llama3-8b_output_scale=1.5"
+	const run, file = "vllm-s-2-s1 model=llama3-8b output_scale=1.5",
+		"vllm-s-2-s1_model=llama3-8b_output_scale=1.5"
 	live := filepath.Join("live", file)
 	dir := t.TempDir()
 	kept := filepath.Join("..", "..", "experiments", "validation", "longbench-h100", live)
@@ -72,7 +72,7 @@ kv_gib = 20.0
 dram_gib = 80.0
 max_prompt_tokens = 8192
 [[axis]]
-list = [{ model = "llama3-8b", workload.output_scale = 1.5, workload.rate = 2.0, system.preset = "vllm" }]
+list = [{ model = "llama3-8b", workload.output_scale = 1.5, workload.rate = 2.0, system.preset = "vllm-s" }]
 `
 
 // timesOf is the number after a run's last name, 0 where there is none.
