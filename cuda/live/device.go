@@ -61,7 +61,7 @@ type Device struct {
 	selectedWords int
 	last          time.Time       // end of the last step, or of the wait for its saves
 	began         time.Time       // what the running step counts from
-	growing       time.Duration   // of the running step, not counted in it
+	growing       time.Duration   // of the running step, not counted in it: memory, and texts
 	grown         int             // how often a buffer grew
 	tokens        cuda.HostMemory // [tokenRows] picked in this step
 	counters      Counters
@@ -115,7 +115,8 @@ func (d *Device) Begin(s *sim.Step) error {
 }
 
 // allocate gives the rows the memory that they need. Growing it, pinned memory above all, is a cost
-// of starting up and not counted in the step; saves stop meanwhile.
+// of starting up and not counted in the step; saves stop meanwhile. Nor are texts, which clients
+// would send.
 func (d *Device) allocate(s *sim.Step) {
 	if d.saver != nil {
 		// What the queue still had to hand over could find the saver full, and wait for it.
@@ -126,6 +127,9 @@ func (d *Device) allocate(s *sim.Step) {
 		defer d.saver.release()
 	}
 	start, grown := time.Now(), d.growths()
+	if d.meet(s.Rows) {
+		d.growing = time.Since(start)
+	}
 	d.of = d.of[:0]
 	for i := range s.Rows {
 		d.of = append(d.of, d.request(&s.Rows[i]))

@@ -77,14 +77,21 @@ func (r *request) waitFor(s *saver, block int) error {
 	return nil
 }
 
-// request returns the state of a row's request, new or begun anew.
+// meet makes up the texts of requests that are new, and says whether any are.
+func (d *Device) meet(rows []sim.Row) (any bool) {
+	for i := range rows {
+		if row := &rows[i]; d.requests[row.ID] == nil {
+			r := &request{id: row.ID}
+			r.tokens, r.answer = d.text(row)
+			d.requests[row.ID], any = r, true
+		}
+	}
+	return any
+}
+
+// request returns the state of a row's request, met before or begun anew.
 func (d *Device) request(row *sim.Row) *request {
 	r := d.requests[row.ID]
-	if r == nil {
-		r = &request{id: row.ID}
-		r.tokens, r.answer = d.text(row)
-		d.requests[row.ID] = r
-	}
 	if !r.begun {
 		r.begun, r.hit = true, row.From/d.geo.BlockTokens
 	}
