@@ -76,7 +76,11 @@ func (clock) points(p *planner) {
 			for _, ms := range ages {
 				p.add(stageClock, point(probeClock, shape, n, ms))
 			}
-			for _, prefix := range pick(p, []int64{0, 2048, 6144}, []int64{2048}) {
+			prefixes := pick(p, []int64{0, 2048, 6144}, []int64{2048})
+			if n == clockTokens && p.plan != Quick { // mostly attention
+				prefixes = append(prefixes, 32768, 65536)
+			}
+			for _, prefix := range prefixes {
 				p.add(stageClock, point(probeChunk, shape, n, prefix))
 			}
 		}

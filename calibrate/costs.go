@@ -23,8 +23,8 @@ type cost interface {
 var costs = []cost{
 	link{}, loadMemcpy{}, flashH2D{}, streamH2D{}, swapIn{}, saveMemcpy{}, gpuScatter{},
 	saveOverlap{}, loadOverlap{}, flashD2H{}, gemm{}, elementwise{}, prefillAttention{},
-	sparsePrefill{}, decode{}, scoring{}, progressive{}, continueLatency{}, blockClose{}, clock{},
-	roundTrip{}, hostStep{}, freeBlock{}, blockLoad{},
+	sparsePrefill{}, decode{}, sharedDecode{}, scoring{}, progressive{}, continueLatency{},
+	blockClose{}, clock{}, roundTrip{}, hostStep{}, freeBlock{}, blockLoad{},
 	driverContention{}, layerOverhead{},
 }
 

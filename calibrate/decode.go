@@ -70,6 +70,7 @@ const (
 	orderRelaunched = 1001
 	orderUneven     = 1002
 	orderMicro      = 1003
+	orderShared     = 1004
 )
 
 // eachBatch calls f for the batches that all kernels of a decode are measured on.

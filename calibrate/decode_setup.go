@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// decodeBatch is a batch whose KV blocks are in random slots, each used once.
+// decodeBatch is a batch whose KV blocks are in random slots, each used once but for shared ones.
 type decodeBatch struct {
 	args  cuda.DecodeArgs
 	units int64
@@ -22,6 +22,7 @@ type decodeBatch struct {
 type decodeSpec struct {
 	contexts []int64 // of each request, in tokens of whole blocks
 	chosen   []int64 // blocks of each unit's list; nil: all of its context
+	shared   int64   // blocks that all contexts begin with, in the same slots
 }
 
 // equalTo is n times a value.
@@ -48,7 +49,9 @@ func newDecodeBatch(r *rand.Rand, m *hw.Model, spec decodeSpec) *decodeBatch {
 			picked = picked[:spec.chosen[u]]
 		}
 		b.lists = append(b.lists, picked)
-		b.slots += int64(len(picked))
+		if b.slots += int64(len(picked)); u >= heads {
+			b.slots -= spec.shared
+		}
 		stride, most = max(stride, blocks), max(most, int64(len(picked)))
 	}
 	b.args = cuda.DecodeArgs{
@@ -60,6 +63,10 @@ func newDecodeBatch(r *rand.Rand, m *hw.Model, spec decodeSpec) *decodeBatch {
 	free := r.Perm(int(b.slots))
 	for u, list := range b.lists {
 		for _, block := range list {
+			if first := int64(u) % heads; int64(u) != first && int64(block) < spec.shared {
+				b.table[int64(u)*stride+int64(block)] = int32(b.slot(first, block))
+				continue
+			}
 			b.table[int64(u)*stride+int64(block)], free = int32(free[0]), free[1:]
 		}
 	}

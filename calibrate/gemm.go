@@ -59,8 +59,9 @@ func (gemm) points(p *planner) {
 	}
 }
 
-// fit keeps the measured points as they are, between which hw draws straight lines; more tokens
-// never cost less. The points held out are in the profile too, and judged by a curve without them.
+// fit keeps the measured points as they are, between which hw draws straight lines. More tokens
+// cost less where the library chooses a better kernel for them. The points held out are in the
+// profile too, and judged by a curve without them.
 func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.Linears = nil
 	for _, shape := range s.of(probeLinears).shapes() {
@@ -132,13 +133,9 @@ func splitCurve(all data, axis string) model {
 
 // curveRows converts sorted points to rows, in seconds.
 func curveRows(d data, axis string) []hw.TokenRow {
-	times, alike := make([]float64, len(d)), make([]float64, len(d))
-	for i, at := range d {
-		times[i], alike[i] = at.seconds, 1
-	}
 	var out []hw.TokenRow
-	for i, t := range rising(times, alike) {
-		out = append(out, hw.TokenRow{Tokens: int(d[i].At(axis)), Figure: hw.Figure{Value: t}})
+	for _, at := range d {
+		out = append(out, hw.TokenRow{Tokens: int(at.At(axis)), Figure: hw.Figure{Value: at.seconds}})
 	}
 	return out
 }

@@ -56,6 +56,15 @@ func (t *machine) denseDecode(m *hw.Model, batch, tokens float64) float64 {
 	return t.dense.launch + group*splits*t.dense.merge + tokens*kvToken(m)/t.dense.rate
 }
 
+// sharedDecode is denseDecode of requests that begin alike: what they share is read from HBM once,
+// all bytes from the L2, which overlaps with it in part.
+func (t *machine) sharedDecode(m *hw.Model, batch, tokens, shared float64) float64 {
+	all := batch * tokens * kvToken(m)
+	once := all - (batch-1)*shared*kvToken(m)
+	read := math.Sqrt(math.Pow(once/t.dense.rate, 2) + math.Pow(all/t.l2, 2))
+	return t.denseDecode(m, batch, batch*tokens) - all/t.dense.rate + read
+}
+
 // sparseDecode is t = launch + (waves - 1) wave + g [splits > 1] merge + bytes/rate, with the
 // splits, 64 and a quarter of a list's blocks at most, for which waves (blocks of a CTA + 4)
 // is least (cuda/decode.cu).

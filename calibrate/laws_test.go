@@ -81,6 +81,8 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		return t.sparseIndex(p, m)
 	case probeDense:
 		return t.denseDecode(m, at("batch"), at("batch")*at("context_tokens"))
+	case probeShared:
+		return t.sharedDecode(m, at("batch"), at("context_tokens"), at("shared_tokens"))
 	case probeSparse:
 		return t.sparseDecode(m, at("batch"), at("batch")*at("budget_tokens"))
 	case probeSelect:

@@ -75,6 +75,7 @@ func setupPoints(shape, wide string) []struct {
 		{point(probeBlockIndex, wide, 150, 250, 2), &cuda.MIBlocksArgs{}},
 		{point(probeDense, shape, 2, 64), &cuda.DecodeArgs{}},
 		{point(probeSparse, shape, 2, 64), &cuda.DecodeArgs{}},
+		{point(probeShared, shape, 3, 128, 64), &cuda.DecodeArgs{}},
 		{point(probePSA, shape, 2, 256, 4), &cuda.PSAArgs{}},
 		{point(probePSALaunches, shape, 2, 256, 4), &cuda.PSAArgs{}},
 		{point(probePSAUneven, shape, 2, 512, 4), &cuda.PSAArgs{}},

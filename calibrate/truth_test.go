@@ -33,6 +33,7 @@ type machine struct {
 	tensorsLaunch, tensorsRate              float64 // of blocks copied to tensors: s, bytes/s
 	sparsePrefill                           sparseLaw
 	dense, sparse                           decodeLaw
+	l2                                      float64 // bytes/s of dense decode
 	scoreLaunch, scoreRate, search, crowded float64
 	psa                                     psaLaw
 	closeLaunch, closeRate                  float64
@@ -94,6 +95,7 @@ func truth(name string) *machine {
 		sparsePrefill: sparseLaw{6e-6, 70e-9, 0.6 * peak, 0.2 * peak,
 			60e-6, 500e9, 250e9, 20e-9, 30e-6, 0.8 * hbm, 350e9, 15e-9},
 		dense:       decodeLaw{9e-6, 0.88 * hbm, 100e-9, 0},
+		l2:          2.5 * hbm,
 		sparse:      decodeLaw{8e-6, 0.8 * hbm, 120e-9, 3e-6},
 		scoreLaunch: 10e-6, scoreRate: 0.6 * hbm, search: 4e-6, crowded: 3e-6,
 		psa:         psaLaw{9e-6, 1.5e-6, 8e-9, 3e-6, 0.8 * hbm},

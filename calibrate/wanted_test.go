@@ -59,6 +59,7 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"dense_decode.launch", p.DenseDecode.Launch, m.dense.launch, 0.1},
 		{"dense_decode.rate", p.DenseDecode.Rate, m.dense.rate, 0.02},
 		{"dense_decode.merge", p.DenseDecode.Merge, m.dense.merge, 0.1},
+		{"dense_decode.l2_rate", p.DenseDecode.L2Rate, m.l2, 0.03},
 		{"sparse_decode.launch", p.SparseDecode.Launch, m.sparse.launch, 0.1},
 		{"sparse_decode.rate", p.SparseDecode.Rate, m.sparse.rate, 0.02},
 		{"sparse_decode.merge", p.SparseDecode.Merge, m.sparse.merge, 0.4},

@@ -28,6 +28,7 @@ var parts = []Part{
 			"paged_prefill.gather_launch", "paged_prefill.gather_rate"}},
 	{"prefill attention", "sparse_prefill", []string{"sparse_prefill"}},
 	{"memory-bound kernels", "dense_decode", streamKeys("dense_decode")},
+	{"memory-bound kernels", "shared_prefixes", []string{"dense_decode.l2_rate"}},
 	{"memory-bound kernels", "sparse_decode", streamKeys("sparse_decode")},
 	{"memory-bound kernels", "scoring", streamKeys("scoring")},
 	{"progressive attention", "psa_decode",
@@ -71,8 +72,8 @@ var parts = []Part{
 
 // streamKeys lists the keys of a memory-bound kernel.
 func streamKeys(name string) (keys []string) {
-	for _, figure := range []string{"launch", "floor", "rate", "merge", "ctas", "wave", "search",
-		"unclustered"} {
+	for _, figure := range []string{"launch", "floor", "rate", "l2_rate", "merge", "ctas", "wave",
+		"search", "unclustered"} {
 		keys = append(keys, name+"."+figure)
 	}
 	return keys

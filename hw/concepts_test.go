@@ -91,6 +91,8 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 		tokens := int64(n) * (2048 + 320*int64(n-1))
 		w := sim.Work{Tokens: n, Decodes: n, DecodeTokens: tokens}
 		step(sim.Step{Requests: n, Sampled: n, FreedBlocks: 4096}, w, 0, 0)
+		w.RereadTokens = int64(n-1) * 2000
+		step(sim.Step{Requests: n, Sampled: n}, w, 0, 0)
 		w = sim.Work{Tokens: n, Decodes: n, DecodeTokens: int64(n) * 2048, Sparse: true, Swapped: n,
 			ScoredBlocks: tokens / 32, Digests: 1, DigestTokens: 32}
 		if opts.Microbatch > 0 {
@@ -195,8 +197,8 @@ func schemaKeys(v reflect.Type, path string) (keys []string) {
 
 // mostKeys are the figure keys that the profile of a calibrated card may use by what it serves:
 // dense prefill and all decodes on one GPU; and beyond that prefill by patterns, with its copy to
-// tensors, chunks over small KV blocks, several GPUs, FP8, hot buffers, and prefixes that load
-// while a layer is computed.
+// tensors, chunks over small KV blocks, several GPUs, FP8, hot buffers, prefixes that load while a
+// layer is computed, and prefixes that decodes share.
 var mostKeys = []struct {
 	prefixes []string // of keys; none: all others
 	most     int
@@ -207,6 +209,7 @@ var mostKeys = []struct {
 	{[]string{"gpu.peak_fp8"}, 1},
 	{[]string{"load.swap."}, 5},
 	{[]string{"load.contention"}, 1},
+	{[]string{"dense_decode.l2_rate"}, 1},
 	{nil, 83},
 }
 

@@ -34,7 +34,7 @@ type coster struct {
 	chunks    chunks
 
 	progressive progressive
-	graphs      *Graphs
+	engine      *EngineCosts
 
 	class   layerClass // of a model that is not plain
 	experts *experts
@@ -59,13 +59,14 @@ type rowsCost struct {
 	beyond, beyondPointwise, beyondRouted bool
 }
 
-func (c *coster) ofRows(tokens float64) *rowsCost {
-	r := &c.rows
+func (c *coster) ofRows(n int) *rowsCost {
+	r, tokens := &c.rows, float64(n)
 	if tokens == r.tokens {
 		return r
 	}
-	*r = rowsCost{tokens: tokens, least: c.linears.least(tokens)}
-	r.linears, r.beyond = c.linears.of(tokens)
+	rows := float64(c.engine.linearRows(n))
+	*r = rowsCost{tokens: tokens, least: c.linears.least(rows)}
+	r.linears, r.beyond = c.linears.of(rows)
 	r.pointwise, r.beyondPointwise = c.pointwise.of(tokens)
 	if c.experts != nil {
 		r.routed, r.beyondRouted = c.experts.of(tokens)
@@ -88,7 +89,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		chunks:    newChunks(p, m),
 
 		progressive: newProgressive(p, m, opts),
-		graphs:      &p.Graphs,
+		engine:      &p.EngineCosts,
 	}
 	if opts.TopP {
 		c.head.sortsLogits(p, m)
@@ -116,8 +117,9 @@ func (c *coster) layer(w *sim.Work) *layerCost {
 // price prices w as c.cost.
 func (c *coster) price(w *sim.Work) {
 	n := c.notes
-	tokens := float64(c.graphs.padded(w.Tokens))
-	rows := c.ofRows(tokens)
+	padded := c.engine.Graphs.padded(w.Tokens)
+	tokens := float64(padded)
+	rows := c.ofRows(padded)
 	lin, pw := rows.linears+rows.routed, rows.pointwise
 	n.mark(noteLinears, rows.beyond || rows.beyondRouted, tokens)
 	n.mark(noteShape, tokens > 0 && !c.linears.exact, 0)

@@ -58,12 +58,11 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 	return k
 }
 
-// matrices scales rows of weight matrices; more tokens still never cost less.
+// matrices scales rows of weight matrices.
 func (k *KernelCosts) matrices(from *Card, hbm, peak float64, name string) {
 	if hbm == 1 && peak == 1 {
 		return
 	}
-	longest := map[string]float64{}
 	for i := range k.Linears {
 		r := &k.Linears[i]
 		w := float64(k.shape(r.Shape).linears())
@@ -72,8 +71,6 @@ func (k *KernelCosts) matrices(from *Card, hbm, peak float64, name string) {
 		share := bytes * bytes / (bytes*bytes + flops*flops)
 		launch := math.Min(k.LinearLaunch.optional(), r.SI())
 		r.scale((launch+(r.SI()-launch)*(share/hbm+(1-share)/peak))/r.SI(), "HBM and peak of "+name)
-		longest[r.Shape] = math.Max(longest[r.Shape], r.Value)
-		r.Value = longest[r.Shape] // rows of a shape have one unit
 	}
 }
 

@@ -51,7 +51,7 @@ func TestVerifyReadsKVOnce(t *testing.T) {
 		requests := float64(rapid.IntRange(1, 256).Draw(t, "requests"))
 		queries := float64(rapid.IntRange(1, 17).Draw(t, "queries"))
 		one, _ := plain.of(n, requests)
-		all, _ := plain.verify(n, requests, queries)
+		all, _ := plain.verify(n, 0, requests, queries)
 		if all < one || all > queries*one*(1+1e-9) {
 			t.Fatalf("one query %g s, %g of them %g s", one, queries, all)
 		}

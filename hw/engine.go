@@ -32,7 +32,10 @@ type EngineCosts struct {
 	PlanAhead bool `toml:"plan_ahead,omitempty"`
 	// LoadsInTurn is whether a chunk of a prefill loads the prefix that it begins with as any other
 	// blocks of a layer, once its slots are free. Else its loads overlap the layer before.
-	LoadsInTurn   bool          `toml:"loads_in_turn,omitempty"`
+	LoadsInTurn bool `toml:"loads_in_turn,omitempty"`
+	// LinearGrid is a number of tokens of whose multiples linears of more tokens have as many rows;
+	// 0 or 1: as many as tokens.
+	LinearGrid    int           `toml:"linear_grid,omitempty"`
 	Host          Host          `toml:"host"`
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`
 	Graphs        Graphs        `toml:"graphs,omitempty"`
@@ -93,7 +96,20 @@ func (e *EngineCosts) validate() error {
 		}
 		last = n
 	}
+	if e.LinearGrid < 0 || e.LinearGrid > mostLinearGrid {
+		return wrong("linear_grid", "want 0 to %d tokens, got %d", mostLinearGrid, e.LinearGrid)
+	}
 	return checkOverhead(e.LayerOverhead)
+}
+
+const mostLinearGrid = 4096
+
+// linearRows is the rows that linears of so many tokens have.
+func (e *EngineCosts) linearRows(tokens int) int {
+	if g := e.LinearGrid; tokens > g && g > 1 {
+		return (tokens + g - 1) / g * g
+	}
+	return tokens
 }
 
 // padded is the tokens that a batch's linears run over.

@@ -12,7 +12,13 @@ import (
 //	t = max(floor, launch + bytes/rate + g splits merge + (waves-1) wave),
 //	at least max(FLOPs/peak, bytes/HBM)
 //
-// with g query heads a KV head. Scoring adds
+// with g query heads a KV head. Blocks of prefixes that decodes share are read from HBM once, as
+// CTAs of all their requests pass them at about the same time, and from the L2 by all. HBM and L2
+// overlap in part:
+//
+//	bytes/rate -> sqrt(((bytes - again)/rate)^2 + (bytes/L2)^2), at most bytes/rate
+//
+// Scoring adds
 //
 //	search, of lists of more than 128 blocks
 //	sqrt(2 lists/ctas) unclustered, of more than ctas/2 lists
@@ -28,6 +34,7 @@ import (
 type memoryBound struct {
 	peak                peak
 	launch, floor, rate float64
+	l2                  float64 // 0: not known, all bytes come from HBM
 	merge, ctas, wave   float64
 	search, unclustered float64
 	largest             float64 // bytes measured; 0 when not known
@@ -46,6 +53,7 @@ func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64,
 	items func(*sim.Work) int64) memoryBound {
 	return memoryBound{
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
+		l2:    s.L2Rate.optional(),
 		merge: s.Merge.optional(), ctas: s.CTAs.optional(), wave: s.Wave.optional(),
 		search: s.Search.optional(), unclustered: s.Unclustered.optional(),
 		largest: s.Largest.optional(),
@@ -56,23 +64,28 @@ func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64,
 
 // Seconds implements Cost.
 func (k *memoryBound) Seconds(w *sim.Work) (s float64, beyond bool) {
-	return k.verify(float64(k.items(w)), float64(w.Decodes), float64(1+w.Drafts))
+	return k.verify(float64(k.items(w)), float64(w.RereadTokens), float64(w.Decodes),
+		float64(1+w.Drafts))
 }
 
 // of returns the time of n items, summed over requests, and whether they are more than measured.
 func (k *memoryBound) of(n, requests float64) (t float64, outside bool) {
-	return k.verify(n, requests, 1)
+	return k.verify(n, 0, requests, 1)
 }
 
-// verify is the same with some queries of each request, which read its KV together: FLOPs and rows
-// to merge are those of each, bytes are not.
-func (k *memoryBound) verify(n, requests, queries float64) (t float64, outside bool) {
+// verify is the same with some of the items read again, and some queries of each request, which
+// read its KV together: FLOPs and rows to merge are those of each, bytes are not.
+func (k *memoryBound) verify(n, again, requests, queries float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}
 	requests = max(requests, 1)
 	lists, length, bytes := requests*k.heads, n/requests, n*k.bytesEach
-	t = k.launch + bytes/k.rate
+	t, once := k.launch+bytes/k.rate, bytes
+	if again > 0 && k.l2 > 0 {
+		once -= again * k.bytesEach
+		t = k.launch + SharedRead(bytes, once, k.rate, k.l2)
+	}
 	switch {
 	case k.unclustered > 0:
 		t += ScoringSearches(length)*k.search + UnclusteredScoring(k.ctas, lists)*k.unclustered
@@ -82,8 +95,14 @@ func (k *memoryBound) verify(n, requests, queries float64) (t float64, outside b
 	default:
 		t += k.group * queries * ListSplits(k.ctas, lists, length) * k.merge
 	}
-	t = max(t, k.floor, k.peak.floor(n*queries*k.flopsEach, bytes))
+	t = max(t, k.floor, k.peak.floor(n*queries*k.flopsEach, once))
 	return t, k.largest > 0 && bytes > k.largest
+}
+
+// SharedRead returns the seconds of reading some bytes of which so many are different ones, at the
+// rates of HBM and of the L2.
+func SharedRead(bytes, once, rate, l2 float64) float64 {
+	return min(math.Hypot(once/rate, bytes/l2), bytes/rate)
 }
 
 // ListSplits returns into how many parts the decode kernel splits each of some

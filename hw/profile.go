@@ -164,6 +164,9 @@ type Stream struct {
 	Launch Figure `toml:"launch" dim:"time"`
 	Floor  Figure `toml:"floor,omitempty" dim:"time,optional"`
 	Rate   Figure `toml:"rate" dim:"rate" by:"hbm"`
+	// Of dense decode, of all bytes, where some are read again: the L2 feeds the SMs no faster.
+	// Absent: what is read again comes from HBM again.
+	L2Rate Figure `toml:"l2_rate,omitempty" dim:"rate,optional" by:"peak"`
 
 	// Of decode. for each split of a list and query head of it
 	Merge Figure `toml:"merge,omitempty" dim:"time,optional"`

@@ -94,7 +94,7 @@ func TestFileErrors(t *testing.T) {
 			[]string{"gpu.hbm_bandwidth.value", "Inf"}},
 		{"no provenance", engine, `unit = "ms", from = "derived", source = """serving`,
 			`unit = "ms", from = "guessed", source = """serving`, []string{"host.step.from", `"guessed"`}},
-		{"falling time", kernels, "tokens = 4096, value = 7.492", "tokens = 4096, value = 1.492",
+		{"falling time", kernels, "tokens = 4096, value = 7.492", "tokens = 4096, value = 0.492",
 			[]string{"linears[3].value", "never cost less"}},
 		{"tokens out of order", kernels, "tokens = 1024", "tokens = 64",
 			[]string{"linears[2].tokens", "64 after 128"}},

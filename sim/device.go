@@ -83,6 +83,9 @@ type Work struct {
 	// DecodeTokens is the KV tokens that decode attention reads for each KV head, summed over
 	// requests: contexts when dense, selections when sparse.
 	DecodeTokens int64
+	// RereadTokens is those of dense attention's DecodeTokens that are in blocks which the batch
+	// reads for another request already: prefixes that decodes share.
+	RereadTokens int64
 	// BoundedTokens is the same of dense attention in layers whose decodes attend to
 	// Model.BoundTokens at most.
 	BoundedTokens int64
@@ -109,7 +112,7 @@ func (w *Work) SameBatch(o *Work) bool {
 	return w.Tokens == o.Tokens &&
 		slices.Equal(w.Prefill, o.Prefill) && slices.Equal(w.Patterns, o.Patterns) &&
 		w.Decodes == o.Decodes && w.Drafts == o.Drafts && w.DecodeTokens == o.DecodeTokens &&
-		w.BoundedTokens == o.BoundedTokens &&
+		w.RereadTokens == o.RereadTokens && w.BoundedTokens == o.BoundedTokens &&
 		w.Sparse == o.Sparse && w.ScoredBlocks == o.ScoredBlocks &&
 		w.Digests == o.Digests && w.DigestTokens == o.DigestTokens
 }

@@ -46,8 +46,9 @@ func (s *Server) layers(layer, n int) error {
 	}
 	dense := s.dense(layer)
 	w.BoundedTokens = st.bounded
-	if w.DecodeTokens = st.contexts; !dense {
+	if w.DecodeTokens, w.RereadTokens = st.contexts, st.reread; !dense {
 		w.Sparse, w.DecodeTokens, w.ScoredBlocks = true, st.selected, st.scored
+		w.RereadTokens = 0
 		if !s.fixed {
 			s.attended(layer)
 		}

@@ -24,6 +24,8 @@ type sharing interface {
 	memory
 	Check(tables iter.Seq[*prefix.Table]) error
 	Lost() (hbm, dram, ssd int64) // blocks, and chunks below, that lost their content to others
+	Read(*prefix.Table)           // in the step that is prepared
+	Reread() (blocks int64)       // that are read more than once, when all that read are known
 }
 
 // tiered is memory over tiers below HBM.

@@ -29,7 +29,7 @@ func (s *Server) closeSeq(r *request) {
 func (s *Server) prepareStep(now des.Time) error {
 	st := &s.step
 	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
-	st.bounded, st.emits = 0, 0
+	st.bounded, st.reread, st.emits = 0, 0, 0
 	st.contexts, st.selected, st.scored, st.pages, st.kvBytes = 0, 0, 0, 0, 0
 	st.closing, st.savesInFlight = 0, false
 	st.loaded, st.begun, st.evictions = share{}, share{}, share{}
@@ -52,6 +52,9 @@ func (s *Server) prepareStep(now des.Time) error {
 		if err := s.prepareDecode(s.requests[sr]); err != nil {
 			return err
 		}
+	}
+	if s.prefixes != nil {
+		st.reread = s.prefixes.Reread() * int64(s.Geometry.BlockTokens)
 	}
 	if s.Spec.Offload {
 		st.meta.DRAMBytes = s.memory.Used() * s.Geometry.BlockBytes * int64(s.Geometry.Groups())
@@ -148,6 +151,9 @@ func (s *Server) prepareDecode(r *request) error {
 	st.emits += r.gives
 	context := r.Context() + s.Spec.SpeculateTokens
 	st.contexts += int64(context)
+	if s.prefixes != nil {
+		s.prefixes.Read(&r.table)
+	}
 	st.bounded += int64(min(context, s.Model.BoundTokens))
 	if s.Spec.Sparse() {
 		if s.fixed {

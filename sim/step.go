@@ -21,6 +21,7 @@ type stepState struct {
 
 	contexts, selected, scored int64 // tokens, tokens and blocks a head, summed over decodes
 	bounded                    int64 // of contexts, at most Model.BoundTokens of each
+	reread                     int64 // of contexts, those that a decode before has read
 	closing                    int   // decodes whose open block becomes full
 	savesInFlight              bool  // of a prefill that a decode of the batch has ended
 	freed                      int64 // blocks since the step before, whole model

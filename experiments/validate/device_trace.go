@@ -45,10 +45,12 @@ type storedWork struct {
 	Prefill      [][2]int `json:"prefill,omitempty"` // query and prefix, a pair a request
 	Decodes      int      `json:"decodes,omitempty"`
 	DecodeTokens int64    `json:"decode_tokens,omitempty"` // left out where rounds have them
-	ScoredBlocks int64    `json:"scored_blocks,omitempty"`
-	Digests      int      `json:"digests,omitempty"`
-	DigestTokens int64    `json:"digest_tokens,omitempty"`
-	Sparse       bool     `json:"sparse,omitempty"`
+	// RereadTokens are none in runs from before they were noted.
+	RereadTokens int64 `json:"reread_tokens,omitempty"`
+	ScoredBlocks int64 `json:"scored_blocks,omitempty"`
+	Digests      int   `json:"digests,omitempty"`
+	DigestTokens int64 `json:"digest_tokens,omitempty"`
+	Sparse       bool  `json:"sparse,omitempty"`
 	// Rounds of progressive attention are tokens and loads.
 	Rounds [][2]int64 `json:"rounds,omitempty"`
 	// Patterns are those of sparse prefill; none: dense.
@@ -93,8 +95,8 @@ func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 		for j := range s.Works {
 			w := &s.Works[j]
 			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens,
-				ScoredBlocks: w.ScoredBlocks, Digests: w.Digests, DigestTokens: w.DigestTokens,
-				Sparse: w.Sparse}
+				RereadTokens: w.RereadTokens, ScoredBlocks: w.ScoredBlocks, Digests: w.Digests,
+				DigestTokens: w.DigestTokens, Sparse: w.Sparse}
 			for _, span := range w.Prefill {
 				sw.Prefill = append(sw.Prefill, [2]int{span.Query, span.Prefix})
 			}
@@ -156,8 +158,8 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 		}
 		for _, sw := range line.Works {
 			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens,
-				ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests, DigestTokens: sw.DigestTokens,
-				Sparse: sw.Sparse}
+				RereadTokens: sw.RereadTokens, ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests,
+				DigestTokens: sw.DigestTokens, Sparse: sw.Sparse}
 			for _, span := range sw.Prefill {
 				w.Prefill = append(w.Prefill, sim.Span{Query: span[0], Prefix: span[1]})
 			}

@@ -56,7 +56,7 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 	if keyed != p.index.n {
 		return fmt.Errorf("%d blocks have content, the index has %d", keyed, p.index.n)
 	}
-	return nil
+	return p.readers.check()
 }
 
 // Check verifies a tree against the tables of all requests: pages are conserved, a node's locks are
@@ -118,5 +118,5 @@ func (r *Radix) Check(tables iter.Seq[*Table]) error {
 		return fmt.Errorf("%d pages in the tree, %d of requests and %d free are not %d; %d of them can "+
 			"be evicted, %d are counted", in, owned, r.free, r.total, evictable, r.evictable)
 	}
-	return nil
+	return r.readers.check()
 }

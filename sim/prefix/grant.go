@@ -32,6 +32,8 @@ type Table struct {
 	loaded Load     // since the table last had no block
 
 	branch branch // of a Radix, instead of blocks
+
+	readers reading
 }
 
 // Reset gives a table that holds no block the text of a new request: given prompt tokens of known

@@ -36,6 +36,7 @@ type Pool struct {
 	Late bool
 	late []saving // blocks that were given up while they are saved
 	kept holds[int32]
+	readers
 }
 
 // NewPool returns a pool of total blocks of which the given share is kept free by Admit.
@@ -241,6 +242,7 @@ func (p *Pool) take() int32 {
 // Release returns a grant. What its blocks contain stays until they are taken.
 func (p *Pool) Release(g *Grant, _ bool) {
 	t := g.Table
+	p.readers.end(t)
 	before := p.hold(t)
 	for i := len(t.blocks) - 1; i >= 0; i-- {
 		if i < before || i >= t.saving {

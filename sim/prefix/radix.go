@@ -23,6 +23,7 @@ type Radix struct {
 	version   uint64 // of the nodes
 	evicted   int64  // pages
 	below
+	readers
 }
 
 // node is a run of pages, by their keys, with their numbers.
@@ -239,6 +240,7 @@ func (r *Radix) Release(g *Grant, ended bool) {
 	if b.last == nil {
 		return
 	}
+	r.readers.end(g.Table)
 	if pages := min(b.computed/r.page, len(b.keys)); ended && pages > b.shared {
 		r.enter(g.Table, pages)
 	}

@@ -1,0 +1,71 @@
+package calibrate
+
+import (
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// sharedDecode is dense decode attention of requests whose contexts begin with the same blocks, as
+// a prefix cache has them.
+type sharedDecode struct{}
+
+const probeShared = "dense_decode.shared"
+
+func (sharedDecode) probes() []Probe {
+	return []Probe{{Name: probeShared, setup: (*gpuRun).setupShared,
+		Means: "paged dense decode attention of one layer, contexts that begin alike; " + gpuTime,
+		Axes:  []string{"batch", "context_tokens", "shared_tokens"}, shaped: true}}
+}
+
+// points share seven eighths, so that HBM does not bind.
+func (sharedDecode) points(p *planner) {
+	for i, shape := range shapes {
+		for _, batch := range []int64{4, 8, 16} {
+			for _, context := range pick(p, []int64{8192, 16384, 32768}, []int64{8192}) {
+				if batch*context <= p.mostTokens(shape) {
+					p.addAt(stageDecode, rank{i, orderShared}, point(probeShared, shape, batch, context,
+						context/8*7))
+				}
+			}
+		}
+	}
+}
+
+// fit finds the rate at which the L2 feeds all bytes; the rest is that of contexts of their own.
+func (sharedDecode) fit(s *Samples, p *hw.Profile, from source) []model {
+	p.DenseDecode.L2Rate = hw.Figure{}
+	points := s.of(probeShared)
+	if len(points) == 0 {
+		return nil
+	}
+	fit, held := points.split(func(at observation) string { return at.Shape }, 3, nil)
+	price := func(p *hw.Profile, at observation) float64 {
+		return hw.Seconds(p.Costs(at.model).DenseDecode, sim.Work{
+			DecodeTokens: kvTokens(at, "context_tokens"), Decodes: int(at.At("batch")),
+			RereadTokens: (at.At("batch") - 1) * at.At("shared_tokens")})
+	}
+	rate, all := p.DenseDecode.Rate.SI(), kvBytes("context_tokens")
+	again := func(at observation) float64 {
+		return float64((at.At("batch") - 1) * at.At("shared_tokens") * at.model.LayerKVBytesPerToken())
+	}
+	c := refine(fit, []float64{2 * rate}, []bound{{rate, mostL2 * rate}},
+		func(c []float64, at observation) float64 {
+			rest := price(p, at) - all(at)/rate // without an L2's rate all bytes are HBM's
+			return rest + hw.SharedRead(all(at), all(at)-again(at), rate, c[0])
+		})
+	p.DenseDecode.L2Rate = from.gbps(c[0],
+		"paged dense decode kernel, all bytes of contexts of which 7/8 are shared")
+	return []model{{name: "dense_decode.l2_rate", fit: fit, held: held, price: price,
+		draw: picture{x: all, xLabel: "bytes", rate: all}}}
+}
+
+// mostL2 bounds the L2's rate, in HBM's.
+const mostL2 = 20
+
+func (g *gpuRun) setupShared(p Point) *setup {
+	b := g.decode(g.model(p.Shape), decodeSpec{
+		contexts: equalTo(p.At("batch"), p.At("context_tokens")),
+		shared:   p.At("shared_tokens") / blockTokens,
+	})
+	return g.timed(b, &b.args)
+}
