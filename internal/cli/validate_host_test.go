@@ -34,7 +34,7 @@ func TestValidateNamesASlowHost(t *testing.T) {
 			writeFile(t, config, one)
 			status, out, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", config,
 				"--set", "gpu=h100-80gb", "--reuse-live", "--out", dir, "--set",
-				"system.engine="+filepath.Join(kept, "..", "..", "..", "h100-host.toml"))
+				"system.engine="+filepath.Join(kept, "..", "..", "..", "h100-prefix-host.toml"))
 			if status != 0 {
 				t.Fatalf("status %d, %s", status, errs)
 			}
