@@ -64,7 +64,7 @@ type PointStore struct {
 	hashes  *config.Hasher
 	lock    *os.File
 	makers  *Makers
-	// configurations of kept points as they are read today, by folder and engine
+	// configurations of kept points as they are read today, by folder, card and engine
 	texts map[[3]string][]byte
 	named bool // folders have the points' names, as in the store of a Folder
 }

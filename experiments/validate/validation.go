@@ -2,22 +2,17 @@ package validate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/traces"
 )
 
 // LiveRunner makes live runs: a *Live.
@@ -124,124 +119,6 @@ func (v *Validation) do(ctx context.Context) (*Report, error) {
 	return Recompute(v.Dir)
 }
 
-// liveRuns makes the live runs that are missing and returns the folders of all.
-func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
-	if !v.Kept {
-		var err error
-		if v.device, err = v.Live.Device(); err != nil {
-			return nil, err
-		}
-	}
-	makers := &run.Makers{Device: v.device, Program: v.LiveProgram + " " + v.Live.Options(),
-		Folder: v.folder, Any: v.Kept}
-	store, err := run.OpenShared(filepath.Join(v.Dir, liveFolder), makers)
-	if err != nil {
-		return nil, err
-	}
-	if err := adopt(store, filepath.Join(v.Dir, againFolder)); err != nil {
-		return nil, err
-	}
-	missing, err := v.missing(store)
-	if err != nil {
-		return nil, err
-	}
-	if v.Kept && len(missing) > 0 {
-		if v.device, err = v.Live.Device(); err != nil {
-			if err := v.without(missing, err); err != nil {
-				return nil, err
-			}
-			missing = nil
-		}
-		makers.Device = v.device
-	}
-	v.Planned(requestsOf(pointsOf(missing)))
-	var steps []live.RecordedStep
-	var spread bool
-	makers.Finish = func(dir string) error {
-		text, err := marshalCalls(steps, spread)
-		if err != nil {
-			return err
-		}
-		return errors.Join(writeGzip(filepath.Join(dir, callsFile), text), compress(dir))
-	}
-	simulate := func(ctx context.Context, p config.Point, sink run.Sink) (sum sim.Summary, err error) {
-		spread = p.System.LoadEngine == hw.LoadMemcpy
-		sum, steps, err = v.Live.Shadowed(ctx, p, sink)
-		return sum, err
-	}
-	grid := run.Grid{Run: simulate, Store: store, Workers: 1, Finished: v.Finished}
-	kept := len(v.points) - len(missing)
-	var failed []error
-	inARow := 0
-	v.Taken = 0
-	for i := range missing {
-		made, err := v.claimed(store, &missing[i].Point, func() error {
-			_, err := grid.Do(ctx, []config.Point{missing[i].Point})
-			return err
-		})
-		if !made && err == nil {
-			v.Taken++
-		} else if err == nil {
-			kept++
-			inARow = 0
-		}
-		if err == nil {
-			continue
-		}
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%w; %d of %d live runs are kept: the same command runs the rest", err,
-				kept, len(v.points))
-		}
-		failed = append(failed, fmt.Errorf("live run of %s: %w", missing[i].Label, err))
-		if inARow++; inARow == 2 { // the machine, not the run
-			break
-		}
-	}
-	if len(failed) > 0 {
-		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), kept,
-			len(v.points), store.Dir())
-	}
-	if v.Again {
-		if err := v.again(ctx, grid, store); err != nil {
-			return nil, err
-		}
-	}
-	if v.LiveOnly { // others may still be making theirs
-		return nil, nil
-	}
-	return v.folders(store)
-}
-
-// without goes on with the points whose live runs are kept, on a machine without the
-// library that could make those that are missing.
-func (v *Validation) without(missing []config.SweepPoint, why error) error {
-	what := fmt.Sprintf("%s: %d of %d live runs are not kept, the first is %s", v.Dir, len(missing),
-		len(v.points), missing[0].Label)
-	if v.LiveOnly || len(missing) == len(v.points) || !errors.Is(why, cuda.ErrNoLibrary) {
-		return fmt.Errorf("%s: %w", what, why)
-	}
-	v.notes = append(v.notes, fmt.Sprintf("%s; those are left out: %v", what, why))
-	v.points = slices.DeleteFunc(v.points, func(p config.SweepPoint) bool {
-		return slices.ContainsFunc(missing, func(m config.SweepPoint) bool { return m.Label == p.Label })
-	})
-	return nil
-}
-
-// claimed makes a run unless another process makes it or has made it since, and
-// says whether it did.
-func (v *Validation) claimed(s *run.PointStore, p *config.Point, run func() error) (made bool,
-	err error) {
-	claim, err := s.Claim(p)
-	if err != nil || claim == nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, claim()) }()
-	if dir, _, err := s.Find(p); err != nil || dir != "" {
-		return false, err
-	}
-	return true, run()
-}
-
 // simulations makes the simulations that are missing and returns the folders of
 // all.
 func (v *Validation) simulations(ctx context.Context) ([]string, error) {
@@ -296,107 +173,4 @@ func (v *Validation) folders(s *run.PointStore) ([]string, error) {
 		dirs[i] = dir
 	}
 	return dirs, nil
-}
-
-// index prices the steps of the live runs and writes runs.json.
-func (v *Validation) index(lives, simulated []string) error {
-	index := validationRuns{Name: v.Sweep.Name}
-	var devices []string
-	for i := range v.points {
-		p := &v.points[i]
-		sum, err := run.ReadSummary(lives[i])
-		if err != nil {
-			return err
-		}
-		if sum.Completed == 0 {
-			v.notes = append(v.notes, fmt.Sprintf("%s is left out: no request of it was served live; %s "+
-				"says why", p.Label, filepath.Join(lives[i], run.RequestsCSV+".gz")))
-			continue
-		}
-		steps := filepath.Join(v.Dir, stepsFolder, v.folder(&p.Point)+".csv.gz")
-		if err := price(&p.Point, lives[i], steps); err != nil {
-			return err
-		}
-		row := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU,
-			Rate: p.Workload.Rate, Clients: p.Workload.Concurrency, Seed: p.Seed,
-			Trace: filepath.Base(p.Workload.Trace), Requests: traces.Count(p.Workload),
-			Variant: loadLabel(p.Settings), DelayS: p.SLO.DelayS}
-		for _, path := range []struct {
-			from string
-			into *string
-		}{{lives[i], &row.Live}, {simulated[i], &row.Simulated}, {steps, &row.Steps}} {
-			rel, err := filepath.Rel(v.Dir, path.from)
-			if err != nil {
-				return err
-			}
-			*path.into = filepath.ToSlash(rel)
-		}
-		requests, err := readServed(lives[i])
-		if err != nil {
-			return err
-		}
-		row.Saturated = saturated(&sum, requests, &p.SLO)
-		made, err := run.ReadManifest(lives[i])
-		if err != nil {
-			return fmt.Errorf("%s: %w", lives[i], err)
-		}
-		if !slices.Contains(devices, made.Device) {
-			devices = append(devices, made.Device)
-		}
-		index.Runs = append(index.Runs, row)
-	}
-	if len(index.Runs) == 0 {
-		return fmt.Errorf("%s: no live run served a request: %s", v.Dir, strings.Join(v.notes, "; "))
-	}
-	index.Device = strings.Join(devices, ", ")
-	text, err := json.MarshalIndent(&index, "", "  ")
-	if err != nil {
-		return err
-	}
-	return run.WriteFile(filepath.Join(v.Dir, validationIndex), append(text, '\n'))
-}
-
-func requestsOf(points []config.Point) int {
-	specs := make([]traces.Spec, len(points))
-	for i := range points {
-		specs[i] = points[i].Workload
-	}
-	return traces.Count(specs...)
-}
-
-func pointsOf(swept []config.SweepPoint) []config.Point {
-	points := make([]config.Point, len(swept))
-	for i := range swept {
-		points[i] = swept[i].Point
-	}
-	return points
-}
-
-// folder names the folder of a run by its label.
-func (v *Validation) folder(p *config.Point) string {
-	hash, err := v.hashes.Hash(p)
-	if err != nil {
-		panic(err) // it has been hashed before
-	}
-	return v.names[hash]
-}
-
-// safeName makes a file name of a label.
-func safeName(label string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x80 && (slices.Contains([]rune("._+-="), r) || '0' <= r && r <= '9' || 'a' <= r &&
-			r <= 'z' || 'A' <= r && r <= 'Z') {
-			return r
-		}
-		return '_'
-	}, label)
-}
-
-// loadLabel names what the axes set besides the system: systems that differ in a
-// key of their own are compared at one load.
-func loadLabel(settings []config.Setting) string {
-	load := slices.DeleteFunc(slices.Clone(settings), func(s config.Setting) bool {
-		return strings.HasPrefix(s.Key, "system.")
-	})
-	return strings.TrimSpace(config.SettingsLabel(load))
 }

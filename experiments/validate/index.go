@@ -1,0 +1,116 @@
+package validate
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// index prices the steps of the live runs and writes runs.json.
+func (v *Validation) index(lives, simulated []string) error {
+	index := validationRuns{Name: v.Sweep.Name}
+	var devices []string
+	for i := range v.points {
+		p := &v.points[i]
+		sum, err := run.ReadSummary(lives[i])
+		if err != nil {
+			return err
+		}
+		if sum.Completed == 0 {
+			v.notes = append(v.notes, fmt.Sprintf("%s is left out: no request of it was served live; %s "+
+				"says why", p.Label, filepath.Join(lives[i], run.RequestsCSV+".gz")))
+			continue
+		}
+		steps := filepath.Join(v.Dir, stepsFolder, v.folder(&p.Point)+".csv.gz")
+		if err := price(&p.Point, lives[i], steps); err != nil {
+			return err
+		}
+		row := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU,
+			Rate: p.Workload.Rate, Clients: p.Workload.Concurrency, Seed: p.Seed,
+			Trace: filepath.Base(p.Workload.Trace), Requests: traces.Count(p.Workload),
+			Variant: loadLabel(p.Settings), DelayS: p.SLO.DelayS}
+		for _, path := range []struct {
+			from string
+			into *string
+		}{{lives[i], &row.Live}, {simulated[i], &row.Simulated}, {steps, &row.Steps}} {
+			rel, err := filepath.Rel(v.Dir, path.from)
+			if err != nil {
+				return err
+			}
+			*path.into = filepath.ToSlash(rel)
+		}
+		requests, err := readServed(lives[i])
+		if err != nil {
+			return err
+		}
+		row.Saturated = saturated(&sum, requests, &p.SLO)
+		made, err := run.ReadManifest(lives[i])
+		if err != nil {
+			return fmt.Errorf("%s: %w", lives[i], err)
+		}
+		if !slices.Contains(devices, made.Device) {
+			devices = append(devices, made.Device)
+		}
+		index.Runs = append(index.Runs, row)
+	}
+	if len(index.Runs) == 0 {
+		return fmt.Errorf("%s: no live run served a request: %s", v.Dir, strings.Join(v.notes, "; "))
+	}
+	index.Device = strings.Join(devices, ", ")
+	text, err := json.MarshalIndent(&index, "", "  ")
+	if err != nil {
+		return err
+	}
+	return run.WriteFile(filepath.Join(v.Dir, validationIndex), append(text, '\n'))
+}
+
+func requestsOf(points []config.Point) int {
+	specs := make([]traces.Spec, len(points))
+	for i := range points {
+		specs[i] = points[i].Workload
+	}
+	return traces.Count(specs...)
+}
+
+func pointsOf(swept []config.SweepPoint) []config.Point {
+	points := make([]config.Point, len(swept))
+	for i := range swept {
+		points[i] = swept[i].Point
+	}
+	return points
+}
+
+// folder names the folder of a run by its label.
+func (v *Validation) folder(p *config.Point) string {
+	hash, err := v.hashes.Hash(p)
+	if err != nil {
+		panic(err) // it has been hashed before
+	}
+	return v.names[hash]
+}
+
+// safeName makes a file name of a label.
+func safeName(label string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (slices.Contains([]rune("._+-="), r) || '0' <= r && r <= '9' || 'a' <= r &&
+			r <= 'z' || 'A' <= r && r <= 'Z') {
+			return r
+		}
+		return '_'
+	}, label)
+}
+
+// loadLabel names what the axes set besides the system: systems that differ in a
+// key of their own are compared at one load.
+func loadLabel(settings []config.Setting) string {
+	load := slices.DeleteFunc(slices.Clone(settings), func(s config.Setting) bool {
+		return strings.HasPrefix(s.Key, "system.")
+	})
+	return strings.TrimSpace(config.SettingsLabel(load))
+}
