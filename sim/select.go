@@ -5,6 +5,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
+// What a cycle says of steps before one is what the cache's lanes are of.
+var _ [kv.Lookback]struct{} = [dsa.RecentSteps]struct{}{}
+
 // prepareSelections advances a decode's selections by one step: it finds the cycles of its
 // context length and, when that is new, every group's place.
 func (s *Server) prepareSelections(r *request) error {

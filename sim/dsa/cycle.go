@@ -11,7 +11,7 @@ type Cycle struct {
 	next    []uint16 // [steps][picks]
 	added   []uint16 // [steps][added]
 	changes []uint16 // [steps][came, dropped]: read together
-	old     []uint16 // [steps] of those that came, not picked in the recentSteps before
+	old     []uint16 // [steps] of those that came, not picked in the RecentSteps before
 	again   [][3]uint64
 	ends    []ends // [Steps+1]
 }
@@ -22,8 +22,8 @@ type ends struct {
 	used                      uint16
 }
 
-// recentSteps is how many steps before one Again looks back.
-const recentSteps = 13
+// RecentSteps is how many steps before one Again looks back.
+const RecentSteps = 13
 
 // Record runs policy over steps successive steps and keeps what it picks. view(t) returns what
 // it sees in step t, valid until the next call.
@@ -72,7 +72,7 @@ func (s *Cycle) follow(in []uint64) {
 		s.added = append(s.added, row.Added...)
 		s.changes = append(append(s.changes, row.Came...), row.Dropped...)
 		for _, b := range row.Came {
-			if gap := t - last[b]; gap <= recentSteps { // and 2 at least
+			if gap := t - last[b]; gap <= RecentSteps { // and 2 at least
 				s.again[t][(gap-2)/4] += 1 << ((gap - 2) % 4 * 16)
 			} else {
 				s.old = append(s.old, b)

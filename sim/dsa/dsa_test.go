@@ -106,10 +106,10 @@ func again(t interface{ Fatalf(string, ...any) }, s *Cycle, step int) {
 	came, _ := s.Turn(step + s.Steps)
 	for _, b := range came {
 		gap := 1
-		for gap <= recentSteps && !slices.Contains(s.Next((step+2*recentSteps*s.Steps-gap)%s.Steps), b) {
+		for gap <= RecentSteps && !slices.Contains(s.Next((step+2*RecentSteps*s.Steps-gap)%s.Steps), b) {
 			gap++
 		}
-		if gap > recentSteps {
+		if gap > RecentSteps {
 			others = append(others, b)
 		} else {
 			lanes[(gap-2)/4] += 1 << ((gap - 2) % 4 * 16)

@@ -16,7 +16,8 @@ type Selection struct {
 	All     bool     // every block is selected
 	At      int      // where the list of its blocks begins (Split)
 
-	// Where selections that follow can be asked for again, or nil: all of its kind, and of it
+	// Where selections that follow can be asked for again, or nil: all of its kind, the same while
+	// they follow. Of this one
 	History History
 	Turn    int        // this one; it is one after that of the last step
 	Again   *[3]uint64 // by the lanes of again: of Came, how many were selected last when

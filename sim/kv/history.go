@@ -30,7 +30,7 @@ type past struct {
 // is no more than its block.
 func (cfg *Config) defers() bool {
 	return cfg.Eviction == LRU && !cfg.Addressed && cfg.Do == nil && cfg.Trace == nil &&
-		cfg.Microbatch == 0 && cfg.Window <= lookback+1
+		cfg.Microbatch == 0 && cfg.Window <= Lookback+1
 }
 
 // start notes the history of a group's selections, if those after this one can wait: if no
@@ -52,8 +52,8 @@ type again struct {
 	sum   int // of all lanes, or more
 }
 
-// lookback is the steps before one that lanes are of.
-const lookback = 13
+// Lookback is the steps before one that lanes are of.
+const Lookback = 13
 
 // waits says whether a selection follows from the last of the group's history, and those that
 // lanes tell of, too, and the group has lost none of their blocks. Where blocks are evicted all the
@@ -62,7 +62,7 @@ func (c *Cache) waits(s *Seq, g int, sel *Selection) bool {
 	gs := &s.groups[g]
 	return gs.history != nil && gs.last == s.step-1 && !gs.parked && int(gs.seen) <= s.blocks &&
 		!sel.All && sel.Follows && sel.History != nil && s.hold == 0 &&
-		s.step-gs.began >= lookback && s.step-gs.lost > lookback
+		s.step-gs.began >= Lookback && s.step-gs.lost > Lookback
 }
 
 // advance applies a selection that waits, but to marks of candidates and to blocks of the window.

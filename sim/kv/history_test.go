@@ -33,10 +33,10 @@ func (h *told) last(sel *Selection) {
 	sel.Added, sel.Came, sel.Dropped = differ(h.nexts[t-1], h.nexts[t])
 	for _, b := range sel.Came {
 		gap := 2
-		for gap <= lookback && (gap > t || !slices.Contains(h.nexts[t-gap], b)) {
+		for gap <= Lookback && (gap > t || !slices.Contains(h.nexts[t-gap], b)) {
 			gap++
 		}
-		if gap > lookback {
+		if gap > Lookback {
 			sel.Old = append(sel.Old, b)
 		} else {
 			sel.Again[(gap-2)/4] += 1 << ((gap - 2) % 4 * 16)
