@@ -74,6 +74,7 @@ type groupState struct {
 	blocks int32  // blocks that have been given slots, or saved, so far
 	all    bool   // the last access selected every block
 	parked bool   // its blocks have been made evictable since
+	lost   uint32 // the request's step when it last lost a block from HBM
 
 	past
 }

@@ -15,15 +15,16 @@ type History interface {
 	Span() int
 }
 
-// past is what a group's marks lack: the turns after the request's step synced, up to its last.
+// past is what a group's marks lack: they are as of the request's step synced, and what came and
+// went in its steps after it, up to the group's last, is in the history. Resident bits (Seq.here)
+// lack nothing.
 type past struct {
 	history History // nil: marks have all
 	turn    int     // at the last step
 	began   uint32  // step of the first selection
 	synced  uint32
 	sinks   int32
-	end     int32  // of the candidates
-	lost    uint32 // the request's step when the group last lost a block from HBM
+	end     int32 // of the candidates
 }
 
 // defers says whether the marks of a cache may wait: its evictor reads them in scans, and a miss
@@ -36,12 +37,12 @@ func (cfg *Config) defers() bool {
 // start notes the history of a group's selections, if those after this one can wait: if no
 // candidate is held.
 func (c *Cache) start(s *Seq, gs *groupState, sel *Selection) {
-	gs.past = past{lost: gs.lost}
+	gs.past = past{}
 	if !c.defers || sel.All || sel.History == nil {
 		return
 	}
 	if n := sel.Sinks + sel.History.Span(); n <= min(s.saved, sel.Tail) {
-		gs.past = past{lost: gs.lost, history: sel.History, turn: sel.Turn, began: s.step,
+		gs.past = past{history: sel.History, turn: sel.Turn, began: s.step,
 			synced: s.step, sinks: int32(sel.Sinks), end: int32(n)}
 	}
 }
