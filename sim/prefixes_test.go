@@ -85,22 +85,6 @@ func TestPrefixCacheByHand(t *testing.T) {
 		HitTokens: 20, HitShare: 20. / 44, HBM: sim.PrefixTier{HitTokens: 20}})
 }
 
-// As above, without request 3: while both decode, the eight tokens that they share are read again.
-// The first goes on alone.
-func TestDecodesOfOnePrefixRereadItByHand(t *testing.T) {
-	shared := text(1, 8)
-	c := cachedByHand(100,
-		sim.Arrival{Prompt: 12, Output: 4, Content: holding(0, shared, text(2, 4))},
-		sim.Arrival{At: 5 * ms, Prompt: 12, Output: 2, Content: holding(0, shared, text(3, 4))})
-	_, _, work := c.asks(t)
-	var got [][2]int64 // decodes and tokens read again, of both layers
-	for _, w := range work {
-		got = append(got, [2]int64{int64(w.Decodes), w.RereadTokens})
-	}
-	expect(t, "decodes, tokens again", got, [][2]int64{{0, 0}, {0, 0}, {0, 0}, {0, 0}, {2, 8}, {2, 8},
-		{1, 0}, {1, 0}, {1, 0}, {1, 0}})
-}
-
 // Memory for six blocks: request 2 is preempted by the first's growth, keeps what is not taken
 // from it, and begins again after it.
 func TestPreemptionKeepsContentByHand(t *testing.T) {
