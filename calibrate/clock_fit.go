@@ -10,12 +10,9 @@ type clockFigure struct {
 	of         bound
 }
 
-// otherAttention is what prefill attention draws on another H200, limits (hopper-mma.toml).
-const otherAttention = 0.786
-
 // fitPower finds the figures of the card's control all at once, by probes that each see some of
 // them. Chunks of other sizes and the second of two prompts in a row are not fitted to. Where
-// the power of attention ends at its bound, that of another card is kept and the rest fitted anew.
+// the power of attention ends at its bound, the limit is taken and the rest fitted anew.
 func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) []model {
 	dense, prompts := s.of(probeRestedDense), s.of(probePrompt)
 	k := &p.Clock
@@ -80,8 +77,8 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 	c := solve()
 	const attention = 3 // of figures
 	told := c[attention] > 1.01*bounds[attention].low
-	if !told { // of so short a kernel the samples do not tell
-		start[attention], bounds[attention] = otherAttention, bound{otherAttention, otherAttention}
+	if !told { // chunks of which little is attention: it draws the limit
+		start[attention], bounds[attention] = 1, bound{1, 1}
 		c = solve()
 	}
 	for i := range c {
@@ -89,9 +86,7 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 	}
 	set(c)
 	if !told {
-		k.AttentionPower.From, k.AttentionPower.Source = hw.Derived,
-			"these samples do not tell; that "+
-				"of hopper-mma.toml, an H200 with another prefill kernel"
+		k.AttentionPower = hw.Figure{}
 	}
 
 	models := []model{
