@@ -60,6 +60,10 @@ func (s *Server) layers(layer, n int) error {
 	if w.Sparse && of > 0 {
 		w.ScoredBlocks += of
 	}
+	if s.cache != nil && s.cache.Sample.Rate == 1 {
+		st.resumed = s.cache.Stats().Resumed
+		s.writePrefills(s.cache.Layers()[layer])
+	}
 	if w.Sparse && (w.Decodes > 0 || of > 0) {
 		if err := s.path.score(layer, w); err != nil {
 			return err
@@ -109,12 +113,12 @@ func (s *Server) move(layer int) error {
 
 // loadLayer runs the accesses of a layer when the step reaches it: every head is simulated.
 func (s *Server) loadLayer(layer int) (err error) {
-	m, before := &s.step.moves, s.cache.Stats()
+	m, evicted := &s.step.moves, s.cache.Stats().Evicted
 	m.Loads, err = s.access(s.cache.Layers()[layer])
 	after := s.cache.Stats()
-	m.Evictions = after.Evicted - before.Evicted
+	m.Evictions = after.Evicted - evicted
 	if s.adopts() {
-		m.Prefix = after.Resumed - before.Resumed
+		m.Prefix = after.Resumed - s.step.resumed
 		m.Loads -= m.Prefix
 	}
 	m.UniquePages, m.RequestKVBytes = s.cache.Spread(1)
@@ -130,6 +134,7 @@ func (s *Server) loadShare() error {
 		evicted := s.cache.Stats().Evicted
 		st.byRound = st.byRound[:0]
 		for _, l := range s.cache.Layers() {
+			s.writePrefills(l)
 			n, err := s.access(l)
 			if err != nil {
 				return err
@@ -165,14 +170,18 @@ func (p *share) next(ran, runs int) int64 {
 	return n
 }
 
-// access runs the prefill writes and selections of one sampled layer and returns the blocks to
-// load over its groups.
-func (s *Server) access(l *kv.Layer) (int64, error) {
+// writePrefills has the prefills of one sampled layer write their blocks. It needs nothing that the
+// layer's decodes select: a device that computes does it while the layer before runs.
+func (s *Server) writePrefills(l *kv.Layer) {
 	for i := range s.batch.Prefills {
 		if r := s.requests[s.batch.Prefills[i].Req]; r.pinned {
 			s.cache.Write(l, r.seq)
 		}
 	}
+}
+
+// access runs the selections of one sampled layer and returns the blocks to load over its groups.
+func (s *Server) access(l *kv.Layer) (int64, error) {
 	s.accessPrefixes(l)
 	return s.path.access(l, s.dense(l.Number))
 }

@@ -27,6 +27,7 @@ type stepState struct {
 	freed                      int64 // blocks since the step before, whole model
 	// blocks loaded: sampled, and of prefixes that chunked prefills begin with
 	loaded, begun  share
+	resumed        int64   // of the cache, before the layer's prefills write
 	evictions      share   // blocks that lost their slots in the layers
 	pages, kvBytes int64   // of a layer's part
 	emits          int     // tokens that the step gives

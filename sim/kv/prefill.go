@@ -63,7 +63,8 @@ func (c *Cache) settle(s *Seq, from, to int) {
 
 // Write queues, in one layer, the blocks that a running chunked prefill adds, or a
 // layer-segmented one's open block, and pinned blocks that were evicted while the prefill was
-// suspended. Fill gives them slots.
+// suspended. Fill gives them slots, but for blocks that others have in HBM, whose slots they get at
+// once: nothing has to be evicted, and none of it needs what the layer's decodes select.
 func (c *Cache) Write(l *Layer, s *Seq) {
 	for g := l.From; g < l.To; g++ {
 		c.own.recent = s.recent
@@ -83,7 +84,11 @@ func (c *Cache) Write(l *Layer, s *Seq) {
 			c.held++
 			if !row[b].resident() {
 				c.stats.Resumed++
-				c.missing = append(c.missing, ref{s.id, 0, uint16(g), uint16(b)})
+				r := ref{s.id, 0, uint16(g), uint16(b)}
+				if c.attachNow(l, r) {
+					continue
+				}
+				c.missing = append(c.missing, r)
 				if c.wants {
 					c.wanted = append(c.wanted, want{round: -1, at: -1})
 				}

@@ -165,6 +165,19 @@ func (c *Cache) join(l *Layer) {
 	}
 }
 
+// attachNow gives a missed block the slot that another request has it in, if one has.
+func (c *Cache) attachNow(l *Layer, r ref) bool {
+	x, at := &c.shares, c.seqs[r.seq].sharedAt(int(r.block))
+	if at < 0 {
+		return false
+	}
+	if h := x.holders[int(at)*x.groups+int(r.group)]; h == 0 || h == coming {
+		return false
+	}
+	c.attach(l, r, want{round: -1, at: -1})
+	return true
+}
+
 // joinAfter gives the misses that waited the slots of the blocks that the Fill has loaded.
 func (c *Cache) joinAfter(l *Layer) error {
 	x := &c.shares
