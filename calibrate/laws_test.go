@@ -49,7 +49,7 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 	case probeChunkAlone:
 		return fakeAlone * at("chunk_tokens")
 	case probeChunkLoading:
-		return fakeAlone * at("chunk_tokens") / (1 - t.loading)
+		return fakeAlone*at("chunk_tokens") + t.loadDelay
 	case probeLoadComputed:
 		return t.gather.seconds(overlappedBlocks, overlappedBlocks*overlappedBytes, t.h2d) /
 			(1 - t.loading)

@@ -15,11 +15,12 @@ func (g *gpuRun) chunkLayer(m *hw.Model, tokens, prefix int64) checked {
 // overlapRepeats are the layers of one sample, so that it spans several transfers.
 const overlapRepeats = 16
 
-// chunkLayers readies a chunk in some layers, one after another without pause.
-func (g *gpuRun) chunkLayers(m *hw.Model, tokens, prefix int64) *setup {
+// chunkLayers readies a chunk in some layers, one after another without pause, each with more
+// calls.
+func (g *gpuRun) chunkLayers(m *hw.Model, tokens, prefix int64, more ...cuda.Operation) *setup {
 	layer := g.chunkLayer(m, tokens, prefix)
 	return &setup{
-		bench:  cuda.Bench{Calls: slices.Repeat(layer.calls, overlapRepeats)},
+		bench:  cuda.Bench{Calls: slices.Repeat(append(layer.calls, more...), overlapRepeats)},
 		verify: layer.verify, settle: 2 * settled,
 		each: func(sample, _ float64) float64 { return sample / overlapRepeats },
 	}
@@ -60,8 +61,7 @@ func (g *gpuRun) setupLayers(p Point) *setup {
 
 // saveAsServed saves from and to where the serving loop does, each layer from the next part of
 // the save buffer to blocks of its own, since the same ones again stay in the caches on their
-// way. It makes the loop's calls: those that are not here otherwise are empty kernels, as their
-// computation is a small part.
+// way.
 func (g *gpuRun) saveAsServed(t *setup, p Point, m *hw.Model, count, block int64) {
 	heads := int64(m.KVHeads)
 	layerBytes := count * heads * block
@@ -81,11 +81,23 @@ func (g *gpuRun) saveAsServed(t *setup, p Point, m *hw.Model, count, block int64
 			t.verify = both(t.verify, c.verify)
 		}
 	}
-	host, _ := g.host(layerLists)
-	carry := &cuda.CarryArgs{Dst: g.poisoned(layerLists), Src: host, Bytes: layerLists}
-	t.layers.Compute = append(t.layers.Compute, carry)
-	for range layerLaunches {
-		t.layers.Compute = append(t.layers.Compute, &cuda.EmptyArgs{})
-	}
+	t.layers.Compute = append(t.layers.Compute, g.loopCalls(1, 0, layerLaunches)...)
 	t.settle = 0 // warm-up runs last as long as a card needs to settle
+}
+
+// loopCalls is what the serving loop calls in a layer beyond its linears and attention: kernels
+// that carry lists up and down, and so many empty ones, as what the others compute is a small part.
+func (g *gpuRun) loopCalls(up, down, empty int) (calls []cuda.Operation) {
+	host, _ := g.host(layerLists)
+	lists := g.poisoned(layerLists)
+	for range up {
+		calls = append(calls, &cuda.CarryArgs{Dst: lists, Src: host, Bytes: layerLists})
+	}
+	for range down {
+		calls = append(calls, &cuda.CarryArgs{Dst: host, Src: lists, Bytes: layerLists})
+	}
+	for range empty {
+		calls = append(calls, &cuda.EmptyArgs{})
+	}
+	return calls
 }

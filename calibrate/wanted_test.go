@@ -42,6 +42,7 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"load.flash_block", p.Load.FlashBlock, m.gather.block, 0.1},
 		{"load.flash_stream", p.Load.FlashStream, m.inStream, 0.1},
 		{"load.contention", p.Load.Contention, m.loading, 0.05},
+		{"load.layer_delay", p.Load.LayerDelay, m.loadDelay, 0.1},
 		{"load.swap.launch", p.Load.Swap.Launch, m.swap.launch, 0.05},
 		{"load.swap.scan", p.Load.Swap.Scan, m.swap.scan, 0.05},
 		{"load.swap.rate", p.Load.Swap.Rate, m.swap.rate, 0.03},

@@ -14,7 +14,7 @@ namespace ss {
 
 constexpr int kRowBytes = 512;
 constexpr int kRows = 8;
-constexpr int kCopyThreads = 256;
+constexpr int kCopyThreads = 256, kMostCopyThreads = 1024;
 
 __device__ inline uint4 load_streaming(const void *p) {
   uint4 v;
@@ -30,15 +30,15 @@ __device__ inline void store_streaming(void *p, uint4 v) {
                : "memory");
 }
 
-static __global__ void __launch_bounds__(kCopyThreads)
+static __global__ void __launch_bounds__(kMostCopyThreads)
     copy_blocks_kernel(const uint64_t *src, const uint64_t *dst, const int32_t *owner,
                        const int32_t *skip, int64_t count, const int64_t *counted,
                        uint32_t block_bytes) {
   if (counted != nullptr) count = min(count, *counted);
   const uint32_t rows_per_block = (block_bytes + kRowBytes - 1) / kRowBytes;
   const int64_t rows = count * rows_per_block;
-  const int64_t warps = int64_t(gridDim.x) * (kCopyThreads / 32);
-  const int64_t warp = int64_t(blockIdx.x) * (kCopyThreads / 32) + threadIdx.x / 32;
+  const int64_t warps = int64_t(gridDim.x) * (blockDim.x / 32);
+  const int64_t warp = int64_t(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
   const uint32_t lane_byte = threadIdx.x % 32 * 16;
 
   for (int64_t first = warp * kRows; first < rows; first += warps * kRows) {
@@ -75,16 +75,21 @@ inline int check_blocks(const ss_blocks_args *args) {
 // Little's law sizes the launch: a PCIe 5 link of 55 GB/s and 2 us needs some 110 KB in flight, 27
 // warps of 4 KiB each. Eight CTAs have 64 warps and fill it. More would not copy faster, but would
 // queue at the link for the whole GPU: overlapped compute then waits many times longer for its own
-// memory.
+// memory. Fewer CTAs have as many warps in all: a copy that overlaps with computation holds fewer
+// SMs, since others share none with a CTA of 1024 threads, and kernels of one wave on most SMs
+// still need one.
 constexpr int kCopyCtas = 8;
 
 inline int launch_copy_blocks(const ss_blocks_args *args, cudaStream_t stream) {
   if (args->count == 0) return SS_OK;
   const int wanted = args->ctas > 0 ? args->ctas : kCopyCtas;
+  const int each = kCopyCtas * kCopyThreads / wanted;
+  const int threads = each < kCopyThreads ? kCopyThreads
+                      : each > kMostCopyThreads ? kMostCopyThreads : each / 32 * 32;
   const int64_t rows = args->count * ceil_div64(args->block_bytes, kRowBytes);
-  const int64_t useful = ceil_div64(rows, int64_t(kRows) * (kCopyThreads / 32));
+  const int64_t useful = ceil_div64(rows, int64_t(kRows) * (threads / 32));
   const int ctas = int(useful < wanted ? useful : wanted);
-  copy_blocks_kernel<<<ctas, kCopyThreads, 0, stream>>>(args->src, args->dst, args->owner,
+  copy_blocks_kernel<<<ctas, threads, 0, stream>>>(args->src, args->dst, args->owner,
                                                         args->skip, args->count, args->counted,
                                                         uint32_t(args->block_bytes));
   return check(cudaGetLastError(), "copy_blocks_kernel");

@@ -208,7 +208,7 @@ var mostKeys = []struct {
 	{[]string{"interconnect."}, 2},
 	{[]string{"gpu.peak_fp8"}, 1},
 	{[]string{"load.swap."}, 5},
-	{[]string{"load.contention"}, 1},
+	{[]string{"load.contention", "load.layer_delay"}, 2},
 	{[]string{"dense_decode.l2_rate"}, 1},
 	{nil, 83},
 }

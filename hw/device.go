@@ -104,7 +104,8 @@ type Device struct {
 	bytesLoaded    int64    // of each block that progressive attention loads
 	prefixFrom     des.Time // since when the layer's part of prefixes can load, and
 	prefixAfter    des.Time // what the link had loaded by then
-	loadContention float64  // share of its speed that each loses while prefixes load during compute
+	loadContention float64  // share of its speed that a load of prefixes loses during compute,
+	loadDelay      float64  // and by how much a layer is longer for it, ns
 
 	bigPool bool     // which is larger than measured
 	now     des.Time // virtual time
@@ -149,6 +150,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	d.prefixes = newPrefixLinks(gpu, opts.Prefix)
 	d.contention = newDriverContention(gpu, &opts)
 	d.loadContention = gpu.Load.Contention.optional()
+	d.loadDelay = gpu.Load.LayerDelay.optional() * float64(des.Second)
 	d.clock = newClock(gpu)
 	d.overhead = newLayerOverhead(gpu, &opts)
 	if opts.LoadEngine != "" {

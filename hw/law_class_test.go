@@ -140,7 +140,8 @@ func TestLaw11MonotoneClasses(t *testing.T) {
 		c := d.at(rapid.IntRange(0, m.Layers-1).Draw(t, "layer"))
 		a := *c.layer(&w)
 		b := *c.layer(&more)
-		if b.linears < a.linears || b.prefill < a.prefill || b.index < a.index || b.choice < a.choice ||
+		// the time of an expert's tokens lies between measured ones, and more experts have fewer each
+		if float64(b.linears) < (1-1e-4)*float64(a.linears) || b.prefill < a.prefill || b.index < a.index || b.choice < a.choice ||
 			b.dense < a.dense || b.sparse < a.sparse {
 			t.Fatalf("%s, %s: %+v costs %+v, but %+v costs %+v", p.Name, m.Name, w, a, more, b)
 		}

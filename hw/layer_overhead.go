@@ -63,11 +63,11 @@ func (p *Profile) LayerOverheadSeconds(attention, lookup string) float64 {
 	return 0
 }
 
-// of is the overhead of a layer. A layer with a chunk of a prompt has none: its kernels are long
-// enough for the launches to stay ahead of them.
+// of is the overhead of a layer: of its decodes' kernels, whatever else it computes. A layer of
+// prompts alone has none: its kernels are long enough for the launches to stay ahead of them.
 func (g *layerOverhead) of(w *sim.Work) des.Time {
 	switch {
-	case len(w.Prefill) > 0:
+	case len(w.Prefill) > 0 && w.Decodes == 0:
 		return 0
 	case len(w.Rounds) > 0:
 		return nanoseconds(g.psa)

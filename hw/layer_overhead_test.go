@@ -10,7 +10,7 @@ import (
 )
 
 // Each layer has the overhead of its kind, counted to its linears; a kind without a row and a
-// layer with a chunk have none. Where the GPU looks lists up its row has the lookup too,
+// layer that only prefills have none. Where the GPU looks lists up its row has the lookup too,
 // and layers of dense attention pay for as much.
 func TestLayerOverhead(t *testing.T) {
 	const layers = 2
@@ -20,8 +20,9 @@ func TestLayerOverhead(t *testing.T) {
 	sparse := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 2048, ScoredBlocks: 1000, Sparse: true}
 	psa := sparse
 	psa.Rounds = []sim.Round{{Tokens: 2048}, {Tokens: 1024}}
-	chunk := sim.Work{Tokens: 2052, Prefill: []sim.Span{{Query: 2048, Prefix: 2048}}, Decodes: 4,
-		DecodeTokens: 4 * 8192}
+	chunk := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048, Prefix: 2048}}}
+	mixed := chunk
+	mixed.Tokens, mixed.Decodes, mixed.DecodeTokens = 2052, 4, 4*8192
 	all := []OverheadRow{{OverheadDense, "", us(3)}, {OverheadPSA, "", us(5)},
 		{OverheadSparse, "", us(8)}, {OverheadSparse, OverheadGPULookup, us(11)}}
 	for name, c := range map[string]struct {
@@ -34,6 +35,7 @@ func TestLayerOverhead(t *testing.T) {
 		"sparse":             {DeviceOptions{}, sparse, all, 8},
 		"PSA":                {DeviceOptions{Microbatch: 16}, psa, all, 5},
 		"a chunk":            {DeviceOptions{}, chunk, all, 0},
+		"chunk and decodes":  {DeviceOptions{}, mixed, all, 3},
 		"the GPU's lookup":   {gpu, sparse, all, 11},
 		"of the GPU no rows": {gpu, psa, all, 5},
 		"dense of both":      {gpu, dense, all, 3 + 11 - 8},

@@ -8,19 +8,21 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// By hand: compute of 100 us and a load lose a fifth of their speed while both run.
+// By hand: beside compute of 100 us, which loses 10 if it loads throughout, a load loses a fifth of
+// its speed.
 func TestLoadOverlapByHand(t *testing.T) {
 	const us = des.Time(1000)
-	for _, c := range []struct{ load, longer des.Time }{
-		{40 * us, 10 * us},  // 50 us of load within 110 of compute
-		{100 * us, 25 * us}, // both end after 125 us
-		{200 * us, 25 * us}, // 125 us of compute, in which 100 us of load are done
-		{0, 0},
+	for _, c := range []struct{ load, longer, delay des.Time }{
+		{40 * us, 10 * us, 5 * us}, // 50 us of load: half of the layer
+		{100 * us, 25 * us, 10 * us},
+		{200 * us, 25 * us, 10 * us}, // the rest of it as fast as alone
+		{0, 0, 0},
 	} {
-		d := Device{loadContention: 0.2}
+		d := Device{loadContention: 0.2, loadDelay: float64(10 * us)}
 		longer := d.overlapLoad(c.load, 100*us)
-		if longer != c.longer || d.now != c.longer || d.phases.LoadStall != c.longer {
-			t.Errorf("a load of %v is %v longer, and compute %v; want %v", c.load, longer, d.now, c.longer)
+		if longer != c.longer || d.now != c.delay || d.phases.LoadStall != c.delay {
+			t.Errorf("a load of %v is %v longer, and compute %v; want %v and %v", c.load, longer, d.now,
+				c.longer, c.delay)
 		}
 	}
 }
@@ -29,10 +31,10 @@ func TestLoadOverlapByHand(t *testing.T) {
 func TestLoadOverlapSlowsPrefixesOnly(t *testing.T) {
 	m := mustModel(t, "llama3-8b")
 	slow, free := mustProfile(t, "h200"), mustProfile(t, "h200")
-	if !slow.Load.Contention.Set() {
+	if !slow.Load.Contention.Set() || !slow.Load.LayerDelay.Set() {
 		t.Fatal("h200 has no contention of loads")
 	}
-	free.Load.Contention = Figure{}
+	free.Load.Contention, free.Load.LayerDelay = Figure{}, Figure{}
 	for _, prefix := range []int64{0, 1, 100, 3000, 50000} {
 		var times []des.Time
 		for _, p := range []*Profile{free, slow} {

@@ -107,13 +107,17 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 }
 
 // overlapLoad passes by how much a layer's compute of time w is longer for a gather kernel of time
-// t that began with it, and returns by how much that is longer, which is as much: each loses the
-// share c of its speed for as long as both run, min(t, w)/(1-c). They share SMs and the way to
-// memory.
+// t that began with it, and returns by how much that is longer. It loses the share c of its speed
+// for as long as both run, min(t, w)/(1-c). Of the layer each kernel starts and ends later while
+// it runs, whatever it computes: what a layer loses is a time, of which it has the share that the
+// gather kernel covers.
 func (d *Device) overlapLoad(t, w des.Time) des.Time {
+	if t == 0 || w == 0 {
+		return 0
+	}
 	c := d.loadContention
 	longer := des.Time(c / (1 - c) * float64(min(t, w)))
-	d.pass(longer, &d.phases.LoadStall)
+	d.pass(des.Time(d.loadDelay*min(1, float64(t+longer)/float64(w))), &d.phases.LoadStall)
 	return longer
 }
 

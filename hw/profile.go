@@ -214,8 +214,9 @@ type Loading struct {
 	FlashBlock Figure    `toml:"flash_block,omitempty" dim:"time,optional"`
 	Flash      []PoolRow `toml:"flash"`
 	Swap       SwapCost  `toml:"swap,omitempty"`
-	// Contention is the share of its speed that each of prefill and a gather kernel loses while both
-	// run.
+	// LayerDelay is by how much a layer takes longer while a gather kernel loads throughout it, and
+	// Contention the share of its speed that the kernel loses meanwhile.
+	LayerDelay Figure `toml:"layer_delay,omitempty" dim:"time,optional"`
 	Contention Figure `toml:"contention,omitempty" dim:"share,optional"`
 }
 

@@ -156,8 +156,8 @@ func TestPrefixesLoadBesideTheLayerBefore(t *testing.T) {
 		}
 		return timing
 	}
-	fast, slows := run(800, 8192), profile(t, "h200").Load.Contention.SI()
-	most := (1.5/float64(m.Layers) + slows) * float64(fast.Busy.H2D)
+	fast, each := run(800, 8192), profile(t, "h200").Load.LayerDelay.SI()*float64(des.Second)
+	most := 1.5/float64(m.Layers)*float64(fast.Busy.H2D) + float64(m.Layers)*each
 	if got := float64(fast.Phases.LoadStall); got > most {
 		t.Errorf("compute waits %v of %v for loads that it could hide", fast.Phases.LoadStall,
 			fast.Busy.H2D)

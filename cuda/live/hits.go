@@ -118,16 +118,20 @@ func (d *Device) planPrefix(layer int, row *sim.Row, r *request, stride int) {
 	if r.ahead == layer && layer > 0 {
 		p.awaits = true
 	} else {
-		p.prefixes = append(p.prefixes, d.prefixLoad(layer, r, stride))
+		p.prefixes = append(p.prefixes, d.prefixLoad(layer, r, stride, 0))
 	}
 	if r.ahead = 0; layer+1 < row.LayerTo {
 		r.ahead = layer + 1
-		p.ahead = append(p.ahead, d.prefixLoad(layer+1, r, stride))
+		p.ahead = append(p.ahead, d.prefixLoad(layer+1, r, stride, AheadCTAs))
 	}
 }
 
-// prefixLoad loads a layer's part of a prefix into the layer's buffer.
-func (d *Device) prefixLoad(layer int, r *request, stride int) cuda.Operation {
+// AheadCTAs is how many SMs FlashH2D holds while the layer before computes.
+const AheadCTAs = 2
+
+// prefixLoad loads a layer's part of a prefix into the layer's buffer, with so many CTAs, or 0 for
+// as many as are fastest alone.
+func (d *Device) prefixLoad(layer int, r *request, stride int, ctas int32) cuda.Operation {
 	heads, n := d.geo.KVHeads, d.geo.KVHeads*r.hit
 	addresses, at := d.loadAddresses(n)
 	size, buffer := d.geo.BlockBytes, int64(r.buffer(layer))
@@ -141,7 +145,7 @@ func (d *Device) prefixLoad(layer int, r *request, stride int) cuda.Operation {
 	}
 	d.counters.Loaded += int64(n)
 	return d.load(cuda.BlocksArgs{Src: at, Dst: at + cuda.Ptr(8*n), Count: int64(n),
-		BlockBytes: d.geo.BlockBytes})
+		BlockBytes: d.geo.BlockBytes, CTAs: ctas})
 }
 
 // loadAddresses is memory for the sources and destinations of n blocks, where the engine reads it.

@@ -39,7 +39,7 @@ func BenchmarkPrefixLoad(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		d.stage.Reset()
-		d.prefixLoad(1, r, 400)
+		d.prefixLoad(1, r, 400, AheadCTAs)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(8*312), "ns/block")
 }
