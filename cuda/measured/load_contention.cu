@@ -7,6 +7,7 @@
 //   CUDA_MODULE_LOADING=EAGER ./load_contention
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -147,4 +148,48 @@ int main() {
   }
   row("computes 100000 rounds, 1,056 CTAs", 4,
       [&] { compute<<<1056, 256, 0, victim>>>(100000, out); });
+  // What else a layer of the live loop puts on its stream.
+  cudaEvent_t timed, untimed;
+  CHECK(cudaEventCreate(&timed));
+  CHECK(cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming));
+  row("empty, then an event", 400, [&] {
+    empty<<<1, 32, 0, victim>>>();
+    CHECK(cudaEventRecord(untimed, victim));
+  });
+  row("empty, then a timed event", 400, [&] {
+    empty<<<1, 32, 0, victim>>>();
+    CHECK(cudaEventRecord(timed, victim));
+  });
+  row("empty, then a wait for an event", 400, [&] {
+    empty<<<1, 32, 0, victim>>>();
+    CHECK(cudaStreamWaitEvent(victim, timed, 0));
+  });
+  char *pinned;
+  CHECK(cudaMallocHost(&pinned, 1 << 20));
+  for (int bytes : {256, 4 << 10, 32 << 10}) {
+    char name[64];
+    ss_memcpy_args up = {}, down = {};
+    up.dst = big, up.src = pinned, up.bytes = bytes;
+    down.dst = pinned, down.src = big, down.bytes = bytes;
+    snprintf(name, sizeof name, "carries %d bytes up", bytes);
+    row(name, 200, [&] { ss_carry(&up, (ss_stream)victim); });
+    snprintf(name, sizeof name, "carries %d bytes down", bytes);
+    row(name, 200, [&] { ss_carry(&down, (ss_stream)victim); });
+  }
+  uint64_t *inside;
+  CHECK(cudaMalloc(&inside, 2 * 320 * 8));
+  for (int n : {8, 40, 320}) {
+    std::vector<uint64_t> places(2 * n);
+    for (int i = 0; i < n; i++) {
+      places[i] = (uint64_t)big + (size_t)((i * 7919) % 65536) * block;
+      places[n + i] = (uint64_t)big + (1ull << 30) + (size_t)i * block;
+    }
+    CHECK(cudaMemcpy(inside, places.data(), 2 * n * 8, cudaMemcpyHostToDevice));
+    ss_blocks_args a = {};
+    a.src = inside, a.dst = inside + n, a.count = n, a.block_bytes = block;
+    a.ctas = std::min(n, 264);
+    char name[64];
+    snprintf(name, sizeof name, "copies %d blocks within HBM", n);
+    row(name, 200, [&] { ss_gpu_scatter(&a, (ss_stream)victim); });
+  }
 }
