@@ -113,3 +113,40 @@ func TestOwnBlocksAreShared(t *testing.T) {
 		t.Errorf("%d bytes in HBM and %d keys are left, %v", c.Resident(), len(c.shares.known), err)
 	}
 }
+
+// A chunked prefill has the slots of blocks that others have in HBM as soon as it writes, before the
+// layer's decodes select, and loads none of them.
+func TestWritesTakeUpWhatOthersHave(t *testing.T) {
+	geo := small(1, 1)
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20,
+		Eviction: LRU, Window: 4, Addressed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := []uint64{1, 2, 3}
+	var s [2]*Seq
+	for i := range s {
+		s[i] = c.Open(40)
+		c.Adopt(s[i], 3, keys)
+		c.Extend(s[i], 13)
+		c.Pin(s[i], 0)
+		c.Write(c.layers[0], s[i])
+		if i == 1 {
+			for b := range keys {
+				if !s[1].resident(0, b) || s[1].Slots(0)[b] != s[0].Slots(0)[b] {
+					t.Errorf("block %d has no slot, or not that of the other request", b)
+				}
+			}
+		}
+		loads, err := c.Fill(c.layers[0])
+		if want := []int64{3, 0}[i]; err != nil || loads != want {
+			t.Errorf("request %d loads %d blocks, want %d, %v", i, loads, want, err)
+		}
+	}
+	if got := c.Resident() / geo.BlockBytes; got != 5 {
+		t.Errorf("HBM holds %d blocks of two requests that share 3 and wrote one each", got)
+	}
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+}
