@@ -114,8 +114,8 @@ func TestOwnBlocksAreShared(t *testing.T) {
 	}
 }
 
-// A chunked prefill has the slots of blocks that others have in HBM as soon as it writes, before the
-// layer's decodes select, and loads none of them.
+// A chunked prefill has the slots of blocks that others have in HBM as soon as it writes, before
+// the layer's decodes select, and loads none of them.
 func TestWritesTakeUpWhatOthersHave(t *testing.T) {
 	geo := small(1, 1)
 	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20,
