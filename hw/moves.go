@@ -108,9 +108,8 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 
 // overlapLoad passes by how much a layer's compute of time w is longer for a gather kernel of time
 // t that began with it, and returns by how much that is longer. It loses the share c of its speed
-// for as long as both run, min(t, w)/(1-c). Of the layer each kernel starts and ends later while
-// it runs, whatever it computes: what a layer loses is a time, of which it has the share that the
-// gather kernel covers.
+// for as long as both run, min(t, w)/(1-c). What the layer loses is priced as one time for all
+// layers, of which it has the share that the gather kernel covers.
 func (d *Device) overlapLoad(t, w des.Time) des.Time {
 	if t == 0 || w == 0 {
 		return 0
