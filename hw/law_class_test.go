@@ -123,9 +123,10 @@ func TestLaw10PhysicsClasses(t *testing.T) {
 	})
 }
 
+// But for falls that were measured.
 func TestLaw11MonotoneClasses(t *testing.T) {
 	allClasses(t, func(t *rapid.T, p *Profile, m *Model) {
-		d := classDevice(t, p, m)
+		d := classDevice(t, neverFalling(p), m)
 		w := drawDense(t, m)
 		more := w
 		more.Prefill = append([]sim.Span(nil), w.Prefill...)
@@ -140,9 +141,8 @@ func TestLaw11MonotoneClasses(t *testing.T) {
 		c := d.at(rapid.IntRange(0, m.Layers-1).Draw(t, "layer"))
 		a := *c.layer(&w)
 		b := *c.layer(&more)
-		// the time of an expert's tokens lies between measured ones, and more experts have fewer each
-		if float64(b.linears) < (1-1e-4)*float64(a.linears) || b.prefill < a.prefill ||
-			b.index < a.index || b.choice < a.choice || b.dense < a.dense || b.sparse < a.sparse {
+		if b.linears < a.linears || b.prefill < a.prefill || b.index < a.index || b.choice < a.choice ||
+			b.dense < a.dense || b.sparse < a.sparse {
 			t.Fatalf("%s, %s: %+v costs %+v, but %+v costs %+v", p.Name, m.Name, w, a, more, b)
 		}
 	})
