@@ -11,20 +11,20 @@ import (
 type loadOverlap struct{}
 
 const (
-	probeChunkAlone   = "overlap.nothing"
-	probeChunkLoading = "overlap.load_flash"
-	probeLoadComputed = "overlap.loading"
+	probeChunkAlone   = "overlap.layer_alone"
+	probeChunkLoading = "overlap.layer_loading"
+	probeLoadComputed = "overlap.load_computing"
 )
 
 func (loadOverlap) probes() []Probe {
 	axes := []string{"chunk_tokens", "prefix_tokens"}
 	return []Probe{
 		{Name: probeChunkAlone, setup: (*gpuRun).setupOverlapped, Axes: axes, shaped: true,
-			Means: "a layer of a chunk's prefill, of many in a row; GPU time"},
+			Means: "a layer that prefills a chunk, with what the serving loop launches; GPU time"},
 		{Name: probeChunkLoading, setup: (*gpuRun).setupOverlapped, Axes: axes, shaped: true,
-			Means: "the same while FlashH2D loads without pause on another stream"},
+			Means: "the same while FlashH2D loads without pause on two SMs"},
 		{Name: probeLoadComputed, setup: (*gpuRun).setupOverlapped, Axes: axes, shaped: true,
-			Means: "the time of such a load, 4096 blocks of 16 KiB; submit until it is done"},
+			Means: "such a load of 4096 blocks of 16 KiB meanwhile; submit until it is done"},
 	}
 }
 
@@ -74,7 +74,8 @@ func (loadOverlap) fit(s *Samples, p *hw.Profile, from source) []model {
 	delay, share := max(medianOf(delays).Value, 1e-9), min(max(medianOf(shares).Value, 0.001), 0.99)
 	p.Load.LayerDelay = from.figure(delay*1e6, "us",
 		"prefill of a layer as served while FlashH2D loads, over the same alone")
-	p.Load.Contention = from.figure(share, "share", "such loads, over others")
+	p.Load.Contention = from.figure(share, "share",
+		"FlashH2D on two SMs while layers prefill, over its price where nothing computes")
 	return []model{{name: "load.contention", fit: append(fit, loads...), held: layers.where(between),
 		price: func(_ *hw.Profile, at observation) float64 {
 			if at.Probe == probeLoadComputed {

@@ -128,7 +128,8 @@ typedef struct {
   int64_t block_bytes;
   const int32_t *owner;  // kernel forms: block i is skipped when skip[owner[i]] != 0; or NULL
   const int32_t *skip;
-  int32_t ctas;            // CTAs of the kernel forms; 0: 8, which fill a PCIe 5 link
+  int32_t ctas;  // CTAs of the kernel forms; 0: 8, of 256 threads, which fill a PCIe 5 link; fewer
+                 // have up to 1024 threads each
   const int64_t *counted;  // kernel forms: device, number of blocks, at most `count`; or NULL
 } ss_blocks_args;
 

@@ -206,7 +206,6 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.queued = 0
 	d.pass(before+nanoseconds(d.freeBlock*float64(s.FreedBlocks)), &d.phases.Host)
 	d.beginPrefix()
-	d.prefixFrom, d.prefixAfter = d.now, d.loading
 	return nil
 }
 

@@ -110,8 +110,8 @@ func TestFormsAreChecked(t *testing.T) {
 			func(p *Profile) { p.SparseDecode.CTAs = Figure{} }},
 		{"psa_decode.rate: want it together with round",
 			func(p *Profile) { p.PSADecode.Round = Figure{} }},
-		{"load.memcpy_warmup: want it together with memcpy_warmup_blocks",
-			func(p *Profile) { p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks = us(1), Figure{} }},
+		{"load.contention: want it together with layer_delay",
+			func(p *Profile) { p.Load.LayerDelay = Figure{} }},
 	} {
 		p := mustProfile(t, "h200")
 		c.change(p)

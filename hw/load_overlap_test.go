@@ -27,6 +27,31 @@ func TestLoadOverlapByHand(t *testing.T) {
 	}
 }
 
+// A step's first layer has its part of a prefix loaded where nothing computes: that takes what it
+// takes alone.
+func TestFirstLayersOverlapNothing(t *testing.T) {
+	run := func(layers int) (alone, stall, delay des.Time) {
+		d, err := NewDevice(mustProfile(t, "h200"), mustModel(t, "llama3-8b"),
+			DeviceOptions{LoadEngine: LoadFlash})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := sim.Work{Tokens: 300, Prefill: []sim.Span{{Query: 300, Prefix: 6000}}}
+		moves := kv.Moves{Prefix: 100, BlockBytes: 8 << 10}
+		stall = runMoves(t, d, &sim.Step{}, layers, &w, moves).Phases.LoadStall
+		return nanoseconds(d.loader.seconds(moves.Prefix, moves.BlockBytes)), stall,
+			nanoseconds(d.loadDelay / float64(des.Second))
+	}
+	alone, first, delay := run(1)
+	if first != alone {
+		t.Errorf("a step of one layer waits %v for %v of loads", first, alone)
+	}
+	if _, both, _ := run(2); both <= alone || both-alone >= min(alone, delay) {
+		t.Errorf("a second layer waits %v; its load of %v overlaps, and delays by %v at most", both-alone,
+			alone, delay)
+	}
+}
+
 // Loads of prefixes never end sooner for contention, and a step without them is as it was.
 func TestLoadOverlapSlowsPrefixesOnly(t *testing.T) {
 	m := mustModel(t, "llama3-8b")

@@ -89,15 +89,20 @@ func (d *Device) load(n, blockBytes int64) {
 	d.pass(unshared-both, &d.phases.LoadStall)
 }
 
-// loadPrefix waits for a layer's part of the prefixes that prefills begin with. The plan names it
-// before the step, and there are two buffers: it has loaded since the layer before began to
-// compute, or since the step began, except while the link loaded other blocks. Where a kernel
-// loads, each slows the other (overlapLoad).
+// loadPrefix waits for a layer's part of the prefixes that prefills begin with. A step's first layer
+// has it loaded where nothing computes. The plan names it before the step, and there are two
+// buffers: another layer's has loaded since the layer before began to compute, except while the link
+// loaded other blocks. Where a kernel loads, each slows the other (overlapLoad).
 func (d *Device) loadPrefix(n, blockBytes int64) {
 	d.awaitLate()
 	d.loader.copies.setLocality(&kv.Moves{Loads: n,
 		UniquePages: max(1, n/int64(d.model.KVHeads))})
 	t := nanoseconds(d.loader.seconds(n, blockBytes))
+	if d.layers == 0 {
+		d.loading += t
+		d.pass(t, &d.phases.LoadStall)
+		return
+	}
 	if d.loader.engine == LoadFlash {
 		t += d.overlapLoad(t, d.now-d.prefixFrom)
 	}
@@ -111,9 +116,6 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 // for as long as both run, min(t, w)/(1-c). What the layer loses is priced as one time for all
 // layers, of which it has the share that the gather kernel covers.
 func (d *Device) overlapLoad(t, w des.Time) des.Time {
-	if t == 0 || w == 0 {
-		return 0
-	}
 	c := d.loadContention
 	longer := des.Time(c / (1 - c) * float64(min(t, w)))
 	d.pass(des.Time(d.loadDelay*min(1, float64(t+longer)/float64(w))), &d.phases.LoadStall)

@@ -66,6 +66,7 @@ func (p *KernelCosts) checkTogether() error {
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
 		{"load.memcpy_warmup", "memcpy_warmup_blocks", p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks},
+		{"load.contention", "layer_delay", p.Load.Contention, p.Load.LayerDelay},
 	}
 	if p.Paged.Copy.Set() && !p.Paged.Rows.Set() {
 		return wrong("paged_prefill.copy", "means nothing without paged_prefill.rows")

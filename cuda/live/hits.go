@@ -31,12 +31,12 @@ func (d *Device) nameHits(layer int) {
 	h.prefixes, h.ahead, h.digests = h.prefixes[:0], h.ahead[:0], h.digests[:0]
 	for i := range d.rows {
 		row, r := &d.rows[i], d.of[i]
-		if !row.Segmented || !row.In(layer) || !r.begins(row, d.geo.BlockTokens) {
+		if !row.Segmented || !r.begins(row, d.geo.BlockTokens) {
 			continue
 		}
 		stride := d.geo.Blocks(len(r.tokens))
 		d.planPrefix(layer, row, r, stride)
-		if d.sparse {
+		if d.sparse && row.In(layer) {
 			c := closed{req: r, pool: r.buffer(layer), to: r.hit, slots: d.order, stride: stride}
 			d.planDigest(layer, &c)
 			h.digests = append(h.digests, c.digest)
@@ -112,15 +112,18 @@ func (d *Device) planHit(layer int, row *sim.Row, r *request, c closed) {
 }
 
 // planPrefix readies the loads of a layer's part of a prefix, unless they have begun, and of the
-// next layer's if that is in the same step.
+// next layer's if that is in the same step: the first that a prefill runs may be none of the step's
+// first, where others run.
 func (d *Device) planPrefix(layer int, row *sim.Row, r *request, stride int) {
 	p := &d.hits
-	if r.ahead == layer && layer > 0 {
+	switch {
+	case !row.In(layer):
+	case r.ahead == layer && layer > 0:
 		p.awaits = true
-	} else {
+	default:
 		p.prefixes = append(p.prefixes, d.prefixLoad(layer, r, stride, 0))
 	}
-	if r.ahead = 0; layer+1 < row.LayerTo {
+	if r.ahead = 0; row.In(layer + 1) {
 		r.ahead = layer + 1
 		p.ahead = append(p.ahead, d.prefixLoad(layer+1, r, stride, AheadCTAs))
 	}
