@@ -11,8 +11,7 @@ type clockFigure struct {
 }
 
 // fitPower finds the figures of the card's control all at once, by probes that each see some of
-// them. Chunks of other sizes and the second of two prompts in a row are not fitted to. Where
-// the power of attention ends at its bound, the limit is taken and the rest fitted anew.
+// them. Chunks of other sizes and the second of two prompts in a row are not fitted to.
 func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) []model {
 	dense, prompts := s.of(probeRestedDense), s.of(probePrompt)
 	k := &p.Clock
@@ -26,9 +25,6 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 		{&k.FrequencySlew, "ms",
 			"the same: in which power that is off by the limit would take the whole clock", 120,
 			bound{5, 5000}},
-		{&k.AttentionPower, "limits",
-			"the same: what prefill attention draws at the full clock, of the card's limit", 1,
-			bound{0.2, 3}},
 		{&k.CopyPower, "share", "the same: what copies within HBM draw, of the card's limit", 0.5, draws},
 	}
 	if len(dense) > 0 {
@@ -66,28 +62,16 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 		start, bounds = append(start, f.start), append(bounds, f.of)
 	}
 	set(start)
-	solve := func() []float64 {
-		return refine(fit, start, bounds, func(c []float64, at observation) float64 {
-			for i, f := range figures {
-				f.figure.Value = c[i]
-			}
-			return clockPrice(priced[at.model], at)
-		})
-	}
-	c := solve()
-	const attention = 3 // of figures
-	told := c[attention] > 1.01*bounds[attention].low
-	if !told { // chunks of which little is attention: it draws the limit
-		start[attention], bounds[attention] = 1, bound{1, 1}
-		c = solve()
-	}
+	c := refine(fit, start, bounds, func(c []float64, at observation) float64 {
+		for i, f := range figures {
+			f.figure.Value = c[i]
+		}
+		return clockPrice(priced[at.model], at)
+	})
 	for i := range c {
 		c[i] = significant(c[i], 3)
 	}
 	set(c)
-	if !told {
-		k.AttentionPower = hw.Figure{}
-	}
 
 	models := []model{
 		{name: "clock", fit: steady, held: steadyHeld, price: clockSeconds,

@@ -32,14 +32,14 @@ func (g *governor) rest(p, seconds float64) {
 const governed = 20e-6
 
 // layer is one layer's work at the full clock. Attention is compute bound, so its time goes with
-// 1/f; linears take `scaled` longer for each unit of 1/f - 1.
-type layer struct{ linears, scaled, attention, hot, draws float64 }
+// 1/f, and draws the limit; linears take `scaled` longer for each unit of 1/f - 1.
+type layer struct{ linears, scaled, attention, hot float64 }
 
 func (l layer) at(f float64) float64 { return l.linears + l.scaled*(1/f-1) + l.attention/f }
 
 func (l layer) power(f float64) float64 {
 	share := l.attention / f / l.at(f)
-	return l.hot*(1-share) + l.draws*share
+	return l.hot*(1-share) + share
 }
 
 // run does so many layers and returns the mean time of one.
@@ -75,7 +75,7 @@ func (t *machine) chunkLayer(p Point, m *hw.Model, prefix float64) layer {
 	measured := t.linears(m, float64(tokens))
 	l := layer{
 		linears: measured * (1 - gain), scaled: measured * gain / (1/t.clock.ratio - 1),
-		hot: 1 / t.clock.ratio, draws: t.clock.attention,
+		hot: 1 / t.clock.ratio,
 	}
 	if prefix >= 0 {
 		l.attention = t.prefill(m, float64(tokens), prefix, blockTokens)
@@ -108,7 +108,7 @@ func (t *machine) clockPoint(p Point, m *hw.Model) float64 {
 	}
 	g.f, g.measured = l.steady(), 1
 	draws := map[string]float64{probeRested: c.copies, probeRestedDense: c.memory,
-		probeRestedPrefill: c.attention}[p.Probe]
+		probeRestedPrefill: 1}[p.Probe]
 	g.rest(draws, math.Round(float64(p.At("rest_ms")))*1e-3)
 	return g.run(l, int(p.At("layers")))
 }

@@ -112,13 +112,9 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 
 // copies is n copies of so many bytes in all:
 //
-//	t = base + n (call + more + early first/(n + first)) + B/link
+//	t = base + n (call + more) + B/link
 func (t *machine) copies(c copyLaw, n, bytes, more, link float64) float64 {
-	s := c.base + n*(c.call+more) + bytes/link
-	if c.early > 0 {
-		s += n * c.early * c.first / (n + c.first)
-	}
-	return s
+	return c.base + n*(c.call+more) + bytes/link
 }
 
 // seconds is t = max(floor, launch + n block + B/rate, B/link).

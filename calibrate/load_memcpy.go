@@ -2,8 +2,9 @@ package calibrate
 
 import (
 	"fmt"
-	"github.com/sparseserve/sparseserve/hw"
 	"math"
+
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // loadMemcpy is loading with one cudaMemcpyAsync a block.
@@ -23,8 +24,7 @@ func (loadMemcpy) points(p *planner) {
 	const block, most, least = 16 * kib, 2048, 256
 	for i, pool := range p.pools() {
 		if pool == basePool {
-			p.eachTransfer(func(block,
-				n int64) {
+			p.eachTransfer(func(block, n int64) {
 				p.addAt(stageLoad, rank{i, 0}, point(probeLoadMemcpy, "", block, n, pool))
 			})
 		} else if most*block <= min(p.mostMoved(), pool*mib) {
@@ -35,25 +35,12 @@ func (loadMemcpy) points(p *planner) {
 	}
 }
 
-// fit needs the link's rate.
+// fit needs the link's rate. Other pools are told of by a note only: over 16 GiB a copy takes some
+// percent more, which no served load's time tells from the rest.
 func (loadMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
 	link := math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())
-	copied := s.of(probeLoadMemcpy)
-	fit, held := splitCopies(copied)
-	l := &p.Load
-	base := fit
-	if byPool(copied) {
-		base = inPool(fit, basePool)
-	}
-	calls := fitCalls(base, link, true)
-	l.MemcpyPools = calls.poolRows(copied, fit, link, from)
-	calls.figures(from, &l.MemcpyBase, &l.MemcpyCall)
-	l.MemcpyWarmup, l.MemcpyWarmupBlocks = perBlock(
-		calls.early, from, "what each of a batch's first blocks costs on top"), hw.Figure{}
-	if l.MemcpyWarmup.Set() {
-		l.MemcpyWarmupBlocks = from.figure(
-			calls.first, "blocks", "of a batch, after which half of that cost is spent")
-	}
+	fit, held := inPool(s.of(probeLoadMemcpy), basePool).split(byAxis("block_bytes"), 2, nil)
+	fitCalls(fit, link).figures(from, &p.Load.MemcpyBase, &p.Load.MemcpyCall)
 	return []model{loadModel("load.memcpy", hw.LoadMemcpy, fit, held)}
 }
 

@@ -28,6 +28,6 @@ func (saveMemcpy) points(p *planner) {
 func (saveMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
 	link := math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI())
 	fit, held := s.of(probeSaveMemcpy).split(byAxis("block_bytes"), 2, nil)
-	fitCalls(fit, link, false).figures(from, &p.Save.MemcpyBase, &p.Save.MemcpyCall)
+	fitCalls(fit, link).figures(from, &p.Save.MemcpyBase, &p.Save.MemcpyCall)
 	return []model{saveModel("save.memcpy", hw.SaveMemcpy, fit, held)}
 }

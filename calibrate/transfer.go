@@ -44,27 +44,17 @@ func blocks(at observation) float64 { return float64(at.At("blocks")) }
 
 func moved(at observation) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
 
-func fitCalls(d data, link float64, early bool) callsFit {
+func fitCalls(d data, link float64) callsFit {
 	fit := func(p []float64) callsFit { return callsFit{base: p[0], call: p[1]} }
-	start, bounds := []float64{5e-6, 2e-6}, []bound{callBound, blockBound}
-	if early {
-		fit = func(p []float64) callsFit { return callsFit{p[0], p[1], p[2], p[3]} }
-		start, bounds = append(start, 3e-7, 200), append(bounds, blockBound, bound{16, 1e4})
-	}
-	return fit(refine(d, start, bounds,
+	return fit(refine(d, []float64{5e-6, 2e-6}, []bound{callBound, blockBound},
 		func(p []float64, at observation) float64 { return fit(p).seconds(at, link) }))
 }
 
-// callsFit is t = base + n (call + early first/(n + first)) + B/link, B = n b bytes, of
-// transfers of one call a block; of saves without early.
-type callsFit struct{ base, call, early, first float64 }
+// callsFit is t = base + n call + B/link, B = n b bytes, of transfers of one call a block.
+type callsFit struct{ base, call float64 }
 
 func (f callsFit) seconds(at observation, link float64) float64 {
-	t := f.base + blocks(at)*f.call + moved(at)/link
-	if f.early > 0 {
-		t += blocks(at) * f.early * f.first / (blocks(at) + f.first)
-	}
-	return t
+	return f.base + blocks(at)*f.call + moved(at)/link
 }
 
 // figures writes the fit into a profile.
@@ -94,59 +84,8 @@ func fitKernel(d data, link float64) kernelFit {
 	return kernelFit{p[0], p[1], p[2], p[3]}
 }
 
-// byPool reports whether copies were measured well enough over other pools than the
-// base one to have a row for each: at two sizes, so that one can be held out.
-func byPool(all data) bool {
-	pools := all.values("pool_mib")
-	for _, pool := range pools {
-		if pool != basePool && len(inPool(all, pool)) < 2 {
-			return false
-		}
-	}
-	return len(pools) > 1
-}
-
 func inPool(d data, pool int64) data {
 	return d.where(func(at observation) bool { return at.At("pool_mib") == pool })
-}
-
-// splitCopies holds out points of each pool where pools have rows.
-func splitCopies(all data) (fit, held data) {
-	if byPool(all) {
-		return all.split(func(at observation) string {
-			return byAxis("pool_mib")(at) + " " +
-				byAxis("block_bytes")(at)
-		}, 1, nil)
-	}
-	return all.split(byAxis("block_bytes"), 2, nil)
-}
-
-// poolRows finds the time of a call over each pool, all else as over the base
-// pool. It does not fall from pool to pool: the engine looks more addresses up.
-func (f callsFit) poolRows(all, fit data, link float64, from source) []hw.PoolTime {
-	if !byPool(all) {
-		return nil
-	}
-	pools := fit.values("pool_mib")
-	var values, weights []float64
-	for _, pool := range pools {
-		d := inPool(fit, pool)
-		more := 0.0
-		if pool != basePool {
-			more = weighted(d, func(at observation) (rest, factor float64) {
-				return at.seconds - f.seconds(at, link), blocks(at)
-			},
-				callBound.low-f.call)
-		}
-		values, weights = append(values, f.call+more), append(weights, float64(len(d)))
-	}
-	var rows []hw.PoolTime
-	for i, call := range rising(values, weights) {
-		rows = append(rows, hw.PoolTime{PoolGiB: float64(pools[i]) / 1024,
-			Figure: from.us(call, "a copy of its own for each block, anywhere in a pinned pool of this "+
-				"size")})
-	}
-	return rows
 }
 
 // priceLoad and priceSave price transfers as the modelled device does; points of saves without

@@ -45,9 +45,8 @@ type machine struct {
 	overhead [5]float64 // s a layer, in the order of overheadServers
 }
 
-// copyLaw is of one memcpy a block; each of the first blocks costs early more, half of which is
-// spent after `first` blocks.
-type copyLaw struct{ base, call, early, first float64 }
+// copyLaw is of one memcpy a block.
+type copyLaw struct{ base, call float64 }
 
 type kernelLaw struct{ floor, launch, block, rate float64 }
 
@@ -69,8 +68,8 @@ type psaLaw struct{ launch, relaunch, perHead, round, rate float64 }
 // clockLaw is of a card that holds its power limit: shares of the limit drawn at the full
 // clock, times in s.
 type clockLaw struct {
-	ratio, filter, slew, attention, copies, memory float64
-	gain                                           [2][2]float64 // by shapes, clockSizes
+	ratio, filter, slew, copies, memory float64
+	gain                                [2][2]float64 // by shapes, clockSizes
 }
 
 // truth returns a machine with the peaks of a built-in card.
@@ -81,7 +80,7 @@ func truth(name string) *machine {
 	return &machine{
 		card: name, peak: peak, hbm: hbm, nominal: c.Link.Nominal.SI(),
 		h2d: link, d2h: link, duplexCopy: 1.7 * link, duplexK: 1.4 * link,
-		load: copyLaw{9e-6, 2.1e-6, 0.3e-6, 500}, save: copyLaw{base: 8e-6, call: 2.4e-6},
+		load: copyLaw{9e-6, 2.1e-6}, save: copyLaw{base: 8e-6, call: 2.4e-6},
 		callMore: 0.05e-6, overlapped: 0.4e-6,
 		gather: kernelLaw{18e-6, 11e-6, 30e-9, 0.9 * link}, gatherFalls: 0.02 * link,
 		inStream: 3e-6, loading: 0.2, loadDelay: 70e-6,
@@ -100,7 +99,7 @@ func truth(name string) *machine {
 		scoreLaunch: 10e-6, scoreRate: 0.6 * hbm, search: 4e-6, crowded: 3e-6,
 		psa:         psaLaw{9e-6, 1.5e-6, 8e-9, 3e-6, 0.8 * hbm},
 		closeLaunch: 4e-6, closeRate: 600e9,
-		clock: clockLaw{0.85, 20e-3, 120e-3, 0.9, 0.4, 0.8, [2][2]float64{{0.13, 0.16}, {0.15, 0.18}}},
+		clock: clockLaw{0.85, 20e-3, 120e-3, 0.4, 0.8, [2][2]float64{{0.13, 0.16}, {0.15, 0.18}}},
 		sync:  10.3e-6, step: 40e-6, request: 3e-6, trip: 30e-6, tripRequest: 2.5e-6, tripRate: 5e9,
 		freeBlock: 6e-9, loadBlock: 50e-9, evictBlock: 80e-9, driver: 2.5e-6,
 		overhead: [5]float64{20e-6, 25e-6, 30e-6, 35e-6, 40e-6},

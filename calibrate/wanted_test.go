@@ -35,8 +35,6 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"host.driver_contention", p.Host.DriverContention, m.driver, 0.05},
 		{"load.memcpy_base", p.Load.MemcpyBase, m.load.base, 0.1},
 		{"load.memcpy_call", p.Load.MemcpyCall, m.load.call, 0.03},
-		{"load.memcpy_warmup", p.Load.MemcpyWarmup, m.load.early, 0.15},
-		{"load.memcpy_warmup_blocks", p.Load.MemcpyWarmupBlocks, m.load.first, 0.4},
 		{"load.flash_floor", p.Load.FlashFloor, m.gather.floor, 0.1},
 		{"load.flash_launch", p.Load.FlashLaunch, m.gather.launch, 0.1},
 		{"load.flash_block", p.Load.FlashBlock, m.gather.block, 0.1},
@@ -79,7 +77,6 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"clock.gemm_steady_ratio", p.Clock.GEMMSteadyRatio, m.clock.ratio, 0.03},
 		{"clock.power_filter", p.Clock.PowerFilter, m.clock.filter, 0.2},
 		{"clock.frequency_slew", p.Clock.FrequencySlew, m.clock.slew, 0.2},
-		{"clock.attention_power", p.Clock.AttentionPower, m.clock.attention, 0.1},
 		// A rest shows only how fast the clock rises, (1 - power)/slew: both are off alike.
 		{"1 - clock.copy_power", rest(p.Clock.CopyPower), 1 - m.clock.copies, 0.2},
 		{"1 - clock.memory_bound_power", rest(p.Clock.MemoryBoundPower), 1 - m.clock.memory, 0.2},
@@ -129,10 +126,6 @@ func wantedRows(m *machine, p *hw.Profile) (all []wantedFigure) {
 	for i, r := range p.Load.Flash {
 		rate := m.gather.rate - m.gatherFalls*doublings(int64(r.PoolGiB*1024))
 		add("load.flash", i, r.Figure, rate, 0.04)
-	}
-	for i, r := range p.Load.MemcpyPools {
-		add("load.memcpy_pools", i, r.Figure, m.load.call+m.callMore*doublings(int64(r.PoolGiB*1024)),
-			0.03)
 	}
 	for i, r := range p.Save.MemcpyOverlappedPools {
 		more := m.overlapped + m.callMore*doublings(int64(r.PoolGiB*1024))

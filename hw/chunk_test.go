@@ -10,7 +10,6 @@ import (
 func TestChunkPower(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
-	p.Clock.AttentionPower = count(0.9, "limits")
 	l, c := newGEMM(p, m), newChunks(p, m)
 	alone, _ := l.of(2048)
 	if got := c.of(l.least(2048), alone, 2048, 0); math.Abs(got.at(0.7)/alone-1) > 1e-9 ||
@@ -31,7 +30,7 @@ func TestChunkPower(t *testing.T) {
 			t.Errorf("%g s of attention: %g s at a clock of %g, want linears of %g and attention of %g",
 				attention, got, f, linears, attention/f)
 		}
-		if power := f * (linears/0.7 + 0.9*attention/f) / (linears + attention/f); math.Abs(f-1) > 1e-9 &&
+		if power := f * (linears/0.7 + attention/f) / (linears + attention/f); math.Abs(f-1) > 1e-9 &&
 			math.Abs(power-1) > 1e-7 {
 			t.Errorf("%g s of attention: %g of the power that the card may draw", attention, power)
 		}
@@ -44,7 +43,6 @@ func TestChunkPower(t *testing.T) {
 	}
 	// Between, linears by themselves cost what was measured, and a longer chunk less only where its
 	// linears do.
-	p.Clock.AttentionPower = Figure{}
 	before, beforeAlone := 0.0, 0.0
 	probes := NewClockProbes(p, m, 32)
 	for n := 1; n <= 4096; n++ {

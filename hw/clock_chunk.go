@@ -6,9 +6,9 @@ import (
 
 // chunk is the linears and the prefill attention of a layer: their times at the
 // full clock, seconds, and by how much longer linears are for each unit of 1/f - 1, f a
-// share of the full clock. Attention lasts 1/f times as long. hot and attends are the
-// powers that they draw at the full clock, limits.
-type chunk struct{ linears, attention, slope, hot, attends float64 }
+// share of the full clock. Attention lasts 1/f times as long. At the full clock linears draw hot of
+// the power limit, and attention the limit: 0.98 and 1.06 of it were fitted on an H200 and an H100.
+type chunk struct{ linears, attention, slope, hot float64 }
 
 // at is the time of both at a share of the full clock.
 func (c *chunk) at(f float64) float64 { return c.linears + c.slope*(1/f-1) + c.attention/f }
@@ -19,7 +19,7 @@ func (c *chunk) power(f float64) float64 {
 	if all == 0 {
 		return 0
 	}
-	return c.hot + (c.attends-c.hot)*c.attention/f/all
+	return c.hot + (1-c.hot)*c.attention/f/all
 }
 
 // steady is the clock at which the chunk without pause draws what the card may.
@@ -44,13 +44,12 @@ func (c *chunk) steady() float64 {
 //
 // ratio is gemm_steady_ratio, the clock of linears without pause.
 type chunks struct {
-	ratio   float64 // 0: no figures
-	attends float64 // power of prefill attention at the full clock, limits
-	gain    curve   // tokens; how much less time linears need at the full clock, as a share
+	ratio float64 // 0: no figures
+	gain  curve   // tokens; how much less time linears need at the full clock, as a share
 }
 
 func newChunks(p *Profile, m *Model) (c chunks) {
-	c.read(&p.Clock)
+	c.ratio = p.Clock.GEMMSteadyRatio.optional()
 	rows := p.Clock.Gain
 	shape := p.nearestShape(m, len(rows), func(i int) string { return rows[i].Shape })
 	for _, r := range rows {
@@ -61,20 +60,12 @@ func newChunks(p *Profile, m *Model) (c chunks) {
 	return c
 }
 
-// read reads the figures that depend on no shape.
-func (c *chunks) read(f *Clock) {
-	c.ratio, c.attends = f.GEMMSteadyRatio.optional(), 1
-	if f.AttentionPower.Set() {
-		c.attends = f.AttentionPower.SI()
-	}
-}
-
 // of prices linears of n tokens that last so many seconds without pause, at least so many at any
 // clock, and attention of so many at the full clock. Where linears wait for HBM they draw the limit
 // at most.
 func (c *chunks) of(least, sustained, n, attention float64) chunk {
 	if c.ratio == 0 || sustained == 0 {
-		return chunk{linears: sustained, attention: attention, hot: 1, attends: 1}
+		return chunk{linears: sustained, attention: attention, hot: 1}
 	}
 	g, _ := c.gain.logLinear(n)
 	gained := math.Max(0, math.Min(g*sustained, sustained-least))
@@ -85,6 +76,5 @@ func (c *chunks) of(least, sustained, n, attention float64) chunk {
 		slope = gained / (hot - 1)
 	}
 	// without pause 1/f is hot
-	return chunk{linears: sustained - slope*(hot-1), attention: attention, slope: slope, hot: hot,
-		attends: c.attends}
+	return chunk{linears: sustained - slope*(hot-1), attention: attention, slope: slope, hot: hot}
 }

@@ -30,12 +30,12 @@ const (
 )
 
 // power of a rest at the full clock, limits.
-func (c *clock) powerOf(kind Rest, attends float64) float64 {
+func (c *clock) powerOf(kind Rest) float64 {
 	switch kind {
 	case RestDense:
 		return c.memory
 	case RestPrefill:
-		return attends
+		return 1
 	}
 	return c.copies
 }
@@ -65,7 +65,7 @@ func (c *ClockProbes) chunk(tokens, prefix int) chunk {
 	if prefix >= 0 {
 		attention, _ = c.prefill.of([]sim.Span{{Query: tokens, Prefix: prefix}})
 	}
-	c.chunks.read(&c.p.Clock)
+	c.chunks.ratio = c.p.Clock.GEMMSteadyRatio.optional()
 	return c.chunks.of(c.linears.least(float64(tokens)), sustained, float64(tokens), attention)
 }
 
@@ -76,7 +76,7 @@ func (c *ClockProbes) Rested(n int, ran, rest float64, kind Rest, layers int) fl
 	k, w := newClock(c.p), c.chunk(n, -1)
 	if rest > 0 {
 		k.settled(&w)
-		k.rest(k.powerOf(kind, w.attends), 1e9*rest)
+		k.rest(k.powerOf(kind), 1e9*rest)
 	}
 	for t := 0.0; t < ran; {
 		t += k.layers(&w, 1)

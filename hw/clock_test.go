@@ -132,7 +132,6 @@ func TestClock(t *testing.T) {
 func TestClockFollows(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
-	p.Clock.AttentionPower = count(0.8, "limits")
 	probes := NewClockProbes(p, m, 32)
 	k := newClock(p)
 	run := func(prefix, layers int) float64 {
@@ -167,9 +166,8 @@ func TestClockWithinALayer(t *testing.T) {
 	p := mustProfile(t, "h200")
 	withClock(p)
 	const parts = 1000
-	whole := chunk{linears: 30e-3, attention: 10e-3, slope: 20e-3, hot: 1 / 0.7, attends: 0.9}
-	part := chunk{linears: 30e-3 / parts, attention: 10e-3 / parts, slope: 20e-3 / parts, hot: 1 / 0.7,
-		attends: 0.9}
+	whole := chunk{linears: 30e-3, attention: 10e-3, slope: 20e-3, hot: 1 / 0.7}
+	part := chunk{linears: 30e-3 / parts, attention: 10e-3 / parts, slope: 20e-3 / parts, hot: 1 / 0.7}
 	one, many := newClock(p), newClock(p)
 	at, sum := one.layers(&whole, 1), parts*many.layers(&part, parts)
 	if math.Abs(at/sum-1) > 5e-4 || math.Abs(one.f-many.f) > 4e-3 ||
@@ -194,10 +192,7 @@ func TestClockFigures(t *testing.T) {
 		{"clock.gain", func(p *Profile) { p.Clock.Gain = nil }},
 		{"clock.gain", func(p *Profile) { p.Clock = Clock{Gain: p.Clock.Gain} }},
 		{"clock.gemm_steady_ratio",
-			func(p *Profile) { p.Clock = Clock{AttentionPower: count(0.9, "limits")} }},
-		{"clock.gemm_steady_ratio",
 			func(p *Profile) { p.Clock = Clock{MemoryBoundPower: count(0.1, "share")} }},
-		{"clock.attention_power.unit", func(p *Profile) { p.Clock.AttentionPower = count(0.9, "share") }},
 		{"clock.memory_bound_power.value",
 			func(p *Profile) { p.Clock.MemoryBoundPower = count(1, "share") }},
 		{"clock.gain[0].shape", func(p *Profile) { p.Clock.Gain[0].Shape = "llama2-7" }},

@@ -60,7 +60,7 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 				must(d.Score(layer, &w))
 			}
 			moves := kv.Moves{Layer: layer, Loads: loads, Saves: saves, BlockBytes: block,
-				InRounds: len(w.Rounds) > 0, Prefix: prefix, UniquePages: loads / 4, RequestKVBytes: 1 << 28}
+				InRounds: len(w.Rounds) > 0, Prefix: prefix}
 			if opts.LoadEngine == "" {
 				moves.Loads, moves.Saves, moves.Prefix = 0, 0, 0
 			}

@@ -96,7 +96,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 	}
 	c.patterns = newSparsePrefill(p, m, c.prefill)
 	c.narrow = m.WeightBytesEach == 1 || m.IsMixture() && m.expertBytes() < 2
-	c.notes = newNotes(p, m, &c, opts.LoadEngine)
+	c.notes = newNotes(p, m, &c)
 	return c
 }
 

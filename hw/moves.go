@@ -36,7 +36,6 @@ func (d *Device) Move(m *kv.Moves) error {
 			blocks := d.loadBlock*float64(m.Loads) + d.evictBlock*float64(m.Evictions)
 			d.pass(nanoseconds(blocks), &d.phases.Host)
 		}
-		d.loader.copies.setLocality(m)
 		if d.swap != nil { // row by row
 			d.loadRows(m)
 		} else if m.InRounds {
@@ -95,8 +94,6 @@ func (d *Device) load(n, blockBytes int64) {
 // loaded other blocks. Where a kernel loads, each slows the other (overlapLoad).
 func (d *Device) loadPrefix(n, blockBytes int64) {
 	d.awaitLate()
-	d.loader.copies.setLocality(&kv.Moves{Loads: n,
-		UniquePages: max(1, n/int64(d.model.KVHeads))})
 	t := nanoseconds(d.loader.seconds(n, blockBytes))
 	if d.layers == 0 {
 		d.loading += t

@@ -30,7 +30,7 @@ type notes struct {
 	text  [noteCount]string  // a format for asked
 }
 
-func newNotes(p *Profile, m *Model, c *coster, loadEngine string) *notes {
+func newNotes(p *Profile, m *Model, c *coster) *notes {
 	n := new(notes)
 	n.text[noteLatent] = fmt.Sprintf("latent attention: no kernel measured on %s; priced by bytes "+
 		"at the rate of other decode attention, by FLOPs at that of prefill attention", p.Name)
@@ -64,11 +64,6 @@ func newNotes(p *Profile, m *Model, c *coster, loadEngine string) *notes {
 	n.text[notePool] = fmt.Sprintf(
 		"FlashH2D: asked for a host pool of %%.1f GiB, measured to %.3g GiB on %s; rate held",
 		p.Load.Flash[len(p.Load.Flash)-1].PoolGiB, p.Name)
-	if rows := p.Load.MemcpyPools; len(rows) > 0 && loadEngine == LoadMemcpy {
-		n.text[notePool] = fmt.Sprintf(
-			"memcpy a block: asked for a host pool of %%.1f GiB, measured to %.3g GiB on %s; cost held",
-			rows[len(rows)-1].PoolGiB, p.Name)
-	}
 	n.text[noteScatter] =
 		fmt.Sprintf("FlashD2H: asked for %%.0f scatter threads, measured %d to %d on %s",
 			p.Save.Scatter[0].Threads, p.Save.Scatter[len(p.Save.Scatter)-1].Threads, p.Name)

@@ -37,11 +37,6 @@ func TestOptionalTransferFigures(t *testing.T) {
 			func(p *Profile) float64 { return load(p, LoadFlash) }, 0.5 * blocks},
 		{"save.memcpy_base", func(p *Profile) { p.Save.MemcpyBase = us(8) },
 			func(p *Profile) float64 { return save(p, SaveMemcpy) }, 8},
-		{"load.memcpy_warmup", func(p *Profile) {
-			p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks = us(2),
-				count(300, "blocks")
-		}, func(p *Profile) float64 { return load(p, LoadMemcpy) },
-			2 * blocks * 300 / 400},
 		{"save.gpu_block", func(p *Profile) { p.Save.GPUBlock = us(0.5) },
 			func(p *Profile) float64 { return save(p, SaveGPU) }, 0.5 * blocks},
 	} {

@@ -149,9 +149,7 @@ type Clock struct {
 	// in which power that is off by the limit would lower or raise the whole clock
 	FrequencySlew Figure `toml:"frequency_slew,omitempty" dim:"time,optional"`
 
-	// Power at the full clock as a share of the power limit; above 1 the card throttles.
-	// of prefill; not set: the limit
-	AttentionPower Figure `toml:"attention_power,omitempty" dim:"power,optional"`
+	// Power at the full clock as a share of the power limit.
 	// within HBM, and all that is not named here
 	CopyPower Figure `toml:"copy_power,omitempty" dim:"share,optional"`
 	// memory-bound kernels: decodes' linears, attention and scores; not set: copies'
@@ -199,15 +197,9 @@ type Loading struct {
 	// per block
 	MemcpyCall Figure `toml:"memcpy_call" dim:"time"`
 	// per batch of blocks
-	MemcpyBase Figure `toml:"memcpy_base,omitempty" dim:"time,optional"`
-	// by which each of the first blocks costs more
-	MemcpyWarmup Figure `toml:"memcpy_warmup,omitempty" dim:"time,optional"`
-	// blocks of a batch that have cost half of what all first ones do more
-	MemcpyWarmupBlocks Figure `toml:"memcpy_warmup_blocks,omitempty" dim:"count,optional"`
-	// per block by the host pool; memcpy_call is not read then
-	MemcpyPools []PoolTime `toml:"memcpy_pools,omitempty"`
-	FlashLaunch Figure     `toml:"flash_launch" dim:"time"`
-	FlashFloor  Figure     `toml:"flash_floor,omitempty" dim:"time,optional"`
+	MemcpyBase  Figure `toml:"memcpy_base,omitempty" dim:"time,optional"`
+	FlashLaunch Figure `toml:"flash_launch" dim:"time"`
+	FlashFloor  Figure `toml:"flash_floor,omitempty" dim:"time,optional"`
 	// FlashStream is the launch within a stream, where nobody submits and waits. Absent: flash_launch.
 	FlashStream Figure `toml:"flash_stream,omitempty" dim:"time,optional"`
 	// per block, seen where blocks are small

@@ -65,7 +65,6 @@ func (p *KernelCosts) checkTogether() error {
 		{"block_close.rate", "launch", p.BlockClose.Rate, p.BlockClose.Launch},
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
-		{"load.memcpy_warmup", "memcpy_warmup_blocks", p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks},
 		{"load.contention", "layer_delay", p.Load.Contention, p.Load.LayerDelay},
 	}
 	if p.Paged.Copy.Set() && !p.Paged.Rows.Set() {
@@ -102,9 +101,9 @@ func (p *KernelCosts) checkGain() error {
 	if c.GEMMSteadyRatio.Set() != (len(c.Gain) > 0) {
 		return wrong("clock.gain", "want at least one row and clock.gemm_steady_ratio, or neither")
 	}
-	if (c.AttentionPower.Set() || c.MemoryBoundPower.Set()) && !c.GEMMSteadyRatio.Set() {
+	if c.MemoryBoundPower.Set() && !c.GEMMSteadyRatio.Set() {
 		return wrong("clock.gemm_steady_ratio",
-			"want it with clock.attention_power and clock.memory_bound_power")
+			"want it with clock.memory_bound_power")
 	}
 	return p.checkRows("clock.gain", len(c.Gain),
 		func(i int) (string, int) { return c.Gain[i].Shape, c.Gain[i].Tokens })
@@ -193,7 +192,6 @@ func (p *KernelCosts) checkTransfers() error {
 	return cmp.Or(
 		rising("load.flash", "pool_gib", "sizes", len(l.Flash),
 			func(i int) float64 { return l.Flash[i].PoolGiB }),
-		pools("load.memcpy_pools", l.MemcpyPools),
 		pools("save.memcpy_overlapped_pools", s.MemcpyOverlappedPools),
 		rising("save.scatter", "threads", "threads", len(s.Scatter),
 			func(i int) int { return s.Scatter[i].Threads }))

@@ -11,7 +11,6 @@ var renamedKeys = map[string]string{
 	"clock.alone":              "clock.gemm_steady_ratio",
 	"clock.meter":              "clock.power_filter",
 	"clock.pace":               "clock.frequency_slew",
-	"clock.attention":          "clock.attention_power",
 	"clock.copies":             "clock.copy_power",
 	"clock.memory":             "clock.memory_bound_power",
 	"host.verdict":             "host.continue_latency",
@@ -20,8 +19,6 @@ var renamedKeys = map[string]string{
 	"host.load":                "host.load_block",
 	"gaps":                     "layer_overhead",
 	"save.memcpy_beside_pools": "save.memcpy_overlapped_pools",
-	"load.memcpy_early":        "load.memcpy_warmup",
-	"load.memcpy_first":        "load.memcpy_warmup_blocks",
 	"psa_decode.few_lists":     "psa_decode.cluster_lists",
 	"scoring.unclustered":      "scoring.unclustered",
 }
@@ -35,6 +32,8 @@ var retiredKeys = map[string]string{
 	"": "dense_decode.tail dense_decode.piece dense_decode.pages " +
 		"scoring.at_once scoring.long scoring.room scoring.per_query " +
 		"scoring.per_head scoring.per_long clock.decode load.memcpy_start " +
+		"load.memcpy_early load.memcpy_first load.memcpy_warmup load.memcpy_warmup_blocks " +
+		"load.memcpy_pools clock.attention clock.attention_power " +
 		"load.memcpy_whole load.batched_early load.batched_first " +
 		"load.batched_sizes load.batched_call load.batched_block " +
 		"load.flash_beside_psa save.memcpy_long save.memcpy_half " +

@@ -30,7 +30,6 @@ var dimensions = map[string]map[string]float64{
 	"compute":    {"PFLOP/s": 1e15, "TFLOP/s": 1e12, "GFLOP/s": 1e9},
 	"size":       {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "MB": 1e6, "GB": 1e9},
 	"share":      {"share": 1, "%": 1e-2},
-	"power":      {"limits": 1},
 	"tokens":     {"tokens": 1},
 	"requests":   {"requests": 1},
 	"threads":    {"threads": 1},

@@ -23,9 +23,6 @@ func (c *scenario) asks(t *testing.T) (o *outcome, moves []kv.Moves, work []sim.
 	o = &outcome{spy: &spy{Device: d}}
 	o.server = c.server(t, o.spy)
 	o.run(t, c, o.server.Check)
-	for i := range d.moves {
-		d.moves[i].UniquePages, d.moves[i].RequestKVBytes = 0, 0
-	}
 	return o, d.moves, d.work
 }
 

@@ -121,7 +121,6 @@ func (s *Server) loadLayer(layer int) (err error) {
 		m.Prefix = after.Resumed - s.step.resumed
 		m.Loads -= m.Prefix
 	}
-	m.UniquePages, m.RequestKVBytes = s.cache.Spread(1)
 	return err
 }
 
@@ -149,13 +148,11 @@ func (s *Server) loadShare() error {
 			st.begun.all = s.cache.Scale(after.Resumed - st.before.Resumed)
 			st.loaded.all -= st.begun.all
 		}
-		st.pages, st.kvBytes = s.cache.Spread(st.runs)
 	}
 	st.ran++
 	m := &st.moves
 	m.Loads, m.Prefix = st.loaded.next(st.ran, st.runs), st.begun.next(st.ran, st.runs)
 	m.Evictions = st.evictions.next(st.ran, st.runs)
-	m.UniquePages, m.RequestKVBytes = min(st.pages, m.Loads), st.kvBytes
 	return nil
 }
 

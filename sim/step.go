@@ -26,14 +26,13 @@ type stepState struct {
 	savesInFlight              bool  // of a prefill that a decode of the batch has ended
 	freed                      int64 // blocks since the step before, whole model
 	// blocks loaded: sampled, and of prefixes that chunked prefills begin with
-	loaded, begun  share
-	resumed        int64   // of the cache, before the layer's prefills write
-	evictions      share   // blocks that lost their slots in the layers
-	pages, kvBytes int64   // of a layer's part
-	emits          int     // tokens that the step gives
-	drafts         Work    // of a pass that drafts
-	byRound        []int64 // of loaded, by microbatch
-	loads          []int64 // of the layer, by microbatch
+	loaded, begun share
+	resumed       int64   // of the cache, before the layer's prefills write
+	evictions     share   // blocks that lost their slots in the layers
+	emits         int     // tokens that the step gives
+	drafts        Work    // of a pass that drafts
+	byRound       []int64 // of loaded, by microbatch
+	loads         []int64 // of the layer, by microbatch
 	// heads that end with each of its rounds, and the blocks they attend to in it
 	ends, lasts []int64
 	runs, ran   int // layers that the step runs, and has run

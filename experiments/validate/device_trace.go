@@ -78,9 +78,8 @@ const roundLoads = -1
 // have it nowhere.
 const landing = 2
 
-// marshalCalls writes the steps of a live run, with the locality of their loads in DRAM
-// where that is asked for.
-func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
+// marshalCalls writes the steps of a live run.
+func marshalCalls(steps []live.RecordedStep) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	for i := range steps {
@@ -117,9 +116,6 @@ func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 				bit(l.Moved) | landing*bit(l.Moves.SavesInFlight), l.Moves.Loads, l.Moves.Saves}
 			if _, loads := line.Works[l.Work].inRounds(); loads > 0 && loads == l.Moves.Loads {
 				stored[4] = roundLoads
-			}
-			if spread && l.Moves.UniquePages > 0 {
-				stored = append(stored, l.Moves.UniquePages, l.Moves.RequestKVBytes)
 			}
 			if l.Moves.Evictions > 0 {
 				stored = append(stored, l.Moves.Evictions)
@@ -195,10 +191,7 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			if len(line.Prefix) > 0 {
 				m.Prefix = line.Prefix[i]
 			}
-			if len(l) >= 8 {
-				m.UniquePages, m.RequestKVBytes = l[6], l[7]
-			}
-			if len(l)%2 != 0 {
+			if len(l)%2 != 0 { // two more are of earlier builds, which nothing reads
 				m.Evictions = l[len(l)-1]
 			}
 			s.Layers = append(s.Layers, live.RecordedLayer{Layer: int(l[0]), Work: int(l[1]),

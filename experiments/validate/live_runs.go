@@ -11,7 +11,6 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -47,16 +46,14 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	}
 	v.Planned(requestsOf(pointsOf(missing)))
 	var steps []live.RecordedStep
-	var spread bool
 	makers.Finish = func(dir string) error {
-		text, err := marshalCalls(steps, spread)
+		text, err := marshalCalls(steps)
 		if err != nil {
 			return err
 		}
 		return errors.Join(writeGzip(filepath.Join(dir, callsFile), text), compress(dir))
 	}
 	simulate := func(ctx context.Context, p config.Point, sink run.Sink) (sum sim.Summary, err error) {
-		spread = p.System.LoadEngine == hw.LoadMemcpy
 		sum, steps, err = v.Live.Shadowed(ctx, p, sink)
 		return sum, err
 	}

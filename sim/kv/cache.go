@@ -51,7 +51,6 @@ type Seq struct {
 	step   uint32  // decode steps so far, continued from the handle's last owner
 	born   uint32  // step at which this owner began
 	active int     // entries with the active flag
-	missed int     // blocks that Fills have queued to be loaded since the last Spread
 	held   int     // entries with the held flag
 	recent []int32 // entries last used at step s, no longer active: recent[s & ring],
 	again  again   // less these
@@ -102,15 +101,14 @@ type Cache struct {
 	reserved int64 // bytes, whole model, over all requests
 	held     int   // entries with the held flag, over all requests
 
-	step     uint32 // steps so far
-	absent   []*Seq // accessed in the last step, absent from this one
-	missing  []ref  // of the layer being accessed: to load, waiting for slots
-	missedBy []*Seq // that have some since the last Spread
-	writing  []ref  // of the layer being accessed: just written, waiting for slots
-	own      share  // of accesses one by one
-	split    split
-	stats    Stats
-	loads    []int64 // by group of the sample
+	step    uint32 // steps so far
+	absent  []*Seq // accessed in the last step, absent from this one
+	missing []ref  // of the layer being accessed: to load, waiting for slots
+	writing []ref  // of the layer being accessed: just written, waiting for slots
+	own     share  // of accesses one by one
+	split   split
+	stats   Stats
+	loads   []int64 // by group of the sample
 
 	microbatch int        // blocks of one iteration of a progressive attention; 0 = it has none
 	rounds     []int64    // of missing, by microbatch
@@ -249,7 +247,7 @@ func (c *Cache) Open(maxTokens int) *Seq {
 	clear(s.recent)
 	s.again = again{}
 	s.stepAt = s.stepAt[:0]
-	s.blocks, s.full, s.saved, s.hold, s.loose, s.active, s.held, s.missed = 0, 0, 0, 0, 0, 0, 0, 0
+	s.blocks, s.full, s.saved, s.hold, s.loose, s.active, s.held = 0, 0, 0, 0, 0, 0, 0
 	s.step += 2 // born-1 marks blocks that no step of this owner selected
 	s.born = s.step
 	s.live, s.Request = true, 0

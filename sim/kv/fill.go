@@ -31,9 +31,6 @@ func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 	loads = int64(len(c.missing))
 	c.filled = append(c.filled[:0], c.rounds...)
 	c.rounds = c.rounds[:0]
-	if err == nil {
-		c.bookMissed()
-	}
 	if c.Sample.Rate < 1 {
 		for i := range c.missing {
 			c.loads[c.missing[i].group]++

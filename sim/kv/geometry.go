@@ -39,10 +39,6 @@ type Moves struct {
 	Evictions int64
 	// Longest is the blocks of Loads of the request that loads most; 0: not known. Of hot buffers.
 	Longest int64
-	// UniquePages is the expected number of distinct DRAM pages that the loads touch: all KV heads
-	// of a request's block of tokens share one. RequestKVBytes is the mean KV size in bytes of the
-	// requests of the other, repeated touches. 0 = unknown (Cache.Spread).
-	UniquePages, RequestKVBytes int64
 	// SavesInFlight says that saves of earlier steps of a request in the batch are not known to be
 	// in DRAM: loads may be of them.
 	SavesInFlight bool
