@@ -25,7 +25,7 @@ var costs = []cost{
 	saveOverlap{}, loadOverlap{}, flashD2H{}, gemm{}, elementwise{}, prefillAttention{},
 	sparsePrefill{}, decode{}, sharedDecode{}, scoring{}, progressive{}, continueLatency{},
 	blockClose{}, clock{}, roundTrip{}, hostStep{}, freeBlock{}, blockLoad{},
-	driverContention{}, layerOverhead{},
+	layerOverhead{},
 }
 
 // Probes lists every kind of measurement.

@@ -138,8 +138,8 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
 	spare := slices.Concat(liveProbes, []string{
-		probeRope, probeClose, probeClock, probeRested, probeRestedDense, probeChunk, probeCallsNone,
-		probeCallsSave, probePrefillMemcpy,
+		probeRope, probeClose, probeClock, probeRested, probeRestedDense, probeChunk,
+		probePrefillMemcpy,
 	})
 	b.fail = func(p Point) error {
 		if slices.Contains(spare, p.Probe) {
@@ -159,7 +159,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 		}
 	}
 	if c.Profile.BlockClose.Rate.Set() || c.Profile.Clock.GEMMSteadyRatio.Set() ||
-		c.Profile.Host.EvictBlock.Set() || c.Profile.Host.DriverContention.Set() ||
+		c.Profile.Host.EvictBlock.Set() ||
 		len(c.Profile.Save.MemcpyOverlappedPools) > 0 {
 		t.Errorf("not measured, yet %+v", c.Profile.Host)
 	}

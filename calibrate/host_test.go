@@ -33,7 +33,7 @@ func TestHostAlone(t *testing.T) {
 	c := fitted(t, s)
 	found := 0
 	for _, w := range wanted(want, c.Profile) {
-		if !strings.HasPrefix(w.name, "host.") || w.name == "host.driver_contention" {
+		if !strings.HasPrefix(w.name, "host.") {
 			continue
 		}
 		found++

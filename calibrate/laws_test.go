@@ -95,10 +95,6 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		return 2*fakeSubmit + fakeRope*at("tokens") + t.closeLaunch + at("tokens")*kvToken(m)/t.closeRate
 	case probeClock, probePrompt, probeChunk, probeRested, probeRestedDense, probeRestedPrefill:
 		return t.clockPoint(p, m)
-	case probeCallsNone:
-		return (at("launches") + at("copies")) * fakeSubmit
-	case probeCallsSave:
-		return (at("launches") + at("copies")) * (fakeSubmit + t.driver)
 	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probePrefillMemcpy:
 		return t.savedPrefill(p, m)
 	case probeLive, probeLiveOffload, probeLiveLoads, probeLiveFirst,

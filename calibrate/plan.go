@@ -53,7 +53,6 @@ const (
 	stageGPUScatter
 	stageSaveMemcpy
 	stageFlashD2H
-	stageDriver
 	stageSaveOverlap
 	stageLoad // by pools, which only grow
 	stageBlockClose

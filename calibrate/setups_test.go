@@ -87,8 +87,6 @@ func setupPoints(shape, wide string) []struct {
 		{point(probePrompt, shape, 64, 64, 1), &cuda.PrefillArgs{}},
 		{point(probeRested, shape, 64, 1, 2), &cuda.LinearArgs{}},
 		{point(probeRestedPrefill, shape, 64, 1, 2), &cuda.LinearArgs{}},
-		{point(probeCallsNone, "", 2, 3), &cuda.MemcpyArgs{}},
-		{point(probeCallsSave, "", 2, 3), &cuda.MemcpyBlocksArgs{}},
 		{point(probeLayersNone, shape, 64, 64, 2), &cuda.PrefillArgs{}},
 		{point(probeLayersMemcpy, shape, 64, 64, 2), &cuda.MemcpyBlocksArgs{}},
 		{point(probeLayersGPU, shape, 64, 64, 2), &cuda.GPUScatterArgs{}},

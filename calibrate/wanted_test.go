@@ -32,7 +32,6 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"host.free_block", p.Host.FreeBlock, m.freeBlock, 0.03},
 		{"host.load_block", p.Host.LoadBlock, m.loadBlock, 0.05},
 		{"host.evict_block", p.Host.EvictBlock, m.evictBlock, 0.25},
-		{"host.driver_contention", p.Host.DriverContention, m.driver, 0.05},
 		{"load.memcpy_base", p.Load.MemcpyBase, m.load.base, 0.1},
 		{"load.memcpy_call", p.Load.MemcpyCall, m.load.call, 0.03},
 		{"load.flash_floor", p.Load.FlashFloor, m.gather.floor, 0.1},

@@ -63,7 +63,6 @@ var parts = []Part{
 		[]string{"host.layer_sync", "host.layer_rate", "host.layer_request", "host.load_block",
 			"host.evict_block"}},
 	{"layer round trip", "load_block", []string{"host.load_block", "host.evict_block"}},
-	{"driver contention", "driver_contention", []string{"host.driver_contention"}},
 }
 
 // streamKeys lists the keys of a memory-bound kernel.

@@ -50,8 +50,7 @@ type DeviceOptions struct {
 //     starts its loads then; attention needs them, so the step waits
 //     them out (LoadStall). A save queue that runs meanwhile shares the link's limit
 //     for both directions, each slowed alike. Prefixes that prefills begin with load layer by
-//     layer, overlapping the one before (moves.go). Where it saves block by block, calls of
-//     the driver wait for one another (driver_contention.go).
+//     layer, overlapping the one before (moves.go).
 //   - Compute passes the overhead between a layer's kernels, with the GPU's lookup (Linears,
 //     layer_overhead.go), linears, attention, and the digests of blocks that became full (Scoring);
 //     progressive attention with the loads of its rounds (progressive_timeline.go). While the
@@ -80,7 +79,6 @@ type Device struct {
 	evictBlock      float64  // the same for each block that gives its slot up
 	continueLatency des.Time // of progressive attention, until the CPU acts on it
 	duplex          float64  // bytes/s of both directions at once
-	contention      driverContention
 	clock           clock
 	overhead        layerOverhead
 	saves           saveQueue
@@ -94,7 +92,6 @@ type Device struct {
 	layers  int      // computed in this step
 	busy    des.Time // of the GPU in this step
 	loading des.Time // of the link, DRAM to HBM, in this step
-	waited  des.Time // of the host for the driver in this step, the GPU at work
 	lagged  des.Time // of the step, the host behind the GPU at its end
 	rested  bool     // before the step
 	scored  bool     // the layer
@@ -148,7 +145,6 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		return nil, err
 	}
 	d.prefixes = newPrefixLinks(gpu, opts.Prefix)
-	d.contention = newDriverContention(gpu, &opts)
 	d.loadContention = gpu.Load.Contention.optional()
 	d.loadDelay = gpu.Load.LayerDelay.optional() * float64(des.Second)
 	d.clock = newClock(gpu)
@@ -189,7 +185,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.rested = s.Start > d.now
 	before := d.engine.begin(s, d.rested)
 	d.now, d.tokens, d.layers = s.Start, 0, 0
-	d.busy, d.loading, d.waited, d.scored = 0, 0, 0, false
+	d.busy, d.loading, d.scored = 0, 0, false
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
 	for _, c := range d.classes {
@@ -233,7 +229,7 @@ func (d *Device) Score(layer int, w *sim.Work) error {
 	}
 	if d.opts.Offload && !d.opts.GPULookup {
 		sync := nanoseconds(d.sync.of(w.Decodes, ListBytes(d.model, float64(w.DecodeTokens))))
-		d.pass(sync+d.contention.calls(syncCalls, &d.saves), &d.phases.Host)
+		d.pass(sync, &d.phases.Host)
 	}
 	return nil
 }
@@ -264,7 +260,6 @@ func (d *Device) layer(layer int, w *sim.Work) error {
 	d.awaitPrefix(layer)
 	d.scored = false
 	d.prefixFrom, d.prefixAfter = d.now, d.loading // the other buffer is free
-	d.waited += d.contention.calls(layerCalls, &d.saves)
 	c := d.at(layer).layer(w)
 	linears, prefill, overhead := c.linears, c.prefill, d.overhead.of(w)
 	if len(w.Prefill) > 0 {
@@ -315,7 +310,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 // end waits for the host and returns the step's time.
 func (d *Device) end() sim.Timing {
 	before := d.now
-	if idle := d.engine.launched + d.waited - d.busy; idle > 0 {
+	if idle := d.engine.launched - d.busy; idle > 0 {
 		d.pass(idle, &d.phases.Host)
 	}
 	if late := d.engine.host - (d.now - d.step.Start); late > 0 { // planned ahead

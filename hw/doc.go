@@ -22,7 +22,7 @@
 //     gpu_scatter.go and memcpy.go.
 //   - costs.go prices a layer; device.go passes the times of a step with host_step.go,
 //     round_trip.go, layer_overhead.go, moves.go, progressive_timeline.go, save_queue.go (the
-//     device-to-host queue), driver_contention.go, and clock.go with clock_chunk.go, of
+//     device-to-host queue), and clock.go with clock_chunk.go, of
 //     prefills, and clock_decode.go; clock_probes.go prices what calibrate measures of the clock.
 //   - notes.go: which cost was asked beyond its data; concepts.go: the model without a part.
 //   - plan.go: what fits on the card; slo.go: the decode iteration that service levels are

@@ -25,7 +25,6 @@ func TestLoadsWaitForLandingSaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.opts.Offload, c.opts.SaveBufferBytes = true, 1<<40
 			p := mustProfile(t, "h200")
-			p.Host.DriverContention = Figure{}
 			step := func(landing bool) (timing sim.Timing, left des.Time) {
 				d, err := NewDevice(p, mustModel(t, "lwm-7b"), c.opts)
 				if err != nil {

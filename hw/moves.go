@@ -71,9 +71,7 @@ func (d *Device) load(n, blockBytes int64) {
 	d.awaitLate()
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 	q := &d.saves
-	price := d.loader.inStream(n, blockBytes)
-	unshared := nanoseconds(price)
-	unshared += d.contention.loads(n, blockBytes, unshared, q)
+	unshared := nanoseconds(d.loader.inStream(n, blockBytes))
 	both := min(unshared, q.work) // work that each does while the other runs
 	moved := float64(n)*float64(blockBytes)*float64(both)/float64(unshared) + q.bytesOf(both)
 	slowed := max(both, nanoseconds(moved/d.duplex))
@@ -88,10 +86,10 @@ func (d *Device) load(n, blockBytes int64) {
 	d.pass(unshared-both, &d.phases.LoadStall)
 }
 
-// loadPrefix waits for a layer's part of the prefixes that prefills begin with. A step's first layer
-// has it loaded where nothing computes. The plan names it before the step, and there are two
-// buffers: another layer's has loaded since the layer before began to compute, except while the link
-// loaded other blocks. Where a kernel loads, each slows the other (overlapLoad).
+// loadPrefix waits for a layer's part of the prefixes that prefills begin with. A step's first
+// layer has it loaded where nothing computes. The plan names it before the step, and there are two
+// buffers: another layer's has loaded since the layer before began to compute, except while the
+// link loaded other blocks. Where a kernel loads, each slows the other (overlapLoad).
 func (d *Device) loadPrefix(n, blockBytes int64) {
 	d.awaitLate()
 	t := nanoseconds(d.loader.seconds(n, blockBytes))

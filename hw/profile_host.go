@@ -32,8 +32,4 @@ type Host struct {
 	SparseLayer Figure `toml:"sparse_layer,omitempty" dim:"time,optional"`
 	// EagerLayer is the same of a layer of any batch that no CUDA graph holds (EngineCosts.Graphs).
 	EagerLayer Figure `toml:"eager_layer,omitempty" dim:"time,optional"`
-	// DriverContention is by how much each call of the driver is longer while another thread
-	// saves with a memcpy a block, and each such copy while this thread loads so: the
-	// calls of both queue for the driver's lock.
-	DriverContention Figure `toml:"driver_contention,omitempty" dim:"time,optional"`
 }

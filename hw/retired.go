@@ -14,7 +14,6 @@ var renamedKeys = map[string]string{
 	"clock.copies":             "clock.copy_power",
 	"clock.memory":             "clock.memory_bound_power",
 	"host.verdict":             "host.continue_latency",
-	"host.call_wait":           "host.driver_contention",
 	"host.freed_block":         "host.free_block",
 	"host.load":                "host.load_block",
 	"gaps":                     "layer_overhead",
@@ -34,6 +33,7 @@ var retiredKeys = map[string]string{
 		"scoring.per_head scoring.per_long clock.decode load.memcpy_start " +
 		"load.memcpy_early load.memcpy_first load.memcpy_warmup load.memcpy_warmup_blocks " +
 		"load.memcpy_pools clock.attention clock.attention_power " +
+		"host.driver_contention host.call_wait host.load_wait host.copy_wait host.turn_wait " +
 		"load.memcpy_whole load.batched_early load.batched_first " +
 		"load.batched_sizes load.batched_call load.batched_block " +
 		"load.flash_beside_psa save.memcpy_long save.memcpy_half " +
@@ -58,7 +58,6 @@ var retiredKeys = map[string]string{
 	"host.layer_request":           "host.psa_request",
 	"host.layer_rate":              "host.psa_rate",
 	"host.load_block":              "host.loads host.loads_half",
-	"host.driver_contention":       "host.load_wait host.copy_wait host.turn_wait",
 }
 
 // retired describes what became of a key that profiles of earlier builds have, "" of any other.

@@ -40,7 +40,9 @@ var loadEngines = []struct {
 	name  string
 	costs func(*transfer, *Loading)
 }{
-	{LoadMemcpy, func(t *transfer, f *Loading) { t.copies = newCopies(f.MemcpyBase, f.MemcpyCall, nil) }},
+	{LoadMemcpy, func(t *transfer, f *Loading) {
+		t.copies = newCopies(f.MemcpyBase, f.MemcpyCall, nil)
+	}},
 	{LoadFlash, (*transfer).flashH2D},
 	{LoadSwap, (*transfer).swapIn},
 }
