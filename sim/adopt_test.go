@@ -121,6 +121,45 @@ func TestPrefixesAreSharedInHBM(t *testing.T) {
 	}
 }
 
+// early notes how many blocks a layer's chunks have taken up by when its decodes select.
+type early struct {
+	metronome
+	server *sim.Server
+	begun  int64
+	layers []int64
+}
+
+func (d *early) Begin(s *sim.Step) error {
+	d.begun = d.server.Joined()
+	return d.metronome.Begin(s)
+}
+
+func (d *early) Score(layer int, w *sim.Work) error {
+	if len(w.Prefill) > 0 {
+		d.layers = append(d.layers, d.server.Joined()-d.begun)
+	}
+	return d.metronome.Score(layer, w)
+}
+
+// A chunk takes up the blocks of its prefix that another request has in HBM before the decodes of
+// its layer select: the host does so while the layer before computes.
+func TestChunksTakeUpBlocksBeforeDecodesSelect(t *testing.T) {
+	c := hitting("chunked", sim.PrefixDense)
+	c.arrivals[0].Output = 20
+	c.arrivals = append(c.arrivals, c.arrivals[0])
+	c.arrivals[1].At = 55 * ms
+	for i := range c.arrivals {
+		c.arrivals[i].Content = &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 24},
+			{ID: uint64(20 + i), Tokens: 16}}}
+	}
+	d := &early{}
+	o := &outcome{spy: &spy{Device: d}}
+	o.server = c.server(t, o.spy)
+	d.server = o.server
+	o.run(t, c, o.server.Check)
+	expect(t, "blocks taken up by the scores of two layers", d.layers, []int64{6, 12})
+}
+
 // A layer's part of a prefix loads while the layer before computes: what computes longer than the
 // link needs hides all loads but the first layer's and what the kernel that loads slows it down,
 // and a slow link is busy all the time.

@@ -242,3 +242,6 @@ func (f *Fleet) Recount() error {
 	}
 	return nil
 }
+
+// Joined counts the blocks that got the slots in which other requests have them.
+func (s *Server) Joined() int64 { return s.cache.Stats().Joined }

@@ -1,10 +1,12 @@
 package live_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
 // startsOf notes of loads what they load and whether layers of the step have decoded.
@@ -59,5 +61,43 @@ func TestFirstLayersOfPrefillsLoadAhead(t *testing.T) {
 	}
 	if second == 0 {
 		t.Errorf("of %d loads none is of a second layer", len(m.loads))
+	}
+}
+
+// smsOf notes how many SMs the loads of each stream may hold.
+type smsOf struct {
+	cuda.Machine
+	mu    sync.Mutex
+	loads map[cuda.Stream]map[int32]int
+}
+
+func (o *smsOf) Launch(op cuda.Operation, s cuda.Stream) error {
+	if a, ok := op.(*cuda.FlashH2DArgs); ok {
+		o.mu.Lock()
+		if o.loads[s] == nil {
+			o.loads[s] = map[int32]int{}
+		}
+		o.loads[s][a.CTAs]++
+		o.mu.Unlock()
+	}
+	return o.Machine.Launch(op, s)
+}
+
+// FlashH2D holds few SMs while a layer computes, and as many as are fastest alone otherwise.
+func TestPrefixesLoadAheadOnFewSMs(t *testing.T) {
+	c := cases()["mha/hits: layer"]
+	on := emulator.New(emulator.Config{Late: true, Seed: 3})
+	defer on.Close()
+	m := &smsOf{Machine: on, loads: map[cuda.Stream]map[int32]int{}}
+	c.run(t, m).check(t)
+	alone, ahead := 0, 0
+	for s, by := range m.loads {
+		if len(by) != 1 || by[0]+by[live.AheadCTAs] == 0 {
+			t.Errorf("loads of stream %d by how many CTAs they have: %v", s, by)
+		}
+		alone, ahead = alone+by[0], ahead+by[live.AheadCTAs]
+	}
+	if alone == 0 || ahead == 0 || len(m.loads) != 2 {
+		t.Errorf("%d loads alone and %d ahead, on %d streams", alone, ahead, len(m.loads))
 	}
 }

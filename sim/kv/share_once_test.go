@@ -70,15 +70,22 @@ func TestSharedBlocksAreLoadedOnce(t *testing.T) {
 	}
 }
 
-// A request that wrote what others adopt shares it with them, the blocks in HBM among it; one
-// that wrote the same has a copy.
-func TestOwnBlocksAreShared(t *testing.T) {
-	geo := small(1, 1)
+// roomy is a cache of all heads with more slots than its test needs.
+func roomy(t *testing.T, geo Geometry) *Cache {
+	t.Helper()
 	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20,
 		Eviction: LRU, Window: 4, Addressed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// A request that wrote what others adopt shares it with them, the blocks in HBM among it; one
+// that wrote the same has a copy.
+func TestOwnBlocksAreShared(t *testing.T) {
+	geo := small(1, 1)
+	c := roomy(t, geo)
 	write := func() *Seq {
 		s := c.Open(40)
 		c.Extend(s, 13)
@@ -118,11 +125,7 @@ func TestOwnBlocksAreShared(t *testing.T) {
 // the layer's decodes select, and loads none of them.
 func TestWritesTakeUpWhatOthersHave(t *testing.T) {
 	geo := small(1, 1)
-	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20,
-		Eviction: LRU, Window: 4, Addressed: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := roomy(t, geo)
 	keys := []uint64{1, 2, 3}
 	var s [2]*Seq
 	for i := range s {
