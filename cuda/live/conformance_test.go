@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
@@ -46,6 +47,7 @@ type scenario struct {
 	patterns [][]pattern.Head  // of prefill; nil: dense
 	lengths  []length          // of the requests; nil: mixed
 	content  []*prefix.Content // of the requests, which are further apart; nil: not known
+	arrive   []des.Time        // when the requests arrive; nil: each some time after the one before
 	drawn    bool              // lines of prefill are where the cost model assumes them
 	allKeys  bool              // prefills attend to all: their budgets cover the context
 	each     func()            // after each step; nil: nothing

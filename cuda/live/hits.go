@@ -1,6 +1,8 @@
 package live
 
 import (
+	"slices"
+
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live/mem"
 	"github.com/sparseserve/sparseserve/sim"
@@ -24,7 +26,8 @@ type hits struct {
 // once it knows what that layer's decodes selected, the GPU waits for it.
 func (d *Device) nameHits(layer int) {
 	h := &d.hits
-	if h.layer == layer {
+	runs := func(r sim.Row) bool { return r.In(layer) }
+	if h.layer == layer || !slices.ContainsFunc(d.rows, runs) { // the step skips a layer without rows
 		return
 	}
 	h.layer, h.awaits = layer, false
@@ -112,8 +115,8 @@ func (d *Device) planHit(layer int, row *sim.Row, r *request, c closed) {
 }
 
 // planPrefix readies the loads of a layer's part of a prefix, unless they have begun, and of the
-// next layer's if that is in the same step: the first that a prefill runs may be none of the step's
-// first, where others run.
+// next layer's if that is in the same step. A prefill's first layer in a step may follow layers
+// that only other rows run: it loads during the layer before, too.
 func (d *Device) planPrefix(layer int, row *sim.Row, r *request, stride int) {
 	p := &d.hits
 	switch {

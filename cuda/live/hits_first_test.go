@@ -7,6 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // startsOf notes of loads what they load and whether layers of the step have decoded.
@@ -99,5 +101,27 @@ func TestPrefixesLoadAheadOnFewSMs(t *testing.T) {
 	}
 	if alone == 0 || ahead == 0 || len(m.loads) != 2 {
 		t.Errorf("%d loads alone and %d ahead, on %d streams", alone, ahead, len(m.loads))
+	}
+}
+
+// Of two prefills that hit, one runs the last layers of a step and the other the first, and none
+// the layer between: what is computed is what a run without hits computes.
+func TestPrefixesLoadAfterLayersThatNothingRuns(t *testing.T) {
+	for _, engine := range []string{"flash", "memcpy"} {
+		c := *cases()["gqa/hits: layer"]
+		c.spec.LoadEngine, c.spec.MaxInject, c.spec.ChunkTokens = engine, 64, 24
+		c.lengths, c.content = []length{{96, 4}, {96, 4}, {96, 4}}, nil
+		c.arrive = []des.Time{0, 100 * des.Millisecond, 100 * des.Millisecond}
+		for i := range c.lengths {
+			c.content = append(c.content, &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 64},
+				{ID: uint64(20 + i), Tokens: 32}}})
+		}
+		on := emulator.New(emulator.Config{Late: true, Seed: 3})
+		r := c.run(t, on)
+		r.check(t)
+		on.Close()
+		if r.skipped == 0 {
+			t.Errorf("%s: each layer before a step's last has rows", engine)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package live_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/cuda"
@@ -23,6 +24,7 @@ type workload struct {
 	lengths []length
 	content []*prefix.Content // nil: not known
 	apart   des.Time
+	arrive  []des.Time
 }
 
 type length struct{ prompt, output int }
@@ -31,7 +33,8 @@ type length struct{ prompt, output int }
 var mixed = []length{{33, 20}, {1, 5}, {130, 18}, {64, 20}, {97, 3}, {16, 33}, {81, 17}}
 
 func (c *scenario) workload() *workload {
-	w := &workload{lengths: mixed, content: c.content, apart: 300 * des.Microsecond}
+	w := &workload{lengths: mixed, content: c.content, apart: 300 * des.Microsecond,
+		arrive: c.arrive}
 	if c.lengths != nil {
 		w.lengths = c.lengths
 	}
@@ -48,6 +51,9 @@ func (w *workload) Next() (sim.Arrival, bool, error) {
 	l := w.lengths[w.next]
 	w.next++
 	a := sim.Arrival{At: des.Time(w.next) * w.apart, Prompt: l.prompt, Output: l.output}
+	if w.arrive != nil {
+		a.At = w.arrive[w.next-1]
+	}
 	if w.content != nil {
 		a.Content = w.content[w.next-1]
 	}
@@ -65,6 +71,8 @@ type run struct {
 	rows    []sim.Row
 	chosen  map[place][]int // by the model's metadata
 	used    map[place]int   // blocks that progressive attention counted
+
+	skipped int // layers before a step's last that no row runs
 
 	prefill   prefillKeys
 	prefilled map[[2]int][][2]int // spans of tokens, by request and layer
@@ -260,6 +268,12 @@ type witness struct {
 
 func (w *witness) Begin(s *sim.Step) error {
 	w.run.rows = append(w.run.rows[:0], s.Rows...)
+	last := slices.MaxFunc(s.Rows, func(a, b sim.Row) int { return a.LayerTo - b.LayerTo })
+	for layer := range last.LayerTo {
+		if !slices.ContainsFunc(s.Rows, func(r sim.Row) bool { return r.In(layer) }) {
+			w.run.skipped++
+		}
+	}
 	for i := range s.Rows {
 		for layer := range w.run.shape.Layers {
 			if row, at := &s.Rows[i], [2]int{s.Rows[i].ID, layer}; !row.Decode && row.In(layer) {
