@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,13 @@ import (
 type Samples struct {
 	Origin  Origin
 	Records []Record
+	Retired int // records of retiredProbes that a file had, which nothing reads
 }
+
+// retiredProbes are those of earlier builds whose costs are no part of the model any more, or are
+// measured by other probes.
+var retiredProbes = []string{"calls.nothing", "calls.save_memcpy", "overlap.nothing",
+	"overlap.load_flash", "overlap.loading"}
 
 // Record is all samples of one point, in seconds.
 type Record struct {
@@ -104,6 +111,10 @@ func ParseSamples(file string, data []byte) (*Samples, error) {
 				return nil, fmt.Errorf("%s:%d: want the header %s", file, line,
 					strings.Join(samplesHeader, ","))
 			}
+			continue
+		}
+		if slices.Contains(retiredProbes, fields[0]) {
+			s.Retired++
 			continue
 		}
 		record, err := parseRecord(fields)

@@ -84,6 +84,23 @@ func TestSamplesErrors(t *testing.T) {
 	}
 }
 
+// Samples of probes that earlier builds had are counted and left out.
+func TestSamplesOfRetiredProbes(t *testing.T) {
+	s := &Samples{Origin: fakeOrigin, Records: []Record{
+		{point(probeH2D, "", 4*mib), []float64{1e-3, 2e-3, 3e-3}}}}
+	text := string(s.Encode())
+	for _, probe := range retiredProbes {
+		text += probe + ",,launches=64 copies=1,100,100,100,100\n"
+	}
+	got, err := ParseSamples("x.csv", []byte(text))
+	if err != nil || got.Retired != len(retiredProbes) || len(got.Records) != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if notes := observations(got); len(notes) != 1 || !strings.Contains(notes[0], "earlier builds") {
+		t.Errorf("notes: %q", notes)
+	}
+}
+
 // The committed samples are as the program writes them.
 func TestCommittedSamplesAreCanonical(t *testing.T) {
 	path := filepath.Join("..", "hw", "kernels", "hopper.csv")

@@ -123,7 +123,7 @@ func TestLaw10PhysicsClasses(t *testing.T) {
 	})
 }
 
-// But for falls that were measured.
+// Linears are made monotone first: measured ones may take less for more tokens.
 func TestLaw11MonotoneClasses(t *testing.T) {
 	allClasses(t, func(t *rapid.T, p *Profile, m *Model) {
 		d := classDevice(t, neverFalling(p), m)

@@ -246,7 +246,7 @@ func neverFalling(p *Profile) *Profile {
 	return &q
 }
 
-// But for falls that were measured.
+// Linears are made monotone first: measured ones may take less for more tokens.
 func TestLaw11MonotoneWork(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
 		// the decode kernel splits more work otherwise, and may be a few microseconds faster for it

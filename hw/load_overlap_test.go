@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -30,13 +31,25 @@ func TestLoadOverlapByHand(t *testing.T) {
 // A step's first layer has its part of a prefix loaded where nothing computes: that takes what it
 // takes alone.
 func TestFirstLayersOverlapNothing(t *testing.T) {
+	for _, engine := range []string{LoadFlash, LoadMemcpy} {
+		for _, decodes := range []int{0, 4} { // whose scores and round trip come before the load
+			t.Run(fmt.Sprintf("%s, %d decodes", engine, decodes), func(t *testing.T) {
+				testFirstLayer(t, engine, decodes)
+			})
+		}
+	}
+}
+
+func testFirstLayer(t *testing.T, engine string, decodes int) {
 	run := func(layers int) (alone, stall, delay des.Time) {
 		d, err := NewDevice(mustProfile(t, "h200"), mustModel(t, "llama3-8b"),
-			DeviceOptions{LoadEngine: LoadFlash})
+			DeviceOptions{LoadEngine: engine, Offload: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := sim.Work{Tokens: 300, Prefill: []sim.Span{{Query: 300, Prefix: 6000}}}
+		w := sim.Work{Tokens: 300 + decodes, Prefill: []sim.Span{{Query: 300, Prefix: 6000}},
+			Decodes: decodes, DecodeTokens: int64(decodes) * 2048, ScoredBlocks: int64(decodes) * 400,
+			Sparse: decodes > 0}
 		moves := kv.Moves{Prefix: 100, BlockBytes: 8 << 10}
 		stall = runMoves(t, d, &sim.Step{}, layers, &w, moves).Phases.LoadStall
 		return nanoseconds(d.loader.seconds(moves.Prefix, moves.BlockBytes)), stall,
@@ -46,7 +59,10 @@ func TestFirstLayersOverlapNothing(t *testing.T) {
 	if first != alone {
 		t.Errorf("a step of one layer waits %v for %v of loads", first, alone)
 	}
-	if _, both, _ := run(2); both <= alone || both-alone >= min(alone, delay) {
+	if engine == LoadMemcpy {
+		delay = 0 // copy engines take no SMs
+	}
+	if _, both, _ := run(2); both-alone > min(alone, delay) || both > alone != (delay > 0) {
 		t.Errorf("a second layer waits %v; its load of %v overlaps, and delays by %v at most", both-alone,
 			alone, delay)
 	}

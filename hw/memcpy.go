@@ -16,15 +16,12 @@ func newCopies(base, call Figure, pools []PoolTime) copies {
 	return c
 }
 
-// over sets the time of a call over a host pool of some size and reports whether
-// it is larger than any that was measured. The copy engine finds fewer of the
+// over sets the time of a call over a host pool of some size. The copy engine finds fewer of the
 // addresses of a larger pool where it looked the last ones up.
-func (c *copies) over(poolBytes int64) (outside bool) {
-	if len(c.pools.x) == 0 {
-		return false
+func (c *copies) over(poolBytes int64) {
+	if len(c.pools.x) > 0 {
+		c.call, _ = c.pools.logLinear(math.Max(float64(poolBytes), 1))
 	}
-	c.call, _ = c.pools.logLinear(math.Max(float64(poolBytes), 1))
-	return float64(poolBytes) > c.pools.last()
 }
 
 // seconds is 0 of the zero value: engines that copy another way.

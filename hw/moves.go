@@ -111,6 +111,9 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 // for as long as both run, min(t, w)/(1-c). What the layer loses is priced as one time for all
 // layers, of which it has the share that the gather kernel covers.
 func (d *Device) overlapLoad(t, w des.Time) des.Time {
+	if w == 0 {
+		return 0
+	}
 	c := d.loadContention
 	longer := des.Time(c / (1 - c) * float64(min(t, w)))
 	d.pass(des.Time(d.loadDelay*min(1, float64(t+longer)/float64(w))), &d.phases.LoadStall)

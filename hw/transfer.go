@@ -116,7 +116,8 @@ func (t *transfer) over(poolBytes int64) (outside bool) {
 		t.rate, _ = t.rates.logLinear(math.Max(float64(poolBytes), 1))
 		outside = float64(poolBytes) > t.rates.last()
 	}
-	return t.copies.over(poolBytes) || outside
+	t.copies.over(poolBytes)
+	return outside
 }
 
 // seconds returns the time of n blocks on the link.

@@ -36,7 +36,7 @@ var dimensions = map[string]map[string]float64{
 	"cores":      {"cores": 1},
 	"operations": {"1/s": 1},
 	"ratio":      {"x": 1},
-	"count":      {"CTAs": 1, "lists": 1, "blocks": 1},
+	"count":      {"CTAs": 1, "lists": 1},
 }
 
 // largest and smallest are what a figure of a dimension may be, in SI; others are between 1e-9 and
