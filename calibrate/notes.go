@@ -13,7 +13,8 @@ func observations(s *Samples) []string {
 			fmt.Sprintf("an empty kernel, submit and synchronise: %.1f us", at.seconds*1e6))
 	}
 	if s.Retired > 0 {
-		notes = append(notes, fmt.Sprintf("%d samples are of probes of earlier builds: not read", s.Retired))
+		notes = append(notes,
+			fmt.Sprintf("%d samples are of probes of earlier builds: not read", s.Retired))
 	}
 	return append(append(notes, unsteady(s)...), pools(s)...)
 }
