@@ -6,7 +6,9 @@
 //
 // The ring lets the copy of one chunk overlap the scatter of the last. A chunk is small enough to
 // be still in the CPU's last-level cache when the threads read it; streaming stores keep the
-// destination from evicting it. All threads scatter; one also drives the copies.
+// destination from evicting it. All threads scatter; the first that is awake also drives the copies.
+// A save does not wait for threads that the scheduler has not run yet: where other threads keep the
+// CPUs busy, that may be a time slice of milliseconds.
 #include <immintrin.h>
 #include <sched.h>
 
@@ -44,7 +46,7 @@ static void stream_sse2(char *dst, const char *src, int64_t bytes) {
 struct Patience {
   int spins = 0;
   void wait() {
-    if (++spins < 32)
+    if (++spins < 1024)
       _mm_pause();
     else
       sched_yield();
@@ -69,8 +71,10 @@ struct Saver {
 
   std::mutex lock;
   std::condition_variable wake, idle;
-  uint64_t epoch = 0;  // saves started
-  int busy = 0;        // threads still at the save
+  uint64_t epoch = 0;    // saves started
+  bool running = false;  // the newest of them
+  bool driven = false;   // by a thread
+  int inside = 0;        // threads that work at it
   bool stop = false;
   int code = SS_OK;
   char text[512] = "";
@@ -89,7 +93,7 @@ struct Saver {
   void scatter();
   bool scatter_arrived();
   int drive();
-  void run(int id);
+  void run();
 };
 
 constexpr int64_t kPieceBytes = 32 << 10;  // of one ticket: microseconds of copying
@@ -173,7 +177,7 @@ int Saver::drive() {
   return SS_OK;
 }
 
-void Saver::run(int id) {
+void Saver::run() {
   uint64_t done = 0;
   for (;;) {
     // Saves come in bursts, one a layer: spin for a while before sleeping, since a wake-up costs
@@ -181,13 +185,18 @@ void Saver::run(int id) {
     Patience patience;
     while (patience.spins < 2000 && epoch_seen.load(std::memory_order_acquire) == done)
       patience.wait();
+    bool drives = false;
     {
       std::unique_lock<std::mutex> hold(lock);
       wake.wait(hold, [&] { return stop || epoch != done; });
       if (stop) return;
       done = epoch;
+      if (!running) continue;  // the others have ended it
+      inside++;
+      drives = !driven;
+      driven = true;
     }
-    if (id == 0) {
+    if (drives) {
       const int result = drive();
       if (result != SS_OK) {
         ready.store(-1, std::memory_order_release);
@@ -197,8 +206,12 @@ void Saver::run(int id) {
       }
     }
     scatter();
+    // The driver is inside until every piece is handed out, and others until theirs are scattered.
     std::lock_guard<std::mutex> hold(lock);
-    if (--busy == 0) idle.notify_all();
+    if (--inside == 0) {
+      running = false;
+      idle.notify_all();
+    }
   }
 }
 
@@ -213,7 +226,7 @@ static int make_saver(Saver *saver, int threads) {
     saver->copied.push_back(event);
   }
   saver->scattered.reset(new std::atomic<int64_t>[size_t(saver->stages)]);
-  for (int id = 0; id < threads; id++) saver->threads.emplace_back([saver, id] { saver->run(id); });
+  for (int i = 0; i < threads; i++) saver->threads.emplace_back([saver] { saver->run(); });
   return SS_OK;
 }
 
@@ -271,7 +284,7 @@ extern "C" int ss_save_start(const ss_save_args *args) {
   for (int64_t i = 0; i < args->count; i++) SS_NEED(args->dst[i] != 0 && args->dst[i] % 32 == 0);
 
   std::lock_guard<std::mutex> hold(saver->lock);
-  if (saver->busy > 0) return ss::fail(SS_ERR_ARGUMENT, "ss_save_start: a save is still running");
+  if (saver->running) return ss::fail(SS_ERR_ARGUMENT, "ss_save_start: a save is still running");
   saver->job = *args;
   saver->blocks_per_chunk = saver->chunk_bytes / args->block_bytes;
   saver->chunks = ss::ceil_div64(args->count, saver->blocks_per_chunk);
@@ -286,7 +299,8 @@ extern "C" int ss_save_start(const ss_save_args *args) {
   saver->next.store(0);
   for (int i = 0; i < saver->stages; i++) saver->scattered[size_t(i)].store(0);
   saver->code = SS_OK;
-  saver->busy = int(saver->threads.size());
+  saver->running = true;
+  saver->driven = false;
   saver->epoch++;
   saver->epoch_seen.store(saver->epoch, std::memory_order_release);
   saver->wake.notify_all();
@@ -297,7 +311,7 @@ extern "C" int ss_save_wait(ss_saver handle) {
   SS_NEED(handle != nullptr);
   ss::Saver *saver = static_cast<ss::Saver *>(handle);
   std::unique_lock<std::mutex> hold(saver->lock);
-  saver->idle.wait(hold, [&] { return saver->busy == 0; });
+  saver->idle.wait(hold, [&] { return !saver->running; });
   if (saver->code != SS_OK) {
     const int code = saver->code;
     saver->code = SS_OK;
