@@ -9,10 +9,12 @@ import (
 )
 
 // What the host does besides a layer's usual round trip is paid where the device has figures of it,
-// and by those it concerns: 4 decodes of a model of 32 KV heads in two layers, 100 loads and 60
-// evictions each.
+// and by those it concerns: 4 decodes of a model of 32 KV heads in two layers, each of which has
+// 100 loads, 40 blocks that other requests have, and 60 evictions.
 func TestHostOfWhatChanges(t *testing.T) {
 	const layers = 2
+	moves := kv.Moves{Loads: 100, Joined: 40, Evictions: 60, BlockBytes: 16 << 10}
+	joined := kv.Moves{Joined: 40, BlockBytes: 16 << 10}
 	host := DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true,
 		SaveBufferBytes: 1 << 30, Microbatch: 16}
 	gpu := host
@@ -23,24 +25,29 @@ func TestHostOfWhatChanges(t *testing.T) {
 		opts   DeviceOptions
 		work   sim.Work
 		step   sim.Step
+		moves  kv.Moves
 		change func(p *Profile)
 		want   des.Time
 	}{
-		"requests of a layer": {host, work, sim.Step{}, func(p *Profile) { p.Host.LayerRequest = us(3) },
+		"requests of a layer": {host, work, sim.Step{}, moves, func(p *Profile) { p.Host.LayerRequest = us(3) },
 			layers * 4 * 3 * des.Microsecond},
-		"no lists": {host, dense, sim.Step{}, func(p *Profile) { p.Host.LayerRequest = us(3) },
+		"no lists": {host, dense, sim.Step{}, moves, func(p *Profile) { p.Host.LayerRequest = us(3) },
 			0},
-		"blocks given back": {host, work, sim.Step{FreedBlocks: 1000},
+		"blocks given back": {host, work, sim.Step{FreedBlocks: 1000}, moves,
 			func(p *Profile) { p.Host.FreeBlock = ns(6) }, 6 * des.Microsecond},
-		"of the GPU's lookup": {gpu, work, sim.Step{FreedBlocks: 1000},
+		"of the GPU's lookup": {gpu, work, sim.Step{FreedBlocks: 1000}, moves,
 			func(p *Profile) { p.Host.FreeBlock = ns(6) }, 6 * des.Microsecond},
-		"blocks loaded": {host, work, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) },
-			layers * 100 * 50},
-		"evictions": {host, work, sim.Step{}, func(p *Profile) { p.Host.EvictBlock = ns(30) },
+		"blocks loaded": {host, work, sim.Step{}, moves, func(p *Profile) { p.Host.LoadBlock = ns(50) },
+			layers * (100 + 40) * 50},
+		"blocks joined, none loaded": {host, work, sim.Step{}, joined,
+			func(p *Profile) { p.Host.LoadBlock = ns(50) }, layers * 40 * 50},
+		"joined in the GPU's tables": {gpu, work, sim.Step{}, joined,
+			func(p *Profile) { p.Host.LoadBlock = ns(50) }, 0},
+		"evictions": {host, work, sim.Step{}, moves, func(p *Profile) { p.Host.EvictBlock = ns(30) },
 			layers * 60 * 30},
-		"loads of a prefill": {host, dense, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) },
+		"loads of a prefill": {host, dense, sim.Step{}, moves, func(p *Profile) { p.Host.LoadBlock = ns(50) },
 			0},
-		"named by the GPU": {gpu, work, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) }, 0},
+		"named by the GPU": {gpu, work, sim.Step{}, moves, func(p *Profile) { p.Host.LoadBlock = ns(50) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got [2]sim.Timing
@@ -56,8 +63,7 @@ func TestHostOfWhatChanges(t *testing.T) {
 					t.Fatal(err)
 				}
 				w := c.work
-				got[i] = runMoves(t, d, &c.step, layers, &w,
-					kv.Moves{Loads: 100, Evictions: 60, BlockBytes: 16 << 10})
+				got[i] = runMoves(t, d, &c.step, layers, &w, c.moves)
 			}
 			more := got[1].Phases.Host - got[0].Phases.Host
 			if diff := more - c.want; diff < -layers || diff > layers ||

@@ -14,9 +14,9 @@ func (d *Device) Move(m *kv.Moves) error {
 	if !d.running {
 		return errors.New("hw: Move outside a step")
 	}
-	if m.Loads < 0 || m.Prefix < 0 || m.Evictions < 0 || m.Saves < 0 || m.BlockBytes < 0 {
-		return fmt.Errorf("hw: layer %d moves %d and %d loads, %d saves of %d bytes, %d evictions",
-			m.Layer, m.Loads, m.Prefix, m.Saves, m.BlockBytes, m.Evictions)
+	if min(m.Loads, m.Prefix, m.Evictions, m.Joined, m.Saves, m.BlockBytes) < 0 {
+		return fmt.Errorf("hw: layer %d moves %d and %d loads, %d saves of %d bytes, %d evictions, "+
+			"%d joined", m.Layer, m.Loads, m.Prefix, m.Saves, m.BlockBytes, m.Evictions, m.Joined)
 	}
 	if m.Prefix > 0 {
 		if d.loader == nil {
@@ -25,17 +25,16 @@ func (d *Device) Move(m *kv.Moves) error {
 		}
 		d.loadPrefix(m.Prefix, m.BlockBytes)
 	}
-	if m.Loads > 0 {
+	if m.Loads == 0 {
+		d.giveSlots(m)
+	} else {
 		if d.loader == nil {
 			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
 		}
 		if m.SavesInFlight {
 			d.awaitSaves()
 		}
-		if d.scored && !d.opts.GPULookup && d.swap == nil {
-			blocks := d.loadBlock*float64(m.Loads) + d.evictBlock*float64(m.Evictions)
-			d.pass(nanoseconds(blocks), &d.phases.Host)
-		}
+		d.giveSlots(m)
 		if d.swap != nil { // row by row
 			d.loadRows(m)
 		} else if m.InRounds {
@@ -55,6 +54,15 @@ func (d *Device) Move(m *kv.Moves) error {
 		d.bytes = m.BlockBytes
 	}
 	return nil
+}
+
+// giveSlots is the host's time for the blocks that a layer's decodes miss. One that another request
+// has in HBM, and one that is loaded into a free slot, are entered in the same tables and lists.
+func (d *Device) giveSlots(m *kv.Moves) {
+	if missed := m.Loads + m.Joined; missed > 0 && d.scored && !d.opts.GPULookup && d.swap == nil {
+		blocks := d.loadBlock*float64(missed) + d.evictBlock*float64(m.Evictions)
+		d.pass(nanoseconds(blocks), &d.phases.Host)
+	}
 }
 
 // loadRows waits for the rows of hot buffers.

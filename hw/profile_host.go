@@ -20,6 +20,7 @@ type Host struct {
 	FreeBlock Figure `toml:"free_block,omitempty" dim:"time,optional"`
 	// LoadBlock is the host's time for each block that a layer loads, where it looks the
 	// layer's lists up: it gives the block a slot and addresses both copies, while the GPU waits.
+	// A block that is missed and gets the slot in which another request has it costs as much.
 	// Where EvictBlock is not known it has that time too.
 	LoadBlock Figure `toml:"load_block,omitempty" dim:"time,optional"`
 	// EvictBlock is the additional time for each block that gives its slot up, in layers that load.

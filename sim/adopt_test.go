@@ -121,6 +121,37 @@ func TestPrefixesAreSharedInHBM(t *testing.T) {
 	}
 }
 
+// Decodes get the slots in which another request has the blocks of their prefix: a layer's moves say
+// how many, besides its loads.
+func TestMovesCountJoinedBlocks(t *testing.T) {
+	c := hitting("layer", sim.PrefixDense)
+	c.arrivals[0].Output = 20
+	c.arrivals = append(c.arrivals, c.arrivals[0])
+	c.arrivals[1].At = 55 * ms
+	for i := range c.arrivals {
+		c.arrivals[i].Content = &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 24},
+			{ID: uint64(20 + i), Tokens: 16}}}
+	}
+	d := &joining{}
+	o := &outcome{spy: &spy{Device: d}}
+	o.server = c.server(t, o.spy)
+	o.run(t, c, o.server.Check)
+	if d.joined == 0 || d.joined != o.server.Joined() {
+		t.Errorf("moves say that %d blocks were joined, the cache %d", d.joined, o.server.Joined())
+	}
+}
+
+// joining sums up what moves say was joined.
+type joining struct {
+	metronome
+	joined int64
+}
+
+func (d *joining) Move(m *kv.Moves) error {
+	d.joined += m.Joined
+	return d.metronome.Move(m)
+}
+
 // early notes how many blocks a layer's chunks have taken up by when its decodes select.
 type early struct {
 	metronome

@@ -113,10 +113,10 @@ func (s *Server) move(layer int) error {
 
 // loadLayer runs the accesses of a layer when the step reaches it: every head is simulated.
 func (s *Server) loadLayer(layer int) (err error) {
-	m, evicted := &s.step.moves, s.cache.Stats().Evicted
+	m, before := &s.step.moves, s.cache.Stats()
 	m.Loads, err = s.access(s.cache.Layers()[layer])
 	after := s.cache.Stats()
-	m.Evictions = after.Evicted - evicted
+	m.Evictions, m.Joined = after.Evicted-before.Evicted, after.Joined-before.Joined
 	if s.adopts() {
 		m.Prefix = after.Resumed - s.step.resumed
 		m.Loads -= m.Prefix
@@ -130,7 +130,7 @@ func (s *Server) loadShare() error {
 	st := &s.step
 	if st.ran == 0 {
 		var sum int64
-		evicted := s.cache.Stats().Evicted
+		before := s.cache.Stats()
 		st.byRound = st.byRound[:0]
 		for _, l := range s.cache.Layers() {
 			s.writePrefills(l)
@@ -143,7 +143,8 @@ func (s *Server) loadShare() error {
 		}
 		after := s.cache.Stats()
 		st.loaded, st.begun = share{all: s.cache.Scale(sum)}, share{}
-		st.evictions = share{all: s.cache.Scale(after.Evicted - evicted)}
+		st.evictions = share{all: s.cache.Scale(after.Evicted - before.Evicted)}
+		st.joined = share{all: s.cache.Scale(after.Joined - before.Joined)}
 		if s.adopts() {
 			st.begun.all = s.cache.Scale(after.Resumed - st.before.Resumed)
 			st.loaded.all -= st.begun.all
@@ -153,6 +154,7 @@ func (s *Server) loadShare() error {
 	m := &st.moves
 	m.Loads, m.Prefix = st.loaded.next(st.ran, st.runs), st.begun.next(st.ran, st.runs)
 	m.Evictions = st.evictions.next(st.ran, st.runs)
+	m.Joined = st.joined.next(st.ran, st.runs)
 	return nil
 }
 

@@ -32,7 +32,7 @@ func (s *Server) prepareStep(now des.Time) error {
 	st.bounded, st.reread, st.emits = 0, 0, 0
 	st.contexts, st.selected, st.scored = 0, 0, 0
 	st.closing, st.savesInFlight = 0, false
-	st.loaded, st.begun, st.evictions = share{}, share{}, share{}
+	st.loaded, st.begun, st.evictions, st.joined = share{}, share{}, share{}, share{}
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills),
 		FreedBlocks: st.freed}
 	st.freed = 0

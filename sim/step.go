@@ -29,6 +29,7 @@ type stepState struct {
 	loaded, begun share
 	resumed       int64   // of the cache, before the layer's prefills write
 	evictions     share   // blocks that lost their slots in the layers
+	joined        share   // blocks that got the slots in which other requests have them
 	emits         int     // tokens that the step gives
 	drafts        Work    // of a pass that drafts
 	byRound       []int64 // of loaded, by microbatch

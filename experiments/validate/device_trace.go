@@ -38,6 +38,8 @@ type storedStep struct {
 	// Prefix is Moves.Prefix, a number a layer; none where a step loads none. Runs from before it
 	// was noted have it nowhere.
 	Prefix []int64 `json:"prefix,omitempty"`
+	// Joined is Moves.Joined, likewise.
+	Joined []int64 `json:"joined,omitempty"`
 }
 
 type storedWork struct {
@@ -122,11 +124,10 @@ func marshalCalls(steps []live.RecordedStep) ([]byte, error) {
 			}
 			line.Layers = append(line.Layers, stored)
 			line.Prefix = append(line.Prefix, l.Moves.Prefix)
+			line.Joined = append(line.Joined, l.Moves.Joined)
 			line.Block = max(line.Block, l.Moves.BlockBytes)
 		}
-		if !slices.ContainsFunc(line.Prefix, func(blocks int64) bool { return blocks != 0 }) {
-			line.Prefix = nil
-		}
+		line.Prefix, line.Joined = unlessZero(line.Prefix), unlessZero(line.Joined)
 		if err := enc.Encode(&line); err != nil {
 			return nil, err
 		}
@@ -171,9 +172,11 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			}
 			s.Works = append(s.Works, w)
 		}
-		if n := len(line.Prefix); n != 0 && n != len(line.Layers) {
-			return nil, fmt.Errorf("step %d: %d loads of prefixes for %d layers", line.Index, n,
-				len(line.Layers))
+		for _, n := range []int{len(line.Prefix), len(line.Joined)} {
+			if n != 0 && n != len(line.Layers) {
+				return nil, fmt.Errorf("step %d: prefix or joined has %d numbers for %d layers", line.Index,
+					n, len(line.Layers))
+			}
 		}
 		for i, l := range line.Layers {
 			if len(l) < 6 || len(l) > 9 {
@@ -191,6 +194,9 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			if len(line.Prefix) > 0 {
 				m.Prefix = line.Prefix[i]
 			}
+			if len(line.Joined) > 0 {
+				m.Joined = line.Joined[i]
+			}
 			if len(l)%2 != 0 { // two more are of earlier builds, which nothing reads
 				m.Evictions = l[len(l)-1]
 			}
@@ -199,6 +205,14 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 		}
 		steps = append(steps, s)
 	}
+}
+
+// unlessZero returns nil for numbers that are all zero.
+func unlessZero(blocks []int64) []int64 {
+	if slices.ContainsFunc(blocks, func(n int64) bool { return n != 0 }) {
+		return blocks
+	}
+	return nil
 }
 
 func bit(b bool) int64 {

@@ -126,13 +126,13 @@ func TestCallsNoteLanding(t *testing.T) {
 	}
 }
 
-// Blocks of prefixes are a layer's own: the layers of a step that loads them differ, and a step
-// that loads none has none.
+// Blocks of prefixes, and those that other requests have, are a layer's own: the layers of a step
+// that has any differ, and a step that has none names none.
 func TestCallsKeepLoadsOfPrefixes(t *testing.T) {
 	want := []live.RecordedStep{
 		{Works: []sim.Work{{Tokens: 1}}, Layers: []live.RecordedLayer{
 			{Layer: 0, Moved: true, Moves: kv.Moves{Layer: 0, Loads: 5, Prefix: 1248}},
-			{Layer: 1, Moved: true, Moves: kv.Moves{Layer: 1, Prefix: 7}},
+			{Layer: 1, Moved: true, Moves: kv.Moves{Layer: 1, Prefix: 7, Joined: 9}},
 		}},
 		{Works: []sim.Work{{Tokens: 1}}, Layers: []live.RecordedLayer{{Layer: 0}}},
 	}
@@ -140,8 +140,10 @@ func TestCallsKeepLoadsOfPrefixes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := bytes.Count(text, []byte(`"prefix"`)); n != 1 {
-		t.Errorf("%d of 2 steps name loads of prefixes, want the first: %s", n, text)
+	for _, key := range []string{`"prefix"`, `"joined"`} {
+		if n := bytes.Count(text, []byte(key)); n != 1 {
+			t.Errorf("%d of 2 steps have %s, want the first: %s", n, key, text)
+		}
 	}
 	got, err := unmarshalCalls(text)
 	if err != nil {
@@ -159,8 +161,10 @@ func TestUnmarshalCallsErrors(t *testing.T) {
 		"{":                                    "step 0: unexpected EOF",
 		`{"index":7,"layers":[[0,1,0,0,0,0]]}`: "step 7: layer 0 has work 1 of 0",
 		`{"index":8,"layers":[[0,0,0]]}`:       "step 8: a layer has 3 numbers, want 6 to 9",
-		`{"index":9,"works":[{}],"layers":[[0,0,0,0,0,0]],"prefix":[1,2]}`: "step 9: 2 loads of " +
-			"prefixes for 1 layers",
+		`{"index":9,"works":[{}],"layers":[[0,0,0,0,0,0]],"prefix":[1,2]}`: "step 9: prefix or " +
+			"joined has 2 numbers for 1 layers",
+		`{"index":9,"works":[{}],"layers":[[0,0,0,0,0,0]],"joined":[1,2]}`: "step 9: prefix or " +
+			"joined has 2 numbers for 1 layers",
 	} {
 		if _, err := unmarshalCalls([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)

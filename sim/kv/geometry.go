@@ -37,6 +37,9 @@ type Moves struct {
 	// Evictions is the blocks that lost their slots to this layer's: to loads, prefixes, and what
 	// prefill writes.
 	Evictions int64
+	// Joined is the blocks that the layer's decodes miss and other requests have in HBM: they get
+	// these slots and are not loaded.
+	Joined int64
 	// Longest is the blocks of Loads of the request that loads most; 0: not known. Of hot buffers.
 	Longest int64
 	// SavesInFlight says that saves of earlier steps of a request in the batch are not known to be
