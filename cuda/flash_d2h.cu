@@ -6,9 +6,9 @@
 //
 // The ring lets the copy of one chunk overlap the scatter of the last. A chunk is small enough to
 // be still in the CPU's last-level cache when the threads read it; streaming stores keep the
-// destination from evicting it. All threads scatter; the first that is awake also drives the copies.
-// A save does not wait for threads that the scheduler has not run yet: where other threads keep the
-// CPUs busy, that may be a time slice of milliseconds.
+// destination from evicting it. All threads scatter; the first that is awake also drives the
+// copies. A save does not wait for threads that the scheduler has not run yet: where other threads
+// keep the CPUs busy, that may be a time slice of milliseconds.
 #include <immintrin.h>
 #include <sched.h>
 

@@ -29,25 +29,31 @@ func TestHostOfWhatChanges(t *testing.T) {
 		change func(p *Profile)
 		want   des.Time
 	}{
-		"requests of a layer": {host, work, sim.Step{}, moves, func(p *Profile) { p.Host.LayerRequest = us(3) },
+		"requests of a layer": {host, work, sim.Step{}, moves,
+			func(p *Profile) { p.Host.LayerRequest = us(3) },
 			layers * 4 * 3 * des.Microsecond},
-		"no lists": {host, dense, sim.Step{}, moves, func(p *Profile) { p.Host.LayerRequest = us(3) },
+		"no lists": {host, dense, sim.Step{}, moves,
+			func(p *Profile) { p.Host.LayerRequest = us(3) },
 			0},
 		"blocks given back": {host, work, sim.Step{FreedBlocks: 1000}, moves,
 			func(p *Profile) { p.Host.FreeBlock = ns(6) }, 6 * des.Microsecond},
 		"of the GPU's lookup": {gpu, work, sim.Step{FreedBlocks: 1000}, moves,
 			func(p *Profile) { p.Host.FreeBlock = ns(6) }, 6 * des.Microsecond},
-		"blocks loaded": {host, work, sim.Step{}, moves, func(p *Profile) { p.Host.LoadBlock = ns(50) },
+		"blocks loaded": {host, work, sim.Step{}, moves,
+			func(p *Profile) { p.Host.LoadBlock = ns(50) },
 			layers * (100 + 40) * 50},
 		"blocks joined, none loaded": {host, work, sim.Step{}, joined,
 			func(p *Profile) { p.Host.LoadBlock = ns(50) }, layers * 40 * 50},
 		"joined in the GPU's tables": {gpu, work, sim.Step{}, joined,
 			func(p *Profile) { p.Host.LoadBlock = ns(50) }, 0},
-		"evictions": {host, work, sim.Step{}, moves, func(p *Profile) { p.Host.EvictBlock = ns(30) },
+		"evictions": {host, work, sim.Step{}, moves,
+			func(p *Profile) { p.Host.EvictBlock = ns(30) },
 			layers * 60 * 30},
-		"loads of a prefill": {host, dense, sim.Step{}, moves, func(p *Profile) { p.Host.LoadBlock = ns(50) },
+		"loads of a prefill": {host, dense, sim.Step{}, moves,
+			func(p *Profile) { p.Host.LoadBlock = ns(50) },
 			0},
-		"named by the GPU": {gpu, work, sim.Step{}, moves, func(p *Profile) { p.Host.LoadBlock = ns(50) }, 0},
+		"named by the GPU": {gpu, work, sim.Step{}, moves,
+			func(p *Profile) { p.Host.LoadBlock = ns(50) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got [2]sim.Timing

@@ -121,8 +121,8 @@ func TestPrefixesAreSharedInHBM(t *testing.T) {
 	}
 }
 
-// Decodes get the slots in which another request has the blocks of their prefix: a layer's moves say
-// how many, besides its loads.
+// Decodes get the slots in which another request has the blocks of their prefix: a layer's moves
+// say how many, besides its loads.
 func TestMovesCountJoinedBlocks(t *testing.T) {
 	c := hitting("layer", sim.PrefixDense)
 	c.arrivals[0].Output = 20
