@@ -206,7 +206,8 @@ void Saver::run() {
       }
     }
     scatter();
-    // The driver is inside until every piece is handed out, and others until theirs are scattered.
+    // The driver is inside until every piece is handed out or a copy has failed, and others until
+    // theirs are scattered.
     std::lock_guard<std::mutex> hold(lock);
     if (--inside == 0) {
       running = false;

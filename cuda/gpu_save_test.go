@@ -112,6 +112,28 @@ func TestGPUSaveWaitsForItsEvent(t *testing.T) {
 	})
 }
 
+// Saves of a few blocks end before some of their threads have run: the next one must not be theirs.
+func TestGPUSavesOutrunTheirThreads(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		const most, block = 4, 16 << 10
+		saver, err := g.SaverCreate(64, 1<<20, 2)
+		g.must(err)
+		data := make([]byte, 64*most*block)
+		g.noise(data)
+		src, slab := upload(g, data), g.host(most*block, DriverPages)
+		to := g.addresses(slab.Ptr(), contiguous(most, block))
+		for round := range 2000 {
+			n, from := 1+round%most, round%64*most*block
+			g.must(g.Launch(&SaveArgs{Saver: saver, Src: src + Ptr(from), Dst: to.Ptr(), Count: int64(n),
+				BlockBytes: block}, 0))
+			if !bytes.Equal(slab.Bytes()[:n*block], data[from:from+n*block]) {
+				t.Fatalf("save %d is not what it should be", round)
+			}
+		}
+		g.must(g.SaverDestroy(saver))
+	})
+}
+
 func TestGPUUnsupportedSaysSo(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		info, err := g.Device()

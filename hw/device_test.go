@@ -168,6 +168,7 @@ func TestDeviceRejectsMisuse(t *testing.T) {
 		"no load engine":  begun().Move(&kv.Moves{Loads: 1, BlockBytes: 1}),
 		"no save engine":  begun().Move(&kv.Moves{Saves: 1, BlockBytes: 1}),
 		"negative loads":  begun().Move(&kv.Moves{Loads: -1, BlockBytes: 1}),
+		"negative joined": begun().Move(&kv.Moves{Joined: -1, BlockBytes: 1}),
 	} {
 		if err == nil {
 			t.Errorf("%s: want an error", name)

@@ -25,23 +25,23 @@ func (d *Device) Move(m *kv.Moves) error {
 		}
 		d.loadPrefix(m.Prefix, m.BlockBytes)
 	}
-	if m.Loads == 0 {
-		d.giveSlots(m)
-	} else {
+	if m.Loads > 0 {
 		if d.loader == nil {
 			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
 		}
 		if m.SavesInFlight {
 			d.awaitSaves()
 		}
-		d.giveSlots(m)
-		if d.swap != nil { // row by row
-			d.loadRows(m)
-		} else if m.InRounds {
-			d.bytesLoaded = m.BlockBytes
-		} else {
-			d.load(m.Loads, m.BlockBytes)
-		}
+	}
+	d.giveSlots(m)
+	switch {
+	case m.Loads == 0:
+	case d.swap != nil: // row by row
+		d.loadRows(m)
+	case m.InRounds:
+		d.bytesLoaded = m.BlockBytes
+	default:
+		d.load(m.Loads, m.BlockBytes)
 	}
 	if m.Saves > 0 {
 		if d.saver == nil {

@@ -23,7 +23,8 @@ type Host struct {
 	// A block that is missed and gets the slot in which another request has it costs as much.
 	// Where EvictBlock is not known it has that time too.
 	LoadBlock Figure `toml:"load_block,omitempty" dim:"time,optional"`
-	// EvictBlock is the additional time for each block that gives its slot up, in layers that load.
+	// EvictBlock is the additional time for each block that gives its slot up, in layers that
+	// load or join.
 	EvictBlock Figure `toml:"evict_block,omitempty" dim:"time,optional"`
 	// ContinueLatency is how long after a launch of progressive attention ends the CPU has the next
 	// work under way, where it waits for what the launch found; without it, LayerSync.

@@ -122,34 +122,55 @@ func TestPrefixesAreSharedInHBM(t *testing.T) {
 }
 
 // Decodes get the slots in which another request has the blocks of their prefix: a layer's moves
-// say how many, besides its loads.
+// say how many, besides its loads, whether all heads are simulated or some. What a chunk takes up
+// is none of them: nothing waits for it.
 func TestMovesCountJoinedBlocks(t *testing.T) {
-	c := hitting("layer", sim.PrefixDense)
-	c.arrivals[0].Output = 20
-	c.arrivals = append(c.arrivals, c.arrivals[0])
-	c.arrivals[1].At = 55 * ms
-	for i := range c.arrivals {
-		c.arrivals[i].Content = &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 24},
-			{ID: uint64(20 + i), Tokens: 16}}}
-	}
-	d := &joining{}
-	o := &outcome{spy: &spy{Device: d}}
-	o.server = c.server(t, o.spy)
-	o.run(t, c, o.server.Check)
-	if d.joined == 0 || d.joined != o.server.Joined() {
-		t.Errorf("moves say that %d blocks were joined, the cache %d", d.joined, o.server.Joined())
+	for _, heads := range []string{"full", "sampled"} {
+		for _, prefill := range []string{"layer", "chunked"} {
+			c := hitting(prefill, sim.PrefixDense)
+			c.spec.Heads, c.spec.SampleGroups = heads, 1
+			c.arrivals[0].Output = 20
+			c.arrivals = append(c.arrivals, c.arrivals[0])
+			c.arrivals[1].At = 55 * ms
+			for i := range c.arrivals {
+				c.arrivals[i].Content = &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 24},
+					{ID: uint64(20 + i), Tokens: 16}}}
+			}
+			d := &joining{}
+			o := &outcome{spy: &spy{Device: d}}
+			o.server = c.server(t, o.spy)
+			o.run(t, c, o.server.Check)
+			name := heads + ", " + prefill
+			if d.chunks != 0 {
+				t.Errorf("%s: %d blocks that chunks take up are in a round trip", name, d.chunks)
+			}
+			if got := o.server.Joined(); prefill == "layer" && (d.decodes < max(1, got) ||
+				heads == "full" && d.decodes != got) {
+				t.Errorf("%s: moves say that %d blocks were joined, the cache %d", name, d.decodes, got)
+			}
+		}
 	}
 }
 
-// joining sums up what moves say was joined.
+// joining sums up what moves say was joined, in layers that prefill and in others.
 type joining struct {
 	metronome
-	joined int64
+	move            kv.Moves
+	chunks, decodes int64
 }
 
 func (d *joining) Move(m *kv.Moves) error {
-	d.joined += m.Joined
+	d.move = *m
 	return d.metronome.Move(m)
+}
+
+func (d *joining) Compute(layer int, w *sim.Work) error {
+	if len(w.Prefill) > 0 {
+		d.chunks += d.move.Joined
+	} else {
+		d.decodes += d.move.Joined
+	}
+	return d.metronome.Compute(layer, w)
 }
 
 // early notes how many blocks a layer's chunks have taken up by when its decodes select.

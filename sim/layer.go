@@ -129,22 +129,23 @@ func (s *Server) loadLayer(layer int) (err error) {
 func (s *Server) loadShare() error {
 	st := &s.step
 	if st.ran == 0 {
-		var sum int64
-		before := s.cache.Stats()
+		var sum, joined int64
+		evicted := s.cache.Stats().Evicted
 		st.byRound = st.byRound[:0]
 		for _, l := range s.cache.Layers() {
 			s.writePrefills(l)
+			had := s.cache.Stats().Joined
 			n, err := s.access(l)
 			if err != nil {
 				return err
 			}
-			sum += n
+			sum, joined = sum+n, joined+s.cache.Stats().Joined-had
 			st.byRound = addRounds(st.byRound, s.cache.Rounds())
 		}
 		after := s.cache.Stats()
 		st.loaded, st.begun = share{all: s.cache.Scale(sum)}, share{}
-		st.evictions = share{all: s.cache.Scale(after.Evicted - before.Evicted)}
-		st.joined = share{all: s.cache.Scale(after.Joined - before.Joined)}
+		st.evictions = share{all: s.cache.Scale(after.Evicted - evicted)}
+		st.joined = share{all: s.cache.Scale(joined)}
 		if s.adopts() {
 			st.begun.all = s.cache.Scale(after.Resumed - st.before.Resumed)
 			st.loaded.all -= st.begun.all

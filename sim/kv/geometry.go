@@ -37,8 +37,8 @@ type Moves struct {
 	// Evictions is the blocks that lost their slots to this layer's: to loads, prefixes, and what
 	// prefill writes.
 	Evictions int64
-	// Joined is the blocks that the layer's decodes miss and other requests have in HBM: they get
-	// these slots and are not loaded.
+	// Joined is the blocks that the layer's accesses miss and other requests have in HBM: they get
+	// these slots and are not loaded. What chunks take up before is not among them.
 	Joined int64
 	// Longest is the blocks of Loads of the request that loads most; 0: not known. Of hot buffers.
 	Longest int64
