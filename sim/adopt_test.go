@@ -17,12 +17,32 @@ func hitting(prefill, attention string) *scenario {
 	return c
 }
 
+// sharing is hitting by two requests, the second of which comes while the first decodes. The texts
+// name their prefixes: equal ones are shared.
+func sharing(prefill string, texts [2]uint64) *scenario {
+	c := hitting(prefill, sim.PrefixDense)
+	c.arrivals[0].Output = 20
+	c.arrivals = append(c.arrivals, c.arrivals[0])
+	c.arrivals[1].At = 55 * ms
+	for i, text := range texts {
+		c.arrivals[i].Content = &prefix.Content{Prompt: []prefix.Piece{{ID: text, Tokens: 24},
+			{ID: uint64(20 + i), Tokens: 16}}}
+	}
+	return c
+}
+
+// askedBy runs a scenario on a device.
+func (c *scenario) askedBy(t *testing.T, d sim.Device) *outcome {
+	o := &outcome{spy: &spy{Device: d}}
+	o.server = c.server(t, o.spy)
+	o.run(t, c, o.server.Check)
+	return o
+}
+
 // asks runs a scenario and returns what its device was asked in the first step's layers.
 func (c *scenario) asks(t *testing.T) (o *outcome, moves []kv.Moves, work []sim.Work) {
 	d := &asked{}
-	o = &outcome{spy: &spy{Device: d}}
-	o.server = c.server(t, o.spy)
-	o.run(t, c, o.server.Check)
+	o = c.askedBy(t, d)
 	return o, d.moves, d.work
 }
 
@@ -103,15 +123,8 @@ func TestPrefixesAreSharedInHBM(t *testing.T) {
 		texts [2]uint64
 		loads int64 // of the second prefill, over two layers
 	}{{[2]uint64{7, 7}, 0}, {[2]uint64{7, 8}, 12}} {
-		c := hitting("chunked", sim.PrefixDense)
+		c := sharing("chunked", tc.texts)
 		c.spec.Attention = "full"
-		c.arrivals[0].Output = 20
-		c.arrivals = append(c.arrivals, c.arrivals[0])
-		c.arrivals[1].At = 55 * ms
-		for i, text := range tc.texts {
-			c.arrivals[i].Content = &prefix.Content{Prompt: []prefix.Piece{{ID: text, Tokens: 24},
-				{ID: uint64(20 + i), Tokens: 16}}}
-		}
 		o, _, _ := c.asks(t)
 		for _, s := range o.steps[1:] {
 			if s.Prefills > 0 {
@@ -127,19 +140,10 @@ func TestPrefixesAreSharedInHBM(t *testing.T) {
 func TestMovesCountJoinedBlocks(t *testing.T) {
 	for _, heads := range []string{"full", "sampled"} {
 		for _, prefill := range []string{"layer", "chunked"} {
-			c := hitting(prefill, sim.PrefixDense)
+			c := sharing(prefill, [2]uint64{7, 7})
 			c.spec.Heads, c.spec.SampleGroups = heads, 1
-			c.arrivals[0].Output = 20
-			c.arrivals = append(c.arrivals, c.arrivals[0])
-			c.arrivals[1].At = 55 * ms
-			for i := range c.arrivals {
-				c.arrivals[i].Content = &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 24},
-					{ID: uint64(20 + i), Tokens: 16}}}
-			}
 			d := &joining{}
-			o := &outcome{spy: &spy{Device: d}}
-			o.server = c.server(t, o.spy)
-			o.run(t, c, o.server.Check)
+			o := c.askedBy(t, d)
 			name := heads + ", " + prefill
 			if d.chunks != 0 {
 				t.Errorf("%s: %d blocks that chunks take up are in a round trip", name, d.chunks)
@@ -196,15 +200,7 @@ func (d *early) Score(layer int, w *sim.Work) error {
 // A chunk takes up the blocks of its prefix that another request has in HBM before the decodes of
 // its layer select: the host does so while the layer before computes.
 func TestChunksTakeUpBlocksBeforeDecodesSelect(t *testing.T) {
-	c := hitting("chunked", sim.PrefixDense)
-	c.arrivals[0].Output = 20
-	c.arrivals = append(c.arrivals, c.arrivals[0])
-	c.arrivals[1].At = 55 * ms
-	for i := range c.arrivals {
-		c.arrivals[i].Content = &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 24},
-			{ID: uint64(20 + i), Tokens: 16}}}
-	}
-	d := &early{}
+	c, d := sharing("chunked", [2]uint64{7, 7}), &early{}
 	o := &outcome{spy: &spy{Device: d}}
 	o.server = c.server(t, o.spy)
 	d.server = o.server
