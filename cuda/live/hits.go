@@ -16,10 +16,13 @@ import (
 // hits is what layer-segmented prefills do once in a layer with the prefixes that they begin with.
 type hits struct {
 	layer int // for which it is named; below 0: none
-	// Loads into this layer's buffer and the next's, and whether some have begun that it waits for.
-	prefixes, ahead []cuda.Operation
-	awaits          bool
-	digests         []cuda.Operation
+	// Requests whose part is loaded into this layer's buffer and the next's, and whether some have
+	// begun that it waits for.
+	now, ahead []*request
+	awaits     bool
+	prefix     cuda.Operation // the load into this layer's buffer
+	next       cuda.Operation // into the next one's
+	digests    []cuda.Operation
 }
 
 // nameHits readies it for a layer, unless it is. The host does so while the layer before computes:
@@ -31,21 +34,22 @@ func (d *Device) nameHits(layer int) {
 		return
 	}
 	h.layer, h.awaits = layer, false
-	h.prefixes, h.ahead, h.digests = h.prefixes[:0], h.ahead[:0], h.digests[:0]
+	h.now, h.ahead, h.digests = h.now[:0], h.ahead[:0], h.digests[:0]
 	for i := range d.rows {
 		row, r := &d.rows[i], d.of[i]
 		if !row.Segmented || !r.begins(row, d.geo.BlockTokens) {
 			continue
 		}
-		stride := d.geo.Blocks(len(r.tokens))
-		d.planPrefix(layer, row, r, stride)
+		h.plan(layer, row, r)
 		if d.sparse && row.In(layer) {
-			c := closed{req: r, pool: r.buffer(layer), to: r.hit, slots: d.order, stride: stride}
+			c := closed{req: r, pool: r.buffer(layer), to: r.hit, slots: d.order,
+				stride: d.geo.Blocks(len(r.tokens))}
 			d.planDigest(layer, &c)
 			h.digests = append(h.digests, c.digest)
 		}
 	}
-	if len(h.prefixes)+len(h.ahead)+len(h.digests) > 0 {
+	h.prefix, h.next = d.prefixLoad(layer, h.now, 0), d.prefixLoad(layer+1, h.ahead, AheadCTAs)
+	if len(h.now)+len(h.ahead)+len(h.digests) > 0 {
 		d.stage.Send()
 	}
 }
@@ -77,16 +81,16 @@ func (d *Device) loadPrefixes(layer int) {
 	if p.awaits {
 		_ = d.queue.StreamWait(d.stream, f.loaded[layer%2])
 	}
-	d.launch(p.prefixes...)
-	if len(p.ahead) > 0 {
+	if p.prefix != nil {
+		d.launch(p.prefix)
+	}
+	if p.next != nil {
 		_ = d.queue.EventRecord(f.begun, d.stream)
 		_ = d.queue.StreamWait(f.stream, f.begun)
-		for _, op := range p.ahead {
-			_ = d.queue.Launch(op, f.stream)
-		}
+		_ = d.queue.Launch(p.next, f.stream)
 		_ = d.queue.EventRecord(f.loaded[(layer+1)%2], f.stream)
 	}
-	if p.awaits || len(p.prefixes) > 0 {
+	if p.awaits || p.prefix != nil {
 		d.clock.mark(phaseLoadStall)
 	}
 }
@@ -114,40 +118,50 @@ func (d *Device) planHit(layer int, row *sim.Row, r *request, c closed) {
 	}
 }
 
-// planPrefix readies the loads of a layer's part of a prefix, unless they have begun, and of the
-// next layer's if that is in the same step. A prefill's first layer in a step may follow layers
-// that only other rows run: it loads during the layer before, too.
-func (d *Device) planPrefix(layer int, row *sim.Row, r *request, stride int) {
-	p := &d.hits
+// plan enters a row whose part of a prefix is to be loaded, unless that has begun, and the next
+// layer's if that is in the same step. A prefill's first layer in a step may follow layers that only
+// other rows run: it loads during the layer before, too.
+func (h *hits) plan(layer int, row *sim.Row, r *request) {
 	switch {
 	case !row.In(layer):
 	case r.ahead == layer && layer > 0:
-		p.awaits = true
+		h.awaits = true
 	default:
-		p.prefixes = append(p.prefixes, d.prefixLoad(layer, r, stride, 0))
+		h.now = append(h.now, r)
 	}
 	if r.ahead = 0; row.In(layer + 1) {
 		r.ahead = layer + 1
-		p.ahead = append(p.ahead, d.prefixLoad(layer+1, r, stride, AheadCTAs))
+		h.ahead = append(h.ahead, r)
 	}
 }
 
 // AheadCTAs is how many SMs FlashH2D holds while the layer before computes.
 const AheadCTAs = 2
 
-// prefixLoad loads a layer's part of a prefix into the layer's buffer, with so many CTAs, or 0 for
-// as many as are fastest alone.
-func (d *Device) prefixLoad(layer int, r *request, stride int, ctas int32) cuda.Operation {
-	heads, n := d.geo.KVHeads, d.geo.KVHeads*r.hit
+// prefixLoad loads a layer's parts of some requests' prefixes into the layer's buffers, with so many
+// CTAs, or 0 for as many as are fastest alone; nil without requests. It is one launch: a second
+// would wait for SMs until the kernels that took the first one's are done.
+func (d *Device) prefixLoad(layer int, of []*request, ctas int32) cuda.Operation {
+	heads, n := d.geo.KVHeads, 0
+	for _, r := range of {
+		n += heads * r.hit
+	}
+	if n == 0 {
+		return nil
+	}
 	addresses, at := d.loadAddresses(n)
-	size, buffer := d.geo.BlockBytes, int64(r.buffer(layer))
-	for b, page := range r.pages[:r.hit] {
-		from := int64(d.dram.Block(page, layer*heads))
-		for h := range heads { // adjacent in a page
-			i := h*r.hit + b
-			addresses[i] = from + int64(h)*size
-			addresses[n+i] = buffer + int64(h*stride+b)*size
+	size, first := d.geo.BlockBytes, 0 // the request's first block
+	for _, r := range of {
+		buffer, stride := int64(r.buffer(layer)), d.geo.Blocks(len(r.tokens))
+		for b, page := range r.pages[:r.hit] {
+			from := int64(d.dram.Block(page, layer*heads))
+			for h := range heads { // adjacent in a page
+				i := first + h*r.hit + b
+				addresses[i] = from + int64(h)*size
+				addresses[n+i] = buffer + int64(h*stride+b)*size
+			}
 		}
+		first += heads * r.hit
 	}
 	d.counters.Loaded += int64(n)
 	return d.load(cuda.BlocksArgs{Src: at, Dst: at + cuda.Ptr(8*n), Count: int64(n),

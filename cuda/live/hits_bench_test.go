@@ -36,10 +36,12 @@ func hitDevice(tb testing.TB, hit int) (*Device, *request) {
 // BenchmarkPrefixLoad is the host's part of one layer's load of a prefix of 5,000 tokens.
 func BenchmarkPrefixLoad(b *testing.B) {
 	d, r := hitDevice(b, 312)
+	r.tokens = make([]int32, 16*400)
+	of := []*request{r}
 	b.ReportAllocs()
 	for b.Loop() {
 		d.stage.Reset()
-		d.prefixLoad(1, r, 400, AheadCTAs)
+		d.prefixLoad(1, of, AheadCTAs)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(8*312), "ns/block")
 }

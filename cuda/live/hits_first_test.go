@@ -104,6 +104,62 @@ func TestPrefixesLoadAheadOnFewSMs(t *testing.T) {
 	}
 }
 
+// togetherOf notes, of each load that is made ahead, its blocks, and how many there were before it
+// since something waited for them.
+type togetherOf struct {
+	cuda.Machine
+	mu     sync.Mutex
+	since  map[cuda.Stream]int
+	blocks []int64
+	behind []int
+}
+
+func (o *togetherOf) Launch(op cuda.Operation, s cuda.Stream) error {
+	if a, ok := op.(*cuda.FlashH2DArgs); ok && a.CTAs == live.AheadCTAs {
+		o.mu.Lock()
+		o.blocks, o.behind = append(o.blocks, a.Count), append(o.behind, o.since[s])
+		o.since[s]++
+		o.mu.Unlock()
+	}
+	return o.Machine.Launch(op, s)
+}
+
+func (o *togetherOf) EventRecord(e cuda.Event, s cuda.Stream) error {
+	o.mu.Lock()
+	o.since[s] = 0
+	o.mu.Unlock()
+	return o.Machine.EventRecord(e, s)
+}
+
+// A layer's parts of several prefixes are one load: another launch would wait for SMs until the
+// kernels that took those of the first are done.
+func TestPrefixesOfALayerLoadTogether(t *testing.T) {
+	c := *cases()["gqa/hits: layer"]
+	c.spec.MaxInject = 1000
+	c.lengths, c.content = []length{{96, 4}, {96, 4}, {112, 4}}, nil
+	c.arrive = []des.Time{0, 100 * des.Millisecond, 100 * des.Millisecond}
+	for i, l := range c.lengths {
+		c.content = append(c.content, &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 64},
+			{ID: uint64(20 + i), Tokens: l.prompt - 64}}})
+	}
+	on := emulator.New(emulator.Config{Late: true, Seed: 3})
+	defer on.Close()
+	m := &togetherOf{Machine: on, since: map[cuda.Stream]int{}}
+	c.run(t, m).check(t)
+	one, two := int64(64/c.spec.BlockTokens*c.shape.HeadsKV), 0
+	for i, n := range m.blocks {
+		if n == 2*one {
+			two++
+		}
+		if m.behind[i] > 0 {
+			t.Errorf("a load of %d blocks follows %d others of its layer", n, m.behind[i])
+		}
+	}
+	if two == 0 {
+		t.Errorf("blocks of loads ahead: %d; want some of two prefixes of %d", m.blocks, one)
+	}
+}
+
 // Of two prefills that hit, one runs the last layers of a step and the other the first, and none
 // the layer between: what is computed is what a run without hits computes.
 func TestPrefixesLoadAfterLayersThatNothingRuns(t *testing.T) {
