@@ -64,7 +64,7 @@ func (c *coster) ofRows(n int) *rowsCost {
 	if tokens == r.tokens {
 		return r
 	}
-	rows := float64(c.engine.linearRows(n))
+	rows := float64(c.engine.linearRows(&c.linears, n))
 	*r = rowsCost{tokens: tokens, least: c.linears.least(rows)}
 	r.linears, r.beyond = c.linears.of(rows)
 	r.pointwise, r.beyondPointwise = c.pointwise.of(tokens)

@@ -35,7 +35,10 @@ type EngineCosts struct {
 	LoadsInTurn bool `toml:"loads_in_turn,omitempty"`
 	// LinearGrid is a number of tokens of whose multiples linears of more tokens have as many rows;
 	// 0 or 1: as many as tokens.
-	LinearGrid    int           `toml:"linear_grid,omitempty"`
+	LinearGrid int `toml:"linear_grid,omitempty"`
+	// LinearFaster is whether they have the multiple after the next where that was measured to take
+	// less time.
+	LinearFaster  bool          `toml:"linear_faster,omitempty"`
 	Host          Host          `toml:"host"`
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`
 	Graphs        Graphs        `toml:"graphs,omitempty"`
@@ -99,17 +102,33 @@ func (e *EngineCosts) validate() error {
 	if e.LinearGrid < 0 || e.LinearGrid > mostLinearGrid {
 		return wrong("linear_grid", "want 0 to %d tokens, got %d", mostLinearGrid, e.LinearGrid)
 	}
+	if e.LinearFaster && e.LinearGrid < 2 {
+		return wrong("linear_faster", "want linear_grid above 1, whose multiples it chooses from, got %d",
+			e.LinearGrid)
+	}
 	return checkOverhead(e.LayerOverhead)
 }
 
 const mostLinearGrid = 4096
 
 // linearRows is the rows that linears of so many tokens have.
-func (e *EngineCosts) linearRows(tokens int) int {
-	if g := e.LinearGrid; tokens > g && g > 1 {
-		return (tokens + g - 1) / g * g
+func (e *EngineCosts) linearRows(l *gemm, tokens int) int {
+	g := e.LinearGrid
+	if tokens <= g || g < 2 {
+		return tokens
 	}
-	return tokens
+	rows := (tokens + g - 1) / g * g
+	if e.LinearFaster && l.slower(rows, rows+g) {
+		rows += g
+	}
+	return rows
+}
+
+// LinearRows returns, by a number of tokens, the rows that the engine's linears have: at least as
+// many, never fewer for more tokens.
+func LinearRows(p *Profile, m *Model) func(tokens int) int {
+	l := newGEMM(p, m)
+	return func(tokens int) int { return p.linearRows(&l, tokens) }
 }
 
 // padded is the tokens that a batch's linears run over.

@@ -1,8 +1,10 @@
 package hw
 
 import (
-	"github.com/sparseserve/sparseserve/sim"
 	"math"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // linears is the cost of weight matrices: the four linears of a layer, and the LM head as one more.
@@ -111,6 +113,13 @@ func (l *gemm) of(n float64) (t float64, outside bool) {
 	}
 	t, outside = l.measured.cost(n)
 	return math.Max(l.launch+l.work(t, n), l.peak.floor(2*n*l.weights, l.weights*l.bytes)), outside
+}
+
+// slower reports whether both numbers of tokens were measured and n took longer than more did.
+func (l *gemm) slower(n, more int) bool {
+	i, measured := slices.BinarySearch(l.measured.x, float64(n))
+	j, too := slices.BinarySearch(l.measured.x, float64(more))
+	return measured && too && l.measured.y[i] > l.measured.y[j]
 }
 
 // work is what of a measured time of n tokens is no launch, for these weights.

@@ -51,6 +51,8 @@ type scenario struct {
 	drawn    bool              // lines of prefill are where the cost model assumes them
 	allKeys  bool              // prefills attend to all: their budgets cover the context
 	each     func()            // after each step; nil: nothing
+
+	linearRows func(tokens int) int // nil: live's own
 }
 
 // chosen are all cases, or with -short, under checkers that make each many times slower, one of

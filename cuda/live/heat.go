@@ -22,7 +22,7 @@ func (d *Device) heat() {
 	const queued = 16
 	for begun := time.Now(); time.Since(begun) < d.cfg.Heat && d.sync(); {
 		for range queued {
-			d.linear(b.h.At, md.tensors[0][weights.QKV], b.qkv.At, n, md.Hidden,
+			d.linear(b.h.At, md.tensors[0][weights.QKV], b.qkv.At, padded(n), md.Hidden,
 				md.heads()*md.HeadDim)
 		}
 	}
@@ -43,14 +43,14 @@ func (d *Device) warmLinears(run bool) {
 		return
 	}
 	b, l := &d.scratch, &md.tensors[0]
-	for n := 1; n <= padded(tokens); n = padded(n + 1) {
+	for n := 1; n <= d.cfg.rows(tokens); n = padded(n + 1) {
 		d.linear(b.h.At, l[weights.QKV], b.qkv.At, n, md.Hidden, md.heads()*md.HeadDim)
 		d.linear(b.attn.At, l[weights.O], b.h.At, n, md.HeadsQ*md.HeadDim, md.Hidden)
 		if n <= mlpSlice+mlpMore {
 			d.linear(b.h.At, l[weights.GateUp], b.gateUp.At, n, md.Hidden, 2*md.FFN)
 			d.linear(b.act.At, l[weights.Down], b.h.At, n, md.FFN, md.Hidden)
 		}
-		if n <= padded(s.MaxRequests) {
+		if n <= d.cfg.rows(s.MaxRequests) {
 			d.linear(b.h.At, l[weights.Head], b.logits.At, n, md.Hidden, md.Vocab)
 		}
 	}

@@ -21,7 +21,8 @@ func (d *Device) ready(layer int) {
 	if !a.normed {
 		d.norm(&cuda.RMSNormArgs{X: d.at(0), Weight: w[weights.AttnNorm], Rows: int32(a.tokens)})
 	}
-	d.linear(s.h.At, w[weights.QKV], s.qkv.At, a.tokens, md.Hidden, md.heads()*md.HeadDim)
+	d.linear(s.h.At, w[weights.QKV], s.qkv.At, d.cfg.rows(a.tokens), md.Hidden,
+		md.heads()*md.HeadDim)
 	// The queries of decodes are also packed, as decode attention reads them. The places of their
 	// blocks are known by now if nothing is offloaded.
 	if n := d.decodes.n; n > 0 {
@@ -63,11 +64,19 @@ func (d *Device) qkv(token, head int) cuda.Ptr {
 	return d.scratch.qkv.At + cuda.Ptr(2*values)
 }
 
-// linear runs at a padded number of tokens; the rows beyond mean nothing.
-func (d *Device) linear(x, w, y cuda.Ptr, tokens, in, out int) {
+// linear has more rows than tokens; those beyond mean nothing.
+func (d *Device) linear(x, w, y cuda.Ptr, rows, in, out int) {
 	d.launch(&cuda.LinearArgs{
-		X: x, W: w, Y: y, Tokens: int32(padded(tokens)), In: int32(in), Out: int32(out),
+		X: x, W: w, Y: y, Tokens: int32(rows), In: int32(in), Out: int32(out),
 	})
+}
+
+// rows is how many rows linears of so many tokens have.
+func (c *Config) rows(tokens int) int {
+	if c.LinearRows == nil {
+		return padded(tokens)
+	}
+	return c.LinearRows(tokens)
 }
 
 // padded rounds a number of tokens up to one that warm has run linears at: at any other number the
@@ -117,7 +126,7 @@ func (d *Device) compute(layer int, w *sim.Work) {
 	}
 	d.attend(layer, w)
 	t := &md.tensors[layer]
-	d.linear(s.attn.At, t[weights.O], s.h.At, a.tokens, md.HeadsQ*md.HeadDim, md.Hidden)
+	d.linear(s.attn.At, t[weights.O], s.h.At, d.cfg.rows(a.tokens), md.HeadsQ*md.HeadDim, md.Hidden)
 	d.addNorm(t[weights.MLPNorm])
 	d.mlp(t)
 	d.addNorm(md.nextNorm(layer))
@@ -132,11 +141,14 @@ func (d *Device) mlp(t *tensors) {
 	s, md := &d.scratch, d.model
 	for from, n := 0, 0; from < d.active.tokens; from += n {
 		n = nextSlice(d.active.tokens - from)
-		h := s.h.At + cuda.Ptr(from*md.Hidden*2)
-		d.linear(h, t[weights.GateUp], s.gateUp.At, n, md.Hidden, 2*md.FFN)
+		h, rows := s.h.At+cuda.Ptr(from*md.Hidden*2), padded(n)
+		if n == d.active.tokens { // no slice's rows are in memory of the next one
+			rows = d.cfg.rows(n)
+		}
+		d.linear(h, t[weights.GateUp], s.gateUp.At, rows, md.Hidden, 2*md.FFN)
 		d.launch(&cuda.SiluMulArgs{
 			X: s.gateUp.At, Out: s.act.At, Tokens: int32(n), FFN: int32(md.FFN),
 		})
-		d.linear(s.act.At, t[weights.Down], h, n, md.FFN, md.Hidden)
+		d.linear(s.act.At, t[weights.Down], h, rows, md.FFN, md.Hidden)
 	}
 }

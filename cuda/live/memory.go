@@ -87,8 +87,8 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range (&scratch{}).needs(&md, padded(tokens), s.MaxRequests,
-		padded(s.MaxRequests)) {
+	for _, n := range (&scratch{}).needs(&md, c.rows(tokens), s.MaxRequests,
+		c.rows(s.MaxRequests)) {
 		active += mem.WithSpare(n.bytes)
 	}
 	uses := []use{

@@ -57,7 +57,8 @@ func (d *Device) size(s *sim.Step) {
 			d.sizeIndex(indexShape{row.To - row.From, row.To}, row.From > 0)
 		}
 	}
-	for _, g := range d.scratch.needs(&d.model.Config, padded(tokens), decodes, padded(s.Sampled)) {
+	for _, g := range d.scratch.needs(&d.model.Config, d.cfg.rows(tokens), decodes,
+		d.cfg.rows(s.Sampled)) {
 		d.grow(g.b, g.bytes, g.what)
 	}
 	d.count(s)

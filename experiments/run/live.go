@@ -176,6 +176,9 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 			Selects: l.selects(&p.System), Heat: l.heatFor(), SaveThreads: int(s.gpu.Save.Threads.SI()),
 			Patterns: s.server.Prefill.Heads(s.model.Layers, s.model.QHeads), FindsLines: l.Selects,
 		}
+		if s.gpu.LinearGrid == live.LinearGrid {
+			cfg.LinearRows = hw.LinearRows(s.gpu, &s.model)
+		}
 		if len(load.Requests) > 0 {
 			cfg.Longest = load.Requests[0]
 		}
