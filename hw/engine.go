@@ -37,7 +37,7 @@ type EngineCosts struct {
 	// 0 or 1: as many as tokens.
 	LinearGrid int `toml:"linear_grid,omitempty"`
 	// LinearFaster is whether they have the multiple after the next where that was measured to take
-	// less time.
+	// less time by a twentieth and more.
 	LinearFaster  bool          `toml:"linear_faster,omitempty"`
 	Host          Host          `toml:"host"`
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`

@@ -115,11 +115,15 @@ func (l *gemm) of(n float64) (t float64, outside bool) {
 	return math.Max(l.launch+l.work(t, n), l.peak.floor(2*n*l.weights, l.weights*l.bytes)), outside
 }
 
-// slower reports whether both numbers of tokens were measured and n took longer than more did.
+// worthMoreRows is by how much linears of n tokens take longer than those of more for which they
+// have those rows: well beyond what two measurements of one kernel differ by.
+const worthMoreRows = 1.05
+
+// slower reports whether both numbers of tokens were measured and n took that much longer.
 func (l *gemm) slower(n, more int) bool {
 	i, measured := slices.BinarySearch(l.measured.x, float64(n))
 	j, too := slices.BinarySearch(l.measured.x, float64(more))
-	return measured && too && l.measured.y[i] > l.measured.y[j]
+	return measured && too && l.measured.y[i] > worthMoreRows*l.measured.y[j]
 }
 
 // work is what of a measured time of n tokens is no launch, for these weights.

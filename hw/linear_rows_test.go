@@ -7,8 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// On Hopper 448 tokens take longer than 512 in Llama3-8B's linears; all other multiples of 64 are
-// as fast as they are short.
+// On Hopper 448 tokens take a fifth longer than 512 in Llama3-8B's linears; no other multiple of 64
+// is slower than the next by that much. 1088 tokens are by 2 %, as a measurement may be.
 func TestLinearsAvoidSlowRows(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "llama3-8b")
 	for _, c := range []struct {
@@ -16,7 +16,8 @@ func TestLinearsAvoidSlowRows(t *testing.T) {
 		tokens, of int
 	}{
 		{true, 1, 1}, {true, 64, 64}, {true, 65, 128}, {true, 384, 384}, {true, 385, 512},
-		{true, 448, 512}, {true, 449, 512}, {true, 2049, 2112}, {false, 385, 448}, {false, 65, 128},
+		{true, 448, 512}, {true, 449, 512}, {true, 1088, 1088}, {true, 2049, 2112},
+		{false, 385, 448}, {false, 65, 128},
 	} {
 		q := *p
 		q.LinearGrid, q.LinearFaster = 64, c.faster

@@ -35,8 +35,8 @@ type Config struct {
 	// SaveThreads are those of the CPU that copy FlashD2H's saves to their blocks, at most; 0 is
 	// saveThreads.
 	SaveThreads int
-	// LinearRows is how many rows linears of so many tokens have: multiples of LinearGrid above it,
-	// never fewer for more tokens; nil: the next multiple.
+	// LinearRows is how many rows a layer's linears of so many tokens have: above LinearGrid a
+	// multiple of it, the next or the one after, never fewer for more tokens; nil: the next.
 	LinearRows func(tokens int) int
 	// SplitEvery: each n-th step is split into phases; 0: none.
 	SplitEvery int64

@@ -18,11 +18,14 @@ func (d *Device) heat() {
 	md, b := d.model, &d.scratch
 	values := min(b.h.Bytes/2, 2048*int64(md.Hidden))
 	n := int(values / int64(md.Hidden))
+	if n > LinearGrid {
+		n -= n % LinearGrid // no rows beyond the buffers
+	}
 	d.launch(&cuda.FillArgs{Dst: b.h.At, Count: values, Seed: 1, Scale: 1}) // zeros draw less power
 	const queued = 16
 	for begun := time.Now(); time.Since(begun) < d.cfg.Heat && d.sync(); {
 		for range queued {
-			d.linear(b.h.At, md.tensors[0][weights.QKV], b.qkv.At, padded(n), md.Hidden,
+			d.linear(b.h.At, md.tensors[0][weights.QKV], b.qkv.At, n, md.Hidden,
 				md.heads()*md.HeadDim)
 		}
 	}
@@ -50,7 +53,7 @@ func (d *Device) warmLinears(run bool) {
 			d.linear(b.h.At, l[weights.GateUp], b.gateUp.At, n, md.Hidden, 2*md.FFN)
 			d.linear(b.act.At, l[weights.Down], b.h.At, n, md.FFN, md.Hidden)
 		}
-		if n <= d.cfg.rows(s.MaxRequests) {
+		if n <= padded(s.MaxRequests) {
 			d.linear(b.h.At, l[weights.Head], b.logits.At, n, md.Hidden, md.Vocab)
 		}
 	}

@@ -119,8 +119,8 @@ func (d *Device) planHit(layer int, row *sim.Row, r *request, c closed) {
 }
 
 // plan enters a row whose part of a prefix is to be loaded, unless that has begun, and the next
-// layer's if that is in the same step. A prefill's first layer in a step may follow layers that only
-// other rows run: it loads during the layer before, too.
+// layer's if that is in the same step. A prefill's first layer in a step may follow layers that
+// only other rows run: it loads during the layer before, too.
 func (h *hits) plan(layer int, row *sim.Row, r *request) {
 	switch {
 	case !row.In(layer):
@@ -138,9 +138,9 @@ func (h *hits) plan(layer int, row *sim.Row, r *request) {
 // AheadCTAs is how many SMs FlashH2D holds while the layer before computes.
 const AheadCTAs = 2
 
-// prefixLoad loads a layer's parts of some requests' prefixes into the layer's buffers, with so many
-// CTAs, or 0 for as many as are fastest alone; nil without requests. It is one launch: a second
-// would wait for SMs until the kernels that took the first one's are done.
+// prefixLoad loads a layer's parts of some requests' prefixes into the layer's buffers, with so
+// many CTAs, or 0 for as many as are fastest alone; nil without requests. It is one launch: a
+// second can begin only when SMs are free again, which queued linears take.
 func (d *Device) prefixLoad(layer int, of []*request, ctas int32) cuda.Operation {
 	heads, n := d.geo.KVHeads, 0
 	for _, r := range of {

@@ -134,29 +134,31 @@ func (o *togetherOf) EventRecord(e cuda.Event, s cuda.Stream) error {
 // A layer's parts of several prefixes are one load: another launch would wait for SMs until the
 // kernels that took those of the first are done.
 func TestPrefixesOfALayerLoadTogether(t *testing.T) {
-	c := *cases()["gqa/hits: layer"]
+	c := *cases()["mha/hits: layer"]
 	c.spec.MaxInject = 1000
-	c.lengths, c.content = []length{{96, 4}, {96, 4}, {112, 4}}, nil
-	c.arrive = []des.Time{0, 100 * des.Millisecond, 100 * des.Millisecond}
+	c.lengths, c.content = []length{{96, 4}, {128, 4}, {96, 4}, {160, 4}, {112, 4}}, nil
+	const later = 100 * des.Millisecond
+	c.arrive = []des.Time{0, 0, later, later, later}
+	hits := []int{64, 96, 64, 96, 64} // of texts 7 and 8: buffers of different lengths
 	for i, l := range c.lengths {
-		c.content = append(c.content, &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 64},
-			{ID: uint64(20 + i), Tokens: l.prompt - 64}}})
+		c.content = append(c.content, &prefix.Content{Prompt: []prefix.Piece{
+			{ID: uint64(7 + i%2), Tokens: hits[i]}, {ID: uint64(20 + i), Tokens: l.prompt - hits[i]}}})
 	}
 	on := emulator.New(emulator.Config{Late: true, Seed: 3})
 	defer on.Close()
 	m := &togetherOf{Machine: on, since: map[cuda.Stream]int{}}
 	c.run(t, m).check(t)
-	one, two := int64(64/c.spec.BlockTokens*c.shape.HeadsKV), 0
+	all, together := int64((64+96+64)/c.spec.BlockTokens*c.shape.HeadsKV), 0
 	for i, n := range m.blocks {
-		if n == 2*one {
-			two++
+		if n == all {
+			together++
 		}
 		if m.behind[i] > 0 {
 			t.Errorf("a load of %d blocks follows %d others of its layer", n, m.behind[i])
 		}
 	}
-	if two == 0 {
-		t.Errorf("blocks of loads ahead: %d; want some of two prefixes of %d", m.blocks, one)
+	if together == 0 {
+		t.Errorf("blocks of loads ahead: %d; want %d of three prefixes", m.blocks, all)
 	}
 }
 

@@ -71,12 +71,21 @@ func (d *Device) linear(x, w, y cuda.Ptr, rows, in, out int) {
 	})
 }
 
-// rows is how many rows linears of so many tokens have.
+// rows is how many rows a layer's linears of so many tokens have.
 func (c *Config) rows(tokens int) int {
-	if c.LinearRows == nil {
+	if c.LinearRows == nil || tokens > mlpSlice {
 		return padded(tokens)
 	}
 	return c.LinearRows(tokens)
+}
+
+// sliceRows is how many rows the MLP's linears have on n of a step's tokens: those beyond one of
+// several slices would be the next one's.
+func (c *Config) sliceRows(n, tokens int) int {
+	if n < tokens {
+		return padded(n)
+	}
+	return c.rows(n)
 }
 
 // padded rounds a number of tokens up to one that warm has run linears at: at any other number the
@@ -141,10 +150,7 @@ func (d *Device) mlp(t *tensors) {
 	s, md := &d.scratch, d.model
 	for from, n := 0, 0; from < d.active.tokens; from += n {
 		n = nextSlice(d.active.tokens - from)
-		h, rows := s.h.At+cuda.Ptr(from*md.Hidden*2), padded(n)
-		if n == d.active.tokens { // no slice's rows are in memory of the next one
-			rows = d.cfg.rows(n)
-		}
+		h, rows := s.h.At+cuda.Ptr(from*md.Hidden*2), d.cfg.sliceRows(n, d.active.tokens)
 		d.linear(h, t[weights.GateUp], s.gateUp.At, rows, md.Hidden, 2*md.FFN)
 		d.launch(&cuda.SiluMulArgs{
 			X: s.gateUp.At, Out: s.act.At, Tokens: int32(n), FFN: int32(md.FFN),

@@ -88,7 +88,7 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 		return nil, err
 	}
 	for _, n := range (&scratch{}).needs(&md, c.rows(tokens), s.MaxRequests,
-		c.rows(s.MaxRequests)) {
+		padded(s.MaxRequests)) {
 		active += mem.WithSpare(n.bytes)
 	}
 	uses := []use{

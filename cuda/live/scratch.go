@@ -58,7 +58,7 @@ func (d *Device) size(s *sim.Step) {
 		}
 	}
 	for _, g := range d.scratch.needs(&d.model.Config, d.cfg.rows(tokens), decodes,
-		d.cfg.rows(s.Sampled)) {
+		padded(s.Sampled)) {
 		d.grow(g.b, g.bytes, g.what)
 	}
 	d.count(s)

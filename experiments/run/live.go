@@ -175,9 +175,7 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 			KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
 			Selects: l.selects(&p.System), Heat: l.heatFor(), SaveThreads: int(s.gpu.Save.Threads.SI()),
 			Patterns: s.server.Prefill.Heads(s.model.Layers, s.model.QHeads), FindsLines: l.Selects,
-		}
-		if s.gpu.LinearGrid == live.LinearGrid {
-			cfg.LinearRows = hw.LinearRows(s.gpu, &s.model)
+			LinearRows: linearRows(s.gpu, &s.model),
 		}
 		if len(load.Requests) > 0 {
 			cfg.Longest = load.Requests[0]
@@ -211,6 +209,15 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		err = errors.Join(err, c.Close())
 	}
 	return sum, err
+}
+
+// linearRows is how many rows the engine's linears have, as its price has it; nil where it is no
+// engine of the live server's.
+func linearRows(gpu *hw.Profile, m *hw.Model) func(tokens int) int {
+	if gpu.LinearGrid != live.LinearGrid {
+		return nil
+	}
+	return hw.LinearRows(gpu, m)
 }
 
 func (l *Live) selects(s *sim.Spec) bool { return l.Selects && s.Sparse() }
