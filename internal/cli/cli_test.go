@@ -91,7 +91,8 @@ func TestHelp(t *testing.T) {
 func TestList(t *testing.T) {
 	for _, what := range []string{"gpus", "engines", "models", "systems", "selections", "evictions",
 		"prefills", "prefills minference", "routers", "traces", "experiments", "gpus h100-80gb",
-		"models llama3-8b", "engines vllm-0.15", "keys slo", "keys workload.r --json"} {
+		"models llama3-8b", "engines vllm-0.15", "engines sparseserve-live", "keys slo",
+		"keys workload.r --json"} {
 		status, out, errs := invoke(t, nil, append([]string{"list"}, strings.Fields(what)...)...)
 		if status != 0 || errs != "" {
 			t.Errorf("%s: status %d, stderr %q", what, status, errs)

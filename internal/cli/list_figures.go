@@ -129,6 +129,17 @@ func listEngine(w io.Writer, name string) error {
 		fmt.Fprintf(w, "CUDA graphs: %d sizes to %d tokens (%s).\n", n, e.Graphs.Tokens[n-1],
 			e.Graphs.Source)
 	}
+	if g := e.LinearGrid; g > 1 {
+		faster := ""
+		if e.LinearFaster {
+			faster = ", or the one after that where it takes less time"
+		}
+		fmt.Fprintf(w, "Linears of more than %d tokens: padded to a multiple of it%s.\n", g, faster)
+	}
+	if e.LoadsInTurn {
+		fmt.Fprintln(w, "A chunk's prefix loads as other blocks of its layer do, not while the layer "+
+			"before computes.")
+	}
 	fmt.Fprintln(w)
 	printFigures(w, e.Figures())
 	return nil
