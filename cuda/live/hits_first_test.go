@@ -131,8 +131,8 @@ func (o *togetherOf) EventRecord(e cuda.Event, s cuda.Stream) error {
 	return o.Machine.EventRecord(e, s)
 }
 
-// A layer's parts of several prefixes are one load: another launch would wait for SMs until the
-// kernels that took those of the first are done.
+// A layer's parts of several prefixes are one load: a second launch could begin only when SMs are
+// free again.
 func TestPrefixesOfALayerLoadTogether(t *testing.T) {
 	c := *cases()["mha/hits: layer"]
 	c.spec.MaxInject = 1000

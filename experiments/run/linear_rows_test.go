@@ -1,10 +1,6 @@
 package run
 
-import (
-	"testing"
-
-	"github.com/sparseserve/sparseserve/hw"
-)
+import "testing"
 
 // A live server's linears have the rows that its engine is priced with; another engine's rows are
 // not the server's.
@@ -14,15 +10,12 @@ func TestLiveRowsAreThePricedOnes(t *testing.T) {
 		rows   int // of 400 tokens; 0: the server's own
 	}{{"sparseserve-live", 512}, {"vllm-0.15", 0}} {
 		p := mustLoad(t, "", "model=llama3-8b", "gpu=h200", "system.engine="+c.engine).Points()[0]
-		gpu, err := p.Machine()
+		s, err := NewSimulator().prepare(&p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		model, err := hw.LoadModel(p.Model)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows := linearRows(gpu, &model)
+		rows := linearRows(s.gpu, &s.model)
+		s.close()
 		if c.rows == 0 {
 			if rows != nil {
 				t.Errorf("%s: a live run has its rows", c.engine)

@@ -3,12 +3,11 @@ package cli
 import (
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	runs "github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // A kept run whose host took longer than the engine's does, of which each round trip takes half as
@@ -35,20 +34,15 @@ func TestValidateNamesASlowHost(t *testing.T) {
 				`preset = ["vllm", "vllm-s", "sparseserve", "sparseserve-chunked"]`,
 				`preset = "`+c.system+`"`).Replace(string(text))
 			writeFile(t, config, one)
-			host, err := os.ReadFile(filepath.Join(kept, "..", "..", "..", "h100-prefix-host.toml"))
+			engine, err := hw.LoadEngine(filepath.Join(kept, "..", "..", "..", "h100-prefix-host.toml"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			quick := filepath.Join(t.TempDir(), "quick.toml")
-			sync := regexp.MustCompile(`(?s)(\[host\.layer_sync\]\s+value = )([0-9.]+)`)
-			writeFile(t, quick, sync.ReplaceAllStringFunc(string(host), func(found string) string {
-				of := sync.FindStringSubmatch(found)
-				us, err := strconv.ParseFloat(of[2], 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return of[1] + strconv.FormatFloat(us/2, 'g', 4, 64)
-			}))
+			engine.Host.LayerSync.Value /= 2
+			if err := engine.Write(quick, engine.Title); err != nil {
+				t.Fatal(err)
+			}
 			status, out, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", config,
 				"--set", "gpu=h100-80gb", "--reuse-live", "--out", dir, "--set",
 				"system.engine="+quick)
