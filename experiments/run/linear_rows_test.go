@@ -14,8 +14,10 @@ func TestLiveRowsAreThePricedOnes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows := linearRows(s.gpu, &s.model)
-		s.close()
+		rows, err := s.linearRows()
+		if s.close(); err != nil {
+			t.Fatal(err)
+		}
 		if c.rows == 0 {
 			if rows != nil {
 				t.Errorf("%s: a live run has its rows", c.engine)

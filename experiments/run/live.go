@@ -144,6 +144,10 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		return sim.Summary{}, &config.KeyError{Key: "model", Value: config.Show(p.Model),
 			Reason: "has " + class + ", which no kernel here computes; simulate it without --live"}
 	}
+	rows, err := s.linearRows()
+	if err != nil {
+		return sim.Summary{}, err
+	}
 	if s.model.IsLatent() {
 		if wrap != nil {
 			return sim.Summary{}, &config.KeyError{Key: "model", Value: config.Show(p.Model),
@@ -175,7 +179,7 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 			KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
 			Selects: l.selects(&p.System), Heat: l.heatFor(), SaveThreads: int(s.gpu.Save.Threads.SI()),
 			Patterns: s.server.Prefill.Heads(s.model.Layers, s.model.QHeads), FindsLines: l.Selects,
-			LinearRows: linearRows(s.gpu, &s.model),
+			LinearRows: rows,
 		}
 		if len(load.Requests) > 0 {
 			cfg.Longest = load.Requests[0]
@@ -211,13 +215,18 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	return sum, err
 }
 
-// linearRows is how many rows the engine's linears have, as its price has it; nil where it is no
-// engine of the live server's.
-func linearRows(gpu *hw.Profile, m *hw.Model) func(tokens int) int {
-	if gpu.LinearGrid != live.LinearGrid {
-		return nil
+// linearRows is how many rows the engine's linears have, as its price has it; nil where an engine
+// has as many as tokens, which the live server has not.
+func (s *prepared) linearRows() (func(tokens int) int, error) {
+	switch grid := s.gpu.LinearGrid; {
+	case grid < 2:
+		return nil, nil
+	case grid != live.LinearGrid:
+		return nil, &config.KeyError{Key: "system.engine", Value: config.Show(s.point.System.Engine),
+			Reason: fmt.Sprintf("pads linears to %d tokens, a live run to %d: give the engine "+
+				"linear_grid = %[2]d", grid, live.LinearGrid)}
 	}
-	return hw.LinearRows(gpu, m)
+	return hw.LinearRows(s.gpu, &s.model), nil
 }
 
 func (l *Live) selects(s *sim.Spec) bool { return l.Selects && s.Sparse() }

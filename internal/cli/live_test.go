@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -110,6 +111,26 @@ func TestLiveFlagsNeedLive(t *testing.T) {
 		if status != 1 || !strings.Contains(errs, c.want) {
 			t.Errorf("%v: status %d, %q", c.args, status, errs)
 		}
+	}
+}
+
+// An engine whose linears are padded otherwise than the server's is refused, as its price is not
+// the server's.
+func TestLiveRefusesAnotherGrid(t *testing.T) {
+	engine, err := hw.LoadEngine("sparseserve-live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine.LinearGrid = 32
+	path := filepath.Join(t.TempDir(), "own.toml")
+	if err := engine.Write(path, engine.Title); err != nil {
+		t.Fatal(err)
+	}
+	args := tinyLive(t, "--live=reference", "--out", "out", "--set", "system.engine="+path)
+	status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
+	if status != 1 || !strings.Contains(errs, path) || strings.Count(errs, "\n") != 1 ||
+		!strings.Contains(errs, "pads linears to 32 tokens, a live run to 64") {
+		t.Errorf("status %d, %q", status, errs)
 	}
 }
 
