@@ -45,6 +45,8 @@ type Device struct {
 	plan    plan
 	hits    hits
 
+	pageTables []pageTable // of the step's prefills, without offloading
+
 	patterns patterns // of sparse prefill
 	open     []int32  // of the layer: slot of each decode and KV head's open block
 	loading  loading  // of the layer
@@ -101,6 +103,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	d.stage.Reset()
 	d.active.clear()
+	d.pageTables = d.pageTables[:0]
 	d.loading.count, d.progressive.on, d.hits.layer = 0, false, -1
 	if d.allocate(s); d.queue.Err() != nil {
 		return d.queue.Err()

@@ -42,21 +42,44 @@ func (d *Device) planBlocks(
 		return d.order
 	}
 	write.Pool = d.layerPool(layer)
+	if !d.offload {
+		slots, write.Table = d.pageTable(t.Row, r, blocks)
+		return slots
+	}
 	slots, write.Table = d.stage.Words(heads * blocks)
-	switch {
-	case !d.offload:
-		for h := range heads {
-			for b := range blocks {
-				slots[h*blocks+b] = r.pages[b]*int32(heads) + int32(h)
-			}
-		}
-	case t.Blocks != blocks:
+	if t.Blocks != blocks {
 		d.queue.Fail(fmt.Errorf("request %d: a table of %d blocks for %d tokens",
 			row.ID, t.Blocks, row.To))
-	default:
-		copy(slots, t.Slot)
+		return slots
 	}
+	copy(slots, t.Slot)
 	return slots
+}
+
+// pageTable is the slots of a row's blocks without offloading, [KV head][blocks]: the same in every
+// layer's pool, so that they go up once a step.
+func (d *Device) pageTable(row int, r *request, blocks int) ([]int32, cuda.Ptr) {
+	for _, t := range d.pageTables {
+		if t.row == row {
+			return t.slots, t.at
+		}
+	}
+	heads := d.geo.KVHeads
+	slots, at := d.stage.StepWords(heads * blocks)
+	for h := range heads {
+		for b := range blocks {
+			slots[h*blocks+b] = r.pages[b]*int32(heads) + int32(h)
+		}
+	}
+	d.pageTables = append(d.pageTables, pageTable{row, slots, at})
+	return slots, at
+}
+
+// pageTable is where a row's blocks are, on the host and on the GPU.
+type pageTable struct {
+	row   int
+	slots []int32
+	at    cuda.Ptr
 }
 
 // prefillArgs is attention of a prefill's rows, which begin at a token of the layer's batch.

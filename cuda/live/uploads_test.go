@@ -79,6 +79,43 @@ func TestOneUploadALayer(t *testing.T) {
 	}
 }
 
+// Where blocks are is the same in every layer without offloading: prompts have it sent once.
+func TestPrefillsInHBMUploadOnce(t *testing.T) {
+	for name, c := range map[string]*scenario{
+		"dense": cases()["mha/dense"], "heads share": cases()["gqa/dense"],
+		"hits": cases()["gqa/hits: dense, vllm-v1"],
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			machine := emulator.New(emulator.Config{Late: true, Seed: 12})
+			defer machine.Close()
+			m := &uploads{pinning: pinning{Machine: machine}}
+			var n []int64
+			c.each = func() { n = append(n, m.n) }
+			r := c.run(t, m)
+			r.check(t)
+			prefills, twice := 0, 0
+			for i := 1; i < len(r.steps); i++ {
+				if r.steps[i].Prefills == 0 {
+					continue
+				}
+				// One before the prompt's tokens are embedded, and one before the first attention. One
+				// more where the step has more rows than any before: their order grows.
+				prefills++
+				if n[i]-n[i-1] <= 2 {
+					twice++
+				}
+				if n[i]-n[i-1] > 3 {
+					t.Errorf("step %d: %d uploads in %d layers", i, n[i]-n[i-1], c.shape.Layers)
+				}
+			}
+			if prefills < 3 || twice < 2 {
+				t.Errorf("%d steps with prefills, %d of them with two uploads", prefills, twice)
+			}
+		})
+	}
+}
+
 func decodes(r *sim.StepRecord) bool { return r.Decodes > 0 && r.Prefills == 0 }
 
 // contains reports whether the total grew by so much in some step.
