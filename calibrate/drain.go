@@ -13,8 +13,12 @@ import (
 // A server whose batch drains, one request after another, has steps of each number of decodes in
 // which nothing changes, and steps after a request's end, whose blocks the cache frees.
 
-// drainSteps are those between two requests' ends.
-const drainSteps = 16
+// drainSteps are those between two requests' ends; hostSteps are the same of the two servers whose
+// difference is the CPU's round trip, which differs more from step to step than what the GPU does.
+const (
+	drainSteps = 16
+	hostSteps  = 48
+)
 
 // psaMicro is the microbatch of PSA's servers, blocks.
 const psaMicro = 16
@@ -34,6 +38,14 @@ type drainConfig struct {
 	lookup bool // by the GPU
 }
 
+// every is how many steps such a server does between two requests' ends.
+func (k drainConfig) every() int {
+	if k.psa || k.dense || k.lookup {
+		return drainSteps
+	}
+	return hostSteps
+}
+
 func newServerRun(shape string, layers int64, kind drainConfig) (*drainRun, error) {
 	m, err := shapeModel(shape)
 	if err != nil {
@@ -41,7 +53,7 @@ func newServerRun(shape string, layers int64, kind drainConfig) (*drainRun, erro
 	}
 	model := *m
 	model.Layers = int(layers)
-	return newDrainRun(&model, int(drainMost(shape)), kind, drainSteps), nil
+	return newDrainRun(&model, int(drainMost(shape)), kind, kind.every()), nil
 }
 
 func newDrainRun(m *hw.Model, requests int, kind drainConfig, every int) *drainRun {

@@ -32,6 +32,7 @@ func TestValidation(t *testing.T) {
 		"another configuration":              testAnotherConfiguration,
 		"no machine":                         testNoMachine,
 		"a damaged run is made again":        testDamagedRunIsMadeAgain,
+		"made once more":                     testMadeOnceMore,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -25,6 +25,28 @@ var shown = []struct{ metric, title, unit string }{
 // saturation last, then what was aimed at.
 func printValidation(w io.Writer, r *validate.Report) {
 	fmt.Fprintf(w, "%s on %s: simulated over live less 1, in %%.\n", r.Name, r.Device)
+	runs := r.WorstFirst()
+	printErrors(w, runs)
+	fmt.Fprintln(w, "! beyond its goal; steps: the model's time of the live run's own batches")
+	printDisturbed(w, r, "  ")
+	printGoals(w, runs, "  ")
+	printQuiet(w, runs)
+	printHost(w, runs)
+	printOrder(w, r, "  ")
+}
+
+// printRepeat prints by how much second live runs differ from the first.
+func printRepeat(w io.Writer, r *validate.Report) {
+	fmt.Fprintf(w, "The live runs of %s over those of %s less 1, in %%.\n", r.Device, r.Name)
+	runs := r.WorstFirst()
+	printErrors(w, runs)
+	fmt.Fprintln(w, "! beyond what is asked of a simulation")
+	printGoals(w, runs, "  ")
+}
+
+// printErrors prints the errors of runs, in their order. A figure that none has is
+// left out.
+func printErrors(w io.Writer, runs []validate.ValidatedRun) {
 	t := newTable(w, 10, 9, 8, 12, 11, 7, 6, 5, 3)
 	top, below := table.Row{"run"}, table.Row{""}
 	for _, s := range shown {
@@ -32,7 +54,6 @@ func printValidation(w io.Writer, r *validate.Report) {
 	}
 	t.AppendHeader(append(top, "goals"))
 	t.AppendHeader(append(below, ""))
-	runs := r.WorstFirst()
 	for i := range runs {
 		run := &runs[i]
 		if i > 0 && run.Saturated != runs[i-1].Saturated {
@@ -41,18 +62,21 @@ func printValidation(w io.Writer, r *validate.Report) {
 		missed := run.Misses()
 		row := table.Row{run.Run}
 		for _, s := range shown {
-			row = append(row, errorCell(run, s.metric, slices.Contains(missed, s.metric)))
+			cell := "" // a column of these is not shown
+			if slices.ContainsFunc(runs, has(s.metric)) {
+				cell = errorCell(run, s.metric, slices.Contains(missed, s.metric))
+			}
+			row = append(row, cell)
 		}
 		t.AppendRow(append(row, judged(run, missed)))
 	}
 	t.SetColumnConfigs(rightAligned(2, 1+len(shown)))
 	t.Render()
-	fmt.Fprintln(w, "! beyond its goal; steps: the model's time of the live run's own batches")
-	printDisturbed(w, r, "  ")
-	printGoals(w, runs, "  ")
-	printQuiet(w, runs)
-	printHost(w, runs)
-	printOrder(w, r, "  ")
+}
+
+// has tells runs that have a figure.
+func has(metric string) func(validate.ValidatedRun) bool {
+	return func(r validate.ValidatedRun) bool { _, ok := r.Of(metric); return ok }
 }
 
 // markdownValidation prints the live figures of every run and the errors of the

@@ -105,11 +105,33 @@ func TestValidateTiny(t *testing.T) {
 	}
 }
 
+// Two kept sets of live runs are compared without a model.
+func TestValidateRepeat(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	const sets = "experiments/validation/prefix-h100,experiments/validation/prefix-h100-again"
+	status, text, errs := runHere(t.Context(), nil, "validate", "--repeat", sets)
+	if status != 0 || errs != "" || strings.Contains(text, "decode") ||
+		!strings.Contains(text, "6 of 8 runs below saturation meet every goal") ||
+		!strings.Contains(text, "The live runs of experiments/validation/prefix-h100-again over those of "+
+			"experiments/validation/prefix-h100 less 1") {
+		t.Errorf("status %d, stderr %q:\n%s", status, errs, text)
+	}
+	status, text, errs = runHere(t.Context(), nil, "validate", "--json", "--repeat", sets)
+	var all []validate.Comparison
+	if err := json.Unmarshal([]byte(text), &all); err != nil || status != 0 || len(all) < 8*9 {
+		t.Errorf("status %d, stderr %q, %d comparisons, %v", status, errs, len(all), err)
+	}
+}
+
 func TestValidateErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "v.toml", "gpu = \"h200\"\n[workload]\nrate = 1\n")
 	for args, want := range map[string]string{
-		"": "expected CONFIG, --recompute DIR or --ablate DIR",
+		"": "expected CONFIG, --recompute DIR, --ablate DIR or --repeat DIR,DIR",
+		"v.toml --repeat a,b": "--repeat reads two result folders; leave out CONFIG and " +
+			"what goes with it",
+		"--repeat a":   "--repeat a: expected two result folders, DIR,DIR",
+		"--repeat a,b": "a is no folder with live runs",
 		"v.toml --ablate d": "--ablate reads result folders; leave out CONFIG and " +
 			"what goes with it",
 		"--ablate nowhere": "nowhere: no runs.json, so no validation " +
