@@ -108,11 +108,11 @@ func TestValidateTiny(t *testing.T) {
 // Two kept sets of live runs are compared without a model.
 func TestValidateRepeat(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
-	const sets = "experiments/validation/prefix-h100,experiments/validation/prefix-h100-again"
+	const sets = "experiments/validation/prefix-h100,experiments/validation/prefix-h100-second"
 	status, text, errs := runHere(t.Context(), nil, "validate", "--repeat", sets)
 	if status != 0 || errs != "" || strings.Contains(text, "decode") ||
 		!strings.Contains(text, "6 of 8 runs below saturation meet every goal") ||
-		!strings.Contains(text, "The live runs of experiments/validation/prefix-h100-again over those of "+
+		!strings.Contains(text, "The live runs of experiments/validation/prefix-h100-second over those of "+
 			"experiments/validation/prefix-h100 less 1") {
 		t.Errorf("status %d, stderr %q:\n%s", status, errs, text)
 	}
