@@ -11,10 +11,11 @@ import (
 	"testing"
 )
 
-// Limits of what is tracked: what a command can make anew does not belong to the tree.
+// Limits of what is tracked: what a command can make anew does not belong to the tree. Kept live
+// runs, for which a command needs a GPU, are 13 of its 21.5 million bytes.
 const (
 	maxFileBytes = 1 << 20
-	maxTreeBytes = 18_500_000
+	maxTreeBytes = 21_600_000
 )
 
 // TestTrackedFilesAreSmall holds the tracked files to both limits. Outside a checkout there is

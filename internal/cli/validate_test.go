@@ -112,8 +112,8 @@ func TestValidateRepeat(t *testing.T) {
 	status, text, errs := runHere(t.Context(), nil, "validate", "--repeat", sets)
 	if status != 0 || errs != "" || strings.Contains(text, "decode") ||
 		!strings.Contains(text, "6 of 8 runs below saturation meet every goal") ||
-		!strings.Contains(text, "The live runs of experiments/validation/prefix-h100-second over those of "+
-			"experiments/validation/prefix-h100 less 1") {
+		!strings.Contains(text, "The live runs of experiments/validation/prefix-h100-second over "+
+			"those of experiments/validation/prefix-h100 less 1") {
 		t.Errorf("status %d, stderr %q:\n%s", status, errs, text)
 	}
 	status, text, errs = runHere(t.Context(), nil, "validate", "--json", "--repeat", sets)
