@@ -13,8 +13,9 @@ import (
 // A server whose batch drains, one request after another, has steps of each number of decodes in
 // which nothing changes, and steps after a request's end, whose blocks the cache frees.
 
-// drainSteps are those between two requests' ends; hostSteps are the same of the two servers whose
-// difference is the CPU's round trip, which differs more from step to step than what the GPU does.
+// drainSteps are those between two requests' ends; hostSteps are the same of the two servers with
+// selection by the CPU, whose difference is the CPU's round trip: it differs more from step to step
+// than what the GPU does.
 const (
 	drainSteps = 16
 	hostSteps  = 48
@@ -40,10 +41,10 @@ type drainConfig struct {
 
 // every is how many steps such a server does between two requests' ends.
 func (k drainConfig) every() int {
-	if k.psa || k.dense || k.lookup {
-		return drainSteps
+	if k == (drainConfig{}) || k == (drainConfig{held: true}) {
+		return hostSteps
 	}
-	return hostSteps
+	return drainSteps
 }
 
 func newServerRun(shape string, layers int64, kind drainConfig) (*drainRun, error) {

@@ -55,6 +55,29 @@ func TestDrainRunsServe(t *testing.T) {
 	}
 }
 
+// The two servers whose difference is a layer's round trip serve the same requests, for long enough
+// to tell what the host does; the others do what the GPU needs.
+func TestServersOfRoundTripsAreAlike(t *testing.T) {
+	t.Parallel()
+	steps := func(kind drainConfig) int {
+		c, err := newServerRun(shapes[1], 1, kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.every
+	}
+	offloading, held := steps(drainConfig{}), steps(drainConfig{held: true})
+	if offloading != held || offloading < 40 {
+		t.Errorf("%d and %d steps of each number of requests", offloading, held)
+	}
+	for _, kind := range []drainConfig{{psa: true}, {lookup: true}, {held: true, dense: true},
+		{held: true, psa: true}, {lookup: true, psa: true}} {
+		if n := steps(kind); n != drainSteps {
+			t.Errorf("%+v: %d steps", kind, n)
+		}
+	}
+}
+
 // The steps of a server are sorted by what changes in them: 256 blocks and more
 // for each of eight requests, each of which begins a block every 32 steps.
 func TestPlannedDrainRuns(t *testing.T) {

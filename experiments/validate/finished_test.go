@@ -33,6 +33,7 @@ func TestValidation(t *testing.T) {
 		"no machine":                         testNoMachine,
 		"a damaged run is made again":        testDamagedRunIsMadeAgain,
 		"made once more":                     testMadeOnceMore,
+		"no repeat":                          testNoRepeat,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -14,65 +15,99 @@ import (
 )
 
 // Repeat holds the live runs of a folder against those of another, which made the same runs once
-// more: Simulated is the second one's. What two live runs differ by, no model predicts. Runs that
-// only one folder has are left out.
-func Repeat(dir, again string) (*Report, error) {
-	first, second := filepath.Join(dir, liveFolder), filepath.Join(again, liveFolder)
-	folders, err := os.ReadDir(first)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s is no folder with live runs", err, dir)
+// more on a card of the same name: Simulated is the second one's. What two live runs of one program
+// differ by, no model predicts. Notes say which runs only one folder has, and where another program
+// made the second ones.
+func Repeat(dir, again string) (report *Report, notes []string, err error) {
+	folders := map[string][]fs.DirEntry{}
+	for _, d := range []string{dir, again} {
+		if folders[d], err = os.ReadDir(filepath.Join(d, liveFolder)); err != nil {
+			return nil, nil, fmt.Errorf("%s is no folder with live runs: %w", d, err)
+		}
 	}
-	report := &Report{Name: dir, Device: again}
-	for _, f := range folders {
-		to := filepath.Join(second, f.Name())
-		if _, err := os.Stat(to); !f.IsDir() || errors.Is(err, fs.ErrNotExist) {
+	report = &Report{Name: dir, Device: again}
+	alone, others := 0, 0
+	for _, f := range folders[dir] {
+		first, second := filepath.Join(dir, liveFolder, f.Name()),
+			filepath.Join(again, liveFolder, f.Name())
+		if _, err := os.Stat(second); errors.Is(err, fs.ErrNotExist) && f.IsDir() {
+			alone++
 			continue
 		}
-		r, err := repeated(f.Name(), filepath.Join(first, f.Name()), to)
-		if err != nil {
-			return nil, err
+		if !f.IsDir() {
+			continue
 		}
-		report.Runs = append(report.Runs, r)
+		r, other, err := repeated(f.Name(), first, second)
+		if err != nil {
+			return nil, nil, err
+		}
+		if report.Runs = append(report.Runs, r); other {
+			others++
+		}
 	}
-	if len(report.Runs) == 0 {
-		return nil, fmt.Errorf("%s and %s have no run in common", first, second)
+	for _, f := range folders[again] {
+		if _, err := os.Stat(filepath.Join(dir, liveFolder, f.Name())); err != nil && f.IsDir() {
+			alone++
+		}
 	}
-	return report, nil
+	switch {
+	case len(report.Runs) == 0:
+		return nil, nil, fmt.Errorf("%s and %s have no live run in common", dir, again)
+	case alone > 0:
+		notes = append(notes, fmt.Sprintf("runs that one folder alone has are left out: %d", alone))
+	}
+	if others > 0 {
+		notes = append(notes, fmt.Sprintf("another program made %d of the %d second runs: what it does "+
+			"otherwise is in the differences", others, len(report.Runs)))
+	}
+	return report, notes, nil
 }
 
-// repeated compares two folders of one run. Their engines may differ: no live run asks for one.
-func repeated(name, first, second string) (r ValidatedRun, err error) {
+// repeated compares two folders of one run, and says whether two programs made them.
+func repeated(name, first, second string) (r ValidatedRun, other bool, err error) {
 	r = ValidatedRun{Run: name, LiveFolder: first}
-	var a, b config.Point
-	if a, err = config.LoadPoint(filepath.Join(first, run.ConfigFile)); err != nil {
-		return r, err
-	}
-	if b, err = config.LoadPoint(filepath.Join(second, run.ConfigFile)); err != nil {
-		return r, err
-	}
-	one, other := a.System, b.System
-	one.Engine, other.Engine = "", ""
-	if a.Model != b.Model || a.Seed != b.Seed || !reflect.DeepEqual(a.Workload, b.Workload) ||
-		!reflect.DeepEqual(one, other) {
-		return r, fmt.Errorf("%s: its configuration is not that of %s", second, first)
-	}
-	for _, side := range []struct {
+	var points [2]config.Point
+	var made [2]run.Manifest
+	for i, side := range []struct {
 		folder string
 		into   *sim.Summary
 	}{{first, &r.Live}, {second, &r.Simulated}} {
+		if points[i], err = config.LoadPoint(filepath.Join(side.folder, run.ConfigFile)); err != nil {
+			return r, false, err
+		}
+		if made[i], err = run.ReadManifest(side.folder); err != nil {
+			return r, false, fmt.Errorf("%s: %w", side.folder, err)
+		}
 		if *side.into, err = run.ReadSummary(side.folder); err != nil {
-			return r, err
+			return r, false, err
 		}
 		if err := followsFromRequests(side.folder, side.into); err != nil {
-			return r, err
+			return r, false, err
 		}
+		served, err := readServed(side.folder)
+		if err != nil {
+			return r, false, err
+		}
+		r.Saturated = r.Saturated || saturated(side.into, served, &points[i].SLO)
 	}
-	served, err := readServed(first)
-	if err != nil {
-		return r, err
+	p := points[0]
+	for i := range points {
+		points[i].Name, points[i].System.Engine, points[i].Output = "", "", config.Output{}
 	}
-	r.System, r.Model, r.Rate, r.Seed = a.System.Name, a.Model, a.Workload.Rate, a.Seed
-	r.Saturated = saturated(&r.Live, served, &a.SLO)
+	if !reflect.DeepEqual(points[0], points[1]) {
+		return r, false, fmt.Errorf("%s: its configuration is not that of %s", second, first)
+	}
+	if made[0].Device != made[1].Device {
+		return r, false, fmt.Errorf("%s was made by a %s, %s by a %s", second, made[1].Device, first,
+			made[0].Device)
+	}
+	r.System, r.Model, r.Rate, r.Seed = p.System.Name, p.Model, p.Workload.Rate, p.Seed
 	r.Comparisons = compareSummaries(name, &r.Live, &r.Simulated)
-	return r, nil
+	return r, programOf(&made[0]) != programOf(&made[1]), nil
+}
+
+// programOf names the program that made a run, without how it split steps.
+func programOf(m *run.Manifest) string {
+	name, _, _ := strings.Cut(m.Program, " ")
+	return name
 }

@@ -26,7 +26,7 @@ type validateCmd struct {
 	Kept       bool     `name:"reuse-live" help:"Take live runs that the result folder keeps, whatever profile, device and program made them; only what is missing runs live, and is left out where there is no library to do so."`
 	Markdown   bool     `help:"Print the tables in Markdown, with the live figures."`
 	Recompute  string   `placeholder:"DIR" help:"Run nothing: compute the table of a result folder anew from its files."`
-	Repeat     string   `placeholder:"DIR,DIR" help:"Run nothing: hold the live runs of the first folder against the same runs of the second, and say by how much live runs differ among themselves: no simulation can be expected to be closer."`
+	Repeat     string   `placeholder:"DIR,DIR" help:"Run nothing: hold the live runs of the first folder against the same runs of the second, and say by how much live runs differ among themselves: what runs of one program differ by, no simulation predicts."`
 	Ablate     []string `placeholder:"DIR[,PROFILE]" sep:"none" help:"Run nothing: price the steps of a result folder's live runs without each part of the cost model in turn, and print what it is worth. May be repeated, a card each; PROFILE is that of the card, by default what the runs name."`
 }
 
@@ -57,9 +57,11 @@ func (c *validateCmd) Validate() error {
 		c.LiveOnly || c.Kept || c.Again):
 		return errors.New("--ablate reads result folders; leave out CONFIG and what goes with it")
 	case c.Repeat != "" && (c.Config != "" || c.Recompute != "" || len(c.Ablate) > 0 || c.Out != "" ||
-		len(c.Set) > 0 || c.LiveOnly || c.Kept || c.Again || c.Markdown):
+		len(c.Set) > 0 || c.LiveOnly || c.Kept || c.Again || c.Markdown || c.Workers != 0 ||
+		c.Weights != ""):
 		return errors.New("--repeat reads two result folders; leave out CONFIG and what goes with it")
-	case c.Repeat != "" && strings.Count(c.Repeat, ",") != 1:
+	case c.Repeat != "" && (strings.Count(c.Repeat, ",") != 1 || strings.HasPrefix(c.Repeat, ",") ||
+		strings.HasSuffix(c.Repeat, ",")):
 		return fmt.Errorf("--repeat %s: expected two result folders, DIR,DIR", c.Repeat)
 	case len(c.Ablate) == 0 && c.Recompute == "" && c.Config == "" && c.Repeat == "":
 		return errors.New("expected CONFIG, --recompute DIR, --ablate DIR or --repeat DIR,DIR")
@@ -112,10 +114,11 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 // repeat compares the live runs of two folders.
 func (c *validateCmd) repeat(app *App) error {
 	dir, again, _ := strings.Cut(c.Repeat, ",")
-	report, err := validate.Repeat(dir, again)
+	report, notes, err := validate.Repeat(dir, again)
 	if err != nil {
 		return err
 	}
+	printNotes(app.Stderr, notes)
 	if c.JSON {
 		return printJSON(app, report.Comparisons())
 	}

@@ -40,7 +40,7 @@ func printRepeat(w io.Writer, r *validate.Report) {
 	fmt.Fprintf(w, "The live runs of %s over those of %s less 1, in %%.\n", r.Device, r.Name)
 	runs := r.WorstFirst()
 	printErrors(w, runs)
-	fmt.Fprintln(w, "! beyond what is asked of a simulation")
+	fmt.Fprintln(w, "! beyond what is asked of a simulation; steps: how many")
 	printGoals(w, runs, "  ")
 }
 
