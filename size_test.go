@@ -11,11 +11,10 @@ import (
 	"testing"
 )
 
-// Limits of what is tracked: what a command can make anew does not belong to the tree. Kept live
-// runs, which take a GPU to make, have more than half of its bytes.
+// Limits of what is tracked: what a command can make anew does not belong to the tree.
 const (
 	maxFileBytes = 1 << 20
-	maxTreeBytes = 22_000_000
+	maxTreeBytes = 18_500_000
 )
 
 // TestTrackedFilesAreSmall holds the tracked files to both limits. Outside a checkout there is

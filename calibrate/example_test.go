@@ -9,7 +9,7 @@ import (
 
 // The committed samples of an H200 give its profile anew, without a GPU.
 func ExampleRefit() {
-	c, err := calibrate.Refit(filepath.Join("..", "hw", "kernels", "hopper.csv"), "")
+	c, err := calibrate.Refit(filepath.Join("..", "hw", "kernels", "hopper.csv.gz"), "")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -28,7 +28,7 @@ func TestRefitH200(t *testing.T) {
 		}
 		return c.Profile
 	}
-	mma, hopper := of("hopper-mma.csv.gz"), of("hopper.csv")
+	mma, hopper := of("hopper-mma.csv.gz"), of("hopper.csv.gz")
 	if *update {
 		for _, err := range []error{mma.WriteBuiltIn(folder, "h200", "hopper-mma", first),
 			mma.WriteBuiltIn(folder, "h200", "hopper-mma", liveEngine),

@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -103,8 +102,8 @@ func TestSamplesOfRetiredProbes(t *testing.T) {
 
 // The committed samples are as the program writes them.
 func TestCommittedSamplesAreCanonical(t *testing.T) {
-	path := filepath.Join("..", "hw", "kernels", "hopper.csv")
-	data, err := os.ReadFile(path)
+	path := filepath.Join("..", "hw", "kernels", "hopper.csv.gz")
+	data, err := readPacked(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -228,7 +228,7 @@ func TestFactsH200(t *testing.T) {
 	}{{16, 17}, {64, 31}, {256, 94}, {1024, 339}} {
 		// Submit and wait, CPU time, were 10.3 us of these, and 7.7 us since.
 		// On the built-in card's host, where an empty kernel takes 8.4 us, they are longer: 18.1, 34.5,
-		// 96.5 and 344 us (hw/kernels/hopper.csv).
+		// 96.5 and 344 us (hw/kernels/hopper.csv.gz).
 		name := fmt.Sprintf("h200 gather of %d 16 KiB blocks, us", r.blocks)
 		facts = append(facts,
 			between(name+", first host", r.us-2.6, r.us, 1e6*old.seconds(r.blocks, 16<<10)),

@@ -38,7 +38,7 @@ func TestCalibrateRefits(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "card.toml")
 	status, stdout, stderr := calibrateWith("--refit",
-		filepath.Join("..", "..", "hw", "kernels", "hopper.csv"), "--out", path)
+		filepath.Join("..", "..", "hw", "kernels", "hopper.csv.gz"), "--out", path)
 	if status != exitOK || stderr != "" || !strings.Contains(stdout, "load.flash") {
 		t.Fatalf("exit %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
