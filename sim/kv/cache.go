@@ -128,7 +128,7 @@ type Cache struct {
 
 	do            des.Do
 	parallel      bool    // do uses several cores
-	partGroups    int     // groups of a part of a Split
+	partGroups    int     // groups of a part of a Split; 0: by how many there are
 	exchangeShare int     // blocks of a part of an exchange
 	waiting       []int32 // scratch of exchange: blocks without a slot
 
@@ -161,7 +161,7 @@ func NewCache(cfg Config) (*Cache, error) {
 		Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, trace: cfg.Trace,
 		microbatch: cfg.Microbatch, addressed: cfg.Addressed, tables: cfg.Tables,
 		wants: cfg.Addressed || cfg.Microbatch > 0, defers: cfg.defers(),
-		do: cfg.Do, parallel: cfg.Do != nil, partGroups: PartGroups, exchangeShare: 64,
+		do: cfg.Do, parallel: cfg.Do != nil, exchangeShare: 64,
 	}
 	if c.do == nil {
 		c.do = des.OneByOne

@@ -25,14 +25,21 @@ func layersOf(geo Geometry, sample Sample) []*Layer {
 	return layers
 }
 
-// PartGroups is the most groups of one request that a part of a Split has.
-const PartGroups = 8
+// PartGroups is the most groups of one request that a part of a Split has. Few requests have
+// smaller parts, for several threads to share and to take from one that is slow; each part costs
+// Join a few cache misses.
+const (
+	PartGroups  = 8
+	leastGroups = 2
+	fewParts    = 16 // of a Split, above which parts grow
+)
 
 // split is the accesses of several requests to one layer in parts of a few groups. Parts may be
 // made at the same time; Join merges them in order.
 type split struct {
 	layer  *Layer
 	seqs   []*Seq
+	groups int     // of a part
 	shares []share // by part
 	begin  []int   // in Cache.missing, of each part's blocks that are not copied there yet
 }
@@ -45,6 +52,10 @@ type split struct {
 func (c *Cache) Split(l *Layer, seqs []*Seq, slots []int32) (parts int) {
 	x := &c.split
 	x.layer, x.seqs, c.listed = l, seqs, slots
+	if x.groups = c.partGroups; x.groups == 0 {
+		all := (l.To - l.From) * len(seqs)
+		x.groups = min(max(leastGroups, (all+fewParts-1)/fewParts), PartGroups)
+	}
 	n := len(seqs) * c.partsOf(l)
 	for len(x.shares) < n {
 		x.shares = append(x.shares, share{recent: make([]int32, c.ring+1)})
@@ -53,14 +64,14 @@ func (c *Cache) Split(l *Layer, seqs []*Seq, slots []int32) (parts int) {
 }
 
 // partsOf returns the parts of one request.
-func (c *Cache) partsOf(l *Layer) int { return (l.To - l.From + c.partGroups - 1) / c.partGroups }
+func (c *Cache) partsOf(l *Layer) int { return (l.To - l.From + c.split.groups - 1) / c.split.groups }
 
 // Part returns which request, by its place in Split's seqs, and which groups a part has.
 func (c *Cache) Part(i int) (req, from, to int) {
 	l := c.split.layer
 	n := c.partsOf(l)
-	from = l.From + i%n*c.partGroups
-	return i / n, from, min(l.To, from+c.partGroups)
+	from = l.From + i%n*c.split.groups
+	return i / n, from, min(l.To, from+c.split.groups)
 }
 
 // AccessPart applies the selections of a part's groups. Marks and slots are scattered in

@@ -58,7 +58,7 @@ func newScript(t *rapid.T, cfg Config) *script {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.partGroups, c.exchangeShare = 1, 2
+	c.partGroups, c.exchangeShare = rapid.IntRange(0, 2).Draw(t, "groups a part"), 2
 	return &script{t: t, c: c, seqs: map[int]*Seq{}, tokens: map[int]int{}, prev: map[int][][]uint16{},
 		spare: int64(slots-least*geo.Groups()) * geo.BlockBytes,
 		ref: &reference{slots: slots, window: cfg.Window, used: map[[3]int][2]int{},

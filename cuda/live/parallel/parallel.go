@@ -94,11 +94,14 @@ type helper struct {
 	_      [40]byte
 }
 
+// alwaysAwake is how many helpers stay awake from step to step: with the caller, half of the cores.
+func alwaysAwake(procs int) int { return max(0, (procs-1)/2) }
+
 // run makes a call, with the crew taken.
 func (c *crew) run(n int, work time.Duration, f func(i int)) {
 	procs := max(1, runtime.GOMAXPROCS(0)-int(reserved.Load()))
 	join := min(n-1, procs-1, 0x7fff, int(work/worthJoining))
-	always := max(0, procs/4-1)
+	always := alwaysAwake(procs)
 	c.always.Store(int32(always))
 	stay := min(max(always, int(work/worthStaying)), procs-1)
 	call := newNotice(notice(c.posted.Load()).number()+1, join, max(0, stay))

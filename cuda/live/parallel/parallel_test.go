@@ -10,9 +10,14 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// A quarter of the cores stay awake from step to step, as many helpers as a layer's
+// With their caller, half of the cores stay awake from step to step, as many helpers as a layer's
 // calls keep busy from layer to layer, and the others until its next call.
 func TestHelpersStayAwake(t *testing.T) {
+	for procs, want := range map[int]int{1: 0, 2: 0, 4: 1, 8: 3, 15: 7, 16: 7} {
+		if got := alwaysAwake(procs); got != want {
+			t.Errorf("%d helpers stay awake on %d cores, want %d", got, procs, want)
+		}
+	}
 	var c crew
 	c.always.Store(2)
 	call := newNotice(1, 8, 5)
