@@ -11,15 +11,16 @@ import (
 
 // Cards of one kind differ by percents, their hosts twofold: what the CPU does between two steps
 // and in the round trip of a layer is a matter of its clock, caches and neighbours. Plan Host
-// measures that alone, with the sizes of Full, on a card that is built in. All else of the live
-// loop's engine stays.
+// measures that alone, with the sizes of Full, on a card that is built in, and by how much layers
+// of decodes take longer than their kernels. All else of the live loop's engine stays.
 
 // hostCosts are its costs, in the order of fitting.
-var hostCosts = []cost{continueLatency{}, roundTrip{}, hostStep{}, freeBlock{}, blockLoad{}}
+var hostCosts = []cost{continueLatency{}, roundTrip{}, hostStep{}, layerOverhead{host: true},
+	freeBlock{}, blockLoad{}}
 
-// hostProbes are theirs, and those that theirs are compared with.
+// hostProbes are theirs.
 var hostProbes = sync.OnceValue(func() map[string]bool {
-	names := map[string]bool{probeLiveHeld: true}
+	names := map[string]bool{}
 	for _, c := range hostCosts {
 		for _, p := range c.probes() {
 			names[p.Name] = true

@@ -14,8 +14,9 @@ import (
 //
 //	overhead = mean over points of (t - t of the model)/layers
 //
-// It has what the laws of these kernels are wrong by, too.
-type layerOverhead struct{}
+// It has what the laws of these kernels are wrong by, too; measured with the host alone (host),
+// also what this card differs by from the built-in one.
+type layerOverhead struct{ host bool }
 
 const (
 	probeLiveHeld      = "live.unsplit_held"
@@ -30,25 +31,32 @@ type overheadServer struct {
 	probe, means      string
 	attention, lookup string // of the profile's row
 	kind              drainConfig
+	host              bool // measured with the host alone, too
 }
 
 var overheadServers = []overheadServer{
 	{probeLiveDense, "the same with attention to the whole context", hw.OverheadDense, "",
-		drainConfig{held: true, dense: true}},
+		drainConfig{held: true, dense: true}, true},
 	{probeLiveHeld, "the same as " + probeLiveUnsplit +
 		" with KV in HBM only, so that no layer asks the CPU", hw.OverheadSparse, "",
-		drainConfig{held: true}},
+		drainConfig{held: true}, true},
 	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their " +
 		"blocks missing: all of the step",
-		hw.OverheadSparse, hw.OverheadGPULookup, drainConfig{lookup: true}},
+		hw.OverheadSparse, hw.OverheadGPULookup, drainConfig{lookup: true}, false},
 	{probeLiveHeldPSA, "the same as " + probeLiveHeld + " with PSA", hw.OverheadPSA, "",
-		drainConfig{held: true, psa: true}},
+		drainConfig{held: true, psa: true}, false},
 	{probeLiveLookupPSA, "the same as " + probeLiveLookup + " with PSA", hw.OverheadPSA,
-		hw.OverheadGPULookup, drainConfig{lookup: true, psa: true}},
+		hw.OverheadGPULookup, drainConfig{lookup: true, psa: true}, false},
 }
 
-func (layerOverhead) probes() (all []Probe) {
-	for _, k := range overheadServers {
+// servers are those that it is measured with.
+func (c layerOverhead) servers() []overheadServer {
+	return slices.DeleteFunc(slices.Clone(overheadServers),
+		func(k overheadServer) bool { return c.host && !k.host })
+}
+
+func (c layerOverhead) probes() (all []Probe) {
+	for _, k := range c.servers() {
 		axes := []string{"layers", "requests"}
 		if k.kind.psa {
 			axes = append(axes, "rounds")
@@ -60,9 +68,9 @@ func (layerOverhead) probes() (all []Probe) {
 	return all
 }
 
-func (layerOverhead) points(p *planner) {
+func (c layerOverhead) points(p *planner) {
 	for _, shape := range shapes {
-		for _, k := range overheadServers {
+		for _, k := range c.servers() {
 			p.add(stageDrain, drainPoints(k.probe, shape, p.layers(), k.kind)...)
 		}
 	}
@@ -74,23 +82,27 @@ const leastOverhead = 1e-9
 // batchesHeldOut are batches that no overhead is fitted to.
 var batchesHeldOut = []int64{3, 6, 12}
 
-// fit adds a row for each kind of layer to a profile that is complete but for them. Where none
-// was measured there is none; a server that the model cannot have is noted.
-func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model) {
+// fit puts a row for each kind of layer that was measured into a profile that is complete but for
+// them. A server that the model cannot have is noted.
+func (c layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	note := func(format string, values ...any) {
 		p.Provenance.Notes = append(p.Provenance.Notes, fmt.Sprintf(format, values...))
+	}
+	var kept []hw.OverheadRow // of the built-in card, where not all are measured
+	if c.host {
+		kept = p.LayerOverhead
 	}
 	p.LayerOverhead = []hw.OverheadRow{ // without a cost, so that each server has its device
 		{Attention: hw.OverheadSparse, Lookup: hw.OverheadGPULookup,
 			Figure: from.us(leastOverhead, "none yet")},
 	}
 	bare, err := asRead(p)
-	p.LayerOverhead = nil
+	p.LayerOverhead = kept
 	if err != nil {
 		note("layer_overhead is left out: %v", err)
 		return nil
 	}
-	for _, k := range overheadServers {
+	for _, k := range c.servers() {
 		all := s.of(k.probe)
 		if len(all) == 0 {
 			continue
@@ -110,8 +122,7 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 		for _, at := range fit {
 			over = append(over, (at.seconds-priced[at.Key()])/float64(at.At("layers")))
 		}
-		p.LayerOverhead = append(p.LayerOverhead, hw.OverheadRow{Attention: k.attention, Lookup: k.lookup,
-			Figure: from.figure(max(stat.Mean(over, nil), leastOverhead)*1e6, "us", k.what())})
+		k.put(p, from.figure(max(stat.Mean(over, nil), leastOverhead)*1e6, "us", k.what()))
 		models = append(models, model{name: k.name(), fit: fit, held: held,
 			draw: picture{x: requests, xLabel: "requests"},
 			price: func(p *hw.Profile, at observation) float64 {
@@ -119,6 +130,20 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 			}})
 	}
 	return models
+}
+
+// put is the row's figure from now on.
+func (k *overheadServer) put(p *hw.Profile, f hw.Figure) {
+	row := hw.OverheadRow{Attention: k.attention, Lookup: k.lookup, Figure: f}
+	i := slices.IndexFunc(p.LayerOverhead, func(r hw.OverheadRow) bool {
+		return r.Attention == k.attention && r.Lookup == k.lookup
+	})
+	if i < 0 {
+		p.LayerOverhead = append(p.LayerOverhead, row)
+		return
+	}
+	p.LayerOverhead = slices.Clone(p.LayerOverhead)
+	p.LayerOverhead[i] = row
 }
 
 func (k *overheadServer) what() string {

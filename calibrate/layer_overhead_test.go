@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // Each kind of layer has one row and a fit with points held out; samples without the servers
@@ -35,6 +37,35 @@ func TestLayerOverheads(t *testing.T) {
 	if models := (layerOverhead{}).fit(&Samples{}, &got, source{"a test"}); len(models)+len(
 		got.LayerOverhead) > 0 {
 		t.Errorf("nothing measured: %d models, %d rows", len(models), len(got.LayerOverhead))
+	}
+}
+
+// With the host alone, rows that were not measured stay as they are built in.
+func TestHostKeepsOtherOverheads(t *testing.T) {
+	t.Parallel()
+	c, err := calibrated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Samples{Origin: c.Samples.Origin}
+	for _, r := range c.Samples.Records {
+		if r.Point.Probe == probeLiveHeld {
+			s.Records = append(s.Records, r)
+		}
+	}
+	got := *c.Profile
+	if models := (layerOverhead{host: true}).fit(s, &got, source{"a test"}); len(models) != 1 {
+		t.Errorf("%d models, want that of sparse layers", len(models))
+	}
+	if len(got.LayerOverhead) != len(c.Profile.LayerOverhead) {
+		t.Fatalf("%d rows, want %d", len(got.LayerOverhead), len(c.Profile.LayerOverhead))
+	}
+	for i, row := range got.LayerOverhead {
+		was := c.Profile.LayerOverhead[i]
+		sparse := row.Attention == hw.OverheadSparse && row.Lookup == ""
+		if row.Value != was.Value || sparse != (row.Source != was.Source) {
+			t.Errorf("%v, before %v", row, was)
+		}
 	}
 }
 

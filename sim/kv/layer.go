@@ -53,8 +53,7 @@ func (c *Cache) Split(l *Layer, seqs []*Seq, slots []int32) (parts int) {
 	x := &c.split
 	x.layer, x.seqs, c.listed = l, seqs, slots
 	if x.groups = c.partGroups; x.groups == 0 {
-		all := (l.To - l.From) * len(seqs)
-		x.groups = min(max(leastGroups, (all+fewParts-1)/fewParts), PartGroups)
+		x.groups = groupsOf(l.To-l.From, len(seqs))
 	}
 	n := len(seqs) * c.partsOf(l)
 	for len(x.shares) < n {
@@ -63,8 +62,18 @@ func (c *Cache) Split(l *Layer, seqs []*Seq, slots []int32) (parts int) {
 	return n
 }
 
+// groupsOf returns how many groups a part has, of requests that have so many each: parts are as
+// equal as they can be.
+func groupsOf(groups, requests int) int {
+	most := min(max(leastGroups, (groups*requests+fewParts-1)/fewParts), PartGroups)
+	parts := (groups + most - 1) / most
+	return (groups + parts - 1) / parts
+}
+
 // partsOf returns the parts of one request.
-func (c *Cache) partsOf(l *Layer) int { return (l.To - l.From + c.split.groups - 1) / c.split.groups }
+func (c *Cache) partsOf(l *Layer) int {
+	return (l.To - l.From + c.split.groups - 1) / c.split.groups
+}
 
 // Part returns which request, by its place in Split's seqs, and which groups a part has.
 func (c *Cache) Part(i int) (req, from, to int) {
