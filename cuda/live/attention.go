@@ -54,8 +54,8 @@ func (d *Device) beginDecodes(s *sim.Step) {
 	}
 }
 
-// attend writes K and V of the layer's tokens to their blocks, where ready has not, digests and
-// saves the blocks that became full, and runs attention of all rows. Prefills' Q and K are rotated
+// attend writes K and V of the layer's tokens to their blocks, where ready has not, runs attention
+// of all rows, and digests and saves the blocks that became full. Prefills' Q and K are rotated
 // here, where the slots of their blocks are known: the same kernel writes K and V.
 func (d *Device) attend(layer int, w *sim.Work) {
 	p := &d.plan
@@ -76,7 +76,12 @@ func (d *Device) attend(layer int, w *sim.Work) {
 	d.launch(p.ropes...)
 	d.markAfter(p.ropes, phaseLinears)
 	d.showProjected(layer)
-	d.closeBlocks(layer)
+	// Attention waits for each launch before its own: a decode's block is closed after it. A prompt's
+	// are saved while it computes.
+	late := len(w.Prefill) == 0 && len(w.Rounds) == 0
+	if !late {
+		d.closeBlocks(layer)
+	}
 	if len(w.Rounds) > 0 { // first: its loads restore prefixes of prefills that had been preempted
 		d.attendRounds(layer)
 	}
@@ -93,6 +98,9 @@ func (d *Device) attend(layer int, w *sim.Work) {
 	default:
 		d.launch(p.decode)
 		d.clock.mark(phaseDense)
+	}
+	if late {
+		d.closeBlocks(layer)
 	}
 }
 
