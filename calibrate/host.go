@@ -15,8 +15,8 @@ import (
 // of decodes take longer than their kernels. All else of the live loop's engine stays.
 
 // hostCosts are its costs, in the order of fitting.
-var hostCosts = []cost{continueLatency{}, roundTrip{}, hostStep{}, layerOverhead{host: true},
-	freeBlock{}, blockLoad{}}
+var hostCosts = []cost{continueLatency{}, roundTrip{}, hostStep{}, freeBlock{}, blockLoad{},
+	layerOverhead{host: true}}
 
 // hostProbes are theirs.
 var hostProbes = sync.OnceValue(func() map[string]bool {
@@ -54,6 +54,7 @@ func fitHost(s *Samples) (*Calibration, error) {
 	}
 	from := source{fmt.Sprintf("%s, of a %s, driver %s, CUDA %s, %s", s.Origin.Host, s.Origin.Card,
 		s.Origin.Driver, s.Origin.CUDA, s.Origin.Date)}
+	p.Fits, p.Provenance.Notes = nil, nil
 	var models []model
 	for _, c := range hostCosts {
 		models = append(models, c.fit(s, p, from)...)
@@ -61,7 +62,6 @@ func fitHost(s *Samples) (*Calibration, error) {
 	if p, err = asRead(p); err != nil {
 		return nil, err
 	}
-	p.Fits, p.Provenance.Notes = nil, nil
 	for i := range models {
 		p.Fits = append(p.Fits, models[i].judge(p))
 	}

@@ -2,10 +2,11 @@ package calibrate
 
 import (
 	"fmt"
-	"github.com/sparseserve/sparseserve/hw"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // layerOverhead is the time of a layer among others beyond its kernels, each measured by itself. It
@@ -105,6 +106,9 @@ func (c layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []mod
 	for _, k := range c.servers() {
 		all := s.of(k.probe)
 		if len(all) == 0 {
+			if c.host {
+				note("%s is as it is built in: the samples have none of it", k.name())
+			}
 			continue
 		}
 		priced, err := k.kind.priced(bare, all)

@@ -57,6 +57,11 @@ func TestHostKeepsOtherOverheads(t *testing.T) {
 	if models := (layerOverhead{host: true}).fit(s, &got, source{"a test"}); len(models) != 1 {
 		t.Errorf("%d models, want that of sparse layers", len(models))
 	}
+	if notes := got.Provenance.Notes; !slices.ContainsFunc(notes, func(n string) bool {
+		return strings.Contains(n, "layer_overhead.dense is as it is built in")
+	}) {
+		t.Errorf("notes %q, want one of dense layers", notes)
+	}
 	if len(got.LayerOverhead) != len(c.Profile.LayerOverhead) {
 		t.Fatalf("%d rows, want %d", len(got.LayerOverhead), len(c.Profile.LayerOverhead))
 	}

@@ -54,9 +54,10 @@ func (d *Device) beginDecodes(s *sim.Step) {
 	}
 }
 
-// attend writes K and V of the layer's tokens to their blocks, where ready has not, runs attention
-// of all rows, and digests and saves the blocks that became full. Prefills' Q and K are rotated
-// here, where the slots of their blocks are known: the same kernel writes K and V.
+// attend writes K and V of the layer's tokens to their blocks, where ready has not, digests and
+// saves the blocks that became full, and runs attention of all rows: first, where the layer only
+// decodes. Prefills' Q and K are rotated here, where the slots of their blocks are known: the same
+// kernel writes K and V.
 func (d *Device) attend(layer int, w *sim.Work) {
 	p := &d.plan
 	d.planLayer(layer, w)
@@ -76,8 +77,8 @@ func (d *Device) attend(layer int, w *sim.Work) {
 	d.launch(p.ropes...)
 	d.markAfter(p.ropes, phaseLinears)
 	d.showProjected(layer)
-	// Attention waits for each launch before its own: a decode's block is closed after it. A prompt's
-	// are saved while it computes.
+	// Attention of a layer that only decodes waits for each launch before its own: blocks are closed
+	// after it. Others take longer, and a prompt's blocks are saved meanwhile.
 	late := len(w.Prefill) == 0 && len(w.Rounds) == 0
 	if !late {
 		d.closeBlocks(layer)

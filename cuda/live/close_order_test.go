@@ -7,27 +7,31 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 )
 
-// closings counts digests of blocks by whether their layer's decode attention was launched before.
+// closings counts digests and saves of blocks by whether their layer's attention was launched
+// before.
 type closings struct {
 	cuda.Machine
-	attended, prefilled  bool // since the layer's upload
-	before, after, wrong int
+	before                      int  // in this layer, so far
+	attended, prefilled, rounds bool // in this layer, so far
+	early, late, wrong          int  // of all layers
 }
 
 func (c *closings) Launch(op cuda.Operation, s cuda.Stream) error {
 	switch op.(type) {
-	case *cuda.CarryArgs:
-		c.attended, c.prefilled = false, false
+	case *cuda.CarryArgs: // the layer's upload
+		c.endLayer()
 	case *cuda.DecodeArgs:
 		c.attended = true
 	case *cuda.PrefillArgs:
 		c.prefilled = true
-	case *cuda.DigestArgs:
+	case *cuda.PSAArgs, *cuda.PSAPipelineArgs:
+		c.rounds = true
+	case *cuda.DigestArgs, *cuda.GPUScatterArgs:
 		switch {
-		case c.prefilled:
+		case c.prefilled || c.rounds:
 			c.wrong++
 		case c.attended:
-			c.after++
+			c.late++
 		default:
 			c.before++
 		}
@@ -35,18 +39,31 @@ func (c *closings) Launch(op cuda.Operation, s cuda.Stream) error {
 	return c.Machine.Launch(op, s)
 }
 
-// The GPU waits for the CPU's launches where a layer looks blocks up: what a decode's full block
-// needs comes after the layer's attention. A prompt's blocks are closed before it.
+// endLayer judges what came before attention by what attended.
+func (c *closings) endLayer() {
+	if c.attended && !c.prefilled && !c.rounds {
+		c.wrong += c.before
+	} else {
+		c.early += c.before
+	}
+	c.before, c.attended, c.prefilled, c.rounds = 0, false, false, false
+}
+
+// The GPU waits for the CPU's launches where a layer looks blocks up: where a layer only decodes,
+// what a full block needs comes after attention. Where prompts or rounds attend it comes before.
 func TestDecodesCloseBlocksAfterAttention(t *testing.T) {
-	for _, name := range []string{"gqa/offload", "gqa/sparse"} {
+	for name, decodes := range map[string]bool{
+		"gqa/offload": true, "gqa/sparse": true, "gqa/offload, dense": true, "gqa/psa": false,
+	} {
 		c := cases()[name]
 		on := emulator.New(emulator.Config{Late: true, Seed: 3})
 		m := &closings{Machine: on}
 		c.run(t, m).check(t)
 		on.Close()
-		if m.before == 0 || m.after == 0 || m.wrong > 0 {
-			t.Errorf("%s: %d digests before their layer's attention, %d after it, %d after a prompt's",
-				name, m.before, m.after, m.wrong)
+		m.endLayer()
+		if m.early == 0 || decodes != (m.late > 0) || m.wrong > 0 {
+			t.Errorf("%s: %d digests and saves before their layer's attention, %d after, %d misplaced",
+				name, m.early, m.late, m.wrong)
 		}
 	}
 }

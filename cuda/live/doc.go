@@ -7,9 +7,10 @@
 // (selection.go) gathers the rows (rows.go), computes Q, K and V (layer.go), scores the blocks and
 // selects, which counts with Config.Selects; the server writes lists of blocks and slots to the
 // memory that Buffer lends; Move (loads.go) notes the misses; Compute (layer.go, attention.go,
-// prefill.go) uploads all of that at once, loads the misses, writes K and V to their blocks, saves
-// those that became full (closed.go, save.go), attends and runs the MLP. Finish (device.go,
-// head.go) picks the tokens and waits; clock.go splits the time into phases.
+// prefill.go) uploads all of that at once, loads the misses, writes K and V to their blocks,
+// attends, saves the blocks that became full (closed.go, save.go; before attention where prompts or
+// rounds attend), and runs the MLP. Finish (device.go, head.go) picks the tokens and waits;
+// clock.go splits the time into phases.
 //
 // Work for streams goes through package queue, whose thread makes the driver's calls during the
 // server's bookkeeping. The queue keeps the first failure, so code here launches without checks and

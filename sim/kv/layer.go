@@ -62,8 +62,8 @@ func (c *Cache) Split(l *Layer, seqs []*Seq, slots []int32) (parts int) {
 	return n
 }
 
-// groupsOf returns how many groups a part has, of requests that have so many each: parts are as
-// equal as they can be.
+// groupsOf returns how many groups a part has at most, of requests that have so many each: as few
+// as that many parts allow.
 func groupsOf(groups, requests int) int {
 	most := min(max(leastGroups, (groups*requests+fewParts-1)/fewParts), PartGroups)
 	parts := (groups + most - 1) / most

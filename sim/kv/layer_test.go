@@ -8,7 +8,7 @@ func TestSplitPartsFollowTheirNumber(t *testing.T) {
 	for _, x := range []struct{ heads, seqs, parts, most int }{
 		{8, 1, 4, 2}, {8, 2, 8, 2}, {8, 4, 16, 2}, {8, 6, 18, 3}, {8, 12, 24, 4}, {8, 8, 16, 4},
 		{8, 16, 16, 8}, {8, 24, 24, 8}, {32, 1, 16, 2}, {32, 3, 18, 6}, {32, 8, 32, 8},
-		{2, 1, 1, 2}, {1, 5, 5, 1},
+		{2, 1, 1, 2}, {1, 5, 5, 1}, {7, 5, 15, 3}, {10, 5, 15, 4},
 	} {
 		geo := small(1, x.heads)
 		c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), Eviction: LRU,

@@ -74,6 +74,9 @@ func TestManyHelpersDoEverythingOnce(t *testing.T) {
 		})
 	}
 	callers.Wait()
+	if got, want := int(helpers.always.Load()), alwaysAwake(8); got != want {
+		t.Errorf("%d helpers stay awake, want %d", got, want)
+	}
 }
 
 // Every index once and all done at the return, by helpers awake and asleep, from
