@@ -32,28 +32,29 @@ type overheadServer struct {
 	probe, means      string
 	attention, lookup string // of the profile's row
 	kind              drainConfig
-	host              bool // measured with the host alone, too
 }
 
 var overheadServers = []overheadServer{
 	{probeLiveDense, "the same with attention to the whole context", hw.OverheadDense, "",
-		drainConfig{held: true, dense: true}, true},
+		drainConfig{held: true, dense: true}},
 	{probeLiveHeld, "the same as " + probeLiveUnsplit +
 		" with KV in HBM only, so that no layer asks the CPU", hw.OverheadSparse, "",
-		drainConfig{held: true}, true},
+		drainConfig{held: true}},
 	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their " +
 		"blocks missing: all of the step",
-		hw.OverheadSparse, hw.OverheadGPULookup, drainConfig{lookup: true}, false},
+		hw.OverheadSparse, hw.OverheadGPULookup, drainConfig{lookup: true}},
 	{probeLiveHeldPSA, "the same as " + probeLiveHeld + " with PSA", hw.OverheadPSA, "",
-		drainConfig{held: true, psa: true}, false},
+		drainConfig{held: true, psa: true}},
 	{probeLiveLookupPSA, "the same as " + probeLiveLookup + " with PSA", hw.OverheadPSA,
-		hw.OverheadGPULookup, drainConfig{lookup: true, psa: true}, false},
+		hw.OverheadGPULookup, drainConfig{lookup: true, psa: true}},
 }
 
-// servers are those that it is measured with.
+// servers are those that it is measured with: with the host alone, of dense and sparse layers whose
+// lists the CPU looks up.
 func (c layerOverhead) servers() []overheadServer {
-	return slices.DeleteFunc(slices.Clone(overheadServers),
-		func(k overheadServer) bool { return c.host && !k.host })
+	return slices.DeleteFunc(slices.Clone(overheadServers), func(k overheadServer) bool {
+		return c.host && (k.kind.lookup || k.kind.psa)
+	})
 }
 
 func (c layerOverhead) probes() (all []Probe) {

@@ -47,12 +47,7 @@ func TestHostKeepsOtherOverheads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Samples{Origin: c.Samples.Origin}
-	for _, r := range c.Samples.Records {
-		if r.Point.Probe == probeLiveHeld {
-			s.Records = append(s.Records, r)
-		}
-	}
+	s := recordsOf(c.Samples, probeLiveHeld)
 	got := *c.Profile
 	if models := (layerOverhead{host: true}).fit(s, &got, source{"a test"}); len(models) != 1 {
 		t.Errorf("%d models, want that of sparse layers", len(models))
@@ -81,14 +76,10 @@ func TestImpossibleServerIsDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Samples{Origin: c.Samples.Origin}
-	for _, r := range c.Samples.Records {
-		switch r.Point.Probe {
-		case probeLiveDense:
-			r.Point.Axes = []Axis{{"layers", 0}, r.Point.Axes[1]}
-			s.Records = append(s.Records, r)
-		case probeLiveHeld:
-			s.Records = append(s.Records, r)
+	s := recordsOf(c.Samples, probeLiveDense, probeLiveHeld)
+	for i := range s.Records {
+		if p := &s.Records[i].Point; p.Probe == probeLiveDense {
+			p.Axes = []Axis{{"layers", 0}, p.Axes[1]}
 		}
 	}
 	got := *c.Profile
@@ -99,6 +90,17 @@ func TestImpossibleServerIsDropped(t *testing.T) {
 		!strings.Contains(notes[0], "layer_overhead.dense is left out") {
 		t.Errorf("%d models, %q", len(models), notes)
 	}
+}
+
+// recordsOf are the samples of some probes alone.
+func recordsOf(s *Samples, probes ...string) *Samples {
+	some := &Samples{Origin: s.Origin}
+	for _, r := range s.Records {
+		if slices.Contains(probes, r.Point.Probe) {
+			some.Records = append(some.Records, r)
+		}
+	}
+	return some
 }
 
 func overheadServerOf(probe string) *overheadServer {
