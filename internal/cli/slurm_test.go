@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// slurmSweep has four runs of about a second.
+// slurmSweep has four runs of seconds: a task that is seen to run is cancelled before it ends.
 const slurmSweep = `seeds = [1, 2]
 model = "llama3-8b"
 gpu = "h100-80gb"
 [workload]
-requests = 600
+requests = 2400
 rate = 0.5
 [system]
 preset = "sparseserve"
