@@ -269,7 +269,7 @@ func (c *Cache) Free(s *Seq) {
 			}
 			c.sync(s, g)
 			for b, m := range s.row(g)[:s.blocks] {
-				if m.resident() && c.leave(s, g, b) {
+				if m.resident() && c.unref(s, g, b) {
 					p.release(s.slot(g*s.cap + b))
 				}
 				if m.idle() {

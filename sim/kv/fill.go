@@ -182,7 +182,7 @@ func (c *Cache) evict(pool int, l *Layer) error {
 				c.noteGone(r, slot)
 			}
 			p.idle--
-			if c.leave(c.seqs[r.seq], int(r.group), int(r.block)) {
+			if c.unref(c.seqs[r.seq], int(r.group), int(r.block)) {
 				p.release(slot)
 				c.stats.Evicted++
 				return nil

@@ -97,8 +97,8 @@ func (s *Seq) sharedAt(block int) int32 {
 	return -1
 }
 
-// leave says whether a slot is free once a request's mark has left it.
-func (c *Cache) leave(s *Seq, g, block int) (free bool) {
+// unref drops a request's reference to a slot and says whether it was the last.
+func (c *Cache) unref(s *Seq, g, block int) (free bool) {
 	at := s.sharedAt(block)
 	if at < 0 {
 		return true
