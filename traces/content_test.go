@@ -57,7 +57,7 @@ func TestConvertSaysWhatItLoses(t *testing.T) {
 {"timestamp": 0, "input_length": 9, "output_length": 1, "hash_ids": [7]}
 `)
 	var out strings.Builder
-	lost, err := ConvertTo(&out, path, "")
+	lost, err := ConvertTo(t.Context(), &out, path, "")
 	if err != nil || len(lost) != 1 ||
 		!strings.Contains(lost[0], "content of 1 request is not written") {
 		t.Errorf("%q, %v", lost, err)

@@ -2,6 +2,7 @@ package traces
 
 import (
 	"bufio"
+	"context"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -19,7 +20,8 @@ import (
 // to be warned of. An empty format recognises the input. Times count from the first request; a
 // trace without times makes a file without them. The file appears whole or not at all. It is never
 // the input itself, nor anything but a regular file.
-func Convert(in, format, out string) (requests int, warnings []string, err error) {
+func Convert(ctx context.Context, in, format, out string) (requests int, warnings []string,
+	err error) {
 	if format != "" {
 		if err := oneOf("format", format, FormatNames()); err != nil {
 			return 0, nil, err
@@ -41,7 +43,7 @@ func Convert(in, format, out string) (requests int, warnings []string, err error
 		return 0, nil, fmt.Errorf("%s: %w", out, err)
 	}
 	defer f.Cleanup()
-	requests, lost, err := writeOwn(f, src)
+	requests, lost, err := writeOwn(ctx, f, src)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -52,7 +54,8 @@ func Convert(in, format, out string) (requests int, warnings []string, err error
 }
 
 // ConvertTo is Convert to a stream.
-func ConvertTo(w io.Writer, in, format string) (warnings []string, err error) {
+func ConvertTo(ctx context.Context, w io.Writer, in, format string) (warnings []string,
+	err error) {
 	o := wholeFile(format)
 	o.once = true
 	src, _, err := openPath(in, o)
@@ -60,7 +63,7 @@ func ConvertTo(w io.Writer, in, format string) (warnings []string, err error) {
 		return nil, err
 	}
 	defer src.Close()
-	_, lost, err := writeOwn(w, src)
+	_, lost, err := writeOwn(ctx, w, src)
 	if err != nil {
 		return nil, err
 	}
@@ -85,10 +88,11 @@ func checkTarget(in, out string) error {
 
 // writeOwn writes every request of a source and returns their number and what is lost. There is a
 // column session, and one content, where the first request has them.
-func writeOwn(w io.Writer, src source) (n int, lost []string, err error) {
+func writeOwn(ctx context.Context, w io.Writer, src source) (n int, lost []string, err error) {
 	b := bufio.NewWriterSize(w, 64<<10)
 	c := csv.NewWriter(b)
-	every := unfold(src)
+	unfolded := unfold(src)
+	every := until(ctx, unfolded)
 	a, err := every.next()
 	if err != nil && err != io.EOF {
 		return 0, nil, err
@@ -141,7 +145,7 @@ func writeOwn(w io.Writer, src source) (n int, lost []string, err error) {
 		}
 	}
 	slices.Sort(lost)
-	if every != src {
+	if unfolded != src {
 		lost = append(lost, "turns of sessions do not wait for their answers any more: a row arrives "+
 			"whatever became of those above it")
 	}

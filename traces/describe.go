@@ -1,6 +1,8 @@
 package traces
 
 import (
+	"cmp"
+	"context"
 	"io"
 	"math"
 	"slices"
@@ -62,8 +64,8 @@ const (
 
 // Describe reads a trace to its end and summarises it, in memory that does not grow with the
 // file, but with what its prompts contain where it says so. An empty format recognises it. Every
-// line is checked, times in order included.
-func Describe(path, format string, kv ...KV) (Description, error) {
+// line is checked, times in order included. It ends with the context.
+func Describe(ctx context.Context, path, format string, kv ...KV) (Description, error) {
 	if format != "" {
 		if err := oneOf("format", format, FormatNames()); err != nil {
 			return Description{}, err
@@ -76,7 +78,7 @@ func Describe(path, format string, kv ...KV) (Description, error) {
 		return Description{}, err
 	}
 	defer src.Close()
-	c, every := newCensus(kv), unfold(src)
+	c, every := newCensus(kv), until(ctx, unfold(src))
 	for {
 		a, err := every.next()
 		if err == io.EOF {
@@ -88,15 +90,16 @@ func Describe(path, format string, kv ...KV) (Description, error) {
 		c.add(a)
 	}
 	d := c.describe(src.timed())
-	d.Path, d.Format, d.Warnings = files.Label(path), format, src.warnings()
+	d.Path, d.Format = files.Label(path), format
+	d.Warnings = append(src.warnings(), c.reused.warnings()...)
 	return d, nil
 }
 
 // DescribeWorkload draws the requests of a workload and summarises them: as they are
 // served, but for the model's maximum. In a closed loop the server makes the times; turns of
 // sessions come as from a server that takes none.
-func DescribeWorkload(name string, spec Spec, seed uint64, tokenizer Tokenizer, kv ...KV) (
-	Description, error) {
+func DescribeWorkload(ctx context.Context, name string, spec Spec, seed uint64,
+	tokenizer Tokenizer, kv ...KV) (Description, error) {
 	s, err := Open(spec, seed, tokenizer)
 	if err != nil {
 		return Description{}, err
@@ -104,7 +107,7 @@ func DescribeWorkload(name string, spec Spec, seed uint64, tokenizer Tokenizer, 
 	defer s.Close()
 	c := newCensus(kv)
 	for a, err := range s.All() {
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return Description{}, err
 		}
 		if s.clients != nil {
@@ -113,7 +116,8 @@ func DescribeWorkload(name string, spec Spec, seed uint64, tokenizer Tokenizer, 
 		c.add(a)
 	}
 	d := c.describe(s.clients == nil)
-	d.Path, d.Format, d.Warnings = name, "workload", append([]string{}, s.Warnings()...)
+	d.Path, d.Format = name, "workload"
+	d.Warnings = append(append([]string{}, s.Warnings()...), c.reused.warnings()...)
 	return d, nil
 }
 

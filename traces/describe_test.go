@@ -2,7 +2,10 @@ package traces
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"flag"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -22,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func TestDescribeGolden(t *testing.T) {
 	for _, name := range []string{"azure2023.csv", "burstgpt.csv", "vidur_lengths.csv", "own.csv",
 		"longbench"} {
-		d, err := Describe(filepath.Join("testdata", name), "")
+		d, err := Describe(t.Context(), filepath.Join("testdata", name), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,13 +99,34 @@ func TestDescribeBoundsItsSets(t *testing.T) {
 	}
 }
 
+// TestInterrupted ends what reads a trace with its context, and leaves no file.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	const file = "testdata/own.csv"
+	out := filepath.Join(t.TempDir(), "out.csv")
+	_, described := Describe(ctx, file, "")
+	_, drawn := DescribeWorkload(ctx, "w", DefaultSpec(), 1, "")
+	_, _, converted := Convert(ctx, file, "", out)
+	_, written := ConvertTo(ctx, io.Discard, file, "")
+	for _, err := range []error{described, drawn, converted, written} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("interrupted: %v", err)
+		}
+	}
+	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is there: %v", out, err)
+	}
+}
+
 func TestDescribeRefuses(t *testing.T) {
 	for _, c := range []struct{ path, format, want string }{
 		{"testdata/own.csv", "azur", `format = "azur": unknown`},
 		{"testdata/own.csv", FormatAzure, "has no column TIMESTAMP"},
 		{"testdata/none", "", "no such file"},
 	} {
-		if _, err := Describe(c.path, c.format); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, err := Describe(t.Context(), c.path, c.format)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s as %s: %v, want %q", c.path, c.format, err, c.want)
 		}
 	}
@@ -113,7 +137,7 @@ func TestConvertKeepsRequests(t *testing.T) {
 	for _, name := range []string{"azure2023.csv", "azure2024.csv", "burstgpt.csv", "mooncake.jsonl",
 		"vidur.csv", "vidur_lengths.csv", "own.csv", "longbench"} {
 		in, out := filepath.Join("testdata", name), filepath.Join(t.TempDir(), "out.csv")
-		n, _, err := Convert(in, "", out)
+		n, _, err := Convert(t.Context(), in, "", out)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +184,8 @@ func TestConvertIsAtomic(t *testing.T) {
 	}
 	write(in, "arrived_s,prompt_tokens,output_tokens\n0,1,1\n1,2")
 	write(out, "precious")
-	if _, _, err := Convert(in, "", out); err == nil || !strings.Contains(err.Error(), "in.csv:3") {
+	_, _, err := Convert(t.Context(), in, "", out)
+	if err == nil || !strings.Contains(err.Error(), "in.csv:3") {
 		t.Errorf("half-written input: %v", err)
 	}
 	if text, err := os.ReadFile(out); err != nil || string(text) != "precious" {
@@ -169,7 +194,7 @@ func TestConvertIsAtomic(t *testing.T) {
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
 		t.Errorf("%d files left, %v; want 2", len(files), err)
 	}
-	if _, _, err := Convert("testdata/own.csv", "",
+	if _, _, err := Convert(t.Context(), "testdata/own.csv", "",
 		filepath.Join(dir, "none", "out.csv")); err == nil || !strings.Contains(err.Error(), "out.csv") {
 		t.Errorf("no such folder: %v", err)
 	}
@@ -180,7 +205,8 @@ func TestConvertIsAtomic(t *testing.T) {
 	}
 	for out, want := range map[string]string{in: "is the trace that is converted",
 		link: "not a regular file", "/dev/full": "not a regular file", dir: "not a regular file"} {
-		if _, _, err := Convert(in, "", out); err == nil || !strings.Contains(err.Error(), want) {
+		_, _, err := Convert(t.Context(), in, "", out)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("to %s: %v, want %q", out, err, want)
 		}
 	}
@@ -189,7 +215,7 @@ func TestConvertIsAtomic(t *testing.T) {
 		t.Errorf("the input is now %q, %v", text, err)
 	}
 	var stream strings.Builder
-	if _, err := ConvertTo(&stream, in, ""); err != nil ||
+	if _, err := ConvertTo(t.Context(), &stream, in, ""); err != nil ||
 		stream.String() != "arrived_s,prompt_tokens,output_tokens,set\n0.000000000,1,1,\n" {
 		t.Errorf("to a stream: %q, %v", stream.String(), err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -254,7 +255,7 @@ func decimals(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // WriteTrace writes the requests in the project's own CSV, so that a workload with arrivals =
 // "trace" replays them.
 func (m *Measured) WriteTrace(w io.Writer) error {
-	_, _, err := writeOwn(w, &recorded{m.Requests})
+	_, _, err := writeOwn(context.Background(), w, &recorded{m.Requests})
 	return err
 }
 

@@ -65,7 +65,7 @@ func TestPipes(t *testing.T) {
 
 func TestDevicesAreRefused(t *testing.T) {
 	for _, path := range []string{"/dev/zero", "/dev/null"} {
-		_, err := Describe(path, "")
+		_, err := Describe(t.Context(), path, "")
 		if err == nil || err.Error() != path+
 			": a terminal or a device; give a file, or pipe one into it" {
 			t.Errorf("%s: %v", path, err)
@@ -83,7 +83,7 @@ func TestPackedTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := Describe(plain, "")
+		want, err := Describe(t.Context(), plain, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestPackedTraces(t *testing.T) {
 			}
 			for _, data := range [][]byte{pack(text), pack(text[:len(text)/3], text[len(text)/3:])} {
 				write(data)
-				got, err := Describe(path, "")
+				got, err := Describe(t.Context(), path, "")
 				if err != nil {
 					t.Fatalf("%s, %s: %v", name, kind, err)
 				}
@@ -106,7 +106,8 @@ func TestPackedTraces(t *testing.T) {
 				}
 				for _, end := range []int{len(data) - 1, len(data) * 2 / 3, 9} {
 					write(data[:end])
-					if _, err := Describe(path, ""); err == nil || !strings.HasPrefix(err.Error(), path) ||
+					_, err := Describe(t.Context(), path, "")
+					if err == nil || !strings.HasPrefix(err.Error(), path) ||
 						!strings.Contains(err.Error(), kind+" data that are damaged or end too early") {
 						t.Errorf("%s, %s, %d of %d bytes: %v", name, kind, end, len(data), err)
 					}
@@ -114,7 +115,8 @@ func TestPackedTraces(t *testing.T) {
 				wrong := slices.Clone(data)
 				wrong[len(wrong)-6] ^= 0x10
 				write(wrong)
-				if _, err := Describe(path, ""); err == nil || !strings.HasPrefix(err.Error(), path) {
+				_, err = Describe(t.Context(), path, "")
+				if err == nil || !strings.HasPrefix(err.Error(), path) {
 					t.Errorf("%s, %s, a bit flipped: %v", name, kind, err)
 				}
 			}
@@ -171,11 +173,11 @@ func TestFolderOfPackedFiles(t *testing.T) {
 			}
 		}
 	}
-	want, err := Describe("testdata/longbench", "")
+	want, err := Describe(t.Context(), "testdata/longbench", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Describe(dir, "")
+	got, err := Describe(t.Context(), dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,21 @@ type source interface {
 	warnings() []string // so far
 	rest() int          // reads over what is left and returns how many rows that was
 	Close() error
+}
+
+// until is a source that ends with a context, as it may have more than anybody waits for.
+func until(ctx context.Context, src source) source { return &bounded{src, ctx} }
+
+type bounded struct {
+	source
+	ctx context.Context
+}
+
+func (b *bounded) next() (sim.Arrival, error) {
+	if err := b.ctx.Err(); err != nil {
+		return sim.Arrival{}, err
+	}
+	return b.source.next()
 }
 
 // A row is one request as its line gives it.

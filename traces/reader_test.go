@@ -106,7 +106,7 @@ func TestRecordIsATrace(t *testing.T) {
 	}
 	var out strings.Builder
 	want := "arrived_s,prompt_tokens,output_tokens,set\n0.000000000,10,2,\n1.500000000,20,1,\n"
-	if _, err := ConvertTo(&out, path, ""); err != nil || out.String() != want {
+	if _, err := ConvertTo(t.Context(), &out, path, ""); err != nil || out.String() != want {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }

@@ -32,8 +32,8 @@ type Cached struct {
 	GiB    float64 `json:"gib"`
 	Tokens int64   `json:"hit_tokens"`
 	Share  float64 `json:"share"` // of prompt tokens
-	// Optimum is what a cache of that size would have that knew the requests to come.
-	Optimum int64 `json:"optimum_tokens,omitempty"`
+	// Optimum is what a cache of that size would have that knew the requests to come; nil: not known.
+	Optimum *int64 `json:"optimum_tokens,omitempty"`
 }
 
 // reused counts reuse request by request, from the first that says what it contains: before it
@@ -58,6 +58,15 @@ func (r *reused) add(a *sim.Arrival) {
 	}
 }
 
+// warnings says what describe leaves out.
+func (r *reused) warnings() []string {
+	if r.stack == nil || r.stack.Remembers() {
+		return nil
+	}
+	return []string{"the most that a cache can find (Belady) is left out: prompts have too many " +
+		"parts in all, as those of a session of thousands of turns"}
+}
+
 // curvePoints are over three decades of capacity up to what is ever stored.
 const curvePoints = 91
 
@@ -79,8 +88,8 @@ func (r *reused) describe() *Reuse {
 		sizes = append(sizes, int64(gib/block))
 		d.Capacities = append(d.Capacities, of(gib, int64(gib/block)))
 	}
-	for i, tokens := range r.stack.Optimum(sizes...) {
-		d.Capacities[i].Optimum = tokens
+	for i, tokens := range r.stack.Optimum(sizes...) { // none of too many turns
+		d.Capacities[i].Optimum = &tokens
 	}
 	for i := range curvePoints {
 		blocks := math.Ceil(float64(all) * math.Pow(1000, float64(i)/(curvePoints-1)-1))

@@ -14,7 +14,7 @@ func TestDescribeCountsReuse(t *testing.T) {
 	kv := KV{"m", 1 << 20, block}
 	for _, file := range []string{"testdata/mooncake.jsonl", "testdata/contents.csv",
 		"testdata/sharegpt.json"} {
-		d, err := Describe(file, "", kv)
+		d, err := Describe(t.Context(), file, "", kv)
 		if err != nil || d.Prefix == nil {
 			t.Fatalf("%s: %+v, %v", file, d, err)
 		}
@@ -73,7 +73,7 @@ func TestDescribeCountsReuse(t *testing.T) {
 			t.Errorf("%s: the curve ends at %g, without bound it is %g", file, last, r.Unbounded.Share)
 		}
 	}
-	if d, err := Describe("testdata/own.csv", "", kv); err != nil || d.Prefix != nil {
+	if d, err := Describe(t.Context(), "testdata/own.csv", "", kv); err != nil || d.Prefix != nil {
 		t.Errorf("of no content: %+v, %v", d.Prefix, err)
 	}
 }
@@ -83,7 +83,7 @@ func TestDescribeSessions(t *testing.T) {
 	s := DefaultSpec()
 	ofSessions(&s)
 	s.Requests, s.Turns, s.SystemPrompts = 400, "fixed(4)", 1
-	d, err := DescribeWorkload("w", s, 1, "", KV{"m", 1 << 17, 16})
+	d, err := DescribeWorkload(t.Context(), "w", s, 1, "", KV{"m", 1 << 17, 16})
 	if err != nil || d.Requests != 400 || d.Prefix == nil || d.Prefix.Unbounded.Share < 0.5 {
 		t.Errorf("%+v, %v", d, err)
 	}

@@ -54,7 +54,7 @@ func TestShareGPT(t *testing.T) {
 // Described and converted, each turn is a request.
 func TestShareGPTIsConverted(t *testing.T) {
 	const path = "testdata/sharegpt.json"
-	d, err := Describe(path, "")
+	d, err := Describe(t.Context(), path, "")
 	if err != nil || d.Requests != 4 || d.Gap != nil || d.Format != FormatShareGPT {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -62,7 +62,7 @@ func TestShareGPTIsConverted(t *testing.T) {
 		t.Errorf("%d requests are counted, want 4", n)
 	}
 	var out strings.Builder
-	lost, err := ConvertTo(&out, path, "")
+	lost, err := ConvertTo(t.Context(), &out, path, "")
 	if err != nil || len(lost) != 3 || !strings.Contains(lost[2], "do not wait for their answers") {
 		t.Errorf("%q, %v", lost, err)
 	}

@@ -68,6 +68,14 @@ var renamedFlags = map[string]string{"--again": "--rerun-disturbed", "--kept": "
 // reported.
 var errInterrupted = errors.New("interrupted")
 
+// interrupted is the error of what keeps nothing when it is interrupted.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
+}
+
 // Main carries out one command line and returns the exit status. An error is
 // one line on Stderr.
 func (a *App) Main(ctx context.Context, args []string) int {

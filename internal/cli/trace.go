@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -63,13 +64,13 @@ func (d *describeCmd) kv(model string, block int) (traces.KV, error) {
 }
 
 // describe reads a trace, or draws the workload of a configuration.
-func (d *describeCmd) describe() (traces.Description, error) {
+func (d *describeCmd) describe(ctx context.Context) (traces.Description, error) {
 	if filepath.Ext(d.File) != ".toml" {
 		kv, err := d.kv("llama3.1-8b", 16)
 		if err != nil {
 			return traces.Description{}, err
 		}
-		return traces.Describe(d.File, d.Format, kv)
+		return traces.Describe(ctx, d.File, d.Format, kv)
 	}
 	if d.Format != "" {
 		return traces.Description{},
@@ -89,14 +90,14 @@ func (d *describeCmd) describe() (traces.Description, error) {
 	if err != nil {
 		return traces.Description{}, err
 	}
-	return traces.DescribeWorkload(d.File, point.Workload, point.Seed,
+	return traces.DescribeWorkload(ctx, d.File, point.Workload, point.Seed,
 		traces.Tokenizer(model.Tokenizer), kv)
 }
 
-func (d *describeCmd) Run(app *App) error {
-	desc, err := d.describe()
+func (d *describeCmd) Run(ctx context.Context, app *App) error {
+	desc, err := d.describe(ctx)
 	if err != nil {
-		return err
+		return interrupted(ctx, err)
 	}
 	var files []string
 	if d.Out != "" {
@@ -160,15 +161,18 @@ func printReuse(app *App, r *traces.Reuse) {
 		digits(float64(r.TokenBytes)/1024))
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"", "GiB", "prompt tokens found", "% of all", "Belady, %"})
-	percent := func(tokens int64) string {
-		return digits(100 * float64(tokens) / float64(max(1, r.PromptTokens)))
+	percent := func(tokens *int64) string {
+		if tokens == nil {
+			return "-"
+		}
+		return digits(100 * float64(*tokens) / float64(max(1, r.PromptTokens)))
 	}
 	for _, c := range r.Capacities {
 		t.AppendRow(table.Row{"", digits(c.GiB), c.Tokens, digits(100 * c.Share), percent(c.Optimum)})
 	}
 	u := &r.Unbounded
 	t.AppendRow(table.Row{"without bound", digits(u.GiB), u.Tokens, digits(100 * u.Share),
-		percent(u.Tokens)})
+		percent(&u.Tokens)})
 	t.SetColumnConfigs(rightAligned(2, 5))
 	t.Render()
 }
@@ -186,15 +190,15 @@ type convertCmd struct {
 	Out string `required:"" placeholder:"FILE" help:"The CSV to write; - for standard output."`
 }
 
-func (c *convertCmd) Run(app *App) error {
+func (c *convertCmd) Run(ctx context.Context, app *App) error {
 	if c.Out == "-" {
-		warnings, err := traces.ConvertTo(app.Stdout, c.File, c.Format)
+		warnings, err := traces.ConvertTo(ctx, app.Stdout, c.File, c.Format)
 		app.warn(warnings)
-		return err
+		return interrupted(ctx, err)
 	}
-	requests, warnings, err := traces.Convert(c.File, c.Format, c.Out)
+	requests, warnings, err := traces.Convert(ctx, c.File, c.Format, c.Out)
 	if err != nil {
-		return err
+		return interrupted(ctx, err)
 	}
 	fmt.Fprintf(app.Stdout, "%s: %s\n", c.Out, count(requests, "request"))
 	app.warn(warnings)

@@ -13,9 +13,13 @@ import (
 // up the one that is needed last keeps most (greedy colouring of intervals). A prefix is hit no
 // later than what follows it, so that a block is never there without those before it.
 //
-// O(log n) a run of a request and capacity.
+// O(log n) a run of a request and capacity. It is nil where requests are of more runs than it goes
+// over.
 func (s *Stack) Optimum(capacities ...int64) (tokens []int64) {
-	uses := s.uses()
+	if !s.Remembers() {
+		return nil
+	}
+	uses := s.allUses()
 	next := nextUses(uses)
 	for _, capacity := range capacities {
 		o := &optimum{capacity: capacity, held: map[piece]*holding{}}
@@ -65,9 +69,9 @@ type use struct {
 	hits   bool
 }
 
-// uses returns what each request uses, in order. Its runs are those of the whole trace:
+// allUses returns what each request uses, in order. Its runs are those of the whole trace:
 // none ends within another. What has no name is never used again, and is none of them.
-func (s *Stack) uses() [][]use {
+func (s *Stack) allUses() [][]use {
 	all := make([][]use, len(s.requests))
 	for i, r := range s.requests {
 		at, most := &s.root, (r.prompt-1)/s.block

@@ -22,10 +22,15 @@ type Stack struct {
 	prompt int64 // tokens of all prompts
 	stored int64 // blocks of all runs
 
-	// Remember keeps the requests that Serve is given, for Optimum.
+	// Remember keeps the requests that Serve is given, for Optimum, up to mostUses.
 	Remember bool
 	requests []remembered
+	uses     int // of runs, by the requests that are kept
 }
+
+// mostUses bounds what Optimum goes over, and so its memory, 72 bytes a use: a conversation of n
+// turns has n^2.
+const mostUses = 4 << 20
 
 // remembered is a request of known content.
 type remembered struct {
@@ -62,9 +67,6 @@ func (s *Stack) Serve(c *Content, prompt, output int) (cached int) {
 	s.prompt += int64(prompt)
 	all, most := prompt+output-1, (prompt-1)/s.block
 	s.path = append(s.path[:0], &s.root)
-	if c != nil && s.Remember {
-		s.requests = append(s.requests, remembered{c, prompt, output})
-	}
 	if c != nil {
 		for _, p := range c.Prompt {
 			s.follow(p.ID, min(p.Tokens, prompt-s.last().end), most, &cached)
@@ -77,8 +79,23 @@ func (s *Stack) Serve(c *Content, prompt, output int) (cached int) {
 		s.add(&run{start: n.end, end: all})
 	}
 	s.touch()
+	if c != nil && s.Remember {
+		s.remember(remembered{c, prompt, output})
+	}
 	return cached * s.block
 }
+
+// remember keeps a request while all that are kept have at most mostUses; beyond, none is.
+func (s *Stack) remember(r remembered) {
+	if s.uses += len(s.path) - 1; s.uses > mostUses {
+		s.requests = nil
+		return
+	}
+	s.requests = append(s.requests, r)
+}
+
+// Remembers says whether all requests so far are kept.
+func (s *Stack) Remembers() bool { return s.Remember && s.uses <= mostUses }
 
 func (s *Stack) last() *run { return s.path[len(s.path)-1] }
 
@@ -100,12 +117,22 @@ func (s *Stack) follow(id uint64, tokens, most int, cached *int) {
 			r = s.split(r, left)
 		}
 		if n := min(r.end/s.block, most) - r.start/s.block; n > 0 {
-			s.hits = append(s.hits, hit{above, int64(n)})
+			s.hit(above, int64(n))
 			*cached += n
 		}
 		s.path = append(s.path, r)
 		offset += r.end - r.start
 	}
+}
+
+// hit notes a hit. Runs of a prompt that were used together last, as all turns of a session but the
+// newest, stand one below the other: they are one hit.
+func (s *Stack) hit(above, blocks int64) {
+	if n := len(s.hits); n > 0 && s.hits[n-1].above+s.hits[n-1].blocks == above {
+		s.hits[n-1].blocks += blocks
+		return
+	}
+	s.hits = append(s.hits, hit{above, blocks})
 }
 
 // blocks are those whose last token is in the run.

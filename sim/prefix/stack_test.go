@@ -168,3 +168,30 @@ func ExampleStack() {
 	// 192 of 220 tokens
 	// 192 of 500 tokens with 12 blocks, 288 with 23
 }
+
+// TestLongSession serves one session of thousands of turns. A turn finds all before it, as one hit,
+// and what Optimum would go over, n^2 parts, is not kept.
+func TestLongSession(t *testing.T) {
+	const turns, tokens = 2400, 8
+	s := NewStack(tokens)
+	s.Remember = true
+	var pieces []Piece
+	for i := range uint64(turns) {
+		pieces = append(pieces, Piece{2*i + 1, tokens})
+		n := len(pieces)
+		got := s.Serve(&Content{Prompt: pieces[:n:n], Answer: 2*i + 2}, n*tokens, tokens)
+		if want := max(0, n-2) * tokens; got != want { // an answer's last token is not computed
+			t.Fatalf("turn %d has %d tokens, want %d", i, got, want)
+		}
+		pieces = append(pieces, Piece{2*i + 2, tokens})
+		if i == turns/4 && (!s.Remembers() || s.Optimum(1 << 30)[0] != s.Hits(1<<30)) {
+			t.Errorf("after %d turns an unbounded cache misses what it could have", i)
+		}
+	}
+	if len(s.hits) > turns {
+		t.Errorf("%d hits of %d turns", len(s.hits), turns)
+	}
+	if s.Remembers() || s.Optimum(1) != nil || s.requests != nil {
+		t.Errorf("%d requests are kept, of %d uses", len(s.requests), s.uses)
+	}
+}
