@@ -22,6 +22,11 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 	for _, k := range p.kept {
 		refs[k.what]++
 	}
+	for _, k := range p.parting {
+		for _, b := range k.what {
+			refs[b]++
+		}
+	}
 	idle := 0
 	for b, n := range refs {
 		if n != p.refs[b] {

@@ -20,6 +20,7 @@ type Table struct {
 	full   int     // of them, the first, those that are in the index
 	chain  Chain   // of the pieces, at the first token that is not
 
+	written int   // of them, the first, up to the last that was to be written below HBM, where it was
 	saving  int   // of them, the first, those that are in DRAM or on the way there, where that counts
 	savedBy int64 // the step whose saves have the last of these
 
@@ -43,7 +44,8 @@ type Table struct {
 // Of a prompt that is cut, the first half is what others may have too: its middle is removed.
 func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
 	t.pieces = t.pieces[:0]
-	t.blocks, t.full, t.saving, t.match, t.at = t.blocks[:0], 0, 0, t.match[:0], 0
+	t.blocks, t.full, t.written, t.saving = t.blocks[:0], 0, 0, 0
+	t.match, t.at = t.match[:0], 0
 	t.stored, t.own = 0, own
 	t.branch = branch{keys: t.branch.keys[:0]}
 	common, answer := prompt, mix(own, 1)

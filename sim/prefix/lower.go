@@ -187,6 +187,7 @@ func (p *Pool) Plan(now des.Time) {
 	if p.lower != nil {
 		p.lower.now = now
 		p.kept.end(now, p.giveUp)
+		p.parting.end(now, p.part)
 	}
 }
 
@@ -197,6 +198,7 @@ func (p *Pool) Writes() (dram, ssd int) { return len(p.lower.writes), len(p.lowe
 // Written has these chunks be in DRAM from one time on and on SSD from another.
 func (p *Pool) Written(dram, ssd des.Time) {
 	p.kept.saved(dram)
+	p.parting.saved(dram)
 	p.lower.written(dram, ssd)
 }
 

@@ -3,6 +3,7 @@ package prefix
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Pool is the blocks of HBM under automatic prefix caching as vLLM V1 has it:
@@ -36,6 +37,10 @@ type Pool struct {
 	Late bool
 	late []saving // blocks that were given up while they are saved
 	kept holds[int32]
+	// Requests that have ended and of whose blocks some are still being saved give all up together
+	// then, so that the end of a text is lost first, as vLLM delays the free of such requests.
+	parting holds[[]int32]
+	spare   [][]int32
 	readers
 }
 
@@ -165,7 +170,9 @@ func (p *Pool) begin(t *Table, tokens, keep int) bool {
 			p.unlink(b)
 		}
 		if p.lower != nil && p.lower.Hits > 0 {
-			p.hit(t.match[:i+1])
+			if p.hit(t.match[:i+1]) {
+				t.written = i + 1
+			}
 		}
 	}
 	if p.lower != nil {
@@ -197,21 +204,24 @@ func (p *Pool) enter(t *Table) {
 			p.ends[b] = t.full%l.Chunk == 0 && t.full*p.blockTokens > t.stored
 			if p.ends[b] && !l.Back && l.Hits == 0 && l.write(key) {
 				p.keep(t.blocks[t.full-l.Chunk : t.full])
+				t.written = t.full
 			}
 		}
 	}
 }
 
 // hit counts a hit of the last block of a text, with which its chunk may be due to be written.
-func (p *Pool) hit(text []int32) {
+func (p *Pool) hit(text []int32) (written bool) {
 	b := text[len(text)-1]
 	if p.hits[b] < math.MaxUint8 {
 		p.hits[b]++
 	}
-	if l := p.lower; p.ends[b] && int(p.hits[b]) == l.Hits && !l.Back &&
-		l.write(p.keys[b]) {
-		p.keep(text[len(text)-l.Chunk:])
+	l := p.lower
+	if !p.ends[b] || int(p.hits[b]) != l.Hits || l.Back || !l.write(p.keys[b]) {
+		return false
 	}
+	p.keep(text[len(text)-l.Chunk:])
+	return true
 }
 
 // keep holds the blocks of a chunk that is to be saved.
@@ -239,17 +249,44 @@ func (p *Pool) take() int32 {
 	return b
 }
 
-// Release returns a grant. What its blocks contain stays until they are taken.
-func (p *Pool) Release(g *Grant, _ bool) {
+// Release returns a grant, of a request that has ended or is preempted. What its blocks contain
+// stays until they are taken.
+func (p *Pool) Release(g *Grant, ended bool) {
 	t := g.Table
 	p.readers.end(t)
+	if ended && p.saves(t) {
+		p.parting = append(p.parting, held[[]int32]{t.blocks, p.kept[len(p.kept)-1].until})
+		t.blocks = nil
+		if n := len(p.spare); n > 0 {
+			t.blocks, p.spare = p.spare[n-1], p.spare[:n-1]
+		}
+		t.full, t.written, t.saving, t.loaded = 0, 0, 0, Load{}
+		return
+	}
 	before := p.hold(t)
 	for i := len(t.blocks) - 1; i >= 0; i-- {
 		if i < before || i >= t.saving {
 			p.giveUp(t.blocks[i])
 		}
 	}
-	t.blocks, t.full, t.saving, t.loaded = t.blocks[:0], 0, 0, Load{}
+	t.blocks, t.full, t.written, t.saving, t.loaded = t.blocks[:0], 0, 0, 0, Load{}
+}
+
+// saves says whether a chunk of a table is still being saved to the tiers below.
+func (p *Pool) saves(t *Table) bool {
+	if t.written == 0 || len(t.blocks) < t.written || p.refs[t.blocks[t.written-1]] < 2 {
+		return false
+	}
+	last := t.blocks[t.written-1]
+	return slices.ContainsFunc(p.kept, func(k held[int32]) bool { return k.what == last })
+}
+
+// part gives up the blocks of a request that had ended before.
+func (p *Pool) part(blocks []int32) {
+	for _, b := range slices.Backward(blocks) {
+		p.giveUp(b)
+	}
+	p.spare = append(p.spare, blocks[:0])
 }
 
 // giveUp ends one request's hold of a block.

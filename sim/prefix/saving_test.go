@@ -88,9 +88,15 @@ func TestHeldBlocksAllocateNothing(t *testing.T) {
 }
 
 // A block whose chunk is being saved to a tier below is nobody else's until it has been, whether it
-// is written as it is computed or as it is hit.
+// is written as it is computed or as it is hit, nor is any other of a request that has ended: the
+// end of its text is to be lost first. One that is preempted gives up what is not saved.
 func TestLawBlocksAreHeldWhileTheirChunksAreSaved(t *testing.T) {
-	for _, hits := range []int{0, 1} {
+	for _, c := range []struct {
+		hits  int
+		ended bool
+		held  int64
+	}{{0, true, 5}, {1, true, 5}, {0, false, 4}} {
+		hits := c.hits
 		const size, chunk = 4, 2
 		p := NewPool(6, size, 0, &Lower{Chunk: chunk, DRAM: 4, Eviction: LRU, Hits: hits})
 		content := &Content{Prompt: []Piece{{ID: 7, Tokens: 20}}}
@@ -126,15 +132,31 @@ func TestLawBlocksAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 		if dram, _ := p.Writes(); dram != 2 {
 			t.Fatalf("%d chunks are written, want 2", dram)
 		}
-		p.Release(g, true)
-		check(4) // two chunks of two blocks
+		p.Release(g, c.ended)
+		check(c.held) // of two chunks of two blocks and one more
 		p.Written(30, 30)
 		if at, ok := p.Kept(); !ok || at != 30 {
 			t.Errorf("blocks are free at %v, %v", at, ok)
 		}
 		p.Plan(29)
-		check(4)
+		check(c.held)
 		p.Plan(30)
 		check(0)
+		if !c.ended {
+			continue
+		}
+		other := &Grant{Table: &Table{}} // takes the block without content and two of the text's
+		other.Table.Reset(nil, 0, 3*size, 4, 99)
+		p.Match(other, 3*size)
+		again := &Grant{Table: &Table{}}
+		again.Table.Reset(content, 20, 20, 4, 100)
+		p.Match(again, 20)
+		whole := slices.Clone(again.Table.match)
+		if !p.Admit(other, 3*size, 3*size) {
+			t.Fatal("three blocks are not granted")
+		}
+		if p.Match(again, 20); !slices.Equal(again.Table.match, whole[:3]) {
+			t.Errorf("%d hits: of blocks %v are left %v", hits, whole, again.Table.match)
+		}
 	}
 }
