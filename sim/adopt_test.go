@@ -271,8 +271,12 @@ func TestPrefixesAreFoundInDRAM(t *testing.T) {
 		hits, ttft := map[int]int{}, map[int]des.Time{}
 		for _, r := range o.requests {
 			hits[r.ID], ttft[r.ID] = r.Hit, r.FirstToken-r.Arrival
+			expect(t, prefill+": of these in DRAM", r.HitDRAM, r.Hit)
 		}
 		expect(t, prefill+": hits", hits, map[int]int{1: 0, 2: 0, 3: 24, 4: 24})
+		stats := o.metrics.Summary().PrefixCache
+		expect(t, prefill+": hits by tier", [2]int64{stats.HBM.HitTokens, stats.DRAM.HitTokens},
+			[2]int64{0, 48})
 		expect(t, prefill+": TTFT of a hit", ttft[3], 42*ms)
 	}
 }

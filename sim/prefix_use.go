@@ -79,12 +79,14 @@ type PrefixLoad struct {
 	ByLayer    bool
 }
 
-// PrefixUse is what requests had from the prefix cache. Tokens of a prefill that begins again
-// after a preemption count again.
+// PrefixUse is what requests had from the prefix cache.
 type PrefixUse struct {
-	Asked           int64 // tokens of prefills that began
+	Asked           int64 // tokens of prompts whose first prefill began
 	Hit             int64 // of these, that were cached
-	HitDRAM, HitSSD int64 // of these, below HBM
+	HitDRAM, HitSSD int64 // of these, below HBM; with offloading all are in DRAM
+	// Tokens of prefills that began again after a preemption, what had been generated among them,
+	// and those that were cached, mostly by their own request.
+	Again, HitAgain int64
 	// Evicted blocks of HBM, and chunks of the tiers below, lost their content to others.
 	Evicted, EvictedDRAM, EvictedSSD int64
 	// Bytes: loaded to HBM, and of these from SSD; saved to DRAM, or through it to SSD alone;
@@ -96,6 +98,8 @@ func (u *PrefixUse) add(o *PrefixUse) {
 	u.Asked += o.Asked
 	u.Hit += o.Hit
 	u.HitDRAM += o.HitDRAM
+	u.Again += o.Again
+	u.HitAgain += o.HitAgain
 	u.HitSSD += o.HitSSD
 	u.Evicted += o.Evicted
 	u.EvictedDRAM += o.EvictedDRAM
@@ -108,13 +112,21 @@ func (u *PrefixUse) add(o *PrefixUse) {
 
 // PrefixStats is what a prefix cache did in a run.
 type PrefixStats struct {
-	PromptTokens int64   `json:"prompt_tokens"` // of prefills that began
+	PromptTokens int64   `json:"prompt_tokens"` // of prefills that began, each request's first
 	HitTokens    int64   `json:"hit_tokens"`
 	HitShare     float64 `json:"hit_share"` // of them
+	// Of prefills that began again after a preemption.
+	Preempted PrefixAgain `json:"preempted,omitzero"`
 	// Of the hits, and what was evicted: blocks of HBM, chunks below.
 	HBM  PrefixTier `json:"hbm"`
 	DRAM PrefixTier `json:"dram,omitzero"`
 	SSD  PrefixTier `json:"ssd,omitzero"`
+}
+
+// PrefixAgain is what prefills after a preemption had.
+type PrefixAgain struct {
+	PromptTokens int64 `json:"prompt_tokens"` // and tokens that had been generated
+	HitTokens    int64 `json:"hit_tokens"`
 }
 
 // PrefixTier is one tier's part of it.
@@ -128,7 +140,8 @@ type PrefixTier struct {
 func (u *PrefixUse) stats() *PrefixStats {
 	below := u.HitDRAM + u.HitSSD
 	return &PrefixStats{PromptTokens: u.Asked, HitTokens: u.Hit,
-		HitShare: float64(u.Hit) / float64(max(1, u.Asked)),
+		HitShare:  float64(u.Hit) / float64(max(1, u.Asked)),
+		Preempted: PrefixAgain{u.Again, u.HitAgain},
 		HBM:      PrefixTier{HitTokens: u.Hit - below, Evicted: u.Evicted},
 		DRAM: PrefixTier{HitTokens: u.HitDRAM, Evicted: u.EvictedDRAM,
 			LoadedBytes: u.Loaded - u.LoadedSSD, WrittenBytes: u.Saved},

@@ -163,15 +163,19 @@ func (s *Server) begun(r *request, first bool) {
 		return
 	}
 	s.weigh(r)
-	load := r.table.Loaded()
+	load, u := r.table.Loaded(), &s.prefixUse
 	if first {
-		r.hitDRAM, r.hitSSD = load.Tokens-load.SSD, load.SSD
+		if r.hitDRAM, r.hitSSD = load.Tokens-load.SSD, load.SSD; s.Spec.Offload {
+			r.hitDRAM = r.Hit
+		}
+		u.Asked += int64(r.Target)
+		u.Hit += int64(r.Hit)
+		u.HitDRAM += int64(r.hitDRAM)
+		u.HitSSD += int64(r.hitSSD)
+	} else {
+		u.Again += int64(r.Target)
+		u.HitAgain += int64(r.Hit)
 	}
-	u := &s.prefixUse
-	u.Asked += int64(r.Target)
-	u.Hit += int64(r.Hit)
-	u.HitDRAM += int64(load.Tokens - load.SSD)
-	u.HitSSD += int64(load.SSD)
 	if load.Tokens > 0 && s.Spec.PrefixOverlap != OverlapRequest {
 		l := &s.step.meta.Prefix
 		l.Bytes += int64(load.Tokens) * s.tokenBytes()
@@ -243,6 +247,9 @@ func (s *Server) notePrefixes() {
 	u.Loaded += l.Bytes
 	u.LoadedSSD += l.SSD
 	hbm, dram, ssd := s.prefixes.Lost()
+	if s.Spec.Offload { // its blocks are in DRAM
+		hbm, dram = 0, hbm
+	}
 	u.Evicted += hbm - s.lost.Evicted
 	u.EvictedDRAM += dram - s.lost.EvictedDRAM
 	u.EvictedSSD += ssd - s.lost.EvictedSSD

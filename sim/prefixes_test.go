@@ -100,9 +100,12 @@ func TestPreemptionKeepsContentByHand(t *testing.T) {
 	}
 	// It had twelve tokens in three blocks, of which the first took the last one.
 	stats := o.metrics.Summary().PrefixCache
-	if again := stats.PromptTokens - 16; again < 9 || stats.HitTokens != 8 {
-		t.Errorf("the second prefill has %d of %d tokens from the cache, want 8", stats.HitTokens, again)
+	again := stats.Preempted
+	if again.PromptTokens < 9 || again.HitTokens != 8 {
+		t.Errorf("the second prefill has %d of %d tokens from the cache, want 8", again.HitTokens,
+			again.PromptTokens)
 	}
+	expect(t, "first prefills", [2]int64{stats.PromptTokens, stats.HitTokens}, [2]int64{16, 0})
 }
 
 // Requests emit the same tokens over the same contexts with a prefix cache and without.
