@@ -101,7 +101,7 @@ func newSource(file string, from io.Reader, o options) (source, string, error) {
 		mark := bytes.TrimPrefix(start, []byte(byteOrderMark))
 		if bytes.HasPrefix(bytes.TrimSpace(mark), []byte("[")) {
 			text.Discard(len(start) - len(mark))
-			return newSessions(newShareGPT(file, text, 0, true, &o), o.scale, o.think), FormatShareGPT, nil
+			return newSessions(newShareGPT(file, text, 0, &o), o.scale, o.think), FormatShareGPT, nil
 		}
 	}
 	r, format, err := newReader(file, text, o)
@@ -111,7 +111,7 @@ func newSource(file string, from io.Reader, o options) (source, string, error) {
 	if r.dec == nil { // conversations, one after another
 		first, l := bytes.Clone(r.lines.buf), r.lines
 		rest := io.MultiReader(bytes.NewReader(first), strings.NewReader("\n"), l.r)
-		talks := newShareGPT(file, rest, l.number-1, false, &o)
+		talks := newShareGPT(file, rest, l.number-1, &o)
 		return newSessions(talks, o.scale, o.think), format, nil
 	}
 	return r, format, nil

@@ -24,7 +24,7 @@ type shareGPT struct {
 	file  string
 	dec   *json.Decoder
 	text  *counted
-	array bool
+	array bool // within one
 	close func() error
 	count tokenCounter
 	seed  uint64
@@ -57,9 +57,9 @@ var speakers = map[string]speaker{
 }
 
 // newShareGPT reads conversations from a file whose first line is of the given number.
-func newShareGPT(file string, from io.Reader, line int, array bool, o *options) *shareGPT {
+func newShareGPT(file string, from io.Reader, line int, o *options) *shareGPT {
 	text := &counted{file: file, r: from, before: line}
-	return &shareGPT{file: file, dec: json.NewDecoder(text), text: text, array: array,
+	return &shareGPT{file: file, dec: json.NewDecoder(text), text: text,
 		count: newTokenCounter(o.tokenizer), seed: o.seed}
 }
 
@@ -86,22 +86,14 @@ func (d *shareGPT) talk() (*talk, error) {
 
 // read returns the turns of the next conversation and the line on which it begins.
 func (d *shareGPT) read() (turns []turn, line int, err error) {
-	if d.array && d.dec.InputOffset() == 0 {
-		if _, err := d.dec.Token(); err != nil {
-			return nil, 0, d.fault(0, err)
-		}
-	}
-	if d.array && !d.dec.More() {
-		if _, err := d.dec.Token(); err != nil {
-			return nil, 0, d.fault(d.dec.InputOffset(), err)
-		}
-		return nil, 0, io.EOF
+	if err := d.brackets(); err != nil {
+		return nil, 0, d.fault(d.dec.InputOffset(), err)
 	}
 	var raw json.RawMessage
 	if err := d.dec.Decode(&raw); err == io.EOF {
 		return nil, 0, io.EOF
 	} else if err != nil {
-		return nil, 0, d.fault(d.dec.InputOffset(), err)
+		return nil, 0, d.fault(d.dec.InputOffset(), d.placed(err))
 	}
 	start := d.dec.InputOffset() - int64(len(raw))
 	d.text.drop(start)
@@ -128,6 +120,34 @@ func (d *shareGPT) read() (turns []turn, line int, err error) {
 		return turns, d.text.line(start), nil
 	}
 	return nil, 0, d.fault(start, err)
+}
+
+// brackets reads beginnings and ends of arrays, up to a conversation, the end or what is neither.
+func (d *shareGPT) brackets() error {
+	for {
+		more := d.dec.More() // and skips white space
+		var next [1]byte
+		d.dec.Buffered().Read(next[:])
+		if ends := d.array && !more; !ends && (d.array || next[0] != '[') {
+			return nil
+		}
+		if _, err := d.dec.Token(); err != nil {
+			return err
+		}
+		d.array = !d.array
+	}
+}
+
+// placed corrects where a value is faulty: the decoder counts no brackets and commas, nor white
+// space before them.
+func (d *shareGPT) placed(err error) error {
+	var again *json.SyntaxError
+	var raw json.RawMessage
+	if errors.As(json.NewDecoder(d.dec.Buffered()).Decode(&raw), &again) {
+		again.Offset += d.dec.InputOffset() - 1
+		return again
+	}
+	return err
 }
 
 // turns makes turns of messages.
