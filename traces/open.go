@@ -51,11 +51,7 @@ func openPath(path string, o options) (source, string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			msg := path + ": no such file or folder"
-			if near := nearest.Name(path, []string{BuiltIn, Synthetic, Sessions}); near != "" {
-				msg += fmt.Sprintf(" (did you mean %q?)", near)
-			}
-			return nil, "", errors.New(msg)
+			return nil, "", noFile(path)
 		}
 		return nil, "", err
 	}
@@ -71,6 +67,20 @@ func openPath(path string, o options) (source, string, error) {
 		return f, FormatLongBench, nil
 	}
 	return openFile(path, o)
+}
+
+// noFile is the error of a path where nothing is.
+func noFile(path string) error {
+	generated := []string{BuiltIn, Synthetic, Sessions}
+	near := nearest.Name(path, generated)
+	switch {
+	case slices.Contains(generated, path):
+		return fmt.Errorf("%s: no such file or folder, but a generated workload; trace describe takes "+
+			"a configuration, FILE.toml, with workload.trace = %q", path, path)
+	case near != "":
+		return fmt.Errorf("%s: no such file or folder (did you mean %q?)", path, near)
+	}
+	return fmt.Errorf("%s: no such file or folder", path)
 }
 
 // openFile opens one file, packed or not, as a source.
