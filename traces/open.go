@@ -195,7 +195,8 @@ func newReader(file string, from io.Reader, o options) (*reader, string, error) 
 	if err != nil {
 		return nil, "", r.fault(err)
 	}
-	r.dec = dec
+	r.dec, r.slip = dec, dec.slip
+	r.slip.line = r.lines.number
 	return r, format, nil
 }
 

@@ -1,12 +1,14 @@
 package traces
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
@@ -31,6 +33,7 @@ type shareGPT struct {
 
 	n, empty   int // conversations, and those without a turn
 	firstEmpty int // its line
+	slip       slip
 }
 
 // message is one of either style: a role and a text.
@@ -70,8 +73,13 @@ func (d *shareGPT) talk() (*talk, error) {
 		case err == io.EOF && d.n == 0:
 			return nil, &LineError{File: d.file, Problem: "no conversations in it"}
 		case err == io.EOF && d.n == d.empty:
-			return nil, &LineError{File: d.file, Line: d.firstEmpty, Key: "conversations",
+			e := &LineError{File: d.file, Line: d.firstEmpty, Key: "conversations",
 				Problem: "no question and its answer, nor in any other"}
+			if d.slip.found != "" {
+				e.Line, e.Key = d.slip.line, d.slip.found
+				e.Problem = fmt.Sprintf("did you mean %q? there is no question and its answer", d.slip.meant)
+			}
+			return nil, e
 		case err != nil:
 			return nil, err
 		}
@@ -117,9 +125,47 @@ func (d *shareGPT) read() (turns []turn, line int, err error) {
 		err = &valueError{key, "", "missing; a conversation is a list of messages of that name, or " +
 			"messages"}
 	} else if turns, err = d.turns(*messages); err == nil {
+		if d.slip.found == "" && slices.ContainsFunc(*messages, message.silent) {
+			d.look(raw, start)
+		}
 		return turns, d.text.line(start), nil
 	}
 	return nil, 0, d.fault(start, err)
+}
+
+// silent says whether a message has no text.
+func (m message) silent() bool {
+	return m.From != nil && m.Value == nil || m.From == nil && m.Content == nil
+}
+
+// look looks for a misspelt key of a text in the conversation that begins at start.
+func (d *shareGPT) look(raw []byte, start int64) {
+	var v struct{ Conversations, Messages []json.RawMessage }
+	if json.Unmarshal(raw, &v) != nil {
+		return
+	}
+	messages := v.Conversations
+	if messages == nil {
+		messages = v.Messages
+	}
+	for _, m := range messages {
+		keys, who, meant, other := jsonKeys(m), "role", "content", "value"
+		if slices.Contains(keys, "from") {
+			who, meant, other = "from", other, meant
+		}
+		s := slipOf(keys, []string{who}, []string{meant})
+		if !slices.Contains(keys, meant) && slices.Contains(keys, other) { // the other style's
+			s = slip{found: other, meant: meant}
+		}
+		if s.found == "" {
+			continue
+		}
+		// where it is written with escapes, the line is that of the message
+		at := bytes.Index(raw, m) + max(0, bytes.Index(m, strconv.AppendQuote(nil, s.found)))
+		s.line = d.text.line(start + int64(at))
+		d.slip = s
+		return
+	}
 }
 
 // brackets reads beginnings and ends of arrays, up to a conversation, the end or what is neither.
@@ -220,7 +266,7 @@ func (d *shareGPT) warnings() []string {
 		w = append(w, fmt.Sprintf("%s left out without a question and its answer: %s, the first "+
 			"conversations at line %d", plural(d.empty, "conversation"), d.file, d.firstEmpty))
 	}
-	return w
+	return append(w, d.slip.warning(d.file, "texts are left out")...)
 }
 
 // rest counts the turns that are left, up to a conversation that cannot be read.
