@@ -13,8 +13,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// shareGPT reads conversations as JSON, an array of them or one after another, in one of two
-// styles, the second that of vLLM's benchmark of multi-turn chats:
+// shareGPT reads conversations as JSON, arrays of them or one after another, in one of two styles,
+// the second that of vLLM's benchmark of multi-turn chats:
 //
 //	{"conversations": [{"from": "human", "value": "…"}, {"from": "gpt", "value": "…"}, …]}
 //	{"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}, …]}
