@@ -146,8 +146,8 @@ func writeOwn(ctx context.Context, w io.Writer, src source) (n int, lost []strin
 	}
 	slices.Sort(lost)
 	if unfolded != src {
-		lost = append(lost, "turns of sessions do not wait for their answers any more: a row arrives "+
-			"whatever became of those above it")
+		lost = append(lost, "turns of sessions do not wait for their answers any more: to serve the "+
+			"rows as unrelated requests, remove the column session")
 	}
 	return n, lost, b.Flush()
 }

@@ -49,6 +49,7 @@ type csvDecoder struct {
 	timeAt, promptAt, outputAt, setAt int      // columns; -1 when the file lacks it
 	sessionAt, contentAt              int
 	names                             map[string]string
+	slip                              slip
 }
 
 // newCSV returns the decoder for a file with the given header.
@@ -64,12 +65,23 @@ func newCSV(f csvFormat, header []string) (*csvDecoder, error) {
 			return nil, &valueError{"header", strings.Join(header, ","), "has column " + h + " twice"}
 		}
 	}
-	return &csvDecoder{
+	d := &csvDecoder{
 		csvFormat: f, width: len(header), names: map[string]string{},
 		timeAt: columnOf(header, f.time), promptAt: columnOf(header, f.prompt),
 		outputAt: columnOf(header, f.output), setAt: columnOf(header, f.set),
 		sessionAt: columnOf(header, f.session), contentAt: columnOf(header, f.content),
-	}, nil
+	}
+	var keys, meant []string
+	for _, h := range header {
+		keys = append(keys, strings.TrimSpace(h))
+	}
+	for _, name := range []string{f.session, f.content} {
+		if name != "" {
+			meant = append(meant, name)
+		}
+	}
+	d.slip = slipOf(keys, []string{f.time, f.prompt, f.output, f.set}, meant)
+	return d, nil
 }
 
 func (d *csvDecoder) timeKey() string {

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -42,4 +44,13 @@ func (n *numeral) UnmarshalJSON(text []byte) error {
 		*n = numeral(strings.Trim(s, `"`))
 	}
 	return nil
+}
+
+// jsonKeys returns the keys of an object, sorted; none of what is no object.
+func jsonKeys(text []byte) []string {
+	var v map[string]json.RawMessage
+	if json.Unmarshal(text, &v) != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(v))
 }

@@ -15,7 +15,12 @@ const mooncakeBlock = 512
 // timestamp in milliseconds, input_length, output_length. hash_ids, which a line may lack, name
 // the prompt's blocks of 512 tokens, the last one shorter: an id stands for its block and all
 // before it. Outputs have no names: what a later prompt has of them, its own ids say.
-type mooncake struct{ sorted []int64 }
+type mooncake struct {
+	sorted []int64
+	slip   slip // the first
+}
+
+var mooncakeKeys = []string{"timestamp", "input_length", "output_length"}
 
 func newMooncake(*options) decoder { return &mooncake{} }
 
@@ -43,6 +48,8 @@ func (d *mooncake) decode(line []byte) (r row, err error) {
 	}
 	if v.HashIDs != nil {
 		r.content, err = d.content(v.HashIDs, r.prompt)
+	} else if d.slip.found == "" {
+		d.slip = slipOf(jsonKeys(line), mooncakeKeys, []string{"hash_ids"})
 	}
 	return r, err
 }

@@ -51,11 +51,7 @@ func openPath(path string, o options) (source, string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			msg := path + ": no such file or folder"
-			if near := nearest.Name(path, []string{BuiltIn, Synthetic, Sessions}); near != "" {
-				msg += fmt.Sprintf(" (did you mean %q?)", near)
-			}
-			return nil, "", errors.New(msg)
+			return nil, "", noFile(path)
 		}
 		return nil, "", err
 	}
@@ -71,6 +67,20 @@ func openPath(path string, o options) (source, string, error) {
 		return f, FormatLongBench, nil
 	}
 	return openFile(path, o)
+}
+
+// noFile is the error of a path where nothing is.
+func noFile(path string) error {
+	generated := []string{BuiltIn, Synthetic, Sessions}
+	near := nearest.Name(path, generated)
+	switch {
+	case slices.Contains(generated, path):
+		return fmt.Errorf("%s: no such file or folder, but a generated workload; trace describe takes "+
+			"a configuration, FILE.toml, with workload.trace = %q", path, path)
+	case near != "":
+		return fmt.Errorf("%s: no such file or folder (did you mean %q?)", path, near)
+	}
+	return fmt.Errorf("%s: no such file or folder", path)
 }
 
 // openFile opens one file, packed or not, as a source.
@@ -101,7 +111,7 @@ func newSource(file string, from io.Reader, o options) (source, string, error) {
 		mark := bytes.TrimPrefix(start, []byte(byteOrderMark))
 		if bytes.HasPrefix(bytes.TrimSpace(mark), []byte("[")) {
 			text.Discard(len(start) - len(mark))
-			return newSessions(newShareGPT(file, text, 0, true, &o), o.scale, o.think), FormatShareGPT, nil
+			return newSessions(newShareGPT(file, text, 0, &o), o.scale, o.think), FormatShareGPT, nil
 		}
 	}
 	r, format, err := newReader(file, text, o)
@@ -111,7 +121,7 @@ func newSource(file string, from io.Reader, o options) (source, string, error) {
 	if r.dec == nil { // conversations, one after another
 		first, l := bytes.Clone(r.lines.buf), r.lines
 		rest := io.MultiReader(bytes.NewReader(first), strings.NewReader("\n"), l.r)
-		talks := newShareGPT(file, rest, l.number-1, false, &o)
+		talks := newShareGPT(file, rest, l.number-1, &o)
 		return newSessions(talks, o.scale, o.think), format, nil
 	}
 	return r, format, nil
@@ -185,7 +195,8 @@ func newReader(file string, from io.Reader, o options) (*reader, string, error) 
 	if err != nil {
 		return nil, "", r.fault(err)
 	}
-	r.dec = dec
+	r.dec, r.slip = dec, dec.slip
+	r.slip.line = r.lines.number
 	return r, format, nil
 }
 

@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -10,35 +11,84 @@ import (
 // overlaps counts turns of sessions with recorded times that arrive before the one before them has
 // ended. They are served all the same: a faster server than the recorded one would have had them.
 type overlaps struct {
-	open map[string][]des.Time // arrivals of a session's requests that have not ended, in order
+	open map[string][]begun // a session's requests that have not ended, in order
 	n    int
+	// of the first such turn of the file
+	line    int
+	session string
 }
 
-func (o *overlaps) begin(a *sim.Arrival) {
+// begun is a request that has arrived.
+type begun struct {
+	at   des.Time
+	line int
+}
+
+func (o *overlaps) begin(a *sim.Arrival, line int) {
 	if a.Session == "" {
 		return
 	}
 	if o.open == nil {
-		o.open = map[string][]des.Time{}
+		o.open = map[string][]begun{}
 	}
-	o.open[a.Session] = append(o.open[a.Session], a.At)
+	o.open[a.Session] = append(o.open[a.Session], begun{a.At, line})
 }
 
 func (o *overlaps) end(ended *sim.Arrival, at des.Time) {
-	times := o.open[ended.Session]
-	i := slices.Index(times, ended.At)
+	turns := o.open[ended.Session]
+	i := slices.IndexFunc(turns, func(t begun) bool { return t.at == ended.At })
 	if i < 0 {
 		return
 	}
 	if i > 0 { // the one before goes on
-		o.n++
+		o.count(turns[i].line, ended.Session)
 	}
-	if i+1 < len(times) && times[i+1] < at {
-		o.n++
+	if i+1 < len(turns) && turns[i+1].at < at {
+		o.count(turns[i+1].line, ended.Session)
 	}
-	if times = slices.Delete(times, i, i+1); len(times) == 0 {
+	if turns = slices.Delete(turns, i, i+1); len(turns) == 0 {
 		delete(o.open, ended.Session)
 		return
 	}
-	o.open[ended.Session] = times
+	o.open[ended.Session] = turns
+}
+
+func (o *overlaps) count(line int, session string) {
+	if o.n++; o.n == 1 || line < o.line {
+		o.line, o.session = line, session
+	}
+}
+
+func (o *overlaps) warning(file string) string {
+	return fmt.Sprintf("%s of sessions arrived before the one before had ended; served as recorded: "+
+		"the first in %s:%d, session %s", plural(o.n, "turn"), file, o.line, short(o.session))
+}
+
+// drawn refuses further turns of sessions in rows whose times are drawn, as these know nothing of
+// the ends that a turn has to wait for. A client alone waits for each.
+type drawn struct {
+	arrivals string
+	seen     map[string]struct{} // sessions
+}
+
+func (d *drawn) begin(a *sim.Arrival, r *reader, line int) error {
+	if a.Session == "" {
+		return nil
+	}
+	if _, further := d.seen[a.Session]; !further {
+		if d.seen == nil {
+			d.seen = map[string]struct{}{}
+		}
+		d.seen[a.Session] = struct{}{}
+		return nil
+	}
+	e := &LineError{File: r.lines.file, Line: line, Key: r.dec.(*csvDecoder).session, Value: a.Session,
+		Problem: "a further turn, which would not wait for the one before; "}
+	if r.timed() {
+		e.Problem += `use arrivals = "trace"`
+	} else {
+		e.Problem += "give the conversations as JSON"
+	}
+	e.Problem += ", or remove the column to have turns arrive as unrelated requests"
+	return fmt.Errorf("workload.arrivals = %q: %w", d.arrivals, e)
 }

@@ -77,6 +77,8 @@ type reader struct {
 
 	kept, failed, excluded int
 	other                  string // an excluded set, for the message
+	slip                   slip   // the first
+	bare, firstBare        int    // rows without the content that others of the format have; its line
 }
 
 func (r *reader) timed() bool { return r.dec.timeKey() != "" }
@@ -120,7 +122,25 @@ func (r *reader) next() (sim.Arrival, error) {
 			}
 		}
 		r.kept++
+		r.look(a.Content == nil)
 		return a, nil
+	}
+}
+
+// look notes what a row lacks of what prompts share.
+func (r *reader) look(bare bool) {
+	d, ok := r.dec.(*mooncake)
+	if !ok {
+		return
+	}
+	if r.slip.found == "" && d.slip.found != "" {
+		r.slip = d.slip
+		r.slip.line = r.lines.number
+	}
+	if bare {
+		if r.bare++; r.bare == 1 {
+			r.firstBare = r.lines.number
+		}
 	}
 }
 
@@ -189,7 +209,11 @@ func (r *reader) warnings() []string {
 	if e, ok := r.dec.(*longBench); ok {
 		w = append(w, estimated(r.lines.file, e.tokenizer))
 	}
-	return w
+	if r.bare > 0 && r.bare < r.kept {
+		w = append(w, fmt.Sprintf("%s without hash_ids, though others have them, share nothing: the "+
+			"first in %s:%d", plural(r.bare, "row"), r.lines.file, r.firstBare))
+	}
+	return append(w, r.slip.warning(r.lines.file, "prompts share less")...)
 }
 
 // estimated warns that a file has no token counts.

@@ -63,7 +63,54 @@ func TestTurnsThatOverlap(t *testing.T) {
 	}
 	w := s.Warnings()
 	if len(w) != 1 ||
-		!strings.HasPrefix(w[0], "2 turns of sessions arrived before") {
+		!strings.HasPrefix(w[0], "2 turns of sessions arrived before") ||
+		!strings.HasSuffix(w[0], "served as recorded: the first in "+path+":3, session a") {
 		t.Errorf("%q", w)
+	}
+}
+
+// A turn does not come before the one before it has ended: drawn times are refused, but those of a
+// client alone, which waits.
+func TestDrawnTimesOfTurns(t *testing.T) {
+	const rows = "9,3,a\n9,3,b\n9,3,\n9,3,\n9,3,a\n9,3,b\n"
+	timed := "arrived_s,prompt_tokens,output_tokens,session\n0," +
+		strings.TrimSuffix(strings.ReplaceAll(rows, "\n", "\n1,"), "1,")
+	untimed := "prompt_tokens,output_tokens,session\n" + rows
+	once := "prompt_tokens,output_tokens,session\n9,3,a\n9,3,b\n"
+	for name, c := range map[string]struct {
+		text   string
+		change func(*Spec)
+		n      int
+		want   []string // of the error
+	}{
+		"poisson": {timed, func(s *Spec) {}, 4, []string{`workload.arrivals = "poisson": `,
+			`:6: session = "a": a further turn`, `use arrivals = "trace", or remove the column`}},
+		"without times": {untimed, func(s *Spec) { s.Arrivals = ArrivalsFixed }, 4,
+			[]string{`workload.arrivals = "fixed": `, `:6: session = "a"`, "conversations as JSON"}},
+		"stages": {timed, func(s *Spec) { s.Rate, s.Stages = 0, [][]float64{{1e3, 1}} }, 4,
+			[]string{`:6: session = "a"`}},
+		"clients": {timed, func(s *Spec) { s.Arrivals, s.Concurrency = ArrivalsClosed, 2 }, 4,
+			[]string{`workload.arrivals = "closed": `, `:6: session = "a"`}},
+		"a client": {timed, func(s *Spec) { s.Arrivals, s.Concurrency = ArrivalsClosed, 1 }, 6, nil},
+		"recorded": {timed, func(s *Spec) { s.Arrivals = ArrivalsTrace }, 6, nil},
+		"one turn": {once, func(s *Spec) {}, 2, nil},
+	} {
+		s := open(t, 1, func(s *Spec) {
+			s.Trace, s.Requests = writeFile(t, "trace.csv", c.text), 0
+			c.change(s)
+		})
+		var err error
+		n := 0
+		for ok := true; ok; {
+			if _, ok, err = s.Next(); ok {
+				n++
+			}
+		}
+		if n != c.n || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %d requests, %v, want %d and %q", name, n, err, c.n, c.want)
+		}
+		if err != nil {
+			wantLineError(t, name, err, c.want)
+		}
 	}
 }

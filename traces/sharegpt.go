@@ -1,18 +1,20 @@
 package traces
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// shareGPT reads conversations as JSON, an array of them or one after another, in one of two
-// styles, the second that of vLLM's benchmark of multi-turn chats:
+// shareGPT reads conversations as JSON, arrays of them or one after another, in one of two styles,
+// the second that of vLLM's benchmark of multi-turn chats:
 //
 //	{"conversations": [{"from": "human", "value": "…"}, {"from": "gpt", "value": "…"}, …]}
 //	{"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}, …]}
@@ -24,13 +26,14 @@ type shareGPT struct {
 	file  string
 	dec   *json.Decoder
 	text  *counted
-	array bool
+	array bool // within one
 	close func() error
 	count tokenCounter
 	seed  uint64
 
 	n, empty   int // conversations, and those without a turn
 	firstEmpty int // its line
+	slip       slip
 }
 
 // message is one of either style: a role and a text.
@@ -57,9 +60,9 @@ var speakers = map[string]speaker{
 }
 
 // newShareGPT reads conversations from a file whose first line is of the given number.
-func newShareGPT(file string, from io.Reader, line int, array bool, o *options) *shareGPT {
+func newShareGPT(file string, from io.Reader, line int, o *options) *shareGPT {
 	text := &counted{file: file, r: from, before: line}
-	return &shareGPT{file: file, dec: json.NewDecoder(text), text: text, array: array,
+	return &shareGPT{file: file, dec: json.NewDecoder(text), text: text,
 		count: newTokenCounter(o.tokenizer), seed: o.seed}
 }
 
@@ -70,8 +73,13 @@ func (d *shareGPT) talk() (*talk, error) {
 		case err == io.EOF && d.n == 0:
 			return nil, &LineError{File: d.file, Problem: "no conversations in it"}
 		case err == io.EOF && d.n == d.empty:
-			return nil, &LineError{File: d.file, Line: d.firstEmpty, Key: "conversations",
+			e := &LineError{File: d.file, Line: d.firstEmpty, Key: "conversations",
 				Problem: "no question and its answer, nor in any other"}
+			if d.slip.found != "" {
+				e.Line, e.Key = d.slip.line, d.slip.found
+				e.Problem = fmt.Sprintf("did you mean %q? there is no question and its answer", d.slip.meant)
+			}
+			return nil, e
 		case err != nil:
 			return nil, err
 		}
@@ -86,22 +94,14 @@ func (d *shareGPT) talk() (*talk, error) {
 
 // read returns the turns of the next conversation and the line on which it begins.
 func (d *shareGPT) read() (turns []turn, line int, err error) {
-	if d.array && d.dec.InputOffset() == 0 {
-		if _, err := d.dec.Token(); err != nil {
-			return nil, 0, d.fault(0, err)
-		}
-	}
-	if d.array && !d.dec.More() {
-		if _, err := d.dec.Token(); err != nil {
-			return nil, 0, d.fault(d.dec.InputOffset(), err)
-		}
-		return nil, 0, io.EOF
+	if err := d.brackets(); err != nil {
+		return nil, 0, d.fault(d.dec.InputOffset(), err)
 	}
 	var raw json.RawMessage
 	if err := d.dec.Decode(&raw); err == io.EOF {
 		return nil, 0, io.EOF
 	} else if err != nil {
-		return nil, 0, d.fault(d.dec.InputOffset(), err)
+		return nil, 0, d.fault(d.dec.InputOffset(), d.placed(err))
 	}
 	start := d.dec.InputOffset() - int64(len(raw))
 	d.text.drop(start)
@@ -125,9 +125,75 @@ func (d *shareGPT) read() (turns []turn, line int, err error) {
 		err = &valueError{key, "", "missing; a conversation is a list of messages of that name, or " +
 			"messages"}
 	} else if turns, err = d.turns(*messages); err == nil {
+		if d.slip.found == "" && slices.ContainsFunc(*messages, message.silent) {
+			d.look(raw, start)
+		}
 		return turns, d.text.line(start), nil
 	}
 	return nil, 0, d.fault(start, err)
+}
+
+// silent says whether a message has no text.
+func (m message) silent() bool {
+	return m.From != nil && m.Value == nil || m.From == nil && m.Content == nil
+}
+
+// look looks for a misspelt key of a text in the conversation that begins at start.
+func (d *shareGPT) look(raw []byte, start int64) {
+	var v struct{ Conversations, Messages []json.RawMessage }
+	if json.Unmarshal(raw, &v) != nil {
+		return
+	}
+	messages := v.Conversations
+	if messages == nil {
+		messages = v.Messages
+	}
+	for _, m := range messages {
+		keys, who, meant, other := jsonKeys(m), "role", "content", "value"
+		if slices.Contains(keys, "from") {
+			who, meant, other = "from", other, meant
+		}
+		s := slipOf(keys, []string{who}, []string{meant})
+		if !slices.Contains(keys, meant) && slices.Contains(keys, other) { // the other style's
+			s = slip{found: other, meant: meant}
+		}
+		if s.found == "" {
+			continue
+		}
+		// where it is written with escapes, the line is that of the message
+		at := bytes.Index(raw, m) + max(0, bytes.Index(m, strconv.AppendQuote(nil, s.found)))
+		s.line = d.text.line(start + int64(at))
+		d.slip = s
+		return
+	}
+}
+
+// brackets reads beginnings and ends of arrays, up to a conversation, the end or what is neither.
+func (d *shareGPT) brackets() error {
+	for {
+		more := d.dec.More() // and skips white space
+		var next [1]byte
+		d.dec.Buffered().Read(next[:])
+		if ends := d.array && !more; !ends && (d.array || next[0] != '[') {
+			return nil
+		}
+		if _, err := d.dec.Token(); err != nil {
+			return err
+		}
+		d.array = !d.array
+	}
+}
+
+// placed corrects where a value is faulty: the decoder counts no brackets and commas, nor white
+// space before them.
+func (d *shareGPT) placed(err error) error {
+	var again *json.SyntaxError
+	var raw json.RawMessage
+	if errors.As(json.NewDecoder(d.dec.Buffered()).Decode(&raw), &again) {
+		again.Offset += d.dec.InputOffset() - 1
+		return again
+	}
+	return err
 }
 
 // turns makes turns of messages.
@@ -200,7 +266,7 @@ func (d *shareGPT) warnings() []string {
 		w = append(w, fmt.Sprintf("%s left out without a question and its answer: %s, the first "+
 			"conversations at line %d", plural(d.empty, "conversation"), d.file, d.firstEmpty))
 	}
-	return w
+	return append(w, d.slip.warning(d.file, "texts are left out")...)
 }
 
 // rest counts the turns that are left, up to a conversation that cannot be read.

@@ -104,6 +104,16 @@ func TestBadShareGPT(t *testing.T) {
 			[]string{`f:2: from = "cat": of message 1: whose is it?`}},
 		"nobody in messages": {good + "\n{\"messages\": [{\"content\": \"miaow\"}]}",
 			[]string{"f:2: from: missing of message 1"}},
+		"after an array": {"[" + good + "]\n\ngarbage", []string{"f:3: not valid JSON"}},
+		"after an array, on its line": {"[" + good + ",\n" + good + "] garbage",
+			[]string{"f:2: not valid JSON"}},
+		"another bracket":         {"[\n" + good + "\n]\n]", []string{"f:4: not valid JSON"}},
+		"a number after an array": {"[" + good + "]\n7", []string{"f:2:", "not a JSON object"}},
+		"an array in one": {"[" + good + ",\n[" + good + "]]",
+			[]string{"f:2:", "not a JSON object"}},
+		"no second array's end": {"[" + good + "]\n[" + good, []string{"f:2:", "cut short"}},
+		"a fault far below": {"[\n" + strings.Repeat(good+"\n,\n", 50) + "{\"messages\":\n!}]",
+			[]string{"f:103: not valid JSON"}},
 		"no conversations": {"[]", []string{"f: no conversations"}},
 		"none answered": {"[\n{\"conversations\": []}, {\"conversations\": []}]",
 			[]string{"f:2: conversations: no question and its answer, nor in any other"}},
@@ -113,6 +123,23 @@ func TestBadShareGPT(t *testing.T) {
 			_, err = readAll(src)
 		}
 		wantLineError(t, name, err, c.want)
+	}
+}
+
+// Arrays and conversations may come one after another in any order.
+func TestShareGPTGoesOn(t *testing.T) {
+	const good = `{"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}`
+	for _, text := range []string{
+		"[" + good + "]\n[" + good + "]", "[" + good + "]\n" + good, good + "\n[" + good + "]\n",
+		good + "\n" + good + good, "[][" + good + "] [ ]\n\n[\n" + good + "\n]",
+	} {
+		src, _, err := newSource("f", strings.NewReader(text), wholeFile(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := readAll(src); err != nil || len(all) != 2+strings.Count(text, "}{") {
+			t.Errorf("%q: %d requests, %v, want 2", text, len(all), err)
+		}
 	}
 }
 

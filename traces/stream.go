@@ -17,7 +17,9 @@ type Stream struct {
 	sessions *sessions // src, where it has turns that follow one another
 	arrivals clock     // nil takes the source's own times
 	clients  *clients  // arrivals, where they are a closed loop's
+	rows     *reader   // src, where it is a file of rows
 	overlaps overlaps  // where the times are the source's own
+	drawn    drawn     // where they are not
 	made     int
 	early    bool // the source or the stages ended before spec.Requests
 	content  bool // its prompts say what they have in common
@@ -26,6 +28,7 @@ type Stream struct {
 
 	head    sim.Arrival // read ahead, so that Open finds what is wrong with a file
 	hasHead bool
+	line    int // of rows, of the request last read
 }
 
 // Open returns the workload of a spec. The lengths and the times draw from random streams of
@@ -40,7 +43,7 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{spec: spec}
+	s := &Stream{spec: spec, drawn: drawn{arrivals: spec.Arrivals}}
 	switch spec.Trace {
 	case BuiltIn:
 		s.src = newMix(spec.datasets(), tokenizer, spec.Output, seed)
@@ -66,6 +69,7 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 		}
 	}
 	s.sessions, _ = s.src.(*sessions)
+	s.rows, _ = s.src.(*reader)
 	if err := s.begin(seed); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("workload.trace: %w", err)
@@ -102,9 +106,18 @@ func (s *Stream) begin(seed uint64) (err error) {
 		return fmt.Errorf("%s: has no times of its own; workload.arrivals must be poisson, gamma, "+
 			"fixed or closed", s.spec.Trace)
 	}
-	s.head, err = s.src.next()
+	s.head, err = s.read()
 	s.hasHead = err == nil
 	return err
+}
+
+// read takes a request of the source.
+func (s *Stream) read() (a sim.Arrival, err error) {
+	a, err = s.src.next()
+	if s.rows != nil {
+		s.line = s.rows.lines.number
+	}
+	return a, err
 }
 
 // conflicts refuses keys that do not go with what the trace has.
@@ -140,8 +153,14 @@ func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
 		s.err = err
 		return sim.Arrival{}, false, err
 	}
-	if s.arrivals == nil {
-		s.overlaps.begin(&a)
+	switch {
+	case s.rows == nil:
+	case s.arrivals == nil:
+		s.overlaps.begin(&a, s.line)
+	case s.Concurrency() != 1:
+		if s.err = s.drawn.begin(&a, s.rows, s.line); s.err != nil {
+			return sim.Arrival{}, false, s.err
+		}
 	}
 	s.err = s.count()
 	return a, true, nil
@@ -165,7 +184,7 @@ func (s *Stream) build() (a sim.Arrival, err error) {
 	}
 	if s.hasHead {
 		a, s.hasHead = s.head, false
-	} else if a, err = s.src.next(); err != nil {
+	} else if a, err = s.read(); err != nil {
 		return a, err
 	}
 	if s.arrivals != nil {
@@ -195,9 +214,8 @@ func scaled(output int, scale float64) (int, error) {
 // colon.
 func (s *Stream) Warnings() []string {
 	w := s.src.warnings()
-	if n := s.overlaps.n; n > 0 {
-		w = append(w, plural(n, "turn")+" of sessions arrived before the one before had ended; "+
-			"served as recorded: "+s.spec.Trace)
+	if s.overlaps.n > 0 {
+		w = append(w, s.overlaps.warning(s.rows.lines.file))
 	}
 	if s.early && s.spec.Requests > 0 {
 		w = append(w, fmt.Sprintf("the trace ended after %d of %d requests: %s", s.made, s.spec.Requests,

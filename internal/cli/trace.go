@@ -38,7 +38,7 @@ func oneOf(names []string) string {
 type describeCmd struct {
 	traceFile
 	Model string `placeholder:"MODEL" help:"Model of whose KV prefix caches are: a name, a config.json or a folder with one. Default: llama3.1-8b, of a configuration its own."`
-	Block int    `placeholder:"TOKENS" help:"Tokens of their blocks. Default: 16, of a configuration system.block_tokens."`
+	Block string `placeholder:"TOKENS" help:"Tokens of their blocks. Default: 16, of a configuration system.block_tokens."`
 	Out   string `placeholder:"DIR" help:"Write the description there, and draw prefix.png, where the trace says what prompts contain."`
 	JSON  bool   `name:"json" help:"Print one JSON object and nothing else."`
 }
@@ -53,11 +53,13 @@ func (d *describeCmd) kv(model string, block int) (traces.KV, error) {
 	if d.Model != "" {
 		model = d.Model
 	}
-	switch {
-	case d.Block < 0 || d.Block > 1<<20:
-		return traces.KV{}, fmt.Errorf("--block %d: must be 1 to %d tokens", d.Block, 1<<20)
-	case d.Block > 0:
-		block = d.Block
+	if d.Block != "" {
+		n, err := strconv.Atoi(d.Block)
+		if err != nil || n < 1 || n > 1<<20 {
+			return traces.KV{}, fmt.Errorf("--block %s: must be a whole number of tokens, 1 to %d",
+				d.Block, 1<<20)
+		}
+		block = n
 	}
 	m, err := hw.LoadModel(model)
 	return traces.KV{Model: m.Name, TokenBytes: m.KVBytesPerToken(), BlockTokens: block}, err
@@ -191,6 +193,10 @@ type convertCmd struct {
 }
 
 func (c *convertCmd) Run(ctx context.Context, app *App) error {
+	if filepath.Ext(c.File) == ".toml" {
+		return fmt.Errorf("%s: a configuration, and convert takes a trace; sparseserve trace describe "+
+			"describes the workload of a configuration", c.File)
+	}
 	if c.Out == "-" {
 		warnings, err := traces.ConvertTo(ctx, app.Stdout, c.File, c.Format)
 		app.warn(warnings)

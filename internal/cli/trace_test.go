@@ -33,10 +33,33 @@ func TestTraceDescribesReuse(t *testing.T) {
 		d.Prefix.Model != "lwm-7b" || d.Prefix.BlockTokens != 16 {
 		t.Errorf("%+v, %v", d.Prefix, err)
 	}
-	for _, args := range [][]string{{"--block", "-1"}, {"--model", "lmw-7b"}} {
+	for _, args := range [][]string{{"--block", "-1"}, {"--block", "0"}, {"--block", "x"},
+		{"--block", "1048577"}, {"--model", "lmw-7b"}} {
 		status, out, errs := invoke(t, nil, append([]string{"trace", "describe", file}, args...)...)
 		if status == 0 || out != "" || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%v: status %d, %q, %q", args, status, out, errs)
+		}
+	}
+}
+
+// A configuration is described, not converted.
+func TestConvertTakesNoConfiguration(t *testing.T) {
+	for _, out := range []string{"-", filepath.Join(t.TempDir(), "out.csv")} {
+		status, printed, errs := invoke(t, nil, "trace", "convert", "mix.toml", "--out", out)
+		if status != exitFailed || printed != "" ||
+			!strings.Contains(errs, "mix.toml: a configuration, and convert takes a trace") {
+			t.Errorf("status %d, %q, %q", status, printed, errs)
+		}
+	}
+}
+
+// The name of a generated workload is no file; a configuration that has it can be described.
+func TestDescribeOfGeneratedWorkload(t *testing.T) {
+	for _, name := range []string{traces.BuiltIn, traces.Synthetic, traces.Sessions} {
+		status, out, errs := invoke(t, nil, "trace", "describe", name)
+		if status != exitFailed || out != "" || !strings.Contains(errs, name+": no such file or folder, "+
+			"but a generated workload") || strings.Contains(errs, "did you mean") {
+			t.Errorf("status %d, %q, %q", status, out, errs)
 		}
 	}
 }
