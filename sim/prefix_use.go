@@ -42,9 +42,10 @@ func (s *Spec) PrefixTiers() bool { return s.CachesPrefixes() && s.PrefixDRAM+s.
 func (s *Spec) NoPrefixCache() string {
 	switch {
 	case s.Offload && s.PrefixTiers():
-		return "has tiers of its own where all KV is in HBM: offload = true"
+		return "has tiers below HBM only where all KV is in HBM: offload = true"
 	case s.Offload && s.PrefixCache == PrefixTree:
-		return "in DRAM is simulated of vLLM's blocks: offload = true"
+		return "is in DRAM with offload = true, as SparseServe's systems have it, and of vLLM's " +
+			"blocks there: use \"vllm\""
 	case !s.Offload && s.Prefill != "plain" && s.Prefill != "chunked":
 		return fmt.Sprintf("in HBM needs prefills that compute all layers of a token at once: "+
 			"prefill = %q", s.Prefill)
@@ -142,7 +143,7 @@ func (u *PrefixUse) stats() *PrefixStats {
 	return &PrefixStats{PromptTokens: u.Asked, HitTokens: u.Hit,
 		HitShare:  float64(u.Hit) / float64(max(1, u.Asked)),
 		Preempted: PrefixAgain{u.Again, u.HitAgain},
-		HBM:      PrefixTier{HitTokens: u.Hit - below, Evicted: u.Evicted},
+		HBM:       PrefixTier{HitTokens: u.Hit - below, Evicted: u.Evicted},
 		DRAM: PrefixTier{HitTokens: u.HitDRAM, Evicted: u.EvictedDRAM,
 			LoadedBytes: u.Loaded - u.LoadedSSD, WrittenBytes: u.Saved},
 		SSD: PrefixTier{HitTokens: u.HitSSD, Evicted: u.EvictedSSD, LoadedBytes: u.LoadedSSD,

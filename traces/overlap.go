@@ -65,14 +65,15 @@ func (o *overlaps) warning(file string) string {
 }
 
 // drawn refuses further turns of sessions in rows whose times are drawn, as these know nothing of
-// the ends that a turn has to wait for. A client alone waits for each.
+// the ends that a turn has to wait for. A client alone waits for each. Rows that do not say what
+// their prompts contain have nothing in common, and may come in any order.
 type drawn struct {
 	arrivals string
 	seen     map[string]struct{} // sessions
 }
 
 func (d *drawn) begin(a *sim.Arrival, r *reader, line int) error {
-	if a.Session == "" {
+	if a.Session == "" || a.Content == nil {
 		return nil
 	}
 	if _, further := d.seen[a.Session]; !further {

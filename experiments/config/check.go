@@ -108,6 +108,8 @@ func checkSpec(s *sim.Spec) *KeyError {
 		return &KeyError{Key: "prefill_pattern", Value: quote(""), With: []string{"prefill_attention"},
 			Reason: "minference needs a file of patterns, or a published mix: " +
 				strings.Join(pattern.NamedMixes(), ", ")}
+	case s.Offload && s.PrefixDRAM+s.PrefixSSD > 0:
+		return checkPrefixTiers(s)
 	case s.CachesPrefixes() && s.NoPrefixCache() != "":
 		return &KeyError{Key: "prefix_cache", Value: quote(s.PrefixCache),
 			With: []string{"offload", "prefill"}, Reason: s.NoPrefixCache()}
@@ -120,7 +122,7 @@ func checkSpec(s *sim.Spec) *KeyError {
 			With: []string{"prefill_attention"},
 			Reason: fmt.Sprintf("prefill_attention = %q has a selection of its own; use one of both",
 				s.PrefillAttention)}
-	case s.PrefixTiers():
+	case s.PrefixDRAM+s.PrefixSSD > 0:
 		if err := checkPrefixTiers(s); err != nil {
 			return err
 		}

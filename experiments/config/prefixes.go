@@ -10,7 +10,19 @@ import (
 // checkPrefixTiers returns what makes the tiers of a prefix cache below HBM impossible, or nil.
 func checkPrefixTiers(s *sim.Spec) *KeyError {
 	drive, err := hw.LoadDrive(s.PrefixDrive)
+	tier, gib := "prefix_dram_gib", s.PrefixDRAM
+	if gib == 0 {
+		tier, gib = "prefix_ssd_gib", s.PrefixSSD
+	}
 	switch {
+	case !s.CachesPrefixes():
+		return &KeyError{Key: tier, Value: Show(gib), With: []string{"prefix_cache"},
+			Reason: fmt.Sprintf("is a tier of a prefix cache, and prefix_cache = %q: set it to \"vllm\" "+
+				"or \"radix\", or leave the tier out", s.PrefixCache)}
+	case s.Offload:
+		return &KeyError{Key: tier, Value: Show(gib), With: []string{"offload"},
+			Reason: "is below a prefix cache in HBM, and with offload = true, as SparseServe's systems " +
+				"have it, that cache is in DRAM: leave the tier out"}
 	case err != nil:
 		return &KeyError{Key: "prefix_drive", Value: quote(s.PrefixDrive), Reason: err.Error()}
 	case s.PrefixDRAM > s.DRAMGiB:
@@ -25,20 +37,24 @@ func checkPrefixTiers(s *sim.Spec) *KeyError {
 			With:   []string{"block_tokens"},
 			Reason: fmt.Sprintf("must be a multiple of block_tokens = %d", s.BlockTokens)}
 	case s.NoPrefixTiers() != "":
-		key, value := "prefix_dram_gib", Show(s.PrefixDRAM)
-		if s.PrefixDRAM == 0 {
-			key, value = "prefix_ssd_gib", Show(s.PrefixSSD)
-		}
-		return &KeyError{Key: key, Value: value, With: []string{"prefix_overlap", "base"},
+		return &KeyError{Key: tier, Value: Show(gib), With: []string{"prefix_overlap", "base"},
 			Reason: s.NoPrefixTiers()}
 	}
 	return nil
 }
 
 // PrefixOptions is how a system moves cached prefixes of a model whose tokens have so much KV, on
-// each GPU.
+// each GPU. A tier has room for a chunk at least.
 func PrefixOptions(s *sim.Spec, tokenBytes int64) (hw.PrefixOptions, error) {
 	drive, err := hw.LoadDrive(s.PrefixDrive)
+	chunk := float64(int64(s.PrefixChunk)*tokenBytes) * float64(s.TensorParallel) / (1 << 30)
+	for key, gib := range map[string]float64{"dram": s.PrefixDRAM, "ssd": s.PrefixSSD} {
+		if gib > 0 && gib < chunk {
+			return hw.PrefixOptions{}, &KeyError{Key: "system.prefix_" + key + "_gib", Value: Show(gib),
+				Reason: fmt.Sprintf("has no room for a chunk: prefix_chunk = %d tokens of this model are "+
+					"%.3g GiB", s.PrefixChunk, chunk)}
+		}
+	}
 	return hw.PrefixOptions{Drive: drive, GPUs: float64(s.TensorParallel),
 		Chunk: int64(s.PrefixChunk) * tokenBytes}, err
 }
