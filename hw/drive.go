@@ -2,7 +2,6 @@ package hw
 
 import (
 	"embed"
-	"sort"
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -210,16 +209,22 @@ func (p *PrefixPrices) Compute(from, to int) (seconds float64) {
 }
 
 // Crossover returns how many chunks of KV of so many tokens and bytes each a prompt must begin
-// with to be loaded in less time than it is computed, up to most; 0: none does. A token's load
-// costs the same anywhere, its computation more the farther it is from the beginning.
+// with to be loaded in less time than it is computed, and so if it begins with more, up to most;
+// 0: none does. Shorter ones may be cheaper to load, too: of few tokens the GPU reads all weights.
 func (p *PrefixPrices) Crossover(tokens int, bytes int64, ssd bool, most int) int {
-	n := 1 + sort.Search(most, func(i int) bool {
-		l := sim.PrefixLoad{Bytes: int64(i+1) * bytes}
+	n, whole, seconds := 1, 0, 0.0 // of the chunks that are computed whole
+	for i := 1; i <= most; i++ {
+		for ; whole+p.chunk <= i*tokens; whole += p.chunk {
+			seconds += p.Compute(whole, whole+p.chunk)
+		}
+		l := sim.PrefixLoad{Bytes: int64(i) * bytes}
 		if ssd {
 			l.SSD = l.Bytes
 		}
-		return p.Load(l) < p.Compute(0, (i+1)*tokens)
-	})
+		if p.Load(l) >= seconds+p.Compute(whole, i*tokens) {
+			n = i + 1
+		}
+	}
 	if n > most {
 		return 0
 	}

@@ -81,6 +81,8 @@ func TestPrefixCacheByHand(t *testing.T) {
 		hits[r.ID] = r.Hit
 	}
 	expect(t, "hits", hits, map[int]int{1: 0, 2: 8, 3: 12})
+	// Contexts of 1 to 12 tokens, 9 to 12 and 13 to 20, in two layers.
+	expect(t, "attended to", o.spy.pairs, 2*(78+42+132))
 	expect(t, "stats", *o.metrics.Summary().PrefixCache, sim.PrefixStats{PromptTokens: 44,
 		HitTokens: 20, HitShare: 20. / 44, HBM: sim.PrefixTier{HitTokens: 20}})
 }
@@ -135,20 +137,27 @@ type served struct {
 }
 
 // computed runs a scenario and returns what came of its requests, of which every prompt token is
-// computed or hit.
+// hit or computed, over all tokens before it: of n tokens that is n (n + 1) / 2 in sum.
 func (c *scenario) computed(t *rapid.T) map[int]served {
 	o := c.drive(t, func(o *outcome) error { return o.server.Check() })
 	got := map[int]served{}
-	preempted, prompts := 0, 0
+	preempted, prompts, contexts := 0, 0, 0
 	for _, r := range o.requests {
 		got[r.ID] = served{r.Prompt, r.Output, r.Rejected != ""}
 		preempted += r.Preemptions
 		if r.Rejected == "" {
 			prompts += r.Prompt - r.Hit
+			contexts += (r.Prompt*(r.Prompt+1) - r.Hit*(r.Hit+1)) / 2
 		}
 	}
-	if want := int64(prompts * c.model.Layers); preempted == 0 && o.spy.query != want {
+	if preempted > 0 { // and computed again
+		return got
+	}
+	if want := int64(prompts * c.model.Layers); o.spy.query != want {
 		t.Fatalf("%d token-layers are prefilled, prompts less hits have %d\n%v", o.spy.query, want, c)
+	}
+	if want := int64(contexts * c.model.Layers); o.spy.pairs != want {
+		t.Fatalf("prefills attend to %d tokens in sum, their contexts have %d\n%v", o.spy.pairs, want, c)
 	}
 	return got
 }
@@ -325,7 +334,39 @@ func TestLandedLoadsMakeRoomByHand(t *testing.T) {
 		expect(t, kind+" requests", len(o.requests), 5)
 		for _, r := range o.requests[3:] {
 			expect(t, kind+" hits", r.Hit, 8)
+			expect(t, kind+" hits below HBM", r.HitDRAM+r.HitSSD, 8)
+			expect(t, kind+" hits on SSD", r.HitSSD > 0, true)
 		}
+		stats := o.metrics.Summary().PrefixCache
+		expect(t, kind+" hits in HBM", [2]int64{stats.HitTokens, stats.HBM.HitTokens}, [2]int64{16, 0})
+	}
+}
+
+// Memory for five blocks, all of which the second text takes, and DRAM for five chunks: of the
+// first text's three the last is still there when the second's four have been written, the others
+// are on SSD alone. Each comes from one tier, 7 ms after the third request: four tokens are left to
+// compute in 10 + 2 x 4 ms.
+func TestHitsOfTwoTiersByHand(t *testing.T) {
+	for _, kind := range sim.PrefixCaches()[1:] {
+		c := cachedByHand(5,
+			sim.Arrival{Prompt: 12, Output: 1, Content: holding(0, text(1, 12))},
+			sim.Arrival{At: 200 * ms, Prompt: 16, Output: 2, Content: holding(0, text(2, 16))},
+			sim.Arrival{At: 400 * ms, Prompt: 16, Output: 1, Content: holding(0, text(1, 12))})
+		geo := c.model.Geometry(4)
+		chunk := geo.BlockBytes * int64(geo.Groups())
+		c.spec.PrefixCache, c.spec.PrefixChunk, c.spec.PrefixEviction = kind, 4, prefix.LRU
+		c.spec.PrefixDRAM, c.spec.PrefixSSD = 5*float64(chunk)/(1<<30), 1
+		c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
+		c.spec.PrefixOverlap = sim.OverlapRequest
+		got, o, _ := c.lives(t, nil)
+		expect(t, kind+" life", got[3], life{407, 425, 425, 0})
+		r := o.requests[2]
+		expect(t, kind+" hits", [3]int{r.Hit, r.HitDRAM, r.HitSSD}, [3]int{12, 4, 8})
+		stats := o.metrics.Summary().PrefixCache
+		expect(t, kind+" hits of tiers", [4]int64{stats.HitTokens, stats.HBM.HitTokens,
+			stats.DRAM.HitTokens, stats.SSD.HitTokens}, [4]int64{12, 0, 4, 8})
+		expect(t, kind+" loaded", [2]int64{stats.DRAM.LoadedBytes, stats.SSD.LoadedBytes},
+			[2]int64{chunk, 2 * chunk})
 	}
 }
 

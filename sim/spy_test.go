@@ -25,6 +25,7 @@ type spy struct {
 	step         sim.Step
 	layer        int   // last of the running step, -1 before the first
 	query        int64 // token-layers of prefill attention, over the run
+	pairs        int64 // what each of these attends to, itself included, in sum
 	loads, saves int64 // blocks, over the run
 	floor        func(*sim.Work) float64
 	least        float64 // seconds that the running step takes at the card's peaks
@@ -74,6 +75,7 @@ func (d *spy) Compute(layer int, w *sim.Work) error {
 	tokens := w.Decodes
 	for _, p := range w.Prefill {
 		d.query += int64(p.Query)
+		d.pairs += int64(p.Query) * int64(2*p.Prefix+p.Query+1) / 2
 		tokens += p.Query
 	}
 	if tokens != w.Tokens || tokens == 0 {

@@ -152,3 +152,40 @@ func lowerTiersByHand(t *testing.T, open func(*Lower) tiered) {
 		}
 	}
 }
+
+// HBM has room for one text of two chunks, DRAM for two texts, SSD for all: what was loaded from
+// SSD is in DRAM when it is wanted again, without a save. Texts 1, 2 and 3 are written, and DRAM
+// has 2 and 3: 1 comes from SSD and takes the place of 2, which comes from SSD and takes that of 3,
+// so that 1 is in DRAM.
+func TestLoadsFromSSDStayInDRAM(t *testing.T) {
+	for name, open := range map[string]func(*Lower) tiered{
+		"pool": func(l *Lower) tiered { return NewPool(4, 2, 0, l) },
+		"tree": func(l *Lower) tiered { return NewRadix(4, 2, 0, l) },
+	} {
+		p := open(&Lower{Chunk: 2, DRAM: 4, SSD: 100, Eviction: LRU})
+		for i, c := range []struct {
+			text    uint64
+			load    Load
+			written int // chunks
+		}{{1, Load{}, 2}, {2, Load{}, 2}, {3, Load{}, 2}, {1, Load{8, 8}, 0}, {2, Load{8, 8}, 0},
+			{1, Load{8, 0}, 0}, {3, Load{8, 8}, 0}} {
+			var tb Table
+			g := Grant{Table: &tb}
+			tb.Reset(&Content{Prompt: []Piece{{c.text, 8}}}, 9, 9, 1, 100)
+			p.Plan(des.Time(5 * i))
+			p.Match(&g, 9)
+			if tb.load != c.load {
+				t.Errorf("%s: text %d loads %+v, want %+v", name, c.text, tb.load, c.load)
+			}
+			if !p.Grow(&g, 8) {
+				t.Fatalf("%s: no room", name)
+			}
+			p.Release(&g, true)
+			if dram, ssd := p.Writes(); dram != c.written || ssd != c.written {
+				t.Errorf("%s: %d chunks of text %d written to DRAM, %d to SSD, want %d", name, dram, c.text,
+					ssd, c.written)
+			}
+			p.Written(des.Time(5*i+5), des.Time(5*i+5))
+		}
+	}
+}
