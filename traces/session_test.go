@@ -70,13 +70,14 @@ func TestTurnsThatOverlap(t *testing.T) {
 }
 
 // A turn does not come before the one before it has ended: drawn times are refused, but those of a
-// client alone, which waits.
+// client alone, which waits, and those of rows whose content is not known.
 func TestDrawnTimesOfTurns(t *testing.T) {
-	const rows = "9,3,a\n9,3,b\n9,3,\n9,3,\n9,3,a\n9,3,b\n"
-	timed := "arrived_s,prompt_tokens,output_tokens,session\n0," +
+	const rows = "9,3,a,7:9\n9,3,b,7:9\n9,3,,7:9\n9,3,,7:9\n9,3,a,7:9\n9,3,b,7:9\n"
+	timed := "arrived_s,prompt_tokens,output_tokens,session,content\n0," +
 		strings.TrimSuffix(strings.ReplaceAll(rows, "\n", "\n1,"), "1,")
-	untimed := "prompt_tokens,output_tokens,session\n" + rows
-	once := "prompt_tokens,output_tokens,session\n9,3,a\n9,3,b\n"
+	untimed := "prompt_tokens,output_tokens,session,content\n" + rows
+	once := "prompt_tokens,output_tokens,session,content\n9,3,a,7:9\n9,3,b,7:9\n"
+	unknown := strings.ReplaceAll(untimed, "7:9", "")
 	for name, c := range map[string]struct {
 		text   string
 		change func(*Spec)
@@ -94,6 +95,7 @@ func TestDrawnTimesOfTurns(t *testing.T) {
 		"a client": {timed, func(s *Spec) { s.Arrivals, s.Concurrency = ArrivalsClosed, 1 }, 6, nil},
 		"recorded": {timed, func(s *Spec) { s.Arrivals = ArrivalsTrace }, 6, nil},
 		"one turn": {once, func(s *Spec) {}, 2, nil},
+		"unknown":  {unknown, func(s *Spec) { s.Arrivals = ArrivalsFixed }, 6, nil},
 	} {
 		s := open(t, 1, func(s *Spec) {
 			s.Trace, s.Requests = writeFile(t, "trace.csv", c.text), 0
