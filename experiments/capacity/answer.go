@@ -28,6 +28,7 @@ type Purchase struct {
 	Nearest *Choice  `json:"nearest_miss"`
 	Serve   string   `json:"serve"`       // the engine's command for a replica, if any
 	NoServe string   `json:"serve_why"`   // why not
+	Lacks   string   `json:"serve_lacks"` // what the command does not express
 	System  string   `json:"system_toml"` // of the choice, or the nearest miss
 	Proof   Evidence `json:"evidence"`
 	// AtPrices is what the choice would cost an hour at the lowest and highest price of its card.
@@ -142,6 +143,9 @@ func (a *Purchase) describe(o *option, prices *Prices) (err error) {
 	a.point, a.Requests = &point, traces.Count(point.Workload)
 	if a.Serve, a.NoServe, err = ServeCommand(&point); err != nil {
 		return err
+	}
+	if a.Serve != "" {
+		a.Lacks = ServeLacks(&point)
 	}
 	if a.System, err = point.SystemTOML(); err != nil {
 		return err
