@@ -183,9 +183,11 @@ func shortRun(w *traces.Spec, requests int, e2e float64) string {
 	key := "workload.requests"
 	if w.FromFile() {
 		key = "workload.trace"
+	} else if requests >= mostRequests { // which the rate would have to be lower for
+		key = "workload.rate"
 	}
-	return fmt.Sprintf("%s: %d requests are too few for sessions of %.3g turns and workload.think_s = "+
-		"%g: a turn is of a session of %.3g s, and turns come slower than they will for as long, so "+
-		"less may seem enough than is; from %d on they would do", key, requests, t.mean, w.ThinkS,
-		t.lasts(w, e2e), n)
+	return fmt.Sprintf("%s: %d requests are too few for sessions of %.3g turns and "+
+		"workload.think_s = %g: a turn is of a session of %.3g s, and for as long turns come "+
+		"slower than they will, so less may seem enough than is; from %d on they would do",
+		key, requests, t.mean, w.ThinkS, t.lasts(w, e2e), n)
 }

@@ -41,8 +41,8 @@ func TestSteadyAt(t *testing.T) {
 	}
 }
 
-// talks is a plan whose turns come faster the longer it runs: 2 sessions/s are 8 turns/s after 24 s,
-// when 40 requests have long been sent.
+// talks is a plan whose turns come faster the longer it runs: 2 sessions/s are 8 turns/s after
+// 24 s, when 40 requests have long been sent.
 const talks = `model = "llama3.1-8b"
 [workload]
 trace = "sessions"
@@ -163,7 +163,7 @@ func TestSessionsTooLong(t *testing.T) {
 	}
 	staged := w
 	staged.Stages = [][]float64{{100, 1}, {100, 2}}
-	if text := shortRun(&staged, 300, 1); !strings.HasPrefix(text, "workload.stages: 200 s are short") {
+	if text := shortRun(&staged, 300, 1); !strings.HasPrefix(text, "workload.stages: 200 s ") {
 		t.Errorf("%q, of stages", text)
 	}
 	w.Trace = traces.BuiltIn
