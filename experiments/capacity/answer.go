@@ -13,7 +13,7 @@ import (
 // Purchase is what to buy for a load.
 type Purchase struct {
 	Load     string   `json:"load"`      // in words
-	LoadOf   float64  `json:"load_of"`   // requests/s, clients, or times a trace's speed
+	LoadOf   float64  `json:"load_of"`   // requests/s, sessions/s, clients, times a trace's speed
 	LoadUnit string   `json:"load_unit"` // which of them
 	SLO      string   `json:"slo"`       // in words
 	Requests int      `json:"requests"`  // of a run of one replica
@@ -28,6 +28,7 @@ type Purchase struct {
 	Nearest *Choice  `json:"nearest_miss"`
 	Serve   string   `json:"serve"`       // the engine's command for a replica, if any
 	NoServe string   `json:"serve_why"`   // why not
+	Lacks   string   `json:"serve_lacks"` // what the command does not express
 	System  string   `json:"system_toml"` // of the choice, or the nearest miss
 	Proof   Evidence `json:"evidence"`
 	// AtPrices is what the choice would cost an hour at the lowest and highest price of its card.
@@ -128,7 +129,9 @@ func (f *Offers) answer() (*Purchase, error) {
 func (a *Purchase) describe(o *option, prices *Prices) (err error) {
 	w := &o.Point.Workload
 	a.Load, a.SLO, a.Seeds = describeLoad(w), o.Point.SLO.String(o.slo.bounds), o.Seeds
-	a.LoadOf, a.LoadUnit = loadOf(w)
+	if a.LoadOf, a.LoadUnit = loadOf(w); a.LoadUnit == loadRate {
+		a.LoadUnit = RateUnit(w)
+	}
 
 	replicas, requests := 1, 0
 	if o.found != nil {
@@ -140,6 +143,9 @@ func (a *Purchase) describe(o *option, prices *Prices) (err error) {
 	a.point, a.Requests = &point, traces.Count(point.Workload)
 	if a.Serve, a.NoServe, err = ServeCommand(&point); err != nil {
 		return err
+	}
+	if a.Serve != "" {
+		a.Lacks = ServeLacks(&point)
 	}
 	if a.System, err = point.SystemTOML(); err != nil {
 		return err
@@ -175,7 +181,9 @@ func (a *Purchase) warn(o *option) {
 			leastRequests,
 		)
 	}
-	if n := steady(&a.point.Workload, sum); n > sum.Requests {
+	if text := shortRun(&a.point.Workload, sum.Requests, sum.E2E.Mean); text != "" {
+		warn("%s", text)
+	} else if n := steady(&a.point.Workload, sum); n > sum.Requests {
 		warn(
 			"the trace has %d requests; most of the run is its beginning and end: from %d on it would not "+
 				"be",
@@ -288,7 +296,7 @@ func (o *option) choice() Choice {
 func (c *Choice) meets(o *option) {
 	r := o.found
 	c.Replicas, c.GPUs, c.USDPerHour = r.replicas, r.replicas*o.gpus, o.usd()
-	c.ThroughputTokS = tokensPerSecond(r)
+	c.ThroughputTokS = tokensPerSecond(r, turnsOf(&o.Point.Workload).mean)
 	if c.ThroughputTokS > 0 {
 		c.USDPerMTok = c.USDPerHour / 3600 / c.ThroughputTokS * 1e6
 	}
@@ -313,14 +321,16 @@ func (c *Choice) meets(o *option) {
 }
 
 // tokensPerSecond is the output of a run at its load: where requests arrive at a rate, that rate
-// times the tokens of a request, free of the run's beginning and end.
-func tokensPerSecond(r *fleetRun) float64 {
+// times the turns of a session, 1 without sessions, times the tokens of a request, free of the
+// run's beginning and end. A rejection ends a session early: the output is then the run's own.
+func tokensPerSecond(r *fleetRun, turns float64) float64 {
 	sum := 0.0
 	for i := range r.sums {
 		s := &r.sums[i]
 		rate := s.ThroughputTokS
-		if s.Rate > 0 && s.RequestThroughput > 0 && s.Window == nil {
-			rate *= s.Rate * s.ServedShare / s.RequestThroughput
+		whole := turns == 1 || s.Rejected == 0
+		if whole && s.Rate > 0 && s.RequestThroughput > 0 && s.Window == nil {
+			rate *= s.Rate * turns * s.ServedShare / s.RequestThroughput
 		}
 		sum += rate / float64(len(r.sums))
 	}

@@ -47,7 +47,7 @@ func (b *buyer) measure(ctx context.Context, o *option) error {
 	if _, unit := loadOf(&o.Point.Workload); unit != loadStages {
 		spec := b.search
 		spec.Start, spec.Coarse, spec.Width = o.load, true, max(spec.Width, ceilingWidth)
-		spec.Max = max(spec.Max, o.load)
+		spec.Max = max(mostLoad(&o.Point.Workload, o.load, spec.Max), o.load)
 		s := &search{spec: spec, slo: o.slo, seeds: o.Seeds,
 			probe: func(ctx context.Context, load float64, _ []uint64) ([]Trial, error) {
 				r, err := b.serve(ctx, o, stageBisect, n, load, o.found.requests)

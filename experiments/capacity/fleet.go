@@ -97,7 +97,7 @@ func (b *buyer) serve(
 		for i := range r.sums {
 			requests = max(requests, steady(&point.Workload, &r.sums[i]))
 		}
-		if requests <= r.requests {
+		if requests <= r.requests || r.requests >= mostRequests {
 			return r, nil
 		}
 	}

@@ -32,7 +32,8 @@ func loadOf(w *traces.Spec) (load float64, unit string) {
 
 // withLoad is the point of so many replicas under a load, with at least so many requests where
 // there is no end to them. It serves those of the configuration, or leastRequests for each replica
-// where these are more: fewer say nothing about a replica's queue.
+// where these are more: fewer say nothing about a replica's queue. Sessions are as many as turns
+// need to come at their full rate.
 func withLoad(p config.Point, replicas int, load float64, requests int) config.Point {
 	w := &p.Workload
 	switch _, unit := loadOf(w); unit {
@@ -45,6 +46,7 @@ func withLoad(p config.Point, replicas int, load float64, requests int) config.P
 	}
 	if endless(w) {
 		w.Requests = max(w.Requests, replicas*min(w.Requests, leastRequests), requests)
+		w.Requests = min(max(w.Requests, sessionRequests(w)), mostRequests)
 	}
 	p.Fleet.Replicas = replicas
 	return p
@@ -53,22 +55,12 @@ func withLoad(p config.Point, replicas int, load float64, requests int) config.P
 // endless says whether a workload has as many requests as are asked for.
 func endless(w *traces.Spec) bool { return w.Requests > 0 && !w.FromFile() }
 
-// turnovers is how many times the requests in flight are replaced in a run, at least: a shorter
-// one is mostly its beginning, when the server is empty, and its end.
+// turnovers is how many times the requests in flight, or the sessions that are open, are replaced
+// in a run, at least: a shorter one is mostly its beginning, when the server is empty, and its end.
 const turnovers = 10
 
-// steady is how many requests a run has at least to be turnovers long, by Little's law; 0 where
-// that cannot be said.
-func steady(w *traces.Spec, sum *sim.Summary) int {
-	inFlight := 0.0
-	switch _, unit := loadOf(w); unit {
-	case loadClients:
-		inFlight = float64(w.Concurrency)
-	case loadRate:
-		inFlight = w.Rate * sum.E2E.Mean
-	}
-	return roundUp(turnovers * inFlight)
-}
+// steady is steadyAt what a run came to.
+func steady(w *traces.Spec, sum *sim.Summary) int { return steadyAt(w, sum.E2E.Mean) }
 
 // roundUp rounds up to two digits.
 func roundUp(x float64) int {
@@ -93,5 +85,5 @@ func describeLoad(w *traces.Spec) string {
 	case loadStages:
 		return "stages of rates"
 	}
-	return fmt.Sprintf("%g requests/s, %s", load, w.Arrivals)
+	return fmt.Sprintf("%g %s, %s", load, RateUnit(w), w.Arrivals)
 }

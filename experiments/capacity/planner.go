@@ -34,15 +34,15 @@ type Goodput struct {
 	GPU      string         `json:"gpu"`
 	Axes     map[string]any `json:"axes"`
 	Seeds    []uint64       `json:"seeds"`
-	Requests int            `json:"requests"` // a run
+	Requests int            `json:"requests"` // a run; of sessions, the longest
 
-	Goodput float64 `json:"goodput"` // requests/s
+	Goodput float64 `json:"goodput"` // requests/s, or sessions/s
 	// Low and High are the ends of Student's t interval over each seed's own
 	// goodput; nil when there are fewer than three seeds.
 	Low          *float64  `json:"low"`
 	High         *float64  `json:"high"`
 	Confidence   float64   `json:"confidence"`
-	SeedGoodputs []float64 `json:"seed_goodputs"` // requests/s, in the order of Seeds
+	SeedGoodputs []float64 `json:"seed_goodputs"` // in the order of Seeds
 
 	// LimitedBy names what fails at the smallest rate that fails: bounds by their names, requests
 	// (too many missed a bound), rejected (too many were), queue (grows without end) or several;
@@ -62,7 +62,11 @@ type Goodput struct {
 	Warnings []string `json:"warnings"`
 
 	search *search
+	unit   string // of rates
 }
+
+// RateUnit is what the goodput counts a second: requests or sessions.
+func (g *Goodput) RateUnit() string { return g.unit }
 
 // Bounded is a bound of the service level and what a run has of it.
 type Bounded struct {
@@ -175,12 +179,36 @@ func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch,
 		return nil, err
 	}
 	spec.Start = c.Start
+	first := c.Point.Workload
+	first.Rate = spec.Start
+	if err := tooLong(&first, "goodput.start"); err != nil {
+		return nil, err
+	}
+	spec.Max = mostLoad(&first, spec.Start, spec.Max)
 	guess := guess{left: GuessRuns(&spec, *c), planned: p.Planned}
-	s := &search{spec: spec, slo: slo, seeds: c.Seeds,
-		probe: func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error) {
+	s := &search{spec: spec, slo: slo, seeds: c.Seeds, unit: RateUnit(&c.Point.Workload)}
+	s.probe = func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error) {
+		w := c.Point.Workload
+		w.Rate = rate
+		w.Requests = min(max(w.Requests, sessionRequests(&w)), mostRequests)
+		for range mostLonger {
 			guess.take(len(seeds))
-			return p.probe(ctx, c, slo.bounds, rate, seeds)
-		}}
+			trials, err := p.probe(ctx, c, slo.bounds, &w, seeds)
+			if err != nil || s.unit != loadSessions || !endless(&w) || len(slo.why(trials)) > 0 {
+				return trials, err
+			}
+			longer := 0
+			for i := range trials {
+				longer = max(longer, min(steadyAt(&w, trials[i].e2e), mostRequests))
+			}
+			if longer <= w.Requests {
+				return trials, nil
+			}
+			w.Requests = longer
+		}
+		guess.take(len(seeds))
+		return p.probe(ctx, c, slo.bounds, &w, seeds)
+	}
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
@@ -229,13 +257,13 @@ func limitsOf(p *config.Point) (limits, error) {
 		p.SLO.MissShare}, err
 }
 
-// probe runs a candidate at one rate with some seeds.
-func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound, rate float64,
+// probe runs a candidate under a workload with some seeds.
+func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound, w *traces.Spec,
 	seeds []uint64) ([]Trial, error) {
 	points := make([]config.Point, len(seeds))
 	for i, seed := range seeds {
 		points[i] = c.Point
-		points[i].Seed, points[i].Workload.Rate = seed, rate
+		points[i].Seed, points[i].Workload = seed, *w
 		points[i].Name = config.PointName(&points[i])
 	}
 	results, notes, err := p.Store.Do(ctx,
@@ -280,6 +308,7 @@ func (p *Planner) trial(r *run.Result, bounds []config.Bound) (Trial, error) {
 		Unstable: slices.ContainsFunc(s.Warnings,
 			func(w string) bool { return strings.HasPrefix(w, "unstable queue") }),
 		Completed: s.Completed, ThroughputTokS: s.ThroughputTokS, Hash: hash,
+		requests: s.Requests, e2e: s.E2E.Mean,
 	}
 	for i := range bounds {
 		t.Bounded = append(t.Bounded, bounds[i].Value(s))
@@ -297,14 +326,27 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		Name: c.Label, System: c.Point.System.Name, Model: c.Point.Model, GPU: c.Point.GPU,
 		Axes: config.SettingsMap(c.Settings), Seeds: s.seeds, Requests: traces.Count(c.Point.Workload),
 		Goodput: low, Confidence: GoodputConfidence,
-		SLO: c.Point.SLO.String(s.slo.bounds), Runs: len(s.shared), search: s,
+		SLO: c.Point.SLO.String(s.slo.bounds), Runs: len(s.shared), Warnings: []string{},
+		search: s, unit: s.unit,
 	}
 	for _, seed := range s.seeds {
 		own, _ := bracketOf(s.seedOutcomes(seed, s.own[seed]))
 		g.SeedGoodputs = append(g.SeedGoodputs, own)
 		g.Runs += len(s.own[seed])
 	}
-	g.Warnings = append([]string{}, s.warnings(g.Requests)...)
+	shown := low
+	if shown == 0 {
+		shown = high
+	}
+	at := s.at(shown)
+	if w := c.Point.Workload; s.unit == loadSessions {
+		w.Rate = shown
+		g.Requests = at[0].requests
+		if text := shortRun(&w, g.Requests, meanTrial(at).e2e); text != "" {
+			g.Warnings = append(g.Warnings, text)
+		}
+	}
+	g.Warnings = append(g.Warnings, s.warnings(g.Requests)...)
 	if len(s.seeds) >= leastSeeds {
 		from, to := tInterval(g.SeedGoodputs, GoodputConfidence)
 		g.Low, g.High = &from, &to
@@ -316,11 +358,7 @@ func (s *search) goodput(c *Candidate) *Goodput {
 	if !math.IsInf(high, 1) {
 		g.LimitedBy = strings.Join(s.slo.why(s.at(high)), " and ")
 	}
-	shown := low
-	if shown == 0 {
-		shown = high
-	}
-	mean := meanTrial(s.at(shown))
+	mean := meanTrial(at)
 	for i, b := range s.slo.bounds {
 		g.Bounds = append(g.Bounds, Bounded{b, mean.Bounded[i]})
 	}

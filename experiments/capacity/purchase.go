@@ -75,7 +75,15 @@ func OffersOf(s *config.Sweep) (*Offers, error) {
 	levels := map[string]*option{} // a first option of each machine and model
 	for i, c := range candidates {
 		o := &option{Candidate: c, index: i, gpus: c.Point.System.TensorParallel}
-		o.load, _ = loadOf(&c.Point.Workload)
+		var unit string
+		o.load, unit = loadOf(&c.Point.Workload)
+		key := "workload.rate"
+		if unit == loadClients {
+			key = "workload.concurrency"
+		}
+		if err := tooLong(&c.Point.Workload, key); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Source(), err)
+		}
 		if o.price, err = prices.Of(s.Plan.Prices, c.Point.GPU); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Source(), err)
 		}

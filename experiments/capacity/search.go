@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -36,6 +37,8 @@ type Trial struct {
 	Completed      int
 	ThroughputTokS float64
 	Hash           string
+	requests       int     // of the run
+	e2e            float64 // mean, s
 	// Cut names what of the service level was missed for certain before the run ended, which
 	// ended it: there is no more of it than this. Empty for a whole run.
 	Cut string
@@ -135,6 +138,7 @@ type search struct {
 	spec  config.GoodputSearch
 	slo   limits
 	seeds []uint64
+	unit  string // of rates, in words
 	// probe runs one rate with some seeds and returns a trial of each.
 	probe  func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error)
 	shared []Trial            // at rates that all seeds ran, seeds together
@@ -267,23 +271,24 @@ func (s *search) seedOutcomes(seed uint64, own []Trial) []outcome {
 // warnings lists what the goodput must be read with.
 func (s *search) warnings(requests int) []string {
 	var warnings []string
+	unit := cmp.Or(s.unit, loadRate)
 	low, high := bracketOf(s.outcomes())
 	switch {
 	case low == 0:
 		warnings = append(warnings, fmt.Sprintf("the service level fails at every rate tried, down to "+
-			"%g requests/s", high))
+			"%g %s", high, unit))
 	case math.IsInf(high, 1):
 		warnings = append(warnings, fmt.Sprintf("the service level holds at every rate tried; the "+
-			"goodput is at least %g requests/s", low))
+			"goodput is at least %g %s", low, unit))
 	}
 	if holds, fails, ok := turned(s.outcomes()); ok {
-		warnings = append(warnings, fmt.Sprintf("not monotone: %g requests/s fails and %g holds; the "+
-			"goodput is that below every failure", fails, holds))
+		warnings = append(warnings, fmt.Sprintf("not monotone: %g %s fails and %g holds; the "+
+			"goodput is that below every failure", fails, unit, holds))
 	}
 	for _, seed := range s.seeds {
 		if holds, fails, ok := turned(s.seedOutcomes(seed, s.own[seed])); ok {
-			warnings = append(warnings, fmt.Sprintf("not monotone with seed %d: %g requests/s fails and "+
-				"%g holds", seed, fails, holds))
+			warnings = append(warnings, fmt.Sprintf("not monotone with seed %d: %g %s fails and "+
+				"%g holds", seed, fails, unit, holds))
 		}
 	}
 	if len(s.seeds) < leastSeeds {

@@ -97,6 +97,7 @@ func meanTrial(trials []Trial) Trial {
 		mean.Rejected += t.Rejected / n
 		mean.Missed += t.Missed / n
 		mean.ThroughputTokS += t.ThroughputTokS / n
+		mean.e2e += t.e2e / n
 		mean.Completed += t.Completed
 		if t.Unstable {
 			unstable++

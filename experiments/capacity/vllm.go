@@ -8,6 +8,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // repository finds the model's repository in the source of its shape.
@@ -23,6 +24,9 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 		return "", fmt.Sprintf("engine %s is not vLLM", s.Engine), nil
 	case !stock(s):
 		return "", "vLLM as released has no sparse attention of this kind, and offloads KV otherwise", nil
+	case s.PrefixCache == sim.PrefixTree:
+		return "", fmt.Sprintf("vLLM caches prefixes by blocks, not as prefix_cache = %q does, by the "+
+			"radix tree of SGLang", s.PrefixCache), nil
 	case s.ExpertParallel > 1 && s.ExpertParallel < s.TensorParallel:
 		return "", "vLLM spreads experts over all GPUs or none", nil
 	case s.SpeculateTokens > 0 && s.Engine == "vllm-0.5":
@@ -75,7 +79,7 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 		add("--long-prefill-token-threshold %d", s.ChunkTokens)
 	}
 	switch {
-	case p.Workload.PrefixHit > 0:
+	case s.CachesPrefixes() || p.Workload.PrefixHit > 0:
 		add("--enable-prefix-caching")
 	case s.Engine != "vllm-0.5":
 		add("--no-enable-prefix-caching")
@@ -84,6 +88,25 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 		add(`--speculative-config '{"method":"mtp","num_speculative_tokens":%d}'`, s.SpeculateTokens)
 	}
 	return strings.Join(args, " "), "", nil
+}
+
+// ServeLacks says what of a point's server its command does not express, or nothing.
+func ServeLacks(p *config.Point) string {
+	s := &p.System
+	var tiers []string
+	for _, t := range []struct {
+		key string
+		gib float64
+	}{{"prefix_dram_gib", s.PrefixDRAM}, {"prefix_ssd_gib", s.PrefixSSD}} {
+		if t.gib > 0 {
+			tiers = append(tiers, fmt.Sprintf("%s = %g", t.key, t.gib))
+		}
+	}
+	if len(tiers) == 0 {
+		return ""
+	}
+	return strings.Join(tiers, " and ") + ": the command caches prefixes in HBM alone; vLLM needs a " +
+		"KV connector for tiers below"
 }
 
 // longestContext is the longest request that there is memory for, in tokens: vLLM does not start

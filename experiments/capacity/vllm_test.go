@@ -36,6 +36,10 @@ func TestServeCommand(t *testing.T) {
 		{[]string{"gpu=h200", "system.preset=vllm", "system.engine=sparseserve-live"},
 			"engine sparseserve-live is not vLLM"},
 		{[]string{"gpu=h200", "system.preset=vllm", "system.base=sarathi"}, `base = "sarathi"`},
+		{[]string{"model=llama3-8b", "gpu=h100-80gb", "system.preset=vllm-0.15",
+			"system.prefix_cache=vllm"}, "--enable-chunked-prefill --enable-prefix-caching"},
+		{[]string{"model=llama3-8b", "gpu=h100-80gb", "system.preset=vllm-0.15",
+			"system.prefix_cache=radix"}, "the radix tree of SGLang"},
 	} {
 		cfg, err := config.Load("", c.sets)
 		if err != nil {
@@ -44,6 +48,30 @@ func TestServeCommand(t *testing.T) {
 		command, why, err := ServeCommand(&cfg.Points()[0])
 		if err != nil || !strings.Contains(command+why, c.want) || (command == "") == (why == "") {
 			t.Errorf("%q: %q, %q, %v; want %q", c.sets, command, why, err, c.want)
+		}
+	}
+}
+
+// TestServeLacks: what a command leaves out of tiers of a prefix cache is said.
+func TestServeLacks(t *testing.T) {
+	for want, sets := range map[string][]string{
+		"": nil,
+		"prefix_dram_gib = 64: the command caches prefixes in HBM alone": {"system.prefix_dram_gib=64"},
+		"prefix_dram_gib = 64 and prefix_ssd_gib = 512: ": {"system.prefix_dram_gib=64",
+			"system.prefix_ssd_gib=512"},
+	} {
+		cfg, err := config.Load("", append([]string{"model=llama3-8b", "gpu=h100-80gb",
+			"system.preset=vllm-0.15", "system.prefix_cache=vllm"}, sets...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &cfg.Points()[0]
+		command, _, err := ServeCommand(p)
+		if err != nil || !strings.Contains(command, "--enable-prefix-caching") {
+			t.Errorf("%q: command %q, %v", sets, command, err)
+		}
+		if lacks := ServeLacks(p); !strings.Contains(lacks, want) || (lacks == "") != (want == "") {
+			t.Errorf("%q: lacks %q, want %q", sets, lacks, want)
 		}
 	}
 }

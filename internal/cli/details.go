@@ -83,10 +83,10 @@ func peakUse(u *sim.Use) *float64 {
 }
 
 // printDetails prints what the table of results has no column for.
-func printDetails(w io.Writer, sums []sim.Summary) {
+func printDetails(w io.Writer, sums []sim.Summary, unit string) {
 	rows := rowsOf(sums)
 	t := newTable(w)
-	t.AppendHeader(table.Row{"req/s", "system", "", "mean", "P50", "P90", "P95", "P99"})
+	t.AppendHeader(table.Row{unit, "system", "", "mean", "P50", "P90", "P95", "P99"})
 	for i := range rows {
 		r := &rows[i]
 		if i > 0 {
@@ -108,12 +108,12 @@ func printDetails(w io.Writer, sums []sim.Summary) {
 	}
 	t.SetColumnConfigs(append(rightAligned(1, 1), rightAligned(4, 8)...))
 	t.Render()
-	printRates(w, rows)
+	printRates(w, rows, unit)
 }
 
-func printRates(w io.Writer, rows []row) {
+func printRates(w io.Writer, rows []row, unit string) {
 	t := newTable(w)
-	titles, units := table.Row{"req/s", "system"}, table.Row{"", ""}
+	titles, units := table.Row{unit, "system"}, table.Row{"", ""}
 	for _, c := range rates {
 		titles, units = append(titles, c.title), append(units, c.unit)
 	}

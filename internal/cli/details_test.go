@@ -28,7 +28,7 @@ func TestDetails(t *testing.T) {
 		DRAM: sim.PrefixTier{HitTokens: 60}}
 	sums := []sim.Summary{of("dense", 9, 0), of("dense", 9, 2), of("dense", 0, 100), proxy}
 	var out strings.Builder
-	printDetails(&out, sums)
+	printDetails(&out, sums, "req/s")
 	flat := strings.Join(strings.Fields(strings.ReplaceAll(out.String(), "│", " ")), " ")
 	for _, want := range []string{
 		"1 dense TTFT, s 12.0 13.0 14.0 15.0 16.0", "TBT, ms 1021 2021", "TPOT, ms 1031",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -173,8 +174,8 @@ func printPlan(w io.Writer, found []capacity.Goodput) {
 	t := newTable(w)
 	t.AppendHeader(table.Row{"candidate", "goodput", "interval", "limited by", "bound, s", "has, s",
 		"limit, s", "rejected", "output", "runs"})
-	t.AppendHeader(table.Row{"", "req/s", fmt.Sprintf("%g %%", 100*capacity.GoodputConfidence), "", "",
-		"", "", "%", "tok/s", ""})
+	t.AppendHeader(table.Row{"", goodputUnit(found),
+		fmt.Sprintf("%g %%", 100*capacity.GoodputConfidence), "", "", "", "", "%", "tok/s", ""})
 	for i := range found {
 		g := &found[i]
 		interval := "-"
@@ -211,6 +212,17 @@ func printPlan(w io.Writer, found []capacity.Goodput) {
 	for _, text := range texts {
 		fmt.Fprintf(w, "  %s\n    %s\n", text, strings.Join(about[text], "; "))
 	}
+}
+
+// goodputUnit is that of all candidates.
+func goodputUnit(found []capacity.Goodput) string {
+	var units []string
+	for i := range found {
+		if unit := shortUnit(found[i].RateUnit()); !slices.Contains(units, unit) {
+			units = append(units, unit)
+		}
+	}
+	return strings.Join(units, " or ")
 }
 
 // printLevels names the service levels that the candidates were held to.

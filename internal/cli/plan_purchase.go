@@ -212,6 +212,9 @@ func printChoice(w io.Writer, a *capacity.Purchase) {
 	printProof(w, a)
 	if a.Serve != "" {
 		row("a replica", "%s", a.Serve)
+		if a.Lacks != "" {
+			row("", "not expressed: %s", a.Lacks)
+		}
 	} else {
 		row("a replica", "no vllm serve: %s", a.NoServe)
 	}

@@ -99,6 +99,30 @@ func TestPlanOfAPurchase(t *testing.T) {
 	}
 }
 
+// TestPlanOfSessions: rates are of sessions, and the command has the prefix cache that was planned.
+func TestPlanOfSessions(t *testing.T) {
+	path := testkit.Write(t, "buy.toml", strings.Replace(purchased, "[workload]",
+		"[workload]\ntrace = \"sessions\"\nturns = \"fixed(3)\"", 1))
+	set := []string{"--set", "system.prefix_cache=vllm", "--set", "system.prefix_dram_gib=8"}
+	status, out, errs := runHere(t.Context(), shared, append([]string{"plan", path}, set...)...)
+	if status != exitOK || errs != "" {
+		t.Fatalf("status %d, stderr %q", status, errs)
+	}
+	for _, want := range []string{"Traffic: 20 sessions/s, poisson\n", "│ sessions/s │",
+		"--enable-chunked-prefill --enable-prefix-caching\n", "not expressed: prefix_dram_gib = 8: "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	rates := strings.Replace(purchased, "[plan]\nmax_replicas = 8\n", "", 1)
+	path = testkit.Write(t, "rate.toml", strings.Replace(rates, "[workload]",
+		"seeds = [1]\n[workload]\ntrace = \"sessions\"\nturns = \"fixed(3)\"", 1))
+	status, out, _ = runHere(t.Context(), shared, "plan", path)
+	if status != exitOK || !strings.Contains(out, "│ sessions/s │") {
+		t.Errorf("status %d, no sessions/s in\n%s", status, out)
+	}
+}
+
 func TestPlanOfNothing(t *testing.T) {
 	path := testkit.Write(t, "buy.toml", strings.Replace(purchased, "tbt_s = 0.1", "tbt_s = 0.02", 1))
 	status, out, errs := runHere(t.Context(), shared, "plan", path)

@@ -91,7 +91,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.report(app, cfg.Systems, folder.Dir(), files, run.Summaries(results)); err != nil {
+	if err := s.report(app, cfg, folder.Dir(), files, run.Summaries(results)); err != nil {
 		return err
 	}
 	if runErr == nil {
@@ -188,7 +188,7 @@ func finishedOf(results []run.Result, of int) string {
 }
 
 // report draws the figures, and prints what came out.
-func (s *simulateCmd) report(app *App, systems []sim.Spec, out string, files []string,
+func (s *simulateCmd) report(app *App, cfg *config.Config, out string, files []string,
 	sums []sim.Summary) error {
 	if s.JSON {
 		return printJSON(app, sums)
@@ -197,11 +197,12 @@ func (s *simulateCmd) report(app *App, systems []sim.Spec, out string, files []s
 	if err != nil {
 		return err
 	}
-	printTable(app.Stdout, sums)
+	unit := rateUnit(&cfg.Workload)
+	printTable(app.Stdout, sums, unit)
 	if s.Details {
-		printDetails(app.Stdout, sums)
+		printDetails(app.Stdout, sums, unit)
 	}
-	printEngines(app.Stdout, systems)
+	printEngines(app.Stdout, cfg.Systems)
 	printLive(app.Stdout, sums)
 	printWarnings(app.Stdout, sums)
 	printFiles(app.Stdout, out, append(files, pictures...), filepath.Join(out, "points"))

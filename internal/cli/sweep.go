@@ -104,7 +104,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.JSON {
 		return errors.Join(printJSON(app, sums), nothingServed(sums))
 	}
-	printVariants(app.Stdout, folder.Variants(), sums, s.Details)
+	printVariants(app.Stdout, folder.Variants(), points, sums, s.Details)
 	var systems []sim.Spec
 	for i := range points {
 		systems = append(systems, points[i].System)
@@ -165,14 +165,15 @@ func (s *sweepCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster,
 	return nil
 }
 
-// printVariants prints a table for each variant, whose name each run has in
+// printVariants prints a table for each variant, whose name each point and run has in
 // variants, all of its runs together, under what its axes set.
-func printVariants(w io.Writer, variants []string, sums []sim.Summary, details bool) {
-	groups := map[string][]sim.Summary{}
+func printVariants(w io.Writer, variants []string, points []config.Point, sums []sim.Summary,
+	details bool) {
+	groups, units := map[string][]sim.Summary{}, map[string]string{}
 	var order []string
 	for i, name := range variants {
 		if _, known := groups[name]; !known {
-			order = append(order, name)
+			order, units[name] = append(order, name), rateUnit(&points[i].Workload)
 		}
 		groups[name] = append(groups[name], sums[i])
 	}
@@ -183,9 +184,9 @@ func printVariants(w io.Writer, variants []string, sums []sim.Summary, details b
 		case len(order) > 1:
 			fmt.Fprintln(w, "\nas configured, nothing else set")
 		}
-		printTable(w, groups[name])
+		printTable(w, groups[name], units[name])
 		if details {
-			printDetails(w, groups[name])
+			printDetails(w, groups[name], units[name])
 		}
 	}
 }

@@ -11,15 +11,22 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
-// printTable prints one row for each system and load, and marks the best TTFT
-// and throughput at each.
-func printTable(w io.Writer, sums []sim.Summary) {
+// rateUnit is what a workload's rate counts, as tables have it.
+func rateUnit(w *traces.Spec) string { return shortUnit(capacity.RateUnit(w)) }
+
+func shortUnit(unit string) string { return strings.Replace(unit, "requests", "req", 1) }
+
+// printTable prints one row for each system and load, whose rates have the unit, and marks the best
+// TTFT and throughput at each.
+func printTable(w io.Writer, sums []sim.Summary, unit string) {
 	rows := rowsOf(sums)
 	t := newTable(w, 11, 10, 12, 9, 7, 5)
-	t.AppendHeader(table.Row{"req/s", "system", "served", "TTFT", "TTFT", "TBT", "TBT", "output",
+	t.AppendHeader(table.Row{unit, "system", "served", "TTFT", "TTFT", "TBT", "TBT", "output",
 		"sched.", "batch", "loads", "hits", "SLO", "queue"})
 	t.AppendHeader(table.Row{"", "", "%", "mean s", "P99 s", "mean ms", "P99 ms", "tok/s", "delay s",
 		"", "/step", "%", "", ""})
@@ -70,7 +77,7 @@ func printTable(w io.Writer, sums []sim.Summary) {
 		legend = append(legend, "* best at its rate, within 1 %")
 	}
 	if most(rows, func(r *row) int { return r.load.clients }) > 0 {
-		legend = append(legend, "c=N: a closed loop of N clients, not req/s")
+		legend = append(legend, "c=N: a closed loop of N clients, not "+unit)
 	}
 	if slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Replicas > 1 }) {
 		legend = append(legend, "xN: a fleet of N replicas")
