@@ -1,8 +1,10 @@
 package run
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -60,5 +62,21 @@ func TestLayersHideTheirLoads(t *testing.T) {
 	}
 	if saved := 1e3 * (ttft["none"] - ttft["layers"]); saved < 4 || saved > 5.3 {
 		t.Errorf("layers save %.3f ms of 5.24: TTFT %v", saved, ttft)
+	}
+}
+
+// A chunk of 256 tokens of 128 KiB takes 32 MiB, 0.03125 GiB; a tier with less would hold nothing.
+func TestTiersHoldAChunk(t *testing.T) {
+	for key, least := range map[string]string{"system.prefix_dram_gib": "0.03125",
+		"system.prefix_ssd_gib": "0.0313"} {
+		for size, fits := range map[string]bool{least: true, "0.0312": false} {
+			c := mustLoad(t, "", "workload.requests=1", "model=llama3.1-8b", "gpu=h100-80gb",
+				"system.preset=vllm-0.15", "system.prefix_cache=vllm", key+"="+size)
+			_, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
+			var refused *config.KeyError
+			if fits == errors.As(err, &refused) || !fits && (refused.Key != key || refused.Value != size) {
+				t.Errorf("%s = %s: %v", key, size, err)
+			}
+		}
 	}
 }

@@ -63,6 +63,13 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 		return nil, fmt.Errorf("--skip %g: leaves out all %d requests; the last arrived at %.6g s",
 			r.Skip, len(r.Record.Requests), last)
 	}
+	for _, s := range r.Config.Systems {
+		if s.CachesPrefixes() {
+			return nil, &config.KeyError{Key: "system.prefix_cache", Value: config.Show(s.PrefixCache),
+				Reason: "a record does not say what prompts have in common: leave it out; how much was " +
+					"cached is estimated, or --prefix-hit SHARE says it"}
+		}
+	}
 	trace := filepath.Join(r.Dir, replayTrace)
 	out := &ReplayReport{
 		Name: r.Name, Config: r.Config.Replayed(r.Name, trace, len(r.Record.Requests)),

@@ -33,6 +33,11 @@ func TestReplayFails(t *testing.T) {
 			r.Skip = 5
 			return r
 		}(),
+		`system.prefix_cache = "vllm": a record does not say what prompts have in common`: func() *Replay {
+			r := replayOf(t, fixed(1, 2), one)
+			r.Config.Systems[0].PrefixCache = sim.PrefixVLLM
+			return r
+		}(),
 	} {
 		if _, err := r.Do(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
