@@ -46,11 +46,12 @@ func TestPrefixTiersFitTheHost(t *testing.T) {
 // A tier is named where it has nothing to be below of: without a cache, and where the cache is in
 // DRAM.
 func TestPrefixTiersNeedACacheInHBM(t *testing.T) {
+	const without = "is a tier of a prefix cache, and prefix_cache = \"off\""
 	for _, c := range []struct{ lines, want string }{
 		{"preset = \"vllm-0.15\"\nprefix_dram_gib = 5",
-			"exp.toml:3: system.prefix_dram_gib = 5: is a tier of a prefix cache, and prefix_cache = \"off\""},
+			"exp.toml:3: system.prefix_dram_gib = 5: " + without},
 		{"preset = \"vllm-0.15\"\nprefix_ssd_gib = 5",
-			"exp.toml:3: system.prefix_ssd_gib = 5: is a tier of a prefix cache, and prefix_cache = \"off\""},
+			"exp.toml:3: system.prefix_ssd_gib = 5: " + without},
 		{"preset = \"sparseserve\"\nprefix_cache = \"vllm\"\nprefix_dram_gib = 5",
 			"exp.toml:4: system.prefix_dram_gib = 5: is below a prefix cache in HBM, and with offload"},
 		{"preset = \"sparseserve\"\nprefix_cache = \"radix\"",
