@@ -111,7 +111,7 @@ func TestPreemptionKeepsContentByHand(t *testing.T) {
 }
 
 // Requests emit the same tokens over the same contexts with a prefix cache and without.
-func TestHitsChangeNothingThatIsComputed(t *testing.T) {
+func TestLaw13HitsChangeNothingThatIsComputed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
 		c.spec.Offload, c.spec.Prefill, c.spec.PrefixCache = false, "chunked", sim.PrefixOff
@@ -164,7 +164,7 @@ func (c *scenario) computed(t *rapid.T) map[int]served {
 
 // With memory for everything and one request at a time, what hits is what a replay of the trace
 // finds that writes down all texts that there have been.
-func TestUnboundedHitsAreTheReplays(t *testing.T) {
+func TestLaw13UnboundedHitsAreTheReplays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
 		c.spec.Offload, c.spec.Prefill = false, "chunked"
@@ -181,7 +181,7 @@ func TestUnboundedHitsAreTheReplays(t *testing.T) {
 }
 
 // With little HBM over a tier for everything, whose chunks are blocks, they are the same.
-func TestUnboundedTiersHitTheReplays(t *testing.T) {
+func TestLaw13UnboundedTiersHitTheReplays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
 		s := &c.spec
