@@ -107,7 +107,7 @@ over_length = %q
 			}
 		}
 	})
-	if late == 0 {
+	if late == 0 && !testing.Short() { // which draws few
 		t.Error("no run is late by its floors")
 	}
 }
