@@ -285,6 +285,18 @@ type lines struct {
 	lines       []line
 }
 
+// unused says whether the lines are zero in all rows, as those of a link that nothing crosses.
+func (g *lines) unused(rows int) bool {
+	for _, l := range g.lines {
+		for row := range rows {
+			if l.of(row) != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // linesOf are the panels that the columns of a table of steps have.
 func linesOf(t *table) []lines {
 	column := func(name string) func(int) float64 {
@@ -319,13 +331,14 @@ func linesOf(t *table) []lines {
 		more[i].lines = append(more[i].lines, l)
 	}
 	slices.SortStableFunc(more, func(a, b lines) int { return cmp.Compare(a.title, b.title) })
+	link := slices.ContainsFunc(more, func(g lines) bool { return g.title == "Link" })
+	more = slices.DeleteFunc(more, func(g lines) bool { return g.unused(len(t.rows)) })
 	moved := lines{"KV blocks moved", "Blocks a step", nil}
 	for _, name := range []string{"blocks_loaded", "blocks_saved"} {
 		if slices.Contains(t.header, name) {
 			moved.lines = append(moved.lines, line{name[len("blocks_"):], column(name), false})
 		}
 	}
-	link := slices.ContainsFunc(more, func(g lines) bool { return g.title == "Link" })
 	if len(moved.lines) > 0 && !link { // which says the same
 		more = append(more, moved)
 	}

@@ -47,10 +47,26 @@ func TestMemoryColumns(t *testing.T) {
 		"prefill_seconds":   {"", "", ""},
 		"blocks_loaded":     {"", "", ""},
 		"dense_attention_s": {"", "", ""},
+		"prefix_hit_tokens": {"", "", ""},
+
+		"prefix_ssd_read_bytes": {"Cached prefixes moved", "SSD read", "GB/s"},
 	} {
 		if panel, name, unit, _ := memoryColumn(column); [3]string{panel, name, unit} != want {
 			t.Errorf("%s: %q, %q, %q, want %q", column, panel, name, unit, want)
 		}
+	}
+}
+
+// What has been zero all the time, as a link that nothing crosses, has no panel.
+func TestUnusedPanels(t *testing.T) {
+	steps := &table{header: []string{"elapsed_s", "dram_bytes", "h2d_bytes", "prefix_loaded_bytes",
+		"blocks_loaded"}, rows: [][]string{{"0.1", "0", "0", "0", "0"}, {"0.1", "0", "0", "9", "0"}}}
+	var got []string
+	for _, g := range linesOf(steps)[2:] {
+		got = append(got, g.title)
+	}
+	if want := []string{"Cached prefixes moved"}; !slices.Equal(got, want) {
+		t.Errorf("panels %q, want %q", got, want)
 	}
 }
 
