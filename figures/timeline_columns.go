@@ -15,7 +15,8 @@ func busyColumn(column string) (name string, ok bool) {
 func memoryColumn(column string) (panel, name, unit string, scale float64) {
 	where, rest, _ := strings.Cut(column, "_")
 	if tier, ok := strings.CutSuffix(rest, "_bytes"); ok && where == "prefix" {
-		return "Cached prefixes moved", strings.ReplaceAll(strings.ReplaceAll(tier, "ssd", "SSD"), "_", " "), "GB/s", 1e-9
+		words := strings.ReplaceAll(strings.ReplaceAll(tier, "ssd", "SSD"), "_", " ")
+		return "Cached prefixes moved", words, "GB/s", 1e-9
 	}
 	panel, ok := map[string]string{
 		"hbm": "HBM", "dram": "DRAM", "kv": "KV cache", "link": "Link", "h2d": "Link", "d2h": "Link",
