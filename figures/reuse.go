@@ -21,6 +21,7 @@ type reuse struct {
 	Model      string       `json:"model"`
 	TokenBytes float64      `json:"kv_bytes_token"`
 	Block      int          `json:"block_tokens"`
+	Prompt     float64      `json:"prompt_tokens"`
 	Unbounded  cached       `json:"unbounded"`
 	Capacities []cached     `json:"capacities"`
 	Curve      [2][]float64 `json:"curve"`
@@ -29,6 +30,8 @@ type reuse struct {
 type cached struct {
 	GiB   float64 `json:"gib"`
 	Share float64 `json:"share"`
+	// Optimum is the tokens that the best cache of that size has; nil: not known.
+	Optimum *float64 `json:"optimum_tokens"`
 }
 
 // DrawDescription draws how much of its prompts prefix caches have, by their capacity, of a trace
@@ -64,25 +67,31 @@ func reusePicture(trace string, r *reuse) picture {
 	percent := func(x, share float64) point {
 		return point{x: x, runs: 1, mean: 100 * share, low: 100 * share, high: 100 * share}
 	}
-	line := curve{series: "LRU of this capacity", bare: true}
+	line := curve{series: "LRU", bare: true}
 	for i, x := range r.Curve[0] {
 		line.points = append(line.points, percent(x, r.Curve[1][i]))
 	}
 	c := chart{x: "Capacity (GiB of KV)", y: "Prompt Tokens Found (%)", most: 100,
 		levels: []float64{100 * r.Unbounded.Share}}
 	across := axis{low: r.Curve[0][0], high: r.Curve[0][len(r.Curve[0])-1] * 1.15, log: true}
-	some := curve{series: "8, 80 and 800 GiB", dots: true}
+	some := curve{series: "LRU, as labelled", dots: true}
+	best := curve{series: "Belady's optimum", dots: true}
 	for _, p := range r.Capacities {
 		if p.GiB < across.low || p.GiB > across.high {
 			continue
 		}
 		some.points = append(some.points, percent(p.GiB, p.Share))
+		if p.Optimum != nil && r.Prompt > 0 {
+			best.points = append(best.points, percent(p.GiB, *p.Optimum/r.Prompt))
+		}
 		c.labels = append(c.labels, note{p.GiB, 100 * p.Share,
 			fmt.Sprintf("%g GiB: %.1f %%", p.GiB, 100*p.Share)})
 	}
 	c.across, c.curves = &across, []curve{line}
-	if len(some.points) > 0 {
-		c.curves = append(c.curves, some)
+	for _, dots := range []curve{some, best} {
+		if len(dots.points) > 0 {
+			c.curves = append(c.curves, dots)
+		}
 	}
 	c.axis = axis{high: min(100, 100*r.Unbounded.Share*1.15+1)}
 	return picture{

@@ -14,8 +14,8 @@ import (
 func TestExamples(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	files, err := filepath.Glob("examples/*.toml")
-	if err != nil || len(files) != 12 {
-		t.Fatalf("examples: %d files, want 12 (%v)", len(files), err)
+	if err != nil || len(files) != 13 {
+		t.Fatalf("examples: %d files, want 13 (%v)", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
