@@ -41,7 +41,7 @@ var reported = []struct {
 	charts int
 	args   []string
 }{
-	{"run", 19, []string{"simulate", "run.toml", "--set", "workload.rate=1", "--set", "seed=1"}},
+	{"run", 17, []string{"simulate", "run.toml", "--set", "workload.rate=1", "--set", "seed=1"}},
 	{"sweep", 9, []string{"sweep", "sweep.toml"}},
 	{"plan", 1, []string{"plan", "plan.toml"}},
 	{"whatif", 4, []string{"whatif", "plan.toml", "--metric", "ttft_mean", "--set", "workload.rate=1",
