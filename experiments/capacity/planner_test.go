@@ -167,20 +167,27 @@ func TestPlanGoesOnAfterAnInterrupt(t *testing.T) {
 	testkit.SameTree(t, testkit.Tree(t, "whole"), testkit.Tree(t, "out"))
 }
 
+// opened are a sweep's candidates and a store of runs, until the test ends.
+func opened(t *testing.T, s *config.Sweep) ([]Candidate, *run.PointStore) {
+	t.Helper()
+	candidates, err := Candidates(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := run.OpenPointStore(t.TempDir(), "test", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return candidates, store
+}
+
 // As many runs are planned as are made by the end, and never fewer than are finished: neither where
 // a search takes more than was guessed, nor where it takes less.
 func TestNoMoreRunsFinishThanArePlanned(t *testing.T) {
 	for _, start := range []string{"0.11", "0.001"} {
 		s := mustSweep(t, "default", "system.preset=vllm", "goodput.start="+start)
-		candidates, err := Candidates(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		store, err := run.OpenPointStore(t.TempDir(), "test", true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer store.Close()
+		candidates, store := opened(t, s)
 		var mu sync.Mutex
 		guessed := GuessRuns(&s.Goodput, candidates...)
 		planned, finished, most := guessed, 0, guessed

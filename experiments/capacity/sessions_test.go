@@ -110,15 +110,7 @@ func TestGoodputOfSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	candidates, err := Candidates(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := run.OpenPointStore(t.TempDir(), "test", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	candidates, store := opened(t, s)
 	p := Planner{Store: store, Workers: 1, Run: func(_ context.Context, p config.Point, _ run.Sink) (
 		sim.Summary, error) {
 		w := &p.Workload

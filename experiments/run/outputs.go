@@ -37,7 +37,7 @@ const (
 	// That a request ended at; times that it began anew.
 	// Prompt tokens that were cached when it was first scheduled, and of them those below HBM.
 	prefixHeader = ",hit_tokens,hit_dram_tokens,hit_ssd_tokens"
-	// Tokens of prefills that began, hits among them, bytes moved and what was evicted.
+	// Tokens of prompts whose first prefill began, hits among them, bytes moved and what was evicted.
 	prefixStepHeader = ",prefix_tokens,prefix_hit_tokens,prefix_hit_dram_tokens," +
 		"prefix_hit_ssd_tokens,prefix_loaded_bytes,prefix_saved_bytes,prefix_ssd_read_bytes," +
 		"prefix_ssd_written_bytes,prefix_blocks_evicted"
