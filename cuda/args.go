@@ -29,6 +29,30 @@ type FillArgs struct {
 // between two kernels. Dst and Src have the same remainder modulo 16.
 type CarryArgs MemcpyArgs
 
+// HostGateArgs holds the stream until the host opens the gate, then copies what the host has
+// written, and writes the number that came with it to Counted: what depends on the host's answer is
+// launched before the answer is known. Gate is the address of a GateWord in pinned memory. The host
+// must open it, or the stream never ends.
+type HostGateArgs struct {
+	Dst, Src Ptr // multiples of 16
+	Bytes    int64
+	Gate     Ptr
+	Turn     int64
+	Counted  Ptr // int64 in device memory; 0: not written
+}
+
+// gateBits is the header's SS_GATE_BITS.
+const gateBits = 24
+
+// GateWord opens the gates of a turn and of those before it; n, below 1<<24, is what Counted
+// becomes.
+func GateWord(turn, n int64) uint64 { return uint64(turn)<<gateBits | uint64(n) }
+
+// GateOpen tells whether a word opens the gates of a turn, and the number that came with it.
+func GateOpen(word uint64, turn int64) (n int64, open bool) {
+	return int64(word & (1<<gateBits - 1)), int64(word>>gateBits) >= turn
+}
+
 // EmptyArgs is an empty kernel.
 type EmptyArgs struct{}
 

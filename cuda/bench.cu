@@ -59,7 +59,7 @@ static const Operation operations[] = {
     Call<ss_mi_estimate>::run,   Call<ss_mi_topk>::run,      Call<ss_mi_lines>::run,
     Call<ss_mi_gather>::run,     Call<ss_swap_in>::run,      Call<ss_head_linear>::run,
     Call<ss_rotate>::run,        Call<ss_latent_write>::run, Call<ss_index_scores>::run,
-    Call<ss_latent_attend>::run,
+    Call<ss_latent_attend>::run, Call<ss_host_gate>::run,
 };
 static_assert(sizeof operations / sizeof *operations == SS_OP_COUNT, "one function an SS_OP_");
 

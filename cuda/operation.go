@@ -24,6 +24,7 @@ var functions = [...]string{
 	"ss_mi_attend", "ss_mi_pool", "ss_mi_blocks", "ss_mi_estimate", "ss_mi_topk", "ss_mi_lines",
 	"ss_mi_gather", "ss_swap_in",
 	"ss_head_linear", "ss_rotate", "ss_latent_write", "ss_index_scores", "ss_latent_attend",
+	"ss_host_gate",
 }
 
 func (a *EmptyArgs) operation() (int32, unsafe.Pointer)        { return 0, unsafe.Pointer(a) }
@@ -66,6 +67,7 @@ func (a *RotateArgs) operation() (int32, unsafe.Pointer)       { return 36, unsa
 func (a *LatentWriteArgs) operation() (int32, unsafe.Pointer)  { return 37, unsafe.Pointer(a) }
 func (a *IndexScoresArgs) operation() (int32, unsafe.Pointer)  { return 38, unsafe.Pointer(a) }
 func (a *LatentAttendArgs) operation() (int32, unsafe.Pointer) { return 39, unsafe.Pointer(a) }
+func (a *HostGateArgs) operation() (int32, unsafe.Pointer)     { return 40, unsafe.Pointer(a) }
 
 // Function returns the name of the C function that carries an operation out.
 func Function(o Operation) string {

@@ -19,7 +19,7 @@ func operations() []Operation {
 		&ArgmaxArgs{}, &CarryArgs{}, &LookupArgs{}, &TableArgs{}, &KVWriteArgs{},
 		&MIAttendArgs{}, &MIPoolArgs{}, &MIBlocksArgs{}, &MIEstimateArgs{}, &MITopKArgs{}, &MILinesArgs{},
 		&MIGatherArgs{}, &SwapInArgs{}, &HeadLinearArgs{}, &RotateArgs{}, &LatentWriteArgs{},
-		&IndexScoresArgs{}, &LatentAttendArgs{},
+		&IndexScoresArgs{}, &LatentAttendArgs{}, &HostGateArgs{},
 	}
 }
 
@@ -31,7 +31,7 @@ func TestStructsMatchTheHeader(t *testing.T) {
 	for _, v := range []any{
 		MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, LookupArgs{}, TableArgs{},
 		SwapInArgs{}, HeadLinearArgs{}, RotateArgs{}, LatentWriteArgs{}, IndexScoresArgs{},
-		LatentAttendArgs{}, SaveArgs{},
+		LatentAttendArgs{}, SaveArgs{}, HostGateArgs{},
 		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, MIAttendArgs{}, MIPoolArgs{},
 		MIBlocksArgs{},
 		MIEstimateArgs{}, MITopKArgs{}, MILinesArgs{}, MIGatherArgs{}, DigestArgs{}, ScoresArgs{},

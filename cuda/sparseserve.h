@@ -99,6 +99,23 @@ SS_API int ss_memcpy(const ss_memcpy_args *args, ss_stream stream);  // any dire
 // remainder modulo 16.
 SS_API int ss_carry(const ss_memcpy_args *args, ss_stream stream);
 
+// Holds the stream until the host opens the gate, then copies what the host has written before.
+//
+//   wait until gate >> SS_GATE_BITS >= turn;  dst = src;  counted = gate mod 2^SS_GATE_BITS
+//
+// The host writes the gate last, in one store. A kernel polls it: the host must open every gate, or
+// the stream, and who waits for it, never ends.
+#define SS_GATE_BITS 24
+typedef struct {
+  void *dst;        // device, multiple of 16
+  const void *src;  // pinned, multiple of 16; read once the gate is open
+  int64_t bytes;    // a multiple of 16; 0: nothing is copied
+  const uint64_t *gate;  // pinned
+  int64_t turn;     // 0 or more, below 2^(64 - SS_GATE_BITS)
+  int64_t *counted; // device; null: not written
+} ss_host_gate_args;
+SS_API int ss_host_gate(const ss_host_gate_args *args, ss_stream stream);
+
 typedef struct {
   void *dst;
   int64_t bytes;
@@ -649,6 +666,7 @@ enum {
   SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK,
   SS_OP_MI_LINES, SS_OP_MI_GATHER, SS_OP_SWAP_IN,
   SS_OP_HEAD_LINEAR, SS_OP_ROTATE, SS_OP_LATENT_WRITE, SS_OP_INDEX_SCORES, SS_OP_LATENT_ATTEND,
+  SS_OP_HOST_GATE,
   SS_OP_COUNT
 };
 

@@ -59,6 +59,7 @@ type addressed struct {
 	tables []Table
 	lists  []*layerLists // by layer
 	choice Lists         // of one layer, written by a device that selects
+	opened *layerLists   // of the layer whose selection the device is asked for; nil: not yet
 	sel    kv.Selection  // scratch
 }
 
@@ -129,6 +130,10 @@ func (p *addressed) dropped() []Dropped { return p.gone }
 // score has a device that selects write its choice to lists, unless it needs none of it back,
 // and makes it the decodes' selections.
 func (p *addressed) score(layer int, w *Work) error {
+	if p.cache != nil && p.fixed && len(w.Prefill) == 0 && w.Decodes > 0 {
+		p.opened = p.openLists(layer, false)
+		w.Ahead = &p.opened.Lists
+	}
 	if !p.DeviceSelects || p.keepsChoice() {
 		return p.counted.score(layer, w)
 	}
@@ -192,7 +197,10 @@ func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
 	if len(p.step.decodes) == 0 {
 		return p.cache.Fill(at)
 	}
-	l := p.openLists(at.Number, dense)
+	l := p.opened
+	if p.opened = nil; l == nil {
+		l = p.openLists(at.Number, dense)
+	}
 	parts := p.cache.Split(at, p.step.seqs, l.Slot)
 	l.changedBy(parts)
 	groups := at.To - at.From

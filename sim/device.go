@@ -103,7 +103,11 @@ type Work struct {
 	// Lists and Tables are for devices that compute (Config.Addressed): what the decodes read,
 	// and for each prefill span its slots. With Config.DeviceSelects, Score fills Lists.Count
 	// and Lists.Block, in any order; without Lists, Compute reads what Score selected.
-	Lists  *Lists
+	Lists *Lists
+	// Ahead is, in Score, the Lists that Compute of the layer will have: where they are is known, and
+	// only the layer's Move ends their writing. A device may launch what reads them before it is told
+	// what they say. Nil where prefills compute the layer too, or the lists' length is not known.
+	Ahead  *Lists
 	Tables []Table
 }
 

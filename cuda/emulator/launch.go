@@ -171,21 +171,32 @@ func (m *Machine) Launch(o cuda.Operation, on cuda.Stream) error {
 		return m.memcpyBlocks(call, (*cuda.BlocksArgs)(a), s)
 	case *cuda.PSAPipelineArgs:
 		return m.psaPipeline(call, a, s)
+	case *cuda.HostGateArgs:
+		return m.hostGate(call, a, s)
 	}
 	return m.enqueue(call, kernelOf(o), s)
 }
 
 func (m *Machine) enqueue(call string, k kernel, s *stream) error {
+	it, err := m.item(call, k)
+	if err != nil {
+		return err
+	}
+	return m.push(s, it)
+}
+
+// item checks a kernel's arguments.
+func (m *Machine) item(call string, k kernel) (item, error) {
 	c := checks{call: call}
 	if k.check(&c); c.err != nil {
-		return c.err
+		return item{}, c.err
 	}
-	return m.push(s, item{run: func() error {
+	return item{run: func() error {
 		return m.guard(call, func(a *access) error {
 			k.run(a)
 			return nil
 		})
-	}})
+	}}, nil
 }
 
 // Workspace returns the bytes of scratch memory that an operation needs.

@@ -7,7 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// stream is work in call order. Without Config.Late its queue is empty between calls.
+// stream is work in call order. Without Config.Late its queue is empty between calls, unless the
+// host holds it.
 type stream struct {
 	queue []item
 	saves bool // of a saver, which only its own calls wait for
@@ -15,6 +16,7 @@ type stream struct {
 
 // item is an operation, a mark to set, or a mark to wait for.
 type item struct {
+	held  func() error // of an operation that the host holds: why; nil once it does not
 	run   func() error
 	set   *mark
 	await *mark
@@ -50,7 +52,24 @@ func (m *Machine) push(s *stream, it item) error {
 	if m.config.Late {
 		return m.runAhead()
 	}
-	return m.step(s)
+	for len(s.queue) > 0 && s.held() == nil {
+		own := len(s.queue) == 1
+		if err := m.step(s); err != nil {
+			if own {
+				return err
+			}
+			return m.late(err)
+		}
+	}
+	return nil
+}
+
+// held is why the stream's next item waits for the host; nil: it does not.
+func (s *stream) held() error {
+	if len(s.queue) == 0 || s.queue[0].held == nil {
+		return nil
+	}
+	return s.queue[0].held()
 }
 
 // runAhead lets a random stream do some of its work, now and then.
@@ -59,7 +78,7 @@ func (m *Machine) runAhead() error {
 		return nil
 	}
 	s := m.order[m.random.IntN(len(m.order))]
-	for n := m.random.IntN(6); n > 0 && len(s.queue) > 0; n-- {
+	for n := m.random.IntN(6); n > 0 && len(s.queue) > 0 && s.held() == nil; n-- {
 		if err := m.late(m.step(s)); err != nil {
 			return err
 		}
@@ -67,8 +86,12 @@ func (m *Machine) runAhead() error {
 	return nil
 }
 
-// step runs the first item of a stream, and before it what it waits for.
+// step runs the first item of a stream, and before it what it waits for. Who waits for a stream
+// that the host holds would wait for ever: that is an error.
 func (m *Machine) step(s *stream) error {
+	if err := s.held(); err != nil {
+		return err
+	}
 	it := s.queue[0]
 	s.queue = s.queue[1:]
 	switch {

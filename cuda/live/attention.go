@@ -162,9 +162,10 @@ func (d *Device) layerPool(layer int) cuda.Ptr {
 
 func (d *Device) scale() float32 { return float32(1 / math.Sqrt(float64(d.model.HeadDim))) }
 
-// planDecodes prepares the decodes' part of a layer.
-func (d *Device) planDecodes(layer int, w *sim.Work) {
-	c, p, md, b := &d.decodes, &d.plan, d.model, &d.scratch
+// decodeArgs are the arguments of the layer's decodes that no list or selection determines: of the
+// write of their newest tokens, and of their attention.
+func (d *Device) decodeArgs(layer int) (*cuda.KVWriteArgs, *cuda.DecodeArgs) {
+	c, md, b := &d.decodes, d.model, &d.scratch
 	write := (*cuda.KVWriteArgs)(d.decodeWrite(layer))
 	a := &cuda.DecodeArgs{
 		Q: b.q.At, Pool: write.Pool, Context: c.context, Out: b.attn.At,
@@ -172,6 +173,13 @@ func (d *Device) planDecodes(layer int, w *sim.Work) {
 		HeadDim: int32(md.HeadDim), BlockTokens: int32(d.geo.BlockTokens),
 		MaxBlocks: int32(c.most), Scale: d.scale(),
 	}
+	return write, a
+}
+
+// planDecodes prepares the decodes' part of a layer.
+func (d *Device) planDecodes(layer int, w *sim.Work) {
+	c, p, b := &d.decodes, &d.plan, &d.scratch
+	write, a := d.decodeArgs(layer)
 	p.decode = a
 	if !d.offload {
 		a.Table, a.TableStride, a.Pages = c.table, int32(c.most), 1
@@ -229,16 +237,9 @@ func (d *Device) workspaceFor(op cuda.Operation, b *mem.Buffer, what string) cud
 // uploaded from where the server wrote them, and only where something has changed.
 func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
 	c, heads := &d.decodes, d.geo.KVHeads
-	units := c.n * heads
-	most := int32(0)
-	for _, n := range l.Count[:units] {
-		d.counters.Selected += int64(n)
-		most = max(most, n)
-	}
 	a, k := d.plan.decode, d.lookup.args
-	a.ListStride, a.MaxBlocks = int32(l.Stride), most
-	a.Count, a.List = d.listed(l.Count[:units]), d.listed(l.Block[:units*l.Stride])
-	a.Slot, write.Table = d.listed(l.Slot), d.listed(l.Open)
+	a.MaxBlocks = d.countSelected(l)
+	d.readLists(l, write, a)
 	if !d.offload {
 		return
 	}
@@ -246,12 +247,37 @@ func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
 		k.Named = d.listed(l.ListedAhead)
 	}
 	d.open = l.Open
-	write.First, write.RowStride, write.HeadStride = c.open, int64(heads), 1
 	for i := range c.n {
-		if r := d.of[i]; r.stashed && d.rows[i].From%d.geo.BlockTokens != 0 {
-			d.planOpen(layer, r, l.Open[i*heads:][:heads])
+		if d.stashedOpen(i) {
+			d.planOpen(layer, d.of[i], l.Open[i*heads:][:heads])
 		}
 	}
+}
+
+// countSelected counts the blocks of a layer's lists and returns the most of one.
+func (d *Device) countSelected(l *sim.Lists) (most int32) {
+	for _, n := range l.Count[:d.decodes.n*d.geo.KVHeads] {
+		d.counters.Selected += int64(n)
+		most = max(most, n)
+	}
+	return most
+}
+
+// readLists has the write and the attention of the layer's decodes read the lists.
+func (d *Device) readLists(l *sim.Lists, write *cuda.KVWriteArgs, a *cuda.DecodeArgs) {
+	heads := d.geo.KVHeads
+	units := d.decodes.n * heads
+	a.ListStride = int32(l.Stride)
+	a.Count, a.List = d.listed(l.Count[:units]), d.listed(l.Block[:units*l.Stride])
+	a.Slot, write.Table = d.listed(l.Slot), d.listed(l.Open)
+	if d.offload {
+		write.First, write.RowStride, write.HeadStride = d.decodes.open, int64(heads), 1
+	}
+}
+
+// stashedOpen tells whether the open block of a decode has to come from its prefill's stash first.
+func (d *Device) stashedOpen(i int) bool {
+	return d.of[i].stashed && d.rows[i].From%d.geo.BlockTokens != 0
 }
 
 // listed returns where the server's words are on the GPU: in the layer's part, or copied.

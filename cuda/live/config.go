@@ -76,6 +76,7 @@ type Pinned = mem.Pinned
 // Counters are what the device has really done, to be compared with what the server counts.
 type Counters struct {
 	Steps, Loaded, Saved, Layers, RoundTrips int64
+	Gated                                    int64 // layers whose launches did not wait for the host
 
 	Uploads, UploadBytes int64 // copies of what the host knows to the GPU
 	Calls                int64 // driver calls that enqueue work

@@ -54,6 +54,7 @@ type Device struct {
 	progressive progressive
 	inRounds    pipelineCounts
 	lookup      lookup
+	ahead       ahead
 	prefetch    prefetch
 	// 0, 1, 2, .. on both sides: rows of decodes, and slots of layer-segmented prefills.
 	order         []int32
@@ -105,6 +106,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.active.clear()
 	d.pageTables = d.pageTables[:0]
 	d.loading.count, d.progressive.on, d.hits.layer = 0, false, -1
+	d.ahead.layer = -1
 	if d.allocate(s); d.queue.Err() != nil {
 		return d.queue.Err()
 	}

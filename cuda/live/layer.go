@@ -122,18 +122,28 @@ func (d *Device) Compute(layer int, w *sim.Work) error {
 }
 
 func (d *Device) compute(layer int, w *sim.Work) {
-	if w.Lists != nil && w.Lists.Unchanged {
-		d.stage.Keep(w.Lists.Count)
+	if d.ahead.layer == layer {
+		d.openGate(layer, w)
+		return
+	}
+	if w.Lists != nil && !w.Lists.Unchanged {
+		d.stage.Changed(w.Lists.Count)
 	}
 	d.ready(layer)
-	a, s, md := &d.active, &d.scratch, d.model
-	if len(a.rows) != w.Decodes+len(w.Prefill) || a.tokens != w.Tokens {
+	if a := &d.active; len(a.rows) != w.Decodes+len(w.Prefill) || a.tokens != w.Tokens {
 		d.queue.Fail(fmt.Errorf("%d rows of %d tokens, the server has %d decodes and %d prefills "+
 			"of %d",
 			len(a.rows), a.tokens, w.Decodes, len(w.Prefill), w.Tokens))
 		return
 	}
 	d.attend(layer, w)
+	d.finishLayer(layer)
+	d.nameHits(layer + 1)
+}
+
+// finishLayer runs what follows the layer's attention.
+func (d *Device) finishLayer(layer int) {
+	a, s, md := &d.active, &d.scratch, d.model
 	t := &md.tensors[layer]
 	d.linear(s.attn.At, t[weights.O], s.h.At, d.cfg.rows(a.tokens), md.HeadsQ*md.HeadDim, md.Hidden)
 	d.addNorm(t[weights.MLPNorm])
@@ -142,7 +152,6 @@ func (d *Device) compute(layer int, w *sim.Work) {
 	a.normed = true
 	d.putAway(layer)
 	d.clock.mark(phaseLinears)
-	d.nameHits(layer + 1)
 }
 
 // mlp runs the MLP from and to scratch.h, slice by slice.

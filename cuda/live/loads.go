@@ -1,6 +1,8 @@
 package live
 
 import (
+	"fmt"
+
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
@@ -31,19 +33,33 @@ type loading struct {
 
 func (d *Device) nameLoads(refs []kv.BlockRef) {
 	n := len(refs)
+	if d.ahead.layer >= 0 {
+		d.loading.count = n
+		d.fillLoads(refs, d.ahead.src, d.ahead.dst)
+		return
+	}
 	addresses, at := d.loadAddresses(n)
+	d.fillLoads(refs, addresses[:n], addresses[n:])
+	d.loading = loading{n, cuda.BlocksArgs{
+		Src: at, Dst: at + cuda.Ptr(8*n), Count: int64(n), BlockBytes: d.geo.BlockBytes,
+	}}
+}
+
+// fillLoads writes where blocks are in DRAM, and the slots that they get.
+func (d *Device) fillLoads(refs []kv.BlockRef, src, dst []int64) {
+	if len(refs) > len(src) {
+		d.queue.Fail(fmt.Errorf("%d loads in a layer whose lists name %d", len(refs), len(src)))
+		return
+	}
 	for i := range refs {
 		ref := &refs[i]
 		r := d.savedIn(ref)
 		if r == nil {
 			return
 		}
-		addresses[i] = int64(d.dram.Block(r.pages[ref.Block], int(ref.Group)))
-		addresses[n+i] = int64(d.pool) + int64(ref.Slot)*d.geo.BlockBytes
+		src[i] = int64(d.dram.Block(r.pages[ref.Block], int(ref.Group)))
+		dst[i] = int64(d.pool) + int64(ref.Slot)*d.geo.BlockBytes
 	}
-	d.loading = loading{n, cuda.BlocksArgs{
-		Src: at, Dst: at + cuda.Ptr(8*n), Count: int64(n), BlockBytes: d.geo.BlockBytes,
-	}}
 }
 
 // startLoads loads what Move noted; the addresses are where the engine reads them. With the GPU's

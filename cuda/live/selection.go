@@ -70,11 +70,12 @@ func (d *Device) beginDigests() {
 // resident, and the host waits for it; unless the GPU looks it up.
 func (d *Device) Score(layer int, w *sim.Work) error {
 	defer d.enter(&d.counters.Lookup, layer)()
-	d.score(layer, w.Lists)
+	d.score(layer, w)
 	return d.queue.Err()
 }
 
-func (d *Device) score(layer int, l *sim.Lists) {
+func (d *Device) score(layer int, w *sim.Work) {
+	l := w.Lists
 	d.ready(layer)
 	c, b, md, s, heads := &d.decodes, &d.scratch, d.model, d.cfg.Spec, d.geo.KVHeads
 	units := c.n * heads
@@ -98,7 +99,7 @@ func (d *Device) score(layer int, l *sim.Lists) {
 	if (!d.offload || d.lookup.on) && !asked {
 		return // attention, or the lookup, finds it on the GPU
 	}
-	if d.roundTrip(units) && asked {
+	if d.roundTrip(layer, units, w.Ahead) && asked {
 		d.queue.Fail(d.choice(layer, l))
 	}
 }
@@ -129,15 +130,24 @@ func (d *Device) choice(layer int, l *sim.Lists) error {
 
 // roundTrip brings the layer's selection to the host, which uses it only when the model selects,
 // and reports whether all went well. A kernel copies: a memcpy would wait in the copy engine's
-// queue after saves with a memcpy a block, for milliseconds in each layer.
-func (d *Device) roundTrip(units int) bool {
+// queue after saves with a memcpy a block, for milliseconds in each layer. What reads the lists
+// that follow from it is launched meanwhile, where it can be (ahead.go).
+func (d *Device) roundTrip(layer, units int, ahead *sim.Lists) bool {
 	n := units * d.budget
 	d.queue.Fail(d.hostList(n))
 	d.launch(&cuda.CarryArgs{
 		Dst: d.selected.Ptr(), Src: d.scratch.list.At, Bytes: int64(4 * n),
 	})
-	_ = d.queue.Drain() // launching is not waiting
 	d.counters.RoundTrips++
+	if d.canLaunchAhead(ahead) {
+		_ = d.queue.EventRecord(d.ahead.chosen, d.stream)
+		n := d.queue.Put()
+		d.launchAhead(layer, ahead)
+		defer d.waited(time.Now())
+		d.queue.Fail(d.queue.EventSyncAfter(n, d.ahead.chosen))
+		return d.queue.Err() == nil
+	}
+	_ = d.queue.Drain() // launching is not waiting
 	defer d.waited(time.Now())
 	return d.sync()
 }

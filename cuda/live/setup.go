@@ -46,6 +46,11 @@ func (d *Device) setUp() (err error) {
 			return err
 		}
 	}
+	if d.offload && d.sparse && !s.GPULookup() {
+		if err = d.ahead.open(d.m, d.stream); err != nil {
+			return err
+		}
+	}
 	if s.Offload && s.CachesPrefixes() {
 		if err = d.prefetch.open(d.m); err != nil {
 			return err
@@ -127,6 +132,7 @@ func supported(c weights.Config, geo kv.Geometry) error {
 
 // Close waits for the work and frees everything.
 func (d *Device) Close() error {
+	d.openGates() // or what is launched never ends
 	var err error
 	for _, stream := range []cuda.Stream{d.stream, d.progressive.stream, d.prefetch.stream} {
 		if stream != 0 && err == nil {

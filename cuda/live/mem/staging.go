@@ -186,16 +186,22 @@ func (s *Staging) Lend(layer, words int) []int32 {
 		return nil
 	}
 	c.lists = int64(words) * 4
-	c.used, c.sent = c.lists, 0
+	c.used, c.sent = c.lists, c.lists
 	s.layer = c
 	return array[int32](c, 0, words)
 }
 
-// Keep notes that the layer's lists, if they are in its part, are on the GPU as they are.
-func (s *Staging) Keep(lists []int32) {
+// Changed has the next upload of the layer's part begin with its lists, if they are there; else
+// they are on the GPU as they are.
+func (s *Staging) Changed(lists []int32) {
 	if _, lent := s.Lent(lists); lent {
-		s.layer.sent = max(s.layer.sent, s.layer.lists)
+		s.layer.sent = 0
 	}
+}
+
+// Lists is where the lists of the layer's part are, on the host and on the GPU.
+func (s *Staging) Lists() (host, device cuda.Ptr, bytes int64) {
+	return s.layer.base, s.layer.device, s.layer.lists
 }
 
 // Lent returns the address on the GPU of what the server wrote to a layer's part.

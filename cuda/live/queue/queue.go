@@ -195,6 +195,19 @@ func (q *Queue) Drain() error {
 	return q.Err()
 }
 
+// Put is how many calls have been enqueued so far.
+func (q *Queue) Put() int64 { return q.put.Load() }
+
+// EventSyncAfter waits until the first n calls are made, the recording of the event among them,
+// then for the event: what was enqueued after them need not have been launched.
+func (q *Queue) EventSyncAfter(n int64, e cuda.Event) error {
+	q.free.await(func() bool { return q.done.Load() >= n })
+	if err := q.Err(); err != nil {
+		return err
+	}
+	return q.Machine.EventSync(e)
+}
+
 // Wake has the thread be awake when the first call of a step comes.
 func (q *Queue) Wake() { q.work.open() }
 

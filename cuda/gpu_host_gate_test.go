@@ -1,0 +1,59 @@
+//go:build gpu
+
+package cuda
+
+import (
+	"bytes"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// What the host writes before it opens a gate is what the stream goes on with, at any size and
+// however soon after the launch, and nothing goes on before.
+func TestGPUHostGate(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		const most = 1 << 20
+		from, back, gate := g.host(most, DriverPages), g.host(most, DriverPages), g.host(8, DriverPages)
+		to, counted, number := g.device(most), g.device(8), g.host(8, DriverPages)
+		word := &Slice[uint64](gate)[0]
+		*word = 0
+		stream, err := g.StreamCreate(true)
+		g.must(err)
+		turn := int64(0)
+		pass := func(n int64, pause time.Duration) {
+			turn++
+			clear(back.Bytes()[:n])
+			g.must(g.Launch(&HostGateArgs{Dst: to, Src: from.Ptr(), Bytes: n, Gate: gate.Ptr(), Turn: turn,
+				Counted: counted}, stream))
+			g.must(g.Launch(&CarryArgs{Dst: back.Ptr(), Src: to, Bytes: n}, stream))
+			g.must(g.Launch(&CarryArgs{Dst: number.Ptr(), Src: counted, Bytes: 8}, stream))
+			time.Sleep(pause)
+			g.noise(from.Bytes()[:n])
+			atomic.StoreUint64(word, GateWord(turn, n+turn))
+			g.must(g.StreamSync(stream))
+			if !bytes.Equal(back.Bytes()[:n], from.Bytes()[:n]) {
+				t.Errorf("turn %d, %d bytes: not what the host wrote", turn, n)
+			}
+			if got := Slice[int64](number)[0]; got != n+turn {
+				t.Errorf("turn %d: %d counted, the host wrote %d", turn, got, n+turn)
+			}
+		}
+		for _, n := range []int64{0, 16, 256, 4096, 33 << 10, 200_000, most} {
+			pass(n, 2*time.Millisecond)
+		}
+		for range 2000 {
+			pass(4096, 0)
+		}
+		for what, a := range map[string]HostGateArgs{
+			"no gate": {Turn: 1}, "bytes of no word": {Gate: gate.Ptr(), Bytes: 8, Dst: to, Src: from.Ptr()},
+			"no source": {Gate: gate.Ptr(), Bytes: 16, Dst: to}, "a turn before 0": {Gate: gate.Ptr(),
+				Turn: -1},
+		} {
+			if err := g.Launch(&a, stream); err == nil {
+				t.Errorf("%s: launched", what)
+			}
+		}
+		g.must(g.StreamDestroy(stream))
+	})
+}

@@ -1,0 +1,117 @@
+package live_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
+)
+
+// gates notes what follows each gate of the host on its stream.
+type gates struct {
+	cuda.Machine
+	after [][]string // functions
+}
+
+func (g *gates) Launch(op cuda.Operation, s cuda.Stream) error {
+	switch op.(type) {
+	case *cuda.HostGateArgs:
+		g.after = append(g.after, nil)
+	case *cuda.SaveArgs: // from another thread
+		return g.Machine.Launch(op, s)
+	}
+	if n := len(g.after); n > 0 && len(g.after[n-1]) < 6 {
+		g.after[n-1] = append(g.after[n-1], cuda.Function(op))
+	}
+	return g.Machine.Launch(op, s)
+}
+
+// Layers that only decode are launched behind a gate, whole, and compute what the reference does;
+// where launches depend on what the lookup finds they come after it.
+func TestDecodesAreLaunchedAheadOfTheirLookup(t *testing.T) {
+	whole := []string{"ss_host_gate", "ss_flash_h2d", "ss_kv_write", "ss_decode", "ss_linear",
+		"ss_rmsnorm"}
+	for name, gated := range map[string]bool{
+		"gqa/offload, small": true, "mha/offload": true, "mha/select: offload, small": true,
+		"gqa/layer": true, "gqa/hits: offload, small": true, "gqa/offload, small, with a dense layer": true,
+		"mha/offload, memcpy": false, "gqa/psa, small": false, "gqa/sparse": false, "gqa/dense": false,
+	} {
+		c := cases()[name]
+		if c == nil {
+			t.Errorf("no case %s", name)
+			continue
+		}
+		on := emulator.New(emulator.Config{Late: true, Seed: 9})
+		m := &gates{Machine: on}
+		r := c.run(t, m)
+		r.check(t)
+		on.Close()
+		counters := r.counters[len(r.counters)-1]
+		if gated != (counters.Gated > counters.RoundTrips/3) || !gated && counters.Gated > 0 {
+			t.Errorf("%s: %d of %d round trips behind a gate", name, counters.Gated, counters.RoundTrips)
+		}
+		for _, after := range m.after[min(1, len(m.after)):] { // the first is launched to load the kernel
+			if !slices.Equal(after, whole) {
+				t.Errorf("%s: behind a gate are %v", name, after)
+			}
+		}
+	}
+}
+
+// stopping is a device whose n-th Move fails once its layer is launched.
+type stopping struct {
+	*live.Device
+	left int64 // gates until then
+}
+
+var errStopped = errors.New("the server stopped")
+
+func (s *stopping) Move(m *kv.Moves) error {
+	if s.Counters().Gated >= s.left {
+		return errStopped
+	}
+	return s.Device.Move(m)
+}
+
+// A server that stops between a selection and the layer's attention leaves a gate closed: closing the
+// device opens it, or what is launched would never end.
+func TestCloseOpensGates(t *testing.T) {
+	c := cases()["gqa/offload, small"]
+	for _, late := range []bool{false, true} {
+		m := emulator.New(emulator.Config{Late: late})
+		of, err := c.onDevice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		device, err := live.New(m, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := tiny(&c.shape)
+		cfg := c.server(&model)
+		cfg.Addressed, cfg.Do, cfg.Device = true, parallel.Do, &stopping{device, 7}
+		server, err := sim.NewServer(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = server.Run(t.Context(), c.workload(), &counted{}); !errors.Is(err, errStopped) {
+			t.Fatalf("the run ended with %v", err)
+		}
+		if n := device.Counters().Gated; n != 7 {
+			t.Errorf("%d gates", n)
+		}
+		if err := device.Close(); err != nil {
+			t.Errorf("late %v: %v", late, err)
+		}
+		if device, pinned := m.Held(); device+pinned > 0 {
+			t.Errorf("late %v: %d and %d bytes are still held", late, device, pinned)
+		}
+		m.Close()
+	}
+}
