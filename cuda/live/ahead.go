@@ -23,6 +23,7 @@ type ahead struct {
 	layer  int   // whose launches are behind a closed gate; -1: none
 	turn   int64 // of the last gate
 	lists  *sim.Lists
+	closes bool       // full blocks are digested and copied behind the gate, too
 	chosen cuda.Event // the layer's selection is on the host
 
 	gate     cuda.HostMemory // uint64, cuda.GateWord
@@ -100,9 +101,14 @@ func (d *Device) launchAhead(layer int, l *sim.Lists) {
 		return
 	}
 	d.stage.Send()
+	d.plan.clear()
+	d.open = l.Open
+	d.planFilled(write.Pool)
+	d.planClosed(layer)
+	a.closes = d.closesAhead()
 	a.layer, a.lists = layer, l
 	a.turn++
-	from, to, bytes := d.stage.Lists()
+	from, to, bytes := d.stage.Part()
 	d.launch(&cuda.HostGateArgs{Dst: to, Src: from, Bytes: bytes, Gate: a.gate.Ptr(),
 		Turn: a.turn, Counted: a.counted.At})
 	d.stage.Uploads++
@@ -116,7 +122,39 @@ func (d *Device) launchAhead(layer int, l *sim.Lists) {
 	d.launch(write)
 	d.launch(decode)
 	d.clock.mark(phaseSparse)
+	if a.closes {
+		d.launchClosings()
+	}
 	d.finishLayer(layer)
+}
+
+// closesAhead says whether all that closes the layer's blocks is uploaded with its lists.
+func (d *Device) closesAhead() bool {
+	p := &d.plan
+	for i := range p.closed {
+		if !d.stage.InPart(p.closed[i].digest.Dst) {
+			return false
+		}
+	}
+	for i := range p.saves {
+		if c := p.saves[i].copy; c == nil || !d.stage.InPart(c.Src) {
+			return false
+		}
+	}
+	return true
+}
+
+// launchClosings digests full blocks and copies them to the ring.
+func (d *Device) launchClosings() {
+	p := &d.plan
+	for i := range p.closed {
+		d.launch(p.closed[i].digest)
+		d.clock.mark(phaseScoring)
+	}
+	for i := range p.saves {
+		d.launch(p.saves[i].copy)
+		d.clock.mark(phaseSaveStall)
+	}
 }
 
 // hold allocates memory for the addresses of so many loads. No gate is closed.
@@ -138,8 +176,8 @@ func (a *ahead) hold(m cuda.Machine, most int) (err error) {
 	return err
 }
 
-// openGate has the GPU read the layer's lists and load what they miss; then come the blocks that the
-// decodes' tokens filled.
+// openGate has the GPU read the layer's lists and load what they miss, and sends the blocks that the
+// decodes' tokens filled to DRAM.
 func (d *Device) openGate(layer int, w *sim.Work) {
 	a, p := &d.ahead, &d.plan
 	if w.Lists != a.lists {
@@ -148,16 +186,22 @@ func (d *Device) openGate(layer int, w *sim.Work) {
 	if d.queue.Err() != nil {
 		return // closing opens it
 	}
+	for i := range p.saves {
+		if s := &p.saves[i]; s.copy != nil {
+			d.addressSource(s)
+		}
+	}
 	a.layer = -1
 	a.set(a.turn, int64(d.loading.count))
 	d.counters.Loaded += int64(d.loading.count)
 	d.loading.count = 0
 	d.countSelected(w.Lists)
-	p.clear()
-	d.open = w.Lists.Open
-	d.planFilled(d.layerPool(layer))
-	if d.planClosed(layer); len(p.closed) > 0 {
+	if !a.closes {
 		d.stage.Send()
 		d.closeBlocks(layer)
+		return
+	}
+	for i := range p.saves {
+		d.submit(layer, &p.saves[i])
 	}
 }

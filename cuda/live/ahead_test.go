@@ -35,8 +35,9 @@ func (g *gates) Launch(op cuda.Operation, s cuda.Stream) error {
 // Layers that only decode are launched behind a gate, whole, and compute what the reference does;
 // where launches depend on what the lookup finds they come after it.
 func TestDecodesAreLaunchedAheadOfTheirLookup(t *testing.T) {
-	whole := []string{"ss_host_gate", "ss_flash_h2d", "ss_kv_write", "ss_decode", "ss_linear",
-		"ss_rmsnorm"}
+	attend := []string{"ss_host_gate", "ss_flash_h2d", "ss_kv_write", "ss_decode"}
+	closing := append(slices.Clone(attend), "ss_digest", "ss_gpu_scatter")
+	whole := append(attend, "ss_linear", "ss_rmsnorm")
 	for name, gated := range map[string]bool{
 		"gqa/offload, small": true, "mha/offload": true, "mha/select: offload, small": true,
 		"gqa/layer": true, "gqa/hits: offload, small": true, "gqa/offload, small, with a dense layer": true,
@@ -56,10 +57,17 @@ func TestDecodesAreLaunchedAheadOfTheirLookup(t *testing.T) {
 		if gated != (counters.Gated > counters.RoundTrips/3) || !gated && counters.Gated > 0 {
 			t.Errorf("%s: %d of %d round trips behind a gate", name, counters.Gated, counters.RoundTrips)
 		}
+		closed := 0
 		for _, after := range m.after[min(1, len(m.after)):] { // the first is launched to load the kernel
-			if !slices.Equal(after, whole) {
+			switch {
+			case slices.Equal(after, closing):
+				closed++
+			case !slices.Equal(after, whole):
 				t.Errorf("%s: behind a gate are %v", name, after)
 			}
+		}
+		if gated && (closed == 0 || closed > len(m.after)/2) {
+			t.Errorf("%s: full blocks are closed behind %d of %d gates", name, closed, len(m.after))
 		}
 	}
 }

@@ -66,12 +66,18 @@ func (d *Device) closeBlocks(layer int) {
 // planDigest readies the selection metadata of full blocks.
 func (d *Device) planDigest(layer int, c *closed) {
 	heads, n := d.geo.KVHeads, d.geo.KVHeads*(c.to-c.from)
-	slots, at := d.stage.Words(n)
+	var slots []int32
+	at, lent := d.stage.Lent(c.slots) // of one block a head, in order
+	if !lent {
+		slots, at = d.stage.Words(n)
+	}
 	to, toAt := d.stage.Longs(n)
 	i := 0
 	for h := range heads {
 		for b := c.from; b < c.to; b++ {
-			slots[i] = int32(c.slot(h, b, heads))
+			if !lent {
+				slots[i] = int32(c.slot(h, b, heads))
+			}
 			to[i] = int64((layer*heads+h)*c.req.metaBlocks + b)
 			i++
 		}
@@ -88,6 +94,7 @@ type part struct {
 	closed  int // in plan.closed
 	from, n int64
 	at, end int64 // in the ring
+	source  []int64
 	copy    *cuda.GPUScatterArgs
 }
 
@@ -107,20 +114,34 @@ func (d *Device) planSaves(i int, c *closed) {
 func (d *Device) address(layer int, s *part, at, end int64) {
 	c, heads, size := &d.plan.closed[s.closed], d.geo.KVHeads, d.geo.BlockBytes
 	addresses, to := d.stage.Longs(int(2 * s.n))
-	byPlace := d.saver.engine == "memcpy"
 	for i := range s.n {
-		h, b := int(s.from+i)/(c.to-c.from), c.from+int(s.from+i)%(c.to-c.from)
-		if byPlace {
-			h, b = int(s.from+i)%heads, c.from+int(s.from+i)/heads
-		}
-		addresses[i] = int64(c.pool) + c.slot(h, b, heads)*size
+		h, b := d.savedAt(s, i)
 		addresses[s.n+i] = int64(d.saver.ring) + (at+i)*size
 		d.saver.to(at+i, d.dram.Block(c.req.pages[b], layer*heads+h))
 	}
-	s.at, s.end = at, end
+	s.at, s.end, s.source = at, end, addresses[:s.n]
+	d.addressSource(s)
 	s.copy = &cuda.GPUScatterArgs{
 		Src: to, Dst: to + cuda.Ptr(8*s.n), Count: s.n, BlockBytes: size,
 		CTAs: int32(min(s.n, RingCTAs)),
+	}
+}
+
+// savedAt is the KV head and the block of a job's i-th.
+func (d *Device) savedAt(s *part, i int64) (head, block int) {
+	c, k := &d.plan.closed[s.closed], int(s.from+i)
+	if d.saver.engine == "memcpy" {
+		return k % d.geo.KVHeads, c.from + k/d.geo.KVHeads
+	}
+	return k / (c.to - c.from), c.from + k%(c.to-c.from)
+}
+
+// addressSource names the slots that a job's blocks are in.
+func (d *Device) addressSource(s *part) {
+	c := &d.plan.closed[s.closed]
+	for i := range s.source {
+		h, b := d.savedAt(s, int64(i))
+		s.source[i] = int64(c.pool) + c.slot(h, b, d.geo.KVHeads)*d.geo.BlockBytes
 	}
 }
 
@@ -141,12 +162,17 @@ func (d *Device) save(layer int, s *part) {
 		d.stage.Send()
 	}
 	d.launch(s.copy)
+	d.submit(layer, s)
+	d.clock.mark(phaseSaveStall) // the copy, and the wait before it
+}
+
+// submit hands a job whose copy is on the stream to the saver.
+func (d *Device) submit(layer int, s *part) {
 	job, err := d.saver.submit(d.step.Index, layer, s.at, s.n, s.end, d.stream)
 	d.queue.Fail(err)
 	c := &d.plan.closed[s.closed]
 	c.req.note(c.from, c.to, job)
 	d.counters.Saved += s.n
-	d.clock.mark(phaseSaveStall) // the copy, and the wait before it
 }
 
 // RingCTAs copy within HBM at its speed.

@@ -33,8 +33,7 @@ func (u *uploads) Launch(op cuda.Operation, s cuda.Stream) error {
 }
 
 // The host sends a layer all that its launches need in one copy, and the step what all layers need
-// in another; lists that have not changed are not sent again. A layer that is launched ahead of its
-// lookup has one more copy for the blocks that its tokens fill.
+// in another; lists that have not changed are not sent again.
 func TestOneUploadALayer(t *testing.T) {
 	dense := cases()["mha/offload, dense"]
 	for name, c := range map[string]*scenario{
@@ -65,12 +64,6 @@ func TestOneUploadALayer(t *testing.T) {
 				}
 				if !decodes(&r.steps[i]) || !decodes(&r.steps[i-1]) ||
 					r.steps[i].Decodes != r.steps[i-1].Decodes || is.Growing != was.Growing {
-					continue
-				}
-				if is.Saved > was.Saved && is.Gated > was.Gated {
-					if count > 2*layers+2 {
-						t.Errorf("step %d: %d uploads in %d layers that fill blocks", i, count, layers)
-					}
 					continue
 				}
 				only++

@@ -199,9 +199,17 @@ func (s *Staging) Changed(lists []int32) {
 	}
 }
 
-// Lists is where the lists of the layer's part are, on the host and on the GPU.
-func (s *Staging) Lists() (host, device cuda.Ptr, bytes int64) {
-	return s.layer.base, s.layer.device, s.layer.lists
+// Part is what the layer's part holds, on the host and on the GPU, lists and all: another upload
+// than Send's brings it.
+func (s *Staging) Part() (host, device cuda.Ptr, bytes int64) {
+	c := s.layer
+	c.sent = c.used
+	return c.base, c.device, aligned(c.used, 16)
+}
+
+// InPart tells whether an address on the GPU is in the layer's part.
+func (s *Staging) InPart(at cuda.Ptr) bool {
+	return at >= s.layer.device && at < s.layer.device+cuda.Ptr(len(s.layer.bytes))
 }
 
 // Lent returns the address on the GPU of what the server wrote to a layer's part.
