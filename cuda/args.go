@@ -39,6 +39,10 @@ type HostGateArgs struct {
 	Gate     Ptr
 	Turn     int64
 	Counted  Ptr // int64 in device memory; 0: not written
+	// As many int64 of each of some rows are copied too, which are Pitch bytes apart.
+	RowDst, RowSrc Ptr
+	Pitch          int64
+	Rows           int32
 }
 
 // gateBits is the header's SS_GATE_BITS.

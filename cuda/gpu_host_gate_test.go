@@ -20,23 +20,37 @@ func TestGPUHostGate(t *testing.T) {
 		*word = 0
 		stream, err := g.StreamCreate(true)
 		g.must(err)
+		// The first launch of a kernel may load it, which waits for the GPU, and so for the gate.
+		g.must(g.Launch(&CarryArgs{Dst: back.Ptr(), Src: to, Bytes: 16}, stream))
+		g.must(g.StreamSync(stream))
+		rows, rowsTo, rowsBack := g.host(2*64<<10, DriverPages), g.device(2*64<<10),
+			g.host(2*64<<10, DriverPages)
 		turn := int64(0)
 		pass := func(n int64, pause time.Duration) {
 			turn++
 			clear(back.Bytes()[:n])
 			g.must(g.Launch(&HostGateArgs{Dst: to, Src: from.Ptr(), Bytes: n, Gate: gate.Ptr(), Turn: turn,
-				Counted: counted}, stream))
+				Counted: counted, RowDst: rowsTo, RowSrc: rows.Ptr(), Pitch: 64 << 10, Rows: 2}, stream))
+			g.must(g.Launch(&CarryArgs{Dst: rowsBack.Ptr(), Src: rowsTo, Bytes: 2 * 64 << 10}, stream))
 			g.must(g.Launch(&CarryArgs{Dst: back.Ptr(), Src: to, Bytes: n}, stream))
 			g.must(g.Launch(&CarryArgs{Dst: number.Ptr(), Src: counted, Bytes: 8}, stream))
 			time.Sleep(pause)
 			g.noise(from.Bytes()[:n])
-			atomic.StoreUint64(word, GateWord(turn, n+turn))
+			count := n/256 + turn%7
+			g.noise(rows.Bytes()[:8*count])
+			g.noise(rows.Bytes()[64<<10:][:8*count])
+			atomic.StoreUint64(word, GateWord(turn, count))
 			g.must(g.StreamSync(stream))
 			if !bytes.Equal(back.Bytes()[:n], from.Bytes()[:n]) {
 				t.Errorf("turn %d, %d bytes: not what the host wrote", turn, n)
 			}
-			if got := Slice[int64](number)[0]; got != n+turn {
-				t.Errorf("turn %d: %d counted, the host wrote %d", turn, got, n+turn)
+			if got := Slice[int64](number)[0]; got != count {
+				t.Errorf("turn %d: %d counted, the host wrote %d", turn, got, count)
+			}
+			for _, first := range []int64{0, 64 << 10} {
+				if !bytes.Equal(rows.Bytes()[first:][:8*count], rowsBack.Bytes()[first:][:8*count]) {
+					t.Errorf("turn %d: %d elements of a row are not the host's", turn, count)
+				}
 			}
 		}
 		for _, n := range []int64{0, 16, 256, 4096, 33 << 10, 200_000, most} {

@@ -1,13 +1,16 @@
-// Holds a stream until the host opens it, then brings what the host has written: all that depends on
-// the host's answer is launched before the answer is known, and no launch follows it.
+// Holds a stream until the host opens it, then brings what the host has written: all that depends
+// on the host's answer is launched before the answer is known, and no launch follows it.
 //
 //   wait until gate >> SS_GATE_BITS >= turn
+//   n = gate mod 2^SS_GATE_BITS
 //   dst[0 .. bytes) = src[0 .. bytes)
-//   counted = gate mod 2^SS_GATE_BITS
+//   row_dst[i][0 .. n) = row_src[i][0 .. n)      i = 0 .. rows - 1, rows of 8 bytes an element
+//   counted = n
 //
-// The gate is one word in pinned memory, so that the turn and what comes with it are read in one round
-// trip over the link. Every CTA polls for itself: the first words of its part follow the poll that
-// sees the gate open, without a barrier over the grid.
+// Rows are as long as the host decides: addresses that a gather reads, block after block, should be
+// in HBM. The gate is one word in pinned memory, so that the turn and what comes with it are read
+// in one round trip over the link. Every CTA polls for itself: the first words of its part follow
+// the poll that sees the gate open, without a barrier over the grid.
 #include "common.cuh"
 
 namespace ss {
@@ -22,17 +25,8 @@ __device__ inline uint64_t read_gate(const uint64_t *gate) {
   return value;
 }
 
-__global__ void __launch_bounds__(kGateThreads)
-    host_gate_kernel(char *dst, const char *src, int64_t words, const uint64_t *gate, uint64_t turn,
-                     int64_t *counted) {
-  if (threadIdx.x == 0) {
-    uint64_t value;
-    do value = read_gate(gate);
-    while ((value >> SS_GATE_BITS) < turn);
-    if (blockIdx.x == 0 && counted != nullptr)
-      *counted = int64_t(value & ((uint64_t(1) << SS_GATE_BITS) - 1));
-  }
-  __syncthreads();
+// Copies words of 16 bytes by all threads of the grid.
+__device__ inline void copy_words(char *dst, const char *src, int64_t words) {
   const int64_t threads = int64_t(gridDim.x) * kGateThreads,
                 thread = int64_t(blockIdx.x) * kGateThreads + threadIdx.x;
   for (int64_t first = thread; first < words; first += threads * kGateWords) {
@@ -48,6 +42,22 @@ __global__ void __launch_bounds__(kGateThreads)
   }
 }
 
+__global__ void __launch_bounds__(kGateThreads) host_gate_kernel(ss_host_gate_args a) {
+  __shared__ int64_t number;
+  if (threadIdx.x == 0) {
+    uint64_t value;
+    do value = read_gate(a.gate);
+    while ((value >> SS_GATE_BITS) < uint64_t(a.turn));
+    number = int64_t(value & ((uint64_t(1) << SS_GATE_BITS) - 1));
+    if (blockIdx.x == 0 && a.counted != nullptr) *a.counted = number;
+  }
+  __syncthreads();
+  copy_words(static_cast<char *>(a.dst), static_cast<const char *>(a.src), a.bytes / 16);
+  for (int i = 0; i < a.rows; i++)  // an odd row's last word has one element more
+    copy_words(static_cast<char *>(a.row_dst) + i * a.pitch,
+               static_cast<const char *>(a.row_src) + i * a.pitch, (number + 1) / 2);
+}
+
 }  // namespace ss
 
 extern "C" int ss_host_gate(const ss_host_gate_args *args, ss_stream stream) {
@@ -57,11 +67,12 @@ extern "C" int ss_host_gate(const ss_host_gate_args *args, ss_stream stream) {
   SS_NEED(args->bytes == 0 || (args->dst != nullptr && args->src != nullptr));
   SS_NEED(uintptr_t(args->dst) % 16 == 0 && uintptr_t(args->src) % 16 == 0);
   SS_NEED(args->turn >= 0);
-  const int64_t words = args->bytes / 16;
+  SS_NEED(args->rows >= 0 && args->pitch >= 0 && args->pitch % 16 == 0);
+  SS_NEED(args->rows == 0 || (args->row_dst != nullptr && args->row_src != nullptr));
+  SS_NEED(uintptr_t(args->row_dst) % 16 == 0 && uintptr_t(args->row_src) % 16 == 0);
+  const int64_t words = (args->bytes + args->rows * args->pitch) / 16;
   const int64_t wanted = ss::ceil_div64(words > 0 ? words : 1, ss::kGateThreads);
   const int ctas = int(wanted < ss::kGateCtas ? wanted : ss::kGateCtas);
-  ss::host_gate_kernel<<<ctas, ss::kGateThreads, 0, ss::stream_of(stream)>>>(
-      static_cast<char *>(args->dst), static_cast<const char *>(args->src), words, args->gate,
-      uint64_t(args->turn), args->counted);
+  ss::host_gate_kernel<<<ctas, ss::kGateThreads, 0, ss::stream_of(stream)>>>(*args);
   return ss::check(cudaGetLastError(), "host_gate_kernel");
 }

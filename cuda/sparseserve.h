@@ -101,7 +101,8 @@ SS_API int ss_carry(const ss_memcpy_args *args, ss_stream stream);
 
 // Holds the stream until the host opens the gate, then copies what the host has written before.
 //
-//   wait until gate >> SS_GATE_BITS >= turn;  dst = src;  counted = gate mod 2^SS_GATE_BITS
+//   wait until gate >> SS_GATE_BITS >= turn;  n = gate mod 2^SS_GATE_BITS
+//   dst = src;  the first n elements of each row = those of its source;  counted = n
 //
 // The host writes the gate last, in one store. A kernel polls it: the host must open every gate, or
 // the stream, and who waits for it, never ends.
@@ -113,6 +114,10 @@ typedef struct {
   const uint64_t *gate;  // pinned
   int64_t turn;     // 0 or more, below 2^(64 - SS_GATE_BITS)
   int64_t *counted; // device; null: not written
+  void *row_dst;        // device, int64 [rows][pitch / 8], multiple of 16
+  const void *row_src;  // pinned, the same
+  int64_t pitch;        // bytes from row to row, a multiple of 16; at least 8 n
+  int32_t rows;         // 0: none
 } ss_host_gate_args;
 SS_API int ss_host_gate(const ss_host_gate_args *args, ss_stream stream);
 

@@ -130,7 +130,7 @@ func (p *addressed) dropped() []Dropped { return p.gone }
 // score has a device that selects write its choice to lists, unless it needs none of it back,
 // and makes it the decodes' selections.
 func (p *addressed) score(layer int, w *Work) error {
-	if p.cache != nil && p.fixed && len(w.Prefill) == 0 && w.Decodes > 0 {
+	if p.cache != nil && p.fixed && w.Decodes > 0 {
 		p.opened = p.openLists(layer, false)
 		w.Ahead = &p.opened.Lists
 	}

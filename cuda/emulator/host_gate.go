@@ -13,11 +13,18 @@ func checkHostGate(c *checks, a *cuda.HostGateArgs) {
 	c.need(a.Bytes == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
 	c.need(a.Src%16 == 0 && a.Dst%16 == 0, "src and dst at multiples of 16")
 	c.need(a.Turn >= 0, "turn >= 0")
+	c.need(a.Rows >= 0 && a.Pitch >= 0 && a.Pitch%16 == 0, "rows >= 0, a multiple of 16 bytes apart")
+	c.need(a.Rows == 0 || a.RowSrc != 0 && a.RowDst != 0, "both ends of rows")
+	c.need(a.RowSrc%16 == 0 && a.RowDst%16 == 0, "rows at multiples of 16")
 }
 
 func hostGate(m *access, a *cuda.HostGateArgs) {
 	n, _ := cuda.GateOpen(atomic.LoadUint64(at[uint64](m, "Gate", a.Gate, 0)), a.Turn)
 	copy(m.bytes("Dst", a.Dst, 0, a.Bytes), m.bytes("Src", a.Src, 0, a.Bytes))
+	for i := range a.Rows {
+		from := int64(i) * a.Pitch
+		copy(m.bytes("RowDst", a.RowDst, from, 8*n), m.bytes("RowSrc", a.RowSrc, from, 8*n))
+	}
 	if a.Counted != 0 {
 		*at[int64](m, "Counted", a.Counted, 0) = n
 	}

@@ -18,11 +18,14 @@ func TestStreamsWaitForTheHost(t *testing.T) {
 		s, other, before, after := g.stream(), g.stream(), g.event(), g.event()
 		gate, from := pinned(g, make([]byte, 8)), pinned(g, make([]byte, 64))
 		dst, copied, counted := g.device(64), g.device(64), g.device(8)
+		rows, to := pinned(g, make([]byte, 2*128)), g.device(2*128)
+		numbers := cuda.Slice[int64](rows)
 		word := &cuda.Slice[uint64](gate)[0]
 		for turn := int64(1); turn <= 3; turn++ {
 			g.must(g.EventRecord(before, s))
 			g.must(g.Launch(&cuda.HostGateArgs{Dst: dst, Src: from.Ptr(), Bytes: 64,
-				Gate: gate.Ptr(), Turn: turn, Counted: counted}, s))
+				Gate: gate.Ptr(), Turn: turn, Counted: counted, RowDst: to, RowSrc: rows.Ptr(), Pitch: 128,
+				Rows: 2}, s))
 			g.must(g.Launch(&cuda.CarryArgs{Dst: copied, Src: dst, Bytes: 64}, s))
 			g.must(g.EventRecord(after, s))
 			g.must(g.EventSync(before))
@@ -33,10 +36,18 @@ func TestStreamsWaitForTheHost(t *testing.T) {
 				want[i] = byte(turn) + byte(i)
 			}
 			copy(from.Bytes(), want)
+			for i := range numbers {
+				numbers[i] = 100*turn + int64(i)
+			}
 			atomic.StoreUint64(word, cuda.GateWord(turn, 10+turn))
 			g.must(g.EventSync(after))
 			if got := download[byte](g, copied, 64); !slices.Equal(got, want) {
 				t.Errorf("%+v, turn %d: %v", c, turn, got)
+			}
+			for i, got := range download[int64](g, to, 32) {
+				if there := int64(i%16) < 10+turn; there != (got == 100*turn+int64(i)) {
+					t.Errorf("%+v, turn %d: element %d is %d", c, turn, i, got)
+				}
 			}
 			if n := download[int64](g, counted, 1)[0]; n != 10+turn {
 				t.Errorf("%+v, turn %d: %d counted", c, turn, n)

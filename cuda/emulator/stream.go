@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -52,24 +53,28 @@ func (m *Machine) push(s *stream, it item) error {
 	if m.config.Late {
 		return m.runAhead()
 	}
-	for len(s.queue) > 0 && s.held() == nil {
+	for len(s.queue) > 0 {
 		own := len(s.queue) == 1
-		if err := m.step(s); err != nil {
-			if own {
-				return err
-			}
+		switch err := m.step(s); {
+		case isHeld(err):
+			return nil
+		case err != nil && own:
+			return err
+		case err != nil:
 			return m.late(err)
 		}
 	}
 	return nil
 }
 
-// held is why the stream's next item waits for the host; nil: it does not.
-func (s *stream) held() error {
-	if len(s.queue) == 0 || s.queue[0].held == nil {
-		return nil
-	}
-	return s.queue[0].held()
+// held is an error of who waits for a stream that waits for the host.
+type held struct{ error }
+
+func (h *held) Unwrap() error { return h.error }
+
+func isHeld(err error) bool {
+	h := (*held)(nil)
+	return errors.As(err, &h)
 }
 
 // runAhead lets a random stream do some of its work, now and then.
@@ -78,29 +83,39 @@ func (m *Machine) runAhead() error {
 		return nil
 	}
 	s := m.order[m.random.IntN(len(m.order))]
-	for n := m.random.IntN(6); n > 0 && len(s.queue) > 0 && s.held() == nil; n-- {
-		if err := m.late(m.step(s)); err != nil {
-			return err
+	for n := m.random.IntN(6); n > 0 && len(s.queue) > 0; n-- {
+		if err := m.step(s); isHeld(err) {
+			return nil
+		} else if err != nil {
+			return m.late(err)
 		}
 	}
 	return nil
 }
 
-// step runs the first item of a stream, and before it what it waits for. Who waits for a stream
-// that the host holds would wait for ever: that is an error.
+// step runs the first item of a stream, and before it what it waits for. Where the host holds the
+// stream, or what it waits for, the item stays: who waits for it would wait for ever.
 func (m *Machine) step(s *stream) error {
-	if err := s.held(); err != nil {
-		return err
-	}
 	it := s.queue[0]
+	if it.held != nil {
+		if err := it.held(); err != nil {
+			return &held{err}
+		}
+	}
+	if it.await != nil {
+		if err := m.reach(it.await); err != nil {
+			return err
+		}
+	}
+	if len(s.queue) == 0 { // a failure has emptied it
+		return m.failed
+	}
 	s.queue = s.queue[1:]
 	switch {
 	case it.run != nil:
 		return it.run()
 	case it.set != nil:
 		it.set.passed, it.set.time = true, m.config.Clock()
-	case it.await != nil:
-		return m.reach(it.await)
 	}
 	return nil
 }
@@ -111,7 +126,9 @@ func (m *Machine) reach(k *mark) error {
 		if m.failed != nil {
 			return m.failed
 		}
-		if err := m.late(m.step(k.on)); err != nil {
+		if err := m.step(k.on); isHeld(err) {
+			return err
+		} else if m.late(err) != nil {
 			return err
 		}
 	}
@@ -121,7 +138,11 @@ func (m *Machine) reach(k *mark) error {
 // drain runs all of a stream.
 func (m *Machine) drain(s *stream) error {
 	for m.failed == nil && len(s.queue) > 0 {
-		m.late(m.step(s))
+		if err := m.step(s); isHeld(err) {
+			return err
+		} else {
+			m.late(err)
+		}
 	}
 	return m.failed
 }
@@ -129,8 +150,11 @@ func (m *Machine) drain(s *stream) error {
 // drainAll runs all streams but the savers'.
 func (m *Machine) drainAll() error {
 	for _, s := range m.order {
-		if !s.saves {
-			m.drain(s)
+		if s.saves {
+			continue
+		}
+		if err := m.drain(s); err != nil {
+			return err
 		}
 	}
 	return m.failed

@@ -11,11 +11,11 @@ import (
 
 // ahead launches what follows a layer's round trip before the host has looked anything up. A launch
 // costs the driver some microseconds, more on a core that others share, and a layer of decodes has
-// ten: behind the lookup, each would be time in which the GPU has nothing to do. In front of it they
-// are behind a gate on the stream (cuda/host_gate.cu), which the host opens with one store once the
-// layer's lists and loads are in pinned memory. No argument of these launches depends on what the
-// lookup finds: lists are where the server said (sim.Work.Ahead), loads are counted on the GPU, and
-// attention is divided for lists as long as the budget.
+// ten: behind the lookup, each would be time in which the GPU has nothing to do. In front of it
+// they are behind a gate on the stream (cuda/host_gate.cu), which the host opens with one store
+// once the layer's lists and loads are in pinned memory. No argument of these launches depends on
+// what the lookup finds: lists are where the server said (sim.Work.Ahead), loads are counted on the
+// GPU, and attention is divided for lists as long as the budget.
 //
 // It is done where all rows of a step are decodes, and what they launch is known: not with
 // progressive attention, and not where a prefill's open block has to come from its stash first.
@@ -23,21 +23,25 @@ type ahead struct {
 	layer  int   // whose launches are behind a closed gate; -1: none
 	turn   int64 // of the last gate
 	lists  *sim.Lists
+	most   int        // loads of the layer
 	closes bool       // full blocks are digested and copied behind the gate, too
 	chosen cuda.Event // the layer's selection is on the host
 
-	gate     cuda.HostMemory // uint64, cuda.GateWord
-	loads    cuda.HostMemory // addresses of a layer's loads, as long as lists can be, and of their slots
-	src, dst []int64         // the same
-	counted  mem.Buffer      // int64 on the GPU: loads of the layer
+	gate cuda.HostMemory // uint64, cuda.GateWord
+	// Addresses of a layer's loads and of their slots, as long as lists can be: on the host and the
+	// GPU.
+	loads     cuda.HostMemory
+	src, dst  []int64 // the same
+	addresses mem.Buffer
+	counted   mem.Buffer // int64 on the GPU: loads of the layer
 	// Numbers of decodes and of blocks in a list whose launches have been made without a gate: the
 	// first launch of a kernel may load it, which waits for the GPU, and so for the gate.
-	loaded map[[2]int32]bool
+	loaded map[launched]bool
 }
 
 // open allocates the gate and launches one that is open.
 func (a *ahead) open(m cuda.Machine, on cuda.Stream) (err error) {
-	a.layer, a.loaded = -1, map[[2]int32]bool{}
+	a.layer, a.loaded = -1, map[launched]bool{}
 	if a.chosen, err = m.EventCreate(); err != nil {
 		return err
 	}
@@ -56,22 +60,33 @@ func (a *ahead) set(turn, loads int64) {
 	atomic.StoreUint64(&cuda.Slice[uint64](a.gate)[0], cuda.GateWord(turn, loads))
 }
 
-// openGates lets all go on that is launched: the run has ended, and what it computes no longer
-// matters.
-func (d *Device) openGates() {
-	if a := &d.ahead; a.turn > 0 {
-		a.set(a.turn, 0)
+// endGate lets all go on that is launched when the run has ended in a layer's lookup. What it
+// computes no longer matters, but it must not leave the cache: lists are empty, and every slot is
+// the first.
+func (d *Device) endGate() {
+	a := &d.ahead
+	if a.turn == 0 || a.layer < 0 {
+		return
 	}
+	for _, words := range [...][]int32{a.lists.Count, a.lists.Block, a.lists.Slot, a.lists.Open} {
+		clear(words)
+	}
+	for _, own := range d.plan.tables {
+		clear(own.slots)
+	}
+	d.nameSlots()
+	a.layer = -1
+	a.set(a.turn, 0)
 }
 
 // canLaunchAhead says whether a layer's launches are known before its lookup.
-func (d *Device) canLaunchAhead(l *sim.Lists) bool {
+func (d *Device) canLaunchAhead(layer int, w *sim.Work) bool {
 	a, c := &d.ahead, &d.decodes
-	if l == nil || c.n < len(d.rows) || a.loaded == nil || d.cfg.Spec.Progressive() ||
-		d.cfg.Spec.LoadEngine != "flash" || d.cfg.Projected != nil {
+	if w.Ahead == nil || a.loaded == nil || d.cfg.Spec.Progressive() || len(d.patterns.layers) > 0 ||
+		d.cfg.Spec.LoadEngine != "flash" || d.cfg.Projected != nil || d.queue.Err() != nil {
 		return false
 	}
-	if _, lent := d.stage.Lent(l.Count); !lent || d.queue.Err() != nil {
+	if _, lent := d.stage.Lent(w.Ahead.Count); !lent {
 		return false
 	}
 	for i := range c.n {
@@ -79,53 +94,111 @@ func (d *Device) canLaunchAhead(l *sim.Lists) bool {
 			return false
 		}
 	}
-	shape := [2]int32{int32(c.n), d.listBlocks()}
+	heads := d.geo.KVHeads
+	a.most = c.n * heads * w.Ahead.Stride
+	bytes := int64(c.n) * saveBytes(heads, 1)
+	for i := c.n; i < len(d.rows); i++ {
+		if row := &d.rows[i]; row.In(layer) {
+			blocks := d.geo.Blocks(row.To)
+			a.most += heads * blocks
+			bytes += saveBytes(heads, 2*blocks) // a prefix is digested, what follows saved too
+		}
+	}
+	if !d.stage.Fits(bytes) {
+		return false
+	}
+	shape := launched{c.n, int(d.listBlocks()), len(w.Prefill), d.cfg.rows(w.Tokens)}
 	known := a.loaded[shape]
 	a.loaded[shape] = true
 	return known
 }
 
+// saveBytes is no less than what the slots, digests and saves of so many blocks need in a layer's
+// part.
+func saveBytes(heads, blocks int) int64 { return int64(heads*blocks)*(4+4+8+16) + 6*256 }
+
+// launched is what sets layers apart whose launches may be of different kernels.
+type launched struct{ decodes, listBlocks, prefills, rows int }
+
 // listBlocks are the most blocks that a decode's list can have.
 func (d *Device) listBlocks() int32 { return int32(min(d.budget, d.decodes.most)) }
 
 // launchAhead launches the rest of the layer behind a gate.
-func (d *Device) launchAhead(layer int, l *sim.Lists) {
-	a := &d.ahead
-	write, decode := d.decodeArgs(layer)
-	decode.MaxBlocks = d.listBlocks()
-	d.readLists(l, write, decode)
-	decode.Workspace = d.workspaceFor(decode, &d.workspace, "decode workspace")
+func (d *Device) launchAhead(layer int, w *sim.Work) {
+	a, l := &d.ahead, w.Ahead
 	d.grow(&a.counted, 8, "loads counted")
-	d.queue.Fail(a.hold(d.m, d.decodes.n*d.geo.KVHeads*l.Stride))
+	d.queue.Fail(a.hold(d.m))
+	d.grow(&a.addresses, int64(16*len(a.src)), "addresses of loads")
+	d.planAhead(layer, w)
 	if d.queue.Err() != nil {
 		return
 	}
-	d.stage.Send()
-	d.plan.clear()
-	d.open = l.Open
-	d.planFilled(write.Pool)
-	d.planClosed(layer)
 	a.closes = d.closesAhead()
 	a.layer, a.lists = layer, l
 	a.turn++
 	from, to, bytes := d.stage.Part()
+	most, pitch := int64(len(a.src)), int64(8*len(a.src))
 	d.launch(&cuda.HostGateArgs{Dst: to, Src: from, Bytes: bytes, Gate: a.gate.Ptr(),
-		Turn: a.turn, Counted: a.counted.At})
+		Turn: a.turn, Counted: a.counted.At, RowDst: a.addresses.At, RowSrc: a.loads.Ptr(), Pitch: pitch,
+		Rows: 2})
 	d.stage.Uploads++
 	d.stage.UploadBytes += bytes
 	d.counters.Gated++
 	d.clock.mark(phaseHost)
-	most := int64(len(a.src))
-	d.launch(d.load(cuda.BlocksArgs{Src: a.loads.Ptr(), Dst: a.loads.Ptr() + cuda.Ptr(8*most),
+	d.launch(d.load(cuda.BlocksArgs{Src: a.addresses.At, Dst: a.addresses.At + cuda.Ptr(pitch),
 		Count: most, BlockBytes: d.geo.BlockBytes, Counted: a.counted.At}))
 	d.clock.mark(phaseLoadStall)
-	d.launch(write)
-	d.launch(decode)
-	d.clock.mark(phaseSparse)
-	if a.closes {
-		d.launchClosings()
-	}
+	d.attention(layer, w, d.closeAhead)
 	d.finishLayer(layer)
+}
+
+// planAhead is planLayer without what the lookup finds: lists are where they will be, and slots are
+// left to fill.
+func (d *Device) planAhead(layer int, w *sim.Work) {
+	p := &d.plan
+	p.clear()
+	d.nameHits(layer)
+	write, decode := d.decodeArgs(layer)
+	decode.MaxBlocks = d.listBlocks()
+	d.readLists(w.Ahead, write, decode)
+	decode.Workspace = d.workspaceFor(decode, &d.workspace, "decode workspace")
+	p.writes, p.decode = append(p.writes, write), decode
+	d.stage.Send() // what is not in the layer's part, or nothing
+	d.open = w.Ahead.Open
+	d.planFilled(write.Pool)
+	for i := d.decodes.n; i < len(d.rows); i++ {
+		if d.rows[i].In(layer) {
+			d.planPrefill(layer, i, nil)
+		}
+	}
+	d.planClosed(layer)
+}
+
+// fillPlan names the slots that the lookup gave.
+func (d *Device) fillPlan(w *sim.Work) {
+	next := 0 // of w, which has those of layer-segmented prefills too, in the same order
+	for _, own := range d.plan.tables {
+		for next < len(w.Tables)-1 && w.Tables[next].Row != own.row {
+			next++
+		}
+		d.fillTable(own, &w.Tables[next])
+	}
+	d.nameSlots()
+}
+
+// nameSlots has digests and saves read what tables and lists say.
+func (d *Device) nameSlots() {
+	p, heads := &d.plan, d.geo.KVHeads
+	for _, all := range [...][]closed{p.closed, p.begun} {
+		for i := range all {
+			all[i].fillDigest(heads)
+		}
+	}
+	for i := range p.saves {
+		if s := &p.saves[i]; s.copy != nil {
+			d.addressSource(s)
+		}
+	}
 }
 
 // closesAhead says whether all that closes the layer's blocks is uploaded with its lists.
@@ -144,21 +217,25 @@ func (d *Device) closesAhead() bool {
 	return true
 }
 
-// launchClosings digests full blocks and copies them to the ring.
-func (d *Device) launchClosings() {
+// closeAhead digests full blocks and copies them to the ring, where all that it needs is known.
+func (d *Device) closeAhead(int) {
 	p := &d.plan
+	if !d.ahead.closes {
+		return
+	}
+	d.launch(p.stashes...)
 	for i := range p.closed {
 		d.launch(p.closed[i].digest)
 		d.clock.mark(phaseScoring)
 	}
 	for i := range p.saves {
-		d.launch(p.saves[i].copy)
-		d.clock.mark(phaseSaveStall)
+		d.copyOut(&p.saves[i])
 	}
 }
 
-// hold allocates memory for the addresses of so many loads. No gate is closed.
-func (a *ahead) hold(m cuda.Machine, most int) (err error) {
+// hold allocates memory for the addresses of the layer's loads. No gate is closed.
+func (a *ahead) hold(m cuda.Machine) (err error) {
+	most := a.most
 	if len(a.src) >= most {
 		return nil
 	}
@@ -168,7 +245,7 @@ func (a *ahead) hold(m cuda.Machine, most int) (err error) {
 		}
 		a.src, a.dst = nil, nil
 	}
-	most += most / 2
+	most = (most + most/2 + 1) / 2 * 2 // rows begin at multiples of 16 bytes
 	if a.loads, err = m.HostAlloc(int64(16*most), cuda.DriverPages); err == nil {
 		all := cuda.Slice[int64](a.loads)
 		a.src, a.dst = all[:most], all[most:2*most]
@@ -176,8 +253,8 @@ func (a *ahead) hold(m cuda.Machine, most int) (err error) {
 	return err
 }
 
-// openGate has the GPU read the layer's lists and load what they miss, and sends the blocks that the
-// decodes' tokens filled to DRAM.
+// openGate has the GPU read the layer's lists and load what they miss, and sends the blocks that
+// the decodes' tokens filled to DRAM.
 func (d *Device) openGate(layer int, w *sim.Work) {
 	a, p := &d.ahead, &d.plan
 	if w.Lists != a.lists {
@@ -186,22 +263,21 @@ func (d *Device) openGate(layer int, w *sim.Work) {
 	if d.queue.Err() != nil {
 		return // closing opens it
 	}
-	for i := range p.saves {
-		if s := &p.saves[i]; s.copy != nil {
-			d.addressSource(s)
-		}
+	if d.fillPlan(w); d.queue.Err() != nil {
+		return
 	}
 	a.layer = -1
 	a.set(a.turn, int64(d.loading.count))
 	d.counters.Loaded += int64(d.loading.count)
 	d.loading.count = 0
 	d.countSelected(w.Lists)
-	if !a.closes {
+	if a.closes {
+		for i := range p.saves {
+			d.submit(layer, &p.saves[i])
+		}
+	} else {
 		d.stage.Send()
 		d.closeBlocks(layer)
-		return
 	}
-	for i := range p.saves {
-		d.submit(layer, &p.saves[i])
-	}
+	d.nameHits(layer + 1)
 }

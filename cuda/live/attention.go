@@ -59,7 +59,6 @@ func (d *Device) beginDecodes(s *sim.Step) {
 // decodes. Prefills' Q and K are rotated here, where the slots of their blocks are known: the same
 // kernel writes K and V.
 func (d *Device) attend(layer int, w *sim.Work) {
-	p := &d.plan
 	d.planLayer(layer, w)
 	if d.queue.Err() != nil {
 		return
@@ -71,6 +70,12 @@ func (d *Device) attend(layer int, w *sim.Work) {
 		d.clock.mark(phaseHost) // the layer's round trip ends: all that its launches need is there
 	}
 	d.startLoads()
+	d.attention(layer, w, d.closeBlocks)
+}
+
+// attention launches what the layer's plan has of it, and closing.
+func (d *Device) attention(layer int, w *sim.Work, closing func(layer int)) {
+	p := &d.plan
 	d.loadPrefixes(layer)
 	d.launch(p.opens...)
 	d.launch(p.writes...)
@@ -81,7 +86,7 @@ func (d *Device) attend(layer int, w *sim.Work) {
 	// after it. Others take longer, and a prompt's blocks are saved meanwhile.
 	late := len(w.Prefill) == 0 && len(w.Rounds) == 0
 	if !late {
-		d.closeBlocks(layer)
+		closing(layer)
 	}
 	if len(w.Rounds) > 0 { // first: its loads restore prefixes of prefills that had been preempted
 		d.attendRounds(layer)
@@ -101,7 +106,7 @@ func (d *Device) attend(layer int, w *sim.Work) {
 		d.clock.mark(phaseDense)
 	}
 	if late {
-		d.closeBlocks(layer)
+		closing(layer)
 	}
 }
 
@@ -113,7 +118,7 @@ func (d *Device) planLayer(layer int, w *sim.Work) {
 		d.planDecodes(layer, w)
 	}
 	for i := range w.Prefill {
-		d.planPrefill(layer, w, i)
+		d.planPrefill(layer, w.Tables[i].Row, &w.Tables[i])
 	}
 	d.planClosed(layer)
 }
@@ -141,15 +146,17 @@ type plan struct {
 	hits    []cuda.Operation // digests of prefixes that chunked prefills begin with
 
 	closed []closed
-	saves  []part // of closed, in order
-	passes []pass // of prefills
+	saves  []part     // of closed, in order
+	begun  []closed   // prefixes that chunked prefills begin with, of hits
+	tables []rowSlots // of prefills, without what the server says of them
+	passes []pass     // of prefills
 	decode *cuda.DecodeArgs
 }
 
 func (p *plan) clear() {
 	p.opens, p.writes, p.ropes = p.opens[:0], p.writes[:0], p.ropes[:0]
 	p.stashes, p.hits, p.passes = p.stashes[:0], p.hits[:0], p.passes[:0]
-	p.closed, p.saves = p.closed[:0], p.saves[:0]
+	p.closed, p.saves, p.begun, p.tables = p.closed[:0], p.saves[:0], p.begun[:0], p.tables[:0]
 }
 
 // layerPool is where the layer's slots begin: without offloading each layer has its own part.

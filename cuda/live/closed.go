@@ -16,6 +16,7 @@ type closed struct {
 	stride, first int
 	page          bool
 	digest        *cuda.DigestArgs
+	digested      []int32 // slots as the digest reads them; nil: in the layer's lists
 }
 
 func (c *closed) slot(h, b, heads int) int64 {
@@ -66,18 +67,15 @@ func (d *Device) closeBlocks(layer int) {
 // planDigest readies the selection metadata of full blocks.
 func (d *Device) planDigest(layer int, c *closed) {
 	heads, n := d.geo.KVHeads, d.geo.KVHeads*(c.to-c.from)
-	var slots []int32
 	at, lent := d.stage.Lent(c.slots) // of one block a head, in order
 	if !lent {
-		slots, at = d.stage.Words(n)
+		c.digested, at = d.stage.Words(n)
+		c.fillDigest(heads)
 	}
 	to, toAt := d.stage.Longs(n)
 	i := 0
 	for h := range heads {
 		for b := c.from; b < c.to; b++ {
-			if !lent {
-				slots[i] = int32(c.slot(h, b, heads))
-			}
 			to[i] = int64((layer*heads+h)*c.req.metaBlocks + b)
 			i++
 		}
@@ -88,6 +86,21 @@ func (d *Device) planDigest(layer int, c *closed) {
 	}
 }
 
+// fillDigest names the slots that the digest reads.
+func (c *closed) fillDigest(heads int) {
+	n := c.to - c.from
+	for h := range len(c.digested) / n {
+		own := c.digested[h*n:][:n]
+		if !c.page {
+			copy(own, c.slots[h*c.stride+c.from-c.first:])
+			continue
+		}
+		for i := range own {
+			own[i] = int32(c.slot(h, c.from+i, heads))
+		}
+	}
+}
+
 // part is one job of the saver: n blocks of a closed run, from the given one on. Its copy into the
 // ring is nil until it has its place there.
 type part struct {
@@ -95,6 +108,7 @@ type part struct {
 	from, n int64
 	at, end int64 // in the ring
 	source  []int64
+	copied  cuda.Event // once the copy is on the stream
 	copy    *cuda.GPUScatterArgs
 }
 
@@ -161,14 +175,22 @@ func (d *Device) save(layer int, s *part) {
 		d.address(layer, s, at, end)
 		d.stage.Send()
 	}
-	d.launch(s.copy)
+	d.copyOut(s)
 	d.submit(layer, s)
+}
+
+// copyOut copies a job's blocks to the ring.
+func (d *Device) copyOut(s *part) {
+	d.launch(s.copy)
+	var err error
+	s.copied, err = d.saver.record(d.stream)
+	d.queue.Fail(err)
 	d.clock.mark(phaseSaveStall) // the copy, and the wait before it
 }
 
 // submit hands a job whose copy is on the stream to the saver.
 func (d *Device) submit(layer int, s *part) {
-	job, err := d.saver.submit(d.step.Index, layer, s.at, s.n, s.end, d.stream)
+	job, err := d.saver.submit(d.step.Index, layer, s.at, s.n, s.end, s.copied)
 	d.queue.Fail(err)
 	c := &d.plan.closed[s.closed]
 	c.req.note(c.from, c.to, job)

@@ -71,7 +71,7 @@ func TestIndicesAllocateNothingInSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if inSteps[0] != inSteps[1] {
+		if inSteps[1] > inSteps[0] {
 			t.Errorf("%s: steps allocate %d times with sparse prefill, %d without", plan,
 				inSteps[1], inSteps[0])
 		}

@@ -7,13 +7,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// planPrefill prepares one prefill's part of a layer.
-func (d *Device) planPrefill(layer int, w *sim.Work, i int) {
-	t := &w.Tables[i]
-	row, r := &d.rows[t.Row], d.of[t.Row]
+// planPrefill prepares the part of a layer of the prefill in a row. Without its table the slots
+// that are the server's are left to fill (plan.tables).
+func (d *Device) planPrefill(layer, of int, t *sim.Table) {
+	row, r := &d.rows[of], d.of[of]
 	at := d.placeOf(row)
 	write := d.rope(at, at+row.To-row.From)
-	slots := d.planBlocks(layer, t, row, r, write)
+	slots := d.planBlocks(layer, of, t, write)
 	d.plan.ropes = append(d.plan.ropes, write)
 	full := closed{
 		req: r, pool: write.Pool, slots: slots, stride: int(write.HeadStride),
@@ -31,9 +31,8 @@ func (d *Device) planPrefill(layer int, w *sim.Work, i int) {
 
 // planBlocks sets in which pool and slots the prefill's blocks are, and returns the slots as the
 // host knows them: [KV head][HeadStride].
-func (d *Device) planBlocks(
-	layer int, t *sim.Table, row *sim.Row, r *request, write *cuda.RopeArgs,
-) (slots []int32) {
+func (d *Device) planBlocks(layer, of int, t *sim.Table, write *cuda.RopeArgs) (slots []int32) {
+	row, r := &d.rows[of], d.of[of]
 	heads, blocks := d.geo.KVHeads, d.geo.Blocks(row.To)
 	write.HeadStride = int64(blocks)
 	if row.Segmented { // one layer's blocks, in order
@@ -43,17 +42,36 @@ func (d *Device) planBlocks(
 	}
 	write.Pool = d.layerPool(layer)
 	if !d.offload {
-		slots, write.Table = d.pageTable(t.Row, r, blocks)
+		slots, write.Table = d.pageTable(of, r, blocks)
 		return slots
 	}
 	slots, write.Table = d.stage.Words(heads * blocks)
-	if t.Blocks != blocks {
+	if own := (rowSlots{of, slots}); t == nil {
+		if !d.stage.InPart(write.Table) {
+			d.queue.Fail(fmt.Errorf("request %d: no room for %d slots", row.ID, len(slots)))
+		}
+		d.plan.tables = append(d.plan.tables, own)
+	} else {
+		d.fillTable(own, t)
+	}
+	return slots
+}
+
+// rowSlots is the slots of a row's blocks, [KV head][block].
+type rowSlots struct {
+	row   int
+	slots []int32
+}
+
+// fillTable copies what the server says of a row's blocks.
+func (d *Device) fillTable(own rowSlots, t *sim.Table) {
+	row := &d.rows[own.row]
+	if blocks := d.geo.Blocks(row.To); t.Row != own.row || t.Blocks != blocks {
 		d.queue.Fail(fmt.Errorf("request %d: a table of %d blocks for %d tokens",
 			row.ID, t.Blocks, row.To))
-		return slots
+		return
 	}
-	copy(slots, t.Slot)
-	return slots
+	copy(own.slots, t.Slot)
 }
 
 // pageTable is the slots of a row's blocks without offloading, [KV head][blocks]: the same in every

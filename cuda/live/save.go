@@ -165,12 +165,9 @@ func (s *saver) carryOut(j *job, stream cuda.Stream) error {
 	return s.m.StreamSync(stream)
 }
 
-// submit hands a reserved part over, in the order of reserving; the copies into it have been
-// enqueued on the stream.
-func (s *saver) submit(step int64, layer int, at, n, end int64, stream cuda.Stream) (number int64,
-	err error) {
+// record returns an event after the copies that have been enqueued on a stream.
+func (s *saver) record(stream cuda.Stream) (ready cuda.Event, err error) {
 	s.mu.Lock()
-	var ready cuda.Event
 	if k := len(s.events); k > 0 {
 		ready, s.events = s.events[k-1], s.events[:k-1]
 	}
@@ -180,9 +177,12 @@ func (s *saver) submit(step int64, layer int, at, n, end int64, stream cuda.Stre
 			return 0, err
 		}
 	}
-	if err = s.q.EventRecord(ready, stream); err != nil {
-		return 0, err
-	}
+	return ready, s.q.EventRecord(ready, stream)
+}
+
+// submit hands a reserved part over, in the order of reserving; ready is after the copies into it.
+func (s *saver) submit(step int64, layer int, at, n, end int64, ready cuda.Event) (number int64,
+	err error) {
 	s.mu.Lock()
 	s.submitted++
 	j := job{number: s.submitted, step: step, layer: layer, at: at, count: n, release: end,

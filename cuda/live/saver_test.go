@@ -46,7 +46,9 @@ func TestLargeJobArrives(t *testing.T) {
 			for i := range int64(n) { // in reverse order
 				s.to(at+i, dram.Ptr()+cuda.Ptr((n-1-i)*blockBytes))
 			}
-			_, err = s.submit(0, 0, at, n, at+n, stream)
+			ready, err := s.record(stream)
+			must(err)
+			_, err = s.submit(0, 0, at, n, at+n, ready)
 			must(err)
 			_, err = s.drain()
 			must(err)
@@ -85,7 +87,11 @@ func TestSaveBehindAFailureFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = s.submit(3, 2, at, 1, end, stream); err == nil {
+	ready, err := s.record(stream)
+	if err == nil {
+		_, err = s.submit(3, 2, at, 1, end, ready)
+	}
+	if err == nil {
 		_, err = s.drain()
 	}
 	var failed *cuda.Error

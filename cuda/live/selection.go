@@ -99,7 +99,7 @@ func (d *Device) score(layer int, w *sim.Work) {
 	if (!d.offload || d.lookup.on) && !asked {
 		return // attention, or the lookup, finds it on the GPU
 	}
-	if d.roundTrip(layer, units, w.Ahead) && asked {
+	if d.roundTrip(layer, units, w) && asked {
 		d.queue.Fail(d.choice(layer, l))
 	}
 }
@@ -132,17 +132,17 @@ func (d *Device) choice(layer int, l *sim.Lists) error {
 // and reports whether all went well. A kernel copies: a memcpy would wait in the copy engine's
 // queue after saves with a memcpy a block, for milliseconds in each layer. What reads the lists
 // that follow from it is launched meanwhile, where it can be (ahead.go).
-func (d *Device) roundTrip(layer, units int, ahead *sim.Lists) bool {
+func (d *Device) roundTrip(layer, units int, w *sim.Work) bool {
 	n := units * d.budget
 	d.queue.Fail(d.hostList(n))
 	d.launch(&cuda.CarryArgs{
 		Dst: d.selected.Ptr(), Src: d.scratch.list.At, Bytes: int64(4 * n),
 	})
 	d.counters.RoundTrips++
-	if d.canLaunchAhead(ahead) {
+	if d.canLaunchAhead(layer, w) {
 		_ = d.queue.EventRecord(d.ahead.chosen, d.stream)
 		n := d.queue.Put()
-		d.launchAhead(layer, ahead)
+		d.launchAhead(layer, w)
 		defer d.waited(time.Now())
 		d.queue.Fail(d.queue.EventSyncAfter(n, d.ahead.chosen))
 		return d.queue.Err() == nil

@@ -132,7 +132,7 @@ func supported(c weights.Config, geo kv.Geometry) error {
 
 // Close waits for the work and frees everything.
 func (d *Device) Close() error {
-	d.openGates() // or what is launched never ends
+	d.endGate() // or what is launched never ends
 	var err error
 	for _, stream := range []cuda.Stream{d.stream, d.progressive.stream, d.prefetch.stream} {
 		if stream != 0 && err == nil {

@@ -207,6 +207,15 @@ func (s *Staging) Part() (host, device cuda.Ptr, bytes int64) {
 	return c.base, c.device, aligned(c.used, 16)
 }
 
+// Fits tells whether the layer's part has room for so many more bytes; else the next step's has.
+func (s *Staging) Fits(bytes int64) bool {
+	if all := s.layer.used + bytes; all > int64(len(s.layer.bytes)) {
+		s.wanted = max(s.wanted, int(all/4))
+		return false
+	}
+	return true
+}
+
 // InPart tells whether an address on the GPU is in the layer's part.
 func (s *Staging) InPart(at cuda.Ptr) bool {
 	return at >= s.layer.device && at < s.layer.device+cuda.Ptr(len(s.layer.bytes))
