@@ -17,8 +17,11 @@ import (
 // what the lookup finds: lists are where the server said (sim.Work.Ahead), loads are counted on the
 // GPU, and attention is divided for lists as long as the budget.
 //
-// It is done where all rows of a step are decodes, and what they launch is known: not with
-// progressive attention, and not where a prefill's open block has to come from its stash first.
+// Slots that the server assigns in the lookup, of blocks that fill and of prefills, are left to
+// fill in arrays that go up with the lists.
+//
+// It is not done where what follows depends on more: with progressive attention, sparse prefill or
+// a memcpy for each load, and where a prefill's open block has to come from its stash first.
 type ahead struct {
 	layer  int   // whose launches are behind a closed gate; -1: none
 	turn   int64 // of the last gate

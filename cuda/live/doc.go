@@ -12,6 +12,9 @@
 // rounds attend), and runs the MLP. Finish (device.go, head.go) picks the tokens and waits;
 // clock.go splits the time into phases.
 //
+// Where the CPU looks up what a layer selected, Score launches all that Compute would, behind a
+// gate, and Compute opens it (ahead.go): nothing is launched while the GPU waits for the lookup.
+//
 // Work for streams goes through package queue, whose thread makes the driver's calls during the
 // server's bookkeeping. The queue keeps the first failure, so code here launches without checks and
 // every method of the device ends with queue.Err. Memory is in package mem.
