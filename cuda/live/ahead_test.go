@@ -42,7 +42,7 @@ func TestDecodesAreLaunchedAheadOfTheirLookup(t *testing.T) {
 		"gqa/offload, small": true, "mha/offload": true, "mha/select: offload, small": true,
 		"gqa/layer": true, "gqa/hits: offload, small": true,
 		"gqa/offload, small, with a dense layer": true,
-		"mha/offload, memcpy": false, "gqa/psa, small": false, "gqa/sparse": false, "gqa/dense": false,
+		"mha/offload, memcpy":                    false, "gqa/psa, small": false, "gqa/sparse": false, "gqa/dense": false,
 	} {
 		c := cases()[name]
 		if c == nil {
