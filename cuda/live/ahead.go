@@ -97,6 +97,9 @@ func (d *Device) canLaunchAhead(layer int, w *sim.Work) bool {
 			return false
 		}
 	}
+	if len(w.Prefill) > mostAhead {
+		return false
+	}
 	heads := d.geo.KVHeads
 	a.most = c.n * heads * w.Ahead.Stride
 	bytes := int64(c.n) * saveBytes(heads, 1)
@@ -115,6 +118,10 @@ func (d *Device) canLaunchAhead(layer int, w *sim.Work) bool {
 	a.loaded[shape] = true
 	return known
 }
+
+// mostAhead are the most prefills of a layer that is launched ahead, and half the blocks
+// that are closed so: a stream holds about a thousand launches, and the next one would wait for the gate.
+const mostAhead = 32
 
 // saveBytes is no less than what the slots, digests and saves of so many blocks need in a layer's
 // part.
@@ -207,6 +214,9 @@ func (d *Device) nameSlots() {
 // closesAhead says whether all that closes the layer's blocks is uploaded with its lists.
 func (d *Device) closesAhead() bool {
 	p := &d.plan
+	if len(p.closed) > 2*mostAhead || len(p.saves) > 2*mostAhead {
+		return false
+	}
 	for i := range p.closed {
 		if !d.stage.InPart(p.closed[i].digest.Dst) {
 			return false
