@@ -119,8 +119,8 @@ func (d *Device) canLaunchAhead(layer int, w *sim.Work) bool {
 	return known
 }
 
-// mostAhead are the most prefills of a layer that is launched ahead, and half the blocks
-// that are closed so: a stream holds about a thousand launches, and the next one would wait for the gate.
+// mostAhead are the most prefills of a layer that is launched ahead, and half the blocks that are
+// closed so: a stream holds about a thousand launches, and the next one would wait for the gate.
 const mostAhead = 32
 
 // saveBytes is no less than what the slots, digests and saves of so many blocks need in a layer's
