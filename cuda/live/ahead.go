@@ -102,10 +102,11 @@ func (d *Device) canLaunchAhead(layer int, w *sim.Work) bool {
 	}
 	heads := d.geo.KVHeads
 	a.most = c.n * heads * w.Ahead.Stride
-	bytes := int64(c.n) * saveBytes(heads, 1)
+	bytes, after := int64(c.n)*saveBytes(heads, 1), false
 	for i := c.n; i < len(d.rows); i++ {
 		if row := &d.rows[i]; row.In(layer) {
 			blocks := d.geo.Blocks(row.To)
+			after = after || row.From > 0
 			a.most += heads * blocks
 			bytes += saveBytes(heads, 2*blocks) // a prefix is digested, what follows saved too
 		}
@@ -113,7 +114,7 @@ func (d *Device) canLaunchAhead(layer int, w *sim.Work) bool {
 	if !d.stage.Fits(bytes) {
 		return false
 	}
-	shape := launched{c.n, int(d.listBlocks()), len(w.Prefill), d.cfg.rows(w.Tokens)}
+	shape := launched{c.n, int(d.listBlocks()), len(w.Prefill), d.cfg.rows(w.Tokens), after}
 	known := a.loaded[shape]
 	a.loaded[shape] = true
 	return known
@@ -128,10 +129,17 @@ const mostAhead = 32
 func saveBytes(heads, blocks int) int64 { return int64(heads*blocks)*(4+4+8+16) + 6*256 }
 
 // launched is what sets layers apart whose launches may be of different kernels.
-type launched struct{ decodes, listBlocks, prefills, rows int }
+type launched struct {
+	decodes, listBlocks, prefills, rows int
+	after                               bool // prefills read what is before them from blocks
+}
 
-// listBlocks are the most blocks that a decode's list can have.
-func (d *Device) listBlocks() int32 { return int32(min(d.budget, d.decodes.most)) }
+// listBlocks are the most blocks that a decode's list can have: one candidate at least, whatever
+// the budget.
+func (d *Device) listBlocks() int32 {
+	s := d.cfg.Spec
+	return int32(min(s.SinkBlocks+s.WindowBlocks+sim.Candidates(s), d.decodes.most))
+}
 
 // launchAhead launches the rest of the layer behind a gate.
 func (d *Device) launchAhead(layer int, w *sim.Work) {

@@ -126,3 +126,16 @@ func TestCloseOpensGates(t *testing.T) {
 		m.Close()
 	}
 }
+
+// A budget that sinks and the window use up still leaves a candidate: lists are longer than the
+// budget, and so is what attention is launched for.
+func TestSmallBudgetsAreLaunchedAhead(t *testing.T) {
+	c := *cases()["gqa/offload, small"]
+	c.spec.SinkBlocks, c.spec.WindowBlocks = 2, 4
+	on := emulator.New(emulator.Config{Late: true, Seed: 4})
+	defer on.Close()
+	r := c.run(t, on)
+	if n := r.counters[len(r.counters)-1].Gated; n == 0 {
+		t.Error("nothing was launched ahead")
+	}
+}

@@ -61,7 +61,7 @@ func (s *CallRecorder) Compute(layer int, w *sim.Work) error {
 		!slices.Equal(step.Works[n-1].Rounds, w.Rounds) {
 		own := *w
 		own.Prefill, own.Rounds = slices.Clone(w.Prefill), slices.Clone(w.Rounds)
-		own.Lists, own.Tables = nil, nil
+		own.Lists, own.Tables, own.Ahead = nil, nil, nil
 		step.Works = append(step.Works, own)
 	}
 	l.Work = len(step.Works) - 1
