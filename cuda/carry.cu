@@ -13,34 +13,15 @@
 //
 // The bytes before dst's first multiple of 16 and those after the last go one a thread, all others
 // in words of 16 bytes.
-#include "common.cuh"
+#include "carry.cuh"
 
 namespace ss {
 
-// One word a thread puts 128 KiB in flight with 32 CTAs, about what a PCIe 5 link's round trip
-// holds (copy_blocks.cuh). Larger arrays have kCarryWords a thread in flight rather than more CTAs,
-// so that an array of a few hundred KiB still needs one round trip.
-constexpr int kCarryThreads = 256;
-constexpr int kCarryCtas = 32;
-constexpr int kCarryWords = 4;
-
 __global__ void __launch_bounds__(kCarryThreads)
     carry_kernel(char *dst, const char *src, int head, int64_t words, int tail) {
-  const int64_t threads = int64_t(gridDim.x) * kCarryThreads,
-                thread = int64_t(blockIdx.x) * kCarryThreads + threadIdx.x;
   const char *from = src + head;
   char *to = dst + head;
-  for (int64_t first = thread; first < words; first += threads * kCarryWords) {
-    uint4 value[kCarryWords];
-#pragma unroll
-    for (int i = 0; i < kCarryWords; i++)
-      if (first + i * threads < words)
-        value[i] = __ldcg(reinterpret_cast<const uint4 *>(from + (first + i * threads) * 16));
-#pragma unroll
-    for (int i = 0; i < kCarryWords; i++)
-      if (first + i * threads < words)
-        *reinterpret_cast<uint4 *>(to + (first + i * threads) * 16) = value[i];
-  }
+  copy_words(to, from, words);
   // By the last CTA, which has the fewest words.
   if (blockIdx.x != gridDim.x - 1) return;
   if (int(threadIdx.x) < head) dst[threadIdx.x] = src[threadIdx.x];

@@ -11,13 +11,9 @@
 // in HBM. The gate is one word in pinned memory, so that the turn and what comes with it are read
 // in one round trip over the link. Every CTA polls for itself: the first words of its part follow
 // the poll that sees the gate open, without a barrier over the grid.
-#include "common.cuh"
+#include "carry.cuh"
 
 namespace ss {
-
-constexpr int kGateThreads = 256;
-constexpr int kGateCtas = 32;
-constexpr int kGateWords = 4;  // of 16 bytes, in flight a thread
 
 __device__ inline uint64_t read_gate(const uint64_t *gate) {
   uint64_t value;
@@ -25,24 +21,7 @@ __device__ inline uint64_t read_gate(const uint64_t *gate) {
   return value;
 }
 
-// Copies words of 16 bytes by all threads of the grid.
-__device__ inline void copy_words(char *dst, const char *src, int64_t words) {
-  const int64_t threads = int64_t(gridDim.x) * kGateThreads,
-                thread = int64_t(blockIdx.x) * kGateThreads + threadIdx.x;
-  for (int64_t first = thread; first < words; first += threads * kGateWords) {
-    uint4 value[kGateWords];
-#pragma unroll
-    for (int i = 0; i < kGateWords; i++)
-      if (first + i * threads < words)
-        value[i] = __ldcg(reinterpret_cast<const uint4 *>(src + (first + i * threads) * 16));
-#pragma unroll
-    for (int i = 0; i < kGateWords; i++)
-      if (first + i * threads < words)
-        *reinterpret_cast<uint4 *>(dst + (first + i * threads) * 16) = value[i];
-  }
-}
-
-__global__ void __launch_bounds__(kGateThreads) host_gate_kernel(ss_host_gate_args a) {
+__global__ void __launch_bounds__(kCarryThreads) host_gate_kernel(ss_host_gate_args a) {
   __shared__ int64_t number;
   if (threadIdx.x == 0) {
     uint64_t value;
@@ -71,8 +50,8 @@ extern "C" int ss_host_gate(const ss_host_gate_args *args, ss_stream stream) {
   SS_NEED(args->rows == 0 || (args->row_dst != nullptr && args->row_src != nullptr));
   SS_NEED(uintptr_t(args->row_dst) % 16 == 0 && uintptr_t(args->row_src) % 16 == 0);
   const int64_t words = (args->bytes + args->rows * args->pitch) / 16;
-  const int64_t wanted = ss::ceil_div64(words > 0 ? words : 1, ss::kGateThreads);
-  const int ctas = int(wanted < ss::kGateCtas ? wanted : ss::kGateCtas);
-  ss::host_gate_kernel<<<ctas, ss::kGateThreads, 0, ss::stream_of(stream)>>>(*args);
+  const int64_t wanted = ss::ceil_div64(words > 0 ? words : 1, ss::kCarryThreads);
+  const int ctas = int(wanted < ss::kCarryCtas ? wanted : ss::kCarryCtas);
+  ss::host_gate_kernel<<<ctas, ss::kCarryThreads, 0, ss::stream_of(stream)>>>(*args);
   return ss::check(cudaGetLastError(), "host_gate_kernel");
 }

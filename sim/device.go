@@ -106,7 +106,7 @@ type Work struct {
 	Lists *Lists
 	// Ahead is, in Score, the Lists that Compute of the layer will have: where they are is known, and
 	// only the layer's Move ends their writing. A device may launch what reads them before it is told
-	// what they say. Nil where the lists' length is not known before.
+	// what they say, and may keep it until Compute. Nil where the lists' length is not known before.
 	Ahead  *Lists
 	Tables []Table
 }

@@ -275,7 +275,7 @@ func (a *ahead) hold(m cuda.Machine) (err error) {
 }
 
 // openGate has the GPU read the layer's lists and load what they miss, and sends the blocks that
-// the decodes' tokens filled to DRAM.
+// became full to DRAM.
 func (d *Device) openGate(layer int, w *sim.Work) {
 	a, p := &d.ahead, &d.plan
 	if w.Lists != a.lists {

@@ -45,6 +45,7 @@ func TestIndicesAllocateNothingInSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			of.Longest, of.FindsLines = 304, false
+			of.Projected = func(int, []cuda.Half) {} // neither launches ahead, as sparse prefill does not
 			m := &allocating{Machine: emulator.New(emulator.Config{})}
 			device, err := live.New(m, of)
 			if err != nil {
@@ -71,7 +72,7 @@ func TestIndicesAllocateNothingInSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if inSteps[1] > inSteps[0] {
+		if inSteps[0] != inSteps[1] {
 			t.Errorf("%s: steps allocate %d times with sparse prefill, %d without", plan,
 				inSteps[1], inSteps[0])
 		}

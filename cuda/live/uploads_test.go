@@ -33,7 +33,7 @@ func (u *uploads) Launch(op cuda.Operation, s cuda.Stream) error {
 }
 
 // The host sends a layer all that its launches need in one copy, and the step what all layers need
-// in another; lists that have not changed are not sent again.
+// in another; lists that have not changed are not sent again, but behind a gate.
 func TestOneUploadALayer(t *testing.T) {
 	dense := cases()["mha/offload, dense"]
 	for name, c := range map[string]*scenario{
