@@ -14,8 +14,8 @@ constexpr int kCarryWords = 4;
 
 // Copies words of 16 bytes by all threads of the grid.
 __device__ inline void copy_words(char *dst, const char *src, int64_t words) {
-  const int64_t threads = int64_t(gridDim.x) * kCarryThreads,
-                thread = int64_t(blockIdx.x) * kCarryThreads + threadIdx.x;
+  const int64_t threads = int64_t(gridDim.x) * blockDim.x,
+                thread = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   for (int64_t first = thread; first < words; first += threads * kCarryWords) {
     uint4 value[kCarryWords];
 #pragma unroll

@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"bytes"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -70,4 +71,41 @@ func TestGPUHostGate(t *testing.T) {
 		}
 		g.must(g.StreamDestroy(stream))
 	})
+}
+
+// The time from the host's store until it sees what follows the gate, by the bytes that the gate
+// brings.
+func BenchmarkGPUHostGate(b *testing.B) {
+	for _, bytes := range []int64{16, 4 << 10, 64 << 10} {
+		b.Run(fmt.Sprintf("%dbytes", bytes), func(b *testing.B) {
+			onGPU(b, func(g *gpu) { benchGate(b, g, bytes) })
+		})
+	}
+}
+
+func benchGate(b *testing.B, g *gpu, bytes int64) {
+	from, gate, seen := g.host(bytes, DriverPages), g.host(8, DriverPages), g.host(8, DriverPages)
+	to, counted := g.device(bytes), g.device(8)
+	word, sees := &Slice[uint64](gate)[0], &Slice[uint64](seen)[0]
+	*word, *sees = 0, 0
+	stream, err := g.StreamCreate(true)
+	g.must(err)
+	after := &CarryArgs{Dst: seen.Ptr(), Src: counted, Bytes: 8}
+	g.must(g.Launch(after, stream)) // loads the kernel
+	g.must(g.StreamSync(stream))
+	for turn := int64(1); b.Loop(); turn++ {
+		b.StopTimer()
+		g.must(g.Launch(&HostGateArgs{Dst: to, Src: from.Ptr(), Bytes: bytes, Gate: gate.Ptr(),
+			Turn: turn, Counted: counted}, stream))
+		g.must(g.Launch(after, stream))
+		time.Sleep(50 * time.Microsecond) // the gate's kernel polls
+		b.StartTimer()
+		atomic.StoreUint64(word, GateWord(turn, turn))
+		for atomic.LoadUint64(sees) != uint64(turn) {
+		}
+		b.StopTimer()
+		g.must(g.StreamSync(stream))
+		b.StartTimer()
+	}
+	g.must(g.StreamDestroy(stream))
 }

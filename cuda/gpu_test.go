@@ -12,14 +12,14 @@ import (
 // gpu is one test's memory on GPU 0, given back at the end.
 type gpu struct {
 	*Session
-	t       *testing.T
+	t       testing.TB
 	r       *rand.Rand
 	release []func() error
 }
 
 // onGPU runs a test on the library's thread. A machine without library or GPU fails it: this suite
 // is only built to run on one.
-func onGPU(t *testing.T, f func(g *gpu)) {
+func onGPU(t testing.TB, f func(g *gpu)) {
 	t.Helper()
 	lib, err := Open("")
 	if err != nil {

@@ -9,8 +9,8 @@
 //
 // Rows are as long as the host decides: addresses that a gather reads, block after block, should be
 // in HBM. The gate is one word in pinned memory, so that the turn and what comes with it are read
-// in one round trip over the link. Every CTA polls for itself: the first words of its part follow
-// the poll that sees the gate open, without a barrier over the grid.
+// in one round trip over the link. One CTA polls and copies: the host's store waits for the polls
+// of all, and 64 KiB in flight are enough for what a layer brings.
 #include "carry.cuh"
 
 namespace ss {
@@ -21,14 +21,16 @@ __device__ inline uint64_t read_gate(const uint64_t *gate) {
   return value;
 }
 
-__global__ void __launch_bounds__(kCarryThreads) host_gate_kernel(ss_host_gate_args a) {
+constexpr int kGateThreads = 1024;
+
+__global__ void __launch_bounds__(kGateThreads) host_gate_kernel(ss_host_gate_args a) {
   __shared__ int64_t number;
   if (threadIdx.x == 0) {
     uint64_t value;
     do value = read_gate(a.gate);
     while ((value >> SS_GATE_BITS) < uint64_t(a.turn));
     number = int64_t(value & ((uint64_t(1) << SS_GATE_BITS) - 1));
-    if (blockIdx.x == 0 && a.counted != nullptr) *a.counted = number;
+    if (a.counted != nullptr) *a.counted = number;
   }
   __syncthreads();
   copy_words(static_cast<char *>(a.dst), static_cast<const char *>(a.src), a.bytes / 16);
@@ -49,9 +51,6 @@ extern "C" int ss_host_gate(const ss_host_gate_args *args, ss_stream stream) {
   SS_NEED(args->rows >= 0 && args->pitch >= 0 && args->pitch % 16 == 0);
   SS_NEED(args->rows == 0 || (args->row_dst != nullptr && args->row_src != nullptr));
   SS_NEED(uintptr_t(args->row_dst) % 16 == 0 && uintptr_t(args->row_src) % 16 == 0);
-  const int64_t words = (args->bytes + args->rows * args->pitch) / 16;
-  const int64_t wanted = ss::ceil_div64(words > 0 ? words : 1, ss::kCarryThreads);
-  const int ctas = int(wanted < ss::kCarryCtas ? wanted : ss::kCarryCtas);
-  ss::host_gate_kernel<<<ctas, ss::kCarryThreads, 0, ss::stream_of(stream)>>>(*args);
+  ss::host_gate_kernel<<<1, ss::kGateThreads, 0, ss::stream_of(stream)>>>(*args);
   return ss::check(cudaGetLastError(), "host_gate_kernel");
 }
