@@ -2,8 +2,11 @@ package calibrate
 
 import (
 	"cmp"
-	"github.com/sparseserve/sparseserve/hw"
+	"math"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // clock is the card's clock under prefill's power.
@@ -16,6 +19,7 @@ const (
 	probeRestedDense   = "clock.rested_dense"
 	probeRestedPrefill = "clock.rested_prefill"
 	probeChunk         = "clock.chunk"
+	probeAfterDecodes  = "clock.after_decodes"
 )
 
 func (clock) probes() []Probe {
@@ -42,6 +46,9 @@ func (clock) probes() []Probe {
 		{Name: probeRestedPrefill, serve: (*gpuBench).prepareRested,
 			Means: "the same, the card having done prefill attention for so long",
 			Axes:  rested, shaped: true, fixed: clockSamples, reduction: byMean},
+		{Name: probeAfterDecodes, serve: (*gpuBench).prepareInPlace,
+			Means: "linears, some times over after those of decodes; GPU time of one",
+			Axes:  []string{"tokens"}, shaped: true, fixed: clockSamples},
 		{Name: probeChunk, setup: (*gpuRun).setupChunk,
 			Means: "the linears and the attention of a prompt's chunk, layer after layer " +
 				"without pause; " + gpuTime + " of one layer",
@@ -86,6 +93,11 @@ func (clock) points(p *planner) {
 		}
 	}
 	for _, shape := range clocked {
+		for _, n := range append(inPlaceSizes(p), pick(p, []int64{1536}, nil)...) {
+			if n >= live.LinearGrid {
+				p.add(stageClock, point(probeAfterDecodes, shape, n))
+			}
+		}
 		for prompt := range int64(promptsInARow) {
 			for i := range int64(promptChunks) {
 				p.add(stageClock, point(probePrompt, shape, clockTokens, i*clockTokens, prompt+1))
@@ -103,6 +115,9 @@ func (clock) points(p *planner) {
 
 // leastGain is the share of its time that a higher clock must save linears to exceed noise.
 const leastGain = 0.02
+
+// noGain is what stands for none in a row.
+const noGain = 1e-3
 
 // fit finds how much less time linears need at the full clock, and how the card keeps its
 // power at its limit (hw: clock): by the times of chunks of prefill without pause, of linears
@@ -146,20 +161,30 @@ func measuredLinears(s *Samples) (rows []hw.TokenRow) {
 	return rows
 }
 
-// gainRows are how much less time linears need after a rest than without pause, at
-// each size that was measured both ways and at which that exceeds noise.
+// gainRows are how much less time linears need at the full clock than without pause: after decodes,
+// or, where that was not measured, after copies, if that exceeds noise.
 func gainRows(s *Samples, from source) (rows []hw.GainRow) {
-	rested := s.of(probeClock)
+	rested, decoded := s.of(probeClock), s.of(probeAfterDecodes)
 	first := rested.values("after_ms")[0]
-	for _, at := range rested.where(func(at observation) bool { return at.At("after_ms") == first }) {
-		for _, l := range s.of(probeLinears) {
-			gain := 1 - at.seconds/l.seconds
-			if l.Shape == at.Shape && l.At("tokens") == at.At("tokens") && gain >= leastGain {
-				share := from.figure(significant(gain, 3), "share",
-					"linears after copies within HBM, against the same without pause")
-				rows = append(rows, hw.GainRow{Shape: at.Shape, Tokens: int(at.At("tokens")), Figure: share})
-			}
+	rested = rested.where(func(at observation) bool { return at.At("after_ms") == first })
+	for _, l := range s.of(probeLinears) {
+		same := func(at observation) bool {
+			return at.Shape == l.Shape && at.At("tokens") == l.At("tokens")
 		}
+		what, gain := "linears after decodes, against the same without pause", 0.0
+		if of := decoded.where(same); len(of) > 0 {
+			gain = math.Max(noGain, 1-of[0].seconds/l.seconds)
+		} else if of := rested.where(same); len(of) > 0 {
+			what = "linears after copies within HBM, against the same without pause"
+			gain = 1 - of[0].seconds/l.seconds
+			if gain < leastGain {
+				continue
+			}
+		} else {
+			continue
+		}
+		rows = append(rows, hw.GainRow{Shape: l.Shape, Tokens: int(l.At("tokens")),
+			Figure: from.figure(significant(gain, 3), "share", what)})
 	}
 	slices.SortFunc(rows, func(a, b hw.GainRow) int {
 		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Tokens, b.Tokens))

@@ -20,28 +20,39 @@ func (g *gpuRun) rowOf(at cuda.Ptr, row, width int64) []float64 {
 	return g.floats(at+cuda.Ptr(2*row*width), width)
 }
 
-// setupPointwise readies the two norms, rope and the activation of one layer; rope writes K and
-// V of a prompt's tokens to blocks anywhere.
-func (g *gpuRun) setupPointwise(p Point) *setup {
-	m, n := g.model(p.Shape), p.At("tokens")
+// pointwiseCalls are the two norms, rope and the activation of one layer; rope writes K and V of a
+// prompt's tokens to blocks anywhere.
+type pointwiseCalls struct {
+	norm, again cuda.RMSNormArgs
+	rope        *ropeCall
+	silu        cuda.SiluMulArgs
+}
+
+func (g *gpuRun) pointwise(m *hw.Model, n int64) *pointwiseCalls {
 	hidden, ffn := int64(m.Hidden), int64(m.FFN)
 	norm := cuda.RMSNormArgs{
 		Rows: int32(n), Hidden: int32(hidden), Eps: normEps, X: g.random(n * hidden),
 		Residual: g.random(n * hidden), Weight: g.random(hidden), Out: g.poisoned(2 * n * hidden),
 	}
-	rope := g.rope(m, n)
-	silu := &cuda.SiluMulArgs{
+	return &pointwiseCalls{norm: norm, again: norm, rope: g.rope(m, n), silu: cuda.SiluMulArgs{
 		Tokens: int32(n), FFN: int32(ffn), X: g.random(n * 2 * ffn), Out: g.poisoned(2 * n * ffn),
-	}
-	again := norm
-	calls := []cuda.Operation{&norm, &rope.args, &again, silu}
-	return &setup{bench: cuda.Bench{Calls: calls}, verify: func() {
-		for _, token := range []int64{0, n - 1, g.r.Int64N(n)} {
-			g.checkNorm(&norm, token)
-			g.checkRope(rope, token)
-			g.checkSilu(silu, token)
-		}
 	}}
+}
+
+// checkPointwise runs each call and computes some of its rows anew.
+func (g *gpuRun) checkPointwise(c *pointwiseCalls) {
+	n := int64(c.norm.Rows)
+	for _, token := range []int64{0, n - 1, g.r.Int64N(n)} {
+		g.checkNorm(&c.norm, token)
+		g.checkRope(c.rope, token)
+		g.checkSilu(&c.silu, token)
+	}
+}
+
+func (g *gpuRun) setupPointwise(p Point) *setup {
+	c := g.pointwise(g.model(p.Shape), p.At("tokens"))
+	calls := []cuda.Operation{&c.norm, &c.rope.args, &c.again, &c.silu}
+	return &setup{bench: cuda.Bench{Calls: calls}, verify: func() { g.checkPointwise(c) }}
 }
 
 // checkNorm runs the norm and computes one row anew.

@@ -67,16 +67,9 @@ func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	for _, shape := range s.of(probeLinears).shapes() {
 		points := s.of(probeLinears).where(func(at observation) bool { return at.Shape == shape })
 		m := splitCurve(points, "tokens")
-		rows := func(d data) []hw.TokenRow {
-			out := curveRows(d, "tokens")
-			for i := range out {
-				out[i].Shape, out[i].Figure = shape,
-					from.figure(out[i].Value*1e3, "ms", "cuBLAS, fp16, the four linears of one layer")
-			}
-			return out
-		}
-		kept := rows(m.fit)
-		p.Linears = append(p.Linears, rows(points)...)
+		const what = "cuBLAS, fp16, the four linears of one layer"
+		kept := shapeRows(m.fit, shape, from, what)
+		p.Linears = append(p.Linears, shapeRows(points, shape, from, what)...)
 		m.name = "linears." + shape
 		m.price = func(p *hw.Profile, at observation) float64 {
 			without := *p
@@ -136,6 +129,15 @@ func curveRows(d data, axis string) []hw.TokenRow {
 	var out []hw.TokenRow
 	for _, at := range d {
 		out = append(out, hw.TokenRow{Tokens: int(at.At(axis)), Figure: hw.Figure{Value: at.seconds}})
+	}
+	return out
+}
+
+// shapeRows are those of one shape.
+func shapeRows(d data, shape string, from source, what string) []hw.TokenRow {
+	out := curveRows(d, "tokens")
+	for i := range out {
+		out[i].Shape, out[i].Figure = shape, from.figure(out[i].Value*1e3, "ms", what)
 	}
 	return out
 }

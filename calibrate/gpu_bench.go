@@ -28,6 +28,7 @@ type gpuBench struct {
 	prepared  map[string]uint64 // how often, by point
 	drains    map[drainKey]drainResult
 	trains    map[trainKey][][]trainGroup
+	inPlace   map[trainKey][]inPlaceRound
 	// spareThreads scatter where other threads have work too.
 	spareThreads int64
 }
@@ -89,6 +90,7 @@ func newGPUBench(on func(func(gpu) error) error, info cuda.DeviceInfo, limits Li
 		on: on, info: info, slabBytes: min(limits.DeviceBytes, mostDeviceBytes),
 		savers: map[int64]cuda.Saver{}, prepared: map[string]uint64{},
 		drains: map[drainKey]drainResult{}, trains: map[trainKey][][]trainGroup{},
+		inPlace:      map[trainKey][]inPlaceRound{},
 		spareThreads: int64(max(1, limits.Threads*3/4)),
 	}
 	return g, on(func(s gpu) (err error) {

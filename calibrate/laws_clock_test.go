@@ -71,7 +71,7 @@ func (l layer) steady() float64 {
 // linears settle at the ratio's clock, where they take as long as measured.
 func (t *machine) chunkLayer(p Point, m *hw.Model, prefix float64) layer {
 	tokens := p.At("tokens")
-	gain := t.clock.gain[slices.Index(shapes, p.Shape)][slices.Index(clockSizes, tokens)]
+	gain := t.gainAt(p.Shape, tokens)
 	measured := t.linears(m, float64(tokens))
 	l := layer{
 		linears: measured * (1 - gain), scaled: measured * gain / (1/t.clock.ratio - 1),
@@ -81,6 +81,15 @@ func (t *machine) chunkLayer(p Point, m *hw.Model, prefix float64) layer {
 		l.attention = t.prefill(m, float64(tokens), prefix, blockTokens)
 	}
 	return l
+}
+
+// gainAt is straight in the logarithm of the tokens between those of clockSizes, and the same
+// beyond.
+func (t *machine) gainAt(shape string, tokens int64) float64 {
+	of := t.clock.gain[slices.Index(shapes, shape)]
+	few, many := float64(clockSizes[0]), float64(clockSizes[1])
+	n := min(max(float64(tokens), few), many)
+	return of[0] + (of[1]-of[0])*math.Log(n/few)/math.Log(many/few)
 }
 
 func (t *machine) clockPoint(p Point, m *hw.Model) float64 {

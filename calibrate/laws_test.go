@@ -67,7 +67,7 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		return t.stagedSave(bytes, at("threads"))
 	case probeLinears:
 		return t.linears(m, at("tokens"))
-	case probePointwise:
+	case probePointwise, probeInPlace:
 		return t.pointwise(m, at("tokens"))
 	case probePrefill:
 		return t.prefill(m, at("query_tokens"), at("prefix_tokens"), blockTokens)
@@ -93,6 +93,8 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		return 2*fakeSubmit + fakeRope*at("tokens")
 	case probeClose:
 		return 2*fakeSubmit + fakeRope*at("tokens") + t.closeLaunch + at("tokens")*kvToken(m)/t.closeRate
+	case probeAfterDecodes:
+		return t.linears(m, at("tokens")) * (1 - t.gainAt(p.Shape, p.At("tokens")))
 	case probeClock, probePrompt, probeChunk, probeRested, probeRestedDense, probeRestedPrefill:
 		return t.clockPoint(p, m)
 	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probePrefillMemcpy:

@@ -46,7 +46,8 @@ func (prefillAttention) points(p *planner) {
 		}
 	}
 	for i, chunks := range pick(p, [][][2]int64{{{2048, 32768}, {16384, 16384}},
-		{{2048, 8192}, {2048, 32768}, {8192, 8192}, {16384, 16384}, {16384, 114688}}},
+		{{128, 8192}, {512, 8192}, {2048, 8192}, {2048, 32768}, {8192, 8192}, {16384, 16384},
+			{16384, 114688}}},
 		[][][2]int64{{}, {{2048, 8192}}}) {
 		for _, c := range chunks {
 			for _, block := range pick(p, []int64{16, 32, 64}, []int64{16, 64}) {
@@ -58,7 +59,9 @@ func (prefillAttention) points(p *planner) {
 
 // between are the lengths that only judge the fit: no power of two, so that they fill no whole
 // number of waves.
-func between(at observation) bool { q := at.At("query_tokens"); return q&(q-1) != 0 }
+func between(at observation) bool { return !powerOfTwo(at.At("query_tokens")) }
+
+func powerOfTwo(n int64) bool { return n&(n-1) == 0 }
 
 func span(at observation) sim.Span {
 	return sim.Span{Query: int(at.At("query_tokens")), Prefix: int(at.At("prefix_tokens"))}
@@ -80,6 +83,12 @@ func blockTokensOf(at observation) int {
 	return blockTokens
 }
 
+// wavesOf are those of a chunk's CTAs on so many SMs, and filled is CTAs an SM.
+func wavesOf(sms float64, at observation) (waves, filled float64) {
+	tiles := math.Ceil(float64(span(at).Query)/prefillRows) * float64(at.model.QHeads)
+	return math.Ceil(tiles / sms), tiles / sms
+}
+
 // copiesOf is how many copies of K and V come one after another on the fullest of so many SMs; 0
 // where a chunk reads tensors.
 func copiesOf(sms float64, at observation) float64 {
@@ -87,9 +96,9 @@ func copiesOf(sms float64, at observation) float64 {
 	if s.Prefix == 0 || sms == 0 {
 		return 0
 	}
-	tiles := math.Ceil(float64(s.Query)/prefillRows) * float64(at.model.QHeads)
+	waves, _ := wavesOf(sms, at)
 	keys := float64(s.Prefix) + float64(s.Query)/2
-	return math.Ceil(tiles/sms) * 2 * keys / float64(min(64, blockTokensOf(at)))
+	return waves * 2 * keys / float64(min(64, blockTokensOf(at)))
 }
 
 // prefillRow is one of hw.PrefillRow, s and FLOP/s.
@@ -113,8 +122,9 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	}
 	queries, sms := all.values("query_tokens"), s.sms()
 	rows, each := fitPrefillRows(fit, queries, p, sms, 0), 0.0
+	launch := func(q int64) float64 { return launchAt(rows, queries, q) }
 	for range copyRounds {
-		each = copyTime(blocks, sms, func(q int64) float64 { return launchAt(rows, queries, q) })
+		each = copyTime(blocks, sms, launch)
 		rows = fitPrefillRows(fit, queries, p, sms, each)
 	}
 	p.Prefill, p.Paged = nil, hw.PagedPrefill{}
@@ -130,10 +140,9 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 			p.Paged.Copy = from.figure(each*1e9, "ns",
 				"prefill over KV blocks of 16 and of 64 tokens: what more copies cost, without FLOPs")
 		}
-		for _, at := range all {
-			if price(p, at) > (1+mostOver)*at.seconds { // a card with few busy SMs has a higher clock
-				p.Paged.Rate = waveRate(sms, each, fit, from)
-			}
+		if rate := waveRate(fit, sms, each, launch); rate > 0 {
+			p.Paged.Rate = from.figure(rate*1e-12, "TFLOP/s",
+				"chunks after a prefix with about one CTA an SM, else the fastest, whole waves counted")
 		}
 	}
 	return []model{{name: "prefill_attention", fit: fit, held: append(held, others...), price: price,
@@ -208,9 +217,6 @@ func fitPrefillRows(fit data, queries []int64, p *hw.Profile, sms, each float64)
 	return rows
 }
 
-// mostOver is by how much waves may be longer than a sample.
-const mostOver = 0.05
-
 // prefillRows are the query tokens of a CTA of the prefill kernel (cuda/prefill.cu).
 const prefillRows = 128
 
@@ -228,22 +234,33 @@ func prefillWaves(sms float64) hw.PagedPrefill {
 	}
 }
 
-// waveRate is the largest that a chunk after a prefix reaches, all CTAs of its waves counted: at
-// this rate no chunk that was measured is shorter than its waves. Copies are taken off.
-func waveRate(sms, each float64, fit data, from source) hw.Figure {
-	rate := 0.0
+// leastFull is how much of its SMs a chunk fills that shows the rate of a whole wave.
+const leastFull = 0.9
+
+// waveRate is that of CTAs on all SMs, FLOP/s: the median of chunks after a prefix that have about
+// one an SM; where no chunk has, the largest of all, whole waves counted, so that none that was
+// measured is shorter than its waves. Launch and copies are taken off. 0 without such chunks.
+func waveRate(fit data, sms, each float64, launch func(q int64) float64) float64 {
+	var full, all []float64
 	for _, at := range fit {
 		s := span(at)
-		if s.Prefix == 0 {
+		t, copies := at.seconds-launch(int64(s.Query)), copiesOf(sms, at)*each
+		rest := t*t - copies*copies
+		if s.Prefix == 0 || t <= 0 || rest <= 0 {
 			continue
 		}
-		tiles := math.Ceil(float64(s.Query)/prefillRows) * float64(at.model.QHeads)
+		waves, filled := wavesOf(sms, at)
 		keys := float64(s.Prefix) + float64(s.Query)/2
-		flops := math.Ceil(tiles/sms) * sms * 4 * float64(at.model.HeadDim) * prefillRows * keys
-		copies := copiesOf(sms, at) * each
-		if rest := at.seconds*at.seconds - copies*copies; rest > 0 {
-			rate = math.Max(rate, flops/math.Sqrt(rest))
+		rate := waves * sms * 4 * float64(at.model.HeadDim) * prefillRows * keys / math.Sqrt(rest)
+		if all = append(all, rate); filled <= 1 && filled >= leastFull {
+			full = append(full, rate)
 		}
 	}
-	return from.figure(rate*1e-12, "TFLOP/s", "the fastest chunk after a prefix, whole waves counted")
+	switch {
+	case len(full) > 0:
+		return medianOf(full).Value
+	case len(all) > 0:
+		return slices.Max(all)
+	}
+	return 0
 }

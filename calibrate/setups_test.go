@@ -61,6 +61,8 @@ func setupPoints(shape, wide string) []struct {
 		{point(probeSaveFlash, "", block, 16, 8, 2), &cuda.SaveArgs{}},
 		{point(probeLinears, shape, 3), &cuda.LinearArgs{}},
 		{point(probePointwise, shape, 40), &cuda.SiluMulArgs{}},
+		{point(probeInPlace, shape, 40), &cuda.SiluMulArgs{}},
+		{point(probeAfterDecodes, shape, 48), &cuda.LinearArgs{}},
 		{point(probePrefill, shape, 64, 0), &cuda.PrefillArgs{}},
 		{point(probePrefill, shape, 64, 96), &cuda.PrefillArgs{}},
 		{point(probePrefillBlocks, shape, 64, 96, 16), &cuda.PrefillArgs{}},
@@ -117,6 +119,7 @@ func TestSetupsAreChecked(t *testing.T) {
 		}
 		e.wrong = func(op cuda.Operation) bool { return cuda.Function(op) == cuda.Function(p.of) }
 		clear(g.trains)
+		clear(g.inPlace)
 		if _, err := g.Prepare(p.Point); err == nil {
 			t.Errorf("%s: %s does nothing, yet the check passes", name, cuda.Function(p.of))
 		}

@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim/pattern"
@@ -134,8 +133,7 @@ func wantedRows(m *machine, p *hw.Profile) (all []wantedFigure) {
 		add("save.scatter", i, r.Figure, m.scatterRate(float64(r.Threads)), 0.08)
 	}
 	for i, r := range p.Clock.Gain {
-		gain := m.clock.gain[slices.Index(shapes, r.Shape)][slices.Index(clockSizes, int64(r.Tokens))]
-		add("clock.gain", i, r.Figure, gain, 0.15)
+		add("clock.gain", i, r.Figure, m.gainAt(r.Shape, int64(r.Tokens)), 0.15)
 	}
 	for i, r := range p.LayerOverhead {
 		add("layer_overhead", i, r.Figure, m.overhead[i], 0.15)

@@ -34,7 +34,8 @@ func TestDecodesAtALowClock(t *testing.T) {
 	for _, name := range []string{"lwm-7b", "llama3-8b"} {
 		m := mustModel(t, name)
 		layers := float64(m.Layers)
-		launches := p.LinearLaunch.SI() + tokenCurve(p.Pointwise, p.Pointwise[0].Shape).y[0]
+		between := newElementwise(p, m)
+		launches := p.LinearLaunch.SI() + between.launch()
 		bytes := func(w *sim.Work, s Stream) float64 {
 			return float64(w.DecodeTokens*m.LayerKVBytesPerToken()) / s.Rate.SI()
 		}

@@ -55,6 +55,7 @@ type coster struct {
 // as the one before.
 type rowsCost struct {
 	tokens                                float64 // 0: none yet
+	rows                                  float64 // of linears
 	linears, routed, pointwise, least     float64
 	beyond, beyondPointwise, beyondRouted bool
 }
@@ -65,7 +66,7 @@ func (c *coster) ofRows(n int) *rowsCost {
 		return r
 	}
 	rows := float64(c.engine.linearRows(&c.linears, n))
-	*r = rowsCost{tokens: tokens, least: c.linears.least(rows)}
+	*r = rowsCost{tokens: tokens, rows: rows, least: c.linears.least(rows)}
 	r.linears, r.beyond = c.linears.of(rows)
 	r.pointwise, r.beyondPointwise = c.pointwise.of(tokens)
 	if c.experts != nil {
@@ -144,7 +145,7 @@ func (c *coster) price(w *sim.Work) {
 		scoring: nanoseconds(scoring), digests: nanoseconds(digests),
 	}
 	if len(w.Prefill) > 0 {
-		cost.chunk = c.chunks.of(rows.least, lin, tokens, pre)
+		cost.chunk = c.chunks.of(rows.least, lin, rows.rows, pre)
 		cost.linears = nanoseconds(cost.chunk.linears) + cost.pointwise
 	}
 	if c.bounded && c.indexer == nil { // as the layer before selects

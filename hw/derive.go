@@ -15,7 +15,8 @@ const derivedDigits = 4
 //     arithmetic peak; h2d or d2h, a direction of the link; cpu, the host. Launches
 //     and other fixed times stay;
 //   - norms and the like (pointwise): their time beyond one token's time, which is
-//     their launches, scales with HBM;
+//     their launches, scales with HBM, unless it is shorter than HBM would have needed: then they
+//     read from the L2, which is the same;
 //   - weight matrices need, beyond their launches (linear_launch), the longer of
 //     their bytes and their FLOPs, which no measurement separates: the ratio is the mean of
 //     both cards' ratios, weighted by the squares of the two floors on the measured card, so
@@ -50,7 +51,10 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 		if _, ok := launches[r.Shape]; !ok {
 			launches[r.Shape] = r.SI()
 		}
-		if launch := launches[r.Shape]; hbm != 1 {
+		m := k.shape(r.Shape).model()
+		least := float64(r.Tokens) * PointwiseBytes(&m) / from.GPU.HBMBandwidth.SI()
+		// What HBM could not have read in that time was in the L2.
+		if launch := launches[r.Shape]; hbm != 1 && r.SI()-launch >= least {
 			r.scale((launch+(r.SI()-launch)/hbm)/r.SI(), "HBM of "+to.Name)
 		}
 	}

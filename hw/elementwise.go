@@ -1,25 +1,24 @@
 package hw
 
 import (
-	"github.com/sparseserve/sparseserve/sim"
 	"math"
+
+	"github.com/sparseserve/sparseserve/sim"
 )
 
-// pointwise is the cost of a layer's two norms, rope, activation and two
-// residual sums, which all live on HBM bytes.
+// elementwise is the cost of a layer's two norms, rope, activation and two residual sums, which all
+// live on bytes: of HBM, or of the L2 while that has what the layer's linears wrote.
 //
-//	t(n) = launch + scale * (measured(n) - launch), at least n bytes / HBM
+//	t(n) = launch + scale * (measured(n) - launch)
 //
 // launch is the first row's time; scale is the model's bytes per token over
 // those of the measured shape.
 type elementwise struct {
-	peak     peak
 	measured curve // tokens, seconds
 	scale    float64
-	bytes    float64 // HBM bytes per token of fused kernels
 }
 
-// newPointwise picks rows as newLinears does, by bytes per token.
+// newElementwise picks rows as newLinears does, by bytes per token.
 func newElementwise(p *Profile, m *Model) elementwise {
 	return newElementwiseOf(p, PointwiseBytes(m))
 }
@@ -34,10 +33,8 @@ func newElementwiseOf(p *Profile, bytes float64) elementwise {
 	}
 	s := p.shape(best).model()
 	return elementwise{
-		peak:     p.peak(),
 		measured: tokenCurve(p.Pointwise, best),
 		scale:    bytes / PointwiseBytes(&s),
-		bytes:    bytes,
 	}
 }
 
@@ -78,7 +75,7 @@ func (e *elementwise) of(n float64) (t float64, outside bool) {
 	}
 	t, outside = e.measured.cost(n)
 	launch := e.launch()
-	return math.Max(launch+e.scale*(t-launch), e.peak.floor(0, n*e.bytes)), outside
+	return math.Max(launch, launch+e.scale*(t-launch)), outside
 }
 
 // launch is the first row's time.

@@ -25,8 +25,8 @@ func ExampleProfile_Costs() {
 	fmt.Printf("decode of 8 contexts of 16,384 tokens: %.0f us\n",
 		1e6*hw.Seconds(costs.DenseDecode, decode))
 	// Output:
-	// GEMM of 2,048 tokens: 1298 us
-	// decode of 8 contexts of 16,384 tokens: 492 us
+	// GEMM of 2,048 tokens: 1288 us
+	// decode of 8 contexts of 16,384 tokens: 484 us
 }
 
 // A device passes the time of a step, layer by layer.
@@ -43,5 +43,5 @@ func ExampleDevice() {
 	}
 	t, err := hw.DecodeIteration(profile, &model, 32768, 1)
 	fmt.Printf("a decode step of one request at 32,768 tokens: %.1f ms, %v\n", 1e3*t.Seconds(), err)
-	// Output: a decode step of one request at 32,768 tokens: 8.7 ms, <nil>
+	// Output: a decode step of one request at 32,768 tokens: 8.6 ms, <nil>
 }

@@ -129,38 +129,35 @@ func (e *Engine) Write(path, title string) error {
 }
 
 // WriteBuiltIn writes a calibrated machine over the built-in card, kernels and engine of
-// these names in the folder dir, this package's. What no calibration knows stays.
+// these names in the folder dir, this package's; an empty name is none. What no calibration
+// knows stays.
 func (p *Profile) WriteBuiltIn(dir, card, kernels, engine string) error {
-	c, err := LoadCard(card)
-	if err != nil {
-		return err
+	files := map[string]any{}
+	if card != "" {
+		c, err := LoadCard(card)
+		if err != nil {
+			return err
+		}
+		c.GPU, c.Link = p.GPU, p.Link
+		files[filepath.Join(dir, "cards", card+".toml")] = c
 	}
-	k, err := loadKernels(kernels, "")
-	if err != nil {
-		return err
+	if kernels != "" {
+		k, err := loadKernels(kernels, "")
+		if err != nil {
+			return err
+		}
+		k.Provenance, k.KernelCosts = p.Provenance, p.KernelCosts
+		files[filepath.Join(dir, "kernels", kernels+".toml")] = k
 	}
-	e, err := LoadEngine(engine)
-	if err != nil {
-		return err
+	if engine != "" {
+		e, err := LoadEngine(engine)
+		if err != nil {
+			return err
+		}
+		e.EngineCosts = p.EngineCosts
+		files[filepath.Join(dir, "engines", engine+".toml")] = e
 	}
-	c.GPU, c.Link = p.GPU, p.Link
-	k.Provenance, k.KernelCosts = p.Provenance, p.KernelCosts
-	e.EngineCosts = p.EngineCosts
-	return writeAll(map[string]any{
-		filepath.Join(dir, "cards", card+".toml"):      c,
-		filepath.Join(dir, "kernels", kernels+".toml"): k,
-		filepath.Join(dir, "engines", engine+".toml"):  e,
-	})
-}
-
-// WriteKernels writes those of a calibrated machine over the built-in file of kernels.
-func (p *Profile) WriteKernels(dir, kernels string) error {
-	k, err := loadKernels(kernels, "")
-	if err != nil {
-		return err
-	}
-	k.Provenance, k.KernelCosts = p.Provenance, p.KernelCosts
-	return writeAll(map[string]any{filepath.Join(dir, "kernels", kernels+".toml"): k})
+	return writeAll(files)
 }
 
 // writeAll writes values as TOML files, each whole or not at all.

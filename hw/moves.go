@@ -56,11 +56,14 @@ func (d *Device) Move(m *kv.Moves) error {
 	return nil
 }
 
-// giveSlots is the host's time for the blocks that a layer's decodes miss. One that another request
-// has in HBM, and one that is loaded into a free slot, are entered in the same tables and lists.
+// giveSlots is the host's time for the blocks that a layer's decodes miss, and for those that its
+// tokens fill. One that another request has in HBM, and one that is loaded into a free slot, are
+// entered in the same tables and lists; of one that is full the slot is named as often, to those
+// that digest and save it.
 func (d *Device) giveSlots(m *kv.Moves) {
-	if missed := m.Loads + m.Joined; missed > 0 && d.scored && !d.opts.GPULookup && d.swap == nil {
-		blocks := d.loadBlock*float64(missed) + d.evictBlock*float64(m.Evictions)
+	named := m.Loads + m.Joined + m.Saves
+	if named > 0 && d.scored && !d.opts.GPULookup && d.swap == nil {
+		blocks := d.loadBlock*float64(named) + d.evictBlock*float64(m.Evictions)
 		d.pass(nanoseconds(blocks), &d.phases.Host)
 	}
 }

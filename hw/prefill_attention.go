@@ -35,6 +35,7 @@ type prefillAttention struct {
 	ctas    float64 // of it, at once
 
 	waveRate float64 // of them, FLOP/s
+	oneWave  bool    // rows do not show chunks of fewer CTAs
 
 	blocks     bool    // K and V before a chunk are in KV blocks, not in tensors
 	copy       float64 // of rows of one block's K or V, s
@@ -58,7 +59,8 @@ func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention
 		ctas:    p.Paged.CTAs.optional(),
 
 		blocks: blockTokens > 0, copy: p.Paged.Copy.optional(), copied: rowsOfCopy(blockTokens),
-		gather: p.Paged.GatherLaunch.optional(), gatherRate: p.Paged.GatherRate.optional(),
+		oneWave: !p.Paged.Rate.Set(),
+		gather:  p.Paged.GatherLaunch.optional(), gatherRate: p.Paged.GatherRate.optional(),
 	}
 	for _, r := range p.Prefill {
 		a.launch.add(float64(r.Query), r.Launch.SI())
@@ -116,6 +118,9 @@ func (a *prefillAttention) waves(s sim.Span) float64 {
 	}
 	q := float64(s.Query)
 	tiles := math.Ceil(q/a.rows) * a.heads
+	if tiles <= a.ctas && !a.oneWave {
+		return 0
+	}
 	each := a.pad * a.flops / a.heads * a.rows * a.keys(s)
 	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.waveRate
 }
