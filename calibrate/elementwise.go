@@ -1,6 +1,8 @@
 package calibrate
 
 import (
+	"slices"
+
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -69,8 +71,8 @@ func (elementwise) fit(s *Samples, p *hw.Profile, from source) (models []model) 
 		m.name, m.held = "pointwise."+shape, append(m.held, others...)
 		m.why = "how much of what linears wrote is still in the L2 depends on their kernels"
 		const what = "two norms, rope with the write of K and V, activation"
-		kept := shapeRows(m.fit, shape, from, what)
-		p.Pointwise = append(p.Pointwise, shapeRows(points, shape, from, what)...)
+		kept := shapeRows(neverFalling(m.fit), shape, from, what)
+		p.Pointwise = append(p.Pointwise, shapeRows(neverFalling(points), shape, from, what)...)
 		m.price = func(p *hw.Profile, at observation) float64 {
 			without := *p
 			without.Pointwise = kept
@@ -79,6 +81,20 @@ func (elementwise) fit(s *Samples, p *hw.Profile, from source) (models []model) 
 		models = append(models, m)
 	}
 	return models
+}
+
+// neverFalling are sorted points with the least change that lets none take less than one before:
+// differences of two long times fall by what they are measured to.
+func neverFalling(d data) data {
+	seconds, weights := make([]float64, len(d)), make([]float64, len(d))
+	for i, at := range d {
+		seconds[i], weights[i] = at.seconds, 1
+	}
+	out := slices.Clone(d)
+	for i, t := range rising(seconds, weights) {
+		out[i].seconds = t
+	}
+	return out
 }
 
 func tokens(at observation) float64 { return float64(at.At("tokens")) }

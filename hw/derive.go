@@ -45,7 +45,15 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 			f.scale(to.CPU.Speed.SI()/from.CPU.Speed.SI(), "host of "+to.Name)
 		}
 	})
-	launches := map[string]float64{}
+	k.elementwise(from, hbm, to.Name)
+	k.matrices(from, hbm, peak, to.Name)
+	return k
+}
+
+// elementwise scales rows of norms and the like, but for those of a shape up to the most tokens
+// that HBM could not have read in that time.
+func (k *KernelCosts) elementwise(from *Card, hbm float64, name string) {
+	launches, fed := map[string]float64{}, map[string]int{}
 	for i := range k.Pointwise {
 		r := &k.Pointwise[i]
 		if _, ok := launches[r.Shape]; !ok {
@@ -53,13 +61,19 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 		}
 		m := k.shape(r.Shape).model()
 		least := float64(r.Tokens) * PointwiseBytes(&m) / from.GPU.HBMBandwidth.SI()
-		// What HBM could not have read in that time was in the L2.
-		if launch := launches[r.Shape]; hbm != 1 && r.SI()-launch >= least {
-			r.scale((launch+(r.SI()-launch)/hbm)/r.SI(), "HBM of "+to.Name)
+		if r.SI()-launches[r.Shape] < least {
+			fed[r.Shape] = r.Tokens
 		}
 	}
-	k.matrices(from, hbm, peak, to.Name)
-	return k
+	last := map[string]float64{} // more tokens take no less, however fast HBM is
+	for i := range k.Pointwise {
+		r := &k.Pointwise[i]
+		if launch := launches[r.Shape]; hbm != 1 && r.Tokens > fed[r.Shape] {
+			t := launch + (r.SI()-launch)/hbm
+			r.scale(math.Max(t, last[r.Shape])/r.SI(), "HBM of "+name)
+		}
+		last[r.Shape] = r.SI()
+	}
 }
 
 // matrices scales rows of weight matrices.

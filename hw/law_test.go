@@ -232,7 +232,7 @@ func runMoves(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work,
 }
 
 // neverFalling is a profile whose linears take no less for more tokens, as measured ones may: each
-// row has the least time of those from it on.
+// row has the least time of those from it on, without pause and at the full clock.
 func neverFalling(p *Profile) *Profile {
 	q := *p
 	q.Linears = slices.Clone(p.Linears)
@@ -242,6 +242,20 @@ func neverFalling(p *Profile) *Profile {
 				a.Figure = r.Figure
 			}
 		}
+	}
+	q.Clock.Gain = slices.Clone(p.Clock.Gain)
+	seconds := func(p *Profile, of GainRow) float64 {
+		t, _ := tokenCurve(p.Linears, of.Shape).cost(float64(of.Tokens))
+		return t
+	}
+	least := math.Inf(1) // at the full clock
+	for i := len(q.Clock.Gain) - 1; i >= 0; i-- {
+		r := &q.Clock.Gain[i]
+		if i+1 < len(q.Clock.Gain) && q.Clock.Gain[i+1].Shape != r.Shape {
+			least = math.Inf(1)
+		}
+		least = min(least, seconds(p, *r)*(1-r.SI()), seconds(&q, *r))
+		r.Value, r.Unit = max(1e-12, 1-least/seconds(&q, *r)), "share"
 	}
 	return &q
 }
