@@ -26,7 +26,6 @@ type ahead struct {
 	layer  int   // whose launches are behind a closed gate; -1: none
 	turn   int64 // of the last gate
 	lists  *sim.Lists
-	most   int        // loads of the layer
 	closes bool       // full blocks are digested and copied behind the gate, too
 	chosen cuda.Event // the layer's selection is on the host
 
@@ -85,8 +84,7 @@ func (d *Device) endGate() {
 // canLaunchAhead says whether a layer's launches are known before its lookup.
 func (d *Device) canLaunchAhead(layer int, w *sim.Work) bool {
 	a, c := &d.ahead, &d.decodes
-	if w.Ahead == nil || a.loaded == nil || d.cfg.Spec.Progressive() || len(d.patterns.layers) > 0 ||
-		d.cfg.Spec.LoadEngine != "flash" || d.cfg.Projected != nil || d.queue.Err() != nil {
+	if w.Ahead == nil || a.loaded == nil || d.queue.Err() != nil {
 		return false
 	}
 	if _, lent := d.stage.Lent(w.Ahead.Count); !lent {
@@ -97,18 +95,17 @@ func (d *Device) canLaunchAhead(layer int, w *sim.Work) bool {
 			return false
 		}
 	}
-	if len(w.Prefill) > mostAhead {
-		return false
+	if n := &d.active; len(n.rows) != w.Decodes+len(w.Prefill) || n.tokens != w.Tokens ||
+		len(w.Prefill) > mostAhead {
+		return false // of rows that do not agree Compute tells
 	}
 	heads := d.geo.KVHeads
-	a.most = c.n * heads * w.Ahead.Stride
 	bytes, after := int64(c.n)*saveBytes(heads, 1), false
 	for i := c.n; i < len(d.rows); i++ {
 		if row := &d.rows[i]; row.In(layer) {
-			blocks := d.geo.Blocks(row.To)
 			after = after || row.From > 0
-			a.most += heads * blocks
-			bytes += saveBytes(heads, 2*blocks) // a prefix is digested, what follows saved too
+			// a prefix is digested, what follows saved too; an open block may go to its stash
+			bytes += saveBytes(heads, 2*d.geo.Blocks(row.To)+1)
 		}
 	}
 	if !d.stage.Fits(bytes) {
@@ -134,19 +131,12 @@ type launched struct {
 	after                               bool // prefills read what is before them from blocks
 }
 
-// listBlocks are the most blocks that a decode's list can have: one candidate at least, whatever
-// the budget.
-func (d *Device) listBlocks() int32 {
-	s := d.cfg.Spec
-	return int32(min(s.SinkBlocks+s.WindowBlocks+sim.Candidates(s), d.decodes.most))
-}
+// listBlocks are the most blocks that a list of the step's decodes can have.
+func (d *Device) listBlocks() int32 { return int32(d.cfg.listBlocks(d.decodes.most)) }
 
 // launchAhead launches the rest of the layer behind a gate.
 func (d *Device) launchAhead(layer int, w *sim.Work) {
 	a, l := &d.ahead, w.Ahead
-	d.grow(&a.counted, 8, "loads counted")
-	d.queue.Fail(a.hold(d.m))
-	d.grow(&a.addresses, int64(16*len(a.src)), "addresses of loads")
 	d.planAhead(layer, w)
 	if d.queue.Err() != nil {
 		return
@@ -190,6 +180,9 @@ func (d *Device) planAhead(layer int, w *sim.Work) {
 		}
 	}
 	d.planClosed(layer)
+	if d.stage.Spilled() {
+		d.queue.Fail(errors.New("a layer's part has no room for all that is launched ahead of its lookup"))
+	}
 }
 
 // fillPlan names the slots that the lookup gave.
@@ -219,19 +212,14 @@ func (d *Device) nameSlots() {
 	}
 }
 
-// closesAhead says whether all that closes the layer's blocks is uploaded with its lists.
+// closesAhead says whether all that closes the layer's blocks is known.
 func (d *Device) closesAhead() bool {
 	p := &d.plan
 	if len(p.closed) > 2*mostAhead || len(p.saves) > 2*mostAhead {
 		return false
 	}
-	for i := range p.closed {
-		if !d.stage.InPart(p.closed[i].digest.Dst) {
-			return false
-		}
-	}
 	for i := range p.saves {
-		if c := p.saves[i].copy; c == nil || !d.stage.InPart(c.Src) {
+		if p.saves[i].copy == nil { // its place in the ring is not known
 			return false
 		}
 	}
@@ -252,26 +240,6 @@ func (d *Device) closeAhead(int) {
 	for i := range p.saves {
 		d.copyOut(&p.saves[i])
 	}
-}
-
-// hold allocates memory for the addresses of the layer's loads. No gate is closed.
-func (a *ahead) hold(m cuda.Machine) (err error) {
-	most := a.most
-	if len(a.src) >= most {
-		return nil
-	}
-	if len(a.src) > 0 {
-		if err := m.HostFree(a.loads); err != nil {
-			return err
-		}
-		a.src, a.dst = nil, nil
-	}
-	most = (most + most/2 + 1) / 2 * 2 // rows begin at multiples of 16 bytes
-	if a.loads, err = m.HostAlloc(int64(16*most), cuda.DriverPages); err == nil {
-		all := cuda.Slice[int64](a.loads)
-		a.src, a.dst = all[:most], all[most:2*most]
-	}
-	return err
 }
 
 // openGate has the GPU read the layer's lists and load what they miss, and sends the blocks that

@@ -139,3 +139,16 @@ func TestSmallBudgetsAreLaunchedAhead(t *testing.T) {
 		t.Error("nothing was launched ahead")
 	}
 }
+
+// Where streams share one connection to the GPU, nothing is launched behind a gate: what a lookup
+// waits for would wait for it.
+func TestNoGatesOnOneConnection(t *testing.T) {
+	t.Setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1")
+	on := emulator.New(emulator.Config{})
+	defer on.Close()
+	r := cases()["gqa/offload, small"].run(t, on)
+	r.check(t)
+	if c := r.counters[len(r.counters)-1]; c.Gated > 0 || c.RoundTrips == 0 {
+		t.Errorf("%d of %d round trips behind a gate", c.Gated, c.RoundTrips)
+	}
+}

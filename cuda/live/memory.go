@@ -103,6 +103,10 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 		}
 		uses = append(uses, use{"indices of sparse prefill", bytes, "system.max_prompt_tokens"})
 	}
+	if n := c.aheadBytes(l); n > 0 {
+		uses = append(uses, use{"addresses of a layer's loads", mem.WithSpare(n) + mem.WithSpare(8),
+			"system.max_requests"})
+	}
 	if s.Offload {
 		uses = append(uses, use{"save buffer", ringBlocks(int64(s.SaveBuffer*(1<<20)),
 			geo.BlockBytes) * geo.BlockBytes, "system.save_buffer_mib"})
@@ -214,8 +218,8 @@ func (c *Config) hostUses(l *Load) []use {
 	if len(l.Requests) > 0 {
 		longest = geo.Blocks(l.Requests[0])
 	}
-	uses := []use{{"launch arguments", mem.StagingChunk + mem.StagingNotes + c.listBytes(longest),
-		"system.max_requests"}}
+	uses := []use{{"launch arguments", mem.StagingChunk + mem.StagingNotes + c.listBytes(longest) +
+		c.aheadBytes(l), "system.max_requests"}}
 	if s.Offload {
 		kept := s.MaxRequests
 		if s.CachesPrefixes() { // what has ended stays until its pages are taken

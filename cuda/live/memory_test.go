@@ -65,7 +65,8 @@ func TestMemoryIsCheckedFirst(t *testing.T) {
 // The memory reported as needed is at least what a run allocates.
 func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 	load := live.Load{Requests: []int{148, 100, 98, 84, 53, 49, 6}, Prompt: 130}
-	for _, name := range []string{"mha/layer", "gqa/offload", "mha/sparse", "gqa/dense",
+	for _, name := range []string{"mha/layer", "gqa/offload", "gqa/offload, small", "gqa/layer",
+		"mha/sparse", "gqa/dense",
 		"gqa/plain prefill", "mha/gpu lookup: layer", "gqa/gpu lookup: psa",
 		"sparse prefill/chunked, one of each", "sparse prefill/layer, one of each",
 		"sparse prefill/layer-chunked, everything", "sparse prefill/chunked, drawn"} {

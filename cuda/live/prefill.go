@@ -47,9 +47,6 @@ func (d *Device) planBlocks(layer, of int, t *sim.Table, write *cuda.RopeArgs) (
 	}
 	slots, write.Table = d.stage.Words(heads * blocks)
 	if own := (rowSlots{of, slots}); t == nil {
-		if !d.stage.InPart(write.Table) {
-			d.queue.Fail(fmt.Errorf("request %d: no room for %d slots", row.ID, len(slots)))
-		}
 		d.plan.tables = append(d.plan.tables, own)
 	} else {
 		d.fillTable(own, t)

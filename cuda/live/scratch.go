@@ -62,6 +62,7 @@ func (d *Device) size(s *sim.Step) {
 		d.grow(g.b, g.bytes, g.what)
 	}
 	d.count(s)
+	d.sizeAhead(s)
 }
 
 // count uploads 0, 1, 2, .. as far as the step's decodes and layer-segmented prefills need it,

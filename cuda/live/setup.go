@@ -46,7 +46,7 @@ func (d *Device) setUp() (err error) {
 			return err
 		}
 	}
-	if d.offload && d.sparse && !s.GPULookup() {
+	if d.cfg.launchesAhead() {
 		if err = d.ahead.open(d.m, d.stream); err != nil {
 			return err
 		}

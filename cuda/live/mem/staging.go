@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/sparseserve/sparseserve/cuda"
@@ -216,9 +217,10 @@ func (s *Staging) Fits(bytes int64) bool {
 	return true
 }
 
-// InPart tells whether an address on the GPU is in the layer's part.
-func (s *Staging) InPart(at cuda.Ptr) bool {
-	return at >= s.layer.device && at < s.layer.device+cuda.Ptr(len(s.layer.bytes))
+// Spilled tells whether arrays since the last Send did not fit the layer's part: another upload than
+// the part's brings them.
+func (s *Staging) Spilled() bool {
+	return slices.ContainsFunc(s.chunks, func(c chunk) bool { return c.used != c.sent })
 }
 
 // Lent returns the address on the GPU of what the server wrote to a layer's part.
