@@ -181,7 +181,7 @@ func (d *Device) planAhead(layer int, w *sim.Work) {
 	}
 	d.planClosed(layer)
 	if d.stage.Spilled() {
-		d.queue.Fail(errors.New("a layer's part has no room for all that is launched ahead of its lookup"))
+		d.queue.Fail(errors.New("a layer's part has no room for what is launched ahead of its lookup"))
 	}
 }
 

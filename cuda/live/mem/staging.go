@@ -217,8 +217,8 @@ func (s *Staging) Fits(bytes int64) bool {
 	return true
 }
 
-// Spilled tells whether arrays since the last Send did not fit the layer's part: another upload than
-// the part's brings them.
+// Spilled tells whether arrays since the last Send did not fit the layer's part: another upload
+// than the part's brings them.
 func (s *Staging) Spilled() bool {
 	return slices.ContainsFunc(s.chunks, func(c chunk) bool { return c.used != c.sent })
 }
