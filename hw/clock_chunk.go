@@ -54,18 +54,14 @@ func newChunks(p *Profile, m *Model) (c chunks) {
 	rows := p.Clock.Gain
 	shape := p.nearestShape(m, len(rows), func(i int) string { return rows[i].Shape })
 	exact := shape != "" && p.shape(shape).matches(m) && m.Plain()
-	for i, r := range rows {
-		last := i+1 == len(rows) || rows[i+1].Shape != shape
-		if r.Shape == shape && (exact || last || r.Tokens == ownGain) {
+	for _, r := range rows {
+		// Between powers of two the gain goes up and down with the library's kernels for one shape.
+		if power := r.Tokens&(r.Tokens-1) == 0; r.Shape == shape && (exact || power) {
 			c.gain.add(float64(r.Tokens), r.SI())
 		}
 	}
 	return c
 }
-
-// ownGain are the tokens from which on a shape has the gain of another one: that of fewer goes up
-// and down with the kernels that the library has for the other.
-const ownGain = 512
 
 // of prices linears of n tokens that last so many seconds without pause, at least so many at any
 // clock, and attention of so many at the full clock. Where linears wait for HBM they draw the limit

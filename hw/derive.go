@@ -15,8 +15,8 @@ const derivedDigits = 4
 //     arithmetic peak; h2d or d2h, a direction of the link; cpu, the host. Launches
 //     and other fixed times stay;
 //   - norms and the like (pointwise): their time beyond one token's time, which is
-//     their launches, scales with HBM, unless it is shorter than HBM would have needed: then they
-//     read from the L2, which is the same;
+//     their launches, scales with HBM, but not up to the most tokens that HBM could not have read
+//     in that time: the L2 has those;
 //   - weight matrices need, beyond their launches (linear_launch), the longer of
 //     their bytes and their FLOPs, which no measurement separates: the ratio is the mean of
 //     both cards' ratios, weighted by the squares of the two floors on the measured card, so

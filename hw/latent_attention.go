@@ -78,7 +78,7 @@ func newLatentPrefill(p *Profile, m *Model) prefillAttention {
 		a.heads = math.Ceil(heads / tileRows)
 		a.rate, a.waveRate = curve{}, attentionRate(p)
 		a.rate.add(1, a.waveRate)
-		a.oneWave = true // one rate for all
+		a.measured = 0 // one rate for all
 		return a
 	}
 	a.flops = 2 * float64(m.QHeads*(m.HeadDim+m.ValueDim))

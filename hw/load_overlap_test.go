@@ -92,3 +92,29 @@ func TestLoadOverlapSlowsPrefixesOnly(t *testing.T) {
 		}
 	}
 }
+
+// Where decodes wait for the host, each block that the layer's tokens fill takes its time; in a
+// layer that asks nobody none does.
+func TestFilledBlocksTakeTheHostsTime(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "llama3-8b")
+	host := func(sparse bool, saves int64) des.Time {
+		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash,
+			Offload: true, SaveBufferBytes: 1 << 30})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 8192, Sparse: sparse}
+		if sparse {
+			w.ScoredBlocks = 1600
+		}
+		moves := kv.Moves{Saves: saves, BlockBytes: 8 << 10}
+		return runMoves(t, d, &sim.Step{}, 1, &w, moves).Phases.Host
+	}
+	want := nanoseconds(100 * p.Host.LoadBlock.SI())
+	if got := host(true, 100) - host(true, 0); got != want {
+		t.Errorf("100 full blocks take the host %v, want %v", got, want)
+	}
+	if got := host(false, 100) - host(false, 0); got != 0 {
+		t.Errorf("100 full blocks take the host %v though no decode waits for it", got)
+	}
+}

@@ -56,10 +56,10 @@ func (d *Device) Move(m *kv.Moves) error {
 	return nil
 }
 
-// giveSlots is the host's time for the blocks that a layer's decodes miss, and for those that its
-// tokens fill. One that another request has in HBM, and one that is loaded into a free slot, are
-// entered in the same tables and lists; of one that is full the slot is named as often, to those
-// that digest and save it.
+// giveSlots is the host's time, between a selection by decodes and what follows it, for the blocks
+// that a layer's decodes miss and for those that its tokens fill. One that another request has in
+// HBM, and one that is loaded into a free slot, are entered in the same tables and lists; of one
+// that is full the slot is named as often, to those that digest and save it.
 func (d *Device) giveSlots(m *kv.Moves) {
 	named := m.Loads + m.Joined + m.Saves
 	if named > 0 && d.scored && !d.opts.GPULookup && d.swap == nil {

@@ -55,3 +55,21 @@ func TestPagedChunksRunInWaves(t *testing.T) {
 		}
 	})
 }
+
+// A chunk of fewer CTAs than SMs takes what one of them takes, however few heads there are.
+func TestFewHeadsTakeAsLongAsOneCTA(t *testing.T) {
+	p, m := mustProfile(t, "h200"), *mustModel(t, "llama3-8b")
+	seconds := func(heads, query int) float64 {
+		m.QHeads = heads
+		s, _ := p.PrefillSeconds(&m, nil, sim.Span{Query: query, Prefix: 8192}, 32)
+		return s
+	}
+	one := seconds(32, 128)
+	for _, heads := range []int{4, 8, 16} {
+		for _, query := range []int{128, 256, 512, 1024} {
+			if got := seconds(heads, query); got < one*(1-1e-9) {
+				t.Errorf("%d queries of %d heads take %g s, one tile of queries %g", query, heads, got, one)
+			}
+		}
+	}
+}

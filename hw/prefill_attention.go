@@ -35,7 +35,7 @@ type prefillAttention struct {
 	ctas    float64 // of it, at once
 
 	waveRate float64 // of them, FLOP/s
-	oneWave  bool    // rows do not show chunks of fewer CTAs
+	measured float64 // query heads of the shapes of rows that show what fewer take; 0: none do
 
 	blocks     bool    // K and V before a chunk are in KV blocks, not in tensors
 	copy       float64 // of rows of one block's K or V, s
@@ -59,8 +59,7 @@ func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention
 		ctas:    p.Paged.CTAs.optional(),
 
 		blocks: blockTokens > 0, copy: p.Paged.Copy.optional(), copied: rowsOfCopy(blockTokens),
-		oneWave: !p.Paged.Rate.Set(),
-		gather:  p.Paged.GatherLaunch.optional(), gatherRate: p.Paged.GatherRate.optional(),
+		gather: p.Paged.GatherLaunch.optional(), gatherRate: p.Paged.GatherRate.optional(),
 	}
 	for _, r := range p.Prefill {
 		a.launch.add(float64(r.Query), r.Launch.SI())
@@ -68,6 +67,7 @@ func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention
 	}
 	if a.waveRate = a.rate.y[len(a.rate.y)-1]; p.Paged.Rate.Set() {
 		a.waveRate = p.Paged.Rate.SI()
+		a.measured = float64(p.Shapes[0].QHeads)
 	}
 	return a
 }
@@ -112,16 +112,20 @@ func (a *prefillAttention) read(s sim.Span) float64 {
 //
 //	t = ceil(T / CTAs) CTAs t_CTA,  T = ceil(q / rows) H
 //	t_CTA = 4 d rows (prefix + q/2) / rate of the waves, or of long chunks
+//
+// Fewer CTAs than SMs take as long as one does by itself, where that is known.
 func (a *prefillAttention) waves(s sim.Span) float64 {
 	if a.rows == 0 || a.ctas == 0 || s.Prefix == 0 {
 		return 0
 	}
 	q := float64(s.Query)
 	tiles := math.Ceil(q/a.rows) * a.heads
-	if tiles <= a.ctas && !a.oneWave {
-		return 0
-	}
 	each := a.pad * a.flops / a.heads * a.rows * a.keys(s)
+	if tiles <= a.ctas && a.measured > 0 {
+		tile := math.Min(q, queryTile) // whose CTAs are as many as the rows' shapes have query heads
+		rate, _ := a.rate.power(tile)
+		return each * tile / a.rows * a.measured / rate
+	}
 	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.waveRate
 }
 

@@ -109,8 +109,7 @@ type PrefillRow struct {
 type PagedPrefill struct {
 	Rows Figure `toml:"rows,omitempty" dim:"tokens,optional"`
 	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional"` // that run at full speed at once
-	// Rate is that of all of them where a chunk needs more; not set: that of the longest chunks, and
-	// of a chunk of fewer CTAs too, which rows far apart do not show.
+	// Rate is that of all of them; not set: that of the longest chunks.
 	Rate Figure `toml:"rate,omitempty" dim:"compute,optional" by:"peak"`
 	// Copy is that of rows of one block's K or V, 64 at most; a CTA's come one after another.
 	Copy Figure `toml:"copy,omitempty" dim:"time,optional"`

@@ -21,7 +21,8 @@ import (
 // fill in arrays that go up with the lists.
 //
 // It is not done where what follows depends on more: with progressive attention, sparse prefill or
-// a memcpy for each load, and where a prefill's open block has to come from its stash first.
+// a memcpy for each load, and where a prefill's open block has to come from its stash first; nor
+// where streams share connections to the GPU (launchesAhead).
 type ahead struct {
 	layer  int   // whose launches are behind a closed gate; -1: none
 	turn   int64 // of the last gate
@@ -102,9 +103,10 @@ func (d *Device) canLaunchAhead(layer int, w *sim.Work) bool {
 	heads := d.geo.KVHeads
 	bytes, after := int64(c.n)*saveBytes(heads, 1), false
 	for i := c.n; i < len(d.rows); i++ {
-		if row := &d.rows[i]; row.In(layer) {
-			after = after || row.From > 0
-			// a prefix is digested, what follows saved too; an open block may go to its stash
+		if row := &d.rows[i]; row.In(layer) || row.In(layer+1) {
+			after = after || row.From > 0 && row.In(layer)
+			// A prefix is digested, what follows saved too, and an open block may go to its stash; the
+			// next layer's prefix loads meanwhile.
 			bytes += saveBytes(heads, 2*d.geo.Blocks(row.To)+1)
 		}
 	}
@@ -123,7 +125,7 @@ const mostAhead = 32
 
 // saveBytes is no less than what the slots, digests and saves of so many blocks need in a layer's
 // part.
-func saveBytes(heads, blocks int) int64 { return int64(heads*blocks)*(4+4+8+16) + 6*256 }
+func saveBytes(heads, blocks int) int64 { return int64(heads*blocks)*(4+4+8+16) + 10*256 }
 
 // launched is what sets layers apart whose launches may be of different kernels.
 type launched struct {

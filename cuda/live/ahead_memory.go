@@ -2,6 +2,8 @@ package live
 
 import (
 	"os"
+	"strconv"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live/mem"
@@ -14,11 +16,16 @@ import (
 func (c *Config) launchesAhead() bool {
 	s := c.Spec
 	return s.Offload && s.Sparse() && !s.GPULookup() && !s.Progressive() && s.LoadEngine == "flash" &&
-		c.Projected == nil && len(c.Patterns) == 0 && os.Getenv(connections) != "1"
+		c.Projected == nil && len(c.Patterns) == 0 && manyConnections()
 }
 
-// connections is the driver's variable for how many there are; 8 without it.
-const connections = "CUDA_DEVICE_MAX_CONNECTIONS"
+// manyConnections says whether there are as many as the driver makes unless it is told otherwise.
+func manyConnections() bool {
+	const usual = 8
+	text := strings.TrimSpace(os.Getenv("CUDA_DEVICE_MAX_CONNECTIONS"))
+	n, err := strconv.Atoi(text)
+	return text == "" || err == nil && n >= usual
+}
 
 // listBlocks are the most blocks that a decode's list can have of a context of so many: one
 // candidate at least, whatever the budget.
@@ -83,6 +90,6 @@ func (c *Config) aheadBytes(l *Load) int64 {
 	}
 	geo, n := &c.Geometry, min(c.Spec.MaxRequests, len(l.Requests))
 	blocks := l.tokens(n)/geo.BlockTokens + n +
-		n*c.listBlocks(geo.Blocks(l.Requests[0]))
+		n*c.listBlocks(max(geo.Blocks(l.Requests[0]), c.Spec.BudgetTokens/c.Spec.BlockTokens+1))
 	return mem.WithSpare(int64(16 * geo.KVHeads * blocks))
 }
