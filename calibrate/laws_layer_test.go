@@ -48,6 +48,15 @@ func (t *machine) launchOf(q float64) float64 { return t.prefillLaunch + q*t.pre
 
 func (t *machine) rateOf(q float64) float64 { return t.prefillRate * q / (q + t.prefillHalf) }
 
+// between is pointwise between the linears of its layer, whose results are partly in the L2.
+func (t *machine) between(m *hw.Model, tokens float64) float64 {
+	all := t.pointwise(m, tokens)
+	if tokens > inPlaceTokens {
+		return all
+	}
+	return t.pointwiseLaunch + 0.9*(all-t.pointwiseLaunch)
+}
+
 // denseDecode is t = launch + g splits merge + bytes/rate: whole contexts are split until the
 // lists fill the card, in parts of 128 tokens at least.
 func (t *machine) denseDecode(m *hw.Model, batch, tokens float64) float64 {

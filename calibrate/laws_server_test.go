@@ -35,7 +35,7 @@ func (d *lawDevice) Score(_ int, w *sim.Work) error {
 func (d *lawDevice) Compute(_ int, w *sim.Work) error {
 	t, m, tokens, batch := d.machine, d.model, float64(w.DecodeTokens), float64(w.Decodes)
 	d.tokens = w.Tokens
-	d.elapsed += t.linears(m, float64(w.Tokens)) + t.pointwise(m, float64(w.Tokens))
+	d.elapsed += t.linears(m, float64(w.Tokens)) + t.between(m, float64(w.Tokens))
 	if len(w.Prefill) == 0 {
 		d.elapsed += d.overhead
 	}

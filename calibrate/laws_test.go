@@ -67,8 +67,10 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		return t.stagedSave(bytes, at("threads"))
 	case probeLinears:
 		return t.linears(m, at("tokens"))
-	case probePointwise, probeInPlace:
+	case probePointwise:
 		return t.pointwise(m, at("tokens"))
+	case probeInPlace:
+		return t.between(m, at("tokens"))
 	case probePrefill:
 		return t.prefill(m, at("query_tokens"), at("prefix_tokens"), blockTokens)
 	case probePrefillBlocks:

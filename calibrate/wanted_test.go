@@ -91,7 +91,7 @@ func wantedRows(m *machine, p *hw.Profile) (all []wantedFigure) {
 		add("linears", i, r.Figure, m.linears(shapeOf(r.Shape), float64(r.Tokens)), 0.03)
 	}
 	for i, r := range p.Pointwise {
-		add("pointwise", i, r.Figure, m.pointwise(shapeOf(r.Shape), float64(r.Tokens)), 0.03)
+		add("pointwise", i, r.Figure, m.between(shapeOf(r.Shape), float64(r.Tokens)), 0.03)
 	}
 	for i, r := range p.Prefill {
 		if r.Query >= 512 { // the rates of shorter chunks do not show
