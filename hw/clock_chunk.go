@@ -46,21 +46,42 @@ func (c *chunk) steady() float64 {
 // ratio is gemm_steady_ratio, the clock of linears without pause.
 type chunks struct {
 	ratio float64 // 0: no figures
-	gain  curve   // tokens; how much less time linears need at the full clock, as a share
+	// Of the measured shape, by tokens, seconds: its linears without pause, and at the full clock, both
+	// straight between points; only of a model of that shape.
+	sustained, full curve
+	gain            float64 // of other shapes, a share: that of the most tokens
 }
 
 func newChunks(p *Profile, m *Model) (c chunks) {
 	c.ratio = p.Clock.GEMMSteadyRatio.optional()
 	rows := p.Clock.Gain
 	shape := p.nearestShape(m, len(rows), func(i int) string { return rows[i].Shape })
-	exact := shape != "" && p.shape(shape).matches(m) && m.Plain()
+	exact := shape != "" && p.shape(shape).matches(m) && m.Plain() && m.WeightBytesEach == 2
 	for _, r := range rows {
-		// Between powers of two the gain goes up and down with the library's kernels for one shape.
-		if power := r.Tokens&(r.Tokens-1) == 0; r.Shape == shape && (exact || power) {
-			c.gain.add(float64(r.Tokens), r.SI())
+		if r.Shape != shape {
+			continue
+		}
+		if c.gain = r.SI(); exact {
+			c.sustained = tokenCurve(p.Linears, shape)
+			t, _ := c.sustained.cost(float64(r.Tokens))
+			c.full.add(float64(r.Tokens), t*(1-r.SI()))
 		}
 	}
 	return c
+}
+
+// gained is how much less time linears of n tokens need at the full clock, as a share.
+func (c *chunks) gained(n float64) float64 {
+	if len(c.full.x) == 0 || n >= c.full.last() {
+		return c.gain
+	}
+	without, _ := c.sustained.cost(n)
+	at, few := c.full.cost(n)
+	if few { // than measured: in proportion
+		first, _ := c.sustained.cost(c.full.x[0])
+		at = without * c.full.y[0] / first
+	}
+	return math.Max(1e-6, 1-at/without)
 }
 
 // of prices linears of n tokens that last so many seconds without pause, at least so many at any
@@ -70,7 +91,7 @@ func (c *chunks) of(least, sustained, n, attention float64) chunk {
 	if c.ratio == 0 || sustained == 0 {
 		return chunk{linears: sustained, attention: attention, hot: 1}
 	}
-	g, _ := c.gain.logLinear(n)
+	g := c.gained(n)
 	gained := math.Max(0, math.Min(g*sustained, sustained-least))
 	computing := gained / (g * sustained)
 	hot := 1 + computing*(1/c.ratio-1)
