@@ -46,8 +46,8 @@ func (c *chunk) steady() float64 {
 // ratio is gemm_steady_ratio, the clock of linears without pause.
 type chunks struct {
 	ratio float64 // 0: no figures
-	// Of the measured shape, by tokens, seconds: its linears without pause, and at the full clock, both
-	// straight between points; only of a model of that shape.
+	// Of the measured shape, by tokens, seconds: its linears without pause, and at the full clock,
+	// both straight between points; only of a model of that shape.
 	sustained, full curve
 	gain            float64 // of other shapes, a share: that of the most tokens
 }
