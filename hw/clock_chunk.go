@@ -49,7 +49,7 @@ type chunks struct {
 	// Of the measured shape, by tokens, seconds: its linears without pause, and at the full clock,
 	// both straight between points; only of a model of that shape.
 	sustained, full curve
-	gain            float64 // of other shapes, a share: that of the most tokens
+	gain            float64 // of the most tokens and more, and of other shapes at all sizes; a share
 }
 
 func newChunks(p *Profile, m *Model) (c chunks) {
