@@ -75,17 +75,20 @@ func TestGPUHostGate(t *testing.T) {
 }
 
 // The median time from the host's store until it sees what follows the gate, by the bytes that the
-// gate brings.
+// gate brings and the elements of its two rows.
 func BenchmarkGPUHostGate(b *testing.B) {
-	for _, bytes := range []int64{16, 4 << 10, 64 << 10} {
-		b.Run(fmt.Sprintf("%dbytes", bytes), func(b *testing.B) {
-			onGPU(b, func(g *gpu) { benchGate(b, g, bytes) })
+	for _, c := range []struct{ bytes, loads int64 }{{16, 0}, {4 << 10, 0}, {4 << 10, 16},
+		{64 << 10, 0}} {
+		b.Run(fmt.Sprintf("%dbytes,%dloads", c.bytes, c.loads), func(b *testing.B) {
+			onGPU(b, func(g *gpu) { benchGate(b, g, c.bytes, c.loads) })
 		})
 	}
 }
 
-func benchGate(b *testing.B, g *gpu, bytes int64) {
+func benchGate(b *testing.B, g *gpu, bytes, loads int64) {
+	const pitch = 4 << 10
 	from, gate, seen := g.host(bytes, DriverPages), g.host(8, DriverPages), g.host(8, DriverPages)
+	rows, rowsTo := g.host(2*pitch, DriverPages), g.device(2*pitch)
 	to, counted := g.device(bytes), g.device(8)
 	word, sees := &Slice[uint64](gate)[0], &Slice[uint64](seen)[0]
 	*word, *sees = 0, 0
@@ -97,12 +100,14 @@ func benchGate(b *testing.B, g *gpu, bytes int64) {
 	var took []time.Duration
 	for turn := int64(1); b.Loop(); turn++ {
 		g.must(g.Launch(&HostGateArgs{Dst: to, Src: from.Ptr(), Bytes: bytes, Gate: gate.Ptr(),
-			Turn: turn, Counted: counted}, stream))
+			Turn: turn, Counted: counted, RowDst: rowsTo, RowSrc: rows.Ptr(), Pitch: pitch, Rows: 2},
+			stream))
 		g.must(g.Launch(after, stream))
+		atomic.StoreUint64(sees, ^uint64(0))
 		time.Sleep(50 * time.Microsecond) // the gate's kernel polls
 		start := time.Now()
-		atomic.StoreUint64(word, GateWord(turn, turn))
-		for atomic.LoadUint64(sees) != uint64(turn) {
+		atomic.StoreUint64(word, GateWord(turn, loads))
+		for atomic.LoadUint64(sees) != uint64(loads) {
 		}
 		took = append(took, time.Since(start))
 		g.must(g.StreamSync(stream))

@@ -10,7 +10,8 @@
 // Rows are as long as the host decides: addresses that a gather reads, block after block, should be
 // in HBM. The gate is one word in pinned memory, so that the turn and what comes with it are read
 // in one round trip over the link. One CTA polls and copies: the host's store waits for the polls
-// of all, and 64 KiB in flight are enough for what a layer brings.
+// of all, and 64 KiB in flight are enough for what a layer brings. All words are one range, so that
+// they come in one round trip.
 #include "carry.cuh"
 
 namespace ss {
@@ -23,6 +24,11 @@ __device__ inline uint64_t read_gate(const uint64_t *gate) {
 
 constexpr int kGateThreads = 1024;
 
+// Where a word of rows of so many words is, in bytes.
+__device__ inline int64_t place(int word, int row, int64_t pitch) {
+  return word / row * pitch + word % row * 16;
+}
+
 __global__ void __launch_bounds__(kGateThreads) host_gate_kernel(ss_host_gate_args a) {
   __shared__ int64_t number;
   if (threadIdx.x == 0) {
@@ -33,10 +39,24 @@ __global__ void __launch_bounds__(kGateThreads) host_gate_kernel(ss_host_gate_ar
     if (a.counted != nullptr) *a.counted = number;
   }
   __syncthreads();
-  copy_words(static_cast<char *>(a.dst), static_cast<const char *>(a.src), a.bytes / 16);
-  for (int i = 0; i < a.rows; i++)  // an odd row's last word has one element more
-    copy_words(static_cast<char *>(a.row_dst) + i * a.pitch,
-               static_cast<const char *>(a.row_src) + i * a.pitch, (number + 1) / 2);
+  auto *src = static_cast<const char *>(a.src), *row_src = static_cast<const char *>(a.row_src);
+  auto *dst = static_cast<char *>(a.dst), *row_dst = static_cast<char *>(a.row_dst);
+  // A row of odd length is read one element further.
+  const int own = int(a.bytes / 16), row = int((number + 1) / 2);
+  const int words = own + a.rows * row;
+  for (int first = threadIdx.x; first < words; first += kGateThreads * kCarryWords) {
+    uint4 value[kCarryWords];
+#pragma unroll
+    for (int i = 0; i < kCarryWords; i++)
+      if (const int at = first + i * kGateThreads; at < words)
+        value[i] = __ldcg(reinterpret_cast<const uint4 *>(
+            at < own ? src + int64_t(at) * 16 : row_src + place(at - own, row, a.pitch)));
+#pragma unroll
+    for (int i = 0; i < kCarryWords; i++)
+      if (const int at = first + i * kGateThreads; at < words)
+        *reinterpret_cast<uint4 *>(
+            at < own ? dst + int64_t(at) * 16 : row_dst + place(at - own, row, a.pitch)) = value[i];
+  }
 }
 
 }  // namespace ss

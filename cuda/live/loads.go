@@ -51,11 +51,13 @@ func (d *Device) fillLoads(refs []kv.BlockRef, src, dst []int64) {
 		d.queue.Fail(fmt.Errorf("%d loads in a layer whose lists name %d", len(refs), len(src)))
 		return
 	}
+	var r *request
 	for i := range refs {
 		ref := &refs[i]
-		r := d.savedIn(ref)
-		if r == nil {
-			return
+		if i == 0 || ref.Seq != refs[i-1].Seq || int(ref.Block) >= len(r.pages) || len(r.saves) > 0 {
+			if r = d.savedIn(ref); r == nil {
+				return
+			}
 		}
 		src[i] = int64(d.dram.Block(r.pages[ref.Block], int(ref.Group)))
 		dst[i] = int64(d.pool) + int64(ref.Slot)*d.geo.BlockBytes
