@@ -69,6 +69,16 @@ var otherRests = []int64{20, 80}
 // restedLayers are longer than a card is known to keep its higher clock.
 const restedLayers = 40
 
+// afterDecodesSizes are the tokens of linears after decodes: the live loop's numbers of rows, and
+// every other one of the larger.
+func afterDecodesSizes() []int64 {
+	sizes := onGrid(inPlaceTokens)
+	for n := int64(inPlaceTokens + 2*live.LinearGrid); n <= clockTokens; n += 2 * live.LinearGrid {
+		sizes = append(sizes, n)
+	}
+	return sizes
+}
+
 // points are linears before the card lowers its clock under them, and after a rest, and
 // chunks and decodes under the lowered one.
 func (clock) points(p *planner) {
@@ -93,10 +103,8 @@ func (clock) points(p *planner) {
 		}
 	}
 	for _, shape := range clocked {
-		for _, n := range append(inPlaceSizes(p), pick(p, []int64{1536}, nil)...) {
-			if n >= live.LinearGrid {
-				p.add(stageClock, point(probeAfterDecodes, shape, n))
-			}
+		for _, n := range pick(p, afterDecodesSizes(), []int64{128, 512, 1024}) {
+			p.add(stageClock, point(probeAfterDecodes, shape, n))
 		}
 		for prompt := range int64(promptsInARow) {
 			for i := range int64(promptChunks) {

@@ -142,7 +142,8 @@ func (g *gpuRun) runFor(p paced, long time.Duration) {
 
 // setupChunk readies a chunk's layers, which share what power the card may draw.
 func (g *gpuRun) setupChunk(p Point) *setup {
-	t := g.chunkLayers(g.model(p.Shape), p.At("tokens"), p.At("prefix_tokens"))
+	const layers = 16
+	t := g.chunkLayers(g.model(p.Shape), p.At("tokens"), p.At("prefix_tokens"), layers)
 	t.settle = g.settling(p) // chunks' own points keep the card at their pace, one after another
 	return t
 }

@@ -29,6 +29,7 @@ type gpuBench struct {
 	drains    map[drainKey]drainResult
 	trains    map[trainKey][][]trainGroup
 	inPlace   map[trainKey][]inPlaceRound
+	overlaps  map[string][]overlapRound // by all but the probe
 	// spareThreads scatter where other threads have work too.
 	spareThreads int64
 }
@@ -91,6 +92,7 @@ func newGPUBench(on func(func(gpu) error) error, info cuda.DeviceInfo, limits Li
 		savers: map[int64]cuda.Saver{}, prepared: map[string]uint64{},
 		drains: map[drainKey]drainResult{}, trains: map[trainKey][][]trainGroup{},
 		inPlace:      map[trainKey][]inPlaceRound{},
+		overlaps:     map[string][]overlapRound{},
 		spareThreads: int64(max(1, limits.Threads*3/4)),
 	}
 	return g, on(func(s gpu) (err error) {

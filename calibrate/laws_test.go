@@ -49,7 +49,11 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 	case probeChunkAlone:
 		return fakeAlone * at("chunk_tokens")
 	case probeChunkLoading:
-		return fakeAlone*at("chunk_tokens") + t.loadDelay
+		return fakeAlone*at("chunk_tokens") + t.loadDelay*(at("chunk_tokens")+512)/1024
+	case probeTripAlone:
+		return 20e-6
+	case probeTripLoading:
+		return 20e-6 + t.tripDelay
 	case probeLoadComputed:
 		return t.gather.seconds(overlappedBlocks, overlappedBlocks*overlappedBytes, t.h2d) /
 			(1 - t.loading)

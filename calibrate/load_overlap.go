@@ -1,115 +1,120 @@
 package calibrate
 
 import (
-	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/cuda/live"
+	"cmp"
+	"slices"
+
 	"github.com/sparseserve/sparseserve/hw"
 )
 
 // loadOverlap is prefill of a layer, with all that the serving loop launches in it for that and for
-// decodes, while FlashH2D loads the next layer's part of a prefix as the loop does: on few SMs.
+// decodes, and the decodes' round trip, while FlashH2D loads the next layer's part of a prefix as
+// the loop does: on few SMs.
 type loadOverlap struct{}
 
 const (
 	probeChunkAlone   = "overlap.layer_alone"
 	probeChunkLoading = "overlap.layer_loading"
+	probeTripAlone    = "overlap.trip_alone"
+	probeTripLoading  = "overlap.trip_loading"
 	probeLoadComputed = "overlap.load_computing"
 )
 
 func (loadOverlap) probes() []Probe {
 	axes := []string{"chunk_tokens", "prefix_tokens"}
 	return []Probe{
-		{Name: probeChunkAlone, setup: (*gpuRun).setupOverlapped, Axes: axes, shaped: true,
-			Means: "a layer that prefills a chunk, with what the serving loop launches; GPU time"},
-		{Name: probeChunkLoading, setup: (*gpuRun).setupOverlapped, Axes: axes, shaped: true,
-			Means: "the same while FlashH2D loads without pause on two SMs"},
-		{Name: probeLoadComputed, setup: (*gpuRun).setupOverlapped, Axes: axes, shaped: true,
-			Means: "such a load of 4096 blocks of 16 KiB meanwhile; submit until it is done"},
+		{Name: probeChunkAlone, serve: (*gpuBench).prepareOverlapped, Axes: axes, shaped: true,
+			fixed: clockSamples,
+			Means: "a layer that prefills a chunk, with what the serving loop launches but without a " +
+				"round trip, some times over after decodes; GPU time"},
+		{Name: probeChunkLoading, serve: (*gpuBench).prepareOverlapped, Axes: axes, shaped: true,
+			fixed: clockSamples, Means: "the same while FlashH2D loads on two SMs"},
+		{Name: probeTripAlone, serve: (*gpuBench).prepareOverlapped, Axes: []string{"bytes"},
+			fixed: clockSamples,
+			Means: "a round trip: so many bytes to the host, an event, a gate that the host opens and " +
+				"which brings as many; GPU time"},
+		{Name: probeTripLoading, serve: (*gpuBench).prepareOverlapped, Axes: []string{"bytes"},
+			fixed: clockSamples, Means: "the same while FlashH2D loads on two SMs"},
+		{Name: probeLoadComputed, setup: (*gpuRun).setupComputed, Axes: axes, shaped: true,
+			Means: "such a load of 32768 blocks of 16 KiB while layers that prefill a chunk are computed; " +
+				"submit until it is done"},
 	}
 }
 
 func (loadOverlap) points(p *planner) {
-	for _, shape := range shapes {
-		for i, chunk := range pick(p, []int64{128, 512, 2048}, []int64{512}) {
+	for i, shape := range shapes {
+		for _, chunk := range pick(p, overlappedSizes[i], []int64{512}) {
 			p.add(stagePrefill, point(probeChunkAlone, shape, chunk, 6144))
 			p.add(stagePrefill, point(probeChunkLoading, shape, chunk, 6144))
-			if i == 0 { // longer kernels keep the next load from its SMs, which no layer's end does
-				p.add(stagePrefill, point(probeLoadComputed, shape, chunk, 6144))
-			}
+		}
+		for _, chunk := range pick(p, []int64{128, 256}[:i+1], []int64{512}) {
+			p.add(stagePrefill, point(probeLoadComputed, shape, chunk, 6144))
 		}
 	}
+	p.add(stagePrefill, point(probeTripAlone, "", layerLists))
+	p.add(stagePrefill, point(probeTripLoading, "", layerLists))
 }
 
-// fit finds what a layer and a load lose to each other, medians over chunks and shapes:
+// overlappedSizes are the tokens of the shapes' chunks: multiples of 64 as the live loop's linears
+// have, since those whose CTAs just fill the SMs lose most, and of one shape fewer.
+var overlappedSizes = [...][]int64{{128, 512, 2048},
+	append(onGrid(512), 640, 1024, 1536, 2048)}
+
+// fit finds what a layer, its round trip and a load lose to each other. What a layer loses is kept
+// for each shape and number of tokens as it is, but for the least change that lets more tokens never
+// take less; what a load loses is the median over shapes:
 //
-//	layer: t = alone + delay        load: t = alone/(1 - share)
-//
-// Layers between the shortest and the longest chunks are held out.
+//	layer: t = alone + delay(tokens)     trip: t = alone + delay     load: t = alone/(1 - share)
 func (loadOverlap) fit(s *Samples, p *hw.Profile, from source) []model {
-	p.Load.Contention, p.Load.LayerDelay = hw.Figure{}, hw.Figure{}
-	alone := map[string]float64{}
-	for _, at := range s.of(probeChunkAlone) {
-		alone[pointKey(at)] = at.seconds
-	}
-	of := func(at observation) float64 { return alone[pointKey(at)] }
-	layers := s.of(probeChunkLoading).where(func(at observation) bool { return of(at) > 0 })
+	p.Load.Contention, p.Load.LayerDelay, p.Load.TripDelay = hw.Figure{}, nil, hw.Figure{}
 	price := priceLoad(p, hw.LoadFlash, overlappedBlocks, overlappedBytes, basePool)
 	loads := s.of(probeLoadComputed)
-	if len(layers) == 0 || len(loads) == 0 || price == 0 {
+	if len(loads) == 0 || price == 0 {
 		return nil
 	}
-	chunks := layers.values("chunk_tokens")
-	between := func(at observation) bool {
-		n := at.At("chunk_tokens")
-		return n != chunks[0] && n != chunks[len(chunks)-1]
+	p.Load.LayerDelay = delayRows(s, from)
+	if len(p.Load.LayerDelay) == 0 {
+		return nil
 	}
-	fit := layers.where(func(at observation) bool { return !between(at) })
-	var delays, shares []float64
+	shortest := loads.values("chunk_tokens")[0]
+	first := func(at observation) bool { return at.At("chunk_tokens") == shortest }
+	fit := loads.where(first)
+	var shares []float64
 	for _, at := range fit {
-		delays = append(delays, at.seconds-of(at))
-	}
-	for _, at := range loads {
 		shares = append(shares, 1-price/at.seconds)
 	}
-	delay, share := max(medianOf(delays).Value, 1e-9), min(max(medianOf(shares).Value, 0.001), 0.99)
-	p.Load.LayerDelay = from.figure(delay*1e6, "us",
-		"prefill of a layer as served while FlashH2D loads, over the same alone")
+	if trip, alone := s.of(probeTripLoading), s.of(probeTripAlone); len(trip) > 0 && len(alone) > 0 {
+		p.Load.TripDelay = from.figure(max(trip[0].seconds-alone[0].seconds, 1e-9)*1e6, "us",
+			"a round trip as served while FlashH2D loads, over the same alone")
+	}
+	share := min(max(medianOf(shares).Value, 0.001), 0.99)
 	p.Load.Contention = from.figure(share, "share",
 		"FlashH2D on two SMs while layers prefill, over its price where nothing computes")
-	return []model{{name: "load.contention", fit: append(fit, loads...), held: layers.where(between),
-		price: func(_ *hw.Profile, at observation) float64 {
-			if at.Probe == probeLoadComputed {
-				return price / (1 - share)
-			}
-			return of(at) + delay
-		},
+	return []model{{name: "load.contention", fit: fit,
+		held:  loads.where(func(at observation) bool { return !first(at) }),
+		price: func(*hw.Profile, observation) float64 { return price / (1 - share) },
 		draw: picture{x: func(at observation) float64 { return float64(at.At("chunk_tokens")) },
 			xLabel: "tokens of the chunk"}}}
 }
 
-// mixedLaunches is what the serving loop launches in a layer that decodes and prefills after a
-// prefix, beyond linears, the prefill's attention, and the selection, lists and addresses that it
-// carries.
-const mixedLaunches = 13
-
-// Of each load that overlaps with prefill; long, so that the next one's start is not seen.
-const overlappedBlocks, overlappedBytes = 4096, 16 * kib
-
-func (g *gpuRun) setupOverlapped(p Point) *setup {
-	t := g.chunkLayers(g.model(p.Shape), p.At("chunk_tokens"), p.At("prefix_tokens"),
-		g.loopCalls(2, 1, mixedLaunches)...)
-	if p.Probe == probeChunkAlone {
-		return t
+// delayRows are by how much layers are longer while a load overlaps with them throughout.
+func delayRows(s *Samples, from source) (rows []hw.TokenRow) {
+	alone := map[string]float64{}
+	for _, at := range s.of(probeChunkAlone) {
+		alone[pointKey(at)] = at.seconds
 	}
-	slotBytes := int64(overlappedBlocks * overlappedBytes)
-	c := g.load(probeLoadFlash, g.poisoned(slotBytes), slotBytes, overlappedBlocks, overlappedBytes,
-		basePool*mib)
-	for _, op := range c.calls {
-		op.(*cuda.FlashH2DArgs).CTAs = live.AheadCTAs
+	layers := s.of(probeChunkLoading).where(func(at observation) bool { return alone[pointKey(at)] > 0 })
+	for _, shape := range layers.shapes() {
+		of := layers.where(func(at observation) bool { return at.Shape == shape })
+		slices.SortFunc(of, func(a, b observation) int {
+			return cmp.Compare(a.At("chunk_tokens"), b.At("chunk_tokens"))
+		})
+		for _, at := range neverFalling(of) {
+			delay := max(at.seconds-alone[pointKey(at)], 1e-9)
+			rows = append(rows, hw.TokenRow{Shape: shape, Tokens: int(at.At("chunk_tokens")),
+				Figure: from.figure(delay*1e6, "us",
+					"prefill of a layer as served while FlashH2D loads, over the same alone")})
+		}
 	}
-	t.overlap, t.verify = c.calls, both(t.verify, c.verify)
-	if p.Probe == probeLoadComputed {
-		t.each = func(_, overlap float64) float64 { return overlap }
-	}
-	return t
+	return rows
 }

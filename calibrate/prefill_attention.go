@@ -46,8 +46,8 @@ func (prefillAttention) points(p *planner) {
 		}
 	}
 	for i, chunks := range pick(p, [][][2]int64{{{2048, 32768}, {16384, 16384}},
-		{{128, 8192}, {512, 8192}, {2048, 8192}, {2048, 32768}, {8192, 8192}, {16384, 16384},
-			{16384, 114688}}},
+		{{128, 8192}, {512, 8192}, {1024, 8192}, {2048, 8192}, {2048, 32768}, {8192, 8192},
+			{16384, 16384}, {16384, 114688}}},
 		[][][2]int64{{}, {{2048, 8192}}}) {
 		for _, c := range chunks {
 			for _, block := range pick(p, []int64{16, 32, 64}, []int64{16, 64}) {
@@ -153,13 +153,17 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 const copyRounds = 3
 
 // copyTime is that of one copy: of the same chunk over smaller and over larger blocks, less its
-// launch, the squares of both times differ by those of the copies. The median of all chunks.
+// launch, the squares of both times differ by those of the copies. The median of all chunks with
+// more CTAs than SMs: with fewer a CTA waits for its own copies.
 func copyTime(blocks data, sms float64, launch func(q int64) float64) float64 {
 	var each []float64
 	for _, b := range blocks {
 		for _, a := range blocks {
 			if a.Shape != b.Shape || span(a) != span(b) || a.At("block_tokens") != 16 ||
 				b.At("block_tokens") != 64 {
+				continue
+			}
+			if _, filled := wavesOf(sms, a); filled <= 1 {
 				continue
 			}
 			l, more, fewer := launch(a.At("query_tokens")), copiesOf(sms, a), copiesOf(sms, b)

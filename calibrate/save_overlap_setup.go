@@ -12,17 +12,15 @@ func (g *gpuRun) chunkLayer(m *hw.Model, tokens, prefix int64) checked {
 	return g.linears(m, tokens).with(g.prefill(m, tokens, prefix, blockTokens))
 }
 
-// overlapRepeats are the layers of one sample, so that it spans several transfers.
-const overlapRepeats = 16
-
 // chunkLayers readies a chunk in some layers, one after another without pause, each with more
 // calls.
-func (g *gpuRun) chunkLayers(m *hw.Model, tokens, prefix int64, more ...cuda.Operation) *setup {
+func (g *gpuRun) chunkLayers(m *hw.Model, tokens, prefix int64, layers int,
+	more ...cuda.Operation) *setup {
 	layer := g.chunkLayer(m, tokens, prefix)
 	return &setup{
-		bench:  cuda.Bench{Calls: slices.Repeat(append(layer.calls, more...), overlapRepeats)},
+		bench:  cuda.Bench{Calls: slices.Repeat(append(layer.calls, more...), layers)},
 		verify: layer.verify, settle: 2 * settled,
-		each: func(sample, _ float64) float64 { return sample / overlapRepeats },
+		each: func(sample, _ float64) float64 { return sample / float64(layers) },
 	}
 }
 

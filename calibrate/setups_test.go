@@ -54,6 +54,8 @@ func setupPoints(shape, wide string) []struct {
 		{point(probeLoadStream, "", block, 16, 8), &cuda.FlashH2DArgs{}},
 		{point(probeChunkAlone, shape, 64, 64), &cuda.PrefillArgs{}},
 		{point(probeChunkLoading, shape, 64, 64), &cuda.FlashH2DArgs{}},
+		{point(probeTripAlone, "", layerLists), &cuda.FlashH2DArgs{}},
+		{point(probeLoadComputed, shape, 64, 64), &cuda.FlashH2DArgs{}},
 		{point(probeSwap, "", 656, 3, 64, 4), &cuda.SwapInArgs{}},
 		{point(probeSwap, "", 1152, 2, 64, 0), &cuda.SwapInArgs{}},
 		{point(probeSaveMemcpy, "", block, 16, 8), &cuda.MemcpyBlocksArgs{}},
@@ -120,6 +122,7 @@ func TestSetupsAreChecked(t *testing.T) {
 		e.wrong = func(op cuda.Operation) bool { return cuda.Function(op) == cuda.Function(p.of) }
 		clear(g.trains)
 		clear(g.inPlace)
+		clear(g.overlaps)
 		if _, err := g.Prepare(p.Point); err == nil {
 			t.Errorf("%s: %s does nothing, yet the check passes", name, cuda.Function(p.of))
 		}

@@ -20,6 +20,7 @@ type machine struct {
 	gatherFalls          float64 // bytes/s for each doubling of the pool
 	inStream             float64 // launch of a gather within a stream
 	loading, loadDelay   float64 // share of speed that a load loses to prefill; s that a layer loses
+	tripDelay            float64 // and a round trip
 	swap                 swapLaw
 	contention           float64
 	flashCall, chunk     float64
@@ -83,7 +84,7 @@ func truth(name string) *machine {
 		load: copyLaw{9e-6, 2.1e-6}, save: copyLaw{base: 8e-6, call: 2.4e-6},
 		callMore: 0.05e-6, overlapped: 0.4e-6,
 		gather: kernelLaw{18e-6, 11e-6, 30e-9, 0.9 * link}, gatherFalls: 0.02 * link,
-		inStream: 3e-6, loading: 0.2, loadDelay: 70e-6,
+		inStream: 3e-6, loading: 0.2, loadDelay: 70e-6, tripDelay: 40e-6,
 		swap:    swapLaw{5e-6, 1.5e-6, 0.8 * link, 0.2 * link},
 		scatter: kernelLaw{16e-6, 10e-6, 40e-9, 0.85 * link}, contention: 0.4,
 		flashCall: 40e-6, chunk: 6 * mib, thread: 0.1 * link,

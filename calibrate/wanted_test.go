@@ -38,7 +38,9 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"load.flash_block", p.Load.FlashBlock, m.gather.block, 0.1},
 		{"load.flash_stream", p.Load.FlashStream, m.inStream, 0.1},
 		{"load.contention", p.Load.Contention, m.loading, 0.05},
-		{"load.layer_delay", p.Load.LayerDelay, m.loadDelay, 0.1},
+		{"load.layer_delay", delayOf(p, 512), m.loadDelay, 0.1},
+		{"load.layer_delay", delayOf(p, 2048), 2.5 * m.loadDelay, 0.1},
+		{"load.trip_delay", p.Load.TripDelay, m.tripDelay, 0.1},
 		{"load.swap.launch", p.Load.Swap.Launch, m.swap.launch, 0.05},
 		{"load.swap.scan", p.Load.Swap.Scan, m.swap.scan, 0.05},
 		{"load.swap.rate", p.Load.Swap.Rate, m.swap.rate, 0.03},
@@ -151,4 +153,14 @@ func shapeOf(name string) *hw.Model {
 	m, err := shapeModel(name)
 	must(err)
 	return m
+}
+
+// delayOf is the delay of a layer of so many tokens of the first shape.
+func delayOf(p *hw.Profile, tokens int) (f hw.Figure) {
+	for _, row := range p.Load.LayerDelay {
+		if row.Tokens == tokens && row.Shape == shapes[0] {
+			f = row.Figure
+		}
+	}
+	return f
 }

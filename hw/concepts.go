@@ -47,7 +47,7 @@ var parts = []Part{
 	{"link", "load_flash", []string{"load.flash_launch", "load.flash_floor", "load.flash_block",
 		"load.flash_stream", "load.flash"}},
 	{"link", "load_stream", []string{"load.flash_stream"}},
-	{"link", "load_contention", []string{"load.contention", "load.layer_delay"}},
+	{"link", "load_contention", []string{"load.contention", "load.layer_delay", "load.trip_delay"}},
 	{"link", "load_swap", []string{"load.swap.launch", "load.swap.scan", "load.swap.ctas",
 		"load.swap.rate", "load.swap.request_rate"}},
 	{"link", "save_memcpy", []string{"save.memcpy_call", "save.memcpy_base",

@@ -96,13 +96,14 @@ type Device struct {
 	rested  bool     // before the step
 	scored  bool     // the layer
 
-	queued         float64  // bytes of saves, by this step
-	linkFree       des.Time // when loads that no attention of their layer waits for have landed
-	bytesLoaded    int64    // of each block that progressive attention loads
-	prefixFrom     des.Time // since when the layer's part of prefixes can load, and
-	prefixAfter    des.Time // what the link had loaded by then
-	loadContention float64  // share of its speed that a load of prefixes loses during compute,
-	loadDelay      float64  // and by how much a layer is longer for it, ns
+	queued       float64  // bytes of saves, by this step
+	linkFree     des.Time // when loads that no attention of their layer waits for have landed
+	bytesLoaded  int64    // of each block that progressive attention loads
+	prefixFrom   des.Time // since when the layer's part of prefixes can load, and
+	prefixAfter  des.Time // what the link had loaded by then
+	prefixTokens int      // of the layer that is computed meanwhile
+	tripFrom     des.Time // since when a layer's round trip runs, in one that has it
+	loadOverlap  loadOverlap
 
 	bigPool bool     // which is larger than measured
 	now     des.Time // virtual time
@@ -145,8 +146,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		return nil, err
 	}
 	d.prefixes = newPrefixLinks(gpu, opts.Prefix)
-	d.loadContention = gpu.Load.Contention.optional()
-	d.loadDelay = gpu.Load.LayerDelay.optional() * float64(des.Second)
+	d.loadOverlap = newLoadOverlap(gpu, model)
 	d.clock = newClock(gpu)
 	d.overhead = newLayerOverhead(gpu, &opts)
 	if opts.LoadEngine != "" {
@@ -228,6 +228,7 @@ func (d *Device) Score(layer int, w *sim.Work) error {
 		return nil
 	}
 	if d.opts.Offload && !d.opts.GPULookup {
+		d.tripFrom = d.now
 		sync := nanoseconds(d.sync.of(w.Decodes, ListBytes(d.model, float64(w.DecodeTokens))))
 		d.pass(sync, &d.phases.Host)
 	}
@@ -260,6 +261,7 @@ func (d *Device) layer(layer int, w *sim.Work) error {
 	d.awaitPrefix(layer)
 	d.scored = false
 	d.prefixFrom, d.prefixAfter = d.now, d.loading // the other buffer is free
+	d.prefixTokens = w.Tokens
 	c := d.at(layer).layer(w)
 	linears, prefill, overhead := c.linears, c.prefill, d.overhead.of(w)
 	if len(w.Prefill) > 0 {

@@ -110,8 +110,10 @@ func TestFormsAreChecked(t *testing.T) {
 			func(p *Profile) { p.SparseDecode.CTAs = Figure{} }},
 		{"psa_decode.rate: want it together with round",
 			func(p *Profile) { p.PSADecode.Round = Figure{} }},
-		{"load.contention: want it together with layer_delay",
-			func(p *Profile) { p.Load.LayerDelay = Figure{} }},
+		{"load.layer_delay: want at least one row and load.contention",
+			func(p *Profile) { p.Load.LayerDelay = nil }},
+		{"load.layer_delay[1].tokens: want tokens that rise",
+			func(p *Profile) { p.Load.LayerDelay[1].Tokens = p.Load.LayerDelay[0].Tokens }},
 	} {
 		p := mustProfile(t, "h200")
 		c.change(p)

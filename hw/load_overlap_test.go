@@ -9,22 +9,57 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// By hand: beside compute of 100 us, which loses 10 if it loads throughout, a load loses a fifth of
-// its speed.
+// By hand: with compute of 100 us, which takes 25 us more if a load overlaps throughout, a load
+// loses a fifth of its speed.
 func TestLoadOverlapByHand(t *testing.T) {
 	const us = des.Time(1000)
-	for _, c := range []struct{ load, longer, delay des.Time }{
-		{40 * us, 10 * us, 5 * us}, // 50 us of load: half of the layer
-		{100 * us, 25 * us, 10 * us},
-		{200 * us, 25 * us, 10 * us}, // the rest of it as fast as alone
-		{0, 0, 0},
+	var delay curve
+	for _, at := range [][2]float64{{64, 50e-6}, {128, 25e-6}, {256, 75e-6}} {
+		delay.add(at[0], at[1])
+	}
+	for _, c := range []struct {
+		load, trip     des.Time
+		tokens         int
+		longer, layers des.Time
+	}{
+		{40 * us, 0, 128, 10 * us, 10 * us}, // 50 us of load, in which 40 of the layer's are done
+		{100 * us, 0, 128, 25 * us, 25 * us},
+		{200 * us, 0, 128, 25 * us, 25 * us}, // the rest of it as fast as alone
+		{200 * us, 0, 192, 25 * us, 50 * us}, // between points
+		{200 * us, 0, 8, 25 * us, 50 * us},
+		{300 * us, 0, 512, 25 * us, 150 * us}, // beyond them
+		{0, 0, 128, 0, 0},
+		{40 * us, 20 * us, 128, 10 * us, 10 * us},  // it ends before the round trip
+		{120 * us, 20 * us, 128, 30 * us, 40 * us}, // 150 us, 25 of them the round trip's: half of it
+		{400 * us, 20 * us, 128, 30 * us, 55 * us},
 	} {
-		d := Device{loadContention: 0.2, loadDelay: float64(10 * us)}
-		longer := d.overlapLoad(c.load, 100*us)
-		if longer != c.longer || d.now != c.delay || d.phases.LoadStall != c.delay {
-			t.Errorf("a load of %v is %v longer, and compute %v; want %v and %v", c.load, longer, d.now,
-				c.longer, c.delay)
+		o := loadOverlap{share: 0.2, delay: delay, trip: float64(30 * us)}
+		if longer, layer := o.of(c.load, 100*us, c.trip, c.tokens); longer != c.longer || max(layer, c.layers)-min(layer, c.layers) > 1 {
+			t.Errorf("a load of %v is %v longer, and the layer of %d tokens %v; want %v and %v", c.load,
+				longer, c.tokens, layer, c.longer, c.layers)
 		}
+		if longer, _ := o.of(c.load, 0, c.trip, c.tokens); longer != 0 {
+			t.Errorf("a load that nothing overlaps is %v longer", longer)
+		}
+	}
+}
+
+// A model whose shape was not measured has the median of all delays, at any number of tokens.
+func TestLoadDelaysOfOtherShapes(t *testing.T) {
+	p := mustProfile(t, "h200")
+	own, other := newLoadOverlap(p, mustModel(t, "llama3-8b")), newLoadOverlap(p, mustModel(t, "qwen2-7b"))
+	const second = des.Time(des.Second)
+	var layers, medians []des.Time
+	for _, n := range []int{64, 384, 1024} {
+		_, a := own.of(second, second, 0, n)
+		_, b := other.of(second, second, 0, n)
+		layers, medians = append(layers, a), append(medians, b)
+	}
+	if layers[0] == layers[1] || layers[1] == layers[2] {
+		t.Errorf("delays of the measured shape are alike: %v", layers)
+	}
+	if medians[0] != medians[1] || medians[1] != medians[2] || medians[0] == 0 {
+		t.Errorf("delays of another shape are %v", medians)
 	}
 }
 
@@ -52,8 +87,8 @@ func testFirstLayer(t *testing.T, engine string, decodes int) {
 			Sparse: decodes > 0}
 		moves := kv.Moves{Prefix: 80, BlockBytes: 8 << 10} // shorter than a layer, by any engine
 		stall = runMoves(t, d, &sim.Step{}, layers, &w, moves).Phases.LoadStall
-		return nanoseconds(d.loader.seconds(moves.Prefix, moves.BlockBytes)), stall,
-			nanoseconds(d.loadDelay / float64(des.Second))
+		_, delay = d.loadOverlap.of(des.Second, des.Second, des.Second, w.Tokens)
+		return nanoseconds(d.loader.seconds(moves.Prefix, moves.BlockBytes)), stall, delay
 	}
 	alone, first, delay := run(1)
 	if first != alone {
@@ -72,10 +107,10 @@ func testFirstLayer(t *testing.T, engine string, decodes int) {
 func TestLoadOverlapSlowsPrefixesOnly(t *testing.T) {
 	m := mustModel(t, "llama3-8b")
 	slow, free := mustProfile(t, "h200"), mustProfile(t, "h200")
-	if !slow.Load.Contention.Set() || !slow.Load.LayerDelay.Set() {
+	if !slow.Load.Contention.Set() || len(slow.Load.LayerDelay) == 0 {
 		t.Fatal("h200 has no contention of loads")
 	}
-	free.Load.Contention, free.Load.LayerDelay = Figure{}, Figure{}
+	free.Load.Contention, free.Load.LayerDelay = Figure{}, nil
 	for _, prefix := range []int64{0, 1, 100, 3000, 50000} {
 		var times []des.Time
 		for _, p := range []*Profile{free, slow} {

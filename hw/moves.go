@@ -100,7 +100,7 @@ func (d *Device) load(n, blockBytes int64) {
 // loadPrefix waits for a layer's part of the prefixes that prefills begin with. A step's first
 // layer has it loaded where nothing computes. The plan names it before the step, and there are two
 // buffers: another layer's has loaded since the layer before began to compute, except while the
-// link loaded other blocks. Where a kernel loads, each slows the other (overlapLoad).
+// link loaded other blocks. Where a kernel loads, each slows the other (load_overlap.go).
 func (d *Device) loadPrefix(n, blockBytes int64) {
 	d.awaitLate()
 	t := nanoseconds(d.loader.seconds(n, blockBytes))
@@ -110,25 +110,18 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 		return
 	}
 	if d.loader.engine == LoadFlash {
-		t += d.overlapLoad(t, d.now-d.prefixFrom)
+		rows := d.costs.engine.linearRows(&d.costs.linears, d.prefixTokens)
+		until := d.now
+		if d.tripFrom > d.prefixFrom { // after what is computed comes a round trip
+			until = d.tripFrom
+		}
+		longer, delay := d.loadOverlap.of(t, until-d.prefixFrom, d.now-until, rows)
+		d.pass(delay, &d.phases.LoadStall)
+		t += longer
 	}
 	landed := d.prefixFrom + d.loading - d.prefixAfter + t
 	d.loading += t
 	d.pass(max(0, landed-d.now), &d.phases.LoadStall)
-}
-
-// overlapLoad passes by how much a layer's compute of time w is longer for a gather kernel of time
-// t that began with it, and returns by how much that is longer. It loses the share c of its speed
-// for as long as both run, min(t, w)/(1-c). What the layer loses is priced as one time for all
-// layers, of which it has the share that the gather kernel covers.
-func (d *Device) overlapLoad(t, w des.Time) des.Time {
-	if w == 0 {
-		return 0
-	}
-	c := d.loadContention
-	longer := des.Time(c / (1 - c) * float64(min(t, w)))
-	d.pass(des.Time(d.loadDelay*min(1, float64(t+longer)/float64(w))), &d.phases.LoadStall)
-	return longer
 }
 
 // upToSaves passes a layer's linears and in between, once K and V of its tokens

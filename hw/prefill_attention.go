@@ -17,9 +17,10 @@ import (
 // at most: the last chunk of a prompt is often short after thousands of tokens. Never below FLOPs
 // at peak, nor below the K and V of prefix and chunk at HBM bandwidth, nor, where there is a prefix
 // and the profile has a kernel for paged KV, below that kernel's waves. Where its copies of blocks
-// are known, the tensor cores' time and theirs overlap, as the two sides of a right angle:
+// are known, the tensor cores' time and theirs overlap, as the two sides of a right angle, and no
+// CTA is faster than its own copies, of which those of two CTAs of an SM overlap:
 //
-//	t_i = sqrt((FLOPs_i / rate)^2 + copies_i^2)
+//	t_i = max(sqrt((FLOPs_i / rate)^2 + copies_i^2), copies of a CTA)
 type prefillAttention struct {
 	peak    peak
 	launch  curve // query tokens, seconds
@@ -134,16 +135,18 @@ func (a *prefillAttention) waves(s sim.Span) float64 {
 func rowsOfCopy(blockTokens int) float64 { return float64(min(64, blockTokens&-blockTokens)) }
 
 // copies is how long the fullest SM issues copies of K and of V, for all tiles of a chunk with a
-// prefix in KV blocks:
+// prefix in KV blocks, and how long a CTA does, whose copies overlap with those of one other CTA:
 //
-//	t = ceil(T / CTAs) 2 (prefix + q/2) / rows copy,  T = ceil(q / queries of a CTA) H
-func (a *prefillAttention) copies(s sim.Span) float64 {
+//	sm = ceil(T / CTAs) n copy,  cta = ceil(T / 2 CTAs) n 2 copy
+//	n = 2 (prefix + q/2) / rows,  T = ceil(q / queries of a CTA) H
+func (a *prefillAttention) copies(s sim.Span) (sm, cta float64) {
 	if a.copy == 0 || !a.blocks || s.Prefix == 0 {
-		return 0
+		return 0, 0
 	}
 	q := float64(s.Query)
 	tiles := math.Ceil(q/a.rows) * a.heads
-	return math.Ceil(tiles/a.ctas) * 2 * a.keys(s) / a.copied * a.copy
+	each := 2 * a.keys(s) / a.copied * a.copy
+	return math.Ceil(tiles/a.ctas) * each, math.Ceil(tiles/(2*a.ctas)) * 2 * each
 }
 
 // gathered is how long K and V of a chunk and its prefix are copied from blocks to tensors, never
@@ -194,7 +197,8 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 		flops := a.spanFLOPs(span)
 		l, r := a.at(q)
 		launch = max(launch, l)
-		t += max(math.Hypot(max(a.pad*flops/r, a.waves(s)), a.copies(s)),
+		sm, cta := a.copies(s)
+		t += max(math.Hypot(max(a.pad*flops/r, a.waves(s)), sm), cta,
 			a.peak.floor(flops, a.read(span)*a.kvBytes))
 		if a.up != nil {
 			t += a.up.beyond(float64(s.Prefix))

@@ -206,10 +206,12 @@ type Loading struct {
 	FlashBlock Figure    `toml:"flash_block,omitempty" dim:"time,optional"`
 	Flash      []PoolRow `toml:"flash"`
 	Swap       SwapCost  `toml:"swap,omitempty"`
-	// LayerDelay is by how much a layer takes longer while a gather kernel loads throughout it, and
-	// Contention the share of its speed that the kernel loses meanwhile.
-	LayerDelay Figure `toml:"layer_delay,omitempty" dim:"time,optional"`
-	Contention Figure `toml:"contention,omitempty" dim:"share,optional"`
+	// LayerDelay is by how much a layer takes longer while a gather kernel loads throughout it, by
+	// tokens, and Contention the share of its speed that the kernel loses meanwhile.
+	LayerDelay []TokenRow `toml:"layer_delay,omitempty"`
+	Contention Figure     `toml:"contention,omitempty" dim:"share,optional"`
+	// TripDelay is by how much a round trip of decodes takes longer while a gather kernel loads.
+	TripDelay Figure `toml:"trip_delay,omitempty" dim:"time,optional"`
 }
 
 // PoolRow is the rate of a kernel that reads a pinned host pool of some size.

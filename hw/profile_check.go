@@ -65,7 +65,6 @@ func (p *KernelCosts) checkTogether() error {
 		{"block_close.rate", "launch", p.BlockClose.Rate, p.BlockClose.Launch},
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
-		{"load.contention", "layer_delay", p.Load.Contention, p.Load.LayerDelay},
 	}
 	if p.Paged.Copy.Set() && !p.Paged.Rows.Set() {
 		return wrong("paged_prefill.copy", "means nothing without paged_prefill.rows")
@@ -182,6 +181,14 @@ func (p *KernelCosts) checkPrefill() error {
 
 func (p *KernelCosts) checkTransfers() error {
 	l, s := &p.Load, &p.Save
+	if l.Contention.Set() != (len(l.LayerDelay) > 0) {
+		return wrong("load.layer_delay", "want at least one row and load.contention, or neither")
+	}
+	if err := p.checkRows("load.layer_delay", len(l.LayerDelay), func(i int) (string, int) {
+		return l.LayerDelay[i].Shape, l.LayerDelay[i].Tokens
+	}); err != nil {
+		return err
+	}
 	pools := func(name string, rows []PoolTime) error {
 		if len(rows) == 0 {
 			return nil

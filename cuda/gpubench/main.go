@@ -22,7 +22,7 @@ type section struct {
 var sections = []section{
 	{"link", link}, {"load", loads}, {"save", saves}, {"decode", decode}, {"shared", shared},
 	{"psa", psa},
-	{"select", selection}, {"prefill", prefill}, {"layer", layer}, {"contention", contention},
+	{"select", selection}, {"prefill", prefill}, {"layer", layer}, {"contention", contention}, {"overlap", overlap},
 	{"minference", minference},
 }
 

@@ -1,0 +1,195 @@
+package calibrate
+
+import (
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
+)
+
+// Of each load that overlaps with prefill: longer than what is timed while it runs.
+const overlappedBlocks, overlappedBytes = 32768, 16 * kib
+
+// overlappedTime is about how long layers and round trips are timed at once, in which a load of the
+// same moment does not end and a clock hardly falls.
+const overlappedTime = 4 * time.Millisecond
+
+// overlapRound is the time of a layer, or of a round trip, in seconds.
+type overlapRound struct{ alone, loading float64 }
+
+// prepareOverlapped readies a point of either, from the same rounds.
+func (g *gpuBench) prepareOverlapped(p Point) (Timed, error) {
+	loading, key := p.Probe == probeChunkLoading || p.Probe == probeTripLoading, p.Shape+" "+p.Sizes()
+	rounds, known := g.overlaps[key]
+	if !known {
+		if err := g.do(func(g *gpuRun) { rounds = g.runOverlapped(p) }); err != nil {
+			return nil, err
+		}
+		g.overlaps[key] = rounds
+	}
+	return g.rounds(func(_ *gpuRun, i int) float64 {
+		if loading {
+			return rounds[i].loading
+		}
+		return rounds[i].alone
+	}), nil
+}
+
+// overlapping launches what a point times on one stream, and a load on another.
+type overlapping struct {
+	*gpuRun
+	compute, loads       cuda.Stream
+	from, to, event, old cuda.Event // old: a load that has ended
+	load                 cuda.Operation
+	gate                 *uint64
+	turn                 int64
+	open                 cuda.HostGateArgs
+	up, down             cuda.Operation // of a layer's lists
+}
+
+func (g *gpuRun) newOverlapping() *overlapping {
+	o := &overlapping{gpuRun: g}
+	for _, s := range []*cuda.Stream{&o.compute, &o.loads} {
+		g.try(func() (err error) { *s, err = g.s.StreamCreate(true); return err })
+	}
+	for _, e := range []*cuda.Event{&o.from, &o.to, &o.event, &o.old} {
+		g.try(func() (err error) { *e, err = g.s.EventCreate(); return err })
+	}
+	load := g.overlappedLoad()
+	o.load = g.correct(load)[0]
+	lists, host := g.poisoned(layerLists), cuda.Ptr(0)
+	host, memory := g.host(layerLists + 8)
+	o.up = &cuda.CarryArgs{Dst: lists, Src: host, Bytes: layerLists}
+	o.down = &cuda.CarryArgs{Dst: host, Src: lists, Bytes: layerLists}
+	if g.err == nil {
+		o.gate = (*uint64)(unsafe.Pointer(&memory[layerLists]))
+		atomic.StoreUint64(o.gate, 0)
+	}
+	o.open = cuda.HostGateArgs{Dst: lists, Src: host, Bytes: layerLists, Gate: host + layerLists}
+	g.try(func() error { return g.s.EventRecord(o.old, o.loads) })
+	return o
+}
+
+func (o *overlapping) close() {
+	for _, e := range []cuda.Event{o.from, o.to, o.event, o.old} {
+		o.try(func() error { return o.s.EventDestroy(e) })
+	}
+	for _, s := range []cuda.Stream{o.compute, o.loads} {
+		o.try(func() error { return o.s.StreamDestroy(s) })
+	}
+}
+
+func (o *overlapping) calls(ops ...cuda.Operation) {
+	for _, op := range ops {
+		o.try(func() error { return o.s.Launch(op, o.compute) })
+	}
+}
+
+func (o *overlapping) record(e cuda.Event) {
+	o.try(func() error { return o.s.EventRecord(e, o.compute) })
+}
+
+// times is the mean time of n calls of what, while a load runs or alone.
+func (o *overlapping) times(n int, loading bool, what func()) (seconds float64) {
+	if loading {
+		o.try(func() error { return o.s.Launch(o.load, o.loads) })
+		o.calls(&cuda.EmptyArgs{})
+	}
+	o.record(o.from)
+	for range n {
+		what()
+	}
+	o.record(o.to)
+	o.sync()
+	o.try(func() error {
+		ms, err := o.s.EventMilliseconds(o.from, o.to)
+		seconds = math.Max(ms*1e-3/float64(n), 1e-9)
+		return err
+	})
+	return seconds
+}
+
+func (g *gpuRun) runOverlapped(p Point) []overlapRound {
+	o := g.newOverlapping()
+	defer o.close()
+	what, rest := o.trip, func() {}
+	if p.Shape != "" {
+		decodes := g.pace(slices.Repeat(g.linears(g.model(p.Shape), decodesTokens).calls, decodesLayers))
+		what, rest = o.layer(p), func() { g.runFor(decodes, decodesBefore) }
+	}
+	o.times(2, false, what)
+	each := o.times(2, false, what)
+	n := int(math.Min(64, math.Max(1, math.Round(overlappedTime.Seconds()/each))))
+	rounds := make([]overlapRound, clockRounds)
+	for i := range rounds {
+		rest()
+		rounds[i].alone = o.times(n, false, what)
+		rest()
+		rounds[i].loading = o.times(n, true, what)
+	}
+	return rounds
+}
+
+// trip is a round trip as the serving loop has it: the host waits for the selection, and the GPU
+// for the lists that follow from it, at a gate.
+func (o *overlapping) trip() {
+	o.turn++
+	gate := o.open
+	gate.Turn = o.turn
+	o.calls(o.down)
+	o.record(o.event)
+	o.calls(&gate)
+	o.try(func() error { return o.s.EventSync(o.event) })
+	if o.gate != nil {
+		atomic.StoreUint64(o.gate, cuda.GateWord(o.turn, 0))
+	}
+}
+
+// layer is what the serving loop launches in a layer that decodes and prefills, but for its round
+// trip. Kernels of decodes and of blocks, which compute little, are empty ones.
+func (o *overlapping) layer(p Point) func() {
+	m, n := o.model(p.Shape), p.At("chunk_tokens")
+	linears := o.correct(o.linears(m, n))
+	attention := o.correct(o.prefill(m, n, p.At("prefix_tokens"), blockTokens))
+	c := o.pointwise(m, n)
+	o.launch(&c.rope.args, &c.norm, &c.silu, &c.again)
+	o.checkPointwise(c)
+	empty := &cuda.EmptyArgs{}
+	before := []cuda.Operation{linears[0],
+		empty, empty, empty} // the decodes' queries and selection, their loads
+	after := slices.Concat([]cuda.Operation{o.up, // addresses of the next layer's prefix
+		empty, &c.rope.args, // K and V
+		empty, empty, empty, empty}, // digests and copies of full blocks, the open one, the prefix's digest
+		attention, []cuda.Operation{empty, // attention of decodes
+			linears[1], &c.norm, linears[2], &c.silu, linears[3], &c.again})
+	return func() {
+		o.calls(before...)
+		o.try(func() error { return o.s.StreamWait(o.compute, o.old) })
+		o.record(o.event) // the next layer's load may begin
+		o.calls(after...)
+	}
+}
+
+// overlappedLoad is FlashH2D as it loads a prefix.
+func (g *gpuRun) overlappedLoad() checked {
+	const slotBytes = overlappedBlocks * overlappedBytes
+	c := g.load(probeLoadFlash, g.poisoned(slotBytes), slotBytes, overlappedBlocks, overlappedBytes,
+		basePool*mib)
+	for _, op := range c.calls {
+		op.(*cuda.FlashH2DArgs).CTAs = live.AheadCTAs
+	}
+	return c
+}
+
+// setupComputed readies loads while layers of a chunk are computed.
+func (g *gpuRun) setupComputed(p Point) *setup {
+	t := g.chunkLayers(g.model(p.Shape), p.At("chunk_tokens"), p.At("prefix_tokens"), 2)
+	c := g.overlappedLoad()
+	t.overlap, t.verify = c.calls, both(t.verify, c.verify)
+	t.each = func(_, overlap float64) float64 { return overlap }
+	return t
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/cuda"
+)
+
+// overlap is what the kernels of a layer lose, one after another on a stream, while FlashH2D loads
+// on two SMs as prefixes do, and while FlashD2H saves: a time for each launch, since the GPU
+// reads what it launches over the same link, and what linears lose whose CTAs fill the SMs a
+// number of times. Transfers are longer than many samples, so that the median is of those that one
+// transfer overlaps throughout.
+func overlap(b *bench) {
+	slab, pool := b.slabs()
+	p := b.plan(slab, pool, 32768, 16<<10)
+	host, device := b.pinned(64<<10, cuda.DriverPages), b.alloc(64<<10)
+	saver := got(b.SaverCreate(16, 8<<20, 8))
+	const short, long = 64, 6 // launches of a sample
+	measure := func(what string, op cuda.Operation, launches int) {
+		timed := cuda.Bench{Calls: slices.Repeat([]cuda.Operation{op}, launches), Warmup: 3, Repeats: 40}
+		each := func(t timing) float64 { return t.median / float64(launches) * 1e3 }
+		before := got(b.Bench(timed))
+		var lost [2]float64
+		for i, other := range []cuda.Operation{p.load(2), p.save(saver)} {
+			samples, _, _, err := b.BenchOverlapped(timed, other)
+			must(err)
+			after := got(b.Bench(timed))
+			lost[i] = each(summary(samples)) - each(summary(append(before, after...)))
+			before = after
+		}
+		row(what, summary(before), "%.2f us each, %+.2f while FlashH2D loads, %+.2f while FlashD2H saves",
+			each(summary(before)), lost[0], lost[1])
+	}
+	measure("empty kernel", &cuda.EmptyArgs{}, short)
+	measure("4 KiB from the host",
+		&cuda.CarryArgs{Dst: device, Src: host.Ptr(), Bytes: 4 << 10}, short)
+	measure("4 KiB to the host",
+		&cuda.CarryArgs{Dst: host.Ptr(), Src: device, Bytes: 4 << 10}, short)
+	for _, k := range b.layerParts(layerShapes[1], 128)[1:6] {
+		measure(k.what+" of 128 tokens", k.op, short)
+	}
+	for _, tokens := range []int{128, 256, 384, 512, 1024} {
+		measure(fmt.Sprintf("prefill of %d tokens, prefix 8192", tokens),
+			b.prefillArgs(chunk{tokens, 8192, 32, 8}), long)
+		for _, shape := range [][2]int{{4096, 6144}, {4096, 4096}, {4096, 28672}, {14336, 4096}} {
+			in, out := shape[0], shape[1]
+			measure(fmt.Sprintf("linear of %d tokens, %d x %d", tokens, in, out), &cuda.LinearArgs{
+				X: b.random(tokens * in), W: b.random(in * out), Y: b.random(tokens * out),
+				Tokens: int32(tokens), In: int32(in), Out: int32(out)}, long)
+		}
+	}
+	must(b.SaverDestroy(saver))
+}

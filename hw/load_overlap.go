@@ -1,0 +1,65 @@
+package hw
+
+import (
+	"slices"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// loadOverlap is what a gather kernel that loads the next layer's prefixes and the layer that is
+// computed meanwhile lose to each other. The kernel loses a share of its speed. The layer loses a
+// time: the GPU reads what it launches over the link that the kernel fills, some 5 us a launch on
+// an H100, and linears whose CTAs just fill the SMs need another wave on two SMs less. So does a
+// round trip of its decodes, whose every read of host memory waits in that queue.
+type loadOverlap struct {
+	share float64 // of the kernel's speed
+	// By how much a layer of some tokens is longer while a kernel loads throughout it, s: straight
+	// between the points of the model's own shape; of others the median of all points.
+	delay  curve
+	median float64
+	trip   float64 // by how much a round trip is longer, ns
+}
+
+func newLoadOverlap(p *Profile, m *Model) (o loadOverlap) {
+	rows := p.Load.LayerDelay
+	o.share = p.Load.Contention.optional()
+	o.trip = p.Load.TripDelay.optional() * float64(des.Second)
+	shape := p.nearestShape(m, len(rows), func(i int) string { return rows[i].Shape })
+	if shape != "" && p.shape(shape).matches(m) {
+		o.delay = tokenCurve(rows, shape)
+	}
+	all := make([]float64, len(rows))
+	for i := range rows {
+		all[i] = rows[i].SI()
+	}
+	if slices.Sort(all); len(all) > 0 {
+		o.median = all[len(all)/2]
+	}
+	return o
+}
+
+// of is by how much a load of time t, and a layer of so many tokens that takes w and then a round
+// trip of time r, are longer for each other. They begin together. The load is longer for as long as
+// both run. Where the load would overlap with all of them, the layer takes D longer and the round
+// trip R; each is slower in proportion until the load ends:
+//
+//	load   T = t + min(t, w + r) share / (1 - share)
+//	layer  d = D min(1, T / (w + D))
+//	trip   R min(1, (T - w - d) / (r + R)), at least 0
+func (o *loadOverlap) of(t, w, r des.Time, tokens int) (load, layer des.Time) {
+	if w == 0 {
+		return 0, 0
+	}
+	load = des.Time(o.share / (1 - o.share) * float64(min(t, w+r)))
+	delay := o.median
+	if len(o.delay.x) > 0 {
+		delay, _ = o.delay.cost(float64(tokens))
+	}
+	delay *= float64(des.Second)
+	left := float64(t + load)
+	d := delay * min(1, left/(float64(w)+delay))
+	if left -= float64(w) + d; r > 0 && left > 0 {
+		d += o.trip * min(1, left/(float64(r)+o.trip))
+	}
+	return load, des.Time(d)
+}
