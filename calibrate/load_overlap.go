@@ -61,8 +61,7 @@ var overlappedSizes = [...][]int64{{128, 512, 2048},
 	append(onGrid(512), 640, 1024, 1536, 2048)}
 
 // fit finds what a layer, its round trip and a load lose to each other. What a layer loses is kept
-// for each shape and number of tokens as it is, but for the least change that lets more tokens never
-// take less; what a load loses is the median over shapes:
+// for each shape and number of tokens as it is; what a load loses is the median over shapes:
 //
 //	layer: t = alone + delay(tokens)     trip: t = alone + delay     load: t = alone/(1 - share)
 func (loadOverlap) fit(s *Samples, p *hw.Profile, from source) []model {
@@ -109,7 +108,7 @@ func delayRows(s *Samples, from source) (rows []hw.TokenRow) {
 		slices.SortFunc(of, func(a, b observation) int {
 			return cmp.Compare(a.At("chunk_tokens"), b.At("chunk_tokens"))
 		})
-		for _, at := range neverFalling(of) {
+		for _, at := range of {
 			delay := max(at.seconds-alone[pointKey(at)], 1e-9)
 			rows = append(rows, hw.TokenRow{Shape: shape, Tokens: int(at.At("chunk_tokens")),
 				Figure: from.figure(delay*1e6, "us",

@@ -57,7 +57,8 @@ func (g *gpuRun) newOverlapping() *overlapping {
 		g.try(func() (err error) { *s, err = g.s.StreamCreate(true); return err })
 	}
 	for _, e := range []*cuda.Event{&o.from, &o.to, &o.event, &o.old} {
-		g.try(func() (err error) { *e, err = g.s.EventCreate(); return err })
+		timed := e == &o.from || e == &o.to
+		g.try(func() (err error) { *e, err = g.s.EventCreate(timed); return err })
 	}
 	load := g.overlappedLoad()
 	o.load = g.correct(load)[0]

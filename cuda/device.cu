@@ -189,10 +189,10 @@ extern "C" int ss_device_sync(void) {
   return ss::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
-extern "C" int ss_event_create(ss_event *out) {
+extern "C" int ss_event_create(ss_event *out, int32_t timed) {
   SS_NEED(out != nullptr);
   cudaEvent_t event = nullptr;
-  SS_CUDA(cudaEventCreate(&event));
+  SS_CUDA(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming));
   *out = event;
   return SS_OK;
 }

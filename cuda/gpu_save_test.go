@@ -81,7 +81,7 @@ func TestGPUSaveWaitsForItsEvent(t *testing.T) {
 		const count, block = 256, 16 << 10
 		stream, err := g.StreamCreate(false)
 		g.must(err)
-		event, err := g.EventCreate()
+		event, err := g.EventCreate(false)
 		g.must(err)
 		saver, err := g.SaverCreate(4, 1<<20, 3)
 		g.must(err)

@@ -193,7 +193,7 @@ func TestMemoryStreamsAndEvents(t *testing.T) {
 		}
 		stream, err := s.StreamCreate(false)
 		try(err)
-		event, err := s.EventCreate()
+		event, err := s.EventCreate(true)
 		try(err)
 		try(s.EventRecord(event, stream))
 		try(s.StreamWait(stream, event))

@@ -17,7 +17,7 @@ type Machine interface {
 	StreamSync(Stream) error
 	StreamWait(Stream, Event) error
 
-	EventCreate() (Event, error)
+	EventCreate(timed bool) (Event, error)
 	EventDestroy(Event) error
 	EventRecord(Event, Stream) error
 	EventSync(Event) error

@@ -146,9 +146,14 @@ func (s *Session) StreamWait(stream Stream, event Event) error {
 // DeviceSync blocks until the GPU is idle.
 func (s *Session) DeviceSync() error { return s.call(s.symbols.deviceSync) }
 
-// EventCreate returns an event that keeps time.
-func (s *Session) EventCreate() (event Event, err error) {
-	err = s.call(s.symbols.eventCreate, uintptr(unsafe.Pointer(&event)))
+// EventCreate returns an event. Only a timed one can be asked for its time, and its records take
+// some: microseconds, more while the link is full.
+func (s *Session) EventCreate(timed bool) (event Event, err error) {
+	flag := uintptr(0)
+	if timed {
+		flag = 1
+	}
+	err = s.call(s.symbols.eventCreate, uintptr(unsafe.Pointer(&event)), flag)
 	return event, err
 }
 
@@ -167,7 +172,7 @@ func (s *Session) EventSync(event Event) error {
 	return s.call(s.symbols.eventSync, uintptr(event))
 }
 
-// EventMilliseconds returns the GPU time between two events that have passed.
+// EventMilliseconds returns the GPU time between two timed events that have passed.
 func (s *Session) EventMilliseconds(from, to Event) (float64, error) {
 	var ms float32
 	err := s.call(s.symbols.eventMs, uintptr(from), uintptr(to), uintptr(unsafe.Pointer(&ms)))

@@ -20,6 +20,12 @@ func TestEventsKeepTime(t *testing.T) {
 	if ms, err := g.EventMilliseconds(a, b); ms != 1.5 || err != nil {
 		t.Errorf("%g ms, %v", ms, err)
 	}
+	untimed, err := g.EventCreate(false)
+	g.must(err)
+	g.must(g.EventRecord(untimed, 0))
+	if ms, err := g.EventMilliseconds(a, untimed); !errors.Is(err, cuda.Failed) {
+		t.Errorf("an event without time was %g ms later, %v", ms, err)
+	}
 	g.must(g.EventDestroy(a))
 	if err := g.EventSync(a); !errors.Is(err, cuda.Failed) {
 		t.Errorf("an event destroyed: %v", err)

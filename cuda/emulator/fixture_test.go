@@ -61,7 +61,7 @@ func (g *fixture) stream() cuda.Stream {
 
 func (g *fixture) event() cuda.Event {
 	g.t.Helper()
-	e, err := g.EventCreate()
+	e, err := g.EventCreate(true)
 	g.must(err)
 	return e
 }

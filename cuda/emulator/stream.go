@@ -32,7 +32,10 @@ type mark struct {
 }
 
 // event refers to its latest recording; nil until the first.
-type event struct{ last *mark }
+type event struct {
+	timed bool
+	last  *mark
+}
 
 func (m *Machine) newStream() *stream {
 	s := &stream{}

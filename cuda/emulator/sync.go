@@ -58,12 +58,12 @@ func (m *Machine) DeviceSync() error {
 	return m.drainAll()
 }
 
-// EventCreate returns an event that keeps time.
-func (m *Machine) EventCreate() (cuda.Event, error) {
+// EventCreate returns an event, which keeps time if it is timed.
+func (m *Machine) EventCreate(timed bool) (cuda.Event, error) {
 	defer m.enter()()
 	m.handles++
 	h := cuda.Event(m.handles)
-	m.events[h] = &event{}
+	m.events[h] = &event{timed: timed}
 	return h, m.failed
 }
 
@@ -113,6 +113,9 @@ func (m *Machine) EventMilliseconds(from, to cuda.Event) (float64, error) {
 		e, err := m.event("ss_event_ms", h)
 		if err != nil {
 			return 0, err
+		}
+		if !e.timed {
+			return 0, failure("ss_event_ms", cuda.Failed, "event %#x keeps no time", uintptr(h))
 		}
 		if last[i] = e.last; e.last == nil || !e.last.passed {
 			return 0, failure("ss_event_ms", cuda.Failed, "event %#x has not passed", uintptr(h))

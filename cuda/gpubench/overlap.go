@@ -52,4 +52,45 @@ func overlap(b *bench) {
 		}
 	}
 	must(b.SaverDestroy(saver))
+	records(b, p.load(2))
+}
+
+// records is what recording an event after a kernel takes, alone and while FlashH2D loads.
+func records(b *bench, load cuda.Operation) {
+	const launches, rounds = 32, 15
+	compute, other := got(b.StreamCreate(true)), got(b.StreamCreate(true))
+	from, to := got(b.EventCreate(true)), got(b.EventCreate(true))
+	for _, c := range []struct {
+		what   string
+		record []cuda.Event
+	}{
+		{"empty kernel", nil},
+		{"empty kernel and an event", []cuda.Event{got(b.EventCreate(false))}},
+		{"empty kernel and a timed event", []cuda.Event{got(b.EventCreate(true))}},
+	} {
+		var us [2]timing
+		for loading := range us {
+			var all []float64
+			for range rounds {
+				if loading == 1 {
+					must(b.Launch(load, other))
+				}
+				must(b.EventRecord(from, compute))
+				for range launches {
+					must(b.Launch(&cuda.EmptyArgs{}, compute))
+					for _, e := range c.record {
+						must(b.EventRecord(e, compute))
+					}
+				}
+				must(b.EventRecord(to, compute), b.DeviceSync())
+				all = append(all, got(b.EventMilliseconds(from, to))/launches)
+			}
+			us[loading] = summary(all)
+		}
+		row(c.what, us[0], "%.2f us each, %.2f while FlashH2D loads", us[0].median*1e3, us[1].median*1e3)
+		for _, e := range c.record {
+			must(b.EventDestroy(e))
+		}
+	}
+	must(b.EventDestroy(from), b.EventDestroy(to), b.StreamDestroy(compute), b.StreamDestroy(other))
 }

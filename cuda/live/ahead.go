@@ -45,7 +45,7 @@ type ahead struct {
 // open allocates the gate and launches one that is open.
 func (a *ahead) open(m cuda.Machine, on cuda.Stream) (err error) {
 	a.layer, a.loaded = -1, map[launched]bool{}
-	if a.chosen, err = m.EventCreate(); err != nil {
+	if a.chosen, err = m.EventCreate(false); err != nil {
 		return err
 	}
 	if a.gate, err = m.HostAlloc(8, cuda.DriverPages); err != nil {

@@ -47,7 +47,7 @@ func (c *clock) mark(p phase) {
 		return
 	}
 	if len(c.phases) == len(c.events) {
-		e, err := c.q.EventCreate()
+		e, err := c.q.EventCreate(true)
 		if err != nil {
 			c.q.Fail(err)
 			return

@@ -67,7 +67,7 @@ func (p *prefetch) open(m cuda.Machine) (err error) {
 		return err
 	}
 	for _, e := range []*cuda.Event{&p.begun, &p.loaded[0], &p.loaded[1]} {
-		if *e, err = m.EventCreate(); err != nil {
+		if *e, err = m.EventCreate(false); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,7 @@ func busy(d time.Duration) error {
 	return nil
 }
 func (n *nothing) StreamWait(cuda.Stream, cuda.Event) error        { return nil }
-func (n *nothing) EventCreate() (cuda.Event, error)                { return 1, nil }
+func (n *nothing) EventCreate(bool) (cuda.Event, error)            { return 1, nil }
 func (n *nothing) EventDestroy(cuda.Event) error                   { return nil }
 func (n *nothing) EventSync(cuda.Event) error                      { return nil }
 func (n *nothing) EventRecord(cuda.Event, cuda.Stream) error       { return nil }

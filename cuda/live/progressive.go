@@ -67,7 +67,7 @@ func (p *progressive) open(m cuda.Machine, s *sim.Spec, layers int) (err error) 
 		events = append(events, &p.loaded[i], &p.computed[i])
 	}
 	for _, e := range events {
-		if *e, err = m.EventCreate(); err != nil {
+		if *e, err = m.EventCreate(false); err != nil {
 			return err
 		}
 	}

@@ -173,7 +173,7 @@ func (s *saver) record(stream cuda.Stream) (ready cuda.Event, err error) {
 	}
 	s.mu.Unlock()
 	if ready == 0 {
-		if ready, err = s.m.EventCreate(); err != nil {
+		if ready, err = s.m.EventCreate(false); err != nil {
 			return 0, err
 		}
 	}

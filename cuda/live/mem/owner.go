@@ -71,8 +71,8 @@ func (o *Owner) StreamCreate(highPriority bool) (cuda.Stream, error) {
 	return own(o, s, err)
 }
 
-func (o *Owner) EventCreate() (cuda.Event, error) {
-	e, err := o.Machine.EventCreate()
+func (o *Owner) EventCreate(timed bool) (cuda.Event, error) {
+	e, err := o.Machine.EventCreate(timed)
 	return own(o, e, err)
 }
 
