@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -159,13 +158,10 @@ func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 
 // measuredLinears are rows of all linears, whether more tokens cost more or not.
 func measuredLinears(s *Samples) (rows []hw.TokenRow) {
-	for _, at := range s.of(probeLinears) {
+	for _, at := range s.of(probeLinears).inOrder("tokens") {
 		rows = append(rows, hw.TokenRow{Shape: at.Shape, Tokens: int(at.At("tokens")),
 			Figure: hw.Figure{Value: at.seconds, Unit: "s"}})
 	}
-	slices.SortStableFunc(rows, func(a, b hw.TokenRow) int {
-		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Tokens, b.Tokens))
-	})
 	return rows
 }
 
@@ -175,7 +171,7 @@ func gainRows(s *Samples, from source) (rows []hw.GainRow) {
 	rested, decoded := s.of(probeClock), s.of(probeAfterDecodes)
 	first := rested.values("after_ms")[0]
 	rested = rested.where(func(at observation) bool { return at.At("after_ms") == first })
-	for _, l := range s.of(probeLinears) {
+	for _, l := range s.of(probeLinears).inOrder("tokens") {
 		same := func(at observation) bool {
 			return at.Shape == l.Shape && at.At("tokens") == l.At("tokens")
 		}
@@ -194,8 +190,5 @@ func gainRows(s *Samples, from source) (rows []hw.GainRow) {
 		rows = append(rows, hw.GainRow{Shape: l.Shape, Tokens: int(l.At("tokens")),
 			Figure: from.figure(significant(gain, 3), "share", what)})
 	}
-	slices.SortFunc(rows, func(a, b hw.GainRow) int {
-		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Tokens, b.Tokens))
-	})
 	return rows
 }

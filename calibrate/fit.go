@@ -50,6 +50,15 @@ func (d data) where(ok func(observation) bool) data {
 	return out
 }
 
+// inOrder is the points by shape, and along an axis.
+func (d data) inOrder(axis string) data {
+	out := slices.Clone(d)
+	slices.SortFunc(out, func(a, b observation) int {
+		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.At(axis), b.At(axis)))
+	})
+	return out
+}
+
 // shapes lists the distinct shapes, in the order of measuring.
 func (d data) shapes() []string {
 	var v []string

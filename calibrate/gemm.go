@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"cmp"
 	"fmt"
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
@@ -113,7 +112,7 @@ func fitLinearLaunch(s *Samples, p *hw.Profile, from source) {
 // splitCurve sorts one shape's points and holds some out.
 func splitCurve(all data, axis string) model {
 	size := func(at observation) float64 { return float64(at.At(axis)) }
-	slices.SortFunc(all, func(a, b observation) int { return cmp.Compare(size(a), size(b)) })
+	all = all.inOrder(axis)
 	first, last := size(all[0]), size(all[len(all)-1])
 	// One of each three neighbours is held out, so that no interval is wide.
 	rank := map[int64]int{}

@@ -1,9 +1,6 @@
 package calibrate
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/sparseserve/sparseserve/hw"
 )
 
@@ -102,18 +99,14 @@ func delayRows(s *Samples, from source) (rows []hw.TokenRow) {
 	for _, at := range s.of(probeChunkAlone) {
 		alone[pointKey(at)] = at.seconds
 	}
-	layers := s.of(probeChunkLoading).where(func(at observation) bool { return alone[pointKey(at)] > 0 })
-	for _, shape := range layers.shapes() {
-		of := layers.where(func(at observation) bool { return at.Shape == shape })
-		slices.SortFunc(of, func(a, b observation) int {
-			return cmp.Compare(a.At("chunk_tokens"), b.At("chunk_tokens"))
-		})
-		for _, at := range of {
-			delay := max(at.seconds-alone[pointKey(at)], 1e-9)
-			rows = append(rows, hw.TokenRow{Shape: shape, Tokens: int(at.At("chunk_tokens")),
-				Figure: from.figure(delay*1e6, "us",
-					"prefill of a layer as served while FlashH2D loads, over the same alone")})
+	for _, at := range s.of(probeChunkLoading).inOrder("chunk_tokens") {
+		t, known := alone[pointKey(at)]
+		if !known {
+			continue
 		}
+		rows = append(rows, hw.TokenRow{Shape: at.Shape, Tokens: int(at.At("chunk_tokens")),
+			Figure: from.figure(max(at.seconds-t, 1e-9)*1e6, "us",
+				"prefill of a layer as served while FlashH2D loads, over the same alone")})
 	}
 	return rows
 }

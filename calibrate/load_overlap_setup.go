@@ -164,7 +164,7 @@ func (o *overlapping) layer(p Point) func() {
 		empty, empty, empty} // the decodes' queries and selection, their loads
 	after := slices.Concat([]cuda.Operation{o.up, // addresses of the next layer's prefix
 		empty, &c.rope.args, // K and V
-		empty, empty, empty, empty}, // digests and copies of full blocks, the open one, the prefix's digest
+		empty, empty, empty, empty}, // digests and copies of full blocks and of the open one
 		attention, []cuda.Operation{empty, // attention of decodes
 			linears[1], &c.norm, linears[2], &c.silu, linears[3], &c.again})
 	return func() {

@@ -22,8 +22,8 @@ type section struct {
 var sections = []section{
 	{"link", link}, {"load", loads}, {"save", saves}, {"decode", decode}, {"shared", shared},
 	{"psa", psa},
-	{"select", selection}, {"prefill", prefill}, {"layer", layer}, {"contention", contention}, {"overlap", overlap},
-	{"minference", minference},
+	{"select", selection}, {"prefill", prefill}, {"layer", layer}, {"contention", contention},
+	{"overlap", overlap}, {"minference", minference},
 }
 
 func main() {
