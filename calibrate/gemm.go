@@ -43,14 +43,17 @@ func onGrid(most int64, small ...int64) []int64 {
 	return small
 }
 
+// fewFrom is where every other size is left out of shapes that only serve other models.
+const fewFrom = 896
+
 // points are those of all shapes, the long ones last: they are visited again.
 func (gemm) points(p *planner) {
 	sizes := pick(p, append(onGrid(2048, 1, 4, 8, 16, 32, 48), 2560, 3072, 4096, 6144, 8192, 16384),
 		[]int64{1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192})
 	for i, shape := range pick(p, linearShapes(), shapes) {
 		for _, n := range sizes {
-			if i >= len(shapes) && n > 900 && n < 2048 && n%(2*live.LinearGrid) != 0 {
-				continue // fewer of shapes that only serve other models
+			if i >= len(shapes) && n > fewFrom && n < 2048 && n%(2*live.LinearGrid) != 0 {
+				continue
 			}
 			long := 0
 			if n >= longLinears {

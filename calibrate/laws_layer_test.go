@@ -36,12 +36,12 @@ func (t *machine) pointwise(m *hw.Model, tokens float64) float64 {
 func (t *machine) prefill(m *hw.Model, q, prefix, block float64) float64 {
 	flops := 4 * float64(m.QHeads*m.HeadDim) * q * (prefix + q/2)
 	read := (q + prefix) * kvToken(m) / t.hbm
-	copies := 0.0
+	copies, own := 0.0, 0.0 // of an SM, of a CTA
 	if prefix > 0 {
-		waves := math.Ceil(math.Ceil(q/128) * float64(m.QHeads) / fakeSMs)
-		copies = t.prefillCopy * waves * 2 * (prefix + q/2) / block
+		tiles, each := math.Ceil(q/128)*float64(m.QHeads), t.prefillCopy*2*(prefix+q/2)/block
+		copies, own = math.Ceil(tiles/fakeSMs)*each, math.Ceil(tiles/(2*fakeSMs))*2*each
 	}
-	return t.launchOf(q) + max(math.Hypot(flops/t.rateOf(q), copies), read)
+	return max(t.launchOf(q)+max(math.Hypot(flops/t.rateOf(q), copies), read), own)
 }
 
 func (t *machine) launchOf(q float64) float64 { return t.prefillLaunch + q*t.prefillToken }

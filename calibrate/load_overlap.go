@@ -1,6 +1,8 @@
 package calibrate
 
 import (
+	"fmt"
+
 	"github.com/sparseserve/sparseserve/hw"
 )
 
@@ -10,11 +12,11 @@ import (
 type loadOverlap struct{}
 
 const (
-	probeChunkAlone   = "overlap.layer_alone"
-	probeChunkLoading = "overlap.layer_loading"
+	probeChunkAlone   = "overlap.prefill_alone"
+	probeChunkLoading = "overlap.prefill_loading"
 	probeTripAlone    = "overlap.trip_alone"
 	probeTripLoading  = "overlap.trip_loading"
-	probeLoadComputed = "overlap.load_computing"
+	probeLoadComputed = "overlap.load_prefilling"
 )
 
 func (loadOverlap) probes() []Probe {
@@ -33,8 +35,8 @@ func (loadOverlap) probes() []Probe {
 		{Name: probeTripLoading, serve: (*gpuBench).prepareOverlapped, Axes: []string{"bytes"},
 			fixed: clockSamples, Means: "the same while FlashH2D loads on two SMs"},
 		{Name: probeLoadComputed, setup: (*gpuRun).setupComputed, Axes: axes, shaped: true,
-			Means: "such a load of 32768 blocks of 16 KiB while layers that prefill a chunk are computed; " +
-				"submit until it is done"},
+			Means: fmt.Sprintf("such a load of %d blocks of %d KiB while layers that prefill a chunk are "+
+				"computed; submit until it is done", overlappedBlocks, overlappedBytes/kib)},
 	}
 }
 

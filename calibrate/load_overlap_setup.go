@@ -1,11 +1,11 @@
 package calibrate
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
@@ -45,6 +45,7 @@ type overlapping struct {
 	compute, loads       cuda.Stream
 	from, to, event, old cuda.Event // old: a load that has ended
 	load                 cuda.Operation
+	host                 cuda.HostMemory // lists, and the gate
 	gate                 *uint64
 	turn                 int64
 	open                 cuda.HostGateArgs
@@ -62,26 +63,41 @@ func (g *gpuRun) newOverlapping() *overlapping {
 	}
 	load := g.overlappedLoad()
 	o.load = g.correct(load)[0]
-	lists, host := g.poisoned(layerLists), cuda.Ptr(0)
-	host, memory := g.host(layerLists + 8)
+	lists := g.poisoned(layerLists)
+	g.try(func() (err error) {
+		o.host, err = g.s.HostAlloc(layerLists+8, cuda.DriverPages)
+		return err
+	})
+	if g.err != nil {
+		return o
+	}
+	host := o.host.Ptr()
 	o.up = &cuda.CarryArgs{Dst: lists, Src: host, Bytes: layerLists}
 	o.down = &cuda.CarryArgs{Dst: host, Src: lists, Bytes: layerLists}
-	if g.err == nil {
-		o.gate = (*uint64)(unsafe.Pointer(&memory[layerLists]))
-		atomic.StoreUint64(o.gate, 0)
-	}
+	o.gate = &cuda.Slice[uint64](o.host)[layerLists/8]
+	atomic.StoreUint64(o.gate, 0)
 	o.open = cuda.HostGateArgs{Dst: lists, Src: host, Bytes: layerLists, Gate: host + layerLists}
 	g.try(func() error { return g.s.EventRecord(o.old, o.loads) })
 	return o
 }
 
+// close gives back what there is, after an error too.
 func (o *overlapping) close() {
+	var errs []error
 	for _, e := range []cuda.Event{o.from, o.to, o.event, o.old} {
-		o.try(func() error { return o.s.EventDestroy(e) })
+		if e != 0 {
+			errs = append(errs, o.s.EventDestroy(e))
+		}
 	}
 	for _, s := range []cuda.Stream{o.compute, o.loads} {
-		o.try(func() error { return o.s.StreamDestroy(s) })
+		if s != 0 {
+			errs = append(errs, o.s.StreamDestroy(s))
+		}
 	}
+	if o.host.Ptr() != 0 {
+		errs = append(errs, o.s.HostFree(o.host))
+	}
+	o.try(func() error { return errors.Join(errs...) })
 }
 
 func (o *overlapping) calls(ops ...cuda.Operation) {
@@ -98,7 +114,7 @@ func (o *overlapping) record(e cuda.Event) {
 func (o *overlapping) times(n int, loading bool, what func()) (seconds float64) {
 	if loading {
 		o.try(func() error { return o.s.Launch(o.load, o.loads) })
-		o.calls(&cuda.EmptyArgs{})
+		o.calls(&cuda.EmptyArgs{}) // time for the load to begin
 	}
 	o.record(o.from)
 	for range n {
@@ -123,6 +139,10 @@ func (g *gpuRun) runOverlapped(p Point) []overlapRound {
 		what, rest = o.layer(p), func() { g.runFor(decodes, decodesBefore) }
 	}
 	o.times(2, false, what)
+	if p.Shape == "" && g.err == nil && slices.ContainsFunc(o.host.Bytes()[:layerLists],
+		func(b byte) bool { return b != 0xff }) {
+		g.fail("a round trip did not bring its lists to the host") // as they are poisoned
+	}
 	each := o.times(2, false, what)
 	n := int(math.Min(64, math.Max(1, math.Round(overlappedTime.Seconds()/each))))
 	rounds := make([]overlapRound, clockRounds)

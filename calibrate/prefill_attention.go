@@ -152,9 +152,9 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 // copyRounds are those in which launches and the copy's time settle, each of which needs the other.
 const copyRounds = 3
 
-// copyTime is that of one copy: of the same chunk over smaller and over larger blocks, less its
-// launch, the squares of both times differ by those of the copies. The median of all chunks with
-// more CTAs than SMs: with fewer a CTA waits for its own copies.
+// copyTime is that of one copy, the median of all chunks: of the same one over smaller and over
+// larger blocks, less its launch, the squares of both times differ by those of the copies. With no
+// more CTAs than SMs a CTA waits for its own copies, which take twice as long.
 func copyTime(blocks data, sms float64, launch func(q int64) float64) float64 {
 	var each []float64
 	for _, b := range blocks {
@@ -164,6 +164,7 @@ func copyTime(blocks data, sms float64, launch func(q int64) float64) float64 {
 				continue
 			}
 			if _, filled := wavesOf(sms, a); filled <= 1 {
+				each = append(each, a.seconds/(2*copiesOf(sms, a)))
 				continue
 			}
 			l, more, fewer := launch(a.At("query_tokens")), copiesOf(sms, a), copiesOf(sms, b)

@@ -24,7 +24,8 @@ type Samples struct {
 // retiredProbes are those of earlier builds whose costs are no part of the model any more, or are
 // measured by other probes.
 var retiredProbes = []string{"calls.nothing", "calls.save_memcpy", "overlap.nothing",
-	"overlap.load_flash", "overlap.loading"}
+	"overlap.load_flash", "overlap.loading", "overlap.layer_alone", "overlap.layer_loading",
+	"overlap.load_computing"}
 
 // Record is all samples of one point, in seconds.
 type Record struct {

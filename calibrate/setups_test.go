@@ -55,6 +55,7 @@ func setupPoints(shape, wide string) []struct {
 		{point(probeChunkAlone, shape, 64, 64), &cuda.PrefillArgs{}},
 		{point(probeChunkLoading, shape, 64, 64), &cuda.FlashH2DArgs{}},
 		{point(probeTripAlone, "", layerLists), &cuda.FlashH2DArgs{}},
+		{point(probeTripAlone, "", layerLists), &cuda.CarryArgs{}},
 		{point(probeLoadComputed, shape, 64, 64), &cuda.FlashH2DArgs{}},
 		{point(probeSwap, "", 656, 3, 64, 4), &cuda.SwapInArgs{}},
 		{point(probeSwap, "", 1152, 2, 64, 0), &cuda.SwapInArgs{}},

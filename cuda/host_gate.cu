@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kGateThreads) host_gate_kernel(ss_host_gate_ar
   __syncthreads();
   auto *src = static_cast<const char *>(a.src), *row_src = static_cast<const char *>(a.row_src);
   auto *dst = static_cast<char *>(a.dst), *row_dst = static_cast<char *>(a.row_dst);
-  // A row of odd length is read one element further.
+  // A row of odd length is copied one element further.
   const int own = int(a.bytes / 16), row = int((number + 1) / 2);
   const int words = own + a.rows * row;
   for (int first = threadIdx.x; first < words; first += kGateThreads * kCarryWords) {
@@ -64,11 +64,11 @@ __global__ void __launch_bounds__(kGateThreads) host_gate_kernel(ss_host_gate_ar
 extern "C" int ss_host_gate(const ss_host_gate_args *args, ss_stream stream) {
   SS_NEED(args != nullptr);
   SS_NEED(args->gate != nullptr && uintptr_t(args->gate) % 8 == 0);
-  SS_NEED(args->bytes >= 0 && args->bytes % 16 == 0);
+  SS_NEED(args->bytes >= 0 && args->bytes % 16 == 0 && args->bytes < (int64_t(1) << 30));
   SS_NEED(args->bytes == 0 || (args->dst != nullptr && args->src != nullptr));
   SS_NEED(uintptr_t(args->dst) % 16 == 0 && uintptr_t(args->src) % 16 == 0);
   SS_NEED(args->turn >= 0);
-  SS_NEED(args->rows >= 0 && args->pitch >= 0 && args->pitch % 16 == 0);
+  SS_NEED(args->rows >= 0 && args->rows <= 64 && args->pitch >= 0 && args->pitch % 16 == 0);
   SS_NEED(args->rows == 0 || (args->row_dst != nullptr && args->row_src != nullptr));
   SS_NEED(uintptr_t(args->row_dst) % 16 == 0 && uintptr_t(args->row_src) % 16 == 0);
   ss::host_gate_kernel<<<1, ss::kGateThreads, 0, ss::stream_of(stream)>>>(*args);

@@ -195,6 +195,11 @@ func TestMemoryStreamsAndEvents(t *testing.T) {
 		try(err)
 		event, err := s.EventCreate(true)
 		try(err)
+		untimed, err := s.EventCreate(false)
+		try(err)
+		if untimed == event {
+			t.Error("an event that keeps no time is one that does")
+		}
 		try(s.EventRecord(event, stream))
 		try(s.StreamWait(stream, event))
 		try(s.EventSync(event))

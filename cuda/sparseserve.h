@@ -82,7 +82,7 @@ SS_API int ss_stream_destroy(ss_stream stream);
 SS_API int ss_stream_sync(ss_stream stream);  // blocks
 SS_API int ss_stream_wait(ss_stream stream, ss_event event);
 // The time of a timed event is written to host memory: a record takes 3 us where nothing moves, and
-// 13 more while a kernel loads over the link (H100). The others' take nothing.
+// 10 more while a kernel loads over the link (H100). The others' take nothing.
 SS_API int ss_event_create(ss_event *out, int32_t timed);
 SS_API int ss_event_destroy(ss_event event);
 SS_API int ss_event_record(ss_event event, ss_stream stream);

@@ -112,6 +112,8 @@ func TestFormsAreChecked(t *testing.T) {
 			func(p *Profile) { p.PSADecode.Round = Figure{} }},
 		{"load.layer_delay: want at least one row and load.contention",
 			func(p *Profile) { p.Load.LayerDelay = nil }},
+		{"load.trip_delay: means nothing without load.contention",
+			func(p *Profile) { p.Load.Contention, p.Load.LayerDelay = Figure{}, nil }},
 		{"load.layer_delay[1].tokens: want tokens that rise",
 			func(p *Profile) { p.Load.LayerDelay[1].Tokens = p.Load.LayerDelay[0].Tokens }},
 	} {

@@ -13,8 +13,9 @@ import (
 // round trip of its decodes, whose every read of host memory waits in that queue.
 type loadOverlap struct {
 	share float64 // of the kernel's speed
-	// By how much a layer of some tokens is longer while a kernel loads throughout it, s: straight
-	// between the points of the model's own shape; of others the median of all points.
+	// By how much a layer whose linears have so many rows is longer while a kernel loads throughout
+	// it, s: straight between the points of the model's own shape, the first one's below and in
+	// proportion beyond them, where the MLP runs slice by slice; of other shapes the median of all.
 	delay  curve
 	median float64
 	trip   float64 // by how much a round trip is longer, ns
@@ -38,22 +39,22 @@ func newLoadOverlap(p *Profile, m *Model) (o loadOverlap) {
 	return o
 }
 
-// of is by how much a load of time t, and a layer of so many tokens that takes w and then a round
+// of is by how much a load of time t, and a layer of so many rows that takes w and then a round
 // trip of time r, are longer for each other. They begin together. The load is longer for as long as
 // both run. Where the load would overlap with all of them, the layer takes D longer and the round
 // trip R; each is slower in proportion until the load ends:
 //
-//	load   T = t + min(t, w + r) share / (1 - share)
+//	load   T - t,  T = t + min(t, w + r) share / (1 - share)
 //	layer  d = D min(1, T / (w + D))
 //	trip   R min(1, (T - w - d) / (r + R)), at least 0
-func (o *loadOverlap) of(t, w, r des.Time, tokens int) (load, layer des.Time) {
+func (o *loadOverlap) of(t, w, r des.Time, rows int) (load, layer des.Time) {
 	if w == 0 {
 		return 0, 0
 	}
 	load = des.Time(o.share / (1 - o.share) * float64(min(t, w+r)))
 	delay := o.median
 	if len(o.delay.x) > 0 {
-		delay, _ = o.delay.cost(float64(tokens))
+		delay, _ = o.delay.cost(float64(rows))
 	}
 	delay *= float64(des.Second)
 	left := float64(t + load)

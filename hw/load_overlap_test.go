@@ -2,6 +2,7 @@ package hw
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -112,7 +113,7 @@ func TestLoadOverlapSlowsPrefixesOnly(t *testing.T) {
 	if !slow.Load.Contention.Set() || len(slow.Load.LayerDelay) == 0 {
 		t.Fatal("h200 has no contention of loads")
 	}
-	free.Load.Contention, free.Load.LayerDelay = Figure{}, nil
+	free.Load.Contention, free.Load.LayerDelay, free.Load.TripDelay = Figure{}, nil, Figure{}
 	for _, prefix := range []int64{0, 1, 100, 3000, 50000} {
 		var times []des.Time
 		for _, p := range []*Profile{free, slow} {
@@ -126,6 +127,66 @@ func TestLoadOverlapSlowsPrefixesOnly(t *testing.T) {
 		}
 		if times[1] < times[0] || prefix == 0 != (times[1] == times[0]) {
 			t.Errorf("%d blocks of a prefix: %v with contention, %v without", prefix, times[1], times[0])
+		}
+	}
+}
+
+// By hand: over blocks of 16 tokens a chunk whose CTAs have SMs to themselves takes what each CTA's
+// copies do, however many there are, and one with two CTAs an SM takes more.
+func TestCopiesOfOneCTAAreAFloor(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "llama3-8b")
+	price := func(query, block int) float64 {
+		s, _ := p.PrefillSeconds(m, nil, sim.Span{Query: query, Prefix: 8192}, block)
+		return s
+	}
+	for _, query := range []int{128, 512} { // 32 and 128 CTAs on 132 SMs
+		want := 2 * 2 * (8192 + float64(query)/2) / 16 * p.Paged.Copy.SI()
+		if got := price(query, 16); math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("%d tokens take %g s, want the copies of a CTA, %g", query, got, want)
+		}
+		if got := price(query, 64); got >= want {
+			t.Errorf("%d tokens over blocks of 64 take %g s, over blocks of 16 %g", query, got, want)
+		}
+	}
+	if few, many := price(512, 16), price(1152, 16); many < 2*few {
+		t.Errorf("1152 tokens take %g s, 512 take %g", many, few)
+	}
+}
+
+// A round trip that overlaps with the next layer's load takes longer, one of a layer that has none
+// or whose load has ended does not.
+func TestRoundTripsWaitForLoads(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "llama3-8b")
+	stall := func(trip Figure, decodes int, blocks int64) des.Time {
+		p.Load.TripDelay = trip
+		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, Offload: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := sim.Work{Tokens: 300 + decodes, Prefill: []sim.Span{{Query: 300, Prefix: 6000}},
+			Decodes: decodes, DecodeTokens: int64(decodes) * 2048, ScoredBlocks: int64(decodes) * 400,
+			Sparse: decodes > 0}
+		return runMoves(t, d, &sim.Step{}, 3, &w, kv.Moves{Prefix: blocks, BlockBytes: 8 << 10}).Phases.
+			LoadStall
+	}
+	own := p.Load.TripDelay
+	if own.SI() <= 0 {
+		t.Fatal("h200 has no delay of round trips")
+	}
+	for _, decodes := range []int{4, 0} {
+		var longest des.Time
+		for blocks := int64(80); blocks < 6000; blocks += 80 { // that end in a layer, in its trip, later
+			with, without := stall(own, decodes, blocks), stall(Figure{}, decodes, blocks)
+			longest = max(longest, with-without)
+			if with < without || blocks < 1000 && with > without {
+				t.Errorf("%d decodes and %d blocks wait %v for %v without round trips", decodes, blocks, with,
+					without)
+			}
+		}
+		most := 2 * nanoseconds(own.SI()) // the first layer's load overlaps with nothing
+		if longest > most || decodes > 0 != (longest > most/4) {
+			t.Errorf("%d decodes wait up to %v longer for round trips, of at most %v", decodes, longest,
+				most)
 		}
 	}
 }

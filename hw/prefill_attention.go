@@ -20,7 +20,7 @@ import (
 // are known, the tensor cores' time and theirs overlap, as the two sides of a right angle, and no
 // CTA is faster than its own copies, of which those of two CTAs of an SM overlap:
 //
-//	t_i = max(sqrt((FLOPs_i / rate)^2 + copies_i^2), copies of a CTA)
+//	launch + t_i = max(launch + sqrt((FLOPs_i / rate)^2 + copies_i^2), copies of a CTA)
 type prefillAttention struct {
 	peak    peak
 	launch  curve // query tokens, seconds
@@ -137,7 +137,7 @@ func rowsOfCopy(blockTokens int) float64 { return float64(min(64, blockTokens&-b
 // copies is how long the fullest SM issues copies of K and of V, for all tiles of a chunk with a
 // prefix in KV blocks, and how long a CTA does, whose copies overlap with those of one other CTA:
 //
-//	sm = ceil(T / CTAs) n copy,  cta = ceil(T / 2 CTAs) n 2 copy
+//	sm = ceil(T / CTAs) n copy,  cta = ceil(T / (2 CTAs)) n 2 copy
 //	n = 2 (prefix + q/2) / rows,  T = ceil(q / queries of a CTA) H
 func (a *prefillAttention) copies(s sim.Span) (sm, cta float64) {
 	if a.copy == 0 || !a.blocks || s.Prefix == 0 {
@@ -198,7 +198,7 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 		l, r := a.at(q)
 		launch = max(launch, l)
 		sm, cta := a.copies(s)
-		t += max(math.Hypot(max(a.pad*flops/r, a.waves(s)), sm), cta,
+		t += max(math.Hypot(max(a.pad*flops/r, a.waves(s)), sm), cta-l, // launch hides behind copies
 			a.peak.floor(flops, a.read(span)*a.kvBytes))
 		if a.up != nil {
 			t += a.up.beyond(float64(s.Prefix))

@@ -184,6 +184,9 @@ func (p *KernelCosts) checkTransfers() error {
 	if l.Contention.Set() != (len(l.LayerDelay) > 0) {
 		return wrong("load.layer_delay", "want at least one row and load.contention, or neither")
 	}
+	if l.TripDelay.Set() && !l.Contention.Set() {
+		return wrong("load.trip_delay", "means nothing without load.contention")
+	}
 	if err := p.checkRows("load.layer_delay", len(l.LayerDelay), func(i int) (string, int) {
 		return l.LayerDelay[i].Shape, l.LayerDelay[i].Tokens
 	}); err != nil {

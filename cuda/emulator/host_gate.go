@@ -9,11 +9,13 @@ import (
 
 func checkHostGate(c *checks, a *cuda.HostGateArgs) {
 	c.need(a.Gate != 0 && a.Gate%8 == 0, "a gate, at a multiple of 8")
-	c.need(a.Bytes >= 0 && a.Bytes%16 == 0, "bytes >= 0, a multiple of 16")
+	c.need(a.Bytes >= 0 && a.Bytes < 1<<30 && a.Bytes%16 == 0,
+		"bytes >= 0, below 1 GiB, a multiple of 16")
 	c.need(a.Bytes == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
 	c.need(a.Src%16 == 0 && a.Dst%16 == 0, "src and dst at multiples of 16")
 	c.need(a.Turn >= 0, "turn >= 0")
-	c.need(a.Rows >= 0 && a.Pitch >= 0 && a.Pitch%16 == 0, "rows >= 0, a multiple of 16 bytes apart")
+	c.need(a.Rows >= 0 && a.Rows <= 64 && a.Pitch >= 0 && a.Pitch%16 == 0,
+		"0 to 64 rows, a multiple of 16 bytes apart")
 	c.need(a.Rows == 0 || a.RowSrc != 0 && a.RowDst != 0, "both ends of rows")
 	c.need(a.RowSrc%16 == 0 && a.RowDst%16 == 0, "rows at multiples of 16")
 }

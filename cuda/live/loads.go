@@ -51,7 +51,7 @@ func (d *Device) fillLoads(refs []kv.BlockRef, src, dst []int64) {
 		d.queue.Fail(fmt.Errorf("%d loads in a layer whose lists name %d", len(refs), len(src)))
 		return
 	}
-	var r *request
+	var r *request // of a run of blocks: one lookup, and a wait only while saves are in flight
 	for i := range refs {
 		ref := &refs[i]
 		if i == 0 || ref.Seq != refs[i-1].Seq || int(ref.Block) >= len(r.pages) || len(r.saves) > 0 {

@@ -69,7 +69,7 @@ SS_API int ss_stream_create(ss_stream *out, int32_t high) { return *out = (ss_st
 SS_API int ss_stream_destroy(ss_stream s) { return s == (ss_stream)100 ? enter("ss_stream_destroy") : SS_ERR_ARGUMENT; }
 SS_API int ss_stream_sync(ss_stream s) { return (void)s, enter("ss_stream_sync"); }
 SS_API int ss_stream_wait(ss_stream s, ss_event e) { return s == (ss_stream)100 && e == (ss_event)200 ? enter("ss_stream_wait") : SS_ERR_ARGUMENT; }
-SS_API int ss_event_create(ss_event *out, int32_t timed) { return timed == 1 ? (*out = (ss_event)200, enter("ss_event_create")) : SS_ERR_ARGUMENT; }
+SS_API int ss_event_create(ss_event *out, int32_t timed) { return *out = (ss_event)(intptr_t)(timed ? 200 : 201), enter("ss_event_create"); }
 SS_API int ss_event_destroy(ss_event e) { return e == (ss_event)200 ? enter("ss_event_destroy") : SS_ERR_ARGUMENT; }
 SS_API int ss_event_record(ss_event e, ss_stream s) { return s == (ss_stream)100 && e == (ss_event)200 ? enter("ss_event_record") : SS_ERR_ARGUMENT; }
 SS_API int ss_event_query(ss_event e, int32_t *done) { return (void)e, *done = 1, enter("ss_event_query"); }
