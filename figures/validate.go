@@ -170,7 +170,8 @@ func phasePictures(runs []validated) []picture {
 			}
 		}
 		title := of[0].where()
-		pic := picture{file: "phases-" + fileName(strings.TrimSuffix(load, " req/s")),
+		pic := picture{file: "phases-" + fileName(
+			strings.TrimSuffix(strings.TrimSuffix(load, " req/s"), " sessions/s")),
 			looks: map[string]look{}, caption: originOf(of)}
 		for i, kind := range []string{"steps that only decode", "steps with a prefill"} {
 			c := chart{title: kind + ": measured, then modelled\n" + title, y: "Time per step (ms)"}

@@ -170,7 +170,11 @@ func originOf(runs []validated) string {
 
 // arrivals are a run's rate or clients.
 func (v *validated) arrivals() string {
-	return loadName(&Run{Rate: v.Rate, Concurrency: v.Concurrency})
+	name := loadName(&Run{Rate: v.Rate, Concurrency: v.Concurrency})
+	if v.Trace == "sessions" { // as workload.trace has it: a session's first turn arrives
+		return strings.Replace(name, "req/s", "sessions/s", 1)
+	}
+	return name
 }
 
 // loadName is a run's model, arrivals and what else axes set of its load.
