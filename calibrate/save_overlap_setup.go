@@ -12,13 +12,11 @@ func (g *gpuRun) chunkLayer(m *hw.Model, tokens, prefix int64) checked {
 	return g.linears(m, tokens).with(g.prefill(m, tokens, prefix, blockTokens))
 }
 
-// chunkLayers readies a chunk in some layers, one after another without pause, each with more
-// calls.
-func (g *gpuRun) chunkLayers(m *hw.Model, tokens, prefix int64, layers int,
-	more ...cuda.Operation) *setup {
+// chunkLayers readies a chunk in some layers, one after another without pause.
+func (g *gpuRun) chunkLayers(m *hw.Model, tokens, prefix int64, layers int) *setup {
 	layer := g.chunkLayer(m, tokens, prefix)
 	return &setup{
-		bench:  cuda.Bench{Calls: slices.Repeat(append(layer.calls, more...), layers)},
+		bench:  cuda.Bench{Calls: slices.Repeat(layer.calls, layers)},
 		verify: layer.verify, settle: 2 * settled,
 		each: func(sample, _ float64) float64 { return sample / float64(layers) },
 	}
@@ -79,21 +77,15 @@ func (g *gpuRun) saveAsServed(t *setup, p Point, m *hw.Model, count, block int64
 			t.verify = both(t.verify, c.verify)
 		}
 	}
-	t.layers.Compute = append(t.layers.Compute, g.loopCalls(1, 0, layerLaunches)...)
+	t.layers.Compute = append(t.layers.Compute, g.loopCalls(layerLaunches)...)
 	t.settle = 0 // warm-up runs last as long as a card needs to settle
 }
 
-// loopCalls is what the serving loop calls in a layer beyond its linears and attention: kernels
-// that carry lists up and down, and so many empty ones, as what the others compute is a small part.
-func (g *gpuRun) loopCalls(up, down, empty int) (calls []cuda.Operation) {
+// loopCalls is what the serving loop calls in a layer beyond its linears and attention: a kernel
+// that carries lists up, and so many empty ones, as what the others compute is a small part.
+func (g *gpuRun) loopCalls(empty int) (calls []cuda.Operation) {
 	host, _ := g.host(layerLists)
-	lists := g.poisoned(layerLists)
-	for range up {
-		calls = append(calls, &cuda.CarryArgs{Dst: lists, Src: host, Bytes: layerLists})
-	}
-	for range down {
-		calls = append(calls, &cuda.CarryArgs{Dst: host, Src: lists, Bytes: layerLists})
-	}
+	calls = append(calls, &cuda.CarryArgs{Dst: g.poisoned(layerLists), Src: host, Bytes: layerLists})
 	for range empty {
 		calls = append(calls, &cuda.EmptyArgs{})
 	}
