@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"slices"
 	"sync"
 )
 
@@ -24,11 +25,24 @@ const (
 // psaMicro is the microbatch of PSA's servers, blocks.
 const psaMicro = 16
 
+// A server with chunks begins with few requests, which decode while a client sends one small prompt
+// after another, chunkPause after the one before has ended: between steps that decode, as those of
+// turns come. Each prompt has two chunks, of which the second is a sample: no request begins with
+// it.
+const (
+	chunkDecodes = 3                    // requests that decode at the start
+	chunkRows    = 256                  // of a step's linears at most, its decodes among them
+	chunkSteps   = 160                  // between two requests' ends
+	chunkPause   = 40 * des.Millisecond // some steps
+)
+
 // drainRun is such a server.
 type drainRun struct {
 	liveCase
 	kind  drainConfig
-	every int // steps between two requests' ends
+	every int      // steps between two requests' ends
+	chunk int      // tokens
+	pause des.Time // of the client that sends chunks
 }
 
 // drainConfig is what sets such a server apart.
@@ -37,10 +51,14 @@ type drainConfig struct {
 	held   bool // KV stays in HBM: nothing is offloaded
 	dense  bool // attention to whole contexts, held
 	lookup bool // by the GPU
+	chunks bool // small prompts are prefilled while the others decode
 }
 
 // every is how many steps such a server does between two requests' ends.
 func (k drainConfig) every() int {
+	if k.chunks {
+		return chunkSteps
+	}
 	if k == (drainConfig{}) || k == (drainConfig{held: true}) {
 		return hostSteps
 	}
@@ -54,13 +72,21 @@ func newServerRun(shape string, layers int64, kind drainConfig) (*drainRun, erro
 	}
 	model := *m
 	model.Layers = int(layers)
-	return newDrainRun(&model, int(drainMost(shape)), kind, kind.every()), nil
+	requests := int(drainMost(shape))
+	if kind.chunks {
+		requests = chunkDecodes
+	}
+	return newDrainRun(&model, requests, kind, kind.every()), nil
 }
 
 func newDrainRun(m *hw.Model, requests int, kind drainConfig, every int) *drainRun {
 	c := newLiveCase(m, kind.dense, requests)
 	c.steps = every*c.requests + 2
-	return &drainRun{liveCase: *c, kind: kind, every: every}
+	run := &drainRun{liveCase: *c, kind: kind, every: every, chunk: liveChunk, pause: chunkPause}
+	if kind.chunks {
+		run.chunk = chunkRows - requests
+	}
+	return run
 }
 
 // config is the server's configuration but for its device.
@@ -68,6 +94,10 @@ func (c *drainRun) config() (sim.Config, error) {
 	cfg := c.server()
 	spec := &cfg.Spec
 	spec.Offload = !c.kind.held
+	if c.kind.chunks {
+		spec.MaxRequests++
+		spec.ChunkTokens, spec.MaxTokens = c.chunk, c.chunk+c.requests
+	}
 	if c.kind.lookup {
 		spec.Lookup = sim.LookupGPU
 	}
@@ -87,7 +117,7 @@ func (c *drainRun) config() (sim.Config, error) {
 }
 
 // chunks are those of a prompt.
-func (c *drainRun) chunks() int { return (c.prompt + liveChunk - 1) / liveChunk }
+func (c *drainRun) chunks() int { return (c.prompt + c.chunk - 1) / c.chunk }
 
 // outputs fall with the request's index, so the batch drains from its end and no row is
 // renumbered; each departure is two steps after a block boundary.
@@ -107,8 +137,12 @@ func (c *drainRun) serve(cfg sim.Config) (*drainTimes, error) {
 		return nil, err
 	}
 	rec := &drainTimes{requests: c.requests}
-	if _, err = server.Run(context.Background(),
-		&requestsAtStart{c.prompt, c.outputs()}, rec); err != nil {
+	load := sim.Workload(&requestsAtStart{c.prompt, c.outputs()})
+	if c.kind.chunks {
+		load = &turnsMeanwhile{Workload: load, prompt: 2 * c.chunk, decoding: c.requests,
+			pause: c.pause}
+	}
+	if _, err = server.Run(context.Background(), load, rec); err != nil {
 		return nil, err
 	}
 	return rec, nil
@@ -149,13 +183,47 @@ func (c *drainRun) rounds() (map[int64]int64, error) {
 	return all, nil
 }
 
+// turnsMeanwhile is a workload with one client more, whose prompts come one after another while
+// others decode.
+type turnsMeanwhile struct {
+	sim.Workload
+	prompt, decoding int
+	begun            bool
+	pause            des.Time
+}
+
+const turnsSession = "turns"
+
+// Next implements sim.Workload: the client comes last.
+func (w *turnsMeanwhile) Next() (a sim.Arrival, more bool, err error) {
+	if a, more, err = w.Workload.Next(); more || err != nil || w.begun {
+		return a, more, err
+	}
+	w.begun = true
+	return w.turn(0), true, nil
+}
+
+func (w *turnsMeanwhile) turn(at des.Time) sim.Arrival {
+	return sim.Arrival{At: at, Prompt: w.prompt, Output: 1, Session: turnsSession}
+}
+
+// Follow implements sim.Sessions.
+func (w *turnsMeanwhile) Follow(ended sim.Arrival, at des.Time, _ bool) (sim.Arrival, bool, error) {
+	if ended.Session != turnsSession {
+		w.decoding--
+		return sim.Arrival{}, false, nil
+	}
+	return w.turn(at + w.pause), w.decoding > 0, nil
+}
+
 // drainTimes sorts a server's steps, in seconds.
 type drainTimes struct {
 	requests int
 
-	// by decodes: steps where nothing changes, and those after a request's end
-	steady, freed   map[int][]float64
-	rounds, counted map[int]int64 // by decodes: rounds of all layers, and steps
+	// by decodes: steps where nothing changes, those after a request's end, and those that continue
+	// a prompt
+	steady, freed, chunks map[int][]float64
+	rounds, counted       map[int]int64 // by decodes: rounds of all layers, and steps
 
 	loaded int64
 	all    int // steps of decodes only
@@ -168,17 +236,26 @@ func (t *drainTimes) Step(r *sim.StepRecord) error {
 	before := t.last
 	t.last = *r
 	t.loaded += r.Loaded
-	if r.Prefills > 0 || r.Decodes == 0 {
+	if r.Decodes == 0 {
 		return nil
 	}
-	if t.all++; t.all <= liveSettling {
+	if r.Prefills == 0 {
+		t.all++
+	}
+	if t.all <= liveSettling {
 		return nil
 	}
 	if t.steady == nil {
-		t.steady, t.freed = map[int][]float64{}, map[int][]float64{}
+		t.steady, t.freed, t.chunks = map[int][]float64{}, map[int][]float64{}, map[int][]float64{}
 		t.rounds, t.counted = map[int]int64{}, map[int]int64{}
 	}
 	n, seconds := r.Decodes, r.Timing.Elapsed.Seconds()
+	if r.Prefills > 0 {
+		if before.Prefills > 0 {
+			t.chunks[n] = append(t.chunks[n], seconds)
+		}
+		return nil
+	}
 	t.rounds[n] += r.Rounds
 	t.counted[n]++
 	switch ended, begins := n < before.Decodes, before.Saved > 0; {
@@ -208,20 +285,28 @@ func (t *drainTimes) longer(Point) (seconds []float64) {
 // drainPoints are the points of one server, that of a probe.
 func drainPoints(probe, shape string, layers int64, kind drainConfig) (all []Point) {
 	for _, n := range drainBatches {
-		if n > drainMost(shape) {
-			continue
-		}
-		if !kind.psa {
+		switch {
+		case n > drainMost(shape):
+		case kind.psa && !slices.Contains(psaBatches, n):
+		case kind.chunks && !slices.Contains(chunkBatches, n):
+		case !kind.psa:
 			all = append(all, point(probe, shape, layers, n))
-		} else if rounds := roundsOf(shape, layers, n); rounds > 0 {
-			all = append(all, point(probe, shape, layers, n, rounds))
+		default:
+			if rounds := roundsOf(shape, layers, n); rounds > 0 {
+				all = append(all, point(probe, shape, layers, n, rounds))
+			}
 		}
 	}
 	return all
 }
 
-// drainBatches are the numbers of requests whose steps are points.
-var drainBatches = []int64{16, 12, 8, 6, 4, 3, 2, 1}
+// drainBatches are the numbers of requests whose steps are points; PSA's, and those that decode
+// while a chunk is prefilled, are fewer.
+var (
+	drainBatches = []int64{16, 12, 8, 6, 4, 3, 2, 1}
+	psaBatches   = []int64{16, 8, 3, 2, 1}
+	chunkBatches = []int64{3, 1}
+)
 
 // roundsOf are the microbatches of a layer's longest list in PSA's servers of a shape, in
 // steps of some requests: the same whoever looks lists up.
@@ -267,7 +352,7 @@ func (k drainConfig) priced(p *hw.Profile, all data) (map[string]float64, error)
 				return nil, err
 			}
 		}
-		if steps, err := dealtMedians(served[key].steadyAt(at.Point)); err == nil {
+		if steps, err := dealtMedians(k.steps(served[key], at.Point)); err == nil {
 			priced[at.Key()] = medianOf(steps).Value
 		}
 	}

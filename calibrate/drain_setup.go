@@ -1,6 +1,10 @@
 package calibrate
 
-import "github.com/sparseserve/sparseserve/cuda/live"
+import (
+	"slices"
+
+	"github.com/sparseserve/sparseserve/cuda/live"
+)
 
 // drainKey is what a draining server is made from; all points of it have their
 // samples of one run, each visit of one of its own.
@@ -58,3 +62,20 @@ func (g *gpuBench) serveDrain(p Point, kind drainConfig) (t *drainTimes, err err
 
 // steadyAt are the steps of a point's batch in which nothing changes.
 func (t *drainTimes) steadyAt(p Point) []float64 { return t.steady[int(p.At("requests"))] }
+
+// steps are a point's steps of a server of the kind; of one with chunks, by how much those that
+// continue a prompt are longer than those in which nothing changes.
+func (k drainConfig) steps(t *drainTimes, p Point) []float64 {
+	n := int(p.At("requests"))
+	if !k.chunks {
+		return t.steady[n]
+	}
+	if len(t.steady[n]) == 0 {
+		return nil
+	}
+	usual, longer := medianOf(t.steady[n]).Value, slices.Clone(t.chunks[n])
+	for i := range longer {
+		longer[i] = max(longer[i]-usual, 1e-9)
+	}
+	return longer
+}

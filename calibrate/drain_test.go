@@ -6,12 +6,13 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 func tinyDrain(kind drainConfig) *drainRun {
 	like := tinyCase(probeLiveOffload)
 	tiny := newDrainRun(like.model, like.requests, kind, 40)
-	tiny.prompt, tiny.budget = like.prompt, like.budget
+	tiny.prompt, tiny.budget, tiny.pause = like.prompt, like.budget, 1
 	return tiny
 }
 
@@ -21,7 +22,8 @@ func TestDrainRunsServe(t *testing.T) {
 	for name, kind := range map[string]drainConfig{
 		"top-k": {}, "PSA": {psa: true}, "held": {held: true}, "PSA, held": {psa: true, held: true},
 		"dense": {held: true, dense: true}, "the GPU's lookup": {lookup: true},
-		"PSA, the GPU's lookup": {psa: true, lookup: true},
+		"PSA, the GPU's lookup": {psa: true, lookup: true}, "chunks": {held: true, chunks: true},
+		"chunks, dense": {held: true, dense: true, chunks: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,11 +43,11 @@ func TestDrainRunsServe(t *testing.T) {
 				t.Errorf("%d bytes of the device and %d of the host are held", device, host)
 			}
 			p := Point{Axes: []Axis{{"layers", 2}, {"requests", int64(c.requests)}}}
-			samples, err := dealtMedians(times.steadyAt(p))
+			samples, err := dealtMedians(kind.steps(times, p))
 			if err != nil || len(samples) != drainSamples || slices.Min(samples) <= 0 {
 				t.Errorf("samples %v, %v", samples, err)
 			}
-			if n := len(times.longer(p)); n != c.requests-1 {
+			if n := len(times.longer(p)); n != c.requests-1 && !kind.chunks {
 				t.Errorf("%d steps after a request's end, want %d", n, c.requests-1)
 			}
 			if rounds, err := c.rounds(); kind.psa && (err != nil || rounds[1] < 1 || rounds[1] > 2) {
@@ -94,6 +96,7 @@ func TestPlannedDrainRuns(t *testing.T) {
 			steps = (*drainTimes).longer
 		} else if p.Probe != probeLiveUnsplit {
 			kind = overheadServerOf(p.Probe).kind
+			steps = func(t *drainTimes, p Point) []float64 { return kind.steps(t, p) }
 		}
 		seen[p.Probe] = true
 		c, err := newServerRun(p.Shape, p.At("layers"), kind)
@@ -111,7 +114,7 @@ func TestPlannedDrainRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.Device = &idle{}
+		cfg.Device = &idle{each: 7 * des.Millisecond}
 		times, err := c.serve(cfg)
 		if err != nil {
 			t.Fatalf("%s: %v", p.Key(), err)

@@ -12,8 +12,10 @@ import (
 type lawDevice struct {
 	idle
 	machine  *machine
+	shape    string
 	model    *hw.Model
-	overhead float64 // s a layer
+	overhead float64 // s a layer of decodes; with chunks, what these add
+	chunks   bool
 	step     sim.Step
 	tokens   int
 	elapsed  float64 // s
@@ -31,12 +33,25 @@ func (d *lawDevice) Score(_ int, w *sim.Work) error {
 	return nil
 }
 
-// Compute passes a layer of decodes; a chunk's layer as if it had no attention.
+// Compute passes a layer of decodes; a chunk's at the full clock, and as if it had no attention
+// where it is no sample.
 func (d *lawDevice) Compute(_ int, w *sim.Work) error {
 	t, m, tokens, batch := d.machine, d.model, float64(w.DecodeTokens), float64(w.Decodes)
 	d.tokens = w.Tokens
 	d.elapsed += t.linears(m, float64(w.Tokens)) + t.between(m, float64(w.Tokens))
-	if len(w.Prefill) == 0 {
+	switch {
+	case d.chunks && len(w.Prefill) > 0:
+		rows := (w.Tokens + 63) / 64 * 64
+		d.elapsed += t.linears(m, float64(rows))*(1-t.gainAt(d.shape, int64(rows))) -
+			t.linears(m, float64(w.Tokens)) + d.overhead
+		for _, s := range w.Prefill {
+			d.elapsed += t.prefill(m, float64(s.Query), float64(s.Prefix), blockTokens)
+		}
+		if w.Digests > 0 {
+			d.elapsed += float64(w.Digests)*t.closeLaunch/2 +
+				float64(w.DigestTokens)*kvToken(m)/t.closeRate/5
+		}
+	case !d.chunks && len(w.Prefill) == 0:
 		d.elapsed += d.overhead
 	}
 	switch {
@@ -81,12 +96,13 @@ func (t *machine) served(p Point) float64 {
 				overhead = t.overhead[i]
 			}
 		}
-		cfg.Device = &lawDevice{machine: t, model: c.model, overhead: overhead}
+		cfg.Device = &lawDevice{machine: t, shape: p.Shape, model: c.model, overhead: overhead,
+			chunks: k.kind.chunks}
 		times, err = c.serve(cfg)
 		must(err)
 		servedKnown.Store(key, times)
 	}
-	steps, err := dealtMedians(times.(*drainTimes).steadyAt(p))
+	steps, err := dealtMedians(overheadServerOf(p.Probe).kind.steps(times.(*drainTimes), p))
 	must(err)
 	return medianOf(steps).Value
 }

@@ -108,7 +108,8 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 	case probeLive, probeLiveOffload, probeLiveLoads, probeLiveFirst,
 		probeLiveUnsplit, probeLiveFreed:
 		return t.hostPoint(p, m)
-	case probeLiveHeld, probeLiveHeldPSA, probeLiveDense, probeLiveLookup, probeLiveLookupPSA:
+	case probeLiveHeld, probeLiveHeldPSA, probeLiveDense, probeLiveLookup, probeLiveLookupPSA,
+		probeLiveChunk, probeLiveChunkHeld:
 		return t.served(p)
 	}
 	panic(fmt.Sprintf("no cost of %s", p.Key()))

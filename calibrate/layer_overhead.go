@@ -25,6 +25,8 @@ const (
 	probeLiveDense     = "live.unsplit_dense"
 	probeLiveLookup    = "live.unsplit_lookup"
 	probeLiveLookupPSA = "live.unsplit_lookup_psa"
+	probeLiveChunk     = "live.unsplit_chunk"
+	probeLiveChunkHeld = "live.unsplit_chunk_held"
 )
 
 // overheadServer is a server that shows the overhead of one kind of layer.
@@ -47,6 +49,11 @@ var overheadServers = []overheadServer{
 		drainConfig{held: true, psa: true}},
 	{probeLiveLookupPSA, "the same as " + probeLiveLookup + " with PSA", hw.OverheadPSA,
 		hw.OverheadGPULookup, drainConfig{lookup: true, psa: true}},
+	{probeLiveChunk, "by how much steps of such a server, with attention to the whole context, that " +
+		"also prefill a prompt's second chunk are longer than those that decode alone",
+		hw.OverheadDense, "", drainConfig{held: true, dense: true, chunks: true}},
+	{probeLiveChunkHeld, "the same with selected blocks, KV in HBM only", hw.OverheadSparse, "",
+		drainConfig{held: true, chunks: true}},
 }
 
 // servers are those that it is measured with: with the host alone, of dense and sparse layers whose
@@ -63,7 +70,10 @@ func (c layerOverhead) probes() (all []Probe) {
 		if k.kind.psa {
 			axes = append(axes, "rounds")
 		}
-		all = append(all, Probe{Name: k.probe, serve: draining(k.kind, (*drainTimes).steadyAt),
+		all = append(all, Probe{Name: k.probe, serve: draining(k.kind, func(t *drainTimes,
+			p Point) []float64 {
+			return k.kind.steps(t, p)
+		}),
 			Means: k.means, Axes: axes,
 			shaped: true, fixed: drainSamples})
 	}
@@ -131,7 +141,7 @@ func (c layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []mod
 		models = append(models, model{name: k.name(), fit: fit, held: held,
 			draw: picture{x: requests, xLabel: "requests"},
 			price: func(p *hw.Profile, at observation) float64 {
-				return priced[at.Key()] + float64(at.At("layers"))*p.LayerOverheadSeconds(k.attention, k.lookup)
+				return priced[at.Key()] + float64(at.At("layers"))*k.of(p)
 			}})
 	}
 	return models
@@ -139,10 +149,8 @@ func (c layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []mod
 
 // put is the row's figure from now on.
 func (k *overheadServer) put(p *hw.Profile, f hw.Figure) {
-	row := hw.OverheadRow{Attention: k.attention, Lookup: k.lookup, Figure: f}
-	i := slices.IndexFunc(p.LayerOverhead, func(r hw.OverheadRow) bool {
-		return r.Attention == k.attention && r.Lookup == k.lookup
-	})
+	row := hw.OverheadRow{Attention: k.attention, Lookup: k.lookup, Chunk: k.kind.chunks, Figure: f}
+	i := slices.IndexFunc(p.LayerOverhead, k.is)
 	if i < 0 {
 		p.LayerOverhead = append(p.LayerOverhead, row)
 		return
@@ -151,7 +159,24 @@ func (k *overheadServer) put(p *hw.Profile, f hw.Figure) {
 	p.LayerOverhead[i] = row
 }
 
+// is says whether a row is that of the server.
+func (k *overheadServer) is(r hw.OverheadRow) bool {
+	return r.Attention == k.attention && r.Lookup == k.lookup && r.Chunk == k.kind.chunks
+}
+
+// of is the row's figure in a profile, seconds.
+func (k *overheadServer) of(p *hw.Profile) float64 {
+	if i := slices.IndexFunc(p.LayerOverhead, k.is); i >= 0 {
+		return p.LayerOverhead[i].SI()
+	}
+	return 0
+}
+
 func (k *overheadServer) what() string {
+	if k.kind.chunks {
+		return "what a chunk adds to a layer of decodes in the live loop, over its kernels measured " +
+			"one by one"
+	}
 	if k.lookup != "" {
 		return "a layer of decodes in the live loop whose lists the GPU looks up, over its kernels " +
 			"measured one by one"
@@ -162,6 +187,9 @@ func (k *overheadServer) what() string {
 func (k *overheadServer) name() string {
 	if k.lookup != "" {
 		return "layer_overhead." + k.attention + "_" + k.lookup
+	}
+	if k.kind.chunks {
+		return "layer_overhead." + k.attention + "_chunk"
 	}
 	return "layer_overhead." + k.attention
 }

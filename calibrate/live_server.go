@@ -230,8 +230,11 @@ func (c *liveCase) loads() (int64, error) {
 	return (loads + n/2) / n, nil
 }
 
-// idle is a device that does nothing.
-type idle struct{ steps int64 }
+// idle is a device that does nothing, in no time or in some each step.
+type idle struct {
+	steps int64
+	each  des.Time
+}
 
 func (d *idle) Begin(*sim.Step) error        { return nil }
 func (d *idle) Score(int, *sim.Work) error   { return nil }
@@ -240,7 +243,7 @@ func (d *idle) Compute(int, *sim.Work) error { return nil }
 func (d *idle) Drain() (des.Time, error)     { return 0, nil }
 func (d *idle) Finish() (sim.Timing, error) {
 	d.steps++
-	t := sim.Timing{Elapsed: 1, SavesDone: 1, SavedSteps: d.steps}
+	t := sim.Timing{Elapsed: max(1, d.each), SavesDone: 1, SavedSteps: d.steps}
 	return t, nil
 }
 

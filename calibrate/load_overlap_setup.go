@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // Of each load that overlaps with prefill: longer than what is timed while it runs.
@@ -170,29 +171,51 @@ func (o *overlapping) trip() {
 	}
 }
 
+// overlappedDecodes are the decodes of such a layer, each of which attends to a selection.
+const overlappedDecodes = 4
+
 // layer is what the serving loop launches in a layer that decodes and prefills, but for its round
-// trip. Kernels of decodes and of blocks, which compute little, are empty ones.
+// trip: the loads of its decodes, which are few, and the copy of an open block are empty kernels.
 func (o *overlapping) layer(p Point) func() {
-	m, n := o.model(p.Shape), p.At("chunk_tokens")
+	m, n, prefix := o.model(p.Shape), p.At("chunk_tokens"), p.At("prefix_tokens")
 	linears := o.correct(o.linears(m, n))
-	attention := o.correct(o.prefill(m, n, p.At("prefix_tokens"), blockTokens))
+	attention := o.correct(o.prefill(m, n, prefix, blockTokens))
 	c := o.pointwise(m, n)
 	o.launch(&c.rope.args, &c.norm, &c.silu, &c.again)
 	o.checkPointwise(c)
+	rope, selected := o.rope(m, overlappedDecodes), min(liveBudget, prefix)/blockTokens
+	o.checkRope(rope, 0)
+	decodes := o.decode(m, decodeSpec{contexts: equalTo(overlappedDecodes, prefix),
+		chosen: equalTo(overlappedDecodes*int64(m.KVHeads), selected)})
+	o.launch(&decodes.args)
+	o.checkDecode(decodes)
+	choice := o.selection(m, overlappedDecodes, prefix/blockTokens, selected)
+	o.launch(choice)
+	o.checkSelect(choice, 0)
+	save := o.correct(o.toSaveBuffer(c.rope.args.Pool, c.rope.slots, int64(4*blockTokens*m.HeadDim)))
+	full, hit := o.digestOf(m, n), o.digestOf(m, prefix)
 	empty := &cuda.EmptyArgs{}
-	before := []cuda.Operation{linears[0],
-		empty, empty, empty} // the decodes' queries and selection, their loads
+	before := []cuda.Operation{linears[0], &rope.args, choice, empty}
 	after := slices.Concat([]cuda.Operation{o.up, // addresses of the next layer's prefix
-		empty, &c.rope.args, // K and V
-		empty, empty, empty, empty}, // digests and copies of full blocks and of the open one
-		attention, []cuda.Operation{empty, // attention of decodes
-			linears[1], &c.norm, linears[2], &c.silu, linears[3], &c.again})
+		&rope.args, &c.rope.args, // K and V
+		full}, save, []cuda.Operation{hit, empty}, attention, []cuda.Operation{&decodes.args,
+		linears[1], &c.norm, linears[2], &c.silu, linears[3], &c.again})
 	return func() {
 		o.calls(before...)
 		o.try(func() error { return o.s.StreamWait(o.compute, o.old) })
 		o.record(o.event) // the next layer's load may begin
 		o.calls(after...)
 	}
+}
+
+// digestOf digests the full blocks of so many tokens.
+func (g *gpuRun) digestOf(m *hw.Model, tokens int64) *cuda.DigestArgs {
+	d, count := int64(m.HeadDim), tokens/blockTokens*int64(m.KVHeads)
+	a := &cuda.DigestArgs{Count: count, HeadDim: int32(d), BlockTokens: blockTokens,
+		Pool: g.random(count * 2 * blockTokens * d), Slot: upload(g, g.permuted(count)),
+		Dst: upload(g, counted[int64](count)), Meta: g.poisoned(count * 2 * d * 2)}
+	g.launch(a)
+	return a
 }
 
 // overlappedLoad is FlashH2D as it loads a prefix.

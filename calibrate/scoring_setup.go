@@ -6,13 +6,23 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // setupSelect readies scores and top-k over the digests of whole contexts.
 func (g *gpuRun) setupSelect(p Point) *setup {
 	m, batch := g.model(p.Shape), p.At("batch")
+	a := g.selection(m, batch, p.At("context_tokens")/blockTokens, p.At("budget_tokens")/blockTokens)
+	units := batch * int64(m.KVHeads)
+	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{a}, FlushL2: true}, verify: func() {
+		g.launch(a)
+		g.checkSelect(a, g.r.Int64N(units))
+	}}
+}
+
+// selection is that of k of so many blocks for each KV head of a batch.
+func (g *gpuRun) selection(m *hw.Model, batch, blocks, k int64) *cuda.SelectArgs {
 	d, units := int64(m.HeadDim), batch*int64(m.KVHeads)
-	blocks, k := p.At("context_tokens")/blockTokens, p.At("budget_tokens")/blockTokens
 	first, count := make([]int64, units), make([]int32, units)
 	for u := range first {
 		first[u], count[u] = int64(u)*blocks, int32(blocks)
@@ -32,10 +42,7 @@ func (g *gpuRun) setupSelect(p Point) *setup {
 		Arrived: g.zeros(4 * units),
 	}
 	a.TopK.Scores, a.TopK.Blocks = a.Scores.Scores, a.Scores.Count
-	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{a}, FlushL2: true}, verify: func() {
-		g.launch(a)
-		g.checkSelect(a, g.r.Int64N(units))
-	}}
+	return a
 }
 
 // digests returns the digests of random blocks: scores count on hi >= lo. Some thousand blocks

@@ -43,7 +43,7 @@ type machine struct {
 	sync, step, request, trip, tripRequest, tripRate float64
 	freeBlock, loadBlock, evictBlock                 float64
 
-	overhead [5]float64 // s a layer, in the order of overheadServers
+	overhead [7]float64 // s a layer, in the order of overheadServers
 }
 
 // copyLaw is of one memcpy a block.
@@ -103,7 +103,7 @@ func truth(name string) *machine {
 		clock: clockLaw{0.85, 20e-3, 120e-3, 0.4, 0.8, [2][2]float64{{0.13, 0.16}, {0.15, 0.18}}},
 		sync:  10.3e-6, step: 40e-6, request: 3e-6, trip: 30e-6, tripRequest: 2.5e-6, tripRate: 5e9,
 		freeBlock: 6e-9, loadBlock: 50e-9, evictBlock: 80e-9,
-		overhead: [5]float64{20e-6, 25e-6, 30e-6, 35e-6, 40e-6},
+		overhead: [7]float64{20e-6, 25e-6, 30e-6, 35e-6, 40e-6, 45e-6, 50e-6},
 	}
 }
 

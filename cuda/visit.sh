@@ -7,6 +7,9 @@
 #               and patterns searched in a model's heads
 #   calibrate   with the probes of the live loop; ends after its first copies where these show that
 #               others disturb the host
+#   host        of these, what the CPU does in a step: an engine for a built-in card, which the runs
+#               name
+#   bench       timing tables of kernels: sections BENCH of gpubench
 #   runs        the live runs of CONFIG (experiments/validate-longbench.toml), one at a time in one
 #               process, as many as there is time for
 #
@@ -18,7 +21,9 @@
 # elsewhere (make cuda gpu-programs), the programs also from cuda/build/programs.tar.xz (make
 # gpu-pack). A step that fails or runs out of time does not keep the next from running, but that no
 # run is made on a disturbed host; the exit status is 0 if all went well. POOL is the host pool of
-# calibrate in GiB (64), SPLIT which steps of the runs are split into phases: each n-th (16).
+# calibrate in GiB (64), SPLIT which steps of the runs are split into phases: each n-th (16), GPU
+# the built-in card that the runs name (h200), HOST the engine's file (host.toml in the output
+# folder).
 # calibrate and runs resume from what is in the output folder. For runs that are to be compared with
 # the calibration, let one visit of the same card do both.
 set -u
@@ -115,10 +120,20 @@ if asked calibrate; then
   if [ ! -e "$out/calibration.toml" ] || grep -qs "use this host's CPU" "$out/calibrate.log"
   then quiet=; fi
 fi
+engine=
+if asked host; then
+  engine=${HOST:-$out/host.toml}
+  rm -f "$engine"
+  step host-engine 240 cuda/build/sparseserve calibrate --host --out "$engine" || quiet=
+fi
+if asked bench; then
+  step bench 60 cuda/build/gpubench -only "${BENCH:-overlap}"
+fi
 if asked runs && [ ! "$quiet" ]; then
   echo "runs: not without a calibration" | tee -a "$out/steps.txt"
 elif asked runs; then
   step runs "$budget" cuda/build/sparseserve validate "$config" --live-only --rerun-disturbed \
+    --set gpu="${GPU:-h200}" ${engine:+--set system.engine="$engine"} \
     --split-every "${SPLIT:-16}" --out "$out"
   [ ! -d "$out/live" ] || echo "$(ls "$out/live" | wc -l) live runs in $out/live"
 fi

@@ -8,7 +8,8 @@ import (
 )
 
 // Blocks that become full cost a launch for each request and the bytes of their K and V, at
-// HBM's rate at most, in the device too; nothing where the profile does not know.
+// HBM's rate at most; in the device their metadata costs its share of both, and the copy to the
+// save buffer the rest, where they are saved. Nothing where the profile does not know.
 func TestBlockClose(t *testing.T) {
 	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "lwm-7b")
 	if got := Seconds(p.Costs(m).BlockClose, sim.Work{Digests: 3, DigestTokens: 4096}); got != 0 {
@@ -34,13 +35,14 @@ func TestBlockClose(t *testing.T) {
 		t.Errorf("two requests: %g s, want %g", got, want)
 	}
 	after := step(0, w)
+	want = 2*3e-6/2 + (2048+32)*16384/1e12/5
 	if got := (after.Phases.Scoring - before.Phases.Scoring).Seconds(); math.Abs(got-2*want) > 3e-9 ||
 		after.Elapsed-before.Elapsed != after.Phases.Scoring-before.Phases.Scoring {
 		t.Errorf("in two layers scoring takes %g s longer and the step %v, want %g", got,
 			after.Elapsed-before.Elapsed, 2*want)
 	}
 	// Blocks that are saved but need no metadata are copied to the save buffer all the same.
-	want = 3e-6 + 65*16384./1e12
+	want = 3e-6/2 + 65*16384./1e12*4/5
 	if got := (step(65, plain).Phases.SaveStall - beforePlain.Phases.SaveStall).Seconds(); math.Abs(
 		got-2*want) > 3e-9 {
 		t.Errorf("in two layers saves stall %g s longer, want %g", got, 2*want)

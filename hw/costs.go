@@ -137,12 +137,11 @@ func (c *coster) price(w *sim.Work) {
 		n.mark(noteIndexer, tokens > 0, 0)
 	}
 	scoring, _ := c.scoring.Seconds(w)
-	digests, _ := c.closing.Seconds(w)
 	cost := &c.cost
 	*cost = layerCost{
 		pointwise: nanoseconds(pw), linears: nanoseconds(lin) + nanoseconds(pw),
 		prefill: nanoseconds(pre), index: nanoseconds(index),
-		scoring: nanoseconds(scoring), digests: nanoseconds(digests),
+		scoring: nanoseconds(scoring), digests: nanoseconds(c.closing.digest(w)),
 	}
 	if len(w.Prefill) > 0 {
 		cost.chunk = c.chunks.of(rows.least, lin, rows.rows, pre)

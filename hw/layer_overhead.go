@@ -15,6 +15,8 @@ type OverheadRow struct {
 	Attention string `toml:"attention"` // dense | sparse | psa
 	// gpu: where the GPU looks lists up, its lookup included
 	Lookup string `toml:"lookup,omitempty"`
+	// what it grows by in a layer that also prefills a chunk
+	Chunk  bool `toml:"chunk,omitempty"`
 	Figure `dim:"time" on:"gpu"`
 }
 
@@ -29,22 +31,27 @@ const (
 const OverheadGPULookup = "gpu"
 
 // layerOverhead is that of layers by attention, seconds; 0 without a row.
-type layerOverhead struct{ dense, sparse, psa float64 }
+type layerOverhead struct {
+	dense, sparse, psa float64
+	chunk              struct{ dense, sparse, psa float64 } // of layers that also prefill a chunk
+}
 
 // newLayerOverhead reads the rows that fit the options. Where the GPU looks lists up, a layer of
 // decodes with dense attention has its lists of all blocks looked up too: its overhead grows by
-// as much as that of sparse attention.
+// as much as that of sparse attention. What a chunk adds is the same whoever looks them up, and
+// with PSA as with other selections; nothing without a row.
 func newLayerOverhead(p *Profile, opts *DeviceOptions) layerOverhead {
 	g := layerOverhead{dense: p.LayerOverheadSeconds(OverheadDense, ""),
 		sparse: p.LayerOverheadSeconds(OverheadSparse, ""), psa: p.LayerOverheadSeconds(OverheadPSA, "")}
-	if !opts.GPULookup {
-		return g
+	dense, sparse := p.overheadOf(OverheadDense, "", true), p.overheadOf(OverheadSparse, "", true)
+	if opts.GPULookup {
+		g.dense += max(0, p.LayerOverheadSeconds(OverheadSparse, OverheadGPULookup)-g.sparse)
+		g.sparse = p.LayerOverheadSeconds(OverheadSparse, OverheadGPULookup)
+		if psa := p.LayerOverheadSeconds(OverheadPSA, OverheadGPULookup); psa > 0 {
+			g.psa = psa
+		}
 	}
-	g.dense += max(0, p.LayerOverheadSeconds(OverheadSparse, OverheadGPULookup)-g.sparse)
-	g.sparse = p.LayerOverheadSeconds(OverheadSparse, OverheadGPULookup)
-	if psa := p.LayerOverheadSeconds(OverheadPSA, OverheadGPULookup); psa > 0 {
-		g.psa = psa
-	}
+	g.chunk.dense, g.chunk.sparse, g.chunk.psa = g.dense+dense, g.sparse+sparse, g.psa+sparse
 	return g
 }
 
@@ -53,28 +60,37 @@ func (p *Profile) GPULookup() bool {
 	return p.LayerOverheadSeconds(OverheadSparse, OverheadGPULookup) > 0
 }
 
-// LayerOverheadSeconds returns the overhead of one layer, 0 without its row.
+// LayerOverheadSeconds returns the overhead of a layer of decodes, 0 without its row.
 func (p *Profile) LayerOverheadSeconds(attention, lookup string) float64 {
+	return p.overheadOf(attention, lookup, false)
+}
+
+func (p *Profile) overheadOf(attention, lookup string, chunk bool) float64 {
 	for _, r := range p.LayerOverhead {
-		if r.Attention == attention && r.Lookup == lookup {
+		if r.Attention == attention && r.Lookup == lookup && r.Chunk == chunk {
 			return r.SI()
 		}
 	}
 	return 0
 }
 
-// of is the overhead of a layer: of its decodes' kernels, whatever else it computes. A layer of
-// prompts alone has none: its kernels are long enough for the launches to stay ahead of them.
+// of is the overhead of a layer. One of prompts alone selects nothing: its kernels are as many as
+// those of decodes with dense attention, and as far apart.
 func (g *layerOverhead) of(w *sim.Work) des.Time {
-	switch {
-	case len(w.Prefill) > 0 && w.Decodes == 0:
-		return 0
-	case len(w.Rounds) > 0:
-		return nanoseconds(g.psa)
-	case w.Sparse:
-		return nanoseconds(g.sparse)
+	if w.Decodes == 0 {
+		return nanoseconds(g.dense)
 	}
-	return nanoseconds(g.dense)
+	dense, sparse, psa := g.dense, g.sparse, g.psa
+	if len(w.Prefill) > 0 {
+		dense, sparse, psa = g.chunk.dense, g.chunk.sparse, g.chunk.psa
+	}
+	switch {
+	case len(w.Rounds) > 0:
+		return nanoseconds(psa)
+	case w.Sparse:
+		return nanoseconds(sparse)
+	}
+	return nanoseconds(dense)
 }
 
 // checkOverhead wants each kind of layer once.
@@ -90,12 +106,15 @@ func checkOverhead(rows []OverheadRow) error {
 			return wrong(path+".lookup", "want %s, or nothing, got %q", OverheadGPULookup, r.Lookup)
 		case r.Lookup != "" && !selects:
 			return wrong(path+".lookup", "means nothing for %s", r.Attention)
+		case r.Chunk && (r.Lookup != "" || r.Attention == OverheadPSA):
+			return wrong(path+".chunk", "want a row of %s or %s attention without lookup, got %q with "+
+				"lookup %q", OverheadDense, OverheadSparse, r.Attention, r.Lookup)
 		}
 		for _, before := range rows[:i] {
-			if before.Attention == r.Attention && before.Lookup == r.Lookup {
+			if before.Attention == r.Attention && before.Lookup == r.Lookup && before.Chunk == r.Chunk {
 				return wrong(path+".attention",
-					"want one row a kind of layer, got a second one of %q with lookup %q",
-					r.Attention, r.Lookup)
+					"want one row a kind of layer, got a second one of %q with lookup %q, chunk %t",
+					r.Attention, r.Lookup, r.Chunk)
 			}
 		}
 	}

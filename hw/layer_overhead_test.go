@@ -9,9 +9,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Each layer has the overhead of its kind, counted to its linears; a kind without a row and a
-// layer that only prefills have none. Where the GPU looks lists up its row has the lookup too,
-// and layers of dense attention pay for as much.
+// Each layer has the overhead of its kind, counted to its linears; a kind without a row has none,
+// a layer that only prefills that of dense attention, and one that does both what a chunk adds.
+// Where the GPU looks lists up its row has the lookup too, and layers of dense attention pay for as
+// much.
 func TestLayerOverhead(t *testing.T) {
 	const layers = 2
 	gpu := DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: true,
@@ -23,8 +24,14 @@ func TestLayerOverhead(t *testing.T) {
 	chunk := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048, Prefix: 2048}}}
 	mixed := chunk
 	mixed.Tokens, mixed.Decodes, mixed.DecodeTokens = 2052, 4, 4*8192
-	all := []OverheadRow{{OverheadDense, "", us(3)}, {OverheadPSA, "", us(5)},
-		{OverheadSparse, "", us(8)}, {OverheadSparse, OverheadGPULookup, us(11)}}
+	selecting := mixed
+	selecting.DecodeTokens, selecting.ScoredBlocks, selecting.Sparse = 4*2048, 1000, true
+	rounds := selecting
+	rounds.Rounds = psa.Rounds
+	all := []OverheadRow{{OverheadDense, "", false, us(3)}, {OverheadPSA, "", false, us(5)},
+		{OverheadSparse, "", false, us(8)}, {OverheadSparse, OverheadGPULookup, false, us(11)}}
+	chunks := append(all[:4:4], OverheadRow{OverheadDense, "", true, us(7)},
+		OverheadRow{OverheadSparse, "", true, us(15)})
 	for name, c := range map[string]struct {
 		opts DeviceOptions
 		work sim.Work
@@ -34,7 +41,11 @@ func TestLayerOverhead(t *testing.T) {
 		"dense":              {DeviceOptions{}, dense, all, 3},
 		"sparse":             {DeviceOptions{}, sparse, all, 8},
 		"PSA":                {DeviceOptions{Microbatch: 16}, psa, all, 5},
-		"a chunk":            {DeviceOptions{}, chunk, all, 0},
+		"a chunk":            {DeviceOptions{}, chunk, chunks, 3},
+		"chunk, dense":       {DeviceOptions{}, mixed, chunks, 3 + 7},
+		"chunk, sparse":      {DeviceOptions{}, selecting, chunks, 8 + 15},
+		"chunk, PSA":         {DeviceOptions{Microbatch: 16}, rounds, chunks, 5 + 15},
+		"chunk, the GPU's":   {gpu, selecting, chunks, 11 + 15},
 		"chunk and decodes":  {DeviceOptions{}, mixed, all, 3},
 		"the GPU's lookup":   {gpu, sparse, all, 11},
 		"of the GPU no rows": {gpu, psa, all, 5},
@@ -46,7 +57,8 @@ func TestLayerOverhead(t *testing.T) {
 			var got [2]sim.Timing
 			for i := range got {
 				p := mustProfile(t, "h200")
-				if p.LayerOverhead = []OverheadRow{{OverheadSparse, OverheadGPULookup, ns(1e-6)}}; i == 1 {
+				p.LayerOverhead = []OverheadRow{{OverheadSparse, OverheadGPULookup, false, ns(1e-6)}}
+				if i == 1 {
 					p.LayerOverhead = c.rows
 				}
 				d, err := NewDevice(p, mustModel(t, "lwm-7b"), c.opts)
@@ -69,13 +81,16 @@ func TestLayerOverhead(t *testing.T) {
 // Rows of what no layer is, or the same twice, are refused with their line.
 func TestLayerOverheadIsChecked(t *testing.T) {
 	for want, rows := range map[string][]OverheadRow{
-		"layer_overhead[0].attention": {{"full", "", us(1)}},
-		"layer_overhead[0].lookup":    {{OverheadDense, OverheadGPULookup, us(1)}},
-		"layer_overhead[1].lookup": {{OverheadSparse, OverheadGPULookup, us(1)},
-			{OverheadSparse, "cpu", us(1)}},
-		"layer_overhead[2].attention": {{OverheadDense, "", us(1)}, {OverheadPSA, "", us(1)},
-			{OverheadDense, "", us(1)}},
-		"layer_overhead[0].value": {{OverheadDense, "", us(-1)}},
+		"layer_overhead[0].attention": {{"full", "", false, us(1)}},
+		"layer_overhead[0].lookup":    {{OverheadDense, OverheadGPULookup, false, us(1)}},
+		"layer_overhead[1].lookup": {{OverheadSparse, OverheadGPULookup, false, us(1)},
+			{OverheadSparse, "cpu", false, us(1)}},
+		"layer_overhead[2].attention": {{OverheadDense, "", false, us(1)},
+			{OverheadPSA, "", false, us(1)}, {OverheadDense, "", false, us(1)}},
+		"layer_overhead[0].chunk": {{OverheadPSA, "", true, us(1)}},
+		"layer_overhead[1].chunk": {{OverheadSparse, "", true, us(1)},
+			{OverheadSparse, OverheadGPULookup, true, us(1)}},
+		"layer_overhead[0].value": {{OverheadDense, "", false, us(-1)}},
 	} {
 		p := mustProfile(t, "h200")
 		p.LayerOverhead = rows

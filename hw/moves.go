@@ -110,6 +110,8 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 		return
 	}
 	if d.loader.engine == LoadFlash {
+		// Of the addresses of the next layer's part, and of the copy of an open block.
+		d.compute(2*d.launch, &d.phases.Linears)
 		rows := d.costs.engine.linearRows(&d.costs.linears, d.prefixTokens)
 		until := d.now
 		if d.tripFrom > d.prefixFrom { // after what is computed comes a round trip
@@ -150,10 +152,8 @@ func (d *Device) enqueue(requests int, prefill bool) {
 	if d.pending == 0 {
 		return
 	}
-	if requests == 0 { // else Compute has closed them
-		d.compute(nanoseconds(d.costs.closing.ofBytes(1, float64(d.pending*d.bytes))),
-			&d.phases.SaveStall)
-	}
+	copies := d.costs.closing.save(max(1, requests), float64(d.pending*d.bytes))
+	d.compute(nanoseconds(copies), &d.phases.SaveStall)
 	d.costs.notes.mark(noteScatter, d.saver.outside, float64(d.opts.ScatterThreads))
 	saver := d.saver
 	if prefill {

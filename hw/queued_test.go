@@ -40,7 +40,7 @@ func TestSavesEndBeforeTheNextLayersLoads(t *testing.T) {
 		t.Errorf("loads take %v during saves that go on, %v alone", overlapped.Phases.LoadStall,
 			alone.Phases.LoadStall)
 	}
-	ring := 8 * (4e-6 + 8192*bytes/1000e9)
+	ring := 8 * (4e-6/2 + 8192*bytes/1000e9*4/5)
 	if got := overlapped.Phases.SaveStall.Seconds(); math.Abs(got-ring) > 1e-7 {
 		t.Errorf("copies to the save buffer take %.6f s, want %.6f", got, ring)
 	}

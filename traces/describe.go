@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -180,11 +180,11 @@ func (c *census) describe(timed bool) Description {
 	if len(c.sets) == 1 && c.sets[""] != nil {
 		return d
 	}
-	for name, s := range c.sets {
+	for _, name := range slices.Sorted(maps.Keys(c.sets)) {
+		s := c.sets[name]
 		d.Sets = append(d.Sets, SetDescription{name, s.prompt.n, s.prompt.quantiles(1),
 			s.output.quantiles(1)})
 	}
-	slices.SortFunc(d.Sets, func(a, b SetDescription) int { return strings.Compare(a.Set, b.Set) })
 	return d
 }
 
