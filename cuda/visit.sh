@@ -20,10 +20,10 @@
 # Where Go or nvcc is missing, programs and library in cuda/build are used as they were built
 # elsewhere (make cuda gpu-programs), the programs also from cuda/build/programs.tar.xz (make
 # gpu-pack). A step that fails or runs out of time does not keep the next from running, but that no
-# run is made on a disturbed host; the exit status is 0 if all went well. POOL is the host pool of
-# calibrate in GiB (64), SPLIT which steps of the runs are split into phases: each n-th (16), GPU
-# the built-in card that the runs name (h200), HOST the engine's file (host.toml in the output
-# folder).
+# run is made where calibrate finds the host disturbed; the exit status is 0 if all went well. POOL
+# is the host pool of calibrate in GiB (64), SPLIT which steps of the runs are split into phases:
+# each n-th (16), GPU the card that the runs name (CONFIG's), ENGINE the file that the host's is
+# written to (host.toml in the output folder).
 # calibrate and runs resume from what is in the output folder. For runs that are to be compared with
 # the calibration, let one visit of the same card do both.
 set -u
@@ -122,9 +122,8 @@ if asked calibrate; then
 fi
 engine=
 if asked host; then
-  engine=${HOST:-$out/host.toml}
-  rm -f "$engine"
-  step host-engine 240 cuda/build/sparseserve calibrate --host --out "$engine" || quiet=
+  engine=${ENGINE:-$out/host.toml}
+  step host-engine 240 cuda/build/sparseserve calibrate --host --fresh --out "$engine" || quiet=
 fi
 if asked bench; then
   step bench 60 cuda/build/gpubench -only "${BENCH:-overlap}"
@@ -133,7 +132,7 @@ if asked runs && [ ! "$quiet" ]; then
   echo "runs: not without a calibration" | tee -a "$out/steps.txt"
 elif asked runs; then
   step runs "$budget" cuda/build/sparseserve validate "$config" --live-only --rerun-disturbed \
-    --set gpu="${GPU:-h200}" ${engine:+--set system.engine="$engine"} \
+    ${GPU:+--set gpu="$GPU"} ${engine:+--set system.engine="$engine"} \
     --split-every "${SPLIT:-16}" --out "$out"
   [ ! -d "$out/live" ] || echo "$(ls "$out/live" | wc -l) live runs in $out/live"
 fi

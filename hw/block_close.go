@@ -22,8 +22,8 @@ type blockClose struct {
 	token        float64 // bytes of a token's K and V in one layer
 }
 
-// digestShare is what a digest moves of the bytes that it and the copy move: half a byte of two and
-// a half for each of K and V.
+// digestShare is what a digest moves of the bytes that it and the copy move: 0.5 of 2.5 for each
+// byte of K and V.
 const digestShare = 0.5 / 2.5
 
 func newBlockClose(p *Profile, m *Model) blockClose {

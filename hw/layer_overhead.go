@@ -33,6 +33,7 @@ const OverheadGPULookup = "gpu"
 // layerOverhead is that of layers by attention, seconds; 0 without a row.
 type layerOverhead struct {
 	dense, sparse, psa float64
+	prompts            float64                              // of layers that only prefill
 	chunk              struct{ dense, sparse, psa float64 } // of layers that also prefill a chunk
 }
 
@@ -43,6 +44,7 @@ type layerOverhead struct {
 func newLayerOverhead(p *Profile, opts *DeviceOptions) layerOverhead {
 	g := layerOverhead{dense: p.LayerOverheadSeconds(OverheadDense, ""),
 		sparse: p.LayerOverheadSeconds(OverheadSparse, ""), psa: p.LayerOverheadSeconds(OverheadPSA, "")}
+	g.prompts = g.dense // nothing is looked up
 	dense, sparse := p.overheadOf(OverheadDense, "", true), p.overheadOf(OverheadSparse, "", true)
 	if opts.GPULookup {
 		g.dense += max(0, p.LayerOverheadSeconds(OverheadSparse, OverheadGPULookup)-g.sparse)
@@ -74,11 +76,11 @@ func (p *Profile) overheadOf(attention, lookup string, chunk bool) float64 {
 	return 0
 }
 
-// of is the overhead of a layer. One of prompts alone selects nothing: its kernels are as many as
-// those of decodes with dense attention, and as far apart.
+// of is the overhead of a layer. That of one of prompts alone, which selects nothing, is not
+// measured; it is taken to be that of decodes with dense attention.
 func (g *layerOverhead) of(w *sim.Work) des.Time {
 	if w.Decodes == 0 {
-		return nanoseconds(g.dense)
+		return nanoseconds(g.prompts)
 	}
 	dense, sparse, psa := g.dense, g.sparse, g.psa
 	if len(w.Prefill) > 0 {

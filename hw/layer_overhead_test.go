@@ -42,6 +42,7 @@ func TestLayerOverhead(t *testing.T) {
 		"sparse":             {DeviceOptions{}, sparse, all, 8},
 		"PSA":                {DeviceOptions{Microbatch: 16}, psa, all, 5},
 		"a chunk":            {DeviceOptions{}, chunk, chunks, 3},
+		"a chunk, the GPU's": {gpu, chunk, chunks, 3},
 		"chunk, dense":       {DeviceOptions{}, mixed, chunks, 3 + 7},
 		"chunk, sparse":      {DeviceOptions{}, selecting, chunks, 8 + 15},
 		"chunk, PSA":         {DeviceOptions{Microbatch: 16}, rounds, chunks, 5 + 15},

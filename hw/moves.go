@@ -110,14 +110,14 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 		return
 	}
 	if d.loader.engine == LoadFlash {
-		// Of the addresses of the next layer's part, and of the copy of an open block.
-		d.compute(2*d.launch, &d.phases.Linears)
 		rows := d.costs.engine.linearRows(&d.costs.linears, d.prefixTokens)
 		until := d.now
 		if d.tripFrom > d.prefixFrom { // after what is computed comes a round trip
 			until = d.tripFrom
 		}
 		longer, delay := d.loadOverlap.of(t, until-d.prefixFrom, d.now-until, rows)
+		// Of the addresses of the next layer's part, and of the copy of an open block.
+		d.compute(2*d.elementwise, &d.phases.Linears)
 		d.pass(delay, &d.phases.LoadStall)
 		t += longer
 	}
@@ -152,6 +152,8 @@ func (d *Device) enqueue(requests int, prefill bool) {
 	if d.pending == 0 {
 		return
 	}
+	// Some only digest a prefix: one that saves has a block of each KV head.
+	requests = min(requests, int(d.pending)/d.model.KVHeads)
 	copies := d.costs.closing.save(max(1, requests), float64(d.pending*d.bytes))
 	d.compute(nanoseconds(copies), &d.phases.SaveStall)
 	d.costs.notes.mark(noteScatter, d.saver.outside, float64(d.opts.ScatterThreads))

@@ -46,6 +46,25 @@ func TestSavesEndBeforeTheNextLayersLoads(t *testing.T) {
 	}
 }
 
+// Requests that only digest a prefix launch no copy: one that saves has a block of each KV head.
+func TestOnlyThoseThatSaveLaunchACopy(t *testing.T) {
+	stall := func(digests int, saves int64) des.Time {
+		d, err := NewDevice(queuedH200(t), mustModel(t, "lwm-7b"),
+			DeviceOptions{SaveEngine: SaveFlash, SaveBufferBytes: 1 << 40})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := sim.Work{Tokens: 32, Prefill: []sim.Span{{Query: 32}}, Sparse: true, Digests: digests,
+			DigestTokens: 6000}
+		return runStep(t, d, &sim.Step{}, 1, &w, 0, saves).Phases.SaveStall
+	}
+	const launch = 4000 / 2                // ns
+	one, two := stall(1, 32), stall(2, 32) // of 32 heads
+	if one != two || stall(2, 64)-stall(1, 64) != launch {
+		t.Errorf("a block a head is copied in %v, and in %v where another digests", one, two)
+	}
+}
+
 // Saves begin once K and V are computed: not with the layer, and not at its end.
 func TestSavesWaitForKAndV(t *testing.T) {
 	d, err := NewDevice(queuedH200(t), mustModel(t, "lwm-7b"),

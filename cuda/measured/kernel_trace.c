@@ -41,6 +41,7 @@ static uint16_t index_of(const char *name) {
   for (int i = 0; i < n; i++)
     if (!strcmp(known[i], name)) return i;
   if (n == 1024) return n - 1;
+  if (n == 1023) name = "others";
   fprintf(names, "%d\t%s\n", n, name);
   fflush(names);
   known[n] = strdup(name);
