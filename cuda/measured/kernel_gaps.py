@@ -35,7 +35,7 @@ def read(path):
                 names[int(i)] = short(name)
     with open(path + ".bin", "rb") as f:
         data = f.read()
-    all = [RECORD.unpack_from(data, at) for at in range(0, len(data) - RECORD.size + 1, RECORD.size)]
+    all = list(RECORD.iter_unpack(data[: len(data) // RECORD.size * RECORD.size]))
     stream = collections.Counter(r[3] for r in all).most_common(1)[0][0]
     return sorted((r[0], r[1], names[r[2]]) for r in all if r[3] == stream)
 
