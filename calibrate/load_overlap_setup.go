@@ -50,7 +50,7 @@ type overlapping struct {
 	gate                 *uint64
 	turn                 int64
 	open                 cuda.HostGateArgs
-	up, down             cuda.Operation // of a layer's lists
+	down                 cuda.Operation // of a layer's lists
 }
 
 func (g *gpuRun) newOverlapping() *overlapping {
@@ -73,7 +73,6 @@ func (g *gpuRun) newOverlapping() *overlapping {
 		return o
 	}
 	host := o.host.Ptr()
-	o.up = &cuda.CarryArgs{Dst: lists, Src: host, Bytes: layerLists}
 	o.down = &cuda.CarryArgs{Dst: host, Src: lists, Bytes: layerLists}
 	o.gate = &cuda.Slice[uint64](o.host)[layerLists/8]
 	atomic.StoreUint64(o.gate, 0)
@@ -174,8 +173,11 @@ func (o *overlapping) trip() {
 // overlappedDecodes are the decodes of such a layer, each of which attends to a selection.
 const overlappedDecodes = 4
 
+// overlappedMisses are the blocks that each of them loads in such a layer.
+const overlappedMisses = 2
+
 // layer is what the serving loop launches in a layer that decodes and prefills, but for its round
-// trip: the loads of its decodes, which are few, and the copy of an open block are empty kernels.
+// trip.
 func (o *overlapping) layer(p Point) func() {
 	m, n, prefix := o.model(p.Shape), p.At("chunk_tokens"), p.At("prefix_tokens")
 	linears := o.correct(o.linears(m, n))
@@ -194,18 +196,38 @@ func (o *overlapping) layer(p Point) func() {
 	o.checkSelect(choice, 0)
 	save := o.correct(o.toSaveBuffer(c.rope.args.Pool, c.rope.slots, int64(4*blockTokens*m.HeadDim)))
 	full, hit := o.digestOf(m, n), o.digestOf(m, prefix)
-	empty := &cuda.EmptyArgs{}
-	before := []cuda.Operation{linears[0], &rope.args, choice, empty}
-	after := slices.Concat([]cuda.Operation{o.up, // addresses of the next layer's prefix
-		&rope.args, &c.rope.args, // K and V
-		full}, save, []cuda.Operation{hit, empty}, attention, []cuda.Operation{&decodes.args,
-		linears[1], &c.norm, linears[2], &c.silu, linears[3], &c.again})
+	misses := o.correct(o.missedBlocks(m))
+	open := o.correct(o.openBlocks(m, c.rope.args.Pool, c.rope.slots))
+	before := slices.Concat([]cuda.Operation{linears[0], &rope.args, choice}, misses)
+	after := slices.Concat([]cuda.Operation{o.addressesOf(m, prefix),
+		&rope.args, &c.rope.args}, // K and V
+		open, []cuda.Operation{full}, save, []cuda.Operation{hit}, attention,
+		[]cuda.Operation{&decodes.args, linears[1], &c.norm, linears[2], &c.silu, linears[3], &c.again})
 	return func() {
 		o.calls(before...)
 		o.try(func() error { return o.s.StreamWait(o.compute, o.old) })
 		o.record(o.event) // the next layer's load may begin
 		o.calls(after...)
 	}
+}
+
+// addressesOf brings what the load of the next layer's part of a prefix reads: where each block is,
+// and where it goes.
+func (o *overlapping) addressesOf(m *hw.Model, prefix int64) cuda.Operation {
+	words := prefix / blockTokens * int64(m.KVHeads) * 2
+	at := o.pin(make([]cuda.Ptr, words+1))
+	return &cuda.CarryArgs{Dst: o.poisoned(words * 8), Src: (at + 15) / 16 * 16, Bytes: words * 8}
+}
+
+// missedBlocks loads what decodes miss.
+func (g *gpuRun) missedBlocks(m *hw.Model) checked {
+	count, block := int64(overlappedDecodes*overlappedMisses), int64(4*blockTokens*m.HeadDim)
+	return g.load(probeLoadFlash, g.poisoned(count*block), count*block, count, block, basePool*mib)
+}
+
+// openBlocks keeps a prompt's open block of each KV head.
+func (g *gpuRun) openBlocks(m *hw.Model, pool cuda.Ptr, slots []int32) checked {
+	return g.toSaveBuffer(pool, slots[:m.KVHeads], int64(4*blockTokens*m.HeadDim))
 }
 
 // digestOf digests the full blocks of so many tokens.
