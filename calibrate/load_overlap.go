@@ -24,10 +24,11 @@ func (loadOverlap) probes() []Probe {
 	return []Probe{
 		{Name: probeChunkAlone, serve: (*gpuBench).prepareOverlapped, Axes: axes, shaped: true,
 			fixed: clockSamples,
-			Means: "a layer that prefills a chunk, with what the serving loop launches but without a " +
-				"round trip, some times over after decodes; GPU time"},
+			Means: "a layer that prefills a chunk, with what the serving loop launches and saves but " +
+				"without a round trip, some times over after decodes; GPU time"},
 		{Name: probeChunkLoading, serve: (*gpuBench).prepareOverlapped, Axes: axes, shaped: true,
-			fixed: clockSamples, Means: "the same while FlashH2D loads on two SMs"},
+			fixed: clockSamples, Means: "the same while FlashH2D loads on two SMs, with what is " +
+				"launched for the next layer's part of a prefix"},
 		{Name: probeTripAlone, serve: (*gpuBench).prepareOverlapped, Axes: []string{"bytes"},
 			fixed: clockSamples,
 			Means: "a round trip: so many bytes to the host, an event, a gate that the host opens and " +
@@ -57,7 +58,7 @@ func (loadOverlap) points(p *planner) {
 // overlappedSizes are the tokens of the shapes' chunks: multiples of 64 as the live loop's linears
 // have, since those whose CTAs just fill the SMs lose most, and of one shape fewer.
 var overlappedSizes = [...][]int64{{128, 512, 2048},
-	append(onGrid(512), 640, 1024, 1536, 2048)}
+	append(onGrid(512), 640, 1024, 2048)}
 
 // fit finds what a layer, its round trip and a load lose to each other. What a layer loses is kept
 // for each shape and number of tokens as it is; what a load loses is the median over shapes:
@@ -95,7 +96,7 @@ func (loadOverlap) fit(s *Samples, p *hw.Profile, from source) []model {
 			xLabel: "tokens of the chunk"}}}
 }
 
-// delayRows are by how much layers are longer while a load overlaps with them throughout.
+// delayRows are by how much layers are longer that load a part of a prefix throughout.
 func delayRows(s *Samples, from source) (rows []hw.TokenRow) {
 	alone := map[string]float64{}
 	for _, at := range s.of(probeChunkAlone) {
@@ -108,7 +109,7 @@ func delayRows(s *Samples, from source) (rows []hw.TokenRow) {
 		}
 		rows = append(rows, hw.TokenRow{Shape: at.Shape, Tokens: int(at.At("chunk_tokens")),
 			Figure: from.figure(max(at.seconds-t, 1e-9)*1e6, "us",
-				"prefill of a layer as served while FlashH2D loads, over the same alone")})
+				"prefill of a layer as served that loads a prefix with FlashH2D, over one that does not")})
 	}
 	return rows
 }

@@ -43,22 +43,24 @@ func (g *gpuBench) prepareOverlapped(p Point) (Timed, error) {
 // overlapping launches what a point times on one stream, and a load on another.
 type overlapping struct {
 	*gpuRun
-	compute, loads       cuda.Stream
-	from, to, event, old cuda.Event // old: a load that has ended
-	load                 cuda.Operation
-	host                 cuda.HostMemory // lists, and the gate
-	gate                 *uint64
-	turn                 int64
-	open                 cuda.HostGateArgs
-	down                 cuda.Operation // of a layer's lists
+	compute, loads, saves cuda.Stream
+	from, to, event, old  cuda.Event // old: a load that has ended
+	copied                cuda.Event // what is to be saved is in the save buffer
+	load                  cuda.Operation
+	host                  cuda.HostMemory // lists, and the gate
+	saved                 cuda.HostMemory // what a layer saves
+	gate                  *uint64
+	turn                  int64
+	open                  cuda.HostGateArgs
+	down                  cuda.Operation // of a layer's lists
 }
 
 func (g *gpuRun) newOverlapping() *overlapping {
 	o := &overlapping{gpuRun: g}
-	for _, s := range []*cuda.Stream{&o.compute, &o.loads} {
+	for _, s := range []*cuda.Stream{&o.compute, &o.loads, &o.saves} {
 		g.try(func() (err error) { *s, err = g.s.StreamCreate(true); return err })
 	}
-	for _, e := range []*cuda.Event{&o.from, &o.to, &o.event, &o.old} {
+	for _, e := range []*cuda.Event{&o.from, &o.to, &o.event, &o.old, &o.copied} {
 		timed := e == &o.from || e == &o.to
 		g.try(func() (err error) { *e, err = g.s.EventCreate(timed); return err })
 	}
@@ -84,18 +86,20 @@ func (g *gpuRun) newOverlapping() *overlapping {
 // close gives back what there is, after an error too.
 func (o *overlapping) close() {
 	var errs []error
-	for _, e := range []cuda.Event{o.from, o.to, o.event, o.old} {
+	for _, e := range []cuda.Event{o.from, o.to, o.event, o.old, o.copied} {
 		if e != 0 {
 			errs = append(errs, o.s.EventDestroy(e))
 		}
 	}
-	for _, s := range []cuda.Stream{o.compute, o.loads} {
+	for _, s := range []cuda.Stream{o.compute, o.loads, o.saves} {
 		if s != 0 {
 			errs = append(errs, o.s.StreamDestroy(s))
 		}
 	}
-	if o.host.Ptr() != 0 {
-		errs = append(errs, o.s.HostFree(o.host))
+	for _, m := range []cuda.HostMemory{o.host, o.saved} {
+		if m.Ptr() != 0 {
+			errs = append(errs, o.s.HostFree(m))
+		}
 	}
 	o.try(func() error { return errors.Join(errs...) })
 }
@@ -111,14 +115,14 @@ func (o *overlapping) record(e cuda.Event) {
 }
 
 // times is the mean time of n calls of what, while a load runs or alone.
-func (o *overlapping) times(n int, loading bool, what func()) (seconds float64) {
+func (o *overlapping) times(n int, loading bool, what func(loading bool)) (seconds float64) {
 	if loading {
 		o.try(func() error { return o.s.Launch(o.load, o.loads) })
 		o.calls(&cuda.EmptyArgs{}) // time for the load to begin
 	}
 	o.record(o.from)
 	for range n {
-		what()
+		what(loading)
 	}
 	o.record(o.to)
 	o.sync()
@@ -157,7 +161,7 @@ func (g *gpuRun) runOverlapped(p Point) []overlapRound {
 
 // trip is a round trip as the serving loop has it: the host waits for the selection, and the GPU
 // for the lists that follow from it, at a gate.
-func (o *overlapping) trip() {
+func (o *overlapping) trip(bool) {
 	o.turn++
 	gate := o.open
 	gate.Turn = o.turn
@@ -177,8 +181,9 @@ const overlappedDecodes = 4
 const overlappedMisses = 2
 
 // layer is what the serving loop launches in a layer that decodes and prefills, but for its round
-// trip.
-func (o *overlapping) layer(p Point) func() {
+// trip, and what it saves meanwhile. Where it also loads the next layer's part of a prefix it names
+// that part's blocks, keeps the prompt's open blocks, and waits for its own part.
+func (o *overlapping) layer(p Point) func(loading bool) {
 	m, n, prefix := o.model(p.Shape), p.At("chunk_tokens"), p.At("prefix_tokens")
 	linears := o.correct(o.linears(m, n))
 	attention := o.correct(o.prefill(m, n, prefix, blockTokens))
@@ -198,15 +203,29 @@ func (o *overlapping) layer(p Point) func() {
 	full, hit := o.digestOf(m, n), o.digestOf(m, prefix)
 	misses := o.correct(o.missedBlocks(m))
 	open := o.correct(o.openBlocks(m, c.rope.args.Pool, c.rope.slots))
+	o.try(func() (err error) {
+		o.saved, err = o.s.HostAlloc(n*m.LayerKVBytesPerToken(), cuda.DriverPages)
+		return err
+	})
+	out := &cuda.MemcpyArgs{Dst: o.saved.Ptr(), Src: o.poisoned(n * m.LayerKVBytesPerToken()),
+		Bytes: n * m.LayerKVBytesPerToken()}
+	addresses := o.addressesOf(m, prefix)
 	before := slices.Concat([]cuda.Operation{linears[0], &rope.args, choice}, misses)
-	after := slices.Concat([]cuda.Operation{o.addressesOf(m, prefix),
-		&rope.args, &c.rope.args}, // K and V
-		open, []cuda.Operation{full}, save, []cuda.Operation{hit}, attention,
+	toBuffer := slices.Concat([]cuda.Operation{&rope.args, &c.rope.args, full}, save) // K and V first
+	after := slices.Concat([]cuda.Operation{hit}, attention,
 		[]cuda.Operation{&decodes.args, linears[1], &c.norm, linears[2], &c.silu, linears[3], &c.again})
-	return func() {
+	return func(loading bool) {
 		o.calls(before...)
-		o.try(func() error { return o.s.StreamWait(o.compute, o.old) })
-		o.record(o.event) // the next layer's load may begin
+		if loading {
+			o.try(func() error { return o.s.StreamWait(o.compute, o.old) })
+			o.record(o.event) // the next layer's load may begin
+			o.calls(addresses)
+			o.calls(open...)
+		}
+		o.calls(toBuffer...)
+		o.record(o.copied)
+		o.try(func() error { return o.s.StreamWait(o.saves, o.copied) })
+		o.try(func() error { return o.s.Launch(out, o.saves) })
 		o.calls(after...)
 	}
 }

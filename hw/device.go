@@ -81,7 +81,6 @@ type Device struct {
 	duplex          float64  // bytes/s of both directions at once
 	clock           clock
 	overhead        layerOverhead
-	elementwise     des.Time // of a launch of one of the four kernels between linears
 	saves           saveQueue
 	prefixes        prefixLinks
 	pending         int64 // blocks that the layer's Compute hands to the queue
@@ -150,7 +149,6 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	d.loadOverlap = newLoadOverlap(gpu, model)
 	d.clock = newClock(gpu)
 	d.overhead = newLayerOverhead(gpu, &opts)
-	d.elementwise = nanoseconds(d.costs.pointwise.launch() / 4)
 	if opts.LoadEngine != "" {
 		l, err := newLoader(gpu, opts.LoadEngine)
 		if err != nil {

@@ -3,7 +3,6 @@ package hw
 import (
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -104,32 +103,6 @@ func testFirstLayer(t *testing.T, engine string, decodes int) {
 	if _, both, _ := run(2); both-alone > min(alone, delay) || both > alone != (delay > 0) {
 		t.Errorf("a second layer waits %v; its load of %v overlaps, and delays by %v at most", both-alone,
 			alone, delay)
-	}
-}
-
-// A layer that has the next one's part of a prefix loaded by a kernel launches two small ones more.
-func TestPrefixesNeedLaunches(t *testing.T) {
-	for engine, launches := range map[string]des.Time{LoadFlash: 2, LoadMemcpy: 0} {
-		p := mustProfile(t, "h200")
-		d, err := NewDevice(p, mustModel(t, "llama3-8b"), DeviceOptions{LoadEngine: engine})
-		if err != nil {
-			t.Fatal(err)
-		}
-		const layers = 5
-		w := sim.Work{Tokens: 300, Prefill: []sim.Span{{Query: 300, Prefix: 6000}}}
-		linears := func(blocks int64) des.Time {
-			moves := kv.Moves{Prefix: blocks, BlockBytes: 8 << 10}
-			s := sim.Step{Start: d.now + des.Second} // the clock is full again
-			return runMoves(t, d, &s, layers, &w, moves).Phases.Linears
-		}
-		linears(0)
-		without, with := linears(0), linears(8)
-		first := slices.IndexFunc(p.Pointwise, func(r TokenRow) bool { return r.Shape == "llama3-8b" })
-		each := nanoseconds(p.Pointwise[first].SI() / 4)
-		if off := with - without - (layers-1)*launches*each; each == 0 || off < -layers || off > layers {
-			t.Errorf("%s: linears take %v with a prefix and %v without, a launch %v", engine, with, without,
-				each)
-		}
 	}
 }
 

@@ -116,8 +116,6 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 			until = d.tripFrom
 		}
 		longer, delay := d.loadOverlap.of(t, until-d.prefixFrom, d.now-until, rows)
-		// Of the addresses of the next layer's part, and of the copy of an open block.
-		d.compute(2*d.elementwise, &d.phases.Linears)
 		d.pass(delay, &d.phases.LoadStall)
 		t += longer
 	}
