@@ -9,10 +9,10 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// How much of a session run's figures is chance: the same sessions whose mean think time of 2 s is
-// 1 to 9 ms longer, so that their turns meet others of the steps that run. `go test ./experiments/run
-// -run ChanceOfSessions -v` prints by how much of its mean each figure differs, from least to most:
-// a table of docs/validation.md.
+// How much of a session run's figures is chance: the same sessions whose mean think time of 2 s
+// is 1 to 9 ms longer, so that their turns meet others of the steps that run. It prints by how much
+// of its mean each figure differs, from least to most: a table of docs/validation.md
+// (`go test ./experiments/run -run ChanceOfSessions -v`).
 func TestChanceOfSessions(t *testing.T) {
 	c, err := config.Load("../validate-prefix.toml", nil)
 	if err != nil {
