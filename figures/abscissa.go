@@ -51,6 +51,8 @@ func loadName(r *Run) string {
 		return "1 client"
 	case r.Concurrency > 0:
 		return strconv.Itoa(r.Concurrency) + " clients"
+	case r.Rate > 0 && r.ofSessions():
+		return tickLabel(r.Rate) + " sessions/s"
 	case r.Rate > 0:
 		return tickLabel(r.Rate) + " req/s"
 	}

@@ -8,6 +8,10 @@ func TestLoadOfRuns(t *testing.T) {
 	if at := load(&open[0].runs[0]); at != 0.5 || loadLabel(open[0].runs) != "Req Rate (req/s)" {
 		t.Errorf("a rate is drawn at %g on %q", at, loadLabel(open[0].runs))
 	}
+	turns := []Run{{Completed: 1, Rate: 0.5, trace: "sessions"}}
+	if loadLabel(turns) != "Session Rate (sessions/s)" || loadName(&turns[0]) != "0.5 sessions/s" {
+		t.Errorf("sessions are drawn on %q, as %q", loadLabel(turns), loadName(&turns[0]))
+	}
 	closed := panels([]Run{{Completed: 1, Concurrency: 16}, {Completed: 1, Concurrency: 4}})
 	if at := load(&closed[0].runs[0]); at != 16 ||
 		loadLabel(closed[0].runs) != "Concurrency (clients)" {

@@ -134,8 +134,14 @@ func loadLabel(runs []Run) string {
 	if slices.ContainsFunc(runs, func(r Run) bool { return r.Concurrency > 0 }) {
 		return "Concurrency (clients)"
 	}
+	if slices.ContainsFunc(runs, func(r Run) bool { return r.ofSessions() }) {
+		return "Session Rate (sessions/s)"
+	}
 	return "Req Rate (req/s)"
 }
+
+// ofSessions says whether a run's rate is of sessions: their first turns arrive.
+func (r *Run) ofSessions() bool { return r.trace == "sessions" } // as workload.trace has it
 
 // number returns what an axis of the experiment set, NaN when it set no number.
 func (r *Run) number(key string) float64 {

@@ -170,11 +170,7 @@ func originOf(runs []validated) string {
 
 // arrivals are a run's rate or clients.
 func (v *validated) arrivals() string {
-	name := loadName(&Run{Rate: v.Rate, Concurrency: v.Concurrency})
-	if v.Trace == "sessions" { // as workload.trace has it: a session's first turn arrives
-		return strings.Replace(name, "req/s", "sessions/s", 1)
-	}
-	return name
+	return loadName(&Run{Rate: v.Rate, Concurrency: v.Concurrency, trace: v.Trace})
 }
 
 // loadName is a run's model, arrivals and what else axes set of its load.

@@ -29,6 +29,7 @@ type whatIfCase struct {
 	Model    string       `json:"model"`
 	GPU      string       `json:"gpu"`
 	Rate     float64      `json:"rate"`
+	Sessions bool         `json:"sessions"` // of the rate
 	Seeds    []uint64     `json:"seeds"`
 	Requests int          `json:"requests"`
 	Base     whatIfValue  `json:"base"`
@@ -283,7 +284,11 @@ func (c *whatIfCase) head() string {
 	text := fmt.Sprintf("%s, %s on %s: %s", label(c.Name), modelLabel(c.Model), gpuLabel(c.GPU),
 		digits(c.Base.Value))
 	if c.Rate > 0 {
-		text += fmt.Sprintf(" at %g req/s", c.Rate)
+		run := Run{Rate: c.Rate}
+		if c.Sessions {
+			run.trace = "sessions"
+		}
+		text += " at " + loadName(&run)
 	}
 	return text
 }

@@ -48,6 +48,13 @@ func Metrics() []Metric {
 			return s.RequestThroughput
 		}},
 		Metric{"hits", "hits in HBM (%)", true, func(s *sim.Summary) float64 { return 100 * s.HitRatio }},
+		Metric{"prefix_hits", "tokens of prompts in the prefix cache (%)", true,
+			func(s *sim.Summary) float64 {
+				if s.PrefixCache == nil {
+					return 0
+				}
+				return 100 * s.PrefixCache.HitShare
+			}},
 		Metric{"loads", "blocks loaded a step", false, func(s *sim.Summary) float64 {
 			return s.BlocksLoadedPerStep
 		}},

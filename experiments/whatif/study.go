@@ -56,7 +56,8 @@ type Case struct {
 	System     string        `json:"system"`
 	Model      string        `json:"model"`
 	GPU        string        `json:"gpu"`
-	Rate       float64       `json:"rate,omitempty"` // requests/s
+	Rate       float64       `json:"rate,omitempty"`     // requests/s, or
+	Sessions   bool          `json:"sessions,omitempty"` // sessions/s
 	Seeds      []uint64      `json:"seeds"`
 	Requests   int           `json:"requests"` // a run
 	SLO        string        `json:"slo"`
@@ -64,6 +65,17 @@ type Case struct {
 	Knobs      []*KnobResult `json:"knobs"`
 	Heat       *HeatMap      `json:"heat,omitempty"`
 	Thresholds []*Crossing   `json:"thresholds,omitempty"`
+}
+
+// Load is the rate in words; "" where there is none.
+func (c *Case) Load() string {
+	switch {
+	case c.Rate == 0:
+		return ""
+	case c.Sessions:
+		return fmt.Sprintf("%g sessions/s", c.Rate)
+	}
+	return fmt.Sprintf("%g req/s", c.Rate)
 }
 
 // KnobResult is what a knob does to a case.
@@ -240,7 +252,7 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error)
 func (s *Study) caseOf(one *subject) *Case {
 	p := one.point()
 	c := &Case{Name: p.SystemLabel(), System: p.System.Name, Model: p.Model, GPU: p.GPU,
-		Rate:  p.Workload.MeanRate(),
+		Rate: p.Workload.MeanRate(), Sessions: p.Workload.Trace == traces.Sessions,
 		Seeds: one.seeds(), Requests: traces.Count(p.Workload), Knobs: []*KnobResult{}}
 	if bounds, err := boundsOf(p); err == nil {
 		c.SLO = p.SLO.String(bounds)

@@ -227,3 +227,37 @@ func TestThresholdsHoldOnBothSides(t *testing.T) {
 		}
 	}
 }
+
+// Of sessions rates are sessions/s, and without a cache none of their prompts hits.
+func TestSessions(t *testing.T) {
+	m, err := MetricNamed("prefix_hits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := write(t, `model = "llama3-8b"
+gpu = "h200"
+
+[workload]
+trace = "sessions"
+sessions = 8
+rate = 2
+turns = "fixed(3)"
+system_lengths = "fixed(2000)"
+prompt_lengths = "fixed(200)"
+output_lengths = "fixed(50)"
+think_s = 1
+
+[system]
+preset = "vllm"
+prefix_cache = "vllm"
+`)
+	found := carryOut(t, &Study{Config: path, Metric: m, Ranges: ranges(t, "system.prefix_cache=off")})
+	c := found.Cases[0]
+	if got := c.Load(); got != "2 sessions/s" {
+		t.Errorf("the load is %q", got)
+	}
+	off := c.Knobs[0].Points[0].Value.Value
+	if c.Base.Value <= 0 || c.Base.Value >= 100 || off != 0 {
+		t.Errorf("%g %% of the prompts hit, %g without a cache", c.Base.Value, off)
+	}
+}

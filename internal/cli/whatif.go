@@ -25,7 +25,7 @@ type whatifCmd struct {
 	Vary      []string `placeholder:"KNOB=VALUES" sep:"none" help:"A knob and its values, as in link=0.5..4 or budget=1024,2048. May be repeated. Without it, --heat and --threshold: the usual knobs of hardware and policy."`
 	Heat      string   `placeholder:"A,B" help:"A heat map of two knobs; over their --vary, or else half to twice of what there is."`
 	Threshold []string `placeholder:"NAME" help:"Bisect for a threshold: ${thresholds}. May be repeated."`
-	Metric    string   `default:"goodput" placeholder:"METRIC" help:"What it is about: goodput, or of runs at one rate ttft_mean to delay_p99, throughput, requests, hits, loads, batch. Default: ${default}."`
+	Metric    string   `default:"goodput" placeholder:"METRIC" help:"What it is about: goodput, or of runs at one rate ttft_mean to delay_p99, throughput, requests, hits, prefix_hits, loads, batch. Default: ${default}."`
 	Steps     int      `placeholder:"N" help:"Values of a range LOW..HIGH. Default: its ends, and 5 for a heat map."`
 	Set       []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in goodput.width=0.1 or workload.requests=100. May be repeated."`
 	Out       string   `placeholder:"DIR" help:"Result folder. Default: out/whatif/ and the name and settings of the configuration, with a number if that folder holds another what-if."`
@@ -227,8 +227,8 @@ func printWhatIf(w io.Writer, r *whatif.Result) {
 			fmt.Fprintln(w)
 		}
 		where := fmt.Sprintf("%s: %s on %s", c.Name, c.Model, c.GPU)
-		if c.Rate > 0 {
-			where += fmt.Sprintf(", %g req/s", c.Rate)
+		if load := c.Load(); load != "" {
+			where += ", " + load
 		}
 		fmt.Fprintf(w, "%s, %s, %s %s\n", where, count(c.Requests, "request"),
 			plural(len(c.Seeds), "seed"),

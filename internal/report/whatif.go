@@ -80,8 +80,8 @@ func readWhatIf(dir string) (*page, error) {
 
 func (p *page) addCase(w *whatif.Result, c *whatif.Case) {
 	name := c.Name
-	if c.Rate > 0 {
-		name += fmt.Sprintf(" at %g req/s", c.Rate)
+	if load := c.Load(); load != "" {
+		name += " at " + load
 	}
 	name += ", " + digits(c.Base.Value)
 	if len(c.Knobs) > 0 {
