@@ -90,16 +90,22 @@ func (g *gpuRun) setupClose(p Point) *setup {
 	calls = append(calls, &cuda.EmptyArgs{})
 	verify := func() {
 		g.checkRope(rope, g.r.Int64N(n))
-		g.launch(digest)
-		for _, i := range g.drawn(count) {
-			keys := g.floats(digest.Pool+cuda.Ptr(int64(rope.slots[i])*2*blockTokens*d*2), blockTokens*d)
-			high, low := reference.Digest(keys, int(d))
-			g.near(digest.Meta+cuda.Ptr(i*2*d*2), append(high, low...), "digest of block %d", i)
-		}
+		g.checkDigest(digest, rope.slots)
 		staged()
 	}
 	bench := cuda.Bench{Clock: cuda.EventClock, Calls: calls}
 	return &setup{bench: bench, settle: g.settling(p), verify: verify}
+}
+
+// checkDigest makes digests of blocks in these slots and computes some of them anew.
+func (g *gpuRun) checkDigest(a *cuda.DigestArgs, slots []int32) {
+	g.launch(a)
+	d := int64(a.HeadDim)
+	for _, i := range g.drawn(a.Count) {
+		keys := g.floats(a.Pool+cuda.Ptr(int64(slots[i])*2*blockTokens*d*2), blockTokens*d)
+		high, low := reference.Digest(keys, int(d))
+		g.near(a.Meta+cuda.Ptr(i*2*d*2), append(high, low...), "digest of block %d", i)
+	}
 }
 
 // toSaveBuffer readies the copy of blocks to a save buffer, one after another there, as the live

@@ -58,7 +58,7 @@ func (loadOverlap) points(p *planner) {
 // overlappedSizes are the tokens of the shapes' chunks: multiples of 64 as the live loop's linears
 // have, since those whose CTAs just fill the SMs lose most, and of one shape fewer.
 var overlappedSizes = [...][]int64{{128, 512, 2048},
-	append(onGrid(512), 640, 1024, 2048)}
+	append(onGrid(512), 640, 1024, 1536, 2048)}
 
 // fit finds what a layer, its round trip and a load lose to each other. What a layer loses is kept
 // for each shape and number of tokens as it is; what a load loses is the median over shapes:

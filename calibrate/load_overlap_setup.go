@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -85,7 +86,7 @@ func (g *gpuRun) newOverlapping() *overlapping {
 
 // close gives back what there is, after an error too.
 func (o *overlapping) close() {
-	var errs []error
+	errs := []error{o.s.DeviceSync()} // after an error copies may be under way
 	for _, e := range []cuda.Event{o.from, o.to, o.event, o.old, o.copied} {
 		if e != 0 {
 			errs = append(errs, o.s.EventDestroy(e))
@@ -142,7 +143,9 @@ func (g *gpuRun) runOverlapped(p Point) []overlapRound {
 		decodes := g.pace(slices.Repeat(g.linears(g.model(p.Shape), decodesTokens).calls, decodesLayers))
 		what, rest = o.layer(p), func() { g.runFor(decodes, decodesBefore) }
 	}
-	o.times(2, false, what)
+	for _, loading := range []bool{true, false} { // a kernel's first launch may wait for a load
+		o.times(2, loading, what)
+	}
 	if p.Shape == "" && g.err == nil && slices.ContainsFunc(o.host.Bytes()[:layerLists],
 		func(b byte) bool { return b != 0xff }) {
 		g.fail("a round trip did not bring its lists to the host") // as they are poisoned
@@ -202,16 +205,11 @@ func (o *overlapping) layer(p Point) func(loading bool) {
 	save := o.correct(o.toSaveBuffer(c.rope.args.Pool, c.rope.slots, int64(4*blockTokens*m.HeadDim)))
 	full, hit := o.digestOf(m, n), o.digestOf(m, prefix)
 	misses := o.correct(o.missedBlocks(m))
-	open := o.correct(o.openBlocks(m, c.rope.args.Pool, c.rope.slots))
-	o.try(func() (err error) {
-		o.saved, err = o.s.HostAlloc(n*m.LayerKVBytesPerToken(), cuda.DriverPages)
-		return err
-	})
-	out := &cuda.MemcpyArgs{Dst: o.saved.Ptr(), Src: o.poisoned(n * m.LayerKVBytesPerToken()),
-		Bytes: n * m.LayerKVBytesPerToken()}
-	addresses := o.addressesOf(m, prefix)
+	open := o.correct(o.openBlocks(m, c.rope))
+	out, addresses := o.saving(n*m.LayerKVBytesPerToken()), o.correct(o.addressesOf(m, prefix))
 	before := slices.Concat([]cuda.Operation{linears[0], &rope.args, choice}, misses)
-	toBuffer := slices.Concat([]cuda.Operation{&rope.args, &c.rope.args, full}, save) // K and V first
+	write := []cuda.Operation{&rope.args, &c.rope.args} // K and V
+	toBuffer := append([]cuda.Operation{full}, save...)
 	after := slices.Concat([]cuda.Operation{hit}, attention,
 		[]cuda.Operation{&decodes.args, linears[1], &c.norm, linears[2], &c.silu, linears[3], &c.again})
 	return func(loading bool) {
@@ -219,7 +217,10 @@ func (o *overlapping) layer(p Point) func(loading bool) {
 		if loading {
 			o.try(func() error { return o.s.StreamWait(o.compute, o.old) })
 			o.record(o.event) // the next layer's load may begin
-			o.calls(addresses)
+			o.calls(addresses...)
+		}
+		o.calls(write...)
+		if loading {
 			o.calls(open...)
 		}
 		o.calls(toBuffer...)
@@ -232,10 +233,44 @@ func (o *overlapping) layer(p Point) func(loading bool) {
 
 // addressesOf brings what the load of the next layer's part of a prefix reads: where each block is,
 // and where it goes.
-func (o *overlapping) addressesOf(m *hw.Model, prefix int64) cuda.Operation {
-	words := prefix / blockTokens * int64(m.KVHeads) * 2
-	at := o.pin(make([]cuda.Ptr, words+1))
-	return &cuda.CarryArgs{Dst: o.poisoned(words * 8), Src: (at + 15) / 16 * 16, Bytes: words * 8}
+func (g *gpuRun) addressesOf(m *hw.Model, prefix int64) checked {
+	all := make([]cuda.Ptr, prefix/blockTokens*int64(m.KVHeads)*2+1)
+	for i := range all {
+		all[i] = cuda.Ptr(g.r.Uint64())
+	}
+	at := g.pin(all)
+	if at%16 != 0 {
+		at, all = at+8, all[1:]
+	} else {
+		all = all[:len(all)-1]
+	}
+	bytes := int64(8 * len(all))
+	op := &cuda.CarryArgs{Dst: g.poisoned(bytes), Src: at, Bytes: bytes}
+	return checked{[]cuda.Operation{op}, func() {
+		g.transfer(op)
+		var want []byte
+		for _, address := range all {
+			want = binary.LittleEndian.AppendUint64(want, uint64(address))
+		}
+		g.sameBytes(op.Dst, want, "addresses")
+	}}
+}
+
+// saving is the way of so many bytes of a save buffer to the host.
+func (o *overlapping) saving(bytes int64) cuda.Operation {
+	op := &cuda.MemcpyArgs{Src: o.poisoned(bytes), Bytes: bytes}
+	if o.try(func() (err error) {
+		o.saved, err = o.s.HostAlloc(bytes, cuda.DriverPages)
+		return err
+	}); o.err != nil {
+		return op
+	}
+	op.Dst = o.saved.Ptr()
+	clear(o.saved.Bytes())
+	if o.transfer(op); slices.ContainsFunc(o.saved.Bytes()[:bytes], func(b byte) bool { return b != 0xff }) {
+		o.fail("a save did not bring its bytes to the host")
+	}
+	return op
 }
 
 // missedBlocks loads what decodes miss.
@@ -244,18 +279,23 @@ func (g *gpuRun) missedBlocks(m *hw.Model) checked {
 	return g.load(probeLoadFlash, g.poisoned(count*block), count*block, count, block, basePool*mib)
 }
 
-// openBlocks keeps a prompt's open block of each KV head.
-func (g *gpuRun) openBlocks(m *hw.Model, pool cuda.Ptr, slots []int32) checked {
-	return g.toSaveBuffer(pool, slots[:m.KVHeads], int64(4*blockTokens*m.HeadDim))
+// openBlocks keeps a prompt's last block of each KV head, as the open one is kept.
+func (g *gpuRun) openBlocks(m *hw.Model, rope *ropeCall) checked {
+	var last []int32
+	for head := range slices.Chunk(rope.slots, int(rope.args.HeadStride)) {
+		last = append(last, head[len(head)-1])
+	}
+	return g.toSaveBuffer(rope.args.Pool, last, int64(4*blockTokens*m.HeadDim))
 }
 
 // digestOf digests the full blocks of so many tokens.
 func (g *gpuRun) digestOf(m *hw.Model, tokens int64) *cuda.DigestArgs {
 	d, count := int64(m.HeadDim), tokens/blockTokens*int64(m.KVHeads)
+	slots := g.permuted(count)
 	a := &cuda.DigestArgs{Count: count, HeadDim: int32(d), BlockTokens: blockTokens,
-		Pool: g.random(count * 2 * blockTokens * d), Slot: upload(g, g.permuted(count)),
+		Pool: g.random(count * 2 * blockTokens * d), Slot: upload(g, slots),
 		Dst: upload(g, counted[int64](count)), Meta: g.poisoned(count * 2 * d * 2)}
-	g.launch(a)
+	g.checkDigest(a, slots)
 	return a
 }
 
