@@ -56,6 +56,31 @@ func TestPagedChunksRunInWaves(t *testing.T) {
 	})
 }
 
+// A long chunk of a long prompt loses at most a sixth of a whole prompt's rate, whichever kernel an
+// engine has: it is the same one.
+func TestChunksKeepTheRateOfPrompts(t *testing.T) {
+	m := mustModel(t, "llama3-8b")
+	for _, gpu := range CardNames() {
+		for _, engine := range EngineNames() {
+			p, err := Load(gpu, engine, nil)
+			if err != nil { // not every engine has kernels for every card
+				continue
+			}
+			a := newPrefillAttention(p, m, 16)
+			rate := func(s sim.Span) float64 {
+				seconds, _ := a.of([]sim.Span{s})
+				return a.spanFLOPs(s) / seconds
+			}
+			whole, chunk := rate(sim.Span{Query: 8192}), rate(sim.Span{Query: 8192, Prefix: 24576})
+			t.Logf("%s, %s: %.0f TFLOP/s, a later chunk %.0f", gpu, engine, whole/1e12, chunk/1e12)
+			if chunk < whole*5/6 {
+				t.Errorf("%s, %s: a prompt of 8,192 tokens runs at %.0f TFLOP/s, a chunk as long at %.0f",
+					gpu, engine, whole/1e12, chunk/1e12)
+			}
+		}
+	}
+}
+
 // A chunk of fewer CTAs than SMs takes what one of them takes, however few heads there are.
 func TestFewHeadsTakeAsLongAsOneCTA(t *testing.T) {
 	p, m := mustProfile(t, "h200"), *mustModel(t, "llama3-8b")
