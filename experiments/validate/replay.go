@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -83,6 +84,10 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	before, err := os.ReadFile(trace) // of what --force replaces
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	if err := r.writeTrace(trace); err != nil {
 		return nil, err
 	}
@@ -91,7 +96,7 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 		err = r.pair(out, served)
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.abandon(trace))
+		return nil, errors.Join(err, r.abandon(trace, before))
 	}
 	return out, out.write(r)
 }
@@ -104,12 +109,12 @@ func (r *Replay) writeTrace(path string) error {
 	return run.WriteFile(path, text.Bytes())
 }
 
-// abandon removes what was written for a simulation that did not finish, unless
-// an earlier one's results are there; the folder too, unless it holds something
-// else.
-func (r *Replay) abandon(trace string) error {
-	if _, err := os.Stat(filepath.Join(r.Dir, run.ConfigFile)); err == nil {
-		return nil
+// abandon takes back the trace of a simulation that did not finish: it writes what was there
+// before, as results of an earlier comparison are of that one. Without such results it removes the
+// trace; the folder too, unless it holds something else.
+func (r *Replay) abandon(trace string, before []byte) error {
+	if _, err := os.Stat(filepath.Join(r.Dir, run.ConfigFile)); err == nil && before != nil {
+		return run.WriteFile(trace, before)
 	}
 	err := errors.Join(os.Remove(trace), os.Remove(filepath.Join(r.Dir, run.LockFile)))
 	os.Remove(r.Dir)

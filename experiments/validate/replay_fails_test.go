@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +18,7 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// Nothing is left of a simulation that did not finish, and what was there stays.
+// Nothing is left of a simulation that did not finish.
 func TestReplayFails(t *testing.T) {
 	one := traces.Served{Prompt: 10, Output: 5, TTFT: 1, E2E: 2}
 	long := traces.Served{Prompt: 2000, Output: 5, TTFT: 1, E2E: 2}
@@ -51,6 +53,48 @@ func TestReplayFails(t *testing.T) {
 	if _, err := replayOf(t, run.NewSimulator().Run, one).Do(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
+}
+
+// What --force was to replace stays as it was where the new comparison fails.
+func TestReplayFailsOverResults(t *testing.T) {
+	one := traces.Served{Prompt: 10, Output: 5, TTFT: 1, E2E: 2}
+	two := traces.Served{Prompt: 20, Output: 6, TTFT: 1, E2E: 2}
+	first := replayOf(t, fixed(1, 2), one)
+	if _, err := first.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := filesIn(t, first.Dir)
+	second := replayOf(t, func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
+		return sim.Summary{}, errors.New("boom")
+	}, two)
+	second.Dir, second.Replace = first.Dir, true
+	if _, err := second.Do(t.Context()); err == nil {
+		t.Fatal("no error")
+	}
+	if after := filesIn(t, first.Dir); !maps.Equal(before, after) {
+		t.Errorf("before:\n%v\nafter:\n%v", before, after)
+	}
+	if _, err := first.Do(t.Context()); err != nil {
+		t.Errorf("the first comparison does not go on: %v", err)
+	}
+}
+
+// filesIn reads the files of a folder.
+func filesIn(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(text)
+	}
+	return files
 }
 
 func TestPercentile(t *testing.T) {
