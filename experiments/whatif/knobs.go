@@ -51,6 +51,8 @@ func Knobs() []Knob {
 		card("compute", "arithmetic peak", "peak_fp16"),
 		card("cpu", "speed of the host", "cpu_speed"),
 		{Name: "dram", Keys: []string{"system.dram_gib"}, Factor: true, About: "host memory for KV"},
+		{Name: "prefix_dram", Keys: []string{"system.prefix_dram_gib"}, Factor: true,
+			About: "host memory for prefixes"},
 		key("budget", "system.budget_tokens", "tokens that a head attends to"),
 		key("block", "system.block_tokens", "tokens of a KV block"),
 		key("chunk", "system.chunk_tokens", "tokens of a chunk of prefill"),
@@ -90,7 +92,7 @@ func KnobNamed(name string) (Knob, error) {
 var defaultFactors = map[string][2]string{
 	"link": {"0.5", "2"}, "hbm": {"0.75", "1.5"}, "hbm_bandwidth": {"0.5", "2"},
 	"compute": {"0.5", "2"},
-	"cpu":     {"0.5", "2"}, "dram": {"0.5", "2"},
+	"cpu":     {"0.5", "2"}, "dram": {"0.5", "2"}, "prefix_dram": {"0.5", "2"},
 }
 
 // Defaults lists the ranges that are looked at where nobody names any: hardware by factors, and of
@@ -123,8 +125,12 @@ func Defaults(base *config.Config) []Range {
 func used(k *Knob, systems []sim.Spec) bool {
 	return slices.ContainsFunc(systems, func(s sim.Spec) bool {
 		switch k.Name {
-		case "link", "dram":
+		case "link":
+			return s.Offload || s.PrefixTiers() // hits below HBM are loaded over it
+		case "dram":
 			return s.Offload
+		case "prefix_dram":
+			return s.CachesPrefixes() && s.PrefixDRAM > 0
 		case "budget":
 			return s.Sparse()
 		case "chunk":
@@ -178,7 +184,7 @@ func (k *Knob) settings(base *config.Config, value string) ([]config.Setting, er
 	if factor == 1 {
 		return nil, nil
 	}
-	if k.Name == "dram" {
+	if strings.HasPrefix(k.Keys[0], "system.") {
 		gib, ok := common(k.Keys[0], base.Systems)
 		if !ok {
 			return nil, fmt.Errorf("%s: systems have different %s; vary that key by values",

@@ -75,8 +75,44 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range Defaults(dense) {
-		if slices.Contains([]string{"link", "dram", "budget", "window"}, r.Knob.Name) {
+		if slices.Contains([]string{"link", "dram", "prefix_dram", "budget", "window"},
+			r.Knob.Name) {
 			t.Errorf("%s varies of a system that does not use it", r.Knob.Name)
+		}
+	}
+}
+
+// A prefix cache below HBM is behind the host link and has a size of its own.
+func TestDefaultsOfPrefixTiers(t *testing.T) {
+	for _, c := range []struct {
+		size string
+		want []string
+	}{
+		{"prefix_dram_gib=100", []string{"link", "prefix_dram"}},
+		{"prefix_ssd_gib=100", []string{"link"}},
+		{"prefix_dram_gib=0", nil},
+	} {
+		cfg, err := config.Load("", []string{"system.preset=vllm-0.15", "system.prefix_cache=vllm",
+			"system." + c.size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range Defaults(cfg) {
+			if strings.Contains("link dram prefix_dram", r.Knob.Name) {
+				got = append(got, r.Knob.Name)
+			}
+			if r.Knob.Name != "prefix_dram" {
+				continue
+			}
+			settings, err := r.Knob.settings(cfg, "0.5")
+			if err != nil || len(settings) != 1 || settings[0].Key != "system.prefix_dram_gib" ||
+				config.Show(settings[0].Value) != "50" {
+				t.Errorf("half of it sets %v, %v", settings, err)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.size, got, c.want)
 		}
 	}
 }
