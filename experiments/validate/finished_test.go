@@ -7,9 +7,11 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/hw"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,6 +26,7 @@ func TestValidation(t *testing.T) {
 	}
 	checkTiny(t, report)
 	for name, test := range map[string]func(t *testing.T, dir string){
+		"files are those documented":         testFilesAreDocumented,
 		"all is kept":                        testAllIsKept,
 		"the table follows from the files":   testTableFollowsFromFiles,
 		"another program takes what is kept": testKeptOfAnotherProgram,
@@ -42,6 +45,34 @@ func TestValidation(t *testing.T) {
 			}
 			test(t, dir)
 		})
+	}
+}
+
+// testFilesAreDocumented holds the files of each run against what Validation's comment names.
+func testFilesAreDocumented(t *testing.T, dir string) {
+	source, err := os.ReadFile("validation.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^//\tlive/KEY/ +(.*)$`).FindSubmatch(source)
+	if m == nil {
+		t.Fatal("the comment has no line of live/KEY/")
+	}
+	want := strings.Split(string(m[1]), ", ")
+	for folder, want := range map[string][]string{liveFolder: want,
+		simulatedFolder: slices.DeleteFunc(slices.Clone(want), func(name string) bool {
+			return name == callsFile
+		})} {
+		runs, err := filepath.Glob(filepath.Join(dir, folder, "*", run.ConfigFile))
+		if err != nil || len(runs) == 0 {
+			t.Fatalf("%s has no runs, %v", folder, err)
+		}
+		for _, path := range runs {
+			got := slices.Sorted(maps.Keys(filesIn(t, filepath.Dir(path))))
+			if slices.Sort(want); !slices.Equal(got, want) {
+				t.Errorf("%s has %v, documented are %v", filepath.Dir(path), got, want)
+			}
+		}
 	}
 }
 

@@ -37,10 +37,10 @@ time is measured, and simulated with every head. Users' figures (TTFT, TBT, thro
 delay, blocks loaded, hits) are compared run by run. In addition the cost model prices each batch
 that the live run has carried out, so that step times are compared on identical batches.
 
-The result folder keeps everything, compressed: summary, requests and steps of both, what each
-live step asked of the device, validate.csv and validate.json with every figure, live and
-simulated, and pictures. Live runs cost GPU time: a killed validation goes on where it was, and
-after a new calibration --reuse-live compares the same live runs with it.
+The result folder keeps, compressed, the summary and requests of both, what each live step asked
+of the device and the modelled time of its batch, validate.csv and validate.json with every
+figure, live and simulated, and pictures. Live runs cost GPU time: a killed validation goes on
+where it was, and after a new calibration --reuse-live compares the same live runs with it.
 
 --ablate says what each part of the cost model is worth: by how much the mean error of step times
 grows without it, on the batches of kept live runs. A part that does not pay on every card is one
