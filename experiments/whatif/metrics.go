@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -19,6 +20,8 @@ type Metric struct {
 
 // GoodputMetric is the name of the metric that a search finds.
 const GoodputMetric = "goodput"
+
+const prefixHits = "prefix_hits"
 
 // Metrics lists what a what-if may be about.
 func Metrics() []Metric {
@@ -48,7 +51,7 @@ func Metrics() []Metric {
 			return s.RequestThroughput
 		}},
 		Metric{"hits", "hits in HBM (%)", true, func(s *sim.Summary) float64 { return 100 * s.HitRatio }},
-		Metric{"prefix_hits", "tokens of prompts in the prefix cache (%)", true,
+		Metric{prefixHits, "tokens of prompts in the prefix cache (%)", true,
 			func(s *sim.Summary) float64 {
 				if s.PrefixCache == nil {
 					return 0
@@ -76,6 +79,20 @@ func MetricNamed(name string) (Metric, error) {
 	}
 	return Metric{}, fmt.Errorf("--metric %s: no such metric; want one of %s", name,
 		strings.Join(names, ", "))
+}
+
+// checkMetric refuses hits in a prefix cache where neither the configuration nor a variant has one:
+// 0 would read as a cache that finds nothing.
+func (s *Study) checkMetric(variants []variant) error {
+	caches := func(one subject) bool { return one.point().System.CachesPrefixes() }
+	if s.Metric.Name != prefixHits || slices.ContainsFunc(s.cases, caches) ||
+		slices.ContainsFunc(variants, func(v variant) bool {
+			return slices.ContainsFunc(v.subjects, caches)
+		}) {
+		return nil
+	}
+	return fmt.Errorf("--metric %s: system.prefix_cache = %q, so no prompt hits; set it to \"vllm\" "+
+		"or \"radix\", or vary it, as in --vary system.prefix_cache=off,vllm", prefixHits, sim.PrefixOff)
 }
 
 // Search says whether a search finds the metric.

@@ -153,7 +153,7 @@ func (s *Study) prepare(e *Evaluator) (variants []variant, notes []string, err e
 		}
 	}
 	if len(s.Heat) == 0 {
-		return variants, notes, nil
+		return variants, notes, s.checkMetric(variants)
 	}
 	a, b := &s.Heat[0], &s.Heat[1]
 	for row, y := range b.At(s.steps(HeatSteps)) {
@@ -174,7 +174,7 @@ func (s *Study) prepare(e *Evaluator) (variants []variant, notes []string, err e
 			variants = append(variants, v)
 		}
 	}
-	return variants, notes, nil
+	return variants, notes, s.checkMetric(variants)
 }
 
 func (s *Study) steps(usual int) int {

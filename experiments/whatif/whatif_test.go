@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -224,6 +225,26 @@ func TestThresholdsHoldOnBothSides(t *testing.T) {
 		b, _ := number(x.Fails.Setting)
 		if max(a, b) > 1.021*min(a, b)+1 {
 			t.Errorf("%s: %v and %v are no neighbours", c.name, a, b)
+		}
+	}
+}
+
+// Hits in a prefix cache are asked of what has one, or of what a knob gives one.
+func TestPrefixHitsNeedACache(t *testing.T) {
+	m, err := MetricNamed("prefix_hits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := strings.Replace(small, `"sparseserve"`, `"vllm"`, 1)
+	for _, c := range []struct{ text, vary, want string }{
+		{without, "link=1,2", `--metric prefix_hits: system.prefix_cache = "off"`},
+		{without, "system.prefix_cache=off,vllm", ""},
+		{strings.Replace(without, "[slo]", "prefix_cache = \"vllm\"\n\n[slo]", 1), "hbm=1,2", ""},
+	} {
+		err := (&Study{Config: write(t, c.text), Metric: m, Ranges: ranges(t, c.vary)}).Check()
+		if got := fmt.Sprint(err); (err == nil) != (c.want == "") || !strings.HasPrefix(got, c.want) &&
+			err != nil {
+			t.Errorf("%s: %v, want %q", c.vary, err, c.want)
 		}
 	}
 }
