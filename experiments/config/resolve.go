@@ -186,9 +186,16 @@ func (l *loader) place(err error) error {
 	return err
 }
 
-// originOf is the place that set the key last, or else one that it cannot stand with.
+// originOf is the place that set the key last, or else one that it cannot stand with. A key that
+// varies comes first: the configuration alone can stand.
 func (l *loader) originOf(e *KeyError) string {
 	table := e.Key[:strings.LastIndexByte(e.Key, '.')+1]
+	for _, key := range e.With {
+		if value, ok := l.commonByFlag[key]; ok && table == "system." &&
+			l.origin[table+key] == varyFlag && l.origin[e.Key] != varyFlag {
+			return fmt.Sprintf("%s %s%s=%s", varyFlag, table, key, strings.Trim(Show(value), `"`))
+		}
+	}
 	for _, key := range append([]string{strings.TrimPrefix(e.Key, table)}, e.With...) {
 		if where := l.origin[table+key]; where != "" && l.chosen[table+key] {
 			return where
