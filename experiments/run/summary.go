@@ -114,7 +114,11 @@ func tabulate(sums []sim.Summary) *Table {
 		} else if windows {
 			row = append(row, "", "", "", "")
 		}
-		t.Add(append(row, s.GoodShare, s.SLOMet, strings.Join(s.SLOMissed, " "),
+		var met any = s.SLOMet
+		if s.Interrupted != "" {
+			met = "" // not known
+		}
+		t.Add(append(row, s.GoodShare, met, strings.Join(s.SLOMissed, " "),
 			strings.Join(s.Warnings, "; "))...)
 	}
 	return t

@@ -35,6 +35,7 @@ type row struct {
 	sum      sim.Summary
 	runsOf   []*sim.Summary
 	met      int // runs that kept the service level
+	judged   int // runs of which that is known: all that did not end early
 	unstable bool
 }
 
@@ -70,6 +71,9 @@ func (r *row) add(s *sim.Summary) {
 	into, from := r.figures(), (&row{sum: *s}).figures()
 	for i := range into {
 		*into[i] += *from[i]
+	}
+	if s.Interrupted == "" {
+		r.judged++
 	}
 	if s.SLOMet {
 		r.met++

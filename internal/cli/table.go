@@ -187,15 +187,17 @@ func mark(rows []row, r *row, value func(*sim.Summary) float64) string {
 	return " "
 }
 
-// sloLabel says how many of a row's runs kept the service level.
+// sloLabel says how many of a row's runs kept the service level, of those of which it is known.
 func sloLabel(r *row) string {
-	switch r.met {
-	case r.runs:
+	switch {
+	case r.judged == 0:
+		return "-"
+	case r.met == r.runs:
 		return "met"
-	case 0:
+	case r.met == 0 && r.judged == r.runs:
 		return "no"
 	}
-	return fmt.Sprintf("%d/%d", r.met, r.runs)
+	return fmt.Sprintf("%d/%d", r.met, r.judged)
 }
 
 // digits prints three significant digits, and integers in full.

@@ -197,7 +197,10 @@ func runsTable(runs []summary) table {
 		if r.HitRatio > 0 || r.BlocksLoadedPerStep > 0 {
 			loads, hits = digits(r.BlocksLoadedPerStep), digits(100*r.HitRatio)
 		}
-		if r.SLOMet {
+		switch {
+		case r.Interrupted != "":
+			level = "-"
+		case r.SLOMet:
 			level = "met"
 		}
 		t.Rows = append(t.Rows, append(row, digits(100*(1-r.RejectedShare())), digits(r.TTFT.Mean),

@@ -1,0 +1,38 @@
+package run
+
+import (
+	"bytes"
+	"encoding/csv"
+	"slices"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// columnOf is a column of the table of these summaries; nil where there is none of that name.
+func columnOf(t *testing.T, name string, sums ...sim.Summary) []string {
+	t.Helper()
+	rows, err := csv.NewReader(bytes.NewReader(tabulate(sums).Bytes())).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, title := range rows[0] {
+		if title == name {
+			var cells []string
+			for _, row := range rows[1:] {
+				cells = append(cells, row[i])
+			}
+			return cells
+		}
+	}
+	return nil
+}
+
+// Of a run that ended early it is not known whether it keeps the service level.
+func TestTableOfInterruptedRuns(t *testing.T) {
+	got := columnOf(t, "slo_met", sim.Summary{SLOMet: true}, sim.Summary{Interrupted: "interrupted"},
+		sim.Summary{})
+	if want := []string{"true", "", "false"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// Of a run that ended early it is not known whether it keeps the service level.
+func TestServiceLevelOfInterruptedRuns(t *testing.T) {
+	early := sim.Summary{System: "s", Rate: 1, Completed: 1, Interrupted: "interrupted"}
+	met := sim.Summary{System: "s", Rate: 1, Completed: 1, SLOMet: true}
+	missed := sim.Summary{System: "s", Rate: 1, Completed: 1}
+	for want, sums := range map[string][]sim.Summary{
+		"-": {early, early}, "met": {met, met}, "no": {missed}, "1/2": {met, missed},
+		"1/1": {met, early}, "0/1": {missed, early},
+	} {
+		rows := rowsOf(sums)
+		if got := sloLabel(&rows[0]); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
