@@ -18,6 +18,7 @@ const confidence = 0.95
 type Metric struct {
 	Name string
 	of   func(*sim.Summary) float64
+	has  func(*sim.Summary) bool // a run that it is of; nil: every one
 }
 
 // ServedShare is the metric that says of how many requests all others are.
@@ -26,18 +27,29 @@ const ServedShare = "served_share"
 // Metrics lists what is compared. Times are in seconds.
 func Metrics() []Metric {
 	return []Metric{
-		{ServedShare, func(s *sim.Summary) float64 { return s.ServedShare }},
-		{"good_share", func(s *sim.Summary) float64 { return known(s.GoodShare) }},
-		{"request_goodput", func(s *sim.Summary) float64 { return known(s.RequestGoodput) }},
-		{"ttft_mean_s", func(s *sim.Summary) float64 { return s.TTFT.Mean }},
-		{"ttft_p99_s", func(s *sim.Summary) float64 { return s.TTFT.P99 }},
-		{"tbt_mean_s", func(s *sim.Summary) float64 { return s.TBT.Mean }},
-		{"tbt_p99_s", func(s *sim.Summary) float64 { return s.TBT.P99 }},
-		{"e2e_mean_s", func(s *sim.Summary) float64 { return s.E2E.Mean }},
-		{"e2e_p99_s", func(s *sim.Summary) float64 { return s.E2E.P99 }},
-		{"throughput_tok_s", func(s *sim.Summary) float64 { return s.ThroughputTokS }},
-		{"hit_ratio", func(s *sim.Summary) float64 { return s.HitRatio }},
+		{Name: ServedShare, of: func(s *sim.Summary) float64 { return s.ServedShare }},
+		{Name: "good_share", of: func(s *sim.Summary) float64 { return known(s.GoodShare) }},
+		{Name: "request_goodput", of: func(s *sim.Summary) float64 { return known(s.RequestGoodput) }},
+		{Name: "ttft_mean_s", of: func(s *sim.Summary) float64 { return s.TTFT.Mean }},
+		{Name: "ttft_p99_s", of: func(s *sim.Summary) float64 { return s.TTFT.P99 }},
+		{Name: "tbt_mean_s", of: func(s *sim.Summary) float64 { return s.TBT.Mean }},
+		{Name: "tbt_p99_s", of: func(s *sim.Summary) float64 { return s.TBT.P99 }},
+		{Name: "e2e_mean_s", of: func(s *sim.Summary) float64 { return s.E2E.Mean }},
+		{Name: "e2e_p99_s", of: func(s *sim.Summary) float64 { return s.E2E.P99 }},
+		{Name: "throughput_tok_s", of: func(s *sim.Summary) float64 { return s.ThroughputTokS }},
+		{Name: "hit_ratio", of: func(s *sim.Summary) float64 { return s.HitRatio }},
+		{Name: "prefix_hit_share", of: prefixHitShare,
+			has: func(s *sim.Summary) bool { return s.PrefixCache != nil }},
 	}
+}
+
+// prefixHitShare is the share of prompts' tokens in the prefix cache: 0 without a cache, so that
+// one is compared with none.
+func prefixHitShare(s *sim.Summary) float64 {
+	if s.PrefixCache == nil {
+		return 0
+	}
+	return s.PrefixCache.HitShare
 }
 
 // known is NaN for a run whose requests were not judged one by one.
@@ -137,6 +149,9 @@ func (p *point) compare(q *point) (rows []Row) {
 		return nil
 	}
 	for _, m := range Metrics() {
+		if m.has != nil && !slices.ContainsFunc(slices.Concat(a, b), m.has) {
+			continue
+		}
 		row := Row{Point: p.name, Metric: m.Name, Seeds: len(a)}
 		var differences []float64
 		for i := range a {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,30 @@ func rowOf(t *testing.T, r *diff.Report, point string) *diff.Row {
 	}
 	t.Fatalf("no %s among %+v", point, r.Rows)
 	return nil
+}
+
+// Hits in the prefix cache are compared where one side has a cache, which another lacks or not.
+func TestComparePrefixHits(t *testing.T) {
+	off, on := runs("s", "x", 1, 10), runs("s", "x", 1, 10)
+	on[0].PrefixCache = &sim.PrefixStats{HitShare: 0.25}
+	for _, c := range []struct {
+		a, b []sim.Summary
+		want []float64
+	}{{off, on, []float64{0, 0.25}}, {on, on, []float64{0.25, 0.25}}, {off, off, nil}} {
+		report, err := diff.Compare(folder(t, "", c.a...), folder(t, "", c.b...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []float64
+		for _, r := range report.Rows {
+			if r.Metric == "prefix_hit_share" {
+				got = []float64{r.A, r.B}
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v, want %v", got, c.want)
+		}
+	}
 }
 
 func TestCompare(t *testing.T) {

@@ -58,7 +58,7 @@ func tabulate(sums []sim.Summary) *Table {
 	}
 	if prefixes {
 		header = append(header, "prefix_tokens", "prefix_hit_tokens", "prefix_hit_dram_tokens",
-			"prefix_hit_ssd_tokens")
+			"prefix_hit_ssd_tokens", "prefix_hit_share")
 	}
 	if closed {
 		header = append(header, "concurrency")
@@ -99,9 +99,9 @@ func tabulate(sums []sim.Summary) *Table {
 			row = append(row, "", "")
 		}
 		if p := s.PrefixCache; p != nil {
-			row = append(row, p.PromptTokens, p.HitTokens, p.DRAM.HitTokens, p.SSD.HitTokens)
+			row = append(row, p.PromptTokens, p.HitTokens, p.DRAM.HitTokens, p.SSD.HitTokens, p.HitShare)
 		} else if prefixes {
-			row = append(row, "", "", "", "")
+			row = append(row, "", "", "", "", "")
 		}
 		if closed {
 			row = append(row, s.Concurrency)

@@ -36,3 +36,14 @@ func TestTableOfInterruptedRuns(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// The table has the share of prompts in the prefix cache where a run has one.
+func TestTableOfPrefixHits(t *testing.T) {
+	off, on := sim.Summary{}, sim.Summary{PrefixCache: &sim.PrefixStats{HitShare: 0.625}}
+	if got := columnOf(t, "prefix_hit_share", off, on); !slices.Equal(got, []string{"", "0.625"}) {
+		t.Errorf("%q", got)
+	}
+	if got := columnOf(t, "prefix_hit_share", off); got != nil {
+		t.Errorf("%q without a cache", got)
+	}
+}

@@ -39,9 +39,7 @@ var rates = []struct {
 	{"GPU", "busy %", func(s *sim.Summary) *float64 { return meanUse(s.GPUUse) }},
 	{"H2D", "busy %", func(s *sim.Summary) *float64 { return meanUse(s.H2DUse) }},
 	{"D2H", "busy %", func(s *sim.Summary) *float64 { return meanUse(s.D2HUse) }},
-	{"cached", "prompt %", func(s *sim.Summary) *float64 {
-		return hitShare(s, func(p *sim.PrefixStats) int64 { return p.HitTokens })
-	}},
+	{"cached", "prompt %", prefixHits},
 	{"DRAM", "prompt %", func(s *sim.Summary) *float64 {
 		return hitShare(s, func(p *sim.PrefixStats) int64 { return p.DRAM.HitTokens })
 	}},
@@ -55,6 +53,10 @@ var rates = []struct {
 		percent := 100 * s.RecallProxy.Mean
 		return &percent
 	}},
+}
+
+func prefixHits(s *sim.Summary) *float64 {
+	return hitShare(s, func(p *sim.PrefixStats) int64 { return p.HitTokens })
 }
 
 // hitShare is the share of the tokens of prompts that a prefix cache had, or a tier of it.

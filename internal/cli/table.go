@@ -25,11 +25,12 @@ func shortUnit(unit string) string { return strings.Replace(unit, "requests", "r
 // TTFT and throughput at each.
 func printTable(w io.Writer, sums []sim.Summary, unit string) {
 	rows := rowsOf(sums)
-	t := newTable(w, 11, 10, 12, 9, 7, 5)
+	t := newTable(w, 11, 10, 12, 9, 7, 5, 13)
 	t.AppendHeader(table.Row{unit, "system", "served", "TTFT", "TTFT", "TBT", "TBT", "output",
-		"sched.", "batch", "loads", "hits", "SLO", "queue"})
+		"sched.", "batch", "loads", "hits", "prefix", "SLO", "queue"})
 	t.AppendHeader(table.Row{"", "", "%", "mean s", "P99 s", "mean ms", "P99 ms", "tok/s", "delay s",
-		"", "/step", "%", "", ""})
+		"", "/step", "%", "hits %", "", ""})
+	cached := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.PrefixCache != nil })
 	starred, partial := false, false
 	for i := range rows {
 		r := &rows[i]
@@ -51,6 +52,10 @@ func printTable(w io.Writer, sums []sim.Summary, unit string) {
 		if s.HitRatio > 0 || s.BlocksLoadedPerStep > 0 {
 			blocks, hits = digits(s.BlocksLoadedPerStep), strconv.FormatFloat(100*s.HitRatio, 'f', 2, 64)
 		}
+		prefixes := "" // of an empty column, which is not shown
+		if cached {
+			prefixes = r.mean(prefixHits)
+		}
 		note := ""
 		if r.unstable {
 			note = "unstable"
@@ -67,9 +72,9 @@ func printTable(w io.Writer, sums []sim.Summary, unit string) {
 			ofServed(s.TTFT.Mean) + ttft,
 			ofServed(s.TTFT.P99), ofServed(1e3 * s.TBT.Mean), ofServed(1e3 * s.TBT.P99),
 			ofServed(s.ThroughputTokS) + tokens,
-			ofServed(s.QueueDelay.Mean), digits(s.BatchMean), blocks, hits, sloLabel(r), note})
+			ofServed(s.QueueDelay.Mean), digits(s.BatchMean), blocks, hits, prefixes, sloLabel(r), note})
 	}
-	t.SetColumnConfigs(append(rightAligned(3, 12),
+	t.SetColumnConfigs(append(rightAligned(3, 13),
 		table.ColumnConfig{Number: 1, Align: text.AlignRight}))
 	t.Render()
 	var legend []string

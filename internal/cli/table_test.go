@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -19,5 +20,22 @@ func TestServiceLevelOfInterruptedRuns(t *testing.T) {
 		if got := sloLabel(&rows[0]); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// Tables have hits in the prefix cache where a run has one.
+func TestPrefixHitsColumn(t *testing.T) {
+	off := sim.Summary{System: "off", Rate: 1, Completed: 1}
+	on := sim.Summary{System: "on", Rate: 1, Completed: 1,
+		PrefixCache: &sim.PrefixStats{PromptTokens: 1000, HitTokens: 625}}
+	var out strings.Builder
+	printTable(&out, []sim.Summary{off, on}, "req/s")
+	if text := out.String(); !strings.Contains(text, "hits %") || !strings.Contains(text, " 62.5 ") {
+		t.Error(text)
+	}
+	out.Reset()
+	printTable(&out, []sim.Summary{off}, "req/s")
+	if text := out.String(); strings.Contains(text, "prefix") {
+		t.Error(text)
 	}
 }

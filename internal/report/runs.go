@@ -186,7 +186,12 @@ func runsTable(runs []summary) table {
 	}
 	t.Right = len(t.Header)
 	t.Header = append(t.Header, "served %", "TTFT mean s", "TTFT P99 s", "TBT mean ms", "TBT P99 ms",
-		"output tok/s", "delay mean s", "batch", "loads/step", "hits %", "SLO")
+		"output tok/s", "delay mean s", "batch", "loads/step", "hits %")
+	cached := slices.ContainsFunc(runs, func(r summary) bool { return r.PrefixCache != nil })
+	if cached {
+		t.Header = append(t.Header, "prefix hits %")
+	}
+	t.Header = append(t.Header, "SLO")
 	for i := range runs {
 		r := &runs[i]
 		row := []string{r.Name}
@@ -203,10 +208,17 @@ func runsTable(runs []summary) table {
 		case r.SLOMet:
 			level = "met"
 		}
-		t.Rows = append(t.Rows, append(row, digits(100*(1-r.RejectedShare())), digits(r.TTFT.Mean),
+		row = append(row, digits(100*(1-r.RejectedShare())), digits(r.TTFT.Mean),
 			digits(r.TTFT.P99),
 			digits(1e3*r.TBT.Mean), digits(1e3*r.TBT.P99), digits(r.ThroughputTokS),
-			digits(r.QueueDelay.Mean), digits(r.BatchMean), loads, hits, level))
+			digits(r.QueueDelay.Mean), digits(r.BatchMean), loads, hits)
+		switch {
+		case r.PrefixCache != nil:
+			row = append(row, digits(100*r.PrefixCache.HitShare))
+		case cached:
+			row = append(row, "-")
+		}
+		t.Rows = append(t.Rows, append(row, level))
 	}
 	return t
 }
