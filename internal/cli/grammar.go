@@ -194,7 +194,7 @@ func (a *App) command(name, about string, of any) *cobra.Command {
 		if err := errors.Join(assign(args, words), complete(flags)); err != nil {
 			return misused(c, err)
 		}
-		return a.carryOut(c.Context(), of)
+		return unwritten(a.carryOut(c.Context(), of), flags)
 	}
 	return c
 }
