@@ -57,7 +57,7 @@ func checkSpec(s *sim.Spec) *KeyError {
 	}
 	for _, e := range specEnums {
 		if v := value(e.key).String(); !slices.Contains(e.values, v) {
-			return &KeyError{Key: e.key, Value: quote(v), Reason: oneOf(v, e.values)}
+			return &KeyError{Key: e.key, Value: quote(v), Reason: oneOf("system."+e.key, v, e.values)}
 		}
 	}
 	if err := checkRanges(s, ""); err != nil {
@@ -132,7 +132,12 @@ func checkSpec(s *sim.Spec) *KeyError {
 	return nil
 }
 
-// oneOf phrases which values there are.
-func oneOf(got string, values []string) string {
+// oneOf phrases which values a key may have, one at a time.
+func oneOf(key, got string, values []string) string {
+	if strings.HasPrefix(got, "[") {
+		_, name, _ := strings.Cut(key, ".")
+		return fmt.Sprintf("one %s a configuration; several are an axis of a sweep, [[axis]] with "+
+			"grid.%s = [...] (sparseserve help sweep)", name, key)
+	}
 	return "unknown; use " + strings.Join(values, ", ") + DidYouMean(got, values)
 }

@@ -27,7 +27,8 @@ func checkFleets(c *Config) *KeyError {
 		return &KeyError{Key: "fleet.replicas", Value: "[]", Reason: "no number of replicas to run with"}
 	}
 	if v := c.Fleet.Router; !slices.Contains(sim.RouterNames(), v) {
-		return &KeyError{Key: "fleet.router", Value: quote(v), Reason: oneOf(v, sim.RouterNames())}
+		return &KeyError{Key: "fleet.router", Value: quote(v),
+			Reason: oneOf("fleet.router", v, sim.RouterNames())}
 	}
 	for i, f := range c.fleets() {
 		if err := checkRanges(&f, "fleet."); err != nil {

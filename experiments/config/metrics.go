@@ -14,7 +14,8 @@ func checkCutoff(c *sim.Cutoff) *KeyError {
 	}
 	for _, rule := range []struct{ key, value string }{{"warmup", c.Warmup}, {"drain", c.Drain}} {
 		if v := rule.value; !slices.Contains(sim.CutRules, v) {
-			return &KeyError{Key: "metrics." + rule.key, Value: quote(v), Reason: oneOf(v, sim.CutRules)}
+			key := "metrics." + rule.key
+			return &KeyError{Key: key, Value: quote(v), Reason: oneOf(key, v, sim.CutRules)}
 		}
 	}
 	if c.Warmup == sim.CutShare && c.Drain == sim.CutShare && c.WarmupShare+c.DrainShare >= 1 {

@@ -182,7 +182,8 @@ func checkSLO(s *SLO) *KeyError {
 			values = sloRules
 		}
 		if v := f.Value.String(); !slices.Contains(values, v) {
-			return &KeyError{Key: "slo." + f.Key, Value: quote(v), Reason: oneOf(v, values)}
+			key := "slo." + f.Key
+			return &KeyError{Key: key, Value: quote(v), Reason: oneOf(key, v, values)}
 		}
 	}
 	return nil
