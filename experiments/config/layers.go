@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,12 +33,42 @@ func parseDocument(name, text string) (*document, error) {
 	if _, err := toml.Decode(text, &doc.tree); err != nil {
 		var parse toml.ParseError
 		if errors.As(err, &parse) {
-			return nil, fmt.Errorf("%s:%d: %s", name, parse.Position.Line, parse.Message)
+			line := parse.Position.Line
+			if key, word := bareWord(text, line); key != "" {
+				return nil, fmt.Errorf("%s:%d: %s = %s: is no TOML; put it in quotes, as in %s = %q",
+					name, line, key, word, key[strings.LastIndexByte(key, '.')+1:], word)
+			}
+			return nil, fmt.Errorf("%s:%d: %s", name, line, parse.Message)
 		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	doc.lines = keyLines(text)
 	return doc, nil
+}
+
+// bareKey is a line that sets a key to a word without quotes, or to one with arguments.
+var bareKey = regexp.MustCompile(
+	`^\s*([A-Za-z0-9_.-]+)\s*=\s*([A-Za-z][\w./-]*(?:\([^"'()]*\))?)\s*(?:#.*)?$`)
+
+// bareWord returns the key, under its table, and the word of a line that lacks quotes; "" of any
+// other line.
+func bareWord(text string, line int) (key, word string) {
+	lines := strings.Split(text, "\n")
+	if line < 1 || line > len(lines) {
+		return "", ""
+	}
+	m := bareKey.FindStringSubmatch(strings.TrimRight(lines[line-1], "\r"))
+	if m == nil || slices.Contains([]string{"true", "false", "inf", "nan"},
+		strings.ToLower(m[2])) {
+		return "", ""
+	}
+	key = m[1]
+	for k, at := range keyLines(strings.Join(lines[:line], "\n")) {
+		if at == line && len(k) > len(key) {
+			key = k
+		}
+	}
+	return key, m[2]
 }
 
 // parseFlag reads the key=value of one --set flag.
