@@ -9,22 +9,22 @@ import (
 	"path/filepath"
 )
 
-// questionFile has what the answer in a folder is to.
-const questionFile = "question.txt"
+// QuestionFile has what the answer in a folder is to.
+const QuestionFile = "question.txt"
 
 // OpenAnswer makes a folder ready for the answer of a plan or a what-if, whose question is all that
 // was asked: the command, its settings and the configuration's text. A folder with the answer to
 // another question is ErrTaken; with replace its files make way for the new ones. Finished runs
 // stay in any case.
 func OpenAnswer(dir string, question []byte, replace bool) error {
-	path := filepath.Join(dir, questionFile)
+	path := filepath.Join(dir, QuestionFile)
 	before, err := os.ReadFile(path)
 	switch {
 	case err == nil && bytes.Equal(before, question):
 		return nil
 	case err == nil && !replace:
 		return fmt.Errorf("%s: holds the answer to another question (%s): %w", dir,
-			questionFile, ErrTaken)
+			QuestionFile, ErrTaken)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}

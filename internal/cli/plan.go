@@ -121,7 +121,7 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 		return printJSON(app, found)
 	}
 	printPlan(app.Stdout, found)
-	printFiles(app.Stdout, out, files, points)
+	printFiles(app.Stdout, out, answerFiles(out, files, nil), points)
 	return nil
 }
 

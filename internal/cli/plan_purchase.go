@@ -44,9 +44,8 @@ func (p *planCmd) purchase(
 	if err != nil {
 		return err
 	}
-	files = append(files, drawn...)
 	printPurchase(app.Stdout, answer)
-	printFiles(app.Stdout, out, files, points)
+	printFiles(app.Stdout, out, answerFiles(out, files, drawn), points)
 	return nil
 }
 

@@ -3,11 +3,14 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -71,6 +74,20 @@ func printFiles(w io.Writer, out string, files []string, points string) {
 	listFiles(w, out, files)
 	fmt.Fprintln(w, "  "+within(out, points)+string(filepath.Separator)+
 		"   every run's configuration, summary and requests")
+}
+
+// answerFiles lists what the folder of an answer has: files of the answer, the question, and
+// pictures with the tables of their numbers.
+func answerFiles(out string, files, pictures []string) []string {
+	all := append(slices.Clone(files), filepath.Join(out, run.QuestionFile))
+	for _, p := range pictures {
+		all = append(all, p)
+		table := strings.TrimSuffix(p, filepath.Ext(p)) + ".csv"
+		if _, err := os.Stat(table); err == nil && !slices.Contains(all, table) {
+			all = append(all, table)
+		}
+	}
+	return all
 }
 
 // listFiles names files by what they are called in a result folder.

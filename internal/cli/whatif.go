@@ -137,7 +137,7 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 		return printJSON(app, found)
 	}
 	printWhatIf(app.Stdout, found)
-	printFiles(app.Stdout, out, append(files, pictures...), points)
+	printFiles(app.Stdout, out, answerFiles(out, files, pictures), points)
 	return nil
 }
 
