@@ -127,7 +127,11 @@ func (l Lengths) Quantile(u float64) int { return l.quantile(u) }
 // and says which forms there are.
 func ParseLengths(key, text string) (Lengths, error) {
 	fault := func(format string, args ...any) (Lengths, error) {
-		return Lengths{}, fmt.Errorf("%s = %q: %s", key, short(text), fmt.Sprintf(format, args...))
+		said := fmt.Sprintf(format, args...)
+		if key == "workload.turns" { // the one distribution of no tokens
+			said = strings.ReplaceAll(said, "tokens", "turns")
+		}
+		return Lengths{}, fmt.Errorf("%s = %q: %s", key, short(text), said)
 	}
 	name, rest, ok := strings.Cut(strings.TrimSpace(text), "(")
 	inner, closed := strings.CutSuffix(strings.TrimSpace(rest), ")")

@@ -101,6 +101,21 @@ func TestQuantilesOfLengthsRise(t *testing.T) {
 	})
 }
 
+// Errors about the turns of a session count turns.
+func TestTurnsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"fixed(0)":   "turns = 0 is not between",
+		"fixed(1.5)": "turns = 1.5 is not a whole number of turns; want fixed(turns)",
+		"3":          "want a distribution of turns: fixed(turns), ",
+	} {
+		_, err := ParseLengths("workload.turns", text)
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "tokens") {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestLengthsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                       `want a distribution of tokens: fixed(tokens), uniform(least, most), normal(mean, sd[, max])`,
