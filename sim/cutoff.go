@@ -53,6 +53,13 @@ type journal struct {
 	arrivals []des.Time // by ID - 1
 	ended    []ended
 	steps    []StepRecord
+	lost     []lostUse
+}
+
+// lostUse is what the prefix cache of a replica that failed did after its last step's end.
+type lostUse struct {
+	at  des.Time
+	use PrefixUse
 }
 
 // ended is a request that was served or rejected.
@@ -186,6 +193,11 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 		}
 	}
 	w.replaySteps(j.steps)
+	for i := range j.lost {
+		if l := &j.lost[i]; l.at > from && l.at <= to {
+			w.prefix.add(&l.use)
+		}
+	}
 	w.window = &Window{FromS: nearest(from), ToS: nearest(to), Warmup: warmup, Drain: drain}
 	w.windowNote = fmt.Sprintf("figures are of %d requests, from %.6g to %.6g s: "+
 		"%d before are left out as warm-up (%s), %d after as drain (%s)", n-warmup-drain,

@@ -39,6 +39,9 @@ func (f *Fleet) fail(r *replica) {
 	s := r.server
 	f.servers[s.number] = nil // events of its own are none any more
 	r.server, r.steps = nil, s.steps
+	if s.prefixes != nil { // the retries of prefills that had begun are no first ones
+		f.metrics.lostStep(f.events.Now(), s.usedPrefixes())
+	}
 	for _, t := range s.abandoned() {
 		t.retries++
 		f.metrics.retried++

@@ -255,6 +255,34 @@ func TestFailedReplicaByHand(t *testing.T) {
 	}
 }
 
+// A replica fails in the first step of a prefill: its prompt and hit are counted once, and what it
+// prefills anew, with nothing cached, is no first prefill. A window over all has the same.
+func TestFailureInAPrefillsFirstStepByHand(t *testing.T) {
+	shared := holding(0, text(1, 64))
+	c := cachedByHand(100, sim.Arrival{Prompt: 64, Output: 2, Content: shared},
+		sim.Arrival{At: des.Second, Prompt: 64, Output: 2, Content: shared})
+	for _, x := range []struct {
+		outages []sim.Outage
+		again   int64
+	}{{}, {[]sim.Outage{{At: des.Second + 100*des.Microsecond, For: ms}}, 64}} {
+		for _, cutoff := range []sim.Cutoff{{}, {Warmup: sim.CutShare, Drain: sim.CutShare}} {
+			c.cutoff = cutoff
+			cfg := c.fleet(t, 1, "round-robin")
+			cfg.Outages = x.outages
+			m, err := newFleet(t, cfg).Run(t.Context(), c.workload(0), &log{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := m.Summary()
+			expect(t, "retried", sum.Retried, len(x.outages))
+			stats := sum.PrefixCache
+			expect(t, "prompts and hits", [2]int64{stats.PromptTokens, stats.HitTokens},
+				[2]int64{128, 60})
+			expect(t, "again", stats.Preempted, sim.PrefixAgain{PromptTokens: x.again})
+		}
+	}
+}
+
 // While no replica is up, requests wait at the router; without any replica to come they are an
 // error.
 func TestRequestsWaitAtTheRouter(t *testing.T) {

@@ -179,6 +179,14 @@ func (m *Metrics) step(r *StepRecord) {
 	}
 }
 
+// lostStep counts what the prefix cache did of a replica that failed, since its last step ended.
+func (m *Metrics) lostStep(at des.Time, u PrefixUse) {
+	m.prefix.add(&u)
+	if m.journal != nil {
+		m.journal.lost = append(m.journal.lost, lostUse{at, u})
+	}
+}
+
 // GoodShare returns the share, of the requests that were served or rejected, of those that
 // Config.Good says are good.
 func (m *Metrics) GoodShare() float64 {

@@ -85,8 +85,8 @@ type PrefixUse struct {
 	Asked           int64 // tokens of prompts whose first prefill began
 	Hit             int64 // of these, that were cached
 	HitDRAM, HitSSD int64 // of these, below HBM; with offloading all are in DRAM
-	// Tokens of prefills that began again after a preemption, what had been generated among them,
-	// and those that were cached, mostly by their own request.
+	// Tokens of prefills that began again after a preemption or a replica's failure, what had been
+	// generated among them, and those that were cached, mostly by their own request.
 	Again, HitAgain int64
 	// Evicted blocks of HBM, and chunks of the tiers below, lost their content to others.
 	Evicted, EvictedDRAM, EvictedSSD int64
@@ -116,7 +116,7 @@ type PrefixStats struct {
 	PromptTokens int64   `json:"prompt_tokens"` // of prefills that began, each request's first
 	HitTokens    int64   `json:"hit_tokens"`
 	HitShare     float64 `json:"hit_share"` // of them
-	// Of prefills that began again after a preemption.
+	// Of prefills that began again after a preemption or a replica's failure.
 	Preempted PrefixAgain `json:"preempted,omitzero"`
 	// Of the hits, and what was evicted: blocks of HBM, chunks below.
 	HBM  PrefixTier `json:"hbm"`
@@ -124,7 +124,7 @@ type PrefixStats struct {
 	SSD  PrefixTier `json:"ssd,omitzero"`
 }
 
-// PrefixAgain is what prefills after a preemption had.
+// PrefixAgain is what prefills after a preemption or a replica's failure had.
 type PrefixAgain struct {
 	PromptTokens int64 `json:"prompt_tokens"` // and tokens that had been generated
 	HitTokens    int64 `json:"hit_tokens"`

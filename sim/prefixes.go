@@ -238,14 +238,19 @@ func (s *Server) awaitPrefixSaves(now des.Time) {
 	}
 }
 
-// notePrefixes adds what the prefix cache did since the last step ended to this one's record.
+// notePrefixes has the record of a step that ends say what the prefix cache did since the last one.
 func (s *Server) notePrefixes() {
-	if s.prefixes == nil {
-		return
+	if s.prefixes != nil {
+		s.step.rec.Prefix = s.usedPrefixes()
 	}
-	u, l := &s.prefixUse, &s.step.meta.Prefix
+}
+
+// usedPrefixes returns what the prefix cache did since the last step ended.
+func (s *Server) usedPrefixes() PrefixUse {
+	u, l := s.prefixUse, &s.step.meta.Prefix
 	u.Loaded += l.Bytes
 	u.LoadedSSD += l.SSD
+	*l = PrefixLoad{}
 	hbm, dram, ssd := s.prefixes.Lost()
 	if s.Spec.Offload { // its blocks are in DRAM
 		hbm, dram = 0, hbm
@@ -254,5 +259,6 @@ func (s *Server) notePrefixes() {
 	u.EvictedDRAM += dram - s.lost.EvictedDRAM
 	u.EvictedSSD += ssd - s.lost.EvictedSSD
 	s.lost = PrefixUse{Evicted: hbm, EvictedDRAM: dram, EvictedSSD: ssd}
-	s.step.rec.Prefix, s.prefixUse = *u, PrefixUse{}
+	s.prefixUse = PrefixUse{}
+	return u
 }
