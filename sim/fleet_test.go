@@ -103,7 +103,8 @@ func TestFleetOfOneIsAServer(t *testing.T) {
 }
 
 // Law 4 over a fleet whose replicas fail and drain: every request ends once, at a replica that was
-// there for it, with all tokens that it asked for; laws of every server hold after every event.
+// there for it, with all tokens that it asked for, and its prompt and hit are counted once, however
+// often its prefill begins; laws of every server hold after every event.
 func TestLaw4FleetsLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, cfg, clients := drawFleet(t)
@@ -118,6 +119,7 @@ func TestLaw4FleetsLoseNothing(t *testing.T) {
 		}
 		ended := map[int]bool{}
 		tokens, done, retried := 0, 0, 0
+		var prompts, hits int64
 		for _, r := range seen.requests {
 			if ended[r.ID] {
 				t.Fatalf("law 4: request %d ended twice\n%v", r.ID, c)
@@ -127,6 +129,8 @@ func TestLaw4FleetsLoseNothing(t *testing.T) {
 			if r.Rejected == "" {
 				done++
 				tokens += r.Output
+				prompts += int64(r.Prompt)
+				hits += int64(r.Hit)
 			}
 			for _, d := range cfg.Drains {
 				if r.Replica == d.Replica && r.Retries == 0 && r.Arrival > d.At {
@@ -149,6 +153,10 @@ func TestLaw4FleetsLoseNothing(t *testing.T) {
 		if len(seen.gaps)+done != tokens || retried != sum.Retried {
 			t.Fatalf("law 4: %d tokens emitted of %d, %d retries of %d\n%v", len(seen.gaps)+done, tokens,
 				sum.Retried, retried, c)
+		}
+		if p := sum.PrefixCache; p != nil && (p.PromptTokens != prompts || p.HitTokens != hits) {
+			t.Fatalf("law 4: first prefills of %d tokens, %d hit; prompts have %d, %d hit\n%v",
+				p.PromptTokens, p.HitTokens, prompts, hits, c)
 		}
 	})
 }
@@ -189,6 +197,10 @@ func TestWindowOfAFleet(t *testing.T) {
 		if a.Retried != b.Retried || !reflect.DeepEqual(a.ReplicaLoads, b.ReplicaLoads) ||
 			a.TTFT != b.TTFT || a.Completed != b.Completed {
 			t.Fatalf("whole %+v\nwindow %+v\n%v", a, b, c)
+		}
+		if p, q := a.PrefixCache, b.PrefixCache; p != nil &&
+			(p.PromptTokens != q.PromptTokens || p.HitTokens != q.HitTokens || p.Preempted != q.Preempted) {
+			t.Fatalf("whole %+v\nwindow %+v\n%v", p, q, c)
 		}
 	})
 }
