@@ -165,19 +165,19 @@ func (p *Pool) begin(t *Table, tokens, keep int) bool {
 	if p.free-idle-(p.blocks(tokens)-len(t.match)) < keep {
 		return false
 	}
-	for i, b := range t.match {
+	for _, b := range t.match {
 		if p.refs[b]++; p.refs[b] == 1 {
 			p.unlink(b)
-		}
-		if p.lower != nil && p.lower.Hits > 0 {
-			if p.hit(t.match[:i+1]) {
-				t.written = i + 1
-			}
 		}
 	}
 	if p.lower != nil {
 		p.lower.begins(t.own)
-		p.lower.take(t)
+		p.lower.take(t) // before a chunk that is written takes its place
+		for i := range t.match {
+			if p.lower.Hits > 0 && p.hit(t.match[:i+1]) {
+				t.written = i + 1
+			}
+		}
 		// A use in HBM is one below, of the end of the text first.
 		for i := len(t.match) / p.lower.Chunk * p.lower.Chunk; i > 0; i -= p.lower.Chunk {
 			p.lower.touch(p.keys[t.match[i-1]])

@@ -1,0 +1,41 @@
+package prefix
+
+import "testing"
+
+// A hit has its chunk written to DRAM with room for one, where the request finds the chunk that
+// follows: that is loaded before it loses its place, in a pool as in a tree.
+func TestHitsLoadBeforeTheyWrite(t *testing.T) {
+	const size, tokens = 2, 3 * 2
+	type memory interface {
+		Match(*Grant, int) int
+		Admit(*Grant, int, int) bool
+		Release(*Grant, bool)
+	}
+	for _, tree := range []bool{false, true} {
+		l := &Lower{Chunk: 1, DRAM: 1, Hits: 1, Eviction: LRU}
+		var m memory = NewPool(8, size, 0, l)
+		if tree {
+			m = NewRadix(8, size, 0, l)
+		}
+		serve := func(own uint64, cached int, pieces ...Piece) {
+			g := &Grant{Table: &Table{}}
+			g.Table.Reset(&Content{Prompt: pieces}, tokens, tokens, 1, own)
+			got := m.Match(g, tokens)
+			if !m.Admit(g, tokens, tokens) || got != cached {
+				t.Errorf("tree %v: request %d has %d tokens, want %d", tree, own, got, cached)
+			}
+			m.Release(g, true)
+		}
+		serve(1, 0, Piece{7, size})
+		whole := Piece{7, tokens}
+		chain := NewChain([]Piece{whole})
+		first, _ := chain.Key(size)
+		second, _ := chain.Key(2 * size)
+		l.dram.put(second, 0)
+		serve(2, 2*size, whole)
+		if l.dram.evicted != 1 || l.dram.index.find(l.dram.keys, first) < 1 {
+			t.Errorf("tree %v: %d chunks lost their places, want the loaded one; the hit's is there: %v",
+				tree, l.dram.evicted, l.dram.index.find(l.dram.keys, first) > 0)
+		}
+	}
+}
