@@ -20,8 +20,9 @@ type overlaps struct {
 
 // begun is a request that has arrived.
 type begun struct {
-	at   des.Time
-	line int
+	at      des.Time
+	line    int
+	counted bool
 }
 
 func (o *overlaps) begin(a *sim.Arrival, line int) {
@@ -31,7 +32,7 @@ func (o *overlaps) begin(a *sim.Arrival, line int) {
 	if o.open == nil {
 		o.open = map[string][]begun{}
 	}
-	o.open[a.Session] = append(o.open[a.Session], begun{a.At, line})
+	o.open[a.Session] = append(o.open[a.Session], begun{at: a.At, line: line})
 }
 
 func (o *overlaps) end(ended *sim.Arrival, at des.Time) {
@@ -41,10 +42,10 @@ func (o *overlaps) end(ended *sim.Arrival, at des.Time) {
 		return
 	}
 	if i > 0 { // the one before goes on
-		o.count(turns[i].line, ended.Session)
+		o.count(&turns[i], ended.Session)
 	}
 	if i+1 < len(turns) && turns[i+1].at < at {
-		o.count(turns[i+1].line, ended.Session)
+		o.count(&turns[i+1], ended.Session)
 	}
 	if turns = slices.Delete(turns, i, i+1); len(turns) == 0 {
 		delete(o.open, ended.Session)
@@ -53,9 +54,13 @@ func (o *overlaps) end(ended *sim.Arrival, at des.Time) {
 	o.open[ended.Session] = turns
 }
 
-func (o *overlaps) count(line int, session string) {
-	if o.n++; o.n == 1 || line < o.line {
-		o.line, o.session = line, session
+func (o *overlaps) count(t *begun, session string) {
+	if t.counted { // as another ended
+		return
+	}
+	t.counted = true
+	if o.n++; o.n == 1 || t.line < o.line {
+		o.line, o.session = t.line, session
 	}
 }
 

@@ -1,11 +1,14 @@
 package traces
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
@@ -66,6 +69,34 @@ func TestTurnsThatOverlap(t *testing.T) {
 		!strings.HasPrefix(w[0], "2 turns of sessions arrived before") ||
 		!strings.HasSuffix(w[0], "served as recorded: the first in "+path+":3, session a") {
 		t.Errorf("%q", w)
+	}
+}
+
+// A turn counts once, whichever of those before it end after it has begun, and in whichever order.
+func TestTurnsThatOverlapCountOnce(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		turns [][2]float64 // arrival and end, in seconds
+		want  int
+	}{
+		{"the first ends second", [][2]float64{{0, 10}, {2, 8}, {5, 12}}, 2},
+		{"the first ends last", [][2]float64{{0, 10}, {2, 4}, {3, 6}}, 2},
+		{"one after another", [][2]float64{{0, 2}, {2, 8}, {8, 12}}, 0},
+		{"in turn", [][2]float64{{0, 3}, {2, 6}, {5, 12}}, 2},
+	} {
+		var o overlaps
+		for i, turn := range c.turns {
+			o.begin(&sim.Arrival{Session: "a", At: des.FromSeconds(turn[0])}, i+1)
+		}
+		byEnd := slices.SortedFunc(slices.Values(c.turns), func(a, b [2]float64) int {
+			return cmp.Compare(a[1], b[1])
+		})
+		for _, turn := range byEnd {
+			o.end(&sim.Arrival{Session: "a", At: des.FromSeconds(turn[0])}, des.FromSeconds(turn[1]))
+		}
+		if o.n != c.want || len(o.open) > 0 {
+			t.Errorf("%s: %d turns, want %d; %d sessions are open", c.name, o.n, c.want, len(o.open))
+		}
 	}
 }
 
