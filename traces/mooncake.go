@@ -14,15 +14,19 @@ const mooncakeBlock = 512
 // mooncake decodes the Mooncake traces (github.com/kvcache-ai/Mooncake; Qin et al., FAST 2025):
 // timestamp in milliseconds, input_length, output_length. hash_ids, which a line may lack, name
 // the prompt's blocks of 512 tokens, the last one shorter: an id stands for its block and all
-// before it. Outputs have no names: what a later prompt has of them, its own ids say.
+// before it, so that it follows the same one wherever it stands. Outputs have no names: what a
+// later prompt has of them, its own ids say.
 type mooncake struct {
 	sorted []int64
-	slip   slip // the first
+	before map[int64]int64 // of each id so far, the one before it; noID of those that begin prompts
+	slip   slip            // the first
 }
+
+const noID = -1
 
 var mooncakeKeys = []string{"timestamp", "input_length", "output_length"}
 
-func newMooncake(*options) decoder { return &mooncake{} }
+func newMooncake(*options) decoder { return &mooncake{before: map[int64]int64{}} }
 
 func (*mooncake) timeKey() string { return "timestamp" }
 
@@ -74,10 +78,28 @@ func (d *mooncake) content(ids []int64, prompt int) (*prefix.Content, error) {
 				"all before it")
 		}
 	}
+	last := int64(noID)
+	for _, id := range ids {
+		if was, seen := d.before[id]; !seen {
+			d.before[id] = last
+		} else if was != last {
+			return fault(fmt.Sprint(id), "%s here and %s above; an id stands for its block and all before "+
+				"it", placeAfter(last), placeAfter(was))
+		}
+		last = id
+	}
 	c := &prefix.Content{Prompt: make([]prefix.Piece, len(ids))}
 	for i, id := range ids {
 		c.Prompt[i] = prefix.Piece{ID: uint64(id) + 1, Tokens: mooncakeBlock}
 	}
 	c.Prompt[len(ids)-1].Tokens = prompt - (len(ids)-1)*mooncakeBlock
 	return c, nil
+}
+
+// placeAfter says where an id stands in a prompt.
+func placeAfter(id int64) string {
+	if id == noID {
+		return "first"
+	}
+	return fmt.Sprint("after ", id)
 }

@@ -99,6 +99,14 @@ func TestBadFiles(t *testing.T) {
 		"Mooncake hash twice": {
 			`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [3, 3]}` + "\n", "",
 			[]string{"f:1:", `hash_ids = "3"`, "twice in one prompt"}},
+		"Mooncake hash after another": {
+			`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [1, 2]}` + "\n" +
+				`{"timestamp": 2, "input_length": 600, "output_length": 1, "hash_ids": [5, 2]}` + "\n", "",
+			[]string{"f:2:", `hash_ids = "2"`, "after 5 here and after 1 above", "all before it"}},
+		"Mooncake hash first and not": {
+			`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [1, 2]}` + "\n" +
+				`{"timestamp": 2, "input_length": 6, "output_length": 1, "hash_ids": [2]}` + "\n", "",
+			[]string{"f:2:", `hash_ids = "2"`, "first here and after 1 above"}},
 		"Mooncake hash no number": {
 			`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [3, "a"]}` + "\n", "",
 			[]string{"f:1:", `hash_ids`, "wrong type; a whole number is needed"}},
