@@ -32,6 +32,7 @@ type Metrics struct {
 	recalls     recalls
 	prefixes    bool // are shared
 	tiers       bool // below HBM, too
+	dram        bool // of the tiers, one that keeps what passes through it
 	prefix      PrefixUse
 	replicas    []replicaUse
 	retried     int
@@ -245,7 +246,7 @@ func (m *Metrics) Summary() Summary {
 			BlocksAhead: m.ahead}
 	}
 	if m.prefixes {
-		s.PrefixCache = m.prefix.stats()
+		s.PrefixCache = m.prefix.stats(m.dram)
 	}
 	s.Truncated, s.Reach = m.truncations.n, m.reach
 	if m.windowNote != "" {

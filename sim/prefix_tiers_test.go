@@ -130,6 +130,27 @@ func TestHitsOfTwoTiersByHand(t *testing.T) {
 	}
 }
 
+// With SSD alone, what passes through DRAM makes no tier of it, in a window either. HBM keeps one
+// block of the first text's three.
+func TestSSDAloneHasNoDRAMTier(t *testing.T) {
+	for _, cutoff := range []sim.Cutoff{{}, {Warmup: sim.CutShare, Drain: sim.CutShare}} {
+		c := cachedByHand(4,
+			sim.Arrival{Prompt: 12, Output: 1, Content: holding(0, text(1, 12))},
+			sim.Arrival{At: 100 * ms, Prompt: 12, Output: 1, Content: holding(0, text(2, 12))},
+			sim.Arrival{At: 200 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 12))})
+		c.spec.PrefixCache, c.spec.PrefixChunk, c.spec.PrefixSSD = sim.PrefixVLLM, 4, 1
+		c.spec.PrefixEviction, c.spec.PrefixWrite = prefix.LRU, sim.WriteThrough
+		c.spec.PrefixLoad, c.spec.PrefixOverlap = sim.LoadAlways, sim.OverlapRequest
+		c.cutoff = cutoff
+		_, o, _ := c.lives(t, nil)
+		stats := o.metrics.Summary().PrefixCache
+		token := c.model.Geometry(4).BlockBytes / 4 * 2
+		expect(t, "DRAM", stats.DRAM, sim.PrefixTier{})
+		expect(t, "SSD", stats.SSD, sim.PrefixTier{HitTokens: 4, LoadedBytes: 4 * token,
+			WrittenBytes: 24 * token})
+	}
+}
+
 // Memory for five blocks. A request that runs alone has three and another loads two meanwhile: when
 // the first one needs a fourth block, it gets those.
 func TestWhoRunsAloneGetsWhatOthersLoaded(t *testing.T) {

@@ -55,8 +55,7 @@ func (s *Spec) NoPrefixCache() string {
 
 // NoPrefixTiers says why a system cannot have one below HBM, or nothing.
 func (s *Spec) NoPrefixTiers() string {
-	switch {
-	case s.PrefixOverlap == OverlapRequest && s.Base != "vllm-v1":
+	if s.PrefixOverlap == OverlapRequest && s.Base != "vllm-v1" {
 		return fmt.Sprintf("has requests wait for their loads only with base = \"vllm-v1\": base = %q",
 			s.Base)
 	}
@@ -138,14 +137,18 @@ type PrefixTier struct {
 	WrittenBytes int64 `json:"written_bytes,omitempty"` // to it
 }
 
-func (u *PrefixUse) stats() *PrefixStats {
-	below := u.HitDRAM + u.HitSSD
+// stats says what the tiers did; without one of DRAM, what is saved passes through to SSD.
+func (u *PrefixUse) stats(dram bool) *PrefixStats {
+	below, toDRAM := u.HitDRAM+u.HitSSD, u.Saved
+	if !dram {
+		toDRAM = 0
+	}
 	return &PrefixStats{PromptTokens: u.Asked, HitTokens: u.Hit,
 		HitShare:  float64(u.Hit) / float64(max(1, u.Asked)),
 		Preempted: PrefixAgain{u.Again, u.HitAgain},
 		HBM:       PrefixTier{HitTokens: u.Hit - below, Evicted: u.Evicted},
 		DRAM: PrefixTier{HitTokens: u.HitDRAM, Evicted: u.EvictedDRAM,
-			LoadedBytes: u.Loaded - u.LoadedSSD, WrittenBytes: u.Saved},
+			LoadedBytes: u.Loaded - u.LoadedSSD, WrittenBytes: toDRAM},
 		SSD: PrefixTier{HitTokens: u.HitSSD, Evicted: u.EvictedSSD, LoadedBytes: u.LoadedSSD,
 			WrittenBytes: u.SavedSSD}}
 }

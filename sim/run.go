@@ -68,6 +68,7 @@ func (c *Config) newMetrics(replicas int) *Metrics {
 	m.replicas = make([]replicaUse, replicas)
 	m.offload, m.blockBytes = c.Spec.Offload, c.Geometry.BlockBytes
 	m.prefixes, m.tiers = c.Spec.CachesPrefixes(), c.Spec.PrefixTiers()
+	m.dram = m.tiers && c.Spec.PrefixDRAM > 0
 	m.good = c.Good
 	m.capacity = Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
 		DRAM: int64(c.Spec.DRAMGiB * (1 << 30))}
