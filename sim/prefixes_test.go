@@ -206,6 +206,23 @@ func TestLaw13UnboundedTiersHitTheReplays(t *testing.T) {
 	})
 }
 
+// With offloading the cache is in DRAM, and a block is found once it is saved.
+func TestLaw13UnboundedOffloadedHitsAreTheReplays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		s := &c.spec
+		s.Offload, s.PrefixCache, s.PrefixDRAM, s.PrefixSSD = true, sim.PrefixVLLM, 0, 0
+		s.DRAMGiB = 1. / 128 // for all that ten requests have
+		s.Base, s.MaxRequests, s.OverLength = "vllm-v1", 1, "reject"
+		for i := range c.arrivals {
+			a := &c.arrivals[i]
+			a.At += des.Time(i) * 100 * des.Second // what was saved is there
+			a.Cached, a.Content = 0, drawContent(t, a)
+		}
+		c.hitsTheReplay(t, c.drive(t, nil))
+	})
+}
+
 // hitsTheReplay compares what hits in a run with what is found by a replay of the trace that writes
 // down all texts that there have been.
 func (c *scenario) hitsTheReplay(t *rapid.T, o *outcome) {
