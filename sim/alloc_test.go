@@ -18,19 +18,14 @@ func (quiet) Request(*sim.RequestRecord) error { return nil }
 func (quiet) Gap(des.Time)                     {}
 func (quiet) Step(*sim.StepRecord) error       { return nil }
 
-// decoding returns a SparseServe server on the modelled A100 in which eight
-// long requests are in the midst of their decodes.
-func decoding(t testing.TB, eviction string) *sim.Server {
+// decoding returns a server on the modelled A100 in which eight long requests are in the midst of
+// their decodes: SparseServe, changed if at all.
+func decoding(t testing.TB, eviction string, change func(*sim.Spec)) *sim.Server {
 	model, err := hw.LoadModel("lwm-7b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	gpu, err := hw.Load("a100-40gb", "vllm-0.5", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	device, err := hw.NewDevice(gpu, &model, hw.DeviceOptions{LoadEngine: "flash", SaveEngine: "flash",
-		Offload: true, SaveBufferBytes: 256 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +35,18 @@ func decoding(t testing.TB, eviction string) *sim.Server {
 		Pool: "unified", DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 256, MaxTokens: 2048,
 		Watermark: 0.01, BatchControl: true, Window: 12, Prefill: "layer", ChunkTokens: 2048,
 		Heads: "sampled", SampleGroups: 16,
+	}
+	if change != nil {
+		change(&spec)
+	}
+	options := hw.DeviceOptions{}
+	if spec.Offload {
+		options = hw.DeviceOptions{LoadEngine: "flash", SaveEngine: "flash", Offload: true,
+			SaveBufferBytes: 256 << 20}
+	}
+	device, err := hw.NewDevice(gpu, &model, options)
+	if err != nil {
+		t.Fatal(err)
 	}
 	s, err := sim.NewServer(sim.Config{
 		Spec: spec,
@@ -73,7 +80,7 @@ func decoding(t testing.TB, eviction string) *sim.Server {
 // hundred steps.
 func TestStepAllocatesNothingInSteadyState(t *testing.T) {
 	for _, eviction := range kv.EvictionNames() {
-		s := decoding(t, eviction)
+		s := decoding(t, eviction, nil)
 		if n := testing.AllocsPerRun(300, func() {
 			if _, err := s.Advance(); err != nil {
 				t.Fatal(err)
@@ -84,14 +91,38 @@ func TestStepAllocatesNothingInSteadyState(t *testing.T) {
 	}
 }
 
+// Nor does one that shares prefixes, in HBM or with offloading in DRAM.
+func TestStepWithPrefixesAllocatesNothing(t *testing.T) {
+	for _, offload := range []bool{false, true} {
+		for _, kind := range sim.PrefixCaches() {
+			if offload && kind == sim.PrefixTree {
+				continue
+			}
+			s := decoding(t, kv.LRU, func(s *sim.Spec) {
+				s.PrefixCache = kind
+				if !offload {
+					s.Offload, s.Attention, s.Prefill, s.BatchControl = false, "full", "chunked", false
+				}
+			})
+			if n := testing.AllocsPerRun(300, func() {
+				if _, err := s.Advance(); err != nil {
+					t.Fatal(err)
+				}
+			}); n != 0 {
+				t.Errorf("offload %v, prefix cache %s: %v allocations a step", offload, kind, n)
+			}
+		}
+	}
+}
+
 func BenchmarkStep(b *testing.B) {
-	s := decoding(b, kv.LRU)
+	s := decoding(b, kv.LRU, nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		if more, err := s.Advance(); err != nil {
 			b.Fatal(err)
 		} else if !more {
-			s = decoding(b, kv.LRU)
+			s = decoding(b, kv.LRU, nil)
 		}
 	}
 }
