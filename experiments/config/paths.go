@@ -23,6 +23,7 @@ var pathKeys = []struct {
 	{"", "gpu", hw.CardNames()},
 	{"workload", "trace", []string{traces.BuiltIn, traces.Synthetic, traces.Sessions, files.Stdin}},
 	{"system", "engine", hw.EngineNames()},
+	{"system", "prefix_drive", hw.DriveNames()},
 	{"system", "selections", nil},
 	{"system", "prefill_pattern", pattern.NamedMixes()},
 	{"plan", "prices_file", nil},
