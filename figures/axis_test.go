@@ -85,10 +85,14 @@ func TestCollapsed(t *testing.T) {
 	if a := fitted([]curve{settled, gone}); a.log || a.high < 36 || a.high > 60 {
 		t.Errorf("axis is %+v, want one of 36", a)
 	}
-	if got := leftLabel(9300.4); got != "9300" {
-		t.Errorf("label is %q", got)
-	}
-	if got := leftLabel(421100); got != "421k" {
-		t.Errorf("label is %q", got)
+}
+
+// The number of a point above the panel has the digits of the table.
+func TestLeftLabel(t *testing.T) {
+	for v, want := range map[float64]string{7.716: "7.72", 5.07: "5.07", 0.0512: "0.0512",
+		93.04: "93", 9300.4: "9300", 421100: "421k"} {
+		if got := leftLabel(v); got != want {
+			t.Errorf("%g is labelled %q, want %q", v, got, want)
+		}
 	}
 }

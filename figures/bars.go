@@ -80,7 +80,7 @@ func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(fl
 	top := y(h.mean)
 	switch {
 	case top > c.Max.Y:
-		noteInside(c, note+" "+tickLabel(math.Round(h.mean)), (left+right)/2)
+		noteInside(c, note+" "+leftLabel(h.mean), (left+right)/2)
 		return
 	case b.whiskered():
 		top = drawWhisker(c, color.Black, (left+right)/2, h,

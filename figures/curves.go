@@ -161,12 +161,12 @@ func drawLeft(c *draw.Canvas, l look, x vg.Length, nth int, number string) {
 	c.FillText(style, vg.Point{X: from, Y: at.Y + 1}, number)
 }
 
-// leftLabel writes a number in up to five characters.
+// leftLabel writes a number as tables do, and a large one in thousands.
 func leftLabel(v float64) string {
 	if v >= 1e5 {
 		return digits(v/1e3) + "k"
 	}
-	return tickLabel(math.Round(v))
+	return digits(v)
 }
 
 // darker is a colour that reads as text on white.
