@@ -18,7 +18,7 @@ func drawCurves(t *rapid.T) []curve {
 	return out
 }
 
-// Intervals hold the mean, never leave the possible, and say where they would.
+// Intervals hold the mean, and never leave the possible.
 func TestIntervalsAreOfThePossible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := chart{most: 100, curves: drawCurves(t)}
@@ -30,9 +30,6 @@ func TestIntervalsAreOfThePossible(t *testing.T) {
 			}
 			if q.mean <= 100 && q.high > 100 {
 				t.Fatalf("a share reaches %g %%", q.high)
-			}
-			if q.below && q.low != 0 || q.above && q.high != 100 {
-				t.Fatalf("interval %g to %g goes on below: %v, above: %v", q.low, q.high, q.below, q.above)
 			}
 		})
 	})
@@ -93,6 +90,34 @@ func TestLeftLabel(t *testing.T) {
 		93.04: "93", 9300.4: "9300", 421100: "421k"} {
 		if got := leftLabel(v); got != want {
 			t.Errorf("%g is labelled %q, want %q", v, got, want)
+		}
+	}
+}
+
+// Only an axis has an interval go on, not the bound of the quantity.
+func TestArrowsAreOfTheAxis(t *testing.T) {
+	whole := summarise(1, []float64{1, 40}, false) // 0 is all that is possible below
+	share := summarise(1, []float64{99, 101}, false)
+	share.mean = 99.5
+	pic := picture{charts: []chart{{most: 100, axis: axis{0, 120, false},
+		curves: []curve{{points: []point{share}}}}}}
+	pic.bound()
+	for name, c := range map[string]struct {
+		point point
+		axis  axis
+		want  [2]bool
+	}{
+		"from zero":          {whole, axis{0, 500, false}, [2]bool{false, false}},
+		"above the panel":    {whole, axis{0, 50, false}, [2]bool{false, true}},
+		"logarithmic":        {whole, axis{1, 500, true}, [2]bool{true, false}},
+		"to 100 %":           {pic.charts[0].curves[0].points[0], axis{0, 108, false}, [2]bool{}},
+		"100 % is not drawn": {pic.charts[0].curves[0].points[0], axis{0, 99.8, false}, [2]bool{false, true}},
+	} {
+		var d drawn
+		d.add(c.point, c.axis, true)
+		below, above := c.point.leaves(c.axis)
+		if got := [2]bool{below, above}; got != c.want || d.arrows != (below || above) {
+			t.Errorf("%s: goes on %v, want %v; the caption says %v", name, got, c.want, d.arrows)
 		}
 	}
 }

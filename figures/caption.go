@@ -107,7 +107,8 @@ func (d *drawn) add(q point, a axis, whiskered bool) {
 	}
 	d.most = max(d.most, q.runs)
 	d.whiskers = d.whiskers || whiskered
-	d.arrows = d.arrows || whiskered && (q.below || q.above || q.low < a.low || q.high > a.high)
+	below, above := q.leaves(a)
+	d.arrows = d.arrows || whiskered && (below || above)
 }
 
 func (p *picture) intervals() drawn {

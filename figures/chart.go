@@ -52,11 +52,13 @@ type point struct {
 	runs      int
 	mean      float64
 	low, high float64 // 95 % confidence interval of the mean; = mean for one run
-	below     bool    // the interval would go on below what is possible
-	above     bool    // and above it
 	unstable  bool    // the queue grew without end in at least one run
 	rejects   bool    // some requests were rejected: the point is of the others
 }
+
+// leaves says at which ends the interval goes on beyond an axis. One that ends where the quantity
+// does, at 0 or at 100 %, does not go on.
+func (q *point) leaves(a axis) (below, above bool) { return q.low < a.low, q.high > a.high }
 
 // note is a text at a point.
 type note struct {
@@ -168,7 +170,7 @@ func (p *picture) each(f func(*chart, *point)) {
 func (p *picture) bound() {
 	p.each(func(c *chart, q *point) {
 		if c.most > 0 && q.high > c.most && q.mean <= c.most {
-			q.high, q.above = c.most, true
+			q.high = c.most
 		}
 	})
 }

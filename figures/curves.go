@@ -179,10 +179,10 @@ func darker(ink color.Color) color.Color {
 }
 
 // drawWhisker draws an interval and returns its upper end. An end that the axis does not
-// have, or that is not possible, is an arrow.
+// have is an arrow.
 func drawWhisker(c *draw.Canvas, ink color.Color, x vg.Length, q point, a axis,
 	y func(float64) vg.Length) vg.Length {
-	below, above := q.below || q.low < a.low, q.above || q.high > a.high
+	below, above := q.leaves(a)
 	low, high := max(y(math.Max(q.low, a.low)), c.Min.Y), min(y(math.Min(q.high, a.high)), c.Max.Y)
 	style := draw.LineStyle{Color: ink, Width: 1}
 	c.StrokeLine2(style, x, low, x, high)

@@ -98,7 +98,7 @@ func summarise(x float64, values []float64, unstable bool) point {
 		half := t * stat.StdDev(values, nil) / math.Sqrt(n)
 		p.low, p.high = p.mean-half, p.mean+half
 		if p.mean >= 0 && p.low < 0 { // no quantity here can be negative
-			p.low, p.below = 0, true
+			p.low = 0
 		}
 	}
 	return p
