@@ -106,6 +106,7 @@ type tornado struct {
 	*whatIfCase
 	knobs     []whatIfKnob // the most effect first
 	low, high float64      // of the axis
+	most      float64      // that is possible, 100 of shares in %
 	height    vg.Length
 }
 
@@ -114,7 +115,7 @@ func drawTornado(dir string, w *whatIf, formats []string) ([]string, error) {
 	var panels []tornado
 	for i := range w.Cases {
 		if c := &w.Cases[i]; len(c.Knobs) > 0 {
-			panels = append(panels, layTornado(c))
+			panels = append(panels, layTornado(c, w.most()))
 		}
 	}
 	if len(panels) == 0 {
@@ -153,9 +154,9 @@ func drawTornado(dir string, w *whatIf, formats []string) ([]string, error) {
 }
 
 // layTornado orders the knobs of a case and gives them an axis with room for their values.
-func layTornado(c *whatIfCase) tornado {
+func layTornado(c *whatIfCase, most float64) tornado {
 	t := tornado{whatIfCase: c, knobs: slices.Clone(c.Knobs), low: c.Base.Value, high: c.Base.Value,
-		height: tornadoHead + tornadoFoot}
+		most: most, height: tornadoHead + tornadoFoot}
 	effect := func(k *whatIfKnob) float64 {
 		low, high := c.Base.Value, c.Base.Value
 		for _, p := range k.Points {
@@ -174,19 +175,32 @@ func layTornado(c *whatIfCase) tornado {
 		}
 	}
 	room := tornadoMargin * (t.high - t.low)
-	if room == 0 { // nothing has an effect
-		room = 0.1*math.Abs(t.high) + 1e-9
+	switch {
+	case room > 0:
+	case t.high == 0: // all is 0, and there is nothing to scale by
+		t.high = min(1, t.most)
+	default: // nothing has an effect
+		room = 0.1 * math.Abs(t.high)
 	}
 	t.low, t.high = t.low-room, t.high+room
 	return t
 }
 
-// interval is the point's, in the unit of the metric; its value where it has none.
-func (c *whatIfCase) interval(p *whatIfPoint) (low, high float64) {
+// most is the most that the metric can be.
+func (w *whatIf) most() float64 {
+	if strings.HasSuffix(w.Label, "(%)") {
+		return 100
+	}
+	return math.Inf(1)
+}
+
+// interval is the point's, in the unit of the metric and within what is possible; its value where
+// it has none.
+func (t *tornado) interval(p *whatIfPoint) (low, high float64) {
 	if p.Low == nil || p.High == nil {
 		return p.Value, p.Value
 	}
-	return max(c.Base.Value*(1+*p.Low), 0), c.Base.Value * (1 + *p.High)
+	return max(t.Base.Value*(1+*p.Low), 0), min(t.Base.Value*(1+*p.High), t.most)
 }
 
 func (t *tornado) draw(c draw.Canvas, left vg.Length, style text.Style, label string) {
@@ -200,6 +214,9 @@ func (t *tornado) draw(c draw.Canvas, left vg.Length, style text.Style, label st
 	tick := style
 	tick.XAlign = text.XCenter
 	for _, one := range linearTicks(t.low, t.high) {
+		if one.Value < 0 || one.Value > t.most {
+			continue // beyond are texts alone
+		}
 		c.StrokeLine2(draw.LineStyle{Color: color.Gray{0xdd}, Width: 0.6}, x(one.Value), bottom,
 			x(one.Value), c.Max.Y-tornadoHead)
 		c.FillText(tick, vg.Point{X: x(one.Value), Y: bottom - 9}, one.Label)
