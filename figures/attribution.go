@@ -35,13 +35,17 @@ func phases() []phase {
 }
 
 // livePhases are those of a live step: its prefill is dense, and one GPU has the model.
-func livePhases() []phase { return phasesOf(nil) }
-
-// phasesOf are all phases but those of some systems that no run has.
-func phasesOf(runs []Run) []phase {
+func livePhases() []phase {
 	return slices.DeleteFunc(phases(), func(p phase) bool {
-		return (p.key == "prefill_index" || p.key == "all_reduce") &&
-			!slices.ContainsFunc(runs, func(r Run) bool { return r.PhaseS[p.key] > 0 })
+		return p.key == "prefill_index" || p.key == "all_reduce"
+	})
+}
+
+// phasesOf are the phases that took time in a run of some panel: what no bar has is in no legend.
+func phasesOf(ps []panel) []phase {
+	return slices.DeleteFunc(phases(), func(ph phase) bool {
+		took := func(r Run) bool { return r.Steps > 0 && r.PhaseS[ph.key] > 0 }
+		return !slices.ContainsFunc(ps, func(p panel) bool { return slices.ContainsFunc(p.runs, took) })
 	})
 }
 
@@ -51,7 +55,7 @@ func attribution(ps []panel, x abscissa) []picture {
 	pic := picture{file: "time", looks: map[string]look{}}
 	var all []group
 	widest := 0
-	names := barNames(ps)
+	names, parts := barNames(ps), phasesOf(ps)
 	for i, p := range ps {
 		c := chart{title: panelTitle(i, len(ps), p.name(ps)), x: x.label, y: "Time per step (ms)"}
 		for _, at := range valuesOf(p.runs, x.of) {
@@ -60,7 +64,7 @@ func attribution(ps []panel, x abscissa) []picture {
 				g.label, c.x = x.name, ""
 			}
 			for _, series := range names {
-				if b, ok := phaseBar(p.runs, series, x, at); ok {
+				if b, ok := phaseBar(p.runs, parts, series, x, at); ok {
 					g.bars = append(g.bars, b)
 				}
 			}
@@ -82,7 +86,7 @@ func attribution(ps []panel, x abscissa) []picture {
 	if len(pic.charts) == 0 {
 		return nil
 	}
-	for _, ph := range phases() {
+	for _, ph := range parts {
 		pic.looks[ph.name] = ph.look
 	}
 	pic.wide = max(1, float64(widest)/barsPerPanel)
@@ -132,9 +136,9 @@ func (p *picture) letter(all []group) {
 }
 
 // phaseBar stacks the mean phases of a step over the seeds.
-func phaseBar(runs []Run, series string, x abscissa, at float64) (bar, bool) {
+func phaseBar(runs []Run, parts []phase, series string, x abscissa, at float64) (bar, bool) {
 	b := bar{series: series, note: short(series)}
-	for _, ph := range phasesOf(runs) {
+	for _, ph := range parts {
 		var values []float64
 		for i := range runs {
 			if r := &runs[i]; bySystem(r) == series && x.of(r) == at && r.Steps > 0 {
@@ -154,7 +158,7 @@ func phaseBar(runs []Run, series string, x abscissa, at float64) (bar, bool) {
 	}
 	total := summarise(at, totals, false)
 	b.total = &total
-	return b, true
+	return b, len(b.parts) > 0
 }
 
 // cut ends the axis at four times the median bar, so that a system that has

@@ -3,6 +3,7 @@ package figures
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -106,6 +107,23 @@ func TestAttributionOfVariants(t *testing.T) {
 	}
 }
 
+// The legend has no part that no bar has.
+func TestAttributionNamesWhatBarsHave(t *testing.T) {
+	runs := []Run{{System: "vllm", Completed: 1, Steps: 2, Rate: 1,
+		PhaseS: map[string]float64{"linears": 3, "head": 1, "scoring": 0, "all_reduce": 0}}}
+	pics := attribution(panels(runs), abscissaOf(runs))
+	if len(pics) != 1 {
+		t.Fatalf("%d pictures", len(pics))
+	}
+	if got := pics[0].seriesOf(); !slices.Equal(got, []string{"linears", "LM head"}) {
+		t.Errorf("the legend has %q", got)
+	}
+	runs[0].PhaseS = map[string]float64{"linears": 0}
+	if pics := attribution(panels(runs), abscissaOf(runs)); len(pics) > 0 {
+		t.Error("drew bars without a part")
+	}
+}
+
 // A bar holds all of the step's time: the parts add up to it.
 func TestAttributionIsComplete(t *testing.T) {
 	runs, err := Read(filepath.Join("testdata", "time"))
@@ -118,7 +136,7 @@ func TestAttributionIsComplete(t *testing.T) {
 	}
 	for i := range runs {
 		r := &runs[i]
-		b, ok := phaseBar(runs[i:i+1], bySystem(r), abscissa{of: rate}, r.Rate)
+		b, ok := phaseBar(runs[i:i+1], phases(), bySystem(r), abscissa{of: rate}, r.Rate)
 		if !ok {
 			t.Fatalf("no bar for %s at %g", r.System, r.Rate)
 		}
