@@ -14,6 +14,16 @@ type phase struct {
 	look      look
 }
 
+// unsplit is the time of live steps that were not split into phases.
+const unsplit = "unsplit"
+
+// timed says whether a run tells where the time of all its steps went. A live run that does not say
+// how much was not split has the phases of some steps alone.
+func (r *Run) timed() bool {
+	_, whole := r.PhaseS[unsplit]
+	return r.Steps > 0 && len(r.PhaseS) > 0 && (whole || r.Live == nil)
+}
+
 // phases are in the order in which bars stack them.
 func phases() []phase {
 	at := func(r, g, b uint8, hatching vg.Length) look {
@@ -31,20 +41,21 @@ func phases() []phase {
 		{"head", "LM head", at(0xa0, 0x60, 0x9a, 0)},
 		{"all_reduce", "all-reduce", at(0xd9, 0xa6, 0x5c, 5)},
 		{"host", "host", at(0xc8, 0xc8, 0xc8, 0)},
+		{unsplit, "steps not split", at(0xff, 0xff, 0xff, 9)},
 	}
 }
 
 // livePhases are those of a live step: its prefill is dense, and one GPU has the model.
 func livePhases() []phase {
 	return slices.DeleteFunc(phases(), func(p phase) bool {
-		return p.key == "prefill_index" || p.key == "all_reduce"
+		return p.key == "prefill_index" || p.key == "all_reduce" || p.key == unsplit
 	})
 }
 
 // phasesOf are the phases that took time in a run of some panel: what no bar has is in no legend.
 func phasesOf(ps []panel) []phase {
 	return slices.DeleteFunc(phases(), func(ph phase) bool {
-		took := func(r Run) bool { return r.Steps > 0 && r.PhaseS[ph.key] > 0 }
+		took := func(r Run) bool { return r.timed() && r.PhaseS[ph.key] > 0 }
 		return !slices.ContainsFunc(ps, func(p panel) bool { return slices.ContainsFunc(p.runs, took) })
 	})
 }
@@ -105,7 +116,7 @@ func barNames(ps []panel) []string {
 	var names []string
 	for _, p := range ps {
 		for i := range p.runs {
-			if r := &p.runs[i]; r.Steps > 0 && len(r.PhaseS) > 0 {
+			if r := &p.runs[i]; r.timed() {
 				names = append(names, bySystem(r))
 			}
 		}
@@ -141,7 +152,7 @@ func phaseBar(runs []Run, parts []phase, series string, x abscissa, at float64) 
 	for _, ph := range parts {
 		var values []float64
 		for i := range runs {
-			if r := &runs[i]; bySystem(r) == series && x.of(r) == at && r.Steps > 0 {
+			if r := &runs[i]; bySystem(r) == series && x.of(r) == at && r.timed() {
 				values = append(values, 1e3*r.PhaseS[ph.key]/r.Steps)
 			}
 		}
@@ -152,7 +163,7 @@ func phaseBar(runs []Run, parts []phase, series string, x abscissa, at float64) 
 	}
 	var totals []float64
 	for i := range runs {
-		if r := &runs[i]; bySystem(r) == series && x.of(r) == at && r.Steps > 0 {
+		if r := &runs[i]; bySystem(r) == series && x.of(r) == at && r.timed() {
 			totals = append(totals, stepTime(r))
 		}
 	}

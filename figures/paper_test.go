@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,6 +122,36 @@ func TestAttributionNamesWhatBarsHave(t *testing.T) {
 	runs[0].PhaseS = map[string]float64{"linears": 0}
 	if pics := attribution(panels(runs), abscissaOf(runs)); len(pics) > 0 {
 		t.Error("drew bars without a part")
+	}
+}
+
+// A bar of a live run has the time of the steps that were not split; one that does not say how much
+// that is has no bar.
+func TestAttributionOfLiveRuns(t *testing.T) {
+	const one = `[{"system":"vllm","model":"m","seed":1,"rate":1,"completed":1,"steps":16,
+		"live":{},"phase_s":{"linears":0.002,"host":0.001%s}}]`
+	for rest, want := range map[string][]string{
+		"":                 nil,
+		`,"unsplit":0`:     {"linears,1 req/s,1,0.125", "total,1 req/s,1,0.1875,"},
+		`,"unsplit":0.045`: {"linears,1 req/s,1,0.125", "not split,1 req/s,1,2.8125,", "total,1 req/s,1,3,"},
+	} {
+		dir := t.TempDir()
+		text := fmt.Sprintf(one, rest)
+		if err := os.WriteFile(filepath.Join(dir, "summary.json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DrawFolders(dir, []string{dir}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, "time.csv"))
+		if drawn := err == nil; drawn != (want != nil) {
+			t.Errorf("%q: drew the time: %v", rest, drawn)
+		}
+		for _, w := range want {
+			if !strings.Contains(string(got), w) {
+				t.Errorf("%q: no %q in\n%s", rest, w, got)
+			}
+		}
 	}
 }
 

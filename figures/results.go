@@ -40,6 +40,7 @@ type Run struct {
 	Rejected            int                `json:"rejected"`
 	Steps               float64            `json:"steps"`
 	PhaseS              map[string]float64 `json:"phase_s"`
+	Live                *struct{}          `json:"live"` // nil of a simulation
 	Warnings            []string           `json:"warnings"`
 	Settings            map[string]any     `json:"settings"` // what the axes of a sweep set
 

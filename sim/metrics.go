@@ -299,6 +299,9 @@ func (p *Phases) seconds() map[string]float64 {
 	if p.AllReduce > 0 { // of tensor parallelism alone
 		seconds["all_reduce"] = p.AllReduce.Seconds()
 	}
+	if p.Unsplit > 0 { // of devices that compute alone
+		seconds[UnsplitPhase] = p.Unsplit.Seconds()
+	}
 	return seconds
 }
 

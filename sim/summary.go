@@ -111,6 +111,18 @@ type Summary struct {
 	Live *LiveStats `json:"live,omitempty"`
 }
 
+// UnsplitPhase is the key of Summary.PhaseS of the time of steps that were not split into phases.
+const UnsplitPhase = "unsplit"
+
+// Lived adds what a run did on a device that computes. It says of its steps how much was not split
+// into phases, 0 too: without that, nothing says that the phases are those of all steps.
+func (s *Summary) Lived(l LiveStats) {
+	s.Live = &l
+	if _, ok := s.PhaseS[UnsplitPhase]; !ok && s.PhaseS != nil {
+		s.PhaseS[UnsplitPhase] = 0
+	}
+}
+
 // RejectedShare returns the share of the requests that ended by being rejected.
 func (s *Summary) RejectedShare() float64 {
 	if s.Rejected == 0 {

@@ -202,8 +202,7 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 			s.server.Idle = func(gap des.Time) error { device.Idle(ctx, gap); return nil }
 		}
 		sum, err = l.serve(ctx, s, sink)
-		stats := liveStats(device.Counters())
-		sum.Live = &stats
+		sum.Lived(liveStats(device.Counters()))
 		if err == nil && l.Did != nil {
 			l.Did(p, device.Counters())
 		}

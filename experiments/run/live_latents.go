@@ -112,8 +112,8 @@ func (l *Live) latent(ctx context.Context, s *prepared, sink Sink) (sum sim.Summ
 		}
 		sum, err = l.serve(ctx, s, sink)
 		did := device.Counters()
-		sum.Live = &sim.LiveStats{RowsSelected: did.Selected, RowsLoaded: did.Loaded,
-			RowsSaved: did.Saved, GrowingS: did.Growing.Seconds()}
+		sum.Lived(sim.LiveStats{RowsSelected: did.Selected, RowsLoaded: did.Loaded,
+			RowsSaved: did.Saved, GrowingS: did.Growing.Seconds()})
 		return err
 	})
 	return sum, err

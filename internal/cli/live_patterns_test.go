@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // wideModel writes the tiny model with the heads of 128 values that sparse prefill's kernels have,
@@ -84,6 +85,28 @@ func TestLivePrefillsByPatterns(t *testing.T) {
 	if s := only(t, string(text)); s.Completed != 2 || s.PhaseS["prefill_index"] <= 0 ||
 		s.PhaseS["prefill_attention"] <= 0 {
 		t.Errorf("%+v", s)
+	} else if rest, ok := s.PhaseS[sim.UnsplitPhase]; rest != 0 || !ok {
+		t.Errorf("of steps that are all split, %g s are not; it says so: %v", rest, ok)
+	}
+}
+
+// The time of steps that are not split is in the summary, so that the parts are of all steps.
+func TestLiveStepsThatAreNotSplit(t *testing.T) {
+	wideModel(t)
+	status, _, errs := runHere(t.Context(), run.NewSimulator().Run,
+		wideLive("--split-every", "2", "--out", "out/live")...)
+	if status != 0 {
+		t.Fatalf("status %d, %s", status, errs)
+	}
+	text, err := os.ReadFile("out/live/summary.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := only(t, string(text)); s.PhaseS[sim.UnsplitPhase] <= 0 || s.PhaseS["linears"] <= 0 {
+		t.Errorf("phases %v", s.PhaseS)
+	}
+	if _, err := os.Stat("out/live/time.png"); err != nil {
+		t.Error(err)
 	}
 }
 
