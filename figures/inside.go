@@ -308,6 +308,7 @@ func linesOf(t *table) []lines {
 			{"prefills", column("prefills"), false}}},
 	}
 	var more []lines
+	used := tiersUsed(t)
 	for _, name := range t.header {
 		title, words, unit, scale := memoryColumn(name)
 		of, each := column(name), unit == "GB/s"
@@ -328,7 +329,9 @@ func linesOf(t *table) []lines {
 			i = len(more)
 			more = append(more, lines{title: title, unit: unit})
 		}
-		more[i].lines = append(more[i].lines, l)
+		if tier := tierOf(name); tier == "" || used[tier] {
+			more[i].lines = append(more[i].lines, l)
+		}
 	}
 	slices.SortStableFunc(more, func(a, b lines) int { return cmp.Compare(a.title, b.title) })
 	link := slices.ContainsFunc(more, func(g lines) bool { return g.title == "Link" })

@@ -70,6 +70,30 @@ func TestUnusedPanels(t *testing.T) {
 	}
 }
 
+// A tier that does nothing at all has no lines; one that does has all of its own.
+func TestLinesOfTiers(t *testing.T) {
+	header := []string{"elapsed_s", "gpu_busy_s", "h2d_busy_s", "d2h_busy_s", "prefix_saved_bytes",
+		"prefix_ssd_read_bytes", "prefix_ssd_written_bytes"}
+	for _, c := range []struct {
+		row  []string
+		want string
+	}{
+		{[]string{"1", "1", "0", "0", "0", "0", "0"}, "GPU"},
+		{[]string{"1", "1", "0", "1", "7", "0", "0"}, "GPU, h2d, d2h, saved"},
+		{[]string{"1", "1", "0", "1", "7", "0", "7"}, "GPU, h2d, d2h, saved, SSD read, SSD written"},
+	} {
+		var got []string
+		for _, g := range linesOf(&table{header: header, rows: [][]string{c.row}})[2:] {
+			for _, l := range g.lines {
+				got = append(got, l.name)
+			}
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("lines %q, want %q", got, c.want)
+		}
+	}
+}
+
 // A folder whose runs have requests and steps has distributions and time lines, of the
 // columns that are there; rejected requests have no times.
 func TestInsideOfRuns(t *testing.T) {

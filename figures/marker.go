@@ -39,9 +39,8 @@ func looks() []look {
 	}
 }
 
-// lookOf gives each series its own look, or one that is left.
+// lookOf gives each series its own look, or one that is left: no two have the same.
 func lookOf(series []string, own map[string]look) map[string]look {
-	all := looks()
 	fixed := systemLooks()
 	out := map[string]look{}
 	next := 0
@@ -49,14 +48,33 @@ func lookOf(series []string, own map[string]look) map[string]look {
 		if l, ok := own[s]; ok {
 			out[s] = l
 		} else if i, ok := fixed[s]; ok {
-			out[s] = all[i]
+			out[s] = nthLook(i)
 			next = max(next, len(fixed))
-		} else {
-			out[s] = all[next%len(all)]
+		}
+	}
+	for _, s := range series {
+		if _, ok := out[s]; !ok {
+			out[s] = nthLook(next)
 			next++
 		}
 	}
 	return out
+}
+
+// nthLook returns a look; those after looks have its colours again, with other symbols, hatching
+// and dashes: a dash and two dots, a dash and three, and so on.
+func nthLook(n int) look {
+	all := looks()
+	l, round := all[n%len(all)], n/len(all)
+	if round == 0 {
+		return l
+	}
+	l.marker, l.hatching = all[(n+round)%len(all)].marker, 8+2*vg.Length(round)
+	l.dashes = []vg.Length{9, 2}
+	for range round + 1 {
+		l.dashes = append(l.dashes, 1.5, 2)
+	}
+	return l
 }
 
 // systemLooks gives the paper's four systems the same look in every figure.

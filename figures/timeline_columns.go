@@ -10,6 +10,32 @@ func busyColumn(column string) (name string, ok bool) {
 	return name, ok
 }
 
+// tierOf is the tier of KV below HBM that a column is about, "" where it is about none.
+func tierOf(column string) string {
+	if strings.Contains(column, "ssd") {
+		return "ssd"
+	}
+	for _, of := range []string{"dram_", "h2d_", "d2h_", "prefix_loaded_", "prefix_saved_"} {
+		if strings.HasPrefix(column, of) {
+			return "dram"
+		}
+	}
+	return ""
+}
+
+// tiersUsed are the tiers that some column of which is not zero in some row. What a tier that is
+// not there does is no line at zero.
+func tiersUsed(t *table) map[string]bool {
+	used := map[string]bool{}
+	for _, name := range t.header {
+		tier := tierOf(name)
+		for row := 0; tier != "" && !used[tier] && row < len(t.rows); row++ {
+			used[tier] = t.number(row, name) != 0
+		}
+	}
+	return used
+}
+
 // memoryColumn says how a column of memory or link use is drawn: its panel, its name, the
 // unit, and what a value is multiplied with. Other columns have no panel.
 func memoryColumn(column string) (panel, name, unit string, scale float64) {
