@@ -3,6 +3,8 @@ package figures
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 )
 
 // Draw writes ttft, throughput, tbt, goodput and time as pictures and CSV into dir and returns the
@@ -19,6 +21,7 @@ func Draw(dir string, runs []Run, formats ...string) ([]string, error) {
 
 // picturesOf are the pictures of runs.
 func picturesOf(dir string, runs []Run) ([]picture, error) {
+	runs = tellApart(runs)
 	p := panels(runs)
 	if len(p) == 0 {
 		return nil, fmt.Errorf("%s: no run finished a request, so there is nothing to draw", dir)
@@ -46,10 +49,15 @@ func picturesOf(dir string, runs []Run) ([]picture, error) {
 }
 
 // DrawFolders draws the runs of result folders together, a panel for each
-// model and card, into dir.
+// model and card, into dir. What equally named systems of them have otherwise is in the legend.
 func DrawFolders(dir string, folders []string, formats ...string) ([]string, error) {
 	var runs []Run
-	for _, f := range folders {
+	for i, f := range folders {
+		if slices.ContainsFunc(folders[:i], func(other string) bool {
+			return filepath.Clean(other) == filepath.Clean(f)
+		}) {
+			continue
+		}
 		more, err := Read(f)
 		if err != nil {
 			return nil, err

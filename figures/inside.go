@@ -28,6 +28,7 @@ func inside(runs []Run, ps []panel, x abscissa) ([]picture, error) {
 		}
 		pictures = append(pictures, pic)
 	}
+	folders := folderNames(runs)
 	for i := range runs {
 		t, err := tableIn(runs[i].folder, "steps.csv")
 		if err != nil {
@@ -42,6 +43,11 @@ func inside(runs []Run, ps []panel, x abscissa) ([]picture, error) {
 		}
 		r := &runs[i]
 		pic.file = "timeline-" + fileName(r.Name)
+		if slices.ContainsFunc(runs, func(other Run) bool {
+			return other.Name == r.Name && other.source != r.source
+		}) {
+			pic.file = "timeline-" + fileName(folders[r.source]+"-"+r.Name)
+		}
 		pic.caption = captionOf(runs[i:i+1], abscissa{})
 		pic.caption += ", " + loadName(r)
 		pictures = append(pictures, pic)

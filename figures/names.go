@@ -29,6 +29,9 @@ func nameSeries(runs []Run, x abscissa) {
 				words = append(words, setting(key, v))
 			}
 		}
+		if r.in != "" {
+			words = append(words, "folder "+r.in)
+		}
 		if !one || len(words) == 0 {
 			words = slices.Insert(words, 0, label(r.System))
 		}

@@ -47,6 +47,8 @@ type Run struct {
 	series string // as legends name it; empty for the system's name
 	trace  string // what it served; empty where nothing says so
 	folder string // with its requests.csv; empty where there is none
+	source string // the result folder
+	in     string // as legends name source; empty where they need not
 }
 
 type mean struct {
@@ -58,6 +60,9 @@ func Read(dir string) ([]Run, error) {
 	var runs []Run
 	if err := readJSON(filepath.Join(dir, "summary.json"), &runs); err != nil {
 		return nil, err
+	}
+	for i := range runs {
+		runs[i].source = dir
 	}
 	nameFleets(runs)
 	traceOf(dir, runs)
