@@ -39,10 +39,12 @@ const (
 	letterSample // a letter above bars
 )
 
-// entries lists what the legend explains: every series, and hollow markers
-// when there are any.
+// entries lists what the legend explains: every series but parts of bars that are too thin to be
+// drawn, and hollow markers when there are any.
 func (p *picture) entries(looks map[string]look) []entry {
-	bars, bare, dots := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	const least = float64(thinnest / panelHeight) // of an axis: what is thinner is not drawn
+	bars, shown := map[string]bool{}, map[string]bool{}
+	bare, dots := map[string]bool{}, map[string]bool{}
 	for _, c := range p.charts {
 		for _, one := range c.curves {
 			bare[one.series], dots[one.series] = one.bare, one.dots
@@ -51,6 +53,8 @@ func (p *picture) entries(looks map[string]look) []entry {
 			for _, b := range g.bars {
 				for _, part := range b.parts {
 					bars[part.series] = true
+					shown[part.series] = shown[part.series] || len(b.parts) == 1 ||
+						part.mean >= least*(c.axis.high-c.axis.low)
 				}
 			}
 		}
@@ -59,6 +63,8 @@ func (p *picture) entries(looks map[string]look) []entry {
 	for _, s := range p.seriesOf() {
 		kind := lineSample
 		switch {
+		case bars[s] && !shown[s]:
+			continue
 		case bars[s]:
 			kind = boxSample
 		case bare[s]:

@@ -119,6 +119,11 @@ func TestAttributionNamesWhatBarsHave(t *testing.T) {
 	if got := pics[0].seriesOf(); !slices.Equal(got, []string{"linears", "LM head"}) {
 		t.Errorf("the legend has %q", got)
 	}
+	runs[0].PhaseS["head"] = 1e-4 // too thin to be drawn
+	pics = attribution(panels(runs), abscissaOf(runs))
+	if all := pics[0].entries(map[string]look{}); len(all) != 1 || all[0].name != "linears" {
+		t.Errorf("the legend has %v", all)
+	}
 	runs[0].PhaseS = map[string]float64{"linears": 0}
 	if pics := attribution(panels(runs), abscissaOf(runs)); len(pics) > 0 {
 		t.Error("drew bars without a part")
