@@ -102,6 +102,7 @@ func TestArrowsAreOfTheAxis(t *testing.T) {
 	pic := picture{charts: []chart{{most: 100, axis: axis{0, 120, false},
 		curves: []curve{{points: []point{share}}}}}}
 	pic.bound()
+	share = pic.charts[0].curves[0].points[0]
 	for name, c := range map[string]struct {
 		point point
 		axis  axis
@@ -110,8 +111,8 @@ func TestArrowsAreOfTheAxis(t *testing.T) {
 		"from zero":          {whole, axis{0, 500, false}, [2]bool{false, false}},
 		"above the panel":    {whole, axis{0, 50, false}, [2]bool{false, true}},
 		"logarithmic":        {whole, axis{1, 500, true}, [2]bool{true, false}},
-		"to 100 %":           {pic.charts[0].curves[0].points[0], axis{0, 108, false}, [2]bool{}},
-		"100 % is not drawn": {pic.charts[0].curves[0].points[0], axis{0, 99.8, false}, [2]bool{false, true}},
+		"to 100 %":           {share, axis{0, 108, false}, [2]bool{}},
+		"100 % is not drawn": {share, axis{0, 99.8, false}, [2]bool{false, true}},
 	} {
 		var d drawn
 		d.add(c.point, c.axis, true)

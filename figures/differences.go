@@ -12,8 +12,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// What a legend names at most: so many keys, each with its value in so many characters. Folders that
-// differ in more are themselves named.
+// What a legend names at most: so many keys, each with its value in so many characters. Folders
+// that differ in more are themselves named.
 const (
 	mostDifferences   = 4
 	longestDifference = 40

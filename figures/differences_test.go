@@ -38,14 +38,15 @@ func TestFoldersAreToldApart(t *testing.T) {
 	const off = "[[systems]]\nname = \"vllm\"\nprefix_cache = \"off\"\nkv_gib = 4.0\n"
 	vllm := strings.Replace(off, "off", "vllm", 1)
 	other := vllm + "window = 2\nmargin = 1.0\nheads = \"full\"\nprefill = \"layer\"\n"
+	both := []string{"prefix cache off,1", "prefix cache vllm,1"}
 	for name, c := range map[string]struct {
 		second float64 // TTFT
 		seed   int     // of the second
 		config [2]string
 		want   []string // series and runs
 	}{
-		"one key":        {3, 1, [2]string{off, vllm}, []string{"prefix cache off,1", "prefix cache vllm,1"}},
-		"key and seed":   {3, 2, [2]string{off, vllm}, []string{"prefix cache off,1", "prefix cache vllm,1"}},
+		"one key":        {3, 1, [2]string{off, vllm}, both},
+		"key and seed":   {3, 2, [2]string{off, vllm}, both},
 		"seed":           {3, 2, [2]string{off, off}, []string{"vLLM,2"}},
 		"what it writes": {3, 2, [2]string{off, "[output]\nsteps = true\n" + off}, []string{"vLLM,2"}},
 		"nothing":        {1, 1, [2]string{off, off}, []string{"vLLM,1"}},

@@ -136,9 +136,10 @@ func TestAttributionOfLiveRuns(t *testing.T) {
 	const one = `[{"system":"vllm","model":"m","seed":1,"rate":1,"completed":1,"steps":16,
 		"live":{},"phase_s":{"linears":0.002,"host":0.001%s}}]`
 	for rest, want := range map[string][]string{
-		"":                 nil,
-		`,"unsplit":0`:     {"linears,1 req/s,1,0.125", "total,1 req/s,1,0.1875,"},
-		`,"unsplit":0.045`: {"linears,1 req/s,1,0.125", "not split,1 req/s,1,2.8125,", "total,1 req/s,1,3,"},
+		"":             nil,
+		`,"unsplit":0`: {"linears,1 req/s,1,0.125", "total,1 req/s,1,0.1875,"},
+		`,"unsplit":0.045`: {"linears,1 req/s,1,0.125", "not split,1 req/s,1,2.8125,",
+			"total,1 req/s,1,3,"},
 	} {
 		dir := t.TempDir()
 		text := fmt.Sprintf(one, rest)
