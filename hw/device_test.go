@@ -222,6 +222,11 @@ func TestDeviceExtrapolationNotes(t *testing.T) {
 			t.Errorf("notes lack %q:\n%s", want, notes)
 		}
 	}
+	next := newTestDevice(t, "a100-40gb", "llama3-8b", DeviceOptions{})
+	if next.ShareNotes(d); !strings.Contains(
+		strings.Join(next.ExtrapolationNotes(dense.Extrapolated), "\n"), "chunks of 100 tokens") {
+		t.Error("a device that shares notes does not know what the other was asked")
+	}
 	const here = noteSparsePrefill // that was measured on this card, and the model is plain
 	if n := strings.Count(notes, "\n") + 1; n != here {
 		t.Errorf("want %d notes, got %d:\n%s", here, n, notes)

@@ -25,13 +25,13 @@ const (
 
 // notes gathers which cost models were asked beyond their data, and how far.
 type notes struct {
-	bits  uint32             // of the current step
-	asked [noteCount]float64 // farthest asked, over all steps
-	text  [noteCount]string  // a format for asked
+	bits  uint32              // of the current step
+	asked *[noteCount]float64 // farthest asked, over all steps
+	text  [noteCount]string   // a format for asked
 }
 
 func newNotes(p *Profile, m *Model, c *coster) *notes {
-	n := new(notes)
+	n := &notes{asked: new([noteCount]float64)}
 	n.text[noteLatent] = fmt.Sprintf("latent attention: no kernel measured on %s; priced by bytes "+
 		"at the rate of other decode attention, by FLOPs at that of prefill attention", p.Name)
 	n.text[noteIndexer] = fmt.Sprintf("indexer: no kernel measured on %s; priced by bytes at the "+
@@ -93,8 +93,13 @@ func (n *notes) mark(bit int, on bool, asked float64) {
 	n.asked[bit] = max(n.asked[bit], asked)
 }
 
+// ShareNotes has two devices of one profile and model, which take turns, keep the farthest that
+// either was asked.
+func (d *Device) ShareNotes(o *Device) { d.costs.notes.asked = o.costs.notes.asked }
+
 // ExtrapolationNotes explains what the bits of Timing.Extrapolated stand for: what was asked,
-// farthest over the device's life, against what was measured.
+// farthest over the life of the device and of those that it shares notes with, against what was
+// measured.
 func (d *Device) ExtrapolationNotes(bits uint32) []string {
 	n := d.costs.notes
 	var out []string

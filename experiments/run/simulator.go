@@ -55,11 +55,15 @@ func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink,
 		return sim.Summary{}, err
 	}
 	defer s.close()
-	var device *hw.Device // the last one made: all have the same notes
+	var device *hw.Device // the last one made: all share their notes
 	s.device = func() (sim.Device, error) {
+		last := device
 		var err error
 		if device, err = s.newDevice(); err != nil {
 			return nil, err
+		}
+		if last != nil {
+			device.ShareNotes(last)
 		}
 		return wrap(device), nil
 	}
