@@ -120,13 +120,3 @@ func until(text []byte, mark string, from int) int {
 func hasPrefix(text []byte, prefix string) bool {
 	return len(text) >= len(prefix) && string(text[:len(prefix)]) == prefix
 }
-
-// data appends a table without the lines that are comments.
-func data(kept, table []byte) []byte {
-	for line := range bytes.Lines(table) {
-		if line[0] != '#' {
-			kept = append(kept, line...)
-		}
-	}
-	return kept
-}

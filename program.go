@@ -16,7 +16,7 @@ import (
 // package that it goes through, and the modules that they use. Patterns that end in [^t].go,
 // [^s]t.go and so on have between them all files but tests.
 //
-//go:embed go.mod go.sum traces/*.csv
+//go:embed go.mod go.sum traces/*.csv.gz
 //go:embed hw/models/*.toml hw/cards/*.toml hw/kernels/*.toml hw/engines/*.toml hw/drives/*.toml
 //go:embed experiments/config/*[^t].go experiments/config/*[^s]t.go experiments/config/*[^t]est.go
 //go:embed experiments/run/*[^t].go experiments/run/*[^s]t.go experiments/run/*[^t]est.go
@@ -80,8 +80,6 @@ func meaning(to []byte, ext string, text []byte) []byte {
 		return goSyntax.meaning(to, text)
 	case ".toml":
 		return tomlSyntax.meaning(to, text)
-	case ".csv":
-		return data(to, text)
 	}
 	return append(to, text...)
 }

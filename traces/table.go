@@ -1,22 +1,26 @@
 package traces
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// tableText has, for each set of LongBench v1 (Bai et al., ACL 2024; 4,750 requests) and each
+// packedTable has, for each set of LongBench v1 (Bai et al., ACL 2024; 4,750 requests) and each
 // kind of length, mean, minimum, maximum and the quantiles at 0, 0.5, ... 100 %. Those of
 // prompts are Hazen's (linear through the points (i-1/2)/n, x_i), which keep the mean when
 // interpolated; those of outputs, which have heavy ties at the generation limit, are the
 // smallest values that reach the probability. Prompt tokens are estimates, good to 5 %: words
 // or characters times a ratio measured per set and tokenizer.
 //
-//go:embed longbench.csv
-var tableText string
+//go:embed longbench.csv.gz
+var packedTable []byte
 
 // A set is one LongBench dataset in the built-in table.
 type set struct {
@@ -38,9 +42,17 @@ type column struct {
 // loadTable returns the built-in table, parsed once and never written to.
 var loadTable = sync.OnceValue(parseTable)
 
-// parseTable panics on a fault: the text is part of the program.
+// parseTable panics on a fault: the table is part of the program.
 func parseTable() []set {
-	lines := strings.Split(strings.TrimSpace(tableText), "\n")
+	r, err := files.Unpack(bytes.NewReader(packedTable))
+	if err != nil {
+		panic("traces: longbench.csv.gz: " + err.Error())
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		panic("traces: longbench.csv.gz: " + err.Error())
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	var sets []set
 	for i, line := range lines[1:] {
 		f := strings.Split(line, ",")

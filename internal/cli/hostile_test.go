@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"os"
 	"path/filepath"
@@ -101,7 +100,7 @@ func checkEnding(t *rapid.T, note string, o ending) {
 	}
 }
 
-// schemaKey is a row of keys.csv.
+// schemaKey is a row of keys.csv.gz.
 type schemaKey struct {
 	name, kind string
 	words      []string // of a string
@@ -109,7 +108,7 @@ type schemaKey struct {
 }
 
 func readSchema(t *testing.T) (keys []schemaKey) {
-	rows, err := csv.NewReader(strings.NewReader(keysCSV)).ReadAll()
+	rows, err := readKeys()
 	if err != nil || len(rows) < 60 {
 		t.Fatalf("%d keys: %v", len(rows), err)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/csv"
 	"fmt"
@@ -8,13 +9,22 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// keysCSV has a row for each key: key, type and unit, default, values, meaning. It is made from the
-// declarations of the keys, with docs/configuration.md.
+// packedKeys has a row for each key: key, type and unit, default, values, meaning. It is made from
+// the declarations of the keys, with docs/configuration.md.
 //
-//go:embed keys.csv
-var keysCSV string
+//go:embed keys.csv.gz
+var packedKeys []byte
+
+func readKeys() ([][]string, error) {
+	r, err := files.Unpack(bytes.NewReader(packedKeys))
+	if err != nil {
+		return nil, err
+	}
+	return csv.NewReader(r).ReadAll()
+}
 
 type listKeys struct {
 	Prefix string `arg:"" optional:"" placeholder:"PREFIX" help:"Only keys that begin so, as in system or workload.r."`
@@ -31,7 +41,7 @@ type configKey struct {
 }
 
 func (l *listKeys) Run(app *App) error {
-	rows, err := csv.NewReader(strings.NewReader(keysCSV)).ReadAll()
+	rows, err := readKeys()
 	if err != nil {
 		return err
 	}
