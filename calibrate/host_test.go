@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"math"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -100,6 +101,46 @@ func TestHostWithoutFirstDecodes(t *testing.T) {
 		h.EvictBlock.Set() {
 		t.Errorf("a load takes %v, %+.1f %% off that of both; an eviction %v", h.LoadBlock, 100*e,
 			h.EvictBlock)
+	}
+}
+
+// A visit measures each point once and adds that to what is there; a profile is of all of them.
+func TestVisitsOfTheHostAreAdded(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "host.toml")
+	var h heard
+	var sync []float64
+	for n := range 3 {
+		f := newFake(truth("a100-40gb"), 0, uint64(n))
+		f.truth.trip *= float64(1 + n) // a host that slows down
+		m, o := fakeMachine(f), h.options(out, Host)
+		m.Origin.Card, o.Visit = "NVIDIA A100-SXM4-40GB", true
+		c, err := Run(t.Context(), m, o, "2026-01-02")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sync = append(sync, c.Profile.Host.LayerSync.SI())
+		for _, r := range c.Samples.Records {
+			if of := probeOf(r.Point.Probe); of.reduction == byVisits && len(r.visits()) != n+1 {
+				t.Errorf("%s: %d visits after %d", r.Point.Key(), len(r.visits()), n+1)
+			}
+		}
+		kept, err := os.ReadFile(CSVPath(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read, err := ParseSamples(CSVPath(out), kept); err != nil ||
+			!slices.EqualFunc(read.Records, c.Samples.Records, func(a, b Record) bool {
+				return slices.Equal(a.Samples, b.Samples)
+			}) {
+			t.Errorf("the file has not what was fitted: %v", err)
+		}
+	}
+	if at := sync[2] / sync[0]; math.Abs(at-2) > 0.1 { // the mean of 1, 2 and 3
+		t.Errorf("layer_sync is %v after visits of a host that is 1, 2 and 3 times as slow", sync)
+	}
+	if n := len(h.logged); n != 2 || !strings.Contains(h.logged[0], "is added to them") {
+		t.Errorf("logged %q", h.logged)
 	}
 }
 

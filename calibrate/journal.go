@@ -89,10 +89,13 @@ func wholeLines(data []byte) []byte {
 	return nil
 }
 
-// add appends a record to the file.
+// add appends a record to the file, or its samples to those that the file has of its point.
 func (j *journal) add(r Record) error {
 	for i, s := range r.Samples { // as a reader of the file will see them
 		r.Samples[i] = asWritten(s)
+	}
+	if key := r.Point.Key(); j.done[key] {
+		return j.extend(key, r.Samples)
 	}
 	j.samples.Records = append(j.samples.Records, r)
 	j.done[r.Point.Key()] = true
@@ -102,6 +105,20 @@ func (j *journal) add(r Record) error {
 	}
 	w.Flush()
 	return w.Error()
+}
+
+// extend adds samples to those of a point, in a new file.
+func (j *journal) extend(key string, samples []float64) error {
+	i := slices.IndexFunc(j.samples.Records, func(r Record) bool { return r.Point.Key() == key })
+	r := &j.samples.Records[i]
+	r.Samples = append(r.Samples, samples...)
+	if err := renameio.WriteFile(j.path, j.samples.Encode(), 0o644); err != nil {
+		return err
+	}
+	old := j.file
+	var err error
+	j.file, err = os.OpenFile(j.path, os.O_APPEND|os.O_WRONLY, 0)
+	return errors.Join(err, old.Close())
 }
 
 // sync makes what was added so far outlast the machine.

@@ -21,6 +21,7 @@ type Options struct {
 	Out     string // profile to write; the CSV and the table of fits go to its folder
 	Plan    Plan
 	Fresh   bool  // measure anew what an earlier run has measured
+	Visit   bool  // visit each point once, and add that to what an earlier run has measured
 	PoolGiB int64 // largest pinned pool; 0: up to 32, and half of the host's free memory
 	Steady  bool  // end with ErrDisturbed where the host is disturbed
 	// Log gets what a user should know; Progress how many points are done.
@@ -68,6 +69,10 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 	}
 	if err != nil {
 		return nil, err
+	}
+	if o.Visit && len(j.done) > 0 {
+		note = fmt.Sprintf("%s has %d points of this machine: what is measured now is added to them",
+			path, len(j.done))
 	}
 	if note != "" {
 		o.Log(note)
@@ -124,6 +129,9 @@ func measure(ctx context.Context, m Machine, o Options, j *journal,
 		rule = QuickRule
 	}
 	all := visits(points(o.Plan, m.Limits), rule.Visits)
+	if o.Visit {
+		all = once(all)
+	}
 	end := map[string]int{} // of each probe
 	for i, v := range all {
 		end[v.Probe] = i
@@ -133,7 +141,7 @@ func measure(ctx context.Context, m Machine, o Options, j *journal,
 	for i, v := range all {
 		p := v.Point
 		o.Progress(i, len(all), p.Probe)
-		if j.done[p.Key()] || failed[p.Probe] != nil {
+		if j.done[p.Key()] && !o.Visit || failed[p.Probe] != nil {
 			continue
 		}
 		if ctx.Err() != nil {

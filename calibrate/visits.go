@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"slices"
 	"time"
 )
 
@@ -29,6 +30,11 @@ func visits(all []Point, times int) []visit {
 		i = end
 	}
 	return out
+}
+
+// once keeps one visit of each point, as long as it would be among all.
+func once(all []visit) []visit {
+	return slices.DeleteFunc(all, func(v visit) bool { return !v.last })
 }
 
 // always has every point of a probe visited again: what disturbs the host's CPU, or the pages

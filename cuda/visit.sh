@@ -11,7 +11,8 @@
 #               name
 #   bench       timing tables of kernels: sections BENCH of gpubench
 #   runs        the live runs of CONFIG (experiments/validate-longbench.toml), one at a time in one
-#               process, as many as there is time for
+#               process, as many as there is time for; the host is measured once before them and
+#               once after, as its speed differs by a tenth within minutes
 #
 #   [STEPS="checks calibrate"] sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]
 #
@@ -124,7 +125,9 @@ fi
 engine=
 if asked host; then
   engine=${ENGINE:-$out/host.toml}
-  step host-engine 240 cuda/build/sparseserve calibrate --host --fresh --out "$engine" || quiet=
+  visit=
+  asked runs && visit=--visit
+  step host-engine 240 cuda/build/sparseserve calibrate --host $visit --fresh --out "$engine" || quiet=
 fi
 if asked bench; then
   step bench 60 cuda/build/gpubench -only "${BENCH:-overlap}"
@@ -136,6 +139,7 @@ elif asked runs; then
     ${GPU:+--set gpu="$GPU"} ${engine:+--set system.engine="$engine"} \
     --split-every "${SPLIT:-64}" --out "$out"
   [ ! -d "$out/live" ] || echo "$(ls "$out/live" | wc -l) live runs in $out/live"
+  [ ! "$engine" ] || step host-after 120 cuda/build/sparseserve calibrate --host --visit --out "$engine"
 fi
 
 grep -h '^Benchmark' "$out/bookkeeping.log" "$out/host.log" 2>/dev/null

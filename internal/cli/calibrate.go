@@ -22,6 +22,7 @@ type calibrateCmd struct {
 	Host    bool     `help:"Measure only what the CPU does in a step of the live loop, and write an engine (default: out/host.toml) for system.engine. For a built-in card: hosts differ more than cards do."`
 	Pool    int64    `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
 	Fresh   bool     `help:"Measure anew what an earlier run has measured."`
+	Visit   bool     `help:"With --host: measure once, where --host alone does so twice, and add that to what an earlier run has measured. Once before and once after other runs is the host's mean over them."`
 	Steady  bool     `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
 	Library string   `placeholder:"FILE" help:"libsparseserve.so. Default: in the program's folder, or cuda/build."`
 	Format  []string `enum:"png,svg,pdf" default:"png" placeholder:"FORMAT" help:"Formats of the plots: png, svg and pdf. Default: ${default}."`
@@ -33,6 +34,9 @@ type calibrateCmd struct {
 func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 	if c.Host && (c.Drive != "" || c.Quick) {
 		return errors.New("--host measures one thing at its full sizes: leave --quick and --drive out")
+	}
+	if c.Visit && !c.Host {
+		return errors.New("--visit adds to what --host has measured: give --host too")
 	}
 	if c.Drive != "" {
 		return c.measureDrive(ctx, app)
@@ -74,9 +78,9 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 
 func (c *calibrateCmd) measure(ctx context.Context, app *App) (done *calibrate.Calibration,
 	err error) {
-	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full, Fresh: c.Fresh, PoolGiB: c.Pool,
-		Steady: c.Steady,
-		Log:    func(text string) { fmt.Fprintln(app.Stderr, text) }, Progress: func(int, int, string) {}}
+	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full, Fresh: c.Fresh, Visit: c.Visit,
+		PoolGiB: c.Pool, Steady: c.Steady,
+		Log: func(text string) { fmt.Fprintln(app.Stderr, text) }, Progress: func(int, int, string) {}}
 	switch {
 	case c.Quick:
 		options.Plan = calibrate.Quick
