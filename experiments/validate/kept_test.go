@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,49 @@ func TestValidationBrokenMachine(t *testing.T) {
 		"broken\n1 of 5 live runs are kept in "
 	if err == nil || !strings.HasPrefix(err.Error(), want) || runs != 3 {
 		t.Errorf("%d runs, error %v", runs, err)
+	}
+}
+
+// Two failures end the live runs where this process has made no run between them; one that another
+// process makes is none.
+func TestFailuresInARow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		failing    []int
+		taken      bool // the run after the first that fails
+		runs, kept int
+	}{
+		"one made between":  {[]int{1, 3}, false, 5, 3},
+		"one taken between": {[]int{1, 2}, true, 2, 0},
+	} {
+		var runs int
+		v := tinyValidation(t, t.TempDir(), &runs, 0)
+		on := v.Live.(*run.Live).On
+		v.Live.(*run.Live).On = func(do func(live.Machine) error) error {
+			if !slices.Contains(c.failing, runs+1) {
+				return on(do)
+			}
+			if runs++; c.taken && runs == 1 {
+				store, err := run.OpenShared(filepath.Join(v.Dir, liveFolder), &run.Makers{
+					Device: v.device, Program: v.LiveProgram + " " + v.Live.Options(), Folder: v.folder})
+				if err != nil {
+					return err
+				}
+				release, err := store.Claim(&v.points[1].Point)
+				if err != nil {
+					return err
+				}
+				t.Cleanup(func() { release() })
+			}
+			return errors.New("broken")
+		}
+		_, _, err := v.Do(t.Context())
+		kept := fmt.Sprintf("%d of 5 live runs are kept in ", c.kept)
+		if err == nil || !strings.Contains(err.Error(), kept) || runs != c.runs ||
+			c.taken != (v.Taken == 1) {
+			t.Errorf("%s: %d runs, want %d; %d taken; error %v, want %q", name, runs, c.runs, v.Taken, err,
+				kept)
+		}
 	}
 }
 

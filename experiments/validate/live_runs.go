@@ -67,16 +67,15 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			_, err := grid.Do(ctx, []config.Point{missing[i].Point})
 			return err
 		})
-		if !made && err == nil {
-			v.Taken++
-		} else if err == nil {
+		switch {
+		case err == nil && made:
 			kept++
 			inARow = 0
-		}
-		if err == nil {
 			continue
-		}
-		if ctx.Err() != nil {
+		case err == nil: // another machine's says nothing of this one
+			v.Taken++
+			continue
+		case ctx.Err() != nil:
 			return nil, fmt.Errorf("%w; %d of %d live runs are kept: the same command runs the rest", err,
 				kept, len(v.points))
 		}

@@ -101,8 +101,8 @@ func toRemake(store *run.PointStore, p *config.SweepPoint) (dir string, by *dist
 
 // again makes the disturbed runs once more, worst first, and keeps the steadier of
 // the two. What disturbs a machine lasts for longer than a run, so that these come
-// after all others. One that fails costs nothing but its time; after two in a row it
-// is the machine's fault.
+// after all others. One that fails costs nothing but its time; after two of its own in a
+// row it is the machine's fault.
 func (v *Validation) again(ctx context.Context, grid run.Grid, store *run.PointStore) error {
 	var points []*config.SweepPoint
 	by := map[*config.SweepPoint]*disturbance{}
@@ -138,9 +138,11 @@ func (v *Validation) again(ctx context.Context, grid run.Grid, store *run.PointS
 			return fmt.Errorf(
 				"%w; %s was disturbed and is kept as it was: the same command makes it once more", err, p.Label)
 		}
-		if inARow++; err == nil {
+		switch {
+		case err == nil && what != "": // else another process has made it
 			inARow = 0
-		} else {
+		case err != nil:
+			inARow++
 			what = fmt.Sprintf("%s was disturbed (%v) and is kept as it was: %v", p.Label, by[p], err)
 		}
 		if what != "" {

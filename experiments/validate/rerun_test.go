@@ -232,6 +232,50 @@ func TestDisturbedRunsInOrder(t *testing.T) {
 	}
 }
 
+// Two second makings that fail end them, whatever another process makes between.
+func TestSecondMakingsThatFailInARow(t *testing.T) {
+	dir, factor := t.TempDir(), map[string]float64{}
+	v, m := againValidation(t, dir, func(run string, making, step int) float64 {
+		return every(5, step, factor[run])
+	})
+	var err error
+	if v.Sweep, err = config.LoadSweep("../validate-tiny.toml", []string{`model="../testdata/tiny"`,
+		"workload.requests=3"}); err != nil {
+		t.Fatal(err)
+	}
+	points, err := v.Sweep.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range points {
+		factor[p.Label] = 6 - float64(i) // in this order
+	}
+	runs := 0
+	m.before = func() error {
+		if runs++; runs <= len(points) {
+			return nil
+		}
+		if runs == len(points)+1 {
+			store, err := run.OpenShared(filepath.Join(dir, liveFolder),
+				&run.Makers{Device: "model", Program: "live test "})
+			if err != nil {
+				return err
+			}
+			release, err := store.Claim(&v.points[1].Point)
+			if err != nil {
+				return err
+			}
+			t.Cleanup(func() { release() })
+		}
+		return errors.New("broken")
+	}
+	_, notes, err := v.Do(t.Context())
+	if err != nil || len(points) != 5 || runs != len(points)+2 || len(notes) != 2 {
+		t.Errorf("%d points, %d runs, notes %q, error %v; want 2 runs more than points", len(points),
+			runs, notes, err)
+	}
+}
+
 func TestDisturbances(t *testing.T) {
 	for _, c := range []struct {
 		a, b  disturbance

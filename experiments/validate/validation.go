@@ -68,10 +68,9 @@ type Validation struct {
 	notes  []string
 }
 
-// Do makes what is missing and reports. When a live run fails, the others are
-// made and kept, until a second one fails in a row; the error says which failed,
-// and no report is made. Notes say
-// which kept runs were damaged, and which are left out.
+// Do makes what is missing and reports. When a live run fails, the others are made and kept, until
+// two fail in a row of those that this process makes; the error says which failed, and no report is
+// made. Notes say which kept runs were damaged, and which are left out.
 func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, err error) {
 	if v.Planned == nil {
 		v.Planned = func(int) {}
