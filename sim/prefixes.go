@@ -111,12 +111,7 @@ func (s *Server) worth() func(from, to, ssd int) bool {
 	}
 }
 
-// tokenBytes is the KV of a token in all layers.
-func (s *Server) tokenBytes() int64 {
-	return s.Geometry.BlockBytes / int64(s.Geometry.BlockTokens) * int64(s.Geometry.Groups())
-}
-
-func (s *Server) chunkBytes() int64 { return s.tokenBytes() * int64(s.Spec.PrefixChunk) }
+func (s *Server) chunkBytes() int64 { return s.Geometry.TokenBytes() * int64(s.Spec.PrefixChunk) }
 
 // share prepares what a request that arrives can have from others. With prefixes shared, that is
 // known when it is scheduled; else its trace says it.
@@ -177,19 +172,20 @@ func (s *Server) begun(r *request, first bool) {
 		u.HitAgain += int64(r.Hit)
 	}
 	if load.Tokens > 0 && s.Spec.PrefixOverlap != OverlapRequest {
-		l := &s.step.meta.Prefix
-		l.Bytes += int64(load.Tokens) * s.tokenBytes()
-		l.SSD += int64(load.SSD) * s.tokenBytes()
+		l, token := &s.step.meta.Prefix, s.Geometry.TokenBytes()
+		l.Bytes += int64(load.Tokens) * token
+		l.SSD += int64(load.SSD) * token
 		l.ByLayer = s.Spec.PrefixOverlap == OverlapLayers
 	}
 }
 
 // fetchPrefixes has the device load what the requests that wait for it have below HBM.
 func (s *Server) fetchPrefixes(now des.Time) {
+	token := s.Geometry.TokenBytes()
 	for _, sr := range s.batch.Loading {
 		r := s.requests[sr]
 		load := r.table.Loaded()
-		l := PrefixLoad{Bytes: int64(load.Tokens) * s.tokenBytes(), SSD: int64(load.SSD) * s.tokenBytes()}
+		l := PrefixLoad{Bytes: int64(load.Tokens) * token, SSD: int64(load.SSD) * token}
 		s.prefixUse.Loaded += l.Bytes
 		s.prefixUse.LoadedSSD += l.SSD
 		s.landing[r.ID] = r

@@ -22,12 +22,13 @@ func (s *prepared) belowHBM() (err error) {
 			return err
 		}
 	}
-	if s.prefix, err = config.PrefixOptions(spec, s.tokenBytes()); err != nil {
+	token := s.server.Geometry.TokenBytes()
+	if s.prefix, err = config.PrefixOptions(spec, token); err != nil {
 		return err
 	}
 	s.prices = hw.NewPrefixPrices(s.gpu, &s.model, s.prefix, spec.ChunkTokens)
 	s.server.PrefixWorth = func(from, to, ssd int) bool {
-		l := sim.PrefixLoad{Bytes: int64(to-from) * s.tokenBytes(), SSD: int64(ssd) * s.tokenBytes()}
+		l := sim.PrefixLoad{Bytes: int64(to-from) * token, SSD: int64(ssd) * token}
 		return s.prices.Load(l) < s.prices.Compute(from, to)
 	}
 	return nil
@@ -66,12 +67,6 @@ func arrivals(w traces.Spec, seed uint64, model traces.Tokenizer) iter.Seq2[sim.
 			}
 		}
 	}
-}
-
-// tokenBytes is a token's KV on one GPU.
-func (s *prepared) tokenBytes() int64 {
-	g := &s.server.Geometry
-	return g.BlockBytes / int64(g.BlockTokens) * int64(g.Groups())
 }
 
 func (s *prepared) newDevice() (*hw.Device, error) {
