@@ -37,6 +37,39 @@ type Load struct {
 	SSD    int // of them, that come from there
 }
 
+// below is what blocks of HBM, or a tree's pages, have to do with the tiers below.
+type below[T any] struct {
+	lower   *Lower   // nil: there is nothing below HBM
+	hits    []uint8  // of each block, since it got its content; where chunks are written by hits
+	ends    []bool   // blocks that end a chunk
+	kept    holds[T] // what is being saved
+	evicted int64    // blocks that lost their content
+}
+
+func newBelow[T any](lower *Lower, blocks int64) below[T] {
+	if lower == nil {
+		return below[T]{}
+	}
+	lower.begin()
+	return below[T]{lower: lower, hits: make([]uint8, blocks), ends: make([]bool, blocks)}
+}
+
+// Writes returns how many chunks leave HBM for the tiers below, and how many come to SSD, since
+// the last call of Written.
+func (b *below[T]) Writes() (dram, ssd int) { return len(b.lower.writes), len(b.lower.spills) }
+
+// Kept returns when what is being saved to the tiers below is given up next; ok is false where
+// there is nothing, or that is not known.
+func (b *below[T]) Kept() (at des.Time, ok bool) { return b.kept.next() }
+
+// Lost returns how many blocks of HBM and chunks below have lost their content.
+func (b *below[T]) Lost() (hbm, dram, ssd int64) {
+	if b.lower != nil {
+		dram, ssd = b.lower.dram.evicted, b.lower.ssd.evicted
+	}
+	return b.evicted, dram, ssd
+}
+
 func (l *Lower) begin() {
 	l.dram = newTier(l.DRAM, l.Eviction)
 	l.ssd = newTier(l.SSD, l.Eviction)
@@ -191,10 +224,6 @@ func (p *Pool) Plan(now des.Time) {
 	}
 }
 
-// Writes returns how many chunks leave HBM for the tiers below, and how many come to SSD, since
-// the last call of Written.
-func (p *Pool) Writes() (dram, ssd int) { return len(p.lower.writes), len(p.lower.spills) }
-
 // Written has these chunks be in DRAM from one time on and on SSD from another.
 func (p *Pool) Written(dram, ssd des.Time) {
 	p.kept.saved(dram)
@@ -206,21 +235,4 @@ func (l *Lower) written(dram, ssd des.Time) {
 	l.dram.written(l.writes, dram)
 	l.ssd.written(l.spills, ssd)
 	l.writes, l.spills = l.writes[:0], l.spills[:0]
-}
-
-// Kept returns when the next blocks are given up that are being saved to the tiers below; ok is
-// false where there are none.
-func (p *Pool) Kept() (at des.Time, ok bool) { return p.kept.next() }
-
-// Lost returns how many blocks of HBM and chunks below have lost their content.
-func (p *Pool) Lost() (hbm, dram, ssd int64) {
-	dram, ssd = p.lower.lost()
-	return p.evicted, dram, ssd
-}
-
-func (l *Lower) lost() (dram, ssd int64) {
-	if l == nil {
-		return 0, 0
-	}
-	return l.dram.evicted, l.ssd.evicted
 }

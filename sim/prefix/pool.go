@@ -26,17 +26,12 @@ type Pool struct {
 	next, prev  []int32  // of the queue, whose head and tail are the last element's
 	index       index
 	version     uint64 // of keys and of the blocks in use
-	evicted     int64  // blocks that lost their content
-
-	lower *Lower  // nil: there is nothing below HBM
-	hits  []uint8 // of each block, since it got its content; where Lower has chunks written by hits
-	ends  []bool  // blocks that end a chunk; where Lower has chunks written back
+	below[int32]
 
 	// Late has blocks be found once Enter names them, not when they are planned: what is computed
 	// has a way to go until it is where others can have it.
 	Late bool
 	late []saving // blocks that were given up while they are saved
-	kept holds[int32]
 	// Requests that have ended and of whose blocks some are still being saved give all up together
 	// then, so that the end of a text is lost first, as vLLM delays the free of such requests.
 	parting holds[[]int32]
@@ -51,13 +46,10 @@ func NewPool(total int64, blockTokens int, watermark float64, lower *Lower) *Poo
 		blockTokens: blockTokens, watermark: int(watermark * float64(total)), free: n,
 		refs: make([]int32, n), keys: make([]uint64, n),
 		next: make([]int32, n+1), prev: make([]int32, n+1), index: newIndex(n), version: 1,
+		below: newBelow[int32](lower, total),
 	}
 	for i := range p.next {
 		p.next[i], p.prev[i] = int32((i+1)%(n+1)), int32((i+n)%(n+1))
-	}
-	if lower != nil {
-		lower.begin()
-		p.lower, p.hits, p.ends = lower, make([]uint8, n), make([]bool, n)
 	}
 	return p
 }

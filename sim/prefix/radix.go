@@ -21,8 +21,7 @@ type Radix struct {
 	numbers   numbers
 	root      *node
 	version   uint64 // of the nodes
-	evicted   int64  // pages
-	below
+	below[*node]
 	readers
 }
 
@@ -71,7 +70,7 @@ type branch struct {
 func NewRadix(total int64, page int, watermark float64, lower *Lower) *Radix {
 	r := &Radix{page: page, watermark: int(watermark * float64(total)), total: int(total),
 		free: int(total), version: 1, root: &node{children: map[uint64]*node{}, locks: 1},
-		below: newBelow(lower, total)}
+		below: newBelow[*node](lower, total)}
 	r.root.next, r.root.prev = r.root, r.root
 	return r
 }

@@ -11,22 +11,6 @@ import (
 // whose chunks are being saved is locked. Of a text the end is written and used first, so that
 // least recently used first is leaf first.
 
-// below is what a tree notes of its pages for the tiers below HBM.
-type below struct {
-	lower *Lower
-	hits  []uint8 // of each page, since it entered; where chunks are written by hits
-	ends  []bool  // pages that end a chunk
-	kept  holds[*node]
-}
-
-func newBelow(lower *Lower, total int64) below {
-	if lower == nil {
-		return below{}
-	}
-	lower.begin()
-	return below{lower: lower, hits: make([]uint8, total), ends: make([]bool, total)}
-}
-
 // Fetch says whether what Match found has to be loaded before the prefill begins, and grants the
 // room for it; ok is false where there is none.
 func (r *Radix) Fetch(g *Grant) (loads, ok bool) {
@@ -117,22 +101,8 @@ func (r *Radix) Plan(now des.Time) {
 	}
 }
 
-// Writes returns how many chunks leave HBM for the tiers below, and how many come to SSD, since
-// the last call of Written.
-func (r *Radix) Writes() (dram, ssd int) { return len(r.lower.writes), len(r.lower.spills) }
-
 // Written has these chunks be in DRAM from one time on and on SSD from another.
 func (r *Radix) Written(dram, ssd des.Time) {
 	r.kept.saved(dram)
 	r.lower.written(dram, ssd)
-}
-
-// Kept returns when the next nodes are unlocked that are being saved; ok is false where there are
-// none.
-func (r *Radix) Kept() (at des.Time, ok bool) { return r.kept.next() }
-
-// Lost returns how many pages were evicted, and chunks below.
-func (r *Radix) Lost() (hbm, dram, ssd int64) {
-	dram, ssd = r.lower.lost()
-	return r.evicted, dram, ssd
 }
