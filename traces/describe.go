@@ -15,8 +15,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// A Description is what a trace file, or a workload, holds. Quantiles are exact below 2,048 and
-// good to 0.1 % above; all else is exact.
+// A Description is what a trace file, or a workload, holds. Quantiles are those of a histogram:
+// exact up to 2,047 tokens, and up to 0.1 % too large beyond and of gaps. All else is exact.
 type Description struct {
 	Path     string     `json:"path"`
 	Format   string     `json:"format"`

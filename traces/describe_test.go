@@ -49,7 +49,7 @@ func TestDescribeGolden(t *testing.T) {
 	}
 }
 
-// The quantiles agree with those of the sorted values.
+// The quantiles are those of the sorted values, above 2,047 tokens up to 0.1 % more.
 func TestDescribeAgainstSorting(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		values := rapid.SliceOfN(rapid.IntRange(1, maxTokens), 1, 200).Draw(rt, "tokens")
@@ -60,7 +60,7 @@ func TestDescribeAgainstSorting(t *testing.T) {
 		d := c.describe(true)
 		slices.Sort(values)
 		near := func(what string, got, want float64) {
-			if math.Abs(got-want) > 0.001*want {
+			if got < want*(1-1e-9) || got > 1.001*want || what[0] == 'p' && want < 2048 && got != want {
 				rt.Fatalf("%s = %v, want %v of %v", what, got, want, values)
 			}
 		}
