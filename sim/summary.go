@@ -91,7 +91,8 @@ type Summary struct {
 	// PhaseS is where the time went, seconds over all steps.
 	PhaseS map[string]float64 `json:"phase_s"`
 	SLO    string             `json:"slo"` // in words
-	SLOMet bool               `json:"slo_met"`
+	// SLOMet is nil where the run ended early; files of before have false there.
+	SLOMet *bool `json:"slo_met,omitempty"`
 	// SLOMissed names what of the service level the run missed.
 	SLOMissed []string `json:"slo_missed,omitempty"`
 	Warnings  []string `json:"warnings"`
@@ -129,6 +130,15 @@ func (s *Summary) RejectedShare() float64 {
 		return 0
 	}
 	return float64(s.Rejected) / float64(s.Completed+s.Rejected)
+}
+
+// MetSLO says whether the run met its service level, as far as that is known: it is not of a run
+// that ended early.
+func (s *Summary) MetSLO() (met, known bool) {
+	if s.SLOMet == nil || s.Interrupted != "" {
+		return false, false
+	}
+	return *s.SLOMet, true
 }
 
 // ProgressiveStats is what progressive attention (PSA) did.

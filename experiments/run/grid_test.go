@@ -30,6 +30,7 @@ func pretend(_ context.Context, p config.Point, sink Sink) (sim.Summary, error) 
 		Requests: p.Workload.Requests, Completed: p.Workload.Requests,
 		TTFT:   sim.Stats{Mean: 10 * p.Workload.Rate, P99: 1},
 		PhaseS: map[string]float64{"linears": 1, "host": 2},
+		SLOMet: new(false),
 	}, nil
 }
 

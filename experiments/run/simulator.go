@@ -239,7 +239,7 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	}
 	sum.SLO = slo.String(bounds)
 	sum.SLOMissed = slo.Missed(&sum, bounds)
-	sum.SLOMet = len(sum.SLOMissed) == 0
+	sum.SLOMet = new(len(sum.SLOMissed) == 0)
 	if len(bounds) == 0 {
 		sum.Warnings = append(sum.Warnings, "the service level has no bound: only rejected requests "+
 			"can miss it")
@@ -286,7 +286,7 @@ func endedEarly(ctx context.Context, sum *sim.Summary, err error) {
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 		sum.Interrupted = "interrupted"
 	}
-	sum.SLOMet, sum.SLOMissed = false, nil // not known
+	sum.SLOMet, sum.SLOMissed = nil, nil // not known
 	sum.Warnings = append(sum.Warnings, fmt.Sprintf("ended early: %s; figures are of the %d "+
 		"requests that finished until then", sum.Interrupted, sum.Completed))
 }

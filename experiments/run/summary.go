@@ -114,9 +114,9 @@ func tabulate(sums []sim.Summary) *Table {
 		} else if windows {
 			row = append(row, "", "", "", "")
 		}
-		var met any = s.SLOMet
-		if s.Interrupted != "" {
-			met = "" // not known
+		var met any = "" // not known
+		if is, known := s.MetSLO(); known {
+			met = is
 		}
 		t.Add(append(row, s.GoodShare, met, strings.Join(s.SLOMissed, " "),
 			strings.Join(s.Warnings, "; "))...)

@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -30,9 +31,19 @@ func columnOf(t *testing.T, name string, sums ...sim.Summary) []string {
 
 // Of a run that ended early it is not known whether it keeps the service level.
 func TestTableOfInterruptedRuns(t *testing.T) {
-	got := columnOf(t, "slo_met", sim.Summary{SLOMet: true}, sim.Summary{Interrupted: "interrupted"},
-		sim.Summary{})
-	if want := []string{"true", "", "false"}; !slices.Equal(got, want) {
+	early := sim.Summary{Interrupted: "interrupted"}
+	if text, err := Marshal([]sim.Summary{early}); err != nil ||
+		bytes.Contains(text, []byte("slo_met")) {
+		t.Errorf("%s, %v", text, err)
+	}
+	var before sim.Summary // files of before have false
+	if err := json.Unmarshal([]byte(`{"slo_met": false, "interrupted": "interrupted"}`),
+		&before); err != nil {
+		t.Fatal(err)
+	}
+	got := columnOf(t, "slo_met", sim.Summary{SLOMet: new(true)}, early, before,
+		sim.Summary{SLOMet: new(false)})
+	if want := []string{"true", "", "", "false"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

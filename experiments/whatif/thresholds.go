@@ -345,7 +345,8 @@ func keepsLevel(ctx context.Context, t *test, settings []config.Setting) (a Answ
 	a.Holds = true
 	for i := range sums {
 		served = append(served, 1-sums[i].RejectedShare())
-		a.Holds = a.Holds && sums[i].SLOMet
+		met, _ := sums[i].MetSLO()
+		a.Holds = a.Holds && met
 	}
 	a.Value, a.Against = stat.Mean(served, nil), 1-p.SLO.MissShare
 	return a, nil

@@ -171,7 +171,7 @@ func TestGoodputIsThatOfPlan(t *testing.T) {
 func TestThresholdsHoldOnBothSides(t *testing.T) {
 	path, alone := write(t, small), write(t, withoutSearch())
 	level := func(sums []sim.Summary) bool {
-		return !slices.ContainsFunc(sums, func(s sim.Summary) bool { return !s.SLOMet })
+		return !slices.ContainsFunc(sums, func(s sim.Summary) bool { return !*s.SLOMet })
 	}
 	mean := func(sums []sim.Summary, of func(*sim.Summary) float64) float64 {
 		total := 0.0

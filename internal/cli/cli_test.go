@@ -26,7 +26,7 @@ func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, err
 			P99: 9.25},
 		TBT:            sim.Stats{Mean: 0.03 + rate/10, P50: 0.03, P90: 0.05, P99: 0.31},
 		QueueDelay:     sim.Stats{Mean: rate, P50: 0, P90: 1, P99: 4},
-		ThroughputTokS: 197 * rate, BatchMean: 1 + 20*rate, SLOMet: true,
+		ThroughputTokS: 197 * rate, BatchMean: 1 + 20*rate, SLOMet: new(true),
 		PhaseS: map[string]float64{"linears": 1000},
 	}
 	if p.System.Sparse() {
@@ -38,7 +38,7 @@ func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, err
 			"loaded have a standard error of %g %%", 10*rate))
 	}
 	if p.System.Name == "vllm" && rate >= 0.15 {
-		sum.TTFT.Mean, sum.TTFT.P99, sum.QueueDelay.Mean, sum.SLOMet = 260, 512, 250, false
+		sum.TTFT.Mean, sum.TTFT.P99, sum.QueueDelay.Mean, sum.SLOMet = 260, 512, 250, new(false)
 		sum.ThroughputTokS = 28.1
 		sum.Warnings = append(sum.Warnings, fmt.Sprintf("unstable queue: delay grows %gx", 100*rate))
 	}

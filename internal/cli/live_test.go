@@ -186,7 +186,7 @@ func TestInterruptWithinARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(rows), "\n") - 1; sum.Interrupted != "interrupted" ||
-		sum.Completed < 3 || sum.Completed == 20 || n != sum.Completed {
+		sum.SLOMet != nil || sum.Completed < 3 || sum.Completed == 20 || n != sum.Completed {
 		t.Errorf("%d rows, %+v", n, sum)
 	}
 }

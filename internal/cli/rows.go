@@ -72,10 +72,11 @@ func (r *row) add(s *sim.Summary) {
 	for i := range into {
 		*into[i] += *from[i]
 	}
-	if s.Interrupted == "" {
+	met, known := s.MetSLO()
+	if known {
 		r.judged++
 	}
-	if s.SLOMet {
+	if met {
 		r.met++
 	}
 	r.unstable = r.unstable ||

@@ -10,8 +10,8 @@ import (
 // Of a run that ended early it is not known whether it keeps the service level.
 func TestServiceLevelOfInterruptedRuns(t *testing.T) {
 	early := sim.Summary{System: "s", Rate: 1, Completed: 1, Interrupted: "interrupted"}
-	met := sim.Summary{System: "s", Rate: 1, Completed: 1, SLOMet: true}
-	missed := sim.Summary{System: "s", Rate: 1, Completed: 1}
+	met := sim.Summary{System: "s", Rate: 1, Completed: 1, SLOMet: new(true)}
+	missed := sim.Summary{System: "s", Rate: 1, Completed: 1, SLOMet: new(false)}
 	for want, sums := range map[string][]sim.Summary{
 		"-": {early, early}, "met": {met, met}, "no": {missed}, "1/2": {met, missed},
 		"1/1": {met, early}, "0/1": {missed, early},

@@ -202,10 +202,10 @@ func runsTable(runs []summary) table {
 		if r.HitRatio > 0 || r.BlocksLoadedPerStep > 0 {
 			loads, hits = digits(r.BlocksLoadedPerStep), digits(100*r.HitRatio)
 		}
-		switch {
-		case r.Interrupted != "":
+		switch met, known := r.MetSLO(); {
+		case !known:
 			level = "-"
-		case r.SLOMet:
+		case met:
 			level = "met"
 		}
 		row = append(row, digits(100*(1-r.RejectedShare())), digits(r.TTFT.Mean),
