@@ -13,10 +13,10 @@ import (
 )
 
 // sources is what decides the result of a simulated run: the code and the data of every
-// package that it goes through, and the modules that they use. Patterns that end in [^t].go,
-// [^s]t.go and so on have between them all files but tests.
+// package that it goes through, and the versions of the modules that they use. Patterns that end in
+// [^t].go, [^s]t.go and so on have between them all files but tests.
 //
-//go:embed go.mod go.sum traces/*.csv.gz
+//go:embed go.mod traces/*.csv.gz
 //go:embed hw/models/*.toml hw/cards/*.toml hw/kernels/*.toml hw/engines/*.toml hw/drives/*.toml
 //go:embed experiments/config/*[^t].go experiments/config/*[^s]t.go experiments/config/*[^t]est.go
 //go:embed experiments/run/*[^t].go experiments/run/*[^s]t.go experiments/run/*[^t]est.go

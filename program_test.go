@@ -15,7 +15,7 @@ import (
 // or a cell. One of comments does not.
 func TestProgram(t *testing.T) {
 	files := fstest.MapFS{
-		"go.sum":           {Data: []byte("a")},
+		"go.mod":           {Data: []byte("a")},
 		"hw/models/m.toml": {Data: []byte("# of a model\n[m]\nlayers = 2 # all\nname = \"#1\"\n")},
 		"sim/server.go": {
 			Data: []byte("package sim\n\n// Step is one.\nfunc Step() int { return 1 }\n")},
@@ -32,7 +32,7 @@ func TestProgram(t *testing.T) {
 		name, text string
 		same       bool
 	}{
-		{"go.sum", "z", false},
+		{"go.mod", "z", false},
 		{"sim/server.go", "// Package sim serves.\n\npackage sim\n\n// Step counts.\nfunc Step() int { " +
 			"return /* one */ 1 }\n", true},
 		{"sim/server.go", "package sim\n\n// Step is one.\nfunc Step() int { return 2 }\n", false},

@@ -127,7 +127,8 @@ if asked host; then
   engine=${ENGINE:-$out/host.toml}
   visit=
   asked runs && visit=--visit
-  step host-engine 240 cuda/build/sparseserve calibrate --host $visit --fresh --out "$engine" || quiet=
+  step host-engine 240 \
+    cuda/build/sparseserve calibrate --host $visit --fresh --out "$engine" || quiet=
 fi
 if asked bench; then
   step bench 60 cuda/build/gpubench -only "${BENCH:-overlap}"
@@ -139,7 +140,8 @@ elif asked runs; then
     ${GPU:+--set gpu="$GPU"} ${engine:+--set system.engine="$engine"} \
     --split-every "${SPLIT:-64}" --out "$out"
   [ ! -d "$out/live" ] || echo "$(ls "$out/live" | wc -l) live runs in $out/live"
-  [ ! "$engine" ] || step host-after 120 cuda/build/sparseserve calibrate --host --visit --out "$engine"
+  [ ! "$engine" ] ||
+    step host-after 120 cuda/build/sparseserve calibrate --host --visit --out "$engine"
 fi
 
 grep -h '^Benchmark' "$out/bookkeeping.log" "$out/host.log" 2>/dev/null

@@ -41,8 +41,8 @@ type validatedStep struct {
 }
 
 // DrawValidation draws the result folder of a validation into pictures/ below
-// it: errors.png, for each run steps-RUN.png, for each load phases-LOAD.png. It
-// returns the paths.
+// it: errors.png, for each run whose steps were kept steps-RUN.png, for each load of such
+// phases-LOAD.png. It returns the paths.
 func DrawValidation(dir string, formats ...string) ([]string, error) {
 	runs, err := readValidation(dir)
 	if err != nil {
@@ -61,6 +61,9 @@ func DrawValidation(dir string, formats ...string) ([]string, error) {
 		return files, err
 	}
 	for i := range runs {
+		if runs[i].Steps == "" { // they were not kept
+			continue
+		}
 		if err := add(drawSteps(dir, &runs[i], formats)); err != nil {
 			return files, err
 		}
@@ -97,6 +100,9 @@ func readValidation(dir string) ([]validated, error) {
 			default:
 				r.errors[c.Metric] = *c.Error
 			}
+		}
+		if r.Steps == "" {
+			continue
 		}
 		var err error
 		if r.steps, err = readValidatedSteps(

@@ -16,6 +16,7 @@ import (
 func (v *Validation) index(lives, simulated []string) error {
 	index := validationRuns{Name: v.Sweep.Name}
 	var devices []string
+	without := 0 // runs whose steps are not kept
 	for i := range v.points {
 		p := &v.points[i]
 		sum, err := run.ReadSummary(lives[i])
@@ -27,9 +28,18 @@ func (v *Validation) index(lives, simulated []string) error {
 				"says why", p.Label, filepath.Join(lives[i], run.RequestsCSV+".gz")))
 			continue
 		}
-		steps := filepath.Join(v.Dir, stepsFolder, v.folder(&p.Point)+".csv.gz")
-		if err := price(&p.Point, lives[i], steps); err != nil {
-			return err
+		made, err := run.ReadManifest(lives[i])
+		if err != nil {
+			return fmt.Errorf("%s: %w", lives[i], err)
+		}
+		steps := ""
+		if hasCalls(&made) {
+			steps = filepath.Join(v.Dir, stepsFolder, v.folder(&p.Point)+".csv.gz")
+			if err := price(&p.Point, lives[i], steps); err != nil {
+				return err
+			}
+		} else {
+			without++
 		}
 		row := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU,
 			Rate: p.Workload.Rate, Clients: p.Workload.Concurrency, Seed: p.Seed,
@@ -39,6 +49,9 @@ func (v *Validation) index(lives, simulated []string) error {
 			from string
 			into *string
 		}{{lives[i], &row.Live}, {simulated[i], &row.Simulated}, {steps, &row.Steps}} {
+			if path.from == "" {
+				continue
+			}
 			rel, err := filepath.Rel(v.Dir, path.from)
 			if err != nil {
 				return err
@@ -50,10 +63,6 @@ func (v *Validation) index(lives, simulated []string) error {
 			return err
 		}
 		row.Saturated = saturated(&sum, requests, &p.SLO)
-		made, err := run.ReadManifest(lives[i])
-		if err != nil {
-			return fmt.Errorf("%s: %w", lives[i], err)
-		}
 		if !slices.Contains(devices, made.Device) {
 			devices = append(devices, made.Device)
 		}
@@ -61,6 +70,10 @@ func (v *Validation) index(lives, simulated []string) error {
 	}
 	if len(index.Runs) == 0 {
 		return fmt.Errorf("%s: no live run served a request: %s", v.Dir, strings.Join(v.notes, "; "))
+	}
+	if without > 0 {
+		v.notes = append(v.notes, fmt.Sprintf("steps are not compared of %d of %d runs, which were kept "+
+			"without %s", without, len(index.Runs), callsFile))
 	}
 	index.Device = strings.Join(devices, ", ")
 	text, err := json.MarshalIndent(&index, "", "  ")

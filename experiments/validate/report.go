@@ -127,23 +127,35 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	if err != nil {
 		return r, err
 	}
-	path := filepath.Join(dir, filepath.FromSlash(v.Steps))
-	text, err := readGzip(path)
+	steps, err := v.pricedSteps(dir, r.Live.Steps)
 	if err != nil {
 		return r, err
-	}
-	steps, err := readSteps(text)
-	if err != nil {
-		return r, fmt.Errorf("%s: %w", path, err)
-	}
-	if int64(len(steps)) != r.Live.Steps {
-		return r, fmt.Errorf("%s: %d steps, the live run has %d", path, len(steps), r.Live.Steps)
 	}
 	r.Comparisons = slices.Concat(compareSummaries(v.Run, &r.Live, &r.Simulated),
 		compareSteps(v.Run, steps), compareAlike(v.Run, steps), compareStalls(v.Run, steps),
 		compareQuiet(v.Run, &r.Live, &r.Simulated, steps))
 	r.Saturated = saturated(&r.Live, requests, &config.SLO{DelayS: v.DelayS})
 	return r, nil
+}
+
+// pricedSteps reads a run's steps, of which there are so many; none where they were not kept.
+func (v *validationRun) pricedSteps(dir string, of int64) ([]pricedStep, error) {
+	if v.Steps == "" {
+		return nil, nil
+	}
+	path := filepath.Join(dir, filepath.FromSlash(v.Steps))
+	text, err := readGzip(path)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := readSteps(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if int64(len(steps)) != of {
+		return nil, fmt.Errorf("%s: %d steps, the live run has %d", path, len(steps), of)
+	}
+	return steps, nil
 }
 
 // write writes the table of all comparisons as JSON and CSV.

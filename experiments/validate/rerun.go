@@ -56,8 +56,12 @@ func (d *disturbance) String() string {
 	return strings.Join(what, ", ")
 }
 
-// disturbanceOf finds what disturbed a kept live run.
+// disturbanceOf finds what disturbed a kept live run; nothing where its steps were not kept.
 func disturbanceOf(p *config.SweepPoint, dir string) (d disturbance, err error) {
+	made, err := run.ReadManifest(dir)
+	if err != nil || !hasCalls(&made) {
+		return d, err
+	}
 	table, err := priced(&p.Point, dir)
 	if err != nil {
 		return d, err

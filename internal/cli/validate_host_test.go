@@ -30,7 +30,7 @@ func TestValidateNamesASlowHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			one := strings.NewReplacer("rate = [1.5, 3.0]", "rate = 1.5",
+			one := strings.NewReplacer("rate = [1.0, 2.0]", "rate = 1.5", "sessions = 48", "sessions = 24",
 				`preset = ["vllm", "vllm-s", "sparseserve", "sparseserve-chunked"]`,
 				`preset = "`+c.system+`"`).Replace(string(text))
 			writeFile(t, config, one)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,6 +103,37 @@ func TestValidateTiny(t *testing.T) {
 	kept, err := os.ReadFile(filepath.Join(out, "validate.json"))
 	if err != nil || string(kept) != text {
 		t.Errorf("--json prints other text than validate.json has; %v", err)
+	}
+}
+
+// Sessions on three machines of which the model has nothing: their runs are within the goals, and
+// their steps, which were not kept, are not compared.
+func TestValidateSessions(t *testing.T) {
+	t.Parallel()
+	experiments := filepath.Join("..", "..", "experiments")
+	met := 0
+	for _, set := range []string{"sessions-h200", "sessions-h200-second", "sessions-h200-third"} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join(experiments, "validation", set))); err != nil {
+			t.Fatal(err)
+		}
+		status, text, errs := runHere(t.Context(), run.NewSimulator().Run, "validate",
+			filepath.Join(experiments, "validate-prefix.toml"), "--reuse-live", "--out", dir)
+		if status != 0 || !strings.Contains(errs, "steps are not compared of 8 of 8 runs, which were "+
+			"kept without calls.json.gz") || strings.Contains(text, "stood still") {
+			t.Fatalf("%s: status %d, stderr %q:\n%s", set, status, errs, text)
+		}
+		for n := range 9 {
+			if strings.Contains(text, fmt.Sprintf("\n%d of 8 runs below saturation meet every goal", n)) {
+				met += n
+			}
+		}
+		if all, err := filepath.Glob(filepath.Join(dir, "pictures", "*")); len(all) != 1 || err != nil {
+			t.Errorf("%s: pictures %v, want those of errors alone (%v)", set, all, err)
+		}
+	}
+	if met < 22 {
+		t.Errorf("%d of 24 runs meet every goal, 90 %% are to", met)
 	}
 }
 
