@@ -89,13 +89,10 @@ func wholeLines(data []byte) []byte {
 	return nil
 }
 
-// add appends a record to the file, or its samples to those that the file has of its point.
+// add appends a record to the file.
 func (j *journal) add(r Record) error {
 	for i, s := range r.Samples { // as a reader of the file will see them
 		r.Samples[i] = asWritten(s)
-	}
-	if key := r.Point.Key(); j.done[key] {
-		return j.extend(key, r.Samples)
 	}
 	j.samples.Records = append(j.samples.Records, r)
 	j.done[r.Point.Key()] = true
@@ -107,18 +104,41 @@ func (j *journal) add(r Record) error {
 	return w.Error()
 }
 
-// extend adds samples to those of a point, in a new file.
-func (j *journal) extend(key string, samples []float64) error {
-	i := slices.IndexFunc(j.samples.Records, func(r Record) bool { return r.Point.Key() == key })
-	r := &j.samples.Records[i]
-	r.Samples = append(r.Samples, samples...)
-	if err := renameio.WriteFile(j.path, j.samples.Encode(), 0o644); err != nil {
-		return err
+// extend adds a visit's samples to those of the same points, all at once: of points that are
+// subtracted from each other each has as many visits.
+func (j *journal) extend(visit []Record) error {
+	for _, r := range visit {
+		key, all := r.Point.Key(), j.samples.Records
+		at := 0
+		for at < len(all) && all[at].Point.Key() != key {
+			at++
+		}
+		if at == len(all) {
+			j.samples.Records = append(all, Record{Point: r.Point})
+		}
+		of := &j.samples.Records[at]
+		for _, s := range r.Samples {
+			of.Samples = append(of.Samples, asWritten(s))
+		}
 	}
-	old := j.file
-	var err error
-	j.file, err = os.OpenFile(j.path, os.O_APPEND|os.O_WRONLY, 0)
-	return errors.Join(err, old.Close())
+	return renameio.WriteFile(j.path, j.samples.Encode(), 0o644)
+}
+
+// uneven says why a visit cannot be added to what the file has; empty: it can.
+func (j *journal) uneven() string {
+	trips, held := 0, 0
+	for i := range j.samples.Records {
+		switch r := &j.samples.Records[i]; r.Point.Probe {
+		case probeLiveUnsplit:
+			trips = len(r.Samples)
+		case probeLiveHeld:
+			held = len(r.Samples)
+		}
+	}
+	if trips == held {
+		return ""
+	}
+	return j.path + " was measured without --visit, some points twice and others once: give --fresh"
 }
 
 // sync makes what was added so far outlast the machine.

@@ -39,6 +39,10 @@ type Machine struct {
 // ErrInterrupted is of measuring that was interrupted; the samples are kept.
 var ErrInterrupted = errors.New("the samples so far are kept; the same command resumes")
 
+// ErrVisitLost is of a visit that did not come to its end.
+var ErrVisitLost = errors.New("nothing of this visit is kept, all that was measured before it " +
+	"is; the same command visits again")
+
 // CSVPath is where the samples of a profile are.
 func CSVPath(profile string) string {
 	return strings.TrimSuffix(profile, filepath.Ext(profile)) + ".csv"
@@ -70,6 +74,9 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 	if err != nil {
 		return nil, err
 	}
+	if why := j.uneven(); o.Visit && why != "" {
+		return nil, errors.Join(errors.New(why), j.close())
+	}
 	if o.Visit && len(j.done) > 0 {
 		note = fmt.Sprintf("%s has %d points of this machine: what is measured now is added to them",
 			path, len(j.done))
@@ -81,6 +88,12 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 	failed, err := measure(ctx, m, o, j, spent)
 	if errors.Is(err, ErrInterrupted) {
 		o.Log(spentText(spent))
+	}
+	if o.Visit && (err != nil || len(failed) > 0) { // all of a visit counts, or nothing
+		if errors.Is(err, ErrInterrupted) {
+			err = nil
+		}
+		return nil, errors.Join(err, failed.err(), ErrVisitLost, j.close())
 	}
 	if errors.Is(err, ErrDisturbed) { // nothing of it is to be resumed
 		var aside string
@@ -138,6 +151,7 @@ func measure(ctx context.Context, m Machine, o Options, j *journal,
 	}
 	skipped, failed := map[string]bool{}, failures{}
 	gathered := map[string][]float64{} // of points to be visited again
+	var visit []Record
 	for i, v := range all {
 		p := v.Point
 		o.Progress(i, len(all), p.Probe)
@@ -168,6 +182,10 @@ func measure(ctx context.Context, m Machine, o Options, j *journal,
 		if !v.last {
 			continue
 		}
+		if o.Visit {
+			visit = append(visit, Record{p, gathered[p.Key()]})
+			continue
+		}
 		if err := j.add(Record{p, gathered[p.Key()]}); err != nil {
 			return failed, err
 		}
@@ -187,6 +205,9 @@ func measure(ctx context.Context, m Machine, o Options, j *journal,
 		}
 	}
 	o.Progress(len(all), len(all), "")
+	if o.Visit && len(failed) == 0 {
+		return failed, j.extend(visit)
+	}
 	return failed, nil
 }
 

@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"slices"
 	"time"
 )
 
@@ -32,9 +31,15 @@ func visits(all []Point, times int) []visit {
 	return out
 }
 
-// once keeps one visit of each point, as long as it would be among all.
+// once keeps one visit of each point, with the time limit that it has among all.
 func once(all []visit) []visit {
-	return slices.DeleteFunc(all, func(v visit) bool { return !v.last })
+	var last []visit
+	for _, v := range all {
+		if v.last {
+			last = append(last, v)
+		}
+	}
+	return last
 }
 
 // always has every point of a probe visited again: what disturbs the host's CPU, or the pages

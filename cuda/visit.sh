@@ -12,7 +12,7 @@
 #   bench       timing tables of kernels: sections BENCH of gpubench
 #   runs        the live runs of CONFIG (experiments/validate-longbench.toml), one at a time in one
 #               process, as many as there is time for; the host is measured once before them and
-#               once after, as its speed differs by a tenth within minutes
+#               once after, as its servers differ by up to 40 % in the round trip of a layer
 #
 #   [STEPS="checks calibrate"] sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]
 #
@@ -136,7 +136,10 @@ fi
 if asked runs && [ ! "$quiet" ]; then
   echo "runs: not without a calibration" | tee -a "$out/steps.txt"
 elif asked runs; then
-  step runs "$budget" cuda/build/sparseserve validate "$config" --live-only --rerun-disturbed \
+  after=0
+  [ ! "$engine" ] || after=100
+  step runs $(($(left) - after)) \
+    cuda/build/sparseserve validate "$config" --live-only --rerun-disturbed \
     ${GPU:+--set gpu="$GPU"} ${engine:+--set system.engine="$engine"} \
     --split-every "${SPLIT:-64}" --out "$out"
   [ ! -d "$out/live" ] || echo "$(ls "$out/live" | wc -l) live runs in $out/live"

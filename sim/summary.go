@@ -91,7 +91,7 @@ type Summary struct {
 	// PhaseS is where the time went, seconds over all steps.
 	PhaseS map[string]float64 `json:"phase_s"`
 	SLO    string             `json:"slo"` // in words
-	// SLOMet is nil where the run ended early; files of before have false there.
+	// SLOMet is nil where the run ended early; files of earlier versions have false there.
 	SLOMet *bool `json:"slo_met,omitempty"`
 	// SLOMissed names what of the service level the run missed.
 	SLOMissed []string `json:"slo_missed,omitempty"`

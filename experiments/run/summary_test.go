@@ -36,7 +36,7 @@ func TestTableOfInterruptedRuns(t *testing.T) {
 		bytes.Contains(text, []byte("slo_met")) {
 		t.Errorf("%s, %v", text, err)
 	}
-	var before sim.Summary // files of before have false
+	var before sim.Summary // files of earlier versions have false
 	if err := json.Unmarshal([]byte(`{"slo_met": false, "interrupted": "interrupted"}`),
 		&before); err != nil {
 		t.Fatal(err)

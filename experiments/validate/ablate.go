@@ -94,18 +94,28 @@ func Ablate(cards []AblationCard) (*Ablation, error) {
 	return a, nil
 }
 
-// askedRuns reads the live runs that a result folder compares.
+// askedRuns reads the live runs that a result folder compares, those whose steps were kept.
 func askedRuns(dir string) ([]askedRun, error) {
 	index, err := readIndex(dir)
 	if err != nil {
 		return nil, err
 	}
-	runs := make([]askedRun, len(index.Runs))
+	var kept []validationRun
+	for _, r := range index.Runs {
+		if r.Steps != "" {
+			kept = append(kept, r)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, fmt.Errorf("%s: no run was kept with what its steps asked of the device (%s), which "+
+			"parts are priced from", dir, callsFile)
+	}
+	runs := make([]askedRun, len(kept))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range runs {
 		g.Go(func() (err error) {
-			runs[i], err = askedIn(filepath.Join(dir, filepath.FromSlash(index.Runs[i].Live)))
+			runs[i], err = askedIn(filepath.Join(dir, filepath.FromSlash(kept[i].Live)))
 			return err
 		})
 	}

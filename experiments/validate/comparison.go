@@ -108,6 +108,7 @@ type ValidatedRun struct {
 	Seed               uint64
 	Live, Simulated    sim.Summary
 	Comparisons        []Comparison
+	Stepped            bool // its steps were kept, and are among the comparisons
 	// Saturated says that requests arrived faster than the live run served them
 	// (saturated).
 	Saturated bool

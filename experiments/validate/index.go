@@ -49,7 +49,7 @@ func (v *Validation) index(lives, simulated []string) error {
 			from string
 			into *string
 		}{{lives[i], &row.Live}, {simulated[i], &row.Simulated}, {steps, &row.Steps}} {
-			if path.from == "" {
+			if path.from == "" { // steps that were not kept
 				continue
 			}
 			rel, err := filepath.Rel(v.Dir, path.from)

@@ -105,7 +105,7 @@ func readIndex(dir string) (index validationRuns, err error) {
 // read compares one run from its files.
 func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	r = ValidatedRun{Run: v.Run, System: v.System, Model: v.Model, Variant: v.Variant, Rate: v.Rate,
-		Seed: v.Seed, LiveFolder: v.Live}
+		Seed: v.Seed, LiveFolder: v.Live, Stepped: v.Steps != ""}
 	for _, side := range []struct {
 		folder string
 		into   *sim.Summary
@@ -138,7 +138,7 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	return r, nil
 }
 
-// pricedSteps reads a run's steps, of which there are so many; none where they were not kept.
+// pricedSteps reads a run's steps and checks how many there are; none where they were not kept.
 func (v *validationRun) pricedSteps(dir string, of int64) ([]pricedStep, error) {
 	if v.Steps == "" {
 		return nil, nil

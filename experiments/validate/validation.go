@@ -27,7 +27,8 @@ type LiveRunner interface {
 // Validation runs the points of a sweep live, one after the other, simulates the
 // same points, and compares. Its folder holds
 //
-//	live/KEY/        config.toml, summary.json, requests.csv.gz, calls.json.gz, point.json
+//	live/KEY/        config.toml, summary.json, requests.csv.gz, calls.json.gz, point.json; without
+//	                 calls.json.gz, here and in point.json, steps are not compared
 //	                 disturbed.json if it was made twice and something disturbed both
 //	again/KEY/       the same, while a live run is made once more
 //	simulated/KEY/   the same of the simulation, without calls

@@ -22,7 +22,7 @@ type calibrateCmd struct {
 	Host    bool     `help:"Measure only what the CPU does in a step of the live loop, and write an engine (default: out/host.toml) for system.engine. For a built-in card: hosts differ more than cards do."`
 	Pool    int64    `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
 	Fresh   bool     `help:"Measure anew what an earlier run has measured."`
-	Visit   bool     `help:"With --host: measure once, where --host alone does so twice, and add that to what an earlier run has measured. Once before and once after other runs is the host's mean over them."`
+	Visit   bool     `help:"With --host: measure each point once, and add that to what earlier visits have measured. One before and one after other runs say what the host was over them."`
 	Steady  bool     `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
 	Library string   `placeholder:"FILE" help:"libsparseserve.so. Default: in the program's folder, or cuda/build."`
 	Format  []string `enum:"png,svg,pdf" default:"png" placeholder:"FORMAT" help:"Formats of the plots: png, svg and pdf. Default: ${default}."`
@@ -35,8 +35,8 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 	if c.Host && (c.Drive != "" || c.Quick) {
 		return errors.New("--host measures one thing at its full sizes: leave --quick and --drive out")
 	}
-	if c.Visit && !c.Host {
-		return errors.New("--visit adds to what --host has measured: give --host too")
+	if c.Visit && (!c.Host || c.Refit != "") {
+		return errors.New("--visit adds to what --host has measured: give --host too, and no --refit")
 	}
 	if c.Drive != "" {
 		return c.measureDrive(ctx, app)
@@ -51,7 +51,8 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 	} else {
 		done, err = c.measure(ctx, app)
 	}
-	if errors.Is(err, calibrate.ErrInterrupted) {
+	if errors.Is(err, calibrate.ErrInterrupted) || ctx.Err() != nil &&
+		errors.Is(err, calibrate.ErrVisitLost) {
 		return fmt.Errorf("%w: %w", errInterrupted, err)
 	}
 	if done == nil {

@@ -30,7 +30,7 @@ func TestValidateNamesASlowHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			one := strings.NewReplacer("rate = [1.0, 2.0]", "rate = 1.5", "sessions = 48", "sessions = 24",
+			one := strings.NewReplacer(
 				`preset = ["vllm", "vllm-s", "sparseserve", "sparseserve-chunked"]`,
 				`preset = "`+c.system+`"`).Replace(string(text))
 			writeFile(t, config, one)
@@ -44,6 +44,7 @@ func TestValidateNamesASlowHost(t *testing.T) {
 				t.Fatal(err)
 			}
 			status, out, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", config,
+				"--set", "workload.sessions=24", "--set", "workload.rate=1.5",
 				"--set", "gpu=h100-80gb", "--reuse-live", "--out", dir, "--set",
 				"system.engine="+quick)
 			if status != 0 {

@@ -225,7 +225,9 @@ func printQuiet(w io.Writer, runs []validate.ValidatedRun) {
 		if len(run.QuietMisses()) == 0 {
 			met++
 		}
-		steps += run.Live.Steps
+		if run.Stepped {
+			steps += run.Live.Steps
+		}
 		if n := run.StoodStill(); n > 0 {
 			in++
 			stood += n

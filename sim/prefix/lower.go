@@ -37,7 +37,7 @@ type Load struct {
 	SSD    int // of them, that come from there
 }
 
-// below is what blocks of HBM, or a tree's pages, have to do with the tiers below.
+// below is the state of HBM's blocks, or of a tree's pages, that the tiers below need.
 type below[T any] struct {
 	lower   *Lower   // nil: there is nothing below HBM
 	hits    []uint8  // of each block, since it got its content; where chunks are written by hits
