@@ -27,8 +27,7 @@ type LiveRunner interface {
 // Validation runs the points of a sweep live, one after the other, simulates the
 // same points, and compares. Its folder holds
 //
-//	live/KEY/        config.toml, summary.json, requests.csv.gz, calls.json.gz, point.json; without
-//	                 calls.json.gz, here and in point.json, steps are not compared
+//	live/KEY/        config.toml, summary.json, requests.csv.gz, calls.json.gz, point.json
 //	                 disturbed.json if it was made twice and something disturbed both
 //	again/KEY/       the same, while a live run is made once more
 //	simulated/KEY/   the same of the simulation, without calls
@@ -36,6 +35,8 @@ type LiveRunner interface {
 //	pictures/        PNGs, drawn by package figures
 //	runs.json        which runs are compared
 //	validate.json    every figure, live and simulated, as validate.csv is too
+//
+// Steps are not compared of a live run whose calls.json.gz is neither there nor in its point.json.
 //
 // A finished run is not made again as long as its configuration, profile,
 // program and, of a live run, device stay the same.
