@@ -184,19 +184,30 @@ func samplesIn(t *testing.T, out string) *Samples {
 }
 
 // What was measured without --visit has some points twice and others, which are subtracted from
-// these, once.
+// these, once; what was interrupted has some of them not at all.
 func TestNoVisitIsAddedToUnevenOnes(t *testing.T) {
 	t.Parallel()
-	out := filepath.Join(t.TempDir(), "host.toml")
-	var h heard
-	m, o := fakeMachine(newFake(truth("a100-40gb"), 0, 1)), h.options(out, Host)
-	if _, err := Run(t.Context(), m, o, "2026-01-02"); err != nil {
-		t.Fatal(err)
-	}
-	o.Visit = true
-	if _, err := Run(t.Context(), m, o, "2026-01-02"); err == nil ||
-		!strings.Contains(err.Error(), "give --fresh") {
-		t.Errorf("%v", err)
+	for name, points := range map[string]int{"whole": 0, "interrupted": 4} {
+		out := filepath.Join(t.TempDir(), "host.toml")
+		ctx, interrupt := context.WithCancel(t.Context())
+		f := newFake(truth("a100-40gb"), 0, 1)
+		f.fail = func(Point) error {
+			if len(f.prepared) == points {
+				interrupt()
+			}
+			return nil
+		}
+		var h heard
+		m, o := fakeMachine(f), h.options(out, Host)
+		if _, err := Run(ctx, m, o, "2026-01-02"); errors.Is(err, ErrInterrupted) != (points > 0) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		interrupt()
+		o.Visit = true
+		if _, err := Run(t.Context(), m, o, "2026-01-02"); err == nil ||
+			!strings.Contains(err.Error(), "give --fresh") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -135,10 +135,10 @@ func (j *journal) uneven() string {
 			held = len(r.Samples)
 		}
 	}
-	if trips == held {
+	if trips == held && (trips > 0 || len(j.samples.Records) == 0) {
 		return ""
 	}
-	return j.path + " was measured without --visit, some points twice and others once: give --fresh"
+	return j.path + " was measured without --visit, some points more often than others: give --fresh"
 }
 
 // sync makes what was added so far outlast the machine.

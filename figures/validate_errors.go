@@ -25,6 +25,19 @@ func errorMetrics() []struct{ key, title string } {
 	}
 }
 
+// shownMetrics are those that some run has.
+func shownMetrics(runs []validated) (shown []struct{ key, title string }) {
+	for _, m := range errorMetrics() {
+		for i := range runs {
+			if _, has := runs[i].errors[m.key]; has {
+				shown = append(shown, m)
+				break
+			}
+		}
+	}
+	return shown
+}
+
 // Sizes of the chart of errors.
 const (
 	errorRow    = 19 // points
@@ -39,7 +52,7 @@ const fullShade = 0.15
 
 // drawErrors draws a table of errors, a run a row: the worst first, those at
 // saturation below them. Red is simulated too high, blue too low; the scale of colours
-// below the table is full at 15 %.
+// below the table is full at 15 %. What no run has is no column.
 func drawErrors(dir string, runs []validated, formats []string) ([]string, error) {
 	metrics := errorMetrics()
 	keys := make([]string, len(metrics))
@@ -47,6 +60,7 @@ func drawErrors(dir string, runs []validated, formats []string) ([]string, error
 		keys[i] = m.key
 	}
 	runs = worstFirst(runs, keys[:9])
+	metrics = shownMetrics(runs)
 	style := text.Style{Color: color.Black, Font: sans(errorLabel), YAlign: text.YCenter,
 		Handler: plot.DefaultTextHandler}
 	names := rowNames(runs)

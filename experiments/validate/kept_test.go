@@ -56,16 +56,8 @@ func TestFailuresInARow(t *testing.T) {
 				return on(do)
 			}
 			if runs++; c.taken && runs == 1 {
-				store, err := run.OpenShared(filepath.Join(v.Dir, liveFolder), &run.Makers{
-					Device: v.device, Program: v.LiveProgram + " " + v.Live.Options(), Folder: v.folder})
-				if err != nil {
-					return err
-				}
-				release, err := store.Claim(&v.points[1].Point)
-				if err != nil {
-					return err
-				}
-				t.Cleanup(func() { release() })
+				claim(t, filepath.Join(v.Dir, liveFolder), &v.points[1].Point, &run.Makers{Device: v.device,
+					Program: v.LiveProgram + " " + v.Live.Options(), Folder: v.folder})
 			}
 			return errors.New("broken")
 		}

@@ -256,16 +256,8 @@ func TestSecondMakingsThatFailInARow(t *testing.T) {
 			return nil
 		}
 		if runs == len(points)+1 {
-			store, err := run.OpenShared(filepath.Join(dir, liveFolder),
+			claim(t, filepath.Join(dir, liveFolder), &v.points[1].Point,
 				&run.Makers{Device: "model", Program: "live test "})
-			if err != nil {
-				return err
-			}
-			release, err := store.Claim(&v.points[1].Point)
-			if err != nil {
-				return err
-			}
-			t.Cleanup(func() { release() })
 		}
 		return errors.New("broken")
 	}
@@ -274,6 +266,22 @@ func TestSecondMakingsThatFailInARow(t *testing.T) {
 		t.Errorf("%d points, %d runs, notes %q, error %v; want 2 runs more than points", len(points),
 			runs, notes, err)
 	}
+}
+
+// claim has another process make a point of a store, until the test ends.
+func claim(t *testing.T, dir string, p *config.Point, by *run.Makers) {
+	t.Helper()
+	store, err := run.OpenShared(dir, by)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	release, err := store.Claim(p)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Cleanup(func() { release() })
 }
 
 func TestDisturbances(t *testing.T) {
