@@ -13,12 +13,15 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// Of each load that overlaps with prefill: longer than what is timed while it runs.
+// Of each load that overlaps with prefill.
 const overlappedBlocks, overlappedBytes = 32768, 16 * kib
 
-// overlappedTime is about how long layers and round trips are timed at once, in which a load of the
-// same moment does not end and a clock hardly falls.
+// overlappedTime is about how long layers and round trips are timed at once, in which a clock
+// hardly falls. One load ends before at some 134 GB/s.
 const overlappedTime = 4 * time.Millisecond
+
+// mostLoads, one after another, take longer than that on links of up to 2 TB/s.
+const mostLoads = 16
 
 // overlapRound is the time of a layer, or of a round trip, in seconds.
 type overlapRound struct{ alone, loading float64 }
@@ -47,7 +50,9 @@ type overlapping struct {
 	compute, loads, saves cuda.Stream
 	from, to, event, old  cuda.Event // old: a load that has ended
 	copied                cuda.Event // what is to be saved is in the save buffer
+	loaded                cuda.Event // all loads have ended
 	load                  cuda.Operation
+	loadCount             int             // loads, one after another, while something is timed
 	host                  cuda.HostMemory // lists, and the gate
 	saved                 cuda.HostMemory // what a layer saves
 	gate                  *uint64
@@ -57,12 +62,12 @@ type overlapping struct {
 }
 
 func (g *gpuRun) newOverlapping() *overlapping {
-	o := &overlapping{gpuRun: g}
+	o := &overlapping{gpuRun: g, loadCount: 1}
 	for _, s := range []*cuda.Stream{&o.compute, &o.loads, &o.saves} {
 		g.try(func() (err error) { *s, err = g.s.StreamCreate(true); return err })
 	}
-	for _, e := range []*cuda.Event{&o.from, &o.to, &o.event, &o.old, &o.copied} {
-		timed := e == &o.from || e == &o.to
+	for _, e := range []*cuda.Event{&o.from, &o.to, &o.loaded, &o.event, &o.old, &o.copied} {
+		timed := e == &o.from || e == &o.to || e == &o.loaded
 		g.try(func() (err error) { *e, err = g.s.EventCreate(timed); return err })
 	}
 	load := g.overlappedLoad()
@@ -87,7 +92,7 @@ func (g *gpuRun) newOverlapping() *overlapping {
 // close gives back what there is, after an error too.
 func (o *overlapping) close() {
 	errs := []error{o.s.DeviceSync()} // after an error copies may be under way
-	for _, e := range []cuda.Event{o.from, o.to, o.event, o.old, o.copied} {
+	for _, e := range []cuda.Event{o.from, o.to, o.loaded, o.event, o.old, o.copied} {
 		if e != 0 {
 			errs = append(errs, o.s.EventDestroy(e))
 		}
@@ -115,10 +120,13 @@ func (o *overlapping) record(e cuda.Event) {
 	o.try(func() error { return o.s.EventRecord(e, o.compute) })
 }
 
-// times is the mean time of n calls of what, while a load runs or alone.
-func (o *overlapping) times(n int, loading bool, what func(loading bool)) (seconds float64) {
+// times is the mean time of n calls of what, while loads run or alone, in seconds.
+func (o *overlapping) times(n int, loading bool, what func(loading bool)) float64 {
 	if loading {
-		o.try(func() error { return o.s.Launch(o.load, o.loads) })
+		for range o.loadCount {
+			o.try(func() error { return o.s.Launch(o.load, o.loads) })
+		}
+		o.try(func() error { return o.s.EventRecord(o.loaded, o.loads) })
 		o.calls(&cuda.EmptyArgs{}) // time for the load to begin
 	}
 	o.record(o.from)
@@ -127,12 +135,37 @@ func (o *overlapping) times(n int, loading bool, what func(loading bool)) (secon
 	}
 	o.record(o.to)
 	o.sync()
+	return math.Max(o.until(o.to)/float64(n), 1e-9)
+}
+
+// until is the time from the first call to an event, in seconds.
+func (o *overlapping) until(e cuda.Event) (seconds float64) {
 	o.try(func() error {
-		ms, err := o.s.EventMilliseconds(o.from, o.to)
-		seconds = math.Max(ms*1e-3/float64(n), 1e-9)
+		ms, err := o.s.EventMilliseconds(o.from, e)
+		seconds = ms * 1e-3
 		return err
 	})
 	return seconds
+}
+
+// whileLoading is times, after rest, while loads run throughout. Calls that outlast them would
+// seem to lose less than they do, and are timed anew during twice as many.
+func (o *overlapping) whileLoading(n int, what func(loading bool), rest func()) float64 {
+	for {
+		rest()
+		seconds := o.times(n, true, what)
+		loaded, timed := o.until(o.loaded), o.until(o.to)
+		if loaded >= timed || o.err != nil {
+			return seconds
+		}
+		if o.loadCount == mostLoads {
+			o.fail("%d loads of %s on %d SMs end after %.3g ms, before what is timed while they run, "+
+				"after %.3g ms: this card needs larger ones (overlappedBlocks)", o.loadCount,
+				size(overlappedBlocks*overlappedBytes), live.AheadCTAs, loaded*1e3, timed*1e3)
+			return 0
+		}
+		o.loadCount *= 2
+	}
 }
 
 func (g *gpuRun) runOverlapped(p Point) []overlapRound {
@@ -156,8 +189,7 @@ func (g *gpuRun) runOverlapped(p Point) []overlapRound {
 	for i := range rounds {
 		rest()
 		rounds[i].alone = o.times(n, false, what)
-		rest()
-		rounds[i].loading = o.times(n, true, what)
+		rounds[i].loading = o.whileLoading(n, what, rest)
 	}
 	return rounds
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
 )
 
 // tinyShape writes a model small enough for the emulator and returns its file.
@@ -105,7 +106,7 @@ func setupPoints(shape, wide string) []struct {
 
 // Each set-up computes what the reference does, and is not timed where a kernel of it does nothing.
 func TestSetupsAreChecked(t *testing.T) {
-	e := newEmulated()
+	e := newEmulated(emulator.Config{})
 	g, err := newGPUBench(func(f func(gpu) error) error { return f(e) }, cuda.DeviceInfo{},
 		Limits{Threads: 4, DeviceBytes: 1200 * mib})
 	if err != nil {
