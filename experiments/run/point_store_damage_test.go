@@ -177,3 +177,22 @@ func TestFullDiskKeepsWhatIsFinished(t *testing.T) {
 		t.Errorf("another error became %v", err)
 	}
 }
+
+// The files of each live run that the repository keeps are those that were kept: one that was
+// changed since is left out of a validation.
+func TestKeptLiveRunsAreWhole(t *testing.T) {
+	t.Parallel()
+	manifests, err := filepath.Glob(filepath.Join("..", "validation", "*", "live", "*", ManifestFile))
+	if err != nil || len(manifests) < 100 {
+		t.Fatalf("%d kept runs, want 100 and more; %v", len(manifests), err)
+	}
+	for _, path := range manifests {
+		m, err := ReadManifest(filepath.Dir(path))
+		if err == nil {
+			err = m.check(filepath.Dir(path))
+		}
+		if err != nil {
+			t.Errorf("%s: %v", filepath.Dir(path), err)
+		}
+	}
+}
