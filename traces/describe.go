@@ -73,6 +73,9 @@ func Describe(ctx context.Context, path, format string, kv ...KV) (Description, 
 	}
 	o := wholeFile(format)
 	o.once = true
+	if len(kv) > 0 && kv[0].Tokenizer != "" {
+		o.tokenizer = kv[0].Tokenizer
+	}
 	src, format, err := openPath(path, o)
 	if err != nil {
 		return Description{}, err

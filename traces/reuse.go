@@ -12,6 +12,8 @@ type KV struct {
 	Model       string `json:"model"`
 	TokenBytes  int64  `json:"kv_bytes_token"`
 	BlockTokens int    `json:"block_tokens"`
+
+	Tokenizer Tokenizer `json:"-"` // that texts are counted with; "" is Llama2
 }
 
 // Reuse is what prefix caches would have of a trace's prompts whose requests were served one after

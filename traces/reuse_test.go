@@ -11,7 +11,7 @@ import (
 // without bound, and no capacity has more than a larger one.
 func TestDescribeCountsReuse(t *testing.T) {
 	const block = 16
-	kv := KV{"m", 1 << 20, block}
+	kv := KV{Model: "m", TokenBytes: 1 << 20, BlockTokens: block}
 	for _, file := range []string{"testdata/mooncake.jsonl", "testdata/contents.csv",
 		"testdata/sharegpt.json"} {
 		d, err := Describe(t.Context(), file, "", kv)
@@ -83,7 +83,8 @@ func TestDescribeSessions(t *testing.T) {
 	s := DefaultSpec()
 	ofSessions(&s)
 	s.Requests, s.Turns, s.SystemPrompts = 400, "fixed(4)", 1
-	d, err := DescribeWorkload(t.Context(), "w", s, 1, "", KV{"m", 1 << 17, 16})
+	kv := KV{Model: "m", TokenBytes: 1 << 17, BlockTokens: 16}
+	d, err := DescribeWorkload(t.Context(), "w", s, 1, "", kv)
 	if err != nil || d.Requests != 400 || d.Prefix == nil || d.Prefix.Unbounded.Share < 0.5 {
 		t.Errorf("%+v, %v", d, err)
 	}

@@ -98,7 +98,7 @@ func (d *shareGPT) read() (turns []turn, line int, err error) {
 		return nil, 0, d.fault(d.dec.InputOffset(), err)
 	}
 	var raw json.RawMessage
-	if err := d.dec.Decode(&raw); err == io.EOF {
+	if err := d.dec.Decode(&raw); err == io.EOF && !d.array {
 		return nil, 0, io.EOF
 	} else if err != nil {
 		return nil, 0, d.fault(d.dec.InputOffset(), d.placed(err))

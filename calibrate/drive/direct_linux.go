@@ -1,13 +1,19 @@
 package drive
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
-// openDirect opens a file past the page cache.
+// openDirect opens a file past the page cache. Files in memory (tmpfs) are not on a drive.
 func openDirect(path string, flags int) (*os.File, error) {
+	var s unix.Statfs_t
+	if unix.Statfs(filepath.Dir(path), &s) == nil && s.Type == unix.TMPFS_MAGIC {
+		return nil, errors.New("it is in memory (tmpfs)")
+	}
 	return os.OpenFile(path, flags|unix.O_DIRECT, 0o600)
 }
 

@@ -94,7 +94,12 @@ func TestDriveErrors(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	o.Log = func(string) { cancel() }
+	o.Log = func(string) {
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%v has a name while it is measured: it would stay if the process were killed", left)
+		}
+		cancel()
+	}
 	if _, err := Measure(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want the interruption", err)
 	}

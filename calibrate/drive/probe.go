@@ -11,7 +11,7 @@ import (
 
 // Options say how a drive is measured.
 type Options struct {
-	Folder string        // on the drive; a file is made there and removed
+	Folder string        // on the drive; a file is made there, without a name
 	Bytes  int64         // of that file, whole chunks of 1 MiB
 	Each   time.Duration // for each queue depth and size of reads
 	Depths []int         // reads that wait at once, rising
@@ -59,13 +59,13 @@ func Measure(ctx context.Context, o Options) (found *Found, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	f, err := openDirect(filepath.Join(dir, "probe"), os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	removed := os.RemoveAll(dir) // now, so that nothing stays whatever ends the process
 	if err != nil {
-		return nil, fmt.Errorf("no file past the page cache (O_DIRECT) is to be had there; name a "+
-			"folder on the drive: %w", err)
+		return nil, errors.Join(fmt.Errorf("no file past the page cache (O_DIRECT) is to be had "+
+			"there; name a folder on the drive: %w", err), removed)
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+	defer func() { err = errors.Join(err, f.Close(), removed) }()
 	return found, o.measure(ctx, f, found)
 }
 

@@ -33,7 +33,7 @@ func (c *calibrateCmd) measureDrive(ctx context.Context, app *App) error {
 	}
 	found, err := drive.Measure(ctx, o)
 	if err != nil {
-		return err
+		return interrupted(ctx, err)
 	}
 	d := found.Describe("measured", time.Now().Format(time.DateOnly))
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -28,6 +29,11 @@ func TestCalibrateDrive(t *testing.T) {
 	}
 	if d, err := hw.LoadDrive("out/drive.toml"); err != nil || len(d.Depths) < 4 {
 		t.Fatalf("%+v, %v", d, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if status, _, errs := runHere(ctx, nil, "calibrate", "--drive", "ssd"); status != Interrupted {
+		t.Errorf("interrupted: status %d, %q", status, errs)
 	}
 	status, _, errs = runHere(t.Context(), run.NewSimulator().Run, "calibrate", "--drive", "none")
 	if status != 1 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "none: ") {

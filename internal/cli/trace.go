@@ -62,7 +62,8 @@ func (d *describeCmd) kv(model string, block int) (traces.KV, error) {
 		block = n
 	}
 	m, err := hw.LoadModel(model)
-	return traces.KV{Model: m.Name, TokenBytes: m.KVBytesPerToken(), BlockTokens: block}, err
+	return traces.KV{Model: m.Name, TokenBytes: m.KVBytesPerToken(), BlockTokens: block,
+		Tokenizer: traces.Tokenizer(m.Tokenizer)}, err
 }
 
 // describe reads a trace, or draws the workload of a configuration.

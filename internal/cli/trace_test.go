@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +40,31 @@ func TestTraceDescribesReuse(t *testing.T) {
 		status, out, errs := invoke(t, nil, append([]string{"trace", "describe", file}, args...)...)
 		if status == 0 || out != "" || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%v: status %d, %q, %q", args, status, out, errs)
+		}
+	}
+}
+
+// Texts are counted with the tokenizer of the model whose KV it is.
+func TestDescribeCountsWithTheModelsTokenizer(t *testing.T) {
+	file, err := filepath.Abs("../../traces/testdata/sharegpt.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for model, tokenizer := range map[string]string{"lwm-7b": "llama2", "llama3-8b": "llama3"} {
+		workload := filepath.Join(t.TempDir(), "w.toml")
+		writeFile(t, workload,
+			fmt.Sprintf("model = %q\n[workload]\ntrace = %q\nrate = 1\n", model, file))
+		_, want, _ := invoke(t, nil, "trace", "describe", workload, "--json")
+		_, got, _ := invoke(t, nil, "trace", "describe", file, "--json", "--model", model)
+		var as, of traces.Description
+		err := errors.Join(json.Unmarshal([]byte(want), &as), json.Unmarshal([]byte(got), &of))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if of.Prompt.Mean != as.Prompt.Mean || of.Prompt.Mean == 0 ||
+			!strings.HasPrefix(of.Warnings[0], tokenizer+" prompt tokens") {
+			t.Errorf("%s: prompts of %g tokens, and %g of a configuration; %q", model, of.Prompt.Mean,
+				as.Prompt.Mean, of.Warnings)
 		}
 	}
 }
