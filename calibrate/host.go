@@ -30,8 +30,8 @@ var hostProbes = sync.OnceValue(func() map[string]bool {
 })
 
 // onlyHost keeps the points of the host's probes.
-func onlyHost(all []planned) []planned {
-	return slices.DeleteFunc(all, func(p planned) bool { return !hostProbes()[p.Probe] })
+func onlyHost(all []*planned) []*planned {
+	return slices.DeleteFunc(all, func(p *planned) bool { return !hostProbes()[p.Probe] })
 }
 
 // fitHost makes a profile whose host figures are the samples', and all others the built-in card's.

@@ -69,7 +69,7 @@ type rank [3]int
 type planner struct {
 	plan    Plan
 	limits  Limits
-	planned []planned
+	planned []*planned
 }
 
 type planned struct {
@@ -94,7 +94,7 @@ func (p *planner) add(s stage, points ...Point) {
 }
 
 func (p *planner) addAt(s stage, r rank, at Point) {
-	p.planned = append(p.planned, planned{s, r, at})
+	p.planned = append(p.planned, &planned{s, r, at})
 }
 
 // points lists what a plan measures on a machine, in order.
@@ -106,7 +106,7 @@ func points(plan Plan, limits Limits) []Point {
 	if plan == Host {
 		p.planned = onlyHost(p.planned)
 	}
-	slices.SortStableFunc(p.planned, func(a, b planned) int {
+	slices.SortStableFunc(p.planned, func(a, b *planned) int {
 		return cmp.Or(cmp.Compare(a.stage, b.stage), slices.Compare(a.rank[:], b.rank[:]))
 	})
 	all := make([]Point, len(p.planned))

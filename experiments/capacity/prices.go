@@ -1,13 +1,13 @@
 package capacity
 
 import (
-	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -149,10 +149,7 @@ func (p *Prices) Of(table, gpu string) (Price, error) {
 			p.File,
 		)
 	}
-	slices.SortStableFunc(
-		rows,
-		func(a, b Price) int { return cmp.Compare(a.USDPerHour, b.USDPerHour) },
-	)
+	sort.SliceStable(rows, func(i, j int) bool { return rows[i].USDPerHour < rows[j].USDPerHour })
 	switch table {
 	case "low":
 		return rows[0], nil
