@@ -91,12 +91,12 @@ func TestBadShareGPT(t *testing.T) {
 		text string
 		want []string
 	}{
-		"no array's end":      {"[" + good + ",\n" + good, []string{"f:2:", "cut short"}},
-		"a comma and no more": {"[" + good + ",\n", []string{"f:2:", "cut short"}},
-		"half of one":         {"[\n" + good + ",\n" + good[:40], []string{"f:3:", "cut short"}},
-		"no comma":            {"[\n" + good + "\n" + good + "]", []string{"f:3:", "not valid JSON"}},
-		"no conversation":     {"[" + good + ",\n7]", []string{"f:2:", "not a JSON object"}},
-		"another key":         {"[" + good + ",\n{\"turns\": []}]", []string{"f:2: conversations: missing"}},
+		"no array's end":  {"[" + good + ",\n" + good, []string{"f:2:", "cut short"}},
+		"ends in a comma": {"[" + good + ",\n", []string{"f:2:", "cut short"}},
+		"half of one":     {"[\n" + good + ",\n" + good[:40], []string{"f:3:", "cut short"}},
+		"no comma":        {"[\n" + good + "\n" + good + "]", []string{"f:3:", "not valid JSON"}},
+		"no conversation": {"[" + good + ",\n7]", []string{"f:2:", "not a JSON object"}},
+		"another key":     {"[" + good + ",\n{\"turns\": []}]", []string{"f:2: conversations: missing"}},
 		"no list": {"[" + good + ",\n{\"conversations\": 7}]",
 			[]string{`f:2: conversations = "number": wrong type; a list is needed`}},
 		"no text": {good + "\n{\"conversations\": [{\"from\": \"human\",\n\"value\": 7}]}",
