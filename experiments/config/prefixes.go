@@ -48,9 +48,10 @@ func checkPrefixTiers(s *sim.Spec) *KeyError {
 func PrefixOptions(s *sim.Spec, tokenBytes int64) (hw.PrefixOptions, error) {
 	drive, err := hw.LoadDrive(s.PrefixDrive)
 	chunk := float64(int64(s.PrefixChunk)*tokenBytes) * float64(s.TensorParallel) / (1 << 30)
-	for key, gib := range map[string]float64{"dram": s.PrefixDRAM, "ssd": s.PrefixSSD} {
+	for i, gib := range [...]float64{s.PrefixDRAM, s.PrefixSSD} {
 		if gib > 0 && gib < chunk {
-			return hw.PrefixOptions{}, &KeyError{Key: "system.prefix_" + key + "_gib", Value: Show(gib),
+			return hw.PrefixOptions{}, &KeyError{Value: Show(gib),
+				Key: [...]string{"system.prefix_dram_gib", "system.prefix_ssd_gib"}[i],
 				Reason: fmt.Sprintf("has no room for a chunk: prefix_chunk = %d tokens of this model are "+
 					"%.3g GiB", s.PrefixChunk, chunk)}
 		}

@@ -15,6 +15,9 @@ func TestPrefixTiersFitTheHost(t *testing.T) {
 		{"prefix_dram_gib = 20.5", "prefix_dram_gib = 20.5: is more than the host has for KV: " +
 			"dram_gib = 20"},
 		{"prefix_dram_gib = 20", ""},
+		{"prefix_dram_gib = 0.125", ""}, // 256 tokens of 512 KiB
+		{"prefix_dram_gib = 0.124", "prefix_dram_gib = 0.124: has no room for a chunk: "},
+		{"prefix_ssd_gib = 0.124", "prefix_ssd_gib = 0.124: has no room for a chunk: "},
 		{"prefix_ssd_gib = 7153", "prefix_ssd_gib = 7153: is more than drive pm9a3 has: 7152.6 GiB"},
 		{"prefix_ssd_gib = 7152", ""}, // of 7,680 GB
 		{"prefix_chunk = 100", "prefix_chunk = 100: must be a multiple of block_tokens = 32"},

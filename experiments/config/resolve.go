@@ -166,6 +166,13 @@ func (l *loader) checkHardware() error {
 		case err != nil:
 			return l.placeError("model", err)
 		}
+		if s.PrefixTiers() {
+			g := shard.Geometry(s.BlockTokens)
+			if _, err := PrefixOptions(s, g.TokenBytes()); errors.As(err, &key) {
+				key.Key = strings.TrimPrefix(key.Key, "system.")
+				return l.placeSystem(key, l.customNamed(s.Name))
+			}
+		}
 		fit = append(fit, *s)
 	}
 	l.cfg.Systems = fit
