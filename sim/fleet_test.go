@@ -154,6 +154,7 @@ func TestLaw4FleetsLoseNothing(t *testing.T) {
 			t.Fatalf("law 4: %d tokens emitted of %d, %d retries of %d\n%v", len(seen.gaps)+done, tokens,
 				sum.Retried, retried, c)
 		}
+		c.tiersAddUp(t, seen.requests, sum)
 		if p := sum.PrefixCache; p != nil && (p.PromptTokens != prompts || p.HitTokens != hits) {
 			t.Fatalf("law 4: first prefills of %d tokens, %d hit; prompts have %d, %d hit\n%v",
 				p.PromptTokens, p.HitTokens, prompts, hits, c)

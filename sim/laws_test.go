@@ -64,6 +64,7 @@ func TestLaw4RequestsAndTokens(t *testing.T) {
 		c := drawScenario(t)
 		o := c.drive(t, func(o *outcome) error { return o.server.Check() })
 		sum := o.metrics.Summary()
+		c.tiersAddUp(t, o.requests, sum)
 		var done, refused, preempted, cut int
 		var tokens, prompts int64
 		seen := map[int]bool{}

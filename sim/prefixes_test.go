@@ -34,15 +34,18 @@ func (c *scenario) drawTiers(t *rapid.T) {
 	}
 	s := &c.spec
 	s.PrefixChunk = s.BlockTokens * n("chunk blocks", 1, 3)
-	geo := c.model.Geometry(s.PrefixChunk)
-	chunk := float64(geo.BlockBytes*int64(geo.Groups())) / (1 << 30)
-	s.PrefixDRAM = chunk * float64(max(0, n("chunks of dram", -5, 20)))
-	s.PrefixSSD = chunk * float64(max(0, n("chunks of ssd", -5, 40)))
+	s.PrefixDRAM = c.chunkGiB() * float64(max(0, n("chunks of dram", -5, 20)))
+	s.PrefixSSD = c.chunkGiB() * float64(max(0, n("chunks of ssd", -5, 40)))
 	s.PrefixEviction = pick("prefix eviction", prefix.Evictions())
 	s.PrefixWrite, s.PrefixWriteHits = pick("prefix write", sim.PrefixWrites()), n("write hits", 1, 2)
 	s.PrefixLoadTokens = n("least load", 0, 2*s.PrefixChunk)
 	s.PrefixLoad = pick("prefix load", sim.PrefixLoads())
 	s.PrefixOverlap = pick("overlap", sim.PrefixOverlaps())
+}
+
+func (c *scenario) chunkGiB() float64 {
+	geo := c.model.Geometry(c.spec.PrefixChunk)
+	return float64(geo.BlockBytes*int64(geo.Groups())) / (1 << 30)
 }
 
 func text(id uint64, tokens int) prefix.Piece { return prefix.Piece{ID: id, Tokens: tokens} }
@@ -180,7 +183,8 @@ func TestLaw13UnboundedHitsAreTheReplays(t *testing.T) {
 	})
 }
 
-// With little HBM over a tier for everything, whose chunks are blocks, they are the same.
+// With little HBM over a tier for everything, or over little DRAM over SSD for everything, they are
+// the same, of whole chunks.
 func TestLaw13UnboundedTiersHitTheReplays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
@@ -189,21 +193,46 @@ func TestLaw13UnboundedTiersHitTheReplays(t *testing.T) {
 		c.drawTiers(t)
 		s.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
 		s.Base, s.MaxRequests, s.OverLength = "vllm-v1", 1, "reject"
-		s.PrefixChunk, s.PrefixLoad, s.PrefixLoadTokens = s.BlockTokens, sim.LoadAlways, 0
+		s.PrefixLoad, s.PrefixLoadTokens = sim.LoadAlways, 0
 		if s.PrefixWrite == sim.WriteSelective { // else what nobody has hit is lost
-			s.PrefixWrite = sim.WriteThrough
+			s.PrefixWrite = sim.WriteBack
 		}
-		s.PrefixDRAM, s.PrefixSSD = 1, 0
-		if rapid.Bool().Draw(t, "on SSD") {
+		switch rapid.SampledFrom([]string{"DRAM", "SSD", "both", "both"}).Draw(t, "tiers") {
+		case "DRAM":
+			s.PrefixDRAM, s.PrefixSSD = 1, 0
+		case "SSD":
 			s.PrefixDRAM, s.PrefixSSD = 0, 1
+		case "both":
+			chunks := rapid.IntRange(1, 6).Draw(t, "few chunks")
+			s.PrefixDRAM, s.PrefixSSD = float64(chunks)*c.chunkGiB(), 1
 		}
-		for i := range c.arrivals {
-			a := &c.arrivals[i]
-			a.At += des.Time(i) * 100 * des.Second // what was written is there
-			a.Cached, a.Content = 0, drawContent(t, a)
-		}
+		c.drawRepeats(t)
 		c.hitsTheReplay(t, c.drive(t, func(o *outcome) error { return o.server.Check() }))
 	})
+}
+
+// drawRepeats has a few prompts come again and again, long after one another, with HBM for hardly
+// more than one of them: most of what is lost is wanted again.
+func (c *scenario) drawRepeats(t *rapid.T) {
+	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+	few, largest := make([]sim.Arrival, n("prompts", 2, 5)), 0
+	for i := range few {
+		a := &few[i]
+		a.Prompt, a.Output = n("prompt", 8, 60), n("output", 1, 9)
+		if a.Content = drawContent(t, a); a.Content != nil {
+			a.Content.Prompt = append(a.Content.Prompt, text(uint64(4+i), a.Prompt)) // the rest
+		}
+		largest = max(largest, a.Prompt+a.Output)
+	}
+	c.arrivals = nil
+	for i := range n("repeats", 10, 25) {
+		a := few[n("which", 0, len(few)-1)]
+		a.At = des.Time(i) * 100 * des.Second // what was written is there
+		c.arrivals = append(c.arrivals, a)
+	}
+	geo := c.model.Geometry(c.spec.BlockTokens)
+	blocks := geo.Blocks(largest) + n("more blocks", 1, 4)
+	c.hbm = int64(blocks*geo.Groups()) * geo.BlockBytes
 }
 
 // With offloading the cache is in DRAM, and a block is found once it is saved.
@@ -224,24 +253,66 @@ func TestLaw13UnboundedOffloadedHitsAreTheReplays(t *testing.T) {
 }
 
 // hitsTheReplay compares what hits in a run with what is found by a replay of the trace that writes
-// down all texts that there have been.
+// down all texts that there have been: in HBM some of their blocks, below it all of their chunks.
 func (c *scenario) hitsTheReplay(t *rapid.T, o *outcome) {
 	seen := map[string]bool{}
+	size, chunk := c.spec.BlockTokens, c.spec.BlockTokens
+	if c.spec.PrefixTiers() {
+		chunk = c.spec.PrefixChunk
+	}
+	c.tiersAddUp(t, o.requests, o.metrics.Summary())
 	for _, r := range o.requests {
 		if r.Rejected != "" {
 			continue
 		}
 		words := spelled(&c.arrivals[r.ID-1], r.ID)
-		want, size := 0, c.spec.BlockTokens
-		for want+size < r.Prompt && seen[string(words[:want+size])] {
-			want += size
+		known := func(size int) (n int) {
+			for n+size < r.Prompt && seen[string(words[:n+size])] {
+				n += size
+			}
+			return n
 		}
-		if r.Hit != want {
-			t.Fatalf("request %d has %d tokens from the cache, the replay %d\n%v", r.ID, r.Hit, want, c)
+		hbm := r.Hit - r.HitDRAM - r.HitSSD
+		if want := max(hbm, known(chunk)); r.Hit != want || hbm > known(size) {
+			t.Fatalf("request %d has %d tokens from the cache, %d of them in HBM, the replay %d of %d\n"+
+				"%v", r.ID, r.Hit, hbm, want, known(size), c)
 		}
 		for n := size; n < r.Prompt+r.Output; n += size { // the last token is not computed
 			seen[string(words[:n])] = true
 		}
+	}
+}
+
+// tiersAddUp verifies that no tier has less than nothing of the hits, that they are those of the
+// requests, and that what is hit below HBM is loaded, again after preemptions.
+func (c *scenario) tiersAddUp(t *rapid.T, requests []sim.RequestRecord, sum sim.Summary) {
+	p := sum.PrefixCache
+	if p == nil {
+		return
+	}
+	var want [3]int64
+	for _, r := range requests {
+		hits := [3]int{r.Hit - r.HitDRAM - r.HitSSD, r.HitDRAM, r.HitSSD}
+		for i, n := range hits {
+			if want[i] += int64(n); n < 0 {
+				t.Fatalf("law 13: request %d hits %v tokens of the tiers\n%v", r.ID, hits, c)
+			}
+		}
+	}
+	got := [3]int64{p.HBM.HitTokens, p.DRAM.HitTokens, p.SSD.HitTokens}
+	if got != want || got[0]+got[1]+got[2] != p.HitTokens || p.HitTokens > p.PromptTokens {
+		t.Fatalf("law 13: tiers have %v of %d hits, their requests %v\n%v", got, p.HitTokens, want, c)
+	}
+	loaded, token := [2]int64{p.DRAM.LoadedBytes, p.SSD.LoadedBytes}, c.model.Geometry(1).TokenBytes()
+	least := [2]int64{got[1] * token, got[2] * token}
+	if c.spec.Offload { // DRAM is no tier below
+		least = [2]int64{}
+	}
+	again := sum.Preempted + sum.Retried
+	if loaded[0] < least[0] || loaded[1] < least[1] || again == 0 && loaded != least ||
+		p.DRAM.WrittenBytes < 0 || p.SSD.WrittenBytes < 0 {
+		t.Fatalf("law 13: %v bytes are loaded, hits have %v, %d began again; %+v\n%v", loaded, least,
+			again, p, c)
 	}
 }
 
@@ -255,7 +326,7 @@ func spelled(a *sim.Arrival, id int) (words []rune) {
 	answer := 0
 	if a.Content != nil {
 		for _, p := range a.Content.Prompt {
-			add(int(p.ID), p.Tokens)
+			add(int(p.ID), min(p.Tokens, a.Prompt-len(words)))
 		}
 		answer = int(a.Content.Answer)
 	}

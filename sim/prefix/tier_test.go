@@ -122,19 +122,7 @@ func lowerTiersByHand(t *testing.T, open func(*Lower) tiered) {
 	} {
 		p := open(&Lower{Chunk: 2, DRAM: c.dram, SSD: c.ssd, Eviction: LRU, Back: c.back, Hits: c.hits})
 		at := des.Time(0)
-		serve := func(text uint64) (load Load) {
-			var tb Table
-			g := Grant{Table: &tb}
-			tb.Reset(&Content{Prompt: []Piece{{text, 8}}}, 9, 9, 1, 100)
-			p.Plan(at)
-			p.Match(&g, 9)
-			load = tb.load
-			if !p.Grow(&g, 8) {
-				t.Fatalf("%s: no room", c.name)
-			}
-			p.Release(&g, true)
-			return load
-		}
+		serve := func(text uint64) Load { return serves(t, p, at, 100, Piece{text, 8}) }
 		written, spilled := 0, 0
 		for text := range uint64(3) {
 			serve(text + 1)
@@ -153,37 +141,105 @@ func lowerTiersByHand(t *testing.T, open func(*Lower) tiered) {
 	}
 }
 
-// HBM has room for one text of two chunks, DRAM for two texts, SSD for all: what was loaded from
-// SSD is in DRAM when it is wanted again, without a save. Texts 1, 2 and 3 are written, and DRAM
-// has 2 and 3: 1 comes from SSD and takes the place of 2, which comes from SSD and takes that of 3,
-// so that 1 is in DRAM.
-func TestLoadsFromSSDStayInDRAM(t *testing.T) {
-	for name, open := range map[string]func(*Lower) tiered{
-		"pool": func(l *Lower) tiered { return NewPool(4, 2, 0, l) },
-		"tree": func(l *Lower) tiered { return NewRadix(4, 2, 0, l) },
+// HBM keeps the first of a text's four blocks, half a chunk: what is loaded begins behind it. DRAM
+// for two chunks has the text's second and one of another text.
+func TestLoadsContinueWithinAChunk(t *testing.T) {
+	for want, l := range map[Load]*Lower{
+		{6, 6}: {Chunk: 2, SSD: 6, Eviction: LRU},
+		{6, 0}: {Chunk: 2, DRAM: 6, Eviction: LRU},
+		{6, 2}: {Chunk: 2, DRAM: 2, SSD: 6, Eviction: LRU},
 	} {
-		p := open(&Lower{Chunk: 2, DRAM: 4, SSD: 100, Eviction: LRU})
+		p := NewPool(4, 2, 0, l)
+		var got Load
+		for i, text := range []Piece{{1, 8}, {2, 6}, {1, 8}} {
+			got = serves(t, p, des.Time(5*i), uint64(100+i), text)
+			p.Written(des.Time(5*i+5), des.Time(5*i+5))
+		}
+		if got != want {
+			t.Errorf("%+v is loaded, want %+v", got, want)
+		}
+	}
+}
+
+// HBM has room for one text of two chunks, DRAM for two texts, SSD for all: what was loaded from
+// SSD is in DRAM when it is wanted again, without a save. Texts 1, 2 and 3 are written through, and
+// DRAM has 2 and 3: 1 comes from SSD and takes the place of 2, which comes from SSD and takes that
+// of 3, so that 1 is in DRAM.
+//
+// Written back, 3 is in HBM alone when 1 is loaded from DRAM, and takes the place of 2 in DRAM,
+// which goes to SSD. Then 2 comes back and takes the place of the one that was used first, which
+// goes to SSD: in a pool 1, that leaves HBM then and has 3 go as well; in a tree, where to enter is
+// a use, 3, and 1 goes when 3 comes back.
+func TestLoadsFromSSDStayInDRAM(t *testing.T) {
+	type served struct {
+		text      uint64
+		load      Load
+		dram, ssd int // chunks written
+	}
+	through := []served{{1, Load{}, 2, 2}, {2, Load{}, 2, 2}, {3, Load{}, 2, 2},
+		{1, Load{8, 8}, 0, 0}, {2, Load{8, 8}, 0, 0}, {1, Load{8, 0}, 0, 0}, {3, Load{8, 8}, 0, 0}}
+	back := []served{{1, Load{}, 0, 0}, {2, Load{}, 2, 0}, {3, Load{}, 2, 0}, {1, Load{8, 0}, 2, 2}}
+	for _, c := range []struct {
+		name       string
+		back, tree bool
+		all        []served
+	}{
+		{"pool", false, false, through},
+		{"tree", false, true, through},
+		{"pool, back", true, false, append(slices.Clone(back),
+			served{2, Load{8, 8}, 2, 4}, served{3, Load{8, 8}, 2, 0}, served{1, Load{8, 8}, 2, 0})},
+		{"tree, back", true, true, append(slices.Clone(back),
+			served{2, Load{8, 8}, 0, 2}, served{3, Load{8, 8}, 0, 2}, served{1, Load{8, 8}, 0, 0})},
+	} {
+		l := &Lower{Chunk: 2, DRAM: 4, SSD: 100, Eviction: LRU, Back: c.back}
+		var p tiered
+		if p = NewPool(4, 2, 0, l); c.tree {
+			p = NewRadix(4, 2, 0, l)
+		}
+		for i, want := range c.all {
+			got := served{text: want.text}
+			got.load = serves(t, p, des.Time(5*i), uint64(100+i), Piece{want.text, 8})
+			got.dram, got.ssd = p.Writes()
+			if got != want {
+				t.Errorf("%s: %+v, want %+v", c.name, got, want)
+			}
+			p.Written(des.Time(5*i+5), des.Time(5*i+5))
+		}
+	}
+}
+
+// serves serves a request of a text and one token more, and returns what it loads.
+func serves(t *testing.T, p tiered, at des.Time, own uint64, text Piece) Load {
+	t.Helper()
+	var tb Table
+	g, target := Grant{Table: &tb}, text.Tokens+1
+	tb.Reset(&Content{Prompt: []Piece{text}}, target, target, 1, own)
+	p.Plan(at)
+	p.Match(&g, target)
+	load := tb.load
+	if !p.Grow(&g, text.Tokens) {
+		t.Fatalf("no room at %d", at)
+	}
+	p.Release(&g, true)
+	return load
+}
+
+// A chunk is written at its second hit in HBM, and not at later ones, when DRAM has lost it to
+// another.
+func TestChunksAreWrittenAtOneOfTheirHits(t *testing.T) {
+	for name, open := range map[string]func(*Lower) tiered{
+		"pool": func(l *Lower) tiered { return NewPool(8, 2, 0, l) },
+		"tree": func(l *Lower) tiered { return NewRadix(8, 2, 0, l) },
+	} {
+		p := open(&Lower{Chunk: 1, DRAM: 1, Eviction: LRU, Hits: 2})
 		for i, c := range []struct {
 			text    uint64
-			load    Load
 			written int // chunks
-		}{{1, Load{}, 2}, {2, Load{}, 2}, {3, Load{}, 2}, {1, Load{8, 8}, 0}, {2, Load{8, 8}, 0},
-			{1, Load{8, 0}, 0}, {3, Load{8, 8}, 0}} {
-			var tb Table
-			g := Grant{Table: &tb}
-			tb.Reset(&Content{Prompt: []Piece{{c.text, 8}}}, 9, 9, 1, 100)
-			p.Plan(des.Time(5 * i))
-			p.Match(&g, 9)
-			if tb.load != c.load {
-				t.Errorf("%s: text %d loads %+v, want %+v", name, c.text, tb.load, c.load)
-			}
-			if !p.Grow(&g, 8) {
-				t.Fatalf("%s: no room", name)
-			}
-			p.Release(&g, true)
-			if dram, ssd := p.Writes(); dram != c.written || ssd != c.written {
-				t.Errorf("%s: %d chunks of text %d written to DRAM, %d to SSD, want %d", name, dram, c.text,
-					ssd, c.written)
+		}{{1, 0}, {2, 0}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {1, 0}, {2, 0}, {1, 0}} {
+			serves(t, p, des.Time(5*i), uint64(100+i), Piece{c.text, 2})
+			if dram, _ := p.Writes(); dram != c.written {
+				t.Errorf("%s: %d chunks written when text %d comes as request %d, want %d", name, dram,
+					c.text, i+1, c.written)
 			}
 			p.Written(des.Time(5*i+5), des.Time(5*i+5))
 		}
