@@ -184,11 +184,8 @@ func (l *Lower) write(key uint64) bool {
 	switch {
 	case l.DRAM == 0:
 		l.spills = append(l.spills, key)
-	case l.SSD == 0:
-	case !l.Back && l.ssd.refuses(key):
 	case !l.Back:
-		l.ssd.put(key, never)
-		l.spills = append(l.spills, key)
+		l.spill(key)
 	case evicts:
 		l.spill(l.dram.last)
 	}

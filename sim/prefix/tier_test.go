@@ -211,8 +211,14 @@ func TestLoadsFromSSDStayInDRAM(t *testing.T) {
 // serves serves a request of a text and one token more, and returns what it loads.
 func serves(t *testing.T, p tiered, at des.Time, own uint64, text Piece) Load {
 	t.Helper()
+	return servesUpTo(t, p, at, own, text, text.Tokens+1)
+}
+
+// servesUpTo serves a text whose hits end before a token, the target.
+func servesUpTo(t *testing.T, p tiered, at des.Time, own uint64, text Piece, target int) Load {
+	t.Helper()
 	var tb Table
-	g, target := Grant{Table: &tb}, text.Tokens+1
+	g := Grant{Table: &tb}
 	tb.Reset(&Content{Prompt: []Piece{text}}, target, target, 1, own)
 	p.Plan(at)
 	p.Match(&g, target)
@@ -240,6 +246,28 @@ func TestChunksAreWrittenAtOneOfTheirHits(t *testing.T) {
 			if dram, _ := p.Writes(); dram != c.written {
 				t.Errorf("%s: %d chunks written when text %d comes as request %d, want %d", name, dram,
 					c.text, i+1, c.written)
+			}
+			p.Written(des.Time(5*i+5), des.Time(5*i+5))
+		}
+	}
+}
+
+// A chunk that DRAM has lost and SSD has is written through to DRAM alone where it is computed once
+// more, as the last of a prompt is.
+func TestChunksAreWrittenToSSDOnce(t *testing.T) {
+	for name, open := range map[string]func(*Lower) tiered{
+		"pool": func(l *Lower) tiered { return NewPool(1, 2, 0, l) },
+		"tree": func(l *Lower) tiered { return NewRadix(1, 2, 0, l) },
+	} {
+		p := open(&Lower{Chunk: 1, DRAM: 1, SSD: 4, Eviction: LRU})
+		for i, c := range []struct {
+			text uint64
+			ssd  int // chunks
+		}{{1, 1}, {2, 1}, {1, 0}, {2, 0}, {3, 1}} {
+			load := servesUpTo(t, p, des.Time(5*i), uint64(100+i), Piece{c.text, 2}, 2)
+			if dram, ssd := p.Writes(); dram != 1 || ssd != c.ssd || load != (Load{}) {
+				t.Errorf("%s: %d and %d chunks written when text %d comes as request %d, want 1 and %d; "+
+					"%+v is loaded", name, dram, ssd, c.text, i+1, c.ssd, load)
 			}
 			p.Written(des.Time(5*i+5), des.Time(5*i+5))
 		}
