@@ -53,7 +53,7 @@ func PrefixOptions(s *sim.Spec, tokenBytes int64) (hw.PrefixOptions, error) {
 			return hw.PrefixOptions{}, &KeyError{Value: Show(gib),
 				Key: [...]string{"system.prefix_dram_gib", "system.prefix_ssd_gib"}[i],
 				Reason: fmt.Sprintf("has no room for a chunk: prefix_chunk = %d tokens of this model are "+
-					"%.3g GiB", s.PrefixChunk, chunk)}
+					"%.4g GiB", s.PrefixChunk, chunk)}
 		}
 	}
 	return hw.PrefixOptions{Drive: drive, GPUs: float64(s.TensorParallel),

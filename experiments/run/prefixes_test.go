@@ -66,16 +66,21 @@ func TestLayersHideTheirLoads(t *testing.T) {
 }
 
 // A chunk of 256 tokens of 128 KiB takes 32 MiB, 0.03125 GiB; a tier with less would hold nothing.
+// A point that was changed after its configuration was read is refused when it runs.
 func TestTiersHoldAChunk(t *testing.T) {
-	for key, least := range map[string]string{"system.prefix_dram_gib": "0.03125",
-		"system.prefix_ssd_gib": "0.0313"} {
-		for size, fits := range map[string]bool{least: true, "0.0312": false} {
-			c := mustLoad(t, "", "workload.requests=1", "model=llama3.1-8b", "gpu=h100-80gb",
-				"system.preset=vllm-0.15", "system.prefix_cache=vllm", key+"="+size)
-			_, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
+	for key, tier := range map[string]func(*sim.Spec) *float64{
+		"system.prefix_dram_gib": func(s *sim.Spec) *float64 { return &s.PrefixDRAM },
+		"system.prefix_ssd_gib":  func(s *sim.Spec) *float64 { return &s.PrefixSSD },
+	} {
+		for size, fits := range map[float64]bool{0.03125: true, 0.0312: false} {
+			p := mustLoad(t, "", "workload.requests=1", "model=llama3.1-8b", "gpu=h100-80gb",
+				"system.preset=vllm-0.15", "system.prefix_cache=vllm", key+"=1").Points()[0]
+			*tier(&p.System) = size
+			_, err := NewSimulator().Run(t.Context(), p, Sink{})
 			var refused *config.KeyError
-			if fits == errors.As(err, &refused) || !fits && (refused.Key != key || refused.Value != size) {
-				t.Errorf("%s = %s: %v", key, size, err)
+			if fits == errors.As(err, &refused) || !fits && (refused.Key != key ||
+				refused.Value != config.Show(size)) {
+				t.Errorf("%s = %g: %v", key, size, err)
 			}
 		}
 	}
