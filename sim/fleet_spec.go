@@ -11,9 +11,9 @@ type FleetSpec struct {
 	Router string `toml:"router"`
 	// [s, replica, s]: when a replica (from 0) fails, and how long it is down; it loses all KV, and
 	// its requests begin anew at others
-	Fail [][]float64 `toml:"fail,omitempty" rows:"triples"`
+	Fail [][]float64 `toml:"fail,omitempty" unit:"s, replica, s" rows:"triples"`
 	// [s, replica]: when a replica stops taking requests; it finishes those that it has
-	Drain [][]float64 `toml:"drain,omitempty"`
+	Drain [][]float64 `toml:"drain,omitempty" unit:"s, replica"`
 }
 
 // On says whether there is more to a fleet than one server.

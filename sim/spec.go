@@ -68,7 +68,7 @@ type Spec struct {
 	// or a divisor of it, where the rest cut them; 1: all GPUs cut each
 	ExpertParallel int `toml:"expert_parallel" unit:"GPUs" range:">= 1, <= 8"`
 	// share of HBM that the server may use (vLLM's gpu_memory_utilization)
-	Utilisation float64 `toml:"utilisation" range:"> 0, <= 1"`
+	Utilisation float64 `toml:"utilisation" unit:"share" range:"> 0, <= 1"`
 	// HBM for KV, metadata and prefill buffers; 0 = all that is free
 	KVGiB float64 `toml:"kv_gib" unit:"GiB" range:">= 0, <= 1e+06"`
 	// reuse of the KV of earlier prompts with the same beginning: none, by blocks (vLLM V1), or by a
@@ -107,7 +107,7 @@ type Spec struct {
 	// largest number of tokens in a batch
 	MaxTokens int `toml:"max_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
 	// share of all blocks kept free at admission
-	Watermark float64 `toml:"watermark" range:">= 0, < 1"`
+	Watermark float64 `toml:"watermark" unit:"share" range:">= 0, < 1"`
 	// batches are limited so that their working sets fit in HBM (Algorithm 1)
 	BatchControl bool `toml:"batch_control"`
 	// decode steps whose selections form the working set
@@ -118,7 +118,7 @@ type Spec struct {
 	// cache. Tokens of a step come together: of their TBT the first has all of the step, the others 0
 	SpeculateTokens int `toml:"speculate_tokens" unit:"tokens" range:">= 0, <= 16"`
 	// probability that a drafted token is accepted where those before it are
-	Acceptance float64 `toml:"acceptance" range:">= 0, < 1"`
+	Acceptance float64 `toml:"acceptance" unit:"share" range:">= 0, < 1"`
 
 	// how tokens are drawn: top-p sorts the logits of every request
 	Sampling string `toml:"sampling"`

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 	"sort"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/sparseserve/sparseserve/internal/nearest"
+	"github.com/sparseserve/sparseserve/internal/units"
 )
 
 // A Lengths is a distribution of whole numbers of tokens, each at least 1, as its text has it:
@@ -21,8 +21,8 @@ import (
 //	                               rounded; sigma is the deviation of the natural logarithm
 //	zipf(s, max)                   P(k) in proportion to k^-s, k = 1 ... max
 //
-// Distributions are truncated at 1 and max: the rest is scaled up, so that no length piles up at a
-// bound. Without a max that is maxTokens.
+// Tokens may be written as 64k (64,000) or 64Ki (65,536). Distributions are truncated at 1 and max:
+// the rest is scaled up, so that no length piles up at a bound. Without a max that is maxTokens.
 type Lengths struct {
 	text     string
 	quantile func(u float64) int // inverse CDF at u in [0, 1)
@@ -36,9 +36,10 @@ type argument struct {
 	name        string
 	least, most float64
 	whole       bool
+	unit        string // that its text may have
 }
 
-func tokensOf(name string) argument { return argument{name, 1, maxTokens, true} }
+func tokensOf(name string) argument { return argument{name, 1, maxTokens, true, "tokens"} }
 
 // A form is one way to write a Lengths.
 type form struct {
@@ -52,16 +53,16 @@ type form struct {
 // forms lists the known ones. A max must not be below the middle of a distribution: what is left
 // of it would have another shape.
 func forms() []form {
-	middle := func(name string) argument { return argument{name, 1, maxTokens, false} }
+	middle := func(name string) argument { return argument{name, 1, maxTokens, false, "tokens"} }
 	return []form{
 		{"fixed", []argument{tokensOf("tokens")}, 0, "fixed(200)", fixedLength},
 		{"uniform", []argument{tokensOf("least"), tokensOf("most")}, 0, "uniform(100, 4000)",
 			uniformLengths},
-		{"normal", []argument{middle("mean"), {"sd", 1e-3, maxTokens, false}, tokensOf("max")}, 1,
-			"normal(2000, 300)", normalLengths},
-		{"lognormal", []argument{middle("median"), {"sigma", 1e-3, 10, false}, tokensOf("max")}, 1,
+		{"normal", []argument{middle("mean"), {"sd", 1e-3, maxTokens, false, "tokens"},
+			tokensOf("max")}, 1, "normal(2000, 300)", normalLengths},
+		{"lognormal", []argument{middle("median"), {"sigma", 1e-3, 10, false, ""}, tokensOf("max")}, 1,
 			"lognormal(8192, 0.5)", lognormalLengths},
-		{"zipf", []argument{{"s", 0, 100, false}, {"max", 1, longestZipf, true}}, 0,
+		{"zipf", []argument{{"s", 0, 100, false, ""}, {"max", 1, longestZipf, true, "tokens"}}, 0,
 			"zipf(1.1, 32768)", zipfLengths},
 	}
 }
@@ -201,10 +202,10 @@ func (f form) parse(inner string) (values []float64, problem string) {
 	}
 	for i, text := range texts {
 		a, text := f.arguments[i], strings.TrimSpace(text)
-		v, err := strconv.ParseFloat(text, 64)
+		v, err := units.Parse(text, a.unit)
 		switch {
-		case err != nil && !math.IsInf(v, 0) || math.IsNaN(v):
-			return nil, fmt.Sprintf("%s = %q is not a number", a.name, short(text))
+		case err != nil:
+			return nil, fmt.Sprintf("%s = %q %v", a.name, short(text), err)
 		case v < a.least || v > a.most:
 			return nil, fmt.Sprintf("%s = %s is not between %s and %s", a.name, short(text),
 				decimals(a.least), decimals(a.most))

@@ -101,6 +101,28 @@ func TestQuantilesOfLengthsRise(t *testing.T) {
 	})
 }
 
+// Lengths take tokens in thousands.
+func TestLengthsWithUnits(t *testing.T) {
+	for text, plain := range map[string]string{
+		"fixed(64k)":               "fixed(64000)",
+		"fixed(64Ki)":              "fixed(65536)",
+		"uniform(32k,128k)":        "uniform(32000, 128000)",
+		"lognormal(8k, 0.5, 1M)":   "lognormal(8000, 0.5, 1000000)",
+		"normal(1.5k, 300 tokens)": "normal(1500, 300)",
+	} {
+		l, err := ParseLengths("k", text)
+		want, plainErr := ParseLengths("k", plain)
+		if err != nil || plainErr != nil {
+			t.Fatal(text, err, plainErr)
+		}
+		for _, u := range []float64{0, 0.3, 0.999} {
+			if got, want := l.Quantile(u), want.Quantile(u); got != want {
+				t.Errorf("%s at %g is %d, %s has %d", text, u, got, plain, want)
+			}
+		}
+	}
+}
+
 // Errors about the turns of a session count turns.
 func TestTurnsRefused(t *testing.T) {
 	for text, want := range map[string]string{
@@ -139,7 +161,10 @@ func TestLengthsRefused(t *testing.T) {
 		"lognormal(100, 1, 99)":  `max is below the median`,
 		"zipf(-1, 100)":          `s = -1 is not between 0 and 100`,
 		"zipf(1.1, 10000000000)": `max = 10000000000 is not between`,
-		"fixed(200))":            `tokens = "200)" is not a number`,
+		"fixed(200))":            `tokens = "200)" has the unit ")"`,
+		"fixed(64K)":             `tokens = "64K" has K, which is 1000 to some and 1024 to others; write 64k or 64Ki`,
+		"fixed(100ms)":           `tokens = "100ms" has the unit "ms"; want fixed(tokens)`,
+		"lognormal(8k, 1k)":      `sigma = "1k" has the unit "k"`,
 		"(3)":                    `want a distribution`,
 	} {
 		_, err := ParseLengths("workload.prompt_lengths", text)

@@ -37,7 +37,7 @@ type Spec struct {
 	// format of that file; empty: detected
 	Format string `toml:"format"`
 
-	// of a synthetic trace, in tokens: fixed(n), uniform(least, most), normal(mean, sd),
+	// of a synthetic trace, in tokens or 64k: fixed(n), uniform(least, most), normal(mean, sd),
 	// lognormal(median, sigma) or zipf(s, max); truncated to 1 and more, and to the third
 	// number of normal and lognormal, if any; of sessions what a user adds in a turn, there
 	// "lognormal(14, 1.95)" by default
@@ -77,7 +77,7 @@ type Spec struct {
 
 	// in place of rate: [seconds, requests/s] of each stage; the last goes on until the requests
 	// are out, or with requests 0 ends the run
-	Stages [][]float64 `toml:"stages,omitempty"`
+	Stages [][]float64 `toml:"stages,omitempty" unit:"s, requests/s"`
 	// arrivals closed: clients, each value of a list a run; each has a session at a time, if any
 	Concurrency int `toml:"concurrency,omitempty" unit:"requests" range:">= 0, <= 100000"`
 	// arrivals closed, and turns of sessions: mean time from an answer to the client's next request,
@@ -97,7 +97,7 @@ type Spec struct {
 	// share of each prompt whose KV the server has from earlier requests, in whole blocks; at
 	// least one token of a prompt is computed; with a prefix cache and system.prefix_dram_gib it is in
 	// DRAM; not of a trace that says what prompts share
-	PrefixHit float64 `toml:"prefix_hit" range:">= 0, <= 1"`
+	PrefixHit float64 `toml:"prefix_hit" unit:"share" range:">= 0, <= 1"`
 }
 
 // Choices returns what a key of [workload] may be, or nil where that is no choice of names.

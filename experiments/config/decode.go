@@ -1,12 +1,15 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
 	"sync"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/sparseserve/sparseserve/internal/units"
 )
 
 // flagText is the value of a --set flag. What it means depends on the type of
@@ -31,15 +34,16 @@ func FieldsOf(v any) []Field {
 	return fields
 }
 
-// fieldNamed returns the field of the struct that v points to that a key names.
-func fieldNamed(v any, key string) (f reflect.Value, ok bool) {
+// fieldNamed returns the field of the struct that v points to that a key names, and the unit of
+// its numbers.
+func fieldNamed(v any, key string) (f reflect.Value, unit string, ok bool) {
 	s := reflect.ValueOf(v).Elem()
 	for _, f := range keyedIn(s.Type()) {
 		if f.key == key {
-			return s.FieldByIndex(f.index), true
+			return s.FieldByIndex(f.index), f.tag.Get("unit"), true
 		}
 	}
-	return f, false
+	return f, "", false
 }
 
 func keyedIn(t reflect.Type) []keyedField {
@@ -83,10 +87,16 @@ func keysOf(v any) []string {
 // decodeInto sets the field of the struct that v points to. It returns a
 // KeyError without place when v has no such key or the value does not fit.
 func decodeInto(v any, path, key string, value any) error {
-	if f, ok := fieldNamed(v, key); ok {
-		return decodeValue(f, path+key, value)
+	if f, unit, ok := fieldNamed(v, key); ok {
+		return decodeValue(f, path+key, unit, value)
 	}
 	return unknownKey(path+key, key, keysOf(v))
+}
+
+// decodeList sets a list of values that the field of the struct v that a key names may have.
+func decodeList[T any](list *[]T, v any, path, key string, value any) error {
+	_, unit, _ := fieldNamed(v, key)
+	return decodeValue(reflect.ValueOf(list).Elem(), path+key, unit, value)
 }
 
 func unknownKey(path, key string, known []string) error {
@@ -94,40 +104,39 @@ func unknownKey(path, key string, known []string) error {
 }
 
 // decodeValue sets dst from a decoded TOML value or a flag's text. A single
-// value stands for a list of one.
-func decodeValue(dst reflect.Value, key string, value any) error {
+// value stands for a list of one. A number may be a string with its unit, as in "100ms".
+func decodeValue(dst reflect.Value, key, unit string, value any) error {
+	given := value
 	if text, ok := value.(flagText); ok {
-		var err error
 		list := dst.Kind() == reflect.Slice && elem(dst).Kind() != reflect.Slice
-		if value, err = text.decode(list, elem(dst).Kind() == reflect.String); err != nil {
-			return &KeyError{Key: key, Value: Show(text), Reason: "want " + typeName(dst)}
-		}
+		value = text.decode(list, elem(dst).Kind() == reflect.String)
 	}
-	if dst.Kind() != reflect.Slice {
-		if !setScalar(dst, value) {
-			return wrongType(dst, key, value)
-		}
-		return nil
+	set := setScalar
+	if dst.Kind() == reflect.Slice {
+		set = setList
 	}
-	if !setList(dst, value) {
-		return wrongType(dst, key, value)
+	if !set(dst, unit, value) {
+		return wrongType(dst, key, unit, given)
 	}
 	return nil
 }
 
-// setList sets a list, or a list of lists.
-func setList(dst reflect.Value, value any) bool {
+// setList sets a list, or a list of lists, whose columns have units of their own.
+func setList(dst reflect.Value, unit string, value any) bool {
 	list, ok := value.([]any)
 	if !ok {
 		list = []any{value}
 	}
 	out := reflect.MakeSlice(dst.Type(), len(list), len(list))
+	columns := strings.Split(unit, ", ")
 	for i, e := range list {
 		set := setScalar
 		if _, inner := e.([]any); inner && out.Index(i).Kind() == reflect.Slice {
 			set = setList
+		} else if len(columns) > 1 {
+			unit = columns[i%len(columns)]
 		}
-		if !set(out.Index(i), e) {
+		if !set(out.Index(i), unit, e) {
 			return false
 		}
 	}
@@ -135,12 +144,15 @@ func setList(dst reflect.Value, value any) bool {
 	return true
 }
 
-func setScalar(dst reflect.Value, value any) bool {
+func setScalar(dst reflect.Value, unit string, value any) bool {
 	switch v := value.(type) {
 	case string:
 		if dst.Kind() == reflect.String {
 			dst.SetString(v)
 			return true
+		}
+		if x, err := units.Parse(v, unit); err == nil {
+			return setScalar(dst, unit, x)
 		}
 	case bool:
 		if dst.Kind() == reflect.Bool {
@@ -166,14 +178,28 @@ func setScalar(dst reflect.Value, value any) bool {
 		}
 		// 1e6 is a fair way to write an integer.
 		if whole := v == math.Trunc(v) && math.Abs(v) < 1<<53; whole {
-			return setScalar(dst, int64(v))
+			return setScalar(dst, unit, int64(v))
 		}
 	}
 	return false
 }
 
-func wrongType(dst reflect.Value, key string, value any) error {
-	return &KeyError{Key: key, Value: Show(value), Reason: "want " + typeName(dst)}
+// wrongType says what is wanted of a key: its type, its unit, an example, and what is wrong with a
+// number that has a unit.
+func wrongType(dst reflect.Value, key, unit string, value any) error {
+	reason := "want " + typeName(dst)
+	if e := elem(dst); e.CanInt() || e.CanUint() || e.CanFloat() {
+		if example := units.Example(unit); example != "" {
+			reason += fmt.Sprintf(", in %s or with its unit, as in %q", unit, example)
+		}
+		text := strings.Trim(Show(value), `"`)
+		if text != "" && text[0] >= '0' && text[0] <= '9' {
+			if _, err := units.Parse(text, unit); err != nil {
+				reason = err.Error() + "; " + reason
+			}
+		}
+	}
+	return &KeyError{Key: key, Value: Show(value), Reason: reason}
 }
 
 func elem(v reflect.Value) reflect.Value {
@@ -205,9 +231,9 @@ func typeName(v reflect.Value) string {
 	return one
 }
 
-// decode reads the text as TOML: as a list when it is in brackets, as a string
-// when it is meant to be one and has no quotes.
-func (t flagText) decode(list, text bool) (any, error) {
+// decode reads the text as TOML: as a list when it is in brackets, as a string when it is meant to
+// be one and has no quotes, or is no TOML.
+func (t flagText) decode(list, text bool) any {
 	s := strings.TrimSpace(string(t))
 	if list && strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
 		out := []any{}
@@ -217,18 +243,16 @@ func (t flagText) decode(list, text bool) (any, error) {
 			if item = strings.TrimSpace(item); item == "" {
 				continue
 			}
-			v, err := flagText(item).decode(false, text)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, v)
+			out = append(out, flagText(item).decode(false, text))
 		}
-		return out, nil
+		return out
 	}
 	if text && !strings.HasPrefix(s, `"`) && !strings.HasPrefix(s, `'`) {
-		return s, nil
+		return s
 	}
 	var doc struct{ V any }
-	_, err := toml.Decode("V = "+s, &doc)
-	return doc.V, err
+	if _, err := toml.Decode("V = "+s, &doc); err != nil {
+		return s
+	}
+	return doc.V
 }

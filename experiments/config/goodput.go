@@ -8,7 +8,7 @@ type GoodputSearch struct {
 	// first rate; 0 = the lowest of the configuration
 	Start float64 `toml:"start" unit:"requests/s" range:">= 0, <= 1e+09"`
 	// width of the last bracket, relative to its lower end
-	Width float64 `toml:"width" range:">= 0.001, <= 1"`
+	Width float64 `toml:"width" unit:"share" range:">= 0.001, <= 1"`
 	// no rate above is tried
 	Max float64 `toml:"max" unit:"requests/s" range:"> 0, <= 1e+09"`
 	// ends the search with the bracket: rates beyond its ends are not checked, and no seed's

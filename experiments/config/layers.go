@@ -46,9 +46,10 @@ func parseDocument(name, text string) (*document, error) {
 	return doc, nil
 }
 
-// bareKey is a line that sets a key to a word without quotes, or to one with arguments.
-var bareKey = regexp.MustCompile(
-	`^\s*([A-Za-z0-9_.-]+)\s*=\s*([A-Za-z][\w./-]*(?:\([^"'()]*\))?)\s*(?:#.*)?$`)
+// bareKey is a line that sets a key to a word without quotes, to one with arguments, or to a number
+// with its unit.
+var bareKey = regexp.MustCompile(`^\s*([A-Za-z0-9_.-]+)\s*=\s*` +
+	`([A-Za-z][\w./-]*(?:\([^"'()]*\))?|[0-9][0-9.]* ?[A-Za-zµ%/][A-Za-z%/]*)\s*(?:#.*)?$`)
 
 // bareWord returns the key, under its table, and the word of a line that lacks quotes; "" of any
 // other line.

@@ -175,15 +175,15 @@ func (l *loader) apply(doc *document, flag bool) error {
 		var err error
 		switch key {
 		case "model":
-			err = decodeValue(reflect.ValueOf(&l.cfg.Model).Elem(), key, value)
+			err = decodeValue(reflect.ValueOf(&l.cfg.Model).Elem(), key, "", value)
 		case "gpu":
-			err = decodeValue(reflect.ValueOf(&l.cfg.GPU).Elem(), key, value)
+			err = decodeValue(reflect.ValueOf(&l.cfg.GPU).Elem(), key, "", value)
 		case "seed", "seeds":
 			if _, both := doc.tree["seed"]; both && key == "seeds" {
 				err = &KeyError{Key: key, Reason: "is another name of seed, which is set too"}
 				break
 			}
-			err = decodeValue(reflect.ValueOf(&l.cfg.Seeds).Elem(), key, value)
+			err = decodeValue(reflect.ValueOf(&l.cfg.Seeds).Elem(), key, "", value)
 			l.origin["seed"] = doc.where(key)
 		case "systems":
 			err = l.addSystems(doc, value)
@@ -215,14 +215,14 @@ func (l *loader) applyTable(doc *document, name string, value any, flag bool) er
 		value := table[key]
 		switch {
 		case path+key == "workload.rate":
-			err = decodeValue(reflect.ValueOf(&l.cfg.Rates).Elem(), path+key, value)
+			err = decodeList(&l.cfg.Rates, &l.cfg.Workload, path, key, value)
 		case path+key == "workload.concurrency":
-			err = decodeValue(reflect.ValueOf(&l.cfg.Clients).Elem(), path+key, value)
+			err = decodeList(&l.cfg.Clients, &l.cfg.Workload, path, key, value)
 		case path+key == "fleet.replicas":
-			err = decodeValue(reflect.ValueOf(&l.cfg.Replicas).Elem(), path+key, value)
+			err = decodeList(&l.cfg.Replicas, &l.cfg.Fleet, path, key, value)
 		case path+key == "system.preset":
 			l.presets, l.presetsOnly = nil, flag
-			err = decodeValue(reflect.ValueOf(&l.presets).Elem(), path+key, value)
+			err = decodeValue(reflect.ValueOf(&l.presets).Elem(), path+key, "", value)
 		case name == "card":
 			err = l.setCard(key, value)
 		case name == "workload":

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
@@ -40,7 +41,12 @@ func (l *loader) setCard(key string, value any) error {
 	path := "card." + key
 	var number float64
 	v := reflect.ValueOf(&number).Elem()
-	if err := decodeValue(v, path, value); err != nil {
+	unit := ""
+	keys, units := hw.ChangeKeys()
+	if i := slices.Index(keys, key); i >= 0 {
+		unit = units[i]
+	}
+	if err := decodeValue(v, path, unit, value); err != nil {
 		return err
 	}
 	if _, err := (hw.Changes{key: number}).Check(); err != nil {

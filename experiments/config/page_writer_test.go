@@ -31,6 +31,10 @@ configuration sets its own trace or model, keys that are fitted to the built-in 
 (%[1]sexperiments/config/neutral.go%[1]s). A relative path in a file is resolved in the folder of that file, then in the working folder; a path of
 %[1]s--set%[1]s in the working folder. Each result stores its complete configuration in %[1]sconfig.toml%[1]s.
 
+A plain number has the unit of its key. A number in quotes may carry another: times %[1]s"100ms"%[1]s, %[1]s"2min"%[1]s, tokens
+%[1]s"64k"%[1]s (64,000) or %[1]s"64Ki"%[1]s (65,536), rates %[1]s"90/min"%[1]s, sizes %[1]s"80GiB"%[1]s, shares %[1]s"5%%"%[1]s; so do the numbers in lists and
+distributions, %[1]s"uniform(32k, 128k)"%[1]s. With %[1]s--set%[1]s it needs no quotes: %[1]s--set slo.tbt_s=100ms%[1]s.
+
 `, "`")
 	p.topKeys()
 	p.printf("\n## [workload]\n\n")

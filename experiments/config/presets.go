@@ -87,7 +87,7 @@ func (p *Preset) under(engine string) (sim.Spec, error) {
 // setField sets the field of spec that a key names. It panics where there is none, or
 // one of another type: engines' defaults are keys of a system.
 func setField(spec *sim.Spec, key string, value reflect.Value) {
-	f, ok := fieldNamed(spec, key)
+	f, _, ok := fieldNamed(spec, key)
 	if !ok {
 		panic("no key " + key + " in a system")
 	}

@@ -18,7 +18,7 @@ type SLO struct {
 	// bounds (its longest TBT that on TBT); the _stat keys are not used
 	Rule string `toml:"rule"`
 	// share of the requests that may be rejected or, with rule = "requests", miss a bound
-	MissShare float64 `toml:"miss_share" range:">= 0, < 1"`
+	MissShare float64 `toml:"miss_share" unit:"share" range:">= 0, < 1"`
 
 	// bound on time to first token; 0 = none
 	TTFTS float64 `toml:"ttft_s" unit:"s" range:">= 0, <= 1e9"`
