@@ -99,6 +99,7 @@ type loader struct {
 	origin map[string]string // key -> the place that set it last
 	chosen map[string]bool   // keys that were set last by what is not fitted to a model
 	fitted string            // the model that the experiment below is fitted to
+	onGPU  string            // its card
 	search bool              // for the largest rate: those set are where it begins
 	buys   bool              // for a plan: a system that does not fit its GPUs is no error
 	unfit  []Unfit
@@ -200,7 +201,7 @@ func (l *loader) apply(doc *document, flag bool) error {
 		l.origin[key] = doc.where(key)
 	}
 	if doc.fitted {
-		l.fitted = l.cfg.Model
+		l.fitted, l.onGPU = l.cfg.Model, l.cfg.GPU
 	}
 	return nil
 }
