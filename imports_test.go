@@ -17,7 +17,7 @@ const module = "github.com/sparseserve/sparseserve/"
 // tiers is the order in which packages build on one another: a package imports
 // only what stands above it. Folders below an entry belong to it.
 var tiers = [][]string{
-	{"internal/files", "internal/nearest", "internal/units"},
+	{"internal/files", "internal/nearest", "internal/quantile", "internal/units"},
 	{"sim/des"},
 	{"sim/prefix"},
 	{"sim/kv", "sim/dsa", "sim/pattern"},

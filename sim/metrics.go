@@ -3,13 +3,11 @@ package sim
 import (
 	"fmt"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
+	"github.com/sparseserve/sparseserve/internal/quantile"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Metrics sums up one run in constant memory. Means are exact; quantiles come from histograms
-// with three significant digits.
+// Metrics sums up one run in bounded memory.
 type Metrics struct {
 	TTFT, TBT, TPOT, E2E, QueueDelay Distribution
 
@@ -61,21 +59,14 @@ type rates struct {
 
 // NewMetrics returns metrics of nothing.
 func NewMetrics() *Metrics {
-	return &Metrics{TTFT: newDistribution(), TBT: newDistribution(), TPOT: newDistribution(),
-		E2E: newDistribution(), QueueDelay: newDistribution(), start: -1, replicas: make([]replicaUse, 1)}
+	return &Metrics{start: -1, replicas: make([]replicaUse, 1)}
 }
 
 // Distribution is a stream of durations.
 type Distribution struct {
-	sum  float64
-	n    int64
-	hist *hdrhistogram.Histogram // microseconds
-}
-
-const maxMicros = int64(1e12) // 11 days
-
-func newDistribution() Distribution {
-	return Distribution{hist: hdrhistogram.New(1, maxMicros, 3)}
+	sum     float64
+	n       int64
+	samples quantile.Counts // nanoseconds
 }
 
 func (d *Distribution) add(t des.Time) { d.addMany(t, 1) }
@@ -87,18 +78,19 @@ func (d *Distribution) addMany(t des.Time, n int) {
 		d.sum += seconds
 	}
 	d.n += int64(n)
-	if err := d.hist.RecordValues(min(int64(t/des.Microsecond), maxMicros), int64(n)); err != nil {
-		panic(fmt.Sprintf("sim: duration %v: %v", t, err))
-	}
+	d.samples.Add(int64(t), n)
 }
 
-// Stats returns mean and quantiles in seconds; zeros when nothing was added.
+// Stats returns mean and percentiles in seconds, or zeros when nothing was added.
 func (d *Distribution) Stats() Stats {
 	if d.n == 0 {
 		return Stats{}
 	}
-	q := func(p float64) float64 { return float64(d.hist.ValueAtQuantile(p)) * 1e-6 }
-	return Stats{Mean: d.sum / float64(d.n), P50: q(50), P90: q(90), P95: q(95), P99: q(99)}
+	p := d.samples.Percentiles(50, 90, 95, 99)
+	for i := range p {
+		p[i] /= float64(des.Second)
+	}
+	return Stats{Mean: d.sum / float64(d.n), P50: p[0], P90: p[1], P95: p[2], P99: p[3]}
 }
 
 func (m *Metrics) arrived(at des.Time) {

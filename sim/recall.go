@@ -1,8 +1,7 @@
 package sim
 
 import (
-	"github.com/HdrHistogram/hdrhistogram-go"
-
+	"github.com/sparseserve/sparseserve/internal/quantile"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
@@ -11,8 +10,8 @@ import (
 // are known. No answer is scored.
 type RecallProxy struct {
 	Mean     float64 `json:"mean"`      // over tokens
-	TokenP10 float64 `json:"token_p10"` // what nine of ten tokens exceed
-	// Of requests, each by the mean over its tokens: their mean, and what nine of ten exceed.
+	TokenP10 float64 `json:"token_p10"` // 10th percentile over tokens
+	// Of requests, each by the mean over its tokens: their mean and 10th percentile.
 	RequestMean float64 `json:"request_mean"`
 	RequestP10  float64 `json:"request_p10"`
 	// Missed2 is the mean over requests of the mean square of the share missed.
@@ -83,19 +82,15 @@ func (s *Server) recallLayers(r *request) {
 
 // recalls adds up requests.
 type recalls struct {
-	requests, tokens int64
-	sum, means       float64
-	missed2          float64
-	// Of requests and of tokens, in parts per million.
-	missed, missedByToken *hdrhistogram.Histogram
+	requests, tokens   int64
+	sum, means         float64
+	missed2            float64
+	byRequest, byToken quantile.Counts // share held, in parts per billion
 }
 
 func (m *recalls) add(h *recalled) {
 	if len(h.each) == 0 {
 		return
-	}
-	if m.missed == nil {
-		m.missed, m.missedByToken = hdrhistogram.New(1, 1e6, 3), hdrhistogram.New(1, 1e6, 3)
 	}
 	tokens := float64(len(h.each))
 	mean := h.sum / tokens
@@ -104,14 +99,9 @@ func (m *recalls) add(h *recalled) {
 	m.sum += h.sum
 	m.means += mean
 	m.missed2 += h.missed2 / tokens
-	note := func(to *hdrhistogram.Histogram, held float64) {
-		if err := to.RecordValue(int64(1e6 * max(0, 1-held))); err != nil {
-			panic(err)
-		}
-	}
-	note(m.missed, mean)
+	m.byRequest.Add(int64(mean*1e9+0.5), 1)
 	for _, held := range h.each {
-		note(m.missedByToken, float64(held))
+		m.byToken.Add(int64(float64(held)*1e9+0.5), 1)
 	}
 }
 
@@ -121,8 +111,8 @@ func (m *recalls) proxy() *RecallProxy {
 	}
 	n := float64(m.requests)
 	return &RecallProxy{
-		Mean: m.sum / float64(m.tokens), TokenP10: 1 - float64(m.missedByToken.ValueAtQuantile(90))/1e6,
-		RequestMean: m.means / n, RequestP10: 1 - float64(m.missed.ValueAtQuantile(90))/1e6,
+		Mean: m.sum / float64(m.tokens), TokenP10: m.byToken.Percentiles(10)[0] / 1e9,
+		RequestMean: m.means / n, RequestP10: m.byRequest.Percentiles(10)[0] / 1e9,
 		Missed2: m.missed2 / n,
 	}
 }

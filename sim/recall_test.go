@@ -23,12 +23,12 @@ func TestRecallOfTokensAndOfRequests(t *testing.T) {
 		got, want float64
 	}{
 		{"mean of tokens", got.Mean, 0.86},
-		{"what nine of ten tokens hold", got.TokenP10, 0.9},
+		{"P10 of tokens: rank 0.9 of 0.5, 0.9, ...", got.TokenP10, 0.86},
 		{"mean of requests", got.RequestMean, 0.7},
-		{"what nine of ten requests hold", got.RequestP10, 0.5},
+		{"P10 of requests: rank 0.1 of 0.5, 0.9", got.RequestP10, 0.54},
 		{"mean square missed", got.Missed2, 0.13},
 	} {
-		if math.Abs(c.got-c.want) > 1e-3 {
+		if math.Abs(c.got-c.want) > 1e-6 {
 			t.Errorf("%s: %g, want %g", c.what, c.got, c.want)
 		}
 	}

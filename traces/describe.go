@@ -8,15 +8,14 @@ import (
 	"math"
 	"slices"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/quantile"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// A Description is what a trace file, or a workload, holds. Quantiles are those of a histogram:
-// exact up to 2,047 tokens, and up to 0.1 % too large beyond and of gaps. All else is exact.
+// A Description is what a trace file, or a workload, holds. Percentiles are those of package
+// quantile.
 type Description struct {
 	Path     string     `json:"path"`
 	Format   string     `json:"format"`
@@ -136,7 +135,7 @@ type lengths struct{ prompt, output *tally }
 
 func newCensus(kv []KV) *census {
 	c := &census{
-		prompt: newTally(maxTokens), output: newTally(maxTokens), gap: newTally(int64(latest)),
+		prompt: newTally(), output: newTally(), gap: newTally(),
 		sets: map[string]*lengths{},
 	}
 	if len(kv) > 0 {
@@ -162,7 +161,7 @@ func (c *census) add(a sim.Arrival) {
 			name = otherSets
 		}
 		if s = c.sets[name]; s == nil {
-			s = &lengths{newTally(maxTokens), newTally(maxTokens)}
+			s = &lengths{newTally(), newTally()}
 			c.sets[name] = s
 		}
 	}
@@ -191,22 +190,18 @@ func (c *census) describe(timed bool) Description {
 	return d
 }
 
-// tally is a histogram with an exact count, mean, minimum and maximum.
+// tally sums up one quantity.
 type tally struct {
-	h        *hdrhistogram.Histogram
+	samples  quantile.Counts
 	n        int
 	mean, m2 float64 // Welford's running mean and sum of squared deviations
 	min, max int64
 }
 
-func newTally(most int64) *tally {
-	return &tally{h: hdrhistogram.New(1, most, 3), min: math.MaxInt64}
-}
+func newTally() *tally { return &tally{min: math.MaxInt64} }
 
 func (t *tally) add(v int64) {
-	if err := t.h.RecordValue(v); err != nil {
-		panic("traces: " + err.Error()) // readers bound every value below the histogram's most
-	}
+	t.samples.Add(v, 1)
 	t.n++
 	delta := float64(v) - t.mean
 	t.mean += delta / float64(t.n)
@@ -219,14 +214,12 @@ func (t *tally) cv() float64 { return math.Sqrt(t.m2/float64(t.n)) / t.mean }
 
 // quantiles returns the summary in a unit.
 func (t *tally) quantiles(unit float64) Quantiles {
-	at := func(percent float64) float64 {
-		// the least value that so many values of n are not above; the histogram rounds to the nearest
-		percent = 100 * math.Ceil(percent/100*float64(t.n)) / float64(t.n)
-		v := t.h.ValueAtPercentile(percent)
-		return float64(min(max(v, t.min), t.max)) / unit // a bucket's end may be outside
+	p := t.samples.Percentiles(1, 5, 25, 50, 75, 95, 99)
+	for i := range p {
+		p[i] /= unit
 	}
 	return Quantiles{
 		Mean: t.mean / unit, Min: float64(t.min) / unit, Max: float64(t.max) / unit,
-		P1: at(1), P5: at(5), P25: at(25), P50: at(50), P75: at(75), P95: at(95), P99: at(99),
+		P1: p[0], P5: p[1], P25: p[2], P50: p[3], P75: p[4], P95: p[5], P99: p[6],
 	}
 }

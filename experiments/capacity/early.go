@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/quantile"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -15,9 +16,8 @@ type missed string
 
 func (m missed) Error() string { return "misses " + string(m) }
 
-// histogramError is how far a quantile of a run may be from the exact one, relative: the
-// histograms of sim have three significant digits.
-const histogramError = 0.002
+// roundingError bounds how far a figure of a run may be from the exact one, relative.
+const roundingError = 2 * quantile.Error
 
 // early watches one run and ends it once nothing that is left of it can make it hold the service
 // level. The outcome is that of the whole run. It is a run.Watcher.
@@ -91,20 +91,21 @@ func newEarly(p *config.Point, slo limits, t *traffic) (*early, error) {
 func newTally(b config.Bound, most float64) tally {
 	t := tally{bound: b, most: most, spare: math.Inf(1), all: math.Inf(1)}
 	if b.Stat == "mean" {
-		t.all = b.Limit * most * (1 + histogramError)
+		t.all = b.Limit * most * (1 + roundingError)
 		return t
 	}
 	percent, err := strconv.ParseFloat(b.Stat[1:], 64)
 	if err != nil {
 		panic(err)
 	}
-	t.spare = most - math.Floor(percent/100*most+0.5)
+	// Rank percent/100 (most-1), as package quantile has it, and all above it are over the limit.
+	t.spare = most - 1 - math.Floor(percent/100*(most-1))
 	return t
 }
 
 func (t *tally) add(value float64) {
 	t.sum += value
-	if value > t.bound.Limit*(1+histogramError) {
+	if value > t.bound.Limit*(1+roundingError) {
 		t.over++
 	}
 }

@@ -124,7 +124,7 @@ func (f *floor) late(l *lengths, slo limits) string {
 		}
 		most, over := float64(len(l.of)), 0
 		for _, r := range l.of {
-			if f.seconds(r) > b.Limit*(1+histogramError) {
+			if f.seconds(r) > b.Limit*(1+roundingError) {
 				over++
 			}
 		}

@@ -3,6 +3,8 @@ package validate
 import (
 	"cmp"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/internal/quantile"
 )
 
 // alikeMetric says how steady the host of a live run was: how much longer the
@@ -38,7 +40,7 @@ func alike(steps []pricedStep) (slow float64, ok bool) {
 			continue
 		}
 		slices.Sort(ratios)
-		median := rank(ratios, 0.5)
+		median := quantile.Of(ratios, 50)
 		for _, r := range ratios {
 			all = append(all, r/median)
 		}
@@ -47,7 +49,7 @@ func alike(steps []pricedStep) (slow float64, ok bool) {
 		return 0, false
 	}
 	slices.Sort(all)
-	return rank(all, 0.95), true
+	return quantile.Of(all, 95), true
 }
 
 // compareAlike compares it with 1, that of an undisturbed host.

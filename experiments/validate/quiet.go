@@ -1,11 +1,12 @@
 package validate
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
+	"github.com/sparseserve/sparseserve/internal/quantile"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Figures of a live run without what some of its decode steps took longer than the others of the
@@ -45,7 +46,7 @@ func quieted(steps []pricedStep) (times []float64, stood int) {
 		if !judged(s) || len(groups[s.decodes]) < minAlike {
 			continue
 		}
-		usual := rank(groups[s.decodes], 0.5) * s.model
+		usual := quantile.Of(groups[s.decodes], 50) * s.model
 		if s.live > stoodStillAbove*usual {
 			times[i] = usual
 			stood++
@@ -76,27 +77,19 @@ func compareQuiet(run string, live, simulated *sim.Summary, steps []pricedStep) 
 
 // tokenTimes is the mean and the 99th percentile of steps' times over the tokens that they decode.
 func tokenTimes(steps []pricedStep, times []float64) (mean, p99 float64) {
-	type weighted struct {
-		time   float64
-		tokens int
-	}
-	var all []weighted
+	var all quantile.Counts
 	sum, tokens := 0.0, 0
 	for i := range steps {
 		if n := steps[i].decodes; n > 0 {
-			all = append(all, weighted{times[i], n})
+			all.Add(int64(des.FromSeconds(times[i])), n)
 			sum += times[i] * float64(n)
 			tokens += n
 		}
 	}
-	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.time, b.time) })
-	seen, nearest := 0, int(0.99*float64(tokens)+0.5) // as in sim.Stats
-	for _, w := range all {
-		if seen += w.tokens; seen >= nearest {
-			return sum / float64(tokens), w.time
-		}
+	if tokens == 0 {
+		return 0, 0
 	}
-	return 0, 0
+	return sum / float64(tokens), all.Percentiles(99)[0] / float64(des.Second)
 }
 
 // QuietMisses is Misses with the TBT of a machine that did not stand still.

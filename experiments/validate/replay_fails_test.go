@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -95,19 +93,4 @@ func filesIn(t *testing.T, dir string) map[string]string {
 		files[e.Name()] = string(text)
 	}
 	return files
-}
-
-func TestPercentile(t *testing.T) {
-	values := []float64{1, 2, 4, 8}
-	var got []float64
-	for _, share := range []float64{0, 0.5, 0.9, 1} {
-		got = append(got, percentile(values, share))
-	}
-	if want := []float64{1, 3, 6.8, 8}; !slices.EqualFunc(got, want,
-		func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
-		t.Errorf("%v, want %v", got, want)
-	}
-	if one := percentile([]float64{3}, 0.99); one != 3 {
-		t.Errorf("of one value: %v", one)
-	}
 }

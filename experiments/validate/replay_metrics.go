@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/sparseserve/sparseserve/internal/quantile"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -80,10 +81,10 @@ func compareReplayed(run, stage string, all []Replayed) []RecordComparison {
 		slices.Sort(simulated)
 		add(m.name+"_mean_s", n, stat.Mean(measured, nil), stat.Mean(simulated, nil))
 		for _, p := range []struct {
-			name  string
-			share float64
-		}{{"_p50_s", 0.5}, {"_p90_s", 0.9}, {"_p99_s", 0.99}} {
-			add(m.name+p.name, n, percentile(measured, p.share), percentile(simulated, p.share))
+			name string
+			p    float64
+		}{{"_p50_s", 50}, {"_p90_s", 90}, {"_p99_s", 99}} {
+			add(m.name+p.name, n, quantile.Of(measured, p.p), quantile.Of(simulated, p.p))
 		}
 	}
 	measured := throughput(all, func(r *Replayed) *traces.Served { return &r.Measured })
@@ -102,12 +103,4 @@ func throughput(all []Replayed, side func(*Replayed) *traces.Served) float64 {
 		end = max(end, s.At.Seconds()+s.E2E)
 	}
 	return float64(tokens) / (end - side(&all[0]).At.Seconds())
-}
-
-// percentile interpolates between the values, which ascend; share is 0 to 1.
-func percentile(values []float64, share float64) float64 {
-	at := share * float64(len(values)-1)
-	i := min(int(at), len(values)-1)
-	next := min(i+1, len(values)-1)
-	return values[i] + (at-float64(i))*(values[next]-values[i])
 }

@@ -109,7 +109,7 @@ func TestCompareSteps(t *testing.T) {
 		"step_decode_mean_s":        {0.04 / 3, 0.042 / 3, 0.05},
 		"step_decode_ratio":         {1, (0.9 + 1.3 + 1) / 3, 0.2 / 3},
 		"step_decode_abs_error_p50": {0, 0.1, 0.1},
-		"step_decode_abs_error_p95": {0, 0.3, 0.3},
+		"step_decode_abs_error_p95": {0, 0.28, 0.28}, // 0, 0.1, 0.3: rank 1.9
 		"step_mixed_mean_s":         {0.1, 0.11, 0.1},
 		"phase_mixed_linears_s":     {0.04, 0, -1},
 	} {

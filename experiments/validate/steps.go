@@ -17,6 +17,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/quantile"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -220,8 +221,8 @@ func compareSteps(run string, steps []pricedStep) []Comparison {
 		name := "step_" + kind + "_"
 		out = append(out, compare(run, name+"mean_s", live/n, model/n),
 			compare(run, name+"ratio", 1, sum/n),
-			measured(run, name+"abs_error_p50", rank(off, 0.5)),
-			measured(run, name+"abs_error_p95", rank(off, 0.95)))
+			measured(run, name+"abs_error_p50", quantile.Of(off, 50)),
+			measured(run, name+"abs_error_p95", quantile.Of(off, 95)))
 		if split == 0 {
 			continue
 		}
@@ -232,9 +233,4 @@ func compareSteps(run string, steps []pricedStep) []Comparison {
 		}
 	}
 	return out
-}
-
-// rank is the quantile of sorted values by the nearest rank.
-func rank(sorted []float64, q float64) float64 {
-	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
 }

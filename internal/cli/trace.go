@@ -45,7 +45,7 @@ type describeCmd struct {
 
 // Help is what the command's help adds.
 func (*describeCmd) Help() string {
-	return `Of a configuration, FILE.toml, the workload of its first run is described. Quantiles are exact up to 2,047 tokens, and up to 0.1 % too large beyond and of gaps; all else is exact. Where a trace says what its prompts contain, as Mooncake's hash_ids and sessions do, the share of prompt tokens is printed that prefix caches of 8, 80 and 800 GiB and one without bound would have of requests that are served one after another, under LRU and at the most (Belady).`
+	return `Of a configuration, FILE.toml, the workload of its first run is described. Where a trace says what its prompts contain, as Mooncake's hash_ids and sessions do, the share of prompt tokens is printed that prefix caches of 8, 80 and 800 GiB and one without bound would have of requests that are served one after another, under LRU and at the most (Belady).`
 }
 
 // kv is what prefix caches are of, by default of a model and a size of blocks.

@@ -1,0 +1,103 @@
+// Package quantile has the one definition of a percentile in this program: percentile p of n samples
+// is at rank p/100 (n-1) of the sorted samples, linear between two neighbours. NumPy's default is
+// the same, and so are the percentiles of vLLM's benchmark.
+package quantile
+
+import (
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Of returns percentile p, 0 to 100, of ascending samples. It panics without samples.
+func Of(ascending []float64, p float64) float64 {
+	return at(p, len(ascending), func(rank int) float64 { return ascending[rank] })
+}
+
+func at(p float64, n int, sample func(rank int) float64) float64 {
+	whole, between := math.Modf(p / 100 * float64(n-1))
+	low := sample(int(whole))
+	return low + between*(sample(min(int(whole)+1, n-1))-low)
+}
+
+// Counts holds samples by their value. Percentiles are exact while there are at most 2^18 different
+// values. From then on each sample is rounded to its 16 leading bits, so that memory stays bounded.
+// The zero Counts is empty.
+type Counts struct {
+	of     map[int64]int
+	last   int64 // is often added again; of lacks its samples
+	lasts  int
+	n      int
+	coarse bool
+}
+
+// Error bounds the relative error of a percentile of Counts that rounds.
+const Error = 1.0 / (1 << keptBits)
+
+const (
+	mostExact = 1 << 18
+	keptBits  = 16
+)
+
+// Add adds a sample, which is not negative, several times.
+func (c *Counts) Add(value int64, times int) {
+	if times == 0 {
+		return
+	}
+	c.n += times
+	if value != c.last {
+		c.settle()
+		c.last, c.lasts = value, 0
+	}
+	c.lasts += times
+}
+
+// settle counts the last value among the others.
+func (c *Counts) settle() {
+	if c.lasts == 0 {
+		return
+	}
+	if c.of == nil {
+		c.of = map[int64]int{}
+	}
+	if !c.coarse && len(c.of) >= mostExact {
+		exact := c.of
+		c.of, c.coarse = map[int64]int{}, true
+		for value, times := range exact {
+			c.of[rounded(value)] += times
+		}
+	}
+	value := c.last
+	if c.coarse {
+		value = rounded(value)
+	}
+	c.of[value] += c.lasts
+	c.lasts = 0
+}
+
+// rounded returns the nearest value with 16 leading bits.
+func rounded(value int64) int64 {
+	drop := max(0, bits.Len64(uint64(value))-keptBits)
+	return (value + 1<<drop>>1) >> drop << drop
+}
+
+// Percentiles returns percentiles, each 0 to 100. It panics without samples.
+func (c *Counts) Percentiles(of ...float64) []float64 {
+	c.settle()
+	values := slices.Sorted(maps.Keys(c.of))
+	upTo := make([]int, len(values)) // samples at or below each value
+	total := 0
+	for i, value := range values {
+		total += c.of[value]
+		upTo[i] = total
+	}
+	out := make([]float64, len(of))
+	for i, p := range of {
+		out[i] = at(p, c.n, func(rank int) float64 {
+			i, _ := slices.BinarySearch(upTo, rank+1)
+			return float64(values[i])
+		})
+	}
+	return out
+}
