@@ -58,3 +58,36 @@ func TestTableOfPrefixHits(t *testing.T) {
 		t.Errorf("%q without a cache", got)
 	}
 }
+
+// Each column has its own figure: no two of this run are equal.
+func TestTableHasEachFigureInItsColumn(t *testing.T) {
+	goodput, share := 11.0, 0.12
+	stats := func(from float64) sim.Stats {
+		return sim.Stats{Mean: from, P50: from + 1, P90: from + 2, P95: from + 3, P99: from + 4}
+	}
+	sum := sim.Summary{Name: "run", System: "a", Model: "m", GPU: "g", Seed: 1, Rate: 2, Requests: 34,
+		Completed: 24, Rejected: 8, Preempted: 7, SimulatedS: 90, Steps: 80,
+		TTFT: stats(100), TBT: stats(200), TPOT: stats(300), E2E: stats(400), QueueDelay: stats(500),
+		RequestThroughput: 13, RequestGoodput: &goodput, PromptTokS: 14, ThroughputTokS: 15,
+		TotalTokS: 29, BatchMean: 16, BlocksLoadedPerStep: 17, HitRatio: 0.18, H2DBytes: 19,
+		D2HBytes: 20, PhaseS: map[string]float64{"linears": 21, "host": 22}, GoodShare: &share,
+		SLOMet: new(false), SLOMissed: []string{"tbt", "ttft"}, Warnings: []string{"w", "x"},
+		Uses: sim.Uses{HBMUse: &sim.Use{Mean: 0.5, Peak: 0.75}, D2HUse: &sim.Use{Mean: 0.25, Peak: 1}}}
+	want := map[string]string{"name": "run", "system": "a", "model": "m", "gpu": "g", "seed": "1",
+		"rate": "2", "requests": "34", "completed": "24", "rejected": "8", "served_share": "0.75",
+		"preempted": "7", "simulated_s": "90", "steps": "80", "request_throughput": "13",
+		"request_goodput": "11", "prompt_tok_s": "14", "throughput_tok_s": "15", "total_tok_s": "29",
+		"batch_mean": "16", "blocks_loaded_per_step": "17", "hit_ratio": "0.18", "h2d_bytes": "19",
+		"d2h_bytes": "20", "phase_linears_s": "21", "phase_host_s": "22", "good_share": "0.12",
+		"slo_met": "false", "slo_missed": "tbt ttft", "warnings": "w; x", "hbm_use_mean": "0.5",
+		"hbm_use_peak": "0.75", "d2h_use_mean": "0.25", "d2h_use_peak": "1", "gpu_use_mean": "",
+		"ttft_mean_s": "100", "ttft_p50_s": "101", "ttft_p90_s": "102", "ttft_p95_s": "103",
+		"ttft_p99_s": "104", "tbt_mean_s": "200", "tbt_p99_s": "204", "tpot_mean_s": "300",
+		"tpot_p90_s": "302", "e2e_mean_s": "400", "e2e_p99_s": "404", "queue_delay_mean_s": "500",
+		"queue_delay_p95_s": "503"}
+	for column, value := range want {
+		if got := columnOf(t, column, sum); len(got) != 1 || got[0] != value {
+			t.Errorf("%s is %q, want %q", column, got, value)
+		}
+	}
+}

@@ -39,7 +39,7 @@ func TestAlike(t *testing.T) {
 		"the large group says": {append(decoding(1, 400, never, 1), decoding(2, 20, 10, 9)...), 1},
 		"few of each": {
 			append(decoding(1, minAlike-1, 2, 9), decoding(2, minAlike-1, 2, 9)...), 0},
-		"just enough": {decoding(1, minAlike, 2, 9), 9},
+		"just enough": {decoding(1, minAlike, 3, 9), 9},
 		"loads":       {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.loads = 1 }), 0},
 		"prefills":    {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.mixed = true }), 0},
 		"split":       {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.split = true }), 0},

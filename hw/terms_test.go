@@ -1,0 +1,79 @@
+package hw
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/pattern"
+)
+
+// Terms of costs by hand, with round figures.
+
+func byHand(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if math.Abs(got-want) > 1e-9*math.Abs(want) {
+		t.Errorf("%s: %g, want %g", what, got, want)
+	}
+}
+
+// A scatter kernel takes half of the GPU while it runs, 1 ms. Of 10 ms of compute, 0.5 ms are done
+// in that time, which takes 0.5 ms longer. Of 0.25 ms, all are: they take 0.5 ms, half of the save.
+func TestScatterSlowsComputeWhileItRuns(t *testing.T) {
+	for _, c := range []struct{ compute, lost, left des.Time }{
+		{10 * des.Millisecond, des.Millisecond / 2, 0},
+		{des.Millisecond / 4, des.Millisecond / 4, des.Millisecond / 2},
+	} {
+		d, err := NewDevice(mustProfile(t, "h200"), mustModel(t, "lwm-7b"),
+			DeviceOptions{SaveEngine: SaveGPU, SaveBufferBytes: 1 << 40})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.saver.contention = 0.5
+		d.saves.push(1000, des.Millisecond)
+		d.compute(c.compute, &d.phases.Linears)
+		if d.phases.Linears != c.compute || d.phases.SaveStall != c.lost ||
+			d.now != c.compute+c.lost || d.saves.work != c.left {
+			t.Errorf("%v of compute end at %v, %v of them lost, with %v of the save left; want %v and %v",
+				c.compute, d.now, d.phases.SaveStall, d.saves.work, c.lost, c.left)
+		}
+	}
+}
+
+// A call of 10 us, a link of 50 GB/s and a scatter of 10 GB/s in chunks of 1 MB: 4 MB take the call,
+// 400 us of scatter and 20 us in which the first chunk fills; half a chunk 10 + 50 + 10 us.
+func TestFlashD2HFillsItsFirstChunk(t *testing.T) {
+	p := mustProfile(t, "h200")
+	gbs := func(v float64) Figure { return Figure{v, "GB/s", Measured, "test"} }
+	p.Link.D2H, p.Link.Nominal, p.Save.FlashCall = gbs(50), gbs(60), us(10)
+	p.Save.FlashChunk = Figure{1e6, "B", Measured, "test"}
+	p.Save.Scatter = []ScatterRow{{Threads: 4, Figure: gbs(10)}}
+	saver, _, err := newSaver(p, SaveFlash, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byHand(t, "4 MB", saver.seconds(4000, 1000), 430e-6)
+	byHand(t, "half a chunk", saver.seconds(500, 1000), 70e-6)
+}
+
+// Top-p of 3 tokens over 1,000 logits: a launch, the row's cost of every logit, and 4 bytes of each
+// token's logits at 1 GB/s.
+func TestTopPReadsItsLogits(t *testing.T) {
+	h := newLMHead(mustProfile(t, "h200"), mustModel(t, "lwm-7b"))
+	without := h.of(8, 3)
+	h.vocab = 1000
+	h.topP = Sampling{Launch: us(20), Row: ns(2), Rate: Figure{1, "GB/s", Measured, "test"}}
+	byHand(t, "drawing", h.of(8, 3)-without, 20e-6+1000*2e-9+4*3*1000/1e9)
+}
+
+// The index of 4 heads with 100 vertical and 55 slash lines over 256 queries, two tiles: each scans
+// 2 x 128 x 256 bytes and chooses from 4 x 2 x (100 + 55/5.5) bytes; rows walk through 55 lines.
+func TestSparseIndexByHand(t *testing.T) {
+	s := sparsePrefill{dim: 128, hbm: 1e12, dense: prefillAttention{heads: 1, kvHeads: 1}}
+	cost := sparseCost{scan: 1e9, choice: 1e6, step: 1e-6}
+	groups := []pattern.Group{{Head: pattern.Head{Kind: pattern.VerticalSlash, A: 100, B: 55},
+		Heads: 4}}
+	byHand(t, "index", s.index(cost, pattern.VerticalSlash, groups, sim.Span{Query: 256}),
+		4*(65536/1e9+880/1e6)+55e-6)
+}
