@@ -41,8 +41,8 @@ func TestScatterSlowsComputeWhileItRuns(t *testing.T) {
 	}
 }
 
-// A call of 10 us, a link of 50 GB/s and a scatter of 10 GB/s in chunks of 1 MB: 4 MB take the call,
-// 400 us of scatter and 20 us in which the first chunk fills; half a chunk 10 + 50 + 10 us.
+// A call of 10 us, a link of 50 GB/s and a scatter of 10 GB/s in chunks of 1 MB: 4 MB take the
+// call, 400 us of scatter and 20 us in which the first chunk fills; half a chunk 10 + 50 + 10 us.
 func TestFlashD2HFillsItsFirstChunk(t *testing.T) {
 	p := mustProfile(t, "h200")
 	gbs := func(v float64) Figure { return Figure{v, "GB/s", Measured, "test"} }

@@ -69,11 +69,11 @@ func TestPricesCountTheGPUsOfEachReplica(t *testing.T) {
 	}
 }
 
-// 2 requests/s arrive, of which three in four are served, each with 100 tokens: 150 tokens/s, though
+// 2 requests/s arrive, of which three in four are served, each with 100 tokens: 150 tokens/s, while
 // the run with its end served 1.2 requests/s. At $15.40 an hour a million tokens cost $28.52.
 func TestTokensOfRejectedRequestsDoNotCount(t *testing.T) {
-	r := &fleetRun{replicas: 1, trials: []Trial{{}}, sums: []sim.Summary{{Rate: 2, RequestThroughput: 1.2,
-		ServedShare: 0.75, ThroughputTokS: 120, Requests: 40, Rejected: 10}}}
+	r := &fleetRun{replicas: 1, trials: []Trial{{}}, sums: []sim.Summary{{Rate: 2,
+		RequestThroughput: 1.2, ServedShare: 0.75, ThroughputTokS: 120, Requests: 40, Rejected: 10}}}
 	if got := tokensPerSecond(r, 1); math.Abs(got-150) > 1e-9 {
 		t.Errorf("%g tokens/s, want 150", got)
 	}
