@@ -169,8 +169,8 @@ func (c rawConfig) slides() bool {
 			return false
 		}
 	}
-	most := c.number("max_position_embeddings")
-	return most == 0 || c.number("sliding_window") < most
+	most, _, err := c.context()
+	return most == 0 || err != nil || c.number("sliding_window") < most
 }
 
 // refuse returns an error that names all that is not modelled, or nil.
@@ -198,6 +198,17 @@ func (c rawConfig) refuse(file string) error {
 			c.unmodelled(), "model_type = "+strconv.Quote(c.text("model_type"))), ", "))
 }
 
+// narrowed notes a checkpoint of 32-bit weights: vLLM's --dtype auto casts them to bfloat16.
+func (c rawConfig) narrowed() string {
+	for _, key := range []string{"dtype", "torch_dtype"} {
+		if strings.TrimPrefix(c.text(key), "torch.") == "float32" {
+			return key + " = \"float32\": weights are served in two bytes each, because vLLM's --dtype auto " +
+				"casts them to bfloat16"
+		}
+	}
+	return ""
+}
+
 // refusal words what is not modelled; "" when all is.
 func (c rawConfig) refusal(prefix string) string {
 	kind := c.modelType()
@@ -215,7 +226,7 @@ func (c rawConfig) refusal(prefix string) string {
 	}
 	for _, key := range []string{"dtype", "torch_dtype"} {
 		switch t := strings.TrimPrefix(c.text(key), "torch."); t {
-		case "float16", "bfloat16", "float32": // of 32 bits: served in 16, as vLLM's "auto" does
+		case "float16", "bfloat16", "float32": // narrowed says what becomes of the last
 		default:
 			if c.set(key) {
 				why = append(why, fmt.Sprintf("%s%s = %s", prefix, key, bytes.TrimSpace(c[key])))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -27,8 +28,6 @@ type hfConfig struct {
 	FFNGLM       int    `json:"ffn_hidden_size"`
 	Vocab        int    `json:"vocab_size"`
 	PaddedVocab  int    `json:"padded_vocab_size"`
-	Positions    int    `json:"max_position_embeddings"`
-	SeqLength    int    `json:"seq_length"`
 	Tied         *bool  `json:"tie_word_embeddings"`
 	Bias         bool   `json:"attention_bias"`
 	BiasGLM      bool   `json:"add_qkv_bias"`
@@ -68,6 +67,10 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 		return Model{}, fmt.Errorf("%s: head_dim: missing, and model_type %q says nothing of it", file,
 			raw.text("model_type"))
 	}
+	context, note, err := raw.context()
+	if err != nil {
+		return Model{}, fmt.Errorf("%s: %w", file, err)
+	}
 	m := Model{
 		Name:            configName(file, c.NameOrPath),
 		Layers:          cmp.Or(c.Layers, c.LayersGLM),
@@ -77,8 +80,7 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 		HeadDim:         cmp.Or(c.HeadDim, c.KVChannels),
 		FFN:             cmp.Or(c.FFN, c.FFNGLM),
 		Vocab:           cmp.Or(c.PaddedVocab, c.Vocab),
-		MaxContext:      cmp.Or(c.Positions, c.SeqLength),
-		Tokenizer:       "llama3",
+		MaxContext:      int(min(context, 1<<31)),
 		TiedEmbeddings:  c.Tied == nil && kind.tied || c.Tied != nil && *c.Tied,
 		QKVBias:         c.Bias || c.BiasGLM || c.BiasStableLM || c.BiasInternLM || kind.qkvBias,
 		WeightBytesEach: 2,
@@ -94,10 +96,9 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	if m.HeadDim == 0 && m.QHeads > 0 {
 		m.HeadDim = m.Hidden / m.QHeads
 	}
-	if m.Vocab < 50000 { // a 32k vocabulary splits text as Llama-2's does
-		m.Tokenizer = "llama2"
-	}
 	raw.quantize(&m)
+	m.Note = strings.Join(slices.DeleteFunc([]string{note, raw.narrowed()},
+		func(s string) bool { return s == "" }), "; ")
 	if err := c.addLatent(&m, kind); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", file, err)
 	}
@@ -107,7 +108,7 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	if err := raw.addWindow(&m, kind); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", file, err)
 	}
-	err := m.validate()
+	err = m.validate()
 	if at := new(keyError); errors.As(err, &at) {
 		at.path = cmp.Or(hfKeys[at.path], at.path)
 		return Model{}, fmt.Errorf("%s: %w", file, at)

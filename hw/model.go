@@ -3,6 +3,7 @@ package hw
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -20,8 +21,8 @@ type Model struct {
 	FFN        int    `toml:"ffn"`
 	Vocab      int    `toml:"vocab"`
 	MaxContext int    `toml:"max_context"` // tokens
-	// Tokenizer is the family whose token counts the traces give: llama2 | llama3.
-	Tokenizer string `toml:"tokenizer"`
+	// Tokenizer is the family whose token counts the traces give: llama2 | llama3; "" is not known.
+	Tokenizer string `toml:"tokenizer,omitempty"`
 	// TiedEmbeddings is whether the LM head shares the embedding's weights.
 	TiedEmbeddings bool `toml:"tied_embeddings"`
 	QKVBias        bool `toml:"qkv_bias"`
@@ -30,6 +31,8 @@ type Model struct {
 	WeightBytesEach int    `toml:"weight_bytes_each"`
 	KVBytesEach     int    `toml:"kv_bytes_each"`
 	Source          string `toml:"source"`
+	// Note is what a reader of results may not expect of how the model is served; "" is nothing.
+	Note string `toml:"-" json:"-"`
 
 	Latent
 	Indexer
@@ -177,6 +180,18 @@ func (m *Model) Geometry(blockTokens int) kv.Geometry {
 	return g
 }
 
+// Counter is the tokenizer that counts texts for the model. One that names none gets a guess: a
+// vocabulary of some 32,000 tokens splits text as Llama-2's does.
+func (m *Model) Counter() string {
+	switch {
+	case m.Tokenizer != "":
+		return m.Tokenizer
+	case m.Vocab < 50000:
+		return "llama2"
+	}
+	return "llama3"
+}
+
 // validate returns what is wrong with the first impossible field.
 func (m *Model) validate() error {
 	return cmp.Or(m.validateLatent(), m.validateSizes(), m.validateIndexer(), m.validateMixture(),
@@ -210,7 +225,7 @@ func (m *Model) validateSizes() error {
 	if m.QHeads%m.KVHeads != 0 {
 		return wrong("kv_heads", "want a divisor of q_heads = %d, got %d", m.QHeads, m.KVHeads)
 	}
-	if m.Tokenizer != "llama2" && m.Tokenizer != "llama3" {
+	if !slices.Contains([]string{"", "llama2", "llama3"}, m.Tokenizer) {
 		return wrong("tokenizer", "want llama2 or llama3, got %q", m.Tokenizer)
 	}
 	if m.Name == "" {

@@ -94,6 +94,9 @@ func Describe(ctx context.Context, path, format string, kv ...KV) (Description, 
 	d := c.describe(src.timed())
 	d.Path, d.Format = files.Label(path), format
 	d.Warnings = append(src.warnings(), c.reused.warnings()...)
+	if len(kv) > 0 && kv[0].Guess && counts(src) {
+		d.Warnings = append(d.Warnings, GuessedTokenizer(kv[0].Model, string(o.tokenizer)))
+	}
 	return d, nil
 }
 
@@ -120,6 +123,9 @@ func DescribeWorkload(ctx context.Context, name string, spec Spec, seed uint64,
 	d := c.describe(s.clients == nil)
 	d.Path, d.Format = name, "workload"
 	d.Warnings = append(append([]string{}, s.Warnings()...), c.reused.warnings()...)
+	if len(kv) > 0 && kv[0].Guess && s.Counts() {
+		d.Warnings = append(d.Warnings, GuessedTokenizer(kv[0].Model, string(tokenizer)))
+	}
 	return d, nil
 }
 

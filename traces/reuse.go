@@ -14,6 +14,7 @@ type KV struct {
 	BlockTokens int    `json:"block_tokens"`
 
 	Tokenizer Tokenizer `json:"-"` // that texts are counted with; "" is Llama2
+	Guess     bool      `json:"-"` // the model names no tokenizer
 }
 
 // Reuse is what prefix caches would have of a trace's prompts whose requests were served one after

@@ -1,7 +1,33 @@
 package traces
 
+import "fmt"
+
 // Tokenizer names the tokenizer in which prompt lengths are counted.
 type Tokenizer string
+
+// GuessedTokenizer warns that a model names no tokenizer, so that prompts are counted with another.
+func GuessedTokenizer(model, tokenizer string) string {
+	return fmt.Sprintf("tokens of texts are counted with the tokenizer of %s, a guess, because %s "+
+		"names none: set workload.tokenizer", tokenizer, model)
+}
+
+// Counts says whether the tokenizer of the model decides how long prompts are.
+func (s *Stream) Counts() bool { return s.spec.Tokenizer == "" && counts(s.src) }
+
+// counts says whether a source has texts, or lengths for each tokenizer.
+func counts(src source) bool {
+	switch src := src.(type) {
+	case *mix, *folder:
+		return true
+	case *reader:
+		_, texts := src.dec.(*longBench)
+		return texts
+	case *sessions:
+		_, texts := src.talker.(*shareGPT)
+		return texts
+	}
+	return false
+}
 
 // The tokenizers for which the built-in table has lengths.
 const (

@@ -52,7 +52,7 @@ func newEarly(p *config.Point, slo limits, t *traffic) (*early, error) {
 	if err != nil {
 		return nil, err
 	}
-	lengths, err := t.lengths(p, model.Tokenizer)
+	lengths, err := t.lengths(p, model.Counter())
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func (s *accuracySpec) requests(scores *traces.Scores, p *traces.ScoreParams, mo
 	if err != nil {
 		return nil, err
 	}
-	prompts, err := quantilePrompts([]string{set}, s.Workload.Requests, seed, m.Tokenizer)
+	prompts, err := quantilePrompts([]string{set}, s.Workload.Requests, seed, m.Counter())
 	if err != nil {
 		return nil, err
 	}

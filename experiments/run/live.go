@@ -255,7 +255,7 @@ func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum sim.Summa
 
 // load sums up the workload's requests as the server takes them.
 func (s *prepared) load() (live.Load, error) {
-	stream, err := traces.Open(s.point.Workload, s.point.Seed, traces.Tokenizer(s.model.Tokenizer))
+	stream, err := traces.Open(s.point.Workload, s.point.Seed, traces.Tokenizer(s.model.Counter()))
 	if err != nil {
 		return live.Load{}, err
 	}

@@ -48,7 +48,7 @@ func (s *prepared) foresee() error {
 			"when another ends")
 	}
 	p := s.point
-	s.server.Future = arrivals(p.Workload, p.Seed, traces.Tokenizer(s.model.Tokenizer))
+	s.server.Future = arrivals(p.Workload, p.Seed, traces.Tokenizer(s.model.Counter()))
 	return nil
 }
 

@@ -114,7 +114,7 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	stream, err := traces.Open(p.Workload, p.Seed, traces.Tokenizer(model.Tokenizer))
+	stream, err := traces.Open(p.Workload, p.Seed, traces.Tokenizer(model.Counter()))
 	if err != nil {
 		return nil, err
 	}
@@ -246,6 +246,12 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	}
 	sum.Warnings = append(sum.Warnings, notes(metrics)...)
 	sum.Warnings = append(sum.Warnings, s.stream.Warnings()...)
+	if s.model.Note != "" {
+		sum.Warnings = append(sum.Warnings, s.model.Name+": "+s.model.Note)
+	}
+	if s.model.Tokenizer == "" && s.stream.Counts() {
+		sum.Warnings = append(sum.Warnings, traces.GuessedTokenizer(s.model.Name, s.model.Counter()))
+	}
 	sum.Warnings = append(sum.Warnings, s.uncached()...)
 	sum.Warnings = append(sum.Warnings, s.rebuiltIndex(&sum)...)
 	if runErr != nil {

@@ -109,6 +109,9 @@ func listModel(w io.Writer, name string) error {
 	}
 	t.SetColumnConfigs(rightAligned(2, 2))
 	t.Render()
+	if m.Note != "" {
+		fmt.Fprintln(w, m.Note)
+	}
 	return nil
 }
 

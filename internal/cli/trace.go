@@ -63,7 +63,7 @@ func (d *describeCmd) kv(model string, block int) (traces.KV, error) {
 	}
 	m, err := hw.LoadModel(model)
 	return traces.KV{Model: m.Name, TokenBytes: m.KVBytesPerToken(), BlockTokens: block,
-		Tokenizer: traces.Tokenizer(m.Tokenizer)}, err
+		Tokenizer: traces.Tokenizer(m.Counter()), Guess: m.Tokenizer == ""}, err
 }
 
 // describe reads a trace, or draws the workload of a configuration.
@@ -94,7 +94,7 @@ func (d *describeCmd) describe(ctx context.Context) (traces.Description, error) 
 		return traces.Description{}, err
 	}
 	return traces.DescribeWorkload(ctx, d.File, point.Workload, point.Seed,
-		traces.Tokenizer(model.Tokenizer), kv)
+		traces.Tokenizer(model.Counter()), kv)
 }
 
 func (d *describeCmd) Run(ctx context.Context, app *App) error {
