@@ -12,7 +12,7 @@ import (
 // proxy. PSA is as published: one budget for the heads of a layer.
 func addPSA(all map[measureKey]measurement) {
 	add := func(id string, f func(*results) (float64, error)) {
-		all[measureKey{id, 0}] = measurement{[]string{"psa-fig5"}, "", f}
+		all[measureKey{id, 0}] = measurement{from: []string{"psa-fig5"}, measure: f}
 	}
 	add("psa-fig5-lwm", kvRatio("lwm-7b", "vllm-sparse"))
 	add("psa-fig5-llama", kvRatio("llama3.1-8b", "vllm-sparse"))

@@ -13,8 +13,9 @@
 // The two of PSA sample heads (attention.go) at every size of a selection (selectors.go). Each
 // folder of results names the program that made it (version.go).
 //
-// Judge (claims.go) reads the results (results.go) and measures what claims.toml lists
+// Judge (outcome.go) reads the results (results.go) and measures what claims.toml lists
 // (claims_measure.go, claims_goodput.go, claims_psa.go); claims_notes.toml explains differences.
+// claims_kept.csv has our numbers, and claims_null.go those of a model without mechanisms.
 // tuned.toml lists the parameters that no paper gives, and a Studies can run with one of them
 // changed (tuned.go).
 package papers

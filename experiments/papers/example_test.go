@@ -40,9 +40,9 @@ func ExampleJudge() {
 		return
 	}
 	for _, v := range outcomes {
-		fmt.Println(v.ID, v.Bound, v.Value, "GB/s:", v.Pass)
+		fmt.Println(v.ID, v.Bound, v.Value, "GB/s:", v.Class, v.Verdict)
 	}
 	// Output:
-	// ss-fig4-h2d-flash above 20 GB/s: true
-	// ss-fig4-d2h-flash above 23 GB/s: true
+	// ss-fig4-h2d-flash above 20 GB/s: independent pass
+	// ss-fig4-d2h-flash above 23 GB/s: construction pass
 }

@@ -65,10 +65,31 @@ func (f *Tuned) Scaled(value, factor float64) float64 {
 	return v
 }
 
-// Change is a tuned parameter at a multiple of its value.
+// Change is a tuned parameter at a multiple of its value. With a factor of 0 its models have each
+// other's values.
 type Change struct {
 	Tuned
 	Factor float64
+}
+
+// Swapped exchanges what is tuned by model: each has the other's value.
+func Swapped() *Change {
+	all := TunedParameters()
+	i := slices.IndexFunc(all, func(f Tuned) bool { return len(f.Values) == 2 })
+	return &Change{Tuned: all[i]}
+}
+
+// of returns what a model's value becomes.
+func (c *Change) of(model string, value float64) float64 {
+	if c.Factor != 0 {
+		return c.Scaled(value, c.Factor)
+	}
+	for other, v := range c.Values {
+		if other != model {
+			return v
+		}
+	}
+	return value
 }
 
 // apply makes the change in a point, and says whether it depends on the
@@ -99,7 +120,7 @@ func (c *Change) apply(p *config.Point, profile string) bool {
 	}
 	for _, f := range config.FieldsOf(v) {
 		if f.Key == key && f.Value.Float() == want {
-			f.Value.SetFloat(c.Scaled(want, c.Factor))
+			f.Value.SetFloat(c.of(p.Model, want))
 			return true
 		}
 	}

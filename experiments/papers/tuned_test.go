@@ -94,6 +94,21 @@ func changedStudies(t *testing.T, name string, factor float64, experiment string
 	return points
 }
 
+// Exchanged, each model has the other's output lengths; PSA's Llama-3.1-8B has none that is tuned.
+func TestSwapped(t *testing.T) {
+	for _, c := range []struct {
+		experiment string
+		want       float64
+	}{{"fig15", 8}, {"fig10b", 1.85}, {"psa-fig6a", 8}, {"psa-fig6c", 1.85}, {"fig14b", 0.001}} {
+		for _, p := range mustPoints(t, mustSweep(t, c.experiment)) {
+			if Swapped().apply(&p.Point, ""); p.Workload.OutputScale != c.want {
+				t.Errorf("%s: %s has outputs x %g, want %g", c.experiment, p.Model,
+					p.Workload.OutputScale, c.want)
+			}
+		}
+	}
+}
+
 func TestChangeReachesTheRuns(t *testing.T) {
 	for _, p := range changedStudies(t, "output_scale", 0.5, "fig10b") {
 		if p.Workload.OutputScale != 4 {

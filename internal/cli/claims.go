@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/papers"
 )
@@ -13,20 +13,39 @@ import (
 type claimsCmd struct {
 	Paper       string   `placeholder:"NAME" help:"Claims of one paper: sparseserve, psa or minference. Default: all."`
 	Only        []string `placeholder:"ID" help:"Claims to measure, as in ss-fig16a. May be repeated."`
+	Set         []string `sep:"none" placeholder:"KEY=VALUE" help:"Change a key of every run that serves requests, as in workload.output_scale=3. May be repeated."`
+	BuiltIn     bool     `help:"Judge the numbers that the program comes with. Nothing runs."`
+	Null        bool     `help:"Judge a model in which no mechanism has an effect: every ratio is 1, every gain 0."`
+	Swapped     bool     `help:"Judge a model with the tuned output lengths of its two models exchanged, beside ours, both on three seeds of 100 requests and with goodput to a quarter."`
+	Sensitivity bool     `help:"Print what moves with each tuned parameter at half and at double, on runs as those of --swapped."`
 	JSON        bool     `name:"json" help:"Print one JSON array, an object a value, and nothing else."`
 	Out         string   `default:"${paperFolder}" placeholder:"DIR" help:"Where results are kept, as of figures --paper. Default: ${default}."`
-	Readme      string   `placeholder:"FILE" help:"Write the table between the lines <!-- claims --> and <!-- /claims --> of a Markdown file, that of another paper between <!-- claims NAME --> and its end, and what moves between <!-- sensitivity --> and <!-- /sensitivity -->."`
-	Sensitivity bool     `help:"Print what moves with each tuned parameter at half and at double, on three seeds of 100 requests and with goodput to a quarter, in the place of the table."`
+	Keep        string   `placeholder:"FILE" help:"Write our numbers into a CSV file, as in experiments/papers/claims_kept.csv, in the place of those it has."`
+	Readme      string   `placeholder:"FILE" help:"Write the result between the lines <!-- claims --> and <!-- /claims --> of a Markdown file; claims NAME for another paper; null, swapped or sensitivity for these."`
 	Workers     int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 }
 
 // Validate is called by the parser.
 func (c *claimsCmd) Validate() error {
+	var models []string // that are judged in the place of ours
+	for _, m := range []struct {
+		flag string
+		set  bool
+	}{{"--built-in", c.BuiltIn}, {"--null", c.Null}, {"--swapped", c.Swapped},
+		{"--sensitivity", c.Sensitivity}, {"--set", len(c.Set) > 0}} {
+		if m.set {
+			models = append(models, m.flag)
+		}
+	}
 	switch {
 	case c.Workers < 0:
 		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", c.Workers)
-	case c.JSON && c.Sensitivity:
-		return errors.New("--sensitivity prints a table; leave out --json")
+	case len(models) > 1:
+		return fmt.Errorf("%s: use one of them", strings.Join(models, " and "))
+	case c.Keep != "" && len(models) > 0:
+		return fmt.Errorf("--keep keeps our own numbers; leave out %s", models[0])
+	case c.JSON && (c.Sensitivity || c.Swapped):
+		return fmt.Errorf("%s prints a table; leave out --json", models[0])
 	}
 	return nil
 }
@@ -41,26 +60,56 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 			return err
 		}
 	}
-	if c.Sensitivity {
+	switch {
+	case c.Sensitivity:
 		return c.sensitivity(ctx, app, claims)
+	case c.Swapped:
+		return c.swapped(ctx, app, claims)
 	}
-	studies := papers.Studies{Dir: filepath.Join(c.Out, "results")}
-	if err := c.serve(ctx, app, claims, studies); err != nil {
-		return err
-	}
-	outcomes, err := papers.Judge(claims, studies.Dir)
+	outcomes, err := c.judge(ctx, app, claims)
 	if err != nil {
 		return err
 	}
-	if c.JSON {
+	papers.SortByClass(outcomes)
+	if c.Keep != "" {
+		if err := papers.Keep(c.Keep, outcomes); err != nil {
+			return err
+		}
+	}
+	text := claimsMarkdown(outcomes)
+	switch {
+	case c.JSON:
 		err = printJSON(app, outcomes)
-	} else {
-		printClaims(app.Stdout, outcomes)
+	case c.Null:
+		printClaims(app.Stdout, "null", outcomes)
+		text = passesMarkdown([]string{""}, outcomes)
+	default:
+		printClaims(app.Stdout, "ours", outcomes)
+		printWhy(app.Stdout, outcomes)
 	}
 	if err != nil || c.Readme == "" {
 		return err
 	}
-	return writeBlock(c.Readme, c.block(), claimsMarkdown(outcomes))
+	return writeBlock(c.Readme, c.block(), text)
+}
+
+// judge measures the claims by the model that the flags name.
+func (c *claimsCmd) judge(ctx context.Context, app *App, claims []papers.Claim) ([]papers.Outcome,
+	error) {
+	studies := papers.Studies{Dir: filepath.Join(c.Out, "results"), Sets: c.Set}
+	names, judge := papers.ClaimExperiments(claims), papers.Judge
+	switch {
+	case c.BuiltIn:
+		return papers.Kept(claims)
+	case c.Null:
+		names, judge = papers.NullExperiments(claims), papers.Null
+	case len(c.Set) > 0:
+		studies.Dir = filepath.Join(c.Out, "changed")
+	}
+	if err := c.serve(ctx, app, names, studies); err != nil {
+		return nil, err
+	}
+	return judge(claims, studies.Dir)
 }
 
 // block names the lines of the README that the command writes between.
@@ -68,6 +117,10 @@ func (c *claimsCmd) block() string {
 	switch {
 	case c.Sensitivity:
 		return "sensitivity"
+	case c.Null:
+		return "null"
+	case c.Swapped:
+		return "swapped"
 	case c.Paper != "" && c.Paper != "sparseserve":
 		return "claims " + c.Paper
 	}
@@ -81,31 +134,62 @@ func shorter() []string {
 		"goodput.start=0.2", "goodput.width=0.25", "goodput.coarse=true"}
 }
 
+// shorterClaims are those that shorter runs can measure: PSA's Fig. 6 says how many requests each
+// set needs, so it is left to --only.
+func (c *claimsCmd) shorterClaims(claims []papers.Claim) []papers.Claim {
+	if len(c.Only) > 0 {
+		return claims
+	}
+	return slices.DeleteFunc(claims, papers.Claim.Apart)
+}
+
+// shortly measures claims on shorter runs, with a change.
+func (c *claimsCmd) shortly(ctx context.Context, app *App, claims []papers.Claim, name string,
+	change *papers.Change) ([]papers.Outcome, error) {
+	studies := papers.Studies{Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(),
+		Change: change}
+	if err := c.serve(ctx, app, papers.ClaimExperiments(claims), studies); err != nil {
+		return nil, err
+	}
+	return papers.Compare(claims, studies.Dir)
+}
+
+// swapped measures the claims as they are and with models' parameters exchanged.
+func (c *claimsCmd) swapped(ctx context.Context, app *App, claims []papers.Claim) error {
+	claims = c.shorterClaims(claims)
+	base, err := c.shortly(ctx, app, claims, "base", nil)
+	if err != nil {
+		return err
+	}
+	swapped, err := c.shortly(ctx, app, claims, "swapped", papers.Swapped())
+	if err != nil {
+		return err
+	}
+	papers.SortByClass(base)
+	papers.SortByClass(swapped)
+	printSwapped(app.Stdout, base, swapped)
+	if c.Readme == "" {
+		return nil
+	}
+	return writeBlock(c.Readme, c.block(),
+		passesMarkdown([]string{"ours", "exchanged"}, base, swapped))
+}
+
 // sensitivity measures the claims with each tuned parameter as it is, at half
-// and at double. Claims on experiments that take long are left to --only.
+// and at double.
 func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.Claim) error {
-	if len(c.Only) == 0 {
-		claims = slices.DeleteFunc(claims, papers.Claim.Apart)
-	}
-	measure := func(name string, change *papers.Change) ([]papers.Outcome, error) {
-		studies := papers.Studies{Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(),
-			Change: change}
-		if err := c.serve(ctx, app, claims, studies); err != nil {
-			return nil, err
-		}
-		return papers.Compare(claims, studies.Dir)
-	}
-	base, err := measure("base", nil)
+	claims = c.shorterClaims(claims)
+	base, err := c.shortly(ctx, app, claims, "base", nil)
 	if err != nil {
 		return err
 	}
 	var moved []moves
 	for _, f := range papers.TunedParameters() {
-		half, err := measure(f.Name+"-half", &papers.Change{Tuned: f, Factor: 0.5})
+		half, err := c.shortly(ctx, app, claims, f.Name+"-half", &papers.Change{Tuned: f, Factor: 0.5})
 		if err != nil {
 			return err
 		}
-		double, err := measure(f.Name+"-double", &papers.Change{Tuned: f, Factor: 2})
+		double, err := c.shortly(ctx, app, claims, f.Name+"-double", &papers.Change{Tuned: f, Factor: 2})
 		if err != nil {
 			return err
 		}
@@ -118,11 +202,10 @@ func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.C
 	return writeBlock(c.Readme, c.block(), sensitivityMarkdown(base, moved))
 }
 
-// serve runs what the claims are measured on.
-func (c *claimsCmd) serve(ctx context.Context, app *App, claims []papers.Claim,
+// serve runs experiments.
+func (c *claimsCmd) serve(ctx context.Context, app *App, names []string,
 	studies papers.Studies) error {
 	studies.Workers = c.Workers
-	names := papers.ClaimExperiments(claims)
 	if len(names) == 0 {
 		return nil
 	}

@@ -11,36 +11,28 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/papers"
 )
 
-// claimsMarkdown is the table of the README: measured claims, then why some
-// fail.
+// claimsMarkdown is what a study says of its claims: a table a class, then why some do not pass.
 func claimsMarkdown(outcomes []papers.Outcome) string {
 	var b strings.Builder
-	b.WriteString("| claim | where | paper | ours | 95 % interval | deviation | " +
-		"|\n|-|-|-:|-:|-:|-:|-|\n")
-	for i := range outcomes {
-		v := &outcomes[i]
-		if !v.Measured() {
+	lines := tallies(outcomes)
+	for _, class := range papers.Classes() {
+		own := ofClass(outcomes, class)
+		if len(own) == 0 {
 			continue
 		}
-		name := v.Text
-		if i > 0 && outcomes[i-1].Text == v.Text {
-			name = fmt.Sprintf("the same, number %d", v.Index+1)
+		fmt.Fprintf(&b, "**%s**\n\n| claim | where | paper | ours | 95 %% interval | deviation | "+
+			"|\n|-|-|-:|-:|-:|-:|-|\n", upperFirst(lines[0]))
+		lines = lines[1:]
+		for i := range own {
+			if own[i].Measured() {
+				b.WriteString(claimRow(own, i))
+			}
 		}
-		where := v.Where
-		if v.Paper != "sparseserve" {
-			where = v.Paper + ", " + where
-		}
-		outcome := outcome(v)
-		if !v.Pass {
-			outcome = "**fail**"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", name, where,
-			strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(claimed(v)), ours(v), interval(v),
-			deviation(v), outcome)
+		b.WriteString("\n")
 	}
-	b.WriteString("\n" + tally(outcomes) + "\n")
+	b.WriteString(aboutVerdicts + "\n")
 	if lines := failures(outcomes); len(lines) > 0 {
-		b.WriteString("\nWhere they fail:\n\n")
+		b.WriteString("\nWhere they do not pass:\n\n")
 		for _, line := range lines {
 			id, note, _ := strings.Cut(line, ": ")
 			fmt.Fprintf(&b, "- `%s`: %s\n", id, note)
@@ -48,6 +40,26 @@ func claimsMarkdown(outcomes []papers.Outcome) string {
 	}
 	return b.String()
 }
+
+// claimRow is the row of number i of a class.
+func claimRow(own []papers.Outcome, i int) string {
+	v := &own[i]
+	name, where, verdict := v.Text, v.Where, string(v.Verdict)
+	if i > 0 && own[i-1].Text == v.Text {
+		name = fmt.Sprintf("the same, number %d", v.Index+1)
+	}
+	if v.Paper != "sparseserve" {
+		where = v.Paper + ", " + where
+	}
+	if v.Verdict == papers.Fail {
+		verdict = "**fail**"
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", name, where,
+		strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(claimed(v)), ours(v), interval(v),
+		deviation(v), verdict)
+}
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // cutBlock returns what stands up to the line <!-- name --> of a file, that line
 // included, and from the line <!-- /name --> on.

@@ -76,10 +76,12 @@ func (m *moves) cell(base *papers.Outcome, i int, pass, fail string) string {
 	moves := false
 	for j, v := range []*papers.Outcome{&m.half[i], &m.double[i]} {
 		change := *v.Ours / *base.Ours - 1
-		moves = moves || !(math.Abs(change) <= leastMove) || v.Pass != base.Pass
-		if cells[j] = fmt.Sprintf("%+.0f %%", 100*change); v.Pass && !base.Pass {
+		moves = moves || !(math.Abs(change) <= leastMove) || v.Verdict != base.Verdict
+		if cells[j] = fmt.Sprintf("%+.0f %%", 100*change); v.Verdict == base.Verdict {
+			continue
+		} else if v.Verdict == papers.Pass {
 			cells[j] += " " + pass
-		} else if base.Pass && !v.Pass {
+		} else {
 			cells[j] += " " + fail
 		}
 	}

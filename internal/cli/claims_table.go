@@ -12,58 +12,105 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/papers"
 )
 
-// printClaims prints every number of every claim, then the notes of those that
-// fail.
-func printClaims(w io.Writer, outcomes []papers.Outcome) {
+// printClaims prints every number of every claim, class by class, and counts them.
+func printClaims(w io.Writer, model string, outcomes []papers.Outcome) {
 	t := newTable(w)
-	t.AppendHeader(table.Row{"claim", "", "paper", "ours", "95 % interval", "deviation", ""})
+	t.AppendHeader(table.Row{"claim", "", "paper", model, "95 % interval", "deviation", "", "class"})
 	for i := range outcomes {
 		v := &outcomes[i]
+		if i > 0 && v.Class != outcomes[i-1].Class {
+			t.AppendSeparator()
+		}
 		t.AppendRow(table.Row{claimName(v), v.Where, claimed(v), ours(v), interval(v), deviation(v),
-			outcome(v)})
+			outcome(v), v.Class})
 	}
-	t.SetColumnConfigs([]table.ColumnConfig{
-		{Number: 3, Align: text.AlignRight, AlignHeader: text.AlignRight},
-		{Number: 4, Align: text.AlignRight, AlignHeader: text.AlignRight},
-		{Number: 5, Align: text.AlignRight, AlignHeader: text.AlignRight},
-		{Number: 6, Align: text.AlignRight, AlignHeader: text.AlignRight},
-	})
+	t.SetColumnConfigs(rightAligned(3, 6))
 	t.Render()
-	fmt.Fprintln(w, tally(outcomes))
+	for _, line := range tallies(outcomes) {
+		fmt.Fprintln(w, line)
+	}
+	fmt.Fprintln(w, aboutVerdicts)
+}
+
+// printWhy prints the notes of claims that do not pass.
+func printWhy(w io.Writer, outcomes []papers.Outcome) {
 	if lines := failures(outcomes); len(lines) > 0 {
-		fmt.Fprintln(w, "\nWhere they fail:")
+		fmt.Fprintln(w, "\nWhere they do not pass:")
 		for _, line := range lines {
 			fmt.Fprintln(w, "  "+text.WrapSoft(line, 110))
 		}
 	}
 }
 
-// tally counts what passes.
-func tally(outcomes []papers.Outcome) string {
-	passed, measured := 0, 0
-	for i := range outcomes {
-		if outcomes[i].Measured() {
-			measured++
+const aboutVerdicts = "Pass: the whole 95 % interval is within 20 % of the paper's number, or on " +
+	"the right side of its bound. Fail: none of it is. Undecided: a part of it is."
+
+// classNames are the classes as they are printed.
+var classNames = map[papers.Class]string{papers.Independent: "independent evidence",
+	papers.Anchor: "anchors", papers.Construction: "true by construction",
+	papers.ChosenAfter: "parameters chosen after a failure", papers.Product: "products of others"}
+
+// tallies counts what passes, a line a class.
+func tallies(outcomes []papers.Outcome) []string {
+	var lines []string
+	for _, class := range papers.Classes() {
+		own := ofClass(outcomes, class)
+		if len(own) == 0 {
+			continue
 		}
-		if outcomes[i].Pass {
-			passed++
+		line := fmt.Sprintf("%s: %s, %d undecided, %d fail", classNames[class], passes(own),
+			withVerdict(own, papers.Undecided), withVerdict(own, papers.Fail))
+		if n := near(own); n != withVerdict(own, papers.Pass) {
+			line += fmt.Sprintf("; %d in the band whatever their interval", n)
 		}
+		if n := withVerdict(own, ""); n > 0 {
+			line += fmt.Sprintf(", %d not measured", n)
+		}
+		lines = append(lines, line)
 	}
-	s := fmt.Sprintf("%d of %d numbers pass: within 20 %%, points within 3, bounds kept.",
-		passed, measured)
-	if left := len(outcomes) - measured; left > 0 {
-		s += fmt.Sprintf(" %d not yet measured.", left)
-	}
-	return s
+	return lines
 }
 
-// failures are the notes of claims that fail, each once.
+// passes says how many numbers of a class pass.
+func passes(own []papers.Outcome) string {
+	return fmt.Sprintf("%d of %d pass", withVerdict(own, papers.Pass), len(own))
+}
+
+func ofClass(outcomes []papers.Outcome, class papers.Class) (own []papers.Outcome) {
+	for _, v := range outcomes {
+		if v.Class == class {
+			own = append(own, v)
+		}
+	}
+	return own
+}
+
+func withVerdict(outcomes []papers.Outcome, verdict papers.Verdict) (n int) {
+	for i := range outcomes {
+		if outcomes[i].Verdict == verdict {
+			n++
+		}
+	}
+	return n
+}
+
+// near counts the numbers that would pass without an interval.
+func near(own []papers.Outcome) (n int) {
+	for i := range own {
+		if own[i].Near() {
+			n++
+		}
+	}
+	return n
+}
+
+// failures are the notes of claims that do not pass, each once.
 func failures(outcomes []papers.Outcome) []string {
 	var lines []string
 	last := ""
 	for i := range outcomes {
 		v := &outcomes[i]
-		if v.Measured() && !v.Pass && v.ID != last && v.Note != "" {
+		if v.Measured() && v.Verdict != papers.Pass && v.ID != last && v.Note != "" {
 			lines, last = append(lines, v.ID+": "+v.Note), v.ID
 		}
 	}
@@ -106,8 +153,6 @@ func deviation(v *papers.Outcome) string {
 	switch {
 	case !v.Measured() || v.Bound != "":
 		return "-"
-	case v.Kind == "points":
-		return fmt.Sprintf("%+.2f points", *v.Deviation)
 	}
 	return fmt.Sprintf("%+.0f %%", 100**v.Deviation)
 }
@@ -116,10 +161,10 @@ func outcome(v *papers.Outcome) string {
 	switch {
 	case !v.Measured():
 		return strings.TrimPrefix(v.Note, "not yet measured: ")
-	case v.Pass:
-		return "pass"
+	case v.Verdict == papers.Fail:
+		return "FAIL"
 	}
-	return "FAIL"
+	return string(v.Verdict)
 }
 
 // claimNumber prints a number of a claim in its unit.

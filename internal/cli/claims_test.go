@@ -22,45 +22,56 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// someOutcomes are one of each kind.
+// someOutcomes are one of each kind, by class.
 func someOutcomes() []papers.Outcome {
-	v := func(id, kind, bound string, index int, value, ours, low, high, deviation float64, pass bool,
-		note string) papers.Outcome {
+	v := func(id, kind, bound string, index int, value, ours, low, high, deviation float64,
+		class papers.Class, verdict papers.Verdict, note string) papers.Outcome {
 		return papers.Outcome{ID: id, Index: index, Paper: "sparseserve", Where: "Fig. 1",
 			Text: "something of " + id, Kind: kind,
 			Bound: bound, Value: value, Ours: &ours, Low: &low, High: &high, Deviation: &deviation,
-			Pass: pass, Note: note}
+			Class: class, Verdict: verdict, Note: note}
 	}
+	const pass, fail, undecided = papers.Pass, papers.Fail, papers.Undecided
+	const own, anchor, built = papers.Independent, papers.Anchor, papers.Construction
 	return []papers.Outcome{
-		v("ss-ratio", "ratio", "", 0, 2, 2.1, 2, 2.2, 0.05, true, "not shown"),
-		v("ss-ratio", "ratio", "", 1, 2, 200, 180, 220, 99, false, "it is far too large"),
-		v("ss-share", "share", "", 0, 0.7, 0.5, 0.5, 0.5, -0.286, false, "a share is missing"),
-		v("ss-points", "points", "", 0, 10, 11, 10, 12, 1, true, ""),
-		v("ss-below", "bandwidth", "below", 0, 4, 2.4, 2.4, 2.4, -0.4, true, ""),
-		v("ss-above", "bandwidth", "above", 0, 20, 18, 18, 18, -0.1, false, ""),
+		v("ss-ratio", "ratio", "", 0, 2, 2.1, 2, 2.2, 0.05, own, pass, "not shown"),
+		v("ss-ratio", "ratio", "", 1, 2, 200, 180, 220, 99, own, fail, "it is far too large"),
+		v("ss-share", "share", "", 0, 0.7, 0.5, 0.4, 0.6, -0.286, own, undecided, "it may be too small"),
 		{ID: "psa-x", Paper: "psa", Where: "Fig. 6", Text: "something else", Kind: "ratio", Value: 1.5,
-			Note: "not yet measured: needs PSA selection"},
+			Class: own, Note: "not yet measured: needs PSA selection"},
+		v("ss-points", "points", "", 0, 10, 11, 10, 12, 0.1, anchor, pass, ""),
+		v("ss-below", "bandwidth", "below", 0, 4, 2.4, 2.4, 2.4, -0.4, built, pass, ""),
+		v("ss-above", "bandwidth", "above", 0, 20, 18, 18, 18, -0.1, built, fail, ""),
 	}
 }
 
 func TestPrintClaims(t *testing.T) {
 	var out bytes.Buffer
-	printClaims(&out, someOutcomes())
+	printClaims(&out, "ours", someOutcomes())
+	printWhy(&out, someOutcomes())
 	testkit.Golden(t, "claims.txt", out.String())
 	testkit.Golden(t, "claims.md", claimsMarkdown(someOutcomes()))
+}
 
+func TestPrintSwapped(t *testing.T) {
+	other := someOutcomes()
+	*other[0].Ours, other[0].Verdict = 9, papers.Fail
+	var out bytes.Buffer
+	printSwapped(&out, someOutcomes(), other)
+	out.WriteString(passesMarkdown([]string{"ours", "exchanged"}, someOutcomes(), other))
+	testkit.Golden(t, "claims-swapped.txt", out.String())
 }
 
 func TestPrintSensitivity(t *testing.T) {
 	first := moves{papers.Tuned{Name: "output_scale", Values: map[string]float64{
 		"lwm-7b": 2, "llama3-8b": 8}, Reason: "none is given"},
 		someOutcomes(), someOutcomes()}
-	*first.half[0].Ours, first.half[0].Pass = 1.2, false
-	*first.double[3].Ours = 14
+	*first.half[0].Ours, first.half[0].Verdict = 1.2, papers.Fail
+	*first.double[4].Ours = 14
 	second := moves{papers.Tuned{Name: "host.step", Value: 2.5, Unit: "ms",
 		Reason: "an iteration takes 30 ms"}, someOutcomes(), someOutcomes()}
-	*second.double[2].Ours, second.double[2].Pass = 0.65, true
-	*second.half[4].Ours = 2.3 // within 5 %
+	*second.double[2].Ours, second.double[2].Verdict = 0.65, papers.Pass
+	*second.half[5].Ours = 2.3 // within 5 %
 	moved := []moves{first, second}
 	var out bytes.Buffer
 	printSensitivity(&out, someOutcomes(), moved)
@@ -125,7 +136,7 @@ func TestMInferenceClaims(t *testing.T) {
 		t.Errorf("%d numbers, want 11", len(outcomes))
 	}
 	for _, v := range outcomes {
-		if v.Ours == nil || !v.Pass {
+		if v.Ours == nil || v.Verdict != papers.Pass {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -162,6 +173,9 @@ func TestClaimsErrors(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--paper sparserve", `did you mean "sparseserve"?`},
 		{"--json --sensitivity", "--sensitivity prints a table"},
+		{"--null --swapped", "--null and --swapped: use one of them"},
+		{"--null --keep a.csv", "leave out --null"},
+		{"--built-in --set workload.rate=1", "--built-in and --set"},
 		{"--workers=-1", "must be at least 1"},
 		{"--only ss-fig16", `did you mean "ss-fig16a"?`},
 		{"--paper psa --only ss-fig16a", `no claim "ss-fig16a"`},

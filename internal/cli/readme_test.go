@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,10 +28,14 @@ func blockOf(t *testing.T, file, name string) string {
 	return inside
 }
 
-// The generated tables are about all that they should be: written anew by sparseserve claims
-// --readme FILE, and with --sensitivity.
+// The pages of studies have the numbers that the program comes with, word by word: written anew by
+// sparseserve claims --built-in --paper NAME --readme FILE. The README counts the same.
 func TestTablesOfStudies(t *testing.T) {
 	const ours = "docs/studies/sparseserve.md"
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for paper, at := range map[string][2]string{"sparseserve": {ours, "claims"},
 		"psa":        {"docs/studies/psa.md", "claims psa"},
 		"minference": {"docs/studies/minference.md", "claims minference"}} {
@@ -35,12 +43,24 @@ func TestTablesOfStudies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table := blockOf(t, at[0], at[1])
-		for _, c := range claims {
-			about, _, _ := strings.Cut(c.Text, ": ")
-			if !strings.Contains(table, "\n| "+about) {
-				t.Errorf("%s has no row of %s, %q", at[0], c.ID, c.Text)
-			}
+		outcomes, err := papers.Kept(claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		papers.SortByClass(outcomes)
+		if block := blockOf(t, at[0], at[1]); block != claimsMarkdown(outcomes) {
+			t.Errorf("%s is not what claims --built-in --paper %s --readme writes", at[0], paper)
+		}
+		row := regexp.MustCompile(`\| \[[A-Za-z]+\]\(docs/studies/` + paper +
+			`\.md\) \| ([^|]+) \| ([^|]+) \|`).FindStringSubmatch(string(readme))
+		own := ofClass(outcomes, papers.Independent)
+		all := slices.DeleteFunc(outcomes, func(v papers.Outcome) bool {
+			return v.Class == papers.Independent
+		})
+		want := []string{fmt.Sprintf("%s, %d undecided", passes(own),
+			withVerdict(own, papers.Undecided)), passes(all)}
+		if row == nil || !slices.Equal(row[1:], want) {
+			t.Errorf("README.md counts %q for %s, want %q", row, paper, want)
 		}
 	}
 	table := blockOf(t, ours, "sensitivity")
@@ -48,6 +68,19 @@ func TestTablesOfStudies(t *testing.T) {
 		if !strings.Contains(table, "\n| `"+p.Name+"` | ") {
 			t.Errorf("%s has no row of %s", ours, p.Name)
 		}
+	}
+}
+
+// The page says what the null model passes.
+func TestNullOnThePage(t *testing.T) {
+	page := blockOf(t, "docs/studies/sparseserve.md", "null")
+	status, out, errs := invoke(t, nil, "claims", "--null", "--json")
+	var outcomes []papers.Outcome
+	if err := json.Unmarshal([]byte(out), &outcomes); status != 0 || err != nil {
+		t.Fatalf("status %d, stderr %q, %v", status, errs, err)
+	}
+	if want := passesMarkdown([]string{""}, outcomes); page != want {
+		t.Errorf("docs/studies/sparseserve.md is not what claims --null --readme writes:\n%s", want)
 	}
 }
 

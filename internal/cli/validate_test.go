@@ -128,6 +128,8 @@ func TestValidateSessions(t *testing.T) {
 	}
 	metrics := []string{"ttft_mean_s", "ttft_p99_s", "tbt_mean_s", "tbt_p99_s", "throughput_tok_s",
 		"blocks_loaded_per_step"}
+	met, runs := 0, 0
+	var ttft, tbt span
 	cells := map[string][][]float64{} // errors by system and rate, of each metric, by machine
 	for _, s := range sets {
 		set, dir := s.name, t.TempDir()
@@ -154,6 +156,11 @@ func TestValidateSessions(t *testing.T) {
 		}
 		for i := range report.Runs {
 			r := &report.Runs[i]
+			if runs++; len(r.Misses()) == 0 {
+				met++
+			}
+			ttft.add(r, "ttft_mean_s")
+			tbt.add(r, "tbt_mean_s")
 			load := fmt.Sprintf("| %s | %g |", r.System, r.Rate)
 			if cells[load] == nil {
 				cells[load] = make([][]float64, len(metrics))
@@ -179,6 +186,12 @@ func TestValidateSessions(t *testing.T) {
 	}
 	if len(cells) != 8 {
 		t.Errorf("%d systems and loads, want 8", len(cells))
+	}
+	row := fmt.Sprintf("\n| 48 sessions, prefix cache, six H200s | %s | %s | %d of %d |", ttft, tbt,
+		met, runs)
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if !testing.Short() && !strings.Contains(string(readme), row) {
+		t.Errorf("README.md lacks the row %s (%v)", row, err)
 	}
 }
 

@@ -1,0 +1,167 @@
+package papers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/BurntSushi/toml"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Outcome is one number of a claim and ours.
+type Outcome struct {
+	ID        string   `json:"id"`
+	Index     int      `json:"index"` // of the number within its claim
+	Paper     string   `json:"paper"`
+	Where     string   `json:"where"`
+	Text      string   `json:"text"`
+	Kind      string   `json:"kind"`
+	Bound     string   `json:"bound"` // "", or what ours must be: below, above
+	Value     float64  `json:"value"`
+	Ours      *float64 `json:"ours"` // nil when not measured
+	Low       *float64 `json:"low"`  // 95 % interval over seeds
+	High      *float64 `json:"high"`
+	Deviation *float64 `json:"deviation"` // relative
+	Class     Class    `json:"class"`
+	Verdict   Verdict  `json:"verdict"` // "" when not measured
+	Note      string   `json:"note"`
+}
+
+// Verdict compares the 95 % interval of our number with the band around the paper's: within 20 %,
+// or on the right side of a bound.
+type Verdict string
+
+const (
+	Pass      Verdict = "pass"      // the whole interval is in the band
+	Undecided Verdict = "undecided" // a part of it is
+	Fail      Verdict = "fail"      // none of it is
+)
+
+// Measured says whether there is a number of ours.
+func (v *Outcome) Measured() bool { return v.Ours != nil }
+
+// tolerance is the half width of the band around a number of a paper, as a share of it.
+const tolerance = 0.2
+
+// Judge measures claims from the results that a Studies left in dir. Claims that nothing
+// measures are listed without a number.
+func Judge(claims []Claim, dir string) ([]Outcome, error) {
+	r := newResults(dir)
+	return judge(claims, func(v *Outcome, m measurement) error {
+		ours, low, high, err := r.estimate(m)
+		v.settle(ours, low, high)
+		return err
+	})
+}
+
+// Compare is Judge without intervals, for results that are only to be compared
+// with others of the same arrivals: Low and High are our number.
+func Compare(claims []Claim, dir string) ([]Outcome, error) {
+	r := newResults(dir)
+	return judge(claims, func(v *Outcome, m measurement) error {
+		ours, err := m.measure(r)
+		v.settle(ours, ours, ours)
+		return err
+	})
+}
+
+// judge lists the numbers of claims; settle fills in ours.
+func judge(claims []Claim, settle func(*Outcome, measurement) error) ([]Outcome, error) {
+	notes, err := claimNotes()
+	if err != nil {
+		return nil, err
+	}
+	var outcomes []Outcome
+	for _, c := range claims {
+		for i, value := range c.numbers() {
+			v := Outcome{ID: c.ID, Index: i, Paper: c.Paper, Where: c.Where, Text: c.text(i), Kind: c.Kind,
+				Value: value, Class: c.class(i), Note: notes[c.ID]}
+			m, ok := measurements()[measureKey{c.ID, i}]
+			if v.Bound = m.bound; !ok {
+				v.Note = "not yet measured"
+			} else if err := settle(&v, m); err != nil {
+				return nil, fmt.Errorf("%s: %w", c.ID, err)
+			}
+			outcomes = append(outcomes, v)
+		}
+	}
+	return outcomes, nil
+}
+
+// settle fills in our number and its verdict.
+func (v *Outcome) settle(ours, low, high float64) {
+	deviation := (ours - v.Value) / v.Value
+	v.Ours, v.Low, v.High, v.Deviation = &ours, &low, &high, &deviation
+	least, most := v.band()
+	switch {
+	case least <= low && high <= most:
+		v.Verdict = Pass
+	case high < least || most < low:
+		v.Verdict = Fail
+	default:
+		v.Verdict = Undecided
+	}
+}
+
+// band returns the numbers that agree with the paper's.
+func (v *Outcome) band() (least, most float64) {
+	switch v.Bound {
+	case below:
+		return math.Inf(-1), v.Value
+	case above:
+		return v.Value, math.Inf(1)
+	}
+	return v.Value * (1 - tolerance), v.Value * (1 + tolerance)
+}
+
+// Near says whether our number is in the band, whatever its interval.
+func (v *Outcome) Near() bool {
+	least, most := v.band()
+	return v.Measured() && least <= *v.Ours && *v.Ours <= most
+}
+
+// SortByClass puts independent evidence first, and leaves the order within a class.
+func SortByClass(outcomes []Outcome) {
+	slices.SortStableFunc(outcomes, func(a, b Outcome) int {
+		return slices.Index(Classes(), a.Class) - slices.Index(Classes(), b.Class)
+	})
+}
+
+// claimNotes are remarks on claims: what their number is measured on, and what
+// is known about why it differs.
+func claimNotes() (map[string]string, error) {
+	notes := map[string]string{}
+	if _, err := toml.Decode(claimNotesTOML, &notes); err != nil {
+		return nil, fmt.Errorf("claims_notes.toml: %w", err)
+	}
+	return notes, nil
+}
+
+// estimate measures on all seeds. The 95 % interval is the jackknife's: the
+// measurement repeated without each of the seeds.
+func (r *results) estimate(m measurement) (ours, low, high float64, err error) {
+	r.left = nil
+	if ours, err = m.measure(r); err != nil {
+		return 0, 0, 0, err
+	}
+	seeds, err := r.seeds(m.from)
+	if err != nil || len(seeds) < 2 {
+		return ours, ours, ours, err
+	}
+	n := float64(len(seeds))
+	pseudo := make([]float64, len(seeds))
+	for i, seed := range seeds {
+		r.left = &seed
+		without, err := m.measure(r)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		pseudo[i] = n*ours - (n-1)*without
+	}
+	r.left = nil
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * stat.StdDev(pseudo, nil) /
+		math.Sqrt(n)
+	return ours, ours - half, ours + half, nil
+}
