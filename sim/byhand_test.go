@@ -137,7 +137,8 @@ func TestPromptAllocationByHand(t *testing.T) {
 	for _, x := range []struct {
 		base              string
 		control, together bool
-	}{{"vllm", false, false}, {"vllm-v1", false, true}, {"vllm", true, true}} {
+	}{{"vllm", false, false}, {"vllm-v1", false, true}, {"vllm-v1-whole", false, true},
+		{"vllm", true, true}} {
 		c := byHand(7, sim.Arrival{Prompt: 16, Output: 2}, sim.Arrival{Prompt: 16, Output: 2})
 		c.spec.Base, c.spec.Offload, c.spec.Attention, c.spec.MaxTokens = x.base, true, "sparse", 16
 		c.spec.BatchControl = x.control

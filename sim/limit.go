@@ -112,7 +112,7 @@ func (l *hbmLimit) prefill(seg *sched.Segment) int64 {
 // and Sarathi on it, allocate a whole prompt at admission; V1 allocates chunk by chunk; with
 // batch control a chunked prefill has its preceding chunks (SparseServe §3.3).
 func (s *Server) promptRest(target, tokens int) int64 {
-	if s.Spec.Base == "vllm-v1" || s.Spec.BatchControl {
+	if sched.AllocatesByChunk(s.Spec.Base) || s.Spec.BatchControl {
 		return 0
 	}
 	return s.allBlocks(s.Geometry.Blocks(target) - s.Geometry.Blocks(tokens))

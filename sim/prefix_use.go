@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // Values of Spec.PrefixCache, PrefixWrite, PrefixLoad and PrefixOverlap.
@@ -55,9 +56,9 @@ func (s *Spec) NoPrefixCache() string {
 
 // NoPrefixTiers says why a system cannot have one below HBM, or nothing.
 func (s *Spec) NoPrefixTiers() string {
-	if s.PrefixOverlap == OverlapRequest && s.Base != "vllm-v1" {
-		return fmt.Sprintf("has requests wait for their loads only with base = \"vllm-v1\": base = %q",
-			s.Base)
+	if s.PrefixOverlap == OverlapRequest && !sched.AllocatesByChunk(s.Base) {
+		return fmt.Sprintf("has requests wait for their loads only where blocks are allocated chunk by "+
+			"chunk, as with base = \"vllm-v1\": base = %q", s.Base)
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/sched"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -75,7 +76,7 @@ func drawScenario(t *rapid.T) *scenario {
 		Eviction:    pick("eviction", kv.LRU, kv.FIFO, kv.CLOCK, kv.SIEVE, kv.ByScore),
 		Pool:        pick("pool", "unified", "unified", "per-layer"),
 		Utilisation: 0.9,
-		Base:        pick("base", "vllm", "vllm-v1", "sarathi"), MaxRequests: n("max requests", 1, 8),
+		Base:        pick("base", sched.BaseNames()...), MaxRequests: n("max requests", 1, 8),
 		MaxTokens: n("max tokens", 1, 60), Watermark: pick2(t, "watermark", 0, 0.01, 0.1),
 		BatchControl: rapid.Bool().Draw(t, "batch control"), Window: n("window", 1, 12),
 		Prefill:     pick("prefill", "plain", "chunked", "layer", "layer-chunked"),

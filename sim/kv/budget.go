@@ -84,6 +84,13 @@ func (b *Budget) Grow(g *prefix.Grant, tokens int) bool {
 	return true
 }
 
+// Room reports whether free blocks would extend a grant to the given tokens.
+func (b *Budget) Room(g *prefix.Grant, tokens int) bool {
+	room := b.used+b.blocks(tokens)-g.Blocks <= b.total
+	b.refused = b.refused || !room
+	return room
+}
+
 func (b *Budget) take(g *prefix.Grant, blocks int64) {
 	b.used += blocks
 	g.Blocks += blocks

@@ -58,6 +58,15 @@ func (h *Hot) Grow(g *prefix.Grant, tokens int) bool {
 	return h.Budget.Grow(g, tokens) && h.hold(g, before)
 }
 
+// Room reports whether both tiers would extend a grant to the given tokens. With Keep HBM is no
+// limit, because blocks leave it one by one.
+func (h *Hot) Room(g *prefix.Grant, tokens int) bool {
+	grown := *g
+	grown.Blocks = h.blocks(tokens)
+	need := h.bytes(grown.Blocks-g.Blocks, h.wants(&grown)-g.Hot)
+	return h.Budget.Room(g, tokens) && (h.cfg.Keep || h.used+need <= h.cfg.HBM)
+}
+
 // hold takes the HBM of a grant that had fewer blocks before, or gives their DRAM back.
 func (h *Hot) hold(g *prefix.Grant, before int64) bool {
 	for {

@@ -118,6 +118,27 @@ func (p *Pool) Admit(g *Grant, tokens, now int) bool {
 // computes them.
 func (p *Pool) Grow(g *Grant, tokens int) bool { return p.grant(g.Table, tokens, tokens, 0) }
 
+// Room reports whether the queue has the blocks that would extend a grant to the given tokens. A
+// block that Match found in the queue is one of them.
+func (p *Pool) Room(g *Grant, tokens int) bool {
+	t := g.Table
+	held := len(t.blocks)
+	if held == 0 {
+		held = len(t.match) - p.idle(t.match)
+	}
+	return p.free >= p.blocks(tokens)-held
+}
+
+// idle counts the blocks of a match that no request holds.
+func (p *Pool) idle(match []int32) (n int) {
+	for _, b := range match {
+		if p.refs[b] == 0 {
+			n++
+		}
+	}
+	return n
+}
+
 func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
 	if len(t.blocks) == 0 {
 		if !p.begin(t, tokens, keep) {
@@ -148,13 +169,7 @@ func (p *Pool) Enter(t *Table, blocks int) {
 
 // begin gives a table the blocks that Match found, if there are those that it needs besides.
 func (p *Pool) begin(t *Table, tokens, keep int) bool {
-	idle := 0 // of the found ones
-	for _, b := range t.match {
-		if p.refs[b] == 0 {
-			idle++
-		}
-	}
-	if p.free-idle-(p.blocks(tokens)-len(t.match)) < keep {
+	if p.free-p.idle(t.match)-(p.blocks(tokens)-len(t.match)) < keep {
 		return false
 	}
 	for _, b := range t.match {

@@ -180,6 +180,7 @@ func act(t *rapid.T, pool *Pool, ref *naive, p *pair, what int) {
 	}
 	more := min(p.tokens+rapid.IntRange(1, 8).Draw(t, "tokens"), len(p.naive.text))
 	var got, want bool
+	room := pool.Room(g, more)
 	if what < 5 {
 		got, want = pool.Grow(g, more), ref.grant(&p.naive, hit, more, more, 0)
 	} else {
@@ -188,6 +189,9 @@ func act(t *rapid.T, pool *Pool, ref *naive, p *pair, what int) {
 	}
 	if got != want {
 		t.Fatalf("%d tokens are granted: %v, want %v", more, got, want)
+	}
+	if what < 5 && room != want {
+		t.Fatalf("there is room for %d tokens: %v, want %v", more, room, want)
 	}
 	if got {
 		p.tokens = more

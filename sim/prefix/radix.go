@@ -163,6 +163,22 @@ func (r *Radix) Grow(g *Grant, tokens int) bool {
 	return r.grant(g.Table, tokens, tokens, 0)
 }
 
+// Room reports whether free pages, and leaves that nobody locks, would extend a grant to the given
+// tokens.
+func (r *Radix) Room(g *Grant, tokens int) bool {
+	b := &g.Table.branch
+	shared, evictable := b.shared, r.evictable
+	if b.last == nil { // the request would lock the nodes that Match found
+		shared = b.pages
+		for n := b.found; n != r.root; n = n.parent {
+			if n.locks == 0 {
+				evictable -= len(n.keys)
+			}
+		}
+	}
+	return r.free+evictable >= r.pages(tokens)-shared-b.owned
+}
+
 func (r *Radix) grant(t *Table, tokens, now, keep int) bool {
 	b := &t.branch
 	begins := b.last == nil

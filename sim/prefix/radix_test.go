@@ -207,6 +207,7 @@ func actPlain(t *rapid.T, tree *Radix, ref *plain, p *pair, q *plainRequest, wha
 		more = min(more, p.target) // a prompt before its output
 	}
 	var got, want bool
+	room := tree.Room(g, more)
 	if what < 6 {
 		got, want = tree.Grow(g, more), ref.grant(q, found, more, more, 0)
 	} else {
@@ -215,6 +216,9 @@ func actPlain(t *rapid.T, tree *Radix, ref *plain, p *pair, q *plainRequest, wha
 	}
 	if got != want {
 		t.Fatalf("%d tokens are granted: %v, want %v", more, got, want)
+	}
+	if what < 6 && room != want {
+		t.Fatalf("there is room for %d tokens: %v, want %v", more, room, want)
 	}
 	if got {
 		p.tokens = more

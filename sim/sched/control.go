@@ -37,7 +37,7 @@ func (s *Scheduler) control() {
 	if len(s.running) > 0 && s.candidates[0].isNew {
 		s.resetAll()
 		s.closed = true
-		s.base(s)
+		s.base.fill(s)
 		s.closed = false
 		if s.admit(); !s.batch.Empty() || len(s.candidates) == 0 {
 			return

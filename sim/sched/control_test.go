@@ -55,7 +55,7 @@ func TestLaw4Law8RandomSchedules(t *testing.T) {
 		mode := rapid.SampledFrom([]string{"plain", "chunked", "layer", "layer-chunked"}).Draw(t, "plan")
 		layers := rapid.IntRange(1, 5).Draw(t, "layers")
 		cfg := Config{
-			Base:        rapid.SampledFrom([]string{"vllm", "vllm-v1", "sarathi"}).Draw(t, "base"),
+			Base:        rapid.SampledFrom(BaseNames()).Draw(t, "base"),
 			MaxRequests: rapid.IntRange(1, 8).Draw(t, "rmax"),
 			MaxTokens:   rapid.IntRange(1, 64).Draw(t, "tmax"),
 		}

@@ -206,3 +206,17 @@ func TestVLLMV1AllocatesChunkByChunk(t *testing.T) {
 	v.add(2, 28, 2)
 	v.expect(t, "P1:0-8@0-3", "P1:8-12@0-3", "D1", "D1", "P2:0-8@0-3")
 }
+
+// From 0.19 on vLLM admits a request only when its whole prompt has free blocks. Seven blocks are
+// not free beside the first request's three, so the second waits for its end. Six are, and are
+// not reserved: the second starts, and its blocks are allocated chunk by chunk.
+func TestWholePromptMustHaveRoom(t *testing.T) {
+	g := newRig(t, chunked("vllm-v1-whole", 8, 9)) // 36 tokens
+	g.add(1, 12, 3)
+	g.add(2, 28, 2)
+	g.expect(t, "P1:0-8@0-3", "P1:8-12@0-3", "D1", "D1", "P2:0-8@0-3")
+	g = newRig(t, chunked("vllm-v1-whole", 8, 9))
+	g.add(1, 12, 3)
+	g.add(2, 24, 2)
+	g.expect(t, "P1:0-8@0-3", "P1:8-12@0-3 P2:0-4@0-3", "D1 P2:4-11@0-3", "D1 P2:11-18@0-3")
+}

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -53,6 +54,8 @@ type Memory interface {
 	// last room. The step that is planned computes the first now tokens, or all that Grow is given.
 	Admit(g *prefix.Grant, tokens, now int) bool
 	Grow(g *prefix.Grant, tokens int) bool
+	// Room reports whether Grow to tokens would find free blocks now. It changes nothing.
+	Room(g *prefix.Grant, tokens int) bool
 	// Release takes a grant back, of a request that has ended or that will prefill again.
 	Release(g *prefix.Grant, ended bool)
 }
@@ -71,7 +74,7 @@ type Config struct {
 // Scheduler holds the waiting and running queues, both in order of arrival.
 type Scheduler struct {
 	cfg     Config
-	base    func(*Scheduler)
+	base    base
 	waiting queue
 	running []*Request
 	loading int // requests that wait for their prefix, in neither queue
@@ -88,22 +91,35 @@ type Scheduler struct {
 func New(cfg Config) (*Scheduler, error) {
 	for _, b := range bases {
 		if b.name == cfg.Base {
-			return &Scheduler{cfg: cfg, base: b.fill}, nil
+			return &Scheduler{cfg: cfg, base: b}, nil
 		}
 	}
 	known := strings.Join(BaseNames(), ", ")
 	return nil, fmt.Errorf("sched: no base scheduler %q; known: %s", cfg.Base, known)
 }
 
-// bases are the base policies that a configuration can name: each fills the scheduler's
-// candidates. Another is a file of its own and an entry here.
-var bases = []struct {
+// base is a policy that fills the scheduler's candidates.
+type base struct {
 	name string
 	fill func(*Scheduler)
-}{
-	{"vllm", (*Scheduler).vllm},
-	{"vllm-v1", (*Scheduler).vllmV1},
-	{"sarathi", (*Scheduler).sarathi},
+	// byChunk: a prefill is allocated blocks chunk by chunk, not all at admission.
+	byChunk bool
+	// wholePrompt: a request is admitted only when free blocks hold its whole prompt.
+	wholePrompt bool
+}
+
+// bases are the policies that a configuration can name. Another is a file of its own and an entry
+// here.
+var bases = []base{
+	{name: "vllm", fill: (*Scheduler).vllm, wholePrompt: true},
+	{name: "vllm-v1", fill: (*Scheduler).vllmV1, byChunk: true},
+	{name: "vllm-v1-whole", fill: (*Scheduler).vllmV1, byChunk: true, wholePrompt: true},
+	{name: "sarathi", fill: (*Scheduler).sarathi, wholePrompt: true},
+}
+
+// AllocatesByChunk reports whether the named base allocates the blocks of a prefill chunk by chunk.
+func AllocatesByChunk(name string) bool {
+	return slices.ContainsFunc(bases, func(b base) bool { return b.name == name && b.byChunk })
 }
 
 // BaseNames names the base policies.
@@ -176,7 +192,7 @@ func (s *Scheduler) Next() *Batch {
 		Loading:   s.batch.Loading[:0],
 	}
 	s.candidates = s.candidates[:0]
-	s.base(s)
+	s.base.fill(s)
 	s.control()
 	return &s.batch
 }

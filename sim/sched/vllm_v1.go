@@ -4,6 +4,11 @@ package sched
 // decodes alike, then waiting ones while no request was preempted in this iteration. Blocks are
 // allocated chunk by chunk, with no watermark; whoever finds none preempts the last running
 // request.
+//
+// Base vllm-v1 admits a waiting request when its first chunk has blocks. Base vllm-v1-whole admits
+// it only when free blocks hold all its tokens, as vLLM 0.19 and later do by default
+// (scheduler_reserve_full_isl, pull request 37307). That is a check and no reservation: two
+// prefills that run together can still meet and preempt.
 func (s *Scheduler) vllmV1() {
 	b := s.budget()
 	for i := 0; i < len(s.running); i++ {
@@ -35,6 +40,10 @@ func (s *Scheduler) admitV1(b Budget) {
 	for !s.closed && s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
 		r := s.waiting.front()
 		before, left := s.match(r), b
+		if s.base.wholePrompt && !s.cfg.Memory.Room(&r.Grant, r.Target) {
+			r.StartAfter(before)
+			return
+		}
 		if loads, ok := s.cfg.Memory.Fetch(&r.Grant); loads {
 			if r.StartAfter(before); !ok {
 				return
