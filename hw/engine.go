@@ -3,7 +3,10 @@ package hw
 import (
 	"cmp"
 	"embed"
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -16,9 +19,13 @@ var engineFiles embed.FS
 type Engine struct {
 	Name  string `toml:"name"`
 	Title string `toml:"title"`
+	// From names the engine whose keys hold where this file sets none; empty: the file sets all.
+	From string `toml:"from,omitempty"`
 	// Kernels is the library that computes: a key of a card's [kernels].
 	Kernels  string         `toml:"kernels"`
 	Defaults EngineDefaults `toml:"defaults"`
+	// Batch overrides the limits of a batch by card and use; the first rule that fits holds.
+	Batch []BatchRule `toml:"batch,omitempty"`
 
 	EngineCosts
 }
@@ -70,7 +77,41 @@ type EngineDefaults struct {
 	MaxTokens   int     `toml:"max_tokens"`
 	MaxRequests int     `toml:"max_requests"`
 	Watermark   float64 `toml:"watermark"`
-	Sampling    string  `toml:"sampling"`
+	// Sampling is how tokens are drawn: random, top-p, or as the model's generation settings say.
+	Sampling string `toml:"sampling"`
+	// PrefixCache is off where an engine file does not set it.
+	PrefixCache string `toml:"prefix_cache"`
+	// OverLength is truncate where an engine file does not set it.
+	OverLength string `toml:"over_length"`
+}
+
+// BatchRule is an engine's default limits of a batch on some cards, for one use.
+type BatchRule struct {
+	Use string `toml:"use"` // server | offline, as system.use
+	// MinHBMGiB is the least HBM of the cards, in GiB; 0: any.
+	MinHBMGiB float64 `toml:"min_hbm_gib,omitempty"`
+	// Not leaves out cards whose name contains it.
+	Not         string `toml:"not,omitempty"`
+	MaxTokens   int    `toml:"max_tokens"` // tokens in a step
+	MaxRequests int    `toml:"max_requests"`
+}
+
+func (r *BatchRule) fits(c *Card, use string) bool {
+	size := c.GPU.HBMSize.SI() / (1 << 30)
+	return r.Use == use && size >= r.MinHBMGiB &&
+		(r.Not == "" || !strings.Contains(strings.ToLower(c.Name), r.Not))
+}
+
+// DefaultsOn returns the engine's defaults on a card for a use; nil is a card that nobody knows.
+func (e *Engine) DefaultsOn(c *Card, use string) EngineDefaults {
+	d := e.Defaults
+	for i := range e.Batch {
+		if r := &e.Batch[i]; c != nil && r.fits(c, use) {
+			d.MaxTokens, d.MaxRequests, d.ChunkTokens = r.MaxTokens, r.MaxRequests, r.MaxTokens
+			break
+		}
+	}
+	return d
 }
 
 // EngineNames lists the built-in engines.
@@ -78,7 +119,30 @@ func EngineNames() []string { return names(engineFiles, "engines") }
 
 // LoadEngine returns a built-in engine by name, or reads an engine file.
 func LoadEngine(nameOrPath string) (*Engine, error) {
-	return load[Engine]("engine", engineFiles, "engines", nameOrPath)
+	file, data, err := readIn("engine", engineFiles, "engines", nameOrPath, "")
+	if err != nil {
+		return nil, err
+	}
+	e := new(Engine)
+	if err := decodeTOML(file, data, e); err != nil {
+		return nil, err
+	}
+	if e.From != "" {
+		base, err := LoadEngine(e.From)
+		switch {
+		case err != nil:
+			return nil, placed(file, data, &keyError{"from", err})
+		case base.From != "":
+			return nil, placed(file, data, wrong("from", "want an engine that sets all keys itself"))
+		}
+		if err := decodeText(file, data, base); err != nil {
+			return nil, err
+		}
+		e = base
+	}
+	e.Defaults.PrefixCache = cmp.Or(e.Defaults.PrefixCache, "off")
+	e.Defaults.OverLength = cmp.Or(e.Defaults.OverLength, "truncate")
+	return e, placed(file, data, e.validate())
 }
 
 func (e *Engine) validate() error {
@@ -88,8 +152,17 @@ func (e *Engine) validate() error {
 	case e.Kernels == "":
 		return wrong("kernels", "want the library that computes: sparseserve, fa2 or fa3")
 	}
+	for i := range e.Batch {
+		if r := &e.Batch[i]; !slices.Contains(Uses(), r.Use) || r.MaxTokens < 1 || r.MaxRequests < 1 {
+			return wrong(fmt.Sprintf("batch[%d]", i), "want use = %s, and max_tokens and max_requests "+
+				"above 0", strings.Join(Uses(), " or "))
+		}
+	}
 	return cmp.Or(checkFigures(e), e.EngineCosts.validate())
 }
+
+// Uses lists what an engine is started for: vLLM's UsageContext OPENAI_API_SERVER and LLM_CLASS.
+func Uses() []string { return []string{"server", "offline"} }
 
 func (e *EngineCosts) validate() error {
 	last := 0

@@ -2,6 +2,7 @@ package hw
 
 import (
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,9 +38,36 @@ func LoadModel(nameOrPath string) (Model, error) {
 	case err != nil:
 		return Model{}, fmt.Errorf("model: %w", err)
 	case strings.HasSuffix(path, ".json"):
-		return parseConfigJSON(path, data)
+		m, err := parseConfigJSON(path, data)
+		if err != nil {
+			return m, err
+		}
+		m.TopP, err = generationTopP(filepath.Dir(path))
+		return m, err
 	}
 	return parseModel(path, data)
+}
+
+// generationTopP returns top_p of the generation_config.json in a checkpoint's folder, or 0.
+func generationTopP(dir string) (float64, error) {
+	path := filepath.Join(dir, "generation_config.json")
+	data, err := files.ReadText(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("model: %w", err)
+	}
+	var g struct {
+		TopP float64 `json:"top_p"`
+	}
+	if err := json.Unmarshal(data, &g); err != nil {
+		return 0, jsonError(path, data, err)
+	}
+	if g.TopP < 0 || g.TopP > 1 {
+		return 0, fmt.Errorf("%s: top_p = %g: want 0 to 1", path, g.TopP)
+	}
+	return g.TopP, nil
 }
 
 // parseModel decodes one model description.

@@ -90,7 +90,7 @@ func TestLoadModelConfigJSON(t *testing.T) {
 				t.Errorf("%s: %v", c.name, err)
 				continue
 			}
-			want.Source, want.Tokenizer = got.Source, ""
+			want.Source, want.Tokenizer, want.TopP = got.Source, "", 0
 			if got.Counter() != mustModel(t, c.same).Counter() || got != *want {
 				t.Errorf("%s: want %+v, got %+v", c.name, *want, got)
 			}

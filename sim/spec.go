@@ -13,6 +13,9 @@ type Spec struct {
 	Name string `toml:"name"`
 	// serving engine: scheduler, kernels and host times (list engines)
 	Engine string `toml:"engine"`
+	// what the engine is started for: its default max_tokens and max_requests depend on it and on the
+	// card
+	Use string `toml:"use"`
 
 	// whether decodes attend to all blocks or to a selection
 	Attention string `toml:"attention"`
@@ -120,7 +123,8 @@ type Spec struct {
 	// probability that a drafted token is accepted where those before it are
 	Acceptance float64 `toml:"acceptance" unit:"share" range:">= 0, < 1"`
 
-	// how tokens are drawn: top-p sorts the logits of every request
+	// how tokens are drawn: top-p sorts the logits of every request; model is top-p where the model's
+	// generation_config.json has a top_p, else random
 	Sampling string `toml:"sampling"`
 
 	// how prompts are split: not, in chunks of tokens, by layers, or both

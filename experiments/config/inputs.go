@@ -11,6 +11,7 @@ import (
 // read once.
 type inputs struct {
 	models   map[string]read[hw.Model]
+	cards    map[string]read[*hw.Card]
 	machines map[string]read[*hw.Profile]
 	traces   map[string]error
 }
@@ -22,7 +23,8 @@ type read[T any] struct {
 }
 
 func newInputs() *inputs {
-	return &inputs{map[string]read[hw.Model]{}, map[string]read[*hw.Profile]{}, map[string]error{}}
+	return &inputs{map[string]read[hw.Model]{}, map[string]read[*hw.Card]{},
+		map[string]read[*hw.Profile]{}, map[string]error{}}
 }
 
 func once[T any](known map[string]read[T], key string, load func() (T, error)) (T, error) {
@@ -36,6 +38,11 @@ func once[T any](known map[string]read[T], key string, load func() (T, error)) (
 
 func (in *inputs) model(name string) (hw.Model, error) {
 	return once(in.models, name, func() (hw.Model, error) { return hw.LoadModel(name) })
+}
+
+// card returns a card without changes.
+func (in *inputs) card(name string) (*hw.Card, error) {
+	return once(in.cards, name, func() (*hw.Card, error) { return hw.LoadCard(name) })
 }
 
 // machine returns a card as changed, with the kernels of an engine there.

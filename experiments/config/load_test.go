@@ -115,11 +115,7 @@ func TestPresets(t *testing.T) {
 			s.BatchControl != w.control {
 			t.Errorf("%+v, want %+v", s, w)
 		}
-		chunk := 2048
-		if s.Engine == "vllm-0.15" {
-			chunk = 8192
-		}
-		if s.BudgetTokens != 2048 || s.ChunkTokens != chunk || s.MaxInject != 0 || s.Window != 12 {
+		if s.BudgetTokens != 2048 || s.ChunkTokens != 2048 || s.MaxInject != 0 || s.Window != 12 {
 			t.Errorf("%s: budget %d, chunk %d, inject %d, window %d", s.Name, s.BudgetTokens, s.ChunkTokens,
 				s.MaxInject, s.Window)
 		}

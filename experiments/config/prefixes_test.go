@@ -23,8 +23,8 @@ func TestPrefixTiersFitTheHost(t *testing.T) {
 		{"prefix_chunk = 100", "prefix_chunk = 100: must be a multiple of block_tokens = 32"},
 		{"prefix_chunk = 96", ""},
 		{"prefix_drive = \"floppy\"", "prefix_drive = \"floppy\": "},
-		{"base = \"sarathi\"", "prefix_dram_gib = 1: has requests wait for their loads only with " +
-			"base = \"vllm-v1\": base = \"sarathi\""},
+		{"base = \"sarathi\"", "prefix_dram_gib = 1: has requests wait for their loads only where " +
+			"blocks are allocated chunk by chunk, as with base = \"vllm-v1\": base = \"sarathi\""},
 	} {
 		text := "[system]\npreset = \"vllm-0.15\"\nprefix_cache = \"vllm\"\nblock_tokens = 32\n" +
 			"dram_gib = 20\n"
@@ -51,9 +51,9 @@ func TestPrefixTiersFitTheHost(t *testing.T) {
 func TestPrefixTiersNeedACacheInHBM(t *testing.T) {
 	const without = "is a tier of a prefix cache, and prefix_cache = \"off\""
 	for _, c := range []struct{ lines, want string }{
-		{"preset = \"vllm-0.15\"\nprefix_dram_gib = 5",
+		{"prefix_cache = \"off\"\nprefix_dram_gib = 5",
 			"exp.toml:3: system.prefix_dram_gib = 5: " + without},
-		{"preset = \"vllm-0.15\"\nprefix_ssd_gib = 5",
+		{"prefix_cache = \"off\"\nprefix_ssd_gib = 5",
 			"exp.toml:3: system.prefix_ssd_gib = 5: " + without},
 		{"preset = \"sparseserve\"\nprefix_cache = \"vllm\"\nprefix_dram_gib = 5",
 			"exp.toml:4: system.prefix_dram_gib = 5: is below a prefix cache in HBM, and with offload"},

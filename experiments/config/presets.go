@@ -56,7 +56,8 @@ var presets = sync.OnceValue(func() []Preset {
 			}
 		}
 		engine, _ := p.own["engine"].(string)
-		if p.Spec, err = p.under(engine); err != nil {
+		use, _ := p.own["use"].(string)
+		if p.Spec, err = p.under(engine, use, nil); err != nil {
 			panic(fmt.Sprintf("presets.toml: %v", err))
 		}
 		presets = append(presets, p)
@@ -64,15 +65,16 @@ var presets = sync.OnceValue(func() []Preset {
 	return presets
 })
 
-// under returns the system in another engine: that engine's defaults, under the
-// preset's own keys.
-func (p *Preset) under(engine string) (sim.Spec, error) {
+// under returns the system in an engine: that engine's defaults on a card for a use, under the
+// preset's own keys. A nil card is any.
+func (p *Preset) under(engine, use string, card *hw.Card) (sim.Spec, error) {
 	e, err := hw.LoadEngine(engine)
 	if err != nil {
 		return sim.Spec{}, err
 	}
+	defaults := e.DefaultsOn(card, use)
 	spec := sim.Spec{}
-	for _, f := range FieldsOf(&e.Defaults) {
+	for _, f := range FieldsOf(&defaults) {
 		setField(&spec, f.Key, f.Value)
 	}
 	for k, v := range p.own {
@@ -80,7 +82,7 @@ func (p *Preset) under(engine string) (sim.Spec, error) {
 			return sim.Spec{}, err
 		}
 	}
-	spec.Name, spec.Engine = p.Name, engine
+	spec.Name, spec.Engine, spec.Use = p.Name, engine, use
 	return spec, nil
 }
 

@@ -79,6 +79,12 @@ func (l *loader) serverSystem() {
 		return
 	}
 	l.presets = []string{ServerPreset}
+	// Whether requests hit is what comparing finds out, and kept records are compared as they were.
+	for key, value := range map[string]string{"prefix_cache": sim.PrefixOff, "sampling": SamplingTopP} {
+		if _, ok := l.common[key]; !ok {
+			l.common[key] = value
+		}
+	}
 }
 
 // oneServer refuses configurations of several servers, or of none.

@@ -129,40 +129,9 @@ func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
 		}
 	}
 	spec.Name = name
+	l.settle(&spec, &preset, custom)
 	if bad := checkSpec(&spec); bad != nil {
 		return spec, l.placeSystem(bad, custom)
-	}
-	return spec, nil
-}
-
-// inEngine returns a preset in the engine that the configuration names, else its own.
-func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error) {
-	own := sim.Spec{Engine: preset.Spec.Engine}
-	set := func(value any) error { return decodeInto(&own, "system.", "engine", value) }
-	if v, ok := l.common["engine"]; ok {
-		if err := set(v); err != nil {
-			return own, l.place(err)
-		}
-	}
-	if custom != nil {
-		if v, ok := custom.table["engine"]; ok {
-			if err := set(v); err != nil {
-				return own, custom.doc.locate(err)
-			}
-		}
-	}
-	if v, ok := l.commonByFlag["engine"]; ok {
-		if err := set(v); err != nil {
-			return own, l.place(err)
-		}
-	}
-	if own.Engine == preset.Spec.Engine {
-		return preset.Spec, nil
-	}
-	spec, err := preset.under(own.Engine)
-	if err != nil {
-		return spec, l.placeSystem(&KeyError{Key: "engine", Value: quote(own.Engine),
-			Reason: err.Error()}, custom)
 	}
 	return spec, nil
 }

@@ -104,21 +104,14 @@ func (s *prepared) crossovers() (notes []string) {
 	return notes
 }
 
-// uncached warns where prompts say what they have in common and no cache finds it, and where a
-// cache has nothing to find.
+// uncached warns where prompts say what they have in common and no cache finds it.
 func (s *prepared) uncached() []string {
-	content, caches := s.stream.Content(), s.point.System.CachesPrefixes()
-	switch {
-	case content && !caches:
-		return []string{"the trace says what prompts have in common and system.prefix_cache is off: " +
-			"every prompt is prefilled whole, while vLLM V1 (\"vllm\") and SGLang (\"radix\") have a " +
-			"cache on by default"}
-	case caches && !content && s.point.Workload.PrefixHit == 0:
-		return []string{"system.prefix_cache finds nothing: the trace does not say what prompts have " +
-			"in common; use one that does (Mooncake's hash_ids, ShareGPT, the CSV column content, " +
-			"trace \"sessions\"), or set prefix_cache off and workload.prefix_hit"}
+	if !s.stream.Content() || s.point.System.CachesPrefixes() {
+		return nil
 	}
-	return nil
+	return []string{"the trace says what prompts have in common and system.prefix_cache is off: " +
+		"every prompt is prefilled whole, while vLLM V1 (\"vllm\") and SGLang (\"radix\") have a " +
+		"cache on by default"}
 }
 
 // rebuiltIndex warns where sparse prefill takes longer to build its indices than to attend: each

@@ -1,0 +1,80 @@
+package hw
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// vLLM's default limits of a batch, as get_batch_defaults of its engine/arg_utils.py has them.
+func TestBatchDefaultsByCardAndUse(t *testing.T) {
+	for _, c := range []struct {
+		engine, gpu, use string
+		tokens, requests int
+	}{
+		{"vllm-0.15", "h100-80gb", "server", 8192, 1024},
+		{"vllm-0.15", "h200", "offline", 16384, 1024},
+		{"vllm-0.15", "a100-80gb", "server", 2048, 256},
+		{"vllm-0.15", "a100-40gb", "offline", 8192, 256},
+		{"vllm-0.19", "h100-80gb", "server", 8192, 1024},
+		{"vllm-0.5", "h100-80gb", "offline", 2048, 256},
+	} {
+		e, err := LoadEngine(c.engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		card, err := LoadCard(c.gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := e.DefaultsOn(card, c.use)
+		if d.MaxTokens != c.tokens || d.MaxRequests != c.requests || d.ChunkTokens != c.tokens {
+			t.Errorf("%+v: %d tokens in chunks of %d, %d requests", c, d.MaxTokens, d.ChunkTokens,
+				d.MaxRequests)
+		}
+	}
+}
+
+// An engine that starts from another has that one's keys but for those that it sets.
+func TestEngineFromAnother(t *testing.T) {
+	base, err := LoadEngine("vllm-0.15")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := LoadEngine("vllm-0.19")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Host != base.Host || e.Kernels != base.Kernels || len(e.Graphs.Tokens) != len(base.Graphs.Tokens) ||
+		e.Defaults.PrefixCache != "vllm" || base.Defaults.Base != "vllm-v1" ||
+		e.Defaults.Base != "vllm-v1-whole" {
+		t.Errorf("%+v starts from %+v", e, base)
+	}
+	path := filepath.Join(t.TempDir(), "own.toml")
+	for text, want := range map[string]string{
+		"from = \"vllm-0.16\"": "unknown engine \"vllm-0.16\"",
+		"from = \"vllm-0.19\"": "own.toml:2: from: want an engine that sets all keys itself",
+		"from = \"vllm-0.5\"\n[[batch]]\nuse = \"shop\"\nmax_tokens = 1\nmax_requests = 1": "own.toml:3: " +
+			"batch[0]: want use = server or offline",
+	} {
+		if err := os.WriteFile(path, []byte("name = \"own\"\n"+text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadEngine(path)
+		wantError(t, text, err, want)
+	}
+}
+
+// top_p of generation_config.json beside a config.json.
+func TestGenerationTopP(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]float64{`{"do_sample": true, "top_p": 0.8}`: 0.8, `{}`: 0} {
+		file := filepath.Join(dir, "generation_config.json")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := generationTopP(dir); got != want || err != nil {
+			t.Errorf("%s: top_p %g, want %g (%v)", text, got, want, err)
+		}
+	}
+}
