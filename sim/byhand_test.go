@@ -152,6 +152,34 @@ func TestPromptAllocationByHand(t *testing.T) {
 	}
 }
 
+// Two prompts of one block, with memory for three:
+//
+//	 0  both prefill, 8 tokens in two layers: 26 ms
+//	26  request 1 takes the last block and preempts request 2; it decodes alone until 66
+//	66  request 2, its prompt and the token that it had emitted: 20 ms, of whose five tokens four
+//	    had KV before
+//	86  request 2 decodes until 116
+func TestWhatAPreemptionCosts(t *testing.T) {
+	c := byHand(3, sim.Arrival{Prompt: 4, Output: 5}, sim.Arrival{Prompt: 4, Output: 5})
+	got, o, _ := c.lives(t, nil)
+	expect(t, "lives", got, map[int]life{1: {0, 26, 66, 0}, 2: {0, 26, 116, 1}})
+	sum := o.metrics.Summary()
+	expect(t, "preemptions", sum.Preempted, 1)
+	expect(t, "tokens computed again", sum.RecomputedTokens, int64(4))
+	expect(t, "their share of the time, in ppm", int(1e6*sum.RecomputedShare), 1e6*16/116)
+	warned := false
+	for _, w := range sum.Warnings {
+		warned = warned || strings.HasPrefix(w, "preemptions: 1, 0.5 a request; 14 % of the steps' time "+
+			"computes lost KV again: KV of 1 of 2 requests fits; ") &&
+			strings.HasSuffix(w, "or keep lost KV with system.prefix_cache = \"vllm\"")
+	}
+	expect(t, "is warned of", warned, true)
+	roomy := byHand(4, c.arrivals...)
+	_, o, _ = roomy.lives(t, nil)
+	sum = o.metrics.Summary()
+	expect(t, "preemptions with room", sum.Preempted+int(sum.RecomputedTokens), 0)
+}
+
 // With 12 token-layers an iteration:
 //
 //	 0  request 1, layer 0, 12 tokens: 22 ms

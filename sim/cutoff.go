@@ -170,6 +170,7 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	w.replicas = make([]replicaUse, len(m.replicas))
 	w.prefixes, w.tiers, w.dram = m.prefixes, m.tiers, m.dram
 	w.good, w.progressive, w.capacity = m.good, m.progressive, m.capacity
+	w.layers, w.room = m.layers, m.room
 	w.blockBytes, w.offload = m.blockBytes, m.offload
 	w.sampled, w.groups, w.loadError = m.sampled, m.groups, m.loadError
 	w.reach = m.reach

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -80,6 +81,8 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 		if err := f.startReplica(&f.replicas[i], i); err != nil {
 			return nil, err
 		}
+		m := f.replicas[i].server.memory
+		f.metrics.room += min(m.Tokens(m.Total()), math.MaxInt64-f.metrics.room)
 	}
 	return f, nil
 }

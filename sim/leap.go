@@ -157,6 +157,9 @@ func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	most = math.MaxInt
 	for i := range b.Prefills {
 		seg := &b.Prefills[i]
+		if seg.TokenFrom < seg.Req.Lost { // the next chunk may recompute another part
+			return 0, false
+		}
 		most = min(most, (seg.Req.Target-seg.TokenTo-1)/seg.Tokens())
 	}
 	for _, r := range s.step.decodes {

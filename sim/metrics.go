@@ -17,6 +17,9 @@ type Metrics struct {
 	finishedTokens                        int64 // output tokens of completed requests
 	rates                                 rates
 	steps, batch                          int64
+	recomputed                            recomputation
+	layers                                int   // of the model
+	room                                  int64 // tokens that the memory for KV holds, of all replicas
 	selected, loaded, resumed, saved      int64 // blocks, whole model
 	ahead                                 int64 // of loaded
 	// of progressive attention, and the layers that went through them
@@ -154,6 +157,7 @@ func (m *Metrics) finished(r *RequestRecord) {
 func (m *Metrics) step(r *StepRecord) {
 	m.steps++
 	m.batch += int64(r.Decodes + r.Prefills)
+	m.recomputed.step(r, m.layers)
 	m.selected += r.Selected
 	m.loaded += r.Loaded
 	m.resumed += r.Resumed
@@ -252,6 +256,7 @@ func (m *Metrics) Summary() Summary {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("requests began anew %d times as their replicas "+
 			"failed", m.retried))
 	}
+	m.preemption(&s)
 	if m.truncations.n > 0 {
 		s.Warnings = append(s.Warnings, m.truncations.warning(m.submitted))
 	}

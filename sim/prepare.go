@@ -108,7 +108,9 @@ func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) error {
 		r.started, r.scheduled = true, now
 		s.metrics.scheduled(now - r.arrival.At)
 	}
-	s.step.rec.PrefillTokenLayers += int64(seg.Tokens()) * int64(seg.LayerTo-seg.LayerFrom)
+	layers := int64(seg.LayerTo - seg.LayerFrom)
+	s.step.rec.PrefillTokenLayers += int64(seg.Tokens()) * layers
+	s.step.rec.Recomputed += int64(max(0, min(seg.TokenTo, r.Lost)-seg.TokenFrom)) * layers
 	if seg.Completes(s.Model.Layers) {
 		s.step.meta.Sampled++
 		s.step.emits++

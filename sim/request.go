@@ -95,6 +95,7 @@ type StepRecord struct {
 	Start              des.Time
 	Decodes, Prefills  int
 	PrefillTokenLayers int64 // tokens times layers that each runs through
+	Recomputed         int64 // of PrefillTokenLayers, KV that a preemption had lost
 	Waiting            int
 	Selected, Loaded   int64 // blocks, whole model
 	Resumed            int64 // of Loaded, for chunked prefills that had been set back

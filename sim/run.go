@@ -54,6 +54,7 @@ func (s *Server) interruption() error {
 // begin takes the first request, or the first of each client, from the workload.
 func (s *Server) begin(w Workload, rec Recorder) error {
 	s.rec, s.metrics = rec, s.newMetrics(1)
+	s.metrics.room = s.memory.Tokens(s.memory.Total())
 	for range s.feed.begin(w) {
 		if err := s.fetch(); err != nil {
 			return err
@@ -69,7 +70,7 @@ func (c *Config) newMetrics(replicas int) *Metrics {
 	m.offload, m.blockBytes = c.Spec.Offload, c.Geometry.BlockBytes
 	m.prefixes, m.tiers = c.Spec.CachesPrefixes(), c.Spec.PrefixTiers()
 	m.dram = m.tiers && c.Spec.PrefixDRAM > 0
-	m.good = c.Good
+	m.good, m.layers = c.Good, c.Model.Layers
 	m.capacity = Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
 		DRAM: int64(c.Spec.DRAMGiB * (1 << 30))}
 	if c.Cutoff.On() {

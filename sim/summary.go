@@ -46,8 +46,12 @@ type Summary struct {
 	Rejected    int     `json:"rejected"`
 	Truncated   int     `json:"truncated,omitempty"` // prompts, of requests that were not rejected
 	Preempted   int     `json:"preempted"`
-	Replicas    int     `json:"replicas,omitempty"` // of a fleet
-	Router      string  `json:"router,omitempty"`   // that shared the requests among them
+	// RecomputedTokens had KV that a preemption lost, and were computed again; RecomputedShare of the
+	// steps' time went to that.
+	RecomputedTokens int64   `json:"recomputed_tokens,omitempty"`
+	RecomputedShare  float64 `json:"recomputed_share,omitempty"`
+	Replicas         int     `json:"replicas,omitempty"` // of a fleet
+	Router           string  `json:"router,omitempty"`   // that shared the requests among them
 	// times that a request began anew when its replica failed
 	Retried    int     `json:"retried,omitempty"`
 	SimulatedS float64 `json:"simulated_s"`

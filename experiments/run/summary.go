@@ -38,7 +38,7 @@ func tabulate(sums []sim.Summary) *Table {
 
 	header := strings.Split(
 		"name,system,model,gpu,seed,rate,requests,completed,rejected,served_share,preempted,"+
-			"simulated_s,steps", ",")
+			"recomputed_tokens,recomputed_share,simulated_s,steps", ",")
 	for _, stat := range []string{"ttft", "tbt", "tpot", "e2e", "queue_delay"} {
 		for _, q := range sim.StatNames {
 			header = append(header, stat+"_"+q+"_s")
@@ -75,7 +75,7 @@ func tabulate(sums []sim.Summary) *Table {
 	for _, s := range sums {
 		row := []any{s.Name, s.System, s.Model, s.GPU, s.Seed, s.Rate, s.Requests, s.Completed,
 			s.Rejected, 1 - s.RejectedShare(),
-			s.Preempted, s.SimulatedS, s.Steps}
+			s.Preempted, s.RecomputedTokens, s.RecomputedShare, s.SimulatedS, s.Steps}
 		for _, stat := range []sim.Stats{s.TTFT, s.TBT, s.TPOT, s.E2E, s.QueueDelay} {
 			for _, name := range sim.StatNames {
 				row = append(row, stat.Of(name))

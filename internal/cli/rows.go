@@ -68,6 +68,7 @@ func rowsOf(sums []sim.Summary) []row {
 func (r *row) add(s *sim.Summary) {
 	r.runs, r.runsOf = r.runs+1, append(r.runsOf, s)
 	r.sum.Completed, r.sum.Rejected = r.sum.Completed+s.Completed, r.sum.Rejected+s.Rejected
+	r.sum.Preempted += s.Preempted
 	into, from := r.figures(), (&row{sum: *s}).figures()
 	for i := range into {
 		*into[i] += *from[i]
@@ -93,5 +94,6 @@ func (r *row) divide() {
 func (r *row) figures() []*float64 {
 	s := &r.sum
 	return []*float64{&s.TTFT.Mean, &s.TTFT.P99, &s.TBT.Mean, &s.TBT.P99, &s.ThroughputTokS,
-		&s.QueueDelay.Mean, &s.BatchMean, &s.BlocksLoadedPerStep, &s.HitRatio}
+		&s.QueueDelay.Mean, &s.BatchMean, &s.BlocksLoadedPerStep, &s.HitRatio,
+		&s.RecomputedShare}
 }

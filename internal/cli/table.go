@@ -27,9 +27,9 @@ func printTable(w io.Writer, sums []sim.Summary, unit string) {
 	rows := rowsOf(sums)
 	t := newTable(w, 11, 10, 12, 9, 7, 5, 13)
 	t.AppendHeader(table.Row{unit, "system", "served", "TTFT", "TTFT", "TBT", "TBT", "output",
-		"sched.", "batch", "loads", "hits", "prefix", "SLO", "queue"})
+		"sched.", "batch", "loads", "hits", "prefix", "preempted", "recomputed", "SLO", "queue"})
 	t.AppendHeader(table.Row{"", "", "%", "mean s", "P99 s", "mean ms", "P99 ms", "tok/s", "delay s",
-		"", "/step", "%", "hits %", "", ""})
+		"", "/step", "%", "hits %", "times", "% of time", "", ""})
 	cached := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.PrefixCache != nil })
 	starred, partial := false, false
 	for i := range rows {
@@ -56,6 +56,11 @@ func printTable(w io.Writer, sums []sim.Summary, unit string) {
 		if cached {
 			prefixes = r.mean(prefixHits)
 		}
+		preempted, again := "", ""
+		if s.Preempted > 0 {
+			preempted = strconv.Itoa(s.Preempted / r.runs)
+			again = digits(100 * s.RecomputedShare)
+		}
 		note := ""
 		if r.unstable {
 			note = "unstable"
@@ -72,9 +77,10 @@ func printTable(w io.Writer, sums []sim.Summary, unit string) {
 			ofServed(s.TTFT.Mean) + ttft,
 			ofServed(s.TTFT.P99), ofServed(1e3 * s.TBT.Mean), ofServed(1e3 * s.TBT.P99),
 			ofServed(s.ThroughputTokS) + tokens,
-			ofServed(s.QueueDelay.Mean), digits(s.BatchMean), blocks, hits, prefixes, sloLabel(r), note})
+			ofServed(s.QueueDelay.Mean), digits(s.BatchMean), blocks, hits, prefixes,
+			preempted, again, sloLabel(r), note})
 	}
-	t.SetColumnConfigs(append(rightAligned(3, 13),
+	t.SetColumnConfigs(append(rightAligned(3, 15),
 		table.ColumnConfig{Number: 1, Align: text.AlignRight}))
 	t.Render()
 	var legend []string

@@ -11,7 +11,7 @@ import (
 )
 
 // serious are parts of warnings without which figures are misread, the gravest first.
-var serious = []string{"no request finished", "ended early", "requests rejected", "unstable queue",
+var serious = []string{"no request finished", "ended early", "requests rejected", "preemptions", "unstable queue",
 	"truncated",
 	"began anew", "rows left out", "trace ended", "has no bound", "requests finished"}
 

@@ -18,6 +18,9 @@ type Request struct {
 	Layer       int
 	LayerTokens int
 
+	// Lost is how many tokens had KV when the request was last preempted.
+	Lost int
+
 	Grant prefix.Grant
 
 	running bool
@@ -52,6 +55,11 @@ func (r *Request) Finished() bool { return r.Generated >= r.Output }
 // restart makes the request prefill everything again but what the prefix cache has, the
 // generated tokens included (preemption by recomputation).
 func (r *Request) restart() {
+	if r.Decoding() {
+		r.Lost = r.Context() - 1 // the newest token has none yet
+	} else {
+		r.Lost = max(r.Lost, r.Done)
+	}
 	r.Target = r.Prompt + r.Generated
 	r.Done, r.Layer, r.LayerTokens = r.Hit, 0, 0
 }
