@@ -36,9 +36,8 @@ func (m *Metrics) preemption(s *Summary) {
 	if s.RecomputedShare <= costlyPreemption || m.preemptions == 0 {
 		return
 	}
-	text := fmt.Sprintf("preemptions: %d, %.2g a request; %.0f %% of the steps' time computes lost KV "+
-		"again", m.preemptions, float64(m.preemptions)/float64(max(1, m.done)),
-		100*s.RecomputedShare)
+	text := fmt.Sprintf("preemptions: %d, %s a request; %.0f %% of the steps' time computes lost KV "+
+		"again", m.preemptions, ratio(m.preemptions, m.done), 100*s.RecomputedShare)
 	if m.done > 0 && m.room > 0 {
 		tokens := (m.rates.prompts + m.finishedTokens) / int64(m.done)
 		if fit := m.room / max(1, tokens); fit < int64(m.submitted) {
@@ -50,4 +49,13 @@ func (m *Metrics) preemption(s *Summary) {
 		text += ", or keep lost KV with system.prefix_cache = \"vllm\""
 	}
 	s.Warnings = append(s.Warnings, text)
+}
+
+// ratio prints preemptions a request: 0.5, 2.3, 120.
+func ratio(preemptions, requests int) string {
+	x := float64(preemptions) / float64(max(1, requests))
+	if x < 10 {
+		return fmt.Sprintf("%.2g", x)
+	}
+	return fmt.Sprintf("%.0f", x)
 }

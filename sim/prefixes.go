@@ -125,6 +125,7 @@ func (s *Server) share(r *request) {
 		}
 		return
 	}
+	s.content = s.content || a.Content != nil || s.tiers != nil
 	r.table.Reset(a.Content, a.Prompt, r.prompt, r.Output, uint64(r.ID))
 	if s.tiers != nil {
 		r.table.Stored(s.prefixHit(a.Cached, r.prompt))

@@ -1,7 +1,5 @@
 package sim
 
-import "github.com/sparseserve/sparseserve/sim/kv"
-
 // Reach is how near a run came to the limits of its servers. One that never came to a limit is, to
 // the last event, the run of servers with any other that it stays below.
 type Reach struct {
@@ -14,10 +12,10 @@ type Reach struct {
 
 func (s *Server) reach() Reach {
 	r := Reach{Requests: s.sched.Most(), HBM: s.HBMBytes, Short: s.sched.Limited() ||
-		s.metrics.refused > 0 || s.hot != nil || s.prefixes != nil}
-	b, ok := s.memory.(*kv.Budget)
-	if !ok {
-		r.Short = true
+		s.metrics.refused > 0 || s.hot != nil}
+	b, ok := s.memory.(interface{ Enough() (int64, bool) })
+	if !ok || s.prefixes != nil && (s.content || s.metrics.preemptions > 0) {
+		r.Short = true // what the prefix cache finds depends on its size
 		return r
 	}
 	blocks, enough := b.Enough()

@@ -22,6 +22,7 @@ type Server struct {
 	memoryBlock int64
 	// of memory, that shares what prompts have in common; nil: none does
 	prefixes  sharing
+	content   bool             // a prompt may find KV of another
 	pool      *prefix.Pool     // of them; nil: there are none
 	below     tiered           // of them, over tiers
 	tiers     PrefixDevice     // of the prefixes below HBM; nil: there are none

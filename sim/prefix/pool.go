@@ -20,7 +20,9 @@ import (
 type Pool struct {
 	blockTokens int
 	watermark   int
-	free        int // blocks in the queue
+	free        int  // blocks in the queue
+	least       int  // of free, so far
+	refused     bool // room, at least once
 	refs        []int32
 	keys        []uint64 // 0: no content
 	next, prev  []int32  // of the queue, whose head and tail are the last element's
@@ -43,7 +45,7 @@ type Pool struct {
 func NewPool(total int64, blockTokens int, watermark float64, lower *Lower) *Pool {
 	n := int(total)
 	p := &Pool{
-		blockTokens: blockTokens, watermark: int(watermark * float64(total)), free: n,
+		blockTokens: blockTokens, watermark: int(watermark * float64(total)), free: n, least: n,
 		refs: make([]int32, n), keys: make([]uint64, n),
 		next: make([]int32, n+1), prev: make([]int32, n+1), index: newIndex(n), version: 1,
 		below: newBelow[int32](lower, total),
@@ -126,7 +128,20 @@ func (p *Pool) Room(g *Grant, tokens int) bool {
 	if held == 0 {
 		held = len(t.match) - p.idle(t.match)
 	}
-	return p.free >= p.blocks(tokens)-held
+	room := p.free >= p.blocks(tokens)-held
+	p.refused = p.refused || !room
+	return room
+}
+
+// Enough is a total that would have been enough so far where no request found another's KV; ok is
+// false where a request was refused room.
+func (p *Pool) Enough() (total int64, ok bool) {
+	keep := float64(p.watermark+1) / float64(len(p.refs)) // share that stays free, rounded up
+	total = int64(len(p.refs))
+	if n := math.Ceil(float64(len(p.refs)-p.least+1) / (1 - keep)); keep < 1 && n < float64(total) {
+		total = int64(n)
+	}
+	return total, !p.refused
 }
 
 // idle counts the blocks of a match that no request holds.
@@ -148,6 +163,7 @@ func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
 	need := p.blocks(tokens) - len(t.blocks)
 	if need > 0 {
 		if p.free-need < keep {
+			p.refused = true
 			return false
 		}
 		for range need {
@@ -170,6 +186,7 @@ func (p *Pool) Enter(t *Table, blocks int) {
 // begin gives a table the blocks that Match found, if there are those that it needs besides.
 func (p *Pool) begin(t *Table, tokens, keep int) bool {
 	if p.free-p.idle(t.match)-(p.blocks(tokens)-len(t.match)) < keep {
+		p.refused = true
 		return false
 	}
 	for _, b := range t.match {
@@ -310,6 +327,7 @@ func (p *Pool) unlink(b int32) {
 	next, prev := p.next[b], p.prev[b]
 	p.next[prev], p.prev[next] = next, prev
 	p.free--
+	p.least = min(p.least, p.free)
 }
 
 // link appends a block to the queue.
