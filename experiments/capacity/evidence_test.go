@@ -105,7 +105,8 @@ func TestEvidenceOf(t *testing.T) {
 		{[]string{"gpu=a100-40gb", "system.preset=sparseserve-minference", "system.selection=quest"}, "",
 			"prefill: sparseserve list prefills minference has what is published; decode: not published " +
 				"for lwm-7b with selection quest"},
-		{[]string{"gpu=a100-40gb", "system.preset=vllm"}, "the papers' engine, dense", ""},
+		{[]string{"gpu=a100-40gb", "system.preset=vllm", "system.engine=vllm-0.5"},
+			"the papers' engine, dense", ""},
 	} {
 		cfg, err := config.Load("", c.sets)
 		if err != nil {

@@ -17,7 +17,7 @@ type lengths struct {
 
 type length struct {
 	prompt, output int
-	cached         bool // part of the prompt is
+	cached         bool // part of the prompt is, or may be
 }
 
 // output is that of all requests.
@@ -61,7 +61,7 @@ func (t *traffic) lengths(p *config.Point, tokenizer string) (*lengths, error) {
 		if !ok {
 			break
 		}
-		l.of = append(l.of, length{a.Prompt, a.Output, a.Cached > 0})
+		l.of = append(l.of, length{a.Prompt, a.Output, a.Cached > 0 || a.Content != nil})
 	}
 	if t.known == nil {
 		t.known = map[string]*lengths{}
@@ -84,13 +84,13 @@ type floor struct {
 }
 
 // newFloor returns that of a point; ok is false where prompts may need less: it is not known of
-// models that are more than plain, and not so of sparse prefill and of prompts that are cached.
+// models that are more than plain, and not so of sparse prefill.
 func newFloor(p *config.Point) (f floor, ok bool, err error) {
 	if f.model, err = p.Shard(); err != nil {
 		return f, false, err
 	}
 	s := &p.System
-	if !f.model.Plain() || s.SparsePrefill() || s.CachesPrefixes() || p.Workload.PrefixHit > 0 {
+	if !f.model.Plain() || s.SparsePrefill() || p.Workload.PrefixHit > 0 {
 		return f, false, nil
 	}
 	machine, err := p.Machine()

@@ -121,7 +121,7 @@ func TestFloorIsOfWholePrompts(t *testing.T) {
 		{"llama3.1-8b", "", "preset = \"vllm\"", true},
 		{"llama3.1-8b", "", "preset = \"sparseserve\"", true},
 		{"llama3.1-8b", "", "preset = \"sparseserve-minference\"", false},
-		{"llama3.1-8b", "", "preset = \"vllm-0.15\"\nprefix_cache = \"vllm\"", false},
+		{"llama3.1-8b", "", "preset = \"vllm-0.15\"\nprefix_cache = \"vllm\"", true},
 		{"llama3.1-8b", "prefix_hit = 0.5", "preset = \"vllm\"", false},
 		{"mixtral-8x7b", "", "preset = \"vllm-0.15\"\ntensor_parallel = 2", false},
 	} {

@@ -158,6 +158,7 @@ requests = 40
 router = "least-tokens"
 [system]
 preset = "vllm-0.15"
+max_requests = 1024
 [slo]
 %s
 [plan]

@@ -18,9 +18,12 @@ const repository = `^config\.json of ([\w.-]+/[\w.-]*\w)`
 // why there is none.
 func ServeCommand(p *config.Point) (command, why string, err error) {
 	s := &p.System
-	bases := map[string]string{"vllm-0.5": "vllm", "vllm-0.15": "vllm-v1"}
-	switch base, ok := bases[s.Engine]; {
-	case !ok:
+	engine, err := hw.LoadEngine(s.Engine)
+	if err != nil {
+		return "", "", err
+	}
+	switch {
+	case !strings.HasPrefix(s.Engine, "vllm-"):
 		return "", fmt.Sprintf("engine %s is not vLLM", s.Engine), nil
 	case !stock(s):
 		return "", "vLLM as released has no sparse attention of this kind, and offloads KV otherwise", nil
@@ -31,7 +34,7 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 		return "", "vLLM spreads experts over all GPUs or none", nil
 	case s.SpeculateTokens > 0 && s.Engine == "vllm-0.5":
 		return "", "vLLM of this age drafts with no MTP layers", nil
-	case s.Base != base || s.Prefill != "chunked" && s.Prefill != "plain":
+	case s.Base != engine.Defaults.Base || s.Prefill != "chunked" && s.Prefill != "plain":
 		return "", fmt.Sprintf(
 			"vLLM as released does not schedule with base = %q and prefill = %q",
 			s.Base,

@@ -17,10 +17,10 @@ func TestServeCommand(t *testing.T) {
 			"vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-size 2 --max-num-seqs 1024 " +
 				"--max-num-batched-tokens 8192 " +
 				"--gpu-memory-utilization 0.9 --block-size 16 --enable-chunked-prefill " +
-				"--no-enable-prefix-caching"},
+				"--enable-prefix-caching"},
 		{[]string{"model=llama3.1-8b", "gpu=a100-40gb", "system.preset=vllm-0.15", "system.kv_gib=4",
 			"system.chunk_tokens=512", "system.max_requests=64"},
-			"--max-num-seqs 64 --max-num-batched-tokens 8192 --kv-cache-memory-bytes 4294967296 " +
+			"--max-num-seqs 64 --max-num-batched-tokens 2048 --kv-cache-memory-bytes 4294967296 " +
 				"--block-size 16 --max-model-len 32768 " +
 				"--enable-chunked-prefill --long-prefill-token-threshold 512"},
 		{[]string{"model=llama2-7b", "gpu=a100-40gb", "system.preset=vllm", "workload.prefix_hit=0.5"},

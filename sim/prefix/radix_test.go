@@ -207,7 +207,7 @@ func actPlain(t *rapid.T, tree *Radix, ref *plain, p *pair, q *plainRequest, wha
 		more = min(more, p.target) // a prompt before its output
 	}
 	var got, want bool
-	room := tree.Room(g, more)
+	held, room := q.holds, tree.Room(g, more)
 	if what < 6 {
 		got, want = tree.Grow(g, more), ref.grant(q, found, more, more, 0)
 	} else {
@@ -217,7 +217,8 @@ func actPlain(t *rapid.T, tree *Radix, ref *plain, p *pair, q *plainRequest, wha
 	if got != want {
 		t.Fatalf("%d tokens are granted: %v, want %v", more, got, want)
 	}
-	if what < 6 && room != want {
+	// A request that has begun may give pages up first, those that the tree has already.
+	if what < 6 && (room && !want || !held && room != want) {
 		t.Fatalf("there is room for %d tokens: %v, want %v", more, room, want)
 	}
 	if got {
