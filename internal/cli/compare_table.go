@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/report"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -63,7 +64,7 @@ func printComparison(w io.Writer, c *compareCmd, record *traces.Measured,
 		fmt.Fprintf(w, "~ P99 of fewer than %d requests: about the largest of them\n", validate.FewForP99)
 	}
 	if warnings := slices.Clone(r.Summary.Warnings); len(warnings) > 0 {
-		slices.SortStableFunc(warnings, func(a, b string) int { return weight(b) - weight(a) })
+		slices.SortStableFunc(warnings, func(a, b string) int { return report.Severity(b) - report.Severity(a) })
 		fmt.Fprintln(w, "\nWarnings:\n  "+strings.Join(warnings, "\n  "))
 	}
 }

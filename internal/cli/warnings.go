@@ -10,23 +10,6 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// serious are parts of warnings without which figures are misread, the gravest first.
-var serious = []string{"no request finished", "ended early", "requests rejected", "preemptions", "unstable queue",
-	"truncated",
-	"began anew", "rows left out", "trace ended", "has no bound", "requests finished"}
-
-// weight orders warnings: those about requests and the queue are heavier than those about how far
-// the cost model was extrapolated.
-func weight(text string) int {
-	text = strings.Join(strings.Fields(text), " ") // a kind has no numbers
-	for i, part := range serious {
-		if strings.Contains(text, part) {
-			return len(serious) - i
-		}
-	}
-	return 0
-}
-
 // printWarnings prints what the results must be read with, the serious first. Warnings of one kind
 // share a line that names their runs.
 func printWarnings(w io.Writer, sums []sim.Summary) {
@@ -57,7 +40,7 @@ func printWarnings(w io.Writer, sums []sim.Summary) {
 	if len(groups) == 0 {
 		return
 	}
-	slices.SortStableFunc(groups, func(a, b *group) int { return weight(b.kind) - weight(a.kind) })
+	slices.SortStableFunc(groups, func(a, b *group) int { return report.Severity(b.kind) - report.Severity(a.kind) })
 	fmt.Fprintln(w, "\nWarnings:")
 	for _, g := range groups {
 		text := g.texts[0]

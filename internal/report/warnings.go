@@ -34,6 +34,7 @@ func (p *page) warn(all []said, results int) {
 			g.of = append(g.of, s.of)
 		}
 	}
+	slices.SortStableFunc(groups, func(a, b *group) int { return Severity(b.kind) - Severity(a.kind) })
 	for _, g := range groups {
 		w := warning{Text: g.texts[0]}
 		if n := len(g.texts); n > 1 {
@@ -49,6 +50,23 @@ func (p *page) warn(all []said, results int) {
 		}
 		p.Warnings = append(p.Warnings, w)
 	}
+}
+
+// serious are parts of warnings without which figures are misread, the gravest first.
+var serious = []string{"no request finished", "ended early", "requests rejected", "preemptions", "unstable queue",
+	"truncated",
+	"began anew", "rows left out", "trace ended", "has no bound", "requests finished"}
+
+// Severity orders warnings: those about requests and the queue come before those about how far the
+// cost model was extrapolated, which have 0.
+func Severity(text string) int {
+	text = strings.Join(strings.Fields(text), " ") // a kind has no numbers
+	for i, part := range serious {
+		if strings.Contains(text, part) {
+			return len(serious) - i
+		}
+	}
+	return 0
 }
 
 // KindOf is a warning without what differs from run to run: its numbers, and all after the colon.
