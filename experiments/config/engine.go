@@ -16,25 +16,50 @@ func engineKeys() []string {
 	return append(keysOf(new(hw.EngineDefaults)), "engine", "use")
 }
 
+// pinEngine takes the engine of the paper's experiment, and what it sets, out of the keys that all
+// systems have. It stays pinned where the experiment's own model, card and trace run.
+func (l *loader) pinEngine(ownTrace bool) {
+	own := ownTrace || l.models || l.gpus || l.cfg.Model != l.fitted || l.cfg.GPU != l.onGPU ||
+		l.chosen["system.engine"]
+	l.pinned = map[string]any{}
+	for _, key := range engineKeys() {
+		v, ok := l.common[key]
+		if !ok || l.chosen["system."+key] {
+			continue
+		}
+		delete(l.common, key)
+		if !own {
+			l.pinned[key] = v
+		}
+	}
+}
+
+// pins returns the keys of the paper's engine that a system has: none where its preset or its own
+// table names an engine.
+func (l *loader) pins(preset *Preset, custom *customSystem) map[string]any {
+	if preset.ownEngine || custom != nil && custom.table["engine"] != nil {
+		return nil
+	}
+	return l.pinned
+}
+
 // inEngine returns a preset in the engine that the configuration names, else its own: with that
 // engine's defaults on the card, for the use that the configuration names.
 func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error) {
 	own := sim.Spec{Engine: preset.Spec.Engine, Use: preset.Spec.Use}
+	layers := []map[string]any{l.pins(preset, custom), l.common, nil, l.commonByFlag}
+	if custom != nil {
+		layers[2] = custom.table
+	}
 	for _, key := range []string{"engine", "use"} {
-		if v, ok := l.common[key]; ok {
-			if err := decodeInto(&own, "system.", key, v); err != nil {
-				return own, l.place(err)
+		for i, layer := range layers {
+			v, ok := layer[key]
+			if !ok {
+				continue
 			}
-		}
-		if custom != nil {
-			if v, ok := custom.table[key]; ok {
-				if err := decodeInto(&own, custom.path, key, v); err != nil {
-					return own, custom.doc.locate(err)
-				}
-			}
-		}
-		if v, ok := l.commonByFlag[key]; ok {
-			if err := decodeInto(&own, "system.", key, v); err != nil {
+			if err := decodeInto(&own, "system.", key, v); err != nil && i == 2 {
+				return own, custom.doc.locate(err)
+			} else if err != nil {
 				return own, l.place(err)
 			}
 		}
@@ -47,6 +72,11 @@ func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error
 	if err != nil {
 		return spec, l.placeSystem(&KeyError{Key: "engine", Value: quote(own.Engine),
 			Reason: err.Error()}, custom)
+	}
+	for key, value := range layers[0] {
+		if err := decodeInto(&spec, "system.", key, value); err != nil {
+			return spec, l.place(err)
+		}
 	}
 	return spec, nil
 }
@@ -102,5 +132,6 @@ func (l *loader) sets(preset *Preset, custom *customSystem, key string) bool {
 	_, byFlag := l.commonByFlag[key]
 	_, byFile := l.common[key]
 	_, byPreset := preset.own[key]
-	return byFlag || byPreset || byFile
+	_, byPaper := l.pins(preset, custom)[key]
+	return byFlag || byPreset || byFile || byPaper
 }

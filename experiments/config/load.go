@@ -100,10 +100,12 @@ type loader struct {
 	chosen map[string]bool   // keys that were set last by what is not fitted to a model
 	fitted string            // the model that the experiment below is fitted to
 	onGPU  string            // its card
+	pinned map[string]any    // keys of [system] of its engine, where that holds (engine.go)
 	search bool              // for the largest rate: those set are where it begins
 	buys   bool              // for a plan: a system that does not fit its GPUs is no error
 	unfit  []Unfit
 	models bool // are compared: what is fitted to one of them is not for any
+	gpus   bool // are compared
 	inputs *inputs
 	absent map[string]string // paths of no file -> where else it was looked for
 

@@ -6,15 +6,13 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// The built-in experiments that simulate runs, the default one first, name the engine of the
-// paper's time. It is theirs alone: a configuration over them that chooses a model, card, trace or
-// system has the engine of each system, with that engine's prefix cache and limits.
-//
-// The same experiments are fitted to
+// The built-in experiments that simulate runs, the default one first, are fitted to
 // one model on the built-in mix: their output scale, limit of prompts and rates mean
 // nothing for another. Where a configuration over them brings its own trace or model
 // and leaves such a key unset, the key is neutral instead:
 //
+//	a model, card or trace, an axis of models or cards, an engine
+//	             system.engine and what an engine sets: the preset's (engine.go)
 //	a model, or an axis of models
 //	             workload.output_scale = 1
 //	             system.max_prompt_tokens = 0, the model's own maximum
@@ -27,7 +25,7 @@ import (
 // neutral puts neutral values in the place of fitted ones.
 func (l *loader) neutral() error {
 	own := l.cfg.Workload.Trace != traces.BuiltIn
-	l.dropEngine(own)
+	l.pinEngine(own)
 	if !own && l.cfg.Model == l.fitted && !l.models {
 		return nil
 	}
@@ -48,20 +46,6 @@ func (l *loader) neutral() error {
 		w.Datasets = traces.AllSets()
 	}
 	return l.ownArrivals()
-}
-
-// dropEngine drops the paper's engine, and the keys that belong to it, unless the experiment's own
-// systems run on its own model and card.
-func (l *loader) dropEngine(ownTrace bool) {
-	if !ownTrace && !l.models && l.cfg.Model == l.fitted && l.cfg.GPU == l.onGPU &&
-		len(l.custom) == 0 && !l.chosen["system.preset"] {
-		return
-	}
-	for _, key := range []string{"engine", "sampling", "prefix_cache", "over_length"} {
-		if !l.chosen["system."+key] {
-			delete(l.common, key)
-		}
-	}
 }
 
 // ownBounds drops the built-in bounds of the service level where the configuration names a bound

@@ -22,7 +22,8 @@ type Preset struct {
 	Name, About string
 	Spec        sim.Spec
 
-	own map[string]any // keys that it or those it starts from set
+	own       map[string]any // keys that it or those it starts from set
+	ownEngine bool           // it names another engine than the preset that it starts from
 }
 
 // Presets lists the built-in systems, from vLLM to SparseServe. It panics when
@@ -42,7 +43,11 @@ var presets = sync.OnceValue(func() []Preset {
 		}
 		p := Preset{Name: key[0], own: map[string]any{}}
 		table := tables[p.Name]
-		if from, ok := table["from"].(string); ok {
+		from, ok := table["from"].(string)
+		if _, named := table["engine"]; ok && named {
+			p.ownEngine = true
+		}
+		if ok {
 			base, ok := PresetNamed(presets, from)
 			if !ok {
 				panic(fmt.Sprintf("presets.toml: %s starts from %q, which is not above it", p.Name, from))

@@ -73,17 +73,17 @@ func (l *loader) serverBase() error {
 // ServerPreset is the system of a server of which nothing is said: vLLM of today.
 const ServerPreset = "vllm-0.15"
 
-// serverSystem names the system where the configuration does not.
+// serverSystem names the system where the configuration does not. Whether requests hit a prefix
+// cache is what comparing finds out, and kept records are compared under the sampling they had.
 func (l *loader) serverSystem() {
-	if len(l.presets) > 0 || len(l.custom) > 0 {
-		return
-	}
-	l.presets = []string{ServerPreset}
-	// Whether requests hit is what comparing finds out, and kept records are compared as they were.
-	for key, value := range map[string]string{"prefix_cache": sim.PrefixOff, "sampling": SamplingTopP} {
-		if _, ok := l.common[key]; !ok {
-			l.common[key] = value
+	for key, value := range map[string]string{"prefix_cache": sim.PrefixOff,
+		"sampling": SamplingTopP} {
+		if path := "system." + key; !l.chosen[path] {
+			l.common[key], l.chosen[path] = value, true
 		}
+	}
+	if len(l.presets) == 0 && len(l.custom) == 0 {
+		l.presets = []string{ServerPreset}
 	}
 }
 

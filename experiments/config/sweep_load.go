@@ -218,7 +218,8 @@ func (s *Sweep) flags(file *document, axes []axis, sets []string) ([]*document, 
 // loadBelow puts the documents that are under the axes over each other.
 func (s *Sweep) loadBelow(layers, flags []*document, search, buys bool) (*loader, error) {
 	l := newLoader()
-	l.search, l.buys, l.models = search && !buys, buys, slices.Contains(s.Axes, "model")
+	l.search, l.buys = search && !buys, buys
+	l.models, l.gpus = slices.Contains(s.Axes, "model"), slices.Contains(s.Axes, "gpu")
 	if err := l.base(); err != nil {
 		return nil, err
 	}

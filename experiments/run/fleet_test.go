@@ -13,8 +13,8 @@ import (
 // A fleet's tables say which replica served what and how often a request began anew; they agree
 // with its summary, and the trace has a process a replica.
 func TestFleetOutputs(t *testing.T) {
-	c := mustLoad(t, "", "system.preset=sparseserve", "workload.rate=1", "workload.requests=24",
-		"workload.output_scale=0.3",
+	c := mustLoad(t, "", "system.preset=sparseserve", "system.engine=vllm-0.5",
+		"workload.rate=1", "workload.requests=24", "workload.output_scale=0.3",
 		"fleet.replicas=3", "fleet.router=least-working-set", "fleet.fail=[[8, 1, 5]]",
 		"fleet.drain=[[12, 2]]")
 	var requests, steps, trace bytes.Buffer

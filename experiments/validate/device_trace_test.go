@@ -17,7 +17,8 @@ import (
 // a file, gives every one the time that it took, phase by phase: the batches are
 // identical and the save queue's state is too.
 func TestShadowPricesTheSameSteps(t *testing.T) {
-	c := mustLoad(t, "", "gpu=h200", "workload.requests=6", "workload.rate=[0.3]",
+	c := mustLoad(t, "", "gpu=h200", "system.engine=vllm-0.5",
+		"workload.requests=6", "workload.rate=[0.3]",
 		"system.save_buffer_mib=8", "system.kv_gib=3", "system.max_prompt_tokens=5000",
 		`system.preset=["vllm","vllm-so","sparseserve","vllm-psa","sparseserve-psa"]`, `workload.datasets=["qasper","multifieldqa_en"]`)
 	for _, p := range c.Points() {

@@ -42,7 +42,7 @@ func TestLoadServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := c.Systems[0]; s.Name != "mine" || s.Base != "vllm" || s.MaxRequests != 7 ||
+	if s := c.Systems[0]; s.Name != "mine" || s.Base != "vllm-v1-whole" || s.MaxRequests != 7 ||
 		s.MaxTokens != 512 || s.MaxPromptTokens != 0 || c.Output.Steps {
 		t.Errorf("the file's own system is %+v", s)
 	}
@@ -70,6 +70,8 @@ func TestLoadServerTakesNoRequests(t *testing.T) {
 	preset, _ := config.PresetNamed(config.Presets(), config.ServerPreset)
 	spec := preset.Spec
 	spec.OverLength, spec.MaxPromptTokens = "reject", 0
+	spec.PrefixCache, spec.Sampling = "off", "top-p"
+	spec.MaxTokens, spec.ChunkTokens, spec.MaxRequests = 8192, 8192, 1024 // of an H100
 	if c.Systems[0] != spec {
 		t.Errorf("system %+v\n  want %+v", c.Systems[0], spec)
 	}

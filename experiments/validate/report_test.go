@@ -39,6 +39,7 @@ rate = 2.0
 requests = 6
 output_scale = 0.3
 [system]
+engine = "vllm-0.5"
 kv_gib = 8.0
 max_prompt_tokens = 4096
 [[axis]]

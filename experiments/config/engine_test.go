@@ -1,0 +1,77 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+)
+
+// What a system starts as: by the paper's experiment, by its preset, and by what the configuration
+// names.
+func TestSystemsStartAsTheirEngineDoes(t *testing.T) {
+	const server = "model=llama3.1-8b gpu=h100-80gb "
+	for _, c := range []struct{ sets, want string }{
+		// the paper's experiment has the engine of its time, for a preset of it alone too
+		{"", "vllm-0.5 vllm off truncate random 2048 256"},
+		{"system.preset=vllm", "vllm-0.5 vllm off truncate random 2048 256"},
+		{"system.preset=vllm-0.15", "vllm-0.15 vllm-v1 vllm reject random 2048 256"},
+		// another model, card or trace has the current vLLM, as it starts
+		{server + "system.preset=vllm", "vllm-0.19 vllm-v1-whole vllm reject top-p 8192 1024"},
+		{"gpu=h100-80gb", "vllm-0.19 vllm-v1-whole vllm reject random 8192 1024"},
+		{"workload.prompt_lengths=fixed(9) workload.output_lengths=fixed(9) system.preset=vllm",
+			"vllm-0.19 vllm-v1-whole vllm reject random 2048 256"},
+		{server + "system.preset=vllm system.use=offline",
+			"vllm-0.19 vllm-v1-whole vllm reject top-p 16384 1024"},
+		{server + "system.preset=vllm system.max_tokens=4096",
+			"vllm-0.19 vllm-v1-whole vllm reject top-p 4096 1024"},
+		{server + "system.preset=vllm system.engine=vllm-0.5",
+			"vllm-0.5 vllm off truncate random 2048 256"},
+		{server + "system.preset=vllm system.sampling=random",
+			"vllm-0.19 vllm-v1-whole vllm reject random 8192 1024"},
+		// KV of ended requests stays nowhere in the papers' systems that offload
+		{server + "system.preset=sparseserve", "vllm-0.19 vllm-v1-whole off reject top-p 8192 1024"},
+	} {
+		cfg, err := Load("", strings.Fields(c.sets))
+		if err != nil {
+			t.Fatalf("%s: %v", c.sets, err)
+		}
+		s := &cfg.Systems[0]
+		got := strings.Join([]string{s.Engine, s.Base, s.PrefixCache, s.OverLength, s.Sampling,
+			Show(s.MaxTokens), Show(s.MaxRequests)}, " ")
+		if got != c.want ||
+			s.ChunkTokens != s.MaxTokens {
+			t.Errorf("%s: %s in chunks of %d, want %s", c.sets, got, s.ChunkTokens, c.want)
+		}
+	}
+}
+
+// A prefix cache that the engine has by default and that cannot be simulated is off, with a word;
+// one that the configuration asks for is an error.
+func TestDefaultPrefixCacheGivesWay(t *testing.T) {
+	for _, c := range []struct{ text, note string }{
+		{"model = \"gpt-oss-20b\"\ngpu = \"h100-80gb\"", "it is not simulated for gpt-oss-20b, which has " +
+			"sliding windows"},
+		{"model = \"deepseek-v3\"\ngpu = \"h200\"\nsystem.tensor_parallel = 8\n" +
+			"system.speculate_tokens = 1", "it is not simulated with speculate_tokens"},
+		{"model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nsystem.prefill = \"layer\"",
+			"it in HBM needs prefills that compute all layers of a token at once"},
+		{"model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nworkload.prefix_hit = 0.5", ""},
+	} {
+		text := c.text + "\nsystem.preset = \"vllm\"\n"
+		cfg, err := Load(testkit.Write(t, "c.toml", text), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", c.text, err)
+		}
+		notes := strings.Join(cfg.Notes, "\n")
+		if cfg.Systems[0].PrefixCache != "off" || !strings.Contains(notes, c.note) ||
+			(notes == "") != (c.note == "") {
+			t.Errorf("%s: prefix_cache %q, notes %q, want %q", c.text, cfg.Systems[0].PrefixCache, notes,
+				c.note)
+		}
+		if _, err := Load(testkit.Write(t, "c.toml", text+"system.prefix_cache = \"vllm\"\n"),
+			nil); err == nil && c.note != "" {
+			t.Errorf("%s: a prefix cache that is asked for is no error", c.text)
+		}
+	}
+}
