@@ -19,7 +19,7 @@ func TestSystemsStartAsTheirEngineDoes(t *testing.T) {
 		// another model, card or trace has the current vLLM, as it starts
 		{server + "system.preset=vllm", "vllm-0.19 vllm-v1-whole vllm reject top-p 8192 1024"},
 		{"gpu=h100-80gb", "vllm-0.19 vllm-v1-whole vllm reject random 8192 1024"},
-		{"workload.prompt_lengths=fixed(9) workload.output_lengths=fixed(9) system.preset=vllm",
+		{"workload.prompt_lengths=fixed(9) workload.output_lengths=fixed(9) workload.rate=1",
 			"vllm-0.19 vllm-v1-whole vllm reject random 2048 256"},
 		{server + "system.preset=vllm system.use=offline",
 			"vllm-0.19 vllm-v1-whole vllm reject top-p 16384 1024"},
@@ -50,8 +50,8 @@ func TestSystemsStartAsTheirEngineDoes(t *testing.T) {
 // one that the configuration asks for is an error.
 func TestDefaultPrefixCacheGivesWay(t *testing.T) {
 	for _, c := range []struct{ text, note string }{
-		{"model = \"gpt-oss-20b\"\ngpu = \"h100-80gb\"", "it is not simulated for gpt-oss-20b, which has " +
-			"sliding windows"},
+		{"model = \"gpt-oss-20b\"\ngpu = \"h100-80gb\"", "it is not simulated for gpt-oss-20b, " +
+			"which has sliding windows"},
 		{"model = \"deepseek-v3\"\ngpu = \"h200\"\nsystem.tensor_parallel = 8\n" +
 			"system.speculate_tokens = 1", "it is not simulated with speculate_tokens"},
 		{"model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nsystem.prefill = \"layer\"",
