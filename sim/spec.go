@@ -96,7 +96,7 @@ type Spec struct {
 	// a hit below HBM of fewer tokens is computed
 	PrefixLoadTokens int `toml:"prefix_load_tokens" unit:"tokens" range:">= 0, <= 1e+06"`
 	// what waits for a load: its request while others run (vLLM's offloading connector), each layer of
-	// its step for its part (HiCache), or its step; request in preset vllm-0.15
+	// its step for its part (HiCache), or its step
 	PrefixOverlap string `toml:"prefix_overlap"`
 	// host memory for KV, which the GPUs of tensor parallelism share; above 0 with offload
 	DRAMGiB float64 `toml:"dram_gib" unit:"GiB" range:">= 0, <= 1e+06"`
