@@ -37,6 +37,14 @@ func (s *Server) Leapt() (steps, chunks int) { return s.leapt, s.leaptChunks }
 func (s *Server) Check() error      { return s.check() }
 func (s *Server) CheckBatch() error { return s.checkBatch() }
 
+// BatchContexts returns the contexts of the decodes of the running step.
+func (s *Server) BatchContexts() (contexts []int) {
+	for _, r := range s.batch.Decodes {
+		contexts = append(contexts, r.Context())
+	}
+	return contexts
+}
+
 // Now returns the server's clock.
 func (s *Server) Now() des.Time { return s.events.Now() }
 

@@ -47,6 +47,21 @@ func TestAlgorithm1(t *testing.T) {
 	g.expect(t, "D1")
 }
 
+// Of three new requests one fits. The others wait again in their order: the second is admitted
+// before the third, where there is room for one of them.
+func TestResetKeepsTheOrder(t *testing.T) {
+	cfg := chunked("vllm", 100, 1000)
+	l := &limit{10, map[int]int64{1: 9, 2: 5, 3: 5, 4: 5}}
+	cfg.Limit = l
+	g := newRig(t, cfg)
+	for id := 1; id <= 4; id++ {
+		g.add(id, 4, 3)
+	}
+	g.expect(t, "P1:0-4@0-3")
+	l.need[1] = 1
+	g.expect(t, "D1 P2:0-4@0-3", "D1 D2", "D2 P3:0-4@0-3", "D3 P4:0-4@0-3")
+}
+
 // Law 8: the working sets of an admitted batch fit, or it has one request.
 // Law 4: every request finishes and all memory returns, whatever the policy.
 func TestLaw4Law8RandomSchedules(t *testing.T) {
