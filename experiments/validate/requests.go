@@ -13,6 +13,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/quantile"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -66,16 +67,19 @@ func parseServed(path string, text []byte) ([]servedRequest, error) {
 	return all, nil
 }
 
-// followsFromRequests checks a summary's mean TTFT and requests against the
-// table of requests.
+// followsFromRequests checks a summary's mean TTFT and requests against the table of requests, and
+// takes its percentiles of TTFT from there: the summaries of live runs that were kept before package
+// quantile have the nearest rank of a histogram.
 func followsFromRequests(dir string, sum *sim.Summary) error {
 	all, err := readServed(dir)
 	if err != nil {
 		return err
 	}
 	total, n, path := 0.0, len(all), filepath.Join(dir, run.RequestsCSV+".gz")
+	var ttft []float64
 	for _, r := range all {
 		total += r.first - r.arrival
+		ttft = append(ttft, r.first-r.arrival)
 	}
 	if n != sum.Completed {
 		return fmt.Errorf("%s: %d requests finished, the summary has %d", path, n, sum.Completed)
@@ -83,6 +87,12 @@ func followsFromRequests(dir string, sum *sim.Summary) error {
 	if n > 0 && math.Abs(total/float64(n)-sum.TTFT.Mean) > 1e-6*(1+sum.TTFT.Mean) {
 		return fmt.Errorf("%s: mean TTFT of %.9g s, the summary has %.9g s", path, total/float64(n),
 			sum.TTFT.Mean)
+	}
+	if slices.Sort(ttft); n > 0 {
+		t := &sum.TTFT
+		for p, into := range map[float64]*float64{50: &t.P50, 90: &t.P90, 95: &t.P95, 99: &t.P99} {
+			*into = quantile.Of(ttft, p)
+		}
 	}
 	return nil
 }

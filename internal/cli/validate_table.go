@@ -171,28 +171,40 @@ func printDisturbed(w io.Writer, r *validate.Report, bullet string) {
 	}
 }
 
-// printGoals says how many runs below saturation meet each goal, a line each.
+// delayNear is how near a mean scheduling delay counts as near: no goal is on it.
+const delayNear = 0.10
+
+// printGoals says how many runs below saturation meet each goal, a line each. Runs in which a figure
+// is 0, live and simulated, as blocks loaded are where nothing is offloaded, do not count as met. The
+// scheduling delay has no goal, and is shown because service levels bound it.
 func printGoals(w io.Writer, runs []validate.ValidatedRun, bullet string) {
+	const delay = "queue_delay_mean_s"
 	goals := validate.Goals()
+	goals[delay] = delayNear
 	below, met := 0, 0
 	worst := map[string]float64{}
-	misses := map[string]int{}
+	within, of := map[string]int{}, map[string]int{}
 	for i := range runs {
 		run := &runs[i]
 		if run.Saturated {
 			continue
 		}
 		below++
-		missed := run.Misses()
-		if len(missed) == 0 {
+		if len(run.Misses()) == 0 {
 			met++
 		}
-		for _, m := range missed {
-			misses[m]++
-		}
-		for m := range goals {
-			if c, ok := run.Of(m); ok && c.Error != nil {
-				worst[m] = max(worst[m], math.Abs(*c.Error))
+		for m, goal := range goals {
+			c, ok := run.Of(m)
+			if !ok || c.Live == 0 && c.Simulated == 0 {
+				continue
+			}
+			of[m]++
+			if c.Error == nil {
+				continue // it is 0 live
+			}
+			off := math.Abs(*c.Error)
+			if worst[m] = max(worst[m], off); off <= goal {
+				within[m]++
 			}
 		}
 	}
@@ -204,11 +216,15 @@ func printGoals(w io.Writer, runs []validate.ValidatedRun, bullet string) {
 		count(below, "run"), 100*validate.GoalShare)
 	for _, s := range shown {
 		goal, ok := goals[s.metric]
-		if !ok {
+		if !ok || of[s.metric] == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "%s%-24s within %2.0f %%: %d of %d, the worst at %.1f %%\n", bullet, s.metric,
-			100*goal, below-misses[s.metric], below, 100*worst[s.metric])
+		note := ""
+		if s.metric == delay {
+			note = "; no goal"
+		}
+		fmt.Fprintf(w, "%s%-24s within %2.0f %%: %d of %d, the worst at %.1f %%%s\n", bullet, s.metric,
+			100*goal, within[s.metric], of[s.metric], 100*worst[s.metric], note)
 	}
 }
 

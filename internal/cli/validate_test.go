@@ -37,8 +37,12 @@ func validated(name string, rate, off float64, saturated bool) validate.Validate
 	add("tbt_mean_s", 0.03, 0.03*(1-off/2))
 	add("tbt_p99_s", 0.06, 0.06)
 	add("throughput_tok_s", 100, 100)
-	add("queue_delay_mean_s", 0, off)
-	add("blocks_loaded_per_step", 0, 0)
+	blocks, delay := 0.0, 0.0 // only one run loads and waits
+	if name == "bad" {
+		blocks, delay = 40, 0.1
+	}
+	add("queue_delay_mean_s", delay, delay+off)
+	add("blocks_loaded_per_step", blocks, blocks*(1+off))
 	add("hit_ratio", 0.98, 0.97)
 	add("steps", 1000, 1003)
 	add("step_decode_mean_s", 0.02, 0.02*(1+2*off))
