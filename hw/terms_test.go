@@ -57,6 +57,38 @@ func TestFlashD2HFillsItsFirstChunk(t *testing.T) {
 	byHand(t, "half a chunk", saver.seconds(500, 1000), 70e-6)
 }
 
+// Law 6: a link of 10 GB/s without anything else to pay brings 64 blocks of 16 KiB to DRAM in
+// 104.8576 us, not sooner, half of them in half of that. Two saves follow one another.
+func TestLaw6SavesTakeTheirTimeOnTheLink(t *testing.T) {
+	d, err := NewDevice(mustProfile(t, "h200"), mustModel(t, "lwm-7b"),
+		DeviceOptions{SaveEngine: SaveFlash, SaveBufferBytes: 1 << 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := &transfer{engine: SaveFlash, rate: 1e10, link: 1e10}
+	d.saver, d.overlap, d.costs.closing = link, link, blockClose{}
+	save := func() {
+		d.pending, d.bytes = 64, 16<<10
+		d.enqueue(1, false)
+	}
+	const takes = 104858 * des.Nanosecond // rounded up
+	save()
+	begun := d.now
+	if done := d.saves.done() - begun; done < takes-1 || done > takes {
+		t.Errorf("a save is done after %v, want %v", done, takes)
+	}
+	d.pass(takes/2, &d.phases.Linears)
+	byHand(t, "bytes saved in half of the time", math.Round(d.saves.drained/1e4), math.Round(1<<19/1e4))
+	save()
+	if done := d.saves.done() - begun; done < 2*takes-2 || done > 2*takes {
+		t.Errorf("two saves are done after %v, want %v", done, 2*takes)
+	}
+	d.pass(2*takes, &d.phases.Linears)
+	if d.saves.lastDone-begun < 2*takes-2 || d.saves.drained != 2<<20 {
+		t.Errorf("%g bytes are saved by %v", d.saves.drained, d.saves.lastDone-begun)
+	}
+}
+
 // Top-p of 3 tokens over 1,000 logits: a launch, the row's cost of every logit, and 4 bytes of each
 // token's logits at 1 GB/s.
 func TestTopPReadsItsLogits(t *testing.T) {

@@ -209,15 +209,44 @@ func TestFullSelectionIsFullAttention(t *testing.T) {
 }
 
 // Law 8: with batch control the working sets of an admitted batch fit, at every
-// step, or the batch has one request.
+// step, or the batch has one request: by the server's estimates, and by a recount of what the
+// decodes of a step select at the least.
 func TestLaw8WorkingSetsFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
 		c.spec.Offload, c.spec.BatchControl = true, true
 		o := c.start(t, profile(t, c.gpu))
-		o.spy.begin = o.server.CheckBatch
+		o.spy.begin = func() error {
+			contexts := o.server.BatchContexts()
+			if need := c.selects(contexts); len(contexts) > 1 && need > c.hbm {
+				return fmt.Errorf("law 8: decodes of %d tokens select %d bytes of HBM, there are %d", contexts,
+					need, c.hbm)
+			}
+			return o.server.CheckBatch()
+		}
 		o.run(t, c, nil)
 	})
+}
+
+// selects counts the bytes of the blocks that decodes select over all layers, their open ones
+// included, with the metadata of full blocks. Of what its own algorithm decides it counts none.
+func (c *scenario) selects(contexts []int) (bytes int64) {
+	m, s, geo := &c.model, &c.spec, c.model.Geometry(c.spec.BlockTokens)
+	for _, tokens := range contexts {
+		blocks := (tokens + s.BlockTokens - 1) / s.BlockTokens
+		for layer := range m.Layers {
+			switch {
+			case !s.Sparse() || layer < s.DenseLayers:
+				bytes += int64(blocks*m.KVHeads) * geo.BlockBytes
+			case s.Selection == "arkvale" || s.Selection == "quest":
+				bytes += int64(min(blocks, s.BudgetTokens/s.BlockTokens)*m.KVHeads) * geo.BlockBytes
+			}
+			if s.Sparse() {
+				bytes += int64(tokens/s.BlockTokens*m.KVHeads) * geo.MetaBytes
+			}
+		}
+	}
+	return bytes
 }
 
 // Law 9: the same configuration and seed give the same run, to the nanosecond.

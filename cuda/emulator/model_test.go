@@ -3,7 +3,6 @@ package emulator
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/reference"
@@ -108,16 +107,9 @@ func TestTinyModelMatchesTheReference(t *testing.T) {
 	}
 }
 
-// A pass of a tiny model is quick enough for tests that make hundreds, and Late changes nothing but
-// when it is done.
+// Late changes nothing of a pass but when it is done.
 func TestTinyModel(t *testing.T) {
-	start := time.Now()
 	want, _ := tinyModel(newFixture(t, Config{}), 200)
-	elapsed := time.Since(start)
-	t.Log(elapsed)
-	if elapsed > 5*time.Second {
-		t.Errorf("a forward pass took %v", elapsed)
-	}
 	distinct := map[int32]bool{}
 	for _, token := range want {
 		distinct[token] = true
