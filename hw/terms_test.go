@@ -78,7 +78,7 @@ func TestLaw6SavesTakeTheirTimeOnTheLink(t *testing.T) {
 		t.Errorf("a save is done after %v, want %v", done, takes)
 	}
 	d.pass(takes/2, &d.phases.Linears)
-	byHand(t, "bytes saved in half of the time", math.Round(d.saves.drained/1e4), math.Round(1<<19/1e4))
+	byHand(t, "in half of the time", math.Round(d.saves.drained/1e4), math.Round(1<<19/1e4))
 	save()
 	if done := d.saves.done() - begun; done < 2*takes-2 || done > 2*takes {
 		t.Errorf("two saves are done after %v, want %v", done, 2*takes)

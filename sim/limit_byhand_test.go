@@ -67,8 +67,8 @@ func TestARequestThatJustFits(t *testing.T) {
 	}
 }
 
-// Three prompts of three tokens hold an open block in each of two layers, six in all, and one is for
-// rounding. A decode has a block of one layer in HBM at once: of eight blocks it just fits; of
+// Three prompts of three tokens hold an open block in each of two layers, six in all, and one is
+// for rounding. A decode has a block of one layer in HBM at once: of eight blocks it just fits; of
 // seven it does not, and another request is preempted.
 func TestALayerThatJustFits(t *testing.T) {
 	for blocks, want := range map[int64]bool{8: false, 7: true} {

@@ -89,8 +89,8 @@ func (m *waiting) StreamSync(s cuda.Stream) error {
 	return err
 }
 
-// Launch checks what must be over. Rounds attend once all that was loaded for them, or for rounds of
-// a layer before that never came, is there. Loads beside them begin once everything before the
+// Launch checks what must be over. Rounds attend once all that was loaded for them, or for rounds
+// of a layer before that never came, is there. Loads beside them begin once everything before the
 // layer's rounds is over, and while one launch of rounds is under way at most.
 func (m *waiting) Launch(op cuda.Operation, s cuda.Stream) error {
 	m.mu.Lock()

@@ -68,8 +68,8 @@ func parseServed(path string, text []byte) ([]servedRequest, error) {
 }
 
 // followsFromRequests checks a summary's mean TTFT and requests against the table of requests, and
-// takes its percentiles of TTFT from there: the summaries of live runs that were kept before package
-// quantile have the nearest rank of a histogram.
+// takes its percentiles of TTFT from there: the summaries of live runs that were kept before
+// package quantile have the nearest rank of a histogram.
 func followsFromRequests(dir string, sum *sim.Summary) error {
 	all, err := readServed(dir)
 	if err != nil {

@@ -174,9 +174,9 @@ func printDisturbed(w io.Writer, r *validate.Report, bullet string) {
 // delayNear is how near a mean scheduling delay counts as near: no goal is on it.
 const delayNear = 0.10
 
-// printGoals says how many runs below saturation meet each goal, a line each. Runs in which a figure
-// is 0, live and simulated, as blocks loaded are where nothing is offloaded, do not count as met. The
-// scheduling delay has no goal, and is shown because service levels bound it.
+// printGoals says how many runs below saturation meet each goal, a line each. Runs in which a
+// figure is 0, live and simulated, as blocks loaded are where nothing is offloaded, do not count as
+// met. The scheduling delay has no goal, and is shown because service levels bound it.
 func printGoals(w io.Writer, runs []validate.ValidatedRun, bullet string) {
 	const delay = "queue_delay_mean_s"
 	goals := validate.Goals()
