@@ -202,8 +202,8 @@ func (c rawConfig) refuse(file string) error {
 func (c rawConfig) narrowed() string {
 	for _, key := range []string{"dtype", "torch_dtype"} {
 		if strings.TrimPrefix(c.text(key), "torch.") == "float32" {
-			return key + " = \"float32\": weights are served in two bytes each, because vLLM's --dtype auto " +
-				"casts them to bfloat16"
+			return key + " = \"float32\": weights are served in two bytes each, because vLLM's " +
+				"--dtype auto casts them to bfloat16"
 		}
 	}
 	return ""

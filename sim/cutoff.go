@@ -15,12 +15,12 @@ type Cutoff struct {
 	// 1997) finds TTFT and end-to-end time steady
 	Warmup string `toml:"warmup"`
 	// how many with warmup = "share", of all requests in the order of arrival
-	WarmupShare float64 `toml:"warmup_share" unit:"share" range:">= 0, < 1"`
+	WarmupShare float64 `toml:"warmup_share" used:"warmup_share" unit:"share" range:">= 0, < 1"`
 	// last requests that figures leave out: none, a share of all, or from where MSER-5, backwards,
 	// finds both steady
 	Drain string `toml:"drain"`
 	// how many with drain = "share", of all requests in the order of arrival
-	DrainShare float64 `toml:"drain_share" unit:"share" range:">= 0, < 1"`
+	DrainShare float64 `toml:"drain_share" used:"drain_share" unit:"share" range:">= 0, < 1"`
 }
 
 // CutRules are the values of Cutoff.Warmup and Cutoff.Drain; an empty one is CutNone.

@@ -8,7 +8,7 @@ type FleetSpec struct {
 	// one run per value of a list
 	Replicas int `toml:"replicas" unit:"servers" range:">= 1, <= 1000"`
 	// which replica a request goes to as it arrives (list routers)
-	Router string `toml:"router"`
+	Router string `toml:"router" used:"replicas"`
 	// [s, replica, s]: when a replica (from 0) fails, and how long it is down; it loses all KV, and
 	// its requests begin anew at others
 	Fail [][]float64 `toml:"fail,omitempty" unit:"s, replica, s" rows:"triples"`

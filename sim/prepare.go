@@ -164,7 +164,7 @@ func (s *Server) prepareDecode(r *request) error {
 		st.scored += int64(context / s.Geometry.BlockTokens)
 	}
 	if s.Spec.Sparse() && (s.cache != nil || s.hot != nil || !s.fixed || s.Addressed ||
-		s.RecordTo != nil) {
+		s.RecordTo != nil || s.RecallProxy) {
 		if err := s.prepareSelections(r); err != nil {
 			return err
 		}

@@ -15,61 +15,61 @@ type Spec struct {
 	Engine string `toml:"engine"`
 	// what the engine is started for: its default max_tokens and max_requests depend on it and on the
 	// card
-	Use string `toml:"use"`
+	Use string `toml:"use" used:"batches"`
 
 	// whether decodes attend to all blocks or to a selection
 	Attention string `toml:"attention"`
 	// KV that a head attends to, sinks and window included, where the selection has a fixed size
-	BudgetTokens int `toml:"budget_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
+	BudgetTokens int `toml:"budget_tokens" used:"sparse,fixed" unit:"tokens" range:">= 1, <= 1e+09"`
 	// size of a KV block
 	BlockTokens int `toml:"block_tokens" unit:"tokens" range:">= 1, <= 65536"`
 	// number of first blocks that are always selected
-	SinkBlocks int `toml:"sink_blocks" unit:"blocks" range:">= 0, <= 1e+06"`
+	SinkBlocks int `toml:"sink_blocks" used:"sparse" unit:"blocks" range:">= 0, <= 1e+06"`
 	// number of newest blocks that are always selected; sparse attention needs at least 1
-	WindowBlocks int `toml:"window_blocks" unit:"blocks" range:">= 0, <= 1e+06"`
+	WindowBlocks int `toml:"window_blocks" used:"sparse" unit:"blocks" range:">= 0, <= 1e+06"`
 	// first layers that keep full attention
-	DenseLayers int `toml:"dense_layers" unit:"layers" range:">= 0, <= 10000"`
+	DenseLayers int `toml:"dense_layers" used:"sparse" unit:"layers" range:">= 0, <= 10000"`
 	// file of recorded selections to replay; empty: drawn from the score process
-	Selections string `toml:"selections"`
+	Selections string `toml:"selections" used:"sparse"`
 
 	// algorithm of sparse attention (list selections)
-	Selection string `toml:"selection"`
+	Selection string `toml:"selection" used:"selects,scored"`
 	// psa: share of the attention to reach
-	Epsilon float64 `toml:"epsilon" range:"> 0, < 1"`
+	Epsilon float64 `toml:"epsilon" used:"psa" range:"> 0, < 1"`
 	// psa: blocks of one iteration of progressive attention
-	Microbatch int `toml:"microbatch" unit:"blocks" range:">= 1, <= 1e+06"`
+	Microbatch int `toml:"microbatch" used:"psa" unit:"blocks" range:">= 1, <= 1e+06"`
 	// psa: the next iteration's loads overlap with the attention of this one
-	Pipelined bool `toml:"pipelined"`
+	Pipelined bool `toml:"pipelined" used:"psa,offload"`
 	// psa: the heads of a layer end together, or each KV head by itself
-	PSAStop string `toml:"psa_stop"`
+	PSAStop string `toml:"psa_stop" used:"psa"`
 	// infinigen: how far below the highest score a token is still selected
-	Margin float64 `toml:"margin" unit:"q·k / sqrt(d)" range:">= 0, <= 1e+06"`
+	Margin float64 `toml:"margin" used:"infinigen" unit:"q·k / sqrt(d)" range:">= 0, <= 1e+06"`
 
 	// DRAM holds all KV and HBM is a cache of it
 	Offload bool `toml:"offload"`
 	// how missing blocks are loaded: one memcpy each, or one gather kernel (FlashH2D)
-	LoadEngine string `toml:"load_engine"`
+	LoadEngine string `toml:"load_engine" used:"offload"`
 	// how blocks are saved: one memcpy each, a scatter kernel, or a copy and the CPU (FlashD2H)
-	SaveEngine string `toml:"save_engine"`
+	SaveEngine string `toml:"save_engine" used:"offload"`
 	// what finds the selected blocks that are missing in HBM; gpu needs load_engine = "flash"
-	Lookup string `toml:"lookup"`
+	Lookup string `toml:"lookup" used:"offload"`
 	// HiSparse: tokens of a decoding request that each layer keeps in a buffer in HBM; 0: HBM is one
 	// cache for all requests. In blocks, each of which stands for
 	// block_tokens single tokens
 	HotBuffer int `toml:"hot_buffer" unit:"tokens" range:">= 0, <= 1e+08"`
 	// HiSparse: when a request frees its other KV in HBM: when its prefill ends, or when HBM is short
-	HotRelease string `toml:"hot_release"`
+	HotRelease string `toml:"hot_release" used:"hot"`
 	// host memory for KV as a multiple of that in HBM, at most dram_gib; 0: dram_gib
-	HostPoolRatio float64 `toml:"host_pool_ratio" range:">= 0, <= 1e+06"`
+	HostPoolRatio float64 `toml:"host_pool_ratio" used:"hot" range:">= 0, <= 1e+06"`
 	// order in which blocks leave HBM (list evictions)
-	Eviction string `toml:"eviction"`
+	Eviction string `toml:"eviction" used:"cache"`
 	// one pool of HBM blocks for all layers, or one a layer
-	Pool string `toml:"pool"`
+	Pool string `toml:"pool" used:"cache"`
 	// GPUs that share each layer (tensor parallelism): 1, 2, 4 or 8. Figures of HBM are of each GPU
 	TensorParallel int `toml:"tensor_parallel" unit:"GPUs" range:">= 1, <= 8"`
 	// GPUs over which experts are spread whole instead of cut (expert parallelism): tensor_parallel,
 	// or a divisor of it, where the rest cut them; 1: all GPUs cut each
-	ExpertParallel int `toml:"expert_parallel" unit:"GPUs" range:">= 1, <= 8"`
+	ExpertParallel int `toml:"expert_parallel" used:"experts" unit:"GPUs" range:">= 1, <= 8"`
 	// share of HBM that the server may use (vLLM's gpu_memory_utilization)
 	Utilisation float64 `toml:"utilisation" unit:"share" range:"> 0, <= 1"`
 	// HBM for KV, metadata and prefill buffers; 0 = all that is free
@@ -82,26 +82,26 @@ type Spec struct {
 	// SSD for prefixes below that; 0: none
 	PrefixSSD float64 `toml:"prefix_ssd_gib" unit:"GiB" range:">= 0, <= 1e+06"`
 	// drive of prefix_ssd_gib
-	PrefixDrive string `toml:"prefix_drive"`
+	PrefixDrive string `toml:"prefix_drive" used:"ssd"`
 	// unit in which prefixes are moved and kept below HBM; a multiple of block_tokens
-	PrefixChunk int `toml:"prefix_chunk" unit:"tokens" range:">= 1, <= 1e+06"`
+	PrefixChunk int `toml:"prefix_chunk" used:"tiers" unit:"tokens" range:">= 1, <= 1e+06"`
 	// order in which chunks leave DRAM and SSD; belady knows the trace: next use furthest ahead first
-	PrefixEviction string `toml:"prefix_eviction"`
+	PrefixEviction string `toml:"prefix_eviction" used:"tiers"`
 	// when KV is written below HBM: when computed, when hit so often, or when it leaves the tier above
-	PrefixWrite string `toml:"prefix_write"`
+	PrefixWrite string `toml:"prefix_write" used:"tiers"`
 	// selective: hits in HBM after which it is written
-	PrefixWriteHits int `toml:"prefix_write_hits" unit:"hits" range:">= 1, <= 255"`
+	PrefixWriteHits int `toml:"prefix_write_hits" used:"tiers,selective" unit:"hits" range:">= 1, <= 255"`
 	// whether what is below HBM is loaded, computed again, or whichever takes less time
-	PrefixLoad string `toml:"prefix_load"`
+	PrefixLoad string `toml:"prefix_load" used:"tiers"`
 	// a hit below HBM of fewer tokens is computed
-	PrefixLoadTokens int `toml:"prefix_load_tokens" unit:"tokens" range:">= 0, <= 1e+06"`
+	PrefixLoadTokens int `toml:"prefix_load_tokens" used:"tiers" unit:"tokens" range:">= 0, <= 1e+06"`
 	// what waits for a load: its request while others run (vLLM's offloading connector), each layer of
 	// its step for its part (HiCache), or its step
-	PrefixOverlap string `toml:"prefix_overlap"`
+	PrefixOverlap string `toml:"prefix_overlap" used:"tiers"`
 	// host memory for KV, which the GPUs of tensor parallelism share; above 0 with offload
-	DRAMGiB float64 `toml:"dram_gib" unit:"GiB" range:">= 0, <= 1e+06"`
+	DRAMGiB float64 `toml:"dram_gib" used:"dram" unit:"GiB" range:">= 0, <= 1e+06"`
 	// KV queued to be saved before computation stalls
-	SaveBuffer float64 `toml:"save_buffer_mib" unit:"MiB" range:">= 0, <= 1e+06"`
+	SaveBuffer float64 `toml:"save_buffer_mib" used:"offload" unit:"MiB" range:">= 0, <= 1e+06"`
 
 	// scheduler that fills batches
 	Base string `toml:"base"`
@@ -112,16 +112,16 @@ type Spec struct {
 	// share of all blocks kept free at admission
 	Watermark float64 `toml:"watermark" unit:"share" range:">= 0, < 1"`
 	// batches are limited so that their working sets fit in HBM (Algorithm 1)
-	BatchControl bool `toml:"batch_control"`
+	BatchControl bool `toml:"batch_control" used:"cache"`
 	// decode steps whose selections form the working set
-	Window int `toml:"window" unit:"steps" range:">= 1, <= 100000"`
+	Window int `toml:"window" used:"cache,sparse" unit:"steps" range:">= 1, <= 100000"`
 
 	// tokens that MTP layers draft for each request that decodes; the next step verifies them with one
 	// more (speculation). 0: none. Needs a model with mtp_layers, full attention in HBM and no prefix
 	// cache. Tokens of a step come together: of their TBT the first has all of the step, the others 0
 	SpeculateTokens int `toml:"speculate_tokens" unit:"tokens" range:">= 0, <= 16"`
 	// probability that a drafted token is accepted where those before it are
-	Acceptance float64 `toml:"acceptance" unit:"share" range:">= 0, < 1"`
+	Acceptance float64 `toml:"acceptance" used:"drafts" unit:"share" range:">= 0, < 1"`
 
 	// how tokens are drawn: top-p sorts the logits of every request; model is top-p where the model's
 	// generation_config.json has a top_p, else random
@@ -132,27 +132,27 @@ type Spec struct {
 	// what prompts attend to while they are prefilled (list prefills)
 	PrefillAttention string `toml:"prefill_attention"`
 	// minference: a file of heads' patterns in its format, or a published mix (list prefills)
-	PrefillPattern string `toml:"prefill_pattern"`
+	PrefillPattern string `toml:"prefill_pattern" used:"minference"`
 	// a-shape: first tokens, always attended to
-	PrefillSink int `toml:"prefill_sink" unit:"tokens" range:">= 1, <= 1e+09"`
+	PrefillSink int `toml:"prefill_sink" used:"a-shape" unit:"tokens" range:">= 1, <= 1e+09"`
 	// a-shape: newest tokens, always attended to
-	PrefillWindow int `toml:"prefill_window" unit:"tokens" range:">= 1, <= 1e+09"`
+	PrefillWindow int `toml:"prefill_window" used:"a-shape" unit:"tokens" range:">= 1, <= 1e+09"`
 	// vertical-slash: columns attended to by all rows
-	PrefillVertical int `toml:"prefill_vertical" unit:"lines" range:">= 1, <= 1e+09"`
+	PrefillVertical int `toml:"prefill_vertical" used:"vertical-slash" unit:"lines" range:">= 1, <= 1e+09"`
 	// vertical-slash: diagonals attended to
-	PrefillSlash int `toml:"prefill_slash" unit:"lines" range:">= 1, <= 1e+09"`
+	PrefillSlash int `toml:"prefill_slash" used:"vertical-slash" unit:"lines" range:">= 1, <= 1e+09"`
 	// block-sparse: blocks of 64 keys that a block of 64 queries attends to
-	PrefillBlocks int `toml:"prefill_blocks" unit:"blocks" range:">= 1, <= 1e+06"`
+	PrefillBlocks int `toml:"prefill_blocks" used:"block-sparse" unit:"blocks" range:">= 1, <= 1e+06"`
 	// what a prompt attends to of its cached prefix in DRAM: all, or what each chunk and KV head
 	// selects
-	PrefixAttention string `toml:"prefix_attention"`
+	PrefixAttention string `toml:"prefix_attention" used:"cache,hits"`
 	// largest chunk of prefill
-	ChunkTokens int `toml:"chunk_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
+	ChunkTokens int `toml:"chunk_tokens" used:"chunks" unit:"tokens" range:">= 1, <= 1e+09"`
 	// largest layer-segmented prefill in a batch, in tokens times layers; 0 = chunk_tokens x layers
-	MaxInject int64 `toml:"max_inject" unit:"token-layers" range:">= 0, <= 1e+12"`
+	MaxInject int64 `toml:"max_inject" used:"layers" unit:"token-layers" range:">= 0, <= 1e+12"`
 	// how much a token of a prefix loaded from DRAM counts towards max_tokens, max_inject and similar
 	// limits, relative to a computed token
-	LoadWeight float64 `toml:"load_weight" range:">= 0, <= 1000"`
+	LoadWeight float64 `toml:"load_weight" used:"cache,hits" range:">= 0, <= 1000"`
 
 	// what happens to a prompt beyond the maximum: its middle is removed, or it is refused
 	OverLength string `toml:"over_length"`
@@ -160,9 +160,9 @@ type Spec struct {
 	MaxPromptTokens int `toml:"max_prompt_tokens" unit:"tokens" range:">= 0, <= 1e+08"`
 
 	// simulate every (layer, KV head) group, or a sample with a cache scaled to it
-	Heads string `toml:"heads"`
+	Heads string `toml:"heads" used:"cache"`
 	// groups in the sample
-	SampleGroups int `toml:"sample_groups" unit:"groups" range:">= 1, <= 1e+06"`
+	SampleGroups int `toml:"sample_groups" used:"cache,sampled" unit:"groups" range:">= 1, <= 1e+06"`
 }
 
 // Values of Spec.PSAStop and Spec.Lookup.

@@ -17,49 +17,49 @@ import (
 // says; standard deviations are in units of the spread of scores between blocks.
 type ScoreParams struct {
 	// standard deviation of the slow part of a block's score
-	Drift float64 `toml:"drift" range:">= 0, <= 1000"`
+	Drift float64 `toml:"drift" used:"sparse,drawn,scored" range:">= 0, <= 1000"`
 	// AR(1) coefficient of the slow part from one decode step to the next
-	Rho float64 `toml:"rho" range:">= 0, < 1"`
+	Rho float64 `toml:"rho" used:"sparse,drawn,scored" range:">= 0, < 1"`
 	// standard deviation of the part that is new in each step
-	Noise float64 `toml:"noise" range:">= 0, <= 1000"`
+	Noise float64 `toml:"noise" used:"sparse,drawn,scored" range:">= 0, <= 1000"`
 
 	// standard deviation of the part that stays for a while and then jumps
-	Jump float64 `toml:"jump" range:">= 0, <= 1000"`
+	Jump float64 `toml:"jump" used:"sparse,drawn,scored" range:">= 0, <= 1000"`
 	// probability of a jump in a decode step
-	JumpRate float64 `toml:"jump_rate" range:">= 0, <= 1"`
+	JumpRate float64 `toml:"jump_rate" used:"sparse,drawn,scored" range:">= 0, <= 1"`
 
 	// factor on drift, noise and jump where an indexer scores single tokens
-	TokenMotion float64 `toml:"token_motion" range:">= 0, <= 1000"`
+	TokenMotion float64 `toml:"token_motion" used:"sparse,drawn,scored,indexer" range:">= 0, <= 1000"`
 
 	// standard deviation of the true score about the cuboid-mean estimate
-	Error float64 `toml:"error" range:">= 0, <= 1000"`
+	Error float64 `toml:"error" used:"sparse,drawn,scored,arkvale" range:">= 0, <= 1000"`
 	// standard deviation of the min/max estimate about the true score
-	MinMaxError float64 `toml:"min_max_error" range:">= 0, <= 1000"`
+	MinMaxError float64 `toml:"min_max_error" used:"sparse,drawn,scored,quest" range:">= 0, <= 1000"`
 	// the same of the mean key
-	MeanError float64 `toml:"mean_error" range:">= 0, <= 1000"`
+	MeanError float64 `toml:"mean_error" used:"sparse,drawn,scored,mean" range:">= 0, <= 1000"`
 	// the same of representative tokens
-	RepresentativeError float64 `toml:"representative_error" range:">= 0, <= 1000"`
+	RepresentativeError float64 `toml:"representative_error" used:"sparse,drawn,scored,infllm" range:">= 0, <= 1000"`
 	// the same of a token speculated by the layer before
-	SpeculationError float64 `toml:"speculation_error" range:">= 0, <= 1000"`
+	SpeculationError float64 `toml:"speculation_error" used:"sparse,drawn,infinigen" range:">= 0, <= 1000"`
 
 	// standard deviation of a token's score within its page of 32
-	Within float64 `toml:"within" range:">= 0, <= 1000"`
+	Within float64 `toml:"within" used:"sparse,drawn,infinigen" range:">= 0, <= 1000"`
 	// added to the first block
-	Sink float64 `toml:"sink" range:">= -1000, <= 1000"`
+	Sink float64 `toml:"sink" used:"sparse,drawn,scored" range:">= -1000, <= 1000"`
 	// added to the newest full block
-	Recent float64 `toml:"recent" range:">= -1000, <= 1000"`
+	Recent float64 `toml:"recent" used:"sparse,drawn,scored" range:">= -1000, <= 1000"`
 
 	// standard deviation of a query head's score about that of its KV head, where several share one
-	Group float64 `toml:"group" range:">= 0, <= 1000"`
+	Group float64 `toml:"group" used:"sparse,drawn,weighs,groups" range:">= 0, <= 1000"`
 
 	// median beta: how sharply attention concentrates on high scores
-	Skew float64 `toml:"skew" range:"> 0, <= 1000"`
+	Skew float64 `toml:"skew" used:"sparse,drawn,weighs" range:"> 0, <= 1000"`
 	// standard deviation of log beta between layers
-	SkewLayers float64 `toml:"skew_layers" range:">= 0, <= 1000"`
+	SkewLayers float64 `toml:"skew_layers" used:"sparse,drawn,weighs" range:">= 0, <= 1000"`
 	// between the heads of a layer
-	SkewHeads float64 `toml:"skew_heads" range:">= 0, <= 1000"`
+	SkewHeads float64 `toml:"skew_heads" used:"sparse,drawn,weighs" range:">= 0, <= 1000"`
 	// between the query tokens of a head
-	SkewTokens float64 `toml:"skew_tokens" range:">= 0, <= 1000"`
+	SkewTokens float64 `toml:"skew_tokens" used:"sparse,drawn,weighs" range:">= 0, <= 1000"`
 }
 
 // DefaultScores are fitted to published observables, each mechanism to its own.

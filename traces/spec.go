@@ -35,7 +35,7 @@ type Spec struct {
 	// folder of LongBench JSONL files, or - for standard input; gzip and zstd are unpacked
 	Trace string `toml:"trace"`
 	// format of that file; empty: detected
-	Format string `toml:"format"`
+	Format string `toml:"format" used:"file"`
 
 	// of a synthetic trace, in tokens or 64k: fixed(n), uniform(least, most), normal(mean, sd),
 	// lognormal(median, sigma) or zipf(s, max); truncated to 1 and more, and to the third
@@ -53,16 +53,16 @@ type Spec struct {
 	// trace sessions: system prompts that sessions begin with; 0 = none, there 10 by default
 	SystemPrompts int `toml:"system_prompts,omitempty" range:">= 0, <= 100000"`
 	// trace sessions: lengths of system prompts, in the same words; "fixed(1000)" by default
-	SystemLengths string `toml:"system_lengths,omitempty"`
+	SystemLengths string `toml:"system_lengths,omitempty" used:"system_prompts"`
 	// trace sessions: the k-th system prompt has a share of sessions in proportion to k^-s; 0 = all
 	// alike, there 1 by default
-	SystemZipf float64 `toml:"system_zipf,omitempty" range:">= 0, <= 100"`
+	SystemZipf float64 `toml:"system_zipf,omitempty" used:"system_prompts" range:">= 0, <= 100"`
 
 	// LongBench sets of the mix, or to keep of LongBench files; ignored for other formats
-	Datasets []string `toml:"datasets"`
+	Datasets []string `toml:"datasets" used:"longbench"`
 
 	// counts LongBench prompts; empty takes the model's
-	Tokenizer string `toml:"tokenizer"`
+	Tokenizer string `toml:"tokenizer" used:"texts"`
 
 	// distribution of the gaps between requests; the file's own times; or closed: a fixed number of
 	// clients, each sends its next request when its last was answered or rejected
@@ -90,7 +90,7 @@ type Spec struct {
 
 	// model whose LongBench output lengths are used: Llama-2-7B, its chat model, or
 	// Llama-3-8B-Instruct
-	Output string `toml:"output"`
+	Output string `toml:"output" used:"longbench"`
 	// multiplies every output length, whatever its source
 	OutputScale float64 `toml:"output_scale" range:">= 1e-06, <= 1e+06"`
 

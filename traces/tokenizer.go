@@ -1,6 +1,11 @@
 package traces
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/internal/files"
+)
 
 // Tokenizer names the tokenizer in which prompt lengths are counted.
 type Tokenizer string
@@ -34,3 +39,20 @@ const (
 	Llama2 Tokenizer = "llama2" // 32,000 tokens
 	Llama3 Tokenizer = "llama3" // 128,256 tokens
 )
+
+// IsOf says whether the trace has one of the formats; the built-in mix has LongBench's. Standard
+// input, which is read once, may have any.
+func (s Spec) IsOf(formats ...string) bool {
+	if s.Trace == BuiltIn {
+		return slices.Contains(formats, FormatLongBench)
+	}
+	if !s.FromFile() || s.Trace == files.Stdin {
+		return s.FromFile()
+	}
+	src, format, err := openPath(s.Trace, wholeFile(s.Format))
+	if err != nil {
+		return false
+	}
+	src.Close()
+	return slices.Contains(formats, format)
+}

@@ -64,6 +64,9 @@ func checkSpec(s *sim.Spec) *KeyError {
 	if err := checkRanges(s, ""); err != nil {
 		return err
 	}
+	if err := checkNamed(s); err != nil {
+		return err
+	}
 	switch {
 	case s.Sparse() && s.BudgetTokens < s.BlockTokens:
 		return &KeyError{Key: "budget_tokens", Value: fmt.Sprint(s.BudgetTokens),
@@ -129,6 +132,21 @@ func checkSpec(s *sim.Spec) *KeyError {
 		}
 	case s.Offload && s.DRAMGiB == 0:
 		return &KeyError{Key: "dram_gib", Value: "0", Reason: "must be above 0 with offload"}
+	}
+	return nil
+}
+
+// checkNamed refuses names of drives and mixes that are unknown, used or not.
+func checkNamed(s *sim.Spec) *KeyError {
+	if _, err := hw.LoadDrive(s.PrefixDrive); err != nil {
+		return &KeyError{Key: "prefix_drive", Value: quote(s.PrefixDrive), Reason: err.Error()}
+	}
+	if s.PrefillPattern == "" || slices.Contains(pattern.NamedMixes(), s.PrefillPattern) {
+		return nil
+	}
+	if _, err := ReadPatterns(s.PrefillPattern); err != nil {
+		return &KeyError{Key: "prefill_pattern", Value: quote(s.PrefillPattern),
+			With: []string{"prefill_attention"}, Reason: err.Error()}
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type Config struct {
 	Metrics  sim.Cutoff
 	Output   Output
 	Notes    []string // what a person may not expect of it
+	Unused   []string // warnings of chosen keys that no run uses
 }
 
 // Output says which files a run writes in addition to its summary and requests.
@@ -36,7 +37,7 @@ type Output struct {
 	Trace bool `toml:"trace"`
 	// adds to summary and requests what share of the attention the selections hold, and the
 	// accuracy that follows by a proxy; simulate --details has a column of the first
-	RecallProxy bool `toml:"recall_proxy"`
+	RecallProxy bool `toml:"recall_proxy" used:"sparse,drawn"`
 }
 
 // topKeys are the keys outside every table.

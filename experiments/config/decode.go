@@ -99,7 +99,14 @@ func decodeList[T any](list *[]T, v any, path, key string, value any) error {
 	return decodeValue(reflect.ValueOf(list).Elem(), path+key, unit, value)
 }
 
+// unknownKey suggests a key of the same table, by its whole name outside of arrays of tables.
 func unknownKey(path, key string, known []string) error {
+	if table := strings.TrimSuffix(path, key); table != "" && !strings.Contains(table, "[") {
+		for i := range known {
+			known[i] = table + known[i]
+		}
+		key = path
+	}
 	return &KeyError{Key: path, Reason: "unknown key" + DidYouMean(key, known)}
 }
 

@@ -29,5 +29,5 @@ func ExampleKeyError() {
 	_, err := config.Load("", []string{"workload.rat=0.1"})
 	fmt.Println(err)
 	// Output:
-	// --set workload.rat=0.1: workload.rat: unknown key (did you mean "rate"?)
+	// --set workload.rat=0.1: unknown key (did you mean "workload.rate"?)
 }

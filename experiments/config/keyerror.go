@@ -22,7 +22,10 @@ func (e *KeyError) Error() string {
 	if e.Value != "" {
 		s += " = " + e.Value
 	}
-	if e.Where != "" {
+	switch {
+	case strings.HasPrefix(e.Where, "--set "+e.Key+"="): // says key and value
+		s = e.Where
+	case e.Where != "":
 		s = e.Where + ": " + s
 	}
 	return s + ": " + e.Reason

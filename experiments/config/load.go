@@ -50,6 +50,7 @@ func Load(path string, sets []string) (*Config, error) {
 	if err := l.finish(); err != nil {
 		return nil, err
 	}
+	l.cfg.Unused = l.effects().warnings()
 	return &l.cfg, nil
 }
 
@@ -98,6 +99,7 @@ type loader struct {
 	cfg    Config
 	origin map[string]string // key -> the place that set it last
 	chosen map[string]bool   // keys that were set last by what is not fitted to a model
+	asked  map[string]bool   // of these: keys whose effect somebody may expect
 	fitted string            // the model that the experiment below is fitted to
 	onGPU  string            // its card
 	pinned map[string]any    // keys of [system] of its engine, where that holds (engine.go)
@@ -132,6 +134,7 @@ func newLoader() *loader {
 		},
 		origin:       map[string]string{},
 		chosen:       map[string]bool{},
+		asked:        map[string]bool{},
 		common:       map[string]any{},
 		commonByFlag: map[string]any{},
 		inputs:       newInputs(),
@@ -143,7 +146,7 @@ func newLoader() *loader {
 func (l *loader) clone() *loader {
 	c := *l
 	c.cfg.Card = maps.Clone(l.cfg.Card)
-	c.origin, c.chosen = maps.Clone(l.origin), maps.Clone(l.chosen)
+	c.origin, c.chosen, c.asked = maps.Clone(l.origin), maps.Clone(l.chosen), maps.Clone(l.asked)
 	c.common, c.commonByFlag = maps.Clone(l.common), maps.Clone(l.commonByFlag)
 	c.presets, c.custom = slices.Clone(l.presets), slices.Clone(l.custom)
 	c.unfit = nil
@@ -253,6 +256,7 @@ func (l *loader) applyTable(doc *document, name string, value any, flag bool) er
 		}
 		l.origin[path+key] = doc.where(path + key)
 		l.chosen[path+key] = !doc.fitted
+		l.asked[path+key] = !doc.fitted && !doc.complete()
 	}
 	return nil
 }

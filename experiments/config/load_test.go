@@ -255,7 +255,7 @@ func TestResolvedLoadsAgain(t *testing.T) {
 		if err != nil {
 			r.Fatalf("%v in\n%s", err, text)
 		}
-		if !reflect.DeepEqual(c, again) {
+		if c.Unused = nil; !reflect.DeepEqual(c, again) { // what was chosen is not kept
 			r.Fatalf("%+v\nloaded again is\n%+v", c, again)
 		}
 	})

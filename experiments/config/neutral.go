@@ -49,19 +49,18 @@ func (l *loader) neutral() error {
 }
 
 // ownBounds drops the built-in bounds of the service level where the configuration names a bound
-// of its own. It returns an error for a statistic that bounds nothing.
-func (l *loader) ownBounds() *KeyError {
+// of its own.
+func (l *loader) ownBounds() {
 	s := &l.cfg.SLO
 	bounds := []struct {
 		limit *float64
-		stat  string
 		keys  []string
 	}{
-		{&s.TTFTS, "ttft_stat", []string{"ttft_s"}},
-		{&s.TBTFactor, "tbt_stat", []string{"tbt_factor", "tbt_s"}},
-		{&s.TPOTS, "tpot_stat", []string{"tpot_s"}},
-		{&s.E2ES, "e2e_stat", []string{"e2e_s"}},
-		{&s.DelayS, "delay_stat", []string{"delay_s"}},
+		{&s.TTFTS, []string{"ttft_s"}},
+		{&s.TBTFactor, []string{"tbt_factor", "tbt_s"}},
+		{&s.TPOTS, []string{"tpot_s"}},
+		{&s.E2ES, []string{"e2e_s"}},
+		{&s.DelayS, []string{"delay_s"}},
 	}
 	chosen := func(keys []string) bool {
 		return slices.ContainsFunc(keys, func(key string) bool { return l.chosen["slo."+key] })
@@ -71,14 +70,8 @@ func (l *loader) ownBounds() *KeyError {
 		own = own || chosen(b.keys)
 	}
 	for _, b := range bounds {
-		switch {
-		case !own, chosen(b.keys):
-		case l.chosen["slo."+b.stat]:
-			return &KeyError{Key: "slo." + b.stat, Reason: "bounds nothing; set slo." +
-				b.keys[len(b.keys)-1] + " too"}
-		default:
+		if own && !chosen(b.keys) {
 			*b.limit = 0
 		}
 	}
-	return nil
 }

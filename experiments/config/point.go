@@ -25,6 +25,8 @@ type Point struct {
 	SLO      SLO
 	Metrics  sim.Cutoff
 	Output   Output
+
+	Warnings []string // of its configuration; no part of what the point is
 }
 
 // loads lists the workloads that the experiment is expanded over: by rate, or by the clients of
@@ -61,6 +63,7 @@ func (c *Config) Points() []Point {
 						SLO:      c.SLO,
 						Metrics:  c.Metrics,
 						Output:   c.Output,
+						Warnings: c.Unused,
 					}
 					p.Name = PointName(&p)
 					points = append(points, p)

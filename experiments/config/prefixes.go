@@ -9,7 +9,7 @@ import (
 
 // checkPrefixTiers returns what makes the tiers of a prefix cache below HBM impossible, or nil.
 func checkPrefixTiers(s *sim.Spec) *KeyError {
-	drive, err := hw.LoadDrive(s.PrefixDrive)
+	drive, _ := hw.LoadDrive(s.PrefixDrive) // checkNamed has
 	tier, gib := "prefix_dram_gib", s.PrefixDRAM
 	if gib == 0 {
 		tier, gib = "prefix_ssd_gib", s.PrefixSSD
@@ -23,8 +23,6 @@ func checkPrefixTiers(s *sim.Spec) *KeyError {
 		return &KeyError{Key: tier, Value: Show(gib), With: []string{"offload"},
 			Reason: "is below a prefix cache in HBM, and with offload = true, as SparseServe's systems " +
 				"have it, that cache is in DRAM: leave the tier out"}
-	case err != nil:
-		return &KeyError{Key: "prefix_drive", Value: quote(s.PrefixDrive), Reason: err.Error()}
 	case s.PrefixDRAM > s.DRAMGiB:
 		return &KeyError{Key: "prefix_dram_gib", Value: Show(s.PrefixDRAM), With: []string{"dram_gib"},
 			Reason: fmt.Sprintf("is more than the host has for KV: dram_gib = %v", s.DRAMGiB)}

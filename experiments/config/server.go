@@ -48,6 +48,8 @@ func LoadServer(path string, sets []string) (*Config, error) {
 	if err := l.finish(); err != nil {
 		return nil, err
 	}
+	l.cfg.Workload.PrefixHit = 1 // a record may have hits
+	l.cfg.Unused = l.effects().warnings()
 	// A request that the server took whole is replayed whole or not at all.
 	system := &l.cfg.Systems[0]
 	system.OverLength, system.MaxPromptTokens = "reject", 0

@@ -23,26 +23,26 @@ type SLO struct {
 	// bound on time to first token; 0 = none
 	TTFTS float64 `toml:"ttft_s" unit:"s" range:">= 0, <= 1e9"`
 	// statistic of TTFT that is bounded
-	TTFTStat string `toml:"ttft_stat"`
+	TTFTStat string `toml:"ttft_stat" used:"statistics,ttft"`
 	// bound on TBT as a multiple of an unloaded decode step of the same model, card and engine; 0 =
 	// none
-	TBTFactor float64 `toml:"tbt_factor" unit:"iterations" range:">= 0, <= 1e9"`
+	TBTFactor float64 `toml:"tbt_factor" used:"no_tbt" unit:"iterations" range:">= 0, <= 1e9"`
 	// bound on TBT; 0 = tbt_factor
 	TBTS float64 `toml:"tbt_s" unit:"s" range:">= 0, <= 1e9"`
 	// statistic of TBT that is bounded
-	TBTStat string `toml:"tbt_stat"`
+	TBTStat string `toml:"tbt_stat" used:"statistics,tbt"`
 	// bound on a request's mean TBT; 0 = none
 	TPOTS float64 `toml:"tpot_s" unit:"s" range:">= 0, <= 1e9"`
 	// statistic of TPOT that is bounded
-	TPOTStat string `toml:"tpot_stat"`
+	TPOTStat string `toml:"tpot_stat" used:"statistics,tpot"`
 	// bound on the time from arrival to last token; 0 = none
 	E2ES float64 `toml:"e2e_s" unit:"s" range:">= 0, <= 1e9"`
 	// statistic of end-to-end time that is bounded
-	E2EStat string `toml:"e2e_stat"`
+	E2EStat string `toml:"e2e_stat" used:"statistics,e2e"`
 	// bound on the scheduling delay; 0 = none
 	DelayS float64 `toml:"delay_s" unit:"s" range:">= 0, <= 1e9"`
 	// statistic of scheduling delay that is bounded
-	DelayStat string `toml:"delay_stat"`
+	DelayStat string `toml:"delay_stat" used:"statistics,delay"`
 }
 
 // SLORequests is the value of slo.rule that holds every request to the bounds.

@@ -112,6 +112,7 @@ func loadSweep(path string, sets []string, search bool, varied *axis) (*Sweep, e
 	if err := checkSize("axis", variants); err != nil {
 		return nil, file.locate(err)
 	}
+	all := effects{map[string]bool{}, map[string]string{}}
 	for i, settings := range product(axes) {
 		l := below.clone()
 		if err := l.apply(settingsDocument(named, settings), true); err != nil {
@@ -136,9 +137,13 @@ func loadSweep(path string, sets []string, search bool, varied *axis) (*Sweep, e
 				return nil, file.locate(err)
 			}
 		}
+		all.add(l.effects())
 		s.Variants = append(s.Variants, Variant{settings, &l.cfg})
 		s.SeedsGiven = l.origin["seed"] != builtInDefault
 		s.RateGiven = l.chosen["workload.rate"]
+	}
+	for _, v := range s.Variants {
+		v.Config.Unused = all.warnings()
 	}
 	return s, nil
 }

@@ -34,6 +34,7 @@ func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (
 			return nil, notes, err
 		}
 		if kept {
+			sum.Warnings = append(sum.Warnings, p.Warnings...)
 			results = append(results, Result{p, sum})
 		}
 	}

@@ -137,6 +137,7 @@ func (r *Replay) simulate(ctx context.Context, out *ReplayReport) ([]servedReque
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	sum.Name, sum.System, sum.Model, sum.GPU, sum.Seed = r.Name, p.System.Name, p.Model, p.GPU, p.Seed
+	sum.Warnings = append(sum.Warnings, p.Warnings...)
 	out.Summary = sum
 	return parseServed(run.RequestsCSV, table.Bytes())
 }

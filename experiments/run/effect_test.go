@@ -1,0 +1,294 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// tinyModel is small enough that thousands of its runs take seconds, tinyIndexed has an indexer and
+// experts.
+const (
+	tinyModel = "name = \"tiny\"\nlayers = 3\nhidden = 512\nq_heads = 8\nkv_heads = 4\nhead_dim = " +
+		"64\n" +
+		"ffn = 1024\nvocab = 9000\nmax_context = 9000\ntokenizer = \"llama2\"\n" +
+		"tied_embeddings = false\nqkv_bias = false\nweight_bytes_each = 2\nkv_bytes_each = 2\nsource " +
+		"= \"x\"\n"
+	tinyIndexed = "name = \"tiny\"\nlayers = 3\nhidden = 1024\nq_heads = 8\nkv_heads = 1\nhead_dim " +
+		"= 192\n" +
+		"ffn = 1024\nvocab = 9000\nmax_context = 9000\ntokenizer = \"llama2\"\n" +
+		"tied_embeddings = false\nqkv_bias = false\nweight_bytes_each = 2\nkv_bytes_each = 1\nsource " +
+		"= \"x\"\n" +
+		"kv_lora_rank = 512\nqk_rope_dim = 64\nqk_nope_dim = 128\nv_head_dim = 128\nq_lora_rank = 256\n" +
+		"index_top_k = 512\nindex_heads = 8\nindex_head_dim = 128\nindex_key_bytes = 132\nexperts = 8\n" +
+		"experts_per_token = 2\nshared_experts = 1\nexpert_ffn = 256\ndense_layers = 1\nmtp_layers = 1\n"
+)
+
+// engine05 is the engine of the papers: it has a watermark, and leaves blocks to working sets.
+const engine05 = "system.engine=vllm-0.5"
+
+// Systems and workloads in which keys have an effect.
+var (
+	dense   = []string{"system.preset=vllm", engine05}
+	inHBM   = []string{"system.preset=vllm-s", engine05, "system.budget_tokens=256"}
+	offload = []string{"system.preset=vllm-so", engine05, "system.budget_tokens=256",
+		"system.kv_gib=0.006"}
+	byLayer = []string{"system.preset=sparseserve", engine05, "system.budget_tokens=256",
+		"system.max_inject=900"}
+	psa    = []string{"system.preset=vllm-psa", engine05, "system.kv_gib=0.006"}
+	infini = []string{"system.preset=vllm-so", engine05, "system.selection=infinigen",
+		"system.block_tokens=1"}
+	recall  = append(slices.Clone(inHBM), "output.recall_proxy=true")
+	indexed = []string{"model=indexed.toml", "system.preset=dsa", "system.budget_tokens=512"}
+	hot     = []string{"model=indexed.toml", "system.preset=hisparse", "system.budget_tokens=512",
+		"system.hot_buffer=640"}
+	sessions = []string{"system.preset=vllm-0.15", "workload.trace=sessions",
+		"workload.prompt_lengths=fixed(300)",
+		"workload.output_lengths=fixed(12)", "workload.think_s=0.01",
+		"workload.system_lengths=fixed(400)",
+		"system.prefix_cache=vllm", "system.kv_gib=0.006"}
+	tiers = append(slices.Clone(sessions), "system.prefix_dram_gib=0.004", "system.prefix_ssd_gib=0.1")
+	hits  = append(slices.Clone(offload), "workload.prefix_hit=0.6")
+	fleet = []string{"system.preset=vllm", engine05, "fleet.replicas=2"}
+	mix   = []string{"system.preset=vllm", engine05, "workload.trace=longbench", "workload.requests=4"}
+)
+
+func and(sets []string, more ...string) []string { return append(slices.Clone(sets), more...) }
+
+// keyEffects has, for each key of a configuration, a value that changes results in a run that uses
+// it.
+var keyEffects = []struct {
+	key, value string
+	in         []string
+}{
+	{"system.engine", "vllm-0.15", dense}, {"system.use", "offline", and(dense, "gpu=h100-80gb",
+		"system.engine=vllm-0.15",
+		"workload.requests=30", "workload.rate=4000", "system.kv_gib=1")},
+	{"system.attention", "full", offload},
+	{"system.budget_tokens", "512", offload}, {"system.block_tokens", "64", dense},
+	{"system.sink_blocks", "4", offload}, {"system.window_blocks", "4", offload},
+	{"system.dense_layers", "1", offload}, {"system.selection", "quest", offload},
+	{"system.epsilon", "0.999", psa}, {"system.microbatch", "3", psa},
+	{"system.pipelined", "false", psa}, {"system.psa_stop", "head", psa},
+	{"system.margin", "1", infini}, {"system.offload", "true", inHBM},
+	{"system.load_engine", "flash", offload}, {"system.save_engine", "flash", offload},
+	{"system.lookup", "gpu", and(offload, "system.load_engine=flash", "gpu=h100-80gb",
+		"system.engine=sparseserve-live")},
+	{"system.hot_buffer", "1024", hot}, {"system.hot_release", "short", hot},
+	{"system.host_pool_ratio", "0.1", and(hot, "system.kv_gib=0.02")}, {"system.eviction", "fifo",
+		offload},
+	{"system.pool", "per-layer", offload}, {"system.tensor_parallel", "2", dense},
+	{"system.expert_parallel", "2", and(indexed, "system.tensor_parallel=2")},
+	{"system.utilisation", "0.5", and(dense, "system.kv_gib=0")}, {"system.kv_gib", "0.01", dense},
+	{"system.prefix_cache", "off", sessions}, {"system.prefix_dram_gib", "0.1", sessions},
+	{"system.prefix_ssd_gib", "0.1", sessions}, {"system.prefix_drive", "drive.toml", tiers},
+	{"system.prefix_chunk", "16", tiers}, {"system.prefix_eviction", "fifo", and(sessions,
+		"system.prefix_dram_gib=0.003", "workload.requests=40")},
+	{"system.prefix_write", "back", tiers},
+	{"system.prefix_write_hits", "3", and(tiers, "system.prefix_write=selective")},
+	{"system.prefix_load", "recompute", tiers}, {"system.prefix_load_tokens", "9000", tiers},
+	{"system.prefix_overlap", "none", tiers}, {"system.dram_gib", "0.01", offload},
+	{"system.save_buffer_mib", "0", offload}, {"system.base", "vllm-v1", and(dense,
+		"system.kv_gib=0.006", "workload.rate=400")},
+	{"system.max_requests", "1", dense}, {"system.max_tokens", "300", dense},
+	{"system.watermark", "0.7", dense}, {"system.batch_control", "true", offload},
+	{"system.window", "1", and(offload, "system.batch_control=true")},
+	{"system.speculate_tokens", "1", and(indexed, "model=mtp.toml", "system.preset=vllm-0.15")},
+	{"system.acceptance", "0.9",
+		and(indexed, "model=mtp.toml", "system.preset=vllm-0.15", "system.speculate_tokens=1")},
+	{"system.sampling", "top-p", []string{"system.preset=vllm-0.15", "system.sampling=random"}},
+	{"system.prefill", "plain", dense},
+	{"system.prefill_attention", "a-shape", dense},
+	{"system.prefill_pattern", "patterns.json", and(dense, "system.prefill_attention=minference")},
+	{"system.prefill_sink", "100", and(dense, "system.prefill_attention=a-shape",
+		"system.prefill_window=100")},
+	{"system.prefill_window", "300", and(dense, "system.prefill_attention=a-shape",
+		"system.prefill_sink=100")},
+	{"system.prefill_vertical", "30", and(dense, "system.prefill_attention=vertical-slash",
+		"system.prefill_slash=90")},
+	{"system.prefill_slash", "90", and(dense, "system.prefill_attention=vertical-slash",
+		"system.prefill_vertical=30")},
+	{"system.prefill_blocks", "2", and(dense, "system.prefill_attention=block-sparse")},
+	{"system.prefix_attention", "selected", hits}, {"system.chunk_tokens", "256", dense},
+	{"system.max_inject", "4000", byLayer}, {"system.load_weight", "0.9", and(hits,
+		"workload.rate=400", "system.kv_gib=0.1")},
+	{"system.over_length", "reject", and(dense, "system.max_prompt_tokens=900")},
+	{"system.max_prompt_tokens", "900", dense}, {"system.heads", "full", and(offload,
+		"system.sample_groups=4")},
+	{"system.sample_groups", "4", offload},
+
+	{"workload.trace", "own.csv", mix}, {"workload.format", "mooncake", and(dense,
+		"workload.trace=both.jsonl")},
+	{"workload.prompt_lengths", "fixed(800)", dense}, {"workload.output_lengths", "fixed(9)", dense},
+	{"workload.sessions", "3", and(sessions, "workload.requests=0", "workload.sessions=2")},
+	{"workload.turns", "fixed(5)", sessions}, {"workload.system_prompts", "1", sessions},
+	{"workload.system_lengths", "fixed(30)", sessions}, {"workload.system_zipf", "4", sessions},
+	{"workload.datasets", "lcc", mix}, {"workload.tokenizer", "llama3", mix},
+	{"workload.arrivals", "fixed", dense}, {"workload.rate", "9", dense},
+	{"workload.burstiness", "3", and(dense, "workload.arrivals=gamma")},
+	{"workload.speed", "2", and(dense, "workload.trace=own.csv", "workload.arrivals=trace")},
+	{"workload.stages", "[[1, 2], [1, 9]]", dense}, {"workload.concurrency", "2", dense},
+	{"workload.think_s", "3", sessions}, {"workload.requests", "5", dense},
+	{"workload.output", "instruct", mix}, {"workload.output_scale", "3", dense},
+	{"workload.prefix_hit", "0.5", dense},
+
+	{"fleet.replicas", "3", fleet}, {"fleet.router", "least-tokens", fleet},
+	{"fleet.fail", "[[0.01, 0, 1]]", fleet}, {"fleet.drain", "[[0.01, 0]]", fleet},
+
+	{"slo.rule", "requests", dense}, {"slo.miss_share", "0.5", dense}, {"slo.ttft_s", "0.1", dense},
+	{"slo.ttft_stat", "p50", and(dense, "slo.ttft_s=1")}, {"slo.tbt_factor", "3", dense},
+	{"slo.tbt_s", "1", dense}, {"slo.tbt_stat", "p50", dense}, {"slo.tpot_s", "1", dense},
+	{"slo.tpot_stat", "p50", and(dense, "slo.tpot_s=1")}, {"slo.e2e_s", "1", dense},
+	{"slo.e2e_stat", "p50", and(dense, "slo.e2e_s=1")}, {"slo.delay_s", "1", dense},
+	{"slo.delay_stat", "p50", dense},
+
+	{"metrics.warmup", "share", dense}, {"metrics.drain", "share", and(dense,
+		"metrics.drain_share=0.3")},
+	{"metrics.warmup_share", "0.6", and(dense, "metrics.warmup=share")},
+	{"metrics.drain_share", "0.6", and(dense, "metrics.drain=share")},
+	{"output.recall_proxy", "true", inHBM},
+
+	{"scores.drift", "0.9", offload}, {"scores.rho", "0.1", offload}, {"scores.noise", "0.9", offload},
+	{"scores.jump", "0.1", offload}, {"scores.jump_rate", "0.5", offload},
+	{"scores.token_motion", "0.9", hot}, {"scores.error", "0.9", recall},
+	{"scores.min_max_error", "0.9", and(recall, "system.selection=quest")},
+	{"scores.mean_error", "0.9", and(recall, "system.selection=mean")},
+	{"scores.representative_error", "0.9", and(recall, "system.selection=infllm")},
+	{"scores.speculation_error", "0.1", infini}, {"scores.within", "0.1", infini},
+	{"scores.sink", "0", psa}, {"scores.recent", "0", psa}, {"scores.group", "2", recall},
+	{"scores.skew", "0.5", psa}, {"scores.skew_layers", "0.9", psa}, {"scores.skew_heads", "0.9", psa},
+	{"scores.skew_tokens", "0.9", psa},
+}
+
+// withoutResults are keys that change no figure, and system.selections, which needs a recording.
+var withoutResults = []string{"system.name", "output.steps", "output.trace", "system.selections"}
+
+// quietWhenDense are keys whose value in keyEffects is that of dense vLLM, or for which no
+// request there is long enough, the load too low, or the memory given by kv_gib.
+var quietWhenDense = []string{"system.attention", "system.prefix_cache", "system.over_length",
+	"system.utilisation", "system.base", "system.sampling"}
+
+// effectBase comes before the sets of a row.
+var effectBase = []string{"model=tiny.toml", "gpu=a100-40gb",
+	"workload.requests=8", "system.kv_gib=0.02"}
+
+func effectFiles(t *testing.T) {
+	mixed := strings.ReplaceAll(tinyIndexed,
+		"index_top_k = 512\nindex_heads = 8\nindex_head_dim = 128\n"+
+			"index_key_bytes = 132\n", "")
+	both := `{"dataset": "lcc", "length": 900, "answers": ["a"], "input_length": 700, "output_length": 9, "timestamp": 0}` + "\n"
+	drive, err := os.ReadFile("../../hw/drives/pm9a3.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	layer := `{"0": ["stream_llm", 100, 100, 1]` +
+		strings.Repeat(`, "N": ["stream_llm", 100, 100, 1]`, 7) + "}"
+	for n := range 7 {
+		layer = strings.Replace(layer, "N", string(rune('1'+n)), 1)
+	}
+	for name, text := range map[string]string{"tiny.toml": tinyModel,
+		"drive.toml":    strings.ReplaceAll(string(drive), "value = 6500", "value = 65"),
+		"patterns.json": "[" + layer + ", " + layer + ", " + layer + "]", "indexed.toml": tinyIndexed,
+		"mtp.toml": mixed, "both.jsonl": both,
+		"own.csv": "arrived_s,prompt_tokens,output_tokens\n0,900,9\n1,900,9\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// effectOf runs the first point of a configuration: its figures and requests, and its warnings of
+// keys.
+func effectOf(x *Simulator, sets []string) (figures string, unused []string, err error) {
+	all := append(slices.Clone(effectBase), sets...)
+	said := strings.Join(sets, " ")
+	if !strings.Contains(said, "workload.rate=") && !strings.Contains(said, "workload.speed=") &&
+		!strings.Contains(said, "arrivals=trace") && !strings.Contains(said, "workload.stages=") &&
+		!strings.Contains(said, "concurrency=") {
+		all = append(all, "workload.rate=40")
+	}
+	if !strings.Contains(said, "workload.trace=") {
+		all = append([]string{"workload.prompt_lengths=uniform(600,1500)",
+			"workload.output_lengths=fixed(12)"}, all...)
+	}
+	c, err := config.Load("", all)
+	if err != nil {
+		return "", nil, err
+	}
+	p := c.Points()[0]
+	var rows bytes.Buffer
+	sum, err := x.Run(context.Background(), p, Sink{Requests: &rows})
+	sum.Warnings = nil
+	text, bad := json.Marshal(sum)
+	if err == nil {
+		err = bad
+	}
+	return string(text) + rows.String(), p.Warnings, err
+}
+
+// Every key has an effect in some run, without a warning. In a run of dense vLLM, where most have
+// none, it is refused, or warned of and changes no byte, or used.
+func TestKeysHaveAnEffectOrAWarning(t *testing.T) {
+	effectFiles(t)
+	x := NewSimulator()
+	bases := map[string]string{}
+	base := func(sets []string) string {
+		name := strings.Join(sets, " ")
+		if bases[name] == "" {
+			figures, _, err := effectOf(x, sets)
+			if err != nil {
+				t.Fatalf("%s: %v", sets, err)
+			}
+			bases[name] = figures
+		}
+		return bases[name]
+	}
+	for _, k := range keyEffects {
+		set := k.key + "=" + k.value
+		warned := func(unused []string) bool {
+			return slices.ContainsFunc(unused, func(w string) bool {
+				return strings.HasPrefix(w,
+					"--set "+set)
+			})
+		}
+		figures, unused, err := effectOf(x, and(k.in, set))
+		if err != nil || warned(unused) || figures == base(k.in) {
+			t.Errorf("%s with %s: %v, %q, changes results: %t", set, k.in, err, unused,
+				figures != base(k.in))
+		}
+		figures, unused, err = effectOf(x, and(dense, set))
+		if err == nil && !slices.Contains(quietWhenDense, k.key) &&
+			warned(unused) != (figures == base(dense)) {
+			t.Errorf("%s with dense vLLM: %q, changes results: %t", set, unused, figures != base(dense))
+		}
+	}
+}
+
+// No key is left out.
+func TestEveryKeyIsTried(t *testing.T) {
+	for table, v := range map[string]any{"system": &sim.Spec{}, "workload": &traces.Spec{},
+		"fleet": &sim.FleetSpec{}, "scores": &traces.ScoreParams{}, "slo": &config.SLO{},
+		"metrics": &sim.Cutoff{}, "output": &config.Output{}} {
+		for _, f := range config.FieldsOf(v) {
+			key := table + "." + f.Key
+			tried := slices.ContainsFunc(keyEffects, func(k struct {
+				key, value string
+				in         []string
+			}) bool {
+				return k.key == key
+			})
+			if tried == slices.Contains(withoutResults, key) {
+				t.Errorf("%s: neither tried nor without results, or both", key)
+			}
+		}
+	}
+}
