@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -281,5 +282,30 @@ prefix_cache = "vllm"
 	off := c.Knobs[0].Points[0].Value.Value
 	if c.Base.Value <= 0 || c.Base.Value >= 100 || off != 0 {
 		t.Errorf("%g %% of the prompts hit, %g without a cache", c.Base.Value, off)
+	}
+}
+
+// Of a server whose P99 TBT is a ten-thousandth of a second a token of the budget, a bound of 0.1 s
+// holds up to 1,000 tokens.
+func TestThresholdIsAtItsBound(t *testing.T) {
+	e := newEvaluator(t)
+	e.Run = func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+		return sim.Summary{Requests: 8, Completed: 8, SLOMet: new(true),
+			TBT: sim.Stats{P99: float64(p.System.BudgetTokens) / 1e4}}, nil
+	}
+	metric, _ := MetricNamed("e2e_mean")
+	th, err := ThresholdNamed("budget")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _, err := (&Study{Config: write(t, small), Set: []string{"slo.tbt_s=0.1"}, Metric: metric,
+		Ranges: ranges(t, "budget=512..4096"), Thresholds: []Threshold{th}}).Do(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := found.Cases[0].Thresholds[0]
+	if x.Holds == nil || x.Fails == nil || x.Holds.Value > 0.1 || x.Fails.Value <= 0.1 ||
+		x.Holds.Value < 0.097 || x.Fails.Value > 0.103 || x.Holds.Against != 0.1 {
+		t.Errorf("holds at %+v, fails at %+v: %s", x.Holds, x.Fails, x.Text)
 	}
 }
