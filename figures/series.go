@@ -104,10 +104,12 @@ func summarise(x float64, values []float64, unstable bool) point {
 	return p
 }
 
-// isUnstable finds the warning of a queue that grows without end.
+// isUnstable finds the warnings of a queue that grows, of long runs and of short ones.
 func isUnstable(warnings []string) bool {
 	return slices.ContainsFunc(warnings,
-		func(w string) bool { return strings.Contains(w, "unstable") })
+		func(w string) bool {
+			return strings.HasPrefix(w, "unstable queue") || strings.HasPrefix(w, "waits grow")
+		})
 }
 
 // Series and abscissae of runs.

@@ -61,6 +61,9 @@ type Config struct {
 	PrefixWorth func(from, to, ssd int) bool
 	// Good says whether a request that was served kept the service level; nil: nobody asks.
 	Good func(*RequestRecord) bool
+	// LongWait is the wait for the first step, in seconds, that the service level allows: a queue that
+	// grows is worth a warning beyond it, and beyond a second.
+	LongWait float64
 	// Cutoff leaves the start or the end of the run out of its metrics.
 	Cutoff Cutoff
 	// CardBytes is the card's HBM, of which FixedBytes hold weights, runtime and activations; 0:

@@ -175,6 +175,7 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	w.sampled, w.groups, w.loadError = m.sampled, m.groups, m.loadError
 	w.reach = m.reach
 	w.trend = m.trend // of the whole run: it says whether means depend on its length
+	w.longWait = m.longWait
 	for _, at := range j.arrivals[warmup : n-drain] {
 		w.arrived(at)
 	}

@@ -28,6 +28,7 @@ type Metrics struct {
 	phases           Phases
 	extrapolated     uint32
 	trend            trend
+	longWait         float64 // s
 
 	progressive int // layers of a step in which decodes attend round by round
 	recalls     recalls
@@ -260,11 +261,8 @@ func (m *Metrics) Summary() Summary {
 	if m.truncations.n > 0 {
 		s.Warnings = append(s.Warnings, m.truncations.warning(m.submitted))
 	}
-	if m.trend.rising() {
-		s.Warnings = append(s.Warnings, fmt.Sprintf(
-			"unstable queue: scheduling delay keeps growing (last quarter of requests waits %.3gx as long "+
-				"as the first half); means depend on the length of the run",
-			m.trend.growth()))
+	if w := m.trend.warning(max(1, m.longWait)); w != "" {
+		s.Warnings = append(s.Warnings, w)
 	}
 	if m.sampled > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf(
@@ -275,9 +273,9 @@ func (m *Metrics) Summary() Summary {
 	switch {
 	case m.done == 0:
 		s.Warnings = append(s.Warnings, "no request finished, so there are no latencies")
-	case m.done < 200:
+	case m.done < EnoughRequests:
 		s.Warnings = append(s.Warnings, fmt.Sprintf("only %d requests finished; figures from fewer "+
-			"than 200 are noisy", m.done))
+			"than %d are noisy", m.done, EnoughRequests))
 	}
 	return s
 }

@@ -70,7 +70,7 @@ func (c *Config) newMetrics(replicas int) *Metrics {
 	m.offload, m.blockBytes = c.Spec.Offload, c.Geometry.BlockBytes
 	m.prefixes, m.tiers = c.Spec.CachesPrefixes(), c.Spec.PrefixTiers()
 	m.dram = m.tiers && c.Spec.PrefixDRAM > 0
-	m.good, m.layers = c.Good, c.Model.Layers
+	m.good, m.layers, m.longWait = c.Good, c.Model.Layers, c.LongWait
 	m.capacity = Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
 		DRAM: int64(c.Spec.DRAMGiB * (1 << 30))}
 	if c.Cutoff.On() {

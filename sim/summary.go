@@ -1,6 +1,10 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Stats summarises one distribution.
 type Stats struct {
@@ -135,6 +139,14 @@ func (s *Summary) RejectedShare() float64 {
 	}
 	return float64(s.Rejected) / float64(s.Completed+s.Rejected)
 }
+
+// Warns says whether the run has a warning of a kind.
+func (s *Summary) Warns(kind string) bool {
+	return slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, kind) })
+}
+
+// QueueGrows says whether requests waited longer and longer.
+func (s *Summary) QueueGrows() bool { return s.Warns(UnstableQueue) || s.Warns(WaitsGrow) }
 
 // MetSLO says whether the run met its service level, as far as that is known: it is not of a run
 // that ended early.

@@ -1,6 +1,9 @@
 package sim
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // trend keeps up to 64 batch means of a sequence, whose batch size doubles when they are full.
 type trend struct {
@@ -33,9 +36,9 @@ func (t *trend) add(v float64) {
 }
 
 // rising says whether the sequence grows without bound, as the delay of an unstable queue does:
-// Mann-Kendall's test finds a trend at 99.9 %, and the last quarter is above a second and at
-// least twice the first half.
-func (t *trend) rising() bool {
+// Mann-Kendall's test finds a trend at 99.9 %, and the last quarter is above what matters, in
+// seconds, and at least twice the first half.
+func (t *trend) rising(matters float64) bool {
 	n := len(t.means)
 	if n < 8 {
 		return false
@@ -52,13 +55,36 @@ func (t *trend) rising() bool {
 		}
 	}
 	sd := math.Sqrt(float64(n*(n-1)*(2*n+5)) / 18)
-	return float64(s)/sd > 3.1 && t.lastQuarter() > 1 && t.growth() >= 2
+	return float64(s)/sd > 3.1 && t.lastQuarter() > matters && t.lastQuarter() >= 2*t.firstHalf()
 }
 
 func (t *trend) lastQuarter() float64 { return mean(t.means[len(t.means)*3/4:]) }
+func (t *trend) firstHalf() float64   { return mean(t.means[:len(t.means)/2]) }
 
-// growth is the mean of the last quarter over that of the first half.
-func (t *trend) growth() float64 { return t.lastQuarter() / mean(t.means[:len(t.means)/2]) }
+// Kinds of warnings that a queue grows: a warning of the kind begins with it.
+const (
+	UnstableQueue = "unstable queue"
+	WaitsGrow     = "waits grow" // in a run of fewer than EnoughRequests
+)
+
+// EnoughRequests are those from which the queue of a run can be called unstable, and figures are
+// steady.
+const EnoughRequests = 200
+
+// warning is that of a queue that grows, of requests whose wait matters from some seconds on;
+// empty where it does not grow.
+func (t *trend) warning(matters float64) string {
+	if !t.rising(matters) {
+		return ""
+	}
+	waits := fmt.Sprintf("the last quarter of requests waits %.3g s for its first step, the first "+
+		"half %.3g s", t.lastQuarter(), t.firstHalf())
+	if n := len(t.means)*t.size + t.n; n < EnoughRequests {
+		return fmt.Sprintf("%s: %s; %d requests are too few to tell whether this goes on", WaitsGrow,
+			waits, n)
+	}
+	return UnstableQueue + ": " + waits + "; means depend on the length of the run"
+}
 
 func mean(xs []float64) float64 {
 	var sum float64

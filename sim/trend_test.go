@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -24,7 +25,7 @@ func rising(values []float64) bool {
 	for _, v := range values {
 		t.add(v)
 	}
-	return t.rising()
+	return t.rising(1)
 }
 
 // A queue with a load below one is stable and said to be; one above is not.
@@ -111,4 +112,31 @@ func TestTrendKeepsBatchMeans(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A queue is called unstable by its waits and the number of its requests: of n requests the i-th
+// waits step times i seconds, so that the last quarter waits 7/8 n step in the mean.
+func TestUnstableNeedsRequestsAndWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		n             int
+		step, matters float64
+		kind          string
+	}{
+		"long and late":            {400, 0.01, 2, UnstableQueue}, // 3.5 s
+		"long, within the level":   {400, 0.005, 2, ""},           // 1.7 s
+		"the same, no level":       {400, 0.005, 1, UnstableQueue},
+		"just enough":              {200, 1, 2, UnstableQueue},
+		"too few":                  {199, 1, 2, WaitsGrow},
+		"few and within the level": {40, 0.05, 2, ""}, // 1.7 s
+		"none waits at first":      {40, 0.1, 2, WaitsGrow},
+	} {
+		var tr trend
+		for i := range c.n {
+			tr.add(c.step * float64(i))
+		}
+		got := tr.warning(c.matters)
+		if c.kind == "" && got != "" || !strings.HasPrefix(got, c.kind) {
+			t.Errorf("%s: %q, want %q", name, got, c.kind)
+		}
+	}
 }

@@ -305,9 +305,7 @@ func (p *Planner) trial(r *run.Result, bounds []config.Bound) (Trial, error) {
 	s := &r.Summary
 	t := Trial{
 		Rate: r.Point.Workload.Rate, Seed: r.Point.Seed, Rejected: s.RejectedShare(),
-		Unstable: slices.ContainsFunc(s.Warnings,
-			func(w string) bool { return strings.HasPrefix(w, "unstable queue") }),
-		Completed: s.Completed, ThroughputTokS: s.ThroughputTokS, Hash: hash,
+		Unstable: s.QueueGrows(), Completed: s.Completed, ThroughputTokS: s.ThroughputTokS, Hash: hash,
 		requests: s.Requests, e2e: s.E2E.Mean,
 	}
 	for i := range bounds {

@@ -203,6 +203,7 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	bounds := slo.Bounds(iteration.Seconds())
 	if len(bounds) > 0 {
 		s.server.Good = func(r *sim.RequestRecord) bool { return config.Good(bounds, r) }
+		s.server.LongWait = longWait(bounds)
 	}
 	serve, err := s.runner()
 	if err != nil {
@@ -259,6 +260,16 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 		return sum, runErr
 	}
 	return sum, rec.err
+}
+
+// longWait is the wait for the first step that bounds on the delay or TTFT allow; 0 without any.
+func longWait(bounds []config.Bound) (limit float64) {
+	for _, b := range bounds {
+		if (b.Name == "delay" || b.Name == "ttft") && (limit == 0 || b.Limit < limit) {
+			limit = b.Limit
+		}
+	}
+	return limit
 }
 
 // serving runs a workload to its end: Server.Run or Fleet.Run.

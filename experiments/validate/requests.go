@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -102,9 +101,7 @@ func followsFromRequests(dir string, sum *sim.Summary) error {
 // more than half of all are still being served as the last one arrives. The last
 // covers short runs whose batch grows in place of the queue.
 func saturated(s *sim.Summary, all []servedRequest, slo *config.SLO) bool {
-	if s.QueueDelay.Mean > slo.DelayS ||
-		slices.ContainsFunc(s.Warnings,
-			func(w string) bool { return strings.HasPrefix(w, "unstable queue") }) {
+	if s.QueueDelay.Mean > slo.DelayS || s.QueueGrows() {
 		return true
 	}
 	if len(all) == 0 {

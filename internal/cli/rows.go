@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -29,14 +28,14 @@ func (l load) String() string {
 
 // row is one system at one load: the mean over seeds.
 type row struct {
-	system   string
-	load     load
-	runs     int
-	sum      sim.Summary
-	runsOf   []*sim.Summary
-	met      int // runs that kept the service level
-	judged   int // runs of which that is known: all that did not end early
-	unstable bool
+	system string
+	load   load
+	runs   int
+	sum    sim.Summary
+	runsOf []*sim.Summary
+	met    int    // runs that kept the service level
+	judged int    // runs of which that is known: all that did not end early
+	queue  string // "unstable", "waits grow", or empty
 }
 
 // rowsOf gathers runs by load, ascending, then system in the order of the
@@ -80,8 +79,12 @@ func (r *row) add(s *sim.Summary) {
 	if met {
 		r.met++
 	}
-	r.unstable = r.unstable ||
-		slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, "unstable") })
+	switch {
+	case s.Warns(sim.UnstableQueue):
+		r.queue = "unstable"
+	case s.Warns(sim.WaitsGrow) && r.queue == "":
+		r.queue = sim.WaitsGrow
+	}
 }
 
 func (r *row) divide() {

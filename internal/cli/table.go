@@ -61,10 +61,6 @@ func printTable(w io.Writer, sums []sim.Summary, unit string) {
 			preempted = strconv.Itoa(s.Preempted / r.runs)
 			again = digits(100 * s.RecomputedShare)
 		}
-		note := ""
-		if r.unstable {
-			note = "unstable"
-		}
 		served := ""
 		if s.Rejected > 0 {
 			served, partial = strconv.FormatFloat(
@@ -78,7 +74,7 @@ func printTable(w io.Writer, sums []sim.Summary, unit string) {
 			ofServed(s.TTFT.P99), ofServed(1e3 * s.TBT.Mean), ofServed(1e3 * s.TBT.P99),
 			ofServed(s.ThroughputTokS) + tokens,
 			ofServed(s.QueueDelay.Mean), digits(s.BatchMean), blocks, hits, prefixes,
-			preempted, again, sloLabel(r), note})
+			preempted, again, sloLabel(r), r.queue})
 	}
 	t.SetColumnConfigs(append(rightAligned(3, 15),
 		table.ColumnConfig{Number: 1, Align: text.AlignRight}))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // said is a warning and what it is about.
@@ -53,7 +55,8 @@ func (p *page) warn(all []said, results int) {
 }
 
 // serious are parts of warnings without which figures are misread, the gravest first.
-var serious = []string{"no request finished", "ended early", "requests rejected", "preemptions", "unstable queue",
+var serious = []string{"no request finished", "ended early", "requests rejected", "preemptions",
+	sim.UnstableQueue, sim.WaitsGrow, "near a limit",
 	"truncated",
 	"began anew", "rows left out", "trace ended", "has no bound", "requests finished"}
 
