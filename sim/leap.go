@@ -71,6 +71,7 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 			return now, err
 		}
 		st.rec.HBMBytes = used * block
+		st.rec.BatchFull, st.rec.KVFull = s.nearLimits(used)
 	}
 	if steps == 0 {
 		return now, nil

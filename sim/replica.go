@@ -37,7 +37,8 @@ func (m *Metrics) uses(seconds float64) Uses {
 
 // join adds what another replica used in the same time.
 func (u *uses) join(o *uses) {
-	for _, h := range []struct{ into, from *held }{{&u.hbm, &o.hbm}, {&u.dram, &o.dram}} {
+	for _, h := range []struct{ into, from *held }{{&u.hbm, &o.hbm}, {&u.dram, &o.dram},
+		{&u.batch, &o.batch}, {&u.room, &o.room}} {
 		h.into.byteSeconds += h.from.byteSeconds
 		h.into.peak = max(h.into.peak, h.from.peak)
 	}

@@ -107,6 +107,7 @@ type StepRecord struct {
 	// HBMBytes of KV blocks, metadata and prefill buffers, DRAMBytes of the KV of all requests
 	// that offload.
 	HBMBytes, DRAMBytes int64
+	BatchFull, KVFull   bool // as Uses has it
 	H2DBytes, D2HBytes  int64
 	Prefix              PrefixUse
 	Timing              Timing

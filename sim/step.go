@@ -128,6 +128,7 @@ func (s *Server) finishStep(now des.Time) {
 		s.finishHot()
 	}
 	st.rec.Tokens, st.rec.HBMBytes, st.rec.DRAMBytes = st.emits, s.hbmUsed(), st.meta.DRAMBytes
+	st.rec.BatchFull, st.rec.KVFull = s.nearLimits(s.memory.Used())
 	st.rec.H2DBytes, st.rec.D2HBytes = st.rec.Loaded*s.Geometry.BlockBytes,
 		st.rec.Saved*s.Geometry.BlockBytes
 	if s.Spec.PrefixWrite != WriteBack {

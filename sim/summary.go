@@ -105,6 +105,9 @@ type Summary struct {
 	SLOMissed []string `json:"slo_missed,omitempty"`
 	Warnings  []string `json:"warnings"`
 
+	// Paced is the run with other step times, of one near a limit of its servers.
+	Paced []Paced `json:"with_step_times,omitempty"`
+
 	// Window is what the figures are of, where a part of the run is left out.
 	Window *Window `json:"window,omitempty"`
 
@@ -155,6 +158,14 @@ func (s *Summary) MetSLO() (met, known bool) {
 		return false, false
 	}
 	return *s.SLOMet, true
+}
+
+// Paced is what a run becomes where each step takes a factor of its time.
+type Paced struct {
+	StepTime float64 `json:"factor"`
+	TTFT     Stats   `json:"ttft_s"`
+	TBT      Stats   `json:"tbt_s"`
+	SLOMet   *bool   `json:"slo_met,omitempty"`
 }
 
 // ProgressiveStats is what progressive attention (PSA) did.

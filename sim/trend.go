@@ -61,10 +61,11 @@ func (t *trend) rising(matters float64) bool {
 func (t *trend) lastQuarter() float64 { return mean(t.means[len(t.means)*3/4:]) }
 func (t *trend) firstHalf() float64   { return mean(t.means[:len(t.means)/2]) }
 
-// Kinds of warnings that a queue grows: a warning of the kind begins with it.
+// Kinds of warnings: a warning of the kind begins with it.
 const (
 	UnstableQueue = "unstable queue"
 	WaitsGrow     = "waits grow" // in a run of fewer than EnoughRequests
+	NearLimit     = "near a limit"
 )
 
 // EnoughRequests are those from which the queue of a run can be called unstable, and figures are

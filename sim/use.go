@@ -45,6 +45,19 @@ type Uses struct {
 	GPUUse *Use `json:"gpu_use,omitempty"`
 	H2DUse *Use `json:"h2d_use,omitempty"`
 	D2HUse *Use `json:"d2h_use,omitempty"`
+	// BatchFull is the share of the time in which a server ran 95 % of its max_requests or more,
+	// KVFull that in which 95 % of the KV was in use or a request waited for room for its own.
+	BatchFull float64 `json:"batch_full_share,omitempty"`
+	KVFull    float64 `json:"kv_full_share,omitempty"`
+}
+
+// nearLimits says whether a server whose requests hold so many blocks is near its limits.
+func (s *Server) nearLimits(used int64) (batch, room bool) {
+	const near = 0.95
+	free := s.memory.Tokens(s.memory.Total() - used)
+	return float64(s.sched.Running()) >= near*float64(s.Spec.MaxRequests),
+		float64(used) >= near*float64(s.memory.Total()) || int64(s.sched.NextPrompt()) > free ||
+			s.sched.Held()
 }
 
 // Capacity is what Uses are shares of, in bytes. Zero: not known.
@@ -58,6 +71,7 @@ type Capacity struct {
 // uses adds up what steps use.
 type uses struct {
 	hbm, dram     held
+	batch, room   held // 1 at the limit
 	gpu, h2d, d2h worked
 	any           bool
 	before        des.Time // end of the last step, if any
@@ -118,6 +132,12 @@ func (u *uses) within(r *StepRecord, from, to des.Time) {
 	seconds := inside * float64(r.Timing.Elapsed) / float64(des.Second)
 	u.hbm.add(r.HBMBytes, seconds)
 	u.dram.add(r.DRAMBytes, seconds)
+	if r.BatchFull {
+		u.batch.add(1, seconds)
+	}
+	if r.KVFull {
+		u.room.add(1, seconds)
+	}
 	u.gpu.add(r.Timing.Busy.GPU, r.Timing.Elapsed, inside)
 	u.h2d.add(r.Timing.Busy.H2D, r.Timing.Elapsed, inside)
 	u.d2h.add(r.Timing.Busy.D2H, end-begin, overlap(begin, end, from, to))
@@ -141,6 +161,7 @@ func (u *uses) of(c *Capacity, offload, tiers bool, seconds float64) (out Uses) 
 		return out
 	}
 	out.HBMUse, out.HBMKVUse = u.hbm.of(c.HBM, c.Fixed, seconds), u.hbm.of(c.KV, 0, seconds)
+	out.BatchFull, out.KVFull = u.batch.byteSeconds/seconds, u.room.byteSeconds/seconds
 	if offload {
 		out.DRAMUse = u.dram.of(c.DRAM, 0, seconds)
 	}

@@ -23,6 +23,9 @@ type Grid struct {
 	// Finished is called for every request that leaves a server, from many
 	// goroutines at once; it may be nil.
 	Finished func()
+	// Again has runs near a limit made again with other step times (Cliff); it is called with the
+	// requests of these, from many goroutines at once. Nil: none is.
+	Again func(requests int)
 }
 
 // Keeper keeps the files of points.
@@ -93,6 +96,12 @@ func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum sim.Summar
 		(outer.Err() != nil || sum.Live != nil)
 	if runErr != nil && !part {
 		return sum, false, runErr
+	}
+	if g.Again != nil && NearLimit(&sum) {
+		g.Again(len(paces) * sum.Requests)
+		if err := Cliff(ctx, g.Run, &p, &sum, sink.Finished); err != nil {
+			return sum, false, err
+		}
 	}
 	sum.Name, sum.System, sum.Model, sum.GPU = p.Name, p.System.Name, p.Model, p.GPU
 	if sum.Replicas > 0 {

@@ -22,6 +22,8 @@ type Sink struct {
 	Finished func()    // called once for every request that leaves the server
 	// Watch may end a run before its end; nil does not.
 	Watch Watcher
+	// StepTime is a factor on the time of each step of the modelled device; 0: 1.
+	StepTime float64
 }
 
 // Watcher sees a run go on.

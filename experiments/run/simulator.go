@@ -44,7 +44,12 @@ func NewSimulator() *Simulator { return &Simulator{libraries: map[libraryKey]*ds
 
 // Run carries out one point. It is a Runner.
 func (x *Simulator) Run(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
-	return x.RunOn(ctx, p, sink, func(d sim.Device) sim.Device { return d })
+	return x.RunOn(ctx, p, sink, func(d sim.Device) sim.Device {
+		if sink.StepTime > 0 {
+			return &paced{Device: d.(*hw.Device), factor: sink.StepTime}
+		}
+		return d
+	})
 }
 
 // RunOn carries out one point on what wrap makes of the modelled device.

@@ -78,6 +78,9 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(requestsOf(missing))
 	grid := run.Grid{Run: simulate, Workers: workers, Partial: true, Finished: bar.finished}
+	if s.Live == "" {
+		grid.Again = bar.planned
+	}
 	results, notes, runErr := folder.Store.Do(ctx, grid, points)
 	bar.close()
 	printNotes(app.Stderr, notes)

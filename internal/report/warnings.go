@@ -56,7 +56,7 @@ func (p *page) warn(all []said, results int) {
 
 // serious are parts of warnings without which figures are misread, the gravest first.
 var serious = []string{"no request finished", "ended early", "requests rejected", "preemptions",
-	sim.UnstableQueue, sim.WaitsGrow, "near a limit",
+	sim.UnstableQueue, sim.WaitsGrow, sim.NearLimit,
 	"truncated",
 	"began anew", "rows left out", "trace ended", "has no bound", "requests finished"}
 

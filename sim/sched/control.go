@@ -64,7 +64,8 @@ func (s *Scheduler) admit() {
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		need := s.need(c)
-		s.limited = s.limited || used+need > available
+		s.held = s.held || used+need > available
+		s.limited = s.limited || s.held
 		if used+need <= available || s.batch.Empty() && s.canRun(c) {
 			used += need
 			s.enter(c)

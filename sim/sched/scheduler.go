@@ -85,6 +85,7 @@ type Scheduler struct {
 	closed     bool        // admits nobody: running requests only
 	most       int         // requests that ran at a time
 	limited    bool        // the limit has kept a candidate out
+	held       bool        // of this batch
 }
 
 // New returns a scheduler with empty queues.
@@ -146,6 +147,18 @@ func (s *Scheduler) Running() int { return len(s.running) }
 func (s *Scheduler) Most() int     { return s.most }
 func (s *Scheduler) Limited() bool { return s.limited }
 
+// Held says whether the limit kept a candidate out of the last batch.
+func (s *Scheduler) Held() bool { return s.held }
+
+// NextPrompt is the tokens that the first of the waiting requests needs room for; 0 without any.
+func (s *Scheduler) NextPrompt() int {
+	if s.waiting.len() == 0 {
+		return 0
+	}
+	r := s.waiting.front()
+	return r.Target - r.Hit
+}
+
 // Landed puts a request whose prefix has been loaded back to the front of the queue, behind those
 // that came back before it.
 func (s *Scheduler) Landed(r *Request) {
@@ -191,7 +204,7 @@ func (s *Scheduler) Next() *Batch {
 		SetBack:   s.batch.SetBack[:0],
 		Loading:   s.batch.Loading[:0],
 	}
-	s.candidates = s.candidates[:0]
+	s.candidates, s.held = s.candidates[:0], false
 	s.base.fill(s)
 	s.control()
 	return &s.batch

@@ -1,0 +1,71 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// nearShare is the share of the time at a limit from which a run is near it.
+const nearShare = 0.02
+
+// paces are the factors of step times that a run near a limit is made with again.
+var paces = [2]float64{0.95, 1.05}
+
+// NearLimit says whether a run came near a limit of its servers, where a small error of step times
+// becomes a large one of TTFT. One whose queue grows without end is beyond it.
+func NearLimit(s *sim.Summary) bool {
+	return max(s.BatchFull, s.KVFull) >= nearShare && s.Completed > 0 && s.Interrupted == "" &&
+		!s.Warns(sim.UnstableQueue)
+}
+
+// Cliff makes a run that came near a limit of its servers again, with steps 5 % shorter and 5 %
+// longer, and adds what becomes of it to the summary: Summary.Paced and a warning. Of any other run
+// it does nothing. finished is called as Sink.Finished is.
+func Cliff(ctx context.Context, run Runner, p *config.Point, s *sim.Summary, finished func()) error {
+	if !NearLimit(s) {
+		return nil
+	}
+	var paced []sim.Paced
+	for _, pace := range paces {
+		o, err := run(ctx, *p, Sink{Requests: io.Discard, Finished: finished, StepTime: pace})
+		if err != nil {
+			return err
+		}
+		paced = append(paced, sim.Paced{StepTime: pace, TTFT: o.TTFT, TBT: o.TBT, SLOMet: o.SLOMet})
+	}
+	s.Paced = paced
+	s.Warnings = append(s.Warnings, cliffWarning(p, s))
+	return nil
+}
+
+// cliffWarning says how near the run is to which limit, and what becomes of it.
+func cliffWarning(p *config.Point, s *sim.Summary) string {
+	where, share := fmt.Sprintf("max_requests = %d", p.System.MaxRequests), s.BatchFull
+	if s.KVFull > share {
+		where, share = "all KV", s.KVFull
+	}
+	short, long := &s.Paced[0], &s.Paced[1]
+	var text strings.Builder
+	fmt.Fprintf(&text, sim.NearLimit+": within 5 %% of %s for %.0f %% of the time; step times "+
+		"5 %% longer would make "+
+		"mean TTFT %.3g s instead of %.3g, P90 TTFT %.3g s instead of %.3g and mean TBT %.3g ms instead "+
+		"of %.3g", where, 100*share, long.TTFT.Mean, s.TTFT.Mean, long.TTFT.P90, s.TTFT.P90,
+		1e3*long.TBT.Mean, 1e3*s.TBT.Mean)
+	fmt.Fprintf(&text, "; 5 %% shorter: %.3g s, %.3g s and %.3g ms", short.TTFT.Mean, short.TTFT.P90,
+		1e3*short.TBT.Mean)
+	if met, known := s.MetSLO(); known {
+		verdict := map[bool]string{true: "met", false: "missed"}
+		if was, is := verdict[met], verdict[*long.SLOMet]; was != is {
+			fmt.Fprintf(&text, "; the SLO is %s, and with longer steps %s", was, is)
+		}
+		if was, is := verdict[met], verdict[*short.SLOMet]; was != is {
+			fmt.Fprintf(&text, "; the SLO is %s, and with shorter steps %s", was, is)
+		}
+	}
+	return text.String()
+}

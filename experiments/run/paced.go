@@ -1,0 +1,83 @@
+package run
+
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// paced is a modelled device whose steps, loads and saves take a factor of their time.
+type paced struct {
+	*hw.Device
+	factor        float64
+	server, clock des.Time // one moment, by the server's clock and by the device's
+}
+
+// longer is a span of the device's clock by the server's.
+func (d *paced) longer(t des.Time) des.Time { return des.Time(math.Round(float64(t) * d.factor)) }
+
+// at is a moment of the server's clock by the device's.
+func (d *paced) at(t des.Time) des.Time {
+	return d.clock + des.Time(math.Round(float64(t-d.server)/d.factor))
+}
+
+// Begin implements sim.Device.
+func (d *paced) Begin(s *sim.Step) error {
+	step := *s
+	step.Start = d.at(s.Start)
+	d.server, d.clock = s.Start, step.Start
+	return d.Device.Begin(&step)
+}
+
+// Finish implements sim.Device.
+func (d *paced) Finish() (sim.Timing, error) {
+	t, err := d.Device.Finish()
+	return d.timing(t), err
+}
+
+// timing is that of a step by the server's clock. The phases are the device's, and the difference
+// is of no phase.
+func (d *paced) timing(t sim.Timing) sim.Timing {
+	d.clock += t.Elapsed
+	more := d.longer(t.Elapsed) - t.Elapsed
+	t.Elapsed += more
+	t.Phases.Unsplit += more
+	d.server += t.Elapsed
+	t.Busy = sim.Busy{GPU: d.longer(t.Busy.GPU), H2D: d.longer(t.Busy.H2D), D2H: d.longer(t.Busy.D2H)}
+	t.SavesDone = d.longer(t.SavesDone)
+	return t
+}
+
+// Next implements sim.Repeater.
+func (d *paced) Next(s *sim.Step, w *sim.Work) (sim.Timing, bool) {
+	step := *s
+	step.Start = d.at(s.Start)
+	t, ok := d.Device.Next(&step, w)
+	if !ok {
+		return t, false
+	}
+	d.server, d.clock = s.Start, step.Start
+	return d.timing(t), true
+}
+
+// Drain implements sim.Device.
+func (d *paced) Drain() (des.Time, error) {
+	t, err := d.Device.Drain()
+	return d.longer(t), err
+}
+
+// FetchPrefix implements sim.PrefixDevice.
+func (d *paced) FetchPrefix(at des.Time, l sim.PrefixLoad) des.Time {
+	return d.since(d.Device.FetchPrefix(d.at(at), l))
+}
+
+// SavePrefix implements sim.PrefixDevice.
+func (d *paced) SavePrefix(at des.Time, bytes, ssd int64) (dram, onSSD des.Time) {
+	dram, onSSD = d.Device.SavePrefix(d.at(at), bytes, ssd)
+	return d.since(dram), d.since(onSSD)
+}
+
+// since is a moment of the device's clock by the server's.
+func (d *paced) since(t des.Time) des.Time { return d.server + d.longer(t-d.clock) }
