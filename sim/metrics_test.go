@@ -63,8 +63,8 @@ func TestWarnings(t *testing.T) {
 	m.sampled, m.groups, m.loadError, m.done = 32, 1024, 0.0123, 199
 	w := m.Summary().Warnings
 	want := []string{
-		"unstable queue: the last quarter of requests waits 348 s for its first step, the first half 99.5 " +
-			"s; means depend on the length of the run",
+		"unstable queue: the last quarter of requests waits 348 s for its first step, the first half " +
+			"99.5 s; means depend on the length of the run",
 		"heads sampled: 32 of 1024 (layer, KV head) groups; blocks loaded have a standard error of 1.2 %",
 		"only 199 requests finished; figures from fewer than 200 are noisy",
 	}

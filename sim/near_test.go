@@ -10,7 +10,7 @@ import (
 // With places for two, two prompts of 4 tokens take 10 + 8 x 2 ms, and two tokens more 20 ms; only
 // then does the third request run, alone, for 10 + 4 x 2 + 20 ms: two ran for 46 of 84 ms. With
 // memory for four blocks of 4 tokens, a prompt of 12 takes three in 26 + 18 ms, and its next tokens
-// the fourth in 20 ms. The second waits for three free ones meanwhile; then it takes all four in its
+// the fourth in 20 ms. The second waits for three free ones meanwhile; then it takes all in its
 // last 20 ms: 84 of 128 ms.
 func TestNearLimitsByHand(t *testing.T) {
 	short, long := sim.Arrival{Prompt: 4, Output: 3}, sim.Arrival{Prompt: 12, Output: 3}

@@ -26,7 +26,8 @@ func NearLimit(s *sim.Summary) bool {
 // Cliff makes a run that came near a limit of its servers again, with steps 5 % shorter and 5 %
 // longer, and adds what becomes of it to the summary: Summary.Paced and a warning. Of any other run
 // it does nothing. finished is called as Sink.Finished is.
-func Cliff(ctx context.Context, run Runner, p *config.Point, s *sim.Summary, finished func()) error {
+func Cliff(ctx context.Context, run Runner, p *config.Point, s *sim.Summary,
+	finished func()) error {
 	if !NearLimit(s) {
 		return nil
 	}
@@ -52,9 +53,8 @@ func cliffWarning(p *config.Point, s *sim.Summary) string {
 	short, long := &s.Paced[0], &s.Paced[1]
 	var text strings.Builder
 	fmt.Fprintf(&text, sim.NearLimit+": within 5 %% of %s for %.0f %% of the time; step times "+
-		"5 %% longer would make "+
-		"mean TTFT %.3g s instead of %.3g, P90 TTFT %.3g s instead of %.3g and mean TBT %.3g ms instead "+
-		"of %.3g", where, 100*share, long.TTFT.Mean, s.TTFT.Mean, long.TTFT.P90, s.TTFT.P90,
+		"5 %% longer would make mean TTFT %.3g s instead of %.3g, P90 TTFT %.3g s instead of %.3g and "+
+		"mean TBT %.3g ms instead of %.3g", where, 100*share, long.TTFT.Mean, s.TTFT.Mean, long.TTFT.P90, s.TTFT.P90,
 		1e3*long.TBT.Mean, 1e3*s.TBT.Mean)
 	fmt.Fprintf(&text, "; 5 %% shorter: %.3g s, %.3g s and %.3g ms", short.TTFT.Mean, short.TTFT.P90,
 		1e3*short.TBT.Mean)

@@ -51,7 +51,7 @@ func TestStepTime(t *testing.T) {
 	}
 }
 
-// edge returns a run near the limit, whose TTFT is as the steps are long, and how often it was made.
+// edge returns a run near the limit, whose TTFT is as the steps are long, and how often it is made.
 func edge() (Runner, *int) {
 	made := 0
 	return func(_ context.Context, _ config.Point, sink Sink) (sim.Summary, error) {
@@ -71,9 +71,10 @@ func TestCliff(t *testing.T) {
 	if err := Cliff(t.Context(), runner, &p, &near, nil); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"near a limit: within 5 % of max_requests = 256 for 31 % of the time; step times 5 % longer " +
-		"would make mean TTFT 3 s instead of 1, P90 TTFT 6 s instead of 1.25 and mean TBT 30 ms instead " +
-		"of 20; 5 % shorter: 0.5 s, 1 s and 5 ms; the SLO is met, and with longer steps missed"}
+	want := []string{"near a limit: within 5 % of max_requests = 256 for 31 % of the time; step " +
+		"times 5 % longer would make mean TTFT 3 s instead of 1, P90 TTFT 6 s instead of 1.25 and mean " +
+		"TBT 30 ms instead of 20; 5 % shorter: 0.5 s, 1 s and 5 ms; the SLO is met, and with longer " +
+		"steps missed"}
 	if !slices.Equal(near.Warnings, want) || *made != 2 || len(near.Paced) != 2 ||
 		near.Paced[0].StepTime != 0.95 || near.Paced[1].TTFT.P90 != 6 {
 		t.Errorf("%d runs: %q, %+v", *made, near.Warnings, near.Paced)

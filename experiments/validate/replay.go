@@ -45,7 +45,7 @@ type ReplayReport struct {
 	Comparisons []RecordComparison
 	Failed      int             // requests of the record, in neither side
 	Skipped     int             // by Skip
-	Prefix      *PrefixEstimate // nil where the record was not asked, or does not say
+	Prefix      *PrefixEstimate // nil where a share was given, or hits cannot be simulated
 	Rejected    int             // by the simulated server, so in neither side's figures
 	Files       []string
 }
@@ -91,9 +91,9 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 	if err := r.writeTrace(trace); err != nil {
 		return nil, err
 	}
-	served, err := simulate(ctx, out)
+	err = simulate(ctx, out)
 	if err == nil {
-		err = r.pair(out, served)
+		err = run.Cliff(ctx, r.Run, &out.Config.Points()[0], &out.Summary, func() {})
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.abandon(trace, before))
@@ -121,8 +121,8 @@ func (r *Replay) abandon(trace string, before []byte) error {
 	return err
 }
 
-// simulate runs the one point of the configuration.
-func (r *Replay) simulate(ctx context.Context, out *ReplayReport) ([]servedRequest, error) {
+// simulate runs the one point of the configuration, and compares.
+func (r *Replay) simulate(ctx context.Context, out *ReplayReport) error {
 	p := out.Config.Points()[0]
 	finished := r.Finished
 	if finished == nil {
@@ -132,14 +132,18 @@ func (r *Replay) simulate(ctx context.Context, out *ReplayReport) ([]servedReque
 	sum, err := r.Run(ctx, p, run.Sink{Requests: &table, Finished: finished})
 	if err != nil {
 		if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
-			return nil, cause
+			return cause
 		}
-		return nil, fmt.Errorf("%s: %w", p.Name, err)
+		return fmt.Errorf("%s: %w", p.Name, err)
 	}
 	sum.Name, sum.System, sum.Model, sum.GPU, sum.Seed = r.Name, p.System.Name, p.Model, p.GPU, p.Seed
 	sum.Warnings = append(sum.Warnings, p.Warnings...)
 	out.Summary = sum
-	return parseServed(run.RequestsCSV, table.Bytes())
+	served, err := parseServed(run.RequestsCSV, table.Bytes())
+	if err != nil {
+		return err
+	}
+	return r.pair(out, served)
 }
 
 // pair puts both sides of each request together and compares them.

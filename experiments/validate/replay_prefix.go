@@ -5,178 +5,138 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
-
-	"gonum.org/v1/gonum/mat"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// PrefixAuto is Replay.PrefixHit of a record that does not say how much of its prompts came
-// from a prefix cache: full prefills are assumed, or whole prompts from the cache, whichever
-// delays decodes as the record's were.
+// PrefixAuto is Replay.PrefixHit of a record that does not say how much of its prompts came from a
+// prefix cache: full prefills are simulated, and whole prompts from the cache, and the record is
+// compared with the nearer.
 const PrefixAuto = -1
 
-// PrefixEstimate is what a record says of prefix hits: seconds by which the prefill of one
-// prompt prolonged every decode that ran meanwhile.
+// PrefixEstimate is how far two simulations of a record are from it.
 type PrefixEstimate struct {
-	Measured, Full, Cached float64 // in the record, and simulated with full prefills and with none
-	Hit                    bool    // the record is simulated with none
+	Full, Cached asMeasured // with full prefills, and with whole prompts from the cache
+	Requests     int
 }
 
-// minimum of requests to judge by: the delay is the third coefficient of a regression.
-const estimateRequests = 300
+// asMeasured is simulated over measured of median TTFT and of mean TPOT.
+type asMeasured struct{ ttft, tpot float64 }
 
-// choosePrefix simulates the record with full prefills and, where that delays decodes by
-// clearly more than they were delayed, with prompts from the prefix cache too; it keeps the
-// simulation whose delay is nearer.
-func (r *Replay) choosePrefix(ctx context.Context, out *ReplayReport) (served []servedRequest,
-	err error) {
-	if served, err = r.simulate(ctx, out); err != nil || len(r.Record.Requests) < estimateRequests {
-		return served, err
+func (m asMeasured) distance() float64 {
+	return math.Abs(math.Log(m.ttft)) + math.Abs(math.Log(m.tpot))
+}
+
+func (m asMeasured) String() string {
+	return strings.ReplaceAll(fmt.Sprintf("median TTFT %+.1f %% and mean TPOT %+.1f %% off",
+		100*(m.ttft-1), 100*(m.tpot-1)), "-0.0 %", "+0.0 %")
+}
+
+// The nearer simulation has to be at most nearerBy as far from the record as the other, and nearer
+// by at least apart, over at least estimateRequests.
+const (
+	nearerBy         = 0.5
+	apart            = 0.05
+	estimateRequests = 50
+)
+
+// Told says whether the record tells the simulations apart.
+func (v *PrefixEstimate) Told() bool {
+	full, cached := v.Full.distance(), v.Cached.distance()
+	near, far := min(full, cached), max(full, cached)
+	return v.Requests >= estimateRequests && near <= nearerBy*far && far-near >= apart
+}
+
+// Hit says that the record is compared with prompts from the cache.
+func (v *PrefixEstimate) Hit() bool { return v.Told() && v.Cached.distance() < v.Full.distance() }
+
+// choosePrefix simulates the record with full prefills and with prompts from the prefix cache, and
+// keeps the nearer, or full prefills where the record does not tell them apart.
+func (r *Replay) choosePrefix(ctx context.Context, out *ReplayReport) error {
+	start := *out
+	if err := r.simulate(ctx, out); err != nil || !mayHit(out.Config) {
+		return err
 	}
-	measured := make([]decoded, len(r.Record.Requests))
-	for i, m := range r.Record.Requests {
-		at := m.At.Seconds()
-		measured[i] = decoded{at + m.TTFT, at + m.E2E, m.Output}
+	other := start
+	cached := *out.Config
+	cached.Workload.PrefixHit = 1
+	other.Config = &cached
+	if err := r.simulate(ctx, &other); err != nil {
+		return err
 	}
-	var v PrefixEstimate
-	var known [2]bool
-	v.Measured, known[0] = prefillDelay(measured)
-	v.Full, known[1] = prefillDelay(r.decodedOf(served))
-	if !known[0] || !known[1] || v.Full <= 0 || v.Measured > v.Full/2 || !r.mayHit(out.Config) {
-		return served, nil
+	v := &PrefixEstimate{Full: out.asMeasured(), Cached: other.asMeasured(),
+		Requests: len(out.Requests)}
+	if v.Hit() {
+		*out = other
 	}
-	other := *out
-	config := *out.Config
-	config.Workload.PrefixHit = 1
-	other.Config = &config
-	cached, err := r.simulate(ctx, &other)
-	if err != nil {
-		return nil, err
+	out.Prefix = v
+	return nil
+}
+
+// asMeasured compares the simulation with the record; a figure that there is not counts as equal.
+func (r *ReplayReport) asMeasured() asMeasured {
+	m := asMeasured{1, 1}
+	for _, c := range r.Comparisons {
+		switch {
+		case c.Stage != AllStages || c.Measured <= 0 || c.Simulated <= 0:
+		case c.Metric == "ttft_p50_s":
+			m.ttft = c.Simulated / c.Measured
+		case c.Metric == "tpot_mean_s":
+			m.tpot = c.Simulated / c.Measured
+		}
 	}
-	if v.Cached, known[0] = prefillDelay(r.decodedOf(cached)); !known[0] {
-		return served, nil
-	}
-	v.Hit = math.Abs(v.Measured-v.Cached) < math.Abs(v.Measured-v.Full)
-	if v.Hit {
-		*out, served = other, cached
-	}
-	out.Prefix = &v
-	return served, nil
+	return m
 }
 
 // mayHit says whether the configured system is simulated with prefix hits.
-func (r *Replay) mayHit(c *config.Config) bool {
+func mayHit(c *config.Config) bool {
 	s := &c.Systems[0]
 	return !s.Offload && (s.Prefill == "plain" || s.Prefill == "chunked")
 }
 
-// decoded is the part of a request's life in which it decodes.
-type decoded struct {
-	first, last float64 // seconds
-	output      int     // tokens
-}
-
-func (r *Replay) decodedOf(served []servedRequest) []decoded {
-	all := make([]decoded, 0, len(served))
-	for _, s := range served {
-		all = append(all, decoded{s.first, s.last, r.Record.Requests[s.id-1].Output})
-	}
-	return all
-}
-
-// prefillDelay estimates, by least squares over requests,
-//
-//	last - first = steps (base + each batch) + prompts delay
-//
-// where steps are the request's tokens but the first, batch is the mean number of requests that
-// decoded meanwhile and prompts is how many others were given their first token. It is false
-// where the requests do not determine the coefficients.
-func prefillDelay(all []decoded) (delay float64, ok bool) {
-	firsts := make([]float64, len(all))
-	for i, r := range all {
-		firsts[i] = r.first
-	}
-	slices.Sort(firsts)
-	busy := newOccupancy(all)
-	var rows, times []float64
-	for _, r := range all {
-		if r.output < 2 || r.last <= r.first {
-			continue
-		}
-		steps := float64(r.output - 1)
-		batch := (busy.until(r.last) - busy.until(r.first)) / (r.last - r.first)
-		prompts := sort.SearchFloat64s(firsts, r.last) - sort.Search(len(firsts),
-			func(i int) bool { return firsts[i] > r.first })
-		rows = append(rows, steps, steps*batch, float64(prompts))
-		times = append(times, r.last-r.first)
-	}
-	if len(times) < estimateRequests {
-		return 0, false
-	}
-	var qr mat.QR
-	qr.Factorize(mat.NewDense(len(times), 3, rows))
-	if qr.Cond() > 1e6 {
-		return 0, false
-	}
-	var x mat.VecDense
-	if err := qr.SolveVecTo(&x, false, mat.NewVecDense(len(times), times)); err != nil {
-		return 0, false
-	}
-	return x.AtVec(2), true
-}
-
-// occupancy is how many requests decode over time, summed up.
-type occupancy struct {
-	at    []float64 // seconds, rising
-	count []float64 // requests from at[i] on
-	sum   []float64 // request-seconds until at[i]
-}
-
-func newOccupancy(all []decoded) *occupancy {
-	type change struct{ at, by float64 }
-	var changes []change
-	for _, r := range all {
-		changes = append(changes, change{r.first, 1}, change{r.last, -1})
-	}
-	slices.SortFunc(changes, func(a, b change) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return 0
-	})
-	o := &occupancy{}
-	count, sum := 0.0, 0.0
-	for i, c := range changes {
-		if i > 0 {
-			sum += count * (c.at - changes[i-1].at)
-		}
-		count += c.by
-		o.at, o.count, o.sum = append(o.at, c.at), append(o.count, count), append(o.sum, sum)
-	}
-	return o
-}
-
-// until returns the request-seconds until a time not before the first change.
-func (o *occupancy) until(at float64) float64 {
-	i := sort.Search(len(o.at), func(i int) bool { return o.at[i] > at }) - 1
-	if i < 0 {
-		return 0
-	}
-	return o.sum[i] + o.count[i]*(at-o.at[i])
-}
-
 // String says in a sentence what was found and how to choose otherwise.
 func (v *PrefixEstimate) String() string {
-	found := fmt.Sprintf("each prompt delayed the others' decodes by %.2g ms; a simulated full "+
-		"prefill by %.2g ms, one from the prefix cache by %.2g ms",
-		1e3*v.Measured, 1e3*v.Full, 1e3*v.Cached)
-	if v.Hit {
-		return found + ": prompts are simulated as prefix cache hits (--prefix-hit 0 for full prefills)"
+	found := fmt.Sprintf("%s with full prefills, %s with prompts from the cache", v.Full, v.Cached)
+	switch {
+	case v.Hit():
+		return found + ": simulated as prefix cache hits (--prefix-hit 0 for full prefills)"
+	case v.Told():
+		return found + ": simulated as full prefills (--prefix-hit SHARE for hits)"
+	case v.Requests < estimateRequests:
+		found = fmt.Sprintf("%d requests are too few to tell whether prompts came from it; %s",
+			v.Requests, found)
+	default:
+		found += ": this does not tell them apart"
 	}
-	return found + ": prompts are simulated as full prefills (--prefix-hit SHARE for hits)"
+	return found + "; full prefills are simulated (--prefix-hit SHARE for hits)"
+}
+
+// Where prompts come from the cache, the first coldSeconds of a record find it empty: its P99 of
+// TTFT is said without them where its error is smaller by coldMatters.
+const coldSeconds, coldMatters = 30, 0.1
+
+// Cold says what the error of P99 TTFT is without the first seconds of a record, in which the
+// prefix cache was empty; nothing where that hardly differs or too few requests are left.
+func (r *ReplayReport) Cold() string {
+	warm := slices.IndexFunc(r.Requests, func(q Replayed) bool {
+		return q.Measured.At.Seconds() >= coldSeconds
+	})
+	if r.Prefix == nil || !r.Prefix.Hit() || warm <= 0 || len(r.Requests)-warm < FewForP99 {
+		return ""
+	}
+	p99 := func(all []RecordComparison) *RecordComparison {
+		i := slices.IndexFunc(all, func(c RecordComparison) bool {
+			return strings.HasPrefix(c.Metric, "ttft_p99")
+		})
+		return &all[i]
+	}
+	all, without := p99(r.Comparisons), p99(compareReplayed(r.Name, AllStages, r.Requests[warm:]))
+	if all.Error == nil || without.Error == nil ||
+		math.Abs(*all.Error)-math.Abs(*without.Error) < coldMatters {
+		return ""
+	}
+	return fmt.Sprintf("the cache was empty at first: without the first %d s P99 TTFT is %.3g s, "+
+		"simulated %.3g s (%+.1f %%; with them %+.1f %%)", coldSeconds, without.Measured,
+		without.Simulated, 100**without.Error, 100**all.Error)
 }

@@ -23,7 +23,7 @@ type compareCmd struct {
 	Config   string   `arg:"" optional:"" name:"CONFIG" help:"TOML file: model, card and system of the server. Its workload is not used. Without it: --set."`
 	Set      []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in model=llama2-7b, gpu=h100-80gb or system.max_requests=128. May be repeated."`
 	Skip     float64  `placeholder:"SECONDS" help:"Leave requests that arrived before out of every figure, measured and simulated. They are simulated all the same."`
-	Prefix   string   `name:"prefix-hit" default:"auto" placeholder:"SHARE" help:"Share of each prompt that came from the server's prefix cache, 0 to 1, as its log says. auto: none of it or all, whichever delays decodes as the record's were."`
+	Prefix   string   `name:"prefix-hit" default:"auto" placeholder:"SHARE" help:"Share of each prompt that came from the server's prefix cache, 0 to 1, as its log says. auto: none of it or all, whichever simulation is nearer to the record."`
 	Out      string   `placeholder:"DIR" help:"Result folder. Default: out/compare/ and the name of the record and the settings, with a number if that folder holds other results."`
 	Force    bool     `help:"Replace the results that the folder holds."`
 	JSON     bool     `name:"json" help:"Print one JSON array, an object a stage and metric, and nothing else."`

@@ -55,7 +55,10 @@ func printComparison(w io.Writer, c *compareCmd, record *traces.Measured,
 		}
 	}
 	if r.Prefix != nil {
-		fmt.Fprintf(w, "Prefix cache: in the record %s.\n", r.Prefix)
+		fmt.Fprintf(w, "Prefix cache: %s.\n", r.Prefix)
+	}
+	if cold := r.Cold(); cold != "" {
+		fmt.Fprintf(w, "Prefix cache: %s.\n", cold)
 	}
 	thin := printCompared(w, r)
 	fmt.Fprintln(w, "Error: simulated over measured less 1. Mean and percentiles are over requests, "+

@@ -1,0 +1,96 @@
+package validate
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// A prompt takes 60 ms, or 30 from the cache, and a token 10 ms. A record of 31 ms is nearer to the
+// cache (3 % off, and 48 %), one of 58 ms to full prefills; one of 42 ms is as far from both (43 and
+// 29 %), and 49 requests tell nothing.
+func TestTheNearerSimulationIsTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		n            int
+		ttft         float64
+		layered, hit bool
+		want         string
+	}{
+		"cached": {n: 60, ttft: 0.031, hit: true, want: "median TTFT +93.5 % and mean TPOT +0.0 % off with " +
+			"full prefills, median TTFT -3.2 % and mean TPOT +0.0 % off with prompts from the cache: " +
+			"simulated as prefix cache hits"},
+		"full":    {n: 60, ttft: 0.058, want: "cache: simulated as full prefills (--prefix-hit SHARE"},
+		"between": {n: 60, ttft: 0.042, want: "this does not tell them apart; full prefills are simulated"},
+		"few":     {n: 49, ttft: 0.031, want: "49 requests are too few to tell"},
+		"cannot":  {n: 60, ttft: 0.031, layered: true},
+	} {
+		var record []traces.Served
+		for i := range c.n {
+			record = append(record, traces.Served{At: des.Time(i) * des.Second, Prompt: 500, Output: 11,
+				TTFT: c.ttft, E2E: c.ttft + 0.1})
+		}
+		r := replayOf(t, func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+			ttft := 0.06 - 0.03*p.Workload.PrefixHit
+			return fixed(ttft, ttft+0.1)(ctx, p, sink)
+		}, record...)
+		r.PrefixHit = PrefixAuto
+		if c.layered {
+			r.Config.Systems[0].Prefill = "layer"
+		}
+		out, err := r.Do(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.layered {
+			if out.Prefix != nil {
+				t.Errorf("%s: %s", name, out.Prefix)
+			}
+			continue
+		}
+		hit := out.Config.Workload.PrefixHit == 1 && out.Requests[0].Simulated.TTFT == 0.03
+		if hit != c.hit || out.Prefix.Hit() != c.hit || !strings.Contains(out.Prefix.String(), c.want) {
+			t.Errorf("%s: hit is %v: %s", name, hit, out.Prefix)
+		}
+	}
+}
+
+// 100 requests come after 30 s, and of the five before, one a second, each takes 0.5 s of 0.03: of
+// all 105 P99 is 0.5 s, 94 % more than simulated, of the later ones there is no error.
+func TestColdStart(t *testing.T) {
+	of := func(cold int) *ReplayReport {
+		r := &ReplayReport{Name: "r", Prefix: &PrefixEstimate{Full: asMeasured{2, 1},
+			Cached: asMeasured{1, 1}, Requests: 105}}
+		for i := range 105 {
+			s := traces.Served{At: des.Time(i) * des.Second, Output: 1, TTFT: 0.03, E2E: 0.03}
+			m := s
+			if i >= 5 {
+				s.At += 25 * des.Second
+			} else if i < cold {
+				m.TTFT = 0.5
+			}
+			m.At = s.At
+			r.Requests = append(r.Requests, Replayed{ID: i + 1, Measured: m, Simulated: s})
+		}
+		r.Comparisons = compareReplayed("r", AllStages, r.Requests)
+		return r
+	}
+	want := "the cache was empty at first: without the first 30 s P99 TTFT is 0.03 s, simulated 0.03 s " +
+		"(+0.0 %; with them -94.0 %)"
+	if got := of(5).Cold(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := of(0).Cold(); got != "" {
+		t.Errorf("nothing is cold: %q", got)
+	}
+	full := of(5)
+	full.Prefix.Cached = asMeasured{3, 1}
+	if got := full.Cold(); got != "" {
+		t.Errorf("full prefills: %q", got)
+	}
+}
