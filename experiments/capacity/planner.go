@@ -43,6 +43,8 @@ type Goodput struct {
 	High         *float64  `json:"high"`
 	Confidence   float64   `json:"confidence"`
 	SeedGoodputs []float64 `json:"seed_goodputs"` // in the order of Seeds
+	// SeedBrackets are, for each seed, the largest rate that holds and the smallest that fails.
+	SeedBrackets [][2]float64 `json:"-"`
 
 	// LimitedBy names what fails at the smallest rate that fails: bounds by their names, requests
 	// (too many missed a bound), rejected (too many were), queue (grows without end) or several;
@@ -328,8 +330,9 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		search: s, unit: s.unit,
 	}
 	for _, seed := range s.seeds {
-		own, _ := bracketOf(s.seedOutcomes(seed, s.own[seed]))
+		own, fails := bracketOf(s.seedOutcomes(seed, s.own[seed]))
 		g.SeedGoodputs = append(g.SeedGoodputs, own)
+		g.SeedBrackets = append(g.SeedBrackets, [2]float64{own, fails})
 		g.Runs += len(s.own[seed])
 	}
 	shown := low

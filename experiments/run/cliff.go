@@ -54,8 +54,8 @@ func cliffWarning(p *config.Point, s *sim.Summary) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, sim.NearLimit+": within 5 %% of %s for %.0f %% of the time; step times "+
 		"5 %% longer would make mean TTFT %.3g s instead of %.3g, P90 TTFT %.3g s instead of %.3g and "+
-		"mean TBT %.3g ms instead of %.3g", where, 100*share, long.TTFT.Mean, s.TTFT.Mean, long.TTFT.P90, s.TTFT.P90,
-		1e3*long.TBT.Mean, 1e3*s.TBT.Mean)
+		"mean TBT %.3g ms instead of %.3g", where, 100*share, long.TTFT.Mean, s.TTFT.Mean,
+		long.TTFT.P90, s.TTFT.P90, 1e3*long.TBT.Mean, 1e3*s.TBT.Mean)
 	fmt.Fprintf(&text, "; 5 %% shorter: %.3g s, %.3g s and %.3g ms", short.TTFT.Mean, short.TTFT.P90,
 		1e3*short.TBT.Mean)
 	if met, known := s.MetSLO(); known {

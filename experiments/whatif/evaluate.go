@@ -47,7 +47,8 @@ type Value struct {
 	LimitedBy string    `json:"limited_by,omitempty"` // of goodput: what fails above
 	Warnings  []string  `json:"warnings"`
 
-	none bool // no request was served, so there is none
+	spans []span // in the order of the seeds
+	none  bool   // no request was served, so there is none
 }
 
 // Evaluator finds metrics of subjects. Every run goes through the store, so that none is made
@@ -158,6 +159,9 @@ func (e *Evaluator) evaluate(ctx context.Context, m *Metric, spec config.Goodput
 	for i := range found {
 		g := &found[i]
 		v := Value{Value: g.Goodput, Seeds: g.SeedGoodputs, LimitedBy: g.LimitedBy, Warnings: g.Warnings}
+		for _, b := range g.SeedBrackets {
+			v.spans = append(v.spans, span{b[0], b[1]})
+		}
 		if spec.Coarse {
 			v.Seeds = []float64{} // brackets of seeds are not narrowed
 		}
@@ -183,6 +187,7 @@ func (e *Evaluator) measured(ctx context.Context, m *Metric, all []subject) ([]V
 			s := &sums[i][j]
 			v.none = v.none || s.Completed == 0
 			v.Seeds = append(v.Seeds, m.of(s))
+			v.spans = append(v.spans, span{m.of(s), m.of(s)})
 			for _, w := range s.Warnings {
 				if !slices.Contains(v.Warnings, w) {
 					v.Warnings = append(v.Warnings, w)

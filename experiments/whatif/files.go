@@ -53,7 +53,7 @@ func Write(dir string, r *Result) ([]string, error) {
 // table has the numbers of all parts; change is relative to the configuration.
 func (r *Result) table() []byte {
 	t := run.NewTable("case", "part", "knob", "setting", "knob_b", "setting_b", "metric", "value",
-		"change", "change_low", "change_high", "against", "holds")
+		"change", "change_low", "change_high", "against", "verdict")
 	for _, c := range r.Cases {
 		t.Add(c.Name, "base", "", "", "", "", r.Metric, c.Base.Value, 0.0, "", "", "", "")
 		for _, k := range c.Knobs {
@@ -76,7 +76,8 @@ func (r *Result) table() []byte {
 		}
 		for _, x := range c.Thresholds {
 			for _, a := range x.Tried {
-				t.Add(c.Name, x.Name, x.Knob, a.Setting, "", "", "", a.Value, "", "", "", a.Against, a.Holds)
+				t.Add(c.Name, x.Name, x.Knob, a.Setting, "", "", "", a.Value, "", "", "", a.Against,
+					string(a.Verdict))
 			}
 		}
 	}

@@ -97,11 +97,3 @@ func (s *Study) checkMetric(variants []variant) error {
 
 // Search says whether a search finds the metric.
 func (m *Metric) Search() bool { return m.of == nil }
-
-// better says whether a is better than b.
-func (m *Metric) better(a, b float64) bool {
-	if m.Higher {
-		return a > b
-	}
-	return a < b
-}

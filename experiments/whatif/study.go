@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -313,10 +310,7 @@ func changeOf(setting string, v Value, base *Value) Change {
 	for i := range v.Seeds {
 		changes = append(changes, relative(v.Seeds[i], base.Seeds[i]))
 	}
-	mean, sd := stat.MeanStdDev(changes, nil)
-	n := float64(len(changes))
-	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.5+confidence/2) * sd / math.Sqrt(n)
-	low, high := mean-half, mean+half
+	low, high := tInterval(changes)
 	c.Low, c.High = &low, &high
 	return c
 }

@@ -30,7 +30,7 @@ type Threshold struct {
 // Answer is that of a threshold's question at one value.
 type Answer struct {
 	Setting string  `json:"setting"`
-	Holds   bool    `json:"holds"`
+	Verdict Verdict `json:"verdict"`
 	Value   float64 `json:"value"`
 	Against float64 `json:"against"` // a bound, or the value without offloading
 }
@@ -41,8 +41,11 @@ type Crossing struct {
 	Question string   `json:"question"`
 	Knob     string   `json:"knob"`
 	Keys     []string `json:"keys"`
-	// Holds and Fails are the neighbours on both sides; nil where no value of the range has that
-	// answer.
+	// Low and High are the values of the knob between which the answer changes: the runs tell on
+	// which side it is of each, and of none between. Holds and Fails are the answers there. Each is
+	// nil where no value of the range has that answer.
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
 	Holds *Answer  `json:"holds"`
 	Fails *Answer  `json:"fails"`
 	Own   *Answer  `json:"own,omitempty"` // of the configuration as it is
@@ -50,7 +53,7 @@ type Crossing struct {
 	Text  string   `json:"text"` // the answer in words
 }
 
-// crossingWidth is that of the last bracket, relative.
+// crossingWidth is within which each end of a crossing is known, relative.
 const crossingWidth = 0.02
 
 // Thresholds lists the questions.
@@ -183,6 +186,16 @@ func (t *Threshold) needs() string {
 // atRate says whether the answer is of runs at the configuration's rate.
 func (t *Threshold) atRate() bool { return t.Name == "budget" || t.Name == "dram" }
 
+// end puts a side of the crossing where it belongs.
+func (c *Crossing) end(a *Answer, value **float64) {
+	switch v, _ := number(a.Setting); a.Verdict {
+	case Holds:
+		c.Holds, *value = a, &v
+	case Fails:
+		c.Fails, *value = a, &v
+	}
+}
+
 // find bisects the range.
 func (t *test) find(ctx context.Context) (*Crossing, error) {
 	c := &Crossing{Name: t.Name, Question: t.Question, Knob: t.r.Knob.Name, Keys: t.r.Knob.Keys}
@@ -196,35 +209,13 @@ func (t *test) find(ctx context.Context) (*Crossing, error) {
 		c.Tried = append(c.Tried, a)
 		return a, err
 	}
-	low, high, err := t.bracket(at)
+	low, high, err := t.sides(at)
 	if err != nil {
 		return nil, err
 	}
-	for low.Holds != high.Holds {
-		a, _ := number(low.Setting)
-		b, _ := number(high.Setting)
-		middle := t.r.Knob.round(math.Sqrt(a * b))
-		if b <= a*(1+crossingWidth) || middle == low.Setting || middle == high.Setting {
-			break
-		}
-		m, err := at(middle)
-		if err != nil {
-			return nil, err
-		}
-		if m.Holds == low.Holds {
-			low = m
-		} else {
-			high = m
-		}
-	}
-	for _, side := range []Answer{low, high} {
-		if side.Holds {
-			c.Holds = &side
-		} else {
-			c.Fails = &side
-		}
-	}
-	c.Text = t.words(&low, &high)
+	c.end(&low, &c.Low)
+	c.end(&high, &c.High)
+	c.Text = t.words(c, &low, &high)
 	if !t.own {
 		return c, nil
 	}
@@ -237,31 +228,94 @@ func (t *test) find(ctx context.Context) (*Crossing, error) {
 	return c, nil
 }
 
-// scanned is how many values of the range are looked at, from its lower end, for an answer that is
-// another than there.
+// scanned is how many values of the range are looked at, from its lower end, for a verdict and its
+// opposite.
 const scanned = 5
 
-// bracket returns two neighbours of different answers, or the ends where all are the same.
-func (t *test) bracket(at func(string) (Answer, error)) (low, high Answer, err error) {
-	values := t.r.At(scanned)
-	if low, err = at(values[0]); err != nil {
+// scan looks at values from the lower end of the range until one has the opposite verdict of
+// another, which is then the first.
+func (t *test) scan(at func(string) (Answer, error)) (tried []Answer, opposite bool, err error) {
+	decided := -1 // the last of the first verdict
+	for i, value := range t.r.At(scanned) {
+		a, err := at(value)
+		if err != nil {
+			return nil, false, err
+		}
+		tried = append(tried, a)
+		switch {
+		case a.Verdict == Undecided:
+		case decided < 0 || a.Verdict == tried[decided].Verdict:
+			decided = i
+		default:
+			return tried[decided:], true, nil
+		}
+	}
+	return tried, false, nil
+}
+
+// sides returns the last value of one verdict and the first of its opposite, between which the
+// range is undecided. Where it has one verdict only, that stands beside the nearest undecided
+// value, or the ends of the range stand for all.
+func (t *test) sides(at func(string) (Answer, error)) (low, high Answer, err error) {
+	tried, opposite, err := t.scan(at)
+	if err != nil {
 		return low, high, err
 	}
-	first := low
-	for _, value := range values[1:] {
-		if high, err = at(value); err != nil || high.Holds != first.Holds {
+	n := len(tried)
+	low, high = tried[0], tried[n-1]
+	first, last := low.Verdict, high.Verdict
+	if first == last {
+		return low, high, nil
+	}
+	below := func(a Answer) bool { return a.Verdict == first }
+	notAbove := func(a Answer) bool { return a.Verdict != last }
+	i := 0
+	for k := range tried {
+		if below(tried[k]) {
+			i = k
+		}
+	}
+	low, next, err := t.bisect(at, tried[i], tried[i+1], below)
+	if err != nil || !opposite || next.Verdict == last {
+		return low, next, err
+	}
+	if n > 2 {
+		next = tried[n-2]
+	}
+	_, high, err = t.bisect(at, next, high, notAbove)
+	return low, high, err
+}
+
+// bisect narrows a range of which the lower end is below and the upper one is not.
+func (t *test) bisect(at func(string) (Answer, error), low, high Answer,
+	below func(Answer) bool) (Answer, Answer, error) {
+	for {
+		a, _ := number(low.Setting)
+		b, _ := number(high.Setting)
+		middle := t.r.Knob.round(math.Sqrt(a * b))
+		if b <= a*(1+crossingWidth) || middle == low.Setting || middle == high.Setting {
+			return low, high, nil
+		}
+		m, err := at(middle)
+		if err != nil {
 			return low, high, err
 		}
-		low = high
+		if below(m) {
+			low = m
+		} else {
+			high = m
+		}
 	}
-	return first, high, nil
 }
 
 func (t *Threshold) answer(a *Answer) string {
-	if a.Holds {
+	switch a.Verdict {
+	case Holds:
 		return t.Yes
+	case Fails:
+		return t.No
 	}
-	return t.No
+	return "undecided"
 }
 
 // compared gives the metric with offloading and without.
@@ -270,13 +324,9 @@ func (t *test) compared(a *Answer) string {
 		a.Against)
 }
 
-// words are the answer.
-func (t *test) words(low, high *Answer) string {
+// words are the answer, of what is known at its two sides.
+func (t *test) words(c *Crossing, low, high *Answer) string {
 	name := t.r.Knob.Name
-	if low.Holds == high.Holds {
-		return fmt.Sprintf("%s at %s = %s and at %s: no threshold between", t.answer(low), name,
-			low.Setting, high.Setting)
-	}
 	at := func(a *Answer) string {
 		if !t.r.Knob.Factor {
 			return a.Setting
@@ -287,8 +337,21 @@ func (t *test) words(low, high *Answer) string {
 		}
 		return "x " + a.Setting + " (" + strings.TrimSpace(config.SettingsLabel(settings)) + ")"
 	}
-	return fmt.Sprintf("%s at %s = %s, %s at %s", t.answer(low), name, at(low), t.answer(high),
+	if low.Verdict == high.Verdict {
+		return fmt.Sprintf("%s at %s = %s and at %s: no threshold between", t.answer(low), name,
+			low.Setting, high.Setting)
+	}
+	text := fmt.Sprintf("%s at %s = %s, %s at %s", t.answer(low), name, at(low), t.answer(high),
 		at(high))
+	from, _ := number(low.Setting)
+	to, _ := number(high.Setting)
+	if slices.ContainsFunc(c.Tried, func(a Answer) bool {
+		v, _ := number(a.Setting)
+		return a.Verdict == Undecided && from < v && v < to
+	}) {
+		text += "; between them it is undecided"
+	}
+	return text
 }
 
 // pays says whether the metric is better with offloading than without.
@@ -308,11 +371,8 @@ func pays(ctx context.Context, t *test, settings []config.Setting) (a Answer, er
 	if err != nil {
 		return a, err
 	}
-	holds := s.Metric.better(values[0].Value, values[1].Value)
-	if values[0].none || values[1].none { // who serves is better than who does not
-		holds = !values[0].none
-	}
-	return Answer{Holds: holds, Value: values[0].Value, Against: values[1].Value}, nil
+	return Answer{Verdict: s.Metric.better(&values[0], &values[1]), Value: values[0].Value,
+		Against: values[1].Value}, nil
 }
 
 // runs makes the runs of a variant at the configuration's rate.
@@ -334,25 +394,29 @@ func (t *test) runs(ctx context.Context, settings []config.Setting) (*config.Poi
 	return one.point(), sums[0], nil
 }
 
-// keepsLevel says whether the runs of all seeds keep the service level. The figures are the share
-// of requests served and that which must be.
+// keepsLevel says whether the runs keep the service level: of all seeds, or of none. The figures
+// are the share of requests served and that which must be.
 func keepsLevel(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
 	p, sums, err := t.runs(ctx, settings)
 	if err != nil {
 		return a, err
 	}
 	var served []float64
-	a.Holds = true
+	var kept []float64 // 1 or -1
 	for i := range sums {
 		served = append(served, 1-sums[i].RejectedShare())
-		met, _ := sums[i].MetSLO()
-		a.Holds = a.Holds && met
+		if met, _ := sums[i].MetSLO(); met {
+			kept = append(kept, 1)
+		} else {
+			kept = append(kept, -1)
+		}
 	}
+	a.Verdict = positive(slices.Min(kept), slices.Max(kept))
 	a.Value, a.Against = stat.Mean(served, nil), 1-p.SLO.MissShare
 	return a, nil
 }
 
-// keepsTBT says whether the bound on TBT holds by the mean over seeds. Figures are in seconds.
+// keepsTBT says whether the bound on TBT holds, by the interval over seeds. Figures are in seconds.
 func keepsTBT(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
 	p, sums, err := t.runs(ctx, settings)
 	if err != nil {
@@ -368,11 +432,15 @@ func keepsTBT(ctx context.Context, t *test, settings []config.Setting) (a Answer
 			t.Name)
 	}
 	var values []float64
+	var spare []span
 	for j := range sums {
-		values = append(values, bounds[i].Value(&sums[j]))
+		v := bounds[i].Value(&sums[j])
+		values = append(values, v)
+		left := math.Nextafter(bounds[i].Limit, math.Inf(1)) - v // the limit itself is kept
+		spare = append(spare, span{left, left})
 	}
 	a.Value, a.Against = stat.Mean(values, nil), bounds[i].Limit
-	a.Holds = a.Value <= a.Against
+	a.Verdict = positive(interval(spare))
 	return a, nil
 }
 

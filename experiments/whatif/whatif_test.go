@@ -222,11 +222,28 @@ func TestThresholdsHoldOnBothSides(t *testing.T) {
 			c.side(x.Fails.Setting, slices.Clone(c.sets)) {
 			t.Errorf("%s: %s does not hold by itself", c.name, x.Text)
 		}
-		a, _ := number(x.Holds.Setting)
-		b, _ := number(x.Fails.Setting)
-		if max(a, b) > 1.021*min(a, b)+1 {
-			t.Errorf("%s: %v and %v are no neighbours", c.name, a, b)
+		neighbours(t, x)
+	}
+}
+
+// neighbours checks that all that was tried between the sides of a crossing is undecided, and that
+// each side is within 2 % of what is beyond it.
+func neighbours(t *testing.T, x *Crossing) {
+	t.Helper()
+	low, high := *x.Low, *x.High
+	after, before := high, low
+	for _, a := range x.Tried {
+		v, _ := number(a.Setting)
+		if low < v && v < high {
+			after, before = min(after, v), max(before, v)
+			if a.Verdict != Undecided {
+				t.Errorf("%s: %s at %s, between the sides", x.Name, a.Verdict, a.Setting)
+			}
 		}
+	}
+	if low >= high || after > 1.021*low+1 || high > 1.021*before+1 {
+		t.Errorf("%s: between %v and %v, %v to %v are known to be undecided", x.Name, low, high, after,
+			before)
 	}
 }
 

@@ -103,11 +103,8 @@ func (p *page) addCase(w *whatif.Result, c *whatif.Case) {
 			return cmp.Compare(parsed(a.Setting), parsed(b.Setting))
 		})
 		for _, a := range tried {
-			answer := "no"
-			if a.Holds {
-				answer = "yes"
-			}
-			t.Rows = append(t.Rows, []string{a.Setting, answer, digits(a.Value), digits(a.Against)})
+			t.Rows = append(t.Rows, []string{a.Setting, string(a.Verdict), digits(a.Value),
+				digits(a.Against)})
 		}
 		p.Tables = append(p.Tables, t)
 	}
