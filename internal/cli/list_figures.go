@@ -125,9 +125,22 @@ func listEngine(w io.Writer, name string) error {
 	fmt.Fprintf(w, "%s: %s\n\nKernels: %s. Plans ahead: %s.\n", e.Name, e.Title, e.Kernels,
 		yesNo(e.PlanAhead))
 	fmt.Fprintf(w, "Defaults: base = %q, utilisation = %g, block_tokens = %d, chunk_tokens = %d, "+
-		"max_tokens = %d, max_requests = %d, watermark = %g, sampling = %q.\n",
+		"max_tokens = %d, max_requests = %d, watermark = %g, sampling = %q, prefix_cache = %q, "+
+		"over_length = %q.\n",
 		d.Base, d.Utilisation, d.BlockTokens, d.ChunkTokens, d.MaxTokens, d.MaxRequests, d.Watermark,
-		d.Sampling)
+		d.Sampling, d.PrefixCache, d.OverLength)
+	for i := range e.Batch {
+		r := &e.Batch[i]
+		cards := "any other card"
+		if r.MinHBMGiB > 0 {
+			cards = fmt.Sprintf("a card of %g GiB or more", r.MinHBMGiB)
+		}
+		if r.Not != "" {
+			cards += " that is no " + strings.ToUpper(r.Not)
+		}
+		fmt.Fprintf(w, "With use = %q on %s: max_tokens = chunk_tokens = %d, max_requests = %d.\n",
+			r.Use, cards, r.MaxTokens, r.MaxRequests)
+	}
 	if n := len(e.Graphs.Tokens); n > 0 {
 		fmt.Fprintf(w, "CUDA graphs: %d sizes to %d tokens (%s).\n", n, e.Graphs.Tokens[n-1],
 			e.Graphs.Source)
