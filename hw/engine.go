@@ -81,6 +81,8 @@ type EngineDefaults struct {
 	Sampling string `toml:"sampling"`
 	// PrefixCache is off where an engine file does not set it.
 	PrefixCache string `toml:"prefix_cache"`
+	// PrefixOverlap is layers where an engine file does not set it.
+	PrefixOverlap string `toml:"prefix_overlap,omitempty"`
 	// OverLength is truncate where an engine file does not set it.
 	OverLength string `toml:"over_length"`
 }
@@ -141,6 +143,7 @@ func LoadEngine(nameOrPath string) (*Engine, error) {
 		e = base
 	}
 	e.Defaults.PrefixCache = cmp.Or(e.Defaults.PrefixCache, "off")
+	e.Defaults.PrefixOverlap = cmp.Or(e.Defaults.PrefixOverlap, "layers")
 	e.Defaults.OverLength = cmp.Or(e.Defaults.OverLength, "truncate")
 	return e, placed(file, data, e.validate())
 }

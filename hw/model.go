@@ -34,8 +34,8 @@ type Model struct {
 	// Note is what a reader of results may not expect of how the model is served; "" is nothing.
 	Note string `toml:"-" json:"-"`
 	// TopP is top_p of the model's generation_config.json; 0: it has none, and tokens are drawn
-	// without sorting the logits.
-	TopP float64 `toml:"top_p,omitempty" json:",omitempty"`
+	// without sorting the logits. A run's configuration has what follows from it (system.sampling).
+	TopP float64 `toml:"top_p,omitempty" json:"-"`
 
 	Latent
 	Indexer

@@ -72,7 +72,7 @@ func (l *Live) checkLatent(s *sim.Spec, topK int) error {
 			"leave it out")
 	case s.CachesPrefixes():
 		return refuse("prefix_cache", s.PrefixCache, "a live run of latent attention has none; "+
-			"leave it out")
+			"set system.prefix_cache = \"off\"")
 	}
 	return nil
 }

@@ -24,7 +24,8 @@ func tinyDSA(t *testing.T, more ...string) (status int, out, errs string) {
 		"--set", "gpu=h200", "--set", "system.dram_gib=1", "--set", "system.budget_tokens=128",
 		"--set", "workload.trace=synthetic", "--set", "workload.prompt_lengths=fixed(150)",
 		"--set", "workload.output_lengths=fixed(4)", "--set", "workload.concurrency=2",
-		"--set", "workload.requests=2", "--set", "output.steps=true"}
+		"--set", "workload.requests=2", "--set", "output.steps=true",
+		"--set", "system.prefix_cache=off"}
 	return runHere(t.Context(), run.NewSimulator().Run, append(args, more...)...)
 }
 

@@ -25,7 +25,8 @@ func tinyLive(t *testing.T, more ...string) []string {
 		"workload.rate=4", "--set", "workload.requests=4",
 		"--set", "workload.output_scale=0.2", "--set", "system.preset=sparseserve", "--set",
 		"system.kv_gib=0.02", "--set", "system.dram_gib=1",
-		"--set", "system.budget_tokens=192", "--set", "system.max_prompt_tokens=250", "--set",
+		"--set", "system.budget_tokens=192", "--set", "system.max_prompt_tokens=250",
+		"--set", "system.over_length=truncate", "--set",
 		"system.max_tokens=64", "--set", "system.chunk_tokens=64",
 		"--set", "system.max_requests=16", "--set", "system.save_buffer_mib=1"}, more...)
 }

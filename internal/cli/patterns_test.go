@@ -55,7 +55,7 @@ func TestPatternFiles(t *testing.T) {
 	)
 	args := []string{"simulate", "--json", "--set", "model=" + model, "--set", "gpu=a100-80gb",
 		"--set", "workload.requests=3", "--set", "workload.rate=1",
-		"--set", "system.preset=vllm-minference"}
+		"--set", "system.preset=vllm-minference", "--set", "system.over_length=truncate"}
 	for file, want := range map[string]string{
 		"good.json":    "",
 		"short.json":   `short.json: layers: has 1, the model has 2`,
