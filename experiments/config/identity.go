@@ -70,7 +70,6 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 		if err != nil {
 			return err
 		}
-		m.TopP = 0 // system.sampling says how tokens are drawn
 		return json.NewEncoder(w).Encode(m)
 	}); err != nil {
 		return nil, in, err
