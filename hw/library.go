@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,6 +37,10 @@ func LoadModel(nameOrPath string) (Model, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !LooksLikePath(nameOrPath):
 		return Model{}, unknownName("model", nameOrPath, ModelNames())
+	case errors.Is(err, fs.ErrNotExist) && HubName(nameOrPath):
+		return Model{}, fmt.Errorf("no such file or folder; of a model of the Hugging Face hub give the "+
+			"config.json: save https://huggingface.co/%s/resolve/main/config.json and name its path",
+			nameOrPath)
 	case err != nil:
 		return Model{}, fmt.Errorf("model: %w", err)
 	case strings.HasSuffix(path, ".json"):
@@ -98,6 +104,35 @@ func LooksLikePath(s string) bool {
 		strings.HasSuffix(s, ".toml")
 }
 
+// hubName is OWNER/MODEL.
+var hubName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$`)
+
+// HubName says whether a text may be the name of a model of the Hugging Face hub.
+func HubName(s string) bool {
+	return hubName.MatchString(s) && !strings.HasSuffix(s, ".json") && !strings.HasSuffix(s, ".toml")
+}
+
+// digitRuns are the runs of digits of a name, product its first letters and digits: b200 is another
+// card than h200, and qwen3-8b another model than qwen2-7b.
+var (
+	digitRuns = regexp.MustCompile(`[0-9]+`)
+	product   = regexp.MustCompile(`^[a-z]*-?[0-9]*`)
+)
+
+// otherProduct says whether a name that is like a known one is of something else.
+func otherProduct(kind, name, known string) bool {
+	name = strings.ToLower(name)
+	return !slices.Equal(digitRuns.FindAllString(name, -1), digitRuns.FindAllString(known, -1)) ||
+		kind == "gpu" && product.FindString(name) != product.FindString(known)
+}
+
+// cutsNumber says whether a name ends within a number of the known one that it begins: h20, h200.
+func cutsNumber(name, known string) bool {
+	const digits = "0123456789"
+	return len(known) > len(name) && strings.ContainsRune(digits, rune(known[len(name)])) &&
+		strings.ContainsRune(digits, rune(known[len(name)-1]))
+}
+
 // unknownName offers the known names that begin with the given one, else the nearest.
 func unknownName(kind, name string, known []string) error {
 	if strings.HasPrefix(name, "[") {
@@ -106,12 +141,15 @@ func unknownName(kind, name string, known []string) error {
 			"[...] (sparseserve help sweep)", kind, kind)
 	}
 	own := "; or a path that ends in .toml"
-	if kind == "model" {
+	switch kind {
+	case "model":
 		own = "; or the path of a config.json"
+	case "gpu":
+		own = "; or a card file of your own, CARD.toml (docs/extending.md shows how to make one)"
 	}
 	var begin []string
 	for _, k := range known {
-		if name != "" && strings.HasPrefix(k, strings.ToLower(name)) {
+		if name != "" && strings.HasPrefix(k, strings.ToLower(name)) && !cutsNumber(name, k) {
 			begin = append(begin, strconv.Quote(k))
 		}
 	}
@@ -119,7 +157,7 @@ func unknownName(kind, name string, known []string) error {
 		return fmt.Errorf("unknown %s %q, did you mean %s? known: %s%s", kind, name,
 			strings.Join(begin, " or "), strings.Join(known, ", "), own)
 	}
-	if near := nearest.Name(name, known); near != "" {
+	if near := nearest.Name(name, known); near != "" && !otherProduct(kind, name, near) {
 		return fmt.Errorf("unknown %s %q, did you mean %q? known: %s%s", kind, name, near,
 			strings.Join(known, ", "), own)
 	}

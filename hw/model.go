@@ -56,8 +56,9 @@ type Model struct {
 // contexts, as the models have that GPUs run here.
 func (m *Model) Plain() bool { return m.Class() == "" }
 
-// Class names what makes a model more than plain; "" where nothing does.
-func (m *Model) Class() string {
+// Class names what makes a model more than plain, or of that what has one of some keys; "" where
+// nothing does.
+func (m *Model) Class(keys ...string) string {
 	var of []string
 	for _, c := range []struct {
 		has  bool
@@ -69,7 +70,8 @@ func (m *Model) Class() string {
 			m.WeightBytesEach)},
 		{m.KVBytesEach != 2, fmt.Sprintf("KV of %d bytes (kv_bytes_each)", m.KVBytesEach)},
 	} {
-		if c.has {
+		key := strings.TrimSuffix(c.name[strings.LastIndexByte(c.name, '(')+1:], ")")
+		if c.has && (len(keys) == 0 || slices.Contains(keys, key)) {
 			of = append(of, c.name)
 		}
 	}

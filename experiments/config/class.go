@@ -12,10 +12,11 @@ import (
 // narrow weights.
 func checkClass(m *hw.Model, s *sim.Spec) *KeyError {
 	bounded := m.IsLatent() || m.IsWindowed()
-	refuse := func(key, value, why string) *KeyError {
+	refuse := func(key, value, why string, obstacles ...string) *KeyError {
 		return &KeyError{Key: key, Value: value,
-			Reason: fmt.Sprintf("%s, and %s has %s", why, m.Name, m.Class())}
+			Reason: fmt.Sprintf("%s, and %s has %s", why, m.Name, m.Class(obstacles...))}
 	}
+	const latent, windows = "kv_lora_rank", "window"
 	indexed := s.Sparse() && s.Selection == dsa.IndexerName
 	switch {
 	case indexed && !m.IsIndexed():
@@ -29,23 +30,26 @@ func checkClass(m *hw.Model, s *sim.Spec) *KeyError {
 			Reason: m.Name + " has no layers that draft (mtp_layers)"}
 	case s.SpeculateTokens > 0 && (m.IsIndexed() || m.IsWindowed()):
 		return refuse("speculate_tokens", fmt.Sprint(s.SpeculateTokens),
-			"queries of one request attend to the same tokens")
+			"queries of one request attend to the same tokens", "index_top_k", windows)
 	case m.Plain():
 		return nil
 	case indexed && (s.Hot() || !s.Offload):
 	case bounded && s.Sparse():
 		return refuse("attention", quote(s.Attention),
-			"blocks are selected of the keys and values that each KV head has of a whole context")
+			"blocks are selected of the keys and values that each KV head has of a whole context", latent,
+			windows)
 	case bounded && s.Offload:
-		return refuse("offload", "true", "blocks are moved of keys and values of whole contexts")
+		return refuse("offload", "true", "blocks are moved of keys and values of whole contexts", latent,
+			windows)
 	case bounded && s.SparsePrefill():
 		return refuse("prefill_attention", quote(s.PrefillAttention),
-			"patterns are of keys that each head has of a whole prompt")
+			"patterns are of keys that each head has of a whole prompt", latent, windows)
 	case m.IsWindowed() && s.CachesPrefixes():
-		return refuse("prefix_cache", quote(s.PrefixCache), "prefixes are kept whole in every layer")
+		return refuse("prefix_cache", quote(s.PrefixCache), "prefixes are kept whole in every layer",
+			windows)
 	case s.PrefixTiers():
 		return refuse("prefix_dram_gib", Show(s.PrefixDRAM),
-			"prefixes below HBM are priced of keys and values in 16 bits")
+			"prefixes below HBM are modelled for dense models with weights and KV of 2 bytes alone")
 	}
 	return nil
 }

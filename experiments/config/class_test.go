@@ -14,7 +14,10 @@ func TestClassesAreRefused(t *testing.T) {
 			`system.attention = "sparse": blocks are selected`},
 		{"gpt-oss-20b", "preset = \"sparseserve\"", `system.attention = "sparse": blocks are selected`},
 		{"gpt-oss-20b", "preset = \"vllm-0.15\"\nprefix_cache = \"vllm\"",
-			`:5: system.prefix_cache = "vllm": prefixes are kept whole`},
+			`:5: system.prefix_cache = "vllm": prefixes are kept whole in every layer, and gpt-oss-20b ` +
+				`has sliding windows (window)`},
+		{"qwen3-30b-a3b", "preset = \"vllm-0.15\"\nprefix_cache = \"vllm\"\nprefix_dram_gib = 9",
+			`prefixes below HBM are modelled for dense models with weights and KV of 2 bytes alone`},
 		{"gemma2-9b", "preset = \"vllm-0.15\"\nprefill_attention = \"a-shape\"",
 			`:5: system.prefill_attention = "a-shape": patterns are of keys`},
 		{"mixtral-8x7b", "preset = \"vllm-0.15\"\ntensor_parallel = 2", ""},

@@ -90,7 +90,7 @@ func (l *loader) checkPaths() error {
 // to what knows the names.
 func (l *loader) neither(key, path string, always bool) *KeyError {
 	dir, absent := l.absent[path]
-	if !absent || !always && !hw.LooksLikePath(path) {
+	if !absent || !always && (!hw.LooksLikePath(path) || key == "model" && hw.HubName(path)) {
 		return nil
 	}
 	return &KeyError{Key: key, Value: quote(path),

@@ -22,7 +22,7 @@ func TestPathsAreFromTheFile(t *testing.T) {
 		"sub/none.toml":  "seed = 1\n[workload]\ntrace = \"none.csv\"\n",
 		"sub/model.toml": "model = \"./m.toml\"\ngpu = \"h200\"\n",
 		"sub/noms.toml":  "model = \"nomodel.json\"\n",
-		"sub/typo.toml":  "model = \"lwm-8b\"\n",
+		"sub/typo.toml":  "model = \"lvm-7b\"\n",
 		"sub/own.toml":   "[[systems]]\nname = \"a\"\n\nselections = \"gone.sel\"\n",
 		"sub/axis.toml": "[workload]\nrate = 1\n" +
 			"[[axis]]\ngrid.workload.trace = [\"mine.csv\", \"cwd.csv\"]\n",

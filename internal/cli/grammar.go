@@ -281,6 +281,11 @@ func flagError(c *cobra.Command, err error) error {
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
 		name := "--" + unknown.GetSpecifiedName()
+		key, notKey := config.SettableKey(unknown.GetSpecifiedName())
+		if notKey == nil && c.Flags().Lookup("set") != nil {
+			err = fmt.Errorf("%s: no such flag; it is a key of the configuration: --set %s=VALUE", name, key)
+			break
+		}
 		err = fmt.Errorf("%s: no such flag%s", name, config.DidYouMean(name, known))
 	case errors.As(err, &invalid):
 		err = fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())

@@ -1,0 +1,28 @@
+package hw
+
+import "testing"
+
+// A suggestion is of the same product, and a name of the hub is answered with what is wanted.
+func TestSuggestionsAreOfTheSameProduct(t *testing.T) {
+	_, err := LoadCard("b200")
+	wantError(t, "b200", err, `unknown gpu "b200"; known: a100-40gb`, "or a card file of your own")
+	for word, near := range map[string]string{"h20": "", "h201": "", "a100-40": "a100-40gb",
+		"h100-80g": "h100-80gb", "a100-40bg": "a100-40gb", "mi300x": ""} {
+		_, err := LoadCard(word)
+		if near == "" {
+			near = `"; known:`
+		} else {
+			near = `did you mean "` + near
+		}
+		wantError(t, word, err, near)
+	}
+	_, err = LoadModel("qwen3-8b")
+	wantError(t, "qwen3-8b", err, `unknown model "qwen3-8b"; known:`)
+	_, err = LoadModel("lvm-7b")
+	wantError(t, "lvm-7b", err, `did you mean "lwm-7b"`)
+	_, err = LoadModel("Qwen/Qwen3-32B")
+	wantError(t, "hub", err, "https://huggingface.co/Qwen/Qwen3-32B/resolve/main/config.json")
+	if HubName("some/folder/model") || HubName("own/config.json") || !HubName("Qwen/Qwen3-32B") {
+		t.Error("HubName")
+	}
+}
