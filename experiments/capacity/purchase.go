@@ -153,6 +153,9 @@ func (p *Planner) Purchase(ctx context.Context, f *Offers) (*Purchase, []string,
 	}
 	slices.Sort(b.notes)
 	answer, err := f.answer()
+	if err == nil {
+		err = b.near(ctx, answer)
+	}
 	return answer, b.notes, err
 }
 

@@ -1,0 +1,27 @@
+package capacity
+
+import (
+	"context"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+)
+
+// near warns of what 5 % of step time does to the choice under its load, where it runs near a limit
+// of its servers.
+func (b *buyer) near(ctx context.Context, a *Purchase) error {
+	if a.Choice == nil {
+		return nil
+	}
+	results, err := b.made(ctx, b.slotted, []config.Point{*a.point})
+	if err != nil {
+		return err
+	}
+	sum := &results[0].Summary
+	before := len(sum.Warnings)
+	if err := run.Cliff(ctx, b.slotted, a.point, sum, func() {}); err != nil {
+		return err
+	}
+	a.Warnings = append(a.Warnings, sum.Warnings[before:]...)
+	return nil
+}
