@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Purchase is what to buy for a load.
 type Purchase struct {
+	Question Question `json:"question"`
 	Load     string   `json:"load"`      // in words
 	LoadOf   float64  `json:"load_of"`   // requests/s, sessions/s, clients, times a trace's speed
 	LoadUnit string   `json:"load_unit"` // which of them
@@ -22,17 +24,24 @@ type Purchase struct {
 	Prices     string `json:"prices"` // name of the table
 	PricesFile string `json:"prices_file"`
 
-	// Choice is the cheapest that meets the level; nil when none does. Nearest is then the one that
-	// misses by the least.
-	Choice  *Choice  `json:"choice"`
-	Nearest *Choice  `json:"nearest_miss"`
-	Serve   string   `json:"serve"`       // the engine's command for a replica, if any
-	NoServe string   `json:"serve_why"`   // why not
-	Lacks   string   `json:"serve_lacks"` // what the command does not express
-	System  string   `json:"system_toml"` // of the choice, or the nearest miss
+	// Choice is the cheapest that meets the level with the margin, which is the one to buy; nil when
+	// none does. Nearest is then the one that misses by the least.
+	Choice  *Choice `json:"choice"`
+	Nearest *Choice `json:"nearest_miss"`
+	// Bare is the cheapest that meets the level as it was asked for, without headroom, spare replicas
+	// or an error of the prediction.
+	Bare    *Bare    `json:"cheapest_without_margin"`
+	Limits  []Limit  `json:"planned_limits"` // of the choice
+	Serve   string   `json:"serve"`          // the engine's command for a replica, if any
+	NoServe string   `json:"serve_why"`      // why not
+	Lacks   string   `json:"serve_lacks"`    // what the command does not express
+	System  string   `json:"system_toml"`    // of the choice, or the nearest miss
 	Proof   Evidence `json:"evidence"`
 	// AtPrices is what the choice would cost an hour at the lowest and highest price of its card.
 	AtPrices [2]PricedAt `json:"usd_per_hour_at"`
+
+	// Steps are the tokens a step that were tried of the choice, where the configuration sets none.
+	Steps []int `json:"step_tokens_tried,omitempty"`
 
 	Candidates []Choice `json:"candidates"` // the cheapest first
 	Runs       int      `json:"runs"`
@@ -52,32 +61,50 @@ type PricedAt struct {
 	USDPerHour float64 `json:"usd_per_hour"`
 }
 
+// Bare is a candidate without a margin.
+type Bare struct {
+	Name       string  `json:"name"`
+	GPU        string  `json:"gpu"`
+	Replicas   int     `json:"replicas"`
+	GPUs       int     `json:"gpus"`
+	USDPerHour float64 `json:"usd_per_hour"`
+	Limits     []Share `json:"limits"` // the nearest first
+}
+
 // Choice is what one candidate came to.
 type Choice struct {
 	Name    string         `json:"name"`
+	Family  string         `json:"-"` // the name without the step size that the plan tried by itself
 	System  string         `json:"system"`
 	Engine  string         `json:"engine"`
 	Model   string         `json:"model"`
 	GPU     string         `json:"gpu"`
 	Axes    map[string]any `json:"axes"`
-	Outcome string         `json:"outcome"` // meets, dearer, misses, too large
+	Outcome string         `json:"outcome"` // meets, dearer, misses, too large, too short
 	Reason  string         `json:"reason,omitempty"`
 
 	GPUsPerReplica int     `json:"gpus_per_replica"`
-	Replicas       int     `json:"replicas"` // 0 where it is not known
+	StepTokens     int     `json:"step_tokens"` // at most, prefill and decode together
+	Replicas       int     `json:"replicas"`    // spare ones too; 0 where it is not known
 	GPUs           int     `json:"gpus"`
 	Price          Price   `json:"price"`
 	USDPerHour     float64 `json:"usd_per_hour"` // of one that is dearer, at least
-	USDPerMTok     float64 `json:"usd_per_million_output_tokens"`
+	// The whole cost over the tokens of requests that completed, of prompts, of outputs, of both.
+	USDPerMInput  float64 `json:"usd_per_million_input_tokens"`
+	USDPerMOutput float64 `json:"usd_per_million_output_tokens"`
+	USDPerMTotal  float64 `json:"usd_per_million_total_tokens"`
 
-	Limits         []share  `json:"limits"` // of the level, the nearest first
+	// Limits are of the level, the nearest first: under the load by all replicas where the candidate
+	// meets the level, else planned ones with the headroom. Planned are the latter.
+	Limits         []Share  `json:"limits"`
+	Planned        []Share  `json:"planned"`
 	ThroughputTokS float64  `json:"throughput_tok_s"`
 	Largest        *float64 `json:"largest_load"` // that the replicas hold, of the cheapest
 	Headroom       *float64 `json:"headroom"`     // share of the load that could be added
 	LimitedBy      []string `json:"limited_by"`   // limits missed beyond it
 	// Beyond is the limit missed by the most at Fails, the smallest load that fails; nil where none
 	// was found.
-	Beyond  *share   `json:"beyond,omitempty"`
+	Beyond  *Share   `json:"beyond,omitempty"`
 	Fails   float64  `json:"fails,omitempty"`
 	Effects []Effect `json:"effects"`  // of a tenth more of each resource, beyond it
 	Short   []string `json:"short_of"` // those that matter, the most first
@@ -90,6 +117,7 @@ func (f *Offers) answer() (*Purchase, error) {
 	a := &Purchase{
 		Prices:     s.Plan.Prices,
 		PricesFile: prices.File,
+		Question:   f.question,
 		options:    options,
 		Warnings:   []string{},
 	}
@@ -109,12 +137,21 @@ func (f *Offers) answer() (*Purchase, error) {
 		a.Candidates = append(a.Candidates, c)
 		a.Runs += c.Runs
 	}
+	for _, o := range f.short {
+		c := o.choice()
+		c.Outcome, c.Reason = TooShort, o.traffic.String()
+		a.Candidates = append(a.Candidates, c)
+	}
 	for _, u := range s.Unfit {
 		a.Candidates = append(
 			a.Candidates,
 			Choice{Name: u.System + config.SettingsLabel(u.Settings), System: u.System,
 				Axes: config.SettingsMap(u.Settings), Outcome: TooLarge, Reason: u.Reason},
 		)
+	}
+	if b := f.bare; b != nil {
+		a.Bare = &Bare{b.Label, b.Point.GPU, b.replicas(), b.replicas() * b.gpus, b.usd(),
+			nearestFirst(b.found.shares())}
 	}
 	o := chosen[0]
 	if len(best) > 0 {
@@ -128,15 +165,25 @@ func (f *Offers) answer() (*Purchase, error) {
 // describe says what the load was, how the choice is run and what its prediction is worth.
 func (a *Purchase) describe(o *option, prices *Prices) (err error) {
 	w := &o.Point.Workload
-	a.Load, a.SLO, a.Seeds = describeLoad(w), o.Point.SLO.String(o.slo.bounds), o.Seeds
+	a.Load, a.SLO, a.Seeds = a.Question.Load, a.Question.SLO, o.Seeds
 	if a.LoadOf, a.LoadUnit = loadOf(w); a.LoadUnit == loadRate {
 		a.LoadUnit = RateUnit(w)
 	}
 
 	replicas, requests := 1, 0
 	if o.found != nil {
-		replicas, requests = o.found.replicas, o.found.requests
+		replicas, requests = o.replicas(), o.found.requests
 	}
+	if a.Limits, err = o.limits(); err != nil {
+		return err
+	}
+	for _, other := range a.options {
+		n := other.Point.System.MaxTokens
+		if other.machine == o.machine && !slices.Contains(a.Steps, n) {
+			a.Steps = append(a.Steps, n)
+		}
+	}
+	slices.Sort(a.Steps)
 	point := withLoad(o.Point, replicas, o.load, requests)
 	point.Seed = o.Seeds[0]
 	point.Name = config.PointName(&point)
@@ -173,6 +220,9 @@ func (a *Purchase) warn(o *option) {
 	if r == nil || len(r.sums) == 0 {
 		return
 	}
+	if o.traffic.over > 0 {
+		warn("%s", o.traffic.String())
+	}
 	sum := &r.sums[0]
 	if n := sum.Requests / r.replicas; n < leastRequests {
 		warn(
@@ -192,16 +242,15 @@ func (a *Purchase) warn(o *option) {
 		)
 	}
 	if c := a.Choice; c != nil && c.Beyond != nil {
-		used := slices.IndexFunc(c.Limits, func(s share) bool { return s.Name == c.Beyond.Name })
-		near := c.Fails < a.LoadOf*(1+jumpWithin)
-		if near && used >= 0 && c.Limits[used].Of < jumpFrom && c.Beyond.Of > jumpTo {
-			advice := ""
+		used := slices.IndexFunc(c.Planned, func(s Share) bool { return s.Name == c.Beyond.Name })
+		near := c.Fails < o.target*(1+jumpWithin)
+		if near && used >= 0 && c.Planned[used].Of < jumpFrom && c.Beyond.Of > jumpTo {
+			why := ""
 			if c.Beyond.Name == "tbt" {
-				advice = ": more gaps have a step with a long prefill than the percentile leaves out; " +
-					"smaller steps (system.max_tokens, system.chunk_tokens) may be worth a candidate"
+				why = ": then more gaps have a step with a long prefill than the percentile leaves out"
 			}
-			warn("%s jumps from %.0f %% of its limit to %.0f %% as the load grows from %.3g to %.3g%s",
-				c.Beyond.Name, 100*c.Limits[used].Of, 100*c.Beyond.Of, a.LoadOf, c.Fails, advice)
+			warn("%s jumps from %.0f %% of its planned limit to %.0f %% as the load grows from %.3g to "+
+				"%.3g%s", c.Beyond.Name, 100*c.Planned[used].Of, 100*c.Beyond.Of, o.target, c.Fails, why)
 		}
 	}
 	if len(a.Seeds) < leastSeeds {
@@ -232,10 +281,10 @@ func byMiss(options []*option) []*option {
 	return missing
 }
 
-// last is the run that an option is described by: of the replicas found, or of its miss.
+// last is the run that an option is described by: of all replicas under the load, or of its miss.
 func (o *option) last() *fleetRun {
-	if o.found != nil {
-		return o.found
+	if o.expected != nil {
+		return o.expected
 	}
 	if n := len(o.runs); n > 0 && o.runs[n-1].stage == stageMiss {
 		return o.runs[n-1]
@@ -248,6 +297,7 @@ func (o *option) choice() Choice {
 	s := &o.Point.System
 	c := Choice{
 		Name:   o.Label,
+		Family: cmp.Or(o.family, o.Label),
 		System: s.Name,
 		Engine: s.Engine,
 		Model:  o.Point.Model,
@@ -257,12 +307,13 @@ func (o *option) choice() Choice {
 		),
 		Outcome:        o.outcome,
 		GPUsPerReplica: o.gpus,
+		StepTokens:     s.MaxTokens,
 		Price:          o.price,
 		Runs:           len(o.runs),
 	}
 	if r := o.last(); r != nil {
-		c.Limits = r.shares()
-		slices.SortStableFunc(c.Limits, func(x, y share) int { return cmp.Compare(y.Of, x.Of) })
+		c.Limits = nearestFirst(r.shares())
+		c.Planned = c.Limits
 	}
 	switch o.outcome {
 	case Meets:
@@ -278,7 +329,7 @@ func (o *option) choice() Choice {
 			)
 		}
 	case Dearer:
-		c.USDPerHour = float64(o.most+1) * o.replica
+		c.USDPerHour = float64(o.most+1+o.spare) * o.replica
 		c.Reason = fmt.Sprintf("at least %s an hour", USD(c.USDPerHour))
 		if o.most > 0 {
 			c.Reason = fmt.Sprintf(
@@ -292,25 +343,35 @@ func (o *option) choice() Choice {
 	return c
 }
 
+// nearestFirst sorts shares of limits.
+func nearestFirst(all []Share) []Share {
+	slices.SortStableFunc(all, func(x, y Share) int { return cmp.Compare(y.Of, x.Of) })
+	return all
+}
+
 // meets fills in what a choice that meets the level costs and how far it goes.
 func (c *Choice) meets(o *option) {
-	r := o.found
-	c.Replicas, c.GPUs, c.USDPerHour = r.replicas, r.replicas*o.gpus, o.usd()
-	c.ThroughputTokS = tokensPerSecond(r, turnsOf(&o.Point.Workload).mean)
-	if c.ThroughputTokS > 0 {
-		c.USDPerMTok = c.USDPerHour / 3600 / c.ThroughputTokS * 1e6
+	c.Replicas, c.GPUs, c.USDPerHour = o.replicas(), o.replicas()*o.gpus, o.usd()
+	c.Planned = nearestFirst(o.found.shares())
+	turns := turnsOf(&o.Point.Workload).mean
+	in := tokensPerSecond(o.expected, turns, func(s *sim.Summary) float64 { return s.PromptTokS })
+	out := tokensPerSecond(o.expected, turns, func(s *sim.Summary) float64 { return s.ThroughputTokS })
+	c.ThroughputTokS = out
+	perMillion := func(rate float64) float64 {
+		if rate == 0 {
+			return 0
+		}
+		return c.USDPerHour / 3600 / rate * 1e6
 	}
+	c.USDPerMInput, c.USDPerMOutput, c.USDPerMTotal = perMillion(in), perMillion(out),
+		perMillion(in+out)
 	ceiling := o.capacity
 	if ceiling == nil {
 		return
 	}
 	c.LimitedBy, c.Effects, c.Short = ceiling.limitedBy, ceiling.effects, ceiling.short()
 	largest := ceiling.load
-	_, unit := loadOf(&o.Point.Workload)
-	if unit == loadStages {
-		return
-	}
-	if unit == loadClients {
+	if _, unit := loadOf(&o.Point.Workload); unit == loadClients {
 		largest = float64(clientsOf(largest))
 	}
 	if ceiling.beyond.Of > 1 {
@@ -320,14 +381,14 @@ func (c *Choice) meets(o *option) {
 	c.Largest, c.Headroom = &largest, &headroom
 }
 
-// tokensPerSecond is the output of a run at its load: where requests arrive at a rate, that rate
-// times the turns of a session, 1 without sessions, times the tokens of a request, free of the
-// run's beginning and end. A rejection ends a session early: the output is then the run's own.
-func tokensPerSecond(r *fleetRun, turns float64) float64 {
+// tokensPerSecond is the prompts or outputs of a run at its load: where requests arrive at a rate,
+// that rate times the turns of a session, 1 without sessions, times the tokens of a request, free
+// of the run's beginning and end. A rejection ends a session early: they are then the run's own.
+func tokensPerSecond(r *fleetRun, turns float64, of func(*sim.Summary) float64) float64 {
 	sum := 0.0
 	for i := range r.sums {
 		s := &r.sums[i]
-		rate := s.ThroughputTokS
+		rate := of(s)
 		whole := turns == 1 || s.Rejected == 0
 		if whole && s.Rate > 0 && s.RequestThroughput > 0 && s.Window == nil {
 			rate *= s.Rate * turns * s.ServedShare / s.RequestThroughput
@@ -350,10 +411,10 @@ func (o *option) missed() []string {
 // missLoad is what the run of a miss was of.
 func (o *option) missLoad() string {
 	r := o.last()
-	if r.load == o.load {
+	if r.load == o.target {
 		return counted(r.replicas)
 	}
-	return fmt.Sprintf("one replica under 1/%.4g of the load", o.load/r.load)
+	return fmt.Sprintf("one replica under 1/%.4g of the load", o.target/r.load)
 }
 
 func counted(replicas int) string {

@@ -15,7 +15,7 @@ type ceiling struct {
 	load      float64 // largest that the replicas hold
 	fails     float64 // smallest that they do not; infinite when none was found
 	limitedBy []string
-	beyond    share // the limit that is missed by the most there
+	beyond    Share // the limit that is missed by the most there
 	effects   []Effect
 	at        float64 // the load that the effects are of
 	requests  int     // of the longest run
@@ -40,31 +40,29 @@ const (
 
 // measure finds the ceiling of an option.
 func (b *buyer) measure(ctx context.Context, o *option) error {
-	c := &ceiling{load: o.load, fails: math.Inf(1), at: o.load}
+	c := &ceiling{load: o.target, fails: math.Inf(1), at: o.target}
 	o.capacity = c
 	n := o.found.replicas
 	c.requests = o.found.requests
-	if _, unit := loadOf(&o.Point.Workload); unit != loadStages {
-		spec := b.search
-		spec.Start, spec.Coarse, spec.Width = o.load, true, max(spec.Width, ceilingWidth)
-		spec.Max = max(mostLoad(&o.Point.Workload, o.load, spec.Max), o.load)
-		s := &search{spec: spec, slo: o.slo, seeds: o.Seeds,
-			probe: func(ctx context.Context, load float64, _ []uint64) ([]Trial, error) {
-				r, err := b.serve(ctx, o, stageBisect, n, load, o.found.requests)
-				if err != nil {
-					return nil, err
-				}
-				c.requests = max(c.requests, r.requests)
-				o.runs = append(o.runs, r)
-				return r.trials, nil
-			}}
-		if err := s.run(ctx); err != nil {
-			return err
-		}
-		c.load, c.fails = bracketOf(s.outcomes())
-		if !math.IsInf(c.fails, 1) {
-			c.limitedBy, c.at = s.slo.why(s.at(c.fails)), c.fails
-		}
+	spec := b.search
+	spec.Start, spec.Coarse, spec.Width = o.target, true, max(spec.Width, ceilingWidth)
+	spec.Max = max(mostLoad(&o.Point.Workload, o.load, spec.Max), o.target)
+	s := &search{spec: spec, slo: o.slo, seeds: o.Seeds,
+		probe: func(ctx context.Context, load float64, _ []uint64) ([]Trial, error) {
+			r, err := b.serve(ctx, o, stageBisect, n, load, o.found.requests)
+			if err != nil {
+				return nil, err
+			}
+			c.requests = max(c.requests, r.requests)
+			o.runs = append(o.runs, r)
+			return r.trials, nil
+		}}
+	if err := s.run(ctx); err != nil {
+		return err
+	}
+	c.load, c.fails = bracketOf(s.outcomes())
+	if !math.IsInf(c.fails, 1) {
+		c.limitedBy, c.at = s.slo.why(s.at(c.fails)), c.fails
 	}
 	return b.effects(ctx, o)
 }

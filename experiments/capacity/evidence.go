@@ -34,6 +34,8 @@ type class struct {
 	Source   string
 	Quotes   []string
 	Weakest  string
+	// Error is the largest measured error, as a share, of a bound's name and statistic, as in tbt_p99.
+	Error map[string]float64
 }
 
 // accuracy is what is published of a model's accuracy with SparseServe's selection.
@@ -62,16 +64,20 @@ func loadEvidence() (evidence, error) {
 
 // evidenceOf finds the class that a point belongs to.
 func evidenceOf(p *config.Point) (Evidence, error) {
-	all, err := loadEvidence()
-	if err != nil {
-		return Evidence{}, err
+	c, all, err := classOf(p)
+	return Evidence{c.Name, c.Measured, c.Source, c.Weakest, all.accuracyOf(p)}, err
+}
+
+// classOf finds the class that a point belongs to.
+func classOf(p *config.Point) (c class, all evidence, err error) {
+	if all, err = loadEvidence(); err != nil {
+		return c, all, err
 	}
 	i := slices.IndexFunc(all.Class, func(c class) bool { return c.fits(p) })
 	if i < 0 {
-		return Evidence{}, fmt.Errorf("evidence.toml: no class fits engine %s", p.System.Engine)
+		return c, all, fmt.Errorf("evidence.toml: no class fits engine %s", p.System.Engine)
 	}
-	c := all.Class[i]
-	return Evidence{c.Name, c.Measured, c.Source, c.Weakest, all.accuracyOf(p)}, nil
+	return all.Class[i], all, nil
 }
 
 func (c *class) fits(p *config.Point) bool {

@@ -25,6 +25,7 @@ type fleetRun struct {
 // Stages of a purchase's search, besides those of a search for goodput.
 const (
 	stageReplicas = "replicas" // how many the load needs
+	stageExpected = "expected" // what is bought under the load, without a margin
 	stageMiss     = "miss"     // how near a candidate comes that no number of replicas makes hold
 	stageEffect   = "effect"   // of a resource, that there is a tenth more of
 )
@@ -35,7 +36,7 @@ func (r *fleetRun) holds() bool { return len(r.why()) == 0 }
 
 // severity is the largest of what the service level bounds, over its limit, and which that is;
 // next is the second largest. Above 1 it is missed.
-func (r *fleetRun) severity() (worst, next share) {
+func (r *fleetRun) severity() (worst, next Share) {
 	for _, s := range r.shares() {
 		switch {
 		case s.Of > worst.Of:
@@ -47,30 +48,30 @@ func (r *fleetRun) severity() (worst, next share) {
 	return worst, next
 }
 
-// share is what a run has of a limit of the service level.
-type share struct {
+// Share is what a run has of a limit of the service level.
+type Share struct {
 	Limit string  `json:"limit"` // in words
 	Name  string  `json:"name"`  // ttft, tbt, tpot, e2e, delay, requests, rejected
 	Of    float64 `json:"of"`    // the value, over the limit
 }
 
 // shares lists what the run has of each limit, by the mean over seeds.
-func (r *fleetRun) shares() []share {
+func (r *fleetRun) shares() []Share {
 	mean := meanTrial(r.trials)
-	var all []share
+	var all []Share
 	if !r.slo.requests {
 		for i := range r.slo.bounds {
 			b := &r.slo.bounds[i]
-			all = append(all, share{b.String(), b.Name, mean.Bounded[i] / b.Limit})
+			all = append(all, Share{b.String(), b.Name, mean.Bounded[i] / b.Limit})
 		}
 	}
 	limit := max(r.slo.missShare, 1e-9)
 	words := fmt.Sprintf("at most %g %% of the requests ", 100*r.slo.missShare)
 	if r.slo.requests {
-		all = append(all, share{words + "rejected or without a bound", "requests", mean.Missed / limit})
+		all = append(all, Share{words + "rejected or without a bound", "requests", mean.Missed / limit})
 	}
 	if mean.Rejected > 0 {
-		all = append(all, share{words + "rejected", "rejected", mean.Rejected / limit})
+		all = append(all, Share{words + "rejected", "rejected", mean.Rejected / limit})
 	}
 	return all
 }
@@ -123,9 +124,6 @@ func (b *buyer) once(
 		points[i].Name = config.PointName(&points[i])
 	}
 	r.requests = points[0].Workload.Requests
-	if b.Planned != nil {
-		b.Planned(len(points))
-	}
 	var results []run.Result
 	var cut string
 	var err error
@@ -148,11 +146,6 @@ func (b *buyer) once(
 		}
 		trial.Stage, trial.Rate = stage, load
 		r.trials, r.sums = append(r.trials, trial), append(r.sums, results[i].Summary)
-	}
-	if b.Finished != nil {
-		for range points {
-			b.Finished()
-		}
 	}
 	return r, nil
 }
@@ -242,7 +235,7 @@ func (b *buyer) least(ctx context.Context, o *option, most int, priced bool) (*f
 	}
 	var found *fleetRun
 	for found == nil || found.replicas-low > 1 {
-		r, err := b.serve(ctx, o, stageReplicas, tried, o.load, 0)
+		r, err := b.serve(ctx, o, stageReplicas, tried, o.target, 0)
 		if err != nil {
 			return nil, err
 		}

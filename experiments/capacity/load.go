@@ -3,6 +3,7 @@ package capacity
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/sim"
@@ -14,7 +15,7 @@ const (
 	loadRate    = "requests/s"
 	loadClients = "clients"
 	loadSpeed   = "times the trace's own speed"
-	loadStages  = "stages" // have rates of their own: the load cannot be more or less
+	loadStages  = "times the rates of the stages"
 )
 
 // loadOf returns the load of a workload, of all replicas together.
@@ -43,6 +44,11 @@ func withLoad(p config.Point, replicas int, load float64, requests int) config.P
 		w.Concurrency = clientsOf(load)
 	case loadRate:
 		w.Rate = load
+	case loadStages:
+		w.Stages = slices.Clone(w.Stages)
+		for i, stage := range w.Stages {
+			w.Stages[i] = []float64{stage[0], stage[1] * load}
+		}
 	}
 	if endless(w) {
 		w.Requests = max(w.Requests, replicas*min(w.Requests, leastRequests), requests)
@@ -83,7 +89,7 @@ func describeLoad(w *traces.Spec) string {
 	case loadSpeed:
 		return fmt.Sprintf("arrivals as recorded, %g times as fast", load)
 	case loadStages:
-		return "stages of rates"
+		return fmt.Sprintf("stages of seconds and %s, %v", RateUnit(w), w.Stages)
 	}
 	return fmt.Sprintf("%g %s, %s", load, RateUnit(w), w.Arrivals)
 }

@@ -85,11 +85,13 @@ type Planner struct {
 	// Shared is set where several processes look for one answer: each looks at the candidates that
 	// no other does, and takes the others' runs from the store.
 	Shared *run.Shared
-	// Planned and Finished count runs for a progress bar, from many goroutines
-	// at once; they may be nil. Planned corrects GuessRuns when a candidate takes more, and when it
-	// has taken less.
-	Planned  func(runs int)
+	// Planned and Finished count runs for a progress bar, of a purchase candidates, from many
+	// goroutines at once; they may be nil. Planned corrects GuessRuns when a candidate takes more,
+	// and when it has taken less.
+	Planned  func(n int)
 	Finished func()
+	// Say says how a purchase stands. It may be nil.
+	Say func(text string)
 
 	slots chan struct{}
 	mu    sync.Mutex
@@ -183,7 +185,7 @@ func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch,
 	spec.Start = c.Start
 	first := c.Point.Workload
 	first.Rate = spec.Start
-	if err := tooLong(&first, "goodput.start"); err != nil {
+	if err := needsTooMany(&first, "goodput.start"); err != nil {
 		return nil, err
 	}
 	spec.Max = mostLoad(&first, spec.Start, spec.Max)

@@ -14,9 +14,11 @@ import (
 // option is a candidate that may be bought: replicas of it, each on its GPUs.
 type option struct {
 	Candidate
-	index    int // of the candidates
+	index    int    // of the candidates
+	family   string // label of the candidate whose step size is another one; empty: none
 	load     float64
-	slo      limits
+	asked    limits // the service level
+	margin          // what is added to them
 	price    Price
 	machine  string  // model, card, engine and GPUs of a replica
 	gpus     int     // of a replica
@@ -25,8 +27,10 @@ type option struct {
 	outcome  string
 	most     int // replicas that were looked at
 	found    *fleetRun
+	expected *fleetRun // of all replicas, spare ones too, under the load
 	runs     []*fleetRun
 	capacity *ceiling // of the cheapest
+	traffic  tooLong
 }
 
 // Outcomes on options.
@@ -35,6 +39,7 @@ const (
 	Dearer   = "dearer"    // than another that meets it, if it does at all
 	Misses   = "misses"    // with any number of replicas
 	TooLarge = "too large" // the model, for the memory of the GPUs
+	TooShort = "too short" // the context, for the traffic
 )
 
 // buyer looks for the cheapest option.
@@ -44,6 +49,7 @@ type buyer struct {
 	search  config.GoodputSearch
 	traffic traffic
 	alike   alike
+	best    float64 // USD an hour of the cheapest found
 }
 
 const (
@@ -56,9 +62,12 @@ const (
 
 // Offers are the candidates of a sweep with a [plan], each at its price.
 type Offers struct {
-	sweep   *config.Sweep
-	prices  *Prices
-	options []*option
+	sweep    *config.Sweep
+	prices   *Prices
+	options  []*option
+	short    []*option // whose context is too short
+	bare     *option   // the cheapest without any margin; nil where none holds the level
+	question Question
 }
 
 // OffersOf lists what may be bought, or says what is wrong with the question.
@@ -73,6 +82,7 @@ func OffersOf(s *config.Sweep) (*Offers, error) {
 		return nil, err
 	}
 	levels := map[string]*option{} // a first option of each machine and model
+	seen := samples{}
 	for i, c := range candidates {
 		o := &option{Candidate: c, index: i, gpus: c.Point.System.TensorParallel}
 		var unit string
@@ -81,7 +91,8 @@ func OffersOf(s *config.Sweep) (*Offers, error) {
 		if unit == loadClients {
 			key = "workload.concurrency"
 		}
-		if err := tooLong(&c.Point.Workload, key); err != nil {
+		o.margin = margin{target: o.load * (1 + s.Plan.Headroom), spare: s.Plan.Spare}
+		if err := needsTooMany(&c.Point.Workload, key); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Source(), err)
 		}
 		if o.price, err = prices.Of(s.Plan.Prices, c.Point.GPU); err != nil {
@@ -97,13 +108,24 @@ func OffersOf(s *config.Sweep) (*Offers, error) {
 				return nil, fmt.Errorf("%s: %w", s.Source(), err)
 			}
 		}
-		o.slo, o.perByte = first.slo, first.perByte
+		o.asked, o.slo, o.perByte = first.asked, first.slo, first.perByte
+		if o.traffic, err = seen.tooLong(&o.Point); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Source(), err)
+		}
+		if o.traffic.share() > mostTooLong {
+			f.short = append(f.short, o)
+			continue
+		}
 		f.options = append(f.options, o)
 	}
-	if len(f.options) == 0 && len(s.Unfit) > 0 {
-		return nil, fmt.Errorf("%s: no candidate fits its GPUs: %s", s.Source(), s.Unfit[0].Reason)
+	switch {
+	case len(f.options) > 0:
+		f.question, err = questionOf(f.options, seen, s.Plan)
+		return f, err
+	case len(f.short) > 0:
+		return nil, fmt.Errorf("%s: %w", s.Source(), tooShort(f.short))
 	}
-	return f, nil
+	return nil, fmt.Errorf("%s: no candidate fits its GPUs: %s", s.Source(), s.Unfit[0].Reason)
 }
 
 // Points are those of the offers.
@@ -115,9 +137,13 @@ func (f *Offers) Points() []config.Point {
 	return points
 }
 
-// level finds the service level of an option, and its price for the bandwidth of its HBM.
+// level finds the service level of an option, as asked for and less the error of predictions like
+// it, and its price for the bandwidth of its HBM.
 func (o *option) level() (err error) {
-	if o.slo, err = limitsOf(&o.Point); err != nil {
+	if o.asked, err = limitsOf(&o.Point); err != nil {
+		return err
+	}
+	if o.slo, err = o.asked.lessError(&o.Point); err != nil {
 		return err
 	}
 	if len(o.slo.bounds) == 0 {
@@ -139,16 +165,7 @@ func (o *option) level() (err error) {
 func (p *Planner) Purchase(ctx context.Context, f *Offers) (*Purchase, []string, error) {
 	b := &buyer{Planner: p, plan: *f.sweep.Plan, search: f.sweep.Goodput}
 	b.start()
-	if err := b.choose(ctx, f.options); err != nil {
-		return nil, b.notes, err
-	}
-	var err error
-	if best := ranked(f.options); len(best) > 0 {
-		err = b.each(ctx, best[:min(len(best), finalists)], b.measure)
-	} else {
-		err = b.nearest(ctx, f.options)
-	}
-	if err != nil {
+	if err := b.look(ctx, f); err != nil {
 		return nil, b.notes, err
 	}
 	slices.Sort(b.notes)
@@ -159,43 +176,133 @@ func (p *Planner) Purchase(ctx context.Context, f *Offers) (*Purchase, []string,
 	return answer, b.notes, err
 }
 
+// look finds the offers, the cheapest without a margin, and how far the cheapest few go.
+func (b *buyer) look(ctx context.Context, f *Offers) error {
+	b.best = math.Inf(1)
+	if err := b.choose(ctx, f.options); err != nil {
+		return err
+	}
+	if !f.sweep.StepsGiven {
+		steps := otherSteps(f.options, b.best)
+		if err := b.choose(ctx, steps); err != nil {
+			return err
+		}
+		f.options = append(f.options, steps...)
+	}
+	best := ranked(f.options)
+	price := "none holds the level"
+	if len(best) > 0 {
+		price = "the cheapest is " + USD(b.best) + " an hour"
+	}
+	b.say(price + "; looking for what is cheaper without a margin")
+	if err := b.withoutMargin(ctx, f, best); err != nil {
+		return err
+	}
+	b.say(price + "; looking how far it is from its limits")
+	if len(best) == 0 {
+		return b.nearest(ctx, f.options)
+	}
+	if err := b.each(ctx, best, b.expect); err != nil {
+		return err
+	}
+	return b.each(ctx, best[:min(len(best), finalists)], b.measure)
+}
+
 // choose looks for the replicas that each option needs, while these can be as cheap as the
 // cheapest found.
 func (b *buyer) choose(ctx context.Context, options []*option) error {
+	if b.Planned != nil {
+		b.Planned(len(options))
+	}
 	order := inTurn(options)
-	best := math.Inf(1)
 	for size := firstRound; len(order) > 0; size *= roundGrowth {
 		round := order[:min(size, len(order))]
 		order = order[len(round):]
-		bound := best
-		err := b.each(ctx, round, func(ctx context.Context, o *option) error {
-			affordable := b.plan.MaxReplicas
-			if !math.IsInf(bound, 1) {
-				affordable = int(min(float64(b.plan.MaxReplicas), math.Floor(bound/o.replica+1e-9)))
-			}
-			o.most, o.outcome = affordable, Dearer
-			if affordable == 0 {
-				return nil
-			}
-			found, err := b.least(ctx, o, affordable, affordable < b.plan.MaxReplicas)
-			if err != nil {
-				return err
-			}
-			if o.found = found; found != nil {
-				o.outcome = Meets
-			} else if affordable == b.plan.MaxReplicas {
-				o.outcome = Misses
-			}
-			return nil
-		})
-		if err != nil {
+		if err := b.each(ctx, round, b.need); err != nil {
 			return err
 		}
 		for _, o := range round {
 			if o.found != nil {
-				best = min(best, o.usd())
+				b.best = min(b.best, o.usd())
 			}
 		}
+		if !math.IsInf(b.best, 1) {
+			b.say("best so far " + USD(b.best) + " an hour")
+		}
+	}
+	return nil
+}
+
+func (b *buyer) say(text string) {
+	if b.Say != nil {
+		b.Say(text)
+	}
+}
+
+// need looks for the replicas that an option needs at no more than the best price.
+func (b *buyer) need(ctx context.Context, o *option) error {
+	if b.Finished != nil {
+		defer b.Finished()
+	}
+	most := b.plan.MaxReplicas - o.spare
+	affordable := most
+	if !math.IsInf(b.best, 1) {
+		affordable = int(min(float64(most), math.Floor(b.best/o.replica+1e-9)-float64(o.spare)))
+	}
+	o.most, o.outcome = max(affordable, 0), Dearer
+	if affordable <= 0 {
+		return nil
+	}
+	found, err := b.least(ctx, o, affordable, affordable < most)
+	if err != nil {
+		return err
+	}
+	if o.found = found; found != nil {
+		o.outcome = Meets
+	} else if affordable == most {
+		o.outcome = Misses
+	}
+	return nil
+}
+
+// expect runs all replicas of an option, spare ones too, under the load without its margin.
+func (b *buyer) expect(ctx context.Context, o *option) error {
+	asked := *o
+	asked.slo = o.asked
+	r, err := b.once(ctx, &asked, stageExpected, o.replicas(), o.load, o.found.requests, true)
+	o.expected, o.runs = r, append(o.runs, r)
+	return err
+}
+
+// withoutMargin finds the cheapest option that holds the level as it was asked for under the load,
+// with no replica to spare. It costs no more than the best with a margin, which is tried first.
+func (b *buyer) withoutMargin(ctx context.Context, f *Offers, best []*option) error {
+	planned, finished, say := b.Planned, b.Finished, b.Say
+	b.Planned, b.Finished, b.Say = nil, nil, nil // the candidates were counted before
+	defer func() { b.Planned, b.Finished, b.Say = planned, finished, say }()
+	var bare []*option
+	of := map[*option]*option{}
+	for _, o := range f.options {
+		c := *o
+		c.margin = margin{target: o.load, slo: o.asked}
+		c.found, c.runs = nil, nil
+		bare, of[&c] = append(bare, &c), o
+	}
+	first := slices.IndexFunc(bare, func(c *option) bool { return len(best) > 0 && of[c] == best[0] })
+	if first >= 0 {
+		if err := b.choose(ctx, bare[first:first+1]); err != nil {
+			return err
+		}
+	}
+	if err := b.choose(ctx, slices.DeleteFunc(slices.Clone(bare),
+		func(c *option) bool { return c.found != nil })); err != nil {
+		return err
+	}
+	for _, c := range bare {
+		of[c].runs = append(of[c].runs, c.runs...)
+	}
+	if all := ranked(bare); len(all) > 0 {
+		f.bare = all[0]
 	}
 	return nil
 }
@@ -248,8 +355,11 @@ func (b *buyer) each(ctx context.Context, options []*option,
 	})
 }
 
+// replicas are those that are bought, spare ones too.
+func (o *option) replicas() int { return o.found.replicas + o.spare }
+
 // usd is what the option costs an hour.
-func (o *option) usd() float64 { return float64(o.found.replicas) * o.replica }
+func (o *option) usd() float64 { return float64(o.replicas()) * o.replica }
 
 // ranked lists the options that meet the level: the cheapest first, at one price that of fewer
 // GPUs, of these the one that is farthest from its limits, then the earlier candidate.
@@ -261,7 +371,7 @@ func ranked(options []*option) []*option {
 		}
 		nearX, _ := x.found.severity()
 		nearY, _ := y.found.severity()
-		return cmp.Or(cmp.Compare(x.found.replicas*x.gpus, y.found.replicas*y.gpus),
+		return cmp.Or(cmp.Compare(x.replicas()*x.gpus, y.replicas()*y.gpus),
 			cmp.Compare(nearX.Of, nearY.Of), cmp.Compare(x.index, y.index))
 	})
 	return met
@@ -271,14 +381,15 @@ func ranked(options []*option) []*option {
 // under its share of the load, whole.
 func (b *buyer) nearest(ctx context.Context, options []*option) error {
 	return b.each(ctx, options, func(ctx context.Context, o *option) error {
-		replicas, load := b.plan.MaxReplicas, o.load
+		most := b.plan.MaxReplicas - o.spare
+		replicas, load := most, o.target
 		if _, unit := loadOf(&o.Point.Workload); replicas > 4 &&
 			(unit == loadRate || unit == loadClients) {
-			replicas, load = 1, o.load/float64(replicas)
+			replicas, load = 1, o.target/float64(replicas)
 		}
 		r, err := b.once(ctx, o, stageMiss, replicas, load, 0, true)
 		if err == nil && r.holds() { // but all of them together do not
-			r, err = b.once(ctx, o, stageMiss, b.plan.MaxReplicas, o.load, 0, true)
+			r, err = b.once(ctx, o, stageMiss, most, o.target, 0, true)
 		}
 		o.runs = append(o.runs, r)
 		return err

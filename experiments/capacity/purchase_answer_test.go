@@ -120,7 +120,7 @@ func TestPurchaseRefuses(t *testing.T) {
 			"replicas"},
 		{"[fleet]", "[fleet]\nfail = [[1, 0, 1]]", "fleet.fail"},
 		{"ttft_s = 5", "ttft_s = 5\ne2e_s = 3",
-			"plan.toml:13: slo.ttft_s = 5: contradicts slo.e2e_s = 3"},
+			"plan.toml:14: slo.ttft_s = 5: contradicts slo.e2e_s = 3"},
 		{"ttft_s = 5", "ttft_s = 5\ndelay_s = 6\ndelay_stat = \"p99\"",
 			"slo.delay_s = 6: contradicts slo.ttft_s = 5"},
 		{"ttft_s = 5", "tbt_factor = 0", "[slo] has no bound"},
@@ -135,9 +135,9 @@ func TestPurchaseRefuses(t *testing.T) {
 		{"max_replicas = 5", "prices_file = \"none.toml\"", "open none.toml: no such file"},
 		{"tensor_parallel = [1, 2]", "tensor_parallel = [1, 3]", "tensor_parallel = 3"},
 		{"[[axis]]", "[[axis]]\ngrid.workload.rate = [1, 2]",
-			"plan.toml:17: workload.rate: candidates of a [plan] serve one load within one service level"},
+			"plan.toml:18: workload.rate: candidates of a [plan] serve one load within one service level"},
 		{"[[axis]]", "[[axis]]\ngrid.slo.ttft_s = [1, 2]",
-			"plan.toml:17: slo.ttft_s: candidates of a [plan] serve one load"},
+			"plan.toml:18: slo.ttft_s: candidates of a [plan] serve one load"},
 	} {
 		if !strings.Contains(base, c.from) {
 			t.Fatalf("no %q", c.from)

@@ -78,12 +78,16 @@ func exhaustive(
 			t.Fatal(err)
 		}
 		load, _ := loadOf(&c.Point.Workload)
+		load *= 1 + s.Plan.Headroom
 		slo, err := limitsOf(&c.Point)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for n := 1; n <= s.Plan.MaxReplicas; n++ {
-			holds, near := servedFor(t, c, n, load, slo, simulate)
+		if slo, err = slo.lessError(&c.Point); err != nil {
+			t.Fatal(err)
+		}
+		for n := 1 + s.Plan.Spare; n <= s.Plan.MaxReplicas; n++ {
+			holds, near := servedFor(t, c, n-s.Plan.Spare, load, slo, simulate)
 			if !holds {
 				continue
 			}
@@ -159,6 +163,7 @@ router = "least-tokens"
 [system]
 preset = "vllm-0.15"
 max_requests = 1024
+max_tokens = 8192
 [slo]
 %s
 [plan]
@@ -268,8 +273,8 @@ func TestPurchaseOfAnyCosts(t *testing.T) {
 			r.Fatalf("chose %d x %s at $%g, the cheapest of all is %d x %s at $%g",
 				a.Choice.Replicas, a.Choice.Name, a.Choice.USDPerHour, replicas, label, usd)
 		default:
-			if want := usd / 3600 / (100 * load) * 1e6; math.Abs(a.Choice.USDPerMTok-want) > 1e-9*want {
-				r.Fatalf("$%g a million tokens, want $%g", a.Choice.USDPerMTok, want)
+			if want := usd / 3600 / (100 * load) * 1e6; math.Abs(a.Choice.USDPerMOutput-want) > 1e-9*want {
+				r.Fatalf("$%g a million tokens, want $%g", a.Choice.USDPerMOutput, want)
 			}
 			if *a.Choice.Headroom < 0 || len(a.Choice.LimitedBy) != 1 || a.Choice.LimitedBy[0] != "ttft" {
 				r.Fatalf("headroom %g, limited by %q", *a.Choice.Headroom, a.Choice.LimitedBy)

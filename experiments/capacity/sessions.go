@@ -145,8 +145,8 @@ func mostLoad(w *traces.Spec, load, most float64) float64 {
 	return most
 }
 
-// tooLong is the error of a load of sessions whose runs would be too long.
-func tooLong(w *traces.Spec, key string) error {
+// needsTooMany is the error of a load of sessions whose runs would be too long.
+func needsTooMany(w *traces.Spec, key string) error {
 	n := sessionRequests(w)
 	if n <= mostRequests {
 		return nil

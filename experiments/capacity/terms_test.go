@@ -41,6 +41,7 @@ tensor_parallel = 2
 [slo]
 ttft_s = 1
 [plan]
+headroom = 0
 `
 
 // Three replicas of two GPUs cost six times a GPU's price, at the lowest and the highest price too.
@@ -74,15 +75,16 @@ func TestPricesCountTheGPUsOfEachReplica(t *testing.T) {
 func TestTokensOfRejectedRequestsDoNotCount(t *testing.T) {
 	r := &fleetRun{replicas: 1, trials: []Trial{{}}, sums: []sim.Summary{{Rate: 2,
 		RequestThroughput: 1.2, ServedShare: 0.75, ThroughputTokS: 120, Requests: 40, Rejected: 10}}}
-	if got := tokensPerSecond(r, 1); math.Abs(got-150) > 1e-9 {
+	output := func(s *sim.Summary) float64 { return s.ThroughputTokS }
+	if got := tokensPerSecond(r, 1, output); math.Abs(got-150) > 1e-9 {
 		t.Errorf("%g tokens/s, want 150", got)
 	}
 	o := &option{Candidate: Candidate{Point: offers(t, twoGPUs).options[0].Point}, outcome: Meets,
-		gpus: 2, replica: 15.4, found: r}
-	if c := o.choice(); math.Abs(c.USDPerMTok-15.4/3600/150*1e6) > 1e-9 || c.GPUs != 2 ||
+		gpus: 2, replica: 15.4, found: r, expected: r}
+	if c := o.choice(); math.Abs(c.USDPerMOutput-15.4/3600/150*1e6) > 1e-9 || c.GPUs != 2 ||
 		c.USDPerHour != 15.4 {
 		t.Errorf("%d GPUs, $%g/h, $%g a million tokens, want 2, 15.4 and 28.5", c.GPUs, c.USDPerHour,
-			c.USDPerMTok)
+			c.USDPerMOutput)
 	}
 }
 

@@ -15,10 +15,14 @@ type Plan struct {
 	PricesFile string `toml:"prices_file"`
 	// most replicas of a candidate
 	MaxReplicas int `toml:"max_replicas" unit:"servers" range:">= 1, <= 1000"`
+	// load that is added to the expected one: what is bought keeps the service level under both
+	Headroom float64 `toml:"headroom" unit:"share" range:">= 0, <= 10"`
+	// replicas that may be down: the others keep the service level without them; they are paid for
+	Spare int `toml:"spare" unit:"servers" range:">= 0, <= 999"`
 }
 
 // DefaultPlan returns the table that a sweep starts from when it has one.
-func DefaultPlan() Plan { return Plan{Prices: "mid", MaxReplicas: 64} }
+func DefaultPlan() Plan { return Plan{Prices: "mid", MaxReplicas: 64, Headroom: 0.2} }
 
 // Unfit is a system that the GPUs of a variant have no memory for.
 type Unfit struct {
@@ -48,6 +52,10 @@ func (s *Sweep) applyPlan(doc *document) error {
 	}
 	if err := checkRanges(s.Plan, "plan."); err != nil {
 		return doc.locate(err)
+	}
+	if s.Plan.Spare >= s.Plan.MaxReplicas {
+		return doc.locate(&KeyError{Key: "plan.spare", Value: Show(s.Plan.Spare),
+			Reason: "must be below plan.max_replicas = " + Show(s.Plan.MaxReplicas)})
 	}
 	return nil
 }

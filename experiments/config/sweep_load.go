@@ -29,6 +29,8 @@ type Sweep struct {
 	SeedsGiven bool
 	// RateGiven says the same of workload.rate.
 	RateGiven bool
+	// StepsGiven says the same of system.max_tokens or system.chunk_tokens.
+	StepsGiven bool
 
 	file *document
 	// Alter changes every point; nil changes none.
@@ -141,11 +143,23 @@ func loadSweep(path string, sets []string, search bool, varied *axis) (*Sweep, e
 		s.Variants = append(s.Variants, Variant{settings, &l.cfg})
 		s.SeedsGiven = l.origin["seed"] != builtInDefault
 		s.RateGiven = l.chosen["workload.rate"]
+		s.StepsGiven = s.StepsGiven || l.stepsGiven()
 	}
 	for _, v := range s.Variants {
 		v.Config.Unused = all.warnings()
 	}
 	return s, nil
+}
+
+// stepsGiven says whether the configuration sets how many tokens a step has.
+func (l *loader) stepsGiven() bool {
+	for _, key := range []string{"max_tokens", "chunk_tokens"} {
+		own := slices.ContainsFunc(l.custom, func(c customSystem) bool { return c.table[key] != nil })
+		if own || l.chosen["system."+key] {
+			return true
+		}
+	}
+	return false
 }
 
 // Texts returns the texts of a sweep's or plan's file and of its bases, the deepest first.

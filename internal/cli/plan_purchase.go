@@ -25,8 +25,9 @@ func (p *planCmd) purchase(
 	offers *capacity.Offers,
 	out, points string,
 ) error {
-	bar := newProgress(app.Stderr, "runs")
+	bar := newProgress(app.Stderr, "candidates")
 	planner.Planned, planner.Finished = bar.planned, bar.finished
+	planner.Say = bar.say
 	answer, notes, err := planner.Purchase(ctx, offers)
 	bar.close()
 	printNotes(app.Stderr, notes)
@@ -51,7 +52,7 @@ func (p *planCmd) purchase(
 
 // printPurchase prints the answer: the candidates, then what to buy and what that rests on.
 func printPurchase(w io.Writer, a *capacity.Purchase) {
-	fmt.Fprintf(w, "Traffic: %s\nService level: %s\n", a.Load, a.SLO)
+	fmt.Fprintf(w, "Question:\n%s", a.Question.String())
 	printCandidates(w, a)
 	switch {
 	case a.Choice != nil:
@@ -85,14 +86,19 @@ func printCandidates(w io.Writer, a *capacity.Purchase) {
 			"",
 		},
 	)
-	t.AppendHeader(table.Row{"", "", "", "", "output", a.LoadUnit, "%", "% of it", "", "", ""})
-	more := map[string]int{}
+	t.AppendHeader(table.Row{"", "", "", "", "in / out", a.LoadUnit, "%", "% of it", "", "", ""})
+	more, shown, steps := map[string]int{}, map[string]bool{}, 0
 	for i := range a.Candidates {
 		c := &a.Candidates[i]
-		if i >= shownCandidates {
+		if shown[c.Family] {
+			steps++
+			continue
+		}
+		if len(shown) >= shownCandidates {
 			more[c.Outcome]++
 			continue
 		}
+		shown[c.Family] = true
 		row := table.Row{
 			c.Name,
 			"",
@@ -106,12 +112,16 @@ func printCandidates(w io.Writer, a *capacity.Purchase) {
 			strings.Join(c.Short[:min(2, len(c.Short))], ", then "),
 			c.Reason,
 		}
-		if c.Outcome == capacity.TooLarge {
+		switch c.Outcome {
+		case capacity.TooLarge:
 			row[10] = c.Outcome + " for its GPUs"
+		case capacity.TooShort:
+			row[10] = "its context is " + c.Outcome + " for the traffic"
 		}
 		if c.Replicas > 0 {
 			row[1], row[2] = fmt.Sprintf("%d %s", c.GPUs, cardName(c.GPU)), c.Replicas
-			row[3], row[4] = capacity.USD(c.USDPerHour), capacity.USD(c.USDPerMTok)
+			row[3] = capacity.USD(c.USDPerHour)
+			row[4] = capacity.USD(c.USDPerMInput) + " / " + capacity.USD(c.USDPerMOutput)
 		}
 		if c.Largest != nil {
 			row[5], row[6] = digits(*c.Largest), strconv.FormatFloat(100**c.Headroom, 'f', 0, 64)
@@ -125,8 +135,11 @@ func printCandidates(w io.Writer, a *capacity.Purchase) {
 		),
 	)
 	t.Render()
+	if steps > 0 {
+		fmt.Fprintf(w, "and %s of these with other step sizes (purchase.json)\n", count(steps, "candidate"))
+	}
 	for _, outcome := range []string{
-		capacity.Meets, capacity.Dearer, capacity.Misses, capacity.TooLarge} {
+		capacity.Meets, capacity.Dearer, capacity.Misses, capacity.TooShort, capacity.TooLarge} {
 		if more[outcome] > 0 {
 			fmt.Fprintf(
 				w,
@@ -134,6 +147,7 @@ func printCandidates(w io.Writer, a *capacity.Purchase) {
 				more[outcome],
 				map[string]string{capacity.Meets: "meet the level and cost more",
 					capacity.Dearer: "cost more", capacity.Misses: "miss the level",
+					capacity.TooShort: "have too short a context",
 					capacity.TooLarge: "do not fit their GPUs"}[outcome],
 			)
 		}
@@ -156,16 +170,8 @@ func cardName(gpu string) string {
 // printChoice says what to buy and what the answer rests on.
 func printChoice(w io.Writer, a *capacity.Purchase) {
 	c := a.Choice
-	fmt.Fprintf(
-		w,
-		"\nBuy %s of %s: %s of %s, %s an hour, %s a million output tokens.\n",
-		count(c.Replicas, "replica"),
-		c.Name,
-		count(c.GPUs, "GPU"),
-		cardName(c.GPU),
-		capacity.USD(c.USDPerHour),
-		capacity.USD(c.USDPerMTok),
-	)
+	fmt.Fprintf(w, "\nBuy %s of %s: %s of %s, %s an hour.\n", count(c.Replicas, "replica"), c.Name,
+		count(c.GPUs, "GPU"), cardName(c.GPU), capacity.USD(c.USDPerHour))
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-11s%s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -190,6 +196,9 @@ func printChoice(w io.Writer, a *capacity.Purchase) {
 			high.Price.Provider,
 		)
 	}
+	row("tokens", "%s a million input tokens, %s output, %s of both, each with the whole cost",
+		capacity.USD(c.USDPerMInput), capacity.USD(c.USDPerMOutput), capacity.USD(c.USDPerMTotal))
+	printMargin(row, a)
 	if c.Largest != nil {
 		beyond := ""
 		if len(c.LimitedBy) > 0 {
@@ -201,11 +210,11 @@ func printChoice(w io.Writer, a *capacity.Purchase) {
 		}
 		row("headroom", "%.0f %%: holds %s %s%s", 100**c.Headroom, digits(*c.Largest), a.LoadUnit, beyond)
 	}
-	var limits []string
-	for _, l := range c.Limits {
-		limits = append(limits, fmt.Sprintf("%s: %.0f %% used", l.Limit, 100*l.Of))
+	row("limits", "%s", usedText(c.Limits))
+	if len(a.Steps) > 1 {
+		row("steps", "of %d tokens at most; tried: %s", c.StepTokens,
+			strings.Trim(fmt.Sprint(a.Steps), "[]"))
 	}
-	row("limits", "%s", strings.Join(limits, "; "))
 	row("short of", "%s", effectsText(c))
 	row("accuracy", "%s", a.Proof.Accuracy)
 	printProof(w, a)
@@ -219,6 +228,45 @@ func printChoice(w io.Writer, a *capacity.Purchase) {
 	}
 	fmt.Fprintf(w, "\n%s", a.System)
 }
+
+// printMargin says what the choice holds beyond the question, and what would be cheaper without.
+func printMargin(row func(name, format string, args ...any), a *capacity.Purchase) {
+	q := &a.Question
+	down := ""
+	if q.Spare > 0 {
+		down = " with " + count(q.Spare, "replica") + " down"
+	}
+	row("margin", "holds %s more load%s: %s", inPercent(q.Headroom), down, usedText(a.Choice.Planned))
+	for _, l := range a.Limits {
+		why := "error of such predictions, measured"
+		if !l.Measured {
+			why = "error is assumed: nothing of the kind was measured"
+		}
+		if l.Error > 0 {
+			row("", "%s is planned to %.4g s: %s %s", l.Bound, l.PlannedS, inPercent(l.Error), why)
+		}
+	}
+	switch b := a.Bare; {
+	case b == nil:
+	case b.USDPerHour > a.Choice.USDPerHour*(1-1e-9):
+		row("cheapest", "nothing is cheaper without a margin")
+	default:
+		row("cheapest", "without a margin %s of %s, %s an hour: %s", count(b.Replicas, "replica"), b.Name,
+			capacity.USD(b.USDPerHour), usedText(b.Limits))
+	}
+}
+
+// usedText lists how much of each limit is used.
+func usedText(limits []capacity.Share) string {
+	var words []string
+	for _, l := range limits {
+		words = append(words, fmt.Sprintf("%s: %.0f %% used", l.Limit, 100*l.Of))
+	}
+	return strings.Join(words, "; ")
+}
+
+// inPercent is a share as people write it.
+func inPercent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
 // printProof says how good the prediction is.
 func printProof(w io.Writer, a *capacity.Purchase) {
@@ -252,7 +300,9 @@ func printNearest(w io.Writer, a *capacity.Purchase) {
 	c := a.Nearest
 	fmt.Fprintf(
 		w,
-		"\nNo candidate meets the service level, with any number of replicas. The nearest is %s:\n",
+		"\nNo candidate meets the service level with %s more load, with any number of replicas. "+
+			"The nearest is %s:\n",
+		inPercent(a.Question.Headroom),
 		c.Name,
 	)
 	for _, l := range c.Limits {
@@ -261,6 +311,10 @@ func printNearest(w io.Writer, a *capacity.Purchase) {
 			what = "misses"
 		}
 		fmt.Fprintf(w, "  %s %s: %.3g times the limit\n", what, l.Limit, l.Of)
+	}
+	if b := a.Bare; b != nil {
+		fmt.Fprintf(w, "  without a margin %s of %s, %s an hour, would do: %s\n",
+			count(b.Replicas, "replica"), b.Name, capacity.USD(b.USDPerHour), usedText(b.Limits))
 	}
 	printProof(w, a)
 	fmt.Fprintf(w, "\n%s", a.System)

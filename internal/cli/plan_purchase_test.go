@@ -32,6 +32,7 @@ func shared(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) 
 		Rate:              rate,
 		ServedShare:       1,
 		RequestThroughput: rate,
+		PromptTokS:        2000 * rate,
 		ThroughputTokS:    200 * rate,
 		TTFT:              sim.Stats{P99: rate / capacity},
 		TBT:               sim.Stats{P99: 0.03},
@@ -48,6 +49,7 @@ rate = 20
 requests = 400
 [system]
 preset = "vllm-0.15"
+max_tokens = 8192
 [slo]
 ttft_s = 1
 tbt_s = 0.1
@@ -108,7 +110,8 @@ func TestPlanOfSessions(t *testing.T) {
 	if status != exitOK || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	for _, want := range []string{"Traffic: 20 sessions/s, poisson\n", "│ sessions/s │",
+	for _, want := range []string{"  load       20 sessions/s, poisson, of 3 turns and 370 s between " +
+		"them on average\n", "│ sessions/s │",
 		"--enable-chunked-prefill --enable-prefix-caching\n", "not expressed: prefix_dram_gib = 8: "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)

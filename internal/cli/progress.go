@@ -22,6 +22,7 @@ type progress struct {
 	total int
 	done  int
 	start time.Time
+	said  string                   // how it stands
 	bar   *progressbar.ProgressBar // nil until something is planned, and where there is no terminal
 	beat  *time.Ticker             // nil on a terminal
 	ended chan struct{}
@@ -44,8 +45,8 @@ func (p *progress) report(beats <-chan time.Time) {
 			return
 		case now := <-beats:
 			p.mu.Lock()
-			fmt.Fprintf(p.w, "%d of %d %s after %s\n", p.done, p.total, p.unit,
-				now.Sub(p.start).Round(time.Second))
+			fmt.Fprintf(p.w, "%d of %d %s after %s%s\n", p.done, p.total, p.unit,
+				now.Sub(p.start).Round(time.Second), p.said)
 			p.mu.Unlock()
 		}
 	}
@@ -70,6 +71,15 @@ func (p *progress) planned(n int) {
 		progressbar.OptionThrottle(100e6), // ns
 		progressbar.OptionClearOnFinish(),
 	)
+}
+
+// say shows how it stands, beside the count.
+func (p *progress) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.said = ", " + text; p.bar != nil {
+		p.bar.Describe(p.unit + p.said)
+	}
 }
 
 // finished counts one.

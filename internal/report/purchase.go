@@ -20,6 +20,7 @@ type purchase struct {
 	Seeds    []uint64 `json:"seeds"`
 	Prices   string   `json:"prices"`
 	Choice   *offer   `json:"choice"`
+	Bare     *offer   `json:"cheapest_without_margin"`
 	Nearest  *offer   `json:"nearest_miss"`
 	Serve    string   `json:"serve"`
 	System   string   `json:"system_toml"`
@@ -50,6 +51,7 @@ type offer struct {
 	} `json:"price"`
 	USDPerHour float64 `json:"usd_per_hour"`
 	USDPerMTok float64 `json:"usd_per_million_output_tokens"`
+	USDPerMIn  float64 `json:"usd_per_million_input_tokens"`
 	Limits     []struct {
 		Limit string  `json:"limit"`
 		Name  string  `json:"name"`
@@ -101,10 +103,15 @@ func (a *purchase) answers() []string {
 	var all []string
 	switch c := a.Choice; {
 	case c != nil:
-		text := fmt.Sprintf("%s: %d replicas, %d %s, %s $ an hour, %s $ per million output tokens",
-			c.Name, c.Replicas, c.GPUs, c.GPU, digits(c.USDPerHour), digits(c.USDPerMTok))
+		text := fmt.Sprintf("%s: %d replicas, %d %s, %s $ an hour, %s $ per million input tokens "+
+			"or %s $ per million output tokens", c.Name, c.Replicas, c.GPUs, c.GPU, digits(c.USDPerHour),
+			digits(c.USDPerMIn), digits(c.USDPerMTok))
 		if c.Headroom != nil {
 			text += fmt.Sprintf("; %s %% of the load could be added", digits(100**c.Headroom))
+		}
+		if b := a.Bare; b != nil {
+			all = append(all, fmt.Sprintf("without a margin the cheapest is %s: %d replicas, %s $ an hour",
+				b.Name, b.Replicas, digits(b.USDPerHour)))
 		}
 		if len(c.LimitedBy) > 0 {
 			text += "; beyond it " + strings.Join(c.LimitedBy, ", ") + " is missed"

@@ -1,0 +1,71 @@
+package capacity
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+)
+
+// stepSizes are the tokens a step that a plan tries where the configuration sets none: small steps
+// bound how long decodes wait for the prefill of others, large steps read the weights less often.
+var stepSizes = []int{1024, 2048, 4096, 8192, 16384}
+
+// Other step sizes are tried for this many candidates at most: all that can be the cheapest, or a
+// few of those that hold the level with no number of replicas.
+const mostStepped, mostSteppedMissing = 6, 2
+
+// otherSteps are the options with other step sizes than their engine's own: first of those that meet
+// the level, the cheapest first, then of those whose price for the bandwidth of HBM is the lowest.
+func otherSteps(options []*option, best float64) []*option {
+	most := mostStepped
+	if math.IsInf(best, 1) {
+		most = mostSteppedMissing
+	}
+	order := slices.DeleteFunc(slices.Clone(options), func(o *option) bool {
+		s := &o.Point.System
+		return s.Base != "vllm-v1" || s.Prefill != "chunked" ||
+			float64(1+o.spare)*o.replica > best*(1+1e-9)
+	})
+	slices.SortStableFunc(order, func(x, y *option) int {
+		price := func(o *option) float64 {
+			if o.found == nil {
+				return math.Inf(1)
+			}
+			return o.usd()
+		}
+		return cmp.Or(cmp.Compare(price(x), price(y)), cmp.Compare(x.perByte, y.perByte))
+	})
+	var steps []*option
+	for _, o := range order[:min(most, len(order))] {
+		for _, tokens := range stepSizes {
+			if c, ok := o.withStep(tokens); ok {
+				c.index = len(options) + len(steps)
+				steps = append(steps, c)
+			}
+		}
+	}
+	return steps
+}
+
+// withStep is the option with another step size, if it has one and there is memory for it.
+func (o *option) withStep(tokens int) (*option, bool) {
+	c := *o
+	c.found, c.runs, c.outcome, c.family = nil, nil, "", o.Label
+	s := &c.Point.System
+	if tokens == s.MaxTokens {
+		return nil, false
+	}
+	if s.ChunkTokens >= s.MaxTokens {
+		s.ChunkTokens = tokens
+	}
+	s.ChunkTokens, s.MaxTokens = min(s.ChunkTokens, tokens), tokens
+	if most, err := contextOf(&c.Point); err != nil || most.whole < o.traffic.longest {
+		return nil, false
+	}
+	c.Settings = append(slices.Clone(o.Settings),
+		config.Setting{Key: "system.max_tokens", Value: int64(tokens)})
+	c.Label = s.Name + config.SettingsLabel(c.Settings)
+	return &c, true
+}
