@@ -96,12 +96,15 @@ type Choice struct {
 
 	// Limits are of the level, the nearest first: under the load by all replicas where the candidate
 	// meets the level, else planned ones with the headroom. Planned are the latter.
-	Limits         []Share  `json:"limits"`
-	Planned        []Share  `json:"planned"`
-	ThroughputTokS float64  `json:"throughput_tok_s"`
-	Largest        *float64 `json:"largest_load"` // that the replicas hold, of the cheapest
-	Headroom       *float64 `json:"headroom"`     // share of the load that could be added
-	LimitedBy      []string `json:"limited_by"`   // limits missed beyond it
+	Limits         []Share `json:"limits"`
+	Planned        []Share `json:"planned"`
+	ThroughputTokS float64 `json:"throughput_tok_s"`
+	// Preempted are of a run under the load; RecomputedShare of its steps' time went to lost KV.
+	Preempted       int      `json:"preempted"`
+	RecomputedShare float64  `json:"recomputed_share"`
+	Largest         *float64 `json:"largest_load"` // that the replicas hold, of the cheapest
+	Headroom        *float64 `json:"headroom"`     // share of the load that could be added
+	LimitedBy       []string `json:"limited_by"`   // limits missed beyond it
 	// Beyond is the limit missed by the most at Fails, the smallest load that fails; nil where none
 	// was found.
 	Beyond  *Share   `json:"beyond,omitempty"`
@@ -357,6 +360,11 @@ func (c *Choice) meets(o *option) {
 	in := tokensPerSecond(o.expected, turns, func(s *sim.Summary) float64 { return s.PromptTokS })
 	out := tokensPerSecond(o.expected, turns, func(s *sim.Summary) float64 { return s.ThroughputTokS })
 	c.ThroughputTokS = out
+	for i := range o.expected.sums {
+		sum := &o.expected.sums[i]
+		c.Preempted += sum.Preempted
+		c.RecomputedShare = max(c.RecomputedShare, sum.RecomputedShare)
+	}
 	perMillion := func(rate float64) float64 {
 		if rate == 0 {
 			return 0

@@ -35,7 +35,8 @@ type class struct {
 	Quotes   []string
 	Weakest  string
 	// Error is the largest measured error, as a share, of a bound's name and statistic, as in tbt_p99.
-	Error map[string]float64
+	// Late are seconds that the measured one is longer by, whatever it is.
+	Error, Late map[string]float64
 }
 
 // accuracy is what is published of a model's accuracy with SparseServe's selection.

@@ -20,6 +20,7 @@ type Limit struct {
 	AskedS   float64 `json:"asked_s"`
 	PlannedS float64 `json:"planned_s"`
 	Error    float64 `json:"error"`    // of such predictions, as a share
+	LateS    float64 `json:"late_s"`   // and in seconds
 	Measured bool    `json:"measured"` // or assumed
 }
 
@@ -28,13 +29,13 @@ type Limit struct {
 const assumedError = 0.15
 
 // lessError returns the limits that the predictions for a point are held to. A prediction may be
-// too low by its error e, so a limit L is kept for certain below L (1 - e).
+// too low by its error, a share e and t seconds, so a limit L is planned to L (1 - e) - t.
 func (l limits) lessError(p *config.Point) (limits, error) {
 	c, _, err := classOf(p)
 	l.bounds = slices.Clone(l.bounds)
 	for i := range l.bounds {
-		e, _ := c.errorOf(&l.bounds[i])
-		l.bounds[i].Limit *= 1 - e
+		e, late, _ := c.errorOf(&l.bounds[i])
+		l.bounds[i].Limit = less(l.bounds[i].Limit, e, late)
 	}
 	return l, err
 }
@@ -42,17 +43,23 @@ func (l limits) lessError(p *config.Point) (limits, error) {
 // errorOf is the error of the class's predictions of what a bound bounds, and whether it was
 // measured. Where a percentile has none of its own, that of P99 is taken for high ones and for each
 // request's own, that of the mean for P50.
-func (c *class) errorOf(b *config.Bound) (share float64, measured bool) {
+func (c *class) errorOf(b *config.Bound) (share, late float64, measured bool) {
 	like := "p99"
 	if b.Stat == "p50" {
 		like = "mean"
 	}
 	for _, stat := range []string{b.Stat, like} {
 		if e, ok := c.Error[b.Name+"_"+stat]; ok {
-			return e, true
+			return e, c.Late[b.Name+"_"+stat], true
 		}
 	}
-	return assumedError, false
+	return assumedError, 0, false
+}
+
+// less is a limit less an error, at least half of what the share leaves of it.
+func less(limit, share, late float64) float64 {
+	limit *= 1 - share
+	return max(limit-late, limit/2)
 }
 
 // limits lists the bounds of an option with their errors.
@@ -61,8 +68,8 @@ func (o *option) limits() ([]Limit, error) {
 	var all []Limit
 	for i := range o.asked.bounds {
 		b := &o.asked.bounds[i]
-		e, measured := c.errorOf(b)
-		all = append(all, Limit{b.String(), b.Limit, b.Limit * (1 - e), e, measured})
+		e, late, measured := c.errorOf(b)
+		all = append(all, Limit{b.String(), b.Limit, less(b.Limit, e, late), e, late, measured})
 	}
 	return all, err
 }

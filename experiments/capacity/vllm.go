@@ -45,13 +45,7 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	name := filepath.Dir(p.Model)
-	if found := regexp.MustCompile(repository).FindStringSubmatch(model.Source); found != nil {
-		name = found[1]
-	} else if !strings.HasSuffix(p.Model, ".json") {
-		name = p.Model
-	}
-	args := []string{"vllm serve " + name}
+	args := []string{"vllm serve " + servedModel(p.Model, model.Source)}
 	add := func(format string, values ...any) { args = append(args, fmt.Sprintf(format, values...)) }
 	add("--tensor-parallel-size %d", s.TensorParallel)
 	if s.ExpertParallel > 1 {
@@ -93,10 +87,41 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 	return strings.Join(args, " "), "", nil
 }
 
-// ServeLacks says what of a point's server its command does not express, or nothing.
+// placeholder stands in a command for weights that are not where the shape of the model is.
+const placeholder = "MODEL"
+
+// servedModel is the repository or folder that vLLM loads a model from, for a shell.
+func servedModel(model, source string) string {
+	if found := regexp.MustCompile(repository).FindStringSubmatch(source); found != nil {
+		return found[1]
+	}
+	switch filepath.Ext(model) {
+	case ".json", ".toml":
+		if filepath.Base(model) != "config.json" {
+			return placeholder
+		}
+		model = filepath.Dir(model)
+	}
+	if regexp.MustCompile(`^[\w./-]+$`).MatchString(model) {
+		return model
+	}
+	return "'" + strings.ReplaceAll(model, "'", `'\''`) + "'"
+}
+
+// ServeLacks says what of a point's server its command does not express, and what it switches off;
+// or nothing.
 func ServeLacks(p *config.Point) string {
 	s := &p.System
-	var tiers []string
+	var lacks, tiers []string
+	if model, err := hw.LoadModel(p.Model); err == nil &&
+		servedModel(p.Model, model.Source) == placeholder {
+		lacks = append(lacks, fmt.Sprintf("%s is the repository or folder of the weights of %s",
+			placeholder, p.Model))
+	}
+	if !s.CachesPrefixes() && p.Workload.PrefixHit == 0 && s.Engine != "vllm-0.5" {
+		lacks = append(lacks, "--no-enable-prefix-caching switches off a default of vLLM, because "+
+			"system.prefix_cache = \"off\" is set: a preempted request then computes its KV again")
+	}
 	for _, t := range []struct {
 		key string
 		gib float64
@@ -105,11 +130,11 @@ func ServeLacks(p *config.Point) string {
 			tiers = append(tiers, fmt.Sprintf("%s = %g", t.key, t.gib))
 		}
 	}
-	if len(tiers) == 0 {
-		return ""
+	if len(tiers) > 0 {
+		lacks = append(lacks, strings.Join(tiers, " and ")+" is not expressed: the command caches "+
+			"prefixes in HBM alone; vLLM needs a KV connector for tiers below")
 	}
-	return strings.Join(tiers, " and ") + ": the command caches prefixes in HBM alone; vLLM needs a " +
-		"KV connector for tiers below"
+	return strings.Join(lacks, "; ")
 }
 
 // longestContext is the longest request that there is memory for, in tokens: vLLM does not start

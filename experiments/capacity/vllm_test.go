@@ -56,8 +56,8 @@ func TestServeCommand(t *testing.T) {
 func TestServeLacks(t *testing.T) {
 	for want, sets := range map[string][]string{
 		"": nil,
-		"prefix_dram_gib = 64: the command caches prefixes in HBM alone": {"system.prefix_dram_gib=64"},
-		"prefix_dram_gib = 64 and prefix_ssd_gib = 512: ": {"system.prefix_dram_gib=64",
+		"prefix_dram_gib = 64 is not expressed: the command caches prefixes in HBM alone": {"system.prefix_dram_gib=64"},
+		"prefix_dram_gib = 64 and prefix_ssd_gib = 512 is ": {"system.prefix_dram_gib=64",
 			"system.prefix_ssd_gib=512"},
 	} {
 		cfg, err := config.Load("", append([]string{"model=llama3-8b", "gpu=h100-80gb",
@@ -72,6 +72,43 @@ func TestServeLacks(t *testing.T) {
 		}
 		if lacks := ServeLacks(p); !strings.Contains(lacks, want) || (lacks == "") != (want == "") {
 			t.Errorf("%q: lacks %q, want %q", sets, lacks, want)
+		}
+	}
+}
+
+// A command names the repository, the folder of a config.json, or a placeholder for the weights of a
+// file of another name; never a folder in which vLLM finds no config.json.
+func TestServedModel(t *testing.T) {
+	for _, c := range []struct{ model, source, want string }{
+		{"llama3.1-8b", "config.json of meta-llama/Llama-3.1-8B, 2024", "meta-llama/Llama-3.1-8B"},
+		{"own", "measured", "own"},
+		{"models/qwen/config.json", "config.json", "models/qwen"},
+		{"my models/qwen/config.json", "config.json", "'my models/qwen'"},
+		{"it's/config.json", "config.json", `'it'\''s'`},
+		{"out/models/my-model.json", "config.json", "MODEL"}, {"shape.toml", "", "MODEL"},
+	} {
+		if got := servedModel(c.model, c.source); got != c.want {
+			t.Errorf("%s: %s, want %s", c.model, got, c.want)
+		}
+	}
+}
+
+// A flag that switches prefix caching off is there for who set it, and is explained.
+func TestNoDefaultIsSwitchedOff(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		sets := []string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm"}
+		if off {
+			sets = append(sets, "system.prefix_cache=off")
+		}
+		cfg, err := config.Load("", sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &cfg.Points()[0]
+		command, _, err := ServeCommand(p)
+		if err != nil || strings.Contains(command, "--no-enable-prefix-caching") != off ||
+			strings.Contains(ServeLacks(p), "switches off a default") != off {
+			t.Errorf("off %v: %s (%s), %v", off, command, ServeLacks(p), err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -246,6 +247,31 @@ func (a *axis) keys() []Setting {
 		}
 	}
 	return keys
+}
+
+// withCards returns the axes with cards in the place of any that they set.
+func withCards(axes []axis, gpus []string) []axis {
+	var cards axis
+	for _, gpu := range gpus {
+		cards.values = append(cards.values, []Setting{{Key: "gpu", Value: gpu}})
+	}
+	all := []axis{cards}
+	for _, a := range axes {
+		var kept axis
+		for _, settings := range a.values {
+			settings = slices.DeleteFunc(slices.Clone(settings),
+				func(s Setting) bool { return s.Key == "gpu" })
+			listed := slices.ContainsFunc(kept.values,
+				func(other []Setting) bool { return reflect.DeepEqual(other, settings) })
+			if len(settings) > 0 && !listed {
+				kept.values = append(kept.values, settings)
+			}
+		}
+		if len(kept.values) > 0 {
+			all = append(all, kept)
+		}
+	}
+	return all
 }
 
 // product combines the axes, the first slowest. No axis makes one combination

@@ -52,14 +52,15 @@ func LoadSweep(path string, sets []string) (*Sweep, error) {
 }
 
 // LoadPlan is LoadSweep for the command plan: without a [plan] table a trace of one's own needs
-// no rate, as one is looked for.
-func LoadPlan(path string, sets []string) (*Sweep, error) {
-	return loadSweep(path, sets, true, nil)
+// no rate, as one is looked for. Cards, if any, are in the place of those of the file.
+func LoadPlan(path string, sets []string, gpus ...string) (*Sweep, error) {
+	return loadSweep(path, sets, true, nil, gpus...)
 }
 
 // loadSweep reads a sweep whose axes are those of the file and, where there are
 // any, varied.
-func loadSweep(path string, sets []string, search bool, varied *axis) (*Sweep, error) {
+func loadSweep(path string, sets []string, search bool, varied *axis, gpus ...string) (
+	*Sweep, error) {
 	layers, err := sweepLayers(path)
 	if err != nil {
 		return nil, err
@@ -72,6 +73,9 @@ func loadSweep(path string, sets []string, search bool, varied *axis) (*Sweep, e
 		if axes, err = parseAxes(file, value); err != nil {
 			return nil, err
 		}
+	}
+	if len(gpus) > 0 {
+		axes = withCards(axes, gpus)
 	}
 	flags, err := s.flags(file, axes, sets)
 	if err != nil {

@@ -26,6 +26,7 @@ type planCmd struct {
 	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps and plans may share it. Default: points/ in the result folder."`
 	JSON    bool     `name:"json" help:"Print JSON and nothing else: an array, an object a candidate; with [plan], one object."`
 	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
+	planFlags
 	jobFlags
 }
 
@@ -34,6 +35,7 @@ type planQuestion struct {
 	*config.Sweep
 	candidates []capacity.Candidate // without [plan]
 	offers     *capacity.Offers     // with it
+	folder     string               // name of its results
 }
 
 // planExample is a whole small file of a plan.
@@ -63,7 +65,10 @@ grid.gpu = ["a100-80gb", "h100-80gb"]
 
 // Help is shown below the command's help.
 func (p *planCmd) Help() string {
-	return "Where no seed is set, each rate is run with the seeds 1, 2 and 3: intervals need " +
+	return "What to buy, without a file: for the current vLLM at the middle of public prices.\n\n" +
+		"  sparseserve plan --model llama3.1-8b --gpus h100,h200 --input 64k --output 400 --rate 1 " +
+		"--ttft 15s --tbt 100ms\n\n" +
+		"Where no seed is set, each rate is run with the seeds 1, 2 and 3: intervals need " +
 		"three. A [plan] has one.\n\n" + wholeFile(planExample)
 }
 
@@ -79,7 +84,7 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := openAnswer("plan", p.Out, q.Name+settingsName(p.Set), p.Config, p.Force, p.Set)
+	out, err := openAnswer("plan", p.Out, q.folder, p.Config, p.Force, p.Set, p.GPUs)
 	if err != nil {
 		return err
 	}
@@ -127,11 +132,28 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 
 // question reads what is asked.
 func (p *planCmd) question() (q planQuestion, err error) {
+	own := settingsName(p.Set)
+	if p.GPUs, err = p.cards(); err != nil {
+		return q, err
+	}
+	switch asked := len(p.GPUs)+len(p.sets()) > 0; {
+	case p.Config == "" && asked:
+		q.folder = p.name(slices.Clone(p.GPUs)) + own
+		p.Set, err = p.alone(p.Set)
+	default:
+		p.Set = append(p.sets(), p.Set...)
+	}
+	if err != nil {
+		return q, err
+	}
 	if p.Config == "" {
 		p.Config = experiments.Default
 	}
-	if q.Sweep, err = config.LoadPlan(p.Config, p.Set); err != nil {
+	if q.Sweep, err = config.LoadPlan(p.Config, p.Set, p.GPUs...); err != nil {
 		return q, err
+	}
+	if q.folder == "" {
+		q.folder = q.Name + settingsName(p.Set)
 	}
 	if q.Plan == nil {
 		q.candidates, err = capacity.Candidates(q.Sweep)

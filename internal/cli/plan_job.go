@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -34,6 +35,9 @@ func (p *planCmd) writeJob(app *App, cluster run.Cluster, q planQuestion,
 	args := []string{"plan-task", p.Config, "--points", points}
 	for _, set := range p.Set {
 		args = append(args, "--set", set)
+	}
+	if len(p.GPUs) > 0 {
+		args = append(args, "--gpus", strings.Join(p.GPUs, ","))
 	}
 	job, err := run.WriteJob(out, cluster, &run.Job{Name: q.Name, WorkDir: here, Program: program,
 		Args: args, Tasks: min(len(all), mostPlanTasks)})

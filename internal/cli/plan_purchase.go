@@ -215,13 +215,17 @@ func printChoice(w io.Writer, a *capacity.Purchase) {
 		row("steps", "of %d tokens at most; tried: %s", c.StepTokens,
 			strings.Trim(fmt.Sprint(a.Steps), "[]"))
 	}
+	if c.Preempted > 0 {
+		row("preempted", "%d times under the load; %s of the steps' time computes lost KV again",
+			c.Preempted, inPercent(c.RecomputedShare))
+	}
 	row("short of", "%s", effectsText(c))
 	row("accuracy", "%s", a.Proof.Accuracy)
 	printProof(w, a)
 	if a.Serve != "" {
 		row("a replica", "%s", a.Serve)
 		if a.Lacks != "" {
-			row("", "not expressed: %s", a.Lacks)
+			row("", "%s", a.Lacks)
 		}
 	} else {
 		row("a replica", "no vllm serve: %s", a.NoServe)
@@ -243,7 +247,11 @@ func printMargin(row func(name, format string, args ...any), a *capacity.Purchas
 			why = "error is assumed: nothing of the kind was measured"
 		}
 		if l.Error > 0 {
-			row("", "%s is planned to %.4g s: %s %s", l.Bound, l.PlannedS, inPercent(l.Error), why)
+			late := ""
+			if l.LateS > 0 {
+				late = fmt.Sprintf(" and %g s", l.LateS)
+			}
+			row("", "%s is planned to %.4g s: %s%s %s", l.Bound, l.PlannedS, inPercent(l.Error), late, why)
 		}
 	}
 	switch b := a.Bare; {

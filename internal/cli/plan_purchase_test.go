@@ -112,7 +112,7 @@ func TestPlanOfSessions(t *testing.T) {
 	}
 	for _, want := range []string{"  load       20 sessions/s, poisson, of 3 turns and 370 s between " +
 		"them on average\n", "│ sessions/s │",
-		"--enable-chunked-prefill --enable-prefix-caching\n", "not expressed: prefix_dram_gib = 8: "} {
+		"--enable-chunked-prefill --enable-prefix-caching\n", "prefix_dram_gib = 8 is not expressed: "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
