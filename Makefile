@@ -13,8 +13,8 @@ COMMANDS ?= 100000
 
 .PHONY: run test test-all build figures lint race laws fuzz hunt bench clean
 
-run:
-	$(GO) run . simulate
+run: build
+	./sparseserve simulate
 
 test:
 	$(GO) vet ./...
@@ -25,8 +25,12 @@ test-all:
 	$(GO) vet ./...
 	$(GO) test -vet=off -timeout 60m $(SKIP:%=-skip '%') ./...
 
+# The commit is what `sparseserve version` names where go build does not record it.
+COMMIT = $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -o sparseserve .
+	CGO_ENABLED=0 $(GO) build -trimpath \
+	  -ldflags="-s -w -X github.com/sparseserve/sparseserve/internal/cli.commit=$(COMMIT)" \
+	  -o sparseserve .
 
 # Runs are kept for as long as what they are made from is the same.
 figures: build

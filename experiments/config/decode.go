@@ -238,13 +238,21 @@ func typeName(v reflect.Value) string {
 	return one
 }
 
-// decode reads the text as TOML: as a list when it is in brackets, as a string when it is meant to
-// be one and has no quotes, or is no TOML.
+// decode reads the text as TOML: as a list when it is in brackets or has a comma, as a string when it
+// is meant to be one and has no quotes, or is no TOML.
 func (t flagText) decode(list, text bool) any {
 	s := strings.TrimSpace(string(t))
-	if list && strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+	inside, bracketed := strings.CutPrefix(s, "[")
+	if bracketed {
+		inside, bracketed = strings.CutSuffix(inside, "]")
+	}
+	_, _, comma := cutUnquoted(s, ',')
+	if list && (bracketed || comma) {
+		if !bracketed {
+			inside = s
+		}
 		out := []any{}
-		for rest, more := s[1:len(s)-1], true; more; {
+		for rest, more := inside, true; more; {
 			var item string
 			item, rest, more = cutUnquoted(rest, ',')
 			if item = strings.TrimSpace(item); item == "" {

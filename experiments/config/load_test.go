@@ -201,6 +201,32 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// A list in a flag needs no brackets, and a name in quotes may hold a comma.
+func TestSetListsByCommas(t *testing.T) {
+	c := mustLoad(t, "", "system.preset=vllm, vllm-s", "workload.rate=0.1,0.2", "seeds=3,4",
+		"fleet.replicas=1,2", `workload.datasets="qasper",lcc`)
+	if !slices.Equal(systemNames(c), []string{"vllm", "vllm-s"}) ||
+		!slices.Equal(c.Rates, []float64{0.1, 0.2}) || !slices.Equal(c.Seeds, []uint64{3, 4}) ||
+		!slices.Equal(c.Replicas, []int{1, 2}) ||
+		!slices.Equal(c.Workload.Datasets, []string{"qasper", "lcc"}) {
+		t.Errorf("got %v at %v with %v, replicas %v, sets %v", systemNames(c), c.Rates, c.Seeds,
+			c.Replicas, c.Workload.Datasets)
+	}
+	if c = mustLoad(t, "", "workload.concurrency=2,8"); !slices.Equal(c.Clients, []int{2, 8}) {
+		t.Errorf("clients %v", c.Clients)
+	}
+	var list []string
+	field := reflect.ValueOf(&list).Elem()
+	if err := decodeValue(field, "k", flagText(`"a,b",c`)); err != nil ||
+		!slices.Equal(list, []string{"a,b", "c"}) {
+		t.Errorf("got %q, %v", list, err)
+	}
+	_, err := Load(testkit.Write(t, "x.toml", "[system]\npreset = \"vllm,vllm-s\"\n"), nil)
+	if err == nil || !strings.Contains(err.Error(), `a list in a file is ["vllm", "vllm-s"]`) {
+		t.Errorf("a list in one string of a file: %v", err)
+	}
+}
+
 func TestReplayedTimesHaveNoRate(t *testing.T) {
 	path := testkit.Write(t, "trace.csv",
 		"arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")

@@ -98,8 +98,12 @@ func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
 	} else {
 		p, ok := PresetNamed(presets, name)
 		if !ok {
-			return sim.Spec{}, l.keyError("system.preset", quote(name),
-				"no such system"+DidYouMean(name, presetNames(presets))+"; sparseserve list systems has all")
+			reason := "no such system" + DidYouMean(name, presetNames(presets)) +
+				"; sparseserve list systems has all"
+			if strings.Contains(name, ",") {
+				reason = "no such system; a list in a file is " + Show(listOf(name))
+			}
+			return sim.Spec{}, l.keyError("system.preset", quote(name), reason)
 		}
 		preset = p
 	}
@@ -134,6 +138,14 @@ func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
 		return spec, l.placeSystem(bad, custom)
 	}
 	return spec, nil
+}
+
+// listOf splits a list without brackets.
+func listOf(text string) (list []any) {
+	for name := range strings.SplitSeq(text, ",") {
+		list = append(list, strings.TrimSpace(name))
+	}
+	return list
 }
 
 // customNamed returns the [[systems]] table of that name, or nil.

@@ -5,16 +5,20 @@ import (
 	"runtime/debug"
 )
 
+// commit is set by the linker (Makefile, Dockerfile), for builds in which Go records none.
+var commit string
+
 type versionCmd struct{}
 
 // Run prints one line: the module's version, the commit that it was built from
 // and its date, where the build knows them, and the Go version.
 func (versionCmd) Run(a *App) error {
-	_, err := fmt.Fprintln(a.Stdout, versionLine(debug.ReadBuildInfo()))
+	info, known := debug.ReadBuildInfo()
+	_, err := fmt.Fprintln(a.Stdout, versionLine(info, known, commit))
 	return err
 }
 
-func versionLine(info *debug.BuildInfo, known bool) string {
+func versionLine(info *debug.BuildInfo, known bool, linked string) string {
 	if !known {
 		return "sparseserve, built without module information"
 	}
@@ -29,6 +33,10 @@ func versionLine(info *debug.BuildInfo, known bool) string {
 			line += " with changes"
 		}
 		line += " of " + setting["vcs.time"]
+	} else if linked != "" {
+		line += ", commit " + linked
+	} else {
+		line += ", commit unknown"
 	}
 	return line + ", " + info.GoVersion
 }
