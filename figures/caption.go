@@ -55,7 +55,8 @@ func captionOf(runs []Run, x abscissa) string {
 			words = append(words, setting(key, runs[0].Settings[key]))
 		}
 	}
-	return strings.Join(append(words, seedsText(unique(seeds))), ", ")
+	return strings.Join(append(words, seedsText(unique(seeds))), ", ") +
+		unlike("engines", runs, func(r *Run) string { return r.engine })
 }
 
 func seedsText(seeds []string) string {
@@ -135,31 +136,71 @@ func (p *picture) intervals() drawn {
 	return d
 }
 
-// traceOf fills in the trace of each run of a result folder, where a configuration is
-// there that names it.
-func traceOf(dir string, runs []Run) {
+// servedOf fills in the trace and the engine of each run of a result folder, where a configuration is
+// there that names them.
+func servedOf(dir string, runs []Run) {
 	folders := pointFolders(dir)
 	for i := range runs {
 		r := &runs[i]
 		r.folder = folders[r.Name]
-		if trace := r.text("workload.trace"); trace != "" {
-			r.trace = filepath.Base(trace)
-			continue
-		}
-		var c struct {
-			Workload struct {
-				Trace string `toml:"trace"`
-			} `toml:"workload"`
-		}
+		r.trace = base(r.text("workload.trace"))
 		for _, folder := range []string{r.folder, dir} {
-			if text, err := os.ReadFile(filepath.Join(folder, "config.toml")); folder != "" && err == nil {
-				if _, err := toml.Decode(string(text), &c); err == nil && c.Workload.Trace != "" {
-					r.trace = filepath.Base(c.Workload.Trace)
-					break
-				}
+			var c struct {
+				Workload struct {
+					Trace string `toml:"trace"`
+				} `toml:"workload"`
+				Systems []struct {
+					Engine string `toml:"engine"`
+				} `toml:"systems"`
+			}
+			text, err := os.ReadFile(filepath.Join(folder, "config.toml"))
+			if folder == "" || err != nil {
+				continue
+			}
+			if _, err := toml.Decode(string(text), &c); err != nil {
+				continue
+			}
+			r.trace = cmp.Or(r.trace, base(c.Workload.Trace))
+			if len(c.Systems) == 1 { // a run's own
+				r.engine = cmp.Or(r.engine, c.Systems[0].Engine)
 			}
 		}
 	}
+}
+
+// base is the last part of a path, and empty of an empty one.
+func base(path string) string {
+	if path == "" {
+		return ""
+	}
+	return filepath.Base(path)
+}
+
+// unlike says that runs differ in something by which they should be compared alike, as in "different
+// engines: vllm-0.5 (vLLM), vllm-0.15 (SparseServe)"; empty where they do not.
+func unlike(what string, runs []Run, of func(*Run) string) string {
+	var values []string
+	series := map[string][]string{}
+	for i := range runs {
+		v := of(&runs[i])
+		if v == "" {
+			continue
+		}
+		if !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+		if name := cmp.Or(runs[i].series, label(runs[i].System)); !slices.Contains(series[v], name) {
+			series[v] = append(series[v], name)
+		}
+	}
+	if len(values) < 2 {
+		return ""
+	}
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = v + " (" + list(series[v]) + ")"
+	}
+	return ". Not alike, different " + what + ": " + strings.Join(words, "; ")
 }
 
 // pointFolders are the folders of the runs of a result folder, by name: points/NAME, or

@@ -40,6 +40,9 @@ func picturesOf(dir string, runs []Run) ([]picture, error) {
 	pictures = append(pictures, attribution(p, x)...)
 	for i := range pictures {
 		pictures[i].caption = captionOf(runs, x)
+		if pictures[i].file == goodput().file {
+			pictures[i].caption += unlike("service levels", runs, func(r *Run) string { return r.SLO })
+		}
 	}
 	more, err := inside(runs, p, x)
 	if err != nil {

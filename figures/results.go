@@ -42,10 +42,12 @@ type Run struct {
 	PhaseS              map[string]float64 `json:"phase_s"`
 	Live                *struct{}          `json:"live"` // nil of a simulation
 	Warnings            []string           `json:"warnings"`
+	SLO                 string             `json:"slo"`
 	Settings            map[string]any     `json:"settings"` // what the axes of a sweep set
 
 	series string // as legends name it; empty for the system's name
 	trace  string // what it served; empty where nothing says so
+	engine string // that it ran under; empty where nothing says so
 	folder string // with its requests.csv; empty where there is none
 	source string // the result folder
 	in     string // as legends name source; empty where they need not
@@ -65,7 +67,7 @@ func Read(dir string) ([]Run, error) {
 		runs[i].source = dir
 	}
 	nameFleets(runs)
-	traceOf(dir, runs)
+	servedOf(dir, runs)
 	return runs, nil
 }
 

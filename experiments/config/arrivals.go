@@ -79,7 +79,7 @@ func (l *loader) unused() *KeyError {
 }
 
 // ownArrivals has the requests of a trace arrive at its own times, or at a rate that is
-// somebody's choice. A search begins at any rate.
+// somebody's choice, or to be chosen from what the systems sustain. A search begins at any rate.
 func (l *loader) ownArrivals() error {
 	w := &l.cfg.Workload
 	if w.Trace == "" || !w.HasRate() || l.chosen["workload.rate"] || l.search {
@@ -93,8 +93,11 @@ func (l *loader) ownArrivals() error {
 		w.Arrivals = traces.ArrivalsTrace
 		return nil
 	}
-	reason := fmt.Sprintf("not set, and %s has no arrival times of its own; set it to requests/s, "+
-		"or workload.concurrency or workload.stages", w.Trace)
+	if l.chooses && w.Trace != traces.Sessions {
+		return nil
+	}
+	reason := fmt.Sprintf("not set, and %s has no arrival times of its own; set it to "+
+		"requests/s, or workload.concurrency or workload.stages", w.Trace)
 	if timed {
 		reason = fmt.Sprintf("not set, and workload.arrivals = %q needs one, in requests/s; without "+
 			"both keys requests arrive at the times of %s", w.Arrivals, w.Trace)

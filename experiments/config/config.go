@@ -27,6 +27,12 @@ type Config struct {
 	Output   Output
 	Notes    []string // what a person may not expect of it
 	Unused   []string // warnings of chosen keys that no run uses
+
+	// Own says that the model, the card or the trace is not that of the built-in experiment.
+	Own bool
+	// NoRates says that nothing names the rates that such a configuration needs: Rates are to be
+	// chosen. NoRequests says the same of the requests of a run.
+	NoRates, NoRequests bool
 }
 
 // Output says which files a run writes in addition to its summary and requests.

@@ -34,10 +34,10 @@ func (l *loader) pinEngine(ownTrace bool) {
 	}
 }
 
-// pins returns the keys of the paper's engine that a system has: none where its preset or its own
-// table names an engine.
+// pins returns the keys of the paper's engine that a system has: none where a preset of the run or
+// its own table names an engine.
 func (l *loader) pins(preset *Preset, custom *customSystem) map[string]any {
-	if preset.ownEngine || custom != nil && custom.table["engine"] != nil {
+	if preset.ownEngine || l.brought() != "" || custom != nil && custom.table["engine"] != nil {
 		return nil
 	}
 	return l.pinned
@@ -46,7 +46,7 @@ func (l *loader) pins(preset *Preset, custom *customSystem) map[string]any {
 // inEngine returns a preset in the engine that the configuration names, else its own: with that
 // engine's defaults on the card, for the use that the configuration names.
 func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error) {
-	own := sim.Spec{Engine: preset.Spec.Engine, Use: preset.Spec.Use}
+	own := sim.Spec{Engine: l.engineOf(preset), Use: preset.Spec.Use}
 	layers := []map[string]any{l.pins(preset, custom), l.common, nil, l.commonByFlag}
 	if custom != nil {
 		layers[2] = custom.table
@@ -79,6 +79,37 @@ func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error
 		}
 	}
 	return spec, nil
+}
+
+// engineOf is the engine of a preset of which the configuration names none. A preset that names none
+// either runs under the one that another preset of the run names, as vllm-0.15 does, so that both are
+// compared under one engine.
+func (l *loader) engineOf(preset *Preset) string {
+	if brought := l.brought(); brought != "" && !preset.ownEngine {
+		return brought
+	}
+	return preset.Spec.Engine
+}
+
+// brought returns the engine that presets of the run name; empty where they name none, or several.
+func (l *loader) brought() string {
+	names := slices.Clone(l.presets)
+	for _, c := range l.custom {
+		if from, _ := c.table["preset"].(string); from != "" && !l.presetsOnly {
+			names = append(names, from)
+		}
+	}
+	engine := ""
+	for _, name := range names {
+		switch p, ok := PresetNamed(presets(), name); {
+		case !ok || !p.ownEngine:
+		case engine != "" && engine != p.Spec.Engine:
+			return ""
+		default:
+			engine = p.Spec.Engine
+		}
+	}
+	return engine
 }
 
 // settle decides what the configuration leaves to the model, and to what else it sets: sampling by

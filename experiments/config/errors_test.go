@@ -104,8 +104,6 @@ func TestBadInput(t *testing.T) {
 		{"lengths that lack a number", "[workload]\nprompt_lengths = \"normal(100)\"\noutput_lengths = " +
 			"\"fixed(9)\"\nrate = 1\n", nil},
 		{"lengths that are a number", "[workload]\nprompt_lengths = 100\n", nil},
-		{"synthetic lengths without a rate", "[workload]\nprompt_lengths = " +
-			"\"fixed(100)\"\noutput_lengths = \"fixed(9)\"\n", nil},
 		{"flag: lengths", "",
 			[]string{"workload.prompt_lengths=zipf(1)", "workload.output_lengths=fixed(2)",
 				"workload.rate=1"}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -14,6 +15,7 @@ type inputs struct {
 	cards    map[string]read[*hw.Card]
 	machines map[string]read[*hw.Profile]
 	traces   map[string]error
+	steps    map[string]read[des.Time] // of decode, that service levels are factors of
 }
 
 // read is what came of reading an input.
@@ -24,7 +26,7 @@ type read[T any] struct {
 
 func newInputs() *inputs {
 	return &inputs{map[string]read[hw.Model]{}, map[string]read[*hw.Card]{},
-		map[string]read[*hw.Profile]{}, map[string]error{}}
+		map[string]read[*hw.Profile]{}, map[string]error{}, map[string]read[des.Time]{}}
 }
 
 func once[T any](known map[string]read[T], key string, load func() (T, error)) (T, error) {

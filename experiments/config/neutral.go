@@ -21,11 +21,18 @@ import (
 //	             workload.requests = 0, all of it
 //	             workload.datasets, all of LongBench's
 //	             workload.arrivals = "trace" where it has times and no rate is set
+//
+// Rates are fitted to the card too. With another model, card or trace they are chosen from what the
+// systems sustain, where nothing names them (capacity.ChooseRates).
 
 // neutral puts neutral values in the place of fitted ones.
 func (l *loader) neutral() error {
 	own := l.cfg.Workload.Trace != traces.BuiltIn
 	l.pinEngine(own)
+	if own || l.models || l.gpus || l.cfg.Model != l.fitted || l.cfg.GPU != l.onGPU {
+		l.cfg.Own = true
+		defer l.noRates()
+	}
 	if !own && l.cfg.Model == l.fitted && !l.models {
 		return nil
 	}
@@ -46,6 +53,13 @@ func (l *loader) neutral() error {
 		w.Datasets = traces.AllSets()
 	}
 	return l.ownArrivals()
+}
+
+// noRates says that the rates are to be chosen, where requests arrive at a rate that nothing names.
+func (l *loader) noRates() {
+	if l.cfg.Workload.HasRate() && !l.chosen["workload.rate"] {
+		l.cfg.NoRates, l.cfg.NoRequests = true, !l.chosen["workload.requests"]
+	}
 }
 
 // ownBounds drops the built-in bounds of the service level where the configuration names a bound

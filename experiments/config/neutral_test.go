@@ -125,7 +125,7 @@ func TestModelsAreComparedAlike(t *testing.T) {
 	}
 }
 
-// No rate of the default experiment stands in for one that a trace needs.
+// No rate of the default experiment stands in for one that a trace needs in a sweep.
 func TestTraceNeedsARate(t *testing.T) {
 	for _, c := range []struct {
 		sets []string
@@ -139,7 +139,7 @@ func TestTraceNeedsARate(t *testing.T) {
 	} {
 		testkit.Write(t, "own.csv", ownTrace)
 		testkit.Rewrite(t, "untimed.csv", untimedTrace)
-		if _, err := Load("", c.sets); err == nil || err.Error() != c.want {
+		if _, err := LoadSweep("default", c.sets); err == nil || err.Error() != c.want {
 			t.Errorf("%q: %v, want %s", c.sets, err, c.want)
 		}
 	}
@@ -151,5 +151,35 @@ func TestCountOfAllRequests(t *testing.T) {
 	whole.Trace, whole.Requests, some.Trace, some.Requests = path, 0, path, 2
 	if n := traces.Count(whole, some, mix, whole); n != 3+2+300+3 {
 		t.Errorf("%d requests", n)
+	}
+}
+
+// Rates that nothing names are to be chosen with another model, card or trace; those of the built-in
+// experiment, of a configuration, of recorded times and of a closed loop are not.
+func TestRatesToBeChosen(t *testing.T) {
+	timed := testkit.Write(t, "timed.csv",
+		"arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
+	lengths := []string{"workload.prompt_lengths=fixed(100)", "workload.output_lengths=fixed(10)"}
+	for _, c := range []struct {
+		sets            []string
+		rates, requests bool
+	}{
+		{nil, false, false},
+		{[]string{"system.preset=vllm-s", "workload.requests=9"}, false, false},
+		{[]string{"model=llama3.1-8b", "gpu=h100-80gb"}, true, true},
+		{[]string{"gpu=h100-80gb"}, true, true},
+		{[]string{"model=llama3.1-8b", "workload.requests=9"}, true, false},
+		{lengths, true, true},
+		{append([]string{"workload.rate=2"}, lengths...), false, false},
+		{append([]string{"workload.concurrency=2"}, lengths...), false, false},
+		{append([]string{"workload.stages=[[10, 1.0]]"}, lengths...), false, false},
+		{[]string{"workload.trace=" + timed}, false, false},
+		{[]string{"workload.trace=" + timed, "workload.arrivals=poisson"}, true, true},
+	} {
+		got := mustLoad(t, "", c.sets...)
+		if got.NoRates != c.rates || got.NoRequests != c.requests {
+			t.Errorf("%v: rates to be chosen %v, requests %v; want %v, %v", c.sets, got.NoRates,
+				got.NoRequests, c.rates, c.requests)
+		}
 	}
 }

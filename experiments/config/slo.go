@@ -24,8 +24,8 @@ type SLO struct {
 	TTFTS float64 `toml:"ttft_s" unit:"s" range:">= 0, <= 1e9"`
 	// statistic of TTFT that is bounded
 	TTFTStat string `toml:"ttft_stat" used:"statistics,ttft"`
-	// bound on TBT as a multiple of an unloaded decode step of the same model, card and engine; 0 =
-	// none
+	// bound on TBT as a multiple of an unloaded decode step of the model; systems of a run or sweep
+	// whose cards, engines or GPUs differ are all held to the strictest; 0 = none
 	TBTFactor float64 `toml:"tbt_factor" used:"no_tbt" unit:"iterations" range:">= 0, <= 1e9"`
 	// bound on TBT; 0 = tbt_factor
 	TBTS float64 `toml:"tbt_s" unit:"s" range:">= 0, <= 1e9"`

@@ -152,6 +152,9 @@ func loadSweep(path string, sets []string, search bool, varied *axis, gpus ...st
 	for _, v := range s.Variants {
 		v.Config.Unused = all.warnings()
 	}
+	if varied == nil {
+		return s, below.inputs.oneLevel(s.configs()...)
+	}
 	return s, nil
 }
 
@@ -164,6 +167,13 @@ func (l *loader) stepsGiven() bool {
 		}
 	}
 	return false
+}
+
+func (s *Sweep) configs() (all []*Config) {
+	for _, v := range s.Variants {
+		all = append(all, v.Config)
+	}
+	return all
 }
 
 // Texts returns the texts of a sweep's or plan's file and of its bases, the deepest first.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
@@ -43,6 +44,10 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
+	chosen, err := chooseRates(ctx, app, cfg)
+	if err != nil {
+		return err
+	}
 	points := cfg.Points()
 	simulate, most, err := s.runner(app, len(points))
 	if err != nil {
@@ -70,6 +75,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if !s.JSON {
 		printNotes(app.Stderr, cfg.Notes)
 		introduce(app.Stdout, cfg, s.Config == "", len(points))
+		fmt.Fprint(app.Stdout, chosen)
 		if before := len(points) - len(missing); before > 0 {
 			fmt.Fprintf(app.Stdout, "%d of them finished before and are kept in %s; --force runs all "+
 				"again.\n", before, folder.Dir())
@@ -106,6 +112,31 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	return runErr
 }
 
+// chooseRates chooses the rates of a configuration that needs some and names none, and returns a
+// line that says which they are and why.
+func chooseRates(ctx context.Context, app *App, cfg *config.Config) (string, error) {
+	if !cfg.NoRates {
+		return "", nil
+	}
+	bar := newProgress(app.Stderr, "requests of short runs that show what the systems sustain")
+	defer bar.close()
+	short := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+		bar.planned(p.Workload.Requests)
+		sink.Finished = bar.finished
+		return app.Run(ctx, p, sink)
+	}
+	all, err := capacity.ChooseRates(ctx, short, cfg)
+	if ctx.Err() != nil {
+		return "", errInterrupted
+	}
+	if err != nil {
+		return "", err
+	}
+	rates := strings.Trim(strings.ReplaceAll(fmt.Sprint(cfg.Rates), " ", ", "), "[]")
+	return fmt.Sprintf("No rate is set. %s: chosen from what the systems sustain in short runs (%s); "+
+		"--set workload.rate=LIST names others.\n", rates, capacity.SustainedText(all)), nil
+}
+
 // nothingServed is the error of an experiment of which no run served a request.
 func nothingServed(sums []sim.Summary) error {
 	if slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
@@ -124,7 +155,11 @@ func (s *simulateCmd) open(app *App, cfg *config.Config) (folder *run.Folder, er
 	if s.Out != "" {
 		return run.OpenFolder(s.Out, program, cfg, s.Force)
 	}
-	name := filepath.Join("out", cfg.Name+settingsName(s.Set))
+	name := cfg.Name + settingsName(s.Set)
+	if s.Config == "" && cfg.Own { // only what is set says what runs
+		name = strings.TrimPrefix(settingsName(s.Set), "-")
+	}
+	name = filepath.Join("out", name)
 	if s.Live != "" {
 		name += "-live"
 	}
@@ -205,9 +240,12 @@ func (s *simulateCmd) report(app *App, cfg *config.Config, out string, files []s
 	if s.Details {
 		printDetails(app.Stdout, sums, unit)
 	}
-	printEngines(app.Stdout, cfg.Systems)
 	printLive(app.Stdout, sums)
-	printWarnings(app.Stdout, sums)
+	elsewhere := "--details"
+	if s.Details {
+		elsewhere = ""
+	}
+	printWarnings(app.Stdout, engineWarning(cfg.Systems), sums, elsewhere)
 	printFiles(app.Stdout, out, append(files, pictures...), filepath.Join(out, "points"))
 	return nil
 }

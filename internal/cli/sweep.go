@@ -109,8 +109,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	for i := range points {
 		systems = append(systems, points[i].System)
 	}
-	printEngines(app.Stdout, systems)
-	printWarnings(app.Stdout, sums)
+	printWarnings(app.Stdout, engineWarning(systems), sums, run.SummaryFile)
 	printFiles(app.Stdout, out, files, folder.Store.Dir())
 	pictures := "Pictures"
 	if drawn, err := filepath.Glob(filepath.Join(out, "*.png")); err == nil && len(drawn) > 0 &&

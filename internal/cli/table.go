@@ -132,28 +132,45 @@ func printSLO(w io.Writer, sums []sim.Summary) {
 	}
 }
 
-// printEngines says which engines systems have, where they differ: so do their figures, whatever
-// else the systems do.
-func printEngines(w io.Writer, systems []sim.Spec) {
-	var engines []string
-	of := map[string][]string{} // engine -> systems
+// engineUse is an engine, and the systems that run under it.
+type engineUse struct {
+	engine  string
+	systems []string
+}
+
+// enginesOf lists the engines of systems.
+func enginesOf(systems []sim.Spec) (all []engineUse) {
 	for i := range systems {
 		s := &systems[i]
-		if !slices.Contains(engines, s.Engine) {
-			engines = append(engines, s.Engine)
+		j := slices.IndexFunc(all, func(e engineUse) bool { return e.engine == s.Engine })
+		if j < 0 {
+			j, all = len(all), append(all, engineUse{engine: s.Engine})
 		}
-		if !slices.Contains(of[s.Engine], s.Name) {
-			of[s.Engine] = append(of[s.Engine], s.Name)
+		if !slices.Contains(all[j].systems, s.Name) {
+			all[j].systems = append(all[j].systems, s.Name)
 		}
 	}
-	if len(engines) < 2 {
-		return
+	return all
+}
+
+// enginesText says which engine has which systems.
+func enginesText(all []engineUse) string {
+	words := make([]string, len(all))
+	for i, e := range all {
+		words[i] = e.engine + " (" + strings.Join(e.systems, ", ") + ")"
 	}
-	for i, e := range engines {
-		engines[i] = e + " (" + strings.Join(of[e], ", ") + ")"
+	return strings.Join(words, ", ")
+}
+
+// engineWarning says that systems run under different engines, because then a part of what they
+// differ by is the engines'. It is empty where they run under one.
+func engineWarning(systems []sim.Spec) string {
+	all := enginesOf(systems)
+	if len(all) < 2 {
+		return ""
 	}
-	fmt.Fprintf(w, "Systems have different engines: %s; --set system.engine=NAME compares them "+
-		"under one\n", strings.Join(engines, ", "))
+	return "different engines: " + enginesText(all) + "; a part of what the systems differ by is the " +
+		"engines'; --set system.engine=NAME runs all under one"
 }
 
 // newTable is the look of every table: columns of numbers to the right. On a terminal that is too

@@ -10,9 +10,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// printWarnings prints what the results must be read with, the serious first. Warnings of one kind
-// share a line that names their runs.
-func printWarnings(w io.Writer, sums []sim.Summary) {
+// printWarnings prints what the results must be read with: first what is true of the comparison,
+// then warnings of runs, the serious first. Warnings of one kind share a line that names their runs.
+// Notes are only counted where they can be read elsewhere, as elsewhere says; empty prints them.
+func printWarnings(w io.Writer, first string, sums []sim.Summary, elsewhere string) {
 	type group struct {
 		kind  string
 		texts []string // distinct, in order
@@ -37,17 +38,29 @@ func printWarnings(w io.Writer, sums []sim.Summary) {
 			}
 		}
 	}
-	if len(groups) == 0 {
-		return
+	slices.SortStableFunc(groups, func(a, b *group) int {
+		return report.Severity(b.kind) - report.Severity(a.kind)
+	})
+	all := len(groups)
+	if elsewhere != "" {
+		groups = slices.DeleteFunc(groups, func(g *group) bool { return report.IsNote(g.texts[0]) })
 	}
-	slices.SortStableFunc(groups, func(a, b *group) int { return report.Severity(b.kind) - report.Severity(a.kind) })
-	fmt.Fprintln(w, "\nWarnings:")
+	folded := all - len(groups)
+	if first != "" || len(groups) > 0 {
+		fmt.Fprintln(w, "\nWarnings:")
+	}
+	if first != "" {
+		fmt.Fprintln(w, "  "+first)
+	}
 	for _, g := range groups {
 		text := g.texts[0]
 		if len(g.texts) > 1 {
 			text += fmt.Sprintf(" (and %d more like it)", len(g.texts)-1)
 		}
 		fmt.Fprintf(w, "  %s\n    %s\n", text, whichRuns(g.in, sums))
+	}
+	if folded > 0 {
+		fmt.Fprintf(w, "\n%s on extrapolation and sampling: %s\n", count(folded, "note"), elsewhere)
 	}
 }
 

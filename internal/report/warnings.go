@@ -82,3 +82,12 @@ func KindOf(text string) string {
 		return r
 	}, kind)
 }
+
+// notes are parts of warnings that nearly every run has: how far the cost model was extrapolated,
+// and how many heads were sampled.
+var notes = []string{": asked for ", "heads sampled: "}
+
+// IsNote says whether a warning says only that.
+func IsNote(text string) bool {
+	return slices.ContainsFunc(notes, func(part string) bool { return strings.Contains(text, part) })
+}

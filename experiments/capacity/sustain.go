@@ -1,0 +1,260 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// Sustained is the largest request rate, of those tried, that a system keeps up with, or the rate
+// at which it answers where more arrive.
+type Sustained struct {
+	System string  // with its replicas, where there are several
+	Rate   float64 // requests/s; 0: it answered none
+	alone  float64 // requests/s of one client for each replica, who sends one at a time
+}
+
+const (
+	aloneRequests = 16   // a replica, that show how long a request takes by itself
+	leastProbe    = 100  // requests of a probe that doubles the rate
+	closeProbe    = 300  // and of one between two rates: long prompts are few, and decide
+	mostProbe     = 4000 // requests of a probe: what a probe of short requests costs is bounded
+	probeTurns    = 20   // times that the requests in flight are replaced in a probe
+	mostDoublings = 16   // of the rate
+	halvings      = 2    // of the last doubling: 19 % remain
+	keepsUp       = 0.9  // share of the arrivals that is answered as fast as it comes
+
+	chosenRates    = 5
+	lowestShare    = 0.2  // of what the weakest system sustains
+	highestShare   = 1.1  // of what the best system sustains
+	useful         = 0.25 // of the best: a system that sustains less does not set the lowest rate
+	chosenRequests = 200  // a run at the least: P99 of fewer is noisy
+	mostRunOf      = 2000 // requests of a chosen run
+)
+
+// ChooseRates sets the rates of an experiment that names none, the same for all systems, and the
+// requests of a run where it names none either. It returns what each system sustains, from which
+// the rates follow. The experiment's first seed gives the requests, so that the choice is the same
+// each time.
+func ChooseRates(ctx context.Context, simulate run.Runner, c *config.Config) ([]Sustained, error) {
+	if hasTurns(&c.Workload) {
+		return nil, fmt.Errorf("workload.rate: not set, and requests of %s wait for the answers before "+
+			"them; set it to sessions/s", c.Workload.Trace)
+	}
+	one := *c
+	one.Rates, one.Seeds, one.Output, one.Metrics = []float64{1}, c.Seeds[:1], config.Output{},
+		sim.Cutoff{Warmup: sim.CutNone, Drain: sim.CutNone}
+	points := one.Points()
+	all := make([]Sustained, len(points))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range points {
+		group.Go(func() (err error) {
+			all[i], err = sustained(inner, simulate, &points[i])
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	c.Rates, c.NoRates = ratesFor(all), false
+	if c.NoRequests {
+		n := requestsFor(all)
+		if all := traces.Count(c.Workload); !c.Workload.FromFile() || c.Workload.Requests > 0 || n < all {
+			c.Workload.Requests = n
+		}
+	}
+	return all, nil
+}
+
+// sustained measures one system: it doubles the rate from that of a server which serves one request
+// at a time, until requests arrive faster than they are answered, and tries two rates between the
+// last two. What a system answers when too many arrive is not enough, because one that thrashes
+// answers fewer than before.
+func sustained(ctx context.Context, simulate run.Runner, p *config.Point) (Sustained, error) {
+	s := Sustained{System: p.SystemLabel()}
+	var err error
+	if s.alone, err = serveAlone(ctx, simulate, *p); err != nil || s.alone == 0 {
+		return s, err
+	}
+	replicas := float64(max(1, p.Fleet.Replicas))
+	try := func(rate float64, least int) (float64, error) {
+		inFlight := replicas * rate / s.alone
+		n := min(max(least, int(probeTurns*inFlight)), mostProbe)
+		got, err := answered(ctx, simulate, *p, rate, n)
+		s.Rate = max(s.Rate, got)
+		return got, err
+	}
+	s.Rate = s.alone
+	low, high := s.alone, 2*s.alone
+	for n := 0; n < mostDoublings; n, high = n+1, 2*high {
+		if got, err := try(high, leastProbe); err != nil {
+			return s, err
+		} else if got < keepsUp*high {
+			break
+		}
+		low = high
+	}
+	for range halvings {
+		middle := math.Sqrt(low * high)
+		if got, err := try(middle, closeProbe); err != nil {
+			return s, err
+		} else if got < keepsUp*middle {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return s, nil
+}
+
+// serveAlone returns the requests/s that a client for each replica gets, who sends each request
+// when the one before is answered.
+func serveAlone(ctx context.Context, simulate run.Runner, p config.Point) (float64, error) {
+	w := &p.Workload
+	w.Arrivals, w.Rate, w.ThinkS, w.Burstiness = traces.ArrivalsClosed, 0, 0, 1
+	w.Concurrency = max(1, p.Fleet.Replicas)
+	w.Requests = aloneRequests * w.Concurrency
+	sum, err := simulate(ctx, p, run.Sink{Finished: func() {}})
+	if err != nil || sum.Completed == 0 || sum.SimulatedS == 0 {
+		return 0, err
+	}
+	return float64(sum.Completed) / sum.SimulatedS, nil
+}
+
+// answered returns the requests/s that a system answers while n requests arrive at a rate, evenly:
+// those of the second half of that time, when it no longer fills up.
+func answered(ctx context.Context, simulate run.Runner, p config.Point, rate float64, n int) (
+	float64, error) {
+	w := &p.Workload
+	w.Arrivals, w.Rate, w.Burstiness, w.Requests = traces.ArrivalsFixed, rate, 1, n
+	half := &window{to: des.Time(float64(n) / rate * float64(des.Second))}
+	half.from = half.to / 2
+	sum, err := simulate(ctx, p, run.Sink{Finished: func() {}, Watch: half})
+	if err != nil && !errors.Is(err, errSeen) {
+		return 0, err
+	}
+	if ended := sum.Completed + sum.Rejected; err == nil && ended < n { // the file has no more
+		half.to = des.Time(float64(ended) / rate * float64(des.Second))
+	}
+	return float64(half.count) / (half.to - half.from).Seconds(), nil
+}
+
+// errSeen ends a run of which enough is known.
+var errSeen = errors.New("seen")
+
+// window counts the requests that a run answers within a time, after which it ends. A request that
+// is rejected counts too: it takes nothing. It is a run.Watcher.
+type window struct {
+	from, to des.Time
+	count    int
+	over     bool
+}
+
+// Ended implements run.Watcher.
+func (w *window) Ended(r *sim.RequestRecord) {
+	at := r.LastToken
+	if r.Rejected != "" {
+		at = r.Arrival
+	}
+	switch {
+	case at > w.to:
+		w.over = true
+	case at > w.from:
+		w.count++
+	}
+}
+
+// Gap implements run.Watcher.
+func (w *window) Gap(des.Time) {}
+
+// Enough implements run.Watcher.
+func (w *window) Enough() error {
+	if w.over {
+		return errSeen
+	}
+	return nil
+}
+
+// ratesFor spreads the rates evenly from a fifth of what the weakest useful system sustains to a
+// little beyond the best, in two digits.
+func ratesFor(all []Sustained) []float64 {
+	best := slices.MaxFunc(all, func(a, b Sustained) int { return compareRates(a, b) }).Rate
+	if best == 0 {
+		return []float64{1} // nothing is served at any rate; the run says why
+	}
+	weakest := best
+	for _, s := range all {
+		if s.Rate >= useful*best {
+			weakest = min(weakest, s.Rate)
+		}
+	}
+	low, high := lowestShare*weakest, highestShare*best
+	var rates []float64
+	for i := range chosenRates {
+		rate := twoDigits(low + (high-low)*float64(i)/(chosenRates-1))
+		if !slices.Contains(rates, rate) {
+			rates = append(rates, rate)
+		}
+	}
+	return rates
+}
+
+// requestsFor is enough requests for the queue of the fastest system to show at what it sustains.
+func requestsFor(all []Sustained) int {
+	most := 0.0
+	for _, s := range all {
+		if s.alone > 0 {
+			most = max(most, turnovers*s.Rate/s.alone)
+		}
+	}
+	return min(max(chosenRequests, roundUp(most)), mostRunOf)
+}
+
+func compareRates(a, b Sustained) int {
+	switch {
+	case a.Rate < b.Rate:
+		return -1
+	case a.Rate > b.Rate:
+		return 1
+	}
+	return 0
+}
+
+// String is what a system sustains in words.
+func (s Sustained) String() string {
+	if s.Rate == 0 {
+		return s.System + " none"
+	}
+	return s.System + " " + strconv.FormatFloat(twoDigits(s.Rate), 'g', -1, 64)
+}
+
+// SustainedText lists what systems sustain.
+func SustainedText(all []Sustained) string {
+	words := make([]string, len(all))
+	for i, s := range all {
+		words[i] = s.String()
+	}
+	return strings.Join(words, ", ") + " " + loadRate
+}
+
+func twoDigits(rate float64) float64 {
+	v, err := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 2, 64), 64)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

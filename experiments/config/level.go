@@ -1,0 +1,60 @@
+package config
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// oneLevel has the systems of configurations judged by one bound on TBT for each model. A bound that
+// is a factor of a decode step differs with engine, card and GPUs; where it does, all get the
+// strictest, in seconds. Bounds that are all the same stay a factor.
+func (in *inputs) oneLevel(all ...*Config) error {
+	type span struct{ least, most des.Time }
+	steps := map[string]span{} // by model
+	for _, c := range all {
+		if c.SLO.TBTS > 0 || c.SLO.TBTFactor == 0 || len(all)*len(c.Systems) == 1 {
+			continue
+		}
+		for i := range c.Systems {
+			t, err := in.decodeStep(c, i)
+			if err != nil {
+				return err
+			}
+			r, ok := steps[c.Model]
+			if !ok {
+				r.least = math.MaxInt64
+			}
+			steps[c.Model] = span{min(r.least, t), max(r.most, t)}
+		}
+	}
+	for _, c := range all {
+		if r := steps[c.Model]; r.least < r.most && c.SLO.TBTS == 0 {
+			c.SLO.TBTS = c.SLO.TBTFactor * r.least.Seconds()
+		}
+	}
+	return nil
+}
+
+// decodeStep is the decode step that the factor multiplies, of a system.
+func (in *inputs) decodeStep(c *Config, system int) (des.Time, error) {
+	s := &c.Systems[system]
+	key := fmt.Sprintf("%s\n%s\n%s\n%v\n%d %d %v", c.Model, c.GPU, s.Engine, c.Card, s.TensorParallel,
+		s.ExpertParallel, s.SpeculateTokens > 0)
+	return once(in.steps, key, func() (des.Time, error) {
+		model, err := in.model(c.Model)
+		if err != nil {
+			return 0, err
+		}
+		if model, err = shardOf(model, s); err != nil {
+			return 0, err
+		}
+		machine, err := in.machine(c.GPU, s.Engine, c.Card)
+		if err != nil {
+			return 0, err
+		}
+		return hw.ReferenceIteration(machine, &model)
+	})
+}
