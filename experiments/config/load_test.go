@@ -217,7 +217,7 @@ func TestSetListsByCommas(t *testing.T) {
 	}
 	var list []string
 	field := reflect.ValueOf(&list).Elem()
-	if err := decodeValue(field, "k", flagText(`"a,b",c`)); err != nil ||
+	if err := decodeValue(field, "k", "", flagText(`"a,b",c`)); err != nil ||
 		!slices.Equal(list, []string{"a,b", "c"}) {
 		t.Errorf("got %q, %v", list, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // pretend is a runner with fixed results: vLLM drowns from 0.15 requests/s.
@@ -43,10 +44,16 @@ func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, err
 		sum.Warnings = append(sum.Warnings, fmt.Sprintf("unstable queue: delay grows %gx", 100*rate))
 	}
 	sum.Warnings = append(sum.Warnings, "linears: more tokens than measured")
-	for range p.Workload.Requests {
+	for i := range p.Workload.Requests {
 		sink.Finished()
+		if sink.Watch != nil { // answers one at a time, within a quarter of a second
+			at := float64(i+1) / min(rate, 4)
+			sink.Watch.Ended(&sim.RequestRecord{LastToken: des.Time(at * float64(des.Second))})
+		}
 	}
-	fmt.Fprintln(sink.Requests, "id")
+	if sink.Requests != nil {
+		fmt.Fprintln(sink.Requests, "id")
+	}
 	return sum, nil
 }
 

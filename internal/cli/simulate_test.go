@@ -125,6 +125,60 @@ func TestInterruptBeforeAnything(t *testing.T) {
 	}
 }
 
+// With a model and a card alone rates are chosen, said and kept: the same command again, and the
+// folder's own configuration, run nothing.
+func TestSimulateChoosesRates(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ran := 0
+	counted := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+		if sink.Requests != nil {
+			ran++
+		}
+		return pretend(ctx, p, sink)
+	}
+	const folder = "out/model=llama3.1-8b-gpu=h100-80gb-preset=vllm,sparseserve"
+	args := []string{"simulate", "--set", "model=llama3.1-8b", "--set", "gpu=h100-80gb", "--set",
+		"system.preset=vllm,sparseserve"}
+	status, out, errs := runHere(t.Context(), counted, args...)
+	if status != 0 || errs != "" || ran != 10 {
+		t.Fatalf("status %d, %d runs: %s", status, ran, errs)
+	}
+	for _, want := range []string{"llama3.1-8b on 1x h100-80gb, engine vllm-0.19: longbench, 2000 requests",
+		"No rate is set. 0.8, 1.7, 2.6, 3.5, 4.4: chosen", "(vllm 4, sparseserve 4 requests/s)",
+		"Files in " + folder + ":\n"} {
+		if !strings.Contains(filepath.ToSlash(out), want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "No CONFIG given") {
+		t.Errorf("says that the default experiment runs:\n%s", out)
+	}
+	for _, again := range [][]string{args, {"simulate", folder + "/config.toml", "--out", folder}} {
+		ran = 0
+		if status, _, errs := runHere(t.Context(), counted, again...); status != 0 || ran != 0 {
+			t.Errorf("%v: status %d, %d runs: %s", again, status, ran, errs)
+		}
+	}
+}
+
+// Systems of different engines are the first warning, and are judged by one service level.
+func TestDifferentEnginesAreSaid(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "my.toml", "model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\n[workload]\nrate = 1\n"+
+		"requests = 2\n[[systems]]\nname = \"a\"\nengine = \"vllm-0.5\"\n[[systems]]\nname = \"b\"\n"+
+		"engine = \"vllm-0.15\"\n")
+	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, "simulate", "my.toml")
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	for _, want := range []string{"engines vllm-0.5 (a), vllm-0.15 (b): longbench",
+		"\nWarnings:\n  different engines: vllm-0.5 (a), vllm-0.15 (b); ", "\nSLO: P99 TBT <= 0.1864 s, "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
 // TestSimulateKeepsOtherResults: results of other settings, and of an edited file, get folders of
 // their own; the same command again makes nothing.
 // A file is known by its name, wherever it is.
