@@ -10,11 +10,13 @@ import (
 )
 
 // A csvFormat says which columns of a CSV file mean what. Names are compared without regard to
-// case; further columns are ignored.
+// case; further columns are not read, and said to be unless they are in idle.
 type csvFormat struct {
 	time, prompt, output, set string   // columns; empty when the format has none
 	session, content          string   // more, which a file may lack
 	alsoTime                  string   // another name of time
+	images                    string   // column that counts a request's images
+	idle                      []string // columns that change no load
 	unit                      des.Time // of the time column; 0 is a calendar time
 	timeOptional              bool     // lengths without times are of use
 	zeroFails                 bool     // has rows of 0 tokens: requests that were never served
@@ -47,7 +49,9 @@ type csvDecoder struct {
 	fields                            []string // of the last row; used again
 	width                             int      // fields of the header
 	timeAt, promptAt, outputAt, setAt int      // columns; -1 when the file lacks it
-	sessionAt, contentAt              int
+	sessionAt, contentAt, imagesAt    int
+	pictured                          int      // rows with images
+	dropped                           []string // columns
 	names                             map[string]string
 	slip                              slip
 }
@@ -70,6 +74,14 @@ func newCSV(f csvFormat, header []string) (*csvDecoder, error) {
 		timeAt: columnOf(header, f.time), promptAt: columnOf(header, f.prompt),
 		outputAt: columnOf(header, f.output), setAt: columnOf(header, f.set),
 		sessionAt: columnOf(header, f.session), contentAt: columnOf(header, f.content),
+		imagesAt: columnOf(header, f.images),
+	}
+	read := append([]string{f.time, f.prompt, f.output, f.set, f.session, f.content, f.images},
+		f.idle...)
+	for _, h := range header {
+		if h = strings.TrimSpace(h); h != "" && columnOf(read, h) < 0 {
+			d.dropped = append(d.dropped, h)
+		}
 	}
 	var keys, meant []string
 	for _, h := range header {
@@ -81,7 +93,20 @@ func newCSV(f csvFormat, header []string) (*csvDecoder, error) {
 		}
 	}
 	d.slip = slipOf(keys, []string{f.time, f.prompt, f.output, f.set}, meant)
+	d.dropped = slices.DeleteFunc(d.dropped, func(h string) bool { return h == d.slip.found })
 	return d, nil
+}
+
+// columns lists the columns of the format that the file lacks.
+func (d *csvDecoder) columns() (missing []string) {
+	for name, at := range map[string]int{d.time: d.timeAt, d.set: d.setAt, d.session: d.sessionAt,
+		d.content: d.contentAt} {
+		if name != "" && at < 0 {
+			missing = append(missing, name)
+		}
+	}
+	slices.Sort(missing)
+	return missing
 }
 
 func (d *csvDecoder) timeKey() string {
@@ -128,6 +153,11 @@ func (d *csvDecoder) decode(line []byte) (r row, err error) {
 	}
 	if d.sessionAt >= 0 {
 		r.session = strings.Clone(strings.TrimSpace(d.fields[d.sessionAt]))
+	}
+	if d.imagesAt >= 0 {
+		if n := strings.TrimSpace(d.fields[d.imagesAt]); n != "" && n != "0" {
+			d.pictured++
+		}
 	}
 	if d.contentAt >= 0 {
 		r.content, err = parseContent(d.content, d.fields[d.contentAt], r.prompt)

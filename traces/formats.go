@@ -44,18 +44,20 @@ func Formats() []Format {
 			keys: []string{"dataset", "length"}, json: newLongBench},
 		{Name: FormatAzure, About: "Azure LLM inference CSV: TIMESTAMP, ContextTokens, GeneratedTokens",
 			csv: csvFormat{time: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens",
-				zeroFails: true}},
+				images: "NumImages", zeroFails: true}},
 		{Name: FormatMooncake, About: "Mooncake JSONL: timestamp, input_length, output_length, hash_ids",
 			keys: []string{"input_length"}, json: newMooncake},
 		{Name: FormatBurstGPT, About: "BurstGPT CSV: Timestamp, Request tokens, Response tokens",
 			csv: csvFormat{
 				time: "Timestamp", prompt: "Request tokens", output: "Response tokens", set: "Model",
 				session: "Session ID", unit: des.Second, zeroFails: true,
+				idle: []string{"Total tokens", "Log Type", "Elapsed time"},
 			}},
 		{Name: FormatVidur, About: "Vidur CSV: arrived_at, num_prefill_tokens, num_decode_tokens",
 			csv: csvFormat{
 				time: "arrived_at", prompt: "num_prefill_tokens", output: "num_decode_tokens",
 				unit: des.Second, timeOptional: true,
+				idle: []string{"num_total_tokens", "pd_ratio"},
 			}},
 		{Name: FormatShareGPT, About: "ShareGPT JSON: conversations of from and value, or messages of " +
 			"role and content", keys: []string{"conversations|messages"}, talks: true},
@@ -66,6 +68,10 @@ func Formats() []Format {
 var ownCSV = csvFormat{
 	time: "arrived_s", alsoTime: "arrival_s", prompt: "prompt_tokens", output: "output_tokens",
 	set: "set", session: "session", content: "content", unit: des.Second, timeOptional: true,
+	// what results and records have besides
+	idle: []string{"id", "trace_prompt_tokens", "scheduled_s", "first_token_s", "last_token_s",
+		"preemptions", "rejected", "recall_proxy", "accuracy_proxy", "hit_tokens", "hit_dram_tokens",
+		"hit_ssd_tokens", "replica", "retries", "ttft_s", "tpot_s", "e2e_s"},
 }
 
 // FormatNames names the formats.

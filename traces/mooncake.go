@@ -17,9 +17,11 @@ const mooncakeBlock = 512
 // before it, so that it follows the same one wherever it stands. Outputs have no names: what a
 // later prompt has of them, its own ids say.
 type mooncake struct {
-	sorted []int64
-	before map[int64]int64 // of each id so far, the one before it; noID of those that begin prompts
-	slip   slip            // the first
+	sorted  []int64
+	before  map[int64]int64 // of each id so far, the one before it; noID of those that begin prompts
+	slip    slip            // the first
+	seen    bool            // the first line, of which are
+	dropped []string        // keys that are not read
 }
 
 const noID = -1
@@ -39,6 +41,15 @@ func (d *mooncake) decode(line []byte) (r row, err error) {
 	}
 	if err := decodeJSON(line, &v); err != nil {
 		return row{}, err
+	}
+	if !d.seen {
+		d.seen = true
+		for _, key := range jsonKeys(line) {
+			if key != "hash_ids" && !slices.Contains(mooncakeKeys, key) {
+				d.dropped = append(d.dropped, key)
+			}
+		}
+		slices.Sort(d.dropped)
 	}
 	r.stamp = string(v.Timestamp)
 	if r.at, err = parseTime("timestamp", r.stamp, des.Millisecond); err != nil {

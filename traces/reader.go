@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -206,6 +210,18 @@ func (r *reader) warnings() []string {
 		w = append(w, fmt.Sprintf("the last line has no line end: %s:%d; if the file was cut short, "+
 			"its last number may be, too", r.lines.file, r.lines.number))
 	}
+	switch d := r.dec.(type) {
+	case *csvDecoder:
+		w = append(w, unread("column", d.dropped, d.columns(), r.lines.file)...)
+		if d.pictured > 0 {
+			w = append(w, fmt.Sprintf("%d of %s have images (%s): their encoder's time and tokens are "+
+				"left out: %s", d.pictured, plural(r.kept, "request"), d.images, r.lines.file))
+		}
+	case *mooncake:
+		keys := slices.DeleteFunc(slices.Clone(d.dropped),
+			func(k string) bool { return k == d.slip.found })
+		w = append(w, unread("key", keys, nil, r.lines.file)...)
+	}
 	if e, ok := r.dec.(*longBench); ok {
 		w = append(w, estimated(r.lines.file, e.tokenizer))
 	}
@@ -214,6 +230,28 @@ func (r *reader) warnings() []string {
 			"first in %s:%d", plural(r.bare, "row"), r.lines.file, r.firstBare))
 	}
 	return append(w, r.slip.warning(r.lines.file, "prompts share less")...)
+}
+
+// unread warns of what a file has and no reader takes, each with the name that it is near to.
+func unread(what string, names, known []string, file string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	const most = 8
+	said := make([]string, 0, most)
+	for i, name := range names {
+		if i == most {
+			said = append(said, fmt.Sprintf("%d more", len(names)-most))
+			break
+		}
+		text := strconv.Quote(short(name))
+		if near := nearest.Name(name, known); near != "" {
+			text += fmt.Sprintf(" (did you mean %q?)", near)
+		}
+		said = append(said, text)
+	}
+	return []string{fmt.Sprintf("%s not read: %s: %s", plural(len(names), what),
+		strings.Join(said, ", "), file)}
 }
 
 // estimated warns that a file has no token counts.

@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -62,7 +63,8 @@ func TestSlips(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		w := src.warnings()
+		w := slices.DeleteFunc(src.warnings(),
+			func(s string) bool { return strings.Contains(s, " not read: ") }) // dropped_test.go
 		text := strings.Join(w, "\n")
 		for _, part := range c.want {
 			if !strings.Contains(text, part) {

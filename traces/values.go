@@ -29,7 +29,7 @@ func parseTokens(key, text string, least int) (int, error) {
 	switch {
 	case text == "":
 		return 0, &valueError{key, text, "missing or empty; a whole number of tokens is needed"}
-	case err != nil && !math.IsInf(v, 0), math.IsNaN(v), v != math.Trunc(v):
+	case err != nil && !math.IsInf(v, 0), math.IsNaN(v), v != math.Trunc(v), !plainDigits(text):
 		return 0, &valueError{key, text, "not a whole number of tokens"}
 	case v < 0:
 		return 0, &valueError{key, text, "negative; a number of tokens is needed"}
@@ -43,6 +43,10 @@ func parseTokens(key, text string, least int) (int, error) {
 	return int(v), nil
 }
 
+// plainDigits says whether a number is written as data has it: 1_0 and 0x10 are slips, not 10 and
+// 16.
+func plainDigits(text string) bool { return !strings.ContainsAny(text, "_xX") }
+
 // parseTime reads a time of at least zero in a unit. A plain decimal number is read exactly to
 // the nanosecond, so that converted traces keep their times.
 func parseTime(key, text string, unit des.Time) (des.Time, error) {
@@ -51,7 +55,7 @@ func parseTime(key, text string, unit des.Time) (des.Time, error) {
 	switch {
 	case text == "":
 		return 0, &valueError{key, text, "missing or empty; a time is needed"}
-	case err != nil && !math.IsInf(v, 0), math.IsNaN(v):
+	case err != nil && !math.IsInf(v, 0), math.IsNaN(v), !plainDigits(text):
 		return 0, &valueError{key, text, "not a time in numbers"}
 	case v < 0:
 		return 0, &valueError{key, text, "negative; times start at 0"}

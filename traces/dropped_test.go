@@ -1,0 +1,53 @@
+package traces
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a reader drops of a file is said once, with its count or the name that was meant.
+func TestDroppedColumnsAreSaid(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		name, text, want string
+	}{
+		{"own.csv", "arrived_s,prompt_tokens,output_tokens,priority,sett\n0,9,9,1,a\n",
+			`2 columns not read: "priority", "sett" (did you mean "set"?): own.csv`},
+		{"other.csv", "arrival_s,prompt_tokens,output_tokens,set\n0,9,9,a\n", ""},
+		{"azure.csv", "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n" +
+			"2024-10-15 00:00:00.5000000,0,900,20\n2024-10-15 00:00:01.5000000,3,931,21\n" +
+			"2024-10-15 00:00:02.5000000,1,962,22\n",
+			"2 of 3 requests have images (NumImages): their encoder's time and tokens are left out: " +
+				"azure.csv"},
+		{"burst.csv", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n" +
+			"5,ChatGPT,472,18,490,Conversation log\n", ""},
+		{"m.jsonl", `{"timestamp": 0, "input_length": 9, "output_length": 9, "chat_id": 1, "hash_ids": [0]}` + "\n",
+			`1 key not read: "chat_id": m.jsonl`},
+	} {
+		if err := os.WriteFile(c.name, []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Describe(context.Background(), c.name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.want != "" && !slices.Contains(d.Warnings, c.want) || c.want == "" && len(d.Warnings) > 0 {
+			t.Errorf("%s: %q, want %q", c.name, d.Warnings, c.want)
+		}
+	}
+}
+
+// 1_0 is no way to write 10 in data.
+func TestNumbersAreDecimal(t *testing.T) {
+	for _, text := range []string{"1_0", "0x10", "0X1p4"} {
+		if _, err := parseTokens("k", text, 1); err == nil || !strings.Contains(err.Error(), "whole") {
+			t.Errorf("%s: %v", text, err)
+		}
+		if _, err := parseTime("k", text, 1); err == nil {
+			t.Errorf("%s as a time is taken", text)
+		}
+	}
+}
