@@ -40,6 +40,16 @@ func TestDroppedColumnsAreSaid(t *testing.T) {
 	}
 }
 
+// A record's arrivals may have the name that a trace's have.
+func TestRecordsArriveUnderBothNames(t *testing.T) {
+	for _, name := range []string{"arrival_s", "arrived_s"} {
+		at, err := measuredHeader([]string{"e2e_s", name, "prompt_tokens", "output_tokens", "ttft_s"})
+		if err != nil || at[0] != 1 {
+			t.Errorf("%s: column %d, %v", name, at[0], err)
+		}
+	}
+}
+
 // 1_0 is no way to write 10 in data.
 func TestNumbersAreDecimal(t *testing.T) {
 	for _, text := range []string{"1_0", "0x10", "0X1p4"} {

@@ -67,6 +67,9 @@ func readMeasuredCSV(l *lines) ([]sent, error) {
 func measuredHeader(names []string) (at [5]int, err error) {
 	var missing []string
 	want := strings.Split(measuredColumns, ",")
+	if columnOf(names, want[0]) < 0 && columnOf(names, ownCSV.time) >= 0 {
+		want[0] = ownCSV.time // as traces have it
+	}
 	for i, name := range want {
 		if at[i] = columnOf(names, name); at[i] < 0 {
 			missing = append(missing, name)
