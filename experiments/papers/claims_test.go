@@ -230,7 +230,7 @@ func TestLargestRatio(t *testing.T) {
 func TestKeptNumbers(t *testing.T) {
 	names := []string{"fig04", "fig08", "fig14b", "fig16b", "mi-fig1b", "mi-fig10"}
 	if !testing.Short() {
-		names = append(names, "fig01", "fig14a", "psa-fig5")
+		names = append(names, "fig01", "fig14a")
 	}
 	studies := newStudies(t, run.NewSimulator().Run)
 	if _, err := studies.Do(t.Context(), names...); err != nil {
