@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -81,48 +82,64 @@ func drawChunks(t *rapid.T, c *scenario) {
 // the same order, figures, the time at which it ends and the error, whether it comes to its end,
 // is interrupted or is told to stop.
 func TestLeapsAreTheSameAsSteps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { checkLeaps(t, drawEnding(t)) })
 	leapt, chunks := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
-		c := drawDense(t)
-		at := rapid.SampledFrom([]int{0, 0, 1, 5, 20, 50}).Draw(t, "ends at step")
-		var refused error
-		if rapid.Bool().Draw(t, "refused") {
-			refused = errors.New("refused")
-		}
-		loop := rapid.IntRange(0, 3).Draw(t, "clients")
-		run := func(stepwise bool) (*ending, *sim.Server, *sim.Metrics, error) {
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			s := c.server(t, c.modelled(t, profile(t, c.gpu)))
-			if stepwise {
-				s.Stepwise()
-			}
-			rec := &ending{at: at, stop: cancel, err: refused}
-			m, err := s.Run(ctx, c.workload(loop), rec)
-			return rec, s, m, err
-		}
-		each, stepped, m1, err1 := run(true)
-		together, server, m2, err2 := run(false)
-		if !reflect.DeepEqual(each.log, together.log) {
-			t.Fatalf("records differ\n%v", c)
-		}
-		if (err1 == nil) != (err2 == nil) || err1 != nil && err1.Error() != err2.Error() {
-			t.Fatalf("errors %v and %v\n%v", err1, err2, c)
-		}
-		if !reflect.DeepEqual(m1, m2) {
-			t.Fatalf("metrics differ\n%+v\n%+v\n%v", m1, m2, c)
-		}
-		if stepped.Now() != server.Now() || err1 == nil && stepped.Left() != server.Left() {
-			t.Fatalf("ends at %v with %+v, and %v with %+v\n%v", stepped.Now(), stepped.Left(),
-				server.Now(), server.Left(), c)
-		}
-		steps, ofPrompts := server.Leapt()
+	for seed := range 24 { // the same each time, so that both are there each time
+		steps, ofPrompts := checkLeaps(t, rapid.Custom(drawEnding).Example(seed))
 		leapt, chunks = leapt+steps, chunks+ofPrompts
-		if steps, _ := stepped.Leapt(); steps > 0 {
-			t.Fatal("a step was leapt that was to be an event")
-		}
-	})
+	}
 	if leapt == 0 || chunks == 0 {
 		t.Errorf("%d steps were leapt, with %d chunks of prompts", leapt, chunks)
 	}
+}
+
+// dense is a drawn run and how it ends.
+type dense struct {
+	*scenario
+	at, clients int
+	refused     error
+}
+
+func drawEnding(t *rapid.T) dense {
+	d := dense{scenario: drawDense(t)}
+	d.at = rapid.SampledFrom([]int{0, 0, 1, 5, 20, 50}).Draw(t, "ends at step")
+	if rapid.Bool().Draw(t, "refused") {
+		d.refused = errors.New("refused")
+	}
+	d.clients = rapid.IntRange(0, 3).Draw(t, "clients")
+	return d
+}
+
+// checkLeaps returns how many steps were leapt, and how many chunks of prompts among them.
+func checkLeaps(t fatal, c dense) (leapt, chunks int) {
+	run := func(stepwise bool) (*ending, *sim.Server, *sim.Metrics, error) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		s := c.server(t, c.modelled(t, profile(t, c.gpu)))
+		if stepwise {
+			s.Stepwise()
+		}
+		rec := &ending{at: c.at, stop: cancel, err: c.refused}
+		m, err := s.Run(ctx, c.workload(c.clients), rec)
+		return rec, s, m, err
+	}
+	each, stepped, m1, err1 := run(true)
+	together, server, m2, err2 := run(false)
+	if !reflect.DeepEqual(each.log, together.log) {
+		t.Fatal(fmt.Sprintf("records differ\n%v", c))
+	}
+	if (err1 == nil) != (err2 == nil) || err1 != nil && err1.Error() != err2.Error() {
+		t.Fatal(fmt.Sprintf("errors %v and %v\n%v", err1, err2, c))
+	}
+	if !reflect.DeepEqual(m1, m2) {
+		t.Fatal(fmt.Sprintf("metrics differ\n%+v\n%+v\n%v", m1, m2, c))
+	}
+	if stepped.Now() != server.Now() || err1 == nil && stepped.Left() != server.Left() {
+		t.Fatal(fmt.Sprintf("ends at %v with %+v, and %v with %+v\n%v", stepped.Now(), stepped.Left(),
+			server.Now(), server.Left(), c))
+	}
+	if steps, _ := stepped.Leapt(); steps > 0 {
+		t.Fatal(fmt.Sprintf("%d steps were leapt that were to be events", steps))
+	}
+	return server.Leapt()
 }
