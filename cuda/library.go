@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Version is the interface version that this package speaks: SS_VERSION of sparseserve.h.
@@ -34,7 +36,7 @@ type Library struct {
 
 // Open finds and opens the library and checks its version; it needs no GPU. The path is, in this
 // order: path if not empty, the environment variable SPARSESERVE_CUDA_LIB, libsparseserve.so next
-// to the program, cuda/build/libsparseserve.so below the working folder.
+// to the program, cuda/build/libsparseserve.so below the working folder if that is a checkout.
 func Open(path string) (*Library, error) {
 	found, err := find(path)
 	if err != nil {
@@ -103,18 +105,30 @@ func find(path string) (string, error) {
 		if _, err := os.Stat(path); err != nil {
 			return "", fmt.Errorf("%w: %s: %w", ErrNoLibrary, given, err)
 		}
-		return path, nil
+		return filepath.Abs(path) // of a name alone, other folders would be searched
 	}
 	var places []string
 	if program, err := os.Executable(); err == nil {
 		places = append(places, filepath.Join(filepath.Dir(program), libraryName))
 	}
-	places = append(places, filepath.Join("cuda", "build", libraryName))
+	only := ""
+	if built := filepath.Join("cuda", "build", libraryName); isCheckout() {
+		places = append(places, built)
+	} else {
+		only = "; the working folder is no checkout of sparseserve, so " + built + " is not tried"
+	}
 	for _, place := range places {
 		if _, err := os.Stat(place); err == nil {
-			return place, nil
+			return filepath.Abs(place)
 		}
 	}
-	return "", fmt.Errorf("%w: tried %s; build it with 'make cuda' or set %s", ErrNoLibrary,
-		strings.Join(places, ", "), LibraryEnv)
+	return "", fmt.Errorf("%w: tried %s%s; build it with 'make cuda' or set %s", ErrNoLibrary,
+		strings.Join(places, ", "), only, LibraryEnv)
+}
+
+// isCheckout says whether the working folder is one of this module: elsewhere, somebody else's code
+// may have the library's name.
+func isCheckout() bool {
+	text, err := files.ReadText("go.mod")
+	return err == nil && strings.HasPrefix(string(text), "module github.com/sparseserve/sparseserve\n")
 }

@@ -43,6 +43,31 @@ func open(t *testing.T, defines ...string) *Library {
 	return lib
 }
 
+// A library below the working folder is opened in a checkout alone: elsewhere it is anybody's.
+func TestOpenInACheckout(t *testing.T) {
+	t.Setenv(LibraryEnv, "")
+	t.Chdir(t.TempDir())
+	built := filepath.Join("cuda", "build", libraryName)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(built), 0o755),
+		os.WriteFile(built, []byte("not a library"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ module, want string }{
+		{"", "the working folder is no checkout of sparseserve"},
+		{"module example.org/other\n", "the working folder is no checkout of sparseserve"},
+		{"module github.com/sparseserve/sparseserve\n\ngo 1.26\n", "does not load"},
+	} {
+		if c.module != "" {
+			if err := os.WriteFile("go.mod", []byte(c.module), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Open(""); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.module, err, c.want)
+		}
+	}
+}
+
 func TestOpenSaysWhatIsMissing(t *testing.T) {
 	t.Setenv(LibraryEnv, "")
 	t.Chdir(t.TempDir()) // no cuda/build below
@@ -90,12 +115,16 @@ func TestOpenLooksInTheRightOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	below := filepath.Join("cuda", "build", libraryName)
+	below := filepath.Join(folder, "cuda", "build", libraryName)
 	named := filepath.Join(folder, "named.so")
-	for _, path := range []string{filepath.Join(folder, below), named} {
+	for _, path := range []string{below, named} {
 		if err := os.WriteFile(path, data, 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "go.mod"),
+		[]byte("module github.com/sparseserve/sparseserve\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	t.Chdir(folder)
 	for _, c := range []struct{ path, env, want string }{{"", "", below}, {"", named, named},
