@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // picture says how a model is drawn: over which size, and, where bytes per
@@ -46,7 +45,7 @@ func (c *Calibration) writeFits(dir string) error {
 	if w.Flush(); w.Error() != nil {
 		return w.Error()
 	}
-	return renameio.WriteFile(filepath.Join(dir, FitsFile), out.Bytes(), 0o644)
+	return files.Write(filepath.Join(dir, FitsFile), out.Bytes())
 }
 
 func (m *model) fitRow(p *hw.Profile, f hw.Fit, part string, at observation) []string {

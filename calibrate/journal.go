@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/google/renameio/v2"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // journal keeps samples on disk while they are measured.
@@ -25,7 +25,7 @@ type journal struct {
 // resumes, or where samples of another origin were put.
 func openJournal(path string, origin Origin) (j *journal, note string, err error) {
 	j = &journal{path: path, samples: &Samples{Origin: origin}, done: map[string]bool{}}
-	data, err := os.ReadFile(path)
+	data, err := files.ReadResult(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -36,7 +36,7 @@ func openJournal(path string, origin Origin) (j *journal, note string, err error
 		}
 	}
 	// Whole before it is added to: a row that an interrupt truncated is gone.
-	if err := renameio.WriteFile(path, j.samples.Encode(), 0o644); err != nil {
+	if err := files.Write(path, j.samples.Encode()); err != nil {
 		return nil, "", err
 	}
 	j.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -121,7 +121,7 @@ func (j *journal) extend(visit []Record) error {
 			of.Samples = append(of.Samples, asWritten(s))
 		}
 	}
-	return renameio.WriteFile(j.path, j.samples.Encode(), 0o644)
+	return files.Write(j.path, j.samples.Encode())
 }
 
 // uneven says why a visit cannot be added to what the file has; empty: it can.
@@ -150,7 +150,7 @@ func (j *journal) close() error { return errors.Join(j.file.Sync(), j.file.Close
 func (j *journal) forget(probes []string) error {
 	j.samples.Records = slices.DeleteFunc(
 		j.samples.Records, func(r Record) bool { return slices.Contains(probes, r.Point.Probe) })
-	return renameio.WriteFile(j.path, j.samples.Encode(), 0o644)
+	return files.Write(j.path, j.samples.Encode())
 }
 
 // asWritten returns a sample as the file has it.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // box is what a machine reports of itself before anything is measured.
@@ -55,7 +56,7 @@ func OpenMachine(library string, o Options) (m Machine, close func() error, err 
 // origin is where samples of this machine come from.
 func origin(lib *cuda.Library, b box) Origin {
 	library := strconv.Itoa(cuda.Version)
-	if data, err := os.ReadFile(lib.Path); err == nil {
+	if data, err := files.ReadResult(lib.Path); err == nil {
 		library += fmt.Sprintf(" sha256 %.8x", sha256.Sum256(data))
 	}
 	return Origin{
@@ -79,7 +80,7 @@ const (
 // driverVersion is the kernel module's where it can be read, else the CUDA
 // version that the driver serves.
 func driverVersion(gpu cuda.DeviceInfo) string {
-	if data, err := os.ReadFile("/proc/driver/nvidia/version"); err == nil {
+	if data, err := files.ReadText("/proc/driver/nvidia/version"); err == nil {
 		if m := regexp.MustCompile(driverLine).FindSubmatch(data); m != nil {
 			return string(m[1])
 		}
@@ -91,7 +92,7 @@ func driverVersion(gpu cuda.DeviceInfo) string {
 }
 
 func cpuModel() string {
-	data, err := os.ReadFile("/proc/cpuinfo")
+	data, err := files.ReadText("/proc/cpuinfo")
 	if err != nil {
 		return ""
 	}
@@ -102,7 +103,7 @@ func cpuModel() string {
 }
 
 func availableMemory() int64 {
-	data, err := os.ReadFile("/proc/meminfo")
+	data, err := files.ReadText("/proc/meminfo")
 	if err != nil {
 		return 0
 	}

@@ -2,11 +2,8 @@ package calibrate
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/sparseserve/sparseserve/internal/files"
 )
@@ -14,7 +11,7 @@ import (
 // Refit makes profile and table of plots from a file of samples, compressed or not, without a
 // GPU.
 func Refit(csv, out string) (*Calibration, error) {
-	data, err := readPacked(csv)
+	data, err := files.ReadResult(csv)
 	if err != nil {
 		return nil, err
 	}
@@ -30,31 +27,22 @@ func Refit(csv, out string) (*Calibration, error) {
 		if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 			return nil, err
 		}
-		if path := CSVPath(out); filepath.Clean(path) != filepath.Clean(csv) {
-			if err := renameio.WriteFile(path, s.Encode(), 0o644); err != nil {
+		for _, path := range []string{out, filepath.Join(PlotDir(out), FitsFile)} {
+			if err := files.CheckOutput(path, csv); err != nil {
+				return nil, err
+			}
+		}
+		from, err := os.Stat(csv)
+		if err != nil {
+			return nil, err
+		}
+		path := CSVPath(out)
+		if to, err := os.Stat(path); err != nil || !os.SameFile(from, to) {
+			if err := files.Write(path, s.Encode()); err != nil {
 				return nil, err
 			}
 		}
 		return c, c.Write(out)
 	}
 	return c, nil
-}
-
-// readPacked returns a file's text, which may be compressed.
-func readPacked(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := files.Unpack(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	defer text.Close()
-	data, err := io.ReadAll(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return data, nil
 }

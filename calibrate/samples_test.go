@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // drawSamples makes a file of any points and times.
@@ -103,7 +105,7 @@ func TestSamplesOfRetiredProbes(t *testing.T) {
 // The committed samples are as the program writes them.
 func TestCommittedSamplesAreCanonical(t *testing.T) {
 	path := filepath.Join("..", "hw", "kernels", "hopper.csv.gz")
-	data, err := readPacked(path)
+	data, err := files.ReadResult(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // captionOf says what was run: card, model, trace, requests, seeds, and what axes of the
@@ -153,7 +155,7 @@ func servedOf(dir string, runs []Run) {
 					Engine string `toml:"engine"`
 				} `toml:"systems"`
 			}
-			text, err := os.ReadFile(filepath.Join(folder, "config.toml"))
+			text, err := files.ReadResult(filepath.Join(folder, "config.toml"))
 			if folder == "" || err != nil {
 				continue
 			}
@@ -213,7 +215,7 @@ func pointFolders(dir string) map[string]string {
 			Folder string `json:"folder"`
 		} `json:"points"`
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "sweep.json")); err == nil &&
+	if text, err := files.ReadResult(filepath.Join(dir, "sweep.json")); err == nil &&
 		json.Unmarshal(text, &index) == nil {
 		for _, p := range index.Points {
 			folders[p.Label] = filepath.Join(dir, filepath.FromSlash(p.Folder))

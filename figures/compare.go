@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	"gonum.org/v1/plot/vg"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // replayedRequest is a request of a record and of its simulation. Times are in
@@ -46,7 +48,7 @@ func comparison(folder string) ([]picture, error) {
 		Model  string `json:"model"`
 		GPU    string `json:"gpu"`
 	}
-	if err := readJSON(filepath.Join(folder, "summary.json"), &runs); err != nil {
+	if err := files.ReadJSON(filepath.Join(folder, "summary.json"), &runs); err != nil {
 		return nil, err
 	}
 	if len(runs) != 1 {
@@ -68,7 +70,7 @@ func comparison(folder string) ([]picture, error) {
 }
 
 func readReplayed(path string) ([]replayedRequest, error) {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadResult(path)
 	if err != nil {
 		return nil, err
 	}

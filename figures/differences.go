@@ -3,13 +3,14 @@ package figures
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // What a legend names at most: so many keys, each with its value in so many characters. Folders
@@ -202,7 +203,7 @@ func (c configs) sameButSeed(runs []*Run) bool {
 func configOf(r *Run) map[string]any {
 	for _, folder := range []string{r.folder, r.source} {
 		var tree map[string]any
-		text, err := os.ReadFile(filepath.Join(folder, "config.toml"))
+		text, err := files.ReadResult(filepath.Join(folder, "config.toml"))
 		if folder == "" || err != nil {
 			continue
 		}

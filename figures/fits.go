@@ -5,9 +5,10 @@ import (
 	"cmp"
 	"image/color"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // fittedPoint is a measured point and what the fit says of it. Times are in us.
@@ -30,7 +31,7 @@ func DrawFits(dir string, formats ...string) ([]string, error) {
 
 // fits are the pictures of a table of fits.
 func fits(path string) ([]picture, error) {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadResult(path)
 	if err != nil {
 		return nil, err
 	}

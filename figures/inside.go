@@ -6,9 +6,10 @@ import (
 	"errors"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // inside draws what the tables of single runs hold: the distributions of TTFT and TBT, and
@@ -58,7 +59,7 @@ func inside(runs []Run, ps []panel, x abscissa) ([]picture, error) {
 // tableIn reads a table of a run's folder; nil where there is none, or where it is empty.
 func tableIn(folder, name string) (*table, error) {
 	path := filepath.Join(folder, name)
-	text, err := os.ReadFile(path)
+	text, err := files.ReadResult(path)
 	if folder == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // paperFigure is one figure of the papers, or one besides them that they do not
@@ -176,7 +178,7 @@ func studyCaption(folder string) (string, error) {
 		Seeds    []uint64 `toml:"seeds"`
 	}
 	path := filepath.Join(folder, "study.toml")
-	text, err := os.ReadFile(path)
+	text, err := files.ReadResult(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

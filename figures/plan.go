@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // plannedFile has the candidates of a plan, one row each.
@@ -79,7 +81,7 @@ func DrawPlan(dir, folder string, formats ...string) ([]string, error) {
 
 // readPlanned reads candidates that have a cost, or else limits that they miss.
 func readPlanned(path string) ([]planned, error) {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadResult(path)
 	if err != nil {
 		return nil, err
 	}

@@ -5,16 +5,16 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Run is what the figures need of one run's summary. Times are in seconds.
@@ -60,7 +60,7 @@ type mean struct {
 // Read returns the runs of a result folder.
 func Read(dir string) ([]Run, error) {
 	var runs []Run
-	if err := readJSON(filepath.Join(dir, "summary.json"), &runs); err != nil {
+	if err := files.ReadJSON(filepath.Join(dir, "summary.json"), &runs); err != nil {
 		return nil, err
 	}
 	for i := range runs {
@@ -110,24 +110,13 @@ type candidate struct {
 func readPlan(dir string) ([]candidate, error) {
 	path := filepath.Join(dir, "plan.json")
 	var plan []candidate
-	if err := readJSON(path, &plan); err != nil {
+	if err := files.ReadJSON(path, &plan); err != nil {
 		return nil, err
 	}
 	if len(plan) == 0 {
 		return nil, fmt.Errorf("%s: no candidate", path)
 	}
 	return plan, nil
-}
-
-func readJSON(path string, into any) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
 }
 
 // table is a CSV. The first wrong cell that is asked for is its error.
@@ -142,7 +131,7 @@ type table struct {
 // readTable returns the table of a result folder.
 func readTable(dir string) (*table, error) {
 	path := filepath.Join(dir, "table.csv")
-	text, err := os.ReadFile(path)
+	text, err := files.ReadResult(path)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +154,7 @@ func parseTable(path string, text io.Reader) (*table, error) {
 // found says whether there is a row.
 func eachRow(folder, name string, do func(*table)) (found bool, err error) {
 	path := filepath.Join(folder, name)
-	f, err := os.Open(path)
+	f, err := files.OpenResult(path)
 	if folder == "" || errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -1,10 +1,11 @@
 package figures
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // describedFile is the description of a trace.
@@ -38,16 +39,12 @@ type cached struct {
 // described in a folder; nothing of one that does not say what its prompts contain.
 func DrawDescription(dir, folder string, formats ...string) ([]string, error) {
 	path := filepath.Join(folder, describedFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
 	var d struct {
 		Path   string `json:"path"`
 		Prefix *reuse `json:"prefix"`
 	}
-	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err := files.ReadJSON(path, &d); err != nil {
+		return nil, err
 	}
 	r := d.Prefix
 	if r == nil {

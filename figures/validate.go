@@ -3,13 +3,14 @@ package figures
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // validated is what the figures need of one run of a validation.
@@ -76,7 +77,7 @@ func readValidation(dir string) ([]validated, error) {
 	var index struct {
 		Runs []validated `json:"runs"`
 	}
-	if err := readJSON(filepath.Join(dir, "runs.json"), &index); err != nil {
+	if err := files.ReadJSON(filepath.Join(dir, "runs.json"), &index); err != nil {
 		return nil, err
 	}
 	var all []struct {
@@ -86,7 +87,7 @@ func readValidation(dir string) ([]validated, error) {
 		Simulated float64  `json:"simulated"`
 		Error     *float64 `json:"error"`
 	}
-	if err := readJSON(filepath.Join(dir, "validate.json"), &all); err != nil {
+	if err := files.ReadJSON(filepath.Join(dir, "validate.json"), &all); err != nil {
 		return nil, err
 	}
 	for i := range index.Runs {
@@ -118,15 +119,11 @@ func readValidation(dir string) ([]validated, error) {
 
 // readValidatedSteps reads a table of steps, live and modelled.
 func readValidatedSteps(path string) ([]validatedStep, error) {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadResult(path)
 	if err != nil {
 		return nil, err
 	}
-	r, err := gzip.NewReader(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	t, err := parseTable(path, r)
+	t, err := parseTable(path, bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}

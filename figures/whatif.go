@@ -15,6 +15,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // whatIf is what the figures need of a what-if.
@@ -62,7 +64,7 @@ type whatIfPoint struct {
 func DrawWhatIf(dir, folder string, formats ...string) ([]string, error) {
 	path := filepath.Join(folder, "whatif.json")
 	var w whatIf
-	if err := readJSON(path, &w); err != nil {
+	if err := files.ReadJSON(path, &w); err != nil {
 		return nil, err
 	}
 	if len(w.Cases) == 0 {

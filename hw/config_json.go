@@ -3,12 +3,13 @@ package hw
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // hfConfig is the part of a HuggingFace config.json that gives a decoder's
@@ -45,8 +46,8 @@ type hfConfig struct {
 func parseConfigJSON(file string, data []byte) (Model, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var raw rawConfig
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return Model{}, jsonError(file, data, err)
+	if err := files.ParseJSON(file, data, &raw); err != nil {
+		return Model{}, err
 	}
 	if raw == nil {
 		return Model{}, fmt.Errorf("%s:1: want an object, got null", file)
@@ -55,8 +56,8 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 		return Model{}, err
 	}
 	var c hfConfig
-	if err := json.Unmarshal(data, &c); err != nil {
-		return Model{}, jsonError(file, data, err)
+	if err := files.ParseJSON(file, data, &c); err != nil {
+		return Model{}, err
 	}
 	kind := configTypes[raw.modelType()]
 	switch {
@@ -138,24 +139,4 @@ func configName(file, checkpoint string) string {
 		return filepath.Base(filepath.Dir(abs))
 	}
 	return "config"
-}
-
-// jsonError adds the line, and the key when the type is wrong.
-func jsonError(file string, data []byte, err error) error {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("%s:%d: %w", file, lineAt(data, syntax.Offset), err)
-	case errors.As(err, &kind) && kind.Field == "":
-		return fmt.Errorf("%s:%d: want an object, got %s", file, lineAt(data, kind.Offset), kind.Value)
-	case errors.As(err, &kind):
-		return fmt.Errorf("%s:%d: %s: want %s, got %s", file, lineAt(data, kind.Offset), kind.Field,
-			kind.Type, kind.Value)
-	}
-	return fmt.Errorf("%s: %w", file, err)
-}
-
-func lineAt(data []byte, offset int64) int {
-	return 1 + bytes.Count(data[:min(int(offset), len(data))], []byte("\n"))
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 //go:embed kernels/*.toml
@@ -114,15 +116,15 @@ func parse[T any, P checked[T]](file string, data []byte) (*T, error) {
 }
 
 // readIn returns a built-in file by name, or the file of that path, relative to dir.
-func readIn(kind string, files embed.FS, folder, nameOrPath, dir string) (
+func readIn(kind string, builtIn embed.FS, folder, nameOrPath, dir string) (
 	file string, data []byte, err error) {
 	file = folder + "/" + nameOrPath + ".toml"
-	if data, err := files.ReadFile(file); err == nil {
+	if data, err := builtIn.ReadFile(file); err == nil {
 		return file, data, nil
 	}
 	if !LooksLikePath(nameOrPath) {
 		if _, err := os.Stat(nameOrPath); err != nil {
-			return "", nil, unknownName(kind, nameOrPath, names(files, folder))
+			return "", nil, unknownName(kind, nameOrPath, names(builtIn, folder))
 		}
 	}
 	path := nameOrPath
@@ -134,7 +136,7 @@ func readIn(kind string, files embed.FS, folder, nameOrPath, dir string) (
 		return "", nil, fmt.Errorf("%s: %s: want a regular file", kind, path)
 	}
 	if err == nil {
-		data, err = os.ReadFile(path)
+		data, err = files.ReadText(path)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", kind, err)

@@ -2,7 +2,6 @@ package hw
 
 import (
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,8 +66,8 @@ func generationTopP(dir string) (float64, error) {
 	var g struct {
 		TopP float64 `json:"top_p"`
 	}
-	if err := json.Unmarshal(data, &g); err != nil {
-		return 0, jsonError(path, data, err)
+	if err := files.ParseJSON(path, data, &g); err != nil {
+		return 0, err
 	}
 	if g.TopP < 0 || g.TopP > 1 {
 		return 0, fmt.Errorf("%s: top_p = %g: want 0 to 1", path, g.TopP)

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Load puts a machine together: a card with changes, its kernels for an engine, and
@@ -161,13 +161,13 @@ func (p *Profile) WriteBuiltIn(dir, card, kernels, engine string) error {
 }
 
 // writeAll writes values as TOML files, each whole or not at all.
-func writeAll(files map[string]any) error {
-	for file, v := range files {
+func writeAll(values map[string]any) error {
+	for file, v := range values {
 		text, err := encodeTOML(v)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		if err := renameio.WriteFile(file, text, 0o644); err != nil {
+		if err := files.Write(file, text); err != nil {
 			return err
 		}
 	}

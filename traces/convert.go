@@ -6,20 +6,16 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
-	"github.com/google/renameio/v2"
-
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Convert writes a trace in the project's own CSV and returns how many requests it has and what
 // to be warned of. An empty format recognises the input. Times count from the first request; a
-// trace without times makes a file without them. The file appears whole or not at all. It is never
-// the input itself, nor anything but a regular file.
+// trace without times makes a file without them. The file appears whole or not at all.
 func Convert(ctx context.Context, in, format, out string) (requests int, warnings []string,
 	err error) {
 	if format != "" {
@@ -34,13 +30,9 @@ func Convert(ctx context.Context, in, format, out string) (requests int, warning
 		return 0, nil, err
 	}
 	defer src.Close()
-	if err := checkTarget(in, out); err != nil {
-		return 0, nil, err
-	}
-	f, err := renameio.NewPendingFile(out, renameio.WithTempDir(filepath.Dir(out)),
-		renameio.WithPermissions(0o644))
+	f, err := files.Create(out, in)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%s: %w", out, err)
+		return 0, nil, err
 	}
 	defer f.Cleanup()
 	requests, lost, err := writeOwn(ctx, f, src)
@@ -68,22 +60,6 @@ func ConvertTo(ctx context.Context, w io.Writer, in, format string) (warnings []
 		return nil, err
 	}
 	return append(src.warnings(), lost...), nil
-}
-
-// checkTarget refuses to replace the input, or what is not a file: a link, as /dev/stdout is one,
-// would itself be replaced.
-func checkTarget(in, out string) error {
-	there, err := os.Lstat(out)
-	if err != nil {
-		return nil // new, or an error that writing it finds
-	}
-	if !there.Mode().IsRegular() {
-		return fmt.Errorf("%s: not a regular file; - writes to standard output", out)
-	}
-	if source, err := os.Stat(in); err == nil && os.SameFile(source, there) {
-		return fmt.Errorf("%s: is the trace that is converted; choose another name", out)
-	}
-	return nil
 }
 
 // writeOwn writes every request of a source and returns their number and what is lost. There is a

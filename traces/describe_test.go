@@ -204,8 +204,9 @@ func TestConvertIsAtomic(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "elsewhere"), link); err != nil {
 		t.Fatal(err)
 	}
-	for out, want := range map[string]string{in: "is the trace that is converted",
-		link: "not a regular file", "/dev/full": "not a regular file", dir: "not a regular file"} {
+	for out, want := range map[string]string{in: "the command reads or keeps",
+		link: "a link that leads to no file", "/dev/full": "not a regular file",
+		dir: "not a regular file"} {
 		_, _, err := Convert(t.Context(), in, "", out)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("to %s: %v, want %q", out, err, want)

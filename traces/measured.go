@@ -107,9 +107,9 @@ func decodeMeasured(file string, b *bufio.Reader) (all []sent, format string, er
 		all, err = readMeasuredCSV(newLines(file, b))
 		return all, measuredCSV, err
 	}
-	text, err := io.ReadAll(b)
+	text, err := files.ReadAll(file, b)
 	if err != nil {
-		return nil, "", &LineError{File: file, Problem: "cannot be read: " + err.Error()}
+		return nil, "", err
 	}
 	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 	if head[0] == '[' {

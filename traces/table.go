@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,7 +47,7 @@ func parseTable() []set {
 	if err != nil {
 		panic("traces: longbench.csv.gz: " + err.Error())
 	}
-	text, err := io.ReadAll(r)
+	text, err := files.ReadAll("longbench.csv.gz", r)
 	if err != nil {
 		panic("traces: longbench.csv.gz: " + err.Error())
 	}

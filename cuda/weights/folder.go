@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Folder is a HuggingFace folder: config.json and safetensors in F16, BF16 or F32.
@@ -23,7 +24,7 @@ type Folder struct {
 // and type. The error names the file and the tensor. No weight is read yet.
 func Open(folder string) (*Folder, error) {
 	path := filepath.Join(folder, "config.json")
-	data, err := os.ReadFile(path)
+	data, err := files.ReadText(path)
 	if err != nil {
 		return nil, fmt.Errorf("weights: %w", err)
 	}

@@ -1,12 +1,13 @@
 package weights
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // hfConfig is what determines a Llama's arithmetic in config.json. Pointers separate a value that
@@ -56,8 +57,8 @@ const (
 // Llama.
 func parseConfig(file string, data []byte) (Config, error) {
 	var h hfConfig
-	if err := json.Unmarshal(data, &h); err != nil {
-		return Config{}, jsonError(file, data, err)
+	if err := files.ParseJSON(file, data, &h); err != nil {
+		return Config{}, err
 	}
 	if err := h.refuse(); err != nil {
 		return Config{}, fmt.Errorf("%s: %w", file, err)
@@ -139,21 +140,4 @@ func (h *hfConfig) rope() Rope {
 	}
 	return Rope{Theta: r.Theta, Scaling: Scaling(kind), Factor: s.Factor, LowFactor: s.LowFactor,
 		HighFactor: s.HighFactor, OriginalContext: s.OriginalContext}
-}
-
-// jsonError adds the line, and the key where the type is wrong.
-func jsonError(file string, data []byte, err error) error {
-	line := func(offset int64) int {
-		return 1 + bytes.Count(data[:min(int(offset), len(data))], []byte("\n"))
-	}
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("%s:%d: %w", file, line(syntax.Offset), err)
-	case errors.As(err, &kind):
-		return fmt.Errorf("%s:%d: %s: want %s, got %s", file, line(kind.Offset), kind.Field,
-			kind.Type, kind.Value)
-	}
-	return fmt.Errorf("%s: %w", file, err)
 }

@@ -1,7 +1,6 @@
 package weights
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 const (
@@ -66,7 +67,7 @@ func openShards(folder string) (files []*os.File, tensors map[string]stored, err
 }
 
 func openShard(path string, into map[string]stored) (*os.File, error) {
-	file, err := os.Open(path)
+	file, err := files.OpenResult(path)
 	if err != nil {
 		return nil, err
 	}
@@ -92,15 +93,15 @@ type shard struct {
 // readIndex returns the shards in the order of their names, each with its tensors in the order of
 // theirs.
 func readIndex(path string) ([]shard, error) {
-	data, err := os.ReadFile(path)
+	data, err := files.ReadText(path)
 	if err != nil {
 		return nil, err
 	}
 	var index struct {
 		WeightMap map[string]string `json:"weight_map"`
 	}
-	if err := json.Unmarshal(data, &index); err != nil {
-		return nil, jsonError(path, data, err)
+	if err := files.ParseJSON(path, data, &index); err != nil {
+		return nil, err
 	}
 	if len(index.WeightMap) == 0 {
 		return nil, fmt.Errorf("%s: weight_map: want the file of each tensor, got none", path)

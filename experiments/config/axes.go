@@ -92,16 +92,16 @@ func parseAxis(doc *document, path string, table map[string]any) (axis, error) {
 	return gridAxis(columns), nil
 }
 
-// mostPoints is the most that a sweep may have.
-const mostPoints = 100_000
+// MostPoints is the most that a sweep may have.
+const MostPoints = 100_000
 
 // checkSize refuses more points than a sweep may have, before they are made.
 func checkSize(path string, points float64) error {
-	if points <= mostPoints {
+	if points <= MostPoints {
 		return nil
 	}
 	return &KeyError{Key: path, Reason: fmt.Sprintf("makes %.6g points, a sweep has at most %d; "+
-		"take out values, or make several sweeps", points, mostPoints)}
+		"take out values, or make several sweeps", points, MostPoints)}
 }
 
 // axisColumns reads the lists of a grid or zip: one column a key.

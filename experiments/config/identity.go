@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -148,7 +147,7 @@ func copyFiles(w io.Writer, root string) error {
 			return err
 		}
 		fmt.Fprintf(w, "%s\n", filepath.ToSlash(rel))
-		f, err := os.Open(path)
+		f, err := files.OpenResult(path)
 		if err != nil {
 			return err
 		}

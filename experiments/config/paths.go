@@ -61,6 +61,16 @@ func (d *document) relocate(dir string) {
 	}
 }
 
+// Paths lists what a configuration names that may be a file or a folder.
+func (c *Config) Paths() []string {
+	paths := []string{c.Model, c.GPU, c.Workload.Trace}
+	for i := range c.Systems {
+		s := &c.Systems[i]
+		paths = append(paths, s.Engine, s.PrefixDrive, s.Selections, s.PrefillPattern)
+	}
+	return paths
+}
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -1,12 +1,10 @@
 package diff
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -43,7 +42,7 @@ type point struct {
 func Read(dir string) (*Folder, error) {
 	f := &Folder{Dir: dir}
 	path := filepath.Join(dir, run.SummaryFile)
-	text, err := os.ReadFile(path)
+	err := files.ReadJSON(path, &f.runs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no %s, so this is no finished result folder of simulate or sweep",
 			dir, run.SummaryFile)
@@ -51,19 +50,20 @@ func Read(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(text, &f.runs); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
 	if len(f.runs) == 0 {
 		return nil, fmt.Errorf("%s: no run", path)
 	}
 	var tree map[string]any
 	path = filepath.Join(dir, run.ConfigFile)
-	if _, err := toml.DecodeFile(path, &tree); err == nil {
+	text, err := files.ReadResult(path)
+	if err == nil {
 		f.config = map[string]string{}
+		if _, err = toml.Decode(string(text), &tree); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
 		flatten("", tree, f.config)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	f.program = run.ProgramOf(dir)
 	return f, nil

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 //go:embed claims_kept.csv
@@ -36,7 +36,7 @@ func Kept(claims []Claim) ([]Outcome, error) {
 
 // Keep writes outcomes into the file at path, in the place of what it has of the same numbers.
 func Keep(path string, outcomes []Outcome) error {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadResult(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

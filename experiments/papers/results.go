@@ -1,8 +1,8 @@
 package papers
 
 import (
+	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -41,7 +42,7 @@ func newResults(dir string) *results {
 func (r *results) served(name string) ([]sweptRun, error) {
 	if r.runs[name] == nil {
 		var runs []sweptRun
-		if err := readJSON(filepath.Join(r.dir, name, run.SummaryFile), &runs); err != nil {
+		if err := files.ReadJSON(filepath.Join(r.dir, name, run.SummaryFile), &runs); err != nil {
 			return nil, err
 		}
 		r.runs[name] = runs
@@ -59,7 +60,7 @@ func (r *results) served(name string) ([]sweptRun, error) {
 func (r *results) plan(name string) ([]capacity.Goodput, error) {
 	if r.plans[name] == nil {
 		var found []capacity.Goodput
-		if err := readJSON(filepath.Join(r.dir, name, capacity.PlanFile), &found); err != nil {
+		if err := files.ReadJSON(filepath.Join(r.dir, name, capacity.PlanFile), &found); err != nil {
 			return nil, err
 		}
 		r.plans[name] = found
@@ -67,27 +68,15 @@ func (r *results) plan(name string) ([]capacity.Goodput, error) {
 	return r.plans[name], nil
 }
 
-func readJSON(path string, into any) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
 // table returns the rows of an experiment that serves none, by column.
 func (r *results) table(name string) ([]map[string]string, error) {
 	if r.tables[name] == nil {
 		path := filepath.Join(r.dir, name, tableFile)
-		f, err := os.Open(path)
+		text, err := files.ReadResult(path)
 		if err != nil {
 			return nil, err
 		}
-		defer f.Close()
-		all, err := csv.NewReader(f).ReadAll()
+		all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}

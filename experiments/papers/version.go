@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // versionFile says which program made the results of an experiment in a Studies's
@@ -36,7 +37,7 @@ func OtherVersions(dir, program string) (notes []string, err error) {
 			return nil, err
 		}
 		path := filepath.Join(folder, versionFile)
-		text, err := os.ReadFile(path)
+		text, err := files.ReadResult(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}

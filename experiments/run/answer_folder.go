@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // QuestionFile has what the answer in a folder is to.
@@ -18,7 +20,7 @@ const QuestionFile = "question.txt"
 // stay in any case.
 func OpenAnswer(dir string, question []byte, replace bool) error {
 	path := filepath.Join(dir, QuestionFile)
-	before, err := os.ReadFile(path)
+	before, err := files.ReadResult(path)
 	switch {
 	case err == nil && bytes.Equal(before, question):
 		return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Files of a result folder.
@@ -107,7 +108,7 @@ func (f *Folder) continues(c *config.Config, text string) error {
 	if err := f.Store.checkVersion(); err != nil {
 		return fmt.Errorf("%s: holds results of another version of the program: %w", f.dir, ErrTaken)
 	}
-	kept, err := os.ReadFile(filepath.Join(f.dir, ConfigFile))
+	kept, err := files.ReadResult(filepath.Join(f.dir, ConfigFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

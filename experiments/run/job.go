@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // pointsFile lists the points of a job, a hash a line.
@@ -46,21 +49,38 @@ type Job struct {
 func (f *SweepFolder) WriteJob(ctx context.Context, c Cluster, program, workDir string,
 	missing []config.Point, done func()) (string, error) {
 	dir := filepath.Join(f.dir, c.Folder())
+	job := &Job{Name: f.sweep.Name, Tasks: min(len(missing), maxTasks), Folder: dir,
+		WorkDir: workDir, Program: program,
+		Args: []string{"point", dir, "--points", f.Store.Dir()}}
+	if err := job.check(); err != nil {
+		return "", err
+	}
 	if err := clearJob(dir, filepath.Join(dir, c.File())); err != nil {
 		return "", err
 	}
 	if err := f.writeTasks(ctx, dir, missing, done); err != nil {
 		return "", err
 	}
-	return writeJob(c, &Job{Name: f.sweep.Name, Tasks: min(len(missing), maxTasks), Folder: dir,
-		WorkDir: workDir, Program: program,
-		Args: []string{"point", dir, "--points", f.Store.Dir()}})
+	return writeJob(c, job)
+}
+
+// check refuses names that end a comment or a word of a job's file, and go on as a command.
+func (j *Job) check() error {
+	for _, text := range append([]string{j.Name, j.Folder, j.WorkDir, j.Program}, j.Args...) {
+		if strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text) {
+			return fmt.Errorf("%q: a name or setting of a job must not have a control character", text)
+		}
+	}
+	return nil
 }
 
 // WriteJob writes a job in a result folder whose tasks run the same arguments of the program, and
 // share the work among themselves. It returns the path of the cluster's file.
 func WriteJob(out string, c Cluster, job *Job) (string, error) {
 	job.Folder = filepath.Join(out, c.Folder())
+	if err := job.check(); err != nil {
+		return "", err
+	}
 	if err := clearJob(job.Folder, filepath.Join(job.Folder, c.File())); err != nil {
 		return "", err
 	}
@@ -114,7 +134,7 @@ func (f *SweepFolder) writeTasks(ctx context.Context, dir string, missing []conf
 
 // clearJob removes an earlier job, and nothing else.
 func clearJob(dir, file string) error {
-	configs, err := filepath.Glob(filepath.Join(dir, "*.toml"))
+	configs, err := files.Glob(dir, "*.toml")
 	if err != nil {
 		return err
 	}
@@ -129,7 +149,7 @@ func clearJob(dir, file string) error {
 // TaskPoints reads the points of one of the tasks of a job in dir: every tasks-th line of
 // points.txt. Tasks may be numbered from 0 or from 1.
 func TaskPoints(dir string, task, tasks int) ([]config.Point, error) {
-	text, err := os.ReadFile(filepath.Join(dir, pointsFile))
+	text, err := files.ReadResult(filepath.Join(dir, pointsFile))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -12,6 +13,33 @@ import (
 type Kubernetes struct {
 	Image string // of a release of this program
 	Claim string // persistent volume claim that holds the working folder
+}
+
+// Grammars of Kubernetes: see https://pkg.go.dev/github.com/distribution/reference and
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/names/.
+var (
+	label        = `[a-z0-9]([a-z0-9-]*[a-z0-9])?`
+	hostPart     = `[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?`
+	host         = hostPart + `(\.` + hostPart + `)*|\[[0-9a-fA-F:]+\]`
+	pathPart     = `[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*`
+	claimGrammar = regexp.MustCompile(`^` + label + `(\.` + label + `)*$`)
+	imageGrammar = regexp.MustCompile(`^((` + host + `)(:[0-9]+)?/)?` +
+		pathPart + `(/` + pathPart + `)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?` +
+		`(@[A-Za-z][A-Za-z0-9]*([-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?$`)
+)
+
+// Check refuses an image and a claim that Kubernetes would.
+func (k Kubernetes) Check() error {
+	const longest = 253 // bytes of a name
+	switch {
+	case !imageGrammar.MatchString(k.Image):
+		return fmt.Errorf("--image %q: no reference to an image; want REGISTRY/NAME:TAG, as in "+
+			"registry.example/sparseserve:1.0", k.Image)
+	case len(k.Claim) > longest || !claimGrammar.MatchString(k.Claim):
+		return fmt.Errorf("--claim %q: no name of a claim; want lower-case letters, digits, - and ., "+
+			"at most %d of them", k.Claim, longest)
+	}
+	return nil
 }
 
 // Folder is of Cluster.

@@ -5,17 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
@@ -237,8 +235,7 @@ func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum sim.Summa
 	if l.Record == "" {
 		return s.serve(ctx, sink, notes)
 	}
-	file, err := renameio.NewPendingFile(l.Record, renameio.WithTempDir(filepath.Dir(l.Record)),
-		renameio.WithPermissions(0o644))
+	file, err := files.Create(l.Record)
 	if err != nil {
 		return sum, err
 	}

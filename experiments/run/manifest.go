@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -31,7 +32,7 @@ type Manifest struct {
 
 // ReadManifest reads that of a point's folder.
 func ReadManifest(dir string) (m Manifest, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, ManifestFile))
+	text, err := files.ReadResult(filepath.Join(dir, ManifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, errors.New("no " + ManifestFile)
 	}
@@ -84,18 +85,11 @@ func (m *Manifest) write(dir string) error {
 // ReadSummary reads the summary of a point's folder.
 func ReadSummary(dir string) (sum sim.Summary, err error) {
 	path := filepath.Join(dir, SummaryFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return sum, err
-	}
-	if err := json.Unmarshal(text, &sum); err != nil {
-		return sum, fmt.Errorf("%s: %w", path, err)
-	}
-	return sum, nil
+	return sum, files.ReadJSON(path, &sum)
 }
 
 func digestFile(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := files.OpenResult(path)
 	if err != nil {
 		return "", err
 	}

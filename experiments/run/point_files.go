@@ -9,6 +9,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -22,7 +23,7 @@ func WriteFile(path string, text []byte) error {
 // to get one of the names.
 func ClearLeft(dir string, names ...string) error {
 	for _, name := range names {
-		left, err := filepath.Glob(filepath.Join(dir, "."+name+"[0-9]*"))
+		left, err := files.Glob(dir, "."+name+"[0-9]*")
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -39,7 +40,7 @@ func (v StoreVersion) String() string { return fmt.Sprintf("%q in format %d", v.
 func ProgramOf(dir string) string {
 	for _, path := range []string{filepath.Join(pointsFolder, storeFile), indexFile} {
 		var v StoreVersion
-		text, err := os.ReadFile(filepath.Join(dir, path))
+		text, err := files.ReadResult(filepath.Join(dir, path))
 		if err == nil && json.Unmarshal(text, &v) == nil && v.Program != "" {
 			return v.Program
 		}
@@ -124,7 +125,7 @@ func OpenShared(dir string, makers *Makers) (*PointStore, error) {
 	}
 	s := &PointStore{dir: dir, hashes: config.NewHasher(), makers: makers,
 		texts: map[[3]string][]byte{}}
-	left, err := filepath.Glob(filepath.Join(dir, ".*"+Unfinished))
+	left, err := files.Glob(dir, ".*"+Unfinished)
 	for _, path := range left {
 		release, e := s.ClaimHash(HashOfUnfinished(path))
 		if e == nil && release != nil {
@@ -148,7 +149,7 @@ func (s *PointStore) Close() error { return s.lock.Close() }
 // checkVersion reads the version of the store, or gives it one when the store is new.
 func (s *PointStore) checkVersion() error {
 	path := filepath.Join(s.dir, storeFile)
-	text, err := os.ReadFile(path)
+	text, err := files.ReadResult(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		entries, err := os.ReadDir(s.dir)
 		if err != nil {
@@ -285,7 +286,7 @@ func (s *PointStore) FindHash(hash string, p *config.Point) (dir, note string, e
 
 // folders lists those of finished points.
 func (s *PointStore) folders() ([]string, error) {
-	return filepath.Glob(filepath.Join(s.dir, "[^.]*"))
+	return files.Glob(s.dir, "[^.]*")
 }
 
 // whole returns the folder if all is there that its manifest lists.

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -78,7 +78,7 @@ func (s *PointStore) word(p *config.Point, of string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := os.ReadFile(filepath.Join(s.dir, hash+of))
+	text, err := files.ReadResult(filepath.Join(s.dir, hash+of))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -185,7 +186,7 @@ func geometry(m *hw.Model, s *sim.Spec) kv.Geometry {
 
 // replay has the server take selections from a file.
 func (s *prepared) replay(path string) (err error) {
-	if s.selections, err = os.Open(path); err != nil {
+	if s.selections, err = files.OpenResult(path); err != nil {
 		return errors.Unwrap(err) // the caller names the file
 	}
 	info, err := s.selections.Stat()

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -121,7 +122,7 @@ func LockDir(dir string) (*os.File, error) {
 
 // continues refuses a folder whose index has finished points that are none of this sweep's.
 func (f *SweepFolder) continues() error {
-	text, err := os.ReadFile(filepath.Join(f.dir, indexFile))
+	text, err := files.ReadResult(filepath.Join(f.dir, indexFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -153,7 +154,7 @@ func (f *SweepFolder) continues() error {
 // the same name.
 func clearPictures(dir string) (err error) {
 	for _, format := range []string{".png", ".svg", ".pdf"} {
-		pictures, e := filepath.Glob(filepath.Join(dir, "*"+format))
+		pictures, e := files.Glob(dir, "*"+format)
 		err = errors.Join(err, e)
 		for _, path := range pictures {
 			if _, e := os.Stat(strings.TrimSuffix(path, format) + ".csv"); e == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // AblationCard is a card whose kept live runs are priced: the result folder of a
@@ -129,7 +130,7 @@ func askedIn(dir string) (r askedRun, err error) {
 		return r, err
 	}
 	path := filepath.Join(dir, callsFile)
-	text, err := readGzip(path)
+	text, err := files.ReadResult(path)
 	if err != nil {
 		return r, err
 	}

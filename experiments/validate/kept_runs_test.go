@@ -12,13 +12,14 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
 // keptTable reads the live figures of the committed validate.csv, by run and metric.
 func keptTable(t *testing.T, dir string) map[[2]string]string {
 	t.Helper()
-	text, err := readGzip(filepath.Join(dir, validationCSV+".gz"))
+	text, err := files.ReadResult(filepath.Join(dir, validationCSV+".gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

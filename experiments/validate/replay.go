@@ -11,6 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -84,7 +85,7 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	before, err := os.ReadFile(trace) // of what --force replaces
+	before, err := files.ReadResult(trace) // of what --force replaces
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

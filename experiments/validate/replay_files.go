@@ -14,6 +14,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -55,7 +56,7 @@ func checkReplayMaker(dir string) error {
 
 // continues refuses results of another record, or with other settings.
 func (r *Replay) continues(c *config.Config) error {
-	kept, err := os.ReadFile(filepath.Join(r.Dir, run.ConfigFile))
+	kept, err := files.ReadResult(filepath.Join(r.Dir, run.ConfigFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -64,7 +65,7 @@ func (r *Replay) continues(c *config.Config) error {
 	if err := errors.Join(err, e, r.Record.WriteTrace(&trace)); err != nil {
 		return err
 	}
-	keptTrace, err := os.ReadFile(filepath.Join(r.Dir, replayTrace))
+	keptTrace, err := files.ReadResult(filepath.Join(r.Dir, replayTrace))
 	switch {
 	case err != nil:
 		return err

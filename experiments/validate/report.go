@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -86,15 +86,12 @@ func Read(dir string) (*Report, error) {
 // readIndex reads which runs a result folder compares.
 func readIndex(dir string) (index validationRuns, err error) {
 	path := filepath.Join(dir, validationIndex)
-	text, err := os.ReadFile(path)
+	err = files.ReadJSON(path, &index)
 	if errors.Is(err, fs.ErrNotExist) {
 		return index, fmt.Errorf("%s: no %s, so no validation was finished here", dir, validationIndex)
 	}
 	if err != nil {
 		return index, err
-	}
-	if err := json.Unmarshal(text, &index); err != nil {
-		return index, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(index.Runs) == 0 {
 		return index, fmt.Errorf("%s: no runs", path)
@@ -144,7 +141,7 @@ func (v *validationRun) pricedSteps(dir string, of int64) ([]pricedStep, error) 
 		return nil, nil
 	}
 	path := filepath.Join(dir, filepath.FromSlash(v.Steps))
-	text, err := readGzip(path)
+	text, err := files.ReadResult(path)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/quantile"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -25,7 +26,7 @@ type servedRequest struct {
 // readServed reads them from a run's kept table of requests, rejected ones left out.
 func readServed(dir string) ([]servedRequest, error) {
 	path := filepath.Join(dir, run.RequestsCSV+".gz")
-	text, err := readGzip(path)
+	text, err := files.ReadResult(path)
 	if err != nil {
 		return nil, err
 	}

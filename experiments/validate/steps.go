@@ -17,6 +17,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/quantile"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -63,7 +64,7 @@ func price(p *config.Point, dir, into string) error {
 // table of both.
 func priced(p *config.Point, dir string) (table []byte, err error) {
 	path := filepath.Join(dir, callsFile)
-	text, err := readGzip(path)
+	text, err := files.ReadResult(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Folders of a validation's result folder; each holds a folder a run.
@@ -28,7 +27,7 @@ func hasCalls(m *run.Manifest) bool { return m.Files[callsFile] != "" }
 // its steps: the steps that are compared are those of callsFile.
 func compress(dir string) error {
 	path := filepath.Join(dir, run.RequestsCSV)
-	text, err := os.ReadFile(path)
+	text, err := files.ReadResult(path)
 	if err != nil {
 		return err
 	}
@@ -50,21 +49,4 @@ func writeGzip(path string, text []byte) error {
 		return err
 	}
 	return run.WriteFile(path, out.Bytes())
-}
-
-func readGzip(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return text, nil
 }

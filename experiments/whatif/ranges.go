@@ -100,7 +100,7 @@ func (r *Range) At(steps int) []string {
 		case i == steps-1:
 			v = high
 		}
-		if value := r.Knob.round(v); !slices.Contains(values, value) {
+		if value := r.Knob.round(v); len(values) == 0 || values[len(values)-1] != value {
 			values = append(values, value)
 		}
 	}

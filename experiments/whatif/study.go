@@ -119,7 +119,11 @@ type variant struct {
 
 // prepare reads the configuration and all variants of the tornado and the heat map, before
 // anything runs. What is fallible and refused is left out with a note.
-func (s *Study) prepare(e *Evaluator) (variants []variant, notes []string, err error) {
+func (s *Study) prepare(ctx context.Context, e *Evaluator) (variants []variant, notes []string,
+	err error) {
+	if err := s.checkSize(); err != nil {
+		return nil, nil, err
+	}
 	if s.base, err = s.load(nil, s.Metric.Search()); err != nil {
 		return nil, nil, err
 	}
@@ -135,6 +139,9 @@ func (s *Study) prepare(e *Evaluator) (variants []variant, notes []string, err e
 	for i := range s.Ranges {
 		r := &s.Ranges[i]
 		for _, value := range r.At(s.steps(TornadoSteps)) {
+			if err := ctx.Err(); err != nil {
+				return nil, nil, err
+			}
 			v := variant{knob: r.Knob.Name, value: value, row: -1}
 			if v.settings, err = r.Knob.settings(cfg, value); err == nil {
 				v.subjects, err = s.subjects(e, v.settings)
@@ -155,6 +162,9 @@ func (s *Study) prepare(e *Evaluator) (variants []variant, notes []string, err e
 	a, b := &s.Heat[0], &s.Heat[1]
 	for row, y := range b.At(s.steps(HeatSteps)) {
 		for column, x := range a.At(s.steps(HeatSteps)) {
+			if err := ctx.Err(); err != nil {
+				return nil, nil, err
+			}
 			v := variant{row: row, column: column}
 			first, err := a.Knob.settings(cfg, x)
 			if err != nil {
@@ -172,6 +182,22 @@ func (s *Study) prepare(e *Evaluator) (variants []variant, notes []string, err e
 		}
 	}
 	return variants, notes, s.checkMetric(variants)
+}
+
+// checkSize refuses more values than a sweep may have, before they are made.
+func (s *Study) checkSize() error {
+	n := 0
+	for i := range s.Ranges {
+		n += len(s.Ranges[i].At(s.steps(TornadoSteps)))
+	}
+	if len(s.Heat) > 0 {
+		n += len(s.Heat[0].At(s.steps(HeatSteps))) * len(s.Heat[1].At(s.steps(HeatSteps)))
+	}
+	if n > config.MostPoints {
+		return fmt.Errorf("--vary, --heat: %d values, a what-if has at most %d; take out values, or "+
+			"give fewer --steps", n, config.MostPoints)
+	}
+	return nil
 }
 
 func (s *Study) steps(usual int) int {
@@ -201,7 +227,7 @@ func (s *Study) subjects(e *Evaluator, settings []config.Setting) ([]subject, er
 
 // Do carries the study out.
 func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error) {
-	variants, notes, err := s.prepare(e)
+	variants, notes, err := s.prepare(ctx, e)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -363,9 +389,9 @@ func (c *Case) Sorted() []*KnobResult {
 }
 
 // Check refuses what cannot run.
-func (s *Study) Check() error {
+func (s *Study) Check(ctx context.Context) error {
 	e := &Evaluator{}
-	if _, _, err := s.prepare(e); err != nil {
+	if _, _, err := s.prepare(ctx, e); err != nil {
 		return err
 	}
 	_, err := s.prepareThresholds(e)

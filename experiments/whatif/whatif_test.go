@@ -260,7 +260,7 @@ func TestPrefixHitsNeedACache(t *testing.T) {
 		{without, "system.prefix_cache=off,vllm", ""},
 		{with, "hbm=1,2", ""},
 	} {
-		err := (&Study{Config: write(t, c.text), Metric: m, Ranges: ranges(t, c.vary)}).Check()
+		err := (&Study{Config: write(t, c.text), Metric: m, Ranges: ranges(t, c.vary)}).Check(t.Context())
 		if got := fmt.Sprint(err); (err == nil) != (c.want == "") || !strings.HasPrefix(got, c.want) &&
 			err != nil {
 			t.Errorf("%s: %v, want %q", c.vary, err, c.want)

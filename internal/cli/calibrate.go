@@ -24,7 +24,7 @@ type calibrateCmd struct {
 	Fresh   bool     `help:"Measure anew what an earlier run has measured."`
 	Visit   bool     `help:"With --host: measure each point once, and add that to what earlier visits have measured. One before and one after other runs say what the host was over them."`
 	Steady  bool     `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
-	Library string   `placeholder:"FILE" help:"libsparseserve.so. Default: in the program's folder, or cuda/build."`
+	Library string   `placeholder:"FILE" help:"libsparseserve.so. Default: what SPARSESERVE_CUDA_LIB names, or in the program's folder, or in cuda/build of a checkout."`
 	Format  []string `enum:"png,svg,pdf" default:"png" placeholder:"FORMAT" help:"Formats of the plots: png, svg and pdf. Default: ${default}."`
 	Drive   string   `placeholder:"DIR" help:"Measure the SSD that this folder is on and nothing else: reads by queue depth past the page cache, in two minutes and a file of 4 GiB, removed at the end. Writes a drive file for system.prefix_drive to --out, by default out/drive.toml. Linux; needs no GPU."`
 	Refit   string   `placeholder:"CSV" help:"Fit these samples instead of measuring; needs no GPU."`
@@ -37,6 +37,9 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 	}
 	if c.Visit && (!c.Host || c.Refit != "") {
 		return errors.New("--visit adds to what --host has measured: give --host too, and no --refit")
+	}
+	if filepath.Ext(c.Out) != ".toml" {
+		return fmt.Errorf("--out %s: want a name that ends in .toml", c.Out)
 	}
 	if c.Drive != "" {
 		return c.measureDrive(ctx, app)
@@ -94,7 +97,7 @@ func (c *calibrateCmd) measure(ctx context.Context, app *App) (done *calibrate.C
 	}
 	defer func() { err = errors.Join(err, giveBack()) }()
 	if isTerminal(app.Stderr) {
-		bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(app.Stderr),
+		bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(terminal(app.Stderr)),
 			progressbar.OptionShowCount(), progressbar.OptionFullWidth(),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 		options.Progress = func(n, of int, what string) {

@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/sparseserve/sparseserve/calibrate/drive"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Of a drive that is measured: more than it has of memory for reads, and long enough to be steady.
@@ -31,6 +30,9 @@ func (c *calibrateCmd) measureDrive(ctx context.Context, app *App) error {
 	if c.Quick {
 		o.Bytes, o.Each = quickBytes, quickEach
 	}
+	if err := files.CheckOutput(out); err != nil { // before it is measured
+		return err
+	}
 	found, err := drive.Measure(ctx, o)
 	if err != nil {
 		return interrupted(ctx, err)
@@ -39,7 +41,7 @@ func (c *calibrateCmd) measureDrive(ctx context.Context, app *App) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(out, drive.File(d), 0o644); err != nil {
+	if err := files.Write(out, drive.File(d)); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(app.Stdout, "%s: reads of 1 MiB %.4g MB/s, of 4 KiB %.4g 1/s, writes "+

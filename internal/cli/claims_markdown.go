@@ -2,13 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // claimsMarkdown is what a study says of its claims: a table a class, then why some do not pass.
@@ -64,7 +61,7 @@ func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // cutBlock returns what stands up to the line <!-- name --> of a file, that line
 // included, and from the line <!-- /name --> on.
 func cutBlock(path, name string) (before, after string, err error) {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadResult(path)
 	if err != nil {
 		return "", "", err
 	}
@@ -85,10 +82,5 @@ func writeBlock(path, name, block string) error {
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	return renameio.WriteFile(path, []byte(before+block+after), info.Mode().Perm(),
-		renameio.WithTempDir(filepath.Dir(path)))
+	return files.Write(path, []byte(before+block+after))
 }

@@ -79,28 +79,14 @@ func interrupted(ctx context.Context, err error) error {
 // Main carries out one command line and returns the exit status. An error is
 // one line on Stderr.
 func (a *App) Main(ctx context.Context, args []string) int {
-	out := &checkedWriter{Writer: a.Stdout}
+	out := &plainWriter{w: a.Stdout}
 	app := *a
-	app.Stdout = out
+	app.Stdout, app.Stderr = out, &plainWriter{w: a.Stderr}
 	status := app.run(ctx, args)
 	if out.err != nil && status == exitOK {
-		return a.fail(fmt.Errorf("standard output: %w", out.err))
+		return app.fail(fmt.Errorf("standard output: %w", out.err))
 	}
 	return status
-}
-
-// checkedWriter keeps the first error, so that output that is lost is no success.
-type checkedWriter struct {
-	io.Writer
-	err error
-}
-
-func (w *checkedWriter) Write(p []byte) (int, error) {
-	n, err := w.Writer.Write(p)
-	if w.err == nil {
-		w.err = err
-	}
-	return n, err
 }
 
 func (a *App) run(ctx context.Context, args []string) int {
@@ -140,7 +126,7 @@ func (a *App) fail(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(a.Stderr, "sparseserve: %v\n", err)
+	fmt.Fprintf(a.Stderr, "sparseserve: %s\n", oneLine(err.Error()))
 	if errors.Is(err, errInterrupted) {
 		return Interrupted
 	}

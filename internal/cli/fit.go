@@ -125,8 +125,8 @@ func (t *fitted) change(number int, by func(*table.ColumnConfig)) {
 
 // terminal returns the terminal that w writes to, or nil.
 func terminal(w io.Writer) *os.File {
-	if checked, ok := w.(*checkedWriter); ok {
-		w = checked.Writer
+	if p, ok := w.(*plainWriter); ok {
+		w = p.w
 	}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return f

@@ -14,7 +14,15 @@ var paths = []string{
 	"empty", "binary", "half.json", "list.json", "half.toml", "deep.toml", "trace.csv", "back.csv",
 	"huge.csv", "azure.csv",
 	"moon.jsonl", "tiny.toml", "fifo", "folder", "loop", "nowhere", "/dev/zero", "/dev/null",
-	"/dev/full", "..", "a\x00b", "-", "~",
+	"/dev/full", "..", "a\x00b", "-", "~", "zero", "R", "\x1b[2J\u009bevil\nsparseserve: forged",
+}
+
+// outputs are names to write to: inputs under their own and other names, devices, what may be
+// written.
+var outputs = []string{
+	"o.csv", "o.html", "o.toml", "-", "/dev/full", "/dev/null", "folder", "nowhere/o.csv", "loop",
+	"trace.csv", "./trace.csv", "hard.csv", "soft.csv", "tiny.toml", "R/summary.json", "R/new.json",
+	"o\ntouch X\n#", "zero",
 }
 
 // numbers are at the ends of types and forms.
@@ -40,8 +48,9 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 		small = append(small, "--set", "workload.rate=1", "--set", "system.preset="+
 			rapid.SampledFrom([]string{"vllm", "sparseserve", "vllm-psa"}).Draw(t, "preset"))
 	}
+	output := func() string { return rapid.SampledFrom(outputs).Draw(t, "output") }
 	path := func() string { return rapid.SampledFrom(paths).Draw(t, "path") }
-	switch rapid.IntRange(0, 11).Draw(t, "command") {
+	switch rapid.IntRange(0, 15).Draw(t, "command") {
 	case 0, 1, 2:
 		return append(append([]string{"simulate"}, small...), sets(5)...)
 	case 3:
@@ -62,9 +71,19 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 		return []string{"trace", rapid.SampledFrom([]string{"describe"}).Draw(t, "trace"),
 			path(), "--json"}
 	case 9:
-		return []string{"trace", "convert", path(), "--out",
-			rapid.SampledFrom([]string{"o.csv", "-", "/dev/full", "folder", "nowhere/o.csv"}).Draw(
-				t, "target")}
+		return []string{"trace", "convert", "trace.csv", "--out", output()}
+	case 11:
+		return []string{"report", rapid.SampledFrom([]string{"R", path()}).Draw(t, "folder"), "--out",
+			output()}
+	case 12:
+		return []string{"calibrate", "--refit", path(), "--out", output()}
+	case 13:
+		return append([]string{"whatif", "--vary", "link=1..2", "--steps",
+			rapid.SampledFrom(numbers).Draw(t, "steps")}, small...)
+	case 14:
+		return append([]string{"sweep", rapid.SampledFrom([]string{"tiny.toml", path()}).Draw(t,
+			"config"), "--engine", rapid.SampledFrom([]string{"slurm", "kubernetes"}).Draw(t, "engine"),
+			"--out", output(), "--image", path(), "--claim", path()}, small...)
 	case 10:
 		return []string{rapid.SampledFrom([]string{"figures", "diff", "validate", "list"}).Draw(t,
 			"of a folder"), path(), path()}

@@ -41,7 +41,10 @@ func TestHostileCommands(t *testing.T) {
 		e := endingOf(t, note, simulator, args)
 		counts[e.status]++
 		checkEnding(t, note, e)
-		for _, made := range []string{"out", "o", "o.csv"} {
+		if text, err := os.ReadFile("trace.csv"); err != nil || string(text) != goodTrace {
+			t.Fatalf("%s\ntrace.csv is now %q, %v", note, text, err)
+		}
+		for _, made := range []string{"out", "o", "o.csv", "o.html", "o.toml", "o.toml.csv", "soft"} {
 			if err := os.RemoveAll(made); err != nil {
 				t.Fatal(err)
 			}
@@ -56,11 +59,21 @@ type ending struct {
 	interrupted bool // before it ended
 }
 
-// Commands are interrupted after a while, and then have to end.
+// Commands are interrupted after a while, and then have to end: those that use the processor
+// without an end hang. One that waits without an end does so until the test's own timeout.
 const (
 	untilInterrupt = 200 * time.Millisecond
-	untilHung      = 60 * time.Second
+	untilHung      = 60 * time.Second // of processor time
 )
+
+// processorTime is what this process has used.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		panic(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
 
 func endingOf(t *rapid.T, note string, simulator *run.Simulator, args []string) ending {
 	ctx, cancel := context.WithTimeout(context.Background(), untilInterrupt)
@@ -70,11 +83,15 @@ func endingOf(t *rapid.T, note string, simulator *run.Simulator, args []string) 
 		status, out, errs := runHere(ctx, simulator.Run, args...)
 		done <- ending{status, out, errs, ctx.Err() != nil}
 	}()
-	select {
-	case o := <-done:
-		return o
-	case <-time.After(untilHung):
-		panic("hangs: " + note) // with the stacks of all goroutines
+	for start := processorTime(); ; {
+		select {
+		case o := <-done:
+			return o
+		case <-time.After(time.Second):
+			if processorTime()-start > untilHung {
+				panic("hangs: " + note) // with the stacks of all goroutines
+			}
+		}
 	}
 }
 
@@ -93,6 +110,9 @@ func checkEnding(t *rapid.T, note string, o ending) {
 	case o.status == Interrupted && o.interrupted:
 	default:
 		t.Fatalf("%s\nstatus %d, stderr %q, stdout %q", note, o.status, o.errs, o.out)
+	}
+	if strings.ContainsAny(o.out+o.errs, "\x1b\u009b") {
+		t.Fatalf("%s\nstderr %q, stdout %q", note, o.errs, o.out)
 	}
 	if strings.Contains(o.errs, "panic") || strings.Contains(o.errs, "runtime error") ||
 		len(o.errs) > 4000 {
@@ -126,13 +146,15 @@ func readSchema(t *testing.T) (keys []schemaKey) {
 	return keys
 }
 
+const goodTrace = "arrived_s,prompt_tokens,output_tokens,set\n0,900,3,\n1,40,2,a\n"
+
 // layTraps makes files that are no configurations, models, cards, traces, records or results.
 func layTraps(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "binary": "\x00\xff\x1f\x8b\x08", "half.json": `{"hidden_size": 1e999, "num_`,
 		"list.json": "[]",
 		"half.toml": "[workload\nrate=", "deep.toml": strings.Repeat("[", 5000),
-		"trace.csv": "arrived_s,prompt_tokens,output_tokens,set\n0,900,3,\n1,40,2,a\n",
+		"trace.csv": goodTrace,
 		"back.csv":  "arrived_s,prompt_tokens,output_tokens,set\n5,900,3,\n1,40,2,a\n",
 		"huge.csv": "arrived_s,prompt_tokens,output_tokens,set\n" +
 			"1e308,9223372036854775807,9223372036854775807,\n",
@@ -144,7 +166,9 @@ func layTraps(t *testing.T) {
 		writeFile(t, name, text)
 	}
 	if err := errors.Join(syscall.Mkfifo("fifo", 0o644), os.Mkdir("folder", 0o755),
-		os.Symlink("loop", "loop")); err != nil {
+		os.Symlink("loop", "loop"), os.Symlink("/dev/zero", "zero"), os.Link("trace.csv", "hard.csv"),
+		os.Symlink("trace.csv", "soft.csv"), os.Mkdir("R", 0o755),
+		os.Symlink("/dev/zero", "R/summary.json")); err != nil {
 		t.Fatal(err)
 	}
 }

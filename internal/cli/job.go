@@ -37,7 +37,8 @@ func (f *jobFlags) cluster(json bool) (run.Cluster, error) {
 			"--claim, " +
 			"the persistent volume claim that holds the working folder")
 	}
-	return run.Kubernetes{Image: f.Image, Claim: f.Claim}, nil
+	cluster := run.Kubernetes{Image: f.Image, Claim: f.Claim}
+	return cluster, cluster.Check()
 }
 
 // printSubmit says what is to be done with a job.

@@ -2,13 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // liveMode says what carries out the steps: the model of a card (""), the GPU
@@ -93,7 +93,7 @@ func onGPU(f func(live.Machine) error) error {
 
 // hostMemory returns the host memory that can be had, 0 when it is not known.
 func hostMemory() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
+	text, err := files.ReadText("/proc/meminfo")
 	if err != nil {
 		return 0
 	}

@@ -3,10 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
-	"github.com/google/renameio/v2"
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/sparseserve/sparseserve/cuda/live"
@@ -14,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/patterns"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
@@ -125,6 +124,11 @@ func (s *searchPatterns) Run(app *App) error {
 
 // weights searches the heads of a model.
 func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
+	if s.Out != "" {
+		if err := files.CheckOutput(s.Out, s.Weights); err != nil { // before they are searched
+			return err
+		}
+	}
 	model, err := hw.LoadModel(s.Weights)
 	if err != nil {
 		return err
@@ -153,7 +157,7 @@ func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
 	if s.Out == "" {
 		return nil
 	}
-	if err := renameio.WriteFile(s.Out, all.Encode(), os.FileMode(0o644)); err != nil {
+	if err := files.Write(s.Out, all.Encode(), s.Weights); err != nil {
 		return err
 	}
 	fmt.Fprintf(app.Stdout, "%s: written; use it with --set system.prefill_attention=minference "+

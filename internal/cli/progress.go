@@ -63,7 +63,7 @@ func (p *progress) planned(n int) {
 		return
 	}
 	p.bar = progressbar.NewOptions(p.total,
-		progressbar.OptionSetWriter(p.w),
+		progressbar.OptionSetWriter(terminal(p.w)),
 		progressbar.OptionSetDescription(p.unit),
 		progressbar.OptionShowCount(),
 		progressbar.OptionSetPredictTime(true),

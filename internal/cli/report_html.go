@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/sparseserve/sparseserve/internal/report"
@@ -32,12 +30,6 @@ func (r *reportCmd) Run(app *App) error {
 	out := r.Out
 	if out == "" {
 		out = filepath.Join(r.Folder, "report.html")
-	}
-	if info, err := os.Stat(out); err == nil && info.IsDir() {
-		return fmt.Errorf("--out %s: a folder; want the name of a file", out)
-	}
-	if _, err := os.Stat(filepath.Dir(out)); err != nil && r.Out != "" {
-		return fmt.Errorf("--out %s: %w", out, errors.Unwrap(err))
 	}
 	if err := report.Write(out, r.Folder); err != nil {
 		return err

@@ -164,13 +164,13 @@ func TestReportOfBrokenFolders(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for i, c := range []struct{ file, text, want string }{
 		{"", "", "no finished results of simulate, sweep, plan, whatif, compare, validate or calibrate"},
-		{"summary.json", "[{", "summary.json: damaged: unexpected end of JSON input"},
+		{"summary.json", "[{", "summary.json:1: damaged, no valid JSON: unexpected end of JSON input"},
 		{"summary.json", "[]", "summary.json: no run"},
-		{"summary.json", `[{"name": 3}]`, "summary.json: damaged"},
-		{"plan.json", "{}", "plan.json: damaged"},
+		{"summary.json", `[{"name": 3}]`, "summary.json:1: name: want a string, got number"},
+		{"plan.json", "{}", "plan.json:1: want a list, got object"},
 		{"plan.json", "[]", "plan.json: no candidate"},
 		{"purchase.json", "{}", "purchase.json: no candidate"},
-		{"purchase.json", "[]", "purchase.json: damaged"},
+		{"purchase.json", "[]", "purchase.json:1: want an object, got array"},
 		{"whatif.json", `{"cases": []}`, "whatif.json: no case"},
 		{"compare.json", "[]", "no such file"},
 		{"validate.json", "[]", "no runs.json, so no validation was finished here"},

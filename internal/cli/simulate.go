@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"path/filepath"
 	"runtime/pprof"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -68,6 +68,12 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
+	if s.Record != "" {
+		kept := append(cfg.Paths(), s.Config, s.Weights, folder.Dir())
+		if err := files.CheckOutput(s.Record, kept...); err != nil {
+			return fmt.Errorf("--record-selections: %w", err)
+		}
+	}
 	missing, _, err := folder.Store.Missing(points)
 	if err != nil {
 		return err
@@ -271,15 +277,15 @@ func startProfile(path string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil
 	}
-	f, err := os.Create(path)
+	f, err := files.Create(path)
 	if err != nil {
 		return nil, err
 	}
 	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, f.Cleanup())
 	}
 	return func() error {
 		pprof.StopCPUProfile()
-		return f.Close()
+		return f.CloseAtomicallyReplace()
 	}, nil
 }

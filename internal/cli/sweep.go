@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -96,7 +97,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if runErr != nil {
 		return runErr
 	}
-	files, err := folder.Finish(results)
+	written, err := folder.Finish(results)
 	if err != nil {
 		return err
 	}
@@ -110,9 +111,9 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 		systems = append(systems, points[i].System)
 	}
 	printWarnings(app.Stdout, engineWarning(systems), sums, run.SummaryFile)
-	printFiles(app.Stdout, out, files, folder.Store.Dir())
+	printFiles(app.Stdout, out, written, folder.Store.Dir())
 	pictures := "Pictures"
-	if drawn, err := filepath.Glob(filepath.Join(out, "*.png")); err == nil && len(drawn) > 0 &&
+	if drawn, err := files.Glob(out, "*.png"); err == nil && len(drawn) > 0 &&
 		len(missing) > 0 {
 		pictures = "Pictures, of which those in the folder lack the new runs"
 	}
@@ -201,6 +202,6 @@ func requestsOf(points []config.Point) int {
 // printNotes says what was found and mended on the way.
 func printNotes(w io.Writer, notes []string) {
 	for _, n := range notes {
-		fmt.Fprintf(w, "note: %s\n", n)
+		fmt.Fprintf(w, "note: %s\n", oneLine(n))
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -150,7 +150,7 @@ func (d *describeCmd) write(desc *traces.Description) ([]string, error) {
 		return nil, err
 	}
 	path := filepath.Join(d.Out, "description.json")
-	if err := renameio.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+	if err := files.Write(path, append(text, '\n'), d.File); err != nil {
 		return nil, err
 	}
 	drawn, err := figures.DrawDescription(d.Out, d.Out)
@@ -199,7 +199,7 @@ func (c *convertCmd) Run(ctx context.Context, app *App) error {
 			"describes the workload of a configuration", c.File)
 	}
 	if c.Out == "-" {
-		warnings, err := traces.ConvertTo(ctx, app.Stdout, c.File, c.Format)
+		warnings, err := traces.ConvertTo(ctx, unescaped(app.Stdout), c.File, c.Format)
 		app.warn(warnings)
 		return interrupted(ctx, err)
 	}
@@ -215,6 +215,6 @@ func (c *convertCmd) Run(ctx context.Context, app *App) error {
 // warn prints warnings next to a result.
 func (a *App) warn(warnings []string) {
 	for _, w := range warnings {
-		fmt.Fprintf(a.Stderr, "warning: %s\n", w)
+		fmt.Fprintf(a.Stderr, "warning: %s\n", oneLine(w))
 	}
 }

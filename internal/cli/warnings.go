@@ -57,7 +57,7 @@ func printWarnings(w io.Writer, first string, sums []sim.Summary, elsewhere stri
 		if len(g.texts) > 1 {
 			text += fmt.Sprintf(" (and %d more like it)", len(g.texts)-1)
 		}
-		fmt.Fprintf(w, "  %s\n    %s\n", text, whichRuns(g.in, sums))
+		fmt.Fprintf(w, "  %s\n    %s\n", oneLine(text), whichRuns(g.in, sums))
 	}
 	if folded > 0 {
 		fmt.Fprintf(w, "\n%s on extrapolation and sampling: %s\n", count(folded, "note"), elsewhere)

@@ -95,8 +95,8 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := study.Check(); err != nil { // before any folder is made
-		return err
+	if err := study.Check(ctx); err != nil { // before any folder is made
+		return interrupted(ctx, err)
 	}
 	name := strings.TrimSuffix(filepath.Base(study.Config), filepath.Ext(study.Config))
 	out, err := openAnswer("whatif", w.Out, name+settingsName(w.Set), study.Config, w.Force, w.Set,
@@ -146,8 +146,8 @@ func (w *whatifCmd) study() (*whatif.Study, error) {
 	switch {
 	case w.Workers < 0:
 		return nil, fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", w.Workers)
-	case w.Steps < 0 || w.Steps == 1:
-		return nil, fmt.Errorf("--steps %d: a range has at least 2 values", w.Steps)
+	case w.Steps < 0 || w.Steps == 1 || w.Steps > config.MostPoints:
+		return nil, fmt.Errorf("--steps %d: a range has 2 to %d values", w.Steps, config.MostPoints)
 	}
 	s := &whatif.Study{Config: w.Config, Set: w.Set, Steps: w.Steps}
 	if s.Config == "" {

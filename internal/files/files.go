@@ -4,7 +4,6 @@ package files
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"syscall"
 )
@@ -24,11 +23,7 @@ func ReadText(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, mostText+1))
-	if err == nil && len(text) > mostText {
-		err = fmt.Errorf("%s: more than %d MiB, the most of a configuration, a model or a pattern file",
-			path, mostText>>20)
-	}
+	text, err := readLimited(path, f, mostText)
 	if info, e := f.Stat(); err == nil && len(text) == 0 && e == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s: empty; nothing was written to it", path)
 	}

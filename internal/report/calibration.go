@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // readCalibration makes the page of the folder of a calibration's plots; the profile is in the
@@ -37,7 +38,11 @@ func readCalibration(dir string) (*page, error) {
 		Fits       []hw.Fit      `toml:"fits"`
 	}
 	path := folder + "-kernels.toml"
-	if _, err := toml.DecodeFile(path, &kernels); err != nil {
+	text, err := files.ReadResult(path)
+	if err == nil {
+		_, err = toml.Decode(string(text), &kernels)
+	}
+	if err != nil {
 		p.Lead = append(p.Lead, "Measured and fitted, without the profile: "+filepath.Base(path)+
 			" is not in the folder that has it.")
 	} else {

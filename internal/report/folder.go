@@ -1,14 +1,16 @@
 package report
 
 import (
+	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // kinds are what a folder may hold, by the file that only it has.
@@ -56,29 +58,20 @@ func nameOf(dir string) string {
 
 // readJSON reads a file of the folder.
 func readJSON(dir, name string, into any) error {
-	path := filepath.Join(dir, name)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s: damaged: %w", path, err)
-	}
-	return nil
+	return files.ReadJSON(filepath.Join(dir, name), into)
 }
 
 // readCSV reads a table of the folder that has a row; nil where there is none.
 func readCSV(dir, name string) (header []string, rows []map[string]string, err error) {
 	path := filepath.Join(dir, name)
-	f, err := os.Open(path)
+	text, err := files.ReadResult(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close()
-	all, err := csv.NewReader(f).ReadAll()
+	all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: damaged: %w", path, err)
 	}
@@ -97,7 +90,7 @@ func readCSV(dir, name string) (header []string, rows []map[string]string, err e
 
 // addFile adds a file of the folder to those that the page shows, if it is there.
 func (p *page) addFile(path, name string) {
-	if text, err := os.ReadFile(path); err == nil {
+	if text, err := files.ReadResult(path); err == nil {
 		p.Files = append(p.Files, document{name, string(text)})
 	}
 }

@@ -7,13 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 //go:embed page.html page.css page.js echarts/echarts.common.min.js.gz
@@ -68,13 +67,30 @@ type rest struct {
 // document is a file of the folder.
 type document struct{ Name, Text string }
 
-// Write writes the report of a result folder. Nothing is there of one that fails.
+// Write writes the report of a result folder, a page that replaces nothing but pages. Nothing is
+// there of one that fails.
 func Write(path, folder string) error {
+	if filepath.Ext(path) != ".html" {
+		return fmt.Errorf("%s: want a name that ends in .html", path)
+	}
 	text, err := Make(folder)
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(path, text, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+	if folder, err = filepath.EvalSymlinks(folder); err != nil {
+		return err
+	}
+	var kept []string
+	err = filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && filepath.Ext(file) != ".html" {
+			kept = append(kept, file)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return files.Write(path, text, kept...)
 }
 
 // Make returns the report of a result folder.
@@ -130,5 +146,5 @@ func unpacked(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(r)
+	return files.ReadAll(name, r)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // machine is what a configuration says of the hardware.
@@ -30,7 +30,7 @@ func (p *page) restOn(folders []string) error {
 	seen := map[string]bool{}
 	for _, folder := range folders {
 		path := filepath.Join(folder, "config.toml")
-		text, err := os.ReadFile(path)
+		text, err := files.ReadResult(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // validatedFigure is one of a run, live and simulated.
@@ -63,7 +64,7 @@ func readValidation(dir string) (*page, error) {
 	}
 	p.Tables = append(p.Tables, validationTable(r))
 	simulated := filepath.Join(dir, "simulated")
-	folders, err := filepath.Glob(filepath.Join(simulated, "*"))
+	folders, err := files.Glob(simulated, "*")
 	if err != nil {
 		return nil, err
 	}

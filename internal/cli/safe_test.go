@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/run"
+)
+
+// No file that a command reads or that a result folder keeps is replaced, whatever its name for
+// output is.
+func TestOutputsAreNoInputs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	status, _, errs := runHere(t.Context(), run.NewSimulator().Run, "simulate", "--set",
+		"workload.requests=2", "--set", "workload.rate=1", "--set", "system.preset=vllm", "--out", "R")
+	if status != exitOK {
+		t.Fatal(errs)
+	}
+	writeFile(t, "t.csv", "arrived_s,prompt_tokens,output_tokens\n0,40,2\n")
+	samples, err := os.ReadFile("../../hw/kernels/hopper.csv.gz")
+	if err != nil {
+		samples = []byte("probe\n")
+	}
+	writeFile(t, "s.csv", string(samples))
+	if err := errors.Join(os.Link("R/summary.json", "hard.html"), os.Symlink("s.csv", "s.toml"),
+		os.Symlink("R/summary.csv", "soft.html"), os.Link("t.csv", "t2.csv")); err != nil {
+		t.Fatal(err)
+	}
+	before := textsBelow(t, ".")
+	for _, args := range [][]string{
+		{"report", "R", "--out", "R/summary.json"}, {"report", "R", "--out", "hard.html"},
+		{"report", "R", "--out", "soft.html"}, {"report", "R", "--out", "R/../R/config.toml"},
+		{"report", "R", "--out", "R"}, {"report", "R", "--out", "/dev/full"},
+		{"trace", "convert", "t.csv", "--out", "./t.csv"},
+		{"trace", "convert", "t.csv", "--out", "t2.csv"},
+		{"calibrate", "--refit", "s.csv", "--out", "s.csv"},
+		{"calibrate", "--refit", "s.csv", "--out", "s.toml"},
+		{"calibrate", "--drive", "R", "--out", "R/summary.json"},
+		{"calibrate", "--drive", "R", "--out", "/dev/full"},
+		{"simulate", "--set", "workload.requests=2", "--cpuprofile", "/dev/full"},
+	} {
+		status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
+		if status != exitFailed || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%v: status %d, stderr %q", args, status, errs)
+		}
+	}
+	after := textsBelow(t, ".")
+	for path, text := range before {
+		if after[path] != text {
+			t.Errorf("%s has changed", path)
+		}
+	}
+}
+
+func textsBelow(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		texts[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
+
+// A file without an end in the place of any other is an error at once.
+func TestEndlessFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := errors.Join(os.Mkdir("R", 0o755), os.Symlink("/dev/zero", "R/summary.json"),
+		os.Mkdir("W", 0o755), os.Symlink("/dev/zero", "W/config.json")); err != nil {
+		t.Fatal(err)
+	}
+	commands := [][]string{{"report", "R"}, {"figures", "R"}, {"diff", "R", "R"},
+		{"calibrate", "--refit", "/dev/zero"}, {"trace", "describe", "/dev/zero"},
+		{"compare", "/dev/zero"}, {"simulate", "/dev/zero"}, {"patterns", "describe", "/dev/zero"},
+		{"patterns", "search", "--weights", "W"}}
+	for _, key := range []string{"model", "gpu", "workload.trace", "system.engine",
+		"system.selections", "system.prefill_pattern"} {
+		commands = append(commands, []string{"simulate", "--set", "system.preset=sparseserve", "--set",
+			"system.prefill_attention=minference", "--set", key + "=/dev/zero"})
+	}
+	for _, args := range commands {
+		status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
+		if status != exitFailed || !strings.Contains(errs, "/dev/zero: ") &&
+			!strings.Contains(errs, "R/summary.json: ") && !strings.Contains(errs, "W/config.json: ") {
+			t.Errorf("%v: status %d, stderr %q", args, status, errs)
+		}
+	}
+}
+
+// What a job's file would take for a line of its own is refused, and so is what Kubernetes would.
+func TestHostileJobs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := "[workload]\nrequests = 2\nrate = 1\n[system]\npreset = \"vllm\"\n"
+	writeFile(t, "base.toml", text)
+	writeFile(t, "b\ntouch X\n.toml", text)
+	slurm := []string{"--engine", "slurm"}
+	cluster := func(image, claim string) []string {
+		return []string{"--engine", "kubernetes", "--image", image, "--claim", claim}
+	}
+	for i, c := range []struct {
+		config, out string
+		flags       []string
+		want        string
+	}{
+		{"base.toml", "o", slurm, ""},
+		{"base.toml", "o", cluster("registry.example:5000/team/sparseserve:1.0", "data.of-me"), ""},
+		{"base.toml", "o", cluster("sparseserve@sha256:"+strings.Repeat("0f", 32), "d"), ""},
+		{"base.toml", "o\ntouch X\n#", slurm, "control character"},
+		{"base.toml", "o\ntouch X\n#", cluster("a", "b"), "control character"},
+		{"base.toml", "o\x1b[2J", slurm, "control character"},
+		{"b\ntouch X\n.toml", "o", slurm, "control character"},
+		{"base.toml", "o", cluster("x;rm -rf /", "data"), "--image"},
+		{"base.toml", "o", cluster("x\ny", "data"), "--image"},
+		{"base.toml", "o", cluster("../x", "data"), "--image"},
+		{"base.toml", "o", cluster("X/y:1:2", "data"), "--image"},
+		{"base.toml", "o", cluster("x", "../.."), "--claim"},
+		{"base.toml", "o", cluster("x", "Data"), "--claim"},
+		{"base.toml", "o", cluster("x", "a\nb"), "--claim"},
+		{"base.toml", "o", cluster("x", strings.Repeat("a", 254)), "--claim"},
+	} {
+		for _, command := range []string{"sweep", "plan"} {
+			args := append([]string{command, c.config, "--out", fmt.Sprint(c.out, command, i)}, c.flags...)
+			status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
+			if (status == exitOK) != (c.want == "") || c.want != "" && !strings.Contains(errs, c.want) {
+				t.Errorf("%q: status %d, stderr %q", args, status, errs)
+			}
+		}
+	}
+	here := filepath.Join(t.TempDir(), "h\ntouch X\n#")
+	if err := os.Mkdir(here, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(here)
+	writeFile(t, "base.toml", text)
+	if status, _, errs := runHere(t.Context(), nil, "sweep", "base.toml", "--out", "o", "--engine",
+		"slurm"); status != exitFailed || !strings.Contains(errs, "control character") {
+		t.Errorf("working folder: status %d, stderr %q", status, errs)
+	}
+}
+
+// Names of others reach a terminal escaped, and make no line of their own.
+func TestNamesDoNotControlTheTerminal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	name := "\x1b[2J\x07\u009b31m\u202eevil\nsparseserve: forged"
+	writeFile(t, name, "no trace")
+	writeFile(t, "t.csv", "arrived_s,prompt_tokens,output_tokens,set\n0,40,2,a\x1b[31mb\u009bc\n")
+	for _, args := range [][]string{{"trace", "describe", name}, {"report", name}, {"simulate", name},
+		{"figures", name}, {"diff", name, name}, {"trace", "describe", "t.csv"},
+		{"trace", "describe", "t.csv", "--json"}, {"simulate", "--set", "model=" + name},
+		{"simulate", "--set", "gpu=" + name}, {"simulate", "--set", "workload.trace=" + name},
+		{"plan", "--set", "plan.prices_file=" + name}, {name}, {"list", "models", name}} {
+		_, out, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
+		if strings.ContainsAny(out+errs, "\x1b\x07\u009b\u202e") ||
+			strings.Contains(errs, "\nsparseserve: forged") {
+			t.Errorf("%q: stdout %q, stderr %q", args, out, errs)
+		}
+	}
+	if _, out, _ := runHere(t.Context(), nil, "trace", "describe", "t.csv"); !strings.Contains(out,
+		`a\u001b[31mb\u009bc prompt`) {
+		t.Errorf("the name of the set is not there: %q", out)
+	}
+	if _, out, _ := runHere(t.Context(), nil, "trace", "convert", "t.csv", "--out",
+		"-"); !strings.Contains(out, "a\x1b[31mb\u009bc") {
+		t.Errorf("data are changed: %q", out)
+	}
+}
+
+// More values than can be run are refused before they are made.
+func TestHugeSteps(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"--vary", "link=1..2", "--steps", "1000000"},
+		{"--vary", "link=1..2", "--steps", "9223372036854775807"},
+		{"--heat", "link,hbm", "--steps", "2000"}} {
+		status, _, errs := runHere(t.Context(), nil, append([]string{"whatif"}, args...)...)
+		if status != exitFailed || !strings.Contains(errs, "100000") {
+			t.Errorf("%v: status %d, stderr %q", args, status, errs)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+)
+
+// Create opens the file that a user named for output. It appears whole, when it is closed with
+// CloseAtomicallyReplace, or not at all. CheckOutput says what it refuses.
+func Create(path string, kept ...string) (*renameio.PendingFile, error) {
+	if err := CheckOutput(path, kept...); err != nil {
+		return nil, err
+	}
+	if to, err := filepath.EvalSymlinks(path); err == nil { // a link stays, its file is replaced
+		path = to
+	}
+	return renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
+		renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
+}
+
+// Write writes the file that a user named for output, whole or not at all.
+func Write(path string, text []byte, kept ...string) error {
+	f, err := Create(path, kept...)
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup()
+	if _, err := f.Write(text); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
+}
+
+// CheckOutput refuses a path for output that is no regular file, or that is kept: a file that the
+// command reads, under whatever name, or a place in a folder that it reads or keeps results in.
+func CheckOutput(path string, kept ...string) error {
+	there, err := os.Stat(path)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if _, e := os.Lstat(path); isNew && e == nil {
+		return fmt.Errorf("%s: a link that leads to no file; remove it, or choose another name", path)
+	}
+	if err != nil && !isNew {
+		return err
+	}
+	if !isNew && !there.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file; choose another name", path)
+	}
+	for _, stream := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+		if info, err := stream.Stat(); err == nil && !isNew && os.SameFile(info, there) {
+			return fmt.Errorf("%s: is open as %s; choose another name", path, stream.Name())
+		}
+	}
+	for _, root := range kept {
+		to, err := filepath.EvalSymlinks(root)
+		if err != nil || root == "" {
+			continue // a name of something built in
+		}
+		if other := within(path, there, to); other != "" {
+			return fmt.Errorf("%s: the command reads or keeps %s, and this would replace or add to it; "+
+				"choose another name", path, other)
+		}
+	}
+	return nil
+}
+
+// within returns the file or folder at root that is at path or has it below it, or the file below
+// root that is there under another name.
+func within(path string, there os.FileInfo, root string) (found string) {
+	for dir, last := realPath(path), ""; dir != last; dir, last = filepath.Dir(dir), dir {
+		if sameFile(dir, root) {
+			return root
+		}
+	}
+	if there == nil {
+		return ""
+	}
+	filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if info, e := os.Stat(file); err == nil && e == nil && os.SameFile(info, there) {
+			found = file
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+// realPath is an absolute path without links, of what may not exist yet.
+func realPath(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, e := os.Stat(b)
+	return err == nil && e == nil && os.SameFile(x, y)
+}
