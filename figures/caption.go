@@ -138,8 +138,8 @@ func (p *picture) intervals() drawn {
 	return d
 }
 
-// servedOf fills in the trace and the engine of each run of a result folder, where a configuration is
-// there that names them.
+// servedOf fills in the trace and the engine of each run of a result folder, where a configuration
+// is there that names them.
 func servedOf(dir string, runs []Run) {
 	folders := pointFolders(dir)
 	for i := range runs {
@@ -178,8 +178,8 @@ func base(path string) string {
 	return filepath.Base(path)
 }
 
-// unlike says that runs differ in something by which they should be compared alike, as in "different
-// engines: vllm-0.5 (vLLM), vllm-0.15 (SparseServe)"; empty where they do not.
+// unlike says that runs differ in something by which they should be compared alike, as in
+// "different engines: vllm-0.5 (vLLM), vllm-0.15 (SparseServe)"; empty where they do not.
 func unlike(what string, runs []Run, of func(*Run) string) string {
 	var values []string
 	series := map[string][]string{}

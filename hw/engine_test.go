@@ -45,7 +45,8 @@ func TestEngineFromAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Host != base.Host || e.Kernels != base.Kernels || len(e.Graphs.Tokens) != len(base.Graphs.Tokens) ||
+	if e.Host != base.Host || e.Kernels != base.Kernels ||
+		len(e.Graphs.Tokens) != len(base.Graphs.Tokens) ||
 		e.Defaults.PrefixCache != "vllm" || base.Defaults.Base != "vllm-v1" ||
 		e.Defaults.Base != "vllm-v1-whole" {
 		t.Errorf("%+v starts from %+v", e, base)
@@ -54,8 +55,8 @@ func TestEngineFromAnother(t *testing.T) {
 	for text, want := range map[string]string{
 		"from = \"vllm-0.16\"": "unknown engine \"vllm-0.16\"",
 		"from = \"vllm-0.19\"": "own.toml:2: from: want an engine that sets all keys itself",
-		"from = \"vllm-0.5\"\n[[batch]]\nuse = \"shop\"\nmax_tokens = 1\nmax_requests = 1": "own.toml:3: " +
-			"batch[0]: want use = server or offline",
+		"from = \"vllm-0.5\"\n[[batch]]\nuse = \"shop\"\nmax_tokens = 1\nmax_requests = 1": "own." +
+			"toml:3: batch[0]: want use = server or offline",
 	} {
 		if err := os.WriteFile(path, []byte("name = \"own\"\n"+text+"\n"), 0o600); err != nil {
 			t.Fatal(err)

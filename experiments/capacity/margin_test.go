@@ -43,8 +43,8 @@ max_replicas = 16
 `
 
 // TestMargin: by hand. 12 requests/s within 0.85 s take 12 / (3 * 0.85) = 4.7, so 5 replicas, and 2
-// to spare are 7; without any margin 10 / 3, so 4. At $1.79 an hour 7 are $12.53, over 10 requests/s
-// of 1,000 and 100 tokens.
+// to spare are 7; without any margin 10 / 3, so 4. At $1.79 an hour 7 are $12.53, over 10
+// requests/s of 1,000 and 100 tokens.
 func TestMargin(t *testing.T) {
 	a, _ := purchase(t, t.TempDir(), asked+"spare = 2\n", 2, thirds)
 	c := a.Choice
@@ -210,14 +210,16 @@ func TestTooLongForTheContext(t *testing.T) {
 	}
 	var share float64
 	if err != nil {
-		if _, scan := fmt.Sscanf(err.Error()[strings.Index(err.Error(), "most, ")+6:], "%f", &share); scan !=
+		_, after, _ := strings.Cut(err.Error(), "most, ")
+		if _, scan := fmt.Sscanf(after, "%f", &share); scan !=
 			nil || math.Abs(share-50.1) > 2 {
 			t.Errorf("%g %% of the requests, want about 50.1 %% (%v): %v", share, scan, err)
 		}
 	}
 	cut := strings.Replace(asked, "max_tokens", "max_prompt_tokens = 900\nmax_tokens", 1)
 	if _, err := offersOf(cut); err == nil || !strings.Contains(err.Error(),
-		"100 % of the requests are longer than system.max_prompt_tokens = 900; the longest prompt has 1000") {
+		"100 % of the requests are longer than system.max_prompt_tokens = 900; the longest prompt "+
+			"has 1000") {
 		t.Errorf("error %v", err)
 	}
 	// Where one candidate has room, the other is no offer and says why.

@@ -175,7 +175,8 @@ type tooLong struct {
 func (t *tooLong) share() float64 { return float64(t.over) / float64(max(t.all, 1)) }
 
 func (t *tooLong) String() string {
-	return fmt.Sprintf("%.3g %% of the requests are longer than %s; the longest prompt has %d tokens, "+
+	return fmt.Sprintf("%.3g %% of the requests are longer than %s; the longest prompt has %d "+
+		"tokens, "+
 		"and %d with its output", 100*t.share(), t.key, t.prompt, t.longest)
 }
 
@@ -196,7 +197,9 @@ func (s samples) tooLong(p *config.Point) (t tooLong, err error) {
 
 // tooShort is the error of a question that no candidate has the context for.
 func tooShort(options []*option) error {
-	best := slices.MaxFunc(options, func(x, y *option) int { return x.traffic.whole - y.traffic.whole })
+	best := slices.MaxFunc(options, func(x, y *option) int {
+		return x.traffic.whole - y.traffic.whole
+	})
 	return fmt.Errorf("no candidate has room for the traffic: of %s, the one with the most, %s; "+
 		"raise that, or leave longer requests out of the traffic", best.Label, best.traffic.String())
 }
@@ -206,7 +209,8 @@ func (t Tokens) String() string {
 	if t.Least == t.Most {
 		return fmt.Sprintf("%d tokens", t.Most)
 	}
-	return fmt.Sprintf("%.0f tokens on average, P50 %d, P99 %d, %d to %d", t.Mean, t.P50, t.P99, t.Least,
+	return fmt.Sprintf("%.0f tokens on average, P50 %d, P99 %d, %d to %d", t.Mean, t.P50, t.P99,
+		t.Least,
 		t.Most)
 }
 

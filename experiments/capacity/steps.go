@@ -16,8 +16,9 @@ var stepSizes = []int{1024, 2048, 4096, 8192, 16384}
 // few of those that hold the level with no number of replicas.
 const mostStepped, mostSteppedMissing = 6, 2
 
-// otherSteps are the options with other step sizes than their engine's own: first of those that meet
-// the level, the cheapest first, then of those whose price for the bandwidth of HBM is the lowest.
+// otherSteps are the options with other step sizes than their engine's own: first of those that
+// meet the level, the cheapest first, then of those whose price for the bandwidth of HBM is the
+// lowest.
 func otherSteps(options []*option, best float64) []*option {
 	most := mostStepped
 	if math.IsInf(best, 1) {

@@ -21,7 +21,8 @@ type server struct {
 	processed int
 }
 
-func (s *server) run(_ context.Context, p config.Point, sink run.Sink) (sum sim.Summary, err error) {
+func (s *server) run(_ context.Context, p config.Point, sink run.Sink) (sum sim.Summary,
+	err error) {
 	const alone = 2.0
 	w := &p.Workload
 	if w.Arrivals == traces.ArrivalsClosed {
@@ -44,7 +45,8 @@ func (s *server) run(_ context.Context, p config.Point, sink run.Sink) (sum sim.
 	return sum, err
 }
 
-func choose(t *testing.T, servers map[string]*server, sets ...string) (*config.Config, []Sustained) {
+func choose(t *testing.T, servers map[string]*server, sets ...string) (*config.Config,
+	[]Sustained) {
 	t.Helper()
 	c, err := config.Load("", append(sets, "model=llama3.1-8b", "gpu=h100-80gb"))
 	if err != nil {
@@ -72,7 +74,8 @@ func TestSustainedIsWhatAServerKeepsUpWith(t *testing.T) {
 	}
 }
 
-// Five rates for all systems, from a fifth of the weakest that is useful to a tenth beyond the best.
+// Five rates for all systems, from a fifth of the weakest that is useful to a tenth beyond the
+// best.
 func TestRatesFor(t *testing.T) {
 	for _, c := range []struct {
 		sustained []float64
@@ -118,11 +121,13 @@ func TestRequestsOfChosenRates(t *testing.T) {
 	}
 }
 
-// The choice is the same each time, of runs of the simulator too, and turns of sessions are refused.
+// The choice is the same each time, of runs of the simulator too, and turns of sessions are
+// refused.
 func TestChosenRatesAreTheSameEachTime(t *testing.T) {
 	var first []float64
 	for range 2 {
-		c, err := config.Load("", []string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm-0.15",
+		c, err := config.Load("", []string{"model=llama3.1-8b", "gpu=h100-80gb",
+			"system.preset=vllm-0.15",
 			"workload.prompt_lengths=fixed(2000)", "workload.output_lengths=fixed(20)"})
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +136,8 @@ func TestChosenRatesAreTheSameEachTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first != nil && !slices.Equal(first, c.Rates) || len(c.Rates) != chosenRates || all[0].Rate < 5 {
+		if first != nil && !slices.Equal(first, c.Rates) || len(c.Rates) != chosenRates ||
+			all[0].Rate < 5 {
 			t.Errorf("%v of %v, before %v", c.Rates, all, first)
 		}
 		first = c.Rates

@@ -56,7 +56,8 @@ func TestServeCommand(t *testing.T) {
 func TestServeLacks(t *testing.T) {
 	for want, sets := range map[string][]string{
 		"": nil,
-		"prefix_dram_gib = 64 is not expressed: the command caches prefixes in HBM alone": {"system.prefix_dram_gib=64"},
+		"prefix_dram_gib = 64 is not expressed: the command caches prefixes in HBM alone": {
+			"system.prefix_dram_gib=64"},
 		"prefix_dram_gib = 64 and prefix_ssd_gib = 512 is ": {"system.prefix_dram_gib=64",
 			"system.prefix_ssd_gib=512"},
 	} {
@@ -76,8 +77,8 @@ func TestServeLacks(t *testing.T) {
 	}
 }
 
-// A command names the repository, the folder of a config.json, or a placeholder for the weights of a
-// file of another name; never a folder in which vLLM finds no config.json.
+// A command names the repository, the folder of a config.json, or a placeholder for the weights of
+// a file of another name; never a folder in which vLLM finds no config.json.
 func TestServedModel(t *testing.T) {
 	for _, c := range []struct{ model, source, want string }{
 		{"llama3.1-8b", "config.json of meta-llama/Llama-3.1-8B, 2024", "meta-llama/Llama-3.1-8B"},

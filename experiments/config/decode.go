@@ -238,8 +238,8 @@ func typeName(v reflect.Value) string {
 	return one
 }
 
-// decode reads the text as TOML: as a list when it is in brackets or has a comma, as a string when it
-// is meant to be one and has no quotes, or is no TOML.
+// decode reads the text as TOML: as a list when it is in brackets or has a comma, as a string when
+// it is meant to be one and has no quotes, or is no TOML.
 func (t flagText) decode(list, text bool) any {
 	s := strings.TrimSpace(string(t))
 	inside, bracketed := strings.CutPrefix(s, "[")

@@ -81,9 +81,9 @@ func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error
 	return spec, nil
 }
 
-// engineOf is the engine of a preset of which the configuration names none. A preset that names none
-// either runs under the one that another preset of the run names, as vllm-0.15 does, so that both are
-// compared under one engine.
+// engineOf is the engine of a preset of which the configuration names none. A preset that names
+// none either runs under the one that another preset of the run names, as vllm-0.15 does, so that
+// both are compared under one engine.
 func (l *loader) engineOf(preset *Preset) string {
 	if brought := l.brought(); brought != "" && !preset.ownEngine {
 		return brought

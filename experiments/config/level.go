@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// oneLevel has the systems of configurations judged by one bound on TBT for each model. A bound that
-// is a factor of a decode step differs with engine, card and GPUs; where it does, all get the
+// oneLevel has the systems of configurations judged by one bound on TBT for each model. A bound
+// that is a factor of a decode step differs with engine, card and GPUs; where it does, all get the
 // strictest, in seconds. Bounds that are all the same stay a factor.
 func (in *inputs) oneLevel(all ...*Config) error {
 	type span struct{ least, most des.Time }

@@ -45,7 +45,8 @@ func TestOneLevelForAllSystems(t *testing.T) {
 	if c.SLO.TBTS != 0.3 {
 		t.Errorf("bound %g s, want that of the configuration, 0.3 s", c.SLO.TBTS)
 	}
-	if c = mustLoad(t, "", "model=llama3.1-8b", "gpu=h100-80gb"); c.SLO.TBTS != 0 || c.SLO.TBTFactor != 25 {
+	c = mustLoad(t, "", "model=llama3.1-8b", "gpu=h100-80gb")
+	if c.SLO.TBTS != 0 || c.SLO.TBTFactor != 25 {
 		t.Errorf("one engine has a bound of %g s and factor %g", c.SLO.TBTS, c.SLO.TBTFactor)
 	}
 }
@@ -53,14 +54,16 @@ func TestOneLevelForAllSystems(t *testing.T) {
 // Cards of a sweep are held to the strictest bound too; models each have their own.
 func TestOneLevelForAllCards(t *testing.T) {
 	text := "model = \"llama3.1-8b\"\n[system]\npreset = \"vllm-0.15\"\n[workload]\nrate = 1\n" +
-		"[[axis]]\ngrid.gpu = [\"a100-80gb\", \"h100-80gb\"]\ngrid.model = [\"llama3.1-8b\", \"qwen3-14b\"]\n"
+		"[[axis]]\ngrid.gpu = [\"a100-80gb\", \"h100-80gb\"]\n" +
+		"grid.model = [\"llama3.1-8b\", \"qwen3-14b\"]\n"
 	s, err := LoadSweep(testkit.Write(t, "s.toml", text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range s.Variants {
 		c := v.Config
-		want := 25 * min(step(t, c.Model, "a100-80gb", "vllm-0.15"), step(t, c.Model, "h100-80gb", "vllm-0.15"))
+		want := 25 * min(step(t, c.Model, "a100-80gb", "vllm-0.15"),
+			step(t, c.Model, "h100-80gb", "vllm-0.15"))
 		if math.Abs(c.SLO.TBTS-want) > 1e-12 {
 			t.Errorf("%s on %s: bound %g s, want %g s", c.Model, c.GPU, c.SLO.TBTS, want)
 		}

@@ -67,7 +67,9 @@ func printComparison(w io.Writer, c *compareCmd, record *traces.Measured,
 		fmt.Fprintf(w, "~ P99 of fewer than %d requests: about the largest of them\n", validate.FewForP99)
 	}
 	if warnings := slices.Clone(r.Summary.Warnings); len(warnings) > 0 {
-		slices.SortStableFunc(warnings, func(a, b string) int { return report.Severity(b) - report.Severity(a) })
+		slices.SortStableFunc(warnings, func(a, b string) int {
+			return report.Severity(b) - report.Severity(a)
+		})
 		fmt.Fprintln(w, "\nWarnings:\n  "+strings.Join(warnings, "\n  "))
 	}
 }

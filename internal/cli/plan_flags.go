@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// planFlags are a whole question of what to buy, for a line without a file. Over a file they set the
-// keys that they name.
+// planFlags are a whole question of what to buy, for a line without a file. Over a file they set
+// the keys that they name.
 type planFlags struct {
 	Model  string   `placeholder:"MODEL" help:"A built-in model (list models) or the path of its config.json."`
 	GPUs   []string `name:"gpus" placeholder:"GPU,.." help:"Cards to choose from, as in h100,h200 (list gpus)."`

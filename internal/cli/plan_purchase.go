@@ -136,7 +136,8 @@ func printCandidates(w io.Writer, a *capacity.Purchase) {
 	)
 	t.Render()
 	if steps > 0 {
-		fmt.Fprintf(w, "and %s of these with other step sizes (purchase.json)\n", count(steps, "candidate"))
+		fmt.Fprintf(w, "and %s of these with other step sizes (purchase.json)\n",
+			count(steps, "candidate"))
 	}
 	for _, outcome := range []string{
 		capacity.Meets, capacity.Dearer, capacity.Misses, capacity.TooShort, capacity.TooLarge} {

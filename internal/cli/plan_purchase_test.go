@@ -110,7 +110,8 @@ func TestPlanOfSessions(t *testing.T) {
 	if status != exitOK || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	for _, want := range []string{"  load       20 sessions/s, poisson, of 3 turns and 370 s between " +
+	for _, want := range []string{"  load       20 sessions/s, poisson, of 3 turns and 370 s " +
+		"between " +
 		"them on average\n", "│ sessions/s │",
 		"--enable-chunked-prefill --enable-prefix-caching\n", "prefix_dram_gib = 8 is not expressed: "} {
 		if !strings.Contains(out, want) {

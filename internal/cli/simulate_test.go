@@ -143,7 +143,8 @@ func TestSimulateChoosesRates(t *testing.T) {
 	if status != 0 || errs != "" || ran != 10 {
 		t.Fatalf("status %d, %d runs: %s", status, ran, errs)
 	}
-	for _, want := range []string{"llama3.1-8b on 1x h100-80gb, engine vllm-0.19: longbench, 2000 requests",
+	for _, want := range []string{
+		"llama3.1-8b on 1x h100-80gb, engine vllm-0.19: longbench, 2000 requests",
 		"No rate is set. 0.8, 1.7, 2.6, 3.5, 4.4: chosen", "(vllm 4, sparseserve 4 requests/s)",
 		"Files in " + folder + ":\n"} {
 		if !strings.Contains(filepath.ToSlash(out), want) {
@@ -172,7 +173,8 @@ func TestDifferentEnginesAreSaid(t *testing.T) {
 		t.Fatalf("status %d: %s", status, errs)
 	}
 	for _, want := range []string{"engines vllm-0.5 (a), vllm-0.15 (b): longbench",
-		"\nWarnings:\n  different engines: vllm-0.5 (a), vllm-0.15 (b); ", "\nSLO: P99 TBT <= 0.1864 s, "} {
+		"\nWarnings:\n  different engines: vllm-0.5 (a), vllm-0.15 (b); ",
+		"\nSLO: P99 TBT <= 0.1864 s, "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

@@ -169,7 +169,8 @@ func engineWarning(systems []sim.Spec) string {
 	if len(all) < 2 {
 		return ""
 	}
-	return "different engines: " + enginesText(all) + "; a part of what the systems differ by is the " +
+	return "different engines: " + enginesText(all) + "; a part of what the systems differ by is " +
+		"the " +
 		"engines'; --set system.engine=NAME runs all under one"
 }
 

@@ -22,7 +22,8 @@ func TestVersionLine(t *testing.T) {
 		}
 	}
 	info.Settings = nil
-	if got, want := versionLine(info, true, ""), "sparseserve v1.2.3, commit unknown, go1.26"; got != want {
+	want := "sparseserve v1.2.3, commit unknown, go1.26"
+	if got := versionLine(info, true, ""); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if got := versionLine(nil, false, "0123"); got != "sparseserve, built without module information" {

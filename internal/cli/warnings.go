@@ -11,8 +11,9 @@ import (
 )
 
 // printWarnings prints what the results must be read with: first what is true of the comparison,
-// then warnings of runs, the serious first. Warnings of one kind share a line that names their runs.
-// Notes are only counted where they can be read elsewhere, as elsewhere says; empty prints them.
+// then warnings of runs, the serious first. Warnings of one kind share a line that names their
+// runs. Notes are only counted where they can be read elsewhere, as elsewhere says; empty prints
+// them.
 func printWarnings(w io.Writer, first string, sums []sim.Summary, elsewhere string) {
 	type group struct {
 		kind  string

@@ -156,7 +156,8 @@ func TestNumbersOfPurchases(t *testing.T) {
   "limits": [{"limit": "P99 TBT <= 0.15 s", "name": "tbt", "of": 0.6673}],
   "throughput_tok_s": 4579},
  {"name": "b", "gpu": "a100", "outcome": "misses", "reason": "out of memory"}]}`}))
-	if got, want := p.Answers[0], "a: 2 replicas, 4 h100, 15.4 $ an hour, 0 $ per million input tokens "+
+	if got, want := p.Answers[0], "a: 2 replicas, 4 h100, 15.4 $ an hour, 0 $ per million input "+
+		"tokens "+
 		"or 0.934 $ per million output "+
 		"tokens; 43.8 % of the load could be added; beyond it tbt is missed"; got != want {
 		t.Errorf("the answer is\n%q, want\n%q", got, want)
