@@ -93,6 +93,7 @@ func repeated(name, first, second string) (r ValidatedRun, other bool, err error
 	p := points[0]
 	for i := range points {
 		points[i].Name, points[i].System.Engine, points[i].Output = "", "", config.Output{}
+		points[i].Warnings = nil
 	}
 	if !reflect.DeepEqual(points[0], points[1]) {
 		return r, false, fmt.Errorf("%s: its configuration is not that of %s", second, first)

@@ -31,7 +31,7 @@ func TestFleets(t *testing.T) {
 	} {
 		status, _, errs := runHere(t.Context(), simulator, one...)
 		if status != exitFailed || strings.Count(strings.TrimSpace(errs), "\n") != 0 ||
-			!strings.Contains(errs, "fleet.replicas = 2: ") {
+			!strings.Contains(strings.ReplaceAll(errs, " = ", "="), "fleet.replicas=2: ") {
 			t.Errorf("%v: exit status %d\n%s", one, status, errs)
 		}
 	}
