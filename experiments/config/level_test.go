@@ -41,7 +41,12 @@ func TestOneLevelForAllSystems(t *testing.T) {
 			t.Errorf("bound %g s, want the strictest, %g s:\n%s", c.SLO.TBTS, strict, text)
 		}
 	}
-	c := mustLoad(t, testkit.Write(t, "x.toml", head+strings.Join(two, "")), "slo.tbt_s=0.3")
+	c := mustLoad(t, testkit.Write(t, "x.toml", head+strings.Join(two, "")), "slo.tbt_factor=20")
+	if math.Abs(c.SLO.TBTS-strict*20/25) > 1e-12 || len(c.Unused) > 0 {
+		t.Errorf("20 decode steps are %g s, want %g s, and the factor is used: %q", c.SLO.TBTS,
+			strict*20/25, c.Unused)
+	}
+	c = mustLoad(t, testkit.Write(t, "x.toml", head+strings.Join(two, "")), "slo.tbt_s=0.3")
 	if c.SLO.TBTS != 0.3 {
 		t.Errorf("bound %g s, want that of the configuration, 0.3 s", c.SLO.TBTS)
 	}

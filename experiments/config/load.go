@@ -51,8 +51,8 @@ func Load(path string, sets []string) (*Config, error) {
 	if err := l.finish(); err != nil {
 		return nil, err
 	}
-	l.cfg.Unused = l.effects().warnings()
-	return &l.cfg, nil
+	l.cfg.Unused = l.effects().warnings() // before a factor becomes seconds
+	return &l.cfg, l.inputs.oneLevel(&l.cfg)
 }
 
 // LoadPoint reads the configuration of one run, as results have it, with keys set.

@@ -57,7 +57,7 @@ func (l *loader) finish() error {
 	if err := l.inputs.trace(l.cfg.loads()[0], l.cfg.Seeds[0]); err != nil {
 		return l.placeText(err)
 	}
-	return l.inputs.oneLevel(&l.cfg)
+	return nil
 }
 
 // checkLists checks the two lists that an experiment is expanded over.

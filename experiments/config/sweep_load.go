@@ -155,6 +155,11 @@ func loadSweep(path string, sets []string, search bool, varied *axis, gpus ...st
 	if varied == nil {
 		return s, below.inputs.oneLevel(s.configs()...)
 	}
+	for _, c := range s.configs() { // a knob moves no other variant's level
+		if err := below.inputs.oneLevel(c); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
