@@ -40,44 +40,18 @@ func TestTrackedFilesAreSmall(t *testing.T) {
 	}
 }
 
-// maxReleaseBytes is the most of a binary as released: fonts of the plots have 4.4 million bytes
-// of it, what names the version of the program 2 million.
-const maxReleaseBytes = 22_400_000
-
-// TestReleaseIsSmall builds what is released: without -trimpath the paths of sources count, up to
-// 40,000 bytes, which differ by where the test runs. A dependency that looks methods up by a name
-// that is not constant, as text/template does, has the linker keep every method of every type.
-func TestReleaseIsSmall(t *testing.T) {
+// TestReleaseNeedsOnlyLibc builds what is released and holds it against the containers' base.
+func TestReleaseNeedsOnlyLibc(t *testing.T) {
 	if testing.Short() || runtime.GOOS+runtime.GOARCH != "linuxamd64" {
 		t.Skip("links a binary for linux on amd64")
 	}
 	bin := filepath.Join(t.TempDir(), "sparseserve")
-	build := exec.Command("go", "build", "-trimpath", "-o", bin,
-		"-ldflags", "-s -w -dumpdep -X main.built="+bin, ".")
-	// Flags differ each time: the linker names nothing where it has linked the same before.
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	if err != nil {
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	edges := strings.Split(string(out), "\n")
-	if len(edges) < 10_000 {
-		t.Errorf("the linker names %d uses of symbols", len(edges))
-	}
-	for _, edge := range edges {
-		if strings.Contains(edge, "<ReflectMethod>") {
-			t.Fatalf("the linker keeps every method because of %s", edge)
-		}
-	}
 	testNeedsOnlyLibc(t, bin)
-	info, err := os.Stat(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Size() > maxReleaseBytes {
-		t.Errorf("%d bytes, more than %d; go tool nm -size -sort size says what they are", info.Size(),
-			maxReleaseBytes)
-	}
 }
 
 // testNeedsOnlyLibc holds what a release loads at its start against the containers' base, which has
