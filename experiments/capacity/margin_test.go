@@ -135,7 +135,7 @@ func TestErrorsAreMeasured(t *testing.T) {
 // 8,192 hold with no number of replicas and 4,096 do. Of those that hold, the one that is farthest
 // from its limits is bought, unless a step size is set.
 func TestStepsAreTried(t *testing.T) {
-	free := strings.Replace(asked, "max_tokens = 1024\n", "", 1)
+	free := strings.NewReplacer("max_tokens = 1024\n", "", "vllm-0.15", "vllm").Replace(asked)
 	var done, all atomic.Int64
 	a := planned(t, free, func(p *Planner) {
 		p.Planned = func(n int) { all.Add(int64(n)) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // stepSizes are the tokens a step that a plan tries where the configuration sets none: small steps
@@ -26,7 +27,7 @@ func otherSteps(options []*option, best float64) []*option {
 	}
 	order := slices.DeleteFunc(slices.Clone(options), func(o *option) bool {
 		s := &o.Point.System
-		return s.Base != "vllm-v1" || s.Prefill != "chunked" ||
+		return !sched.AllocatesByChunk(s.Base) || s.Prefill != "chunked" ||
 			float64(1+o.spare)*o.replica > best*(1+1e-9)
 	})
 	slices.SortStableFunc(order, func(x, y *option) int {

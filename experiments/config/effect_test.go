@@ -77,3 +77,16 @@ func TestUnknownNamesAreErrors(t *testing.T) {
 		}
 	}
 }
+
+// A plan looks for the number of replicas, so its router has an effect.
+func TestRouterOfAPlanHasAnEffect(t *testing.T) {
+	path := testkit.Write(t, "buy.toml", "[workload]\nrate = 1\n[slo]\nttft_s = 1\n[fleet]\n"+
+		"router = \"least-tokens\"\n[system]\npreset = \"vllm\"\n[plan]\n")
+	s, err := LoadPlan(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Variants[0].Config.Unused; len(got) > 0 {
+		t.Errorf("warnings %q", got)
+	}
+}

@@ -241,7 +241,11 @@ func printMargin(row func(name, format string, args ...any), a *capacity.Purchas
 	if q.Spare > 0 {
 		down = " with " + count(q.Spare, "replica") + " down"
 	}
-	row("margin", "holds %s more load%s: %s", inPercent(q.Headroom), down, usedText(a.Choice.Planned))
+	load := "the load"
+	if q.Headroom > 0 {
+		load = inPercent(q.Headroom) + " more load"
+	}
+	row("margin", "holds %s%s: %s", load, down, usedText(a.Choice.Planned))
 	for _, l := range a.Limits {
 		why := "error of such predictions, measured"
 		if !l.Measured {
