@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -234,5 +235,23 @@ func TestTooLongForTheContext(t *testing.T) {
 	few := planned(t, strings.Replace(text, "uniform(2000, 6000)", "uniform(12, 4012)", 1), nil)
 	if few.Choice == nil || !strings.Contains(few.Warnings[0], "% of the requests are longer than") {
 		t.Errorf("choice %+v, warnings %q", few.Choice, few.Warnings)
+	}
+}
+
+// TestNoGPUsForPreemptions: with vLLM's prefix cache, which keeps the KV of preempted requests, one
+// H100 at $3.85 serves the load within its limits. Without the cache it preempts and takes more.
+func TestNoGPUsForPreemptions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 20 s")
+	}
+	text, err := os.ReadFile("testdata/thrash.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := strings.Replace(string(text), "[plan]", "[plan]\nheadroom = 0", 1)
+	a, _ := purchase(t, t.TempDir(), exact, 2, run.NewSimulator().Run)
+	if c := a.Choice; c == nil || c.GPU != "h100-80gb" || c.GPUs != 1 || c.USDPerHour != 3.85 ||
+		c.Axes["system.prefix_cache"] != "vllm" || strings.Contains(a.Serve, "--no-enable-prefix") {
+		t.Errorf("choice %+v, %s", c, a.Serve)
 	}
 }
