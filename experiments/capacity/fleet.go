@@ -121,6 +121,7 @@ func (b *buyer) once(
 	for i, seed := range o.Seeds {
 		points[i] = withLoad(o.Point, replicas, load, requests)
 		points[i].Seed = seed
+		o.slo.judge(&points[i])
 		points[i].Name = config.PointName(&points[i])
 	}
 	r.requests = points[0].Workload.Requests

@@ -40,6 +40,20 @@ func (l limits) lessError(p *config.Point) (limits, error) {
 	return l, err
 }
 
+// judge has a run's requests judged by these limits, where each request is: the run itself counts
+// those that miss one.
+func (l limits) judge(p *config.Point) {
+	if !l.requests {
+		return
+	}
+	s := &p.SLO
+	fields := map[string]*float64{"ttft": &s.TTFTS, "tbt": &s.TBTS, "tpot": &s.TPOTS, "e2e": &s.E2ES,
+		"delay": &s.DelayS}
+	for _, b := range l.bounds {
+		*fields[b.Name] = b.Limit
+	}
+}
+
 // errorOf is the error of the class's predictions of what a bound bounds, and whether it was
 // measured. Where a percentile has none of its own, that of P99 is taken for high ones and for each
 // request's own, that of the mean for P50.

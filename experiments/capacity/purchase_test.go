@@ -114,6 +114,7 @@ func servedFor(
 	for requests := 0; ; {
 		p := withLoad(c.Point, n, load, requests)
 		p.Seed = c.Seeds[0]
+		slo.judge(&p)
 		holds, near, inFlight := served(t, &p, slo, simulate)
 		if p.Workload.Concurrency > 0 {
 			inFlight = float64(p.Workload.Concurrency)
