@@ -105,17 +105,17 @@ type base struct {
 	fill func(*Scheduler)
 	// byChunk: a prefill is allocated blocks chunk by chunk, not all at admission.
 	byChunk bool
-	// wholePrompt: a request is admitted only when free blocks hold its whole prompt.
+	// wholePrompt, of byChunk: a request is admitted only when free blocks hold its whole prompt.
 	wholePrompt bool
 }
 
 // bases are the policies that a configuration can name. Another is a file of its own and an entry
 // here.
 var bases = []base{
-	{name: "vllm", fill: (*Scheduler).vllm, wholePrompt: true},
+	{name: "vllm", fill: (*Scheduler).vllm},
 	{name: "vllm-v1", fill: (*Scheduler).vllmV1, byChunk: true},
 	{name: "vllm-v1-whole", fill: (*Scheduler).vllmV1, byChunk: true, wholePrompt: true},
-	{name: "sarathi", fill: (*Scheduler).sarathi, wholePrompt: true},
+	{name: "sarathi", fill: (*Scheduler).sarathi},
 }
 
 // AllocatesByChunk reports whether the named base allocates the blocks of a prefill chunk by chunk.
