@@ -126,8 +126,8 @@ func find(path string) (string, error) {
 		strings.Join(places, ", "), only, LibraryEnv)
 }
 
-// isCheckout says whether the working folder is one of this module: elsewhere, somebody else's code
-// may have the library's name.
+// isCheckout reports whether the working folder is a checkout of this module. Elsewhere a library
+// of that name is not opened, because it could be somebody else's code.
 func isCheckout() bool {
 	text, err := files.ReadText("go.mod")
 	return err == nil && strings.HasPrefix(string(text), "module github.com/sparseserve/sparseserve\n")
