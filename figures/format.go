@@ -2,9 +2,12 @@ package figures
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"codeberg.org/go-pdf/fpdf"
@@ -14,6 +17,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // dotsPerInch is the resolution of a PNG.
@@ -74,8 +79,30 @@ func writeFile(path string, data []byte) error {
 	return renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }
 
+// checkTables refuses tables that no picture has made: they are not replaced.
+func checkTables(dir string, pictures []picture) error {
+	for i := range pictures {
+		path := filepath.Join(dir, pictures[i].file+".csv")
+		text, err := files.ReadResult(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if head := strings.Join(tableColumns, ",") + "\n"; !strings.HasPrefix(string(text), head) {
+			return fmt.Errorf("%s: is not of a picture, whose figures would replace it; choose another "+
+				"folder", path)
+		}
+	}
+	return nil
+}
+
 // writeAll writes pictures in the order given. Two of one name would be one.
 func writeAll(dir string, pictures []picture, formats []string) ([]string, error) {
+	if err := checkTables(dir, pictures); err != nil {
+		return nil, err
+	}
 	var files, names []string
 	for i := range pictures {
 		if slices.Contains(names, pictures[i].file) {

@@ -6,12 +6,14 @@ import (
 	"strconv"
 )
 
+var tableColumns = []string{"panel", "quantity", "series", "x", "runs", "mean", "low95", "high95",
+	"unstable"}
+
 // tabulate writes the numbers of a picture, one row a marker or part of a bar.
 func (p *picture) tabulate() []byte {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
-	w.Write([]string{"panel", "quantity", "series", "x", "runs", "mean", "low95", "high95",
-		"unstable"})
+	w.Write(tableColumns)
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	row := func(c *chart, quantity, group, series string, q point) {
 		x := group

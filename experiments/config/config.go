@@ -28,6 +28,8 @@ type Config struct {
 	Notes    []string // what a person may not expect of it
 	Unused   []string // warnings of chosen keys that no run uses
 
+	files []string // that it was read from
+
 	// Own says that the model, the card or the trace is not that of the built-in experiment.
 	Own bool
 	// NoRates says that nothing names the rates that such a configuration needs: Rates are to be

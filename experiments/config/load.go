@@ -175,6 +175,7 @@ func (l *loader) base() error {
 // apply puts one document over the ones before.
 func (l *loader) apply(doc *document, flag bool) error {
 	l.addAbsent(doc)
+	l.cfg.files = append(slices.Clip(l.cfg.files), doc.name)
 	if _, ok := doc.tree["systems"]; ok {
 		l.presets = nil // the file says which systems run
 	}

@@ -61,14 +61,28 @@ func (d *document) relocate(dir string) {
 	}
 }
 
-// Paths lists what a configuration names that may be a file or a folder.
+// Paths lists the files of a configuration and what it names that may be a file or a folder.
 func (c *Config) Paths() []string {
-	paths := []string{c.Model, c.GPU, c.Workload.Trace}
+	paths := append(slices.Clone(c.files), c.Model, c.GPU, c.Workload.Trace)
 	for i := range c.Systems {
 		s := &c.Systems[i]
 		paths = append(paths, s.Engine, s.PrefixDrive, s.Selections, s.PrefillPattern)
 	}
 	return paths
+}
+
+// Paths lists those of all variants, and the prices of a plan.
+func (s *Sweep) Paths() []string {
+	all := map[string]bool{}
+	for _, v := range s.Variants {
+		for _, path := range v.Config.Paths() {
+			all[path] = true
+		}
+	}
+	if s.Plan != nil {
+		all[s.Plan.PricesFile] = true
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 func exists(path string) bool {

@@ -17,8 +17,11 @@ const QuestionFile = "question.txt"
 // OpenAnswer makes a folder ready for the answer of a plan or a what-if, whose question is all that
 // was asked: the command, its settings and the configuration's text. A folder with the answer to
 // another question is ErrTaken; with replace its files make way for the new ones. Finished runs
-// stay in any case.
-func OpenAnswer(dir string, question []byte, replace bool) error {
+// stay in any case. A folder with an input, as CheckFolder has it, is refused.
+func OpenAnswer(dir string, question []byte, replace bool, inputs ...string) error {
+	if err := files.CheckFolder(dir, inputs...); err != nil {
+		return err
+	}
 	path := filepath.Join(dir, QuestionFile)
 	before, err := files.ReadResult(path)
 	switch {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,7 +53,7 @@ func OpenFolder(dir, program string, c *config.Config, replace bool) (*Folder, e
 		return nil, err
 	}
 	points := filepath.Join(dir, pointsFolder)
-	if err := checkMaker(dir); err != nil {
+	if err := errors.Join(checkMaker(dir), checkInputs(dir, c, text)); err != nil {
 		return nil, err
 	}
 	_, statErr := os.Stat(filepath.Join(points, storeFile))
@@ -101,6 +102,16 @@ func checkMaker(dir string) error {
 		}
 	}
 	return nil
+}
+
+// checkInputs refuses a folder with a file that the command reads, but for the configuration that a
+// run in it was made by.
+func checkInputs(dir string, c *config.Config, text []byte) error {
+	inputs, own := c.Paths(), filepath.Join(dir, ConfigFile)
+	if kept, err := files.ReadResult(own); err == nil && bytes.Equal(kept, text) {
+		inputs = slices.DeleteFunc(inputs, func(path string) bool { return filepath.Clean(path) == own })
+	}
+	return files.CheckFolder(dir, inputs...)
 }
 
 // continues says how the folder's results differ from what is to be run.

@@ -64,9 +64,13 @@ func (f *SweepFolder) WriteJob(ctx context.Context, c Cluster, program, workDir 
 	return writeJob(c, job)
 }
 
-// check refuses names that end a comment or a word of a job's file, and go on as a command.
 func (j *Job) check() error {
-	for _, text := range append([]string{j.Name, j.Folder, j.WorkDir, j.Program}, j.Args...) {
+	return CheckJobWords(append([]string{j.Name, j.Folder, j.WorkDir, j.Program}, j.Args...)...)
+}
+
+// CheckJobWords refuses names that end a comment or a word of a job's file, and go on as a command.
+func CheckJobWords(words ...string) error {
+	for _, text := range words {
 		if strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text) {
 			return fmt.Errorf("%q: a name or setting of a job must not have a control character", text)
 		}

@@ -70,7 +70,7 @@ func OpenSweepFolder(dir, points, program string, s *config.Sweep,
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSweepMaker(dir); err != nil {
+	if err := errors.Join(checkSweepMaker(dir), files.CheckFolder(dir, s.Paths()...)); err != nil {
 		return nil, err
 	}
 	f := &SweepFolder{dir: dir, sweep: s, pts: expanded}

@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -91,6 +92,9 @@ func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, er
 			name += "-" + v.points[i].Hash
 		}
 		v.names[v.points[i].Hash] = name
+	}
+	if err := files.CheckFolder(v.Dir, v.Sweep.Paths()...); err != nil {
+		return nil, nil, err
 	}
 	if err := os.MkdirAll(v.Dir, 0o755); err != nil {
 		return nil, nil, err

@@ -207,6 +207,9 @@ func (s *Study) steps(usual int) int {
 	return usual
 }
 
+// Paths lists the files of the configuration, and what it names that may be one; after Check.
+func (s *Study) Paths() []string { return s.base.Paths() }
+
 func (s *Study) load(settings []config.Setting, search bool) (*config.Sweep, error) {
 	return config.LoadVaried(s.Config, s.Set, [][]config.Setting{settings}, search)
 }

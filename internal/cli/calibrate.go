@@ -17,17 +17,17 @@ import (
 const defaultCalibration = "out/calibration.toml"
 
 type calibrateCmd struct {
-	Out     string   `default:"${calibration}" placeholder:"FILE" help:"Profile to write; the samples (CSV) and plots go to the same folder. Default: ${default}."`
-	Quick   bool     `help:"Fewer sizes and samples: under a minute."`
-	Host    bool     `help:"Measure only what the CPU does in a step of the live loop, and write an engine (default: out/host.toml) for system.engine. For a built-in card: hosts differ more than cards do."`
-	Pool    int64    `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
-	Fresh   bool     `help:"Measure anew what an earlier run has measured."`
-	Visit   bool     `help:"With --host: measure each point once, and add that to what earlier visits have measured. One before and one after other runs say what the host was over them."`
-	Steady  bool     `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
-	Library string   `placeholder:"FILE" help:"libsparseserve.so. Default: what SPARSESERVE_CUDA_LIB names, or in the program's folder, or in cuda/build of a checkout."`
-	Format  []string `enum:"png,svg,pdf" default:"png" placeholder:"FORMAT" help:"Formats of the plots: png, svg and pdf. Default: ${default}."`
-	Drive   string   `placeholder:"DIR" help:"Measure the SSD that this folder is on and nothing else: reads by queue depth past the page cache, in two minutes and a file of 4 GiB, removed at the end. Writes a drive file for system.prefix_drive to --out, by default out/drive.toml. Linux; needs no GPU."`
-	Refit   string   `placeholder:"CSV" help:"Fit these samples instead of measuring; needs no GPU."`
+	Out    string `default:"${calibration}" placeholder:"FILE" help:"Profile to write; the samples (CSV) and plots go to the same folder. Default: ${default}."`
+	Quick  bool   `help:"Fewer sizes and samples: under a minute."`
+	Host   bool   `help:"Measure only what the CPU does in a step of the live loop, and write an engine (default: out/host.toml) for system.engine. For a built-in card: hosts differ more than cards do."`
+	Pool   int64  `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
+	Fresh  bool   `help:"Measure anew what an earlier run has measured."`
+	Visit  bool   `help:"With --host: measure each point once, and add that to what earlier visits have measured. One before and one after other runs say what the host was over them."`
+	Steady bool   `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
+	libraryFlag
+	Format []string `enum:"png,svg,pdf" default:"png" placeholder:"FORMAT" help:"Formats of the plots: png, svg and pdf. Default: ${default}."`
+	Drive  string   `placeholder:"DIR" help:"Measure the SSD that this folder is on and nothing else: reads by queue depth past the page cache, in two minutes and a file of 4 GiB, removed at the end. Writes a drive file for system.prefix_drive to --out, by default out/drive.toml. Linux; needs no GPU."`
+	Refit  string   `placeholder:"CSV" help:"Fit these samples instead of measuring; needs no GPU."`
 }
 
 // Run implements the command.

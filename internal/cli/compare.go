@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -68,16 +67,15 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	if out == "" {
 		out = filepath.Join("out", "compare", name+settingsName(c.Set))
 	}
-	if sameFolder(out, filepath.Dir(c.Measured)) {
-		return fmt.Errorf("--out %s: the record's own folder; choose another, so that no result takes "+
-			"the record's name", out)
-	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(len(record.Requests))
 	replay := validate.Replay{Name: name, Record: record, Config: cfg, Skip: c.Skip, PrefixHit: prefix,
 		Run: app.Run, Finished: bar.finished, Replace: c.Force}
 	var report *validate.ReplayReport
 	err = numbered(out, c.Out == "", func(dir string) error {
+		if err := files.CheckFolder(dir, append(cfg.Paths(), c.Measured)...); err != nil {
+			return err
+		}
 		replay.Dir = dir
 		report, err = replay.Do(ctx)
 		return err
@@ -114,13 +112,6 @@ func (c *compareCmd) prefixHit() (float64, error) {
 			c.Prefix)
 	}
 	return share, nil
-}
-
-// sameFolder says whether two paths name one folder that exists.
-func sameFolder(a, b string) bool {
-	first, err1 := os.Stat(a)
-	second, err2 := os.Stat(b)
-	return err1 == nil && err2 == nil && os.SameFile(first, second)
 }
 
 // recordName is the file's name without what says how it is written.

@@ -41,6 +41,15 @@ func (f *jobFlags) cluster(json bool) (run.Cluster, error) {
 	return cluster, cluster.Check()
 }
 
+// checkJobWords refuses words that no job's file can have, before anything is made.
+func checkJobWords(words ...string) error {
+	program, here, err := programHere()
+	if err != nil {
+		return err
+	}
+	return run.CheckJobWords(append(words, program, here)...)
+}
+
 // printSubmit says what is to be done with a job.
 func (f *jobFlags) printSubmit(w io.Writer, job string) {
 	submit := map[string]string{"slurm": "sbatch", "kubernetes": "kubectl apply -f"}[f.Engine]

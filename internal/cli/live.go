@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -28,6 +29,12 @@ type liveFlags struct {
 	Record     string   `name:"record-selections" placeholder:"FILE" help:"With --live: write what every decode of the run selects; system.selections = \"FILE\" replays it."`
 	Pace       bool     `help:"With --live: wait out the gaps in which no request runs. Default: skip them."`
 	SplitEvery int64    `placeholder:"N" default:"${splitEvery}" help:"With --live: every n-th step is split into phases by GPU events, which cost some time. Default: ${default}."`
+	libraryFlag
+}
+
+// libraryFlag is of all commands that run on a GPU.
+type libraryFlag struct {
+	Library string `placeholder:"FILE" help:"libsparseserve.so, for the GPU. Default: what SPARSESERVE_CUDA_LIB names, or in the program's folder, or in cuda/build of a checkout."`
 }
 
 // splitEvery is the default of the flag.
@@ -42,7 +49,7 @@ func (f *liveFlags) runner(app *App, points int) (simulate run.Runner, workers i
 			set  bool
 		}{{"--weights", f.Weights != ""}, {"--select", f.Select == "model"},
 			{"--record-selections", f.Record != ""}, {"--pace", f.Pace},
-			{"--split-every", f.SplitEvery != splitEvery}} {
+			{"--split-every", f.SplitEvery != splitEvery}, {"--library", f.Library != ""}} {
 			if only.set {
 				return nil, 0, fmt.Errorf("%s is for --live", only.flag)
 			}
@@ -65,8 +72,11 @@ func (f *liveFlags) machine() (*run.Live, error) {
 	if f.SplitEvery < 0 {
 		return nil, fmt.Errorf("--split-every %d: must be 0 or more", f.SplitEvery)
 	}
+	if f.Library != "" && f.Live == liveReference {
+		return nil, errors.New("--library is for the GPU; the reference has none")
+	}
 	l := &run.Live{Simulator: run.NewSimulator(), Weights: f.Weights,
-		SplitEvery: f.SplitEvery, On: onGPU,
+		SplitEvery: f.SplitEvery, On: f.onGPU,
 		Selects: f.Select == "model", Record: f.Record, Pace: f.Pace, HostBytes: hostMemory(),
 		Pinned: &live.Pinned{Most: hostMemory()}}
 	if f.Live == liveReference {
@@ -77,8 +87,8 @@ func (f *liveFlags) machine() (*run.Live, error) {
 }
 
 // onGPU runs f on the library's thread, with the first GPU selected.
-func onGPU(f func(live.Machine) error) error {
-	library, err := cuda.Open("")
+func (l *libraryFlag) onGPU(f func(live.Machine) error) error {
+	library, err := cuda.Open(l.Library)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,8 @@ type searchPatterns struct {
 	Model   string   `default:"llama3-8b-1m" placeholder:"NAME" help:"Model of which planted heads are one (list models). Default: ${default}."`
 	Weights string   `placeholder:"DIR" help:"A folder with config.json and safetensors: search its heads on a prompt of random tokens."`
 	Live    liveMode `enum:"gpu,reference" alone:"gpu" help:"With --weights: the GPU of this machine computes queries, keys and values in fp16 (--live=gpu, the same as --live), or a reference of it in Go (--live=reference). Default: the CPU, exactly, for tiny models."`
-	Out     string   `placeholder:"FILE" help:"Write the found patterns of --weights, in MInference's format."`
+	libraryFlag
+	Out string `placeholder:"FILE" help:"Write the found patterns of --weights, in MInference's format."`
 }
 
 // Validate is called by the parser.
@@ -87,6 +88,8 @@ func (s *searchPatterns) Validate() error {
 		return fmt.Errorf("--tokens %d: must be 512 to 65536", s.Tokens)
 	case s.Live != "" && s.Weights == "":
 		return errors.New("--live: is for the heads of --weights")
+	case s.Library != "" && s.Live == "":
+		return errors.New("--library is for --live")
 	case s.Out != "" && s.Weights == "":
 		return fmt.Errorf("--out %s: is for the heads of --weights; planted ones are of no model", s.Out)
 	}
@@ -175,7 +178,7 @@ func (s *searchPatterns) search(w weights.Source, space []pattern.Head) (all pat
 		return err
 	}
 	if s.Live != "" {
-		flags := liveFlags{Live: s.Live}
+		flags := liveFlags{Live: s.Live, libraryFlag: s.libraryFlag}
 		machine, err := flags.machine()
 		if err != nil {
 			return nil, err

@@ -84,7 +84,12 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	out, err := openAnswer("plan", p.Out, q.folder, p.Config, p.Force, p.Set, p.GPUs)
+	if cluster != nil {
+		if err := checkJobWords(append(p.Set, p.Config, p.Out, q.folder, p.Points)...); err != nil {
+			return err
+		}
+	}
+	out, err := openAnswer("plan", p.Out, q.folder, p.Config, p.Force, q.Paths(), p.Set, p.GPUs)
 	if err != nil {
 		return err
 	}
@@ -165,8 +170,9 @@ func (p *planCmd) question() (q planQuestion, err error) {
 
 // openAnswer opens the folder of a command's answer. Without out it is the first of
 // out/COMMAND/NAME, out/COMMAND/NAME-2, .. that is new or has the answer to this question: settings
-// and the texts of the configuration and of those that it starts from.
-func openAnswer(command, out, name, cfg string, force bool, asked ...[]string) (string, error) {
+// and the texts of the configuration and of those that it starts from. It holds none of the inputs.
+func openAnswer(command, out, name, cfg string, force bool, inputs []string, asked ...[]string) (
+	string, error) {
 	texts, err := config.Texts(cfg)
 	if err != nil {
 		return "", err
@@ -178,7 +184,7 @@ func openAnswer(command, out, name, cfg string, force bool, asked ...[]string) (
 	}
 	err = numbered(first, out == "", func(dir string) error {
 		out = dir
-		return run.OpenAnswer(dir, question, force)
+		return run.OpenAnswer(dir, question, force, inputs...)
 	}, run.ErrTaken)
 	return out, err
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,66 @@ func TestOutputsAreNoInputs(t *testing.T) {
 		if after[path] != text {
 			t.Errorf("%s has changed", path)
 		}
+	}
+}
+
+// A folder for results that holds an input, where results may take its place, is refused before
+// anything runs; figures do not replace a table that they have not made.
+func TestResultsReplaceNoInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	trace := "arrived_s,prompt_tokens,output_tokens\n0,40,2\n1,40,2\n"
+	if err := errors.Join(os.MkdirAll("points/x", 0o755), os.Mkdir("slurm", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	record := "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n0,40,2,0.1,0.2\n1,40,2,0.1,0.2\n"
+	for name, text := range map[string]string{"ttft.csv": trace, "sweep.csv": trace,
+		"compare.csv": record, "whatif.csv": trace, "points/x/t.csv": trace, "config.toml": "seed = 1\n",
+		"slurm/base.toml": "[workload]\nrequests = 2\nrate = 1\n", "description.json": trace,
+		"plan.csv": "seed = 1\n"} {
+		writeFile(t, name, text)
+	}
+	small := func(command string, more ...string) []string {
+		return append([]string{command, "--set", "workload.requests=2", "--set", "workload.rate=1",
+			"--set", "system.preset=vllm", "--out", "."}, more...)
+	}
+	for _, args := range [][]string{
+		small("simulate", "--set", "workload.trace=ttft.csv"),
+		small("simulate", "--set", "workload.trace=./points/x/t.csv", "--force"),
+		small("simulate", "config.toml", "--force"),
+		small("sweep", "default", "--set", "workload.trace=sweep.csv"),
+		small("sweep", "slurm/base.toml", "--engine", "slurm"),
+		small("plan", "--set", "workload.trace=ttft.csv"), small("plan", "plan.csv"),
+		small("whatif", "--set", "workload.trace=whatif.csv"),
+		{"compare", "compare.csv", "--set", "model=llama3-8b", "--set", "gpu=h200", "--out", "."},
+		{"trace", "describe", "description.json", "--format", "csv", "--out", "."},
+		{"validate", "config.toml", "--out", ".", "--live", "reference"},
+	} {
+		before := textsBelow(t, ".")
+		status, _, errs := runHere(t.Context(), pretend, args...)
+		if status != exitFailed || !strings.Contains(errs, "choose another folder") ||
+			strings.Count(errs, "\n") != 1 {
+			t.Errorf("%v: status %d, stderr %q", args, status, errs)
+		}
+		if after := textsBelow(t, "."); !maps.Equal(before, after) {
+			t.Errorf("%v: files have changed", args)
+		}
+	}
+	simulate := []string{"simulate", "--set", "workload.requests=2", "--set", "workload.rate=1",
+		"--set",
+		"system.preset=vllm", "--out", "R"}
+	for _, args := range [][]string{simulate, {"figures", "R"},
+		{"simulate", "R/config.toml", "--out", "R"}} { // again from its own configuration
+		if status, _, errs := runHere(t.Context(), pretend, args...); status != exitOK {
+			t.Fatalf("%v: %s", args, errs)
+		}
+	}
+	before := textsBelow(t, ".")
+	status, _, errs := runHere(t.Context(), pretend, "figures", "R", "--out", ".")
+	if status != exitFailed || !strings.Contains(errs, "ttft.csv: ") {
+		t.Errorf("figures: status %d, stderr %q", status, errs)
+	}
+	if after := textsBelow(t, "."); !maps.Equal(before, after) {
+		t.Error("figures: files have changed")
 	}
 }
 
@@ -134,6 +195,9 @@ func TestHostileJobs(t *testing.T) {
 			status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
 			if (status == exitOK) != (c.want == "") || c.want != "" && !strings.Contains(errs, c.want) {
 				t.Errorf("%q: status %d, stderr %q", args, status, errs)
+			}
+			if _, err := os.Stat(fmt.Sprint(c.out, command, i)); (err == nil) != (c.want == "") {
+				t.Errorf("%q: the folder: %v", args, err)
 			}
 		}
 	}

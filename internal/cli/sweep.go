@@ -64,6 +64,11 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
+	if cluster != nil {
+		if err := checkJobWords(append(s.Set, s.Config, s.Out, s.Points)...); err != nil {
+			return err
+		}
+	}
 	folder, err := s.open(app, sweep)
 	if err != nil {
 		return err

@@ -41,6 +41,8 @@ type describeCmd struct {
 	Block string `placeholder:"TOKENS" help:"Tokens of their blocks. Default: 16, of a configuration system.block_tokens."`
 	Out   string `placeholder:"DIR" help:"Write the description there, and draw prefix.png, where the trace says what prompts contain."`
 	JSON  bool   `name:"json" help:"Print one JSON object and nothing else."`
+
+	inputs []string // of a configuration
 }
 
 // Help is what the command's help adds.
@@ -84,6 +86,7 @@ func (d *describeCmd) describe(ctx context.Context) (traces.Description, error) 
 	if err != nil {
 		return traces.Description{}, err
 	}
+	d.inputs = sweep.Paths()
 	point := sweep.Variants[0].Config.Points()[0]
 	model, err := hw.LoadModel(point.Model)
 	if err != nil {
@@ -146,11 +149,14 @@ func (d *describeCmd) write(desc *traces.Description) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := files.CheckFolder(d.Out, append(d.inputs, d.File)...); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(d.Out, 0o755); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(d.Out, "description.json")
-	if err := files.Write(path, append(text, '\n'), d.File); err != nil {
+	if err := files.Write(path, append(text, '\n')); err != nil {
 		return nil, err
 	}
 	drawn, err := figures.DrawDescription(d.Out, d.Out)

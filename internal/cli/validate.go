@@ -21,13 +21,14 @@ type validateCmd struct {
 	Live       string   `enum:"gpu,reference" default:"gpu" help:"What runs live: gpu, or reference, which is fit for tiny models. Default: ${default}."`
 	Weights    string   `placeholder:"DIR" help:"A folder of safetensors with its config.json. Default: drawn from the seed."`
 	SplitEvery int64    `placeholder:"N" default:"16" help:"Every n-th live step is split into phases. Default: ${default}."`
-	LiveOnly   bool     `help:"Make the live runs and nothing else; --reuse-live goes on from there, on a machine without GPU too. Several processes, one a GPU, may do so in one folder: each takes the next run that nobody makes."`
-	Again      bool     `name:"rerun-disturbed" help:"Make live runs once more, after all others, that something on the machine disturbed, and keep the steadier of the two: whose steps of the same work agree better with each other, whatever the model says of them."`
-	Kept       bool     `name:"reuse-live" help:"Take live runs that the result folder keeps, whatever profile, device and program made them; only what is missing runs live, and is left out where there is no library to do so."`
-	Markdown   bool     `help:"Print the tables in Markdown, with the live figures."`
-	Recompute  string   `placeholder:"DIR" help:"Run nothing: compute the table of a result folder anew from its files."`
-	Repeat     string   `placeholder:"DIR,DIR" help:"Run nothing: hold the live runs of the first folder against the same runs of the second, and say by how much live runs differ among themselves: what runs of one program differ by, no simulation predicts."`
-	Ablate     []string `placeholder:"DIR[,PROFILE]" sep:"none" help:"Run nothing: price the steps of a result folder's live runs without each part of the cost model in turn, and print what it is worth. May be repeated, a card each; PROFILE is that of the card, by default what the runs name."`
+	libraryFlag
+	LiveOnly  bool     `help:"Make the live runs and nothing else; --reuse-live goes on from there, on a machine without GPU too. Several processes, one a GPU, may do so in one folder: each takes the next run that nobody makes."`
+	Again     bool     `name:"rerun-disturbed" help:"Make live runs once more, after all others, that something on the machine disturbed, and keep the steadier of the two: whose steps of the same work agree better with each other, whatever the model says of them."`
+	Kept      bool     `name:"reuse-live" help:"Take live runs that the result folder keeps, whatever profile, device and program made them; only what is missing runs live, and is left out where there is no library to do so."`
+	Markdown  bool     `help:"Print the tables in Markdown, with the live figures."`
+	Recompute string   `placeholder:"DIR" help:"Run nothing: compute the table of a result folder anew from its files."`
+	Repeat    string   `placeholder:"DIR,DIR" help:"Run nothing: hold the live runs of the first folder against the same runs of the second, and say by how much live runs differ among themselves: what runs of one program differ by, no simulation predicts."`
+	Ablate    []string `placeholder:"DIR[,PROFILE]" sep:"none" help:"Run nothing: price the steps of a result folder's live runs without each part of the cost model in turn, and print what it is worth. May be repeated, a card each; PROFILE is that of the card, by default what the runs name."`
 }
 
 // Help is what the command's help adds.
@@ -136,7 +137,8 @@ func (c *validateCmd) validate(ctx context.Context, app *App) (out string, repor
 	if out = c.Out; out == "" {
 		out = filepath.Join("out", "validate", sweep.Name)
 	}
-	flags := liveFlags{Live: liveMode(c.Live), Weights: c.Weights, SplitEvery: c.SplitEvery}
+	flags := liveFlags{Live: liveMode(c.Live), Weights: c.Weights, SplitEvery: c.SplitEvery,
+		libraryFlag: c.libraryFlag}
 	machine, err := flags.machine()
 	if err != nil {
 		return "", nil, err

@@ -99,8 +99,8 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 		return interrupted(ctx, err)
 	}
 	name := strings.TrimSuffix(filepath.Base(study.Config), filepath.Ext(study.Config))
-	out, err := openAnswer("whatif", w.Out, name+settingsName(w.Set), study.Config, w.Force, w.Set,
-		w.Vary, w.Threshold, []string{w.Heat, w.Metric, fmt.Sprint(w.Steps)})
+	out, err := openAnswer("whatif", w.Out, name+settingsName(w.Set), study.Config, w.Force,
+		study.Paths(), w.Set, w.Vary, w.Threshold, []string{w.Heat, w.Metric, fmt.Sprint(w.Steps)})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/google/renameio/v2"
 )
@@ -63,6 +65,44 @@ func CheckOutput(path string, kept ...string) error {
 		if other := within(path, there, to); other != "" {
 			return fmt.Errorf("%s: the command reads or keeps %s, and this would replace or add to it; "+
 				"choose another name", path, other)
+		}
+	}
+	return nil
+}
+
+// resultEndings are those of files that commands write into a result folder, and resultFolders what
+// they keep and remove below it.
+var (
+	resultEndings = []string{".csv", ".json", ".png", ".svg", ".pdf", ".html", ".txt", "config.toml"}
+	resultFolders = []string{"points", "slurm", "kubernetes", "live", "again", "simulated", "steps",
+		"pictures", "results"}
+)
+
+// CheckFolder refuses a folder for results that holds a file which the command reads, where results
+// may take its place. Inputs that are no files are names of something built in.
+func CheckFolder(dir string, inputs ...string) error {
+	root := realPath(dir)
+	for _, input := range inputs {
+		info, err := os.Stat(input)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		folder, err := filepath.EvalSymlinks(filepath.Dir(input)) // a link itself may be replaced
+		if err == nil {
+			folder, err = filepath.Abs(folder)
+		}
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, filepath.Join(folder, filepath.Base(input)))
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		first, _, below := strings.Cut(filepath.ToSlash(rel), "/")
+		if below && slices.Contains(resultFolders, first) || !below &&
+			slices.ContainsFunc(resultEndings, func(e string) bool { return strings.HasSuffix(rel, e) }) {
+			return fmt.Errorf("%s: holds %s, which the command reads and results may replace; choose "+
+				"another folder", dir, input)
 		}
 	}
 	return nil
