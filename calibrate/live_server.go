@@ -90,7 +90,7 @@ func (c *liveCase) server() sim.Config {
 		Prefill: "chunked", ChunkTokens: liveChunk, OverLength: "truncate", Heads: "full",
 	}
 	cfg := sim.Config{
-		Model: sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden,
+		Model: sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads,
 			MaxContext: 2*c.prompt + c.output()},
 		Geometry: c.model.Geometry(spec.BlockTokens),
 	}

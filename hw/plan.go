@@ -70,4 +70,8 @@ func (m *Model) activations() int64 {
 	return n
 }
 
+// TokenValues is the values of a token that is prefilled layer by layer, all tokens of a prompt at
+// once: its hidden state, and its queries in a layer, which attention overwrites.
+func (m *Model) TokenValues() int { return m.Hidden + m.QHeads*m.HeadDim }
+
 func gib(bytes int64) string { return fmt.Sprintf("%.2f GiB", float64(bytes)/(1<<30)) }

@@ -50,7 +50,7 @@ func decoding(t testing.TB, eviction string, change func(*sim.Spec)) *sim.Server
 	}
 	s, err := sim.NewServer(sim.Config{
 		Spec: spec,
-		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden,
+		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, TokenValues: model.TokenValues(),
 			MaxContext: model.MaxContext},
 		Geometry: model.Geometry(32), HBMBytes: 20 << 30, Device: device,
 		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1),

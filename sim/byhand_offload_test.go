@@ -69,7 +69,7 @@ func TestSavesLandAndUnpin(t *testing.T) {
 	// that of ten full blocks, two heads.
 	c = offloaded("layer")
 	meta := 20 * c.model.Geometry(4).MetaBytes
-	buffers := 2*10*block + 2*40*64*2 // KV of two layers; hidden state and queries, fp16
+	buffers := 2*10*block + 40*(64+2*16)*2 // KV of two layers; hidden state and queries, fp16
 	reserved := map[int]int64{}
 	c.lives(t, func(o *outcome) error {
 		reserved[int(o.server.Now()/ms)] = o.server.Left().Reserved

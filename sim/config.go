@@ -13,8 +13,9 @@ import (
 type Model struct {
 	Layers     int
 	KVHeads    int
-	Hidden     int
 	MaxContext int
+	// TokenValues of fp16 are what a token of a layer-segmented prefill has in HBM besides its KV.
+	TokenValues int
 	// BoundTokens is what decodes attend to at most in layers that have such a bound, of a window or
 	// an indexer; 0: no layer has one.
 	BoundTokens int

@@ -65,7 +65,7 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 	cfg := sim.Config{
 		Spec: c.spec,
 		Model: sim.Model{BoundTokens: c.model.BoundTokens(), WindowLayers: c.model.WindowLayers(),
-			Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden,
+			Layers: c.model.Layers, KVHeads: c.model.KVHeads, TokenValues: c.model.TokenValues(),
 			MaxContext: c.model.MaxContext},
 		Geometry: c.model.Geometry(c.spec.BlockTokens), HBMBytes: c.hbm, Seed: c.seed, Device: d,
 		Engine: c.engine, Addressed: c.addressed, Cutoff: c.cutoff, Good: c.good, CardBytes: 2 * c.hbm,

@@ -39,7 +39,7 @@ func ExampleServer_Run() {
 			Attention: "full", BlockTokens: 16, Base: "vllm", MaxRequests: 8, MaxTokens: 100,
 			Prefill: "chunked", ChunkTokens: 100, OverLength: "truncate", Heads: "full",
 		},
-		Model:    sim.Model{Layers: 2, KVHeads: 2, Hidden: 64, MaxContext: 1000},
+		Model:    sim.Model{Layers: 2, KVHeads: 2, TokenValues: 128, MaxContext: 1000},
 		Geometry: kv.Geometry{Layers: 2, KVHeads: 2, BlockTokens: 16, BlockBytes: 1 << 12},
 		HBMBytes: 1 << 22, Device: &steady{},
 	})

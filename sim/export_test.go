@@ -3,9 +3,12 @@ package sim
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // Drive is Run with a look at the server after every event.
@@ -253,3 +256,40 @@ func (f *Fleet) Recount() error {
 
 // Joined counts the blocks that got the slots in which other requests have them.
 func (s *Server) Joined() int64 { return s.cache.Stats().Joined }
+
+// Holder is a request that a server has, as its scheduler sees it.
+type Holder struct {
+	*sched.Request
+	Segment *sched.Segment // of its prompt, in the running step
+	Decodes bool           // in the running step
+	Saving  bool           // some of its prompt, layer by layer
+	Text    []prefix.Piece // where prefixes are shared
+}
+
+// Holders returns the requests that a server has.
+func (s *Server) Holders() (all []Holder) {
+	for _, r := range s.requests {
+		h := Holder{Request: r.Request, Text: r.table.Text(true)}
+		h.Saving = slices.ContainsFunc(s.saves, func(j saveJob) bool {
+			return r.seq != nil && j.seq == r.seq && j.owner == r.seq.Owner() && j.frees
+		})
+		if s.busy {
+			h.Decodes = slices.Contains(s.batch.Decodes, r.Request)
+			for i := range s.batch.Prefills {
+				if seg := &s.batch.Prefills[i]; seg.Req == r.Request {
+					h.Segment = seg
+				}
+			}
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// Resident counts the blocks that a cache has in HBM.
+func (s *Server) Resident() int64 {
+	if s.cache == nil {
+		return 0
+	}
+	return s.cache.Resident() / s.Geometry.BlockBytes
+}

@@ -75,7 +75,7 @@ func BenchmarkBookkeeping(b *testing.B) {
 	device := &stopwatch{}
 	s, err := sim.NewServer(sim.Config{
 		Spec: spec,
-		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden,
+		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, TokenValues: model.TokenValues(),
 			MaxContext: model.MaxContext},
 		Geometry: geo, HBMBytes: 24 << 30, Device: device, Addressed: true, Do: parallel.Do,
 		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1),

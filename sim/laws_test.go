@@ -28,20 +28,6 @@ func TestLaw1BlocksAreConserved(t *testing.T) {
 	})
 }
 
-// Law 2: blocks, metadata and prefill buffers fit what the card leaves for KV;
-// that weights, activations and these fit the card is tested in experiments.
-func TestLaw2HBMHoldsEverything(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := drawScenario(t)
-		c.drive(t, func(o *outcome) error {
-			if used := o.server.HBMUsed(); used > c.hbm+o.server.Rounding() {
-				return fmt.Errorf("law 2: %d bytes of HBM used, there are %d", used, c.hbm)
-			}
-			return o.server.Check()
-		})
-	})
-}
-
 // Law 3: no KV is lost. Every full block of a live request is in DRAM, or held
 // in HBM with a save under way, also while requests are preempted and set back.
 func TestLaw3NoKVIsLost(t *testing.T) {

@@ -170,7 +170,7 @@ func (s *Server) segmentBuffers(tokens, hit int) int64 {
 		prefix = 0
 	}
 	return layer + max(queued, layer) + 2*prefix + s.allBlocks(1) +
-		2*int64(tokens-hit)*int64(s.Model.Hidden)*2
+		int64(tokens-hit)*int64(s.Model.TokenValues)*2
 }
 
 // hbmTotal is the HBM for KV blocks, metadata and prefill buffers.

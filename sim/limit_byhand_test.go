@@ -30,13 +30,14 @@ func TestWorkingSetHasTheBlockThatOpens(t *testing.T) {
 
 // A layer-segmented prefill of 40 tokens that hits 16 holds: the six blocks of a layer that it
 // computes, as many that are being saved, the four blocks of the prefix of this layer and of the
-// next, which is loading, an open block in both layers, and two activations of 64 values of two
-// bytes for each of 24 tokens. Its ten blocks have metadata in both layers.
+// next, which is loading, an open block in both layers, and for each of 24 tokens a hidden state of
+// 64 values and queries of two heads, 16 values each, of two bytes. Its ten blocks have metadata in
+// both layers.
 func TestBuffersOfALayerSegmentedPrefillWithAPrefix(t *testing.T) {
 	block, meta := tinyBlock(), byHand(1).model.Geometry(4).MetaBytes
 	for hit, want := range map[int]int64{
-		0:  (10+10+2)*block + 2*40*64*2 + 20*meta,
-		16: (6+6+2*4+2)*block + 2*24*64*2 + 20*meta,
+		0:  (10+10+2)*block + 40*(64+2*16)*2 + 20*meta,
+		16: (6+6+2*4+2)*block + 24*(64+2*16)*2 + 20*meta,
 	} {
 		c := offloaded("layer")
 		c.arrivals[0].Cached = hit

@@ -39,7 +39,7 @@ func TestNoTablesForADeviceThatSelects(t *testing.T) {
 	model := tiny(1, 1)
 	cfg := sim.Config{
 		Spec: spec, Geometry: model.Geometry(16), HBMBytes: 1 << 20, Library: library(t, &spec),
-		Addressed: true, Model: sim.Model{Layers: 1, KVHeads: 1, Hidden: model.Hidden,
+		Addressed: true, Model: sim.Model{Layers: 1, KVHeads: 1, TokenValues: model.TokenValues(),
 			MaxContext: model.MaxContext},
 	}
 	if _, err := sim.NewServer(cfg); err != nil {

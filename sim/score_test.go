@@ -48,7 +48,8 @@ func TestNoEvictionByScoreWithoutScores(t *testing.T) {
 	} {
 		cfg := sim.Config{
 			Spec: spec, Geometry: model.Geometry(16), HBMBytes: 1 << 20, Library: library(t, &spec),
-			Model: sim.Model{Layers: 1, KVHeads: 1, Hidden: model.Hidden, MaxContext: model.MaxContext},
+			Model: sim.Model{Layers: 1, KVHeads: 1, TokenValues: model.TokenValues(),
+				MaxContext: model.MaxContext},
 		}
 		if _, err := sim.NewServer(cfg); err != nil {
 			t.Fatal(err)

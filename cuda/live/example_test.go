@@ -40,7 +40,8 @@ func ExampleDevice() {
 		Spec: spec, Geometry: model.Geometry(spec.BlockTokens), HBMBytes: kvBytes, Addressed: true,
 		Do: parallel.Do,
 		Model: sim.Model{
-			Layers: shape.Layers, KVHeads: shape.HeadsKV, Hidden: shape.Hidden, MaxContext: 400,
+			Layers: shape.Layers, KVHeads: shape.HeadsKV, TokenValues: model.TokenValues(),
+			MaxContext: 400,
 		},
 		Device: device,
 	})

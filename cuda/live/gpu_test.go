@@ -148,8 +148,8 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec, sparse b
 		t.Fatal(err)
 	}
 	server, err := sim.NewServer(sim.Config{
-		Spec: spec, Model: sim.Model{Layers: c.Layers, KVHeads: c.HeadsKV, Hidden: c.Hidden,
-			MaxContext: 1024}, Geometry: model.Geometry(spec.BlockTokens),
+		Spec: spec, Model: sim.Model{Layers: c.Layers, KVHeads: c.HeadsKV,
+			TokenValues: model.TokenValues(), MaxContext: 1024}, Geometry: model.Geometry(spec.BlockTokens),
 		HBMBytes: kv, Addressed: true, Do: parallel.Do, Device: device, Library: library(&spec),
 	})
 	if err != nil {

@@ -215,8 +215,9 @@ func onNothing(b testing.TB, spec sim.Spec, requests int, kv int64) (m *nothing,
 	}
 	b.Cleanup(func() { device.Close() })
 	s, err := sim.NewServer(sim.Config{
-		Spec: spec, Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden,
-			MaxContext: model.MaxContext},
+		Spec: spec, Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads,
+			TokenValues: model.TokenValues(),
+			MaxContext:  model.MaxContext},
 		Geometry: model.Geometry(32), HBMBytes: kv, Device: device, Addressed: true, Do: parallel.Do,
 		Library: library(&spec),
 	})

@@ -201,7 +201,7 @@ func flatScores() traces.ScoreParams {
 func (c *scenario) server(m *hw.Model) sim.Config {
 	cfg := sim.Config{
 		Spec: c.spec,
-		Model: sim.Model{Layers: m.Layers, KVHeads: m.KVHeads, Hidden: m.Hidden,
+		Model: sim.Model{Layers: m.Layers, KVHeads: m.KVHeads, TokenValues: m.TokenValues(),
 			MaxContext: m.MaxContext},
 		Geometry: m.Geometry(c.spec.BlockTokens), HBMBytes: c.kvBytes, Seed: 3, Prefill: c.mix(),
 	}

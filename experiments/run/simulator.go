@@ -126,7 +126,7 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 	}
 	cfg := sim.Config{
 		Spec: p.System,
-		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden,
+		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, TokenValues: model.TokenValues(),
 			MaxContext: model.MaxContext, BoundTokens: model.BoundTokens(),
 			WindowLayers: model.WindowLayers()},
 		Geometry: geometry(&model, &p.System),

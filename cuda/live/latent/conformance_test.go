@@ -118,7 +118,7 @@ func (c scenario) serve(t *testing.T, m cuda.Machine) *run {
 		t.Fatal(err)
 	}
 	server, err := sim.NewServer(sim.Config{Spec: spec, Seed: 3, Geometry: geo,
-		Model: sim.Model{Layers: shape.Layers, KVHeads: 1, Hidden: shape.Hidden,
+		Model: sim.Model{Layers: shape.Layers, KVHeads: 1,
 			MaxContext: shape.Capacity},
 		HBMBytes: c.kvBlocks * int64(shape.Layers) * (geo.BlockBytes + geo.MetaBytes),
 		Device:   device, Addressed: true, DeviceSelects: true, Swapped: device.Swapped})
