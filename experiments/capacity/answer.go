@@ -223,7 +223,7 @@ func (a *Purchase) warn(o *option) {
 	if r == nil || len(r.sums) == 0 {
 		return
 	}
-	if o.traffic.over > 0 {
+	if o.traffic.over() > 0 {
 		warn("%s", o.traffic.String())
 	}
 	sum := &r.sums[0]

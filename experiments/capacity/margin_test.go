@@ -203,7 +203,8 @@ func TestTooLongForTheContext(t *testing.T) {
 		return OffersOf(s)
 	}
 	_, err := offersOf(text)
-	for _, want := range []string{"no candidate has room", "model llama2-7b, 4096 tokens",
+	for _, want := range []string{"no candidate has room",
+		"the context of 4096 tokens (of model llama2-7b: ",
 		"rope_scaling", "max_context"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
@@ -228,7 +229,7 @@ func TestTooLongForTheContext(t *testing.T) {
 	a := planned(t, text+both, nil)
 	last := a.Candidates[len(a.Candidates)-1]
 	if a.Choice == nil || a.Choice.Model != "llama3.1-8b" || last.Outcome != TooShort ||
-		!strings.Contains(last.Reason, "llama2-7b, 4096 tokens") {
+		!strings.Contains(last.Reason, "of model llama2-7b: ") {
 		t.Errorf("choice %+v, last %+v", a.Choice, last)
 	}
 	// 16 of 4,001 lengths are too long: a warning, the first.

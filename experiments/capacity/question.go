@@ -7,9 +7,6 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim/des"
-	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Question is what a purchase is planned for, as the answer repeats it.
@@ -62,7 +59,7 @@ func questionOf(options []*option, seen samples, plan *config.Plan) (q Question,
 		add(&q.Models, o.Point.Model)
 		add(&q.GPUs, o.Point.GPU)
 		add(&q.Systems, o.Point.System.Name)
-		q.Context = max(q.Context, o.traffic.whole)
+		q.Context = max(q.Context, o.traffic.whole())
 	}
 	lengths, err := seen.of(&o.Point)
 	if err != nil || len(lengths) == 0 {
@@ -81,124 +78,10 @@ func questionOf(options []*option, seen samples, plan *config.Plan) (q Question,
 	return q, nil
 }
 
-// mostSampled is how many requests of a file are looked at, sampledRequests of what has no end.
-const mostSampled, sampledRequests = 1_000_000, 10_000
-
-// samples has the lengths of a workload's requests, by tokenizer. Turns of sessions are among them.
-type samples map[string][]length
-
-func (s samples) of(p *config.Point) ([]length, error) {
-	model, err := hw.LoadModel(p.Model)
-	if err != nil {
-		return nil, err
-	}
-	if all, ok := s[model.Tokenizer]; ok {
-		return all, nil
-	}
-	w, most := p.Workload, mostSampled
-	if !w.FromFile() {
-		most = sampledRequests
-		if w.Requests > 0 {
-			w.Requests = most
-		}
-	}
-	stream, err := traces.Open(w, p.Seed, traces.Tokenizer(model.Tokenizer))
-	if err != nil {
-		return nil, err
-	}
-	defer stream.Close()
-	var all []length
-	for len(all) < most {
-		a, more, err := stream.Next()
-		if err != nil {
-			return nil, err
-		}
-		if !more {
-			break
-		}
-		for more {
-			all = append(all, length{prompt: a.Prompt, output: a.Output})
-			if a, more, err = stream.Follow(a, des.Time(0), false); err != nil {
-				return nil, err
-			}
-		}
-	}
-	s[model.Tokenizer] = all
-	return all, nil
-}
-
-// room is the longest request that a server takes, in tokens.
-type room struct {
-	prompt int // of a prompt, without its output
-	whole  int // of both
-	key    string
-}
-
-// contextOf is the room of a point's server, and what to change for more.
-func contextOf(p *config.Point) (r room, err error) {
-	model, err := hw.LoadModel(p.Model)
-	if err != nil {
-		return r, err
-	}
-	r = room{model.MaxContext, model.MaxContext, fmt.Sprintf("the context of model %s, %d tokens "+
-		"(rope_scaling and max_position_embeddings of its config.json, max_context of a TOML file)",
-		p.Model, model.MaxContext)}
-	if !p.System.Offload {
-		if r.whole, err = longestContext(p, &model); err != nil {
-			return r, err
-		}
-		if r.whole < model.MaxContext {
-			r.prompt = r.whole
-			r.key = fmt.Sprintf("HBM, which has room for the KV of %d tokens beside the weights "+
-				"(system.tensor_parallel, a larger gpu)", r.whole)
-		}
-	}
-	if n := p.System.MaxPromptTokens; n > 0 && n < r.prompt {
-		r.prompt = n
-		r.key = fmt.Sprintf("system.max_prompt_tokens = %d", n)
-	}
-	return r, nil
-}
-
-// mostTooLong is the share of the requests that may be longer than a candidate's context: what it
-// serves with more of them cut or refused is other traffic.
-const mostTooLong = 0.01
-
-// tooLong are the requests that are longer than a candidate's context.
-type tooLong struct {
-	room
-	over, all int
-	longest   int // request of all, prompt and output
-	prompt    int // longest prompt
-}
-
-func (t *tooLong) share() float64 { return float64(t.over) / float64(max(t.all, 1)) }
-
-func (t *tooLong) String() string {
-	return fmt.Sprintf("%.3g %% of the requests are longer than %s; the longest prompt has %d "+
-		"tokens, "+
-		"and %d with its output", 100*t.share(), t.key, t.prompt, t.longest)
-}
-
-func (s samples) tooLong(p *config.Point) (t tooLong, err error) {
-	if t.room, err = contextOf(p); err != nil {
-		return t, err
-	}
-	lengths, err := s.of(p)
-	t.all = len(lengths)
-	for _, l := range lengths {
-		if l.prompt > t.room.prompt || l.prompt+l.output > t.whole {
-			t.over++
-		}
-		t.longest, t.prompt = max(t.longest, l.prompt+l.output), max(t.prompt, l.prompt)
-	}
-	return t, err
-}
-
 // tooShort is the error of a question that no candidate has the context for.
 func tooShort(options []*option) error {
 	best := slices.MaxFunc(options, func(x, y *option) int {
-		return x.traffic.whole - y.traffic.whole
+		return x.traffic.whole() - y.traffic.whole()
 	})
 	return fmt.Errorf("no candidate has room for the traffic: of %s, the one with the most, %s; "+
 		"raise that, or leave longer requests out of the traffic", best.Label, best.traffic.String())

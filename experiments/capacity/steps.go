@@ -63,7 +63,7 @@ func (o *option) withStep(tokens int) (*option, bool) {
 		s.ChunkTokens = tokens
 	}
 	s.ChunkTokens, s.MaxTokens = min(s.ChunkTokens, tokens), tokens
-	if most, err := contextOf(&c.Point); err != nil || most.whole < o.traffic.longest {
+	if most, err := roomOf(&c.Point); err != nil || most.whole() < o.traffic.longest {
 		return nil, false
 	}
 	c.Settings = append(slices.Clone(o.Settings),

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,39 +46,90 @@ const (
 	mostRunOf      = 2000 // requests of a chosen run
 )
 
-// ChooseRates sets the rates of an experiment that names none, the same for all systems, and the
-// requests of a run where it names none either. It returns what each system sustains, from which
-// the rates follow. The experiment's first seed gives the requests, so that the choice is the same
-// each time.
-func ChooseRates(ctx context.Context, simulate run.Runner, c *config.Config) ([]Sustained, error) {
-	if hasTurns(&c.Workload) {
-		return nil, fmt.Errorf("workload.rate: not set, and requests of %s wait for the answers before "+
-			"them; set it to sessions/s", c.Workload.Trace)
+// ChooseRates sets the rates of configurations that name none, the same for all of one model and
+// traffic, and the requests of a run where they name none either. It returns what each system
+// sustains, from which the rates follow. The first seed gives the requests, so that the choice is
+// the same each time.
+func ChooseRates(ctx context.Context, simulate run.Runner, all ...*config.Config) ([]Chosen,
+	error) {
+	var chosen []Chosen
+	for _, group := range alikeTraffic(all) {
+		c := group[0]
+		if hasTurns(&c.Workload) {
+			return nil, fmt.Errorf("workload.rate: not set, and requests of %s wait for the answers "+
+				"before them; set it to sessions/s", c.Workload.Trace)
+		}
+		systems, err := sustainedBy(ctx, simulate, group)
+		if err != nil {
+			return nil, err
+		}
+		rates, n := ratesFor(systems), requestsFor(systems)
+		count := traces.Count(c.Workload)
+		for _, c := range group {
+			c.Rates, c.NoRates = rates, false
+			if c.NoRequests && (!c.Workload.FromFile() || c.Workload.Requests > 0 || n < count) {
+				c.Workload.Requests = n
+			}
+		}
+		chosen = append(chosen, Chosen{c.Model, rates, systems})
 	}
-	one := *c
-	one.Rates, one.Seeds, one.Output, one.Metrics = []float64{1}, c.Seeds[:1], config.Output{},
-		sim.Cutoff{Warmup: sim.CutNone, Drain: sim.CutNone}
-	points := one.Points()
+	return chosen, nil
+}
+
+// Chosen are the rates of one model and traffic, and what they follow from.
+type Chosen struct {
+	Model   string
+	Rates   []float64
+	Systems []Sustained
+}
+
+// alikeTraffic groups the configurations whose rates are to be chosen by model and traffic.
+func alikeTraffic(all []*config.Config) (groups [][]*config.Config) {
+	of := map[string]int{}
+	for _, c := range all {
+		key := fmt.Sprint(c.Model, c.Workload)
+		i, ok := of[key]
+		switch {
+		case !c.NoRates:
+		case ok:
+			groups[i] = append(groups[i], c)
+		default:
+			of[key] = len(groups)
+			groups = append(groups, []*config.Config{c})
+		}
+	}
+	return groups
+}
+
+// sustainedBy measures the systems of configurations, each once.
+func sustainedBy(ctx context.Context, simulate run.Runner, group []*config.Config) ([]Sustained,
+	error) {
+	var points []config.Point
+	seen, hashes := map[string]bool{}, config.NewHasher()
+	for _, c := range group {
+		one := *c
+		one.Rates, one.Seeds, one.Output, one.Metrics, one.SLO = []float64{1}, group[0].Seeds[:1],
+			config.Output{}, sim.Cutoff{Warmup: sim.CutNone, Drain: sim.CutNone}, config.SLO{}
+		for _, p := range one.Points() {
+			hash, err := hashes.Hash(&p)
+			if err != nil {
+				return nil, err
+			}
+			if !seen[hash] {
+				seen[hash], points = true, append(points, p)
+			}
+		}
+	}
 	all := make([]Sustained, len(points))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	limit, inner := errgroup.WithContext(ctx)
+	limit.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range points {
-		group.Go(func() (err error) {
+		limit.Go(func() (err error) {
 			all[i], err = sustained(inner, simulate, &points[i])
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	c.Rates, c.NoRates = ratesFor(all), false
-	if c.NoRequests {
-		n := requestsFor(all)
-		if all := traces.Count(c.Workload); !c.Workload.FromFile() || c.Workload.Requests > 0 || n < all {
-			c.Workload.Requests = n
-		}
-	}
-	return all, nil
+	return all, limit.Wait()
 }
 
 // sustained measures one system: it doubles the rate from that of a server which serves one request
@@ -192,7 +244,7 @@ func (w *window) Enough() error {
 // ratesFor spreads the rates evenly from a fifth of what the weakest useful system sustains to a
 // little beyond the best, in two digits.
 func ratesFor(all []Sustained) []float64 {
-	best := slices.MaxFunc(all, func(a, b Sustained) int { return compareRates(a, b) }).Rate
+	best := slices.MaxFunc(all, compareRates).Rate
 	if best == 0 {
 		return []float64{1} // nothing is served at any rate; the run says why
 	}
@@ -224,32 +276,43 @@ func requestsFor(all []Sustained) int {
 	return min(max(chosenRequests, roundUp(most)), mostRunOf)
 }
 
-func compareRates(a, b Sustained) int {
+func compareRates(a, b Sustained) int { return cmp.Compare(a.Rate, b.Rate) }
+
+// String says which rates are chosen, and why.
+func (c *Chosen) String() string {
+	rates := strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Rates), " ", ", "), "[]")
+	var words, done []string
+	for _, s := range c.Systems {
+		if slices.Contains(done, s.System) {
+			continue
+		}
+		done = append(done, s.System)
+		words = append(words, s.System+" "+c.sustains(s.System))
+	}
+	return fmt.Sprintf("%s: chosen from what the systems sustain in short runs (%s %s)", rates,
+		strings.Join(words, ", "), loadRate)
+}
+
+// sustains is what a system sustains in words: a range where variants of it sustain different
+// rates.
+func (c *Chosen) sustains(system string) string {
+	least, most := math.Inf(1), 0.0
+	for _, s := range c.Systems {
+		if s.System == system {
+			least, most = min(least, s.Rate), max(most, s.Rate)
+		}
+	}
+	low, high := digits(least), digits(most)
 	switch {
-	case a.Rate < b.Rate:
-		return -1
-	case a.Rate > b.Rate:
-		return 1
+	case most == 0:
+		return "none"
+	case low == high:
+		return high
 	}
-	return 0
+	return low + " to " + high
 }
 
-// String is what a system sustains in words.
-func (s Sustained) String() string {
-	if s.Rate == 0 {
-		return s.System + " none"
-	}
-	return s.System + " " + strconv.FormatFloat(twoDigits(s.Rate), 'g', -1, 64)
-}
-
-// SustainedText lists what systems sustain.
-func SustainedText(all []Sustained) string {
-	words := make([]string, len(all))
-	for i, s := range all {
-		words[i] = s.String()
-	}
-	return strings.Join(words, ", ") + " " + loadRate
-}
+func digits(rate float64) string { return strconv.FormatFloat(twoDigits(rate), 'g', -1, 64) }
 
 func twoDigits(rate float64) float64 {
 	v, err := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 2, 64), 64)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -60,7 +61,7 @@ func choose(t *testing.T, servers map[string]*server, sets ...string) (*config.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, all
+	return c, all[0].Systems
 }
 
 // What a server sustains is found to within the last of the steps, also where it collapses beyond.
@@ -94,6 +95,45 @@ func TestRatesFor(t *testing.T) {
 		if got := ratesFor(all); !slices.Equal(got, c.want) {
 			t.Errorf("of %v: %v, want %v", c.sustained, got, c.want)
 		}
+	}
+}
+
+// Variants of one model and traffic have the same rates, and each system is measured once; other
+// traffic has rates of its own.
+func TestVariantsHaveTheSameRates(t *testing.T) {
+	var all []*config.Config
+	for _, sets := range [][]string{{"seed=1", "slo.tbt_s=1"}, {"seed=2"}, {"system.max_requests=8"},
+		{"workload.output_scale=2"}, {"workload.rate=7"}} {
+		c, err := config.Load("", append(sets, "model=llama3.1-8b", "gpu=h100-80gb",
+			"system.preset=vllm"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	chosen, err := ChooseRates(t.Context(), func(ctx context.Context, p config.Point,
+		sink run.Sink) (sim.Summary, error) {
+		capacity := 3.0
+		if p.System.MaxRequests == 8 {
+			capacity = 2
+		}
+		one := server{capacity: capacity / p.Workload.OutputScale}
+		return one.run(ctx, p, sink)
+	}, all...)
+	if err != nil || len(chosen) != 2 || len(chosen[0].Systems) != 2 || len(chosen[1].Systems) != 1 {
+		t.Fatalf("%v, %v", chosen, err)
+	}
+	if !strings.Contains(chosen[0].String(), "(vllm 2 to 3 requests/s)") {
+		t.Errorf("%s", &chosen[0])
+	}
+	for i, want := range [][]float64{chosen[0].Rates, chosen[0].Rates, chosen[0].Rates,
+		chosen[1].Rates, {7}} {
+		if !slices.Equal(all[i].Rates, want) || all[i].NoRates {
+			t.Errorf("%d: %v, want %v", i, all[i].Rates, want)
+		}
+	}
+	if slices.Equal(chosen[0].Rates, chosen[1].Rates) {
+		t.Errorf("outputs twice as long have the same rates, %v", chosen[1].Rates)
 	}
 }
 
@@ -137,12 +177,12 @@ func TestChosenRatesAreTheSameEachTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if first != nil && !slices.Equal(first, c.Rates) || len(c.Rates) != chosenRates ||
-			all[0].Rate < 5 {
+			all[0].Systems[0].Rate < 5 {
 			t.Errorf("%v of %v, before %v", c.Rates, all, first)
 		}
 		first = c.Rates
 	}
-	c := &config.Config{Workload: traces.Spec{Trace: traces.Sessions}}
+	c := &config.Config{Workload: traces.Spec{Trace: traces.Sessions}, NoRates: true}
 	if _, err := ChooseRates(t.Context(), nil, c); err == nil || errors.Is(err, errSeen) {
 		t.Errorf("sessions: %v", err)
 	}

@@ -93,7 +93,7 @@ func (l *loader) ownArrivals() error {
 		w.Arrivals = traces.ArrivalsTrace
 		return nil
 	}
-	if l.chooses && w.Trace != traces.Sessions {
+	if !l.buys && w.Trace != traces.Sessions {
 		return nil
 	}
 	reason := fmt.Sprintf("not set, and %s has no arrival times of its own; set it to "+

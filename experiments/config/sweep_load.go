@@ -153,9 +153,9 @@ func loadSweep(path string, sets []string, search bool, varied *axis, gpus ...st
 		v.Config.Unused = all.warnings()
 	}
 	if varied == nil {
-		return s, below.inputs.oneLevel(s.configs()...)
+		return s, below.inputs.oneLevel(s.Configs()...)
 	}
-	for _, c := range s.configs() { // a knob moves no other variant's level
+	for _, c := range s.Configs() { // a knob moves no other variant's level
 		if err := below.inputs.oneLevel(c); err != nil {
 			return nil, err
 		}
@@ -174,7 +174,8 @@ func (l *loader) stepsGiven() bool {
 	return false
 }
 
-func (s *Sweep) configs() (all []*Config) {
+// Configs lists the configurations of the variants.
+func (s *Sweep) Configs() (all []*Config) {
 	for _, v := range s.Variants {
 		all = append(all, v.Config)
 	}

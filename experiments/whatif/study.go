@@ -131,6 +131,10 @@ func (s *Study) prepare(ctx context.Context, e *Evaluator) (variants []variant, 
 		return nil, nil, err
 	}
 	cfg := s.base.Variants[0].Config
+	if cfg.NoRates && !s.Metric.Search() {
+		return nil, nil, fmt.Errorf("--metric %s: workload.rate: not set, and %s is of one load; "+
+			"set it, as in --set workload.rate=1", s.Metric.Name, s.Metric.Name)
+	}
 	if rates := len(cfg.Rates) * len(cfg.Clients); !s.Metric.Search() && rates > 1 {
 		return nil, nil, fmt.Errorf("--metric %s: the configuration has %d loads and is about one; "+
 			"choose it, as in --set workload.rate=%s",

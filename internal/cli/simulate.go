@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
@@ -44,7 +43,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	chosen, err := chooseRates(ctx, app, cfg)
+	head, err := headOf(ctx, app, cfg)
 	if err != nil {
 		return err
 	}
@@ -80,8 +79,11 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	if !s.JSON {
 		printNotes(app.Stderr, cfg.Notes)
-		introduce(app.Stdout, cfg, s.Config == "", len(points))
-		fmt.Fprint(app.Stdout, chosen)
+		if s.Config == "" && !cfg.Own {
+			fmt.Fprintf(app.Stdout, "No CONFIG given: running the built-in experiment %q; --set "+
+				"KEY=VALUE changes it.\n", cfg.Name)
+		}
+		head.print(app.Stdout, len(points))
 		if before := len(points) - len(missing); before > 0 {
 			fmt.Fprintf(app.Stdout, "%d of them finished before and are kept in %s; --force runs all "+
 				"again.\n", before, folder.Dir())
@@ -116,31 +118,6 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 			folder.Dir())
 	}
 	return runErr
-}
-
-// chooseRates chooses the rates of a configuration that needs some and names none, and returns a
-// line that says which they are and why.
-func chooseRates(ctx context.Context, app *App, cfg *config.Config) (string, error) {
-	if !cfg.NoRates {
-		return "", nil
-	}
-	bar := newProgress(app.Stderr, "requests of short runs that show what the systems sustain")
-	defer bar.close()
-	short := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
-		bar.planned(p.Workload.Requests)
-		sink.Finished = bar.finished
-		return app.Run(ctx, p, sink)
-	}
-	all, err := capacity.ChooseRates(ctx, short, cfg)
-	if ctx.Err() != nil {
-		return "", errInterrupted
-	}
-	if err != nil {
-		return "", err
-	}
-	rates := strings.Trim(strings.ReplaceAll(fmt.Sprint(cfg.Rates), " ", ", "), "[]")
-	return fmt.Sprintf("No rate is set. %s: chosen from what the systems sustain in short runs (%s); "+
-		"--set workload.rate=LIST names others.\n", rates, capacity.SustainedText(all)), nil
 }
 
 // nothingServed is the error of an experiment of which no run served a request.

@@ -162,6 +162,38 @@ func TestSimulateChoosesRates(t *testing.T) {
 	}
 }
 
+// A sweep chooses rates and says what runs as simulate does, by the same line where it has one
+// variant.
+func TestSweepChoosesRates(t *testing.T) {
+	t.Chdir(t.TempDir())
+	own := "model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\n[workload]\nprompt_lengths = " +
+		"\"fixed(140000)\"\noutput_lengths = \"fixed(9)\"\n[system]\n" +
+		"preset = [\"vllm\", \"sparseserve\"]\n"
+	writeFile(t, "one.toml", own)
+	writeFile(t, "two.toml", own+"[[axis]]\ngrid.system.max_requests = [8, 16]\n")
+	head := func(command, file string) string {
+		status, out, errs := runHere(t.Context(), pretend, command, file)
+		if status != 0 || errs != "" {
+			t.Fatalf("status %d: %s", status, errs)
+		}
+		lines := strings.SplitAfterN(out, "\n", 3)
+		return lines[0] + lines[1]
+	}
+	want := "llama3.1-8b on 1x h100-80gb, engine vllm-0.19: prompts fixed(140000), outputs " +
+		"fixed(9), 2000 requests, poisson arrivals, seed 1: 10 runs; 100 % of prompts refused: " +
+		"longer than the context of 131072 tokens.\n" +
+		"No rate is set. 0.8, 1.7, 2.6, 3.5, 4.4: chosen from what the systems sustain in short " +
+		"runs (vllm 4, sparseserve 4 requests/s); --set workload.rate=LIST names others.\n"
+	for _, command := range []string{"simulate", "sweep"} {
+		if got := head(command, "one.toml"); got != want {
+			t.Errorf("%s: %s, want %s", command, got, want)
+		}
+	}
+	if got := head("sweep", "two.toml"); got != strings.Replace(want, "10 runs", "20 runs", 1) {
+		t.Error(got)
+	}
+}
+
 // Systems of different engines are the first warning, and are judged by one service level.
 func TestDifferentEnginesAreSaid(t *testing.T) {
 	t.Chdir(t.TempDir())

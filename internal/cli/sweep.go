@@ -69,6 +69,10 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 			return err
 		}
 	}
+	head, err := headOf(ctx, app, sweep.Configs()...)
+	if err != nil {
+		return err
+	}
 	folder, err := s.open(app, sweep)
 	if err != nil {
 		return err
@@ -86,8 +90,10 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	if !s.JSON {
 		printNotes(app.Stderr, sweep.Variants[0].Config.Notes)
-		fmt.Fprintf(app.Stdout, "%s: %s, %d of them finished before.\n", sweep.Name,
-			count(len(points), "run"), len(points)-len(missing))
+		head.print(app.Stdout, len(points))
+		if before := len(points) - len(missing); before > 0 {
+			fmt.Fprintf(app.Stdout, "%d of them finished before.\n", before)
+		}
 	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(requestsOf(missing))

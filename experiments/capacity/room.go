@@ -1,0 +1,212 @@
+package capacity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// excess is what a request is longer than.
+type excess int
+
+const (
+	none excess = iota
+	ofContext
+	ofMemory
+	ofKey
+	excesses
+)
+
+// room is the longest request that a server takes, in tokens.
+type room struct {
+	model   string
+	context int  // prompt and output together
+	memory  int  // the same, whose KV HBM has room for
+	prompt  int  // system.max_prompt_tokens; 0: no limit of its own
+	cuts    bool // longer prompts are truncated
+}
+
+// roomOf is the room of a point's server.
+func roomOf(p *config.Point) (r room, err error) {
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return r, err
+	}
+	r = room{p.Model, model.MaxContext, model.MaxContext, p.System.MaxPromptTokens,
+		p.System.OverLength == "truncate"}
+	if !p.System.Offload {
+		r.memory, err = longestContext(p, &model)
+	}
+	return r, err
+}
+
+// whole is the longest prompt and output together.
+func (r *room) whole() int { return min(r.context, r.memory) }
+
+// of returns what a request is longer than, and whether its prompt is truncated to that; otherwise
+// it is refused.
+func (r *room) of(l length) (over excess, cut bool) {
+	over, most := ofContext, r.context-l.output
+	if r.prompt > 0 && r.prompt < most {
+		over, most = ofKey, r.prompt
+	}
+	switch {
+	case l.prompt > most && !(r.cuts && most > 0):
+		return over, false
+	case min(l.prompt, most)+l.output > r.memory:
+		return ofMemory, false
+	case l.prompt > most:
+		return over, true
+	}
+	return none, false
+}
+
+// name is the limit in words, and key what to change for more room.
+func (r *room) name(l excess) (name, key string) {
+	switch l {
+	case ofMemory:
+		return fmt.Sprintf("the %d tokens whose KV fits in HBM", r.memory),
+			"system.tensor_parallel, a larger gpu"
+	case ofKey:
+		return fmt.Sprintf("system.max_prompt_tokens = %d", r.prompt), ""
+	}
+	return fmt.Sprintf("the context of %d tokens", r.context), fmt.Sprintf("of model %s: "+
+		"rope_scaling and max_position_embeddings of its config.json, max_context of a TOML file",
+		r.model)
+}
+
+// mostTooLong is the share of the requests that may be longer than a candidate's context: what it
+// serves with more of them cut or refused is other traffic.
+const mostTooLong = 0.01
+
+// tooLong are the requests that are longer than a server has room for.
+type tooLong struct {
+	room
+	refused, cut [excesses]int // by the limit that decides
+	all          int
+	longest      int // request of all, prompt and output
+	prompt       int // longest prompt
+}
+
+func (r room) tooLong(all []length) tooLong {
+	t := tooLong{room: r, all: len(all)}
+	for _, l := range all {
+		if over, cut := r.of(l); cut {
+			t.cut[over]++
+		} else if over != none {
+			t.refused[over]++
+		}
+		t.longest, t.prompt = max(t.longest, l.prompt+l.output), max(t.prompt, l.prompt)
+	}
+	return t
+}
+
+func (s samples) tooLong(p *config.Point) (t tooLong, err error) {
+	r, err := roomOf(p)
+	if err != nil {
+		return t, err
+	}
+	all, err := s.of(p)
+	return r.tooLong(all), err
+}
+
+func (t *tooLong) over() (n int) {
+	for i := range excesses {
+		n += t.refused[i] + t.cut[i]
+	}
+	return n
+}
+
+func (t *tooLong) share() float64 { return float64(t.over()) / float64(max(t.all, 1)) }
+
+// String says how many are too long, and for the limit that decides of most of them.
+func (t *tooLong) String() string {
+	most := none
+	for i := range excesses {
+		if t.refused[i]+t.cut[i] > t.refused[most]+t.cut[most] {
+			most = i
+		}
+	}
+	name, key := t.name(most)
+	if key != "" {
+		name += " (" + key + ")"
+	}
+	return fmt.Sprintf("%.3g %% of the requests are longer than %s; the longest prompt has %d "+
+		"tokens, and %d with its output", 100*t.share(), name, t.prompt, t.longest)
+}
+
+// short says what becomes of requests that are too long; "" of none.
+func (t *tooLong) short() string {
+	var parts []string
+	add := func(n int, l excess, what string) {
+		if n > 0 {
+			name, _ := t.name(l)
+			parts = append(parts, fmt.Sprintf("%.3g %% of prompts %s: longer than %s",
+				100*float64(n)/float64(t.all), what, name))
+		}
+	}
+	for l := range excesses {
+		add(t.refused[l], l, "refused")
+		add(t.cut[l], l, "truncated")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// TooLong says which share of their prompts the systems of configurations truncate or refuse, and
+// why; "" where they serve all.
+func TooLong(all ...*config.Config) (string, error) {
+	var texts []string
+	of := map[string][]string{} // text -> systems
+	known := map[string][]length{}
+	for _, c := range all {
+		for i := range c.Systems {
+			p := config.Point{Model: c.Model, GPU: c.GPU, Card: c.Card, Seed: c.Seeds[0],
+				Workload: c.Workload, System: c.Systems[i]}
+			p.Workload.Rate, p.Workload.Concurrency = max(c.Rates[0], 1), c.Clients[0]
+			text, err := tooLongOf(&p, known)
+			if err != nil {
+				return "", err
+			}
+			if of[text] == nil {
+				texts = append(texts, text)
+			}
+			if !slices.Contains(of[text], p.System.Name) {
+				of[text] = append(of[text], p.System.Name)
+			}
+		}
+	}
+	if len(texts) == 1 {
+		return texts[0], nil
+	}
+	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+	for i, text := range texts {
+		texts[i] = text + " (" + strings.Join(of[text], ", ") + ")"
+	}
+	const most = 3
+	if more := len(texts) - most; more > 0 {
+		texts = append(texts[:most], fmt.Sprintf("other shares in %d other cases", more))
+	}
+	return strings.Join(texts, "; "), nil
+}
+
+func tooLongOf(p *config.Point, known map[string][]length) (string, error) {
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return "", err
+	}
+	key := fmt.Sprint(model.Counter(), p.Seed, p.Workload)
+	if known[key] == nil {
+		if known[key], err = lengthsOf(p.Workload, p.Seed, &model); err != nil {
+			return "", err
+		}
+	}
+	r, err := roomOf(p)
+	if err != nil {
+		return "", err
+	}
+	t := r.tooLong(known[key])
+	return t.short(), nil
+}
