@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,26 +18,39 @@ import (
 //go:embed claims_kept.csv
 var keptCSV string
 
-// keptColumns are those of claims_kept.csv: a number of a claim, ours and its 95 % interval.
-var keptColumns = []string{"claim", "index", "ours", "low", "high"}
+// keptColumns are those of claims_kept.csv: a number of a claim, what was changed of our model, our
+// number and its 95 % interval.
+var keptColumns = []string{"claim", "index", "changed", "ours", "low", "high"}
 
-// Kept judges claims from the numbers of ours that the program comes with. Those that it has not
-// are listed without a number.
-func Kept(claims []Claim) ([]Outcome, error) {
+// What was changed, where it is not settings.
+const (
+	Shorter   = "shorter"   // runs, as those of Exchanged
+	Exchanged = "exchanged" // Swapped, on shorter runs
+)
+
+type keptKey struct {
+	changed string
+	measureKey
+}
+
+// Kept judges claims from the numbers that the program comes with of our model, or of that with a
+// change. Those that it has not are listed without a number.
+func Kept(claims []Claim, changed string) ([]Outcome, error) {
 	kept, err := parseKept("claims_kept.csv", keptCSV)
 	if err != nil {
 		return nil, err
 	}
 	return judge(claims, func(v *Outcome, _ measurement) error {
-		if n, ok := kept[measureKey{v.ID, v.Index}]; ok {
+		if n, ok := kept[keptKey{changed, measureKey{v.ID, v.Index}}]; ok {
 			v.settle(n[0], n[1], n[2])
 		}
 		return nil
 	})
 }
 
-// Keep writes outcomes into the file at path, in the place of what it has of the same numbers.
-func Keep(path string, outcomes []Outcome) error {
+// Keep writes outcomes of our model with a change, or "", into the file at path, in the place of
+// what it has of the same numbers.
+func Keep(path, changed string, outcomes []Outcome) error {
 	text, err := files.ReadResult(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -46,18 +61,24 @@ func Keep(path string, outcomes []Outcome) error {
 	}
 	for i := range outcomes {
 		if v := &outcomes[i]; v.Measured() {
-			kept[measureKey{v.ID, v.Index}] = [3]float64{*v.Ours, *v.Low, *v.High}
+			kept[keptKey{changed, measureKey{v.ID, v.Index}}] = [3]float64{*v.Ours, *v.Low, *v.High}
 		}
+	}
+	changes := map[string]bool{}
+	for key := range kept {
+		changes[key.changed] = true
 	}
 	all, err := Claims("")
 	if err != nil {
 		return err
 	}
 	t := run.NewTable(keptColumns...)
-	for _, c := range all {
-		for i := range c.numbers() {
-			if n, ok := kept[measureKey{c.ID, i}]; ok {
-				t.Add(c.ID, i, digits(n[0]), digits(n[1]), digits(n[2]))
+	for _, changed := range slices.Sorted(maps.Keys(changes)) {
+		for _, c := range all {
+			for i := range c.numbers() {
+				if n, ok := kept[keptKey{changed, measureKey{c.ID, i}}]; ok {
+					t.Add(c.ID, i, changed, digits(n[0]), digits(n[1]), digits(n[2]))
+				}
 			}
 		}
 	}
@@ -67,12 +88,14 @@ func Keep(path string, outcomes []Outcome) error {
 // digits keeps more digits than are printed.
 func digits(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
-func parseKept(path, text string) (map[measureKey][3]float64, error) {
-	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+func parseKept(path, text string) (map[keptKey][3]float64, error) {
+	in := csv.NewReader(strings.NewReader(text))
+	in.FieldsPerRecord = len(keptColumns)
+	rows, err := in.ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	kept := map[measureKey][3]float64{}
+	kept := map[keptKey][3]float64{}
 	for i, row := range rows {
 		if i == 0 {
 			continue
@@ -81,13 +104,13 @@ func parseKept(path, text string) (map[measureKey][3]float64, error) {
 		index, err := strconv.Atoi(row[1])
 		for j := range n {
 			if err == nil {
-				n[j], err = strconv.ParseFloat(row[2+j], 64)
+				n[j], err = strconv.ParseFloat(row[3+j], 64)
 			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
 		}
-		kept[measureKey{row[0], index}] = n
+		kept[keptKey{row[2], measureKey{row[0], index}}] = n
 	}
 	return kept, nil
 }

@@ -248,7 +248,7 @@ func TestKeptNumbers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := Kept(some)
+	kept, err := Kept(some, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,20 +271,24 @@ func TestKeptNumbers(t *testing.T) {
 // keptWithin covers that a number is kept as it was printed, with three digits.
 const keptWithin = 0.005
 
-// What Keep writes is what it was given, under what the file has of other numbers.
+// What Keep writes is what it was given, under what the file has of other numbers, and of the same
+// with other changes.
 func TestKeep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept.csv")
-	if err := os.WriteFile(path, []byte("claim,index,ours,low,high\nss-fig14b,1,9,8,10\n"+
-		"mi-8gpu,0,33,32,34\n"), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte("claim,index,changed,ours,low,high\nss-fig14b,1,,9,8,10\n"+
+		"mi-8gpu,0,,33,32,34\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	v := Outcome{ID: "ss-fig14b", Index: 1, Value: 1.28}
-	v.settle(1.25, 1.2, 1.3)
-	if err := Keep(path, []Outcome{v, {ID: "ss-fig15-drop"}}); err != nil {
-		t.Fatal(err)
+	for i, changed := range []string{"", "a=2"} {
+		v.settle(1.25+float64(i), 1.2, 1.3)
+		if err := Keep(path, changed, []Outcome{v, {ID: "ss-fig15-drop"}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	text, err := os.ReadFile(path)
-	want := "claim,index,ours,low,high\nss-fig14b,1,1.25,1.2,1.3\nmi-8gpu,0,33,32,34\n"
+	want := "claim,index,changed,ours,low,high\nss-fig14b,1,,1.25,1.2,1.3\nmi-8gpu,0,,33,32,34\n" +
+		"ss-fig14b,1,a=2,2.25,1.2,1.3\n"
 	if err != nil || string(text) != want {
 		t.Errorf("%q (%v), want %q", text, err, want)
 	}

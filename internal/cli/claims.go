@@ -20,7 +20,7 @@ type claimsCmd struct {
 	Sensitivity bool     `help:"Print what moves with each tuned parameter at half and at double, on runs as those of --swapped."`
 	JSON        bool     `name:"json" help:"Print one JSON array, an object a value, and nothing else."`
 	Out         string   `default:"${paperFolder}" placeholder:"DIR" help:"Where results are kept, as of figures --paper. Default: ${default}."`
-	Keep        string   `placeholder:"FILE" help:"Write our numbers into a CSV file, as in experiments/papers/claims_kept.csv, in the place of those it has."`
+	Keep        string   `placeholder:"FILE" help:"Write the numbers into a CSV file, as in experiments/papers/claims_kept.csv, in the place of those it has of the same change."`
 	Readme      string   `placeholder:"FILE" help:"Write the result between the lines <!-- claims --> and <!-- /claims --> of a Markdown file; claims NAME for another paper; null, swapped or sensitivity for these."`
 	Workers     int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 }
@@ -42,8 +42,8 @@ func (c *claimsCmd) Validate() error {
 		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", c.Workers)
 	case len(models) > 1:
 		return fmt.Errorf("%s: use one of them", strings.Join(models, " and "))
-	case c.Keep != "" && len(models) > 0:
-		return fmt.Errorf("--keep keeps our own numbers; leave out %s", models[0])
+	case c.Keep != "" && (c.BuiltIn || c.Null || c.Sensitivity):
+		return fmt.Errorf("--keep keeps numbers from runs of one model; leave out %s", models[0])
 	case c.JSON && (c.Sensitivity || c.Swapped):
 		return fmt.Errorf("%s prints a table; leave out --json", models[0])
 	}
@@ -72,7 +72,7 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	}
 	papers.SortByClass(outcomes)
 	if c.Keep != "" {
-		if err := papers.Keep(c.Keep, outcomes); err != nil {
+		if err := papers.Keep(c.Keep, strings.Join(c.Set, " "), outcomes); err != nil {
 			return err
 		}
 	}
@@ -100,7 +100,7 @@ func (c *claimsCmd) judge(ctx context.Context, app *App, claims []papers.Claim) 
 	names, judge := papers.ClaimExperiments(claims), papers.Judge
 	switch {
 	case c.BuiltIn:
-		return papers.Kept(claims)
+		return papers.Kept(claims, "")
 	case c.Null:
 		names, judge = papers.NullExperiments(claims), papers.Null
 	case len(c.Set) > 0:
@@ -164,6 +164,14 @@ func (c *claimsCmd) swapped(ctx context.Context, app *App, claims []papers.Claim
 	swapped, err := c.shortly(ctx, app, claims, "swapped", papers.Swapped())
 	if err != nil {
 		return err
+	}
+	if c.Keep != "" {
+		if err := papers.Keep(c.Keep, papers.Shorter, base); err != nil {
+			return err
+		}
+		if err := papers.Keep(c.Keep, papers.Exchanged, swapped); err != nil {
+			return err
+		}
 	}
 	papers.SortByClass(base)
 	papers.SortByClass(swapped)

@@ -43,7 +43,7 @@ func TestTablesOfStudies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		outcomes, err := papers.Kept(claims)
+		outcomes, err := papers.Kept(claims, "")
 		if err != nil {
 			t.Fatal(err)
 		}
