@@ -3,14 +3,13 @@ package cli
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/internal/report"
+	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -66,12 +65,7 @@ func printComparison(w io.Writer, c *compareCmd, record *traces.Measured,
 	if thin {
 		fmt.Fprintf(w, "~ P99 of fewer than %d requests: about the largest of them\n", validate.FewForP99)
 	}
-	if warnings := slices.Clone(r.Summary.Warnings); len(warnings) > 0 {
-		slices.SortStableFunc(warnings, func(a, b string) int {
-			return report.Severity(b) - report.Severity(a)
-		})
-		fmt.Fprintln(w, "\nWarnings:\n  "+strings.Join(warnings, "\n  "))
-	}
+	printWarnings(w, nil, []sim.Summary{r.Summary}, "")
 }
 
 // spanOf is the time over which a record's requests arrived.

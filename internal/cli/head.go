@@ -13,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/report"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -59,7 +60,7 @@ func (h *head) print(w io.Writer, points int) {
 	}
 	fmt.Fprintf(w, "%s on %s, %s: %s, %s %s: %s",
 		h.each("models", func(c *config.Config) string { return c.Model }), h.each("cards", cards),
-		engines(systems), h.each("workloads", workload), plural(len(seeds), "seed"),
+		report.EnginesOf(systems), h.each("workloads", workload), plural(len(seeds), "seed"),
 		strings.Join(seeds, ", "), count(points, "run"))
 	if h.tooLong != "" {
 		fmt.Fprint(w, "; ", h.tooLong)
@@ -133,15 +134,6 @@ func anyOf(all []int) string {
 		words[i] = strconv.Itoa(n)
 	}
 	return strings.Join(words, " or ")
-}
-
-// engines names the engine of the systems, or which systems have which.
-func engines(systems []sim.Spec) string {
-	all := enginesOf(systems)
-	if len(all) == 1 {
-		return "engine " + all[0].engine
-	}
-	return "engines " + enginesText(all)
 }
 
 // arrivals says how the requests of a configuration arrive.

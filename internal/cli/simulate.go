@@ -228,7 +228,7 @@ func (s *simulateCmd) report(app *App, cfg *config.Config, out string, files []s
 	if s.Details {
 		elsewhere = ""
 	}
-	printWarnings(app.Stdout, engineWarning(cfg.Systems), sums, elsewhere)
+	printWarnings(app.Stdout, cfg.Systems, sums, elsewhere)
 	printFiles(app.Stdout, out, append(files, pictures...), filepath.Join(out, "points"))
 	return nil
 }

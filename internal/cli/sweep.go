@@ -121,7 +121,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	for i := range points {
 		systems = append(systems, points[i].System)
 	}
-	printWarnings(app.Stdout, engineWarning(systems), sums, run.SummaryFile)
+	printWarnings(app.Stdout, systems, sums, run.SummaryFile)
 	printFiles(app.Stdout, out, written, folder.Store.Dir())
 	pictures := "Pictures"
 	if drawn, err := files.Glob(out, "*.png"); err == nil && len(drawn) > 0 &&

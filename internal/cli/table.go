@@ -132,48 +132,6 @@ func printSLO(w io.Writer, sums []sim.Summary) {
 	}
 }
 
-// engineUse is an engine, and the systems that run under it.
-type engineUse struct {
-	engine  string
-	systems []string
-}
-
-// enginesOf lists the engines of systems.
-func enginesOf(systems []sim.Spec) (all []engineUse) {
-	for i := range systems {
-		s := &systems[i]
-		j := slices.IndexFunc(all, func(e engineUse) bool { return e.engine == s.Engine })
-		if j < 0 {
-			j, all = len(all), append(all, engineUse{engine: s.Engine})
-		}
-		if !slices.Contains(all[j].systems, s.Name) {
-			all[j].systems = append(all[j].systems, s.Name)
-		}
-	}
-	return all
-}
-
-// enginesText says which engine has which systems.
-func enginesText(all []engineUse) string {
-	words := make([]string, len(all))
-	for i, e := range all {
-		words[i] = e.engine + " (" + strings.Join(e.systems, ", ") + ")"
-	}
-	return strings.Join(words, ", ")
-}
-
-// engineWarning says that systems run under different engines, because then a part of what they
-// differ by is the engines'. It is empty where they run under one.
-func engineWarning(systems []sim.Spec) string {
-	all := enginesOf(systems)
-	if len(all) < 2 {
-		return ""
-	}
-	return "different engines: " + enginesText(all) + "; a part of what the systems differ by is " +
-		"the " +
-		"engines'; --set system.engine=NAME runs all under one"
-}
-
 // newTable is the look of every table: columns of numbers to the right. On a terminal that is too
 // narrow for it, columns of the numbers given are left out, in this order, or from the last.
 func newTable(w io.Writer, secondary ...int) table.Writer {

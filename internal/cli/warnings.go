@@ -10,59 +10,39 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// printWarnings prints what the results must be read with: first what is true of the comparison,
-// then warnings of runs, the serious first. Warnings of one kind share a line that names their
-// runs. Notes are only counted where they can be read elsewhere, as elsewhere says; empty prints
-// them.
-func printWarnings(w io.Writer, first string, sums []sim.Summary, elsewhere string) {
-	type group struct {
-		kind  string
-		texts []string // distinct, in order
-		runs  []string
-		in    []sim.Summary
-	}
-	var groups []*group
-	for _, s := range sums {
-		for _, text := range s.Warnings {
-			kind := report.KindOf(text)
-			i := slices.IndexFunc(groups, func(g *group) bool { return g.kind == kind })
-			if i < 0 {
-				i = len(groups)
-				groups = append(groups, &group{kind: kind})
-			}
-			g := groups[i]
-			if !slices.Contains(g.texts, text) {
-				g.texts = append(g.texts, text)
-			}
-			if !slices.Contains(g.runs, s.Name) {
-				g.runs, g.in = append(g.runs, s.Name), append(g.in, s)
-			}
+// printWarnings prints what the results of systems must be read with, and of which of several runs
+// it is true. Notes are only counted where they can be read elsewhere, as elsewhere says; empty
+// prints them.
+func printWarnings(w io.Writer, systems []sim.Spec, sums []sim.Summary, elsewhere string) {
+	var all []report.Said
+	for i := range sums {
+		for _, text := range sums[i].Warnings {
+			all = append(all, report.Said{Text: text, Of: sums[i].Name})
 		}
 	}
-	slices.SortStableFunc(groups, func(a, b *group) int {
-		return report.Severity(b.kind) - report.Severity(a.kind)
-	})
-	all := len(groups)
-	if elsewhere != "" {
-		groups = slices.DeleteFunc(groups, func(g *group) bool { return report.IsNote(g.texts[0]) })
-	}
-	folded := all - len(groups)
-	if first != "" || len(groups) > 0 {
-		fmt.Fprintln(w, "\nWarnings:")
-	}
-	if first != "" {
-		fmt.Fprintln(w, "  "+first)
-	}
-	for _, g := range groups {
-		text := g.texts[0]
-		if len(g.texts) > 1 {
-			text += fmt.Sprintf(" (and %d more like it)", len(g.texts)-1)
+	title, notes := "\nWarnings:\n", 0
+	for _, warning := range report.Gather(systems, all) {
+		if warning.Note && elsewhere != "" {
+			notes++
+			continue
 		}
-		fmt.Fprintf(w, "  %s\n    %s\n", oneLine(text), whichRuns(g.in, sums))
+		fmt.Fprintf(w, "%s  %s\n", title, oneLine(warning.Text))
+		title = ""
+		if len(warning.Of) > 0 && len(sums) > 1 {
+			fmt.Fprintln(w, "   ", whichRuns(named(sums, warning.Of), sums))
+		}
 	}
-	if folded > 0 {
-		fmt.Fprintf(w, "\n%s on extrapolation and sampling: %s\n", count(folded, "note"), elsewhere)
+	if notes > 0 {
+		fmt.Fprintf(w, "\n%s: %s\n", report.NotesTitle(notes), elsewhere)
 	}
+}
+
+// named are the runs of some names, each name once.
+func named(sums []sim.Summary, names []string) (in []sim.Summary) {
+	for _, name := range names {
+		in = append(in, sums[slices.IndexFunc(sums, func(s sim.Summary) bool { return s.Name == name })])
+	}
+	return in
 }
 
 // whichRuns names runs by system and rate.

@@ -21,7 +21,7 @@ func TestWarningsShareLines(t *testing.T) {
 			"2 rows left out that no service answered (0 prompt or output tokens): t.csv"}},
 	}
 	var out strings.Builder
-	printWarnings(&out, "", sums, "")
+	printWarnings(&out, nil, sums, "")
 	want := `
 Warnings:
   12 of 300 requests rejected: KV of 1000 tokens exceeds HBM (and 1 more like it)
@@ -46,7 +46,7 @@ func TestSeriousWarningsFirst(t *testing.T) {
 		"4 of 300 prompts truncated to 9000 tokens", "unstable queue: grows",
 		"12 of 300 requests rejected: KV"}}}
 	var out strings.Builder
-	printWarnings(&out, "", sums, "")
+	printWarnings(&out, nil, sums, "")
 	last := 0
 	for _, part := range []string{"rejected", "unstable", "truncated", "only 20", "heads sampled",
 		"linears"} {

@@ -250,7 +250,7 @@ func printWhatIf(w io.Writer, r *whatif.Result) {
 		sums = append(sums, sim.Summary{Name: c.Name, System: c.Name, Rate: c.Rate,
 			Warnings: c.Base.Warnings})
 	}
-	printWarnings(w, "", sums, "")
+	printWarnings(w, nil, sums, "")
 }
 
 func printKnobs(w io.Writer, r *whatif.Result, c *whatif.Case) {

@@ -75,15 +75,15 @@ func (p *page) addQuality(fits []hw.Fit) {
 	t := table{Title: "Quality of the fits", Note: "Errors are on points that the fit has not seen.",
 		Header: []string{"cost", "points", "held out", "median error %", "worst error %",
 			"R² of log seconds"}, Right: 1}
-	var warnings []said
+	var warnings []Said
 	for i := range fits {
 		f := &fits[i]
 		for _, flag := range f.Flags {
-			warnings = append(warnings, said{f.Model + " is flagged, " + flag, ""})
+			warnings = append(warnings, Said{f.Model + " is flagged, " + flag, ""})
 		}
 		t.Rows = append(t.Rows, []string{f.Model, fmt.Sprint(f.Samples), fmt.Sprint(f.HeldOut),
 			digits(100 * f.MedianError), digits(100 * f.MaxError), fmt.Sprintf("%.4f", f.R2)})
 	}
-	p.warn(warnings, 0)
+	p.warn(nil, warnings, 0)
 	p.Tables = append(p.Tables, t)
 }

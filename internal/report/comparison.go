@@ -33,13 +33,13 @@ func readComparison(dir string) (*page, error) {
 		return nil, fmt.Errorf("%s: nothing is compared", filepath.Join(dir, "compare.json"))
 	}
 	p := &page{Title: all[0].Run + ": measured and simulated"}
-	var warnings []said
+	var warnings []Said
 	for i := range runs {
 		for _, text := range runs[i].Warnings {
-			warnings = append(warnings, said{text, ""})
+			warnings = append(warnings, Said{text, ""})
 		}
 	}
-	p.warn(warnings, len(runs))
+	p.warn(nil, warnings, len(runs))
 	drawn, err := figures.ComparisonData(dir)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func readComparison(dir string) (*page, error) {
 	for _, stage := range stages {
 		p.Tables = append(p.Tables, stageTable(all, stage))
 	}
-	if err := p.restOn([]string{dir}); err != nil {
+	if _, err := p.restOn([]string{dir}); err != nil {
 		return nil, err
 	}
 	p.addFile(filepath.Join(dir, "config.toml"), "config.toml")

@@ -27,6 +27,7 @@ func (m *markup) body(p *page) {
 	}
 	m.put("</header>\n")
 	m.warnings(p.Warnings)
+	m.notes(p.Notes)
 	if len(p.Answers) > 0 {
 		m.put("<section class=\"answers\">\n<h2>Answers</h2>\n<ul>")
 		for _, text := range p.Answers {
@@ -47,7 +48,22 @@ func (m *markup) warnings(all []warning) {
 	if len(all) == 0 {
 		return
 	}
-	m.put("<section class=\"warnings\" aria-label=\"Warnings\">\n<h2>Read with care</h2>\n<ul>")
+	m.put("<section class=\"warnings\" aria-label=\"Warnings\">\n<h2>Read with care</h2>\n")
+	m.list(all)
+	m.put("</section>\n")
+}
+
+func (m *markup) notes(all []warning) {
+	if len(all) == 0 {
+		return
+	}
+	m.put("<details class=\"notes\"><summary>%s</summary>\n", NotesTitle(len(all)))
+	m.list(all)
+	m.put("</details>\n")
+}
+
+func (m *markup) list(all []warning) {
+	m.put("<ul>")
 	for _, w := range all {
 		m.put("\n<li>%s", w.Text)
 		if w.Of != "" {
@@ -55,7 +71,7 @@ func (m *markup) warnings(all []warning) {
 		}
 		m.put("</li>")
 	}
-	m.put("\n</ul>\n</section>\n")
+	m.put("\n</ul>\n")
 }
 
 func (m *markup) heading(title, note string) {

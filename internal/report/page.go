@@ -23,7 +23,8 @@ type page struct {
 	Title    string
 	Lead     []string // what was run, a sentence each
 	Warnings []warning
-	Answers  []string // in words
+	Notes    []warning // shown on demand
+	Answers  []string  // in words
 	Sections []section
 	Tables   []table
 	Rests    []rest

@@ -44,12 +44,12 @@ func readPlan(dir string) (*page, error) {
 		return nil, fmt.Errorf("%s: no candidate", filepath.Join(dir, "plan.json"))
 	}
 	p := &page{Title: nameOf(dir) + ": plan"}
-	var warnings []said
+	var warnings []Said
 	var levels, where []string
 	for i := range found {
 		c := &found[i]
 		for _, text := range c.Warnings {
-			warnings = append(warnings, said{text, c.Name})
+			warnings = append(warnings, Said{text, c.Name})
 		}
 		if !slices.Contains(levels, c.SLO) {
 			levels = append(levels, c.SLO)
@@ -58,7 +58,7 @@ func readPlan(dir string) (*page, error) {
 			where = append(where, on)
 		}
 	}
-	p.warn(warnings, len(found))
+	p.warn(nil, warnings, len(found))
 	p.Lead = append(p.Lead, strings.Join(where, "; ")+fmt.Sprintf(", %d requests a run, %s.",
 		found[0].Requests, seeds(len(found[0].Seeds))))
 	for _, level := range levels {
@@ -74,7 +74,7 @@ func readPlan(dir string) (*page, error) {
 	for _, hash := range hashes {
 		folders = append(folders, filepath.Join(dir, "points", hash))
 	}
-	if err := p.restOn(folders); err != nil {
+	if _, err := p.restOn(folders); err != nil {
 		return nil, err
 	}
 	for i, folder := range folders {

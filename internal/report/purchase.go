@@ -78,18 +78,18 @@ func readPurchase(dir string) (*page, error) {
 			seeds(len(a.Seeds))),
 		"SLO: " + a.SLO + ".", "Prices: " + a.Prices + ".",
 	}
-	var warnings []said
+	var warnings []Said
 	for _, text := range a.Warnings {
-		warnings = append(warnings, said{text, ""})
+		warnings = append(warnings, Said{text, ""})
 	}
-	p.warn(warnings, 0)
+	p.warn(nil, warnings, 0)
 	p.Answers = a.answers()
 	p.Sections = a.costs()
 	p.Tables = []table{a.table()}
 	if _, err := p.addTrail(dir); err != nil {
 		return nil, err
 	}
-	if err := p.restOn(pointFolders(dir)); err != nil {
+	if _, err := p.restOn(pointFolders(dir)); err != nil {
 		return nil, err
 	}
 	// Cards with a tenth more of something show what a candidate is short of: they rest on the others.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // machine is what a configuration says of the hardware.
@@ -20,13 +21,14 @@ type machine struct {
 	GPU     string             `toml:"gpu"`
 	Card    map[string]float64 `toml:"card"`
 	Systems []struct {
+		Name   string `toml:"name"`
 		Engine string `toml:"engine"`
 	} `toml:"systems"`
 }
 
-// restOn adds the figures of the machines of runs, each once, with where they come from. Folders
-// without a configuration have nothing to say.
-func (p *page) restOn(folders []string) error {
+// restOn adds the figures of the machines of runs, each once, with where they come from, and
+// returns the systems with their engines. Folders without a configuration have nothing to say.
+func (p *page) restOn(folders []string) (systems []sim.Spec, err error) {
 	seen := map[string]bool{}
 	for _, folder := range folders {
 		path := filepath.Join(folder, "config.toml")
@@ -35,25 +37,26 @@ func (p *page) restOn(folders []string) error {
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var m machine
 		if _, err := toml.Decode(string(text), &m); err != nil {
-			return fmt.Errorf("%s: damaged: %w", path, err)
+			return nil, fmt.Errorf("%s: damaged: %w", path, err)
 		}
 		for _, s := range m.Systems {
+			systems = append(systems, sim.Spec{Name: s.Name, Engine: s.Engine})
 			if key := fmt.Sprint(m.GPU, " ", s.Engine, " ", m.Card); m.GPU != "" && s.Engine != "" &&
 				!seen[key] {
 				seen[key] = true
 				r, err := m.rest(s.Engine)
 				if err != nil {
-					return fmt.Errorf("%s: %w", path, err)
+					return nil, fmt.Errorf("%s: %w", path, err)
 				}
 				p.Rests = append(p.Rests, r)
 			}
 		}
 	}
-	return nil
+	return systems, nil
 }
 
 // rest lists the figures of a card, as changed, and of an engine, and says where the kernels'

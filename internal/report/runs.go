@@ -45,23 +45,24 @@ func readRuns(dir string) (*page, error) {
 	if swept {
 		p.Title = nameOf(dir) + ": sweep"
 	}
-	var warnings []said
+	var warnings []Said
 	var levels []string
 	served := false
 	for i := range runs {
 		r := &runs[i]
 		served = served || r.Completed > 0
 		for _, text := range r.Warnings {
-			warnings = append(warnings, said{text, r.Name})
-		}
-		if r.Interrupted != "" {
-			warnings = append(warnings, said{"interrupted: " + r.Interrupted, r.Name})
+			warnings = append(warnings, Said{text, r.Name})
 		}
 		if r.SLO != "" && !slices.Contains(levels, r.SLO) {
 			levels = append(levels, r.SLO)
 		}
 	}
-	p.warn(warnings, len(runs))
+	systems, err := p.restOn(folders)
+	if err != nil {
+		return nil, err
+	}
+	p.warn(systems, warnings, len(runs))
 	if served {
 		all, err := figures.RunsData(dir)
 		if err != nil {
@@ -73,9 +74,6 @@ func readRuns(dir string) (*page, error) {
 		p.Lead = append(p.Lead, "SLO: "+levels[0]+".")
 	}
 	p.Tables = append(p.Tables, runsTable(runs))
-	if err := p.restOn(folders); err != nil {
-		return nil, err
-	}
 	p.addFile(filepath.Join(dir, "config.toml"), "config.toml")
 	if swept && len(folders) > 0 {
 		p.addFile(filepath.Join(folders[0], "config.toml"), "config.toml of the first run, "+runs[0].Name)

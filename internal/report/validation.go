@@ -68,7 +68,7 @@ func readValidation(dir string) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.restOn(folders); err != nil {
+	if _, err := p.restOn(folders); err != nil {
 		return nil, err
 	}
 	if len(folders) > 0 {
@@ -88,7 +88,7 @@ func joined(name, unit string) string {
 // judge says how many runs meet the goals, and warns of what the runs are to be read with.
 func (p *page) judge(r *validate.Report) {
 	below, met := 0, 0
-	var warnings []said
+	var warnings []Said
 	for i := range r.Runs {
 		v := &r.Runs[i]
 		if !v.Saturated {
@@ -98,7 +98,7 @@ func (p *page) judge(r *validate.Report) {
 			}
 		}
 		for _, text := range v.Simulated.Warnings {
-			warnings = append(warnings, said{text, v.Run})
+			warnings = append(warnings, Said{text, v.Run})
 		}
 	}
 	goals := "No run is below saturation; the goals are for those."
@@ -124,7 +124,7 @@ func (p *page) judge(r *validate.Report) {
 		p.Warnings = append(p.Warnings, warning{Text: fmt.Sprintf("disturbed by its host: one in 20 "+
 			"steps of the same work takes %s times their median", digits(d.Slow)), Of: d.Run.Run})
 	}
-	p.warn(warnings, len(r.Runs))
+	p.warn(nil, warnings, len(r.Runs))
 }
 
 // scatter has a dot a run, simulated over live; nil where no run has both.

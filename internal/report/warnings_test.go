@@ -1,22 +1,32 @@
 package report
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
 
 // The page has warnings in the order of the terminal: what makes every figure misread comes before
-// how far the cost model was extrapolated.
+// how far the cost model was extrapolated, which is folded there as here.
 func TestWarningsComeBySeverity(t *testing.T) {
 	var p page
-	p.warn([]said{
+	systems := []sim.Spec{{Name: "a", Engine: "new"}, {Name: "b", Engine: "old"},
+		{Name: "a", Engine: "new"}}
+	p.warn(systems, []Said{
 		{"linears: asked for 32770 tokens, measured 1 to 4096", "a"},
 		{"unstable queue: waits grow", "a"},
 		{"preemptions: 721, 120 a request; 56 % of the steps' time computes lost KV again", "b"},
 		{"preemptions: 2, 1 a request; 6 % of the steps' time computes lost KV again", "a"},
 	}, 2)
 	want := []warning{
+		{"different engines: new (a), old (b); a part of what the systems differ by is the engines'; " +
+			"--set system.engine=NAME runs all under one", ""},
 		{"preemptions: 721, 120 a request; 56 % of the steps' time computes lost KV again (and 1 more " +
 			"like it)", "all of them"},
 		{"unstable queue: waits grow", "a"},
-		{"linears: asked for 32770 tokens, measured 1 to 4096", "a"},
+	}
+	if len(p.Notes) != 1 || p.Notes[0].Text != "linears: asked for 32770 tokens, measured 1 to 4096" {
+		t.Errorf("notes %+v", p.Notes)
 	}
 	for i, w := range want {
 		if len(p.Warnings) != len(want) || p.Warnings[i] != w {

@@ -60,18 +60,18 @@ func readWhatIf(dir string) (*page, error) {
 		w.Label, first.Model, first.GPU, better, first.Requests, seeds(len(first.Seeds))), "SLO: " +
 		first.SLO + "."}
 	p.Lead = append(p.Lead, w.Notes...)
-	var warnings []said
+	var warnings []Said
 	for _, c := range w.Cases {
 		for _, text := range c.Base.Warnings {
-			warnings = append(warnings, said{text, c.Name})
+			warnings = append(warnings, Said{text, c.Name})
 		}
 		for _, x := range c.Thresholds {
 			p.Answers = append(p.Answers, fmt.Sprintf("%s: %s: %s", c.Name, x.Question, x.Text))
 		}
 		p.addCase(&w, c)
 	}
-	p.warn(warnings, len(w.Cases))
-	if err := p.restOn([]string{dir}); err != nil {
+	p.warn(nil, warnings, len(w.Cases))
+	if _, err := p.restOn([]string{dir}); err != nil {
 		return nil, err
 	}
 	p.addFile(filepath.Join(dir, "config.toml"), "config.toml")
