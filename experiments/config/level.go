@@ -38,6 +38,31 @@ func (in *inputs) oneLevel(all ...*Config) error {
 	return nil
 }
 
+// baseLevel has variants of a configuration judged by its bound on TBT: the strictest factor of a
+// decode step of its systems, which a variant with other steps gets in seconds.
+func (in *inputs) baseLevel(base *Config, variants ...*Config) error {
+	least := des.Time(math.MaxInt64)
+	for i := range base.Systems {
+		t, err := in.decodeStep(base, i)
+		if err != nil {
+			return err
+		}
+		least = min(least, t)
+	}
+	for _, c := range variants {
+		for i := range c.Systems {
+			t, err := in.decodeStep(c, i)
+			if err != nil {
+				return err
+			}
+			if t != least && c.SLO.TBTS == 0 {
+				c.SLO.TBTS = c.SLO.TBTFactor * least.Seconds()
+			}
+		}
+	}
+	return nil
+}
+
 // decodeStep is the decode step that the factor multiplies, of a system.
 func (in *inputs) decodeStep(c *Config, system int) (des.Time, error) {
 	s := &c.Systems[system]

@@ -75,6 +75,35 @@ func TestOneLevelForAllCards(t *testing.T) {
 	}
 }
 
+// Variants of a what-if are judged by the level of the configuration that they vary, whatever a
+// knob does to the decode step; a factor that varies multiplies its step.
+func TestVariantsHaveTheLevelOfTheirBase(t *testing.T) {
+	own := 25 * step(t, "llama3.1-8b", "h100-80gb", "vllm-0.15")
+	sets := []string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm-0.15",
+		"workload.rate=1"}
+	for _, c := range []struct {
+		key, value string
+		want       float64 // 0: the factor
+	}{
+		{"card.hbm_bandwidth", "6000", own}, {"card.hbm_bandwidth", "2000", own},
+		{"system.tensor_parallel", "2", own}, {"gpu", "a100-80gb", own}, {"model", "qwen3-14b", own},
+		{"system.engine", "vllm-0.5", own}, {"system.max_requests", "7", 0},
+		{"slo.tbt_factor", "50", 0}, {"slo.tbt_s", "0.5", 0.5},
+	} {
+		variants := [][]Setting{{NewSetting(c.key, c.value)}, nil}
+		s, err := LoadVaried("default", sets, variants, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Variants[0].Config.SLO.TBTS; math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%s = %s: bound %g s, want %g s", c.key, c.value, got, c.want)
+		}
+		if got := s.Variants[1].Config.SLO.TBTS; got != 0 {
+			t.Errorf("%s: the configuration itself has a bound of %g s", c.key, got)
+		}
+	}
+}
+
 // A preset that brings no engine runs under the one that another brings, unless one is named.
 func TestOneEngineForAllSystems(t *testing.T) {
 	current := Presets()[0].Spec.Engine

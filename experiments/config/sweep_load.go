@@ -155,12 +155,11 @@ func loadSweep(path string, sets []string, search bool, varied *axis, gpus ...st
 	if varied == nil {
 		return s, below.inputs.oneLevel(s.Configs()...)
 	}
-	for _, c := range s.Configs() { // a knob moves no other variant's level
-		if err := below.inputs.oneLevel(c); err != nil {
-			return nil, err
-		}
+	base := below.clone()
+	if err := base.finish(); err != nil {
+		return nil, err
 	}
-	return s, nil
+	return s, below.inputs.baseLevel(&base.cfg, s.Configs()...)
 }
 
 // stepsGiven says whether the configuration sets how many tokens a step has.
