@@ -107,7 +107,7 @@ func (c *drainRun) config() (sim.Config, error) {
 	spec.Selection, spec.Epsilon, spec.Microbatch, spec.Pipelined, spec.PSAStop = "psa", 0.95,
 		psaMicro, true, sim.PSAStopHead
 	spec.SinkBlocks, spec.WindowBlocks = 0, 1
-	policy, named, err := spec.Policy()
+	policy, named, err := spec.Policy(1)
 	if err != nil {
 		return cfg, err
 	}

@@ -48,13 +48,19 @@ func decoding(t testing.TB, eviction string, change func(*sim.Spec)) *sim.Server
 	if err != nil {
 		t.Fatal(err)
 	}
+	policy, named, err := spec.Policy(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	setting := dsa.Setting{Digest: named.Digest, Sinks: 2, Window: 2, Queries: 2,
+		Apart: spec.SelectPer == sim.PerQueryHead}
 	s, err := sim.NewServer(sim.Config{
 		Spec: spec,
-		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, TokenValues: model.TokenValues(),
-			MaxContext: model.MaxContext},
+		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Queries: 2,
+			TokenValues: model.TokenValues(),
+			MaxContext:  model.MaxContext},
 		Geometry: model.Geometry(32), HBMBytes: 20 << 30, Device: device,
-		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1),
-			dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 2),
+		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, setting, 2),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -80,13 +86,18 @@ func decoding(t testing.TB, eviction string, change func(*sim.Spec)) *sim.Server
 // hundred steps.
 func TestStepAllocatesNothingInSteadyState(t *testing.T) {
 	for _, eviction := range kv.EvictionNames() {
-		s := decoding(t, eviction, nil)
-		if n := testing.AllocsPerRun(300, func() {
-			if _, err := s.Advance(); err != nil {
-				t.Fatal(err)
+		for _, per := range []string{sim.PerKVHead, sim.PerQueryHead} {
+			if eviction == kv.ByScore && per == sim.PerQueryHead {
+				continue
 			}
-		}); n != 0 {
-			t.Errorf("%s: %v allocations a step", eviction, n)
+			s := decoding(t, eviction, func(s *sim.Spec) { s.SelectPer = per })
+			if n := testing.AllocsPerRun(300, func() {
+				if _, err := s.Advance(); err != nil {
+					t.Fatal(err)
+				}
+			}); n != 0 {
+				t.Errorf("%s, selections per %s: %v allocations a step", eviction, per, n)
+			}
 		}
 	}
 }

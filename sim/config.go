@@ -13,6 +13,7 @@ import (
 type Model struct {
 	Layers     int
 	KVHeads    int
+	Queries    int // query heads that share a KV head; 0 = 1
 	MaxContext int
 	// TokenValues of fp16 are what a token of a layer-segmented prefill has in HBM besides its KV.
 	TokenValues int

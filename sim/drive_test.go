@@ -6,6 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
@@ -56,6 +57,9 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 	if !c.spec.Offload || !c.spec.Sparse() {
 		c.spec.PrefixAttention = sim.PrefixDense
 	}
+	if c.addressed || c.spec.Hot() || c.spec.Eviction == kv.ByScore { // one selection a KV head
+		c.spec.SelectPer = sim.PerKVHead
+	}
 	if c.spec.NoPrefixCache() != "" { // a test has changed what was drawn
 		c.spec.PrefixCache = sim.PrefixOff
 	}
@@ -66,7 +70,7 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 		Spec: c.spec,
 		Model: sim.Model{BoundTokens: c.model.BoundTokens(), WindowLayers: c.model.WindowLayers(),
 			Layers: c.model.Layers, KVHeads: c.model.KVHeads, TokenValues: c.model.TokenValues(),
-			MaxContext: c.model.MaxContext},
+			Queries: c.model.QHeads / c.model.KVHeads, MaxContext: c.model.MaxContext},
 		Geometry: c.model.Geometry(c.spec.BlockTokens), HBMBytes: c.hbm, Seed: c.seed, Device: d,
 		Engine: c.engine, Addressed: c.addressed, Cutoff: c.cutoff, Good: c.good, CardBytes: 2 * c.hbm,
 		FixedBytes: c.hbm,

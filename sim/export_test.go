@@ -163,19 +163,20 @@ func (s *Server) selectedByLibrary() (n int64) {
 		blocks := s.Geometry.Blocks(r.Context())
 		kept := s.Spec.SinkBlocks + s.Spec.WindowBlocks
 		for g := range s.Geometry.Groups() {
-			if g/s.Geometry.KVHeads < s.Spec.DenseLayers || blocks <= kept {
+			grid := s.Library.Grid(blocks - kept)
+			if g/s.Geometry.KVHeads < s.Spec.DenseLayers || grid < 0 {
 				n += int64(blocks)
 				continue
 			}
 			if layer := s.Library.Layer(s.Seed, r.ID, g/s.Geometry.KVHeads,
 				s.Geometry.KVHeads); layer != nil {
-				used, _ := layer.Decide(s.Library.Grid(blocks-kept), r.steps)
+				used, _ := layer.Decide(grid, r.steps)
 				n += int64(kept + used)
 				continue
 			}
 			c := s.Library.CursorOf(s.Seed, r.ID, g/s.Geometry.KVHeads, g%s.Geometry.KVHeads,
 				s.Geometry.KVHeads)
-			st := s.Library.Cycle(c, s.Library.Grid(blocks-kept))
+			st := s.Library.Cycle(c, grid)
 			n += int64(kept + st.At((int(c.Phase)+r.steps)%st.Steps).Used)
 		}
 	}

@@ -32,6 +32,11 @@ func (s *Server) checkSelections(rate float64) error {
 		}
 		return nil
 	}
+	byKVHead := s.Addressed || s.external() || s.RecordTo != nil || spec.Eviction == kv.ByScore
+	if s.apart && byKVHead {
+		return errors.New("sim: a device that computes, a recording and system.eviction = \"score\" " +
+			"have one selection a KV head; set system.select_per = \"kv_head\"")
+	}
 	if s.DeviceSelects && !s.fixed {
 		return fmt.Errorf("sim: a device selects a fixed number of blocks, %s does not; use one of the "+
 			"top-k algorithms as system.selection", spec.Selection)

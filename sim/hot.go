@@ -28,8 +28,8 @@ func (s *Spec) NoHot() string {
 	switch {
 	case !s.Offload || !s.Sparse():
 		return "needs offload = true and attention = \"sparse\": what a buffer lacks is in DRAM"
-	case s.Selections != "" || s.Progressive() || s.Selection == "infinigen" ||
-		s.Selection == "streaming":
+	case s.SelectPer == PerQueryHead || s.Selections != "" || s.Progressive() ||
+		s.Selection == "infinigen" || s.Selection == "streaming":
 		return "is simulated with selections of a fixed size: a top-k algorithm, nothing recorded"
 	case s.DenseLayers > 0:
 		return fmt.Sprintf("holds no layer whole: dense_layers = %d", s.DenseLayers)

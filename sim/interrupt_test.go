@@ -75,7 +75,7 @@ func TestInterruptEndsWithinAStep(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			scores := &rankings{Scores: traces.NewScores(traces.DefaultScores, 1), stop: cancel}
-			policy, named, err := c.spec.Policy()
+			policy, named, err := c.spec.Policy(1)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,7 +33,7 @@ func (s *Server) attended(layer int) {
 func (s *Server) used(r *request, g int) int {
 	switch {
 	case r.grid < 0:
-		return 0
+		return s.candidates(r)
 	case s.external():
 		row, _ := r.latest.Picks(g)
 		return row.Used

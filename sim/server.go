@@ -39,6 +39,7 @@ type Server struct {
 	policy  dsa.Policy // of sparse attention
 	fixed   bool       // it selects the budget whatever the scores
 	layered bool       // it decides for all heads of a layer together
+	apart   bool       // it decides for each query head
 	// selected blocks a group, sinks and window included; a first guess where not fixed
 	budget   int
 	requests map[*sched.Request]*request
@@ -93,11 +94,12 @@ func NewServer(cfg Config) (*Server, error) {
 		s.memory = s.hot.memory
 	}
 	if spec.Sparse() {
-		policy, named, err := spec.Policy()
+		policy, named, err := spec.Policy(cfg.Model.Queries)
 		if err != nil {
 			return nil, err
 		}
-		s.policy, s.fixed, s.budget = policy, named.Fixed, SelectedBlocks(spec)
+		_, s.apart = policy.(dsa.Union)
+		s.policy, s.fixed, s.budget = policy, named.Fixed && !s.apart, SelectedBlocks(spec)
 	}
 	s.layered = spec.Sparse() && !s.external() && cfg.Library.ByLayer()
 	sample := kv.FullSample(geo)

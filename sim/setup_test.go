@@ -127,6 +127,7 @@ func drawScenario(t *rapid.T) *scenario {
 		c.arrivals = append(c.arrivals, a)
 		largest = max(largest, a.Prompt+a.Output)
 	}
+	s.SelectPer = pick("select per", sim.PerKVHead, sim.PerQueryHead)
 	geo := c.model.Geometry(s.BlockTokens)
 	blocks := int64(geo.Blocks(largest)) * int64(geo.Groups())
 	scale := func(name string, unit int64) int64 {
@@ -183,7 +184,7 @@ type libraryKey struct {
 }
 
 func library(t fatal, s *sim.Spec) *dsa.Library {
-	policy, named, err := s.Policy()
+	policy, named, err := s.Policy(2) // as tiny has
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,8 +192,10 @@ func library(t fatal, s *sim.Spec) *dsa.Library {
 	libraries.Lock()
 	defer libraries.Unlock()
 	if libraries.of[key] == nil {
+		_, apart := policy.(dsa.Union)
 		libraries.of[key] = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy,
-			dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2}, 2)
+			dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2,
+				Apart: apart}, 2)
 	}
 	return libraries.of[key]
 }

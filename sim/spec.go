@@ -32,6 +32,10 @@ type Spec struct {
 	// file of recorded selections to replay; empty: drawn from the score process
 	Selections string `toml:"selections" used:"sparse"`
 
+	// where the selection has a fixed size, which heads select together: the query heads that share a
+	// KV head, or each query head by itself, and their KV head attends to all that they select
+	SelectPer string `toml:"select_per" used:"sparse,fixed,groups,drawn"`
+
 	// algorithm of sparse attention (list selections)
 	Selection string `toml:"selection" used:"selects,scored"`
 	// psa: share of the attention to reach
@@ -165,8 +169,10 @@ type Spec struct {
 	SampleGroups int `toml:"sample_groups" used:"cache,sampled" unit:"groups" range:">= 1, <= 1e+06"`
 }
 
-// Values of Spec.PSAStop and Spec.Lookup.
+// Values of Spec.SelectPer, Spec.PSAStop and Spec.Lookup.
 const (
+	PerKVHead    = "kv_head"
+	PerQueryHead = "query_head"
 	PSAStopLayer = "layer"
 	PSAStopHead  = "head"
 	LookupHost   = "host"
@@ -215,14 +221,18 @@ func (s *Spec) Sparse() bool { return s.Attention == "sparse" && s.Selection != 
 // enough.
 func (s *Spec) Progressive() bool { return s.Sparse() && s.Selection == "psa" }
 
-// Policy returns the selection algorithm of sparse attention.
-func (s *Spec) Policy() (dsa.Policy, *dsa.Algorithm, error) {
+// Policy returns the selection algorithm of sparse attention, of a model in which so many query
+// heads share a KV head.
+func (s *Spec) Policy(queries int) (dsa.Policy, *dsa.Algorithm, error) {
+	if s.SelectPer != PerQueryHead {
+		queries = 1
+	}
 	named, err := dsa.AlgorithmNamed(s.Selection)
 	if err != nil {
 		return nil, nil, err
 	}
 	return named.Make(&dsa.Options{
 		Blocks: Candidates(s), Epsilon: s.Epsilon, Microbatch: s.Microbatch, Pipelined: s.Pipelined,
-		HeadStops: s.PSAStop == PSAStopHead, Margin: s.Margin,
+		HeadStops: s.PSAStop == PSAStopHead, Margin: s.Margin, Queries: queries,
 	}), named, nil
 }

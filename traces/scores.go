@@ -50,7 +50,7 @@ type ScoreParams struct {
 	Recent float64 `toml:"recent" used:"sparse,drawn,scored" range:">= -1000, <= 1000"`
 
 	// standard deviation of a query head's score about that of its KV head, where several share one
-	Group float64 `toml:"group" used:"sparse,drawn,weighs,groups" range:">= 0, <= 1000"`
+	Group float64 `toml:"group" used:"sparse,drawn,differ,groups" range:">= 0, <= 1000"`
 
 	// median beta: how sharply attention concentrates on high scores
 	Skew float64 `toml:"skew" used:"sparse,drawn,weighs" range:"> 0, <= 1000"`
@@ -81,7 +81,9 @@ type ScoreParams struct {
 // Skew and its spread between layers: the text of PSA's Fig. 2 (TestSkewFitsPublishedSparsity,
 // package experiments). Group spread: PSA's Fig. 5, where ArkVale attends to 2.4 times PSA's KV
 // on a model with shared KV heads (TestProxyOfPublishedRatio), and SparseServe's appendix A.1,
-// where a small budget costs such a model more (TestPublishedBudgetsByGroup).
+// where a small budget costs such a model more (TestPublishedBudgetsByGroup). How it moves where
+// query heads select apart: as the process itself, since published locality is that of heads which
+// select for themselves (TestQueryHeadsHavePublishedLocality).
 //
 // Assumed, since nothing is published: heads of a layer differ more than layers, query tokens
 // less, and the first block (attention sink) holds more than half of a median head's attention.
@@ -101,7 +103,8 @@ var DefaultScores = ScoreParams{
 // each jump, n_b white noise, all independent between blocks. It is the estimate of ArkVale's
 // cuboid-mean digest; weights.go has the attention that blocks hold and the estimates of other
 // digests. Criticality is after the merge of a KV head's query heads, so a process belongs to a
-// KV head also under GQA; the attention that blocks hold differs between query heads.
+// KV head also under GQA; the attention that blocks hold differs between query heads, and what each
+// takes for critical where they select apart.
 //
 // Drawing two normals per block and step would dominate a simulation, so a pool of noise rows d
 // x + j y + e n is drawn once, over a cycle of Steps() steps (rho^Steps and the chance of Steps
@@ -191,21 +194,28 @@ func (s *Scores) Fill(family, n int, sheet *dsa.Sheet) {
 	columns, page := s.columns(family, n, sheet), pageOf(sheet)
 	sheet.Critical = resize(sheet.Critical, sheet.Steps*n)
 	write(sheet.Critical, columns, sheet.First)
-	estimate := s.p.errorOf(sheet.Digest)
-	if !sheet.Weighs && estimate == 0 {
-		return
+	if sheet.Weighs || s.p.errorOf(sheet.Digest) > 0 {
+		s.fillScore(family, n, page, sheet)
 	}
+	if sheet.Apart {
+		s.perQueryHead(family, n, sheet, &sheet.Each, sheet.Critical)
+	}
+}
+
+// fillScore writes the true scores that criticality estimates and, where it is not of the
+// cuboid-mean digest, what another one makes of them.
+func (s *Scores) fillScore(family, n, page int, sheet *dsa.Sheet) {
 	if len(sheet.Score) == 0 {
 		sheet.Score = make([][]float32, 1)
 	}
 	score := append(sheet.Score[0][:0], sheet.Critical...)
 	s.disturb(score, n, page, family, sheet.First, s.p.Error, scoreError)
-	if estimate > 0 { // of another digest, which errs in its own way
+	if estimate := s.p.errorOf(sheet.Digest); estimate > 0 { // errs in its own way
 		copy(sheet.Critical, score)
 		s.disturb(sheet.Critical, n, 1, family, sheet.First, estimate, digestError)
 	}
 	if sheet.Score[0] = score; sheet.Weighs {
-		s.perQueryHead(family, n, sheet)
+		s.perQueryHead(family, n, sheet, &sheet.Score, score)
 		s.fillKept(family, sheet)
 	}
 }

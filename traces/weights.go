@@ -79,17 +79,41 @@ func (s *Scores) disturb(dst []float32, n, page, family, first int, deviation fl
 	}
 }
 
-// perQueryHead derives the true scores of the query heads that share a KV head from those of the KV
-// head.
-func (s *Scores) perQueryHead(family, n int, sheet *dsa.Sheet) {
+// perQueryHead derives scores of the query heads that share a KV head from those of the KV head,
+// which may be the first of them.
+func (s *Scores) perQueryHead(family, n int, sheet *dsa.Sheet, heads *[][]float32,
+	common []float32) {
 	queries := max(1, sheet.Queries)
-	for len(sheet.Score) < queries {
-		sheet.Score = append(sheet.Score, nil)
+	for len(*heads) < queries {
+		*heads = append(*heads, nil)
 	}
-	sheet.Score = sheet.Score[:queries]
+	*heads = (*heads)[:queries]
 	for q := queries - 1; q >= 0 && queries > 1; q-- {
-		sheet.Score[q] = append(sheet.Score[q][:0], sheet.Score[0]...)
-		s.disturb(sheet.Score[q], n, 1, family, sheet.First, s.p.Group, queryError+uint64(q)<<16)
+		own := append((*heads)[q][:0], common...)
+		if (*heads)[q] = own; sheet.Apart {
+			s.depart(own, n, family, q, sheet.First)
+		} else {
+			s.disturb(own, n, 1, family, sheet.First, s.p.Group, queryError+uint64(q)<<16)
+		}
+	}
+}
+
+// depart adds to scores, [steps][n], how a query head that selects for itself differs: by a process
+// of its own with the law of the KV head's. The sum of both has that law too, but for its spread,
+// so each query head's selections keep published locality.
+func (s *Scores) depart(dst []float32, n, family, q, first int) {
+	p := &s.p
+	variance := 1 + p.Drift*p.Drift + p.Jump*p.Jump + p.Noise*p.Noise
+	scale := float32(p.Group / math.Sqrt(variance))
+	for b := range n {
+		c := s.block(family+(q+1)<<32, b)
+		at := (int(c.phase) + first) % scoreSteps
+		for i := b; i < len(dst); i += n {
+			dst[i] += scale * (c.mu + c.row[at])
+			if at++; at == scoreSteps {
+				at = 0
+			}
+		}
 	}
 }
 

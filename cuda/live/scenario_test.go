@@ -212,7 +212,7 @@ func (c *scenario) server(m *hw.Model) sim.Config {
 }
 
 func library(s *sim.Spec) *dsa.Library {
-	policy, named, err := s.Policy()
+	policy, named, err := s.Policy(1)
 	if err != nil {
 		panic(err)
 	}

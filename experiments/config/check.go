@@ -23,6 +23,7 @@ var specEnums = []struct {
 }{
 	{"attention", []string{"full", "sparse"}},
 	{"selection", dsa.Names()},
+	{"select_per", []string{sim.PerKVHead, sim.PerQueryHead}},
 	{"psa_stop", []string{"layer", sim.PSAStopHead}},
 	{"load_engine", hw.LoadEngines()},
 	{"save_engine", hw.SaveEngines()},
@@ -86,6 +87,10 @@ func checkSpec(s *sim.Spec) *KeyError {
 	case s.Offload && s.Eviction == kv.ByScore && (!s.Sparse() || s.Selections != ""):
 		return &KeyError{Key: "eviction", Value: quote(s.Eviction),
 			Reason: "needs scores of the blocks, which neither full attention nor recorded selections have"}
+	case s.Offload && s.Eviction == kv.ByScore && s.SelectPer == sim.PerQueryHead:
+		return &KeyError{Key: "eviction", Value: quote(s.Eviction), With: []string{"select_per"},
+			Reason: "goes by the score that a KV head gives a block, and select_per = \"query_head\" has " +
+				"one a query head; use another of both"}
 	case s.GPULookup() && (!s.Sparse() || s.LoadEngine != "flash"):
 		return &KeyError{Key: "lookup", Value: quote(s.Lookup),
 			Reason: "needs attention = \"sparse\" and load_engine = \"flash\": what the GPU finds missing " +

@@ -83,6 +83,10 @@ var conditions = map[string]condition{
 	"indexer": digests(dsa.Indexed, dsa.IndexerName),
 	"weighs": {`selections that weigh the attention (system.selection = "psa" or "infinigen"), or ` +
 		"output.recall_proxy = true", weighs},
+	"differ": {`selections that weigh the attention, or system.select_per = "query_head"`,
+		func(p *Point, m *hw.Model) bool {
+			return p.System.SelectPer == sim.PerQueryHead || weighs(p, m)
+		}},
 	"groups": {"query heads that share KV heads", func(_ *Point, m *hw.Model) bool {
 		return m.QHeads > m.KVHeads && !m.IsLatent()
 	}},
@@ -147,9 +151,10 @@ func algorithm(s *sim.Spec) *dsa.Algorithm {
 }
 
 // scored says whether it matters to a run which blocks are selected: what is in HBM takes the same
-// time whichever it is.
+// time whichever they are, if they are as many.
 func scored(p *Point, _ *hw.Model) bool {
-	return p.System.Offload || p.Output.RecallProxy || !algorithm(&p.System).Fixed
+	return p.System.Offload || p.Output.RecallProxy || !algorithm(&p.System).Fixed ||
+		p.System.SelectPer == sim.PerQueryHead
 }
 
 func weighs(p *Point, _ *hw.Model) bool {

@@ -70,7 +70,8 @@ func TestUnknownNamesAreErrors(t *testing.T) {
 		"system.selection=nope", "system.prefix_eviction=nope", "system.prefix_write=nope",
 		"system.load_engine=nope", "fleet.router=nope", "slo.ttft_stat=nope", "workload.output=nope",
 		"workload.datasets=nope", "workload.tokenizer=nope", "system.eviction=nope",
-		"metrics.warmup=nope", "system.hot_release=nope", "system.psa_stop=nope"} {
+		"metrics.warmup=nope", "system.hot_release=nope", "system.psa_stop=nope",
+		"system.select_per=nope"} {
 		_, err := Load("", []string{"system.preset=vllm", set})
 		if err == nil || !strings.HasPrefix(err.Error(), "--set "+set+": ") {
 			t.Errorf("%s: %v", set, err)

@@ -68,6 +68,10 @@ func TestBadInput(t *testing.T) {
 			"\"memcpy\"\nlookup = \"gpu\"\n", nil},
 		{"flag: lookup by the GPU for copies", "[system]\npreset = \"vllm-so\"\n",
 			[]string{"system.lookup=gpu"}},
+		{"heads that select per layer",
+			"[system]\npreset = \"sparseserve\"\nselect_per = \"layer\"\n", nil},
+		{"scores of KV heads where query heads select", "[system]\npreset = \"sparseserve\"\n" +
+			"select_per = \"query_head\"\neviction = \"score\"\n", nil},
 		{"unknown stop", "[system]\npreset = \"vllm-psa\"\npsa_stop = \"layers\"\n", nil},
 		{"query heads that differ by less than nothing", "[scores]\ngroup = -0.5\n", nil},
 		{"watermark of one", "[system]\nwatermark = 1.0\n", nil},

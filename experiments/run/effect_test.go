@@ -292,3 +292,31 @@ func TestEveryKeyIsTried(t *testing.T) {
 		}
 	}
 }
+
+// A model whose query heads share no KV head gives the same bytes by either reading. One whose do
+// attends to more where each selects for itself, between one and all of their selections.
+func TestSelectionsPerQueryHead(t *testing.T) {
+	serve := func(model, per string) (text string, attention float64) {
+		c := mustLoad(t, "", "model="+model, "gpu=a100-40gb", "system.preset=sparseserve",
+			"system.select_per="+per, "workload.rate=1", "workload.requests=4")
+		sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes, err := json.Marshal(sum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(bytes), sum.PhaseS["sparse_attention"]
+	}
+	a, _ := serve("lwm-7b", sim.PerKVHead)
+	if b, _ := serve("lwm-7b", sim.PerQueryHead); a != b {
+		t.Errorf("lwm-7b: the runs differ:\n%s\n%s", a, b)
+	}
+	_, together := serve("llama3-8b", sim.PerKVHead)
+	_, apart := serve("llama3-8b", sim.PerQueryHead)
+	if apart < 1.1*together || apart > 4*together {
+		t.Errorf("llama3-8b: %.3f s of attention where query heads select apart, %.3f s together", apart,
+			together)
+	}
+}

@@ -126,8 +126,9 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 	}
 	cfg := sim.Config{
 		Spec: p.System,
-		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, TokenValues: model.TokenValues(),
-			MaxContext: model.MaxContext, BoundTokens: model.BoundTokens(),
+		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Queries: apart(&model),
+			TokenValues: model.TokenValues(),
+			MaxContext:  model.MaxContext, BoundTokens: model.BoundTokens(),
 			WindowLayers: model.WindowLayers()},
 		Geometry: geometry(&model, &p.System),
 		HBMBytes: kvBytes,
@@ -158,20 +159,30 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 			return nil, fmt.Errorf("system.selections: %s: %w", p.System.Selections, err)
 		}
 	default:
-		policy, named, err := p.System.Policy()
+		policy, named, err := p.System.Policy(cfg.Model.Queries)
 		if err != nil {
 			s.close()
 			return nil, err
 		}
 		setting := dsa.Setting{Digest: named.Digest, Sinks: p.System.SinkBlocks,
 			Window: p.System.WindowBlocks, Queries: 1}
+		_, setting.Apart = policy.(dsa.Union)
 		// others see what is common to the query heads of a KV head
-		if policy.Weighs() || cfg.RecallProxy {
+		if setting.Apart || policy.Weighs() || cfg.RecallProxy {
 			setting.Queries = model.QHeads / model.KVHeads
 		}
 		s.server.Library = x.library(libraryKey{p.Scores, policy, setting})
 	}
 	return s, nil
+}
+
+// apart is how many query heads of a KV head may select apart: of latent attention an indexer
+// selects for all.
+func apart(m *hw.Model) int {
+	if m.IsLatent() {
+		return 1
+	}
+	return m.QHeads / m.KVHeads
 }
 
 // geometry is the shape of the KV cache. Where the server selects nothing, an indexer's keys are

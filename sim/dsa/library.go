@@ -34,6 +34,7 @@ type Setting struct {
 	Sinks   int    // blocks before the candidates
 	Window  int    // blocks after them
 	Queries int    // query heads that share the KV head; 0 = 1
+	Apart   bool   // each of them selects for itself
 }
 
 // Sheet is the scores of one group over Steps steps, of which the first is step First of the
@@ -44,6 +45,7 @@ type Sheet struct {
 	First    int         // step of the cycle
 	Steps    int         // from it on
 	Critical []float32   // [steps][n]
+	Each     [][]float32 // [query heads][steps][n], where they select apart
 	Score    [][]float32 // [query heads][steps][n]
 	Kept     []float32   // [steps][sinks+window]
 	Skew     []float32   // [steps], times the class's
@@ -227,6 +229,10 @@ func (l *Library) fill(family, n int) *Sheet {
 func (s *Sheet) View(t int, skew float64, v *View) {
 	n := len(s.Critical) / s.Steps
 	v.Critical = s.Critical[t*n:][:n]
+	v.Each = v.Each[:0]
+	for _, own := range s.Each {
+		v.Each = append(v.Each, own[t*n:][:n])
+	}
 	if s.Weighs {
 		kept := s.Sinks + s.Window
 		v.Score = v.Score[:0]

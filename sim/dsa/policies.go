@@ -23,6 +23,7 @@ type Options struct {
 	Pipelined  bool    // the next iteration's blocks are loaded during one's attention
 	HeadStops  bool    // each KV head ends by itself, not the heads of a layer together
 	Margin     float64 // below the highest score, q·k / sqrt(d)
+	Queries    int     // query heads of a KV head, if each selects for itself; else 1
 }
 
 // Digest says what a block's criticality is estimated from.
@@ -76,7 +77,12 @@ var Algorithms = []Algorithm{
 		}},
 }
 
-func topKOf(o *Options) Policy { return TopK{K: o.Blocks} }
+func topKOf(o *Options) Policy {
+	if o.Queries > 1 {
+		return Union{K: o.Blocks, Queries: o.Queries}
+	}
+	return TopK{K: o.Blocks}
+}
 
 // Names returns the names of all algorithms.
 func Names() []string {

@@ -41,6 +41,8 @@ type ByLayer interface {
 type View struct {
 	Critical []float32 // [candidates] scores as the blocks' metadata estimate them
 	Again    bool      // Critical is that of the picker's last view
+	// [query heads that share the KV head][candidates] the same as each sees them; of Union
+	Each [][]float32
 	// For policies that weigh:
 	Score [][]float32 // [query heads that share the KV head][candidates] true scores
 	Kept  []float32   // true scores of the sinks and the window, which are attended to in any case
