@@ -98,6 +98,7 @@ func TestLaw4RequestsAndTokens(t *testing.T) {
 // Law 5: time never runs back, for the clock, a request's life, or steps, of
 // which one runs at a time.
 func TestLaw5TimeRunsForward(t *testing.T) {
+	draws(t, 100)
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
 		last := des.Time(0)
@@ -160,6 +161,7 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 // algorithm says, in dense layers all. That they exist and do not repeat is tested where streams
 // are made.
 func TestLaw7SelectionsHaveTheirSize(t *testing.T) {
+	draws(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
 		c.spec.Offload, c.spec.Heads = true, "full"
@@ -198,9 +200,9 @@ func TestFullSelectionIsFullAttention(t *testing.T) {
 // step, or the batch has one request: by the server's estimates, and by a recount of what the
 // decodes of a step select at the least.
 func TestLaw8WorkingSetsFit(t *testing.T) {
+	draws(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawScenario(t)
-		c.spec.Offload, c.spec.BatchControl = true, true
+		c := drawCrowd(t)
 		o := c.start(t, profile(t, c.gpu))
 		o.spy.begin = func() error {
 			contexts := o.server.BatchContexts()

@@ -1,8 +1,11 @@
 package sim_test
 
 import (
+	"flag"
 	"fmt"
+	"strconv"
 	"sync"
+	"testing"
 
 	"pgregory.net/rapid"
 
@@ -42,6 +45,24 @@ func tiny(layers, kvHeads int) hw.Model {
 		HeadDim: 16, FFN: 128, Vocab: 100, MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2,
 		KVBytesEach: 2,
 	}
+}
+
+// draws has the properties of a test draw n cases, also under -short, where a fifth is drawn,
+// unless RAPID_CHECKS or a flag says how many.
+func draws(t *testing.T, n int) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks").Value
+	was := checks.String()
+	if was != "100" {
+		return
+	}
+	if testing.Short() {
+		n *= 5
+	}
+	if err := checks.Set(strconv.Itoa(n)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { checks.Set(was) })
 }
 
 // drawScenario draws a run. HBM and DRAM reach from below what one of the
@@ -136,6 +157,31 @@ func drawScenario(t *rapid.T) *scenario {
 	c.hbm = scale("hbm", blocks*(geo.BlockBytes+geo.MetaBytes)) +
 		geo.BlockBytes*int64(n("hbm more", 0, 40))
 	s.DRAMGiB = float64(scale("dram", 2*blocks*geo.BlockBytes)) / (1 << 30)
+	return c
+}
+
+// drawCrowd draws a run under batch control of requests that come at about the same time and whose
+// working sets do not all fit HBM.
+func drawCrowd(t *rapid.T) *scenario {
+	c := drawScenario(t)
+	s := &c.spec
+	s.Offload, s.BatchControl, s.DRAMGiB = true, true, 1
+	s.MaxRequests, s.MaxTokens, s.ChunkTokens = 8, max(s.MaxTokens, 40), max(s.ChunkTokens, 20)
+	if s.Sparse() && rapid.Bool().Draw(t, "selected prefixes of a crowd") {
+		s.PrefixAttention, s.LoadWeight = sim.PrefixSelected, 0
+	}
+	for i := 0; len(c.arrivals) < 6; i++ {
+		c.arrivals = append(c.arrivals, c.arrivals[i])
+	}
+	largest := 0
+	for i := range c.arrivals {
+		a := &c.arrivals[i]
+		a.At, a.Output = des.Time(i)*des.Millisecond, a.Output+10
+		largest = max(largest, min(a.Prompt, c.model.MaxContext-a.Output)+a.Output)
+	}
+	geo := c.model.Geometry(s.BlockTokens)
+	blocks := int64(geo.Blocks(largest)+2) * int64(geo.Groups())
+	c.hbm = blocks * (geo.BlockBytes + geo.MetaBytes) * rapid.Int64Range(10, 25).Draw(t, "crowd") / 10
 	return c
 }
 
