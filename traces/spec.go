@@ -41,22 +41,22 @@ type Spec struct {
 	// lognormal(median, sigma) or zipf(s, max); truncated to 1 and more, and to the third
 	// number of normal and lognormal, if any; of sessions what a user adds in a turn, there
 	// "lognormal(14, 1.95)" by default
-	PromptLengths string `toml:"prompt_lengths,omitempty"`
+	PromptLengths string `toml:"prompt_lengths,omitempty" used:"lengths"`
 	// the same of outputs; of sessions "lognormal(275, 0.69)" by default
-	OutputLengths string `toml:"output_lengths,omitempty"`
+	OutputLengths string `toml:"output_lengths,omitempty" used:"lengths"`
 
 	// trace sessions: that many in place of requests, each with all its turns, so that every server
 	// gets the same requests; 0 = as many as requests need
-	Sessions int `toml:"sessions,omitempty" range:">= 0, <= 1e+06"`
+	Sessions int `toml:"sessions,omitempty" used:"sessions" range:">= 0, <= 1e+06"`
 	// trace sessions: turns of a session, in the same words; "lognormal(2.4, 0.84)" by default
-	Turns string `toml:"turns,omitempty"`
+	Turns string `toml:"turns,omitempty" used:"sessions"`
 	// trace sessions: system prompts that sessions begin with; 0 = none, there 10 by default
-	SystemPrompts int `toml:"system_prompts,omitempty" range:">= 0, <= 100000"`
+	SystemPrompts int `toml:"system_prompts,omitempty" used:"sessions" range:">= 0, <= 100000"`
 	// trace sessions: lengths of system prompts, in the same words; "fixed(1000)" by default
-	SystemLengths string `toml:"system_lengths,omitempty" used:"system_prompts"`
+	SystemLengths string `toml:"system_lengths,omitempty" used:"sessions,system_prompts"`
 	// trace sessions: the k-th system prompt has a share of sessions in proportion to k^-s; 0 = all
 	// alike, there 1 by default
-	SystemZipf float64 `toml:"system_zipf,omitempty" used:"system_prompts" range:">= 0, <= 100"`
+	SystemZipf float64 `toml:"system_zipf,omitempty" used:"sessions,system_prompts" range:">= 0, <= 100"`
 
 	// LongBench sets of the mix, or to keep of LongBench files; ignored for other formats
 	Datasets []string `toml:"datasets" used:"longbench"`
@@ -69,20 +69,20 @@ type Spec struct {
 	Arrivals string `toml:"arrivals"`
 	// mean request rate, each value of a list a run; not used by arrivals trace and closed; of
 	// sessions, and of a file of conversations, their rate
-	Rate float64 `toml:"rate" unit:"requests/s" range:">= 1e-09, <= 1e+09"`
+	Rate float64 `toml:"rate" used:"rate" unit:"requests/s" range:">= 1e-09, <= 1e+09"`
 	// arrivals gamma: coefficient of variation of the gaps; 1 is Poisson
-	Burstiness float64 `toml:"burstiness" range:">= 0.01, <= 100"`
+	Burstiness float64 `toml:"burstiness" used:"gamma" range:">= 0.01, <= 100"`
 	// arrivals trace: 2 replays twice as fast
-	Speed float64 `toml:"speed" range:">= 1e-09, <= 1e+09"`
+	Speed float64 `toml:"speed" used:"recorded" range:">= 1e-09, <= 1e+09"`
 
 	// in place of rate: [seconds, requests/s] of each stage; the last goes on until the requests
 	// are out, or with requests 0 ends the run
-	Stages [][]float64 `toml:"stages,omitempty" unit:"s, requests/s"`
+	Stages [][]float64 `toml:"stages,omitempty" used:"gaps" unit:"s, requests/s"`
 	// arrivals closed: clients, each value of a list a run; each has a session at a time, if any
-	Concurrency int `toml:"concurrency,omitempty" unit:"requests" range:">= 0, <= 100000"`
+	Concurrency int `toml:"concurrency,omitempty" used:"closed" unit:"requests" range:">= 0, <= 100000"`
 	// arrivals closed, and turns of sessions: mean time from an answer to the client's next request,
 	// exponential; 0 = none; of trace sessions 370 by default
-	ThinkS float64 `toml:"think_s,omitempty" unit:"s" range:">= 0, <= 1e6"`
+	ThinkS float64 `toml:"think_s,omitempty" used:"thinks" unit:"s" range:">= 0, <= 1e6"`
 
 	// requests to run, each turn of a session one; 0 = all of a file, which may be shorter, or of the
 	// stages

@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -23,51 +25,26 @@ func (l *loader) implied() {
 	}
 }
 
-// unused refuses keys of [workload] that its other keys make useless, unless they have the value
-// that results write there.
-func (l *loader) unused() *KeyError {
-	w := &l.cfg.Workload
-	const drawn = "arrivals poisson, gamma and fixed"
-	closed, recorded := w.Arrivals == traces.ArrivalsClosed, w.Arrivals == traces.ArrivalsTrace
-	gamma := w.Arrivals == traces.ArrivalsGamma
-	arrivals := fmt.Sprintf("workload.arrivals = %q", w.Arrivals)
-	if len(w.Stages) > 0 && !closed && !recorded {
-		arrivals = "workload.stages, which have rates of their own"
-	}
-	trace := fmt.Sprintf("workload.trace = %q", w.Trace)
-	sessions := w.Trace == traces.Sessions
-	lengths := sessions || w.Trace == traces.Synthetic
-	rate, clients := slices.Max(append(l.cfg.Rates, 0)), slices.Max(append(l.cfg.Clients, 0))
-	for _, k := range []struct {
-		key   string
-		value any
-		set   bool
-		used  bool
-		by    string // what it is for
-		here  string // what makes it useless
-	}{
-		{"workload.rate", rate, rate != 0, w.HasRate() || l.search, drawn, arrivals},
-		{"workload.stages", w.Stages, len(w.Stages) > 0, !closed && !recorded, drawn, arrivals},
-		{"workload.speed", w.Speed, w.Speed != 1, recorded, "arrivals trace", arrivals},
-		{"workload.burstiness", w.Burstiness, w.Burstiness != 1, gamma, "arrivals gamma", arrivals},
-		{"workload.concurrency", clients, clients != 0, closed, "arrivals closed", arrivals},
-		{"workload.think_s", w.ThinkS, w.ThinkS != 0, closed || sessions || w.FromFile() && !recorded,
-			"arrivals closed", arrivals},
-		{"workload.prompt_lengths", w.PromptLengths, w.PromptLengths != "", lengths,
-			"traces synthetic and sessions", trace},
-		{"workload.output_lengths", w.OutputLengths, w.OutputLengths != "", lengths,
-			"traces synthetic and sessions", trace},
-		{"workload.sessions", w.Sessions, w.Sessions != 0, sessions, "trace sessions", trace},
-		{"workload.turns", w.Turns, w.Turns != "", sessions, "trace sessions", trace},
-		{"workload.system_prompts", w.SystemPrompts, w.SystemPrompts != 0, sessions, "trace sessions",
-			trace},
-		{"workload.system_lengths", w.SystemLengths, w.SystemLengths != "", sessions, "trace sessions",
-			trace},
-		{"workload.system_zipf", w.SystemZipf, w.SystemZipf != 0, sessions, "trace sessions", trace},
-	} {
-		if k.set && !k.used && l.chosen[k.key] {
-			reason := fmt.Sprintf("is for %s, not used with %s; leave one out", k.by, k.here)
-			return &KeyError{Key: k.key, Value: Show(k.value), Reason: reason}
+// contradicted refuses keys of [workload] that its other keys make useless, unless they have the
+// value that results write there.
+func (l *loader) contradicted() *KeyError {
+	p := Point{Workload: l.cfg.Workload}
+	w, none := &p.Workload, traces.DefaultSpec()
+	w.Rate, none.Rate = slices.Max(append(l.cfg.Rates, 0)), 0
+	w.Concurrency = slices.Max(append(l.cfg.Clients, 0))
+	values := FieldsOf(&none)
+	for i, f := range FieldsOf(w) {
+		key, value := "workload."+f.Key, f.Value.Interface()
+		if !l.chosen[key] || reflect.DeepEqual(value, values[i].Value.Interface()) ||
+			l.search && f.Key == "rate" {
+			continue
+		}
+		for _, name := range strings.Split(f.Tag.Get("used"), ",") {
+			c, against := conditions[name], contradictions[name]
+			if against != nil && !c.holds(&p, nil) {
+				return &KeyError{Key: key, Value: Show(value), Reason: fmt.Sprintf(
+					"is for %s, not used with %s; leave one out", c.words, against(w))}
+			}
 		}
 	}
 	if w.Sessions > 0 && (l.search || l.buys) {

@@ -1,167 +1,14 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/dsa"
-	"github.com/sparseserve/sparseserve/sim/kv"
-	"github.com/sparseserve/sparseserve/sim/pattern"
-	"github.com/sparseserve/sparseserve/traces"
 )
-
-// A condition is what a run must have for a key to have an effect in it. Fields of the tables name
-// theirs in the tag `used`; those without one have an effect in every run.
-type condition struct {
-	words string // after "needs"
-	holds func(*Point, *hw.Model) bool
-}
-
-var conditions = map[string]condition{
-	"batches": {"an engine whose batches depend on it (list engines)",
-		ofSystem(func(s *sim.Spec) bool {
-			e, err := hw.LoadEngine(s.Engine)
-			return err == nil && len(e.Batch) > 0
-		})},
-	"sparse": {`sparse attention (system.attention = "sparse")`, ofSystem((*sim.Spec).Sparse)},
-	"selects": {`system.attention = "sparse"`,
-		ofSystem(func(s *sim.Spec) bool { return s.Attention == "sparse" })},
-	"fixed": {`a selection of a fixed size, as system.selection = "arkvale"`,
-		ofSystem(func(s *sim.Spec) bool { return algorithm(s).Fixed })},
-	"scored": {"scores that decide: system.offload = true, output.recall_proxy = true, or a " +
-		"selection " +
-		"whose size depends on them (list selections)", scored},
-	"drawn": {`no recorded system.selections`,
-		ofSystem(func(s *sim.Spec) bool { return s.Selections == "" })},
-	"psa": {`system.selection = "psa"`, ofSystem((*sim.Spec).Progressive)},
-	"infinigen": {`system.selection = "infinigen"`,
-		ofSystem(func(s *sim.Spec) bool { return s.Sparse() && s.Selection == "infinigen" })},
-	"offload": {"system.offload = true", ofSystem(func(s *sim.Spec) bool { return s.Offload })},
-	"cache": {"one cache for all requests (system.offload = true, system.hot_buffer = 0)",
-		ofSystem(func(s *sim.Spec) bool { return s.Offload && !s.Hot() })},
-	"hot": {"hot buffers (system.hot_buffer above 0)", ofSystem((*sim.Spec).Hot)},
-	"controlled": {"a limit by working sets (system.batch_control = true)",
-		ofSystem(func(s *sim.Spec) bool { return s.BatchControl })},
-	"experts": {"a model with experts",
-		func(_ *Point, m *hw.Model) bool { return m.IsMixture() }},
-	"prefixes": {`a prefix cache (system.prefix_cache = "vllm" or "radix")`,
-		ofSystem((*sim.Spec).CachesPrefixes)},
-	"tiers": {"a prefix cache below HBM (system.prefix_dram_gib or prefix_ssd_gib above 0)",
-		ofSystem((*sim.Spec).PrefixTiers)},
-	"ssd": {"a prefix cache on SSD (system.prefix_ssd_gib above 0)",
-		ofSystem(func(s *sim.Spec) bool { return s.PrefixTiers() && s.PrefixSSD > 0 })},
-	"selective": {`system.prefix_write = "selective"`,
-		ofSystem(func(s *sim.Spec) bool { return s.PrefixWrite == sim.WriteSelective })},
-	"dram": {"KV in host memory (system.offload = true, or system.prefix_dram_gib above 0)",
-		ofSystem(func(s *sim.Spec) bool { return s.Offload || s.PrefixTiers() && s.PrefixDRAM > 0 })},
-	"hits": {`hits of prefixes (workload.prefix_hit, or system.prefix_cache)`,
-		func(p *Point, _ *hw.Model) bool {
-			return p.Workload.PrefixHit > 0 || p.System.CachesPrefixes()
-		}},
-	"drafts": {"drafted tokens (system.speculate_tokens above 0)",
-		ofSystem(func(s *sim.Spec) bool { return s.SpeculateTokens > 0 })},
-	"chunks": {`prompts in chunks (system.prefill = "chunked"), or by layers with system.max_inject = 0`,
-		ofSystem(func(s *sim.Spec) bool {
-			return s.Prefill == "chunked" || s.MaxInject == 0 && s.Prefill != "plain"
-		})},
-	"layers": {`prompts by layers (system.prefill = "layer" or "layer-chunked")`,
-		ofSystem(func(s *sim.Spec) bool { return s.Prefill == "layer" || s.Prefill == "layer-chunked" })},
-	"minference":     prefills(sim.PrefillMInference),
-	"a-shape":        prefills(string(pattern.AShape)),
-	"vertical-slash": prefills(string(pattern.VerticalSlash)),
-	"block-sparse":   prefills(string(pattern.BlockSparse)),
-	"sampled": {`a sample of heads (system.heads = "sampled")`,
-		ofSystem(func(s *sim.Spec) bool { return s.Heads == "sampled" })},
-	"arkvale": digests(dsa.CuboidMean, "arkvale"),
-	"quest":   digests(dsa.MinMax, "quest"),
-	"mean":    digests(dsa.Mean, "mean"),
-	"infllm":  digests(dsa.Representative, "infllm"),
-	"indexer": digests(dsa.Indexed, dsa.IndexerName),
-	"weighs": {`selections that weigh the attention (system.selection = "psa" or "infinigen"), or ` +
-		"output.recall_proxy = true", weighs},
-	"differ": {`selections that weigh the attention, or system.select_per = "query_head"`,
-		func(p *Point, m *hw.Model) bool {
-			return p.System.SelectPer == sim.PerQueryHead || weighs(p, m)
-		}},
-	"groups": {"query heads that share KV heads", func(_ *Point, m *hw.Model) bool {
-		return m.QHeads > m.KVHeads && !m.IsLatent()
-	}},
-
-	"file": {"a file as workload.trace", ofLoad(traces.Spec.FromFile)},
-	"longbench": {`lengths of LongBench (workload.trace = "longbench", or a file of its format)`,
-		ofLoad(func(w traces.Spec) bool { return w.IsOf(traces.FormatLongBench) })},
-	"texts": {`texts (workload.trace = "longbench", or a file of its or ShareGPT's format)`,
-		ofLoad(func(w traces.Spec) bool {
-			return w.IsOf(traces.FormatLongBench, traces.FormatShareGPT)
-		})},
-	"system_prompts": {"system prompts (workload.system_prompts above 0)",
-		ofLoad(func(w traces.Spec) bool { return w.SystemPrompts > 0 })},
-
-	"replicas": {"several replicas (fleet.replicas above 1)",
-		func(p *Point, _ *hw.Model) bool { return p.Fleet.Replicas > 1 }},
-
-	"statistics": {`slo.rule = "statistics"`,
-		ofSLO(func(s *SLO) bool { return s.Rule != SLORequests })},
-	"ttft": {"a bound (slo.ttft_s above 0)", ofSLO(func(s *SLO) bool { return s.TTFTS > 0 })},
-	"tbt": {"a bound (slo.tbt_s or tbt_factor above 0)",
-		ofSLO(func(s *SLO) bool { return s.TBTS+s.TBTFactor > 0 })},
-	"no_tbt": {"slo.tbt_s = 0", ofSLO(func(s *SLO) bool { return s.TBTS == 0 })},
-	"tpot":   {"a bound (slo.tpot_s above 0)", ofSLO(func(s *SLO) bool { return s.TPOTS > 0 })},
-	"e2e":    {"a bound (slo.e2e_s above 0)", ofSLO(func(s *SLO) bool { return s.E2ES > 0 })},
-	"delay":  {"a bound (slo.delay_s above 0)", ofSLO(func(s *SLO) bool { return s.DelayS > 0 })},
-
-	"warmup_share": {`metrics.warmup = "share"`,
-		func(p *Point, _ *hw.Model) bool { return p.Metrics.Warmup == sim.CutShare }},
-	"drain_share": {`metrics.drain = "share"`,
-		func(p *Point, _ *hw.Model) bool { return p.Metrics.Drain == sim.CutShare }},
-}
-
-func ofSystem(holds func(*sim.Spec) bool) func(*Point, *hw.Model) bool {
-	return func(p *Point, _ *hw.Model) bool { return holds(&p.System) }
-}
-
-func ofLoad(holds func(traces.Spec) bool) func(*Point, *hw.Model) bool {
-	return func(p *Point, _ *hw.Model) bool { return holds(p.Workload) }
-}
-
-func ofSLO(holds func(*SLO) bool) func(*Point, *hw.Model) bool {
-	return func(p *Point, _ *hw.Model) bool { return holds(&p.SLO) }
-}
-
-func prefills(kind string) condition {
-	return condition{fmt.Sprintf("system.prefill_attention = %q", kind),
-		ofSystem(func(s *sim.Spec) bool { return s.PrefillAttention == kind })}
-}
-
-func digests(digest dsa.Digest, selection string) condition {
-	return condition{fmt.Sprintf("system.selection = %q or another of its scores (list selections)",
-		selection), ofSystem(func(s *sim.Spec) bool { return algorithm(s).Digest == digest })}
-}
-
-// algorithm is the selection of a system; one of nothing where there is none.
-func algorithm(s *sim.Spec) *dsa.Algorithm {
-	if a, err := dsa.AlgorithmNamed(s.Selection); err == nil {
-		return a
-	}
-	return &dsa.Algorithm{}
-}
-
-// scored says whether it matters to a run which blocks are selected: what is in HBM takes the same
-// time whichever they are, if they are as many.
-func scored(p *Point, _ *hw.Model) bool {
-	return p.System.Offload || p.Output.RecallProxy || !algorithm(&p.System).Fixed ||
-		p.System.SelectPer == sim.PerQueryHead
-}
-
-func weighs(p *Point, _ *hw.Model) bool {
-	a := algorithm(&p.System)
-	return p.Output.RecallProxy || a.Name != "" && a.Make(&dsa.Options{}).Weighs() ||
-		p.System.Eviction == kv.ByScore
-}
 
 // effects are the keys that somebody chose: those that some run uses, and warnings of the others.
 type effects struct {
@@ -176,6 +23,29 @@ func (e *effects) add(other effects) {
 	}
 	maps.Copy(e.unused, other.unused)
 }
+
+// addSearch adds the keys of [goodput] and [plan] of a document that somebody wrote. They say how a
+// command looks for a rate, and what it may buy.
+func (e *effects) addSearch(doc *document, searches, buys bool) {
+	if _, builtIn := experiments.Named(doc.name); builtIn {
+		return
+	}
+	for _, t := range []struct {
+		table, needs string
+		used         bool
+	}{{"goodput", "the command plan, or whatif of the metric goodput", searches},
+		{"plan", "the command plan", buys}} {
+		table, _ := doc.tree[t.table].(map[string]any)
+		for _, name := range doc.keys(t.table+".", table) {
+			key := t.table + "." + name
+			e.add(effects{map[string]bool{key: t.used}, map[string]string{key: (&KeyError{
+				Where: doc.where(key), Key: key, Value: Show(table[name]), Reason: needs + t.needs}).Error()}})
+		}
+	}
+}
+
+// needs introduces what a key without effect needs.
+const needs = "has no effect in any run; it needs "
 
 // warnings lists what no run uses, in the order of the keys.
 func (e effects) warnings() (texts []string) {
@@ -197,10 +67,14 @@ func (l *loader) effects() effects {
 	}
 	look := func(key string, f Field, where string, of []Point) {
 		missing := l.missing(f.Tag.Get("used"), of, &model)
+		if table, _, _ := strings.Cut(key, "."); l.compares && (table == "metrics" || table == "output") {
+			missing = "the command simulate: compare takes all requests of a record, and writes its own " +
+				"files"
+		}
 		e.used[key] = e.used[key] || missing == ""
 		if missing != "" {
 			e.unused[key] = (&KeyError{Where: where, Key: key, Value: Show(f.Value.Interface()),
-				Reason: "has no effect in any run; it needs " + missing}).Error()
+				Reason: needs + missing}).Error()
 		}
 	}
 	for _, t := range []struct {

@@ -64,6 +64,41 @@ func TestKeysWithoutEffectAreWarnedOf(t *testing.T) {
 	}
 }
 
+// Tables that a command does not read are warned of: [goodput] and [plan] of a sweep, [metrics] and
+// [output] of a comparison.
+func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
+	const none = ": has no effect in any run; it needs the command "
+	file := testkit.Write(t, "s.toml", "[workload]\nrate = 1\n[system]\npreset = \"vllm\"\n"+
+		"[slo]\nttft_s = 1\n[goodput]\nwidth = 0.1\n[plan]\nspare = 1\n")
+	width, spare := "s.toml:8: goodput.width = 0.1"+none+"plan, or whatif",
+		"s.toml:10: plan.spare = 1"+none+"plan"
+	flag := "--set goodput.max=9" + none + "plan, or whatif"
+	sweep := func(s *Sweep, err error) []string {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Variants[0].Config.Unused
+	}
+	compared, err := LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb",
+		"metrics.warmup=share", "output.steps=true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct{ got, want []string }{
+		{sweep(LoadSweep(file, []string{"goodput.max=9"})), []string{flag, width, spare}},
+		{sweep(LoadPlan(file, []string{"goodput.max=9"})), nil},
+		{sweep(LoadVaried(file, nil, [][]Setting{nil}, true)), []string{spare}},
+		{sweep(LoadVaried(file, nil, [][]Setting{nil}, false)), []string{width, spare}},
+		{sweep(LoadSweep("fig13a", nil)), nil},
+		{compared.Unused, []string{"--set metrics.warmup=share" + none + "simulate: compare",
+			"--set output.steps=true" + none + "simulate: compare"}},
+	} {
+		if !slices.EqualFunc(c.got, c.want, strings.HasPrefix) {
+			t.Errorf("%d: %q, want %q", i, c.got, c.want)
+		}
+	}
+}
+
 // An unknown name is an error where nothing uses it, too.
 func TestUnknownNamesAreErrors(t *testing.T) {
 	for _, set := range []string{"system.prefix_drive=nope", "system.prefill_pattern=nope",

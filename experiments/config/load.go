@@ -96,20 +96,21 @@ func openDocument(path string) (*document, error) {
 
 // loader puts documents one over the other.
 type loader struct {
-	cfg    Config
-	origin map[string]string // key -> the place that set it last
-	chosen map[string]bool   // keys that were set last by what is not fitted to a model
-	asked  map[string]bool   // of these: keys whose effect somebody may expect
-	fitted string            // the model that the experiment below is fitted to
-	onGPU  string            // its card
-	pinned map[string]any    // keys of [system] of its engine, where that holds (engine.go)
-	search bool              // for the largest rate: those set are where it begins
-	buys   bool              // for a plan: a system that does not fit its GPUs is no error
-	unfit  []Unfit
-	models bool // are compared: what is fitted to one of them is not for any
-	gpus   bool // are compared
-	inputs *inputs
-	absent map[string]string // paths of no file -> where else it was looked for
+	cfg      Config
+	origin   map[string]string // key -> the place that set it last
+	chosen   map[string]bool   // keys that were set last by what is not fitted to a model
+	asked    map[string]bool   // of these: keys whose effect somebody may expect
+	fitted   string            // the model that the experiment below is fitted to
+	onGPU    string            // its card
+	pinned   map[string]any    // keys of [system] of its engine, where that holds (engine.go)
+	search   bool              // for the largest rate: those set are where it begins
+	buys     bool              // for a plan: a system that does not fit its GPUs is no error
+	unfit    []Unfit
+	compares bool // with a record of a real server
+	models   bool // are compared: what is fitted to one of them is not for any
+	gpus     bool // are compared
+	inputs   *inputs
+	absent   map[string]string // paths of no file -> where else it was looked for
 
 	// Systems are put together once all documents are in.
 	presets      []string // names under system.preset

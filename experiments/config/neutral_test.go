@@ -125,7 +125,7 @@ func TestModelsAreComparedAlike(t *testing.T) {
 	}
 }
 
-// No rate of the default experiment stands in for one that a trace needs in a sweep.
+// No rate of the default experiment stands in for one that a trace needs in a plan of what to buy.
 func TestTraceNeedsARate(t *testing.T) {
 	for _, c := range []struct {
 		sets []string
@@ -139,7 +139,8 @@ func TestTraceNeedsARate(t *testing.T) {
 	} {
 		testkit.Write(t, "own.csv", ownTrace)
 		testkit.Rewrite(t, "untimed.csv", untimedTrace)
-		if _, err := LoadSweep("default", c.sets); err == nil || err.Error() != c.want {
+		_, err := LoadPlan("default", append(c.sets, "plan.prices=mid", "system.preset=vllm"))
+		if err == nil || err.Error() != c.want {
 			t.Errorf("%q: %v, want %s", c.sets, err, c.want)
 		}
 	}

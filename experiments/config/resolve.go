@@ -18,7 +18,7 @@ func (l *loader) finish() error {
 	if err := l.neutral(); err != nil {
 		return err
 	}
-	if err := l.unused(); err != nil {
+	if err := l.contradicted(); err != nil {
 		return l.place(err)
 	}
 	if !l.cfg.Workload.HasRate() {

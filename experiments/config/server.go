@@ -14,6 +14,7 @@ import (
 // replaced by a record (Config.replayed).
 func LoadServer(path string, sets []string) (*Config, error) {
 	l := newLoader()
+	l.compares = true
 	if err := l.serverBase(); err != nil {
 		return nil, err
 	}

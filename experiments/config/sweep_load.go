@@ -149,6 +149,9 @@ func loadSweep(path string, sets []string, search bool, varied *axis, gpus ...st
 		s.RateGiven = l.chosen["workload.rate"]
 		s.StepsGiven = s.StepsGiven || l.stepsGiven()
 	}
+	for _, doc := range append(layers, flags...) {
+		all.addSearch(doc, search, buys)
+	}
 	for _, v := range s.Variants {
 		v.Config.Unused = all.warnings()
 	}
