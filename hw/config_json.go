@@ -127,7 +127,8 @@ var hfKeys = map[string]string{
 	"dense_layers": "first_k_dense_replace", "window": "sliding_window",
 }
 
-// configName names a model after its checkpoint, else after its folder or file.
+// configName names a model after its checkpoint, else after its file, with the folder of a
+// config.json.
 func configName(file, checkpoint string) string {
 	if checkpoint != "" {
 		return filepath.Base(checkpoint)
@@ -136,7 +137,7 @@ func configName(file, checkpoint string) string {
 		return strings.TrimSuffix(base, ".json")
 	}
 	if abs, err := filepath.Abs(file); err == nil {
-		return filepath.Base(filepath.Dir(abs))
+		return filepath.Join(filepath.Base(filepath.Dir(abs)), "config.json")
 	}
 	return "config"
 }

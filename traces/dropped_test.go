@@ -26,6 +26,11 @@ func TestDroppedColumnsAreSaid(t *testing.T) {
 			"5,ChatGPT,472,18,490,Conversation log\n", ""},
 		{"m.jsonl", `{"timestamp": 0, "input_length": 9, "output_length": 9, "chat_id": 1, "hash_ids": [0]}` + "\n",
 			`1 key not read: "chat_id": m.jsonl`},
+		{"l.jsonl", `{"length": 900, "dataset": "lcc", "input": "q", "_id": "1", "priority": 2}` + "\n",
+			`1 key not read: "priority": l.jsonl`},
+		{"s.json", `[{"id": 1, "system": "be brief", "conversations": [{"from": "human", "value": ` +
+			`"hi", "images": []}, {"from": "gpt", "value": "ho", "weight": 1}]}]`,
+			`3 keys not read: "images", "system", "weight": s.json`},
 	} {
 		if err := os.WriteFile(c.name, []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)

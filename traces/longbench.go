@@ -18,10 +18,16 @@ type longBench struct {
 	wanted    []string // sets; nil takes all
 	output    string   // base | chat | instruct
 	rng       *rand.Rand
+	dropped   droppedKeys
 }
 
+// longBenchKeys are those of every record: two that are read, and the texts.
+var longBenchKeys = []string{"length", "dataset", "input", "context", "answers", "language",
+	"all_classes", "_id"}
+
 func newLongBench(o *options) decoder {
-	return &longBench{o.tokenizer, loadTable(), o.datasets, o.output, o.lengths}
+	return &longBench{tokenizer: o.tokenizer, table: loadTable(), wanted: o.datasets, output: o.output,
+		rng: o.lengths}
 }
 
 func (d *longBench) timeKey() string { return "" }
@@ -34,6 +40,7 @@ func (d *longBench) decode(line []byte) (row, error) {
 	if err := decodeJSON(line, &v); err != nil {
 		return row{}, err
 	}
+	d.dropped.of(line, longBenchKeys)
 	if v.Dataset == nil {
 		return row{}, &valueError{"dataset", "", "missing; every LongBench record names its set"}
 	}

@@ -20,8 +20,7 @@ type mooncake struct {
 	sorted  []int64
 	before  map[int64]int64 // of each id so far, the one before it; noID of those that begin prompts
 	slip    slip            // the first
-	seen    bool            // the first line, of which are
-	dropped []string        // keys that are not read
+	dropped droppedKeys
 }
 
 const noID = -1
@@ -42,15 +41,7 @@ func (d *mooncake) decode(line []byte) (r row, err error) {
 	if err := decodeJSON(line, &v); err != nil {
 		return row{}, err
 	}
-	if !d.seen {
-		d.seen = true
-		for _, key := range jsonKeys(line) {
-			if key != "hash_ids" && !slices.Contains(mooncakeKeys, key) {
-				d.dropped = append(d.dropped, key)
-			}
-		}
-		slices.Sort(d.dropped)
-	}
+	d.dropped.of(line, append(mooncakeKeys, "hash_ids"))
 	r.stamp = string(v.Timestamp)
 	if r.at, err = parseTime("timestamp", r.stamp, des.Millisecond); err != nil {
 		return row{}, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -218,12 +217,10 @@ func (r *reader) warnings() []string {
 				"left out: %s", d.pictured, plural(r.kept, "request"), d.images, r.lines.file))
 		}
 	case *mooncake:
-		keys := slices.DeleteFunc(slices.Clone(d.dropped),
-			func(k string) bool { return k == d.slip.found })
-		w = append(w, unread("key", keys, nil, r.lines.file)...)
-	}
-	if e, ok := r.dec.(*longBench); ok {
-		w = append(w, estimated(r.lines.file, e.tokenizer))
+		w = append(w, d.dropped.warning(r.lines.file, d.slip.found)...)
+	case *longBench:
+		w = append(w, d.dropped.warning(r.lines.file, "")...)
+		w = append(w, estimated(r.lines.file, d.tokenizer))
 	}
 	if r.bare > 0 && r.bare < r.kept {
 		w = append(w, fmt.Sprintf("%s without hash_ids, though others have them, share nothing: the "+

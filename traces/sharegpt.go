@@ -34,7 +34,14 @@ type shareGPT struct {
 	n, empty   int // conversations, and those without a turn
 	firstEmpty int // its line
 	slip       slip
+	dropped    droppedKeys
 }
+
+// conversationKeys are those of a conversation, and messageKeys of its messages.
+var (
+	conversationKeys = []string{"conversations", "messages", "id"}
+	messageKeys      = []string{"from", "value", "role", "content"}
+)
 
 // message is one of either style: a role and a text.
 type message struct {
@@ -125,6 +132,7 @@ func (d *shareGPT) read() (turns []turn, line int, err error) {
 		err = &valueError{key, "", "missing; a conversation is a list of messages of that name, or " +
 			"messages"}
 	} else if turns, err = d.turns(*messages); err == nil {
+		d.drop(raw)
 		if d.slip.found == "" && slices.ContainsFunc(*messages, message.silent) {
 			d.look(raw, start)
 		}
@@ -138,17 +146,32 @@ func (m message) silent() bool {
 	return m.From != nil && m.Value == nil || m.From == nil && m.Content == nil
 }
 
-// look looks for a misspelt key of a text in the conversation that begins at start.
-func (d *shareGPT) look(raw []byte, start int64) {
-	var v struct{ Conversations, Messages []json.RawMessage }
-	if json.Unmarshal(raw, &v) != nil {
+// drop keeps which keys of the first conversation and its messages are not read.
+func (d *shareGPT) drop(raw []byte) {
+	if d.dropped.seen {
 		return
 	}
-	messages := v.Conversations
-	if messages == nil {
-		messages = v.Messages
+	d.dropped.of(raw, conversationKeys)
+	for _, m := range rawMessages(raw) {
+		d.dropped.add(m, messageKeys)
 	}
-	for _, m := range messages {
+}
+
+// rawMessages are the messages of a conversation as they are written.
+func rawMessages(raw []byte) []json.RawMessage {
+	var v struct{ Conversations, Messages []json.RawMessage }
+	if json.Unmarshal(raw, &v) != nil {
+		return nil
+	}
+	if v.Conversations != nil {
+		return v.Conversations
+	}
+	return v.Messages
+}
+
+// look looks for a misspelt key of a text in the conversation that begins at start.
+func (d *shareGPT) look(raw []byte, start int64) {
+	for _, m := range rawMessages(raw) {
 		keys, who, meant, other := jsonKeys(m), "role", "content", "value"
 		if slices.Contains(keys, "from") {
 			who, meant, other = "from", other, meant
@@ -266,6 +289,7 @@ func (d *shareGPT) warnings() []string {
 		w = append(w, fmt.Sprintf("%s left out without a question and its answer: %s, the first "+
 			"conversations at line %d", plural(d.empty, "conversation"), d.file, d.firstEmpty))
 	}
+	w = append(w, d.dropped.warning(d.file, d.slip.found)...)
 	return append(w, d.slip.warning(d.file, "texts are left out")...)
 }
 
