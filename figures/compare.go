@@ -2,6 +2,7 @@ package figures
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image/color"
 	"math"
@@ -29,7 +30,7 @@ var comparedNames = [2]string{"TTFT", "TPOT"}
 // DrawComparison draws the result folder of a record held against its
 // simulation into dir: distributions.png, TTFT and TPOT of both over each other,
 // and error.png, how far the simulation is off over time. It returns the paths.
-func DrawComparison(dir, folder string, formats ...string) ([]string, error) {
+func DrawComparison(ctx context.Context, dir, folder string, formats ...string) ([]string, error) {
 	pictures, err := comparison(folder)
 	if err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func DrawComparison(dir, folder string, formats ...string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return writeAll(dir, pictures, formats)
+	return writeAll(ctx, dir, pictures, formats)
 }
 
 // comparison are the pictures of a comparison's folder.

@@ -12,7 +12,7 @@ import (
 
 func TestComparisonGolden(t *testing.T) {
 	dir := t.TempDir()
-	files, err := DrawComparison(dir, "testdata/compare")
+	files, err := DrawComparison(t.Context(), dir, "testdata/compare")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,12 +48,12 @@ func TestOddComparisons(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := DrawComparison(dir, dir)
+		_, err := DrawComparison(t.Context(), dir, dir)
 		if (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: %v, want %q", name, err, c.problem)
 		}
 	}
-	if _, err := DrawComparison(t.TempDir(), t.TempDir()); err == nil {
+	if _, err := DrawComparison(t.Context(), t.TempDir(), t.TempDir()); err == nil {
 		t.Error("an empty folder is drawn")
 	}
 }

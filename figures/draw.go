@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,12 +12,12 @@ import (
 // paths of the pictures, in the formats asked for or as PNG. Points whose queue was
 // unstable are hollow. Where the runs' requests and steps are there, cdf and
 // timeline-RUN are drawn of them.
-func Draw(dir string, runs []Run, formats ...string) ([]string, error) {
+func Draw(ctx context.Context, dir string, runs []Run, formats ...string) ([]string, error) {
 	pictures, err := picturesOf(dir, runs)
 	if err != nil {
 		return nil, err
 	}
-	return writeAll(dir, pictures, formats)
+	return writeAll(ctx, dir, pictures, formats)
 }
 
 // picturesOf are the pictures of runs.
@@ -53,7 +54,8 @@ func picturesOf(dir string, runs []Run) ([]picture, error) {
 
 // DrawFolders draws the runs of result folders together, a panel for each
 // model and card, into dir. What equally named systems of them have otherwise is in the legend.
-func DrawFolders(dir string, folders []string, formats ...string) ([]string, error) {
+func DrawFolders(ctx context.Context, dir string, folders []string, formats ...string) ([]string,
+	error) {
 	var runs []Run
 	for i, f := range folders {
 		if slices.ContainsFunc(folders[:i], func(other string) bool {
@@ -70,7 +72,7 @@ func DrawFolders(dir string, folders []string, formats ...string) ([]string, err
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return Draw(dir, runs, formats...)
+	return Draw(ctx, dir, runs, formats...)
 }
 
 // panelTitle letters panels where there are several.

@@ -1,6 +1,7 @@
 package figures_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +17,8 @@ func ExampleDrawFolders() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	files, err := figures.DrawFolders(dir, []string{filepath.Join("testdata", "seeds")})
+	files, err := figures.DrawFolders(context.Background(), dir, []string{filepath.Join("testdata",
+		"seeds")})
 	if err != nil {
 		fmt.Println(err)
 		return

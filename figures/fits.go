@@ -3,6 +3,7 @@ package figures
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"image/color"
 	"math"
 	"path/filepath"
@@ -21,12 +22,12 @@ type fittedPoint struct {
 // DrawFits draws fits.csv of a calibration's folder into it: a picture fit-MODEL for each
 // cost model, measured and fitted over the size, and fitted over measured. It returns the
 // paths.
-func DrawFits(dir string, formats ...string) ([]string, error) {
+func DrawFits(ctx context.Context, dir string, formats ...string) ([]string, error) {
 	pictures, err := fits(filepath.Join(dir, "fits.csv"))
 	if err != nil {
 		return nil, err
 	}
-	return writeAll(dir, pictures, formats)
+	return writeAll(ctx, dir, pictures, formats)
 }
 
 // fits are the pictures of a table of fits.

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -99,7 +100,8 @@ func checkTables(dir string, pictures []picture) error {
 }
 
 // writeAll writes pictures in the order given. Two of one name would be one.
-func writeAll(dir string, pictures []picture, formats []string) ([]string, error) {
+func writeAll(ctx context.Context, dir string, pictures []picture, formats []string) ([]string,
+	error) {
 	if err := checkTables(dir, pictures); err != nil {
 		return nil, err
 	}
@@ -107,6 +109,9 @@ func writeAll(dir string, pictures []picture, formats []string) ([]string, error
 	for i := range pictures {
 		if slices.Contains(names, pictures[i].file) {
 			return files, fmt.Errorf("%s: two pictures have this name", filepath.Join(dir, pictures[i].file))
+		}
+		if err := ctx.Err(); err != nil {
+			return files, err
 		}
 		names = append(names, pictures[i].file)
 		paths, err := pictures[i].write(dir, formats)

@@ -16,7 +16,8 @@ func TestFormats(t *testing.T) {
 	var first []byte
 	for range 2 {
 		dir := t.TempDir()
-		files, err := DrawFolders(dir, []string{filepath.Join("testdata", "seeds")}, "svg", "pdf", "svg")
+		files, err := DrawFolders(t.Context(), dir, []string{filepath.Join("testdata", "seeds")},
+			"svg", "pdf", "svg")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +34,8 @@ func TestFormats(t *testing.T) {
 		}
 		first = pdf
 	}
-	_, err := DrawFolders(t.TempDir(), []string{filepath.Join("testdata", "seeds")}, "gif")
+	_, err := DrawFolders(t.Context(), t.TempDir(), []string{filepath.Join("testdata", "seeds")},
+		"gif")
 	if err == nil || !strings.Contains(err.Error(), `"gif"`) {
 		t.Errorf("error is %v, want one that names the format", err)
 	}
@@ -62,7 +64,8 @@ func TestNothingIsOverwritten(t *testing.T) {
 	pic := picture{file: "time",
 		charts: []chart{{curves: []curve{{series: "a", points: []point{{x: 1, mean: 1, runs: 1}}}},
 			axis: axis{0, 2, false}}}}
-	if _, err := writeAll(t.TempDir(), []picture{pic, pic}, []string{"svg"}); err == nil ||
+	if _, err := writeAll(t.Context(), t.TempDir(), []picture{pic, pic},
+		[]string{"svg"}); err == nil ||
 		!strings.Contains(err.Error(), "two pictures") {
 		t.Errorf("error is %v, want a refusal", err)
 	}

@@ -115,7 +115,7 @@ func TestInsideOfRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := DrawFolders(dir, []string{dir}, "svg")
+	files, err := DrawFolders(t.Context(), dir, []string{dir}, "svg")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestEachExperimentDraws(t *testing.T) {
 			os.DirFS(filepath.Join("testdata", "paper", name))); err != nil {
 			t.Fatal(err)
 		}
-		files, err := DrawPaper(t.TempDir(), results, []string{name}, "svg")
+		files, err := DrawPaper(t.Context(), t.TempDir(), results, []string{name}, "svg")
 		if err != nil || len(files) == 0 {
 			t.Errorf("%s: drew %v, %v", name, files, err)
 		}
@@ -39,7 +39,8 @@ func TestOnlyDrawsWhatIsNamed(t *testing.T) {
 		{[]string{"tableA1"}, []string{"tableA1.svg"}},
 		{[]string{"psa-goodput", "fig08"}, []string{"fig08.svg", "psa-inside.svg"}},
 	} {
-		files, err := DrawPaper(t.TempDir(), filepath.Join("testdata", "paper"), c.only, "svg")
+		files, err := DrawPaper(t.Context(), t.TempDir(), filepath.Join("testdata", "paper"), c.only,
+			"svg")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -85,7 +86,8 @@ func PaperExperiments(name string) (experiments []string, ok bool) {
 // and as CSV into dir, and returns the paths of the pictures. Names of figures or of
 // experiments choose figures; none chooses all. A figure of several experiments is drawn
 // of those that are there.
-func DrawPaper(dir, results string, only []string, formats ...string) ([]string, error) {
+func DrawPaper(ctx context.Context, dir, results string, only []string, formats ...string) (
+	[]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func DrawPaper(dir, results string, only []string, formats ...string) ([]string,
 		}
 		return nil, fmt.Errorf("%s: no results of %s", results, of)
 	}
-	return writeAll(dir, pictures, formats)
+	return writeAll(ctx, dir, pictures, formats)
 }
 
 // there lists the folders of a figure that hold results.

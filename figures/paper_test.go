@@ -13,7 +13,7 @@ import (
 func TestPaperGolden(t *testing.T) {
 	results := filepath.Join("testdata", "paper")
 	dir := t.TempDir()
-	files, err := DrawPaper(dir, results, nil)
+	files, err := DrawPaper(t.Context(), dir, results, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestGoldenSeesChanges(t *testing.T) {
 // TestAttributionGolden draws where the time of the mean step went.
 func TestAttributionGolden(t *testing.T) {
 	dir := t.TempDir()
-	files, err := DrawFolders(dir, []string{filepath.Join("testdata", "time")})
+	files, err := DrawFolders(t.Context(), dir, []string{filepath.Join("testdata", "time")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,8 @@ func TestAttributionGolden(t *testing.T) {
 // Variants have longer names: letters stand above their bars, which the legend explains.
 func TestAttributionOfVariants(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := DrawFolders(dir, []string{filepath.Join("testdata", "paper", "fig14a")}); err != nil {
+	if _, err := DrawFolders(t.Context(), dir,
+		[]string{filepath.Join("testdata", "paper", "fig14a")}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "variants", filepath.Join(dir, "time.png"))
@@ -146,7 +147,7 @@ func TestAttributionOfLiveRuns(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "summary.json"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := DrawFolders(dir, []string{dir}); err != nil {
+		if _, err := DrawFolders(t.Context(), dir, []string{dir}); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(filepath.Join(dir, "time.csv"))
@@ -212,7 +213,7 @@ func TestPaperErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			_, err := DrawPaper(dir, results, nil)
+			_, err := DrawPaper(t.Context(), dir, results, nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}

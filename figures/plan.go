@@ -2,6 +2,7 @@ package figures
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image/color"
 	"math"
@@ -43,7 +44,7 @@ const (
 
 // DrawPlan draws the candidates of a plan's folder into dir: what each costs, how much more load it
 // holds and what it uses of its limits. It returns the paths.
-func DrawPlan(dir, folder string, formats ...string) ([]string, error) {
+func DrawPlan(ctx context.Context, dir, folder string, formats ...string) ([]string, error) {
 	all, err := readPlanned(filepath.Join(folder, plannedFile))
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func DrawPlan(dir, folder string, formats ...string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return writeAll(dir, []picture{pic}, formats)
+	return writeAll(ctx, dir, []picture{pic}, formats)
 }
 
 // readPlanned reads candidates that have a cost, or else limits that they miss.

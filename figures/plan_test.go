@@ -8,7 +8,7 @@ import (
 )
 
 func TestPlanGolden(t *testing.T) {
-	files, err := DrawPlan(t.TempDir(), "testdata/plan")
+	files, err := DrawPlan(t.Context(), t.TempDir(), "testdata/plan")
 	if err != nil || len(files) != 1 {
 		t.Fatalf("drew %v, %v", files, err)
 	}
@@ -40,7 +40,7 @@ func TestOddPlans(t *testing.T) {
 			0o600); err != nil {
 			t.Fatal(err)
 		}
-		files, err := DrawPlan(dir, dir)
+		files, err := DrawPlan(t.Context(), dir, dir)
 		if len(files) != c.files || (err == nil) != (c.problem == "") ||
 			err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: drew %v, %v; want %d, %q", name, files, err, c.files, c.problem)

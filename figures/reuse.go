@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,7 +38,7 @@ type cached struct {
 
 // DrawDescription draws how much of its prompts prefix caches have, by their capacity, of a trace
 // described in a folder; nothing of one that does not say what its prompts contain.
-func DrawDescription(dir, folder string, formats ...string) ([]string, error) {
+func DrawDescription(ctx context.Context, dir, folder string, formats ...string) ([]string, error) {
 	path := filepath.Join(folder, describedFile)
 	var d struct {
 		Path   string `json:"path"`
@@ -57,7 +58,7 @@ func DrawDescription(dir, folder string, formats ...string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return writeAll(dir, []picture{reusePicture(filepath.Base(d.Path), r)}, formats)
+	return writeAll(ctx, dir, []picture{reusePicture(filepath.Base(d.Path), r)}, formats)
 }
 
 func reusePicture(trace string, r *reuse) picture {

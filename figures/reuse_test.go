@@ -9,7 +9,7 @@ import (
 
 // TestDescriptionGolden draws the prefix caches of a small trace.
 func TestDescriptionGolden(t *testing.T) {
-	files, err := DrawDescription(t.TempDir(), filepath.Join("testdata", "description"))
+	files, err := DrawDescription(t.Context(), t.TempDir(), filepath.Join("testdata", "description"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}
@@ -23,7 +23,7 @@ func TestDescriptionOfNothing(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, describedFile), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		files, err := DrawDescription(dir, dir)
+		files, err := DrawDescription(t.Context(), dir, dir)
 		if len(files) > 0 || (err == nil) != (want == "") ||
 			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v", text, files, err)

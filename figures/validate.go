@@ -3,6 +3,7 @@ package figures
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -44,7 +45,7 @@ type validatedStep struct {
 // DrawValidation draws the result folder of a validation into pictures/ below
 // it: errors.png, for each run whose steps were kept steps-RUN.png, for each load of such
 // phases-LOAD.png. It returns the paths.
-func DrawValidation(dir string, formats ...string) ([]string, error) {
+func DrawValidation(ctx context.Context, dir string, formats ...string) ([]string, error) {
 	runs, err := readValidation(dir)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func DrawValidation(dir string, formats ...string) ([]string, error) {
 			return files, err
 		}
 	}
-	phases, err := writeAll(dir, phasePictures(runs), formats)
+	phases, err := writeAll(ctx, dir, phasePictures(runs), formats)
 	return append(files, phases...), err
 }
 

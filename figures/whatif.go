@@ -2,6 +2,7 @@ package figures
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"image/color"
 	"math"
@@ -61,7 +62,7 @@ type whatIfPoint struct {
 // DrawWhatIf draws the folder of a what-if into dir: tornado.png, the effect of each knob, the
 // largest first, and heat.png, two knobs together; of a folder without one of them, the other. It
 // returns the paths.
-func DrawWhatIf(dir, folder string, formats ...string) ([]string, error) {
+func DrawWhatIf(ctx context.Context, dir, folder string, formats ...string) ([]string, error) {
 	path := filepath.Join(folder, "whatif.json")
 	var w whatIf
 	if err := files.ReadJSON(path, &w); err != nil {

@@ -9,7 +9,7 @@ import (
 
 // TestWhatIfGolden draws a small fixed what-if.
 func TestWhatIfGolden(t *testing.T) {
-	files, err := DrawWhatIf(t.TempDir(), filepath.Join("testdata", "whatif"))
+	files, err := DrawWhatIf(t.Context(), t.TempDir(), filepath.Join("testdata", "whatif"))
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%v, %v", files, err)
 	}
@@ -51,7 +51,8 @@ func TestWhatIfOfNothing(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "whatif.json"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := DrawWhatIf(dir, dir); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := DrawWhatIf(t.Context(),
+			dir, dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

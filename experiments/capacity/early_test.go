@@ -31,7 +31,7 @@ func TestEarlyNeedsKnownTokens(t *testing.T) {
 			text += "trace = \"" + c.trace + "\"\n"
 		}
 		text += "[system]\npreset = \"vllm\"\n[slo]\n" + c.bound + "\n"
-		s, err := config.LoadPlan(testkit.Rewrite(t, "plan.toml", text), nil)
+		s, err := config.LoadPlan(testkit.Rewrite(t, "plan.toml", text), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

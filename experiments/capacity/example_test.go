@@ -20,7 +20,7 @@ func ExamplePlanner_Do() {
 	}
 	defer os.RemoveAll(dir)
 	sweep, err := config.LoadPlan("default", []string{"system.preset=vllm", "goodput.width=0.1",
-		"goodput.start=0.1"})
+		"goodput.start=0.1"}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -28,7 +28,7 @@ func pointOf(t testing.TB, text string) config.Point {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plan.toml")
 	write(t, path, text)
-	s, err := config.LoadPlan(path, nil)
+	s, err := config.LoadPlan(path, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestPricesAreKnownSoon(t *testing.T) {
 	text := fmt.Sprintf(short, "rate = 5", "ttft_s = 1") + "grid.system.max_requests = [16, 64]\n" +
 		"grid.system.preset = [\"sparseserve\", \"vllm-0.15\"]\n"
 	text = strings.Replace(text, "tensor_parallel = [1, 2]", "tensor_parallel = [1]", 1)
-	s, err := config.LoadPlan(testkit.Write(t, "plan.toml", text), nil)
+	s, err := config.LoadPlan(testkit.Write(t, "plan.toml", text), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 func mustSweep(t *testing.T, path string, sets ...string) *config.Sweep {
 	t.Helper()
-	s, err := config.LoadSweep(path, sets)
+	s, err := config.LoadSweep(path, sets, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

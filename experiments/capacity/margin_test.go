@@ -164,7 +164,7 @@ func planned(t *testing.T, text string, change func(*Planner)) *Purchase {
 	t.Helper()
 	path := t.TempDir() + "/plan.toml"
 	write(t, path, text)
-	s, err := config.LoadPlan(path, nil)
+	s, err := config.LoadPlan(path, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestTooLongForTheContext(t *testing.T) {
 	offersOf := func(text string) (*Offers, error) {
 		path := t.TempDir() + "/plan.toml"
 		write(t, path, text)
-		s, err := config.LoadPlan(path, nil)
+		s, err := config.LoadPlan(path, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 // The plans whose cost is documented have as many candidates and requests as is said there.
 func TestLargePlans(t *testing.T) {
 	for file, presets := range map[string]int{"plan-dense": 1, "plan-sparse": 2} {
-		s, err := config.LoadPlan("../"+file+".toml", nil)
+		s, err := config.LoadPlan("../"+file+".toml", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

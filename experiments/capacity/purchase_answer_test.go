@@ -143,7 +143,7 @@ func TestPurchaseRefuses(t *testing.T) {
 			t.Fatalf("no %q", c.from)
 		}
 		path := testkit.Write(t, "plan.toml", strings.Replace(base, c.from, c.to, 1))
-		s, err := config.LoadPlan(path, nil)
+		s, err := config.LoadPlan(path, nil, nil)
 		if err == nil {
 			_, err = OffersOf(s)
 		}

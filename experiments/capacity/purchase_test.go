@@ -33,7 +33,7 @@ func purchase(
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s, err := config.LoadPlan(path, nil)
+	s, err := config.LoadPlan(path, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

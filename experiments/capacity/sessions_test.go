@@ -110,7 +110,7 @@ func TestGoodputOfSessions(t *testing.T) {
 	path := t.TempDir() + "/s.toml"
 	text, _, _ := strings.Cut(talks, "[plan]")
 	write(t, path, strings.Replace(text, "[workload]", "gpu = \"h200\"\nseeds = [1]\n[workload]", 1))
-	s, err := config.LoadPlan(path, nil)
+	s, err := config.LoadPlan(path, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestGoodputOfSessions(t *testing.T) {
 func TestSessionsTooLong(t *testing.T) {
 	path := t.TempDir() + "/s.toml"
 	write(t, path, talks)
-	s, err := config.LoadPlan(path, []string{"workload.rate=500", "workload.think_s=1000"})
+	s, err := config.LoadPlan(path, []string{"workload.rate=500", "workload.think_s=1000"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

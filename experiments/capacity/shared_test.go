@@ -71,7 +71,7 @@ func TestSharedPlans(t *testing.T) {
 	for name, text := range plans {
 		t.Run(name, func(t *testing.T) {
 			path := testkit.Write(t, "plan.toml", text)
-			s, err := config.LoadPlan(path, nil)
+			s, err := config.LoadPlan(path, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,7 @@ func offers(t *testing.T, text string) *Offers {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plan.toml")
 	write(t, path, text)
-	s, err := config.LoadPlan(path, nil)
+	s, err := config.LoadPlan(path, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

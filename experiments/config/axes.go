@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -90,6 +91,21 @@ func parseAxis(doc *document, path string, table map[string]any) (axis, error) {
 		return axis{}, err
 	}
 	return gridAxis(columns), nil
+}
+
+// Watch is told, while points are read, how many of how many have been; its error ends the reading.
+// A nil one is told nothing.
+type Watch func(done, of int) error
+
+// Until ends the reading with ctx.
+func Until(ctx context.Context) Watch { return func(int, int) error { return ctx.Err() } }
+
+// At says that so many are done.
+func (w Watch) At(done, of int) error {
+	if w == nil {
+		return nil
+	}
+	return w(done, of)
 }
 
 // MostPoints is the most that a sweep may have.

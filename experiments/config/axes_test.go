@@ -15,7 +15,7 @@ import (
 
 func mustSweep(t *testing.T, path string, sets ...string) *Sweep {
 	t.Helper()
-	s, err := LoadSweep(path, sets)
+	s, err := LoadSweep(path, sets, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestBadSweeps(t *testing.T) {
 	}
 	var all strings.Builder
 	for _, c := range cases {
-		s, err := LoadSweep(testkit.Write(t, "s.toml", c.text), c.sets)
+		s, err := LoadSweep(testkit.Write(t, "s.toml", c.text), c.sets, nil)
 		if err == nil {
 			_, err = s.Points()
 		}

@@ -26,7 +26,7 @@ func BenchmarkExpand(b *testing.B) {
 	b.Chdir(b.TempDir())
 	path := testkit.Write(b, "grid.toml", gridOf(10))
 	for b.Loop() {
-		s, err := LoadSweep(path, nil)
+		s, err := LoadSweep(path, nil, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

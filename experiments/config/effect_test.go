@@ -85,11 +85,11 @@ func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range []struct{ got, want []string }{
-		{sweep(LoadSweep(file, []string{"goodput.max=9"})), []string{flag, width, spare}},
-		{sweep(LoadPlan(file, []string{"goodput.max=9"})), nil},
+		{sweep(LoadSweep(file, []string{"goodput.max=9"}, nil)), []string{flag, width, spare}},
+		{sweep(LoadPlan(file, []string{"goodput.max=9"}, nil)), nil},
 		{sweep(LoadVaried(file, nil, [][]Setting{nil}, true)), []string{spare}},
 		{sweep(LoadVaried(file, nil, [][]Setting{nil}, false)), []string{width, spare}},
-		{sweep(LoadSweep("fig13a", nil)), nil},
+		{sweep(LoadSweep("fig13a", nil, nil)), nil},
 		{compared.Unused, []string{"--set metrics.warmup=share" + none + "simulate: compare",
 			"--set output.steps=true" + none + "simulate: compare"}},
 	} {
@@ -118,7 +118,7 @@ func TestUnknownNamesAreErrors(t *testing.T) {
 func TestRouterOfAPlanHasAnEffect(t *testing.T) {
 	path := testkit.Write(t, "buy.toml", "[workload]\nrate = 1\n[slo]\nttft_s = 1\n[fleet]\n"+
 		"router = \"least-tokens\"\n[system]\npreset = \"vllm\"\n[plan]\n")
-	s, err := LoadPlan(path, nil)
+	s, err := LoadPlan(path, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

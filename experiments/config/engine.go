@@ -68,7 +68,11 @@ func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error
 	if err != nil {
 		card = nil // checkHardware says so
 	}
-	spec, err := preset.under(own.Engine, own.Use, card)
+	engine, err := l.inputs.engine(own.Engine)
+	var spec sim.Spec
+	if err == nil {
+		spec, err = preset.under(engine, own.Engine, own.Use, card)
+	}
 	if err != nil {
 		return spec, l.placeSystem(&KeyError{Key: "engine", Value: quote(own.Engine),
 			Reason: err.Error()}, custom)
@@ -126,7 +130,7 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, custom *customSystem) {
 			s.Sampling = SamplingTopP
 		}
 	}
-	if e, err := hw.LoadEngine(s.Engine); err == nil && len(e.Batch) > 0 &&
+	if e, err := l.inputs.engine(s.Engine); err == nil && len(e.Batch) > 0 &&
 		!l.sets(preset, custom, "chunk_tokens") {
 		s.ChunkTokens = s.MaxTokens
 	}

@@ -13,6 +13,7 @@ import (
 type inputs struct {
 	models   map[string]read[hw.Model]
 	cards    map[string]read[*hw.Card]
+	engines  map[string]read[*hw.Engine]
 	machines map[string]read[*hw.Profile]
 	traces   map[string]error
 	steps    map[string]read[des.Time] // of decode, that service levels are factors of
@@ -26,7 +27,8 @@ type read[T any] struct {
 
 func newInputs() *inputs {
 	return &inputs{map[string]read[hw.Model]{}, map[string]read[*hw.Card]{},
-		map[string]read[*hw.Profile]{}, map[string]error{}, map[string]read[des.Time]{}}
+		map[string]read[*hw.Engine]{}, map[string]read[*hw.Profile]{}, map[string]error{},
+		map[string]read[des.Time]{}}
 }
 
 func once[T any](known map[string]read[T], key string, load func() (T, error)) (T, error) {
@@ -45,6 +47,10 @@ func (in *inputs) model(name string) (hw.Model, error) {
 // card returns a card without changes.
 func (in *inputs) card(name string) (*hw.Card, error) {
 	return once(in.cards, name, func() (*hw.Card, error) { return hw.LoadCard(name) })
+}
+
+func (in *inputs) engine(name string) (*hw.Engine, error) {
+	return once(in.engines, name, func() (*hw.Engine, error) { return hw.LoadEngine(name) })
 }
 
 // machine returns a card as changed, with the kernels of an engine there.

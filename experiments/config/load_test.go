@@ -63,7 +63,7 @@ func TestExperimentsLoad(t *testing.T) {
 			t.Errorf("experiment %q says of itself %q, and is run by %q", e.Name, e.About(), e.Usage())
 		}
 		if e.Command == "" {
-			if _, err := LoadSweep(e.Name, nil); err == nil || err.Error() != e.Name+
+			if _, err := LoadSweep(e.Name, nil, nil); err == nil || err.Error() != e.Name+
 				": serves no requests; "+e.Usage()+" runs it" {
 				t.Errorf("%s: error %v", e.Name, err)
 			}

@@ -62,7 +62,11 @@ var presets = sync.OnceValue(func() []Preset {
 		}
 		engine, _ := p.own["engine"].(string)
 		use, _ := p.own["use"].(string)
-		if p.Spec, err = p.under(engine, use, nil); err != nil {
+		e, err := hw.LoadEngine(engine)
+		if err == nil {
+			p.Spec, err = p.under(e, engine, use, nil)
+		}
+		if err != nil {
 			panic(fmt.Sprintf("presets.toml: %v", err))
 		}
 		presets = append(presets, p)
@@ -70,13 +74,9 @@ var presets = sync.OnceValue(func() []Preset {
 	return presets
 })
 
-// under returns the system in an engine: that engine's defaults on a card for a use, under the
-// preset's own keys. A nil card is any.
-func (p *Preset) under(engine, use string, card *hw.Card) (sim.Spec, error) {
-	e, err := hw.LoadEngine(engine)
-	if err != nil {
-		return sim.Spec{}, err
-	}
+// under returns the system in an engine, which the configuration calls name: the engine's defaults
+// on a card for a use, under the preset's own keys. A nil card is any.
+func (p *Preset) under(e *hw.Engine, name, use string, card *hw.Card) (sim.Spec, error) {
 	defaults := e.DefaultsOn(card, use)
 	spec := sim.Spec{}
 	for _, f := range FieldsOf(&defaults) {
@@ -87,7 +87,7 @@ func (p *Preset) under(engine, use string, card *hw.Card) (sim.Spec, error) {
 			return sim.Spec{}, err
 		}
 	}
-	spec.Name, spec.Engine, spec.Use = p.Name, engine, use
+	spec.Name, spec.Engine, spec.Use = p.Name, name, use
 	return spec, nil
 }
 

@@ -21,6 +21,9 @@ func (s *Sweep) Points() ([]SweepPoint, error) {
 	seen := map[string]*Variant{}
 	hashes := NewHasher()
 	for i := range s.Variants {
+		if err := s.Watch.At(i, len(s.Variants)); err != nil {
+			return nil, err
+		}
 		v := &s.Variants[i]
 		for _, p := range s.points(v) {
 			hash, err := hashes.Hash(&p)

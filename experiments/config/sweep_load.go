@@ -32,6 +32,9 @@ type Sweep struct {
 	// StepsGiven says the same of system.max_tokens or system.chunk_tokens.
 	StepsGiven bool
 
+	// Watch looks on while points are read.
+	Watch Watch
+
 	file *document
 	// Alter changes every point; nil changes none.
 	Alter func(*Point)
@@ -47,27 +50,27 @@ type Variant struct {
 // file names as its base, under the file, under --set flags, under each
 // combination of the file's axes. A plain configuration is a sweep of one
 // variant. Errors name the place, key and value.
-func LoadSweep(path string, sets []string) (*Sweep, error) {
-	return loadSweep(path, sets, false, nil)
+func LoadSweep(path string, sets []string, watch Watch) (*Sweep, error) {
+	return loadSweep(path, sets, watch, false, nil)
 }
 
 // LoadPlan is LoadSweep for the command plan: without a [plan] table a trace of one's own needs
 // no rate, as one is looked for. Cards, if any, are in the place of those of the file.
-func LoadPlan(path string, sets []string, gpus ...string) (*Sweep, error) {
-	return loadSweep(path, sets, true, nil, gpus...)
+func LoadPlan(path string, sets []string, watch Watch, gpus ...string) (*Sweep, error) {
+	return loadSweep(path, sets, watch, true, nil, gpus...)
 }
 
 // loadSweep reads a sweep whose axes are those of the file and, where there are
 // any, varied.
-func loadSweep(path string, sets []string, search bool, varied *axis, gpus ...string) (
-	*Sweep, error) {
+func loadSweep(path string, sets []string, watch Watch, search bool, varied *axis,
+	gpus ...string) (*Sweep, error) {
 	layers, err := sweepLayers(path)
 	if err != nil {
 		return nil, err
 	}
 	file := layers[len(layers)-1]
 	s := &Sweep{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)),
-		Goodput: DefaultGoodputSearch(), file: file}
+		Goodput: DefaultGoodputSearch(), file: file, Watch: watch}
 	var axes []axis
 	if value, ok := file.tree["axis"]; ok {
 		if axes, err = parseAxes(file, value); err != nil {
@@ -120,6 +123,9 @@ func loadSweep(path string, sets []string, search bool, varied *axis, gpus ...st
 	}
 	all := effects{map[string]bool{}, map[string]string{}}
 	for i, settings := range product(axes) {
+		if err := watch.At(i, int(variants)); err != nil {
+			return nil, err
+		}
 		l := below.clone()
 		if err := l.apply(settingsDocument(named, settings), true); err != nil {
 			return nil, err

@@ -14,7 +14,7 @@ const varyFlag = "--vary"
 // make of it, and one without settings is the configuration itself. With search a rate is looked
 // for, as LoadPlan has it. Settings are over what flags set.
 func LoadVaried(path string, sets []string, variants [][]Setting, search bool) (*Sweep, error) {
-	return loadSweep(path, sets, search, &axis{values: variants})
+	return loadSweep(path, sets, nil, search, &axis{values: variants})
 }
 
 // Only is the sweep of one of its variants.

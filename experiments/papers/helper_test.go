@@ -20,7 +20,7 @@ func mustLoad(t *testing.T, path string, sets ...string) *config.Config {
 
 func mustSweep(t *testing.T, path string, sets ...string) *config.Sweep {
 	t.Helper()
-	s, err := config.LoadSweep(path, sets)
+	s, err := config.LoadSweep(path, sets, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

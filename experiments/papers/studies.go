@@ -110,7 +110,7 @@ func (l *Studies) plan(all []experiments.Experiment) error {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
 		for _, p := range points {
-			missing, _, err := l.Store.Missing([]config.Point{p.Point})
+			missing, _, err := l.Store.Missing([]config.Point{p.Point}, config.Until(l.ctx))
 			if err != nil {
 				return err
 			}
@@ -175,7 +175,7 @@ func (l *Studies) search(spec *config.GoodputSearch, candidates []capacity.Candi
 
 // load reads the file of an experiment that serves requests.
 func (l *Studies) load(e *experiments.Experiment) (*config.Sweep, error) {
-	s, err := config.LoadSweep(e.Name, l.Sets)
+	s, err := config.LoadSweep(e.Name, l.Sets, config.Until(l.ctx))
 	if err == nil {
 		s.Alter = l.alter
 	}

@@ -50,7 +50,7 @@ func (l *Studies) longPromptsOf(spec *longSpec, tokens int, t *run.Table) error 
 		fmt.Sprintf("workload.output_lengths=fixed(%d)", spec.Output),
 	}, l.Sets)
 	rarely := fmt.Sprintf("workload.rate=%g", 1/float64(tokens))
-	first, err := config.LoadSweep("default", append(sets, rarely))
+	first, err := config.LoadSweep("default", append(sets, rarely), nil)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (l *Studies) longPromptsOf(spec *longSpec, tokens int, t *run.Table) error 
 		alone[p.System.Name] = &sum
 	}
 	// A search needs a level and a rate to load; each candidate has its own below.
-	search, err := config.LoadSweep("default", append(sets, "slo.ttft_s=1", "workload.rate=1"))
+	search, err := config.LoadSweep("default", append(sets, "slo.ttft_s=1", "workload.rate=1"), nil)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (l *Studies) prefix(spec *prefixSpec, system int, hit, link float64, t *run
 	if link > 0 {
 		sets = append(sets, fmt.Sprintf("card.link_h2d=%g", link), fmt.Sprintf("card.link_d2h=%g", link))
 	}
-	c, err := config.LoadSweep("default", append(sets, l.Sets...))
+	c, err := config.LoadSweep("default", append(sets, l.Sets...), nil)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package patterns_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/experiments/patterns"
@@ -28,10 +29,11 @@ func ExampleSearch() {
 		return
 	}
 	var planted [3]pattern.Kind
-	found, err := patterns.Search(len(planted), func(i int) (h *patterns.Head, err error) {
-		h, planted[i] = patterns.Planted(1, i, tokens)
-		return h, nil
-	}, space)
+	found, err := patterns.Search(context.Background(), len(planted),
+		func(i int) (h *patterns.Head, err error) {
+			h, planted[i] = patterns.Planted(1, i, tokens)
+			return h, nil
+		}, space)
 	if err != nil {
 		fmt.Println(err)
 		return

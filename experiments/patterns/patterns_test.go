@@ -41,7 +41,7 @@ func TestSearchFindsWhatWasPlanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds := make([]pattern.Kind, n)
-	found, err := Search(n, func(i int) (h *Head, err error) {
+	found, err := Search(t.Context(), n, func(i int) (h *Head, err error) {
 		h, kinds[i] = Planted(1, i, tokens)
 		return h, nil
 	}, space)
@@ -193,7 +193,10 @@ func TestSearchOfAModel(t *testing.T) {
 	}
 	var table pattern.Table
 	for _, layer := range heads {
-		found, err := Search(len(layer), func(i int) (*Head, error) { return layer[i], nil }, space)
+		found, err := Search(t.Context(), len(layer), func(i int) (*Head, error) {
+			return layer[i],
+				nil
+		}, space)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package patterns
 
 import (
+	"context"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -38,14 +39,18 @@ func Best(h *Head, space []pattern.Head) pattern.Assigned {
 	return pattern.Assigned{Head: space[best], Score: found[best]}
 }
 
-// Search finds the best candidate of each head; heads are made when they are needed.
-func Search(
-	n int, head func(i int) (*Head, error), space []pattern.Head) ([]pattern.Assigned, error) {
+// Search finds the best candidate of each head; heads are made when they are needed. When ctx ends
+// first, that is the error.
+func Search(ctx context.Context, n int, head func(i int) (*Head, error), space []pattern.Head) (
+	[]pattern.Assigned, error) {
 	out := make([]pattern.Assigned, n)
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range n {
 		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			h, err := head(i)
 			if err == nil {
 				out[i] = Best(h, space)

@@ -22,7 +22,7 @@ func missingOf(t *testing.T, s *config.Sweep) (*SweepFolder, []config.Point) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	missing, _, err := f.Store.Missing(f.Points())
+	missing, _, err := f.Store.Missing(f.Points(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

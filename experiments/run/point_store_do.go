@@ -22,7 +22,7 @@ import (
 // finished are returned with the error.
 func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (results []Result,
 	notes []string, err error) {
-	missing, notes, err := s.Missing(points)
+	missing, notes, err := s.Missing(points, config.Until(ctx))
 	if err != nil {
 		return nil, notes, err
 	}
@@ -105,9 +105,12 @@ func KeptWhenFull(err error) error {
 
 // Missing lists the points that are not kept, or in part only. Notes say which are kept but
 // damaged.
-func (s *PointStore) Missing(points []config.Point) (missing []config.Point, notes []string,
-	err error) {
-	for _, p := range points {
+func (s *PointStore) Missing(points []config.Point, watch config.Watch) (missing []config.Point,
+	notes []string, err error) {
+	for i, p := range points {
+		if err := watch.At(i, len(points)); err != nil {
+			return nil, notes, err
+		}
 		sum, kept, note, err := s.load(&p)
 		if err != nil {
 			return nil, notes, err

@@ -78,7 +78,7 @@ func TestWholeSessionsRun(t *testing.T) {
 	}
 	for _, search := range []string{"../../examples/4-goodput.toml", "../../examples/9-plan.toml"} {
 		_, err := config.LoadPlan(search, []string{"workload.trace=sessions", "workload.sessions=3",
-			"workload.think_s=1"})
+			"workload.think_s=1"}, nil)
 		if err == nil || !strings.Contains(err.Error(), "set workload.requests in its place") {
 			t.Errorf("a search %s over whole sessions: %v", search, err)
 		}

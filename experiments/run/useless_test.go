@@ -25,7 +25,7 @@ func TestUselessSettingsAreWarnedOf(t *testing.T) {
 			"system.max_tokens=32768"}, ""},
 	} {
 		sweep, err := config.LoadSweep("default", append([]string{"workload.requests=4",
-			"workload.rate=1", "seeds=[1]", "system.preset=vllm"}, tc.sets...))
+			"workload.rate=1", "seeds=[1]", "system.preset=vllm"}, tc.sets...), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

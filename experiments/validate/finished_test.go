@@ -162,7 +162,7 @@ func testAnotherEngine(t *testing.T, dir string) {
 	}
 	v := laterValidation(t, dir)
 	if v.Sweep, err = config.LoadSweep("../validate-tiny.toml", []string{`model="../testdata/tiny"`,
-		"workload.requests=3", "system.engine=" + path}); err != nil {
+		"workload.requests=3", "system.engine=" + path}, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := testkit.Tree(t, dir)
@@ -199,7 +199,7 @@ func testAnotherConfiguration(t *testing.T, dir string) {
 	v := laterValidation(t, dir)
 	var err error
 	v.Sweep, err = config.LoadSweep("../validate-tiny.toml",
-		[]string{`model="../testdata/tiny"`, "workload.requests=4"})
+		[]string{`model="../testdata/tiny"`, "workload.requests=4"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,7 @@ func TestRunsThatServedNothingAreLeftOut(t *testing.T) {
 		v := tinyValidation(t, t.TempDir(), &runs, 0)
 		var err error
 		if v.Sweep, err = config.LoadSweep("../validate-tiny.toml", []string{
-			`model="../testdata/tiny"`, "workload.requests=3", "system.kv_gib=" + gib}); err != nil {
+			`model="../testdata/tiny"`, "workload.requests=3", "system.kv_gib=" + gib}, nil); err != nil {
 			t.Fatal(err)
 		}
 		report, notes, err := v.Do(t.Context())

@@ -47,7 +47,7 @@ grid.system.preset = ["vllm", "vllm-so", "sparseserve", "sparseserve-psa"]
 `), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	sweep, err := config.LoadSweep(path, nil)
+	sweep, err := config.LoadSweep(path, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestGoalsAndOrder(t *testing.T) {
 
 // The committed experiments load, and fit the card that they name.
 func TestValidateExperiments(t *testing.T) {
-	sweep, err := config.LoadSweep("../validate-longbench.toml", nil)
+	sweep, err := config.LoadSweep("../validate-longbench.toml", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func againValidation(t *testing.T, dir string, slower func(run string, making, s
 	*Validation, *onModel) {
 	t.Helper()
 	sweep, err := config.LoadSweep("../validate-tiny.toml", []string{`model="../testdata/tiny"`,
-		"workload.requests=3", `system.preset=["vllm","vllm-s","sparseserve"]`})
+		"workload.requests=3", `system.preset=["vllm","vllm-s","sparseserve"]`}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestSecondMakingsThatFailInARow(t *testing.T) {
 	})
 	var err error
 	if v.Sweep, err = config.LoadSweep("../validate-tiny.toml", []string{`model="../testdata/tiny"`,
-		"workload.requests=3"}); err != nil {
+		"workload.requests=3"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	points, err := v.Sweep.Points()

@@ -133,7 +133,7 @@ func (v *Validation) simulations(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	points := pointsOf(v.points)
-	missing, _, err := store.Missing(points)
+	missing, _, err := store.Missing(points, config.Until(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 func tinyValidation(t *testing.T, dir string, runs *int, failing int) *Validation {
 	t.Helper()
 	sweep, err := config.LoadSweep("../validate-tiny.toml",
-		[]string{`model="../testdata/tiny"`, "workload.requests=3"})
+		[]string{`model="../testdata/tiny"`, "workload.requests=3"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -212,7 +212,7 @@ func (e *Evaluator) runs(ctx context.Context, all []subject) ([][]sim.Summary, e
 			points, of = append(points, p), append(of, all[i].hash)
 		}
 	}
-	missing, _, err := e.Store.Missing(points)
+	missing, _, err := e.Store.Missing(points, config.Until(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func TestGoodputIsThatOfPlan(t *testing.T) {
 	goodput, _ := MetricNamed(GoodputMetric)
 	found := carryOut(t,
 		&Study{Config: path, Metric: goodput, Ranges: ranges(t, "link=1", "compute=0.25")})
-	sweep, err := config.LoadPlan(path, nil)
+	sweep, err := config.LoadPlan(path, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

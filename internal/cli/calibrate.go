@@ -66,7 +66,7 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 	if err := done.Report(app.Stdout); err != nil {
 		return errors.Join(failed, err)
 	}
-	if _, err := figures.DrawFits(calibrate.PlotDir(c.Out), c.Format...); err != nil {
+	if _, err := figures.DrawFits(ctx, calibrate.PlotDir(c.Out), c.Format...); err != nil {
 		return errors.Join(failed, err)
 	}
 	if done.HostOnly() {

@@ -263,7 +263,7 @@ func writeFile(t *testing.T, name, text string) {
 func TestHelpExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", sweepExample)
-	if s, err := config.LoadSweep("s.toml", nil); err != nil || len(s.Variants) != 8 {
+	if s, err := config.LoadSweep("s.toml", nil, nil); err != nil || len(s.Variants) != 8 {
 		t.Errorf("sweep: %d variants, want 8: %v", len(s.Variants), err)
 	}
 	writeFile(t, "w.toml", whatifExample)
@@ -272,7 +272,7 @@ func TestHelpExamples(t *testing.T) {
 		t.Errorf("whatif: %v", err)
 	}
 	writeFile(t, "p.toml", planExample)
-	if p, err := config.LoadPlan("p.toml", nil); err != nil || len(p.Variants) != 2 {
+	if p, err := config.LoadPlan("p.toml", nil, nil); err != nil || len(p.Variants) != 2 {
 		t.Errorf("plan: %d variants, want 2: %v", len(p.Variants), err)
 	}
 }

@@ -88,7 +88,7 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	pictures, err := figures.DrawComparison(out, out)
+	pictures, err := figures.DrawComparison(ctx, out, out)
 	if err != nil {
 		return err
 	}

@@ -50,21 +50,30 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	if out == "" {
 		out = folders[0]
 	}
-	draw := func() ([]string, error) { return figures.DrawFolders(out, folders, f.Format...) }
-	if figures.IsPlan(folders[0]) && len(folders) == 1 {
-		draw = func() ([]string, error) { return figures.DrawPlan(out, folders[0], f.Format...) }
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(folders[0], name))
+		return err == nil
 	}
-	if figures.IsDescription(folders[0]) && len(folders) == 1 {
-		draw = func() ([]string, error) { return figures.DrawDescription(out, folders[0], f.Format...) }
+	draw := figures.DrawPlan // of one folder
+	switch {
+	case len(folders) > 1:
+		draw = nil
+	case has(whatif.ResultFile):
+		draw = figures.DrawWhatIf
+	case has("compare.csv"):
+		draw = figures.DrawComparison
+	case figures.IsDescription(folders[0]):
+		draw = figures.DrawDescription
+	case !figures.IsPlan(folders[0]):
+		draw = nil
 	}
-	if _, err := os.Stat(filepath.Join(folders[0], "compare.csv")); err == nil && len(folders) == 1 {
-		draw = func() ([]string, error) { return figures.DrawComparison(out, folders[0], f.Format...) }
+	var files []string
+	var err error
+	if draw != nil {
+		files, err = draw(ctx, out, folders[0], f.Format...)
+	} else {
+		files, err = figures.DrawFolders(ctx, out, folders, f.Format...)
 	}
-	if _, err := os.Stat(filepath.Join(folders[0], whatif.ResultFile)); err == nil &&
-		len(folders) == 1 {
-		draw = func() ([]string, error) { return figures.DrawWhatIf(out, folders[0], f.Format...) }
-	}
-	files, err := draw()
 	if err != nil {
 		return err
 	}
@@ -94,7 +103,7 @@ func (f *figuresCmd) paper(ctx context.Context, app *App) error {
 		return err
 	}
 	printNotes(app.Stderr, notes)
-	files, err := figures.DrawPaper(out, results, f.Only, f.Format...)
+	files, err := figures.DrawPaper(ctx, out, results, f.Only, f.Format...)
 	if err != nil {
 		return err
 	}

@@ -209,9 +209,13 @@ func (a *App) carryOut(ctx context.Context, of any) error {
 	if r, ok := of.(interface{ Run(*App) error }); ok {
 		return r.Run(a)
 	}
-	return of.(interface {
+	err := of.(interface {
 		Run(context.Context, *App) error
 	}).Run(ctx, a)
+	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+		return errInterrupted // of a command that has nothing to add
+	}
+	return err
 }
 
 // misused adds to what is wrong with a command line where to read how it is meant.

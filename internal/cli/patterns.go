@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -96,13 +97,13 @@ func (s *searchPatterns) Validate() error {
 	return nil
 }
 
-func (s *searchPatterns) Run(app *App) error {
+func (s *searchPatterns) Run(ctx context.Context, app *App) error {
 	gpu, err := hw.Load(s.GPU, config.ServerPreset, nil)
 	if err != nil {
 		return err
 	}
 	if s.Weights != "" {
-		return s.weights(app, gpu)
+		return s.weights(ctx, app, gpu)
 	}
 	model, err := hw.LoadModel(s.Model)
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *searchPatterns) Run(app *App) error {
 	}
 	printSpace(app, gpu, &model, s.Tokens, space)
 	kinds := make([]pattern.Kind, s.Heads)
-	found, err := patterns.Search(s.Heads, func(i int) (h *patterns.Head, err error) {
+	found, err := patterns.Search(ctx, s.Heads, func(i int) (h *patterns.Head, err error) {
 		h, kinds[i] = patterns.Planted(s.Seed, i, s.Tokens)
 		return h, nil
 	}, space)
@@ -126,7 +127,7 @@ func (s *searchPatterns) Run(app *App) error {
 }
 
 // weights searches the heads of a model.
-func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
+func (s *searchPatterns) weights(ctx context.Context, app *App, gpu *hw.Profile) error {
 	if s.Out != "" {
 		if err := files.CheckOutput(s.Out, s.Weights); err != nil { // before they are searched
 			return err
@@ -146,7 +147,7 @@ func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
 		return err
 	}
 	defer folder.Close()
-	all, err := s.search(folder, space)
+	all, err := s.search(ctx, folder, space)
 	if err != nil {
 		return err
 	}
@@ -169,11 +170,11 @@ func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
 }
 
 // search finds the patterns of a model's heads, layer by layer.
-func (s *searchPatterns) search(w weights.Source, space []pattern.Head) (all pattern.Table,
-	err error) {
+func (s *searchPatterns) search(ctx context.Context, w weights.Source, space []pattern.Head) (
+	all pattern.Table, err error) {
 	each := func(heads []*patterns.Head) error {
 		head := func(i int) (*patterns.Head, error) { return heads[i], nil }
-		found, err := patterns.Search(len(heads), head, space)
+		found, err := patterns.Search(ctx, len(heads), head, space)
 		all = append(all, found)
 		return err
 	}

@@ -80,7 +80,9 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	q, err := p.question()
+	watch, end := app.watch(ctx)
+	defer end()
+	q, err := p.question(watch)
 	if err != nil {
 		return err
 	}
@@ -136,7 +138,7 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 }
 
 // question reads what is asked.
-func (p *planCmd) question() (q planQuestion, err error) {
+func (p *planCmd) question(watch config.Watch) (q planQuestion, err error) {
 	own := settingsName(p.Set)
 	if p.GPUs, err = p.cards(); err != nil {
 		return q, err
@@ -154,7 +156,7 @@ func (p *planCmd) question() (q planQuestion, err error) {
 	if p.Config == "" {
 		p.Config = experiments.Default
 	}
-	if q.Sweep, err = config.LoadPlan(p.Config, p.Set, p.GPUs...); err != nil {
+	if q.Sweep, err = config.LoadPlan(p.Config, p.Set, watch, p.GPUs...); err != nil {
 		return q, err
 	}
 	if q.folder == "" {

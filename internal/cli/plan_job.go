@@ -60,7 +60,7 @@ func (p *planTaskCmd) Run(ctx context.Context, app *App) (err error) {
 	if err := p.check(); err != nil {
 		return err
 	}
-	q, err := p.question()
+	q, err := p.question(nil)
 	if err != nil {
 		return err
 	}

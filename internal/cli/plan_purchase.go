@@ -41,7 +41,7 @@ func (p *planCmd) purchase(
 	if p.JSON {
 		return printJSON(app, answer)
 	}
-	drawn, err := figures.DrawPlan(out, out)
+	drawn, err := figures.DrawPlan(ctx, out, out)
 	if err != nil {
 		return err
 	}

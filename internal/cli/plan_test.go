@@ -63,8 +63,11 @@ func TestPlanJSON(t *testing.T) {
 func TestPlanInterrupt(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	status, out, errs := runHere(ctx, loaded, "plan")
+	stopped := func(ctx context.Context, _ config.Point, _ run.Sink) (sim.Summary, error) {
+		cancel()
+		return sim.Summary{}, ctx.Err()
+	}
+	status, out, errs := runHere(ctx, stopped, "plan")
 	want := "sparseserve: interrupted; finished runs are kept: the same command goes on\n"
 	if status != 130 ||
 		errs != want || out != "" {

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 // heartbeat is the time between two lines where no terminal shows a bar.
@@ -50,6 +53,37 @@ func (p *progress) report(beats <-chan time.Time) {
 			p.mu.Unlock()
 		}
 	}
+}
+
+// manyPoints take seconds to read.
+const manyPoints = 5000
+
+// watch shows how far points are read, where they are many, and ends their reading with ctx. They
+// may be read in several passes. end takes the bar of the last one away.
+func (a *App) watch(ctx context.Context) (watch config.Watch, end func()) {
+	var bar *progress
+	said := isTerminal(a.Stderr)
+	end = func() {
+		if bar != nil {
+			bar.close()
+			bar = nil
+		}
+	}
+	return func(done, of int) error {
+		switch {
+		case of < manyPoints:
+		case done == 0:
+			end()
+			if bar = newProgress(a.Stderr, "points read"); !said {
+				said = true
+				fmt.Fprintf(a.Stderr, "reading %d points\n", of)
+			}
+			bar.planned(of)
+		default:
+			bar.finished()
+		}
+		return ctx.Err()
+	}, end
 }
 
 // planned adds to what there is to do, or takes from it.

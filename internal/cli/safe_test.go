@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -250,5 +252,75 @@ func TestHugeSteps(t *testing.T) {
 		if status != exitFailed || !strings.Contains(errs, "100000") {
 			t.Errorf("%v: status %d, stderr %q", args, status, errs)
 		}
+	}
+}
+
+// countdown is a context that ends at its n-th look.
+type countdown struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *countdown) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A sweep that is interrupted while its points are read, named, looked up or written ends there,
+// and says first how many there are where these are many.
+func TestInterruptedReading(t *testing.T) {
+	t.Chdir(t.TempDir())
+	sweep := func(name string, rates int) {
+		text := "[system]\npreset = \"vllm\"\n[[axis]]\ngrid.workload.rate = ["
+		for i := range rates {
+			text += fmt.Sprintf("%g, ", float64(i+1)/1000)
+		}
+		writeFile(t, name, text+"]\n")
+	}
+	sweep("s.toml", 20)
+	sweep("many.toml", manyPoints)
+	for looks := range int64(80) { // 20 a pass
+		ctx := &countdown{Context: context.Background()}
+		ctx.left.Store(looks)
+		status, _, errs := runHere(ctx, pretend, "sweep", "s.toml", "--engine", "slurm", "--out", "o")
+		if _, err := os.Stat("o"); looks < 40 && err == nil {
+			t.Fatalf("after %d looks there is a folder", looks)
+		}
+		if _, err := os.Stat("o/slurm/job.sh"); err == nil || status != Interrupted ||
+			!strings.HasPrefix(errs, "sparseserve: interrupted") {
+			t.Fatalf("after %d looks: status %d, stderr %q, %v", looks, status, errs, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, command := range []string{"sweep", "plan"} {
+		status, _, errs := runHere(ctx, pretend, command, "many.toml")
+		want := fmt.Sprintf("reading %d points\nsparseserve: interrupted\n", manyPoints)
+		if errs != want || status != Interrupted {
+			t.Errorf("%s: status %d, stderr %q, want %q", command, status, errs, want)
+		}
+	}
+}
+
+// What draws and searches looks at its context, too.
+func TestInterruptedDrawing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	status, _, errs := runHere(t.Context(), run.NewSimulator().Run, "simulate", "--set",
+		"workload.requests=2", "--set", "workload.rate=1", "--set", "system.preset=vllm", "--out", "R")
+	if status != exitOK {
+		t.Fatal(errs)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"figures", "R", "--out", "F"}, {"patterns", "search"}} {
+		if status, _, errs := runHere(ctx, pretend, args...); status != Interrupted ||
+			errs != "sparseserve: interrupted\n" {
+			t.Errorf("%v: status %d, stderr %q", args, status, errs)
+		}
+	}
+	if drawn, _ := filepath.Glob("F/*.png"); drawn != nil {
+		t.Errorf("drawn: %v", drawn)
 	}
 }

@@ -73,7 +73,9 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 			return fmt.Errorf("--record-selections: %w", err)
 		}
 	}
-	missing, _, err := folder.Store.Missing(points)
+	watch, end := app.watch(ctx)
+	defer end()
+	missing, _, err := folder.Store.Missing(points, watch)
 	if err != nil {
 		return err
 	}
@@ -98,9 +100,6 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	results, notes, runErr := folder.Store.Do(ctx, grid, points)
 	bar.close()
 	printNotes(app.Stderr, notes)
-	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {
-		runErr = errInterrupted
-	}
 	if len(results) == 0 {
 		return runErr
 	}
@@ -108,8 +107,11 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.report(app, cfg, folder.Dir(), files, run.Summaries(results)); err != nil {
+	if err := s.report(ctx, app, cfg, folder.Dir(), files, run.Summaries(results)); err != nil {
 		return err
+	}
+	if cause := ctx.Err(); cause != nil && (runErr == nil || errors.Is(runErr, cause)) {
+		runErr = errInterrupted
 	}
 	if runErr == nil {
 		runErr = nothingServed(run.Summaries(results))
@@ -209,12 +211,12 @@ func finishedOf(results []run.Result, of int) string {
 }
 
 // report draws the figures, and prints what came out.
-func (s *simulateCmd) report(app *App, cfg *config.Config, out string, files []string,
-	sums []sim.Summary) error {
+func (s *simulateCmd) report(ctx context.Context, app *App, cfg *config.Config, out string,
+	files []string, sums []sim.Summary) error {
 	if s.JSON {
 		return printJSON(app, sums)
 	}
-	pictures, err := drawFigures(out, sums)
+	pictures, err := drawFigures(ctx, out, sums)
 	if err != nil {
 		return err
 	}
@@ -230,15 +232,22 @@ func (s *simulateCmd) report(app *App, cfg *config.Config, out string, files []s
 	}
 	printWarnings(app.Stdout, cfg.Systems, sums, elsewhere)
 	printFiles(app.Stdout, out, append(files, pictures...), filepath.Join(out, "points"))
+	if ctx.Err() != nil {
+		fmt.Fprintf(app.Stdout, "Pictures: sparseserve figures %s\n", out)
+	}
 	return nil
 }
 
-// drawFigures draws the figures of a result folder. Runs that served nothing have none.
-func drawFigures(out string, sums []sim.Summary) ([]string, error) {
+// drawFigures draws the figures of a result folder until ctx ends. Runs that served nothing have
+// none.
+func drawFigures(ctx context.Context, out string, sums []sim.Summary) ([]string, error) {
 	if !slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
 		return nil, nil
 	}
-	pictures, err := figures.DrawFolders(out, []string{out})
+	pictures, err := figures.DrawFolders(ctx, out, []string{out})
+	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+		err = nil
+	}
 	return pictures, run.KeptWhenFull(err)
 }
 

@@ -104,8 +104,12 @@ func TestInterrupt(t *testing.T) {
 		"out/default-preset=sparseserve\n"; filepath.ToSlash(errs) != want {
 		t.Errorf("stderr %q, want %q", errs, want)
 	}
-	if !strings.Contains(out, "0.25 │ sparseserve") {
-		t.Errorf("the table lacks what finished:\n%s", out)
+	if !strings.Contains(out, "0.25 │ sparseserve") ||
+		!strings.HasSuffix(out, "Pictures: sparseserve figures out/default-preset=sparseserve\n") {
+		t.Errorf("the table lacks what finished, or how to draw it:\n%s", out)
+	}
+	if drawn, _ := filepath.Glob("out/*/*.png"); drawn != nil { // it takes seconds on a busy machine
+		t.Errorf("pictures are drawn: %v", drawn)
 	}
 	if left, _ := filepath.Glob("out/default-preset=sparseserve/points/*-s1"); len(left) != 2 {
 		t.Errorf("points kept: %v", left)

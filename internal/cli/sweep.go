@@ -60,7 +60,9 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	sweep, err := config.LoadSweep(s.Config, s.Set)
+	watch, end := app.watch(ctx)
+	defer end()
+	sweep, err := config.LoadSweep(s.Config, s.Set, watch)
 	if err != nil {
 		return err
 	}
@@ -81,7 +83,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	defer func() { err = errors.Join(err, folder.Close()) }()
 
 	points := folder.Points()
-	missing, _, err := folder.Store.Missing(points)
+	missing, _, err := folder.Store.Missing(points, watch)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (d *describeCmd) describe(ctx context.Context) (traces.Description, error) 
 			fmt.Errorf("--format %s: %s is a configuration, not a trace; leave --format out",
 				d.Format, d.File)
 	}
-	sweep, err := config.LoadSweep(d.File, nil)
+	sweep, err := config.LoadSweep(d.File, nil, config.Until(ctx))
 	if err != nil {
 		return traces.Description{}, err
 	}
@@ -107,7 +107,7 @@ func (d *describeCmd) Run(ctx context.Context, app *App) error {
 	}
 	var files []string
 	if d.Out != "" {
-		if files, err = d.write(&desc); err != nil {
+		if files, err = d.write(ctx, &desc); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (d *describeCmd) Run(ctx context.Context, app *App) error {
 }
 
 // write writes the description and draws it.
-func (d *describeCmd) write(desc *traces.Description) ([]string, error) {
+func (d *describeCmd) write(ctx context.Context, desc *traces.Description) ([]string, error) {
 	text, err := json.MarshalIndent(desc, "", "  ")
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (d *describeCmd) write(desc *traces.Description) ([]string, error) {
 	if err := files.Write(path, append(text, '\n')); err != nil {
 		return nil, err
 	}
-	drawn, err := figures.DrawDescription(d.Out, d.Out)
+	drawn, err := figures.DrawDescription(ctx, d.Out, d.Out)
 	return append([]string{path}, drawn...), err
 }
 

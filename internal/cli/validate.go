@@ -94,7 +94,7 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 	if err != nil || report == nil {
 		return err
 	}
-	pictures, err := figures.DrawValidation(out)
+	pictures, err := figures.DrawValidation(ctx, out)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,9 @@ func (c *validateCmd) repeat(app *App) error {
 // validate makes the runs that are missing.
 func (c *validateCmd) validate(ctx context.Context, app *App) (out string, report *validate.Report,
 	err error) {
-	sweep, err := config.LoadSweep(c.Config, c.Set)
+	watch, end := app.watch(ctx)
+	defer end()
+	sweep, err := config.LoadSweep(c.Config, c.Set, watch)
 	if err != nil {
 		return "", nil, err
 	}

@@ -129,7 +129,7 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	pictures, err := figures.DrawWhatIf(out, out)
+	pictures, err := figures.DrawWhatIf(ctx, out, out)
 	if err != nil {
 		return err
 	}
