@@ -1,7 +1,11 @@
 package papers
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -32,6 +36,10 @@ func TestPublishedBudgetsByGroup(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a study of 30 s; make test-all runs it")
 	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "studies", "accuracy-proxy.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	lwm := budgetLoss(t, traces.DefaultScores, "llama2", 1)
 	t.Logf("LWM-7B: loses %.2f %% at 512 tokens, %.2f %% at 2,048", 100*lwm[0], 100*lwm[1])
 	var before [2]float64
@@ -40,8 +48,11 @@ func TestPublishedBudgetsByGroup(t *testing.T) {
 		p := traces.DefaultScores
 		p.Group = group
 		loss, ratio := budgetLoss(t, p, "llama3", 4), arkvaleOverPSA(t, p, "llama3.1-8b")
-		t.Logf("group %.2f: Llama3-8B loses %.2f %% at 512 tokens, %.2f %% at 2,048; ArkVale over PSA "+
-			"on Llama-3.1-8B %.2f", group, 100*loss[0], 100*loss[1], ratio)
+		row := fmt.Sprintf("\n| %g | %.2f | %.2f %% | %.2f %% |", group, ratio, 100*loss[1], 100*loss[0])
+		t.Log(row)
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/studies/accuracy-proxy.md lacks the row %s", row)
+		}
 		if loss[0] <= before[0] || loss[1] <= before[1] || ratio >= ratioBefore {
 			t.Errorf("group %g: loses %v, ratio %.3f; %v and %.3f where query heads differ less", group,
 				loss, ratio, before, ratioBefore)
