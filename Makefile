@@ -58,9 +58,9 @@ race:
 	$(GO) test -race -short -vet=off -skip 'TestSimulate/(seeds|one)' \
 	  -run '^TestSimulate$$|^TestSweep$$|Interrupt|Progress|TestLiveSelect' ./internal/cli
 
-# The conservation laws, checked after every event of the simulation.
+# The conservation laws, checked after every event of the simulation; hunt draws more.
 laws:
-	$(GO) test -timeout 30m -tags lawcheck ./sim/...
+	$(GO) test -short -timeout 30m -tags lawcheck ./sim/...
 
 # Every fuzz target for FUZZTIME.
 fuzz:

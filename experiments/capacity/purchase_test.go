@@ -182,11 +182,10 @@ func TestPurchaseIsTheCheapestOfAll(t *testing.T) {
 	const sparse = "\n[[axis]]\ngrid.system.preset = [\"vllm-s\", \"sparseserve\"]\n"
 	for i, c := range []struct{ load, slo, axis string }{
 		{"rate = 8", "ttft_s = 0.5\ntbt_s = 0.15", ""},
-		{"rate = 40", "ttft_s = 1\nttft_stat = \"p95\"", ""},
-		{"rate = 30", "tbt_s = 0.1\ntbt_stat = \"p90\"\ndelay_s = 0.05\ndelay_stat = \"p50\"", ""},
+		{"rate = 30", "ttft_s = 1\nttft_stat = \"p95\"\ntbt_s = 0.1\ntbt_stat = \"p90\"\n" +
+			"delay_s = 0.05\ndelay_stat = \"p50\"", ""},
 		{"concurrency = 40", "e2e_s = 2\ne2e_stat = \"mean\"", ""},
 		{"rate = 20", "rule = \"requests\"\nmiss_share = 0.1\nttft_s = 0.4\ntbt_s = 0.2", ""},
-		{"rate = 8", "ttft_s = 1\ntbt_s = 0.2", sparse},
 		{"rate = 8", "ttft_s = 0.25", sparse}, // prompts that an A100 has no time for
 	} {
 		if testing.Short() && i > 0 {
@@ -235,7 +234,7 @@ func queues(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) 
 func TestPurchaseOfAnyCosts(t *testing.T) {
 	dir, n := t.TempDir(), 0
 	rapid.Check(t, func(r *rapid.T) {
-		if n++; n > 15 || testing.Short() && n > 2 { // each has hundreds of runs
+		if n++; n > 8 || testing.Short() && n > 2 { // each has hundreds of runs
 			return
 		}
 		dir := filepath.Join(dir, fmt.Sprint(n))

@@ -75,7 +75,7 @@ func TestSharedPlans(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			simulate, made := tallied(run.NewSimulator().Run)
+			simulate, made := tallied(queues)
 			if err := plannedIn(t, "alone", s, nil, simulate); err != nil {
 				t.Fatal(err)
 			}

@@ -18,13 +18,13 @@ import (
 // study's heads are at even quantiles, the server's are drawn.
 func TestServerHoldsWhatTheStudyDoes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a study of 40 s; make test-all runs it")
+		t.Skip("a study of 15 s; make test-all runs it")
 	}
 	var spec accuracySpec
 	if err := decodeStudy("psa-fig5", &spec); err != nil {
 		t.Fatal(err)
 	}
-	spec.Workload.Requests = 20
+	spec.Workload.Requests = 8
 	const epsilon = 0.75
 	params := traces.DefaultScores
 	scores := traces.NewScores(params, run.ScoreSeed)
@@ -42,7 +42,7 @@ func TestServerHoldsWhatTheStudyDoes(t *testing.T) {
 		want := r.usage(requests, epsilon)
 		c := mustLoad(t, "", "model="+model, "system.preset=vllm-psa", "system.psa_stop="+stop,
 			"output.recall_proxy=true", "workload.datasets=[\"qasper\"]",
-			"workload.requests=40", "workload.rate=[0.2]", "workload.output_scale=0.1",
+			"workload.requests=16", "workload.rate=[0.2]", "workload.output_scale=0.1",
 			fmt.Sprintf("system.microbatch=%d", spec.Microbatch), fmt.Sprintf("system.epsilon=%g", epsilon))
 		sum, err := run.NewSimulator().Run(t.Context(), c.Points()[0], run.Sink{})
 		if err != nil {
