@@ -223,7 +223,8 @@ func testJobs(t *testing.T, program string) {
 // testPlanJob runs the tasks of a plan's job at once, as Kubernetes would, and collects them.
 func testPlanJob(t *testing.T, program string) {
 	t.Chdir(t.TempDir())
-	writeFile(t, "p.toml", strings.Replace(slurmPlan, "requests = 600", "requests = 100", 1))
+	writeFile(t, "p.toml", strings.NewReplacer("requests = 600", "requests = 100", "rate = 20",
+		"rate = 4").Replace(slurmPlan))
 	shell(t, program, "plan", "p.toml", "--out", "whole")
 	out := shell(t, program, "plan", "p.toml", "--out", "indexed", "--engine", "kubernetes",
 		"--image", "sparseserve:1", "--claim", "data")
