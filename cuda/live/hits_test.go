@@ -39,12 +39,16 @@ func hitContent(answers bool) (all []*prefix.Content) {
 // addHits adds cases with a prefix cache. Answers of dense attention are quoted; those of sparse
 // attention are made from selections, which a prompt that quotes them would not have.
 func addHits(all map[string]*scenario) {
+	unshared := []string{"sparse", "offload, memcpy", "layer", "psa, layer", "gpu lookup: layer"}
 	for _, model := range []string{"mha", "gqa"} {
 		for _, of := range []string{"dense", "dense, short of memory", "plain prefill", "sparse",
 			"offload", "offload, small", "offload, memcpy", "layer", "layer, several a step",
 			"layer-chunked", "psa, small", "psa, layer", "psa in HBM", "select: offload, small",
 			"gpu lookup: offload, small", "gpu lookup: layer", "gpu lookup: psa, small",
 			"gpu lookup: psa, heads together, small"} {
+			if model == "mha" && !slices.Contains(unshared, of) {
+				continue
+			}
 			c := *all[model+"/"+of]
 			c.spec.PrefixCache, c.lengths, c.content = sim.PrefixVLLM, hitLengths,
 				hitContent(!c.spec.Sparse())

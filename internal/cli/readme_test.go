@@ -84,6 +84,49 @@ func TestNullOnThePage(t *testing.T) {
 	}
 }
 
+// The page says what models with exchanged output lengths pass: the numbers are kept by sparseserve
+// claims --swapped --keep, and the block is written by --readme.
+func TestSwappedOnThePage(t *testing.T) {
+	claims, err := papers.Claims("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims = new(claimsCmd).shorterClaims(claims)
+	var models [][]papers.Outcome
+	for _, changed := range []string{papers.Shorter, papers.Exchanged} {
+		outcomes, err := papers.Kept(claims, changed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		models = append(models, outcomes)
+	}
+	ratio := ""
+	for i := range models[0] {
+		ours, exchanged := &models[0][i], &models[1][i]
+		if !ours.Measured() || !exchanged.Measured() {
+			t.Fatalf("%s is not kept", ours.ID)
+		}
+		if ours.Paper != "sparseserve" && *ours.Ours != *exchanged.Ours {
+			t.Errorf("%s is %g, %g with exchanged lengths", ours.ID, *ours.Ours, *exchanged.Ours)
+		}
+		if ours.ID == "ss-fig10-ttft" {
+			ratio = fmt.Sprintf("TTFT ratio is %.3g with exchanged ones", *exchanged.Ours)
+		}
+	}
+	for i := range models {
+		models[i] = ofPaper(models[i], "sparseserve")
+	}
+	const file = "docs/studies/sparseserve.md"
+	page := blockOf(t, file, "swapped")
+	if want := passesMarkdown([]string{"ours", "exchanged"}, models...); page != want {
+		t.Errorf("%s is not what claims --swapped --paper sparseserve --readme writes:\n%s", file, want)
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", file))
+	if err != nil || !strings.Contains(strings.Join(strings.Fields(string(text)), " "), ratio) {
+		t.Errorf("%s does not say that the %s (%v)", file, ratio, err)
+	}
+}
+
 // The README stays short enough to be read.
 func TestReadmeIsShort(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
