@@ -117,14 +117,15 @@ func TestPrefixesOfLayersInChunks(t *testing.T) {
 }
 
 // Of two requests with the same prefix, which is in HBM for the first, the second loads nothing
-// that the first has.
+// that the first has. A prompt whose middle was removed, 60 tokens cut to 40, has not its prefix.
 func TestPrefixesAreSharedInHBM(t *testing.T) {
 	for _, tc := range []struct {
-		texts [2]uint64
-		loads int64 // of the second prefill, over two layers
-	}{{[2]uint64{7, 7}, 0}, {[2]uint64{7, 8}, 12}} {
+		texts  [2]uint64
+		prompt int
+		loads  int64 // of the second prefill, over two layers
+	}{{[2]uint64{7, 7}, 40, 0}, {[2]uint64{7, 8}, 40, 12}, {[2]uint64{7, 7}, 60, 12}} {
 		c := sharing("chunked", tc.texts)
-		c.spec.Attention = "full"
+		c.spec.Attention, c.spec.MaxPromptTokens, c.arrivals[1].Prompt = "full", 40, tc.prompt
 		o, _, _ := c.asks(t)
 		for _, s := range o.steps[1:] {
 			if s.Prefills > 0 {

@@ -200,7 +200,7 @@ func TestFullSelectionIsFullAttention(t *testing.T) {
 // step, or the batch has one request: by the server's estimates, and by a recount of what the
 // decodes of a step select at the least.
 func TestLaw8WorkingSetsFit(t *testing.T) {
-	draws(t, 60)
+	draws(t, 100)
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCrowd(t)
 		o := c.start(t, profile(t, c.gpu))
