@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // near warns of what 5 % of step time does to the choice under its load, where it runs near a limit
@@ -19,7 +18,7 @@ func (b *buyer) near(ctx context.Context, a *Purchase) error {
 	}
 	sum := &results[0].Summary
 	before := len(sum.Warnings)
-	if err := run.Cliff(ctx, b.slotted, a.point, sum, func() {}); err != nil {
+	if err := b.Store.Cliff(ctx, b.slotted, a.point, sum); err != nil {
 		return err
 	}
 	a.Warnings = append(a.Warnings, sum.Warnings[before:]...)

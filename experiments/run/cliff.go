@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -42,6 +43,31 @@ func Cliff(ctx context.Context, run Runner, p *config.Point, s *sim.Summary,
 	s.Paced = paced
 	s.Warnings = append(s.Warnings, cliffWarning(p, s))
 	return nil
+}
+
+// Cliff is the function of that name whose runs are kept, so that they are made once.
+func (s *PointStore) Cliff(ctx context.Context, run Runner, p *config.Point,
+	sum *sim.Summary) error {
+	const kept = ".paced"
+	if !NearLimit(sum) {
+		return nil
+	}
+	text, err := s.word(p, kept)
+	if err != nil {
+		return err
+	}
+	if json.Unmarshal([]byte(text), &sum.Paced) == nil && len(sum.Paced) == len(paces) {
+		sum.Warnings = append(sum.Warnings, cliffWarning(p, sum))
+		return nil
+	}
+	if err := Cliff(ctx, run, p, sum, func() {}); err != nil {
+		return err
+	}
+	again, err := json.Marshal(sum.Paced)
+	if err != nil {
+		return err
+	}
+	return s.keepWord(p, kept, string(again))
 }
 
 // cliffWarning says how near the run is to which limit, and what becomes of it.
