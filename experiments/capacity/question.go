@@ -83,8 +83,12 @@ func tooShort(options []*option) error {
 	best := slices.MaxFunc(options, func(x, y *option) int {
 		return x.traffic.whole() - y.traffic.whole()
 	})
+	more := "raise that"
+	if t := &best.traffic; t.memory < t.longest && t.longest <= t.context {
+		more = config.WouldFit(best.Point, t.longest)
+	}
 	return fmt.Errorf("no candidate has room for the traffic: of %s, the one with the most, %s; "+
-		"raise that, or leave longer requests out of the traffic", best.Label, best.traffic.String())
+		"%s, or leave longer requests out of the traffic", best.Label, best.traffic.String(), more)
 }
 
 // String is the range in words.

@@ -1,0 +1,47 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// WouldFit says which cards hold the weights of a point's model and the KV of so many tokens, each
+// with the fewest GPUs, its own card first.
+func WouldFit(p Point, tokens int) string {
+	cards := append([]string{p.GPU}, slices.DeleteFunc(hw.CardNames(),
+		func(name string) bool { return name == p.GPU })...)
+	var words []string
+	for _, card := range cards {
+		if card != p.GPU {
+			p.Card = nil
+		}
+		p.GPU = card
+		for _, n := range []int{1, 2, 4, 8} {
+			if p.System.TensorParallel = n; p.holds(tokens) {
+				words = append(words, fmt.Sprintf("gpu = %q with system.tensor_parallel = %d", card, n))
+				break
+			}
+		}
+	}
+	if len(words) == 0 {
+		return "no card does with up to 8 GPUs (system.tensor_parallel)"
+	}
+	return "these do: " + strings.Join(words, ", ")
+}
+
+// holds says whether the GPUs of a point have memory for its model and the KV of so many tokens.
+func (p *Point) holds(tokens int) bool {
+	machine, err := p.Machine()
+	if err != nil || p.System.TensorParallel > 1 && len(machine.Interconnect.AllReduce) == 0 {
+		return false
+	}
+	shard, err := p.Shard()
+	if err != nil {
+		return false
+	}
+	kv, err := KVBudget(machine, &shard, &p.System)
+	return err == nil && kv >= int64(tokens)*shard.KVBytesPerToken()
+}
