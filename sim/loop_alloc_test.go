@@ -18,6 +18,10 @@ func (e *endless) Next() (Arrival, bool, error) {
 // A request that ends and the one that follows it allocate nothing of the loop's own.
 func TestClosedLoopAllocatesNothing(t *testing.T) {
 	s := &Server{Config: Config{Engine: Engine{Request: des.Millisecond}}, events: &des.Queue[event]{}}
+	s.Geometry.BlockTokens = 16
+	if err := s.newMemory(64); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.begin(&endless{}, nil); err != nil {
 		t.Fatal(err)
 	}

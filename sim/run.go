@@ -54,9 +54,7 @@ func (s *Server) interruption() error {
 // begin takes the first request, or the first of each client, from the workload.
 func (s *Server) begin(w Workload, rec Recorder) error {
 	s.rec, s.metrics = rec, s.newMetrics(1)
-	if s.memory != nil { // a server by itself, of a test
-		s.metrics.room = s.memory.Tokens(s.memory.Total())
-	}
+	s.metrics.room = s.memory.Tokens(s.memory.Total())
 	for range s.feed.begin(w) {
 		if err := s.fetch(); err != nil {
 			return err
