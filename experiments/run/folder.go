@@ -56,11 +56,11 @@ func OpenFolder(dir, program string, c *config.Config, replace bool) (*Folder, e
 	if err := errors.Join(checkMaker(dir), checkInputs(dir, c, text)); err != nil {
 		return nil, err
 	}
-	_, statErr := os.Stat(filepath.Join(points, storeFile))
 	s, err := lockStore(points, program, true)
 	if err != nil {
 		return nil, err
 	}
+	_, statErr := os.Stat(filepath.Join(points, storeFile)) // no other process makes it from here on
 	s.named = true
 	f := &Folder{Store: s, dir: dir, new: statErr != nil}
 	if err := f.start(c, string(text), replace); err != nil {
@@ -96,7 +96,16 @@ func checkMaker(dir string) error {
 		return nil
 	}
 	for _, name := range []string{ConfigFile, SummaryFile, summaryCSV, pointsFolder} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		path := filepath.Join(dir, name)
+		kept, err := os.ReadDir(path)
+		if err == nil && !slices.ContainsFunc(kept,
+			func(e fs.DirEntry) bool { return e.Name()[0] != '.' }) {
+			continue // another process is about to make it
+		}
+		if _, err := os.Stat(filepath.Join(dir, pointsFolder, storeFile)); err == nil {
+			return nil // another process has made it since
+		}
+		if _, err := os.Stat(path); err == nil {
 			return fmt.Errorf("%s: holds %s, but not from a run that this version continues; choose "+
 				"another folder", dir, name)
 		}

@@ -153,3 +153,35 @@ func TestFolderOfNothingGoes(t *testing.T) {
 		t.Errorf("the result folder is still there: %v", err)
 	}
 }
+
+// A folder that another process is about to make is not somebody else's: it is locked, or free.
+func TestFolderInTheMaking(t *testing.T) {
+	dir := t.TempDir()
+	points := filepath.Join(dir, pointsFolder)
+	if err := os.Mkdir(points, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{LockFile, "." + storeFile + "123"} {
+		if err := os.WriteFile(filepath.Join(points, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock, err := LockFolder(filepath.Join(points, LockFile), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := mustLoad(t, "")
+	if _, err := OpenFolder(dir, "test", c, false); !errors.Is(err, ErrLocked) {
+		t.Errorf("locked: %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := OpenFolder(dir, "test", c, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.Close(); err != nil {
+		t.Error(err)
+	}
+}
