@@ -226,6 +226,7 @@ func (c *scenario) selects(contexts []int) (bytes int64) {
 			switch {
 			case !s.Sparse() || layer < s.DenseLayers:
 				bytes += int64(blocks*m.KVHeads) * geo.BlockBytes
+			case s.SelectPer == sim.PerQueryHead: // as many as its query heads differ in
 			case s.Selection == "arkvale" || s.Selection == "quest":
 				bytes += int64(min(blocks, s.BudgetTokens/s.BlockTokens)*m.KVHeads) * geo.BlockBytes
 			}
