@@ -85,6 +85,19 @@ func Keep(path, changed string, outcomes []Outcome) error {
 	return run.WriteFile(path, t.Bytes())
 }
 
+// KeptChanges lists the settings of which the program comes with numbers.
+func KeptChanges() ([]string, error) {
+	kept, err := parseKept("claims_kept.csv", keptCSV)
+	var changes []string
+	for key := range kept {
+		if strings.Contains(key.changed, "=") && !slices.Contains(changes, key.changed) {
+			changes = append(changes, key.changed)
+		}
+	}
+	slices.Sort(changes)
+	return changes, err
+}
+
 // digits keeps more digits than are printed.
 func digits(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 

@@ -18,10 +18,11 @@ type claimsCmd struct {
 	Null        bool     `help:"Judge a model in which no mechanism has an effect: every ratio is 1, every gain 0."`
 	Swapped     bool     `help:"Judge a model with the tuned output lengths of its two models exchanged, beside ours, both on three seeds of 100 requests and with goodput to a quarter."`
 	Sensitivity bool     `help:"Print what moves with each tuned parameter at half and at double, on runs as those of --swapped."`
+	Search      bool     `help:"Print the numbers that the program comes with of each changed reading and load, beside ours. Nothing runs; --set with --keep makes them."`
 	JSON        bool     `name:"json" help:"Print one JSON array, an object a value, and nothing else."`
 	Out         string   `default:"${paperFolder}" placeholder:"DIR" help:"Where results are kept, as of figures --paper. Default: ${default}."`
 	Keep        string   `placeholder:"FILE" help:"Write the numbers into a CSV file, as in experiments/papers/claims_kept.csv, in the place of those it has of the same change."`
-	Readme      string   `placeholder:"FILE" help:"Write the result between the lines <!-- claims --> and <!-- /claims --> of a Markdown file; claims NAME for another paper; null, swapped or sensitivity for these."`
+	Readme      string   `placeholder:"FILE" help:"Write the result between the lines <!-- claims --> and <!-- /claims --> of a Markdown file; claims NAME for another paper; null, swapped, search or sensitivity for these."`
 	Workers     int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 }
 
@@ -32,7 +33,8 @@ func (c *claimsCmd) Validate() error {
 		flag string
 		set  bool
 	}{{"--built-in", c.BuiltIn}, {"--null", c.Null}, {"--swapped", c.Swapped},
-		{"--sensitivity", c.Sensitivity}, {"--set", len(c.Set) > 0}} {
+		{"--sensitivity", c.Sensitivity}, {"--search", c.Search},
+		{"--set", len(c.Set) > 0}} {
 		if m.set {
 			models = append(models, m.flag)
 		}
@@ -42,9 +44,9 @@ func (c *claimsCmd) Validate() error {
 		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", c.Workers)
 	case len(models) > 1:
 		return fmt.Errorf("%s: use one of them", strings.Join(models, " and "))
-	case c.Keep != "" && (c.BuiltIn || c.Null || c.Sensitivity):
+	case c.Keep != "" && (c.BuiltIn || c.Null || c.Sensitivity || c.Search):
 		return fmt.Errorf("--keep keeps numbers from runs of one model; leave out %s", models[0])
-	case c.JSON && (c.Sensitivity || c.Swapped):
+	case c.JSON && (c.Sensitivity || c.Swapped || c.Search):
 		return fmt.Errorf("%s prints a table; leave out --json", models[0])
 	}
 	return nil
@@ -61,6 +63,8 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 		}
 	}
 	switch {
+	case c.Search:
+		return c.search(app, claims)
 	case c.Sensitivity:
 		return c.sensitivity(ctx, app, claims)
 	case c.Swapped:
@@ -115,6 +119,8 @@ func (c *claimsCmd) judge(ctx context.Context, app *App, claims []papers.Claim) 
 // block names the lines of the README that the command writes between.
 func (c *claimsCmd) block() string {
 	switch {
+	case c.Search:
+		return "search"
 	case c.Sensitivity:
 		return "sensitivity"
 	case c.Null:

@@ -62,6 +62,19 @@ func TestPrintSwapped(t *testing.T) {
 	testkit.Golden(t, "claims-swapped.txt", out.String())
 }
 
+// A change is compared on the numbers that it was run for, and others have no row.
+func TestSearchMarkdown(t *testing.T) {
+	changed, nothing := someOutcomes(), someOutcomes()
+	*changed[0].Ours, changed[0].Verdict = 9, papers.Fail
+	for i := range changed {
+		if nothing[i].Ours, nothing[i].Verdict = nil, ""; i > 1 {
+			changed[i].Ours, changed[i].Verdict = nil, ""
+		}
+	}
+	testkit.Golden(t, "claims-search.md", searchMarkdown([]string{"a=1", "b=2"},
+		[][]papers.Outcome{someOutcomes(), changed, nothing}))
+}
+
 func TestPrintSensitivity(t *testing.T) {
 	first := moves{papers.Tuned{Name: "output_scale", Values: map[string]float64{
 		"lwm-7b": 2, "llama3-8b": 8}, Reason: "none is given"},
@@ -175,6 +188,7 @@ func TestClaimsErrors(t *testing.T) {
 		{"--json --sensitivity", "--sensitivity prints a table"},
 		{"--null --swapped", "--null and --swapped: use one of them"},
 		{"--null --keep a.csv", "leave out --null"},
+		{"--search --keep a.csv", "leave out --search"},
 		{"--built-in --set workload.rate=1", "--built-in and --set"},
 		{"--workers=-1", "must be at least 1"},
 		{"--only ss-fig16", `did you mean "ss-fig16a"?`},

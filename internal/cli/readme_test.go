@@ -127,6 +127,16 @@ func TestSwappedOnThePage(t *testing.T) {
 	}
 }
 
+// The page has what the kept settings gave.
+func TestSearchOnThePage(t *testing.T) {
+	page := blockOf(t, "docs/studies/sparseserve.md", "search")
+	_, out, errs := invoke(t, nil, "claims", "--search", "--paper", "sparseserve")
+	if page != out || errs != "" {
+		t.Errorf("docs/studies/sparseserve.md is not what claims --search --paper sparseserve --readme "+
+			"writes: %s", errs)
+	}
+}
+
 // The README stays short enough to be read.
 func TestReadmeIsShort(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
