@@ -43,6 +43,10 @@ type GPU struct {
 	PeakFP16 Figure `toml:"peak_fp16" dim:"compute"`
 	// dense FP8 arithmetic; not set: the tensor cores have none
 	PeakFP8 Figure `toml:"peak_fp8,omitempty" dim:"compute,optional"`
+	// dense FP4 arithmetic; not set: the tensor cores have none
+	PeakFP4 Figure `toml:"peak_fp4,omitempty" dim:"compute,optional"`
+	// streaming multiprocessors, on which a kernel's CTAs run
+	SMs Figure `toml:"sms,omitempty" dim:"count,optional"`
 	// peak rate of HBM
 	HBMBandwidth Figure `toml:"hbm_bandwidth" dim:"rate"`
 	// HBM that the driver shows
@@ -94,7 +98,7 @@ func (c *Card) validate() error {
 		return wrong("kernels", "want a table [kernels] with sparseserve and fa2 (and fa3 for engine "+
 			"vllm-0.15), each one of %s or a file in this folder", strings.Join(KernelNames(), ", "))
 	}
-	return cmp.Or(c.Interconnect.validate(), checkFigures(c), c.Link.validate())
+	return cmp.Or(checkFigures(c), c.Link.validate())
 }
 
 // validate wants no copy faster than the standard of the link that it goes over.

@@ -25,6 +25,7 @@ var parts = []Part{
 	{"prefill attention", "prefill", []string{"prefill_attention"}},
 	{"prefill attention", "paged_prefill",
 		[]string{"paged_prefill.rows", "paged_prefill.ctas", "paged_prefill.rate", "paged_prefill.copy",
+			"paged_prefill.stream",
 			"paged_prefill.gather_launch", "paged_prefill.gather_rate"}},
 	{"prefill attention", "sparse_prefill", []string{"sparse_prefill"}},
 	{"memory-bound kernels", "dense_decode", streamKeys("dense_decode")},
@@ -42,7 +43,9 @@ var parts = []Part{
 	{"clock", "clock_memory", []string{"clock.memory_bound_power"}},
 	{"layer overhead", "layer_overhead", []string{"layer_overhead"}},
 	{"link", "link_rates", []string{"link.h2d", "link.d2h", "link.duplex_copy", "link.duplex_kernel"}},
-	{"link", "all_reduce", []string{"interconnect.nominal", "interconnect.all_reduce"}},
+	{"GEMM", "grids", []string{"grids"}},
+	{"GEMM", "experts", []string{"experts"}},
+	{"memory-bound kernels", "selected", []string{"selected"}},
 	{"link", "load_memcpy", []string{"load.memcpy_call", "load.memcpy_base"}},
 	{"link", "load_flash", []string{"load.flash_launch", "load.flash_floor", "load.flash_block",
 		"load.flash_stream", "load.flash"}},
@@ -159,6 +162,12 @@ func neutral(v reflect.Value, tag reflect.StructTag) {
 	}
 	if rows, ok := v.Addr().Interface().(*[]SparseRow); ok { // without rows, others' hold
 		*rows = freeSparseRows()
+		return
+	}
+	if grids, ok := v.Addr().Interface().(*[]Grid); ok { // several GPUs need their all-reduce
+		for i, g := range *grids {
+			(*grids)[i].Times = slices.Repeat([]float64{leastGridTime}, len(g.Times))
+		}
 		return
 	}
 	if strings.Contains(tag.Get("toml"), "omitempty") || strings.Contains(tag.Get("dim"), "optional") {

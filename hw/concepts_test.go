@@ -31,6 +31,11 @@ func varied(t *testing.T, p *Profile) (times []des.Time) {
 		} {
 			times = append(times, stepsOf(t, p, mustModel(t, name), opts)...)
 		}
+	}
+	for _, name := range []string{"mixtral-8x7b", "deepseek-v3.2"} { // experts, latents
+		times = append(times, stepsOf(t, p, mustModel(t, name), DeviceOptions{})...)
+	}
+	for _, name := range []string{"llama2-7b", "llama3-8b"} {
 		shard, err := mustModel(t, name).Shard(2)
 		if err != nil {
 			t.Fatal(err)
@@ -124,7 +129,8 @@ func TestEachPartMovesSomePrice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole.Sampling = served.Sampling // this project's loop does not sort logits
+	// what this project's loop does not have: sorted logits, experts, latents that are selected
+	whole.Sampling, whole.Experts, whole.Selected = served.Sampling, served.Experts, served.Selected
 	want := varied(t, whole)
 	for _, part := range Parts() {
 		without, err := whole.Without(part.Name)
@@ -145,7 +151,8 @@ func TestEachPartMovesSomePrice(t *testing.T) {
 
 // outside are figures that belong to no part: what bounds all prices, what only describes how
 // far was measured, and what no step is priced by.
-var outside = []string{"gpu.", "link.nominal", "cpu.", "front_end.", "dense_decode.largest",
+var outside = []string{"gpu.", "link.nominal", "interconnect.nominal", "cpu.", "front_end.",
+	"dense_decode.largest",
 	"sparse_decode.largest", "scoring.largest", "psa_decode.largest", "save.threads"}
 
 // TestEveryFigureBelongsToAPart holds the table of parts to the profile's schema.
@@ -205,7 +212,7 @@ var mostKeys = []struct {
 }{
 	{[]string{"sparse_prefill.", "paged_prefill.gather_"}, 10},
 	{[]string{"paged_prefill.copy"}, 1},
-	{[]string{"interconnect."}, 2},
+	{[]string{"interconnect.", "grids"}, 2},
 	{[]string{"gpu.peak_fp8"}, 1},
 	{[]string{"load.swap."}, 5},
 	{[]string{"load.contention", "load.layer_delay"}, 2},

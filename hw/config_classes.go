@@ -129,19 +129,29 @@ const mxfp4Bytes = (4 + 8./32) / 8
 
 // quantized returns the method of a quantization_config; "" without one.
 func (c rawConfig) quantized() string {
-	var q struct {
-		Method string `json:"quant_method"`
+	return c.quantization().Method
+}
+
+// hfQuantization is what is read of a quantization_config.
+type hfQuantization struct {
+	Method string `json:"quant_method"`
+	Block  []int  `json:"weight_block_size"`
+}
+
+func (c rawConfig) quantization() (q hfQuantization) {
+	if c.set("quantization_config") && json.Unmarshal(c["quantization_config"], &q) != nil {
+		return hfQuantization{}
 	}
-	if !c.set("quantization_config") || json.Unmarshal(c["quantization_config"], &q) != nil {
-		return ""
-	}
-	return q.Method
+	return q
 }
 
 // quantize sets the bytes of weights.
 func (c rawConfig) quantize(m *Model) {
 	if c.quantized() == quantFP8 {
 		m.WeightBytesEach = 1
+		if block := c.quantization().Block; len(block) > 0 && block[0] > 0 {
+			m.WeightBlock = block[0]
+		}
 	}
 }
 

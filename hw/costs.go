@@ -40,8 +40,10 @@ type coster struct {
 	experts *experts
 	latent  *latentDecode
 	indexer *indexer
-	bounded bool // decodes attend to Work.BoundedTokens
-	narrow  bool // weights have fewer than 16 bits
+	// selected replaces latent and indexer where the kernels have its figures
+	selected *selected
+	bounded  bool // decodes attend to Work.BoundedTokens
+	narrow   bool // weights have fewer than 16 bits
 
 	notes *notes
 	known bool
@@ -96,7 +98,9 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		c.head.sortsLogits(p, m)
 	}
 	c.patterns = newSparsePrefill(p, m, c.prefill)
-	c.narrow = m.WeightBytesEach == 1 || m.IsMixture() && m.expertBytes() < 2
+	_, native := p.gemmGrid(m, float64(m.WeightBytesEach))
+	c.narrow = m.WeightBytesEach == 1 && !native || m.IsMixture() && m.expertBytes() < 2 &&
+		!p.hasExperts(m)
 	c.notes = newNotes(p, m, &c)
 	return c
 }
@@ -125,14 +129,22 @@ func (c *coster) price(w *sim.Work) {
 	n.mark(noteLinears, rows.beyond || rows.beyondRouted, tokens)
 	n.mark(noteShape, tokens > 0 && !c.linears.exact, 0)
 	n.mark(noteNarrow, tokens > 0 && c.narrow, 0)
-	n.mark(noteExperts, c.experts != nil, 0)
+	n.mark(noteExperts, c.experts != nil && c.experts.row == nil, 0)
 	n.mark(notePointwise, rows.beyondPointwise, tokens)
 	pre, index := c.chunksOf(w), 0.0
+	if c.selected != nil {
+		pre, index = c.selected.prefill(w.Prefill)
+	}
 	if len(w.Patterns) > 0 && len(w.Prefill) > 0 {
 		pre, index = c.patterns.of(w.Patterns, w.Prefill)
 		n.mark(noteSparsePrefill, c.patterns.assumes(w.Patterns), 0)
 	}
-	if c.indexer != nil {
+	switch {
+	case c.indexer == nil:
+		if c.selected != nil {
+			index = 0 // as the layer before selects
+		}
+	case c.selected == nil:
 		index += c.indexer.prefill(w.Prefill)
 		n.mark(noteIndexer, tokens > 0, 0)
 	}
@@ -151,7 +163,7 @@ func (c *coster) price(w *sim.Work) {
 		cost.scoring = 0
 	}
 	if c.indexer != nil {
-		cost.choice = nanoseconds(c.indexer.decode(w))
+		cost.choice = nanoseconds(c.scores(w))
 		if w.Sparse { // Device.Score
 			cost.scoring, cost.choice = cost.choice, 0
 		}
@@ -177,6 +189,9 @@ func (c *coster) price(w *sim.Work) {
 func (c *coster) chunksOf(w *sim.Work) float64 {
 	t, short := c.prefill.of(w.Prefill)
 	c.notes.mark(notePrefill, short > 0, float64(short))
+	if w.Decodes > 0 {
+		t -= min(t, c.prefill.shared)
+	}
 	return t
 }
 
@@ -186,12 +201,23 @@ func (c *coster) contexts(w *sim.Work) des.Time {
 	return nanoseconds(t)
 }
 
+// scores returns the seconds of an indexer for decodes.
+func (c *coster) scores(w *sim.Work) float64 {
+	if c.selected != nil {
+		return c.selected.scores(c.indexer.keys(w))
+	}
+	return c.indexer.decode(w)
+}
+
 // overLatents returns the time of decodes' attention over latents: of dense attention, or of that
 // to what the server or an indexer selects.
 func (c *coster) overLatents(w *sim.Work) (dense, sparse des.Time) {
 	n := w.DecodeTokens
 	if c.bounded && !w.Sparse {
 		n = w.BoundedTokens
+	}
+	if c.selected != nil {
+		return 0, nanoseconds(c.selected.decode(float64(n), float64(w.Decodes), float64(1+w.Drafts)))
 	}
 	t, beyond := c.latent.verify(float64(n), float64(1+w.Drafts))
 	c.notes.mark(noteLatent, n > 0, 0)

@@ -7,7 +7,25 @@ import (
 )
 
 // newDense and newSparse price a KV token of one layer, all KV heads.
-func newDense(p *Profile, m *Model) memoryBound { return newDecode(p, m, p.DenseDecode) }
+func newDense(p *Profile, m *Model) memoryBound {
+	k := newDecode(p, m, p.DenseDecode)
+	if g := p.grid(GridDecode, kvType(m)); g != nil {
+		k.grid, k.wide = newLattice(g), float64(m.HeadDim)/gridHead
+	}
+	return k
+}
+
+// gridHead is the size of the heads of a grid of decode attention: others read as many bytes in
+// lists that are as much longer or shorter.
+const gridHead = 128
+
+// kvType is the type of a model's KV, as grids and rows name it.
+func kvType(m *Model) string {
+	if m.KVBytesEach == 1 {
+		return "fp8"
+	}
+	return "bf16"
+}
 
 func newSparse(p *Profile, m *Model) memoryBound { return newDecode(p, m, p.SparseDecode) }
 

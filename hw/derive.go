@@ -1,8 +1,10 @@
 package hw
 
 import (
+	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 )
 
@@ -37,6 +39,10 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 			f.scale(hbm, "HBM of "+to.Name)
 		case "peak":
 			f.scale(peak, "peak of "+to.Name)
+		case "sms":
+			if from.GPU.SMs.Set() && to.GPU.SMs.Set() {
+				f.scale(to.GPU.SMs.SI()/from.GPU.SMs.SI(), "SMs of "+to.Name)
+			}
 		case "h2d":
 			f.scale(h2d, "link of "+to.Name)
 		case "d2h":
@@ -47,7 +53,43 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 	})
 	k.elementwise(from, hbm, to.Name)
 	k.matrices(from, hbm, peak, to.Name)
+	k.grids(from, to)
 	return k
+}
+
+// grids scales the times of grids beyond their shortest, which are launches: decode attention with
+// HBM, all-reduces with the links between GPUs, GEMMs with the mean that matrices are scaled with.
+func (k *KernelCosts) grids(from, to *Card) {
+	hbm := to.GPU.HBMBandwidth.SI() / from.GPU.HBMBandwidth.SI()
+	peak := to.GPU.PeakFP16.SI() / from.GPU.PeakFP16.SI()
+	links := to.Interconnect.Nominal.optional() / from.Interconnect.Nominal.optional()
+	if hbm == 1 && peak == 1 && links == 1 {
+		return
+	}
+	for i := range k.Grids {
+		g := &k.Grids[i]
+		launch := slices.Min(g.Times)
+		times, at := make([]float64, len(g.Times)), 0
+		g.Each(func(sizes [3]float64) {
+			by := 1 / hbm
+			switch g.Kernel {
+			case GridAllReduce:
+				if by = 1; links > 0 {
+					by = 1 / links
+				}
+			case GridGEMM:
+				w := sizes[1] * sizes[2]
+				bytes := g.weightBytes() * w / from.GPU.HBMBandwidth.SI()
+				flops := 2 * w * sizes[0] / from.PeakOf(g.Type)
+				share := bytes * bytes / (bytes*bytes + flops*flops)
+				by = share/hbm + (1-share)/peak
+			}
+			times[at] = significant(launch+(g.Times[at]-launch)*by, derivedDigits)
+			at++
+		})
+		g.Times, g.From = times, Derived
+		g.Source = fmt.Sprintf("%s, scaled to HBM, peak and links of %s", g.Source, to.Name)
+	}
 }
 
 // elementwise scales rows of norms and the like, but for those of a shape up to the most tokens

@@ -30,7 +30,7 @@ func (d *Device) Draft(w *sim.Work, rows int) error {
 
 // newProjection prices the linear before an MTP layer; with launch of one of a layer's four.
 func newProjection(p *Profile, m *Model) gemm {
-	l := newGEMMOf(p, m, float64(m.projectionLinears()), float64(m.WeightBytesEach))
+	l := newGEMMOf(p, m, []matrix{{2 * m.Hidden, m.Hidden}}, float64(m.WeightBytesEach))
 	l.launch = l.launches / 4
 	return l
 }

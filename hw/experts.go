@@ -1,6 +1,9 @@
 package hw
 
 import (
+	"math"
+	"slices"
+
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -17,6 +20,9 @@ type experts struct {
 	each   gemm
 	model  *Model
 	launch float64 // seconds
+
+	row                         *ExpertRow // nil: linears of an expert's size
+	fixed, bytes, flops, copied float64    // seconds of an expert, its bytes, a token of it, a copy
 }
 
 // newExperts prices those of a model, nil where it has none.
@@ -24,9 +30,49 @@ func newExperts(p *Profile, m *Model) *experts {
 	if !m.IsMixture() {
 		return nil
 	}
-	e := &experts{each: newGEMMOf(p, m, float64(m.expertLinears()), m.expertBytes()), model: m}
+	e := &experts{each: newShapeGEMM(p, m, float64(m.expertLinears()), m.expertBytes()), model: m}
+	kind := expertType(m)
+	for i := range p.Experts {
+		if r := &p.Experts[i]; r.Weights == kind {
+			w := float64(m.expertLinears())
+			e.row, e.launch, e.fixed = r, r.Launch.SI(), r.Each.SI()
+			e.bytes, e.flops = w*m.expertBytes()/r.Bytes.SI(), 2*w/r.Compute.SI()
+			e.copied = 2 * float64(m.Hidden) / r.Move.SI()
+			return e
+		}
+	}
 	e.launch = e.each.launches / 2 // two of a layer's four matrices, each one kernel for all experts
 	return e
+}
+
+// expertType is the type of a model's experts' weights, as rows name it.
+func expertType(m *Model) string {
+	switch b := m.expertBytes(); {
+	case b == 2:
+		return "bf16"
+	case b == 1 && m.WeightBlock > 0:
+		return "fp8_block"
+	case b == 1:
+		return "fp8"
+	case b == mxfp4Bytes:
+		return "mxfp4"
+	}
+	return "nvfp4"
+}
+
+// hasExperts reports whether there is a row of a model's experts.
+func (p *Profile) hasExperts(m *Model) bool {
+	return slices.ContainsFunc(p.Experts,
+		func(r ExpertRow) bool { return r.Weights == expertType(m) })
+}
+
+// ExpertBytes returns the bytes of a weight of a type of an ExpertRow.
+func ExpertBytes(kind string) float64 {
+	if kind == "mxfp4" {
+		return mxfp4Bytes
+	}
+	g := Grid{Type: kind}
+	return g.weightBytes()
 }
 
 // Seconds implements Cost.
@@ -39,6 +85,10 @@ func (e *experts) of(n float64) (t float64, outside bool) {
 	}
 	distinct, rows := e.model.fullest(n)
 	each := rows / distinct
+	if e.row != nil { // every rank passes all copies
+		return e.launch + distinct*(e.fixed+math.Hypot(e.bytes, each*e.flops)) +
+			n*float64(e.model.ExpertsPerToken)*e.copied, false
+	}
 	return e.launch + distinct*e.each.beyond(each), each > e.each.measured.last()
 }
 

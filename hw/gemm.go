@@ -67,11 +67,20 @@ func (p *Profile) meanShape(of curve, shape *Shape) (mean curve) {
 }
 
 func newGEMM(p *Profile, m *Model) gemm {
-	return newGEMMOf(p, m, float64(m.LayerLinears()), float64(m.WeightBytesEach))
+	return newGEMMOf(p, m, m.layerMatrices(), float64(m.WeightBytesEach))
 }
 
-// newGEMMOf returns that of matrices of so many weights, of so many bytes each.
-func newGEMMOf(p *Profile, m *Model, weights, bytes float64) gemm {
+// newGEMMOf returns the cost of some matrices of so many bytes a weight.
+func newGEMMOf(p *Profile, m *Model, all []matrix, bytes float64) gemm {
+	weights := float64(weightsOf(all))
+	if g, native := p.gemmGrid(m, bytes); g != nil {
+		return gridded(p, g, native, all, weights, bytes)
+	}
+	return newShapeGEMM(p, m, weights, bytes)
+}
+
+// newShapeGEMM scales the times of a measured shape.
+func newShapeGEMM(p *Profile, m *Model, weights, bytes float64) gemm {
 	best := p.nearestShape(m, len(p.Linears), func(i int) string { return p.Linears[i].Shape })
 	s := p.shape(best)
 	l := gemm{
@@ -95,8 +104,12 @@ func newGEMMOf(p *Profile, m *Model, weights, bytes float64) gemm {
 
 // newHead returns the LM head: hidden x vocab weights.
 func newHead(p *Profile, m *Model) gemm {
-	head := float64(m.Hidden) * float64(m.Vocab)
-	l := newGEMMOf(p, m, float64(m.LayerLinears()), float64(m.wide()))
+	all, bytes := []matrix{{m.Hidden, m.Vocab}}, float64(m.wide())
+	if g, native := p.gemmGrid(m, bytes); g != nil {
+		return gridded(p, g, native, all, float64(weightsOf(all)), bytes)
+	}
+	head := float64(weightsOf(all))
+	l := newShapeGEMM(p, m, float64(m.LayerLinears()), bytes)
 	l.scale *= head / l.weights
 	l.weights = head
 	l.launch = l.launches / 4

@@ -44,15 +44,20 @@ func (x *indexer) Seconds(w *sim.Work) (s float64, beyond bool) { return x.decod
 // decode returns the time of decodes: they score whole contexts, of which blocks are counted where
 // the server selects.
 func (x *indexer) decode(w *sim.Work) float64 {
-	n := float64(w.DecodeTokens)
-	if w.Sparse {
-		n = float64(w.ScoredBlocks) * x.block
-	}
+	n := x.keys(w)
 	if n <= 0 {
 		return 0
 	}
 	t := x.launch + n*math.Max(x.key/x.rate, x.flops/x.compute) + n*scoreBytes/x.rate
 	return math.Max(t, x.peak.floor(n*x.flops, n*x.key))
+}
+
+// keys is how many tokens decodes score.
+func (x *indexer) keys(w *sim.Work) float64 {
+	if w.Sparse {
+		return float64(w.ScoredBlocks) * x.block
+	}
+	return float64(w.DecodeTokens)
 }
 
 // prefill returns the time of chunks.

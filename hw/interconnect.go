@@ -11,85 +11,61 @@ import (
 type Interconnect struct {
 	// all links of a GPU together, one direction
 	Nominal Figure `toml:"nominal,omitempty" dim:"rate,optional"`
-	// built-in card whose all_reduce holds here, its part that grows with bytes by the nominal
-	// rates
-	MeasuredOn string         `toml:"measured_on,omitempty"`
-	AllReduce  []AllReduceRow `toml:"all_reduce"`
 }
 
-// AllReduceRow is the time of an all-reduce between two GPUs.
-type AllReduceRow struct {
-	Bytes  int `toml:"bytes"`
-	Figure `dim:"time"`
-}
-
-func (ic *Interconnect) validate() error {
-	for i, r := range ic.AllReduce {
-		if r.Bytes < 1 || i > 0 && r.Bytes <= ic.AllReduce[i-1].Bytes {
-			return wrong(fmt.Sprintf("interconnect.all_reduce[%d].bytes", i), "want sizes that rise")
-		}
-	}
-	if (len(ic.AllReduce) > 0 || ic.MeasuredOn != "") && !ic.Nominal.Set() {
-		return wrong("interconnect.nominal", "want it with all_reduce")
-	}
-	return nil
-}
-
-// resolved returns the interconnect with rows of its own.
-func (ic Interconnect) resolved() (Interconnect, error) {
-	if ic.MeasuredOn == "" {
-		return ic, nil
-	}
-	from, err := LoadCard(ic.MeasuredOn)
-	if err != nil {
-		return ic, fmt.Errorf("interconnect.measured_on: %w", err)
-	}
-	ic.MeasuredOn = ""
-	by := from.Interconnect.Nominal.SI() / ic.Nominal.SI()
-	first := from.Interconnect.AllReduce[0].SI()
-	for _, r := range from.Interconnect.AllReduce {
-		r.scale((first+(r.SI()-first)*by)/r.SI(), "links of another speed")
-		ic.AllReduce = append(ic.AllReduce, r)
-	}
-	return ic, nil
-}
-
-// allReduce is the cost of an all-reduce of B bytes between n GPUs:
+// allReduce is the cost of an all-reduce of B bytes between n GPUs, as it was measured between n,
+// or between the most GPUs up to n, m:
 //
-//	t(n, B) = log2(n) t2(0) + t2(f B) - t2(0), at least f B / nominal, f = 2 (n-1) / n
+//	t(n, B) = t_m(B f_n / f_m), at least B f_n / nominal,  f_n = 2 (n-1) / n
 //
-// t2 is the time between two GPUs, measured: each sends and receives B bytes. A ring of n sends
-// f B; its latency is assumed to grow as a tree's.
+// since a ring of n sends f_n B.
 type allReduce struct {
-	factor  float64 // f
-	latency float64 // seconds, beyond t2
-	nominal float64 // bytes/s
-	two     curve   // bytes, seconds
+	at      *lattice // of GPUs and bytes
+	gpus    float64  // m
+	factor  float64  // f_n
+	more    float64  // f_n / f_m
+	nominal float64  // bytes/s
 }
 
 // newAllReduce returns nil where one GPU has the model.
 func newAllReduce(p *Profile, m *Model) (*allReduce, error) {
-	n := float64(m.ranks())
+	n := m.ranks()
 	if n == 1 {
 		return nil, nil
 	}
-	if len(p.Interconnect.AllReduce) == 0 {
-		return nil, fmt.Errorf("card %s has no interconnect.all_reduce, which tensor parallelism needs",
+	g := p.grid(GridAllReduce, "bf16")
+	if g == nil || g.Axes[0].At[0] > float64(n) {
+		return nil, fmt.Errorf("the kernels of card %s have no all-reduce of %d GPUs or fewer "+
+			"(grids, kernel = \"all_reduce\"), which tensor parallelism needs", p.Name, n)
+	}
+	if !p.Interconnect.Nominal.Set() {
+		return nil, fmt.Errorf("card %s has no interconnect.nominal, which tensor parallelism needs",
 			p.Name)
 	}
-	a := &allReduce{factor: 2 * (n - 1) / n, nominal: p.Interconnect.Nominal.SI()}
-	for _, r := range p.Interconnect.AllReduce {
-		a.two.add(float64(r.Bytes), r.SI())
+	a := &allReduce{at: newLattice(g), factor: ring(float64(n)), nominal: p.Interconnect.Nominal.SI()}
+	for _, measured := range g.Axes[0].At {
+		if measured <= float64(n) {
+			a.gpus = measured
+		}
 	}
-	a.latency = (math.Log2(n) - 1) * a.two.y[0]
+	a.more = a.factor / ring(a.gpus)
 	return a, nil
 }
+
+// CheckParallel says why n GPUs of the card cannot share a model's layers; nil where they can.
+func (p *Profile) CheckParallel(n int) error {
+	_, err := newAllReduce(p, &Model{Ranks: n})
+	return err
+}
+
+// ring is how many times its bytes each of n GPUs sends in a ring.
+func ring(n float64) float64 { return 2 * (n - 1) / n }
 
 // of returns the time of an all-reduce of bytes.
 func (a *allReduce) of(bytes float64) des.Time {
 	if a == nil || bytes == 0 {
 		return 0
 	}
-	t, _ := a.two.cost(a.factor * bytes)
-	return nanoseconds(math.Max(a.latency+t, a.factor*bytes/a.nominal))
+	t, _ := a.at.seconds([3]float64{a.gpus, a.more * bytes, 1})
+	return nanoseconds(math.Max(t, a.factor*bytes/a.nominal))
 }

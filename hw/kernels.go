@@ -28,6 +28,36 @@ type Kernels struct {
 	KernelCosts
 }
 
+// LoadKernels returns built-in kernels by name, or reads a file of them.
+func LoadKernels(nameOrPath string) (*Kernels, error) { return loadKernels(nameOrPath, "") }
+
+// On returns the kernels on the card on which they were measured, without an engine.
+func (k *Kernels) On(c *Card) (*Profile, error) {
+	costs := k.KernelCosts
+	if k.From != "" {
+		base, err := loadKernels(k.From, "")
+		if err != nil {
+			return nil, err
+		}
+		from, err := LoadCard(base.MeasuredOn)
+		if err != nil {
+			return nil, err
+		}
+		costs = base.KernelCosts.on(from, c)
+		costs.replace(&k.KernelCosts)
+	}
+	return &Profile{Name: c.Name, Title: c.Title, GPU: c.GPU, Link: c.Link, CPU: c.CPU,
+		Interconnect: c.Interconnect, KernelCosts: costs}, nil
+}
+
+// Write writes kernels as a TOML file, whole or not at all.
+func (k *Kernels) Write(path string) error { return writeAll(map[string]any{path: k}) }
+
+// Write writes a card as a TOML file, whole or not at all.
+func (c *Card) Write(path string) error {
+	return cmp.Or(c.validate(), writeAll(map[string]any{path: c}))
+}
+
 // loadKernels reads a built-in file of kernels, or one in the folder dir.
 func loadKernels(name, dir string) (*Kernels, error) {
 	file, data, err := readIn("kernels", kernelFiles, "kernels", name, dir)
@@ -52,9 +82,6 @@ func (k *Kernels) derive(dir string) error {
 	base, err := loadKernels(k.From, dir)
 	if err != nil {
 		return &keyError{"from", err}
-	}
-	if base.From != "" {
-		return wrong("from", "want a file that has all costs itself")
 	}
 	there, err := LoadCard(inFolder(base.MeasuredOn, dir))
 	if err != nil {

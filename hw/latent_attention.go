@@ -41,7 +41,10 @@ func newLatentDecode(p *Profile, m *Model, s Stream) *latentDecode {
 
 // attentionRate is what attention kernels reach of the tensor cores, FLOP/s: prefill's rate of the
 // longest chunks.
-func attentionRate(p *Profile) float64 { return p.Prefill[len(p.Prefill)-1].Rate.SI() }
+func attentionRate(p *Profile) float64 {
+	rows := p.prefillRows("")
+	return rows[len(rows)-1].Rate.SI()
+}
 
 // Seconds implements Cost.
 func (l *latentDecode) Seconds(w *sim.Work) (s float64, beyond bool) {
@@ -78,11 +81,11 @@ func newLatentPrefill(p *Profile, m *Model) prefillAttention {
 		a.heads = math.Ceil(heads / tileRows)
 		a.rate, a.waveRate = curve{}, attentionRate(p)
 		a.rate.add(1, a.waveRate)
-		a.measured = 0 // one rate for all
+		a.measured, a.stream, a.shared = 0, 0, 0 // one rate for all
 		return a
 	}
 	a.flops = 2 * float64(m.QHeads*(m.HeadDim+m.ValueDim))
-	up := newGEMMOf(p, m, float64(m.KVRank*m.QHeads*(m.NopeDim+m.ValueDim)),
+	up := newGEMMOf(p, m, []matrix{{m.KVRank, m.QHeads * (m.NopeDim + m.ValueDim)}},
 		float64(m.WeightBytesEach))
 	a.up = &up
 	return a

@@ -14,18 +14,6 @@ func (m *Model) classOf(layer int) layerClass {
 		index: m.IsIndexed() && !m.SharesIndex(layer)}
 }
 
-// linearsOf returns the weights that every token of a layer is multiplied with.
-func (m *Model) linearsOf(c layerClass) int64 {
-	n := m.AttentionLinears()
-	if c.index {
-		n += m.indexerLinears()
-	}
-	if c.routed {
-		return n + m.sharedLinears() + int64(m.Hidden*m.Experts)
-	}
-	return n + 3*int64(m.Hidden)*int64(m.FFN)
-}
-
 // BoundTokens is what a decode attends to at most in layers that have such a bound: an indexer's
 // selection, or a window; 0: no layer has one.
 func (m *Model) BoundTokens() int {
@@ -38,15 +26,17 @@ func (m *Model) BoundTokens() int {
 // setClass prices what a class has that a plain layer has not.
 func (c *coster) setClass(p *Profile, m *Model, class layerClass, blockTokens int) {
 	c.class = class
-	c.linears = newGEMMOf(p, m, float64(m.linearsOf(class)), float64(m.WeightBytesEach))
+	all := m.matricesOf(class)
+	c.linears = newGEMMOf(p, m, all, float64(m.WeightBytesEach))
 	c.pointwise = newElementwiseOf(p, pointwiseBytes(m, class))
-	c.qkv = float64(m.AttentionLinears()-m.outputLinears()) / float64(m.linearsOf(class))
+	c.qkv = float64(m.AttentionLinears()-m.outputLinears()) / float64(weightsOf(all))
 	if class.routed {
 		c.experts = newExperts(p, m)
 	}
 	if class.index {
 		c.indexer = newIndexer(p, m, blockTokens)
 	}
+	c.selected = newSelected(p, m)
 	switch {
 	case m.IsLatent():
 		c.prefill = newLatentPrefill(p, m)

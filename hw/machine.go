@@ -45,10 +45,8 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 	c = c.with(changes)
 	p := &Profile{
 		Name: c.Name, Title: c.Title, Provenance: k.Provenance, GPU: c.GPU, Link: c.Link, CPU: c.CPU,
-		KernelCosts: k.KernelCosts.on(measured, c), EngineCosts: e.EngineCosts.onHost(c.CPU.Speed),
-	}
-	if p.Interconnect, err = c.Interconnect.resolved(); err != nil {
-		return nil, fmt.Errorf("gpu %s: %w", c.Name, err)
+		Interconnect: c.Interconnect,
+		KernelCosts:  k.KernelCosts.on(measured, c), EngineCosts: e.EngineCosts.onHost(c.CPU.Speed),
 	}
 	if err := p.validate(); err != nil {
 		return nil, fmt.Errorf("gpu %s under engine %s: %w", c.Name, e.Name, err)

@@ -42,6 +42,9 @@ type memoryBound struct {
 	bytesEach           float64 // HBM bytes per item, all KV heads
 	flopsEach           float64 // FLOPs per item
 	items               func(*sim.Work) int64
+
+	grid *lattice // of lists, tokens and queries; nil: launch + bytes/rate
+	wide float64  // of a head, in those of the grid
 }
 
 // splitTokens is the least of a list for a CTA: four warps, each a block of 32 tokens.
@@ -82,11 +85,19 @@ func (k *memoryBound) verify(n, again, requests, queries float64) (t float64, ou
 	requests = max(requests, 1)
 	lists, length, bytes := requests*k.heads, n/requests, n*k.bytesEach
 	t, once := k.launch+bytes/k.rate, bytes
+	if k.grid != nil {
+		t, _ = k.grid.seconds([3]float64{lists, length * k.wide, k.group})
+		if queries > 1 {
+			more, _ := k.grid.seconds([3]float64{lists, length * k.wide, k.group * queries})
+			t = max(t, more)
+		}
+	}
 	if again > 0 && k.l2 > 0 {
 		once -= again * k.bytesEach
-		t = k.launch + SharedRead(bytes, once, k.rate, k.l2)
+		t -= bytes/k.rate - SharedRead(bytes, once, k.rate, k.l2)
 	}
 	switch {
+	case k.grid != nil:
 	case k.unclustered > 0:
 		t += ScoringSearches(length)*k.search + UnclusteredScoring(k.ctas, lists)*k.unclustered
 	case k.wave > 0:

@@ -28,9 +28,12 @@ type Model struct {
 	QKVBias        bool `toml:"qkv_bias"`
 	// WeightBytesEach and KVBytesEach are bytes per weight and per KV element. At one byte (FP8)
 	// norms, routers, embeddings and activations still have two.
-	WeightBytesEach int    `toml:"weight_bytes_each"`
-	KVBytesEach     int    `toml:"kv_bytes_each"`
-	Source          string `toml:"source"`
+	WeightBytesEach int `toml:"weight_bytes_each"`
+	KVBytesEach     int `toml:"kv_bytes_each"`
+	// WeightBlock is how many FP8 weights of a row share a scale (weight_block_size of a
+	// quantization_config); 0: a whole matrix does. Kernels of both kinds differ.
+	WeightBlock int    `toml:"weight_block,omitempty" json:"-"`
+	Source      string `toml:"source"`
 	// Note is what a reader of results may not expect of how the model is served; "" is nothing.
 	Note string `toml:"-" json:"-"`
 	// TopP is top_p of the model's generation_config.json; 0: it has none, and tokens are drawn
@@ -81,16 +84,11 @@ func (m *Model) Class(keys ...string) string {
 // LayerLinears returns the weights of the linears of one layer with an FFN of its own: QKV or what
 // latent attention has in its place, attention output, gate and up, down.
 func (m *Model) LayerLinears() int64 {
-	return m.AttentionLinears() + 3*int64(m.Hidden)*int64(m.FFN)
+	return weightsOf(m.layerMatrices())
 }
 
 // AttentionLinears returns those of attention.
-func (m *Model) AttentionLinears() int64 {
-	if m.IsLatent() {
-		return m.latentLinears()
-	}
-	return m.LayerQKV() + int64(m.QHeads*m.HeadDim)*int64(m.Hidden)
-}
+func (m *Model) AttentionLinears() int64 { return weightsOf(m.attentionMatrices()) }
 
 // LayerQKV returns the weights of the first of them.
 func (m *Model) LayerQKV() int64 {

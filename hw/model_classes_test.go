@@ -207,7 +207,7 @@ func TestShardsOfClasses(t *testing.T) {
 			copied := int64(m.Indexers())*m.indexerLinears() + 2*int64(m.Hidden*m.Layers+m.Hidden) +
 				int64(m.Layers-m.ownFFNs())*int64(m.Hidden*m.Experts)
 			if m.IsLatent() {
-				copied += int64(m.Layers) * m.latentWhole()
+				copied += int64(m.Layers) * weightsOf(m.attentionMatrices()[:1])
 			}
 			all, whole := int64(n)*s.Parameters(), m.Parameters()
 			if extra := all - whole; extra < int64(n-1)*(copied-2*int64(m.Hidden)) ||

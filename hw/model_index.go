@@ -39,15 +39,8 @@ func (m *Model) IndexBytesPerToken() int64 {
 	return int64(m.Indexers()) * int64(m.IndexKeyBytes)
 }
 
-// indexerLinears are the weights of an indexer: queries of all its heads from the query's latent,
-// one key and a weight a head from the hidden state. Every rank has all of them.
-func (m *Model) indexerLinears() int64 {
-	if !m.IsIndexed() {
-		return 0
-	}
-	return int64(m.QRank)*int64(m.IndexHeads*m.IndexHeadDim) +
-		int64(m.Hidden)*int64(m.IndexHeadDim+m.IndexHeads)
-}
+// indexerLinears are the weights of an indexer.
+func (m *Model) indexerLinears() int64 { return weightsOf(m.indexerMatrices()) }
 
 func (m *Model) validateIndexer() error {
 	from := 1

@@ -31,27 +31,6 @@ func (m *Model) latentRow() int64 {
 	return int64(m.LatentDim() * m.KVBytesEach)
 }
 
-// latentLinears are the weights of one layer's attention: the query's two projections, or one,
-// the latent's down and up, and the output's.
-func (m *Model) latentLinears() int64 {
-	return m.latentWhole() + m.latentHeads()
-}
-
-// latentWhole are those of them that every rank has: down to the query's rank and to the latent.
-func (m *Model) latentWhole() int64 {
-	return int64(m.Hidden) * int64(m.QRank+m.LatentDim())
-}
-
-// latentHeads are those that are split by heads.
-func (m *Model) latentHeads() int64 {
-	from := m.QRank
-	if from == 0 {
-		from = m.Hidden
-	}
-	each := from*m.HeadDim + m.KVRank*(m.NopeDim+m.ValueDim) + m.ValueDim*m.Hidden
-	return int64(m.QHeads) * int64(each)
-}
-
 func (m *Model) validateLatent() error {
 	if !m.IsLatent() {
 		for _, f := range []struct {

@@ -39,6 +39,14 @@ func (p *Profile) peakFP8() float64 {
 	return p.GPU.PeakFP16.SI()
 }
 
+// peakFP4 is the peak of FP4 arithmetic, FLOP/s; that of FP8 where the card has none.
+func (p *Profile) peakFP4() float64 {
+	if p.GPU.PeakFP4.Set() {
+		return p.GPU.PeakFP4.SI()
+	}
+	return p.peakFP8()
+}
+
 // of is how long n tokens last that were measured to last t.
 func (w *narrow) of(t, n float64) float64 {
 	if w.bytes == 1 {

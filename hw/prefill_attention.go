@@ -44,6 +44,10 @@ type prefillAttention struct {
 	gather     float64 // launch, s
 	gatherRate float64 // bytes read and written, a second; 0 = not known
 
+	shared   float64 // launch that chunks have in common with decodes of the same step, s
+	stream   float64 // bytes/s of Q, K, V and O besides the FLOPs; 0: the rows have that time
+	streamed float64 // bytes of a token
+
 	last struct{ query, launch, rate float64 } // of a chunk
 }
 
@@ -60,17 +64,37 @@ func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention
 		ctas:    p.Paged.CTAs.optional(),
 
 		blocks: blockTokens > 0, copy: p.Paged.Copy.optional(), copied: rowsOfCopy(blockTokens),
-		gather: p.Paged.GatherLaunch.optional(), gatherRate: p.Paged.GatherRate.optional(),
+		stream:   p.Paged.Stream.optional(),
+		streamed: 4*float64(m.QHeads*m.HeadDim) + 2*float64(m.LayerKVBytesPerToken()),
+		gather:   p.Paged.GatherLaunch.optional(), gatherRate: p.Paged.GatherRate.optional(),
 	}
-	for _, r := range p.Prefill {
+	for _, r := range p.prefillRows(kvType(m)) {
 		a.launch.add(float64(r.Query), r.Launch.SI())
 		a.rate.add(float64(r.Query), r.Rate.SI())
+	}
+	if a.stream > 0 { // as engines have it whose kernels such rows are of: one launch for both
+		a.shared = a.launch.y[0]
 	}
 	if a.waveRate = a.rate.y[len(a.rate.y)-1]; p.Paged.Rate.Set() {
 		a.waveRate = p.Paged.Rate.SI()
 		a.measured = float64(p.Shapes[0].QHeads)
 	}
 	return a
+}
+
+// prefillRows are those of attention to KV of a type; of others where it has none.
+func (p *KernelCosts) prefillRows(kv string) (rows []PrefillRow) {
+	for _, want := range []string{kv, ""} {
+		for _, r := range p.Prefill {
+			if r.KV == want {
+				rows = append(rows, r)
+			}
+		}
+		if len(rows) > 0 {
+			break
+		}
+	}
+	return rows
 }
 
 // queryTile is the queries of a CTA of a prefill kernel: 128 in ours, and
@@ -128,6 +152,16 @@ func (a *prefillAttention) waves(s sim.Span) float64 {
 		return each * tile / a.rows * a.measured / rate
 	}
 	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.waveRate
+}
+
+// longest is how long the CTA with the last queries of a chunk needs, which attends to all keys. It
+// is known where the rows are a rate without waves (Stream).
+func (a *prefillAttention) longest(s sim.Span) float64 {
+	if a.stream == 0 || a.ctas == 0 {
+		return 0
+	}
+	q := math.Min(a.rows, float64(s.Query))
+	return a.pad * a.flops / a.heads * q * a.read(s) * a.ctas / a.waveRate
 }
 
 // rowsOfCopy are the rows of a block that one copy of the prefill kernel takes: the largest power
@@ -198,7 +232,11 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 		l, r := a.at(q)
 		launch = max(launch, l)
 		sm, cta := a.copies(s)
-		t += max(math.Hypot(max(a.pad*flops/r, a.waves(s)), sm), cta-l, // launch hides behind copies
+		if a.stream > 0 {
+			t += q * a.streamed / a.stream
+		}
+		computes := max(a.pad*flops/r, a.waves(s), a.longest(span))
+		t += max(math.Hypot(computes, sm), cta-l, // launch hides behind copies
 			a.peak.floor(flops, a.read(span)*a.kvBytes))
 		if a.up != nil {
 			t += a.up.beyond(float64(s.Prefix))

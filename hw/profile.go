@@ -40,10 +40,17 @@ type KernelCosts struct {
 	SparseDecode Stream     `toml:"sparse_decode"`
 	PSADecode    PSADecode  `toml:"psa_decode,omitempty"`
 	Scoring      Stream     `toml:"scoring"`
+	Selected     Selected   `toml:"selected,omitempty"`
 	BlockClose   BlockClose `toml:"block_close,omitempty"`
 	Clock        Clock      `toml:"clock,omitempty"`
 	Load         Loading    `toml:"load"`
 	Save         Saving     `toml:"save"`
+
+	// Experts has a row for each type of weights that routed experts were measured with.
+	Experts []ExpertRow `toml:"experts,omitempty"`
+	// Grids are kernels of which a table of times over their sizes is known, in place of linears and
+	// dense_decode.
+	Grids []Grid `toml:"grids,omitempty"`
 
 	Fits []Fit `toml:"fits,omitempty"`
 }
@@ -61,13 +68,16 @@ type Provenance struct {
 // Fit is the quality of one fitted cost model. Errors are relative, on points that the fit has not
 // seen. R2 is of log seconds over all points: those held out may be a handful and alike.
 type Fit struct {
-	Model       string   `toml:"model"`              // table that it fills, such as load.flash
-	Samples     int      `toml:"samples"`            // points measured
-	HeldOut     int      `toml:"held_out,omitempty"` // points kept from the fit
-	R2          float64  `toml:"r2"`
-	MedianError float64  `toml:"median_error,omitempty"`
-	MaxError    float64  `toml:"max_error"`
-	Flags       []string `toml:"flags,omitempty"`
+	Model       string  `toml:"model"`              // table that it fills, such as load.flash
+	Samples     int     `toml:"samples"`            // points measured
+	HeldOut     int     `toml:"held_out,omitempty"` // points kept from the fit
+	R2          float64 `toml:"r2,omitempty"`
+	MedianError float64 `toml:"median_error,omitempty"`
+	MaxError    float64 `toml:"max_error"`
+	// Within5 and Within10 are the shares of the held-out points within 5 and 10 %, of an import.
+	Within5  float64  `toml:"within_5,omitempty"`
+	Within10 float64  `toml:"within_10,omitempty"`
+	Flags    []string `toml:"flags,omitempty"`
 }
 
 // Shape is the part of a model's shape that one layer's cost depends on.
@@ -98,9 +108,26 @@ type GainRow struct {
 
 // PrefillRow is prefill attention for chunks of Query tokens: t = launch + FLOPs/rate.
 type PrefillRow struct {
-	Query  int    `toml:"query_tokens"`
+	Query int `toml:"query_tokens"`
+	// KV is fp8 in rows of attention to FP8 KV, which hold where there are any.
+	KV     string `toml:"kv,omitempty"`
 	Launch Figure `toml:"launch" dim:"time"`
 	Rate   Figure `toml:"rate" dim:"compute" by:"peak"`
+}
+
+// ExpertRow is the time of a layer's routed experts, n tokens of which each goes to k:
+//
+//	t = launch + D (each + sqrt((w bytes/rate)^2 + (2 m w/compute)^2)) + 2 B n k hidden / move
+//
+// with D experts that have any of m tokens in the mean, and w weights of each.
+type ExpertRow struct {
+	Weights string `toml:"weights"` // bf16, fp8, fp8_block, nvfp4 or mxfp4
+	Launch  Figure `toml:"launch" dim:"time"`
+	Each    Figure `toml:"each" dim:"time"`
+	Bytes   Figure `toml:"bytes" dim:"rate" by:"hbm"`
+	Compute Figure `toml:"compute" dim:"compute" by:"peak"`
+	// of tokens to their experts and back
+	Move Figure `toml:"move" dim:"rate" by:"hbm"`
 }
 
 // PagedPrefill is the kernel for chunks that attend to earlier ones through block tables: a CTA for
@@ -108,11 +135,15 @@ type PrefillRow struct {
 // the rows', or the same, whose rows are too far apart to show its waves.
 type PagedPrefill struct {
 	Rows Figure `toml:"rows,omitempty" dim:"tokens,optional"`
-	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional"` // that run at full speed at once
+	// that run at full speed at once
+	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional" by:"sms"`
 	// Rate is that of all of them; not set: that of the longest chunks.
 	Rate Figure `toml:"rate,omitempty" dim:"compute,optional" by:"peak"`
 	// Copy is that of rows of one block's K or V, 64 at most; a CTA's come one after another.
 	Copy Figure `toml:"copy,omitempty" dim:"time,optional"`
+	// Stream is the rate at which Q, K and V of a chunk are read and O is written, before and after
+	// its FLOPs. Absent: the rows have that time.
+	Stream Figure `toml:"stream,omitempty" dim:"rate,optional" by:"hbm"`
 	// Gather is the copy of K and V from blocks to tensors, which calibrated sparse prefill of a
 	// chunk after earlier ones reads: t = launch + bytes read and written / rate.
 	GatherLaunch Figure `toml:"gather_launch,omitempty" dim:"time,optional"`

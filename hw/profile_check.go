@@ -25,7 +25,8 @@ func (p *KernelCosts) validate() error {
 	return cmp.Or(
 		p.checkShapes(), p.checkTokenRows("linears", p.Linears),
 		p.checkTokenRows("pointwise", p.Pointwise),
-		p.checkGain(), p.checkTogether(), p.checkPrefill(), checkSparseRows(p.SparsePrefill),
+		p.checkGrids(), p.checkExperts(), p.checkGain(), p.checkTogether(), p.checkPrefill(),
+		checkSparseRows(p.SparsePrefill),
 		p.checkTransfers())
 }
 
@@ -90,6 +91,24 @@ func (p *KernelCosts) checkTogether() error {
 			return wrong(c.path, "want it together with %s, or neither; a profile of an earlier build "+
 				"is fitted anew from its samples (calibrate --refit)", c.other)
 		}
+	}
+	return nil
+}
+
+// checkExperts wants one row for each type of weights.
+func (p *KernelCosts) checkExperts() error {
+	seen := map[string]bool{}
+	for i, r := range p.Experts {
+		path := fmt.Sprintf("experts[%d].weights", i)
+		switch r.Weights {
+		case "bf16", "fp8", "fp8_block", "nvfp4", "mxfp4":
+		default:
+			return wrong(path, "want bf16, fp8, fp8_block, nvfp4 or mxfp4, got %q", r.Weights)
+		}
+		if seen[r.Weights] {
+			return wrong(path, "there is a row of %s already", r.Weights)
+		}
+		seen[r.Weights] = true
 	}
 	return nil
 }
@@ -161,7 +180,16 @@ func (p *KernelCosts) unknownShape(name string) error {
 // checkPrefill wants costs that never fall.
 func (p *KernelCosts) checkPrefill() error {
 	const name = "prefill_attention"
-	rows := p.Prefill
+	for i := range p.Prefill {
+		if kv := p.Prefill[i].KV; kv != "" && kv != "fp8" {
+			return wrong(fmt.Sprintf("%s[%d].kv", name, i), "want fp8, or none for 16 bits, got %q", kv)
+		}
+	}
+	return cmp.Or(checkPrefillRows(name, p.prefillRows("")),
+		checkPrefillRows(name, p.prefillRows("fp8")))
+}
+
+func checkPrefillRows(name string, rows []PrefillRow) error {
 	if err := rising(name, "query_tokens", "tokens", len(rows),
 		func(i int) int { return rows[i].Query }); err != nil {
 		return err

@@ -102,8 +102,8 @@ func TestStepOfShards(t *testing.T) {
 		one.Phases.AllReduce != 0 {
 		t.Errorf("all-reduces take %g s, want %g; on one GPU %v", got, want, one.Phases.AllReduce)
 	}
-	p.Interconnect.AllReduce = nil
+	p.Grids = nil
 	shard, _ := m.Shard(2)
 	_, err = NewDevice(p, &shard, DeviceOptions{})
-	wantError(t, "no interconnect", err, "card h100-80gb has no interconnect.all_reduce")
+	wantError(t, "no interconnect", err, "have no all-reduce of 2 GPUs")
 }

@@ -36,6 +36,8 @@ func wrapLine(line string) string {
 		return line
 	case strings.HasPrefix(value, `"`):
 		return wrapString(indent, name+" = ", value[1:len(value)-1])
+	case strings.HasPrefix(value, "[") && !strings.HasPrefix(value, `["`):
+		return wrapNumbers(indent, name+" = ", value)
 	case !strings.HasPrefix(value, `["`):
 		return line
 	}
@@ -69,5 +71,20 @@ func wrapString(indent, key, text string) string {
 		line += word
 	}
 	out.WriteString(line + `"""`)
+	return out.String()
+}
+
+// wrapNumbers is a list of numbers over several lines.
+func wrapNumbers(indent, key, list string) string {
+	var out strings.Builder
+	line := indent + key + "["
+	for i, v := range strings.SplitAfter(strings.Trim(list, "[]"), ", ") {
+		if i > 0 && len(line)+len(v) > columns {
+			out.WriteString(strings.TrimRight(line, " ") + "\n")
+			line = indent + "  "
+		}
+		line += v
+	}
+	out.WriteString(line + "]")
 	return out.String()
 }

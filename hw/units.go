@@ -12,7 +12,7 @@ import (
 type Figure struct {
 	Value  float64 `toml:"value"`
 	Unit   string  `toml:"unit"`
-	From   string  `toml:"from"`   // published | measured | derived
+	From   string  `toml:"from"`   // published | measured | derived | imported
 	Source string  `toml:"source"` // publication, measurement, or derivation in words
 }
 
@@ -21,6 +21,8 @@ const (
 	Published = "published"
 	Measured  = "measured"
 	Derived   = "derived"
+	// Imported is from a table of measured kernels of the field.
+	Imported = "imported"
 )
 
 // dimensions maps each physical dimension to its units, in SI.
@@ -36,7 +38,7 @@ var dimensions = map[string]map[string]float64{
 	"cores":      {"cores": 1},
 	"operations": {"1/s": 1},
 	"ratio":      {"x": 1},
-	"count":      {"CTAs": 1, "lists": 1},
+	"count":      {"CTAs": 1, "lists": 1, "SMs": 1},
 }
 
 // largest and smallest are what a figure of a dimension may be, in SI; others are between 1e-9 and
@@ -97,9 +99,10 @@ func (f Figure) check(dim string) *fault {
 		return &fault{"value", fmt.Sprintf("want a share below 1, got %v %s", f.Value, f.Unit)}
 	}
 	switch f.From {
-	case Published, Measured, Derived:
+	case Published, Measured, Derived, Imported:
 	default:
-		return &fault{"from", fmt.Sprintf("want published, measured or derived, got %q", f.From)}
+		return &fault{"from", fmt.Sprintf("want published, measured, derived or imported, got %q",
+			f.From)}
 	}
 	if strings.TrimSpace(f.Source) == "" {
 		return &fault{"source", "want a source, or a derivation in words"}

@@ -35,7 +35,7 @@ func WouldFit(p Point, tokens int) string {
 // holds says whether the GPUs of a point have memory for its model and the KV of so many tokens.
 func (p *Point) holds(tokens int) bool {
 	machine, err := p.Machine()
-	if err != nil || p.System.TensorParallel > 1 && len(machine.Interconnect.AllReduce) == 0 {
+	if err != nil || machine.CheckParallel(p.System.TensorParallel) != nil {
 		return false
 	}
 	shard, err := p.Shard()

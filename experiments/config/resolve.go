@@ -148,10 +148,9 @@ func (l *loader) checkHardware() error {
 			return l.placeSystem(&KeyError{Key: "tensor_parallel", Value: fmt.Sprint(s.TensorParallel),
 				Reason: err.Error()}, l.customNamed(s.Name))
 		}
-		if s.TensorParallel > 1 && len(machine.Interconnect.AllReduce) == 0 {
+		if err := machine.CheckParallel(s.TensorParallel); err != nil {
 			return l.placeSystem(&KeyError{Key: "tensor_parallel", Value: fmt.Sprint(s.TensorParallel),
-				Reason: machine.Name + " has no interconnect.all_reduce in its card file: what an all-reduce " +
-					"takes between its GPUs"}, l.customNamed(s.Name))
+				Reason: err.Error()}, l.customNamed(s.Name))
 		}
 		_, err = KVBudget(machine, &shard, s)
 		var key *KeyError

@@ -1,0 +1,233 @@
+package aic
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// moduleColumns are those of tables of attention modules, projections included.
+type moduleColumns struct {
+	Operation string `parquet:"op_name"`
+	Model     string `parquet:"model"`
+	KV        string `parquet:"kv_cache_dtype"`
+	Weights   string `parquet:"gemm_type"`
+	Heads     int64  `parquet:"num_heads"` // of one rank
+	Batch     int64  `parquet:"batch_size"`
+	Tokens    int64  `parquet:"isl"`
+	Step      int64  `parquet:"step"`
+}
+
+// module is a row with what the cost model has of it.
+type module struct {
+	model   *hw.Model
+	work    sim.Work
+	linears float64 // s
+	seconds float64
+}
+
+// Modules that are taken. Below them the host launches slower than the GPU computes, and prefill
+// of more tokens is no step of a server.
+const (
+	leastPrefill   = 2.5e-3 // s
+	mostPrefill    = 32768  // tokens of a batch
+	mostModules    = 1 << 10
+	decodesInGraph = 256 // SGLang launches larger batches one by one
+)
+
+// modelsOf are built-in models by what tables call them.
+var modelsOf = map[string]string{"deepseek-ai/DeepSeek-V3.2": "deepseek-v3.2", "zai-org/GLM-5": "glm-5",
+	"zai-org/GLM-5-FP8": "glm-5"}
+
+// selected fits the kernels of layers with an indexer to half of the modules.
+func (im *importer) selected() error {
+	p, err := im.profile()
+	if err != nil {
+		return err
+	}
+	prefill, c, err := im.modules(p, "dsa_context_module_perf", "vllm")
+	if err != nil {
+		return err
+	}
+	decode, _, err := im.modules(p, "dsa_generation_module_perf", "vllm")
+	if err != nil {
+		return err
+	}
+	if len(prefill) == 0 || len(decode) == 0 {
+		im.missing("dsa_context_module_perf or dsa_generation_module_perf",
+			"attention over an indexer's selection is derived from dense kernels")
+		return nil
+	}
+	if p.GPU.PeakFP8.SI() == 0 {
+		return fmt.Errorf("tables: %s: modules of sparse attention on a card without FP8 peak, which "+
+			"the indexer's scores need", im.tables.dir)
+	}
+	f := &p.Selected
+	// from a published kernel's 64 heads; every figure is fitted
+	set := func(of *hw.Figure, v float64, unit string, scale float64) {
+		*of = hw.Figure{Value: v / scale, Unit: unit, From: hw.Imported, Source: "fit"}
+	}
+	assign := []func(v float64){
+		func(v float64) { set(&f.Token, v, "us", 1e-6) },
+		func(v float64) { set(&f.Wave, v, "us", 1e-6) },
+		func(v float64) { set(&f.Rate, v, "TFLOP/s", 1e12) },
+		func(v float64) { set(&f.Logits, v, "TFLOP/s", 1e12) },
+		func(v float64) { set(&f.Launch, v, "us", 1e-6); set(&f.IndexLaunch, v*0.37, "us", 1e-6) },
+		func(v float64) { set(&f.Keys, v, "GB/s", 1e9) },
+		func(v float64) { set(&f.Query, v, "us", 1e-6) },
+		func(v float64) { set(&f.Row, v, "ns", 1e-9) },
+	}
+	peak, hbm := p.GPU.PeakFP16.SI(), p.GPU.HBMBandwidth.SI()
+	start := []float64{0.1e-6, 20e-6, 0.6 * peak, 0.6 * peak, 90e-6, 0.6 * hbm, 1e-6, 35e-9}
+	for i, v := range start {
+		assign[i](v)
+	}
+	search := func(rows []module, of ...int) {
+		from := make([]float64, len(of))
+		for i, j := range of {
+			from[i] = start[j]
+		}
+		take := func(v []float64) {
+			for i, j := range of {
+				assign[j](v[i])
+			}
+		}
+		take(fit(from, len(rows),
+			func(v []float64, i int) float64 { take(v); return rows[i].price(p) },
+			func(i int) float64 { return rows[i].seconds }))
+	}
+	search(decode, 4, 5, 6, 7)
+	search(prefill, 0, 1, 2, 3)
+	for _, part := range []struct {
+		name string
+		rows []module
+	}{{"selected, prefill modules", prefill}, {"selected, decode modules", decode}} {
+		var off []float64
+		for i := 1; i < len(part.rows); i += 2 {
+			off = append(off, part.rows[i].price(p)/part.rows[i].seconds-1)
+		}
+		im.judge(part.name, len(part.rows), off)
+	}
+	if err := im.launches(p); err != nil {
+		return err
+	}
+	why := source(c, []string{"modules of DeepSeek-V3.2 and GLM-5"}, "; fitted to half of them")
+	for _, of := range []*hw.Figure{&f.Token, &f.Wave, &f.Rate, &f.Logits, &f.Launch, &f.IndexLaunch, &f.Keys,
+		&f.Query, &f.Row} {
+		of.Value = round(of.Value)
+		if of.Source == "fit" {
+			of.Source = why
+		}
+	}
+	im.costs.Selected = *f
+	return nil
+}
+
+func (m *module) price(p *hw.Profile) float64 { return m.linears + p.SelectedSeconds(m.model, &m.work) }
+
+// launches takes the small kernels of a decode layer from SGLang's modules, which run fused in CUDA
+// graphs, or from the base: vLLM's were measured without the fusion that its server compiles.
+func (im *importer) launches(p *hw.Profile) error {
+	f := &p.Selected
+	rows, c, err := im.modules(p, "dsa_generation_module_perf", "sglang")
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		if im.base.Selected.Launch.Set() {
+			f.Launch, f.IndexLaunch = im.base.Selected.Launch, im.base.Selected.IndexLaunch
+		}
+		return nil
+	}
+	var rest []float64
+	for i := range rows {
+		r := &rows[i]
+		if r.work.Decodes == 1 && r.work.DecodeTokens <= r.work.BoundedTokens {
+			rest = append(rest, r.seconds-(r.price(p)-f.Launch.SI()-f.IndexLaunch.SI()))
+		}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	all := 1e6 * median(rest)
+	why := source(c, []string{"modules of one request"}, "; the rest beside linears and attention, of "+
+		"which an indexer's kernels are 0.37, the difference to modules without one")
+	f.Launch = hw.Figure{Value: all * (1 - 0.37), Unit: "us", From: hw.Imported, Source: why}
+	f.IndexLaunch = hw.Figure{Value: all * 0.37, Unit: "us", From: hw.Imported, Source: why}
+	return nil
+}
+
+// modules returns the rows of a table of an engine, with the linears as the imported GEMMs have them.
+func (im *importer) modules(p *hw.Profile, operation, engine string) ([]module, common, error) {
+	rows, err := readOf[moduleColumns](im.tables, operation, engine)
+	if err != nil || len(rows) == 0 {
+		return nil, common{}, err
+	}
+	var out []module
+	type of struct {
+		model, weights, kv string
+		heads              int64
+	}
+	models := map[of]*hw.Model{}
+	type linear struct {
+		model  *hw.Model
+		tokens int64
+	}
+	linears := map[linear]float64{}
+	stride := len(rows)/(4*mostModules) + 1
+	for i := 0; i < len(rows); i += stride {
+		r := &rows[i]
+		name, known := modelsOf[r.of.Model]
+		kind, kv := gemmTypes[r.of.Weights], kvTypes[r.of.KV]
+		q := r.of.Batch * r.of.Tokens
+		decode := strings.Contains(operation, "generation")
+		switch {
+		case !known || kv == "" || kind != "bf16" && kind != "fp8_block" ||
+			strings.Contains(r.of.Operation, "skip") || strings.Contains(r.Kernel, "dense"):
+			im.skip("modules of " + r.of.Model + " with weights of " + r.of.Weights)
+			continue
+		case r.of.Heads < 1 || r.of.Batch < 1 || r.of.Tokens < 1 || r.of.Step < 0 || decode && r.of.Step < 1:
+			return nil, common{}, im.fault(operation, r.line, "want heads, a batch and tokens of 1 or more")
+		case !decode && (r.Latency*1e-3 < leastPrefill || q > mostPrefill),
+			decode && r.of.Batch > decodesInGraph:
+			continue
+		}
+		key := of{name, kind, kv, r.of.Heads}
+		if models[key] == nil {
+			m, err := hw.LoadModel(name)
+			if err != nil {
+				return nil, common{}, err
+			}
+			m.QHeads, m.WeightBytesEach, m.WeightBlock, m.KVBytesEach = int(r.of.Heads), 2, 0, 2
+			if kind == "fp8_block" {
+				m.WeightBytesEach, m.WeightBlock = 1, 128
+			}
+			if kv == "fp8" {
+				m.KVBytesEach = 1
+			}
+			models[key] = &m
+		}
+		m := module{model: models[key], seconds: r.Latency * 1e-3}
+		m.work.Tokens = int(q)
+		if decode {
+			context := r.of.Step
+			m.work.Decodes = int(r.of.Batch)
+			m.work.DecodeTokens = r.of.Batch * context
+			m.work.BoundedTokens = r.of.Batch * min(context, int64(m.model.IndexTopK))
+		} else {
+			for range r.of.Batch {
+				m.work.Prefill = append(m.work.Prefill, sim.Span{Query: int(r.of.Tokens),
+					Prefix: int(r.of.Step)})
+			}
+		}
+		at := linear{m.model, q}
+		if _, ok := linears[at]; !ok {
+			linears[at] = p.ModuleLinears(m.model, int(q))
+		}
+		m.linears = linears[at]
+		out = append(out, m)
+	}
+	return out, rows[0].common, nil
+}

@@ -1,0 +1,192 @@
+package aic
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// gemmColumns are those of gemm_perf: Y (m x n) = X (m x k) W.
+type gemmColumns struct {
+	Type string `parquet:"gemm_dtype"`
+	M    int64  `parquet:"m"`
+	N    int64  `parquet:"n"`
+	K    int64  `parquet:"k"`
+}
+
+// gemmTypes are the types of weights that are taken, by the table's names. Of int8_wo and int4_wo
+// the arithmetic is in 16 bits.
+var gemmTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block",
+	"nvfp4": "nvfp4", "int8": "int8"}
+
+// Sizes of the grid. Columns and rows between two powers of two cost what both sides of them say;
+// tokens have a staircase of tiles, which most tables climb at these.
+var (
+	gemmTokens = []int64{1, 2, 4, 8, 16, 17, 32, 48, 64, 65, 96, 128, 129, 160, 192, 256, 257, 384, 512,
+		768, 1024, 1280, 1536, 2048, 3072, 4096, 8192, 16384, 32768}
+	gemmSides = []int64{128, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536}
+)
+
+// gemms returns a grid for each type of weights in the table.
+func (im *importer) gemms() error {
+	rows, err := read[gemmColumns](im.tables, "gemm_perf")
+	if err != nil {
+		return err
+	}
+	if rows == nil {
+		im.missing("gemm_perf", "linears are those of "+im.base.Name)
+		return nil
+	}
+	byType := map[string][]row[gemmColumns]{}
+	for _, r := range rows {
+		kind, known := gemmTypes[r.of.Type]
+		if !known {
+			im.skip("GEMMs of " + r.of.Type)
+			continue
+		}
+		if r.of.M < 1 || r.of.N < 1 || r.of.K < 1 {
+			return im.fault("gemm_perf", r.line, "m, n and k: want 1 or more, got %d, %d, %d", r.of.M,
+				r.of.N, r.of.K)
+		}
+		flops := 2 * float64(r.of.M) * float64(r.of.N) * float64(r.of.K)
+		if peak := im.card.PeakOf(kind); flops/(r.Latency*1e-3) > peak {
+			return im.fault("gemm_perf", r.line, "%d x %d x %d of %s in %.4g ms are %.4g TFLOP/s, above "+
+				"the card's peak of %.4g: the nominal figures are of another card", r.of.M, r.of.N, r.of.K,
+				r.of.Type, r.Latency, flops/r.Latency/1e9, peak/1e12)
+		}
+		byType[kind] = append(byType[kind], r)
+	}
+	for _, kind := range []string{"bf16", "fp8", "fp8_block", "int8", "nvfp4"} {
+		if len(byType[kind]) > 0 {
+			if err := im.gemmGrid(kind, byType[kind]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
+	// the fastest of several kernels for one size is what an engine chooses
+	times := map[[3]float64]float64{}
+	for _, r := range rows {
+		at := [3]float64{float64(r.of.M), float64(r.of.N), float64(r.of.K)}
+		if t, ok := times[at]; !ok || r.Latency < t {
+			times[at] = r.Latency
+		}
+	}
+	if kind == "fp8_block" {
+		im.aboveHost(times)
+	} else if kind == "fp8" {
+		im.fp8 = times
+	}
+	tokens := climbs(times)
+	g := hw.Grid{Kernel: hw.GridGEMM, Type: kind, Axes: []hw.Axis{
+		axis("tokens", tokens), axis("columns", gemmSides), axis("rows", gemmSides)}}
+	return im.grid(g, times, rows[0].common, kernelsOf(rows))
+}
+
+// aboveHost replaces times that are the host's, which launches the several kernels of a GEMM with
+// scales of blocks one by one: below twice the shortest of as many tokens they are those of one
+// scale a matrix, times what larger ones take longer.
+func (im *importer) aboveHost(times map[[3]float64]float64) {
+	shortest := map[float64]float64{}
+	for at, t := range times {
+		if s, ok := shortest[at[0]]; !ok || t < s {
+			shortest[at[0]] = t
+		}
+	}
+	var longer []float64
+	for at, t := range times {
+		if other, ok := im.fp8[at]; ok && t > 4*shortest[at[0]] {
+			longer = append(longer, t/other)
+		}
+	}
+	if len(longer) == 0 {
+		return
+	}
+	by := median(longer)
+	im.hosted = map[[3]float64]bool{}
+	for at, t := range times {
+		if other, ok := im.fp8[at]; ok && t < 2*shortest[at[0]] {
+			times[at], im.hosted[at] = other*by, true
+		}
+	}
+	im.notes = append(im.notes, fmt.Sprintf("GEMMs of fp8_block: %d of %d times are the host's and are "+
+		"those of fp8 times %.3g instead", len(im.hosted), len(times), by))
+}
+
+// climbs are the tokens of the grid: what the table has, but for a size that is one above a tile
+// where the staircase does not climb there, or not as far as it stands at the size after it: that
+// is what a size costs that no kernel is aligned to.
+func climbs(times map[[3]float64]float64) (tokens []int64) {
+	have := map[int64]bool{}
+	for at := range times {
+		have[int64(at[0])] = true
+	}
+	for i, m := range gemmTokens {
+		if !have[m] {
+			continue
+		}
+		if m%8 == 1 && m > 1 && i+1 < len(gemmTokens) {
+			climb, next := ratio(times, m-1, m), ratio(times, m-1, gemmTokens[i+1])
+			if climb < 1.05 || climb > 1.02*next {
+				continue
+			}
+		}
+		tokens = append(tokens, m)
+	}
+	return tokens
+}
+
+func median(all []float64) float64 {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// ratio is the median of times with b tokens over those with a, 0 where there are none.
+func ratio(times map[[3]float64]float64, a, b int64) float64 {
+	var all []float64
+	for at, t := range times {
+		if at[0] == float64(a) && at[1] >= 1024 && at[2] >= 1024 {
+			if u, ok := times[[3]float64{float64(b), at[1], at[2]}]; ok {
+				all = append(all, u/t)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	return median(all)
+}
+
+func axis(size string, at []int64) hw.Axis {
+	a := hw.Axis{Size: size}
+	for _, v := range at {
+		a.At = append(a.At, float64(v))
+	}
+	return a
+}
+
+// kernelsOf names the kernels of rows.
+func kernelsOf[T any](rows []row[T]) (names []string) {
+	for _, r := range rows {
+		if !slices.Contains(names, r.Kernel) {
+			names = append(names, r.Kernel)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func source(c common, kernels []string, more string) string {
+	text := fmt.Sprintf("AIConfigurator's tables of %s %s on an %s: ", c.Framework, c.Version, c.Device)
+	for i, k := range kernels {
+		if i > 0 {
+			text += ", "
+		}
+		text += k
+	}
+	return text + more
+}

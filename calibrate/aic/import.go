@@ -1,0 +1,251 @@
+package aic
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// Options say what an import makes.
+type Options struct {
+	// Card is a built-in card or a card's file whose nominal figures, link and host hold; "" makes a
+	// card of the nominal figures (DIR.yaml beside the folder).
+	Card string
+	// Name is that of the kernels, and of a card that is made.
+	Name string
+}
+
+// Imported are the kernels of a card as tables have them, and that card.
+type Imported struct {
+	Card    *hw.Card
+	Kernels *hw.Kernels
+	// Notes say what the tables do not have and where it comes from instead, and what was left out.
+	Notes []string
+}
+
+// importer gathers the kernels of one card.
+type importer struct {
+	tables  *tables
+	card    *hw.Card
+	base    *hw.Kernels // which give what no table has
+	costs   *hw.Kernels
+	paged   hw.PagedPrefill // of the base
+	notes   []string
+	skipped map[string]int
+
+	fp8    map[[3]float64]float64 // GEMMs with one scale a matrix
+	hosted map[[3]float64]bool    // of fp8_block, that were not measured on the GPU alone
+}
+
+// Import makes kernels from the tables in a folder. Everything is in SI units or carries its unit.
+func Import(ctx context.Context, dir string, opts Options) (*Imported, error) {
+	t, err := open(dir)
+	if err != nil {
+		return nil, err
+	}
+	im := &importer{tables: t, skipped: map[string]int{}}
+	card, base, err := im.machine(dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	im.card = card
+	if im.base, err = hw.LoadKernels(base); err != nil {
+		return nil, err
+	}
+	im.paged = im.base.Paged
+	if im.card.GPU.SMs.Set() {
+		im.paged.CTAs = im.card.GPU.SMs
+		im.paged.CTAs.Unit = "CTAs"
+	}
+	im.costs = &hw.Kernels{Name: opts.Name, From: base, MeasuredOn: im.card.Name}
+	for _, step := range []func() error{im.gemms, im.prefill, im.decode, im.allReduce,
+		im.experts, im.selected} {
+		if err := cmp.Or(ctx.Err(), step()); err != nil {
+			return nil, err
+		}
+	}
+	if im.costs.Title == "" {
+		return nil, fmt.Errorf("tables: %s: none of GEMMs or attention: nothing to import", dir)
+	}
+	for version, n := range t.other {
+		im.skipped["another version than their table's first, "+version] += n
+	}
+	for what, n := range im.skipped {
+		im.notes = append(im.notes, fmt.Sprintf("left out: %d rows of %s", n, what))
+	}
+	slices.Sort(im.notes)
+	im.costs.Provenance.Notes = im.notes
+	return &Imported{im.card, im.costs, im.notes}, nil
+}
+
+// missing notes that a table is not there.
+func (im *importer) missing(operation, instead string) {
+	im.notes = append(im.notes, fmt.Sprintf("no table %s: %s", operation, instead))
+}
+
+func (im *importer) skip(what string) { im.skipped[what]++ }
+
+// fault is what is wrong with a row of a table.
+func (im *importer) fault(operation string, line int, format string, values ...any) error {
+	path, _ := im.tables.file(operation, "vllm")
+	return fmt.Errorf("tables: %s: row %d: %s", path, line, fmt.Sprintf(format, values...))
+}
+
+// title names the engine and the device of the first table that is read.
+func (im *importer) title(c common) {
+	if im.costs.Title == "" {
+		im.costs.Title = fmt.Sprintf("%s %s on an %s, from AIConfigurator's tables", c.Framework, c.Version,
+			c.Device)
+	}
+}
+
+// grid adds a grid of times in ms and judges it by those that are between its points.
+func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common, kernels []string) error {
+	all, filled := maps.Clone(times), 0
+	g.Each(func(sizes [3]float64) {
+		t, ok := all[sizes]
+		if !ok {
+			filled++
+			t = inProportion(&g, all, sizes)
+			all[sizes] = t
+		}
+		g.Times = append(g.Times, round(t*1e3))
+	})
+	if slices.Contains(g.Times, 0) {
+		return fmt.Errorf("tables: %s: no %s of %s of the smallest sizes, from which larger ones could be "+
+			"derived", im.tables.dir, g.Kernel, g.Type)
+	}
+	if g.Kernel == hw.GridGEMM && g.Type == "bf16" {
+		fastest(&g)
+	}
+	if g.Kernel != hw.GridGEMM {
+		rising(&g)
+	}
+	g.From = hw.Imported
+	g.Source = source(c, kernels, fmt.Sprintf("; %d of %d times are of smaller sizes in proportion", filled,
+		len(g.Times)))
+	if filled == 0 {
+		g.Source = source(c, kernels, "")
+	}
+	im.title(c)
+	im.costs.Grids = append(im.costs.Grids, g)
+	var unseen, odd []float64
+	for sizes, t := range times {
+		switch inside, on := place(&g, sizes); {
+		case !inside || on || g.Type == "fp8_block" && im.hosted[sizes]:
+		case g.Kernel == hw.GridGEMM && sizes[0] > 8 && int(sizes[0])%8 != 0:
+			odd = append(odd, g.Seconds(sizes)*1e3/t-1)
+		default:
+			unseen = append(unseen, g.Seconds(sizes)*1e3/t-1)
+		}
+	}
+	name := g.Kernel + " of " + g.Type
+	im.judge(name, len(times), unseen)
+	im.judge(name+", tokens no multiple of 8", len(times), odd) // no kernel is aligned to them
+	return nil
+}
+
+// fastest lets no number of tokens take longer than a larger one does. Times of GEMMs in 16 bits are
+// of two kinds, some 15 % apart, in no order of sizes; servers' steps are as long as the shorter.
+func fastest(g *hw.Grid) {
+	step := len(g.Axes[1].At) * len(g.Axes[2].At)
+	for i := len(g.Times) - step - 1; i >= 0; i-- {
+		g.Times[i] = min(g.Times[i], g.Times[i+step])
+	}
+}
+
+// rising lets nothing take less time than what has fewer lists, tokens, GPUs or bytes: what does in a
+// table is noise. More query heads of a list may: kernels split lists for them alone.
+func rising(g *hw.Grid) {
+	step := 1
+	for i := len(g.Axes) - 1; i >= 0; i-- {
+		n := len(g.Axes[i].At)
+		for at := range g.Times {
+			if i < 2 && at/step%n > 0 {
+				g.Times[at] = max(g.Times[at], g.Times[at-step])
+			}
+		}
+		step *= n
+	}
+}
+
+// inProportion is the time of sizes that a table leaves out because they are large: the least that
+// a smaller size gives in proportion to the work, as what is fixed does not grow; 0 where there is none.
+func inProportion(g *hw.Grid, times map[[3]float64]float64, sizes [3]float64) (t float64) {
+	for i, a := range g.Axes {
+		if at := slices.Index(a.At, sizes[i]); at > 0 {
+			smaller := sizes
+			smaller[i] = a.At[at-1]
+			if u := times[smaller] * sizes[i] / smaller[i]; u > 0 && (t == 0 || u < t) {
+				t = u
+			}
+		}
+	}
+	return t
+}
+
+// place reports whether sizes are within the grid, and whether they are one of its points.
+func place(g *hw.Grid, sizes [3]float64) (inside, on bool) {
+	inside, on = true, true
+	for i, a := range g.Axes {
+		_, found := slices.BinarySearch(a.At, sizes[i])
+		on = on && found
+		inside = inside && sizes[i] >= a.At[0] && sizes[i] <= a.At[len(a.At)-1]
+	}
+	return inside, on
+}
+
+// judge adds how far a model is from times that it was not made of.
+func (im *importer) judge(name string, points int, unseen []float64) {
+	if len(unseen) == 0 {
+		return
+	}
+	off := make([]float64, len(unseen))
+	for i, e := range unseen {
+		off[i] = math.Abs(e)
+	}
+	slices.Sort(off)
+	within := func(most float64) float64 {
+		n, _ := slices.BinarySearch(off, most)
+		return round(float64(n) / float64(len(off)))
+	}
+	im.costs.Fits = append(im.costs.Fits, hw.Fit{Model: name, Samples: points, HeldOut: len(off),
+		MedianError: round(off[len(off)/2]), MaxError: round(off[len(off)-1]), Within5: within(0.05),
+		Within10: within(0.1)})
+}
+
+// round keeps four digits.
+func round(x float64) float64 {
+	if x == 0 {
+		return 0
+	}
+	scale := math.Pow(10, 3-math.Floor(math.Log10(math.Abs(x))))
+	return math.Round(x*scale) / scale
+}
+
+// bases are the kernels that engines of today run besides those of the tables, by the card's kernels
+// of FlashAttention-2's generation.
+var bases = map[string]string{"hopper-mma": "hopper-fa3", "ampere": "ampere-fa2"}
+
+// profile is the card with the kernels that are imported so far.
+func (im *importer) profile() (*hw.Profile, error) {
+	return im.costs.On(im.card)
+}
+
+// machine returns the card and the built-in kernels that give what no table has.
+func (im *importer) machine(dir string, opts Options) (*hw.Card, string, error) {
+	if opts.Card != "" {
+		c, err := hw.LoadCard(opts.Card)
+		if err != nil {
+			return nil, "", err
+		}
+		return c, cmp.Or(bases[c.Kernels.FA2], c.Kernels.FA2), nil
+	}
+	return nominalCard(filepath.Clean(dir)+".yaml", opts.Name)
+}

@@ -1,0 +1,196 @@
+// Package aic makes kernels and cards of this project from tables of measured kernels in the format
+// of AIConfigurator (github.com/ai-dynamo/aiconfigurator, Apache-2.0): one folder a card, in it
+// Parquet files of one operation and one version of an engine each. Latencies are in ms.
+package aic
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/sparseserve/sparseserve/internal/files"
+)
+
+// common are the columns that every table has.
+type common struct {
+	Framework string  `parquet:"framework"`
+	Version   string  `parquet:"version"`
+	Device    string  `parquet:"device"`
+	Kernel    string  `parquet:"kernel_source"`
+	Latency   float64 `parquet:"latency"` // ms
+}
+
+// mostBytes bounds a file that is read: the largest table has 2 MB.
+const mostBytes = 256 << 20
+
+// tables are the files of one card's folder.
+type tables struct {
+	dir   string
+	other map[string]int // rows of another version than the table's first, by that version
+	paths []string
+}
+
+// open finds the tables of a folder.
+func open(dir string) (*tables, error) {
+	t := &tables{dir: dir, other: map[string]int{}}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, ".parquet") {
+			t.paths = append(t.paths, path)
+		}
+		return err
+	})
+	if err == nil && len(t.paths) == 0 {
+		err = errors.New("no .parquet file in it: want a card's folder of AIConfigurator's systems/data")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tables: %s: %w", dir, err)
+	}
+	slices.Sort(t.paths)
+	return t, nil
+}
+
+// file returns that of an operation, of an engine where several have it; "" where the folder has
+// none. Several versions are an error, since which of them a card is to have only its owner knows.
+func (t *tables) file(operation, engine string) (string, error) {
+	var found []string
+	for _, f := range t.paths {
+		if filepath.Base(f) == operation+".parquet" && strings.Contains(
+			strings.ToLower(filepath.ToSlash(strings.TrimPrefix(f, t.dir))), "/"+engine) {
+			found = append(found, f)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("tables: %d files of %s: give a folder with one of them:\n  %s", len(found),
+		operation, strings.Join(found, "\n  "))
+}
+
+// row is one of a table.
+type row[T any] struct {
+	line int // from 1
+	common
+	of T
+}
+
+// read returns the rows of an operation, nil where there is no table of it. T has the columns
+// besides the common ones.
+func read[T any](t *tables, operation string) ([]row[T], error) {
+	return readOf[T](t, operation, "vllm")
+}
+
+// readOf is read of an engine's table.
+func readOf[T any](t *tables, operation, engine string) ([]row[T], error) {
+	path, err := t.file(operation, engine)
+	if err != nil || path == "" {
+		return nil, err
+	}
+	rows, err := readFile[T](path, t.other)
+	if err != nil {
+		return nil, fmt.Errorf("tables: %s: %w", path, err)
+	}
+	return rows, nil
+}
+
+func readFile[T any](path string, other map[string]int) ([]row[T], error) {
+	in, err := files.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > mostBytes:
+		return nil, fmt.Errorf("want a regular file of at most %d MiB", mostBytes>>20)
+	}
+	file, err := parquet.OpenFile(in, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("not a Parquet file: %w", err)
+	}
+	var of T
+	var c common
+	if err := cmp.Or(hasColumns(file, reflect.TypeOf(c)), hasColumns(file, reflect.TypeOf(of))); err != nil {
+		return nil, err
+	}
+	commons, err := readAll[common](file)
+	if err != nil {
+		return nil, err
+	}
+	others, err := readAll[T](file)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]row[T], 0, len(commons))
+	for i := range commons {
+		r := row[T]{i + 1, commons[i], others[i]}
+		switch {
+		case !(r.Latency > 0) || math.IsInf(r.Latency, 0):
+			return nil, fmt.Errorf("row %d: latency %v: want milliseconds above 0", r.line, r.Latency)
+		case r.Framework == "" || r.Version == "" || r.Kernel == "":
+			return nil, fmt.Errorf("row %d: want a framework, a version and a kernel_source", r.line)
+		case r.Device != commons[0].Device:
+			return nil, fmt.Errorf("row %d is of %s, row 1 of %s: want one device", r.line, r.Device,
+				commons[0].Device)
+		case r.Version != commons[0].Version:
+			other[r.Framework+" "+r.Version]++
+			continue
+		}
+		rows = append(rows, r)
+	}
+	if len(rows) == 0 {
+		return nil, errors.New("no rows")
+	}
+	return rows, nil
+}
+
+// hasColumns wants the columns of a struct, of its types.
+func hasColumns(file *parquet.File, of reflect.Type) error {
+	for i := range of.NumField() {
+		f := of.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+		column, ok := file.Schema().Lookup(name)
+		if !ok {
+			return fmt.Errorf("no column %q: a table of another schema (its columns: %s)", name,
+				strings.Join(columnNames(file), ", "))
+		}
+		want := map[reflect.Kind]parquet.Kind{reflect.String: parquet.ByteArray,
+			reflect.Int64: parquet.Int64, reflect.Float64: parquet.Double}[f.Type.Kind()]
+		if got := column.Node.Type().Kind(); got != want {
+			return fmt.Errorf("column %q is of type %v, want %v: a table of another schema", name, got, want)
+		}
+	}
+	return nil
+}
+
+func columnNames(file *parquet.File) (names []string) {
+	for _, c := range file.Schema().Columns() {
+		names = append(names, c[0])
+	}
+	return names
+}
+
+func readAll[T any](file *parquet.File) ([]T, error) {
+	r := parquet.NewGenericReader[T](file)
+	defer r.Close()
+	rows := make([]T, file.NumRows())
+	for n := 0; n < len(rows); {
+		got, err := r.Read(rows[n:])
+		if n += got; err != nil && n < len(rows) {
+			return nil, fmt.Errorf("row %d: %w", n+1, err)
+		}
+	}
+	return rows, nil
+}

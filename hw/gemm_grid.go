@@ -1,0 +1,55 @@
+package hw
+
+// gemmGrid returns the grid of GEMMs for weights of so many bytes, and whether it was measured with
+// such weights: else with 16 bits. It is nil where the kernels have no grid.
+func (p *Profile) gemmGrid(m *Model, bytes float64) (g *Grid, native bool) {
+	kind := "bf16"
+	switch {
+	case bytes == 1 && m.WeightBlock > 0:
+		kind = "fp8_block"
+	case bytes == 1:
+		kind = "fp8"
+	case bytes < 1:
+		kind = "nvfp4"
+	}
+	if g = p.grid(GridGEMM, kind); g != nil {
+		return g, true
+	}
+	return p.grid(GridGEMM, "bf16"), bytes == 2
+}
+
+// gridded sums the times of matrices, one kernel each. Tables have them of short loops, at the full
+// clock. Linears that follow one another draw more power than a card may, the more the busier the
+// tensor cores are, and last longer by that share of what the card's clock was measured to gain.
+func gridded(p *Profile, g *Grid, native bool, all []matrix, weights, bytes float64) gemm {
+	l := gemm{peak: p.peak(), weights: weights, bytes: bytes, scale: 1, exact: true}
+	l.peak.flops = p.card().PeakOf(g.Type)
+	at := newLattice(g)
+	for _, tokens := range g.Axes[0].At {
+		sum := 0.0
+		for _, m := range all {
+			t, _ := at.seconds([3]float64{tokens, float64(m.columns), float64(m.rows)})
+			sum += t
+		}
+		busy := min(1, 2*tokens*weights/l.peak.flops/sum)
+		l.measured.add(tokens, sum/(1-busy*p.clockGain()))
+	}
+	l.narrow = narrow{bytes: 1, compute: 1}
+	if !native {
+		l.narrow = newNarrow(p, bytes, l.measured, 0)
+		l.scale = max(bytes, 2) / 2
+		l.peak.flops = l.narrow.flops
+	}
+	return l
+}
+
+// clockGain is how much less time linears of the most tokens need at the full clock, as a share; 0 of
+// a card whose clock was not measured.
+func (p *Profile) clockGain() (share float64) {
+	for _, r := range p.Clock.Gain {
+		share = max(share, r.SI())
+	}
+	return share
+}
+
+func (p *Profile) card() *Card { return &Card{GPU: p.GPU} }

@@ -1,0 +1,211 @@
+package hw
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+)
+
+// Grid is the measured time of one kernel over its sizes, from a table of such times. It is used
+// where neither launch + bytes/rate nor waves explain the times, because a library chooses among
+// many kernels. Between points the time is straight in every size,
+// which is exact where a fixed part and a part per unit of work add up.
+type Grid struct {
+	Kernel string `toml:"kernel"` // gemm | decode_attention | all_reduce
+	// Type is that of the weights (bf16, fp8, fp8_block, nvfp4, int8), or of the KV (bf16, fp8).
+	Type   string    `toml:"type"`
+	Axes   []Axis    `toml:"axes"`
+	Times  []float64 `toml:"us"` // microseconds; the last axis changes first
+	From   string    `toml:"from"`
+	Source string    `toml:"source"`
+}
+
+// Axis is one size of a kernel and the values, rising, at which it was measured.
+type Axis struct {
+	Size string    `toml:"size"`
+	At   []float64 `toml:"at"`
+}
+
+// Kernels of grids, with their sizes.
+const (
+	// GridGEMM is Y = X W: tokens are rows of X, columns and rows are those of W.
+	GridGEMM = "gemm"
+	// GridDecode is decode attention: lists are KV heads of all requests, tokens the KV of each, and
+	// queries the query heads of a list.
+	GridDecode = "decode_attention"
+	// GridAllReduce is an all-reduce of 16-bit values between GPUs of a host, in a CUDA graph.
+	GridAllReduce = "all_reduce"
+)
+
+var gridSizes = map[string][]string{
+	GridGEMM:      {"tokens", "columns", "rows"},
+	GridDecode:    {"lists", "tokens", "queries"},
+	GridAllReduce: {"gpus", "bytes"},
+}
+
+// grid returns that of a kernel and type, nil where there is none.
+func (k *KernelCosts) grid(kernel, kind string) *Grid {
+	for i := range k.Grids {
+		if g := &k.Grids[i]; g.Kernel == kernel && g.Type == kind {
+			return g
+		}
+	}
+	return nil
+}
+
+// Each calls f with the sizes of each time, in their order.
+func (g *Grid) Each(f func(sizes [3]float64)) {
+	at := newLattice(g).at
+	for _, a := range at[0] {
+		for _, b := range at[1] {
+			for _, c := range at[2] {
+				f([3]float64{a, b, c})
+			}
+		}
+	}
+}
+
+// weightBytes are those of a weight of a GEMM's type.
+func (g *Grid) weightBytes() float64 {
+	switch g.Type {
+	case "fp8", "fp8_block", "int8":
+		return 1
+	case "nvfp4":
+		return 0.5 + 1./16 // a scale of 8 bits for 16 weights
+	}
+	return 2
+}
+
+// PeakOf returns the peak of arithmetic with weights of a type of a Grid, FLOP/s.
+func (c *Card) PeakOf(kind string) float64 {
+	p := Profile{GPU: c.GPU}
+	switch kind {
+	case "fp8", "fp8_block", "int8":
+		return p.peakFP8()
+	case "nvfp4":
+		return p.peakFP4()
+	}
+	return c.GPU.PeakFP16.SI()
+}
+
+func (k *KernelCosts) checkGrids() error {
+	seen := map[string]bool{}
+	for i := range k.Grids {
+		g := &k.Grids[i]
+		if name := g.Kernel + " of " + g.Type; seen[name] {
+			return wrong(fmt.Sprintf("grids[%d].type", i), "there is a grid of %s already", name)
+		} else {
+			seen[name] = true
+		}
+		if err := g.check(fmt.Sprintf("grids[%d]", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Grid) check(path string) error {
+	sizes := gridSizes[g.Kernel]
+	switch {
+	case sizes == nil:
+		return wrong(path+".kernel", "want gemm, decode_attention or all_reduce, got %q", g.Kernel)
+	case len(g.Axes) != len(sizes):
+		return wrong(path+".axes", "want %d of them, %v, got %d", len(sizes), sizes, len(g.Axes))
+	case g.Source == "":
+		return wrong(path+".source", "want a source")
+	case !slices.Contains([]string{Published, Measured, Derived, Imported}, g.From):
+		return wrong(path+".from", "want published, measured, derived or imported, got %q", g.From)
+	}
+	points := 1
+	for i, a := range g.Axes {
+		at := fmt.Sprintf("%s.axes[%d]", path, i)
+		if a.Size != sizes[i] {
+			return wrong(at+".size", "want %q, got %q", sizes[i], a.Size)
+		}
+		for j, v := range a.At {
+			if !(v > 0) || v > 1e12 || j > 0 && v <= a.At[j-1] {
+				return wrong(at+".at", "want numbers above 0 that rise, got %v", v)
+			}
+		}
+		points *= len(a.At)
+	}
+	if points < 1 || len(g.Times) != points {
+		return wrong(path+".us", "want %d times, one for each point of the axes, got %d", points,
+			len(g.Times))
+	}
+	for _, t := range g.Times {
+		if !(t >= leastGridTime && t <= 1e10) {
+			return wrong(path+".us", "want microseconds from 0.001 to 1e10, got %v", t)
+		}
+	}
+	return nil
+}
+
+// leastGridTime is the shortest time of a grid, us.
+const leastGridTime = 1e-3
+
+// lattice reads a grid of up to three sizes; sizes beyond the grid's are 1.
+type lattice struct {
+	at     [3][]float64
+	times  []float64 // microseconds
+	stride [3]int
+}
+
+var one = []float64{1}
+
+func newLattice(g *Grid) *lattice {
+	l := &lattice{times: g.Times}
+	for i := range l.at {
+		if l.at[i] = one; i < len(g.Axes) {
+			l.at[i] = g.Axes[i].At
+		}
+	}
+	l.stride = [3]int{len(l.at[1]) * len(l.at[2]), len(l.at[2]), 1}
+	return l
+}
+
+// seconds returns the time at three sizes. Below an axis its first point holds, as launches do;
+// beyond it the time grows in proportion, and outside is true.
+func (l *lattice) seconds(sizes [3]float64) (t float64, outside bool) {
+	var low [3]int
+	var part [3]float64
+	grows := 1e-6
+	for i, v := range sizes {
+		at := l.at[i]
+		last := len(at) - 1
+		switch {
+		case v <= at[0]:
+		case v >= at[last]:
+			low[i], outside = last, outside || v > at[last]
+			grows *= v / at[last]
+		default:
+			low[i] = sort.SearchFloat64s(at, v)
+			if at[low[i]] != v {
+				low[i]--
+				part[i] = (v - at[low[i]]) / (at[low[i]+1] - at[low[i]])
+			}
+		}
+	}
+	for corner := range 8 {
+		weight, index := 1.0, 0
+		for i := range 3 {
+			step := corner >> i & 1
+			if step == 1 {
+				weight *= part[i]
+			} else {
+				weight *= 1 - part[i]
+			}
+			index += (low[i] + step) * l.stride[i]
+		}
+		if weight > 0 {
+			t += weight * l.times[index]
+		}
+	}
+	return t * grows, outside
+}
+
+// Seconds returns the time of the grid's kernel at its three sizes, in the order of its axes.
+func (g *Grid) Seconds(sizes [3]float64) float64 {
+	t, _ := newLattice(g).seconds(sizes)
+	return t
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/sparseserve/sparseserve/calibrate/aic"
+	"github.com/sparseserve/sparseserve/internal/files"
+)
+
+// importTables makes a card and its kernels from a folder of measured tables.
+func (c *calibrateCmd) importTables(ctx context.Context, app *App) error {
+	if len(c.Import) != 3 || c.Import[0] != "import" || c.Import[1] != "aic" {
+		return fmt.Errorf("calibrate %s: want nothing, or: import aic DIR", strings.Join(c.Import, " "))
+	}
+	dir := filepath.Clean(c.Import[2])
+	name := strings.ToLower(filepath.Base(dir))
+	out := c.Out
+	if out == defaultCalibration {
+		out = filepath.Join(filepath.Dir(out), name+".toml")
+	}
+	kernels := strings.TrimSuffix(out, ".toml") + "-kernels.toml"
+	for _, path := range []string{out, kernels} { // before it is made
+		if err := files.CheckOutput(path); err != nil {
+			return err
+		}
+	}
+	made, err := aic.Import(ctx, dir, aic.Options{Card: c.Card, Name: name})
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return err
+	}
+	made.Card.Kernels.FA3 = filepath.Base(kernels)
+	if err := errors.Join(made.Kernels.Write(kernels), made.Card.Write(out)); err != nil {
+		return err
+	}
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"kernel", "points", "held out", "within 5 %", "within 10 %",
+		"median error"})
+	share := func(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
+	for _, f := range made.Kernels.Fits {
+		t.AppendRow(table.Row{f.Model, f.Samples, f.HeldOut, share(f.Within5), share(f.Within10),
+			share(f.MedianError)})
+	}
+	t.Render()
+	for _, n := range made.Notes {
+		fmt.Fprintln(app.Stdout, "  "+n)
+	}
+	_, err = fmt.Fprintf(app.Stdout, "%s: a card; --set gpu=%[1]s; its kernels in %s\n", out, kernels)
+	return err
+}
