@@ -43,8 +43,8 @@ func gridded(p *Profile, g *Grid, native bool, all []matrix, weights, bytes floa
 	return l
 }
 
-// clockGain is how much less time linears of the most tokens need at the full clock, as a share; 0 of
-// a card whose clock was not measured.
+// clockGain is how much less time linears of the most tokens need at the full clock, as a share; 0
+// of a card whose clock was not measured.
 func (p *Profile) clockGain() (share float64) {
 	for _, r := range p.Clock.Gain {
 		share = max(share, r.SI())

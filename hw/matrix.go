@@ -11,8 +11,8 @@ func weightsOf(ms []matrix) (n int64) {
 	return n
 }
 
-// attentionMatrices are those of a layer's attention: QKV or what latent attention has in its place,
-// and the output.
+// attentionMatrices are those of a layer's attention: QKV or what latent attention has in its
+// place, and the output.
 func (m *Model) attentionMatrices() []matrix {
 	if !m.IsLatent() {
 		return []matrix{{m.Hidden, (m.QHeads + 2*m.KVHeads) * m.HeadDim},
@@ -26,8 +26,8 @@ func (m *Model) attentionMatrices() []matrix {
 		{m.KVRank, m.QHeads * (m.NopeDim + m.ValueDim)}, {m.QHeads * m.ValueDim, m.Hidden}}
 }
 
-// indexerMatrices are those of an indexer: queries of all its heads from the query's latent, one key
-// and a weight a head from the hidden state. Every rank has all of them.
+// indexerMatrices are those of an indexer: queries of all its heads from the query's latent, one
+// key and a weight a head from the hidden state. Every rank has all of them.
 func (m *Model) indexerMatrices() []matrix {
 	if !m.IsIndexed() {
 		return nil

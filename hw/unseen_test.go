@@ -24,8 +24,8 @@ func TestUnseenPoints(t *testing.T) {
 			if f.Within10 == 0 {
 				continue
 			}
-			row := fmt.Sprintf("| %s | %s | %d | %d | %.1f %% | %.1f %% | %.1f %% |\n", name, f.Model, f.Samples,
-				f.HeldOut, 100*f.Within5, 100*f.Within10, 100*f.MedianError)
+			row := fmt.Sprintf("| %s | %s | %d | %d | %.1f %% | %.1f %% | %.1f %% |\n", name, f.Model,
+				f.Samples, f.HeldOut, 100*f.Within5, 100*f.Within10, 100*f.MedianError)
 			if !strings.Contains(string(page), row) {
 				missing.WriteString(row)
 			}

@@ -43,8 +43,8 @@ func (im *importer) allReduce() error {
 		}
 	}
 	if len(kept) == 0 {
-		return fmt.Errorf("tables: %s: no all-reduce of 16 bits in a CUDA graph (backend vllm_graph) in %s",
-			im.tables.dir, operation)
+		return fmt.Errorf("tables: %s: no all-reduce of 16 bits in a CUDA graph (backend vllm_graph) "+
+			"in %s", im.tables.dir, operation)
 	}
 	g := hw.Grid{Kernel: hw.GridAllReduce, Type: "bf16", Axes: []hw.Axis{
 		{Size: "gpus", At: valuesOf(times, 0)}, {Size: "bytes", At: valuesOf(times, 1)}}}

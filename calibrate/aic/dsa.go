@@ -38,8 +38,8 @@ const (
 )
 
 // modelsOf are built-in models by what tables call them.
-var modelsOf = map[string]string{"deepseek-ai/DeepSeek-V3.2": "deepseek-v3.2", "zai-org/GLM-5": "glm-5",
-	"zai-org/GLM-5-FP8": "glm-5"}
+var modelsOf = map[string]string{"deepseek-ai/DeepSeek-V3.2": "deepseek-v3.2",
+	"zai-org/GLM-5": "glm-5", "zai-org/GLM-5-FP8": "glm-5"}
 
 // selected fits the kernels of layers with an indexer to half of the modules.
 func (im *importer) selected() error {
@@ -114,8 +114,8 @@ func (im *importer) selected() error {
 		return err
 	}
 	why := source(c, []string{"modules of DeepSeek-V3.2 and GLM-5"}, "; fitted to half of them")
-	for _, of := range []*hw.Figure{&f.Token, &f.Wave, &f.Rate, &f.Logits, &f.Launch, &f.IndexLaunch, &f.Keys,
-		&f.Query, &f.Row} {
+	for _, of := range []*hw.Figure{&f.Token, &f.Wave, &f.Rate, &f.Logits, &f.Launch, &f.IndexLaunch,
+		&f.Keys, &f.Query, &f.Row} {
 		of.Value = round(of.Value)
 		if of.Source == "fit" {
 			of.Source = why
@@ -125,7 +125,9 @@ func (im *importer) selected() error {
 	return nil
 }
 
-func (m *module) price(p *hw.Profile) float64 { return m.linears + p.SelectedSeconds(m.model, &m.work) }
+func (m *module) price(p *hw.Profile) float64 {
+	return m.linears + p.SelectedSeconds(m.model, &m.work)
+}
 
 // launches takes the small kernels of a decode layer from SGLang's modules, which run fused in CUDA
 // graphs, or from the base: vLLM's were measured without the fusion that its server compiles.
@@ -152,14 +154,15 @@ func (im *importer) launches(p *hw.Profile) error {
 		return nil
 	}
 	all := 1e6 * median(rest)
-	why := source(c, []string{"modules of one request"}, "; the rest beside linears and attention, of "+
-		"which an indexer's kernels are 0.37, the difference to modules without one")
+	why := source(c, []string{"modules of one request"}, "; the rest beside linears and attention, "+
+		"of which an indexer's kernels are 0.37, the difference to modules without one")
 	f.Launch = hw.Figure{Value: all * (1 - 0.37), Unit: "us", From: hw.Imported, Source: why}
 	f.IndexLaunch = hw.Figure{Value: all * 0.37, Unit: "us", From: hw.Imported, Source: why}
 	return nil
 }
 
-// modules returns the rows of a table of an engine, with the linears as the imported GEMMs have them.
+// modules returns the rows of a table of an engine, with the linears as the imported GEMMs have
+// them.
 func (im *importer) modules(p *hw.Profile, operation, engine string) ([]module, common, error) {
 	rows, err := readOf[moduleColumns](im.tables, operation, engine)
 	if err != nil || len(rows) == 0 {
@@ -188,7 +191,8 @@ func (im *importer) modules(p *hw.Profile, operation, engine string) ([]module, 
 			strings.Contains(r.of.Operation, "skip") || strings.Contains(r.Kernel, "dense"):
 			im.skip("modules of " + r.of.Model + " with weights of " + r.of.Weights)
 			continue
-		case r.of.Heads < 1 || r.of.Batch < 1 || r.of.Tokens < 1 || r.of.Step < 0 || decode && r.of.Step < 1:
+		case r.of.Heads < 1 || r.of.Batch < 1 || r.of.Tokens < 1 || r.of.Step < 0 ||
+			decode && r.of.Step < 1:
 			return nil, common{}, im.fault(operation, r.line, "want heads, a batch and tokens of 1 or more")
 		case !decode && (r.Latency*1e-3 < leastPrefill || q > mostPrefill),
 			decode && r.of.Batch > decodesInGraph:

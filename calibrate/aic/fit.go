@@ -12,8 +12,8 @@ const tolerated = 0.05
 // restarts of the search: a simplex collapses where one figure hardly matters.
 const restarts = 4
 
-// fit returns the positive figures for which price is nearest to the seconds of the even points: the
-// odd ones are for judging. It searches from start, whose order of magnitude should be right.
+// fit returns the positive figures for which price is nearest to the seconds of the even points:
+// the odd ones are for judging. It searches from start, whose order of magnitude should be right.
 func fit(start []float64, points int, price func(figures []float64, i int) float64,
 	seconds func(i int) float64) []float64 {
 	figures := make([]float64, len(start))

@@ -23,8 +23,8 @@ var gemmTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8", "fp8_block":
 // Sizes of the grid. Columns and rows between two powers of two cost what both sides of them say;
 // tokens have a staircase of tiles, which most tables climb at these.
 var (
-	gemmTokens = []int64{1, 2, 4, 8, 16, 17, 32, 48, 64, 65, 96, 128, 129, 160, 192, 256, 257, 384, 512,
-		768, 1024, 1280, 1536, 2048, 3072, 4096, 8192, 16384, 32768}
+	gemmTokens = []int64{1, 2, 4, 8, 16, 17, 32, 48, 64, 65, 96, 128, 129, 160, 192, 256, 257, 384,
+		512, 768, 1024, 1280, 1536, 2048, 3072, 4096, 8192, 16384, 32768}
 	gemmSides = []int64{128, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536}
 )
 
@@ -113,8 +113,8 @@ func (im *importer) aboveHost(times map[[3]float64]float64) {
 			times[at], im.hosted[at] = other*by, true
 		}
 	}
-	im.notes = append(im.notes, fmt.Sprintf("GEMMs of fp8_block: %d of %d times are the host's and are "+
-		"those of fp8 times %.3g instead", len(im.hosted), len(times), by))
+	im.notes = append(im.notes, fmt.Sprintf("GEMMs of fp8_block: %d of %d times are the host's and "+
+		"are those of fp8 times %.3g instead", len(im.hosted), len(times), by))
 }
 
 // climbs are the tokens of the grid: what the table has, but for a size that is one above a tile
@@ -181,7 +181,8 @@ func kernelsOf[T any](rows []row[T]) (names []string) {
 }
 
 func source(c common, kernels []string, more string) string {
-	text := fmt.Sprintf("AIConfigurator's tables of %s %s on an %s: ", c.Framework, c.Version, c.Device)
+	text := fmt.Sprintf("AIConfigurator's tables of %s %s on an %s: ", c.Framework, c.Version,
+		c.Device)
 	for i, k := range kernels {
 		if i > 0 {
 			text += ", "

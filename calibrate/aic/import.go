@@ -100,13 +100,14 @@ func (im *importer) fault(operation string, line int, format string, values ...a
 // title names the engine and the device of the first table that is read.
 func (im *importer) title(c common) {
 	if im.costs.Title == "" {
-		im.costs.Title = fmt.Sprintf("%s %s on an %s, from AIConfigurator's tables", c.Framework, c.Version,
-			c.Device)
+		im.costs.Title = fmt.Sprintf("%s %s on an %s, from AIConfigurator's tables", c.Framework,
+			c.Version, c.Device)
 	}
 }
 
 // grid adds a grid of times in ms and judges it by those that are between its points.
-func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common, kernels []string) error {
+func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
+	kernels []string) error {
 	all, filled := maps.Clone(times), 0
 	g.Each(func(sizes [3]float64) {
 		t, ok := all[sizes]
@@ -118,8 +119,8 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common, kern
 		g.Times = append(g.Times, round(t*1e3))
 	})
 	if slices.Contains(g.Times, 0) {
-		return fmt.Errorf("tables: %s: no %s of %s of the smallest sizes, from which larger ones could be "+
-			"derived", im.tables.dir, g.Kernel, g.Type)
+		return fmt.Errorf("tables: %s: no %s of %s of the smallest sizes, from which larger ones could "+
+			"be derived", im.tables.dir, g.Kernel, g.Type)
 	}
 	if g.Kernel == hw.GridGEMM && g.Type == "bf16" {
 		fastest(&g)
@@ -128,8 +129,8 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common, kern
 		rising(&g)
 	}
 	g.From = hw.Imported
-	g.Source = source(c, kernels, fmt.Sprintf("; %d of %d times are of smaller sizes in proportion", filled,
-		len(g.Times)))
+	g.Source = source(c, kernels, fmt.Sprintf("; %d of %d times are of smaller sizes in proportion",
+		filled, len(g.Times)))
 	if filled == 0 {
 		g.Source = source(c, kernels, "")
 	}
@@ -151,8 +152,9 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common, kern
 	return nil
 }
 
-// fastest lets no number of tokens take longer than a larger one does. Times of GEMMs in 16 bits are
-// of two kinds, some 15 % apart, in no order of sizes; servers' steps are as long as the shorter.
+// fastest lets no number of tokens take longer than a larger one does. Times of GEMMs in 16 bits
+// are of two kinds, some 15 % apart, in no order of sizes; servers' steps are as long as the
+// shorter.
 func fastest(g *hw.Grid) {
 	step := len(g.Axes[1].At) * len(g.Axes[2].At)
 	for i := len(g.Times) - step - 1; i >= 0; i-- {
@@ -160,8 +162,8 @@ func fastest(g *hw.Grid) {
 	}
 }
 
-// rising lets nothing take less time than what has fewer lists, tokens, GPUs or bytes: what does in a
-// table is noise. More query heads of a list may: kernels split lists for them alone.
+// rising lets nothing take less time than what has fewer lists, tokens, GPUs or bytes: what does in
+// a table is noise. More query heads of a list may: kernels split lists for them alone.
 func rising(g *hw.Grid) {
 	step := 1
 	for i := len(g.Axes) - 1; i >= 0; i-- {
@@ -176,7 +178,8 @@ func rising(g *hw.Grid) {
 }
 
 // inProportion is the time of sizes that a table leaves out because they are large: the least that
-// a smaller size gives in proportion to the work, as what is fixed does not grow; 0 where there is none.
+// a smaller size gives in proportion to the work, as what is fixed does not grow; 0 where there is
+// none.
 func inProportion(g *hw.Grid, times map[[3]float64]float64, sizes [3]float64) (t float64) {
 	for i, a := range g.Axes {
 		if at := slices.Index(a.At, sizes[i]); at > 0 {
@@ -229,8 +232,8 @@ func round(x float64) float64 {
 	return math.Round(x*scale) / scale
 }
 
-// bases are the kernels that engines of today run besides those of the tables, by the card's kernels
-// of FlashAttention-2's generation.
+// bases are the kernels that engines of today run besides those of the tables, by the card's
+// kernels of FlashAttention-2's generation.
 var bases = map[string]string{"hopper-mma": "hopper-fa3", "ampere": "ampere-fa2"}
 
 // profile is the card with the kernels that are imported so far.

@@ -43,8 +43,8 @@ func (im *importer) experts() error {
 		e := &r.of
 		kind, known := expertTypes[e.Type]
 		switch {
-		case e.Tokens < 1 || e.Hidden < 1 || e.Inter < 1 || e.TopK < 1 || e.Experts < e.TopK || e.Cut < 1 ||
-			e.Spread < 1:
+		case e.Tokens < 1 || e.Hidden < 1 || e.Inter < 1 || e.TopK < 1 || e.Experts < e.TopK ||
+			e.Cut < 1 || e.Spread < 1:
 			return im.fault(operation, r.line, "want tokens, sizes and experts of 1 or more")
 		case !known:
 			im.skip("experts of " + e.Type)
@@ -84,8 +84,8 @@ func (c *expertCost) seconds(e *expertColumns, weightBytes float64) float64 {
 		touched = m.DistinctExperts(float64(e.Tokens))
 	}
 	w := 3 * float64(e.Hidden) * float64(e.Inter/e.Cut)
-	return c.launch + touched*(c.each+math.Hypot(w*weightBytes/c.bytes, 2*copies/touched*w/c.compute)) +
-		2*copies*float64(e.Hidden)/c.move
+	gemm := math.Hypot(w*weightBytes/c.bytes, 2*copies/touched*w/c.compute)
+	return c.launch + touched*(c.each+gemm) + 2*copies*float64(e.Hidden)/c.move
 }
 
 func (im *importer) fitExperts(kind string, rows []row[expertColumns]) {

@@ -30,7 +30,8 @@ type nominal struct {
 func nominalCard(path, name string) (*hw.Card, string, error) {
 	text, err := files.ReadText(path)
 	if err != nil {
-		return nil, "", fmt.Errorf("nominal figures: %w; give --card, a built-in card or a card's file", err)
+		return nil, "", fmt.Errorf("nominal figures: %w; give --card, a built-in card or a card's "+
+			"file", err)
 	}
 	var n nominal
 	if err := yaml.Unmarshal(text, &n); err != nil {
@@ -77,7 +78,8 @@ func (n *nominal) card(name, path string, like *hw.Card, base string) *hw.Card {
 	c.GPU.HBMSize = published(n.GPU.HBMSize, "GiB", 1<<30)
 	c.GPU.L2Size.From, c.GPU.L2Size.Source = hw.Derived, "as "+like.Name
 	by := n.Node.PCIe / like.Link.Nominal.SI()
-	for _, f := range []*hw.Figure{&c.Link.H2D, &c.Link.D2H, &c.Link.DuplexCopy, &c.Link.DuplexKernel} {
+	for _, f := range []*hw.Figure{&c.Link.H2D, &c.Link.D2H, &c.Link.DuplexCopy,
+		&c.Link.DuplexKernel} {
 		f.Value, f.From = round(f.Value*by), hw.Derived
 		f.Source = "the share of the link's nominal rate that " + like.Name + " reaches"
 	}

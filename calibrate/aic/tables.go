@@ -122,7 +122,8 @@ func readFile[T any](path string, other map[string]int) ([]row[T], error) {
 	}
 	var of T
 	var c common
-	if err := cmp.Or(hasColumns(file, reflect.TypeOf(c)), hasColumns(file, reflect.TypeOf(of))); err != nil {
+	err = cmp.Or(hasColumns(file, reflect.TypeOf(c)), hasColumns(file, reflect.TypeOf(of)))
+	if err != nil {
 		return nil, err
 	}
 	commons, err := readAll[common](file)
