@@ -58,7 +58,7 @@ preset = "vllm-0.15"
 max_tokens = 8192
 prefix_cache = "vllm"
 [slo]
-ttft_s = 1
+ttft_s = 1.2
 [plan]
 max_replicas = 6
 [[axis]]

@@ -169,7 +169,8 @@ var keyEffects = []struct {
 }
 
 // withoutResults are keys that change no figure, and system.selections, which needs a recording.
-var withoutResults = []string{"system.name", "output.steps", "output.trace", "system.selections"}
+var withoutResults = []string{"system.select_per", // TestSelectionsPerQueryHead
+	"system.name", "output.steps", "output.trace", "system.selections"}
 
 // quietWhenDense are keys whose value in keyEffects is that of dense vLLM, or for which no
 // request there is long enough, the load too low, or the memory given by kv_gib.
