@@ -109,7 +109,7 @@ func (s *selected) decode(rows, requests, queries float64) float64 {
 	if rows <= 0 {
 		return 0
 	}
-	t := s.launch
+	t, requests := s.launch, max(1, requests)
 	if s.fp8 {
 		t += requests * queries * s.tiles * s.query
 	} else {

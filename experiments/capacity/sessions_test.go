@@ -58,7 +58,7 @@ preset = "vllm-0.15"
 max_tokens = 8192
 prefix_cache = "vllm"
 [slo]
-ttft_s = 1.2
+ttft_s = 1
 [plan]
 max_replicas = 6
 [[axis]]
@@ -70,7 +70,8 @@ grid.gpu = ["a100-40gb"]
 func TestPurchaseOfSessions(t *testing.T) {
 	t.Parallel()
 	simulate := run.NewSimulator().Run
-	a, s := purchase(t, t.TempDir(), talks, 2, simulate)
+	a, s := purchase(t, t.TempDir(), strings.Replace(talks, "ttft_s = 1\n", "ttft_s = 1.2\n", 1), 2,
+		simulate)
 	if a.Choice == nil {
 		t.Fatal("nothing is bought")
 	}
