@@ -39,6 +39,9 @@ func (c *calibrateCmd) importTables(ctx context.Context, app *App) error {
 		return err
 	}
 	made.Card.Kernels.FA3 = filepath.Base(kernels)
+	if c.Card == "" { // no other file has this card
+		made.Kernels.MeasuredOn = filepath.Base(out)
+	}
 	if err := errors.Join(made.Kernels.Write(kernels), made.Card.Write(out)); err != nil {
 		return err
 	}
