@@ -7,8 +7,9 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// attentionColumns are those of context_attention_perf and generation_attention_perf. In the first
-// isl are a prompt's tokens, in the second there is one of each request after step others.
+// attentionColumns are the columns of context_attention_perf and generation_attention_perf. In the
+// first table isl is the length of each prompt. In the second each request decodes one token (isl
+// is 1) and has step tokens of context.
 type attentionColumns struct {
 	Batch   int64  `parquet:"batch_size"`
 	Tokens  int64  `parquet:"isl"`

@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// reduceColumns are those of custom_allreduce_perf; a message's size is in elements.
+// reduceColumns are the columns of custom_allreduce_perf. message_size counts elements, not bytes.
 type reduceColumns struct {
 	Type    string `parquet:"allreduce_dtype"`
 	GPUs    int64  `parquet:"num_gpus"`

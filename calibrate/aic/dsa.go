@@ -8,7 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// moduleColumns are those of tables of attention modules, projections included.
+// moduleColumns are the columns of the tables that time a whole attention module, with its
+// projections.
 type moduleColumns struct {
 	Operation string `parquet:"op_name"`
 	Model     string `parquet:"model"`
@@ -20,7 +21,7 @@ type moduleColumns struct {
 	Step      int64  `parquet:"step"`
 }
 
-// module is a row with what the cost model has of it.
+// module is one measured attention module, and the work that the cost model prices for it.
 type module struct {
 	model   *hw.Model
 	work    sim.Work

@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// gemmColumns are those of gemm_perf: Y (m x n) = X (m x k) W.
+// gemmColumns are the columns of gemm_perf, which times Y = X W with Y of m x n and X of m x k.
 type gemmColumns struct {
 	Type string `parquet:"gemm_dtype"`
 	M    int64  `parquet:"m"`
@@ -20,8 +20,9 @@ type gemmColumns struct {
 var gemmTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block",
 	"nvfp4": "nvfp4", "int8": "int8"}
 
-// Sizes of the grid. Columns and rows between two powers of two cost what both sides of them say;
-// tokens have a staircase of tiles, which most tables climb at these.
+// Sizes of the grid. Powers of two suffice for columns and rows, because a GEMM's time is nearly
+// straight between them. The time climbs by whole tiles of tokens, so there are more sizes of
+// tokens, some of them one above a tile.
 var (
 	gemmTokens = []int64{1, 2, 4, 8, 16, 17, 32, 48, 64, 65, 96, 128, 129, 160, 192, 256, 257, 384,
 		512, 768, 1024, 1280, 1536, 2048, 3072, 4096, 8192, 16384, 32768}
@@ -87,9 +88,10 @@ func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
 	return im.grid(g, times, rows[0].common, kernelsOf(rows))
 }
 
-// aboveHost replaces times that are the host's, which launches the several kernels of a GEMM with
-// scales of blocks one by one: below twice the shortest of as many tokens they are those of one
-// scale a matrix, times what larger ones take longer.
+// aboveHost replaces times of FP8 GEMMs with scales of blocks where the host was the bottleneck. It
+// launches several kernels a GEMM, so no GEMM is faster than the shortest one of as many tokens.
+// Below twice that time the GEMM gets the time of FP8 with one scale a matrix, times the median
+// ratio of the two among GEMMs that the host does not bound.
 func (im *importer) aboveHost(times map[[3]float64]float64) {
 	shortest := map[float64]float64{}
 	for at, t := range times {
@@ -117,9 +119,9 @@ func (im *importer) aboveHost(times map[[3]float64]float64) {
 		"are those of fp8 times %.3g instead", len(im.hosted), len(times), by))
 }
 
-// climbs are the tokens of the grid: what the table has, but for a size that is one above a tile
-// where the staircase does not climb there, or not as far as it stands at the size after it: that
-// is what a size costs that no kernel is aligned to.
+// climbs returns the sizes of tokens that the grid keeps. It drops a size one above a tile if the
+// time does not climb there, or if it climbs above the time of the next size: then the size is slow
+// because it is not aligned, and not because it needs another tile.
 func climbs(times map[[3]float64]float64) (tokens []int64) {
 	have := map[int64]bool{}
 	for at := range times {

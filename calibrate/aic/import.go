@@ -33,7 +33,7 @@ type Imported struct {
 type importer struct {
 	tables  *tables
 	card    *hw.Card
-	base    *hw.Kernels // which give what no table has
+	base    *hw.Kernels // give the costs that no table has
 	costs   *hw.Kernels
 	paged   hw.PagedPrefill // of the base
 	notes   []string
@@ -105,7 +105,8 @@ func (im *importer) title(c common) {
 	}
 }
 
-// grid adds a grid of times in ms and judges it by those that are between its points.
+// grid adds a grid made of a table's times (ms). It judges the grid by the measured points that lie
+// between its own.
 func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
 	kernels []string) error {
 	all, filled := maps.Clone(times), 0
@@ -152,9 +153,8 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
 	return nil
 }
 
-// fastest lets no number of tokens take longer than a larger one does. Times of GEMMs in 16 bits
-// are of two kinds, some 15 % apart, in no order of sizes; servers' steps are as long as the
-// shorter.
+// fastest makes each time at most that of more tokens. The tables have two times, 15 % apart, for
+// 16-bit GEMMs of similar sizes; the shorter is kept because steps of recorded servers fit it.
 func fastest(g *hw.Grid) {
 	step := len(g.Axes[1].At) * len(g.Axes[2].At)
 	for i := len(g.Times) - step - 1; i >= 0; i-- {
@@ -232,8 +232,7 @@ func round(x float64) float64 {
 	return math.Round(x*scale) / scale
 }
 
-// bases are the kernels that engines of today run besides those of the tables, by the card's
-// kernels of FlashAttention-2's generation.
+// bases names, by a card's fa2 kernels, the kernels that give the costs that no table has.
 var bases = map[string]string{"hopper-mma": "hopper-fa3", "ampere": "ampere-fa2"}
 
 // profile is the card with the kernels that are imported so far.
