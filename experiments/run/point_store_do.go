@@ -34,6 +34,11 @@ func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (
 			return nil, notes, err
 		}
 		if kept {
+			if grid.Again != nil && runErr == nil && len(sum.Paced) == 0 { // another command made it
+				if err := s.Cliff(ctx, grid.Run, &p, &sum); err != nil {
+					return results, notes, KeptWhenFull(err)
+				}
+			}
 			sum.Warnings = append(sum.Warnings, p.Warnings...)
 			results = append(results, Result{p, sum})
 		}

@@ -41,7 +41,7 @@ func (p *pointCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	_, notes, err := store.Do(ctx, run.Grid{Run: app.Run, Workers: 1}, points)
+	_, notes, err := store.Do(ctx, run.Grid{Run: app.Run, Workers: 1, Again: func(int) {}}, points)
 	printNotes(app.Stderr, notes)
 	return err
 }

@@ -100,7 +100,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(requestsOf(missing))
 	results, notes, runErr := folder.Store.Do(ctx,
-		run.Grid{Run: app.Run, Workers: s.Workers, Finished: bar.finished}, points)
+		run.Grid{Run: app.Run, Workers: s.Workers, Finished: bar.finished, Again: bar.planned}, points)
 	bar.close()
 	printNotes(app.Stderr, notes)
 	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {

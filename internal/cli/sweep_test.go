@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -74,6 +75,49 @@ func TestSweepInterrupt(t *testing.T) {
 	if status, _, errs := runHere(t.Context(), runner, "sweep", "s.toml", "--workers",
 		"1"); status != 0 || ran != 4+5 {
 		t.Errorf("status %d, %d ran, stderr %q", status, ran, errs)
+	}
+}
+
+// A sweep says what 5 % of step time does to its runs near a limit, of those that another command
+// made without it too.
+func TestSweepNearALimit(t *testing.T) {
+	var paced atomic.Int64
+	near := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+		sum, err := pretend(ctx, p, sink)
+		if sum.KVFull = 0.3; sink.StepTime > 0 {
+			paced.Add(1)
+			sum.TTFT.Mean = 70 * sink.StepTime
+		}
+		return sum, err
+	}
+	t.Chdir(t.TempDir())
+	writeFile(t, "s.toml", strings.Replace(sweepFile, "0.05, 0.2", "0.05", 1))
+	s, err := config.LoadSweep("s.toml", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := s.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := run.OpenPointStore("kept", "test", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := []config.Point{points[0].Point}
+	if _, _, err := store.Do(t.Context(), run.Grid{Run: near}, one); err != nil || paced.Load() != 0 {
+		t.Fatalf("without: %d runs with other step times, %v", paced.Load(), err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // again nothing is run
+		status, out, errs := runHere(t.Context(), near, "sweep", "s.toml", "--points", "kept")
+		if want := "near a limit: within 5 % of all KV for 30 % of the time; step times 5 % longer " +
+			"would make mean TTFT 73.5 s"; status != 0 || !strings.Contains(out, want) ||
+			paced.Load() != 8 {
+			t.Fatalf("status %d, %d runs with other step times, %s%s", status, paced.Load(), out, errs)
+		}
 	}
 }
 
