@@ -124,23 +124,24 @@ func (l *Link) validate() error {
 // ChangeKeys, in the units given there.
 type Changes map[string]float64
 
-// changeable is each key of Changes with its unit and its figure.
+// changeable is each key of Changes with its unit, what a run must have for it to have an effect
+// (ChangeUse) and its figure.
 var changeable = []struct {
-	key, unit string
-	figure    func(*Card) *Figure
+	key, unit, used string
+	figure          func(*Card) *Figure
 }{
-	{"peak_fp16", "TFLOP/s", func(c *Card) *Figure { return &c.GPU.PeakFP16 }},
-	{"hbm_bandwidth", "GB/s", func(c *Card) *Figure { return &c.GPU.HBMBandwidth }},
-	{"hbm_size", "GiB", func(c *Card) *Figure { return &c.GPU.HBMSize }},
-	{"l2_size", "MB", func(c *Card) *Figure { return &c.GPU.L2Size }},
-	{"runtime", "GiB", func(c *Card) *Figure { return &c.GPU.Runtime }},
-	{"link_nominal", "GB/s", func(c *Card) *Figure { return &c.Link.Nominal }},
-	{"link_h2d", "GB/s", func(c *Card) *Figure { return &c.Link.H2D }},
-	{"link_d2h", "GB/s", func(c *Card) *Figure { return &c.Link.D2H }},
-	{"link_duplex_copy", "GB/s", func(c *Card) *Figure { return &c.Link.DuplexCopy }},
-	{"link_duplex_kernel", "GB/s", func(c *Card) *Figure { return &c.Link.DuplexKernel }},
-	{"cpu_cores", "cores", func(c *Card) *Figure { return &c.CPU.Cores }},
-	{"cpu_speed", "x", func(c *Card) *Figure { return &c.CPU.Speed }},
+	{"peak_fp16", "TFLOP/s", "", func(c *Card) *Figure { return &c.GPU.PeakFP16 }},
+	{"hbm_bandwidth", "GB/s", "", func(c *Card) *Figure { return &c.GPU.HBMBandwidth }},
+	{"hbm_size", "GiB", "", func(c *Card) *Figure { return &c.GPU.HBMSize }},
+	{"runtime", "GiB", "", func(c *Card) *Figure { return &c.GPU.Runtime }},
+	{"link_nominal", "GB/s", "link_set", func(c *Card) *Figure { return &c.Link.Nominal }},
+	{"link_h2d", "GB/s", "moves", func(c *Card) *Figure { return &c.Link.H2D }},
+	{"link_d2h", "GB/s", "moves", func(c *Card) *Figure { return &c.Link.D2H }},
+	{"link_duplex_copy", "GB/s", "moves", func(c *Card) *Figure { return &c.Link.DuplexCopy }},
+	{"link_duplex_kernel", "GB/s", "kernel_copies",
+		func(c *Card) *Figure { return &c.Link.DuplexKernel }},
+	{"cpu_cores", "cores", "scatters", func(c *Card) *Figure { return &c.CPU.Cores }},
+	{"cpu_speed", "x", "", func(c *Card) *Figure { return &c.CPU.Speed }},
 }
 
 // ChangeKeys lists what Changes may hold, each with its unit.
@@ -149,6 +150,17 @@ func ChangeKeys() (keys, units []string) {
 		keys, units = append(keys, f.key), append(units, f.unit)
 	}
 	return keys, units
+}
+
+// ChangeUse names, parted by commas, what a run must have for a key of Changes to have an effect in
+// it, as the tag `used` does of the keys of a configuration; empty: nothing.
+func ChangeUse(key string) string {
+	for _, f := range changeable {
+		if f.key == key {
+			return f.used
+		}
+	}
+	return ""
 }
 
 // Changeable returns the machine's figure that a key of Changes sets, in that key's unit. It

@@ -56,6 +56,16 @@ var conditions = map[string]condition{
 		ofSystem(func(s *sim.Spec) bool { return s.PrefixWrite == sim.WriteSelective })},
 	"dram": {"KV in host memory (system.offload = true, or system.prefix_dram_gib above 0)",
 		ofSystem(func(s *sim.Spec) bool { return s.Offload || s.PrefixTiers() && s.PrefixDRAM > 0 })},
+	"link_set": {"card.link_h2d or link_d2h, which it bounds; they are the link's speed",
+		func(p *Point, _ *hw.Model) bool { return p.Card["link_h2d"]+p.Card["link_d2h"] > 0 }},
+	"moves": {"KV that moves over the host link (system.offload = true, or a prefix cache below HBM)",
+		ofSystem(func(s *sim.Spec) bool { return s.Offload || s.PrefixTiers() })},
+	"kernel_copies": {`kernels that copy (system.load_engine = "flash", save_engine = "gpu", or hot ` +
+		"buffers)", ofSystem(func(s *sim.Spec) bool {
+		return s.Offload && (s.LoadEngine == hw.LoadFlash || s.SaveEngine == hw.SaveGPU || s.Hot())
+	})},
+	"scatters": {`saves that the host scatters (system.save_engine = "flash")`,
+		ofSystem(func(s *sim.Spec) bool { return s.Offload && s.SaveEngine == hw.SaveFlash })},
 	"hits": {`hits of prefixes (workload.prefix_hit, or system.prefix_cache)`,
 		func(p *Point, _ *hw.Model) bool {
 			return p.Workload.PrefixHit > 0 || p.System.CachesPrefixes()

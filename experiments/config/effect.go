@@ -65,16 +65,24 @@ func (l *loader) effects() effects {
 	if err != nil || len(points) == 0 {
 		return e
 	}
-	look := func(key string, f Field, where string, of []Point) {
-		missing := l.missing(f.Tag.Get("used"), of, &model)
+	need := func(key, used string, value any, where string, of []Point) {
+		missing := l.missing(used, of, &model)
 		if table, _, _ := strings.Cut(key, "."); l.compares && (table == "metrics" || table == "output") {
 			missing = "the command simulate: compare takes all requests of a record, and writes its own " +
 				"files"
 		}
 		e.used[key] = e.used[key] || missing == ""
 		if missing != "" {
-			e.unused[key] = (&KeyError{Where: where, Key: key, Value: Show(f.Value.Interface()),
+			e.unused[key] = (&KeyError{Where: where, Key: key, Value: Show(value),
 				Reason: needs + missing}).Error()
+		}
+	}
+	look := func(key string, f Field, where string, of []Point) {
+		need(key, f.Tag.Get("used"), f.Value.Interface(), where, of)
+	}
+	for figure, value := range l.cfg.Card {
+		if key := "card." + figure; l.asked[key] {
+			need(key, hw.ChangeUse(figure), value, l.origin[key], points)
 		}
 	}
 	for _, t := range []struct {

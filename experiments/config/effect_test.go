@@ -14,7 +14,8 @@ import (
 func TestKeysWithoutEffectAreWarnedOf(t *testing.T) {
 	file := testkit.Write(t, "c.toml", "[slo]\nttft_stat = \"p50\"\ntbt_s = 1\n"+
 		"[system]\nwindow = 9\n[[systems]]\nname = \"a\"\npreset = \"vllm\"\nselection = \"quest\"\n"+
-		"[[systems]]\nname = \"b\"\npreset = \"vllm-so\"\nepsilon = 0.5\n")
+		"[[systems]]\nname = \"b\"\npreset = \"vllm-so\"\nepsilon = 0.5\n"+
+		"[card]\nhbm_size = 70\ncpu_cores = 8\n")
 	for _, c := range []struct {
 		path string
 		sets []string
@@ -30,9 +31,17 @@ func TestKeysWithoutEffectAreWarnedOf(t *testing.T) {
 		{"", []string{"system.preset=vllm", "system.prefix_drive=pm9a3"},
 			[]string{"--set system.prefix_drive=pm9a3: has no effect in any run; it needs a prefix cache " +
 				"on SSD"}},
+		{"", []string{"system.preset=vllm", "card.link_h2d=50", "card.cpu_cores=8", "card.hbm_size=70"},
+			[]string{"--set card.cpu_cores=8: has no effect in any run; it needs saves that the host",
+				"--set card.link_h2d=50: has no effect in any run; it needs KV that moves over the"}},
+		{"", []string{"system.preset=[vllm, vllm-so]", "card.link_h2d=50", "card.link_nominal=60"}, nil},
+		{"", []string{"system.preset=vllm-so", "card.link_nominal=60", "card.link_duplex_kernel=40"},
+			[]string{"--set card.link_duplex_kernel=40: has no effect in any run; it needs kernels that",
+				"--set card.link_nominal=60: has no effect in any run; it needs card.link_h2d or"}},
 		{"", []string{"fleet.router=round-robin"},
 			[]string{"--set fleet.router=round-robin: has no effect in any run; it needs several replicas"}},
 		{file, nil, []string{
+			`c.toml:16: card.cpu_cores = 8: has no effect in any run; it needs saves that the host scatters`,
 			`c.toml:2: slo.ttft_stat = "p50": has no effect in any run; it needs a bound (slo.ttft_s above 0)`,
 			`c.toml:9: systems[0].selection = "quest": has no effect in any run; it needs system.attention = "sparse"`,
 			`c.toml:13: systems[1].epsilon = 0.5: has no effect in any run; it needs system.selection = "psa"`}},

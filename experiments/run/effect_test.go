@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -156,6 +157,14 @@ var keyEffects = []struct {
 	{"metrics.drain_share", "0.6", and(dense, "metrics.drain=share")},
 	{"output.recall_proxy", "true", inHBM},
 
+	{"card.peak_fp16", "10", dense}, {"card.hbm_bandwidth", "100", dense},
+	{"card.hbm_size", "20", dense}, {"card.runtime", "9", dense},
+	{"card.link_h2d", "2", offload},
+	{"card.link_d2h", "2", tiers}, {"card.link_duplex_copy", "2", offload},
+	{"card.link_duplex_kernel", "2", and(offload, "system.load_engine=flash")},
+	{"card.cpu_cores", "1", byLayer},
+	{"card.cpu_speed", "0.5", dense},
+
 	{"scores.drift", "0.9", offload}, {"scores.rho", "0.1", offload}, {"scores.noise", "0.9", offload},
 	{"scores.jump", "0.1", offload}, {"scores.jump_rate", "0.5", offload},
 	{"scores.token_motion", "0.9", hot}, {"scores.error", "0.9", recall},
@@ -170,6 +179,7 @@ var keyEffects = []struct {
 
 // withoutResults are keys that change no figure, and system.selections, which needs a recording.
 var withoutResults = []string{"system.select_per", // TestSelectionsPerQueryHead
+	"card.link_nominal", // bounds the others
 	"system.name", "output.steps", "output.trace", "system.selections"}
 
 // quietWhenDense are keys whose value in keyEffects is that of dense vLLM, or for which no
@@ -276,20 +286,27 @@ func TestKeysHaveAnEffectOrAWarning(t *testing.T) {
 
 // No key is left out.
 func TestEveryKeyIsTried(t *testing.T) {
+	var keys []string
 	for table, v := range map[string]any{"system": &sim.Spec{}, "workload": &traces.Spec{},
 		"fleet": &sim.FleetSpec{}, "scores": &traces.ScoreParams{}, "slo": &config.SLO{},
 		"metrics": &sim.Cutoff{}, "output": &config.Output{}} {
 		for _, f := range config.FieldsOf(v) {
-			key := table + "." + f.Key
-			tried := slices.ContainsFunc(keyEffects, func(k struct {
-				key, value string
-				in         []string
-			}) bool {
-				return k.key == key
-			})
-			if tried == slices.Contains(withoutResults, key) {
-				t.Errorf("%s: neither tried nor without results, or both", key)
-			}
+			keys = append(keys, table+"."+f.Key)
+		}
+	}
+	figures, _ := hw.ChangeKeys()
+	for _, figure := range figures {
+		keys = append(keys, "card."+figure)
+	}
+	for _, key := range keys {
+		tried := slices.ContainsFunc(keyEffects, func(k struct {
+			key, value string
+			in         []string
+		}) bool {
+			return k.key == key
+		})
+		if tried == slices.Contains(withoutResults, key) {
+			t.Errorf("%s: neither tried nor without results, or both", key)
 		}
 	}
 }
