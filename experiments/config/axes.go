@@ -200,6 +200,10 @@ func axisLeaves(doc *document, path, prefix string, table map[string]any) ([]Set
 		return nil, &KeyError{Key: path, Reason: "sets no key"}
 	}
 	var leaves []Setting
+	if _, both := table["seed"]; both && prefix == "" && table["seeds"] != nil {
+		where := doc.whereLine(doc.line(path + ".seed"))
+		return nil, sameKey(path+".seeds", path+".seed", where)
+	}
 	for _, name := range doc.keys(path+".", table) {
 		key, at := prefix+name, path+"."+name
 		if inner, ok := table[name].(map[string]any); ok {

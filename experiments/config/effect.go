@@ -44,6 +44,28 @@ func (e *effects) addSearch(doc *document, searches, buys bool) {
 	}
 }
 
+// addAxes adds the keys that a document sets besides axes of its own that set them in all points.
+func (e *effects) addAxes(doc *document, axes []axis) {
+	for _, a := range axes {
+		for _, k := range a.keys() {
+			everywhere := !slices.ContainsFunc(a.values, func(settings []Setting) bool {
+				return !slices.ContainsFunc(settings, func(s Setting) bool { return s.Key == k.Key })
+			})
+			names := []string{k.Key}
+			if k.Key == "seed" {
+				names = append(names, "seeds")
+			}
+			for _, key := range names {
+				if value := doc.value(key); value != nil && everywhere && k.line > 0 {
+					e.unused[key+" beside an axis"] = (&KeyError{Where: doc.where(key), Key: key,
+						Value: Show(value), Reason: "has no effect in any run; the axis at " +
+							doc.whereLine(k.line) + " sets it in all"}).Error()
+				}
+			}
+		}
+	}
+}
+
 // needs introduces what a key without effect needs.
 const needs = "has no effect in any run; it needs "
 

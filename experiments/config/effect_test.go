@@ -135,3 +135,56 @@ func TestRouterOfAPlanHasAnEffect(t *testing.T) {
 		t.Errorf("warnings %q", got)
 	}
 }
+
+// A key that the axes of its own file set in every point has no effect, and both places are said.
+func TestKeysBesideTheirAxis(t *testing.T) {
+	for axis, want := range map[string][]string{
+		"grid.seeds = [3, 4]\ngrid.workload.rate = [3, 4]\n": {
+			"s.toml:1: seeds = [1, 2]: has no effect in any run; the axis at s.toml:7 sets it in all",
+			"s.toml:3: workload.rate = 1: has no effect in any run; the axis at s.toml:8 sets it in all"},
+		"grid.system.budget_tokens = [256]\ngrid.seed = [3]\n": {
+			"s.toml:1: seeds = [1, 2]: has no effect in any run; the axis at s.toml:8 sets it in all"},
+		"list = [{ seed = 5 }, { system.window = 3 }]\n": nil, // sets it in one
+	} {
+		text := "seeds = [1, 2]\n[workload]\nrate = 1\n[system]\npreset = \"sparseserve\"\n" +
+			"[[axis]]\n" + axis
+		got := mustSweep(t, testkit.Write(t, "s.toml", text)).Variants[0].Config.Unused
+		if !slices.Equal(got, want) {
+			t.Errorf("%s%q, want %q", axis, got, want)
+		}
+	}
+}
+
+// Two names of one key are an error that says where both are, in a file, an axis and flags.
+func TestSeedAndSeeds(t *testing.T) {
+	for text, want := range map[string]string{
+		"seed = 1\nseeds = [1, 2]\n": "s.toml:2: seeds: is another name of seed, " +
+			"which s.toml:1 sets",
+		"[[axis]]\ngrid.seed=[1]\ngrid.seeds=[2]": "s.toml:3: axis[0].grid.seeds: is another name of " +
+			"axis[0].grid.seed, which s.toml:2 sets",
+		"[[axis]]\nlist = [{seeds=1,seed=2}]": "s.toml:2: axis[0].list[0].seeds: is another name of " +
+			"axis[0].list[0].seed, which s.toml:2 sets",
+	} {
+		_, err := LoadSweep(testkit.Write(t, "s.toml", text), nil, nil)
+		if err == nil || err.Error() != want+"; leave one out" {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	for _, sets := range [][]string{{"seed=1", "seeds=[2,3]"}, {"seeds=[2,3]", "seed=1"}} {
+		one, other := sets[0], sets[1]
+		want := "--set " + other + ": is another name of " + one[:strings.Index(one, "=")] +
+			", which --set " + one + " sets; leave one out"
+		for _, load := range []func() error{
+			func() error { _, err := Load("", sets); return err },
+			func() error { _, err := LoadSweep("default", sets, nil); return err }} {
+			if err := load(); err == nil || err.Error() != want {
+				t.Errorf("%q: %v, want %s", sets, err, want)
+			}
+		}
+	}
+	// a flag stands in the place of a file's key, by either name
+	path := testkit.Write(t, "s.toml", "seed = 1\n")
+	if c := mustLoad(t, path, "seeds=[7, 8]", "seeds=[8, 9]"); !slices.Equal(c.Seeds, []uint64{8, 9}) {
+		t.Errorf("seeds %v", c.Seeds)
+	}
+}

@@ -111,6 +111,16 @@ func (d *document) line(key string) int {
 	return 0
 }
 
+// value returns what the document sets a dotted key to; nil where it does not.
+func (d *document) value(key string) any {
+	var at any = d.tree
+	for part := range strings.SplitSeq(key, ".") {
+		table, _ := at.(map[string]any)
+		at = table[part]
+	}
+	return at
+}
+
 // whereLine names a line of the document; 0 names the document alone.
 func (d *document) whereLine(line int) string {
 	if line == 0 || d.lines == nil {

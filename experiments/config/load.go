@@ -187,8 +187,14 @@ func (l *loader) apply(doc *document, flag bool) error {
 		case "gpu":
 			err = decodeValue(reflect.ValueOf(&l.cfg.GPU).Elem(), key, "", value)
 		case "seed", "seeds":
-			if _, both := doc.tree["seed"]; both && key == "seeds" {
-				err = &KeyError{Key: key, Reason: "is another name of seed, which is set too"}
+			other := map[string]string{"seed": "seeds", "seeds": "seed"}[key]
+			if _, both := doc.tree[other]; both && key == "seeds" {
+				err = sameKey(key, other, doc.where(other))
+				break
+			}
+			if at := l.origin[other]; strings.HasPrefix(at, "--set "+other+"=") &&
+				strings.HasPrefix(doc.name, "--set ") {
+				err = sameKey(key, other, at)
 				break
 			}
 			err = decodeValue(reflect.ValueOf(&l.cfg.Seeds).Elem(), key, "", value)
@@ -211,6 +217,12 @@ func (l *loader) apply(doc *document, flag bool) error {
 		l.fitted, l.onGPU = l.cfg.Model, l.cfg.GPU
 	}
 	return nil
+}
+
+// sameKey refuses a key beside another name of it, set at a place.
+func sameKey(key, other, where string) *KeyError {
+	return &KeyError{Key: key, Reason: fmt.Sprintf("is another name of %s, which %s sets; leave one "+
+		"out", other, where)}
 }
 
 func (l *loader) applyTable(doc *document, name string, value any, flag bool) error {

@@ -155,6 +155,9 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 		s.RateGiven = l.chosen["workload.rate"]
 		s.StepsGiven = s.StepsGiven || l.stepsGiven()
 	}
+	if _, builtIn := experiments.Named(file.name); !builtIn && varied == nil {
+		all.addAxes(file, axes)
+	}
 	for _, doc := range append(layers, flags...) {
 		all.addSearch(doc, search, buys)
 	}

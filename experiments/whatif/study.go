@@ -147,8 +147,13 @@ func (s *Study) prepare(ctx context.Context, e *Evaluator) (variants []variant, 
 				return nil, nil, err
 			}
 			v := variant{knob: r.Knob.Name, value: value, row: -1}
+			var useless []string
 			if v.settings, err = r.Knob.settings(cfg, value); err == nil {
-				v.subjects, err = s.subjects(e, v.settings)
+				v.subjects, useless, err = s.subjects(e, v.settings)
+			}
+			if len(useless) > 0 && !slices.ContainsFunc(variants,
+				func(o variant) bool { return o.knob == v.knob }) {
+				notes = append(notes, useless...)
 			}
 			switch {
 			case err != nil && r.fallible:
@@ -179,8 +184,12 @@ func (s *Study) prepare(ctx context.Context, e *Evaluator) (variants []variant, 
 				return nil, nil, err
 			}
 			v.settings = slices.Concat(first, second)
-			if v.subjects, err = s.subjects(e, v.settings); err != nil {
+			var useless []string
+			if v.subjects, useless, err = s.subjects(e, v.settings); err != nil {
 				return nil, nil, err
+			}
+			if row+column == 0 {
+				notes = append(notes, useless...)
 			}
 			variants = append(variants, v)
 		}
@@ -218,18 +227,23 @@ func (s *Study) load(settings []config.Setting, search bool) (*config.Sweep, err
 	return config.LoadVaried(s.Config, s.Set, [][]config.Setting{settings}, search)
 }
 
-// subjects are the servers of a variant, which has as many as the configuration.
-func (s *Study) subjects(e *Evaluator, settings []config.Setting) ([]subject, error) {
+// subjects are the servers of a variant, which has as many as the configuration, and warnings of
+// keys that only the variant sets and that none of them uses.
+func (s *Study) subjects(e *Evaluator, settings []config.Setting) (all []subject, useless []string,
+	err error) {
 	sweep, err := s.load(settings, s.Metric.Search())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all, err := e.subjects(sweep, s.Metric.Search())
+	useless = slices.DeleteFunc(slices.Clone(sweep.Variants[0].Config.Unused), func(w string) bool {
+		return slices.Contains(s.base.Variants[0].Config.Unused, w)
+	})
+	all, err = e.subjects(sweep, s.Metric.Search())
 	if err == nil && len(all) != len(s.cases) {
 		err = fmt.Errorf("--vary: %s = %s makes %d servers of %d; a value changes servers and adds none",
 			settings[0].Key, config.Show(settings[0].Value), len(all), len(s.cases))
 	}
-	return all, err
+	return all, useless, err
 }
 
 // Do carries the study out.

@@ -357,11 +357,11 @@ func (t *test) words(c *Crossing, low, high *Answer) string {
 // pays says whether the metric is better with offloading than without.
 func pays(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
 	s := t.study
-	with, err := s.subjects(t.evaluator, settings)
+	with, _, err := s.subjects(t.evaluator, settings)
 	if err != nil {
 		return a, err
 	}
-	without, err := s.subjects(t.evaluator,
+	without, _, err := s.subjects(t.evaluator,
 		append(slices.Clone(settings), config.NewSetting("system.offload", "false")))
 	if err != nil {
 		return a, err

@@ -139,6 +139,23 @@ func TestNothingChanged(t *testing.T) {
 	}
 }
 
+// A knob that no server of the configuration uses is said to have no effect, once.
+func TestVariedKeysWithoutEffect(t *testing.T) {
+	m, _ := MetricNamed("ttft_mean")
+	for knob, want := range map[string]string{"link=0.5,2": "--vary: card.link_d2h = ",
+		"system.selection=quest,infllm": `--vary: system.selection = "quest": has no effect in any`,
+		"hbm_bandwidth=0.5":             ""} {
+		found := carryOut(t, &Study{Config: write(t, withoutSearch()), Metric: m,
+			Set:    []string{"system.preset=vllm", "workload.requests=2", "seeds=[1]"},
+			Ranges: ranges(t, knob)})
+		said := strings.Join(found.Notes, "\n")
+		if n := strings.Count(said, "no effect"); want == "" && n > 0 ||
+			want != "" && (!strings.HasPrefix(said, want) || n > 2) {
+			t.Errorf("%s: %s", knob, said)
+		}
+	}
+}
+
 func TestGoodputIsThatOfPlan(t *testing.T) {
 	path := write(t, small)
 	goodput, _ := MetricNamed(GoodputMetric)
