@@ -176,6 +176,7 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	w.reach = m.reach
 	w.trend = m.trend // of the whole run: it says whether means depend on its length
 	w.longWait = m.longWait
+	w.stranded, w.strandedFor = m.stranded, m.strandedFor // of the whole run
 	for _, at := range j.arrivals[warmup : n-drain] {
 		w.arrived(at)
 	}

@@ -32,8 +32,9 @@ type Fleet struct {
 	servers  []*Server // by the number in their events; nil: failed
 	touched  []*Server // that had an event at this time
 	feed     feed
-	coming   tickets  // fetched, not yet routed
-	waiting  []ticket // no replica takes requests
+	coming   tickets      // fetched, not yet routed
+	waiting  []ticket     // no replica takes requests
+	waited   map[int]bool // the requests that were among them, by ID
 	view     View
 	nextID   int
 	rec      Recorder
@@ -73,7 +74,8 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{FleetConfig: cfg, events: &des.Queue[event]{}, router: router}
+	f := &Fleet{FleetConfig: cfg, events: &des.Queue[event]{}, router: router,
+		waited: map[int]bool{}}
 	f.replicas = make([]replica, cfg.Replicas)
 	f.view.Last = -1
 	f.metrics = cfg.newMetrics(cfg.Replicas)
@@ -147,6 +149,9 @@ func (f *Fleet) begin(w Workload, rec Recorder) error {
 // interrupted returns the metrics of a run that ends here.
 func (f *Fleet) interrupted() *Metrics {
 	f.metrics.end = max(f.metrics.end, f.events.Now())
+	for i := range f.waiting {
+		f.metrics.strandedFor = max(f.metrics.strandedFor, f.events.Now()-f.waiting[i].since)
+	}
 	return f.metrics.reached(f.reach()).figures(&f.Cutoff)
 }
 
@@ -268,12 +273,22 @@ func (f *Fleet) send(t ticket) {
 			v.Candidates = append(v.Candidates, Candidate{i, l.requests, l.tokens, l.workingSet})
 		}
 	}
+	now := f.events.Now()
 	if len(v.Candidates) == 0 {
+		if !t.stranded {
+			t.stranded, t.since = true, now
+			f.waited[t.id] = true
+			f.metrics.stranded = len(f.waited)
+		}
 		f.waiting = append(f.waiting, t)
 		return
 	}
+	if t.stranded {
+		t.stranded = false
+		f.metrics.strandedFor = max(f.metrics.strandedFor, now-t.since)
+	}
 	v.Last = v.Candidates[f.router.Pick(v, &t.arrival)].Replica
-	f.replicas[v.Last].server.offer(f.events.Now(), t)
+	f.replicas[v.Last].server.offer(now, t)
 }
 
 func (f *Fleet) schedule(at des.Time, kind eventKind, n int64) {

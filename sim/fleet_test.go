@@ -1,9 +1,11 @@
 package sim_test
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -313,5 +315,71 @@ func TestRequestsWaitAtTheRouter(t *testing.T) {
 	cfg.Outages, cfg.Drains = nil, []sim.Drain{{At: des.Second / 2}}
 	if _, err := newFleet(t, cfg).Run(t.Context(), c.workload(0), &log{}); err == nil {
 		t.Error("a request that no replica takes is no error")
+	}
+}
+
+// finite calls last when its requests have all come.
+type finite struct {
+	list
+	last func()
+}
+
+func (a *finite) Next() (sim.Arrival, bool, error) {
+	next, ok, err := a.list.Next()
+	if !ok {
+		a.last()
+	}
+	return next, ok, err
+}
+
+// Requests that come, or lose their server, while every replica is down are counted once, with the
+// longest wait, in a window of figures and in a run that is ended meanwhile too; none is where one
+// is up.
+func TestNoReplicaUp(t *testing.T) {
+	c := skewed()
+	c.arrivals = []sim.Arrival{{Prompt: 8, Output: 400 - 8}, {Prompt: 8, Output: 400 - 8},
+		{At: 30 * des.Second, Prompt: 8, Output: 4}, {At: 36 * des.Second, Prompt: 8, Output: 4}}
+	down := func(replica int) []sim.Outage {
+		return []sim.Outage{{Replica: replica, At: 1, For: 20 * des.Second},
+			{Replica: replica, At: 25 * des.Second, For: 15 * des.Second}}
+	}
+	all := slices.Concat(down(0), down(1))
+	for name, x := range map[string]struct {
+		outages []sim.Outage
+		cut     sim.Cutoff
+		ends    bool
+		n       int
+		want    string
+	}{
+		"one up":   {outages: down(1)},
+		"none up":  {outages: all, n: 4, want: "4 of the requests waited for one, up to 20 s"},
+		"a window": {all, sim.Cutoff{Warmup: sim.CutShare, WarmupShare: 0.4}, false, 4, "4 of the"},
+		"ended":    {all[1:2:2], sim.Cutoff{}, true, 2, "2 of the requests waited for one, up to 6 s"},
+	} {
+		cfg := c.fleet(t, 2, "round-robin")
+		cfg.Outages, cfg.Cutoff = x.outages, x.cut
+		if x.ends {
+			cfg.Outages = append(x.outages,
+				sim.Outage{Replica: 1, At: 25 * des.Second, For: des.Second * 99})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		w := &finite{list{arrivals: c.arrivals}, func() {
+			if x.ends {
+				cancel()
+			}
+		}}
+		m, err := newFleet(t, cfg).Run(ctx, w, &log{})
+		if cancel(); (err != nil) != x.ends {
+			t.Fatal(err)
+		}
+		s := m.Summary()
+		i := slices.IndexFunc(s.Warnings, func(w string) bool {
+			return strings.HasPrefix(w,
+				sim.NoReplicaUp)
+		})
+		if s.Stranded != x.n || (i >= 0) != (x.n > 0) || i >= 0 && !strings.HasPrefix(s.Warnings[i],
+			sim.NoReplicaUp+" for some time: "+x.want) {
+			t.Errorf("%s: %d stranded, %q", name, s.Stranded, s.Warnings)
+		}
 	}
 }

@@ -38,6 +38,8 @@ type Metrics struct {
 	prefix      PrefixUse
 	replicas    []replicaUse
 	retried     int
+	stranded    int      // requests for which no replica was up for some time, and
+	strandedFor des.Time // the longest that one was not
 	capacity    Capacity
 
 	good    func(*RequestRecord) bool // nil: nobody judges
@@ -256,6 +258,11 @@ func (m *Metrics) Summary() Summary {
 	if m.retried > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("requests began anew %d times as their replicas "+
 			"failed", m.retried))
+	}
+	if s.Stranded = m.stranded; m.stranded > 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf(NoReplicaUp+" for some time: %d of the requests "+
+			"waited for one, up to %.6g s, which is part of their latencies", m.stranded,
+			m.strandedFor.Seconds()))
 	}
 	m.preemption(&s)
 	if m.truncations.n > 0 {

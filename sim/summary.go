@@ -57,7 +57,9 @@ type Summary struct {
 	Replicas         int     `json:"replicas,omitempty"` // of a fleet
 	Router           string  `json:"router,omitempty"`   // that shared the requests among them
 	// times that a request began anew when its replica failed
-	Retried    int     `json:"retried,omitempty"`
+	Retried int `json:"retried,omitempty"`
+	// Stranded is the requests for which no replica of a fleet was up for some time.
+	Stranded   int     `json:"waited_for_replica,omitempty"`
 	SimulatedS float64 `json:"simulated_s"`
 	Steps      int64   `json:"steps"`
 

@@ -1,5 +1,7 @@
 package sim
 
+import "github.com/sparseserve/sparseserve/sim/des"
+
 // ticket is a request on its way to a scheduler.
 type ticket struct {
 	id        int // 0: not numbered yet
@@ -7,6 +9,9 @@ type ticket struct {
 	generated int  // tokens, by replicas that failed
 	pulls     bool // its arrival has the next one fetched: of a workload that is no closed loop
 	life
+
+	stranded bool // no replica takes it, and
+	since    des.Time
 }
 
 // tickets holds requests until they arrive, each in a place that is used again.

@@ -66,6 +66,7 @@ const (
 	UnstableQueue = "unstable queue"
 	WaitsGrow     = "waits grow" // in a run of fewer than EnoughRequests
 	NearLimit     = "near a limit"
+	NoReplicaUp   = "no replica was up"
 )
 
 // EnoughRequests are those from which the queue of a run can be called unstable, and figures are

@@ -88,7 +88,8 @@ func (p *page) warn(systems []sim.Spec, all []Said, results int) {
 }
 
 // serious are parts of warnings without which figures are misread, the gravest first.
-var serious = []string{"no request finished", "ended early", "requests rejected", "preemptions",
+var serious = []string{"no request finished", "ended early", "requests rejected", sim.NoReplicaUp,
+	"preemptions",
 	sim.UnstableQueue, sim.WaitsGrow, sim.NearLimit,
 	"truncated",
 	"began anew", "rows left out", "trace ended", "has no bound", "requests finished"}
