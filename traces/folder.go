@@ -129,7 +129,7 @@ func (f *folder) warnings() []string {
 	return append(w, estimated(f.path, e.tokenizer))
 }
 
-func (f *folder) rest() int { return f.left }
+func (f *folder) rest() (int, error) { return f.left, nil }
 
 func (f *folder) Close() error {
 	var errs []error

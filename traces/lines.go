@@ -71,10 +71,12 @@ func (l *lines) next() ([]byte, error) {
 }
 
 // rest counts the lines from here that are not blank, up to one that cannot be read.
-func (l *lines) rest() int {
-	for n := 0; ; n++ {
-		if _, err := l.next(); err != nil {
-			return n
+func (l *lines) rest() (n int, err error) {
+	for ; ; n++ {
+		if _, err := l.next(); err == io.EOF {
+			return n, nil
+		} else if err != nil {
+			return n, err
 		}
 	}
 }

@@ -274,4 +274,4 @@ func (r *recorded) next() (sim.Arrival, error) {
 func (r *recorded) timed() bool        { return true }
 func (r *recorded) warnings() []string { return nil }
 func (r *recorded) Close() error       { return nil }
-func (r *recorded) rest() int          { return len(r.left) }
+func (r *recorded) rest() (int, error) { return len(r.left), nil }

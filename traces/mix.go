@@ -52,5 +52,5 @@ func (m *mix) next() (sim.Arrival, error) {
 
 func (m *mix) timed() bool        { return false }
 func (m *mix) warnings() []string { return nil }
-func (m *mix) rest() int          { return 0 } // it has no end
+func (m *mix) rest() (int, error) { return 0, nil } // it has no end
 func (m *mix) Close() error       { return nil }

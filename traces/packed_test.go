@@ -186,3 +186,53 @@ func TestFolderOfPackedFiles(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+// What is wrong with a file behind the requests that are read is said, of every kind of file,
+// packed and not: data cut short, a check sum, a byte, what follows the archive. A sound file has
+// no such warning.
+func TestDamageBehindTheRequests(t *testing.T) {
+	conversation := `{"conversations":[{"from":"human","value":"hello"},{"from":"gpt","value":"yes"}]}`
+	row := `{"timestamp":1,"input_length":900,"output_length":9,"hash_ids":[1,2]}`
+	long := `{"dataset":"lcc","length":900,"answers":["a"]}`
+	const rows = 20000 // more than what is read ahead
+	join := func(begin, one, between, end string) string {
+		return begin + strings.Repeat(one+between, rows-1) + one + end
+	}
+	for name, text := range map[string]string{
+		"own.csv": join("arrived_s,prompt_tokens,output_tokens\n", "1,900,9", "\n", "\n"),
+		"vidur.csv": join("arrived_at,num_prefill_tokens,num_decode_tokens\n", "1,900,9", "\n",
+			"\n"),
+		"moon.jsonl":   join("", row, "\n", "\n"),
+		"lcc.jsonl":    join("", long, "\n", "\n"),
+		"talks.json":   join("[", conversation, ",", "]\n"),
+		"talks.jsonl":  join("", conversation, "\n", "\n"),
+		"endless.json": join("[", conversation, ",\n", "]"),
+	} {
+		packed := zipped(t, text)
+		other := []byte(packed)
+		other[len(other)*2/3] ^= 0x55
+		check := []byte(packed)
+		check[len(check)-6] ^= 0x55
+		for kind, data := range map[string]string{"sound": text, "sound gzip": packed,
+			"a gzip cut short": packed[:len(packed)*2/3], "a gzip without its end": packed[:len(packed)-4],
+			"a byte": string(other), "a check sum": string(check), "garbage behind": packed + "garbage",
+			"half another behind": packed + packed[:len(packed)/2], "cut short": text[:len(text)-7]} {
+			path := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := open(t, 1, func(s *Spec) {
+				s.Trace, s.Requests, s.Arrivals, s.Rate = path, 2, ArrivalsPoisson, 1
+			})
+			if n := len(all(t, s)); n != 2 {
+				t.Fatalf("%s, %s: %d requests", name, kind, n)
+			}
+			said := strings.Join(s.Warnings(), "\n")
+			warns := strings.Contains(said, "damaged behind the requests that are read: "+path) ||
+				kind == "cut short" && strings.Contains(said, "the last line has no line end: "+path)
+			if sound := strings.HasPrefix(kind, "sound"); warns == sound {
+				t.Errorf("%s, %s: %s", name, kind, said)
+			}
+		}
+	}
+}

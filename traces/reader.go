@@ -2,6 +2,7 @@ package traces
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,8 @@ type source interface {
 	next() (sim.Arrival, error)
 	timed() bool        // At is meaningful, counts from the first request, never falls
 	warnings() []string // so far
-	rest() int          // reads over what is left and returns how many rows that was
+	// rest reads over what is left and returns how many rows that was, up to what cannot be read.
+	rest() (int, error)
 	Close() error
 }
 
@@ -176,7 +178,14 @@ func (r *reader) end() error {
 	return &LineError{File: r.lines.file, Problem: "no requests in it"}
 }
 
-func (r *reader) rest() int { return r.lines.rest() }
+func (r *reader) rest() (int, error) {
+	n, err := r.lines.rest()
+	if _, csv := r.dec.(*csvDecoder); n > 0 && err == nil && !csv && !r.lines.ended &&
+		!json.Valid(r.lines.buf) {
+		err = r.truncated(r.fault(errors.New("not valid JSON")))
+	}
+	return n, err
+}
 
 // fault adds file and line to the error of a decoder.
 func (r *reader) fault(err error) *LineError {

@@ -32,7 +32,7 @@ type talk struct {
 type talker interface {
 	talk() (*talk, error)
 	warnings() []string
-	rest() int // turns that are left
+	rest() (int, error) // turns that are left, up to what cannot be read
 	Close() error
 }
 
@@ -239,7 +239,7 @@ func (m *made) talk() (*talk, error) {
 }
 
 func (m *made) warnings() []string { return nil }
-func (m *made) rest() int          { return 0 } // they have no end
+func (m *made) rest() (int, error) { return 0, nil } // they have no end
 func (m *made) Close() error       { return nil }
 
 // HasTurns says whether a request's end decides which others arrive: turns of conversations.

@@ -294,11 +294,13 @@ func (d *shareGPT) warnings() []string {
 }
 
 // rest counts the turns that are left, up to a conversation that cannot be read.
-func (d *shareGPT) rest() (n int) {
+func (d *shareGPT) rest() (n int, err error) {
 	for {
 		turns, _, err := d.read()
-		if err != nil {
-			return n
+		if err == io.EOF {
+			return n, nil
+		} else if err != nil {
+			return n, err
 		}
 		n += len(turns)
 	}

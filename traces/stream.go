@@ -21,9 +21,10 @@ type Stream struct {
 	overlaps overlaps  // where the times are the source's own
 	drawn    drawn     // where they are not
 	made     int
-	early    bool // the source or the stages ended before spec.Requests
-	content  bool // its prompts say what they have in common
-	left     int  // rows of the source beyond spec.Requests, or the stages
+	early    bool  // the source or the stages ended before spec.Requests
+	content  bool  // its prompts say what they have in common
+	left     int   // rows of the source beyond spec.Requests, or the stages
+	damage   error // of them
 	err      error
 
 	head    sim.Arrival // read ahead, so that Open finds what is wrong with a file
@@ -146,8 +147,7 @@ func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
 		if s.hasHead {
 			s.left++
 		}
-		s.left += s.src.rest()
-		s.early, err = true, s.src.Close()
+		s.early, err = true, s.end()
 	}
 	if err != nil || s.early {
 		s.err = err
@@ -171,7 +171,13 @@ func (s *Stream) count() error {
 	if s.made++; s.made < s.spec.Requests || s.spec.Requests == 0 {
 		return nil
 	}
-	s.left += s.src.rest()
+	return s.end()
+}
+
+// end counts what is left of the source and closes it.
+func (s *Stream) end() error {
+	n, err := s.src.rest()
+	s.left, s.damage = s.left+n, err
 	return s.src.Close()
 }
 
@@ -220,6 +226,9 @@ func (s *Stream) Warnings() []string {
 	if s.early && s.spec.Requests > 0 {
 		w = append(w, fmt.Sprintf("the trace ended after %d of %d requests: %s", s.made, s.spec.Requests,
 			s.spec.Trace))
+	}
+	if s.damage != nil {
+		w = append(w, fmt.Sprintf("the trace is damaged behind the requests that are read: %v", s.damage))
 	}
 	if s.left > 0 {
 		beyond := fmt.Sprintf("workload.requests = %d", s.spec.Requests)

@@ -38,5 +38,5 @@ func (s *synthetic) next() (sim.Arrival, error) {
 
 func (s *synthetic) timed() bool        { return false }
 func (s *synthetic) warnings() []string { return nil }
-func (s *synthetic) rest() int          { return 0 } // it has no end
+func (s *synthetic) rest() (int, error) { return 0, nil } // it has no end
 func (s *synthetic) Close() error       { return nil }

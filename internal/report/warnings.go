@@ -92,7 +92,8 @@ var serious = []string{"no request finished", "ended early", "requests rejected"
 	"preemptions",
 	sim.UnstableQueue, sim.WaitsGrow, sim.NearLimit,
 	"truncated",
-	"began anew", "rows left out", "trace ended", "has no bound", "requests finished"}
+	"began anew", "trace is damaged", "rows left out", "trace ended", "has no bound",
+	"requests finished"}
 
 // severity orders warnings: those about requests and the queue come before those about how far the
 // cost model was extrapolated, which have 0.
