@@ -71,6 +71,21 @@ func Read(dir string) ([]Run, error) {
 	return runs, nil
 }
 
+// WithoutRequests counts the runs of a result folder that served requests, and those of them whose
+// requests are not kept.
+func WithoutRequests(dir string) (without, served int, err error) {
+	runs, err := Read(dir)
+	for i := range runs {
+		if r := &runs[i]; r.Completed > 0 {
+			served++
+			if r.folder == "" || !hasFile(r.folder, "requests.csv") {
+				without++
+			}
+		}
+	}
+	return without, served, err
+}
+
 // nameFleets makes the number of replicas a setting where it is all that varies but the system,
 // and otherwise names fleets, each a series of its own.
 func nameFleets(runs []Run) {

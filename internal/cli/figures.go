@@ -11,8 +11,10 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/report"
 )
 
 type figuresCmd struct {
@@ -69,6 +71,11 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	}
 	var files []string
 	var err error
+	if draw == nil {
+		if err := noteRuns(app, folders...); err != nil {
+			return err
+		}
+	}
 	if draw != nil {
 		files, err = draw(ctx, out, folders[0], f.Format...)
 	} else {
@@ -78,6 +85,34 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	printPaths(app, files)
+	return nil
+}
+
+// noteRuns wants folders of runs, and says of which runs pictures lack something.
+func noteRuns(app *App, folders ...string) error {
+	for _, dir := range folders {
+		kind, err := report.KindOf(dir)
+		if err != nil {
+			return err
+		}
+		if kind != run.SummaryFile {
+			return fmt.Errorf("%s: holds %s, which is drawn by itself or not at all; sparseserve report "+
+				"%s shows it", dir, kind, dir)
+		}
+		without, served, err := figures.WithoutRequests(dir)
+		if err != nil {
+			return err
+		}
+		if served == 0 {
+			printNotes(app.Stderr, []string{dir + ": no run finished a request, so there is nothing of " +
+				"it to draw; the warnings of its runs say why"})
+		}
+		if without > 0 {
+			printNotes(app.Stderr, []string{fmt.Sprintf("%s: %d of %d runs have no %s, so the "+
+				"distributions of latencies (cdf) lack them; the command that made the folder makes "+
+				"them again", dir, without, served, run.RequestsCSV)})
+		}
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/report"
 )
 
@@ -35,5 +36,8 @@ func (r *reportCmd) Run(app *App) error {
 		return err
 	}
 	fmt.Fprintln(app.Stdout, out)
-	return nil
+	if kind, err := report.KindOf(r.Folder); err != nil || kind != run.SummaryFile {
+		return err
+	}
+	return noteRuns(app, r.Folder)
 }

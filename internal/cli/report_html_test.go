@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // reportedRun is a small configuration whose runs take milliseconds.
@@ -204,6 +207,60 @@ func TestReportOfBrokenFolders(t *testing.T) {
 		if status, out, stderr := runHere(t.Context(), nil, args...); status != exitFailed || out != "" ||
 			strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: status %d, stdout %q, stderr %q", args, status, out, stderr)
+		}
+	}
+}
+
+// Folders without results, without a run that served, or without the requests of their runs: report
+// and figures say what the folder is and what to do, and draw no empty picture.
+func TestFoldersWithoutRequests(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "s.toml", sweepFile)
+	nothing := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+		sum, err := pretend(ctx, p, sink)
+		sum.Completed, sum.Warnings = 0, []string{"no request finished"}
+		return sum, err
+	}
+	for out, runner := range map[string]run.Runner{"served": pretend, "none": nothing,
+		"lost": pretend} {
+		runHere(t.Context(), runner, "sweep", "s.toml", "--out", out)
+	}
+	if err := os.RemoveAll("lost/points"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"empty", "whatif"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFile(t, "whatif/validate.json", "[]")
+	const lost = "note: lost: 8 of 8 runs have no requests.csv, so the distributions of latencies " +
+		"(cdf) lack them; the command that made the folder makes them again"
+	const none = "note: none: no run finished a request, so there is nothing of it to draw; the " +
+		"warnings of its runs say why"
+	for _, c := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"report served", exitOK, ""}, {"figures served", exitOK, ""},
+		{"report lost", exitOK, lost}, {"figures lost", exitOK, lost},
+		{"report none", exitOK, none}, {"figures none", exitFailed, none},
+		{"figures none served", exitOK, none},
+		{"figures empty", exitFailed, "sparseserve: empty: no finished results of simulate"},
+		{"report empty", exitFailed, "sparseserve: empty: no finished results of simulate"},
+		{"figures gone", exitFailed, "sparseserve: gone: no such folder; give the result folder"},
+		{"report gone", exitFailed, "sparseserve: gone: no such folder; give the result folder"},
+		{"figures whatif", exitFailed, "sparseserve: whatif: holds validate.json"},
+	} {
+		status, _, errs := runHere(t.Context(), nil, strings.Fields(c.args)...)
+		if status != c.status || !strings.HasPrefix(errs, c.want) || c.want == "" && errs != "" {
+			t.Errorf("%s: status %d, %q, want %q", c.args, status, errs, c.want)
+		}
+	}
+	for _, dir := range []string{"empty", "whatif"} {
+		if drawn, _ := filepath.Glob(dir + "/*.png"); len(drawn) > 0 {
+			t.Errorf("%s: drawn %q", dir, drawn)
 		}
 	}
 }

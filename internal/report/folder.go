@@ -29,22 +29,42 @@ var kinds = []struct {
 
 // read makes the page of what the folder holds.
 func read(dir string) (*page, error) {
-	info, err := os.Stat(dir)
+	kind, err := KindOf(dir)
 	if err != nil {
 		return nil, err
 	}
+	for _, k := range kinds {
+		if k.file == kind {
+			return k.read(dir)
+		}
+	}
+	panic("report: no page of " + kind)
+}
+
+// KindOf returns the file of a result folder that says what it holds, as summary.json for runs. A
+// folder without results is an error that says so.
+func KindOf(dir string) (string, error) {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s: no such folder; give the result folder of a command, as its --out "+
+			"or its last lines name it", dir)
+	}
+	if err != nil {
+		return "", err
+	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s: a file; want the result folder of a command", dir)
+		return "", fmt.Errorf("%s: a file; want the result folder of a command", dir)
 	}
 	var names []string
 	for _, k := range kinds {
 		if _, err := os.Stat(filepath.Join(dir, k.file)); err == nil {
-			return k.read(dir)
+			return k.file, nil
 		}
 		names = append(names, k.file)
 	}
-	return nil, fmt.Errorf("%s: no finished results of simulate, sweep, plan, whatif, compare, "+
-		"validate or calibrate: none of %s is there", dir, strings.Join(names, ", "))
+	return "", fmt.Errorf("%s: no finished results of simulate, sweep, plan, whatif, compare, "+
+		"validate or calibrate: none of %s is there; give the folder that such a command names, or "+
+		"the same command again if it was interrupted", dir, strings.Join(names, ", "))
 }
 
 // nameOf is the folder's own name.
