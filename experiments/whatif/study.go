@@ -220,6 +220,9 @@ func (s *Study) steps(usual int) int {
 	return usual
 }
 
+// Configs lists the configuration that is varied; after Check.
+func (s *Study) Configs() []*config.Config { return s.base.Configs() }
+
 // Paths lists the files of the configuration, and what it names that may be one; after Check.
 func (s *Study) Paths() []string { return s.base.Paths() }
 

@@ -49,18 +49,14 @@ func headOf(ctx context.Context, app *App, all ...*config.Config) (*head, error)
 // print prints the line about so many runs, and how rates were chosen.
 func (h *head) print(w io.Writer, points int) {
 	var seeds []string
-	var systems []sim.Spec
 	for _, c := range h.configs {
-		systems = append(systems, c.Systems...)
 		for _, seed := range c.Seeds {
 			if text := strconv.FormatUint(seed, 10); !slices.Contains(seeds, text) {
 				seeds = append(seeds, text)
 			}
 		}
 	}
-	fmt.Fprintf(w, "%s on %s, %s: %s, %s %s: %s",
-		h.each("models", func(c *config.Config) string { return c.Model }), h.each("cards", cards),
-		report.EnginesOf(systems), h.each("workloads", workload), plural(len(seeds), "seed"),
+	fmt.Fprintf(w, "%s, %s %s: %s", h.load(), plural(len(seeds), "seed"),
 		strings.Join(seeds, ", "), count(points, "run"))
 	if h.tooLong != "" {
 		fmt.Fprint(w, "; ", h.tooLong)
@@ -74,6 +70,17 @@ func (h *head) print(w io.Writer, points int) {
 		fmt.Fprintf(w, "No rate is set. %s%s; --set workload.rate=LIST names others.\n", of,
 			&h.chosen[i])
 	}
+}
+
+// load says what serves which requests, and how these arrive.
+func (h *head) load() string {
+	var systems []sim.Spec
+	for _, c := range h.configs {
+		systems = append(systems, c.Systems...)
+	}
+	return fmt.Sprintf("%s on %s, %s: %s",
+		h.each("models", func(c *config.Config) string { return c.Model }), h.each("cards", cards),
+		report.EnginesOf(systems), h.each("workloads", workload))
 }
 
 // each joins what the configurations say, each once; of many, it says how many there are.

@@ -132,6 +132,7 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if p.JSON {
 		return printJSON(app, found)
 	}
+	fmt.Fprintf(app.Stdout, "%s at each rate.\n", (&head{configs: q.Configs()}).load())
 	printPlan(app.Stdout, found)
 	printFiles(app.Stdout, out, answerFiles(out, files, nil), points)
 	return nil

@@ -136,6 +136,7 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	if w.JSON {
 		return printJSON(app, found)
 	}
+	fmt.Fprintf(app.Stdout, "%s.\n", (&head{configs: study.Configs()}).load())
 	printWhatIf(app.Stdout, found)
 	printFiles(app.Stdout, out, answerFiles(out, files, pictures), points)
 	return nil

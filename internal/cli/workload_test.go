@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -72,5 +73,69 @@ func TestPlanRefusesWorkloadsWithoutARate(t *testing.T) {
 		if status != 1 || out != "" || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: status %d, %s%s", set, status, out, errs)
 		}
+	}
+}
+
+// Every command that prints a table of systems says before it which load they had: how requests
+// arrive, and whose lengths they have.
+func TestTablesSayTheirLoad(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rows := "arrived_s,prompt_tokens,output_tokens\n"
+	record := "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n"
+	for i := range 30 {
+		rows += fmt.Sprintf("%d,1000,20\n", i)
+		record += fmt.Sprintf("%d,1000,20,0.1,0.5\n", i)
+	}
+	writeFile(t, "own.csv", rows)
+	writeFile(t, "record.csv", record)
+	loads := map[string][]string{
+		"prompts fixed(900), outputs fixed(9), 30 requests, poisson arrivals": {
+			"workload.trace=synthetic", "workload.prompt_lengths=fixed(900)",
+			"workload.output_lengths=fixed(9)", "workload.requests=30"},
+		"own.csv, all its requests, arrivals as recorded": {"workload.trace=own.csv"},
+		"longbench, 30 requests, a closed loop of 3 client": {"workload.concurrency=3",
+			"workload.requests=30"},
+		"longbench, 30 requests, gamma arrivals": {"workload.arrivals=gamma", "workload.burstiness=2",
+			"workload.rate=0.1", "workload.requests=30"},
+		"sessions of fixed(3) turns, 30 requests, poisson arrivals of sessions": {
+			"workload.trace=sessions", "workload.requests=30", "workload.turns=fixed(3)",
+			"workload.prompt_lengths=fixed(90)", "workload.output_lengths=fixed(9)", "workload.rate=0.1"},
+	}
+	system := []string{"model=llama3-8b", "gpu=h100-80gb", "system.preset=vllm", "seeds=[1]"}
+	n := 0
+	for want, sets := range loads {
+		searched := strings.Contains(want, "poisson arrivals") && !strings.Contains(want, "sessions")
+		for _, command := range []string{"simulate", "sweep default",
+			"whatif --vary hbm=0.9 --metric ttft_mean", "plan",
+			"plan --set plan.prices=mid --set slo.ttft_s=9"} {
+			if strings.HasPrefix(command, "plan") && !searched { // which has no rate to look for
+				continue
+			}
+			if command == "simulate" && !strings.Contains(want, "closed") { // draws pictures; as sweep
+				continue
+			}
+			args := strings.Fields(command)
+			for _, set := range append(system, sets...) {
+				args = append(args, "--set", set)
+			}
+			if searched && command != "plan" {
+				args = append(args, "--set", "workload.rate=0.1")
+			}
+			n++
+			status, out, errs := runHere(t.Context(), pretend, append(args, "--out", fmt.Sprint(n))...)
+			words := want
+			if strings.Contains(command, "prices") { // in the words of a question
+				words = "poisson"
+			}
+			head, _, table := strings.Cut(out, "╭")
+			if status != 0 || !table || !strings.Contains(head, words) {
+				t.Errorf("%s of %s: status %d, %q, %s", command, want, status, head, errs)
+			}
+		}
+	}
+	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, "compare", "record.csv", "--set",
+		"model=llama3-8b", "--set", "gpu=h100-80gb")
+	if !strings.HasPrefix(out, "record.csv (csv), 30 requests over 29.0 s") {
+		t.Errorf("compare: status %d, %s%s", status, out, errs)
 	}
 }
