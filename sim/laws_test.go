@@ -201,19 +201,35 @@ func TestFullSelectionIsFullAttention(t *testing.T) {
 // decodes of a step select at the least.
 func TestLaw8WorkingSetsFit(t *testing.T) {
 	draws(t, 100)
+	rapid.Check(t, func(t *rapid.T) { workingSetsFit(t, drawCrowd(t)) })
+}
+
+// Law 8 where each query head selects for itself, and contexts have few blocks more than the budget
+// or fewer: a block that opens is selected too.
+func TestLaw8WorkingSetsOfQueryHeadsFit(t *testing.T) {
+	draws(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCrowd(t)
-		o := c.start(t, profile(t, c.gpu))
-		o.spy.begin = func() error {
-			contexts := o.server.BatchContexts()
-			if need := c.selects(contexts); len(contexts) > 1 && need > c.hbm {
-				return fmt.Errorf("law 8: decodes of %d tokens select %d bytes of HBM, there are %d", contexts,
-					need, c.hbm)
-			}
-			return o.server.CheckBatch()
-		}
-		o.run(t, c, nil)
+		s := &c.spec
+		s.Attention, s.SelectPer, s.Eviction = "sparse", sim.PerQueryHead, kv.LRU
+		s.Selection = rapid.SampledFrom([]string{"arkvale", "quest"}).Draw(t, "fixed selection")
+		s.BlockTokens = max(2, s.BlockTokens)
+		s.BudgetTokens = s.BlockTokens * rapid.IntRange(5, 12).Draw(t, "budget blocks")
+		workingSetsFit(t, c)
 	})
+}
+
+func workingSetsFit(t *rapid.T, c *scenario) {
+	o := c.start(t, profile(t, c.gpu))
+	o.spy.begin = func() error {
+		contexts := o.server.BatchContexts()
+		if need := c.selects(contexts); len(contexts) > 1 && need > c.hbm {
+			return fmt.Errorf("law 8: decodes of %d tokens select %d bytes of HBM, there are %d", contexts,
+				need, c.hbm)
+		}
+		return o.server.CheckBatch()
+	}
+	o.run(t, c, nil)
 }
 
 // selects counts the bytes of the blocks that decodes select over all layers, their open ones
@@ -226,7 +242,6 @@ func (c *scenario) selects(contexts []int) (bytes int64) {
 			switch {
 			case !s.Sparse() || layer < s.DenseLayers:
 				bytes += int64(blocks*m.KVHeads) * geo.BlockBytes
-			case s.SelectPer == sim.PerQueryHead: // as many as its query heads differ in
 			case s.Selection == "arkvale" || s.Selection == "quest":
 				bytes += int64(min(blocks, s.BudgetTokens/s.BlockTokens)*m.KVHeads) * geo.BlockBytes
 			}

@@ -68,9 +68,14 @@ func (l *hbmLimit) Decode(sr *sched.Request) int64 {
 }
 
 // workingSet is the union of the blocks that a decode's last steps selected, at least one
-// step's where known; the budget before the first step.
+// step's where known; the budget before the first step. Query heads that select apart select the
+// budget at the least, and so a block that opens where there are no more. PSA and InfiniGen have no
+// least: a step of theirs may select more than the last one, which nothing foresees.
 func (s *Server) workingSet(r *request) int64 {
 	set := s.cache.WorkingSet(r.seq)
+	if s.apart {
+		set = max(set, s.selectedBytes(r.Context()))
+	}
 	if s.Spec.Sparse() && !s.fixed && r.steps > 0 {
 		dense := int64(s.Geometry.Blocks(r.Context())*min(s.Spec.DenseLayers, s.Model.Layers)) *
 			s.layerOfBlocks()
