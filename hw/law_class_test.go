@@ -97,7 +97,10 @@ func classPhysics(p *Profile, m *Model, layer int, w *sim.Work) float64 {
 	}
 	seconds := 2 * weights * n / peak
 	bytes := weights*float64(m.WeightBytesEach) + narrow + keys + attends*row
-	flops := attends * up
+	if math.IsInf(most, 1) {
+		bytes -= float64(w.RereadTokens) * row
+	}
+	flops := attends * up * float64(1+w.Drafts)
 	for _, s := range w.Prefill {
 		flops += pair * pairsWithin(s, most) * (1 - 1e-3) // of the steps
 		bytes += row * math.Min(most, float64(s.Query+s.Prefix))

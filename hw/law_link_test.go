@@ -17,12 +17,7 @@ func TestLaw11MonotoneLink(t *testing.T) {
 	m := mustModel(t, "llama3-8b")
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom(CardNames()).Draw(t, "card")
-		opts := DeviceOptions{
-			LoadEngine:      rapid.SampledFrom([]string{LoadMemcpy, LoadFlash}).Draw(t, "load"),
-			SaveEngine:      rapid.SampledFrom([]string{SaveMemcpy, SaveGPU, SaveFlash}).Draw(t, "save"),
-			Offload:         true,
-			SaveBufferBytes: logInt(t, 1<<32, "buffer") - 1,
-		}
+		opts := drawOptions(t)
 		factor := rapid.Float64Range(1, 8).Draw(t, "factor")
 		seed := rapid.Uint32().Draw(t, "moves")
 		run := func(factor float64) des.Time {
@@ -31,7 +26,7 @@ func TestLaw11MonotoneLink(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range []*Figure{&p.Link.Nominal, &p.Link.H2D, &p.Link.D2H, &p.Link.DuplexCopy,
-				&p.Link.DuplexKernel, &p.Save.GPURate} {
+				&p.Link.DuplexKernel, &p.Save.GPURate, &p.Load.Swap.Rate, &p.Load.Swap.RequestRate} {
 				f.Value *= factor
 			}
 			for i := range p.Load.Flash {
@@ -61,11 +56,7 @@ func TestLaw11MonotoneLink(t *testing.T) {
 // bandwidth x interval, over every layer of random steps.
 func TestLaw6LinkBandwidth(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
-		opts := DeviceOptions{
-			LoadEngine:      rapid.SampledFrom([]string{LoadMemcpy, LoadFlash}).Draw(t, "load"),
-			SaveEngine:      rapid.SampledFrom([]string{SaveMemcpy, SaveGPU, SaveFlash}).Draw(t, "save"),
-			SaveBufferBytes: logInt(t, 1<<32, "buffer") - 1,
-		}
+		opts := drawOptions(t)
 		d, err := NewDevice(p, m, opts)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +73,7 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 			for layer := range 4 {
 				w := sim.Work{Tokens: int(logInt(t, 4096, "tokens"))}
 				mv := kv.Moves{Layer: layer, Loads: logInt(t, 1e5, "loads") - 1,
-					Saves: logInt(t, 1e5, "saves") - 1, BlockBytes: logInt(t, 1<<18, "block")}
+					Saves: logInt(t, 1e5, "saves") - 1, BlockBytes: 64 * logInt(t, 1<<12, "a token of a block")}
 				at, drained := d.now, d.saves.drained
 				if err := d.Move(&mv); err != nil {
 					t.Fatal(err)

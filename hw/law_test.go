@@ -11,10 +11,20 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// allPairs runs f for every built-in card under every engine and every plain model, loaded once.
+// allPairs runs f for every built-in card under every engine and every plain model or one rank's
+// part of it, loaded once.
 func allPairs(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
 	t.Helper()
-	pairs(t, (*Model).Plain, f)
+	pairs(t, (*Model).Plain, func(t *rapid.T, p *Profile, m *Model) { f(t, p, drawShard(t, p, m)) })
+}
+
+// drawShard draws what one of 1, 2, 4 or 8 GPUs has of a model, where so many divide it.
+func drawShard(t *rapid.T, p *Profile, m *Model) *Model {
+	ranks := 1 << rapid.IntRange(0, 3).Draw(t, "ranks")
+	if shard, err := m.Shard(ranks); err == nil && p.CheckParallel(ranks) == nil {
+		return &shard
+	}
+	return m
 }
 
 // pairs is allPairs of the models that are wanted.
@@ -51,11 +61,15 @@ func drawWork(t *rapid.T) sim.Work {
 		Decodes: int(logInt(t, 1024, "decodes")) - 1,
 		Sparse:  rapid.Bool().Draw(t, "sparse"),
 	}
-	w.Tokens = w.Decodes
 	w.DecodeTokens = int64(w.Decodes) * logInt(t, 1<<20, "context")
 	if w.Sparse {
 		w.ScoredBlocks = int64(w.Decodes) * logInt(t, 1<<15, "blocks")
+	} else if w.Decodes > 0 {
+		w.Drafts = rapid.SampledFrom([]int{0, 0, 1, 8, 63}).Draw(t, "drafts")
+		w.RereadTokens = w.DecodeTokens / int64(w.Decodes) *
+			rapid.Int64Range(0, int64(w.Decodes-1)).Draw(t, "that read what another reads")
 	}
+	w.Tokens = w.Decodes * (1 + w.Drafts)
 	for range rapid.IntRange(0, 4).Draw(t, "spans") {
 		s := sim.Span{Query: int(logInt(t, 1<<20, "query")), Prefix: int(logInt(t, 1<<20, "prefix")) - 1}
 		w.Prefill = append(w.Prefill, s)
@@ -81,8 +95,8 @@ func layerPhysics(p *Profile, m *Model, w *sim.Work) float64 {
 		flops += 4 * d * float64(m.QHeads) * (q*float64(s.Prefix) + q*q/2)
 		bytes += tokenKV * (q + float64(s.Prefix))
 	}
-	flops += 4 * d * float64(m.QHeads) * float64(w.DecodeTokens)
-	bytes += tokenKV * float64(w.DecodeTokens)
+	flops += 4 * d * float64(m.QHeads) * float64(w.DecodeTokens) * float64(1+w.Drafts)
+	bytes += tokenKV * float64(w.DecodeTokens-w.RereadTokens)
 	bytes += tokenKV * float64(w.ScoredBlocks) // two vectors a block: as one token's K and V
 	return math.Max(flops/p.GPU.PeakFP16.SI(), bytes/p.GPU.HBMBandwidth.SI())
 }
@@ -117,16 +131,19 @@ func TestLaw10PhysicsAbsurdProfile(t *testing.T) {
 		absurd(&s.Rate, 1e9)
 		absurd(&s.Launch, 1e-6)
 	}
+	p.DenseDecode.L2Rate = p.DenseDecode.Rate
+	p.DenseDecode.Merge, p.DenseDecode.Wave = Figure{}, Figure{}
 	for i := range p.Load.Flash {
 		absurd(&p.Load.Flash[i].Figure, 1e9)
 	}
 	absurd(&p.Save.GPURate, 1e9)
 	absurd(&p.Link.H2D, 1e9)
 	absurd(&p.Link.D2H, 1e9)
-	m := mustModel(t, "lwm-7b")
-	c := newCoster(p, m, &DeviceOptions{})
+	models := []*Model{mustModel(t, "lwm-7b"), mustModel(t, "llama3-8b"), mustModel(t, "qwen2-7b")}
 	rapid.Check(t, func(t *rapid.T) {
+		m := drawShard(t, p, rapid.SampledFrom(models).Draw(t, "model"))
 		w := drawWork(t)
+		c := newCoster(p, m, &DeviceOptions{})
 		cost := c.layer(&w)
 		got := cost.linears + cost.prefill + cost.dense + cost.sparse + cost.scoring
 		if least := layerPhysics(p, m, &w); got.Seconds() < least*(1-1e-12) {
@@ -144,7 +161,7 @@ func TestLaw10PhysicsLink(t *testing.T) {
 func linkPhysics(t *rapid.T, p *Profile) {
 	n, b, pool := logInt(t, 1e8, "blocks"), logInt(t, 1<<20, "block bytes"), logInt(t, 1<<42, "pool")
 	bytes := float64(n) * float64(b)
-	for _, engine := range []string{LoadMemcpy, LoadFlash} {
+	for _, engine := range LoadEngines() {
 		l, err := newLoader(p, engine)
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +172,7 @@ func linkPhysics(t *rapid.T, p *Profile) {
 			t.Fatalf("%s loads %d x %d bytes in %gs, within a stream in %gs", engine, n, b, s, among)
 		}
 	}
-	for _, engine := range []string{SaveMemcpy, SaveGPU, SaveFlash} {
+	for _, engine := range SaveEngines() {
 		s, _, err := newSaver(p, engine, int(logInt(t, 256, "threads")))
 		if err != nil {
 			t.Fatal(err)
@@ -168,28 +185,60 @@ func linkPhysics(t *rapid.T, p *Profile) {
 
 func TestLaw10PhysicsStep(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
-		d, err := NewDevice(p, m,
-			DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveGPU, Offload: true})
-		if err != nil {
-			t.Fatal(err)
-		}
 		w := drawWork(t)
-		sampled := rapid.IntRange(0, w.Decodes).Draw(t, "sampled")
-		blocks := logInt(t, 1e6, "loads") - 1
-		timing := runStep(t, d, &sim.Step{Sampled: sampled}, m.Layers, &w, blocks, blocks)
-		least := float64(m.Layers) * (layerPhysics(p, m, &w) + float64(blocks<<14)/p.Link.H2D.SI())
-		if sampled > 0 {
-			head := 2 * float64(m.Hidden) * float64(m.Vocab)
-			least += math.Max(head*float64(sampled)/p.GPU.PeakFP16.SI(), head/p.GPU.HBMBandwidth.SI())
-		}
-		if timing.Elapsed.Seconds() < least*(1-1e-12) {
-			t.Fatalf("%s, %s: step takes %v, physics allow %gs", p.Name, m.Name, timing.Elapsed, least)
-		}
-		if saved := float64(m.Layers) *
-			float64(blocks<<14) / p.Link.D2H.SI(); timing.SavesDone.Seconds() < saved*(1-1e-12) {
-			t.Fatalf("saves done after %v, the link needs %gs", timing.SavesDone, saved)
-		}
+		stepPhysics(t, p, m, &w, float64(m.Layers)*layerPhysics(p, m, &w))
 	})
+}
+
+// drawOptions draws how a system that offloads uses a card.
+func drawOptions(t *rapid.T) DeviceOptions {
+	opts := DeviceOptions{
+		LoadEngine:      rapid.SampledFrom(LoadEngines()).Draw(t, "load"),
+		SaveEngine:      rapid.SampledFrom(SaveEngines()).Draw(t, "save"),
+		SaveBufferBytes: logInt(t, 1<<32, "buffer") - 1,
+		BlockTokens:     64, Offload: true, TopP: rapid.Bool().Draw(t, "top p"),
+	}
+	if opts.LoadEngine == LoadSwap {
+		opts.HotSlots = 64 * int(logInt(t, 256, "buffer's blocks"))
+	}
+	return opts
+}
+
+// stepPhysics holds a step of layers of the same work, which take least seconds at the least and
+// move blocks, against the card's peaks and its links, those between GPUs included.
+func stepPhysics(t *rapid.T, p *Profile, m *Model, w *sim.Work, least float64) {
+	opts := drawOptions(t)
+	d, err := NewDevice(p, m, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.HotSlots > 0 {
+		w.Swapped = w.Decodes
+	}
+	sampled := rapid.IntRange(0, w.Decodes).Draw(t, "sampled")
+	blocks := logInt(t, 1e6, "loads") - 1
+	timing := runStep(t, d, &sim.Step{Sampled: sampled}, m.Layers, w, blocks, blocks)
+	least += float64(m.Layers) * float64(blocks<<14) / p.Link.H2D.SI()
+	if sampled > 0 {
+		head := 2 * float64(m.Hidden) * float64(m.Vocab)
+		least += math.Max(head*float64(sampled)/p.GPU.PeakFP16.SI(), head/p.GPU.HBMBandwidth.SI())
+	}
+	if n := float64(m.ranks()); n > 1 {
+		reduces := float64(2*m.Layers) * ring(n) * 2 * float64(w.Tokens*m.Hidden) /
+			p.Interconnect.Nominal.SI()
+		if least += reduces; timing.Phases.AllReduce.Seconds() < reduces*(1-1e-12) {
+			t.Fatalf("%s, %s over %g GPUs: all-reduces take %v, their links need %gs", p.Name, m.Name, n,
+				timing.Phases.AllReduce, reduces)
+		}
+	}
+	if timing.Elapsed.Seconds() < least*(1-1e-12) {
+		t.Fatalf("%s, %s over %d GPUs, %+v, %+v: step takes %v, physics allow %gs", p.Name, m.Name,
+			m.ranks(), opts, w, timing.Elapsed, least)
+	}
+	if saved := float64(m.Layers) *
+		float64(blocks<<14) / p.Link.D2H.SI(); timing.SavesDone.Seconds() < saved*(1-1e-12) {
+		t.Fatalf("saves done after %v, the link needs %gs", timing.SavesDone, saved)
+	}
 }
 
 type fataler interface {
@@ -231,10 +280,14 @@ func runMoves(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work,
 	return timing
 }
 
-// neverFalling is a profile whose linears take no less for more tokens, as measured ones may: each
-// row has the least time of those from it on, without pause and at the full clock.
+// neverFalling is a profile whose linears and grids take no less for more tokens, as measured ones
+// may: each row has the least time of those from it on, without pause and at the full clock.
 func neverFalling(p *Profile) *Profile {
 	q := *p
+	q.Grids = slices.Clone(p.Grids)
+	for i := range q.Grids {
+		q.Grids[i].neverFall()
+	}
 	q.Linears = slices.Clone(p.Linears)
 	for i := len(q.Linears) - 1; i >= 0; i-- {
 		for _, r := range q.Linears[i+1:] {
@@ -258,6 +311,22 @@ func neverFalling(p *Profile) *Profile {
 		r.Value, r.Unit = max(1e-12, 1-least/seconds(&q, *r)), "share"
 	}
 	return &q
+}
+
+// neverFall gives each time of a grid with tokens the least of those of as many tokens or more.
+func (g *Grid) neverFall() {
+	step := len(g.Times) // from a time to that of the axis's next value
+	g.Times = slices.Clone(g.Times)
+	for _, a := range g.Axes {
+		if step /= len(a.At); a.Size != "tokens" {
+			continue
+		}
+		for i := len(g.Times) - 1; i >= 0; i-- {
+			if last := i/step%len(a.At) == len(a.At)-1; !last {
+				g.Times[i] = min(g.Times[i], g.Times[i+step])
+			}
+		}
+	}
 }
 
 // Linears are made monotone first: measured ones may take less for more tokens.
@@ -290,7 +359,7 @@ func TestLaw11MonotoneTransfers(t *testing.T) {
 		n, b := logInt(t, 1e7, "blocks"), logInt(t, 1<<20, "block bytes")
 		n2, b2 := n+logInt(t, 1e6, "more blocks")-1, b+logInt(t, 1<<16, "more bytes")-1
 		pool := logInt(t, 1<<40, "pool")
-		for _, e := range []string{LoadMemcpy, LoadFlash} {
+		for _, e := range LoadEngines() {
 			l, err := newLoader(p, e)
 			if err != nil {
 				t.Fatal(err)
@@ -302,7 +371,7 @@ func TestLaw11MonotoneTransfers(t *testing.T) {
 			}
 		}
 		threads := rapid.IntRange(1, 64).Draw(t, "threads")
-		for _, e := range []string{SaveMemcpy, SaveGPU, SaveFlash} {
+		for _, e := range SaveEngines() {
 			s, _, err := newSaver(p, e, threads)
 			if err != nil {
 				t.Fatal(err)
