@@ -7,8 +7,8 @@ import (
 )
 
 // Under a modern engine no decode step of 8 or more requests lasts more than twice what its
-// bytes need at the card's peak, and no prefill of 8k tokens more than twice its FLOPs, with
-// experts 2.7 times: on every card and with every model that fits it.
+// bytes need at the card's peak, and no prefill of 8k tokens more than twice its FLOPs, or up to
+// 3.2 times where kernels are known to be slower: on every card and with every model that fits it.
 func TestModernEngineIsNearItsBound(t *testing.T) {
 	tried := 0
 	for _, gpu := range CardNames() {
@@ -23,8 +23,13 @@ func TestModernEngineIsNearItsBound(t *testing.T) {
 				continue
 			}
 			most := 2.
-			if m.IsMixture() { // grouped GEMMs reach two fifths of an A100's peak at best
+			switch {
+			case p.GPU.PeakFP4.Set() && m.ExpertBytesEach > 0: // 4-bit experts computed in 16 bits
+				most = 3.2
+			case m.IsMixture(): // grouped GEMMs reach two fifths of an A100's peak at best
 				most = 2.7
+			case gpu == "l40s" || gpu == "rtx-pro-6000": // GEMMs of an L40S reach half of its peak
+				most = 2.3
 			}
 			for _, batch := range []int{8, 16, 32, 64, 128} {
 				for _, context := range []int{512, 2048, 8192, 32768} {

@@ -228,7 +228,7 @@ const ChangeRange = ">= 0.001, <= 1e+06"
 
 // with returns the card with some figures changed. Where a direction of the link
 // is changed, its nominal speed and what both directions reach together grow or
-// shrink alike, unless they are changed too.
+// shrink alike, unless they are changed too; the peaks of FP8 and FP4 do as peak_fp16.
 func (c *Card) with(ch Changes) *Card {
 	if len(ch) == 0 {
 		return c
@@ -238,6 +238,11 @@ func (c *Card) with(ch Changes) *Card {
 		if v, ok := ch[f.key]; ok {
 			*f.figure(&out) = Figure{Value: v, Unit: f.unit, From: Derived,
 				Source: "set by the configuration"}
+		}
+	}
+	for _, f := range []*Figure{&out.GPU.PeakFP8, &out.GPU.PeakFP4} {
+		if f.Set() {
+			f.scale(out.GPU.PeakFP16.SI()/c.GPU.PeakFP16.SI(), "as peak_fp16")
 		}
 	}
 	before, after := c.Link.H2D.SI()+c.Link.D2H.SI(), out.Link.H2D.SI()+out.Link.D2H.SI()

@@ -58,16 +58,17 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 }
 
 // grids scales the times of grids beyond their shortest, which are launches: decode attention with
-// HBM, all-reduces with the links between GPUs, GEMMs with the mean that matrices are scaled with.
+// HBM, all-reduces with the links between GPUs, GEMMs with the mean that matrices are scaled with,
+// of the peak of their type.
 func (k *KernelCosts) grids(from, to *Card) {
 	hbm := to.GPU.HBMBandwidth.SI() / from.GPU.HBMBandwidth.SI()
-	peak := to.GPU.PeakFP16.SI() / from.GPU.PeakFP16.SI()
 	links := to.Interconnect.Nominal.optional() / from.Interconnect.Nominal.optional()
-	if hbm == 1 && peak == 1 && links == 1 {
-		return
-	}
 	for i := range k.Grids {
 		g := &k.Grids[i]
+		peak := to.PeakOf(g.Type) / from.PeakOf(g.Type)
+		if hbm == 1 && peak == 1 && links == 1 {
+			continue
+		}
 		launch := slices.Min(g.Times)
 		times, at := make([]float64, len(g.Times)), 0
 		g.Each(func(sizes [3]float64) {

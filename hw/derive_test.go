@@ -3,6 +3,7 @@ package hw
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,10 +83,25 @@ func TestDerivedCards(t *testing.T) {
 	check("many tokens' linears", to.Linears[last].SI(), from.Linears[last].SI())
 	check("norms of one token", to.Pointwise[0].SI(), from.Pointwise[0].SI())
 
+	b200, b300 := loadKernelsOn(t, "b200"), loadKernelsOn(t, "b300")
+	four, more := b200.grid(GridGEMM, "nvfp4"), b300.grid(GridGEMM, "nvfp4")
+	launches, most := slices.Min(four.Times), len(four.Times)-1
+	check("FP4 GEMM of many tokens", more.Times[most]-launches, (four.Times[most]-launches)*9/14)
+
 	a80, a40 := load("a100-80gb"), load("a100-40gb")
 	check("A100-40GB, one token", a40.Linears[0].SI(), a80.Linears[0].SI()*2039/1555)
 	check("A100-40GB, sparse decode", a40.SparseDecode.Rate.SI(), a80.SparseDecode.Rate.SI()*1555/2039)
 	check("A100-40GB, prefill", a40.Prefill[1].Rate.SI(), a80.Prefill[1].Rate.SI())
+}
+
+// loadKernelsOn is a card under the engine that runs imported kernels.
+func loadKernelsOn(t *testing.T, gpu string) *Profile {
+	t.Helper()
+	p, err := Load(gpu, "vllm-0.15", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // machines draws a card with an engine that runs there.
@@ -252,9 +268,9 @@ func TestChangesErrors(t *testing.T) {
 		wantError(t, c.want[0], err, c.want...)
 	}
 	_, err := Load("h100", "vllm-0.15", nil)
-	wantError(t, "half a name", err, `unknown gpu "h100"`, `did you mean "h100-80gb"?`)
+	wantError(t, "half a name", err, `unknown gpu "h100"`, `did you mean "h100-80gb" or "h100-pcie"?`)
 	_, err = Load("A100", "vllm-0.15", nil)
-	wantError(t, "half a name of two", err, `did you mean "a100-40gb" or "a100-80gb"?`)
+	wantError(t, "half a name of two", err, `did you mean "a100-40gb" or "a100-80gb" or "a100-pcie"?`)
 	_, err = Load("h200", "vllm-0.16", nil)
 	wantError(t, "no engine", err, `unknown engine "vllm-0.16"; known: `)
 }
@@ -277,6 +293,13 @@ func TestChangedLink(t *testing.T) {
 	}
 	if got := c.with(Changes{"link_h2d": 50, "link_nominal": 40}); got.Link.Nominal.Value != 40 {
 		t.Errorf("nominal %v, set to 40", got.Link.Nominal.Value)
+	}
+	hopper, err := LoadCard("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := hopper.with(Changes{"peak_fp16": 2 * 989}); got.GPU.PeakFP8.Value != 2*1979 {
+		t.Errorf("peak of FP8 %v with twice the peak of FP16", got.GPU.PeakFP8.Value)
 	}
 	if c.Link.H2D.Value != 25.1 {
 		t.Error("the card itself has changed")

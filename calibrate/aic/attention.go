@@ -175,7 +175,11 @@ func (im *importer) setPrefill(kind string, c prefillCost, source string) {
 		return hw.Figure{Value: round(v), Unit: unit, From: hw.Imported, Source: source}
 	}
 	rate := min(c.rate, im.card.GPU.PeakFP16.SI())
-	for _, q := range prefillQueries {
+	stream := figure(c.stream/1e9, "GB/s")
+	for i, q := range prefillQueries {
+		if i == 1 { // one row has it in full
+			source = "as the launch of 16 tokens"
+		}
 		r := hw.PrefillRow{Query: q, Launch: figure(c.launch*1e6, "us"),
 			Rate: figure(rate/(1+c.diagonal*queryTile/float64(q))/1e12, "TFLOP/s")}
 		if kind == "fp8" {
@@ -185,6 +189,6 @@ func (im *importer) setPrefill(kind string, c prefillCost, source string) {
 	}
 	if kind == "bf16" {
 		im.costs.Paged = im.paged
-		im.costs.Paged.Stream = figure(c.stream/1e9, "GB/s")
+		im.costs.Paged.Stream = stream
 	}
 }

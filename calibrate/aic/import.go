@@ -117,17 +117,19 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
 			t = inProportion(&g, all, sizes)
 			all[sizes] = t
 		}
-		g.Times = append(g.Times, round(t*1e3))
+		g.Times = append(g.Times, digits(t*1e3, gridDigits))
 	})
 	if slices.Contains(g.Times, 0) {
 		return fmt.Errorf("tables: %s: no %s of %s of the smallest sizes, from which larger ones could "+
 			"be derived", im.tables.dir, g.Kernel, g.Type)
 	}
-	if g.Kernel == hw.GridGEMM && g.Type == "bf16" {
-		fastest(&g)
-	}
-	if g.Kernel != hw.GridGEMM {
+	switch {
+	case g.Kernel != hw.GridGEMM:
 		rising(&g)
+	case g.Type == "bf16":
+		fastest(&g, len(g.Axes[0].At))
+	default:
+		fastest(&g, 1)
 	}
 	g.From = hw.Imported
 	g.Source = source(c, kernels, fmt.Sprintf("; %d of %d times are of smaller sizes in proportion",
@@ -153,11 +155,13 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
 	return nil
 }
 
-// fastest makes each time at most that of more tokens. The tables have two times, 15 % apart, for
-// 16-bit GEMMs of similar sizes; the shorter is kept because steps of recorded servers fit it.
-func fastest(g *hw.Grid) {
+// fastest makes each time of the fewest tokens, so many sizes of them, at most that of more tokens.
+// The tables have two times, 15 % apart, for 16-bit GEMMs of similar sizes; the shorter is kept
+// because steps of recorded servers fit it. Of other types only the first size is lowered: a table
+// may have the host's time there, because it was measured first.
+func fastest(g *hw.Grid, sizes int) {
 	step := len(g.Axes[1].At) * len(g.Axes[2].At)
-	for i := len(g.Times) - step - 1; i >= 0; i-- {
+	for i := min(sizes*step, len(g.Times)-step) - 1; i >= 0; i-- {
 		g.Times[i] = min(g.Times[i], g.Times[i+step])
 	}
 }
@@ -224,11 +228,16 @@ func (im *importer) judge(name string, points int, unseen []float64) {
 }
 
 // round keeps four digits.
-func round(x float64) float64 {
+func round(x float64) float64 { return digits(x, 4) }
+
+// gridDigits is how many digits a time of a grid keeps: tables repeat themselves within a percent.
+const gridDigits = 3
+
+func digits(x float64, n int) float64 {
 	if x == 0 {
 		return 0
 	}
-	scale := math.Pow(10, 3-math.Floor(math.Log10(math.Abs(x))))
+	scale := math.Pow(10, float64(n-1)-math.Floor(math.Log10(math.Abs(x))))
 	return math.Round(x*scale) / scale
 }
 

@@ -77,11 +77,11 @@ func TestGEMMsAreReadBack(t *testing.T) {
 	for _, at := range [][3]int64{{1, 128, 128}, {512, 4096, 8192}, {640, 4096, 8192},
 		{640, 3072, 3072}, {1, 32768, 4096}} {
 		got := g.Seconds([3]float64{float64(at[0]), float64(at[1]), float64(at[2])}) * 1e3
-		if want := gemmTime(at[0], at[1], at[2]); math.Abs(got/want-1) > 1e-3 {
+		if want := gemmTime(at[0], at[1], at[2]); math.Abs(got/want-1) > 5e-3 {
 			t.Errorf("GEMM %v: %g ms, the table says %g", at, got, want)
 		}
 	}
-	if f := made.Kernels.Fits[0]; f.Within5 != 1 || f.HeldOut == 0 || f.MaxError > 1e-3 {
+	if f := made.Kernels.Fits[0]; f.Within5 != 1 || f.HeldOut == 0 || f.MaxError > 5e-3 {
 		t.Errorf("points between those of the grid: %+v", f)
 	}
 	if notes := strings.Join(made.Notes, "\n"); !strings.Contains(notes, "no table moe_perf") {

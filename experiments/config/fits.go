@@ -21,7 +21,7 @@ func WouldFit(p Point, tokens int) string {
 		p.GPU = card
 		for _, n := range []int{1, 2, 4, 8} {
 			if p.System.TensorParallel = n; p.holds(tokens) {
-				words = append(words, fmt.Sprintf("gpu = %q with system.tensor_parallel = %d", card, n))
+				words = append(words, fmt.Sprintf("%dx %s", n, card))
 				break
 			}
 		}
@@ -29,7 +29,7 @@ func WouldFit(p Point, tokens int) string {
 	if len(words) == 0 {
 		return "no card does with up to 8 GPUs (system.tensor_parallel)"
 	}
-	return "these do: " + strings.Join(words, ", ")
+	return "these do (system.tensor_parallel x gpu): " + strings.Join(words, ", ")
 }
 
 // holds says whether the GPUs of a point have memory for its model and the KV of so many tokens.

@@ -9,10 +9,11 @@ import (
 func TestWhatWouldFit(t *testing.T) {
 	for model, want := range map[string]string{
 		// 220.15 GiB of weights: 55 a GPU of 4, 28 of 8, 110 of 2
-		"qwen3-235b-a22b": `; these do: gpu = "a100-80gb" with system.tensor_parallel = 4, ` +
-			`gpu = "a100-40gb" with system.tensor_parallel = 8, gpu = "h100-80gb" with ` +
-			`system.tensor_parallel = 4, gpu = "h200" with system.tensor_parallel = 2`,
-		"deepseek-v3": `; these do: gpu = "h200" with system.tensor_parallel = 8`,
+		"qwen3-235b-a22b": "these do (system.tensor_parallel x gpu): 4x a100-80gb, 8x a100-40gb, " +
+			"4x a100-pcie, 2x b200, 1x b300, 2x gb200, 1x gb300, 4x h100-80gb, 4x h100-pcie, 2x h200, " +
+			"8x l40s, 4x rtx-pro-6000",
+		"deepseek-v3": "these do (system.tensor_parallel x gpu): 4x b200, 4x b300, 4x gb200, " +
+			"4x gb300, 8x h200, 8x rtx-pro-6000",
 	} {
 		_, err := Load("", []string{"model=" + model, "gpu=a100-80gb", "workload.rate=1",
 			"system.preset=vllm"})
@@ -22,7 +23,7 @@ func TestWhatWouldFit(t *testing.T) {
 	}
 	p := mustLoad(t, "", "model=llama3.1-8b", "gpu=h100-80gb", "workload.rate=1").Points()[0]
 	// 244 GiB of KV and 15 of weights are 65 a GPU of 4
-	const four = `"h100-80gb" with system.tensor_parallel = 4`
+	const four = "4x h100-80gb"
 	if text := WouldFit(p, 2_000_000); !strings.Contains(text, four) {
 		t.Errorf("KV of two million tokens: %s", text)
 	}

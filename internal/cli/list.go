@@ -41,16 +41,21 @@ func (l *listGPUs) Run(app *App) error {
 		return listCard(app.Stdout, l.Name)
 	}
 	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"gpu", "FP16 TFLOP/s", "HBM GiB", "HBM GB/s", "H2D GB/s", "D2H GB/s", ""})
+	t.AppendHeader(table.Row{"gpu", "FP16 TFLOP/s", "HBM GiB", "HBM GB/s", "H2D GB/s", "D2H GB/s",
+		"kernels of vLLM", ""})
 	for _, name := range hw.CardNames() {
 		p, err := hw.LoadCard(name)
+		if err != nil {
+			return err
+		}
+		k, derived, err := p.KernelsOf("fa3", name)
 		if err != nil {
 			return err
 		}
 		t.AppendRow(table.Row{name,
 			digits(p.GPU.PeakFP16.SI() / 1e12), digits(p.GPU.HBMSize.SI() / (1 << 30)),
 			digits(p.GPU.HBMBandwidth.SI() / 1e9), digits(p.Link.H2D.SI() / 1e9),
-			digits(p.Link.D2H.SI() / 1e9),
+			digits(p.Link.D2H.SI() / 1e9), originOf(k, derived),
 			p.Title})
 	}
 	t.SetColumnConfigs(rightAligned(2, 6))

@@ -59,13 +59,20 @@ func listCard(w io.Writer, name string) error {
 			fmt.Fprintf(w, "  %-12s %v\n", library, err)
 			continue
 		}
-		how := "measured on this card"
-		if derived {
-			how = "derived from " + k.MeasuredOn
-		}
-		fmt.Fprintf(w, "  %-12s %s (%s): %s\n", library, k.Name, how, k.Title)
+		fmt.Fprintf(w, "  %-12s %s (%s): %s\n", library, k.Name, originOf(k, derived), k.Title)
 	}
 	return nil
+}
+
+// originOf says where the costs of kernels on a card come from.
+func originOf(k *hw.Kernels, derived bool) string {
+	switch {
+	case derived:
+		return "derived from " + k.MeasuredOn
+	case len(k.Grids) > 0 && k.Grids[0].From == hw.Imported:
+		return "imported for this card"
+	}
+	return "measured on this card"
 }
 
 // listModel prints the shape of a model, and what it comes to in bytes and FLOPs.

@@ -68,14 +68,14 @@ func (f *planFlags) alone(own []string) ([]string, error) {
 }
 
 // cards are the names of the flag's cards in full: a part of a name stands for the one card that
-// begins with it.
+// begins with it, PCIe cards apart: h100 is taken to be the SXM.
 func (f *planFlags) cards() (cards []string, err error) {
 	known := hw.CardNames()
 	for _, name := range f.GPUs {
 		name = strings.TrimSpace(name)
 		var begin []string
 		for _, card := range known {
-			if strings.HasPrefix(card, strings.ToLower(name)+"-") {
+			if strings.HasPrefix(card, strings.ToLower(name)+"-") && !strings.HasSuffix(card, "-pcie") {
 				begin = append(begin, card)
 			}
 		}

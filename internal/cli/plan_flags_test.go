@@ -75,7 +75,7 @@ func TestPlanFlagsRefuse(t *testing.T) {
 	}{
 		{line[:9], "--rate, --ttft or --tbt: missing"},
 		{with("--gpus", "a100"), "several cards begin so; name one or more of a100-40gb, a100-80gb"},
-		{with("--gpus", "b200"), "--gpus b200: no such card; use a100-40gb"},
+		{with("--gpus", "b100"), "--gpus b100: no such card; use a100-40gb"},
 		{with("--rate", "5s"), `has the unit "s"; want a number`},
 		{with("--input", "64K"), "write 64k or 64Ki"},
 		{with("--tbt", "5%"), `has the unit "%"`},
