@@ -20,13 +20,13 @@ type gemmColumns struct {
 var gemmTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block",
 	"nvfp4": "nvfp4", "int8": "int8"}
 
-// Sizes of the grid. Powers of two suffice for columns and rows, because a GEMM's time is nearly
-// straight between them. The time climbs by whole tiles of tokens, so there are more sizes of
-// tokens, some of them one above a tile.
+// Sizes of the grid. Powers of two and four suffice for columns and rows, because a GEMM's time is
+// nearly straight between them. The time climbs by whole tiles of tokens, so there are more sizes
+// of tokens, some of them one above a tile.
 var (
 	gemmTokens = []int64{1, 4, 8, 16, 17, 32, 48, 64, 65, 96, 128, 129, 160, 192, 256, 257, 384,
 		512, 768, 1024, 1280, 1536, 2048, 3072, 4096, 8192, 16384, 32768}
-	gemmSides = []int64{128, 512, 1024, 2048, 4096, 8192, 16384, 65536}
+	gemmSides = []int64{128, 512, 2048, 4096, 8192, 16384, 65536}
 )
 
 // gemms returns a grid for each type of weights in the table.
