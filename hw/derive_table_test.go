@@ -1,0 +1,140 @@
+package hw
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// errorsOf gathers by how much prices are off, by kernel, in the order in which kernels come.
+type errorsOf struct {
+	names []string
+	off   map[string][]float64
+}
+
+func (e *errorsOf) add(kernel string, derived, own float64) {
+	if _, ok := e.off[kernel]; !ok {
+		e.names = append(e.names, kernel)
+	}
+	e.off[kernel] = append(e.off[kernel], math.Abs(derived/own-1))
+}
+
+// within is the share of the errors of a kernel up to most, in percent.
+func (e *errorsOf) within(kernel string, most float64) float64 {
+	n := 0
+	for _, v := range e.off[kernel] {
+		if v <= most {
+			n++
+		}
+	}
+	return 100 * float64(n) / float64(len(e.off[kernel]))
+}
+
+func (e *errorsOf) median(kernel string) float64 {
+	all := slices.Clone(e.off[kernel])
+	slices.Sort(all)
+	return 100 * all[len(all)/2]
+}
+
+// compareKernels prices kernels derived for a card against those imported for it: grids at their
+// own points, the others over shapes of models and sizes of batches.
+func compareKernels(t *testing.T, derived, own *Profile) *errorsOf {
+	t.Helper()
+	e := &errorsOf{off: map[string][]float64{}}
+	for i := range own.Grids {
+		g := &own.Grids[i]
+		if d := derived.grid(g.Kernel, g.Type); d != nil {
+			at := 0
+			g.Each(func(sizes [3]float64) {
+				e.add(g.Kernel+" of "+g.Type, d.Seconds(sizes)*1e6, g.Times[at])
+				at++
+			})
+		}
+	}
+	for _, kv := range []int{2, 1} {
+		for _, heads := range [][2]int{{32, 8}, {64, 8}, {16, 2}, {8, 1}, {32, 32}} {
+			m := mustModel(t, "llama3.1-8b")
+			m.QHeads, m.KVHeads, m.KVBytesEach = heads[0], heads[1], kv
+			if kv == 1 && !slices.ContainsFunc(derived.Prefill,
+				func(r PrefillRow) bool { return r.KV != "" }) {
+				continue
+			}
+			a, b := newPrefillAttention(derived, m, 0), newPrefillAttention(own, m, 0)
+			for query := 16; query <= 32768; query *= 2 {
+				spans := []sim.Span{{Query: query}}
+				got, _ := a.of(spans)
+				want, _ := b.of(spans)
+				e.add("prefill_attention of "+kvType(m), got, want)
+			}
+		}
+	}
+	for _, name := range ModelNames() {
+		m := mustModel(t, name)
+		if m.IsMixture() && derived.hasExperts(m) && own.hasExperts(m) {
+			a, b := newExperts(derived, m), newExperts(own, m)
+			for tokens := 1.0; tokens <= 16384; tokens *= 2 {
+				got, _ := a.of(tokens)
+				want, _ := b.of(tokens)
+				e.add("experts of "+expertType(m), got, want)
+			}
+		}
+		if a, b := newSelected(derived, m), newSelected(own, m); a != nil && b != nil {
+			for n := 256; n <= 16384; n *= 2 {
+				spans := []sim.Span{{Query: n}, {Query: n, Prefix: 8192}}
+				got, gotIndex := a.prefill(spans)
+				want, wantIndex := b.prefill(spans)
+				e.add("selected, prefill", got+gotIndex, want+wantIndex)
+			}
+			for n := 1.0; n <= 256; n *= 2 {
+				e.add("selected, decode", a.decode(2048*n, n, 1)+a.scores(16384*n),
+					b.decode(2048*n, n, 1)+b.scores(16384*n))
+			}
+		}
+	}
+	return e
+}
+
+// The page has how well deriving works: kernels of one card on another, against those imported for
+// the other. Kernels of the same generation and 16 bits are derived within a fifth in most points.
+func TestDerivedAgainstImported(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("| card | derived from | kernel | points | within 5 % | within 10 % | " +
+		"within 20 % | median error |\n|-|-|-|-:|-:|-:|-:|-:|\n")
+	for _, c := range []struct{ kernels, from string }{
+		{"h100-vllm", "h200-vllm"}, {"b200-vllm", "h200-vllm"}, {"l40s-vllm", "a100-vllm"},
+	} {
+		load := func(name string) (*Kernels, *Card) {
+			k, err := LoadKernels(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			card, err := LoadCard(k.MeasuredOn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return k, card
+		}
+		own, card := load(c.kernels)
+		other, there := load(c.from)
+		on := func(costs KernelCosts) *Profile {
+			return &Profile{Name: card.Name, GPU: card.GPU, Link: card.Link, CPU: card.CPU,
+				Interconnect: card.Interconnect, KernelCosts: costs}
+		}
+		e := compareKernels(t, on(other.KernelCosts.on(there, card)), on(own.KernelCosts))
+		for _, kernel := range e.names {
+			fmt.Fprintf(&table, "| %s | %s | %s | %d | %.1f %% | %.1f %% | %.1f %% | %.1f %% |\n", card.Name,
+				there.Name, kernel, len(e.off[kernel]), e.within(kernel, 0.05), e.within(kernel, 0.1),
+				e.within(kernel, 0.2), e.median(kernel))
+			if c.kernels == "h100-vllm" && strings.HasSuffix(kernel, "of bf16") &&
+				e.within(kernel, 0.2) < 75 {
+				t.Errorf("%s of an H100 from an H200's: only %.1f %% of the points within a fifth", kernel,
+					e.within(kernel, 0.2))
+			}
+		}
+	}
+	generated(t, "../docs/cost-model.md", "derived", "DerivedAgainstImported", table.String())
+}
