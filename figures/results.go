@@ -15,6 +15,7 @@ import (
 	"strconv"
 
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // Run is what the figures need of one run's summary. Times are in seconds.
@@ -41,7 +42,7 @@ type Run struct {
 	Steps               float64            `json:"steps"`
 	PhaseS              map[string]float64 `json:"phase_s"`
 	Live                *struct{}          `json:"live"` // nil of a simulation
-	Warnings            []string           `json:"warnings"`
+	Warnings            []warn.Warning     `json:"warnings"`
 	SLO                 string             `json:"slo"`
 	Settings            map[string]any     `json:"settings"` // what the axes of a sweep set
 

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // panel is the results of one model on one card.
@@ -75,7 +76,7 @@ func curves(runs []Run, series func(*Run) string, x, y func(*Run) float64) []cur
 			out[c].points = append(out[c].points, point{x: k.x})
 		}
 		values[k] = append(values[k], v)
-		unstable[k] = unstable[k] || isUnstable(r.Warnings)
+		unstable[k] = unstable[k] || warn.Has(r.Warnings, warn.UnstableQueue, warn.WaitsGrow)
 		rejects[k] = rejects[k] || r.Rejected > 0
 	}
 	for _, c := range out {
@@ -102,14 +103,6 @@ func summarise(x float64, values []float64, unstable bool) point {
 		}
 	}
 	return p
-}
-
-// isUnstable finds the warnings of a queue that grows, of long runs and of short ones.
-func isUnstable(warnings []string) bool {
-	return slices.ContainsFunc(warnings,
-		func(w string) bool {
-			return strings.HasPrefix(w, "unstable queue") || strings.HasPrefix(w, "waits grow")
-		})
 }
 
 // Series and abscissae of runs.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -209,8 +210,8 @@ func TestDeviceExtrapolationNotes(t *testing.T) {
 	sparse := runStep(t, d, &sim.Step{Start: dense.Elapsed + again.Elapsed}, 2, &w, 0, 0)
 	w.Rounds = []sim.Round{{Tokens: 1 << 22}}
 	psa := runStep(t, d, &sim.Step{Start: dense.Elapsed + again.Elapsed + sparse.Elapsed}, 2, &w, 0, 0)
-	notes := strings.Join(d.ExtrapolationNotes(
-		dense.Extrapolated|sparse.Extrapolated|psa.Extrapolated), "\n")
+	notes := strings.Join(warn.Texts(d.ExtrapolationNotes(
+		dense.Extrapolated|sparse.Extrapolated|psa.Extrapolated)), "\n")
 	for _, want := range []string{
 		"no measured points for llama3-8b", "9000 tokens, measured 1 to 4096",
 		"chunks of 100 tokens, measured from 512",
@@ -224,7 +225,8 @@ func TestDeviceExtrapolationNotes(t *testing.T) {
 	}
 	next := newTestDevice(t, "a100-40gb", "llama3-8b", DeviceOptions{})
 	if next.ShareNotes(d); !strings.Contains(
-		strings.Join(next.ExtrapolationNotes(dense.Extrapolated), "\n"), "chunks of 100 tokens") {
+		strings.Join(warn.Texts(next.ExtrapolationNotes(dense.Extrapolated)), "\n"),
+		"chunks of 100 tokens") {
 		t.Error("a device that shares notes does not know what the other was asked")
 	}
 	const here = noteSparsePrefill // that was measured on this card, and the model is plain

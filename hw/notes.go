@@ -1,6 +1,11 @@
 package hw
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
+)
 
 // Bits of Timing.Extrapolated.
 const (
@@ -100,17 +105,23 @@ func (d *Device) ShareNotes(o *Device) { d.costs.notes.asked = o.costs.notes.ask
 // ExtrapolationNotes explains what the bits of Timing.Extrapolated stand for: what was asked,
 // farthest over the life of the device and of those that it shares notes with, against what was
 // measured.
-func (d *Device) ExtrapolationNotes(bits uint32) []string {
+func (d *Device) ExtrapolationNotes(bits uint32) []warn.Warning {
 	n := d.costs.notes
-	var out []string
+	var out []warn.Warning
 	for bit := range noteCount {
 		switch {
 		case bits&(1<<bit) == 0:
 		case bit == noteShape || bit == notePSA || bit >= noteSparsePrefill:
-			out = append(out, n.text[bit])
+			out = append(out, warn.New(warn.Assumed, "%s", n.text[bit]).About(n.kernel(bit)))
 		default:
-			out = append(out, fmt.Sprintf(n.text[bit], n.asked[bit]))
+			out = append(out, warn.New(warn.Extrapolated, n.text[bit], n.asked[bit]).About(n.kernel(bit)))
 		}
 	}
 	return out
+}
+
+// kernel is what a note is about.
+func (n *notes) kernel(bit int) string {
+	name, _, _ := strings.Cut(n.text[bit], ":")
+	return name
 }

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
@@ -159,7 +160,7 @@ func TestSparsePrefillNotMeasured(t *testing.T) {
 			t.Fatal(err)
 		}
 		s = runStep(t, d, &sim.Step{}, 1, &w, 0, 0)
-		notes := strings.Join(d.ExtrapolationNotes(s.Extrapolated), "\n")
+		notes := strings.Join(warn.Texts(d.ExtrapolationNotes(s.Extrapolated)), "\n")
 		return s, strings.Contains(notes, "sparse prefill: no kernels measured on "+p.Name)
 	}
 	for _, card := range []string{"a100-80gb", "h200"} {

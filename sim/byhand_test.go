@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -169,9 +170,9 @@ func TestWhatAPreemptionCosts(t *testing.T) {
 	expect(t, "their share of the time, in ppm", int(1e6*sum.RecomputedShare), 137931) // 16 ms of 116
 	warned := false
 	for _, w := range sum.Warnings {
-		warned = warned || strings.HasPrefix(w, "preemptions: 1, 0.5 a request; 14 % of the steps' time "+
-			"computes lost KV again: KV of 1 of 2 requests fits; ") &&
-			strings.HasSuffix(w, "or keep lost KV with system.prefix_cache = \"vllm\"")
+		warned = warned || strings.HasPrefix(w.Text, "preemptions: 1, 0.5 a request; 14 % of the steps' "+
+			"time computes lost KV again: KV of 1 of 2 requests fits; ") &&
+			strings.HasSuffix(w.Text, "or keep lost KV with system.prefix_cache = \"vllm\"")
 	}
 	expect(t, "is warned of", warned, true)
 	roomy := byHand(4, c.arrivals...)
@@ -281,7 +282,8 @@ func TestRejections(t *testing.T) {
 			if c.want == "" && c.served < c.prompt {
 				cut = 1
 			}
-			if r.Given != c.prompt || sum.Truncated != cut || (cut > 0) != slices.Contains(sum.Warnings,
+			if r.Given != c.prompt || sum.Truncated != cut || (cut > 0) != slices.Contains(
+				warn.Texts(sum.Warnings),
 				fmt.Sprintf("1 of 2 prompts truncated to %d tokens (longest 1000)", c.served)) {
 				t.Errorf("%d tokens given, %d truncated: %q", r.Given, sum.Truncated, sum.Warnings)
 			}

@@ -2,12 +2,11 @@ package sim_test
 
 import (
 	"math"
-	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -159,8 +158,7 @@ func TestLaw4FiguresOfAPart(t *testing.T) {
 			*sum.RequestGoodput > sum.RequestThroughput*(1+1e-12) {
 			t.Fatalf("law 4: more are good than are served: %+v\n%v", sum, c)
 		}
-		said := slices.ContainsFunc(sum.Warnings,
-			func(w string) bool { return strings.HasPrefix(w, "figures are of ") })
+		said := warn.Has(sum.Warnings, warn.Window)
 		if said != c.cutoff.On() {
 			t.Fatalf("warnings of a cut-off %+v: %q", c.cutoff, sum.Warnings)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -373,12 +374,10 @@ func TestNoReplicaUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := m.Summary()
-		i := slices.IndexFunc(s.Warnings, func(w string) bool {
-			return strings.HasPrefix(w,
-				sim.NoReplicaUp)
-		})
-		if s.Stranded != x.n || (i >= 0) != (x.n > 0) || i >= 0 && !strings.HasPrefix(s.Warnings[i],
-			sim.NoReplicaUp+" for some time: "+x.want) {
+		i := slices.IndexFunc(s.Warnings,
+			func(w warn.Warning) bool { return w.Kind == warn.ReplicasDown })
+		if s.Stranded != x.n || (i >= 0) != (x.n > 0) || i >= 0 && !strings.HasPrefix(s.Warnings[i].Text,
+			"no replica was up for some time: "+x.want) {
 			t.Errorf("%s: %d stranded, %q", name, s.Stranded, s.Warnings)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/internal/quantile"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
@@ -207,7 +208,7 @@ func (m *Metrics) Summary() Summary {
 		SimulatedS: (m.end - max(m.start, 0)).Seconds(), Steps: m.steps,
 		TTFT: m.TTFT.Stats(), TBT: m.TBT.Stats(), TPOT: m.TPOT.Stats(), E2E: m.E2E.Stats(),
 		QueueDelay: m.QueueDelay.Stats(),
-		PhaseS:     m.phases.seconds(), Warnings: []string{},
+		PhaseS:     m.phases.seconds(), Warnings: []warn.Warning{},
 	}
 	if s.SimulatedS > 0 {
 		s.ThroughputTokS = float64(m.rates.tokens) / s.SimulatedS
@@ -249,40 +250,40 @@ func (m *Metrics) Summary() Summary {
 	}
 	s.Truncated, s.Reach = m.truncations.n, m.reach
 	if m.windowNote != "" {
-		s.Warnings = append(s.Warnings, m.windowNote)
+		s.warn(warn.New(warn.Window, "%s", m.windowNote))
 	}
 	if m.refused > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d requests rejected: %s", m.refused,
-			m.submitted, firstOf(m.refused, m.refusal)))
+		s.warn(warn.New(warn.Rejected, "%d of %d requests rejected: %s", m.refused, m.submitted,
+			firstOf(m.refused, m.refusal)).With(map[string]float64{
+			"rejected": float64(m.refused), "requests": float64(m.submitted)}))
 	}
 	if m.retried > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("requests began anew %d times as their replicas "+
-			"failed", m.retried))
+		s.warn(warn.New(warn.BeganAnew,
+			"requests began anew %d times as their replicas failed", m.retried))
 	}
 	if s.Stranded = m.stranded; m.stranded > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf(NoReplicaUp+" for some time: %d of the requests "+
-			"waited for one, up to %.6g s, which is part of their latencies", m.stranded,
-			m.strandedFor.Seconds()))
+		s.warn(warn.New(warn.ReplicasDown, "no replica was up for some time: %d of the requests waited "+
+			"for one, up to %.6g s, which is part of their latencies", m.stranded, m.strandedFor.Seconds()))
 	}
 	m.preemption(&s)
 	if m.truncations.n > 0 {
-		s.Warnings = append(s.Warnings, m.truncations.warning(m.submitted))
+		s.warn(m.truncations.warning(m.submitted))
 	}
-	if w := m.trend.warning(max(1, m.longWait)); w != "" {
-		s.Warnings = append(s.Warnings, w)
+	if w, grows := m.trend.warning(max(1, m.longWait)); grows {
+		s.warn(w)
 	}
 	if m.sampled > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf(
-			"heads sampled: %d of %d (layer, KV head) groups; blocks loaded have a "+
-				"standard error of %.2g %%",
-			m.sampled, m.groups, 100*m.loadError))
+		s.warn(warn.New(warn.HeadsSampled,
+			"heads sampled: %d of %d (layer, KV head) groups; blocks loaded "+
+				"have a standard error of %.2g %%", m.sampled, m.groups, 100*m.loadError))
 	}
 	switch {
 	case m.done == 0:
-		s.Warnings = append(s.Warnings, "no request finished, so there are no latencies")
+		s.warn(warn.New(warn.NoneFinished, "no request finished, so there are no latencies"))
 	case m.done < EnoughRequests:
-		s.Warnings = append(s.Warnings, fmt.Sprintf("only %d requests finished; figures from fewer "+
-			"than %d are noisy", m.done, EnoughRequests))
+		s.warn(warn.New(warn.FewRequests,
+			"only %d requests finished; figures from fewer than %d are noisy",
+			m.done, EnoughRequests).With(map[string]float64{"finished": float64(m.done)}))
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
@@ -61,7 +62,7 @@ func TestWarnings(t *testing.T) {
 		m.scheduled(des.Time(i) * des.Second)
 	}
 	m.sampled, m.groups, m.loadError, m.done = 32, 1024, 0.0123, 199
-	w := m.Summary().Warnings
+	w := warn.Texts(m.Summary().Warnings)
 	want := []string{
 		"unstable queue: the last quarter of requests waits 348 s for its first step, the first half " +
 			"99.5 s; means depend on the length of the run",
@@ -75,14 +76,14 @@ func TestWarnings(t *testing.T) {
 	m.submitted, m.done = 300, 297
 	m.rejected("prompt of 5 tokens exceeds the maximum of 4")
 	m.truncated(9, 4)
-	if w := m.Summary().Warnings; !slices.Equal(w, []string{
+	if w := warn.Texts(m.Summary().Warnings); !slices.Equal(w, []string{
 		"1 of 300 requests rejected: prompt of 5 tokens exceeds the maximum of 4",
 		"1 of 300 prompts truncated to 4 tokens (longest 9)"}) {
 		t.Errorf("warnings are %q", w)
 	}
 	m.rejected("another")
 	m.truncated(8, 3)
-	if w := m.Summary().Warnings; m.Summary().Truncated != 2 || !slices.Equal(w, []string{
+	if w := warn.Texts(m.Summary().Warnings); m.Summary().Truncated != 2 || !slices.Equal(w, []string{
 		"2 of 300 requests rejected: the first, prompt of 5 tokens exceeds the maximum of 4",
 		"2 of 300 prompts truncated to between 3 and 4 tokens (longest 9)"}) {
 		t.Errorf("warnings are %q", w)

@@ -1,6 +1,10 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
+)
 
 // recomputation counts the work that preemptions cost: KV that a request had, lost to another and
 // computed again.
@@ -48,7 +52,8 @@ func (m *Metrics) preemption(s *Summary) {
 	if !m.prefixes && !m.offload {
 		text += ", or keep lost KV with system.prefix_cache = \"vllm\""
 	}
-	s.Warnings = append(s.Warnings, text)
+	s.warn(warn.New(warn.Preemptions, "%s", text).With(map[string]float64{
+		"preemptions": float64(m.preemptions), "recomputed_share": s.RecomputedShare}))
 }
 
 // ratio prints preemptions a request: 0.5, 2.3, 120.

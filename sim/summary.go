@@ -2,8 +2,8 @@ package sim
 
 import (
 	"fmt"
-	"slices"
-	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // Stats summarises one distribution.
@@ -104,8 +104,8 @@ type Summary struct {
 	// SLOMet is nil where the run ended early; files of earlier versions have false there.
 	SLOMet *bool `json:"slo_met,omitempty"`
 	// SLOMissed names what of the service level the run missed.
-	SLOMissed []string `json:"slo_missed,omitempty"`
-	Warnings  []string `json:"warnings"`
+	SLOMissed []string       `json:"slo_missed,omitempty"`
+	Warnings  []warn.Warning `json:"warnings"`
 
 	// Paced is the run with other step times, of one near a limit of its servers.
 	Paced []Paced `json:"with_step_times,omitempty"`
@@ -145,13 +145,12 @@ func (s *Summary) RejectedShare() float64 {
 	return float64(s.Rejected) / float64(s.Completed+s.Rejected)
 }
 
-// Warns says whether the run has a warning of a kind.
-func (s *Summary) Warns(kind string) bool {
-	return slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, kind) })
+// QueueGrows reports whether requests waited longer and longer.
+func (s *Summary) QueueGrows() bool {
+	return warn.Has(s.Warnings, warn.UnstableQueue, warn.WaitsGrow)
 }
 
-// QueueGrows says whether requests waited longer and longer.
-func (s *Summary) QueueGrows() bool { return s.Warns(UnstableQueue) || s.Warns(WaitsGrow) }
+func (s *Summary) warn(w warn.Warning) { s.Warnings = append(s.Warnings, w) }
 
 // MetSLO says whether the run met its service level, as far as that is known: it is not of a run
 // that ended early.

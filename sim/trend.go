@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"math"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // trend keeps up to 64 batch means of a sequence, whose batch size doubles when they are full.
@@ -61,31 +63,24 @@ func (t *trend) rising(matters float64) bool {
 func (t *trend) lastQuarter() float64 { return mean(t.means[len(t.means)*3/4:]) }
 func (t *trend) firstHalf() float64   { return mean(t.means[:len(t.means)/2]) }
 
-// Kinds of warnings: a warning of the kind begins with it.
-const (
-	UnstableQueue = "unstable queue"
-	WaitsGrow     = "waits grow" // in a run of fewer than EnoughRequests
-	NearLimit     = "near a limit"
-	NoReplicaUp   = "no replica was up"
-)
-
 // EnoughRequests are those from which the queue of a run can be called unstable, and figures are
 // steady.
 const EnoughRequests = 200
 
-// warning is that of a queue that grows, of requests whose wait matters from some seconds on;
-// empty where it does not grow.
-func (t *trend) warning(matters float64) string {
+// warning is that of a queue that grows, of requests whose wait matters from some seconds on.
+func (t *trend) warning(matters float64) (w warn.Warning, grows bool) {
 	if !t.rising(matters) {
-		return ""
+		return w, false
 	}
+	numbers := map[string]float64{"first_half_s": t.firstHalf(), "last_quarter_s": t.lastQuarter()}
 	waits := fmt.Sprintf("the last quarter of requests waits %.3g s for its first step, the first "+
 		"half %.3g s", t.lastQuarter(), t.firstHalf())
 	if n := len(t.means)*t.size + t.n; n < EnoughRequests {
-		return fmt.Sprintf("%s: %s; %d requests are too few to tell whether this goes on", WaitsGrow,
-			waits, n)
+		return warn.New(warn.WaitsGrow, "waits grow: %s; %d requests are too few to tell whether this "+
+			"goes on", waits, n).With(numbers), true
 	}
-	return UnstableQueue + ": " + waits + "; means depend on the length of the run"
+	return warn.New(warn.UnstableQueue, "unstable queue: %s; means depend on the length of the run",
+		waits).With(numbers), true
 }
 
 func mean(xs []float64) float64 {

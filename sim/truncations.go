@@ -1,6 +1,10 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
+)
 
 // truncations counts the prompts that were truncated, in tokens.
 type truncations struct {
@@ -19,12 +23,13 @@ func (c *truncations) add(given, served int) {
 }
 
 // warning says so of a run of the given number of requests.
-func (c *truncations) warning(requests int) string {
+func (c *truncations) warning(requests int) warn.Warning {
 	to := fmt.Sprintf("%d tokens", c.most)
 	if c.least < c.most {
 		to = fmt.Sprintf("between %d and %d tokens", c.least, c.most)
 	}
-	return fmt.Sprintf("%d of %d prompts truncated to %s (longest %d)", c.n, requests, to, c.longest)
+	return warn.New(warn.Truncated, "%d of %d prompts truncated to %s (longest %d)", c.n, requests, to,
+		c.longest).With(map[string]float64{"truncated": float64(c.n), "longest": float64(c.longest)})
 }
 
 // firstOf marks a reason that is the first of several.

@@ -58,8 +58,8 @@ func TestConvertSaysWhatItLoses(t *testing.T) {
 `)
 	var out strings.Builder
 	lost, err := ConvertTo(t.Context(), &out, path, "")
-	if err != nil || len(lost) != 2 || !strings.Contains(lost[0], "1 row without hash_ids") ||
-		!strings.Contains(lost[1], "content of 1 request is not written") {
+	if err != nil || len(lost) != 2 || !strings.Contains(lost[0].Text, "1 row without hash_ids") ||
+		!strings.Contains(lost[1].Text, "content of 1 request is not written") {
 		t.Errorf("%q, %v", lost, err)
 	}
 	if strings.Contains(out.String(), "content") {

@@ -2,6 +2,7 @@ package traces
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -10,13 +11,14 @@ import (
 	"strconv"
 
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Convert writes a trace in the project's own CSV and returns how many requests it has and what
 // to be warned of. An empty format recognises the input. Times count from the first request; a
 // trace without times makes a file without them. The file appears whole or not at all.
-func Convert(ctx context.Context, in, format, out string) (requests int, warnings []string,
+func Convert(ctx context.Context, in, format, out string) (requests int, warnings []warn.Warning,
 	err error) {
 	if format != "" {
 		if err := oneOf("format", format, FormatNames()); err != nil {
@@ -46,7 +48,7 @@ func Convert(ctx context.Context, in, format, out string) (requests int, warning
 }
 
 // ConvertTo is Convert to a stream.
-func ConvertTo(ctx context.Context, w io.Writer, in, format string) (warnings []string,
+func ConvertTo(ctx context.Context, w io.Writer, in, format string) (warnings []warn.Warning,
 	err error) {
 	o := wholeFile(format)
 	o.once = true
@@ -64,7 +66,8 @@ func ConvertTo(ctx context.Context, w io.Writer, in, format string) (warnings []
 
 // writeOwn writes every request of a source and returns their number and what is lost. There is a
 // column session, and one content, where the first request has them.
-func writeOwn(ctx context.Context, w io.Writer, src source) (n int, lost []string, err error) {
+func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
+	lost []warn.Warning, err error) {
 	b := bufio.NewWriterSize(w, 64<<10)
 	c := csv.NewWriter(b)
 	unfolded := unfold(src)
@@ -116,14 +119,16 @@ func writeOwn(ctx context.Context, w io.Writer, src source) (n int, lost []strin
 	}
 	for what, count := range map[string]int{"session": unnamed, "content": unknown} {
 		if count > 0 {
-			lost = append(lost, fmt.Sprintf("the %s of %s is not written: the first has none", what,
+			lost = append(lost, warn.New(warn.TraceContent,
+				"the %s of %s is not written: the first has none", what,
 				plural(count, "request")))
 		}
 	}
-	slices.Sort(lost)
+	slices.SortFunc(lost, func(a, b warn.Warning) int { return cmp.Compare(a.Text, b.Text) })
 	if unfolded != src {
-		lost = append(lost, "turns of sessions do not wait for their answers any more: to serve the "+
-			"rows as unrelated requests, remove the column session")
+		lost = append(lost, warn.New(warn.TraceContent,
+			"turns of sessions do not wait for their answers any "+
+				"more: to serve the rows as unrelated requests, remove the column session"))
 	}
 	return n, lost, b.Flush()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/quantile"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -29,7 +30,7 @@ type Description struct {
 	GapCV    float64          `json:"gap_cv"`
 	Sets     []SetDescription `json:"sets,omitempty"`   // by name; empty when the file names none
 	Prefix   *Reuse           `json:"prefix,omitempty"` // nil when no prompt's content is known
-	Warnings []string         `json:"warnings"`
+	Warnings []warn.Warning   `json:"warnings"`
 }
 
 // A SetDescription is the part of a Description that belongs to one set.
@@ -122,7 +123,7 @@ func DescribeWorkload(ctx context.Context, name string, spec Spec, seed uint64,
 	}
 	d := c.describe(s.clients == nil)
 	d.Path, d.Format = name, "workload"
-	d.Warnings = append(append([]string{}, s.Warnings()...), c.reused.warnings()...)
+	d.Warnings = append(append([]warn.Warning{}, s.Warnings()...), c.reused.warnings()...)
 	if len(kv) > 0 && kv[0].Guess && s.Counts() {
 		d.Warnings = append(d.Warnings, GuessedTokenizer(kv[0].Model, string(tokenizer)))
 	}

@@ -1,6 +1,10 @@
 package traces
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
+)
 
 // droppedKeys are the keys of a file's first record that no reader takes.
 type droppedKeys struct {
@@ -25,7 +29,7 @@ func (d *droppedKeys) add(object []byte, known []string) {
 }
 
 // warning lists the keys, but for one that is said to be misspelt.
-func (d *droppedKeys) warning(file, misspelt string) []string {
+func (d *droppedKeys) warning(file, misspelt string) []warn.Warning {
 	names := slices.DeleteFunc(slices.Sorted(slices.Values(d.names)),
 		func(name string) bool { return name == misspelt })
 	return unread("key", names, nil, file)

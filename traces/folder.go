@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -113,11 +114,11 @@ func (f *folder) draw() int {
 
 func (f *folder) timed() bool { return false }
 
-func (f *folder) warnings() []string {
+func (f *folder) warnings() []warn.Warning {
 	if len(f.all) == 0 {
 		return nil
 	}
-	var w []string
+	var w []warn.Warning
 	excluded := 0
 	for _, file := range f.all {
 		excluded += file.excluded

@@ -16,6 +16,7 @@ import (
 	"strconv"
 
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/warn"
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -271,7 +272,7 @@ func (r *recorded) next() (sim.Arrival, error) {
 	return sim.Arrival{At: s.At, Prompt: s.Prompt, Output: s.Output}, nil
 }
 
-func (r *recorded) timed() bool        { return true }
-func (r *recorded) warnings() []string { return nil }
-func (r *recorded) Close() error       { return nil }
-func (r *recorded) rest() (int, error) { return len(r.left), nil }
+func (r *recorded) timed() bool              { return true }
+func (r *recorded) warnings() []warn.Warning { return nil }
+func (r *recorded) Close() error             { return nil }
+func (r *recorded) rest() (int, error)       { return len(r.left), nil }

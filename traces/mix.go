@@ -3,6 +3,7 @@ package traces
 import (
 	"math/rand/v2"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -50,7 +51,7 @@ func (m *mix) next() (sim.Arrival, error) {
 	}, nil
 }
 
-func (m *mix) timed() bool        { return false }
-func (m *mix) warnings() []string { return nil }
-func (m *mix) rest() (int, error) { return 0, nil } // it has no end
-func (m *mix) Close() error       { return nil }
+func (m *mix) timed() bool              { return false }
+func (m *mix) warnings() []warn.Warning { return nil }
+func (m *mix) rest() (int, error)       { return 0, nil } // it has no end
+func (m *mix) Close() error             { return nil }

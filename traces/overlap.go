@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -64,9 +65,11 @@ func (o *overlaps) count(t *begun, session string) {
 	}
 }
 
-func (o *overlaps) warning(file string) string {
-	return fmt.Sprintf("%s of sessions arrived before the one before had ended; served as recorded: "+
-		"the first in %s:%d, session %s", plural(o.n, "turn"), file, o.line, short(o.session))
+func (o *overlaps) warning(file string) warn.Warning {
+	return warn.New(warn.TraceContent,
+		"%s of sessions arrived before the one before had ended; served as recorded: "+
+			"the first in %s:%d, session %s", plural(o.n, "turn"), file, o.line,
+		short(o.session)).About("sessions")
 }
 
 // drawn refuses further turns of sessions in rows whose times are drawn, as these know nothing of

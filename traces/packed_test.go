@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // pipes are left open, so that no other has the number of one.
@@ -227,7 +229,7 @@ func TestDamageBehindTheRequests(t *testing.T) {
 			if n := len(all(t, s)); n != 2 {
 				t.Fatalf("%s, %s: %d requests", name, kind, n)
 			}
-			said := strings.Join(s.Warnings(), "\n")
+			said := strings.Join(warn.Texts(s.Warnings()), "\n")
 			warns := strings.Contains(said, "damaged behind the requests that are read: "+path) ||
 				kind == "cut short" && strings.Contains(said, "the last line has no line end: "+path)
 			if sound := strings.HasPrefix(kind, "sound"); warns == sound {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/nearest"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -18,8 +19,8 @@ import (
 // A source yields lengths, and times if it is timed, until io.EOF.
 type source interface {
 	next() (sim.Arrival, error)
-	timed() bool        // At is meaningful, counts from the first request, never falls
-	warnings() []string // so far
+	timed() bool              // At is meaningful, counts from the first request, never falls
+	warnings() []warn.Warning // so far
 	// rest reads over what is left and returns how many rows that was, up to what cannot be read.
 	rest() (int, error)
 	Close() error
@@ -205,25 +206,27 @@ func (r *reader) truncated(e *LineError) *LineError {
 	return e
 }
 
-func (r *reader) warnings() []string {
-	var w []string
+func (r *reader) warnings() []warn.Warning {
+	var w []warn.Warning
 	if r.failed > 0 {
-		w = append(w, plural(r.failed, "row")+" left out that no service answered (0 prompt or output "+
-			"tokens): "+r.lines.file)
+		w = append(w, warn.New(warn.RowsLeft, "%s left out that no service answered (0 prompt or output "+
+			"tokens): %s", plural(r.failed, "row"), r.lines.file).About("failed"))
 	}
 	if r.excluded > 0 && !r.member {
 		w = append(w, unnamed(r.excluded, r.lines.file))
 	}
 	if _, csv := r.dec.(*csvDecoder); csv && !r.lines.ended {
-		w = append(w, fmt.Sprintf("the last line has no line end: %s:%d; if the file was cut short, "+
-			"its last number may be, too", r.lines.file, r.lines.number))
+		w = append(w, warn.New(warn.TraceContent,
+			"the last line has no line end: %s:%d; if the file was cut "+
+				"short, its last number may be, too", r.lines.file, r.lines.number).About("last line"))
 	}
 	switch d := r.dec.(type) {
 	case *csvDecoder:
 		w = append(w, unread("column", d.dropped, d.columns(), r.lines.file)...)
 		if d.pictured > 0 {
-			w = append(w, fmt.Sprintf("%d of %s have images (%s): their encoder's time and tokens are "+
-				"left out: %s", d.pictured, plural(r.kept, "request"), d.images, r.lines.file))
+			w = append(w, warn.New(warn.TraceContent,
+				"%d of %s have images (%s): their encoder's time and tokens are "+
+					"left out: %s", d.pictured, plural(r.kept, "request"), d.images, r.lines.file).About("images"))
 		}
 	case *mooncake:
 		w = append(w, d.dropped.warning(r.lines.file, d.slip.found)...)
@@ -232,14 +235,15 @@ func (r *reader) warnings() []string {
 		w = append(w, estimated(r.lines.file, d.tokenizer))
 	}
 	if r.bare > 0 && r.bare < r.kept {
-		w = append(w, fmt.Sprintf("%s without hash_ids, though others have them, share nothing: the "+
-			"first in %s:%d", plural(r.bare, "row"), r.lines.file, r.firstBare))
+		w = append(w, warn.New(warn.TraceContent,
+			"%s without hash_ids, though others have them, share nothing: the "+
+				"first in %s:%d", plural(r.bare, "row"), r.lines.file, r.firstBare).About("hash_ids"))
 	}
 	return append(w, r.slip.warning(r.lines.file, "prompts share less")...)
 }
 
 // unread warns of what a file has and no reader takes, each with the name that it is near to.
-func unread(what string, names, known []string, file string) []string {
+func unread(what string, names, known []string, file string) []warn.Warning {
 	if len(names) == 0 {
 		return nil
 	}
@@ -256,17 +260,19 @@ func unread(what string, names, known []string, file string) []string {
 		}
 		said = append(said, text)
 	}
-	return []string{fmt.Sprintf("%s not read: %s: %s", plural(len(names), what),
-		strings.Join(said, ", "), file)}
+	return []warn.Warning{warn.New(warn.TraceContent, "%s not read: %s: %s", plural(len(names), what),
+		strings.Join(said, ", "), file).About("not read")}
 }
 
 // estimated warns that a file has no token counts.
-func estimated(file string, t Tokenizer) string {
-	return fmt.Sprintf("%s prompt tokens are estimated from words or characters, good to 5 %%: %s", t,
-		file)
+func estimated(file string, t Tokenizer) warn.Warning {
+	return warn.New(warn.Tokenizer,
+		"%s prompt tokens are estimated from words or characters, good to 5 %%: %s",
+		t, file).About("estimated")
 }
 
 // unnamed warns of the requests of sets that were not asked for.
-func unnamed(n int, file string) string {
-	return plural(n, "row") + " left out of sets that workload.datasets does not name: " + file
+func unnamed(n int, file string) warn.Warning {
+	return warn.New(warn.RowsLeft, "%s left out of sets that workload.datasets does not name: %s",
+		plural(n, "row"), file).About("sets")
 }

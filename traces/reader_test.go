@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -86,7 +87,7 @@ func TestReaders(t *testing.T) {
 				t.Errorf("%s: format %s, timed %v, error %v\n got %v\nwant %v", c.file, format, src.timed(),
 					err, got, c.want)
 			}
-			if w := strings.Join(src.warnings(), "\n"); (w == "") != (c.warn == "") ||
+			if w := strings.Join(warn.Texts(src.warnings()), "\n"); (w == "") != (c.warn == "") ||
 				!strings.Contains(w, c.warn) {
 				t.Errorf("%s: warnings %q, want %q", c.file, w, c.warn)
 			}

@@ -3,6 +3,7 @@ package traces
 import (
 	"math"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
@@ -62,12 +63,14 @@ func (r *reused) add(a *sim.Arrival) {
 }
 
 // warnings says what describe leaves out.
-func (r *reused) warnings() []string {
+func (r *reused) warnings() []warn.Warning {
 	if r.stack == nil || r.stack.Remembers() {
 		return nil
 	}
-	return []string{"the most that a cache can find (Belady) is left out: prompts have too many " +
-		"parts in all, as those of a session of thousands of turns"}
+	return []warn.Warning{warn.New(warn.TraceContent,
+		"the most that a cache can find (Belady) is left "+
+			"out: prompts have too many parts in all, as those of a session of thousands of turns").About(
+		"reuse")}
 }
 
 // curvePoints are over three decades of capacity up to what is ever stored.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -64,7 +65,7 @@ func TestTurnsThatOverlap(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 	}
-	w := s.Warnings()
+	w := warn.Texts(s.Warnings())
 	if len(w) != 1 ||
 		!strings.HasPrefix(w[0], "2 turns of sessions arrived before") ||
 		!strings.HasSuffix(w[0], "served as recorded: the first in "+path+":3, session a") {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -31,7 +32,7 @@ type talk struct {
 // talker makes talks, until io.EOF.
 type talker interface {
 	talk() (*talk, error)
-	warnings() []string
+	warnings() []warn.Warning
 	rest() (int, error) // turns that are left, up to what cannot be read
 	Close() error
 }
@@ -113,14 +114,15 @@ func (s *sessions) follow(ended sim.Arrival, at des.Time, rejected, last bool) (
 	return a, false, nil
 }
 
-func (s *sessions) warnings() []string {
+func (s *sessions) warnings() []warn.Warning {
 	w := s.talker.warnings()
 	if s.ended > 0 {
-		w = append(w, plural(s.ended, "session")+" ended early: a turn was rejected")
+		w = append(w, warn.New(warn.TraceEnded, "%s ended early: a turn was rejected",
+			plural(s.ended, "session")).About("sessions"))
 	}
 	if s.left > 0 {
-		w = append(w, fmt.Sprintf("%s had turns left beyond workload.requests",
-			plural(s.left, "session")))
+		w = append(w, warn.New(warn.RowsLeft, "%s had turns left beyond workload.requests",
+			plural(s.left, "session")).About("sessions"))
 	}
 	return w
 }
@@ -238,9 +240,9 @@ func (m *made) talk() (*talk, error) {
 		}}, nil
 }
 
-func (m *made) warnings() []string { return nil }
-func (m *made) rest() (int, error) { return 0, nil } // they have no end
-func (m *made) Close() error       { return nil }
+func (m *made) warnings() []warn.Warning { return nil }
+func (m *made) rest() (int, error)       { return 0, nil } // they have no end
+func (m *made) Close() error             { return nil }
 
 // HasTurns says whether a request's end decides which others arrive: turns of conversations.
 func (s *Stream) HasTurns() bool { return s.sessions != nil }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -193,7 +194,7 @@ func TestSessionsThatEndEarly(t *testing.T) {
 	}
 	want := []string{"1 session ended early: a turn was rejected",
 		"1 session had turns left beyond workload.requests"}
-	if got := s.Warnings(); !slices.Equal(got, want) {
+	if got := warn.Texts(s.Warnings()); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -235,7 +236,7 @@ func TestWholeSessionsAreTheSameEverywhere(t *testing.T) {
 		for _, a := range all(t, s) {
 			texts = append(texts, fmt.Sprintln(a.Session, a.Prompt, a.Output, a.Content.Prompt))
 		}
-		if w := s.Warnings(); len(w) > 0 && strings.Contains(strings.Join(w, ""), "left") {
+		if w := s.Warnings(); len(w) > 0 && strings.Contains(strings.Join(warn.Texts(w), ""), "left") {
 			t.Errorf("warnings %q", w)
 		}
 		slices.Sort(texts)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
@@ -283,11 +284,13 @@ func (d *shareGPT) fault(at int64, err error) error {
 	return e
 }
 
-func (d *shareGPT) warnings() []string {
-	w := []string{estimated(d.file, d.count.tokenizer)}
+func (d *shareGPT) warnings() []warn.Warning {
+	w := []warn.Warning{estimated(d.file, d.count.tokenizer)}
 	if d.empty > 0 {
-		w = append(w, fmt.Sprintf("%s left out without a question and its answer: %s, the first "+
-			"conversations at line %d", plural(d.empty, "conversation"), d.file, d.firstEmpty))
+		w = append(w, warn.New(warn.RowsLeft,
+			"%s left out without a question and its answer: %s, the first "+
+				"conversations at line %d", plural(d.empty, "conversation"), d.file, d.firstEmpty).About(
+			"conversations"))
 	}
 	w = append(w, d.dropped.warning(d.file, d.slip.found)...)
 	return append(w, d.slip.warning(d.file, "texts are left out")...)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -14,7 +15,7 @@ func TestShareGPT(t *testing.T) {
 	for i, file := range []string{"testdata/sharegpt.json", "testdata/sharegpt.jsonl"} {
 		s := open(t, 1, func(s *Spec) { s.Trace, s.Requests, s.ThinkS = file, 0, 3 })
 		each[i] = all(t, s)
-		w := s.Warnings()
+		w := warn.Texts(s.Warnings())
 		line := map[int]string{0: "line 31", 1: "line 2"}[i]
 		if len(w) != 2 || !strings.Contains(w[0], "llama2 prompt tokens are estimated") ||
 			!strings.Contains(w[1], "1 conversation left out without a question and its answer") ||
@@ -63,7 +64,8 @@ func TestShareGPTIsConverted(t *testing.T) {
 	}
 	var out strings.Builder
 	lost, err := ConvertTo(t.Context(), &out, path, "")
-	if err != nil || len(lost) != 3 || !strings.Contains(lost[2], "do not wait for their answers") {
+	if err != nil || len(lost) != 3 ||
+		!strings.Contains(lost[2].Text, "do not wait for their answers") {
 		t.Errorf("%q, %v", lost, err)
 	}
 	src, _, err := newSource("out.csv", strings.NewReader(out.String()), wholeFile(""))
@@ -150,7 +152,7 @@ func TestShareGPTBeyond(t *testing.T) {
 	if n := len(all(t, s)); n != 2 {
 		t.Fatalf("%d requests, want 2", n)
 	}
-	w := strings.Join(s.Warnings(), "\n")
+	w := strings.Join(warn.Texts(s.Warnings()), "\n")
 	if !strings.Contains(w, "left out beyond workload.requests = 2") {
 		t.Errorf("%q", w)
 	}

@@ -1,11 +1,11 @@
 package traces
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/nearest"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // A slip is a key that is not read and seems a misspelt one, which says what prompts share or
@@ -39,10 +39,11 @@ func slipOf(keys, known, meant []string) (s slip) {
 }
 
 // warning says where the first is, and what is lost without it; nil of none.
-func (s *slip) warning(file, lost string) []string {
+func (s *slip) warning(file, lost string) []warn.Warning {
 	if s.found == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("a key is not read and seems misspelt; without it %s: %s:%d: %q (did "+
-		"you mean %q?)", lost, file, s.line, short(s.found), s.meant)}
+	return []warn.Warning{warn.New(warn.TraceContent,
+		"a key is not read and seems misspelt; without it %s: %s:%d: %q (did "+
+			"you mean %q?)", lost, file, s.line, short(s.found), s.meant).About("misspelt key")}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // A misspelt key of what prompts share, and rows without it, are warned of with the first line.
@@ -63,7 +65,7 @@ func TestSlips(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		w := slices.DeleteFunc(src.warnings(),
+		w := slices.DeleteFunc(warn.Texts(src.warnings()),
 			func(s string) bool { return strings.Contains(s, " not read: ") }) // dropped_test.go
 		text := strings.Join(w, "\n")
 		for _, part := range c.want {
@@ -90,7 +92,7 @@ func TestSlipsOfRuns(t *testing.T) {
 	}
 	want := "1 row without hash_ids, though others have them, share nothing: the first in " + path +
 		":1"
-	for _, w := range [][]string{s.Warnings(), d.Warnings} {
+	for _, w := range [][]string{warn.Texts(s.Warnings()), warn.Texts(d.Warnings)} {
 		if len(w) != 1 || w[0] != want {
 			t.Errorf("%q, want %q", w, want)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -134,7 +135,7 @@ func TestStagesEndBeforeTheFile(t *testing.T) {
 		s.Stages = [][]float64{{2.5, 1}}
 	})
 	served := len(collect(t, s))
-	warnings := strings.Join(s.Warnings(), "\n")
+	warnings := strings.Join(warn.Texts(s.Warnings()), "\n")
 	if served != 2 || !strings.Contains(warnings,
 		"left out beyond workload.stages: testdata/vidur.csv") {
 		t.Errorf("%d requests, warnings %q", served, warnings)

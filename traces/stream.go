@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -218,17 +219,18 @@ func scaled(output int, scale float64) (int, error) {
 // Warnings says what a reader of the results should know of the requests made so far: what was
 // left out, a file that ended early, estimates. What differs from run to run comes after the
 // colon.
-func (s *Stream) Warnings() []string {
+func (s *Stream) Warnings() []warn.Warning {
 	w := s.src.warnings()
 	if s.overlaps.n > 0 {
 		w = append(w, s.overlaps.warning(s.rows.lines.file))
 	}
 	if s.early && s.spec.Requests > 0 {
-		w = append(w, fmt.Sprintf("the trace ended after %d of %d requests: %s", s.made, s.spec.Requests,
-			s.spec.Trace))
+		w = append(w, warn.New(warn.TraceEnded, "the trace ended after %d of %d requests: %s", s.made,
+			s.spec.Requests, s.spec.Trace))
 	}
 	if s.damage != nil {
-		w = append(w, fmt.Sprintf("the trace is damaged behind the requests that are read: %v", s.damage))
+		w = append(w, warn.New(warn.Damaged,
+			"the trace is damaged behind the requests that are read: %v", s.damage))
 	}
 	if s.left > 0 {
 		beyond := fmt.Sprintf("workload.requests = %d", s.spec.Requests)
@@ -239,7 +241,7 @@ func (s *Stream) Warnings() []string {
 		if s.sessions != nil {
 			what = "turn"
 		}
-		w = append(w, fmt.Sprintf("%s left out beyond %s: %s", plural(s.left, what), beyond,
+		w = append(w, warn.New(warn.RowsLeft, "%s left out beyond %s: %s", plural(s.left, what), beyond,
 			s.spec.Trace))
 	}
 	return w

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 func TestStreamOfAFile(t *testing.T) {
@@ -13,7 +15,7 @@ func TestStreamOfAFile(t *testing.T) {
 	if n := len(collect(t, s)); n != 4 {
 		t.Errorf("%d requests, want 4", n)
 	}
-	if w := s.Warnings(); len(w) != 2 || !strings.Contains(w[0], "1 row left out") ||
+	if w := warn.Texts(s.Warnings()); len(w) != 2 || !strings.Contains(w[0], "1 row left out") ||
 		!strings.Contains(w[1], "ended after 4 of 10") {
 		t.Errorf("warnings %q", w)
 	}
@@ -62,7 +64,7 @@ func TestRowsLeftOutAreCounted(t *testing.T) {
 		}, 20, []string{"llama2 prompt tokens|testdata/longbench/lcc.jsonl"}},
 	} {
 		s := open(t, 1, c.change)
-		made, warnings := len(collect(t, s)), s.Warnings()
+		made, warnings := len(collect(t, s)), warn.Texts(s.Warnings())
 		fits := made == c.made && len(warnings) == len(c.want)
 		for i := 0; fits && i < len(c.want); i++ {
 			begin, end, _ := strings.Cut(c.want[i], "|")
@@ -105,7 +107,8 @@ func TestStreamOfAFolder(t *testing.T) {
 	if !shorter {
 		t.Error("no output below 60 tokens: chat lengths are not used")
 	}
-	if w := s.Warnings(); len(w) != 3 || !strings.HasPrefix(w[0], "8 rows left out of sets") ||
+	if w := warn.Texts(s.Warnings()); len(w) != 3 ||
+		!strings.HasPrefix(w[0], "8 rows left out of sets") ||
 		!strings.Contains(w[1], "estimated") {
 		t.Errorf("warnings %q", w)
 	}

@@ -3,6 +3,7 @@ package traces
 import (
 	"math/rand/v2"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -36,7 +37,7 @@ func (s *synthetic) next() (sim.Arrival, error) {
 	}, nil
 }
 
-func (s *synthetic) timed() bool        { return false }
-func (s *synthetic) warnings() []string { return nil }
-func (s *synthetic) rest() (int, error) { return 0, nil } // it has no end
-func (s *synthetic) Close() error       { return nil }
+func (s *synthetic) timed() bool              { return false }
+func (s *synthetic) warnings() []warn.Warning { return nil }
+func (s *synthetic) rest() (int, error)       { return 0, nil } // it has no end
+func (s *synthetic) Close() error             { return nil }

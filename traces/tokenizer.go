@@ -1,19 +1,20 @@
 package traces
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // Tokenizer names the tokenizer in which prompt lengths are counted.
 type Tokenizer string
 
 // GuessedTokenizer warns that a model names no tokenizer, so that prompts are counted with another.
-func GuessedTokenizer(model, tokenizer string) string {
-	return fmt.Sprintf("tokens of texts are counted with the tokenizer of %s, a guess, because %s "+
-		"names none: set workload.tokenizer", tokenizer, model)
+func GuessedTokenizer(model, tokenizer string) warn.Warning {
+	return warn.New(warn.Tokenizer,
+		"tokens of texts are counted with the tokenizer of %s, a guess, because %s "+
+			"names none: set workload.tokenizer", tokenizer, model)
 }
 
 // Counts says whether the tokenizer of the model decides how long prompts are.

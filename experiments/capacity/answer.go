@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -43,9 +44,9 @@ type Purchase struct {
 	// Steps are the tokens a step that were tried of the choice, where the configuration sets none.
 	Steps []int `json:"step_tokens_tried,omitempty"`
 
-	Candidates []Choice `json:"candidates"` // the cheapest first
-	Runs       int      `json:"runs"`
-	Warnings   []string `json:"warnings"`
+	Candidates []Choice       `json:"candidates"` // the cheapest first
+	Runs       int            `json:"runs"`
+	Warnings   []warn.Warning `json:"warnings"`
 
 	point   *config.Point // of the choice, under its load
 	options []*option
@@ -122,7 +123,7 @@ func (f *Offers) answer() (*Purchase, error) {
 		PricesFile: prices.File,
 		Question:   f.question,
 		options:    options,
-		Warnings:   []string{},
+		Warnings:   []warn.Warning{},
 	}
 	best := ranked(options)
 	chosen := best
@@ -216,28 +217,28 @@ func (a *Purchase) describe(o *option, prices *Prices) (err error) {
 
 // warn lists what the answer must be read with.
 func (a *Purchase) warn(o *option) {
-	warn := func(format string, args ...any) {
-		a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...))
+	add := func(kind warn.Kind, format string, args ...any) {
+		a.Warnings = append(a.Warnings, warn.New(kind, format, args...))
 	}
 	r := o.last()
 	if r == nil || len(r.sums) == 0 {
 		return
 	}
 	if o.traffic.over() > 0 {
-		warn("%s", o.traffic.String())
+		add(warn.Traffic, "%s", o.traffic.String())
 	}
 	sum := &r.sums[0]
 	if n := sum.Requests / r.replicas; n < leastRequests {
-		warn(
+		add(warn.NoisyTail,
 			"a replica serves %d requests of a run; from %d on P99s are steady: raise workload.requests",
 			n,
 			leastRequests,
 		)
 	}
 	if text := shortRun(&a.point.Workload, sum.Requests, sum.E2E.Mean); text != "" {
-		warn("%s", text)
+		add(warn.ShortRun, "%s", text)
 	} else if n := steady(&a.point.Workload, sum); n > sum.Requests {
-		warn(
+		add(warn.ShortRun,
 			"the trace has %d requests; most of the run is its beginning and end: from %d on it would not "+
 				"be",
 			sum.Requests,
@@ -252,21 +253,21 @@ func (a *Purchase) warn(o *option) {
 			if c.Beyond.Name == "tbt" {
 				why = ": then more gaps have a step with a long prefill than the percentile leaves out"
 			}
-			warn("%s jumps from %.0f %% of its planned limit to %.0f %% as the load grows from %.3g to "+
-				"%.3g%s", c.Beyond.Name, 100*c.Planned[used].Of, 100*c.Beyond.Of, o.target, c.Fails, why)
+			add(warn.Jump, "%s jumps from %.0f %% of its planned limit to %.0f %% as the "+
+				"load grows from %.3g to %.3g%s", c.Beyond.Name, 100*c.Planned[used].Of,
+				100*c.Beyond.Of, o.target,
+				c.Fails, why)
 		}
 	}
 	if len(a.Seeds) < leastSeeds {
-		warn(
+		add(warn.FewSeeds,
 			"%d of at least %d seeds: how much the answer depends on chance is not known; set seeds = [1, "+
 				"2, 3]",
 			len(a.Seeds),
 			leastSeeds,
 		)
 	}
-	for _, text := range sum.Warnings {
-		warn("%s", text)
-	}
+	a.Warnings = append(a.Warnings, sum.Warnings...)
 }
 
 // byMiss lists options that meet nothing, those that miss by the least first, at one miss the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -39,7 +40,7 @@ func TestJumpsAreWarnedOf(t *testing.T) {
 		if c.Beyond.Of < 1 || jumps && math.Abs(c.Beyond.Of-3/0.85) > 1e-9 {
 			t.Errorf("beyond it %+v", c.Beyond)
 		}
-		warned := strings.Contains(strings.Join(a.Warnings, "\n"),
+		warned := strings.Contains(strings.Join(warn.Texts(a.Warnings), "\n"),
 			"ttft jumps from 24 % of its planned limit to 353 % as the load grows from 1.65")
 		if warned != jumps {
 			t.Errorf("jumps: %v, warnings %q", jumps, a.Warnings)

@@ -234,7 +234,8 @@ func TestTooLongForTheContext(t *testing.T) {
 	}
 	// 16 of 4,001 lengths are too long: a warning, the first.
 	few := planned(t, strings.Replace(text, "uniform(2000, 6000)", "uniform(12, 4012)", 1), nil)
-	if few.Choice == nil || !strings.Contains(few.Warnings[0], "% of the requests are longer than") {
+	if few.Choice == nil ||
+		!strings.Contains(few.Warnings[0].Text, "% of the requests are longer than") {
 		t.Errorf("choice %+v, warnings %q", few.Choice, few.Warnings)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -29,7 +30,7 @@ func TestChoiceNearItsLimit(t *testing.T) {
 		}
 		dir := t.TempDir()
 		first, _ := purchase(t, dir, asked, 2, runner)
-		said := strings.Join(first.Warnings, "\n")
+		said := strings.Join(warn.Texts(first.Warnings), "\n")
 		warned := strings.Contains(said, "P90 TTFT 21 s instead of 2")
 		if n := paced.Load(); n != want || warned != (n > 0) {
 			t.Errorf("near for %g of the time: %d runs with other step times, %s", full, n, said)

@@ -16,6 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -60,8 +61,8 @@ type Goodput struct {
 	MissedShare    float64 `json:"missed_share"`
 	ThroughputTokS float64 `json:"throughput_tok_s"`
 
-	Runs     int      `json:"runs"`
-	Warnings []string `json:"warnings"`
+	Runs     int            `json:"runs"`
+	Warnings []warn.Warning `json:"warnings"`
 
 	search *search
 	unit   string // of rates
@@ -328,7 +329,7 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		Name: c.Label, System: c.Point.System.Name, Model: c.Point.Model, GPU: c.Point.GPU,
 		Axes: config.SettingsMap(c.Settings), Seeds: s.seeds, Requests: traces.Count(c.Point.Workload),
 		Goodput: low, Confidence: GoodputConfidence,
-		SLO: c.Point.SLO.String(s.slo.bounds), Runs: len(s.shared), Warnings: []string{},
+		SLO: c.Point.SLO.String(s.slo.bounds), Runs: len(s.shared), Warnings: []warn.Warning{},
 		search: s, unit: s.unit,
 	}
 	for _, seed := range s.seeds {
@@ -346,7 +347,7 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		w.Rate = shown
 		g.Requests = at[0].requests
 		if text := shortRun(&w, g.Requests, meanTrial(at).e2e); text != "" {
-			g.Warnings = append(g.Warnings, text)
+			g.Warnings = append(g.Warnings, warn.New(warn.ShortRun, "%s", text))
 		}
 	}
 	g.Warnings = append(g.Warnings, s.warnings(g.Requests)...)
@@ -354,8 +355,8 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		from, to := tInterval(g.SeedGoodputs, GoodputConfidence)
 		g.Low, g.High = &from, &to
 		if low < from || low > to {
-			g.Warnings = append(g.Warnings, "the goodput by the mean over seeds is outside the interval "+
-				"of the seeds' own")
+			g.Warnings = append(g.Warnings, warn.New(warn.Interval, "the goodput by the mean over seeds is "+
+				"outside the interval of the seeds' own"))
 		}
 	}
 	if !math.IsInf(high, 1) {

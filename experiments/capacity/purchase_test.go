@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -138,10 +138,7 @@ func served(
 	if err != nil {
 		t.Fatal(err)
 	}
-	grows := slices.ContainsFunc(
-		sum.Warnings,
-		func(w string) bool { return strings.HasPrefix(w, "unstable queue") },
-	)
+	grows := warn.Has(sum.Warnings, warn.UnstableQueue)
 	if p.SLO.Rule == config.SLORequests && sum.GoodShare != nil {
 		near = (1 - *sum.GoodShare) / p.SLO.MissShare
 	} else {
@@ -226,7 +223,7 @@ func queues(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) 
 		RequestThroughput: p.Workload.Rate / 2,
 		ThroughputTokS:    50 * p.Workload.Rate,
 		TTFT:              sim.Stats{P99: p.Workload.Rate / capacity},
-		Warnings:          []string{},
+		Warnings:          []warn.Warning{},
 	}, nil
 }
 

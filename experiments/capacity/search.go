@@ -3,7 +3,6 @@ package capacity
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // Stages of a search.
@@ -269,35 +269,41 @@ func (s *search) seedOutcomes(seed uint64, own []Trial) []outcome {
 }
 
 // warnings lists what the goodput must be read with.
-func (s *search) warnings(requests int) []string {
-	var warnings []string
+func (s *search) warnings(requests int) []warn.Warning {
+	var warnings []warn.Warning
 	unit := cmp.Or(s.unit, loadRate)
 	low, high := bracketOf(s.outcomes())
 	switch {
 	case low == 0:
-		warnings = append(warnings, fmt.Sprintf("the service level fails at every rate tried, down to "+
-			"%g %s", high, unit))
+		warnings = append(warnings, warn.New(warn.FailsEverywhere,
+			"the service level fails at every rate tried, down to "+
+				"%g %s", high, unit))
 	case math.IsInf(high, 1):
-		warnings = append(warnings, fmt.Sprintf("the service level holds at every rate tried; the "+
-			"goodput is at least %g %s", low, unit))
+		warnings = append(warnings, warn.New(warn.HoldsEverywhere,
+			"the service level holds at every rate tried; the "+
+				"goodput is at least %g %s", low, unit))
 	}
 	if holds, fails, ok := turned(s.outcomes()); ok {
-		warnings = append(warnings, fmt.Sprintf("not monotone: %g %s fails and %g holds; the "+
-			"goodput is that below every failure", fails, unit, holds))
+		warnings = append(warnings, warn.New(warn.NotMonotone,
+			"not monotone: %g %s fails and %g holds; the "+
+				"goodput is that below every failure", fails, unit, holds))
 	}
 	for _, seed := range s.seeds {
 		if holds, fails, ok := turned(s.seedOutcomes(seed, s.own[seed])); ok {
-			warnings = append(warnings, fmt.Sprintf("not monotone with seed %d: %g %s fails and "+
-				"%g holds", seed, fails, unit, holds))
+			warnings = append(warnings, warn.New(warn.NotMonotone,
+				"not monotone with seed %d: %g %s fails and "+
+					"%g holds", seed, fails, unit, holds))
 		}
 	}
 	if len(s.seeds) < leastSeeds {
-		warnings = append(warnings, fmt.Sprintf("%d of at least %d seeds: no interval", len(s.seeds),
+		warnings = append(warnings, warn.New(warn.FewSeeds,
+			"%d of at least %d seeds: no interval", len(s.seeds),
 			leastSeeds))
 	}
 	if requests < leastRequests {
-		warnings = append(warnings, fmt.Sprintf("P99 TBT and delay of %d requests a run are noisy; "+
-			"from %d on they are steady", requests, leastRequests))
+		warnings = append(warnings, warn.New(warn.NoisyTail,
+			"P99 TBT and delay of %d requests a run are noisy; "+
+				"from %d on they are steady", requests, leastRequests))
 	}
 	return warnings
 }

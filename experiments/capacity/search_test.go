@@ -11,6 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // papers is the service level of the papers: 1 s for P99 TBT, 2 s for the mean delay.
@@ -144,7 +145,7 @@ func TestSearchEnds(t *testing.T) {
 		if low, _ := bracketOf(s.outcomes()); low != c.want {
 			t.Errorf("%s: goodput %g, want %g", c.name, low, c.want)
 		}
-		if got := s.warnings(300); !slices.Equal(got, []string{c.warning}) {
+		if got := warn.Texts(s.warnings(300)); !slices.Equal(got, []string{c.warning}) {
 			t.Errorf("%s: warnings %q", c.name, got)
 		}
 	}
@@ -173,7 +174,7 @@ func TestSearchReportsTurningOutcomes(t *testing.T) {
 	if low > 0.3 || high < 0.3 || high > 0.31 {
 		t.Errorf("bracket %g to %g, want the lower crossing at 0.3", low, high)
 	}
-	warnings := strings.Join(s.warnings(300), "\n")
+	warnings := strings.Join(warn.Texts(s.warnings(300)), "\n")
 	for _, want := range []string{"not monotone: ", "not monotone with seed 1: ",
 		"not monotone with seed 2: 0.3032 requests/s fails and 0.4 holds"} {
 		if !strings.Contains(warnings, want) {

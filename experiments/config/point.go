@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -26,7 +28,7 @@ type Point struct {
 	Metrics  sim.Cutoff
 	Output   Output
 
-	Warnings []string // of its configuration; no part of what the point is
+	Warnings []warn.Warning // of its configuration; no part of what the point is
 }
 
 // loads lists the workloads that the experiment is expanded over: by rate, or by the clients of
@@ -47,6 +49,11 @@ func (c *Config) loads() []traces.Spec {
 // seed.
 func (c *Config) Points() []Point {
 	var points []Point
+	var unused []warn.Warning
+	for _, text := range c.Unused {
+		key, _, _ := strings.Cut(text, "=")
+		unused = append(unused, warn.New(warn.Unused, "%s", text).About(key))
+	}
 	for _, system := range c.Systems {
 		for _, fleet := range c.fleets() {
 			for _, w := range c.loads() {
@@ -63,7 +70,7 @@ func (c *Config) Points() []Point {
 						SLO:      c.SLO,
 						Metrics:  c.Metrics,
 						Output:   c.Output,
-						Warnings: c.Unused,
+						Warnings: unused,
 					}
 					p.Name = PointName(&p)
 					points = append(points, p)

@@ -3,10 +3,10 @@ package papers
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/traces"
@@ -48,7 +48,7 @@ func TestServerHoldsWhatTheStudyDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(strings.Join(sum.Warnings, "\n"), "accuracy_proxy stands in for accuracy") {
+		if !warn.Has(sum.Warnings, warn.AccuracyProxy) {
 			t.Errorf("nothing says that the proxy is one: %q", sum.Warnings)
 		}
 		got := sum.RecallProxy

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -21,7 +22,7 @@ var paces = [2]float64{0.95, 1.05}
 // becomes a large one of TTFT. One whose queue grows without end is beyond it.
 func NearLimit(s *sim.Summary) bool {
 	return max(s.BatchFull, s.KVFull) >= nearShare && s.Completed > 0 && s.Interrupted == "" &&
-		!s.Warns(sim.UnstableQueue)
+		!warn.Has(s.Warnings, warn.UnstableQueue)
 }
 
 // Cliff makes a run that came near a limit of its servers again, with steps 5 % shorter and 5 %
@@ -71,14 +72,14 @@ func (s *PointStore) Cliff(ctx context.Context, run Runner, p *config.Point,
 }
 
 // cliffWarning says how near the run is to which limit, and what becomes of it.
-func cliffWarning(p *config.Point, s *sim.Summary) string {
+func cliffWarning(p *config.Point, s *sim.Summary) warn.Warning {
 	where, share := fmt.Sprintf("max_requests = %d", p.System.MaxRequests), s.BatchFull
 	if s.KVFull > share {
 		where, share = "all KV", s.KVFull
 	}
 	short, long := &s.Paced[0], &s.Paced[1]
 	var text strings.Builder
-	fmt.Fprintf(&text, sim.NearLimit+": within 5 %% of %s for %.0f %% of the time; step times "+
+	fmt.Fprintf(&text, "near a limit: within 5 %% of %s for %.0f %% of the time; step times "+
 		"5 %% longer would make mean TTFT %.3g s instead of %.3g, P90 TTFT %.3g s instead of %.3g and "+
 		"mean TBT %.3g ms instead of %.3g", where, 100*share, long.TTFT.Mean, s.TTFT.Mean,
 		long.TTFT.P90, s.TTFT.P90, 1e3*long.TBT.Mean, 1e3*s.TBT.Mean)
@@ -93,5 +94,5 @@ func cliffWarning(p *config.Point, s *sim.Summary) string {
 			fmt.Fprintf(&text, "; the SLO is %s, and with shorter steps %s", was, is)
 		}
 	}
-	return text.String()
+	return warn.New(warn.NearLimit, "%s", &text).About(where)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -75,13 +76,14 @@ func TestCliff(t *testing.T) {
 		"times 5 % longer would make mean TTFT 3 s instead of 1, P90 TTFT 6 s instead of 1.25 and mean " +
 		"TBT 30 ms instead of 20; 5 % shorter: 0.5 s, 1 s and 5 ms; the SLO is met, and with longer " +
 		"steps missed"}
-	if !slices.Equal(near.Warnings, want) || *made != 2 || len(near.Paced) != 2 ||
+	if !slices.Equal(warn.Texts(near.Warnings), want) || *made != 2 || len(near.Paced) != 2 ||
 		near.Paced[0].StepTime != 0.95 || near.Paced[1].TTFT.P90 != 6 {
 		t.Errorf("%d runs: %q, %+v", *made, near.Warnings, near.Paced)
 	}
 	for name, s := range map[string]sim.Summary{
-		"far":       {Completed: 300, Uses: sim.Uses{BatchFull: 0.01, KVFull: 0.019}},
-		"beyond":    {Completed: 300, Uses: sim.Uses{KVFull: 1}, Warnings: []string{sim.UnstableQueue}},
+		"far": {Completed: 300, Uses: sim.Uses{BatchFull: 0.01, KVFull: 0.019}},
+		"beyond": {Completed: 300, Uses: sim.Uses{KVFull: 1},
+			Warnings: []warn.Warning{{Kind: warn.UnstableQueue}}},
 		"nothing":   {Uses: sim.Uses{KVFull: 1}},
 		"cut short": {Completed: 300, Uses: sim.Uses{KVFull: 1}, Interrupted: "interrupted"},
 	} {

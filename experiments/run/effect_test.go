@@ -11,6 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -243,7 +244,7 @@ func effectOf(x *Simulator, sets []string) (figures string, unused []string, err
 	if err == nil {
 		err = bad
 	}
-	return string(text) + rows.String(), p.Warnings, err
+	return string(text) + rows.String(), warn.Texts(p.Warnings), err
 }
 
 // Every key has an effect in some run, without a warning. In a run of dense vLLM, where most have

@@ -6,8 +6,9 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // A fleet's tables say which replica served what and how often a request began anew; they agree
@@ -32,8 +33,7 @@ func TestFleetOutputs(t *testing.T) {
 		retries += n
 	}
 	if retries != sum.Retried ||
-		!slices.ContainsFunc(sum.Warnings,
-			func(w string) bool { return strings.Contains(w, "began anew") }) {
+		!warn.Has(sum.Warnings, warn.BeganAnew) {
 		t.Errorf("%d retries in requests.csv, the summary has %d: %v", retries, sum.Retried, sum.Warnings)
 	}
 	inSteps := column(t, &steps, "replica")

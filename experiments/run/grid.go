@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -109,7 +110,7 @@ func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum sim.Summar
 	}
 	sum.Seed, sum.Rate, sum.Concurrency = p.Seed, p.Workload.MeanRate(), p.Workload.Concurrency
 	if sum.Warnings == nil {
-		sum.Warnings = []string{} // an empty list in JSON
+		sum.Warnings = []warn.Warning{} // an empty list in JSON
 	}
 	err = files.commit(&sum)
 	return sum, err == nil, errors.Join(runErr, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
@@ -231,7 +232,7 @@ func (l *Live) selects(s *sim.Spec) bool { return l.Selects && s.Sparse() }
 // serve runs the workload, and records selections where that is wanted. A run
 // that ends early leaves a recording of the requests that finished.
 func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum sim.Summary, err error) {
-	notes := func(*sim.Metrics) []string { return nil }
+	notes := func(*sim.Metrics) []warn.Warning { return nil }
 	if l.Record == "" {
 		return s.serve(ctx, sink, notes)
 	}

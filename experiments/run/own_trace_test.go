@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // ownTrace is three requests, one beyond every limit of the default experiment.
@@ -24,7 +25,7 @@ func TestOwnTraceIsServedAsItIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return requests.String(), sum.Warnings
+		return requests.String(), warn.Texts(sum.Warnings)
 	}
 	has := func(what, text, part string) {
 		t.Helper()

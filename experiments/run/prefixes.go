@@ -1,11 +1,11 @@
 package run
 
 import (
-	"fmt"
 	"iter"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/traces"
@@ -76,7 +76,7 @@ func (s *prepared) newDevice() (*hw.Device, error) {
 }
 
 // crossovers says from which length on a prefix is loaded faster than it is computed.
-func (s *prepared) crossovers() (notes []string) {
+func (s *prepared) crossovers() (notes []warn.Warning) {
 	spec := &s.point.System
 	if !spec.PrefixTiers() {
 		return nil
@@ -92,38 +92,41 @@ func (s *prepared) crossovers() (notes []string) {
 		n := s.prices.Crossover(spec.PrefixChunk, s.prefix.Chunk, t.ssd,
 			s.model.MaxContext/spec.PrefixChunk)
 		if n > 0 {
-			notes = append(notes, fmt.Sprintf("prefixes of %d tokens and more are loaded from %s in less "+
-				"time than the GPU computes them (prefix_load = \"cheaper\" goes by it)",
-				n*spec.PrefixChunk, t.name))
+			notes = append(notes, warn.New(warn.PrefixLoad,
+				"prefixes of %d tokens and more are loaded from %s in less "+
+					"time than the GPU computes them (prefix_load = \"cheaper\" goes by it)",
+				n*spec.PrefixChunk, t.name).About(t.name))
 		} else {
-			notes = append(notes, fmt.Sprintf("no prefix is loaded from %s in less time than the GPU "+
-				"computes it, up to the model's %d tokens (prefix_load = \"cheaper\" goes by it)", t.name,
-				s.model.MaxContext))
+			notes = append(notes, warn.New(warn.PrefixLoad,
+				"no prefix is loaded from %s in less time than the GPU "+
+					"computes it, up to the model's %d tokens (prefix_load = \"cheaper\" goes by it)", t.name,
+				s.model.MaxContext).About(t.name))
 		}
 	}
 	return notes
 }
 
 // uncached warns where prompts say what they have in common and no cache finds it.
-func (s *prepared) uncached() []string {
+func (s *prepared) uncached() []warn.Warning {
 	if !s.stream.Content() || s.point.System.CachesPrefixes() {
 		return nil
 	}
-	return []string{"the trace says what prompts have in common and system.prefix_cache is off: " +
-		"every prompt is prefilled whole, while vLLM V1 (\"vllm\") and SGLang (\"radix\") have a " +
-		"cache on by default"}
+	return []warn.Warning{warn.New(warn.Uncached, "the trace says what prompts have in common and "+
+		"system.prefix_cache is off: every prompt is prefilled whole, while vLLM V1 (\"vllm\") and "+
+		"SGLang (\"radix\") have a cache on by default")}
 }
 
 // rebuiltIndex warns where sparse prefill takes longer to build its indices than to attend: each
 // chunk builds one over all tokens before it.
-func (s *prepared) rebuiltIndex(sum *sim.Summary) []string {
+func (s *prepared) rebuiltIndex(sum *sim.Summary) []warn.Warning {
 	spec := &s.point.System
 	index := sum.PhaseS["prefill_index"]
 	if spec.Prefill != "chunked" || index <= sum.PhaseS["prefill_attention"] {
 		return nil
 	}
-	return []string{fmt.Sprintf("sparse prefill spends %.0f s on indices and %.0f s on attention: "+
-		"each chunk builds an index over all tokens before it, so chunks of %d tokens can be slower "+
-		"than dense prefill; raise system.chunk_tokens and system.max_tokens", index,
+	return []warn.Warning{warn.New(warn.Index,
+		"sparse prefill spends %.0f s on indices and %.0f s on attention: "+
+			"each chunk builds an index over all tokens before it, so chunks of %d tokens can be slower "+
+			"than dense prefill; raise system.chunk_tokens and system.max_tokens", index,
 		sum.PhaseS["prefill_attention"], spec.ChunkTokens)}
 }

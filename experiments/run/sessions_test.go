@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // Sessions run on a server and on a fleet, open and closed, to the requests asked for; the same
@@ -34,7 +35,7 @@ func TestSessionsRun(t *testing.T) {
 			}
 			for _, want := range []string{"ended early: a turn was rejected", "had turns left beyond"} {
 				if !slices.ContainsFunc(sum.Warnings,
-					func(w string) bool { return strings.Contains(w, want) }) {
+					func(w warn.Warning) bool { return strings.Contains(w.Text, want) }) {
 					t.Errorf("%v: no warning %q in %q", sets, want, sum.Warnings)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -73,7 +74,7 @@ func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink,
 		}
 		return wrap(device), nil
 	}
-	return s.serve(ctx, sink, func(m *sim.Metrics) []string {
+	return s.serve(ctx, sink, func(m *sim.Metrics) []warn.Warning {
 		return append(device.ExtrapolationNotes(m.Extrapolated()), s.crossovers()...)
 	})
 }
@@ -210,7 +211,7 @@ func (s *prepared) replay(path string) (err error) {
 
 // serve runs the workload on the server's device and keeps what the sink wants.
 // notes says what the device found worth a warning.
-func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics) []string) (
+func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics) []warn.Warning) (
 	sum sim.Summary, err error) {
 	iteration, err := hw.ReferenceIteration(s.gpu, &s.model)
 	if err != nil {
@@ -245,8 +246,9 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	sum = metrics.Summary()
 	if sum.RecallProxy != nil {
 		sum.RecallProxy.Accuracy = AccuracyProxy(sum.RecallProxy.Missed2)
-		sum.Warnings = append(sum.Warnings, "accuracy_proxy stands in for accuracy: it follows from "+
-			"the attention that selections hold; no model ran and no answer was scored")
+		sum.Warnings = append(sum.Warnings, warn.New(warn.AccuracyProxy, "accuracy_proxy stands in for "+
+			"accuracy: it follows from the attention that selections hold; no model ran and no answer was "+
+			"scored"))
 	}
 	if ended := sum.Completed + sum.Rejected; slo.Rule == config.SLORequests && ended > 0 {
 		share := metrics.GoodShare()
@@ -259,13 +261,15 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	sum.SLOMissed = slo.Missed(&sum, bounds)
 	sum.SLOMet = new(len(sum.SLOMissed) == 0)
 	if len(bounds) == 0 {
-		sum.Warnings = append(sum.Warnings, "the service level has no bound: only rejected requests "+
-			"can miss it")
+		sum.Warnings = append(sum.Warnings, warn.New(warn.NoBound,
+			"the service level has no bound: only "+
+				"rejected requests can miss it"))
 	}
 	sum.Warnings = append(sum.Warnings, notes(metrics)...)
 	sum.Warnings = append(sum.Warnings, s.stream.Warnings()...)
 	if s.model.Note != "" {
-		sum.Warnings = append(sum.Warnings, s.model.Name+": "+s.model.Note)
+		sum.Warnings = append(sum.Warnings, warn.New(warn.ModelNote, "%s: %s", s.model.Name,
+			s.model.Note).About(s.model.Name))
 	}
 	if s.model.Tokenizer == "" && s.stream.Counts() {
 		sum.Warnings = append(sum.Warnings, traces.GuessedTokenizer(s.model.Name, s.model.Counter()))
@@ -321,8 +325,9 @@ func endedEarly(ctx context.Context, sum *sim.Summary, err error) {
 		sum.Interrupted = "interrupted"
 	}
 	sum.SLOMet, sum.SLOMissed = nil, nil // not known
-	sum.Warnings = append(sum.Warnings, fmt.Sprintf("ended early: %s; figures are of the %d "+
-		"requests that finished until then", sum.Interrupted, sum.Completed))
+	sum.Warnings = append(sum.Warnings, warn.New(warn.EndedEarly,
+		"ended early: %s; figures are of the "+
+			"%d requests that finished until then", sum.Interrupted, sum.Completed))
 }
 
 // library returns the streams of a selection algorithm.

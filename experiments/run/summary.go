@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -119,7 +120,7 @@ func tabulate(sums []sim.Summary) *Table {
 			met = is
 		}
 		t.Add(append(row, s.GoodShare, met, strings.Join(s.SLOMissed, " "),
-			strings.Join(s.Warnings, "; "))...)
+			strings.Join(warn.Texts(s.Warnings), "; "))...)
 	}
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -71,8 +72,10 @@ func TestTableHasEachFigureInItsColumn(t *testing.T) {
 		RequestThroughput: 13, RequestGoodput: &goodput, PromptTokS: 14, ThroughputTokS: 15,
 		TotalTokS: 29, BatchMean: 16, BlocksLoadedPerStep: 17, HitRatio: 0.18, H2DBytes: 19,
 		D2HBytes: 20, PhaseS: map[string]float64{"linears": 21, "host": 22}, GoodShare: &share,
-		SLOMet: new(false), SLOMissed: []string{"tbt", "ttft"}, Warnings: []string{"w", "x"},
-		Uses: sim.Uses{HBMUse: &sim.Use{Mean: 0.5, Peak: 0.75}, D2HUse: &sim.Use{Mean: 0.25, Peak: 1}}}
+		SLOMet: new(false), SLOMissed: []string{"tbt", "ttft"},
+		Warnings: []warn.Warning{{Text: "w"}, {Text: "x"}},
+		Uses: sim.Uses{HBMUse: &sim.Use{Mean: 0.5, Peak: 0.75},
+			D2HUse: &sim.Use{Mean: 0.25, Peak: 1}}}
 	want := map[string]string{"name": "run", "system": "a", "model": "m", "gpu": "g", "seed": "1",
 		"rate": "2", "requests": "34", "completed": "24", "rejected": "8", "served_share": "0.75",
 		"preempted": "7", "simulated_s": "90", "steps": "80", "request_throughput": "13",

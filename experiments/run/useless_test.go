@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // Prompts that have something in common and no cache are warned of, and indices of sparse prefill
@@ -37,7 +38,7 @@ func TestUselessSettingsAreWarnedOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := strings.Join(sum.Warnings, "\n")
+		all := strings.Join(warn.Texts(sum.Warnings), "\n")
 		for _, text := range []string{off, index} {
 			if strings.Contains(all, text) != (text == tc.warns) {
 				t.Errorf("%v: %q, want %q", tc.sets, sum.Warnings, tc.warns)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -50,7 +51,7 @@ func testMadeOnceMore(t *testing.T, dir string) {
 	// A run is saturated where either was.
 	one := report.Runs[0].Run
 	changeSummary(t, filepath.Join(again, liveFolder, one),
-		func(s *sim.Summary) { s.Warnings = append(s.Warnings, "unstable queue: it grows") })
+		func(s *sim.Summary) { s.Warnings = append(s.Warnings, warn.Warning{Kind: warn.UnstableQueue}) })
 	if report, _, err = Repeat(dir, again); err != nil || !report.Runs[0].Saturated {
 		t.Errorf("%v: %s is not saturated", err, one)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -174,7 +175,7 @@ func TestGoalsAndOrder(t *testing.T) {
 	if none.Error == nil || *none.Error != 0 || some.Error != nil {
 		t.Errorf("of nothing: %v, %v", none.Error, some.Error)
 	}
-	if s := (sim.Summary{Warnings: []string{"unstable queue: x"}}); !saturated(&s, nil,
+	if s := (sim.Summary{Warnings: []warn.Warning{{Kind: warn.UnstableQueue}}}); !saturated(&s, nil,
 		&config.SLO{DelayS: 2}) {
 		t.Error("an unstable queue is below saturation")
 	}

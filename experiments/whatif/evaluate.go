@@ -9,6 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -43,9 +44,9 @@ func (s *subject) seeds() []uint64 {
 type Value struct {
 	Value float64 `json:"value"`
 	// in the order of the seeds; empty of a coarse search
-	Seeds     []float64 `json:"seed_values"`
-	LimitedBy string    `json:"limited_by,omitempty"` // of goodput: what fails above
-	Warnings  []string  `json:"warnings"`
+	Seeds     []float64      `json:"seed_values"`
+	LimitedBy string         `json:"limited_by,omitempty"` // of goodput: what fails above
+	Warnings  []warn.Warning `json:"warnings"`
 
 	spans []span // in the order of the seeds
 	none  bool   // no request was served, so there is none
@@ -182,14 +183,14 @@ func (e *Evaluator) measured(ctx context.Context, m *Metric, all []subject) ([]V
 	}
 	values := make([]Value, len(all))
 	for i := range all {
-		v := Value{Warnings: []string{}}
+		v := Value{Warnings: []warn.Warning{}}
 		for j := range sums[i] {
 			s := &sums[i][j]
 			v.none = v.none || s.Completed == 0
 			v.Seeds = append(v.Seeds, m.of(s))
 			v.spans = append(v.spans, span{m.of(s), m.of(s)})
 			for _, w := range s.Warnings {
-				if !slices.Contains(v.Warnings, w) {
+				if !slices.Contains(warn.Texts(v.Warnings), w.Text) {
 					v.Warnings = append(v.Warnings, w)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -35,15 +36,17 @@ func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, err
 	}
 	if p.System.Offload {
 		sum.BlocksLoadedPerStep, sum.HitRatio = 12345*rate, 0.987
-		sum.Warnings = append(sum.Warnings, fmt.Sprintf("heads sampled: 32 of 1024 groups; blocks "+
-			"loaded have a standard error of %g %%", 10*rate))
+		sum.Warnings = append(sum.Warnings, warn.New(warn.HeadsSampled,
+			"heads sampled: 32 of 1024 groups; blocks "+
+				"loaded have a standard error of %g %%", 10*rate))
 	}
 	if p.System.Name == "vllm" && rate >= 0.15 {
 		sum.TTFT.Mean, sum.TTFT.P99, sum.QueueDelay.Mean, sum.SLOMet = 260, 512, 250, new(false)
 		sum.ThroughputTokS = 28.1
-		sum.Warnings = append(sum.Warnings, fmt.Sprintf("unstable queue: delay grows %gx", 100*rate))
+		sum.Warnings = append(sum.Warnings, warn.New(warn.UnstableQueue,
+			"unstable queue: delay grows %gx", 100*rate))
 	}
-	sum.Warnings = append(sum.Warnings, "linears: more tokens than measured")
+	sum.Warnings = append(sum.Warnings, warn.New(warn.Assumed, "linears: more tokens than measured"))
 	for i := range p.Workload.Requests {
 		sink.Finished()
 		if sink.Watch != nil { // answers one at a time, within a quarter of a second

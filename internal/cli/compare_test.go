@@ -15,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -34,7 +35,8 @@ func steadyServer(_ context.Context, p config.Point, sink run.Sink) (sim.Summary
 	for id := 1; ; id++ {
 		a, ok, err := stream.Next()
 		if !ok || err != nil {
-			return sim.Summary{Completed: id - 1, Warnings: []string{"linears: more tokens than measured"}},
+			return sim.Summary{Completed: id - 1, Warnings: []warn.Warning{{Kind: warn.Assumed,
+					Text: "linears: more tokens than measured"}}},
 				err
 		}
 		at, first := a.At.Seconds(), a.At.Seconds()+0.03

@@ -15,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -227,21 +228,24 @@ func printPlan(w io.Writer, found []capacity.Goodput) {
 	fmt.Fprintln(w, "goodput: the largest rate below every failure, by the mean over seeds; the "+
 		"interval is Student's t over each seed's own")
 	printLevels(w, found)
-	var texts []string
-	about := map[string][]string{} // text -> the candidates that it is about
+	var said []warn.Said
 	for i := range found {
-		for _, text := range found[i].Warnings {
-			if about[text] == nil {
-				texts = append(texts, text)
-			}
-			about[text] = append(about[text], found[i].Name)
+		for _, warning := range found[i].Warnings {
+			said = append(said, warn.Said{Warning: warning, Of: found[i].Name})
 		}
 	}
-	if len(texts) > 0 {
-		fmt.Fprintln(w, "\nWarnings:")
-	}
-	for _, text := range texts {
-		fmt.Fprintf(w, "  %s\n    %s\n", text, strings.Join(about[text], "; "))
+	printGroups(w, warn.Gather(said))
+}
+
+// printGroups prints warnings, and the candidates that each is about.
+func printGroups(w io.Writer, groups []warn.Group) {
+	title := "\nWarnings:\n"
+	for _, g := range groups {
+		fmt.Fprintf(w, "%s  %s\n", title, oneLine(g.Text))
+		title = ""
+		if len(g.Of) > 0 {
+			fmt.Fprintf(w, "    %s\n", oneLine(strings.Join(g.Of, "; ")))
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // shownCandidates is how many rows of candidates are printed; purchase.json has all.
@@ -60,12 +61,11 @@ func printPurchase(w io.Writer, a *capacity.Purchase) {
 	case a.Nearest != nil:
 		printNearest(w, a)
 	}
-	if len(a.Warnings) > 0 {
-		fmt.Fprintln(w, "\nWarnings:")
-	}
+	var said []warn.Said
 	for _, warning := range a.Warnings {
-		fmt.Fprintf(w, "  %s\n", warning)
+		said = append(said, warn.Said{Warning: warning})
 	}
+	printGroups(w, warn.Gather(said))
 }
 
 // printCandidates prints a row for each of the first candidates.

@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -36,7 +37,7 @@ func shared(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) 
 		ThroughputTokS:    200 * rate,
 		TTFT:              sim.Stats{P99: rate / capacity},
 		TBT:               sim.Stats{P99: 0.03},
-		Warnings:          []string{},
+		Warnings:          []warn.Warning{},
 	}, nil
 }
 

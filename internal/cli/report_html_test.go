@@ -12,6 +12,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -218,7 +219,8 @@ func TestFoldersWithoutRequests(t *testing.T) {
 	writeFile(t, "s.toml", sweepFile)
 	nothing := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 		sum, err := pretend(ctx, p, sink)
-		sum.Completed, sum.Warnings = 0, []string{"no request finished"}
+		sum.Completed, sum.Warnings = 0, []warn.Warning{{Kind: warn.NoneFinished,
+			Text: "no request finished"}}
 		return sum, err
 	}
 	for out, runner := range map[string]run.Runner{"served": pretend, "none": nothing,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -80,10 +81,10 @@ func (r *row) add(s *sim.Summary) {
 		r.met++
 	}
 	switch {
-	case s.Warns(sim.UnstableQueue):
+	case warn.Has(s.Warnings, warn.UnstableQueue):
 		r.queue = "unstable"
-	case s.Warns(sim.WaitsGrow) && r.queue == "":
-		r.queue = sim.WaitsGrow
+	case warn.Has(s.Warnings, warn.WaitsGrow) && r.queue == "":
+		r.queue = "waits grow"
 	}
 }
 

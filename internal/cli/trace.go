@@ -15,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -219,8 +220,8 @@ func (c *convertCmd) Run(ctx context.Context, app *App) error {
 }
 
 // warn prints warnings next to a result.
-func (a *App) warn(warnings []string) {
+func (a *App) warn(warnings []warn.Warning) {
 	for _, w := range warnings {
-		fmt.Fprintf(a.Stderr, "warning: %s\n", oneLine(w))
+		fmt.Fprintf(a.Stderr, "warning: %s\n", oneLine(w.Text))
 	}
 }

@@ -62,7 +62,7 @@ func TestDescribeCountsWithTheModelsTokenizer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if of.Prompt.Mean != as.Prompt.Mean || of.Prompt.Mean == 0 ||
-			!strings.HasPrefix(of.Warnings[0], tokenizer+" prompt tokens") {
+			!strings.HasPrefix(of.Warnings[0].Text, tokenizer+" prompt tokens") {
 			t.Errorf("%s: prompts of %g tokens, and %g of a configuration; %q", model, of.Prompt.Mean,
 				as.Prompt.Mean, of.Warnings)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/report"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -14,15 +15,15 @@ import (
 // it is true. Notes are only counted where they can be read elsewhere, as elsewhere says; empty
 // prints them.
 func printWarnings(w io.Writer, systems []sim.Spec, sums []sim.Summary, elsewhere string) {
-	var all []report.Said
+	all := report.EnginesOf(systems).Warnings()
 	for i := range sums {
-		for _, text := range sums[i].Warnings {
-			all = append(all, report.Said{Text: text, Of: sums[i].Name})
+		for _, w := range sums[i].Warnings {
+			all = append(all, warn.Said{Warning: w, Of: sums[i].Name})
 		}
 	}
 	title, notes := "\nWarnings:\n", 0
-	for _, warning := range report.Gather(systems, all) {
-		if warning.Note && elsewhere != "" {
+	for _, warning := range warn.Gather(all) {
+		if warning.Severity == warn.Note && elsewhere != "" {
 			notes++
 			continue
 		}
@@ -33,7 +34,7 @@ func printWarnings(w io.Writer, systems []sim.Spec, sums []sim.Summary, elsewher
 		}
 	}
 	if notes > 0 {
-		fmt.Fprintf(w, "\n%s: %s\n", report.NotesTitle(notes), elsewhere)
+		fmt.Fprintf(w, "\n%s: %s\n", warn.NotesTitle(notes), elsewhere)
 	}
 }
 

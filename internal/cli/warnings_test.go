@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -11,14 +12,15 @@ import (
 // file are of different kinds.
 func TestWarningsShareLines(t *testing.T) {
 	sums := []sim.Summary{
-		{Name: "a", System: "vllm", Rate: 1, Warnings: []string{
-			"12 of 300 requests rejected: KV of 1000 tokens exceeds HBM",
-			"3 rows left out beyond workload.requests = 300: t.csv"}},
-		{Name: "b", System: "sparseserve", Rate: 1, Warnings: []string{
-			"4 of 300 prompts truncated to 9000 tokens (longest 10000)",
-			"1 of 300 requests rejected: prompt of 9 tokens",
-			"3 rows left out beyond workload.requests = 300: t.csv",
-			"2 rows left out that no service answered (0 prompt or output tokens): t.csv"}},
+		{Name: "a", System: "vllm", Rate: 1, Warnings: []warn.Warning{
+			{Kind: warn.Rejected, Text: "12 of 300 requests rejected: KV of 1000 tokens exceeds HBM"},
+			{Kind: warn.RowsLeft, Text: "3 rows left out beyond workload.requests = 300: t.csv"}}},
+		{Name: "b", System: "sparseserve", Rate: 1, Warnings: []warn.Warning{
+			{Kind: warn.Truncated, Text: "4 of 300 prompts truncated to 9000 tokens (longest 10000)"},
+			{Kind: warn.Rejected, Text: "1 of 300 requests rejected: prompt of 9 tokens"},
+			{Kind: warn.RowsLeft, Text: "3 rows left out beyond workload.requests = 300: t.csv"},
+			{Kind: warn.RowsLeft, Subject: "failed",
+				Text: "2 rows left out that no service answered (0 prompt or output tokens): t.csv"}}},
 	}
 	var out strings.Builder
 	printWarnings(&out, nil, sums, "")
@@ -40,11 +42,13 @@ Warnings:
 
 // Warnings about requests and the queue are above those about the cost model, the gravest first.
 func TestSeriousWarningsFirst(t *testing.T) {
-	sums := []sim.Summary{{Name: "a", System: "vllm", Rate: 1, Warnings: []string{
-		"heads sampled: 16 of 1024 groups", "linears: more tokens than measured",
-		"only 20 requests finished; noisy",
-		"4 of 300 prompts truncated to 9000 tokens", "unstable queue: grows",
-		"12 of 300 requests rejected: KV"}}}
+	sums := []sim.Summary{{Name: "a", System: "vllm", Rate: 1, Warnings: []warn.Warning{
+		{Kind: warn.HeadsSampled, Text: "heads sampled: 16 of 1024 groups"},
+		{Kind: warn.Assumed, Text: "linears: more tokens than measured"},
+		{Kind: warn.FewRequests, Text: "only 20 requests finished; noisy"},
+		{Kind: warn.Truncated, Text: "4 of 300 prompts truncated to 9000 tokens"},
+		{Kind: warn.UnstableQueue, Text: "unstable queue: grows"},
+		{Kind: warn.Rejected, Text: "12 of 300 requests rejected: KV"}}}}
 	var out strings.Builder
 	printWarnings(&out, nil, sums, "")
 	last := 0

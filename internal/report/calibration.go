@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // readCalibration makes the page of the folder of a calibration's plots; the profile is in the
@@ -75,11 +76,13 @@ func (p *page) addQuality(fits []hw.Fit) {
 	t := table{Title: "Quality of the fits", Note: "Errors are on points that the fit has not seen.",
 		Header: []string{"cost", "points", "held out", "median error %", "worst error %",
 			"R² of log seconds"}, Right: 1}
-	var warnings []Said
+	var warnings []warn.Said
 	for i := range fits {
 		f := &fits[i]
 		for _, flag := range f.Flags {
-			warnings = append(warnings, Said{f.Model + " is flagged, " + flag, ""})
+			warnings = append(warnings, warn.Said{Warning: warn.New(warn.Flagged,
+				"%s is flagged, %s", f.Model,
+				flag).About(f.Model + flag)})
 		}
 		t.Rows = append(t.Rows, []string{f.Model, fmt.Sprint(f.Samples), fmt.Sprint(f.HeldOut),
 			digits(100 * f.MedianError), digits(100 * f.MaxError), fmt.Sprintf("%.4f", f.R2)})

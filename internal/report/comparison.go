@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // comparison is a metric of a record, measured and simulated.
@@ -33,10 +34,10 @@ func readComparison(dir string) (*page, error) {
 		return nil, fmt.Errorf("%s: nothing is compared", filepath.Join(dir, "compare.json"))
 	}
 	p := &page{Title: all[0].Run + ": measured and simulated"}
-	var warnings []Said
+	var warnings []warn.Said
 	for i := range runs {
-		for _, text := range runs[i].Warnings {
-			warnings = append(warnings, Said{text, ""})
+		for _, w := range runs[i].Warnings {
+			warnings = append(warnings, warn.Said{Warning: w})
 		}
 	}
 	p.warn(nil, warnings, len(runs))

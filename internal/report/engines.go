@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -50,12 +51,12 @@ func (all Engines) list() string {
 	return strings.Join(words, ", ")
 }
 
-// warning says that systems run under different engines, because then a part of what they differ
-// by is the engines'. It is empty where they run under one.
-func (all Engines) warning() string {
+// Warnings says that systems run under different engines, because then a part of what they differ
+// by is the engines'. There are none where they run under one.
+func (all Engines) Warnings() []warn.Said {
 	if len(all) < 2 {
-		return ""
+		return nil
 	}
-	return "different engines: " + all.list() + "; a part of what the systems differ by is the " +
-		"engines'; --set system.engine=NAME runs all under one"
+	return []warn.Said{{Warning: warn.New(warn.Engines, "different engines: %s; a part of what the "+
+		"systems differ by is the engines'; --set system.engine=NAME runs all under one", all.list())}}
 }

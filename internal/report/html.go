@@ -5,6 +5,8 @@ import (
 	"html"
 	"strconv"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // markup is HTML that is being written.
@@ -57,7 +59,7 @@ func (m *markup) notes(all []warning) {
 	if len(all) == 0 {
 		return
 	}
-	m.put("<details class=\"notes\"><summary>%s</summary>\n", NotesTitle(len(all)))
+	m.put("<details class=\"notes\"><summary>%s</summary>\n", warn.NotesTitle(len(all)))
 	m.list(all)
 	m.put("</details>\n")
 }

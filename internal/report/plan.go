@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // candidate is a server whose goodput was looked for.
@@ -28,10 +29,10 @@ type candidate struct {
 		Limit  float64 `json:"limit_s"`
 		ValueS float64 `json:"value_s"`
 	} `json:"bounds"`
-	RejectedShare  float64  `json:"rejected_share"`
-	ThroughputTokS float64  `json:"throughput_tok_s"`
-	Runs           int      `json:"runs"`
-	Warnings       []string `json:"warnings"`
+	RejectedShare  float64        `json:"rejected_share"`
+	ThroughputTokS float64        `json:"throughput_tok_s"`
+	Runs           int            `json:"runs"`
+	Warnings       []warn.Warning `json:"warnings"`
 }
 
 // readPlan makes the page of a search for goodput.
@@ -44,12 +45,12 @@ func readPlan(dir string) (*page, error) {
 		return nil, fmt.Errorf("%s: no candidate", filepath.Join(dir, "plan.json"))
 	}
 	p := &page{Title: nameOf(dir) + ": plan"}
-	var warnings []Said
+	var warnings []warn.Said
 	var levels, where []string
 	for i := range found {
 		c := &found[i]
-		for _, text := range c.Warnings {
-			warnings = append(warnings, Said{text, c.Name})
+		for _, w := range c.Warnings {
+			warnings = append(warnings, warn.Said{Warning: w, Of: c.Name})
 		}
 		if !slices.Contains(levels, c.SLO) {
 			levels = append(levels, c.SLO)

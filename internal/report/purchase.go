@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // purchase is what to buy for a load.
@@ -31,8 +32,8 @@ type purchase struct {
 		Weakest  string `json:"weakest_assumption"`
 		Accuracy string `json:"accuracy"`
 	} `json:"evidence"`
-	Candidates []offer  `json:"candidates"`
-	Warnings   []string `json:"warnings"`
+	Candidates []offer        `json:"candidates"`
+	Warnings   []warn.Warning `json:"warnings"`
 }
 
 // offer is a candidate with its price.
@@ -78,9 +79,9 @@ func readPurchase(dir string) (*page, error) {
 			seeds(len(a.Seeds))),
 		"SLO: " + a.SLO + ".", "Prices: " + a.Prices + ".",
 	}
-	var warnings []Said
-	for _, text := range a.Warnings {
-		warnings = append(warnings, Said{text, ""})
+	var warnings []warn.Said
+	for _, w := range a.Warnings {
+		warnings = append(warnings, warn.Said{Warning: w})
 	}
 	p.warn(nil, warnings, 0)
 	p.Answers = a.answers()

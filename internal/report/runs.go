@@ -12,6 +12,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -45,14 +46,14 @@ func readRuns(dir string) (*page, error) {
 	if swept {
 		p.Title = nameOf(dir) + ": sweep"
 	}
-	var warnings []Said
+	var warnings []warn.Said
 	var levels []string
 	served := false
 	for i := range runs {
 		r := &runs[i]
 		served = served || r.Completed > 0
-		for _, text := range r.Warnings {
-			warnings = append(warnings, Said{text, r.Name})
+		for _, w := range r.Warnings {
+			warnings = append(warnings, warn.Said{Warning: w, Of: r.Name})
 		}
 		if r.SLO != "" && !slices.Contains(levels, r.SLO) {
 			levels = append(levels, r.SLO)

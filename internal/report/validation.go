@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // validatedFigure is one of a run, live and simulated.
@@ -88,7 +89,7 @@ func joined(name, unit string) string {
 // judge says how many runs meet the goals, and warns of what the runs are to be read with.
 func (p *page) judge(r *validate.Report) {
 	below, met := 0, 0
-	var warnings []Said
+	var warnings []warn.Said
 	for i := range r.Runs {
 		v := &r.Runs[i]
 		if !v.Saturated {
@@ -97,8 +98,8 @@ func (p *page) judge(r *validate.Report) {
 				met++
 			}
 		}
-		for _, text := range v.Simulated.Warnings {
-			warnings = append(warnings, Said{text, v.Run})
+		for _, w := range v.Simulated.Warnings {
+			warnings = append(warnings, warn.Said{Warning: w, Of: v.Run})
 		}
 	}
 	goals := "No run is below saturation; the goals are for those."

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // effect is what one value of a knob does, in % of what there is.
@@ -60,10 +61,10 @@ func readWhatIf(dir string) (*page, error) {
 		w.Label, first.Model, first.GPU, better, first.Requests, seeds(len(first.Seeds))), "SLO: " +
 		first.SLO + "."}
 	p.Lead = append(p.Lead, w.Notes...)
-	var warnings []Said
+	var warnings []warn.Said
 	for _, c := range w.Cases {
-		for _, text := range c.Base.Warnings {
-			warnings = append(warnings, Said{text, c.Name})
+		for _, w := range c.Base.Warnings {
+			warnings = append(warnings, warn.Said{Warning: w, Of: c.Name})
 		}
 		for _, x := range c.Thresholds {
 			p.Answers = append(p.Answers, fmt.Sprintf("%s: %s: %s", c.Name, x.Question, x.Text))

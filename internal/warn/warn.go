@@ -1,0 +1,101 @@
+// Package warn holds what results must be read with, as data: nothing decides by the words of a
+// warning.
+package warn
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Warning says what a result must be read with.
+type Warning struct {
+	Kind Kind
+	// Subject is what of the result the warning is about, such as a key, a kernel or a file; empty
+	// where the kind says it.
+	Subject string
+	// Numbers are those of the text, by name.
+	Numbers map[string]float64
+	// Text is one sentence for a reader.
+	Text string
+}
+
+// New returns a warning of a kind.
+func New(kind Kind, format string, args ...any) Warning {
+	return Warning{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+// About returns the warning with its subject.
+func (w Warning) About(subject string) Warning {
+	w.Subject = subject
+	return w
+}
+
+// With returns the warning with its numbers.
+func (w Warning) With(numbers map[string]float64) Warning {
+	w.Numbers = numbers
+	return w
+}
+
+func (w Warning) String() string { return w.Text }
+
+// Severity is how a warning is shown.
+type Severity string
+
+const (
+	// Serious warnings come first: without them figures are misread.
+	Serious Severity = "serious"
+	// Care is for warnings that limit what the figures say.
+	Care Severity = "care"
+	// Note is for warnings that nearly every run has. They are shown on demand.
+	Note Severity = "note"
+)
+
+// Severity of a warning is that of its kind.
+func (w Warning) Severity() Severity {
+	switch {
+	case slices.Contains(serious, w.Kind):
+		return Serious
+	case w.Kind == Extrapolated || w.Kind == HeadsSampled:
+		return Note
+	}
+	return Care
+}
+
+// asJSON is a warning in a result file.
+type asJSON struct {
+	Kind     Kind               `json:"kind"`
+	Severity Severity           `json:"severity"`
+	Subject  string             `json:"subject,omitempty"`
+	Numbers  map[string]float64 `json:"numbers,omitempty"`
+	Text     string             `json:"text"`
+}
+
+// MarshalJSON adds the severity.
+func (w Warning) MarshalJSON() ([]byte, error) {
+	return json.Marshal(asJSON{w.Kind, w.Severity(), w.Subject, w.Numbers, w.Text})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (w *Warning) UnmarshalJSON(text []byte) error {
+	var v asJSON
+	if err := json.Unmarshal(text, &v); err != nil {
+		return fmt.Errorf("a warning: %w: want an object with kind and text, as this version writes", err)
+	}
+	*w = Warning{v.Kind, v.Subject, v.Numbers, v.Text}
+	return nil
+}
+
+// Has reports whether one of the warnings is of one of the kinds.
+func Has(all []Warning, kinds ...Kind) bool {
+	return slices.ContainsFunc(all, func(w Warning) bool { return slices.Contains(kinds, w.Kind) })
+}
+
+// Texts returns the texts of warnings, in order.
+func Texts(all []Warning) []string {
+	texts := make([]string, len(all))
+	for i := range all {
+		texts[i] = all[i].Text
+	}
+	return texts
+}
