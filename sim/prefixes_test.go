@@ -187,12 +187,9 @@ func TestLaw13UnboundedHitsAreTheReplays(t *testing.T) {
 // the same, of whole chunks.
 func TestLaw13UnboundedTiersHitTheReplays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawScenario(t)
+		c := drawTiered(t)
 		s := &c.spec
-		s.Offload, s.Prefill = false, "chunked"
-		c.drawTiers(t)
-		s.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
-		s.Base, s.MaxRequests, s.OverLength = "vllm-v1", 1, "reject"
+		s.MaxRequests, s.OverLength = 1, "reject"
 		s.PrefixLoad, s.PrefixLoadTokens = sim.LoadAlways, 0
 		if s.PrefixWrite == sim.WriteSelective { // else what nobody has hit is lost
 			s.PrefixWrite = sim.WriteBack
@@ -206,9 +203,18 @@ func TestLaw13UnboundedTiersHitTheReplays(t *testing.T) {
 			chunks := rapid.IntRange(1, 6).Draw(t, "few chunks")
 			s.PrefixDRAM, s.PrefixSSD = float64(chunks)*c.chunkGiB(), 1
 		}
-		c.drawRepeats(t)
 		c.hitsTheReplay(t, c.drive(t, func(o *outcome) error { return o.server.Check() }))
 	})
+}
+
+// drawTiered draws a run whose prompts come again and again, over tiers below little HBM.
+func drawTiered(t *rapid.T) *scenario {
+	c := drawScenario(t)
+	c.spec.Offload, c.spec.Prefill, c.spec.Base = false, "chunked", "vllm-v1"
+	c.drawTiers(t)
+	c.spec.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
+	c.drawRepeats(t)
+	return c
 }
 
 // drawRepeats has a few prompts come again and again, long after one another, with HBM for hardly

@@ -31,6 +31,15 @@ type spy struct {
 	least        float64 // seconds that the running step takes at the card's peaks
 	loaded, gone int64   // blocks of the running step, and evictions
 	ended        []stepTotals
+	// Of cached prefixes: loads, those of steps included, and saves.
+	fetched, kept []carried
+	own           int // of fetched, the running step's
+}
+
+// carried is what was asked to move at a time, and when it was there: on the link, and on SSD.
+type carried struct {
+	at, done, onSSD des.Time
+	bytes, ssd      int64
 }
 
 // stepTotals is what a device was asked in one step, and its answer.
@@ -52,6 +61,8 @@ func (d *spy) Begin(s *sim.Step) error {
 	}
 	d.step, d.layer, d.loaded, d.gone, d.least = *s, -1, 0, 0, 0
 	d.note("begin", s.Requests, s.Sampled, s.DRAMBytes)
+	d.fetched = append(d.fetched, carried{at: s.Start, bytes: s.Prefix.Bytes, ssd: s.Prefix.SSD})
+	d.own = len(d.fetched) - 1
 	return d.Device.Begin(s)
 }
 
@@ -90,6 +101,7 @@ func (d *spy) Compute(layer int, w *sim.Work) error {
 
 func (d *spy) Finish() (sim.Timing, error) {
 	timing, err := d.Device.Finish()
+	d.fetched[d.own].done = d.step.Start + timing.Elapsed // no later
 	timing.SavesDone += d.lag
 	if d.timeless {
 		timing.SavesDone = timing.Elapsed
@@ -107,11 +119,15 @@ func (d *spy) Finish() (sim.Timing, error) {
 }
 
 func (d *spy) FetchPrefix(at des.Time, l sim.PrefixLoad) des.Time {
-	return d.Device.(sim.PrefixDevice).FetchPrefix(at, l)
+	done := d.Device.(sim.PrefixDevice).FetchPrefix(at, l)
+	d.fetched = append(d.fetched, carried{at: at, done: done, bytes: l.Bytes, ssd: l.SSD})
+	return done
 }
 
 func (d *spy) SavePrefix(at des.Time, bytes, ssd int64) (dram, onSSD des.Time) {
-	return d.Device.(sim.PrefixDevice).SavePrefix(at, bytes, ssd)
+	dram, onSSD = d.Device.(sim.PrefixDevice).SavePrefix(at, bytes, ssd)
+	d.kept = append(d.kept, carried{at: at, done: dram, onSSD: onSSD, bytes: bytes, ssd: ssd})
+	return dram, onSSD
 }
 
 func (d *spy) note(values ...any) {
