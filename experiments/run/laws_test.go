@@ -1,16 +1,23 @@
 package run
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Law 2: weights, runtime, activations, logits and what the server may use for
@@ -199,4 +206,76 @@ func variant(t *testing.T, change func(*hw.Profile)) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Law 9 for every kind of system and load: selections, tiers, hot buffers, drafts, experts spread
+// over GPUs, fleets, sessions. Points that run side by side, and share what is read and recorded,
+// have the bytes that they have one after another in the other order.
+func TestLaw9EveryKindOfSystem(t *testing.T) {
+	effectFiles(t)
+	kinds := map[string][]string{
+		"dense": dense, "in HBM": inHBM, "offload": offload, "by layer": byLayer, "psa": psa,
+		"infinigen": infini, "recall": recall, "indexed": indexed, "hot": hot, "sessions": sessions,
+		"tiers": tiers, "hits": hits, "fleet": fleet, "mix": mix,
+		"sparseserve-psa": and(psa, "system.preset=sparseserve-psa", "system.max_inject=900"),
+		"query heads":     and(byLayer, "system.select_per=query_head"),
+		"two GPUs":        and(dense, "system.tensor_parallel=2"),
+		"spread experts":  and(indexed, "system.tensor_parallel=2", "system.expert_parallel=2"),
+		"drafts": and(indexed, "model=mtp.toml", "system.preset=vllm-0.15", "system.speculate_tokens=2",
+			"system.acceptance=0.6"),
+		"whole admission": and(dense, "system.engine=vllm-0.19"),
+		"a tree":          and(tiers, "system.prefix_cache=radix"),
+		"recomputed":      and(tiers, "system.prefix_load=recompute", "system.prefix_write=back"),
+		"failing": and(fleet, "fleet.fail=[[0.01, 0, 1]]", "fleet.router=least-tokens",
+			"system.prefix_cache=vllm", "system.base=vllm-v1"),
+		"closed": and(offload, "workload.concurrency=3"),
+		"block sparse": and(dense, "system.prefill_attention=block-sparse", "system.chunk_tokens=512",
+			"system.max_tokens=512"),
+	}
+	var points []config.Point
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		sets, said := slices.Clone(effectBase), strings.Join(kinds[name], " ")
+		if !strings.Contains(said, "workload.trace=") {
+			sets = append(sets, "workload.prompt_lengths=uniform(600,1500)",
+				"workload.output_lengths=fixed(12)")
+		}
+		if !strings.Contains(said, "concurrency") {
+			sets = append(sets, "workload.rate=40")
+		}
+		c, err := config.Load("", append(sets, kinds[name]...))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		p := c.Points()[0]
+		p.Name = name
+		points = append(points, p)
+	}
+	run := func(workers int, points []config.Point) map[string]string {
+		var mu sync.Mutex
+		files := map[string]string{}
+		x := NewSimulator()
+		grid := Grid{Workers: workers, Run: func(ctx context.Context, p config.Point, sink Sink) (sim.Summary,
+			error) {
+			var rows bytes.Buffer
+			sink.Requests = &rows
+			sum, err := x.Run(ctx, p, sink)
+			text, bad := json.Marshal(sum)
+			mu.Lock()
+			defer mu.Unlock()
+			files[p.Name] = string(text) + rows.String()
+			return sum, errors.Join(err, bad)
+		}}
+		if _, err := grid.Do(t.Context(), points); err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	one := run(1, points)
+	slices.Reverse(points)
+	many := run(4, points)
+	for name := range kinds {
+		if one[name] != many[name] || len(one[name]) < 100 {
+			t.Errorf("law 9: %s differs with the workers:\n%s\n%s", name, one[name], many[name])
+		}
+	}
 }
