@@ -9,11 +9,15 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// allClasses is allPairs of the models that are not plain, some in FP8 or in 16 bits.
+// allClasses is allPairs of all models, some in FP8 or in 16 bits, some with experts that are spread.
 func allClasses(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
 	t.Helper()
-	pairs(t, func(m *Model) bool { return !m.Plain() }, func(t *rapid.T, p *Profile, m *Model) {
-		other := *m
+	pairs(t, func(m *Model) bool { return true }, func(t *rapid.T, p *Profile, m *Model) {
+		whole := *m
+		if whole.IsMixture() {
+			whole.ExpertRanks = 1 << rapid.IntRange(0, 3).Draw(t, "expert ranks")
+		}
+		other := *drawShard(t, p, &whole)
 		other.WeightBytesEach = rapid.IntRange(1, 2).Draw(t, "weight bytes")
 		if m.KVRank%128 == 0 {
 			other.KVBytesEach = rapid.IntRange(1, 2).Draw(t, "KV bytes")
@@ -77,15 +81,16 @@ func classPhysics(p *Profile, m *Model, layer int, w *sim.Work) float64 {
 	} else if w.Tokens > 0 {
 		expert := 3 * h * float64(m.ExpertFFN)
 		k, e := float64(m.ExpertsPerToken), float64(m.Experts)
-		touched := e * (1 - math.Pow(1-k/e, n))
+		ranks := float64(m.spread()) // each has as many of the experts, and of the tokens' choices
+		touched := e / ranks * (1 - math.Pow(1-k/e, n))
 		each := m.ExpertBytesEach
 		if each == 0 {
 			each = float64(m.WeightBytesEach)
 		}
 		narrow = touched * expert * each
 		weights += float64(m.SharedExperts) * expert
-		weights += k * expert // of FLOPs; their bytes are in narrow
-		narrow -= k * expert * float64(m.WeightBytesEach)
+		weights += k / ranks * expert // of FLOPs; their bytes are in narrow
+		narrow -= k / ranks * expert * float64(m.WeightBytesEach)
 	}
 	fp8 := math.Max(p.GPU.PeakFP16.SI(), p.GPU.PeakFP8.SI())
 	peak := p.GPU.PeakFP16.SI()

@@ -130,3 +130,68 @@ func (q *saveQueue) check(pushed float64) error {
 	}
 	return nil
 }
+
+// Law 6 of prefixes that are loaded from DRAM and SSD and saved there, at any times: in every
+// interval from when one was asked for to when another has landed, the link moves no more than it
+// can in each direction, and the drive reads and writes no more.
+func TestLaw6PrefixLinks(t *testing.T) {
+	drive, err := LoadDrive("pm9a3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+		gpus := float64(rapid.IntRange(1, 8).Draw(t, "GPUs"))
+		chunk := logInt(t, 1<<28, "chunk")
+		d, err := NewDevice(p, m, DeviceOptions{Prefix: PrefixOptions{Drive: drive, GPUs: gpus,
+			Chunk: chunk}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		type move struct {
+			from, to    des.Time
+			up, down    float64 // bytes to HBM, and from it
+			read, wrote float64 // by the drive
+		}
+		var moves []move
+		at := des.Time(0)
+		for range rapid.IntRange(1, 12).Draw(t, "moves") {
+			at += des.Time(logInt(t, 1e9, "gap") - 1)
+			bytes := logInt(t, 1<<34, "bytes")
+			ssd := rapid.SampledFrom([]int64{0, bytes / 3, bytes}).Draw(t, "of SSD")
+			if rapid.Bool().Draw(t, "load") {
+				to := d.FetchPrefix(at, sim.PrefixLoad{Bytes: bytes, SSD: ssd})
+				moves = append(moves, move{at, to, float64(bytes), 0, float64(ssd) * gpus, 0})
+			} else {
+				dram, onSSD := d.SavePrefix(at, bytes, ssd)
+				moves = append(moves, move{at, dram, 0, float64(bytes), 0, 0})
+				if ssd > 0 {
+					moves = append(moves, move{at, onSSD, 0, 0, 0, float64(ssd) * gpus})
+				}
+			}
+		}
+		rate, reads := drive.reading()
+		for _, a := range moves {
+			for _, b := range moves {
+				var in move
+				for _, c := range moves {
+					if c.from >= a.from && c.to <= b.to {
+						in.up, in.down = in.up+c.up, in.down+c.down
+						in.read, in.wrote = in.read+c.read, in.wrote+c.wrote
+					}
+				}
+				if in == (move{}) {
+					continue
+				}
+				seconds := (b.to - a.from).Seconds() + 1e-9*float64(2*len(moves))
+				for what, least := range map[string]float64{"loads": in.up / p.Link.H2D.SI(),
+					"saves": in.down / p.Link.D2H.SI(), "SSD reads": in.read / rate,
+					"SSD operations": in.read / float64(chunk) / reads,
+					"SSD writes":     in.wrote / drive.Write.SI()} {
+					if seconds < least*(1-1e-9) {
+						t.Fatalf("law 6: %s of %v within %gs, they need %g", what, in, seconds, least)
+					}
+				}
+			}
+		}
+	})
+}

@@ -296,18 +296,6 @@ func neverFalling(p *Profile) *Profile {
 			}
 		}
 	}
-	q.Grids = slices.Clone(p.Grids)
-	for i := range q.Grids {
-		g := &q.Grids[i]
-		if g.Kernel != GridGEMM {
-			continue
-		}
-		g.Times = slices.Clone(g.Times)
-		step := len(g.Axes[1].At) * len(g.Axes[2].At) // of one more size of tokens
-		for at := len(g.Times) - step - 1; at >= 0; at-- {
-			g.Times[at] = min(g.Times[at], g.Times[at+step])
-		}
-	}
 	q.Clock.Gain = slices.Clone(p.Clock.Gain)
 	seconds := func(p *Profile, of GainRow) float64 {
 		t, _ := tokenCurve(p.Linears, of.Shape).cost(float64(of.Tokens))
