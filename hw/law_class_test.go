@@ -9,7 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// allClasses is allPairs of all models, some in FP8 or in 16 bits, some with experts that are spread.
+// allClasses is allPairs of all models, some in FP8 or in 16 bits, some with experts that are
+// spread.
 func allClasses(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
 	t.Helper()
 	pairs(t, func(m *Model) bool { return true }, func(t *rapid.T, p *Profile, m *Model) {

@@ -254,8 +254,8 @@ func TestLaw9EveryKindOfSystem(t *testing.T) {
 		var mu sync.Mutex
 		files := map[string]string{}
 		x := NewSimulator()
-		grid := Grid{Workers: workers, Run: func(ctx context.Context, p config.Point, sink Sink) (sim.Summary,
-			error) {
+		grid := Grid{Workers: workers, Run: func(ctx context.Context, p config.Point,
+			sink Sink) (sim.Summary, error) {
 			var rows bytes.Buffer
 			sink.Requests = &rows
 			sum, err := x.Run(ctx, p, sink)
