@@ -118,6 +118,7 @@ func TestLaw13HitsChangeNothingThatIsComputed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
 		c.spec.Offload, c.spec.Prefill, c.spec.PrefixCache = false, "chunked", sim.PrefixOff
+		c.drawLatents(t)
 		for i := range c.arrivals {
 			a := &c.arrivals[i]
 			a.Cached, a.Content = 0, drawContent(t, a)
@@ -175,6 +176,7 @@ func TestLaw13UnboundedHitsAreTheReplays(t *testing.T) {
 		c.spec.Base, c.spec.MaxRequests, c.hbm = "vllm-v1", 1, 1<<30
 		c.spec.PrefixDRAM, c.spec.PrefixSSD = 0, 0
 		c.spec.OverLength = "reject"
+		c.drawLatents(t)
 		for i := range c.arrivals {
 			a := &c.arrivals[i]
 			a.Cached, a.Content = 0, drawContent(t, a)
@@ -207,10 +209,18 @@ func TestLaw13UnboundedTiersHitTheReplays(t *testing.T) {
 	})
 }
 
+// drawLatents gives some runs that attend densely a model of latents and an indexer.
+func (c *scenario) drawLatents(t *rapid.T) {
+	if !c.spec.Sparse() && rapid.Bool().Draw(t, "latents") {
+		index(&c.model)
+	}
+}
+
 // drawTiered draws a run whose prompts come again and again, over tiers below little HBM.
 func drawTiered(t *rapid.T) *scenario {
 	c := drawScenario(t)
 	c.spec.Offload, c.spec.Prefill, c.spec.Base = false, "chunked", "vllm-v1"
+	c.drawLatents(t)
 	c.drawTiers(t)
 	c.spec.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
 	c.drawRepeats(t)
