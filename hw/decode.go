@@ -9,7 +9,7 @@ import (
 // newDense and newSparse price a KV token of one layer, all KV heads.
 func newDense(p *Profile, m *Model) memoryBound {
 	k := newDecode(p, m, p.DenseDecode)
-	if g := p.grid(GridDecode, kvType(m)); g != nil {
+	if g := p.grid(GridDecode, KVType(m)); g != nil {
 		k.grid, k.wide = newLattice(g), float64(m.HeadDim)/gridHead
 	}
 	return k
@@ -19,8 +19,8 @@ func newDense(p *Profile, m *Model) memoryBound {
 // lists that are as much longer or shorter.
 const gridHead = 128
 
-// kvType is the type of a model's KV, as grids and rows name it.
-func kvType(m *Model) string {
+// KVType is the type of a model's KV, as grids and rows name it.
+func KVType(m *Model) string {
 	if m.KVBytesEach == 1 {
 		return "fp8"
 	}

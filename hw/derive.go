@@ -58,8 +58,8 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 }
 
 // grids scales the times of grids beyond their shortest, which are launches: decode attention with
-// HBM, all-reduces with the links between GPUs, GEMMs with the mean that matrices are scaled with,
-// of the peak of their type.
+// HBM, all-reduces with the links between GPUs, prompts over latents with the peak, their decodes
+// and GEMMs with the mean that matrices are scaled with, of the peak of their type.
 func (k *KernelCosts) grids(from, to *Card) {
 	hbm := to.GPU.HBMBandwidth.SI() / from.GPU.HBMBandwidth.SI()
 	links := to.Interconnect.Nominal.optional() / from.Interconnect.Nominal.optional()
@@ -73,17 +73,24 @@ func (k *KernelCosts) grids(from, to *Card) {
 		times, at := make([]float64, len(g.Times)), 0
 		g.Each(func(sizes [3]float64) {
 			by := 1 / hbm
+			mean := func(bytes, flops, fromPeak, peak float64) {
+				bytes, flops = bytes/from.GPU.HBMBandwidth.SI(), flops/fromPeak
+				share := bytes * bytes / (bytes*bytes + flops*flops)
+				by = share/hbm + (1-share)/peak
+			}
+			wide := from.GPU.PeakFP16.SI()
 			switch g.Kernel {
+			case GridLatent: // of DeepSeek-V3's latents, a token
+				mean(576*2, sizes[2]*2*(576+512), wide, to.GPU.PeakFP16.SI()/wide)
+			case GridLatentPrefill:
+				by = wide / to.GPU.PeakFP16.SI()
 			case GridAllReduce:
 				if by = 1; links > 0 {
 					by = 1 / links
 				}
 			case GridGEMM:
 				w := sizes[1] * sizes[2]
-				bytes := g.weightBytes() * w / from.GPU.HBMBandwidth.SI()
-				flops := 2 * w * sizes[0] / from.PeakOf(g.Type)
-				share := bytes * bytes / (bytes*bytes + flops*flops)
-				by = share/hbm + (1-share)/peak
+				mean(g.weightBytes()*w, 2*w*sizes[0], from.PeakOf(g.Type), peak)
 			}
 			times[at] = significant(launch+(g.Times[at]-launch)*by, derivedDigits)
 			at++

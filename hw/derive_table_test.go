@@ -68,7 +68,7 @@ func compareKernels(t *testing.T, derived, own *Profile) *errorsOf {
 				spans := []sim.Span{{Query: query}}
 				got, _ := a.of(spans)
 				want, _ := b.of(spans)
-				e.add("prefill_attention of "+kvType(m), got, want)
+				e.add("prefill_attention of "+KVType(m), got, want)
 			}
 		}
 	}

@@ -55,8 +55,8 @@ func TestVerifyReadsKVOnce(t *testing.T) {
 		if all < one || all > queries*one*(1+1e-9) {
 			t.Fatalf("one query %g s, %g of them %g s", one, queries, all)
 		}
-		one, _ = latent.of(n)
-		all, _ = latent.verify(n, queries)
+		one, _ = latent.of(n, requests)
+		all, _ = latent.verify(n, requests, queries)
 		if all < one || all > queries*one*(1+1e-9) {
 			t.Fatalf("latents: one query %g s, %g of them %g s", one, queries, all)
 		}

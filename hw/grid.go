@@ -2,6 +2,7 @@ package hw
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 )
@@ -11,7 +12,7 @@ import (
 // many kernels. Between points the time is straight in every size,
 // which is exact where a fixed part and a part per unit of work add up.
 type Grid struct {
-	Kernel string `toml:"kernel"` // gemm | decode_attention | all_reduce
+	Kernel string `toml:"kernel"` // one of those below
 	// Type is that of the weights (bf16, fp8, fp8_block, nvfp4, int8), or of the KV (bf16, fp8).
 	Type   string    `toml:"type"`
 	Axes   []Axis    `toml:"axes"`
@@ -33,13 +34,23 @@ const (
 	// GridDecode is decode attention: lists are KV heads of all requests, tokens the KV of each, and
 	// queries the query heads of a list.
 	GridDecode = "decode_attention"
+	// GridLatent is decode attention over latents: requests, tokens of each and query heads of a GPU,
+	// with the small kernels of the layer.
+	GridLatent = "latent_decode"
+	// GridLatentPrefill is attention of prompts over decompressed latents, with the small kernels of
+	// the layer: tokens of each prompt, prompts and query heads of a GPU.
+	GridLatentPrefill = "latent_prefill"
 	// GridAllReduce is an all-reduce of 16-bit values between GPUs of a host, in a CUDA graph.
 	GridAllReduce = "all_reduce"
 )
 
 var gridSizes = map[string][]string{
-	GridGEMM:      {"tokens", "columns", "rows"},
-	GridDecode:    {"lists", "tokens", "queries"},
+	GridGEMM:   {"tokens", "columns", "rows"},
+	GridDecode: {"lists", "tokens", "queries"},
+	GridLatent: {"requests", "tokens", "heads"},
+
+	GridLatentPrefill: {"tokens", "prompts", "heads"},
+
 	GridAllReduce: {"gpus", "bytes"},
 }
 
@@ -108,7 +119,8 @@ func (g *Grid) check(path string) error {
 	sizes := gridSizes[g.Kernel]
 	switch {
 	case sizes == nil:
-		return wrong(path+".kernel", "want gemm, decode_attention or all_reduce, got %q", g.Kernel)
+		return wrong(path+".kernel", "want one of %v, got %q",
+			slices.Sorted(maps.Keys(gridSizes)), g.Kernel)
 	case len(g.Axes) != len(sizes):
 		return wrong(path+".axes", "want %d of them, %v, got %d", len(sizes), sizes, len(g.Axes))
 	case g.Source == "":

@@ -2,6 +2,7 @@ package hw
 
 import (
 	"math"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -14,9 +15,10 @@ import (
 //
 // with latents of r values and d rotated ones, H heads, row the bytes of a token. So many heads a
 // row make the kernel compute bound where dense attention waits for bytes. The tensor cores
-// multiply at least 64 rows, so that fewer heads take as long as 64. No kernel of the kind was
-// measured: launch, floor and rate are those of decode attention, or of attention to selected
-// blocks where an indexer selects the rows; R is prefill attention's of long chunks.
+// multiply at least 64 rows, so that fewer heads take as long as 64. A grid of latent_decode has
+// the times where the kernels have one. Else launch, floor and rate are those of decode attention,
+// or of attention to selected blocks where an indexer selects the rows; R is prefill attention's
+// of long chunks.
 type latentDecode struct {
 	peak                peak
 	launch, floor, rate float64
@@ -24,6 +26,9 @@ type latentDecode struct {
 	row                 float64
 	flops, computed     float64 // of a token; with the rows that the tensor cores add
 	largest             float64 // bytes measured
+
+	grid  *lattice // of requests, tokens and heads; nil: by bytes and FLOPs
+	heads float64
 }
 
 // tileRows is the fewest rows of a matrix that the tensor cores multiply at once (wgmma, M = 64;
@@ -34,9 +39,14 @@ func newLatentDecode(p *Profile, m *Model, s Stream) *latentDecode {
 	heads := float64(m.QHeads)
 	padded := math.Ceil(heads/tileRows) * tileRows
 	each := float64(2*m.LatentDim() + 2*m.KVRank)
-	return &latentDecode{peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(),
+	l := &latentDecode{peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(),
 		rate: s.Rate.SI(), compute: attentionRate(p), row: float64(m.LayerKVBytesPerToken()),
-		flops: heads * each, computed: padded * each, largest: s.Largest.optional()}
+		flops: heads * each, computed: padded * each, largest: s.Largest.optional(), heads: heads}
+	if g := p.grid(GridLatent, KVType(m)); g != nil && !m.IsIndexed() {
+		l.grid = newLattice(g)
+		l.launch, l.largest = slices.Min(g.Times)*1e-6, 0
+	}
+	return l
 }
 
 // attentionRate is what attention kernels reach of the tensor cores, FLOP/s: prefill's rate of the
@@ -48,16 +58,23 @@ func attentionRate(p *Profile) float64 {
 
 // Seconds implements Cost.
 func (l *latentDecode) Seconds(w *sim.Work) (s float64, beyond bool) {
-	return l.verify(float64(w.DecodeTokens), float64(1+w.Drafts))
+	return l.verify(float64(w.DecodeTokens), float64(w.Decodes), float64(1+w.Drafts))
 }
 
 // of returns the time of n tokens, summed over requests, and whether they are more than measured.
-func (l *latentDecode) of(n float64) (t float64, outside bool) { return l.verify(n, 1) }
+func (l *latentDecode) of(n, requests float64) (t float64, outside bool) {
+	return l.verify(n, requests, 1)
+}
 
 // verify is the same with some queries of each request, which read its rows together.
-func (l *latentDecode) verify(n, queries float64) (t float64, outside bool) {
+func (l *latentDecode) verify(n, requests, queries float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
+	}
+	if l.grid != nil {
+		requests = max(1, requests)
+		t, _ = l.grid.seconds([3]float64{requests, n / requests, l.heads * queries})
+		return max(t, l.peak.floor(n*queries*l.flops, n*l.row)), false
 	}
 	t = l.launch + math.Max(n*l.row/l.rate, n*queries*l.computed/l.compute)
 	t = max(t, l.floor, l.peak.floor(n*queries*l.flops, n*l.row))
@@ -85,6 +102,10 @@ func newLatentPrefill(p *Profile, m *Model) prefillAttention {
 		return a
 	}
 	a.flops = 2 * float64(m.QHeads*(m.HeadDim+m.ValueDim))
+	if g := p.grid(GridLatentPrefill, KVType(m)); g != nil {
+		a.grid, a.prompt, a.each = newLattice(g), 1, float64(m.QHeads)
+		a.shared = slices.Min(g.Times) * 1e-6
+	}
 	up := newGEMMOf(p, m, []matrix{{m.KVRank, m.QHeads * (m.NopeDim + m.ValueDim)}},
 		float64(m.WeightBytesEach))
 	a.up = &up

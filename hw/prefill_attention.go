@@ -48,6 +48,11 @@ type prefillAttention struct {
 	stream   float64 // bytes/s of Q, K, V and O besides the FLOPs; 0: the rows have that time
 	streamed float64 // bytes of a token
 
+	// grid has the whole time of prompts without a prefix, by tokens, prompts times prompt, and each;
+	// nil: by launch and rate
+	grid         *lattice
+	prompt, each float64
+
 	last struct{ query, launch, rate float64 } // of a chunk
 }
 
@@ -68,7 +73,7 @@ func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention
 		streamed: 4*float64(m.QHeads*m.HeadDim) + 2*float64(m.LayerKVBytesPerToken()),
 		gather:   p.Paged.GatherLaunch.optional(), gatherRate: p.Paged.GatherRate.optional(),
 	}
-	for _, r := range p.prefillRows(kvType(m)) {
+	for _, r := range p.prefillRows(KVType(m)) {
 		a.launch.add(float64(r.Query), r.Launch.SI())
 		a.rate.add(float64(r.Query), r.Rate.SI())
 	}
@@ -230,14 +235,21 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 		span := sim.Span{Query: int(q), Prefix: s.Prefix}
 		flops := a.spanFLOPs(span)
 		l, r := a.at(q)
-		launch = max(launch, l)
-		sm, cta := a.copies(s)
-		if a.stream > 0 {
-			t += q * a.streamed / a.stream
+		if a.grid == nil { // which has it
+			launch = max(launch, l)
 		}
-		computes := max(a.pad*flops/r, a.waves(s), a.longest(span))
-		t += max(math.Hypot(computes, sm), cta-l, // launch hides behind copies
-			a.peak.floor(flops, a.read(span)*a.kvBytes))
+		sm, cta := a.copies(s)
+		floor := a.peak.floor(flops, a.read(span)*a.kvBytes)
+		switch {
+		case a.grid != nil:
+			t += max(a.gridded(spans, s, r), floor)
+		default:
+			if a.stream > 0 {
+				t += q * a.streamed / a.stream
+			}
+			computes := max(a.pad*flops/r, a.waves(s), a.longest(span))
+			t += max(math.Hypot(computes, sm), cta-l, floor) // launch hides behind copies
+		}
 		if a.up != nil {
 			t += a.up.beyond(float64(s.Prefix))
 		}
@@ -246,4 +258,12 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 		}
 	}
 	return t + launch, short
+}
+
+// gridded is a prompt's share of the time of as many as there are of its length, and of what is
+// before it at the rate of its chunk, in waves at least.
+func (a *prefillAttention) gridded(spans []sim.Span, s sim.Span, rate float64) float64 {
+	prompts, q := float64(len(spans)), float64(s.Query)
+	t, _ := a.grid.seconds([3]float64{q, prompts * a.prompt, a.each})
+	return max(t/prompts+a.pad*a.flops*q*float64(s.Prefix)/rate, a.waves(s))
 }

@@ -78,13 +78,13 @@ func wrapString(indent, key, text string) string {
 func wrapNumbers(indent, key, list string) string {
 	var out strings.Builder
 	line := indent + key + "["
-	for i, v := range strings.SplitAfter(strings.Trim(list, "[]"), ", ") {
+	for i, v := range strings.SplitAfter(strings.TrimPrefix(list, "["), ", ") {
 		if i > 0 && len(line)+len(v) > columns {
 			out.WriteString(strings.TrimRight(line, " ") + "\n")
 			line = indent + "  "
 		}
 		line += v
 	}
-	out.WriteString(line + "]")
+	out.WriteString(line)
 	return out.String()
 }

@@ -40,7 +40,7 @@ const (
 
 // modelsOf are built-in models by what tables call them.
 var modelsOf = map[string]string{"deepseek-ai/DeepSeek-V3.2": "deepseek-v3.2",
-	"zai-org/GLM-5": "glm-5", "zai-org/GLM-5-FP8": "glm-5"}
+	"zai-org/GLM-5": "glm-5", "zai-org/GLM-5-FP8": "glm-5", "deepseek-ai/DeepSeek-V3": "deepseek-v3"}
 
 // selected fits the kernels of layers with an indexer to half of the modules.
 func (im *importer) selected() error {
@@ -119,7 +119,7 @@ func (im *importer) selected() error {
 		&f.Keys, &f.Query, &f.Row} {
 		of.Value = round(of.Value)
 		if of.Source == "fit" {
-			of.Source = why
+			of.Source, why = why, "of the same fit"
 		}
 	}
 	im.costs.Selected = *f
@@ -180,7 +180,10 @@ func (im *importer) modules(p *hw.Profile, operation, engine string) ([]module, 
 		tokens int64
 	}
 	linears := map[linear]float64{}
-	stride := len(rows)/(4*mostModules) + 1
+	stride, indexed := 1, strings.HasPrefix(operation, "dsa")
+	if indexed {
+		stride = len(rows)/(4*mostModules) + 1
+	}
 	for i := 0; i < len(rows); i += stride {
 		r := &rows[i]
 		name, known := modelsOf[r.of.Model]
@@ -195,8 +198,8 @@ func (im *importer) modules(p *hw.Profile, operation, engine string) ([]module, 
 		case r.of.Heads < 1 || r.of.Batch < 1 || r.of.Tokens < 1 || r.of.Step < 0 ||
 			decode && r.of.Step < 1:
 			return nil, common{}, im.fault(operation, r.line, "want heads, a batch and tokens of 1 or more")
-		case !decode && (r.Latency*1e-3 < leastPrefill || q > mostPrefill),
-			decode && r.of.Batch > decodesInGraph:
+		case !decode && (indexed && r.Latency*1e-3 < leastPrefill || q > mostPrefill),
+			decode && indexed && r.of.Batch > decodesInGraph:
 			continue
 		}
 		key := of{name, kind, kv, r.of.Heads}

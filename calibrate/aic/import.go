@@ -65,7 +65,7 @@ func Import(ctx context.Context, dir string, opts Options) (*Imported, error) {
 	}
 	im.costs = &hw.Kernels{Name: opts.Name, From: base, MeasuredOn: im.card.Name}
 	for _, step := range []func() error{im.gemms, im.prefill, im.decode, im.allReduce,
-		im.experts, im.selected} {
+		im.experts, im.selected, im.latent} {
 		if err := cmp.Or(ctx.Err(), step()); err != nil {
 			return nil, err
 		}

@@ -104,7 +104,9 @@ func (im *importer) fitExperts(kind string, rows []row[expertColumns]) {
 	im.judge("experts of "+kind, len(rows), off)
 	why := source(rows[0].common, []string{rows[0].Kernel}, "; fitted to half of the points")
 	figure := func(v float64, unit string) hw.Figure {
-		return hw.Figure{Value: round(v), Unit: unit, From: hw.Imported, Source: why}
+		f := hw.Figure{Value: round(v), Unit: unit, From: hw.Imported, Source: why}
+		why = "of the same fit"
+		return f
 	}
 	im.costs.Experts = append(im.costs.Experts, hw.ExpertRow{Weights: kind,
 		Launch: figure(c.launch*1e6, "us"), Each: figure(c.each*1e9, "ns"),
