@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// allClasses is allPairs of all models, some in FP8 or in 16 bits, some with experts that are
-// spread.
+// allClasses is allPairs of all models, some in FP8, scaled by matrix or by blocks, or in 16 bits,
+// some with experts in four bits or that are spread.
 func allClasses(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
 	t.Helper()
 	pairs(t, func(m *Model) bool { return true }, func(t *rapid.T, p *Profile, m *Model) {
@@ -20,8 +20,13 @@ func allClasses(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
 		}
 		other := *drawShard(t, p, &whole)
 		other.WeightBytesEach = rapid.IntRange(1, 2).Draw(t, "weight bytes")
+		other.WeightBlock = 128 * rapid.IntRange(0, 1).Draw(t, "scales of blocks")
 		if m.KVRank%128 == 0 {
 			other.KVBytesEach = rapid.IntRange(1, 2).Draw(t, "KV bytes")
+		}
+		if m.IsMixture() {
+			other.ExpertBytesEach = rapid.SampledFrom([]float64{0, 1, mxfp4Bytes, 0.5625}).Draw(t,
+				"expert bytes")
 		}
 		f(t, p, &other)
 	})
@@ -53,6 +58,7 @@ func pairsWithin(s sim.Span, most float64) (pairs float64) {
 func classPhysics(p *Profile, m *Model, layer int, w *sim.Work) float64 {
 	h, heads, n := float64(m.Hidden), float64(m.QHeads), float64(w.Tokens)
 	var weights, narrow float64 // weights of all tokens, and the bytes of experts that are touched
+	var experts float64         // seconds of their FLOPs
 	most := math.Inf(1)
 	pair, row := 4*heads*float64(m.HeadDim), 2*float64(m.KVHeads*m.HeadDim*m.KVBytesEach)
 	up, attends := 0.0, float64(w.DecodeTokens)
@@ -90,8 +96,7 @@ func classPhysics(p *Profile, m *Model, layer int, w *sim.Work) float64 {
 		}
 		narrow = touched * expert * each
 		weights += float64(m.SharedExperts) * expert
-		weights += k / ranks * expert // of FLOPs; their bytes are in narrow
-		narrow -= k / ranks * expert * float64(m.WeightBytesEach)
+		experts = 2 * k / ranks * expert * n / p.card().PeakOf(expertType(m))
 	}
 	fp8 := math.Max(p.GPU.PeakFP16.SI(), p.GPU.PeakFP8.SI())
 	peak := p.GPU.PeakFP16.SI()
@@ -101,7 +106,7 @@ func classPhysics(p *Profile, m *Model, layer int, w *sim.Work) float64 {
 	if w.Tokens == 0 {
 		weights = 0
 	}
-	seconds := 2 * weights * n / peak
+	seconds := 2*weights*n/peak + experts
 	bytes := weights*float64(m.WeightBytesEach) + narrow + keys + attends*row
 	if math.IsInf(most, 1) {
 		bytes -= float64(w.RereadTokens) * row
