@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/internal/files"
 )
@@ -26,6 +27,11 @@ type Kernels struct {
 	Provenance Provenance `toml:"provenance"`
 
 	KernelCosts
+}
+
+// Imported reports whether tables that others measured are among the costs.
+func (k *Kernels) Imported() bool {
+	return slices.ContainsFunc(k.Grids, func(g Grid) bool { return g.From == Imported })
 }
 
 // LoadKernels returns built-in kernels by name, or reads a file of them.

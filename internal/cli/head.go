@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/report"
 	"github.com/sparseserve/sparseserve/sim"
@@ -131,7 +132,34 @@ func cards(c *config.Config) string {
 	if len(changes) > 0 {
 		text += " (changed: " + strings.Join(changes, ", ") + ")"
 	}
-	return text
+	return text + originOfKernels(c)
+}
+
+// originOfKernels says whether kernels were imported, or derived from another card's; "" of kernels
+// that this project measured on the card.
+func originOfKernels(c *config.Config) string {
+	var origins []string
+	for i := range c.Systems {
+		card, err := hw.LoadCard(c.GPU)
+		if err != nil {
+			return ""
+		}
+		engine, err := hw.LoadEngine(c.Systems[i].Engine)
+		if err != nil {
+			return ""
+		}
+		k, derived, err := card.KernelsOf(engine.Kernels, c.GPU)
+		if err != nil || !derived && !k.Imported() {
+			continue
+		}
+		if origin := "kernels " + originOf(k, derived); !slices.Contains(origins, origin) {
+			origins = append(origins, origin)
+		}
+	}
+	if len(origins) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(origins, ", ") + ")"
 }
 
 // anyOf lists numbers, as in "1 or 2".

@@ -69,7 +69,7 @@ func originOf(k *hw.Kernels, derived bool) string {
 	switch {
 	case derived:
 		return "derived from " + k.MeasuredOn
-	case len(k.Grids) > 0 && k.Grids[0].From == hw.Imported:
+	case k.Imported():
 		return "imported for this card"
 	}
 	return "measured on this card"
