@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"bytes"
-	"encoding/csv"
 	"math"
 	"path/filepath"
 	"strconv"
@@ -28,7 +27,7 @@ const FitsFile = "fits.csv"
 // time says more, and limit the share that a good fit is off at most.
 func (c *Calibration) writeFits(dir string) error {
 	var out bytes.Buffer
-	w := csv.NewWriter(&out)
+	w := files.NewCSVWriter(&out)
 	w.Write([]string{"card", "model", "quality", "part", "point", "x_label", "x", "bytes",
 		"measured_us", "fitted_us", "limit"})
 	for i := range c.models {
@@ -42,8 +41,8 @@ func (c *Calibration) writeFits(dir string) error {
 			}
 		}
 	}
-	if w.Flush(); w.Error() != nil {
-		return w.Error()
+	if err := w.Flush(); err != nil {
+		return err
 	}
 	return files.Write(filepath.Join(dir, FitsFile), out.Bytes())
 }

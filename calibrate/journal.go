@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -96,12 +95,11 @@ func (j *journal) add(r Record) error {
 	}
 	j.samples.Records = append(j.samples.Records, r)
 	j.done[r.Point.Key()] = true
-	w := csv.NewWriter(j.file)
+	w := files.NewCSVWriter(j.file)
 	if err := r.appendRow(w); err != nil {
 		return err
 	}
-	w.Flush()
-	return w.Error()
+	return w.Flush()
 }
 
 // extend adds a visit's samples to those of the same points, all at once: of points that are

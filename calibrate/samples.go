@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"bytes"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +10,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Samples is a CSV file of samples: comment lines of their origin
@@ -50,7 +51,7 @@ func formatMicro(seconds float64) string {
 }
 
 // appendRow writes a record as a CSV row.
-func (r Record) appendRow(w *csv.Writer) error {
+func (r Record) appendRow(w files.CSVWriter) error {
 	m := r.Median()
 	all := make([]string, len(r.Samples))
 	for i, s := range r.Samples {
@@ -64,13 +65,12 @@ func (r Record) appendRow(w *csv.Writer) error {
 func (s *Samples) Encode() []byte {
 	var buf bytes.Buffer
 	buf.WriteString(s.Origin.comment())
-	w := csv.NewWriter(&buf)
+	w := files.NewCSVWriter(&buf)
 	must(w.Write(samplesHeader))
 	for _, r := range s.Records {
 		must(r.appendRow(w))
 	}
-	w.Flush()
-	must(w.Error())
+	must(w.Flush())
 	return buf.Bytes()
 }
 
@@ -88,8 +88,8 @@ func ParseSamples(file string, data []byte) (*Samples, error) {
 		return nil, fmt.Errorf("%s:%d: %w", file, lines, err)
 	}
 	s := &Samples{Origin: origin}
-	r := csv.NewReader(bytes.NewReader(rest))
-	r.FieldsPerRecord = len(samplesHeader)
+	r := files.NewCSVReader(file, bytes.NewReader(rest))
+	r.Above, r.FieldsPerRecord = lines, len(samplesHeader)
 	seen := map[string]bool{}
 	for row := 0; ; row++ {
 		fields, err := r.Read()
@@ -102,7 +102,7 @@ func ParseSamples(file string, data []byte) (*Samples, error) {
 		}
 		line := lines + row + 1
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", file, line, err)
+			return nil, err
 		}
 		if n, _ := r.FieldPos(0); n > 0 {
 			line = lines + n

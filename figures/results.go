@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -156,9 +155,9 @@ func readTable(dir string) (*table, error) {
 
 // parseTable reads a table that has a row.
 func parseTable(path string, text io.Reader) (*table, error) {
-	all, err := csv.NewReader(text).ReadAll()
+	all, err := files.NewCSVReader(path, text).ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	if len(all) < 2 {
 		return nil, fmt.Errorf("%s: no row", path)
@@ -178,7 +177,7 @@ func eachRow(folder, name string, do func(*table)) (found bool, err error) {
 		return false, err
 	}
 	defer f.Close()
-	rows := csv.NewReader(bufio.NewReaderSize(f, 1<<16))
+	rows := files.NewCSVReader(path, bufio.NewReaderSize(f, 1<<16))
 	header, err := rows.Read()
 	if errors.Is(err, io.EOF) {
 		return false, nil
@@ -196,9 +195,6 @@ func eachRow(folder, name string, do func(*table)) (found bool, err error) {
 	}
 	if errors.Is(err, io.EOF) {
 		return found, nil
-	}
-	if t.err == nil {
-		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return found, err
 }

@@ -2,8 +2,9 @@ package figures
 
 import (
 	"bytes"
-	"encoding/csv"
 	"strconv"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 var tableColumns = []string{"panel", "quantity", "series", "x", "runs", "mean", "low95", "high95",
@@ -12,7 +13,7 @@ var tableColumns = []string{"panel", "quantity", "series", "x", "runs", "mean", 
 // tabulate writes the numbers of a picture, one row a marker or part of a bar.
 func (p *picture) tabulate() []byte {
 	var out bytes.Buffer
-	w := csv.NewWriter(&out)
+	w := files.NewCSVWriter(&out)
 	w.Write(tableColumns)
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	row := func(c *chart, quantity, group, series string, q point) {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -69,7 +68,7 @@ func ConvertTo(ctx context.Context, w io.Writer, in, format string) (warnings []
 func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 	lost []warn.Warning, err error) {
 	b := bufio.NewWriterSize(w, 64<<10)
-	c := csv.NewWriter(b)
+	c := files.NewCSVWriter(b)
 	unfolded := unfold(src)
 	every := until(ctx, unfolded)
 	a, err := every.next()
@@ -94,9 +93,10 @@ func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 	unnamed, unknown := 0, 0
 	var row []string
 	for ; err == nil; a, err = every.next() {
-		row = append(row[:0], decimal(a.At), strconv.Itoa(a.Prompt), strconv.Itoa(a.Output), a.Set)
+		row = append(row[:0], decimal(a.At), strconv.Itoa(a.Prompt), strconv.Itoa(a.Output),
+			lineName(a.Set))
 		if names {
-			row = append(row, a.Session)
+			row = append(row, lineName(a.Session))
 		} else if a.Session != "" {
 			unnamed++
 		}
@@ -113,8 +113,7 @@ func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 	if err != io.EOF {
 		return 0, nil, err
 	}
-	c.Flush()
-	if err := c.Error(); err != nil {
+	if err := c.Flush(); err != nil {
 		return 0, nil, err
 	}
 	for what, count := range map[string]int{"session": unnamed, "content": unknown} {

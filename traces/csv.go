@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/csv"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
@@ -149,10 +151,10 @@ func (d *csvDecoder) decode(line []byte) (r row, err error) {
 		r.skip = failed
 	}
 	if d.setAt >= 0 {
-		r.set = d.name(strings.TrimSpace(d.fields[d.setAt]))
+		r.set = d.name(readName(d.fields[d.setAt]))
 	}
 	if d.sessionAt >= 0 {
-		r.session = strings.Clone(strings.TrimSpace(d.fields[d.sessionAt]))
+		r.session = strings.Clone(readName(d.fields[d.sessionAt]))
 	}
 	if d.imagesAt >= 0 {
 		if n := strings.TrimSpace(d.fields[d.imagesAt]); n != "" && n != "0" {
@@ -174,6 +176,25 @@ func (d *csvDecoder) name(s string) string {
 	s = strings.Clone(s)
 	if len(d.names) < 1024 {
 		d.names[s] = s
+	}
+	return s
+}
+
+// lineName is a name as a cell of one line has it: quoted as in JSON where it has a line end, or
+// begins with a quote. readName is its inverse.
+func lineName(s string) string {
+	if strings.ContainsAny(s, "\r\n") || strings.HasPrefix(s, `"`) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+func readName(cell string) string {
+	s := files.PlainCell(strings.TrimSpace(cell))
+	if strings.HasPrefix(s, `"`) {
+		if name, err := strconv.Unquote(s); err == nil {
+			return name
+		}
 	}
 	return s
 }

@@ -2,7 +2,6 @@ package papers
 
 import (
 	_ "embed"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -102,11 +101,11 @@ func KeptChanges() ([]string, error) {
 func digits(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
 func parseKept(path, text string) (map[keptKey][3]float64, error) {
-	in := csv.NewReader(strings.NewReader(text))
+	in := files.NewCSVReader(path, strings.NewReader(text))
 	in.FieldsPerRecord = len(keptColumns)
 	rows, err := in.ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	kept := map[keptKey][3]float64{}
 	for i, row := range rows {

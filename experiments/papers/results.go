@@ -2,7 +2,6 @@ package papers
 
 import (
 	"bytes"
-	"encoding/csv"
 	"fmt"
 	"maps"
 	"math"
@@ -76,9 +75,9 @@ func (r *results) table(name string) ([]map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+		all, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, err
 		}
 		for _, row := range all[min(1, len(all)):] {
 			cells := map[string]string{}

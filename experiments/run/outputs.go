@@ -3,8 +3,8 @@ package run
 import (
 	"fmt"
 	"io"
-	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -89,13 +89,10 @@ func (f *Outputs) Request(r *sim.RequestRecord) error {
 	if f.sink.Finished != nil {
 		f.sink.Finished()
 	}
-	set := r.Set
-	if strings.ContainsAny(set, ",\"\r\n") {
-		set = `"` + strings.ReplaceAll(set, `"`, `""`) + `"`
-	}
+	set := files.CSVCell(r.Set)
 	if r.Rejected != "" {
-		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,,,,,%q", r.ID, set, r.Given, r.Prompt, r.Output,
-			Seconds(r.Arrival), r.Rejected)
+		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,,,,,%s", r.ID, set, r.Given, r.Prompt, r.Output,
+			Seconds(r.Arrival), files.CSVCell(r.Rejected))
 	} else {
 		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,%s,%s,%s,%d,", r.ID, set, r.Given, r.Prompt, r.Output,
 			Seconds(r.Arrival), Seconds(r.Scheduled), Seconds(r.FirstToken), Seconds(r.LastToken),

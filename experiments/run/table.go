@@ -2,8 +2,9 @@ package run
 
 import (
 	"bytes"
-	"encoding/csv"
 	"fmt"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Table is a CSV file in the making.
@@ -34,7 +35,11 @@ func (t *Table) Add(cells ...any) {
 // Bytes returns the file.
 func (t *Table) Bytes() []byte {
 	var out bytes.Buffer
-	if err := csv.NewWriter(&out).WriteAll(t.rows); err != nil {
+	w := files.NewCSVWriter(&out)
+	for _, row := range t.rows {
+		w.Write(row)
+	}
+	if err := w.Flush(); err != nil {
 		panic(err) // a buffer takes all
 	}
 	return out.Bytes()

@@ -112,6 +112,6 @@ func keptSteps(dir string) (steps []pricedStep, live sim.Summary, err error) {
 	if live, err = run.ReadSummary(dir); err != nil {
 		return nil, live, err
 	}
-	steps, err = readSteps(table)
+	steps, err = readSteps(dir, table)
 	return steps, live, err
 }

@@ -145,9 +145,9 @@ func (v *validationRun) pricedSteps(dir string, of int64) ([]pricedStep, error) 
 	if err != nil {
 		return nil, err
 	}
-	steps, err := readSteps(text)
+	steps, err := readSteps(path, text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	if int64(len(steps)) != of {
 		return nil, fmt.Errorf("%s: %d steps, the live run has %d", path, len(steps), of)

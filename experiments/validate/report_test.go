@@ -95,7 +95,7 @@ func TestCompareSteps(t *testing.T) {
 		"1,1,0,0,0,false,0.010,0.009,0" + zero + "\n" +
 		"2,1,0,0,0,false,0.010,0.013,0" + zero + "\n" +
 		"3,1,0,0,0,false,0.020,0.020,0" + zero + "\n"
-	steps, err := readSteps([]byte(text))
+	steps, err := readSteps("steps.csv", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +126,11 @@ func TestCompareSteps(t *testing.T) {
 		t.Error("phases of steps that were not split")
 	}
 	for text, want := range map[string]string{
-		"":                                     "no header",
-		"prefills\n1\n":                        "no column live_s",
-		strings.Replace(text, "0.110", "x", 1): `line 2: model_s = "x": want a number`,
+		"":                                     "steps.csv: no header",
+		"prefills\n1\n":                        "steps.csv: no column live_s",
+		strings.Replace(text, "0.110", "x", 1): `steps.csv:2: model_s = "x": want a number`,
 	} {
-		if _, err := readSteps([]byte(text)); err == nil || err.Error() != want {
+		if _, err := readSteps("steps.csv", []byte(text)); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}

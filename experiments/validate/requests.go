@@ -3,7 +3,6 @@ package validate
 import (
 	"bytes"
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -35,9 +34,9 @@ func readServed(dir string) ([]servedRequest, error) {
 
 // parseServed reads them from the text of a table of requests.
 func parseServed(path string, text []byte) ([]servedRequest, error) {
-	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	rows, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("%s: not a table of requests", path)

@@ -66,7 +66,7 @@ func disturbanceOf(p *config.SweepPoint, dir string) (d disturbance, err error) 
 	if err != nil {
 		return d, err
 	}
-	steps, err := readSteps(table)
+	steps, err := readSteps(dir, table)
 	if err != nil {
 		return d, err
 	}

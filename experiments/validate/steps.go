@@ -3,7 +3,6 @@ package validate
 import (
 	"bytes"
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -135,13 +134,13 @@ func signedSeconds(t des.Time) string {
 }
 
 // readSteps reads what tabulateSteps wrote.
-func readSteps(text []byte) ([]pricedStep, error) {
-	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+func readSteps(path string, text []byte) ([]pricedStep, error) {
+	rows, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
 	if err != nil {
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("no header")
+		return nil, fmt.Errorf("%s: no header", path)
 	}
 	column := map[string]int{}
 	for i, name := range rows[0] {
@@ -153,12 +152,13 @@ func readSteps(text []byte) ([]pricedStep, error) {
 		number := func(name string) float64 {
 			j, ok := column[name]
 			if !ok {
-				bad = cmp.Or(bad, fmt.Errorf("no column %s", name))
+				bad = cmp.Or(bad, fmt.Errorf("%s: no column %s", path, name))
 				return 0
 			}
 			v, err := strconv.ParseFloat(row[j], 64)
 			if err != nil {
-				bad = cmp.Or(bad, fmt.Errorf("line %d: %s = %q: want a number", i+2, name, row[j]))
+				bad = cmp.Or(bad, fmt.Errorf("%s:%d: %s = %q: want a number", path, i+2, name,
+					row[j]))
 			}
 			return v
 		}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,9 +90,9 @@ func readCSV(dir, name string) (header []string, rows []map[string]string, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	all, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: damaged: %w", path, err)
+		return nil, nil, err
 	}
 	if len(all) == 0 {
 		return nil, nil, nil
