@@ -79,12 +79,12 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 	}
 	if done.HostOnly() {
 		_, err = fmt.Fprintf(app.Stdout, "%s: an engine; --set system.engine=%[1]s; samples in %s\n",
-			c.Out, calibrate.CSVPath(c.Out))
+			inCell(c.Out), inCell(calibrate.CSVPath(c.Out)))
 		return errors.Join(failed, err)
 	}
 	_, err = fmt.Fprintf(app.Stdout, "%s: %d cost models, %d flagged; samples in %s, plots in %s\n",
-		c.Out, len(done.Profile.Fits), calibrate.Flagged(done.Profile), calibrate.CSVPath(c.Out),
-		calibrate.PlotDir(c.Out))
+		inCell(c.Out), len(done.Profile.Fits), calibrate.Flagged(done.Profile),
+		inCell(calibrate.CSVPath(c.Out)), inCell(calibrate.PlotDir(c.Out)))
 	return errors.Join(failed, err)
 }
 

@@ -51,7 +51,7 @@ func claimRow(own []papers.Outcome, i int) string {
 	if v.Verdict == papers.Fail {
 		verdict = "**fail**"
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", name, where,
+	return markdownRow(name, where,
 		strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(claimed(v)), ours(v), interval(v),
 		deviation(v), verdict)
 }

@@ -32,23 +32,23 @@ func (c *claimsCmd) search(app *App, claims []papers.Claim) error {
 // of which is none.
 func searchMarkdown(changes []string, columns [][]papers.Outcome) string {
 	var b strings.Builder
-	b.WriteString("| claim | paper | ours |")
+	row := []string{"claim", "paper", "ours"}
 	for _, change := range changes {
-		fmt.Fprintf(&b, " `%s` |", change)
+		row = append(row, "`"+change+"`")
 	}
-	b.WriteString("\n|-|" + strings.Repeat("-:|", 1+len(columns)) + "\n")
+	b.WriteString(markdownRow(row...) + "|-|" + strings.Repeat("-:|", 1+len(columns)) + "\n")
 	for i := range columns[0] {
 		measured := func(own []papers.Outcome) bool { return own[i].Measured() }
 		if !slices.ContainsFunc(columns[1:], measured) {
 			continue
 		}
-		fmt.Fprintf(&b, "| `%s` | %s |", claimName(&columns[0][i]), claimed(&columns[0][i]))
+		row = []string{"`" + claimName(&columns[0][i]) + "`", claimed(&columns[0][i])}
 		for _, own := range columns {
-			fmt.Fprintf(&b, " %s |", strings.TrimSpace(ours(&own[i])+" "+string(own[i].Verdict)))
+			row = append(row, strings.TrimSpace(ours(&own[i])+" "+string(own[i].Verdict)))
 		}
-		b.WriteString("\n")
+		b.WriteString(markdownRow(row...))
 	}
-	b.WriteString("| in the band; ours of the same | | |")
+	row = []string{"in the band; ours of the same", "", ""}
 	for _, own := range columns[1:] {
 		var both [2][]papers.Outcome
 		for i := range own {
@@ -56,7 +56,7 @@ func searchMarkdown(changes []string, columns [][]papers.Outcome) string {
 				both[0], both[1] = append(both[0], own[i]), append(both[1], columns[0][i])
 			}
 		}
-		fmt.Fprintf(&b, " %d of %d; %d |", near(both[0]), len(both[0]), near(both[1]))
+		row = append(row, fmt.Sprintf("%d of %d; %d", near(both[0]), len(both[0]), near(both[1])))
 	}
-	return b.String() + "\n"
+	return b.String() + markdownRow(row...)
 }

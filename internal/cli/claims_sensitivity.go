@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -63,8 +64,8 @@ func sensitivityMarkdown(base []papers.Outcome, moved []moves) string {
 				n++
 			}
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", m.tuned.Name, tunedValue(&m.tuned), n,
-			m.tuned.Reason)
+		b.WriteString(markdownRow("`"+m.tuned.Name+"`", tunedValue(&m.tuned), strconv.Itoa(n),
+			m.tuned.Reason))
 	}
 	return b.String()
 }

@@ -35,23 +35,23 @@ const aboutSwapped = "Exchanged: LWM-7B has Llama3-8B's output_scale, Llama3-8B 
 // passesMarkdown is a table of how many numbers pass: a row a paper and model, a column a class.
 func passesMarkdown(names []string, models ...[]papers.Outcome) string {
 	var b strings.Builder
-	b.WriteString("| |")
+	row := []string{""}
 	for _, class := range papers.Classes() {
-		fmt.Fprintf(&b, " %s |", classNames[class])
+		row = append(row, classNames[class])
 	}
-	b.WriteString("\n|-|" + strings.Repeat("-:|", len(papers.Classes())) + "\n")
+	b.WriteString(markdownRow(row...) + "|-|" + strings.Repeat("-:|", len(papers.Classes())) + "\n")
 	for _, paper := range papersOf(models[0]) {
 		for i, outcomes := range models {
-			fmt.Fprintf(&b, "| %s |", strings.TrimSpace(paper+" "+names[i]))
+			row = []string{strings.TrimSpace(paper + " " + names[i])}
 			for _, class := range papers.Classes() {
 				own := ofClass(ofPaper(outcomes, paper), class)
 				if len(own) == 0 {
-					b.WriteString(" - |")
+					row = append(row, "-")
 					continue
 				}
-				fmt.Fprintf(&b, " %d of %d |", withVerdict(own, papers.Pass), len(own))
+				row = append(row, fmt.Sprintf("%d of %d", withVerdict(own, papers.Pass), len(own)))
 			}
-			b.WriteString("\n")
+			b.WriteString(markdownRow(row...))
 		}
 	}
 	return b.String()

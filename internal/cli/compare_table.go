@@ -37,9 +37,9 @@ func comparedMetrics() []struct {
 func printComparison(w io.Writer, c *compareCmd, record *traces.Measured,
 	r *validate.ReplayReport) {
 	fmt.Fprintf(w, "%s (%s), %s over %s, against %s simulated: %s on %s, engine %s.\n",
-		files.Label(c.Measured), record.Format,
-		count(len(record.Requests), "request"), spanOf(record), r.Summary.System, r.Summary.Model,
-		r.Summary.GPU, r.Config.Systems[0].Engine)
+		inCell(files.Label(c.Measured)), record.Format,
+		count(len(record.Requests), "request"), spanOf(record), r.Summary.System,
+		inCell(r.Summary.Model), inCell(r.Summary.GPU), inCell(r.Config.Systems[0].Engine))
 	for _, left := range []struct {
 		n   int
 		why string

@@ -50,7 +50,7 @@ func (d *diffCmd) print(w io.Writer, report *diff.Report) {
 	if len(report.Settings) > 0 {
 		fmt.Fprintln(w, "Settings:")
 		for _, s := range report.Settings {
-			fmt.Fprintf(w, "  %s: %s -> %s\n", s.Key, orNone(s.A), orNone(s.B))
+			fmt.Fprintf(w, "  %s: %s -> %s\n", s.Key, inCell(orNone(s.A)), inCell(orNone(s.B)))
 		}
 	}
 	if report.ProgramA != "" {
@@ -102,7 +102,7 @@ func (d *diffCmd) print(w io.Writer, report *diff.Report) {
 		points []string
 	}{{d.A, report.OnlyA}, {d.B, report.OnlyB}} {
 		if len(only.points) > 0 {
-			fmt.Fprintf(w, "Only in %s: %s\n", only.in, strings.Join(only.points, ", "))
+			fmt.Fprintf(w, "Only in %s: %s\n", only.in, inCell(strings.Join(only.points, ", ")))
 		}
 	}
 }

@@ -165,6 +165,6 @@ func experimentsOf(names []string) ([]string, error) {
 
 func printPaths(app *App, files []string) {
 	for _, path := range files {
-		fmt.Fprintln(app.Stdout, path)
+		fmt.Fprintln(app.Stdout, inCell(path))
 	}
 }

@@ -27,6 +27,16 @@ type fitted struct {
 // Narrowest that a column of words becomes, and the least width of what counts as one.
 const narrowest, wordy = 24, 30
 
+// lines is a cell of several lines. In any other cell a line end is part of a name, and is escaped.
+type lines []string
+
+func (l lines) inCell() (escaped []string) {
+	for _, line := range l {
+		escaped = append(escaped, inCell(line))
+	}
+	return escaped
+}
+
 func (t *fitted) AppendHeader(row table.Row, config ...table.RowConfig) {
 	for i, cell := range row {
 		if i >= len(t.titles) {
@@ -38,7 +48,15 @@ func (t *fitted) AppendHeader(row table.Row, config ...table.RowConfig) {
 }
 
 func (t *fitted) AppendRow(row table.Row, config ...table.RowConfig) {
+	row = slices.Clone(row)
 	for i, cell := range row {
+		switch c := cell.(type) {
+		case string:
+			cell = inCell(c)
+		case lines:
+			cell = strings.Join(c.inCell(), "\n")
+		}
+		row[i] = cell
 		if i >= len(t.widths) {
 			t.widths = append(t.widths, 0)
 		}

@@ -79,9 +79,9 @@ func (h *head) load() string {
 	for _, c := range h.configs {
 		systems = append(systems, c.Systems...)
 	}
-	return fmt.Sprintf("%s on %s, %s: %s",
+	return inCell(fmt.Sprintf("%s on %s, %s: %s",
 		h.each("models", func(c *config.Config) string { return c.Model }), h.each("cards", cards),
-		report.EnginesOf(systems), h.each("workloads", workload))
+		report.EnginesOf(systems), h.each("workloads", workload)))
 }
 
 // each joins what the configurations say, each once; of many, it says how many there are.

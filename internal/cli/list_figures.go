@@ -50,7 +50,7 @@ func listCard(w io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s: %s\n\n", c.Name, c.Title)
+	fmt.Fprintf(w, "%s: %s\n\n", inCell(c.Name), inCell(c.Title))
 	printFigures(w, c.Figures())
 	fmt.Fprintln(w, "\nKernels, by the library that an engine names:")
 	for _, library := range hw.Libraries {
@@ -59,7 +59,8 @@ func listCard(w io.Writer, name string) error {
 			fmt.Fprintf(w, "  %-12s %v\n", library, err)
 			continue
 		}
-		fmt.Fprintf(w, "  %-12s %s (%s): %s\n", library, k.Name, originOf(k, derived), k.Title)
+		fmt.Fprintf(w, "  %-12s %s (%s): %s\n", library, inCell(k.Name),
+			originOf(k, derived), inCell(k.Title))
 	}
 	return nil
 }
@@ -81,7 +82,7 @@ func listModel(w io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s: %s\n\n", m.Name, m.Source)
+	fmt.Fprintf(w, "%s: %s\n\n", inCell(m.Name), inCell(m.Source))
 	t := newTable(w)
 	t.AppendHeader(table.Row{"figure", "value", "unit"})
 	for _, f := range config.FieldsOf(&m) {
@@ -117,7 +118,7 @@ func listModel(w io.Writer, name string) error {
 	t.SetColumnConfigs(rightAligned(2, 2))
 	t.Render()
 	if m.Note != "" {
-		fmt.Fprintln(w, m.Note)
+		fmt.Fprintln(w, inCell(m.Note))
 	}
 	return nil
 }
@@ -129,7 +130,8 @@ func listEngine(w io.Writer, name string) error {
 		return err
 	}
 	d := &e.Defaults
-	fmt.Fprintf(w, "%s: %s\n\nKernels: %s. Plans ahead: %s.\n", e.Name, e.Title, e.Kernels,
+	fmt.Fprintf(w, "%s: %s\n\nKernels: %s. Plans ahead: %s.\n", inCell(e.Name), inCell(e.Title),
+		inCell(e.Kernels),
 		yesNo(e.PlanAhead))
 	fmt.Fprintf(w, "Defaults: base = %q, utilisation = %g, block_tokens = %d, chunk_tokens = %d, "+
 		"max_tokens = %d, max_requests = %d, watermark = %g, sampling = %q, prefix_cache = %q, "+

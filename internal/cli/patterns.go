@@ -37,7 +37,7 @@ func (d *describePatterns) Run(app *App) error {
 			return err
 		}
 		groups = found.Groups()
-		fmt.Fprintf(app.Stdout, "%s: %d layers of %d heads\n", d.File, len(found), len(found[0]))
+		fmt.Fprintf(app.Stdout, "%s: %d layers of %d heads\n", inCell(d.File), len(found), len(found[0]))
 	}
 	head := table.Row{"pattern", "heads"}
 	for _, n := range contexts {
@@ -165,7 +165,7 @@ func (s *searchPatterns) weights(ctx context.Context, app *App, gpu *hw.Profile)
 		return err
 	}
 	fmt.Fprintf(app.Stdout, "%s: written; use it with --set system.prefill_attention=minference "+
-		"--set system.prefill_pattern=%[1]s\n", s.Out)
+		"--set system.prefill_pattern=%[1]s\n", inCell(s.Out))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -50,6 +51,29 @@ func plain(text string) string {
 func controls(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) ||
 		r == utf8.RuneError)
+}
+
+// inCell escapes the line ends and tabs of a name, too, so that it stays on its line and in its
+// cell.
+func inCell(name string) string {
+	if strings.ContainsAny(name, "\n\r\t") {
+		name = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(name)
+	}
+	return plain(name)
+}
+
+// tags are how HTML within Markdown begins.
+var tags = regexp.MustCompile(`<([A-Za-z/!?])`)
+
+// markdownRow is a row of a Markdown table. Its cells are on one line and have no columns or tags
+// of their own.
+func markdownRow(cells ...string) string {
+	var b strings.Builder
+	for _, cell := range cells {
+		cell = strings.NewReplacer(`\`, `\\`, "|", `\|`).Replace(inCell(cell))
+		b.WriteString("| " + strings.TrimLeft(tags.ReplaceAllString(cell, "&lt;$1")+" ", " "))
+	}
+	return b.String() + "|\n"
 }
 
 // oneLine keeps a text on its line, whatever names it has.

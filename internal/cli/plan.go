@@ -214,13 +214,13 @@ func printPlan(w io.Writer, found []capacity.Goodput) {
 		if g.Low != nil {
 			interval = digits(*g.Low) + " to " + digits(*g.High)
 		}
-		var names, values, limits []string
+		var names, values, limits lines
 		for _, b := range g.Bounds {
 			names, values, limits = append(names, b.Stat+" "+b.Name), append(values, digits(b.ValueS)),
 				append(limits, digits(b.Limit))
 		}
 		t.AppendRow(table.Row{g.Name, digits(g.Goodput), interval, g.LimitedBy,
-			strings.Join(names, "\n"), strings.Join(values, "\n"), strings.Join(limits, "\n"),
+			names, values, limits,
 			digits(100 * g.RejectedShare), digits(g.ThroughputTokS), g.Runs})
 	}
 	t.SetColumnConfigs(append(rightAligned(2, 3), rightAligned(6, 10)...))
@@ -244,7 +244,7 @@ func printGroups(w io.Writer, groups []warn.Group) {
 		fmt.Fprintf(w, "%s  %s\n", title, oneLine(g.Text))
 		title = ""
 		if len(g.Of) > 0 {
-			fmt.Fprintf(w, "    %s\n", oneLine(strings.Join(g.Of, "; ")))
+			fmt.Fprintf(w, "    %s\n", inCell(strings.Join(g.Of, "; ")))
 		}
 	}
 }

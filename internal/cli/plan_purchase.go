@@ -171,10 +171,11 @@ func cardName(gpu string) string {
 // printChoice says what to buy and what the answer rests on.
 func printChoice(w io.Writer, a *capacity.Purchase) {
 	c := a.Choice
-	fmt.Fprintf(w, "\nBuy %s of %s: %s of %s, %s an hour.\n", count(c.Replicas, "replica"), c.Name,
+	fmt.Fprintf(w, "\nBuy %s of %s: %s of %s, %s an hour.\n", count(c.Replicas, "replica"),
+		inCell(c.Name),
 		count(c.GPUs, "GPU"), cardName(c.GPU), capacity.USD(c.USDPerHour))
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "  %-11s%s\n", name, fmt.Sprintf(format, args...))
+		fmt.Fprintf(w, "  %-11s%s\n", name, inCell(fmt.Sprintf(format, args...)))
 	}
 	row(
 		"price",

@@ -15,7 +15,7 @@ import (
 // printFiles names the files that were written, and where every run is kept.
 func printFiles(w io.Writer, out string, files []string, points string) {
 	listFiles(w, out, files)
-	fmt.Fprintln(w, "  "+within(out, points)+string(filepath.Separator)+
+	fmt.Fprintln(w, "  "+inCell(within(out, points))+string(filepath.Separator)+
 		"   every run's configuration, summary and requests")
 }
 
@@ -35,9 +35,9 @@ func answerFiles(out string, files, pictures []string) []string {
 
 // listFiles names files by what they are called in a result folder.
 func listFiles(w io.Writer, out string, files []string) {
-	fmt.Fprintf(w, "\nFiles in %s:\n", out)
+	fmt.Fprintf(w, "\nFiles in %s:\n", inCell(out))
 	for _, f := range files {
-		fmt.Fprintln(w, "  "+within(out, f))
+		fmt.Fprintln(w, "  "+inCell(within(out, f)))
 	}
 }
 

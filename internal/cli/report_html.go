@@ -35,7 +35,7 @@ func (r *reportCmd) Run(app *App) error {
 	if err := report.Write(out, r.Folder); err != nil {
 		return err
 	}
-	fmt.Fprintln(app.Stdout, out)
+	fmt.Fprintln(app.Stdout, inCell(out))
 	if kind, err := report.KindOf(r.Folder); err != nil || kind != run.SummaryFile {
 		return err
 	}

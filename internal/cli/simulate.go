@@ -88,7 +88,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 		head.print(app.Stdout, len(points))
 		if before := len(points) - len(missing); before > 0 {
 			fmt.Fprintf(app.Stdout, "%d of them finished before and are kept in %s; --force runs all "+
-				"again.\n", before, folder.Dir())
+				"again.\n", before, inCell(folder.Dir()))
 		}
 	}
 	bar := newProgress(app.Stderr, "requests")
@@ -233,7 +233,7 @@ func (s *simulateCmd) report(ctx context.Context, app *App, cfg *config.Config, 
 	printWarnings(app.Stdout, cfg.Systems, sums, elsewhere)
 	printFiles(app.Stdout, out, append(files, pictures...), filepath.Join(out, "points"))
 	if ctx.Err() != nil {
-		fmt.Fprintf(app.Stdout, "Pictures: sparseserve figures %s\n", out)
+		fmt.Fprintf(app.Stdout, "Pictures: sparseserve figures %s\n", inCell(out))
 	}
 	return nil
 }

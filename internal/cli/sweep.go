@@ -130,7 +130,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 		len(missing) > 0 {
 		pictures = "Pictures, of which those in the folder lack the new runs"
 	}
-	fmt.Fprintf(app.Stdout, "%s: sparseserve figures %s\n", pictures, out)
+	fmt.Fprintf(app.Stdout, "%s: sparseserve figures %s\n", pictures, inCell(out))
 	return nothingServed(sums)
 }
 
@@ -193,7 +193,7 @@ func printVariants(w io.Writer, variants []string, points []config.Point, sums [
 	for _, name := range order {
 		switch {
 		case name != "":
-			fmt.Fprintf(w, "\n%s\n", strings.ReplaceAll(name, " ", ", "))
+			fmt.Fprintf(w, "\n%s\n", inCell(strings.ReplaceAll(name, " ", ", ")))
 		case len(order) > 1:
 			fmt.Fprintln(w, "\nas configured, nothing else set")
 		}

@@ -115,7 +115,8 @@ func (d *describeCmd) Run(ctx context.Context, app *App) error {
 	if d.JSON {
 		return printJSON(app, desc)
 	}
-	fmt.Fprintf(app.Stdout, "%s: %s, %s", desc.Path, desc.Format, count(desc.Requests, "request"))
+	fmt.Fprintf(app.Stdout, "%s: %s, %s", inCell(desc.Path), desc.Format,
+		count(desc.Requests, "request"))
 	if desc.Gap != nil {
 		fmt.Fprintf(app.Stdout, " over %s s, %s requests/s, gaps vary by %s of their mean",
 			digits(desc.Seconds), digits(desc.Rate), digits(desc.GapCV))
@@ -214,7 +215,7 @@ func (c *convertCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	fmt.Fprintf(app.Stdout, "%s: %s\n", c.Out, count(requests, "request"))
+	fmt.Fprintf(app.Stdout, "%s: %s\n", inCell(c.Out), count(requests, "request"))
 	app.warn(warnings)
 	return nil
 }

@@ -73,16 +73,14 @@ func printAblation(w io.Writer, a *validate.Ablation) {
 }
 
 func markdownAblation(w io.Writer, a *validate.Ablation) {
-	fmt.Fprint(w, "| concept | part |")
-	for i := range a.Cards {
-		fmt.Fprintf(w, " card %d decode | card %d mixed |", i+1, i+1)
+	header, all := []string{"concept", "part"}, []string{"", "all parts, error in %"}
+	for i, e := range a.Errors {
+		header = append(header, fmt.Sprintf("card %d decode", i+1), fmt.Sprintf("card %d mixed", i+1))
+		all = append(all, fmt.Sprintf("%.2f", 100*e.Decode), fmt.Sprintf("%.2f", 100*e.Mixed))
 	}
-	fmt.Fprint(w, "\n|-|-|", strings.Repeat("-:|", 2*len(a.Cards)), "\n| | all parts, error in % |")
-	for _, e := range a.Errors {
-		fmt.Fprintf(w, " %.2f | %.2f |", 100*e.Decode, 100*e.Mixed)
-	}
-	fmt.Fprintln(w)
+	fmt.Fprint(w, markdownRow(header...), "|-|-|", strings.Repeat("-:|", 2*len(a.Cards)), "\n",
+		markdownRow(all...))
 	for i := range a.Rows {
-		fmt.Fprintf(w, "| %s |\n", strings.Join(ablationColumns(a, &a.Rows[i]), " | "))
+		fmt.Fprint(w, markdownRow(ablationColumns(a, &a.Rows[i])...))
 	}
 }

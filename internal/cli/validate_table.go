@@ -91,30 +91,32 @@ func markdownValidation(w io.Writer, r *validate.Report) {
 		{"throughput_tok_s", "tok/s", 1}, {"blocks_loaded_per_step", "blocks loaded/step", 1},
 		{"step_decode_mean_s", "decode step, ms", 1e3}, {"step_mixed_mean_s", "mixed step, ms", 1e3},
 	}
-	fmt.Fprint(w, "| run |")
+	header := []string{"run"}
 	for _, c := range columns {
-		fmt.Fprintf(w, " %s |", c.title)
+		header = append(header, c.title)
 	}
-	fmt.Fprint(w, " goals |\n|-|", strings.Repeat("-:|", len(columns)), "-|\n")
+	fmt.Fprint(w, markdownRow(append(header, "goals")...), "|-|",
+		strings.Repeat("-:|", len(columns)), "-|\n")
 	runs := r.WorstFirst()
 	for i := range runs {
 		run := &runs[i]
 		missed := run.Misses()
-		fmt.Fprintf(w, "| %s |", run.Run)
+		row := []string{run.Run}
 		for _, col := range columns {
 			c, ok := run.Of(col.metric)
+			cell := "-"
 			switch {
 			case !ok || c.Live == 0 && c.Simulated == 0:
-				fmt.Fprint(w, " - |")
 			case c.Error == nil:
-				fmt.Fprintf(w, " 0, simulated %s |", digits(col.scale*c.Simulated))
+				cell = "0, simulated " + digits(col.scale*c.Simulated)
 			case slices.Contains(missed, col.metric) && !run.Saturated:
-				fmt.Fprintf(w, " %s, **%+.1f %%** |", digits(col.scale*c.Live), 100**c.Error)
+				cell = fmt.Sprintf("%s, **%+.1f %%**", digits(col.scale*c.Live), 100**c.Error)
 			default:
-				fmt.Fprintf(w, " %s, %+.1f %% |", digits(col.scale*c.Live), 100**c.Error)
+				cell = fmt.Sprintf("%s, %+.1f %%", digits(col.scale*c.Live), 100**c.Error)
 			}
+			row = append(row, cell)
 		}
-		fmt.Fprintf(w, " %s |\n", judged(run, missed))
+		fmt.Fprint(w, markdownRow(append(row, judged(run, missed))...))
 	}
 	printDisturbed(w, r, "- ")
 	printGoals(w, runs, "- ")

@@ -227,7 +227,7 @@ func printWhatIf(w io.Writer, r *whatif.Result) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		where := fmt.Sprintf("%s: %s on %s", c.Name, c.Model, c.GPU)
+		where := fmt.Sprintf("%s: %s on %s", inCell(c.Name), inCell(c.Model), inCell(c.GPU))
 		if load := c.Load(); load != "" {
 			where += ", " + load
 		}
@@ -244,7 +244,7 @@ func printWhatIf(w io.Writer, r *whatif.Result) {
 		}
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(w, "%s\n", note)
+		fmt.Fprintf(w, "%s\n", oneLine(note))
 	}
 	var sums []sim.Summary
 	for _, c := range r.Cases {
