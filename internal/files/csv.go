@@ -71,7 +71,8 @@ func (c CSVWriter) Flush() error {
 	return c.w.Error()
 }
 
-// CSVReader reads rows that a CSVWriter wrote. Its errors name the file, the line and what is wrong.
+// CSVReader reads rows that a CSVWriter wrote. Its errors name file and line, and say what is
+// wrong.
 type CSVReader struct {
 	path  string
 	Above int // lines of the file above what is read
@@ -79,7 +80,9 @@ type CSVReader struct {
 }
 
 // NewCSVReader returns a reader of rows, all as long as the first. Errors call the file path.
-func NewCSVReader(path string, r io.Reader) CSVReader { return CSVReader{path, 0, csv.NewReader(r)} }
+func NewCSVReader(path string, r io.Reader) CSVReader {
+	return CSVReader{path, 0, csv.NewReader(r)}
+}
 
 // Read returns the next row, or io.EOF.
 func (c CSVReader) Read() ([]string, error) {
