@@ -53,8 +53,8 @@ func TestNamesInMarkdown(t *testing.T) {
 	}
 }
 
-// No cell of a CSV that a command writes is a formula, whatever the names that it was given are, and
-// no line of what it prints is one of their own.
+// No cell of a CSV that a command writes is a formula, whatever names it was given, and no line of
+// what it prints is one of their own.
 func TestHostileNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const forged = "=1+1|x\nforged\tline\r"
