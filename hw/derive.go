@@ -88,7 +88,7 @@ func (k *KernelCosts) grids(from, to *Card) {
 				if by = 1; links > 0 {
 					by = 1 / links
 				}
-			case GridGEMM:
+			case GridGEMM, GridRagged:
 				w := sizes[1] * sizes[2]
 				mean(g.weightBytes()*w, 2*w*sizes[0], from.PeakOf(g.Type), peak)
 			}

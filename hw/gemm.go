@@ -18,6 +18,7 @@ import (
 type gemm struct {
 	peak     peak
 	measured curve // tokens, seconds
+	ragged   curve // the same of tokens that are no multiple of 8; none: they take as long
 	scale    float64
 	narrow   narrow
 	launches float64 // seconds, of the measured rows
@@ -124,8 +125,18 @@ func (l *gemm) of(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}
-	t, outside = l.measured.cost(n)
+	t, outside = l.time(n)
 	return math.Max(l.launch+l.work(t, n), l.peak.floor(2*n*l.weights, l.weights*l.bytes)), outside
+}
+
+// time is the measured time of n tokens.
+func (l *gemm) time(n float64) (t float64, outside bool) {
+	t, outside = l.measured.cost(n)
+	if len(l.ragged.x) > 0 && n > 8 && math.Mod(n, 8) != 0 {
+		slow, _ := l.ragged.cost(n)
+		t = max(t, slow)
+	}
+	return t, outside
 }
 
 // worthMoreRows is by how much linears of n tokens take longer than those of more for which they
@@ -147,7 +158,7 @@ func (l *gemm) beyond(n float64) float64 {
 	if n <= 0 {
 		return 0
 	}
-	t, _ := l.measured.cost(n)
+	t, _ := l.time(n)
 	return math.Max(l.work(t, n), l.peak.floor(2*n*l.weights, l.weights*l.bytes))
 }
 

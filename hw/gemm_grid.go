@@ -24,15 +24,9 @@ func (p *Profile) gemmGrid(m *Model, bytes float64) (g *Grid, native bool) {
 func gridded(p *Profile, g *Grid, native bool, all []matrix, weights, bytes float64) gemm {
 	l := gemm{peak: p.peak(), weights: weights, bytes: bytes, scale: 1, exact: true}
 	l.peak.flops = p.card().PeakOf(g.Type)
-	at := newLattice(g)
-	for _, tokens := range g.Axes[0].At {
-		sum := 0.0
-		for _, m := range all {
-			t, _ := at.seconds([3]float64{tokens, float64(m.columns), float64(m.rows)})
-			sum += t
-		}
-		busy := min(1, 2*tokens*weights/l.peak.flops/sum)
-		l.measured.add(tokens, sum/(1-busy*p.clockGain()))
+	l.measured = griddedCurve(p, g, all, weights, l.peak.flops)
+	if ragged := p.grid(GridRagged, g.Type); ragged != nil {
+		l.ragged = griddedCurve(p, ragged, all, weights, l.peak.flops)
 	}
 	l.narrow = narrow{bytes: 1, compute: 1}
 	if !native {
@@ -41,6 +35,21 @@ func gridded(p *Profile, g *Grid, native bool, all []matrix, weights, bytes floa
 		l.peak.flops = l.narrow.flops
 	}
 	return l
+}
+
+// griddedCurve is the time of matrices by tokens.
+func griddedCurve(p *Profile, g *Grid, all []matrix, weights, peak float64) (c curve) {
+	at := newLattice(g)
+	for _, tokens := range g.Axes[0].At {
+		sum := 0.0
+		for _, m := range all {
+			t, _ := at.seconds([3]float64{tokens, float64(m.columns), float64(m.rows)})
+			sum += t
+		}
+		busy := min(1, 2*tokens*weights/peak/sum)
+		c.add(tokens, sum/(1-busy*p.clockGain()))
+	}
+	return c
 }
 
 // clockGain is how much less time linears of the most tokens need at the full clock, as a share; 0

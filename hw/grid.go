@@ -31,6 +31,8 @@ type Axis struct {
 const (
 	// GridGEMM is Y = X W: tokens are rows of X, columns and rows are those of W.
 	GridGEMM = "gemm"
+	// GridRagged is a GEMM of tokens that are no multiple of 8, where the kernel is slower with them.
+	GridRagged = "gemm_ragged"
 	// GridDecode is decode attention: lists are KV heads of all requests, tokens the KV of each, and
 	// queries the query heads of a list.
 	GridDecode = "decode_attention"
@@ -46,6 +48,7 @@ const (
 
 var gridSizes = map[string][]string{
 	GridGEMM:   {"tokens", "columns", "rows"},
+	GridRagged: {"tokens", "columns", "rows"},
 	GridDecode: {"lists", "tokens", "queries"},
 	GridLatent: {"requests", "tokens", "heads"},
 

@@ -2,6 +2,8 @@ package aic
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
@@ -80,13 +82,47 @@ func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
 	if kind == "fp8_block" {
 		im.aboveHost(times)
 	} else if kind == "fp8" {
-		im.fp8 = times
+		im.fp8 = maps.Clone(times)
+	}
+	if kind == "fp8" {
+		if err := im.raggedGrid(kind, times, rows); err != nil {
+			return err
+		}
 	}
 	tokens := climbs(times)
 	g := hw.Grid{Kernel: hw.GridGEMM, Type: kind, Axes: []hw.Axis{
 		axis("tokens", tokens), axis("columns", gemmSides), axis("rows", gemmSides)}}
 	return im.grid(g, times, rows[0].common, kernelsOf(rows))
 }
+
+// raggedTokens are the sizes of tokens of the grid of those that are no multiple of 8.
+var raggedTokens = []int64{9, 17, 33, 65, 97, 129, 193, 257, 513, 769, 1025, 1281, 1537, 1793, 2049,
+	2561, 3073, 3585, 4097}
+
+// raggedGrid makes a grid of the times of more than 8 tokens that are no multiple of it, and
+// removes them from the times, where they take longer than the next multiple: no kernel with one
+// scale a matrix is aligned to them.
+func (im *importer) raggedGrid(kind string, times map[[3]float64]float64,
+	rows []row[gemmColumns]) error {
+	ragged := map[[3]float64]float64{}
+	for at, t := range times {
+		if at[0] > 8 && math.Mod(at[0], 8) != 0 {
+			ragged[at] = t
+		}
+	}
+	if ratio(times, 2048, 2049) < worthRagged {
+		return nil
+	}
+	for at := range ragged {
+		delete(times, at)
+	}
+	return im.grid(hw.Grid{Kernel: hw.GridRagged, Type: kind, Axes: []hw.Axis{
+		axis("tokens", raggedTokens), axis("columns", gemmSides), axis("rows", gemmSides)}}, ragged,
+		rows[0].common, kernelsOf(rows))
+}
+
+// worthRagged is how much longer one token more than a multiple of 8 takes where it has a grid.
+const worthRagged = 1.05
 
 // aboveHost replaces times of FP8 GEMMs with scales of blocks where the host was the bottleneck. It
 // launches several kernels a GEMM, so no GEMM is faster than the shortest one of as many tokens.

@@ -124,6 +124,7 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
 			"be derived", im.tables.dir, g.Kernel, g.Type)
 	}
 	switch {
+	case g.Kernel == hw.GridRagged:
 	case g.Kernel != hw.GridGEMM:
 		rising(&g)
 	case g.Type == "bf16":
@@ -150,6 +151,9 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
 		}
 	}
 	name := g.Kernel + " of " + g.Type
+	if g.Kernel == hw.GridRagged {
+		name, odd, unseen = hw.GridGEMM+" of "+g.Type, unseen, nil
+	}
 	im.judge(name, len(times), unseen)
 	im.judge(name+", tokens no multiple of 8", len(times), odd) // no kernel is aligned to them
 	return nil

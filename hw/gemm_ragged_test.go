@@ -1,0 +1,32 @@
+package hw
+
+import "testing"
+
+// FP8 linears with one scale a matrix take longer for tokens that are no multiple of 8, as their
+// tables have it; those of 16 bits and those of up to 8 tokens do not.
+func TestRaggedLinears(t *testing.T) {
+	p, err := Load("h200", "vllm-0.15", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mustModel(t, "llama3.1-8b")
+	one := []matrix{{4096, 16384}}
+	ratio := func(bytes, n, from float64) float64 {
+		l := newGEMMOf(p, m, one, bytes)
+		a, _ := l.of(n)
+		b, _ := l.of(from)
+		return a / b
+	}
+	if r := ratio(1, 2049, 2048); r < 1.3 || r > 2 {
+		t.Errorf("FP8: 2049 tokens take %.3g times as long as 2048, the table has 1.64", r)
+	}
+	if r := ratio(1, 2049, 2056); r < 1.3 {
+		t.Errorf("FP8: 2049 tokens take %.3g times as long as 2056, which are aligned", r)
+	}
+	if r := ratio(1, 7, 8); r > 1 {
+		t.Errorf("FP8: 7 tokens take %.3g times as long as 8", r)
+	}
+	if r := ratio(2, 2049, 2056); r > 1 {
+		t.Errorf("16 bits: 2049 tokens take %.3g times as long as 2056", r)
+	}
+}
