@@ -351,6 +351,7 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		}
 	}
 	g.Warnings = append(g.Warnings, s.warnings(g.Requests)...)
+	g.Warnings = append(g.Warnings, c.Point.Warnings...)
 	if len(s.seeds) >= leastSeeds {
 		from, to := tInterval(g.SeedGoodputs, GoodputConfidence)
 		g.Low, g.High = &from, &to

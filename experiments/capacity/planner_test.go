@@ -33,7 +33,11 @@ func queueing(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, er
 func plan(t *testing.T, ctx context.Context, dir string, workers int, simulate run.Runner) (
 	[]Goodput, error) {
 	t.Helper()
-	s := mustSweep(t, "default", "system.preset=[vllm, sparseserve]", "goodput.start=0.05")
+	s, err := config.LoadPlan("default", []string{"system.preset=[vllm, sparseserve]",
+		"goodput.start=0.05"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	candidates, err := Candidates(s)
 	if err != nil {
 		t.Fatal(err)

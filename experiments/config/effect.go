@@ -119,15 +119,26 @@ func (l *loader) effects() effects {
 			}
 		}
 	}
+	sets := func(system, key string) bool { // whatever [system] says
+		custom := l.customNamed(system)
+		return custom != nil && custom.table[key] != nil && l.commonByFlag[key] == nil
+	}
 	for i := range l.cfg.Systems {
 		s := &l.cfg.Systems[i]
 		custom := l.customNamed(s.Name)
 		own := func(p Point) bool { return p.System.Name != s.Name }
 		for _, f := range FieldsOf(s) {
 			key := "system." + f.Key
-			if l.asked[key] {
-				look(key, f, l.origin[key], points)
-			} else if custom != nil && custom.table[f.Key] != nil && !custom.doc.complete() {
+			if l.asked[key] && !sets(s.Name, f.Key) {
+				look(key, f, l.origin[key], slices.DeleteFunc(slices.Clone(points),
+					func(p Point) bool { return sets(p.System.Name, f.Key) }))
+				continue
+			}
+			if l.asked[key] && e.unused[key] == "" {
+				e.unused[key] = (&KeyError{Where: l.origin[key], Key: key, Value: Show(l.common[f.Key]),
+					Reason: "has no effect in any run; [[systems]] set their own"}).Error()
+			}
+			if sets(s.Name, f.Key) && !custom.doc.complete() {
 				look(custom.path+f.Key, f, custom.doc.where(custom.path+f.Key),
 					slices.DeleteFunc(slices.Clone(points), own))
 			}

@@ -155,6 +155,26 @@ func TestKeysBesideTheirAxis(t *testing.T) {
 	}
 }
 
+// A key of [system] that every table of [[systems]] sets for itself has no effect; one that a
+// system has from there, or a flag sets over all, has one.
+func TestKeysThatAllSystemsSet(t *testing.T) {
+	own := "[[systems]]\nname = \"a\"\npreset = \"vllm-s\"\nbudget_tokens = 1024\n"
+	for text, want := range map[string][]string{
+		own: {"s.toml:2: system.budget_tokens = 512: has no effect in any run; [[systems]] set"},
+		own + "[[systems]]\nname = \"b\"\npreset = \"vllm-s\"\n": nil,
+		own + "[[systems]]\nname = \"b\"\npreset = \"vllm\"\n": {
+			`s.toml:2: system.budget_tokens = 512: has no effect in any run; it needs sparse`},
+	} {
+		path := testkit.Write(t, "s.toml", "[system]\nbudget_tokens = 512\n"+text)
+		if got := mustLoad(t, path).Unused; !slices.EqualFunc(got, want, strings.HasPrefix) {
+			t.Errorf("%s%q, want %q", text, got, want)
+		}
+		if got := mustLoad(t, path, "system.budget_tokens=256").Unused; len(got) > 0 {
+			t.Errorf("%sa flag over all: %q", text, got)
+		}
+	}
+}
+
 // Two names of one key are an error that says where both are, in a file, an axis and flags.
 func TestSeedAndSeeds(t *testing.T) {
 	for text, want := range map[string]string{

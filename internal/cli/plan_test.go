@@ -96,3 +96,15 @@ func TestPlanSeesItsBase(t *testing.T) {
 		}
 	}
 }
+
+// Keys that no candidate uses are warned of in a search too, in its table and in JSON.
+func TestPlanSaysWhichKeysHaveNoEffect(t *testing.T) {
+	args := []string{"plan", "--set", "system.preset=vllm", "--set", "slo.delay_s=2", "--set",
+		"card.link_h2d=20", "--set", "seeds=[1]", "--set", "workload.requests=200"}
+	for _, more := range [][]string{nil, {"--json"}} {
+		status, out, errs := invoke(t, loaded, append(args, more...)...)
+		if status != 0 || !strings.Contains(out, "card.link_h2d=20: has no effect in any run") {
+			t.Errorf("%q: status %d, %s%s", more, status, out, errs)
+		}
+	}
+}
