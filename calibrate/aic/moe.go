@@ -78,14 +78,38 @@ type expertCost struct{ launch, each, bytes, compute, move float64 }
 
 func (c *expertCost) seconds(e *expertColumns, weightBytes float64) float64 {
 	copies := float64(e.Tokens * e.TopK)
-	touched := math.Min(float64(e.Experts), copies)
-	if e.Distribution != "balanced" {
-		m := hw.Model{Mixture: hw.Mixture{Experts: int(e.Experts), ExpertsPerToken: int(e.TopK)}}
-		touched = m.DistinctExperts(float64(e.Tokens))
-	}
 	w := 3 * float64(e.Hidden) * float64(e.Inter/e.Cut)
-	gemm := math.Hypot(w*weightBytes/c.bytes, 2*copies/touched*w/c.compute)
-	return c.launch + touched*(c.each+gemm) + 2*copies*float64(e.Hidden)/c.move
+	t := c.launch + 2*copies*float64(e.Hidden)/c.move
+	expert := func(tokens float64) float64 {
+		return c.each + math.Hypot(w*weightBytes/c.bytes, 2*tokens*w/c.compute)
+	}
+	if e.Distribution == "balanced" {
+		touched := math.Min(float64(e.Experts), copies)
+		return t + touched*expert(copies/touched)
+	}
+	for _, tokens := range e.loads() {
+		touched := -math.Expm1(-tokens)
+		t += float64(e.Experts) / loadClasses * touched * expert(tokens/touched)
+	}
+	return t
+}
+
+// loadClasses are the classes of experts by how many tokens prefer them.
+const loadClasses = 16
+
+// loads are the tokens of an expert of each class under the table's power law of exponent 1, which
+// draws them between 1 and 0.8 of all, in logarithms alike, and scales them to the copies.
+func (e *expertColumns) loads() (tokens [loadClasses]float64) {
+	most, sum := math.Log(max(1, 0.8*float64(e.Tokens))), 0.0
+	for i := range tokens {
+		tokens[i] = math.Exp(most * (float64(i) + 0.5) / loadClasses)
+		sum += tokens[i]
+	}
+	for i := range tokens {
+		tokens[i] *= float64(e.Tokens*e.TopK) / sum / (float64(e.Experts) / loadClasses)
+		tokens[i] = min(tokens[i], float64(e.Tokens))
+	}
+	return tokens
 }
 
 func (im *importer) fitExperts(kind string, rows []row[expertColumns]) {
