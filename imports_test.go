@@ -17,7 +17,7 @@ const module = "github.com/sparseserve/sparseserve/"
 // tiers is the order in which packages build on one another: a package imports
 // only what stands above it. Folders below an entry belong to it.
 var tiers = [][]string{
-	{"internal/files", "internal/nearest", "internal/quantile", "internal/units", "internal/warn"},
+	{"internal/files", "internal/nearest", "internal/stats", "internal/units", "internal/warn"},
 	{"sim/des"},
 	{"sim/prefix"},
 	{"sim/kv", "sim/dsa", "sim/pattern"},
@@ -122,7 +122,7 @@ func forbidden(from, to string) string {
 	case owner(from) == owner(to) && owner(from) != "":
 		return "" // within one folder of the house
 	case owner(from) == apart:
-		if to == "internal/files" || to == "internal/warn" {
+		if to == "internal/files" || to == "internal/stats" || to == "internal/warn" {
 			return "" // the way to read them, and what of them doubts a figure
 		}
 		return "figures reads result files only"

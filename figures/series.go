@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
@@ -91,12 +91,10 @@ func curves(runs []Run, series func(*Run) string, x, y func(*Run) float64) []cur
 }
 
 func summarise(x float64, values []float64, unstable bool) point {
-	n := float64(len(values))
 	p := point{x: x, runs: len(values), mean: stat.Mean(values, nil), unstable: unstable}
 	p.low, p.high = p.mean, p.mean
-	if n > 1 {
-		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
-		half := t * stat.StdDev(values, nil) / math.Sqrt(n)
+	if len(values) > 1 {
+		_, half := stats.Mean(values, 0.95)
 		p.low, p.high = p.mean-half, p.mean+half
 		if p.mean >= 0 && p.low < 0 { // no quantity here can be negative
 			p.low = 0

@@ -3,7 +3,7 @@ package sim
 import (
 	"fmt"
 
-	"github.com/sparseserve/sparseserve/internal/quantile"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -73,7 +73,7 @@ func NewMetrics() *Metrics {
 type Distribution struct {
 	sum     float64
 	n       int64
-	samples quantile.Counts // nanoseconds
+	samples stats.Counts // nanoseconds
 }
 
 func (d *Distribution) add(t des.Time) { d.addMany(t, 1) }

@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"github.com/sparseserve/sparseserve/internal/quantile"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
@@ -85,7 +85,7 @@ type recalls struct {
 	requests, tokens   int64
 	sum, means         float64
 	missed2            float64
-	byRequest, byToken quantile.Counts // share held, in parts per billion
+	byRequest, byToken stats.Counts // share held, in parts per billion
 }
 
 func (m *recalls) add(h *recalled) {

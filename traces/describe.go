@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/internal/quantile"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -199,7 +199,7 @@ func (c *census) describe(timed bool) Description {
 
 // tally sums up one quantity.
 type tally struct {
-	samples  quantile.Counts
+	samples  stats.Counts
 	n        int
 	mean, m2 float64 // Welford's running mean and sum of squared deviations
 	min, max int64

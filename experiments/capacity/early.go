@@ -6,7 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/internal/quantile"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -17,7 +17,7 @@ type missed string
 func (m missed) Error() string { return "misses " + string(m) }
 
 // roundingError bounds how far a figure of a run may be from the exact one, relative.
-const roundingError = 2 * quantile.Error
+const roundingError = 2 * stats.Error
 
 // early watches one run and ends it once nothing that is left of it can make it hold the service
 // level. The outcome is that of the whole run. It is a run.Watcher.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/internal/quantile"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // A run is ended early by its times between tokens only where the tokens to come are known: not
@@ -81,7 +81,7 @@ func TestTallyDecidesWhatIsMissed(t *testing.T) {
 			tally.add(v)
 		}
 		slices.Sort(values)
-		missed := quantile.Of(values, p) > 1+roundingError
+		missed := stats.Of(values, p) > 1+roundingError
 		if least := n - int(p/100*float64(n-1)); tally.decided() && !missed ||
 			!tally.decided() && over >= least {
 			t.Fatalf("%d of %d values are over: P%g decided %v, missed %v", over, n, p, tally.decided(),

@@ -10,12 +10,11 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
@@ -373,9 +372,6 @@ func (s *search) goodput(c *Candidate) *Goodput {
 
 // tInterval returns Student's t interval of the mean of xs, cut off at 0.
 func tInterval(xs []float64, confidence float64) (low, high float64) {
-	mean, sd := stat.MeanStdDev(xs, nil)
-	n := float64(len(xs))
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.5 + confidence/2)
-	half := t * sd / math.Sqrt(n)
+	mean, half := stats.Mean(xs, confidence)
 	return math.Max(0, mean-half), mean + half
 }

@@ -5,9 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
-
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -162,9 +160,8 @@ func (p *point) compare(q *point) (rows []Row) {
 		if math.IsNaN(row.A + row.B) {
 			continue
 		}
-		if n := float64(len(a)); n > 1 {
-			mean, sd := stat.MeanStdDev(differences, nil)
-			half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.5+confidence/2) * sd / math.Sqrt(n)
+		if len(a) > 1 {
+			mean, half := stats.Mean(differences, confidence)
 			low, high := mean-half, mean+half
 			row.Low, row.High = &low, &high
 		}

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/BurntSushi/toml"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // Outcome is one number of a claim and ours.
@@ -161,7 +161,6 @@ func (r *results) estimate(m measurement) (ours, low, high float64, err error) {
 		pseudo[i] = n*ours - (n-1)*without
 	}
 	r.left = nil
-	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * stat.StdDev(pseudo, nil) /
-		math.Sqrt(n)
+	_, half := stats.Mean(pseudo, 0.95)
 	return ours, ours - half, ours + half, nil
 }

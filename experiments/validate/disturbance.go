@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/sparseserve/sparseserve/internal/quantile"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // alikeMetric says how steady the host of a live run was: how much longer the
@@ -40,7 +40,7 @@ func alike(steps []pricedStep) (slow float64, ok bool) {
 			continue
 		}
 		slices.Sort(ratios)
-		median := quantile.Of(ratios, 50)
+		median := stats.Of(ratios, 50)
 		for _, r := range ratios {
 			all = append(all, r/median)
 		}
@@ -49,7 +49,7 @@ func alike(steps []pricedStep) (slow float64, ok bool) {
 		return 0, false
 	}
 	slices.Sort(all)
-	return quantile.Of(all, 95), true
+	return stats.Of(all, 95), true
 }
 
 // compareAlike compares it with 1, that of an undisturbed host.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sparseserve/sparseserve/internal/quantile"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -46,7 +46,7 @@ func quieted(steps []pricedStep) (times []float64, stood int) {
 		if !judged(s) || len(groups[s.decodes]) < minAlike {
 			continue
 		}
-		usual := quantile.Of(groups[s.decodes], 50) * s.model
+		usual := stats.Of(groups[s.decodes], 50) * s.model
 		if s.live > stoodStillAbove*usual {
 			times[i] = usual
 			stood++
@@ -77,7 +77,7 @@ func compareQuiet(run string, live, simulated *sim.Summary, steps []pricedStep) 
 
 // tokenTimes is the mean and the 99th percentile of steps' times over the tokens that they decode.
 func tokenTimes(steps []pricedStep, times []float64) (mean, p99 float64) {
-	var all quantile.Counts
+	var all stats.Counts
 	sum, tokens := 0.0, 0
 	for i := range steps {
 		if n := steps[i].decodes; n > 0 {

@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/sparseserve/sparseserve/internal/quantile"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -84,7 +84,7 @@ func compareReplayed(run, stage string, all []Replayed) []RecordComparison {
 			name string
 			p    float64
 		}{{"_p50_s", 50}, {"_p90_s", 90}, {"_p99_s", 99}} {
-			add(m.name+p.name, n, quantile.Of(measured, p.p), quantile.Of(simulated, p.p))
+			add(m.name+p.name, n, stats.Of(measured, p.p), stats.Of(simulated, p.p))
 		}
 	}
 	measured := throughput(all, func(r *Replayed) *traces.Served { return &r.Measured })

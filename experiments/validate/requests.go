@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/internal/quantile"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -90,7 +90,7 @@ func followsFromRequests(dir string, sum *sim.Summary) error {
 	if slices.Sort(ttft); n > 0 {
 		t := &sum.TTFT
 		for p, into := range map[float64]*float64{50: &t.P50, 90: &t.P90, 95: &t.P95, 99: &t.P99} {
-			*into = quantile.Of(ttft, p)
+			*into = stats.Of(ttft, p)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/internal/quantile"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -222,8 +222,8 @@ func compareSteps(run string, steps []pricedStep) []Comparison {
 		name := "step_" + kind + "_"
 		out = append(out, compare(run, name+"mean_s", live/n, model/n),
 			compare(run, name+"ratio", 1, sum/n),
-			measured(run, name+"abs_error_p50", quantile.Of(off, 50)),
-			measured(run, name+"abs_error_p95", quantile.Of(off, 95)))
+			measured(run, name+"abs_error_p50", stats.Of(off, 50)),
+			measured(run, name+"abs_error_p95", stats.Of(off, 95)))
 		if split == 0 {
 			continue
 		}

@@ -4,8 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // Verdict is the answer to a threshold's question at one value.
@@ -53,10 +52,8 @@ func interval(values []span) (low, high float64) {
 
 // tInterval is Student's t interval of the mean.
 func tInterval(values []float64) (low, high float64) {
-	mean, sd := stat.MeanStdDev(values, nil)
-	n := float64(len(values))
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.5 + confidence/2)
-	return mean - t*sd/math.Sqrt(n), mean + t*sd/math.Sqrt(n)
+	mean, half := stats.Mean(values, confidence)
+	return mean - half, mean + half
 }
 
 // better says whether one value is better than another, by the differences of their seeds, which

@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -183,14 +184,8 @@ func sloLabel(r *row) string {
 	return fmt.Sprintf("%d/%d", r.met, r.judged)
 }
 
-// digits prints three significant digits, and integers in full.
-func digits(v float64) string {
-	if v == 0 {
-		return "0"
-	}
-	decimals := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
-	return strconv.FormatFloat(v, 'f', min(decimals, 6), 64)
-}
+// digits prints a number of a table.
+func digits(v float64) string { return stats.Digits(v) }
 
 func most(rows []row, of func(*row) int) int {
 	m := 0

@@ -1,18 +1,10 @@
 package report
 
 import (
-	"math"
 	"strconv"
-)
 
-// digits prints three significant digits, and integers in full.
-func digits(v float64) string {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return "0"
-	}
-	decimals := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
-	return strconv.FormatFloat(v, 'f', min(decimals, 6), 64)
-}
+	"github.com/sparseserve/sparseserve/internal/stats"
+)
 
 // number prints a figure as its file has it.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
@@ -33,3 +25,6 @@ func seeds(n int) string {
 	}
 	return strconv.Itoa(n) + " seeds"
 }
+
+// digits prints a number of a table.
+func digits(v float64) string { return stats.Digits(v) }

@@ -1,7 +1,7 @@
-// Package quantile has this program's definition of a percentile: percentile p of n samples is at
+// Package stats has this program's definition of a percentile: percentile p of n samples is at
 // rank p/100 (n-1) of the sorted samples, linear between two neighbours. NumPy's default is the
 // same, and so are the percentiles of vLLM's benchmark.
-package quantile
+package stats
 
 import (
 	"maps"
