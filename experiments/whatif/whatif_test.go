@@ -212,7 +212,8 @@ func TestThresholdsHoldOnBothSides(t *testing.T) {
 			sums := plain(t, alone, append(sets, "system.budget_tokens="+v)...)
 			return mean(sums, func(s *sim.Summary) float64 { return s.TBT.P99 }) <= 0.178
 		}},
-		{"offload-link", []string{"system.kv_gib=0.8"}, "link=0.01..8", func(v string, sets []string) bool {
+		{"offload-link", []string{"system.kv_gib=0.8"}, "link=0.01..8", func(v string,
+			sets []string) bool {
 			factor, _ := number(v)
 			link := []string{"card.link_h2d=" + text(25.1*factor), "card.link_d2h=" + text(25*factor)}
 			with := plain(t, alone, slices.Concat(sets, link)...)
