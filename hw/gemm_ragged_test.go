@@ -2,7 +2,7 @@ package hw
 
 import "testing"
 
-// FP8 linears with one scale a matrix take longer for tokens that are no multiple of 8, as their
+// FP8 linears take longer for tokens that are no multiple of 8, as their
 // tables have it; those of 16 bits and those of up to 8 tokens do not.
 func TestRaggedLinears(t *testing.T) {
 	p, err := Load("h200", "vllm-0.15", nil)
@@ -22,6 +22,13 @@ func TestRaggedLinears(t *testing.T) {
 	}
 	if r := ratio(1, 2049, 2056); r < 1.3 {
 		t.Errorf("FP8: 2049 tokens take %.3g times as long as 2056, which are aligned", r)
+	}
+	blocks := *m
+	blocks.WeightBlock = 128
+	scaled := newGEMMOf(p, &blocks, one, 1)
+	ragged, _ := scaled.of(2049)
+	if aligned, _ := scaled.of(2056); ragged < 1.05*aligned {
+		t.Errorf("FP8 with scales of blocks: 2049 tokens take %g s, 2056 take %g", ragged, aligned)
 	}
 	if r := ratio(1, 7, 8); r > 1 {
 		t.Errorf("FP8: 7 tokens take %.3g times as long as 8", r)

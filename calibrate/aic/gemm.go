@@ -84,7 +84,7 @@ func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
 	} else if kind == "fp8" {
 		im.fp8 = maps.Clone(times)
 	}
-	if kind == "fp8" {
+	if kind == "fp8" || kind == "fp8_block" {
 		if err := im.raggedGrid(kind, times, rows); err != nil {
 			return err
 		}
@@ -100,18 +100,32 @@ var raggedTokens = []int64{9, 17, 33, 65, 97, 129, 193, 257, 513, 769, 1025, 128
 	2561, 3073, 3585, 4097}
 
 // raggedGrid makes a grid of the times of more than 8 tokens that are no multiple of it, and
-// removes them from the times, where they take longer than the next multiple: no kernel with one
-// scale a matrix is aligned to them.
+// removes them from the times, where they take longer than the multiple before: no kernel with FP8
+// weights is aligned to them. Where the host bounds one it gets the median of how much longer.
 func (im *importer) raggedGrid(kind string, times map[[3]float64]float64,
 	rows []row[gemmColumns]) error {
 	ragged := map[[3]float64]float64{}
+	var hosted [][3]float64
+	var longer []float64
 	for at, t := range times {
-		if at[0] > 8 && math.Mod(at[0], 8) != 0 {
+		if over := math.Mod(at[0], 8); at[0] > 8 && over != 0 {
 			ragged[at] = t
+			before := times[[3]float64{at[0] - over, at[1], at[2]}]
+			switch {
+			case kind == "fp8_block" && im.hosted[at]:
+				hosted = append(hosted, at)
+			case before > 0 && at[1] >= 1024 && at[2] >= 1024:
+				longer = append(longer, t/before)
+			}
 		}
 	}
-	if ratio(times, 2048, 2049) < worthRagged {
+	if len(longer) == 0 || max(median(longer), ratio(times, 2048, 2049)) < worthRagged {
 		return nil
+	}
+	for _, at := range hosted {
+		if t := times[[3]float64{at[0] - math.Mod(at[0], 8), at[1], at[2]}]; t > 0 {
+			ragged[at] = t * median(longer)
+		}
 	}
 	for at := range ragged {
 		delete(times, at)
@@ -121,7 +135,7 @@ func (im *importer) raggedGrid(kind string, times map[[3]float64]float64,
 		rows[0].common, kernelsOf(rows))
 }
 
-// worthRagged is how much longer one token more than a multiple of 8 takes where it has a grid.
+// worthRagged is how much longer tokens that are no multiple of 8 take where they have a grid.
 const worthRagged = 1.05
 
 // aboveHost replaces times of FP8 GEMMs with scales of blocks where the host was the bottleneck. It
