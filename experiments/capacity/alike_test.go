@@ -240,3 +240,64 @@ func TestCutRunsAreNotThoseOfLessHBM(t *testing.T) {
 		}
 	}
 }
+
+// A plan that was interrupted and goes on has kept the files of one that was not.
+func TestInterruptedPurchaseKeepsTheSameFiles(t *testing.T) {
+	text := strings.Replace(fmt.Sprintf(short, "rate = 2", "ttft_s = 1\ntbt_s = 0.2"),
+		`["a100-40gb", "a100-80gb", "h100-80gb", "h200"]`, `["a100-40gb", "h200"]`, 1) +
+		"grid.system.max_requests = [2, 32, 64]\n"
+	text = strings.Replace(text, "tensor_parallel = [1, 2]", "tensor_parallel = [1]", 1)
+	simulate := run.NewSimulator().Run
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "plan.toml"), text)
+	s, err := config.LoadPlan(filepath.Join(dir, "plan.toml"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buy := func(at string, last int64) (made int64) {
+		t.Helper()
+		store, err := run.OpenPointStore(filepath.Join(dir, at), "test", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+			if made == last {
+				cancel()
+				return sim.Summary{}, context.Canceled
+			}
+			made++
+			return simulate(ctx, p, sink)
+		}
+		p := Planner{Store: store, Run: runner, Workers: 1}
+		offers, err := OffersOf(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := p.Purchase(ctx, offers); (err == nil) != (last < 0) {
+			t.Fatal(err)
+		}
+		return made
+	}
+	all := buy("whole", -1)
+	whole := testkit.Tree(t, filepath.Join(dir, "whole"))
+	same := 0
+	for path := range whole {
+		if strings.HasSuffix(path, ".same") {
+			same++
+		}
+	}
+	if all < 4 || same == 0 {
+		t.Fatalf("%d runs, %d of them shared", all, same)
+	}
+	for _, last := range []int64{all / 3, 2 * all / 3} {
+		at := fmt.Sprint(last)
+		first := buy(at, last)
+		if again := buy(at, -1); first+again != all {
+			t.Errorf("interrupted after %d of %d runs: %d more", first, all, again)
+		}
+		testkit.SameTree(t, whole, testkit.Tree(t, filepath.Join(dir, at)))
+	}
+}

@@ -160,6 +160,31 @@ func (b *buyer) made(ctx context.Context, runner run.Runner, points []config.Poi
 	return results, err
 }
 
+// known says whether a point's run is there from before, or what it missed, and keeps it for points
+// that are alike, as when it was made.
+func (b *buyer) known(p *config.Point, cut string) (found bool, err error) {
+	dir, _, err := b.Store.Find(p)
+	if err != nil || dir == "" && cut == "" {
+		return false, err
+	}
+	m := madeRun{cut: cut}
+	if m.reach, m.whole, err = b.Store.Reach(p); err != nil || m.reach == nil {
+		return dir != "", err
+	}
+	if m.limit, err = boundedOf(p, b.Store.Hash); err != nil {
+		return false, err
+	}
+	if cut == "" {
+		if m.sum, err = run.ReadSummary(dir); err != nil {
+			return false, nil // damaged: it runs again
+		}
+	}
+	if m.hash, err = b.Store.Hash(p); err == nil {
+		b.alike.keep(m)
+	}
+	return dir != "", err
+}
+
 // single runs a point, or takes a run that is the same. It ends as soon as its outcome is known,
 // unless it is wanted whole: cut is what it missed.
 func (b *buyer) single(ctx context.Context, p *config.Point, slo limits, whole bool) (
@@ -174,9 +199,18 @@ func (b *buyer) single(ctx context.Context, p *config.Point, slo limits, whole b
 		if cut = string(watch.missed); cut == "" {
 			cut, err = b.Store.Missed(p)
 		}
+		if cut != "" && err == nil {
+			_, err = b.known(p, cut)
+		}
 		if cut != "" || err != nil {
 			return nil, cut, err
 		}
+	}
+	if found, err := b.known(p, ""); found || err != nil {
+		if err == nil {
+			result, err = b.made(ctx, b.slotted, []config.Point{*p})
+		}
+		return result, "", err
 	}
 	sum, ok, err := b.Store.Same(p)
 	if ok || err != nil {
@@ -201,6 +235,11 @@ func (b *buyer) single(ctx context.Context, p *config.Point, slo limits, whole b
 		}
 		sum, err := b.slotted(ctx, p, sink)
 		m.reach = sum.Reach
+		if why := missed(""); m.reach != nil && (err == nil || errors.As(err, &why)) {
+			if e := b.Store.KeepReach(&p, m.reach, m.whole); e != nil {
+				return sum, e
+			}
+		}
 		return sum, err
 	}, []config.Point{*p})
 	if why := missed(""); errors.As(err, &why) {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/json"
 	"cmp"
 	"context"
 	"errors"
@@ -75,6 +76,32 @@ func (s *PointStore) Same(p *config.Point) (sum sim.Summary, ok bool, err error)
 	}
 	sum, err = ReadSummary(dir)
 	return sum, err == nil, nil
+}
+
+// KeepReach keeps how near the run of a point came to its limits, and whether it could have ended
+// early, before it is finished: a command that goes on has to know it.
+func (s *PointStore) KeepReach(p *config.Point, reach *sim.Reach, whole bool) error {
+	text, err := json.Marshal(keptReach{reach, whole})
+	if err != nil {
+		return err
+	}
+	return s.keepWord(p, ".reach", string(text))
+}
+
+// Reach returns what KeepReach kept of a point; nil where there is nothing.
+func (s *PointStore) Reach(p *config.Point) (reach *sim.Reach, whole bool, err error) {
+	text, err := s.word(p, ".reach")
+	if err != nil || text == "" {
+		return nil, false, err
+	}
+	var kept keptReach
+	err = files.ParseJSON(filepath.Join(s.dir, "*.reach of "+p.Name), []byte(text), &kept)
+	return kept.Reach, kept.Whole, err
+}
+
+type keptReach struct {
+	Reach *sim.Reach `json:"reach"`
+	Whole bool       `json:"whole"`
 }
 
 // word reads what keepWord kept of a point; empty where there is nothing.
