@@ -26,10 +26,7 @@ const FitsFile = "fits.csv"
 // over; measured_us and fitted_us are medians and prices, bytes what a rate counts, 0 where
 // time says more, and limit the share that a good fit is off at most.
 func (c *Calibration) writeFits(dir string) error {
-	var out bytes.Buffer
-	w := files.NewCSVWriter(&out)
-	w.Write([]string{"card", "model", "quality", "part", "point", "x_label", "x", "bytes",
-		"measured_us", "fitted_us", "limit"})
+	var rows [][]string
 	for i := range c.models {
 		m := &c.models[i]
 		for _, part := range []struct {
@@ -37,9 +34,21 @@ func (c *Calibration) writeFits(dir string) error {
 			points data
 		}{{"fit", m.fit}, {"held out", m.held}} {
 			for _, at := range part.points {
-				w.Write(m.fitRow(c.Profile, c.Profile.Fits[i], part.name, at))
+				rows = append(rows, m.fitRow(c.Profile, c.Profile.Fits[i], part.name, at))
 			}
 		}
+	}
+	return WriteFits(dir, rows)
+}
+
+// WriteFits writes rows of a table of fits, those of a model together.
+func WriteFits(dir string, rows [][]string) error {
+	var out bytes.Buffer
+	w := files.NewCSVWriter(&out)
+	w.Write([]string{"card", "model", "quality", "part", "point", "x_label", "x", "bytes",
+		"measured_us", "fitted_us", "limit"})
+	for _, row := range rows {
+		w.Write(row)
 	}
 	if err := w.Flush(); err != nil {
 		return err

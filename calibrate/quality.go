@@ -51,10 +51,7 @@ func (m *model) judge(p *hw.Profile) hw.Fit {
 	f.R2 = m.determination(p)
 	f.MaxError = round(errs[worst], 4)
 	f.MedianError = round(medianOf(errs).Value, 4)
-	if f.MedianError > medianLimit {
-		f.Flags = append(f.Flags,
-			fmt.Sprintf("median error %.1f %%, above %.0f %%", 100*f.MedianError, 100*medianLimit))
-	}
+	FlagMedian(&f)
 	if f.MaxError > worstLimit {
 		f.Flags = append(f.Flags,
 			fmt.Sprintf("worst error %.1f %%, above %.0f %%, at %s", 100*f.MaxError, 100*worstLimit,
@@ -64,6 +61,14 @@ func (m *model) judge(p *hw.Profile) hw.Fit {
 		f.Flags = append(f.Flags, m.why)
 	}
 	return f
+}
+
+// FlagMedian flags a fit whose median error is above the limit.
+func FlagMedian(f *hw.Fit) {
+	if f.MedianError > medianLimit {
+		f.Flags = append(f.Flags,
+			fmt.Sprintf("median error %.1f %%, above %.0f %%", 100*f.MedianError, 100*medianLimit))
+	}
 }
 
 // determination is R2 of log seconds over all points.

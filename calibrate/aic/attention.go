@@ -158,9 +158,11 @@ func (im *importer) fitPrefill(kind string, rows []row[attentionColumns]) error 
 	c := cost(fit([]float64{10e-6, 0.6 * peak, 0.5 * hbm, 1}, len(taken),
 		func(f []float64, i int) float64 { c := cost(f); return c.seconds(&taken[i].of, ctas) },
 		func(i int) float64 { return taken[i].Latency * 1e-3 }))
-	var off []float64
-	for i := 1; i < len(taken); i += 2 {
-		off = append(off, c.seconds(&taken[i].of, ctas)/taken[i].Latency*1e3-1)
+	var off []Judged
+	for i := range taken {
+		a := &taken[i].of
+		off = append(off, judged(float64(a.Batch*a.Tokens*a.Heads), taken[i].Latency*1e-3,
+			c.seconds(a, ctas), i%2 == 1))
 	}
 	im.title(rows[0].common)
 	im.judge("prefill_attention of "+kind, len(rows), off)

@@ -105,9 +105,10 @@ func (im *importer) selected() error {
 		name string
 		rows []module
 	}{{"selected, prefill modules", prefill}, {"selected, decode modules", decode}} {
-		var off []float64
-		for i := 1; i < len(part.rows); i += 2 {
-			off = append(off, part.rows[i].price(p)/part.rows[i].seconds-1)
+		var off []Judged
+		for i := range part.rows {
+			m := &part.rows[i]
+			off = append(off, judged(float64(m.work.Tokens), m.seconds, m.price(p), i%2 == 1))
 		}
 		im.judge(part.name, len(part.rows), off)
 	}

@@ -27,6 +27,8 @@ type Imported struct {
 	Kernels *hw.Kernels
 	// Notes say what the tables do not have and where it comes from instead, and what was left out.
 	Notes []string
+	// Judged are, for each of the kernels' Fits, points of its table with their prices.
+	Judged [][]Judged
 }
 
 // importer gathers the kernels of one card.
@@ -38,6 +40,7 @@ type importer struct {
 	paged   hw.PagedPrefill // of the base
 	notes   []string
 	skipped map[string]int
+	judged  map[string][]Judged // by the name of a fit
 
 	fp8    map[[3]float64]float64 // GEMMs with one scale a matrix
 	hosted map[[3]float64]bool    // of fp8_block, that were not measured on the GPU alone
@@ -49,7 +52,7 @@ func Import(ctx context.Context, dir string, opts Options) (*Imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	im := &importer{tables: t, skipped: map[string]int{}}
+	im := &importer{tables: t, skipped: map[string]int{}, judged: map[string][]Judged{}}
 	card, base, err := im.machine(dir, opts)
 	if err != nil {
 		return nil, err
@@ -81,7 +84,11 @@ func Import(ctx context.Context, dir string, opts Options) (*Imported, error) {
 	}
 	slices.Sort(im.notes)
 	im.costs.Provenance.Notes = im.notes
-	return &Imported{im.card, im.costs, im.notes}, nil
+	made := &Imported{Card: im.card, Kernels: im.costs, Notes: im.notes}
+	for _, f := range im.costs.Fits {
+		made.Judged = append(made.Judged, im.judged[f.Model])
+	}
+	return made, nil
 }
 
 // missing notes that a table is not there.
@@ -140,21 +147,21 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
 	}
 	im.title(c)
 	im.costs.Grids = append(im.costs.Grids, g)
-	var unseen, odd []float64
+	var even, odd []Judged
 	for sizes, t := range times {
-		switch inside, on := place(&g, sizes); {
-		case !inside || on || g.Type == "fp8_block" && im.hosted[sizes]:
-		case g.Kernel == hw.GridGEMM && sizes[0] > 8 && int(sizes[0])%8 != 0:
-			odd = append(odd, g.Seconds(sizes)*1e3/t-1)
-		default:
-			unseen = append(unseen, g.Seconds(sizes)*1e3/t-1)
+		inside, on := place(&g, sizes)
+		if !inside || g.Type == "fp8_block" && im.hosted[sizes] {
+			continue
+		}
+		at := judged(sizes[0]*sizes[1]*max(1, sizes[2]), t*1e-3, g.Seconds(sizes), !on)
+		if g.Kernel == hw.GridGEMM && sizes[0] > 8 && int(sizes[0])%8 != 0 && !on {
+			odd = append(odd, at)
+		} else {
+			even = append(even, at)
 		}
 	}
 	name := g.Kernel + " of " + g.Type
-	if g.Kernel == hw.GridRagged {
-		name, odd, unseen = hw.GridGEMM+" of "+g.Type, unseen, nil
-	}
-	im.judge(name, len(times), unseen)
+	im.judge(name, len(times), even)
 	im.judge(name+", tokens no multiple of 8", len(times), odd) // no kernel is aligned to them
 	return nil
 }
@@ -210,25 +217,6 @@ func place(g *hw.Grid, sizes [3]float64) (inside, on bool) {
 		inside = inside && sizes[i] >= a.At[0] && sizes[i] <= a.At[len(a.At)-1]
 	}
 	return inside, on
-}
-
-// judge adds how far a model is from times that it was not made of.
-func (im *importer) judge(name string, points int, unseen []float64) {
-	if len(unseen) == 0 {
-		return
-	}
-	off := make([]float64, len(unseen))
-	for i, e := range unseen {
-		off[i] = math.Abs(e)
-	}
-	slices.Sort(off)
-	within := func(most float64) float64 {
-		n, _ := slices.BinarySearch(off, most)
-		return round(float64(n) / float64(len(off)))
-	}
-	im.costs.Fits = append(im.costs.Fits, hw.Fit{Model: name, Samples: points, HeldOut: len(off),
-		MedianError: round(off[len(off)/2]), MaxError: round(off[len(off)-1]), Within5: within(0.05),
-		Within10: within(0.1)})
 }
 
 // round keeps four digits.

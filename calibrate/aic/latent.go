@@ -93,7 +93,7 @@ func (im *importer) latentGrid(g hw.Grid, part string, weightBytes int, modules 
 	made := &im.costs.Grids[len(im.costs.Grids)-1]
 	made.Source += fmt.Sprintf("; modules less their linears and %.3g us between launches",
 		1e3*(gap-launch))
-	var off []float64
+	var off []Judged
 	for i := range modules {
 		m := &modules[i]
 		if hw.KVType(m.model) != g.Type {
@@ -101,7 +101,8 @@ func (im *importer) latentGrid(g hw.Grid, part string, weightBytes int, modules 
 		}
 		at := m.sizes()
 		if inside, on := place(made, at); inside && !(on && m.model.WeightBytesEach == weightBytes) {
-			off = append(off, (m.linears+made.Seconds(at)+1e-3*(gap-launch))/m.seconds-1)
+			off = append(off, judged(float64(m.work.Tokens), m.seconds,
+				m.linears+made.Seconds(at)+1e-3*(gap-launch), true))
 		}
 	}
 	im.judge("latents, "+part+" modules, KV of "+g.Type, len(times), off)

@@ -120,9 +120,10 @@ func (im *importer) fitExperts(kind string, rows []row[expertColumns]) {
 		func(f []float64, i int) float64 { c := cost(f); return c.seconds(&rows[i].of, bytes) },
 		func(i int) float64 { return rows[i].Latency * 1e-3 }))
 	c.bytes, c.compute, c.each = min(c.bytes, hbm), min(c.compute, peak), max(c.each, 1e-12)
-	var off []float64
-	for i := 1; i < len(rows); i += 2 {
-		off = append(off, c.seconds(&rows[i].of, bytes)/rows[i].Latency*1e3-1)
+	var off []Judged
+	for i := range rows {
+		off = append(off, judged(float64(rows[i].of.Tokens), rows[i].Latency*1e-3,
+			c.seconds(&rows[i].of, bytes), i%2 == 1))
 	}
 	im.title(rows[0].common)
 	im.judge("experts of "+kind, len(rows), off)

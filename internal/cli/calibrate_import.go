@@ -10,7 +10,9 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/sparseserve/sparseserve/calibrate"
 	"github.com/sparseserve/sparseserve/calibrate/aic"
+	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
@@ -18,6 +20,16 @@ import (
 func (c *calibrateCmd) importTables(ctx context.Context, app *App) error {
 	if len(c.Import) != 3 || c.Import[0] != "import" || c.Import[1] != "aic" {
 		return fmt.Errorf("calibrate %s: want nothing, or: import aic DIR", strings.Join(c.Import, " "))
+	}
+	for _, f := range []struct {
+		flag string
+		set  bool
+	}{{"--quick", c.Quick}, {"--host", c.Host}, {"--pool", c.Pool != 0}, {"--fresh", c.Fresh},
+		{"--visit", c.Visit}, {"--steady", c.Steady}, {"--drive", c.Drive != ""},
+		{"--refit", c.Refit != ""}} {
+		if f.set {
+			return fmt.Errorf("%s is of a measurement: leave it out of calibrate import aic", f.flag)
+		}
 	}
 	dir := filepath.Clean(c.Import[2])
 	name := strings.ToLower(filepath.Base(dir))
@@ -45,18 +57,29 @@ func (c *calibrateCmd) importTables(ctx context.Context, app *App) error {
 	if err := errors.Join(made.Kernels.Write(kernels), made.Card.Write(out)); err != nil {
 		return err
 	}
+	plots := calibrate.PlotDir(out)
+	if err := os.MkdirAll(plots, 0o755); err != nil {
+		return err
+	}
+	if err := made.WriteFits(plots); err != nil {
+		return err
+	}
+	if _, err := figures.DrawFits(ctx, plots, c.Format...); err != nil {
+		return interrupted(ctx, err)
+	}
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"kernel", "points", "held out", "within 5 %", "within 10 %",
-		"median error"})
+		"median error", "flagged"})
 	share := func(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
 	for _, f := range made.Kernels.Fits {
 		t.AppendRow(table.Row{f.Model, f.Samples, f.HeldOut, share(f.Within5), share(f.Within10),
-			share(f.MedianError)})
+			share(f.MedianError), strings.Join(f.Flags, "; ")})
 	}
 	t.Render()
 	for _, n := range made.Notes {
 		fmt.Fprintln(app.Stdout, "  "+n)
 	}
-	_, err = fmt.Fprintf(app.Stdout, "%s: a card; --set gpu=%[1]s; its kernels in %s\n", out, kernels)
+	_, err = fmt.Fprintf(app.Stdout, "%s: a card; --set gpu=%[1]s; its kernels in %s, plots in %s\n",
+		out, kernels, plots)
 	return err
 }

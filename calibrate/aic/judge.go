@@ -1,0 +1,81 @@
+package aic
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sparseserve/sparseserve/calibrate"
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// Judged is a point of a table and what the kernels that were made of the table say of it, seconds.
+type Judged struct {
+	Size             float64 // product of the sizes of the work: tokens, columns and rows of a GEMM
+	Measured, Priced float64
+	Unseen           bool // no grid or fit was made of it
+}
+
+func judged(size, measured, priced float64, unseen bool) Judged {
+	return Judged{size, measured, priced, unseen}
+}
+
+// judge adds how far a model is from times that it was not made of, and flags it as a measured
+// calibration flags its fits. The worst point flags nothing: among thousands that a table has once,
+// it is the table's own.
+func (im *importer) judge(name string, points int, all []Judged) {
+	var off []float64
+	for _, at := range all {
+		if at.Unseen {
+			off = append(off, math.Abs(at.Priced/at.Measured-1))
+		}
+	}
+	if len(off) == 0 {
+		return
+	}
+	slices.Sort(off)
+	within := func(most float64) float64 {
+		n, _ := slices.BinarySearch(off, most)
+		return round(float64(n) / float64(len(off)))
+	}
+	f := hw.Fit{Model: name, Samples: points, HeldOut: len(off), MedianError: round(off[len(off)/2]),
+		MaxError: round(off[len(off)-1]), Within5: within(0.05), Within10: within(0.1)}
+	calibrate.FlagMedian(&f)
+	im.costs.Fits = append(im.costs.Fits, f)
+	im.judged[name] = all
+}
+
+// mostDrawn is about the most points of a picture's part.
+const mostDrawn = 400
+
+// WriteFits writes the table that the plots of the fits are drawn from, as that of a measured
+// calibration, with no more points than a picture shows.
+func (made *Imported) WriteFits(dir string) error {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
+	var rows [][]string
+	for i, f := range made.Kernels.Fits {
+		quality := fmt.Sprintf("held out: median %.1f %%, within 10 %%: %.0f %% of %d points",
+			100*f.MedianError, 100*f.Within10, f.HeldOut)
+		all := slices.SortedFunc(slices.Values(made.Judged[i]), func(a, b Judged) int {
+			return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Measured, b.Measured),
+				cmp.Compare(a.Priced, b.Priced))
+		})
+		for _, unseen := range []bool{false, true} {
+			name := "fit"
+			if unseen {
+				name = "held out"
+			}
+			part := slices.DeleteFunc(slices.Clone(all),
+				func(at Judged) bool { return at.Unseen != unseen })
+			for j := 0; j < len(part); j += len(part)/mostDrawn + 1 {
+				at := part[j]
+				rows = append(rows, []string{made.Card.Name, f.Model, quality, name, "",
+					"Size of the work", number(at.Size), "0", number(at.Measured * 1e6),
+					number(at.Priced * 1e6), "0.1"})
+			}
+		}
+	}
+	return calibrate.WriteFits(dir, rows)
+}
