@@ -281,7 +281,8 @@ func runMoves(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work,
 }
 
 // neverFalling is a profile whose linears and grids take no less for more tokens, as measured ones
-// may: each row has the least time of those from it on, without pause and at the full clock.
+// may: each row has the least time of those from it on, without pause and at the full clock, and
+// grids have one gain of the clock for all sizes, because its rows are of other kernels.
 func neverFalling(p *Profile) *Profile {
 	q := *p
 	// tokens that are no multiple of 8 take longer than the next that are
@@ -299,6 +300,14 @@ func neverFalling(p *Profile) *Profile {
 		}
 	}
 	q.Clock.Gain = slices.Clone(p.Clock.Gain)
+	if p.grid(GridGEMM, "bf16") != nil {
+		q.Clock.Gain = nil
+		for i, r := range p.Clock.Gain {
+			if i+1 == len(p.Clock.Gain) || p.Clock.Gain[i+1].Shape != r.Shape {
+				q.Clock.Gain = append(q.Clock.Gain, r)
+			}
+		}
+	}
 	seconds := func(p *Profile, of GainRow) float64 {
 		t, _ := tokenCurve(p.Linears, of.Shape).cost(float64(of.Tokens))
 		return t
