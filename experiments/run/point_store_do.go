@@ -1,9 +1,9 @@
 package run
 
 import (
-	"encoding/json"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
