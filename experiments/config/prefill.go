@@ -2,8 +2,10 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -58,7 +60,8 @@ func PatternFile(s *sim.Spec) (path string, ok bool) {
 func ReadPatterns(path string) (pattern.Table, error) {
 	text, err := files.ReadText(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("no such mix or file: " + err.Error())
+		return nil, fmt.Errorf("no such mix or file: %s; mixes are %s", path,
+			strings.Join(pattern.NamedMixes(), ", "))
 	}
 	if err != nil {
 		return nil, err

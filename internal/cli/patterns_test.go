@@ -62,7 +62,7 @@ func TestPatternFiles(t *testing.T) {
 		"wide.json":    `wide.json: layer 0: has 1 heads, the model has 2 query heads`,
 		"unknown.json": `unknown.json: layer 1, head 0: unknown pattern "diagonal"`,
 		"zero.json":    `zero.json: layer 1, head 1: vertical-slash with a first size of 0`,
-		"none.json":    `no such mix or file`,
+		"none.json":    `no such mix or file: none.json; mixes are `,
 	} {
 		status, _, errs := runHere(t.Context(), run.NewSimulator().Run,
 			append(args, "--set", "system.prefill_pattern="+file)...)
