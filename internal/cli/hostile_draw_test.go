@@ -14,7 +14,8 @@ var paths = []string{
 	"empty", "binary", "half.json", "list.json", "half.toml", "deep.toml", "trace.csv", "back.csv",
 	"huge.csv", "azure.csv",
 	"moon.jsonl", "tiny.toml", "fifo", "folder", "loop", "nowhere",
-	"=1+1|x\nforged\tline\r", "@a", "-2+3", "/dev/zero", "/dev/null", "/dev/full", "..", "a\x00b", "-", "~", "zero", "R", "\x1b[2J\u009bevil\nsparseserve: forged",
+	"=1+1|x\nforged\tline\r", "@a", "-2+3", "/dev/zero", "/dev/null", "/dev/full",
+	"..", "a\x00b", "-", "~", "zero", "R", "\x1b[2J\u009bevil\nsparseserve: forged",
 }
 
 // outputs are names to write to: inputs under their own and other names, devices, what may be
