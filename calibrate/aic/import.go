@@ -161,6 +161,9 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
 		}
 	}
 	name := g.Kernel + " of " + g.Type
+	if g.Kernel == hw.GridRagged {
+		name, odd, even = hw.GridGEMM+" of "+g.Type, even, nil
+	}
 	im.judge(name, len(times), even)
 	im.judge(name+", tokens no multiple of 8", len(times), odd) // no kernel is aligned to them
 	return nil
