@@ -142,7 +142,11 @@ func TestSharedRunsChangeNothing(t *testing.T) {
 		if _, err := a.Write(filepath.Join(at, "out")); err != nil {
 			t.Fatal(err)
 		}
-		trees = append(trees, testkit.Tree(t, filepath.Join(at, "out")))
+		tree := testkit.Tree(t, filepath.Join(at, "out"))
+		for path, text := range tree { // warnings name the file of the plan
+			tree[path] = strings.ReplaceAll(text, at, "")
+		}
+		trees = append(trees, tree)
 		runs = append(runs, made.Load())
 	}
 	testkit.SameTree(t, trees[0], trees[1])
