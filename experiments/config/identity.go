@@ -96,7 +96,7 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 			return copyFiles(w, recorded)
 		})
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("system.selections: %s: no such file", recorded)
+			err = &KeyError{Key: "system.selections", Value: quote(recorded), Reason: "no such file"}
 		}
 	}
 	if path, ok := PatternFile(&p.System); ok && err == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -124,6 +125,13 @@ func (l *loader) checkHardware() error {
 		case errors.As(err, &figure):
 			return l.place(figure)
 		}
+		if key := l.cardChange(err, func(card hw.Changes) error {
+			_, err := l.inputs.machine(l.cfg.GPU, s.Engine, card)
+			return err
+		}); key != "" {
+			return l.place(&KeyError{Key: key, Value: Show(l.cfg.Card[key[len("card."):]]),
+				Reason: err.Error()})
+		}
 		if err != nil {
 			return l.placeSystem(&KeyError{Key: "engine", Value: quote(s.Engine), Reason: err.Error()},
 				l.customNamed(s.Name))
@@ -165,6 +173,16 @@ func (l *loader) checkHardware() error {
 		case errors.As(err, &key):
 			return l.placeSystem(key, l.customNamed(s.Name))
 		case err != nil:
+			if key := l.cardChange(err, func(card hw.Changes) error {
+				machine, err := l.inputs.machine(l.cfg.GPU, s.Engine, card)
+				if err == nil {
+					_, err = KVBudget(machine, &shard, s)
+				}
+				return err
+			}); key != "" {
+				return l.place(&KeyError{Key: key, Value: Show(l.cfg.Card[key[len("card."):]]),
+					Reason: err.Error()})
+			}
 			return l.placeError("model", err)
 		}
 		if s.PrefixTiers() {
@@ -210,6 +228,21 @@ func (l *loader) originOf(e *KeyError) string {
 		}
 	}
 	return cmp.Or(l.origin[e.Key], builtInDefault)
+}
+
+// cardChange names the key of [card] without which an error of a card's figures would not be; empty
+// where there is none. try makes again what failed, of a card with the changes that are left.
+func (l *loader) cardChange(err error, try func(card hw.Changes) error) string {
+	if err == nil {
+		return ""
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.cfg.Card)) {
+		others := maps.Clone(l.cfg.Card)
+		if delete(others, key); try(others) == nil {
+			return "card." + key
+		}
+	}
+	return ""
 }
 
 // placeText is place for an error of another package whose text starts with

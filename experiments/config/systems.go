@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -22,14 +21,10 @@ func checkSystemKey(path, key string, value any) error {
 		return &KeyError{Key: path + key,
 			Reason: "a name belongs to one system; write a [[systems]] table"}
 	}
-	if err := decodeInto(&s, path, key, value); err != nil {
-		var known *KeyError
-		if errors.As(err, &known) && known.Value == "" {
-			return unknownKey(path+key, key, append(keysOf(&s), "preset"))
-		}
-		return err
+	if _, _, known := fieldNamed(&s, key); !known {
+		return unknownKey(path+key, key, append(keysOf(&s), "preset"))
 	}
-	return nil
+	return decodeInto(&s, path, key, value)
 }
 
 // systems puts the systems together: the preset, then [system] of files, then
