@@ -20,6 +20,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // A Measured is the record of a real server: which requests arrived, when, and how long each
@@ -37,7 +38,12 @@ type Served struct {
 	Output int      // tokens, at least 1
 	TTFT   float64  // seconds from sending the request to its first token
 	E2E    float64  // seconds from sending it to its last token; at least TTFT
+	// Content is what the prompt consists of; nil where the record does not say it.
+	Content *prefix.Content
 }
+
+// Identified reports whether the record says what its prompts have in common.
+func (m *Measured) Identified() bool { return len(m.Requests) > 0 && m.Requests[0].Content != nil }
 
 // TPOT is the mean time between the tokens of the request in seconds, (E2E - TTFT) / (Output -
 // 1); NaN of a single token, which has none after it.
@@ -179,6 +185,8 @@ type sent struct {
 	output int
 	ttft   float64
 	e2e    float64
+
+	content *prefix.Content // of the prompt, where the record says it
 }
 
 // place says which request of a record is meant: a line, or an index into a JSON document.
@@ -217,7 +225,7 @@ func (m *Measured) order(file string, all []sent) error {
 	for _, s := range all {
 		at := s.exact - first.exact + des.FromSeconds(s.at-first.at)
 		m.Requests = append(m.Requests, Served{At: at, Prompt: s.prompt, Output: s.output, TTFT: s.ttft,
-			E2E: max(s.e2e, s.ttft)})
+			E2E: max(s.e2e, s.ttft), Content: s.content})
 	}
 	return nil
 }
@@ -269,7 +277,7 @@ func (r *recorded) next() (sim.Arrival, error) {
 	}
 	s := r.left[0]
 	r.left = r.left[1:]
-	return sim.Arrival{At: s.At, Prompt: s.Prompt, Output: s.Output}, nil
+	return sim.Arrival{At: s.At, Prompt: s.Prompt, Output: s.Output, Content: s.Content}, nil
 }
 
 func (r *recorded) timed() bool              { return true }

@@ -11,7 +11,8 @@ import (
 
 // measuredColumns are those of a record in CSV, in any order and among others. Times are in
 // seconds; arrival_s is on any clock that starts at 0 or later, ttft_s and e2e_s count from the
-// request's arrival. No output tokens mark a request that failed.
+// request's arrival. No output tokens mark a request that failed. A column prompt_id or content
+// says what prompts have in common (identity).
 const measuredColumns = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
 
 func readMeasuredCSV(l *lines) ([]sent, error) {
@@ -30,6 +31,7 @@ func readMeasuredCSV(l *lines) ([]sent, error) {
 	if err != nil {
 		return nil, r.fault(err)
 	}
+	prompts := newIdentity(names)
 	var all []sent
 	var fields []string
 	var last des.Time
@@ -49,6 +51,9 @@ func readMeasuredCSV(l *lines) ([]sent, error) {
 					", the header has " + plural(len(names), "column")}))
 		}
 		s, err := measuredRow(fields, at)
+		if err == nil && !s.failed {
+			s.content, err = prompts.of(fields, s.prompt)
+		}
 		if err != nil {
 			return nil, r.truncated(r.fault(err))
 		}

@@ -11,8 +11,9 @@ import (
 // LoadServer decodes the configuration of the one real server that a record is of:
 // the file or built-in experiment that path names (none when empty), under --set
 // flags. Model and card have no default. The workload of the result is to be
-// replaced by a record (Config.replayed).
-func LoadServer(path string, sets []string) (*Config, error) {
+// replaced by a record (Config.replayed). The server has its engine's prefix cache where the record
+// says what prompts have in common (identified).
+func LoadServer(path string, sets []string, identified bool) (*Config, error) {
 	l := newLoader()
 	l.compares = true
 	if err := l.serverBase(); err != nil {
@@ -40,7 +41,7 @@ func LoadServer(path string, sets []string) (*Config, error) {
 			return nil, err
 		}
 	}
-	l.serverSystem()
+	l.serverSystem(identified)
 	// until the record's
 	l.cfg.Workload, l.cfg.Rates, l.cfg.Clients = traces.DefaultSpec(), []float64{1}, []int{0}
 	if err := l.oneServer(); err != nil {
@@ -77,10 +78,14 @@ func (l *loader) serverBase() error {
 const ServerPreset = "vllm-0.15"
 
 // serverSystem names the system where the configuration does not. Whether requests hit a prefix
-// cache is what comparing finds out, and kept records are compared under the sampling they had.
-func (l *loader) serverSystem() {
+// cache is what comparing finds out, unless prompts are identified, and kept records are compared
+// under the sampling they had.
+func (l *loader) serverSystem(identified bool) {
 	for key, value := range map[string]string{"prefix_cache": sim.PrefixOff,
 		"sampling": SamplingTopP} {
+		if identified && key == "prefix_cache" {
+			continue
+		}
 		if path := "system." + key; !l.chosen[path] {
 			l.common[key], l.chosen[path] = value, true
 		}

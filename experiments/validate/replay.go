@@ -65,11 +65,13 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 		return nil, fmt.Errorf("--skip %g: leaves out all %d requests; the last arrived at %.6g s",
 			r.Skip, len(r.Record.Requests), last)
 	}
+	identified := r.Record.Identified() && r.PrefixHit == PrefixAuto
 	for _, s := range r.Config.Systems {
-		if s.CachesPrefixes() {
+		if s.CachesPrefixes() && !identified {
 			return nil, &config.KeyError{Key: "system.prefix_cache", Value: config.Show(s.PrefixCache),
-				Reason: "a record does not say what prompts have in common: leave it out; how much was " +
-					"cached is estimated, or --prefix-hit SHARE says it"}
+				Reason: "the record has no column prompt_id or content, so it does not say what prompts " +
+					"have in common: leave this out; how much was cached is estimated, or " +
+					"--prefix-hit SHARE says it"}
 		}
 	}
 	trace := filepath.Join(r.Dir, replayTrace)
@@ -77,7 +79,9 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 		Name: r.Name, Config: r.Config.Replayed(r.Name, trace, len(r.Record.Requests)),
 		Failed: r.Record.Failed}
 	simulate := r.choosePrefix
-	if r.PrefixHit != PrefixAuto {
+	if identified {
+		simulate = r.simulate
+	} else if r.PrefixHit != PrefixAuto {
 		out.Config.Workload.PrefixHit, simulate = r.PrefixHit, r.simulate
 	}
 	lock, err := r.open(out.Config)

@@ -33,7 +33,7 @@ func TestReplayFails(t *testing.T) {
 			r.Skip = 5
 			return r
 		}(),
-		`system.prefix_cache = "vllm": a record does not say what`: func() *Replay {
+		`system.prefix_cache = "vllm": the record has no column`: func() *Replay {
 			r := replayOf(t, fixed(1, 2), one)
 			r.Config.Systems[0].PrefixCache = sim.PrefixVLLM
 			return r

@@ -9,6 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -92,5 +93,30 @@ func TestColdStart(t *testing.T) {
 	full.Prefix.Cached = asMeasured{3, 1}
 	if got := full.Cold(); got != "" {
 		t.Errorf("full prefills: %q", got)
+	}
+}
+
+// Where the record says what its prompts are, the server's own prefix cache decides what hits, and
+// nothing is estimated.
+func TestIdentifiedPromptsHitTheCache(t *testing.T) {
+	cfg, err := config.LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := replayOf(t, run.NewSimulator().Run)
+	r.Config, r.PrefixHit = cfg, PrefixAuto
+	for i := range 20 {
+		r.Record.Requests = append(r.Record.Requests, traces.Served{At: des.Time(i) * des.Second,
+			Prompt: 320, Output: 4, TTFT: 0.1, E2E: 0.2,
+			Content: &prefix.Content{Prompt: []prefix.Piece{{ID: uint64(i%2) + 1, Tokens: 320}}}})
+	}
+	report, err := r.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of 20 prompts the first two miss, and of the others all but the last block of 16 tokens hits.
+	p := report.Summary.PrefixCache
+	if report.Prefix != nil || p == nil || p.HitTokens != 18*304 {
+		t.Errorf("estimate %+v, cache %+v", report.Prefix, p)
 	}
 }

@@ -21,7 +21,8 @@ import (
 
 func llamaServer(t *testing.T, sets ...string) *config.Config {
 	t.Helper()
-	c, err := config.LoadServer("", append([]string{"model=llama2-7b", "gpu=h100-80gb"}, sets...))
+	c, err := config.LoadServer("", append([]string{"model=llama2-7b", "gpu=h100-80gb"}, sets...),
+		false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestLoadServer(t *testing.T) {
 		"= \"nowhere.csv\"\nrate = [1, 2]\noutput_scale = 3.0\n"+
 		"[[systems]]\nname = \"mine\"\nmax_prompt_tokens = 100\nmax_requests = 7\n[output]\nsteps = "+
 		"true\n")
-	c, err := config.LoadServer(path, []string{"system.max_tokens=512"})
+	c, err := config.LoadServer(path, []string{"system.max_tokens=512"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestLoadServerErrors(t *testing.T) {
 		"no room": {"", append(served[:2:2], "system.kv_gib=500"), "--set system.kv_gib=500: " +
 			"h100-80gb leaves "},
 	} {
-		_, err := config.LoadServer(c.path, c.sets)
+		_, err := config.LoadServer(c.path, c.sets, false)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}

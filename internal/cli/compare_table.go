@@ -53,6 +53,10 @@ func printComparison(w io.Writer, c *compareCmd, record *traces.Measured,
 			fmt.Fprintf(w, "%s %s\n", count(left.n, "request"), left.why)
 		}
 	}
+	if p := r.Summary.PrefixCache; p != nil {
+		fmt.Fprintf(w, "Prefix cache: the record says what prompts have in common; the simulated cache "+
+			"has %.1f %% of their tokens (--prefix-hit SHARE says another share).\n", 100*p.HitShare)
+	}
 	if r.Prefix != nil {
 		fmt.Fprintf(w, "Prefix cache: %s.\n", r.Prefix)
 	}
