@@ -57,7 +57,8 @@ func TestPagedChunksRunInWaves(t *testing.T) {
 }
 
 // A long chunk of a long prompt loses at most a sixth of a whole prompt's rate, whichever kernel an
-// engine has: it is the same one.
+// engine has: it is the same one. The project's own kernels on Blackwell are derived from an H200's,
+// whose chunks load as many bytes at less than the peak's gain: there a third.
 func TestChunksKeepTheRateOfPrompts(t *testing.T) {
 	m := mustModel(t, "llama3-8b")
 	for _, gpu := range CardNames() {
@@ -73,7 +74,11 @@ func TestChunksKeepTheRateOfPrompts(t *testing.T) {
 			}
 			whole, chunk := rate(sim.Span{Query: 8192}), rate(sim.Span{Query: 8192, Prefix: 24576})
 			t.Logf("%s, %s: %.0f TFLOP/s, a later chunk %.0f", gpu, engine, whole/1e12, chunk/1e12)
-			if chunk < whole*5/6 {
+			least := whole * 5 / 6
+			if p.GPU.PeakFP4.Set() {
+				least = whole * 2 / 3
+			}
+			if chunk < least {
 				t.Errorf("%s, %s: a prompt of 8,192 tokens runs at %.0f TFLOP/s, a chunk as long at %.0f",
 					gpu, engine, whole/1e12, chunk/1e12)
 			}
