@@ -57,8 +57,8 @@ func TestPagedChunksRunInWaves(t *testing.T) {
 }
 
 // A long chunk of a long prompt loses at most a sixth of a whole prompt's rate, whichever kernel an
-// engine has: it is the same one. The project's own kernels on Blackwell are derived from an H200's,
-// whose chunks load as many bytes at less than the peak's gain: there a third.
+// engine has: it is the same one. It may lose a third on Blackwell, where the project's own kernels
+// are derived from an H200's: the bytes that a chunk loads gain less than the peak does.
 func TestChunksKeepTheRateOfPrompts(t *testing.T) {
 	m := mustModel(t, "llama3-8b")
 	for _, gpu := range CardNames() {

@@ -48,7 +48,8 @@ func TestMeasuredIdentity(t *testing.T) {
 	}
 	_, err := readMeasured("r.csv", strings.NewReader(header+",prompt_id\n1,100,2,0.5,1,a\n"+
 		"1,101,2,0.5,1,a\n"))
-	if err == nil || !strings.Contains(err.Error(), `r.csv:3: prompt_id = "a": had 100 prompt tokens`) {
+	if err == nil ||
+		!strings.Contains(err.Error(), `r.csv:3: prompt_id = "a": had 100 prompt tokens`) {
 		t.Errorf("one id of two lengths: %v", err)
 	}
 }
