@@ -57,10 +57,14 @@ func TestPagedChunksRunInWaves(t *testing.T) {
 }
 
 // A long chunk of a long prompt loses at most a sixth of a whole prompt's rate, whichever kernel an
-// engine has: it is the same one. It may lose a third on Blackwell, where the project's own kernels
-// are derived from an H200's: the bytes that a chunk loads gain less than the peak does.
+// engine has, because it is the same one. Copies of blocks are timed on one card and take as long on
+// any other. A card whose SMs compute faster than that one's therefore waits for them, so there the
+// sixth is of the arithmetic alone.
 func TestChunksKeepTheRateOfPrompts(t *testing.T) {
 	m := mustModel(t, "llama3-8b")
+	perSM := func(p *Profile) float64 { return p.GPU.PeakFP16.SI() / p.GPU.SMs.SI() }
+	copiesTimed := perSM(mustProfile(t, "h200"))
+	waits := 0
 	for _, gpu := range CardNames() {
 		for _, engine := range EngineNames() {
 			p, err := Load(gpu, engine, nil)
@@ -68,21 +72,24 @@ func TestChunksKeepTheRateOfPrompts(t *testing.T) {
 				continue
 			}
 			a := newPrefillAttention(p, m, 16)
+			if a.copy > 0 && perSM(p) > copiesTimed {
+				a.copy = 0
+				waits++
+			}
 			rate := func(s sim.Span) float64 {
 				seconds, _ := a.of([]sim.Span{s})
 				return a.spanFLOPs(s) / seconds
 			}
 			whole, chunk := rate(sim.Span{Query: 8192}), rate(sim.Span{Query: 8192, Prefix: 24576})
 			t.Logf("%s, %s: %.0f TFLOP/s, a later chunk %.0f", gpu, engine, whole/1e12, chunk/1e12)
-			least := whole * 5 / 6
-			if p.GPU.PeakFP4.Set() {
-				least = whole * 2 / 3
-			}
-			if chunk < least {
+			if chunk < whole*5/6 {
 				t.Errorf("%s, %s: a prompt of 8,192 tokens runs at %.0f TFLOP/s, a chunk as long at %.0f",
 					gpu, engine, whole/1e12, chunk/1e12)
 			}
 		}
+	}
+	if waits == 0 {
+		t.Error("no card computes faster than the one whose copies were timed: drop the exception")
 	}
 }
 
