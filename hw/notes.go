@@ -2,7 +2,6 @@ package hw
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
@@ -28,6 +27,26 @@ const (
 	noteCount
 )
 
+// noteKernels are what notes are about.
+var noteKernels = [noteCount]string{
+	noteShape:         "linears",
+	noteLinears:       "linears",
+	notePointwise:     "norms, rope, activation",
+	notePrefill:       "prefill attention",
+	noteDense:         "dense decode attention",
+	noteSparse:        "sparse decode attention",
+	notePool:          "FlashH2D",
+	noteScatter:       "FlashD2H",
+	notePSA:           "progressive attention",
+	noteSparsePrefill: "sparse prefill",
+	noteLatent:        "latent attention",
+	noteIndexer:       "indexer",
+	noteExperts:       "experts",
+	noteNarrow:        "weights of fewer than 16 bits",
+	noteSwap:          "hot buffers",
+	noteDrafts:        "speculation",
+}
+
 // notes gathers which cost models were asked beyond their data, and how far.
 type notes struct {
 	bits  uint32              // of the current step
@@ -37,48 +56,48 @@ type notes struct {
 
 func newNotes(p *Profile, m *Model, c *coster) *notes {
 	n := &notes{asked: new([noteCount]float64)}
-	n.text[noteLatent] = fmt.Sprintf("latent attention: no kernel measured on %s; priced by bytes "+
+	n.text[noteLatent] = fmt.Sprintf("no kernel measured on %s; priced by bytes "+
 		"at the rate of other decode attention, by FLOPs at that of prefill attention", p.Name)
-	n.text[noteIndexer] = fmt.Sprintf("indexer: no kernel measured on %s; priced by bytes at the "+
+	n.text[noteIndexer] = fmt.Sprintf("no kernel measured on %s; priced by bytes at the "+
 		"rate of scoring blocks, by FLOPs at prefill attention's share of the FP8 peak", p.Name)
-	n.text[noteExperts] = fmt.Sprintf("experts: no kernel measured on %s; priced as linears of their "+
+	n.text[noteExperts] = fmt.Sprintf("no kernel measured on %s; priced as linears of their "+
 		"size, all experts alike likely", p.Name)
-	n.text[noteNarrow] = fmt.Sprintf("weights of fewer than 16 bits: no linears of them measured on "+
+	n.text[noteNarrow] = fmt.Sprintf("no linears of them measured on "+
 		"%s; scaled from those of 16 by bytes and peak", p.Name)
 	n.text[noteShape] = fmt.Sprintf(
-		"linears: no measured points for %s on %s; the mean of those measured, by weights per layer",
+		"no measured points for %s on %s; the mean of those measured, by weights per layer",
 		m.Name, p.Name)
 	n.text[noteLinears] = fmt.Sprintf(
-		"linears: asked for %%.0f tokens, measured %.0f to %.0f on %s; continued at constant rate",
+		"asked for %%.0f tokens, measured %.0f to %.0f on %s; continued at constant rate",
 		c.linears.measured.x[0], c.linears.measured.last(), p.Name)
 	n.text[notePointwise] = fmt.Sprintf(
-		"norms, rope, activation: asked for %%.0f tokens, measured %.0f to %.0f on %s; continued at "+
+		"asked for %%.0f tokens, measured %.0f to %.0f on %s; continued at "+
 			"constant rate",
 		c.pointwise.measured.x[0], c.pointwise.measured.last(), p.Name)
 	n.text[notePrefill] = fmt.Sprintf(
-		"prefill attention: asked for chunks of %%.0f tokens, measured from %.0f on %s; rate held",
+		"asked for chunks of %%.0f tokens, measured from %.0f on %s; rate held",
 		c.prefill.rate.x[0], p.Name)
 	n.text[noteDense] = fmt.Sprintf(
-		"dense decode attention: asked for %%.3g bytes a layer, measured to %.3g on %s; continued at "+
+		"asked for %%.3g bytes a layer, measured to %.3g on %s; continued at "+
 			"constant bandwidth",
 		c.dense.largest, p.Name)
 	n.text[noteSparse] = fmt.Sprintf(
-		"sparse decode attention: asked for %%.3g bytes a layer, measured to %.3g on %s; continued at "+
+		"asked for %%.3g bytes a layer, measured to %.3g on %s; continued at "+
 			"constant bandwidth",
 		c.sparse.largest, p.Name)
 	n.text[notePool] = fmt.Sprintf(
-		"FlashH2D: asked for a host pool of %%.1f GiB, measured to %.3g GiB on %s; rate held",
+		"asked for a host pool of %%.1f GiB, measured to %.3g GiB on %s; rate held",
 		p.Load.Flash[len(p.Load.Flash)-1].PoolGiB, p.Name)
 	n.text[noteScatter] =
-		fmt.Sprintf("FlashD2H: asked for %%.0f scatter threads, measured %d to %d on %s",
+		fmt.Sprintf("asked for %%.0f scatter threads, measured %d to %d on %s",
 			p.Save.Scatter[0].Threads, p.Save.Scatter[len(p.Save.Scatter)-1].Threads, p.Name)
-	n.text[notePSA] = fmt.Sprintf("progressive attention: no measured points on %s; priced as "+
+	n.text[notePSA] = fmt.Sprintf("no measured points on %s; priced as "+
 		"block-sparse decode of the same tokens", p.Name)
-	n.text[noteSparsePrefill] = fmt.Sprintf("sparse prefill: no kernels measured on %s; priced at "+
+	n.text[noteSparsePrefill] = fmt.Sprintf("no kernels measured on %s; priced at "+
 		"the shares of dense attention and of HBM that MInference's own reach on an A100", p.Name)
-	n.text[noteSwap] = fmt.Sprintf("hot buffers: no kernel measured on %s; priced as FlashH2D of "+
+	n.text[noteSwap] = fmt.Sprintf("no kernel measured on %s; priced as FlashH2D of "+
 		"single rows, with no time to walk the buffers", p.Name)
-	n.text[noteDrafts] = fmt.Sprintf("speculation: no MTP layer measured on %s; priced as a layer, "+
+	n.text[noteDrafts] = fmt.Sprintf("no MTP layer measured on %s; priced as a layer, "+
 		"a linear and the LM head, attention of a request's queries as one that reads its KV once",
 		p.Name)
 	return n
@@ -112,16 +131,12 @@ func (d *Device) ExtrapolationNotes(bits uint32) []warn.Warning {
 		switch {
 		case bits&(1<<bit) == 0:
 		case bit == noteShape || bit == notePSA || bit >= noteSparsePrefill:
-			out = append(out, warn.New(warn.Assumed, "%s", n.text[bit]).About(n.kernel(bit)))
+			out = append(out, warn.New(warn.Assumed, "%s: %s", noteKernels[bit],
+				n.text[bit]).About(noteKernels[bit]))
 		default:
-			out = append(out, warn.New(warn.Extrapolated, n.text[bit], n.asked[bit]).About(n.kernel(bit)))
+			out = append(out, warn.New(warn.Extrapolated, "%s: %s", noteKernels[bit],
+				fmt.Sprintf(n.text[bit], n.asked[bit])).About(noteKernels[bit]))
 		}
 	}
 	return out
-}
-
-// kernel is what a note is about.
-func (n *notes) kernel(bit int) string {
-	name, _, _ := strings.Cut(n.text[bit], ":")
-	return name
 }

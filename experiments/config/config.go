@@ -2,6 +2,7 @@ package config
 
 import (
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -25,8 +26,8 @@ type Config struct {
 	SLO      SLO
 	Metrics  sim.Cutoff
 	Output   Output
-	Notes    []string // what a person may not expect of it
-	Unused   []string // warnings of chosen keys that no run uses
+	Notes    []string       // what a person may not expect of it
+	Unused   []warn.Warning // warnings of chosen keys that no run uses
 
 	files []string // that it was read from
 

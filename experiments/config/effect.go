@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -70,13 +71,13 @@ func (e *effects) addAxes(doc *document, axes []axis) {
 const needs = "has no effect in any run; it needs "
 
 // warnings lists what no run uses, in the order of the keys.
-func (e effects) warnings() (texts []string) {
+func (e effects) warnings() (all []warn.Warning) {
 	for _, key := range slices.Sorted(maps.Keys(e.unused)) {
 		if !e.used[key] {
-			texts = append(texts, e.unused[key])
+			all = append(all, warn.New(warn.Unused, "%s", e.unused[key]).About(key))
 		}
 	}
-	return texts
+	return all
 }
 
 // effects finds out which chosen keys the runs of the configuration use.

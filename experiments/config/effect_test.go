@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // Warnings say where a key was set and what would use it, once for all systems, and only of keys
@@ -46,12 +47,12 @@ func TestKeysWithoutEffectAreWarnedOf(t *testing.T) {
 			`c.toml:9: systems[0].selection = "quest": has no effect in any run; it needs system.attention = "sparse"`,
 			`c.toml:13: systems[1].epsilon = 0.5: has no effect in any run; it needs system.selection = "psa"`}},
 	} {
-		got := mustLoad(t, c.path, c.sets...).Unused
+		got := warn.Texts(mustLoad(t, c.path, c.sets...).Unused)
 		if !slices.EqualFunc(got, c.want, strings.HasPrefix) {
 			t.Errorf("%s %q: %q, want %q", c.path, c.sets, got, c.want)
 		}
 		for _, v := range mustSweep(t, cmp.Or(c.path, "default"), c.sets...).Variants {
-			if !slices.Equal(v.Config.Unused, got) {
+			if !slices.Equal(warn.Texts(v.Config.Unused), got) {
 				t.Errorf("%s %q as a sweep: %q", c.path, c.sets, v.Config.Unused)
 			}
 		}
@@ -86,7 +87,7 @@ func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Variants[0].Config.Unused
+		return warn.Texts(s.Variants[0].Config.Unused)
 	}
 	compared, err := LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb",
 		"metrics.warmup=share", "output.steps=true"}, false)
@@ -99,7 +100,7 @@ func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
 		{sweep(LoadVaried(file, nil, [][]Setting{nil}, true)), []string{spare}},
 		{sweep(LoadVaried(file, nil, [][]Setting{nil}, false)), []string{width, spare}},
 		{sweep(LoadSweep("fig13a", nil, nil)), nil},
-		{compared.Unused, []string{"--set metrics.warmup=share" + none + "simulate: compare",
+		{warn.Texts(compared.Unused), []string{"--set metrics.warmup=share" + none + "simulate: compare",
 			"--set output.steps=true" + none + "simulate: compare"}},
 	} {
 		if !slices.EqualFunc(c.got, c.want, strings.HasPrefix) {
@@ -148,7 +149,7 @@ func TestKeysBesideTheirAxis(t *testing.T) {
 	} {
 		text := "seeds = [1, 2]\n[workload]\nrate = 1\n[system]\npreset = \"sparseserve\"\n" +
 			"[[axis]]\n" + axis
-		got := mustSweep(t, testkit.Write(t, "s.toml", text)).Variants[0].Config.Unused
+		got := warn.Texts(mustSweep(t, testkit.Write(t, "s.toml", text)).Variants[0].Config.Unused)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s%q, want %q", axis, got, want)
 		}
@@ -166,7 +167,7 @@ func TestKeysThatAllSystemsSet(t *testing.T) {
 			`s.toml:2: system.budget_tokens = 512: has no effect in any run; it needs sparse`},
 	} {
 		path := testkit.Write(t, "s.toml", "[system]\nbudget_tokens = 512\n"+text)
-		if got := mustLoad(t, path).Unused; !slices.EqualFunc(got, want, strings.HasPrefix) {
+		if got := warn.Texts(mustLoad(t, path).Unused); !slices.EqualFunc(got, want, strings.HasPrefix) {
 			t.Errorf("%s%q, want %q", text, got, want)
 		}
 		if got := mustLoad(t, path, "system.budget_tokens=256").Unused; len(got) > 0 {

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -49,11 +48,6 @@ func (c *Config) loads() []traces.Spec {
 // seed.
 func (c *Config) Points() []Point {
 	var points []Point
-	var unused []warn.Warning
-	for _, text := range c.Unused {
-		key, _, _ := strings.Cut(text, "=")
-		unused = append(unused, warn.New(warn.Unused, "%s", text).About(key))
-	}
 	for _, system := range c.Systems {
 		for _, fleet := range c.fleets() {
 			for _, w := range c.loads() {
@@ -70,7 +64,7 @@ func (c *Config) Points() []Point {
 						SLO:      c.SLO,
 						Metrics:  c.Metrics,
 						Output:   c.Output,
-						Warnings: unused,
+						Warnings: c.Unused,
 					}
 					p.Name = PointName(&p)
 					points = append(points, p)

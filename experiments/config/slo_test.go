@@ -127,7 +127,7 @@ func TestOwnBounds(t *testing.T) {
 		}
 	}
 	if c := mustLoad(t, "", "slo.e2e_s=9", "slo.ttft_stat=p50"); len(c.Unused) != 1 ||
-		!strings.Contains(c.Unused[0], "slo.ttft_stat=p50: has no effect") {
+		!strings.Contains(c.Unused[0].Text, "slo.ttft_stat=p50: has no effect") {
 		t.Errorf("a statistic without its bound: %q", c.Unused)
 	}
 }

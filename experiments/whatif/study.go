@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -230,17 +231,17 @@ func (s *Study) load(settings []config.Setting, search bool) (*config.Sweep, err
 	return config.LoadVaried(s.Config, s.Set, [][]config.Setting{settings}, search)
 }
 
-// subjects are the servers of a variant, which has as many as the configuration, and warnings of
-// keys that only the variant sets and that none of them uses.
+// subjects returns the servers of a variant, as many as the configuration has, and a warning of each
+// key that the variant sets, the configuration does not, and no server uses.
 func (s *Study) subjects(e *Evaluator, settings []config.Setting) (all []subject, useless []string,
 	err error) {
 	sweep, err := s.load(settings, s.Metric.Search())
 	if err != nil {
 		return nil, nil, err
 	}
-	useless = slices.DeleteFunc(slices.Clone(sweep.Variants[0].Config.Unused), func(w string) bool {
-		return slices.Contains(s.base.Variants[0].Config.Unused, w)
-	})
+	known := warn.Texts(s.base.Variants[0].Config.Unused)
+	useless = slices.DeleteFunc(warn.Texts(sweep.Variants[0].Config.Unused),
+		func(text string) bool { return slices.Contains(known, text) })
 	all, err = e.subjects(sweep, s.Metric.Search())
 	if err == nil && len(all) != len(s.cases) {
 		err = fmt.Errorf("--vary: %s = %s makes %d servers of %d; a value changes servers and adds none",
