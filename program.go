@@ -22,7 +22,7 @@ import (
 //go:embed experiments/run/*[^t].go experiments/run/*[^s]t.go experiments/run/*[^t]est.go
 //go:embed hw/*[^t].go hw/*[^s]t.go hw/*[^e]st.go
 //go:embed internal/files/*[^t].go internal/files/*[^s]t.go internal/nearest/*[^t]est.go
-//go:embed internal/stats/*[^t].go internal/units/*[^t].go internal/warn/*.go
+//go:embed internal/stats/*[^t].go internal/units/*[^t].go internal/warn/*[^t].go
 //go:embed sim/*[^t].go sim/*[^s]t.go sim/*[^t]est.go
 //go:embed sim/*/*[^t].go sim/*/*[^s]t.go sim/*/*[^t]est.go sim/*/*[^_]test.go
 //go:embed traces/*[^t].go traces/*[^s]t.go

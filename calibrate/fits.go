@@ -41,7 +41,7 @@ func (c *Calibration) writeFits(dir string) error {
 	return WriteFits(dir, rows)
 }
 
-// WriteFits writes rows of a table of fits, those of a model together.
+// WriteFits writes the table of fits, one row a point. Rows of one model follow one another.
 func WriteFits(dir string, rows [][]string) error {
 	var out bytes.Buffer
 	w := files.NewCSVWriter(&out)

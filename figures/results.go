@@ -71,8 +71,8 @@ func Read(dir string) ([]Run, error) {
 	return runs, nil
 }
 
-// WithoutRequests counts the runs of a result folder that served requests, and those of them whose
-// requests are not kept.
+// WithoutRequests returns how many runs of a result folder served requests, and how many of these
+// lack requests.csv.
 func WithoutRequests(dir string) (without, served int, err error) {
 	runs, err := Read(dir)
 	for i := range runs {

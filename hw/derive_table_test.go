@@ -23,7 +23,7 @@ func (e *errorsOf) add(kernel string, derived, own float64) {
 	e.off[kernel] = append(e.off[kernel], math.Abs(derived/own-1))
 }
 
-// within is the share of the errors of a kernel up to most, in percent.
+// within returns the share of a kernel's points whose error is at most most, in percent.
 func (e *errorsOf) within(kernel string, most float64) float64 {
 	n := 0
 	for _, v := range e.off[kernel] {

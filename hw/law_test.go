@@ -18,7 +18,8 @@ func allPairs(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
 	pairs(t, (*Model).Plain, func(t *rapid.T, p *Profile, m *Model) { f(t, p, drawShard(t, p, m)) })
 }
 
-// drawShard draws what one of 1, 2, 4 or 8 GPUs has of a model, where so many divide it.
+// drawShard draws a number of GPUs, 1, 2, 4 or 8, and returns one GPU's shard of the model. It
+// returns the whole model if that number does not divide it.
 func drawShard(t *rapid.T, p *Profile, m *Model) *Model {
 	ranks := 1 << rapid.IntRange(0, 3).Draw(t, "ranks")
 	if shard, err := m.Shard(ranks); err == nil && p.CheckParallel(ranks) == nil {
@@ -324,7 +325,7 @@ func neverFalling(p *Profile) *Profile {
 	return &q
 }
 
-// neverFall gives each time of a grid with tokens the least of those of as many tokens or more.
+// neverFall lowers each time of a grid to the shortest among those of at least as many tokens.
 func (g *Grid) neverFall() {
 	step := len(g.Times) // from a time to that of the axis's next value
 	g.Times = slices.Clone(g.Times)

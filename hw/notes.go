@@ -27,7 +27,7 @@ const (
 	noteCount
 )
 
-// noteKernels are what notes are about.
+// noteKernels names the cost that each note is about.
 var noteKernels = [noteCount]string{
 	noteShape:         "linears",
 	noteLinears:       "linears",

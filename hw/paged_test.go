@@ -56,10 +56,10 @@ func TestPagedChunksRunInWaves(t *testing.T) {
 	})
 }
 
-// A long chunk of a long prompt loses at most a sixth of a whole prompt's rate, whichever kernel an
-// engine has, because it is the same one. Copies of blocks are timed on one card and take as long on
-// any other. A card whose SMs compute faster than that one's therefore waits for them, so there the
-// sixth is of the arithmetic alone.
+// A long chunk of a long prompt loses at most a sixth of a whole prompt's rate on every engine,
+// because one kernel does both. Copies of blocks were timed on an H200 and are assumed to take as
+// long on any card. A card whose SMs compute faster than an H200's waits for them, so there the
+// sixth holds for the arithmetic alone.
 func TestChunksKeepTheRateOfPrompts(t *testing.T) {
 	m := mustModel(t, "llama3-8b")
 	perSM := func(p *Profile) float64 { return p.GPU.PeakFP16.SI() / p.GPU.SMs.SI() }

@@ -260,8 +260,8 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 	return t + launch, short
 }
 
-// gridded is a prompt's share of the time of as many as there are of its length, and of what is
-// before it at the rate of its chunk, in waves at least.
+// gridded returns a chunk's time by the grid: its share of the time that all prompts of its length
+// take together, plus the tokens before it at the rate of the chunk. Waves bound it from below.
 func (a *prefillAttention) gridded(spans []sim.Span, s sim.Span, rate float64) float64 {
 	prompts, q := float64(len(spans)), float64(s.Query)
 	t, _ := a.grid.seconds([3]float64{q, prompts * a.prompt, a.each})

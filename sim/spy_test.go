@@ -31,7 +31,7 @@ type spy struct {
 	least        float64 // seconds that the running step takes at the card's peaks
 	loaded, gone int64   // blocks of the running step, and evictions
 	ended        []stepTotals
-	// Of cached prefixes: loads, those of steps included, and saves.
+	// loads and saves of cached prefixes; fetched includes the loads within steps
 	fetched, kept []carried
 	own           int // of fetched, the running step's
 }

@@ -23,8 +23,8 @@ var gemmTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8", "fp8_block":
 	"nvfp4": "nvfp4", "int8": "int8"}
 
 // Sizes of the grid. Powers of two and four suffice for columns and rows, because a GEMM's time is
-// nearly straight between them. The time climbs by whole tiles of tokens, so there are more sizes
-// of tokens, some of them one above a tile.
+// nearly straight between them. The token axis has more points, some of them one above a tile,
+// because the time climbs when a GEMM needs another tile of tokens.
 var (
 	gemmTokens = []int64{1, 4, 8, 16, 17, 32, 48, 64, 65, 96, 128, 129, 160, 192, 256, 257, 384,
 		512, 768, 1024, 1280, 1536, 2048, 3072, 4096, 8192, 16384, 32768}
@@ -95,13 +95,14 @@ func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
 	return im.grid(g, times, rows[0].common, kernelsOf(rows))
 }
 
-// raggedTokens are the sizes of tokens of the grid of those that are no multiple of 8.
+// raggedTokens is the token axis of a ragged grid: counts of tokens that are no multiple of 8.
 var raggedTokens = []int64{9, 17, 33, 65, 97, 129, 193, 257, 513, 769, 1025, 1281, 1537, 1793, 2049,
 	2561, 3073, 3585, 4097}
 
-// raggedGrid makes a grid of the times of more than 8 tokens that are no multiple of it, and
-// removes them from the times, where they take longer than the multiple before: no kernel with FP8
-// weights is aligned to them. Where the host bounds one it gets the median of how much longer.
+// raggedGrid makes a second grid for counts of tokens above 8 that are no multiple of 8, and removes
+// them from times. It does so if they take longer than the multiple of 8 below, because kernels with
+// FP8 weights need aligned rows. A time that the host bounds is replaced by that of the multiple
+// below times the median ratio of the others.
 func (im *importer) raggedGrid(kind string, times map[[3]float64]float64,
 	rows []row[gemmColumns]) error {
 	ragged := map[[3]float64]float64{}
@@ -135,7 +136,8 @@ func (im *importer) raggedGrid(kind string, times map[[3]float64]float64,
 		rows[0].common, kernelsOf(rows))
 }
 
-// worthRagged is how much longer tokens that are no multiple of 8 take where they have a grid.
+// worthRagged is the least ratio of ragged to aligned times for which a type of weights gets a ragged
+// grid.
 const worthRagged = 1.05
 
 // aboveHost replaces times of FP8 GEMMs with scales of blocks where the host was the bottleneck. It

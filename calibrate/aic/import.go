@@ -27,7 +27,7 @@ type Imported struct {
 	Kernels *hw.Kernels
 	// Notes say what the tables do not have and where it comes from instead, and what was left out.
 	Notes []string
-	// Judged are, for each of the kernels' Fits, points of its table with their prices.
+	// Judged has the judged points of each of the kernels' Fits, in the same order.
 	Judged [][]Judged
 }
 
@@ -169,7 +169,8 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
 	return nil
 }
 
-// fastest makes each time of the fewest tokens, so many sizes of them, at most that of more tokens.
+// fastest lowers a GEMM's time to that of the next larger count of tokens where that is shorter, for
+// the first sizes points of the token axis.
 // The tables have two times, 15 % apart, for 16-bit GEMMs of similar sizes; the shorter is kept
 // because steps of recorded servers fit it. Of other types only the first size is lowered: a table
 // may have the host's time there, because it was measured first.

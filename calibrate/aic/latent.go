@@ -56,9 +56,10 @@ func (im *importer) latent() error {
 	return nil
 }
 
-// latentGrid makes a grid of modules with weights of so many bytes, less their linears. Modules
-// were launched one by one: what the shortest need beside their linears becomes the small kernels
-// of a layer in a CUDA graph. It judges the grid by all modules that are none of its points.
+// latentGrid makes a grid of modules whose weights have weightBytes bytes each. It subtracts the time
+// of their linears, which other grids price. Modules were launched one by one, so it replaces the
+// median gap of the shortest ones by the launches of a layer in a CUDA graph. It judges the grid by
+// the modules that are no point of it.
 func (im *importer) latentGrid(g hw.Grid, part string, weightBytes int, modules []module,
 	c common) error {
 	times := map[[3]float64]float64{}
@@ -109,7 +110,7 @@ func (im *importer) latentGrid(g hw.Grid, part string, weightBytes int, modules 
 	return nil
 }
 
-// sizes are those of a module in a grid.
+// sizes returns where a module stands on the axes of its grid.
 func (m *module) sizes() [3]float64 {
 	heads := float64(m.model.QHeads)
 	if n := float64(m.work.Decodes); n > 0 {

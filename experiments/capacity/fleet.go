@@ -160,8 +160,8 @@ func (b *buyer) made(ctx context.Context, runner run.Runner, points []config.Poi
 	return results, err
 }
 
-// known says whether a point's run is there from before, or what it missed, and keeps it for points
-// that are alike, as when it was made.
+// known reports whether the store has the run of a point. It also registers the run, or what cut it
+// short, for points that are alike, so that a plan that continues skips the runs that it skipped.
 func (b *buyer) known(p *config.Point, cut string) (found bool, err error) {
 	dir, _, err := b.Store.Find(p)
 	if err != nil || dir == "" && cut == "" {

@@ -11,8 +11,8 @@ import (
 // LoadServer decodes the configuration of the one real server that a record is of:
 // the file or built-in experiment that path names (none when empty), under --set
 // flags. Model and card have no default. The workload of the result is to be
-// replaced by a record (Config.replayed). The server has its engine's prefix cache where the record
-// says what prompts have in common (identified).
+// replaced by a record (Config.replayed). If the record is identified, which means that it names the
+// content of its prompts, the server has the prefix cache that its engine has by default.
 func LoadServer(path string, sets []string, identified bool) (*Config, error) {
 	l := newLoader()
 	l.compares = true
@@ -78,8 +78,8 @@ func (l *loader) serverBase() error {
 const ServerPreset = "vllm-0.15"
 
 // serverSystem names the system where the configuration does not. Whether requests hit a prefix
-// cache is what comparing finds out, unless prompts are identified, and kept records are compared
-// under the sampling they had.
+// cache is what comparing finds out, unless the record names its prompts. Sampling is that of kept
+// records, because they are compared under it.
 func (l *loader) serverSystem(identified bool) {
 	for key, value := range map[string]string{"prefix_cache": sim.PrefixOff,
 		"sampling": SamplingTopP} {

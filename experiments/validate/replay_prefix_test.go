@@ -96,8 +96,8 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
-// Where the record says what its prompts are, the server's own prefix cache decides what hits, and
-// nothing is estimated.
+// If a record names its prompts, the simulated prefix cache decides which tokens hit, and compare
+// estimates nothing.
 func TestIdentifiedPromptsHitTheCache(t *testing.T) {
 	cfg, err := config.LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb"}, true)
 	if err != nil {

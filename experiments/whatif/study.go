@@ -231,8 +231,8 @@ func (s *Study) load(settings []config.Setting, search bool) (*config.Sweep, err
 	return config.LoadVaried(s.Config, s.Set, [][]config.Setting{settings}, search)
 }
 
-// subjects returns the servers of a variant, as many as the configuration has, and a warning of each
-// key that the variant sets, the configuration does not, and no server uses.
+// subjects returns the servers of a variant, as many as the configuration has. useless are warnings
+// of keys that the variant sets and no server uses, unless the configuration has them already.
 func (s *Study) subjects(e *Evaluator, settings []config.Setting) (all []subject, useless []string,
 	err error) {
 	sweep, err := s.load(settings, s.Metric.Search())

@@ -4,15 +4,20 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/cli"
 )
 
 // A command line in, text and an exit status out.
 func ExampleApp_Main() {
-	app := cli.App{Stdout: os.Stdout, Stderr: os.Stdout}
+	var table strings.Builder
+	app := cli.App{Stdout: &table, Stderr: os.Stdout}
+	status := app.Main(context.Background(), []string{"list", "gpus"})
+	fmt.Println(status, strings.Contains(table.String(), "│ NVIDIA H200 SXM 141GB "))
 	fmt.Println(app.Main(context.Background(), []string{"list", "gpu"}))
 	// Output:
+	// 0 true
 	// sparseserve: gpu: no such command (did you mean "gpus"?); see sparseserve list --help
 	// 1
 }

@@ -88,7 +88,8 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	return nil
 }
 
-// noteRuns wants folders of runs, and says of which runs pictures lack something.
+// noteRuns refuses folders that hold no runs, and prints which pictures lack a run because its
+// requests are not kept.
 func noteRuns(app *App, folders ...string) error {
 	for _, dir := range folders {
 		kind, err := report.KindOf(dir)

@@ -135,8 +135,8 @@ func cards(c *config.Config) string {
 	return text + originOfKernels(c)
 }
 
-// originOfKernels says whether kernels were imported, or derived from another card's; "" of kernels
-// that this project measured on the card.
+// originOfKernels tells a reader that the card's kernels are imported or derived from another card.
+// It returns "" if this project measured them on the card.
 func originOfKernels(c *config.Config) string {
 	var origins []string
 	for i := range c.Systems {

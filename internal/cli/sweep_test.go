@@ -78,8 +78,8 @@ func TestSweepInterrupt(t *testing.T) {
 	}
 }
 
-// A sweep says what 5 % of step time does to its runs near a limit, of those that another command
-// made without it too.
+// A sweep runs points near a limit again with steps 5 % shorter and longer, also if another command
+// made the point and did not do so.
 func TestSweepNearALimit(t *testing.T) {
 	var paced atomic.Int64
 	near := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {

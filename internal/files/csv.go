@@ -50,7 +50,7 @@ func CSVCell(text string) string {
 	return text
 }
 
-// CSVWriter writes rows of a CSV, of which no cell is a formula.
+// CSVWriter writes CSV whose cells no spreadsheet evaluates as formulas (SafeCell).
 type CSVWriter struct{ w *csv.Writer }
 
 // NewCSVWriter returns a writer of rows. Flush ends it.

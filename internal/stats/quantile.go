@@ -1,6 +1,7 @@
-// Package stats has this program's definition of a percentile: percentile p of n samples is at
-// rank p/100 (n-1) of the sorted samples, linear between two neighbours. NumPy's default is the
-// same, and so are the percentiles of vLLM's benchmark.
+// Package stats has percentiles, confidence intervals of means, and the digits that tables print.
+//
+// Percentile p of n samples is at rank p/100 (n-1) of the sorted samples, linear between two
+// neighbours. NumPy's default is the same, and so are the percentiles of vLLM's benchmark.
 package stats
 
 import (

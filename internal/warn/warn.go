@@ -1,5 +1,5 @@
-// Package warn holds what results must be read with, as data: nothing decides by the words of a
-// warning.
+// Package warn has warnings about results, as data. Code decides by a warning's Kind, never by its
+// text, because a text may be reworded.
 package warn
 
 import (
@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// Warning says what a result must be read with.
+// Warning is a doubt about a result.
 type Warning struct {
 	Kind Kind
-	// Subject is what of the result the warning is about, such as a key, a kernel or a file; empty
-	// where the kind says it.
+	// Subject is what the warning is about, such as a key, a kernel or a file. It is empty if the
+	// kind says it.
 	Subject string
-	// Numbers are those of the text, by name.
+	// Numbers has the text's numbers by name, so that a program need not read the sentence.
 	Numbers map[string]float64
 	// Text is one sentence for a reader.
 	Text string
