@@ -99,10 +99,10 @@ func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
 var raggedTokens = []int64{9, 17, 33, 65, 97, 129, 193, 257, 513, 769, 1025, 1281, 1537, 1793, 2049,
 	2561, 3073, 3585, 4097}
 
-// raggedGrid makes a second grid for counts of tokens above 8 that are no multiple of 8, and removes
-// them from times. It does so if they take longer than the multiple of 8 below, because kernels with
-// FP8 weights need aligned rows. A time that the host bounds is replaced by that of the multiple
-// below times the median ratio of the others.
+// raggedGrid makes a second grid for counts of tokens above 8 that are no multiple of 8, and
+// removes them from times. It does so if they take longer than the multiple of 8 below, because
+// kernels with FP8 weights need aligned rows. A time that the host bounds is replaced by that of
+// the multiple below times the median ratio of the others.
 func (im *importer) raggedGrid(kind string, times map[[3]float64]float64,
 	rows []row[gemmColumns]) error {
 	ragged := map[[3]float64]float64{}
@@ -136,8 +136,8 @@ func (im *importer) raggedGrid(kind string, times map[[3]float64]float64,
 		rows[0].common, kernelsOf(rows))
 }
 
-// worthRagged is the least ratio of ragged to aligned times for which a type of weights gets a ragged
-// grid.
+// worthRagged is the least ratio of ragged to aligned times for which a type of weights gets a
+// ragged grid.
 const worthRagged = 1.05
 
 // aboveHost replaces times of FP8 GEMMs with scales of blocks where the host was the bottleneck. It

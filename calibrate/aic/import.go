@@ -169,11 +169,11 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
 	return nil
 }
 
-// fastest lowers a GEMM's time to that of the next larger count of tokens where that is shorter, for
-// the first sizes points of the token axis.
-// The tables have two times, 15 % apart, for 16-bit GEMMs of similar sizes; the shorter is kept
-// because steps of recorded servers fit it. Of other types only the first size is lowered: a table
-// may have the host's time there, because it was measured first.
+// fastest lowers a GEMM's time to that of the next larger count of tokens where that is shorter,
+// for the first sizes points of the token axis. The tables have two times, 15 % apart, for 16-bit
+// GEMMs of similar sizes; the shorter is kept because steps of recorded servers fit it. Of other
+// types only the first size is lowered: a table may have the host's time there, because it was
+// measured first.
 func fastest(g *hw.Grid, sizes int) {
 	step := len(g.Axes[1].At) * len(g.Axes[2].At)
 	for i := min(sizes*step, len(g.Times)-step) - 1; i >= 0; i-- {

@@ -56,10 +56,10 @@ func (im *importer) latent() error {
 	return nil
 }
 
-// latentGrid makes a grid of modules whose weights have weightBytes bytes each. It subtracts the time
-// of their linears, which other grids price. Modules were launched one by one, so it replaces the
-// median gap of the shortest ones by the launches of a layer in a CUDA graph. It judges the grid by
-// the modules that are no point of it.
+// latentGrid makes a grid of modules whose weights have weightBytes bytes each. It subtracts the
+// time of their linears, which other grids price. Modules were launched one by one, so it replaces
+// the median gap of the shortest ones by the launches of a layer in a CUDA graph. It judges the
+// grid by the modules that are no point of it.
 func (im *importer) latentGrid(g hw.Grid, part string, weightBytes int, modules []module,
 	c common) error {
 	times := map[[3]float64]float64{}

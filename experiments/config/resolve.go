@@ -230,8 +230,8 @@ func (l *loader) originOf(e *KeyError) string {
 	return cmp.Or(l.origin[e.Key], builtInDefault)
 }
 
-// cardChange returns the key of [card] that causes err: the first one without which try succeeds. It
-// returns "" if there is none. try repeats what failed, on a card with the other changes.
+// cardChange returns the key of [card] that causes err: the first one without which try succeeds.
+// It returns "" if there is none. try repeats what failed, on a card with the other changes.
 func (l *loader) cardChange(err error, try func(card hw.Changes) error) string {
 	if err == nil {
 		return ""

@@ -8,11 +8,11 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// LoadServer decodes the configuration of the one real server that a record is of:
-// the file or built-in experiment that path names (none when empty), under --set
-// flags. Model and card have no default. The workload of the result is to be
-// replaced by a record (Config.replayed). If the record is identified, which means that it names the
-// content of its prompts, the server has the prefix cache that its engine has by default.
+// LoadServer decodes the configuration of the one real server that a record is of: the file or
+// built-in experiment that path names (none when empty), under --set flags. Model and card have no
+// default. The workload of the result is to be replaced by a record (Config.replayed). If the
+// record is identified, which means that it names the content of its prompts, the server has the
+// prefix cache that its engine has by default.
 func LoadServer(path string, sets []string, identified bool) (*Config, error) {
 	l := newLoader()
 	l.compares = true
