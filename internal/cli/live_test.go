@@ -82,7 +82,7 @@ func TestLiveSelectRecordReplay(t *testing.T) {
 	}
 	status, _, errs = runHere(t.Context(), run.NewSimulator().Run,
 		append(replay, "--set", "system.selections=nowhere.bin")...)
-	if want := "system.selections: nowhere.bin: no such file"; status != 1 ||
+	if want := "system.selections = \"nowhere.bin\": no such file"; status != 1 ||
 		!strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}
