@@ -15,20 +15,19 @@ import (
 //go:embed claims.toml
 var claimsTOML string
 
-//go:embed claims_notes.toml
-var claimNotesTOML string
-
 // Claim is what a paper says, as one or more numbers.
 type Claim struct {
-	ID     string    `toml:"id"`
+	ID     string    `toml:"-"`
 	Paper  string    `toml:"paper"`
 	Where  string    `toml:"where"`
 	Text   string    `toml:"text"`
 	Kind   string    `toml:"kind"` // ratio | share | bandwidth | points | speedup | seconds
-	Value  float64   `toml:"value"`
 	Values []float64 `toml:"values"`
 	// Class is what each number is evidence of; empty: all are independent.
 	Class []Class `toml:"class"`
+	Note  string  `toml:"note"` // on what our number is measured, and why it differs
+	measurement
+	Numbers []source `toml:"numbers"` // what differs for each of several values
 }
 
 // Class is what it says about the model that a number agrees with the paper's.
@@ -55,18 +54,83 @@ func (c *Claim) class(i int) Class {
 	return c.Class[i]
 }
 
-// Claims lists the claims of a paper, or of all papers, and of those the ones
-// that are named, or all. It panics when the built-in table is broken.
-func Claims(paper string, ids ...string) ([]Claim, error) {
-	var table struct {
-		Claim []Claim `toml:"claim"`
+// measured returns how number i is measured, from no experiment if it is not.
+func (c *Claim) measured(i int) *measurement {
+	if i < len(c.Numbers) {
+		return c.measurement.with(&c.Numbers[i])
 	}
-	if _, err := toml.Decode(claimsTOML, &table); err != nil {
-		panic(fmt.Sprintf("claims.toml: %v", err))
+	return &c.measurement
+}
+
+// parseClaims reads claims in the order of the text. Its errors have file and claim.
+func parseClaims(path, text string) ([]Claim, error) {
+	table := map[string]Claim{}
+	meta, err := toml.Decode(text, &table)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if left := meta.Undecoded(); len(left) > 0 {
+		return nil, fmt.Errorf("%s: %s: %s: unknown key", path, left[0][0], left[0][1:])
+	}
+	var claims []Claim
+	for _, key := range meta.Keys() {
+		if len(key) > 1 {
+			continue
+		}
+		c := table[key[0]]
+		c.ID = key[0]
+		if err := c.check(); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", path, c.ID, err)
+		}
+		claims = append(claims, c)
+	}
+	return claims, nil
+}
+
+// check says what is missing or unknown in a claim.
+func (c *Claim) check() error {
+	n := len(c.Values)
+	switch {
+	case c.Paper == "" || c.Where == "" || c.Text == "" || n == 0:
+		return fmt.Errorf("needs paper, where, text and values")
+	case len(c.Class) != 0 && len(c.Class) != n:
+		return fmt.Errorf("class: %d for %d values", len(c.Class), n)
+	case len(c.Numbers) != 0 && len(c.Numbers) != n || len(c.Numbers) == 0 && n != 1:
+		return fmt.Errorf("numbers: %d for %d values", len(c.Numbers), n)
+	}
+	kinds := []string{"ratio", "share", "bandwidth", "points", "speedup", "seconds"}
+	if err := oneOf("kind", c.Kind, kinds); err != nil {
+		return err
+	}
+	for i := range n {
+		if m := c.measured(i); m.From != nil {
+			if err := m.check(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// oneOf returns an error where a word is none of those that a key permits.
+func oneOf(key, word string, permitted []string) error {
+	if slices.Contains(permitted, word) {
+		return nil
+	}
+	return fmt.Errorf("%s = %q: unknown, use one of %q%s", key, word, permitted,
+		config.DidYouMean(word, permitted))
+}
+
+// Claims lists the claims of a paper, or of all papers, and of those the ones
+// that are named, or all.
+func Claims(paper string, ids ...string) ([]Claim, error) {
+	all, err := parseClaims("claims.toml", claimsTOML)
+	if err != nil {
+		return nil, err
 	}
 	var papers, known []string
 	var some []Claim
-	for _, c := range table.Claim {
+	for _, c := range all {
 		if !slices.Contains(papers, c.Paper) {
 			papers = append(papers, c.Paper)
 		}
@@ -90,14 +154,6 @@ func Claims(paper string, ids ...string) ([]Claim, error) {
 	return some, nil
 }
 
-// numbers are the claim's values, one or several.
-func (c *Claim) numbers() []float64 {
-	if len(c.Values) > 0 {
-		return c.Values
-	}
-	return []float64{c.Value}
-}
-
 // text says what number i is about. A text that ends in a list of as many things
 // as there are numbers names that of the number.
 func (c *Claim) text(i int) string {
@@ -110,16 +166,21 @@ func (c *Claim) text(i int) string {
 
 // ClaimExperiments names the experiments that claims are measured on.
 func ClaimExperiments(claims []Claim) []string {
-	return experimentsOf(claims, func(measurement) bool { return true })
+	return experimentsOf(claims, func(*measurement) bool { return true })
+}
+
+// NullExperiments names the experiments that Null reads.
+func NullExperiments(claims []Claim) []string {
+	return experimentsOf(claims, func(m *measurement) bool { return m.Null != nil })
 }
 
 // experimentsOf names the experiments of the measurements that count.
-func experimentsOf(claims []Claim, counts func(measurement) bool) []string {
+func experimentsOf(claims []Claim, counts func(*measurement) bool) []string {
 	var names []string
 	for _, c := range claims {
-		for i := range c.numbers() {
-			m := measurements()[measureKey{c.ID, i}]
-			for _, name := range m.from {
+		for i := range c.Values {
+			m := c.measured(i)
+			for _, name := range m.From {
 				if counts(m) && !slices.Contains(names, name) {
 					names = append(names, name)
 				}

@@ -28,8 +28,8 @@ const (
 )
 
 type keptKey struct {
-	changed string
-	measureKey
+	changed, claim string
+	index          int
 }
 
 // Kept judges claims from the numbers that the program comes with of our model, or of that with a
@@ -39,8 +39,8 @@ func Kept(claims []Claim, changed string) ([]Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	return judge(claims, func(v *Outcome, _ measurement) error {
-		if n, ok := kept[keptKey{changed, measureKey{v.ID, v.Index}}]; ok {
+	return judge(claims, func(v *Outcome, _ *measurement) error {
+		if n, ok := kept[keptKey{changed, v.ID, v.Index}]; ok {
 			v.settle(n[0], n[1], n[2])
 		}
 		return nil
@@ -60,7 +60,7 @@ func Keep(path, changed string, outcomes []Outcome) error {
 	}
 	for i := range outcomes {
 		if v := &outcomes[i]; v.Measured() {
-			kept[keptKey{changed, measureKey{v.ID, v.Index}}] = [3]float64{*v.Ours, *v.Low, *v.High}
+			kept[keptKey{changed, v.ID, v.Index}] = [3]float64{*v.Ours, *v.Low, *v.High}
 		}
 	}
 	changes := map[string]bool{}
@@ -74,8 +74,8 @@ func Keep(path, changed string, outcomes []Outcome) error {
 	t := run.NewTable(keptColumns...)
 	for _, changed := range slices.Sorted(maps.Keys(changes)) {
 		for _, c := range all {
-			for i := range c.numbers() {
-				if n, ok := kept[keptKey{changed, measureKey{c.ID, i}}]; ok {
+			for i := range c.Values {
+				if n, ok := kept[keptKey{changed, c.ID, i}]; ok {
 					t.Add(c.ID, i, changed, digits(n[0]), digits(n[1]), digits(n[2]))
 				}
 			}
@@ -122,7 +122,7 @@ func parseKept(path, text string) (map[keptKey][3]float64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
 		}
-		kept[keptKey{row[2], measureKey{row[0], index}}] = n
+		kept[keptKey{row[2], row[0], index}] = n
 	}
 	return kept, nil
 }

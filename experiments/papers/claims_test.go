@@ -13,49 +13,71 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
-// Every number of the SparseServe paper and of PSA's is measured, and
-// nothing is measured that no claim asks for.
+// Every number of the papers is measured on an experiment that figures --paper runs, and no
+// experiment is named that is none.
 func TestEveryClaimHasAMeasurement(t *testing.T) {
 	claims, err := Claims("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := measurements()
-	ids := map[string]bool{}
-	experiments := PaperExperiments()
+	numbers := 0
 	for _, c := range claims {
-		if ids[c.ID] {
-			t.Errorf("%s stands twice in claims.toml", c.ID)
-		}
-		ids[c.ID] = true
-		if kinds := []string{"ratio", "share", "bandwidth", "points", "speedup",
-			"seconds"}; !slices.Contains(kinds, c.Kind) || c.Where == "" || c.Text == "" {
-			t.Errorf("%s: kind %q, where %q, text %q", c.ID, c.Kind, c.Where, c.Text)
-		}
-		for i, v := range c.numbers() {
-			m, ok := left[measureKey{c.ID, i}]
-			if !ok || v <= 0 {
-				t.Errorf("%s: number %d of %s is %g, measured: %v", c.ID, i, c.Paper, v, ok)
+		for i, v := range c.Values {
+			numbers++
+			if len(c.measured(i).From) == 0 || v <= 0 {
+				t.Errorf("%s: number %d is %g, measured on %q", c.ID, i, v, c.measured(i).From)
 			}
-			for _, name := range m.from {
-				if !slices.Contains(experiments, name) {
-					t.Errorf("%s is measured on %s, which is no experiment", c.ID, name)
-				}
-			}
-			delete(left, measureKey{c.ID, i})
 		}
 	}
-	for key := range left {
-		t.Errorf("%v is measured for no claim", key)
+	if len(claims) != 42 || numbers != 62 {
+		t.Errorf("%d claims with %d numbers, want 42 with 62", len(claims), numbers)
 	}
-	notes, err := claimNotes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for id := range notes {
-		if !ids[id] {
-			t.Errorf("a note on %q, which is no claim", id)
+	all := PaperExperiments()
+	for _, name := range ClaimExperiments(claims) {
+		if !slices.Contains(all, name) {
+			t.Errorf("a claim is measured on %s, which no paper's figure shows", name)
 		}
+	}
+}
+
+// A broken claims.toml is an error that names the file and the claim.
+func TestBrokenClaims(t *testing.T) {
+	const good = `[x]
+paper = "psa"
+where = "Fig. 1"
+text = "something"
+kind = "ratio"
+values = [2]
+from = ["fig01"]
+metric = "tbt_mean_s"
+over = { system = "a" }
+`
+	if claims, err := parseClaims("c.toml", good); err != nil || claims[0].ID != "x" {
+		t.Fatalf("%+v, %v", claims, err)
+	}
+	for _, c := range []struct{ old, broken, want string }{
+		{`"tbt_mean_s"`, `"tbt_means"`, `metric = "tbt_means": unknown, use one of`},
+		{`metric =`, `metrik =`, `metrik: unknown key`},
+		{`over =`, "numbers = [{ metric = 2 }]\nover =", `numbers.metric: unknown key`},
+		{`over =`, `reduce = "largest"` + "\nover =", `reduce = "largest" with each = []`},
+		{`over =`, "each = [\"rate\"]\nreduce = \"most\"\nover =", `reduce = "most"`},
+		{`over =`, `bound = "under"` + "\nover =", `bound = "under": unknown`},
+		{`over =`, "until = [1, 2]\nover =", `until: 2 rates for 1 experiments`},
+		{`over = { system = "a" }`, "", `needs over or under`},
+		{`"fig01"`, `"fig02"`, `from = "fig02": unknown`},
+		{`"ratio"`, `"ration"`, `kind = "ration": unknown`},
+		{`[2]`, `[2, 3]`, `numbers: 0 for 2 values`},
+		{`[2]`, "[2]\nclass = [\"anchor\", \"anchor\"]", `class: 2 for 1 values`},
+		{`[2]`, `[]`, `needs paper, where, text and values`},
+	} {
+		_, err := parseClaims("c.toml", strings.Replace(good, c.old, c.broken, 1))
+		if err == nil || !strings.HasPrefix(err.Error(), "c.toml: x: ") ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error is %v, want %s", c.broken, err, c.want)
+		}
+	}
+	if _, err := parseClaims("c.toml", good+good); err == nil {
+		t.Error("one claim stands twice without an error")
 	}
 }
 
@@ -135,11 +157,7 @@ func TestClasses(t *testing.T) {
 	}
 	numbers := map[string]map[Class]int{}
 	for _, c := range claims {
-		if n := len(c.Class); n != 0 && n != len(c.numbers()) {
-			t.Errorf("%s has %d numbers and the classes %v", c.ID, len(c.numbers()), c.Class)
-			continue
-		}
-		for i := range c.numbers() {
+		for i := range c.Values {
 			if numbers[c.Paper] == nil {
 				numbers[c.Paper] = map[Class]int{}
 			}
@@ -194,10 +212,9 @@ func TestIntervalOfAMean(t *testing.T) {
 	dir := t.TempDir()
 	writeResult(t, dir, "fig01", run.SummaryFile,
 		`[{"seed":1,"throughput_tok_s":1},{"seed":2,"throughput_tok_s":2},{"seed":3,"throughput_tok_s":6}]`)
-	m := measurement{from: []string{"fig01"}, measure: func(r *results) (float64, error) {
-		return r.mean("fig01", func(*sweptRun) bool { return true }, tokenThroughput)
-	}}
-	ours, low, high, err := newResults(dir).estimate(m)
+	m := measurement{source: source{From: []string{"fig01"}, Over: filter{}},
+		Metric: "throughput_tok_s"}
+	ours, low, high, err := newResults(dir).estimate(&m)
 	half := 4.302652729911275 * math.Sqrt(7.0/3) // t(2) at 97.5 %, variance 7
 	if err != nil || ours != 3 || math.Abs(low-3+half) > 1e-9 || math.Abs(high-3-half) > 1e-9 {
 		t.Errorf("%g, %g to %g (%v), want 3, %g to %g", ours, low, high, err, 3-half, 3+half)
@@ -214,14 +231,22 @@ func TestLargestRatio(t *testing.T) {
 		{"system":"a","rate":0.3,"throughput_tok_s":30}, {"system":"b","rate":0.3,"throughput_tok_s":6},
 		{"system":"a","rate":0.4,"throughput_tok_s":90}]`)
 	r := newResults(dir)
+	m := measurement{source: source{From: []string{"fig10a"}, Over: filter{"system": "a"},
+		Under: filter{"system": "b"}}, Metric: "throughput_tok_s", Each: []string{"rate"},
+		Reduce: "largest"}
 	for limit, want := range map[float64]float64{0.1: 1, 0.25: 2.5, 9: 5} {
-		if got, err := r.largestRatio("fig10a", system("a"), system("b"), tokenThroughput,
-			limit); got != want || err != nil {
+		m.Until = []float64{limit}
+		if got, err := r.measure(&m); got != want || err != nil {
 			t.Errorf("up to %g req/s: %g (%v), want %g", limit, got, err, want)
 		}
 	}
-	if _, err := r.largestRatio("fig10a", system("a"), system("c"), tokenThroughput, 1); err == nil {
-		t.Error("no error without a run to compare with")
+	m.Under = filter{"system": "c"}
+	if _, err := r.measure(&m); err == nil || err.Error() != "[fig10a]: no row with system = c" {
+		t.Errorf("nothing to compare with: error is %v", err)
+	}
+	m.Under = filter{"system": "b", "rate": []any{0.1, 0.2}}
+	if got, err := r.measure(&m); got != 2.5 || err != nil {
+		t.Errorf("at two rates: %g (%v), want 2.5", got, err)
 	}
 }
 
@@ -295,7 +320,10 @@ func TestKeep(t *testing.T) {
 }
 
 func TestJudgeErrors(t *testing.T) {
-	claims := []Claim{{ID: "ss-fig15-drop", Paper: "sparseserve", Kind: "share", Value: 0.3}}
+	claims, err := Claims("sparseserve", "ss-fig15-drop")
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	if _, err := Judge(claims, dir); err == nil || !strings.Contains(err.Error(), "fig15") {
 		t.Errorf("no results: error is %v", err)
@@ -306,13 +334,14 @@ func TestJudgeErrors(t *testing.T) {
 	}
 	writeResult(t, dir, "fig15", run.SummaryFile, `[{"seed":1,"rate":0.3,"settings":{"system.batch_control":false}}]`)
 	if _, err := Judge(claims, dir); err == nil ||
-		!strings.Contains(err.Error(), "no run to measure on") {
+		!strings.Contains(err.Error(), "claims.toml: ss-fig15-drop: [fig15]: no row with "+
+			"rate = 0.25, system.batch_control = false") {
 		t.Errorf("a rate is missing: error is %v", err)
 	}
 	if _, err := Claims("sparserve"); err == nil || !strings.Contains(err.Error(), `did you mean "sparseserve"`) {
 		t.Errorf("unknown paper: error is %v", err)
 	}
-	outcomes, err := Judge([]Claim{{ID: "mi-x", Paper: "minference", Value: 2}}, dir)
+	outcomes, err := Judge([]Claim{{ID: "mi-x", Paper: "minference", Values: []float64{2}}}, dir)
 	if err != nil || outcomes[0].Measured() || outcomes[0].Verdict != "" ||
 		!strings.Contains(outcomes[0].Note, "not yet measured") {
 		t.Errorf("a claim that cannot be measured: %+v (%v)", outcomes, err)

@@ -13,9 +13,8 @@
 // The two of PSA sample heads (attention.go) at every size of a selection (selectors.go). Each
 // folder of results names the program that made it (version.go).
 //
-// Judge (outcome.go) reads the results (results.go) and measures what claims.toml lists
-// (claims_measure.go, claims_goodput.go, claims_psa.go); claims_notes.toml explains differences.
-// claims_kept.csv has our numbers, and claims_null.go those of a model without mechanisms.
-// tuned.toml lists the parameters that no paper gives, and a Studies can run with one of them
-// changed (tuned.go).
+// Judge (outcome.go) reads the results (results.go) and measures the numbers of claims.toml, which
+// says how each is measured (measure.go): a metric's mean (metrics.go) over the rows of one filter,
+// divided by the mean over those of another. claims_kept.csv has our numbers. tuned.toml lists the
+// parameters that no paper gives, and a Studies can run with one of them changed (tuned.go).
 package papers

@@ -2,35 +2,20 @@ package papers
 
 import (
 	"fmt"
-	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Waiting for loads takes 3 of 10 s of the steps' time, of which the host has 3.
 func TestLoadShareIsOfAllTime(t *testing.T) {
-	r := &sweptRun{Summary: sim.Summary{PhaseS: map[string]float64{"load_stall": 3, "linears": 4,
-		"host": 3}, Steps: 6}}
-	if got := loadShare(r); got != 0.3 {
-		t.Errorf("the share is %g, want 0.3", got)
-	}
-	if got := loadTimePerStep(r); got != 0.5 {
-		t.Errorf("a step waits %g s, want 0.5", got)
-	}
-}
-
-// swept writes the runs of an experiment: a system, its rate and its mean TTFT each.
-func swept(t *testing.T, dir, name, runs string) {
-	t.Helper()
-	path := filepath.Join(dir, name, "summary.json")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("["+runs+"]"), 0o644); err != nil {
-		t.Fatal(err)
+	r := &row{run: &sim.Summary{PhaseS: map[string]float64{"load_stall": 3, "linears": 4, "host": 3},
+		Steps: 6}}
+	for metric, want := range map[string]float64{"load_share": 0.3, "load_s_per_step": 0.5} {
+		if got, err := metrics[metric](r, nil); err != nil || got != want {
+			t.Errorf("%s is %g (%v), want %g", metric, got, err, want)
+		}
 	}
 }
 
@@ -39,26 +24,28 @@ func runAt(system string, rate float64, seed int, ttft, tbt float64) string {
  "tbt_s": {"mean": %g}}`, system, rate, seed, ttft, tbt)
 }
 
-// The largest ratio is looked for over all rates up to the cap, of means over seeds.
-func TestLargestRatioOverTheWholeCurve(t *testing.T) {
+// The worst TBT is looked for over two models' rates, each up to a limit of its own, in means over
+// seeds.
+func TestLargestOverTwoExperiments(t *testing.T) {
 	dir := t.TempDir()
-	a, b := system("vllm"), system("sparseserve")
-	swept(t, dir, "fig10a",
+	writeResult(t, dir, "fig10a", run.SummaryFile, "["+
 		runAt("vllm", 0.1, 1, 2, 1)+","+runAt("sparseserve", 0.1, 1, 1, 3)+","+
-			runAt("vllm", 0.2, 1, 6, 1)+","+runAt("vllm", 0.2, 2, 10, 1)+","+
-			runAt("sparseserve", 0.2, 1, 2, 4)+","+runAt("sparseserve", 0.2, 2, 2, 4)+","+
-			runAt("vllm", 0.3, 1, 14, 1)+","+runAt("sparseserve", 0.3, 1, 2, 9))
-	r := newResults(dir)
-	for _, c := range []struct{ limit, want float64 }{{math.Inf(1), 7}, {0.2, 4}, {0.15, 2}} {
-		if got, err := r.largestRatio("fig10a", a, b, meanTTFT, c.limit); err != nil || got != c.want {
-			t.Errorf("up to %g/s: %g, %v; want %g", c.limit, got, err, c.want)
-		}
+		runAt("vllm", 0.15, 1, 6, 2)+","+runAt("vllm", 0.15, 2, 10, 4)+","+
+		runAt("sparseserve", 0.15, 1, 2, 9)+","+runAt("sparseserve", 0.15, 2, 2, 6)+","+
+		runAt("vllm", 0.3, 1, 14, 1)+","+runAt("sparseserve", 0.3, 1, 2, 9)+"]")
+	writeResult(t, dir, "fig10b", run.SummaryFile, "["+
+		runAt("vllm", 0.25, 1, 1, 1)+","+runAt("sparseserve", 0.25, 1, 1, 4)+","+
+		runAt("vllm", 0.3, 1, 1, 1)+","+runAt("sparseserve", 0.3, 1, 1, 8)+"]")
+	claims, err := Claims("sparseserve", "ss-fig12-tbt")
+	if err != nil {
+		t.Fatal(err)
 	}
-	// TBT counts up to 0.15 and 0.25 requests/s.
-	swept(t, dir, "fig10b",
-		runAt("vllm", 0.25, 1, 1, 1)+","+runAt("sparseserve", 0.25, 1, 1, 2)+","+
-			runAt("vllm", 0.3, 1, 1, 1)+","+runAt("sparseserve", 0.3, 1, 1, 8))
-	if got, err := worstTBT(r); err != nil || got != 3 {
-		t.Errorf("the worst TBT is %g, %v; want 3, at 0.1/s", got, err)
+	m := claims[0].measured(0)
+	if got, err := newResults(dir).measure(m); err != nil || got != 4 {
+		t.Errorf("the worst TBT is %g, %v; want 4, at 0.25/s", got, err)
+	}
+	m.From, m.Until = m.From[:1], m.Until[:1]
+	if got, err := newResults(dir).measure(m); err != nil || got != 3 {
+		t.Errorf("the worst TBT of the first is %g, %v; want 3, at 0.1/s", got, err)
 	}
 }

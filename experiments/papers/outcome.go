@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
@@ -49,7 +47,7 @@ const tolerance = 0.2
 // measures are listed without a number.
 func Judge(claims []Claim, dir string) ([]Outcome, error) {
 	r := newResults(dir)
-	return judge(claims, func(v *Outcome, m measurement) error {
+	return judge(claims, func(v *Outcome, m *measurement) error {
 		ours, low, high, err := r.estimate(m)
 		v.settle(ours, low, high)
 		return err
@@ -60,29 +58,44 @@ func Judge(claims []Claim, dir string) ([]Outcome, error) {
 // with others of the same arrivals: Low and High are our number.
 func Compare(claims []Claim, dir string) ([]Outcome, error) {
 	r := newResults(dir)
-	return judge(claims, func(v *Outcome, m measurement) error {
-		ours, err := m.measure(r)
+	return judge(claims, func(v *Outcome, m *measurement) error {
+		ours, err := r.measure(m)
+		v.settle(ours, ours, ours)
+		return err
+	})
+}
+
+// Null judges a model in which no mechanism of a paper has an effect. All systems of a comparison
+// have one curve, so a ratio is 1; nothing is gained, skipped or waited for, so a share and a gain
+// are 0. Where claims.toml says how, a number is measured on the results in dir: a bandwidth is
+// that of one memcpy a block, and seconds on eight cards are an eighth of dense attention's on one.
+func Null(claims []Claim, dir string) ([]Outcome, error) {
+	r := newResults(dir)
+	return judge(claims, func(v *Outcome, m *measurement) (err error) {
+		ours := 0.0
+		switch {
+		case m.Null != nil:
+			ours, err = r.measure(m.with(m.Null))
+		case v.Kind == "ratio" || v.Kind == "speedup":
+			ours = 1
+		}
 		v.settle(ours, ours, ours)
 		return err
 	})
 }
 
 // judge lists the numbers of claims; settle fills in ours.
-func judge(claims []Claim, settle func(*Outcome, measurement) error) ([]Outcome, error) {
-	notes, err := claimNotes()
-	if err != nil {
-		return nil, err
-	}
+func judge(claims []Claim, settle func(*Outcome, *measurement) error) ([]Outcome, error) {
 	var outcomes []Outcome
 	for _, c := range claims {
-		for i, value := range c.numbers() {
+		for i, value := range c.Values {
+			m := c.measured(i)
 			v := Outcome{ID: c.ID, Index: i, Paper: c.Paper, Where: c.Where, Text: c.text(i), Kind: c.Kind,
-				Value: value, Class: c.class(i), Note: notes[c.ID]}
-			m, ok := measurements()[measureKey{c.ID, i}]
-			if v.Bound = m.bound; !ok {
+				Value: value, Class: c.class(i), Bound: m.Bound, Note: c.Note}
+			if len(m.From) == 0 {
 				v.Note = "not yet measured"
 			} else if err := settle(&v, m); err != nil {
-				return nil, fmt.Errorf("%s: %w", c.ID, err)
+				return nil, fmt.Errorf("claims.toml: %s: %w", c.ID, err)
 			}
 			outcomes = append(outcomes, v)
 		}
@@ -129,24 +142,14 @@ func SortByClass(outcomes []Outcome) {
 	})
 }
 
-// claimNotes are remarks on claims: what their number is measured on, and what
-// is known about why it differs.
-func claimNotes() (map[string]string, error) {
-	notes := map[string]string{}
-	if _, err := toml.Decode(claimNotesTOML, &notes); err != nil {
-		return nil, fmt.Errorf("claims_notes.toml: %w", err)
-	}
-	return notes, nil
-}
-
 // estimate measures on all seeds. The 95 % interval is the jackknife's: the
 // measurement repeated without each of the seeds.
-func (r *results) estimate(m measurement) (ours, low, high float64, err error) {
+func (r *results) estimate(m *measurement) (ours, low, high float64, err error) {
 	r.left = nil
-	if ours, err = m.measure(r); err != nil {
+	if ours, err = r.measure(m); err != nil {
 		return 0, 0, 0, err
 	}
-	seeds, err := r.seeds(m.from)
+	seeds, err := r.seeds(m.From)
 	if err != nil || len(seeds) < 2 {
 		return ours, ours, ours, err
 	}
@@ -154,7 +157,7 @@ func (r *results) estimate(m measurement) (ours, low, high float64, err error) {
 	pseudo := make([]float64, len(seeds))
 	for i, seed := range seeds {
 		r.left = &seed
-		without, err := m.measure(r)
+		without, err := r.measure(m)
 		if err != nil {
 			return 0, 0, 0, err
 		}

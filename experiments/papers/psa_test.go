@@ -3,7 +3,6 @@ package papers
 import (
 	"math"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/BurntSushi/toml"
@@ -24,14 +23,14 @@ func TestSkewFitsPublishedSparsity(t *testing.T) {
 		t.Fatal(err)
 	}
 	share := func(layer string, budget int) float64 {
-		rows, err := newResults(studies.Dir).table("psa-fig2")
+		rows, err := newResults(studies.Dir).rowsOf("psa-fig2")
 		if err != nil {
 			t.Fatal(err)
 		}
 		sum, n := 0.0, 0.0
 		for _, row := range rows {
-			if row["layer"] == layer && row["budget_blocks"] == strconv.Itoa(budget) {
-				v, err := strconv.ParseFloat(row["tokens_share"], 64)
+			if (filter{"layer": layer, "budget_blocks": budget}).takes(row) {
+				v, err := row.sum("tokens_share")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -19,114 +19,125 @@ import (
 // results are the results that claims are measured on, read once. The seed
 // left, if any, is left out.
 type results struct {
-	dir    string
-	left   *uint64
-	runs   map[string][]sweptRun
-	tables map[string][]map[string]string
-	plans  map[string][]capacity.Goodput
+	dir  string
+	left *uint64
+	read map[string][]*row // by experiment
 }
 
-// sweptRun is one object of a sweep's summary.json.
-type sweptRun struct {
-	sim.Summary
-	Settings map[string]any `json:"settings"` // what the axes set
+// row is a run, what a goodput search found for a system, or a row of a table.
+type row struct {
+	cells   map[string]string // what filters compare
+	seeds   []uint64
+	run     *sim.Summary
+	goodput *capacity.Goodput
 }
 
-func newResults(dir string) *results {
-	return &results{dir: dir, runs: map[string][]sweptRun{}, tables: map[string][]map[string]string{},
-		plans: map[string][]capacity.Goodput{}}
-}
+func newResults(dir string) *results { return &results{dir: dir, read: map[string][]*row{}} }
 
-// served returns the runs of an experiment that serves requests.
-func (r *results) served(name string) ([]sweptRun, error) {
-	if r.runs[name] == nil {
-		var runs []sweptRun
-		if err := files.ReadJSON(filepath.Join(r.dir, name, run.SummaryFile), &runs); err != nil {
-			return nil, err
-		}
-		r.runs[name] = runs
-	}
-	var some []sweptRun
-	for _, run := range r.runs[name] {
-		if r.left == nil || run.Seed != *r.left {
-			some = append(some, run)
-		}
-	}
-	return some, nil
-}
-
-// plan returns the candidates of a goodput search.
-func (r *results) plan(name string) ([]capacity.Goodput, error) {
-	if r.plans[name] == nil {
-		var found []capacity.Goodput
-		if err := files.ReadJSON(filepath.Join(r.dir, name, capacity.PlanFile), &found); err != nil {
-			return nil, err
-		}
-		r.plans[name] = found
-	}
-	return r.plans[name], nil
-}
-
-// table returns the rows of an experiment that serves none, by column.
-func (r *results) table(name string) ([]map[string]string, error) {
-	if r.tables[name] == nil {
-		path := filepath.Join(r.dir, name, tableFile)
-		text, err := files.ReadResult(path)
+// rows returns the rows that a measurement reads, without the seed left.
+func (r *results) rows(m *measurement) (some []*row, err error) {
+	for i, name := range m.From {
+		all, err := r.rowsOf(name)
 		if err != nil {
 			return nil, err
 		}
-		all, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range all[min(1, len(all)):] {
-			cells := map[string]string{}
-			for i, column := range all[0] {
-				cells[column] = row[i]
+		for _, row := range all {
+			left := r.left != nil && row.goodput == nil && slices.Contains(row.seeds, *r.left)
+			late := m.Until != nil && row.run != nil && row.run.Rate > m.Until[i]
+			if !left && !late {
+				some = append(some, row)
 			}
-			r.tables[name] = append(r.tables[name], cells)
-		}
-	}
-	var some []map[string]string
-	for _, row := range r.tables[name] {
-		if seed, ok := row["seed"]; !ok || r.left == nil || seed != strconv.FormatUint(*r.left, 10) {
-			some = append(some, row)
 		}
 	}
 	return some, nil
 }
 
-// column returns the numbers of one column, of the rows that have these texts in others.
-func (r *results) column(name, column string, where map[string]string) ([]float64, error) {
-	rows, err := r.table(name)
+// rowsOf returns the rows of an experiment.
+func (r *results) rowsOf(name string) ([]*row, error) {
+	if rows, ok := r.read[name]; ok {
+		return rows, nil
+	}
+	read := readTable
+	switch e, _ := experiments.Named(name); e.Command {
+	case "sweep":
+		read = readRuns
+	case "plan":
+		read = readPlan
+	}
+	rows, err := read(filepath.Join(r.dir, name))
 	if err != nil {
 		return nil, err
 	}
-	var numbers []float64
 	for _, row := range rows {
-		if slices.ContainsFunc(slices.Collect(maps.Keys(where)),
-			func(k string) bool { return row[k] != where[k] }) {
-			continue
-		}
-		v, err := strconv.ParseFloat(row[column], 64)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		numbers = append(numbers, v)
+		row.cells["experiment"] = name
 	}
-	if len(numbers) == 0 {
-		return nil, fmt.Errorf("%s: no row with %v", name, where)
+	r.read[name] = rows
+	return rows, nil
+}
+
+// readRuns reads the runs of a sweep: cells are the system, the rate and what the axes set.
+func readRuns(folder string) (rows []*row, err error) {
+	var runs []struct {
+		sim.Summary
+		Settings map[string]any `json:"settings"`
 	}
-	return numbers, nil
+	err = files.ReadJSON(filepath.Join(folder, run.SummaryFile), &runs)
+	for i := range runs {
+		s := &runs[i].Summary
+		cells := texts(runs[i].Settings)
+		cells["system"], cells["rate"] = s.System, text(s.Rate)
+		rows = append(rows, &row{cells: cells, seeds: []uint64{s.Seed}, run: s})
+	}
+	return rows, err
+}
+
+// readPlan reads the candidates of a goodput search: cells are the system and the axes.
+func readPlan(folder string) (rows []*row, err error) {
+	var found []capacity.Goodput
+	err = files.ReadJSON(filepath.Join(folder, capacity.PlanFile), &found)
+	for i := range found {
+		g := &found[i]
+		cells := texts(g.Axes)
+		cells["system"] = g.System
+		rows = append(rows, &row{cells: cells, seeds: g.Seeds, goodput: g})
+	}
+	return rows, err
+}
+
+// readTable reads the table of an experiment that serves no requests: cells are its columns.
+func readTable(folder string) (rows []*row, err error) {
+	path := filepath.Join(folder, tableFile)
+	text, err := files.ReadResult(path)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range lines[min(1, len(lines)):] {
+		r := &row{cells: map[string]string{}}
+		for i, column := range lines[0] {
+			r.cells[column] = line[i]
+		}
+		if seed, err := strconv.ParseUint(r.cells["seed"], 10, 64); err == nil {
+			r.seeds = []uint64{seed}
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
 }
 
 // seeds lists the seeds that all the experiments have run with.
-func (r *results) seeds(names []string) ([]uint64, error) {
-	var seeds []uint64
+func (r *results) seeds(names []string) (seeds []uint64, err error) {
 	for i, name := range names {
-		own, err := r.seedsOf(name)
+		rows, err := r.rowsOf(name)
 		if err != nil {
 			return nil, err
+		}
+		var own []uint64
+		for _, row := range rows {
+			own = append(own, row.seeds...)
 		}
 		slices.Sort(own)
 		own = slices.Compact(own)
@@ -138,112 +149,42 @@ func (r *results) seeds(names []string) ([]uint64, error) {
 	return seeds, nil
 }
 
-func (r *results) seedsOf(name string) (seeds []uint64, err error) {
-	has := func(file string) bool {
-		_, err := os.Stat(filepath.Join(r.dir, name, file))
-		return err == nil
-	}
-	switch {
-	case has(capacity.PlanFile):
-		found, err := r.plan(name)
-		for i := range found {
-			seeds = append(seeds, found[i].Seeds...)
+// takes says that a row has the filter's values.
+func (f filter) takes(r *row) bool {
+	for key, want := range f {
+		permitted, ok := want.([]any)
+		if !ok {
+			permitted = []any{want}
 		}
-		return seeds, err
-	case has(tableFile):
-		rows, err := r.table(name)
-		for _, row := range rows {
-			if seed, err := strconv.ParseUint(row["seed"], 10, 64); err == nil {
-				seeds = append(seeds, seed)
-			}
+		has, ok := r.cells[key]
+		if !ok || !slices.ContainsFunc(permitted, func(v any) bool { return text(v) == has }) {
+			return false
 		}
-		return seeds, err
 	}
-	runs, err := r.served(name)
-	for _, run := range runs {
-		seeds = append(seeds, run.Seed)
-	}
-	return seeds, err
+	return true
 }
 
-// filter says which runs count.
-type filter func(*sweptRun) bool
-
-func (f filter) and(g filter) filter { return func(r *sweptRun) bool { return f(r) && g(r) } }
-
-func system(name string) filter { return func(r *sweptRun) bool { return r.System == name } }
-func atRate(x float64) filter   { return func(r *sweptRun) bool { return r.Rate == x } }
-
-// with keeps the runs in which the axes set key to value.
-func with(key string, value any) filter {
-	return func(r *sweptRun) bool {
-		if n, ok := value.(int); ok {
-			return r.Settings[key] == float64(n)
-		}
-		return r.Settings[key] == value
+// String writes a filter as claims.toml does.
+func (f filter) String() string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(f)) {
+		parts = append(parts, fmt.Sprintf("%s = %s", key, text(f[key])))
 	}
+	return strings.Join(parts, ", ")
 }
 
-// mean is the mean of a quantity over the runs that count.
-func (r *results) mean(name string, f filter, of func(*sweptRun) float64) (float64, error) {
-	runs, err := r.served(name)
-	if err != nil {
-		return 0, err
+func texts(values map[string]any) map[string]string {
+	cells := map[string]string{}
+	for key, v := range values {
+		cells[key] = text(v)
 	}
-	sum, n := 0.0, 0
-	for i := range runs {
-		if f(&runs[i]) {
-			sum += of(&runs[i])
-			n++
-		}
-	}
-	if n == 0 {
-		return 0, fmt.Errorf("%s: no run to measure on", name)
-	}
-	return sum / float64(n), nil
+	return cells
 }
 
-// ratio is the ratio of two means of one quantity.
-func (r *results) ratio(name string, over, under filter, of func(*sweptRun) float64) (
-	float64, error) {
-	a, err := r.mean(name, over, of)
-	if err != nil {
-		return 0, err
+// text writes a value of TOML or JSON, numbers without an exponent.
+func text(v any) string {
+	if x, ok := v.(float64); ok {
+		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
-	b, err := r.mean(name, under, of)
-	if err != nil {
-		return 0, err
-	}
-	if b == 0 {
-		return 0, fmt.Errorf("%s: a mean of 0 to divide by", name)
-	}
-	return a / b, nil
-}
-
-// largestRatio is the largest ratio of two means at one rate, over the rates
-// up to a cap at which both have runs.
-func (r *results) largestRatio(name string, over, under filter, of func(*sweptRun) float64,
-	limit float64) (float64, error) {
-	runs, err := r.served(name)
-	if err != nil {
-		return 0, err
-	}
-	best := math.Inf(-1)
-	var rates []float64
-	for i := range runs {
-		if under(&runs[i]) && runs[i].Rate <= limit && !slices.Contains(rates, runs[i].Rate) {
-			rates = append(rates, runs[i].Rate)
-		}
-	}
-	for _, rate := range rates {
-		v, err := r.ratio(name, over.and(atRate(rate)), under.and(atRate(rate)), of)
-		if err != nil {
-			return 0, err
-		}
-		best = math.Max(best, v)
-	}
-	if math.IsInf(best, 0) {
-		return 0, fmt.Errorf("%s: no rate to compare at", name)
-	}
-	return best, nil
+	return fmt.Sprint(v)
 }

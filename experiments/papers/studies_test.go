@@ -106,14 +106,18 @@ func TestStudiesGoodput(t *testing.T) {
 	// The claim's ratio is that of the goodputs; with a seed left out, of the
 	// others' own.
 	r := newResults(studies.Dir)
-	ratio := goodputRatio("fig13a", "sparseserve", "vllm").measure
-	if got, err := ratio(r); err != nil || got != found[5].Goodput/found[0].Goodput {
+	claims, err := Claims("sparseserve", "ss-fig13-total")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := claims[0].measured(0)
+	if got, err := r.measure(m); err != nil || got != found[5].Goodput/found[0].Goodput {
 		t.Errorf("ratio %g (%v), want %g", got, err, found[5].Goodput/found[0].Goodput)
 	}
 	left := uint64(2)
 	r.left = &left
 	own := func(g capacity.Goodput) float64 { return (g.SeedGoodputs[0] + g.SeedGoodputs[2]) / 2 }
-	if got, err := ratio(r); err != nil || math.Abs(got-own(found[5])/own(found[0])) > 1e-12 {
+	if got, err := r.measure(m); err != nil || math.Abs(got-own(found[5])/own(found[0])) > 1e-12 {
 		t.Errorf("without seed 2: ratio %g (%v), want %g", got, err, own(found[5])/own(found[0]))
 	}
 	if seeds, err := r.seeds([]string{"fig13a"}); err != nil ||
@@ -189,8 +193,9 @@ func TestTransfersArePhysical(t *testing.T) {
 	} {
 		last := 0.0
 		for _, tokens := range []int{4, 8, 16, 32} {
-			v, err := bandwidth(engine.direction, engine.name, tokens, slices.Max[[]float64])(
-				newResults(studies.Dir))
+			v, err := newResults(studies.Dir).measure(&measurement{source: source{From: []string{"fig04"},
+				Over: filter{"direction": engine.direction, "engine": engine.name, "block_tokens": tokens}},
+				Metric: "gb_s"})
 			if err != nil {
 				t.Fatal(err)
 			}
