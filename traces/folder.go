@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -140,7 +141,8 @@ func (f *folder) Close() error {
 	return errors.Join(errs...)
 }
 
-// countLines counts the lines of a file that are not blank.
+// countLines counts the lines of a file that are not blank. Each is an object, as far as its ends
+// say.
 func countLines(path string) (int, error) {
 	text, shut, err := openText(path, true)
 	if err != nil {
@@ -149,10 +151,14 @@ func countLines(path string) (int, error) {
 	defer shut()
 	l := newLines(path, text)
 	for n := 0; ; n++ {
-		if _, err := l.next(); err == io.EOF {
+		line, err := l.next()
+		switch line = bytes.TrimSpace(line); {
+		case err == io.EOF:
 			return n, nil
-		} else if err != nil {
+		case err != nil:
 			return 0, err
+		case line[0] != '{' || line[len(line)-1] != '}':
+			return 0, &LineError{path, l.number, "line", string(line), "not a JSON object"}
 		}
 	}
 }

@@ -70,17 +70,6 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// rest counts the lines from here that are not blank, up to one that cannot be read.
-func (l *lines) rest() (n int, err error) {
-	for ; ; n++ {
-		if _, err := l.next(); err == io.EOF {
-			return n, nil
-		} else if err != nil {
-			return n, err
-		}
-	}
-}
-
 // unread makes the next call of next return the line last returned.
 func (l *lines) unread() { l.pending = true }
 

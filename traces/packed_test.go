@@ -211,6 +211,9 @@ func TestDamageBehindTheRequests(t *testing.T) {
 		"endless.json": join("[", conversation, ",\n", "]"),
 	} {
 		packed := zipped(t, text)
+		at := len(text) / 4 * 3
+		wrong := text[:at] + strings.Replace(text[at:], "900", "9#0}", 1)
+		wrong = wrong[:at] + strings.Replace(wrong[at:], "hello\"", "hello", 1)
 		other := []byte(packed)
 		other[len(other)*2/3] ^= 0x55
 		check := []byte(packed)
@@ -218,7 +221,8 @@ func TestDamageBehindTheRequests(t *testing.T) {
 		for kind, data := range map[string]string{"sound": text, "sound gzip": packed,
 			"a gzip cut short": packed[:len(packed)*2/3], "a gzip without its end": packed[:len(packed)-4],
 			"a byte": string(other), "a check sum": string(check), "garbage behind": packed + "garbage",
-			"half another behind": packed + packed[:len(packed)/2], "cut short": text[:len(text)-7]} {
+			"half another behind": packed + packed[:len(packed)/2], "a row": wrong,
+			"a row in a gzip": zipped(t, wrong), "cut short": text[:len(text)-7]} {
 			path := filepath.Join(t.TempDir(), name)
 			if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
 				t.Fatal(err)

@@ -1,8 +1,8 @@
 package traces
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -179,13 +179,26 @@ func (r *reader) end() error {
 	return &LineError{File: r.lines.file, Problem: "no requests in it"}
 }
 
-func (r *reader) rest() (int, error) {
-	n, err := r.lines.rest()
-	if _, csv := r.dec.(*csvDecoder); n > 0 && err == nil && !csv && !r.lines.ended &&
-		!json.Valid(r.lines.buf) {
-		err = r.truncated(r.fault(errors.New("not valid JSON")))
+// rest goes on behind a row that cannot be read, and returns what is wrong with the first such.
+func (r *reader) rest() (n int, damage error) {
+	check := func(line []byte) error { return decodeJSON(line, new(struct{})) }
+	if csv, ok := r.dec.(*csvDecoder); ok {
+		check = csv.check
 	}
-	return n, err
+	for {
+		line, err := r.lines.next()
+		if err == nil && damage == nil {
+			if wrong := check(line); wrong != nil {
+				damage = r.truncated(r.fault(wrong))
+			}
+		}
+		if err == io.EOF {
+			return n, damage
+		} else if err != nil {
+			return n, cmp.Or(damage, err)
+		}
+		n++
+	}
 }
 
 // fault adds file and line to the error of a decoder.

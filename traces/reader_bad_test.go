@@ -232,3 +232,19 @@ func TestFolderMixesItsFiles(t *testing.T) {
 		t.Errorf("a folder without the sets asked for: %v", err)
 	}
 }
+
+// A line of a folder that is no object is an error, whether a request is drawn from it or not.
+func TestFolderWithABadLine(t *testing.T) {
+	dir := t.TempDir()
+	row := `{"dataset":"lcc","length":900,"answers":["a"]}` + "\n"
+	path := filepath.Join(dir, "lcc.jsonl")
+	for _, bad := range []string{"garbage", row[:20], "\x00"} {
+		if err := os.WriteFile(path, []byte(row+row+bad+"\n"+row), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := openPath(dir, wholeFile(""))
+		if err == nil || !strings.Contains(err.Error(), path+":3: line = ") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

@@ -226,7 +226,7 @@ func typeName(v reflect.Value) string {
 	case e.Kind() == reflect.Bool:
 		one = "true or false"
 	case e.CanUint():
-		one = "an integer of 0 or more"
+		one = "an integer from 0 to 9223372036854775807"
 	case e.CanInt():
 		one = "an integer"
 	default:

@@ -23,8 +23,10 @@ var metrics = map[string]func(r *row, left *uint64) (float64, error){
 	"load_s_per_step": ofRun(func(s *sim.Summary) float64 {
 		return s.PhaseS["load_stall"] / float64(s.Steps)
 	}),
-	"load_share":          ofRun(loadShare),
-	"prefill_attention_s": ofRun(func(s *sim.Summary) float64 { return s.PhaseS["prefill_attention"] }),
+	"load_share": ofRun(loadShare),
+	"prefill_attention_s": ofRun(func(s *sim.Summary) float64 {
+		return s.PhaseS["prefill_attention"]
+	}),
 
 	"goodput": goodput,
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -190,6 +191,10 @@ func (s *PointStore) writeVersion() error {
 	return WriteFile(filepath.Join(s.dir, storeFile), append(text, '\n'))
 }
 
+// leftBehind are names that killed processes leave in a store: a point that ran, its lock, a file
+// that was being written. Other hidden files are not the store's.
+var leftBehind = regexp.MustCompile(`^\.([0-9a-f]{16}[-.]|store\.json[0-9])`)
+
 // clear removes what killed processes left.
 func (s *PointStore) clear() error {
 	entries, err := os.ReadDir(s.dir)
@@ -197,7 +202,7 @@ func (s *PointStore) clear() error {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") && e.Name() != LockFile {
+		if leftBehind.MatchString(e.Name()) {
 			if err := os.RemoveAll(filepath.Join(s.dir, e.Name())); err != nil {
 				return err
 			}

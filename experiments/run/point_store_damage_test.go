@@ -75,19 +75,31 @@ func TestSweepMendsDamage(t *testing.T) {
 	}
 }
 
+// Hidden files of a user stay.
 func TestSweepClearsWhatAKilledOneLeft(t *testing.T) {
 	s := mustSweep(t, testkit.Write(t, "s.toml", smallSweep))
 	for _, dir := range []string{"out", "clean"} {
+		own := filepath.Join(dir, "points", ".git", "config")
+		if err := os.MkdirAll(filepath.Dir(own), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Rewrite(t, own, "precious")
 		if dir == "out" {
-			if err := os.MkdirAll("out/points/.0123"+Unfinished, 0o755); err != nil {
+			point := "out/points/.0123456789abcdef" + Unfinished
+			if err := os.MkdirAll(point, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			testkit.Rewrite(t, "out/points/.0123"+Unfinished+"/requests.csv", "half")
-			testkit.Rewrite(t, "out/.summary.json123", "half")
-			testkit.Rewrite(t, "out/.sweep.json7", "half")
+			for _, left := range []string{point + "/requests.csv", "out/points/.0123456789abcdef.lock",
+				"out/points/.0123456789abcdef.missed9", "out/points/.store.json1", "out/.summary.json123",
+				"out/.sweep.json7"} {
+				testkit.Rewrite(t, left, "half")
+			}
 		}
 		if _, _, _, err := runSweep(t, dir, s, 2, pretend); err != nil {
 			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(own); string(text) != "precious" {
+			t.Errorf("%s: %q, %v", own, text, err)
 		}
 	}
 	testkit.SameTree(t, testkit.Tree(t, "clean"), testkit.Tree(t, "out"))

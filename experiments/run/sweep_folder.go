@@ -76,6 +76,9 @@ func OpenSweepFolder(dir, points, program string, s *config.Sweep,
 	f := &SweepFolder{dir: dir, sweep: s, pts: expanded}
 	if points == "" {
 		points = filepath.Join(dir, pointsFolder)
+	} else if filepath.Clean(points) == filepath.Clean(dir) {
+		return nil, fmt.Errorf("--points %s: is the result folder; choose a folder within it or another",
+			points)
 	} else if f.lock, err = LockDir(dir); err != nil {
 		return nil, err
 	}

@@ -30,8 +30,9 @@ var outputs = []string{
 var numbers = []string{
 	"0", "1", "-1", "2", "0.5", "1e-300", "1e300", "-1e300", "nan", "inf", "-inf",
 	"9223372036854775807", "-9223372036854775808",
-	"9223372036854775808", "0x10", "1_000", "007", "1e", ".", "", " ", "true", "[]", "[1]", "[1, 2]",
-	"[[1, 2]]", "{}", "\"1\"", "1979-05-27",
+	"9223372036854775808", "18446744073709551615", "18446744073709551616",
+	"[9223372036854775808, -1]", "0x10", "1_000", "007", "1e", ".", "", " ", "true", "[]", "[1]",
+	"[1, 2]", "[[1, 2]]", "{}", "\"1\"", "1979-05-27",
 }
 
 func drawCommand(t *rapid.T, keys []schemaKey) []string {
@@ -51,7 +52,7 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 	}
 	output := func() string { return rapid.SampledFrom(outputs).Draw(t, "output") }
 	path := func() string { return rapid.SampledFrom(paths).Draw(t, "path") }
-	switch rapid.IntRange(0, 15).Draw(t, "command") {
+	switch rapid.IntRange(0, 22).Draw(t, "command") {
 	case 0, 1, 2:
 		return append(append([]string{"simulate"}, small...), sets(5)...)
 	case 3:
@@ -69,8 +70,7 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 	case 7:
 		return []string{"compare", path(), "--set", "model=llama3-8b", "--set", "gpu=h200", "--out", "o"}
 	case 8:
-		return []string{"trace", rapid.SampledFrom([]string{"describe"}).Draw(t, "trace"),
-			path(), "--json"}
+		return []string{"trace", "describe", path(), "--json"}
 	case 9:
 		return []string{"trace", "convert", "trace.csv", "--out", output()}
 	case 11:
@@ -85,6 +85,15 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 		return append([]string{"sweep", rapid.SampledFrom([]string{"tiny.toml", path()}).Draw(t,
 			"config"), "--engine", rapid.SampledFrom([]string{"slurm", "kubernetes"}).Draw(t, "engine"),
 			"--out", output(), "--image", path(), "--claim", path()}, small...)
+	case 15:
+		return append([]string{"simulate", "--set", "system.preset=vllm", "--set", "workload.rate=1",
+			"--set", "seed=" + rapid.SampledFrom(numbers).Draw(t, "seed")}, small...)
+	case 16, 17:
+		return drawData(t)
+	case 18, 19:
+		return drawDamage(t)
+	case 20, 21, 22:
+		return drawOutput(t)
 	case 10:
 		return []string{rapid.SampledFrom([]string{"figures", "diff", "validate", "list"}).Draw(t,
 			"of a folder"), path(), path()}

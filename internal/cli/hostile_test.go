@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,42 +15,84 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // TestHostileCommands draws command lines and configurations from the schema of keys, sensible and
 // hostile ones, and carries them out on the simulator. None panics or hangs; each ends with status
-// 0 and finite figures, with status 1 and one line of error, or interrupted. `make hunt` draws
-// 10^5.
+// 0 and finite figures, with status 1 and one line of error, or interrupted. No file that it reads
+// is another afterwards, and damage is said. `make hunt` draws 10^5.
 func TestHostileCommands(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	schema := readSchema(t)
-	layTraps(t)
 	simulator := run.NewSimulator()
+	lay := func() map[string]string {
+		layTraps(t)
+		if status, _, errs := runHere(t.Context(), simulator.Run, "simulate", "nested.toml", "--out",
+			"S"); status != exitOK {
+			t.Fatal(errs)
+		}
+		return regular(t)
+	}
+	before := lay()
+	names := "\n" + strings.Join(ls(t), "\n") + "\n"
+	last := filepath.Join(t.TempDir(), "last-command")
 	counts := map[int]int{} // of statuses
 	defer func() { t.Log("commands by status:", counts) }()
-	rapid.Check(t, func(t *rapid.T) {
-		args := drawCommand(t, schema)
+	rapid.Check(t, func(rt *rapid.T) {
+		args := drawCommand(rt, schema)
 		// A crash of another goroutine ends the process: the file that is left says what made it.
 		note := strings.Join(args, "\n") + "\n"
 		if text, err := os.ReadFile("drawn.toml"); err == nil {
 			note += "drawn.toml:\n" + string(text)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "last-command"), []byte(note), 0o644); err != nil {
-			t.Fatal(err)
+		if err := os.WriteFile(last, []byte(note), 0o644); err != nil {
+			rt.Fatal(err)
 		}
-		e := endingOf(t, note, simulator, args)
+		e := endingOf(rt, note, simulator, args)
 		counts[e.status]++
-		checkEnding(t, note, e)
-		if text, err := os.ReadFile("trace.csv"); err != nil || string(text) != goodTrace {
-			t.Fatalf("%s\ntrace.csv is now %q, %v", note, text, err)
-		}
-		for _, made := range []string{"out", "o", "o.csv", "o.html", "o.toml", "o.toml.csv", "soft"} {
-			if err := os.RemoveAll(made); err != nil {
-				t.Fatal(err)
+		after, left := regular(t), false
+		for path, text := range before {
+			now, there := after[path]
+			changed := now != text || !there
+			if left = left || changed; changed && reads(args, path) {
+				rt.Fatalf("%s\n%s is now %.200q", note, path, now)
 			}
 		}
+		for _, made := range ls(t) {
+			if left || !strings.Contains(names, "\n"+made+"\n") {
+				if err := os.RemoveAll(made); err != nil {
+					rt.Fatal(err)
+				}
+			}
+		}
+		if left {
+			before = lay()
+		}
+		for path := range after {
+			if _, ours := before[path]; !ours {
+				os.Remove(path)
+			}
+		}
+		checkEnding(rt, note, e)
+		if strings.Contains(note, harmed) && e.status == exitOK &&
+			!strings.Contains(e.out, "damaged behind the requests") {
+			rt.Fatalf("%s\nno word of the damage: %s", note, e.out)
+		}
 	})
+}
+
+// ls names what the working folder holds.
+func ls(t *testing.T) (names []string) {
+	entries, err := os.ReadDir(".")
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
 
 // ending is what a command line came to.
@@ -146,10 +189,13 @@ func readSchema(t *testing.T) (keys []schemaKey) {
 	return keys
 }
 
-const goodTrace = "arrived_s,prompt_tokens,output_tokens,set\n0,900,3,\n1,40,2,a\n"
-
 // layTraps makes files that are no configurations, models, cards, traces, records or results.
 func layTraps(t *testing.T) {
+	card, err := hw.LoadCard("h100-80gb")
+	if err := errors.Join(err, os.MkdirAll("in/points/x", 0o755), os.Mkdir("in/slurm", 0o755),
+		card.Write("card.toml")); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
 		"empty": "", "binary": "\x00\xff\x1f\x8b\x08", "half.json": `{"hidden_size": 1e999, "num_`,
 		"list.json": "[]",
@@ -161,7 +207,11 @@ func layTraps(t *testing.T) {
 		"azure.csv": "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,374,44\n",
 		"moon.jsonl": "{\"timestamp\": 0, \"input_length\": 700, \"output_length\": 2, \"hash_ids\": " +
 			"[0, 1]}\n",
-		"tiny.toml": "model = \"llama3-8b\"\n[workload]\nrequests = 2\n[system]\npreset = \"vllm\"\n",
+		"tiny.toml": tiny, "nested.toml": fmt.Sprintf(nested, "trace.csv"), "in/.hidden": goodTrace,
+		"in/config.toml": fmt.Sprintf(nested, "ttft.csv"), "in/ttft.csv": goodTrace,
+		"in/slurm/base.toml": fmt.Sprintf(nested, "../../trace.csv"), "in/points/x/t.csv": goodTrace,
+		"record.csv": goodRecord, "prices.toml": goodPrices, "model.json": goodModel,
+		"heads.json": `[{"0": ["vertical_and_slash", 1000, 6096, 336]}]`,
 	} {
 		writeFile(t, name, text)
 	}

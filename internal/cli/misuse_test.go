@@ -32,6 +32,7 @@ func misuseFiles() map[string]string {
 		"axis.toml":    "[[axis]]\nworkload.rate = [1.0]\n",
 		"million.toml": grid(1000, 1000),
 		"billion.toml": grid(31623, 31623),
+		"seed.toml":    "[system]\npreset = \"vllm\"\n[[axis]]\ngrid.seed = [1, 2]\n",
 		"both.toml":    "[system]\npreset = [\"vllm\", \"vllm-s\"]\n[[systems]]\npreset = \"vllm-s\"\n",
 	}
 }
@@ -67,7 +68,8 @@ func TestMisuse(t *testing.T) {
 		{"simulate", ""},
 		{"simulate", "/dev/zero"},
 		{"simulate", "both.toml"},
-		{"sweep", "axis.toml"}, {"sweep", "million.toml"}, {"sweep", "billion.toml"},
+		{"sweep", "axis.toml"}, {"sweep", "seed.toml", "--out", "o", "--points", "./o/"},
+		{"sweep", "million.toml"}, {"sweep", "billion.toml"},
 		{"plan", "--set", "goodput.start=1e-300"},
 		{"trace", "convert", "mix.csv", "--out", "mix.csv"},
 		{"trace", "convert", "mix.csv", "--out", "/dev/full"},

@@ -30,7 +30,8 @@ func TestOutputsAreNoInputs(t *testing.T) {
 	}
 	writeFile(t, "s.csv", string(samples))
 	if err := errors.Join(os.Link("R/summary.json", "hard.html"), os.Symlink("s.csv", "s.toml"),
-		os.Symlink("R/summary.csv", "soft.html"), os.Link("t.csv", "t2.csv")); err != nil {
+		os.Symlink("R/summary.csv", "soft.html"), os.Link("t.csv", "t2.csv"),
+		os.Link("t.csv", "hard.csv")); err != nil {
 		t.Fatal(err)
 	}
 	before := textsBelow(t, ".")
@@ -45,6 +46,8 @@ func TestOutputsAreNoInputs(t *testing.T) {
 		{"calibrate", "--drive", "R", "--out", "R/summary.json"},
 		{"calibrate", "--drive", "R", "--out", "/dev/full"},
 		{"simulate", "--set", "workload.requests=2", "--cpuprofile", "/dev/full"},
+		{"simulate", "--set", "workload.trace=t.csv", "--set", "workload.rate=1", "--set",
+			"workload.requests=2", "--cpuprofile", "hard.csv"},
 	} {
 		status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
 		if status != exitFailed || strings.Count(errs, "\n") != 1 {

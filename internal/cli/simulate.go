@@ -56,19 +56,18 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if most > 0 {
 		workers = most
 	}
-	stop, err := startProfile(s.CPUProfile)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-
 	folder, err := s.open(app, cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
+	kept := append(cfg.Paths(), s.Config, s.Weights, folder.Dir())
+	stop, err := startProfile(s.CPUProfile, kept)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	if s.Record != "" {
-		kept := append(cfg.Paths(), s.Config, s.Weights, folder.Dir())
 		if err := files.CheckOutput(s.Record, kept...); err != nil {
 			return fmt.Errorf("--record-selections: %w", err)
 		}
@@ -258,12 +257,13 @@ func printJSON(app *App, v any) error {
 	return e.Encode(v)
 }
 
-// startProfile writes a CPU profile until the returned function is called.
-func startProfile(path string) (stop func() error, err error) {
+// startProfile writes a CPU profile until the returned function is called. It replaces nothing that
+// is kept.
+func startProfile(path string, kept []string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil
 	}
-	f, err := files.Create(path)
+	f, err := files.Create(path, kept...)
 	if err != nil {
 		return nil, err
 	}
