@@ -18,6 +18,8 @@ const module = "github.com/sparseserve/sparseserve/"
 // only what stands above it. Folders below an entry belong to it.
 var tiers = [][]string{
 	{"internal/files", "internal/nearest", "internal/stats", "internal/units", "internal/warn"},
+	{"internal/doc"},
+	{"internal/show"},
 	{"sim/des"},
 	{"sim/prefix"},
 	{"sim/kv", "sim/dsa", "sim/pattern"},
@@ -30,7 +32,7 @@ var tiers = [][]string{
 	{"experiments/run"},
 	{"experiments/capacity", "experiments/diff", "experiments/patterns"},
 	{"experiments/validate", "experiments/papers", "experiments/whatif"},
-	{"internal/report"},
+	{"internal/answers"},
 	{"internal/cli"},
 	{""}, // main.go
 }
@@ -66,7 +68,7 @@ func TestForbidden(t *testing.T) {
 		{"sim", "sim/kv", true},
 		{"hw", "sim", true},
 		{"internal/cli", "figures", true},
-		{"internal/report", "figures", true},
+		{"internal/answers", "figures", true},
 		{"experiments/whatif", "figures", false},
 		{"", "internal/cli", true},
 		{"sim", "hw", false},
@@ -122,13 +124,14 @@ func forbidden(from, to string) string {
 	case owner(from) == owner(to) && owner(from) != "":
 		return "" // within one folder of the house
 	case owner(from) == apart:
-		if to == "internal/files" || to == "internal/stats" || to == "internal/warn" {
-			return "" // the way to read them, and what of them doubts a figure
+		if to == "internal/files" || to == "internal/stats" || to == "internal/warn" ||
+			to == "internal/doc" {
+			return "" // it reads results, and draws documents
 		}
-		return "figures reads result files only"
+		return "figures reads result files and draws documents only"
 	case owner(to) == apart:
-		if tier(from) < tier("internal/report") {
-			return "only the command line and its reports draw"
+		if tier(from) < tier("internal/answers") {
+			return "only the command line and its answers draw"
 		}
 		return ""
 	case tier(from) < 0 || tier(to) < 0:

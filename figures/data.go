@@ -7,65 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// Figure is a picture as data, for what draws it otherwise.
-type Figure struct {
-	Name    string  // as of its file
-	Caption string  // what was run, and what intervals are
-	Charts  []Chart // its panels
-}
-
-// Chart is a panel: lines over x, or bars.
-type Chart struct {
-	Title  string    `json:"title"`
-	X      string    `json:"x"` // labels with units
-	Y      string    `json:"y"`
-	LogX   bool      `json:"logX,omitempty"`
-	LogY   bool      `json:"logY,omitempty"`
-	Low    bool      `json:"low,omitempty"` // of half the height
-	Lines  []Line    `json:"lines,omitempty"`
-	Bars   []Bar     `json:"bars,omitempty"`
-	Marks  []float64 `json:"marks,omitempty"`  // of x
-	Levels []float64 `json:"levels,omitempty"` // of y
-}
-
-// Line is one series of points.
-type Line struct {
-	Name   string  `json:"name"`
-	Color  string  `json:"color"` // #rrggbb
-	Dashed bool    `json:"dashed,omitempty"`
-	Bare   bool    `json:"bare,omitempty"` // without markers
-	Dots   bool    `json:"dots,omitempty"` // without a line
-	Points []Point `json:"points"`
-}
-
-// Point is a mean over seeds, with its 95 % interval where it has one.
-type Point struct {
-	X    float64  `json:"x"`
-	Y    float64  `json:"y"`
-	Low  *float64 `json:"low,omitempty"`
-	High *float64 `json:"high,omitempty"`
-	Note string   `json:"note,omitempty"` // what to read it with
-}
-
-// Bar is one bar of parts on top of each other.
-type Bar struct {
-	Name  string `json:"name"`
-	Parts []Part `json:"parts"`
-}
-
-// Part is a part of a bar.
-type Part struct {
-	Name  string   `json:"name"`
-	Color string   `json:"color"`
-	Value float64  `json:"value"`
-	Low   *float64 `json:"low,omitempty"`
-	High  *float64 `json:"high,omitempty"`
-}
-
 // RunsData is what DrawFolders draws of a result folder, as data.
-func RunsData(dir string) ([]Figure, error) {
+func RunsData(dir string) ([]doc.Figure, error) {
 	runs, err := Read(dir)
 	if err != nil {
 		return nil, err
@@ -78,19 +25,19 @@ func RunsData(dir string) ([]Figure, error) {
 }
 
 // ComparisonData is what DrawComparison draws, as data.
-func ComparisonData(dir string) ([]Figure, error) {
+func ComparisonData(dir string) ([]doc.Figure, error) {
 	pictures, err := comparison(dir)
 	return dataOf(pictures), err
 }
 
 // FitsData is what DrawFits draws, as data.
-func FitsData(dir string) ([]Figure, error) {
+func FitsData(dir string) ([]doc.Figure, error) {
 	pictures, err := fits(filepath.Join(dir, "fits.csv"))
 	return dataOf(pictures), err
 }
 
 // ValidationData is what DrawValidation draws of the phases of steps, as data.
-func ValidationData(dir string) ([]Figure, error) {
+func ValidationData(dir string) ([]doc.Figure, error) {
 	runs, err := readValidation(dir)
 	if err != nil {
 		return nil, err
@@ -98,12 +45,12 @@ func ValidationData(dir string) ([]Figure, error) {
 	return dataOf(phasePictures(runs)), nil
 }
 
-func dataOf(pictures []picture) []Figure {
-	var figures []Figure
+func dataOf(pictures []picture) []doc.Figure {
+	var figures []doc.Figure
 	for i := range pictures {
 		p := &pictures[i]
 		p.bound()
-		f := Figure{Name: p.file, Caption: p.captioned()}
+		f := doc.Figure{Name: p.file, Caption: p.captioned()}
 		if p.head != "" {
 			f.Caption = strings.TrimSpace(p.head + ". " + f.Caption)
 		}
@@ -117,10 +64,14 @@ func dataOf(pictures []picture) []Figure {
 }
 
 // data is the chart as data; curves of a right axis are a chart of their own.
-func (c *chart) data(looks map[string]look) []Chart {
+func (c *chart) data(looks map[string]look) []*doc.Chart {
 	title := strings.ReplaceAll(c.title, "\n", " ")
-	one := Chart{Title: title, X: c.x, Y: c.y, LogX: c.doubly || c.across != nil && c.across.log,
-		LogY: c.axis.log, Low: c.low, Marks: c.marks, Levels: c.levels}
+	if len(title) > 3 && title[0] == '(' && title[2:4] == ") " { // a letter of a picture's panels
+		title = title[4:]
+	}
+	one := doc.Chart{Kind: doc.Lines, Title: title, X: c.x, Y: c.y,
+		LogX: c.doubly || c.across != nil && c.across.log, LogY: c.axis.log, Low: c.low,
+		Marks: c.marks, Levels: c.levels}
 	right := one
 	for i := range c.curves {
 		into := &one
@@ -135,17 +86,20 @@ func (c *chart) data(looks map[string]look) []Chart {
 			one.Bars = append(one.Bars, g.bars[j].data(g.label, len(c.groups) > 1, looks))
 		}
 	}
-	if len(right.Lines) > 0 && len(one.Lines) > 0 {
-		return []Chart{one, right}
+	if len(one.Bars) > 0 {
+		one.Kind = doc.Bars
 	}
-	return []Chart{one}
+	if len(right.Lines) > 0 && len(one.Lines) > 0 {
+		return []*doc.Chart{&one, &right}
+	}
+	return []*doc.Chart{&one}
 }
 
-func (c *curve) data(l look) Line {
-	line := Line{Name: c.series, Color: hex(l.color), Dashed: len(l.dashes) > 0, Bare: c.bare,
+func (c *curve) data(l look) doc.Line {
+	line := doc.Line{Name: c.series, Color: hex(l.color), Dashed: len(l.dashes) > 0, Bare: c.bare,
 		Dots: c.dots}
 	for _, q := range c.points {
-		p := Point{X: short6(q.x), Y: short6(q.mean)}
+		p := doc.Point{X: short6(q.x), Y: short6(q.mean)}
 		p.Low, p.High = q.ends()
 		switch {
 		case q.unstable && q.rejects:
@@ -169,19 +123,19 @@ func (q *point) ends() (low, high *float64) {
 	return &l, &h
 }
 
-func (b *bar) data(group string, several bool, looks map[string]look) Bar {
+func (b *bar) data(group string, several bool, looks map[string]look) doc.Bar {
 	names := []string{b.series}
 	if several && group != "" {
 		names = []string{group, b.series}
 	}
-	out := Bar{Name: strings.Join(slices.DeleteFunc(names, func(s string) bool { return s == "" }),
+	out := doc.Bar{Name: strings.Join(slices.DeleteFunc(names, func(s string) bool { return s == "" }),
 		", ")}
 	if out.Name == "" {
 		out.Name = group
 	}
 	for i := range b.parts {
 		p := &b.parts[i]
-		one := Part{Name: p.series, Color: hex(looks[p.series].color), Value: short6(p.mean)}
+		one := doc.Part{Name: p.series, Color: hex(looks[p.series].color), Value: short6(p.mean)}
 		one.Low, one.High = p.ends()
 		out.Parts = append(out.Parts, one)
 	}

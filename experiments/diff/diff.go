@@ -12,50 +12,27 @@ import (
 // confidence is that of every interval.
 const confidence = 0.95
 
-// Metric is a figure of a run that is compared.
-type Metric struct {
-	Name string
-	of   func(*sim.Summary) float64
-	has  func(*sim.Summary) bool // a run that it is of; nil: every one
-}
-
-// ServedShare is the metric that says of how many requests all others are.
+// ServedShare is the file's name of the metric that says how much of its requests a run served.
 const ServedShare = "served_share"
 
-// Metrics lists what is compared. Times are in seconds.
-func Metrics() []Metric {
-	return []Metric{
-		{Name: ServedShare, of: func(s *sim.Summary) float64 { return s.ServedShare }},
-		{Name: "good_share", of: func(s *sim.Summary) float64 { return known(s.GoodShare) }},
-		{Name: "request_goodput", of: func(s *sim.Summary) float64 { return known(s.RequestGoodput) }},
-		{Name: "ttft_mean_s", of: func(s *sim.Summary) float64 { return s.TTFT.Mean }},
-		{Name: "ttft_p99_s", of: func(s *sim.Summary) float64 { return s.TTFT.P99 }},
-		{Name: "tbt_mean_s", of: func(s *sim.Summary) float64 { return s.TBT.Mean }},
-		{Name: "tbt_p99_s", of: func(s *sim.Summary) float64 { return s.TBT.P99 }},
-		{Name: "e2e_mean_s", of: func(s *sim.Summary) float64 { return s.E2E.Mean }},
-		{Name: "e2e_p99_s", of: func(s *sim.Summary) float64 { return s.E2E.P99 }},
-		{Name: "throughput_tok_s", of: func(s *sim.Summary) float64 { return s.ThroughputTokS }},
-		{Name: "hit_ratio", of: func(s *sim.Summary) float64 { return s.HitRatio }},
-		{Name: "prefix_hit_share", of: prefixHitShare,
-			has: func(s *sim.Summary) bool { return s.PrefixCache != nil }},
-	}
+// compared are the metrics of a comparison.
+func compared() []sim.Metric {
+	return sim.MetricsOf("served", "good_share", "good", "ttft_mean", "ttft_p99", "tbt_mean",
+		"tbt_p99", "e2e_mean", "e2e_p99", "throughput", "hits", "prefix_hits")
 }
 
-// prefixHitShare is the share of prompts' tokens in the prefix cache: 0 without a cache, so that
-// one is compared with none.
-func prefixHitShare(s *sim.Summary) float64 {
-	if s.PrefixCache == nil {
-		return 0
+// judged reports whether both runs have a metric. A run without a cache hits nothing, so it is
+// compared with one that has a cache; runs whose requests were not judged one by one are not.
+func judged(m *sim.Metric, a, b *sim.Summary) bool {
+	_, inA := m.Of(a)
+	_, inB := m.Of(b)
+	switch m.Key {
+	case "good_share", "good":
+		return inA && inB
+	case "prefix_hits":
+		return inA || inB
 	}
-	return s.PrefixCache.HitShare
-}
-
-// known is NaN for a run whose requests were not judged one by one.
-func known(x *float64) float64 {
-	if x == nil {
-		return math.NaN()
-	}
-	return *x
+	return true
 }
 
 // Row compares one metric at one point, over the seeds that both folders have.
@@ -146,18 +123,19 @@ func (p *point) compare(q *point) (rows []Row) {
 	if len(a) == 0 {
 		return nil
 	}
-	for _, m := range Metrics() {
-		if m.has != nil && !slices.ContainsFunc(slices.Concat(a, b), m.has) {
-			continue
-		}
-		row := Row{Point: p.name, Metric: m.Name, Seeds: len(a)}
+	for _, m := range compared() {
+		row := Row{Point: p.name, Metric: m.File, Seeds: len(a)}
 		var differences []float64
 		for i := range a {
-			x, y := m.of(a[i]), m.of(b[i])
+			if !judged(&m, a[i], b[i]) {
+				continue
+			}
+			x, _ := m.Of(a[i])
+			y, _ := m.Of(b[i])
 			row.A, row.B = row.A+x/float64(len(a)), row.B+y/float64(len(a))
 			differences = append(differences, y-x)
 		}
-		if math.IsNaN(row.A + row.B) {
+		if len(differences) < len(a) {
 			continue
 		}
 		if len(a) > 1 {

@@ -201,14 +201,13 @@ func (f *SweepFolder) Points() []config.Point {
 	return points
 }
 
-// Variants names what the axes set at each of the sweep's points, besides
-// system, rate and seed.
-func (f *SweepFolder) Variants() []string {
-	names := make([]string, len(f.pts))
+// Settings is what the axes set at each of the sweep's points, by key.
+func (f *SweepFolder) Settings() []map[string]any {
+	all := make([]map[string]any, len(f.pts))
 	for i := range f.pts {
-		names[i] = strings.TrimSpace(config.SettingsLabel(f.pts[i].Settings))
+		all[i] = config.SettingsMap(f.pts[i].Settings)
 	}
-	return names
+	return all
 }
 
 // start writes the index and removes the tables of an earlier one.

@@ -23,46 +23,20 @@ const GoodputMetric = "goodput"
 
 const prefixHits = "prefix_hits"
 
-// Metrics lists what a what-if may be about.
+// ofRuns are the metrics of a whole run that a what-if may be about.
+var ofRuns = []string{"throughput", "requests", "hits", prefixHits, "loads", "batch"}
+
+// Metrics lists what a what-if may be about: goodput, and the metrics of a run that every run has.
 func Metrics() []Metric {
 	all := []Metric{{Name: GoodputMetric, Label: "goodput (requests/s)", Higher: true}}
-	for _, t := range []struct {
-		name, label string
-		scale       float64
-		of          func(*sim.Summary) sim.Stats
-	}{
-		{"ttft", "TTFT (s)", 1, func(s *sim.Summary) sim.Stats { return s.TTFT }},
-		{"tbt", "TBT (ms)", 1e3, func(s *sim.Summary) sim.Stats { return s.TBT }},
-		{"tpot", "TPOT (ms)", 1e3, func(s *sim.Summary) sim.Stats { return s.TPOT }},
-		{"e2e", "time end to end (s)", 1, func(s *sim.Summary) sim.Stats { return s.E2E }},
-		{"delay", "scheduling delay (s)", 1, func(s *sim.Summary) sim.Stats { return s.QueueDelay }},
-	} {
-		for _, stat := range sim.StatNames {
-			all = append(all, Metric{Name: t.name + "_" + stat, Label: strings.Replace(stat, "p", "P", 1) +
-				" " + t.label,
-				of: func(s *sim.Summary) float64 { return t.scale * t.of(s).Of(stat) }})
+	for _, m := range sim.AllMetrics() {
+		if m.Stat == "" && !slices.Contains(ofRuns, m.Key) {
+			continue
 		}
+		all = append(all, Metric{Name: m.Key, Label: m.Label(), Higher: m.Higher,
+			of: func(s *sim.Summary) float64 { v, _ := m.Shown(s); return v }})
 	}
-	return append(all,
-		Metric{"throughput", "output (tokens/s)", true, func(s *sim.Summary) float64 {
-			return s.ThroughputTokS
-		}},
-		Metric{"requests", "served (requests/s)", true, func(s *sim.Summary) float64 {
-			return s.RequestThroughput
-		}},
-		Metric{"hits", "hits in HBM (%)", true, func(s *sim.Summary) float64 { return 100 * s.HitRatio }},
-		Metric{prefixHits, "tokens of prompts in the prefix cache (%)", true,
-			func(s *sim.Summary) float64 {
-				if s.PrefixCache == nil {
-					return 0
-				}
-				return 100 * s.PrefixCache.HitShare
-			}},
-		Metric{"loads", "blocks loaded a step", false, func(s *sim.Summary) float64 {
-			return s.BlocksLoadedPerStep
-		}},
-		Metric{"batch", "requests a step", true, func(s *sim.Summary) float64 { return s.BatchMean }},
-	)
+	return all
 }
 
 // MetricNamed returns a metric.

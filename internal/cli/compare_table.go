@@ -69,7 +69,7 @@ func printComparison(w io.Writer, c *compareCmd, record *traces.Measured,
 	if thin {
 		fmt.Fprintf(w, "~ P99 of fewer than %d requests: about the largest of them\n", validate.FewForP99)
 	}
-	printWarnings(w, nil, []sim.Summary{r.Summary}, "")
+	printWarnings(w, nil, []sim.Summary{r.Summary})
 }
 
 // spanOf is the time over which a record's requests arrived.

@@ -77,7 +77,7 @@ func (d *diffCmd) print(w io.Writer, report *diff.Report) {
 		}
 		metric := r.Metric
 		if rejects && metric != diff.ServedShare {
-			metric, marked = metric+survivor, true
+			metric, marked = metric+"†", true
 		}
 		t.AppendRow(table.Row{name, metric, digits(r.A), digits(r.B), percent(r.Change()),
 			changeInterval(r), r.Seeds})
@@ -87,7 +87,7 @@ func (d *diffCmd) print(w io.Writer, report *diff.Report) {
 		t.Render()
 	}
 	if marked {
-		fmt.Fprintln(w, survivor+" of the requests served: others were rejected, in A, in B or in "+
+		fmt.Fprintln(w, "†"+" of the requests served: others were rejected, in A, in B or in "+
 			"both; lower is not better")
 	}
 	fmt.Fprintf(w, "%d of %d figures differ", shownOf(report), len(report.Rows))

@@ -41,14 +41,14 @@ func TestDiffMarksSurvivors(t *testing.T) {
 	var out strings.Builder
 	report := diff.Report{Rows: []diff.Row{row(diff.ServedShare, 0.5, 1), row("ttft_mean_s", 1, 2)}}
 	(&diffCmd{}).print(&out, &report)
-	if text := out.String(); !strings.Contains(text, "ttft_mean_s"+survivor) ||
-		!strings.Contains(text, survivor+" of the requests served") {
+	if text := out.String(); !strings.Contains(text, "ttft_mean_s"+"†") ||
+		!strings.Contains(text, "† of the requests served") {
 		t.Error(text)
 	}
 	out.Reset()
 	report.Rows[0] = row(diff.ServedShare, 1, 1)
 	(&diffCmd{}).print(&out, &report)
-	if text := out.String(); strings.Contains(text, survivor) {
+	if text := out.String(); strings.Contains(text, "†") {
 		t.Error(text)
 	}
 }

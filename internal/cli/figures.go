@@ -14,7 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/figures"
-	"github.com/sparseserve/sparseserve/internal/report"
+	"github.com/sparseserve/sparseserve/internal/answers"
 )
 
 type figuresCmd struct {
@@ -92,7 +92,7 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 // requests are not kept.
 func noteRuns(app *App, folders ...string) error {
 	for _, dir := range folders {
-		kind, err := report.KindOf(dir)
+		kind, err := answers.KindOf(dir)
 		if err != nil {
 			return err
 		}

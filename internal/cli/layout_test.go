@@ -24,10 +24,9 @@ func TestNamesInTables(t *testing.T) {
 	w := newTable(&plainWriter{w: &out})
 	w.AppendHeader(table.Row{"name", "n"})
 	w.AppendRow(table.Row{"a\nb\r\n\tc\x1b", 1})
-	w.AppendRow(table.Row{lines{"x", "y\nz"}, lines{"2", "3"}})
 	w.Render()
-	if got := out.String(); strings.Count(got, "\n") != 7 || !strings.Contains(got,
-		`│ a\nb\r\n\tc\u001b │ 1 │`) || !strings.Contains(got, `│ y\nz `) {
+	if got := out.String(); strings.Count(got, "\n") != 5 || !strings.Contains(got,
+		`│ a\nb\r\n\tc\u001b │ 1 │`) {
 		t.Errorf("got\n%s", got)
 	}
 }

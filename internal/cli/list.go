@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -55,7 +56,7 @@ func (l *listGPUs) Run(app *App) error {
 		t.AppendRow(table.Row{name,
 			digits(p.GPU.PeakFP16.SI() / 1e12), digits(p.GPU.HBMSize.SI() / (1 << 30)),
 			digits(p.GPU.HBMBandwidth.SI() / 1e9), digits(p.Link.H2D.SI() / 1e9),
-			digits(p.Link.D2H.SI() / 1e9), originOf(k, derived),
+			digits(p.Link.D2H.SI() / 1e9), answers.OriginOf(k, derived),
 			p.Title})
 	}
 	t.SetColumnConfigs(rightAligned(2, 6))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/answers"
 )
 
 type listEngines struct {
@@ -60,20 +61,9 @@ func listCard(w io.Writer, name string) error {
 			continue
 		}
 		fmt.Fprintf(w, "  %-12s %s (%s): %s\n", library, inCell(k.Name),
-			originOf(k, derived), inCell(k.Title))
+			answers.OriginOf(k, derived), inCell(k.Title))
 	}
 	return nil
-}
-
-// originOf says where the costs of kernels on a card come from.
-func originOf(k *hw.Kernels, derived bool) string {
-	switch {
-	case derived:
-		return "derived from " + k.MeasuredOn
-	case k.Imported():
-		return "imported for this card"
-	}
-	return "measured on this card"
 }
 
 // listModel prints the shape of a model, and what it comes to in bytes and FLOPs.

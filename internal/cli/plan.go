@@ -15,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -133,7 +134,7 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if p.JSON {
 		return printJSON(app, found)
 	}
-	fmt.Fprintf(app.Stdout, "%s at each rate.\n", (&head{configs: q.Configs()}).load())
+	fmt.Fprintf(app.Stdout, "%s at each rate.\n", inCell(answers.Asked(q.Configs()...)))
 	printPlan(app.Stdout, found)
 	printFiles(app.Stdout, out, answerFiles(out, files, nil), points)
 	return nil
@@ -214,13 +215,13 @@ func printPlan(w io.Writer, found []capacity.Goodput) {
 		if g.Low != nil {
 			interval = digits(*g.Low) + " to " + digits(*g.High)
 		}
-		var names, values, limits lines
+		var names, values, limits []string
 		for _, b := range g.Bounds {
 			names, values, limits = append(names, b.Stat+" "+b.Name), append(values, digits(b.ValueS)),
 				append(limits, digits(b.Limit))
 		}
 		t.AppendRow(table.Row{g.Name, digits(g.Goodput), interval, g.LimitedBy,
-			names, values, limits,
+			strings.Join(names, "; "), strings.Join(values, "; "), strings.Join(limits, "; "),
 			digits(100 * g.RejectedShare), digits(g.ThroughputTokS), g.Runs})
 	}
 	t.SetColumnConfigs(append(rightAligned(2, 3), rightAligned(6, 10)...))
@@ -253,7 +254,7 @@ func printGroups(w io.Writer, groups []warn.Group) {
 func goodputUnit(found []capacity.Goodput) string {
 	var units []string
 	for i := range found {
-		if unit := shortUnit(found[i].RateUnit()); !slices.Contains(units, unit) {
+		if unit := answers.Short(found[i].RateUnit()); !slices.Contains(units, unit) {
 			units = append(units, unit)
 		}
 	}
@@ -266,5 +267,7 @@ func printLevels(w io.Writer, found []capacity.Goodput) {
 	for i := range found {
 		sums[i].SLO = found[i].SLO
 	}
-	printSLO(w, sums)
+	for _, line := range (&answers.Runs{Sums: sums}).Levels() {
+		fmt.Fprintln(w, inCell(line))
+	}
 }

@@ -62,7 +62,7 @@ var reported = []struct {
 // makeReports carries the commands out here and returns the reports by name.
 func makeReports(t *testing.T) map[string]string {
 	t.Helper()
-	calibration, err := filepath.Abs(filepath.Join("..", "report", "testdata"))
+	calibration, err := filepath.Abs(filepath.Join("..", "answers", "testdata"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s has %d charts, want %d", r.name, n, r.charts)
 		}
 		for _, want := range map[string][]string{
-			"run": {"<h2>Runs</h2>", "NVIDIA A100-SXM4-40GB with engine", "published",
+			"run": {"<h2>Results</h2>", "NVIDIA A100-SXM4-40GB with engine", "published",
 				"SLO: P99 TBT"},
 			"sweep": {"link_h2d", "<td>card.link_h2d</td>", "config.toml of the first run"},
 			"plan":  {"<h2>Candidates</h2>", "rows", "config.toml of a run of vllm"},

@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -219,17 +221,12 @@ func (s *simulateCmd) report(ctx context.Context, app *App, cfg *config.Config, 
 	if err != nil {
 		return err
 	}
-	unit := rateUnit(&cfg.Workload)
-	printTable(app.Stdout, sums, unit)
-	if s.Details {
-		printDetails(app.Stdout, sums, unit)
+	runs := answers.Runs{Name: cfg.Name, Sums: sums, Systems: cfg.Systems,
+		Unit: capacity.RateUnit(&cfg.Workload)}
+	if err := printDoc(app.Stdout, runs.Doc(), s.Details, "--details"); err != nil {
+		return err
 	}
 	printLive(app.Stdout, sums)
-	elsewhere := "--details"
-	if s.Details {
-		elsewhere = ""
-	}
-	printWarnings(app.Stdout, cfg.Systems, sums, elsewhere)
 	printFiles(app.Stdout, out, append(files, pictures...), filepath.Join(out, "points"))
 	if ctx.Err() != nil {
 		fmt.Fprintf(app.Stdout, "Pictures: sparseserve figures %s\n", inCell(out))

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
@@ -118,12 +121,10 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.JSON {
 		return errors.Join(printJSON(app, sums), nothingServed(sums))
 	}
-	printVariants(app.Stdout, folder.Variants(), points, sums, s.Details)
-	var systems []sim.Spec
-	for i := range points {
-		systems = append(systems, points[i].System)
+	if err := printDoc(app.Stdout, s.answer(sweep.Name, folder, sums).Doc(), s.Details,
+		"--details"); err != nil {
+		return err
 	}
-	printWarnings(app.Stdout, systems, sums, run.SummaryFile)
 	printFiles(app.Stdout, out, written, folder.Store.Dir())
 	pictures := "Pictures"
 	if drawn, err := files.Glob(out, "*.png"); err == nil && len(drawn) > 0 &&
@@ -178,30 +179,19 @@ func (s *sweepCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster,
 	return nil
 }
 
-// printVariants prints a table for each variant, whose name each point and run has in
-// variants, all of its runs together, under what its axes set.
-func printVariants(w io.Writer, variants []string, points []config.Point, sums []sim.Summary,
-	details bool) {
-	groups, units := map[string][]sim.Summary{}, map[string]string{}
-	var order []string
-	for i, name := range variants {
-		if _, known := groups[name]; !known {
-			order, units[name] = append(order, name), rateUnit(&points[i].Workload)
-		}
-		groups[name] = append(groups[name], sums[i])
-	}
-	for _, name := range order {
-		switch {
-		case name != "":
-			fmt.Fprintf(w, "\n%s\n", inCell(strings.ReplaceAll(name, " ", ", ")))
-		case len(order) > 1:
-			fmt.Fprintln(w, "\nas configured, nothing else set")
-		}
-		printTable(w, groups[name], units[name])
-		if details {
-			printDetails(w, groups[name], units[name])
+// answer is the answer of a folder's runs.
+func (s *sweepCmd) answer(name string, folder *run.SweepFolder, sums []sim.Summary) *answers.Runs {
+	points := folder.Points()
+	runs := &answers.Runs{Name: name, Sums: sums, Settings: folder.Settings()}
+	var units []string
+	for i := range points {
+		runs.Systems = append(runs.Systems, points[i].System)
+		if unit := capacity.RateUnit(&points[i].Workload); !slices.Contains(units, unit) {
+			units = append(units, unit)
 		}
 	}
+	runs.Unit = strings.Join(units, " or ")
+	return runs
 }
 
 func requestsOf(points []config.Point) int {

@@ -14,7 +14,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/traces"
 )
 
 const sweepFile = `[workload]
@@ -174,35 +173,5 @@ func TestAnotherVersion(t *testing.T) {
 	if status, out, errs := runHere(t.Context(), nil, "sweep", "s.toml", "--out",
 		"out"); status != 0 || !strings.Contains(out, "1 of them finished before") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
-	}
-}
-
-// A variant has one table, whatever stands between its runs, under what is set.
-func TestSweepKeepsVariantsTogether(t *testing.T) {
-	sums := []sim.Summary{
-		{System: "vllm", Rate: 0.1, Completed: 1}, {System: "sparseserve", Rate: 0.1, Completed: 1},
-		{System: "sparseserve", Rate: 0.1, Completed: 1}, {System: "vllm-s", Rate: 0.1, Completed: 1},
-	}
-	var out bytes.Buffer
-	points := make([]config.Point, len(sums))
-	for i := range points {
-		points[i].Workload.Trace = traces.BuiltIn
-	}
-	points[2].Workload.Trace = traces.Sessions
-	printVariants(&out, []string{"", "", "window=4 kv_gib=2", ""}, points, sums, true)
-	base, variant, ok := strings.Cut(out.String(), "\nwindow=4, kv_gib=2\n")
-	if !ok || !strings.HasPrefix(base, "\nas configured, nothing else set\n") {
-		t.Fatalf("tables are not headed by what is set:\n%s", out.String())
-	}
-	if strings.Contains(base, "sessions/s") || strings.Count(variant, "sessions/s") != 3 {
-		t.Errorf("rates of sessions are those of the variant:\n%s", out.String())
-	}
-	for _, system := range []string{"│ vllm ", "│ sparseserve ", "│ vllm-s "} {
-		if !strings.Contains(base, system) {
-			t.Errorf("no %q in the table of what is configured:\n%s", system, base)
-		}
-	}
-	if strings.Count(variant, "│ sparseserve ") != 3 || strings.Contains(variant, "vllm") {
-		t.Errorf("the variant's table has other runs:\n%s", variant)
 	}
 }

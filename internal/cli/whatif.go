@@ -17,6 +17,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -136,7 +137,7 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	if w.JSON {
 		return printJSON(app, found)
 	}
-	fmt.Fprintf(app.Stdout, "%s.\n", (&head{configs: study.Configs()}).load())
+	fmt.Fprintf(app.Stdout, "%s.\n", inCell(answers.Asked(study.Configs()...)))
 	printWhatIf(app.Stdout, found)
 	printFiles(app.Stdout, out, answerFiles(out, files, pictures), points)
 	return nil
@@ -251,7 +252,7 @@ func printWhatIf(w io.Writer, r *whatif.Result) {
 		sums = append(sums, sim.Summary{Name: c.Name, System: c.Name, Rate: c.Rate,
 			Warnings: c.Base.Warnings})
 	}
-	printWarnings(w, nil, sums, "")
+	printWarnings(w, nil, sums)
 }
 
 func printKnobs(w io.Writer, r *whatif.Result, c *whatif.Case) {

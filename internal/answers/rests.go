@@ -1,0 +1,114 @@
+package answers
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// machine is what a configuration says of the hardware.
+type machine struct {
+	GPU     string             `toml:"gpu"`
+	Card    map[string]float64 `toml:"card"`
+	Systems []struct {
+		Name   string `toml:"name"`
+		Engine string `toml:"engine"`
+	} `toml:"systems"`
+}
+
+// restOn adds the figures of the machines of runs, each once, with their sources, and returns the
+// systems with their engines. A folder without a configuration adds nothing. With wanted, a machine
+// that it refuses adds no figures.
+func (p *builder) restOn(folders []string, wanted func(*machine) bool) (systems []sim.Spec,
+	err error) {
+	seen := map[string]bool{}
+	for _, folder := range folders {
+		path := filepath.Join(folder, "config.toml")
+		text, err := files.ReadResult(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var m machine
+		if _, err := toml.Decode(string(text), &m); err != nil {
+			return nil, fmt.Errorf("%s: damaged: %w", path, err)
+		}
+		for _, s := range m.Systems {
+			systems = append(systems, sim.Spec{Name: s.Name, Engine: s.Engine})
+			key := fmt.Sprint(m.GPU, " ", s.Engine, " ", m.Card)
+			if m.GPU == "" || s.Engine == "" || seen[key] || wanted != nil && !wanted(&m) {
+				continue
+			}
+			seen[key] = true
+			t, err := m.figures(s.Engine)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			p.Tables = append(p.Tables, t)
+		}
+	}
+	return systems, nil
+}
+
+// figures is a table of the figures of the card and of an engine, with the sources of each and of
+// the kernels' costs.
+func (m *machine) figures(engine string) (t doc.Table, err error) {
+	c, err := hw.LoadCard(m.GPU)
+	if err != nil {
+		return t, err
+	}
+	e, err := hw.LoadEngine(engine)
+	if err != nil {
+		return t, err
+	}
+	k, derived, err := c.KernelsOf(e.Kernels, m.GPU)
+	if err != nil {
+		return t, err
+	}
+	how := "measured on this card"
+	if derived {
+		how = "derived from those measured on " + k.MeasuredOn
+	}
+	t = doc.Table{Under: "What the numbers rest on", Folded: true,
+		Title:   fmt.Sprintf("%s with engine %s", c.Title, e.Name),
+		Columns: columns(5, "figure", "value", "unit", "from", "source")}
+	t.Columns[1].Number = true
+	if len(m.Card) > 0 {
+		t.Title += ", with " + strings.Join(slices.Sorted(maps.Keys(m.Card)), ", ") + " set"
+	}
+	keys, units := hw.ChangeKeys()
+	add := func(key string, value float64, unit, from, source string) {
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.Text(key), doc.As(value, number(value)),
+			doc.Text(unit), doc.Text(from), doc.Text(source)}})
+	}
+	for i, key := range keys {
+		if v, ok := m.Card[key]; ok {
+			add("card."+key, v, units[i], "set", "the configuration, in place of the card's own")
+		}
+	}
+	count := map[string]int{}
+	for _, f := range slices.Concat(c.Figures(), e.Figures()) {
+		add(f.Key, f.Value, f.Unit, f.From, f.Source)
+		count[f.From]++
+	}
+	var words []string
+	for _, from := range slices.Sorted(maps.Keys(count)) {
+		words = append(words, fmt.Sprintf("%d %s", count[from], from))
+	}
+	t.Note = fmt.Sprintf("Kernels: %s, %s: %s. Figures of the card and the engine: %s. sparseserve "+
+		"list gpus and list engines print them.", k.Name, how, k.Title, strings.Join(words, ", "))
+	return t, nil
+}

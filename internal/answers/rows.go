@@ -1,0 +1,207 @@
+package answers
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// load is what a run is put under: arrivals a second, or the clients of a closed loop.
+type load struct {
+	clients int
+	rate    float64
+}
+
+func loadOf(s *sim.Summary) load { return load{s.Concurrency, s.Rate} }
+
+func (l load) String() string {
+	switch {
+	case l.clients > 0:
+		return "c=" + strconv.Itoa(l.clients)
+	case l.rate == 0:
+		return "trace" // arrivals as recorded
+	}
+	return strconv.FormatFloat(l.rate, 'g', -1, 64)
+}
+
+// runRow is one system at one load under one setting of the axes, with a run for each seed.
+type runRow struct {
+	set    []string // the value of each axis
+	load   load
+	system string
+	runs   []*sim.Summary
+}
+
+// axes lists the keys that the runs set differently and that neither their load nor their system
+// shows.
+func (r *Runs) axes() []string {
+	values := map[string]map[string]bool{}
+	for _, settings := range r.Settings {
+		for key := range settings {
+			values[key] = map[string]bool{}
+		}
+	}
+	for key := range values {
+		for _, settings := range r.Settings {
+			values[key][config.Show(settings[key])] = true // nil where it is not set
+		}
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(values)), func(key string) bool {
+		return len(values[key]) < 2 || slices.Contains([]string{"system.preset", "workload.rate",
+			"workload.concurrency", "fleet.replicas", "seed"}, key)
+	})
+}
+
+// set lists the values of axes for a run.
+func (r *Runs) set(run int, axes []string) []string {
+	values := make([]string, len(axes))
+	for i, key := range axes {
+		values[i] = "-"
+		if v, ok := r.Settings[run][key]; ok {
+			values[i] = strings.Trim(config.Show(v), `"`)
+		}
+	}
+	return values
+}
+
+// systemOf names the system of a run, and the size of its fleet.
+func systemOf(s *sim.Summary) string {
+	if s.Replicas > 1 {
+		return s.System + " x" + strconv.Itoa(s.Replicas)
+	}
+	return s.System
+}
+
+// rows gathers the runs by setting and load, systems in the order of the runs.
+func (r *Runs) rows(axes []string) []runRow {
+	var rows []runRow
+	order := map[string]int{} // of settings
+	for i := range r.Sums {
+		s := &r.Sums[i]
+		one := runRow{set: r.set(i, axes), load: loadOf(s), system: systemOf(s)}
+		key := fmt.Sprint(one.set)
+		if _, known := order[key]; !known {
+			order[key] = len(order)
+		}
+		j := slices.IndexFunc(rows, func(x runRow) bool {
+			return x.system == one.system && x.load == one.load && slices.Equal(x.set, one.set)
+		})
+		if j < 0 {
+			j = len(rows)
+			rows = append(rows, one)
+		}
+		rows[j].runs = append(rows[j].runs, s)
+	}
+	slices.SortStableFunc(rows, func(a, b runRow) int {
+		return cmp.Or(cmp.Compare(order[fmt.Sprint(a.set)], order[fmt.Sprint(b.set)]),
+			cmp.Compare(a.load.clients, b.load.clients), cmp.Compare(a.load.rate, b.load.rate))
+	})
+	return rows
+}
+
+// with reports whether two rows differ by their system alone.
+func (r *runRow) with(other *runRow) bool {
+	return r.load == other.load && slices.Equal(r.set, other.set)
+}
+
+// mean is the mean of a metric over the runs that have it.
+func (r *runRow) mean(m *sim.Metric) (mean float64, known bool) {
+	sum, n := 0.0, 0
+	for _, s := range r.runs {
+		if v, ok := m.Shown(s); ok && s.Completed > 0 {
+			sum, n = sum+v, n+1
+		}
+	}
+	return sum / float64(max(1, n)), n > 0
+}
+
+// cell shows the mean of a metric, or a dash.
+func (r *runRow) cell(m *sim.Metric) doc.Cell {
+	v, known := r.mean(m)
+	if !known {
+		return doc.None()
+	}
+	return doc.Number(v)
+}
+
+// rejects reports whether requests of a run were rejected.
+func (r *runRow) rejects() bool {
+	return slices.ContainsFunc(r.runs, func(s *sim.Summary) bool { return s.Rejected > 0 })
+}
+
+// met counts the runs that met the service level, and those of which that is known: a run that
+// ended early is not judged.
+func (r *runRow) met() (met, judged int) {
+	for _, s := range r.runs {
+		ok, known := s.MetSLO()
+		if known {
+			judged++
+		}
+		if ok {
+			met++
+		}
+	}
+	return met, judged
+}
+
+// state is whether the runs met the service level, and how the queue did.
+func (r *runRow) state() string {
+	met, judged := r.met()
+	text := fmt.Sprintf("%d/%d", met, judged)
+	switch {
+	case judged == 0:
+		text = "-"
+	case met == len(r.runs):
+		text = "met"
+	case met == 0 && judged == len(r.runs):
+		text = "no"
+	}
+	has := func(k warn.Kind) bool {
+		return slices.ContainsFunc(r.runs, func(s *sim.Summary) bool { return warn.Has(s.Warnings, k) })
+	}
+	switch {
+	case has(warn.UnstableQueue):
+		text += ", unstable"
+	case has(warn.WaitsGrow):
+		text += ", waits grow"
+	}
+	return text
+}
+
+const (
+	star     = "*"
+	survivor = "†"
+)
+
+// mark is the star of a row that is best of the systems at its load, within 1 %. Where all are as
+// good, none has a star. A row of which requests were rejected is compared with none, because what
+// is left is not the same load.
+func mark(rows []runRow, r *runRow, m *sim.Metric) string {
+	if r.rejects() {
+		return survivor
+	}
+	sign := 1.0
+	if m.Higher {
+		sign = -1
+	}
+	best, worst := math.Inf(1), math.Inf(-1)
+	for i := range rows {
+		if v, known := rows[i].mean(m); known && rows[i].with(r) && !rows[i].rejects() {
+			best, worst = min(best, sign*v), max(worst, sign*v)
+		}
+	}
+	v, known := r.mean(m)
+	if good := best + 0.01*math.Abs(best); known && worst > good && sign*v <= good {
+		return star
+	}
+	return ""
+}

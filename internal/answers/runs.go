@@ -1,0 +1,356 @@
+package answers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/stats"
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// Runs are finished runs of an experiment.
+type Runs struct {
+	Name     string   // of the experiment or its folder
+	Asked    []string // what was run, a sentence each
+	Sums     []sim.Summary
+	Settings []map[string]any // what the axes of a sweep set for each run; nil without axes
+	Systems  []sim.Spec
+	Unit     string // of the rates, such as requests/s
+}
+
+// Doc is the answer of runs: a row for each system and load, the mean over seeds. What explains it
+// is folded.
+func (r *Runs) Doc() *doc.Doc {
+	d := &doc.Doc{Title: r.Name + ": simulated runs", Lead: r.Asked}
+	if r.Settings == nil {
+		r.Settings = make([]map[string]any, len(r.Sums))
+	} else {
+		d.Title = r.Name + ": sweep"
+	}
+	r.Unit = Short(r.Unit)
+	axes := r.axes()
+	rows := r.rows(axes)
+	d.Answers = r.sustained(axes, rows)
+	d.Warnings = r.warnings()
+	head := r.head(axes)
+	d.Tables = append(d.Tables, r.results(head, rows), inside(head, rows), latencies(head, rows),
+		rates(head, rows))
+	if t := differences(head, rows); len(t.Rows) > 0 {
+		d.Tables = append(d.Tables, t)
+	}
+	if len(rows) < len(r.Sums) {
+		d.Tables = append(d.Tables, r.each())
+	}
+	return d
+}
+
+// Short is a unit as columns have it.
+func Short(unit string) string {
+	return strings.NewReplacer("requests", "req", "tokens", "tok").Replace(unit)
+}
+
+// head is the columns that name a row: the axes, the load and the system.
+func (r *Runs) head(axes []string) (head []doc.Column) {
+	for _, key := range axes {
+		numbers := !slices.ContainsFunc(r.Settings, func(set map[string]any) bool {
+			_, word := set[key].(string)
+			return word
+		})
+		head = append(head, doc.Column{Name: key[strings.LastIndexByte(key, '.')+1:], Number: numbers})
+	}
+	return append(head, doc.Column{Name: r.Unit, Number: true}, doc.Column{Name: "system"})
+}
+
+// named begins the cells of a row. A row whose load or setting differs from the one before begins a
+// group.
+func (r *runRow) named(before *runRow) doc.Row {
+	return doc.Row{Cells: append(doc.Texts(r.set...), doc.Text(r.load.String()), doc.Text(r.system)),
+		Ruled: before != nil && !r.with(before)}
+}
+
+// tableOf is a table with a row for each row of runs, whose cells a function adds.
+func tableOf(t doc.Table, head []doc.Column, rows []runRow,
+	cells func(*runRow) []doc.Cell) doc.Table {
+	t.Columns = append(slices.Clone(head), t.Columns...)
+	var before *runRow
+	for i := range rows {
+		row := rows[i].named(before)
+		row.Cells = append(row.Cells, cells(&rows[i])...)
+		t.Rows, before = append(t.Rows, row), &rows[i]
+	}
+	return t
+}
+
+// columnOf is the column of a metric.
+func columnOf(m *sim.Metric) doc.Column {
+	stat := strings.Replace(m.Stat, "p", "P", 1)
+	return doc.Column{Name: m.Name, Unit: strings.TrimSpace(stat + " " + Short(m.Unit)), Number: true}
+}
+
+// results is the table that is shown first.
+func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
+	t := doc.Table{Title: "Results"}
+	shown := sim.MetricsOf("ttft_mean", "ttft_p99", "tbt_mean", "tbt_p99", "throughput", "served",
+		"preempted", "recomputed")
+	for i := range shown {
+		t.Columns = append(t.Columns, columnOf(&shown[i]))
+		t.Columns[i].Minor = i == 1 || i == 3
+	}
+	t.Columns = append(t.Columns, doc.Column{Name: "SLO"})
+	starred, partial := false, false
+	t = tableOf(t, head, rows, func(x *runRow) (cells []doc.Cell) {
+		for i := range shown {
+			m := &shown[i]
+			c := x.cell(m)
+			switch {
+			case m.Key == "served" && !x.rejects(), m.Key == "preempted" && c.Value == nil,
+				m.Key == "recomputed" && c.Value == nil:
+				c = doc.Cell{} // a column that says nothing is not shown
+			case m.Key == "served":
+				c = doc.As(*x.share().Value, x.share().String())
+			case (m.Key == "ttft_mean" || m.Key == "throughput") && c.Value != nil:
+				c.Mark = mark(rows, x, m)
+				starred, partial = starred || c.Mark == star, partial || c.Mark == survivor
+			}
+			cells = append(cells, c)
+		}
+		return append(cells, doc.Text(x.state()))
+	})
+	if starred {
+		t.Legend = append(t.Legend, "* best at its load, within 1 %")
+	}
+	if slices.ContainsFunc(rows, func(x runRow) bool { return x.load.clients > 0 }) {
+		t.Legend = append(t.Legend, "c=N: a closed loop of N clients, not "+r.Unit)
+	}
+	if slices.ContainsFunc(r.Sums, func(s sim.Summary) bool { return s.Replicas > 1 }) {
+		t.Legend = append(t.Legend, "xN: a fleet of N replicas")
+	}
+	if partial {
+		t.Legend = append(t.Legend,
+			"† of the requests served, not compared, because others were rejected")
+	}
+	most := 0
+	for i := range rows {
+		most = max(most, len(rows[i].runs))
+	}
+	if most > 1 {
+		t.Legend = append(t.Legend, fmt.Sprintf("means over %d seeds", most))
+	}
+	t.Legend = append(t.Legend, r.Levels()...)
+	return t
+}
+
+// share is how many of the requests were served, in %: never 100 where one was rejected.
+func (r *runRow) share() doc.Cell {
+	served, all := 0, 0
+	for _, s := range r.runs {
+		served, all = served+s.Completed, all+s.Completed+s.Rejected
+	}
+	return doc.Number(min(99.9, 100*float64(served)/float64(max(1, all))))
+}
+
+// Levels names the service levels that the runs were held to.
+func (r *Runs) Levels() (lines []string) {
+	var all []string
+	of := map[string][]string{} // level -> systems
+	for i := range r.Sums {
+		s := &r.Sums[i]
+		if s.SLO == "" {
+			continue
+		}
+		if !slices.Contains(all, s.SLO) {
+			all = append(all, s.SLO)
+		}
+		if !slices.Contains(of[s.SLO], s.System) {
+			of[s.SLO] = append(of[s.SLO], s.System)
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return nil
+	case len(all) > 3: // cards and models have bounds of their own
+		return []string{fmt.Sprintf("SLO: %s; %d others are in summary.json", all[0], len(all)-1)}
+	case len(all) == 1:
+		return []string{"SLO: " + all[0]}
+	}
+	for _, level := range all {
+		lines = append(lines, fmt.Sprintf("SLO of %s: %s", strings.Join(of[level], ", "), level))
+	}
+	return append(lines, "systems have different SLOs, so \"met\" is not the same for all; --set "+
+		"slo.tbt_s=SECONDS sets one for all")
+}
+
+// inside is what the server did.
+func inside(head []doc.Column, rows []runRow) doc.Table {
+	return metricsTable("Inside the server", head, rows, "delay_mean", "batch", "loads", "hits",
+		"prefix_hits", "prefix_dram", "prefix_ssd", "recall", "hbm", "hbm_peak", "dram", "gpu", "h2d",
+		"d2h")
+}
+
+// rates is what the server served a second.
+func rates(head []doc.Column, rows []runRow) doc.Table {
+	return metricsTable("Rates", head, rows, "requests", "good", "good_share", "input", "throughput",
+		"total")
+}
+
+// metricsTable has a column for each metric that a run has.
+func metricsTable(title string, head []doc.Column, rows []runRow, keys ...string) doc.Table {
+	t := doc.Table{Title: title, Folded: true}
+	var known []sim.Metric
+	for _, m := range sim.MetricsOf(keys...) {
+		if slices.ContainsFunc(rows, func(x runRow) bool { _, ok := x.mean(&m); return ok }) {
+			known, t.Columns = append(known, m), append(t.Columns, columnOf(&m))
+		}
+	}
+	return tableOf(t, head, rows, func(x *runRow) (cells []doc.Cell) {
+		for i := range known {
+			cells = append(cells, x.cell(&known[i]))
+		}
+		return cells
+	})
+}
+
+// latencies has all statistics of each latency.
+func latencies(head []doc.Column, rows []runRow) doc.Table {
+	t := doc.Table{Title: "Latencies", Folded: true, Columns: append(slices.Clone(head),
+		doc.Column{Name: "latency"})}
+	for _, stat := range sim.StatNames {
+		t.Columns = append(t.Columns, doc.Column{Name: strings.Replace(stat, "p", "P", 1), Number: true})
+	}
+	var before *runRow
+	for i := range rows {
+		for _, m := range sim.AllMetrics() {
+			switch m.Stat {
+			case "":
+				continue
+			case sim.StatNames[0]:
+				row := rows[i].named(before)
+				row.Ruled = i > 0
+				row.Cells = append(row.Cells, doc.Text(m.Name+", "+m.Unit))
+				t.Rows = append(t.Rows, row)
+				before = &rows[i]
+			}
+			row := &t.Rows[len(t.Rows)-1]
+			row.Cells = append(row.Cells, rows[i].cell(&m))
+		}
+	}
+	for i := range t.Rows {
+		t.Rows[i].Ruled = i > 0 && i%5 == 0
+	}
+	return t
+}
+
+// fewest is how many seeds an interval is drawn of.
+const fewest = 5
+
+// differences compares each system with the first one at its load, seed by seed, because the seeds
+// of all systems have the same arrivals.
+func differences(head []doc.Column, rows []runRow) doc.Table {
+	t := doc.Table{Title: "Differences between systems", Folded: true,
+		Note: "Means of the differences seed by seed, with their 95 % intervals (Student's t).",
+		Columns: append(slices.Clone(head), doc.Column{Name: "against"}, doc.Column{Name: "metric"},
+			doc.Column{Name: "difference", Number: true}, doc.Column{Name: "from", Number: true},
+			doc.Column{Name: "to", Number: true}, doc.Column{Name: "seeds", Number: true})}
+	var before *runRow
+	first := 0
+	for i := range rows {
+		if !rows[i].with(&rows[first]) {
+			first = i
+		}
+		for _, m := range sim.MetricsOf("ttft_mean", "tbt_mean", "throughput") {
+			pairs := paired(&rows[first], &rows[i], &m)
+			if i == first || len(pairs) < fewest {
+				continue
+			}
+			mean, half := stats.Mean(pairs, 0.95)
+			row := rows[i].named(before)
+			row.Cells = append(row.Cells, doc.Text(rows[first].system), doc.Text(m.Label()),
+				doc.Number(mean), doc.Number(mean-half), doc.Number(mean+half), doc.Count(len(pairs)))
+			t.Rows, before = append(t.Rows, row), &rows[i]
+		}
+	}
+	return t
+}
+
+// paired lists the differences of a metric, b minus a, for each seed that both rows have.
+func paired(a, b *runRow, m *sim.Metric) (differences []float64) {
+	for _, s := range b.runs {
+		i := slices.IndexFunc(a.runs, func(o *sim.Summary) bool { return o.Seed == s.Seed })
+		if i < 0 {
+			continue
+		}
+		x, known := m.Shown(a.runs[i])
+		if y, also := m.Shown(s); known && also {
+			differences = append(differences, y-x)
+		}
+	}
+	return differences
+}
+
+// each has a row for every run.
+func (r *Runs) each() doc.Table {
+	rows := make([]runRow, len(r.Sums))
+	for i := range r.Sums {
+		rows[i] = runRow{system: r.Sums[i].Name, runs: []*sim.Summary{&r.Sums[i]}}
+	}
+	t := metricsTable("Runs", []doc.Column{{Name: "run"}}, rows, "served", "ttft_mean", "ttft_p99",
+		"tbt_mean", "tbt_p99", "throughput", "delay_mean", "batch", "loads", "hits", "prefix_hits")
+	t.Columns = append(t.Columns, doc.Column{Name: "SLO"})
+	for i := range t.Rows {
+		t.Rows[i].Cells = append(t.Rows[i].Cells[1:], doc.Text(rows[i].state())) // without the load
+	}
+	return t
+}
+
+// warnings are the runs' warnings, gathered.
+func (r *Runs) warnings() []doc.Warning {
+	all := EnginesOf(r.Systems).Warnings()
+	for i := range r.Sums {
+		for _, w := range r.Sums[i].Warnings {
+			all = append(all, warn.Said{Warning: w, Of: r.Sums[i].Name})
+		}
+	}
+	return named(all, func(of []string) string {
+		if len(r.Sums) == 1 {
+			return ""
+		}
+		return r.which(of)
+	})
+}
+
+// which names runs by system and load.
+func (r *Runs) which(names []string) string {
+	if len(names) == len(r.Sums) {
+		return "all runs"
+	}
+	systems, loads := r.loads(func(s *sim.Summary) bool { return slices.Contains(names, s.Name) })
+	_, every := r.loads(func(*sim.Summary) bool { return true })
+	for i, s := range systems {
+		systems[i] = s + " at " + strings.Join(loads[s], ", ")
+		if n := len(loads[s]); n > 1 && n == len(every[s]) {
+			systems[i] = s + " at every load"
+		}
+	}
+	return strings.Join(systems, "; ")
+}
+
+// loads lists the systems of runs, and the loads of each, in order.
+func (r *Runs) loads(wanted func(*sim.Summary) bool) (systems []string, loads map[string][]string) {
+	loads = map[string][]string{}
+	for i := range r.Sums {
+		s := &r.Sums[i]
+		if !wanted(s) {
+			continue
+		}
+		if loads[s.System] == nil {
+			systems = append(systems, s.System)
+		}
+		if l := loadOf(s).String(); !slices.Contains(loads[s.System], l) {
+			loads[s.System] = append(loads[s.System], l)
+		}
+	}
+	return systems, loads
+}

@@ -1,0 +1,188 @@
+package answers
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/show"
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// printed is what a terminal shows of runs, words separated by one space.
+func printed(t *testing.T, r *Runs) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := show.Text(&out, r.Doc(), show.Options{Details: true}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(strings.ReplaceAll(out.String(), "│", " ")), " ")
+}
+
+func expectIn(t *testing.T, text string, wanted ...string) {
+	t.Helper()
+	for _, want := range wanted {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// A run that ended early is not judged by the service level.
+func TestServiceLevelOfInterruptedRuns(t *testing.T) {
+	early := sim.Summary{System: "s", Rate: 1, Completed: 1, Interrupted: "interrupted"}
+	met := sim.Summary{System: "s", Rate: 1, Completed: 1, SLOMet: new(true)}
+	missed := sim.Summary{System: "s", Rate: 1, Completed: 1, SLOMet: new(false)}
+	for want, sums := range map[string][]sim.Summary{
+		"-": {early, early}, "met": {met, met}, "no": {missed}, "1/2": {met, missed},
+		"1/1": {met, early}, "0/1": {missed, early},
+	} {
+		rows := (&Runs{Sums: sums, Settings: make([]map[string]any, len(sums))}).rows(nil)
+		if got := rows[0].state(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// Details have every latency at every statistic and all rates, as means over the seeds that served
+// requests. What no system has is no column.
+func TestDetails(t *testing.T) {
+	good := 0.75
+	of := func(system string, served int, add float64) sim.Summary {
+		stats := func(v float64) sim.Stats {
+			return sim.Stats{Mean: v + add, P50: v + 1 + add, P90: v + 2 + add, P95: v + 3 + add,
+				P99: v + 4 + add}
+		}
+		return sim.Summary{System: system, Rate: 1, Completed: served, Rejected: 9 - served,
+			TTFT: stats(11), TBT: stats(.021), TPOT: stats(.031), E2E: stats(41), QueueDelay: stats(51),
+			RequestThroughput: 0.9, RequestGoodput: &good, PromptTokS: 1234, ThroughputTokS: 56,
+			TotalTokS: 1290}
+	}
+	proxy := of("sparse", 9, 0)
+	proxy.RecallProxy, proxy.DRAMUse = &sim.RecallProxy{Mean: 0.98}, &sim.Use{Mean: 0.125, Peak: 0.5}
+	proxy.PrefixCache = &sim.PrefixStats{PromptTokens: 200, HitTokens: 80, HitShare: 0.4,
+		DRAM: sim.PrefixTier{HitTokens: 60}}
+	text := printed(t, &Runs{Unit: "requests/s", Sums: []sim.Summary{of("dense", 9, 0),
+		of("dense", 9, 2), of("dense", 0, 100), proxy}})
+	expectIn(t, text, "1 dense TTFT, s 12.0 13.0 14.0 15.0 16.0", "TBT, ms 1021 2021", "TPOT, ms 1031",
+		"time end to end, s 42.0 43.0 44.0 45.0 46.0", "scheduling delay, s 52.0",
+		"1 sparse TTFT, s 11.0", "served served within SLO input output input and output",
+		"1 dense 0.900 0.750 1234 56.0 1290", "1 sparse 51.0 0 40.0 30.0 0 98.0 12.5")
+	for _, gone := range []string{"HBM peak", "GPU busy", "hits in HBM", "blocks loaded"} {
+		if strings.Contains(text, gone) {
+			t.Errorf("no run has %q:\n%s", gone, text)
+		}
+	}
+}
+
+// The runs of one setting of the axes stand together, whatever stands between them, and the setting
+// has columns.
+func TestSettingsStandTogether(t *testing.T) {
+	sums := []sim.Summary{
+		{System: "vllm", Rate: 0.1, Completed: 1}, {System: "sparseserve", Rate: 0.1, Completed: 1},
+		{System: "sparseserve", Rate: 0.1, Completed: 1}, {System: "vllm-s", Rate: 0.1, Completed: 1},
+	}
+	four := map[string]any{"system.window": int64(4), "system.kv_gib": 2.0, "system.preset": "x"}
+	r := &Runs{Sums: sums, Unit: "requests/s", Settings: []map[string]any{nil, nil, four, nil}}
+	table := r.Doc().Tables[0]
+	var names, rows []string
+	for _, c := range table.Columns[:4] {
+		names = append(names, c.Name)
+	}
+	for _, row := range table.Rows {
+		rows = append(rows, strings.Join([]string{row.At(0), row.At(1), row.At(2), row.At(3)}, " "))
+	}
+	if want := []string{"kv_gib", "window", "req/s", "system"}; !slices.Equal(names, want) {
+		t.Errorf("columns %q, want %q", names, want)
+	}
+	if want := []string{"- - 0.1 vllm", "- - 0.1 sparseserve", "- - 0.1 vllm-s",
+		"2 4 0.1 sparseserve"}; !slices.Equal(rows, want) {
+		t.Errorf("rows %q, want %q", rows, want)
+	}
+}
+
+// The answer is the largest load below the first that misses the service level.
+func TestSustainedLoads(t *testing.T) {
+	var sums []sim.Summary
+	for system, misses := range map[string]float64{"good": 9, "fair": 3, "odd": 1, "bad": 1} {
+		for _, rate := range []float64{1, 2, 3} {
+			met := rate < misses || system == "odd" && rate == 3 // above a rate that it misses
+			sums = append(sums, sim.Summary{System: system, Rate: rate, Completed: 1, SLOMet: &met})
+		}
+	}
+	slices.SortFunc(sums, func(a, b sim.Summary) int { return strings.Compare(a.System, b.System) })
+	r := &Runs{Sums: sums, Unit: "requests/s"}
+	want := []string{"bad, odd each serve less than 1 req/s within the SLO; fair serves 2; " +
+		"good serves at least 3."}
+	if got := r.Doc().Answers; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for i := range sums {
+		sums[i].Rate, sums[i].Concurrency = 0, 4
+	}
+	if got := r.Doc().Answers; len(got) > 0 {
+		t.Errorf("of a closed loop: %q", got)
+	}
+}
+
+// Systems are compared seed by seed where there are five seeds: they have the same arrivals.
+func TestPairedDifferences(t *testing.T) {
+	var sums []sim.Summary
+	for seed := range uint64(5) {
+		for system, more := range map[string]float64{"a": 0, "b": 2} {
+			sums = append(sums, sim.Summary{System: system, Rate: 1, Seed: seed, Completed: 1,
+				TTFT: sim.Stats{Mean: 10*float64(seed) + more}})
+		}
+	}
+	slices.SortStableFunc(sums, func(a, b sim.Summary) int {
+		return strings.Compare(a.System, b.System)
+	})
+	text := printed(t, &Runs{Sums: sums, Unit: "requests/s"})
+	expectIn(t, text, "1 b a mean TTFT (s) 2.00 2.00 2.00 5")
+	text = printed(t, &Runs{Sums: sums[:4], Unit: "requests/s"})
+	if strings.Contains(text, "against") {
+		t.Errorf("of few seeds:\n%s", text)
+	}
+}
+
+// Warnings of the same kind share a line whatever their numbers. Two kinds of one trace do not.
+func TestWarningsShareLines(t *testing.T) {
+	r := &Runs{Sums: []sim.Summary{
+		{Name: "a", System: "vllm", Rate: 1, Warnings: []warn.Warning{
+			{Kind: warn.Rejected, Text: "12 of 300 requests rejected"},
+			{Kind: warn.RowsLeft, Text: "3 rows left out: t.csv"}}},
+		{Name: "b", System: "sparseserve", Rate: 1, Warnings: []warn.Warning{
+			{Kind: warn.Truncated, Text: "4 of 300 prompts truncated"},
+			{Kind: warn.Rejected, Text: "1 of 300 requests rejected"},
+			{Kind: warn.RowsLeft, Text: "3 rows left out: t.csv"},
+			{Kind: warn.RowsLeft, Subject: "failed", Text: "2 rows without an answer: t.csv"}}},
+	}}
+	want := []doc.Warning{
+		{Text: "12 of 300 requests rejected (and 1 more like it)", Of: "all runs", Serious: true},
+		{Text: "4 of 300 prompts truncated", Of: "sparseserve at 1", Serious: true},
+		{Text: "3 rows left out: t.csv", Of: "all runs", Serious: true},
+		{Text: "2 rows without an answer: t.csv", Of: "sparseserve at 1", Serious: true},
+	}
+	if got := r.Doc().Warnings; !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// Warnings about requests and the queue are above those about the cost model, the gravest first.
+func TestSeriousWarningsFirst(t *testing.T) {
+	r := &Runs{Sums: []sim.Summary{{Name: "a", System: "vllm", Rate: 1, Warnings: []warn.Warning{
+		{Kind: warn.HeadsSampled, Text: "heads sampled"}, {Kind: warn.Assumed, Text: "assumed"},
+		{Kind: warn.FewRequests, Text: "few"}, {Kind: warn.Truncated, Text: "truncated"},
+		{Kind: warn.UnstableQueue, Text: "unstable"}, {Kind: warn.Rejected, Text: "rejected"}}}}}
+	var texts []string
+	for _, w := range r.Doc().Warnings {
+		texts = append(texts, w.Text)
+	}
+	want := []string{"rejected", "unstable", "truncated", "few", "heads sampled", "assumed"}
+	if !slices.Equal(texts, want) {
+		t.Errorf("%q, want %q", texts, want)
+	}
+}

@@ -1,0 +1,96 @@
+package answers
+
+import (
+	"slices"
+	"strings"
+)
+
+// mostSentences is how many settings of the axes have a sentence of their own.
+const mostSentences = 3
+
+// sustained says, for each setting of the axes, the largest load that each system serves within
+// the service level. There is nothing to say of runs without a level, or of one arrival process.
+func (r *Runs) sustained(axes []string, rows []runRow) (sentences []string) {
+	for first := 0; first < len(rows); {
+		last := first
+		for last < len(rows) && slices.Equal(rows[last].set, rows[first].set) {
+			last++
+		}
+		if text := r.sentence(rows[first:last]); text != "" {
+			var words []string
+			for i, key := range axes {
+				words = append(words, key[strings.LastIndexByte(key, '.')+1:]+" "+rows[first].set[i])
+			}
+			if len(words) > 0 {
+				text = strings.Join(words, ", ") + ": " + text
+			}
+			sentences = append(sentences, text)
+		}
+		first = last
+	}
+	if len(sentences) > mostSentences {
+		return nil
+	}
+	return sentences
+}
+
+// sentence says the largest load of each system, such as "sparseserve serves 0.25 req/s within the
+// SLO; vllm serves less than 0.05".
+func (r *Runs) sentence(rows []runRow) string {
+	var systems []string
+	for i := range rows {
+		if l := rows[i].load; l.clients > 0 || l.rate == 0 {
+			return ""
+		}
+		if !slices.Contains(systems, rows[i].system) {
+			systems = append(systems, rows[i].system)
+		}
+	}
+	var loads []string
+	by := map[string][]string{} // load -> systems
+	for _, system := range systems {
+		most := largest(rows, system)
+		if most == "" {
+			return ""
+		}
+		if by[most] == nil {
+			loads = append(loads, most)
+		}
+		by[most] = append(by[most], system)
+	}
+	var words []string
+	for i, most := range loads {
+		verb := " serves "
+		if len(by[most]) > 1 {
+			verb = " each serve "
+		}
+		if i == 0 {
+			most += " " + r.Unit + " within the SLO"
+		}
+		words = append(words, strings.Join(by[loads[i]], ", ")+verb+most)
+	}
+	return strings.Join(words, "; ") + "."
+}
+
+// largest is the largest load that a system serves within the service level, of the loads below the
+// first that misses it; empty where the runs were not judged.
+func largest(rows []runRow, system string) string {
+	held := ""
+	for i := range rows {
+		r := &rows[i]
+		if r.system != system {
+			continue
+		}
+		met, judged := r.met()
+		switch {
+		case judged == 0:
+			return ""
+		case met < len(r.runs) && held == "":
+			return "less than " + r.load.String()
+		case met < len(r.runs):
+			return held
+		}
+		held = r.load.String()
+	}
+	return "at least " + held
+}

@@ -1,0 +1,41 @@
+package answers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// mostNames is how many results a warning names.
+const mostNames = 4
+
+// Warnings are the warnings of a number of results, the gravest first.
+func Warnings(all []warn.Said, results int) []doc.Warning {
+	return named(all, func(of []string) string {
+		switch n := len(of); {
+		case n == results && n > 1:
+			return "all of them"
+		case n > mostNames:
+			return fmt.Sprintf("%s and %d others", strings.Join(of[:mostNames-1], ", "), n-mostNames+1)
+		}
+		return strings.Join(of, ", ")
+	})
+}
+
+// named are warnings whose results a function names.
+func named(all []warn.Said, name func(of []string) string) (warnings []doc.Warning) {
+	for _, g := range warn.Gather(all) {
+		warnings = append(warnings, doc.Warning{Text: g.Text, Of: name(g.Of),
+			Serious: g.Severity == warn.Serious, Note: g.Severity == warn.Note})
+	}
+	return warnings
+}
+
+// warn adds warnings of a number of results, whose systems may run under different engines.
+func (p *builder) warn(systems []sim.Spec, all []warn.Said, results int) {
+	p.Doc.Warnings = append(p.Doc.Warnings,
+		Warnings(append(EnginesOf(systems).Warnings(), all...), results)...)
+}

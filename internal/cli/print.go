@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"golang.org/x/term"
+
+	"github.com/sparseserve/sparseserve/internal/answers"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/show"
+	"github.com/sparseserve/sparseserve/internal/stats"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// printDoc prints an answer whose lead was printed before the work. Without details it says which
+// flag or command shows the rest.
+func printDoc(w io.Writer, d *doc.Doc, details bool, more string) error {
+	return show.Text(w, d, show.Options{Columns: terminalColumns(w), Details: details, Begun: true,
+		More: more})
+}
+
+// printWarnings prints what results must be read with.
+func printWarnings(w io.Writer, systems []sim.Spec, sums []sim.Summary) {
+	d := (&answers.Runs{Sums: sums, Systems: systems}).Doc()
+	printDoc(w, &doc.Doc{Warnings: d.Warnings}, true, "")
+}
+
+// newTable is a table of a command that is no document yet. Columns of the numbers given are left
+// out first where a terminal is too narrow.
+func newTable(w io.Writer, secondary ...int) table.Writer {
+	return show.NewTable(w, terminalColumns(w), secondary...)
+}
+
+// digits prints a number of a table.
+func digits(v float64) string { return stats.Digits(v) }
+
+// terminal returns the terminal that w writes to, or nil.
+func terminal(w io.Writer) *os.File {
+	if p, ok := w.(*plainWriter); ok {
+		w = p.w
+	}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
+}
+
+// terminalColumns is how wide the terminal is that w writes to; 0 when it is none.
+func terminalColumns(w io.Writer) int {
+	f := terminal(w)
+	if f == nil {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}

@@ -1,0 +1,142 @@
+// Package doc has the answer that a person reads, as data: sentences, warnings, tables and charts.
+//
+// Package answers builds one Doc from each kind of result. Package show prints it on a terminal, as
+// Markdown, CSV, JSON and HTML; package figures draws its charts. A builder knows no medium, and a
+// renderer knows nothing of results, because then all media say the same.
+package doc
+
+import (
+	"strconv"
+
+	"github.com/sparseserve/sparseserve/internal/stats"
+)
+
+// Doc is an answer.
+type Doc struct {
+	Title    string    `json:"title"`
+	Lead     []string  `json:"lead,omitempty"` // what was asked, a sentence each
+	Answers  []string  `json:"answers,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"` // the gravest first
+	Figures  []Figure  `json:"figures,omitempty"`
+	Tables   []Table   `json:"tables,omitempty"`
+	Files    []File    `json:"files,omitempty"` // such as the configuration
+}
+
+// Warning is what an answer must be read with.
+type Warning struct {
+	Text string `json:"text"`
+	Of   string `json:"of,omitempty"` // the results that it is about; empty for the whole answer
+	// Serious marks a warning without which numbers are misread. It is never left out.
+	Serious bool `json:"serious,omitempty"`
+	// Note marks a warning that nearly every answer has. It is shown on demand.
+	Note bool `json:"note,omitempty"`
+}
+
+// Table has rows of cells under columns. A column without a cell that says something is not shown.
+type Table struct {
+	Title string `json:"title,omitempty"`
+	Note  string `json:"note,omitempty"` // a sentence above the table
+	// Under is the heading that tables next to each other share; empty for a heading of its own.
+	Under   string   `json:"under,omitempty"`
+	Columns []Column `json:"columns"`
+	Rows    []Row    `json:"rows"`
+	Legend  []string `json:"legend,omitempty"` // what signs in cells mean, a remark each
+	// Folded marks a table that is shown on demand, because it is long or explains another.
+	Folded bool `json:"folded,omitempty"`
+}
+
+// Column is the head of a column.
+type Column struct {
+	Name   string `json:"name"`
+	Unit   string `json:"unit,omitempty"`
+	Number bool   `json:"number,omitempty"` // aligned to the right
+	// Minor marks a column that a narrow terminal leaves out first.
+	Minor bool `json:"minor,omitempty"`
+}
+
+// Row is one row. It has a cell for each column, or fewer: the last ones are empty then.
+type Row struct {
+	Cells []Cell `json:"cells"`
+	// Ruled marks a row that begins a group, such as the systems at one rate.
+	Ruled bool `json:"ruled,omitempty"`
+}
+
+// Cell is a text, or a value with a mark such as "*".
+type Cell struct {
+	Text  string   `json:"text,omitempty"`
+	Value *float64 `json:"value,omitempty"`
+	Mark  string   `json:"mark,omitempty"`
+}
+
+// File is a text file of the result, such as its configuration.
+type File struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// None is the cell of a value that does not exist, as of a run that served nothing.
+func None() Cell { return Cell{Text: "-"} }
+
+// Text is a cell of words. They are one line, whatever names they have.
+func Text(text string) Cell { return Cell{Text: text} }
+
+// Texts are cells of words.
+func Texts(texts ...string) []Cell {
+	cells := make([]Cell, len(texts))
+	for i, t := range texts {
+		cells[i] = Text(t)
+	}
+	return cells
+}
+
+// Number is a cell of a value that is shown with three digits. All media but CSV and JSON show the
+// three, so that two media of one answer agree.
+func Number(v float64) Cell { return Cell{Value: &v} }
+
+// Count is a cell of a whole number.
+func Count(n int) Cell {
+	v := float64(n)
+	return Cell{Text: strconv.Itoa(n), Value: &v}
+}
+
+// As is a cell of a value that is shown as the text.
+func As(v float64, text string) Cell { return Cell{Text: text, Value: &v} }
+
+// String is what the cell shows.
+func (c Cell) String() string {
+	if c.Text == "" && c.Value != nil {
+		return stats.Digits(*c.Value) + c.Mark
+	}
+	return c.Text + c.Mark
+}
+
+// Shown lists the indices of the columns of which a cell says something.
+func (t *Table) Shown() (columns []int) {
+	for i := range t.Columns {
+		for _, r := range t.Rows {
+			if i < len(r.Cells) && r.Cells[i].String() != "" {
+				columns = append(columns, i)
+				break
+			}
+		}
+	}
+	return columns
+}
+
+// HasUnits reports whether a column has a unit.
+func (t *Table) HasUnits() bool {
+	for _, c := range t.Columns {
+		if c.Unit != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// At is the text of a cell; empty beyond the row's end.
+func (r *Row) At(column int) string {
+	if column >= len(r.Cells) {
+		return ""
+	}
+	return r.Cells[column].String()
+}

@@ -1,0 +1,96 @@
+package show
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/files"
+)
+
+// csvHeader names the columns of a document as CSV. There is a line for each cell, because tables
+// and charts of one document have different columns.
+var csvHeader = []string{"part", "title", "row", "column", "unit", "value", "low", "high"}
+
+// CSV writes a document. Values have all their digits.
+func CSV(w io.Writer, d *doc.Doc) error {
+	out := files.NewCSVWriter(w)
+	write := func(cells ...string) { out.Write(append(cells, make([]string, 8-len(cells))...)) }
+	write(csvHeader...)
+	write("title", d.Title)
+	for _, text := range d.Lead {
+		write("lead", "", "", "", "", text)
+	}
+	for _, text := range d.Answers {
+		write("answer", "", "", "", "", text)
+	}
+	for _, one := range d.Warnings {
+		write("warning", "", one.Of, "", "", one.Text)
+	}
+	for i := range d.Tables {
+		csvTable(write, &d.Tables[i])
+	}
+	for _, f := range d.Figures {
+		for _, c := range f.Charts {
+			csvChart(write, f.Title, c)
+		}
+	}
+	for _, f := range d.Files {
+		write("file", f.Name, "", "", "", f.Text)
+	}
+	return out.Flush()
+}
+
+func csvTable(write func(...string), t *doc.Table) {
+	title := t.Title
+	if t.Note != "" {
+		write("note", title, "", "", "", t.Note)
+	}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		for _, c := range t.Shown() {
+			text := r.At(c)
+			if c < len(r.Cells) && r.Cells[c].Value != nil {
+				text = exact(*r.Cells[c].Value)
+			}
+			write("table", title, strconv.Itoa(i+1), t.Columns[c].Name, t.Columns[c].Unit, text)
+		}
+	}
+	for _, text := range t.Legend {
+		write("legend", title, "", "", "", text)
+	}
+}
+
+func csvChart(write func(...string), figure string, c *doc.Chart) {
+	title := figure
+	if c.Title != "" {
+		title += ": " + c.Title
+	}
+	for _, l := range c.Lines {
+		for _, p := range l.Points {
+			write("chart", title, l.Name, c.X+" = "+exact(p.X), c.Y, exact(p.Y), known(p.Low), known(p.High))
+		}
+	}
+	for _, b := range c.Bars {
+		for _, p := range b.Parts {
+			write("chart", title, b.Name, p.Name, c.Y, exact(p.Value), known(p.Low), known(p.High))
+		}
+	}
+	for _, e := range c.Effects {
+		write("chart", title, e.Name, c.X, "%", exact(e.Change), known(e.Low), known(e.High))
+	}
+	if h := c.Heat; h != nil {
+		for _, x := range h.Cells {
+			write("chart", title, h.A+" = "+h.ValuesA[x.X], h.B+" = "+h.ValuesB[x.Y], c.Y, exact(x.Value))
+		}
+	}
+}
+
+func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+func known(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return exact(*v)
+}

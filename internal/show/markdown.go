@@ -1,0 +1,152 @@
+package show
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+)
+
+// tags are how HTML within Markdown begins.
+var tags = regexp.MustCompile(`<([A-Za-z/!?])`)
+
+// markdown keeps a text on its line, without a tag of HTML in it.
+func markdown(text string) string { return tags.ReplaceAllString(OneLine(text), "&lt;$1") }
+
+// Markdown writes a document. A chart is a line that names its series, because its points are in
+// the CSV and the picture.
+func Markdown(w io.Writer, d *doc.Doc) error {
+	b := bufio.NewWriter(w)
+	if d.Title != "" {
+		fmt.Fprintf(b, "# %s\n", markdown(d.Title))
+	}
+	for _, text := range d.Lead {
+		fmt.Fprintf(b, "\n%s\n", markdown(text))
+	}
+	list(b, "Answers", d.Answers)
+	var warnings []string
+	for _, one := range d.Warnings {
+		warnings = append(warnings, of(one))
+	}
+	list(b, "Read with care", warnings)
+	for _, f := range d.Figures {
+		var charts []string
+		for _, c := range f.Charts {
+			charts = append(charts, series(c))
+		}
+		list(b, f.Title, append([]string{f.Caption}, charts...))
+	}
+	under := ""
+	for i := range d.Tables {
+		t := &d.Tables[i]
+		if t.Under != "" && t.Under != under {
+			fmt.Fprintf(b, "\n## %s\n", markdown(t.Under))
+		}
+		level := "##"
+		if under = t.Under; under != "" {
+			level = "###"
+		}
+		if t.Title != "" {
+			fmt.Fprintf(b, "\n%s %s\n", level, markdown(t.Title))
+		}
+		markdownTable(b, t)
+	}
+	for _, f := range d.Files {
+		fence := "```"
+		for strings.Contains(f.Text, fence) {
+			fence += "`"
+		}
+		fmt.Fprintf(b, "\n## %s\n\n%s\n%s\n%s\n", markdown(f.Name), fence,
+			strings.TrimSuffix(f.Text, "\n"), fence)
+	}
+	return b.Flush()
+}
+
+// list writes lines under a heading; nothing for empty lines alone.
+func list(w io.Writer, heading string, lines []string) {
+	for _, text := range lines {
+		if text == "" {
+			continue
+		}
+		if heading != "" {
+			fmt.Fprintf(w, "\n## %s\n\n", markdown(heading))
+			heading = ""
+		}
+		fmt.Fprintf(w, "- %s\n", markdown(text))
+	}
+}
+
+func markdownTable(w io.Writer, t *doc.Table) {
+	if t.Note != "" {
+		fmt.Fprintf(w, "\n%s\n", markdown(t.Note))
+	}
+	shown := t.Shown()
+	heads, rules := make([]string, len(shown)), "|"
+	for i, c := range shown {
+		heads[i] = strings.TrimSpace(t.Columns[c].Name + " " + t.Columns[c].Unit)
+		if t.Columns[c].Number {
+			rules += "-:|"
+		} else {
+			rules += "-|"
+		}
+	}
+	fmt.Fprintf(w, "\n%s%s\n", MarkdownRow(heads...), rules)
+	for _, r := range t.Rows {
+		cells := make([]string, len(shown))
+		for i, c := range shown {
+			cells[i] = r.At(c)
+		}
+		fmt.Fprint(w, MarkdownRow(cells...))
+	}
+	if len(t.Legend) > 0 {
+		fmt.Fprintf(w, "\n%s\n", markdown(strings.Join(t.Legend, "; ")))
+	}
+}
+
+// MarkdownRow is a row of a table. Its cells are on one line, without columns or tags of their own.
+func MarkdownRow(cells ...string) string {
+	var b strings.Builder
+	for _, cell := range cells {
+		cell = strings.NewReplacer(`\`, `\\`, "|", `\|`).Replace(OneLine(cell))
+		cell = tags.ReplaceAllString(cell, "&lt;$1")
+		b.WriteString("| " + strings.TrimLeft(cell+" ", " "))
+	}
+	return b.String() + "|\n"
+}
+
+// of is a warning with the results that it is about.
+func of(w doc.Warning) string {
+	if w.Of == "" {
+		return w.Text
+	}
+	return w.Text + " (" + w.Of + ")"
+}
+
+// series says what a chart shows.
+func series(c *doc.Chart) string {
+	text := "chart"
+	if c.Title != "" {
+		text += " " + c.Title
+	}
+	text += ": " + c.Y
+	if c.X != "" && c.X != c.Y {
+		text += " over " + c.X
+	}
+	var names []string
+	for _, l := range c.Lines {
+		names = append(names, l.Name)
+	}
+	for _, b := range c.Bars {
+		names = append(names, b.Name)
+	}
+	for _, e := range c.Effects {
+		names = append(names, e.Name)
+	}
+	if h := c.Heat; h != nil {
+		names = append(names, h.A+" by "+h.B)
+	}
+	return text + ": " + strings.Join(names, ", ")
+}

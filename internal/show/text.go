@@ -1,0 +1,168 @@
+// Package show prints documents of package doc: Text on a terminal, Markdown, CSV, and HTML with
+// charts that page.js hands to ECharts (echarts/README.md). It knows nothing of results.
+package show
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/warn"
+)
+
+// Options are how much of a document Text prints.
+type Options struct {
+	Columns int  // of the terminal; 0 for no terminal, where a table is as wide as it is
+	Details bool // print folded tables, all warnings and notes
+	// Begun leaves out the title and the lead, because the command printed them before its work.
+	Begun bool
+	// Whole prints the charts' series and the files, too.
+	Whole bool
+	// More is the command that shows what is left out without Details, such as "--details".
+	More string
+}
+
+// mostWarnings is how many warnings Text prints without Details. Serious ones are always printed.
+const mostWarnings = 3
+
+// Text prints a document: tables first, and warnings last, because a terminal shows its last lines.
+func Text(w io.Writer, d *doc.Doc, o Options) error {
+	b := bufio.NewWriter(w)
+	o.Details = o.Details || o.Whole
+	if !o.Begun {
+		for _, line := range d.Lead {
+			fmt.Fprintln(b, OneLine(line))
+		}
+	}
+	titled := 0
+	for i := range d.Tables {
+		if o.prints(&d.Tables[i]) {
+			titled++
+		}
+	}
+	folded := 0
+	for i := range d.Tables {
+		t := &d.Tables[i]
+		if !o.prints(t) {
+			folded++
+			continue
+		}
+		if titled > 1 && t.Title != "" {
+			fmt.Fprintf(b, "\n%s\n", OneLine(t.Title))
+		}
+		Table(b, t, o.Columns)
+	}
+	for i, text := range d.Answers {
+		if i == 0 {
+			fmt.Fprintln(b)
+		}
+		fmt.Fprintln(b, OneLine(text))
+	}
+	o.warnings(b, d.Warnings)
+	if o.Whole {
+		for _, f := range d.Figures {
+			fmt.Fprintf(b, "\n%s\n", OneLine(strings.TrimSpace(f.Title+". "+f.Caption)))
+			for _, c := range f.Charts {
+				fmt.Fprintln(b, " ", OneLine(series(c)))
+			}
+		}
+		for _, f := range d.Files {
+			fmt.Fprintf(b, "\n%s:\n%s\n", OneLine(f.Name), Plain(strings.TrimSuffix(f.Text, "\n")))
+		}
+	}
+	return b.Flush()
+}
+
+func (o Options) prints(t *doc.Table) bool { return o.Details || !t.Folded }
+
+func (o Options) warnings(w io.Writer, all []doc.Warning) {
+	heading, printed, left, notes := "\nWarnings:\n", 0, 0, 0
+	for _, one := range all {
+		switch {
+		case o.Details:
+		case one.Note:
+			notes++
+			continue
+		case printed >= mostWarnings && !one.Serious:
+			left++
+			continue
+		}
+		fmt.Fprintf(w, "%s  %s\n", heading, OneLine(one.Text))
+		heading, printed = "", printed+1
+		if one.Of != "" {
+			fmt.Fprintln(w, "   ", OneLine(one.Of))
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(w, "  and %d more: %s\n", left, o.More)
+	}
+	if notes > 0 {
+		fmt.Fprintf(w, "\n%s: %s\n", warn.NotesTitle(notes), o.More)
+	}
+}
+
+// Table prints a table with its note and its legend. A terminal of columns that is too narrow wraps
+// the widest column of words, and then leaves columns out and names them: the minor ones first.
+func Table(w io.Writer, t *doc.Table, columns int) {
+	if t.Note != "" {
+		fmt.Fprintln(w, OneLine(t.Note))
+	}
+	shown := t.Shown()
+	out := newFitted(w, columns)
+	names, units := table.Row{}, table.Row{}
+	var configs []table.ColumnConfig
+	var minor, major []int
+	for i, c := range shown {
+		col := &t.Columns[c]
+		names, units = append(names, OneLine(col.Name)), append(units, OneLine(col.Unit))
+		if col.Number {
+			configs = append(configs, table.ColumnConfig{Number: i + 1, Align: text.AlignRight,
+				AlignHeader: text.AlignRight})
+		}
+		if col.Minor {
+			minor = append([]int{i + 1}, minor...)
+		} else if i > 1 {
+			major = append([]int{i + 1}, major...)
+		}
+	}
+	out.secondary = append(minor, major...)
+	marks := make([]int, len(shown)) // widths, because digits stand below digits
+	for j, c := range shown {
+		for i := range t.Rows {
+			marks[j] = max(marks[j], markOf(&t.Rows[i], c))
+		}
+	}
+	out.AppendHeader(names)
+	if t.HasUnits() {
+		out.AppendHeader(units)
+	}
+	for i := range t.Rows {
+		if t.Rows[i].Ruled && i > 0 {
+			out.AppendSeparator()
+		}
+		row := make(table.Row, len(shown))
+		for j, c := range shown {
+			row[j] = t.Rows[i].At(c) + strings.Repeat(" ", marks[j]-markOf(&t.Rows[i], c))
+		}
+		out.AppendRow(row)
+	}
+	out.SetColumnConfigs(configs)
+	out.Render()
+	if len(t.Legend) > 0 {
+		fmt.Fprintln(w, OneLine(strings.Join(t.Legend, "; ")))
+	}
+}
+
+// markOf is the width of the mark of a cell of numbers.
+func markOf(r *doc.Row, column int) int {
+	if column >= len(r.Cells) {
+		return 0
+	}
+	return utf8.RuneCountInString(r.Cells[column].Mark)
+}

@@ -1,0 +1,179 @@
+package sim
+
+import "strings"
+
+// Metric is a figure of a run, said once for every table, chart, option and file.
+type Metric struct {
+	Key  string // as options name it, such as ttft_mean
+	File string // as files name it, in seconds, tokens and shares: ttft_mean_s
+	Name string // for a reader, without the statistic: TTFT
+	Stat string // mean, p50, p90, p95 or p99; empty for a figure of the whole run
+	Unit string // for a reader; empty for a plain number
+	// Scale turns the value of Of into one of Unit, such as seconds into ms.
+	Scale  float64
+	Higher bool // is better
+	// Of reads the value of a summary, which is known only of some runs.
+	Of func(*Summary) (value float64, known bool)
+}
+
+// Shown is the value in Unit.
+func (m *Metric) Shown(s *Summary) (value float64, known bool) {
+	value, known = m.Of(s)
+	return m.Scale * value, known
+}
+
+// Title is the name with its statistic, such as "P99 TTFT".
+func (m *Metric) Title() string {
+	if m.Stat == "" {
+		return m.Name
+	}
+	return strings.Replace(m.Stat, "p", "P", 1) + " " + m.Name
+}
+
+// Label is the title with the unit, such as "P99 TTFT (s)".
+func (m *Metric) Label() string {
+	if m.Unit == "" {
+		return m.Title()
+	}
+	return m.Title() + " (" + m.Unit + ")"
+}
+
+// latencies are the distributions of a run.
+var latencies = []struct {
+	key, name, unit string
+	scale           float64
+	of              func(*Summary) *Stats
+}{
+	{"ttft", "TTFT", "s", 1, func(s *Summary) *Stats { return &s.TTFT }},
+	{"tbt", "TBT", "ms", 1e3, func(s *Summary) *Stats { return &s.TBT }},
+	{"tpot", "TPOT", "ms", 1e3, func(s *Summary) *Stats { return &s.TPOT }},
+	{"e2e", "time end to end", "s", 1, func(s *Summary) *Stats { return &s.E2E }},
+	{"delay", "scheduling delay", "s", 1, func(s *Summary) *Stats { return &s.QueueDelay }},
+}
+
+// AllMetrics lists all figures of a run: the latencies first, each with its mean and percentiles.
+func AllMetrics() []Metric {
+	var all []Metric
+	for _, l := range latencies {
+		for _, stat := range StatNames {
+			all = append(all, Metric{Key: l.key + "_" + stat, File: l.key + "_" + stat + "_s", Name: l.name,
+				Stat: stat, Unit: l.unit, Scale: l.scale, Of: func(s *Summary) (float64, bool) {
+					return l.of(s).Of(stat), s.Completed > 0
+				}})
+		}
+	}
+	always := func(of func(*Summary) float64) func(*Summary) (float64, bool) {
+		return func(s *Summary) (float64, bool) { return of(s), true }
+	}
+	return append(all,
+		Metric{"throughput", "throughput_tok_s", "output", "", "tokens/s", 1, true,
+			always(func(s *Summary) float64 { return s.ThroughputTokS })},
+		Metric{"input", "prompt_tok_s", "input", "", "tokens/s", 1, true,
+			always(func(s *Summary) float64 { return s.PromptTokS })},
+		Metric{"total", "total_tok_s", "input and output", "", "tokens/s", 1, true,
+			always(func(s *Summary) float64 { return s.TotalTokS })},
+		Metric{"requests", "request_throughput", "served", "", "requests/s", 1, true,
+			always(func(s *Summary) float64 { return s.RequestThroughput })},
+		Metric{"good", "request_goodput", "served within SLO", "", "requests/s", 1, true,
+			func(s *Summary) (float64, bool) { return pointed(s.RequestGoodput) }},
+		Metric{"good_share", "good_share", "within SLO", "", "%", 100, true,
+			func(s *Summary) (float64, bool) { return pointed(s.GoodShare) }},
+		Metric{"served", "served_share", "served", "", "%", 100, true,
+			always(func(s *Summary) float64 { return s.ServedShare })},
+		Metric{"hits", "hit_ratio", "hits in HBM", "", "%", 100, true, func(s *Summary) (float64, bool) {
+			return s.HitRatio, s.HitRatio > 0 || s.BlocksLoadedPerStep > 0
+		}},
+		Metric{"prefix_hits", "prefix_hit_share", "tokens of prompts in the prefix cache", "", "%", 100,
+			true, func(s *Summary) (float64, bool) {
+				if s.PrefixCache == nil {
+					return 0, false
+				}
+				return s.PrefixCache.HitShare, true
+			}},
+		Metric{"prefix_dram", "prefix_dram_share", "prompts in its DRAM", "", "%", 100, true,
+			tierShare(func(p *PrefixStats) int64 { return p.DRAM.HitTokens })},
+		Metric{"prefix_ssd", "prefix_ssd_share", "prompts on its SSD", "", "%", 100, true,
+			tierShare(func(p *PrefixStats) int64 { return p.SSD.HitTokens })},
+		Metric{"loads", "blocks_loaded_per_step", "blocks loaded a step", "", "", 1, false,
+			func(s *Summary) (float64, bool) {
+				return s.BlocksLoadedPerStep, s.HitRatio > 0 || s.BlocksLoadedPerStep > 0
+			}},
+		Metric{"batch", "batch_mean", "requests a step", "", "", 1, true,
+			always(func(s *Summary) float64 { return s.BatchMean })},
+		Metric{"preempted", "preempted", "preempted", "", "times", 1, false,
+			func(s *Summary) (float64, bool) { return float64(s.Preempted), s.Preempted > 0 }},
+		Metric{"recomputed", "recomputed_share", "recomputed", "", "% of time", 100, false,
+			func(s *Summary) (float64, bool) { return s.RecomputedShare, s.Preempted > 0 }},
+		use("hbm", "HBM", func(s *Summary) *Use { return s.HBMUse }),
+		peak("hbm_peak", "HBM peak", func(s *Summary) *Use { return s.HBMUse }),
+		use("dram", "DRAM", func(s *Summary) *Use { return s.DRAMUse }),
+		use("gpu", "GPU busy", func(s *Summary) *Use { return s.GPUUse }),
+		use("h2d", "H2D busy", func(s *Summary) *Use { return s.H2DUse }),
+		use("d2h", "D2H busy", func(s *Summary) *Use { return s.D2HUse }),
+		Metric{"recall", "recall_proxy", "recall proxy", "", "%", 100, true,
+			func(s *Summary) (float64, bool) {
+				if s.RecallProxy == nil {
+					return 0, false
+				}
+				return s.RecallProxy.Mean, true
+			}},
+	)
+}
+
+// MetricOf returns the metric of a key. It panics on a key that is not of AllMetrics.
+func MetricOf(key string) Metric {
+	for _, m := range AllMetrics() {
+		if m.Key == key {
+			return m
+		}
+	}
+	panic("sim: no metric " + key)
+}
+
+// MetricsOf returns the metrics of keys, in their order.
+func MetricsOf(keys ...string) []Metric {
+	all := make([]Metric, len(keys))
+	for i, key := range keys {
+		all[i] = MetricOf(key)
+	}
+	return all
+}
+
+func pointed(v *float64) (float64, bool) {
+	if v == nil {
+		return 0, false
+	}
+	return *v, true
+}
+
+// tierShare is the share of the prompts' tokens that a tier of the prefix cache had.
+func tierShare(of func(*PrefixStats) int64) func(*Summary) (float64, bool) {
+	return func(s *Summary) (float64, bool) {
+		if s.PrefixCache == nil {
+			return 0, false
+		}
+		return float64(of(s.PrefixCache)) / float64(max(1, s.PrefixCache.PromptTokens)), true
+	}
+}
+
+func use(key, name string, of func(*Summary) *Use) Metric {
+	return Metric{key, key + "_use", name, "", "%", 100, true, func(s *Summary) (float64, bool) {
+		u := of(s)
+		if u == nil {
+			return 0, false
+		}
+		return u.Mean, true
+	}}
+}
+
+func peak(key, name string, of func(*Summary) *Use) Metric {
+	m := use(key, name, of)
+	m.Of = func(s *Summary) (float64, bool) {
+		u := of(s)
+		if u == nil {
+			return 0, false
+		}
+		return u.Peak, true
+	}
+	return m
+}
