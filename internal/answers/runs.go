@@ -119,17 +119,18 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 		}
 		return append(cells, doc.Text(x.state()))
 	})
+	var signs []string
 	if starred {
-		t.Legend = append(t.Legend, "* best at its load, within 1 %")
+		signs = append(signs, "* best at its load, within 1 %")
 	}
 	if slices.ContainsFunc(rows, func(x runRow) bool { return x.load.clients > 0 }) {
-		t.Legend = append(t.Legend, "c=N: a closed loop of N clients, not "+r.Unit)
+		signs = append(signs, "c=N: a closed loop of N clients, not "+r.Unit)
 	}
 	if slices.ContainsFunc(r.Sums, func(s sim.Summary) bool { return s.Replicas > 1 }) {
-		t.Legend = append(t.Legend, "xN: a fleet of N replicas")
+		signs = append(signs, "xN: a fleet of N replicas")
 	}
 	if partial {
-		t.Legend = append(t.Legend,
+		signs = append(signs,
 			"† of the requests served, not compared, because others were rejected")
 	}
 	most := 0
@@ -137,7 +138,10 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 		most = max(most, len(rows[i].runs))
 	}
 	if most > 1 {
-		t.Legend = append(t.Legend, fmt.Sprintf("means over %d seeds", most))
+		signs = append(signs, fmt.Sprintf("means over %d seeds", most))
+	}
+	if len(signs) > 0 {
+		t.Legend = append(t.Legend, strings.Join(signs, "; "))
 	}
 	t.Legend = append(t.Legend, r.Levels()...)
 	return t

@@ -33,26 +33,6 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffMarksSurvivors: figures of runs that rejected requests are marked as of the others.
-func TestDiffMarksSurvivors(t *testing.T) {
-	row := func(metric string, a, b float64) diff.Row {
-		return diff.Row{Point: "p", Metric: metric, A: a, B: b, Seeds: 1}
-	}
-	var out strings.Builder
-	report := diff.Report{Rows: []diff.Row{row(diff.ServedShare, 0.5, 1), row("ttft_mean_s", 1, 2)}}
-	(&diffCmd{}).print(&out, &report)
-	if text := out.String(); !strings.Contains(text, "ttft_mean_s"+"†") ||
-		!strings.Contains(text, "† of the requests served") {
-		t.Error(text)
-	}
-	out.Reset()
-	report.Rows[0] = row(diff.ServedShare, 1, 1)
-	(&diffCmd{}).print(&out, &report)
-	if text := out.String(); strings.Contains(text, "†") {
-		t.Error(text)
-	}
-}
-
 // Folders of two programs differ for that reason too, which is said.
 func TestDiffOfPrograms(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -65,7 +45,7 @@ func TestDiffOfPrograms(t *testing.T) {
 			t.Fatal(errs.String())
 		}
 	}
-	const said = "Made by different programs: one, two\n"
+	const said = "Made by different programs: one, two.\n"
 	if _, out, errs := runHere(t.Context(), nil, "diff", "a", "b"); !strings.Contains(out, said) {
 		t.Errorf("%s%s", out, errs)
 	}

@@ -2,20 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
-	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/internal/answers"
-	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/dsa"
-	"github.com/sparseserve/sparseserve/sim/kv"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
 type listCmd struct {
@@ -33,35 +26,23 @@ type listCmd struct {
 	Keys        listKeys        `cmd:"" help:"Keys of a configuration: type, unit, default, permitted values and meaning."`
 }
 
+// print prints an answer whole, but for charts and files.
+func (a *App) print(d *doc.Doc, err error) error {
+	if err != nil {
+		return err
+	}
+	return printWhole(a.Stdout, d)
+}
+
 type listGPUs struct {
 	Name string `arg:"" optional:"" placeholder:"NAME" help:"Card, a name or a file."`
 }
 
 func (l *listGPUs) Run(app *App) error {
 	if l.Name != "" {
-		return listCard(app.Stdout, l.Name)
+		return app.print(answers.Card(l.Name))
 	}
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"gpu", "FP16 TFLOP/s", "HBM GiB", "HBM GB/s", "H2D GB/s", "D2H GB/s",
-		"kernels of vLLM", ""})
-	for _, name := range hw.CardNames() {
-		p, err := hw.LoadCard(name)
-		if err != nil {
-			return err
-		}
-		k, derived, err := p.KernelsOf("fa3", name)
-		if err != nil {
-			return err
-		}
-		t.AppendRow(table.Row{name,
-			digits(p.GPU.PeakFP16.SI() / 1e12), digits(p.GPU.HBMSize.SI() / (1 << 30)),
-			digits(p.GPU.HBMBandwidth.SI() / 1e9), digits(p.Link.H2D.SI() / 1e9),
-			digits(p.Link.D2H.SI() / 1e9), answers.OriginOf(k, derived),
-			p.Title})
-	}
-	t.SetColumnConfigs(rightAligned(2, 6))
-	t.Render()
-	return nil
+	return app.print(answers.Cards())
 }
 
 type listModels struct {
@@ -70,144 +51,63 @@ type listModels struct {
 
 func (l *listModels) Run(app *App) error {
 	if l.Name != "" {
-		return listModel(app.Stdout, l.Name)
+		return app.print(answers.Model(l.Name))
 	}
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"model", "layers", "hidden", "Q/KV heads", "head dim", "weights GiB",
-		"KV KiB/token", "context tokens"})
-	for _, name := range hw.ModelNames() {
-		m, err := hw.LoadModel(name)
-		if err != nil {
-			return err
+	return app.print(answers.Models())
+}
+
+type listEngines struct {
+	Name string `arg:"" optional:"" placeholder:"NAME" help:"Engine, a name or a file."`
+}
+
+func (l *listEngines) Run(app *App) error {
+	if l.Name != "" {
+		return app.print(answers.Engine(l.Name))
+	}
+	return app.print(answers.ServingEngines())
+}
+
+type (
+	listSystems     struct{}
+	listSelections  struct{}
+	listEvictions   struct{}
+	listRouters     struct{}
+	listTraces      struct{}
+	listExperiments struct{}
+)
+
+func (listSystems) Run(app *App) error     { return app.print(answers.Systems(), nil) }
+func (listSelections) Run(app *App) error  { return app.print(answers.Selections(), nil) }
+func (listEvictions) Run(app *App) error   { return app.print(answers.Evictions(), nil) }
+func (listRouters) Run(app *App) error     { return app.print(answers.Routers(), nil) }
+func (listTraces) Run(app *App) error      { return app.print(answers.Traces(), nil) }
+func (listExperiments) Run(app *App) error { return app.print(answers.Experiments(), nil) }
+
+type listPrices struct {
+	File string `arg:"" optional:"" placeholder:"FILE" help:"Prices of one's own, as plan.prices_file takes them."`
+}
+
+func (l *listPrices) Run(app *App) error { return app.print(answers.Prices(l.File)) }
+
+type listPrefills struct {
+	Name string `arg:"" optional:"" placeholder:"NAME" help:"One of them: its published accuracy, task by task."`
+	JSON bool   `name:"json" help:"Print one JSON array, an object a row of the published tables, and nothing else."`
+}
+
+func (l *listPrefills) Run(app *App) error {
+	all := papers.PrefillAccuracy()
+	if l.Name != "" {
+		if names := config.PrefillAttentions(); !slices.Contains(names, l.Name) {
+			return fmt.Errorf("no prefill attention %q; there are %s%s",
+				l.Name, strings.Join(names, ", "), config.DidYouMean(l.Name, names))
 		}
-		t.AppendRow(table.Row{name, m.Layers, m.Hidden,
-			fmt.Sprintf("%d/%d", m.QHeads, m.KVHeads), m.HeadDim,
-			digits(float64(m.WeightBytes()) / (1 << 30)), digits(float64(m.KVBytesPerToken()) / (1 << 10)),
-			strconv.Itoa(m.MaxContext)})
+		all = slices.DeleteFunc(all, func(s papers.Scores) bool { return s.Prefill != l.Name })
 	}
-	t.SetColumnConfigs(rightAligned(2, 8))
-	t.Render()
-	return nil
-}
-
-type listSystems struct{}
-
-func (listSystems) Run(app *App) error {
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"system", "engine", "attention", "offload", "load/save", "batch control",
-		"prefill", ""})
-	for _, p := range config.Presets() {
-		s := p.Spec
-		engines := "-"
-		if s.Offload {
-			engines = s.LoadEngine + "/" + s.SaveEngine
-		}
-		attention := s.Attention
-		if s.Sparse() {
-			attention = s.Selection
-		}
-		prefill := s.Prefill
-		if s.SparsePrefill() {
-			prefill += ", " + s.PrefillAttention
-		}
-		t.AppendRow(table.Row{p.Name, s.Engine, attention, yesNo(s.Offload), engines,
-			yesNo(s.BatchControl), prefill, p.About})
+	switch {
+	case l.JSON:
+		return printJSON(app, all)
+	case l.Name != "":
+		return app.print(answers.Prefill(l.Name, all), nil)
 	}
-	t.Render()
-	return nil
-}
-
-type listSelections struct{}
-
-func (listSelections) Run(app *App) error {
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"system.selection", "criticality from", "size", ""})
-	for _, p := range dsa.Algorithms {
-		digest, size := string(p.Digest), "by the scores"
-		switch {
-		case p.Fixed:
-			size = "system.budget_tokens"
-		case !p.Make(&dsa.Options{}).Weighs():
-			digest, size = "-", "-"
-		}
-		t.AppendRow(table.Row{p.Name, digest, size, p.What})
-	}
-	t.Render()
-	return nil
-}
-
-type listEvictions struct{}
-
-func (listEvictions) Run(app *App) error {
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"system.eviction", "evicts, of the blocks that are not in use,"})
-	for _, e := range kv.Evictions() {
-		t.AppendRow(table.Row{e.Name, e.About})
-	}
-	t.Render()
-	return nil
-}
-
-type listRouters struct{}
-
-func (listRouters) Run(app *App) error {
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"fleet.router", "a request goes to"})
-	for _, r := range sim.Routers() {
-		t.AppendRow(table.Row{r.Name, r.About})
-	}
-	t.SetColumnConfigs([]table.ColumnConfig{
-		{Number: 2, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
-	t.Render()
-	return nil
-}
-
-type listTraces struct{}
-
-func (listTraces) Run(app *App) error {
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"workload.trace", "workload.format", ""})
-	t.AppendRow(table.Row{traces.BuiltIn, "", "built-in LongBench mix; by default of " +
-		strings.Join(traces.DefaultSpec().Datasets, ", ")})
-	t.AppendRow(table.Row{traces.Synthetic, "", "lengths drawn from workload.prompt_lengths and " +
-		"workload.output_lengths: " + traces.LengthForms()})
-	t.AppendRow(table.Row{traces.Sessions, "", "sessions with turns: workload.turns, " +
-		"system_prompts, system_lengths, system_zipf, prompt_lengths, output_lengths and think_s"})
-	t.AppendSeparator()
-	for _, f := range traces.Formats() {
-		t.AppendRow(table.Row{"a path", f.Name, f.About})
-	}
-	t.SetColumnConfigs([]table.ColumnConfig{
-		{Number: 3, WidthMax: 72, WidthMaxEnforcer: text.WrapSoft}})
-	t.Render()
-	return nil
-}
-
-type listExperiments struct{}
-
-func (listExperiments) Run(app *App) error {
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"experiment", "run by", ""})
-	for _, e := range experiments.BuiltIn() {
-		t.AppendRow(table.Row{e.Name, e.Usage(), e.About()})
-	}
-	t.Render()
-	return nil
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
-}
-
-// rightAligned aligns columns first to last, counted from 1, to the right.
-func rightAligned(first, last int) []table.ColumnConfig {
-	var configs []table.ColumnConfig
-	for n := first; n <= last; n++ {
-		configs = append(configs, table.ColumnConfig{Number: n, Align: text.AlignRight,
-			AlignHeader: text.AlignRight})
-	}
-	return configs
+	return app.print(answers.Prefills(all), nil)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/csv"
 	"fmt"
@@ -68,7 +69,7 @@ func (l *listKeys) Run(app *App) error {
 
 // print prints a key on a line of its own and its meaning below.
 func (k *configKey) print(w io.Writer) {
-	fmt.Fprintf(w, "%s = %s   (%s)\n", k.Key, orNone(k.Default), k.Type)
+	fmt.Fprintf(w, "%s = %s   (%s)\n", k.Key, cmp.Or(k.Default, "(none)"), k.Type)
 	fmt.Fprintf(w, "    %s\n", k.Meaning)
 	if k.Values != "" {
 		fmt.Fprintf(w, "    values: %s\n", k.Values)

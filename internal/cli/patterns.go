@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/patterns"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/show"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
@@ -26,9 +25,6 @@ type describePatterns struct {
 	File string `arg:"" name:"FILE" help:"Pattern file in MInference's format, or a published mix (list prefills)."`
 }
 
-// contexts are those that a description has the sparsity of.
-var contexts = []int{30_000, 100_000, 300_000, 1_000_000}
-
 func (d *describePatterns) Run(app *App) error {
 	groups := pattern.Counts(d.File)
 	if groups == nil {
@@ -39,33 +35,7 @@ func (d *describePatterns) Run(app *App) error {
 		groups = found.Groups()
 		fmt.Fprintf(app.Stdout, "%s: %d layers of %d heads\n", inCell(d.File), len(found), len(found[0]))
 	}
-	head := table.Row{"pattern", "heads"}
-	for _, n := range contexts {
-		head = append(head, fmt.Sprintf("%dK, %%", n/1000))
-	}
-	t := newTable(app.Stdout)
-	t.AppendHeader(head)
-	all, sums := 0.0, make([]float64, len(contexts))
-	for _, g := range groups {
-		row := table.Row{g.Head.String(), heads(g.Heads)}
-		for i, n := range contexts {
-			density := g.Density(n)
-			sums[i] += g.Heads * density
-			row = append(row, score(100*density))
-		}
-		all += g.Heads
-		t.AppendRow(row)
-	}
-	row := table.Row{"all", heads(all)}
-	for _, sum := range sums {
-		row = append(row, score(100*sum/all))
-	}
-	t.AppendSeparator()
-	t.AppendRow(row)
-	t.SetColumnConfigs(rightAligned(2, 2+len(contexts)))
-	t.Render()
-	fmt.Fprintln(app.Stdout, "Of dense causal attention, at prompts of so many tokens.")
-	return nil
+	return app.print(answers.Patterns(groups), nil)
 }
 
 type searchPatterns struct {
@@ -113,7 +83,8 @@ func (s *searchPatterns) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	printSpace(app, gpu, &model, s.Tokens, space)
+	show.Table(app.Stdout, new(answers.PatternSpace(gpu, &model, s.Tokens, space)),
+		terminalColumns(app.Stdout))
 	kinds := make([]pattern.Kind, s.Heads)
 	found, err := patterns.Search(ctx, s.Heads, func(i int) (h *patterns.Head, err error) {
 		h, kinds[i] = patterns.Planted(s.Seed, i, s.Tokens)
@@ -122,8 +93,7 @@ func (s *searchPatterns) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	printConfusions(app, kinds, found)
-	return nil
+	return app.print(answers.Confusions(kinds, found), nil)
 }
 
 // weights searches the heads of a model.
@@ -141,7 +111,8 @@ func (s *searchPatterns) weights(ctx context.Context, app *App, gpu *hw.Profile)
 	if err != nil {
 		return err
 	}
-	printSpace(app, gpu, &model, s.Tokens, space)
+	show.Table(app.Stdout, new(answers.PatternSpace(gpu, &model, s.Tokens, space)),
+		terminalColumns(app.Stdout))
 	folder, err := weights.Open(s.Weights)
 	if err != nil {
 		return err
@@ -151,13 +122,7 @@ func (s *searchPatterns) weights(ctx context.Context, app *App, gpu *hw.Profile)
 	if err != nil {
 		return err
 	}
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"found", "heads"})
-	for _, g := range all.Groups() {
-		t.AppendRow(table.Row{g.Head.String(), heads(g.Heads)})
-	}
-	t.SetColumnConfigs(rightAligned(2, 2))
-	t.Render()
+	show.Table(app.Stdout, new(answers.FoundPatterns(all.Groups())), terminalColumns(app.Stdout))
 	if s.Out == "" {
 		return nil
 	}
@@ -194,51 +159,4 @@ func (s *searchPatterns) search(ctx context.Context, w weights.Source, space []p
 		err = each(layers[i])
 	}
 	return all, err
-}
-
-func heads(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
-
-// printSpace prints the candidates with what each costs.
-func printSpace(app *App, gpu *hw.Profile, model *hw.Model, tokens int, space []pattern.Head) {
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"candidate", "kernel, us", "of dense, %"})
-	for _, h := range space {
-		t.AppendRow(table.Row{h.String(), digits(1e6 * patterns.Cost(gpu, model, h, tokens)),
-			score(100 * h.Density(tokens))})
-	}
-	t.SetColumnConfigs(rightAligned(2, 3))
-	t.Render()
-}
-
-// printConfusions prints how many heads of each planted pattern were found to be of each.
-func printConfusions(app *App, planted []pattern.Kind, found []pattern.Assigned) {
-	head := table.Row{"planted", "heads"}
-	for _, kind := range patterns.PlantedKinds {
-		head = append(head, "found "+string(kind))
-	}
-	t := newTable(app.Stdout)
-	t.AppendHeader(append(head, "mean error"))
-	right := 0
-	for _, kind := range patterns.PlantedKinds {
-		counts, n, err := map[pattern.Kind]int{}, 0, 0.0
-		for i, a := range found {
-			if planted[i] == kind {
-				counts[a.Kind], n, err = counts[a.Kind]+1, n+1, err+a.Score
-			}
-		}
-		right += counts[kind]
-		row := table.Row{string(kind), n}
-		for _, k := range patterns.PlantedKinds {
-			row = append(row, counts[k])
-		}
-		if n > 0 {
-			err /= float64(n)
-		}
-		t.AppendRow(append(row, strconv.FormatFloat(err, 'f', 3, 64)))
-	}
-	t.SetColumnConfigs(rightAligned(2, 6))
-	t.Render()
-	fmt.Fprintf(app.Stdout, "%d of %d heads found as planted: %s %%. "+
-		"The error is that of the output against dense attention's.\n",
-		right, len(found), score(100*float64(right)/float64(len(found))))
 }

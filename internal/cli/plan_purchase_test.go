@@ -170,11 +170,3 @@ func TestPlanRefusesBeforeItWrites(t *testing.T) {
 		}
 	}
 }
-
-func TestListPrices(t *testing.T) {
-	status, out, errs := invoke(t, nil, "list", "prices")
-	if status != exitOK || errs != "" {
-		t.Fatalf("status %d, stderr %q", status, errs)
-	}
-	testkit.Golden(t, "list-prices.txt", out)
-}

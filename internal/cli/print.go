@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
 
 	"github.com/sparseserve/sparseserve/internal/answers"
@@ -25,6 +26,11 @@ func printDoc(w io.Writer, d *doc.Doc, details bool, more string) error {
 func printWarnings(w io.Writer, systems []sim.Spec, sums []sim.Summary) {
 	d := (&answers.Runs{Sums: sums, Systems: systems}).Doc()
 	printDoc(w, &doc.Doc{Warnings: d.Warnings}, true, "")
+}
+
+// printWhole prints an answer with its lead and all its tables.
+func printWhole(w io.Writer, d *doc.Doc) error {
+	return show.Text(w, d, show.Options{Columns: terminalColumns(w), Details: true})
 }
 
 // newTable is a table of a command that is no document yet. Columns of the numbers given are left
@@ -58,4 +64,14 @@ func terminalColumns(w io.Writer) int {
 		return 0
 	}
 	return columns
+}
+
+// rightAligned aligns columns first to last, counted from 1, to the right.
+func rightAligned(first, last int) []table.ColumnConfig {
+	var configs []table.ColumnConfig
+	for n := first; n <= last; n++ {
+		configs = append(configs, table.ColumnConfig{Number: n, Align: text.AlignRight,
+			AlignHeader: text.AlignRight})
+	}
+	return configs
 }

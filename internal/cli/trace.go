@@ -9,11 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/traces"
@@ -115,33 +114,10 @@ func (d *describeCmd) Run(ctx context.Context, app *App) error {
 	if d.JSON {
 		return printJSON(app, desc)
 	}
-	fmt.Fprintf(app.Stdout, "%s: %s, %s", inCell(desc.Path), desc.Format,
-		count(desc.Requests, "request"))
-	if desc.Gap != nil {
-		fmt.Fprintf(app.Stdout, " over %s s, %s requests/s, gaps vary by %s of their mean",
-			digits(desc.Seconds), digits(desc.Rate), digits(desc.GapCV))
-	}
-	fmt.Fprintln(app.Stdout)
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"", "requests", "mean", "min", "P1", "P5", "P25", "P50", "P75", "P95",
-		"P99", "max"})
-	t.AppendRow(quantileRow("prompt tokens", desc.Requests, desc.Prompt))
-	t.AppendRow(quantileRow("output tokens", desc.Requests, desc.Output))
-	if desc.Gap != nil {
-		t.AppendRow(quantileRow("gap, s", desc.Requests-1, *desc.Gap))
-	}
-	for _, s := range desc.Sets {
-		t.AppendSeparator()
-		t.AppendRow(quantileRow(s.Set+" prompt", s.Requests, s.Prompt))
-		t.AppendRow(quantileRow(s.Set+" output", s.Requests, s.Output))
-	}
-	t.SetColumnConfigs(rightAligned(2, 12))
-	t.Render()
-	if desc.Prefix != nil {
-		printReuse(app, desc.Prefix)
+	if err := printWhole(app.Stdout, answers.Trace(&desc)); err != nil {
+		return err
 	}
 	printPaths(app, files)
-	app.warn(desc.Warnings)
 	return nil
 }
 
@@ -163,37 +139,6 @@ func (d *describeCmd) write(ctx context.Context, desc *traces.Description) ([]st
 	}
 	drawn, err := figures.DrawDescription(ctx, d.Out, d.Out)
 	return append([]string{path}, drawn...), err
-}
-
-// printReuse prints what prefix caches have.
-func printReuse(app *App, r *traces.Reuse) {
-	fmt.Fprintf(app.Stdout, "\nPrefix caches under LRU, blocks of %d tokens, %s of %s KiB of KV a "+
-		"token; requests one after another:\n", r.BlockTokens, r.Model,
-		digits(float64(r.TokenBytes)/1024))
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"", "GiB", "prompt tokens found", "% of all", "Belady, %"})
-	percent := func(tokens *int64) string {
-		if tokens == nil {
-			return "-"
-		}
-		return digits(100 * float64(*tokens) / float64(max(1, r.PromptTokens)))
-	}
-	for _, c := range r.Capacities {
-		t.AppendRow(table.Row{"", digits(c.GiB), c.Tokens, digits(100 * c.Share), percent(c.Optimum)})
-	}
-	u := &r.Unbounded
-	t.AppendRow(table.Row{"without bound", digits(u.GiB), u.Tokens, digits(100 * u.Share),
-		percent(&u.Tokens)})
-	t.SetColumnConfigs(rightAligned(2, 5))
-	t.Render()
-}
-
-func quantileRow(name string, n int, q traces.Quantiles) table.Row {
-	row := table.Row{name, strconv.Itoa(n)}
-	for _, v := range []float64{q.Mean, q.Min, q.P1, q.P5, q.P25, q.P50, q.P75, q.P95, q.P99, q.Max} {
-		row = append(row, digits(v))
-	}
-	return row
 }
 
 type convertCmd struct {

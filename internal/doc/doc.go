@@ -43,6 +43,8 @@ type Table struct {
 	Legend  []string `json:"legend,omitempty"` // what signs in cells mean, a remark each
 	// Folded marks a table that is shown on demand, because it is long or explains another.
 	Folded bool `json:"folded,omitempty"`
+
+	ruled bool // the next row begins a group
 }
 
 // Column is the head of a column.

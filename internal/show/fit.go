@@ -40,7 +40,8 @@ func (t *fitted) AppendHeader(row table.Row, config ...table.RowConfig) {
 		if i >= len(t.titles) {
 			t.titles = append(t.titles, "")
 		}
-		t.titles[i] = strings.TrimSpace(t.titles[i] + " " + fmt.Sprint(cell))
+		title := strings.ReplaceAll(fmt.Sprint(cell), "\n", " ")
+		t.titles[i] = strings.TrimSpace(t.titles[i] + " " + title)
 	}
 	t.Writer.AppendHeader(row, config...)
 }

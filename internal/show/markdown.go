@@ -101,8 +101,8 @@ func markdownTable(w io.Writer, t *doc.Table) {
 		}
 		fmt.Fprint(w, MarkdownRow(cells...))
 	}
-	if len(t.Legend) > 0 {
-		fmt.Fprintf(w, "\n%s\n", markdown(strings.Join(t.Legend, "; ")))
+	for _, line := range t.Legend {
+		fmt.Fprintf(w, "\n%s\n", markdown(line))
 	}
 }
 

@@ -28,6 +28,9 @@ type Options struct {
 	More string
 }
 
+// widestWords is the width at which a cell of words is wrapped.
+const widestWords = 80
+
 // mostWarnings is how many warnings Text prints without Details. Serious ones are always printed.
 const mostWarnings = 3
 
@@ -38,6 +41,9 @@ func Text(w io.Writer, d *doc.Doc, o Options) error {
 	if !o.Begun {
 		for _, line := range d.Lead {
 			fmt.Fprintln(b, OneLine(line))
+		}
+		if len(d.Lead) > 0 {
+			fmt.Fprintln(b)
 		}
 	}
 	titled := 0
@@ -54,7 +60,10 @@ func Text(w io.Writer, d *doc.Doc, o Options) error {
 			continue
 		}
 		if titled > 1 && t.Title != "" {
-			fmt.Fprintf(b, "\n%s\n", OneLine(t.Title))
+			if i > 0 {
+				fmt.Fprintln(b)
+			}
+			fmt.Fprintln(b, OneLine(t.Title))
 		}
 		Table(b, t, o.Columns)
 	}
@@ -115,15 +124,22 @@ func Table(w io.Writer, t *doc.Table, columns int) {
 	}
 	shown := t.Shown()
 	out := newFitted(w, columns)
-	names, units := table.Row{}, table.Row{}
+	var heads table.Row
 	var configs []table.ColumnConfig
 	var minor, major []int
 	for i, c := range shown {
 		col := &t.Columns[c]
-		names, units = append(names, OneLine(col.Name)), append(units, OneLine(col.Unit))
+		head := OneLine(col.Name)
+		if t.HasUnits() {
+			head += "\n" + OneLine(col.Unit)
+		}
+		heads = append(heads, head)
 		if col.Number {
 			configs = append(configs, table.ColumnConfig{Number: i + 1, Align: text.AlignRight,
 				AlignHeader: text.AlignRight})
+		} else {
+			configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: widestWords,
+				WidthMaxEnforcer: text.WrapSoft})
 		}
 		if col.Minor {
 			minor = append([]int{i + 1}, minor...)
@@ -138,10 +154,7 @@ func Table(w io.Writer, t *doc.Table, columns int) {
 			marks[j] = max(marks[j], markOf(&t.Rows[i], c))
 		}
 	}
-	out.AppendHeader(names)
-	if t.HasUnits() {
-		out.AppendHeader(units)
-	}
+	out.AppendHeader(heads)
 	for i := range t.Rows {
 		if t.Rows[i].Ruled && i > 0 {
 			out.AppendSeparator()
@@ -154,8 +167,8 @@ func Table(w io.Writer, t *doc.Table, columns int) {
 	}
 	out.SetColumnConfigs(configs)
 	out.Render()
-	if len(t.Legend) > 0 {
-		fmt.Fprintln(w, OneLine(strings.Join(t.Legend, "; ")))
+	for _, line := range t.Legend {
+		fmt.Fprintln(w, OneLine(line))
 	}
 }
 

@@ -1,0 +1,200 @@
+package answers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// listed is the document of one table.
+func listed(title string, t doc.Table, remarks ...string) *doc.Doc {
+	return &doc.Doc{Title: title, Tables: []doc.Table{t}, Answers: remarks}
+}
+
+// Cards lists the built-in cards.
+func Cards() (*doc.Doc, error) {
+	t := doc.Table{Columns: doc.Columns("gpu", ">FP16|TFLOP/s", ">HBM|GiB", ">HBM|GB/s", ">H2D|GB/s",
+		">D2H|GB/s", "kernels of vLLM", "")}
+	for _, name := range hw.CardNames() {
+		c, err := hw.LoadCard(name)
+		if err != nil {
+			return nil, err
+		}
+		k, derived, err := c.KernelsOf("fa3", name)
+		if err != nil {
+			return nil, err
+		}
+		t.Add(name, c.GPU.PeakFP16.SI()/1e12, c.GPU.HBMSize.SI()/(1<<30), c.GPU.HBMBandwidth.SI()/1e9,
+			c.Link.H2D.SI()/1e9, c.Link.D2H.SI()/1e9, OriginOf(k, derived), c.Title)
+	}
+	return listed("Cards", t), nil
+}
+
+// Models lists the built-in models.
+func Models() (*doc.Doc, error) {
+	t := doc.Table{Columns: doc.Columns("model", ">layers", ">hidden", ">heads|Q/KV", ">head dim",
+		">weights|GiB", ">KV|KiB/token", ">context|tokens")}
+	for _, name := range hw.ModelNames() {
+		m, err := hw.LoadModel(name)
+		if err != nil {
+			return nil, err
+		}
+		t.Add(name, m.Layers, m.Hidden, fmt.Sprintf("%d/%d", m.QHeads, m.KVHeads), m.HeadDim,
+			float64(m.WeightBytes())/(1<<30), float64(m.KVBytesPerToken())/(1<<10), m.MaxContext)
+	}
+	return listed("Models", t), nil
+}
+
+// ServingEngines lists the built-in serving engines.
+func ServingEngines() (*doc.Doc, error) {
+	t := doc.Table{Columns: doc.Columns("engine", "kernels", "plans ahead", ">graphs|to tokens",
+		"scheduler", ">tokens", ">requests", "")}
+	for _, name := range hw.EngineNames() {
+		e, err := hw.LoadEngine(name)
+		if err != nil {
+			return nil, err
+		}
+		graphs := doc.None()
+		if n := len(e.Graphs.Tokens); n > 0 {
+			graphs = doc.Count(e.Graphs.Tokens[n-1])
+		}
+		d := &e.Defaults
+		t.Add(name, e.Kernels, yesNo(e.PlanAhead), graphs, d.Base, d.MaxTokens, d.MaxRequests, e.Title)
+	}
+	return listed("Serving engines", t), nil
+}
+
+// Systems lists the presets.
+func Systems() *doc.Doc {
+	t := doc.Table{Columns: doc.Columns("system", "engine", "attention", "offload", "load/save",
+		"batch control", "prefill", "")}
+	for _, p := range config.Presets() {
+		s := p.Spec
+		engines := "-"
+		if s.Offload {
+			engines = s.LoadEngine + "/" + s.SaveEngine
+		}
+		attention := s.Attention
+		if s.Sparse() {
+			attention = s.Selection
+		}
+		prefill := s.Prefill
+		if s.SparsePrefill() {
+			prefill += ", " + s.PrefillAttention
+		}
+		t.Add(p.Name, s.Engine, attention, yesNo(s.Offload), engines, yesNo(s.BatchControl), prefill,
+			p.About)
+	}
+	return listed("Systems", t)
+}
+
+// Selections lists the selection algorithms.
+func Selections() *doc.Doc {
+	t := doc.Table{Columns: doc.Columns("system.selection", "criticality from", "size", "")}
+	for _, p := range dsa.Algorithms {
+		digest, size := string(p.Digest), "by the scores"
+		switch {
+		case p.Fixed:
+			size = "system.budget_tokens"
+		case !p.Make(&dsa.Options{}).Weighs():
+			digest, size = "-", "-"
+		}
+		t.Add(p.Name, digest, size, p.What)
+	}
+	return listed("Selection algorithms", t)
+}
+
+// Evictions lists the eviction policies.
+func Evictions() *doc.Doc {
+	t := doc.Table{Columns: doc.Columns("system.eviction",
+		"evicts, of the blocks that are not in use,")}
+	for _, e := range kv.Evictions() {
+		t.Add(e.Name, e.About)
+	}
+	return listed("Eviction policies", t)
+}
+
+// Routers lists the routers of fleets.
+func Routers() *doc.Doc {
+	t := doc.Table{Columns: doc.Columns("fleet.router", "a request goes to")}
+	for _, r := range sim.Routers() {
+		t.Add(r.Name, r.About)
+	}
+	return listed("Routers", t)
+}
+
+// Traces lists the built-in traces and the formats of files.
+func Traces() *doc.Doc {
+	t := doc.Table{Columns: doc.Columns("workload.trace", "workload.format", "")}
+	t.Add(traces.BuiltIn, "", "built-in LongBench mix; by default of "+
+		strings.Join(traces.DefaultSpec().Datasets, ", "))
+	t.Add(traces.Synthetic, "", "lengths drawn from workload.prompt_lengths and "+
+		"workload.output_lengths: "+traces.LengthForms())
+	t.Add(traces.Sessions, "", "sessions with turns: workload.turns, system_prompts, system_lengths, "+
+		"system_zipf, prompt_lengths, output_lengths and think_s")
+	t.Rule()
+	for _, f := range traces.Formats() {
+		t.Add("a path", f.Name, f.About)
+	}
+	return listed("Traces", t)
+}
+
+// Experiments lists the built-in experiments.
+func Experiments() *doc.Doc {
+	t := doc.Table{Columns: doc.Columns("experiment", "run by", "")}
+	for _, e := range experiments.BuiltIn() {
+		t.Add(e.Name, e.Usage(), e.About())
+	}
+	return listed("Experiments", t)
+}
+
+// Prices lists prices of GPUs; file names the user's own, or is empty.
+func Prices(file string) (*doc.Doc, error) {
+	prices, err := capacity.LoadPrices(file)
+	if err != nil {
+		return nil, err
+	}
+	var gpus []string
+	for _, r := range prices.Rows {
+		if !slices.Contains(gpus, r.GPU) {
+			gpus = append(gpus, r.GPU)
+		}
+	}
+	slices.Sort(gpus)
+	t := doc.Table{Columns: doc.Columns("plan.prices", "gpu", ">price|$/hour", "what", "date",
+		"source")}
+	for _, name := range prices.Names() {
+		t.Rule()
+		for _, gpu := range gpus {
+			if r, err := prices.Of(name, gpu); err == nil {
+				what, source := r.Offer, r.Source
+				if name != r.Provider {
+					what, source = "that of "+r.Provider, ""
+				}
+				price := doc.As(r.USDPerHour, fmt.Sprintf("%.2f", r.USDPerHour))
+				t.Add(name, gpu, price, what, r.Date, source)
+			}
+		}
+	}
+	return listed("Prices of GPUs", t, "low, mid and high: the lowest, the middle and the highest of "+
+		"all providers, card by card.", "Prices of your own: a file of [[price]] tables, each with "+
+		"provider, gpu, usd_per_hour, offer, date and source, named by plan.prices_file; plan.prices is "+
+		"then one of its providers, or low, mid or high."), nil
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,86 @@
+package answers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/pattern"
+)
+
+// abouts say what the values of system.prefill_attention stand for.
+var abouts = map[string]string{
+	sim.PrefillDense:      "all keys before",
+	sim.PrefillMInference: "MInference: a pattern for each head, from system.prefill_pattern",
+	string(pattern.AShape): "StreamingLLM: first and newest tokens (prefill_sink, " +
+		"prefill_window)",
+	string(pattern.VerticalSlash): "columns and diagonals, found for each prompt (prefill_vertical, " +
+		"prefill_slash)",
+	string(pattern.BlockSparse): "blocks of 64, found for each prompt (prefill_blocks)",
+	string(pattern.Dilated):     "first tokens and every other one of a window",
+	string(pattern.Strided):     "first and newest tokens, and every other one of a window",
+	string(pattern.InfLLM):      "first and newest tokens, and blocks looked up",
+}
+
+// prefillModel is the model that the overview has scores of.
+const prefillModel = "LLaMA-3-8B-262K"
+
+// Prefills lists what prompts attend to in prefill, with the mean scores of one model.
+func Prefills(all []papers.Scores) *doc.Doc {
+	t := doc.Table{Columns: doc.Columns("system.prefill_attention", ">keys of a row|at 100K",
+		">|at 1M", ">InfiniteBench", ">Retr.KV", ">RULER", "")}
+	for _, name := range config.PrefillAttentions() {
+		cells := []any{name, "", "", "-", "-", "-", abouts[name]}
+		if h, ok := pattern.Published(pattern.Kind(name)); ok && h.Kind != pattern.Dense {
+			cells[1], cells[2] = h.Kept(1e5), h.Kept(1e6)
+		}
+		for _, s := range all {
+			if s.Prefill != name || s.Model != prefillModel || s.Where != "Table 4" && s.Variant != "" {
+				continue
+			}
+			if s.Benchmark == "RULER" {
+				cells[5] = score(s.Mean)
+			} else {
+				cells[3], cells[4] = score(s.Mean), score(s.Tasks[len(s.Tasks)-1].Value)
+			}
+		}
+		t.Add(cells...)
+	}
+	return listed("Prefill attention", t, fmt.Sprintf("Scores of %s, %%, from Tables 2 to 4 of the "+
+		"MInference paper, means of their columns; no run here measures them. Keys: with the published "+
+		"sizes, at positions 100K and 1M.", prefillModel), fmt.Sprintf("Published mixes for "+
+		"system.prefill_pattern: %s. MInference's files give nearly all heads vertical-slash; the "+
+		"counts of its Fig. 11 are not published.", strings.Join(pattern.NamedMixes(), ", ")))
+}
+
+// Prefill has the published scores of one, task by task.
+func Prefill(name string, all []papers.Scores) *doc.Doc {
+	d := &doc.Doc{Title: name, Lead: []string{name + ": " + abouts[name]}}
+	for _, benchmark := range []string{"InfiniteBench", "RULER"} {
+		t := doc.Table{Title: benchmark}
+		for _, s := range all {
+			if s.Benchmark != benchmark {
+				continue
+			}
+			if t.Columns == nil {
+				t.Columns = doc.Columns("model", "variant", "paper")
+				for _, task := range s.Tasks {
+					t.Columns = append(t.Columns, doc.Columns(">"+task.Task)...)
+				}
+				t.Columns = append(t.Columns, doc.Columns(">mean")...)
+			}
+			cells := []any{s.Model, s.Variant, s.Where}
+			for _, task := range s.Tasks {
+				cells = append(cells, score(task.Value))
+			}
+			t.Add(append(cells, score(s.Mean))...)
+		}
+		if len(t.Rows) > 0 {
+			d.Tables = append(d.Tables, t)
+		}
+	}
+	return d
+}

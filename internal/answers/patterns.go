@@ -1,0 +1,94 @@
+package answers
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/sparseserve/sparseserve/experiments/patterns"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/sim/pattern"
+)
+
+// contexts are the prompts, in tokens, that a description has the density of.
+var contexts = []int{30_000, 100_000, 300_000, 1_000_000}
+
+// Patterns describes heads by their patterns: how much of dense causal attention each computes.
+func Patterns(groups []pattern.Group) *doc.Doc {
+	t := doc.Table{Title: "Patterns", Columns: doc.Columns("pattern", ">heads"),
+		Legend: []string{"% of dense causal attention, at prompts of the lengths in the head"}}
+	for _, n := range contexts {
+		t.Columns = append(t.Columns, doc.Columns(fmt.Sprintf(">%dK|%%", n/1000))...)
+	}
+	all, sums := 0.0, make([]float64, len(contexts))
+	for _, g := range groups {
+		cells := []any{g.Head.String(), heads(g.Heads)}
+		for i, n := range contexts {
+			density := g.Density(n)
+			sums[i] += g.Heads * density
+			cells = append(cells, score(100*density))
+		}
+		all += g.Heads
+		t.Add(cells...)
+	}
+	cells := []any{"all", heads(all)}
+	for _, sum := range sums {
+		cells = append(cells, score(100*sum/all))
+	}
+	t.Rule()
+	t.Add(cells...)
+	return &doc.Doc{Title: "Patterns of heads", Tables: []doc.Table{t}}
+}
+
+// PatternSpace lists the candidates of a search, with the time of each kernel.
+func PatternSpace(gpu *hw.Profile, model *hw.Model, tokens int, space []pattern.Head) doc.Table {
+	t := doc.Table{Title: "Candidates", Columns: doc.Columns("candidate", ">kernel|us",
+		">of dense|%")}
+	for _, h := range space {
+		t.Add(h.String(), 1e6*patterns.Cost(gpu, model, h, tokens), score(100*h.Density(tokens)))
+	}
+	return t
+}
+
+// FoundPatterns counts the heads of a model by the pattern that was found for them.
+func FoundPatterns(groups []pattern.Group) doc.Table {
+	t := doc.Table{Title: "Found", Columns: doc.Columns("found", ">heads")}
+	for _, g := range groups {
+		t.Add(g.Head.String(), heads(g.Heads))
+	}
+	return t
+}
+
+// Confusions counts how many heads of each planted pattern were found to be of each pattern.
+func Confusions(planted []pattern.Kind, found []pattern.Assigned) *doc.Doc {
+	t := doc.Table{Title: "Planted and found", Columns: doc.Columns("planted", ">heads")}
+	for _, kind := range patterns.PlantedKinds {
+		t.Columns = append(t.Columns, doc.Columns(">found "+string(kind))...)
+	}
+	t.Columns = append(t.Columns, doc.Columns(">mean error")...)
+	right := 0
+	for _, kind := range patterns.PlantedKinds {
+		counts, n, err := map[pattern.Kind]int{}, 0, 0.0
+		for i, a := range found {
+			if planted[i] == kind {
+				counts[a.Kind], n, err = counts[a.Kind]+1, n+1, err+a.Score
+			}
+		}
+		right += counts[kind]
+		cells := []any{string(kind), n}
+		for _, k := range patterns.PlantedKinds {
+			cells = append(cells, counts[k])
+		}
+		err /= float64(max(1, n))
+		t.Add(append(cells, doc.As(err, strconv.FormatFloat(err, 'f', 3, 64)))...)
+	}
+	return &doc.Doc{Title: "Search of patterns", Tables: []doc.Table{t}, Answers: []string{fmt.Sprintf(
+		"%d of %d heads found as planted: %s %%. The error is that of the output against dense "+
+			"attention's.", right, len(found), score(100*float64(right)/float64(len(found))))}}
+}
+
+// heads is a number of heads, of a published mix with a fraction.
+func heads(n float64) doc.Cell { return doc.As(n, strconv.FormatFloat(n, 'f', -1, 64)) }
+
+// score is a value in % with one decimal.
+func score(v float64) doc.Cell { return doc.As(v, strconv.FormatFloat(v, 'f', 1, 64)) }
