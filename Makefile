@@ -48,7 +48,7 @@ lint:
 # one of each kind is enough. Left out are tests of one thread, and of the live device's those that
 # compare results, or memory, of the same threads as TestLiveRunDoesWhatTheSimulationSays.
 RACELESS := figures hw calibrate emulator reference papers patterns validate capacity whatif cli \
-  traces sim sim/.* config diff report nearest stats units
+  traces sim sim/.* config diff answers show doc nearest stats units
 RESULTS := TestProgressiveAttentionIsAlike|TestOneUpload|TestLogitsMatch
 MEMORY := TestMemoryNeeded|TestIndicesAllocateNothing
 ONETHREAD := TestLaw11MoreIsNotSlower|TestFiguresAreARecount|TestDrawnLinesKeepWhatIsPriced

@@ -28,7 +28,7 @@ type calibrateCmd struct {
 	Format []string `enum:"png,svg,pdf" default:"png" placeholder:"FORMAT" help:"Formats of the plots: png, svg and pdf. Default: ${default}."`
 	Drive  string   `placeholder:"DIR" help:"Measure the SSD that this folder is on and nothing else: reads by queue depth past the page cache, in two minutes and a file of 4 GiB, removed at the end. Writes a drive file for system.prefix_drive to --out, by default out/drive.toml. Linux; needs no GPU."`
 	Import []string `arg:"" optional:"" name:"import aic DIR" help:"Make a card and its kernels from AIConfigurator's tables of measured kernels in this folder, instead of measuring; needs no GPU. Writes to --out, by default out/DIR.toml."`
-	Card   string   `placeholder:"CARD" help:"With import: the card of the tables, a name or a file. Default: one is made of the nominal figures in DIR.yaml."`
+	Card   string   `placeholder:"CARD" complete:"cards" help:"With import: the card of the tables, a name or a file. Default: one is made of the nominal figures in DIR.yaml."`
 	Refit  string   `placeholder:"CSV" help:"Fit these samples instead of measuring; needs no GPU."`
 }
 

@@ -19,8 +19,8 @@ import (
 
 type compareCmd struct {
 	Measured string   `arg:"" name:"MEASURED" help:"Record of a real server: the result of vllm bench serve --save-result --save-detailed, inference-perf's per_request_lifecycle_metrics.json, guidellm's benchmarks JSON, or CSV with arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s and, where it is known, prompt_id (requests of one id have the same prompt) or content. gzip and zstd are unpacked; - reads standard input."`
-	Config   string   `arg:"" optional:"" name:"CONFIG" help:"TOML file: model, card and system of the server. Its workload is not used. Without it: --set."`
-	Set      []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in model=llama2-7b, gpu=h100-80gb or system.max_requests=128. May be repeated."`
+	Config   string   `arg:"" optional:"" name:"CONFIG" complete:"experiments" help:"TOML file: model, card and system of the server. Its workload is not used. Without it: --set."`
+	Set      []string `placeholder:"KEY=VALUE" complete:"settings" sep:"none" help:"Set a key of the configuration, as in model=llama2-7b, gpu=h100-80gb or system.max_requests=128. May be repeated."`
 	Skip     float64  `placeholder:"SECONDS" help:"Leave requests that arrived before out of every figure, measured and simulated. They are simulated all the same."`
 	Prefix   string   `name:"prefix-hit" default:"auto" placeholder:"SHARE" help:"Share of each prompt that came from the server's prefix cache, 0 to 1, as its log says. auto: what the prefix cache has, where the record has a column prompt_id or content; else none of it or all, whichever simulation is nearer to the record."`
 	Out      string   `placeholder:"DIR" help:"Result folder. Default: out/compare/ and the name of the record and the settings, with a number if that folder holds other results."`

@@ -24,7 +24,8 @@ func init() { cobra.EnableCommandSorting = false }
 // argument, else a flag. Other tags: name, by default the field's in kebab case; help; placeholder,
 // what a value is called; default; enum, the values that there are; alone, the value of a flag
 // that has none; env, variables that stand for it; sep:"none", where a comma is part of a value;
-// optional, required and hidden.
+// optional, required and hidden; complete, the names that a value
+// can be (completion.go).
 type field struct {
 	value reflect.Value
 	tag   reflect.StructTag
@@ -176,7 +177,9 @@ func (a *App) command(name, about string, of any) *cobra.Command {
 			c.AddCommand(sub)
 		case f.has("arg"):
 			args = append(args, f)
-			c.ValidArgs = f.list("enum")
+			if len(args) == 1 {
+				c.ValidArgsFunction = f.completion()
+			}
 		default:
 			flags = append(flags, f)
 			flag := c.Flags().VarPF(f, f.name, "", "")

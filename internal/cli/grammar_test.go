@@ -121,6 +121,16 @@ func TestCompletion(t *testing.T) {
 		{[]string{"simulate", "--"}, []string{"--set", "--help"}, []string{"--cpuprofile"}},
 		{[]string{"sweep", "--engine", ""}, []string{"local", "slurm", "kubernetes"}, []string{"--out"}},
 		{[]string{"completion", ""}, []string{"zsh"}, nil},
+		{[]string{"simulate", "--set", "workload.r"}, []string{"workload.rate="}, []string{"model="}},
+		{[]string{"simulate", "--set", "system.preset=vllm-"}, []string{"system.preset=vllm-so"},
+			[]string{"system.preset=sparseserve"}},
+		{[]string{"simulate", "--set", "system.offload="}, []string{"system.offload=true"}, nil},
+		{[]string{"simulate", "fig1"}, []string{"fig10a"}, []string{"default"}},
+		{[]string{"list", "models", "lwm"}, []string{"lwm-7b"}, []string{"llama3-8b"}},
+		{[]string{"plan", "--gpus", "h"}, []string{"h200"}, []string{"a100-40gb"}},
+		{[]string{"whatif", "--vary", "li"}, []string{"link="}, []string{"budget="}},
+		{[]string{"whatif", "--threshold", ""}, []string{"offload-link"}, nil},
+		{[]string{"whatif", "--metric", "tt"}, []string{"ttft_p99"}, []string{"batch"}},
 	} {
 		status, out, _ := invoke(t, nil, append([]string{"__complete"}, c.words...)...)
 		var offered []string

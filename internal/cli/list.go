@@ -35,7 +35,7 @@ func (a *App) print(d *doc.Doc, err error) error {
 }
 
 type listGPUs struct {
-	Name string `arg:"" optional:"" placeholder:"NAME" help:"Card, a name or a file."`
+	Name string `arg:"" optional:"" placeholder:"NAME" complete:"cards" help:"Card, a name or a file."`
 }
 
 func (l *listGPUs) Run(app *App) error {
@@ -46,7 +46,7 @@ func (l *listGPUs) Run(app *App) error {
 }
 
 type listModels struct {
-	Name string `arg:"" optional:"" placeholder:"NAME" help:"Model, a name, a config.json or a folder with one."`
+	Name string `arg:"" optional:"" placeholder:"NAME" complete:"models" help:"Model, a name, a config.json or a folder with one."`
 }
 
 func (l *listModels) Run(app *App) error {
@@ -57,7 +57,7 @@ func (l *listModels) Run(app *App) error {
 }
 
 type listEngines struct {
-	Name string `arg:"" optional:"" placeholder:"NAME" help:"Engine, a name or a file."`
+	Name string `arg:"" optional:"" placeholder:"NAME" complete:"engines" help:"Engine, a name or a file."`
 }
 
 func (l *listEngines) Run(app *App) error {
@@ -90,7 +90,7 @@ type listPrices struct {
 func (l *listPrices) Run(app *App) error { return app.print(answers.Prices(l.File)) }
 
 type listPrefills struct {
-	Name string `arg:"" optional:"" placeholder:"NAME" help:"One of them: its published accuracy, task by task."`
+	Name string `arg:"" optional:"" placeholder:"NAME" complete:"prefills" help:"One of them: its published accuracy, task by task."`
 	JSON bool   `name:"json" help:"Print one JSON array, an object a row of the published tables, and nothing else."`
 }
 

@@ -28,7 +28,7 @@ func readKeys() ([][]string, error) {
 }
 
 type listKeys struct {
-	Prefix string `arg:"" optional:"" placeholder:"PREFIX" help:"Only keys that begin so, as in system or workload.r."`
+	Prefix string `arg:"" optional:"" placeholder:"PREFIX" complete:"keys" help:"Only keys that begin so, as in system or workload.r."`
 	JSON   bool   `name:"json" help:"Print one JSON array, an object a key, and nothing else."`
 }
 

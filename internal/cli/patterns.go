@@ -42,8 +42,8 @@ type searchPatterns struct {
 	Tokens  int      `default:"4096" placeholder:"N" help:"Tokens of the prompt. Default: ${default}."`
 	Heads   int      `default:"60" placeholder:"N" help:"Planted heads. Default: ${default}."`
 	Seed    uint64   `default:"1" placeholder:"N" help:"Of planted heads, or of the prompt. Default: ${default}."`
-	GPU     string   `name:"gpu" default:"a100-80gb" placeholder:"CARD" help:"Whose kernels say what costs alike (list gpus). Default: ${default}."`
-	Model   string   `default:"llama3-8b-1m" placeholder:"NAME" help:"Model of which planted heads are one (list models). Default: ${default}."`
+	GPU     string   `name:"gpu" default:"a100-80gb" placeholder:"CARD" complete:"cards" help:"Whose kernels say what costs alike (list gpus). Default: ${default}."`
+	Model   string   `default:"llama3-8b-1m" placeholder:"NAME" complete:"models" help:"Model of which planted heads are one (list models). Default: ${default}."`
 	Weights string   `placeholder:"DIR" help:"A folder with config.json and safetensors: search its heads on a prompt of random tokens."`
 	Live    liveMode `enum:"gpu,reference" alone:"gpu" help:"With --weights: the GPU of this machine computes queries, keys and values in fp16 (--live=gpu, the same as --live), or a reference of it in Go (--live=reference). Default: the CPU, exactly, for tiny models."`
 	libraryFlag

@@ -21,8 +21,8 @@ import (
 )
 
 type planCmd struct {
-	Config  string   `arg:"" optional:"" name:"CONFIG" help:"TOML file of a configuration, with [[axis]] tables for what is to be compared and [plan] for what to buy, or the name of a built-in experiment. Without it: default."`
-	Set     []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key that is no axis, as in goodput.width=0.05 or seeds=[1,2,3,4,5]. May be repeated."`
+	Config  string   `arg:"" optional:"" name:"CONFIG" complete:"experiments" help:"TOML file of a configuration, with [[axis]] tables for what is to be compared and [plan] for what to buy, or the name of a built-in experiment. Without it: default."`
+	Set     []string `placeholder:"KEY=VALUE" complete:"settings" sep:"none" help:"Set a key that is no axis, as in goodput.width=0.05 or seeds=[1,2,3,4,5]. May be repeated."`
 	Out     string   `placeholder:"DIR" help:"Result folder. Default: out/plan/ and the name and settings of the configuration, with a number if that folder holds another plan."`
 	Force   bool     `help:"Replace another plan in the folder; its runs are kept."`
 	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps and plans may share it. Default: points/ in the result folder."`

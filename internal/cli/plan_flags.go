@@ -12,8 +12,8 @@ import (
 // planFlags are a whole question of what to buy, for a line without a file. Over a file they set
 // the keys that they name.
 type planFlags struct {
-	Model  string   `placeholder:"MODEL" help:"A built-in model (list models) or the path of its config.json."`
-	GPUs   []string `name:"gpus" placeholder:"GPU,.." help:"Cards to choose from, as in h100,h200 (list gpus)."`
+	Model  string   `placeholder:"MODEL" complete:"models" help:"A built-in model (list models) or the path of its config.json."`
+	GPUs   []string `name:"gpus" placeholder:"GPU,.." complete:"cards" help:"Cards to choose from, as in h100,h200 (list gpus)."`
 	Input  string   `placeholder:"TOKENS" help:"Tokens of a prompt, as in 64k (64,000), or their distribution, as in 'uniform(32k, 128k)'."`
 	Output string   `placeholder:"TOKENS" help:"Tokens of an output, in the same words."`
 	Rate   string   `placeholder:"RATE" help:"Requests per second to all replicas together, as in 2 or 90/min."`

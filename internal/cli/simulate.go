@@ -21,8 +21,8 @@ import (
 )
 
 type simulateCmd struct {
-	Config  string   `arg:"" optional:"" name:"CONFIG" help:"TOML file, or the name of a built-in experiment. Without it: default."`
-	Set     []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in workload.rate=0.2 or system.preset=vllm,sparseserve. May be repeated."`
+	Config  string   `arg:"" optional:"" name:"CONFIG" complete:"experiments" help:"TOML file, or the name of a built-in experiment. Without it: default."`
+	Set     []string `placeholder:"KEY=VALUE" complete:"settings" sep:"none" help:"Set a key of the configuration, as in workload.rate=0.2 or system.preset=vllm,sparseserve. May be repeated."`
 	Out     string   `placeholder:"DIR" help:"Result folder. A folder of the same configuration is continued. Default: out/ and the name and settings of the configuration, with a number if that folder holds other results."`
 	Force   bool     `help:"Replace the results that the folder holds; run all again."`
 	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else; draw no pictures."`

@@ -19,8 +19,8 @@ import (
 )
 
 type sweepCmd struct {
-	Config  string   `arg:"" name:"CONFIG" help:"TOML file of a configuration with [[axis]] tables, or the name of a built-in experiment."`
-	Set     []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key that is no axis, as in workload.requests=20. May be repeated."`
+	Config  string   `arg:"" name:"CONFIG" complete:"experiments" help:"TOML file of a configuration with [[axis]] tables, or the name of a built-in experiment."`
+	Set     []string `placeholder:"KEY=VALUE" complete:"settings" sep:"none" help:"Set a key that is no axis, as in workload.requests=20. May be repeated."`
 	Out     string   `placeholder:"DIR" help:"Result folder. A folder of the same sweep, or of a part of it, is continued. Default: out/sweep/ and the name and settings of the configuration, with a number if that folder holds other results."`
 	Force   bool     `help:"Replace the tables and pictures of another sweep in the folder; its runs are kept."`
 	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps may share it. Default: points/ in the result folder."`

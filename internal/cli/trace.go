@@ -37,7 +37,7 @@ func oneOf(names []string) string {
 
 type describeCmd struct {
 	traceFile
-	Model string `placeholder:"MODEL" help:"Model of whose KV prefix caches are and, of a trace, whose tokenizer counts texts: a name, a config.json or a folder with one. Default: llama3.1-8b, of a configuration its own."`
+	Model string `placeholder:"MODEL" complete:"models" help:"Model of whose KV prefix caches are and, of a trace, whose tokenizer counts texts: a name, a config.json or a folder with one. Default: llama3.1-8b, of a configuration its own."`
 	Block string `placeholder:"TOKENS" help:"Tokens of their blocks. Default: 16, of a configuration system.block_tokens."`
 	Out   string `placeholder:"DIR" help:"Write the description there, and draw prefix.png, where the trace says what prompts contain."`
 	JSON  bool   `name:"json" help:"Print one JSON object and nothing else."`

@@ -13,8 +13,8 @@ import (
 )
 
 type validateCmd struct {
-	Config     string   `arg:"" optional:"" name:"CONFIG" help:"TOML file of a configuration, with [[axis]] tables or without, as for sweep."`
-	Set        []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key that is no axis, as in workload.requests=20. May be repeated."`
+	Config     string   `arg:"" optional:"" name:"CONFIG" complete:"experiments" help:"TOML file of a configuration, with [[axis]] tables or without, as for sweep."`
+	Set        []string `placeholder:"KEY=VALUE" complete:"settings" sep:"none" help:"Set a key that is no axis, as in workload.requests=20. May be repeated."`
 	Out        string   `placeholder:"DIR" help:"Result folder. Default: out/validate/ and the name of the configuration. Finished runs in it are not made again."`
 	JSON       bool     `name:"json" help:"Print one JSON array, an object a run and metric, and nothing else."`
 	Workers    int      `placeholder:"N" help:"Simulations at a time. Default: one a core. Live runs are made one by one, before."`

@@ -22,13 +22,13 @@ import (
 )
 
 type whatifCmd struct {
-	Config    string   `arg:"" optional:"" name:"CONFIG" help:"TOML file of a configuration, or the name of a built-in experiment. Without it: default."`
-	Vary      []string `placeholder:"KNOB=VALUES" sep:"none" help:"A knob and its values, as in link=0.5..4 or budget=1024,2048. May be repeated. Without it, --heat and --threshold: the usual knobs of hardware and policy."`
+	Config    string   `arg:"" optional:"" name:"CONFIG" complete:"experiments" help:"TOML file of a configuration, or the name of a built-in experiment. Without it: default."`
+	Vary      []string `placeholder:"KNOB=VALUES" complete:"knobs" sep:"none" help:"A knob and its values, as in link=0.5..4 or budget=1024,2048. May be repeated. Without it, --heat and --threshold: the usual knobs of hardware and policy."`
 	Heat      string   `placeholder:"A,B" help:"A heat map of two knobs; over their --vary, or else half to twice of what there is."`
-	Threshold []string `placeholder:"NAME" help:"Bisect for a threshold: ${thresholds}. May be repeated."`
-	Metric    string   `default:"goodput" placeholder:"METRIC" help:"What it is about: goodput, or of runs at one rate ttft_mean to delay_p99, throughput, requests, hits, prefix_hits, loads, batch. Default: ${default}."`
+	Threshold []string `placeholder:"NAME" complete:"thresholds" help:"Bisect for a threshold: ${thresholds}. May be repeated."`
+	Metric    string   `default:"goodput" placeholder:"METRIC" complete:"metrics" help:"What it is about: goodput, or of runs at one rate ttft_mean to delay_p99, throughput, requests, hits, prefix_hits, loads, batch. Default: ${default}."`
 	Steps     int      `placeholder:"N" help:"Values of a range LOW..HIGH. Default: its ends, and 5 for a heat map."`
-	Set       []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in goodput.width=0.1 or workload.requests=100. May be repeated."`
+	Set       []string `placeholder:"KEY=VALUE" complete:"settings" sep:"none" help:"Set a key of the configuration, as in goodput.width=0.1 or workload.requests=100. May be repeated."`
 	Out       string   `placeholder:"DIR" help:"Result folder. Default: out/whatif/ and the name and settings of the configuration, with a number if that folder holds another what-if."`
 	Force     bool     `help:"Replace another what-if in the folder; its runs are kept."`
 	Points    string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps and plans may share it. Default: points/ in the result folder."`
