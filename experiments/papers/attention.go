@@ -1,9 +1,9 @@
 package papers
 
 import (
-	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -17,14 +17,13 @@ import (
 type attention struct {
 	blocks int // of the request, each kept or a candidate
 	kept   int
-	full   float64         // share of the layers that attend to everything
-	heads  []headAttention // of the others
+	full   float64           // share of the layers that attend to everything
+	layers [][]headAttention // heads of the others
 }
 
 // headAttention is one KV head. The query heads that share it have their
 // candidates' criticality, and so the order, in common.
 type headAttention struct {
-	layer   int
 	held    [][]float32 // by query head, as dsa.Prefixes
 	reached [][]float32
 	below   []float32 // by candidate in order: how far the score is below the highest, q·k / sqrt(d)
@@ -57,6 +56,7 @@ func (a *attentionSample) of(scores *traces.Scores, p *traces.ScoreParams, seed 
 		return out
 	}
 	for l := range a.Layers {
+		heads := make([]headAttention, a.Heads)
 		for h := range a.Heads {
 			skew := p.Skew * math.Exp(p.SkewLayers*evenNormal(l, a.Layers)+
 				p.SkewHeads*evenNormal(h, a.Heads))
@@ -69,15 +69,16 @@ func (a *attentionSample) of(scores *traces.Scores, p *traces.ScoreParams, seed 
 			scores.Fill(family, candidates, &sheet)
 			var v dsa.View
 			sheet.View(0, skew, &v)
-			out.heads = append(out.heads, newHeadAttention(l, &v))
+			heads[h] = newHeadAttention(&v)
 		}
+		out.layers = append(out.layers, heads)
 	}
 	return out
 }
 
-// newHeadAttention is what a KV head of a layer sees.
-func newHeadAttention(layer int, v *dsa.View) headAttention {
-	h, p := headAttention{layer: layer}, v.Prefixes()
+// newHeadAttention is what a KV head sees.
+func newHeadAttention(v *dsa.View) (h headAttention) {
+	p := v.Prefixes()
 	for q := range p.Held {
 		h.held, h.reached = append(h.held, single(p.Held[q])), append(h.reached, single(p.Reached[q]))
 	}
@@ -100,19 +101,6 @@ func evenNormal(i, n int) float64 {
 	return distuv.UnitNormal.Quantile((float64(i) + 0.5) / float64(n))
 }
 
-// layers returns the heads layer by layer.
-func (a *attention) layers() [][]headAttention {
-	var out [][]headAttention
-	for heads := a.heads; len(heads) > 0; {
-		n := 1
-		for n < len(heads) && heads[n].layer == heads[0].layer {
-			n++
-		}
-		out, heads = append(out, heads[:n]), heads[n:]
-	}
-	return out
-}
-
 // usage is what a selection attends to and what it misses, over the heads of all
 // layers.
 type usage struct {
@@ -123,11 +111,10 @@ type usage struct {
 
 // under returns what the request attends to under a selector.
 func (a *attention) under(s selector) usage {
-	if len(a.heads) == 0 {
-		return usage{share: 1, recall: 1}
-	}
 	var sum usage
-	s.pick(a, func(h *headAttention, picks int) {
+	heads := 0.0
+	s(a, func(h *headAttention, picks int) {
+		heads++
 		sum.share += float64(a.kept+picks) / float64(a.blocks)
 		for _, held := range h.held {
 			missed := 1 - float64(held[picks])
@@ -135,7 +122,10 @@ func (a *attention) under(s selector) usage {
 			sum.loss += missed * missed / float64(len(h.held))
 		}
 	})
-	each := (1 - a.full) / float64(len(a.heads))
+	if heads == 0 {
+		return usage{share: 1, recall: 1}
+	}
+	each := (1 - a.full) / heads
 	return usage{a.full + each*sum.share, a.full + each*sum.recall, each * sum.loss}
 }
 
@@ -145,25 +135,75 @@ func quantilePrompts(sets []string, n int, seed uint64, tokenizer string) ([]int
 	const each = 16
 	work := traces.DefaultSpec()
 	work.Datasets, work.Requests = sets, n*each
-	stream, err := traces.Open(work, seed, traces.Tokenizer(tokenizer))
-	if err != nil {
-		return nil, fmt.Errorf("%v: %w", sets, err)
-	}
-	defer stream.Close()
-	var all, some []int
-	for {
-		a, ok, err := stream.Next()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
-		all = append(all, a.Prompt)
-	}
+	all, err := promptLengths(work, seed, traces.Tokenizer(tokenizer))
 	slices.Sort(all)
+	var some []int
 	for i := each / 2; i < len(all); i += each {
 		some = append(some, all[i])
 	}
-	return some, nil
+	return some, err
+}
+
+// selector is a selection algorithm at one setting. It calls use with how many candidates each head
+// of a request attends to besides the kept blocks. All algorithms attend to the most critical
+// candidates; they differ in how many.
+type selector func(a *attention, use func(h *headAttention, picks int))
+
+// topBlocks attends to k blocks, those kept among them.
+func topBlocks(k int) selector {
+	return func(a *attention, use func(*headAttention, int)) {
+		for _, heads := range a.layers {
+			for i := range heads {
+				use(&heads[i], min(max(0, k-a.kept), len(heads[i].below)))
+			}
+		}
+	}
+}
+
+// progressive is PSA: heads say what share of the attention they take so many of
+// their candidates to hold.
+func progressive(p dsa.PSA, apart bool) selector {
+	return jointly(dsa.PSALayer{PSA: p}, apart, func(h *headAttention, picks int) (sum float64) {
+		for _, r := range h.reached {
+			sum += float64(r[picks])
+		}
+		return sum
+	})
+}
+
+// speculative is InfiniGen: heads report how many tokens are within the margin.
+func speculative(margin float64) selector {
+	return jointly(dsa.InfiniGen{Margin: margin, Most: 1}, false,
+		func(h *headAttention, _ int) float64 {
+			within := sort.Search(len(h.below), func(j int) bool { return float64(h.below[j]) > margin })
+			return float64(within * len(h.held))
+		})
+}
+
+// jointly is a policy that decides for the heads of a layer together, as the server runs it, from
+// what each of them says, a sum over its query heads, of the candidates up to a stop. With apart
+// each KV head decides by itself.
+func jointly(policy dsa.ByLayer, apart bool, says func(*headAttention, int) float64) selector {
+	return func(a *attention, use func(*headAttention, int)) {
+		for _, heads := range a.layers {
+			size := len(heads)
+			if apart {
+				size = 1
+			}
+			for together := range slices.Chunk(heads, size) {
+				n := len(together[0].below)
+				stop, _ := policy.Decide(n, a.kept, 0, func(i int) float64 {
+					sum, queries := 0.0, 0
+					for j := range together {
+						sum += says(&together[j], policy.CountAt(i, n, a.kept))
+						queries += len(together[j].held)
+					}
+					return sum / float64(queries)
+				})
+				for i := range together {
+					use(&together[i], policy.CountAt(stop, n, a.kept))
+				}
+			}
+		}
+	}
 }

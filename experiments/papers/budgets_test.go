@@ -79,7 +79,7 @@ func budgetLoss(t *testing.T, p traces.ScoreParams, tokenizer string,
 	for i, prompt := range prompts {
 		a := sample.of(scores, &p, 1, i, min(prompt, 32768))
 		for j, k := range []int{16, 64} {
-			loss[j] += (1 - run.AccuracyProxy(a.under(topBlocks{k}).loss)) / float64(len(prompts))
+			loss[j] += (1 - run.AccuracyProxy(a.under(topBlocks(k)).loss)) / float64(len(prompts))
 		}
 	}
 	return loss

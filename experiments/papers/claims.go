@@ -121,39 +121,6 @@ func oneOf(key, word string, permitted []string) error {
 		config.DidYouMean(word, permitted))
 }
 
-// Claims lists the claims of a paper, or of all papers, and of those the ones
-// that are named, or all.
-func Claims(paper string, ids ...string) ([]Claim, error) {
-	all, err := parseClaims("claims.toml", claimsTOML)
-	if err != nil {
-		return nil, err
-	}
-	var papers, known []string
-	var some []Claim
-	for _, c := range all {
-		if !slices.Contains(papers, c.Paper) {
-			papers = append(papers, c.Paper)
-		}
-		if paper != "" && c.Paper != paper {
-			continue
-		}
-		known = append(known, c.ID)
-		if len(ids) == 0 || slices.Contains(ids, c.ID) {
-			some = append(some, c)
-		}
-	}
-	if known == nil {
-		return nil, fmt.Errorf("no claims of a paper %q; there are %v%s", paper, papers,
-			config.DidYouMean(paper, papers))
-	}
-	for _, id := range ids {
-		if !slices.Contains(known, id) {
-			return nil, fmt.Errorf("no claim %q%s", id, config.DidYouMean(id, known))
-		}
-	}
-	return some, nil
-}
-
 // text says what number i is about. A text that ends in a list of as many things
 // as there are numbers names that of the number.
 func (c *Claim) text(i int) string {
@@ -164,30 +131,57 @@ func (c *Claim) text(i int) string {
 	return c.Text
 }
 
-// ClaimExperiments names the experiments that claims are measured on.
-func ClaimExperiments(claims []Claim) []string {
-	return experimentsOf(claims, func(*measurement) bool { return true })
+// Claims lists the claims of a paper, or of all papers, and of those the ones
+// that are named, or all.
+func Claims(paper string, ids ...string) ([]Claim, error) {
+	all, err := parseClaims("claims.toml", claimsTOML)
+	if err != nil {
+		return nil, err
+	}
+	papers := distinct(all, func(c *Claim) []string { return []string{c.Paper} })
+	if paper != "" && !slices.Contains(papers, paper) {
+		return nil, fmt.Errorf("no claims of a paper %q; there are %v%s", paper, papers,
+			config.DidYouMean(paper, papers))
+	}
+	all = slices.DeleteFunc(all, func(c Claim) bool { return paper != "" && c.Paper != paper })
+	known := distinct(all, func(c *Claim) []string { return []string{c.ID} })
+	for _, id := range ids {
+		if !slices.Contains(known, id) {
+			return nil, fmt.Errorf("no claim %q%s", id, config.DidYouMean(id, known))
+		}
+	}
+	return slices.DeleteFunc(all, func(c Claim) bool {
+		return len(ids) > 0 && !slices.Contains(ids, c.ID)
+	}), nil
 }
 
-// NullExperiments names the experiments that Null reads.
-func NullExperiments(claims []Claim) []string {
-	return experimentsOf(claims, func(m *measurement) bool { return m.Null != nil })
-}
-
-// experimentsOf names the experiments of the measurements that count.
-func experimentsOf(claims []Claim, counts func(*measurement) bool) []string {
-	var names []string
-	for _, c := range claims {
-		for i := range c.Values {
-			m := c.measured(i)
-			for _, name := range m.From {
-				if counts(m) && !slices.Contains(names, name) {
-					names = append(names, name)
-				}
+// distinct lists what claims have, each once.
+func distinct(claims []Claim, of func(*Claim) []string) (names []string) {
+	for i := range claims {
+		for _, name := range of(&claims[i]) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}
 	return names
+}
+
+// ClaimExperiments names the experiments that claims are measured on.
+func ClaimExperiments(claims []Claim) []string {
+	return distinct(claims, func(c *Claim) (names []string) {
+		for i := range c.Values {
+			names = append(names, c.measured(i).From...)
+		}
+		return names
+	})
+}
+
+// NullExperiments names the experiments that Null reads.
+func NullExperiments(claims []Claim) []string {
+	return ClaimExperiments(slices.DeleteFunc(slices.Clone(claims), func(c Claim) bool {
+		return c.Null == nil
+	}))
 }
 
 // Apart says whether a claim is measured on an experiment that takes so long

@@ -1,20 +1,21 @@
 // Package papers runs what the figures of the SparseServe and PSA papers show, and judges what
 // the papers claim.
 //
-// A Studies (studies.go) runs the experiments of sparseserve/*.toml and psa/*.toml: sweeps and
-// goodput searches over one store, and studies that serve no requests, which measure one thing:
+// A Studies (studies.go) runs the experiments of sparseserve/*.toml, psa/*.toml and
+// minference/*.toml: sweeps and goodput searches over one store, and studies (study.go), each of
+// which measures something else and writes a table:
 //
-//	study_transfer.go   bandwidth of transfer engines (SparseServe Fig. 4)
-//	study_overlap.go    selections of consecutive steps (SparseServe Fig. 8)
-//	study_sparsity.go   blocks that hold the attention (PSA Fig. 2)
-//	study_accuracy.go   KV that systems need at one accuracy (PSA Fig. 5), by a proxy
-//	study_eviction.go   eviction policies and Belady's optimum on one run's selections
+//	study_blocks.go      transfers of KV blocks (SparseServe Fig. 4), selections of consecutive
+//	                     steps (Fig. 8), eviction policies and Belady's optimum
+//	study_psa.go         KV that systems need at one accuracy (PSA Fig. 5), by a proxy, and blocks
+//	                     that hold the attention (Fig. 2); both sample heads (attention.go)
+//	study_minference.go  prompts and heads, priced (MInference Figs. 1b and 10 to 12)
+//	study_served.go      prefix hits, and long prompts with sparse prefill, which no paper shows
 //
-// The two of PSA sample heads (attention.go) at every size of a selection (selectors.go). Each
-// folder of results names the program that made it (version.go).
+// Each folder of results names the program that made it (version.go).
 //
 // Judge (outcome.go) reads the results (results.go) and measures the numbers of claims.toml, which
-// says how each is measured (measure.go): a metric's mean (metrics.go) over the rows of one filter,
-// divided by the mean over those of another. claims_kept.csv has our numbers. tuned.toml lists the
+// says how each is measured (measure.go): a metric's mean over the rows of one filter, divided by
+// the mean over the rows of another. claims_kept.csv has our numbers. tuned.toml lists the
 // parameters that no paper gives, and a Studies can run with one of them changed (tuned.go).
 package papers

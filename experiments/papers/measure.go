@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/sparseserve/sparseserve/experiments"
 )
 
 // measurement is how a number is read off the results, as claims.toml has it.
@@ -75,11 +73,34 @@ func (f filter) with(o filter) filter {
 	return all
 }
 
+// takes says that a row has the filter's values.
+func (f filter) takes(r *row) bool {
+	for key, want := range f {
+		permitted, ok := want.([]any)
+		if !ok {
+			permitted = []any{want}
+		}
+		if !slices.ContainsFunc(permitted, func(v any) bool { return text(v) == r.text(key) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// String writes a filter as claims.toml does.
+func (f filter) String() string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(f)) {
+		parts = append(parts, fmt.Sprintf("%s = %v", key, f[key]))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // check says what is unknown in m, or cannot go together.
 func (m *measurement) check() error {
 	for _, name := range m.From {
-		if _, ok := experiments.Named(name); !ok {
-			return oneOf("from", name, PaperExperiments())
+		if err := oneOf("from", name, PaperExperiments()); err != nil {
+			return err
 		}
 	}
 	several := slices.Contains([]string{"largest", "smallest", "mean"}, m.Reduce)
@@ -167,7 +188,7 @@ func (r *results) means(m *measurement, f filter, rows []*row) (map[string]float
 		}
 		var values []string
 		for _, key := range m.Each {
-			values = append(values, row.cells[key])
+			values = append(values, row.text(key))
 		}
 		key := strings.Join(values, " ")
 		sum[key] += v

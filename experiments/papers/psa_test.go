@@ -99,7 +99,7 @@ func TestProxyOfPublishedBudget(t *testing.T) {
 		for i, prompt := range prompts {
 			a := sample.of(scores, &params, 1, i, min(prompt, 32768))
 			for j, k := range budgets {
-				u, n := a.under(topBlocks{k}), float64(len(prompts))
+				u, n := a.under(topBlocks(k)), float64(len(prompts))
 				accuracy[j] += run.AccuracyProxy(u.loss) / n
 				missed[j] += (1 - u.recall) / n
 				square[j] += u.loss / n

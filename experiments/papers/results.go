@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/capacity"
@@ -26,7 +27,7 @@ type results struct {
 
 // row is a run, what a goodput search found for a system, or a row of a table.
 type row struct {
-	cells   map[string]string // what filters compare
+	cells   map[string]any // what filters compare
 	seeds   []uint64
 	run     *sim.Summary
 	goodput *capacity.Goodput
@@ -52,61 +53,48 @@ func (r *results) rows(m *measurement) (some []*row, err error) {
 	return some, nil
 }
 
-// rowsOf returns the rows of an experiment.
-func (r *results) rowsOf(name string) ([]*row, error) {
+// rowsOf returns the rows of an experiment: the runs of a sweep, the candidates of a goodput
+// search, or the rows of a table.
+func (r *results) rowsOf(name string) (rows []*row, err error) {
 	if rows, ok := r.read[name]; ok {
 		return rows, nil
 	}
-	read := readTable
+	folder := filepath.Join(r.dir, name)
 	switch e, _ := experiments.Named(name); e.Command {
 	case "sweep":
-		read = readRuns
+		var runs []struct {
+			sim.Summary
+			Settings map[string]any `json:"settings"`
+		}
+		err = files.ReadJSON(filepath.Join(folder, run.SummaryFile), &runs)
+		for i := range runs {
+			s := &runs[i].Summary
+			cells := map[string]any{"system": s.System, "rate": s.Rate}
+			maps.Copy(cells, runs[i].Settings)
+			rows = append(rows, &row{cells, []uint64{s.Seed}, s, nil})
+		}
 	case "plan":
-		read = readPlan
-	}
-	rows, err := read(filepath.Join(r.dir, name))
-	if err != nil {
-		return nil, err
+		var found []capacity.Goodput
+		err = files.ReadJSON(filepath.Join(folder, capacity.PlanFile), &found)
+		for i := range found {
+			cells := map[string]any{"system": found[i].System}
+			maps.Copy(cells, found[i].Axes)
+			rows = append(rows, &row{cells, found[i].Seeds, nil, &found[i]})
+		}
+	default:
+		rows, err = readTable(filepath.Join(folder, tableFile))
 	}
 	for _, row := range rows {
 		row.cells["experiment"] = name
 	}
-	r.read[name] = rows
-	return rows, nil
-}
-
-// readRuns reads the runs of a sweep: cells are the system, the rate and what the axes set.
-func readRuns(folder string) (rows []*row, err error) {
-	var runs []struct {
-		sim.Summary
-		Settings map[string]any `json:"settings"`
-	}
-	err = files.ReadJSON(filepath.Join(folder, run.SummaryFile), &runs)
-	for i := range runs {
-		s := &runs[i].Summary
-		cells := texts(runs[i].Settings)
-		cells["system"], cells["rate"] = s.System, text(s.Rate)
-		rows = append(rows, &row{cells: cells, seeds: []uint64{s.Seed}, run: s})
+	if err == nil {
+		r.read[name] = rows
 	}
 	return rows, err
 }
 
-// readPlan reads the candidates of a goodput search: cells are the system and the axes.
-func readPlan(folder string) (rows []*row, err error) {
-	var found []capacity.Goodput
-	err = files.ReadJSON(filepath.Join(folder, capacity.PlanFile), &found)
-	for i := range found {
-		g := &found[i]
-		cells := texts(g.Axes)
-		cells["system"] = g.System
-		rows = append(rows, &row{cells: cells, seeds: g.Seeds, goodput: g})
-	}
-	return rows, err
-}
-
-// readTable reads the table of an experiment that serves no requests: cells are its columns.
-func readTable(folder string) (rows []*row, err error) {
-	path := filepath.Join(folder, tableFile)
+// readTable reads the table of an experiment that serves no requests.
+func readTable(path string) (rows []*row, err error) {
 	text, err := files.ReadResult(path)
 	if err != nil {
 		return nil, err
@@ -116,11 +104,11 @@ func readTable(folder string) (rows []*row, err error) {
 		return nil, err
 	}
 	for _, line := range lines[min(1, len(lines)):] {
-		r := &row{cells: map[string]string{}}
+		r := &row{cells: map[string]any{}}
 		for i, column := range lines[0] {
 			r.cells[column] = line[i]
 		}
-		if seed, err := strconv.ParseUint(r.cells["seed"], 10, 64); err == nil {
+		if seed, err := strconv.ParseUint(r.text("seed"), 10, 64); err == nil {
 			r.seeds = []uint64{seed}
 		}
 		rows = append(rows, r)
@@ -149,42 +137,106 @@ func (r *results) seeds(names []string) (seeds []uint64, err error) {
 	return seeds, nil
 }
 
-// takes says that a row has the filter's values.
-func (f filter) takes(r *row) bool {
-	for key, want := range f {
-		permitted, ok := want.([]any)
-		if !ok {
-			permitted = []any{want}
-		}
-		has, ok := r.cells[key]
-		if !ok || !slices.ContainsFunc(permitted, func(v any) bool { return text(v) == has }) {
-			return false
-		}
+// text is the row's value of a key, "" where it has none.
+func (r *row) text(key string) string {
+	if v, ok := r.cells[key]; ok {
+		return text(v)
 	}
-	return true
+	return ""
 }
 
-// String writes a filter as claims.toml does.
-func (f filter) String() string {
-	var parts []string
-	for _, key := range slices.Sorted(maps.Keys(f)) {
-		parts = append(parts, fmt.Sprintf("%s = %s", key, text(f[key])))
-	}
-	return strings.Join(parts, ", ")
-}
-
-func texts(values map[string]any) map[string]string {
-	cells := map[string]string{}
-	for key, v := range values {
-		cells[key] = text(v)
-	}
-	return cells
-}
-
-// text writes a value of TOML or JSON, numbers without an exponent.
+// text writes a value of TOML, JSON or CSV, numbers without an exponent.
 func text(v any) string {
 	if x, ok := v.(float64); ok {
 		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
 	return fmt.Sprint(v)
+}
+
+// metrics are the quantities of a row that claims.toml can name. left is the seed that is left
+// out, or nil; only goodput, which is found over all seeds, depends on it.
+var metrics = map[string]func(r *row, left *uint64) (float64, error){
+	"throughput_tok_s": ofRun(func(s *sim.Summary) float64 { return s.ThroughputTokS }),
+	"ttft_mean_s":      ofRun(func(s *sim.Summary) float64 { return s.TTFT.Mean }),
+	"tbt_mean_s":       ofRun(func(s *sim.Summary) float64 { return s.TBT.Mean }),
+	"blocks_loaded_per_step": ofRun(func(s *sim.Summary) float64 {
+		return s.BlocksLoadedPerStep
+	}),
+	"prefill_attention_s": ofRun(func(s *sim.Summary) float64 {
+		return s.PhaseS["prefill_attention"]
+	}),
+	"load_s_per_step": ofRun(func(s *sim.Summary) float64 {
+		return s.PhaseS["load_stall"] / float64(s.Steps)
+	}),
+	"load_share": ofRun(loadShare),
+
+	"goodput": goodput,
+
+	"gb_s":     sumOf("gb_s"),
+	"overlap":  sumOf("overlap"),
+	"kv_share": sumOf("kv_share"),
+	"seconds":  sumOf("seconds"),
+	"sparsity": sumOf("sparsity"),
+	"head_ms":  sumOf("kernel_ms", "index_ms"),
+	"index_share": func(r *row, _ *uint64) (float64, error) {
+		index, err := r.sum("index_ms")
+		if err != nil {
+			return 0, err
+		}
+		all, err := r.sum("kernel_ms", "index_ms")
+		return index / all, err
+	},
+}
+
+// ofRun is a quantity of a run that served requests.
+func ofRun(of func(*sim.Summary) float64) func(*row, *uint64) (float64, error) {
+	return func(r *row, _ *uint64) (float64, error) {
+		if r.run == nil {
+			return 0, fmt.Errorf("the experiment has no runs")
+		}
+		return of(r.run), nil
+	}
+}
+
+// loadShare is the share of the steps' time spent waiting for loads.
+func loadShare(s *sim.Summary) float64 {
+	total := 0.0
+	for _, name := range slices.Sorted(maps.Keys(s.PhaseS)) {
+		total += s.PhaseS[name]
+	}
+	return s.PhaseS["load_stall"] / total
+}
+
+// goodput is that of the mean over seeds. With a seed left out it is the mean of the others' own,
+// so that the interval is that of the seeds' own.
+func goodput(r *row, left *uint64) (float64, error) {
+	if r.goodput == nil {
+		return 0, fmt.Errorf("the experiment searches no goodput")
+	}
+	if left == nil {
+		return r.goodput.Goodput, nil
+	}
+	var own []float64
+	for j, seed := range r.goodput.Seeds {
+		if seed != *left {
+			own = append(own, r.goodput.SeedGoodputs[j])
+		}
+	}
+	return stat.Mean(own, nil), nil
+}
+
+// sumOf is the sum of columns of a table.
+func sumOf(columns ...string) func(*row, *uint64) (float64, error) {
+	return func(r *row, _ *uint64) (float64, error) { return r.sum(columns...) }
+}
+
+func (r *row) sum(columns ...string) (sum float64, err error) {
+	for _, column := range columns {
+		v, err := strconv.ParseFloat(r.text(column), 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", column, err)
+		}
+		sum += v
+	}
+	return sum, nil
 }

@@ -2,7 +2,9 @@ package papers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,14 +52,20 @@ type Studies struct {
 // Do runs the named experiments, or all but those that take long. Notes are those of PointStore.Do.
 func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err error) {
 	l.ctx, l.notes = ctx, nil
+	if l.Planned == nil {
+		l.Planned = func(int) {}
+	}
+	if l.Finished == nil {
+		l.Finished = func() {}
+	}
 	if err := os.MkdirAll(l.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	all := paperExperiments()
+	known := PaperExperiments()
 	for _, name := range names {
-		if !slices.ContainsFunc(all, func(e experiments.Experiment) bool { return e.Name == name }) {
+		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("%s: no such experiment of the paper%s", name,
-				config.DidYouMean(name, PaperExperiments()))
+				config.DidYouMean(name, known))
 		}
 	}
 	if l.Change != nil {
@@ -65,13 +73,12 @@ func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err 
 			return nil, err
 		}
 	}
-	if len(names) > 0 {
-		all = slices.DeleteFunc(all, func(e experiments.Experiment) bool {
-			return !slices.Contains(names, e.Name)
-		})
-	} else {
-		all = slices.DeleteFunc(all, func(e experiments.Experiment) bool { return apart(e.Name) })
-	}
+	all := slices.DeleteFunc(paperExperiments(), func(e experiments.Experiment) bool {
+		if len(names) == 0 {
+			return apart(e.Name)
+		}
+		return !slices.Contains(names, e.Name)
+	})
 	if err := l.plan(all); err != nil {
 		return nil, err
 	}
@@ -79,54 +86,72 @@ func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err 
 		if err := l.experiment(&e); err != nil {
 			return l.notes, fmt.Errorf("%s: %w", e.Name, err)
 		}
-		if err := l.finish(&e); err != nil {
-			return l.notes, fmt.Errorf("%s: %w", e.Name, err)
-		}
 	}
 	return l.notes, nil
 }
 
+// experiment runs one experiment, and notes which program made its results.
+func (l *Studies) experiment(e *experiments.Experiment) error {
+	do, ok := studies[e.Name]
+	switch {
+	case e.Command == "sweep":
+		do = (*Studies).sweep
+	case e.Command == "plan":
+		do = (*Studies).goodput
+	case !ok:
+		return fmt.Errorf("no study of that name")
+	}
+	if err := do(l, e); err != nil {
+		return err
+	}
+	version, err := json.Marshal(l.Store.Version)
+	if err != nil {
+		return err
+	}
+	return l.write(e, versionFile, append(version, '\n'))
+}
+
 // plan counts the runs to make, those of a goodput search by a guess.
 func (l *Studies) plan(all []experiments.Experiment) error {
-	runs, counted := 0, map[string]bool{}
+	runs, points := 0, map[string]config.Point{} // by hash
 	for _, e := range all {
-		if e.Command == "" {
-			continue
-		}
-		s, err := l.load(&e)
+		n, err := l.planOf(&e, points)
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
-		if e.Command == "plan" {
-			candidates, err := capacity.Candidates(s)
-			if err != nil {
-				return fmt.Errorf("%s: %w", e.Name, err)
-			}
-			runs += capacity.GuessRuns(&s.Goodput, candidates...)
-			continue
-		}
-		points, err := s.Points()
-		if err != nil {
-			return fmt.Errorf("%s: %w", e.Name, err)
-		}
-		for _, p := range points {
-			missing, _, err := l.Store.Missing([]config.Point{p.Point}, config.Until(l.ctx))
-			if err != nil {
-				return err
-			}
-			if len(missing) > 0 && !counted[p.Hash] {
-				runs++
-			}
-			counted[p.Hash] = true
-		}
+		runs += n
 	}
-	l.planned(runs)
-	return nil
+	missing, _, err := l.Store.Missing(slices.Collect(maps.Values(points)), config.Until(l.ctx))
+	l.Planned(runs + len(missing))
+	return err
+}
+
+// planOf returns a guess at the runs of a goodput search, and adds the runs of a sweep to points.
+func (l *Studies) planOf(e *experiments.Experiment, points map[string]config.Point) (int, error) {
+	switch e.Command {
+	case "plan":
+		s, candidates, err := l.candidates(e.Name)
+		if err != nil {
+			return 0, err
+		}
+		return capacity.GuessRuns(&s.Goodput, candidates...), nil
+	case "sweep":
+		s, err := l.load(e.Name)
+		if err != nil {
+			return 0, err
+		}
+		swept, err := s.Points()
+		for _, p := range swept {
+			points[p.Hash] = p.Point
+		}
+		return 0, err
+	}
+	return 0, nil
 }
 
 // sweep runs an experiment that serves requests.
 func (l *Studies) sweep(e *experiments.Experiment) error {
-	s, err := l.load(e)
+	s, err := l.load(e.Name)
 	if err != nil {
 		return err
 	}
@@ -147,11 +172,7 @@ func (l *Studies) sweep(e *experiments.Experiment) error {
 // goodput looks for the largest rate at which each system keeps its service
 // level.
 func (l *Studies) goodput(e *experiments.Experiment) error {
-	s, err := l.load(e)
-	if err != nil {
-		return err
-	}
-	candidates, err := capacity.Candidates(s)
+	s, candidates, err := l.candidates(e.Name)
 	if err != nil {
 		return err
 	}
@@ -166,37 +187,31 @@ func (l *Studies) goodput(e *experiments.Experiment) error {
 // search finds the goodput of candidates.
 func (l *Studies) search(spec *config.GoodputSearch, candidates []capacity.Candidate) (
 	[]capacity.Goodput, error) {
-	p := capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.planned,
-		Finished: l.finished}
+	p := capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.Planned,
+		Finished: l.Finished}
 	found, notes, err := p.Do(l.ctx, *spec, candidates)
 	l.notes = append(l.notes, notes...)
 	return found, err
 }
 
-// load reads the file of an experiment that serves requests.
-func (l *Studies) load(e *experiments.Experiment) (*config.Sweep, error) {
-	s, err := config.LoadSweep(e.Name, l.Sets, config.Until(l.ctx))
+// load reads the file of an experiment that serves requests, under settings.
+func (l *Studies) load(name string, sets ...string) (*config.Sweep, error) {
+	s, err := config.LoadSweep(name, append(sets, l.Sets...), config.Until(l.ctx))
 	if err == nil {
 		s.Alter = l.alter
 	}
 	return s, err
 }
 
-// write writes the table of an experiment and what it was made with.
-func (l *Studies) write(e *experiments.Experiment, t *run.Table) error {
-	if err := os.MkdirAll(l.folder(e), 0o755); err != nil {
-		return err
+// candidates is load, and lists what a goodput search compares.
+func (l *Studies) candidates(name string, sets ...string) (*config.Sweep, []capacity.Candidate,
+	error) {
+	s, err := l.load(name, sets...)
+	if err != nil {
+		return nil, nil, err
 	}
-	for _, f := range []struct {
-		name string
-		text []byte
-	}{{studyFile, []byte(e.Text)}, {tableFile, t.Bytes()}} {
-		if err := run.KeptWhenFull(run.WriteFile(filepath.Join(l.folder(e), f.name),
-			f.text)); err != nil {
-			return err
-		}
-	}
-	return nil
+	candidates, err := capacity.Candidates(s)
+	return s, candidates, err
 }
 
 func (l *Studies) folder(e *experiments.Experiment) string { return filepath.Join(l.Dir, e.Name) }
@@ -205,19 +220,7 @@ func (l *Studies) folder(e *experiments.Experiment) string { return filepath.Joi
 func (l *Studies) counted(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 	sum, err := l.Run(ctx, p, sink)
 	if err == nil {
-		l.finished()
-	}
-	return sum, err
-}
-
-func (l *Studies) planned(runs int) {
-	if l.Planned != nil {
-		l.Planned(runs)
-	}
-}
-
-func (l *Studies) finished() {
-	if l.Finished != nil {
 		l.Finished()
 	}
+	return sum, err
 }

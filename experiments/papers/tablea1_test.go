@@ -109,14 +109,14 @@ func leastBudget(t *testing.T, model, set string, target float64) int {
 // Layers that attend to everything miss nothing, and the others are as they were.
 func TestFullLayersMissNothing(t *testing.T) {
 	a := &attention{blocks: 10, kept: 1,
-		heads: []headAttention{
-			{held: [][]float32{{0.5, 0.8, 0.9, 1, 1, 1, 1, 1, 1, 1}}, below: make([]float32, 9)}}}
+		layers: [][]headAttention{{
+			{held: [][]float32{{0.5, 0.8, 0.9, 1, 1, 1, 1, 1, 1, 1}}, below: make([]float32, 9)}}}}
 	near := func(x, want float64) bool { return math.Abs(x-want) < 1e-6 }
-	if u := a.under(topBlocks{2}); !near(u.share, 0.2) || !near(u.recall, 0.8) || !near(u.loss, 0.04) {
+	if u := a.under(topBlocks(2)); !near(u.share, 0.2) || !near(u.recall, 0.8) || !near(u.loss, 0.04) {
 		t.Errorf("no layer in full: %+v", u)
 	}
 	a.full = 0.25
-	if u := a.under(topBlocks{2}); !near(u.share, 0.25+0.75*0.2) || !near(u.recall, 0.25+0.75*0.8) ||
+	if u := a.under(topBlocks(2)); !near(u.share, 0.25+0.75*0.2) || !near(u.recall, 0.25+0.75*0.8) ||
 		!near(u.loss, 0.75*0.04) {
 		t.Errorf("a quarter of the layers in full: %+v", u)
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
@@ -16,15 +15,6 @@ import (
 // versionFile says which program made the results of an experiment in a Studies's
 // folder.
 const versionFile = "version.json"
-
-// finish notes which program made the results of an experiment.
-func (l *Studies) finish(e *experiments.Experiment) error {
-	text, err := json.Marshal(l.Store.Version)
-	if err != nil {
-		return err
-	}
-	return run.KeptWhenFull(run.WriteFile(filepath.Join(l.folder(e), versionFile), append(text, '\n')))
-}
 
 // OtherVersions says which results in a Studies's folder another version of the
 // program has made. They can still be drawn.

@@ -1,0 +1,151 @@
+package papers
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// study runs an experiment that is neither a sweep nor a plan, and writes its table.
+type study func(*Studies, *experiments.Experiment) error
+
+// studies lists them with the columns of their tables.
+var studies = map[string]study{
+	"fig04": studyOf((*Studies).transfers, "direction engine block_tokens block_bytes blocks gb_s"),
+	"fig08": studyOf((*Studies).overlap, "seed window requests overlap"),
+	"eviction": studyOf((*Studies).evictions,
+		"seed pool eviction kv_gib steps selected loaded hit_ratio"),
+	"prefix": studyOf((*Studies).prefixes, "system hit link_gb_s ttft_alone_s ttft_s tbt_p99_s "+
+		"loaded_gib goodput low high limited_by"),
+	"psa-fig2": studyOf((*Studies).sparsity, "dataset layer seed budget_blocks tokens_share"),
+	"psa-fig5": studyOf((*Studies).accuracy,
+		"model dataset system seed knob kv_share recall accuracy_proxy"),
+	"mi-fig1b": studyOf((*Studies).prompts,
+		"system gpus seed tokens seconds attention_s index_s published_s"),
+	"mi-fig10": studyOf((*Studies).kernels, "pattern heads tokens kernel_ms index_ms sparsity"),
+	"mi-serve": studyOf((*Studies).longPrompts, "system tokens ttft_s goodput low high limited_by "+
+		"ttft_limit_s d2h_share dram_gib "+strings.Join(longPhases, " ")+" other"),
+}
+
+// studyOf is a study with the settings S. measure adds the rows, cells in the order of the columns.
+func studyOf[S any](measure func(*Studies, *S, *run.Table) error, columns string) study {
+	return func(l *Studies, e *experiments.Experiment) error {
+		var spec S
+		if err := decodeStudy(e.Name, &spec); err != nil {
+			return err
+		}
+		t := run.NewTable(strings.Fields(columns)...)
+		if err := measure(l, &spec, t); err != nil {
+			return err
+		}
+		if err := l.write(e, studyFile, []byte(e.Text)); err != nil {
+			return err
+		}
+		return l.write(e, tableFile, t.Bytes())
+	}
+}
+
+// decodeStudy reads the file of an experiment that serves no requests.
+func decodeStudy(name string, into any) error {
+	e, ok := experiments.Named(name)
+	if !ok {
+		return fmt.Errorf("no experiment %s", name)
+	}
+	meta, err := toml.Decode(e.Text, into)
+	if left := meta.Undecoded(); err == nil && len(left) > 0 {
+		return fmt.Errorf("%s: unknown key", left[0])
+	}
+	return err
+}
+
+// addRows adds the row of each combination, in their order. cells is called on all cores at once; a
+// combination for which it returns nil has no row.
+func addRows[C any](l *Studies, t *run.Table, all []C, cells func(C) ([]any, error)) error {
+	rows := make([][]any, len(all))
+	group, ctx := errgroup.WithContext(l.ctx)
+	group.SetLimit(cmp.Or(max(l.Workers, 0), runtime.GOMAXPROCS(0)))
+	for i, c := range all {
+		group.Go(func() (err error) {
+			if err = ctx.Err(); err == nil {
+				rows[i], err = cells(c)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row != nil {
+			t.Add(row...)
+		}
+	}
+	return nil
+}
+
+// scores returns the score process, with the change in it, and its parameters.
+func (l *Studies) scores() (*traces.Scores, *traces.ScoreParams) {
+	p := config.Point{Scores: traces.DefaultScores}
+	l.alter(&p)
+	return traces.NewScores(p.Scores, run.ScoreSeed), &p.Scores
+}
+
+// promptLengths returns those of the requests of a trace, in tokens.
+func promptLengths(work traces.Spec, seed uint64, tokenizer ...traces.Tokenizer) ([]int, error) {
+	stream, err := traces.Open(work, seed, tokenizer...)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", work.Datasets, err)
+	}
+	defer stream.Close()
+	var lengths []int
+	for {
+		a, ok, err := stream.Next()
+		if err != nil || !ok {
+			return lengths, err
+		}
+		lengths = append(lengths, a.Prompt)
+	}
+}
+
+// write writes a file of an experiment's results.
+func (l *Studies) write(e *experiments.Experiment, name string, text []byte) error {
+	if err := os.MkdirAll(l.folder(e), 0o755); err != nil {
+		return err
+	}
+	return run.KeptWhenFull(run.WriteFile(filepath.Join(l.folder(e), name), text))
+}
+
+// paperExperiments lists the experiments of the papers' figures, in the papers' order.
+func paperExperiments() []experiments.Experiment {
+	return slices.DeleteFunc(experiments.BuiltIn(), func(e experiments.Experiment) bool {
+		return !e.Paper
+	})
+}
+
+// PaperExperiments names the experiments of the papers' figures.
+func PaperExperiments() []string {
+	var names []string
+	for _, e := range paperExperiments() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// apart are the experiments that take so long that they run only when they are
+// asked for by name.
+func apart(name string) bool {
+	return strings.HasPrefix(name, "psa-") && name != "psa-fig2" && name != "psa-fig5" ||
+		name == "mi-serve" || name == "prefix"
+}
