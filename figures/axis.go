@@ -44,9 +44,8 @@ func fitted(curves []curve) axis {
 const leastLog = 3
 
 // logarithmic falls back to linear when not everything is positive, and when all is within
-// a fraction of a decade. A
-// confidence interval may reach below zero, a logarithm may not; so the axis
-// ends a factor of 3 below the lowest mean.
+// a fraction of a decade. Because a confidence interval may reach below zero and a logarithm may
+// not, the axis ends a factor of 3 below the lowest mean.
 func logarithmic(all []curve) axis {
 	ceiling := collapsed(all, leapLog)
 	curves := within(all, ceiling)

@@ -93,32 +93,3 @@ func TestLeftLabel(t *testing.T) {
 		}
 	}
 }
-
-// Only an axis has an interval go on, not the bound of the quantity.
-func TestArrowsAreOfTheAxis(t *testing.T) {
-	whole := summarise(1, []float64{1, 40}, false) // 0 is all that is possible below
-	share := summarise(1, []float64{99, 101}, false)
-	share.mean = 99.5
-	pic := picture{charts: []chart{{most: 100, axis: axis{0, 120, false},
-		curves: []curve{{points: []point{share}}}}}}
-	pic.bound()
-	share = pic.charts[0].curves[0].points[0]
-	for name, c := range map[string]struct {
-		point point
-		axis  axis
-		want  [2]bool
-	}{
-		"from zero":          {whole, axis{0, 500, false}, [2]bool{false, false}},
-		"above the panel":    {whole, axis{0, 50, false}, [2]bool{false, true}},
-		"logarithmic":        {whole, axis{1, 500, true}, [2]bool{true, false}},
-		"to 100 %":           {share, axis{0, 108, false}, [2]bool{}},
-		"100 % is not drawn": {share, axis{0, 99.8, false}, [2]bool{false, true}},
-	} {
-		var d drawn
-		d.add(c.point, c.axis, true)
-		below, above := c.point.leaves(c.axis)
-		if got := [2]bool{below, above}; got != c.want || d.arrows != (below || above) {
-			t.Errorf("%s: goes on %v, want %v; the caption says %v", name, got, c.want, d.arrows)
-		}
-	}
-}

@@ -18,7 +18,7 @@ const thinnest = 0.5 // points
 
 // addBars puts group i of a chart at x = i.
 func addBars(plt *plot.Plot, c *chart, looks map[string]look) {
-	plt.X.Min, plt.X.Max = -0.5, float64(max(len(c.groups), c.slots))-0.5
+	plt.X.Min, plt.X.Max = -0.5, float64(len(c.groups))-0.5
 	ticks := make(plot.ConstantTicks, len(c.groups))
 	for i, g := range c.groups {
 		ticks[i] = plot.Tick{Value: float64(i), Label: g.label}

@@ -86,9 +86,6 @@ func (p *picture) captioned() string {
 	case all.whiskers:
 		text = "Whiskers: 95 % interval of the mean of " + runs
 	}
-	if all.arrows {
-		text += "; an arrow where it goes on"
-	}
 	if p.caption != "" {
 		text = p.caption + ". " + text
 	}
@@ -97,11 +94,11 @@ func (p *picture) captioned() string {
 
 // drawn says which intervals a picture has, of how many runs, and how it draws them.
 type drawn struct {
-	least, most             int // runs
-	bands, whiskers, arrows bool
+	least, most     int // runs
+	bands, whiskers bool
 }
 
-func (d *drawn) add(q point, a axis, whiskered bool) {
+func (d *drawn) add(q point, whiskered bool) {
 	if q.high <= q.low {
 		return
 	}
@@ -110,8 +107,6 @@ func (d *drawn) add(q point, a axis, whiskered bool) {
 	}
 	d.most = max(d.most, q.runs)
 	d.whiskers = d.whiskers || whiskered
-	below, above := q.leaves(a)
-	d.arrows = d.arrows || whiskered && (below || above)
 }
 
 func (p *picture) intervals() drawn {
@@ -121,8 +116,8 @@ func (p *picture) intervals() drawn {
 		for j := range c.curves {
 			one := &c.curves[j]
 			for _, q := range one.points {
-				if own := c.axisOf(one); q.mean <= own.high {
-					d.add(q, own, c.whiskered(one))
+				if q.mean <= c.axis.high {
+					d.add(q, c.whiskered(one))
 				}
 			}
 			d.bands = d.bands || c.banded(one)
@@ -130,7 +125,7 @@ func (p *picture) intervals() drawn {
 		for _, g := range c.groups {
 			for j := range g.bars {
 				if b := &g.bars[j]; b.whiskered() {
-					d.add(b.height(), c.axis, true)
+					d.add(b.height(), true)
 				}
 			}
 		}

@@ -1,5 +1,7 @@
 package figures
 
+import "slices"
+
 // picture is one file: charts in rows under one legend.
 type picture struct {
 	file    string // name without extension
@@ -12,7 +14,7 @@ type picture struct {
 	letters []string        // what the letters above bars are, A first
 }
 
-// chart is one panel: curves over x, or groups of bars.
+// chart is one panel: curves over x, or groups of bars with curves of hollow markers over them.
 type chart struct {
 	title  string
 	x, y   string // labels with units
@@ -26,24 +28,16 @@ type chart struct {
 	ticks  []float64 // of x, for curves; nil labels every x
 	doubly bool      // x in powers of two
 	low    bool      // of half the height, with few labels of y
-	slots  int       // groups that there is width for; 0 for those that there are
 	most   float64   // y that is possible, as 100 of shares in %; 0 for no bound
-	right  *scale    // of the curves that are drawn against the right axis
-}
-
-// scale is a second y axis.
-type scale struct {
-	label string
-	axis  axis
 }
 
 // curve is one series of points.
 type curve struct {
 	series string
 	points []point
-	right  bool // against the right axis
 	bare   bool // a line without markers
 	dots   bool // small markers without a line
+	hollow bool // hollow markers without a line
 }
 
 // point is the mean over all seeds at one x.
@@ -55,10 +49,6 @@ type point struct {
 	unstable  bool    // the queue grew without end in at least one run
 	rejects   bool    // some requests were rejected: the point is of the others
 }
-
-// leaves says at which ends the interval goes on beyond an axis. One that ends where the quantity
-// does, at 0 or at 100 %, does not go on.
-func (q *point) leaves(a axis) (below, above bool) { return q.low < a.low, q.high > a.high }
 
 // note is a text at a point.
 type note struct {
@@ -103,26 +93,19 @@ func (b *bar) height() point {
 // seriesOf lists the series of all charts, each once.
 func (p *picture) seriesOf() []string {
 	var names []string
-	seen := map[string]bool{}
-	add := func(name string) {
-		if name != "" && !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
-	}
 	for _, c := range p.charts {
 		for _, curve := range c.curves {
-			add(curve.series)
+			names = append(names, curve.series)
 		}
 		for _, g := range c.groups {
 			for _, b := range g.bars {
 				for _, part := range b.parts {
-					add(part.series)
+					names = append(names, part.series)
 				}
 			}
 		}
 	}
-	return names
+	return slices.DeleteFunc(unique(names), func(name string) bool { return name == "" })
 }
 
 // hollow says what hollow markers of curves stand for; nothing where there are none.

@@ -16,109 +16,45 @@ type curvesPlotter struct {
 	looks map[string]look
 }
 
-// A line is so much wider, and a marker's radius larger by half of it, for each later curve
-// that would hide it: it shows as a border. Many curves have thinner ones.
-const (
-	layer  = 3.2
-	layers = 9.6 // of all curves
-)
-
 func (d curvesPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
-	placed := make([][]vg.Point, len(d.curves))
-	for i := range d.curves {
-		x, y := d.place(&d.curves[i], &c, plt)
-		for _, q := range d.curves[i].points {
-			placed[i] = append(placed[i], vg.Point{X: x(q.x), Y: y(q.mean)})
-		}
-	}
+	x, y := d.place(&c, plt)
 	for i := range d.curves {
 		one := &d.curves[i]
-		if !d.whiskered(one) {
-			continue
-		}
-		_, y := d.place(one, &c, plt)
-		for k, q := range one.points {
-			if at := placed[i][k]; at.Y <= c.Max.Y && q.high > q.low {
-				drawWhisker(&c, d.looks[one.series].color, at.X+d.aside(i), q, d.axisOf(one), y)
+		for _, q := range one.points {
+			if d.whiskered(one) && y(q.mean) <= c.Max.Y && q.high > q.low {
+				drawWhisker(&c, d.looks[one.series].color, x(q.x)+d.aside(i), q, d.axis, y)
 			}
 		}
 	}
-	for i := range d.curves {
-		if !d.curves[i].dots {
-			d.line(&c, i, placed)
+	for _, one := range d.curves {
+		if !one.dots && !one.hollow {
+			look, line := d.looks[one.series], make([]vg.Point, len(one.points))
+			for k, q := range one.points {
+				line[k] = vg.Point{X: x(q.x), Y: y(q.mean)}
+			}
+			c.StrokeLines(draw.LineStyle{Color: look.color, Width: look.width, Dashes: look.dashes},
+				c.ClipLinesXY(line)...)
 		}
-	}
-	thick := vg.Length(0)
-	if len(d.curves) > 0 && !d.curves[0].dots {
-		thick = d.layer(placed)
 	}
 	numbers := map[vg.Length]int{}
-	for i := range d.curves {
-		if d.curves[i].bare {
+	for _, one := range d.curves {
+		if one.bare {
 			continue
 		}
-		one, look := &d.curves[i], d.looks[d.curves[i].series]
-		for k, q := range one.points {
-			at := placed[i][k]
-			if at.Y > c.Max.Y {
+		look := d.looks[one.series]
+		for _, q := range one.points {
+			at := vg.Point{X: x(q.x), Y: y(q.mean)}
+			switch {
+			case at.Y > c.Max.Y:
 				drawLeft(&c, look, at.X, numbers[at.X], leftLabel(q.mean))
 				numbers[at.X]++
-				continue
-			}
-			if one.dots {
+			case one.dots:
 				drawRing(&c, look, at)
-				continue
-			}
-			r := markerRadius + thick/2*vg.Length(len(covers(placed, i, at)))
-			drawMarker(&c, look, at, r, q.unstable || q.rejects)
-		}
-	}
-}
-
-// line draws curve i, cut at the panel's edges; where later ones have the same points it
-// is wider than they are.
-func (d curvesPlotter) line(c *draw.Canvas, i int, placed [][]vg.Point) {
-	look := d.looks[d.curves[i].series]
-	style := draw.LineStyle{Color: look.color, Width: look.width, Dashes: look.dashes}
-	run := placed[i][:min(1, len(placed[i]))]
-	width, thick := 0, d.layer(placed)
-	for k := 1; k < len(placed[i]); k++ {
-		w := 0
-		if !d.curves[i].bare {
-			after := covers(placed, i, placed[i][k])
-			for _, j := range covers(placed, i, placed[i][k-1]) {
-				for _, l := range after {
-					if j == l {
-						w++
-					}
-				}
+			default:
+				drawMarker(&c, look, at, markerRadius, q.unstable || q.rejects || one.hollow)
 			}
 		}
-		if w != width {
-			stroke(c, style, thick*vg.Length(width), run)
-			run, width = placed[i][k-1:k], w
-		}
-		run = append(run[:len(run):len(run)], placed[i][k])
 	}
-	stroke(c, style, thick*vg.Length(width), run)
-}
-
-func stroke(c *draw.Canvas, style draw.LineStyle, wider vg.Length, line []vg.Point) {
-	if style.Width += wider; wider > 0 {
-		style.Dashes = nil // gaps would be filled by the curve above
-	}
-	c.StrokeLines(style, c.ClipLinesXY(line)...)
-}
-
-// layer is the thickness of a border: less where many curves have a point in common.
-func (d curvesPlotter) layer(placed [][]vg.Point) vg.Length {
-	most := 0
-	for i := range placed {
-		for _, at := range placed[i] {
-			most = max(most, len(covers(placed, i, at)))
-		}
-	}
-	return min(layer, layers/vg.Length(max(1, most)))
 }
 
 // aside is how far from its marker the whisker of curve i is drawn, so that those of one
@@ -128,25 +64,10 @@ func (d curvesPlotter) aside(i int) vg.Length {
 	return (vg.Length(i) - (n-1)/2) * min(2.5, 16/n)
 }
 
-// covers lists the curves after i that have a point where curve i has one.
-func covers(placed [][]vg.Point, i int, at vg.Point) []int {
-	var all []int
-	for j := i + 1; j < len(placed); j++ {
-		for _, p := range placed[j] {
-			if math.Hypot(float64(p.X-at.X), float64(p.Y-at.Y)) < markerRadius/2 {
-				all = append(all, j)
-				break
-			}
-		}
-	}
-	return all
-}
-
-// drawLeft marks a point above the panel: the symbol at the upper edge under an arrow,
-// and its number. The nth at one x is below those before.
+// drawLeft marks a point above the panel: the symbol at the upper edge and its number. The nth
+// at one x is below those before.
 func drawLeft(c *draw.Canvas, l look, x vg.Length, nth int, number string) {
-	at := vg.Point{X: x, Y: c.Max.Y - 11 - 15*vg.Length(nth)}
-	drawArrow(c, l.color, vg.Point{X: x, Y: at.Y + markerRadius}, vg.Point{X: x, Y: at.Y + 11})
+	at := vg.Point{X: x, Y: c.Max.Y - 7 - 15*vg.Length(nth)}
 	drawMarker(c, l, at, markerRadius, true)
 	style := noteStyle()
 	style.Color, style.XAlign, style.YAlign = darker(l.color), text.XLeft, text.YCenter
@@ -178,34 +99,17 @@ func darker(ink color.Color) color.Color {
 	return color.RGBA{uint8(r >> 9), uint8(g >> 9), uint8(b >> 9), 0xff}
 }
 
-// drawWhisker draws an interval and returns its upper end. An end that the axis does not
-// have is an arrow.
+// drawWhisker draws an interval and returns its upper end. An end beyond the axis has no cap.
 func drawWhisker(c *draw.Canvas, ink color.Color, x vg.Length, q point, a axis,
 	y func(float64) vg.Length) vg.Length {
-	below, above := q.leaves(a)
-	low, high := max(y(math.Max(q.low, a.low)), c.Min.Y), min(y(math.Min(q.high, a.high)), c.Max.Y)
+	low, high := y(math.Max(q.low, a.low)), y(math.Min(q.high, a.high))
 	style := draw.LineStyle{Color: ink, Width: 1}
 	c.StrokeLine2(style, x, low, x, high)
-	end := func(at vg.Length, arrow bool, toward vg.Length) {
-		switch {
-		case !arrow:
-			c.StrokeLine2(style, x-3, at, x+3, at)
-		case high-low > 8:
-			drawArrow(c, ink, vg.Point{X: x, Y: at - 6*toward}, vg.Point{X: x, Y: at})
-		}
+	if q.low >= a.low {
+		c.StrokeLine2(style, x-3, low, x+3, low)
 	}
-	end(low, below, -1)
-	end(high, above, 1)
+	if q.high <= a.high {
+		c.StrokeLine2(style, x-3, high, x+3, high)
+	}
 	return high
-}
-
-// drawArrow draws a line up or down that ends in a head.
-func drawArrow(c *draw.Canvas, ink color.Color, from, to vg.Point) {
-	c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, from.X, from.Y, to.X, to.Y)
-	length := vg.Length(5)
-	if to.Y > from.Y {
-		length = -length
-	}
-	c.FillPolygon(ink, []vg.Point{to, {X: to.X - 2.6, Y: to.Y + length},
-		{X: to.X + 2.6, Y: to.Y + length}})
 }

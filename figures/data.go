@@ -56,30 +56,24 @@ func dataOf(pictures []picture) []doc.Figure {
 		}
 		looks := lookOf(p.seriesOf(), p.looks)
 		for j := range p.charts {
-			f.Charts = append(f.Charts, p.charts[j].data(looks)...)
+			f.Charts = append(f.Charts, p.charts[j].data(looks))
 		}
 		figures = append(figures, f)
 	}
 	return figures
 }
 
-// data is the chart as data; curves of a right axis are a chart of their own.
-func (c *chart) data(looks map[string]look) []*doc.Chart {
+// data is the chart for other media.
+func (c *chart) data(looks map[string]look) *doc.Chart {
 	title := strings.ReplaceAll(c.title, "\n", " ")
 	if len(title) > 3 && title[0] == '(' && title[2:4] == ") " { // a letter of a picture's panels
 		title = title[4:]
 	}
-	one := doc.Chart{Kind: doc.Lines, Title: title, X: c.x, Y: c.y,
+	one := &doc.Chart{Kind: doc.Lines, Title: title, X: c.x, Y: c.y,
 		LogX: c.doubly || c.across != nil && c.across.log, LogY: c.axis.log, Low: c.low,
 		Marks: c.marks, Levels: c.levels}
-	right := one
 	for i := range c.curves {
-		into := &one
-		if c.curves[i].right {
-			into = &right
-			right.Y, right.LogY = c.right.label, c.right.axis.log
-		}
-		into.Lines = append(into.Lines, c.curves[i].data(looks[c.curves[i].series]))
+		one.Lines = append(one.Lines, c.curves[i].data(looks[c.curves[i].series]))
 	}
 	for _, g := range c.groups {
 		for j := range g.bars {
@@ -89,15 +83,12 @@ func (c *chart) data(looks map[string]look) []*doc.Chart {
 	if len(one.Bars) > 0 {
 		one.Kind = doc.Bars
 	}
-	if len(right.Lines) > 0 && len(one.Lines) > 0 {
-		return []*doc.Chart{&one, &right}
-	}
-	return []*doc.Chart{&one}
+	return one
 }
 
 func (c *curve) data(l look) doc.Line {
 	line := doc.Line{Name: c.series, Color: hex(l.color), Dashed: len(l.dashes) > 0, Bare: c.bare,
-		Dots: c.dots}
+		Dots: c.dots || c.hollow}
 	for _, q := range c.points {
 		p := doc.Point{X: short6(q.x), Y: short6(q.mean)}
 		p.Low, p.High = q.ends()

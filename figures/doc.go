@@ -6,9 +6,10 @@
 // chart.go. Draw (draw.go) makes those of any result folder: the metrics of
 // metrics.go against what varies (abscissa.go), where the time of a step went
 // (attribution.go), distributions and time lines of single runs (inside.go); names.go and
-// caption.go say what was run. DrawPaper (paper.go) makes the paper's figures, one file
-// each. render.go lays a picture out and format.go encodes it, drawn with plot.go, axis.go,
-// curves.go, bars.go, right.go, notes.go, legend.go and marker.go. DrawFits (fits.go) makes
+// caption.go say what was run. DrawPaper (paper.go) makes the papers' figures: papers.toml
+// describes each, records.go reads the rows of results and panel.go makes charts of them.
+// render.go lays a picture out and format.go encodes it, drawn with plot.go, axis.go, curves.go,
+// bars.go, notes.go, legend.go and marker.go. DrawFits (fits.go) makes
 // those of a calibration. DrawValidation (validate.go) makes those of a validation: a table of
 // errors in colour, the steps of each run, phases side by side. DrawComparison
 // (compare.go) makes those of a real server's record held against its simulation, DrawPlan

@@ -43,36 +43,34 @@ const (
 // drawn, and hollow markers when there are any.
 func (p *picture) entries(looks map[string]look) []entry {
 	const least = float64(thinnest / panelHeight) // of an axis: what is thinner is not drawn
-	bars, shown := map[string]bool{}, map[string]bool{}
-	bare, dots := map[string]bool{}, map[string]bool{}
+	kinds := map[string]sample{}
 	for _, c := range p.charts {
 		for _, one := range c.curves {
-			bare[one.series], dots[one.series] = one.bare, one.dots
+			switch {
+			case kinds[one.series] == boxSample:
+			case one.bare:
+				kinds[one.series] = bareSample
+			case one.dots || one.hollow:
+				kinds[one.series] = markerSample
+			default:
+				kinds[one.series] = lineSample
+			}
 		}
 		for _, g := range c.groups {
 			for _, b := range g.bars {
 				for _, part := range b.parts {
-					bars[part.series] = true
-					shown[part.series] = shown[part.series] || len(b.parts) == 1 ||
-						part.mean >= least*(c.axis.high-c.axis.low)
+					if len(b.parts) == 1 || part.mean >= least*(c.axis.high-c.axis.low) {
+						kinds[part.series] = boxSample
+					}
 				}
 			}
 		}
 	}
 	var entries []entry
 	for _, s := range p.seriesOf() {
-		kind := lineSample
-		switch {
-		case bars[s] && !shown[s]:
-			continue
-		case bars[s]:
-			kind = boxSample
-		case bare[s]:
-			kind = bareSample
-		case dots[s]:
-			kind = markerSample
+		if kind, ok := kinds[s]; ok {
+			entries = append(entries, entry{s, looks[s], kind == markerSample, kind})
 		}
-		entries = append(entries, entry{s, looks[s], dots[s], kind})
 	}
 	if text := p.hollow(); text != "" {
 		note := look{color: color.Gray{0x70}, marker: circle}

@@ -38,8 +38,7 @@ func hasGoodput(runs []Run) bool {
 		func(r Run) bool { return r.Completed > 0 && r.RequestGoodput != nil })
 }
 
-func throughput(r *Run) float64   { return r.ThroughputTokS }
-func blocksLoaded(r *Run) float64 { return r.BlocksLoadedPerStep }
+func throughput(r *Run) float64 { return r.ThroughputTokS }
 
 // picture draws a metric of every panel against x. All panels have one axis, so that they
 // can be compared, logarithmic when one needs it; where x does not vary, they have bars.

@@ -2,7 +2,6 @@ package figures
 
 import (
 	"fmt"
-	"math"
 	"path"
 	"reflect"
 	"slices"
@@ -87,10 +86,4 @@ func list(names []string) string {
 		return names[0] + " to " + names[n-1]
 	}
 	return strings.Join(names, ", ")
-}
-
-// decimals prints so many decimals, halves up: 0.3625 is 0.363.
-func decimals(v float64, n int) string {
-	unit := math.Pow10(n)
-	return strconv.FormatFloat(math.Round(v*unit)/unit, 'f', n, 64)
 }

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"image/color"
+	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -26,23 +27,22 @@ type notePlotter struct{ *chart }
 
 func (d notePlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 	var taken, written []vg.Rectangle
+	x, y := d.place(&c, plt)
 	for i := range d.curves {
-		x, y := d.place(&d.curves[i], &c, plt)
 		for _, q := range d.curves[i].points {
 			at := vg.Point{X: x(q.x), Y: y(q.mean)}
 			taken = append(taken, around(at, ringRadius+1, ringRadius+1))
 		}
 	}
-	toX, toY := plt.Transforms(&c)
-	for _, y := range d.levels {
-		at := toY(d.axis.of(y))
+	for _, level := range d.levels {
+		at := y(level)
 		taken = append(taken, vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: at - 0.5},
 			Max: vg.Point{X: c.Max.X, Y: at + 0.5}})
 	}
 	style := noteStyle()
 	style.Font.Size, style.YAlign = 9.5, text.YCenter
 	for _, n := range d.labels {
-		at := vg.Point{X: toX(d.xOf(n.x)), Y: toY(d.axis.of(n.y))}
+		at := vg.Point{X: x(n.x), Y: y(n.y)}
 		width := style.Width(n.text)/2 + 2
 		center, ok := free(c.Rectangle, taken, written, at, width, 7)
 		if !ok {
@@ -59,7 +59,7 @@ func (d notePlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 // leader is where the line of a note ends: at its nearer edge.
 func leader(at, center vg.Point, width vg.Length) vg.Point {
 	return vg.Point{X: min(max(at.X, center.X-width), center.X+width),
-		Y: center.Y + sign(at.Y-center.Y)*6}
+		Y: center.Y + vg.Length(math.Copysign(6, float64(at.Y-center.Y)))}
 }
 
 func between(a, b vg.Point) vg.Rectangle {
@@ -67,13 +67,6 @@ func between(a, b vg.Point) vg.Rectangle {
 		Min: vg.Point{X: min(a.X, b.X) - 0.5, Y: min(a.Y, b.Y)},
 		Max: vg.Point{X: max(a.X, b.X) + 0.5, Y: max(a.Y, b.Y)},
 	}
-}
-
-func sign(v vg.Length) vg.Length {
-	if v < 0 {
-		return -1
-	}
-	return 1
 }
 
 func around(p vg.Point, width, height vg.Length) vg.Rectangle {

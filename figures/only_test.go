@@ -11,8 +11,8 @@ import (
 // experiment that a figure is drawn from.
 func TestEachExperimentDraws(t *testing.T) {
 	var names []string
-	for _, f := range paperFigures() {
-		names = append(names, f.results...)
+	for _, f := range readPapers().Figure {
+		names = append(names, f.results()...)
 	}
 	for _, name := range unique(names) {
 		results := t.TempDir()

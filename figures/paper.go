@@ -2,8 +2,10 @@ package figures
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
+	"image/color"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,51 +18,54 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// paperFigure is one figure of the papers, or one besides them that they do not
-// have.
+//go:embed papers.toml
+var papersTOML string
+
+// paperFigure is a figure of the papers, or one that they do not have; papers.toml explains the
+// keys.
 type paperFigure struct {
-	name    string
-	results []string // folders that it is drawn from
-	draw    func(folders []string) (picture, error)
+	Name, Caption, Means string
+
+	Wide  float64
+	Names map[string]string
+	Looks map[string]int
+	Panel []paperPanel
 }
 
-// paperFigures are in the order of the SparseServe paper, then of the PSA and MInference papers.
-func paperFigures() []paperFigure {
-	return []paperFigure{
-		{"fig01", []string{"fig01"}, fig01},
-		{"fig04", []string{"fig04"}, fig04},
-		{"fig08", []string{"fig08"}, fig08},
-		{"fig10", []string{"fig10a", "fig10b"}, fig10},
-		{"fig11", []string{"fig10a", "fig10b"}, fig11},
-		{"fig12", []string{"fig10a", "fig10b"}, fig12},
-		{"fig13", []string{"fig13a", "fig13b"}, fig13},
-		{"fig14", []string{"fig14a", "fig14b"}, fig14},
-		{"fig15", []string{"fig15"}, fig15},
-		{"fig16", []string{"fig16a", "fig16b"}, fig16},
-		{"psa-fig2", []string{"psa-fig2"}, psaFig2},
-		{"psa-fig5", []string{"psa-fig5"}, psaFig5},
-		{"psa-fig6-lwm", []string{"psa-fig6a", "psa-fig6b"}, psaFig6},
-		{"psa-fig6-llama", []string{"psa-fig6c", "psa-fig6d"}, psaFig6},
-		{"psa-inside", []string{"psa-inside", "psa-goodput"}, psaInside},
-		{"psa-parts", []string{"psa-parts"}, psaParts},
-		{"eviction", []string{"eviction"}, eviction},
-		{"prefix", []string{"prefix"}, prefixes},
-		{"mi-fig1b", []string{"mi-fig1b"}, miFig1b},
-		{"mi-fig10", []string{"mi-fig10"}, miFig10},
-		{"mi-fig11", []string{"mi-fig10"}, miFig11},
-		{"mi-fig12", []string{"mi-fig10"}, miFig12},
-		{"mi-serve", []string{"mi-serve"}, miServe},
+// papers is what papers.toml has.
+type papers struct {
+	Quantity map[string]*quantity
+	Figure   []paperFigure
+}
+
+func readPapers() *papers {
+	var p papers
+	meta, err := toml.Decode(papersTOML, &p)
+	if unknown := meta.Undecoded(); err != nil || len(unknown) > 0 {
+		panic(fmt.Sprint("papers.toml: ", err, ", unknown keys ", unknown))
 	}
+	return &p
 }
 
-// accuracyTable is drawn of the paper's own numbers and needs no results.
+// accuracyTable is drawn from the paper's own numbers and needs no results.
 const accuracyTable = "tableA1"
+
+// results are the experiments that a figure is drawn from.
+func (f *paperFigure) results() []string {
+	var names []string
+	for i := range f.Panel {
+		if from := f.Panel[i].From; from != "" {
+			names = append(names, from)
+		}
+	}
+	return unique(names)
+}
 
 // PaperFigures names the figures.
 func PaperFigures() []string {
-	names := []string{accuracyTable}
-	for _, f := range paperFigures() {
-		names = append(names, f.name)
+	var names []string
+	for _, f := range readPapers().Figure {
+		names = append(names, f.Name)
 	}
 	return names
 }
@@ -68,18 +73,17 @@ func PaperFigures() []string {
 // PaperExperiments lists what a name stands for: the experiments that a figure is drawn
 // from; an experiment for itself. No figure is drawn from others: ok is false.
 func PaperExperiments(name string) (experiments []string, ok bool) {
-	ok = name == accuracyTable
-	for _, f := range paperFigures() {
-		if f.name == name {
-			return f.results, true
+	all := readPapers().Figure
+	for i := range all {
+		needs := all[i].results()
+		if all[i].Name == name {
+			return needs, true
+		}
+		if slices.Contains(needs, name) {
+			experiments, ok = []string{name}, true
 		}
 	}
-	for _, f := range paperFigures() {
-		if slices.Contains(f.results, name) {
-			return []string{name}, true
-		}
-	}
-	return nil, ok
+	return experiments, ok
 }
 
 // DrawPaper draws the figures of the papers whose results are there, each in every format
@@ -91,34 +95,24 @@ func DrawPaper(ctx context.Context, dir, results string, only []string, formats 
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
+	all := readPapers()
 	var pictures []picture
-	for _, f := range paperFigures() {
-		if len(only) > 0 && !slices.Contains(only, f.name) &&
-			!slices.ContainsFunc(f.results, func(r string) bool { return slices.Contains(only, r) }) {
+	for i := range all.Figure {
+		f := &all.Figure[i]
+		if len(only) == 0 && f.Name == accuracyTable && len(pictures) == 0 {
+			continue // it alone is no answer to a folder without results
+		}
+		if len(only) > 0 && !slices.Contains(only, f.Name) &&
+			!slices.ContainsFunc(f.results(), func(r string) bool { return slices.Contains(only, r) }) {
 			continue
 		}
-		there := f.there(results)
-		if len(there) == 0 {
-			continue
-		}
-		pic, err := f.draw(there)
+		pic, err := all.picture(f, results)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		pic.file = f.name
-		if pic.caption == "" {
-			if pic.caption, err = captionOfFolders(there); err != nil {
-				return nil, err
-			}
+		if len(pic.charts) > 0 {
+			pictures = append(pictures, pic)
 		}
-		pictures = append(pictures, pic)
-	}
-	if table := len(only) == 0 && len(pictures) > 0 || slices.Contains(only, accuracyTable); table {
-		pic, err := tableA1()
-		if err != nil {
-			return nil, err
-		}
-		pictures = append(pictures, pic)
 	}
 	if len(pictures) == 0 {
 		of := "a figure of the paper"
@@ -130,15 +124,47 @@ func DrawPaper(ctx context.Context, dir, results string, only []string, formats 
 	return writeAll(ctx, dir, pictures, formats)
 }
 
-// there lists the folders of a figure that hold results.
-func (f *paperFigure) there(results string) []string {
-	var there []string
-	for _, name := range f.results {
-		if folder := filepath.Join(results, name); hasResults(folder) {
-			there = append(there, folder)
+// picture draws the panels of a figure whose results are there.
+func (p *papers) picture(f *paperFigure, results string) (pic picture, err error) {
+	pic = picture{file: f.Name, caption: f.Caption, means: f.Means, wide: f.Wide,
+		looks: map[string]look{publishedSeries: {color: color.Gray{0x50}, marker: diamond}}}
+	for _, ph := range phases() {
+		pic.looks[ph.name] = ph.look
+	}
+	for series, n := range f.Looks {
+		pic.looks[series] = nthLook(n)
+	}
+	var folders []string
+	for i := range f.Panel {
+		d := drawing{paperPanel: &f.Panel[i], figure: f, x: p.Quantity[f.Panel[i].X]}
+		for _, name := range strings.Fields(d.Y) {
+			d.y = append(d.y, p.Quantity[name])
+		}
+		folder := filepath.Join(results, d.From)
+		switch {
+		case d.From == "":
+			d.rows, err = accuracyRecords()
+		case hasResults(folder):
+			folders = append(folders, folder)
+			d.rows, err = readRecords(folder)
+		default:
+			continue
+		}
+		if err != nil {
+			return pic, err
+		}
+		c, err := d.chart()
+		if err != nil {
+			return pic, err
+		}
+		if len(c.curves) > 0 || len(c.groups) > 0 {
+			pic.charts = append(pic.charts, c)
 		}
 	}
-	return there
+	if pic.caption == "" && len(folders) > 0 {
+		pic.caption, err = captionOfFolders(unique(folders))
+	}
+	return pic, err
 }
 
 // captionOfFolders says what the runs and the goodput searches of folders were made with.
@@ -153,8 +179,11 @@ func captionOfFolders(folders []string) (string, error) {
 			}
 			runs = append(runs, more...)
 		case hasFile(folder, "plan.json"):
-			plan, err := readPlan(folder)
-			if err != nil {
+			var plan []struct {
+				Run
+				Seeds []uint64 `json:"seeds"`
+			}
+			if err := files.ReadJSON(filepath.Join(folder, "plan.json"), &plan); err != nil {
 				return "", err
 			}
 			for _, c := range plan {
@@ -190,26 +219,19 @@ func studyCaption(folder string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	var words []string
-	if first, _, _ := strings.Cut(string(text), "\n"); strings.HasPrefix(first, "# ") {
-		words = append(words, strings.TrimSuffix(first[2:], "."))
+	first, _, _ := strings.Cut(string(text), "\n")
+	title, titled := strings.CutPrefix(first, "# ")
+	if !titled {
+		title = ""
 	}
-	if study.Model != "" {
-		words = append(words, modelLabel(study.Model))
-	}
-	if study.GPU != "" {
-		words = append(words, gpuLabel(study.GPU))
-	}
+	words := []string{strings.TrimSuffix(title, "."), modelLabel(study.Model), gpuLabel(study.GPU)}
 	if study.Requests > 0 {
 		words = append(words, strconv.Itoa(study.Requests)+" requests")
 	}
 	if len(study.Seeds) > 0 {
-		var seeds []string
-		for _, s := range study.Seeds {
-			seeds = append(seeds, strconv.FormatUint(s, 10))
-		}
-		words = append(words, seedsText(seeds))
+		words = append(words, seedsText(strings.Fields(strings.Trim(fmt.Sprint(study.Seeds), "[]"))))
 	}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
 	return strings.Join(words, ", "), nil
 }
 

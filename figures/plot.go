@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -43,9 +44,10 @@ func newPlot(c *chart, looks map[string]look) *plot.Plot {
 	if c.low {
 		plt.Y.Tick.Marker = fewTicks{c.axis}
 	}
-	plt.Add(grid{})
+	plt.Add(grid())
 	if len(c.groups) > 0 {
 		addBars(plt, c, looks)
+		plt.Add(curvesPlotter{c, looks})
 	} else {
 		addCurves(plt, c, looks)
 	}
@@ -67,37 +69,23 @@ func addCurves(plt *plot.Plot, c *chart, looks map[string]look) {
 	plt.Add(marks{c})
 	for _, one := range c.curves {
 		if c.banded(&one) {
-			plt.Add(bandPlotter{one, looks[one.series], c})
+			plt.Add(c.band(&one, looks[one.series].color))
 		}
 	}
 	plt.Add(curvesPlotter{c, looks})
 	if len(c.labels) > 0 {
 		plt.Add(notePlotter{c})
 	}
-	if c.right != nil {
-		plt.Add(rightAxis{c.right, c.axis})
-	}
 }
 
-// grid draws faint lines at the labelled ticks of y.
-type grid struct{}
-
-func (grid) Plot(c draw.Canvas, plt *plot.Plot) {
-	_, y := plt.Transforms(&c)
-	own, ok := plt.Y.Tick.Marker.(axis)
-	signed := ok && !own.log && own.low < 0
-	for _, t := range plt.Y.Tick.Marker.Ticks(plt.Y.Min, plt.Y.Max) {
-		style := draw.LineStyle{Color: color.Gray{0xdd}, Width: 0.6}
-		if signed && math.Abs(t.Value) < 1e-9*(own.high-own.low) { // zero
-			style = draw.LineStyle{Color: color.Gray{0x60}, Width: 1}
-		}
-		if !t.IsMinor() && t.Value >= plt.Y.Min && t.Value <= plt.Y.Max {
-			c.StrokeLine2(style, c.Min.X, y(t.Value), c.Max.X, y(t.Value))
-		}
-	}
+// grid is faint lines at the labelled ticks of y.
+func grid() *plotter.Grid {
+	g := plotter.NewGrid()
+	g.Vertical.Color, g.Horizontal.Color, g.Horizontal.Width = nil, color.Gray{0xdd}, 0.6
+	return g
 }
 
-// marks draws the chart's dashed lines.
+// marks draws the chart's dashed lines, and a solid one at y = 0 where y can be less.
 type marks struct{ chart *chart }
 
 func (m marks) Plot(c draw.Canvas, plt *plot.Plot) {
@@ -107,36 +95,21 @@ func (m marks) Plot(c draw.Canvas, plt *plot.Plot) {
 		at := toX(m.chart.xOf(x))
 		c.StrokeLine2(style, at, c.Min.Y, at, c.Max.Y)
 	}
+	if a := m.chart.axis; a.low < 0 && !a.log {
+		zero := draw.LineStyle{Color: color.Gray{0x60}, Width: 1}
+		c.StrokeLine2(zero, c.Min.X, toY(0), c.Max.X, toY(0))
+	}
 	for _, y := range m.chart.levels {
 		at := toY(m.chart.axis.of(y))
 		c.StrokeLine2(style, c.Min.X, at, c.Max.X, at)
 	}
 }
 
-// place maps the points of a curve to the canvas.
-func (c *chart) place(one *curve, canvas *draw.Canvas, plt *plot.Plot) (x,
-	y func(float64) vg.Length) {
+// place maps x and y to the canvas.
+func (c *chart) place(canvas *draw.Canvas, plt *plot.Plot) (x, y func(float64) vg.Length) {
 	toX, toY := plt.Transforms(canvas)
-	own := c.axisOf(one)
 	return func(v float64) vg.Length { return toX(c.xOf(v)) },
-		func(v float64) vg.Length { return toY(own.onto(c.axis, v)) }
-}
-
-// axisOf is the axis of a curve.
-func (c *chart) axisOf(one *curve) axis {
-	if one.right {
-		return c.right.axis
-	}
-	return c.axis
-}
-
-// onto places a value of this axis on another one that is drawn next to it.
-func (a axis) onto(b axis, v float64) float64 {
-	if a == b {
-		return a.of(v)
-	}
-	share := (a.of(v) - a.of(a.low)) / (a.of(a.high) - a.of(a.low))
-	return b.of(b.low) + share*(b.of(b.high)-b.of(b.low))
+		func(v float64) vg.Length { return toY(c.axis.of(v)) }
 }
 
 // Bands are drawn of few curves, else they hide one another, and of enough runs: two
@@ -165,29 +138,19 @@ func (c *chart) whiskered(one *curve) bool {
 	return !one.bare && (len(c.curves) <= bandCurves || !slices.ContainsFunc(one.points, few))
 }
 
-// bandPlotter shades the confidence intervals of a curve.
-type bandPlotter struct {
-	curve
-	look
-	chart *chart
-}
-
-func (d bandPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
-	x, y := d.chart.place(&d.curve, &c, plt)
-	d.points = slices.DeleteFunc(slices.Clone(d.points),
-		func(q point) bool { return y(q.mean) > c.Max.Y })
-	var outline []vg.Point
-	for _, q := range d.points {
-		outline = append(outline, vg.Point{X: x(q.x), Y: d.clamp(&c, y(q.low))})
+// band shades the confidence intervals of a curve within the panel.
+func (c *chart) band(one *curve, ink color.Color) *plotter.Polygon {
+	r, g, b, _ := ink.RGBA()
+	band := &plotter.Polygon{Color: color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 0x26}}
+	within := func(v float64) float64 { return c.axis.of(min(max(v, c.axis.low), c.axis.high)) }
+	var lows, highs plotter.XYs
+	for _, q := range one.points {
+		if q.mean <= c.axis.high {
+			lows = append(lows, plotter.XY{X: c.xOf(q.x), Y: within(q.low)})
+			highs = append(highs, plotter.XY{X: c.xOf(q.x), Y: within(q.high)})
+		}
 	}
-	for i := range d.points {
-		q := d.points[len(d.points)-1-i]
-		outline = append(outline, vg.Point{X: x(q.x), Y: d.clamp(&c, y(q.high))})
-	}
-	r, g, b, _ := d.color.RGBA()
-	c.FillPolygon(color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 0x26}, outline)
-}
-
-func (bandPlotter) clamp(c *draw.Canvas, y vg.Length) vg.Length {
-	return min(max(y, c.Min.Y), c.Max.Y)
+	slices.Reverse(highs)
+	band.XYs = []plotter.XYs{append(lows, highs...)}
+	return band
 }

@@ -3,7 +3,6 @@ package figures
 import (
 	"image/color"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -41,7 +40,6 @@ func (p *picture) write(dir string, formats []string) ([]string, error) {
 // page is a picture that is laid out.
 type page struct {
 	*picture
-	charts        []chart // as drawn: long rows of bars are folded
 	columns       int
 	width, height vg.Length
 	looks         map[string]look
@@ -52,7 +50,7 @@ type page struct {
 // lay puts the panels into rows under one legend and over the caption.
 func (p *picture) lay() *page {
 	pg := &page{picture: p, columns: min(len(p.charts), 2), looks: lookOf(p.seriesOf(), p.looks)}
-	pg.charts, pg.width = p.fold()
+	pg.width = min(panelWidth*vg.Length(max(1, p.wide)), pageWidth)
 	switch {
 	case pg.width > panelWidth:
 		pg.columns = 1
@@ -72,32 +70,6 @@ func (p *picture) lay() *page {
 		pg.height += headHeight
 	}
 	return pg
-}
-
-// fold parts groups of bars that are too many for a page into several panels, one below
-// the other, and returns the panels and the width of one.
-func (p *picture) fold() ([]chart, vg.Length) {
-	width := panelWidth * vg.Length(max(1, p.wide))
-	if width <= pageWidth {
-		return p.charts, width
-	}
-	var all []chart
-	for _, c := range p.charts {
-		each := max(1, int(float64(len(c.groups))*float64(pageWidth/width)))
-		if len(c.groups) == 0 {
-			all = append(all, c)
-		} else { // as many in each panel
-			panels := (len(c.groups) + each - 1) / each
-			each = (len(c.groups) + panels - 1) / panels
-		}
-		for groups := range slices.Chunk(c.groups, each) {
-			part := c
-			part.groups, part.slots = groups, each
-			all = append(all, part)
-			c.title = ""
-		}
-	}
-	return all, pageWidth
 }
 
 func (pg *page) paint(canvas draw.Canvas) {
@@ -123,9 +95,6 @@ func (pg *page) paint(canvas draw.Canvas) {
 		plt := newPlot(&pg.charts[i], pg.looks)
 		pg.charts[i].shrink(plt, room)
 		plots[i/pg.columns][i%pg.columns] = plt
-		if pg.charts[i].right != nil {
-			tiles.PadRight = rightWidth
-		}
 	}
 	for i, row := range plot.Align(plots, tiles, draw.Crop(all, 0, 0, low, -legendOf(pg.legend))) {
 		for j, c := range row {
@@ -139,7 +108,7 @@ func (pg *page) paint(canvas draw.Canvas) {
 // shrink has a panel's title, and the names of its groups, fit its width.
 func (c *chart) shrink(plt *plot.Plot, room vg.Length) {
 	fit(&plt.Title.TextStyle, room, strings.Split(c.title, "\n")...)
-	each := (room - axisWidth) / vg.Length(max(len(c.groups), c.slots, 1))
+	each := (room - axisWidth) / vg.Length(max(len(c.groups), 1))
 	for _, g := range c.groups {
 		fit(&plt.X.Tick.Label, 0.95*each, g.label)
 	}

@@ -33,17 +33,15 @@ type Run struct {
 	TBT            mean    `json:"tbt_s"`
 	ThroughputTokS float64 `json:"throughput_tok_s"`
 	// requests/s within the service level
-	RequestGoodput      *float64           `json:"request_goodput"`
-	BlocksLoadedPerStep float64            `json:"blocks_loaded_per_step"`
-	HitRatio            float64            `json:"hit_ratio"`
-	Completed           int                `json:"completed"`
-	Rejected            int                `json:"rejected"`
-	Steps               float64            `json:"steps"`
-	PhaseS              map[string]float64 `json:"phase_s"`
-	Live                *struct{}          `json:"live"` // nil of a simulation
-	Warnings            []warn.Warning     `json:"warnings"`
-	SLO                 string             `json:"slo"`
-	Settings            map[string]any     `json:"settings"` // what the axes of a sweep set
+	RequestGoodput *float64           `json:"request_goodput"`
+	Completed      int                `json:"completed"`
+	Rejected       int                `json:"rejected"`
+	Steps          float64            `json:"steps"`
+	PhaseS         map[string]float64 `json:"phase_s"`
+	Live           *struct{}          `json:"live"` // nil of a simulation
+	Warnings       []warn.Warning     `json:"warnings"`
+	SLO            string             `json:"slo"`
+	Settings       map[string]any     `json:"settings"` // what the axes of a sweep set
 
 	series string // as legends name it; empty for the system's name
 	trace  string // what it served; empty where nothing says so
@@ -107,31 +105,6 @@ func nameFleets(runs []Run) {
 			r.System = fmt.Sprintf("%s x%d", label(r.System), r.Replicas)
 		}
 	}
-}
-
-// candidate is what the figures need of one candidate of a plan.
-type candidate struct {
-	System  string         `json:"system"`
-	Model   string         `json:"model"`
-	GPU     string         `json:"gpu"`
-	Axes    map[string]any `json:"axes"`
-	Seeds   []uint64       `json:"seeds"`
-	Goodput float64        `json:"goodput"` // requests/s
-	Low     *float64       `json:"low"`     // nil where there are too few seeds
-	High    *float64       `json:"high"`
-}
-
-// readPlan returns the candidates of a goodput search.
-func readPlan(dir string) ([]candidate, error) {
-	path := filepath.Join(dir, "plan.json")
-	var plan []candidate
-	if err := files.ReadJSON(path, &plan); err != nil {
-		return nil, err
-	}
-	if len(plan) == 0 {
-		return nil, fmt.Errorf("%s: no candidate", path)
-	}
-	return plan, nil
 }
 
 // table is a CSV. The first wrong cell that is asked for is its error.

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -101,6 +102,16 @@ func summarise(x float64, values []float64, unstable bool) point {
 		}
 	}
 	return p
+}
+
+// stepTime is the mean time of a step in ms, its phases added up in the order of
+// their names so that rounding never varies.
+func stepTime(r *Run) float64 {
+	sum := 0.0
+	for _, name := range slices.Sorted(maps.Keys(r.PhaseS)) {
+		sum += r.PhaseS[name]
+	}
+	return 1e3 * sum / r.Steps
 }
 
 // Series and abscissae of runs.

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -16,23 +17,23 @@ func (p *picture) tabulate() []byte {
 	w := files.NewCSVWriter(&out)
 	w.Write(tableColumns)
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	row := func(c *chart, quantity, group, series string, q point) {
+	row := func(c *chart, group, series string, q point) {
 		x := group
 		if len(c.groups) == 0 {
 			x = number(q.x)
 		}
-		w.Write([]string{c.title, quantity, series, x, strconv.Itoa(q.runs),
+		w.Write([]string{c.title, c.y, series, x, strconv.Itoa(q.runs),
 			number(q.mean), number(q.low), number(q.high), strconv.FormatBool(q.unstable)})
 	}
 	for i := range p.charts {
 		c := &p.charts[i]
 		for _, one := range c.curves {
-			quantity := c.y
-			if one.right {
-				quantity = c.right.label
-			}
 			for _, q := range one.points {
-				row(c, quantity, "", one.series, q)
+				group := ""
+				if len(c.groups) > 0 {
+					group = c.groups[int(math.Round(q.x))].label
+				}
+				row(c, group, one.series, q)
 			}
 		}
 		for _, g := range c.groups {
@@ -42,10 +43,10 @@ func (p *picture) tabulate() []byte {
 					if b.series != "" && b.series != name {
 						name = b.series + ": " + name
 					}
-					row(c, c.y, g.label, name, part.point)
+					row(c, g.label, name, part.point)
 				}
 				if b.total != nil {
-					row(c, c.y, g.label, b.series+": total", *b.total)
+					row(c, g.label, b.series+": total", *b.total)
 				}
 			}
 		}
