@@ -10,11 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/show"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 // folder writes the files of a result folder by hand.
@@ -203,69 +201,6 @@ func TestNumbersOfComparisons(t *testing.T) {
 		"measured": "0.0400", "simulated": "0.0450", "error %": "+12.5"})
 	expect(t, "stage", cells(t, tables, "Requests of stage 1", "TTFT mean, s"), map[string]string{
 		"simulated": "3.00", "error %": "-"})
-}
-
-// validatedRun has errors that are given of live figures that are.
-func validatedRun(name string, saturated bool, errors map[string]float64) validate.ValidatedRun {
-	r := validate.ValidatedRun{Run: name, Saturated: saturated,
-		Live:      sim.Summary{ThroughputTokS: 10},
-		Simulated: sim.Summary{ThroughputTokS: 10}}
-	for metric, off := range errors {
-		r.Comparisons = append(r.Comparisons, validate.Comparison{Run: name, Metric: metric, Live: 0.04,
-			Simulated: 0.04 * (1 + off), Error: &off})
-	}
-	return r
-}
-
-// A mean TBT may be off by 5 %: of three runs below saturation one is not, and the saturated run
-// does not count.
-func TestNumbersOfValidations(t *testing.T) {
-	r := &validate.Report{Runs: []validate.ValidatedRun{
-		validatedRun("good", false, map[string]float64{"tbt_mean_s": -0.049, "ttft_p99_s": 0.09}),
-		validatedRun("also", false, map[string]float64{"tbt_mean_s": 0.01}),
-		validatedRun("bad", false, map[string]float64{"tbt_mean_s": -0.06}),
-		validatedRun("full", true, map[string]float64{"tbt_mean_s": 0.5}),
-	}}
-	p := &builder{}
-	p.judge(r)
-	const goals = " runs below saturation meet every goal; 90 % are to."
-	if got := p.Answers[0]; got != "2 of 3"+goals {
-		t.Errorf("the answer is %q", got)
-	}
-	if len(p.Warnings) != 1 || p.Warnings[0].Text != "fewer runs than 90 % meet every goal" {
-		t.Errorf("warnings are %v", p.Warnings)
-	}
-	for name, want := range map[string][3]string{ // TBT, its error, goals
-		"good": {"40.0", "-4.9", "met"}, "also": {"40.0", "+1.0", "met"},
-		"bad": {"40.0", "-6.0 !", "missed"}, "full": {"40.0", "+50.0 !", "saturated"},
-	} {
-		table := validationTable(r)
-		for _, row := range table.Rows {
-			if row.At(0) == name && (row.At(5) != want[0] || row.At(6) != want[1] ||
-				row.At(len(row.Cells)-1) != want[2]) {
-				t.Errorf("%s: %v, want TBT %v", name, row, want)
-			}
-		}
-		if table.Columns[5].Name != "TBT mean (ms)" {
-			t.Errorf("the columns are %v", table.Columns)
-		}
-	}
-	chart := scatter(r, validated[2]) // of TBT, in ms
-	off := map[string]float64{"good": -0.049, "also": 0.01, "bad": -0.06, "full": 0.5}
-	for _, dot := range slices.Concat(chart.Lines[0].Points, chart.Lines[1].Points) {
-		if math.Abs(dot.X-40) > 1e-9 || math.Abs(dot.Y-40*(1+off[dot.Note])) > 1e-9 {
-			t.Errorf("the dot of %s is at %g, %g", dot.Note, dot.X, dot.Y)
-		}
-		delete(off, dot.Note)
-	}
-	if len(off) > 0 || len(chart.Lines[1].Points) != 1 {
-		t.Errorf("no dots of %v; %d are saturated", off, len(chart.Lines[1].Points))
-	}
-	p = &builder{}
-	p.judge(&validate.Report{Runs: r.Runs[:2]})
-	if got := p.Answers[0]; got != "2 of 2"+goals || len(p.Warnings) > 0 {
-		t.Errorf("the answer is %q with warnings %v", got, p.Warnings)
-	}
 }
 
 func TestNumbersOfWhatIfs(t *testing.T) {

@@ -86,8 +86,8 @@ func tableOf(t doc.Table, head []doc.Column, rows []runRow,
 
 // columnOf is the column of a metric.
 func columnOf(m *sim.Metric) doc.Column {
-	stat := strings.Replace(m.Stat, "p", "P", 1)
-	return doc.Column{Name: m.Name, Unit: strings.TrimSpace(stat + " " + Short(m.Unit)), Number: true}
+	return doc.Column{Name: m.Name, Unit: strings.TrimSpace(statOf(m) + " " + Short(m.Unit)),
+		Number: true}
 }
 
 // results is the table that is shown first.

@@ -12,11 +12,11 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// printed is what a terminal shows of runs, words separated by one space.
-func printed(t *testing.T, r *Runs) string {
+// printed is what a terminal shows of an answer, words separated by one space.
+func printed(t *testing.T, d *doc.Doc) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := show.Text(&out, r.Doc(), show.Options{Details: true}); err != nil {
+	if err := show.Text(&out, d, show.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(strings.ReplaceAll(out.String(), "│", " ")), " ")
@@ -65,8 +65,8 @@ func TestDetails(t *testing.T) {
 	proxy.RecallProxy, proxy.DRAMUse = &sim.RecallProxy{Mean: 0.98}, &sim.Use{Mean: 0.125, Peak: 0.5}
 	proxy.PrefixCache = &sim.PrefixStats{PromptTokens: 200, HitTokens: 80, HitShare: 0.4,
 		DRAM: sim.PrefixTier{HitTokens: 60}}
-	text := printed(t, &Runs{Unit: "requests/s", Sums: []sim.Summary{of("dense", 9, 0),
-		of("dense", 9, 2), of("dense", 0, 100), proxy}})
+	text := printed(t, (&Runs{Unit: "requests/s", Sums: []sim.Summary{of("dense", 9, 0),
+		of("dense", 9, 2), of("dense", 0, 100), proxy}}).Doc())
 	expectIn(t, text, "1 dense TTFT, s 12.0 13.0 14.0 15.0 16.0", "TBT, ms 1021 2021", "TPOT, ms 1031",
 		"time end to end, s 42.0 43.0 44.0 45.0 46.0", "scheduling delay, s 52.0",
 		"1 sparse TTFT, s 11.0", "served served within SLO input output input and output",
@@ -140,9 +140,9 @@ func TestPairedDifferences(t *testing.T) {
 	slices.SortStableFunc(sums, func(a, b sim.Summary) int {
 		return strings.Compare(a.System, b.System)
 	})
-	text := printed(t, &Runs{Sums: sums, Unit: "requests/s"})
+	text := printed(t, (&Runs{Sums: sums, Unit: "requests/s"}).Doc())
 	expectIn(t, text, "1 b a mean TTFT (s) 2.00 2.00 2.00 5")
-	text = printed(t, &Runs{Sums: sums[:4], Unit: "requests/s"})
+	text = printed(t, (&Runs{Sums: sums[:4], Unit: "requests/s"}).Doc())
 	if strings.Contains(text, "against") {
 		t.Errorf("of few seeds:\n%s", text)
 	}

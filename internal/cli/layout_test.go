@@ -15,7 +15,10 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/internal/answers"
+	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/show"
 )
 
 // A name within a cell makes no line and no column, in any table.
@@ -37,18 +40,16 @@ func TestNamesInMarkdown(t *testing.T) {
 		`| | a\|b | c\\nd | e\\\|f | &lt;b> | 1 < 2 | \\t\\u001b |`+"\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	var out strings.Builder
-	report := &validate.Report{Runs: []validate.ValidatedRun{{Run: "a|b\n| forged | c"}}}
-	markdownValidation(&out, report)
-	row := strings.Split(out.String(), "\n")[2]
-	if want := `| a\|b\\n\| forged \| c |`; !strings.HasPrefix(row, want) ||
-		strings.Count(strings.ReplaceAll(row, `\|`, ""), "|") != 11 {
-		t.Errorf("got %q", row)
-	}
-	out.Reset()
-	markdownAblation(&out, &validate.Ablation{Rows: []validate.AblationRow{{Concept: "a|b\nc"}}})
-	if !strings.Contains(out.String(), `| a\|b\\nc | |`) {
-		t.Errorf("got %q", out.String())
+	for want, d := range map[string]*doc.Doc{
+		`| a\|b\\n\| forged \| c | `: answers.Validation(&validate.Report{
+			Runs: []validate.ValidatedRun{{Run: "a|b\n| forged | c"}}}),
+		`| a\|b\\nc |`: answers.Ablation(&validate.Ablation{
+			Rows: []validate.AblationRow{{Concept: "a|b\nc"}}}),
+	} {
+		var out strings.Builder
+		if err := show.Markdown(&out, d); err != nil || !strings.Contains(out.String(), "\n"+want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
 	}
 }
 

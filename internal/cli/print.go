@@ -33,6 +33,11 @@ func printWhole(w io.Writer, d *doc.Doc) error {
 	return show.Text(w, d, show.Options{Columns: terminalColumns(w), Details: true})
 }
 
+// printAnswer prints an answer with its lead. More is the command that shows the rest.
+func printAnswer(w io.Writer, d *doc.Doc, more string) error {
+	return show.Text(w, d, show.Options{Columns: terminalColumns(w), More: more})
+}
+
 // newTable is a table of a command that is no document yet. Columns of the numbers given are left
 // out first where a terminal is too narrow.
 func newTable(w io.Writer, secondary ...int) table.Writer {

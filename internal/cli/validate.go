@@ -10,6 +10,8 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/answers"
+	"github.com/sparseserve/sparseserve/internal/show"
 )
 
 type validateCmd struct {
@@ -98,18 +100,39 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
+	switch {
+	case c.JSON:
 		return printJSON(app, report.Comparisons())
+	case c.Markdown:
+		return show.Markdown(app.Stdout, answers.Validation(report))
 	}
-	if c.Markdown {
-		markdownValidation(app.Stdout, report)
-		return nil
+	all := "sparseserve report " + inCell(out) + " --format text"
+	if err := printAnswer(app.Stdout, answers.Validation(report), all); err != nil {
+		return err
 	}
-	printValidation(app.Stdout, report)
 	listFiles(app.Stdout, out, report.Files)
-	fmt.Fprintf(app.Stdout, "  %s: %s\n", filepath.Join("pictures", "*.png"),
-		count(len(pictures), "picture"))
+	fmt.Fprintf(app.Stdout, "  %s: %s\nOther errors, and what was measured: %s\n",
+		filepath.Join("pictures", "*.png"), count(len(pictures), "picture"), all)
 	return nil
+}
+
+// ablate prints what each part of the cost model is worth on the cards of kept runs.
+func (c *validateCmd) ablate(app *App) error {
+	var cards []validate.AblationCard
+	for _, card := range c.Ablate {
+		dir, profile, _ := strings.Cut(card, ",")
+		cards = append(cards, validate.AblationCard{Dir: dir, Profile: profile})
+	}
+	a, err := validate.Ablate(cards)
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return printJSON(app, a)
+	case c.Markdown:
+		return show.Markdown(app.Stdout, answers.Ablation(a))
+	}
+	return printWhole(app.Stdout, answers.Ablation(a))
 }
 
 // repeat compares the live runs of two folders.
@@ -123,8 +146,7 @@ func (c *validateCmd) repeat(app *App) error {
 	if c.JSON {
 		return printJSON(app, report.Comparisons())
 	}
-	printRepeat(app.Stdout, report)
-	return nil
+	return printWhole(app.Stdout, answers.Repeated(report))
 }
 
 // validate makes the runs that are missing.

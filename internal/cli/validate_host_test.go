@@ -52,7 +52,7 @@ func TestValidateNamesASlowHost(t *testing.T) {
 			}
 			_, markdown, _ := runHere(t.Context(), nil, "validate", "--recompute", dir, "--markdown")
 			for _, text := range []string{out, markdown} {
-				if told := strings.Contains(text, "\nIn 1 of 1 run the host's part of a decode takes 1.") &&
+				if told := strings.Contains(text, "In 1 of 1 run the host's part of a decode takes 1.") &&
 					strings.Contains(text, "calibrate --host"); told != c.told {
 					t.Errorf("told %v, want %v:\n%s", told, c.told, text)
 				}

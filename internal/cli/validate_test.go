@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,58 +11,8 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/experiments/validate"
-	"github.com/sparseserve/sparseserve/sim"
 )
-
-// validated is a run with fixed figures; off is the error of each.
-func validated(name string, rate, off float64, saturated bool) validate.ValidatedRun {
-	r := validate.ValidatedRun{Run: name, System: name, Model: "m", Rate: rate, Saturated: saturated}
-	r.Live = sim.Summary{TTFT: sim.Stats{Mean: 2}, ThroughputTokS: 100}
-	r.Simulated = sim.Summary{TTFT: sim.Stats{Mean: 2 * (1 + off)}, ThroughputTokS: 100}
-	add := func(metric string, live, simulated float64) {
-		c := validate.Comparison{Run: name, Metric: metric, Live: live, Simulated: simulated}
-		if live != 0 {
-			e := simulated/live - 1
-			c.Error = &e
-		} else if simulated == 0 {
-			c.Error = new(float64)
-		}
-		r.Comparisons = append(r.Comparisons, c)
-	}
-	add("ttft_mean_s", 2, 2*(1+off))
-	add("ttft_p99_s", 4, 4*(1+off))
-	add("tbt_mean_s", 0.03, 0.03*(1-off/2))
-	add("tbt_p99_s", 0.06, 0.06)
-	add("throughput_tok_s", 100, 100)
-	blocks, delay := 0.0, 0.0 // only one run loads and waits
-	if name == "bad" {
-		blocks, delay = 40, 0.1
-	}
-	add("queue_delay_mean_s", delay, delay+off)
-	add("blocks_loaded_per_step", blocks, blocks*(1+off))
-	add("hit_ratio", 0.98, 0.97)
-	add("steps", 1000, 1003)
-	add("step_decode_mean_s", 0.02, 0.02*(1+2*off))
-	return r
-}
-
-func TestValidationTable(t *testing.T) {
-	report := &validate.Report{Name: "v", Device: "a card", Runs: []validate.ValidatedRun{
-		validated("good", 1, 0.01, false), validated("over", 2, 0.5, true),
-		validated("bad", 1, -0.07, false), validated("slow", 1, 0, false),
-	}}
-	report.Runs[3].Live.TTFT.Mean = 1.96
-	var out bytes.Buffer
-	printValidation(&out, report)
-	out.WriteString("\n")
-	printValidation(&out, &validate.Report{Name: "v", Device: "a card", Runs: report.Runs[1:2]})
-	testkit.Golden(t, "validate.txt", out.String())
-	out.Reset()
-	markdownValidation(&out, report)
-	testkit.Golden(t, "validate.md", out.String())
-}
 
 // TestValidateTiny runs the experiment that comes with the program, on the
 // reference device.

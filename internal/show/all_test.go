@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
@@ -96,5 +97,26 @@ func TestTextInShort(t *testing.T) {
 	}
 	if strings.Count(text, "afurther") != 1 {
 		t.Errorf("more than three warnings:\n%s", text)
+	}
+}
+
+// whole fails a test where a write ends within a letter.
+type whole struct{ t *testing.T }
+
+func (w whole) Write(text []byte) (int, error) {
+	if !utf8.Valid(text) {
+		w.t.Errorf("a write of %d bytes ends within a letter", len(text))
+	}
+	return len(text), nil
+}
+
+// A long document is written in whole letters, because a writer may escape the parts of one.
+func TestWritesWholeLetters(t *testing.T) {
+	d := &doc.Doc{Lead: []string{"x" + strings.Repeat("µ", 10_000)}}
+	for _, render := range []func(io.Writer, *doc.Doc) error{Markdown,
+		func(w io.Writer, d *doc.Doc) error { return Text(w, d, Options{}) }} {
+		if err := render(whole{t}, d); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -1,7 +1,7 @@
 package show
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"regexp"
@@ -19,7 +19,7 @@ func markdown(text string) string { return tags.ReplaceAllString(OneLine(text), 
 // Markdown writes a document. A chart is a line that names its series, because its points are in
 // the CSV and the picture.
 func Markdown(w io.Writer, d *doc.Doc) error {
-	b := bufio.NewWriter(w)
+	b := new(bytes.Buffer)
 	if d.Title != "" {
 		fmt.Fprintf(b, "# %s\n", markdown(d.Title))
 	}
@@ -62,7 +62,8 @@ func Markdown(w io.Writer, d *doc.Doc) error {
 		fmt.Fprintf(b, "\n## %s\n\n%s\n%s\n%s\n", markdown(f.Name), fence,
 			strings.TrimSuffix(f.Text, "\n"), fence)
 	}
-	return b.Flush()
+	_, err := b.WriteTo(w)
+	return err
 }
 
 // list writes lines under a heading; nothing for empty lines alone.

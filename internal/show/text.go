@@ -3,7 +3,7 @@
 package show
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -36,7 +36,7 @@ const mostWarnings = 3
 
 // Text prints a document: tables first, and warnings last, because a terminal shows its last lines.
 func Text(w io.Writer, d *doc.Doc, o Options) error {
-	b := bufio.NewWriter(w)
+	b := new(bytes.Buffer) // written at once, because a writer may look at whole letters only
 	o.Details = o.Details || o.Whole
 	if !o.Begun {
 		for _, line := range d.Lead {
@@ -85,7 +85,8 @@ func Text(w io.Writer, d *doc.Doc, o Options) error {
 			fmt.Fprintf(b, "\n%s:\n%s\n", OneLine(f.Name), Plain(strings.TrimSuffix(f.Text, "\n")))
 		}
 	}
-	return b.Flush()
+	_, err := b.WriteTo(w)
+	return err
 }
 
 func (o Options) prints(t *doc.Table) bool { return o.Details || !t.Folded }

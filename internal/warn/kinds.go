@@ -58,6 +58,6 @@ const (
 )
 
 // serious are the kinds without which figures are misread, the gravest first.
-var serious = []Kind{Engines, NoneFinished, EndedEarly, Rejected, ReplicasDown, Preemptions,
-	UnstableQueue, WaitsGrow, NearLimit, Truncated, BeganAnew, Damaged, RowsLeft, TraceEnded, NoBound,
-	FewRequests}
+var serious = []Kind{Engines, StoodStill, Disturbed, NoneFinished, EndedEarly, Rejected,
+	ReplicasDown, Preemptions, UnstableQueue, WaitsGrow, NearLimit, Truncated, BeganAnew, Damaged,
+	RowsLeft, TraceEnded, NoBound, FewRequests}

@@ -1,0 +1,48 @@
+package answers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// compared is the metric of a figure that files name by key, such as ttft_mean_s. Figures of
+// steps are no metrics of a run.
+func compared(key string) sim.Metric {
+	switch key {
+	case "queue_delay_mean_s":
+		return sim.MetricOf("delay_mean")
+	case "step_decode_mean_s":
+		return sim.Metric{Name: "decode step", Stat: "mean", Unit: "ms", Scale: 1e3}
+	case "step_mixed_mean_s":
+		return sim.Metric{Name: "mixed step", Stat: "mean", Unit: "ms", Scale: 1e3}
+	}
+	for _, m := range sim.AllMetrics() {
+		if m.File == key {
+			return m
+		}
+	}
+	return sim.Metric{Name: strings.ReplaceAll(key, "_", " "), Scale: 1}
+}
+
+// statOf is the statistic of a metric for a reader, such as P99.
+func statOf(m *sim.Metric) string { return strings.Replace(m.Stat, "p", "P", 1) }
+
+// inRow names a metric in a row, such as "TTFT mean, s".
+func inRow(m *sim.Metric) string {
+	name := strings.TrimSpace(m.Name + " " + statOf(m))
+	if m.Unit == "" {
+		return name
+	}
+	return name + ", " + Short(m.Unit)
+}
+
+// off is a cell of a relative error in %. A dash is for one that there is not.
+func off(e *float64) doc.Cell {
+	if e == nil {
+		return doc.None()
+	}
+	return doc.As(100**e, strings.Replace(fmt.Sprintf("%+.1f", 100**e), "-0.0", "+0.0", 1))
+}

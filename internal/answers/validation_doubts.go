@@ -1,0 +1,152 @@
+package answers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/warn"
+)
+
+// doubtful warns of goals that are missed, of live runs that say little, and of what the
+// simulations warn of. A table lists the folders of such live runs.
+func doubtful(r *validate.Report) (warnings []warn.Said, folders []doc.Table) {
+	said := func(kind warn.Kind, format string, args ...any) {
+		warnings = append(warnings, warn.Said{Warning: warn.New(kind, format, args...)})
+	}
+	below, met := 0, 0
+	for i := range r.Runs {
+		if run := &r.Runs[i]; !run.Saturated {
+			below++
+			if len(run.Misses()) == 0 {
+				met++
+			}
+		}
+	}
+	if float64(met) < validate.GoalShare*float64(below) {
+		said(warn.GoalsMissed, "fewer runs than %.0f %% meet every goal", 100*validate.GoalShare)
+	}
+	list := func(title, column string) *doc.Table {
+		folders = append(folders, doc.Table{Title: title, Columns: []doc.Column{{Name: "folder"},
+			{Name: "run"}, {Name: column, Number: true}}})
+		return &folders[len(folders)-1]
+	}
+	if stalled := validate.Stalled(r.Runs); len(stalled) > 0 {
+		said(warn.StoodStill, "%s stood still within steps, for longer than any work takes; remove "+
+			"these folders and make them again, the longest first", Count(len(stalled), "live run"))
+		t := list("Live runs that stood still, the longest first", "seconds")
+		for _, s := range stalled {
+			t.Rows = append(t.Rows, folderRow(s.Run, doc.As(s.Seconds, fmt.Sprintf("%.3g", s.Seconds))))
+		}
+	}
+	if disturbed, told := validate.Disturbed(r.Runs); len(disturbed) > 0 {
+		said(warn.Disturbed, "The host disturbed %d of %s with enough steps to judge: one in 20 of the "+
+			"steps of the same work takes more than %g times their median. Remove these folders and make "+
+			"the runs again on a quiet machine, worst first.", len(disturbed), Count(told, "live run"),
+			validate.DisturbedAbove)
+		t := list("Live runs that the host disturbed, worst first", "times the median")
+		for _, d := range disturbed {
+			t.Rows = append(t.Rows, folderRow(d.Run, doc.As(d.Slow, fmt.Sprintf("%.2f", d.Slow))))
+		}
+	}
+	for i := range r.Runs {
+		for _, w := range r.Runs[i].Simulated.Warnings {
+			warnings = append(warnings, warn.Said{Warning: w, Of: r.Runs[i].Run})
+		}
+	}
+	return warnings, folders
+}
+
+func folderRow(r *validate.ValidatedRun, value doc.Cell) doc.Row {
+	return doc.Row{Cells: append(doc.Texts(r.LiveFolder, r.Run), value)}
+}
+
+// stoodStill says what steps in which the machine stood still have to do with the runs below
+// saturation that miss a goal.
+func stoodStill(runs []validate.ValidatedRun) []string {
+	below, met, in, stood, steps := 0, 0, 0, 0, int64(0)
+	for i := range runs {
+		run := &runs[i]
+		if run.Saturated {
+			continue
+		}
+		below++
+		if len(run.QuietMisses()) == 0 {
+			met++
+		}
+		if run.Stepped {
+			steps += run.Live.Steps
+		}
+		if n := run.StoodStill(); n > 0 {
+			in++
+			stood += n
+		}
+	}
+	if stood == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The machine stood still in %d of the live runs' %d steps, of %s: a "+
+		"decode of the same work took 1.25 times the median and more. Without that, %d of %d meet every "+
+		"goal.", stood, steps, Count(in, "run"), met, below)}
+}
+
+// How far the host's part of decode steps may be from what is simulated before an answer says so,
+// and which share of their linears it is at least: some tenths of a millisecond are of splitting a
+// step into its phases.
+const hostOffAbove, hostShareAbove = 0.15, 0.1
+
+// slowHost says where the host's part of decode steps is not what is simulated.
+func slowHost(runs []validate.ValidatedRun) []string {
+	of, off := 0, []float64{}
+	for i := range runs {
+		host, ok := runs[i].Of("phase_decode_host_s")
+		linears, known := runs[i].Of("phase_decode_linears_s")
+		if !ok || !known || host.Simulated < hostShareAbove*linears.Simulated {
+			continue
+		}
+		of++
+		if ratio := host.Live / host.Simulated; math.Abs(ratio-1) > hostOffAbove {
+			off = append(off, ratio)
+		}
+	}
+	if len(off) == 0 {
+		return nil
+	}
+	times := fmt.Sprintf("%.2f", slices.Min(off))
+	if most := fmt.Sprintf("%.2f", slices.Max(off)); most != times {
+		times += " to " + most
+	}
+	return []string{fmt.Sprintf("In %d of %s the host's part of a decode takes %s times what is "+
+		"simulated: hosts of one card differ; `sparseserve calibrate --host` measures this one.",
+		len(off), Count(of, "run"), times)}
+}
+
+// order says whether the simulation puts the systems in the order that the live runs have, and
+// lists the pairs where it does not.
+func order(r *validate.Report) (answers []string, swapped []doc.Table) {
+	swaps, pairs := validate.Swaps(r.Runs)
+	switch {
+	case pairs == 0:
+		return nil, nil
+	case len(swaps) == 0:
+		return []string{fmt.Sprintf("The order of the systems is the same: in all %d pairs at one load, "+
+			"by mean TTFT and by throughput.", pairs)}, nil
+	}
+	t := doc.Table{Title: "Pairs in another order", Columns: []doc.Column{{Name: "figure"},
+		{Name: "better live"}, {Name: "live", Number: true}, {Name: "simulated", Number: true},
+		{Name: "worse live"}, {Name: "live", Number: true}, {Name: "simulated", Number: true}}}
+	for _, s := range swaps {
+		m := compared(s.Metric)
+		cells := doc.Texts(inRow(&m))
+		for _, run := range []*validate.ValidatedRun{s.First, s.Second} {
+			c, _ := run.Of(s.Metric)
+			cells = append(cells, doc.Text(run.Run), doc.Number(m.Scale*c.Live),
+				doc.Number(m.Scale*c.Simulated))
+		}
+		t.Rows = append(t.Rows, doc.Row{Cells: cells})
+	}
+	return []string{fmt.Sprintf("The order of the systems differs in %d of %d pairs at one load.",
+		len(swaps), pairs)}, []doc.Table{t}
+}

@@ -1,0 +1,235 @@
+package answers
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// validated is a run with fixed figures; off is the error of mean TTFT.
+func validated(name string, rate, off float64, saturated bool) validate.ValidatedRun {
+	r := validate.ValidatedRun{Run: name, System: name, Model: "m", Rate: rate, Saturated: saturated,
+		LiveFolder: "live/" + name, Stepped: true}
+	r.Live = sim.Summary{TTFT: sim.Stats{Mean: 2}, ThroughputTokS: 100, Steps: 1000}
+	r.Simulated = sim.Summary{TTFT: sim.Stats{Mean: 2 * (1 + off)}, ThroughputTokS: 100}
+	blocks, delay := 0.0, 0.0 // only one run loads and waits
+	if name == "bad" {
+		blocks, delay = 40, 0.1
+	}
+	for _, c := range []struct {
+		metric          string
+		live, simulated float64
+	}{
+		{"ttft_mean_s", 2, 2 * (1 + off)}, {"ttft_p99_s", 4, 4 * (1 + off)},
+		{"tbt_mean_s", 0.03, 0.03 * (1 - off/2)}, {"tbt_p99_s", 0.06, 0.06},
+		{"throughput_tok_s", 100, 100}, {"queue_delay_mean_s", delay, delay + off},
+		{"blocks_loaded_per_step", blocks, blocks * (1 + off)}, {"hit_ratio", 0.98, 0.97},
+		{"steps", 1000, 1003}, {"step_decode_mean_s", 0.02, 0.02 * (1 + 2*off)},
+	} {
+		r.Comparisons = append(r.Comparisons, comparedAs(name, c.metric, c.live, c.simulated))
+	}
+	return r
+}
+
+func comparedAs(run, metric string, live, simulated float64) validate.Comparison {
+	c := validate.Comparison{Run: run, Metric: metric, Live: live, Simulated: simulated}
+	if e := simulated/live - 1; live != 0 {
+		c.Error = &e
+	} else if simulated == 0 {
+		c.Error = new(float64)
+	}
+	return c
+}
+
+// A mean TTFT may be off by 5 %: of three runs below saturation one is not, and the saturated run
+// does not count.
+func TestNumbersOfValidations(t *testing.T) {
+	r := &validate.Report{Name: "v", Device: "a card", Runs: []validate.ValidatedRun{
+		validated("good", 1, 0.01, false), validated("over", 2, 0.5, true),
+		validated("bad", 1, -0.07, false), validated("slow", 1, 0, false),
+	}}
+	r.Runs[3].Live.TTFT.Mean = 1.96
+	r.Runs[0].Simulated.Warnings = []warn.Warning{warn.New(warn.FewRequests, "few of them")}
+	d := Validation(r)
+	text := printed(t, d)
+	expectIn(t, text, "v on a card: simulated over live less 1, in %.",
+		"run TTFT TTFT TBT TBT output blocks loaded a step goals mean P99 mean P99",
+		"bad -7.0! -7.0 +3.5 +0.0 +0.0 -7.0! missed", "good +1.0 +1.0 -0.5 +0.0 +0.0 - met",
+		"slow +0.0 +0.0 +0.0 +0.0 +0.0 - met", "over +50.0! +50.0! -25.0! +0.0 +0.0 - saturated",
+		"! beyond its goal",
+		"bad -70.0 -1.0 +0.3 -14.0 missed", "good 0 live -1.0 +0.3 +2.0 met",
+		"steps: how many decode step, mixed step: the model's time of the live run's own batches",
+		"bad 2.00 4.00 30.0 60.0 100 40.0 20.0", "good 2.00 4.00 30.0 60.0 100 - 20.0",
+		"2 of 3 runs below saturation meet every goal, 90 % are to.",
+		"TTFT mean 5 2 3 7.0", "TTFT P99 10 3 3 7.0", "TBT mean 5 3 3 3.5", "TBT P99 10 3 3 0.0",
+		"output 5 3 3 0.0", "blocks loaded a step 3 0 1 7.0", "scheduling delay mean 10 0 2 70.0 no goal",
+		"The order of the systems differs in 1 of 2 pairs at one load.",
+		"TTFT mean, s slow 2.00 2.00 bad 2.00 1.86", "fewer runs than 90 % meet every goal",
+		"few of them good")
+	if at := strings.Index(text, "bad "); at > strings.Index(text, "good ") {
+		t.Error("the worst run is not the first")
+	}
+	d = Validation(&validate.Report{Name: "v", Runs: r.Runs[1:2]})
+	if want := []string{"No run is below saturation; the goals are for those."}; !slices.Equal(
+		d.Answers, want) || len(d.Warnings) > 0 {
+		t.Errorf("of a saturated run: %q, %v", d.Answers, d.Warnings)
+	}
+	r.Runs = []validate.ValidatedRun{r.Runs[0], r.Runs[3]}
+	if last := Validation(r).Answers[1]; last != "The order of the systems is the same: in all 1 "+
+		"pairs at one load, by mean TTFT and by throughput." {
+		t.Errorf("the order is %q", last)
+	}
+}
+
+// Charts have the figures in their units, a dot a run.
+func TestChartsOfValidations(t *testing.T) {
+	r := &validate.Report{Runs: []validate.ValidatedRun{validated("good", 1, 0.01, false),
+		validated("over", 2, 0.5, true)}}
+	want := map[string]float64{"good": -0.005, "over": -0.25}
+	for _, c := range Validation(r).Figures[0].Charts {
+		if c.Title != "mean TBT" {
+			continue
+		}
+		for _, dot := range slices.Concat(c.Lines[0].Points, c.Lines[1].Points) {
+			if off, ok := want[dot.Note]; !ok || math.Abs(dot.X-30) > 1e-9 ||
+				math.Abs(dot.Y-30*(1+off)) > 1e-9 || c.X != "live (ms)" {
+				t.Errorf("the dot of %s is at %g, %g of %s", dot.Note, dot.X, dot.Y, c.X)
+			}
+			delete(want, dot.Note)
+		}
+		if len(c.Lines[1].Points) != 1 {
+			t.Errorf("%d dots are saturated", len(c.Lines[1].Points))
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no dots of %v", want)
+	}
+}
+
+// Live runs that say little are told of, with their folders, the worst first.
+func TestDoubtsOfValidations(t *testing.T) {
+	r := &validate.Report{Runs: []validate.ValidatedRun{validated("a", 1, 0, false),
+		validated("b", 1, 0, false), validated("c", 1, 0, false)}}
+	add := func(i int, metric string, live, simulated float64) {
+		run := &r.Runs[i]
+		run.Comparisons = append(run.Comparisons, comparedAs(run.Run, metric, live, simulated))
+	}
+	add(0, "step_alike_p95_over_p50", 1.1, 1)
+	add(1, "step_alike_p95_over_p50", 1.3, 1)
+	add(2, "step_alike_p95_over_p50", 2.345, 1)
+	add(1, "stalled_s", 0.5, 0)
+	add(1, "decode_steps_stood_still", 4, 0)
+	for i := range r.Runs {
+		add(i, "phase_decode_host_s", []float64{1.5, 1, 2}[i], 1)
+		add(i, "phase_decode_linears_s", 2, 2)
+	}
+	text := printed(t, Validation(r))
+	expectIn(t, text, "1 live run stood still within steps, for longer than any work takes; remove "+
+		"these folders and make them again, the longest first", "live/b b 0.5",
+		"The host disturbed 2 of 3 live runs with enough steps to judge: one in 20 of the steps of the "+
+			"same work takes more than 1.2 times their median. Remove these folders and make the runs "+
+			"again on a quiet machine, worst first.", "live/c c 2.35", "live/b b 1.30",
+		"The machine stood still in 4 of the live runs' 3000 steps, of 1 run: a decode of the same work "+
+			"took 1.25 times the median and more. Without that, 3 of 3 meet every goal.",
+		"In 2 of 3 runs the host's part of a decode takes 1.50 to 2.00 times what is simulated: hosts "+
+			"of one card differ; `sparseserve calibrate --host` measures this one.")
+	if strings.Index(text, "live/c c") > strings.Index(text, "live/b b 1.30") {
+		t.Error("the worst is not the first")
+	}
+}
+
+// Second live runs have the same table in words of their own.
+func TestNumbersOfRepeatedRuns(t *testing.T) {
+	text := printed(t, Repeated(&validate.Report{Name: "first", Device: "second",
+		Runs: []validate.ValidatedRun{validated("bad", 1, -0.07, false)}}))
+	expectIn(t, text, "The live runs of second over those of first less 1, in %.",
+		"bad -7.0! -7.0 +3.5 +0.0 +0.0 -7.0! missed", "! beyond what is asked of a simulation",
+		"steps: how many", "0 of 1 run below saturation meet every goal",
+		"blocks loaded a step 3 0 1 7.0")
+}
+
+func TestNumbersOfAblations(t *testing.T) {
+	text := printed(t, Ablation(&validate.Ablation{
+		Cards: []validate.AblationCard{{Dir: "a"}, {Dir: "b"}}, Runs: []int{1, 2},
+		Errors: []validate.StepErrors{{Decode: 0.0155, Mixed: 0.0111}, {Decode: 0.02, Mixed: 0.03}},
+		Rows: []validate.AblationRow{{Concept: "GEMM", Part: "gemm", Worth: []validate.StepErrors{
+			{Decode: 0.5, Mixed: -0.001}, {Decode: 0.25, Mixed: 0}}}}}))
+	expectIn(t, text, "What each part of the cost model is worth: by how many points the mean "+
+		"absolute error of a run's mean step time grows without it.",
+		"card 1: a, 1 run, with all parts 1.55 % (decode steps) and 1.11 % (mixed steps)",
+		"card 2: b, 2 runs, with all parts 2.00 % (decode steps) and 3.00 % (mixed steps)",
+		"concept part decode 1 mixed 1 decode 2 mixed 2", "GEMM gemm +50.00 -0.10 +25.00 +0.00",
+		"A part pays with 0.2 points or more of either kind of step on every card (law 12).")
+}
+
+// The document of a folder says what that of the report in memory says, and then what the folder
+// has besides.
+func TestValidationOfAFolder(t *testing.T) {
+	const file = "vllm-s-2-s1_model=llama3-8b_output_scale=1.5"
+	dir := t.TempDir()
+	kept := filepath.Join("..", "..", "experiments", "validation", "longbench-h100", "live", file)
+	if err := os.CopyFS(filepath.Join(dir, "live", file), os.DirFS(kept)); err != nil {
+		t.Fatal(err)
+	}
+	question := folder(t, map[string]string{"one.toml": `gpu = "h100-80gb"
+[workload]
+requests = 32
+[system]
+engine = "sparseserve-live"
+psa_stop = "head"
+kv_gib = 20.0
+dram_gib = 80.0
+max_prompt_tokens = 8192
+[[axis]]
+list = [{ model = "llama3-8b", workload.output_scale = 1.5, workload.rate = 2.0, ` +
+		`system.preset = "vllm-s" }]
+`})
+	sweep, err := config.LoadSweep(filepath.Join(question, "one.toml"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := validate.Validation{Dir: dir, Sweep: sweep, Simulate: run.NewSimulator().Run, Program: "a",
+		LiveProgram: "b", Kept: true, Live: nobody{}}
+	report, _, err := v.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, dir, Validation(report))
+}
+
+// nobody makes no live runs, because all are kept.
+type nobody struct{ validate.LiveRunner }
+
+func (nobody) Options() string { return "" }
+
+// same holds the document of a folder against that of what is in memory.
+func same(t *testing.T, dir string, want *doc.Doc) {
+	t.Helper()
+	got := made(t, dir)
+	if len(got.Tables) <= len(want.Tables) || len(got.Files) == 0 {
+		t.Errorf("the folder's tables are %d and its files %d", len(got.Tables), len(got.Files))
+	}
+	got.Tables, got.Figures, got.Files = got.Tables[:len(want.Tables)],
+		got.Figures[:len(want.Figures)], nil
+	for _, d := range []*doc.Doc{got, want} {
+		for _, f := range d.Figures {
+			for _, c := range f.Charts {
+				c.ID = ""
+			}
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the folder's document is\n%+v\nwant\n%+v", got, want)
+	}
+}
