@@ -20,6 +20,7 @@ import (
 // requests: those of the record, whole, at their recorded times.
 type Replay struct {
 	Name   string // of the record
+	File   string // of the record, as a reader knows it
 	Dir    string // result folder
 	Record *traces.Measured
 	Config *config.Config // of the server, from LoadServer
@@ -36,19 +37,28 @@ type Replay struct {
 	Replace bool
 }
 
-// ReplayReport is how well the simulation predicted the record.
+// ReplayReport is how well the simulation predicted the record. What has a JSON name is in
+// replay.json, the rest in other files of the folder.
 type ReplayReport struct {
-	Name        string
-	Config      *config.Config // with the record as its workload
-	Summary     sim.Summary    // of the whole simulation, skipped requests included
-	Stages      []LoadStage    // of the compared requests; one of a steady load
-	Requests    []Replayed     // that are compared, in order of arrival
-	Comparisons []RecordComparison
-	Failed      int             // requests of the record, in neither side
-	Skipped     int             // by Skip
-	Prefix      *PrefixEstimate // nil where a share was given, or hits cannot be simulated
-	Rejected    int             // by the simulated server, so in neither side's figures
-	Files       []string
+	Name     string          `json:"name"`
+	File     string          `json:"file"`     // of the record, as a reader knows it
+	Format   string          `json:"format"`   // of the record
+	Recorded int             `json:"requests"` // of the record
+	SpanS    float64         `json:"span_s"`   // from its first arrival to the last
+	Engine   string          `json:"engine"`
+	Failed   int             `json:"failed"` // requests of the record, in neither side
+	SkipS    float64         `json:"skip_s"`
+	Skipped  int             `json:"skipped"`          // by SkipS
+	Rejected int             `json:"rejected"`         // by the simulated server, so in neither side
+	Prefix   *PrefixEstimate `json:"prefix,omitempty"` // nil where a share was given, or none can hit
+	Cold     string          `json:"cold,omitempty"`   // what a cache that was empty at first does
+
+	Config      *config.Config     `json:"-"` // with the record as its workload
+	Summary     sim.Summary        `json:"-"` // of the whole simulation, skipped requests included
+	Stages      []LoadStage        `json:"-"` // of the compared requests; one of a steady load
+	Requests    []Replayed         `json:"-"` // that are compared, in order of arrival
+	Comparisons []RecordComparison `json:"-"`
+	Files       []string           `json:"-"`
 }
 
 // Do simulates the record and writes the result folder. Results of anything else there are
@@ -60,8 +70,10 @@ type ReplayReport struct {
 //	requests.csv   every compared request, measured and simulated
 //	compare.csv    every figure, measured and simulated
 //	compare.json   the same as --json prints it
+//	replay.json    what was compared, and what the other files do not say of it
 func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
-	if last := r.Record.Requests[len(r.Record.Requests)-1].At.Seconds(); r.Skip > last {
+	last := r.Record.Requests[len(r.Record.Requests)-1].At.Seconds()
+	if r.Skip > last {
 		return nil, fmt.Errorf("--skip %g: leaves out all %d requests; the last arrived at %.6g s",
 			r.Skip, len(r.Record.Requests), last)
 	}
@@ -76,8 +88,9 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 	}
 	trace := filepath.Join(r.Dir, replayTrace)
 	out := &ReplayReport{
-		Name: r.Name, Config: r.Config.Replayed(r.Name, trace, len(r.Record.Requests)),
-		Failed: r.Record.Failed}
+		Name: r.Name, File: r.File, Format: r.Record.Format, Recorded: len(r.Record.Requests),
+		SpanS: last, Engine: r.Config.Systems[0].Engine, Failed: r.Record.Failed, SkipS: r.Skip,
+		Config: r.Config.Replayed(r.Name, trace, len(r.Record.Requests))}
 	simulate := r.choosePrefix
 	if identified {
 		simulate = r.simulate
@@ -103,6 +116,7 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 	if err != nil {
 		return nil, errors.Join(err, r.abandon(trace, before))
 	}
+	out.Cold = out.cold()
 	return out, out.write(r)
 }
 

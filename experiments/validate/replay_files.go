@@ -23,6 +23,7 @@ const (
 	replayTrace = "trace.csv"
 	compareCSV  = "compare.csv"
 	compareJSON = "compare.json"
+	replayJSON  = "replay.json"
 )
 
 // open locks the result folder, which is new or holds an earlier comparison of the same record with
@@ -104,6 +105,41 @@ func (r *Replay) lessFound(text []byte) string {
 	return kept.String()
 }
 
+// replayFile is replay.json.
+type replayFile struct {
+	*ReplayReport
+	Compared []int `json:"compared"` // requests of each figure of compare.json
+}
+
+// ReadReplay reads the report of a result folder, without the configuration and single requests.
+func ReadReplay(dir string) (*ReplayReport, error) {
+	rest := replayFile{ReplayReport: &ReplayReport{}}
+	var runs []sim.Summary
+	for _, f := range []struct {
+		name string
+		into any
+	}{
+		{compareJSON, &rest.Comparisons}, {run.SummaryFile, &runs}, {replayJSON, &rest},
+	} {
+		if err := files.ReadJSON(filepath.Join(dir, f.name), f.into); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: no %s, so no comparison of this version was finished here; the "+
+				"same command with --force makes it", dir, f.name)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	r := rest.ReplayReport
+	if len(runs) != 1 || len(r.Comparisons) == 0 || len(r.Comparisons) != len(rest.Compared) {
+		return nil, fmt.Errorf("%s: damaged: it has %d runs, and %s has other figures than %s", dir,
+			len(runs), replayJSON, compareJSON)
+	}
+	r.Summary = runs[0]
+	for i := range r.Comparisons {
+		r.Comparisons[i].Requests = rest.Compared[i]
+	}
+	return r, nil
+}
+
 // write writes all but the trace.
 func (r *ReplayReport) write(of *Replay) error {
 	dir := of.Dir
@@ -119,12 +155,21 @@ func (r *ReplayReport) write(of *Replay) error {
 	if err != nil {
 		return err
 	}
+	rest := replayFile{ReplayReport: r}
+	for _, c := range r.Comparisons {
+		rest.Compared = append(rest.Compared, c.Requests)
+	}
+	replayed, err := json.MarshalIndent(rest, "", "  ")
+	if err != nil {
+		return err
+	}
 	for _, f := range []struct {
 		name string
 		text []byte
 	}{
 		{run.ConfigFile, config}, {run.SummaryFile, summary}, {run.RequestsCSV, r.requestsTable()},
 		{compareCSV, r.comparisonsTable()}, {compareJSON, append(all, '\n')},
+		{replayJSON, append(replayed, '\n')},
 	} {
 		path := filepath.Join(dir, f.name)
 		err = errors.Join(err, run.WriteFile(path, f.text))

@@ -17,20 +17,24 @@ const PrefixAuto = -1
 
 // PrefixEstimate is how far two simulations of a record are from it.
 type PrefixEstimate struct {
-	Full, Cached asMeasured // with full prefills, and with whole prompts from the cache
-	Requests     int
+	Full     AsMeasured `json:"full"`   // with full prefills
+	Cached   AsMeasured `json:"cached"` // with whole prompts from the cache
+	Requests int        `json:"requests"`
 }
 
-// asMeasured is simulated over measured of median TTFT and of mean TPOT.
-type asMeasured struct{ ttft, tpot float64 }
-
-func (m asMeasured) distance() float64 {
-	return math.Abs(math.Log(m.ttft)) + math.Abs(math.Log(m.tpot))
+// AsMeasured is simulated over measured of median TTFT and of mean TPOT.
+type AsMeasured struct {
+	TTFT float64 `json:"ttft"`
+	TPOT float64 `json:"tpot"`
 }
 
-func (m asMeasured) String() string {
+func (m AsMeasured) distance() float64 {
+	return math.Abs(math.Log(m.TTFT)) + math.Abs(math.Log(m.TPOT))
+}
+
+func (m AsMeasured) String() string {
 	return strings.ReplaceAll(fmt.Sprintf("median TTFT %+.1f %% and mean TPOT %+.1f %% off",
-		100*(m.ttft-1), 100*(m.tpot-1)), "-0.0 %", "+0.0 %")
+		100*(m.TTFT-1), 100*(m.TPOT-1)), "-0.0 %", "+0.0 %")
 }
 
 // The nearer simulation has to be at most nearerBy as far from the record as the other, and nearer
@@ -75,15 +79,15 @@ func (r *Replay) choosePrefix(ctx context.Context, out *ReplayReport) error {
 }
 
 // asMeasured compares the simulation with the record; a figure that there is not counts as equal.
-func (r *ReplayReport) asMeasured() asMeasured {
-	m := asMeasured{1, 1}
+func (r *ReplayReport) asMeasured() AsMeasured {
+	m := AsMeasured{1, 1}
 	for _, c := range r.Comparisons {
 		switch {
 		case c.Stage != AllStages || c.Measured <= 0 || c.Simulated <= 0:
 		case c.Metric == "ttft_p50_s":
-			m.ttft = c.Simulated / c.Measured
+			m.TTFT = c.Simulated / c.Measured
 		case c.Metric == "tpot_mean_s":
-			m.tpot = c.Simulated / c.Measured
+			m.TPOT = c.Simulated / c.Measured
 		}
 	}
 	return m
@@ -116,9 +120,9 @@ func (v *PrefixEstimate) String() string {
 // TTFT is said without them where its error is smaller by coldMatters.
 const coldSeconds, coldMatters = 30, 0.1
 
-// Cold says what the error of P99 TTFT is without the first seconds of a record, in which the
+// cold says what the error of P99 TTFT is without the first seconds of a record, in which the
 // prefix cache was empty; nothing where that hardly differs or too few requests are left.
-func (r *ReplayReport) Cold() string {
+func (r *ReplayReport) cold() string {
 	warm := slices.IndexFunc(r.Requests, func(q Replayed) bool {
 		return q.Measured.At.Seconds() >= coldSeconds
 	})

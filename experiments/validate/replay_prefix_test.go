@@ -65,8 +65,8 @@ func TestTheNearerSimulationIsTaken(t *testing.T) {
 // all 105 P99 is 0.5 s, 94 % more than simulated, of the later ones there is no error.
 func TestColdStart(t *testing.T) {
 	of := func(cold int) *ReplayReport {
-		r := &ReplayReport{Name: "r", Prefix: &PrefixEstimate{Full: asMeasured{2, 1},
-			Cached: asMeasured{1, 1}, Requests: 105}}
+		r := &ReplayReport{Name: "r", Prefix: &PrefixEstimate{Full: AsMeasured{2, 1},
+			Cached: AsMeasured{1, 1}, Requests: 105}}
 		for i := range 105 {
 			s := traces.Served{At: des.Time(i) * des.Second, Output: 1, TTFT: 0.03, E2E: 0.03}
 			m := s
@@ -83,15 +83,15 @@ func TestColdStart(t *testing.T) {
 	}
 	want := "the cache was empty at first: without the first 30 s P99 TTFT is 0.03 s, simulated " +
 		"0.03 s (+0.0 %; with them -94.0 %)"
-	if got := of(5).Cold(); got != want {
+	if got := of(5).cold(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := of(0).Cold(); got != "" {
+	if got := of(0).cold(); got != "" {
 		t.Errorf("nothing is cold: %q", got)
 	}
 	full := of(5)
-	full.Prefix.Cached = asMeasured{3, 1}
-	if got := full.Cold(); got != "" {
+	full.Prefix.Cached = AsMeasured{3, 1}
+	if got := full.cold(); got != "" {
 		t.Errorf("full prefills: %q", got)
 	}
 }

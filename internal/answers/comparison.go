@@ -3,88 +3,92 @@ package answers
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// comparison is a metric of a record, measured and simulated.
-type comparison struct {
-	Run       string   `json:"run"`
-	Stage     string   `json:"stage"`
-	Metric    string   `json:"metric"`
-	Measured  float64  `json:"measured"`
-	Simulated float64  `json:"simulated"`
-	Error     *float64 `json:"error"` // relative; nil where nothing was measured
+// Comparison is the answer of a record of a real server held against its simulation: a table of all
+// requests, and one for each stage of the load.
+func Comparison(r *validate.ReplayReport) *doc.Doc {
+	d := &doc.Doc{Title: r.Name + ": measured and simulated", Lead: comparedRequests(r)}
+	d.Warnings = (&Runs{Sums: []sim.Summary{r.Summary}}).warnings()
+	stage := ""
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		if c.Stage != stage {
+			stage = c.Stage
+			d.Tables = append(d.Tables, doc.Table{Title: "Stage: " + stage,
+				Note:    Count(c.Requests, "request") + ".",
+				Columns: columns(1, "figure", "measured", "simulated", "error, %")})
+		}
+		t := &d.Tables[len(d.Tables)-1]
+		m := compared(c.Metric)
+		name := doc.Text(inRow(&m))
+		if c.Thin() {
+			name.Mark = " ~"
+			t.Legend = []string{fmt.Sprintf("~ P99 of fewer than %d requests: about the largest of them",
+				validate.FewForP99)}
+		}
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{name, doc.Number(m.Scale * c.Measured),
+			doc.Number(m.Scale * c.Simulated), off(c.Error)}})
+	}
+	all := &d.Tables[0] // of validate.AllStages
+	all.Title = "All requests"
+	all.Note = Count(r.Comparisons[0].Requests, "request") + ". Error: simulated over measured less " +
+		"1. Mean and percentiles are over requests, TPOT is a request's mean time between tokens."
+	return d
 }
 
-// readComparison makes the page of a record held against its simulation.
-func readComparison(dir string) (*builder, error) {
-	var all []comparison
-	if err := readJSON(dir, "compare.json", &all); err != nil {
-		return nil, err
-	}
-	var runs []sim.Summary
-	if err := readJSON(dir, "summary.json", &runs); err != nil {
-		return nil, err
-	}
-	if len(all) == 0 || len(runs) == 0 {
-		return nil, fmt.Errorf("%s: nothing is compared", filepath.Join(dir, "compare.json"))
-	}
-	p := &builder{Doc: doc.Doc{Title: all[0].Run + ": measured and simulated"}}
-	var warnings []warn.Said
-	for i := range runs {
-		for _, w := range runs[i].Warnings {
-			warnings = append(warnings, warn.Said{Warning: w})
+// comparedRequests says which requests are compared, and how their prompts hit a prefix cache.
+func comparedRequests(r *validate.ReplayReport) []string {
+	lead := []string{fmt.Sprintf("%s (%s), %s over %s s, against %s simulated: %s on %s, engine %s.",
+		r.File, r.Format, Count(r.Recorded, "request"), digits(r.SpanS), r.Summary.System,
+		r.Summary.Model, r.Summary.GPU, r.Engine)}
+	for _, left := range []struct {
+		n   int
+		why string
+	}{
+		{r.Failed, "failed in the record: left out of both."},
+		{r.Skipped, fmt.Sprintf("arrived before %g s: simulated, but in no figure.", r.SkipS)},
+		{r.Rejected, "rejected by the simulated server: left out of both. Are the model's context and " +
+			"the room for KV those of the server?"},
+	} {
+		if left.n > 0 {
+			lead = append(lead, Count(left.n, "request")+" "+left.why)
 		}
 	}
-	p.warn(nil, warnings, len(runs))
+	if p := r.Summary.PrefixCache; p != nil {
+		lead = append(lead, fmt.Sprintf("Prefix cache: the record says what prompts have in common; the "+
+			"simulated cache has %.1f %% of their tokens (--prefix-hit SHARE says another share).",
+			100*p.HitShare))
+	}
+	if r.Prefix != nil {
+		lead = append(lead, fmt.Sprintf("Prefix cache: %s.", r.Prefix))
+	}
+	if r.Cold != "" {
+		lead = append(lead, "Prefix cache: "+r.Cold+".")
+	}
+	return lead
+}
+
+// readComparison makes the document of a comparison's folder.
+func readComparison(dir string) (*builder, error) {
+	r, err := validate.ReadReplay(dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &builder{Doc: *Comparison(r)}
 	drawn, err := figures.ComparisonData(dir)
 	if err != nil {
 		return nil, err
 	}
 	p.addFigures(drawn)
-	var stages []string
-	for _, c := range all {
-		if !slices.Contains(stages, c.Stage) {
-			stages = append(stages, c.Stage)
-		}
-	}
-	for _, stage := range stages {
-		p.Tables = append(p.Tables, stageTable(all, stage))
-	}
 	if _, err := p.restOn([]string{dir}, nil); err != nil {
 		return nil, err
 	}
 	p.addFile(filepath.Join(dir, "config.toml"), "config.toml")
 	return p, nil
-}
-
-// metricName makes words of a metric's key.
-var metricName = strings.NewReplacer("ttft_", "TTFT ", "tbt_", "TBT ", "e2e_", "end to end ", "_p",
-	" P", "_tok_s", ", tokens/s", "_s", ", s", "_", " ")
-
-func stageTable(all []comparison, stage string) doc.Table {
-	t := doc.Table{Title: "Requests of " + stage,
-		Columns: columns(1, "metric", "measured", "simulated",
-			"error %"), Folded: stage != "all"}
-	if stage == "all" {
-		t.Title = "All requests"
-	}
-	for _, c := range all {
-		if c.Stage != stage {
-			continue
-		}
-		off := "-"
-		if c.Error != nil {
-			off = percent(*c.Error)
-		}
-		t.Rows = append(t.Rows, row(metricName.Replace(c.Metric), digits(c.Measured),
-			digits(c.Simulated), off))
-	}
-	return t
 }

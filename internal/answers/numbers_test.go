@@ -187,22 +187,6 @@ func TestNumbersOfPurchases(t *testing.T) {
 	}
 }
 
-func TestNumbersOfComparisons(t *testing.T) {
-	less, more := -0.25, 0.125
-	all := []comparison{
-		{Run: "r", Stage: "all", Metric: "ttft_mean_s", Measured: 2, Simulated: 1.5, Error: &less},
-		{Run: "r", Stage: "all", Metric: "tpot_p99_s", Measured: 0.04, Simulated: 0.045, Error: &more},
-		{Run: "r", Stage: "stage 1", Metric: "ttft_mean_s", Measured: 0, Simulated: 3},
-	}
-	tables := []doc.Table{stageTable(all, "all"), stageTable(all, "stage 1")}
-	expect(t, "TTFT", cells(t, tables, "All requests", "TTFT mean, s"), map[string]string{
-		"measured": "2.00", "simulated": "1.50", "error %": "-25.0"})
-	expect(t, "TPOT", cells(t, tables, "All requests", "tpot P99, s"), map[string]string{
-		"measured": "0.0400", "simulated": "0.0450", "error %": "+12.5"})
-	expect(t, "stage", cells(t, tables, "Requests of stage 1", "TTFT mean, s"), map[string]string{
-		"simulated": "3.00", "error %": "-"})
-}
-
 func TestNumbersOfWhatIfs(t *testing.T) {
 	low, high, cell := -0.3, -0.1, 1.5
 	w := &whatif.Result{Metric: "ttft_mean", Label: "mean TTFT (s)"}

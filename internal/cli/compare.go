@@ -13,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -70,8 +71,8 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(len(record.Requests))
-	replay := validate.Replay{Name: name, Record: record, Config: cfg, Skip: c.Skip, PrefixHit: prefix,
-		Run: app.Run, Finished: bar.finished, Replace: c.Force}
+	replay := validate.Replay{Name: name, File: files.Label(c.Measured), Record: record, Config: cfg,
+		Skip: c.Skip, PrefixHit: prefix, Run: app.Run, Finished: bar.finished, Replace: c.Force}
 	var report *validate.ReplayReport
 	err = numbered(out, c.Out == "", func(dir string) error {
 		if err := files.CheckFolder(dir, append(cfg.Paths(), c.Measured)...); err != nil {
@@ -96,7 +97,11 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	if c.JSON {
 		return printJSON(app, report.Comparisons)
 	}
-	printComparison(app.Stdout, c, record, report)
+	err = printAnswer(app.Stdout, answers.Comparison(report),
+		"sparseserve report "+inCell(out)+" --format text")
+	if err != nil {
+		return err
+	}
 	listFiles(app.Stdout, out, append(append([]string{filepath.Join(out, "trace.csv")},
 		report.Files...), pictures...))
 	return nil

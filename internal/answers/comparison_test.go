@@ -1,0 +1,83 @@
+package answers
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+func TestNumbersOfComparisons(t *testing.T) {
+	less, more := -0.25, 0.125
+	add := func(stage string, requests int, metric string, measured, simulated float64,
+		e *float64) validate.RecordComparison {
+		return validate.RecordComparison{Run: "r", Stage: stage, Metric: metric, Measured: measured,
+			Simulated: simulated, Error: e, Requests: requests}
+	}
+	r := &validate.ReplayReport{Name: "r", File: "r.csv.gz", Format: "csv", Recorded: 120, SpanS: 64.8,
+		Engine: "vllm-0.19", Failed: 1, SkipS: 0.5, Skipped: 2, Rejected: 3,
+		Prefix: &validate.PrefixEstimate{Full: validate.AsMeasured{TTFT: 1.5, TPOT: 1},
+			Cached: validate.AsMeasured{TTFT: 1.02, TPOT: 1}, Requests: 120},
+		Cold: "the cache was empty at first",
+		Summary: sim.Summary{System: "vllm", Model: "m", GPU: "g",
+			PrefixCache: &sim.PrefixStats{HitShare: 0.25},
+			Warnings:    []warn.Warning{warn.New(warn.Assumed, "more tokens than measured")}},
+		Comparisons: []validate.RecordComparison{
+			add("all", 117, "ttft_mean_s", 2, 1.5, &less), add("all", 117, "tpot_p99_s", 0.04, 0.045, &more),
+			add("5 req/s, 0-9 s", 60, "e2e_p99_s", 0, 3, nil),
+			add("5 req/s, 0-9 s", 60, "throughput_tok_s", 1368, 1365, new(float64))}}
+	text := printed(t, Comparison(r))
+	expectIn(t, text, "r.csv.gz (csv), 120 requests over 64.8 s, against vllm simulated: m on g, "+
+		"engine vllm-0.19.", "1 request failed in the record: left out of both.",
+		"2 requests arrived before 0.5 s: simulated, but in no figure.",
+		"3 requests rejected by the simulated server: left out of both. Are the model's context and "+
+			"the room for KV those of the server?",
+		"Prefix cache: the record says what prompts have in common; the simulated cache has 25.0 % of "+
+			"their tokens (--prefix-hit SHARE says another share).",
+		"Prefix cache: median TTFT +50.0 % and mean TPOT +0.0 % off with full prefills, median TTFT "+
+			"+2.0 % and mean TPOT +0.0 % off with prompts from the cache: simulated as prefix cache hits "+
+			"(--prefix-hit 0 for full prefills).", "Prefix cache: the cache was empty at first.",
+		"117 requests. Error: simulated over measured less 1. Mean and percentiles are over requests, "+
+			"TPOT is a request's mean time between tokens.",
+		"figure measured simulated error, %", "TTFT mean, s 2.00 1.50 -25.0",
+		"TPOT P99, ms 40.0 45.0 +12.5",
+		"Stage: 5 req/s, 0-9 s 60 requests.", "time end to end P99, s ~ 0 3.00 -",
+		"output, tok/s 1368 1365 +0.0", "~ P99 of fewer than 100 requests: about the largest of them",
+		"more tokens than measured")
+}
+
+// The document of a folder says what that of the report in memory says.
+func TestComparisonOfAFolder(t *testing.T) {
+	record, err := traces.ReadMeasured(filepath.Join("..", "..", "traces", "testdata", "measured",
+		"llama2-7b_h100_codegen.csv.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record.Failed = 2
+	c, err := config.LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := validate.Replay{Name: "codegen", File: "codegen.csv.gz", Record: record, Config: c, Skip: 2,
+		PrefixHit: validate.PrefixAuto, Dir: t.TempDir(), Run: func(ctx context.Context, p config.Point,
+			sink run.Sink) (sim.Summary, error) {
+			sum, err := run.NewSimulator().Run(ctx, p, sink)
+			sum.Warnings = append(sum.Warnings, warn.New(warn.Window, "a warning"))
+			return sum, err
+		}}
+	report, err := r.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Comparison(report)
+	if len(d.Lead) != 4 || len(d.Tables) < 3 || len(d.Warnings) == 0 {
+		t.Errorf("the document is %+v", d)
+	}
+	same(t, r.Dir, d)
+}
