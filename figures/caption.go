@@ -2,14 +2,13 @@ package figures
 
 import (
 	"cmp"
-	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/BurntSushi/toml"
 
 	"github.com/sparseserve/sparseserve/internal/files"
 )
@@ -135,8 +134,11 @@ func (p *picture) intervals() drawn {
 
 // servedOf fills in the trace and the engine of each run of a result folder, where a configuration
 // is there that names them.
-func servedOf(dir string, runs []Run) {
-	folders := pointFolders(dir)
+func servedOf(dir string, runs []Run) error {
+	folders, err := pointFolders(dir)
+	if err != nil {
+		return err
+	}
 	for i := range runs {
 		r := &runs[i]
 		r.folder = folders[r.Name]
@@ -150,12 +152,13 @@ func servedOf(dir string, runs []Run) {
 					Engine string `toml:"engine"`
 				} `toml:"systems"`
 			}
-			text, err := files.ReadResult(filepath.Join(folder, "config.toml"))
+			path := filepath.Join(folder, "config.toml")
+			text, err := files.ReadResult(path)
 			if folder == "" || err != nil {
 				continue
 			}
-			if _, err := toml.Decode(string(text), &c); err != nil {
-				continue
+			if err := files.DecodeTOML(path, string(text), &c); err != nil {
+				return err
 			}
 			r.trace = cmp.Or(r.trace, base(c.Workload.Trace))
 			if len(c.Systems) == 1 { // a run's own
@@ -163,6 +166,7 @@ func servedOf(dir string, runs []Run) {
 			}
 		}
 	}
+	return nil
 }
 
 // base is the last part of a path, and empty of an empty one.
@@ -202,7 +206,7 @@ func unlike(what string, runs []Run, of func(*Run) string) string {
 
 // pointFolders are the folders of the runs of a result folder, by name: points/NAME, or
 // what the index of a sweep says.
-func pointFolders(dir string) map[string]string {
+func pointFolders(dir string) (map[string]string, error) {
 	folders := map[string]string{}
 	var index struct {
 		Points []struct {
@@ -210,16 +214,18 @@ func pointFolders(dir string) map[string]string {
 			Folder string `json:"folder"`
 		} `json:"points"`
 	}
-	if text, err := files.ReadResult(filepath.Join(dir, "sweep.json")); err == nil &&
-		json.Unmarshal(text, &index) == nil {
+	switch err := files.ReadJSON(filepath.Join(dir, "sweep.json"), &index); {
+	case err == nil:
 		for _, p := range index.Points {
 			folders[p.Label] = filepath.Join(dir, filepath.FromSlash(p.Folder))
 		}
-		return folders
+		return folders, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
 	}
 	entries, _ := os.ReadDir(filepath.Join(dir, "points"))
 	for _, e := range entries {
 		folders[e.Name()] = filepath.Join(dir, "points", e.Name())
 	}
-	return folders
+	return folders, nil
 }

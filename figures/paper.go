@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
-
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
@@ -214,10 +213,10 @@ func studyCaption(folder string) (string, error) {
 		return "", nil
 	}
 	if err == nil {
-		_, err = toml.Decode(string(text), &study)
+		err = files.DecodeTOML(path, string(text), &study)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
+		return "", err
 	}
 	first, _, _ := strings.Cut(string(text), "\n")
 	title, titled := strings.CutPrefix(first, "# ")

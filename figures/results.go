@@ -65,8 +65,7 @@ func Read(dir string) ([]Run, error) {
 		runs[i].source = dir
 	}
 	nameFleets(runs)
-	servedOf(dir, runs)
-	return runs, nil
+	return runs, servedOf(dir, runs)
 }
 
 // WithoutRequests returns how many runs of a result folder served requests, and how many of these
@@ -153,7 +152,7 @@ func eachRow(folder, name string, do func(*table)) (found bool, err error) {
 	rows := files.NewCSVReader(path, bufio.NewReaderSize(f, 1<<16))
 	header, err := rows.Read()
 	if errors.Is(err, io.EOF) {
-		return false, nil
+		return false, fmt.Errorf("%s: empty, where a table has a first row", path)
 	}
 	t := &table{path: path, header: header}
 	rows.ReuseRecord = true

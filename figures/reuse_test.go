@@ -17,7 +17,7 @@ func TestDescriptionGolden(t *testing.T) {
 }
 
 func TestDescriptionOfNothing(t *testing.T) {
-	for text, want := range map[string]string{`{}`: "", `{"prefix":`: "unexpected end",
+	for text, want := range map[string]string{`{}`: "", `{"prefix":`: "cut short",
 		`{"prefix": {"curve": [[1, 2], [1]]}}`: "2 capacities of 1 shares"} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, describedFile), []byte(text), 0o644); err != nil {

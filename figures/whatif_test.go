@@ -46,7 +46,7 @@ func TestTornadoOfZeros(t *testing.T) {
 
 func TestWhatIfOfNothing(t *testing.T) {
 	for text, want := range map[string]string{`{"cases":[]}`: "no case",
-		`{"cases":`: "unexpected end"} {
+		`{"cases":`: "cut short"} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "whatif.json"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -1,17 +1,22 @@
 package hw
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"sort"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/nearest"
 )
+
+// DecodeTOML decodes the text of a file into v, a pointer to a struct, as files of cards are. Its
+// errors have file and line.
+func DecodeTOML(file, text string, v any) error { return decodeTOML(file, []byte(text), v) }
 
 // decodeTOML decodes data into v, a pointer to a struct. A key that v does not have and a value of
 // another type are errors with file and line; an unknown key also gets the nearest known one.
@@ -65,11 +70,7 @@ func decodeText(file string, data []byte, v any) error {
 	var parsed toml.Primitive // decoded twice below: parsing is most of the time
 	meta, err := toml.Decode(string(data), &parsed)
 	if err != nil {
-		var pe toml.ParseError
-		if errors.As(err, &pe) {
-			return fmt.Errorf("%s:%d: %s", file, pe.Position.Line, pe.Message)
-		}
-		return fmt.Errorf("%s: %w", file, err)
+		return files.TOMLFault(file, string(data), err)
 	}
 	var raw map[string]any
 	if err := meta.PrimitiveDecode(parsed, &raw); err != nil {
@@ -104,6 +105,13 @@ func matchTypes(value any, t reflect.Type, path string, found *[]mismatch) {
 	switch t.Kind() {
 	case reflect.Struct:
 		var table map[string]any
+		if t == reflect.TypeFor[time.Time]() {
+			if _, ok = value.(time.Time); !ok {
+				msg := fmt.Sprintf("%s: want a date, as in 2026-11-09, got %v", path, value)
+				*found, ok = append(*found, mismatch{path, msg}), true
+			}
+			break
+		}
 		if table, ok = value.(map[string]any); !ok {
 			break
 		}
@@ -186,6 +194,8 @@ func tableFields(t reflect.Type, fields map[string]reflect.Type) {
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
-		fields[name] = f.Type
+		if name != "" && name != "-" {
+			fields[name] = f.Type
+		}
 	}
 }

@@ -3,11 +3,12 @@ package traces
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // decodeJSON decodes one line into v and words errors for the person who has the file, not the
@@ -31,7 +32,7 @@ func decodeJSON(line []byte, v any) error {
 	case errors.As(err, &wrong):
 		return &valueError{"line", start, "not a JSON object"}
 	}
-	return &valueError{"line", start, fmt.Sprintf("not valid JSON: %v", err)}
+	return &valueError{"line", start, "not valid JSON: " + files.JSONWords(err)}
 }
 
 // numeral is a JSON value as written, so that parseTokens and parseTime judge it and name its

@@ -142,9 +142,13 @@ func decodeMeasuredJSON(file string, text []byte) (all []sent, format string, er
 		all, err = readGuideLLM(text)
 	case isVLLM(keys):
 		format = measuredVLLM
-		if d.More() { // vllm bench serve --append-result
+		switch rest := bytes.TrimSpace(text[d.InputOffset():]); {
+		case bytes.HasPrefix(rest, []byte("{")): // vllm bench serve --append-result
 			return nil, format, &LineError{File: file, Problem: "more than one result in the file, as " +
 				"--append-result makes it; keep one in a file of its own"}
+		case len(rest) > 0:
+			return nil, format, &LineError{File: file, Value: string(rest), Problem: "not valid JSON: the " +
+				"end is wanted"}
 		}
 		all, err = readVLLM(keys)
 	default:
@@ -166,13 +170,12 @@ func measuredFault(file string, text []byte, err error) error {
 	case errors.As(err, &syntax):
 		at := min(max(syntax.Offset, 0), int64(len(text)))
 		line := 1 + bytes.Count(text[:at], []byte("\n"))
-		return &LineError{File: file, Line: line, Problem: fmt.Sprintf("not valid JSON at byte %d: %v",
-			at, syntax)}
+		return &LineError{File: file, Line: line, Problem: fmt.Sprintf("not valid JSON at byte %d: %s",
+			at, files.JSONWords(err))}
 	case errors.As(err, &wrong):
-		return &LineError{File: file, Key: wrong.Field, Problem: "is a JSON " + wrong.Value + "; a " +
-			wrong.Type.Kind().String() + " is needed"}
+		return &LineError{File: file, Problem: files.JSONWords(err)}
 	}
-	return &LineError{File: file, Problem: err.Error()}
+	return &LineError{File: file, Problem: "not valid JSON: " + files.JSONWords(err)}
 }
 
 // sent is a request as its record gives it.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // inferencePerfEntry is an entry of per_request_lifecycle_metrics.json, which inference-perf
@@ -53,7 +55,7 @@ func readInferencePerf(text []byte) ([]sent, error) {
 				"inference-perf has"}
 		}
 		if err := json.Unmarshal(raw, &e); err != nil {
-			return nil, &valueError{where, "", "not as inference-perf writes it: " + err.Error()}
+			return nil, &valueError{where, "", "not as inference-perf writes it: " + files.JSONWords(err)}
 		}
 		if len(e.Error) > 0 && string(e.Error) != "null" {
 			all[i].failed = true

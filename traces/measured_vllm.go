@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // The result of vllm bench serve --save-result --save-detailed, as vllm/benchmarks/serve.py of
@@ -48,7 +50,7 @@ func readVLLM(keys map[string]json.RawMessage) ([]sent, error) {
 		if keys[f.key] == nil {
 			missing = append(missing, f.key)
 		} else if err := json.Unmarshal(keys[f.key], f.into); err != nil {
-			return nil, &valueError{f.key, "", "not as vllm bench serve writes it: " + err.Error()}
+			return nil, &valueError{f.key, "", "not as vllm bench serve writes it: " + files.JSONWords(err)}
 		}
 	}
 	if len(missing) > 0 {
@@ -60,7 +62,8 @@ func readVLLM(keys map[string]json.RawMessage) ([]sent, error) {
 			"serve --save-detailed records them from vLLM 0.15 on"}
 	}
 	if err := json.Unmarshal(keys["start_times"], &v.StartTimes); err != nil {
-		return nil, &valueError{"start_times", "", "not as vllm bench serve writes it: " + err.Error()}
+		return nil, &valueError{"start_times", "", "not as vllm bench serve writes it: " +
+			files.JSONWords(err)}
 	}
 	return v.requests()
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
@@ -274,7 +275,7 @@ func (d *shareGPT) fault(at int64, err error) error {
 	case errors.As(err, &v):
 		e.Key, e.Value, e.Problem = v.key, v.value, v.problem
 	case errors.As(err, &syntax):
-		e.Line, e.Problem = d.text.line(syntax.Offset), "not valid JSON: "+err.Error()
+		e.Line, e.Problem = d.text.line(syntax.Offset), "not valid JSON: "+files.JSONWords(err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		e.Line = d.text.line(d.text.read)
 		e.Problem = "ends within a conversation: the file seems cut short"

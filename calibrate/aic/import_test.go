@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,6 +96,46 @@ func TestGEMMsAreReadBack(t *testing.T) {
 	again, err := hw.LoadKernels(path)
 	if err != nil || fmt.Sprint(again.Grids) != fmt.Sprint(made.Kernels.Grids) {
 		t.Errorf("written and read: %v", err)
+	}
+}
+
+// A table with any byte damaged, or cut short, is read or is an error in our words.
+func TestDamagedTables(t *testing.T) {
+	dir := write(t, "gemm_perf", gemmRows())
+	tables, err := open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := tables.paths[0]
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := 0
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 250 {
+		bad := slices.Clone(good)
+		// more often near the end, where the outline is
+		at := len(bad) - 1 - random.IntN(len(bad)/(1+i%50))
+		if bad[at] ^= byte(1 + random.IntN(255)); i%5 == 0 {
+			bad = bad[:at]
+		}
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := importFrom(dir)
+		if err == nil {
+			continue
+		}
+		errs++
+		for _, of := range []string{"thrift", "EOF", "readat", "crc32", "runtime error", "parquet:"} {
+			if strings.Contains(strings.ReplaceAll(err.Error(), path, ""), of) {
+				t.Errorf("byte %d: %v", at, err)
+			}
+		}
+	}
+	if errs < 100 {
+		t.Errorf("%d of 250 are errors", errs)
 	}
 }
 

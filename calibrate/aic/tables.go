@@ -28,8 +28,14 @@ type common struct {
 	Latency   float64 `parquet:"latency"` // ms
 }
 
-// mostBytes bounds a file that is read: the largest table has 2 MB.
-const mostBytes = 256 << 20
+// mostBytes and mostRows bound a file that is read: the largest table has 2 MB and 10^5 rows.
+const (
+	mostBytes = 256 << 20
+	mostRows  = 10_000_000
+)
+
+// errDamaged stands for what the library says of a damaged file.
+var errDamaged = errors.New("damaged, or no Parquet file; get it anew")
 
 // tables are the files of one card's folder.
 type tables struct {
@@ -103,7 +109,12 @@ func readOf[T any](t *tables, operation, engine string) ([]row[T], error) {
 	return rows, nil
 }
 
-func readFile[T any](path string, other map[string]int) ([]row[T], error) {
+func readFile[T any](path string, other map[string]int) (all []row[T], err error) {
+	defer func() { // the library panics where damage leads it out of the file
+		if recover() != nil {
+			all, err = nil, errDamaged
+		}
+	}()
 	in, err := files.Open(path)
 	if err != nil {
 		return nil, err
@@ -117,8 +128,8 @@ func readFile[T any](path string, other map[string]int) ([]row[T], error) {
 		return nil, fmt.Errorf("want a regular file of at most %d MiB", mostBytes>>20)
 	}
 	file, err := parquet.OpenFile(in, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("not a Parquet file: %w", err)
+	if err != nil || file.NumRows() > mostRows {
+		return nil, errDamaged
 	}
 	var of T
 	var c common
@@ -190,7 +201,7 @@ func readAll[T any](file *parquet.File) ([]T, error) {
 	for n := 0; n < len(rows); {
 		got, err := r.Read(rows[n:])
 		if n += got; err != nil && n < len(rows) {
-			return nil, fmt.Errorf("row %d: %w", n+1, err)
+			return nil, fmt.Errorf("row %d: %w", n+1, errDamaged)
 		}
 	}
 	return rows, nil

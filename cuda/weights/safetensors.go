@@ -10,6 +10,8 @@ import (
 	"io"
 	"math/bits"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // A safetensors file is the header's length as 8 little-endian bytes, the header as JSON, then the
@@ -70,7 +72,7 @@ func parseHeader(header []byte, dataBytes int64) ([]entry, error) {
 	for d.More() {
 		token, err := d.Token()
 		if err != nil {
-			return nil, fmt.Errorf("the header is not JSON: %w", err)
+			return nil, fmt.Errorf("the header is not JSON: %s", files.JSONWords(err))
 		}
 		name := token.(string) // a key, or Token fails
 		if seen[name] {
@@ -80,7 +82,7 @@ func parseHeader(header []byte, dataBytes int64) ([]entry, error) {
 		if name == "__metadata__" {
 			var skipped json.RawMessage
 			if err := d.Decode(&skipped); err != nil {
-				return nil, fmt.Errorf("the header is not JSON: %w", err)
+				return nil, fmt.Errorf("the header is not JSON: %s", files.JSONWords(err))
 			}
 			continue
 		}
@@ -90,8 +92,8 @@ func parseHeader(header []byte, dataBytes int64) ([]entry, error) {
 			Offsets []int64 `json:"data_offsets"`
 		}
 		if err := d.Decode(&fields); err != nil {
-			return nil, fmt.Errorf("tensor %q: the header is not as safetensors writes it: %w",
-				name, err)
+			return nil, fmt.Errorf("tensor %q: the header is not as safetensors writes it: %s",
+				name, files.JSONWords(err))
 		}
 		if len(fields.Offsets) != 2 {
 			return nil, fmt.Errorf("tensor %q: want two data_offsets, got %v", name, fields.Offsets)
@@ -103,7 +105,7 @@ func parseHeader(header []byte, dataBytes int64) ([]entry, error) {
 		entries = append(entries, e)
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("the header is not JSON: %w", err)
+		return nil, fmt.Errorf("the header is not JSON: %s", files.JSONWords(err))
 	}
 	if rest := bytes.TrimRight(header[d.InputOffset():], " \x00"); len(rest) > 0 {
 		return nil, fmt.Errorf("the header goes on after its JSON object: %.20q", rest)

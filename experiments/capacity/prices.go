@@ -2,7 +2,6 @@ package capacity
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -11,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
@@ -54,18 +52,12 @@ func LoadPrices(path string) (*Prices, error) {
 		}
 		text = string(read)
 	}
-	meta, err := toml.Decode(text, p)
-	var parse toml.ParseError
-	switch {
-	case errors.As(err, &parse):
-		return nil, fmt.Errorf("%s:%d: %s", p.File, parse.Position.Line, parse.Message)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", p.File, err)
-	}
 	const want = "want [[price]] tables of provider, gpu, usd_per_hour, offer, date, source and via"
-	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return nil, fmt.Errorf("%s: %s: unknown key; %s", p.File, unknown[0], want)
+	file := p.File
+	if err := hw.DecodeTOML(file, text, p); err != nil {
+		return nil, fmt.Errorf("%w; %s", err, want)
 	}
+	p.File = file
 	if len(p.Rows) == 0 {
 		return nil, fmt.Errorf("%s: no price; %s", p.File, want)
 	}

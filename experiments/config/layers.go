@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // document is one source of configuration keys: a file, a --set flag or
@@ -38,9 +40,8 @@ func parseDocument(name, text string) (*document, error) {
 				return nil, fmt.Errorf("%s:%d: %s = %s: is no TOML; put it in quotes, as in %s = %q",
 					name, line, key, word, key[strings.LastIndexByte(key, '.')+1:], word)
 			}
-			return nil, fmt.Errorf("%s:%d: %s", name, line, parse.Message)
 		}
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, files.TOMLFault(name, text, err)
 	}
 	doc.lines = keyLines(text)
 	return doc, nil

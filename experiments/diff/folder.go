@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
@@ -58,8 +56,8 @@ func Read(dir string) (*Folder, error) {
 	text, err := files.ReadResult(path)
 	if err == nil {
 		f.config = map[string]string{}
-		if _, err = toml.Decode(string(text), &tree); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		if err := files.DecodeTOML(path, string(text), &tree); err != nil {
+			return nil, err
 		}
 		flatten("", tree, f.config)
 	} else if !errors.Is(err, fs.ErrNotExist) {

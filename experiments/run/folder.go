@@ -125,8 +125,11 @@ func checkInputs(dir string, c *config.Config, text []byte) error {
 
 // continues says how the folder's results differ from what is to be run.
 func (f *Folder) continues(c *config.Config, text string) error {
-	if err := f.Store.checkVersion(); err != nil {
+	switch err := f.Store.checkVersion(); {
+	case errors.Is(err, errVersion):
 		return fmt.Errorf("%s: holds results of another version of the program: %w", f.dir, ErrTaken)
+	case err != nil:
+		return fmt.Errorf("%w: %w", err, ErrTaken)
 	}
 	kept, err := files.ReadResult(filepath.Join(f.dir, ConfigFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

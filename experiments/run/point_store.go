@@ -171,14 +171,13 @@ func (s *PointStore) checkVersion() error {
 		return err
 	}
 	var have StoreVersion
-	if err := json.Unmarshal(text, &have); err != nil {
-		return fmt.Errorf("%s: damaged (%w); restore it, or move the folder away to run everything again",
-			path, err)
+	if err := files.ParseJSON(path, text, &have); err != nil {
+		return fmt.Errorf("%w; restore it, or move the folder away to run everything again", err)
 	}
 	if have != s.Version {
-		return fmt.Errorf("%s: results of another version of the program (%s, this is %s); "+
+		return fmt.Errorf("%s: results of another %w of the program (%s, this is %s); "+
 			"keep them by choosing another folder, or remove this one to run everything again",
-			s.dir, have, s.Version)
+			s.dir, errVersion, have, s.Version)
 	}
 	return nil
 }
@@ -190,6 +189,9 @@ func (s *PointStore) writeVersion() error {
 	}
 	return WriteFile(filepath.Join(s.dir, storeFile), append(text, '\n'))
 }
+
+// errVersion is the error of a store of another version.
+var errVersion = errors.New("version")
 
 // leftBehind are names that killed processes leave in a store: a point that ran, its lock, a file
 // that was being written. Other hidden files are not the store's.

@@ -127,8 +127,8 @@ func TestSweepRefusesOtherFolders(t *testing.T) {
 			StoreFormat)},
 		{"a damaged version",
 			func() error { return os.WriteFile("out/points/store.json", []byte(`{"form`), 0o644) },
-			"out/points/store.json: damaged (unexpected end of JSON input); restore it, or move the " +
-				"folder away to run everything again"},
+			"out/points/store.json:1: damaged, no valid JSON at column 6: ends within a value: the text " +
+				"is cut short; restore it, or move the folder away to run everything again"},
 		{"somebody else's", func() error { return os.MkdirAll("out/points/vllm-0.1-s1", 0o755) },
 			"out/points: holds vllm-0.1-s1 but no store.json, so no sweep made it; choose another folder"},
 		{"one in use", func() (err error) {

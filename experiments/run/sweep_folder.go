@@ -125,16 +125,13 @@ func LockDir(dir string) (*os.File, error) {
 
 // continues refuses a folder whose index has finished points that are none of this sweep's.
 func (f *SweepFolder) continues() error {
-	text, err := files.ReadResult(filepath.Join(f.dir, indexFile))
+	var before SweepIndex
+	err := files.ReadJSON(filepath.Join(f.dir, indexFile), &before)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var before SweepIndex
-	if err == nil {
-		err = json.Unmarshal(text, &before)
-	}
 	if err != nil {
-		return fmt.Errorf("%s: %w: %w", filepath.Join(f.dir, indexFile), err, ErrTaken)
+		return fmt.Errorf("%w: %w", err, ErrTaken)
 	}
 	own := map[string]bool{}
 	for i := range f.pts {

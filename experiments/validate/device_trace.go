@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -143,7 +144,7 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 		if err := dec.Decode(&line); err == io.EOF {
 			return steps, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("step %d: %w", len(steps), err)
+			return nil, fmt.Errorf("step %d: %s", len(steps), files.JSONWords(err))
 		}
 		s := live.RecordedStep{
 			Step: sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests,

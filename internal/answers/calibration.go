@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -39,14 +37,14 @@ func readCalibration(dir string) (*builder, error) {
 	path := folder + "-kernels.toml"
 	text, err := files.ReadResult(path)
 	if err == nil {
-		_, err = toml.Decode(string(text), &kernels)
-	}
-	if err != nil {
-		p.Lead = append(p.Lead, "Measured and fitted, without the profile: "+filepath.Base(path)+
-			" is not in the folder that has it.")
-	} else {
+		if err := files.DecodeTOML(path, string(text), &kernels); err != nil {
+			return nil, err
+		}
 		p.addProvenance(&kernels.Provenance)
 		p.addQuality(kernels.Fits)
+	} else {
+		p.Lead = append(p.Lead, "Measured and fitted, without the profile: "+filepath.Base(path)+
+			" is not in the folder that has it.")
 	}
 	for _, name := range []string{".toml", "-engine.toml"} {
 		p.addFile(folder+name, filepath.Base(folder)+name)

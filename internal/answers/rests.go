@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -43,8 +41,8 @@ func (p *builder) restOn(folders []string, wanted func(*machine) bool) (systems 
 			return nil, err
 		}
 		var m machine
-		if _, err := toml.Decode(string(text), &m); err != nil {
-			return nil, fmt.Errorf("%s: damaged: %w", path, err)
+		if err := files.DecodeTOML(path, string(text), &m); err != nil {
+			return nil, err
 		}
 		for _, s := range m.Systems {
 			systems = append(systems, sim.Spec{Name: s.Name, Engine: s.Engine})

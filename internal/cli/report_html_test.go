@@ -172,7 +172,7 @@ func TestReportOfBrokenFolders(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for i, c := range []struct{ file, text, want string }{
 		{"", "", "no finished results of simulate, sweep, plan, whatif, compare, validate or calibrate"},
-		{"summary.json", "[{", "summary.json:1: damaged, no valid JSON: unexpected end of JSON input"},
+		{"summary.json", "[{", "summary.json:1: damaged, no valid JSON at column 2: ends within a value"},
 		{"summary.json", "[]", "summary.json: no run"},
 		{"summary.json", `[{"name": 3}]`, "summary.json:1: name: want a string, got number"},
 		{"plan.json", "{}", "plan.json:1: want a list, got object"},

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
-	"unicode"
 )
 
 // ReadJSON reads a JSON file that a command has made.
@@ -22,9 +20,6 @@ func ReadJSON(path string, into any) error {
 // ParseJSON decodes the text of a JSON file. Its error has file, line and key.
 func ParseJSON(path string, text []byte, into any) error {
 	err := json.Unmarshal(text, into)
-	line := func(offset int64) int {
-		return 1 + bytes.Count(text[:min(max(int(offset), 0), len(text))], []byte("\n"))
-	}
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
@@ -33,19 +28,20 @@ func ParseJSON(path string, text []byte, into any) error {
 	case len(bytes.TrimSpace(text)) == 0:
 		return fmt.Errorf("%s: empty", path)
 	case errors.As(err, &syntax):
-		return fmt.Errorf("%s:%d: damaged, no valid JSON: %w", path, line(syntax.Offset), err)
-	case errors.As(err, &kind) && kind.Field == "":
-		return fmt.Errorf("%s:%d: want %s, got %s", path, line(kind.Offset), kindOf(kind.Type),
-			kind.Value)
+		line, column := placeOf(text, syntax.Offset-1)
+		return fmt.Errorf("%s:%d: damaged, no valid JSON at column %d: %s", path, line, column,
+			JSONWords(err))
 	case errors.As(err, &kind):
-		key := kind.Field[strings.LastIndexFunc(kind.Field, unicode.IsUpper)+1:]
-		if _, inner, ok := strings.Cut(key, "."); ok && len(key) < len(kind.Field) {
-			key = inner // what precedes is a type's name
-		}
-		return fmt.Errorf("%s:%d: %s: want %s, got %s", path, line(kind.Offset), key,
-			kindOf(kind.Type), kind.Value)
+		line, _ := placeOf(text, kind.Offset)
+		return fmt.Errorf("%s:%d: %s", path, line, JSONWords(err))
 	}
 	return fmt.Errorf("%s: damaged: %w", path, err)
+}
+
+// placeOf is where a byte of a text is, from 1.
+func placeOf(text []byte, offset int64) (line, column int) {
+	before := text[:min(max(int(offset), 0), len(text))]
+	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
 // kindOf is what JSON calls the values of a type.

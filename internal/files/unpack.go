@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/zstd"
@@ -24,14 +23,14 @@ func Unpack(from io.Reader) (io.ReadCloser, error) {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(b)
 		if err != nil {
-			return nil, damaged("gzip", err)
+			return nil, packedFault("gzip", err)
 		}
 		return &archive{"gzip", z, func() {}}, nil
 	case isZstd(magic):
 		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(widest))
 		if err != nil {
-			return nil, damaged("zstd", err)
+			return nil, packedFault("zstd", err)
 		}
 		return &archive{"zstd", z, z.Close}, nil
 	}
@@ -44,10 +43,6 @@ func isZstd(magic []byte) bool {
 		len(magic) == 4 && magic[0]>>4 == 5 && bytes.Equal(magic[1:], []byte{0x2a, 0x4d, 0x18})
 }
 
-func damaged(kind string, err error) error {
-	return fmt.Errorf("%s data that are damaged or end too early: %w", kind, err)
-}
-
 // archive is compressed data as they are read.
 type archive struct {
 	kind  string
@@ -58,7 +53,7 @@ type archive struct {
 func (a *archive) Read(p []byte) (int, error) {
 	n, err := a.r.Read(p)
 	if err != nil && err != io.EOF {
-		err = damaged(a.kind, err)
+		err = packedFault(a.kind, err)
 	}
 	return n, err
 }

@@ -4,6 +4,7 @@ package warn
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -80,7 +81,7 @@ func (w Warning) MarshalJSON() ([]byte, error) {
 func (w *Warning) UnmarshalJSON(text []byte) error {
 	var v asJSON
 	if err := json.Unmarshal(text, &v); err != nil {
-		return fmt.Errorf("a warning: %w: want an object with kind and text, as this version writes", err)
+		return errors.New("a warning: want an object with kind and text, as this version writes")
 	}
 	*w = Warning{v.Kind, v.Subject, v.Numbers, v.Text}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Recording is what a RecordingWriter wrote. It reads a request's selections step by step as
@@ -37,7 +39,7 @@ func OpenRecording(r io.ReaderAt, size int64) (*Recording, error) {
 		return nil, errors.New("not a recording of selections, or cut short")
 	}
 	if err := json.Unmarshal(line, &c.Shape); err != nil {
-		return nil, fmt.Errorf("shape of the recording: %w", err)
+		return nil, fmt.Errorf("shape of the recording: %s", files.JSONWords(err))
 	}
 	if s := &c.Shape; s.Layers < 1 || s.KVHeads < 1 || s.DenseLayers < 0 || s.DenseLayers > s.Layers ||
 		s.Candidates < 1 || s.Candidates > MaxCandidates {

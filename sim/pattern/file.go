@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Published names of the patterns of a file.
@@ -28,9 +30,8 @@ type Table [][]Assigned
 // {"head": [pattern, first size, second size, score]}. name is for errors.
 func Parse(name string, text []byte) (Table, error) {
 	var layers []map[string][]json.RawMessage
-	if err := json.Unmarshal(text, &layers); err != nil {
-		return nil, fmt.Errorf(
-			`%s: want a list by layer of {"head": [pattern, size, size, score]}: %w`, name, err)
+	if err := files.ParseJSON(name, text, &layers); err != nil {
+		return nil, fmt.Errorf(`%w; want a list by layer of {"head": [pattern, size, size, score]}`, err)
 	}
 	if len(layers) == 0 {
 		return nil, fmt.Errorf("%s: no layers", name)

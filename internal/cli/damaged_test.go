@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// librarys are words that come from a library's message, not from this program.
+var librarys = regexp.MustCompile(`invalid character|looking for beginning|cannot unmarshal|` +
+	`unexpected (end|EOF)|[^.]\b(json|toml):|gzip:|zstd:|flate:|magic number|thrift|strconv|parsing time|` +
+	`incompatible types|but got '|has already been|record on line|makeslice|` +
+	`out of range|runtime error`)
+
+// A file of any kind that users name, damaged in any way, is an error of one line that names it, in
+// words of this program, or is read.
+func TestDamagedFiles(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	good, commands := damageable(t, root)
+	var all strings.Builder
+	for _, file := range slices.Sorted(maps.Keys(commands)) {
+		text := good[file]
+		if text == "" {
+			read, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(read)
+		}
+		half, third := len(text)/2, len(text)/3
+		for _, d := range []struct{ name, text string }{
+			{"empty", ""}, {"half", text[:half]}, {"two bytes less", text[:len(text)-2]},
+			{"a zero byte", text[:third] + "\x00" + text[third:]},
+			{"a brace", text[:half] + "{" + text[half:]},
+			{"garbage first", "garbage\n" + text}, {"garbage behind", text + "}garbage"},
+		} {
+			writeFile(t, file, d.text)
+			status, out, errs := runHere(t.Context(), run.NewSimulator().Run, commands[file]...)
+			line, own := errs, strings.HasPrefix(errs, "sparseserve: ") && strings.Count(errs, "\n") == 1
+			switch {
+			case status == exitFailed && own && !librarys.MatchString(errs) &&
+				(strings.Contains(errs, filepath.Base(file)) || strings.HasPrefix(errs, "sparseserve: R: ")):
+			case status == exitOK && !strings.Contains(errs, "sparseserve: "):
+				line = "is read\n"
+				if strings.Contains(out, "damaged") {
+					line = "is read, with a warning\n"
+				}
+			default:
+				t.Errorf("%s, %s: status %d, %s", file, d.name, status, errs)
+			}
+			fmt.Fprintf(&all, "%s, %s:\n  %s", file, d.name, line)
+		}
+		writeFile(t, file, text)
+	}
+	testkit.Golden(t, "damaged.txt", all.String())
+}
+
+// damageable makes files that are good, and says which command reads each. Texts that are not
+// returned are in the files.
+func damageable(t *testing.T, root string) (texts map[string]string,
+	commands map[string][]string) {
+	small := []string{"--set", "workload.requests=2", "--set", "workload.rate=1", "--set",
+		"system.preset=vllm"}
+	simulate := func(sets ...string) []string {
+		args := append([]string{"simulate", "--json"}, small...)
+		for _, set := range sets {
+			args = append(args, "--set", set)
+		}
+		return args
+	}
+	compare := func(record string) []string {
+		return []string{"compare", record, "--set", "model=llama3-8b", "--set", "gpu=h200"}
+	}
+	card, err := hw.LoadCard("h100-80gb")
+	engine, e := os.ReadFile(filepath.Join(root, "hw/engines/vllm-0.15.toml"))
+	model, e2 := os.ReadFile(filepath.Join(root, "hw/models/llama3-8b.toml"))
+	kernels, e3 := os.ReadFile(filepath.Join(root, "hw/kernels/hopper-fa3.toml"))
+	if err := errors.Join(err, e, e2, e3); err != nil {
+		t.Fatal(err)
+	}
+	card.Kernels.FA3 = "kernels.toml"
+	if err := card.Write("card2.toml"); err != nil {
+		t.Fatal(err)
+	}
+	trace := "arrived_s,prompt_tokens,output_tokens\n0,900,3\n1,40,2\n"
+	texts = map[string]string{
+		"config.toml": tiny, "engine.toml": string(engine), "model.toml": string(model),
+		"kernels.toml": string(kernels), "model.json": goodModel, "prices.toml": goodPrices,
+		"vllm.json": `{"input_lens": [40, 40], "output_lens": [2, 2], "ttfts": [0.1, 0.1],
+"itls": [[0.1], [0.1]], "start_times": [0, 1], "errors": ["", ""]}`,
+		"perf.json": `[{"start_time": 0, "end_time": 0.2, "error": null, "info": {"input_tokens": 40,
+"output_tokens": 2, "output_token_times": [0.1, 0.2]}}]`,
+		"heads.json": `[{"0": ["vertical_and_slash", 1000, 6096, 336]}]`, "trace.csv": trace,
+		"trace.csv.gz": pack(trace), "record.csv": goodRecord,
+		"talks.json": `[{"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}]`,
+		"moon.jsonl": `{"timestamp": 0, "input_length": 700, "output_length": 2, ` +
+			`"hash_ids": [0, 1]}` + "\n",
+		"sel.bin": "sparseserve selections 2\n{\"layers\": 1}\n",
+	}
+	commands = map[string][]string{
+		"config.toml": append([]string{"simulate", "config.toml", "--json"}, small...),
+		"engine.toml": simulate("system.engine=engine.toml"),
+		"model.toml":  simulate("model=model.toml"), "model.json": simulate("model=model.json"),
+		"kernels.toml": simulate("gpu=card2.toml", "system.engine=vllm-0.15"),
+		"prices.toml":  {"list", "prices", "prices.toml"},
+		"heads.json": simulate("system.prefill_attention=minference",
+			"system.prefill_pattern=heads.json"),
+		"trace.csv":    simulate("workload.trace=trace.csv"),
+		"trace.csv.gz": simulate("workload.trace=trace.csv.gz"),
+		"talks.json":   {"trace", "describe", "talks.json"},
+		"moon.jsonl":   {"trace", "describe", "moon.jsonl"},
+		"record.csv":   compare("record.csv"), "vllm.json": compare("vllm.json"),
+		"perf.json": compare("perf.json"),
+		"sel.bin":   simulate("system.preset=sparseserve", "system.selections=sel.bin"),
+	}
+	for name, text := range texts {
+		writeFile(t, name, text)
+	}
+	writeFile(t, "s.toml", tiny+"[[axis]]\ngrid.workload.rate = [1, 2]\n")
+	for _, args := range [][]string{
+		append([]string{"simulate", "--out", "R"}, small...), {"sweep", "s.toml", "--out", "W"},
+		append([]string{"plan", "--out", "P", "--set", "goodput.width=1"}, small...),
+	} {
+		runner := pretend
+		if args[0] == "simulate" {
+			runner = run.NewSimulator().Run
+		}
+		if status, _, errs := runHere(t.Context(), runner, args...); status != exitOK {
+			t.Fatal(errs)
+		}
+	}
+	for file, args := range map[string][]string{
+		"R/summary.json": {"report", "R"}, "R/config.toml": {"figures", "R"},
+		"R/points/vllm-1-s1/requests.csv": {"figures", "R"},
+		"R/points/store.json":             append(simulate(), "--out", "R"),
+		"W/sweep.json":                    {"figures", "W"}, "P/plan.json": {"report", "P"},
+	} {
+		commands[file] = args
+	}
+	return texts, commands
+}
