@@ -120,6 +120,12 @@ func TestSustainedLoads(t *testing.T) {
 	if got := r.Doc().Answers; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	r = &Runs{Sums: []sim.Summary{sums[0], sums[6], sums[9]}, Unit: "requests/s"} // all at 1
+	if got := r.Doc().Answers; !slices.Equal(got,
+		[]string{"At 1 req/s, good meets the SLO, bad, odd miss the SLO."}) {
+		t.Errorf("of one load: %q", got)
+	}
+	r.Sums = sums
 	for i := range sums {
 		sums[i].Rate, sums[i].Concurrency = 0, 4
 	}

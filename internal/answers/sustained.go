@@ -46,6 +46,9 @@ func (r *Runs) sentence(rows []runRow) string {
 			systems = append(systems, rows[i].system)
 		}
 	}
+	if one := rows[0].load; !slices.ContainsFunc(rows, func(r runRow) bool { return r.load != one }) {
+		return r.atOneLoad(rows)
+	}
 	var loads []string
 	by := map[string][]string{} // load -> systems
 	for _, system := range systems {
@@ -70,6 +73,35 @@ func (r *Runs) sentence(rows []runRow) string {
 		words = append(words, strings.Join(by[loads[i]], ", ")+verb+most)
 	}
 	return strings.Join(words, "; ") + "."
+}
+
+// atOneLoad says which systems meet the service level at the only load.
+func (r *Runs) atOneLoad(rows []runRow) string {
+	var meets, misses []string
+	for i := range rows {
+		switch met, judged := rows[i].met(); {
+		case judged == 0:
+			return ""
+		case met == len(rows[i].runs):
+			meets = append(meets, rows[i].system)
+		default:
+			misses = append(misses, rows[i].system)
+		}
+	}
+	text := "At " + rows[0].load.String() + " " + r.Unit
+	for _, side := range []struct {
+		one, several string
+		systems      []string
+	}{{" meets the SLO", " meet the SLO", meets}, {" misses the SLO", " miss the SLO", misses}} {
+		verb := side.one
+		if len(side.systems) > 1 {
+			verb = side.several
+		}
+		if len(side.systems) > 0 {
+			text += ", " + strings.Join(side.systems, ", ") + verb
+		}
+	}
+	return text + "."
 }
 
 // largest is the largest load that a system serves within the service level, of the loads below the
