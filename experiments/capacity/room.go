@@ -192,6 +192,33 @@ func TooLong(all ...*config.Config) (string, error) {
 	return strings.Join(texts, "; "), nil
 }
 
+// CheckRefused returns an error if the server of a point refuses more prompts than its service
+// level allows, because then no rate meets the level.
+func CheckRefused(p *config.Point, seed uint64) error {
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return err
+	}
+	w := p.Workload
+	w.Rate = max(w.Rate, 1) // lengths do not depend on it
+	all, err := lengthsOf(w, seed, &model)
+	if err != nil {
+		return err
+	}
+	r, err := roomOf(p)
+	if err != nil {
+		return err
+	}
+	t := r.tooLong(all)
+	t.cut = [excesses]int{}
+	if t.share() <= p.SLO.MissShare {
+		return nil
+	}
+	return fmt.Errorf("%s refuses too many prompts for any rate to meet slo.miss_share = %g: %s; "+
+		"system.over_length=truncate cuts them, or take a trace of shorter prompts",
+		p.SystemLabel(), p.SLO.MissShare, t.short())
+}
+
 func tooLongOf(p *config.Point, known map[string][]length) (string, error) {
 	model, err := hw.LoadModel(p.Model)
 	if err != nil {

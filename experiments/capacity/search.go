@@ -122,14 +122,24 @@ func next(g *config.GoodputSearch, tried []outcome) (rate float64, stage string,
 	case len(tried) == 0:
 		return g.Start, stageBracket, true
 	case low == 0:
-		rate = fourDigits(high / 2)
+		rate = fourDigits(high / stride(g, len(tried)))
 		return rate, stageBracket, rate >= leastRate
 	case math.IsInf(high, 1):
-		rate = math.Min(fourDigits(2*low), g.Max)
+		rate = math.Min(fourDigits(low*stride(g, len(tried))), g.Max)
 		return rate, stageBracket, rate > low
 	}
 	rate = fourDigits((low + high) / 2)
 	return rate, stageBisect, high-low > g.Width*low && low < rate && rate < high
+}
+
+// stride is the factor between two rates of a bracket, after a number of rates. It is 2. Near the
+// goodput it begins with the width of the last bracket and is squared with each rate, because most
+// knobs change little: then two rates are enough.
+func stride(g *config.GoodputSearch, tried int) float64 {
+	if !g.Near {
+		return 2
+	}
+	return math.Min(2, math.Pow(1+g.Width, math.Exp2(float64(tried-1))))
 }
 
 // search looks for one candidate's goodput: by the mean over seeds, then each

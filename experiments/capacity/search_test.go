@@ -100,6 +100,26 @@ func TestCoarseSearch(t *testing.T) {
 	}
 }
 
+// Near the goodput a search needs two rates where nothing changed, and finds what is far away.
+func TestSearchNearby(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := config.DefaultGoodputSearch()
+		spec.Start, spec.Width, spec.Coarse, spec.Near = 1, 0.05, true, true
+		threshold := rapid.Float64Range(0.05, 20).Draw(t, "threshold")
+		s := crossing(spec, threshold)
+		if err := s.run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		low, high := bracketOf(s.outcomes())
+		if low > threshold || high < threshold || high-low > spec.Width*low*1.001 {
+			t.Fatalf("bracket %g to %g of %g", low, high, threshold)
+		}
+		if rates := len(s.rates()); threshold >= 1 && threshold < 1.05 && rates != 2 || rates > 14 {
+			t.Fatalf("%d rates for %g", rates, threshold)
+		}
+	})
+}
+
 // TestSearchUnderNoise: with a delay that is off by 5 % from rate to rate, the
 // goodput is within 10 % of the threshold.
 func TestSearchUnderNoise(t *testing.T) {

@@ -14,6 +14,12 @@ type GoodputSearch struct {
 	// ends the search with the bracket: rates beyond its ends are not checked, and no seed's
 	// own bracket is narrowed
 	Coarse bool `toml:"coarse"`
+
+	// Given is set where the configuration has a key of [goodput].
+	Given bool `toml:"-"`
+	// Near is set where Start is close to the goodput that is looked for: the search then steps
+	// away from it by little, and by more and more.
+	Near bool `toml:"-"`
 }
 
 // minStart is the lowest rate that a search may begin with, in requests/s.
@@ -33,6 +39,7 @@ func (g *GoodputSearch) apply(doc *document) error {
 		return err
 	}
 	for _, key := range doc.keys("goodput.", table) {
+		g.Given = true
 		if err := decodeInto(g, "goodput.", key, table[key]); err != nil {
 			return doc.locate(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/traces"
@@ -29,9 +30,16 @@ type Study struct {
 	Thresholds []Threshold
 	Steps      int // of a range; 0 = TornadoSteps, HeatSteps
 
-	base  *config.Sweep
-	cases []subject // of the configuration itself
+	base    *config.Sweep
+	cases   []subject // of the configuration itself
+	goodput config.GoodputSearch
+	// first is set for a first look: without a key of [goodput] in the configuration, a tornado or a
+	// heat map of goodput is searched with one seed and within firstWidth, because it has many values.
+	first bool
 }
+
+// firstWidth is how exact goodput is in a first look, as a share.
+const firstWidth = 0.05
 
 // Result is what a study found.
 type Result struct {
@@ -128,8 +136,19 @@ func (s *Study) prepare(ctx context.Context, e *Evaluator) (variants []variant, 
 	if s.base, err = s.load(nil, s.Metric.Search()); err != nil {
 		return nil, nil, err
 	}
-	if s.cases, err = e.subjects(s.base, s.Metric.Search()); err != nil {
+	s.goodput = s.base.Goodput
+	if s.first = s.Metric.Search() && !s.goodput.Given && len(s.Thresholds) == 0; s.first {
+		s.goodput.Coarse, s.goodput.Width = true, firstWidth
+	}
+	if s.cases, err = s.servers(e, s.base); err != nil {
 		return nil, nil, err
+	}
+	for i := range s.cases {
+		if one := &s.cases[i]; s.Metric.Search() {
+			if err := capacity.CheckRefused(one.point(), one.seeds()[0]); err != nil {
+				return nil, nil, err
+			}
+		}
 	}
 	cfg := s.base.Variants[0].Config
 	if cfg.NoRates && !s.Metric.Search() {
@@ -242,12 +261,23 @@ func (s *Study) subjects(e *Evaluator, settings []config.Setting) (all []subject
 	known := warn.Texts(s.base.Variants[0].Config.Unused)
 	useless = slices.DeleteFunc(warn.Texts(sweep.Variants[0].Config.Unused),
 		func(text string) bool { return slices.Contains(known, text) })
-	all, err = e.subjects(sweep, s.Metric.Search())
+	all, err = s.servers(e, sweep)
 	if err == nil && len(all) != len(s.cases) {
 		err = fmt.Errorf("--vary: %s = %s makes %d servers of %d; a value changes servers and adds none",
 			settings[0].Key, config.Show(settings[0].Value), len(all), len(s.cases))
 	}
 	return all, useless, err
+}
+
+// servers lists the servers of one variant of the configuration.
+func (s *Study) servers(e *Evaluator, sweep *config.Sweep) ([]subject, error) {
+	all, err := e.subjects(sweep, s.Metric.Search())
+	for i := range all {
+		if s.first && !sweep.SeedsGiven {
+			all[i].candidate.Seeds = all[i].candidate.Seeds[:1]
+		}
+	}
+	return all, err
 }
 
 // Do carries the study out.
@@ -265,13 +295,13 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error)
 		Notes:  slices.Concat([]string{}, notes), config: s.base.Variants[0].Config}
 	if s.Metric.Search() {
 		out.Notes = append(out.Notes, fmt.Sprintf("goodput is known within goodput.width = %g %%; a "+
-			"change of less is none", 100*s.base.Goodput.Width))
+			"change of less is none", 100*s.goodput.Width))
 	}
-	all := slices.Clone(s.cases)
-	for i := range variants {
-		all = append(all, variants[i].subjects...)
+	if s.first {
+		out.Notes = append(out.Notes, "a first look, with one seed and no intervals; --set "+
+			"goodput.coarse=false takes three seeds, within 2 %")
 	}
-	values, err := e.evaluate(ctx, &s.Metric, s.base.Goodput, all)
+	values, err := s.values(ctx, e, variants)
 	if err != nil {
 		return nil, e.notes, err
 	}
@@ -294,6 +324,26 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error)
 		c.Thresholds = append(c.Thresholds, crossing)
 	}
 	return out, e.notes, nil
+}
+
+// values evaluates the cases, and then the variants of each, in their order.
+func (s *Study) values(ctx context.Context, e *Evaluator, variants []variant) ([]Value, error) {
+	values, err := e.evaluate(ctx, &s.Metric, s.goodput, s.cases)
+	if err != nil {
+		return nil, err
+	}
+	var all []subject
+	near := s.goodput
+	for i := range variants {
+		for j, one := range variants[i].subjects {
+			if base := values[j].Value; s.first && base > 0 {
+				near.Near, one.candidate.Start = true, base
+			}
+			all = append(all, one)
+		}
+	}
+	more, err := e.evaluate(ctx, &s.Metric, near, all)
+	return append(values, more...), err
 }
 
 // caseOf describes a server of the configuration.

@@ -366,7 +366,7 @@ func pays(ctx context.Context, t *test, settings []config.Setting) (a Answer, er
 	if err != nil {
 		return a, err
 	}
-	values, err := t.evaluator.evaluate(ctx, &s.Metric, s.base.Goodput,
+	values, err := t.evaluator.evaluate(ctx, &s.Metric, s.goodput,
 		[]subject{with[t.index], without[t.index]})
 	if err != nil {
 		return a, err

@@ -3,11 +3,13 @@ package whatif
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
@@ -345,5 +347,64 @@ func TestThresholdIsAtItsBound(t *testing.T) {
 	if x.Holds == nil || x.Fails == nil || x.Holds.Value > 0.1 || x.Fails.Value <= 0.1 ||
 		x.Holds.Value < 0.097 || x.Fails.Value > 0.103 || x.Holds.Against != 0.1 {
 		t.Errorf("holds at %+v, fails at %+v: %s", x.Holds, x.Fails, x.Text)
+	}
+}
+
+// Without a key of [goodput], a tornado of goodput is a first look: one seed, within 5 %, and it
+// begins at what the configuration has. With one it is what the key asks for.
+func TestFirstLook(t *testing.T) {
+	goodput, err := MetricNamed(GoodputMetric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(small, "[goodput]")
+	text = strings.Replace(text, "seeds = [1, 2, 3]\n", "", 1)
+	look := func(sets ...string) (c *Case, notes string, runs int64) {
+		e := newEvaluator(t)
+		count := &atomic.Int64{}
+		e.Run = func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+			count.Add(1)
+			delay := 1.9
+			if p.Workload.Rate > 1.3*float64(p.System.Window)/12 { // the window decides, and nothing else
+				delay = 2.1
+			}
+			return sim.Summary{Requests: 8, Completed: 8, QueueDelay: sim.Stats{Mean: delay}}, nil
+		}
+		found, _, err := (&Study{Config: write(t, text), Set: sets, Metric: goodput,
+			Ranges: ranges(t, "window=24", "budget=1024")}).Do(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Cases[0], strings.Join(found.Notes, "\n"), count.Load()
+	}
+	first, notes, runs := look()
+	if len(first.Seeds) != 1 || !strings.Contains(notes, "a first look") {
+		t.Errorf("seeds %v, notes %q", first.Seeds, notes)
+	}
+	window, budget := first.Knobs[0].Points[0], first.Knobs[1].Points[0]
+	if math.Abs(window.Value.Value/2.6-1) > 0.05 || math.Abs(budget.Change) > 1e-9 {
+		t.Errorf("window %+v, budget %+v", window, budget)
+	}
+	fine, notes, more := look("goodput.coarse=false")
+	if len(fine.Seeds) != 3 || strings.Contains(notes, "a first look") || more < 3*runs {
+		t.Errorf("seeds %v, notes %q, %d runs after %d", fine.Seeds, notes, more, runs)
+	}
+}
+
+// A server that refuses more prompts than its service level allows has no goodput, which is said
+// before anything runs.
+func TestRefusedPromptsAreAnError(t *testing.T) {
+	goodput, _ := MetricNamed(GoodputMetric)
+	study := func(sets ...string) error {
+		return (&Study{Config: write(t, small), Set: append(sets, "system.max_prompt_tokens=3000"),
+			Metric: goodput, Ranges: ranges(t, "window=24")}).Check(t.Context())
+	}
+	err := study("system.over_length=reject")
+	if err == nil || !strings.Contains(err.Error(), "slo.miss_share = 0.01") ||
+		!strings.Contains(err.Error(), "longer than system.max_prompt_tokens = 3000") {
+		t.Error(err)
+	}
+	if err := study("system.over_length=truncate"); err != nil {
+		t.Error(err)
 	}
 }
