@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -236,37 +235,17 @@ func (c *Calibration) Write(out string) error {
 	return c.writeFits(dir)
 }
 
-// Report prints the quality of each fit, flagged ones with their reasons, and
-// what else was observed.
-func (c *Calibration) Report(w io.Writer) error {
-	for _, f := range c.Profile.Fits {
-		mark := ""
-		if len(f.Flags) > 0 {
-			mark = "  flagged: " + strings.Join(f.Flags, "; ")
-		}
-		if _, err := fmt.Fprintf(w,
-			"%-22s %4d points, %3d held out: R2 %.4f, median error %4.1f %%, worst %5.1f %%%s\n",
-			f.Model, f.Samples, f.HeldOut, f.R2, 100*f.MedianError, 100*f.MaxError, mark); err != nil {
-			return err
-		}
-	}
-	for _, note := range c.Profile.Provenance.Notes {
-		if _, err := fmt.Fprintln(w, note); err != nil {
-			return err
-		}
-	}
+// Lasted lists how long measuring lasted, the longest probes first; nothing after a refit.
+func (c *Calibration) Lasted() string {
 	if len(c.Spent) == 0 {
-		return nil
+		return ""
 	}
-	_, err := fmt.Fprintln(w, spentText(c.Spent))
-	return err
+	return spentText(c.Spent)
 }
 
-// spentText lists how long measuring lasted, the longest probes first.
 func spentText(spent map[string]time.Duration) string {
 	names := slices.Collect(maps.Keys(spent))
-	slices.SortFunc(names, func(a,
-		b string) int {
+	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(spent[b], spent[a]), cmp.Compare(a, b))
 	})
 	var total time.Duration

@@ -23,10 +23,10 @@ type Options struct {
 
 // Imported are the kernels of a card as tables have them, and that card.
 type Imported struct {
-	Card    *hw.Card
+	Card *hw.Card
+	// Kernels' notes say what the tables do not have and where it comes from instead, and what was
+	// left out.
 	Kernels *hw.Kernels
-	// Notes say what the tables do not have and where it comes from instead, and what was left out.
-	Notes []string
 	// Judged has the judged points of each of the kernels' Fits, in the same order.
 	Judged [][]Judged
 }
@@ -84,7 +84,7 @@ func Import(ctx context.Context, dir string, opts Options) (*Imported, error) {
 	}
 	slices.Sort(im.notes)
 	im.costs.Provenance.Notes = im.notes
-	made := &Imported{Card: im.card, Kernels: im.costs, Notes: im.notes}
+	made := &Imported{Card: im.card, Kernels: im.costs}
 	for _, f := range im.costs.Fits {
 		made.Judged = append(made.Judged, im.judged[f.Model])
 	}

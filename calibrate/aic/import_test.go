@@ -86,7 +86,8 @@ func TestGEMMsAreReadBack(t *testing.T) {
 	if f := made.Kernels.Fits[0]; f.Within5 != 1 || f.HeldOut == 0 || f.MaxError > 5e-3 {
 		t.Errorf("points between those of the grid: %+v", f)
 	}
-	if notes := strings.Join(made.Notes, "\n"); !strings.Contains(notes, "no table moe_perf") {
+	notes := strings.Join(made.Kernels.Provenance.Notes, "\n")
+	if !strings.Contains(notes, "no table moe_perf") {
 		t.Errorf("notes do not say which tables are missing: %s", notes)
 	}
 	path := filepath.Join(t.TempDir(), "k.toml")

@@ -231,6 +231,11 @@ func same(t *testing.T, dir string, want *doc.Doc) {
 			}
 		}
 	}
+	equal(t, got, want)
+}
+
+func equal(t *testing.T, got, want *doc.Doc) {
+	t.Helper()
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the folder's document is\n%+v\nwant\n%+v", got, want)
 	}

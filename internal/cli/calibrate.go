@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 
 	"github.com/sparseserve/sparseserve/calibrate"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/answers"
 )
 
 // defaultCalibration is where a profile is written.
@@ -30,6 +33,11 @@ type calibrateCmd struct {
 	Import []string `arg:"" optional:"" name:"import aic DIR" help:"Make a card and its kernels from AIConfigurator's tables of measured kernels in this folder, instead of measuring; needs no GPU. Writes to --out, by default out/DIR.toml."`
 	Card   string   `placeholder:"CARD" complete:"cards" help:"With import: the card of the tables, a name or a file. Default: one is made of the nominal figures in DIR.yaml."`
 	Refit  string   `placeholder:"CSV" help:"Fit these samples instead of measuring; needs no GPU."`
+}
+
+// printFits prints the quality of fits.
+func printFits(w io.Writer, out string, from *hw.Provenance, fits []hw.Fit) error {
+	return printWhole(w, answers.Calibration(filepath.Base(calibrate.PlotDir(out)), from, fits))
 }
 
 // Run implements the command.
@@ -71,8 +79,11 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 	}
 	// A profile is there even where a probe failed: what it lacks is the error.
 	failed := err
-	if err := done.Report(app.Stdout); err != nil {
+	if err := printFits(app.Stdout, c.Out, &done.Profile.Provenance, done.Profile.Fits); err != nil {
 		return errors.Join(failed, err)
+	}
+	if lasted := done.Lasted(); lasted != "" {
+		fmt.Fprintln(app.Stdout, lasted)
 	}
 	if _, err := figures.DrawFits(ctx, calibrate.PlotDir(c.Out), c.Format...); err != nil {
 		return errors.Join(failed, err)

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/sparseserve/sparseserve/calibrate"
 	"github.com/sparseserve/sparseserve/calibrate/aic"
 	"github.com/sparseserve/sparseserve/figures"
@@ -67,17 +65,8 @@ func (c *calibrateCmd) importTables(ctx context.Context, app *App) error {
 	if _, err := figures.DrawFits(ctx, plots, c.Format...); err != nil {
 		return interrupted(ctx, err)
 	}
-	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"kernel", "points", "held out", "within 5 %", "within 10 %",
-		"median error", "flagged"})
-	share := func(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
-	for _, f := range made.Kernels.Fits {
-		t.AppendRow(table.Row{f.Model, f.Samples, f.HeldOut, share(f.Within5), share(f.Within10),
-			share(f.MedianError), strings.Join(f.Flags, "; ")})
-	}
-	t.Render()
-	for _, n := range made.Notes {
-		fmt.Fprintln(app.Stdout, "  "+n)
+	if err := printFits(app.Stdout, out, &made.Kernels.Provenance, made.Kernels.Fits); err != nil {
+		return err
 	}
 	_, err = fmt.Fprintf(app.Stdout, "%s: a card; --set gpu=%[1]s; its kernels in %s, plots in %s\n",
 		out, kernels, plots)
