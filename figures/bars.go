@@ -3,6 +3,7 @@ package figures
 import (
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -82,6 +83,9 @@ func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(fl
 	case top > c.Max.Y:
 		noteInside(c, note+" "+leftLabel(h.mean), (left+right)/2)
 		return
+	case b.whiskered() && h.values != nil:
+		drawRuns(c, color.Black, (left+right)/2, h, d.axis, y)
+		top = max(top, y(min(slices.Max(h.values), d.axis.high)))
 	case b.whiskered():
 		top = drawWhisker(c, color.Black, (left+right)/2, h,
 			axis{d.axis.low, 0.93 * d.axis.high, false}, y)

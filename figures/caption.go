@@ -80,6 +80,8 @@ func (p *picture) captioned() string {
 	runs += " " + cmp.Or(p.means, "runs")
 	text := "95 % intervals of the mean of " + runs + " are in the CSV"
 	switch {
+	case all.dots:
+		text = "Small dots: each of " + runs + "; five or more have a 95 % interval of the mean"
 	case all.bands:
 		text = "Bands and whiskers: 95 % interval of the mean of " + runs
 	case all.whiskers:
@@ -95,6 +97,7 @@ func (p *picture) captioned() string {
 type drawn struct {
 	least, most     int // runs
 	bands, whiskers bool
+	dots            bool // of single runs
 }
 
 func (d *drawn) add(q point, whiskered bool) {
@@ -105,7 +108,8 @@ func (d *drawn) add(q point, whiskered bool) {
 		d.least = q.runs
 	}
 	d.most = max(d.most, q.runs)
-	d.whiskers = d.whiskers || whiskered
+	d.whiskers = d.whiskers || whiskered && q.values == nil
+	d.dots = d.dots || whiskered && q.values != nil
 }
 
 func (p *picture) intervals() drawn {

@@ -45,9 +45,10 @@ type point struct {
 	x         float64
 	runs      int
 	mean      float64
-	low, high float64 // 95 % confidence interval of the mean; = mean for one run
-	unstable  bool    // the queue grew without end in at least one run
-	rejects   bool    // some requests were rejected: the point is of the others
+	low, high float64   // 95 % confidence interval of the mean; = mean for one run
+	values    []float64 // of the runs, where these are too few for an interval to be drawn
+	unstable  bool      // the queue grew without end in at least one run
+	rejects   bool      // some requests were rejected: the point is of the others
 }
 
 // note is a text at a point.

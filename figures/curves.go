@@ -21,7 +21,11 @@ func (d curvesPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 	for i := range d.curves {
 		one := &d.curves[i]
 		for _, q := range one.points {
-			if d.whiskered(one) && y(q.mean) <= c.Max.Y && q.high > q.low {
+			if !d.whiskered(one) || y(q.mean) > c.Max.Y {
+				continue
+			}
+			drawRuns(&c, d.looks[one.series].color, x(q.x)+d.aside(i), q, d.axis, y)
+			if q.values == nil && q.high > q.low {
 				drawWhisker(&c, d.looks[one.series].color, x(q.x)+d.aside(i), q, d.axis, y)
 			}
 		}
@@ -98,6 +102,25 @@ func darker(ink color.Color) color.Color {
 	}
 	return color.RGBA{uint8(r >> 9), uint8(g >> 9), uint8(b >> 9), 0xff}
 }
+
+// drawRuns draws the runs of a mean that has too few for an interval, as dots within the axis.
+func drawRuns(c *draw.Canvas, ink color.Color, x vg.Length, q point, a axis,
+	y func(float64) vg.Length) {
+	c.SetColor(ink)
+	for _, v := range q.values {
+		if v >= a.low && v <= a.high {
+			at := vg.Point{X: x, Y: y(v)}
+			var path vg.Path
+			path.Move(at.Add(vg.Point{X: runRadius}))
+			path.Arc(at, runRadius, 0, 2*math.Pi)
+			path.Close()
+			c.Fill(path)
+		}
+	}
+}
+
+// runRadius is that of the dot of a single run, in points.
+const runRadius = 1.5
 
 // drawWhisker draws an interval and returns its upper end. An end beyond the axis has no cap.
 func drawWhisker(c *draw.Canvas, ink color.Color, x vg.Length, q point, a axis,

@@ -92,6 +92,9 @@ func (c *curve) data(l look) doc.Line {
 	for _, q := range c.points {
 		p := doc.Point{X: short6(q.x), Y: short6(q.mean)}
 		p.Low, p.High = q.ends()
+		for _, v := range q.values {
+			p.Runs = append(p.Runs, short6(v))
+		}
 		switch {
 		case q.unstable && q.rejects:
 			p.Note = "unstable queue, requests rejected"
@@ -107,7 +110,7 @@ func (c *curve) data(l look) doc.Line {
 
 // ends are those of the interval; nil where it has none.
 func (q *point) ends() (low, high *float64) {
-	if !(q.high > q.low) {
+	if !(q.high > q.low) || q.values != nil {
 		return nil, nil
 	}
 	l, h := short6(q.low), short6(q.high)

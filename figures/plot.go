@@ -112,18 +112,14 @@ func (c *chart) place(canvas *draw.Canvas, plt *plot.Plot) (x, y func(float64) v
 		func(v float64) vg.Length { return toY(c.axis.of(v)) }
 }
 
-// Bands are drawn of few curves, else they hide one another, and of enough runs: two
-// have an interval that says little.
-const (
-	bandRuns   = 3
-	bandCurves = 5
-)
+// bandCurves is how many curves have bands: more hide one another.
+const bandCurves = 5
 
 // banded says whether a curve has a band.
 func (c *chart) banded(one *curve) bool {
 	any := false
 	for _, q := range one.points {
-		if q.runs < bandRuns {
+		if q.runs < fewest {
 			return false
 		}
 		any = any || q.high > q.low
@@ -131,12 +127,8 @@ func (c *chart) banded(one *curve) bool {
 	return any && len(c.curves) <= bandCurves && !one.bare
 }
 
-// whiskered says whether a curve has whiskers. Those of two runs and many curves would
-// hide everything.
-func (c *chart) whiskered(one *curve) bool {
-	few := func(q point) bool { return q.runs < bandRuns }
-	return !one.bare && (len(c.curves) <= bandCurves || !slices.ContainsFunc(one.points, few))
-}
+// whiskered reports whether a curve has whiskers, or dots of single runs.
+func (c *chart) whiskered(one *curve) bool { return !one.bare }
 
 // band shades the confidence intervals of a curve within the panel.
 func (c *chart) band(one *curve, ink color.Color) *plotter.Polygon {

@@ -91,9 +91,16 @@ func curves(runs []Run, series func(*Run) string, x, y func(*Run) float64) []cur
 	return out
 }
 
+// fewest is how many runs an interval is drawn of. Fewer are drawn as dots, because an interval of
+// two or three runs is wider than what it is about.
+const fewest = 5
+
 func summarise(x float64, values []float64, unstable bool) point {
 	p := point{x: x, runs: len(values), mean: stat.Mean(values, nil), unstable: unstable}
 	p.low, p.high = p.mean, p.mean
+	if len(values) > 1 && len(values) < fewest {
+		p.values = values
+	}
 	if len(values) > 1 {
 		_, half := stats.Mean(values, 0.95)
 		p.low, p.high = p.mean-half, p.mean+half

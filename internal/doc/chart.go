@@ -53,7 +53,9 @@ type Point struct {
 	Y    float64  `json:"y"`
 	Low  *float64 `json:"low,omitempty"`
 	High *float64 `json:"high,omitempty"`
-	Note string   `json:"note,omitempty"` // what to read it with, such as "unstable queue"
+	// Runs are the values of single runs, where these are too few for an interval.
+	Runs []float64 `json:"runs,omitempty"`
+	Note string    `json:"note,omitempty"` // what to read it with, such as "unstable queue"
 }
 
 // Bar is one bar of parts on top of each other.

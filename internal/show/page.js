@@ -48,7 +48,7 @@
   });
 
   const marker = color => '<span style="display:inline-block;width:9px;height:9px;border-radius:5px;margin-right:5px;background:' + color + '"></span>';
-  const interval = p => p.low === undefined ? "" : " (" + digits(p.low) + " to " + digits(p.high) + ")";
+  const interval = p => p.low !== undefined ? " (" + digits(p.low) + " to " + digits(p.high) + ")" : p.runs ? " (runs " + p.runs.map(digits).join(", ") + ")" : "";
 
   function lines(c) {
     const bare = c.lines.length > 5, names = c.lines.map(l => l.name).filter(n => n);
@@ -65,6 +65,8 @@
       });
       const whiskers = [];
       if (!bare) l.points.forEach(p => { if (p.low !== undefined) whiskers.push([p.x, p.low], [p.x, p.high], [p.x, "-"]); });
+      const runs = l.points.flatMap(p => (p.runs || []).map(v => [p.x, v]));
+      if (runs.length) series.push({ type: "scatter", name: l.name, silent: true, data: runs, z: 2, symbolSize: 4, itemStyle: { color: color, opacity: .6 } });
       if (whiskers.length) series.push({ type: "line", name: l.name, symbol: "none", silent: true, data: whiskers, z: 2,
         lineStyle: { color: color, width: 1.2, opacity: .75 }, itemStyle: { color: color }, emphasis: { disabled: true } });
     });
