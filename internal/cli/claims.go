@@ -2,12 +2,15 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/internal/answers"
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
 type claimsCmd struct {
@@ -80,21 +83,46 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 			return err
 		}
 	}
-	text := claimsMarkdown(outcomes)
-	switch {
-	case c.JSON:
-		err = printJSON(app, outcomes)
-	case c.Null:
-		printClaims(app.Stdout, "null", outcomes)
-		text = passesMarkdown([]string{""}, outcomes)
-	default:
-		printClaims(app.Stdout, "ours", outcomes)
-		printWhy(app.Stdout, outcomes)
+	d := answers.Claims(outcomes)
+	if c.Null {
+		d = answers.NullClaims(outcomes)
 	}
-	if err != nil || c.Readme == "" {
+	if c.JSON {
+		return errors.Join(printJSON(app, outcomes), c.write(d))
+	}
+	return c.print(app, d)
+}
+
+// print prints an answer, and writes it between the lines of a page.
+func (c *claimsCmd) print(app *App, d *doc.Doc) error {
+	return errors.Join(printWhole(app.Stdout, d), c.write(d))
+}
+
+// write writes an answer between the lines of a page.
+func (c *claimsCmd) write(d *doc.Doc) error {
+	if c.Readme == "" {
+		return nil
+	}
+	text, err := onPage(d)
+	if err != nil {
 		return err
 	}
 	return writeBlock(c.Readme, c.block(), text)
+}
+
+// search prints the claims under each kept change of a reading or a load, beside ours.
+func (c *claimsCmd) search(app *App, claims []papers.Claim) error {
+	changes, err := papers.KeptChanges()
+	if err != nil {
+		return err
+	}
+	models := make([][]papers.Outcome, 1+len(changes))
+	for i, change := range append([]string{""}, changes...) {
+		if models[i], err = papers.Kept(claims, change); err != nil {
+			return err
+		}
+	}
+	return c.print(app, answers.SearchedClaims(changes, models))
 }
 
 // judge measures the claims by the model that the flags name.
@@ -181,12 +209,7 @@ func (c *claimsCmd) swapped(ctx context.Context, app *App, claims []papers.Claim
 	}
 	papers.SortByClass(base)
 	papers.SortByClass(swapped)
-	printSwapped(app.Stdout, base, swapped)
-	if c.Readme == "" {
-		return nil
-	}
-	return writeBlock(c.Readme, c.block(),
-		passesMarkdown([]string{"ours", "exchanged"}, base, swapped))
+	return c.print(app, answers.SwappedClaims(base, swapped))
 }
 
 // sensitivity measures the claims with each tuned parameter as it is, at half
@@ -197,7 +220,7 @@ func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.C
 	if err != nil {
 		return err
 	}
-	var moved []moves
+	var moved []answers.Moves
 	for _, f := range papers.TunedParameters() {
 		half, err := c.shortly(ctx, app, claims, f.Name+"-half", &papers.Change{Tuned: f, Factor: 0.5})
 		if err != nil {
@@ -207,13 +230,9 @@ func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.C
 		if err != nil {
 			return err
 		}
-		moved = append(moved, moves{f, half, double})
+		moved = append(moved, answers.Moves{Tuned: f, Half: half, Double: double})
 	}
-	printSensitivity(app.Stdout, base, moved)
-	if c.Readme == "" {
-		return nil
-	}
-	return writeBlock(c.Readme, c.block(), sensitivityMarkdown(base, moved))
+	return c.print(app, answers.SensitiveClaims(base, moved))
 }
 
 // serve runs experiments.

@@ -17,80 +17,9 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/sim"
 )
-
-// someOutcomes are one of each kind, by class.
-func someOutcomes() []papers.Outcome {
-	v := func(id, kind, bound string, index int, value, ours, low, high, deviation float64,
-		class papers.Class, verdict papers.Verdict, note string) papers.Outcome {
-		return papers.Outcome{ID: id, Index: index, Paper: "sparseserve", Where: "Fig. 1",
-			Text: "something of " + id, Kind: kind,
-			Bound: bound, Value: value, Ours: &ours, Low: &low, High: &high, Deviation: &deviation,
-			Class: class, Verdict: verdict, Note: note}
-	}
-	const pass, fail, undecided = papers.Pass, papers.Fail, papers.Undecided
-	const own, anchor, built = papers.Independent, papers.Anchor, papers.Construction
-	return []papers.Outcome{
-		v("ss-ratio", "ratio", "", 0, 2, 2.1, 2, 2.2, 0.05, own, pass, "not shown"),
-		v("ss-ratio", "ratio", "", 1, 2, 200, 180, 220, 99, own, fail, "it is far too large"),
-		v("ss-share", "share", "", 0, 0.7, 0.5, 0.4, 0.6, -0.286, own, undecided, "it may be too small"),
-		{ID: "psa-x", Paper: "psa", Where: "Fig. 6", Text: "something else", Kind: "ratio", Value: 1.5,
-			Class: own, Note: "not yet measured: needs PSA selection"},
-		v("ss-points", "points", "", 0, 10, 11, 10, 12, 0.1, anchor, pass, ""),
-		v("ss-below", "bandwidth", "below", 0, 4, 2.4, 2.4, 2.4, -0.4, built, pass, ""),
-		v("ss-above", "bandwidth", "above", 0, 20, 18, 18, 18, -0.1, built, fail, ""),
-	}
-}
-
-func TestPrintClaims(t *testing.T) {
-	var out bytes.Buffer
-	printClaims(&out, "ours", someOutcomes())
-	printWhy(&out, someOutcomes())
-	testkit.Golden(t, "claims.txt", out.String())
-	testkit.Golden(t, "claims.md", claimsMarkdown(someOutcomes()))
-}
-
-func TestPrintSwapped(t *testing.T) {
-	other := someOutcomes()
-	*other[0].Ours, other[0].Verdict = 9, papers.Fail
-	var out bytes.Buffer
-	printSwapped(&out, someOutcomes(), other)
-	out.WriteString(passesMarkdown([]string{"ours", "exchanged"}, someOutcomes(), other))
-	testkit.Golden(t, "claims-swapped.txt", out.String())
-}
-
-// A change is compared on the numbers that it was run for, and others have no row.
-func TestSearchMarkdown(t *testing.T) {
-	changed, nothing := someOutcomes(), someOutcomes()
-	*changed[0].Ours, changed[0].Verdict = 9, papers.Fail
-	for i := range changed {
-		if nothing[i].Ours, nothing[i].Verdict = nil, ""; i > 1 {
-			changed[i].Ours, changed[i].Verdict = nil, ""
-		}
-	}
-	testkit.Golden(t, "claims-search.md", searchMarkdown([]string{"a=1", "b=2"},
-		[][]papers.Outcome{someOutcomes(), changed, nothing}))
-}
-
-func TestPrintSensitivity(t *testing.T) {
-	first := moves{papers.Tuned{Name: "output_scale", Values: map[string]float64{
-		"lwm-7b": 2, "llama3-8b": 8}, Reason: "none is given"},
-		someOutcomes(), someOutcomes()}
-	*first.half[0].Ours, first.half[0].Verdict = 1.2, papers.Fail
-	*first.double[4].Ours = 14
-	second := moves{papers.Tuned{Name: "host.step", Value: 2.5, Unit: "ms",
-		Reason: "an iteration takes 30 ms"}, someOutcomes(), someOutcomes()}
-	*second.double[2].Ours, second.double[2].Verdict = 0.65, papers.Pass
-	*second.half[5].Ours = 2.3 // within 5 %
-	moved := []moves{first, second}
-	var out bytes.Buffer
-	printSensitivity(&out, someOutcomes(), moved)
-	testkit.Golden(t, "claims-sensitivity.txt", out.String())
-	testkit.Golden(t, "claims-sensitivity.md", sensitivityMarkdown(someOutcomes(), moved))
-}
 
 // claims --sensitivity measures with every tuned parameter, and writes its part
 // of the README.
@@ -121,17 +50,17 @@ func TestClaimsSensitivity(t *testing.T) {
 		t.Errorf("README is %q (%v)", text, err)
 	}
 	for _, f := range papers.TunedParameters() {
-		if !strings.Contains(string(text), "| `"+f.Name+"` | ") {
+		if !strings.Contains(string(text), "\n| "+f.Name+" | ") {
 			t.Errorf("%s is not measured", f.Name)
 		}
 	}
-	for _, want := range []string{"| `output_scale` | 8 for llama3-8b, 1.85 for lwm-7b | 1 |",
-		"| `load.memcpy_call` | 6.3 us | 1 |", "| `host.step` | 2.5 ms | 0 |"} {
+	for _, want := range []string{"| output_scale | 8 for llama3-8b, 1.85 for lwm-7b | 1 |",
+		"| load.memcpy_call | 6.3 us | 1 |", "| host.step | 2.5 ms | 0 |"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}
 	}
-	for _, want := range []string{"ss-fig4-h2d-memcpy", "-50 % / +100 %"} {
+	for _, want := range []string{"ss-fig4-h2d-memcpy", "-50 % │    +100 %"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q printed:\n%s", want, out)
 		}

@@ -36,7 +36,7 @@ func TestNamesInTables(t *testing.T) {
 
 // Cells of Markdown have no columns, lines or tags of their own.
 func TestNamesInMarkdown(t *testing.T) {
-	if got, want := markdownRow("", "a|b", "c\nd", `e\|f`, "<b>", "1 < 2", "\t\x1b"),
+	if got, want := show.MarkdownRow("", "a|b", "c\nd", `e\|f`, "<b>", "1 < 2", "\t\x1b"),
 		`| | a\|b | c\\nd | e\\\|f | &lt;b> | 1 < 2 | \\t\\u001b |`+"\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -32,9 +32,6 @@ func plain(text string) string { return show.Plain(text) }
 // inCell escapes line ends and tabs, too, so that a name stays on its line and in its cell.
 func inCell(name string) string { return show.OneLine(name) }
 
-// markdownRow is a row of a Markdown table.
-func markdownRow(cells ...string) string { return show.MarkdownRow(cells...) }
-
 // oneLine keeps a text on its line, whatever names it has.
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/internal/answers"
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
 // blockOf returns a generated block of a document.
@@ -26,6 +29,16 @@ func blockOf(t *testing.T, file, name string) string {
 		t.Fatalf("%s has no lines <!-- %s --> and <!-- /%[2]s -->", file, name)
 	}
 	return inside
+}
+
+// page is what a page has of an answer.
+func page(t *testing.T, d *doc.Doc) string {
+	t.Helper()
+	text, err := onPage(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // The pages of studies have the numbers that the program comes with, word by word: written anew by
@@ -48,24 +61,34 @@ func TestTablesOfStudies(t *testing.T) {
 			t.Fatal(err)
 		}
 		papers.SortByClass(outcomes)
-		if block := blockOf(t, at[0], at[1]); block != claimsMarkdown(outcomes) {
+		if block := blockOf(t, at[0], at[1]); block != page(t, answers.Claims(outcomes)) {
 			t.Errorf("%s is not what claims --built-in --paper %s --readme writes", at[0], paper)
 		}
 		row := regexp.MustCompile(`\| \[[A-Za-z]+\]\(docs/studies/` + paper +
 			`\.md\) \| ([^|]+) \| ([^|]+) \|`).FindStringSubmatch(string(readme))
-		own := ofClass(outcomes, papers.Independent)
-		all := slices.DeleteFunc(outcomes, func(v papers.Outcome) bool {
-			return v.Class == papers.Independent
-		})
-		want := []string{fmt.Sprintf("%s, %d undecided", passes(own),
-			withVerdict(own, papers.Undecided)), passes(all)}
+		var passed, undecided, all [2]int // of independent evidence, and of the other classes
+		for _, v := range outcomes {
+			i := 0
+			if v.Class != papers.Independent {
+				i = 1
+			}
+			all[i]++
+			switch v.Verdict {
+			case papers.Pass:
+				passed[i]++
+			case papers.Undecided:
+				undecided[i]++
+			}
+		}
+		want := []string{fmt.Sprintf("%d of %d pass, %d undecided", passed[0], all[0], undecided[0]),
+			fmt.Sprintf("%d of %d pass", passed[1], all[1])}
 		if row == nil || !slices.Equal(row[1:], want) {
 			t.Errorf("README.md counts %q for %s, want %q", row, paper, want)
 		}
 	}
 	table := blockOf(t, ours, "sensitivity")
 	for _, p := range papers.TunedParameters() {
-		if !strings.Contains(table, "\n| `"+p.Name+"` | ") {
+		if !strings.Contains(table, "\n| "+p.Name+" | ") {
 			t.Errorf("%s has no row of %s", ours, p.Name)
 		}
 	}
@@ -73,13 +96,13 @@ func TestTablesOfStudies(t *testing.T) {
 
 // The page says what the null model passes.
 func TestNullOnThePage(t *testing.T) {
-	page := blockOf(t, "docs/studies/sparseserve.md", "null")
+	block := blockOf(t, "docs/studies/sparseserve.md", "null")
 	status, out, errs := invoke(t, nil, "claims", "--null", "--json")
 	var outcomes []papers.Outcome
 	if err := json.Unmarshal([]byte(out), &outcomes); status != 0 || err != nil {
 		t.Fatalf("status %d, stderr %q, %v", status, errs, err)
 	}
-	if want := passesMarkdown([]string{""}, outcomes); page != want {
+	if want := page(t, answers.NullClaims(outcomes)); block != want {
 		t.Errorf("docs/studies/sparseserve.md is not what claims --null --readme writes:\n%s", want)
 	}
 }
@@ -114,11 +137,12 @@ func TestSwappedOnThePage(t *testing.T) {
 		}
 	}
 	for i := range models {
-		models[i] = ofPaper(models[i], "sparseserve")
+		models[i] = slices.DeleteFunc(models[i],
+			func(v papers.Outcome) bool { return v.Paper != "sparseserve" })
 	}
 	const file = "docs/studies/sparseserve.md"
-	page := blockOf(t, file, "swapped")
-	if want := passesMarkdown([]string{"ours", "exchanged"}, models...); page != want {
+	block := blockOf(t, file, "swapped")
+	if want := page(t, answers.SwappedClaims(models[0], models[1])); block != want {
 		t.Errorf("%s is not what claims --swapped --paper sparseserve --readme writes:\n%s", file, want)
 	}
 	text, err := os.ReadFile(filepath.Join("..", "..", file))
@@ -129,11 +153,18 @@ func TestSwappedOnThePage(t *testing.T) {
 
 // The page has what the kept settings gave.
 func TestSearchOnThePage(t *testing.T) {
-	page := blockOf(t, "docs/studies/sparseserve.md", "search")
-	_, out, errs := invoke(t, nil, "claims", "--search", "--paper", "sparseserve")
-	if page != out || errs != "" {
-		t.Errorf("docs/studies/sparseserve.md is not what claims --search --paper sparseserve --readme "+
-			"writes: %s", errs)
+	const file = "docs/studies/sparseserve.md"
+	text, err := os.ReadFile(filepath.Join("..", "..", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "page.md")
+	writeFile(t, copied, string(text))
+	_, out, errs := invoke(t, nil, "claims", "--search", "--paper", "sparseserve", "--readme", copied)
+	again, err := os.ReadFile(copied)
+	if err != nil || !bytes.Equal(text, again) || errs != "" || !strings.Contains(out, "ss-fig1-up") {
+		t.Errorf("%s is not what claims --search --paper sparseserve --readme writes: %s, %v", file, errs,
+			err)
 	}
 }
 

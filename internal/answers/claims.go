@@ -1,0 +1,163 @@
+package answers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/internal/doc"
+)
+
+const aboutVerdicts = "Pass: the whole 95 % interval is within 20 % of the paper's number, or on " +
+	"the right side of its bound. Fail: none of it is. Undecided: a part of it is."
+
+// classNames are the classes as they are printed.
+var classNames = map[papers.Class]string{papers.Independent: "independent evidence",
+	papers.Anchor: "anchors", papers.Construction: "true by construction",
+	papers.ChosenAfter: "parameters chosen after a failure", papers.Product: "products of others"}
+
+// Claims is the answer of claims that are judged by our numbers: a table for each class, and why
+// some do not pass.
+func Claims(outcomes []papers.Outcome) *doc.Doc {
+	d := &doc.Doc{Title: "Claims of the papers", Tables: claimTables("ours", outcomes),
+		Answers: tallies(outcomes)}
+	if why := failures(outcomes); len(why.Rows) > 0 {
+		d.Tables = append(d.Tables, why)
+	}
+	return d
+}
+
+// NullClaims is the answer of claims that are judged by a model without any mechanism.
+func NullClaims(outcomes []papers.Outcome) *doc.Doc {
+	tables, lines := claimTables("null", outcomes), tallies(outcomes)
+	for i := range tables {
+		tables[i].Folded = true
+		tables[i].Legend = append([]string{lines[i]}, tables[i].Legend...)
+	}
+	return &doc.Doc{Title: "Claims of the papers that no mechanism meets",
+		Tables: append([]doc.Table{passing([]string{""}, outcomes)}, tables...)}
+}
+
+// claimTables are a table for each class, with a row a number.
+func claimTables(model string, outcomes []papers.Outcome) (tables []doc.Table) {
+	for _, class := range papers.Classes() {
+		own := ofClass(outcomes, class)
+		if len(own) == 0 {
+			continue
+		}
+		name := classNames[class]
+		t := doc.Table{Title: strings.ToUpper(name[:1]) + name[1:], Columns: []doc.Column{
+			{Name: "claim"}, {Name: "of what", Minor: true}, {Name: "where"},
+			{Name: "paper", Number: true}, {Name: model, Number: true},
+			{Name: "95 % interval", Number: true, Minor: true}, {Name: "deviation", Number: true},
+			{Name: "verdict"}}}
+		for i := range own {
+			v := &own[i]
+			what, where := v.Text, v.Where
+			if i > 0 && own[i-1].Text == v.Text {
+				what = fmt.Sprintf("the same, number %d", v.Index+1)
+			}
+			if v.Paper != "sparseserve" {
+				where = v.Paper + ", " + where
+			}
+			t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.Text(claimName(v)), doc.Text(what),
+				doc.Text(where), claimed(v), ours(v), doc.Text(interval(v)), deviation(v),
+				doc.Text(verdict(v))}})
+		}
+		tables = append(tables, t)
+	}
+	if n := len(tables); n > 0 {
+		tables[n-1].Legend = []string{aboutVerdicts}
+	}
+	return tables
+}
+
+// failures lists the notes of claims that do not pass, each once.
+func failures(outcomes []papers.Outcome) doc.Table {
+	t := doc.Table{Title: "Where they do not pass", Columns: columns(2, "claim", "why")}
+	last := ""
+	for i := range outcomes {
+		v := &outcomes[i]
+		if v.Measured() && v.Verdict != papers.Pass && v.ID != last && v.Note != "" {
+			t.Rows, last = append(t.Rows, row(v.ID, v.Note)), v.ID
+		}
+	}
+	return t
+}
+
+// tallies counts what passes, a line a class.
+func tallies(outcomes []papers.Outcome) (lines []string) {
+	for _, class := range papers.Classes() {
+		own := ofClass(outcomes, class)
+		if len(own) == 0 {
+			continue
+		}
+		passed := withVerdict(own, papers.Pass)
+		line := fmt.Sprintf("%s: %d of %d pass, %d undecided, %d fail", classNames[class], passed,
+			len(own), withVerdict(own, papers.Undecided), withVerdict(own, papers.Fail))
+		if n := near(own); n != passed {
+			line += fmt.Sprintf("; %d in the band whatever their interval", n)
+		}
+		if n := withVerdict(own, ""); n > 0 {
+			line += fmt.Sprintf(", %d not measured", n)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// passing counts how many numbers pass: a row a paper and model, a column a class.
+func passing(names []string, models ...[]papers.Outcome) doc.Table {
+	t := doc.Table{Columns: []doc.Column{{}}}
+	for _, class := range papers.Classes() {
+		t.Columns = append(t.Columns, doc.Column{Name: classNames[class], Number: true})
+	}
+	var all []string
+	for _, v := range models[0] {
+		if !slices.Contains(all, v.Paper) {
+			all = append(all, v.Paper)
+		}
+	}
+	for _, paper := range all {
+		for i, outcomes := range models {
+			of := slices.DeleteFunc(slices.Clone(outcomes),
+				func(v papers.Outcome) bool { return v.Paper != paper })
+			cells := doc.Texts(strings.TrimSpace(paper + " " + names[i]))
+			for _, class := range papers.Classes() {
+				own, cell := ofClass(of, class), doc.None()
+				if len(own) > 0 {
+					passed := withVerdict(own, papers.Pass)
+					cell = doc.As(float64(passed), fmt.Sprintf("%d of %d", passed, len(own)))
+				}
+				cells = append(cells, cell)
+			}
+			t.Rows = append(t.Rows, doc.Row{Cells: cells})
+		}
+	}
+	return t
+}
+
+func ofClass(outcomes []papers.Outcome, class papers.Class) []papers.Outcome {
+	return slices.DeleteFunc(slices.Clone(outcomes),
+		func(v papers.Outcome) bool { return v.Class != class })
+}
+
+func withVerdict(outcomes []papers.Outcome, verdict papers.Verdict) (n int) {
+	for i := range outcomes {
+		if outcomes[i].Verdict == verdict {
+			n++
+		}
+	}
+	return n
+}
+
+// near counts the numbers that would pass without an interval.
+func near(own []papers.Outcome) (n int) {
+	for i := range own {
+		if own[i].Near() {
+			n++
+		}
+	}
+	return n
+}

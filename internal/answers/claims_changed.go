@@ -1,0 +1,145 @@
+package answers
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/internal/doc"
+)
+
+// SwappedClaims is the answer of claims as they are and with models' parameters exchanged.
+func SwappedClaims(base, swapped []papers.Outcome) *doc.Doc {
+	t := doc.Table{Title: "Claims", Folded: true, Columns: []doc.Column{{Name: "claim"},
+		{Name: "paper", Number: true}, {Name: "ours", Number: true}, {},
+		{Name: "exchanged", Number: true}, {}, {Name: "class"}}}
+	for i := range base {
+		b, s := &base[i], &swapped[i]
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.Text(claimName(b)), claimed(b), ours(b),
+			doc.Text(verdict(b)), ours(s), doc.Text(verdict(s)), doc.Text(string(b.Class))}})
+	}
+	own := tallies(base)
+	for i, line := range tallies(swapped) {
+		_, without, _ := strings.Cut(own[i], ": ")
+		t.Legend = append(t.Legend, line+"; ours: "+without)
+	}
+	t.Legend = append(t.Legend, "Exchanged: LWM-7B has Llama3-8B's output_scale, Llama3-8B that of "+
+		"LWM-7B. Three seeds of 100 requests, 4 groups of heads, goodput to a quarter; without "+
+		"intervals.")
+	return &doc.Doc{Title: "Claims of the papers with exchanged output lengths",
+		Tables: []doc.Table{passing([]string{"ours", "exchanged"}, base, swapped), t}}
+}
+
+// SearchedClaims is the answer of claims under changes: a row a number that some change was run for
+// and a column a change, the first of which is none.
+func SearchedClaims(changes []string, models [][]papers.Outcome) *doc.Doc {
+	t := doc.Table{Columns: columns(1, append([]string{"claim", "paper", "ours"}, changes...)...)}
+	for i := range models[0] {
+		measured := func(own []papers.Outcome) bool { return own[i].Measured() }
+		if !slices.ContainsFunc(models[1:], measured) {
+			continue
+		}
+		cells := []doc.Cell{doc.Text(claimName(&models[0][i])), claimed(&models[0][i])}
+		for _, own := range models {
+			cells = append(cells, doc.Text(oursJudged(&own[i])))
+		}
+		t.Rows = append(t.Rows, doc.Row{Cells: cells})
+	}
+	cells := doc.Texts("in the band; ours of the same", "", "")
+	for _, own := range models[1:] {
+		var both [2][]papers.Outcome
+		for i := range own {
+			if own[i].Measured() {
+				both[0], both[1] = append(both[0], own[i]), append(both[1], models[0][i])
+			}
+		}
+		cells = append(cells, doc.Text(fmt.Sprintf("%d of %d; %d", near(both[0]), len(both[0]),
+			near(both[1]))))
+	}
+	t.Rows = append(t.Rows, doc.Row{Cells: cells, Ruled: true})
+	return &doc.Doc{Title: "Claims of the papers under changes", Tables: []doc.Table{t}}
+}
+
+// Moves is what claims come to with a tuned parameter at half and at double.
+type Moves struct {
+	Tuned        papers.Tuned
+	Half, Double []papers.Outcome
+}
+
+// leastMove is the relative change of a number that counts as a move.
+const leastMove = 0.05
+
+// SensitiveClaims is the answer of how the numbers of claims move with each tuned parameter.
+func SensitiveClaims(base []papers.Outcome, moved []Moves) *doc.Doc {
+	t := doc.Table{Columns: []doc.Column{{Name: "parameter"}, {Name: "value"},
+		{Name: "numbers it moves", Number: true}, {Name: "why this value"}}}
+	which := doc.Table{Title: "Numbers that move", Folded: true, Columns: []doc.Column{{Name: "claim"},
+		{Name: "paper", Number: true}, {Name: "ours", Number: true}, {Name: "parameter"},
+		{Name: "at half", Number: true}, {Name: "at double", Number: true}},
+		Legend: []string{"Change of our number with the parameter at half and at double, left out " +
+			"below 5 %; pass or FAIL where the outcome changes. Three seeds of 100 requests, 4 groups of " +
+			"heads; goodput is found to a quarter, so its ratios move in steps of up to as much."}}
+	moves := make([]int, len(moved))
+	for i := range base {
+		if !base[i].Measured() {
+			continue
+		}
+		head := []doc.Cell{doc.Text(claimName(&base[i])), claimed(&base[i]),
+			doc.Text(oursJudged(&base[i]))}
+		still := true
+		for j := range moved {
+			if cells := moved[j].cells(&base[i], i); cells != nil {
+				moves[j]++
+				still = false
+				which.Rows = append(which.Rows, doc.Row{Cells: slices.Concat(head, cells)})
+			}
+		}
+		if still {
+			which.Rows = append(which.Rows, doc.Row{Cells: append(head, doc.Text("none"))})
+		}
+	}
+	for j := range moved {
+		p := &moved[j].Tuned
+		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.Text(p.Name), doc.Text(tunedValue(p)),
+			doc.Count(moves[j]), doc.Text(p.Reason)}})
+	}
+	return &doc.Doc{Title: "Claims of the papers by tuned parameter", Tables: []doc.Table{t, which}}
+}
+
+// cells say how number i moves; nil where it does not.
+func (m *Moves) cells(base *papers.Outcome, i int) []doc.Cell {
+	cells := doc.Texts(m.Tuned.Name)
+	moves := false
+	for _, v := range []*papers.Outcome{&m.Half[i], &m.Double[i]} {
+		change := *v.Ours / *base.Ours - 1
+		text := fmt.Sprintf("%+.0f %%", 100*change)
+		switch {
+		case v.Verdict == base.Verdict:
+		case v.Verdict == papers.Pass:
+			text += " pass"
+		default:
+			text += " FAIL"
+		}
+		moves = moves || !(math.Abs(change) <= leastMove) || v.Verdict != base.Verdict
+		cells = append(cells, doc.As(100*change, text))
+	}
+	if !moves {
+		return nil
+	}
+	return cells
+}
+
+// tunedValue prints a tuned parameter's value, of each model where they differ.
+func tunedValue(f *papers.Tuned) string {
+	if f.Values == nil {
+		return strings.TrimSpace(fmt.Sprintf("%g %s", f.Value, f.Unit))
+	}
+	var texts []string
+	for _, model := range slices.Sorted(maps.Keys(f.Values)) {
+		texts = append(texts, fmt.Sprintf("%g for %s", f.Values[model], model))
+	}
+	return strings.Join(texts, ", ")
+}
