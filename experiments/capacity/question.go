@@ -13,6 +13,7 @@ import (
 type Question struct {
 	Models   []string `json:"models"`
 	GPUs     []string `json:"gpus"`
+	Cards    []string `json:"cards,omitempty"` // with their changed figures, where any is changed
 	Systems  []string `json:"systems"`
 	Trace    string   `json:"trace"`
 	Prompts  Tokens   `json:"prompt_tokens"` // before any cut
@@ -58,8 +59,12 @@ func questionOf(options []*option, seen samples, plan *config.Plan) (q Question,
 	for _, o := range options {
 		add(&q.Models, o.Point.Model)
 		add(&q.GPUs, o.Point.GPU)
+		add(&q.Cards, o.Point.GPU+config.Changed(o.Point.Card))
 		add(&q.Systems, o.Point.System.Name)
 		q.Context = max(q.Context, o.traffic.whole())
+	}
+	if slices.Equal(q.Cards, q.GPUs) {
+		q.Cards = nil
 	}
 	lengths, err := seen.of(&o.Point)
 	if err != nil || len(lengths) == 0 {
@@ -108,7 +113,11 @@ func (q *Question) String() string {
 		fmt.Fprintf(&b, "  %-11s%s\n", name, fmt.Sprintf(format, args...))
 	}
 	row("model", "%s, context of %d tokens", strings.Join(q.Models, ", "), q.Context)
-	row("cards", "%s", strings.Join(q.GPUs, ", "))
+	cards := q.GPUs
+	if len(q.Cards) > 0 {
+		cards = q.Cards
+	}
+	row("cards", "%s", strings.Join(cards, ", "))
 	row("prompts", "%s", q.Prompts)
 	row("outputs", "%s", q.Outputs)
 	load := q.Load

@@ -15,6 +15,11 @@ import (
 type effects struct {
 	used   map[string]bool
 	unused map[string]string
+	cards  map[string]string // figures of [card] that change another card than they seem to
+}
+
+func newEffects() effects {
+	return effects{map[string]bool{}, map[string]string{}, map[string]string{}}
 }
 
 // add joins the effects of another configuration of the same sweep.
@@ -23,6 +28,7 @@ func (e *effects) add(other effects) {
 		e.used[key] = e.used[key] || used
 	}
 	maps.Copy(e.unused, other.unused)
+	maps.Copy(e.cards, other.cards)
 }
 
 // addSearch adds the keys of [goodput] and [plan] of a document that somebody wrote. They say how a
@@ -39,8 +45,9 @@ func (e *effects) addSearch(doc *document, searches, buys bool) {
 		table, _ := doc.tree[t.table].(map[string]any)
 		for _, name := range doc.keys(t.table+".", table) {
 			key := t.table + "." + name
-			e.add(effects{map[string]bool{key: t.used}, map[string]string{key: (&KeyError{
-				Where: doc.where(key), Key: key, Value: Show(table[name]), Reason: needs + t.needs}).Error()}})
+			e.used[key] = e.used[key] || t.used
+			e.unused[key] = (&KeyError{Where: doc.where(key), Key: key, Value: Show(table[name]),
+				Reason: needs + t.needs}).Error()
 		}
 	}
 }
@@ -77,12 +84,16 @@ func (e effects) warnings() (all []warn.Warning) {
 			all = append(all, warn.New(warn.Unused, "%s", e.unused[key]).About(key))
 		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(e.cards)) {
+		all = append(all, warn.New(warn.OtherCard, "%s", e.cards[key]).About(key))
+	}
 	return all
 }
 
 // effects finds out which chosen keys the runs of the configuration use.
 func (l *loader) effects() effects {
-	e := effects{map[string]bool{}, map[string]string{}}
+	e := newEffects()
+	l.addCards(&e)
 	points := l.cfg.Points()
 	model, err := l.inputs.model(l.cfg.Model)
 	if err != nil || len(points) == 0 {

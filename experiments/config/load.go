@@ -100,6 +100,7 @@ type loader struct {
 	origin   map[string]string // key -> the place that set it last
 	chosen   map[string]bool   // keys that were set last by what is not fitted to a model
 	asked    map[string]bool   // of these: keys whose effect somebody may expect
+	cardOf   map[string]string // figure of [card] -> the card that it was written for
 	fitted   string            // the model that the experiment below is fitted to
 	onGPU    string            // its card
 	pinned   map[string]any    // keys of [system] of its engine, where that holds (engine.go)
@@ -136,6 +137,7 @@ func newLoader() *loader {
 		origin:       map[string]string{},
 		chosen:       map[string]bool{},
 		asked:        map[string]bool{},
+		cardOf:       map[string]string{},
 		common:       map[string]any{},
 		commonByFlag: map[string]any{},
 		inputs:       newInputs(),
@@ -148,6 +150,7 @@ func (l *loader) clone() *loader {
 	c := *l
 	c.cfg.Card = maps.Clone(l.cfg.Card)
 	c.origin, c.chosen, c.asked = maps.Clone(l.origin), maps.Clone(l.chosen), maps.Clone(l.asked)
+	c.cardOf = maps.Clone(l.cardOf)
 	c.common, c.commonByFlag = maps.Clone(l.common), maps.Clone(l.commonByFlag)
 	c.presets, c.custom = slices.Clone(l.presets), slices.Clone(l.custom)
 	c.unfit = nil
@@ -213,6 +216,7 @@ func (l *loader) apply(doc *document, flag bool) error {
 		}
 		l.origin[key] = doc.where(key)
 	}
+	l.keepCards(doc, flag)
 	if doc.fitted {
 		l.fitted, l.onGPU = l.cfg.Model, l.cfg.GPU
 	}

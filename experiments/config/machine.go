@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
@@ -57,6 +59,62 @@ func (l *loader) setCard(key string, value any) error {
 	}
 	l.cfg.Card[key] = number
 	return nil
+}
+
+// Changed says which figures of a card are changed, as in " (changed: hbm_size = 120)"; "" where
+// none are.
+func Changed(card hw.Changes) string {
+	var changes []string
+	for _, key := range slices.Sorted(maps.Keys(card)) {
+		changes = append(changes, key+" = "+Show(card[key]))
+	}
+	if len(changes) == 0 {
+		return ""
+	}
+	return " (changed: " + strings.Join(changes, ", ") + ")"
+}
+
+// keepCards keeps which card the figures of a document's [card] were written for: the one that the
+// document, or one below it, names. Figures that flags and axes set are for any card.
+func (l *loader) keepCards(doc *document, flag bool) {
+	table, _ := doc.tree["card"].(map[string]any)
+	for figure := range table {
+		delete(l.cardOf, figure)
+		if !flag && l.origin["gpu"] != builtInDefault {
+			l.cardOf[figure] = l.cfg.GPU
+		}
+	}
+}
+
+// addCards adds the figures of a card that change another one than they were written for.
+func (l *loader) addCards(e *effects) {
+	for figure, of := range l.cardOf {
+		key := "card." + figure
+		if value, ok := l.cfg.Card[figure]; ok && of != l.cfg.GPU {
+			e.cards[key] = (&KeyError{Where: l.origin[key], Key: key, Value: Show(value),
+				Reason: fmt.Sprintf("stands beside gpu = %q and changes %s, which %s names; set it "+
+					"for that card, or leave it out", of, l.cfg.GPU, l.origin["gpu"])}).Error()
+		}
+	}
+}
+
+// addAllCards adds the figures that change several cards of a sweep alike.
+func (s *Sweep) addAllCards(e *effects, below *loader) {
+	var gpus []string
+	for _, v := range s.Variants {
+		if !slices.Contains(gpus, v.Config.GPU) {
+			gpus = append(gpus, v.Config.GPU)
+		}
+	}
+	for figure, value := range below.cfg.Card {
+		key := "card." + figure
+		if len(gpus) < 2 || e.cards[key] != "" || slices.Contains(s.Axes, key) {
+			continue
+		}
+		e.cards[key] = (&KeyError{Where: below.origin[key], Key: key, Value: Show(value),
+			Reason: "changes each of " + strings.Join(gpus, ", ") + "; an axis with zip.gpu and zip." + key +
+				" gives each its own"}).Error()
+	}
 }
 
 // cardTable writes the changes in the order of their keys.

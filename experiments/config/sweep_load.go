@@ -121,7 +121,7 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 	if err := checkSize("axis", variants); err != nil {
 		return nil, file.locate(err)
 	}
-	all := effects{map[string]bool{}, map[string]string{}}
+	all := newEffects()
 	for i, settings := range product(axes) {
 		if err := watch.At(i, int(variants)); err != nil {
 			return nil, err
@@ -161,6 +161,7 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 	for _, doc := range append(layers, flags...) {
 		all.addSearch(doc, search, buys)
 	}
+	s.addAllCards(&all, below)
 	for _, v := range s.Variants {
 		v.Config.Unused = all.warnings()
 	}

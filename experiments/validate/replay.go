@@ -46,7 +46,8 @@ type ReplayReport struct {
 	Recorded int             `json:"requests"` // of the record
 	SpanS    float64         `json:"span_s"`   // from its first arrival to the last
 	Engine   string          `json:"engine"`
-	Failed   int             `json:"failed"` // requests of the record, in neither side
+	Changed  string          `json:"changed,omitempty"` // figures of the card (config.Changed)
+	Failed   int             `json:"failed"`            // requests of the record, in neither side
 	SkipS    float64         `json:"skip_s"`
 	Skipped  int             `json:"skipped"`          // by SkipS
 	Rejected int             `json:"rejected"`         // by the simulated server, so in neither side
@@ -89,7 +90,8 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 	trace := filepath.Join(r.Dir, replayTrace)
 	out := &ReplayReport{
 		Name: r.Name, File: r.File, Format: r.Record.Format, Recorded: len(r.Record.Requests),
-		SpanS: last, Engine: r.Config.Systems[0].Engine, Failed: r.Record.Failed, SkipS: r.Skip,
+		SpanS: last, Engine: r.Config.Systems[0].Engine,
+		Changed: config.Changed(r.Config.Card), Failed: r.Record.Failed, SkipS: r.Skip,
 		Config: r.Config.Replayed(r.Name, trace, len(r.Record.Requests))}
 	simulate := r.choosePrefix
 	if identified {

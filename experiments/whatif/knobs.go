@@ -198,7 +198,12 @@ func (k *Knob) settings(base *config.Config, value string) ([]config.Setting, er
 	}
 	var settings []config.Setting
 	for _, key := range k.figures(base) {
-		v := machine.Changeable(strings.TrimPrefix(key, "card."))
+		figure := strings.TrimPrefix(key, "card.")
+		v := machine.Changeable(figure)
+		if _, err := (hw.Changes{figure: v * factor}).Check(); err != nil {
+			return nil, fmt.Errorf("--vary %s=%s: a factor of %s = %s: %w; a value itself is "+
+				"--vary %[3]s=%[2]s", k.Name, value, key, text(v), err)
+		}
 		settings = append(settings, config.NewSetting(key, text(v*factor)))
 	}
 	return settings, nil

@@ -167,14 +167,12 @@ func (s *Study) prepare(ctx context.Context, e *Evaluator) (variants []variant, 
 				return nil, nil, err
 			}
 			v := variant{knob: r.Knob.Name, value: value, row: -1}
-			var useless []string
+			var doubts []warn.Warning
 			if v.settings, err = r.Knob.settings(cfg, value); err == nil {
-				v.subjects, useless, err = s.subjects(e, v.settings)
+				v.subjects, doubts, err = s.subjects(e, v.settings)
 			}
-			if len(useless) > 0 && !slices.ContainsFunc(variants,
-				func(o variant) bool { return o.knob == v.knob }) {
-				notes = append(notes, useless...)
-			}
+			notes = addDoubts(notes, doubts, !slices.ContainsFunc(variants,
+				func(o variant) bool { return o.knob == v.knob }))
 			switch {
 			case err != nil && r.fallible:
 				notes = append(notes, fmt.Sprintf("%s = %s is left out: %v", r.Knob.Name, value, err))
@@ -204,17 +202,26 @@ func (s *Study) prepare(ctx context.Context, e *Evaluator) (variants []variant, 
 				return nil, nil, err
 			}
 			v.settings = slices.Concat(first, second)
-			var useless []string
-			if v.subjects, useless, err = s.subjects(e, v.settings); err != nil {
+			var doubts []warn.Warning
+			if v.subjects, doubts, err = s.subjects(e, v.settings); err != nil {
 				return nil, nil, err
 			}
-			if row+column == 0 {
-				notes = append(notes, useless...)
-			}
+			notes = addDoubts(notes, doubts, row+column == 0)
 			variants = append(variants, v)
 		}
 	}
 	return variants, notes, s.checkMetric(variants)
+}
+
+// addDoubts adds warnings of a variant to notes: of keys without effect if the variant is the first
+// of its kind, because others have the same; of cards each once.
+func addDoubts(notes []string, doubts []warn.Warning, first bool) []string {
+	for _, w := range doubts {
+		if first || w.Kind == warn.OtherCard && !slices.Contains(notes, w.Text) {
+			notes = append(notes, w.Text)
+		}
+	}
+	return notes
 }
 
 // checkSize refuses more values than a sweep may have, before they are made.
@@ -250,23 +257,23 @@ func (s *Study) load(settings []config.Setting, search bool) (*config.Sweep, err
 	return config.LoadVaried(s.Config, s.Set, [][]config.Setting{settings}, search)
 }
 
-// subjects returns the servers of a variant, as many as the configuration has. useless are warnings
-// of keys that the variant sets and no server uses, unless the configuration has them already.
-func (s *Study) subjects(e *Evaluator, settings []config.Setting) (all []subject, useless []string,
-	err error) {
+// subjects returns the servers of a variant, as many as the configuration has. doubts are warnings
+// of keys that the variant sets, unless the configuration has them already.
+func (s *Study) subjects(e *Evaluator, settings []config.Setting) (all []subject,
+	doubts []warn.Warning, err error) {
 	sweep, err := s.load(settings, s.Metric.Search())
 	if err != nil {
 		return nil, nil, err
 	}
 	known := warn.Texts(s.base.Variants[0].Config.Unused)
-	useless = slices.DeleteFunc(warn.Texts(sweep.Variants[0].Config.Unused),
-		func(text string) bool { return slices.Contains(known, text) })
+	doubts = slices.DeleteFunc(slices.Clone(sweep.Variants[0].Config.Unused),
+		func(w warn.Warning) bool { return slices.Contains(known, w.Text) })
 	all, err = s.servers(e, sweep)
 	if err == nil && len(all) != len(s.cases) {
 		err = fmt.Errorf("--vary: %s = %s makes %d servers of %d; a value changes servers and adds none",
 			settings[0].Key, config.Show(settings[0].Value), len(all), len(s.cases))
 	}
-	return all, useless, err
+	return all, doubts, err
 }
 
 // servers lists the servers of one variant of the configuration.

@@ -2,7 +2,6 @@ package answers
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -69,14 +68,7 @@ func cards(c *config.Config) string {
 	if len(c.Replicas) > 1 || c.Replicas[0] > 1 {
 		text = anyOf(c.Replicas) + " replicas of " + text
 	}
-	var changes []string
-	for _, key := range slices.Sorted(maps.Keys(c.Card)) {
-		changes = append(changes, key+" = "+config.Show(c.Card[key]))
-	}
-	if len(changes) > 0 {
-		text += " (changed: " + strings.Join(changes, ", ") + ")"
-	}
-	return text + originOfKernels(c)
+	return text + config.Changed(c.Card) + originOfKernels(c)
 }
 
 // originOfKernels tells a reader that the card's kernels are imported or derived from another card.

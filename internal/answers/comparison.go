@@ -44,9 +44,9 @@ func Comparison(r *validate.ReplayReport) *doc.Doc {
 
 // comparedRequests says which requests are compared, and how their prompts hit a prefix cache.
 func comparedRequests(r *validate.ReplayReport) []string {
-	lead := []string{fmt.Sprintf("%s (%s), %s over %s s, against %s simulated: %s on %s, engine %s.",
+	lead := []string{fmt.Sprintf("%s (%s), %s over %s s, against %s simulated: %s on %s%s, engine %s.",
 		r.File, r.Format, Count(r.Recorded, "request"), digits(r.SpanS), r.Summary.System,
-		r.Summary.Model, r.Summary.GPU, r.Engine)}
+		r.Summary.Model, r.Summary.GPU, r.Changed, r.Engine)}
 	for _, left := range []struct {
 		n   int
 		why string
