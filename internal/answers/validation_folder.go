@@ -88,7 +88,8 @@ func scatter(r *validate.Report, key string, m *sim.Metric) *doc.Chart {
 		}
 		return side + " (" + m.Unit + ")"
 	}
-	c := &doc.Chart{Title: m.Title(), X: axis("live"), Y: axis("simulated"), LogX: true, LogY: true}
+	c := &doc.Chart{Kind: doc.Lines, Title: m.Title(), X: axis("live"), Y: axis("simulated"),
+		LogX: true, LogY: true}
 	for _, l := range dots {
 		slices.SortFunc(l.Points, func(a, b doc.Point) int { return cmp.Compare(a.X, b.X) })
 		if len(l.Points) > 0 {
