@@ -1,7 +1,9 @@
 package hw
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -30,7 +32,7 @@ type Selected struct {
 
 // selected prices Selected for one model:
 //
-//	prefill   token q + ceil(q tiles / CTAs) (wave + rows FLOPs of CTAs / rate), or q query
+//	prefill   token q + sum over waves (wave + rows FLOPs of CTAs / rate), or q query
 //	indexer   pairs FLOPs / logits
 //	decode    launch + q tiles query, or launch + ceil(q tiles / CTAs) rows row
 //	indexer   index_launch + keys bytes / keys
@@ -84,7 +86,7 @@ func (s *selected) rows(span sim.Span) float64 {
 
 // prefill returns the seconds of chunks' attention, and those of an indexer's scores for them.
 func (s *selected) prefill(spans []sim.Span) (attention, index float64) {
-	var queries, rows, pairs, floor float64
+	var queries, rows, pairs float64
 	for _, span := range spans {
 		q := max(0, float64(span.Query))
 		queries += q
@@ -94,14 +96,32 @@ func (s *selected) prefill(spans []sim.Span) (attention, index float64) {
 	if queries == 0 {
 		return 0, 0
 	}
-	switch {
-	case s.fp8 && s.few:
+	if s.fp8 && s.few {
 		attention = queries * s.query
-	default:
-		attention = math.Ceil(queries*s.tiles/s.ctas) * (s.wave + rows/queries*s.row)
+	} else {
+		attention = s.waves(spans)
 	}
-	floor = s.peak.floor(rows*s.flops, queries*s.bytes)
+	floor := s.peak.floor(rows*s.flops, queries*s.bytes)
 	return max(attention+queries*s.token, floor), max(pairs*s.pair, pairs*s.scored/s.peak8)
+}
+
+// waves returns the seconds of prefill's waves. Queries of a chunk last as long as their mean, and
+// those of the longest chunk come first, so that a wave of several chunks lasts as long as its
+// longest and more work never takes less.
+func (s *selected) waves(spans []sim.Span) (seconds float64) {
+	longest := slices.Clone(spans)
+	slices.SortStableFunc(longest, func(a, b sim.Span) int {
+		return cmp.Compare(s.rows(b), s.rows(a))
+	})
+	tiles, done := 0.0, 0.0
+	for _, span := range longest {
+		tiles += max(0, float64(span.Query)) * s.tiles
+		if all := math.Ceil(tiles / s.ctas); all > done {
+			seconds += (all - done) * (s.wave + s.rows(span)*s.row)
+			done = all
+		}
+	}
+	return seconds
 }
 
 // decode returns the seconds of decodes' attention to some rows, summed over requests.
