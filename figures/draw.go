@@ -35,6 +35,15 @@ func picturesOf(dir string, runs []Run) ([]picture, error) {
 	if hasGoodput(runs) {
 		drawn = append(drawn, goodput())
 	}
+	if len(p) == 1 && len(p[0].runs) == 1 {
+		alone, err := oneRun(&p[0].runs[0])
+		if err != nil {
+			return nil, err
+		}
+		if len(alone.charts) > 0 {
+			pictures, drawn = append(pictures, alone), nil
+		}
+	}
 	for _, m := range drawn {
 		pictures = append(pictures, m.picture(p, x))
 	}

@@ -145,7 +145,7 @@ func acrossOf(all []curve) *axis {
 
 // distribution collects the requests that each series served at one x.
 func distribution(runs []Run, x abscissa, at float64) (ttft, tbt []curve, err error) {
-	firsts, gaps := map[string]*thinned{}, map[string]*thinned{}
+	firsts, gaps := map[string]*thinned[float64]{}, map[string]*thinned[float64]{}
 	var series []string
 	for i := range runs {
 		r := &runs[i]
@@ -155,7 +155,7 @@ func distribution(runs []Run, x abscissa, at float64) (ttft, tbt []curve, err er
 		name := bySystem(r)
 		series = append(series, name)
 		if firsts[name] == nil {
-			firsts[name], gaps[name] = new(thinned), new(thinned)
+			firsts[name], gaps[name] = sampled[float64](mostSampled), sampled[float64](mostSampled)
 		}
 		found, err := eachRow(r.folder, "requests.csv", func(t *table) {
 			if t.text(0, "first_token_s") == "" || t.text(0, "last_token_s") == "" {
@@ -185,29 +185,6 @@ func distribution(runs []Run, x abscissa, at float64) (ttft, tbt []curve, err er
 // mostSampled is how many values a distribution is drawn of at most: a share of them is that of all
 // within some 0.2 %.
 const mostSampled = 1 << 17
-
-// thinned keeps all values while they are few, then every second, fourth and so on, so that memory
-// does not grow with the requests of a run.
-type thinned struct {
-	values []float64
-	stride int // 2^stride values for one that is kept
-	seen   int
-}
-
-func (s *thinned) add(v float64) {
-	if s.seen&(1<<s.stride-1) == 0 {
-		if len(s.values) == mostSampled {
-			for i := range mostSampled / 2 {
-				s.values[i] = s.values[2*i]
-			}
-			s.values, s.stride = s.values[:mostSampled/2], s.stride+1
-		}
-		if s.seen&(1<<s.stride-1) == 0 {
-			s.values = append(s.values, v)
-		}
-	}
-	s.seen++
-}
 
 // timelineBins is how many spans of time a time line has at most.
 const timelineBins = 400

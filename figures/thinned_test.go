@@ -11,7 +11,7 @@ import (
 func TestThinned(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 1000, mostSampled, mostSampled + 1, 1_000_000} {
-		var s thinned
+		s := sampled[float64](mostSampled)
 		all := make([]float64, n)
 		for i := range all {
 			all[i] = math.Exp(draw.NormFloat64()) * (1 + float64(i)/1e6) // the queue grows

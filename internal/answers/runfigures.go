@@ -20,7 +20,7 @@ const overLoads = "Latency and throughput"
 // titles are of the pictures of runs, by the beginning of their names.
 var titles = []struct{ name, title string }{
 	{"ttft", overLoads}, {"throughput", overLoads}, {"tbt", overLoads}, {"goodput", overLoads},
-	{"time", "Where the time of a step went"}, {"cdf", "Distributions"},
+	{"run", "Over time"}, {"time", "Where the time of a step went"}, {"cdf", "Distributions"},
 	{"distributions", "Distributions, measured and simulated"}, {"error", "Error over time"},
 }
 
