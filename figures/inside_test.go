@@ -101,7 +101,8 @@ func TestInsideOfRuns(t *testing.T) {
 	for file, text := range map[string]string{
 		"summary.json":           `[{"name":"a b","system":"vllm","model":"lwm-7b","gpu":"h200","seed":1,"rate":0.5,"requests":3,"completed":2}]`,
 		"points/a b/config.toml": "[workload]\ntrace = \"longbench\"\n",
-		"points/a b/requests.csv": "id,output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,rejected\n" +
+		"points/a b/requests.csv": "id,output_tokens,arrival_s,scheduled_s,first_token_s," +
+			"last_token_s,rejected\n" +
 			"1,11,0,1,2,3,\n2,1,1,4,5,5,\n3,9,1,,,,too long\n",
 		"points/a b/steps.csv": "step,start_s,elapsed_s,decodes,prefills,waiting," +
 			"blocks_loaded,hbm_used_bytes\n" +

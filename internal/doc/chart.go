@@ -22,7 +22,7 @@ const (
 // Chart is one panel.
 type Chart struct {
 	ID      string    `json:"id,omitempty"` // of its element in HTML
-	Kind    Kind      `json:"kind"`
+	Kind    Kind      `json:"kind"`         // empty: Lines
 	Title   string    `json:"title"`
 	X       string    `json:"x"` // labels with units
 	Y       string    `json:"y"`

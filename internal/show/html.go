@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"compress/gzip"
 	"embed"
 	"fmt"
@@ -69,6 +70,7 @@ func HTML(w io.Writer, d *doc.Doc) error {
 		for _, c := range f.Charts {
 			p.Charts = append(p.Charts, c)
 			c.ID = fmt.Sprintf("chart-%d", len(p.Charts))
+			c.Kind = cmp.Or(c.Kind, doc.Lines)
 		}
 	}
 	for _, a := range []struct {
