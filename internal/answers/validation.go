@@ -136,6 +136,21 @@ func measuredLive(runs []validate.ValidatedRun) doc.Table {
 	return t
 }
 
+// metOf lists the runs below saturation, and counts those of them that miss no goal.
+func metOf(runs []validate.ValidatedRun, misses func(*validate.ValidatedRun) []string) (met int,
+	below []validate.ValidatedRun) {
+	for i := range runs {
+		if runs[i].Saturated {
+			continue
+		}
+		below = append(below, runs[i])
+		if len(misses(&runs[i])) == 0 {
+			met++
+		}
+	}
+	return met, below
+}
+
 // delayNear is how near a mean scheduling delay counts as near.
 const delayNear = 0.10
 
@@ -146,18 +161,12 @@ func goalsMet(runs []validate.ValidatedRun) (answer string, t doc.Table) {
 	t = doc.Table{Title: "Goals of runs below saturation", Columns: []doc.Column{{Name: "figure"},
 		{Name: "within", Unit: "%", Number: true}, {Name: "runs", Number: true},
 		{Name: "of", Number: true}, {Name: "the worst", Unit: "%", Number: true}, {Name: "note"}}}
-	below := slices.DeleteFunc(slices.Clone(runs),
-		func(r validate.ValidatedRun) bool { return r.Saturated })
+	met, below := metOf(runs, (*validate.ValidatedRun).Misses)
 	if len(below) == 0 {
 		return "No run is below saturation; the goals are for those.", t
 	}
-	goals, met := validate.Goals(), 0
+	goals := validate.Goals()
 	goals[delayKey] = delayNear
-	for i := range below {
-		if len(below[i].Misses()) == 0 {
-			met++
-		}
-	}
 	for _, key := range append(slices.Clone(withGoals), delayKey) {
 		within, of, worst := 0, 0, 0.0
 		for i := range below {

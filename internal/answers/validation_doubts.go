@@ -16,16 +16,8 @@ func doubtful(r *validate.Report) (warnings []warn.Said, folders []doc.Table) {
 	said := func(kind warn.Kind, format string, args ...any) {
 		warnings = append(warnings, warn.Said{Warning: warn.New(kind, format, args...)})
 	}
-	below, met := 0, 0
-	for i := range r.Runs {
-		if run := &r.Runs[i]; !run.Saturated {
-			below++
-			if len(run.Misses()) == 0 {
-				met++
-			}
-		}
-	}
-	if float64(met) < validate.GoalShare*float64(below) {
+	met, below := metOf(r.Runs, (*validate.ValidatedRun).Misses)
+	if float64(met) < validate.GoalShare*float64(len(below)) {
 		said(warn.GoalsMissed, "fewer runs than %.0f %% meet every goal", 100*validate.GoalShare)
 	}
 	list := func(title, column string) *doc.Table {
@@ -66,16 +58,10 @@ func folderRow(r *validate.ValidatedRun, value doc.Cell) doc.Row {
 // stoodStill says what steps in which the machine stood still have to do with the runs below
 // saturation that miss a goal.
 func stoodStill(runs []validate.ValidatedRun) []string {
-	below, met, in, stood, steps := 0, 0, 0, 0, int64(0)
-	for i := range runs {
-		run := &runs[i]
-		if run.Saturated {
-			continue
-		}
-		below++
-		if len(run.QuietMisses()) == 0 {
-			met++
-		}
+	met, below := metOf(runs, (*validate.ValidatedRun).QuietMisses)
+	in, stood, steps := 0, 0, int64(0)
+	for i := range below {
+		run := &below[i]
 		if run.Stepped {
 			steps += run.Live.Steps
 		}
@@ -89,7 +75,7 @@ func stoodStill(runs []validate.ValidatedRun) []string {
 	}
 	return []string{fmt.Sprintf("The machine stood still in %d of the live runs' %d steps, of %s: a "+
 		"decode of the same work took 1.25 times the median and more. Without that, %d of %d meet every "+
-		"goal.", stood, steps, Count(in, "run"), met, below)}
+		"goal.", stood, steps, Count(in, "run"), met, len(below))}
 }
 
 // How far the host's part of decode steps may be from what is simulated before an answer says so,
