@@ -138,6 +138,11 @@ func (r *runRow) rejects() bool {
 	return slices.ContainsFunc(r.runs, func(s *sim.Summary) bool { return s.Rejected > 0 })
 }
 
+// preempts reports whether a run preempted a request.
+func (r *runRow) preempts() bool {
+	return slices.ContainsFunc(r.runs, func(s *sim.Summary) bool { return s.Preempted > 0 })
+}
+
 // met counts the runs that met the service level, and those of which that is known: a run that
 // ended early is not judged.
 func (r *runRow) met() (met, judged int) {

@@ -106,8 +106,8 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 			m := &shown[i]
 			c := x.cell(m)
 			switch {
-			case m.Key == "served" && !x.rejects(), m.Key == "preempted" && c.Value == nil,
-				m.Key == "recomputed" && c.Value == nil:
+			case m.Key == "served" && !x.rejects(),
+				(m.Key == "preempted" || m.Key == "recomputed") && !x.preempts():
 				c = doc.Cell{} // a column that says nothing is not shown
 			case m.Key == "served":
 				c = doc.As(*x.share().Value, x.share().String())

@@ -134,6 +134,24 @@ func TestSustainedLoads(t *testing.T) {
 	}
 }
 
+// Preemptions have columns where there are some: the mean over all seeds.
+func TestPreemptionsAreShown(t *testing.T) {
+	r := &Runs{Unit: "requests/s", Sums: []sim.Summary{
+		{System: "a", Rate: 1, Seed: 1, Completed: 1, Preempted: 3, RecomputedShare: 0.5},
+		{System: "a", Rate: 1, Seed: 2, Completed: 1}, {System: "b", Rate: 1, Seed: 1, Completed: 1}}}
+	got := cells(t, r.Doc().Tables, "Results", "a")
+	if got["preempted times"] != "1.50" || got["recomputed % of time"] != "25.0" {
+		t.Errorf("%v", got)
+	}
+	r.Sums = r.Sums[1:]
+	table := r.Doc().Tables[0]
+	for _, i := range table.Shown() {
+		if name := table.Columns[i].Name; name == "preempted" || name == "recomputed" {
+			t.Errorf("a column %s of nothing", name)
+		}
+	}
+}
+
 // Systems are compared seed by seed where there are five seeds: they have the same arrivals.
 func TestPairedDifferences(t *testing.T) {
 	var sums []sim.Summary
