@@ -325,36 +325,64 @@ func (r *Runs) warnings() []doc.Warning {
 	})
 }
 
-// which names runs by system and load.
+// which names runs by system and load, and by what axes set if the system's variants are among them
+// at different loads.
 func (r *Runs) which(names []string) string {
 	if len(names) == len(r.Sums) {
 		return "all runs"
 	}
-	systems, loads := r.loads(func(s *sim.Summary) bool { return slices.Contains(names, s.Name) })
-	_, every := r.loads(func(*sim.Summary) bool { return true })
-	for i, s := range systems {
-		systems[i] = s + " at " + strings.Join(loads[s], ", ")
-		if n := len(loads[s]); n > 1 && n == len(every[s]) {
-			systems[i] = s + " at every load"
+	axes := r.axes()
+	variant := func(i int) string {
+		name := r.Sums[i].System
+		for k, value := range r.set(i, axes) {
+			name += " " + axes[k][strings.LastIndexByte(axes[k], '.')+1:] + "=" + value
+		}
+		return name
+	}
+	of := func(i int) bool { return slices.Contains(names, r.Sums[i].Name) }
+	_, where := r.loads(variant, of)
+	alike := map[string][]string{} // system -> loads of its first variant
+	partly := map[string]bool{}    // systems whose variants have others
+	for i := range r.Sums {
+		s, at := r.Sums[i].System, where[variant(i)]
+		if first, known := alike[s]; !known {
+			alike[s] = at
+		} else if !slices.Equal(first, at) {
+			partly[s] = true
 		}
 	}
-	return strings.Join(systems, "; ")
+	name := func(i int) string {
+		if s := r.Sums[i].System; !partly[s] {
+			return s
+		}
+		return variant(i)
+	}
+	said, loads := r.loads(name, of)
+	_, every := r.loads(name, func(int) bool { return true })
+	for i, s := range said {
+		said[i] = s + " at " + strings.Join(loads[s], ", ")
+		if n := len(loads[s]); n > 1 && n == len(every[s]) {
+			said[i] = s + " at every load"
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
-// loads lists the systems of runs, and the loads of each, in order.
-func (r *Runs) loads(wanted func(*sim.Summary) bool) (systems []string, loads map[string][]string) {
+// loads lists the names of runs, and the loads of each name, in order.
+func (r *Runs) loads(name func(run int) string, wanted func(run int) bool) (names []string,
+	loads map[string][]string) {
 	loads = map[string][]string{}
 	for i := range r.Sums {
-		s := &r.Sums[i]
-		if !wanted(s) {
+		if !wanted(i) {
 			continue
 		}
-		if loads[s.System] == nil {
-			systems = append(systems, s.System)
+		of := name(i)
+		if loads[of] == nil {
+			names = append(names, of)
 		}
-		if l := loadOf(s).String(); !slices.Contains(loads[s.System], l) {
-			loads[s.System] = append(loads[s.System], l)
+		if l := loadOf(&r.Sums[i]).String(); !slices.Contains(loads[of], l) {
+			loads[of] = append(loads[of], l)
 		}
 	}
-	return systems, loads
+	return names, loads
 }

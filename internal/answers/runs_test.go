@@ -2,6 +2,7 @@ package answers
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -208,5 +209,42 @@ func TestSeriousWarningsFirst(t *testing.T) {
 	want := []string{"rejected", "unstable", "truncated", "few", "heads sampled", "assumed"}
 	if !slices.Equal(texts, want) {
 		t.Errorf("%q, want %q", texts, want)
+	}
+}
+
+// A warning names the runs that have it by system and load, and by what axes set if not all
+// variants of the system have it at the same loads.
+func TestWhichRuns(t *testing.T) {
+	var r Runs
+	for _, system := range []string{"a", "b"} {
+		for _, budget := range []int{1024, 2048} {
+			for _, rate := range []float64{0.5, 1} {
+				for seed := range uint64(2) {
+					r.Sums = append(r.Sums, sim.Summary{System: system, Rate: rate, Seed: seed,
+						Name: fmt.Sprintf("%s%d%g%d", system, budget, rate, seed)})
+					r.Settings = append(r.Settings, map[string]any{"system.budget_tokens": budget,
+						"workload.rate": rate, "seed": seed})
+				}
+			}
+		}
+	}
+	for want, names := range map[string][]string{
+		"a budget_tokens=2048 at 1": {"a204811"}, // of one seed
+		"a budget_tokens=1024 at 0.5; a budget_tokens=2048 at every load": {"a10240.50", "a20480.51",
+			"a204810"},
+		"a at every load":             {"a10240.50", "a102410", "a20480.50", "a204810"},
+		"a at 1":                      {"a102410", "a204810"},
+		"b budget_tokens=1024 at 0.5": {"b10240.50", "b10240.51"},
+		"a at every load; b budget_tokens=2048 at 1": {"a10240.50", "a102410", "a20480.50", "a204810",
+			"b204810"},
+	} {
+		if got := r.which(names); got != want {
+			t.Errorf("%q: %q, want %q", names, got, want)
+		}
+	}
+	near := warn.New(warn.NearLimit, "near a limit: of the step").About("all KV")
+	r.Sums[6].Warnings = []warn.Warning{near}
+	if got := r.warnings(); len(got) != 1 || got[0].Of != "a budget_tokens=2048 at 1" {
+		t.Errorf("%+v", got)
 	}
 }
