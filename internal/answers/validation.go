@@ -72,7 +72,8 @@ func errorsOf(runs []validate.ValidatedRun, title string, keys []string) doc.Tab
 	})
 	for _, key := range keys {
 		m := compared(key)
-		t.Columns = append(t.Columns, doc.Column{Name: m.Name, Unit: statOf(&m), Number: true})
+		t.Columns = append(t.Columns, doc.Column{Name: m.Name, Unit: statOf(&m), Number: true,
+			Minor: true})
 	}
 	t.Columns = append(t.Columns, doc.Column{Name: "goals"})
 	for i := range runs {

@@ -120,18 +120,15 @@ func order(r *validate.Report) (answers []string, swapped []doc.Table) {
 		return []string{fmt.Sprintf("The order of the systems is the same: in all %d pairs at one load, "+
 			"by mean TTFT and by throughput.", pairs)}, nil
 	}
-	t := doc.Table{Title: "Pairs in another order", Columns: []doc.Column{{Name: "figure"},
-		{Name: "better live"}, {Name: "live", Number: true}, {Name: "simulated", Number: true},
-		{Name: "worse live"}, {Name: "live", Number: true}, {Name: "simulated", Number: true}}}
+	t := doc.Table{Title: "Pairs in another order, the better live run first",
+		Columns: columns(2, "figure", "run", "live", "simulated")}
 	for _, s := range swaps {
 		m := compared(s.Metric)
-		cells := doc.Texts(inRow(&m))
-		for _, run := range []*validate.ValidatedRun{s.First, s.Second} {
+		for i, run := range []*validate.ValidatedRun{s.First, s.Second} {
 			c, _ := run.Of(s.Metric)
-			cells = append(cells, doc.Text(run.Run), doc.Number(m.Scale*c.Live),
-				doc.Number(m.Scale*c.Simulated))
+			t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.Text(inRow(&m)), doc.Text(run.Run),
+				doc.Number(m.Scale * c.Live), doc.Number(m.Scale * c.Simulated)}, Ruled: i == 0})
 		}
-		t.Rows = append(t.Rows, doc.Row{Cells: cells})
 	}
 	return []string{fmt.Sprintf("The order of the systems differs in %d of %d pairs at one load.",
 		len(swaps), pairs)}, []doc.Table{t}
