@@ -12,8 +12,8 @@
 // bars.go, notes.go, legend.go and marker.go. DrawFits (fits.go) makes
 // those of a calibration. DrawValidation (validate.go) makes those of a validation: a table of
 // errors in colour, the steps of each run, phases side by side. DrawComparison
-// (compare.go) makes those of a real server's record held against its simulation, DrawPlan
-// (plan.go) that of the candidates of a plan, DrawDescription (reuse.go) that of what prefix caches
-// find of a trace.
-// The package knows result files and nothing of what made them.
+// (compare.go) makes those of a real server's record held against its simulation, DrawDescription
+// (reuse.go) that of what prefix caches find of a trace. DrawDoc (document.go) draws the charts of
+// a document: lines, lying bars and effects of knobs (rows.go), heat maps (heatmap.go).
+// The package knows result files and documents, and nothing of what made them.
 package figures

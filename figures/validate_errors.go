@@ -107,19 +107,11 @@ func drawErrors(dir string, runs []validated, formats []string) ([]string, error
 
 // drawScale draws the scale of colours at the bottom.
 func drawScale(c *draw.Canvas, style text.Style, left, width vg.Length) {
-	const cells = 31
 	bar := width / 2
 	x, low := left+(width-bar)/2, c.Min.Y+18
-	for i := range cells {
-		e := fullShade * (2*float64(i)/(cells-1) - 1)
-		from, to := x+bar*vg.Length(i)/cells, x+bar*vg.Length(i+1)/cells
-		c.FillPolygon(shade(e), []vg.Point{{X: from, Y: low}, {X: to, Y: low}, {X: to, Y: low + 11},
-			{X: from, Y: low + 11}})
-	}
-	for _, share := range []float64{-1, 0, 1} {
-		c.FillText(style, vg.Point{X: x + bar*vg.Length(share+1)/2, Y: low - 9},
-			strings.Replace(fmt.Sprintf("%+.0f %%", 100*fullShade*share), "+0", "0", 1))
-	}
+	full := fmt.Sprintf("%.0f %%", 100*fullShade)
+	drawShades(c, vg.Point{X: x, Y: low}, bar,
+		func(share float64) color.Color { return shade(fullShade * share) }, "-"+full, "0 %", "+"+full)
 	style.XAlign = text.XRight
 	c.FillText(style, vg.Point{X: x - 12, Y: low + 5}, "simulated lower")
 	style.XAlign = text.XLeft

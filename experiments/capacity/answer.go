@@ -75,7 +75,7 @@ type Bare struct {
 // Choice is what one candidate came to.
 type Choice struct {
 	Name    string         `json:"name"`
-	Family  string         `json:"-"` // the name without the step size that the plan tried by itself
+	Family  string         `json:"family,omitempty"` // the name, without a step size of the plan's own
 	System  string         `json:"system"`
 	Engine  string         `json:"engine"`
 	Model   string         `json:"model"`
@@ -273,10 +273,8 @@ func (a *Purchase) warn(o *option) {
 // byMiss lists options that meet nothing, those that miss by the least first, at one miss the
 // cheaper one.
 func byMiss(options []*option) []*option {
-	missing := slices.DeleteFunc(
-		slices.Clone(options),
-		func(o *option) bool { return o.last() == nil },
-	)
+	missing := slices.DeleteFunc(slices.Clone(options),
+		func(o *option) bool { return o.last() == nil })
 	slices.SortStableFunc(missing, func(x, y *option) int {
 		a, _ := x.last().severity()
 		b, _ := y.last().severity()
@@ -300,15 +298,13 @@ func (o *option) last() *fleetRun {
 func (o *option) choice() Choice {
 	s := &o.Point.System
 	c := Choice{
-		Name:   o.Label,
-		Family: cmp.Or(o.family, o.Label),
-		System: s.Name,
-		Engine: s.Engine,
-		Model:  o.Point.Model,
-		GPU:    o.Point.GPU,
-		Axes: config.SettingsMap(
-			o.Settings,
-		),
+		Name:           o.Label,
+		Family:         cmp.Or(o.family, o.Label),
+		System:         s.Name,
+		Engine:         s.Engine,
+		Model:          o.Point.Model,
+		GPU:            o.Point.GPU,
+		Axes:           config.SettingsMap(o.Settings),
 		Outcome:        o.outcome,
 		GPUsPerReplica: o.gpus,
 		StepTokens:     s.MaxTokens,
@@ -325,23 +321,15 @@ func (o *option) choice() Choice {
 	case Misses:
 		c.Reason = fmt.Sprintf("misses %s with %s", strings.Join(o.missed(), " and "), counted(o.most))
 		if len(c.Limits) > 0 {
-			c.Reason = fmt.Sprintf(
-				"%s is %.3g times its limit with %s",
-				c.Limits[0].Name,
-				c.Limits[0].Of,
-				o.missLoad(),
-			)
+			c.Reason = fmt.Sprintf("%s is %.3g times its limit with %s", c.Limits[0].Name, c.Limits[0].Of,
+				o.missLoad())
 		}
 	case Dearer:
 		c.USDPerHour = float64(o.most+1+o.spare) * o.replica
 		c.Reason = fmt.Sprintf("at least %s an hour", USD(c.USDPerHour))
 		if o.most > 0 {
-			c.Reason = fmt.Sprintf(
-				"misses %s with %s, so at least %s an hour",
-				strings.Join(o.missed(), " and "),
-				counted(o.most),
-				USD(c.USDPerHour),
-			)
+			c.Reason = fmt.Sprintf("misses %s with %s, so at least %s an hour",
+				strings.Join(o.missed(), " and "), counted(o.most), USD(c.USDPerHour))
 		}
 	}
 	return c

@@ -129,9 +129,7 @@ func (e *evidence) budget(p *config.Point) string {
 	if share, ok := budgets[strconv.Itoa(s.BudgetTokens)]; ok {
 		return fmt.Sprintf(
 			"%.1f %% of full attention's LongBench score with %d tokens (SparseServe, table A.1)",
-			100*share,
-			s.BudgetTokens,
-		)
+			100*share, s.BudgetTokens)
 	}
 	return fmt.Sprintf("not published for %d tokens; table A.1 of SparseServe has %s", s.BudgetTokens,
 		strings.Join(slices.SortedFunc(maps.Keys(budgets), byNumber), ", "))

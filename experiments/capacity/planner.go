@@ -29,6 +29,7 @@ const GoodputConfidence = 0.95
 // grows without end in less than half of the runs.
 type Goodput struct {
 	Name     string         `json:"name"`
+	Asked    string         `json:"asked,omitempty"` // what all candidates serve, in words
 	System   string         `json:"system"`
 	Model    string         `json:"model"`
 	GPU      string         `json:"gpu"`
@@ -36,7 +37,8 @@ type Goodput struct {
 	Seeds    []uint64       `json:"seeds"`
 	Requests int            `json:"requests"` // a run; of sessions, the longest
 
-	Goodput float64 `json:"goodput"` // requests/s, or sessions/s
+	Goodput float64 `json:"goodput"`
+	Unit    string  `json:"unit"` // of rates: requests/s or sessions/s
 	// Low and High are the ends of Student's t interval over each seed's own
 	// goodput; nil when there are fewer than three seeds.
 	Low          *float64  `json:"low"`
@@ -64,11 +66,7 @@ type Goodput struct {
 	Warnings []warn.Warning `json:"warnings"`
 
 	search *search
-	unit   string // of rates
 }
-
-// RateUnit is what the goodput counts a second: requests or sessions.
-func (g *Goodput) RateUnit() string { return g.unit }
 
 // Bounded is a bound of the service level and what a run has of it.
 type Bounded struct {
@@ -329,7 +327,7 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		Axes: config.SettingsMap(c.Settings), Seeds: s.seeds, Requests: traces.Count(c.Point.Workload),
 		Goodput: low, Confidence: GoodputConfidence,
 		SLO: c.Point.SLO.String(s.slo.bounds), Runs: len(s.shared), Warnings: []warn.Warning{},
-		search: s, unit: s.unit,
+		search: s, Unit: s.unit,
 	}
 	for _, seed := range s.seeds {
 		own, fails := bracketOf(s.seedOutcomes(seed, s.own[seed]))

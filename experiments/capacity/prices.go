@@ -99,12 +99,8 @@ func (p *Prices) check(i int) error {
 	}
 	for _, other := range p.Rows[:i] {
 		if other.Provider == r.Provider && other.GPU == r.GPU {
-			return fault(
-				"%s of %s is priced twice, at line %d too; give one of them another provider",
-				r.GPU,
-				r.Provider,
-				other.line,
-			)
+			return fault("%s of %s is priced twice, at line %d too; give one of them another provider",
+				r.GPU, r.Provider, other.line)
 		}
 	}
 	return nil
@@ -158,10 +154,6 @@ func (p *Prices) Of(table, gpu string) (Price, error) {
 		have = append(have, r.Provider)
 	}
 	return Price{}, fmt.Errorf(
-		"gpu = %q: plan.prices = %q has no price of it; %s of %s, and low, mid and high, do",
-		gpu,
-		table,
-		strings.Join(have, ", "),
-		p.File,
-	)
+		"gpu = %q: plan.prices = %q has no price of it; %s of %s, and low, mid and high, do", gpu,
+		table, strings.Join(have, ", "), p.File)
 }

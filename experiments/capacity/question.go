@@ -106,26 +106,27 @@ func (t Tokens) String() string {
 		t.Most)
 }
 
-// String is the question in words, a line each.
-func (q *Question) String() string {
-	var b strings.Builder
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-11s%s\n", name, fmt.Sprintf(format, args...))
-	}
-	row("model", "%s, context of %d tokens", strings.Join(q.Models, ", "), q.Context)
-	cards := q.GPUs
-	if len(q.Cards) > 0 {
-		cards = q.Cards
-	}
-	row("cards", "%s", strings.Join(cards, ", "))
-	row("prompts", "%s", q.Prompts)
-	row("outputs", "%s", q.Outputs)
+// Lines are the question in words, a line each.
+func (q *Question) Lines() []string {
 	load := q.Load
 	if q.Turns > 0 {
 		load += fmt.Sprintf(", of %.3g turns and %g s between them on average", q.Turns, q.ThinkS)
 	}
-	row("load", "%s", load)
-	row("limits", "%s", q.SLO)
-	row("margin", "%g %% more load, %d spare replicas", 100*q.Headroom, q.Spare)
-	return b.String()
+	return []string{
+		fmt.Sprintf("model: %s, context of %d tokens", strings.Join(q.Models, ", "), q.Context),
+		"cards: " + q.CardsText(),
+		"prompts: " + q.Prompts.String(),
+		"outputs: " + q.Outputs.String(),
+		"load: " + load,
+		"limits: " + q.SLO,
+		fmt.Sprintf("margin: %g %% more load, %d spare replicas", 100*q.Headroom, q.Spare),
+	}
+}
+
+// CardsText lists the cards, with what is changed of them.
+func (q *Question) CardsText() string {
+	if len(q.Cards) > 0 {
+		return strings.Join(q.Cards, ", ")
+	}
+	return strings.Join(q.GPUs, ", ")
 }

@@ -131,9 +131,9 @@ func TestGoodputOfSessions(t *testing.T) {
 	}
 	w := candidates[0].Point.Workload
 	w.Rate = found[0].Goodput
-	if g := &found[0]; g.RateUnit() != "sessions/s" || math.Abs(g.Goodput-5) > 0.5 ||
+	if g := &found[0]; g.Unit != "sessions/s" || math.Abs(g.Goodput-5) > 0.5 ||
 		g.Requests != steadyAt(&w, 2) {
-		t.Errorf("%g %s of %d requests, want about 5 sessions/s of %d", g.Goodput, g.RateUnit(),
+		t.Errorf("%g %s of %d requests, want about 5 sessions/s of %d", g.Goodput, g.Unit,
 			g.Requests, steadyAt(&w, 2))
 	}
 }

@@ -35,11 +35,8 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 	case s.SpeculateTokens > 0 && s.Engine == "vllm-0.5":
 		return "", "vLLM of this age drafts with no MTP layers", nil
 	case s.Base != engine.Defaults.Base || s.Prefill != "chunked" && s.Prefill != "plain":
-		return "", fmt.Sprintf(
-			"vLLM as released does not schedule with base = %q and prefill = %q",
-			s.Base,
-			s.Prefill,
-		), nil
+		return "", fmt.Sprintf("vLLM as released does not schedule with base = %q and prefill = %q",
+			s.Base, s.Prefill), nil
 	}
 	model, err := hw.LoadModel(p.Model)
 	if err != nil {

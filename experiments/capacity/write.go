@@ -75,59 +75,17 @@ func remove(dir string, names ...string) error {
 
 // candidates lists the candidates. What is not known of one is empty.
 func (a *Purchase) candidates() []byte {
-	table := run.NewTable(
-		"candidate",
-		"system",
-		"engine",
-		"model",
-		"gpu",
-		"gpus_per_replica",
-		"step_tokens",
-		"usd_per_gpu_hour",
-		"price_of",
-		"price_date",
-		"outcome",
-		"replicas",
-		"gpus",
-		"usd_per_hour",
-		"usd_per_million_input_tokens",
-		"usd_per_million_output_tokens",
-		"usd_per_million_total_tokens",
-		"throughput_tok_s",
-		"largest_load",
-		"headroom",
-		"nearest_limit",
-		"nearest_share",
-		"next_limit",
-		"next_share",
-		"short_of",
-		"runs",
-		"reason",
-	)
+	table := run.NewTable("candidate", "system", "engine", "model", "gpu", "gpus_per_replica",
+		"step_tokens", "usd_per_gpu_hour", "price_of", "price_date", "outcome", "replicas", "gpus",
+		"usd_per_hour", "usd_per_million_input_tokens", "usd_per_million_output_tokens",
+		"usd_per_million_total_tokens", "throughput_tok_s", "largest_load", "headroom", "nearest_limit",
+		"nearest_share", "next_limit", "next_share", "short_of", "runs", "reason")
 	for i := range a.Candidates {
 		c := &a.Candidates[i]
-		row := []any{
-			c.Name,
-			c.System,
-			c.Engine,
-			c.Model,
-			c.GPU,
-			known(c.GPUsPerReplica),
-			known(c.StepTokens),
-			known(c.Price.USDPerHour),
-			c.Price.Provider,
-			c.Price.Date,
-			c.Outcome,
-			known(c.Replicas),
-			known(c.GPUs),
-			known(c.USDPerHour),
-			known(c.USDPerMInput),
-			known(c.USDPerMOutput),
-			known(c.USDPerMTotal),
-			known(c.ThroughputTokS),
-			c.Largest,
-			c.Headroom,
-		}
+		row := []any{c.Name, c.System, c.Engine, c.Model, c.GPU, known(c.GPUsPerReplica),
+			known(c.StepTokens), known(c.Price.USDPerHour), c.Price.Provider, c.Price.Date, c.Outcome,
+			known(c.Replicas), known(c.GPUs), known(c.USDPerHour), known(c.USDPerMInput),
+			known(c.USDPerMOutput), known(c.USDPerMTotal), known(c.ThroughputTokS), c.Largest, c.Headroom}
 		for j := range 2 {
 			if j < len(c.Limits) {
 				row = append(row, c.Limits[j].Name, c.Limits[j].Of)
@@ -151,22 +109,8 @@ func known[T int | float64](x T) any {
 // trail lists every run in the order of the candidates. A run that ended as soon as its outcome was
 // known has no values.
 func (a *Purchase) trail() []byte {
-	table := run.NewTable(
-		"candidate",
-		"stage",
-		"replicas",
-		"load",
-		"requests",
-		"seed",
-		"bounds",
-		"rejected_share",
-		"missed_share",
-		"unstable",
-		"completed",
-		"holds",
-		"ended_early_by",
-		"hash",
-	)
+	table := run.NewTable("candidate", "stage", "replicas", "load", "requests", "seed", "bounds",
+		"rejected_share", "missed_share", "unstable", "completed", "holds", "ended_early_by", "hash")
 	for _, o := range a.options {
 		for _, r := range o.runs {
 			holds := r.holds()
@@ -176,22 +120,8 @@ func (a *Purchase) trail() []byte {
 				if t.Cut == "" {
 					bounds = boundsText(r.slo.bounds, t.Bounded)
 				}
-				table.Add(
-					o.Label,
-					r.stage,
-					r.replicas,
-					r.load,
-					r.requests,
-					t.Seed,
-					bounds,
-					t.Rejected,
-					t.Missed,
-					t.Unstable,
-					t.Completed,
-					holds,
-					t.Cut,
-					t.Hash,
-				)
+				table.Add(o.Label, r.stage, r.replicas, r.load, r.requests, t.Seed, bounds, t.Rejected,
+					t.Missed, t.Unstable, t.Completed, holds, t.Cut, t.Hash)
 			}
 		}
 	}

@@ -297,7 +297,11 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	out := &Result{Format: 1, Name: s.base.Name, Metric: s.Metric.Name, Label: s.Metric.Label,
+	label := s.Metric.Label
+	if s.Metric.Search() {
+		label = "goodput (" + capacity.RateUnit(&s.cases[0].point().Workload) + ")"
+	}
+	out := &Result{Format: 1, Name: s.base.Name, Metric: s.Metric.Name, Label: label,
 		Higher: s.Metric.Higher,
 		Notes:  slices.Concat([]string{}, notes), config: s.base.Variants[0].Config}
 	if s.Metric.Search() {

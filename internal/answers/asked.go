@@ -159,37 +159,50 @@ func Count(n int, noun string) string {
 
 // Seeds lists the seeds of configurations, such as "seeds 1, 2".
 func Seeds(configs ...*config.Config) string {
-	var seeds []string
+	var seeds []uint64
 	for _, c := range configs {
 		for _, seed := range c.Seeds {
-			if text := strconv.FormatUint(seed, 10); !slices.Contains(seeds, text) {
-				seeds = append(seeds, text)
+			if !slices.Contains(seeds, seed) {
+				seeds = append(seeds, seed)
 			}
 		}
 	}
-	if len(seeds) == 1 {
-		return "seed " + seeds[0]
+	return listSeeds(seeds)
+}
+
+// listSeeds lists seeds, such as "seeds 1, 2".
+func listSeeds(seeds []uint64) string {
+	words := make([]string, len(seeds))
+	for i, seed := range seeds {
+		words[i] = strconv.FormatUint(seed, 10)
 	}
-	return "seeds " + strings.Join(seeds, ", ")
+	if len(seeds) == 1 {
+		return "seed " + words[0]
+	}
+	return "seeds " + strings.Join(words, ", ")
 }
 
 // askedOf says what the runs of a folder were, and the unit of their rates. It reads the folder's
 // configuration, or those of its runs.
 func askedOf(dir string, runs []string) (asked []string, unit string) {
-	unit = "requests/s"
-	var configs []*config.Config
-	for _, folder := range append([]string{dir}, runs...) {
+	configs := configsOf(append([]string{dir}, runs...))
+	if len(configs) == 0 {
+		return nil, "requests/s"
+	}
+	return []string{Asked(configs...) + ", " + Seeds(configs...) + "."},
+		capacity.RateUnit(&configs[len(configs)-1].Workload)
+}
+
+// configsOf loads the configuration of the first folder or, where it has none, of all others.
+func configsOf(folders []string) (configs []*config.Config) {
+	for i, folder := range folders {
 		c, err := config.Load(filepath.Join(folder, "config.toml"), nil)
 		if err != nil {
 			continue // such as one whose trace is on another machine: the numbers stand by themselves
 		}
-		configs, unit = append(configs, c), capacity.RateUnit(&c.Workload)
-		if folder == dir {
+		if configs = append(configs, c); i == 0 {
 			break
 		}
 	}
-	if len(configs) == 0 {
-		return nil, unit
-	}
-	return []string{Asked(configs...) + ", " + Seeds(configs...) + "."}, unit
+	return configs
 }

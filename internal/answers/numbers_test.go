@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/show"
 )
@@ -134,84 +133,5 @@ func TestNumbersOfRuns(t *testing.T) {
 		if got, ok := drawn[y]; !ok || math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s of a is drawn as %g, want %g; all are %v", y, got, want, drawn)
 		}
-	}
-}
-
-func TestNumbersOfPlans(t *testing.T) {
-	p := made(t, folder(t, map[string]string{"plan.json": `[{"name": "a", "model": "m", "gpu": "g",
- "seeds": [1, 2], "requests": 90, "goodput": 1.25, "low": 1.125, "high": 1.5, "limited_by": "tbt",
- "slo": "level", "bounds": [{"name": "tbt", "stat": "p99", "limit_s": 0.5, "value_s": 0.375}],
- "rejected_share": 0.02, "throughput_tok_s": 321, "runs": 17, "warnings": []},
- {"name": "b", "model": "m", "gpu": "g", "seeds": [1], "requests": 90, "goodput": 2,
- "warnings": []}]`}))
-	expect(t, "a", cells(t, p.Tables, "Candidates", "a"), map[string]string{"limited by": "tbt",
-		"bounds": "P99 TBT 0.375 of 0.500 s", "goodput req/s": "1.25", "95 % interval": "1.12 to 1.50",
-		"rejected %": "2.00", "output tok/s": "321", "runs": "17"})
-	expect(t, "b", cells(t, p.Tables, "Candidates", "b"), map[string]string{"95 % interval": "-"})
-	bar := p.Figures[0].Charts[0].Bars[0].Parts[0]
-	if bar.Value != 1.25 || *bar.Low != 1.125 || *bar.High != 1.5 {
-		t.Errorf("the bar of a is %+v", bar)
-	}
-}
-
-func TestNumbersOfPurchases(t *testing.T) {
-	p := made(t, folder(t, map[string]string{"purchase.json": `{"load": "20/s", "slo": "level",
- "requests": 540, "seeds": [1], "prices": "mid", "warnings": [],
- "choice": {"name": "a", "gpu": "h100", "replicas": 2, "gpus": 4, "usd_per_hour": 15.4,
-  "usd_per_million_output_tokens": 0.934, "headroom": 0.4375, "limited_by": ["tbt"]},
- "candidates": [
- {"name": "a", "gpu": "h100", "outcome": "meets", "replicas": 2, "gpus": 4,
-  "price": {"provider": "p", "usd_per_gpu_hour": 3.85, "date": "2026-09-25"},
-  "usd_per_hour": 15.4, "usd_per_million_output_tokens": 0.934,
-  "limits": [{"limit": "P99 TBT <= 0.15 s", "name": "tbt", "of": 0.6673}],
-  "throughput_tok_s": 4579},
- {"name": "b", "gpu": "a100", "outcome": "misses", "reason": "out of memory"}]}`}))
-	if got, want := p.Answers[0], "a: 2 replicas, 4 h100, 15.4 $ an hour, 0 $ per million input "+
-		"tokens "+
-		"or 0.934 $ per million output "+
-		"tokens; 43.8 % of the load could be added; beyond it tbt is missed"; got != want {
-		t.Errorf("the answer is\n%q, want\n%q", got, want)
-	}
-	const title = "What each candidate comes to"
-	expect(t, "a", cells(t, p.Tables, title, "a"), map[string]string{"outcome": "meets",
-		"nearest limit": "P99 TBT <= 0.15 s, at 66.7 %", "price of": "p, 2026-09-25", "replicas": "2",
-		"GPUs": "4", "$/GPU/h": "3.85", "$/h": "15.4", "$/M tokens": "0.934", "output tok/s": "4579"})
-	expect(t, "b", cells(t, p.Tables, title, "b"), map[string]string{"outcome": "misses",
-		"nearest limit": "out of memory", "replicas": "-", "$/h": "-", "$/M tokens": "-"})
-	charts := p.Figures[0].Charts
-	if y, v := charts[0].Y, charts[0].Bars[0].Parts[0].Value; y != "$ an hour" || v != 15.4 {
-		t.Errorf("%s is drawn as %g", y, v)
-	}
-	if v := charts[1].Bars[0].Parts[0].Value; math.Abs(v-66.73) > 1e-9 {
-		t.Errorf("the share of the limit is drawn as %g", v)
-	}
-}
-
-func TestNumbersOfWhatIfs(t *testing.T) {
-	low, high, cell := -0.3, -0.1, 1.5
-	w := &whatif.Result{Metric: "ttft_mean", Label: "mean TTFT (s)"}
-	c := &whatif.Case{Name: "a", Base: whatif.Value{Value: 2}, Knobs: []*whatif.KnobResult{{
-		Knob: "link", Keys: []string{"card.link_h2d"}, Factor: true, Base: "1",
-		Points: []whatif.Change{{Setting: "0.5", Value: whatif.Value{Value: 2.5}, Change: 0.25},
-			{Setting: "2", Value: whatif.Value{Value: 1.6}, Change: -0.2, Low: &low, High: &high}},
-	}}, Heat: &whatif.HeatMap{A: "link", B: "hbm", ValuesA: []string{"1"}, ValuesB: []string{"1"},
-		Cells: [][]*float64{{&cell}}}}
-	drawn, of := tornado(w, c)
-	of.Title = "knobs"
-	for i, want := range []map[string]string{
-		{"has": "x 1", "value": "x 0.5", "ttft_mean": "2.50", "change %": "+25.0", "95 % interval": "-"},
-		{"has": "x 1", "value": "x 2", "ttft_mean": "1.60", "change %": "-20.0",
-			"95 % interval": "-30.0 to -10.0"},
-	} {
-		got := of
-		got.Rows = of.Rows[i : i+1]
-		expect(t, want["value"], cells(t, []doc.Table{got}, "knobs", "link"), want)
-	}
-	if e := drawn.Effects; e[0].Change != 25 || !e[0].Below || e[1].Change != -20 || e[1].Below ||
-		*e[1].Low != -30 || *e[1].High != -10 {
-		t.Errorf("effects are %+v", e)
-	}
-	if h := heatOf(w, c).Heat.Cells[0]; h.Value != 1.5 || h.Change != -25 {
-		t.Errorf("the cell is %+v", h)
 	}
 }

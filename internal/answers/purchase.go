@@ -1,91 +1,208 @@
 package answers
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
-// purchase is what to buy for a load.
-type purchase struct {
-	Load     string   `json:"load"`
-	LoadUnit string   `json:"load_unit"`
-	SLO      string   `json:"slo"`
-	Requests int      `json:"requests"`
-	Seeds    []uint64 `json:"seeds"`
-	Prices   string   `json:"prices"`
-	Choice   *offer   `json:"choice"`
-	Bare     *offer   `json:"cheapest_without_margin"`
-	Nearest  *offer   `json:"nearest_miss"`
-	Serve    string   `json:"serve"`
-	System   string   `json:"system_toml"`
-	Evidence struct {
-		Class    string `json:"class"`
-		Measured string `json:"measured_error"`
-		Source   string `json:"source"`
-		Weakest  string `json:"weakest_assumption"`
-		Accuracy string `json:"accuracy"`
-	} `json:"evidence"`
-	Candidates []offer        `json:"candidates"`
-	Warnings   []warn.Warning `json:"warnings"`
+// Purchase is the answer of what to buy for a load: the question, the choice and what it rests on,
+// and all candidates.
+func Purchase(name string, a *capacity.Purchase) *doc.Doc {
+	d := &doc.Doc{Title: name + ": what to buy", Lead: a.Question.Lines()}
+	d.Lead = append(d.Lead, fmt.Sprintf("runs: %d, of %s for a replica, %s", a.Runs,
+		Count(a.Requests, "request"), listSeeds(a.Seeds)))
+	d.Warnings = Warnings(said(a.Warnings, ""), 1)
+	switch {
+	case a.Choice != nil:
+		d.Answers = choiceLines(a)
+	case a.Nearest != nil:
+		d.Answers = nearestLines(a)
+	}
+	shown, left := firstOfFamilies(a.Candidates)
+	d.Figures = purchaseFigures(a, shown)
+	first := shownTable(a, shown)
+	first.Legend = left
+	d.Tables = []doc.Table{first}
+	for _, t := range []doc.Table{candidateTable(a), limitTable(a)} {
+		if len(t.Rows) > 0 {
+			d.Tables = append(d.Tables, t)
+		}
+	}
+	return d
 }
 
-// offer is a candidate with its price.
-type offer struct {
-	Name     string `json:"name"`
-	Model    string `json:"model"`
-	GPU      string `json:"gpu"`
-	Outcome  string `json:"outcome"`
-	Reason   string `json:"reason"`
-	Replicas int    `json:"replicas"`
-	GPUs     int    `json:"gpus"`
-	Price    struct {
-		Provider   string  `json:"provider"`
-		USDPerHour float64 `json:"usd_per_gpu_hour"`
-		Date       string  `json:"date"`
-	} `json:"price"`
-	USDPerHour float64 `json:"usd_per_hour"`
-	USDPerMTok float64 `json:"usd_per_million_output_tokens"`
-	USDPerMIn  float64 `json:"usd_per_million_input_tokens"`
-	Limits     []struct {
-		Limit string  `json:"limit"`
-		Name  string  `json:"name"`
-		Of    float64 `json:"of"`
-	} `json:"limits"`
-	ThroughputTokS float64  `json:"throughput_tok_s"`
-	Headroom       *float64 `json:"headroom"`
-	LimitedBy      []string `json:"limited_by"`
-	Short          []string `json:"short_of"`
+// choiceLines say what to buy and what the answer rests on.
+func choiceLines(a *capacity.Purchase) []string {
+	c := a.Choice
+	lines := []string{fmt.Sprintf("Buy %s of %s: %s of %s, %s an hour.", Count(c.Replicas, "replica"),
+		c.Name, Count(c.GPUs, "GPU"), CardName(c.GPU), capacity.USD(c.USDPerHour))}
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	p := &c.Price
+	add("price: %s a GPU and hour: %q of %s; %s, %s, %s, %s", capacity.USD(p.USDPerHour), a.Prices,
+		a.PricesFile, p.Provider, p.Offer, p.Date, p.Source)
+	low, high := &a.AtPrices[0], &a.AtPrices[1]
+	if low.Price.USDPerHour < high.Price.USDPerHour {
+		add("price range: %s an hour at the lowest price there (%s), %s at the highest (%s)",
+			capacity.USD(low.USDPerHour), low.Price.Provider, capacity.USD(high.USDPerHour),
+			high.Price.Provider)
+	}
+	add("tokens: %s a million input tokens, %s output, %s of both, each with the whole cost",
+		capacity.USD(c.USDPerMInput), capacity.USD(c.USDPerMOutput), capacity.USD(c.USDPerMTotal))
+	lines = append(lines, marginLines(a)...)
+	if c.Largest != nil && c.Headroom != nil {
+		add("headroom: %.0f %%: holds %s %s%s", 100**c.Headroom, digits(*c.Largest), a.LoadUnit,
+			beyond(c))
+	}
+	add("limits: %s", used(c.Limits))
+	if len(a.Steps) > 1 {
+		add("steps: of %d tokens at most; tried: %s", c.StepTokens,
+			strings.Trim(fmt.Sprint(a.Steps), "[]"))
+	}
+	if c.Preempted > 0 {
+		add("preempted: %d times under the load; %s of the steps' time computes lost KV again",
+			c.Preempted, share(c.RecomputedShare))
+	}
+	add("short of: %s", shortOf(c))
+	add("accuracy: %s", a.Proof.Accuracy)
+	lines = append(lines, proofLines(a)...)
+	switch {
+	case a.Serve == "":
+		add("a replica: no vllm serve: %s", a.NoServe)
+	case a.Lacks == "":
+		add("a replica: %s", a.Serve)
+	default:
+		add("a replica: %s", a.Serve)
+		add("the command: %s", a.Lacks)
+	}
+	return append(lines, systemLine(a)...)
 }
 
-// readPurchase makes the page of a plan of what to buy.
+// beyond is which limits the choice misses beyond its largest load.
+func beyond(c *capacity.Choice) (text string) {
+	if len(c.LimitedBy) > 0 {
+		text = ", missed beyond: " + strings.Join(c.LimitedBy, " and ")
+	}
+	if c.Beyond != nil {
+		text += fmt.Sprintf("; at %s, %s has %.3g times its limit", digits(c.Fails), c.Beyond.Limit,
+			c.Beyond.Of)
+	}
+	return text
+}
+
+// marginLines say what the choice holds beyond the question, and what would be cheaper without.
+func marginLines(a *capacity.Purchase) (lines []string) {
+	load, down := "the load", ""
+	if a.Question.Headroom > 0 {
+		load = share(a.Question.Headroom) + " more load"
+	}
+	if n := a.Question.Spare; n > 0 {
+		down = " with " + Count(n, "replica") + " down"
+	}
+	lines = append(lines, fmt.Sprintf("margin: holds %s%s: %s", load, down, used(a.Choice.Planned)))
+	for _, l := range a.Limits {
+		why, late := "error of such predictions, measured", ""
+		if !l.Measured {
+			why = "error is assumed: nothing of the kind was measured"
+		}
+		if l.LateS > 0 {
+			late = fmt.Sprintf(" and %g s", l.LateS)
+		}
+		if l.Error > 0 {
+			lines = append(lines, fmt.Sprintf("margin of a limit: %s is planned to %.4g s: %s%s %s",
+				l.Bound, l.PlannedS, share(l.Error), late, why))
+		}
+	}
+	switch b := a.Bare; {
+	case b == nil:
+	case b.USDPerHour > a.Choice.USDPerHour*(1-1e-9):
+		lines = append(lines, "cheapest: nothing is cheaper without a margin")
+	default:
+		lines = append(lines, "cheapest: without a margin "+bareText(b)+": "+used(b.Limits))
+	}
+	return lines
+}
+
+func bareText(b *capacity.Bare) string {
+	return fmt.Sprintf("%s of %s, %s an hour", Count(b.Replicas, "replica"), b.Name,
+		capacity.USD(b.USDPerHour))
+}
+
+// nearestLines say that nothing meets the level, what is nearest to it and what that misses.
+func nearestLines(a *capacity.Purchase) []string {
+	lines := []string{fmt.Sprintf("No candidate meets the service level with %s more load, with any "+
+		"number of replicas. The nearest is %s:", share(a.Question.Headroom), a.Nearest.Name)}
+	for _, l := range a.Nearest.Limits {
+		what := "holds"
+		if l.Of > 1 {
+			what = "misses"
+		}
+		lines = append(lines, fmt.Sprintf("%s %s: %.3g times the limit", what, l.Limit, l.Of))
+	}
+	if b := a.Bare; b != nil {
+		lines = append(lines, "without a margin "+bareText(b)+", would do: "+used(b.Limits))
+	}
+	return append(append(lines, proofLines(a)...), systemLine(a)...)
+}
+
+// proofLines say how good the prediction is.
+func proofLines(a *capacity.Purchase) []string {
+	e := &a.Proof
+	return []string{fmt.Sprintf("error: %s: %s (%s)", e.Class, cmp.Or(e.Measured, "not measured"),
+		e.Source), "weakest: " + e.Weakest}
+}
+
+// systemLine is the configuration of a replica as one line.
+func systemLine(a *capacity.Purchase) []string {
+	lines := strings.FieldsFunc(a.System, func(r rune) bool { return r == '\n' })
+	if len(lines) == 0 {
+		return nil
+	}
+	return []string{lines[0] + " " + strings.Join(lines[1:], ", ")}
+}
+
+// used lists how much of each limit is used.
+func used(limits []capacity.Share) string {
+	words := make([]string, len(limits))
+	for i, l := range limits {
+		words[i] = fmt.Sprintf("%s: %.0f %% used", l.Limit, 100*l.Of)
+	}
+	return strings.Join(words, "; ")
+}
+
+// share is a share as people write it.
+func share(v float64) string { return fmt.Sprintf("%.3g %%", 100*v) }
+
+// shortOf lists what a tenth more of each resource that matters changes.
+func shortOf(c *capacity.Choice) string {
+	var words []string
+	for _, e := range c.Effects[:min(len(c.Effects), len(c.Short))] {
+		words = append(words, fmt.Sprintf("%s (a tenth more takes %.1f %% off the nearest limit)",
+			e.Resource, 100*e.Less))
+	}
+	return cmp.Or(strings.Join(words, "; "), "nothing that a tenth more of would change")
+}
+
+// CardName is a card without the folder of its file.
+func CardName(gpu string) string {
+	return strings.TrimSuffix(gpu[strings.LastIndexAny(gpu, `/\`)+1:], ".toml")
+}
+
+// readPurchase makes the document of a plan of what to buy.
 func readPurchase(dir string) (*builder, error) {
-	var a purchase
-	if err := readJSON(dir, "purchase.json", &a); err != nil {
+	var a capacity.Purchase
+	if err := readJSON(dir, capacity.PurchaseFile, &a); err != nil {
 		return nil, err
 	}
 	if len(a.Candidates) == 0 {
-		return nil, fmt.Errorf("%s: no candidate", filepath.Join(dir, "purchase.json"))
+		return nil, fmt.Errorf("%s: no candidate", filepath.Join(dir, capacity.PurchaseFile))
 	}
-	p := &builder{Doc: doc.Doc{Title: nameOf(dir) + ": what to buy"}}
-	p.Lead = []string{
-		fmt.Sprintf("For %s; %d requests a run of one replica, %s.", a.Load, a.Requests,
-			seeds(len(a.Seeds))),
-		"SLO: " + a.SLO + ".", "Prices: " + a.Prices + ".",
-	}
-	var warnings []warn.Said
-	for _, w := range a.Warnings {
-		warnings = append(warnings, warn.Said{Warning: w})
-	}
-	p.warn(nil, warnings, 0)
-	p.Answers = a.answers()
-	p.Figures = a.costs()
-	p.Tables = []doc.Table{a.table()}
+	p := &builder{Doc: *Purchase(nameOf(dir), &a)}
 	if _, err := p.addTrail(dir); err != nil {
 		return nil, err
 	}
@@ -95,109 +212,41 @@ func readPurchase(dir string) (*builder, error) {
 	}); err != nil {
 		return nil, err
 	}
-	p.addFile(filepath.Join(dir, "choice.toml"), "choice.toml")
+	p.addFile(filepath.Join(dir, capacity.ChoiceFile), capacity.ChoiceFile)
 	return p, nil
 }
 
-// answers say what to buy, or what misses by the least, and how far that is to be trusted.
-func (a *purchase) answers() []string {
-	var all []string
-	switch c := a.Choice; {
-	case c != nil:
-		text := fmt.Sprintf("%s: %d replicas, %d %s, %s $ an hour, %s $ per million input tokens "+
-			"or %s $ per million output tokens", c.Name, c.Replicas, c.GPUs, c.GPU, digits(c.USDPerHour),
-			digits(c.USDPerMIn), digits(c.USDPerMTok))
-		if c.Headroom != nil {
-			text += fmt.Sprintf("; %s %% of the load could be added", digits(100**c.Headroom))
-		}
-		if b := a.Bare; b != nil {
-			all = append(all, fmt.Sprintf("without a margin the cheapest is %s: %d replicas, %s $ an hour",
-				b.Name, b.Replicas, digits(b.USDPerHour)))
-		}
-		if len(c.LimitedBy) > 0 {
-			text += "; beyond it " + strings.Join(c.LimitedBy, ", ") + " is missed"
-		}
-		all = append(all, text)
-	case a.Nearest != nil:
-		all = append(all, "nothing meets the level; the nearest miss is "+a.Nearest.Name+": "+
-			a.Nearest.Reason)
-	}
-	if a.Serve != "" {
-		all = append(all, "a replica: "+a.Serve)
-	}
-	e := &a.Evidence
-	for _, one := range []struct{ what, text string }{
-		{"measured error of " + e.Class, e.Measured}, {"weakest assumption", e.Weakest},
-		{"accuracy", e.Accuracy},
-	} {
-		if one.text != "" {
-			all = append(all, one.what+": "+one.text)
-		}
-	}
-	return all
-}
+// mostCandidates is how many candidates the first table and the charts have.
+const mostCandidates = 12
 
-// costs draws what the candidates cost, and how near the level they are.
-func (a *purchase) costs() []doc.Figure {
-	cost := &doc.Chart{Kind: doc.Bars, Y: "$ an hour"}
-	near := &doc.Chart{Kind: doc.Bars, Y: "share of the nearest limit (%)"}
-	for i := range a.Candidates {
-		c := &a.Candidates[i]
-		color := "#7a7a7a"
-		if c.Outcome == "meets" {
-			color = "#0072b2"
-		}
-		bar := func(into *doc.Chart, v float64) {
-			if v > 0 && !math.IsInf(v, 0) {
-				part := doc.Part{Name: c.Outcome, Color: color, Value: v}
-				into.Bars = append(into.Bars,
-					doc.Bar{Name: c.Name + ", " + c.Outcome, Parts: []doc.Part{part}})
-			}
-		}
-		bar(cost, c.USDPerHour)
-		if len(c.Limits) > 0 {
-			bar(near, 100*c.Limits[0].Of)
+// firstOfFamilies are the first candidates, without those that differ from one before by a step
+// size of the plan's own. left says how many others there are.
+func firstOfFamilies(all []capacity.Choice) (shown []*capacity.Choice, left []string) {
+	more, steps := map[string]int{}, 0
+	var families []string
+	for i := range all {
+		c := &all[i]
+		family := cmp.Or(c.Family, c.Name)
+		switch {
+		case slices.Contains(families, family):
+			steps++
+		case len(shown) >= mostCandidates:
+			more[c.Outcome]++
+		default:
+			shown, families = append(shown, c), append(families, family)
 		}
 	}
-	s := doc.Figure{Title: "Candidates",
-		Caption: "Blue meets the level. What a dearer one costs, at least."}
-	for _, c := range []*doc.Chart{cost, near} {
-		if len(c.Bars) > 0 {
-			s.Charts = append(s.Charts, c)
+	if steps > 0 {
+		left = append(left, fmt.Sprintf("and %s of these with other step sizes (purchase.json)",
+			Count(steps, "candidate")))
+	}
+	for _, o := range []struct{ outcome, words string }{
+		{capacity.Meets, "meet the level and cost more"}, {capacity.Dearer, "cost more"},
+		{capacity.Misses, "miss the level"}, {capacity.TooShort, "have too short a context"},
+		{capacity.TooLarge, "do not fit their GPUs"}} {
+		if n := more[o.outcome]; n > 0 {
+			left = append(left, fmt.Sprintf("and %d that %s (purchase.json)", n, o.words))
 		}
 	}
-	if len(s.Charts) == 0 {
-		return nil
-	}
-	return []doc.Figure{s}
-}
-
-func (a *purchase) table() doc.Table {
-	t := doc.Table{Title: "What each candidate comes to", Columns: columns(4,
-		"candidate", "outcome", "nearest limit", "price of", "replicas", "GPUs",
-		"$/GPU/h", "$/h", "$/M tokens", "output tok/s")}
-	counted := func(n int) string {
-		if n == 0 {
-			return "-"
-		}
-		return strconv.Itoa(n)
-	}
-	known := func(v float64) string {
-		if v == 0 {
-			return "-"
-		}
-		return digits(v)
-	}
-	for i := range a.Candidates {
-		c := &a.Candidates[i]
-		limit := c.Reason
-		if len(c.Limits) > 0 {
-			limit = fmt.Sprintf("%s, at %s %%", c.Limits[0].Limit, digits(100*c.Limits[0].Of))
-		}
-		price := strings.TrimSuffix(c.Price.Provider+", "+c.Price.Date, ", ")
-		t.Rows = append(t.Rows, row(c.Name, c.Outcome, limit, price, counted(c.Replicas),
-			counted(c.GPUs), known(c.Price.USDPerHour), known(c.USDPerHour), known(c.USDPerMTok),
-			known(c.ThroughputTokS)))
-	}
-	return t
+	return shown, left
 }

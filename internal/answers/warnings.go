@@ -16,6 +16,8 @@ const mostNames = 4
 func Warnings(all []warn.Said, results int) []doc.Warning {
 	return named(all, func(of []string) string {
 		switch n := len(of); {
+		case results == 1: // they are of the whole answer
+			return ""
 		case n == results && n > 1:
 			return "all of them"
 		case n > mostNames:

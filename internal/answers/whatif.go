@@ -1,50 +1,167 @@
 package answers
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
-// readWhatIf makes the page of a what-if.
+// WhatIf is the answer of a what-if of configurations; none are given where they are not known.
+func WhatIf(name string, w *whatif.Result, varied ...*config.Config) *doc.Doc {
+	d := &doc.Doc{Title: name + ": what-if"}
+	if len(varied) > 0 {
+		d.Lead = append(d.Lead, Asked(varied...)+".")
+	}
+	better := "lower"
+	if w.Higher {
+		better = "higher"
+	}
+	d.Lead = append(d.Lead, fmt.Sprintf("%s, %s is better; %s, the same arrivals for every setting.",
+		w.Label, better, listSeeds(w.Cases[0].Seeds)))
+	caption := strings.Join(d.Lead, " ")
+	for _, note := range w.Notes {
+		d.Lead = append(d.Lead, strings.ReplaceAll(note, "\n", "; "))
+	}
+	knobs := doc.Figure{Name: "tornado", Title: "Each knob by itself", Caption: caption}
+	heat := doc.Figure{Name: "heat", Title: "Two knobs together",
+		Caption: caption + " Blue is better than what is configured, red worse."}
+	var all []warn.Said
+	var sums []sim.Summary
+	none, whiskers := "", ""
+	for _, c := range w.Cases {
+		all = append(all, said(c.Base.Warnings, c.Name)...)
+		sums = append(sums, sim.Summary{System: c.Name, SLO: c.SLO})
+		effective, idle := parted(c)
+		d.Answers = append(d.Answers, mostEffect(w, c, effective)...)
+		if len(idle) > 0 {
+			none = fmt.Sprintf("%s: without effect: %s.", c.Name, strings.Join(idle, ", "))
+			d.Answers = append(d.Answers, none)
+			knobs.Caption += " " + none
+		}
+		for _, x := range c.Thresholds {
+			d.Answers = append(d.Answers, thresholdText(w, c, x))
+		}
+		if len(effective) > 0 {
+			chart, t := knobEffects(w, c, effective)
+			knobs.Charts, d.Tables = append(knobs.Charts, chart), append(d.Tables, t)
+			if slices.ContainsFunc(chart.Effects, func(e doc.Effect) bool { return e.Low != nil }) {
+				whiskers = " Whiskers: 95 % interval of the change over seeds."
+			}
+		}
+		if c.Heat != nil {
+			heat.Charts = append(heat.Charts, heatOf(w, c))
+			d.Tables = append(d.Tables, heatTable(w, c))
+		}
+		for _, x := range c.Thresholds {
+			d.Tables = append(d.Tables, triedTable(c, x))
+		}
+	}
+	knobs.Caption += whiskers
+	for _, f := range []doc.Figure{knobs, heat} {
+		if len(f.Charts) > 0 {
+			d.Figures = append(d.Figures, f)
+		}
+	}
+	d.Lead = append(d.Lead, (&Runs{Sums: sums}).Levels()...)
+	d.Warnings = Warnings(all, len(w.Cases))
+	return d
+}
+
+// where is the case in words: what serves under which load.
+func where(c *whatif.Case) string {
+	text := fmt.Sprintf("%s: %s on %s", c.Name, c.Model, c.GPU)
+	if load := c.Load(); load != "" {
+		text += ", " + load
+	}
+	return text
+}
+
+// leastEffect is a change, as a share, below which there is none.
+const leastEffect = 0.0005
+
+// parted lists the knobs that change something, those of the most effect first. idle are the
+// others, with the values that were tried.
+func parted(c *whatif.Case) (effective []*whatif.KnobResult, idle []string) {
+	for _, k := range c.Sorted() {
+		var values []string
+		some := false
+		for i := range k.Points {
+			p := &k.Points[i]
+			low, high := ends(p)
+			changes := max(math.Abs(p.Change), math.Abs(low), math.Abs(high)) >= leastEffect
+			some = some || changes || c.Base.Value == 0 && p.Value.Value != 0
+			values = append(values, settingOf(k, p.Setting))
+		}
+		if some {
+			effective = append(effective, k)
+		} else if len(values) > 0 {
+			idle = append(idle, k.Knob+" ("+strings.Join(values, ", ")+")")
+		}
+	}
+	return effective, idle
+}
+
+// ends are those of the interval of a change; 0 where it has none.
+func ends(p *whatif.Change) (low, high float64) {
+	if p.Low != nil && p.High != nil {
+		return *p.Low, *p.High
+	}
+	return 0, 0
+}
+
+// settingOf is a value of a knob in words.
+func settingOf(k *whatif.KnobResult, value string) string {
+	if k.Factor {
+		return "x " + value
+	}
+	return value
+}
+
+// mostEffect is a sentence on the knob that changes the metric the most.
+func mostEffect(w *whatif.Result, c *whatif.Case, effective []*whatif.KnobResult) []string {
+	if len(effective) == 0 {
+		return nil
+	}
+	k := effective[0]
+	words := make([]string, len(k.Points))
+	for i, p := range k.Points {
+		words[i] = fmt.Sprintf("%s with %s (%s %%)", digits(p.Value.Value), settingOf(k, p.Setting),
+			percent(p.Change))
+	}
+	return []string{fmt.Sprintf("%s: %s is %s, and %s changes it the most: %s.", c.Name, w.Label,
+		digits(c.Base.Value), k.Knob, strings.Join(words, ", "))}
+}
+
+func thresholdText(w *whatif.Result, c *whatif.Case, x *whatif.Crossing) string {
+	text := x.Question + ": " + x.Text
+	if len(w.Cases) > 1 {
+		return c.Name + ": " + text
+	}
+	return text
+}
+
+// readWhatIf makes the document of a what-if.
 func readWhatIf(dir string) (*builder, error) {
 	var w whatif.Result
 	if err := readJSON(dir, whatif.ResultFile, &w); err != nil {
 		return nil, err
 	}
+	path := filepath.Join(dir, whatif.ResultFile)
 	if len(w.Cases) == 0 {
-		return nil, fmt.Errorf("%s: no case", filepath.Join(dir, whatif.ResultFile))
+		return nil, fmt.Errorf("%s: no case", path)
 	}
-	p := &builder{Doc: doc.Doc{Title: nameOf(dir) + ": what-if"}}
-	better := "lower"
-	if w.Higher {
-		better = "higher"
+	if !whole(w.Cases) {
+		return nil, fmt.Errorf("%s: damaged: a case, or a part of one, is missing", path)
 	}
-	first := w.Cases[0]
-	p.Lead = []string{fmt.Sprintf("%s of %s on %s, %s is better; %d requests a run, %s, the "+
-		"same arrivals for every setting.",
-		w.Label, first.Model, first.GPU, better, first.Requests, seeds(len(first.Seeds))), "SLO: " +
-		first.SLO + "."}
-	p.Lead = append(p.Lead, w.Notes...)
-	var warnings []warn.Said
-	for _, c := range w.Cases {
-		for _, w := range c.Base.Warnings {
-			warnings = append(warnings, warn.Said{Warning: w, Of: c.Name})
-		}
-		for _, x := range c.Thresholds {
-			p.Answers = append(p.Answers, fmt.Sprintf("%s: %s: %s", c.Name, x.Question, x.Text))
-		}
-		p.addCase(&w, c)
-	}
-	p.warn(nil, warnings, len(w.Cases))
+	p := &builder{Doc: *WhatIf(nameOf(dir), &w, configsOf([]string{dir})...)}
 	if _, err := p.restOn([]string{dir}, nil); err != nil {
 		return nil, err
 	}
@@ -52,106 +169,16 @@ func readWhatIf(dir string) (*builder, error) {
 	return p, nil
 }
 
-func (p *builder) addCase(w *whatif.Result, c *whatif.Case) {
-	name := c.Name
-	if load := c.Load(); load != "" {
-		name += " at " + load
-	}
-	name += ", " + digits(c.Base.Value)
-	if len(c.Knobs) > 0 {
-		drawn, t := tornado(w, c)
-		p.Figures = append(p.Figures, doc.Figure{Title: "Each knob by itself: " + name,
-			Charts: []*doc.Chart{drawn}})
-		t.Title = "Knobs: " + c.Name
-		p.Tables = append(p.Tables, t)
-	}
-	if c.Heat != nil {
-		p.Figures = append(p.Figures, doc.Figure{Title: "Two knobs together: " + name,
-			Caption: "Blue is better than what there is, red worse.", Charts: []*doc.Chart{heatOf(w, c)}})
-	}
-	for _, x := range c.Thresholds {
-		t := doc.Table{Title: x.Name + ": " + c.Name, Note: "Every value that was looked at.",
-			Columns: columns(2, x.Knob, "answer", "value", "against"), Folded: true}
-		tried := slices.Clone(x.Tried)
-		slices.SortFunc(tried, func(a, b whatif.Answer) int {
-			return cmp.Compare(parsed(a.Setting), parsed(b.Setting))
-		})
-		for _, a := range tried {
-			t.Rows = append(t.Rows, row(a.Setting, string(a.Verdict), digits(a.Value),
-				digits(a.Against)))
+// whole says whether cases of a file have all their parts.
+func whole(cases []*whatif.Case) bool {
+	for _, c := range cases {
+		if c == nil || slices.Contains(c.Knobs, nil) || slices.Contains(c.Thresholds, nil) {
+			return false
 		}
-		p.Tables = append(p.Tables, t)
-	}
-}
-
-// tornado has the knobs of the most effect first.
-func tornado(w *whatif.Result, c *whatif.Case) (*doc.Chart, doc.Table) {
-	out := &doc.Chart{Kind: doc.Effects, X: "change of " + w.Label, Y: "change of " +
-		w.Label + ", %"}
-	t := doc.Table{Columns: columns(1, "knob", "has", "value", w.Metric, "change %", "95 % interval",
-		"limited by")}
-	var keys []string
-	for _, k := range c.Sorted() {
-		keys = append(keys, k.Knob+": "+strings.Join(k.Keys, ", "))
-		for _, q := range k.Points {
-			value, has := q.Setting, k.Base
-			if k.Factor {
-				value, has = "x "+value, "x "+has
-			}
-			e := doc.Effect{Name: k.Knob + " " + value, Value: q.Value.Value, Change: 100 * q.Change,
-				Below: below(q.Setting, k.Base)}
-			interval := "-"
-			if q.Low != nil && q.High != nil {
-				low, high := 100**q.Low, 100**q.High
-				e.Low, e.High = &low, &high
-				interval = percent(*q.Low) + " to " + percent(*q.High)
-			}
-			out.Effects = append(out.Effects, e)
-			t.Rows = append(t.Rows, row(k.Knob, has, value, digits(q.Value.Value),
-				percent(q.Change), interval, q.LimitedBy))
+		if h := c.Heat; h != nil && (len(h.Cells) != len(h.ValuesB) || len(h.Cells) == 0 ||
+			slices.ContainsFunc(h.Cells, func(row []*float64) bool { return len(row) != len(h.ValuesA) })) {
+			return false
 		}
 	}
-	t.Note = "What each sets: " + strings.Join(keys, "; ") + "."
-	return out, t
-}
-
-func heatOf(w *whatif.Result, c *whatif.Case) *doc.Chart {
-	h := c.Heat
-	out := &doc.Heat{A: knobName(h.A, h.FactorA), B: knobName(h.B, h.FactorB), ValuesA: h.ValuesA,
-		ValuesB: h.ValuesB, Higher: w.Higher}
-	for y, line := range h.Cells {
-		for x, v := range line {
-			if v == nil {
-				continue
-			}
-			cell := doc.HeatCell{X: x, Y: y, Value: *v}
-			if c.Base.Value != 0 {
-				cell.Change = 100 * (*v/c.Base.Value - 1)
-			}
-			out.Cells = append(out.Cells, cell)
-		}
-	}
-	return &doc.Chart{Kind: doc.HeatMap, Y: w.Label, Heat: out}
-}
-
-func knobName(knob string, factor bool) string {
-	if factor {
-		return knob + " (factor)"
-	}
-	return knob
-}
-
-// parsed is a number, or infinity for a text.
-func parsed(text string) float64 {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return math.Inf(1)
-	}
-	return v
-}
-
-func below(setting, base string) bool {
-	a, err1 := strconv.ParseFloat(setting, 64)
-	b, err2 := strconv.ParseFloat(base, 64)
-	return err1 == nil && err2 == nil && a < b
+	return true
 }

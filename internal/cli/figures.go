@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -56,29 +57,21 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 		_, err := os.Stat(filepath.Join(folders[0], name))
 		return err == nil
 	}
-	draw := figures.DrawPlan // of one folder
+	var draw func(context.Context, string, string, ...string) ([]string, error) // one folder
 	switch {
 	case len(folders) > 1:
-		draw = nil
-	case has(whatif.ResultFile):
-		draw = figures.DrawWhatIf
+	case has(whatif.ResultFile), has(capacity.PurchaseFile), has(capacity.PlanFile):
+		draw = drawAnswer
 	case has("compare.csv"):
 		draw = figures.DrawComparison
 	case figures.IsDescription(folders[0]):
 		draw = figures.DrawDescription
-	case !figures.IsPlan(folders[0]):
-		draw = nil
 	}
 	var files []string
 	var err error
-	if draw == nil {
-		if err := noteRuns(app, folders...); err != nil {
-			return err
-		}
-	}
 	if draw != nil {
 		files, err = draw(ctx, out, folders[0], f.Format...)
-	} else {
+	} else if err = noteRuns(app, folders...); err == nil {
 		files, err = figures.DrawFolders(ctx, out, folders, f.Format...)
 	}
 	if err != nil {
@@ -86,6 +79,15 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	}
 	printPaths(app, files)
 	return nil
+}
+
+// drawAnswer draws the figures of the document that a folder makes.
+func drawAnswer(ctx context.Context, out, folder string, formats ...string) ([]string, error) {
+	d, err := answers.Read(folder)
+	if err != nil {
+		return nil, err
+	}
+	return figures.DrawDoc(ctx, out, d.Figures, formats...)
 }
 
 // noteRuns refuses folders that hold no runs, and prints which pictures lack a run because its

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/internal/answers"
@@ -24,10 +22,9 @@ import (
 // A name within a cell makes no line and no column, in any table.
 func TestNamesInTables(t *testing.T) {
 	var out strings.Builder
-	w := newTable(&plainWriter{w: &out})
-	w.AppendHeader(table.Row{"name", "n"})
-	w.AppendRow(table.Row{"a\nb\r\n\tc\x1b", 1})
-	w.Render()
+	w := doc.Table{Columns: doc.Columns("name", "n")}
+	w.Add("a\nb\r\n\tc\x1b", 1)
+	show.Table(&plainWriter{w: &out}, &w, 0)
 	if got := out.String(); strings.Count(got, "\n") != 5 || !strings.Contains(got,
 		`│ a\nb\r\n\tc\u001b │ 1 │`) {
 		t.Errorf("got\n%s", got)

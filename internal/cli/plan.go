@@ -4,20 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/answers"
-	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 type planCmd struct {
@@ -127,17 +122,35 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if runErr != nil {
 		return interruptedPlan(ctx, runErr)
 	}
+	asked := answers.Asked(q.Configs()...)
+	for i := range found {
+		found[i].Asked = asked
+	}
 	files, err := capacity.WritePlan(out, found)
 	if err != nil {
 		return err
 	}
-	if p.JSON {
-		return printJSON(app, found)
+	d := answers.Goodputs(filepath.Base(out), found)
+	return finishAnswer(ctx, app, answer{found, d, out, points, files, p.JSON})
+}
+
+// purchase looks for what to buy, writes the answer into a folder and prints it.
+func (p *planCmd) purchase(ctx context.Context, app *App, planner *capacity.Planner,
+	offers *capacity.Offers, out, points string) error {
+	bar := newProgress(app.Stderr, "candidates")
+	planner.Planned, planner.Finished, planner.Say = bar.planned, bar.finished, bar.say
+	found, notes, err := planner.Purchase(ctx, offers)
+	bar.close()
+	printNotes(app.Stderr, notes)
+	if err != nil {
+		return interruptedPlan(ctx, err)
 	}
-	fmt.Fprintf(app.Stdout, "%s at each rate.\n", inCell(answers.Asked(q.Configs()...)))
-	printPlan(app.Stdout, found)
-	printFiles(app.Stdout, out, answerFiles(out, files, nil), points)
-	return nil
+	files, err := found.Write(out)
+	if err != nil {
+		return err
+	}
+	d := answers.Purchase(filepath.Base(out), found)
+	return finishAnswer(ctx, app, answer{found, d, out, points, files, p.JSON})
 }
 
 // question reads what is asked.
@@ -200,74 +213,4 @@ func interruptedPlan(ctx context.Context, err error) error {
 		return fmt.Errorf("%w; finished runs are kept: the same command goes on", errInterrupted)
 	}
 	return err
-}
-
-// printPlan prints a row for each candidate, and what it must be read with.
-func printPlan(w io.Writer, found []capacity.Goodput) {
-	t := newTable(w)
-	t.AppendHeader(table.Row{"candidate", "goodput", "interval", "limited by", "bound, s", "has, s",
-		"limit, s", "rejected", "output", "runs"})
-	t.AppendHeader(table.Row{"", goodputUnit(found),
-		fmt.Sprintf("%g %%", 100*capacity.GoodputConfidence), "", "", "", "", "%", "tok/s", ""})
-	for i := range found {
-		g := &found[i]
-		interval := "-"
-		if g.Low != nil {
-			interval = digits(*g.Low) + " to " + digits(*g.High)
-		}
-		var names, values, limits []string
-		for _, b := range g.Bounds {
-			names, values, limits = append(names, b.Stat+" "+b.Name), append(values, digits(b.ValueS)),
-				append(limits, digits(b.Limit))
-		}
-		t.AppendRow(table.Row{g.Name, digits(g.Goodput), interval, g.LimitedBy,
-			strings.Join(names, "; "), strings.Join(values, "; "), strings.Join(limits, "; "),
-			digits(100 * g.RejectedShare), digits(g.ThroughputTokS), g.Runs})
-	}
-	t.SetColumnConfigs(append(rightAligned(2, 3), rightAligned(6, 10)...))
-	t.Render()
-	fmt.Fprintln(w, "goodput: the largest rate below every failure, by the mean over seeds; the "+
-		"interval is Student's t over each seed's own")
-	printLevels(w, found)
-	var said []warn.Said
-	for i := range found {
-		for _, warning := range found[i].Warnings {
-			said = append(said, warn.Said{Warning: warning, Of: found[i].Name})
-		}
-	}
-	printGroups(w, warn.Gather(said))
-}
-
-// printGroups prints warnings, and the candidates that each is about.
-func printGroups(w io.Writer, groups []warn.Group) {
-	title := "\nWarnings:\n"
-	for _, g := range groups {
-		fmt.Fprintf(w, "%s  %s\n", title, oneLine(g.Text))
-		title = ""
-		if len(g.Of) > 0 {
-			fmt.Fprintf(w, "    %s\n", inCell(strings.Join(g.Of, "; ")))
-		}
-	}
-}
-
-// goodputUnit is that of all candidates.
-func goodputUnit(found []capacity.Goodput) string {
-	var units []string
-	for i := range found {
-		if unit := answers.Short(found[i].RateUnit()); !slices.Contains(units, unit) {
-			units = append(units, unit)
-		}
-	}
-	return strings.Join(units, " or ")
-}
-
-// printLevels names the service levels that the candidates were held to.
-func printLevels(w io.Writer, found []capacity.Goodput) {
-	sums := make([]sim.Summary, len(found))
-	for i := range found {
-		sums[i].SLO = found[i].SLO
-	}
-	for _, line := range (&answers.Runs{Sums: sums}).Levels() {
-		fmt.Fprintln(w, inCell(line))
-	}
 }

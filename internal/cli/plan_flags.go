@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/answers"
 )
 
 // planFlags are a whole question of what to buy, for a line without a file. Over a file they set
@@ -104,7 +105,7 @@ func (f *planFlags) name(cards []string) string {
 		model = f.Model
 	}
 	for i := range cards {
-		cards[i] = cardName(cards[i])
+		cards[i] = answers.CardName(cards[i])
 	}
 	return strings.Trim(model+"-"+strings.Join(cards, "-"), "-")
 }

@@ -68,16 +68,17 @@ func TestPlanOfAPurchase(t *testing.T) {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
 	for _, name := range []string{"purchase.json", "candidates.csv", "trail.csv", "choice.toml",
-		"plan.png"} {
+		"plan.png", "plan-limits.png"} {
 		if _, err := os.Stat(filepath.Join("out/plan/buy", name)); err != nil {
 			t.Error(err)
 		}
 	}
 	redrawn, drawn, errs := runHere(t.Context(), shared, "figures", "out/plan/buy", "--out", "again")
-	if redrawn != exitOK || filepath.ToSlash(drawn) != "again/plan.png\n" {
+	if redrawn != exitOK || filepath.ToSlash(drawn) != "again/plan.png\nagain/plan-limits.png\n" {
 		t.Errorf("figures: status %d, %q, stderr %q", redrawn, drawn, errs)
 	}
 	testkit.Golden(t, "plan-purchase.txt", filepath.ToSlash(out))
+	reportSays(t, "out/plan/buy", out)
 	// Another question has a folder of its own; in the same one it needs --force.
 	testkit.Rewrite(t, path, strings.Replace(purchased, "[plan]\nmax_replicas = 8\n", "", 1))
 	if status, _, errs := runHere(t.Context(), shared, "plan", path); status != exitOK {
@@ -111,8 +112,7 @@ func TestPlanOfSessions(t *testing.T) {
 	if status != exitOK || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	for _, want := range []string{"  load       20 sessions/s, poisson, of 3 turns and 370 s " +
-		"between " +
+	for _, want := range []string{"load: 20 sessions/s, poisson, of 3 turns and 370 s between " +
 		"them on average\n", "│ sessions/s │",
 		"--enable-chunked-prefill --enable-prefix-caching\n", "prefix_dram_gib = 8 is not expressed: "} {
 		if !strings.Contains(out, want) {
@@ -126,6 +126,7 @@ func TestPlanOfSessions(t *testing.T) {
 	if status != exitOK || !strings.Contains(out, "│ sessions/s │") {
 		t.Errorf("status %d, no sessions/s in\n%s", status, out)
 	}
+	reportSays(t, "out/plan/rate", out)
 }
 
 func TestPlanOfNothing(t *testing.T) {
@@ -135,6 +136,7 @@ func TestPlanOfNothing(t *testing.T) {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
 	testkit.Golden(t, "plan-nothing.txt", filepath.ToSlash(out))
+	reportSays(t, "out/plan/buy", out)
 }
 
 func TestPlanOfAPurchaseJSON(t *testing.T) {

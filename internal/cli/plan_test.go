@@ -33,6 +33,27 @@ func TestPlan(t *testing.T) {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
 	testkit.Golden(t, "plan.txt", filepath.ToSlash(out))
+	folders, err := filepath.Glob("out/plan/*")
+	if err != nil || len(folders) != 1 {
+		t.Fatalf("%v, %v", folders, err)
+	}
+	reportSays(t, folders[0], out)
+}
+
+// reportSays checks that the report of a folder has every line that the command printed, but where
+// its files are: what the terminal says is in all media word for word.
+func reportSays(t *testing.T, folder, printed string) {
+	t.Helper()
+	status, report, errs := runHere(t.Context(), nil, "report", folder, "--format", "text")
+	if status != exitOK {
+		t.Fatalf("report: status %d, stderr %q", status, errs)
+	}
+	printed, _, _ = strings.Cut(printed, "\nFiles in ")
+	for line := range strings.Lines(printed) {
+		if !strings.Contains(report, line) && !strings.Contains(line, "sparseserve report") {
+			t.Errorf("the report lacks %q:\n%s", line, report)
+		}
+	}
 }
 
 // A rate is asked for in vain where nothing is to be bought.

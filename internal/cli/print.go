@@ -4,15 +4,11 @@ import (
 	"io"
 	"os"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
 
-	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/show"
 	"github.com/sparseserve/sparseserve/internal/stats"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 // printDoc prints an answer whose lead was printed before the work. Without details it says which
@@ -20,12 +16,6 @@ import (
 func printDoc(w io.Writer, d *doc.Doc, details bool, more string) error {
 	return show.Text(w, d, show.Options{Columns: terminalColumns(w), Details: details, Begun: true,
 		More: more})
-}
-
-// printWarnings prints what results must be read with.
-func printWarnings(w io.Writer, systems []sim.Spec, sums []sim.Summary) {
-	d := (&answers.Runs{Sums: sums, Systems: systems}).Doc()
-	printDoc(w, &doc.Doc{Warnings: d.Warnings}, true, "")
 }
 
 // printWhole prints an answer with its lead and all its tables.
@@ -36,12 +26,6 @@ func printWhole(w io.Writer, d *doc.Doc) error {
 // printAnswer prints an answer with its lead. More is the command that shows the rest.
 func printAnswer(w io.Writer, d *doc.Doc, more string) error {
 	return show.Text(w, d, show.Options{Columns: terminalColumns(w), More: more})
-}
-
-// newTable is a table of a command that is no document yet. Columns of the numbers given are left
-// out first where a terminal is too narrow.
-func newTable(w io.Writer, secondary ...int) table.Writer {
-	return show.NewTable(w, terminalColumns(w), secondary...)
 }
 
 // digits prints a number of a table.
@@ -69,14 +53,4 @@ func terminalColumns(w io.Writer) int {
 		return 0
 	}
 	return columns
-}
-
-// rightAligned aligns columns first to last, counted from 1, to the right.
-func rightAligned(first, last int) []table.ColumnConfig {
-	var configs []table.ColumnConfig
-	for n := first; n <= last; n++ {
-		configs = append(configs, table.ColumnConfig{Number: n, Align: text.AlignRight,
-			AlignHeader: text.AlignRight})
-	}
-	return configs
 }

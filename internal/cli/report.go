@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -10,7 +11,35 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
+
+// answer is the result of a command that makes one document, and where its files are.
+type answer struct {
+	result      any // as JSON
+	doc         *doc.Doc
+	out, points string
+	files       []string // of the result
+	json        bool
+}
+
+// finishAnswer draws the figures of an answer into its folder and prints it, as JSON or as text
+// with the names of its files.
+func finishAnswer(ctx context.Context, app *App, a answer) error {
+	drawn, err := figures.DrawDoc(ctx, a.out, a.doc.Figures)
+	if err != nil {
+		return run.KeptWhenFull(err)
+	}
+	if a.json {
+		return printJSON(app, a.result)
+	}
+	if err := printAnswer(app.Stdout, a.doc, "sparseserve report "+inCell(a.out)); err != nil {
+		return err
+	}
+	printFiles(app.Stdout, a.out, answerFiles(a.out, a.files, drawn), a.points)
+	return nil
+}
 
 // printFiles names the files that were written, and where every run is kept.
 func printFiles(w io.Writer, out string, files []string, points string) {

@@ -4,21 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/answers"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 type whatifCmd struct {
@@ -130,17 +124,8 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	pictures, err := figures.DrawWhatIf(ctx, out, out)
-	if err != nil {
-		return err
-	}
-	if w.JSON {
-		return printJSON(app, found)
-	}
-	fmt.Fprintf(app.Stdout, "%s.\n", inCell(answers.Asked(study.Configs()...)))
-	printWhatIf(app.Stdout, found)
-	printFiles(app.Stdout, out, answerFiles(out, files, pictures), points)
-	return nil
+	d := answers.WhatIf(filepath.Base(out), found, study.Configs()...)
+	return finishAnswer(ctx, app, answer{found, d, out, points, files, w.JSON})
 }
 
 // study reads what the flags ask for.
@@ -220,107 +205,4 @@ func (w *whatifCmd) addDefaults(s *whatif.Study) error {
 		s.Heat = append(s.Heat, all[i])
 	}
 	return nil
-}
-
-// printWhatIf prints a table a case: the knobs with the most effect first.
-func printWhatIf(w io.Writer, r *whatif.Result) {
-	for i, c := range r.Cases {
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		where := fmt.Sprintf("%s: %s on %s", inCell(c.Name), inCell(c.Model), inCell(c.GPU))
-		if load := c.Load(); load != "" {
-			where += ", " + load
-		}
-		fmt.Fprintf(w, "%s, %s, %s %s\n", where, count(c.Requests, "request"),
-			plural(len(c.Seeds), "seed"),
-			strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Seeds), " ", ", "), "[]"))
-		printKnobs(w, r, c)
-		printHeat(w, r, c)
-		for _, x := range c.Thresholds {
-			fmt.Fprintf(w, "%s: %s\n", x.Question, x.Text)
-		}
-		if c.SLO != "" {
-			fmt.Fprintf(w, "SLO: %s\n", c.SLO)
-		}
-	}
-	for _, note := range r.Notes {
-		fmt.Fprintf(w, "%s\n", oneLine(note))
-	}
-	var sums []sim.Summary
-	for _, c := range r.Cases {
-		sums = append(sums, sim.Summary{Name: c.Name, System: c.Name, Rate: c.Rate,
-			Warnings: c.Base.Warnings})
-	}
-	printWarnings(w, nil, sums)
-}
-
-func printKnobs(w io.Writer, r *whatif.Result, c *whatif.Case) {
-	if len(c.Knobs) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "%s: %s\n", r.Label, digits(c.Base.Value))
-	t := newTable(w)
-	t.AppendHeader(table.Row{"knob", "has", "value", r.Metric, "change", "interval", "limited by"})
-	t.AppendHeader(table.Row{"", "", "", "", "%", "95 %", ""})
-	for _, k := range c.Sorted() {
-		for j, p := range k.Points {
-			name, has := "", ""
-			if j == 0 {
-				name, has = k.Knob, factor(k, k.Base)
-			}
-			interval := "-"
-			if p.Low != nil {
-				interval = signed(100**p.Low) + " to " + signed(100**p.High)
-			}
-			t.AppendRow(table.Row{name, has, factor(k, p.Setting), digits(p.Value.Value),
-				signed(100 * p.Change), interval, p.LimitedBy})
-		}
-	}
-	t.SetColumnConfigs(rightAligned(2, 6))
-	t.Render()
-}
-
-// factor marks a factor as one.
-func factor(k *whatif.KnobResult, value string) string {
-	if k.Factor {
-		return "x " + value
-	}
-	return value
-}
-
-func signed(v float64) string {
-	if text := strconv.FormatFloat(v, 'f', 1, 64); text != "0.0" && text != "-0.0" && v > 0 {
-		return "+" + text
-	} else if text != "-0.0" {
-		return text
-	}
-	return "0.0"
-}
-
-func printHeat(w io.Writer, r *whatif.Result, c *whatif.Case) {
-	h := c.Heat
-	if h == nil {
-		return
-	}
-	fmt.Fprintf(w, "%s, %s across and %s down\n", r.Label, h.A, h.B)
-	t := newTable(w)
-	head := table.Row{""}
-	for _, v := range h.ValuesA {
-		head = append(head, v)
-	}
-	t.AppendHeader(head)
-	for i, row := range h.Cells {
-		line := table.Row{h.ValuesB[i]}
-		for _, v := range row {
-			cell := "-"
-			if v != nil {
-				cell = digits(*v)
-			}
-			line = append(line, cell)
-		}
-		t.AppendRow(line)
-	}
-	t.SetColumnConfigs(rightAligned(1, len(h.ValuesA)+1))
-	t.Render()
 }

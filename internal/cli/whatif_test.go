@@ -27,9 +27,12 @@ func TestWhatIf(t *testing.T) {
 	}
 	testkit.Golden(t, "whatif.txt", filepath.ToSlash(out))
 	const folder = "out/whatif/default-preset=sparseserve-tbt_s=0.75-delay_s=2-requests=100/"
-	if _, err := os.Stat(folder + "heat.png"); err != nil {
-		t.Error(err)
+	for _, picture := range []string{"tornado.png", "heat.png"} {
+		if _, err := os.Stat(folder + picture); err != nil {
+			t.Error(err)
+		}
 	}
+	reportSays(t, folder, out)
 	before, _ := os.ReadFile(folder + "whatif.json")
 	// all runs are kept
 	status, again, errs := runHere(t.Context(), failing, append(whatifFlags, "--json")...)

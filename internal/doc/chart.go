@@ -32,8 +32,9 @@ type Chart struct {
 	Lines   []Line    `json:"lines,omitempty"`
 	Bars    []Bar     `json:"bars,omitempty"`
 	Marks   []float64 `json:"marks,omitempty"`  // of x
-	Levels  []float64 `json:"levels,omitempty"` // of y
+	Levels  []float64 `json:"levels,omitempty"` // of y, or of bars
 	Effects []Effect  `json:"effects,omitempty"`
+	Base    float64   `json:"base,omitempty"` // value that effects start from
 	Heat    *Heat     `json:"heat,omitempty"`
 }
 
@@ -61,6 +62,7 @@ type Point struct {
 // Bar is one bar of parts on top of each other.
 type Bar struct {
 	Name  string `json:"name"`
+	Note  string `json:"note,omitempty"` // at its end; empty for its value
 	Parts []Part `json:"parts"`
 }
 
@@ -73,15 +75,20 @@ type Part struct {
 	High  *float64 `json:"high,omitempty"`
 }
 
-// Effect is what one value of a knob changes, in %.
+// Effect is what one setting of a knob makes of the chart's base. Changes are relative to it, in %.
+// The settings of a knob stand together.
 type Effect struct {
-	Name   string   `json:"name"`
-	Value  float64  `json:"value"`
-	Change float64  `json:"change"`
-	Low    *float64 `json:"low,omitempty"`
-	High   *float64 `json:"high,omitempty"`
-	Below  bool     `json:"below,omitempty"` // the knob is set below what there is
+	Knob    string   `json:"knob"` // with what the configuration has of it
+	Setting string   `json:"setting"`
+	Value   float64  `json:"value"`
+	Change  float64  `json:"change"`
+	Low     *float64 `json:"low,omitempty"` // ends of the interval of the change
+	High    *float64 `json:"high,omitempty"`
+	Below   bool     `json:"below,omitempty"` // the setting is below what the configuration has
 }
+
+// Name is the knob and its setting.
+func (e *Effect) Name() string { return e.Knob + ": " + e.Setting }
 
 // Heat is a heat map of two knobs. Cells without a value are left out.
 type Heat struct {

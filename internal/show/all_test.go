@@ -22,7 +22,8 @@ func every() *doc.Doc {
 				Points: []doc.Point{{X: 1, Y: 2, Low: &low, High: &high}}}}},
 			{Kind: doc.Bars, Y: "abary", Bars: []doc.Bar{{Name: "abar",
 				Parts: []doc.Part{{Name: "apart", Value: 3}}}}},
-			{Kind: doc.Effects, X: "aneffectx", Effects: []doc.Effect{{Name: "aneffect", Change: 7}}},
+			{Kind: doc.Effects, Y: "aneffecty", Effects: []doc.Effect{{Knob: "aneffect",
+				Setting: "asetting", Change: 7}}},
 			{Kind: doc.HeatMap, Y: "aheaty", Heat: &doc.Heat{A: "aknob", B: "another",
 				ValuesA: []string{"va"}, ValuesB: []string{"vb"}, Cells: []doc.HeatCell{{Value: 9}}}},
 		}}},
@@ -44,7 +45,7 @@ func every() *doc.Doc {
 // word. A column without a cell is shown by none.
 func TestEveryPartIsShown(t *testing.T) {
 	words := strings.Fields(`alead ananswer aserious aresult awarning anote afigure achart aline ay
-		abar aneffect aknob atable atablenote alegend acolumn anumber aunit acell afolded afoldedcell
+		abar aneffect asetting aknob atable atablenote alegend acolumn anumber aunit acell afolded afoldedcell
 		agrouped agroupedcell afile atext`)
 	for name, c := range map[string]struct {
 		render func(io.Writer, *doc.Doc) error

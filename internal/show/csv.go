@@ -77,7 +77,8 @@ func csvChart(write func(...string), figure string, c *doc.Chart) {
 		}
 	}
 	for _, e := range c.Effects {
-		write("chart", title, e.Name, c.X, "%", exact(e.Change), known(e.Low), known(e.High))
+		write("chart", title, e.Name(), c.Y, "", exact(e.Value))
+		write("chart", title, e.Name(), "change", "%", exact(e.Change), known(e.Low), known(e.High))
 	}
 	if h := c.Heat; h != nil {
 		for _, x := range h.Cells {

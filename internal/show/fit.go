@@ -136,10 +136,3 @@ func (t *fitted) change(number int, by func(*table.ColumnConfig)) {
 	by(&t.configs[i])
 	t.Writer.SetColumnConfigs(t.configs)
 }
-
-// NewTable is the look of every table, for commands that fill one by themselves.
-func NewTable(w io.Writer, columns int, secondary ...int) table.Writer {
-	t := newFitted(w, columns)
-	t.secondary = secondary
-	return t
-}

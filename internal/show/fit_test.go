@@ -12,7 +12,8 @@ import (
 func TestTablesFitTheTerminal(t *testing.T) {
 	print := func(columns int, secondary ...int) string {
 		var out strings.Builder
-		table := NewTable(&out, columns, secondary...)
+		table := newFitted(&out, columns)
+		table.secondary = secondary
 		fillTable(table)
 		table.Render()
 		return out.String()

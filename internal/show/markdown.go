@@ -144,7 +144,7 @@ func series(c *doc.Chart) string {
 		names = append(names, b.Name)
 	}
 	for _, e := range c.Effects {
-		names = append(names, e.Name)
+		names = append(names, e.Name())
 	}
 	if h := c.Heat; h != nil {
 		names = append(names, h.A+" by "+h.B)

@@ -113,13 +113,14 @@
       .map(f => "<br>" + marker(f.color) + text((single ? c.y : f.seriesName) + " " + digits(f.value) + (f.data.part ? interval(f.data.part) : ""))).join("");
     const series = single
       ? [{ type: "bar", barMaxWidth: 24, data: c.bars.map(b => ({ value: b.parts[0].value, part: b.parts[0], itemStyle: { color: shown(b.parts[0].color) } })),
-          label: { show: true, position: "right", color: ink().text, formatter: f => digits(f.value) } }]
+          label: { show: true, position: "right", color: ink().text, formatter: f => c.bars[f.dataIndex].note || digits(f.value) },
+          markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" }, data: (c.levels || []).map(v => ({ xAxis: v })) } }]
       : [...parts].map(([name, color]) => ({ type: "bar", name: name, stack: "all", barMaxWidth: 24, itemStyle: { color: shown(color) },
           emphasis: { focus: "series" }, data: c.bars.map(b => { const p = b.parts.find(q => q.name === name); return p ? { value: p.value, part: p } : "-"; }) }));
     const left = Math.min(width * 0.36, 12 + 7.2 * Math.max(...c.bars.map(b => b.name.length)));
     return Object.assign(o, {
-      grid: { left: left, right: single ? 58 : 22, top: single ? 8 : 34, bottom: 46 },
-      xAxis: axis("value", c.logY, { name: c.y, nameLocation: "middle", nameGap: 28 }),
+      grid: { left: left, right: single ? Math.min(width * 0.3, 7.2 * Math.max(8, ...c.bars.map(b => (b.note || "").length))) : 22, top: single ? 8 : 34, bottom: 46 },
+      xAxis: axis("value", c.logY, { name: c.y, nameLocation: "middle", nameGap: 28, max: c.levels ? v => Math.max(v.max, ...c.levels) : undefined }),
       yAxis: axis("category", false, { inverse: true, data: c.bars.map(b => b.name), axisLabel: { color: ink().text, fontSize: 12, width: left - 14, overflow: width < 600 ? "break" : "truncate", lineHeight: 13, interval: 0 } }),
       series: series,
     });
@@ -131,16 +132,16 @@
     o.tooltip.trigger = "axis";
     o.tooltip.axisPointer = { type: "shadow" };
     o.tooltip.formatter = found => { const e = found[0].data.effect;
-      return text(e.name) + "<br>" + text(digits(e.value) + ", " + (e.change > 0 ? "+" : "") + digits(e.change) + " %" +
+      return text(e.knob + ": " + e.setting) + "<br>" + text(digits(e.value) + ", " + (e.change > 0 ? "+" : "") + digits(e.change) + " %" +
         (e.low === undefined ? "" : " (" + digits(e.low) + " to " + digits(e.high) + " %)")); };
-    const left = Math.min(width * 0.42, 14 + 7.2 * Math.max(...c.effects.map(e => e.name.length)));
+    const left = Math.min(width * 0.42, 14 + 7.2 * Math.max(...c.effects.map(e => e.knob.length + e.setting.length + 2)));
     const ends = [Math.min(0, ...c.effects.map(e => e.change)), Math.max(0, ...c.effects.map(e => e.change))];
     const span = Math.max(ends[1] - ends[0], 1e-9), pad = span * 50 / Math.max(60, width - left - 20 - 100); // of labels, 50 pixels
     return Object.assign(o, {
       grid: { left: left, right: 20, top: 8, bottom: 46 },
-      xAxis: axis("value", false, { name: c.x, nameLocation: "middle", nameGap: 28, min: ends[0] - pad, max: ends[1] + pad,
+      xAxis: axis("value", false, { name: "change of " + c.y, nameLocation: "middle", nameGap: 28, min: ends[0] - pad, max: ends[1] + pad,
         axisLabel: { color: ink().soft, fontSize: 12, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: v => digits(v) + " %" } }),
-      yAxis: axis("category", false, { inverse: true, data: c.effects.map(e => e.name), axisLine: { onZero: false, lineStyle: { color: ink().soft } },
+      yAxis: axis("category", false, { inverse: true, data: c.effects.map(e => e.knob + ": " + e.setting), axisLine: { onZero: false, lineStyle: { color: ink().soft } },
         axisLabel: { color: ink().text, fontSize: 12, width: left - 14, overflow: "truncate", interval: 0 } }),
       series: [{ type: "bar", barCategoryGap: "28%", data: c.effects.map(e => ({ value: e.change, effect: e, itemStyle: { color: shown(e.below ? "#0072b2" : "#e69f00") },
           label: { position: e.change < 0 ? "left" : "right" } })),
@@ -174,7 +175,7 @@
   }
 
   const heights = {
-    lines: c => c.low ? 190 : 320, bars: c => Math.max(150, c.bars.length * 30 + 90),
+    lines: c => c.low ? 190 : 320, bars: c => Math.max(150, c.bars.length * (window.innerWidth < 600 && c.bars.some(b => b.name.length > 36) ? 44 : 30) + 90),
     effects: c => c.effects.length * 24 + 60, heat: c => c.heat.valuesB.length * 40 + 60,
   };
   const options = { lines: lines, bars: bars, effects: effects, heat: heat };

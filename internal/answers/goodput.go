@@ -1,0 +1,221 @@
+package answers
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// Goodputs is the answer of a search for the largest rate of each candidate.
+func Goodputs(name string, found []capacity.Goodput) *doc.Doc {
+	d := &doc.Doc{Title: name + ": largest rate within the service level"}
+	var all []warn.Said
+	var asked []string
+	sums := make([]sim.Summary, len(found))
+	for i := range found {
+		g := &found[i]
+		sums[i] = sim.Summary{System: g.Name, SLO: g.SLO}
+		all = append(all, said(g.Warnings, g.Name)...)
+		text := fmt.Sprintf("%s on %s, %d requests", g.Model, g.GPU, g.Requests)
+		text = cmp.Or(g.Asked, text) + " at each rate, " + listSeeds(g.Seeds) + "."
+		if !slices.Contains(asked, text) {
+			asked = append(asked, text)
+		}
+	}
+	d.Lead = asked
+	d.Warnings = Warnings(all, len(found))
+	d.Answers = sustainedOf(found)
+	d.Figures = []doc.Figure{goodputFigure(found, asked)}
+	t := goodputTable(found)
+	t.Legend = (&Runs{Sums: sums}).Levels()
+	d.Tables = append(d.Tables, t)
+	if seeds := seedGoodputs(found); len(seeds.Rows) > 0 {
+		d.Tables = append(d.Tables, seeds)
+	}
+	return d
+}
+
+// said are warnings of one result.
+func said(warnings []warn.Warning, of string) (all []warn.Said) {
+	for _, w := range warnings {
+		all = append(all, warn.Said{Warning: w, Of: of})
+	}
+	return all
+}
+
+// unitOf is the unit of a goodput; requests/s in results of before it was written.
+func unitOf(g *capacity.Goodput) string { return Short(cmp.Or(g.Unit, "requests/s")) }
+
+// units are those of all goodputs.
+func units(found []capacity.Goodput) string {
+	var all []string
+	for i := range found {
+		if unit := unitOf(&found[i]); !slices.Contains(all, unit) {
+			all = append(all, unit)
+		}
+	}
+	return strings.Join(all, " or ")
+}
+
+// mostSustained is how many candidates the sentence of a plan names.
+const mostSustained = 4
+
+// sustainedOf is a sentence that ranks the candidates, such as "sparseserve serves 0.500 req/s
+// within the SLO; vllm 0.119."
+func sustainedOf(found []capacity.Goodput) []string {
+	ranked := make([]*capacity.Goodput, len(found))
+	for i := range found {
+		ranked[i] = &found[i]
+	}
+	slices.SortStableFunc(ranked, func(a, b *capacity.Goodput) int {
+		return cmp.Compare(b.Goodput, a.Goodput)
+	})
+	var words []string
+	for i, g := range ranked {
+		text := digits(g.Goodput)
+		switch {
+		case i == mostSustained && len(ranked) > i+1:
+			words = append(words, fmt.Sprintf("%d others serve no more than that", len(ranked)-i))
+			return []string{strings.Join(words, "; ") + "."}
+		case g.Goodput == 0:
+			text = "meets it at no rate that was tried"
+			if i == 0 {
+				text = "meets the SLO at no rate that was tried"
+			}
+		case i == 0:
+			text = "serves " + text + " " + unitOf(g) + " within the SLO"
+		case unitOf(g) != unitOf(ranked[0]):
+			text += " " + unitOf(g)
+		}
+		words = append(words, g.Name+" "+text)
+	}
+	return []string{strings.Join(words, "; ") + "."}
+}
+
+// goodputFigure draws the candidates as bars.
+func goodputFigure(found []capacity.Goodput, asked []string) doc.Figure {
+	c := &doc.Chart{Kind: doc.Bars, Y: "goodput (" + units(found) + ")"}
+	whiskers := ""
+	for i := range found {
+		g := &found[i]
+		part := doc.Part{Name: "largest rate within the SLO", Color: "#0072b2", Value: g.Goodput,
+			Low: g.Low, High: g.High}
+		if g.Low != nil && g.High != nil {
+			whiskers = " Whiskers: 95 % interval (Student's t) over each seed's own."
+		}
+		c.Bars = append(c.Bars, doc.Bar{Name: g.Name, Parts: []doc.Part{part}})
+	}
+	return doc.Figure{Name: "plan", Title: "Goodput", Charts: []*doc.Chart{c},
+		Caption: strings.Join(asked, " ") + " The largest rate below every failure, by the mean over " +
+			"seeds." + whiskers}
+}
+
+// boundName makes words of what a bound is on.
+var boundName = strings.NewReplacer("ttft", "TTFT", "tbt", "TBT", "tpot", "TPOT", "e2e",
+	"end to end")
+
+func goodputTable(found []capacity.Goodput) doc.Table {
+	t := doc.Table{Title: "Candidates", Columns: doc.Columns("candidate", ">goodput|"+units(found),
+		fmt.Sprintf(">interval|%g %%", 100*capacity.GoodputConfidence), "limited by", "has of its bounds",
+		">without a bound|%", ">rejected|%", ">output|tok/s", ">runs"),
+		Note: "goodput: the largest rate below every failure, by the mean over seeds; the interval is " +
+			"Student's t over each seed's own"}
+	for i := range found {
+		g := &found[i]
+		interval, missed := "-", doc.Cell{}
+		if g.Low != nil && g.High != nil {
+			interval = digits(*g.Low) + " to " + digits(*g.High)
+		}
+		if g.MissedShare > 0 {
+			missed = doc.Number(100 * g.MissedShare)
+		}
+		var bounds []string
+		for _, b := range g.Bounds {
+			bounds = append(bounds, fmt.Sprintf("%s %s %s of %s s", strings.Replace(b.Stat, "p", "P", 1),
+				boundName.Replace(b.Name), digits(b.ValueS), digits(b.Limit)))
+		}
+		t.Add(g.Name, g.Goodput, interval, g.LimitedBy, strings.Join(bounds, "; "), missed,
+			100*g.RejectedShare, g.ThroughputTokS, g.Runs)
+	}
+	return t
+}
+
+// seedGoodputs has each seed's own goodput, where there are several.
+func seedGoodputs(found []capacity.Goodput) doc.Table {
+	t := doc.Table{Title: "Goodput of each seed", Folded: true,
+		Columns: doc.Columns("candidate", ">seed", ">goodput|"+units(found))}
+	for i := range found {
+		g := &found[i]
+		if len(g.SeedGoodputs) < 2 || len(g.Seeds) != len(g.SeedGoodputs) {
+			continue
+		}
+		t.Rule()
+		for j, v := range g.SeedGoodputs {
+			t.Add(g.Name, strconv.FormatUint(g.Seeds[j], 10), v)
+		}
+	}
+	return t
+}
+
+// readPlan makes the document of a search for goodput.
+func readPlan(dir string) (*builder, error) {
+	var found []capacity.Goodput
+	if err := readJSON(dir, capacity.PlanFile, &found); err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s: no candidate", filepath.Join(dir, capacity.PlanFile))
+	}
+	p := &builder{Doc: *Goodputs(nameOf(dir), found)}
+	hashes, err := p.addTrail(dir)
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	for _, hash := range hashes {
+		folders = append(folders, filepath.Join(dir, "points", hash))
+	}
+	if _, err := p.restOn(folders, nil); err != nil {
+		return nil, err
+	}
+	for i, folder := range folders {
+		if i < mostNames {
+			p.addFile(filepath.Join(folder, "config.toml"), "config.toml of a run of "+
+				found[min(i, len(found)-1)].Name)
+		}
+	}
+	return p, nil
+}
+
+// addTrail adds every rate that was tried, and returns the hash of a run of each candidate.
+func (p *builder) addTrail(dir string) (hashes []string, err error) {
+	header, rows, err := readCSV(dir, "trail.csv")
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	t := doc.Table{Title: "Every load that was tried", Folded: true}
+	header = slices.DeleteFunc(header, func(h string) bool { return h == "hash" })
+	t.Columns = columns(len(header), header...)
+	known := map[string]bool{}
+	for _, line := range rows {
+		var cells []string
+		for _, h := range header {
+			cells = append(cells, line[h])
+		}
+		t.Rows = append(t.Rows, row(cells...))
+		if name := line["candidate"]; !known[name] && line["hash"] != "" {
+			known[name] = true
+			hashes = append(hashes, line["hash"])
+		}
+	}
+	p.Tables = append(p.Tables, t)
+	return hashes, nil
+}

@@ -1,0 +1,208 @@
+package answers
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/internal/doc"
+)
+
+// dollars is a cell of a price; empty where it is not known.
+func dollars(v float64) doc.Cell {
+	if v == 0 {
+		return doc.Cell{}
+	}
+	return doc.As(v, capacity.USD(v))
+}
+
+// known is a cell of a number; empty where it is not known.
+func known(v float64) doc.Cell {
+	if v == 0 {
+		return doc.Cell{}
+	}
+	return doc.Number(v)
+}
+
+// shownTable has a row for each of the first candidates.
+func shownTable(a *capacity.Purchase, shown []*capacity.Choice) doc.Table {
+	t := doc.Table{Title: "Candidates", Columns: doc.Columns("candidate", "replicas x GPUs",
+		">cost|$/hour", ">holds|"+a.LoadUnit, ">headroom|%", "nearest limits|% of it",
+		"short of, or why not")}
+	for _, c := range shown {
+		var replicas string
+		var cost, holds, headroom doc.Cell
+		if c.Replicas > 0 {
+			replicas = fmt.Sprintf("%d x %d %s", c.Replicas, c.GPUs/c.Replicas, CardName(c.GPU))
+			cost = dollars(c.USDPerHour)
+		}
+		if c.Largest != nil && c.Headroom != nil {
+			holds = doc.Number(*c.Largest)
+			headroom = doc.As(100**c.Headroom, strconv.FormatFloat(100**c.Headroom, 'f', 0, 64))
+		}
+		var limits []string
+		for _, l := range c.Limits[:min(2, len(c.Limits))] {
+			limits = append(limits, fmt.Sprintf("%s %.0f", l.Name, 100*l.Of))
+		}
+		t.Add(c.Name, replicas, cost, holds, headroom, strings.Join(limits, ", "),
+			cmp.Or(strings.Join(c.Short[:min(2, len(c.Short))], ", then "), whyNot(c)))
+	}
+	return t
+}
+
+// whyNot is why a candidate is not the one to buy, where its price does not say so.
+func whyNot(c *capacity.Choice) string {
+	switch c.Outcome {
+	case capacity.TooLarge:
+		return c.Outcome + " for its GPUs"
+	case capacity.TooShort:
+		return "its context is " + c.Outcome + " for the traffic"
+	}
+	return c.Reason
+}
+
+// candidateTable has what every candidate came to, and what it costs at which price.
+func candidateTable(a *capacity.Purchase) doc.Table {
+	t := doc.Table{Title: "What each candidate comes to", Folded: true, Columns: doc.Columns(
+		"candidate", "outcome", ">cost|$/hour", "at the price of", ">a GPU|$/hour", ">input|$/M tokens",
+		">output|$/M tokens", ">both|$/M tokens", ">output|tok/s", ">runs", "reason"),
+		Note: "Of one that is dearer, the cost is the least that it would be."}
+	for i := range a.Candidates {
+		c := &a.Candidates[i]
+		t.Add(c.Name, c.Outcome, dollars(c.USDPerHour),
+			strings.TrimSuffix(c.Price.Provider+", "+c.Price.Date, ", "), dollars(c.Price.USDPerHour),
+			dollars(c.USDPerMInput), dollars(c.USDPerMOutput), dollars(c.USDPerMTotal),
+			known(c.ThroughputTokS), c.Runs, c.Reason)
+	}
+	return t
+}
+
+// limitTable has how much each candidate uses of every limit.
+func limitTable(a *capacity.Purchase) doc.Table {
+	t := doc.Table{Title: "Limits of the candidates", Folded: true,
+		Columns: doc.Columns("candidate", "under", "limit", ">used|%")}
+	for i := range a.Candidates {
+		c := &a.Candidates[i]
+		t.Rule()
+		if c.Outcome == capacity.Meets {
+			for _, l := range c.Limits {
+				t.Add(c.Name, "the load", l.Limit, 100*l.Of)
+			}
+		}
+		for _, l := range c.Planned {
+			t.Add(c.Name, "the load with the margin", l.Limit, 100*l.Of)
+		}
+	}
+	return t
+}
+
+// Colours of candidates by what they came to.
+const meetsColor, dearerColor, missesColor = "#0072b2", "#d9d9d9", "#c62f1f"
+
+// purchaseFigures draw what the first candidates cost and how near their limits they are, and each
+// limit against the cost.
+func purchaseFigures(a *capacity.Purchase, shown []*capacity.Choice) (figures []doc.Figure) {
+	asked := fmt.Sprintf("%s on %s; prompts %s, outputs %s; %s; %q of %s.",
+		strings.Join(a.Question.Models, ", "), a.Question.CardsText(), a.Question.Prompts,
+		a.Question.Outputs, a.Load, a.Prices, a.PricesFile)
+	for _, f := range []doc.Figure{
+		{Name: "plan", Title: "Candidates", Caption: asked + " At bars: what is bought, and how much " +
+			"more load it holds; the nearest limit. Dashed: the limit.",
+			Charts: []*doc.Chart{costChart(shown), nearChart(shown)}},
+		{Name: "plan-limits", Title: "Cost against the service level", Caption: asked +
+			" Each candidate that meets the level, under the load. Dashed: the limit.",
+			Charts: limitCharts(a)},
+	} {
+		f.Charts = slices.DeleteFunc(f.Charts, func(c *doc.Chart) bool {
+			return len(c.Bars)+len(c.Lines) == 0
+		})
+		if len(f.Charts) > 0 {
+			figures = append(figures, f)
+		}
+	}
+	return figures
+}
+
+func costChart(shown []*capacity.Choice) *doc.Chart {
+	c := &doc.Chart{Kind: doc.Bars, Title: "What serves the load", Y: "cost ($ an hour)"}
+	for _, o := range shown {
+		part := doc.Part{Name: "costs at least this, if it meets the level", Color: dearerColor,
+			Value: o.USDPerHour}
+		note := capacity.USD(o.USDPerHour)
+		if o.Outcome == capacity.Meets {
+			part.Name, part.Color = "meets the service level", meetsColor
+			note += ", " + Count(o.GPUs, "GPU")
+		}
+		if o.Headroom != nil {
+			note += fmt.Sprintf(", %+.0f %% load", 100**o.Headroom)
+		}
+		if o.USDPerHour > 0 && !math.IsInf(o.USDPerHour, 0) {
+			c.Bars = append(c.Bars, doc.Bar{Name: o.Name, Note: note, Parts: []doc.Part{part}})
+		}
+	}
+	return c
+}
+
+func nearChart(shown []*capacity.Choice) *doc.Chart {
+	c := &doc.Chart{Kind: doc.Bars, Title: "How near its limits", Y: "used of the nearest limit (%)",
+		Levels: []float64{100}}
+	for _, o := range shown {
+		if len(o.Limits) == 0 || math.IsInf(o.Limits[0].Of, 0) {
+			continue
+		}
+		l := &o.Limits[0]
+		part := doc.Part{Name: "meets the service level", Color: meetsColor, Value: 100 * l.Of}
+		if o.Outcome != capacity.Meets {
+			part.Name, part.Color = "misses it", missesColor
+		}
+		c.Bars = append(c.Bars, doc.Bar{Name: o.Name, Parts: []doc.Part{part},
+			Note: fmt.Sprintf("%.0f %% of %s", 100*l.Of, l.Limit)})
+	}
+	return c
+}
+
+// limitCharts has a chart for each bound of the level: a dot for each candidate that meets it, in
+// the colour of its card, and the bound as a line.
+func limitCharts(a *capacity.Purchase) (charts []*doc.Chart) {
+	colors := []string{"#0072b2", "#e69f00", "#009e73", "#c62f1f", "#a0609a", "#7a7a7a", "#56b4e9",
+		"#1a1a1a"}
+	for _, limit := range a.Limits {
+		c := &doc.Chart{Kind: doc.Lines, Title: limit.Bound, X: "cost ($ an hour)",
+			Y:      "under the load (s)",
+			Levels: []float64{limit.AskedS}}
+		least, most := math.Inf(1), 0.0
+		for i := range a.Candidates {
+			o := &a.Candidates[i]
+			at := slices.IndexFunc(o.Limits, func(l capacity.Share) bool { return l.Limit == limit.Bound })
+			if o.Outcome != capacity.Meets || at < 0 {
+				continue
+			}
+			card := CardName(o.GPU)
+			j := slices.IndexFunc(c.Lines, func(l doc.Line) bool { return l.Name == card })
+			if j < 0 {
+				j = len(c.Lines)
+				c.Lines = append(c.Lines, doc.Line{Name: card, Color: colors[j%len(colors)], Dots: true})
+			}
+			least, most = min(least, o.USDPerHour), max(most, o.USDPerHour)
+			c.Lines[j].Points = append(c.Lines[j].Points, doc.Point{X: o.USDPerHour,
+				Y: o.Limits[at].Of * limit.AskedS, Note: shortName(a, o)})
+		}
+		c.LogX = least > 0 && most > 4*least
+		charts = append(charts, c)
+	}
+	return charts
+}
+
+// shortName is a candidate without its card, which its colour says, and without a system that all
+// have.
+func shortName(a *capacity.Purchase, c *capacity.Choice) string {
+	name := strings.Replace(c.Name, " gpu="+c.GPU, "", 1)
+	if len(a.Question.Systems) == 1 {
+		name = strings.TrimPrefix(name, c.System+" ")
+	}
+	return name
+}
