@@ -12,12 +12,12 @@ import (
 )
 
 // RunsData is what DrawFolders draws of a result folder, as data.
-func RunsData(dir string) ([]doc.Figure, error) {
+func RunsData(dir, caption string) ([]doc.Figure, error) {
 	runs, err := Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	pictures, err := picturesOf(dir, runs)
+	pictures, err := picturesOf(dir, runs, caption)
 	if err != nil {
 		return nil, err
 	}

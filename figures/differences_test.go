@@ -60,7 +60,7 @@ func TestFoldersAreToldApart(t *testing.T) {
 		x, y := filepath.Join(dir, "x"), filepath.Join(dir, "y")
 		writeRun(t, x, 1, 1, c.config[0])
 		writeRun(t, y, c.seed, c.second, c.config[1])
-		files, err := DrawFolders(t.Context(), dir, []string{x, y, x + "/."})
+		files, err := DrawFolders(t.Context(), dir, []string{x, y, x + "/."}, "")
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -119,7 +119,7 @@ func TestOnlyWhatDiffersIsToldApart(t *testing.T) {
 			}
 		}
 	}
-	if _, err := DrawFolders(t.Context(), dir, folders); err != nil {
+	if _, err := DrawFolders(t.Context(), dir, folders, ""); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"vLLM, prefill p4,1", "vLLM, prefill p4,1", "other,2", "vLLM, prefill p8,1",

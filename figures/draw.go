@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,15 +14,21 @@ import (
 // unstable are hollow. Where the runs' requests and steps are there, cdf and
 // timeline-RUN are drawn of them.
 func Draw(ctx context.Context, dir string, runs []Run, formats ...string) ([]string, error) {
-	pictures, err := picturesOf(dir, runs)
+	return drawRunsOf(ctx, dir, runs, "", formats)
+}
+
+func drawRunsOf(ctx context.Context, dir string, runs []Run, caption string,
+	formats []string) ([]string, error) {
+	pictures, err := picturesOf(dir, runs, caption)
 	if err != nil {
 		return nil, err
 	}
 	return writeAll(ctx, dir, pictures, formats)
 }
 
-// picturesOf are the pictures of runs.
-func picturesOf(dir string, runs []Run) ([]picture, error) {
+// picturesOf are the pictures of runs, under a caption that says what was run; empty for one made
+// of the runs' summaries.
+func picturesOf(dir string, runs []Run, caption string) ([]picture, error) {
 	runs = tellApart(runs)
 	p := panels(runs)
 	if len(p) == 0 {
@@ -49,12 +56,12 @@ func picturesOf(dir string, runs []Run) ([]picture, error) {
 	}
 	pictures = append(pictures, attribution(p, x)...)
 	for i := range pictures {
-		pictures[i].caption = captionOf(runs, x)
+		pictures[i].caption = cmp.Or(caption, captionOf(runs, x))
 		if pictures[i].file == goodput().file {
 			pictures[i].caption += unlike("service levels", runs, func(r *Run) string { return r.SLO })
 		}
 	}
-	more, err := inside(runs, p, x)
+	more, err := inside(runs, p, x, caption)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +70,9 @@ func picturesOf(dir string, runs []Run) ([]picture, error) {
 
 // DrawFolders draws the runs of result folders together, a panel for each
 // model and card, into dir. What equally named systems of them have otherwise is in the legend.
-func DrawFolders(ctx context.Context, dir string, folders []string, formats ...string) ([]string,
-	error) {
+// The caption says what was run; empty for one made of the summaries.
+func DrawFolders(ctx context.Context, dir string, folders []string, caption string,
+	formats ...string) ([]string, error) {
 	var runs []Run
 	for i, f := range folders {
 		if slices.ContainsFunc(folders[:i], func(other string) bool {
@@ -81,7 +89,7 @@ func DrawFolders(ctx context.Context, dir string, folders []string, formats ...s
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return Draw(ctx, dir, runs, formats...)
+	return drawRunsOf(ctx, dir, runs, caption, formats)
 }
 
 // panelTitle letters panels where there are several.

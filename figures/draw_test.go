@@ -20,7 +20,7 @@ func TestGolden(t *testing.T) {
 	for _, results := range []string{"one-model", "two-models", "seeds"} {
 		t.Run(results, func(t *testing.T) {
 			dir := t.TempDir()
-			files, err := DrawFolders(t.Context(), dir, []string{filepath.Join("testdata", results)})
+			files, err := DrawFolders(t.Context(), dir, []string{filepath.Join("testdata", results)}, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func TestVariantsOfASweep(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "summary.json"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := DrawFolders(t.Context(), dir, []string{dir}); err != nil {
+	if _, err := DrawFolders(t.Context(), dir, []string{dir}, ""); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "ttft.csv"))
@@ -99,7 +99,7 @@ func TestVariantsOfASweep(t *testing.T) {
 // TestPrintable holds the pictures to the width that print needs.
 func TestPrintable(t *testing.T) {
 	dir := t.TempDir()
-	files, err := DrawFolders(t.Context(), dir, []string{filepath.Join("testdata", "one-model")})
+	files, err := DrawFolders(t.Context(), dir, []string{filepath.Join("testdata", "one-model")}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestNothingToDraw(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "summary.json"), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := DrawFolders(t.Context(), dir, []string{dir}); err == nil ||
+			if _, err := DrawFolders(t.Context(), dir, []string{dir}, ""); err == nil ||
 				!strings.Contains(err.Error(), dir) {
 				t.Errorf("error is %v, want one that names the folder", err)
 			}

@@ -18,7 +18,7 @@ func ExampleDrawFolders() {
 	}
 	defer os.RemoveAll(dir)
 	files, err := figures.DrawFolders(context.Background(), dir, []string{filepath.Join("testdata",
-		"seeds")})
+		"seeds")}, "LWM-7B on an A100")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -16,7 +16,7 @@ func TestFormats(t *testing.T) {
 	var first []byte
 	for range 2 {
 		dir := t.TempDir()
-		files, err := DrawFolders(t.Context(), dir, []string{filepath.Join("testdata", "seeds")},
+		files, err := DrawFolders(t.Context(), dir, []string{filepath.Join("testdata", "seeds")}, "",
 			"svg", "pdf", "svg")
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +34,7 @@ func TestFormats(t *testing.T) {
 		}
 		first = pdf
 	}
-	_, err := DrawFolders(t.Context(), t.TempDir(), []string{filepath.Join("testdata", "seeds")},
+	_, err := DrawFolders(t.Context(), t.TempDir(), []string{filepath.Join("testdata", "seeds")}, "",
 		"gif")
 	if err == nil || !strings.Contains(err.Error(), `"gif"`) {
 		t.Errorf("error is %v, want one that names the format", err)

@@ -14,7 +14,7 @@ import (
 
 // inside draws what the tables of single runs hold: the distributions of TTFT and TBT, and
 // the time lines of runs whose steps were written.
-func inside(runs []Run, ps []panel, x abscissa) ([]picture, error) {
+func inside(runs []Run, ps []panel, x abscissa, caption string) ([]picture, error) {
 	var pictures []picture
 	for i := range ps {
 		pic, err := cdf(&ps[i], x)
@@ -24,6 +24,7 @@ func inside(runs []Run, ps []panel, x abscissa) ([]picture, error) {
 		if len(pic.charts) == 0 {
 			continue
 		}
+		pic.caption = cmp.Or(caption, pic.caption)
 		if len(ps) > 1 {
 			pic.file += "-" + fileName(ps[i].model+"-"+ps[i].gpu)
 		}
@@ -49,8 +50,11 @@ func inside(runs []Run, ps []panel, x abscissa) ([]picture, error) {
 		}) {
 			pic.file = "timeline-" + fileName(folders[r.source]+"-"+r.Name)
 		}
-		pic.caption = captionOf(runs[i:i+1], abscissa{})
-		pic.caption += ", " + loadName(r)
+		pic.caption = cmp.Or(caption, captionOf(runs[i:i+1], abscissa{})) + ", "
+		if caption != "" {
+			pic.caption += label(r.System) + ", "
+		}
+		pic.caption += loadName(r)
 		pictures = append(pictures, pic)
 	}
 	return pictures, nil

@@ -116,7 +116,7 @@ func TestInsideOfRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := DrawFolders(t.Context(), dir, []string{dir}, "svg")
+	files, err := DrawFolders(t.Context(), dir, []string{dir}, "", "svg")
 	if err != nil {
 		t.Fatal(err)
 	}

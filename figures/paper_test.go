@@ -72,7 +72,7 @@ func TestGoldenSeesChanges(t *testing.T) {
 // TestAttributionGolden draws where the time of the mean step went.
 func TestAttributionGolden(t *testing.T) {
 	dir := t.TempDir()
-	files, err := DrawFolders(t.Context(), dir, []string{filepath.Join("testdata", "time")})
+	files, err := DrawFolders(t.Context(), dir, []string{filepath.Join("testdata", "time")}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestAttributionGolden(t *testing.T) {
 func TestAttributionOfVariants(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := DrawFolders(t.Context(), dir,
-		[]string{filepath.Join("testdata", "paper", "fig14a")}); err != nil {
+		[]string{filepath.Join("testdata", "paper", "fig14a")}, ""); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "variants", filepath.Join(dir, "time.png"))
@@ -141,7 +141,7 @@ func TestAttributionOfLiveRuns(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "summary.json"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := DrawFolders(t.Context(), dir, []string{dir}); err != nil {
+		if _, err := DrawFolders(t.Context(), dir, []string{dir}, ""); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(filepath.Join(dir, "time.csv"))

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -16,7 +15,8 @@ import (
 )
 
 // Asked says what serves which requests, and how these arrive: model, cards and their changes,
-// engine, lengths and arrivals. All commands and their reports begin by it.
+// engine, lengths, arrivals, budgets and prefix caches. All commands, reports and captions of
+// pictures begin by it.
 func Asked(configs ...*config.Config) string {
 	var systems []sim.Spec
 	for _, c := range configs {
@@ -24,7 +24,48 @@ func Asked(configs ...*config.Config) string {
 	}
 	return fmt.Sprintf("%s on %s, %s: %s",
 		each(configs, "models", func(c *config.Config) string { return c.Model }),
-		each(configs, "cards", cards), EnginesOf(systems), each(configs, "workloads", workload))
+		each(configs, "cards", cards), EnginesOf(systems), each(configs, "workloads", workload)) +
+		budgets(systems) + caches(systems)
+}
+
+// budgets says how many tokens the sparse systems attend to; "" without one of a fixed size.
+func budgets(systems []sim.Spec) string {
+	var sizes []string
+	for i := range systems {
+		if s := &systems[i]; s.Sparse() && s.BudgetTokens > 0 {
+			if size := strconv.Itoa(s.BudgetTokens); !slices.Contains(sizes, size) {
+				sizes = append(sizes, size)
+			}
+		}
+	}
+	switch n := len(sizes); {
+	case n == 0:
+		return ""
+	case n > 3:
+		return fmt.Sprintf("; %d budgets", n)
+	}
+	return "; budget " + strings.Join(sizes, " or ") + " tokens"
+}
+
+// caches says which systems cache prefixes; "" if none does.
+func caches(systems []sim.Spec) string {
+	var with []string
+	all := true
+	for i := range systems {
+		switch s := &systems[i]; {
+		case !s.CachesPrefixes():
+			all = false
+		case !slices.Contains(with, s.Name):
+			with = append(with, s.Name)
+		}
+	}
+	switch {
+	case len(with) == 0:
+		return ""
+	case all:
+		return "; prefix cache on"
+	}
+	return "; prefix cache of " + strings.Join(with, ", ")
 }
 
 // each joins what the configurations say, each text once. It counts more than three.
@@ -182,23 +223,35 @@ func listSeeds(seeds []uint64) string {
 	return "seeds " + strings.Join(words, ", ")
 }
 
-// askedOf says what the runs of a folder were, and the unit of their rates. It reads the folder's
-// configuration, or those of its runs.
-func askedOf(dir string, runs []string) (asked []string, unit string) {
-	configs := configsOf(append([]string{dir}, runs...))
-	if len(configs) == 0 {
-		return nil, "requests/s"
+// Ran says what the runs of result folders were, for the caption of their pictures; "" where no
+// configuration is there.
+func Ran(dirs ...string) string {
+	var configs []*config.Config
+	for _, dir := range dirs {
+		folders, _, err := runFolders(dir)
+		if err != nil {
+			return ""
+		}
+		configs = append(configs, configsOf(append([]string{dir}, folders...))...)
 	}
-	return []string{Asked(configs...) + ", " + Seeds(configs...) + "."},
-		capacity.RateUnit(&configs[len(configs)-1].Workload)
+	return ran(configs)
 }
 
-// configsOf loads the configuration of the first folder or, where it has none, of all others.
+func ran(configs []*config.Config) string {
+	if len(configs) == 0 {
+		return ""
+	}
+	return Asked(configs...) + "; " + Seeds(configs...)
+}
+
+// configsOf loads the configuration of the first folder or, where it has none, of all others. It
+// leaves out one that cannot be read, such as one whose trace is on another machine: the numbers
+// stand by themselves.
 func configsOf(folders []string) (configs []*config.Config) {
 	for i, folder := range folders {
 		c, err := config.Load(filepath.Join(folder, "config.toml"), nil)
 		if err != nil {
-			continue // such as one whose trace is on another machine: the numbers stand by themselves
+			continue
 		}
 		if configs = append(configs, c); i == 0 {
 			break

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -146,10 +147,14 @@ func readRuns(dir string) (*builder, error) {
 	if r.Systems, err = rests.restOn(folders, nil); err != nil {
 		return nil, err
 	}
-	r.Asked, r.Unit = askedOf(dir, folders)
+	configs := configsOf(append([]string{dir}, folders...))
+	r.Unit = "requests/s"
+	if len(configs) > 0 {
+		r.Asked, r.Unit = []string{ran(configs) + "."}, capacity.RateUnit(&configs[0].Workload)
+	}
 	p := &builder{Doc: *r.Doc()}
 	if served {
-		drawn, err := figures.RunsData(dir)
+		drawn, err := figures.RunsData(dir, Ran(dir))
 		if err != nil {
 			return nil, err
 		}

@@ -72,7 +72,7 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	if draw != nil {
 		files, err = draw(ctx, out, folders[0], f.Format...)
 	} else if err = noteRuns(app, folders...); err == nil {
-		files, err = figures.DrawFolders(ctx, out, folders, f.Format...)
+		files, err = figures.DrawFolders(ctx, out, folders, answers.Ran(folders...), f.Format...)
 	}
 	if err != nil {
 		return err

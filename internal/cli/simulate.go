@@ -240,7 +240,7 @@ func drawFigures(ctx context.Context, out string, sums []sim.Summary) ([]string,
 	if !slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
 		return nil, nil
 	}
-	pictures, err := figures.DrawFolders(ctx, out, []string{out})
+	pictures, err := figures.DrawFolders(ctx, out, []string{out}, answers.Ran(out))
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 		err = nil
 	}

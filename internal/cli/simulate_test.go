@@ -185,7 +185,8 @@ func TestSweepChoosesRates(t *testing.T) {
 		return lines[0] + lines[1]
 	}
 	want := "llama3.1-8b on 1x h100-80gb (kernels imported for this card), engine vllm-0.19: " +
-		"prompts fixed(140000), outputs fixed(9), 2000 requests, poisson arrivals, seed 1: 10 runs; " +
+		"prompts fixed(140000), outputs fixed(9), 2000 requests, poisson arrivals; budget 2048 " +
+		"tokens; prefix cache of vllm; seed 1: 10 runs; " +
 		"100 % of prompts refused: longer than the context of 131072 tokens.\n" +
 		"No rate is set. 0.8, 1.7, 2.6, 3.5, 4.4: chosen from what the systems sustain in short " +
 		"runs (vllm 4, sparseserve 4 requests/s); --set workload.rate=LIST names others.\n"
