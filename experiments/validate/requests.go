@@ -53,13 +53,17 @@ func parseServed(path string, text []byte) ([]servedRequest, error) {
 			continue // rejected
 		}
 		var r servedRequest
-		var errs [4]error
-		r.arrival, errs[0] = strconv.ParseFloat(row[arrival], 64)
-		r.first, errs[1] = strconv.ParseFloat(row[first], 64)
-		r.last, errs[2] = strconv.ParseFloat(row[last], 64)
-		r.id, errs[3] = strconv.Atoi(row[id])
-		if err := cmp.Or(errs[:]...); err != nil {
-			return nil, fmt.Errorf("%s: line %d: %w", path, i+2, err)
+		for _, cell := range []struct {
+			column int
+			into   *float64
+		}{{arrival, &r.arrival}, {first, &r.first}, {last, &r.last}} {
+			if *cell.into, err = strconv.ParseFloat(row[cell.column], 64); err != nil {
+				return nil, fmt.Errorf("%s:%d: %s = %q: want a number", path, i+2, rows[0][cell.column],
+					row[cell.column])
+			}
+		}
+		if r.id, err = strconv.Atoi(row[id]); err != nil {
+			return nil, fmt.Errorf("%s:%d: id = %q: want an integer", path, i+2, row[id])
 		}
 		all = append(all, r)
 	}

@@ -138,8 +138,8 @@ func DecodeTOML(path, text string, into any) error {
 	return nil
 }
 
-// packedFault says what is wrong with compressed data of a kind.
-func packedFault(kind string, err error) error {
+// PackedFault says what is wrong with compressed data of a kind. Errors of the system stay.
+func PackedFault(kind string, err error) error {
 	var corrupt flate.CorruptInputError
 	var system *fs.PathError
 	switch {

@@ -23,14 +23,14 @@ func Unpack(from io.Reader) (io.ReadCloser, error) {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(b)
 		if err != nil {
-			return nil, packedFault("gzip", err)
+			return nil, PackedFault("gzip", err)
 		}
 		return &archive{"gzip", z, func() {}}, nil
 	case isZstd(magic):
 		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(widest))
 		if err != nil {
-			return nil, packedFault("zstd", err)
+			return nil, PackedFault("zstd", err)
 		}
 		return &archive{"zstd", z, z.Close}, nil
 	}
@@ -53,7 +53,7 @@ type archive struct {
 func (a *archive) Read(p []byte) (int, error) {
 	n, err := a.r.Read(p)
 	if err != nil && err != io.EOF {
-		err = packedFault(a.kind, err)
+		err = PackedFault(a.kind, err)
 	}
 	return n, err
 }

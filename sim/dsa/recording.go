@@ -114,7 +114,7 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 	}
 	zip, err := c.unzip(s)
 	if err != nil {
-		return nil, fmt.Errorf("recorded selections of request %d: damaged: %w", request, err)
+		return nil, fmt.Errorf("recorded selections of request %d: %w", request, err)
 	}
 	p := &Replay{Latest: NewLatest(len(groups)), request: request, k: c.Candidates,
 		row: make([]int, c.groups()), in: bufio.NewReader(zip)}
@@ -133,11 +133,11 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 func (c *Recording) unzip(s segment) (*gzip.Reader, error) {
 	text := io.NewSectionReader(c.r, s.at, s.bytes)
 	zip, err := gzip.NewReader(text)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		_, err = io.Copy(io.Discard, zip)
 	}
-	if _, err := io.Copy(io.Discard, zip); err != nil {
-		return nil, noEOF(err)
+	if err != nil {
+		return nil, files.PackedFault("gzip", err)
 	}
 	if _, err := text.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -157,8 +157,7 @@ func (p *Replay) Step(generated, n int) error {
 	applied := 0
 	for ; p.generated > 0 && p.generated <= generated; applied++ {
 		if err := p.apply(n, p.started && applied == 0); err != nil {
-			return fmt.Errorf("recorded selections of request %d, token %d: %w", p.request, generated,
-				noEOF(err))
+			return fmt.Errorf("recorded selections of request %d, token %d: %w", p.request, generated, err)
 		}
 		p.started = true
 		if err := p.readStep(); err != nil {
@@ -177,7 +176,7 @@ func (p *Replay) Step(generated, n int) error {
 func (p *Replay) readStep() error {
 	v, err := binary.ReadUvarint(p.in)
 	if err != nil && err != io.EOF {
-		return fmt.Errorf("recorded selections of request %d: %w", p.request, err)
+		return fmt.Errorf("recorded selections of request %d: %w", p.request, inStep(err))
 	}
 	p.generated = int(v)
 	return nil
@@ -254,16 +253,19 @@ func (p *Replay) blocks(dst []uint16, count, n int) ([]uint16, error) {
 // number reads one that is at most so large.
 func (p *Replay) number(most int) (int, error) {
 	v, err := binary.ReadUvarint(p.in)
-	if err == nil && v > uint64(most) {
+	switch {
+	case err != nil:
+		err = inStep(err)
+	case v > uint64(most):
 		err = fmt.Errorf("%d where at most %d can be", v, most)
 	}
 	return int(v), err
 }
 
-// noEOF marks an end of the stream within a step as premature.
-func noEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
+// inStep is the error of a stream that ends within a step, or has no number there.
+func inStep(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errors.New("damaged: its data end within a step")
 	}
-	return err
+	return errors.New("damaged: no number where one is wanted")
 }
