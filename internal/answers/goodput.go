@@ -25,7 +25,7 @@ func Goodputs(name string, found []capacity.Goodput) *doc.Doc {
 		sums[i] = sim.Summary{System: g.Name, SLO: g.SLO}
 		all = append(all, said(g.Warnings, g.Name)...)
 		text := fmt.Sprintf("%s on %s, %d requests", g.Model, g.GPU, g.Requests)
-		text = cmp.Or(g.Asked, text) + " at each rate, " + listSeeds(g.Seeds) + "."
+		text = cmp.Or(g.Asked, text) + "; " + listSeeds(g.Seeds) + " at each rate."
 		if !slices.Contains(asked, text) {
 			asked = append(asked, text)
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,10 +93,7 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	points := p.Points
-	if points == "" {
-		points = filepath.Join(out, "points")
-	}
+	points := cmp.Or(p.Points, filepath.Join(out, "points"))
 	if cluster != nil {
 		return p.writeJob(app, cluster, q, out, points)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,10 +100,7 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	points := w.Points
-	if points == "" {
-		points = filepath.Join(out, "points")
-	}
+	points := cmp.Or(w.Points, filepath.Join(out, "points"))
 	store, err := run.OpenPointStore(points, app.Program(), true)
 	if err != nil {
 		return err
