@@ -27,6 +27,7 @@ var kinds = []struct {
 	{"compare.json", readComparison},
 	{"validate.json", readValidation},
 	{"fits.csv", readCalibration},
+	{DescriptionFile, readTrace},
 	{"summary.json", readRuns},
 }
 
@@ -70,8 +71,8 @@ func KindOf(dir string) (string, error) {
 		names = append(names, k.file)
 	}
 	return "", fmt.Errorf("%s: no finished results of simulate, sweep, plan, whatif, compare, "+
-		"validate or calibrate: none of %s is there; give the folder that such a command names, or "+
-		"the same command again if it was interrupted", dir, strings.Join(names, ", "))
+		"validate, calibrate or trace describe: none of %s is there; give the folder that such a "+
+		"command names, or the same command again if it was interrupted", dir, strings.Join(names, ", "))
 }
 
 // nameOf is the folder's own name.

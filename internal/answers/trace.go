@@ -2,6 +2,7 @@ package answers
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
@@ -37,6 +38,7 @@ func Trace(t *traces.Description) *doc.Doc {
 	d.Tables = append(d.Tables, lengths)
 	if t.Prefix != nil {
 		d.Tables = append(d.Tables, reused(t.Prefix))
+		d.Figures = append(d.Figures, byCapacity(filepath.Base(t.Path), t.Prefix))
 	}
 	var said []warn.Said
 	for _, w := range t.Warnings {
@@ -44,6 +46,55 @@ func Trace(t *traces.Description) *doc.Doc {
 	}
 	d.Warnings = Warnings(said, 1)
 	return d
+}
+
+// readTrace makes the document of the description of a trace.
+func readTrace(dir string) (*builder, error) {
+	var t traces.Description
+	if err := readJSON(dir, DescriptionFile, &t); err != nil {
+		return nil, err
+	}
+	if r := t.Prefix; r != nil && (len(r.Curve[0]) != len(r.Curve[1]) || len(r.Curve[0]) == 0) {
+		return nil, fmt.Errorf("%s: prefix.curve: %d capacities of %d shares",
+			filepath.Join(dir, DescriptionFile), len(r.Curve[0]), len(r.Curve[1]))
+	}
+	return &builder{*Trace(&t)}, nil
+}
+
+// DescriptionFile is the file of a folder that describes a trace.
+const DescriptionFile = "description.json"
+
+// byCapacity draws the share of prompt tokens that prefix caches find, over their capacity.
+func byCapacity(trace string, r *traces.Reuse) doc.Figure {
+	line := doc.Line{Name: "LRU", Color: "#0072b2", Bare: true}
+	for i, gib := range r.Curve[0] {
+		line.Points = append(line.Points, doc.Point{X: gib, Y: 100 * r.Curve[1][i]})
+	}
+	some := doc.Line{Name: "LRU, as labelled", Color: "#0072b2", Dots: true}
+	best := doc.Line{Name: "Belady's optimum", Color: "#c62f1f", Dots: true}
+	most := r.Curve[0][len(r.Curve[0])-1] * 1.15
+	for _, p := range r.Capacities {
+		if p.GiB < r.Curve[0][0] || p.GiB > most {
+			continue
+		}
+		some.Points = append(some.Points, doc.Point{X: p.GiB, Y: 100 * p.Share,
+			Note: fmt.Sprintf("%g GiB: %.1f %%", p.GiB, 100*p.Share)})
+		if p.Optimum != nil && r.PromptTokens > 0 {
+			best.Points = append(best.Points, doc.Point{X: p.GiB,
+				Y: 100 * float64(*p.Optimum) / float64(r.PromptTokens)})
+		}
+	}
+	c := &doc.Chart{Kind: doc.Lines, X: "Capacity (GiB of KV)", Y: "Prompt Tokens Found (%)",
+		LogX: true, Levels: []float64{100 * r.Unbounded.Share}, Lines: []doc.Line{line}}
+	for _, dots := range []doc.Line{some, best} {
+		if len(dots.Points) > 0 {
+			c.Lines = append(c.Lines, dots)
+		}
+	}
+	return doc.Figure{Name: "prefix", Title: "Prefix cache of " + trace, Charts: []*doc.Chart{c},
+		Caption: fmt.Sprintf("Prefix cache of %s: %s, %.4g KiB of KV a token, blocks of %d tokens; "+
+			"requests one after another; dashed: without bound %.1f %%, in %.4g GiB", trace, r.Model,
+			float64(r.TokenBytes)/1024, r.BlockTokens, 100*r.Unbounded.Share, r.Unbounded.GiB)}
 }
 
 // reused is what prefix caches would find of the prompts.

@@ -60,12 +60,11 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	var draw func(context.Context, string, string, ...string) ([]string, error) // one folder
 	switch {
 	case len(folders) > 1:
-	case has(whatif.ResultFile), has(capacity.PurchaseFile), has(capacity.PlanFile):
+	case has(whatif.ResultFile), has(capacity.PurchaseFile), has(capacity.PlanFile),
+		has(answers.DescriptionFile):
 		draw = drawAnswer
 	case has("compare.csv"):
 		draw = figures.DrawComparison
-	case figures.IsDescription(folders[0]):
-		draw = figures.DrawDescription
 	}
 	var files []string
 	var err error

@@ -13,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/answers"
+	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/traces"
@@ -105,16 +106,17 @@ func (d *describeCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return interrupted(ctx, err)
 	}
+	answer := answers.Trace(&desc)
 	var files []string
 	if d.Out != "" {
-		if files, err = d.write(ctx, &desc); err != nil {
+		if files, err = d.write(ctx, &desc, answer); err != nil {
 			return err
 		}
 	}
 	if d.JSON {
 		return printJSON(app, desc)
 	}
-	if err := printWhole(app.Stdout, answers.Trace(&desc)); err != nil {
+	if err := printWhole(app.Stdout, answer); err != nil {
 		return err
 	}
 	printPaths(app, files)
@@ -122,7 +124,8 @@ func (d *describeCmd) Run(ctx context.Context, app *App) error {
 }
 
 // write writes the description and draws it.
-func (d *describeCmd) write(ctx context.Context, desc *traces.Description) ([]string, error) {
+func (d *describeCmd) write(ctx context.Context, desc *traces.Description, answer *doc.Doc) (
+	[]string, error) {
 	text, err := json.MarshalIndent(desc, "", "  ")
 	if err != nil {
 		return nil, err
@@ -133,11 +136,11 @@ func (d *describeCmd) write(ctx context.Context, desc *traces.Description) ([]st
 	if err := os.MkdirAll(d.Out, 0o755); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(d.Out, "description.json")
+	path := filepath.Join(d.Out, answers.DescriptionFile)
 	if err := files.Write(path, append(text, '\n')); err != nil {
 		return nil, err
 	}
-	drawn, err := figures.DrawDescription(ctx, d.Out, d.Out)
+	drawn, err := figures.DrawDoc(ctx, d.Out, answer.Figures)
 	return append([]string{path}, drawn...), err
 }
 
