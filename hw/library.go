@@ -134,7 +134,7 @@ func cutsNumber(name, known string) bool {
 
 // unknownName offers the known names that begin with the given one, else the nearest.
 func unknownName(kind, name string, known []string) error {
-	if strings.HasPrefix(name, "[") {
+	if strings.HasPrefix(name, "[") || strings.Contains(name, ",") {
 		return fmt.Errorf("one %s a configuration; several are an axis of a sweep, [[axis]] with "+
 			"grid.%s = "+
 			"[...] (sparseserve help sweep)", kind, kind)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -99,8 +100,19 @@ func decodeList[T any](list *[]T, v any, path, key string, value any) error {
 	return decodeValue(reflect.ValueOf(list).Elem(), path+key, unit, value)
 }
 
-// unknownKey suggests a key of the same table, by its whole name outside of arrays of tables.
+// unknownKey suggests the key of that name in another table or outside of all, or else a key of the
+// same table, by its whole name outside of arrays of tables.
 func unknownKey(path, key string, known []string) error {
+	var elsewhere []string
+	for _, k := range settableKeys() {
+		if k == key || strings.HasSuffix(k, "."+key) {
+			elsewhere = append(elsewhere, strconv.Quote(k))
+		}
+	}
+	if len(elsewhere) > 0 {
+		return &KeyError{Key: path, Reason: "unknown key (did you mean " +
+			strings.Join(elsewhere, " or ") + "?)"}
+	}
 	if table := strings.TrimSuffix(path, key); table != "" && !strings.Contains(table, "[") {
 		for i := range known {
 			known[i] = table + known[i]

@@ -188,6 +188,11 @@ func (l *loader) apply(doc *document, flag bool) error {
 		case "model":
 			err = decodeValue(reflect.ValueOf(&l.cfg.Model).Elem(), key, "", value)
 		case "gpu":
+			if _, ok := value.(map[string]any); ok {
+				err = &KeyError{Key: key, Reason: "want the name of a card; its figures are in [card], as in " +
+					"card.hbm_size"}
+				break
+			}
 			err = decodeValue(reflect.ValueOf(&l.cfg.GPU).Elem(), key, "", value)
 		case "seed", "seeds":
 			other := map[string]string{"seed": "seeds", "seeds": "seed"}[key]

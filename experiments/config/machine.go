@@ -43,12 +43,13 @@ func (l *loader) setCard(key string, value any) error {
 	path := "card." + key
 	var number float64
 	v := reflect.ValueOf(&number).Elem()
-	unit := ""
 	keys, units := hw.ChangeKeys()
-	if i := slices.Index(keys, key); i >= 0 {
-		unit = units[i]
+	i := slices.Index(keys, key)
+	if i < 0 {
+		_, err := (hw.Changes{key: 1}).Check()
+		return &KeyError{Key: path, Reason: err.Error()}
 	}
-	if err := decodeValue(v, path, unit, value); err != nil {
+	if err := decodeValue(v, path, units[i], value); err != nil {
 		return err
 	}
 	if _, err := (hw.Changes{key: number}).Check(); err != nil {
