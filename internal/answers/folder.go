@@ -16,11 +16,14 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// kinds are what a folder may hold, by the file that only it has.
-var kinds = []struct {
+// kind is what a folder may hold, known by a file that only it has.
+type kind struct {
 	file string
 	read func(dir string) (*builder, error)
-}{
+}
+
+// kinds lists them. A folder that has the files of two is of the first.
+var kinds = []kind{
 	{"whatif.json", readWhatIf},
 	{"purchase.json", readPurchase},
 	{"plan.json", readPlan},
