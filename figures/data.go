@@ -74,6 +74,11 @@ func (c *chart) data(looks map[string]look) *doc.Chart {
 		Marks: c.marks, Levels: c.levels}
 	for i := range c.curves {
 		one.Lines = append(one.Lines, c.curves[i].data(looks[c.curves[i].series]))
+		for _, q := range c.curves[i].points {
+			if q.mean > c.axis.high {
+				one.Top = short6(c.axis.high)
+			}
+		}
 	}
 	for _, g := range c.groups {
 		for j := range g.bars {

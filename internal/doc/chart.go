@@ -21,14 +21,17 @@ const (
 
 // Chart is one panel.
 type Chart struct {
-	ID      string    `json:"id,omitempty"` // of its element in HTML
-	Kind    Kind      `json:"kind"`         // empty: Lines
-	Title   string    `json:"title"`
-	X       string    `json:"x"` // labels with units
-	Y       string    `json:"y"`
-	LogX    bool      `json:"logX,omitempty"`
-	LogY    bool      `json:"logY,omitempty"`
-	Low     bool      `json:"low,omitempty"` // of half the height
+	ID    string `json:"id,omitempty"` // of its element in HTML
+	Kind  Kind   `json:"kind"`         // empty: Lines
+	Title string `json:"title"`
+	X     string `json:"x"` // labels with units
+	Y     string `json:"y"`
+	LogX  bool   `json:"logX,omitempty"`
+	LogY  bool   `json:"logY,omitempty"`
+	Low   bool   `json:"low,omitempty"` // of half the height
+	// Top is where the axis of y ends below some points, which would hide the others: they are
+	// marked at it, with their values. 0 shows all.
+	Top     float64   `json:"top,omitempty"`
 	Lines   []Line    `json:"lines,omitempty"`
 	Bars    []Bar     `json:"bars,omitempty"`
 	Marks   []float64 `json:"marks,omitempty"`  // of x

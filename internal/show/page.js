@@ -52,13 +52,14 @@
 
   function lines(c) {
     const bare = c.lines.length > 5, names = c.lines.map(l => l.name).filter(n => n);
-    const series = [];
+    const series = [], over = p => c.top !== undefined && p.y > c.top;
     c.lines.forEach((l, i) => {
       const color = shown(l.color);
       series.push({
         type: l.dots ? "scatter" : "line", name: l.name, symbol: l.bare ? "none" : "circle", symbolSize: l.dots ? 5 : 7, z: 3 + i,
         itemStyle: { color: color }, lineStyle: { color: color, width: 2, type: l.dashed ? "dashed" : "solid" }, emphasis: { focus: "series" },
-        data: l.points.map(p => ({ value: [p.x, p.y], point: p,
+        data: l.points.map(p => ({ value: [p.x, over(p) ? c.top : p.y], point: p, symbol: over(p) ? "triangle" : undefined,
+          label: over(p) ? { show: true, position: "bottom", color: color, formatter: () => digits(p.y) } : undefined,
           itemStyle: p.note ? { color: ink().ground, borderColor: color, borderWidth: 2 } : undefined })),
         markLine: i === 0 && (c.marks || c.levels) ? { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" },
           data: (c.marks || []).map(v => ({ xAxis: v })).concat((c.levels || []).map(v => ({ yAxis: v }))) } : undefined,
@@ -93,6 +94,7 @@
   function ends(c) {
     if (c.y === "Share of requests") return { max: 1 };
     if (c.levels) return { min: v => Math.min(v.min, 0.98 * c.levels[0]), max: v => Math.max(v.max, 1.02 * c.levels[c.levels.length - 1]) };
+    if (c.top) return { max: c.top };
     const points = c.lines.flatMap(l => l.points), means = points.map(p => p.y), times = c.logY ? 3 : 1.5;
     const most = times * Math.max(...means), least = Math.min(...means) / times, found = {};
     if (points.some(p => p.high > most)) found.max = round(most);
