@@ -8,11 +8,14 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// phase is one of the phases that a step's time is split into.
-type phase struct {
-	key, name string
+// Phase is one of the phases that a step's time is split into.
+type Phase struct {
+	Key, Name string
 	look      look
 }
+
+// Color is its #rrggbb.
+func (p *Phase) Color() string { return hex(p.look.color) }
 
 // unsplit is the time of live steps that were not split into phases.
 const unsplit = "unsplit"
@@ -24,12 +27,12 @@ func (r *Run) timed() bool {
 	return r.Steps > 0 && len(r.PhaseS) > 0 && (whole || r.Live == nil)
 }
 
-// phases are in the order in which bars stack them.
-func phases() []phase {
+// Phases are in the order in which bars stack them.
+func Phases() []Phase {
 	at := func(r, g, b uint8, hatching vg.Length) look {
 		return look{color: color.RGBA{r, g, b, 0xff}, hatching: hatching}
 	}
-	return []phase{
+	return []Phase{
 		{"linears", "linears", at(0x2b, 0x4c, 0x7e, 0)},
 		{"prefill_attention", "prefill attention", at(0x8f, 0xb4, 0xd9, 0)},
 		{"prefill_index", "index of sparse prefill", at(0x8f, 0xb4, 0xd9, 5)},
@@ -45,17 +48,10 @@ func phases() []phase {
 	}
 }
 
-// livePhases are those of a live step: its prefill is dense, and one GPU has the model.
-func livePhases() []phase {
-	return slices.DeleteFunc(phases(), func(p phase) bool {
-		return p.key == "prefill_index" || p.key == "all_reduce" || p.key == unsplit
-	})
-}
-
 // phasesOf are the phases that took time in a run of some panel: what no bar has is in no legend.
-func phasesOf(ps []panel) []phase {
-	return slices.DeleteFunc(phases(), func(ph phase) bool {
-		took := func(r Run) bool { return r.timed() && r.PhaseS[ph.key] > 0 }
+func phasesOf(ps []panel) []Phase {
+	return slices.DeleteFunc(Phases(), func(ph Phase) bool {
+		took := func(r Run) bool { return r.timed() && r.PhaseS[ph.Key] > 0 }
 		return !slices.ContainsFunc(ps, func(p panel) bool { return slices.ContainsFunc(p.runs, took) })
 	})
 }
@@ -98,7 +94,7 @@ func attribution(ps []panel, x abscissa) []picture {
 		return nil
 	}
 	for _, ph := range parts {
-		pic.looks[ph.name] = ph.look
+		pic.looks[ph.Name] = ph.look
 	}
 	pic.wide = max(1, float64(widest)/barsPerPanel)
 	pic.letter(all)
@@ -147,19 +143,19 @@ func (p *picture) letter(all []group) {
 }
 
 // phaseBar stacks the mean phases of a step over the seeds.
-func phaseBar(runs []Run, parts []phase, series string, x abscissa, at float64) (bar, bool) {
+func phaseBar(runs []Run, parts []Phase, series string, x abscissa, at float64) (bar, bool) {
 	b := bar{series: series, note: short(series)}
 	for _, ph := range parts {
 		var values []float64
 		for i := range runs {
 			if r := &runs[i]; bySystem(r) == series && x.of(r) == at && r.timed() {
-				values = append(values, 1e3*r.PhaseS[ph.key]/r.Steps)
+				values = append(values, 1e3*r.PhaseS[ph.Key]/r.Steps)
 			}
 		}
 		if len(values) == 0 {
 			return b, false
 		}
-		b.parts = append(b.parts, part{ph.name, summarise(at, values, false)})
+		b.parts = append(b.parts, part{ph.Name, summarise(at, values, false)})
 	}
 	var totals []float64
 	for i := range runs {

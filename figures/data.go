@@ -36,15 +36,6 @@ func FitsData(dir string) ([]doc.Figure, error) {
 	return dataOf(pictures), err
 }
 
-// ValidationData is what DrawValidation draws of the phases of steps, as data.
-func ValidationData(dir string) ([]doc.Figure, error) {
-	runs, err := readValidation(dir)
-	if err != nil {
-		return nil, err
-	}
-	return dataOf(phasePictures(runs)), nil
-}
-
 func dataOf(pictures []picture) []doc.Figure {
 	var figures []doc.Figure
 	for i := range pictures {

@@ -122,20 +122,34 @@ func chartsOf(f *doc.Figure) sheet {
 			}
 			c.curves = append(c.curves, one)
 		}
-		c.axis = fitted(c.curves)
-		if d.LogY {
-			c.axis = logarithmic(c.curves)
-		}
-		for _, level := range d.Levels {
-			c.axis.high = max(c.axis.high, 1.08*level)
-		}
-		if across := spanOf(c.curves, abscissae); d.LogX && across.low > 0 {
+		c.axis = heights(d, c.curves)
+		switch across := spanOf(c.curves, abscissae); {
+		case d.LogX && d.LogY:
+			a := wideLog(across)
+			c.across = &a
+		case d.LogX && across.low > 0:
 			c.across = &axis{across.low / 1.3, across.high * 1.3, true}
 		}
 		pic.charts = append(pic.charts, c)
 	}
 	pg := pic.lay()
 	return sheet{pg.width, pg.height, pg.paint}
+}
+
+// heights is the axis of y.
+func heights(d *doc.Chart, curves []curve) axis {
+	s := spanOf(curves, means)
+	if d.LogX && d.LogY {
+		return wideLog(s)
+	}
+	a := fitted(curves)
+	if d.LogY {
+		a = logarithmic(curves)
+	}
+	for _, level := range d.Levels {
+		a.high = max(a.high, 1.08*level)
+	}
+	return a
 }
 
 // colorOf is the colour of #rrggbb; grey of another text.
@@ -150,7 +164,7 @@ func colorOf(hex string) color.Color {
 
 // rowStyle is that of texts beside rows and cells, to the right of where they begin.
 func rowStyle() text.Style {
-	return text.Style{Color: color.Black, Font: sans(errorLabel), YAlign: text.YCenter,
+	return text.Style{Color: color.Black, Font: sans(12), YAlign: text.YCenter,
 		Handler: plot.DefaultTextHandler}
 }
 

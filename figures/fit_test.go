@@ -29,20 +29,3 @@ func TestWordsFitTheirPanel(t *testing.T) {
 		t.Error("short words are smaller, too")
 	}
 }
-
-// Runs of a closed loop are named by their clients.
-func TestClosedLoopsHaveNoRate(t *testing.T) {
-	for want, v := range map[string]validated{
-		"vLLM, Llama3-8B, 1 client, H200":  {Concurrency: 1},
-		"vLLM, Llama3-8B, 8 clients, H200": {Concurrency: 8},
-		"vLLM, Llama3-8B, 0.5 req/s, H200": {Rate: 0.5},
-
-		"vLLM, Llama3-8B, 1.5 sessions/s, H200": {Rate: 1.5, Trace: "sessions"},
-		"vLLM, Llama3-8B, 2 clients, H200":      {Concurrency: 2, Trace: "sessions"},
-	} {
-		v.System, v.Model, v.GPU = "vllm", "llama3-8b", "h200"
-		if got := label(v.System) + ", " + v.where(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}

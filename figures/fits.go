@@ -73,7 +73,7 @@ func fitPicture(t *table, from, to int) picture {
 	left := fitOverSize(all)
 	left.x = t.text(from, "x_label")
 	return picture{
-		file: "fit-" + fileName(name), head: name + " on " + gpuLabel(t.text(from, "card")) + ", " +
+		file: "fit-" + FileName(name), head: name + " on " + gpuLabel(t.text(from, "card")) + ", " +
 			t.text(from, "quality"), charts: []chart{left, fitOverMeasured(all)},
 		caption: "Dashed: as far off as a good fit is. Named: the points that the fit misses most. " +
 			"Errors in the title are beyond what a measurement is uncertain by.",

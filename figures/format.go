@@ -121,3 +121,14 @@ func writeAll(ctx context.Context, dir string, pictures []picture, formats []str
 	}
 	return files, nil
 }
+
+// FileName makes a file name of a label.
+func FileName(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("._+-=", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' ||
+			'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, text)
+}

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -18,7 +19,7 @@ const (
 	heatColumn = 74
 	heatHead   = 26
 	heatFoot   = 46
-	heatLeft   = 96
+	heatLeft   = 96 // at least
 	heatScale  = 34
 	heatNote   = 10 // text of a change
 )
@@ -27,27 +28,41 @@ const (
 // what there is.
 type heatPanel struct {
 	*doc.Chart
-	full float64 // change of the full colour, in %
+	full float64   // change of the full colour, in %
+	left vg.Length // of the values of B
 }
 
 // heatsOf lays out heat maps, with a scale of colours below the last.
 func heatsOf(charts []*doc.Chart) (panels []stacked) {
-	full := 0.0
+	full, left := charts[0].Heat.Full, vg.Length(heatLeft)
 	for _, c := range charts {
 		for _, cell := range c.Heat.Cells {
-			full = math.Max(full, math.Abs(cell.Change))
+			if charts[0].Heat.Full == 0 {
+				full = math.Max(full, math.Abs(cell.Change))
+			}
+		}
+		for _, value := range c.Heat.ValuesB {
+			left = min(max(left, rowStyle().Width(value)+24), rowMost)
 		}
 	}
 	for _, c := range charts {
-		panels = append(panels, &heatPanel{c, full})
+		panels = append(panels, &heatPanel{c, full, left})
 	}
-	return append(panels, &shades{full, charts[0].Heat.Higher})
+	return append(panels, &shades{full, charts[0].Heat})
 }
 
 func (p *heatPanel) size() (width, height vg.Length) {
-	width = heatLeft + heatColumn*vg.Length(len(p.Heat.ValuesA))
+	width = p.left + heatColumn*vg.Length(len(p.Heat.ValuesA))
 	return max(width, min(rowStyle().Width(p.Title)+4, rowWidth)),
-		heatHead + heatFoot + heatRow*vg.Length(len(p.Heat.ValuesB))
+		heatHead + heatFoot + p.below() + heatRow*vg.Length(len(p.Heat.ValuesB))
+}
+
+// below is how far the values of A go beyond one line.
+func (p *heatPanel) below() (most vg.Length) {
+	for _, value := range p.Heat.ValuesA {
+		most = max(most, captionLine*vg.Length(len(wrap(value, rowStyle(), heatColumn-2))-1))
+	}
+	return most
 }
 
 func (p *heatPanel) draw(c draw.Canvas) {
@@ -55,16 +70,21 @@ func (p *heatPanel) draw(c draw.Canvas) {
 	title := style
 	fit(&title, c.Max.X-c.Min.X, p.Title)
 	c.FillText(title, vg.Point{X: c.Min.X, Y: c.Max.Y - heatHead/2}, p.Title)
-	left, top := c.Min.X+heatLeft, c.Max.Y-heatHead
+	left, top := c.Min.X+p.left, c.Max.Y-heatHead
 	bottom := top - heatRow*vg.Length(len(h.ValuesB)) // the lowest value of B is there
 	center, right, note := style, style, style
 	center.XAlign, right.XAlign, note.XAlign = text.XCenter, text.XRight, text.XCenter
 	note.Font.Size = heatNote
 	for i, value := range h.ValuesB {
-		c.FillText(right, vg.Point{X: left - 6, Y: bottom + heatRow*(vg.Length(i)+0.5)}, value)
+		own := right
+		fit(&own, p.left-24, value)
+		c.FillText(own, vg.Point{X: left - 6, Y: bottom + heatRow*(vg.Length(i)+0.5)}, value)
 	}
 	for j, value := range h.ValuesA {
-		c.FillText(center, vg.Point{X: left + heatColumn*(vg.Length(j)+0.5), Y: bottom - 10}, value)
+		for i, line := range wrap(value, center, heatColumn-2) {
+			c.FillText(center, vg.Point{X: left + heatColumn*(vg.Length(j)+0.5),
+				Y: bottom - 10 - captionLine*vg.Length(i)}, line)
+		}
 	}
 	for i := range len(h.ValuesA) * len(h.ValuesB) { // cells without a value stay so
 		c.FillText(center, vg.Point{X: left + heatColumn*(vg.Length(i%len(h.ValuesA))+0.5),
@@ -76,9 +96,11 @@ func (p *heatPanel) draw(c draw.Canvas) {
 			{X: x + heatColumn - 1, Y: y + 1}, {X: x + heatColumn - 1, Y: y + heatRow - 1},
 			{X: x + 1, Y: y + heatRow - 1}})
 		c.FillText(center, vg.Point{X: x + heatColumn/2, Y: y + 0.68*heatRow}, digits(cell.Value))
-		c.FillText(note, vg.Point{X: x + heatColumn/2, Y: y + 0.28*heatRow}, signed(cell.Change))
+		c.FillText(note, vg.Point{X: x + heatColumn/2, Y: y + 0.28*heatRow}, cmp.Or(cell.Note,
+			signed(cell.Change)))
 	}
-	c.FillText(center, vg.Point{X: left + heatColumn*vg.Length(len(h.ValuesA))/2, Y: bottom - 27}, h.A)
+	c.FillText(center, vg.Point{X: left + heatColumn*vg.Length(len(h.ValuesA))/2,
+		Y: bottom - p.below() - 27}, h.A)
 	center.Rotation = math.Pi / 2
 	c.FillText(center, vg.Point{X: c.Min.X + 10, Y: (top + bottom) / 2}, h.B)
 }
@@ -91,13 +113,24 @@ func heatShade(change, full float64, higher bool) color.Color {
 	if higher {
 		change = -change // shade is red above
 	}
-	return shade(fullShade * change / full)
+	return shade(change / full)
+}
+
+// shade is white for 0, red up to 1 and blue down to -1.
+func shade(share float64) color.Color {
+	toward := [3]float64{0xe8, 0x6a, 0x58}
+	if share < 0 {
+		toward = [3]float64{0x5a, 0x9c, 0xd6}
+	}
+	share = math.Min(1, math.Abs(share))
+	at := func(i int) uint8 { return uint8(math.Round(0xfa + share*(toward[i]-0xfa))) }
+	return color.RGBA{at(0), at(1), at(2), 0xff}
 }
 
 // shades is the scale of colours.
 type shades struct {
-	full   float64
-	higher bool
+	full float64
+	of   *doc.Heat
 }
 
 func (s *shades) size() (width, height vg.Length) { return heatLeft, heatScale }
@@ -105,8 +138,9 @@ func (s *shades) size() (width, height vg.Length) { return heatLeft, heatScale }
 func (s *shades) draw(c draw.Canvas) {
 	bar := min(240, (c.Max.X-c.Min.X)*0.7)
 	drawShades(&c, vg.Point{X: (c.Min.X + c.Max.X - bar) / 2, Y: c.Max.Y - 11}, bar,
-		func(share float64) color.Color { return heatShade(s.full*share, s.full, s.higher) },
-		fmt.Sprintf("%+.3g %%", -s.full), "as configured", fmt.Sprintf("%+.3g %%", s.full))
+		func(share float64) color.Color { return heatShade(s.full*share, s.full, s.of.Higher) },
+		fmt.Sprintf("%+.3g %%", -s.full), cmp.Or(s.of.Middle, "as configured"),
+		fmt.Sprintf("%+.3g %%", s.full))
 }
 
 // drawShades draws a scale of colours from -1 to 1, whose lower left corner is at a point, and

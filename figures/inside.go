@@ -26,7 +26,7 @@ func inside(runs []Run, ps []panel, x abscissa, caption string) ([]picture, erro
 		}
 		pic.caption = cmp.Or(caption, pic.caption)
 		if len(ps) > 1 {
-			pic.file += "-" + fileName(ps[i].model+"-"+ps[i].gpu)
+			pic.file += "-" + FileName(ps[i].model+"-"+ps[i].gpu)
 		}
 		pictures = append(pictures, pic)
 	}
@@ -44,11 +44,11 @@ func inside(runs []Run, ps []panel, x abscissa, caption string) ([]picture, erro
 			return nil, err
 		}
 		r := &runs[i]
-		pic.file = "timeline-" + fileName(r.Name)
+		pic.file = "timeline-" + FileName(r.Name)
 		if slices.ContainsFunc(runs, func(other Run) bool {
 			return other.Name == r.Name && other.source != r.source
 		}) {
-			pic.file = "timeline-" + fileName(folders[r.source]+"-"+r.Name)
+			pic.file = "timeline-" + FileName(folders[r.source]+"-"+r.Name)
 		}
 		pic.caption = cmp.Or(caption, captionOf(runs[i:i+1], abscissa{})) + ", "
 		if caption != "" {

@@ -128,8 +128,8 @@ func DrawPaper(ctx context.Context, dir, results string, only []string, formats 
 func (p *papers) picture(f *paperFigure, results string) (pic picture, err error) {
 	pic = picture{file: f.Name, caption: f.Caption, means: f.Means, wide: f.Wide,
 		looks: map[string]look{publishedSeries: {color: color.Gray{0x50}, marker: diamond}}}
-	for _, ph := range phases() {
-		pic.looks[ph.name] = ph.look
+	for _, ph := range Phases() {
+		pic.looks[ph.Name] = ph.look
 	}
 	for series, n := range f.Looks {
 		pic.looks[series] = nthLook(n)

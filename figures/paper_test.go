@@ -163,12 +163,12 @@ func TestAttributionIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
-	for _, ph := range phases() {
-		known[ph.key] = true
+	for _, ph := range Phases() {
+		known[ph.Key] = true
 	}
 	for i := range runs {
 		r := &runs[i]
-		b, ok := phaseBar(runs[i:i+1], phases(), bySystem(r), abscissa{of: rate}, r.Rate)
+		b, ok := phaseBar(runs[i:i+1], Phases(), bySystem(r), abscissa{of: rate}, r.Rate)
 		if !ok {
 			t.Fatalf("no bar for %s at %g", r.System, r.Rate)
 		}

@@ -104,11 +104,12 @@ type ValidatedRun struct {
 	Run, System, Model string
 	Variant            string // what the axes set besides system, rate and seed
 	LiveFolder         string // of the live run, from the result folder
+	Trace              string // that it served; empty of lengths without a file
 	Rate               float64
 	Seed               uint64
 	Live, Simulated    sim.Summary
 	Comparisons        []Comparison
-	Stepped            bool // its steps were kept, and are among the comparisons
+	Steps              []Step // none where they were not kept
 	// Saturated says that requests arrived faster than the live run served them
 	// (saturated).
 	Saturated bool

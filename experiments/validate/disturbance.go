@@ -26,12 +26,12 @@ const DisturbedAbove = 1.2
 // the same step, since contexts grow, and then over the median of the group; of
 // these in all groups it is the 95th percentile, 1 if all are alike. Not ok if
 // there is no group.
-func alike(steps []pricedStep) (slow float64, ok bool) {
+func alike(steps []Step) (slow float64, ok bool) {
 	groups := map[int][]float64{}
 	for i := range steps {
 		s := &steps[i]
-		if !s.mixed && s.loads == 0 && !s.split && s.live > 0 && s.model > 0 {
-			groups[s.decodes] = append(groups[s.decodes], s.live/s.model)
+		if !s.Mixed && s.loads == 0 && !s.Split && s.Live > 0 && s.Model > 0 {
+			groups[s.decodes] = append(groups[s.decodes], s.Live/s.Model)
 		}
 	}
 	var all []float64
@@ -53,7 +53,7 @@ func alike(steps []pricedStep) (slow float64, ok bool) {
 }
 
 // compareAlike compares it with 1, that of an undisturbed host.
-func compareAlike(run string, steps []pricedStep) []Comparison {
+func compareAlike(run string, steps []Step) []Comparison {
 	slow, ok := alike(steps)
 	if !ok {
 		return nil
@@ -73,7 +73,7 @@ const (
 
 // compareStalls compares the excess time of such steps with 0. None, and there is
 // nothing to say.
-func compareStalls(run string, steps []pricedStep) []Comparison {
+func compareStalls(run string, steps []Step) []Comparison {
 	sum := stalls(steps)
 	if sum == 0 {
 		return nil
@@ -82,10 +82,10 @@ func compareStalls(run string, steps []pricedStep) []Comparison {
 }
 
 // stalls is for how many seconds a run stood still within steps.
-func stalls(steps []pricedStep) (sum float64) {
+func stalls(steps []Step) (sum float64) {
 	for i := range steps {
-		if s := &steps[i]; s.model > 0 && s.live > stallRatio*s.model && s.live > s.model+stallAtLeast {
-			sum += s.live - s.model
+		if s := &steps[i]; s.Model > 0 && s.Live > stallRatio*s.Model && s.Live > s.Model+stallAtLeast {
+			sum += s.Live - s.Model
 		}
 	}
 	return sum

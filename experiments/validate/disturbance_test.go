@@ -7,29 +7,29 @@ import (
 
 // decoding makes steps of one number of decodes, whose contexts grow: the model
 // says so. Every nth takes slow times as long, live.
-func decoding(decodes, steps, nth int, slow float64) (all []pricedStep) {
+func decoding(decodes, steps, nth int, slow float64) (all []Step) {
 	for i := range steps {
 		model := 0.005 + 0.0001*float64(i)
 		live := 1.03 * model // a model's error says nothing of the host
 		if i%nth == 0 {
 			live *= slow
 		}
-		all = append(all, pricedStep{decodes: decodes, live: live, model: model})
+		all = append(all, Step{decodes: decodes, Live: live, Model: model})
 	}
 	return all
 }
 
 func TestAlike(t *testing.T) {
 	never := 1 << 20
-	with := func(steps []pricedStep, change func(*pricedStep)) []pricedStep {
+	with := func(steps []Step, change func(*Step)) []Step {
 		for i := range steps {
 			change(&steps[i])
 		}
 		return steps
 	}
-	offset := with(decoding(2, 100, never, 1), func(s *pricedStep) { s.live *= 3 })
+	offset := with(decoding(2, 100, never, 1), func(s *Step) { s.Live *= 3 })
 	for name, c := range map[string]struct {
-		steps []pricedStep
+		steps []Step
 		want  float64 // 0: nothing can be said
 	}{
 		"quiet":                {decoding(1, 100, never, 1), 1},
@@ -40,10 +40,10 @@ func TestAlike(t *testing.T) {
 		"few of each": {
 			append(decoding(1, minAlike-1, 2, 9), decoding(2, minAlike-1, 2, 9)...), 0},
 		"just enough": {decoding(1, minAlike, 3, 9), 9},
-		"loads":       {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.loads = 1 }), 0},
-		"prefills":    {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.mixed = true }), 0},
-		"split":       {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.split = true }), 0},
-		"no price":    {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.model = 0 }), 0},
+		"loads":       {with(decoding(1, 100, 2, 9), func(s *Step) { s.loads = 1 }), 0},
+		"prefills":    {with(decoding(1, 100, 2, 9), func(s *Step) { s.Mixed = true }), 0},
+		"split":       {with(decoding(1, 100, 2, 9), func(s *Step) { s.Split = true }), 0},
+		"no price":    {with(decoding(1, 100, 2, 9), func(s *Step) { s.Model = 0 }), 0},
 	} {
 		if got, ok := alike(c.steps); math.Abs(got-c.want) > 1e-9 || ok != (c.want > 0) {
 			t.Errorf("%s: %v, %v, want %v", name, got, ok, c.want)
@@ -70,19 +70,19 @@ func TestDisturbed(t *testing.T) {
 
 func TestStalled(t *testing.T) {
 	quiet := decoding(1, 100, 1<<20, 1)
-	stalls := func(live float64) []pricedStep {
+	stalls := func(live float64) []Step {
 		steps := decoding(1, 100, 1<<20, 1)
-		steps[50].live = live // priced at 10 ms
+		steps[50].Live = live // priced at 10 ms
 		return steps
 	}
 	var runs []ValidatedRun
 	for _, r := range []struct {
 		name  string
-		steps []pricedStep
+		steps []Step
 	}{
 		{"quiet", quiet}, {"slow", stalls(0.039)}, {"short", stalls(0.041)},
 		{"long", append(stalls(0.31), stalls(0.11)...)},
-		{"wrong by a half", decoding(1, 100, 1, 1.5)}, {"no price", []pricedStep{{live: 1}}},
+		{"wrong by a half", decoding(1, 100, 1, 1.5)}, {"no price", []Step{{Live: 1}}},
 	} {
 		runs = append(runs, ValidatedRun{Run: r.name, Comparisons: compareStalls(r.name, r.steps)})
 	}

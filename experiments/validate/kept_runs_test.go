@@ -100,7 +100,7 @@ func TestKeptRuns(t *testing.T) {
 }
 
 // keptSteps prices the steps of a kept live run.
-func keptSteps(dir string) (steps []pricedStep, live sim.Summary, err error) {
+func keptSteps(dir string) (steps []Step, live sim.Summary, err error) {
 	p, err := config.LoadPoint(filepath.Join(dir, run.ConfigFile))
 	if err != nil {
 		return nil, live, err

@@ -25,17 +25,17 @@ const stoodStillAbove = 1.25
 // many decode steps it did. As in alike, live times are over the model's price of the same step,
 // and then over the median of steps with as many decodes, of which minAlike are there: how good
 // the model is has no part in it, unless it misses a rare step by a quarter.
-func quieted(steps []pricedStep) (times []float64, stood int) {
+func quieted(steps []Step) (times []float64, stood int) {
 	times = make([]float64, len(steps))
 	groups := map[int][]float64{}
-	judged := func(s *pricedStep) bool {
-		return !s.mixed && s.decodes > 0 && s.live > 0 && s.model > 0
+	judged := func(s *Step) bool {
+		return !s.Mixed && s.decodes > 0 && s.Live > 0 && s.Model > 0
 	}
 	for i := range steps {
 		s := &steps[i]
-		times[i] = s.live
+		times[i] = s.Live
 		if judged(s) {
-			groups[s.decodes] = append(groups[s.decodes], s.live/s.model)
+			groups[s.decodes] = append(groups[s.decodes], s.Live/s.Model)
 		}
 	}
 	for _, ratios := range groups {
@@ -46,8 +46,8 @@ func quieted(steps []pricedStep) (times []float64, stood int) {
 		if !judged(s) || len(groups[s.decodes]) < minAlike {
 			continue
 		}
-		usual := stats.Of(groups[s.decodes], 50) * s.model
-		if s.live > stoodStillAbove*usual {
+		usual := stats.Of(groups[s.decodes], 50) * s.Model
+		if s.Live > stoodStillAbove*usual {
 			times[i] = usual
 			stood++
 		}
@@ -57,14 +57,14 @@ func quieted(steps []pricedStep) (times []float64, stood int) {
 
 // compareQuiet compares TBT with that of the live run without what such steps took longer. None,
 // and there is nothing to say.
-func compareQuiet(run string, live, simulated *sim.Summary, steps []pricedStep) []Comparison {
+func compareQuiet(run string, live, simulated *sim.Summary, steps []Step) []Comparison {
 	times, stood := quieted(steps)
 	if stood == 0 {
 		return nil
 	}
 	raw := make([]float64, len(steps))
 	for i := range steps {
-		raw[i] = steps[i].live
+		raw[i] = steps[i].Live
 	}
 	rawMean, rawP99 := tokenTimes(steps, raw)
 	mean, p99 := tokenTimes(steps, times)
@@ -76,7 +76,7 @@ func compareQuiet(run string, live, simulated *sim.Summary, steps []pricedStep) 
 }
 
 // tokenTimes is the mean and the 99th percentile of steps' times over the tokens that they decode.
-func tokenTimes(steps []pricedStep, times []float64) (mean, p99 float64) {
+func tokenTimes(steps []Step, times []float64) (mean, p99 float64) {
 	var all stats.Counts
 	sum, tokens := 0.0, 0
 	for i := range steps {

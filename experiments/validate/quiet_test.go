@@ -13,10 +13,10 @@ import (
 func TestQuieted(t *testing.T) {
 	mixed := decoding(1, 100, 10, 2)
 	for i := range mixed {
-		mixed[i].mixed = true
+		mixed[i].Mixed = true
 	}
 	for name, c := range map[string]struct {
-		steps []pricedStep
+		steps []Step
 		stood int
 	}{
 		"quiet":               {decoding(1, 100, 1<<20, 1), 0},
@@ -32,9 +32,9 @@ func TestQuieted(t *testing.T) {
 			t.Errorf("%s: %d stood still, want %d", name, stood, c.stood)
 		}
 		for i := range c.steps {
-			want := c.steps[i].live
-			if c.stood > 0 && want > 1.25*1.03*c.steps[i].model {
-				want = 1.03 * c.steps[i].model
+			want := c.steps[i].Live
+			if c.stood > 0 && want > 1.25*1.03*c.steps[i].Model {
+				want = 1.03 * c.steps[i].Model
 			}
 			if math.Abs(times[i]-want) > 1e-12 {
 				t.Errorf("%s: step %d would take %v, want %v", name, i, times[i], want)
@@ -49,12 +49,12 @@ func TestQuietMisses(t *testing.T) {
 	live, simulated := sim.Summary{}, sim.Summary{}
 	raw, quiet := make([]float64, 100), make([]float64, 100)
 	for i := range steps {
-		steps[i].model = 0.01
-		steps[i].live = 0.01
+		steps[i].Model = 0.01
+		steps[i].Live = 0.01
 		if i%50 == 0 {
-			steps[i].live = 0.03
+			steps[i].Live = 0.03
 		}
-		raw[i], quiet[i] = steps[i].live, 0.01
+		raw[i], quiet[i] = steps[i].Live, 0.01
 	}
 	live.TBT.Mean, live.TBT.P99 = tokenTimes(steps, raw)
 	simulated.TBT.Mean, simulated.TBT.P99 = tokenTimes(steps, quiet)

@@ -102,7 +102,7 @@ func readIndex(dir string) (index validationRuns, err error) {
 // read compares one run from its files.
 func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	r = ValidatedRun{Run: v.Run, System: v.System, Model: v.Model, Variant: v.Variant, Rate: v.Rate,
-		Seed: v.Seed, LiveFolder: v.Live, Stepped: v.Steps != ""}
+		Seed: v.Seed, LiveFolder: v.Live, Trace: v.Trace}
 	for _, side := range []struct {
 		folder string
 		into   *sim.Summary
@@ -124,19 +124,18 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	if err != nil {
 		return r, err
 	}
-	steps, err := v.pricedSteps(dir, r.Live.Steps)
-	if err != nil {
+	if r.Steps, err = v.pricedSteps(dir, r.Live.Steps); err != nil {
 		return r, err
 	}
 	r.Comparisons = slices.Concat(compareSummaries(v.Run, &r.Live, &r.Simulated),
-		compareSteps(v.Run, steps), compareAlike(v.Run, steps), compareStalls(v.Run, steps),
-		compareQuiet(v.Run, &r.Live, &r.Simulated, steps))
+		compareSteps(v.Run, r.Steps), compareAlike(v.Run, r.Steps), compareStalls(v.Run, r.Steps),
+		compareQuiet(v.Run, &r.Live, &r.Simulated, r.Steps))
 	r.Saturated = saturated(&r.Live, requests, &config.SLO{DelayS: v.DelayS})
 	return r, nil
 }
 
 // pricedSteps reads a run's steps and checks how many there are; none where they were not kept.
-func (v *validationRun) pricedSteps(dir string, of int64) ([]pricedStep, error) {
+func (v *validationRun) pricedSteps(dir string, of int64) ([]Step, error) {
 	if v.Steps == "" {
 		return nil, nil
 	}

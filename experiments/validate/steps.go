@@ -35,13 +35,12 @@ func phaseTimes(p *sim.Phases) []des.Time {
 		p.SparseAttention, p.Scoring, p.LoadStall, p.SaveStall, p.Head, p.Host}
 }
 
-// pricedStep is one step of a live run and what the model gives the same
-// batch. Times are in seconds.
-type pricedStep struct {
-	mixed        bool // has a prefill
+// Step is one step of a live run and what the model gives the same batch. Times are in seconds.
+type Step struct {
+	Mixed        bool // has a prefill
+	Split        bool // the live device split its time into phases
+	Live, Model  float64
 	decodes      int
-	split        bool // the live device split its time into phases
-	live, model  float64
 	livePhases   []float64 // in the order of phaseNames
 	modelPhases  []float64
 	loads, saves int64
@@ -134,7 +133,7 @@ func signedSeconds(t des.Time) string {
 }
 
 // readSteps reads what tabulateSteps wrote.
-func readSteps(path string, text []byte) ([]pricedStep, error) {
+func readSteps(path string, text []byte) ([]Step, error) {
 	rows, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
 	if err != nil {
 		return nil, err
@@ -146,7 +145,7 @@ func readSteps(path string, text []byte) ([]pricedStep, error) {
 	for i, name := range rows[0] {
 		column[name] = i
 	}
-	steps := make([]pricedStep, len(rows)-1)
+	steps := make([]Step, len(rows)-1)
 	for i, row := range rows[1:] {
 		var bad error
 		number := func(name string) float64 {
@@ -163,12 +162,12 @@ func readSteps(path string, text []byte) ([]pricedStep, error) {
 			return v
 		}
 		s := &steps[i]
-		s.mixed = number("prefills") > 0
-		s.live, s.model = number("live_s"), number("model_s")
+		s.Mixed = number("prefills") > 0
+		s.Live, s.Model = number("live_s"), number("model_s")
 		s.decodes = int(number("decodes"))
 		s.loads, s.saves = int64(number("loads")), int64(number("saves"))
 		if j, ok := column["split"]; ok {
-			s.split = row[j] == "true"
+			s.Split = row[j] == "true"
 		}
 		for _, name := range phaseNames {
 			if _, ok := column["live_"+name+"_s"]; !ok && name == prefillIndex {
@@ -187,7 +186,7 @@ func readSteps(path string, text []byte) ([]pricedStep, error) {
 
 // compareSteps compares the times of identical batches, of steps that only
 // decode and of the others apart.
-func compareSteps(run string, steps []pricedStep) []Comparison {
+func compareSteps(run string, steps []Step) []Comparison {
 	var out []Comparison
 	for _, kind := range []string{"decode", "mixed"} {
 		var ratios, off []float64
@@ -196,13 +195,13 @@ func compareSteps(run string, steps []pricedStep) []Comparison {
 		split := 0
 		for i := range steps {
 			s := &steps[i]
-			if s.mixed != (kind == "mixed") || s.live <= 0 {
+			if s.Mixed != (kind == "mixed") || s.Live <= 0 {
 				continue
 			}
-			live, model = live+s.live, model+s.model
-			ratios = append(ratios, s.model/s.live)
-			off = append(off, math.Abs(s.model/s.live-1))
-			if s.split {
+			live, model = live+s.Live, model+s.Model
+			ratios = append(ratios, s.Model/s.Live)
+			off = append(off, math.Abs(s.Model/s.Live-1))
+			if s.Split {
 				split++
 				for j := range phaseNames {
 					livePhases[j] += s.livePhases[j]

@@ -68,12 +68,12 @@ func caches(systems []sim.Spec) string {
 	return "; prefix cache of " + strings.Join(with, ", ")
 }
 
-// each joins what the configurations say, each text once. It counts more than three.
-func each(configs []*config.Config, noun string, of func(*config.Config) string) string {
+// each joins what configurations or runs say, each text once. It counts more than three.
+func each[T any](all []T, noun string, of func(T) string) string {
 	const most = 3
 	var texts []string
-	for _, c := range configs {
-		if text := of(c); !slices.Contains(texts, text) {
+	for _, one := range all {
+		if text := of(one); !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}

@@ -43,6 +43,7 @@ func Validation(r *validate.Report) *doc.Doc {
 	if f := overLive(r); len(f.Charts) > 0 {
 		d.Figures = append(d.Figures, f)
 	}
+	d.Figures = append(d.Figures, phases(r)...)
 	return d
 }
 

@@ -62,7 +62,7 @@ func stoodStill(runs []validate.ValidatedRun) []string {
 	in, stood, steps := 0, 0, int64(0)
 	for i := range below {
 		run := &below[i]
-		if run.Stepped {
+		if len(run.Steps) > 0 {
 			steps += run.Live.Steps
 		}
 		if n := run.StoodStill(); n > 0 {

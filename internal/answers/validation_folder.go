@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/experiments/validate"
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
@@ -20,19 +19,6 @@ func readValidation(dir string) (*builder, error) {
 		return nil, err
 	}
 	p := &builder{Doc: *Validation(r)}
-	phases, err := figures.ValidationData(dir)
-	if err != nil {
-		return nil, err
-	}
-	f := doc.Figure{Title: "Phases of a step",
-		Caption: "Live, then the model's of the same batches; of " +
-			"steps whose phases were measured."}
-	for _, phase := range phases {
-		f.Charts = append(f.Charts, phase.Charts...)
-	}
-	if len(phases) > 0 {
-		p.Figures = append(p.Figures, f)
-	}
 	simulated := filepath.Join(dir, "simulated")
 	folders, err := files.Glob(simulated, "*")
 	if err != nil {

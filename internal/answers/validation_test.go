@@ -20,7 +20,7 @@ import (
 // validated is a run with fixed figures; off is the error of mean TTFT.
 func validated(name string, rate, off float64, saturated bool) validate.ValidatedRun {
 	r := validate.ValidatedRun{Run: name, System: name, Model: "m", Rate: rate, Saturated: saturated,
-		LiveFolder: "live/" + name, Stepped: true}
+		LiveFolder: "live/" + name, Steps: []validate.Step{{}}}
 	r.Live = sim.Summary{TTFT: sim.Stats{Mean: 2}, ThroughputTokS: 100, Steps: 1000}
 	r.Simulated = sim.Summary{TTFT: sim.Stats{Mean: 2 * (1 + off)}, ThroughputTokS: 100}
 	blocks, delay := 0.0, 0.0 // only one run loads and waits
@@ -117,6 +117,45 @@ func TestChartsOfValidations(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("no dots of %v", want)
+	}
+}
+
+// Pictures have the errors of each run in colour, mean phases of a step, and each step's time.
+func TestPicturesOfValidations(t *testing.T) {
+	r := &validate.Report{Device: "a card", Runs: []validate.ValidatedRun{
+		validated("good", 1, 0.01, false), validated("bad", 1, -0.07, true)}}
+	v := &r.Runs[0]
+	v.Comparisons = append(v.Comparisons, comparedAs("good", "phase_decode_linears_s", 6, 3),
+		comparedAs("good", "phase_decode_host_s", -1, 2))
+	v.Steps = []validate.Step{{Split: true, Live: 2, Model: 1}, {Split: true, Live: 3, Model: 3},
+		{Live: 5, Model: 4}, {Split: true, Mixed: true, Live: 7, Model: 9}}
+	all := ValidationPictures(r)
+	var names []string
+	for _, f := range all {
+		names = append(names, f.Name)
+	}
+	if want := []string{"errors", "phases-1", "steps-good"}; !slices.Equal(names, want) {
+		t.Fatalf("pictures %q, want %q", names, want)
+	}
+	h := all[0].Charts[0].Heat
+	cell := h.Cells[0]
+	if !slices.Equal(h.ValuesB, []string{"bad, saturated", "good"}) ||
+		h.ValuesA[0] != "TTFT mean, s" || cell.Value != 2 || math.Abs(cell.Change+7) > 1e-9 {
+		t.Errorf("the errors are %+v", h)
+	}
+	at := slices.IndexFunc(h.Cells, func(c doc.HeatCell) bool { return c.Note != "" })
+	if at < 0 || h.Cells[at].Note != "0.0100 simulated" || h.Cells[at].Y != 1 {
+		t.Errorf("no cell of what is 0 live: %+v", h.Cells)
+	}
+	bars := all[1].Charts[0].Bars
+	if live, model := bars[0].Parts, bars[1].Parts; len(live) != 2 || live[0].Value != 3000 ||
+		model[0].Value != 1500 || live[1].Value != 0 || model[1].Value != 1000 {
+		t.Errorf("the phases are %+v", bars)
+	}
+	lines := all[2].Charts[0].Lines
+	if lines[0].Name != "steps that only decode (3)" || lines[1].Points[0].X != 7000 ||
+		lines[1].Points[0].Y != 9000 {
+		t.Errorf("the steps are %+v", lines)
 	}
 }
 

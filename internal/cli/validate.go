@@ -96,7 +96,8 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 	if err != nil || report == nil {
 		return err
 	}
-	pictures, err := figures.DrawValidation(ctx, out)
+	pictures, err := figures.DrawDoc(ctx, filepath.Join(out, "pictures"),
+		answers.ValidationPictures(report))
 	if err != nil {
 		return err
 	}

@@ -101,6 +101,10 @@ type Heat struct {
 	ValuesB []string   `json:"valuesB"`
 	Cells   []HeatCell `json:"cells"`
 	Higher  bool       `json:"higher"` // is better
+	// Full is the change that has the full colour, in %. 0 is the largest of all.
+	Full float64 `json:"full,omitempty"`
+	// Middle is what a change of 0 is; empty for "as configured".
+	Middle string `json:"middle,omitempty"`
 }
 
 // HeatCell is one cell of a heat map. X and Y are indices of values of A and B.
@@ -108,5 +112,6 @@ type HeatCell struct {
 	X      int     `json:"x"`
 	Y      int     `json:"y"`
 	Value  float64 `json:"value"`
-	Change float64 `json:"change"` // %
+	Change float64 `json:"change"`         // %
+	Note   string  `json:"note,omitempty"` // in place of the change
 }

@@ -1,0 +1,169 @@
+package answers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/doc"
+)
+
+// ValidationPictures are the pictures of a validation: the errors in colour, the phases of steps,
+// and all steps of each run whose steps were kept.
+func ValidationPictures(r *validate.Report) []doc.Figure {
+	all := append([]doc.Figure{errorsInColour(r)}, phases(r)...)
+	for i := range r.Runs {
+		if c := stepByStep(&r.Runs[i]); c != nil {
+			all = append(all, doc.Figure{Name: "steps-" + figures.FileName(r.Runs[i].Run),
+				Charts: []*doc.Chart{c}, Caption: served(r, r.Runs[i:i+1])})
+		}
+	}
+	return all
+}
+
+// errorsInColour has a row a run, the worst first and those at saturation last.
+func errorsInColour(r *validate.Report) doc.Figure {
+	runs := r.WorstFirst()
+	slices.Reverse(runs) // rows are from below
+	h := &doc.Heat{Full: 15, Middle: "as measured"}
+	for i := range runs {
+		name := runs[i].Run
+		if runs[i].Saturated {
+			name += ", saturated"
+		}
+		h.ValuesB = append(h.ValuesB, name)
+	}
+	for _, key := range slices.Concat(withGoals, explaining) {
+		m, none := compared(key), true
+		for i := range runs {
+			c, has := runs[i].Of(key)
+			if !has || c.Live == 0 && c.Simulated == 0 {
+				continue
+			}
+			cell := doc.HeatCell{X: len(h.ValuesA), Y: i, Value: m.Scale * c.Live}
+			if c.Error != nil {
+				cell.Change = 100 * *c.Error
+			} else {
+				cell.Change, cell.Note = h.Full, digits(m.Scale*c.Simulated)+" simulated"
+			}
+			h.Cells, none = append(h.Cells, cell), false
+		}
+		if !none {
+			h.ValuesA = append(h.ValuesA, inRow(&m))
+		}
+	}
+	return doc.Figure{Name: "errors", Charts: []*doc.Chart{{Kind: doc.HeatMap, Heat: h,
+		Title: "Measured live, and how far the simulation is off"}}, Caption: served(r, runs)}
+}
+
+// phases has a figure for each load: the phases of the steps that were split, live and modelled.
+func phases(r *validate.Report) (all []doc.Figure) {
+	var loads []string
+	of := map[string][]validate.ValidatedRun{}
+	for i := range r.Runs {
+		load := arrived(&r.Runs[i])
+		if len(of[load]) == 0 {
+			loads = append(loads, load)
+		}
+		of[load] = append(of[load], r.Runs[i])
+	}
+	for _, load := range loads {
+		f := doc.Figure{Name: "phases-" + figures.FileName(strings.TrimSuffix(load, "/s")),
+			Title: "Phases of a step, " + load,
+			Caption: "Phases of a step, " + load + ": live, then the model's of the same batches; of " +
+				"steps whose phases were measured. " + served(r, of[load]) + "."}
+		for i, kind := range []string{"decode", "mixed"} {
+			c := &doc.Chart{Kind: doc.Bars, Y: "Time per step (ms)",
+				Title: []string{"steps that only decode", "steps with a prefill"}[i]}
+			for j := range of[load] {
+				c.Bars = append(c.Bars, phaseBars(&of[load][j], kind)...)
+			}
+			if len(c.Bars) > 0 {
+				f.Charts = append(f.Charts, c)
+			}
+		}
+		if len(f.Charts) > 0 {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// phaseBars are the mean steps of one kind of a run, live and modelled.
+func phaseBars(r *validate.ValidatedRun, kind string) []doc.Bar {
+	n := 0.0
+	for _, s := range r.Steps {
+		if s.Split && s.Mixed == (kind == "mixed") && s.Live > 0 {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	name := strings.TrimSuffix(r.Run, " "+r.Variant)
+	bars := []doc.Bar{{Name: name + ", live"}, {Name: name + ", model"}}
+	for _, ph := range figures.Phases() {
+		c, has := r.Of("phase_" + kind + "_" + ph.Key + "_s")
+		for i, sum := range []float64{c.Live, c.Simulated} {
+			if has {
+				bars[i].Parts = append(bars[i].Parts, doc.Part{Name: ph.Name, Color: ph.Color(),
+					Value: 1e3 * math.Max(0, sum) / n})
+			}
+		}
+	}
+	return bars
+}
+
+// stepByStep has a dot a step, modelled over measured; nil where no step was kept.
+func stepByStep(r *validate.ValidatedRun) *doc.Chart {
+	c := &doc.Chart{Kind: doc.Lines, Title: r.Run, X: "Measured step (ms)", Y: "Modelled step (ms)",
+		LogX: true, LogY: true}
+	low, high := math.Inf(1), 0.0
+	for i, name := range []string{"steps that only decode", "steps with a prefill"} {
+		l := doc.Line{Color: []string{"#0072b2", "#d55e00"}[i], Dots: true}
+		for _, s := range r.Steps {
+			if s.Mixed == (i == 1) && s.Live > 0 && s.Model > 0 {
+				x, y := 1e3*s.Live, 1e3*s.Model
+				l.Points = append(l.Points, doc.Point{X: x, Y: y})
+				low, high = min(low, x, y), max(high, x, y)
+			}
+		}
+		if l.Name = fmt.Sprintf("%s (%d)", name, len(l.Points)); len(l.Points) > 0 {
+			c.Lines = append(c.Lines, l)
+		}
+	}
+	if high == 0 {
+		return nil
+	}
+	for i, k := range []float64{1, 0.9, 1.1} {
+		from, to := max(low, low/k), min(high, high/k)
+		c.Lines = append(c.Lines, doc.Line{Name: []string{"measured = modelled", "10 % off",
+			"10 % off"}[i], Color: "#7a7a7a", Dashed: i > 0, Bare: true,
+			Points: []doc.Point{{X: from, Y: k * from}, {X: to, Y: k * to}}})
+	}
+	return c
+}
+
+// arrived names what arrived in a run, such as "model=llama3-8b, 2/s".
+func arrived(r *validate.ValidatedRun) string {
+	load := fmt.Sprintf("%g/s", r.Rate)
+	if r.Rate == 0 {
+		load = Count(r.Live.Concurrency, "client")
+	}
+	return strings.TrimPrefix(r.Variant+", "+load, ", ")
+}
+
+// served says what runs served: device, model and card, trace, how many requests, and seeds.
+func served(r *validate.Report, runs []validate.ValidatedRun) string {
+	type run = validate.ValidatedRun
+	words := []string{r.Device,
+		each(runs, "models", func(v run) string { return v.Model + " simulated on " + v.Simulated.GPU }),
+		each(runs, "traces", func(v run) string { return v.Trace }),
+		each(runs, "numbers of requests",
+			func(v run) string { return Count(v.Live.Requests, "request") }),
+		each(runs, "seeds", func(v run) string { return fmt.Sprint("seed ", v.Seed) })}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
+}
