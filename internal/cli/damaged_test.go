@@ -62,7 +62,9 @@ func TestDamagedFiles(t *testing.T) {
 			default:
 				t.Errorf("%s, %s: status %d, %s", file, d.name, status, errs)
 			}
-			fmt.Fprintf(&all, "%s, %s:\n  %s", file, d.name, line)
+			if !strings.Contains(file, "/") { // results change with what they hold
+				fmt.Fprintf(&all, "%s, %s:\n  %s", file, d.name, line)
+			}
 		}
 		writeFile(t, file, text)
 	}
