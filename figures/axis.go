@@ -62,6 +62,18 @@ func logarithmic(all []curve) axis {
 	return a
 }
 
+// wideLog is a logarithmic axis around a span, a linear one where that is short or reaches 0.
+func wideLog(s span) axis {
+	switch {
+	case !(s.low > 0):
+		return linear(s)
+	case s.high < leastLog*s.low:
+		pad := math.Max(0.08*(s.high-s.low), 0.02*s.high)
+		return axis{s.low - pad, s.high + pad, false}
+	}
+	return axis{s.low / 1.25, s.high * 1.25, true}
+}
+
 // Points above a leap have collapsed: they are so many times the next lower, and at most
 // a third of all. Their numbers stand within the uppermost part of the panel.
 const (

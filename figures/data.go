@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,12 +26,6 @@ func RunsData(dir, caption string) ([]doc.Figure, error) {
 // ComparisonData is what DrawComparison draws, as data.
 func ComparisonData(dir string) ([]doc.Figure, error) {
 	pictures, err := comparison(dir)
-	return dataOf(pictures), err
-}
-
-// FitsData is what DrawFits draws, as data.
-func FitsData(dir string) ([]doc.Figure, error) {
-	pictures, err := fits(filepath.Join(dir, "fits.csv"))
 	return dataOf(pictures), err
 }
 

@@ -103,12 +103,14 @@ func chartsOf(f *doc.Figure) sheet {
 	for _, d := range f.Charts {
 		c := chart{title: d.Title, x: d.X, y: d.Y, marks: d.Marks, levels: d.Levels}
 		for i, l := range d.Lines {
-			own := nthLook(i)
-			own.color, own.dashes = colorOf(l.Color), nil
-			if l.Dashed {
-				own.dashes = []vg.Length{7, 3}
+			if _, has := pic.looks[l.Name]; !has { // a name looks the same in all charts
+				own := nthLook(i)
+				own.color, own.dashes = colorOf(l.Color), nil
+				if l.Dashed {
+					own.dashes = []vg.Length{7, 3}
+				}
+				pic.looks[l.Name] = own
 			}
-			pic.looks[l.Name] = own
 			one := curve{series: l.Name, bare: l.Bare, dots: l.Dots}
 			for _, p := range l.Points {
 				q := point{x: p.X, runs: 1, mean: p.Y, low: p.Y, high: p.Y, values: p.Runs}
@@ -139,8 +141,16 @@ func chartsOf(f *doc.Figure) sheet {
 // heights is the axis of y.
 func heights(d *doc.Chart, curves []curve) axis {
 	s := spanOf(curves, means)
-	if d.LogX && d.LogY {
+	for _, level := range d.Levels {
+		s = union([]span{s, {level, level}})
+	}
+	switch {
+	case d.LogX && d.LogY:
 		return wideLog(s)
+	case s.low < 0:
+		s.high = math.Max(s.high, 0)
+		pad := 0.08 * (s.high - s.low)
+		return axis{s.low - pad, s.high + pad, false}
 	}
 	a := fitted(curves)
 	if d.LogY {

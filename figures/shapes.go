@@ -23,8 +23,3 @@ func polygon(corners int, r vg.Length, angle float64) []vg.Point {
 	}
 	return out
 }
-
-// cross is an x, as an outline that comes back to its start.
-func cross(r vg.Length) []vg.Point {
-	return []vg.Point{{}, {X: -r, Y: -r}, {}, {X: r, Y: r}, {}, {X: -r, Y: r}, {}, {X: r, Y: -r}}
-}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -59,7 +58,7 @@ func Calibration(name string, from *hw.Provenance, fits []hw.Fit) *doc.Doc {
 // readCalibration makes the document of the folder of a calibration's plots; the profile is in the
 // folder that has it.
 func readCalibration(dir string) (*builder, error) {
-	all, err := figures.FitsData(dir)
+	all, err := Fits(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +79,7 @@ func readCalibration(dir string) (*builder, error) {
 		p.Tables, p.Lead = nil, []string{"Measured and fitted, without the profile: " +
 			filepath.Base(path) + " is not in the folder that has it."}
 	}
-	for _, f := range all {
-		f.Title = strings.TrimPrefix(f.Name, "fit-")
-		f.Caption, _, _ = strings.Cut(f.Caption, " Named:") // in the pictures
-		p.Figures = append(p.Figures, f)
-	}
+	p.Figures = all
 	for _, name := range []string{".toml", "-engine.toml"} {
 		p.addFile(folder+name, filepath.Base(folder)+name)
 	}

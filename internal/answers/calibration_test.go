@@ -1,8 +1,10 @@
 package answers
 
 import (
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/hw"
@@ -40,6 +42,13 @@ func TestCalibrationOfAFolder(t *testing.T) {
 	got, want := made(t, dir), Calibration("calibration", &k.Provenance, k.Fits)
 	if len(got.Figures) == 0 || len(got.Tables[0].Rows) < 5 {
 		t.Errorf("the folder's document is %+v", got)
+	}
+	size, off := got.Figures[0].Charts[0], got.Figures[0].Charts[1]
+	const rate = 4194304 / 84.442 * 1e-3 // GB/s
+	if got.Figures[0].Name != "fit-link.h2d" || size.Y != "GB/s" || !size.LogX ||
+		math.Abs(size.Lines[1].Points[0].Y-rate) > 1e-9 || !slices.Equal(off.Levels,
+		[]float64{-15, 0, 15}) || off.Lines[0].Points[0].Note == "" {
+		t.Errorf("the fit is %+v, %+v", size, off)
 	}
 	want.Figures, want.Files = got.Figures, got.Files
 	equal(t, got, want)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
@@ -29,7 +30,7 @@ var kinds = []kind{
 	{"plan.json", readPlan},
 	{"compare.json", readComparison},
 	{"validate.json", readValidation},
-	{"fits.csv", readCalibration},
+	{fitsFile, readCalibration},
 	{DescriptionFile, readTrace},
 	{"summary.json", readRuns},
 }
@@ -117,6 +118,19 @@ func readCSV(dir, name string) (header []string, rows []map[string]string, err e
 		rows = append(rows, row)
 	}
 	return all[0], rows, nil
+}
+
+// csvNumber reads a number of a table's row, of which before are above.
+func csvNumber(path string, before int, row map[string]string, column string) (float64, error) {
+	text, ok := row[column]
+	if !ok {
+		return 0, fmt.Errorf("%s: no column %q", path, column)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: row %d: %s = %q: want a number", path, before+1, column, text)
+	}
+	return v, nil
 }
 
 // storedRun is a run of summary.json, with what the axes of a sweep set.

@@ -40,6 +40,15 @@ func printFits(w io.Writer, out string, from *hw.Provenance, fits []hw.Fit) erro
 	return printWhole(w, answers.Calibration(filepath.Base(calibrate.PlotDir(out)), from, fits))
 }
 
+// drawFits draws what a folder has of fits into it.
+func drawFits(ctx context.Context, dir string, formats ...string) error {
+	fits, err := answers.Fits(dir)
+	if err == nil {
+		_, err = figures.DrawDoc(ctx, dir, fits, formats...)
+	}
+	return err
+}
+
 // Run implements the command.
 func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 	if c.Host && (c.Drive != "" || c.Quick) {
@@ -85,7 +94,7 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 	if lasted := done.Lasted(); lasted != "" {
 		fmt.Fprintln(app.Stdout, lasted)
 	}
-	if _, err := figures.DrawFits(ctx, calibrate.PlotDir(c.Out), c.Format...); err != nil {
+	if err := drawFits(ctx, calibrate.PlotDir(c.Out), c.Format...); err != nil {
 		return errors.Join(failed, err)
 	}
 	if done.HostOnly() {

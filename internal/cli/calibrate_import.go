@@ -10,7 +10,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/calibrate"
 	"github.com/sparseserve/sparseserve/calibrate/aic"
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
@@ -62,7 +61,7 @@ func (c *calibrateCmd) importTables(ctx context.Context, app *App) error {
 	if err := made.WriteFits(plots); err != nil {
 		return err
 	}
-	if _, err := figures.DrawFits(ctx, plots, c.Format...); err != nil {
+	if err := drawFits(ctx, plots, c.Format...); err != nil {
 		return interrupted(ctx, err)
 	}
 	if err := printFits(app.Stdout, out, &made.Kernels.Provenance, made.Kernels.Fits); err != nil {

@@ -1,0 +1,122 @@
+package answers
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/doc"
+)
+
+// fitsFile is the file of a calibration's folder that has each measured point and its fit.
+const fitsFile = "fits.csv"
+
+// fitted is a measured point and what the fit says of it.
+type fitted struct {
+	line                 int // of fitLines
+	name                 string
+	x, bytes             float64
+	measured, fit, bound float64 // us, and the relative error that a good fit has at most
+}
+
+// Fits are the pictures of the fits in a calibration's folder, one for each cost model.
+func Fits(dir string) (all []doc.Figure, err error) {
+	_, rows, err := readCSV(dir, fitsFile)
+	path := filepath.Join(dir, fitsFile)
+	if err == nil && len(rows) == 0 {
+		err = fmt.Errorf("%s: no row", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var points []fitted
+	for i, row := range rows {
+		p := fitted{line: 1, name: row["point"]}
+		if row["part"] == "held out" {
+			p.line = 2
+		}
+		for j, into := range []*float64{&p.x, &p.bytes, &p.measured, &p.fit, &p.bound} {
+			column := []string{"x", "bytes", "measured_us", "fitted_us", "limit"}[j]
+			if *into, err = csvNumber(path, i, row, column); err != nil {
+				return nil, err
+			}
+		}
+		points = append(points, p)
+		if i+1 < len(rows) && rows[i+1]["model"] == row["model"] {
+			continue
+		}
+		all = append(all, doc.Figure{Name: "fit-" + figures.FileName(row["model"]), Title: row["model"],
+			Charts: []*doc.Chart{overSize(points, row["x_label"]), overMeasured(points)},
+			Caption: fmt.Sprintf("%s on %s, %s. These errors are beyond what a measurement is uncertain "+
+				"by. Dashed: as far off as a good fit is. Named: the points that the fit misses most.",
+				row["model"], row["card"], row["quality"])})
+		points = nil
+	}
+	return all, nil
+}
+
+// fitLines are of fitted points, of measured ones in the fit, and of measured ones held out.
+func fitLines() []doc.Line {
+	return []doc.Line{{Name: "fitted", Color: "#7a7a7a", Dots: true},
+		{Name: "measured, in the fit", Color: "#0072b2", Dots: true},
+		{Name: "measured, held out", Color: "#c62f1f", Dots: true}}
+}
+
+// overSize draws times, or rates where bytes are counted, over the size.
+func overSize(points []fitted, label string) *doc.Chart {
+	c := &doc.Chart{Kind: doc.Lines, Title: "Measured and fitted", X: label, Y: "us",
+		Lines: fitLines()}
+	for _, p := range points {
+		for line, us := range map[int]float64{0: p.fit, p.line: p.measured} {
+			v := us
+			if p.bytes > 0 {
+				c.Y, v = "GB/s", p.bytes/us*1e-3
+			}
+			c.Lines[line].Points = append(c.Lines[line].Points, doc.Point{X: p.x, Y: v})
+		}
+	}
+	return scaled(c)
+}
+
+// namedPoints is how many points have their names next to them.
+const namedPoints = 3
+
+// overMeasured draws by how much the fit is off.
+func overMeasured(points []fitted) *doc.Chart {
+	c := &doc.Chart{Kind: doc.Lines, Title: "Error of the fit", X: "Measured (us)",
+		Y: "Fitted less measured (%)", Lines: fitLines(),
+		Levels: []float64{-100 * points[0].bound, 0, 100 * points[0].bound}}
+	slices.SortStableFunc(points, func(a, b fitted) int {
+		return cmp.Compare(math.Abs(b.fit/b.measured-1), math.Abs(a.fit/a.measured-1))
+	})
+	for i, p := range points {
+		one := doc.Point{X: p.measured, Y: 100 * (p.fit/p.measured - 1)}
+		if i < namedPoints {
+			one.Note = p.name
+		}
+		c.Lines[p.line].Points = append(c.Lines[p.line].Points, one)
+	}
+	return scaled(c)
+}
+
+// scaled leaves out lines without points, and has logarithmic axes where values are far apart.
+func scaled(c *doc.Chart) *doc.Chart {
+	c.Lines = slices.DeleteFunc(c.Lines, func(l doc.Line) bool { return len(l.Points) == 0 })
+	c.LogX = farApart(c.Lines, func(p doc.Point) float64 { return p.X })
+	c.LogY = farApart(c.Lines, func(p doc.Point) float64 { return p.Y })
+	return c
+}
+
+// farApart reports whether positive values differ by more than a factor of 3.
+func farApart(lines []doc.Line, of func(doc.Point) float64) bool {
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, l := range lines {
+		for _, p := range l.Points {
+			least, most = min(least, of(p)), max(most, of(p))
+		}
+	}
+	return least > 0 && most > 3*least
+}
