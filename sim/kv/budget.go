@@ -16,7 +16,7 @@ type Budget struct {
 	watermark   int64
 	windows     Windows
 	refused     bool  // room, at least once
-	peak        int64 // of used
+	peak        int64 // of used, and of what Room found
 }
 
 // Windows are layers that keep the blocks of a request's newest tokens only. A budget with any
@@ -86,9 +86,13 @@ func (b *Budget) Grow(g *prefix.Grant, tokens int) bool {
 
 // Room reports whether free blocks would extend a grant to the given tokens.
 func (b *Budget) Room(g *prefix.Grant, tokens int) bool {
-	room := b.used+b.blocks(tokens)-g.Blocks <= b.total
-	b.refused = b.refused || !room
-	return room
+	need := b.used + b.blocks(tokens) - g.Blocks
+	if need > b.total {
+		b.refused = true
+		return false
+	}
+	b.peak = max(b.peak, need) // with fewer blocks the answer would have been no
+	return true
 }
 
 func (b *Budget) take(g *prefix.Grant, blocks int64) {

@@ -128,9 +128,13 @@ func (p *Pool) Room(g *Grant, tokens int) bool {
 	if held == 0 {
 		held = len(t.match) - p.idle(t.match)
 	}
-	room := p.free >= p.blocks(tokens)-held
-	p.refused = p.refused || !room
-	return room
+	need := p.blocks(tokens) - held
+	if need > p.free {
+		p.refused = true
+		return false
+	}
+	p.least = min(p.least, p.free-need) // with fewer blocks the answer would have been no
+	return true
 }
 
 // Enough is a total that would have been enough so far where no request found another's KV; ok is

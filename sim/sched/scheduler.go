@@ -54,7 +54,7 @@ type Memory interface {
 	// last room. The step that is planned computes the first now tokens, or all that Grow is given.
 	Admit(g *prefix.Grant, tokens, now int) bool
 	Grow(g *prefix.Grant, tokens int) bool
-	// Room reports whether Grow to tokens would find free blocks now. It changes nothing.
+	// Room reports whether Grow to tokens would find free blocks now. It grants nothing.
 	Room(g *prefix.Grant, tokens int) bool
 	// Release takes a grant back, of a request that has ended or that will prefill again.
 	Release(g *prefix.Grant, ended bool)

@@ -1,0 +1,33 @@
+package kv
+
+import (
+	"testing"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
+
+// What would have been enough counts room that was asked for and found, because with less the
+// scheduler would have had another answer.
+func TestEnoughCountsRoomThatWasFound(t *testing.T) {
+	type memory interface {
+		Admit(g *prefix.Grant, tokens, now int) bool
+		Room(g *prefix.Grant, tokens int) bool
+		Enough() (total int64, ok bool)
+	}
+	for name, m := range map[string]memory{"budget": NewBudget(100, 16, 0),
+		"pool": prefix.NewPool(100, 16, 0, nil)} {
+		first, second := prefix.Grant{Table: &prefix.Table{}}, prefix.Grant{Table: &prefix.Table{}}
+		if !m.Admit(&first, 50*16, 50*16) || !m.Room(&second, 40*16) {
+			t.Fatalf("%s: no room for 90 of 100 blocks", name)
+		}
+		if total, ok := m.Enough(); !ok || total < 90 || total > 95 {
+			t.Errorf("%s: %d blocks would have been enough, %v; want a few more than 90", name, total, ok)
+		}
+		if m.Room(&second, 60*16) {
+			t.Errorf("%s: room for 110 of 100 blocks", name)
+		}
+		if _, ok := m.Enough(); ok {
+			t.Errorf("%s: a refusal is enough", name)
+		}
+	}
+}
