@@ -23,12 +23,6 @@ func RunsData(dir, caption string) ([]doc.Figure, error) {
 	return dataOf(pictures), nil
 }
 
-// ComparisonData is what DrawComparison draws, as data.
-func ComparisonData(dir string) ([]doc.Figure, error) {
-	pictures, err := comparison(dir)
-	return dataOf(pictures), err
-}
-
 func dataOf(pictures []picture) []doc.Figure {
 	var figures []doc.Figure
 	for i := range pictures {

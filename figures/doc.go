@@ -9,8 +9,7 @@
 // caption.go say what was run. DrawPaper (paper.go) makes the papers' figures: papers.toml
 // describes each, records.go reads the rows of results and panel.go makes charts of them.
 // render.go lays a picture out and format.go encodes it, drawn with plot.go, axis.go, curves.go,
-// bars.go, notes.go, legend.go and marker.go. DrawComparison (compare.go) makes those of a real
-// server's record held against its simulation. DrawDoc (document.go) draws the charts of a
-// document: lines, lying bars and effects of knobs (rows.go), heat maps (heatmap.go).
+// bars.go, notes.go, legend.go and marker.go. DrawDoc (document.go) draws the charts of a document:
+// lines, lying bars and effects of knobs (rows.go), heat maps (heatmap.go).
 // The package knows result files and documents, and nothing of what made them.
 package figures

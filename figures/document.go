@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -131,6 +132,9 @@ func chartsOf(f *doc.Figure) sheet {
 			c.across = &a
 		case d.LogX && across.low > 0:
 			c.across = &axis{across.low / 1.3, across.high * 1.3, true}
+		case slices.ContainsFunc(c.curves, func(one curve) bool { return len(one.points) > 8 }):
+			pad := max(0.02*(across.high-across.low), 1e-9)
+			c.across = &axis{across.low - pad, across.high + pad, false}
 		}
 		pic.charts = append(pic.charts, c)
 	}

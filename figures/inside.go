@@ -335,3 +335,23 @@ func linesOf(t *table) []lines {
 	}
 	return append(all, more...)
 }
+
+// shareSteps is how many equal steps the share of requests is drawn in at most.
+const shareSteps = 100
+
+// cumulative is the empirical distribution of values: how many of them are at or
+// below each.
+func cumulative(series string, values []float64) curve {
+	slices.Sort(values)
+	c := curve{series: series, bare: true}
+	n := len(values)
+	steps := min(n, shareSteps)
+	for i := 1; i <= steps; i++ {
+		at := (i*n + steps - 1) / steps // requests
+		share := float64(at) / float64(n)
+		c.points = append(c.points, point{x: values[at-1], runs: 1, mean: share, low: share, high: share})
+	}
+	first := c.points[0]
+	c.points = slices.Insert(c.points, 0, point{x: first.x, runs: 1})
+	return c
+}

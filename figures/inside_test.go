@@ -142,3 +142,28 @@ func TestInsideOfRuns(t *testing.T) {
 		t.Errorf("the caption does not say what was run (%v)", err)
 	}
 }
+
+// A distribution rises from none to all of the requests, over their own values.
+func TestCumulative(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Float64Range(1e-3, 1e3), 1, 700).Draw(t, "values")
+		c := cumulative("s", slices.Clone(values))
+		first, last := c.points[0], c.points[len(c.points)-1]
+		if first.mean != 0 || first.x != slices.Min(values) && len(values) <= shareSteps ||
+			last.mean != 1 || last.x != slices.Max(values) {
+			t.Fatalf("from %+v to %+v", first, last)
+		}
+		for i, q := range c.points[1:] {
+			below := 0
+			for _, v := range values {
+				if v <= q.x {
+					below++
+				}
+			}
+			if q.x < c.points[i].x || q.mean <= c.points[i].mean ||
+				q.mean > float64(below)/float64(len(values)) {
+				t.Fatalf("share %v at %v, %d of %d values are no larger", q.mean, q.x, below, len(values))
+			}
+		}
+	})
+}

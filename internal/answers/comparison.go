@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	"github.com/sparseserve/sparseserve/experiments/validate"
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -81,11 +80,9 @@ func readComparison(dir string) (*builder, error) {
 		return nil, err
 	}
 	p := &builder{Doc: *Comparison(r)}
-	drawn, err := figures.ComparisonData(dir)
-	if err != nil {
+	if p.Figures, err = Requests(dir, r); err != nil {
 		return nil, err
 	}
-	p.addFigures(drawn)
 	if _, err := p.restOn([]string{dir}, nil); err != nil {
 		return nil, err
 	}

@@ -2,12 +2,15 @@ package answers
 
 import (
 	"context"
+	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
@@ -80,4 +83,55 @@ func TestComparisonOfAFolder(t *testing.T) {
 		t.Errorf("the document is %+v", d)
 	}
 	same(t, r.Dir, d)
+}
+
+// Both sides rise from none to all of the requests. Errors are medians of spans of arrivals.
+func TestRequestsOfComparisons(t *testing.T) {
+	all, err := Requests(filepath.Join("testdata", "requests"), &validate.ReplayReport{File: "r.csv"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ttft, over := all[0].Charts[0], all[1].Charts[0]
+	for _, l := range ttft.Lines {
+		if first, last := l.Points[0], l.Points[len(l.Points)-1]; len(l.Points) != shareSteps+1 ||
+			first.Y != 0 || last.Y != 100 || !(first.X < last.X) {
+			t.Errorf("%s is from %+v to %+v", l.Name, first, last)
+		}
+	}
+	if ttft.Title != "time to first token, 372 requests" || len(over.Marks) != 1 ||
+		!strings.HasSuffix(all[1].Caption, "Dashed: where the record's load changes.") {
+		t.Errorf("%q, marks %v, %q", ttft.Title, over.Marks, all[1].Caption)
+	}
+	// by hand, of the requests of the first 3.6 s
+	if p := over.Lines[0].Points[0]; math.Abs(p.X-1.8) > 0.01 || math.Abs(p.Y-41.6) > 0.1 {
+		t.Errorf("the first error is %+v", p)
+	}
+}
+
+// Small and odd comparisons have pictures, too.
+func TestOddRequests(t *testing.T) {
+	const header = "id,stage,arrival_s,measured_ttft_s,simulated_ttft_s,measured_tpot_s," +
+		"simulated_tpot_s\n"
+	for name, c := range map[string]struct {
+		rows, problem string
+		charts        int // of distributions
+	}{
+		"one request":    {"1,a,0,0.1,0.2,0.01,0.02\n", "", 2},
+		"all at once":    {strings.Repeat("1,a,0,0.1,0.1,0.01,0.01\n", 60), "", 2},
+		"single tokens":  {"1,a,0,0.1,0.2,,\n2,a,3,0.1,0.2,,\n", "", 1},
+		"no request":     {"", "requests.csv: no row", 0},
+		"not a number":   {"1,a,0,x,0.2,0.01,0.02\n", `measured_ttft_s = "x": want a number`, 0},
+		"not an arrival": {"1,a,?,1,0.2,0.01,0.02\n", `arrival_s = "?"`, 0},
+	} {
+		dir := folder(t, map[string]string{"requests.csv": header + c.rows})
+		all, err := Requests(dir, &validate.ReplayReport{})
+		if (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
+			t.Errorf("%s: %v, want %q", name, err, c.problem)
+			continue
+		}
+		if _, err := figures.DrawDoc(t.Context(), dir, all); err != nil || len(all) > 0 &&
+			len(all[0].Charts) != c.charts {
+			t.Errorf("%s: %v, %d figures", name, err, len(all))
+		}
+	}
 }

@@ -29,7 +29,7 @@ var kinds = []kind{
 	{"purchase.json", readPurchase},
 	{"plan.json", readPlan},
 	{"compare.json", readComparison},
-	{"validate.json", readValidation},
+	{ValidationFile, readValidation},
 	{fitsFile, readCalibration},
 	{DescriptionFile, readTrace},
 	{"summary.json", readRuns},

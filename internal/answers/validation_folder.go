@@ -12,6 +12,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
+// ValidationFile is the file of a folder that only a validation has.
+const ValidationFile = "validate.json"
+
 // readValidation makes the document of a validation's folder.
 func readValidation(dir string) (*builder, error) {
 	r, err := validate.Read(dir)

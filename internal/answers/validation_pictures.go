@@ -103,7 +103,7 @@ func phaseBars(r *validate.ValidatedRun, kind string) []doc.Bar {
 	if n == 0 {
 		return nil
 	}
-	name := strings.TrimSuffix(r.Run, " "+r.Variant)
+	name := strings.Replace(r.Run, " "+r.Variant, "", 1)
 	bars := []doc.Bar{{Name: name + ", live"}, {Name: name + ", model"}}
 	for _, ph := range figures.Phases() {
 		c, has := r.Of("phase_" + kind + "_" + ph.Key + "_s")

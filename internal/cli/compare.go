@@ -90,7 +90,11 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	pictures, err := figures.DrawComparison(ctx, out, out)
+	drawn, err := answers.Requests(out, report)
+	if err != nil {
+		return err
+	}
+	pictures, err := figures.DrawDoc(ctx, out, drawn)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func TestCompareFigures(t *testing.T) {
 	if want := "b/distributions.png\nb/error.png\n"; status != 0 || filepath.ToSlash(out) != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}
-	for _, name := range []string{"distributions.png", "error.csv"} {
+	for _, name := range []string{"distributions.png", "error.png"} {
 		first, err1 := os.ReadFile("a/" + name)
 		again, err2 := os.ReadFile("b/" + name)
 		if !bytes.Equal(first, again) || err1 != nil || err2 != nil {

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/answers"
 )
@@ -53,23 +50,11 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	if out == "" {
 		out = folders[0]
 	}
-	has := func(name string) bool {
-		_, err := os.Stat(filepath.Join(folders[0], name))
-		return err == nil
-	}
-	var draw func(context.Context, string, string, ...string) ([]string, error) // one folder
-	switch {
-	case len(folders) > 1:
-	case has(whatif.ResultFile), has(capacity.PurchaseFile), has(capacity.PlanFile),
-		has(answers.DescriptionFile):
-		draw = drawAnswer
-	case has("compare.csv"):
-		draw = figures.DrawComparison
-	}
 	var files []string
-	var err error
-	if draw != nil {
-		files, err = draw(ctx, out, folders[0], f.Format...)
+	kind, err := answers.KindOf(folders[0])
+	alone := len(folders) == 1 && err == nil && kind != answers.ValidationFile
+	if alone && kind != run.SummaryFile {
+		files, err = drawAnswer(ctx, out, folders[0], f.Format...)
 	} else if err = noteRuns(app, folders...); err == nil {
 		files, err = figures.DrawFolders(ctx, out, folders, answers.Ran(folders...), f.Format...)
 	}
