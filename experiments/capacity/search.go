@@ -133,13 +133,13 @@ func next(g *config.GoodputSearch, tried []outcome) (rate float64, stage string,
 }
 
 // stride is the factor between two rates of a bracket, after a number of rates. It is 2. Near the
-// goodput it begins with the width of the last bracket and is squared with each rate, because most
-// knobs change little: then two rates are enough.
+// goodput it begins with a little less than the width of the last bracket and is squared with each
+// rate, because most knobs change little: then two rates are enough.
 func stride(g *config.GoodputSearch, tried int) float64 {
 	if !g.Near {
 		return 2
 	}
-	return math.Min(2, math.Pow(1+g.Width, math.Exp2(float64(tried-1))))
+	return math.Min(2, math.Pow(1+0.98*g.Width, math.Exp2(float64(tried-1))))
 }
 
 // search looks for one candidate's goodput: by the mean over seeds, then each

@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -42,7 +43,11 @@ func WhatIf(name string, w *whatif.Result, varied ...*config.Config) *doc.Doc {
 		effective, idle := parted(c)
 		d.Answers = append(d.Answers, mostEffect(w, c, effective)...)
 		if len(idle) > 0 {
-			none = fmt.Sprintf("%s: without effect: %s.", c.Name, strings.Join(idle, ", "))
+			name := c.Name
+			if len(effective) == 0 { // no other sentence has the value
+				name += ", " + stats.Digits(c.Base.Value) + " as configured"
+			}
+			none = fmt.Sprintf("%s: without effect: %s.", name, strings.Join(idle, ", "))
 			d.Answers = append(d.Answers, none)
 			knobs.Caption += " " + none
 		}
