@@ -5,7 +5,6 @@ import "slices"
 // picture is one file: charts in rows under one legend.
 type picture struct {
 	file    string // name without extension
-	head    string // above everything; empty for none
 	caption string // below everything: what was run
 	means   string // what means are of; empty for runs
 	charts  []chart

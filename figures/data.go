@@ -29,9 +29,6 @@ func dataOf(pictures []picture) []doc.Figure {
 		p := &pictures[i]
 		p.bound()
 		f := doc.Figure{Name: p.file, Caption: p.captioned()}
-		if p.head != "" {
-			f.Caption = strings.TrimSpace(p.head + ". " + f.Caption)
-		}
 		looks := lookOf(p.seriesOf(), p.looks)
 		for j := range p.charts {
 			f.Charts = append(f.Charts, p.charts[j].data(looks))

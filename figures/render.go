@@ -17,7 +17,6 @@ const (
 	panelWidth  = 6.4 * vg.Inch
 	panelHeight = 4.2 * vg.Inch
 	pageWidth   = 2400 * vg.Inch / dotsPerInch
-	headHeight  = 24 // points, above the legend
 	axisWidth   = 48 // points, of the quantity's axis at the left, about
 	margin      = 8  // points, around everything
 	captionSize = 10.5
@@ -66,9 +65,6 @@ func (p *picture) lay() *page {
 		row *= 0.6
 	}
 	pg.height = rows*row + legendOf(pg.legend) + captionLine*vg.Length(len(pg.caption))
-	if p.head != "" {
-		pg.height += headHeight
-	}
 	return pg
 }
 
@@ -76,10 +72,6 @@ func (pg *page) paint(canvas draw.Canvas) {
 	canvas.SetColor(color.White)
 	canvas.Fill(canvas.Rectangle.Path())
 	all := draw.Crop(canvas, margin, -margin, margin, -margin)
-	if pg.head != "" {
-		drawHead(all, pg.head)
-		all = draw.Crop(all, 0, 0, 0, -headHeight)
-	}
 	drawLegend(all, pg.legend)
 	low := captionLine * vg.Length(len(pg.caption))
 	drawCaption(all, pg.caption)
@@ -121,14 +113,6 @@ func fit(style *text.Style, room vg.Length, lines ...string) {
 			style.Font.Size *= room / width
 		}
 	}
-}
-
-// drawHead writes one line at the top.
-func drawHead(c draw.Canvas, head string) {
-	style := text.Style{Color: color.Black, Font: sans(labelSize), XAlign: text.XCenter,
-		YAlign: text.YTop, Handler: plot.DefaultTextHandler}
-	fit(&style, c.Max.X-c.Min.X, head)
-	c.FillText(style, vg.Point{X: c.Center().X, Y: c.Max.Y}, head)
 }
 
 func captionStyle() text.Style {
