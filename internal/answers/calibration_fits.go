@@ -49,10 +49,10 @@ func Fits(dir string) (all []doc.Figure, err error) {
 			continue
 		}
 		all = append(all, doc.Figure{Name: "fit-" + figures.FileName(row["model"]), Title: row["model"],
-			Charts: []*doc.Chart{overSize(points, row["x_label"]), overMeasured(points)},
-			Caption: fmt.Sprintf("%s on %s, %s. These errors are beyond what a measurement is uncertain "+
+			Charts: []*doc.Chart{overSize(points, row), overMeasured(points, row["model"])},
+			Caption: fmt.Sprintf("On %s, %s. These errors are beyond what a measurement is uncertain "+
 				"by. Dashed: as far off as a good fit is. Named: the points that the fit misses most.",
-				row["model"], row["card"], row["quality"])})
+				row["card"], row["quality"])})
 		points = nil
 	}
 	return all, nil
@@ -66,9 +66,9 @@ func fitLines() []doc.Line {
 }
 
 // overSize draws times, or rates where bytes are counted, over the size.
-func overSize(points []fitted, label string) *doc.Chart {
-	c := &doc.Chart{Kind: doc.Lines, Title: "Measured and fitted", X: label, Y: "us",
-		Lines: fitLines()}
+func overSize(points []fitted, row map[string]string) *doc.Chart {
+	c := &doc.Chart{Kind: doc.Lines, Title: row["model"] + ", measured and fitted",
+		X: row["x_label"], Y: "us", Lines: fitLines()}
 	for _, p := range points {
 		for line, us := range map[int]float64{0: p.fit, p.line: p.measured} {
 			v := us
@@ -85,8 +85,8 @@ func overSize(points []fitted, label string) *doc.Chart {
 const namedPoints = 3
 
 // overMeasured draws by how much the fit is off.
-func overMeasured(points []fitted) *doc.Chart {
-	c := &doc.Chart{Kind: doc.Lines, Title: "Error of the fit", X: "Measured (us)",
+func overMeasured(points []fitted, model string) *doc.Chart {
+	c := &doc.Chart{Kind: doc.Lines, Title: model + ", error of the fit", X: "Measured (us)",
 		Y: "Fitted less measured (%)", Lines: fitLines(),
 		Levels: []float64{-100 * points[0].bound, 0, 100 * points[0].bound}}
 	slices.SortStableFunc(points, func(a, b fitted) int {

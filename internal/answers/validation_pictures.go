@@ -73,11 +73,11 @@ func phases(r *validate.Report) (all []doc.Figure) {
 	for _, load := range loads {
 		f := doc.Figure{Name: "phases-" + figures.FileName(strings.TrimSuffix(load, "/s")),
 			Title: "Phases of a step, " + load,
-			Caption: "Phases of a step, " + load + ": live, then the model's of the same batches; of " +
-				"steps whose phases were measured. " + served(r, of[load]) + "."}
+			Caption: "Live, then the model's of the same batches; of steps whose phases were measured. " +
+				served(r, of[load]) + "."}
 		for i, kind := range []string{"decode", "mixed"} {
 			c := &doc.Chart{Kind: doc.Bars, Y: "Time per step (ms)",
-				Title: []string{"steps that only decode", "steps with a prefill"}[i]}
+				Title: []string{"steps that only decode, ", "steps with a prefill, "}[i] + load}
 			for j := range of[load] {
 				c.Bars = append(c.Bars, phaseBars(&of[load][j], kind)...)
 			}
