@@ -113,6 +113,10 @@ func (b *bar) data(group string, several bool, looks map[string]look) doc.Bar {
 		one.Low, one.High = p.ends()
 		out.Parts = append(out.Parts, one)
 	}
+	h := b.height()
+	for _, v := range h.values {
+		out.Runs = append(out.Runs, short6(v))
+	}
 	return out
 }
 

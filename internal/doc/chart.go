@@ -67,6 +67,8 @@ type Bar struct {
 	Name  string `json:"name"`
 	Note  string `json:"note,omitempty"` // at its end; empty for its value
 	Parts []Part `json:"parts"`
+	// Runs are the heights of single runs, where these are too few for an interval.
+	Runs []float64 `json:"runs,omitempty"`
 }
 
 // Part is a part of a bar.

@@ -119,6 +119,8 @@
           markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" }, data: (c.levels || []).map(v => ({ xAxis: v })) } }]
       : [...parts].map(([name, color]) => ({ type: "bar", name: name, stack: "all", barMaxWidth: 24, itemStyle: { color: shown(color) },
           emphasis: { focus: "series" }, data: c.bars.map(b => { const p = b.parts.find(q => q.name === name); return p ? { value: p.value, part: p } : "-"; }) }));
+    const runs = c.bars.flatMap((b, i) => (b.runs || []).map(v => [v, i]));
+    if (runs.length) series.push({ type: "scatter", silent: true, data: runs, z: 5, symbolSize: 4, itemStyle: { color: ink().text } });
     const left = Math.min(width * 0.36, 12 + 7.2 * Math.max(...c.bars.map(b => b.name.length)));
     return Object.assign(o, {
       grid: { left: left, right: single ? Math.min(width * 0.3, 7.2 * Math.max(8, ...c.bars.map(b => (b.note || "").length))) : 22, top: single ? 8 : 34, bottom: 46 },
