@@ -87,7 +87,7 @@ func TestCollapsed(t *testing.T) {
 // The number of a point above the panel has the digits of the table.
 func TestLeftLabel(t *testing.T) {
 	for v, want := range map[float64]string{7.716: "7.72", 5.07: "5.07", 0.0512: "0.0512",
-		93.04: "93", 9300.4: "9300", 421100: "421k"} {
+		93.04: "93.0", 9300.4: "9300", 421100: "421k"} {
 		if got := leftLabel(v); got != want {
 			t.Errorf("%g is labelled %q, want %q", v, got, want)
 		}

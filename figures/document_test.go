@@ -78,7 +78,7 @@ func TestPartsOfRows(t *testing.T) {
 		t.Errorf("the legend is %+v", legend)
 	}
 	rows := panels[0].(*rowPanel).groups
-	if end := rows[0].rows[0].end(0); end != 3 || rows[0].rows[0].note != "3" ||
+	if end := rows[0].rows[0].end(0); end != 3 || rows[0].rows[0].note != "3.00" ||
 		rows[1].rows[0].parts[0].look.color != legend[0].look.color {
 		t.Errorf("the bars are %+v", rows)
 	}

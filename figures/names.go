@@ -5,8 +5,9 @@ import (
 	"path"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // nameSeries names each run's series: by its system, and by what axes of the experiment
@@ -72,13 +73,8 @@ func gpuLabel(gpu string) string {
 	return strings.ToUpper(gpu)
 }
 
-// digits prints three significant digits, and integers in full.
-func digits(v float64) string {
-	if v >= 1000 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
-}
+// digits prints a number as the tables have it.
+func digits(v float64) string { return stats.Digits(v) }
 
 // list joins names in prose, the middle of many left out.
 func list(names []string) string {
