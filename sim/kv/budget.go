@@ -16,7 +16,9 @@ type Budget struct {
 	watermark   int64
 	windows     Windows
 	refused     bool  // room, at least once
-	peak        int64 // of used, and of what Room found
+	peak        int64 // of used, and of the room that an admission asked for
+	asked       int64 // that Room found last, for the grant asker
+	asker       *prefix.Grant
 }
 
 // Windows are layers that keep the blocks of a request's newest tokens only. A budget with any
@@ -80,6 +82,9 @@ func (b *Budget) Grow(g *prefix.Grant, tokens int) bool {
 		b.refused = true
 		return false
 	}
+	if g == b.asker { // with fewer blocks Room's answer would have been no
+		b.peak, b.asker = max(b.peak, b.asked), nil
+	}
 	b.take(g, need)
 	return true
 }
@@ -91,7 +96,7 @@ func (b *Budget) Room(g *prefix.Grant, tokens int) bool {
 		b.refused = true
 		return false
 	}
-	b.peak = max(b.peak, need) // with fewer blocks the answer would have been no
+	b.asked, b.asker = need, g
 	return true
 }
 

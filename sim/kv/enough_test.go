@@ -6,11 +6,12 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// What would have been enough counts room that was asked for and found, because with less the
-// scheduler would have had another answer.
+// What would have been enough counts the room that an admission asked for, because with less the
+// scheduler would not have admitted the request. A question without an admission does not count.
 func TestEnoughCountsRoomThatWasFound(t *testing.T) {
 	type memory interface {
 		Admit(g *prefix.Grant, tokens, now int) bool
+		Grow(g *prefix.Grant, tokens int) bool
 		Room(g *prefix.Grant, tokens int) bool
 		Enough() (total int64, ok bool)
 	}
@@ -19,6 +20,12 @@ func TestEnoughCountsRoomThatWasFound(t *testing.T) {
 		first, second := prefix.Grant{Table: &prefix.Table{}}, prefix.Grant{Table: &prefix.Table{}}
 		if !m.Admit(&first, 50*16, 50*16) || !m.Room(&second, 40*16) {
 			t.Fatalf("%s: no room for 90 of 100 blocks", name)
+		}
+		if total, _ := m.Enough(); total > 60 {
+			t.Errorf("%s: %d blocks would have been enough for 50 and a question", name, total)
+		}
+		if !m.Grow(&second, 16) {
+			t.Fatalf("%s: no room for 51 of 100 blocks", name)
 		}
 		if total, ok := m.Enough(); !ok || total < 90 || total > 95 {
 			t.Errorf("%s: %d blocks would have been enough, %v; want a few more than 90", name, total, ok)

@@ -20,8 +20,10 @@ import (
 type Pool struct {
 	blockTokens int
 	watermark   int
-	free        int  // blocks in the queue
-	least       int  // of free, so far
+	free        int // blocks in the queue
+	least       int // of free, so far
+	left        int // free blocks beyond those that Room found last, for the table asker
+	asker       *Table
 	refused     bool // room, at least once
 	refs        []int32
 	keys        []uint64 // 0: no content
@@ -118,7 +120,13 @@ func (p *Pool) Admit(g *Grant, tokens, now int) bool {
 
 // Grow extends a grant to the given tokens, down to the last block. The step that is planned
 // computes them.
-func (p *Pool) Grow(g *Grant, tokens int) bool { return p.grant(g.Table, tokens, tokens, 0) }
+func (p *Pool) Grow(g *Grant, tokens int) bool {
+	granted := p.grant(g.Table, tokens, tokens, 0)
+	if granted && g.Table == p.asker { // with fewer blocks Room's answer would have been no
+		p.least, p.asker = min(p.least, p.left), nil
+	}
+	return granted
+}
 
 // Room reports whether the queue has the blocks that would extend a grant to the given tokens. A
 // block that Match found in the queue is one of them.
@@ -133,7 +141,7 @@ func (p *Pool) Room(g *Grant, tokens int) bool {
 		p.refused = true
 		return false
 	}
-	p.least = min(p.least, p.free-need) // with fewer blocks the answer would have been no
+	p.left, p.asker = p.free-need, t
 	return true
 }
 
