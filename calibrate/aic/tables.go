@@ -34,7 +34,7 @@ const (
 	mostRows  = 10_000_000
 )
 
-// errDamaged stands for what the library says of a damaged file.
+// errDamaged replaces the Parquet library's error for a damaged file.
 var errDamaged = errors.New("damaged, or no Parquet file; get it anew")
 
 // tables are the files of one card's folder.

@@ -123,7 +123,7 @@ func (q *Question) Lines() []string {
 	}
 }
 
-// CardsText lists the cards, with what is changed of them.
+// CardsText lists the cards and the figures of each that the configuration changes.
 func (q *Question) CardsText() string {
 	if len(q.Cards) > 0 {
 		return strings.Join(q.Cards, ", ")

@@ -17,7 +17,7 @@ import (
 type attention struct {
 	blocks int // of the request, each kept or a candidate
 	kept   int
-	full   float64           // share of the layers that attend to everything
+	full   float64           // share of the layers with full attention
 	layers [][]headAttention // heads of the others
 }
 
@@ -160,8 +160,8 @@ func topBlocks(k int) selector {
 	}
 }
 
-// progressive is PSA: heads say what share of the attention they take so many of
-// their candidates to hold.
+// progressive selects as PSA does: each head adds up the share of the attention that its picks
+// hold, and stops at a threshold.
 func progressive(p dsa.PSA, apart bool) selector {
 	return jointly(dsa.PSALayer{PSA: p}, apart, func(h *headAttention, picks int) (sum float64) {
 		for _, r := range h.reached {
@@ -180,8 +180,8 @@ func speculative(margin float64) selector {
 		})
 }
 
-// jointly is a policy that decides for the heads of a layer together, as the server runs it, from
-// what each of them says, a sum over its query heads, of the candidates up to a stop. With apart
+// jointly runs a policy that decides for the heads of a layer together, as the server does. The
+// function says returns a KV head's sum over its query heads for a number of picks. With apart,
 // each KV head decides by itself.
 func jointly(policy dsa.ByLayer, apart bool, says func(*headAttention, int) float64) selector {
 	return func(a *attention, use func(*headAttention, int)) {

@@ -87,7 +87,7 @@ func parseClaims(path, text string) ([]Claim, error) {
 	return claims, nil
 }
 
-// check says what is missing or unknown in a claim.
+// check returns an error that names what is missing or unknown in a claim.
 func (c *Claim) check() error {
 	n := len(c.Values)
 	switch {
