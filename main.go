@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"syscall"
 	"time"
 
@@ -23,10 +22,9 @@ const patience = 3 * time.Second
 func main() {
 	collectLater()
 	ctx, caught := untilSignal()
-	version := sync.OnceValue(func() string { return program(sources) })
 	app := cli.App{
 		Stdout: os.Stdout, Stderr: os.Stderr, Run: run.NewSimulator().Run,
-		Program: version, LiveProgram: func() string { return version() + "-" + program(liveSources) },
+		Version: run.ModelVersion, LiveVersion: run.LiveVersion,
 	}
 	status := app.Main(ctx, os.Args[1:])
 	if status == cli.Interrupted {

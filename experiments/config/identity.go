@@ -56,7 +56,7 @@ func (h *Hasher) Hash(p *Point) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
-// Identity returns all that a run depends on within a version of the program.
+// Identity returns all that a run depends on within a version of the model.
 func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 	h.mu.Lock()
 	config, err = p.encode(h.texts)

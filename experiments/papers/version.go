@@ -35,10 +35,10 @@ func OtherVersions(dir, program string) (notes []string, err error) {
 		switch {
 		case err != nil || json.Unmarshal(text, &have) != nil:
 			notes = append(notes,
-				fmt.Sprintf("%s: nothing says which version of the program made this", folder))
+				fmt.Sprintf("%s: nothing says which version of the model made this", folder))
 		case have.Program != program:
 			notes = append(notes,
-				fmt.Sprintf("%s: results of another version of the program (%q, this is %q)", folder,
+				fmt.Sprintf("%s: results of another version of the model (%q, this is %q)", folder,
 					have.Program, program))
 		}
 	}

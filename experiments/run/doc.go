@@ -8,7 +8,7 @@
 // Folders of results are of two kinds. A Store (store.go) is the folder of one experiment and
 // starts anew each time. A PointStore (point_store.go) keeps each finished point in a folder with
 // a manifest (manifest.go), found again by all that the point depends on; its Do
-// (point_store_do.go) runs only what is missing. It belongs to one version of the program, unless
+// (point_store_do.go) runs only what is missing. It belongs to one version of the model, unless
 // it is shared by several Makers, whose points are claimed one by one (claim.go). A SweepFolder
 // (sweep_folder.go) adds the index of a sweep and tables of all points; job.go writes what is
 // missing as the tasks of a cluster's job (slurm.go, kubernetes.go).

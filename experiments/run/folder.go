@@ -127,7 +127,7 @@ func checkInputs(dir string, c *config.Config, text []byte) error {
 func (f *Folder) continues(c *config.Config, text string) error {
 	switch err := f.Store.checkVersion(); {
 	case errors.Is(err, errVersion):
-		return fmt.Errorf("%s: holds results of another version of the program: %w", f.dir, ErrTaken)
+		return fmt.Errorf("%s: holds results of another version of the model: %w", f.dir, ErrTaken)
 	case err != nil:
 		return fmt.Errorf("%w: %w", err, ErrTaken)
 	}

@@ -175,7 +175,7 @@ func (s *PointStore) checkVersion() error {
 		return fmt.Errorf("%w; restore it, or move the folder away to run everything again", err)
 	}
 	if have != s.Version {
-		return fmt.Errorf("%s: results of another %w of the program (%s, this is %s); "+
+		return fmt.Errorf("%s: results of another %w of the model (%s, this is %s); "+
 			"keep them by choosing another folder, or remove this one to run everything again",
 			s.dir, errVersion, have, s.Version)
 	}

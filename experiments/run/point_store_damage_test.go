@@ -115,13 +115,13 @@ func TestSweepRefusesOtherFolders(t *testing.T) {
 		{"another version", func() error {
 			text := fmt.Sprintf(`{"format":%d,"program":"older"}`, StoreFormat)
 			return os.WriteFile("out/points/store.json", []byte(text), 0o644)
-		}, fmt.Sprintf("out/points: results of another version of the program (\"older\" in format %d, "+
+		}, fmt.Sprintf("out/points: results of another version of the model (\"older\" in format %d, "+
 			"this is \"test\" in format %[1]d); "+
 			"keep them by choosing another folder, or remove this one to run everything again",
 			StoreFormat)},
 		{"a store from before there were versions", func() error {
 			return os.WriteFile("out/points/store.json", []byte(`{"format":1,"model":1}`), 0o644)
-		}, fmt.Sprintf("out/points: results of another version of the program (\"\" in format 1, this "+
+		}, fmt.Sprintf("out/points: results of another version of the model (\"\" in format 1, this "+
 			"is \"test\" in format %d); "+
 			"keep them by choosing another folder, or remove this one to run everything again",
 			StoreFormat)},

@@ -14,8 +14,8 @@ import (
 func Diff(r *diff.Report, a, b string, all bool) *doc.Doc {
 	d := &doc.Doc{Title: a + " and " + b + ": differences"}
 	if r.ProgramA != "" {
-		d.Lead = append(d.Lead, fmt.Sprintf("Made by different programs: %s, %s.", r.ProgramA,
-			r.ProgramB))
+		d.Lead = append(d.Lead, fmt.Sprintf("Made by different versions of the model: %s, %s.",
+			r.ProgramA, r.ProgramB))
 	}
 	if len(r.Settings) > 0 {
 		t := doc.Table{Title: "Settings", Columns: doc.Columns("key", "A", "B")}

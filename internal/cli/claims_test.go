@@ -175,14 +175,14 @@ func TestPaperFigures(t *testing.T) {
 	if after, err := os.ReadFile("out/paper/fig16.csv"); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("drawn anew, Fig. 16 differs (%v)", err)
 	}
-	// Results of another version of the program are drawn too, and said to be.
+	// Results of another version of the model are drawn too, and said to be.
 	writeFile(t, "out/paper/results/fig16a/version.json", `{"format":2,"program":"older"}`)
 	if err := os.Remove("out/paper/results/fig16b/version.json"); err != nil {
 		t.Fatal(err)
 	}
-	want := "note: out/paper/results/fig16a: results of another version of the program (\"older\", " +
+	want := "note: out/paper/results/fig16a: results of another version of the model (\"older\", " +
 		"this is \"test\")\n" +
-		"note: out/paper/results/fig16b: nothing says which version of the program made this\n"
+		"note: out/paper/results/fig16b: nothing says which version of the model made this\n"
 	if status, _, errs := runHere(t.Context(), nil, "figures", "--paper", "--redraw"); status != 0 ||
 		errs != want {
 		t.Errorf("status %d, stderr %q, want %q", status, errs, want)

@@ -18,11 +18,10 @@ type App struct {
 	Stdout, Stderr io.Writer
 	// Run carries out one point of an experiment.
 	Run run.Runner
-	// Program names the version of what makes results. Kept results of another
-	// one are not used.
-	Program func() string
-	// LiveProgram names the version of what makes live runs.
-	LiveProgram func() string
+	// Version names the version of the model. Kept results of another one are not used.
+	Version string
+	// LiveVersion names the version of what makes live runs.
+	LiveVersion string
 }
 
 // commands is the grammar of the command line.

@@ -67,14 +67,10 @@ func invoke(t *testing.T, runner run.Runner, args ...string) (status int, stdout
 	return runHere(t.Context(), runner, args...)
 }
 
-// version names the version of a program.
-func version(name string) func() string { return func() string { return name } }
-
 func runHere(ctx context.Context, runner run.Runner, args ...string) (status int, stdout,
 	stderr string) {
 	var out, errs bytes.Buffer
-	app := App{Stdout: &out, Stderr: &errs, Run: runner, Program: version("test"),
-		LiveProgram: version("")}
+	app := App{Stdout: &out, Stderr: &errs, Run: runner, Version: "test"}
 	status = app.Main(ctx, args)
 	return status, out.String(), errs.String()
 }

@@ -38,19 +38,18 @@ func TestDiffOfPrograms(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for dir, program := range map[string]string{"a": "one", "b": "two", "c": "one"} {
 		var out, errs bytes.Buffer
-		app := App{Stdout: &out, Stderr: &errs, Run: pretend,
-			Program: version(program), LiveProgram: version("")}
+		app := App{Stdout: &out, Stderr: &errs, Run: pretend, Version: program}
 		args := []string{"simulate", "--set", "workload.rate=0.1", "--out", dir}
 		if status := app.Main(t.Context(), args); status != exitOK {
 			t.Fatal(errs.String())
 		}
 	}
-	const said = "Made by different programs: one, two.\n"
+	const said = "Made by different versions of the model: one, two.\n"
 	if _, out, errs := runHere(t.Context(), nil, "diff", "a", "b"); !strings.Contains(out, said) {
 		t.Errorf("%s%s", out, errs)
 	}
 	_, out, errs := runHere(t.Context(), nil, "diff", "a", "c")
-	if strings.Contains(out, "different programs") {
+	if strings.Contains(out, "different versions") {
 		t.Errorf("%s%s", out, errs)
 	}
 }

@@ -120,7 +120,7 @@ func (f *figuresCmd) paper(ctx context.Context, app *App) error {
 			return err
 		}
 	}
-	notes, err := papers.OtherVersions(results, app.Program())
+	notes, err := papers.OtherVersions(results, app.Version)
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if cluster != nil {
 		return p.writeJob(app, cluster, q, out, points)
 	}
-	store, err := run.OpenPointStore(points, app.Program(), true)
+	store, err := run.OpenPointStore(points, app.Version, true)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (p *planTaskCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := run.OpenPointStore(p.Points, app.Program(), false)
+	store, err := run.OpenPointStore(p.Points, app.Version, false)
 	if err != nil {
 		return err
 	}

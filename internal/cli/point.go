@@ -36,7 +36,7 @@ func (p *pointCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := run.OpenPointStore(p.Points, app.Program(), false)
+	store, err := run.OpenPointStore(p.Points, app.Version, false)
 	if err != nil {
 		return err
 	}

@@ -134,9 +134,9 @@ func nothingServed(sums []sim.Summary) error {
 // open opens the result folder. Without --out it is the first of out/NAME, out/NAME-2, .. that is
 // new or of the same configuration, and that no other process writes to.
 func (s *simulateCmd) open(app *App, cfg *config.Config) (folder *run.Folder, err error) {
-	program := app.Program()
+	program := app.Version
 	if s.Live != "" { // a measurement of this machine, made with these flags
-		program = fmt.Sprintf("%s %+v", app.LiveProgram(), s.liveFlags)
+		program = fmt.Sprintf("%s %+v", app.LiveVersion, s.liveFlags)
 	}
 	if s.Out != "" {
 		return run.OpenFolder(s.Out, program, cfg, s.Force)

@@ -14,10 +14,10 @@ import (
 const paperFolder = "out/paper"
 
 // runStudies runs experiments of the paper, with a bar of runs on a terminal. Runs
-// are kept below out, those of each version of the program apart.
+// are kept below out, those of each version of the model apart.
 func runStudies(ctx context.Context, app *App, out string, studies papers.Studies,
 	names ...string) (err error) {
-	store, err := run.OpenPointStore(filepath.Join(out, "points", app.Program()), app.Program(), true)
+	store, err := run.OpenPointStore(filepath.Join(out, "points", app.Version), app.Version, true)
 	if err != nil {
 		return err
 	}

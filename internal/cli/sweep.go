@@ -143,7 +143,7 @@ func (s *sweepCmd) open(app *App, sweep *config.Sweep) (folder *run.SweepFolder,
 		name = filepath.Join("out", "sweep", sweep.Name+settingsName(s.Set))
 	}
 	err = numbered(name, s.Out == "", func(out string) error {
-		folder, err = run.OpenSweepFolder(out, s.Points, app.Program(), sweep, s.Force)
+		folder, err = run.OpenSweepFolder(out, s.Points, app.Version, sweep, s.Force)
 		return err
 	}, run.ErrTaken)
 	return folder, err

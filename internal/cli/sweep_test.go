@@ -141,7 +141,7 @@ func TestSweepNotes(t *testing.T) {
 	}
 }
 
-// Results of another version of the program are refused by name, and stay.
+// Results of another version of the model are refused by name, and stay.
 func TestAnotherVersion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", "[workload]\nrate = 0.1\n[system]\npreset = \"vllm\"\n")
@@ -151,10 +151,10 @@ func TestAnotherVersion(t *testing.T) {
 	}
 	later := func(args ...string) (status int, stderr string) {
 		var out, errs bytes.Buffer
-		app := App{Stdout: &out, Stderr: &errs, Run: loaded, Program: version("later")}
+		app := App{Stdout: &out, Stderr: &errs, Run: loaded, Version: "later"}
 		return app.Main(t.Context(), args), errs.String()
 	}
-	want := "sparseserve: out/points: results of another version of the program (\"test\" in format " +
+	want := "sparseserve: out/points: results of another version of the model (\"test\" in format " +
 		"2, this is \"later\" in format 2); " +
 		"keep them by choosing another folder, or remove this one to run everything again\n"
 	if err := os.MkdirAll("job", 0o755); err != nil {

@@ -169,7 +169,7 @@ func (c *validateCmd) validate(ctx context.Context, app *App) (out string, repor
 	}
 	bar := newProgress(app.Stderr, "requests")
 	v := validate.Validation{
-		Dir: out, Sweep: sweep, Live: machine, LiveProgram: app.LiveProgram(), Program: app.Program(),
+		Dir: out, Sweep: sweep, Live: machine, LiveProgram: app.LiveVersion, Program: app.Version,
 		Simulate: app.Run, Workers: c.Workers, Kept: c.Kept, LiveOnly: c.LiveOnly, Again: c.Again,
 		Planned: bar.planned, Finished: bar.finished,
 	}

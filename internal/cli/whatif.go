@@ -101,7 +101,7 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	points := cmp.Or(w.Points, filepath.Join(out, "points"))
-	store, err := run.OpenPointStore(points, app.Program(), true)
+	store, err := run.OpenPointStore(points, app.Version, true)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,124 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// goldenScenarios are short runs that together use every large part of the model.
+var goldenScenarios = map[string][]string{
+	"dense": {"system.preset=vllm", "workload.requests=12"},
+	"dense of the papers' engine": {"system.preset=vllm", "system.engine=vllm-0.5",
+		"workload.requests=12"},
+	"sparse offload": {"system.preset=sparseserve", "workload.requests=8"},
+	"rounds of PSA":  {"system.preset=vllm-psa", "workload.requests=6"},
+	"experts and latent attention": {"model=deepseek-v3.2", "gpu=h200", "system.preset=dsa",
+		"system.tensor_parallel=8", "workload.requests=8"},
+	"hot buffers": {"model=deepseek-v3.2", "gpu=h200", "system.preset=hisparse",
+		"system.tensor_parallel=8", "workload.requests=8"},
+	"prefix cache": {"system.preset=vllm-0.15", "system.prefix_cache=vllm",
+		"workload.trace=sessions", "workload.requests=24", "workload.think_s=1"},
+	"fleet": {"system.preset=vllm", "fleet.replicas=2", "workload.rate=0.4",
+		"workload.requests=16"},
+	"speculation": {"model=deepseek-v3", "gpu=h200", "system.preset=vllm-0.15",
+		"system.tensor_parallel=8", "system.speculate_tokens=2", "workload.requests=8"},
+	"sparse prefill": {"model=llama3-8b-1m", "system.preset=vllm-minference",
+		"workload.requests=4"},
+}
+
+// goldenResults is the file that holds what a version of the model gives.
+type goldenResults struct {
+	Version string
+	Traces  map[string]string // built-in traces and digests of their text
+	Results map[string]goldenResult
+}
+
+// goldenResult has every digit of a run's key figures, and a digest of its tables.
+type goldenResult struct {
+	TTFT, TBT, E2E   sim.Stats
+	Throughput       float64
+	Steps, Preempted int64
+	Loaded, Hits     float64
+	Tables           string
+}
+
+// TestModelVersion holds the results of short runs to the last digit, because kept results are used
+// again for as long as ModelVersion stays.
+func TestModelVersion(t *testing.T) {
+	got := goldenResults{ModelVersion, map[string]string{}, map[string]goldenResult{}}
+	traceFiles, err := filepath.Glob("../../traces/*.csv.gz")
+	if err != nil || len(traceFiles) == 0 {
+		t.Fatalf("%d built-in traces: %v", len(traceFiles), err)
+	}
+	for _, path := range traceFiles {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(text)
+		got.Traces[filepath.Base(path)] = hex.EncodeToString(sum[:8])
+	}
+	for name, sets := range goldenScenarios {
+		got.Results[name] = goldenRun(t, sets)
+	}
+	const path = "testdata/model.json"
+	var want goldenResults
+	if text, err := os.ReadFile(path); err != nil || json.Unmarshal(text, &want) != nil {
+		t.Logf("%s: %v", path, err)
+	}
+	same := maps.Equal(got.Traces, want.Traces) && maps.Equal(got.Results, want.Results)
+	switch {
+	case same && want.Version == ModelVersion:
+	case want.Version == ModelVersion:
+		var other []string
+		for _, name := range slices.Sorted(maps.Keys(got.Results)) {
+			if got.Results[name] != want.Results[name] {
+				other = append(other, fmt.Sprintf("%s: was %+v, is %+v", name, want.Results[name],
+					got.Results[name]))
+			}
+		}
+		t.Errorf("The model gives other results, and kept ones would be used as if they were its own. "+
+			"If that is meant, raise ModelVersion in version.go and then run go test ./experiments/run "+
+			"-run TestModelVersion -update.\n%s", strings.Join(other, "\n"))
+	case *testkit.Update:
+		text, err := json.MarshalIndent(&got, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		testkit.Rewrite(t, path, string(text)+"\n")
+	default:
+		t.Errorf("%s is of version %q and the model of %q: run go test ./experiments/run -run "+
+			"TestModelVersion -update", path, want.Version, ModelVersion)
+	}
+}
+
+// goldenRun simulates the default configuration with some settings.
+func goldenRun(t *testing.T, sets []string) goldenResult {
+	t.Helper()
+	sets = append([]string{"workload.rate=0.2", "seeds=[1]"}, sets...)
+	points := mustLoad(t, "", sets...).Points()
+	if len(points) != 1 {
+		t.Fatalf("%v: %d points", sets, len(points))
+	}
+	tables := sha256.New()
+	s, err := NewSimulator().Run(t.Context(), points[0], Sink{Requests: tables, Steps: tables,
+		Trace: io.Discard})
+	if err != nil || s.Completed == 0 {
+		t.Fatalf("%v: %d requests completed: %v", sets, s.Completed, err)
+	}
+	return goldenResult{TTFT: s.TTFT, TBT: s.TBT, E2E: s.E2E, Throughput: s.ThroughputTokS,
+		Steps: s.Steps, Preempted: int64(s.Preempted), Loaded: s.BlocksLoadedPerStep, Hits: s.HitRatio,
+		Tables: hex.EncodeToString(tables.Sum(nil)[:8])}
+}
