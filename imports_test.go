@@ -23,7 +23,7 @@ var tiers = [][]string{
 	{"sim/des"},
 	{"sim/prefix"},
 	{"sim/kv", "sim/dsa", "sim/pattern"},
-	{"sim/sched"},
+	{"sim/sched", "sim/score"},
 	{"sim"},
 	{"hw", "cuda", "traces"},
 	{"calibrate"},

@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/score"
 )
 
 // The live loop itself: a server with equal requests on the live device, of which the steps that
@@ -123,7 +123,7 @@ func libraryOf(policy dsa.Policy, setting dsa.Setting) *dsa.Library {
 	l, ok := librariesKnown.Load(key)
 	if !ok {
 		l, _ = librariesKnown.LoadOrStore(
-			key, dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, setting, liveFamilies))
+			key, dsa.NewLibrary(score.New(score.Default, 1), policy, setting, liveFamilies))
 	}
 	return l.(*dsa.Library)
 }

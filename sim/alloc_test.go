@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/score"
 )
 
 // quiet is a recorder that keeps nothing.
@@ -60,7 +60,7 @@ func decoding(t testing.TB, eviction string, change func(*sim.Spec)) *sim.Server
 			TokenValues: model.TokenValues(),
 			MaxContext:  model.MaxContext},
 		Geometry: model.Geometry(32), HBMBytes: 20 << 30, Device: device,
-		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, setting, 2),
+		Library: dsa.NewLibrary(score.New(score.Default, 1), policy, setting, 2),
 	})
 	if err != nil {
 		t.Fatal(err)

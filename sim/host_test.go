@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/score"
 )
 
 // stopwatch is a device that does nothing but to measure what the server takes between its calls,
@@ -78,7 +78,7 @@ func BenchmarkBookkeeping(b *testing.B) {
 		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, TokenValues: model.TokenValues(),
 			MaxContext: model.MaxContext},
 		Geometry: geo, HBMBytes: 24 << 30, Device: device, Addressed: true, Do: parallel.Do,
-		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1),
+		Library: dsa.NewLibrary(score.New(score.Default, 1),
 			dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 8),
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/score"
 )
 
 // stopping ends a run's context in its first step.
@@ -74,7 +74,7 @@ func TestInterruptEndsWithinAStep(t *testing.T) {
 					MaxTokens: 400, Window: 12, Prefill: "plain", OverLength: "truncate", Heads: "full"}}
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			scores := &rankings{Scores: traces.NewScores(traces.DefaultScores, 1), stop: cancel}
+			scores := &rankings{Scores: score.New(score.Default, 1), stop: cancel}
 			policy, named, err := c.spec.Policy(1)
 			if err != nil {
 				t.Fatal(err)

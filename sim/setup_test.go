@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/sched"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/score"
 )
 
 // scenario is one random run: a small model on a real card's cost models,
@@ -239,7 +239,7 @@ func library(t fatal, s *sim.Spec) *dsa.Library {
 	defer libraries.Unlock()
 	if libraries.of[key] == nil {
 		_, apart := policy.(dsa.Union)
-		libraries.of[key] = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy,
+		libraries.of[key] = dsa.NewLibrary(score.New(score.Default, 1), policy,
 			dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2,
 				Apart: apart}, 2)
 	}

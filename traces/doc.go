@@ -29,8 +29,4 @@
 // measured_csv.go, measured_vllm.go, measured_inferenceperf.go, measured_guidellm.go, a format
 // each. describe.go, with what prefix caches find (reuse.go), convert.go
 // and count.go serve the command line.
-//
-// The attention-score process for block selection is separate: scores.go (criticality),
-// weights.go (attention that blocks hold), tokens.go (pages of tokens), critical.go (single
-// scores).
 package traces

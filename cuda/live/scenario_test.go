@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/prefix"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/score"
 )
 
 // workload is a handful of requests.
@@ -191,8 +191,8 @@ func tiny(shape *weights.Config) hw.Model {
 // flatScores are those of heads that are flatter than a model's, so that
 // progressive attention goes on for several rounds and ends in different ones
 // even in the short contexts of these tests.
-func flatScores() traces.ScoreParams {
-	p := traces.DefaultScores
+func flatScores() score.Params {
+	p := score.Default
 	p.Skew, p.SkewLayers, p.SkewHeads, p.SkewTokens, p.Sink, p.Error = 1.5, 0.25, 0.2, 0.2, 4, 0.4
 	return p
 }
@@ -216,7 +216,7 @@ func library(s *sim.Spec) *dsa.Library {
 	if err != nil {
 		panic(err)
 	}
-	return dsa.NewLibrary(traces.NewScores(flatScores(), 1), policy,
+	return dsa.NewLibrary(score.New(flatScores(), 1), policy,
 		dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2}, 2)
 }
 

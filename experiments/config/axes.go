@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -234,7 +235,7 @@ func settableTables() []struct {
 		name string
 		v    any
 	}{{"workload", &traces.Spec{}}, {"fleet", &sim.FleetSpec{}}, {"system", &sim.Spec{}},
-		{"scores", &traces.ScoreParams{}}, {"slo", &SLO{}}, {"metrics", &sim.Cutoff{}},
+		{"scores", &score.Params{}}, {"slo", &SLO{}}, {"metrics", &sim.Cutoff{}},
 		{"output", &Output{}}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -22,7 +23,7 @@ type Config struct {
 	Replicas []int // of a fleet
 	Fleet    sim.FleetSpec
 	Systems  []sim.Spec
-	Scores   traces.ScoreParams
+	Scores   score.Params
 	SLO      SLO
 	Metrics  sim.Cutoff
 	Output   Output

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -131,7 +132,7 @@ type customSystem struct {
 func newLoader() *loader {
 	return &loader{
 		cfg: Config{
-			Clients: []int{0}, Workload: traces.DefaultSpec(), Scores: traces.DefaultScores,
+			Clients: []int{0}, Workload: traces.DefaultSpec(), Scores: score.Default,
 			Replicas: []int{1}, Fleet: sim.FleetSpec{Replicas: 1, Router: sim.RoundRobin},
 		},
 		origin:       map[string]string{},

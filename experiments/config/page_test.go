@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -82,7 +83,7 @@ func packed(t *testing.T, name, text string) string {
 func TestRangesOfThePage(t *testing.T) {
 	checked := 0
 	for table, v := range map[string]any{
-		"workload": &traces.Spec{}, "system": &sim.Spec{}, "scores": &traces.ScoreParams{}, "slo": &SLO{},
+		"workload": &traces.Spec{}, "system": &sim.Spec{}, "scores": &score.Params{}, "slo": &SLO{},
 		"metrics": &sim.Cutoff{}, "fleet": &sim.FleetSpec{},
 		"goodput": &GoodputSearch{}, "plan": &Plan{},
 	} {

@@ -67,7 +67,7 @@ distributions, %[1]s"uniform(32k, 128k)"%[1]s. With %[1]s--set%[1]s it needs no 
 	p.card()
 	p.printf("\n## [scores]\n\nThe score process, which stands in for a model's attention; fitted " +
 		"to published locality.\n\n")
-	p.fields("scores", "ScoreParams", "../../traces/scores.go", &p.cfg.Scores, nil)
+	p.fields("scores", "Params", "../../sim/score/process.go", &p.cfg.Scores, nil)
 	p.printf("\n## Sweeps\n\n`sweep` and `plan` read these keys too.\n\n")
 	p.sweep()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -22,7 +23,7 @@ type Point struct {
 	Workload traces.Spec // with its rate or clients
 	Fleet    sim.FleetSpec
 	System   sim.Spec
-	Scores   traces.ScoreParams
+	Scores   score.Params
 	SLO      SLO
 	Metrics  sim.Cutoff
 	Output   Output

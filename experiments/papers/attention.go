@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -47,7 +48,7 @@ type attentionSample struct {
 // same requests. The flattest heads lose most of the attention that is lost, so
 // the skews of the sample are no draws: those of layers, and of the heads of one,
 // are at even quantiles.
-func (a *attentionSample) of(scores *traces.Scores, p *traces.ScoreParams, seed uint64, request,
+func (a *attentionSample) of(scores *score.Process, p *score.Params, seed uint64, request,
 	prompt int) *attention {
 	out := &attention{blocks: (prompt + a.tokens - 1) / a.tokens, kept: a.sinks + a.window,
 		full: a.full}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -20,7 +21,7 @@ func TestProxyOfPublishedRatio(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a study of 5 s; make test-all runs it")
 	}
-	if ratio := arkvaleOverPSA(t, traces.DefaultScores, "lwm-7b"); math.Abs(ratio/2.1-1) > 0.2 {
+	if ratio := arkvaleOverPSA(t, score.Default, "lwm-7b"); math.Abs(ratio/2.1-1) > 0.2 {
 		t.Errorf("LWM-7B: ArkVale attends to %.2f times PSA's KV, paper 2.1", ratio)
 	}
 }
@@ -37,12 +38,12 @@ func TestPublishedBudgetsByGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lwm := budgetLoss(t, traces.DefaultScores, "llama2", 1)
+	lwm := budgetLoss(t, score.Default, "llama2", 1)
 	t.Logf("LWM-7B: loses %.2f %% at 512 tokens, %.2f %% at 2,048", 100*lwm[0], 100*lwm[1])
 	var before [2]float64
 	ratioBefore := math.Inf(1)
 	for _, group := range []float64{0.35, 0.6, 0.7, 0.8, 0.9} {
-		p := traces.DefaultScores
+		p := score.Default
 		p.Group = group
 		loss, ratio := budgetLoss(t, p, "llama3", 4), arkvaleOverPSA(t, p, "llama3.1-8b")
 		row := fmt.Sprintf("\n| %g | %.2f | %.2f %% | %.2f %% |", group, ratio, 100*loss[1], 100*loss[0])
@@ -54,10 +55,10 @@ func TestPublishedBudgetsByGroup(t *testing.T) {
 			t.Errorf("group %g: loses %v, ratio %.3f; %v and %.3f where query heads differ less", group,
 				loss, ratio, before, ratioBefore)
 		}
-		if group == traces.DefaultScores.Group && math.Abs(ratio/2.4-1) > 0.2 {
+		if group == score.Default.Group && math.Abs(ratio/2.4-1) > 0.2 {
 			t.Errorf("Llama-3.1-8B: ArkVale attends to %.2f times PSA's KV, paper 2.4", ratio)
 		}
-		if more := loss[0] > lwm[0]; more != (group >= traces.DefaultScores.Group) {
+		if more := loss[0] > lwm[0]; more != (group >= score.Default.Group) {
 			t.Errorf("group %g: Llama3-8B loses %.4f at 512 tokens, LWM-7B %.4f", group, loss[0], lwm[0])
 		}
 		before, ratioBefore = loss, ratio
@@ -66,10 +67,10 @@ func TestPublishedBudgetsByGroup(t *testing.T) {
 
 // budgetLoss is what ArkVale loses of the accuracy, by the proxy, at 512 and 2,048
 // tokens over SparseServe's LongBench mix, as in its table A.1.
-func budgetLoss(t *testing.T, p traces.ScoreParams, tokenizer string,
+func budgetLoss(t *testing.T, p score.Params, tokenizer string,
 	queries int) (loss [2]float64) {
 	t.Helper()
-	scores := traces.NewScores(p, run.ScoreSeed)
+	scores := score.New(p, run.ScoreSeed)
 	sample := attentionSample{Layers: 8, Heads: 8, digest: dsa.CuboidMean, sinks: 2, window: 2,
 		tokens: 32, queries: queries, full: 2. / 32}
 	prompts, err := quantilePrompts(traces.DefaultSpec().Datasets, 96, 1, tokenizer)
@@ -86,13 +87,13 @@ func budgetLoss(t *testing.T, p traces.ScoreParams, tokenizer string,
 }
 
 // arkvaleOverPSA is the claim of PSA's Fig. 5, mean over sets.
-func arkvaleOverPSA(t *testing.T, p traces.ScoreParams, model string) (ratio float64) {
+func arkvaleOverPSA(t *testing.T, p score.Params, model string) (ratio float64) {
 	t.Helper()
 	var spec accuracySpec
 	if err := decodeStudy("psa-fig5", &spec); err != nil {
 		t.Fatal(err)
 	}
-	scores := traces.NewScores(p, run.ScoreSeed)
+	scores := score.New(p, run.ScoreSeed)
 	for _, set := range spec.Workload.Datasets {
 		share := map[string]float64{} // sum over seeds
 		for _, r := range spec.rivals() {

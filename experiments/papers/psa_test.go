@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -59,7 +60,7 @@ func TestSkewFitsPublishedSparsity(t *testing.T) {
 	for _, l := range spec.Layer {
 		logs = append(logs, math.Log(l.Skew))
 	}
-	p := traces.DefaultScores
+	p := score.Default
 	median, spread := math.Exp(stat.Mean(logs, nil)), stat.StdDev(logs, nil)
 	t.Logf("median skew %.3f, %g is set; spread of layers %.3f, %g is set", median, p.Skew, spread,
 		p.SkewLayers)
@@ -80,8 +81,8 @@ func TestSkewFitsPublishedSparsity(t *testing.T) {
 // loses 3.0, 1.1, 0.5 and 0.2 % at 512, 1,024, 1,536 and 2,048 tokens. The
 // attention missed falls far more slowly than that, its square less so.
 func TestProxyOfPublishedBudget(t *testing.T) {
-	params := traces.DefaultScores
-	scores := traces.NewScores(params, run.ScoreSeed)
+	params := score.Default
+	scores := score.New(params, run.ScoreSeed)
 	var at512 []float64
 	for _, m := range []struct {
 		name, tokenizer string
@@ -138,7 +139,7 @@ func TestProxyParametersAreAsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := map[string]float64{"attention_cost": run.AttentionCost}
-	p := traces.DefaultScores
+	p := score.Default
 	for _, f := range config.FieldsOf(&p) {
 		set[f.Key] = f.Value.Float()
 	}
@@ -158,8 +159,8 @@ func TestProxyParametersAreAsWritten(t *testing.T) {
 // The first block holds more than half of a median head's attention in the mean
 // request, less in flatter heads.
 func TestShareOfTheFirstBlock(t *testing.T) {
-	p := traces.DefaultScores
-	scores := traces.NewScores(p, run.ScoreSeed)
+	p := score.Default
+	scores := score.New(p, run.ScoreSeed)
 	mean := func(skew float64) float64 {
 		sum := 0.0
 		const families, blocks = 200, 390

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/score"
 )
 
 // What the numbers of PSA's Fig. 5 hang on: one seed, two sets, each parameter
@@ -39,7 +39,7 @@ func TestSensitivityOfKVUse(t *testing.T) {
 		// as if the first two layers were so flat that a threshold took all of them
 		{"PSA's full too", func(s *sensitivity) { s.full = func(*rival) int { return 2 } }},
 	} {
-		s := sensitivity{traces.DefaultScores, 0.98, func(r *rival) int { return r.full }, false}
+		s := sensitivity{score.Default, 0.98, func(r *rival) int { return r.full }, false}
 		c.set(&s)
 		for _, model := range []string{"lwm-7b", "llama3.1-8b"} {
 			use := s.meanUse(t, model)
@@ -54,7 +54,7 @@ func TestSensitivityOfKVUse(t *testing.T) {
 
 // sensitivity is what may be moved.
 type sensitivity struct {
-	traces.ScoreParams
+	score.Params
 	target float64
 	full   func(*rival) int // first layers that attend to everything
 	pooled bool             // a knob serves all sets
@@ -68,7 +68,7 @@ func (s *sensitivity) meanUse(t *testing.T, model string) map[string]float64 {
 		t.Fatal(err)
 	}
 	spec.Workload.Requests = 4
-	scores, use := traces.NewScores(s.ScoreParams, run.ScoreSeed), map[string]float64{}
+	scores, use := score.New(s.Params, run.ScoreSeed), map[string]float64{}
 	sets := []string{"qasper", "gov_report"}
 	for _, r := range spec.rivals() {
 		if r.tokens == 1 {
@@ -77,7 +77,7 @@ func (s *sensitivity) meanUse(t *testing.T, model string) map[string]float64 {
 		r.full = s.full(&r)
 		var all []*attention
 		for _, set := range sets {
-			requests, err := spec.requests(scores, &s.ScoreParams, model, set, 1, &r)
+			requests, err := spec.requests(scores, &s.Params, model, set, 1, &r)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/score"
 )
 
 // Study and server are one process: at one threshold the requests of a set hold as
@@ -26,8 +26,8 @@ func TestServerHoldsWhatTheStudyDoes(t *testing.T) {
 	}
 	spec.Workload.Requests = 8
 	const epsilon = 0.75
-	params := traces.DefaultScores
-	scores := traces.NewScores(params, run.ScoreSeed)
+	params := score.Default
+	scores := score.New(params, run.ScoreSeed)
 	for _, c := range [][2]string{{"lwm-7b", "layer"}, {"lwm-7b", sim.PSAStopHead},
 		{"llama3.1-8b", "layer"}} {
 		model, stop := c[0], c[1]

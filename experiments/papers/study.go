@@ -15,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -96,10 +97,10 @@ func addRows[C any](l *Studies, t *run.Table, all []C, cells func(C) ([]any, err
 }
 
 // scores returns the score process, with the change in it, and its parameters.
-func (l *Studies) scores() (*traces.Scores, *traces.ScoreParams) {
-	p := config.Point{Scores: traces.DefaultScores}
+func (l *Studies) scores() (*score.Process, *score.Params) {
+	p := config.Point{Scores: score.Default}
 	l.alter(&p)
-	return traces.NewScores(p.Scores, run.ScoreSeed), &p.Scores
+	return score.New(p.Scores, run.ScoreSeed), &p.Scores
 }
 
 // promptLengths returns those of the requests of a trace, in tokens.

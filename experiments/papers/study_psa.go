@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/score"
 )
 
 // accuracySpec is what PSA's Fig. 5 measures.
@@ -96,7 +96,7 @@ func (l *Studies) accuracy(spec *accuracySpec, t *run.Table) error {
 }
 
 // requests draws the attention of a set's requests under one system.
-func (s *accuracySpec) requests(scores *traces.Scores, p *traces.ScoreParams, model, set string,
+func (s *accuracySpec) requests(scores *score.Process, p *score.Params, model, set string,
 	seed uint64, r *rival) ([]*attention, error) {
 	m, err := hw.LoadModel(model)
 	if err != nil {
@@ -186,7 +186,7 @@ func (l *Studies) sparsity(spec *sparsitySpec, t *run.Table) error {
 }
 
 // needs returns how many blocks each query token needs, ascending.
-func (s *sparsitySpec) needs(scores *traces.Scores, p *traces.ScoreParams, layer *sparsityLayer,
+func (s *sparsitySpec) needs(scores *score.Process, p *score.Params, layer *sparsityLayer,
 	seed uint64) ([]int, error) {
 	prompts, err := quantilePrompts([]string{layer.Dataset}, s.Requests, seed, "llama2")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/score"
 )
 
 // Two papers, one algorithm, the same sets: SparseServe's table A.1 has ArkVale's
@@ -22,8 +22,8 @@ func TestTargetIsThatOfTableA1(t *testing.T) {
 	if err := decodeStudy("psa-fig5", &spec); err != nil {
 		t.Fatal(err)
 	}
-	params := traces.DefaultScores
-	scores := traces.NewScores(params, run.ScoreSeed)
+	params := score.Default
+	scores := score.New(params, run.ScoreSeed)
 	arkvale := spec.rivals()[0]
 	for _, c := range []struct {
 		column, model string

@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/score"
 )
 
 // Every tuned parameter has a reason, the value that is written down is the one
@@ -121,7 +121,7 @@ func TestChangeReachesTheRuns(t *testing.T) {
 		}
 	}
 	for _, p := range changedStudies(t, "scores.rho", 2, "fig16b") {
-		if math.Abs(p.Scores.Rho-0.90) > 1e-12 || p.Scores.Drift != traces.DefaultScores.Drift {
+		if math.Abs(p.Scores.Rho-0.90) > 1e-12 || p.Scores.Drift != score.Default.Drift {
 			t.Fatalf("scores %+v", p.Scores)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -289,7 +290,7 @@ func TestKeysHaveAnEffectOrAWarning(t *testing.T) {
 func TestEveryKeyIsTried(t *testing.T) {
 	var keys []string
 	for table, v := range map[string]any{"system": &sim.Spec{}, "workload": &traces.Spec{},
-		"fleet": &sim.FleetSpec{}, "scores": &traces.ScoreParams{}, "slo": &config.SLO{},
+		"fleet": &sim.FleetSpec{}, "scores": &score.Params{}, "slo": &config.SLO{},
 		"metrics": &sim.Cutoff{}, "output": &config.Output{}} {
 		for _, f := range config.FieldsOf(v) {
 			keys = append(keys, table+"."+f.Key)

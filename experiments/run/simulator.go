@@ -14,6 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -36,7 +37,7 @@ type Simulator struct {
 
 // libraryKey is what recorded streams depend on.
 type libraryKey struct {
-	scores  traces.ScoreParams
+	scores  score.Params
 	policy  dsa.Policy
 	setting dsa.Setting
 }
@@ -336,7 +337,7 @@ func (x *Simulator) library(k libraryKey) *dsa.Library {
 	defer x.mu.Unlock()
 	l := x.libraries[k]
 	if l == nil {
-		l = dsa.NewLibrary(traces.NewScores(k.scores, ScoreSeed), k.policy, k.setting, StreamFamilies)
+		l = dsa.NewLibrary(score.New(k.scores, ScoreSeed), k.policy, k.setting, StreamFamilies)
 		x.libraries[k] = l
 	}
 	return l

@@ -1,4 +1,4 @@
-package traces
+package score
 
 import (
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -12,7 +12,7 @@ type parts struct {
 }
 
 // errorColumn is the error of a block, of unit variance.
-func (s *Scores) errorColumn(family, b int, what uint64) blockColumn {
+func (s *Process) errorColumn(family, b int, what uint64) blockColumn {
 	h := des.Hash(s.seed, uint64(family), uint64(b), what)
 	return blockColumn{phase: int32(h >> 10 % scoreSteps), row: s.errors[h%errorRows]}
 }
@@ -20,7 +20,7 @@ func (s *Scores) errorColumn(family, b int, what uint64) blockColumn {
 func (c *blockColumn) at(t int) float32 { return c.row[(int(c.phase)+t)%scoreSteps] }
 
 // Critical implements dsa.Scores. It keeps the blocks that it was asked for.
-func (s *Scores) Critical(sheet *dsa.Sheet) func(family, n, b, t int) float32 {
+func (s *Process) Critical(sheet *dsa.Sheet) func(family, n, b, t int) float32 {
 	var families [][]parts
 	page, estimate := pageOf(sheet), s.p.errorOf(sheet.Digest)
 	return func(family, n, b, t int) float32 {

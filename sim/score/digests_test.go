@@ -1,4 +1,4 @@
-package traces
+package score
 
 import (
 	"cmp"
@@ -137,11 +137,11 @@ func pageRecall(score, estimate []float64, k int) float64 {
 	return float64(hits) / float64(k)
 }
 
-// The errors of DefaultScores are those of the geometry, and its one fitted
+// The errors of Default are those of the geometry, and its one fitted
 // parameter gives ArkVale's published recall by cuboid-mean, of which the first
 // page and the newest are always two.
 func TestDigestsFitPublishedRecall(t *testing.T) {
-	p := DefaultScores
+	p := Default
 	// deviation of what cuboid-mean tells
 	critical := math.Sqrt(1 + p.Drift*p.Drift + p.Jump*p.Jump + p.Noise*p.Noise)
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -1,4 +1,4 @@
-package traces
+package score
 
 import (
 	"math"
@@ -15,7 +15,7 @@ const pageTokens = 32
 // skewClasses is how many values the skew of heads is rounded to.
 const skewClasses = 8
 
-func (p *ScoreParams) errorOf(d dsa.Digest) float64 {
+func (p *Params) errorOf(d dsa.Digest) float64 {
 	switch d {
 	case dsa.MinMax:
 		return p.MinMaxError
@@ -30,13 +30,13 @@ func (p *ScoreParams) errorOf(d dsa.Digest) float64 {
 }
 
 // Classes implements dsa.Scores.
-func (s *Scores) Classes() int { return skewClasses }
+func (s *Process) Classes() int { return skewClasses }
 
 // Skew implements dsa.Scores.
-func (s *Scores) Skew(class int) float64 { return s.skews[class] }
+func (s *Process) Skew(class int) float64 { return s.skews[class] }
 
 // skews returns the skew of each class: the medians of equal shares of all heads.
-func (p *ScoreParams) skews() []float64 {
+func (p *Params) skews() []float64 {
 	all := math.Hypot(p.SkewLayers, p.SkewHeads)
 	out := make([]float64, skewClasses)
 	for c := range out {
@@ -46,7 +46,7 @@ func (p *ScoreParams) skews() []float64 {
 }
 
 // Class implements dsa.Scores.
-func (s *Scores) Class(layer, head int) int {
+func (s *Process) Class(layer, head int) int {
 	all := math.Hypot(s.p.SkewLayers, s.p.SkewHeads)
 	if all == 0 {
 		return 0
@@ -65,7 +65,7 @@ const (
 
 // disturb adds errors of a standard deviation to scores, [steps][n]. Candidates of one page
 // share theirs.
-func (s *Scores) disturb(dst []float32, n, page, family, first int, deviation float64,
+func (s *Process) disturb(dst []float32, n, page, family, first int, deviation float64,
 	what uint64) {
 	for b := range n {
 		c := s.errorColumn(family, b/page, what)
@@ -81,7 +81,7 @@ func (s *Scores) disturb(dst []float32, n, page, family, first int, deviation fl
 
 // perQueryHead derives scores of the query heads that share a KV head from those of the KV head,
 // which may be the first of them.
-func (s *Scores) perQueryHead(family, n int, sheet *dsa.Sheet, heads *[][]float32,
+func (s *Process) perQueryHead(family, n int, sheet *dsa.Sheet, heads *[][]float32,
 	common []float32) {
 	queries := max(1, sheet.Queries)
 	for len(*heads) < queries {
@@ -101,7 +101,7 @@ func (s *Scores) perQueryHead(family, n int, sheet *dsa.Sheet, heads *[][]float3
 // depart adds to scores, [steps][n], how a query head that selects for itself differs: by a process
 // of its own with the law of the KV head's. The sum of both has that law too, but for its spread,
 // so each query head's selections keep published locality.
-func (s *Scores) depart(dst []float32, n, family, q, first int) {
+func (s *Process) depart(dst []float32, n, family, q, first int) {
 	p := &s.p
 	variance := 1 + p.Drift*p.Drift + p.Jump*p.Jump + p.Noise*p.Noise
 	scale := float32(p.Group / math.Sqrt(variance))
@@ -119,7 +119,7 @@ func (s *Scores) depart(dst []float32, n, family, q, first int) {
 
 // fillKept writes the true scores of sinks and window, and the skew of every step. Only the first
 // sink and the newest full block stand out; the last block of the window is open.
-func (s *Scores) fillKept(family int, sheet *dsa.Sheet) {
+func (s *Process) fillKept(family int, sheet *dsa.Sheet) {
 	kept := sheet.Sinks + sheet.Window
 	columns := make([]blockColumn, kept)
 	for i := range columns {

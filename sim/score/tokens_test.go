@@ -1,4 +1,4 @@
-package traces
+package score
 
 import (
 	"math"
@@ -8,8 +8,8 @@ import (
 )
 
 // tokenCycle is what an indexer selects of n candidates, k of them a step.
-func tokenCycle(p ScoreParams, family, n, k int) *dsa.Cycle {
-	s := NewScores(p, 1)
+func tokenCycle(p Params, family, n, k int) *dsa.Cycle {
+	s := New(p, 1)
 	sheet := &dsa.Sheet{Setting: dsa.Setting{Digest: dsa.Indexed, Window: 1}, Steps: s.Steps()}
 	s.Fill(family, n, sheet)
 	v := &dsa.View{}
@@ -37,12 +37,12 @@ func stepOverlap(c *dsa.Cycle) float64 {
 	return 1 - float64(added)/float64(picks)
 }
 
-// What the top 2,048 of 32k tokens overlap with those of the step before (DefaultScores).
+// What the top 2,048 of 32k tokens overlap with those of the step before (Default).
 func TestTokensFitPublishedOverlap(t *testing.T) {
 	sum := 0.0
 	const families, grain = 8, 16
 	for family := range families {
-		sum += stepOverlap(tokenCycle(DefaultScores, family, 32768/grain, 2048/grain))
+		sum += stepOverlap(tokenCycle(Default, family, 32768/grain, 2048/grain))
 	}
 	if got := sum / families; math.Abs(got-0.95) > 0.005 {
 		t.Errorf("selections overlap by %.4f, published are 0.95 and more", got)
@@ -52,7 +52,7 @@ func TestTokensFitPublishedOverlap(t *testing.T) {
 // A candidate that stands for several tokens is a sample of them: shares of picks that overlap and
 // that a buffer lacks are those of single tokens.
 func TestGrainOfTokensIsASample(t *testing.T) {
-	p := DefaultScores
+	p := Default
 	p.TokenMotion = 0.5 // more misses to compare
 	const n, k = 8192, 512
 	single := tokenCycle(p, 0, n, k)
@@ -81,7 +81,7 @@ func TestGrainOfTokensIsASample(t *testing.T) {
 
 // A single candidate's criticality is what a sheet of all has.
 func TestTokensOneByOne(t *testing.T) {
-	s := NewScores(DefaultScores, 1)
+	s := New(Default, 1)
 	sheet := &dsa.Sheet{Setting: dsa.Setting{Digest: dsa.Indexed, Window: 1}, Steps: s.Steps()}
 	const n = 70
 	s.Fill(3, n, sheet)

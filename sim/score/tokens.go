@@ -1,4 +1,4 @@
-package traces
+package score
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 // S + w_i, the w_i normal of deviation Within and shifted so that the page holds as much
 // attention as a block of score S at the median skew. Only the first token has the first page's
 // sink.
-func (s *Scores) page(family, page int, sheet *dsa.Sheet) [pageTokens]blockColumn {
+func (s *Process) page(family, page int, sheet *dsa.Sheet) [pageTokens]blockColumn {
 	var columns [pageTokens]blockColumn
 	shared, sum := s.block(family, page), 0.0
 	for i := range columns {

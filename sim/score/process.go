@@ -1,4 +1,4 @@
-package traces
+package score
 
 import (
 	"math"
@@ -9,13 +9,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
-// ScoreParams are the parameters of the attention-score process, one set for every model,
-// system and experiment. They are fitted to published observables; see DefaultScores.
+// Params are the parameters of the attention-score process, one set for every model,
+// system and experiment. They are fitted to published observables; see Default.
 //
 // A block of true score T holds exp(beta T) of the attention, where beta, the skew, differs by
 // layer, head and query token. Comments and ranges of the fields are what docs/configuration.md
 // says; standard deviations are in units of the spread of scores between blocks.
-type ScoreParams struct {
+type Params struct {
 	// standard deviation of the slow part of a block's score
 	Drift float64 `toml:"drift" used:"sparse,drawn,scored" range:">= 0, <= 1000"`
 	// AR(1) coefficient of the slow part from one decode step to the next
@@ -62,7 +62,7 @@ type ScoreParams struct {
 	SkewTokens float64 `toml:"skew_tokens" used:"sparse,drawn,weighs" range:">= 0, <= 1000"`
 }
 
-// DefaultScores are fitted to published observables, each mechanism to its own.
+// Default are fitted to published observables, each mechanism to its own.
 //
 // Drift to jump rate: SparseServe's Fig. 8 on its LongBench mix (LWM-7B, prompts up to 32k, 64
 // blocks of 32 tokens of which 2 sinks and 2 recent ones are fixed), 10.68 points of overlap
@@ -87,14 +87,14 @@ type ScoreParams struct {
 //
 // Assumed, since nothing is published: heads of a layer differ more than layers, query tokens
 // less, and the first block (attention sink) holds more than half of a median head's attention.
-var DefaultScores = ScoreParams{
+var Default = Params{
 	Drift: 0.30, Rho: 0.95, Noise: 0.26, Jump: 0.90, JumpRate: 0.02, TokenMotion: 0.15,
 	Error: 0.25, MinMaxError: 0.65, MeanError: 0.6, RepresentativeError: 0.46, SpeculationError: 0.76,
 	Within: 0.66, Sink: 6, Recent: 3, Group: 0.7, Skew: 2.0, SkewLayers: 0.16, SkewHeads: 0.4,
 	SkewTokens: 0.1,
 }
 
-// Scores is the score process of block selection. Block b of one KV head has, at decode step t,
+// Process is the score process of block selection. Block b of one KV head has, at decode step t,
 // the criticality
 //
 //	s_b(t) = mu_b + d x_b(t) + j y_b(t) + e n_b(t)
@@ -111,8 +111,8 @@ var DefaultScores = ScoreParams{
 // without a jump are negligible), and a family gives each block its own mu, row and phase. Each
 // block's score keeps its exact law; blocks of one family that share a row read it at different
 // phases.
-type Scores struct {
-	p      ScoreParams
+type Process struct {
+	p      Params
 	seed   uint64
 	rows   [][]float32
 	errors [][]float32        // of unit variance, of the estimates
@@ -126,14 +126,14 @@ const (
 	errorRows  = 256
 )
 
-// NewScores draws the noise pool of a process.
-func NewScores(p ScoreParams, seed uint64) *Scores {
-	s := &Scores{p: p, seed: seed, rows: make([][]float32, scoreRows)}
+// New draws the noise pool of a process.
+func New(p Params, seed uint64) *Process {
+	s := &Process{p: p, seed: seed, rows: make([][]float32, scoreRows)}
 	rng := des.Rand(seed, "traces/scores")
 	for i := range s.rows {
 		s.rows[i] = cycle(p, rng)
 	}
-	unit := ScoreParams{Drift: math.Sqrt(0.5), Rho: p.Rho, Noise: math.Sqrt(0.5)}
+	unit := Params{Drift: math.Sqrt(0.5), Rho: p.Rho, Noise: math.Sqrt(0.5)}
 	rng = des.Rand(seed, "traces/scores/errors")
 	s.errors = make([][]float32, errorRows)
 	for i := range s.errors {
@@ -145,7 +145,7 @@ func NewScores(p ScoreParams, seed uint64) *Scores {
 }
 
 // tokenRows are the rows at the pace of single tokens.
-func (s *Scores) tokenRows() [][]float32 {
+func (s *Process) tokenRows() [][]float32 {
 	rows := make([][]float32, len(s.rows))
 	for i, row := range s.rows {
 		rows[i] = make([]float32, len(row))
@@ -159,7 +159,7 @@ func (s *Scores) tokenRows() [][]float32 {
 // cycle returns d x(t) + j y(t) + e n(t) of one block over a cycle. It runs twice over the
 // same innovations and jumps: the second round starts from the end of the first, whose own
 // start no longer matters.
-func cycle(p ScoreParams, rng *rand.Rand) []float32 {
+func cycle(p Params, rng *rand.Rand) []float32 {
 	type draw struct {
 		x, y float64
 		jump bool
@@ -187,10 +187,10 @@ func cycle(p ScoreParams, rng *rand.Rand) []float32 {
 }
 
 // Steps returns the length of the cycle.
-func (s *Scores) Steps() int { return scoreSteps }
+func (s *Process) Steps() int { return scoreSteps }
 
 // Fill implements dsa.Scores.
-func (s *Scores) Fill(family, n int, sheet *dsa.Sheet) {
+func (s *Process) Fill(family, n int, sheet *dsa.Sheet) {
 	columns, page := s.columns(family, n, sheet), pageOf(sheet)
 	sheet.Critical = resize(sheet.Critical, sheet.Steps*n)
 	write(sheet.Critical, columns, sheet.First)
@@ -204,7 +204,7 @@ func (s *Scores) Fill(family, n int, sheet *dsa.Sheet) {
 
 // fillScore writes the true scores that criticality estimates and, where it is not of the
 // cuboid-mean digest, what another one makes of them.
-func (s *Scores) fillScore(family, n, page int, sheet *dsa.Sheet) {
+func (s *Process) fillScore(family, n, page int, sheet *dsa.Sheet) {
 	if len(sheet.Score) == 0 {
 		sheet.Score = make([][]float32, 1)
 	}
@@ -221,7 +221,7 @@ func (s *Scores) fillScore(family, n, page int, sheet *dsa.Sheet) {
 }
 
 // columns returns the columns of all candidates.
-func (s *Scores) columns(family, n int, sheet *dsa.Sheet) []blockColumn {
+func (s *Process) columns(family, n int, sheet *dsa.Sheet) []blockColumn {
 	columns := make([]blockColumn, n)
 	for b := 0; b < n; {
 		if sheet.Digest == dsa.Speculated {
@@ -241,7 +241,7 @@ func (s *Scores) columns(family, n int, sheet *dsa.Sheet) []blockColumn {
 }
 
 // candidate is a candidate of a sheet's.
-func (s *Scores) candidate(family, b int, sheet *dsa.Sheet) blockColumn {
+func (s *Process) candidate(family, b int, sheet *dsa.Sheet) blockColumn {
 	if sheet.Digest == dsa.Speculated {
 		return s.page(family, b/pageTokens, sheet)[b%pageTokens]
 	}
@@ -257,7 +257,7 @@ func (s *Scores) candidate(family, b int, sheet *dsa.Sheet) blockColumn {
 }
 
 // newest says whether a candidate of n is the newest full block, or in it.
-func (s *Scores) newest(b, n int, sheet *dsa.Sheet) bool {
+func (s *Process) newest(b, n int, sheet *dsa.Sheet) bool {
 	page := pageOf(sheet)
 	return b/page == n/page-1 && sheet.Window < max(2, page) && (b >= page || sheet.Sinks > 0)
 }
@@ -277,9 +277,9 @@ type blockColumn struct {
 	row   []float32
 }
 
-func (s *Scores) block(family, b int) blockColumn { return s.blockOf(family, b, s.rows) }
+func (s *Process) block(family, b int) blockColumn { return s.blockOf(family, b, s.rows) }
 
-func (s *Scores) blockOf(family, b int, rows [][]float32) blockColumn {
+func (s *Process) blockOf(family, b int, rows [][]float32) blockColumn {
 	h := des.Hash(s.seed, uint64(family), uint64(b), 0xb10c)
 	return blockColumn{float32(normal(h)), int32(h >> 10 % scoreSteps), rows[h%scoreRows]}
 }

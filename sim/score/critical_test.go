@@ -1,4 +1,4 @@
-package traces
+package score
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 
 // A criticality asked for by itself is the one that Fill writes, to the bit.
 func TestCriticalIsWhatFillWrites(t *testing.T) {
-	s := NewScores(DefaultScores, 1)
+	s := New(Default, 1)
 	rapid.Check(t, func(t *rapid.T) {
 		sheet := dsa.Sheet{Steps: scoreSteps, Setting: dsa.Setting{
 			Digest: rapid.SampledFrom([]dsa.Digest{dsa.CuboidMean, dsa.MinMax, dsa.Mean, dsa.Representative,

@@ -1,4 +1,4 @@
-package traces
+package score
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // forced blocks of every selection: 2 sinks, the open block and the last full one.
@@ -93,7 +94,7 @@ func lruMisses(steps, blocks, forced int, at func(int) []uint16, capacity int) f
 }
 
 // exact runs the process as written: fresh draws for each block and step.
-func exact(p ScoreParams, n, k, steps int, rng *rand.Rand) func(int) []uint16 {
+func exact(p Params, n, k, steps int, rng *rand.Rand) func(int) []uint16 {
 	mu, x, y := make([]float64, n), make([]float64, n), make([]float64, n)
 	for i := range mu {
 		mu[i], x[i], y[i] = rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()
@@ -119,11 +120,11 @@ func TestStreamsHaveTheLawOfTheProcess(t *testing.T) {
 	const n, runs = 440, 24
 	k := testBudget - testForced
 	capacities := []float64{1.25, 2}
-	s := NewScores(DefaultScores, 1)
+	s := New(Default, 1)
 	rng := rand.New(rand.NewPCG(5, 6))
 	var a, b [][]float64
 	for family := range runs {
-		e := measure(scoreSteps, n, testForced, exact(DefaultScores, n, k, scoreSteps, rng), capacities)
+		e := measure(scoreSteps, n, testForced, exact(Default, n, k, scoreSteps, rng), capacities)
 		a = append(a, append(e.overlap, e.miss...))
 		sheet := dsa.Sheet{Setting: dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2},
 			Steps: scoreSteps}
@@ -144,10 +145,10 @@ func TestStreamsHaveTheLawOfTheProcess(t *testing.T) {
 }
 
 // apartSheet is the scores of a family whose four query heads select apart.
-func apartSheet(p ScoreParams, family, n, steps int) *dsa.Sheet {
+func apartSheet(p Params, family, n, steps int) *dsa.Sheet {
 	sheet := &dsa.Sheet{Setting: dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2, Queries: 4,
 		Apart: true}, Steps: steps}
-	NewScores(p, 1).Fill(family, n, sheet)
+	New(p, 1).Fill(family, n, sheet)
 	return sheet
 }
 
@@ -166,7 +167,7 @@ func TestUnionOfQueryHeads(t *testing.T) {
 	const steps = 64
 	k := testBudget - testForced
 	for _, n := range []int{k, 200, 400, 800} {
-		union := recordOf(apartSheet(DefaultScores, 1, n, steps), n, dsa.Union{K: k, Queries: 4})
+		union := recordOf(apartSheet(Default, 1, n, steps), n, dsa.Union{K: k, Queries: 4})
 		total := 0
 		for step := range steps {
 			size := union.Used(step)
@@ -179,7 +180,7 @@ func TestUnionOfQueryHeads(t *testing.T) {
 		if n > k && (mean < 1.5 || mean > 2.5) {
 			t.Errorf("%d blocks: the union is %.2f selections, want about 2", n, mean)
 		}
-		agree := DefaultScores
+		agree := Default
 		agree.Group = 0
 		sheet := apartSheet(agree, 1, n, steps)
 		union, one := recordOf(sheet, n, dsa.Union{K: k, Queries: 4}), recordOf(sheet, n, dsa.TopK{K: k})
@@ -200,7 +201,7 @@ func TestQueryHeadsHavePublishedLocality(t *testing.T) {
 	k := testBudget - testForced
 	var alone, shared [][]float64
 	for family := range runs {
-		sheet := apartSheet(DefaultScores, family, n, steps)
+		sheet := apartSheet(Default, family, n, steps)
 		own := &dsa.Sheet{Critical: sheet.Each[1], Steps: steps}
 		for _, c := range []struct {
 			sheet *dsa.Sheet
@@ -236,7 +237,7 @@ func moments(xs [][]float64, i int) (mean, variance float64) {
 // ArkVale's figures for LongChat-7B on LongBench).
 func TestScoresFitPublishedLocality(t *testing.T) {
 	contexts := fig8Contexts(t)
-	lib := dsa.NewLibrary(NewScores(DefaultScores, 1), dsa.TopK{K: testBudget - testForced},
+	lib := dsa.NewLibrary(New(Default, 1), dsa.TopK{K: testBudget - testForced},
 		dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 16)
 	capacities := []float64{1, 1.25, 1.5, 2, 4}
 	overlap, miss, long := make([]float64, len(testWindows)), make([]float64, len(capacities)), 0.0
@@ -281,9 +282,9 @@ func TestScoresFitPublishedLocality(t *testing.T) {
 
 // fig8Contexts returns prompts of the paper's mix at even quantiles, at most 32k.
 func fig8Contexts(t *testing.T) []int {
-	spec := DefaultSpec()
+	spec := traces.DefaultSpec()
 	spec.Requests = 64
-	w, err := Open(spec, 3, "llama2")
+	w, err := traces.Open(spec, 3, "llama2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +302,7 @@ func fig8Contexts(t *testing.T) []int {
 }
 
 func BenchmarkMakeStream(b *testing.B) {
-	s := NewScores(DefaultScores, 1)
+	s := New(Default, 1)
 	for i := 0; b.Loop(); i++ {
 		dsa.NewLibrary(s, dsa.TopK{K: 60}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2},
 			16).Cycle(dsa.Cursor{Family: uint16(i % 16)}, 24)
