@@ -87,7 +87,7 @@ func TestCalibrateImportRefuses(t *testing.T) {
 		"--quick is of a measurement":  {"--quick"},
 		"--steady is of a measurement": {"--steady"},
 		"no .parquet file":             nil,
-		"want nothing, or: import aic": {"more"},
+		"unexpected argument more":     {"more"},
 	} {
 		args = append([]string{"import", "aic", t.TempDir(), "--card", "h200", "--out",
 			filepath.Join(t.TempDir(), "x.toml")}, args...)

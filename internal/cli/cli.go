@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/alecthomas/kong"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // App is what the commands need of the world.
@@ -48,7 +50,7 @@ type commands struct {
 }
 
 const description = "Predicts how a long-context LLM server with dynamic sparse attention " +
-	"behaves: TTFT, TBT, throughput, goodput, cache misses, link traffic.\n \n" +
+	"behaves: TTFT, TBT, throughput, goodput, cache misses, link traffic.\n\n" +
 	"Exit status: 0 when all was done, 1 after an error or when no request was served, 130 when " +
 	"interrupted."
 
@@ -59,9 +61,6 @@ const (
 	// Interrupted is 128 and SIGINT, as shells report an interrupt.
 	Interrupted = 130
 )
-
-// renamedFlags are flags that have another name now.
-var renamedFlags = map[string]string{"--again": "--rerun-disturbed", "--kept": "--reuse-live"}
 
 // errInterrupted says that a run was interrupted after its results so far were
 // reported.
@@ -88,10 +87,24 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	return status
 }
 
+// parser reads command lines, and calls exit when it has printed help.
+func (a *App) parser(ctx context.Context, exit func(int)) *kong.Kong {
+	return kong.Must(&commands{}, kong.Name("sparseserve"), kong.Description(description),
+		kong.Writers(a.Stdout, a.Stderr), kong.Exit(exit), kong.WithHyphenPrefixedParameters(true),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: terminalColumns(a.Stdout)}),
+		kong.Vars{"paperFolder": paperFolder, "calibration": defaultCalibration,
+			"splitEvery": strconv.Itoa(splitEvery), "traceFormats": oneOf(traces.FormatNames()),
+			"thresholds": thresholdNames()},
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(a))
+}
+
 func (a *App) run(ctx context.Context, args []string) int {
-	completes := len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
+	exited := false
+	parser := a.parser(ctx, func(int) { exited = true })
 	switch {
-	case completes:
+	case len(args) > 1 && args[0] == completeWords:
+		_, err := fmt.Fprint(a.Stdout, strings.Join(candidates(parser.Model, args[1:]), "\n")+"\n")
+		return a.fail(err)
 	case slices.Contains(args, ""):
 		return a.fail(errors.New("an argument is empty; leave it out, or see sparseserve --help"))
 	case len(args) == 0:
@@ -101,23 +114,21 @@ func (a *App) run(ctx context.Context, args []string) int {
 	case args[0] == "help":
 		args = append(slices.Clone(args[1:]), "--help")
 	}
-	for _, arg := range args {
-		if now, ok := renamedFlags[arg]; ok && !completes {
-			return a.fail(fmt.Errorf("%s is called %s now", arg, now))
-		}
+	if err := renamed(args); err != nil {
+		return a.fail(err)
 	}
-	root := a.command("sparseserve", description, &commands{})
-	root.PersistentFlags().BoolP("help", "h", false, "Show this help.")
-	root.SetFlagErrorFunc(flagError)
-	root.SilenceErrors, root.SilenceUsage = true, true
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetOut(a.Stdout)
-	root.SetErr(a.Stderr)
-	root.SetArgs(args)
-	if completes {
-		completeValues(root)
+	parsed, err := parser.Parse(args)
+	if exited { // help is printed
+		return exitOK
 	}
-	return a.fail(root.ExecuteContext(ctx))
+	if err != nil {
+		return a.fail(misused(err))
+	}
+	err = parsed.Run()
+	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+		err = errInterrupted // of a command that has nothing to add
+	}
+	return a.fail(unwritten(err, parsed.Flags()))
 }
 
 // fail reports an error, if there is one, and returns the exit status.

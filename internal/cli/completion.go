@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"embed"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"github.com/alecthomas/kong"
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -13,22 +13,76 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
+// completeWords is the word by which a shell's script asks for what completes the words after it.
+const completeWords = "__complete"
+
+// scripts are what each shell reads: they call the program for candidates.
+//
+//go:embed completion/*
+var scripts embed.FS
+
 type completionCmd struct {
-	Shell string `arg:"" name:"SHELL" enum:"bash,zsh,fish,powershell" help:"bash, zsh, fish or powershell, which read it as in: source <(sparseserve completion bash)"`
+	Shell string `arg:"" name:"SHELL" enum:"bash,zsh,fish" help:"bash, zsh or fish, which read it as in: source <(sparseserve completion bash)"`
 }
 
 // Run prints a script that asks this program for what can follow on a command line.
 func (s *completionCmd) Run(a *App) error {
-	root := a.command("sparseserve", "", &commands{})
-	switch s.Shell {
-	case "bash":
-		return root.GenBashCompletionV2(a.Stdout, true)
-	case "zsh":
-		return root.GenZshCompletion(a.Stdout)
-	case "fish":
-		return root.GenFishCompletion(a.Stdout, true)
+	script, err := scripts.ReadFile("completion/sparseserve." + s.Shell)
+	if err != nil {
+		return err
 	}
-	return root.GenPowerShellCompletionWithDesc(a.Stdout)
+	_, err = a.Stdout.Write(script)
+	return err
+}
+
+// candidates lists what the last word can be: a command, a flag, or a value; none for a file.
+func candidates(app *kong.Application, words []string) (all []string) {
+	node, args, begun := app.Node, 0, words[len(words)-1]
+	var flag *kong.Flag // whose value comes next
+	for _, word := range words[:len(words)-1] {
+		i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
+		switch {
+		case flag != nil:
+			flag = nil
+		case strings.HasPrefix(word, "-"):
+			for _, f := range slices.Concat(node.AllFlags(false)...) {
+				if "--"+f.Name == word && !f.IsBool() {
+					flag = f
+				}
+			}
+		case i >= 0:
+			node = node.Children[i]
+		default:
+			args++
+		}
+	}
+	switch {
+	case flag != nil:
+		all = values(flag.Value, begun)
+	case strings.HasPrefix(begun, "-"):
+		for _, f := range slices.Concat(node.AllFlags(true)...) {
+			all = append(all, "--"+f.Name)
+		}
+	case args < len(node.Positional):
+		all = values(node.Positional[args], begun)
+	}
+	for _, n := range node.Children {
+		if !n.Hidden && flag == nil {
+			all = append(all, n.Name)
+		}
+	}
+	return slices.DeleteFunc(all, func(w string) bool { return !strings.HasPrefix(w, begun) })
+}
+
+// values lists the values of a flag or an argument.
+func values(v *kong.Value, begun string) []string {
+	if names := namesOf[v.Tag.Get("complete")]; names != nil {
+		return names(begun)
+	}
+	if v.Enum != "" {
+		return v.EnumSlice()
+	}
+	return nil
 }
 
 // namesOf lists what a field's tag complete may name: what a value of it can begin by.
@@ -104,46 +158,4 @@ func settings(begun string) (words []string) {
 		}
 	}
 	return words
-}
-
-// completion returns how the values of a field are completed; nil for files.
-func (f *field) completion() cobra.CompletionFunc {
-	switch names := namesOf[f.tag.Get("complete")]; {
-	case names != nil:
-		return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			if f.has("arg") && len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveDefault
-			}
-			words := slices.DeleteFunc(names(begun), func(w string) bool {
-				return !strings.HasPrefix(w, begun)
-			})
-			if slices.ContainsFunc(words, func(w string) bool { return strings.HasSuffix(w, "=") }) {
-				return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
-			}
-			return words, cobra.ShellCompDirectiveDefault // a file, too
-		}
-	case f.has("enum"):
-		return cobra.FixedCompletions(f.list("enum"), cobra.ShellCompDirectiveNoFileComp)
-	case f.Type() == "DIR":
-		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
-	}
-	return nil
-}
-
-// completeValues has the values of flags completed.
-func completeValues(c *cobra.Command) {
-	c.Flags().VisitAll(func(flag *pflag.Flag) {
-		f, ok := flag.Value.(*field)
-		if !ok {
-			return
-		}
-		if complete := f.completion(); complete != nil {
-			if err := c.RegisterFlagCompletionFunc(flag.Name, complete); err != nil {
-				panic(err) // a flag that is not the command's, or has one
-			}
-		}
-	})
-	for _, sub := range c.Commands() {
-		completeValues(sub)
-	}
 }

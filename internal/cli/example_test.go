@@ -18,6 +18,6 @@ func ExampleApp_Main() {
 	fmt.Println(app.Main(context.Background(), []string{"list", "gpu"}))
 	// Output:
 	// 0 true
-	// sparseserve: gpu: no such command (did you mean "gpus"?); see sparseserve list --help
+	// sparseserve: unexpected argument gpu, did you mean "gpus"?; see sparseserve list --help
 	// 1
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
@@ -21,9 +23,25 @@ const (
 	liveReference liveMode = "reference"
 )
 
+// IsBool lets --live stand alone.
+func (liveMode) IsBool() bool { return true }
+
+// Decode implements kong.MapperValue.
+func (m *liveMode) Decode(ctx *kong.DecodeContext) error {
+	*m = liveGPU
+	if ctx.Scan.Peek().Type != kong.FlagValueToken {
+		return nil
+	}
+	*m = liveMode(fmt.Sprint(ctx.Scan.Pop().Value))
+	if *m != liveGPU && *m != liveReference {
+		return fmt.Errorf("want gpu or reference, got %q", string(*m))
+	}
+	return nil
+}
+
 // liveFlags are the flags of commands that can run on a machine that computes.
 type liveFlags struct {
-	Live       liveMode `enum:"gpu,reference" alone:"gpu" help:"Run on the GPU of this machine (--live=gpu, the same as --live), or on a reference in Go that is fit for tiny models (--live=reference)."`
+	Live       liveMode `help:"Run on the GPU of this machine (--live=gpu, the same as --live), or on a reference in Go that is fit for tiny models (--live=reference)."`
 	Weights    string   `placeholder:"DIR" help:"With --live: a folder of safetensors with its config.json. Default: drawn from the seed."`
 	Select     string   `enum:"process,model" default:"process" help:"With --live: what sparse attention reads: what the score process selects, as in the simulation (process), or what the model's own metadata does (model). With sparse prefill: vertical-slash lines where the cost model assumes them, or those that the model's indices find. Default: ${default}."`
 	Record     string   `name:"record-selections" placeholder:"FILE" help:"With --live: write what every decode of the run selects; system.selections = \"FILE\" replays it."`

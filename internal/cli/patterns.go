@@ -45,7 +45,7 @@ type searchPatterns struct {
 	GPU     string   `name:"gpu" default:"a100-80gb" placeholder:"CARD" complete:"cards" help:"Whose kernels say what costs alike (list gpus). Default: ${default}."`
 	Model   string   `default:"llama3-8b-1m" placeholder:"NAME" complete:"models" help:"Model of which planted heads are one (list models). Default: ${default}."`
 	Weights string   `placeholder:"DIR" help:"A folder with config.json and safetensors: search its heads on a prompt of random tokens."`
-	Live    liveMode `enum:"gpu,reference" alone:"gpu" help:"With --weights: the GPU of this machine computes queries, keys and values in fp16 (--live=gpu, the same as --live), or a reference of it in Go (--live=reference). Default: the CPU, exactly, for tiny models."`
+	Live    liveMode `help:"With --weights: the GPU of this machine computes queries, keys and values in fp16 (--live=gpu, the same as --live), or a reference of it in Go (--live=reference). Default: the CPU, exactly, for tiny models."`
 	libraryFlag
 	Out string `placeholder:"FILE" help:"Write the found patterns of --weights, in MInference's format."`
 }

@@ -192,7 +192,7 @@ func TestValidateErrors(t *testing.T) {
 			"out --json and --markdown",
 		"v.toml --workers=-1":                              "--workers -1: must be at least 1",
 		"v.toml --split-every=-1":                          "--split-every -1: must be 0 or more",
-		"v.toml --live=gpus":                               "--live gpus: must be one of",
+		"v.toml --live=gpus":                               "--live must be one of",
 		"v.toml --json --markdown":                         "--json and --markdown: choose one",
 		"none.toml":                                        "none.toml: no such file",
 		"v.toml --set workload.rat=1":                      "workload.rat",

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+)
+
+// renames are the names that commands and flags had, and the names that they have now.
+var renames = []struct{ old, now string }{
+	{"--again", "--rerun-disturbed"},
+	{"--kept", "--reuse-live"},
+}
+
+// renamed returns an error for a command line that has an old name.
+func renamed(args []string) error {
+	for _, r := range renames {
+		words := strings.Fields(r.old)
+		last := len(words) - 1
+		flag := strings.HasPrefix(words[last], "--")
+		if !flag {
+			last++
+		}
+		if len(args) < last || !slices.Equal(args[:last], words[:last]) {
+			continue
+		}
+		given := func(arg string) bool { return arg == r.old || strings.HasPrefix(arg, r.old+"=") }
+		if !flag || slices.ContainsFunc(args, given) {
+			return fmt.Errorf("%s is now: %s", r.old, r.now)
+		}
+	}
+	return nil
+}
+
+// misused adds to an error of the parser where to read how the command is meant, and to an unknown
+// flag that is a key of the configuration how to set it.
+func misused(err error) error {
+	command := "sparseserve"
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context.Selected() != nil {
+		command = parse.Context.Selected().FullPath()
+	}
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag --")
+	name, _, _ = strings.Cut(name, ",")
+	if key, notKey := config.SettableKey(name); unknown && notKey == nil {
+		return fmt.Errorf("unknown flag --%s, which is a key of the configuration: --set %s=VALUE", name,
+			key)
+	}
+	return fmt.Errorf("%w; see %s --help", err, command)
+}
+
+// unwritten names the flag whose folder or file cannot be made: an error of the system names a
+// parent folder or a temporary file as often.
+func unwritten(err error, flags []*kong.Flag) error {
+	var at *fs.PathError
+	if !errors.As(err, &at) || at.Op != "mkdir" && !errors.Is(at.Err, syscall.ENOTDIR) &&
+		!strings.HasPrefix(filepath.Base(at.Path), ".") { // a lock, or a file that is renamed
+		return err
+	}
+	for _, f := range flags {
+		path, _ := f.Target.Interface().(string)
+		if (f.Name == "out" || f.Name == "points") && path != "" && (within(path, at.Path) != at.Path ||
+			within(at.Path, path) != path || filepath.Dir(path) == filepath.Dir(at.Path)) {
+			return fmt.Errorf("--%s %s: cannot be written: %w; give another", f.Name, path, at.Err)
+		}
+	}
+	return err
+}
