@@ -2,7 +2,6 @@ package traces
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -17,13 +16,16 @@ const mooncakeBlock = 512
 // before it, so that it follows the same one wherever it stands. Outputs have no names: what a
 // later prompt has of them, its own ids say.
 type mooncake struct {
-	sorted  []int64
-	before  map[int64]int64 // of each id so far, the one before it; noID of those that begin prompts
+	before  map[int64]int64 // of ids so far, the one before it; noID of those that begin prompts
 	slip    slip            // the first
 	dropped droppedKeys
 }
 
+// noID is before the first id of a prompt.
 const noID = -1
+
+// mostIDs bounds the memory of before, which is emptied at that size.
+const mostIDs = 1 << 19
 
 var mooncakeKeys = []string{"timestamp", "input_length", "output_length"}
 
@@ -69,19 +71,14 @@ func (d *mooncake) content(ids []int64, prompt int) (*prefix.Content, error) {
 		return fault(fmt.Sprint(ids), "%s, but input_length = %d is %s of %d tokens, the last one "+
 			"maybe shorter", plural(len(ids), "id"), prompt, plural(want, "block"), mooncakeBlock)
 	}
-	d.sorted = append(d.sorted[:0], ids...)
-	slices.Sort(d.sorted)
-	if d.sorted[0] < 0 {
-		return fault(fmt.Sprint(d.sorted[0]), "negative; ids count from 0")
-	}
-	for i := range d.sorted[1:] {
-		if d.sorted[i] == d.sorted[i+1] {
-			return fault(fmt.Sprint(d.sorted[i]), "twice in one prompt; an id stands for its block and "+
-				"all before it")
-		}
+	if len(d.before) > mostIDs {
+		clear(d.before)
 	}
 	last := int64(noID)
 	for _, id := range ids {
+		if id < 0 {
+			return fault(fmt.Sprint(id), "negative; ids count from 0")
+		}
 		if was, seen := d.before[id]; !seen {
 			d.before[id] = last
 		} else if was != last {

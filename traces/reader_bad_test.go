@@ -98,7 +98,7 @@ func TestBadFiles(t *testing.T) {
 			[]string{"f:1:", `hash_ids = "-4"`, "negative"}},
 		"Mooncake hash twice": {
 			`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [3, 3]}` + "\n", "",
-			[]string{"f:1:", `hash_ids = "3"`, "twice in one prompt"}},
+			[]string{"f:1:", `hash_ids = "3"`, "after 3 here and first above"}},
 		"Mooncake hash after another": {
 			`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [1, 2]}` + "\n" +
 				`{"timestamp": 2, "input_length": 600, "output_length": 1, "hash_ids": [5, 2]}` + "\n", "",

@@ -26,6 +26,8 @@ type Reuse struct {
 	Unbounded    Cached    `json:"unbounded"` // and what it holds in the end
 	Capacities   []Cached  `json:"capacities"`
 	Curve        [2]Series `json:"curve"` // GiB, share of prompt tokens
+	// Sampled is the share of the prompts' parts that are counted, for all; 0: all are.
+	Sampled float64 `json:"sampled,omitempty"`
 }
 
 // Series are numbers.
@@ -62,15 +64,22 @@ func (r *reused) add(a *sim.Arrival) {
 	}
 }
 
-// warnings says what describe leaves out.
-func (r *reused) warnings() []warn.Warning {
-	if r.stack == nil || r.stack.Remembers() {
+// warnings names what describe estimates and what it leaves out.
+func (r *reused) warnings() (w []warn.Warning) {
+	if r.stack == nil {
 		return nil
 	}
-	return []warn.Warning{warn.New(warn.TraceContent,
-		"the most that a cache can find (Belady) is left "+
-			"out: prompts have too many parts in all, as those of a session of thousands of turns").About(
-		"reuse")}
+	if !r.stack.Remembers() {
+		w = append(w, warn.New(warn.TraceContent,
+			"the most that a cache can find (Belady) is left "+
+				"out: prompts have too many parts in all, as those of a session of thousands of turns").About(
+			"reuse"))
+	}
+	if share := r.stack.Sampled(); share < 1 {
+		w = append(w, warn.New(warn.TraceContent, "what prefix caches find is an estimate from a sample "+
+			"(SHARDS): prompts have too many different parts; 1 in %g is counted", 1/share).About("reuse"))
+	}
+	return w
 }
 
 // curvePoints are over three decades of capacity up to what is ever stored.
@@ -82,6 +91,9 @@ func (r *reused) describe() *Reuse {
 		return nil
 	}
 	d := &Reuse{KV: r.kv, PromptTokens: r.before + r.stack.Prompt()}
+	if share := r.stack.Sampled(); share < 1 {
+		d.Sampled = share
+	}
 	block := float64(r.kv.TokenBytes) * float64(r.kv.BlockTokens) / (1 << 30) // GiB
 	of := func(gib float64, blocks int64) Cached {
 		hits := r.stack.Hits(blocks)

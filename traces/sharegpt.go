@@ -236,11 +236,14 @@ func (d *shareGPT) turns(messages []message) (turns []turn, err error) {
 		case speakers[*who] == nobody:
 			return nil, &valueError{key, *who, fmt.Sprintf("of message %d: whose is it? use human, gpt or "+
 				"system, or user, assistant or tool", i+1)}
-		case said == nil || d.count.tokens(*said) == 0:
+		case said == nil:
 			continue
 		}
 		tokens, id := d.count.tokens(*said), textID(speakers[*who], *said)
-		if tokens > maxTokens {
+		switch {
+		case tokens == 0:
+			continue
+		case tokens > maxTokens:
 			return nil, &valueError{key, *who, "too long a text"}
 		}
 		if speakers[*who] != model || !question {

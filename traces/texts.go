@@ -19,12 +19,21 @@ func newTokenCounter(t Tokenizer) tokenCounter {
 		findSet(table, "vcsum").prompt(t).perUnit}
 }
 
+// firstCJK is below all Han, Hiragana, Katakana and Hangul characters.
+const firstCJK = 0x1100
+
 // tokens of a text are 0 only if there is nothing in it.
 func (c tokenCounter) tokens(text string) int {
 	words, characters, within := 0, 0, false
 	for _, r := range text {
 		switch {
-		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul):
+		case r < firstCJK && !unicode.IsSpace(r):
+			if !within {
+				words++
+			}
+			within = true
+		case r >= firstCJK && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
+			unicode.Hangul):
 			characters++
 			within = false
 		case unicode.IsSpace(r):

@@ -2,6 +2,7 @@ package prefix
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -151,6 +152,64 @@ func BenchmarkStack(b *testing.B) {
 				c.Prompt = append(c.Prompt, Piece{id, 512})
 			}
 			s.Serve(c, 24*512, 343)
+		}
+	}
+}
+
+// TestSampledStack holds a stack that keeps few runs against one that keeps all: it stays within its
+// bound, and its hits within 2 % of all prompt tokens.
+func TestSampledStack(t *testing.T) {
+	const block = 4
+	rng := rand.New(rand.NewPCG(3, 1))
+	exact, sampled := NewStack(block), NewStack(block)
+	sampled.most = 16_000
+	popular := rand.NewZipf(rng, 1.1, 1, 20_000)
+	for range 30_000 {
+		c, prompt := &Content{}, 0
+		for i, first := uint64(0), popular.Uint64(); i < 1+first%7; i++ {
+			c.Prompt = append(c.Prompt, Piece{first<<8 + i, 8 + int(first%30)})
+			prompt += c.Prompt[i].Tokens
+		}
+		exact.Serve(c, prompt, 9)
+		sampled.Serve(c, prompt, 9)
+		if n := len(sampled.runs) - len(sampled.free); n > sampled.most {
+			t.Fatalf("%d runs, at most %d", n, sampled.most)
+		}
+	}
+	if exact.Sampled() != 1 || sampled.Sampled() != 1.0/4 {
+		t.Errorf("samples of %g and %g", exact.Sampled(), sampled.Sampled())
+	}
+	hits := int64(0)
+	for capacity := int64(4096); capacity < exact.Blocks(); capacity *= 2 {
+		got, want := sampled.Hits(capacity), exact.Hits(capacity)
+		if d := got - want; max(d, -d) > exact.Prompt()/50 {
+			t.Errorf("%d blocks: %d tokens, want %d", capacity, got, want)
+		}
+		hits += want
+	}
+	if hits < exact.Prompt() {
+		t.Errorf("%d tokens are hit: nothing to compare", hits)
+	}
+	if got, want := float64(sampled.Blocks()), float64(exact.Blocks()); math.Abs(got/want-1) > 0.03 {
+		t.Errorf("%g blocks, want %g", got, want)
+	}
+}
+
+// TestRoundedHits: hits that are rounded move by at most 1 part in 2,048 of their capacity.
+func TestRoundedHits(t *testing.T) {
+	exact, rounded := NewStack(4), NewStack(4)
+	for _, r := range made(rand.New(rand.NewPCG(5, 1)), 2000) {
+		exact.Serve(r.content, r.prompt, r.output)
+		rounded.Serve(r.content, r.prompt, r.output)
+		rounded.round()
+	}
+	all := exact.Blocks()
+	if got, want := rounded.Hits(all+all/2048+1), exact.Hits(all); got != want {
+		t.Errorf("%d tokens, want %d", got, want)
+	}
+	for capacity := int64(1); capacity < all; capacity *= 2 {
+		if got, most := rounded.Hits(capacity), exact.Hits(capacity); got > most {
+			t.Errorf("%d blocks: %d tokens, at most %d", capacity, got, most)
 		}
 	}
 }
