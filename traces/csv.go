@@ -55,7 +55,6 @@ type csvDecoder struct {
 	pictured                          int      // rows with images
 	dropped                           []string // columns
 	names                             map[string]string
-	slip                              slip
 }
 
 // newCSV returns the decoder for a file with the given header.
@@ -85,17 +84,6 @@ func newCSV(f csvFormat, header []string) (*csvDecoder, error) {
 			d.dropped = append(d.dropped, h)
 		}
 	}
-	var keys, meant []string
-	for _, h := range header {
-		keys = append(keys, strings.TrimSpace(h))
-	}
-	for _, name := range []string{f.session, f.content} {
-		if name != "" {
-			meant = append(meant, name)
-		}
-	}
-	d.slip = slipOf(keys, []string{f.time, f.prompt, f.output, f.set}, meant)
-	d.dropped = slices.DeleteFunc(d.dropped, func(h string) bool { return h == d.slip.found })
 	return d, nil
 }
 

@@ -28,9 +28,7 @@ func (d *droppedKeys) add(object []byte, known []string) {
 	}
 }
 
-// warning lists the keys, but for one that is said to be misspelt.
-func (d *droppedKeys) warning(file, misspelt string) []warn.Warning {
-	names := slices.DeleteFunc(slices.Sorted(slices.Values(d.names)),
-		func(name string) bool { return name == misspelt })
-	return unread("key", names, nil, file)
+// warning lists the keys.
+func (d *droppedKeys) warning(file string) []warn.Warning {
+	return unread("key", slices.Sorted(slices.Values(d.names)), nil, file)
 }

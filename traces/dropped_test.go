@@ -28,6 +28,10 @@ func TestDroppedColumnsAreSaid(t *testing.T) {
 			"5,ChatGPT,472,18,490,Conversation log\n", ""},
 		{"m.jsonl", `{"timestamp": 0, "input_length": 9, "output_length": 9, "chat_id": 1, "hash_ids": [0]}` + "\n",
 			`1 key not read: "chat_id": m.jsonl`},
+		{"h.jsonl", `{"timestamp": 0, "input_length": 9, "output_length": 9, "hashids": [0]}` + "\n",
+			`1 key not read: "hashids": h.jsonl`},
+		{"b.csv", "arrived_s,prompt_tokens,output_tokens,contents\n0,9,9,1\n",
+			`1 column not read: "contents" (did you mean "content"?): b.csv`},
 		{"l.jsonl", `{"length": 900, "dataset": "lcc", "input": "q", "_id": "1", "priority": 2}` + "\n",
 			`1 key not read: "priority": l.jsonl`},
 		{"s.json", `[{"id": 1, "system": "be brief", "conversations": [{"from": "human", "value": ` +
@@ -44,6 +48,26 @@ func TestDroppedColumnsAreSaid(t *testing.T) {
 		if c.want != "" && !slices.Contains(warn.Texts(d.Warnings), c.want) ||
 			c.want == "" && len(d.Warnings) > 0 {
 			t.Errorf("%s: %q, want %q", c.name, d.Warnings, c.want)
+		}
+	}
+}
+
+// A run and a description warn alike of rows without the content that others have.
+func TestRowsWithoutContent(t *testing.T) {
+	path := writeFile(t, "a.jsonl", `{"timestamp": 0, "input_length": 9, "output_length": 1}
+{"timestamp": 0, "input_length": 9, "output_length": 1, "hash_ids": [7]}
+`)
+	s := open(t, 1, func(s *Spec) { s.Trace, s.Requests, s.Arrivals = path, 0, ArrivalsTrace })
+	collect(t, s)
+	d, err := Describe(t.Context(), path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "1 row without hash_ids, though others have them, share nothing: the first in " + path +
+		":1"
+	for _, w := range [][]string{warn.Texts(s.Warnings()), warn.Texts(d.Warnings)} {
+		if len(w) != 1 || w[0] != want {
+			t.Errorf("%q, want %q", w, want)
 		}
 	}
 }

@@ -17,7 +17,6 @@ const mooncakeBlock = 512
 // later prompt has of them, its own ids say.
 type mooncake struct {
 	before  map[int64]int64 // of ids so far, the one before it; noID of those that begin prompts
-	slip    slip            // the first
 	dropped droppedKeys
 }
 
@@ -27,7 +26,7 @@ const noID = -1
 // mostIDs bounds the memory of before, which is emptied at that size.
 const mostIDs = 1 << 19
 
-var mooncakeKeys = []string{"timestamp", "input_length", "output_length"}
+var mooncakeKeys = []string{"timestamp", "input_length", "output_length", "hash_ids"}
 
 func newMooncake(*options) decoder { return &mooncake{before: map[int64]int64{}} }
 
@@ -43,7 +42,7 @@ func (d *mooncake) decode(line []byte) (r row, err error) {
 	if err := decodeJSON(line, &v); err != nil {
 		return row{}, err
 	}
-	d.dropped.of(line, append(mooncakeKeys, "hash_ids"))
+	d.dropped.of(line, mooncakeKeys)
 	r.stamp = string(v.Timestamp)
 	if r.at, err = parseTime("timestamp", r.stamp, des.Millisecond); err != nil {
 		return row{}, err
@@ -56,8 +55,6 @@ func (d *mooncake) decode(line []byte) (r row, err error) {
 	}
 	if v.HashIDs != nil {
 		r.content, err = d.content(v.HashIDs, r.prompt)
-	} else if d.slip.found == "" {
-		d.slip = slipOf(jsonKeys(line), mooncakeKeys, []string{"hash_ids"})
 	}
 	return r, err
 }

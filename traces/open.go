@@ -195,8 +195,7 @@ func newReader(file string, from io.Reader, o options) (*reader, string, error) 
 	if err != nil {
 		return nil, "", r.fault(err)
 	}
-	r.dec, r.slip = dec, dec.slip
-	r.slip.line = r.lines.number
+	r.dec = dec
 	return r, format, nil
 }
 

@@ -83,7 +83,6 @@ type reader struct {
 
 	kept, failed, excluded int
 	other                  string // an excluded set, for the message
-	slip                   slip   // the first
 	bare, firstBare        int    // rows without the content that others of the format have; its line
 }
 
@@ -135,18 +134,11 @@ func (r *reader) next() (sim.Arrival, error) {
 
 // look notes what a row lacks of what prompts share.
 func (r *reader) look(bare bool) {
-	d, ok := r.dec.(*mooncake)
-	if !ok {
+	if _, ok := r.dec.(*mooncake); !ok || !bare {
 		return
 	}
-	if r.slip.found == "" && d.slip.found != "" {
-		r.slip = d.slip
-		r.slip.line = r.lines.number
-	}
-	if bare {
-		if r.bare++; r.bare == 1 {
-			r.firstBare = r.lines.number
-		}
+	if r.bare++; r.bare == 1 {
+		r.firstBare = r.lines.number
 	}
 }
 
@@ -242,9 +234,9 @@ func (r *reader) warnings() []warn.Warning {
 					"left out: %s", d.pictured, plural(r.kept, "request"), d.images, r.lines.file).About("images"))
 		}
 	case *mooncake:
-		w = append(w, d.dropped.warning(r.lines.file, d.slip.found)...)
+		w = append(w, d.dropped.warning(r.lines.file)...)
 	case *longBench:
-		w = append(w, d.dropped.warning(r.lines.file, "")...)
+		w = append(w, d.dropped.warning(r.lines.file)...)
 		w = append(w, estimated(r.lines.file, d.tokenizer))
 	}
 	if r.bare > 0 && r.bare < r.kept {
@@ -252,7 +244,7 @@ func (r *reader) warnings() []warn.Warning {
 			"%s without hash_ids, though others have them, share nothing: the "+
 				"first in %s:%d", plural(r.bare, "row"), r.lines.file, r.firstBare).About("hash_ids"))
 	}
-	return append(w, r.slip.warning(r.lines.file, "prompts share less")...)
+	return w
 }
 
 // unread warns of what a file has and no reader takes, each with the name that it is near to.

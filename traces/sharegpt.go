@@ -1,14 +1,12 @@
 package traces
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"slices"
-	"strconv"
 
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -35,7 +33,6 @@ type shareGPT struct {
 
 	n, empty   int // conversations, and those without a turn
 	firstEmpty int // its line
-	slip       slip
 	dropped    droppedKeys
 }
 
@@ -82,13 +79,8 @@ func (d *shareGPT) talk() (*talk, error) {
 		case err == io.EOF && d.n == 0:
 			return nil, &LineError{File: d.file, Problem: "no conversations in it"}
 		case err == io.EOF && d.n == d.empty:
-			e := &LineError{File: d.file, Line: d.firstEmpty, Key: "conversations",
+			return nil, &LineError{File: d.file, Line: d.firstEmpty, Key: "conversations",
 				Problem: "no question and its answer, nor in any other"}
-			if d.slip.found != "" {
-				e.Line, e.Key = d.slip.line, d.slip.found
-				e.Problem = fmt.Sprintf("did you mean %q? there is no question and its answer", d.slip.meant)
-			}
-			return nil, e
 		case err != nil:
 			return nil, err
 		}
@@ -135,17 +127,9 @@ func (d *shareGPT) read() (turns []turn, line int, err error) {
 			"messages"}
 	} else if turns, err = d.turns(*messages); err == nil {
 		d.drop(raw)
-		if d.slip.found == "" && slices.ContainsFunc(*messages, message.silent) {
-			d.look(raw, start)
-		}
 		return turns, d.text.line(start), nil
 	}
 	return nil, 0, d.fault(start, err)
-}
-
-// silent says whether a message has no text.
-func (m message) silent() bool {
-	return m.From != nil && m.Value == nil || m.From == nil && m.Content == nil
 }
 
 // drop keeps which keys of the first conversation and its messages are not read.
@@ -169,28 +153,6 @@ func rawMessages(raw []byte) []json.RawMessage {
 		return v.Conversations
 	}
 	return v.Messages
-}
-
-// look looks for a misspelt key of a text in the conversation that begins at start.
-func (d *shareGPT) look(raw []byte, start int64) {
-	for _, m := range rawMessages(raw) {
-		keys, who, meant, other := jsonKeys(m), "role", "content", "value"
-		if slices.Contains(keys, "from") {
-			who, meant, other = "from", other, meant
-		}
-		s := slipOf(keys, []string{who}, []string{meant})
-		if !slices.Contains(keys, meant) && slices.Contains(keys, other) { // the other style's
-			s = slip{found: other, meant: meant}
-		}
-		if s.found == "" {
-			continue
-		}
-		// where it is written with escapes, the line is that of the message
-		at := bytes.Index(raw, m) + max(0, bytes.Index(m, strconv.AppendQuote(nil, s.found)))
-		s.line = d.text.line(start + int64(at))
-		d.slip = s
-		return
-	}
 }
 
 // brackets reads beginnings and ends of arrays, up to a conversation, the end or what is neither.
@@ -296,8 +258,7 @@ func (d *shareGPT) warnings() []warn.Warning {
 				"conversations at line %d", plural(d.empty, "conversation"), d.file, d.firstEmpty).About(
 			"conversations"))
 	}
-	w = append(w, d.dropped.warning(d.file, d.slip.found)...)
-	return append(w, d.slip.warning(d.file, "texts are left out")...)
+	return append(w, d.dropped.warning(d.file)...)
 }
 
 // rest counts the turns that are left, up to a conversation that cannot be read.

@@ -156,8 +156,8 @@ func BenchmarkStack(b *testing.B) {
 	}
 }
 
-// TestSampledStack holds a stack that keeps few runs against one that keeps all: it stays within its
-// bound, and its hits within 2 % of all prompt tokens.
+// TestSampledStack holds a stack that keeps few runs against one that keeps all: it stays within
+// its bound, and its hits within 2 % of all prompt tokens.
 func TestSampledStack(t *testing.T) {
 	const block = 4
 	rng := rand.New(rand.NewPCG(3, 1))
@@ -167,8 +167,8 @@ func TestSampledStack(t *testing.T) {
 	for range 30_000 {
 		c, prompt := &Content{}, 0
 		for i, first := uint64(0), popular.Uint64(); i < 1+first%7; i++ {
-			c.Prompt = append(c.Prompt, Piece{first<<8 + i, 8 + int(first%30)})
-			prompt += c.Prompt[i].Tokens
+			p := Piece{first<<8 + i, 8 + int(first%30)}
+			c.Prompt, prompt = append(c.Prompt, p), prompt+p.Tokens
 		}
 		exact.Serve(c, prompt, 9)
 		sampled.Serve(c, prompt, 9)
