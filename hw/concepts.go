@@ -25,7 +25,6 @@ var parts = []Part{
 	{"prefill attention", "prefill", []string{"prefill_attention"}},
 	{"prefill attention", "paged_prefill",
 		[]string{"paged_prefill.rows", "paged_prefill.ctas", "paged_prefill.rate", "paged_prefill.copy",
-			"paged_prefill.stream",
 			"paged_prefill.gather_launch", "paged_prefill.gather_rate"}},
 	{"prefill attention", "sparse_prefill", []string{"sparse_prefill"}},
 	{"memory-bound kernels", "dense_decode", streamKeys("dense_decode")},

@@ -71,7 +71,7 @@ func (k *KernelCosts) grids(from, to *Card) {
 		}
 		launch := slices.Min(g.Times)
 		times, at := make([]float64, len(g.Times)), 0
-		g.Each(func(sizes [3]float64) {
+		g.Each(func(sizes Sizes) {
 			by := 1 / hbm
 			mean := func(bytes, flops, fromPeak, peak float64) {
 				bytes, flops = bytes/from.GPU.HBMBandwidth.SI(), flops/fromPeak
@@ -82,7 +82,7 @@ func (k *KernelCosts) grids(from, to *Card) {
 			switch g.Kernel {
 			case GridLatent: // of DeepSeek-V3's latents, a token
 				mean(576*2, sizes[2]*2*(576+512), wide, to.GPU.PeakFP16.SI()/wide)
-			case GridLatentPrefill:
+			case GridPrefill, GridLatentPrefill:
 				by = wide / to.GPU.PeakFP16.SI()
 			case GridAllReduce:
 				if by = 1; links > 0 {

@@ -49,27 +49,10 @@ func compareKernels(t *testing.T, derived, own *Profile) *errorsOf {
 		g := &own.Grids[i]
 		if d := derived.grid(g.Kernel, g.Type); d != nil {
 			at := 0
-			g.Each(func(sizes [3]float64) {
+			g.Each(func(sizes Sizes) {
 				e.add(g.Kernel+" of "+g.Type, d.Seconds(sizes)*1e6, g.Times[at])
 				at++
 			})
-		}
-	}
-	for _, kv := range []int{2, 1} {
-		for _, heads := range [][2]int{{32, 8}, {64, 8}, {16, 2}, {8, 1}, {32, 32}} {
-			m := mustModel(t, "llama3.1-8b")
-			m.QHeads, m.KVHeads, m.KVBytesEach = heads[0], heads[1], kv
-			if kv == 1 && !slices.ContainsFunc(derived.Prefill,
-				func(r PrefillRow) bool { return r.KV != "" }) {
-				continue
-			}
-			a, b := newPrefillAttention(derived, m, 0), newPrefillAttention(own, m, 0)
-			for query := 16; query <= 32768; query *= 2 {
-				spans := []sim.Span{{Query: query}}
-				got, _ := a.of(spans)
-				want, _ := b.of(spans)
-				e.add("prefill_attention of "+KVType(m), got, want)
-			}
 		}
 	}
 	for _, name := range ModelNames() {

@@ -43,7 +43,7 @@ func griddedCurve(p *Profile, g *Grid, all []matrix, weights, peak float64) (c c
 	for _, tokens := range g.Axes[0].At {
 		sum := 0.0
 		for _, m := range all {
-			t, _ := at.seconds([3]float64{tokens, float64(m.columns), float64(m.rows)})
+			t, _ := at.seconds(Sizes{tokens, float64(m.columns), float64(m.rows)})
 			sum += t
 		}
 		busy := min(1, 2*tokens*weights/peak/sum)

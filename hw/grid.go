@@ -10,7 +10,8 @@ import (
 // Grid is the measured time of one kernel over its sizes, from a table of such times. It is used
 // where neither launch + bytes/rate nor waves explain the times, because a library chooses among
 // many kernels. Between points the time is straight in every size,
-// which is exact where a fixed part and a part per unit of work add up.
+// which is exact where a fixed part and a part per unit of work add up; prompts are read otherwise
+// (promptGrid).
 type Grid struct {
 	Kernel string `toml:"kernel"` // one of those below
 	// Type is that of the weights (bf16, fp8, fp8_block, nvfp4, int8), or of the KV (bf16, fp8).
@@ -27,6 +28,9 @@ type Axis struct {
 	At   []float64 `toml:"at"`
 }
 
+// Sizes are those of one time of a grid, in the order of its axes; 0 where it has fewer.
+type Sizes [4]float64
+
 // Kernels of grids, with their sizes.
 const (
 	// GridGEMM is Y = X W: tokens are rows of X, columns and rows are those of W.
@@ -36,6 +40,9 @@ const (
 	// GridDecode is decode attention: lists are KV heads of all requests, tokens the KV of each, and
 	// queries the query heads of a list.
 	GridDecode = "decode_attention"
+	// GridPrefill is attention of prompts without a prefix: tokens of each prompt, prompts, KV heads
+	// of a GPU and query heads of each.
+	GridPrefill = "prefill_attention"
 	// GridLatent is decode attention over latents: requests, tokens of each and query heads of a GPU,
 	// with the small kernels of the layer.
 	GridLatent = "latent_decode"
@@ -52,6 +59,7 @@ var gridSizes = map[string][]string{
 	GridDecode: {"lists", "tokens", "queries"},
 	GridLatent: {"requests", "tokens", "heads"},
 
+	GridPrefill:       {"tokens", "prompts", "kv_heads", "queries"},
 	GridLatentPrefill: {"tokens", "prompts", "heads"},
 
 	GridAllReduce: {"gpus", "bytes"},
@@ -68,15 +76,25 @@ func (k *KernelCosts) grid(kernel, kind string) *Grid {
 }
 
 // Each calls f with the sizes of each time, in their order.
-func (g *Grid) Each(f func(sizes [3]float64)) {
-	at := newLattice(g).at
-	for _, a := range at[0] {
-		for _, b := range at[1] {
-			for _, c := range at[2] {
-				f([3]float64{a, b, c})
-			}
+func (g *Grid) Each(f func(sizes Sizes)) {
+	for i := range g.points() {
+		var sizes Sizes
+		for j, step := len(g.Axes)-1, 1; j >= 0; j-- {
+			n := len(g.Axes[j].At)
+			sizes[j] = g.Axes[j].At[i/step%n]
+			step *= n
 		}
+		f(sizes)
 	}
+}
+
+// points is the number of times.
+func (g *Grid) points() int {
+	n := 1
+	for _, a := range g.Axes {
+		n *= len(a.At)
+	}
+	return n
 }
 
 // weightBytes are those of a weight of a GEMM's type.
@@ -131,7 +149,6 @@ func (g *Grid) check(path string) error {
 	case !slices.Contains([]string{Published, Measured, Derived, Imported}, g.From):
 		return wrong(path+".from", "want published, measured, derived or imported, got %q", g.From)
 	}
-	points := 1
 	for i, a := range g.Axes {
 		at := fmt.Sprintf("%s.axes[%d]", path, i)
 		if a.Size != sizes[i] {
@@ -142,8 +159,8 @@ func (g *Grid) check(path string) error {
 				return wrong(at+".at", "want numbers above 0 that rise, got %v", v)
 			}
 		}
-		points *= len(a.At)
 	}
+	points := g.points()
 	if points < 1 || len(g.Times) != points {
 		return wrong(path+".us", "want %d times, one for each point of the axes, got %d", points,
 			len(g.Times))
@@ -159,34 +176,30 @@ func (g *Grid) check(path string) error {
 // leastGridTime is the shortest time of a grid, us.
 const leastGridTime = 1e-3
 
-// lattice reads a grid of up to three sizes; sizes beyond the grid's are 1.
+// lattice reads a grid.
 type lattice struct {
-	at     [3][]float64
+	axes   []Axis
 	times  []float64 // microseconds
-	stride [3]int
+	stride [len(Sizes{})]int
 }
 
-var one = []float64{1}
-
 func newLattice(g *Grid) *lattice {
-	l := &lattice{times: g.Times}
-	for i := range l.at {
-		if l.at[i] = one; i < len(g.Axes) {
-			l.at[i] = g.Axes[i].At
-		}
+	l, step := &lattice{axes: g.Axes, times: g.Times}, 1
+	for i := len(g.Axes) - 1; i >= 0; i-- {
+		l.stride[i] = step
+		step *= len(g.Axes[i].At)
 	}
-	l.stride = [3]int{len(l.at[1]) * len(l.at[2]), len(l.at[2]), 1}
 	return l
 }
 
-// seconds returns the time at three sizes. Below an axis its first point holds, as launches do;
+// seconds returns the time at some sizes. Below an axis its first point holds, as launches do;
 // beyond it the time grows in proportion, and outside is true.
-func (l *lattice) seconds(sizes [3]float64) (t float64, outside bool) {
-	var low [3]int
-	var part [3]float64
+func (l *lattice) seconds(sizes Sizes) (t float64, outside bool) {
+	var low [len(sizes)]int
+	var part Sizes
 	grows := 1e-6
-	for i, v := range sizes {
-		at := l.at[i]
+	for i := range l.axes {
+		v, at := sizes[i], l.axes[i].At
 		last := len(at) - 1
 		switch {
 		case v <= at[0]:
@@ -201,9 +214,9 @@ func (l *lattice) seconds(sizes [3]float64) (t float64, outside bool) {
 			}
 		}
 	}
-	for corner := range 8 {
+	for corner := range 1 << len(l.axes) {
 		weight, index := 1.0, 0
-		for i := range 3 {
+		for i := range l.axes {
 			step := corner >> i & 1
 			if step == 1 {
 				weight *= part[i]
@@ -219,8 +232,14 @@ func (l *lattice) seconds(sizes [3]float64) (t float64, outside bool) {
 	return t * grows, outside
 }
 
-// Seconds returns the time of the grid's kernel at its three sizes, in the order of its axes.
-func (g *Grid) Seconds(sizes [3]float64) float64 {
+// OfPrompts reports whether the first two sizes are the tokens of a prompt and how many prompts.
+func (g *Grid) OfPrompts() bool { return g.Kernel == GridPrefill || g.Kernel == GridLatentPrefill }
+
+// Seconds returns the time of the grid's kernel at some sizes.
+func (g *Grid) Seconds(sizes Sizes) float64 {
+	if g.OfPrompts() {
+		return newPromptGrid(g, sizes[2:]...).seconds(sizes[0], sizes[1])
+	}
 	t, _ := newLattice(g).seconds(sizes)
 	return t
 }

@@ -66,6 +66,6 @@ func (a *allReduce) of(bytes float64) des.Time {
 	if a == nil || bytes == 0 {
 		return 0
 	}
-	t, _ := a.at.seconds([3]float64{a.gpus, a.more * bytes, 1})
+	t, _ := a.at.seconds(Sizes{a.gpus, a.more * bytes})
 	return nanoseconds(math.Max(t, a.factor*bytes/a.nominal))
 }

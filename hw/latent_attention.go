@@ -52,8 +52,7 @@ func newLatentDecode(p *Profile, m *Model, s Stream) *latentDecode {
 // attentionRate is what attention kernels reach of the tensor cores, FLOP/s: prefill's rate of the
 // longest chunks.
 func attentionRate(p *Profile) float64 {
-	rows := p.prefillRows("")
-	return rows[len(rows)-1].Rate.SI()
+	return p.Prefill[len(p.Prefill)-1].Rate.SI()
 }
 
 // Seconds implements Cost.
@@ -73,7 +72,7 @@ func (l *latentDecode) verify(n, requests, queries float64) (t float64, outside 
 	}
 	if l.grid != nil {
 		requests = max(1, requests)
-		t, _ = l.grid.seconds([3]float64{requests, n / requests, l.heads * queries})
+		t, _ = l.grid.seconds(Sizes{requests, n / requests, l.heads * queries})
 		return max(t, l.peak.floor(n*queries*l.flops, n*l.row)), false
 	}
 	t = l.launch + math.Max(n*l.row/l.rate, n*queries*l.computed/l.compute)
@@ -98,13 +97,12 @@ func newLatentPrefill(p *Profile, m *Model) prefillAttention {
 		a.heads = math.Ceil(heads / tileRows)
 		a.rate, a.waveRate = curve{}, attentionRate(p)
 		a.rate.add(1, a.waveRate)
-		a.measured, a.stream, a.shared = 0, 0, 0 // one rate for all
+		a.measured, a.shared, a.grid = 0, 0, nil // one rate for all
 		return a
 	}
-	a.flops = 2 * float64(m.QHeads*(m.HeadDim+m.ValueDim))
+	a.flops, a.grid = 2*float64(m.QHeads*(m.HeadDim+m.ValueDim)), nil
 	if g := p.grid(GridLatentPrefill, KVType(m)); g != nil {
-		a.grid, a.prompt, a.each = newLattice(g), 1, float64(m.QHeads)
-		a.shared = slices.Min(g.Times) * 1e-6
+		a.useGrid(newPromptGrid(g, float64(m.QHeads)), 1)
 	}
 	up := newGEMMOf(p, m, []matrix{{m.KVRank, m.QHeads * (m.NopeDim + m.ValueDim)}},
 		float64(m.WeightBytesEach))

@@ -21,7 +21,7 @@ func TestLatentsHaveMeasuredTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	decode := newLatentDecode(p, &rank, p.DenseDecode)
-	want := p.grid(GridLatent, KVType(&rank)).Seconds([3]float64{64, 4096, 16})
+	want := p.grid(GridLatent, KVType(&rank)).Seconds(Sizes{64, 4096, 16})
 	if got, _ := decode.of(64*4096, 64); got != want {
 		t.Errorf("64 decodes: %g s, the grid has %g", got, want)
 	}
@@ -31,7 +31,7 @@ func TestLatentsHaveMeasuredTimes(t *testing.T) {
 
 	prefill := newLatentPrefill(p, &rank)
 	chunk := sim.Span{Query: 2048}
-	want = p.grid(GridLatentPrefill, KVType(&rank)).Seconds([3]float64{2048, 4, 16})
+	want = p.grid(GridLatentPrefill, KVType(&rank)).Seconds(Sizes{2048, 4, 16})
 	if got, _ := prefill.of([]sim.Span{chunk, chunk, chunk, chunk}); math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("4 prompts: %g s, the grid has %g", got, want)
 	}

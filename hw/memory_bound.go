@@ -86,9 +86,9 @@ func (k *memoryBound) verify(n, again, requests, queries float64) (t float64, ou
 	lists, length, bytes := requests*k.heads, n/requests, n*k.bytesEach
 	t, once := k.launch+bytes/k.rate, bytes
 	if k.grid != nil {
-		t, _ = k.grid.seconds([3]float64{lists, length * k.wide, k.group})
+		t, _ = k.grid.seconds(Sizes{lists, length * k.wide, k.group})
 		if queries > 1 {
-			more, _ := k.grid.seconds([3]float64{lists, length * k.wide, k.group * queries})
+			more, _ := k.grid.seconds(Sizes{lists, length * k.wide, k.group * queries})
 			t = max(t, more)
 		}
 	}

@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -44,16 +45,9 @@ type prefillAttention struct {
 	gather     float64 // launch, s
 	gatherRate float64 // bytes read and written, a second; 0 = not known
 
-	shared   float64 // launch that chunks have in common with decodes of the same step, s
-	stream   float64 // bytes/s of Q, K, V and O besides the FLOPs; 0: the rows have that time
-	streamed float64 // bytes of a token
-
-	// grid has the whole time of prompts without a prefix, by tokens, prompts times prompt, and each;
-	// nil: by launch and rate
-	grid         *lattice
-	prompt, each float64
-
-	last struct{ query, launch, rate float64 } // of a chunk
+	shared float64     // launch that chunks have in common with decodes of the same step, s
+	grid   *promptGrid // of prompts without a prefix; nil: by launch and rate
+	wide   float64     // of a head, in those of the grid
 }
 
 // newPrefillAttention returns that over KV blocks of so many tokens; 0 is over tensors.
@@ -69,37 +63,30 @@ func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention
 		ctas:    p.Paged.CTAs.optional(),
 
 		blocks: blockTokens > 0, copy: p.Paged.Copy.optional(), copied: rowsOfCopy(blockTokens),
-		stream:   p.Paged.Stream.optional(),
-		streamed: 4*float64(m.QHeads*m.HeadDim) + 2*float64(m.LayerKVBytesPerToken()),
-		gather:   p.Paged.GatherLaunch.optional(), gatherRate: p.Paged.GatherRate.optional(),
+		gather: p.Paged.GatherLaunch.optional(), gatherRate: p.Paged.GatherRate.optional(),
 	}
-	for _, r := range p.prefillRows(KVType(m)) {
+	for _, r := range p.Prefill {
 		a.launch.add(float64(r.Query), r.Launch.SI())
 		a.rate.add(float64(r.Query), r.Rate.SI())
-	}
-	if a.stream > 0 { // as engines have it whose kernels such rows are of: one launch for both
-		a.shared = a.launch.y[0]
 	}
 	if a.waveRate = a.rate.y[len(a.rate.y)-1]; p.Paged.Rate.Set() {
 		a.waveRate = p.Paged.Rate.SI()
 		a.measured = float64(p.Shapes[0].QHeads)
 	}
+	if g := cmp.Or(p.grid(GridPrefill, KVType(m)), p.grid(GridPrefill, "bf16")); g != nil {
+		a.useGrid(newPromptGrid(g, a.kvHeads, a.heads/a.kvHeads), float64(m.HeadDim)/gridHead)
+	}
 	return a
 }
 
-// prefillRows are those of attention to KV of a type; of others where it has none.
-func (p *KernelCosts) prefillRows(kv string) (rows []PrefillRow) {
-	for _, want := range []string{kv, ""} {
-		for _, r := range p.Prefill {
-			if r.KV == want {
-				rows = append(rows, r)
-			}
-		}
-		if len(rows) > 0 {
-			break
-		}
-	}
-	return rows
+// useGrid prices prompts by a grid, and what is before a chunk at the rate of its longest prompts.
+// Engines whose kernels have grids launch one kernel for chunks and decodes.
+func (a *prefillAttention) useGrid(g *promptGrid, wide float64) {
+	a.grid, a.wide, a.shared, a.measured = g, wide, g.launch, 0
+	longest := g.many.last()
+	a.waveRate = a.flops * longest * longest / 2 / g.each(longest) / wide
+	a.rate = curve{}
+	a.rate.add(g.many.x[0], a.waveRate)
 }
 
 // queryTile is the queries of a CTA of a prefill kernel: 128 in ours, and
@@ -159,16 +146,6 @@ func (a *prefillAttention) waves(s sim.Span) float64 {
 	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.waveRate
 }
 
-// longest is how long the CTA with the last queries of a chunk needs, which attends to all keys. It
-// is known where the rows are a rate without waves (Stream).
-func (a *prefillAttention) longest(s sim.Span) float64 {
-	if a.stream == 0 || a.ctas == 0 {
-		return 0
-	}
-	q := math.Min(a.rows, float64(s.Query))
-	return a.pad * a.flops / a.heads * q * a.read(s) * a.ctas / a.waveRate
-}
-
 // rowsOfCopy are the rows of a block that one copy of the prefill kernel takes: the largest power
 // of two, up to 64, that divides a block (cuda/mi_produce.cuh).
 func rowsOfCopy(blockTokens int) float64 { return float64(min(64, blockTokens&-blockTokens)) }
@@ -212,20 +189,10 @@ func (a *prefillAttention) shortest() float64 {
 	return 0
 }
 
-// at returns the launch and the rate of a chunk, which most often has as many queries as the one
-// before.
-func (a *prefillAttention) at(query float64) (launch, rate float64) {
-	if l := &a.last; query != l.query {
-		l.query = query
-		l.launch, _ = a.launch.logLinear(query)
-		l.rate, _ = a.rate.power(query)
-	}
-	return a.last.launch, a.last.rate
-}
-
 // of returns the time of all spans, and the shortest query below the rows, 0 if none is. Queries
 // longer than the rows run at the last rate, which has levelled off there.
 func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
+	prompts := a.prompts(spans)
 	launch := 0.0
 	for _, s := range spans {
 		if s.Query <= 0 {
@@ -234,20 +201,16 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 		q := max(float64(s.Query), a.shortest())
 		span := sim.Span{Query: int(q), Prefix: s.Prefix}
 		flops := a.spanFLOPs(span)
-		l, r := a.at(q)
-		if a.grid == nil { // which has it
-			launch = max(launch, l)
-		}
+		l, _ := a.launch.logLinear(q)
+		r, _ := a.rate.power(q)
 		sm, cta := a.copies(s)
 		floor := a.peak.floor(flops, a.read(span)*a.kvBytes)
-		switch {
-		case a.grid != nil:
-			t += max(a.gridded(spans, s, r), floor)
-		default:
-			if a.stream > 0 {
-				t += q * a.streamed / a.stream
-			}
-			computes := max(a.pad*flops/r, a.waves(s), a.longest(span))
+		if a.grid != nil {
+			before := a.pad * (flops - a.spanFLOPs(sim.Span{Query: span.Query})) / r
+			t += max(prompts*a.work(s)+before, a.waves(s), floor)
+		} else {
+			launch = max(launch, l)
+			computes := max(a.pad*flops/r, a.waves(s))
 			t += max(math.Hypot(computes, sm), cta-l, floor) // launch hides behind copies
 		}
 		if a.up != nil {
@@ -260,10 +223,35 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 	return t + launch, short
 }
 
-// gridded returns a chunk's time by the grid: its share of the time that all prompts of its length
-// take together, plus the tokens before it at the rate of the chunk. Waves bound it from below.
-func (a *prefillAttention) gridded(spans []sim.Span, s sim.Span, rate float64) float64 {
-	prompts, q := float64(len(spans)), float64(s.Query)
-	t, _ := a.grid.seconds([3]float64{q, prompts * a.prompt, a.each})
-	return max(t/prompts+a.pad*a.flops*q*float64(s.Prefix)/rate, a.waves(s))
+// work is the seconds of a chunk without what is before it, among many of the same length.
+func (a *prefillAttention) work(s sim.Span) float64 {
+	if s.Query <= 0 {
+		return 0
+	}
+	return a.grid.each(float64(s.Query)) * a.share(s.Query)
+}
+
+// share is a chunk's FLOPs in those of as many heads of the grid that attend to all tokens.
+func (a *prefillAttention) share(query int) float64 {
+	return a.wide * a.keys(sim.Span{Query: query}) / (float64(query) / 2)
+}
+
+// prompts returns how long chunks take by the grid, in seconds for each second of their work. The
+// batch takes as long as if all of its work were chunks of one length, of that of its lengths for
+// which it is longest; so more chunks never take less.
+func (a *prefillAttention) prompts(spans []sim.Span) float64 {
+	if a.grid == nil {
+		return 0
+	}
+	all, longest := 0.0, 0.0
+	for _, s := range spans {
+		all += a.work(s)
+	}
+	for _, s := range spans {
+		if s.Query > 0 {
+			t := a.grid.seconds(float64(s.Query), all/a.work(s))
+			longest = max(longest, a.grid.launch+(t-a.grid.launch)*a.share(s.Query))
+		}
+	}
+	return longest / max(all, math.SmallestNonzeroFloat64)
 }

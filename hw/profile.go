@@ -108,9 +108,7 @@ type GainRow struct {
 
 // PrefillRow is prefill attention for chunks of Query tokens: t = launch + FLOPs/rate.
 type PrefillRow struct {
-	Query int `toml:"query_tokens"`
-	// KV is fp8 in rows of attention to FP8 KV, which hold where there are any.
-	KV     string `toml:"kv,omitempty"`
+	Query  int    `toml:"query_tokens"`
 	Launch Figure `toml:"launch" dim:"time"`
 	Rate   Figure `toml:"rate" dim:"compute" by:"peak"`
 }
@@ -141,9 +139,6 @@ type PagedPrefill struct {
 	Rate Figure `toml:"rate,omitempty" dim:"compute,optional" by:"peak"`
 	// Copy is that of rows of one block's K or V, 64 at most; a CTA's come one after another.
 	Copy Figure `toml:"copy,omitempty" dim:"time,optional"`
-	// Stream is the rate at which Q, K and V of a chunk are read and O is written, before and after
-	// its FLOPs. Absent: the rows have that time.
-	Stream Figure `toml:"stream,omitempty" dim:"rate,optional" by:"hbm"`
 	// Gather is the copy of K and V from blocks to tensors, which calibrated sparse prefill of a
 	// chunk after earlier ones reads: t = launch + bytes read and written / rate.
 	GatherLaunch Figure `toml:"gather_launch,omitempty" dim:"time,optional"`

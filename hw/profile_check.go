@@ -180,16 +180,7 @@ func (p *KernelCosts) unknownShape(name string) error {
 // checkPrefill wants costs that never fall.
 func (p *KernelCosts) checkPrefill() error {
 	const name = "prefill_attention"
-	for i := range p.Prefill {
-		if kv := p.Prefill[i].KV; kv != "" && kv != "fp8" {
-			return wrong(fmt.Sprintf("%s[%d].kv", name, i), "want fp8, or none for 16 bits, got %q", kv)
-		}
-	}
-	return cmp.Or(checkPrefillRows(name, p.prefillRows("")),
-		checkPrefillRows(name, p.prefillRows("fp8")))
-}
-
-func checkPrefillRows(name string, rows []PrefillRow) error {
+	rows := p.Prefill
 	if err := rising(name, "query_tokens", "tokens", len(rows),
 		func(i int) int { return rows[i].Query }); err != nil {
 		return err

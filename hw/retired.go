@@ -26,6 +26,7 @@ var renamedKeys = map[string]string{
 // is nothing, as they were worth less than 0.2 points of a step's error wherever runs used them.
 var retiredKeys = map[string]string{
 	"linears":           "head linear_grid",
+	"grids":             "paged_prefill.stream",
 	"dense_decode.rate": "embedding",
 	"block_close":       "digest save.ring_launch save.ring_rate",
 	"": "dense_decode.tail dense_decode.piece dense_decode.pages " +

@@ -74,8 +74,9 @@ func wrapString(indent, key, text string) string {
 	return out.String()
 }
 
-// wrapNumbers is a list of numbers over several lines.
+// wrapNumbers is a list of numbers over several lines, whole ones without a fraction.
 func wrapNumbers(indent, key, list string) string {
+	list = strings.NewReplacer(".0,", ",", ".0]", "]").Replace(list)
 	var out strings.Builder
 	line := indent + key + "["
 	for i, v := range strings.SplitAfter(strings.TrimPrefix(list, "["), ", ") {

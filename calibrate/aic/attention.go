@@ -1,7 +1,6 @@
 package aic
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/sparseserve/sparseserve/hw"
@@ -84,9 +83,9 @@ func (im *importer) decode() error {
 		if len(rows) == 0 {
 			continue
 		}
-		times := map[[3]float64]float64{}
+		times := map[hw.Sizes]float64{}
 		for _, r := range rows { // the same lists in fewer requests take less: models have many KV heads
-			at := [3]float64{float64(r.of.Batch * r.of.KVHeads), float64(r.of.Step + r.of.Tokens),
+			at := hw.Sizes{float64(r.of.Batch * r.of.KVHeads), float64(r.of.Step + r.of.Tokens),
 				float64(r.of.Heads / r.of.KVHeads)}
 			if t, ok := times[at]; !ok || r.Latency < t {
 				times[at] = r.Latency
@@ -101,24 +100,17 @@ func (im *importer) decode() error {
 	return nil
 }
 
-// queryTile is the queries of a CTA: of a diagonal tile half of the pairs count.
-const queryTile = 128
+// Sizes of the grid of prefill attention. Prompts of one length are a batch of at most mostPrompts
+// tokens, because no step of a server has more.
+var (
+	prefillTokens = []int64{16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
+	prefillBatch  = []int64{1, 2, 8, 32, 128}
+	prefillHeads  = []int64{1, 2, 4, 8, 64}
+)
 
-// prefillCost is prefill attention without a prefix:
-//
-//	t = launch + max((FLOPs + w diagonal) / rate, longest CTA) + bytes / stream
-type prefillCost struct{ launch, rate, stream, diagonal float64 }
+const mostPrompts = 131072
 
-func (c *prefillCost) seconds(a *attentionColumns, ctas float64) float64 {
-	q, heads := float64(a.Tokens), float64(a.Batch*a.Heads)
-	pairs := q * q / 2
-	flops := 4 * headDim * heads * (pairs + c.diagonal*q*queryTile/2)
-	longest := 4 * headDim * math.Min(q, queryTile) * q * ctas
-	bytes := q * float64(a.Batch) * headDim * (4*float64(a.Heads) + 4*float64(a.KVHeads))
-	return c.launch + max(flops, longest)/c.rate + bytes/c.stream
-}
-
-// prefill fits prefill attention for each type of KV, to half of the points.
+// prefill makes a grid of prefill attention for each type of KV.
 func (im *importer) prefill() error {
 	const operation = "context_attention_perf"
 	byType, err := im.attention(operation)
@@ -129,68 +121,45 @@ func (im *importer) prefill() error {
 		im.missing(operation, "prefill attention is that of "+im.base.Name)
 	}
 	for _, kind := range []string{"bf16", "fp8"} {
-		if rows := byType[kind]; len(rows) > 0 {
-			if err := im.fitPrefill(kind, rows); err != nil {
-				return err
+		rows := byType[kind]
+		times := map[hw.Sizes]float64{}
+		for _, r := range rows {
+			if r.of.Batch*r.of.Tokens <= mostPrompts {
+				times[hw.Sizes{float64(r.of.Tokens), float64(r.of.Batch), float64(r.of.KVHeads),
+					float64(r.of.Heads / r.of.KVHeads)}] = r.Latency
 			}
 		}
+		if len(times) == 0 {
+			continue
+		}
+		g := hw.Grid{Kernel: hw.GridPrefill, Type: kind, Axes: []hw.Axis{axis("tokens", prefillTokens),
+			axis("prompts", prefillBatch), axis("kv_heads", prefillHeads),
+			axis("queries", decodeQueries)}}
+		if err := im.grid(g, times, rows[0].common, kernelsOf(rows)); err != nil {
+			return err
+		}
+		if kind == "bf16" {
+			im.fastestPrompts(rows)
+		}
 	}
 	return nil
 }
 
-// prefillQueries are the chunks that have a row.
-var prefillQueries = []int{16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
-
-func (im *importer) fitPrefill(kind string, rows []row[attentionColumns]) error {
-	ctas := im.paged.CTAs.SI()
-	var taken []row[attentionColumns]
+// fastestPrompts writes the highest rate of prompts and their shortest time, which costs have that
+// no table has.
+func (im *importer) fastestPrompts(rows []row[attentionColumns]) {
+	rate, launch := 0.0, math.Inf(1)
 	for _, r := range rows {
-		if r.of.Tokens >= 16 && r.of.Batch*r.of.Tokens <= 131072 { // else no step of a server
-			taken = append(taken, r)
-		}
+		a := &r.of
+		flops := 2 * headDim * float64(a.Batch*a.Heads) * float64(a.Tokens) * float64(a.Tokens)
+		rate, launch = max(rate, flops/(r.Latency*1e-3)), min(launch, r.Latency)
 	}
-	if len(taken) < 40 {
-		return fmt.Errorf("tables: %s: %d points of prefill attention with KV of %s and heads of %d: "+
-			"want 40 or more", im.tables.dir, len(taken), kind, headDim)
+	figure := func(v float64, unit, what string) hw.Figure {
+		return hw.Figure{Value: round(v), Unit: unit, From: hw.Imported,
+			Source: source(rows[0].common, kernelsOf(rows), "; "+what)}
 	}
-	cost := func(f []float64) prefillCost { return prefillCost{f[0], f[1], f[2], f[3]} }
-	peak, hbm := im.card.GPU.PeakFP16.SI(), im.card.GPU.HBMBandwidth.SI()
-	c := cost(fit([]float64{10e-6, 0.6 * peak, 0.5 * hbm, 1}, len(taken),
-		func(f []float64, i int) float64 { c := cost(f); return c.seconds(&taken[i].of, ctas) },
-		func(i int) float64 { return taken[i].Latency * 1e-3 }))
-	var off []Judged
-	for i := range taken {
-		a := &taken[i].of
-		off = append(off, judged(float64(a.Batch*a.Tokens*a.Heads), taken[i].Latency*1e-3,
-			c.seconds(a, ctas), i%2 == 1))
-	}
-	im.title(rows[0].common)
-	im.judge("prefill_attention of "+kind, len(rows), off)
-	im.setPrefill(kind, c, source(rows[0].common, kernelsOf(rows),
-		"; fitted to half of the points: launch, rate, bytes besides, and what a diagonal tile wastes"))
-	return nil
-}
-
-// setPrefill writes a fit as rows. What a diagonal tile wastes is a smaller rate of short chunks.
-func (im *importer) setPrefill(kind string, c prefillCost, source string) {
-	figure := func(v float64, unit string) hw.Figure {
-		return hw.Figure{Value: round(v), Unit: unit, From: hw.Imported, Source: source}
-	}
-	rate := min(c.rate, im.card.GPU.PeakFP16.SI())
-	stream := figure(c.stream/1e9, "GB/s")
-	for i, q := range prefillQueries {
-		if i == 1 { // one row has it in full
-			source = "as the launch of 16 tokens"
-		}
-		r := hw.PrefillRow{Query: q, Launch: figure(c.launch*1e6, "us"),
-			Rate: figure(rate/(1+c.diagonal*queryTile/float64(q))/1e12, "TFLOP/s")}
-		if kind == "fp8" {
-			r.KV = kind
-		}
-		im.costs.Prefill = append(im.costs.Prefill, r)
-	}
-	if kind == "bf16" {
-		im.costs.Paged = im.paged
-		im.costs.Paged.Stream = stream
-	}
+	im.costs.Paged = im.paged
+	im.costs.Prefill = []hw.PrefillRow{{Query: int(prefillTokens[0]),
+		Launch: figure(launch*1e3, "us", "the shortest time"),
+		Rate:   figure(min(rate, im.card.GPU.PeakFP16.SI())/1e12, "TFLOP/s", "the highest rate")}}
 }

@@ -26,7 +26,7 @@ func (im *importer) allReduce() error {
 		im.missing(operation, "all-reduces are those of the card")
 		return nil
 	}
-	times := map[[3]float64]float64{}
+	times := map[hw.Sizes]float64{}
 	var kept []row[reduceColumns]
 	for _, r := range rows {
 		switch {
@@ -38,7 +38,7 @@ func (im *importer) allReduce() error {
 			return im.fault(operation, r.line, "want 2 GPUs or more and a message, got %d and %d", r.of.GPUs,
 				r.of.Message)
 		case 2*r.of.Message <= mostMessage:
-			times[[3]float64{float64(r.of.GPUs), float64(2 * r.of.Message), 1}] = r.Latency
+			times[hw.Sizes{float64(r.of.GPUs), float64(2 * r.of.Message)}] = r.Latency
 			kept = append(kept, r)
 		}
 	}
@@ -52,7 +52,7 @@ func (im *importer) allReduce() error {
 }
 
 // valuesOf are the values of one size in a table, rising.
-func valuesOf(times map[[3]float64]float64, size int) (all []float64) {
+func valuesOf(times map[hw.Sizes]float64, size int) (all []float64) {
 	for at := range times {
 		if !slices.Contains(all, at[size]) {
 			all = append(all, at[size])

@@ -44,7 +44,7 @@ var modelsOf = map[string]string{"deepseek-ai/DeepSeek-V3.2": "deepseek-v3.2",
 
 // selected fits the kernels of layers with an indexer to half of the modules.
 func (im *importer) selected() error {
-	p, err := im.profile()
+	p, err := im.costs.On(im.card)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (im *importer) selected() error {
 		var off []Judged
 		for i := range part.rows {
 			m := &part.rows[i]
-			off = append(off, judged(float64(m.work.Tokens), m.seconds, m.price(p), i%2 == 1))
+			off = append(off, Judged{float64(m.work.Tokens), m.seconds, m.price(p), i%2 == 1})
 		}
 		im.judge(part.name, len(part.rows), off)
 	}

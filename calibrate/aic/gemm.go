@@ -72,9 +72,9 @@ func (im *importer) gemms() error {
 
 func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
 	// the fastest of several kernels for one size is what an engine chooses
-	times := map[[3]float64]float64{}
+	times := map[hw.Sizes]float64{}
 	for _, r := range rows {
-		at := [3]float64{float64(r.of.M), float64(r.of.N), float64(r.of.K)}
+		at := hw.Sizes{float64(r.of.M), float64(r.of.N), float64(r.of.K)}
 		if t, ok := times[at]; !ok || r.Latency < t {
 			times[at] = r.Latency
 		}
@@ -103,15 +103,15 @@ var raggedTokens = []int64{9, 17, 33, 65, 97, 129, 193, 257, 513, 769, 1025, 128
 // removes them from times. It does so if they take longer than the multiple of 8 below, because
 // kernels with FP8 weights need aligned rows. A time that the host bounds is replaced by that of
 // the multiple below times the median ratio of the others.
-func (im *importer) raggedGrid(kind string, times map[[3]float64]float64,
+func (im *importer) raggedGrid(kind string, times map[hw.Sizes]float64,
 	rows []row[gemmColumns]) error {
-	ragged := map[[3]float64]float64{}
-	var hosted [][3]float64
+	ragged := map[hw.Sizes]float64{}
+	var hosted []hw.Sizes
 	var longer []float64
 	for at, t := range times {
 		if over := math.Mod(at[0], 8); at[0] > 8 && over != 0 {
 			ragged[at] = t
-			before := times[[3]float64{at[0] - over, at[1], at[2]}]
+			before := times[hw.Sizes{at[0] - over, at[1], at[2]}]
 			switch {
 			case kind == "fp8_block" && im.hosted[at]:
 				hosted = append(hosted, at)
@@ -124,7 +124,7 @@ func (im *importer) raggedGrid(kind string, times map[[3]float64]float64,
 		return nil
 	}
 	for _, at := range hosted {
-		if t := times[[3]float64{at[0] - math.Mod(at[0], 8), at[1], at[2]}]; t > 0 {
+		if t := times[hw.Sizes{at[0] - math.Mod(at[0], 8), at[1], at[2]}]; t > 0 {
 			ragged[at] = t * median(longer)
 		}
 	}
@@ -144,7 +144,7 @@ const worthRagged = 1.05
 // launches several kernels a GEMM, so no GEMM is faster than the shortest one of as many tokens.
 // Below twice that time the GEMM gets the time of FP8 with one scale a matrix, times the median
 // ratio of the two among GEMMs that the host does not bound.
-func (im *importer) aboveHost(times map[[3]float64]float64) {
+func (im *importer) aboveHost(times map[hw.Sizes]float64) {
 	shortest := map[float64]float64{}
 	for at, t := range times {
 		if s, ok := shortest[at[0]]; !ok || t < s {
@@ -161,7 +161,7 @@ func (im *importer) aboveHost(times map[[3]float64]float64) {
 		return
 	}
 	by := median(longer)
-	im.hosted = map[[3]float64]bool{}
+	im.hosted = map[hw.Sizes]bool{}
 	for at, t := range times {
 		if other, ok := im.fp8[at]; ok && t < 2*shortest[at[0]] {
 			times[at], im.hosted[at] = other*by, true
@@ -174,7 +174,7 @@ func (im *importer) aboveHost(times map[[3]float64]float64) {
 // climbs returns the sizes of tokens that the grid keeps. It drops a size one above a tile if the
 // time does not climb there, or if it climbs above the time of the next size: then the size is slow
 // because it is not aligned, and not because it needs another tile.
-func climbs(times map[[3]float64]float64) (tokens []int64) {
+func climbs(times map[hw.Sizes]float64) (tokens []int64) {
 	have := map[int64]bool{}
 	for at := range times {
 		have[int64(at[0])] = true
@@ -200,11 +200,11 @@ func median(all []float64) float64 {
 }
 
 // ratio is the median of times with b tokens over those with a, 0 where there are none.
-func ratio(times map[[3]float64]float64, a, b int64) float64 {
+func ratio(times map[hw.Sizes]float64, a, b int64) float64 {
 	var all []float64
 	for at, t := range times {
 		if at[0] == float64(a) && at[1] >= 1024 && at[2] >= 1024 {
-			if u, ok := times[[3]float64{float64(b), at[1], at[2]}]; ok {
+			if u, ok := times[hw.Sizes{float64(b), at[1], at[2]}]; ok {
 				all = append(all, u/t)
 			}
 		}

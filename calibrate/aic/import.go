@@ -42,8 +42,8 @@ type importer struct {
 	skipped map[string]int
 	judged  map[string][]Judged // by the name of a fit
 
-	fp8    map[[3]float64]float64 // GEMMs with one scale a matrix
-	hosted map[[3]float64]bool    // of fp8_block, that were not measured on the GPU alone
+	fp8    map[hw.Sizes]float64 // GEMMs with one scale a matrix
+	hosted map[hw.Sizes]bool    // of fp8_block, that were not measured on the GPU alone
 }
 
 // Import makes kernels from the tables in a folder. Everything is in SI units or carries its unit.
@@ -114,10 +114,10 @@ func (im *importer) title(c common) {
 
 // grid adds a grid made of a table's times (ms). It judges the grid by the measured points that lie
 // between its own.
-func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
+func (im *importer) grid(g hw.Grid, times map[hw.Sizes]float64, c common,
 	kernels []string) error {
 	all, filled := maps.Clone(times), 0
-	g.Each(func(sizes [3]float64) {
+	g.Each(func(sizes hw.Sizes) {
 		t, ok := all[sizes]
 		if !ok {
 			filled++
@@ -153,7 +153,7 @@ func (im *importer) grid(g hw.Grid, times map[[3]float64]float64, c common,
 		if !inside || g.Type == "fp8_block" && im.hosted[sizes] {
 			continue
 		}
-		at := judged(sizes[0]*sizes[1]*max(1, sizes[2]), t*1e-3, g.Seconds(sizes), !on)
+		at := Judged{sizes[0] * sizes[1] * max(1, sizes[2]), t * 1e-3, g.Seconds(sizes), !on}
 		if g.Kernel == hw.GridGEMM && sizes[0] > 8 && int(sizes[0])%8 != 0 && !on {
 			odd = append(odd, at)
 		} else {
@@ -198,9 +198,12 @@ func rising(g *hw.Grid) {
 
 // inProportion is the time of sizes that a table leaves out because they are large: the least that
 // a smaller size gives in proportion to the work, as what is fixed does not grow; 0 where there is
-// none.
-func inProportion(g *hw.Grid, times map[[3]float64]float64, sizes [3]float64) (t float64) {
+// none. Attention of a prompt grows with the square of its tokens, so it is never of fewer tokens.
+func inProportion(g *hw.Grid, times map[hw.Sizes]float64, sizes hw.Sizes) (t float64) {
 	for i, a := range g.Axes {
+		if i == 0 && g.OfPrompts() {
+			continue
+		}
 		if at := slices.Index(a.At, sizes[i]); at > 0 {
 			smaller := sizes
 			smaller[i] = a.At[at-1]
@@ -213,7 +216,7 @@ func inProportion(g *hw.Grid, times map[[3]float64]float64, sizes [3]float64) (t
 }
 
 // place reports whether sizes are within the grid, and whether they are one of its points.
-func place(g *hw.Grid, sizes [3]float64) (inside, on bool) {
+func place(g *hw.Grid, sizes hw.Sizes) (inside, on bool) {
 	inside, on = true, true
 	for i, a := range g.Axes {
 		_, found := slices.BinarySearch(a.At, sizes[i])
@@ -239,11 +242,6 @@ func digits(x float64, n int) float64 {
 
 // bases names, by a card's fa2 kernels, the kernels that give the costs that no table has.
 var bases = map[string]string{"hopper-mma": "hopper-fa3", "ampere": "ampere-fa2"}
-
-// profile is the card with the kernels that are imported so far.
-func (im *importer) profile() (*hw.Profile, error) {
-	return im.costs.On(im.card)
-}
 
 // machine returns the card and the built-in kernels that give what no table has.
 func (im *importer) machine(dir string, opts Options) (*hw.Card, string, error) {

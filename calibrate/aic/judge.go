@@ -18,10 +18,6 @@ type Judged struct {
 	Unseen           bool // no grid or fit was made of it
 }
 
-func judged(size, measured, priced float64, unseen bool) Judged {
-	return Judged{size, measured, priced, unseen}
-}
-
 // judge adds how far a model is from times that it was not made of, and flags it as a measured
 // calibration flags its fits. The worst point flags nothing: among thousands that a table has once,
 // it is the table's own.

@@ -20,7 +20,7 @@ var (
 // whole modules.
 func (im *importer) latent() error {
 	const context, generation = "mla_context_module_perf", "mla_generation_module_perf"
-	p, err := im.profile()
+	p, err := im.costs.On(im.card)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (im *importer) latent() error {
 // grid by the modules that are no point of it.
 func (im *importer) latentGrid(g hw.Grid, part string, weightBytes int, modules []module,
 	c common) error {
-	times := map[[3]float64]float64{}
+	times := map[hw.Sizes]float64{}
 	var gaps []float64
 	for i := range modules {
 		m := &modules[i]
@@ -102,8 +102,8 @@ func (im *importer) latentGrid(g hw.Grid, part string, weightBytes int, modules 
 		}
 		at := m.sizes()
 		if inside, on := place(made, at); inside && !(on && m.model.WeightBytesEach == weightBytes) {
-			off = append(off, judged(float64(m.work.Tokens), m.seconds,
-				m.linears+made.Seconds(at)+1e-3*(gap-launch), true))
+			off = append(off, Judged{float64(m.work.Tokens), m.seconds,
+				m.linears + made.Seconds(at) + 1e-3*(gap-launch), true})
 		}
 	}
 	im.judge("latents, "+part+" modules, KV of "+g.Type, len(times), off)
@@ -111,10 +111,10 @@ func (im *importer) latentGrid(g hw.Grid, part string, weightBytes int, modules 
 }
 
 // sizes returns where a module stands on the axes of its grid.
-func (m *module) sizes() [3]float64 {
+func (m *module) sizes() hw.Sizes {
 	heads := float64(m.model.QHeads)
 	if n := float64(m.work.Decodes); n > 0 {
-		return [3]float64{n, float64(m.work.DecodeTokens) / n, heads}
+		return hw.Sizes{n, float64(m.work.DecodeTokens) / n, heads}
 	}
-	return [3]float64{float64(m.work.Prefill[0].Query), float64(len(m.work.Prefill)), heads}
+	return hw.Sizes{float64(m.work.Prefill[0].Query), float64(len(m.work.Prefill)), heads}
 }

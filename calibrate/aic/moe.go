@@ -122,8 +122,8 @@ func (im *importer) fitExperts(kind string, rows []row[expertColumns]) {
 	c.bytes, c.compute, c.each = min(c.bytes, hbm), min(c.compute, peak), max(c.each, 1e-12)
 	var off []Judged
 	for i := range rows {
-		off = append(off, judged(float64(rows[i].of.Tokens), rows[i].Latency*1e-3,
-			c.seconds(&rows[i].of, bytes), i%2 == 1))
+		off = append(off, Judged{float64(rows[i].of.Tokens), rows[i].Latency * 1e-3,
+			c.seconds(&rows[i].of, bytes), i%2 == 1})
 	}
 	im.title(rows[0].common)
 	im.judge("experts of "+kind, len(rows), off)
