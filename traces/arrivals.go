@@ -8,10 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
-
-// latest bounds every time in this package, well inside des.Time's 292 years.
-const latest = 9_000_000_000 * des.Second
 
 // A clock says when the next request arrives; io.EOF when no more do.
 type clock interface{ next() (des.Time, error) }
@@ -52,9 +50,9 @@ func gammaGaps(rng *rand.Rand, rate, cv float64) func() float64 {
 
 func (p *process) next() (des.Time, error) {
 	gap := p.gap()
-	if math.IsNaN(gap) || gap > (latest-p.now).Seconds() {
+	if math.IsNaN(gap) || gap > (rows.Latest-p.now).Seconds() {
 		return 0, fmt.Errorf("arrival after %v years: workload.rate is too low for workload.requests",
-			int(latest.Seconds()/(365.25*86400)))
+			int(rows.Latest.Seconds()/(365.25*86400)))
 	}
 	p.now += des.FromSeconds(gap)
 	return p.now, nil
@@ -66,9 +64,9 @@ func replay(at des.Time, speed float64) (des.Time, error) {
 		return at, nil
 	}
 	t := float64(at) / speed
-	if t > float64(latest) {
+	if t > float64(rows.Latest) {
 		return 0, fmt.Errorf("workload.speed = %v: the trace would last more than %v s", speed,
-			latest.Seconds())
+			rows.Latest.Seconds())
 	}
 	return des.Time(math.Round(t)), nil
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // clients are those of a closed loop: each thinks, sends a request, has its answer, thinks again.
@@ -27,7 +28,7 @@ func (c *clients) next() (des.Time, error) {
 
 // after is so many seconds after a time; mean is what workload.think_s says.
 func after(at des.Time, seconds, mean float64) (des.Time, error) {
-	if seconds > (latest - at).Seconds() {
+	if seconds > (rows.Latest - at).Seconds() {
 		return 0, fmt.Errorf("arrival after 285 years: workload.think_s = %g is too long for "+
 			"workload.requests", mean)
 	}

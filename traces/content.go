@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // The project's own CSV writes content as id:tokens of each piece, a space between, and > with the
@@ -25,8 +26,8 @@ func contentText(c *prefix.Content) string {
 	return strings.Join(parts, " ")
 }
 
-// parseContent reads what contentText writes, of a prompt of so many tokens.
-func parseContent(key, text string, prompt int) (*prefix.Content, error) {
+// ParseContent reads what contentText writes, of a prompt of so many tokens.
+func ParseContent(key, text string, prompt int) (*prefix.Content, error) {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {
 		return nil, nil
@@ -39,16 +40,16 @@ func parseContent(key, text string, prompt int) (*prefix.Content, error) {
 		tokens, bad := strconv.Atoi(count)
 		switch {
 		case err != nil, answer == piece, answer && (id == 0 || i < len(fields)-1):
-			return nil, &valueError{key, f, "want pieces as id:tokens and, at the end, > and the " +
-				"name of the output's text, not 0, or nothing: 7:512 8:88 >9"}
+			return nil, rows.Wrong(key, f, "want pieces as id:tokens and, at the end, > and the "+
+				"name of the output's text, not 0, or nothing: 7:512 8:88 >9")
 		case answer:
 			c.Answer = id
 			continue
-		case bad != nil || tokens < 1 || tokens > maxTokens:
-			return nil, &valueError{key, f, "not a piece of a whole number of tokens, at least 1"}
+		case bad != nil || tokens < 1 || tokens > rows.MaxTokens:
+			return nil, rows.Wrong(key, f, "not a piece of a whole number of tokens, at least 1")
 		}
 		if sum += tokens; sum > prompt {
-			return nil, &valueError{key, f, "goes beyond the prompt, which has " + plural(prompt, "token")}
+			return nil, rows.Wrong(key, f, "goes beyond the prompt, which has "+rows.Plural(prompt, "token"))
 		}
 		c.Prompt = append(c.Prompt, prefix.Piece{ID: id, Tokens: tokens})
 	}

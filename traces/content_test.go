@@ -12,7 +12,7 @@ import (
 
 // Each of hash_ids is a piece of 512 tokens, the last one what remains.
 func TestMooncakeContent(t *testing.T) {
-	src, _, err := openPath("testdata/mooncake.jsonl", wholeFile(""))
+	src, _, err := openTrace("testdata/mooncake.jsonl", wholeFile(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestContentText(t *testing.T) {
 		{Prompt: []prefix.Piece{{ID: 0, Tokens: 7}}},
 		{Prompt: []prefix.Piece{{ID: 1 << 63, Tokens: 7}, {ID: 2, Tokens: 3}}, Answer: 1<<64 - 1},
 	} {
-		if got, err := parseContent("k", contentText(c), 10); err != nil || !reflect.DeepEqual(got, c) {
+		if got, err := ParseContent("k", contentText(c), 10); err != nil || !reflect.DeepEqual(got, c) {
 			t.Errorf("%+v reads as %+v, %v", c, got, err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestConvertSaysWhatItLoses(t *testing.T) {
 {"timestamp": 0, "input_length": 9, "output_length": 1, "hash_ids": [7]}
 `)
 	var out strings.Builder
-	lost, err := ConvertTo(t.Context(), &out, path, "")
+	_, lost, err := ConvertTo(t.Context(), &out, path, "")
 	if err != nil || len(lost) != 2 || !strings.Contains(lost[0].Text, "1 row without hash_ids") ||
 		!strings.Contains(lost[1].Text, "content of 1 request is not written") {
 		t.Errorf("%q, %v", lost, err)

@@ -11,7 +11,9 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // Convert writes a trace in the project's own CSV and returns how many requests it has and what
@@ -19,48 +21,55 @@ import (
 // trace without times makes a file without them. The file appears whole or not at all.
 func Convert(ctx context.Context, in, format, out string) (requests int, warnings []warn.Warning,
 	err error) {
-	if format != "" {
-		if err := oneOf("format", format, FormatNames()); err != nil {
-			return 0, nil, err
-		}
-	}
-	o := wholeFile(format)
-	o.once = true
-	src, _, err := openPath(in, o)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer src.Close()
 	f, err := files.Create(out, in)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer f.Cleanup()
-	requests, lost, err := writeOwn(ctx, f, src)
-	if err != nil {
+	if requests, warnings, err = ConvertTo(ctx, f, in, format); err != nil {
 		return 0, nil, err
 	}
 	if err := f.CloseAtomicallyReplace(); err != nil {
 		return 0, nil, fmt.Errorf("%s: %w", out, err)
 	}
-	return requests, append(src.warnings(), lost...), nil
+	return requests, warnings, nil
 }
 
 // ConvertTo is Convert to a stream.
-func ConvertTo(ctx context.Context, w io.Writer, in, format string) (warnings []warn.Warning,
-	err error) {
-	o := wholeFile(format)
-	o.once = true
-	src, _, err := openPath(in, o)
+func ConvertTo(ctx context.Context, w io.Writer, in, format string) (requests int,
+	warnings []warn.Warning, err error) {
+	src, _, err := openOnce(in, format, Llama2)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer src.Close()
-	_, lost, err := writeOwn(ctx, w, src)
+	requests, lost, err := writeOwn(ctx, w, src)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	return append(src.warnings(), lost...), nil
+	return requests, append(src.warnings(), lost...), nil
+}
+
+// Write writes requests in the project's own CSV. They are in order of time, the first at 0.
+func Write(w io.Writer, requests []sim.Arrival) error {
+	_, _, err := writeOwn(context.Background(), w, &listed{left: requests})
+	return err
+}
+
+// listed is a source of requests that are known.
+type listed struct {
+	generated
+	left []sim.Arrival
+}
+
+func (*listed) timed() bool { return true }
+
+func (l *listed) next() (a sim.Arrival, err error) {
+	if len(l.left) == 0 {
+		return a, io.EOF
+	}
+	a, l.left = l.left[0], l.left[1:]
+	return a, nil
 }
 
 // writeOwn writes every request of a source and returns their number and what is lost. There is a
@@ -120,7 +129,7 @@ func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 		if count > 0 {
 			lost = append(lost, warn.New(warn.TraceContent,
 				"the %s of %s is not written: the first has none", what,
-				plural(count, "request")))
+				rows.Plural(count, "request")))
 		}
 	}
 	slices.SortFunc(lost, func(a, b warn.Warning) int { return cmp.Compare(a.Text, b.Text) })

@@ -45,7 +45,7 @@ func (s Spec) meanTurns() int {
 }
 
 func countRows(s Spec) int {
-	src, _, err := openPath(s.Trace, wholeFile(s.Format))
+	src, _, err := openTrace(s.Trace, wholeFile(s.Format))
 	if err != nil {
 		return 0
 	}

@@ -1,14 +1,15 @@
 package traces
 
 import (
-	"bytes"
-	"encoding/csv"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // A csvFormat says which columns of a CSV file mean what. Names are compared without regard to
@@ -24,102 +25,63 @@ type csvFormat struct {
 	zeroFails                 bool     // has rows of 0 tokens: requests that were never served
 }
 
-// missing returns the first column that a header lacks, or "".
-func (f *csvFormat) missing(header []string) string {
-	need := []string{f.time, f.prompt, f.output}
-	if f.timeOptional {
-		need = need[1:]
-	}
-	for _, name := range need {
-		if columnOf(header, name) < 0 {
-			return name
-		}
-	}
-	return ""
-}
+// columns are where those of a format are in a file; -1 when the file lacks it.
+type columns struct{ time, prompt, output, set, session, content, images int }
 
-// columnOf returns the place of a column in the header, or -1.
-func columnOf(header []string, name string) int {
-	return slices.IndexFunc(header, func(h string) bool {
-		return name != "" && strings.EqualFold(strings.TrimSpace(h), name)
-	})
-}
-
-// csvDecoder reads the rows below a header.
-type csvDecoder struct {
+// csvLines reads the rows below a header.
+type csvLines struct {
 	csvFormat
-	fields                            []string // of the last row; used again
-	width                             int      // fields of the header
-	timeAt, promptAt, outputAt, setAt int      // columns; -1 when the file lacks it
-	sessionAt, contentAt, imagesAt    int
-	pictured                          int      // rows with images
-	dropped                           []string // columns
-	names                             map[string]string
+	table    *rows.Table
+	at       columns
+	pictured int // rows with images
+	names    map[string]string
 }
 
-// newCSV returns the decoder for a file with the given header.
-func newCSV(f csvFormat, header []string) (*csvDecoder, error) {
-	if columnOf(header, f.time) < 0 && columnOf(header, f.alsoTime) >= 0 {
+// newCSV returns the rows of a table that has the columns of a format.
+func newCSV(f csvFormat, t *rows.Table) *csvLines {
+	if t.Column(f.time) < 0 && t.Column(f.alsoTime) >= 0 {
 		f.time = f.alsoTime
 	}
-	if name := f.missing(header); name != "" {
-		return nil, &valueError{"header", strings.Join(header, ","), "has no column " + name}
-	}
-	for i, h := range header {
-		if h = strings.TrimSpace(h); h != "" && columnOf(header[:i], h) >= 0 {
-			return nil, &valueError{"header", strings.Join(header, ","), "has column " + h + " twice"}
-		}
-	}
-	d := &csvDecoder{
-		csvFormat: f, width: len(header), names: map[string]string{},
-		timeAt: columnOf(header, f.time), promptAt: columnOf(header, f.prompt),
-		outputAt: columnOf(header, f.output), setAt: columnOf(header, f.set),
-		sessionAt: columnOf(header, f.session), contentAt: columnOf(header, f.content),
-		imagesAt: columnOf(header, f.images),
-	}
-	read := append([]string{f.time, f.prompt, f.output, f.set, f.session, f.content, f.images},
-		f.idle...)
-	for _, h := range header {
-		if h = strings.TrimSpace(h); h != "" && columnOf(read, h) < 0 {
-			d.dropped = append(d.dropped, h)
-		}
-	}
-	return d, nil
+	return &csvLines{csvFormat: f, table: t, names: map[string]string{}, at: columns{t.Column(f.time),
+		t.Column(f.prompt), t.Column(f.output), t.Column(f.set), t.Column(f.session),
+		t.Column(f.content), t.Column(f.images)}}
 }
 
-// columns lists the columns of the format that the file lacks.
-func (d *csvDecoder) columns() (missing []string) {
-	for name, at := range map[string]int{d.time: d.timeAt, d.set: d.setAt, d.session: d.sessionAt,
-		d.content: d.contentAt} {
-		if name != "" && at < 0 {
-			missing = append(missing, name)
-		}
-	}
-	slices.Sort(missing)
-	return missing
-}
+func (d *csvLines) line() int                   { return d.table.Line() }
+func (d *csvLines) fault(err error) *rows.Error { return d.table.Fault(err) }
+func (d *csvLines) file() *rows.File            { return d.table.File }
+func (d *csvLines) sessionKey() string          { return d.session }
+func (d *csvLines) texts() bool                 { return false }
 
-func (d *csvDecoder) timeKey() string {
-	if d.timeAt < 0 {
+func (d *csvLines) timeKey() string {
+	if d.at.time < 0 {
 		return ""
 	}
 	return d.time
 }
 
-func (d *csvDecoder) decode(line []byte) (r row, err error) {
-	if d.fields, err = splitCSV(d.fields[:0], line); err != nil {
+func (d *csvLines) next() (row, error) {
+	cells, err := d.table.Next()
+	if err != nil {
 		return row{}, err
 	}
-	if len(d.fields) != d.width {
-		return row{}, &valueError{"line", string(line), "has " + plural(len(d.fields), "field") +
-			", the header has " + plural(d.width, "column")}
+	r, err := d.decode(cells)
+	if err != nil {
+		return row{}, d.fault(err)
 	}
-	if d.timeAt >= 0 {
-		r.stamp = d.fields[d.timeAt]
+	return r, nil
+}
+
+func (d *csvLines) decode(cells []string) (r row, err error) {
+	if err := d.table.Whole(cells); err != nil {
+		return row{}, err
+	}
+	if d.at.time >= 0 {
+		r.stamp = cells[d.at.time]
 		if d.unit == 0 {
-			r.at, err = parseStamp(d.time, r.stamp)
+			r.at, err = rows.Stamp(d.time, r.stamp)
 		} else {
-			r.at, err = parseTime(d.time, r.stamp, d.unit)
+			r.at, err = rows.Time(d.time, r.stamp, d.unit)
 		}
 		if err != nil {
 			return row{}, err
@@ -129,65 +91,89 @@ func (d *csvDecoder) decode(line []byte) (r row, err error) {
 	if d.zeroFails {
 		least = 0
 	}
-	if r.output, err = parseTokens(d.output, d.fields[d.outputAt], least); err != nil {
+	if r.output, err = rows.Tokens(d.output, cells[d.at.output], least); err != nil {
 		return row{}, err
 	}
-	if r.prompt, err = parseTokens(d.prompt, d.fields[d.promptAt], least); err != nil {
+	if r.prompt, err = rows.Tokens(d.prompt, cells[d.at.prompt], least); err != nil {
 		return row{}, err
 	}
 	if r.output == 0 || r.prompt == 0 {
 		r.skip = failed
 	}
-	if d.setAt >= 0 {
-		r.set = d.name(readName(d.fields[d.setAt]))
+	if d.at.set >= 0 {
+		r.set = d.name(readName(cells[d.at.set]))
 	}
-	if d.sessionAt >= 0 {
-		r.session = strings.Clone(readName(d.fields[d.sessionAt]))
+	if d.at.session >= 0 {
+		r.session = strings.Clone(readName(cells[d.at.session]))
 	}
-	if d.imagesAt >= 0 {
-		if n := strings.TrimSpace(d.fields[d.imagesAt]); n != "" && n != "0" {
+	if d.at.images >= 0 {
+		if n := strings.TrimSpace(cells[d.at.images]); n != "" && n != "0" {
 			d.pictured++
 		}
 	}
-	if d.contentAt >= 0 {
-		r.content, err = parseContent(d.content, d.fields[d.contentAt], r.prompt)
+	if d.at.content >= 0 {
+		r.content, err = ParseContent(d.content, cells[d.at.content], r.prompt)
 	}
 	return r, err
 }
 
-// check returns what is wrong with a line that nobody reads. It leaves the decoder as it is. Lines
-// whose cells look like numbers or times are not decoded, because files have millions of them.
-func (d *csvDecoder) check(line []byte) error {
-	width, plain := 0, bytes.IndexByte(line, '"') < 0
-	for rest, more := line, plain; more; width++ {
-		var cell []byte
-		cell, rest, more = bytes.Cut(rest, []byte(","))
-		if width == d.promptAt || width == d.outputAt || width == d.timeAt {
-			plain = plain && len(cell) > 0 && cell[0] >= '1' && cell[0] <= '9' && !odd(cell)
+// rest goes on behind a row that has a wrong value, and returns what is wrong with the first such.
+func (d *csvLines) rest() (n int, damage error) {
+	unseen := *d
+	for ; ; n++ {
+		cells, err := d.table.Next()
+		switch {
+		case err == nil:
+			_, err = unseen.decode(cells)
+			if err != nil && damage == nil {
+				damage = d.fault(err)
+			}
+		case damage != nil || err == io.EOF:
+			return n, damage
+		default:
+			return n, err
 		}
 	}
-	if plain && width == d.width {
-		return nil
-	}
-	c := *d
-	_, err := c.decode(line)
-	d.fields = c.fields
-	return err
 }
 
-// odd says whether a cell has what neither whole numbers nor times are written with.
-func odd(cell []byte) bool {
-	for _, b := range cell {
-		if (b < '0' || b > '9') && b != '.' && b != ':' && b != '-' && b != ' ' {
-			return true
+func (d *csvLines) warnings(kept int) (w []warn.Warning) {
+	file := d.table.File.Name
+	if d.table.Open() {
+		w = append(w, warn.New(warn.TraceContent,
+			"the last line has no line end: %s:%d; if the file was cut "+
+				"short, its last number may be, too", file, d.line()).About("last line"))
+	}
+	w = append(w, d.unread()...)
+	if d.pictured > 0 {
+		w = append(w, warn.New(warn.TraceContent,
+			"%d of %s have images (%s): their encoder's time and tokens are "+
+				"left out: %s", d.pictured, rows.Plural(kept, "request"), d.images, file).About("images"))
+	}
+	return w
+}
+
+// unread warns of columns that are not read, with what the file lacks and they may be meant for.
+func (d *csvLines) unread() []warn.Warning {
+	var missing, dropped []string
+	of := []string{d.content, d.session, d.set, d.time}
+	for _, name := range of {
+		if name != "" && d.table.Column(name) < 0 {
+			missing = append(missing, name)
 		}
 	}
-	return false
+	slices.Sort(missing)
+	read := append(append(of, d.prompt, d.output, d.images), d.idle...)
+	for _, h := range d.table.Header {
+		if h != "" && !slices.ContainsFunc(read, func(n string) bool { return strings.EqualFold(n, h) }) {
+			dropped = append(dropped, h)
+		}
+	}
+	return unread("column", dropped, missing, d.table.File.Name)
 }
 
 // name keeps one copy of each of the first names of sets, so that requests do not keep their
 // whole line in memory. A file with a new name on every line must not fill the table.
-func (d *csvDecoder) name(s string) string {
+func (d *csvLines) name(s string) string {
 	if kept, ok := d.names[s]; ok {
 		return kept
 	}
@@ -215,24 +201,4 @@ func readName(cell string) string {
 		}
 	}
 	return s
-}
-
-// splitCSV appends the fields of one line. A quoted field cannot span lines: no trace needs it,
-// and a stray quote must not swallow the rest of a file.
-func splitCSV(fields []string, line []byte) ([]string, error) {
-	if bytes.IndexByte(line, '"') < 0 {
-		rest, more := string(line), true
-		for more {
-			var field string
-			field, rest, more = strings.Cut(rest, ",")
-			fields = append(fields, field)
-		}
-		return fields, nil
-	}
-	quoted, err := csv.NewReader(bytes.NewReader(line)).Read()
-	if err != nil {
-		return fields, &valueError{"line", string(line), "not valid CSV: a quote is left open or " +
-			"stands inside a field"}
-	}
-	return append(fields, quoted...), nil
 }

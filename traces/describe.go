@@ -66,17 +66,11 @@ const (
 // file, but with what its prompts contain where it says so. An empty format recognises it. Every
 // line is checked, times in order included. It ends with the context.
 func Describe(ctx context.Context, path, format string, kv ...KV) (Description, error) {
-	if format != "" {
-		if err := oneOf("format", format, FormatNames()); err != nil {
-			return Description{}, err
-		}
-	}
-	o := wholeFile(format)
-	o.once = true
+	tokenizer := Llama2
 	if len(kv) > 0 && kv[0].Tokenizer != "" {
-		o.tokenizer = kv[0].Tokenizer
+		tokenizer = kv[0].Tokenizer
 	}
-	src, format, err := openPath(path, o)
+	src, format, err := openOnce(path, format, tokenizer)
 	if err != nil {
 		return Description{}, err
 	}
@@ -95,8 +89,8 @@ func Describe(ctx context.Context, path, format string, kv ...KV) (Description, 
 	d := c.describe(src.timed())
 	d.Path, d.Format = files.Label(path), format
 	d.Warnings = append(src.warnings(), c.reused.warnings()...)
-	if len(kv) > 0 && kv[0].Guess && counts(src) {
-		d.Warnings = append(d.Warnings, GuessedTokenizer(kv[0].Model, string(o.tokenizer)))
+	if len(kv) > 0 && kv[0].Guess && src.texts() {
+		d.Warnings = append(d.Warnings, GuessedTokenizer(kv[0].Model, string(tokenizer)))
 	}
 	return d, nil
 }

@@ -1,10 +1,8 @@
 package traces
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -19,41 +17,13 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func TestDescribeGolden(t *testing.T) {
-	for _, name := range []string{"azure2023.csv", "burstgpt.csv", "vidur_lengths.csv", "own.csv",
-		"longbench"} {
-		d, err := Describe(t.Context(), filepath.Join("testdata", name), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got bytes.Buffer
-		if err := d.WriteTable(&got); err != nil {
-			t.Fatal(err)
-		}
-		golden := filepath.Join("testdata", "describe_"+name+".golden")
-		if *update {
-			if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got.Bytes(), want) {
-			t.Errorf("%s (go test -update rewrites it):\n%s\nwant\n%s", golden, got.Bytes(), want)
-		}
-	}
-}
 
 // Percentiles are those of the sorted values, linear between neighbours.
 func TestDescribeAgainstSorting(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		tokens := rapid.SliceOfN(rapid.IntRange(1, maxTokens), 1, 200).Draw(rt, "tokens")
+		tokens := rapid.SliceOfN(rapid.IntRange(1, rows.MaxTokens), 1, 200).Draw(rt, "tokens")
 		c := newCensus(nil)
 		var values []float64
 		sum := 0.0
@@ -109,7 +79,7 @@ func TestInterrupted(t *testing.T) {
 	_, described := Describe(ctx, file, "")
 	_, drawn := DescribeWorkload(ctx, "w", DefaultSpec(), 1, "")
 	_, _, converted := Convert(ctx, file, "", out)
-	_, written := ConvertTo(ctx, io.Discard, file, "")
+	_, _, written := ConvertTo(ctx, io.Discard, file, "")
 	for _, err := range []error{described, drawn, converted, written} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("interrupted: %v", err)
@@ -143,7 +113,7 @@ func TestConvertKeepsRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		read := func(path, want string) (as []sim.Arrival, timed bool) {
-			src, format, err := openPath(path, wholeFile(""))
+			src, format, err := openTrace(path, wholeFile(""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,8 +136,8 @@ func TestConvertKeepsRequests(t *testing.T) {
 
 func TestConvertTimesAreExact(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		want := des.Time(rapid.Int64Range(0, int64(latest)).Draw(rt, "time"))
-		got, err := parseTime("k", decimal(want), des.Second)
+		want := des.Time(rapid.Int64Range(0, int64(rows.Latest)).Draw(rt, "time"))
+		got, err := rows.Time("k", decimal(want), des.Second)
 		if err != nil || got != want {
 			rt.Fatalf("%s reads as %d, %v; want %d", decimal(want), got, err, want)
 		}
@@ -217,7 +187,7 @@ func TestConvertIsAtomic(t *testing.T) {
 		t.Errorf("the input is now %q, %v", text, err)
 	}
 	var stream strings.Builder
-	if _, err := ConvertTo(t.Context(), &stream, in, ""); err != nil ||
+	if _, _, err := ConvertTo(t.Context(), &stream, in, ""); err != nil ||
 		stream.String() != "arrived_s,prompt_tokens,output_tokens,set\n0.000000000,1,1,\n" {
 		t.Errorf("to a stream: %q, %v", stream.String(), err)
 	}

@@ -18,15 +18,14 @@
 //
 // and for a request that is read from a file
 //
-//	open.go      file or folder, which format; formats.go lists the formats
-//	reader.go    line by line to requests; lines.go bounds the length of a line
-//	csv.go, longbench.go, mooncake.go
-//	             CSV and JSON formats
+//	open.go      file or folder, and which format; formats.go lists the formats
+//	rows         package: bytes, unpacked, to records of CSV or JSON with their lines
+//	csv.go, jsonlines.go with longbench.go and mooncake.go
+//	             records to rows
+//	reader.go    rows to requests
 //	sharegpt.go  conversations, whose texts texts.go counts
 //	folder.go    the files of a LongBench folder mixed into one trace
 //
-// measured.go reads the record of a real server, its requests with their latencies:
-// measured_csv.go, measured_vllm.go, measured_inferenceperf.go, measured_guidellm.go, a format
-// each. describe.go, with what prefix caches find (reuse.go), convert.go
-// and count.go serve the command line.
+// describe.go, with what prefix caches find (reuse.go), convert.go and count.go serve the command
+// line. Package records, below this one, reads logs of real servers.
 package traces

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -68,28 +67,6 @@ func TestRowsWithoutContent(t *testing.T) {
 	for _, w := range [][]string{warn.Texts(s.Warnings()), warn.Texts(d.Warnings)} {
 		if len(w) != 1 || w[0] != want {
 			t.Errorf("%q, want %q", w, want)
-		}
-	}
-}
-
-// A record's arrivals may have the name that a trace's have.
-func TestRecordsArriveUnderBothNames(t *testing.T) {
-	for _, name := range []string{"arrival_s", "arrived_s"} {
-		at, err := measuredHeader([]string{"e2e_s", name, "prompt_tokens", "output_tokens", "ttft_s"})
-		if err != nil || at[0] != 1 {
-			t.Errorf("%s: column %d, %v", name, at[0], err)
-		}
-	}
-}
-
-// 1_0 is no way to write 10 in data.
-func TestNumbersAreDecimal(t *testing.T) {
-	for _, text := range []string{"1_0", "0x10", "0X1p4"} {
-		if _, err := parseTokens("k", text, 1); err == nil || !strings.Contains(err.Error(), "whole") {
-			t.Errorf("%s: %v", text, err)
-		}
-		if _, err := parseTime("k", text, 1); err == nil {
-			t.Errorf("%s as a time is taken", text)
 		}
 	}
 }

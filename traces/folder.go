@@ -1,7 +1,6 @@
 package traces
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,31 +11,56 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // folder mixes the LongBench files of a folder into one trace, as the paper does: the next
 // request comes from a file drawn in proportion to the requests that remain in it, so that any
 // prefix of the trace has the sets in their proportions.
 type folder struct {
-	path  string
-	rng   *rand.Rand
-	files []*folderFile // not yet at their end
-	all   []*folderFile
-	left  int // lines in files
-	kept  int
+	path      string
+	tokenizer Tokenizer
+	rng       *rand.Rand
+	files     []*folderFile // not yet at their end
+	all       []*folderFile
+	left      int // records in files
+	kept      int
 }
 
 type folderFile struct {
 	*reader
-	left int // lines
+	left int // records
+}
+
+// openMember opens a file of a folder and counts its records, each an object.
+func openMember(path string, o options) (*folderFile, error) {
+	f, err := rows.Open(path, true)
+	if err != nil {
+		return nil, err
+	}
+	n, err := (&jsonLines{values: rows.NewValues(f)}).rest()
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	src, _, err := openTrace(path, o)
+	if err != nil {
+		return nil, err
+	}
+	r := src.(*reader)
+	r.member = true
+	return &folderFile{r, n}, nil
 }
 
 // openFolder opens every *.jsonl file of a folder, packed or not. X_e.jsonl of LongBench-E samples
 // the same task as X.jsonl and is skipped when both exist.
-func openFolder(path string, o options) (*folder, error) {
+func openFolder(path string, o options) (source, string, error) {
+	if o.format != "" && o.format != FormatLongBench {
+		return nil, "", fmt.Errorf("%s: a folder; only LongBench is read from a folder, give one file "+
+			"for format %q", path, o.format)
+	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var paths []string // in order of name
 	seen := map[string]bool{}
@@ -47,32 +71,28 @@ func openFolder(path string, o options) (*folder, error) {
 		}
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("%s: a folder without .jsonl files; give a folder of LongBench files, "+
-			"or one file", path)
+		return nil, "", fmt.Errorf("%s: a folder without .jsonl files; give a folder of LongBench "+
+			"files, or one file", path)
 	}
 	o.format = FormatLongBench
-	f := &folder{path: path, rng: o.order}
+	f := &folder{path: path, tokenizer: o.tokenizer, rng: o.order}
 	for _, p := range paths {
 		set, _ := setOfFile(filepath.Base(p))
 		if plain, e := strings.CutSuffix(set, "_e"); e && seen[plain] {
 			continue
 		}
-		n, err := countLines(p)
+		file, err := openMember(p, o)
 		if err == nil {
-			var r *reader
-			if r, _, err = openReader(p, o); err == nil {
-				r.member = true
-				f.all = append(f.all, &folderFile{r, n})
-				f.left += n
-			}
+			f.all = append(f.all, file)
+			f.left += file.left
 		}
 		if err != nil {
 			f.Close()
-			return nil, err
+			return nil, "", err
 		}
 	}
 	f.files = append(f.files, f.all...)
-	return f, nil
+	return f, FormatLongBench, nil
 }
 
 func (f *folder) next() (sim.Arrival, error) {
@@ -97,7 +117,7 @@ func (f *folder) next() (sim.Arrival, error) {
 		return a, err
 	}
 	if f.kept == 0 {
-		return sim.Arrival{}, &LineError{File: f.path, Problem: "no requests of workload.datasets in it"}
+		return sim.Arrival{}, &rows.Error{File: f.path, Problem: "no requests of workload.datasets in it"}
 	}
 	return sim.Arrival{}, io.EOF
 }
@@ -114,6 +134,7 @@ func (f *folder) draw() int {
 }
 
 func (f *folder) timed() bool { return false }
+func (f *folder) texts() bool { return true }
 
 func (f *folder) warnings() []warn.Warning {
 	if len(f.all) == 0 {
@@ -127,8 +148,7 @@ func (f *folder) warnings() []warn.Warning {
 	if excluded > 0 {
 		w = append(w, unnamed(excluded, f.path))
 	}
-	e := f.all[0].dec.(*longBench)
-	return append(w, estimated(f.path, e.tokenizer))
+	return append(w, estimated(f.path, f.tokenizer))
 }
 
 func (f *folder) rest() (int, error) { return f.left, nil }
@@ -139,28 +159,6 @@ func (f *folder) Close() error {
 		errs = append(errs, file.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// countLines counts the lines of a file that are not blank. Each is an object, as far as its ends
-// say.
-func countLines(path string) (int, error) {
-	text, shut, err := openText(path, true)
-	if err != nil {
-		return 0, err
-	}
-	defer shut()
-	l := newLines(path, text)
-	for n := 0; ; n++ {
-		line, err := l.next()
-		switch line = bytes.TrimSpace(line); {
-		case err == io.EOF:
-			return n, nil
-		case err != nil:
-			return 0, err
-		case line[0] != '{' || line[len(line)-1] != '}':
-			return 0, &LineError{path, l.number, "line", string(line), "not a JSON object"}
-		}
-	}
 }
 
 // setOfFile returns the set that a file of a folder is named after: X of X.jsonl, packed or not.

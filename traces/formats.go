@@ -1,6 +1,11 @@
 package traces
 
-import "github.com/sparseserve/sparseserve/sim/des"
+import (
+	"errors"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
 
 // Formats of trace files.
 const (
@@ -19,8 +24,44 @@ type Format struct {
 
 	csv   csvFormat
 	json  func(*options) decoder // nil of CSV
-	keys  []string               // of JSON lines of this format alone; a|b is one of two
+	keys  []string               // of JSON values of this format alone; a|b is one of two
 	talks bool                   // conversations, which sharegpt.go reads
+}
+
+func (f *Format) isJSON() bool { return f.keys != nil }
+
+// needs lists the keys or columns that a file of the format has.
+func (f *Format) needs() []string {
+	switch {
+	case f.isJSON():
+		return f.keys
+	case f.csv.timeOptional:
+		return []string{f.csv.prompt, f.csv.output}
+	}
+	return []string{f.csv.time, f.csv.prompt, f.csv.output}
+}
+
+// missing returns the first key that a record lacks, or "".
+func (f *Format) missing(has func(key string) bool) string {
+	for _, key := range f.needs() {
+		if a, b, two := strings.Cut(key, "|"); !has(a) && !(two && has(b)) {
+			return key
+		}
+	}
+	return ""
+}
+
+// fits returns an error where a file is not of the format. Values of JSON name their own keys.
+func (f *Format) fits(json bool, has func(key string) bool) error {
+	switch {
+	case f.isJSON() && !json:
+		return errors.New("format " + f.Name + " is JSON, and the file is none")
+	case json && !f.isJSON():
+		return errors.New("format " + f.Name + " is CSV, and the file is JSON")
+	case !json && f.missing(has) != "":
+		return errors.New("has no column " + f.missing(has))
+	}
+	return nil
 }
 
 // Formats lists the formats in the order in which they are recognised. Another CSV format is an
@@ -81,14 +122,4 @@ func FormatNames() []string {
 		names = append(names, f.Name)
 	}
 	return names
-}
-
-// formatNamed returns the format of a name.
-func formatNamed(name string) (Format, error) {
-	for _, f := range Formats() {
-		if f.Name == name {
-			return f, nil
-		}
-	}
-	return Format{}, unknown("format", name, FormatNames())
 }

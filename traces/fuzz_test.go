@@ -1,13 +1,13 @@
 package traces
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // fuzzReader feeds bytes to one reader. Whatever they are it must not panic,
@@ -22,7 +22,7 @@ func fuzzReader(f *testing.F, format string, examples ...string) {
 		f.Add(data[:len(data)*2/3]) // half-written
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, _, err := newSource("fuzz", bytes.NewReader(data), wholeFile(format))
+		r, _, err := sourceOf("fuzz", string(data), wholeFile(format))
 		if err != nil {
 			return
 		}
@@ -35,10 +35,10 @@ func fuzzReader(f *testing.F, format string, examples ...string) {
 			if err != nil {
 				break
 			}
-			if a.Prompt < 1 || a.Prompt > maxTokens || a.Output < 1 || a.Output > maxTokens {
+			if a.Prompt < 1 || a.Prompt > rows.MaxTokens || a.Output < 1 || a.Output > rows.MaxTokens {
 				t.Fatalf("request %d is %+v", n, a)
 			}
-			if a.At < last || a.At > latest || (n == 0 && a.At != 0) {
+			if a.At < last || a.At > rows.Latest || (n == 0 && a.At != 0) {
 				t.Fatalf("request %d at %d ns, after %d", n, a.At, last)
 			}
 			last = a.At

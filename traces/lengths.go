@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/internal/units"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // A Lengths is a distribution of whole numbers of tokens, each at least 1, as its text has it:
@@ -22,7 +23,8 @@ import (
 //	zipf(s, max)                   P(k) in proportion to k^-s, k = 1 ... max
 //
 // Tokens may be written as 64k (64,000) or 64Ki (65,536). Distributions are truncated at 1 and max:
-// the rest is scaled up, so that no length piles up at a bound. Without a max that is maxTokens.
+// the rest is scaled up, so that no length piles up at a bound. Without a max that is
+// rows.MaxTokens.
 type Lengths struct {
 	text     string
 	quantile func(u float64) int // inverse CDF at u in [0, 1)
@@ -39,7 +41,7 @@ type argument struct {
 	unit        string // that its text may have
 }
 
-func tokensOf(name string) argument { return argument{name, 1, maxTokens, true, "tokens"} }
+func tokensOf(name string) argument { return argument{name, 1, rows.MaxTokens, true, "tokens"} }
 
 // A form is one way to write a Lengths.
 type form struct {
@@ -53,12 +55,12 @@ type form struct {
 // forms lists the known ones. A max must not be below the middle of a distribution: what is left
 // of it would have another shape.
 func forms() []form {
-	middle := func(name string) argument { return argument{name, 1, maxTokens, false, "tokens"} }
+	middle := func(name string) argument { return argument{name, 1, rows.MaxTokens, false, "tokens"} }
 	return []form{
 		{"fixed", []argument{tokensOf("tokens")}, 0, "fixed(200)", fixedLength},
 		{"uniform", []argument{tokensOf("least"), tokensOf("most")}, 0, "uniform(100, 4000)",
 			uniformLengths},
-		{"normal", []argument{middle("mean"), {"sd", 1e-3, maxTokens, false, "tokens"},
+		{"normal", []argument{middle("mean"), {"sd", 1e-3, rows.MaxTokens, false, "tokens"},
 			tokensOf("max")}, 1, "normal(2000, 300)", normalLengths},
 		{"lognormal", []argument{middle("median"), {"sigma", 1e-3, 10, false, ""}, tokensOf("max")}, 1,
 			"lognormal(8192, 0.5)", lognormalLengths},
@@ -96,7 +98,7 @@ func lognormalLengths(v []float64) (func(float64) int, string) {
 
 // rounded truncates a continuous distribution to [1/2, max + 1/2), so that it rounds to 1 ... max.
 func rounded(cdf, quantile func(float64) float64, most []float64) func(float64) int {
-	top := float64(maxTokens)
+	top := float64(rows.MaxTokens)
 	if len(most) > 0 {
 		top = most[0]
 	}
@@ -132,7 +134,7 @@ func ParseLengths(key, text string) (Lengths, error) {
 		if key == "workload.turns" { // the one distribution of no tokens
 			said = strings.ReplaceAll(said, "tokens", "turns")
 		}
-		return Lengths{}, fmt.Errorf("%s = %q: %s", key, short(text), said)
+		return Lengths{}, fmt.Errorf("%s = %q: %s", key, rows.Short(text), said)
 	}
 	name, rest, ok := strings.Cut(strings.TrimSpace(text), "(")
 	inner, closed := strings.CutSuffix(strings.TrimSpace(rest), ")")
@@ -198,19 +200,19 @@ func (f form) String() string {
 func (f form) parse(inner string) (values []float64, problem string) {
 	texts := strings.Split(inner, ",")
 	if n := len(f.arguments); len(texts) > n || len(texts) < n-f.optional {
-		return nil, plural(len(texts), "number") + " in brackets"
+		return nil, rows.Plural(len(texts), "number") + " in brackets"
 	}
 	for i, text := range texts {
 		a, text := f.arguments[i], strings.TrimSpace(text)
 		v, err := units.Parse(text, a.unit)
 		switch {
 		case err != nil:
-			return nil, fmt.Sprintf("%s = %q %v", a.name, short(text), err)
+			return nil, fmt.Sprintf("%s = %q %v", a.name, rows.Short(text), err)
 		case v < a.least || v > a.most:
-			return nil, fmt.Sprintf("%s = %s is not between %s and %s", a.name, short(text),
-				decimals(a.least), decimals(a.most))
+			return nil, fmt.Sprintf("%s = %s is not between %s and %s", a.name, rows.Short(text),
+				rows.Decimals(a.least), rows.Decimals(a.most))
 		case a.whole && v != math.Trunc(v):
-			return nil, fmt.Sprintf("%s = %s is not a whole number of tokens", a.name, short(text))
+			return nil, fmt.Sprintf("%s = %s is not a whole number of tokens", a.name, rows.Short(text))
 		}
 		values = append(values, v)
 	}

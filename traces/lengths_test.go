@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // law is a distribution with the mean and variance that its formula has.
@@ -46,7 +47,7 @@ func drawLaw(t *rapid.T) law {
 		median, sigma := float64(n("median", 200, 20_000)), float64(n("hundredths of sigma", 5, 80))/100
 		mean := median * math.Exp(sigma*sigma/2)
 		return law{fmt.Sprintf("lognormal(%g, %g)", median, sigma), mean,
-			mean*mean*math.Expm1(sigma*sigma) + 1./12, 1, maxTokens}
+			mean*mean*math.Expm1(sigma*sigma) + 1./12, 1, rows.MaxTokens}
 	}
 	s, most := float64(n("tenths of s", 0, 15))/10, n("max", 1, 3000)
 	var sum, mean, square float64
@@ -219,7 +220,7 @@ func FuzzLengths(f *testing.F) {
 		if !(u >= 0 && u < 1) {
 			u = 0.5
 		}
-		if v := l.Quantile(u); v < 1 || v > maxTokens {
+		if v := l.Quantile(u); v < 1 || v > rows.MaxTokens {
 			t.Fatalf("%q at %g: %d", text, u, v)
 		}
 	})

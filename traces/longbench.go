@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/internal/nearest"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // longBench decodes LongBench's JSONL files (github.com/THUDM/LongBench; Bai et al., ACL 2024).
@@ -18,7 +19,6 @@ type longBench struct {
 	wanted    []string // sets; nil takes all
 	output    string   // base | chat | instruct
 	rng       *rand.Rand
-	dropped   droppedKeys
 }
 
 // longBenchKeys are those of every record: two that are read, and the texts.
@@ -30,19 +30,20 @@ func newLongBench(o *options) decoder {
 		rng: o.lengths}
 }
 
-func (d *longBench) timeKey() string { return "" }
+func (*longBench) timeKey() string     { return "" }
+func (*longBench) keys() []string      { return longBenchKeys }
+func (d *longBench) tokens() Tokenizer { return d.tokenizer }
 
-func (d *longBench) decode(line []byte) (row, error) {
+func (d *longBench) decode(raw []byte) (row, error) {
 	var v struct {
-		Length  numeral `json:"length"`
-		Dataset *string `json:"dataset"`
+		Length  rows.Numeral `json:"length"`
+		Dataset *string      `json:"dataset"`
 	}
-	if err := decodeJSON(line, &v); err != nil {
+	if err := rows.Decode(raw, &v); err != nil {
 		return row{}, err
 	}
-	d.dropped.of(line, longBenchKeys)
 	if v.Dataset == nil {
-		return row{}, &valueError{"dataset", "", "missing; every LongBench record names its set"}
+		return row{}, rows.Wrong("dataset", "", "missing; every LongBench record names its set")
 	}
 	s := findSet(d.table, canonicalSet(*v.Dataset))
 	if s == nil {
@@ -50,15 +51,15 @@ func (d *longBench) decode(line []byte) (row, error) {
 		if n := nearest.Name(*v.Dataset, setNames(d.table)); n != "" {
 			problem += "; did you mean " + n + "?"
 		}
-		return row{}, &valueError{"dataset", *v.Dataset, problem}
+		return row{}, rows.Wrong("dataset", *v.Dataset, problem)
 	}
-	length, err := parseTokens("length", string(v.Length), 1)
+	length, err := rows.Tokens("length", string(v.Length), 1)
 	if err != nil {
 		return row{}, err
 	}
 	r := row{prompt: s.tokens(d.tokenizer, length), output: s.maxNewTokens, set: s.name}
-	if r.prompt > maxTokens {
-		return row{}, &valueError{"length", string(v.Length), "too long"}
+	if r.prompt > rows.MaxTokens {
+		return row{}, rows.Wrong("length", string(v.Length), "too long")
 	}
 	if d.wanted != nil && !slices.Contains(d.wanted, s.name) {
 		r.skip = excluded

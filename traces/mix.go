@@ -16,6 +16,7 @@ import (
 // LongBench is the task, thus the set; within a set outputs stop at the task's limit or at an
 // answer whose length the document does not decide.
 type mix struct {
+	generated
 	rng   *rand.Rand
 	sets  []mixSet
 	total int // requests of all sets
@@ -51,7 +52,13 @@ func (m *mix) next() (sim.Arrival, error) {
 	}, nil
 }
 
-func (m *mix) timed() bool              { return false }
-func (m *mix) warnings() []warn.Warning { return nil }
-func (m *mix) rest() (int, error)       { return 0, nil } // it has no end
-func (m *mix) Close() error             { return nil }
+func (m *mix) texts() bool { return true }
+
+// generated is what sources without a file have in common: they have no end.
+type generated struct{}
+
+func (generated) timed() bool              { return false }
+func (generated) texts() bool              { return false }
+func (generated) warnings() []warn.Warning { return nil }
+func (generated) rest() (int, error)       { return 0, nil }
+func (generated) Close() error             { return nil }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // mooncakeBlock is the tokens of one of hash_ids.
@@ -16,8 +17,7 @@ const mooncakeBlock = 512
 // before it, so that it follows the same one wherever it stands. Outputs have no names: what a
 // later prompt has of them, its own ids say.
 type mooncake struct {
-	before  map[int64]int64 // of ids so far, the one before it; noID of those that begin prompts
-	dropped droppedKeys
+	before map[int64]int64 // of ids so far, the one before it; noID of those that begin prompts
 }
 
 // noID is before the first id of a prompt.
@@ -30,27 +30,28 @@ var mooncakeKeys = []string{"timestamp", "input_length", "output_length", "hash_
 
 func newMooncake(*options) decoder { return &mooncake{before: map[int64]int64{}} }
 
-func (*mooncake) timeKey() string { return "timestamp" }
+func (*mooncake) timeKey() string   { return "timestamp" }
+func (*mooncake) keys() []string    { return mooncakeKeys }
+func (*mooncake) tokens() Tokenizer { return "" }
 
-func (d *mooncake) decode(line []byte) (r row, err error) {
+func (d *mooncake) decode(raw []byte) (r row, err error) {
 	var v struct {
-		Timestamp numeral `json:"timestamp"`
-		Input     numeral `json:"input_length"`
-		Output    numeral `json:"output_length"`
-		HashIDs   []int64 `json:"hash_ids"`
+		Timestamp rows.Numeral `json:"timestamp"`
+		Input     rows.Numeral `json:"input_length"`
+		Output    rows.Numeral `json:"output_length"`
+		HashIDs   []int64      `json:"hash_ids"`
 	}
-	if err := decodeJSON(line, &v); err != nil {
+	if err := rows.Decode(raw, &v); err != nil {
 		return row{}, err
 	}
-	d.dropped.of(line, mooncakeKeys)
 	r.stamp = string(v.Timestamp)
-	if r.at, err = parseTime("timestamp", r.stamp, des.Millisecond); err != nil {
+	if r.at, err = rows.Time("timestamp", r.stamp, des.Millisecond); err != nil {
 		return row{}, err
 	}
-	if r.prompt, err = parseTokens("input_length", string(v.Input), 1); err != nil {
+	if r.prompt, err = rows.Tokens("input_length", string(v.Input), 1); err != nil {
 		return row{}, err
 	}
-	if r.output, err = parseTokens("output_length", string(v.Output), 1); err != nil {
+	if r.output, err = rows.Tokens("output_length", string(v.Output), 1); err != nil {
 		return row{}, err
 	}
 	if v.HashIDs != nil {
@@ -62,11 +63,11 @@ func (d *mooncake) decode(line []byte) (r row, err error) {
 // content makes pieces of the ids of a prompt.
 func (d *mooncake) content(ids []int64, prompt int) (*prefix.Content, error) {
 	fault := func(value, format string, args ...any) (*prefix.Content, error) {
-		return nil, &valueError{"hash_ids", value, fmt.Sprintf(format, args...)}
+		return nil, rows.Wrong("hash_ids", value, fmt.Sprintf(format, args...))
 	}
 	if want := (prompt + mooncakeBlock - 1) / mooncakeBlock; len(ids) != want {
 		return fault(fmt.Sprint(ids), "%s, but input_length = %d is %s of %d tokens, the last one "+
-			"maybe shorter", plural(len(ids), "id"), prompt, plural(want, "block"), mooncakeBlock)
+			"maybe shorter", rows.Plural(len(ids), "id"), prompt, rows.Plural(want, "block"), mooncakeBlock)
 	}
 	if len(d.before) > mostIDs {
 		clear(d.before)

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/nearest"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // unknown says that value is none of the known names of a key and which of them is nearest.
 func unknown(key, value string, known []string) error {
-	msg := fmt.Sprintf("%s = %q: unknown; use %s", key, short(value), strings.Join(known, ", "))
+	msg := fmt.Sprintf("%s = %q: unknown; use %s", key, rows.Short(value), strings.Join(known, ", "))
 	if n := nearest.Name(value, known); n != "" {
 		msg += fmt.Sprintf(" (did you mean %q?)", n)
 	}
@@ -23,21 +24,4 @@ func oneOf(key, value string, known []string) error {
 		return nil
 	}
 	return unknown(key, value, known)
-}
-
-// short truncates a value so that a message is one readable line.
-func short(value string) string {
-	const most = 60
-	if len(value) <= most {
-		return value
-	}
-	return value[:most] + "..."
-}
-
-// plural writes a count with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

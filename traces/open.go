@@ -1,9 +1,6 @@
 package traces
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +12,8 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/nearest"
-
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // options are what the readers need to know of a Spec.
@@ -43,30 +40,38 @@ func wholeFile(format string) options {
 	}
 }
 
-// openPath opens a trace file or a folder and returns the format it has.
-func openPath(path string, o options) (source, string, error) {
-	if path == files.Stdin {
-		return openFile(path, o)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, "", noFile(path)
-		}
-		return nil, "", err
-	}
-	if info.IsDir() {
-		if o.format != "" && o.format != FormatLongBench {
-			return nil, "", fmt.Errorf("%s: a folder; only LongBench is read from a folder, give one file "+
-				"for format %q", path, o.format)
-		}
-		f, err := openFolder(path, o)
-		if err != nil {
+// openOnce opens a trace that is read once and as a whole.
+func openOnce(path, format string, tokenizer Tokenizer) (source, string, error) {
+	if format != "" {
+		if err := oneOf("format", format, FormatNames()); err != nil {
 			return nil, "", err
 		}
-		return f, FormatLongBench, nil
 	}
-	return openFile(path, o)
+	o := wholeFile(format)
+	o.once, o.tokenizer = true, tokenizer
+	return openTrace(path, o)
+}
+
+// openTrace opens a trace, a file or a folder, and returns the format that it has.
+func openTrace(path string, o options) (source, string, error) {
+	if info, err := os.Stat(path); path == files.Stdin {
+	} else if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", noFile(path)
+	} else if err != nil {
+		return nil, "", err
+	} else if info.IsDir() {
+		return openFolder(path, o)
+	}
+	f, err := rows.Open(path, !o.once)
+	if err != nil {
+		return nil, "", err
+	}
+	src, format, err := newSource(f, o)
+	if err != nil {
+		f.Close()
+		return nil, "", err
+	}
+	return src, format, nil
 }
 
 // noFile is the error of a path where nothing is.
@@ -83,165 +88,63 @@ func noFile(path string) error {
 	return fmt.Errorf("%s: no such file or folder", path)
 }
 
-// openFile opens one file, packed or not, as a source.
-func openFile(path string, o options) (source, string, error) {
-	text, shut, err := openText(path, o.once)
+// newSource reads the first record of a file to learn its format: the header of a CSV, or a JSON
+// value.
+func newSource(f *rows.File, o options) (source, string, error) {
+	if first := f.First(); first == '{' || first == '[' {
+		return newJSONSource(rows.NewValues(f), o)
+	}
+	table, err := rows.NewTable(f)
 	if err != nil {
 		return nil, "", err
 	}
-	src, format, err := newSource(files.Label(path), text, o)
+	format, err := formatOf(o.format, false, func(column string) bool {
+		return table.Column(column) >= 0
+	})
 	if err != nil {
-		shut()
-		return nil, "", err
+		return nil, "", table.Fault(rows.Wrong("header", strings.Join(table.Header, ","), err.Error()))
 	}
-	switch s := src.(type) {
-	case *reader:
-		s.close = shut
-	case *sessions:
-		s.talker.(*shareGPT).close = shut
-	}
-	return src, format, nil
+	return &reader{lines: newCSV(format.csv, table), ordered: o.ordered}, format.Name, nil
 }
 
-// newSource reads the beginning of a file to learn its format.
-func newSource(file string, from io.Reader, o options) (source, string, error) {
-	text := bufio.NewReaderSize(from, 64<<10)
-	if o.format == "" || o.format == FormatShareGPT {
-		start, _ := text.Peek(64) // an error comes again
-		mark := bytes.TrimPrefix(start, []byte(byteOrderMark))
-		if bytes.HasPrefix(bytes.TrimSpace(mark), []byte("[")) {
-			text.Discard(len(start) - len(mark))
-			return newSessions(newShareGPT(file, text, 0, &o), o.scale, o.think), FormatShareGPT, nil
-		}
-	}
-	r, format, err := newReader(file, text, o)
-	if err != nil {
-		return nil, "", err
-	}
-	if r.dec == nil { // conversations, one after another
-		first, l := bytes.Clone(r.lines.buf), r.lines
-		rest := io.MultiReader(bytes.NewReader(first), strings.NewReader("\n"), l.r)
-		talks := newShareGPT(file, rest, l.number-1, &o)
-		return newSessions(talks, o.scale, o.think), format, nil
-	}
-	return r, format, nil
-}
-
-func openReader(path string, o options) (*reader, string, error) {
-	text, shut, err := openText(path, o.once)
-	if err != nil {
-		return nil, "", err
-	}
-	r, format, err := newReader(files.Label(path), text, o)
-	if err != nil {
-		shut()
-		return nil, "", err
-	}
-	r.close = shut
-	return r, format, nil
-}
-
-// openText opens the text of a file, packed or not. once says that it is not opened again.
-func openText(path string, once bool) (text io.Reader, shut func() error, err error) {
-	open := files.Again
-	if once {
-		open = files.Input
-	}
-	f, err := open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	z, err := files.Unpack(f)
-	if err != nil {
-		f.Close()
-		return nil, nil, &LineError{File: files.Label(path), Problem: err.Error()}
-	}
-	return z, func() error { return errors.Join(z.Close(), f.Close()) }, nil
-}
-
-// newReader reads the first line of a file to learn its format.
-func newReader(file string, from io.Reader, o options) (*reader, string, error) {
-	r := &reader{lines: newLines(file, from), ordered: o.ordered}
-	first, err := r.lines.next()
+func newJSONSource(values *rows.Values, o options) (source, string, error) {
+	first, err := values.Peek()
 	if err == io.EOF {
-		return nil, "", &LineError{File: file, Problem: "empty file"}
+		err = &rows.Error{File: values.File.Name, Problem: "no requests in it"}
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	format := o.format
-	if format == "" {
-		if format, err = recognise(first); err != nil {
-			return nil, "", r.truncated(r.fault(err))
-		}
-	}
-	f, err := formatNamed(format)
+	keys := rows.Keys(first)
+	format, err := formatOf(o.format, true, func(key string) bool {
+		return slices.Contains(keys, key)
+	})
 	if err != nil {
-		return nil, "", r.fault(err)
+		return nil, "", values.Fault(rows.Wrong("keys", strings.Join(keys, ", "), err.Error()))
 	}
-	if f.talks {
-		return r, format, nil
+	if format.talks {
+		return newSessions(newShareGPT(values, &o), o.scale, o.think), format.Name, nil
 	}
-	if f.json != nil {
-		r.lines.unread()
-		r.dec = f.json(&o)
-		return r, format, nil
-	}
-	header, err := splitCSV(nil, first)
-	if err != nil {
-		return nil, "", r.fault(err)
-	}
-	dec, err := newCSV(f.csv, header)
-	if err != nil {
-		return nil, "", r.fault(err)
-	}
-	r.dec = dec
-	return r, format, nil
+	lines := &jsonLines{values: values, decoder: format.json(&o)}
+	return &reader{lines: lines, ordered: o.ordered}, format.Name, nil
 }
 
-// recognise finds the format by a file's first line.
-func recognise(first []byte) (string, error) {
-	if text := strings.TrimSpace(string(first[:min(len(first), 64)])); strings.HasPrefix(text, "{") {
-		return recogniseJSON(first)
-	}
-	header, err := splitCSV(nil, first)
-	if err != nil {
-		return "", err
-	}
+// formatOf returns the format of a name, or without one the first that is JSON or not, as the file
+// is, and whose keys the first record has.
+func formatOf(name string, json bool, has func(key string) bool) (Format, error) {
 	var known []string
 	for _, f := range Formats() {
-		switch {
-		case f.json != nil || f.talks:
-			continue
-		case f.csv.missing(header) == "":
-			return f.Name, nil
+		if name == f.Name || name == "" && f.isJSON() == json && f.missing(has) == "" {
+			return f, f.fits(json, has)
 		}
-		known = append(known, fmt.Sprintf("%s,%s,%s (%s)", f.csv.time, f.csv.prompt,
-			f.csv.output, f.Name))
-	}
-	return "", &valueError{"header", string(first[:min(len(first), 80)]), "no known format; a trace " +
-		"is JSON lines, or CSV that begins with one of " + strings.Join(known, "; ")}
-}
-
-func recogniseJSON(first []byte) (string, error) {
-	var keys map[string]json.RawMessage
-	if err := decodeJSON(first, &keys); err != nil {
-		return "", err
-	}
-	var known []string
-	for _, f := range Formats() {
-		lacks := func(key string) bool {
-			a, b, two := strings.Cut(key, "|")
-			return keys[a] == nil && !(two && keys[b] != nil)
+		if f.isJSON() == json {
+			needs := strings.ReplaceAll(strings.Join(f.needs(), ", "), "|", " or ")
+			known = append(known, needs+" ("+f.Name+")")
 		}
-		switch {
-		case f.json == nil && !f.talks:
-			continue
-		case !slices.ContainsFunc(f.keys, lacks):
-			return f.Name, nil
-		}
-		known = append(known, strings.ReplaceAll(strings.Join(f.keys, " and "), "|", " or ")+" ("+
-			f.Name+")")
 	}
-	return "", errors.New("JSON without the keys of a known format: " + strings.Join(known, ", "))
+	is := "JSON, or has "
+	if json {
+		is = "CSV, or has "
+	}
+	return Format{}, errors.New("no known format; a trace is " + is + strings.Join(known, "; or "))
 }

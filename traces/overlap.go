@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // overlaps counts turns of sessions with recorded times that arrive before the one before them has
@@ -68,8 +69,8 @@ func (o *overlaps) count(t *begun, session string) {
 func (o *overlaps) warning(file string) warn.Warning {
 	return warn.New(warn.TraceContent,
 		"%s of sessions arrived before the one before had ended; served as recorded: "+
-			"the first in %s:%d, session %s", plural(o.n, "turn"), file, o.line,
-		short(o.session)).About("sessions")
+			"the first in %s:%d, session %s", rows.Plural(o.n, "turn"), file, o.line,
+		rows.Short(o.session)).About("sessions")
 }
 
 // drawn refuses further turns of sessions in rows whose times are drawn, as these know nothing of
@@ -91,7 +92,7 @@ func (d *drawn) begin(a *sim.Arrival, r *reader, line int) error {
 		d.seen[a.Session] = struct{}{}
 		return nil
 	}
-	e := &LineError{File: r.lines.file, Line: line, Key: r.dec.(*csvDecoder).session, Value: a.Session,
+	e := &rows.Error{File: r.file().Name, Line: line, Key: r.sessionKey(), Value: a.Session,
 		Problem: "a further turn, which would not wait for the one before; "}
 	if r.timed() {
 		e.Problem += `use arrivals = "trace"`

@@ -1,9 +1,7 @@
 package traces
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,12 +12,14 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // A source yields lengths, and times if it is timed, until io.EOF.
 type source interface {
 	next() (sim.Arrival, error)
 	timed() bool              // At is meaningful, counts from the first request, never falls
+	texts() bool              // a tokenizer decides how long prompts are
 	warnings() []warn.Warning // so far
 	// rest reads over what is left and returns how many rows that was, up to what cannot be read.
 	rest() (int, error)
@@ -41,7 +41,7 @@ func (b *bounded) next() (sim.Arrival, error) {
 	return b.source.next()
 }
 
-// A row is one request as its line gives it.
+// A row is one request as its record gives it.
 type row struct {
 	at     des.Time // on the file's own clock
 	stamp  string   // at as written
@@ -63,17 +63,22 @@ const (
 	excluded      // a set that was not asked for
 )
 
-// A decoder reads the lines of one format.
-type decoder interface {
-	decode(line []byte) (row, error)
-	timeKey() string // the key of the time; empty when the file has none
+// lines are the rows of a file in one format.
+type lines interface {
+	next() (row, error) // io.EOF at the end
+	line() int          // of the row last read
+	fault(error) *rows.Error
+	timeKey() string    // the key of the time; empty when the file has none
+	sessionKey() string // that of the session
+	texts() bool
+	warnings(kept int) []warn.Warning
+	rest() (int, error)
+	file() *rows.File
 }
 
-// reader turns a file into requests, one line at a time.
+// reader turns rows into requests.
 type reader struct {
-	lines *lines
-	dec   decoder
-	close func() error
+	lines
 
 	member  bool // one of several files: it may have no request of the sets asked for
 	ordered bool // refuse times that run back
@@ -83,38 +88,23 @@ type reader struct {
 
 	kept, failed, excluded int
 	other                  string // an excluded set, for the message
-	bare, firstBare        int    // rows without the content that others of the format have; its line
 }
 
-func (r *reader) timed() bool { return r.dec.timeKey() != "" }
-
-func (r *reader) Close() error {
-	if r.close == nil {
-		return nil
-	}
-	f := r.close
-	r.close = nil
-	return f()
-}
+func (r *reader) timed() bool  { return r.timeKey() != "" }
+func (r *reader) Close() error { return r.file().Close() }
 
 func (r *reader) next() (sim.Arrival, error) {
 	for {
-		line, err := r.lines.next()
-		if err == io.EOF {
+		row, err := r.lines.next()
+		switch {
+		case err == io.EOF:
 			return sim.Arrival{}, r.end()
-		}
-		if err != nil {
+		case err != nil:
 			return sim.Arrival{}, err
-		}
-		row, err := r.dec.decode(line)
-		if err != nil {
-			return sim.Arrival{}, r.truncated(r.fault(err))
-		}
-		switch row.skip {
-		case failed:
+		case row.skip == failed:
 			r.failed++
 			continue
-		case excluded:
+		case row.skip == excluded:
 			r.excluded++
 			r.other = row.set
 			continue
@@ -127,18 +117,7 @@ func (r *reader) next() (sim.Arrival, error) {
 			}
 		}
 		r.kept++
-		r.look(a.Content == nil)
 		return a, nil
-	}
-}
-
-// look notes what a row lacks of what prompts share.
-func (r *reader) look(bare bool) {
-	if _, ok := r.dec.(*mooncake); !ok || !bare {
-		return
-	}
-	if r.bare++; r.bare == 1 {
-		r.firstBare = r.lines.number
 	}
 }
 
@@ -148,65 +127,26 @@ func (r *reader) place(row row) (des.Time, error) {
 		r.started, r.first, r.last = true, row.at, row
 	}
 	if row.at < r.last.at {
-		return 0, r.fault(&valueError{r.dec.timeKey(), row.stamp, fmt.Sprintf("before the request "+
+		return 0, r.fault(rows.Wrong(r.timeKey(), row.stamp, fmt.Sprintf("before the request "+
 			"above it (%s); sort the file by %s, or use arrivals that make their own times",
-			short(r.last.stamp), r.dec.timeKey())})
+			rows.Short(r.last.stamp), r.timeKey())))
 	}
+	row.stamp = strings.Clone(row.stamp) // not the whole record's text
 	r.last = row
 	return row.at - r.first, nil
 }
 
 // end returns io.EOF, or an error when the file held no request.
 func (r *reader) end() error {
+	e := &rows.Error{File: r.file().Name, Problem: "no requests in it"}
 	switch {
 	case r.kept > 0, r.member && r.excluded > 0:
 		return io.EOF
 	case r.excluded > 0:
-		return &LineError{File: r.lines.file, Problem: fmt.Sprintf("no requests of workload.datasets "+
-			"in it, but %d of others such as %q", r.excluded, r.other)}
+		e.Problem = fmt.Sprintf("no requests of workload.datasets in it, but %d of others such as %q",
+			r.excluded, r.other)
 	case r.failed > 0:
-		return &LineError{File: r.lines.file, Problem: "no requests in it but " +
-			plural(r.failed, "row") + " of 0 tokens, never served"}
-	}
-	return &LineError{File: r.lines.file, Problem: "no requests in it"}
-}
-
-// rest goes on behind a row that cannot be read, and returns what is wrong with the first such.
-func (r *reader) rest() (n int, damage error) {
-	check := func(line []byte) error { return decodeJSON(line, new(struct{})) }
-	if csv, ok := r.dec.(*csvDecoder); ok {
-		check = csv.check
-	}
-	for {
-		line, err := r.lines.next()
-		if err == nil && damage == nil {
-			if wrong := check(line); wrong != nil {
-				damage = r.truncated(r.fault(wrong))
-			}
-		}
-		if err == io.EOF {
-			return n, damage
-		} else if err != nil {
-			return n, cmp.Or(damage, err)
-		}
-		n++
-	}
-}
-
-// fault adds file and line to the error of a decoder.
-func (r *reader) fault(err error) *LineError {
-	e := &LineError{File: r.lines.file, Line: r.lines.number, Problem: err.Error()}
-	var v *valueError
-	if errors.As(err, &v) {
-		e.Key, e.Value, e.Problem = v.key, v.value, v.problem
-	}
-	return e
-}
-
-// truncated adds that a faulty line is the last and has no line end.
-func (r *reader) truncated(e *LineError) *LineError {
-	if !r.lines.ended {
-		e.Problem += " (last line, without a line end: the file seems cut short)"
+		e.Problem += " but " + rows.Plural(r.failed, "row") + " of 0 tokens, never served"
 	}
 	return e
 }
@@ -215,36 +155,12 @@ func (r *reader) warnings() []warn.Warning {
 	var w []warn.Warning
 	if r.failed > 0 {
 		w = append(w, warn.New(warn.RowsLeft, "%s left out that no service answered (0 prompt or output "+
-			"tokens): %s", plural(r.failed, "row"), r.lines.file).About("failed"))
+			"tokens): %s", rows.Plural(r.failed, "row"), r.file().Name).About("failed"))
 	}
 	if r.excluded > 0 && !r.member {
-		w = append(w, unnamed(r.excluded, r.lines.file))
+		w = append(w, unnamed(r.excluded, r.file().Name))
 	}
-	if _, csv := r.dec.(*csvDecoder); csv && !r.lines.ended {
-		w = append(w, warn.New(warn.TraceContent,
-			"the last line has no line end: %s:%d; if the file was cut "+
-				"short, its last number may be, too", r.lines.file, r.lines.number).About("last line"))
-	}
-	switch d := r.dec.(type) {
-	case *csvDecoder:
-		w = append(w, unread("column", d.dropped, d.columns(), r.lines.file)...)
-		if d.pictured > 0 {
-			w = append(w, warn.New(warn.TraceContent,
-				"%d of %s have images (%s): their encoder's time and tokens are "+
-					"left out: %s", d.pictured, plural(r.kept, "request"), d.images, r.lines.file).About("images"))
-		}
-	case *mooncake:
-		w = append(w, d.dropped.warning(r.lines.file)...)
-	case *longBench:
-		w = append(w, d.dropped.warning(r.lines.file)...)
-		w = append(w, estimated(r.lines.file, d.tokenizer))
-	}
-	if r.bare > 0 && r.bare < r.kept {
-		w = append(w, warn.New(warn.TraceContent,
-			"%s without hash_ids, though others have them, share nothing: the "+
-				"first in %s:%d", plural(r.bare, "row"), r.lines.file, r.firstBare).About("hash_ids"))
-	}
-	return w
+	return append(w, r.lines.warnings(r.kept)...)
 }
 
 // unread warns of what a file has and no reader takes, each with the name that it is near to.
@@ -259,14 +175,14 @@ func unread(what string, names, known []string, file string) []warn.Warning {
 			said = append(said, fmt.Sprintf("%d more", len(names)-most))
 			break
 		}
-		text := strconv.Quote(short(name))
+		text := strconv.Quote(rows.Short(name))
 		if near := nearest.Name(name, known); near != "" {
 			text += fmt.Sprintf(" (did you mean %q?)", near)
 		}
 		said = append(said, text)
 	}
-	return []warn.Warning{warn.New(warn.TraceContent, "%s not read: %s: %s", plural(len(names), what),
-		strings.Join(said, ", "), file).About("not read")}
+	return []warn.Warning{warn.New(warn.TraceContent, "%s not read: %s: %s",
+		rows.Plural(len(names), what), strings.Join(said, ", "), file).About("not read")}
 }
 
 // estimated warns that a file has no token counts.
@@ -279,5 +195,5 @@ func estimated(file string, t Tokenizer) warn.Warning {
 // unnamed warns of the requests of sets that were not asked for.
 func unnamed(n int, file string) warn.Warning {
 	return warn.New(warn.RowsLeft, "%s left out of sets that workload.datasets does not name: %s",
-		plural(n, "row"), file).About("sets")
+		rows.Plural(n, "row"), file).About("sets")
 }

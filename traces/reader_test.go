@@ -12,7 +12,17 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
+
+// sourceOf is newSource of a text.
+func sourceOf(name, text string, o options) (source, string, error) {
+	f, err := rows.New(name, strings.NewReader(text))
+	if err != nil {
+		return nil, "", err
+	}
+	return newSource(f, o)
+}
 
 // readAll reads a source to its end.
 func readAll(src source) (as []sim.Arrival, err error) {
@@ -74,7 +84,7 @@ func TestReaders(t *testing.T) {
 		}, ""},
 	} {
 		for _, forced := range []string{"", c.format} {
-			src, format, err := openPath(filepath.Join("testdata", c.file), wholeFile(forced))
+			src, format, err := openTrace(filepath.Join("testdata", c.file), wholeFile(forced))
 			if err != nil {
 				t.Errorf("%s: %v", c.file, err)
 				continue
@@ -107,7 +117,7 @@ func TestRecordIsATrace(t *testing.T) {
 	}
 	var out strings.Builder
 	want := "arrived_s,prompt_tokens,output_tokens,set\n0.000000000,10,2,\n1.500000000,20,1,\n"
-	if _, err := ConvertTo(t.Context(), &out, path, ""); err != nil || out.String() != want {
+	if _, _, err := ConvertTo(t.Context(), &out, path, ""); err != nil || out.String() != want {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }
@@ -128,7 +138,7 @@ func TestLongBenchRecord(t *testing.T) {
 	} {
 		o := wholeFile("")
 		o.tokenizer = c.tokenizer
-		r, format, err := newReader("f", strings.NewReader(strings.Replace(record, "SET", c.set, 1)), o)
+		r, format, err := sourceOf("f", strings.Replace(record, "SET", c.set, 1), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +152,7 @@ func TestLongBenchRecord(t *testing.T) {
 
 func TestLongBenchLongLine(t *testing.T) {
 	line := `{"context": "` + strings.Repeat("word ", 1<<19) + `", "length": 524288, "dataset": "qasper"}`
-	r, _, err := newReader("f", strings.NewReader(line), wholeFile(""))
+	r, _, err := sourceOf("f", line, wholeFile(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,12 +163,16 @@ func TestLongBenchLongLine(t *testing.T) {
 
 // A file without line ends is refused at the limit, not read into memory.
 func TestLineLimit(t *testing.T) {
-	l := newLines("f", io.LimitReader(zeros{}, 1<<40))
-	l.limit = 1 << 20
-	_, err := l.next()
-	var e *LineError
-	if !errors.As(err, &e) || e.Line != 1 || cap(l.buf) > 4*l.limit {
-		t.Errorf("error %v, buffer of %d bytes", err, cap(l.buf))
+	for _, begin := range []string{"a,b\n", "{"} {
+		file := io.MultiReader(strings.NewReader(begin), io.LimitReader(zeros{}, 1<<40))
+		f, err := rows.New("f", file)
+		if err == nil {
+			_, _, err = newSource(f, wholeFile(""))
+		}
+		var e *rows.Error
+		if !errors.As(err, &e) || e.Line == 0 {
+			t.Errorf("%q: %v", begin, err)
+		}
 	}
 }
 

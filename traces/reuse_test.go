@@ -18,7 +18,7 @@ func TestDescribeCountsReuse(t *testing.T) {
 		if err != nil || d.Prefix == nil {
 			t.Fatalf("%s: %+v, %v", file, d, err)
 		}
-		src, _, err := openPath(file, wholeFile(""))
+		src, _, err := openTrace(file, wholeFile(""))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // A turn is one question of a session and its answer.
@@ -33,6 +34,7 @@ type talk struct {
 type talker interface {
 	talk() (*talk, error)
 	warnings() []warn.Warning
+	texts() bool
 	rest() (int, error) // turns that are left, up to what cannot be read
 	Close() error
 }
@@ -73,9 +75,9 @@ func (s *sessions) turn(t *talk) (a sim.Arrival, err error) {
 	for _, p := range now.asked {
 		t.before, t.tokens = append(t.before, p), t.tokens+p.Tokens
 	}
-	if t.tokens > maxTokens {
+	if t.tokens > rows.MaxTokens {
 		return a, fmt.Errorf("session %s: a prompt of %d tokens, more than %d", t.name, t.tokens,
-			maxTokens)
+			rows.MaxTokens)
 	}
 	if now.output, err = scaled(now.output, s.scale); err != nil {
 		return a, err
@@ -118,11 +120,11 @@ func (s *sessions) warnings() []warn.Warning {
 	w := s.talker.warnings()
 	if s.ended > 0 {
 		w = append(w, warn.New(warn.TraceEnded, "%s ended early: a turn was rejected",
-			plural(s.ended, "session")).About("sessions"))
+			rows.Plural(s.ended, "session")).About("sessions"))
 	}
 	if s.left > 0 {
 		w = append(w, warn.New(warn.RowsLeft, "%s had turns left beyond workload.requests",
-			plural(s.left, "session")).About("sessions"))
+			rows.Plural(s.left, "session")).About("sessions"))
 	}
 	return w
 }
@@ -174,6 +176,7 @@ func thinkRand(seed uint64, n int) *rand.Rand {
 // made are talks that are made up: each of draws of its own, so that it is the same whenever it
 // comes.
 type made struct {
+	generated
 	seed                uint64
 	n, most             int     // so far, and at most if not 0
 	asked, answer, long Lengths // of questions, of answers, turns
@@ -239,10 +242,6 @@ func (m *made) talk() (*talk, error) {
 			return turn{asked, m.answer.Quantile(rng.Float64()), name(0xa25)}, true
 		}}, nil
 }
-
-func (m *made) warnings() []warn.Warning { return nil }
-func (m *made) rest() (int, error)       { return 0, nil } // they have no end
-func (m *made) Close() error             { return nil }
 
 // HasTurns says whether a request's end decides which others arrive: turns of conversations.
 func (s *Stream) HasTurns() bool { return s.sessions != nil }

@@ -63,12 +63,12 @@ func TestShareGPTIsConverted(t *testing.T) {
 		t.Errorf("%d requests are counted, want 4", n)
 	}
 	var out strings.Builder
-	lost, err := ConvertTo(t.Context(), &out, path, "")
+	_, lost, err := ConvertTo(t.Context(), &out, path, "")
 	if err != nil || len(lost) != 3 ||
 		!strings.Contains(lost[2].Text, "do not wait for their answers") {
 		t.Errorf("%q, %v", lost, err)
 	}
-	src, _, err := newSource("out.csv", strings.NewReader(out.String()), wholeFile(""))
+	src, _, err := sourceOf("out.csv", out.String(), wholeFile(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestShareGPTIsConverted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _, err := openPath(path, wholeFile(""))
+	want, _, err := openTrace(path, wholeFile(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,42 +90,42 @@ func TestShareGPTIsConverted(t *testing.T) {
 func TestBadShareGPT(t *testing.T) {
 	const good = `{"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}`
 	for name, c := range map[string]struct {
-		text string
-		want []string
+		text       string
+		line       int
+		key, value string // as the error has them
 	}{
-		"no array's end":  {"[" + good + ",\n" + good, []string{"f:2:", "cut short"}},
-		"ends in a comma": {"[" + good + ",\n", []string{"f:2:", "cut short"}},
-		"half of one":     {"[\n" + good + ",\n" + good[:40], []string{"f:3:", "cut short"}},
-		"no comma":        {"[\n" + good + "\n" + good + "]", []string{"f:3:", "not valid JSON"}},
-		"no conversation": {"[" + good + ",\n7]", []string{"f:2:", "not a JSON object"}},
-		"another key":     {"[" + good + ",\n{\"turns\": []}]", []string{"f:2: conversations: missing"}},
-		"no list": {"[" + good + ",\n{\"conversations\": 7}]",
-			[]string{`f:2: conversations = "number": wrong type; a list is needed`}},
-		"no text": {good + "\n{\"conversations\": [{\"from\": \"human\",\n\"value\": 7}]}",
-			[]string{"f:3: conversations", "wrong type; a string is needed"}},
-		"nobody": {good + "\n{\"conversations\": [{\"from\": \"cat\", \"value\": \"miaow\"}]}",
-			[]string{`f:2: from = "cat": of message 1: whose is it?`}},
-		"nobody in messages": {good + "\n{\"messages\": [{\"content\": \"miaow\"}]}",
-			[]string{"f:2: from: missing of message 1"}},
-		"after an array": {"[" + good + "]\n\ngarbage", []string{"f:3: not valid JSON"}},
-		"after an array, on its line": {"[" + good + ",\n" + good + "] garbage",
-			[]string{"f:2: not valid JSON"}},
-		"another bracket":         {"[\n" + good + "\n]\n]", []string{"f:4: not valid JSON"}},
-		"a number after an array": {"[" + good + "]\n7", []string{"f:2:", "not a JSON object"}},
-		"an array in one": {"[" + good + ",\n[" + good + "]]",
-			[]string{"f:2:", "not a JSON object"}},
-		"no second array's end": {"[" + good + "]\n[" + good, []string{"f:2:", "cut short"}},
-		"a fault far below": {"[\n" + strings.Repeat(good+"\n,\n", 50) + "{\"messages\":\n!}]",
-			[]string{"f:103: not valid JSON"}},
-		"no conversations": {"[]", []string{"f: no conversations"}},
-		"none answered": {"[\n{\"conversations\": []}, {\"conversations\": []}]",
-			[]string{"f:2: conversations: no question and its answer, nor in any other"}},
+		"no array's end":  {"[" + good + ",\n" + good, 2, "", ""},
+		"ends in a comma": {"[" + good + ",\n", 2, "", ""},
+		"half of one":     {"[\n" + good + ",\n" + good[:40], 3, "", ""},
+		"no comma":        {"[\n" + good + "\n" + good + "]", 3, "", ""},
+		"no conversation": {"[" + good + ",\n7]", 2, "line", "7"},
+		"another key":     {"[" + good + ",\n{\"turns\": []}]", 2, "conversations", ""},
+		"no list": {
+			"[" + good + ",\n{\"conversations\": 7}]", 2, "conversations", "number"},
+		"no text": {
+			good + "\n{\"conversations\": [{\"from\": \"human\",\n\"value\": 7}]}", 3,
+			"conversations.value", "number"},
+		"nobody": {
+			good + "\n{\"conversations\": [{\"from\": \"cat\", \"value\": \"miaow\"}]}", 2, "from", "cat"},
+		"nobody in messages": {
+			good + "\n{\"messages\": [{\"content\": \"miaow\"}]}", 2, "from", ""},
+		"after an array":              {"[" + good + "]\n\ngarbage", 3, "", ""},
+		"after an array, on its line": {"[" + good + ",\n" + good + "] garbage", 2, "", ""},
+		"another bracket":             {"[\n" + good + "\n]\n]", 4, "", ""},
+		"a number after an array":     {"[" + good + "]\n7", 2, "line", "7"},
+		"an array in one":             {"[" + good + ",\n[" + good + "]]", 2, "line", "*"},
+		"no second array's end":       {"[" + good + "]\n[" + good, 2, "", ""},
+		"a fault far below": {
+			"[\n" + strings.Repeat(good+"\n,\n", 50) + "{\"messages\":\n!}]", 103, "", ""},
+		"no conversations": {"[]", 0, "", ""},
+		"none answered": {
+			"[\n{\"conversations\": []}, {\"conversations\": []}]", 2, "conversations", ""},
 	} {
-		src, _, err := newSource("f", strings.NewReader(c.text), wholeFile(""))
+		src, _, err := sourceOf("f", c.text, wholeFile(""))
 		if err == nil {
 			_, err = readAll(src)
 		}
-		wantLineError(t, name, err, c.want)
+		wantLineError(t, name, err, c.line, c.key, c.value)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestShareGPTGoesOn(t *testing.T) {
 		"[" + good + "]\n[" + good + "]", "[" + good + "]\n" + good, good + "\n[" + good + "]\n",
 		good + "\n" + good + good, "[][" + good + "] [ ]\n\n[\n" + good + "\n]",
 	} {
-		src, _, err := newSource("f", strings.NewReader(text), wholeFile(""))
+		src, _, err := sourceOf("f", text, wholeFile(""))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // staged is a process of rate 1 whose time runs r times as fast in a stage of r requests/s. That
@@ -38,7 +39,7 @@ func (s *staged) next() (des.Time, error) {
 			if !last {
 				at = min(at, s.begin+seconds)
 			}
-			if at > latest.Seconds() {
+			if at > rows.Latest.Seconds() {
 				return 0, fmt.Errorf("arrival after %.3g s: workload.stages are too slow for workload.requests",
 					at)
 			}
@@ -78,11 +79,11 @@ func (s Spec) checkStages() error {
 	for i, stage := range s.Stages {
 		switch {
 		case len(stage) != 2:
-			return fault(i, "has "+plural(len(stage), "number"))
+			return fault(i, "has "+rows.Plural(len(stage), "number"))
 		case !(stage[0] > 0 && stage[0] <= 1e9):
-			return fault(i, "lasts "+decimals(stage[0])+" s, not above 0 and at most 1e9")
+			return fault(i, "lasts "+rows.Decimals(stage[0])+" s, not above 0 and at most 1e9")
 		case stage[1] != 0 && !(stage[1] >= 1e-9 && stage[1] <= 1e9):
-			return fault(i, "has "+decimals(stage[1])+" requests/s, not 0 or 1e-9 to 1e9")
+			return fault(i, "has "+rows.Decimals(stage[1])+" requests/s, not 0 or 1e-9 to 1e9")
 		}
 	}
 	last := len(s.Stages) - 1

@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 var _ sim.ClosedLoop = (*Stream)(nil)
@@ -176,7 +177,7 @@ func TestClientsThink(t *testing.T) {
 		shortRequests(s)
 		s.Arrivals, s.Concurrency, s.ThinkS, s.Rate = ArrivalsClosed, 1, 1e6, 0
 	})
-	s.Ended(latest - des.Second)
+	s.Ended(rows.Latest - des.Second)
 	if _, _, err := s.Next(); err == nil ||
 		!strings.Contains(err.Error(), "workload.think_s = 1e+06 is too long") {
 		t.Errorf("beyond what time can hold: %v", err)

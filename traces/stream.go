@@ -8,6 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // Stream is a workload that makes each request when it is asked for. It implements
@@ -60,7 +61,7 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 		}
 		s.src = newSessions(talks, spec.OutputScale, spec.ThinkS)
 	default:
-		s.src, _, err = openPath(spec.Trace, options{
+		s.src, _, err = openTrace(spec.Trace, options{
 			format: spec.Format, tokenizer: tokenizer, datasets: spec.datasets(), output: spec.Output,
 			ordered: spec.Arrivals == ArrivalsTrace,
 			lengths: des.Rand(seed, "traces.lengths"), order: des.Rand(seed, "traces.order"),
@@ -88,7 +89,7 @@ func (s Spec) Timed() (bool, error) {
 	if !s.FromFile() {
 		return false, nil
 	}
-	src, _, err := openPath(s.Trace, wholeFile(s.Format))
+	src, _, err := openTrace(s.Trace, wholeFile(s.Format))
 	if err != nil {
 		return false, err
 	}
@@ -117,7 +118,7 @@ func (s *Stream) begin(seed uint64) (err error) {
 func (s *Stream) read() (a sim.Arrival, err error) {
 	a, err = s.src.next()
 	if s.rows != nil {
-		s.line = s.rows.lines.number
+		s.line = s.rows.line()
 	}
 	return a, err
 }
@@ -209,9 +210,9 @@ func (s *Stream) build() (a sim.Arrival, err error) {
 // scaled multiplies an output length, to at least one token.
 func scaled(output int, scale float64) (int, error) {
 	v := math.Round(float64(output) * scale)
-	if v > maxTokens {
+	if v > rows.MaxTokens {
 		return 0, fmt.Errorf("workload.output_scale = %v: makes %d output tokens %.0f, beyond %d", scale,
-			output, v, maxTokens)
+			output, v, rows.MaxTokens)
 	}
 	return max(1, int(v)), nil
 }
@@ -222,7 +223,7 @@ func scaled(output int, scale float64) (int, error) {
 func (s *Stream) Warnings() []warn.Warning {
 	w := s.src.warnings()
 	if s.overlaps.n > 0 {
-		w = append(w, s.overlaps.warning(s.rows.lines.file))
+		w = append(w, s.overlaps.warning(s.rows.file().Name))
 	}
 	if s.early && s.spec.Requests > 0 {
 		w = append(w, warn.New(warn.TraceEnded, "the trace ended after %d of %d requests: %s", s.made,
@@ -241,8 +242,8 @@ func (s *Stream) Warnings() []warn.Warning {
 		if s.sessions != nil {
 			what = "turn"
 		}
-		w = append(w, warn.New(warn.RowsLeft, "%s left out beyond %s: %s", plural(s.left, what), beyond,
-			s.spec.Trace))
+		w = append(w, warn.New(warn.RowsLeft, "%s left out beyond %s: %s", rows.Plural(s.left, what),
+			beyond, s.spec.Trace))
 	}
 	return w
 }

@@ -3,7 +3,6 @@ package traces
 import (
 	"math/rand/v2"
 
-	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -11,6 +10,7 @@ import (
 // synthetic draws prompts and outputs from two distributions, independently, each with a random
 // stream of its own: another output distribution has the same prompts.
 type synthetic struct {
+	generated
 	prompt, output   Lengths
 	prompts, outputs *rand.Rand
 }
@@ -26,7 +26,8 @@ func newSynthetic(s Spec, seed uint64) (*synthetic, error) {
 		return nil, err
 	}
 	return &synthetic{
-		prompt, output, des.Rand(seed, "traces.prompt_lengths"), des.Rand(seed, "traces.output_lengths"),
+		prompt: prompt, output: output, prompts: des.Rand(seed, "traces.prompt_lengths"),
+		outputs: des.Rand(seed, "traces.output_lengths"),
 	}, nil
 }
 
@@ -36,8 +37,3 @@ func (s *synthetic) next() (sim.Arrival, error) {
 		Output: s.output.Quantile(s.outputs.Float64()),
 	}, nil
 }
-
-func (s *synthetic) timed() bool              { return false }
-func (s *synthetic) warnings() []warn.Warning { return nil }
-func (s *synthetic) rest() (int, error)       { return 0, nil } // it has no end
-func (s *synthetic) Close() error             { return nil }

@@ -18,22 +18,7 @@ func GuessedTokenizer(model, tokenizer string) warn.Warning {
 }
 
 // Counts says whether the tokenizer of the model decides how long prompts are.
-func (s *Stream) Counts() bool { return s.spec.Tokenizer == "" && counts(s.src) }
-
-// counts says whether a source has texts, or lengths for each tokenizer.
-func counts(src source) bool {
-	switch src := src.(type) {
-	case *mix, *folder:
-		return true
-	case *reader:
-		_, texts := src.dec.(*longBench)
-		return texts
-	case *sessions:
-		_, texts := src.talker.(*shareGPT)
-		return texts
-	}
-	return false
-}
+func (s *Stream) Counts() bool { return s.spec.Tokenizer == "" && s.src.texts() }
 
 // The tokenizers for which the built-in table has lengths.
 const (
@@ -50,7 +35,7 @@ func (s Spec) IsOf(formats ...string) bool {
 	if !s.FromFile() || s.Trace == files.Stdin {
 		return s.FromFile()
 	}
-	src, format, err := openPath(s.Trace, wholeFile(s.Format))
+	src, format, err := openTrace(s.Trace, wholeFile(s.Format))
 	if err != nil {
 		return false
 	}

@@ -22,7 +22,7 @@
 //
 // # The log of a real server
 //
-// A Replay (replay.go) simulates the requests of a recorded log, which package traces reads,
+// A Replay (replay.go) simulates the requests of a recorded log, which package records reads,
 // under the configuration of one server. It compares them request by request, for the whole log
 // and for each stage of its load (replay_stages.go), in the figures that benchmark clients report
 // (replay_metrics.go); replay_prefix.go infers whether prompts came from a prefix cache, and

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/sim/des"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces/records"
 )
 
 // The log of a server, here of two requests, is compared with the simulation of the same requests.
@@ -28,7 +28,7 @@ func ExampleReplay_Do() {
 	}
 	replay := validate.Replay{
 		Name: "two requests", Dir: filepath.Join(dir, "out"), Config: server, Run: run.NewSimulator().Run,
-		Record: &traces.Measured{Requests: []traces.Served{
+		Record: &records.Record{Requests: []records.Request{
 			{At: 0, Prompt: 1000, Output: 11, TTFT: 0.05, E2E: 0.15},
 			{At: des.Second, Prompt: 2000, Output: 11, TTFT: 0.09, E2E: 0.19},
 		}},

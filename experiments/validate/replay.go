@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces/records"
 )
 
 // Replay holds the record of a real server against a simulation of the same
@@ -22,7 +22,7 @@ type Replay struct {
 	Name   string // of the record
 	File   string // of the record, as a reader knows it
 	Dir    string // result folder
-	Record *traces.Measured
+	Record *records.Record
 	Config *config.Config // of the server, from LoadServer
 	// Skip leaves requests that arrived earlier, in seconds since the first, out of
 	// every figure of both sides. They are simulated all the same: the others found

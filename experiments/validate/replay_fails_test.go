@@ -13,13 +13,13 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces/records"
 )
 
 // Nothing is left of a simulation that did not finish.
 func TestReplayFails(t *testing.T) {
-	one := traces.Served{Prompt: 10, Output: 5, TTFT: 1, E2E: 2}
-	long := traces.Served{Prompt: 2000, Output: 5, TTFT: 1, E2E: 2}
+	one := records.Request{Prompt: 10, Output: 5, TTFT: 1, E2E: 2}
+	long := records.Request{Prompt: 2000, Output: 5, TTFT: 1, E2E: 2}
 	broken := func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
 		return sim.Summary{}, errors.New("boom")
 	}
@@ -55,8 +55,8 @@ func TestReplayFails(t *testing.T) {
 
 // What --force was to replace stays as it was where the new comparison fails.
 func TestReplayFailsOverResults(t *testing.T) {
-	one := traces.Served{Prompt: 10, Output: 5, TTFT: 1, E2E: 2}
-	two := traces.Served{Prompt: 20, Output: 6, TTFT: 1, E2E: 2}
+	one := records.Request{Prompt: 10, Output: 5, TTFT: 1, E2E: 2}
+	two := records.Request{Prompt: 20, Output: 6, TTFT: 1, E2E: 2}
 	first := replayOf(t, fixed(1, 2), one)
 	if _, err := first.Do(t.Context()); err != nil {
 		t.Fatal(err)

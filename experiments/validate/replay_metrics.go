@@ -8,15 +8,15 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/sparseserve/sparseserve/internal/stats"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces/records"
 )
 
 // Replayed is one request of a record and of its simulation.
 type Replayed struct {
 	ID        int // from 1, in order of arrival
 	Stage     string
-	Measured  traces.Served
-	Simulated traces.Served // the same but for its times
+	Measured  records.Request
+	Simulated records.Request // the same but for its times
 }
 
 // RecordComparison is one figure of a record, measured and simulated, over the
@@ -61,11 +61,11 @@ func compareReplayed(run, stage string, all []Replayed) []RecordComparison {
 	}
 	for _, m := range []struct {
 		name string
-		of   func(*traces.Served) float64
+		of   func(*records.Request) float64
 	}{
-		{"ttft", func(s *traces.Served) float64 { return s.TTFT }},
-		{"tpot", (*traces.Served).TPOT},
-		{"e2e", func(s *traces.Served) float64 { return s.E2E }},
+		{"ttft", func(s *records.Request) float64 { return s.TTFT }},
+		{"tpot", (*records.Request).TPOT},
+		{"e2e", func(s *records.Request) float64 { return s.E2E }},
 	} {
 		var measured, simulated []float64
 		for i := range all {
@@ -87,15 +87,15 @@ func compareReplayed(run, stage string, all []Replayed) []RecordComparison {
 			add(m.name+p.name, n, stats.Of(measured, p.p), stats.Of(simulated, p.p))
 		}
 	}
-	measured := throughput(all, func(r *Replayed) *traces.Served { return &r.Measured })
+	measured := throughput(all, func(r *Replayed) *records.Request { return &r.Measured })
 	add("throughput_tok_s", len(all), measured,
-		throughput(all, func(r *Replayed) *traces.Served { return &r.Simulated }))
+		throughput(all, func(r *Replayed) *records.Request { return &r.Simulated }))
 	return out
 }
 
 // throughput is the output tokens of requests in order of arrival over the time
 // from the first arrival to the last token.
-func throughput(all []Replayed, side func(*Replayed) *traces.Served) float64 {
+func throughput(all []Replayed, side func(*Replayed) *records.Request) float64 {
 	tokens, end := 0, 0.0
 	for i := range all {
 		s := side(&all[i])

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces/records"
 )
 
 // A prompt takes 60 ms, or 30 from the cache, and a token 10 ms. A record of 31 ms is nearer to the
@@ -31,9 +31,9 @@ func TestTheNearerSimulationIsTaken(t *testing.T) {
 		"few":     {n: 49, ttft: 0.031, want: "49 requests are too few to tell"},
 		"cannot":  {n: 60, ttft: 0.031, layered: true},
 	} {
-		var record []traces.Served
+		var record []records.Request
 		for i := range c.n {
-			record = append(record, traces.Served{At: des.Time(i) * des.Second, Prompt: 500, Output: 11,
+			record = append(record, records.Request{At: des.Time(i) * des.Second, Prompt: 500, Output: 11,
 				TTFT: c.ttft, E2E: c.ttft + 0.1})
 		}
 		r := replayOf(t, func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
@@ -68,7 +68,7 @@ func TestColdStart(t *testing.T) {
 		r := &ReplayReport{Name: "r", Prefix: &PrefixEstimate{Full: AsMeasured{2, 1},
 			Cached: AsMeasured{1, 1}, Requests: 105}}
 		for i := range 105 {
-			s := traces.Served{At: des.Time(i) * des.Second, Output: 1, TTFT: 0.03, E2E: 0.03}
+			s := records.Request{At: des.Time(i) * des.Second, Output: 1, TTFT: 0.03, E2E: 0.03}
 			m := s
 			if i >= 5 {
 				s.At += 25 * des.Second
@@ -106,7 +106,7 @@ func TestIdentifiedPromptsHitTheCache(t *testing.T) {
 	r := replayOf(t, run.NewSimulator().Run)
 	r.Config, r.PrefixHit = cfg, PrefixAuto
 	for i := range 20 {
-		r.Record.Requests = append(r.Record.Requests, traces.Served{At: des.Time(i) * des.Second,
+		r.Record.Requests = append(r.Record.Requests, records.Request{At: des.Time(i) * des.Second,
 			Prompt: 320, Output: 4, TTFT: 0.1, E2E: 0.2,
 			Content: &prefix.Content{Prompt: []prefix.Piece{{ID: uint64(i%2) + 1, Tokens: 320}}}})
 	}

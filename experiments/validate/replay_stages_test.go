@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/sim/des"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces/records"
 )
 
 // process makes arrivals: stages of a number of requests at a rate, with the gaps
@@ -143,7 +143,7 @@ func TestStagesPartition(t *testing.T) {
 // The published run's cut has its two stages, 5 and then 10 requests/s, and the
 // client's pause between them.
 func TestStagesOfARecord(t *testing.T) {
-	m, err := traces.ReadMeasured(measuredRun)
+	m, err := records.Read(measuredRun)
 	if err != nil {
 		t.Fatal(err)
 	}

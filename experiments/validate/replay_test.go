@@ -17,6 +17,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces/records"
 )
 
 func llamaServer(t *testing.T, sets ...string) *config.Config {
@@ -149,19 +150,19 @@ func fixed(ttft, e2e float64) run.Runner {
 	}
 }
 
-func replayOf(t *testing.T, simulate run.Runner, requests ...traces.Served) *Replay {
+func replayOf(t *testing.T, simulate run.Runner, requests ...records.Request) *Replay {
 	t.Helper()
 	return &Replay{Name: "run", Dir: filepath.Join(t.TempDir(), "out"),
-		Record: &traces.Measured{Requests: requests}, Config: llamaServer(t), Run: simulate}
+		Record: &records.Record{Requests: requests}, Config: llamaServer(t), Run: simulate}
 }
 
 func TestReplayByHand(t *testing.T) {
 	r := replayOf(t, fixed(0.2, 1.2),
-		traces.Served{At: 0, Prompt: 10, Output: 5, TTFT: 5, E2E: 9}, // skipped
-		traces.Served{At: 1 * des.Second, Prompt: 10, Output: 11, TTFT: 0.1, E2E: 1.1},
-		traces.Served{At: 2 * des.Second, Prompt: 2000, Output: 11, TTFT: 7, E2E: 8}, // rejected
-		traces.Served{At: 3 * des.Second, Prompt: 10, Output: 1, TTFT: 0.3, E2E: 0.3},
-		traces.Served{At: 4 * des.Second, Prompt: 10, Output: 6, TTFT: 0.5, E2E: 3})
+		records.Request{At: 0, Prompt: 10, Output: 5, TTFT: 5, E2E: 9}, // skipped
+		records.Request{At: 1 * des.Second, Prompt: 10, Output: 11, TTFT: 0.1, E2E: 1.1},
+		records.Request{At: 2 * des.Second, Prompt: 2000, Output: 11, TTFT: 7, E2E: 8}, // rejected
+		records.Request{At: 3 * des.Second, Prompt: 10, Output: 1, TTFT: 0.3, E2E: 0.3},
+		records.Request{At: 4 * des.Second, Prompt: 10, Output: 6, TTFT: 0.5, E2E: 3})
 	r.Skip = 0.5
 	out, err := r.Do(t.Context())
 	if err != nil {
@@ -204,7 +205,7 @@ func TestReplayByHand(t *testing.T) {
 // A simulation held against itself has no error: what is replayed is what was
 // recorded, to the nanosecond, and both sides are measured alike.
 func TestReplayOfItself(t *testing.T) {
-	m, err := traces.ReadMeasured(measuredRun)
+	m, err := records.Read(measuredRun)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +220,7 @@ func TestReplayOfItself(t *testing.T) {
 		t.Fatalf("%d stages, %d figures of %d requests", len(first.Stages), len(first.Comparisons),
 			len(first.Requests))
 	}
-	var again []traces.Served
+	var again []records.Request
 	for _, q := range first.Requests {
 		again = append(again, q.Simulated)
 	}
@@ -246,7 +247,7 @@ func TestReplayOfItself(t *testing.T) {
 
 // The same record and configuration give the same bytes.
 func TestReplayIsDeterministic(t *testing.T) {
-	m, err := traces.ReadMeasured(measuredRun)
+	m, err := records.Read(measuredRun)
 	if err != nil {
 		t.Fatal(err)
 	}

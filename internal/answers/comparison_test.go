@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces/records"
 )
 
 func TestNumbersOfComparisons(t *testing.T) {
@@ -57,7 +57,7 @@ func TestNumbersOfComparisons(t *testing.T) {
 
 // The document of a folder says what that of the report in memory says.
 func TestComparisonOfAFolder(t *testing.T) {
-	record, err := traces.ReadMeasured(filepath.Join("..", "..", "traces", "testdata", "measured",
+	record, err := records.Read(filepath.Join("..", "..", "traces", "testdata", "measured",
 		"llama2-7b_h100_codegen.csv.gz"))
 	if err != nil {
 		t.Fatal(err)

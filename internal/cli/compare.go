@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces/records"
 )
 
 type compareCmd struct {
@@ -51,7 +51,7 @@ func (c *compareCmd) Validate() error {
 }
 
 func (c *compareCmd) Run(ctx context.Context, app *App) error {
-	record, err := traces.ReadMeasured(c.Measured)
+	record, err := records.Read(c.Measured)
 	if err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ func (c *convertCmd) Run(ctx context.Context, app *App) error {
 			"describes the workload of a configuration", c.File)
 	}
 	if c.Out == "-" {
-		warnings, err := traces.ConvertTo(ctx, unescaped(app.Stdout), c.File, c.Format)
+		_, warnings, err := traces.ConvertTo(ctx, unescaped(app.Stdout), c.File, c.Format)
 		app.warn(warnings)
 		return interrupted(ctx, err)
 	}

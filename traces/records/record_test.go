@@ -1,4 +1,4 @@
-package traces
+package records
 
 import (
 	"bytes"
@@ -11,25 +11,27 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // The same three answered requests and one that failed, as each tool records
 // them. In JSON, where requests stand as they ended, the second arrived first.
 const (
-	measuredAsCSV = "e2e_s,note,prompt_tokens,ttft_s,arrival_s,output_tokens\n" +
+	asCSV = "e2e_s,note,prompt_tokens,ttft_s,arrival_s,output_tokens\n" +
 		"0.5,b,200,0.125,10,4\n0,failed,1,0,10.2,0\n1.25,a,100,0.25,10.5,11\n0.75,c,300,0.75,12,1\n"
-	measuredAsVLLM = `{"date": "20260201-120000", "backend": "vllm", "request_rate": "inf", "duration": 3, "completed": 3, "total_input_tokens": 600,
+	asVLLM = `{"date": "20260201-120000", "backend": "vllm", "request_rate": "inf", "duration": 3, "completed": 3, "total_input_tokens": 600,
 		"input_lens": [100, 200, 1, 300], "output_lens": [11, 4, 0, 1], "ttfts": [0.25, 0.125, 0.0, 0.75],
 		"itls": [[0.5, 0.5], [0.125, 0.125, 0.125], [], []], "start_times": [1010.5, 1010, 1010.2, 1012], "generated_texts": ["", "", "", ""],
 		"errors": ["", "", "Service Unavailable", ""]}`
-	measuredAsInferencePerf = `[
+	asInferencePerf = `[
 		{"start_time": 1010.5, "end_time": 1011.75, "request": "", "response": "", "error": null,
 		 "info": {"input_tokens": 100, "response_metrics": {"output_tokens": 9, "server_usage": {"completion_tokens": 11}, "output_token_times": [1010.75, 1011.75]}}},
 		{"start_time": 1010, "end_time": 1010.5, "error": null, "info": {"input_tokens": 200, "output_tokens": 4, "output_token_times": [1010.125, 1010.5]}},
 		{"start_time": 1010.2, "end_time": 1010.3, "error": {"error_type": "HTTP Error 503", "error_msg": ""}, "info": {"input_tokens": 1, "response_metrics": null}},
 		{"start_time": 1012, "end_time": 1012.75, "error": null, "info": null,
 		 "computed_metrics": {"time_to_first_token": 0.75, "input_tokens": 300, "output_tokens": 1}}]`
-	measuredAsGuideLLM = `{"metadata": {}, "benchmarks": [
+	asGuideLLM = `{"metadata": {}, "benchmarks": [
 		{"requests": {"successful": [
 			{"request_start_time": 1010.5, "request_latency": 1.25, "time_to_first_token_ms": 250, "prompt_tokens": 100, "output_tokens": 11},
 			{"start_time": 1010, "request_latency": 0.5, "time_to_first_token_ms": 125, "prompt_tokens": 200, "output_tokens": 4}],
@@ -38,19 +40,28 @@ const (
 			{"request_start_time": 1012, "request_latency": 0.75, "time_to_first_token_ms": 750, "prompt_tokens": 300, "output_tokens": 1}]}}]}`
 )
 
-func TestReadMeasured(t *testing.T) {
-	want := []Served{
+// readText reads a record of that text.
+func readText(text string) (*Record, error) {
+	f, err := rows.New("f", strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	return read(f)
+}
+
+func TestRead(t *testing.T) {
+	want := []Request{
 		{At: 0, Prompt: 200, Output: 4, TTFT: 0.125, E2E: 0.5},
 		{At: des.Second / 2, Prompt: 100, Output: 11, TTFT: 0.25, E2E: 1.25},
 		{At: 2 * des.Second, Prompt: 300, Output: 1, TTFT: 0.75, E2E: 0.75},
 	}
 	for format, text := range map[string]string{
-		measuredCSV: measuredAsCSV, measuredVLLM: measuredAsVLLM,
-		measuredInferencePerf: measuredAsInferencePerf, measuredGuideLLM: measuredAsGuideLLM,
+		formatCSV: asCSV, formatVLLM: asVLLM,
+		formatInferencePerf: asInferencePerf, formatGuideLLM: asGuideLLM,
 	} {
 		for how, file := range map[string]string{"plain": text, "gzip": zipped(t, text),
-			"zstd": string(zstandard([]byte(text))), "marked": "\xef\xbb\xbf\n" + text} {
-			m, err := readMeasured("f", strings.NewReader(file))
+			"marked": "\xef\xbb\xbf\n" + text} {
+			m, err := readText(file)
 			if err != nil {
 				t.Errorf("%s, %s: %v", format, how, err)
 				continue
@@ -80,8 +91,8 @@ func zipped(t *testing.T, text string) string {
 }
 
 // A published run of vLLM, and its requests through the project's own format.
-func TestMeasuredReplays(t *testing.T) {
-	m, err := ReadMeasured("testdata/measured/llama2-7b_h100_codegen.csv.gz")
+func TestReplays(t *testing.T) {
+	m, err := Read("../testdata/measured/llama2-7b_h100_codegen.csv.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,9 +107,9 @@ func TestMeasuredReplays(t *testing.T) {
 	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := DefaultSpec()
-	s.Trace, s.Arrivals, s.Rate, s.Requests = path, ArrivalsTrace, 0, len(m.Requests)
-	stream, err := Open(s, 1)
+	s := traces.DefaultSpec()
+	s.Trace, s.Arrivals, s.Rate, s.Requests = path, traces.ArrivalsTrace, 0, len(m.Requests)
+	stream, err := traces.Open(s, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,16 +121,16 @@ func TestMeasuredReplays(t *testing.T) {
 	}
 }
 
-func TestBadMeasured(t *testing.T) {
+func TestBadRecords(t *testing.T) {
 	const head = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n"
 	vllm := func(old, replacement string) string {
-		return strings.Replace(measuredAsVLLM, old, replacement, 1)
+		return strings.Replace(asVLLM, old, replacement, 1)
 	}
 	perf := func(old, replacement string) string {
-		return strings.Replace(measuredAsInferencePerf, old, replacement, 1)
+		return strings.Replace(asInferencePerf, old, replacement, 1)
 	}
 	guide := func(old, replacement string) string {
-		return strings.Replace(measuredAsGuideLLM, old, replacement, 1)
+		return strings.Replace(asGuideLLM, old, replacement, 1)
 	}
 	for name, c := range map[string]struct {
 		text string
@@ -128,7 +139,7 @@ func TestBadMeasured(t *testing.T) {
 		"empty":         {"", []string{"f: empty file"}},
 		"blank":         {" \n\n", []string{"f: empty file"}},
 		"empty gzip":    {zipped(t, ""), []string{"f: empty file"}},
-		"half a gzip":   {zipped(t, measuredAsCSV)[:40], []string{"f:", "cut short"}},
+		"half a gzip":   {zipped(t, asCSV)[:40], []string{"f:", "cut short"}},
 		"only a header": {head, []string{"f: no requests"}},
 		"all failed":    {head + "0,10,0,,\n", []string{"no requests in it but 1 failed one"}},
 		"unknown CSV": {"a,b\n1,2\n", []string{"f:1:", "no known record", "vllm bench serve",
@@ -166,9 +177,9 @@ func TestBadMeasured(t *testing.T) {
 		"vllm, ttft": {vllm("0.25,", "-0.25,"), []string{`ttfts[0] = "-0.25"`, "negative"}},
 		"vllm, itl": {vllm("[0.5, 0.5]", "[0.5, -0.5]"),
 			[]string{`itls[0] = "-0.5"`, "negative"}},
-		"vllm, twice": {measuredAsVLLM + "\n" + measuredAsVLLM,
+		"vllm, twice": {asVLLM + "\n" + asVLLM,
 			[]string{"more than one result", "--append-result"}},
-		"half a JSON":   {measuredAsVLLM[:len(measuredAsVLLM)-20], []string{"f", "cut short"}},
+		"half a JSON":   {asVLLM[:len(asVLLM)-20], []string{"f", "cut short"}},
 		"a NaN in JSON": {vllm("0.25,", "NaN,"), []string{"f:2:", "not valid JSON"}},
 		"perf, no end":  {perf(`"end_time": 1010.5`, `"end": 1`), []string{"[1]", "end_time"}},
 		"perf, unstreamed": {perf(`"output_token_times": [1010.125, 1010.5]`, `"a": 1`),
@@ -192,7 +203,7 @@ func TestBadMeasured(t *testing.T) {
 			[]string{"successful[1].request_latency", "before the first"}},
 		"guide, none": {`{"benchmarks": []}`, []string{"no requests"}},
 	} {
-		m, err := readMeasured("f", strings.NewReader(c.text))
+		m, err := readText(c.text)
 		if err == nil || m != nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, error %v, want one of a line", name, m, err)
 			continue
@@ -204,8 +215,8 @@ func TestBadMeasured(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{"nowhere.json": "nowhere.json: no such file",
-		"testdata": "testdata: a folder"} {
-		if _, err := ReadMeasured(path); err == nil || !strings.HasPrefix(err.Error(), want) {
+		"../testdata": "../testdata: a folder"} {
+		if _, err := Read(path); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -213,24 +224,23 @@ func TestBadMeasured(t *testing.T) {
 
 // A client's clock is good to a microsecond: a last token that seems to come
 // that much before the first one came with it.
-func TestMeasuredRounding(t *testing.T) {
-	m, err := readMeasured("f",
-		strings.NewReader("arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n0,10,1,0.250001,0.25\n"))
+func TestRounding(t *testing.T) {
+	m, err := readText("arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n0,10,1,0.250001,0.25\n")
 	if err != nil || m.Requests[0].E2E != m.Requests[0].TTFT {
 		t.Errorf("%+v, %v", m, err)
 	}
 }
 
-// FuzzMeasured: whatever the bytes are, reading them neither panics nor gives a
+// FuzzRecords: whatever the bytes are, reading them neither panics nor gives a
 // request that could not have been.
-func FuzzMeasured(f *testing.F) {
-	for _, text := range []string{measuredAsCSV, measuredAsVLLM, measuredAsInferencePerf,
-		measuredAsGuideLLM} {
+func FuzzRecords(f *testing.F) {
+	for _, text := range []string{asCSV, asVLLM, asInferencePerf,
+		asGuideLLM} {
 		f.Add([]byte(text))
 		f.Add([]byte(text[:len(text)*2/3]))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := readMeasured("fuzz", bytes.NewReader(data))
+		m, err := readText(string(data))
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Fatalf("more than a line: %q", err)
@@ -240,11 +250,11 @@ func FuzzMeasured(f *testing.F) {
 		last := des.Time(0)
 		for i, r := range m.Requests {
 			switch {
-			case i == 0 && r.At != 0, r.At < last, r.At > latest:
+			case i == 0 && r.At != 0, r.At < last, r.At > rows.Latest:
 				t.Fatalf("request %d at %d ns, after %d", i, r.At, last)
-			case r.Prompt < 1 || r.Prompt > maxTokens || r.Output < 1 || r.Output > maxTokens:
+			case r.Prompt < 1 || r.Prompt > rows.MaxTokens || r.Output < 1 || r.Output > rows.MaxTokens:
 				t.Fatalf("request %d has %d and %d tokens", i, r.Prompt, r.Output)
-			case !(r.TTFT > 0 && r.E2E >= r.TTFT && r.E2E <= latest.Seconds()):
+			case !(r.TTFT > 0 && r.E2E >= r.TTFT && r.E2E <= rows.Latest.Seconds()):
 				t.Fatalf("request %d has a TTFT of %v and an end at %v s", i, r.TTFT, r.E2E)
 			}
 			last = r.At
@@ -253,4 +263,14 @@ func FuzzMeasured(f *testing.F) {
 			t.Fatal("no requests, and no error")
 		}
 	})
+}
+
+// A record's arrivals may have the name that a trace's have.
+func TestArrivalsUnderBothNames(t *testing.T) {
+	for _, name := range []string{"arrival_s", "arrived_s"} {
+		m, err := readText("e2e_s," + name + ",prompt_tokens,output_tokens,ttft_s\n1,2,3,4,0.5\n")
+		if err != nil || m.Requests[0].Prompt != 3 {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+	}
 }

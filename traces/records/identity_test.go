@@ -1,4 +1,4 @@
-package traces
+package records
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 )
 
 // A record that says what its prompts are is replayed with their content; without, with none.
-func TestMeasuredIdentity(t *testing.T) {
+func TestIdentity(t *testing.T) {
 	const header = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
 	for _, c := range []struct {
 		name, column string
@@ -25,7 +25,7 @@ func TestMeasuredIdentity(t *testing.T) {
 		for _, cell := range c.cells {
 			text += "1,100,2,0.5,1," + cell + "\n"
 		}
-		m, err := readMeasured("r.csv", strings.NewReader(text))
+		m, err := readText(text)
 		if err != nil {
 			if !strings.Contains(err.Error(), c.want) || c.want == "" {
 				t.Errorf("%s: %v, want %q", c.name, err, c.want)
@@ -46,10 +46,9 @@ func TestMeasuredIdentity(t *testing.T) {
 			t.Errorf("%s: contents %q, identified %v, want %q", c.name, got, m.Identified(), c.want)
 		}
 	}
-	_, err := readMeasured("r.csv", strings.NewReader(header+",prompt_id\n1,100,2,0.5,1,a\n"+
-		"1,101,2,0.5,1,a\n"))
+	_, err := readText(header + ",prompt_id\n1,100,2,0.5,1,a\n1,101,2,0.5,1,a\n")
 	if err == nil ||
-		!strings.Contains(err.Error(), `r.csv:3: prompt_id = "a": had 100 prompt tokens`) {
+		!strings.Contains(err.Error(), `f:3: prompt_id = "a": had 100 prompt tokens`) {
 		t.Errorf("one id of two lengths: %v", err)
 	}
 }

@@ -1,9 +1,12 @@
-package traces
+package records
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // Columns of a record in CSV that say what prompts have in common.
@@ -19,10 +22,10 @@ type identity struct {
 	ids    map[string]prefix.Piece // of prompt_id
 }
 
-// newIdentity finds the column of a header; column is empty where there is none.
-func newIdentity(names []string) identity {
+// newIdentity finds the column of a record; column is empty where there is none.
+func newIdentity(t *rows.Table) identity {
 	for _, column := range []string{contentColumn, promptIDColumn} {
-		if at := columnOf(names, column); at >= 0 {
+		if at := t.Column(column); at >= 0 {
 			return identity{column: column, at: at, ids: map[string]prefix.Piece{}}
 		}
 	}
@@ -37,19 +40,20 @@ func (d *identity) of(fields []string, prompt int) (*prefix.Content, error) {
 	text := fields[d.at]
 	switch {
 	case text == "":
-		return nil, &valueError{d.column, text, "missing or empty; in a record with this column each " +
-			"request says what its prompt is"}
+		return nil, rows.Wrong(d.column, text, "missing or empty; in a record with this column each "+
+			"request says what its prompt is")
 	case d.column == contentColumn:
-		return parseContent(d.column, text, prompt)
+		return traces.ParseContent(d.column, text, prompt)
 	}
 	piece, known := d.ids[text]
 	if !known {
+		text = strings.Clone(text) // not the whole line
 		piece = prefix.Piece{ID: uint64(len(d.ids)) + 1, Tokens: prompt}
 		d.ids[text] = piece
 	}
 	if piece.Tokens != prompt {
-		return nil, &valueError{d.column, text, "had " + plural(piece.Tokens, "prompt token") +
-			" above and " + strconv.Itoa(prompt) + " here; requests of one id have the same prompt"}
+		return nil, rows.Wrong(d.column, text, "had "+rows.Plural(piece.Tokens, "prompt token")+
+			" above and "+strconv.Itoa(prompt)+" here; requests of one id have the same prompt")
 	}
 	return &prefix.Content{Prompt: []prefix.Piece{piece}}, nil
 }

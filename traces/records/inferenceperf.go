@@ -1,11 +1,12 @@
-package traces
+package records
 
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // inferencePerfEntry is an entry of per_request_lifecycle_metrics.json, which inference-perf
@@ -44,24 +45,24 @@ func readInferencePerf(text []byte) ([]sent, error) {
 	}
 	all := make([]sent, len(entries))
 	for i, raw := range entries {
-		var keys map[string]json.RawMessage
 		var e inferencePerfEntry
 		where := fmt.Sprintf("[%d]", i)
-		if json.Unmarshal(raw, &keys) != nil || keys["start_time"] == nil || keys["end_time"] == nil {
-			if i == 0 {
-				return nil, &valueError{"", string(raw[:min(len(raw), 60)]), measuredKnown}
-			}
-			return nil, &valueError{where, "", "lacks start_time or end_time, which every entry of " +
-				"inference-perf has"}
+		keys := rows.Keys(raw)
+		err := required(where, "every entry of inference-perf has them",
+			field{"start_time", slices.Contains(keys, "start_time")},
+			field{"end_time", slices.Contains(keys, "end_time")})
+		if err != nil && i == 0 {
+			return nil, rows.Wrong("", string(raw[:min(len(raw), 60)]), known)
+		} else if err != nil {
+			return nil, err
 		}
 		if err := json.Unmarshal(raw, &e); err != nil {
-			return nil, &valueError{where, "", "not as inference-perf writes it: " + files.JSONWords(err)}
+			return nil, rows.Wrong(where, "", "not as inference-perf writes it: "+files.JSONWords(err))
 		}
 		if len(e.Error) > 0 && string(e.Error) != "null" {
 			all[i].failed = true
 			continue
 		}
-		var err error
 		if all[i], err = e.request(where); err != nil {
 			return nil, err
 		}
@@ -72,9 +73,10 @@ func readInferencePerf(text []byte) ([]sent, error) {
 // request takes the server's count of output tokens where there is one: counts of the client's
 // tokenizer differ from the steps that the server made.
 func (e *inferencePerfEntry) request(where string) (s sent, err error) {
-	if e.Start == nil || e.End == nil {
-		return s, &valueError{where, "", "lacks start_time or end_time, which every entry of " +
-			"inference-perf has"}
+	err = required(where, "every entry of inference-perf has them",
+		field{"start_time", e.Start != nil}, field{"end_time", e.End != nil})
+	if err != nil {
+		return s, err
 	}
 	s.where = place{start: where + ".start_time", ttft: where + " time to first token", last: where +
 		" end_time - start_time"}
@@ -103,22 +105,14 @@ func (e *inferencePerfEntry) request(where string) (s sent, err error) {
 			s.output = c.Output
 		}
 	}
-	var missing []string
 	switch {
 	case first != nil:
 		s.ttft = *first - *e.Start
 	case e.Computed != nil && e.Computed.TTFT != nil:
-		s.ttft = *e.Computed.TTFT
-	case s.output > 0:
-		missing = append(missing, "output_token_times")
-	}
-	if s.prompt == 0 {
-		missing = append(missing, "input_tokens")
-	}
-	if len(missing) > 0 {
-		return s, &valueError{where, "", "lacks " + strings.Join(missing, ", ") +
-			"; record with streaming and with info in report.request_lifecycle.per_request"}
+		first, s.ttft = e.Computed.TTFT, *e.Computed.TTFT
 	}
 	s.failed = s.output == 0
-	return s, nil
+	return s, required(where, "record with streaming and with info in report.request_lifecycle."+
+		"per_request", field{"output_token_times", first != nil || s.failed},
+		field{"input_tokens", s.prompt > 0})
 }

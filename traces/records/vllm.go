@@ -1,11 +1,11 @@
-package traces
+package records
 
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // The result of vllm bench serve --save-result --save-detailed, as vllm/benchmarks/serve.py of
@@ -23,12 +23,12 @@ import (
 // timeline computes it. start_times are there since pull request 32667 of January 2026, which
 // 0.15 was the first release to have.
 type vllmResult struct {
-	InputLens  []int       `json:"input_lens"`
-	OutputLens []int       `json:"output_lens"`
-	TTFTs      []float64   `json:"ttfts"`
-	ITLs       [][]float64 `json:"itls"`
-	StartTimes []float64   `json:"start_times"`
-	Errors     []string    `json:"errors"`
+	InputLens  []int
+	OutputLens []int
+	TTFTs      []float64
+	ITLs       [][]float64
+	StartTimes []float64
+	Errors     []string
 }
 
 // isVLLM recognises a result by keys that it has with and without --save-detailed.
@@ -39,31 +39,26 @@ func isVLLM(keys map[string]json.RawMessage) bool {
 
 func readVLLM(keys map[string]json.RawMessage) ([]sent, error) {
 	var v vllmResult
-	var missing []string
-	for _, f := range []struct {
+	has := func(key string) field { return field{key, keys[key] != nil} }
+	err := required("", "record with vllm bench serve --save-result --save-detailed",
+		has("input_lens"), has("output_lens"), has("ttfts"), has("itls"), has("errors"))
+	if err == nil {
+		err = required("", "when each request was sent; vllm bench serve --save-detailed records them "+
+			"from vLLM 0.15 on", has("start_times"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range []struct {
 		key  string
 		into any
 	}{
 		{"input_lens", &v.InputLens}, {"output_lens", &v.OutputLens}, {"ttfts", &v.TTFTs},
-		{"itls", &v.ITLs}, {"errors", &v.Errors},
+		{"itls", &v.ITLs}, {"errors", &v.Errors}, {"start_times", &v.StartTimes},
 	} {
-		if keys[f.key] == nil {
-			missing = append(missing, f.key)
-		} else if err := json.Unmarshal(keys[f.key], f.into); err != nil {
-			return nil, &valueError{f.key, "", "not as vllm bench serve writes it: " + files.JSONWords(err)}
+		if err := json.Unmarshal(keys[list.key], list.into); err != nil {
+			return nil, rows.Wrong(list.key, "", "not as vllm bench serve writes it: "+files.JSONWords(err))
 		}
-	}
-	if len(missing) > 0 {
-		return nil, &valueError{"", "", "lacks " + strings.Join(missing, ", ") +
-			"; record with vllm bench serve --save-result --save-detailed"}
-	}
-	if keys["start_times"] == nil {
-		return nil, &valueError{"", "", "lacks start_times, when each request was sent; vllm bench " +
-			"serve --save-detailed records them from vLLM 0.15 on"}
-	}
-	if err := json.Unmarshal(keys["start_times"], &v.StartTimes); err != nil {
-		return nil, &valueError{"start_times", "", "not as vllm bench serve writes it: " +
-			files.JSONWords(err)}
 	}
 	return v.requests()
 }
@@ -78,8 +73,8 @@ func (v *vllmResult) requests() ([]sent, error) {
 		{"start_times", len(v.StartTimes)}, {"errors", len(v.Errors)},
 	} {
 		if l.len != n {
-			return nil, &valueError{
-				l.key, "", fmt.Sprintf("has %d entries, input_lens has %d; each has one a request", l.len, n)}
+			return nil, rows.Wrong(
+				l.key, "", fmt.Sprintf("has %d entries, input_lens has %d; each has one a request", l.len, n))
 		}
 	}
 	all := make([]sent, n)
@@ -91,8 +86,8 @@ func (v *vllmResult) requests() ([]sent, error) {
 		e2e := v.TTFTs[i]
 		for _, gap := range v.ITLs[i] {
 			if gap < 0 {
-				return nil, &valueError{fmt.Sprintf("itls[%d]", i), decimals(gap),
-					"negative; times run forward"}
+				return nil, rows.Wrong(fmt.Sprintf("itls[%d]", i), rows.Decimals(gap),
+					"negative; times run forward")
 			}
 			e2e += gap
 		}

@@ -1,9 +1,10 @@
-package traces
+package records
 
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
+
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // guideLLM is what benchmarks.json of guidellm (vllm-project) holds of requests:
@@ -43,13 +44,13 @@ func readGuideLLM(text []byte) ([]sent, error) {
 	for i, b := range v.Benchmarks {
 		where := fmt.Sprintf("benchmarks[%d].requests", i)
 		if b.Requests == nil {
-			return nil, &valueError{where, "", "missing; keep the requests in the output of guidellm"}
+			return nil, rows.Wrong(where, "", "missing; keep the requests in the output of guidellm")
 		}
 		done := b.Requests.Successful
 		if b.Totals != nil && b.Totals.Successful > len(done) {
-			return nil, &valueError{where + ".successful", "",
+			return nil, rows.Wrong(where+".successful", "",
 				fmt.Sprintf("has %d of %d requests; without the others the load is another: record without "+
-					"sampling of requests", len(done), b.Totals.Successful)}
+					"sampling of requests", len(done), b.Totals.Successful))
 		}
 		for range len(b.Requests.Incomplete) + len(b.Requests.Errored) {
 			all = append(all, sent{failed: true})
@@ -70,22 +71,12 @@ func (r *guideLLMRequest) request(where string) (s sent, err error) {
 	if start == nil {
 		start, key = r.OldStart, ".start_time"
 	}
-	var missing []string
-	for _, f := range []struct {
-		key  string
-		have bool
-	}{
-		{"request_start_time", start != nil}, {"request_latency", r.Latency != nil},
-		{"time_to_first_token_ms", r.TTFT != nil},
-		{"prompt_tokens", r.Prompt != nil}, {"output_tokens", r.Output != nil},
-	} {
-		if !f.have {
-			missing = append(missing, f.key)
-		}
-	}
-	if len(missing) > 0 {
-		return s, &valueError{where, "", "lacks " + strings.Join(missing, ", ") +
-			"; record with streaming, against a server that counts tokens"}
+	err = required(where, "record with streaming, against a server that counts tokens",
+		field{"request_start_time", start != nil}, field{"request_latency", r.Latency != nil},
+		field{"time_to_first_token_ms", r.TTFT != nil}, field{"prompt_tokens", r.Prompt != nil},
+		field{"output_tokens", r.Output != nil})
+	if err != nil {
+		return s, err
 	}
 	return sent{
 		where: place{start: where + key, ttft: where + ".time_to_first_token_ms / 1000", last: where +

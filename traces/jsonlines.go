@@ -1,0 +1,108 @@
+package traces
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/traces/rows"
+)
+
+// A decoder reads the values of one JSON format.
+type decoder interface {
+	decode(raw []byte) (row, error)
+	timeKey() string // the key of the time; empty when the format has none
+	keys() []string  // of a value; others are named as not read
+	// tokenizer is what prompts are counted with, where the format has no tokens.
+	tokens() Tokenizer
+}
+
+// jsonLines reads JSON values.
+type jsonLines struct {
+	decoder
+	values  *rows.Values
+	dropped droppedKeys
+
+	n, bare, firstBare int // rows; those that do not say what they contain; a line
+}
+
+func (d *jsonLines) line() int                   { return d.values.Line() }
+func (d *jsonLines) fault(err error) *rows.Error { return d.values.Fault(err) }
+func (d *jsonLines) file() *rows.File            { return d.values.File }
+func (d *jsonLines) sessionKey() string          { return "" }
+func (d *jsonLines) texts() bool                 { return d.tokens() != "" }
+
+func (d *jsonLines) next() (row, error) {
+	raw, err := d.values.Next()
+	if err != nil {
+		return row{}, err
+	}
+	r, err := d.decode(raw)
+	if err != nil {
+		return row{}, d.fault(err)
+	}
+	d.dropped.of(raw, d.keys())
+	d.n++
+	if r.content == nil {
+		if d.bare++; d.bare == 1 {
+			d.firstBare = d.line()
+		}
+	}
+	return r, nil
+}
+
+func (d *jsonLines) rest() (n int, err error) {
+	for ; err == nil; n++ {
+		var raw json.RawMessage
+		if raw, err = d.values.Next(); err == nil && !bytes.HasPrefix(raw, []byte("{")) {
+			err = d.fault(rows.Decode(raw, new(struct{})))
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return n - 1, err
+}
+
+func (d *jsonLines) warnings(int) []warn.Warning {
+	w := d.dropped.warning(d.file().Name)
+	if t := d.tokens(); t != "" {
+		w = append(w, estimated(d.file().Name, t))
+	}
+	if d.bare > 0 && d.bare < d.n {
+		w = append(w, warn.New(warn.TraceContent,
+			"%s without hash_ids, though others have them, share nothing: the "+
+				"first in %s:%d", rows.Plural(d.bare, "row"), d.file().Name, d.firstBare).About("hash_ids"))
+	}
+	return w
+}
+
+// droppedKeys are the keys of a file's first record that no reader takes.
+type droppedKeys struct {
+	seen  bool
+	names []string
+}
+
+// of keeps the keys of the first record that are none of those known.
+func (d *droppedKeys) of(record []byte, known []string) {
+	if !d.seen {
+		d.seen = true
+		d.add(record, known)
+	}
+}
+
+func (d *droppedKeys) add(object []byte, known []string) {
+	for _, key := range rows.Keys(object) {
+		if !slices.Contains(known, key) && !slices.Contains(d.names, key) {
+			d.names = append(d.names, key)
+		}
+	}
+}
+
+// warning lists the keys.
+func (d *droppedKeys) warning(file string) []warn.Warning {
+	slices.Sort(d.names)
+	return unread("key", d.names, nil, file)
+}

@@ -1,0 +1,111 @@
+package records
+
+import (
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
+)
+
+// csvColumns are those of a record in CSV, in any order and among others. Times are in
+// seconds; arrival_s is on any clock that starts at 0 or later, ttft_s and e2e_s count from the
+// request's arrival. No output tokens mark a request that failed. A column prompt_id or content
+// says what prompts have in common (identity).
+const csvColumns = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
+
+func readCSV(f *rows.File) ([]sent, error) {
+	t, err := rows.NewTable(f)
+	if err != nil {
+		return nil, err
+	}
+	at, err := csvHeader(t)
+	if err != nil {
+		return nil, t.Fault(err)
+	}
+	prompts := newIdentity(t)
+	var all []sent
+	var last des.Time
+	for {
+		cells, err := t.Next()
+		if err == io.EOF {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if err := t.Whole(cells); err != nil {
+			return nil, t.Fault(err)
+		}
+		s, err := csvRow(cells, at)
+		if err == nil && !s.failed {
+			s.content, err = prompts.of(cells, s.prompt)
+		}
+		if err == nil && !s.failed && s.exact < last {
+			err = rows.Wrong("arrival_s", cells[at[0]], "before the request above it; times run forward: "+
+				"sort the file by arrival_s")
+		}
+		if err != nil {
+			return nil, t.Fault(err)
+		}
+		s.where.line = t.Line()
+		last = max(last, s.exact)
+		all = append(all, s)
+	}
+}
+
+// csvHeader returns where each of csvColumns is.
+func csvHeader(t *rows.Table) (at [5]int, err error) {
+	names := strings.Split(csvColumns, ",")
+	if t.Column(names[0]) < 0 {
+		names[0] = "arrived_s" // as traces have it
+	}
+	var fields []field
+	missing := 0
+	for i, name := range names {
+		if at[i] = t.Column(name); at[i] < 0 {
+			missing++
+		}
+		fields = append(fields, field{strings.Split(csvColumns, ",")[i], at[i] >= 0})
+	}
+	if missing == len(names) {
+		return at, rows.Wrong("header", strings.Join(t.Header, ","), known)
+	}
+	return at, required("header", "a record in CSV has "+csvColumns, fields...)
+}
+
+func csvRow(fields []string, at [5]int) (s sent, err error) {
+	if s.output, err = rows.Tokens("output_tokens", fields[at[2]], 0); err != nil {
+		return s, err
+	}
+	if s.output == 0 {
+		return sent{failed: true}, nil
+	}
+	if s.prompt, err = rows.Tokens("prompt_tokens", fields[at[1]], 1); err != nil {
+		return s, err
+	}
+	if s.exact, err = rows.Time("arrival_s", fields[at[0]], des.Second); err != nil {
+		return s, err
+	}
+	s.where = place{start: "arrival_s", ttft: "ttft_s", last: "e2e_s"}
+	if s.ttft, err = parseSeconds("ttft_s", fields[at[3]]); err != nil {
+		return s, err
+	}
+	s.e2e, err = parseSeconds("e2e_s", fields[at[4]])
+	return s, err
+}
+
+// parseSeconds reads a number; sent.check judges it.
+func parseSeconds(key, text string) (float64, error) {
+	text = strings.TrimSpace(text)
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case text == "":
+		return 0, rows.Wrong(key, text, "missing or empty; a time is needed (0 output_tokens mark a "+
+			"failed request)")
+	case err != nil && !math.IsInf(v, 0):
+		return 0, rows.Wrong(key, text, "not a time in numbers")
+	}
+	return v, nil
+}

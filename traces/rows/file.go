@@ -1,0 +1,139 @@
+package rows
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/internal/files"
+)
+
+// MaxRecord is the longest record of a file, in bytes. The longest LongBench record is below
+// 1 MiB; the limit keeps a file without line ends out of memory.
+const MaxRecord = 64 << 20
+
+// byteOrderMark is what some editors put first.
+const byteOrderMark = "\xef\xbb\xbf"
+
+// File is the text of a file, unpacked and without a byte order mark. Reading it ends with an Error
+// where a record is longer than MaxRecord.
+type File struct {
+	Name string // for messages
+
+	text   *bufio.Reader
+	closer []io.Closer
+	lines  lines
+}
+
+// Open opens the file at path, or standard input, packed or not. again keeps a pipe, which is
+// opened once more.
+func Open(path string, again bool) (*File, error) {
+	open := files.Input
+	if again {
+		open = files.Again
+	}
+	from, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := New(files.Label(path), from)
+	if err != nil {
+		from.Close()
+		return nil, err
+	}
+	f.closer = append(f.closer, from)
+	return f, nil
+}
+
+// New returns the text of what is read, packed or not.
+func New(name string, from io.Reader) (*File, error) {
+	unpacked, err := files.Unpack(from)
+	if err != nil {
+		return nil, &Error{File: name, Problem: err.Error()}
+	}
+	f := &File{Name: name, closer: []io.Closer{unpacked}, lines: lines{file: name, from: unpacked}}
+	f.text = bufio.NewReaderSize(&f.lines, 64<<10)
+	if mark, _ := f.text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		f.text.Discard(len(mark))
+		f.lines.skipped = int64(len(mark))
+	}
+	return f, nil
+}
+
+// Close closes what Open opened. It may be called again.
+func (f *File) Close() error {
+	var errs []error
+	for _, c := range f.closer {
+		errs = append(errs, c.Close())
+	}
+	f.closer = nil
+	return errors.Join(errs...)
+}
+
+// First returns the first character that is not blank, 0 where the file begins with many blanks or
+// has nothing else.
+func (f *File) First() byte {
+	head, _ := f.text.Peek(512) // an error comes again
+	if head = bytes.TrimSpace(head); len(head) > 0 {
+		return head[0]
+	}
+	return 0
+}
+
+// All reads the whole text, up to the limit of files.
+func (f *File) All() ([]byte, error) { return files.ReadAll(f.Name, f.text) }
+
+// lines is text of which it is known where its lines end. Places count from behind the byte order
+// mark.
+type lines struct {
+	file    string
+	from    io.Reader
+	skipped int64 // bytes of a byte order mark
+	read    int64 // bytes
+	begin   int64 // of the record that is read
+	last    byte
+	before  int // line ends before those of ends
+	ends    []int64
+}
+
+// Read implements io.Reader.
+func (l *lines) Read(p []byte) (int, error) {
+	if l.read-l.begin > MaxRecord {
+		return 0, &Error{File: l.file, Line: l.at(l.begin - l.skipped), Problem: fmt.Sprintf(
+			"longer than %d bytes; is this a file with one request a line, or a list of requests?",
+			MaxRecord)}
+	}
+	n, err := l.from.Read(p)
+	for rest, at := p[:n], l.read; ; {
+		i := bytes.IndexByte(rest, '\n')
+		if i < 0 {
+			break
+		}
+		l.ends = append(l.ends, at+int64(i))
+		rest, at = rest[i+1:], at+int64(i)+1
+	}
+	if l.read += int64(n); n > 0 {
+		l.last = p[n-1]
+	}
+	return n, err
+}
+
+// at returns the line of a place, from 1.
+func (l *lines) at(place int64) int {
+	i, _ := slices.BinarySearch(l.ends, place+l.skipped)
+	return l.before + i + 1
+}
+
+// drop forgets the lines before a place, where a record begins.
+func (l *lines) drop(place int64) {
+	l.begin = place + l.skipped
+	i, _ := slices.BinarySearch(l.ends, l.begin)
+	l.ends = slices.Delete(l.ends, 0, i)
+	l.before += i
+}
+
+// open says whether the text ends at a place, without a line end.
+func (l *lines) open(place int64) bool { return place+l.skipped == l.read && l.last != '\n' }

@@ -1,0 +1,152 @@
+package rows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/files"
+)
+
+// Values reads JSON values, one after another or in lists.
+type Values struct {
+	File *File
+
+	dec   *json.Decoder
+	list  bool            // within one
+	ahead json.RawMessage // read, to be returned next
+	begin int64           // of the value last read
+}
+
+// NewValues returns the values of a file.
+func NewValues(f *File) *Values { return &Values{File: f, dec: json.NewDecoder(f.text)} }
+
+// Peek returns the value that Next returns next.
+func (v *Values) Peek() (raw json.RawMessage, err error) {
+	v.ahead, err = v.Next()
+	return v.ahead, err
+}
+
+// Next returns the next value. The error is io.EOF at the end.
+func (v *Values) Next() (raw json.RawMessage, err error) {
+	if v.ahead != nil {
+		raw, v.ahead = v.ahead, nil
+		return raw, nil
+	}
+	if err := v.brackets(); err != nil {
+		return nil, v.damage(err)
+	}
+	if err := v.dec.Decode(&raw); err == io.EOF && !v.list {
+		return nil, io.EOF
+	} else if err != nil {
+		return nil, v.damage(v.placed(err))
+	}
+	v.begin = v.dec.InputOffset() - int64(len(raw))
+	v.File.lines.drop(v.begin)
+	return raw, nil
+}
+
+// brackets reads beginnings and ends of lists, up to a value, the end or what is neither.
+func (v *Values) brackets() error {
+	for {
+		more := v.dec.More() // and skips white space
+		var next [1]byte
+		v.dec.Buffered().Read(next[:])
+		if ends := v.list && !more; !ends && (v.list || next[0] != '[') {
+			return nil
+		}
+		if _, err := v.dec.Token(); err != nil {
+			return err
+		}
+		v.list = !v.list
+	}
+}
+
+// placed corrects where a value is faulty: the decoder counts no brackets and commas, nor white
+// space before them.
+func (v *Values) placed(err error) error {
+	var again *json.SyntaxError
+	var raw json.RawMessage
+	if errors.As(json.NewDecoder(v.dec.Buffered()).Decode(&raw), &again) {
+		again.Offset += v.dec.InputOffset() - 1
+		return again
+	}
+	return err
+}
+
+// damage says where the text is no JSON.
+func (v *Values) damage(err error) error {
+	var known *Error
+	var syntax *json.SyntaxError
+	l := &v.File.lines
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &syntax):
+		return &Error{File: v.File.Name, Line: l.at(syntax.Offset), Problem: "not valid JSON: " +
+			files.JSONWords(err)}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &Error{File: v.File.Name, Line: l.at(l.read - l.skipped),
+			Problem: "not valid JSON: ends within a value; the file seems cut short"}
+	}
+	return fmt.Errorf("%s:%d: %w", v.File.Name, l.at(v.dec.InputOffset()), err)
+}
+
+// Line is that on which the value last read begins.
+func (v *Values) Line() int { return v.File.lines.at(v.begin) }
+
+// Fault is an error of the value last read.
+func (v *Values) Fault(err error) *Error {
+	e := valueError(err)
+	return e.In(v.File.Name, v.File.lines.at(v.begin+e.at))
+}
+
+// Decode decodes a value into a struct and names the key that is wrong.
+func Decode(raw []byte, into any) error {
+	err := json.Unmarshal(raw, into)
+	var wrong *json.UnmarshalTypeError
+	start := string(raw[:min(len(raw), 80)])
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong) && wrong.Field != "":
+		kind := wrong.Type.Kind().String()
+		switch wrong.Type.Kind() {
+		case reflect.Slice:
+			kind = "list"
+		case reflect.Int64:
+			kind = "whole number"
+		}
+		return &ValueError{Key: wrong.Field, Value: wrong.Value, at: wrong.Offset,
+			Problem: "wrong type; a " + kind + " is needed"}
+	case errors.As(err, &wrong):
+		return Wrong("line", start, "not a JSON object")
+	}
+	return Wrong("line", start, "not valid JSON: "+files.JSONWords(err))
+}
+
+// Numeral is a JSON value as written, so that Tokens and Time judge it and name its key. It is
+// empty when the key is missing or null.
+type Numeral string
+
+// UnmarshalJSON keeps the text, without the quotes of a number in quotes.
+func (n *Numeral) UnmarshalJSON(text []byte) error {
+	if s := string(text); s != "null" {
+		*n = Numeral(strings.Trim(s, `"`))
+	}
+	return nil
+}
+
+// Keys returns the keys of an object, sorted; none of what is no object.
+func Keys(text []byte) []string {
+	var v map[string]json.RawMessage
+	if json.Unmarshal(text, &v) != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(v))
+}

@@ -1,0 +1,101 @@
+package rows
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// Latest bounds every time, well inside des.Time's 292 years.
+const Latest = 9_000_000_000 * des.Second
+
+// MaxTokens bounds a prompt and an output: a thousand times the longest context of any model,
+// and safe to multiply in an int64.
+const MaxTokens = 1 << 30
+
+// Tokens reads a count of at least least tokens. A float of integral value passes: pandas
+// writes a column of counts so once any is missing.
+func Tokens(key, text string, least int) (int, error) {
+	text = strings.TrimSpace(text)
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case text == "":
+		return 0, Wrong(key, text, "missing or empty; a whole number of tokens is needed")
+	case err != nil && !math.IsInf(v, 0), math.IsNaN(v), v != math.Trunc(v), !plainDigits(text):
+		return 0, Wrong(key, text, "not a whole number of tokens")
+	case v < 0:
+		return 0, Wrong(key, text, "negative; a number of tokens is needed")
+	case v > MaxTokens:
+		return 0, Wrong(key, text, "more than "+strconv.Itoa(MaxTokens)+
+			" tokens; is the unit right?")
+	case v < float64(least):
+		return 0, Wrong(key, text, "must be at least "+strconv.Itoa(least)+
+			"; remove the line if the request was never served")
+	}
+	return int(v), nil
+}
+
+// plainDigits says whether a number is written as data has it: 1_0 and 0x10 are slips, not 10 and
+// 16.
+func plainDigits(text string) bool { return !strings.ContainsAny(text, "_xX") }
+
+// Time reads a time of at least zero in a unit. A plain decimal number is read exactly to
+// the nanosecond, so that converted traces keep their times.
+func Time(key, text string, unit des.Time) (des.Time, error) {
+	text = strings.TrimSpace(text)
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case text == "":
+		return 0, Wrong(key, text, "missing or empty; a time is needed")
+	case err != nil && !math.IsInf(v, 0), math.IsNaN(v), !plainDigits(text):
+		return 0, Wrong(key, text, "not a time in numbers")
+	case v < 0:
+		return 0, Wrong(key, text, "negative; times start at 0")
+	case v > float64(Latest/unit):
+		return 0, Wrong(key, text, "later than 285 years; is the unit right?")
+	}
+	if t, ok := exactTime(text, unit); ok {
+		return t, nil
+	}
+	return des.Time(math.Round(v * float64(unit))), nil
+}
+
+// exactTime reads digits with an optional fraction down to the nanosecond.
+func exactTime(text string, unit des.Time) (des.Time, bool) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	w, err := strconv.ParseUint(whole, 10, 62)
+	if err != nil {
+		return 0, false
+	}
+	t := des.Time(w) * unit
+	for _, c := range []byte(fraction) {
+		unit /= 10
+		if c < '0' || c > '9' || unit == 0 {
+			return 0, false
+		}
+		t += des.Time(c-'0') * unit
+	}
+	return t, true
+}
+
+// Stamp reads a calendar time such as 2023-11-16 18:17:03.9799600, with or without a zone
+// (none is UTC), as the time since 1970.
+func Stamp(key, text string) (des.Time, error) {
+	text = strings.TrimSpace(text)
+	for _, layout := range []string{time.DateTime, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05",
+		time.RFC3339} {
+		if t, err := time.Parse(layout, text); err == nil { // a fraction of any length is taken, too
+			if t.Unix() < 0 || t.Unix() > int64(Latest/des.Second) {
+				return 0, Wrong(key, text, "outside the years 1970 to 2254")
+			}
+			return des.Time(t.UnixNano()), nil
+		}
+	}
+	return 0, Wrong(key, text, "not a time like 2023-11-16 18:17:03.9799600")
+}
+
+// Decimals writes a number with as many digits as it has.
+func Decimals(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
