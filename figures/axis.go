@@ -3,9 +3,11 @@ package figures
 import (
 	"math"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/plot"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // axis is the range of a quantity and how it is scaled.
@@ -14,113 +16,54 @@ type axis struct {
 	log       bool
 }
 
-// Intervals may reach so far beyond the highest mean; the rest of a longer one is an
-// arrow. Few seeds have intervals that would flatten everything else.
-const (
-	longestLinear = 1.5
-	longestLog    = 3
-)
+// mostNamed is how many x are labelled by what was run. More have round labels.
+const mostNamed = 8
 
-// linear starts at 0.
-func linear(spans ...span) axis {
-	s := union(spans)
-	return axis{0, math.Max(s.high*1.08, 1e-9), false}
-}
-
-// fitted is a linear axis of curves. Points that have collapsed run out of it.
-func fitted(curves []curve) axis {
-	ceiling := collapsed(curves, leapLinear)
-	s := spanOf(within(curves, ceiling), func(q point) span {
-		return span{0, math.Max(q.mean, math.Min(q.high, longestLinear*q.mean))}
-	})
-	a := linear(s)
-	if !math.IsInf(ceiling, 1) {
-		a.high = math.Min(a.high*numbersAbove, below(curves, ceiling))
+// across is the axis of x of a chart of lines, and the x that are labelled; nil for round ones.
+func across(c *doc.Chart) (a axis, named []float64) {
+	if len(c.XEnds) == 2 {
+		return axis{c.XEnds[0], c.XEnds[1], c.LogX}, nil
 	}
-	return a
-}
-
-// leastLog is how far apart means are on a logarithmic axis, at least.
-const leastLog = 3
-
-// logarithmic falls back to linear when not everything is positive, and when all is within
-// a fraction of a decade. Because a confidence interval may reach below zero and a logarithm may
-// not, the axis ends a factor of 3 below the lowest mean.
-func logarithmic(all []curve) axis {
-	ceiling := collapsed(all, leapLog)
-	curves := within(all, ceiling)
-	m := spanOf(curves, means)
-	if !(m.low > 0) || m.high < leastLog*m.low {
-		return fitted(all)
-	}
-	s := spanOf(curves, intervals)
-	a := axis{math.Max(s.low, m.low/longestLog) / 1.35,
-		math.Min(s.high, m.high*longestLog) * 1.35, true}
-	if !math.IsInf(ceiling, 1) {
-		a.high = math.Min(a.high*math.Pow(a.high/a.low, numbersAbove-1), below(all, ceiling))
-	}
-	return a
-}
-
-// wideLog is a logarithmic axis around a span, a linear one where that is short or reaches 0.
-func wideLog(s span) axis {
-	switch {
-	case !(s.low > 0):
-		return linear(s)
-	case s.high < leastLog*s.low:
-		pad := math.Max(0.08*(s.high-s.low), 0.02*s.high)
-		return axis{s.low - pad, s.high + pad, false}
-	}
-	return axis{s.low / 1.25, s.high * 1.25, true}
-}
-
-// Points above a leap have collapsed: they are so many times the next lower, and at most
-// a third of all. Their numbers stand within the uppermost part of the panel.
-const (
-	leapLinear   = 8
-	leapLog      = 20
-	numbersAbove = 1.15
-)
-
-// collapsed returns the highest mean that has not; points above it run out of the panel,
-// so that they do not flatten the others.
-func collapsed(curves []curve, leap float64) float64 {
-	var heights []float64
-	for _, c := range curves {
-		for _, q := range c.points {
-			heights = append(heights, q.mean)
+	lines, bare := false, false
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		lines, bare = lines || !l.Bare && !l.Dots, bare || l.Bare
+		for _, p := range l.Points {
+			named = append(named, p.X)
 		}
 	}
-	slices.Sort(heights)
-	for i := (2*len(heights) + 2) / 3; i < len(heights); i++ {
-		if last := heights[i-1]; last > 0 && heights[i] >= leap*last {
-			return last
-		}
+	slices.Sort(named)
+	if named = slices.Compact(named); len(named) == 0 {
+		return axis{0, 1, false}, nil
 	}
-	return math.Inf(1)
+	a = axis{named[0], named[len(named)-1], c.LogX && named[0] > 0}
+	if len(named) > mostNamed || !lines {
+		named = nil
+	}
+	switch pad := 0.06 * (a.high - a.low); {
+	case a.log && named == nil:
+		a.low, a.high = a.low/1.3, a.high*1.3
+	case a.log:
+		beyond := math.Max(math.Pow(a.high/a.low, 0.06), 1.1)
+		a.low, a.high = a.low/beyond, a.high*beyond
+	case bare:
+		a.low, a.high = a.low-max(pad/3, 1e-9), a.high+max(pad/3, 1e-9)
+	case pad == 0:
+		a.low, a.high = a.low-max(0.1*a.high, 0.01), a.high+max(0.1*a.high, 0.01)
+	default:
+		a.low, a.high = a.low-pad, a.high+pad
+	}
+	return a, named
 }
 
-// below is an end of the axis that has none of the points above a ceiling.
-func below(curves []curve, ceiling float64) float64 {
-	least := math.Inf(1)
-	for _, c := range curves {
-		for _, q := range c.points {
-			if q.mean > ceiling {
-				least = math.Min(least, q.mean)
-			}
-		}
+// ticksAt labels some values.
+func (a axis) ticksAt(values []float64) plot.ConstantTicks {
+	ticks := make(plot.ConstantTicks, len(values))
+	for i, v := range values {
+		ticks[i] = plot.Tick{Value: a.of(v), Label: stats.Tick(v)}
 	}
-	return 0.99 * least
-}
-
-// within leaves out the points above a ceiling.
-func within(all []curve, ceiling float64) []curve {
-	out := slices.Clone(all)
-	for i := range out {
-		out[i].points = slices.DeleteFunc(slices.Clone(out[i].points),
-			func(q point) bool { return q.mean > ceiling })
-	}
-	return out
+	thin(ticks)
+	return ticks
 }
 
 // of scales a value.
@@ -149,7 +92,7 @@ func (a axis) Ticks(_, _ float64) []plot.Tick {
 			t := plot.Tick{Value: a.of(v)}
 			if digit == 1 || decades < 2.5 && (digit == 2 || digit == 5) || decades < 1 && digit != 7 &&
 				digit != 9 {
-				t.Label = tickLabel(v)
+				t.Label = stats.Tick(v)
 			}
 			ticks = append(ticks, t)
 		}
@@ -186,86 +129,8 @@ func linearTicks(low, high float64) []plot.Tick {
 		if v == 0 {
 			v = 0 // -0 would be labelled so
 		}
-		ticks = append(ticks, plot.Tick{Value: v, Label: tickLabel(v)})
+		ticks = append(ticks, plot.Tick{Value: v, Label: stats.Tick(v)})
 	}
-	return ticks
-}
-
-func tickLabel(v float64) string {
-	for _, unit := range []struct {
-		size float64
-		name string
-	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}} {
-		if v >= unit.size {
-			return strconv.FormatFloat(v/unit.size, 'g', 4, 64) + unit.name
-		}
-	}
-	if v >= 1e4 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
-}
-
-// span is a closed interval.
-type span struct{ low, high float64 }
-
-func means(q point) span     { return span{q.mean, q.mean} }
-func intervals(q point) span { return span{q.low, q.high} }
-func abscissae(q point) span { return span{q.x, q.x} }
-
-// spanOf returns the smallest span that holds those of all points.
-func spanOf(curves []curve, of func(point) span) span {
-	var all []span
-	for _, c := range curves {
-		for _, q := range c.points {
-			all = append(all, of(q))
-		}
-	}
-	return union(all)
-}
-
-func union(spans []span) span {
-	u := span{math.Inf(1), math.Inf(-1)}
-	for _, s := range spans {
-		u.low, u.high = math.Min(u.low, s.low), math.Max(u.high, s.high)
-	}
-	return u
-}
-
-// barSpan is the span of the bars' heights and intervals.
-func barSpan(groups []group) span {
-	var all []span
-	for _, g := range groups {
-		for i := range g.bars {
-			h := g.bars[i].height()
-			all = append(all, span{0, math.Max(h.mean, math.Min(h.high, longestLinear*h.mean))})
-		}
-	}
-	return union(all)
-}
-
-// xTicks labels the x that were run, or round numbers when those are too many.
-func (c *chart) xTicks() plot.Ticker {
-	if c.across != nil {
-		return *c.across
-	}
-	xs := slices.Clone(c.ticks)
-	if xs == nil {
-		for _, one := range c.curves {
-			for _, q := range one.points {
-				xs = append(xs, q.x)
-			}
-		}
-		slices.Sort(xs)
-		if xs = slices.Compact(xs); len(xs) > 8 {
-			return plot.DefaultTicks{}
-		}
-	}
-	ticks := make(plot.ConstantTicks, len(xs))
-	for i, x := range xs {
-		ticks[i] = plot.Tick{Value: c.xOf(x), Label: tickLabel(x)}
-	}
-	thin(ticks)
 	return ticks
 }
 
@@ -287,15 +152,4 @@ func thin(ticks []plot.Tick) {
 		}
 		last = i
 	}
-}
-
-// xOf scales an x.
-func (c *chart) xOf(x float64) float64 {
-	if c.across != nil {
-		return c.across.of(x)
-	}
-	if c.doubly {
-		return math.Log2(x)
-	}
-	return x
 }

@@ -4,68 +4,70 @@ import (
 	"image/color"
 	"math"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
-// curvesPlotter draws the curves of a chart: confidence intervals, lines, then markers.
-type curvesPlotter struct {
-	*chart
-	looks map[string]look
-}
-
-func (d curvesPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
-	x, y := d.place(&c, plt)
-	for i := range d.curves {
-		one := &d.curves[i]
-		for _, q := range one.points {
-			if !d.whiskered(one) || y(q.mean) > c.Max.Y {
-				continue
-			}
-			drawRuns(&c, d.looks[one.series].color, x(q.x)+d.aside(i), q, d.axis, y)
-			if q.values == nil && q.high > q.low {
-				drawWhisker(&c, d.looks[one.series].color, x(q.x)+d.aside(i), q, d.axis, y)
-			}
-		}
+// lines draws the lines of a chart: intervals or single runs, lines, then markers.
+func (p *panel) lines(c draw.Canvas, x, y func(float64) vg.Length) {
+	for i := range p.Lines {
+		p.intervals(&c, i, x, y)
 	}
-	for _, one := range d.curves {
-		if !one.dots && !one.hollow {
-			look, line := d.looks[one.series], make([]vg.Point, len(one.points))
-			for k, q := range one.points {
-				line[k] = vg.Point{X: x(q.x), Y: y(q.mean)}
-			}
-			c.StrokeLines(draw.LineStyle{Color: look.color, Width: look.width, Dashes: look.dashes},
-				c.ClipLinesXY(line)...)
-		}
-	}
-	numbers := map[vg.Length]int{}
-	for _, one := range d.curves {
-		if one.bare {
+	for i := range p.Lines {
+		l := &p.Lines[i]
+		if l.Dots {
 			continue
 		}
-		look := d.looks[one.series]
-		for _, q := range one.points {
-			at := vg.Point{X: x(q.x), Y: y(q.mean)}
-			switch {
+		look, line := p.looks[l.Name], make([]vg.Point, len(l.Points))
+		for k := range l.Points {
+			line[k] = p.at(&l.Points[k], x, y)
+		}
+		c.StrokeLines(draw.LineStyle{Color: look.color, Width: look.width, Dashes: look.dashes},
+			c.ClipLinesXY(line)...)
+	}
+	numbers := map[vg.Length]int{}
+	for i := range p.Lines {
+		l := &p.Lines[i]
+		if l.Bare {
+			continue
+		}
+		look := p.looks[l.Name]
+		for k := range l.Points {
+			q := &l.Points[k]
+			switch at := p.at(q, x, y); {
 			case at.Y > c.Max.Y:
-				drawLeft(&c, look, at.X, numbers[at.X], leftLabel(q.mean))
+				drawLeft(&c, look, at.X, numbers[at.X], leftLabel(q.Y))
 				numbers[at.X]++
-			case one.dots:
+			case l.Dots && l.Name != doc.Published:
 				drawRing(&c, look, at)
 			default:
-				drawMarker(&c, look, at, markerRadius, q.unstable || q.rejects || one.hollow)
+				drawMarker(&c, look, at, markerRadius, l.Dots || q.Unstable || q.Rejects)
 			}
 		}
 	}
 }
 
-// aside is how far from its marker the whisker of curve i is drawn, so that those of one
-// x do not hide one another.
-func (d curvesPlotter) aside(i int) vg.Length {
-	n := vg.Length(len(d.curves))
-	return (vg.Length(i) - (n-1)/2) * min(2.5, 16/n)
+// intervals draws those of line i, or its single runs, a little aside from its markers, so that
+// those of one x do not hide one another.
+func (p *panel) intervals(c *draw.Canvas, i int, x, y func(float64) vg.Length) {
+	l, n := &p.Lines[i], vg.Length(len(p.Lines))
+	aside := (vg.Length(i) - (n-1)/2) * min(2.5, 16/n)
+	ink := p.looks[l.Name].color
+	for k := range l.Points {
+		q := &l.Points[k]
+		at := p.at(q, x, y)
+		if l.Bare || at.Y > c.Max.Y {
+			continue
+		}
+		drawRuns(c, ink, at.X+aside, q.Runs, p.y, y)
+		if q.Shown() {
+			drawWhisker(c, ink, at.X+aside, *q.Low, *q.High, p.y, y)
+		}
+	}
 }
 
 // drawLeft marks a point above the panel: the symbol at the upper edge and its number. The nth
@@ -89,9 +91,9 @@ func drawLeft(c *draw.Canvas, l look, x vg.Length, nth int, number string) {
 // leftLabel writes a number as tables do, and a large one in thousands.
 func leftLabel(v float64) string {
 	if v >= 1e5 {
-		return digits(v/1e3) + "k"
+		return stats.Digits(v/1e3) + "k"
 	}
-	return digits(v)
+	return stats.Digits(v)
 }
 
 // darker is a colour that reads as text on white.
@@ -103,18 +105,12 @@ func darker(ink color.Color) color.Color {
 	return color.RGBA{uint8(r >> 9), uint8(g >> 9), uint8(b >> 9), 0xff}
 }
 
-// drawRuns draws the runs of a mean that has too few for an interval, as dots within the axis.
-func drawRuns(c *draw.Canvas, ink color.Color, x vg.Length, q point, a axis,
+// drawRuns draws single runs as dots within the axis.
+func drawRuns(c *draw.Canvas, ink color.Color, x vg.Length, runs []float64, a axis,
 	y func(float64) vg.Length) {
-	c.SetColor(ink)
-	for _, v := range q.values {
+	for _, v := range runs {
 		if v >= a.low && v <= a.high {
-			at := vg.Point{X: x, Y: y(v)}
-			var path vg.Path
-			path.Move(at.Add(vg.Point{X: runRadius}))
-			path.Arc(at, runRadius, 0, 2*math.Pi)
-			path.Close()
-			c.Fill(path)
+			drawDot(c, ink, vg.Point{X: x, Y: y(a.of(v))}, runRadius)
 		}
 	}
 }
@@ -122,17 +118,23 @@ func drawRuns(c *draw.Canvas, ink color.Color, x vg.Length, q point, a axis,
 // runRadius is that of the dot of a single run, in points.
 const runRadius = 1.5
 
-// drawWhisker draws an interval and returns its upper end. An end beyond the axis has no cap.
-func drawWhisker(c *draw.Canvas, ink color.Color, x vg.Length, q point, a axis,
-	y func(float64) vg.Length) vg.Length {
-	low, high := y(math.Max(q.low, a.low)), y(math.Min(q.high, a.high))
+func drawDot(c *draw.Canvas, ink color.Color, at vg.Point, radius vg.Length) {
+	c.SetColor(ink)
+	var path vg.Path
+	path.Move(at.Add(vg.Point{X: radius}))
+	path.Arc(at, radius, 0, 2*math.Pi)
+	path.Close()
+	c.Fill(path)
+}
+
+// drawWhisker draws an interval. An end beyond the axis has no cap.
+func drawWhisker(c *draw.Canvas, ink color.Color, x vg.Length, low, high float64, a axis,
+	y func(float64) vg.Length) {
 	style := draw.LineStyle{Color: ink, Width: 1}
-	c.StrokeLine2(style, x, low, x, high)
-	if q.low >= a.low {
-		c.StrokeLine2(style, x-3, low, x+3, low)
+	c.StrokeLine2(style, x, y(a.of(max(low, a.low))), x, y(a.of(min(high, a.high))))
+	for _, v := range []float64{low, high} {
+		if v >= a.low && v <= a.high {
+			c.StrokeLine2(style, x-3, y(a.of(v)), x+3, y(a.of(v)))
+		}
 	}
-	if q.high <= a.high {
-		c.StrokeLine2(style, x-3, high, x+3, high)
-	}
-	return high
 }

@@ -1,101 +1,93 @@
 package figures
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// Draw writes ttft, throughput, tbt, goodput and time as pictures and CSV into dir and returns the
-// paths of the pictures, in the formats asked for or as PNG. Points whose queue was
-// unstable are hollow. Where the runs' requests and steps are there, cdf and
-// timeline-RUN are drawn of them.
-func Draw(ctx context.Context, dir string, runs []Run, formats ...string) ([]string, error) {
-	return drawRunsOf(ctx, dir, runs, "", formats)
-}
-
-func drawRunsOf(ctx context.Context, dir string, runs []Run, caption string,
-	formats []string) ([]string, error) {
-	pictures, err := picturesOf(dir, runs, caption)
-	if err != nil {
-		return nil, err
+// Draw draws figures into dir, a file each in each of the formats png, svg and pdf, or as PNG, and
+// returns the paths of the pictures. Beside a figure with numbers is a CSV of them, which replaces
+// none that no picture has made.
+func Draw(ctx context.Context, dir string, figures []doc.Figure, formats ...string) (
+	paths []string, err error) {
+	if len(formats) == 0 {
+		formats = []string{"png"}
 	}
-	return writeAll(ctx, dir, pictures, formats)
-}
-
-// picturesOf are the pictures of runs, under a caption that says what was run; empty for one made
-// of the runs' summaries.
-func picturesOf(dir string, runs []Run, caption string) ([]picture, error) {
-	runs = tellApart(runs)
-	p := panels(runs)
-	if len(p) == 0 {
-		return nil, fmt.Errorf("%s: no run finished a request, so there is nothing to draw", dir)
-	}
-	x := abscissaOf(runs)
-	nameSeries(runs, x)
-	p = panels(runs)
-	var pictures []picture
-	drawn := metrics()
-	if hasGoodput(runs) {
-		drawn = append(drawn, goodput())
-	}
-	if len(p) == 1 && len(p[0].runs) == 1 {
-		alone, err := oneRun(&p[0].runs[0])
-		if err != nil {
-			return nil, err
-		}
-		if len(alone.charts) > 0 {
-			pictures, drawn = append(pictures, alone), nil
-		}
-	}
-	for _, m := range drawn {
-		pictures = append(pictures, m.picture(p, x))
-	}
-	pictures = append(pictures, attribution(p, x)...)
-	for i := range pictures {
-		pictures[i].caption = cmp.Or(caption, captionOf(runs, x))
-		if pictures[i].file == goodput().file {
-			pictures[i].caption += unlike("service levels", runs, func(r *Run) string { return r.SLO })
-		}
-	}
-	more, err := inside(runs, p, x, caption)
-	if err != nil {
-		return nil, err
-	}
-	return append(pictures, more...), nil
-}
-
-// DrawFolders draws the runs of result folders together, a panel for each
-// model and card, into dir. What equally named systems of them have otherwise is in the legend.
-// The caption says what was run; empty for one made of the summaries.
-func DrawFolders(ctx context.Context, dir string, folders []string, caption string,
-	formats ...string) ([]string, error) {
-	var runs []Run
-	for i, f := range folders {
-		if slices.ContainsFunc(folders[:i], func(other string) bool {
-			return filepath.Clean(other) == filepath.Clean(f)
-		}) {
-			continue
-		}
-		more, err := Read(f)
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, more...)
-	}
+	slices.Sort(formats)
+	formats = slices.Compact(formats)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return drawRunsOf(ctx, dir, runs, caption, formats)
+	names := map[string]bool{}
+	for i := range figures {
+		path := filepath.Join(dir, figures[i].Name)
+		if err := replaceable(path + ".csv"); figures[i].Numbers && err != nil {
+			return nil, err
+		}
+		if names[path] {
+			return nil, fmt.Errorf("%s: two pictures have this name", path)
+		}
+		names[path] = true
+	}
+	for i := range figures {
+		if err := ctx.Err(); err != nil {
+			return paths, err
+		}
+		more, err := write(filepath.Join(dir, figures[i].Name), &figures[i], formats)
+		if paths = append(paths, more...); err != nil {
+			return paths, err
+		}
+	}
+	return paths, nil
 }
 
-// panelTitle letters panels where there are several.
-func panelTitle(i, of int, name string) string {
-	if of < 2 {
-		return ""
+// write writes a figure and its numbers to files that begin by path.
+func write(path string, f *doc.Figure, formats []string) (paths []string, err error) {
+	if len(f.Charts) == 0 {
+		return nil, nil
 	}
-	return fmt.Sprintf("(%c) %s", 'a'+i, name)
+	s := layout(f)
+	for _, format := range formats {
+		data, err := s.encode(format)
+		if err == nil {
+			err = writeFile(path+"."+format, data)
+		}
+		if err != nil {
+			return paths, err
+		}
+		paths = append(paths, path+"."+format)
+	}
+	if f.Numbers {
+		err = writeFile(path+".csv", numbers(f))
+	}
+	return paths, err
+}
+
+// replaceable is an error if a file is there that is no CSV of a picture.
+func replaceable(path string) error {
+	text, err := files.ReadResult(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !strings.HasPrefix(string(text), strings.Join(numberColumns, ",")+"\n") {
+		err = fmt.Errorf("%s: is not of a picture, whose figures would replace it; choose another "+
+			"folder", path)
+	}
+	return err
+}
+
+// writeFile writes a file whole or not at all.
+func writeFile(path string, data []byte) error {
+	return renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }

@@ -2,49 +2,78 @@ package figures
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/plot/cmpimg"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden draws small fixed results and compares pictures and tables with
-// golden files.
+// figuresOf reads figures of testdata, or those named.
+func figuresOf(t testing.TB, names ...string) (some []doc.Figure) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/figures.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []doc.Figure
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if len(names) == 0 || slices.Contains(names, f.Name) {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// TestGolden draws a figure of each kind of chart, and one of several kinds.
 func TestGolden(t *testing.T) {
-	for _, results := range []string{"one-model", "two-models", "seeds"} {
-		t.Run(results, func(t *testing.T) {
-			dir := t.TempDir()
-			files, err := DrawFolders(t.Context(), dir, []string{filepath.Join("testdata", results)}, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(files) < 3 {
-				t.Fatalf("drew %v, want a picture of each metric", files)
-			}
-			for _, f := range files {
-				golden(t, results, f)
-				golden(t, results, strings.TrimSuffix(f, ".png")+".csv")
-			}
-		})
+	all := figuresOf(t)
+	paths, err := Draw(t.Context(), t.TempDir(), all)
+	if err != nil || len(paths) != len(all) {
+		t.Fatalf("%v, %v", paths, err)
+	}
+	for i, path := range paths {
+		golden(t, path)
+		picture, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer picture.Close()
+		if c, err := png.DecodeConfig(picture); err != nil || c.Width > 2400 {
+			t.Errorf("%s is %d pixels wide, want at most those of a page (%v)", path, c.Width, err)
+		}
+		if table := strings.TrimSuffix(path, ".png") + ".csv"; all[i].Numbers {
+			golden(t, table)
+		}
+	}
+	if min(labelSize, tickSize, legendSize) < 11 {
+		t.Error("text below 11 points")
 	}
 }
 
-func golden(t *testing.T, results, path string) {
+func golden(t *testing.T, path string) {
 	t.Helper()
 	got, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := filepath.Join("testdata", results, "golden-"+filepath.Base(path))
+	want := filepath.Join("testdata", "golden-"+filepath.Base(path))
+	isPicture := filepath.Ext(path) == ".png"
 	if *update {
 		kept := got
-		if filepath.Ext(path) == ".png" {
+		if isPicture {
 			if kept, err = reduced(got); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +87,7 @@ func golden(t *testing.T, results, path string) {
 		t.Fatal(err)
 	}
 	same := bytes.Equal(got, ref)
-	if filepath.Ext(path) == ".png" {
+	if isPicture {
 		if same, err = samePicture(got, ref); err != nil {
 			t.Fatal(err)
 		}
@@ -75,71 +104,97 @@ func samePicture(got, want []byte) (bool, error) {
 	return cmpimg.EqualApprox("png", got, want, 0.06)
 }
 
-// A sweep's variants are drawn apart, not averaged as if they were seeds.
-func TestVariantsOfASweep(t *testing.T) {
-	dir := t.TempDir()
-	const text = `[
-		{"system":"vllm","model":"lwm-7b","rate":0.1,"completed":9,"ttft_s":{"mean":1},"settings":{"system.window":4,"workload.rate":0.1}},
-		{"system":"vllm","model":"lwm-7b","rate":0.1,"completed":9,"ttft_s":{"mean":3},"settings":{"system.window":8,"workload.rate":0.1}},
-		{"system":"vllm","model":"lwm-7b","rate":0.1,"completed":9,"ttft_s":{"mean":5},"settings":{"system.window":8,"workload.rate":0.1}}]`
-	if err := os.WriteFile(filepath.Join(dir, "summary.json"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := DrawFolders(t.Context(), dir, []string{dir}, ""); err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(filepath.Join(dir, "ttft.csv"))
-	for _, want := range []string{",vLLM,4,1,1,", ",vLLM,8,2,4,"} {
-		if err != nil || !strings.Contains(string(got), want) {
-			t.Errorf("no %q in:\n%s(%v)", want, got, err)
+// TestGoldenSeesChanges moves a point and a bar a little: the picture must no longer pass for the
+// golden one.
+func TestGoldenSeesChanges(t *testing.T) {
+	for _, f := range figuresOf(t, "ttft", "mi-fig1b") {
+		want, err := os.ReadFile(filepath.Join("testdata", "golden-"+f.Name+".png"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := f.Charts[len(f.Charts)-1]
+		if len(c.Bars) > 0 {
+			c.Bars[1].Parts[0].Value *= 1.1
+		} else {
+			c.Lines[0].Points[0].Y *= 1.1
+		}
+		got, err := layout(&f).encode("png")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same, err := samePicture(got, want); same || err != nil {
+			t.Errorf("%s: a value moved, and the picture is the same (%v)", f.Name, err)
 		}
 	}
 }
 
-// TestPrintable holds the pictures to the width that print needs.
-func TestPrintable(t *testing.T) {
-	dir := t.TempDir()
-	files, err := DrawFolders(t.Context(), dir, []string{filepath.Join("testdata", "one-model")}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		r, err := os.Open(f)
+// TestFormats writes every format of one picture: SVG as its golden text, PDF the same bytes each
+// time, and none that does not exist.
+func TestFormats(t *testing.T) {
+	all := figuresOf(t, "ttft")
+	var first []byte
+	for range 2 {
+		dir := t.TempDir()
+		files, err := Draw(t.Context(), dir, all, "svg", "pdf", "svg")
+		if err != nil || len(files) != 2 {
+			t.Fatalf("drew %v, %v, want two formats", files, err)
+		}
+		golden(t, filepath.Join(dir, "ttft.svg"))
+		pdf, err := os.ReadFile(filepath.Join(dir, "ttft.pdf"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.Close()
-		c, err := png.DecodeConfig(r)
-		if err != nil {
-			t.Fatal(err)
+		if !bytes.HasPrefix(pdf, []byte("%PDF-")) || first != nil && !bytes.Equal(first, pdf) {
+			t.Error("no PDF, or another one the second time")
 		}
-		if c.Width < 1200 {
-			t.Errorf("%s is %d pixels wide, want 1200 or more", filepath.Base(f), c.Width)
-		}
+		first = pdf
 	}
-	if min(labelSize, tickSize, legendSize) < 11 {
-		t.Error("text below 11 points")
+	_, err := Draw(t.Context(), t.TempDir(), all, "gif")
+	if err == nil || !strings.Contains(err.Error(), `"gif"`) {
+		t.Errorf("error is %v, want one that names the format", err)
 	}
 }
 
-func TestNothingToDraw(t *testing.T) {
-	for name, text := range map[string]string{
-		"empty":       `[]`,
-		"none done":   `[{"system":"vllm","completed":0}]`,
-		"half a file": `[{"system":"vl`,
+// Two pictures of one name would overwrite one another, and a table that no picture has made is
+// kept.
+func TestNothingIsOverwritten(t *testing.T) {
+	all := figuresOf(t, "ttft")
+	_, err := Draw(t.Context(), t.TempDir(), slices.Concat(all, all), "svg")
+	if err == nil || !strings.Contains(err.Error(), "two pictures") {
+		t.Errorf("error is %v, want a refusal", err)
+	}
+	dir := t.TempDir()
+	table := filepath.Join(dir, "ttft.csv")
+	if err := os.WriteFile(table, []byte("a,b\n1,2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := Draw(t.Context(), dir, all); err == nil || len(files) > 0 ||
+		!strings.Contains(err.Error(), "not of a picture") {
+		t.Errorf("drew %v, %v, want a refusal", files, err)
+	}
+}
+
+// A document without charts has no picture. A chart without points, and a long name, have one that
+// is no wider than others.
+func TestOddFigures(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	paths, err := Draw(t.Context(), dir, []doc.Figure{{Name: "none"}})
+	if entries, _ := os.ReadDir(dir); err != nil || len(paths)+len(entries) != 0 {
+		t.Errorf("drew %v, %v", paths, err)
+	}
+	long := strings.Repeat("name ", 5000)
+	for name, c := range map[string]*doc.Chart{
+		"bars": {Kind: doc.Bars, Title: long, Bars: []doc.Bar{{Name: long}}},
+		"heat": {Kind: doc.HeatMap, Title: long, Heat: &doc.Heat{ValuesA: []string{"1"},
+			ValuesB: []string{"2"}}},
+		"lines": {Title: long, Lines: []doc.Line{{Name: long}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "summary.json"), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := DrawFolders(t.Context(), dir, []string{dir}, ""); err == nil ||
-				!strings.Contains(err.Error(), dir) {
-				t.Errorf("error is %v, want one that names the folder", err)
-			}
-			if files, _ := filepath.Glob(filepath.Join(dir, "*.png")); len(files) > 0 {
-				t.Errorf("left %v", files)
-			}
-		})
+		s := layout(&doc.Figure{Charts: []*doc.Chart{c}})
+		if s.width > 1100 {
+			t.Errorf("%s: %g points wide", name, s.width)
+		}
+		if _, err := s.encode("svg"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // Sizes of a heat map in points.
@@ -33,7 +34,7 @@ type heatPanel struct {
 }
 
 // heatsOf lays out heat maps, with a scale of colours below the last.
-func heatsOf(charts []*doc.Chart) (panels []stacked) {
+func heatsOf(charts []*doc.Chart) (panels []block) {
 	full, left := charts[0].Heat.Full, vg.Length(heatLeft)
 	for _, c := range charts {
 		for _, cell := range c.Heat.Cells {
@@ -95,7 +96,7 @@ func (p *heatPanel) draw(c draw.Canvas) {
 		c.FillPolygon(heatShade(cell.Change, p.full, h.Higher), []vg.Point{{X: x + 1, Y: y + 1},
 			{X: x + heatColumn - 1, Y: y + 1}, {X: x + heatColumn - 1, Y: y + heatRow - 1},
 			{X: x + 1, Y: y + heatRow - 1}})
-		c.FillText(center, vg.Point{X: x + heatColumn/2, Y: y + 0.68*heatRow}, digits(cell.Value))
+		c.FillText(center, vg.Point{X: x + heatColumn/2, Y: y + 0.68*heatRow}, stats.Digits(cell.Value))
 		c.FillText(note, vg.Point{X: x + heatColumn/2, Y: y + 0.28*heatRow}, cmp.Or(cell.Note,
 			signed(cell.Change)))
 	}
@@ -125,6 +126,14 @@ func shade(share float64) color.Color {
 	share = math.Min(1, math.Abs(share))
 	at := func(i int) uint8 { return uint8(math.Round(0xfa + share*(toward[i]-0xfa))) }
 	return color.RGBA{at(0), at(1), at(2), 0xff}
+}
+
+// signed is a change in % with its sign.
+func signed(percent float64) string {
+	if math.Abs(percent) < 0.05 {
+		return "0 %"
+	}
+	return fmt.Sprintf("%+.1f %%", percent)
 }
 
 // shades is the scale of colours.

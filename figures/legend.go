@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
 const (
@@ -36,50 +38,49 @@ const (
 	bareSample        // a line without a marker
 	boxSample
 	markerSample
-	letterSample // a letter above bars
 )
 
-// entries lists what the legend explains: every series but parts of bars that are too thin to be
-// drawn, and hollow markers when there are any.
-func (p *picture) entries(looks map[string]look) []entry {
-	const least = float64(thinnest / panelHeight) // of an axis: what is thinner is not drawn
-	kinds := map[string]sample{}
-	for _, c := range p.charts {
-		for _, one := range c.curves {
-			switch {
-			case kinds[one.series] == boxSample:
-			case one.bare:
-				kinds[one.series] = bareSample
-			case one.dots || one.hollow:
-				kinds[one.series] = markerSample
-			default:
-				kinds[one.series] = lineSample
-			}
-		}
-		for _, g := range c.groups {
-			for _, b := range g.bars {
-				for _, part := range b.parts {
-					if len(b.parts) == 1 || part.mean >= least*(c.axis.high-c.axis.low) {
-						kinds[part.series] = boxSample
-					}
+// looksOf gives each name of lines a look, the same in all charts, and lists what the legend
+// explains: the names, and hollow markers where there are any.
+func looksOf(f *doc.Figure) (looks map[string]look, legend []entry) {
+	looks = map[string]look{}
+	var given []look
+	unstable, rejects := false, false
+	for _, c := range f.Charts {
+		for i := range c.Lines {
+			l := &c.Lines[i]
+			if _, known := looks[l.Name]; !known {
+				own := lookOf(l, given)
+				looks[l.Name], given = own, append(given, own)
+				if l.Name != "" {
+					legend = append(legend, entry{l.Name, own, l.Dots, sampleOf(l)})
 				}
 			}
+			for _, p := range l.Points {
+				unstable, rejects = unstable || p.Unstable, rejects || p.Rejects
+			}
 		}
 	}
-	var entries []entry
-	for _, s := range p.seriesOf() {
-		if kind, ok := kinds[s]; ok {
-			entries = append(entries, entry{s, looks[s], kind == markerSample, kind})
-		}
+	note := entry{"unstable queue", look{color: color.Gray{0x70}, marker: circle}, true, markerSample}
+	switch {
+	case unstable && rejects:
+		note.name += ", or requests rejected"
+	case rejects:
+		note.name = "requests rejected"
+	case !unstable:
+		return looks, legend
 	}
-	if text := p.hollow(); text != "" {
-		note := look{color: color.Gray{0x70}, marker: circle}
-		entries = append(entries, entry{text, note, true, markerSample})
+	return looks, append(legend, note)
+}
+
+func sampleOf(l *doc.Line) sample {
+	switch {
+	case l.Bare:
+		return bareSample
+	case l.Dots:
+		return markerSample
 	}
-	for i, name := range p.letters {
-		entries = append(entries, entry{string(rune('A'+i)) + ": " + name, look{}, false, letterSample})
-	}
-	return entries
+	return lineSample
 }
 
 // legendStyle is that of the names.
@@ -94,9 +95,6 @@ func legendRows(entries []entry, room vg.Length) [][]entry {
 		return nil
 	}
 	style := legendStyle()
-	if i := slices.IndexFunc(entries, func(e entry) bool { return e.kind == letterSample }); i > 0 {
-		return append(legendRows(entries[:i], room), legendRows(entries[i:], room)...)
-	}
 	for n := 1; ; n++ {
 		per := (len(entries) + n - 1) / n
 		fits := true
@@ -110,8 +108,11 @@ func legendRows(entries []entry, room vg.Length) [][]entry {
 	}
 }
 
-// legendOf is the height of a legend.
+// legendOf is the height of a legend; 0 without one.
 func legendOf(rows [][]entry) vg.Length {
+	if len(rows) == 0 {
+		return 0
+	}
 	return max(legendHeight, legendLine*vg.Length(len(rows))+6)
 }
 
@@ -151,7 +152,7 @@ func (e entry) draw(c *draw.Canvas, x, y, size vg.Length) {
 		box := vg.Rectangle{Min: vg.Point{X: x, Y: y - 5}, Max: vg.Point{X: x + size, Y: y + 5}}
 		corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max,
 			{X: box.Min.X, Y: box.Max.Y}}
-		c.FillPolygon(e.look.fill(), corners)
+		c.FillPolygon(e.look.color, corners)
 		e.look.hatch(c, box)
 		c.StrokeLines(draw.LineStyle{Color: color.Black, Width: 0.7}, append(corners, corners[0]))
 	case lineSample, bareSample:
@@ -169,8 +170,6 @@ func (e entry) sampleWidth() vg.Length {
 		return sampleWidth
 	case boxSample:
 		return boxWidth
-	case letterSample:
-		return 0
 	}
 	return 2 * markerRadius
 }

@@ -3,28 +3,47 @@ package figures
 import (
 	"fmt"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// However many series there are, no two look alike: neither as lines nor as bars. A system of the
-// paper has its look wherever it stands.
+// However many lines there are, no two look alike. One has its colour's look wherever it stands.
 func TestLooksDiffer(t *testing.T) {
-	series := []string{"other", "vLLM", "SparseServe"}
+	c := &doc.Chart{}
 	for i := range 30 {
-		series = append(series, fmt.Sprint("line ", i))
+		l := doc.Line{Name: fmt.Sprint("line ", i)}
+		l.Color, l.Dashed = doc.Color(i)
+		c.Lines = append(c.Lines, l)
 	}
-	all := lookOf(series, nil)
-	lines, bars := map[string]string{}, map[string]string{}
-	for _, s := range series {
-		l := all[s]
-		for kind, key := range map[*map[string]string]string{
-			&lines: fmt.Sprint(l.color, l.dashes), &bars: fmt.Sprint(l.color, l.hatching)} {
-			if before, ok := (*kind)[key]; ok {
-				t.Errorf("%s and %s are both %s", before, s, key)
-			}
-			(*kind)[key] = s
+	all, _ := looksOf(&doc.Figure{Charts: []*doc.Chart{c}})
+	seen := map[string]string{}
+	for name, l := range all {
+		key := fmt.Sprint(l.color, l.dashes, l.marker(1))
+		if before, ok := seen[key]; ok {
+			t.Errorf("%s and %s are both %s", before, name, key)
 		}
+		seen[key] = name
 	}
-	if got := fmt.Sprint(all["vLLM"].color); got != fmt.Sprint(looks()[0].color) {
-		t.Errorf("vLLM is %s", got)
+	c.Lines = c.Lines[3:]
+	again, _ := looksOf(&doc.Figure{Charts: []*doc.Chart{c}})
+	if fmt.Sprint(again["line 3"].marker(1)) != fmt.Sprint(all["line 3"].marker(1)) {
+		t.Error("a line's marker depends on where it stands")
+	}
+}
+
+// A mean of requests of which some were rejected is hollow, and the legend says why.
+func TestHollowMarkersAreExplained(t *testing.T) {
+	l := doc.Line{Name: "a", Points: []doc.Point{{X: 1, Y: 1}, {X: 2, Y: 2}}}
+	f := &doc.Figure{Charts: []*doc.Chart{{Lines: []doc.Line{l}}}}
+	if _, legend := looksOf(f); len(legend) != 1 {
+		t.Errorf("legend %+v", legend)
+	}
+	l.Points[1].Rejects = true
+	if _, legend := looksOf(f); legend[1].name != "requests rejected" || !legend[1].hollow {
+		t.Errorf("legend %+v", legend)
+	}
+	l.Points[0].Unstable = true
+	if _, legend := looksOf(f); legend[1].name != "unstable queue, or requests rejected" {
+		t.Errorf("legend %+v", legend)
 	}
 }

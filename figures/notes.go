@@ -4,10 +4,11 @@ import (
 	"image/color"
 	"math"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
 const ringRadius = 2.4
@@ -21,36 +22,36 @@ func drawRing(c *draw.Canvas, l look, at vg.Point) {
 	c.StrokeLines(draw.LineStyle{Color: l.color, Width: 0.9}, append(outline, outline[0]))
 }
 
-// notePlotter writes the notes of a chart of dots where they hide no dot and no other
-// note, each with a line to its point.
-type notePlotter struct{ *chart }
-
-func (d notePlotter) Plot(c draw.Canvas, plt *plot.Plot) {
+// notes writes the notes of dots where they hide no dot and no other note, each with a line to its
+// point.
+func (p *panel) notes(c draw.Canvas, x, y func(float64) vg.Length) {
 	var taken, written []vg.Rectangle
-	x, y := d.place(&c, plt)
-	for i := range d.curves {
-		for _, q := range d.curves[i].points {
-			at := vg.Point{X: x(q.x), Y: y(q.mean)}
-			taken = append(taken, around(at, ringRadius+1, ringRadius+1))
+	var noted []*doc.Point
+	for i := range p.Lines {
+		for k := range p.Lines[i].Points {
+			q := &p.Lines[i].Points[k]
+			taken = append(taken, around(p.at(q, x, y), ringRadius+1, ringRadius+1))
+			if p.Lines[i].Dots && q.Note != "" {
+				noted = append(noted, q)
+			}
 		}
 	}
-	for _, level := range d.levels {
-		at := y(level)
+	for _, level := range p.Levels {
+		at := y(p.y.of(level))
 		taken = append(taken, vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: at - 0.5},
 			Max: vg.Point{X: c.Max.X, Y: at + 0.5}})
 	}
 	style := noteStyle()
 	style.Font.Size, style.YAlign = 9.5, text.YCenter
-	for _, n := range d.labels {
-		at := vg.Point{X: x(n.x), Y: y(n.y)}
-		width := style.Width(n.text)/2 + 2
+	for _, q := range noted {
+		at, width := p.at(q, x, y), style.Width(q.Note)/2+2
 		center, ok := free(c.Rectangle, taken, written, at, width, 7)
 		if !ok {
 			continue
 		}
 		from := leader(at, center, width)
 		c.StrokeLine2(draw.LineStyle{Color: color.Gray{0x90}, Width: 0.6}, at.X, at.Y, from.X, from.Y)
-		c.FillText(style, center, n.text)
+		c.FillText(style, center, q.Note)
 		taken = append(taken, around(center, width, 7), between(at, from))
 		written = append(written, around(center, width, 7))
 	}

@@ -2,34 +2,52 @@ package figures
 
 import (
 	"image/color"
-	"math"
-	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
 // Text sizes in points.
 const (
 	labelSize = 14
 	tickSize  = 12.5
+	noteSize  = 11
 )
 
 func sans(size vg.Length) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 }
 
-// newPlot sets up one panel. Its y is c.axis.of of the quantity.
-func newPlot(c *chart, looks map[string]look) *plot.Plot {
+// noteStyle is that of the text at a point.
+func noteStyle() text.Style {
+	return text.Style{Color: color.Black, Font: sans(noteSize), XAlign: text.XCenter,
+		Handler: plot.DefaultTextHandler}
+}
+
+// panel is a chart of lines on its axes. The plot's x and y are those of the axes, scaled.
+type panel struct {
+	*doc.Chart
+	x, y  axis
+	looks map[string]look
+}
+
+// newPlot sets up one chart of lines.
+func newPlot(c *doc.Chart, looks map[string]look) *plot.Plot {
+	doc.Fit(c)
+	x, named := across(c)
+	p := &panel{c, x, axis{c.YEnds[0], c.YEnds[1], c.LogY}, looks}
 	plt := plot.New()
-	plt.Title.Text = c.title
+	plt.Title.Text = c.Title
 	plt.Title.TextStyle.Font = sans(labelSize)
 	plt.Title.Padding = 6
-	plt.X.Label.Text = c.x
-	plt.Y.Label.Text = c.y
+	plt.X.Label.Text = c.X
+	plt.Y.Label.Text = c.Y
 	for _, axis := range []*plot.Axis{&plt.X, &plt.Y} {
 		axis.Label.TextStyle.Font = sans(labelSize)
 		axis.Label.Padding = 5
@@ -39,43 +57,32 @@ func newPlot(c *chart, looks map[string]look) *plot.Plot {
 		axis.Tick.Length = 5
 		axis.Padding = 0
 	}
-	plt.Y.Min, plt.Y.Max = c.axis.of(c.axis.low), c.axis.of(c.axis.high)
-	plt.Y.Tick.Marker = c.axis
-	if c.low {
-		plt.Y.Tick.Marker = fewTicks{c.axis}
+	plt.X.Min, plt.X.Max = x.of(x.low), x.of(x.high)
+	plt.Y.Min, plt.Y.Max = p.y.of(p.y.low), p.y.of(p.y.high)
+	plt.X.Tick.Marker, plt.Y.Tick.Marker = x, p.y
+	if named != nil {
+		plt.X.Tick.Marker = x.ticksAt(named)
 	}
-	plt.Add(grid())
-	if len(c.groups) > 0 {
-		addBars(plt, c, looks)
-		plt.Add(curvesPlotter{c, looks})
-	} else {
-		addCurves(plt, c, looks)
+	if c.Low {
+		plt.Y.Tick.Marker = fewTicks{p.y}
 	}
+	plt.Add(grid(), plotted(p.marks))
+	for i := range c.Lines {
+		if p.banded(&c.Lines[i]) {
+			plt.Add(p.band(&c.Lines[i]))
+		}
+	}
+	plt.Add(plotted(p.lines), plotted(p.notes))
 	return plt
 }
 
-func addCurves(plt *plot.Plot, c *chart, looks map[string]look) {
-	x := spanOf(c.curves, abscissae)
-	x.low, x.high = c.xOf(x.low), c.xOf(x.high)
-	pad := 0.06 * (x.high - x.low)
-	if pad == 0 {
-		pad = math.Max(0.1*x.high, 0.01)
-	}
-	plt.X.Min, plt.X.Max = x.low-pad, x.high+pad
-	plt.X.Tick.Marker = c.xTicks()
-	if c.across != nil {
-		plt.X.Min, plt.X.Max = c.xOf(c.across.low), c.xOf(c.across.high)
-	}
-	plt.Add(marks{c})
-	for _, one := range c.curves {
-		if c.banded(&one) {
-			plt.Add(c.band(&one, looks[one.series].color))
-		}
-	}
-	plt.Add(curvesPlotter{c, looks})
-	if len(c.labels) > 0 {
-		plt.Add(notePlotter{c})
-	}
+// plotted draws a part of a panel.
+type plotted func(c draw.Canvas, x, y func(float64) vg.Length)
+
+// Plot implements plot.Plotter.
+func (d plotted) Plot(c draw.Canvas, plt *plot.Plot) {
+	x, y := plt.Transforms(&c)
+	d(c, x, y)
 }
 
 // grid is faint lines at the labelled ticks of y.
@@ -85,64 +92,60 @@ func grid() *plotter.Grid {
 	return g
 }
 
-// marks draws the chart's dashed lines, and a solid one at y = 0 where y can be less.
-type marks struct{ chart *chart }
+// at is where a point is on the canvas.
+func (p *panel) at(q *doc.Point, x, y func(float64) vg.Length) vg.Point {
+	return vg.Point{X: x(p.x.of(q.X)), Y: y(p.y.of(q.Y))}
+}
 
-func (m marks) Plot(c draw.Canvas, plt *plot.Plot) {
-	toX, toY := plt.Transforms(&c)
+// marks draws the chart's dashed lines, and a solid one at y = 0 where y can be less.
+func (p *panel) marks(c draw.Canvas, x, y func(float64) vg.Length) {
 	style := draw.LineStyle{Color: color.Gray{0x80}, Width: 0.9, Dashes: []vg.Length{4, 3}}
-	for _, x := range m.chart.marks {
-		at := toX(m.chart.xOf(x))
+	for _, v := range p.Marks {
+		at := x(p.x.of(v))
 		c.StrokeLine2(style, at, c.Min.Y, at, c.Max.Y)
 	}
-	if a := m.chart.axis; a.low < 0 && !a.log {
+	if p.y.low < 0 && !p.y.log {
 		zero := draw.LineStyle{Color: color.Gray{0x60}, Width: 1}
-		c.StrokeLine2(zero, c.Min.X, toY(0), c.Max.X, toY(0))
+		c.StrokeLine2(zero, c.Min.X, y(0), c.Max.X, y(0))
 	}
-	for _, y := range m.chart.levels {
-		at := toY(m.chart.axis.of(y))
+	for _, v := range p.Levels {
+		at := y(p.y.of(v))
 		c.StrokeLine2(style, c.Min.X, at, c.Max.X, at)
 	}
 }
 
-// place maps x and y to the canvas.
-func (c *chart) place(canvas *draw.Canvas, plt *plot.Plot) (x, y func(float64) vg.Length) {
-	toX, toY := plt.Transforms(canvas)
-	return func(v float64) vg.Length { return toX(c.xOf(v)) },
-		func(v float64) vg.Length { return toY(c.axis.of(v)) }
-}
+// bandLines is how many lines have bands: more hide one another.
+const bandLines = 5
 
-// bandCurves is how many curves have bands: more hide one another.
-const bandCurves = 5
-
-// banded says whether a curve has a band.
-func (c *chart) banded(one *curve) bool {
+// banded reports whether a line has a band: an interval at each point.
+func (p *panel) banded(l *doc.Line) bool {
 	any := false
-	for _, q := range one.points {
-		if q.runs < fewest {
+	for i := range l.Points {
+		if l.Points[i].N < doc.Fewest {
 			return false
 		}
-		any = any || q.high > q.low
+		any = any || l.Points[i].Shown()
 	}
-	return any && len(c.curves) <= bandCurves && !one.bare
+	return any && len(p.Lines) <= bandLines && !l.Bare
 }
 
-// whiskered reports whether a curve has whiskers, or dots of single runs.
-func (c *chart) whiskered(one *curve) bool { return !one.bare }
-
-// band shades the confidence intervals of a curve within the panel.
-func (c *chart) band(one *curve, ink color.Color) *plotter.Polygon {
-	r, g, b, _ := ink.RGBA()
+// band shades the intervals of a line within the panel.
+func (p *panel) band(l *doc.Line) *plotter.Polygon {
+	r, g, b, _ := p.looks[l.Name].color.RGBA()
 	band := &plotter.Polygon{Color: color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 0x26}}
-	within := func(v float64) float64 { return c.axis.of(min(max(v, c.axis.low), c.axis.high)) }
-	var lows, highs plotter.XYs
-	for _, q := range one.points {
-		if q.mean <= c.axis.high {
-			lows = append(lows, plotter.XY{X: c.xOf(q.x), Y: within(q.low)})
-			highs = append(highs, plotter.XY{X: c.xOf(q.x), Y: within(q.high)})
+	within := func(v float64) float64 { return p.y.of(min(max(v, p.y.low), p.y.high)) }
+	n := len(l.Points)
+	edge := make(plotter.XYs, 0, 2*n)
+	for i := range 2 * n {
+		q := &l.Points[min(i, 2*n-1-i)]
+		low, high := q.Ends(q.Y)
+		if i >= n {
+			low = high
+		}
+		if q.Y <= p.y.high {
+			edge = append(edge, plotter.XY{X: p.x.of(q.X), Y: within(low)})
 		}
 	}
-	slices.Reverse(highs)
-	band.XYs = []plotter.XYs{append(lows, highs...)}
+	band.XYs = []plotter.XYs{edge}
 	return band
 }

@@ -6,9 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // Sizes of rows in points.
@@ -20,9 +23,10 @@ const (
 	rowWidth = 560
 	rowNote  = 11  // text at the end of a bar
 	rowMost  = 420 // of names at most; longer ones are in smaller print
+	nameGap  = 14  // after names
 )
 
-// rowPanel is a panel of lying bars, with the names of groups at their left.
+// rowPanel is a panel of lying bars, with the names of groups and bars at their left.
 type rowPanel struct {
 	title, label string
 	groups       []rowGroup
@@ -30,7 +34,8 @@ type rowPanel struct {
 	low, high    float64   // of the axis
 	most         float64   // that is possible, 100 of shares in %
 	levels       []float64 // dashed lines
-	left, width  vg.Length // of names, and of all
+	group, name  vg.Length // of names
+	width        vg.Length // of bars and their notes
 }
 
 type rowGroup struct {
@@ -40,8 +45,11 @@ type rowGroup struct {
 
 // lyingBar is a bar of parts, from the base on.
 type lyingBar struct {
+	name      string
 	parts     []barPart
-	low, high float64 // of its interval
+	low, high float64   // of its interval
+	runs      []float64 // in place of an interval
+	published *float64
 	note      string
 }
 
@@ -50,18 +58,22 @@ type barPart struct {
 	value float64
 }
 
-// rowLooks are of settings below what the configuration has, and of others.
-var rowLooks = [2]look{
+// rowLooks are of settings below what the configuration has, of others, and of a paper.
+var rowLooks = [3]look{
 	{color: color.RGBA{0x00, 0x72, 0xb2, 0xff}, hatching: 6},
 	{color: color.RGBA{0xe6, 0x9f, 0x00, 0xff}},
+	{color: color.Gray{0x50}, marker: diamond},
 }
 
 // rowsOf lays out charts of bars and of effects, and lists what their colours mean.
-func rowsOf(charts []*doc.Chart) (panels []stacked, legend []entry) {
-	left := vg.Length(0)
-	var all []*rowPanel
+func rowsOf(charts []*doc.Chart) (panels []block, legend []entry) {
+	group, name := vg.Length(0), vg.Length(0)
 	for _, c := range charts {
-		p := &rowPanel{title: c.Title, label: c.Y, base: c.Base, levels: c.Levels, most: math.Inf(1)}
+		p := &rowPanel{title: c.Title, label: c.Y, base: c.Base, levels: c.Levels,
+			most: math.Inf(1), width: rowWidth}
+		if c.X != "" { // what groups are
+			p.label += ", by " + c.X
+		}
 		if strings.HasSuffix(c.Y, "(%)") && c.Kind == doc.Effects {
 			p.most = 100
 		}
@@ -72,26 +84,49 @@ func rowsOf(charts []*doc.Chart) (panels []stacked, legend []entry) {
 		} else {
 			legend = p.addBars(c.Bars, legend)
 		}
-		p.span()
 		for _, g := range p.groups {
-			left = min(max(left, rowStyle().Width(g.name)+14), rowMost)
+			group = max(group, widthOf(g.name))
+			for _, b := range g.rows {
+				name = max(name, widthOf(b.name))
+			}
 		}
-		all = append(all, p)
-	}
-	for _, p := range all {
-		p.left, p.width = left, left+rowWidth
 		panels = append(panels, p)
 	}
+	for _, b := range panels {
+		p := b.(*rowPanel)
+		p.group, p.name = min(group, rowMost), min(name, rowMost)
+		p.span()
+	}
 	return panels, legend
+}
+
+// widthOf is the width of a name and the space after it.
+func widthOf(name string) vg.Length {
+	if name == "" {
+		return 0
+	}
+	return rowStyle().Width(name) + nameGap
+}
+
+// rowStyle is that of texts beside rows and cells, to the right of where they begin.
+func rowStyle() text.Style {
+	return text.Style{Color: color.Black, Font: sans(12), YAlign: text.YCenter,
+		Handler: plot.DefaultTextHandler}
+}
+
+// narrow has the panel fit a width. Bars have the greater part of it.
+func (p *rowPanel) narrow(width vg.Length) {
+	if names := p.group + p.name; names > 0.55*width {
+		p.group, p.name = p.group*0.55*width/names, p.name*0.55*width/names
+	}
+	p.width = width - p.group - p.name
+	p.span()
 }
 
 // addEffects adds a group of rows for each knob.
 func (p *rowPanel) addEffects(effects []doc.Effect) {
 	for i := range effects {
 		e := &effects[i]
-		if n := len(p.groups); n == 0 || p.groups[n-1].name != e.Knob {
-			p.groups = append(p.groups, rowGroup{name: e.Knob})
-		}
 		own := rowLooks[1]
 		if e.Below {
 			own = rowLooks[0]
@@ -105,39 +140,75 @@ func (p *rowPanel) addEffects(effects []doc.Effect) {
 			bar.low = max(p.base*(1+*e.Low/100), 0)
 			bar.high = min(p.base*(1+*e.High/100), p.most)
 		}
-		g := &p.groups[len(p.groups)-1]
-		g.rows = append(g.rows, bar)
+		p.add(e.Knob, bar)
 	}
 }
 
-// addBars adds a group of one row for each bar, and what their parts are to the legend.
+// add adds a row to the last group, or to a new one.
+func (p *rowPanel) add(group string, bar lyingBar) {
+	if n := len(p.groups); n == 0 || p.groups[n-1].name != group {
+		p.groups = append(p.groups, rowGroup{name: group})
+	}
+	g := &p.groups[len(p.groups)-1]
+	g.rows = append(g.rows, bar)
+}
+
+// addBars adds a row for each bar, and to the legend what their parts are, unless bars have their
+// names.
 func (p *rowPanel) addBars(bars []doc.Bar, legend []entry) []entry {
+	drawn := map[string]bool{} // parts
+	for i := range bars {
+		for _, part := range bars[i].Parts {
+			drawn[part.Name] = drawn[part.Name] || part.Value > 0
+		}
+	}
 	for i := range bars {
 		b := &bars[i]
-		bar, sum := lyingBar{note: b.Note}, 0.0
-		for _, part := range b.Parts {
-			at := slices.IndexFunc(legend, func(e entry) bool { return e.name == part.Name })
-			if at < 0 {
-				own := look{color: colorOf(part.Color)}
-				if at = len(legend); at%2 == 1 { // neighbours differ in grey, too
-					own.hatching = 6
-				}
-				legend = append(legend, entry{name: part.Name, look: own, kind: boxSample})
+		bar, sum := lyingBar{name: b.Name, note: b.Note, published: b.Published}, 0.0
+		interval := &b.Sample
+		for j := range b.Parts {
+			part := &b.Parts[j]
+			own := look{color: colorOf(part.Color)}
+			if part.Name != b.Name && drawn[part.Name] {
+				legend, own = inLegend(legend, part.Name, own)
 			}
-			bar.parts = append(bar.parts, barPart{legend[at].look, part.Value})
-			if sum += part.Value; part.Low != nil && part.High != nil {
-				bar.low, bar.high = sum-part.Value+*part.Low, sum-part.Value+*part.High
+			bar.parts = append(bar.parts, barPart{own, part.Value})
+			if sum += part.Value; len(b.Parts) == 1 && interval.Low == nil {
+				interval = &part.Sample
 			}
 		}
-		if bar.high <= bar.low {
-			bar.low, bar.high = sum, sum
+		bar.low, bar.high = sum, sum
+		if bar.runs = interval.Runs; interval.Shown() {
+			bar.low, bar.high = *interval.Low, *interval.High
+		}
+		if b.Published != nil && !slices.ContainsFunc(legend, isPublished) {
+			legend = append(legend, entry{doc.Published, rowLooks[2], true, markerSample})
 		}
 		if bar.note == "" {
-			bar.note = digits(sum)
+			bar.note = stats.Digits(sum)
 		}
-		p.groups = append(p.groups, rowGroup{b.Name, []lyingBar{bar}})
+		if b.Group == "" {
+			p.groups = append(p.groups, rowGroup{rows: []lyingBar{bar}})
+		} else {
+			p.add(b.Group, bar)
+		}
 	}
 	return legend
+}
+
+func isPublished(e entry) bool { return e.name == doc.Published }
+
+// inLegend is the look of a part in the legend, to which it is added. Neighbours differ in grey,
+// too.
+func inLegend(legend []entry, name string, own look) ([]entry, look) {
+	at := slices.IndexFunc(legend, func(e entry) bool { return e.name == name })
+	if at < 0 {
+		if at = len(legend); at%2 == 1 {
+			own.hatching = 6
+		}
+		legend = append(legend, entry{name: name, look: own, kind: boxSample})
+	}
+	return legend, legend[at].look
 }
 
 // end is where the bar ends.
@@ -146,6 +217,16 @@ func (b *lyingBar) end(base float64) float64 {
 		base += part.value
 	}
 	return base
+}
+
+// furthest are the ends of all that is drawn of the bar but its note.
+func (b *lyingBar) furthest(base float64) (low, high float64) {
+	end := b.end(base)
+	all := append([]float64{end, b.low, b.high}, b.runs...)
+	if b.published != nil {
+		all = append(all, *b.published)
+	}
+	return slices.Min(all), slices.Max(all)
 }
 
 // span gives the panel an axis that holds its bars, intervals, levels and notes.
@@ -158,10 +239,11 @@ func (p *rowPanel) span() {
 	style := rowStyle()
 	style.Font.Size = rowNote
 	for _, g := range p.groups {
-		for _, b := range g.rows {
-			end := b.end(p.base)
-			p.low, p.high = min(p.low, end, b.low), max(p.high, end, b.high)
-			if width := style.Width(b.note) + 8; end < p.base {
+		for i := range g.rows {
+			b := &g.rows[i]
+			low, high := b.furthest(p.base)
+			p.low, p.high = min(p.low, low), max(p.high, high)
+			if width := style.Width(b.note) + 8; b.end(p.base) < p.base {
 				left = max(left, width)
 			} else {
 				right = max(right, width)
@@ -176,9 +258,9 @@ func (p *rowPanel) span() {
 	default: // nothing has an effect
 		room = 0.1 * math.Abs(p.high)
 	}
-	if over := (left + right) / (0.6 * rowWidth); over > 1 { // the bars have the rest
+	if over := (left + right) / (0.6 * p.width); over > 1 { // the bars have the rest
 		left, right = left/over, right/over
 	}
-	scale := room / float64(rowWidth-left-right)
+	scale := room / float64(p.width-left-right)
 	p.low, p.high = p.low-scale*float64(left), p.low+room+scale*float64(right)
 }

@@ -16,50 +16,68 @@ func (p *rowPanel) size() (width, height vg.Length) {
 	for _, g := range p.groups {
 		height += rowBar*vg.Length(len(g.rows)) + rowGap
 	}
-	return p.width, height
+	return p.left() + p.width, height
 }
+
+// left is the width of names.
+func (p *rowPanel) left() vg.Length { return p.group + p.name }
 
 func (p *rowPanel) draw(c draw.Canvas) {
 	x := func(v float64) vg.Length {
-		return c.Min.X + p.left + vg.Length((v-p.low)/(p.high-p.low))*rowWidth
+		return c.Min.X + p.left() + vg.Length((v-p.low)/(p.high-p.low))*p.width
 	}
 	style := rowStyle()
-	top, bottom := c.Max.Y, c.Min.Y+rowFoot
+	_, height := p.size()
+	top, bottom := c.Max.Y, c.Max.Y-height+rowFoot
 	if p.title != "" {
 		title := style
-		fit(&title, p.width, p.title)
+		fit(&title, p.left()+p.width, p.title)
 		c.FillText(title, vg.Point{X: c.Min.X, Y: top - rowHead/2}, p.title)
 		top -= rowHead
 	}
 	tick := style
 	tick.XAlign = text.XCenter
+	end := c.Min.X // of the label before
 	for _, one := range linearTicks(p.low, p.high) {
 		if one.Value < 0 || one.Value > p.most {
 			continue // beyond are texts alone
 		}
 		at := x(one.Value)
 		c.StrokeLine2(draw.LineStyle{Color: color.Gray{0xdd}, Width: 0.6}, at, bottom, at, top)
-		c.FillText(tick, vg.Point{X: at, Y: bottom - 9}, one.Label)
+		if half := tick.Width(one.Label) / 2; at-half > end {
+			c.FillText(tick, vg.Point{X: at, Y: bottom - 9}, one.Label)
+			end = at + half + 4
+		}
 	}
 	for _, level := range p.levels {
 		c.StrokeLine2(draw.LineStyle{Color: color.Gray{0x50}, Width: 0.9,
 			Dashes: []vg.Length{4, 3}}, x(level), bottom, x(level), top)
 	}
-	c.FillText(tick, vg.Point{X: c.Min.X + p.left + rowWidth/2, Y: bottom - 26}, p.label)
+	c.FillText(tick, vg.Point{X: c.Min.X + p.left() + p.width/2, Y: bottom - 26}, p.label)
 	y := top
 	for _, g := range p.groups {
 		size := rowBar * vg.Length(len(g.rows))
 		y -= rowGap / 2
-		name := style
-		fit(&name, p.left-14, g.name)
-		c.FillText(name, vg.Point{X: c.Min.X, Y: y - size/2}, g.name)
+		writeName(&c, g.name, c.Min.X, y-size/2, p.group)
 		for i := range g.rows {
-			p.bar(&c, &g.rows[i], x, y-rowBar*(vg.Length(i)+0.5))
+			middle := y - rowBar*(vg.Length(i)+0.5)
+			writeName(&c, g.rows[i].name, c.Min.X+p.group, middle, p.name)
+			p.bar(&c, &g.rows[i], x, middle)
 		}
 		y -= size + rowGap/2
 	}
 	c.StrokeLine2(draw.LineStyle{Color: color.Gray{0x40}, Width: 1}, x(p.base), bottom, x(p.base), top)
 }
+
+// writeName writes a name into a width, in smaller print where it is longer.
+func writeName(c *draw.Canvas, name string, x, y, width vg.Length) {
+	style := rowStyle()
+	fit(&style, width-nameGap, name)
+	c.FillText(style, vg.Point{X: x, Y: y}, name)
+}
+
+// thinnest is the length of a part that is drawn.
+const thinnest = 0.5 // points
 
 // bar draws a bar around a height, its interval, and its note beyond both.
 func (p *rowPanel) bar(c *draw.Canvas, b *lyingBar, x func(float64) vg.Length, middle vg.Length) {
@@ -74,7 +92,7 @@ func (p *rowPanel) bar(c *draw.Canvas, b *lyingBar, x func(float64) vg.Length, m
 		}
 		corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max,
 			{X: box.Min.X, Y: box.Max.Y}}
-		c.FillPolygon(part.look.fill(), corners)
+		c.FillPolygon(part.look.color, corners)
 		part.look.hatch(c, box)
 		c.StrokeLines(draw.LineStyle{Color: color.Black, Width: 0.6}, append(corners, corners[0]))
 	}
@@ -85,11 +103,22 @@ func (p *rowPanel) bar(c *draw.Canvas, b *lyingBar, x func(float64) vg.Length, m
 			c.StrokeLine2(line, end, middle-2.5, end, middle+2.5)
 		}
 	}
+	for _, v := range b.runs {
+		drawDot(c, color.White, vg.Point{X: x(v), Y: middle}, runRadius+1)
+		drawDot(c, color.Black, vg.Point{X: x(v), Y: middle}, runRadius)
+	}
+	if b.published != nil {
+		drawMarker(c, rowLooks[2], vg.Point{X: x(*b.published), Y: middle}, markerRadius, true)
+	}
 	style := rowStyle()
 	style.Font.Size = rowNote
-	at := max(x(sum), x(b.high)) + 4
+	low, high := b.furthest(p.base)
+	at := x(high) + 5
+	if b.published != nil {
+		at += markerRadius
+	}
 	if sum < p.base {
-		style.XAlign, at = text.XRight, min(x(sum), x(b.low))-4
+		style.XAlign, at = text.XRight, x(low)-5
 	}
 	from, to := at-1, at+style.Width(b.note)
 	if style.XAlign == text.XRight {
@@ -98,4 +127,20 @@ func (p *rowPanel) bar(c *draw.Canvas, b *lyingBar, x func(float64) vg.Length, m
 	c.FillPolygon(color.White, []vg.Point{{X: from, Y: middle - 5}, {X: to, Y: middle - 5},
 		{X: to, Y: middle + 6}, {X: from, Y: middle + 6}}) // lines end at it
 	c.FillText(style, vg.Point{X: at, Y: middle}, b.note)
+}
+
+// hatch draws diagonal lines within r, so that neighbours differ in grey too.
+func (l look) hatch(c *draw.Canvas, r vg.Rectangle) {
+	if l.hatching == 0 {
+		return
+	}
+	style := draw.LineStyle{Color: color.Black, Width: 0.6}
+	height := r.Max.Y - r.Min.Y
+	for x := r.Min.X - height; x < r.Max.X; x += l.hatching {
+		// From (x, Min.Y) up to the right at 45 degrees, cut to r.
+		from, to := max(x, r.Min.X), min(x+height, r.Max.X)
+		if from < to {
+			c.StrokeLine2(style, from, r.Min.Y+from-x, to, r.Min.Y+to-x)
+		}
+	}
 }

@@ -43,7 +43,7 @@ func TestPublishedAccuracy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open("../../figures/tableA1.csv")
+	file, err := os.Open("../papers/tableA1.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,4 +18,8 @@
 // says how each is measured (measure.go): a metric's mean over the rows of one filter, divided by
 // the mean over the rows of another. claims_kept.csv has our numbers. tuned.toml lists the
 // parameters that no paper gives, and a Studies can run with one of them changed (tuned.go).
+//
+// Figures (figure.go) makes charts of the results: figures.toml describes each figure,
+// figure_rows.go reads the rows of results and figure_panel.go makes a chart of them. names.go has
+// the names and colours that the papers give systems, models and phases of a step.
 package papers

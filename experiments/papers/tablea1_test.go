@@ -72,7 +72,7 @@ func leastBudget(t *testing.T, model, set string, target float64) int {
 	if !ok {
 		t.Fatal(set)
 	}
-	f, err := os.Open("../../figures/tableA1.csv")
+	f, err := os.Open("tableA1.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

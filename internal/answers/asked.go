@@ -225,16 +225,17 @@ func listSeeds(seeds []uint64) string {
 
 // Ran says what the runs of result folders were, for the caption of their pictures; "" where no
 // configuration is there.
-func Ran(dirs ...string) string {
-	var configs []*config.Config
+func Ran(dirs ...string) string { return ran(configsIn(dirs)) }
+
+// configsIn loads the configurations of the runs of result folders.
+func configsIn(dirs []string) (configs []*config.Config) {
 	for _, dir := range dirs {
-		folders, _, err := runFolders(dir)
-		if err != nil {
-			return ""
+		_, folders, _, err := runFolders(dir)
+		if err == nil {
+			configs = append(configs, configsOf(append([]string{dir}, folders...))...)
 		}
-		configs = append(configs, configsOf(append([]string{dir}, folders...))...)
 	}
-	return ran(configs)
+	return configs
 }
 
 func ran(configs []*config.Config) string {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
@@ -48,7 +47,7 @@ func Fits(dir string) (all []doc.Figure, err error) {
 		if i+1 < len(rows) && rows[i+1]["model"] == row["model"] {
 			continue
 		}
-		all = append(all, doc.Figure{Name: "fit-" + figures.FileName(row["model"]), Title: row["model"],
+		all = append(all, doc.Figure{Name: "fit-" + doc.FileName(row["model"]), Title: row["model"],
 			Charts: []*doc.Chart{overSize(points, row), overMeasured(points, row["model"])},
 			Caption: fmt.Sprintf("On %s, %s. These errors are beyond what a measurement is uncertain "+
 				"by. Dashed: as far off as a good fit is. Named: the points that the fit misses most.",
@@ -105,18 +104,18 @@ func overMeasured(points []fitted, model string) *doc.Chart {
 // scaled leaves out lines without points, and has logarithmic axes where values are far apart.
 func scaled(c *doc.Chart) *doc.Chart {
 	c.Lines = slices.DeleteFunc(c.Lines, func(l doc.Line) bool { return len(l.Points) == 0 })
-	c.LogX = farApart(c.Lines, func(p doc.Point) float64 { return p.X })
-	c.LogY = farApart(c.Lines, func(p doc.Point) float64 { return p.Y })
+	c.LogX = farApart(c.Lines, 3, func(p doc.Point) float64 { return p.X })
+	c.LogY = farApart(c.Lines, 3, func(p doc.Point) float64 { return p.Y })
 	return c
 }
 
-// farApart reports whether positive values differ by more than a factor of 3.
-func farApart(lines []doc.Line, of func(doc.Point) float64) bool {
+// farApart reports whether positive values differ by more than a factor.
+func farApart(lines []doc.Line, factor float64, of func(doc.Point) float64) bool {
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, l := range lines {
 		for _, p := range l.Points {
 			least, most = min(least, of(p)), max(most, of(p))
 		}
 	}
-	return least > 0 && most > 3*least
+	return least > 0 && most > factor*least
 }

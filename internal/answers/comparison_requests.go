@@ -91,22 +91,22 @@ func distributions(all []replayed, j int, scale float64) *doc.Chart {
 		max(slices.Max(sides[0]), slices.Max(sides[1]))
 	return &doc.Chart{Kind: doc.Lines, Title: ", " + Count(n, "request"), Y: "Share of requests (%)",
 		LogX: least > 0 && most > 8*least, Lines: []doc.Line{
-			{Name: "measured", Color: "#1a1a1a", Bare: true, Points: cumulative(sides[0])},
+			{Name: "measured", Color: "#1a1a1a", Bare: true, Points: cumulative(sides[0], 100)},
 			{Name: "simulated", Color: "#c62f1f", Bare: true, Dashed: true,
-				Points: cumulative(sides[1])}}}
+				Points: cumulative(sides[1], 100)}}}
 }
 
 // shareSteps is how many equal steps a distribution is drawn in at most.
 const shareSteps = 100
 
-// cumulative is how many of the values are at or below each, in %.
-func cumulative(values []float64) []doc.Point {
+// cumulative is how many of the values are at or below each, of so many that are all of them.
+func cumulative(values []float64, all float64) []doc.Point {
 	slices.Sort(values)
 	n := len(values)
 	points, steps := []doc.Point{{X: values[0]}}, min(n, shareSteps)
 	for i := 1; i <= steps; i++ {
 		at := (i*n + steps - 1) / steps // values
-		points = append(points, doc.Point{X: values[at-1], Y: 100 * float64(at) / float64(n)})
+		points = append(points, doc.Point{X: values[at-1], Y: all * float64(at) / float64(n)})
 	}
 	return points
 }

@@ -129,7 +129,7 @@ func TestOddRequests(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.problem)
 			continue
 		}
-		if _, err := figures.DrawDoc(t.Context(), dir, all); err != nil || len(all) > 0 &&
+		if _, err := figures.Draw(t.Context(), dir, all); err != nil || len(all) > 0 &&
 			len(all[0].Charts) != c.charts {
 			t.Errorf("%s: %v, %d figures", name, err, len(all))
 		}

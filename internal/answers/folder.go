@@ -10,11 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments/capacity"
-	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 // kind is what a folder may hold, known by a file that only it has.
@@ -32,14 +30,18 @@ var kinds = []kind{
 	{ValidationFile, readValidation},
 	{fitsFile, readCalibration},
 	{DescriptionFile, readTrace},
-	{"summary.json", readRuns},
+	{run.SummaryFile, func(dir string) (*builder, error) { return readRuns(dir) }},
 }
 
-// Read makes the document of what a result folder holds.
-func Read(dir string) (*doc.Doc, error) {
+// Read makes the document of what a result folder holds, or of the runs of several. What equally
+// named systems of these have otherwise is as if the axes of a sweep had set it.
+func Read(dir string, others ...string) (*doc.Doc, error) {
 	kind, err := KindOf(dir)
 	if err != nil {
 		return nil, err
+	}
+	if len(others) > 0 {
+		return readSeveral(append([]string{dir}, others...))
 	}
 	for _, k := range kinds {
 		if k.file == kind {
@@ -131,92 +133,4 @@ func csvNumber(path string, before int, row map[string]string, column string) (f
 		return 0, fmt.Errorf("%s: row %d: %s = %q: want a number", path, before+1, column, text)
 	}
 	return v, nil
-}
-
-// storedRun is a run of summary.json, with what the axes of a sweep set.
-type storedRun struct {
-	sim.Summary
-	Settings map[string]any `json:"settings"`
-}
-
-// readRuns makes the document of a simulation or a sweep.
-func readRuns(dir string) (*builder, error) {
-	var stored []storedRun
-	if err := readJSON(dir, "summary.json", &stored); err != nil {
-		return nil, err
-	}
-	if len(stored) == 0 {
-		return nil, fmt.Errorf("%s: no run", filepath.Join(dir, "summary.json"))
-	}
-	folders, swept, err := runFolders(dir)
-	if err != nil {
-		return nil, err
-	}
-	r := Runs{Name: nameOf(dir)}
-	served := false
-	for i := range stored {
-		r.Sums = append(r.Sums, stored[i].Summary)
-		if swept {
-			r.Settings = append(r.Settings, stored[i].Settings)
-		}
-		served = served || stored[i].Completed > 0
-	}
-	rests := &builder{}
-	if r.Systems, err = rests.restOn(folders, nil); err != nil {
-		return nil, err
-	}
-	configs := configsOf(append([]string{dir}, folders...))
-	r.Unit = "requests/s"
-	if len(configs) > 0 {
-		r.Asked, r.Unit = []string{ran(configs) + "."}, capacity.RateUnit(&configs[0].Workload)
-	}
-	p := &builder{Doc: *r.Doc()}
-	if served {
-		drawn, err := figures.RunsData(dir, Ran(dir))
-		if err != nil {
-			return nil, err
-		}
-		p.addFigures(drawn)
-	}
-	p.Tables = append(p.Tables, rests.Tables...)
-	p.addFile(filepath.Join(dir, "config.toml"), "config.toml")
-	if swept && len(folders) > 0 {
-		p.addFile(filepath.Join(folders[0], "config.toml"), "config.toml of the first run, "+
-			r.Sums[0].Name)
-	}
-	return p, nil
-}
-
-// runFolders lists the folders of the runs, each with its configuration.
-func runFolders(dir string) (folders []string, swept bool, err error) {
-	var index struct {
-		Points []struct {
-			Folder string `json:"folder"`
-		} `json:"points"`
-	}
-	err = readJSON(dir, "sweep.json", &index)
-	switch {
-	case err == nil:
-		for _, point := range index.Points {
-			folders = append(folders, filepath.Join(dir, filepath.FromSlash(point.Folder)))
-		}
-		return folders, true, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, false, err
-	}
-	if folders = pointFolders(dir); len(folders) == 0 {
-		folders = []string{dir}
-	}
-	return folders, false, nil
-}
-
-// pointFolders lists what is in points/ of a folder.
-func pointFolders(dir string) (folders []string) {
-	entries, _ := os.ReadDir(filepath.Join(dir, "points"))
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			folders = append(folders, filepath.Join(dir, "points", e.Name()))
-		}
-	}
-	return folders
 }

@@ -107,7 +107,7 @@ func goodputFigure(found []capacity.Goodput, asked []string) doc.Figure {
 	for i := range found {
 		g := &found[i]
 		part := doc.Part{Name: "largest rate within the SLO", Color: "#0072b2", Value: g.Goodput,
-			Low: g.Low, High: g.High}
+			Sample: doc.Sample{Low: g.Low, High: g.High}}
 		if g.Low != nil && g.High != nil {
 			whiskers = " Whiskers: 95 % interval (Student's t) over each seed's own."
 		}

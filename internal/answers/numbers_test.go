@@ -129,7 +129,7 @@ func TestNumbersOfRuns(t *testing.T) {
 		}
 	}
 	for y, want := range map[string]float64{"Mean TTFT (s)": 1.5, "Mean TBT (ms)": 32.1,
-		"Throughput (tokens/s)": 123} {
+		"Output (tokens/s)": 123} {
 		if got, ok := drawn[y]; !ok || math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s of a is drawn as %g, want %g; all are %v", y, got, want, drawn)
 		}

@@ -19,6 +19,8 @@ type Runs struct {
 	Settings []map[string]any // what the axes of a sweep set for each run; nil without axes
 	Systems  []sim.Spec
 	Unit     string // of the rates, such as requests/s
+	// Folders are those of the runs, with their requests; "" or nil without.
+	Folders []string
 }
 
 // Doc is the answer of runs: a row for each system and load, the mean over seeds. What explains it
@@ -247,9 +249,6 @@ func latencies(head []doc.Column, rows []runRow) doc.Table {
 	return t
 }
 
-// fewest is how many seeds an interval is drawn of.
-const fewest = 5
-
 // differences compares each system with the first one at its load, seed by seed, because the seeds
 // of all systems have the same arrivals.
 func differences(head []doc.Column, rows []runRow) doc.Table {
@@ -266,7 +265,7 @@ func differences(head []doc.Column, rows []runRow) doc.Table {
 		}
 		for _, m := range sim.MetricsOf("ttft_mean", "tbt_mean", "throughput") {
 			pairs := paired(&rows[first], &rows[i], &m)
-			if i == first || len(pairs) < fewest {
+			if i == first || len(pairs) < doc.Fewest {
 				continue
 			}
 			mean, half := stats.Mean(pairs, 0.95)

@@ -40,10 +40,7 @@ func Validation(r *validate.Report) *doc.Doc {
 	d.Warnings = Warnings(warnings, len(runs))
 	d.Tables = slices.Concat([]doc.Table{errors, goals}, swapped, folders,
 		[]doc.Table{others, measuredLive(runs)})
-	if f := overLive(r); len(f.Charts) > 0 {
-		d.Figures = append(d.Figures, f)
-	}
-	d.Figures = append(d.Figures, phases(r)...)
+	d.Figures = validationFigures(r)
 	return d
 }
 

@@ -39,7 +39,7 @@ func readValidation(dir string) (*builder, error) {
 
 // overLive has a chart for each figure with a goal.
 func overLive(r *validate.Report) doc.Figure {
-	f := doc.Figure{Title: "Simulated over live",
+	f := doc.Figure{Name: "over-live", Title: "Simulated over live",
 		Caption: "A dot is a run; on the line both are equal."}
 	for _, key := range withGoals {
 		m := compared(key)

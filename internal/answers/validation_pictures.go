@@ -6,19 +6,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/validate"
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// ValidationPictures are the pictures of a validation: the errors in colour, the phases of steps,
-// and all steps of each run whose steps were kept.
-func ValidationPictures(r *validate.Report) []doc.Figure {
-	all := append([]doc.Figure{errorsInColour(r)}, phases(r)...)
+// validationFigures are the pictures of a validation: simulated over live, the errors in colour,
+// the phases of steps, and all steps of each run whose steps were kept.
+func validationFigures(r *validate.Report) (all []doc.Figure) {
+	if f := overLive(r); len(f.Charts) > 0 {
+		all = append(all, f)
+	}
+	all = append(append(all, errorsInColour(r)), phases(r)...)
 	for i := range r.Runs {
 		if c := stepByStep(&r.Runs[i]); c != nil {
-			all = append(all, doc.Figure{Name: "steps-" + figures.FileName(r.Runs[i].Run),
-				Charts: []*doc.Chart{c}, Caption: served(r, r.Runs[i:i+1])})
+			all = append(all, doc.Figure{Name: "steps-" + doc.FileName(r.Runs[i].Run), Minor: true,
+				Title: "Steps of " + r.Runs[i].Run, Charts: []*doc.Chart{c},
+				Caption: servedBy(r, r.Runs[i:i+1]) + "."})
 		}
 	}
 	return all
@@ -55,8 +59,9 @@ func errorsInColour(r *validate.Report) doc.Figure {
 			h.ValuesA = append(h.ValuesA, inRow(&m))
 		}
 	}
-	return doc.Figure{Name: "errors", Charts: []*doc.Chart{{Kind: doc.HeatMap, Heat: h,
-		Title: "Measured live, and how far the simulation is off"}}, Caption: served(r, runs)}
+	return doc.Figure{Name: "errors", Title: "Errors of each run", Charts: []*doc.Chart{{
+		Kind: doc.HeatMap, Heat: h, Title: "Measured live, and how far the simulation is off"}},
+		Caption: servedBy(r, runs) + "."}
 }
 
 // phases has a figure for each load: the phases of the steps that were split, live and modelled.
@@ -71,10 +76,10 @@ func phases(r *validate.Report) (all []doc.Figure) {
 		of[load] = append(of[load], r.Runs[i])
 	}
 	for _, load := range loads {
-		f := doc.Figure{Name: "phases-" + figures.FileName(strings.TrimSuffix(load, "/s")),
+		f := doc.Figure{Name: "phases-" + doc.FileName(strings.TrimSuffix(load, "/s")),
 			Title: "Phases of a step, " + load,
 			Caption: "Live, then the model's of the same batches; of steps whose phases were measured. " +
-				served(r, of[load]) + "."}
+				servedBy(r, of[load]) + "."}
 		for i, kind := range []string{"decode", "mixed"} {
 			c := &doc.Chart{Kind: doc.Bars, Y: "Time per step (ms)",
 				Title: []string{"steps that only decode, ", "steps with a prefill, "}[i] + load}
@@ -105,11 +110,11 @@ func phaseBars(r *validate.ValidatedRun, kind string) []doc.Bar {
 	}
 	name := strings.Replace(r.Run, " "+r.Variant, "", 1)
 	bars := []doc.Bar{{Name: name + ", live"}, {Name: name + ", model"}}
-	for _, ph := range figures.Phases() {
+	for _, ph := range papers.Phases() {
 		c, has := r.Of("phase_" + kind + "_" + ph.Key + "_s")
 		for i, sum := range []float64{c.Live, c.Simulated} {
 			if has {
-				bars[i].Parts = append(bars[i].Parts, doc.Part{Name: ph.Name, Color: ph.Color(),
+				bars[i].Parts = append(bars[i].Parts, doc.Part{Name: ph.Name, Color: ph.Color,
 					Value: 1e3 * math.Max(0, sum) / n})
 			}
 		}
@@ -156,8 +161,8 @@ func arrived(r *validate.ValidatedRun) string {
 	return strings.TrimPrefix(r.Variant+", "+load, ", ")
 }
 
-// served says what runs served: device, model and card, trace, how many requests, and seeds.
-func served(r *validate.Report, runs []validate.ValidatedRun) string {
+// servedBy says what runs served: device, model and card, trace, how many requests, and seeds.
+func servedBy(r *validate.Report, runs []validate.ValidatedRun) string {
 	type run = validate.ValidatedRun
 	words := []string{r.Device,
 		each(runs, "models", func(v run) string { return v.Model + " simulated on " + v.Simulated.GPU }),

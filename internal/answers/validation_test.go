@@ -129,14 +129,15 @@ func TestPicturesOfValidations(t *testing.T) {
 		comparedAs("good", "phase_decode_host_s", -1, 2))
 	v.Steps = []validate.Step{{Split: true, Live: 2, Model: 1}, {Split: true, Live: 3, Model: 3},
 		{Live: 5, Model: 4}, {Split: true, Mixed: true, Live: 7, Model: 9}}
-	all := ValidationPictures(r)
+	all := Validation(r).Figures
 	var names []string
 	for _, f := range all {
 		names = append(names, f.Name)
 	}
-	if want := []string{"errors", "phases-1", "steps-good"}; !slices.Equal(names, want) {
+	if want := []string{"over-live", "errors", "phases-1", "steps-good"}; !slices.Equal(names, want) {
 		t.Fatalf("pictures %q, want %q", names, want)
 	}
+	all = all[1:]
 	h := all[0].Charts[0].Heat
 	cell := h.Cells[0]
 	if !slices.Equal(h.ValuesB, []string{"bad, saturated", "good"}) ||
@@ -270,6 +271,7 @@ func same(t *testing.T, dir string, want *doc.Doc) {
 		for _, f := range d.Figures {
 			for _, c := range f.Charts {
 				c.ID = ""
+				doc.Fit(c)
 			}
 		}
 	}

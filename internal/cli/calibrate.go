@@ -44,7 +44,7 @@ func printFits(w io.Writer, out string, from *hw.Provenance, fits []hw.Fit) erro
 func drawFits(ctx context.Context, dir string, formats ...string) error {
 	fits, err := answers.Fits(dir)
 	if err == nil {
-		_, err = figures.DrawDoc(ctx, dir, fits, formats...)
+		_, err = figures.Draw(ctx, dir, fits, formats...)
 	}
 	return err
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -203,7 +202,7 @@ func TestPaperFigures(t *testing.T) {
 
 // Every experiment of the papers, and every figure, is a name that --only draws by.
 func TestOnlyTakesEveryName(t *testing.T) {
-	for _, name := range slices.Concat(papers.PaperExperiments(), figures.PaperFigures()) {
+	for _, name := range slices.Concat(papers.PaperExperiments(), papers.FigureNames()) {
 		needed, err := experimentsOf([]string{name})
 		if err != nil {
 			t.Errorf("--only %s: %v", name, err)

@@ -94,7 +94,7 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	pictures, err := figures.DrawDoc(ctx, out, drawn)
+	pictures, err := figures.Draw(ctx, out, drawn)
 	if err != nil {
 		return err
 	}

@@ -50,43 +50,29 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	if out == "" {
 		out = folders[0]
 	}
-	var files []string
-	kind, err := answers.KindOf(folders[0])
-	alone := len(folders) == 1 && err == nil && kind != answers.ValidationFile
-	if alone && kind != run.SummaryFile {
-		files, err = drawAnswer(ctx, out, folders[0], f.Format...)
-	} else if err = noteRuns(app, folders...); err == nil {
-		files, err = figures.DrawFolders(ctx, out, folders, answers.Ran(folders...), f.Format...)
+	d, err := answers.Read(folders[0], folders[1:]...)
+	if err == nil {
+		err = noteRuns(app, folders...)
 	}
 	if err != nil {
 		return err
 	}
-	printPaths(app, files)
-	return nil
-}
-
-// drawAnswer draws the figures of the document that a folder makes.
-func drawAnswer(ctx context.Context, out, folder string, formats ...string) ([]string, error) {
-	d, err := answers.Read(folder)
-	if err != nil {
-		return nil, err
+	if len(d.Figures) == 0 {
+		return fmt.Errorf("%s: there is nothing to draw", strings.Join(folders, ", "))
 	}
-	return figures.DrawDoc(ctx, out, d.Figures, formats...)
+	files, err := figures.Draw(ctx, out, d.Figures, f.Format...)
+	printPaths(app, files)
+	return err
 }
 
-// noteRuns refuses folders that hold no runs, and prints which pictures lack a run because its
-// requests are not kept.
+// noteRuns prints which pictures lack a run because its requests are not kept, or because it served
+// none.
 func noteRuns(app *App, folders ...string) error {
 	for _, dir := range folders {
-		kind, err := answers.KindOf(dir)
-		if err != nil {
+		if kind, err := answers.KindOf(dir); err != nil || kind != run.SummaryFile {
 			return err
 		}
-		if kind != run.SummaryFile {
-			return fmt.Errorf("%s: holds %s, which is drawn by itself or not at all; sparseserve report "+
-				"%s shows it", dir, kind, dir)
-		}
-		without, served, err := figures.WithoutRequests(dir)
+		without, served, err := answers.WithoutRequests(dir)
 		if err != nil {
 			return err
 		}
@@ -125,22 +111,23 @@ func (f *figuresCmd) paper(ctx context.Context, app *App) error {
 		return err
 	}
 	printNotes(app.Stderr, notes)
-	files, err := figures.DrawPaper(ctx, out, results, f.Only, f.Format...)
+	drawn, err := papers.Figures(results, f.Only, answers.Ran)
 	if err != nil {
 		return err
 	}
+	files, err := figures.Draw(ctx, out, drawn, f.Format...)
 	printPaths(app, files)
-	return nil
+	return err
 }
 
 // experimentsOf lists the experiments that figures, or experiments themselves, need.
 func experimentsOf(names []string) ([]string, error) {
 	var needed []string
 	for _, name := range names {
-		more, ok := figures.PaperExperiments(name)
+		more, ok := papers.FigureExperiments(name)
 		if !ok {
 			known := slices.Compact(slices.Sorted(slices.Values(
-				slices.Concat(papers.PaperExperiments(), figures.PaperFigures()))))
+				slices.Concat(papers.PaperExperiments(), papers.FigureNames()))))
 			return nil, fmt.Errorf("--only %s: no such figure or experiment of the papers%s; there are %s",
 				name,
 				config.DidYouMean(name, known), strings.Join(known, ", "))

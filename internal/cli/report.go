@@ -27,7 +27,7 @@ type answer struct {
 // finishAnswer draws the figures of an answer into its folder and prints it, as JSON or as text
 // with the names of its files.
 func finishAnswer(ctx context.Context, app *App, a answer) error {
-	drawn, err := figures.DrawDoc(ctx, a.out, a.doc.Figures)
+	drawn, err := figures.Draw(ctx, a.out, a.doc.Figures)
 	if err != nil {
 		return run.KeptWhenFull(err)
 	}

@@ -254,7 +254,7 @@ func TestFoldersWithoutRequests(t *testing.T) {
 		{"report empty", exitFailed, "sparseserve: empty: no finished results of simulate"},
 		{"figures gone", exitFailed, "sparseserve: gone: no such folder; give the result folder"},
 		{"report gone", exitFailed, "sparseserve: gone: no such folder; give the result folder"},
-		{"figures whatif", exitFailed, "sparseserve: whatif: holds validate.json"},
+		{"figures whatif", exitFailed, "sparseserve: whatif: no runs.json"},
 	} {
 		status, _, errs := runHere(t.Context(), nil, strings.Fields(c.args)...)
 		if status != c.status || !strings.HasPrefix(errs, c.want) || c.want == "" && errs != "" {

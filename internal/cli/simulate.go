@@ -217,12 +217,15 @@ func (s *simulateCmd) report(ctx context.Context, app *App, cfg *config.Config, 
 	if s.JSON {
 		return printJSON(app, sums)
 	}
-	pictures, err := drawFigures(ctx, out, sums)
+	runs := answers.Runs{Name: cfg.Name, Sums: sums, Systems: cfg.Systems,
+		Unit: capacity.RateUnit(&cfg.Workload)}
+	for i := range sums {
+		runs.Folders = append(runs.Folders, filepath.Join(out, "points", sums[i].Name))
+	}
+	pictures, err := drawFigures(ctx, out, runs, answers.Ran(out))
 	if err != nil {
 		return err
 	}
-	runs := answers.Runs{Name: cfg.Name, Sums: sums, Systems: cfg.Systems,
-		Unit: capacity.RateUnit(&cfg.Workload)}
 	if err := printDoc(app.Stdout, runs.Doc(), s.Details, "--details"); err != nil {
 		return err
 	}
@@ -234,13 +237,16 @@ func (s *simulateCmd) report(ctx context.Context, app *App, cfg *config.Config, 
 	return nil
 }
 
-// drawFigures draws the figures of a result folder until ctx ends. Runs that served nothing have
-// none.
-func drawFigures(ctx context.Context, out string, sums []sim.Summary) ([]string, error) {
-	if !slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
-		return nil, nil
+// drawFigures draws the figures of runs until ctx ends. ran says what was run, for captions.
+func drawFigures(ctx context.Context, out string, runs answers.Runs, ran string) ([]string, error) {
+	if runs.Asked = nil; ran != "" {
+		runs.Asked = []string{ran + "."}
 	}
-	pictures, err := figures.DrawFolders(ctx, out, []string{out}, answers.Ran(out))
+	drawn, err := runs.Figures()
+	if err != nil {
+		return nil, err
+	}
+	pictures, err := figures.Draw(ctx, out, drawn)
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 		err = nil
 	}

@@ -140,7 +140,7 @@ func (d *describeCmd) write(ctx context.Context, desc *traces.Description, answe
 	if err := files.Write(path, append(text, '\n')); err != nil {
 		return nil, err
 	}
-	drawn, err := figures.DrawDoc(ctx, d.Out, answer.Figures)
+	drawn, err := figures.Draw(ctx, d.Out, answer.Figures)
 	return append([]string{path}, drawn...), err
 }
 

@@ -96,8 +96,8 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 	if err != nil || report == nil {
 		return err
 	}
-	pictures, err := figures.DrawDoc(ctx, filepath.Join(out, "pictures"),
-		answers.ValidationPictures(report))
+	d := answers.Validation(report)
+	pictures, err := figures.Draw(ctx, filepath.Join(out, "pictures"), d.Figures)
 	if err != nil {
 		return err
 	}
@@ -105,10 +105,10 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 	case c.JSON:
 		return printJSON(app, report.Comparisons())
 	case c.Markdown:
-		return show.Markdown(app.Stdout, answers.Validation(report))
+		return show.Markdown(app.Stdout, d)
 	}
 	all := "sparseserve report " + inCell(out) + " --format text"
-	if err := printAnswer(app.Stdout, answers.Validation(report), all); err != nil {
+	if err := printAnswer(app.Stdout, d, all); err != nil {
 		return err
 	}
 	listFiles(app.Stdout, out, report.Files)

@@ -1,11 +1,17 @@
 package doc
 
+import "strings"
+
 // Figure is charts under one caption. It is one picture file.
 type Figure struct {
 	Name    string   `json:"name"` // of the file, without its extension
 	Title   string   `json:"title,omitempty"`
 	Caption string   `json:"caption,omitempty"` // what was run, and what intervals are
 	Charts  []*Chart `json:"charts"`
+	// Numbers says that a CSV with the numbers belongs beside the picture.
+	Numbers bool `json:"numbers,omitempty"`
+	// Minor marks one of many of a kind, of which a page shows the first few.
+	Minor bool `json:"minor,omitempty"`
 }
 
 // Kind is how a chart is drawn.
@@ -29,9 +35,11 @@ type Chart struct {
 	LogX  bool   `json:"logX,omitempty"`
 	LogY  bool   `json:"logY,omitempty"`
 	Low   bool   `json:"low,omitempty"` // of half the height
-	// Top is where the axis of y ends below some points, which would hide the others: they are
-	// marked at it, with their values. 0 shows all.
-	Top     float64   `json:"top,omitempty"`
+	// XEnds are the two ends of the axis of x; none spans the points.
+	XEnds []float64 `json:"xEnds,omitempty"`
+	// YEnds are the two ends of the axis of y. Points above the upper one are marked at it, with
+	// their values. Fit sets them.
+	YEnds   []float64 `json:"yEnds,omitempty"`
 	Lines   []Line    `json:"lines,omitempty"`
 	Bars    []Bar     `json:"bars,omitempty"`
 	Marks   []float64 `json:"marks,omitempty"`  // of x
@@ -51,33 +59,45 @@ type Line struct {
 	Points []Point `json:"points"`
 }
 
-// Point is a mean over seeds, with its 95 % interval where it has one.
+// Point is a value, or a mean over runs.
 type Point struct {
-	X    float64  `json:"x"`
-	Y    float64  `json:"y"`
-	Low  *float64 `json:"low,omitempty"`
-	High *float64 `json:"high,omitempty"`
-	// Runs are the values of single runs, where these are too few for an interval.
-	Runs []float64 `json:"runs,omitempty"`
-	Note string    `json:"note,omitempty"` // what to read it with, such as "unstable queue"
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+	Sample
+	Note string `json:"note,omitempty"` // beside a dot
 }
 
-// Bar is one bar of parts on top of each other.
+// Bar is one bar of parts on top of each other. Its sample is that of the whole.
 type Bar struct {
-	Name  string `json:"name"`
-	Note  string `json:"note,omitempty"` // at its end; empty for its value
+	Group string `json:"group,omitempty"` // bars of one group stand together
+	Name  string `json:"name"`            // empty where the group says all
+	Note  string `json:"note,omitempty"`  // at its end; empty for its value
 	Parts []Part `json:"parts"`
-	// Runs are the heights of single runs, where these are too few for an interval.
-	Runs []float64 `json:"runs,omitempty"`
+	Sample
+	// Published is what a paper has in its place.
+	Published *float64 `json:"published,omitempty"`
+}
+
+// Label is the bar's group and name.
+func (b *Bar) Label() string {
+	return strings.Trim(b.Group+", "+b.Name, ", ")
+}
+
+// Value is the bar's length.
+func (b *Bar) Value() float64 {
+	sum := 0.0
+	for i := range b.Parts {
+		sum += b.Parts[i].Value
+	}
+	return sum
 }
 
 // Part is a part of a bar.
 type Part struct {
-	Name  string   `json:"name"`
-	Color string   `json:"color"`
-	Value float64  `json:"value"`
-	Low   *float64 `json:"low,omitempty"`
-	High  *float64 `json:"high,omitempty"`
+	Name  string  `json:"name"`
+	Color string  `json:"color"`
+	Value float64 `json:"value"`
+	Sample
 }
 
 // Effect is what one setting of a knob makes of the chart's base. Changes are relative to it, in %.
@@ -116,4 +136,15 @@ type HeatCell struct {
 	Value  float64 `json:"value"`
 	Change float64 `json:"change"`         // %
 	Note   string  `json:"note,omitempty"` // in place of the change
+}
+
+// FileName makes the name of a file of a label.
+func FileName(label string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("._+-=", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' ||
+			'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, label)
 }

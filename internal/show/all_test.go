@@ -19,7 +19,7 @@ func every() *doc.Doc {
 			{Text: "anote", Note: true}},
 		Figures: []doc.Figure{{Title: "afigure", Caption: "acaption", Charts: []*doc.Chart{
 			{Kind: doc.Lines, Title: "achart", X: "anx", Y: "ay", Lines: []doc.Line{{Name: "aline",
-				Points: []doc.Point{{X: 1, Y: 2, Low: &low, High: &high}}}}},
+				Points: []doc.Point{{X: 1, Y: 2, Sample: doc.Sample{Low: &low, High: &high}}}}}},
 			{Kind: doc.Bars, Y: "abary", Bars: []doc.Bar{{Name: "abar",
 				Parts: []doc.Part{{Name: "apart", Value: 3}}}}},
 			{Kind: doc.Effects, Y: "aneffecty", Effects: []doc.Effect{{Knob: "aneffect",

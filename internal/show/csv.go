@@ -71,9 +71,10 @@ func csvChart(write func(...string), figure string, c *doc.Chart) {
 			write("chart", title, l.Name, c.X+" = "+exact(p.X), c.Y, exact(p.Y), known(p.Low), known(p.High))
 		}
 	}
-	for _, b := range c.Bars {
+	for i := range c.Bars {
+		b := &c.Bars[i]
 		for _, p := range b.Parts {
-			write("chart", title, b.Name, p.Name, c.Y, exact(p.Value), known(p.Low), known(p.High))
+			write("chart", title, b.Label(), p.Name, c.Y, exact(p.Value), known(p.Low), known(p.High))
 		}
 	}
 	for _, e := range c.Effects {

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -22,6 +23,7 @@ type page struct {
 	*doc.Doc
 	Urgent, Notes   []doc.Warning
 	Groups          []group
+	Sections        []section
 	Charts          []*doc.Chart
 	CSS             template.CSS
 	Library, Script template.JS
@@ -34,6 +36,12 @@ func (p *page) NotesTitle() string { return warn.NotesTitle(len(p.Notes)) }
 type group struct {
 	Heading string
 	Tables  []*htmlTable
+}
+
+// section is figures of one title.
+type section struct {
+	Title, Caption string
+	Charts         []*doc.Chart
 }
 
 // htmlTable is a table with the columns that say something.
@@ -66,8 +74,10 @@ func HTML(w io.Writer, d *doc.Doc) error {
 			p.Urgent = append(p.Urgent, warning)
 		}
 	}
-	for _, f := range d.Figures {
-		for _, c := range f.Charts {
+	p.Sections = sections(d)
+	for _, s := range p.Sections {
+		for _, c := range s.Charts {
+			doc.Fit(c)
 			p.Charts = append(p.Charts, c)
 			c.ID = fmt.Sprintf("chart-%d", len(p.Charts))
 			c.Kind = cmp.Or(c.Kind, doc.Lines)
@@ -109,6 +119,36 @@ func asset(name string) (string, error) {
 	}
 	text, err := files.ReadAll(name, r)
 	return string(text), err
+}
+
+// mostMinor is how many figures of many of a kind are shown.
+const mostMinor = 4
+
+// sections puts figures of one title that follow each other together. Captions leave out what the
+// lead says.
+func sections(d *doc.Doc) (all []section) {
+	minor := 0
+	for _, f := range d.Figures {
+		if f.Minor {
+			minor++
+		}
+		caption := f.Caption
+		for _, lead := range d.Lead {
+			caption = strings.TrimSpace(strings.TrimPrefix(caption, lead))
+		}
+		switch n := len(all); {
+		case len(f.Charts) == 0 || f.Minor && minor > mostMinor:
+		case n > 0 && all[n-1].Title == f.Title:
+			all[n-1].Charts = append(all[n-1].Charts, f.Charts...)
+		default:
+			all = append(all, section{f.Title, caption, f.Charts})
+		}
+	}
+	if minor > mostMinor {
+		all[len(all)-1].Caption += fmt.Sprintf(" The pictures of %d more runs are files of their own.",
+			minor-mostMinor)
+	}
+	return all
 }
 
 // groups puts tables next to each other that share a heading under it.

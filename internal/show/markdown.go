@@ -32,7 +32,7 @@ func Markdown(w io.Writer, d *doc.Doc) error {
 		warnings = append(warnings, of(one))
 	}
 	list(b, "Read with care", warnings)
-	for _, f := range d.Figures {
+	for _, f := range sections(d) {
 		var charts []string
 		for _, c := range f.Charts {
 			charts = append(charts, series(c))
@@ -140,8 +140,8 @@ func series(c *doc.Chart) string {
 	for _, l := range c.Lines {
 		names = append(names, l.Name)
 	}
-	for _, b := range c.Bars {
-		names = append(names, b.Name)
+	for i := range c.Bars {
+		names = append(names, c.Bars[i].Label())
 	}
 	for _, e := range c.Effects {
 		names = append(names, e.Name())

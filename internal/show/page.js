@@ -48,24 +48,26 @@
   });
 
   const marker = color => '<span style="display:inline-block;width:9px;height:9px;border-radius:5px;margin-right:5px;background:' + color + '"></span>';
-  const interval = p => p.low !== undefined ? " (" + digits(p.low) + " to " + digits(p.high) + ")" : p.runs ? " (runs " + p.runs.map(digits).join(", ") + ")" : "";
+  const interval = p => p.runs ? " (runs " + p.runs.map(digits).join(", ") + ")" : p.low !== undefined ? " (" + digits(p.low) + " to " + digits(p.high) + ")" : "";
+  const doubts = p => [p.note, p.unstable && "unstable queue", p.rejects && "requests rejected"].filter(t => t).join(", ");
+  const hollow = color => ({ color: ink().ground, borderColor: color, borderWidth: 2 });
 
   function lines(c) {
     const bare = c.lines.length > 5, names = c.lines.map(l => l.name).filter(n => n);
-    const series = [], over = p => c.top !== undefined && p.y > c.top;
+    const series = [], top = c.yEnds[1], over = p => p.y > top;
     c.lines.forEach((l, i) => {
       const color = shown(l.color);
       series.push({
         type: l.dots ? "scatter" : "line", name: l.name, symbol: l.bare ? "none" : "circle", symbolSize: l.dots ? 5 : 7, z: 3 + i,
         itemStyle: { color: color }, lineStyle: { color: color, width: 2, type: l.dashed ? "dashed" : "solid" }, emphasis: { focus: "series" },
-        data: l.points.map(p => ({ value: [p.x, over(p) ? c.top : p.y], point: p, symbol: over(p) ? "triangle" : undefined,
+        data: l.points.map(p => ({ value: [p.x, over(p) ? top : p.y], point: p, symbol: over(p) ? "triangle" : undefined,
           label: over(p) ? { show: true, position: "bottom", color: color, formatter: () => digits(p.y) } : undefined,
-          itemStyle: p.note ? { color: ink().ground, borderColor: color, borderWidth: 2 } : undefined })),
+          itemStyle: doubts(p) ? hollow(color) : undefined })),
         markLine: i === 0 && (c.marks || c.levels) ? { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" },
           data: (c.marks || []).map(v => ({ xAxis: v })).concat((c.levels || []).map(v => ({ yAxis: v }))) } : undefined,
       });
       const whiskers = [];
-      if (!bare) l.points.forEach(p => { if (p.low !== undefined) whiskers.push([p.x, p.low], [p.x, p.high], [p.x, "-"]); });
+      if (!bare) l.points.forEach(p => { if (p.low !== undefined && !p.runs) whiskers.push([p.x, p.low], [p.x, p.high], [p.x, "-"]); });
       const runs = l.points.flatMap(p => (p.runs || []).map(v => [p.x, v]));
       if (runs.length) series.push({ type: "scatter", name: l.name, silent: true, data: runs, z: 2, symbolSize: 4, itemStyle: { color: color, opacity: .6 } });
       if (whiskers.length) series.push({ type: "line", name: l.name, symbol: "none", silent: true, data: whiskers, z: 2,
@@ -80,35 +82,34 @@
       if (!all.length) return "";
       const x = digits(all[0].data.point.x);
       return text(c.x + ": " + x) + all.map(f => "<br>" + marker(f.color === ink().ground ? f.borderColor : f.color) + text(f.seriesName + " " + digits(f.data.point.y) + interval(f.data.point) +
-        (f.data.point.note ? ", " + f.data.point.note : ""))).join("");
+        (doubts(f.data.point) ? ", " + doubts(f.data.point) : ""))).join("");
     };
     return Object.assign(legend, zoomed(), {
       grid: { left: 58, right: 18, top: names.length > 1 ? 34 : 12, bottom: 46 },
-      xAxis: axis("value", c.logX, { name: c.x, nameLocation: "middle", nameGap: 28, scale: true, splitLine: { show: false } }),
-      yAxis: axis("value", c.logY, Object.assign({ scale: c.logY || c.levels !== undefined }, ends(c))),
+      xAxis: axis("value", c.logX, Object.assign({ name: c.x, nameLocation: "middle", nameGap: 28, scale: true, splitLine: { show: false } }, ends(c.xEnds, c.logX))),
+      yAxis: axis("value", c.logY, ends(c.yEnds, c.logY)),
       series: series,
     });
   }
 
-  // Intervals of few seeds are long: the axis has half more than the highest mean, on a logarithm three times as much.
-  function ends(c) {
-    if (c.y === "Share of requests") return { max: 1 };
-    if (c.levels) return { min: v => Math.min(v.min, 0.98 * c.levels[0]), max: v => Math.max(v.max, 1.02 * c.levels[c.levels.length - 1]) };
-    if (c.top) return { max: c.top };
-    const points = c.lines.flatMap(l => l.points), means = points.map(p => p.y), times = c.logY ? 3 : 1.5;
-    const most = times * Math.max(...means), least = Math.min(...means) / times, found = {};
-    if (points.some(p => p.high > most)) found.max = round(most);
-    if (points.some(p => p.low < (c.logY ? least : 0))) found.min = c.logY ? round(least) : Math.min(0, ...means);
-    return found;
+  // Ends are seldom round, and have no labels. A logarithmic axis of few decades has 2 and 5 in each.
+  function ends(e, log) {
+    if (!e) return {};
+    const round = v => Number(v.toPrecision(2)) === v, label = { color: ink().soft, fontSize: 12, hideOverlap: true, formatter: digits };
+    if (!log) return { min: e[0], max: e[1], axisLabel: Object.assign(label, { showMinLabel: round(e[0]), showMaxLabel: round(e[1]) }) };
+    const ticks = [], few = e[1] / e[0] < 300;
+    for (let d = Math.floor(Math.log10(e[0])); d <= Math.log10(e[1]); d++)
+      for (const k of few ? [1, 2, 5] : [1]) if (k * 10 ** d >= e[0] && k * 10 ** d <= e[1]) ticks.push(Number((k * 10 ** d).toPrecision(1)));
+    return { min: e[0], max: e[1], axisTick: { customValues: ticks, lineStyle: { color: ink().soft } }, axisLabel: Object.assign(label, { customValues: ticks }) };
   }
-  const round = v => Number(v.toPrecision(1));
 
   // Bars lie, so that their names are read.
   function bars(c, width) {
-    const parts = new Map();
-    c.bars.forEach(b => b.parts.forEach(p => { if (p.value !== 0 && !parts.has(p.name)) parts.set(p.name, p.color); }));
+    const parts = new Map(), names = c.bars.map(b => [b.group, b.name].filter(t => t).join(", "));
+    c.bars.forEach(b => b.parts.forEach(p => parts.set(p.name, p.color)));
+    parts.forEach((_, name) => { if (c.bars.every(b => b.parts.every(p => p.name !== name || p.value === 0))) parts.delete(name); });
     const single = c.bars.every(b => b.parts.length === 1);
-    const o = common(single ? [] : [...parts.keys()]);
+    const o = common((single ? [] : [...parts.keys()]).concat(c.bars.some(b => b.published !== undefined) ? ["published", ""] : []));
     o.tooltip.trigger = "axis";
     o.tooltip.axisPointer = { type: "shadow" };
     o.tooltip.formatter = found => text(found[0].name) + found.filter(f => f.value !== undefined && f.value !== "-" && f.value !== 0)
@@ -120,12 +121,17 @@
       : [...parts].map(([name, color]) => ({ type: "bar", name: name, stack: "all", barMaxWidth: 24, itemStyle: { color: shown(color) },
           emphasis: { focus: "series" }, data: c.bars.map(b => { const p = b.parts.find(q => q.name === name); return p ? { value: p.value, part: p } : "-"; }) }));
     const runs = c.bars.flatMap((b, i) => (b.runs || []).map(v => [v, i]));
+    const sample = b => b.low === undefined && single ? b.parts[0] : b;
+    const whiskers = c.bars.flatMap((b, i) => sample(b).low !== undefined && !sample(b).runs ? [[sample(b).low, i], [sample(b).high, i], ["-", i]] : []);
+    if (whiskers.length) series.push({ type: "line", symbol: "none", silent: true, data: whiskers, z: 5, lineStyle: { color: ink().text, width: 1.2 } });
+    const published = c.bars.flatMap((b, i) => b.published === undefined ? [] : [[b.published, i]]);
+    if (published.length) series.push({ type: "scatter", name: "published", symbol: "diamond", symbolSize: 11, silent: true, data: published, z: 6, itemStyle: hollow(ink().soft) });
     if (runs.length) series.push({ type: "scatter", silent: true, data: runs, z: 5, symbolSize: 4, itemStyle: { color: ink().text } });
-    const left = Math.min(width * 0.36, 12 + 7.2 * Math.max(...c.bars.map(b => b.name.length)));
+    const left = Math.min(width * 0.36, 12 + 7.2 * Math.max(...names.map(n => n.length)));
     return Object.assign(o, {
       grid: { left: left, right: single ? Math.min(width * 0.3, 7.2 * Math.max(8, ...c.bars.map(b => (b.note || "").length))) : 22, top: single ? 8 : 34, bottom: 46 },
-      xAxis: axis("value", c.logY, { name: c.y, nameLocation: "middle", nameGap: 28, max: c.levels ? v => Math.max(v.max, ...c.levels) : undefined }),
-      yAxis: axis("category", false, { inverse: true, data: c.bars.map(b => b.name), axisLabel: { color: ink().text, fontSize: 12, width: left - 14, overflow: width < 600 ? "break" : "truncate", lineHeight: 13, interval: 0 } }),
+      xAxis: axis("value", c.logY, { name: c.y + (c.x ? ", by " + c.x : ""), nameLocation: "middle", nameGap: 28, max: c.levels ? v => Math.max(v.max, ...c.levels) : undefined }),
+      yAxis: axis("category", false, { inverse: true, data: names, axisLabel: { color: ink().text, fontSize: 12, width: left - 14, overflow: width < 600 ? "break" : "truncate", lineHeight: 13, interval: 0 } }),
       series: series,
     });
   }
@@ -161,26 +167,34 @@
     return "rgb(" + at(0) + "," + at(1) + "," + at(2) + ")";
   }
 
+  // The longest name of a value has as much room as leaves the cells enough.
   function heat(c, width, height) {
-    const h = c.heat, o = common([]), grid = { left: 66, right: 10, top: 8, bottom: 46 };
+    const h = c.heat, o = common([]), longest = Math.max(...h.valuesB.map(v => v.length));
+    const grid = { left: Math.min(width * 0.4, 40 + 6.6 * longest), right: 10, top: 8, bottom: 96 };
     const size = [(width - grid.left - grid.right) / h.valuesA.length - 2, (height - grid.top - grid.bottom) / h.valuesB.length - 2];
-    const full = Math.max(...h.cells.map(x => Math.abs(x.change)), 1e-9);
+    const full = h.full || Math.max(...h.cells.map(x => Math.abs(x.change)), 1e-9), better = h.higher ? 1 : -1;
+    const change = x => x.note || (x.change > 0 ? "+" : "") + digits(x.change) + " %";
+    const names = { color: ink().text, fontSize: 12, lineHeight: 13, interval: 0, overflow: "break" };
     o.tooltip.trigger = "item";
-    o.tooltip.formatter = f => { const x = f.data.cell; return text(h.a + " " + h.valuesA[x.x] + ", " + h.b + " " + h.valuesB[x.y]) + "<br>" +
-      text(digits(x.value) + ", " + (x.change > 0 ? "+" : "") + digits(x.change) + " %"); };
+    o.tooltip.formatter = f => { const x = f.data.cell; return text([h.a, h.valuesA[x.x]].join(" ").trim() + ", " + [h.b, h.valuesB[x.y]].join(" ").trim()) + "<br>" +
+      text(digits(x.value) + ", " + change(x)); };
     return Object.assign(o, {
       grid: grid,
-      xAxis: axis("category", false, { data: h.valuesA, name: h.a, nameLocation: "middle", nameGap: 28, splitLine: { show: false } }),
-      yAxis: axis("category", false, { data: h.valuesB, name: h.b, nameLocation: "middle", nameGap: 48, splitLine: { show: false } }),
+      title: { text: "White: " + (h.middle || "as configured") + ". " + (h.higher ? "Blue: more, red: less" : "Blue: less, red: more") + ", full at " + digits(full) + " %.",
+        left: "center", bottom: 0, textStyle: { color: ink().soft, fontSize: 12, fontWeight: "normal" } },
+      xAxis: axis("category", false, { data: h.valuesA, name: h.a, nameLocation: "middle", nameGap: 40, splitLine: { show: false }, axisLabel: Object.assign({ width: size[0] }, names) }),
+      yAxis: axis("category", false, { data: h.valuesB, name: h.b, nameLocation: "middle", nameGap: grid.left - 18, splitLine: { show: false },
+        axisLabel: Object.assign({ width: grid.left - 30 }, names) }),
       series: [{ type: "scatter", symbol: "rect", symbolSize: size, data: h.cells.map(x => ({ value: [x.x, x.y], cell: x,
-          itemStyle: { color: shade((h.higher ? 1 : -1) * x.change / full) } })),
-        label: { show: true, color: ink().text, fontSize: size[0] < 44 ? 10 : 12, formatter: f => digits(f.data.cell.value) } }],
+          itemStyle: { color: shade(better * x.change / full) } })),
+        label: { show: true, color: ink().text, fontSize: size[0] < 60 ? 10 : 12, lineHeight: 14,
+          formatter: f => digits(f.data.cell.value) + (size[0] < 44 ? "" : "\n" + change(f.data.cell)) } }],
     });
   }
 
   const heights = {
-    lines: c => c.low ? 190 : 320, bars: c => Math.max(150, c.bars.length * (window.innerWidth < 600 && c.bars.some(b => b.name.length > 36) ? 44 : 30) + 90),
-    effects: c => c.effects.length * 24 + 60, heat: c => c.heat.valuesB.length * 40 + 60,
+    lines: c => c.low ? 190 : 320, bars: c => Math.max(150, c.bars.length * (window.innerWidth < 600 && c.bars.some(b => (b.group || "").length + b.name.length > 36) ? 44 : 30) + 90),
+    effects: c => c.effects.length * 24 + 60, heat: c => c.heat.valuesB.length * 40 + 110,
   };
   const options = { lines: lines, bars: bars, effects: effects, heat: heat };
   const fine = !window.matchMedia("(pointer: coarse)").matches; // a finger's drag scrolls the page

@@ -75,7 +75,7 @@ func Text(w io.Writer, d *doc.Doc, o Options) error {
 	}
 	o.warnings(b, d.Warnings)
 	if o.Whole {
-		for _, f := range d.Figures {
+		for _, f := range sections(d) {
 			fmt.Fprintf(b, "\n%s\n", OneLine(strings.TrimSpace(f.Title+". "+f.Caption)))
 			for _, c := range f.Charts {
 				fmt.Fprintln(b, " ", OneLine(series(c)))

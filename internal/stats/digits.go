@@ -14,3 +14,19 @@ func Digits(v float64) string {
 	decimals := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
 	return strconv.FormatFloat(v, 'f', min(decimals, 6), 64)
 }
+
+// Tick prints a value as axes and names have it: with at most four digits, and as few as it needs.
+func Tick(v float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}} {
+		if v >= unit.size {
+			return strconv.FormatFloat(v/unit.size, 'g', 4, 64) + unit.name
+		}
+	}
+	if v >= 1e4 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}

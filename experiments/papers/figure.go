@@ -1,0 +1,179 @@
+package papers
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+)
+
+//go:embed figures.toml
+var figuresTOML string
+
+// paperFigure is a figure of the papers, or one that they do not have; figures.toml explains the
+// keys.
+type paperFigure struct {
+	Name, Caption, Means string
+
+	Names map[string]string
+	Looks map[string]int
+	Panel []panel
+}
+
+// book is what figures.toml has.
+type book struct {
+	Quantity map[string]*quantity
+	Figure   []paperFigure
+}
+
+func readFigures() *book {
+	var b book
+	meta, err := toml.Decode(figuresTOML, &b)
+	if unknown := meta.Undecoded(); err != nil || len(unknown) > 0 {
+		panic(fmt.Sprint("figures.toml: ", err, ", unknown keys ", unknown))
+	}
+	return &b
+}
+
+// accuracyTable is drawn from the paper's own numbers and needs no results.
+const accuracyTable = "tableA1"
+
+// results are the experiments that a figure is drawn from.
+func (f *paperFigure) results() (names []string) {
+	for i := range f.Panel {
+		if from := f.Panel[i].From; from != "" && !slices.Contains(names, from) {
+			names = append(names, from)
+		}
+	}
+	return names
+}
+
+// FigureNames names the figures.
+func FigureNames() (names []string) {
+	for _, f := range readFigures().Figure {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// FigureExperiments lists what a name stands for: the experiments that a figure is drawn from; an
+// experiment for itself. No figure is drawn from others: ok is false.
+func FigureExperiments(name string) (experiments []string, ok bool) {
+	all := readFigures().Figure
+	for i := range all {
+		needs := all[i].results()
+		if all[i].Name == name {
+			return needs, true
+		}
+		if slices.Contains(needs, name) {
+			experiments, ok = []string{name}, true
+		}
+	}
+	return experiments, ok
+}
+
+// Figures are the figures of the papers whose results are in a folder. Names of figures or of
+// experiments choose figures; none chooses all. A figure of several experiments is drawn of those
+// that are there. ran says what the runs of folders were, for captions; "" where that is not known.
+func Figures(results string, only []string, ran func(folders ...string) string) (
+	all []doc.Figure, err error) {
+	b := readFigures()
+	for i := range b.Figure {
+		f := &b.Figure[i]
+		if len(only) == 0 && f.Name == accuracyTable && len(all) == 0 {
+			continue // it alone is no answer to a folder without results
+		}
+		if len(only) > 0 && !slices.Contains(only, f.Name) &&
+			!slices.ContainsFunc(f.results(), func(r string) bool { return slices.Contains(only, r) }) {
+			continue
+		}
+		drawn, err := b.draw(f, results, ran)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if len(drawn.Charts) > 0 {
+			all = append(all, drawn)
+		}
+	}
+	if len(all) == 0 {
+		of := "a figure of the paper"
+		if len(only) > 0 {
+			of = strings.Join(only, ", ")
+		}
+		return nil, fmt.Errorf("%s: no results of %s", results, of)
+	}
+	return all, nil
+}
+
+// draw makes charts of the panels of a figure whose results are there.
+func (b *book) draw(f *paperFigure, results string, ran func(...string) string) (
+	drawn doc.Figure, err error) {
+	drawn = doc.Figure{Name: f.Name, Caption: f.Caption, Numbers: true}
+	var folders []string
+	var rows []record
+	for i := range f.Panel {
+		d := drawing{panel: &f.Panel[i], figure: f, x: b.Quantity[f.Panel[i].X]}
+		for _, name := range strings.Fields(d.Y) {
+			d.y = append(d.y, b.Quantity[name])
+		}
+		folder := filepath.Join(results, d.From)
+		if d.From == "" {
+			d.rows, err = accuracyRecords()
+		} else if d.rows, err = readRecords(folder); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+			continue
+		}
+		if err != nil {
+			return drawn, err
+		}
+		c, err := d.chart()
+		if err != nil {
+			return drawn, err
+		}
+		if !slices.Contains(folders, folder) {
+			folders, rows = append(folders, folder), append(rows, d.rows...)
+		}
+		if c != nil {
+			drawn.Charts = append(drawn.Charts, c)
+		}
+	}
+	Paint(drawn.Charts, f.Looks)
+	if f.Caption == "" && len(folders) > 0 {
+		drawn.Caption, err = captionOf(folders, rows, ran)
+	}
+	drawn.Caption = strings.TrimSpace(drawn.Caption + " " + drawn.Spread(f.means()))
+	return drawn, err
+}
+
+// means is what means are of.
+func (f *paperFigure) means() string {
+	if f.Means != "" {
+		return f.Means
+	}
+	return "runs"
+}
+
+// captionOf is a sentence that says what the results in folders were made with.
+func captionOf(folders []string, rows []record, ran func(...string) string) (string, error) {
+	text := ran(folders...)
+	if text == "" {
+		var err error
+		if text, err = studyCaption(folders[0]); err != nil {
+			return "", err
+		}
+	}
+	if text == "" {
+		text = recordsCaption(rows)
+	}
+	if text == "" {
+		return "", nil
+	}
+	return text + ".", nil
+}

@@ -1,0 +1,291 @@
+package papers
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/stats"
+	"github.com/sparseserve/sparseserve/internal/warn"
+)
+
+// quantity is a number of a row; figures.toml explains the keys.
+type quantity struct {
+	Of, Over, Low, High string
+	Scale, Offset, Most float64
+	Label               string
+	Log, Nonzero        bool
+}
+
+// panel is a panel of a figure of the papers; figures.toml explains the keys.
+type panel struct {
+	Title, From, X, Y, Series, Label string
+
+	Where filter
+	Names map[string]string
+	Over  *struct {
+		Where filter
+		By    string
+	}
+	Bars, Doubly bool
+	Axis         []float64
+	Published    map[string][]float64
+}
+
+// drawing is a panel and what it is drawn by.
+type drawing struct {
+	*panel
+	figure *paperFigure
+	x      *quantity // nil where x is a key
+	y      []*quantity
+	rows   []record // of the folder
+}
+
+// cell has the rows of a point or bar.
+type cell struct {
+	series, label string // label of a group of bars
+	x             float64
+	values        [][]float64 // by row: of each y, and of their sum
+	interval      *doc.Sample // that the row has; nil for one over the rows
+	unstable      bool
+	rejects       bool
+}
+
+// value is the quantity of a row.
+func (q *quantity) value(r *record) (float64, error) {
+	v, err := r.number(strings.Fields(q.Of)...)
+	if err == nil && q.Over != "" {
+		var over float64
+		over, err = r.number(q.Over)
+		v /= over
+	}
+	return cmp.Or(q.Scale, 1) * (v + q.Offset), err
+}
+
+// interval is the 95 % interval that a row has; nil where it has none.
+func (q *quantity) interval(r *record, base float64) (*doc.Sample, error) {
+	if q.Low == "" || r.cells[q.Low] == "" {
+		return nil, nil
+	}
+	low, err1 := r.number(q.Low)
+	high, err2 := r.number(q.High)
+	scale := cmp.Or(q.Scale, 1) / base
+	low, high = scale*low, scale*high
+	return &doc.Sample{N: max(1, len(strings.Fields(r.cells["seeds"]))), Low: &low, High: &high},
+		cmp.Or(err1, err2)
+}
+
+// chart is the panel; nil where the rows have nothing to draw.
+func (d *drawing) chart() (*doc.Chart, error) {
+	cells, err := d.cells()
+	if err != nil || len(cells) == 0 {
+		return nil, err
+	}
+	c := &doc.Chart{Kind: doc.Lines, Title: d.Title, Y: cmp.Or(d.Label, d.y[0].Label),
+		LogX: d.Doubly, LogY: d.y[0].Log, YEnds: d.Axis}
+	if d.x != nil {
+		c.X = d.x.Label
+	}
+	if d.Bars {
+		c.Kind = doc.Bars
+		d.bars(c, cells)
+	} else {
+		d.lines(c, cells)
+	}
+	return c, nil
+}
+
+// cells gathers the rows of each point or bar. One that lacks a seed is left out, because its mean
+// would be over other requests than the means next to it.
+func (d *drawing) cells() ([]*cell, error) {
+	var all []*cell
+	most := 0
+	for i := range d.rows {
+		r := &d.rows[i]
+		if !r.has(d.Where) || r.cells["completed"] == "0" {
+			continue
+		}
+		one, err := d.cell(r)
+		if err != nil {
+			return nil, err
+		}
+		if one == nil {
+			continue
+		}
+		at := slices.IndexFunc(all, func(c *cell) bool {
+			return c.series == one.series && c.label == one.label && c.x == one.x
+		})
+		if at < 0 {
+			at, all = len(all), append(all, one)
+		} else {
+			all[at].add(one)
+		}
+		most = max(most, len(all[at].values[0]))
+	}
+	return slices.DeleteFunc(all, func(c *cell) bool { return len(c.values[0]) < most }), nil
+}
+
+// add adds the rows of a cell of the same point or bar.
+func (c *cell) add(other *cell) {
+	for i := range c.values {
+		c.values[i] = append(c.values[i], other.values[i]...)
+	}
+	c.unstable, c.rejects = c.unstable || other.unstable, c.rejects || other.rejects
+}
+
+// cell is the cell of a row alone; nil where the row has no value to draw.
+func (d *drawing) cell(r *record) (*cell, error) {
+	base, err := d.base(r)
+	if err != nil {
+		return nil, err
+	}
+	kinds := strings.Fields(r.cells["warnings.kind"])
+	c := &cell{
+		series: d.name(r.texts(d.Series)),
+		unstable: slices.Contains(kinds, string(warn.UnstableQueue)) ||
+			slices.Contains(kinds, string(warn.WaitsGrow)),
+		rejects: cmp.Or(r.cells["rejected"], "0") != "0",
+	}
+	if d.Series == "" {
+		c.series, _, _ = strings.Cut(d.y[0].Label, " (")
+	}
+	sum := 0.0
+	for _, q := range d.y {
+		v, err := q.value(r)
+		if err != nil {
+			return nil, err
+		}
+		v /= base
+		if math.IsNaN(v) || math.IsInf(v, 0) || q.Nonzero && v == 0 {
+			return nil, nil
+		}
+		c.values = append(c.values, []float64{v})
+		sum += v
+	}
+	c.values = append(c.values, []float64{sum})
+	if c.interval, err = d.y[0].interval(r, base); err != nil {
+		return nil, err
+	}
+	return c, d.place(c, r)
+}
+
+// place says where the cell of a row stands: over an x or a label.
+func (d *drawing) place(c *cell, r *record) (err error) {
+	switch {
+	case d.x == nil:
+		c.label = d.name(r.texts(d.X))
+		return nil
+	case d.Bars && r.texts(d.x.Of) == "":
+		c.label = d.name("")
+		return nil
+	}
+	if c.x, err = d.x.value(r); d.Bars {
+		c.label, c.x = stats.Tick(c.x), 0
+	}
+	return err
+}
+
+// base is what the values of a row are divided by: 0 where no row has it.
+func (d *drawing) base(r *record) (float64, error) {
+	if d.Over == nil {
+		return 1, nil
+	}
+	for i := range d.rows {
+		if b := &d.rows[i]; b.has(d.Over.Where) && b.texts(d.Over.By) == r.texts(d.Over.By) {
+			return d.y[0].value(b)
+		}
+	}
+	return 0, nil
+}
+
+// name is what legends and labels call a raw value.
+func (d *drawing) name(raw string) string {
+	for _, names := range []map[string]string{d.Names, d.figure.Names} {
+		if name, ok := names[raw]; ok {
+			return name
+		}
+	}
+	return ModelName(SystemName(raw))
+}
+
+// mean is the mean of a y over the rows; after the last y, that of their sum.
+func (c *cell) mean(y int, most float64) (float64, doc.Sample) {
+	mean, s := doc.Over(c.values[y])
+	s.Unstable, s.Rejects = c.unstable, c.rejects
+	if c.interval != nil {
+		s = *c.interval
+	}
+	if most > 0 && s.High != nil && mean <= most { // ends at what is possible
+		high := min(*s.High, most)
+		s.High = &high
+	}
+	return mean, s
+}
+
+// lines makes a line of each series.
+func (d *drawing) lines(c *doc.Chart, cells []*cell) {
+	add := func(series string, p doc.Point) {
+		i := slices.IndexFunc(c.Lines, func(l doc.Line) bool { return l.Name == series })
+		if i < 0 {
+			i = len(c.Lines)
+			c.Lines = append(c.Lines, doc.Line{Name: series, Dots: series == doc.Published})
+		}
+		c.Lines[i].Points = append(c.Lines[i].Points, p)
+	}
+	for _, one := range cells {
+		mean, s := one.mean(0, d.y[0].Most)
+		add(one.series, doc.Point{X: one.x, Y: mean, Sample: s})
+	}
+	for text, values := range d.Published {
+		x, _ := strconv.ParseFloat(text, 64)
+		for _, v := range values {
+			add(doc.Published, doc.Point{X: x, Y: v})
+		}
+	}
+	for i := range c.Lines {
+		slices.SortFunc(c.Lines[i].Points,
+			func(a, b doc.Point) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Y, b.Y)) })
+	}
+}
+
+// bars makes a bar of each cell, those of one label together, in the order of the rows.
+func (d *drawing) bars(c *doc.Chart, cells []*cell) {
+	order := map[string]int{}
+	for _, one := range cells {
+		if _, known := order[one.label]; !known {
+			order[one.label] = len(order)
+		}
+	}
+	slices.SortStableFunc(cells, func(a, b *cell) int {
+		return cmp.Compare(order[a.label], order[b.label])
+	})
+	nth := 0 // of its group
+	for i, one := range cells {
+		if nth++; i == 0 || cells[i-1].label != one.label {
+			nth = 0
+		}
+		b := doc.Bar{Group: one.label}
+		if d.Series != "" {
+			b.Name = one.series
+		}
+		for j, q := range d.y {
+			part := doc.Part{Name: q.Label}
+			if len(d.y) == 1 {
+				part.Name = one.series
+			}
+			part.Value, part.Sample = one.mean(j, q.Most)
+			b.Parts = append(b.Parts, part)
+		}
+		_, b.Sample = one.mean(len(d.y), d.y[0].Most)
+		if doubts := b.Doubts(); doubts != "" {
+			b.Note = stats.Digits(b.Value()) + ", " + doubts
+		}
+		if values := d.Published[one.label]; nth < len(values) {
+			b.Published = &values[nth]
+		}
+		c.Bars = append(c.Bars, b)
+	}
+}

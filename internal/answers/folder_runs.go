@@ -1,0 +1,173 @@
+package answers
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// storedRun is a run of summary.json, with what the axes of a sweep set.
+type storedRun struct {
+	sim.Summary
+	Settings map[string]any `json:"settings"`
+
+	dir    string // the result folder
+	folder string // the run's own; "" where there is none
+}
+
+// readSeveral makes the document of the runs of folders, each once.
+func readSeveral(dirs []string) (*doc.Doc, error) {
+	var each []string
+	for _, dir := range dirs {
+		kind, err := KindOf(dir)
+		if err == nil && kind != run.SummaryFile {
+			err = fmt.Errorf("%s: holds %s, which is shown by itself; give it alone", dir, kind)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if dir = filepath.Clean(dir); !slices.Contains(each, dir) {
+			each = append(each, dir)
+		}
+	}
+	b, err := readRuns(each...)
+	if err != nil {
+		return nil, err
+	}
+	return &b.Doc, nil
+}
+
+// readRuns makes the document of simulations and sweeps.
+func readRuns(dirs ...string) (*builder, error) {
+	var stored []storedRun
+	var folders, names []string
+	var r Runs
+	swept := len(dirs) > 1
+	for _, dir := range dirs {
+		more, own, axes, err := storedRuns(dir)
+		if err != nil {
+			return nil, err
+		}
+		stored, folders, swept = append(stored, more...), append(folders, own...), swept || axes
+		names = append(names, nameOf(dir))
+	}
+	if len(dirs) > 1 {
+		stored = tellApart(stored)
+	}
+	for i := range stored {
+		r.Sums = append(r.Sums, stored[i].Summary)
+		r.Folders = append(r.Folders, stored[i].folder)
+		if swept {
+			r.Settings = append(r.Settings, stored[i].Settings)
+		}
+	}
+	r.Name = strings.Join(names, ", ")
+	rests := &builder{}
+	var err error
+	if r.Systems, err = rests.restOn(folders, nil); err != nil {
+		return nil, err
+	}
+	r.Unit = "requests/s"
+	if configs := configsIn(dirs); len(configs) > 0 {
+		r.Asked, r.Unit = []string{ran(configs) + "."}, capacity.RateUnit(&configs[0].Workload)
+	}
+	p := &builder{Doc: *r.Doc()}
+	if p.Figures, err = r.Figures(); err != nil {
+		return nil, err
+	}
+	p.Tables = append(p.Tables, rests.Tables...)
+	for i, dir := range dirs {
+		name := run.ConfigFile
+		if len(dirs) > 1 {
+			name = names[i] + "/" + name
+		}
+		p.addFile(filepath.Join(dir, run.ConfigFile), name)
+	}
+	if len(dirs) == 1 && swept && folders[0] != "" {
+		p.addFile(filepath.Join(folders[0], run.ConfigFile), "config.toml of the first run, "+
+			r.Sums[0].Name)
+	}
+	return p, nil
+}
+
+// storedRuns reads the runs of a result folder, each with its own folder, and lists these. swept is
+// whether the folder is of a sweep.
+func storedRuns(dir string) (stored []storedRun, folders []string, swept bool, err error) {
+	if err := readJSON(dir, run.SummaryFile, &stored); err != nil {
+		return nil, nil, false, err
+	}
+	if len(stored) == 0 {
+		return nil, nil, false, fmt.Errorf("%s: no run", filepath.Join(dir, run.SummaryFile))
+	}
+	of, folders, swept, err := runFolders(dir)
+	for i := range stored {
+		stored[i].dir, stored[i].folder = dir, of[stored[i].Name]
+	}
+	return stored, folders, swept, err
+}
+
+// WithoutRequests returns how many runs of a result folder served requests, and how many of these
+// lack requests.csv.
+func WithoutRequests(dir string) (without, served int, err error) {
+	stored, _, _, err := storedRuns(dir)
+	for i := range stored {
+		if s := &stored[i]; s.Completed > 0 {
+			served++
+			found, _ := files.Glob(s.folder, run.RequestsCSV+"*")
+			if s.folder == "" || len(found) == 0 {
+				without++
+			}
+		}
+	}
+	return without, served, err
+}
+
+// runFolders lists the folders of the runs, each with its configuration; of has them by run.
+func runFolders(dir string) (of map[string]string, folders []string, swept bool, err error) {
+	var index struct {
+		Points []struct {
+			Label  string `json:"label"`
+			Folder string `json:"folder"`
+		} `json:"points"`
+	}
+	of = map[string]string{}
+	err = readJSON(dir, "sweep.json", &index)
+	switch {
+	case err == nil:
+		for _, point := range index.Points {
+			folder := filepath.Join(dir, filepath.FromSlash(point.Folder))
+			of[point.Label], folders = folder, append(folders, folder)
+		}
+		return of, folders, true, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, nil, false, err
+	}
+	if folders = pointFolders(dir); len(folders) == 0 {
+		folders = []string{dir}
+	}
+	for _, folder := range folders {
+		of[filepath.Base(folder)] = folder
+	}
+	return of, folders, false, nil
+}
+
+// pointFolders lists what is in points/ of a folder.
+func pointFolders(dir string) (folders []string) {
+	entries, _ := os.ReadDir(filepath.Join(dir, "points"))
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			folders = append(folders, filepath.Join(dir, "points", e.Name()))
+		}
+	}
+	return folders
+}

@@ -1,0 +1,179 @@
+package answers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/stats"
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// drawn are the metrics that are drawn over what varies, by the names of their files.
+var drawn = []struct{ file, key string }{{"ttft", "ttft_mean"}, {"throughput", "throughput"},
+	{"tbt", "tbt_mean"}, {"goodput", "good"}}
+
+// Figures draws the runs: latency and throughput over what varies, or over time of a run that is
+// alone, where the time of a step went, and what the tables of single runs hold, which are read
+// from their folders: distributions of latencies and time lines. Without a run that served a
+// request there is none.
+func (r *Runs) Figures() (all []doc.Figure, err error) {
+	v := r.view()
+	if len(v.panels) == 0 {
+		return nil, nil
+	}
+	if len(v.panels) == 1 && len(v.panels[0].runs) == 1 {
+		if all, err = oneRun(&v.panels[0].runs[0]); err != nil {
+			return nil, err
+		}
+	}
+	if len(all) == 0 {
+		all = v.overLoads(r.Levels())
+	}
+	all = append(all, v.phases()...)
+	inside, err := v.inside()
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, inside...)
+	ran := r.ran()
+	for i := range all {
+		f := &all[i]
+		f.Numbers = true
+		papers.Paint(f.Charts, nil)
+		f.Caption = joined(ran, f.Caption, f.Spread("runs"))
+	}
+	return all, nil
+}
+
+// joined is sentences with spaces between.
+func joined(sentences ...string) string {
+	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), " ")
+}
+
+// ran is a sentence that says what was run: as asked, or by the summaries where no configuration
+// says it.
+func (r *Runs) ran() string {
+	if len(r.Asked) > 0 {
+		return strings.Join(r.Asked, " ")
+	}
+	of := func(noun string, text func(*sim.Summary) string) string {
+		return each(r.Sums, noun, func(s sim.Summary) string { return text(&s) })
+	}
+	var seeds []uint64
+	for i := range r.Sums {
+		if !slices.Contains(seeds, r.Sums[i].Seed) {
+			seeds = append(seeds, r.Sums[i].Seed)
+		}
+	}
+	words := []string{of("models", func(s *sim.Summary) string { return s.Model + " on " + s.GPU })}
+	if r.Sums[0].Requests > 0 {
+		words = append(words, of("numbers of requests",
+			func(s *sim.Summary) string { return Count(s.Requests, "request") }))
+	}
+	return strings.Join(append(words, listSeeds(seeds)), ", ") + "."
+}
+
+// overLoads has a figure for each metric, and in it a chart for each panel. Charts of one metric
+// have one axis, so that they can be compared; where x does not vary, they have bars.
+func (v *view) overLoads(levels []string) (all []doc.Figure) {
+	for _, of := range drawn {
+		m := sim.MetricOf(of.key)
+		f := doc.Figure{Name: of.file, Title: "Latency and throughput"}
+		for i := range v.panels {
+			p := &v.panels[i]
+			c := &doc.Chart{Kind: doc.Lines, Title: v.title(i), X: v.x.label, Y: capital(m.Label()),
+				LogX: v.x.doubly}
+			if c.Lines = p.lines(&v.x, &m); !v.x.varies {
+				stand(c, v.x.name)
+			}
+			if len(c.Lines)+len(c.Bars) > 0 {
+				f.Charts = append(f.Charts, c)
+			}
+		}
+		if len(f.Charts) == 0 {
+			continue
+		}
+		scale(f.Charts, of.key == "ttft_mean", !m.Higher)
+		if of.key == "good" {
+			f.Caption = sentences(levels)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// scale gives charts one axis: a logarithmic one where it is asked for, or where it is of what is
+// best small and a linear one would hide the small.
+func scale(charts []*doc.Chart, log, small bool) {
+	var lines []doc.Line
+	for _, c := range charts {
+		lines = append(lines, c.Lines...)
+	}
+	log = log || small && farApart(lines, 20, func(p doc.Point) float64 { return p.Y })
+	for _, c := range charts {
+		c.LogY = log
+	}
+	doc.Fit(charts...)
+}
+
+// sentences joins lines that end without a stop.
+func sentences(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, ". ") + "."
+}
+
+// capital begins a label with a capital.
+func capital(label string) string { return strings.ToUpper(label[:1]) + label[1:] }
+
+// lines are the series of a panel, in the order of the runs: the mean of a metric at each x.
+func (p *panel) lines(x *abscissa, m *sim.Metric) (lines []doc.Line) {
+	for _, series := range p.series() {
+		l := doc.Line{Name: series}
+		for _, at := range p.values(x) {
+			var values []float64
+			var s doc.Sample
+			for i := range p.runs {
+				r := &p.runs[i]
+				if y, known := m.Shown(r.Summary); known && r.series == series && x.of(r) == at {
+					values = append(values, y)
+					s.Unstable = s.Unstable || warn.Has(r.Warnings, warn.UnstableQueue, warn.WaitsGrow)
+					s.Rejects = s.Rejects || r.Rejected > 0
+				}
+			}
+			if len(values) > 0 {
+				l.Points = append(l.Points, point(at, values, s))
+			}
+		}
+		if len(l.Points) > 0 {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// point is the mean of values, with the doubts of a sample.
+func point(x float64, values []float64, doubts doc.Sample) doc.Point {
+	p := doc.Point{X: x}
+	p.Y, p.Sample = doc.Over(values)
+	p.Unstable, p.Rejects = doubts.Unstable, doubts.Rejects
+	return p
+}
+
+// stand makes bars of a chart's lines of one point.
+func stand(c *doc.Chart, group string) {
+	for _, l := range c.Lines {
+		p := &l.Points[0]
+		b := doc.Bar{Group: group, Name: l.Name, Sample: p.Sample,
+			Parts: []doc.Part{{Name: l.Name, Value: p.Y, Sample: p.Sample}}}
+		if doubts := p.Doubts(); doubts != "" {
+			b.Note = stats.Digits(p.Y) + ", " + doubts
+		}
+		c.Bars = append(c.Bars, b)
+	}
+	c.Kind, c.Lines, c.X = doc.Bars, nil, ""
+}

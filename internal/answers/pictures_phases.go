@@ -1,0 +1,82 @@
+package answers
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/stats"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// timed reports whether a run tells where the time of all its steps went. A live run that does not
+// say how much was not split has the phases of some steps alone.
+func timed(s *shown) bool {
+	_, whole := s.PhaseS[sim.UnsplitPhase]
+	return s.Steps > 0 && len(s.PhaseS) > 0 && (whole || s.Live == nil)
+}
+
+// phases draws where the time of the mean step went, a bar for each series at each x, and a chart
+// for each panel.
+func (v *view) phases() []doc.Figure {
+	f := doc.Figure{Name: "time", Title: "Where the time of a step went"}
+	for i := range v.panels {
+		p := panel{runs: slices.DeleteFunc(slices.Clone(v.panels[i].runs),
+			func(s shown) bool { return !timed(&s) })}
+		c := &doc.Chart{Kind: doc.Bars, Title: v.title(i), X: v.x.label, Y: "Time per step (ms)"}
+		if !v.x.varies {
+			c.X = ""
+		}
+		parts := slices.DeleteFunc(papers.Phases(), func(ph papers.Phase) bool {
+			return !slices.ContainsFunc(v.all, func(s shown) bool {
+				return s.Completed > 0 && timed(&s) && s.PhaseS[ph.Key] > 0
+			})
+		})
+		for _, at := range p.values(&v.x) {
+			group := stats.Tick(at)
+			if !v.x.varies {
+				group = v.x.name
+			}
+			for _, series := range p.series() {
+				runs := slices.DeleteFunc(slices.Clone(p.runs), func(s shown) bool {
+					return s.series != series || v.x.of(&s) != at
+				})
+				if len(runs) > 0 && len(parts) > 0 {
+					c.Bars = append(c.Bars, phaseBar(group, series, runs, parts))
+				}
+			}
+		}
+		if len(c.Bars) > 0 {
+			f.Charts = append(f.Charts, c)
+		}
+	}
+	if len(f.Charts) == 0 {
+		return nil
+	}
+	return []doc.Figure{f}
+}
+
+// phaseBar stacks the mean phases of a step of runs.
+func phaseBar(group, series string, runs []shown, parts []papers.Phase) doc.Bar {
+	b := doc.Bar{Group: group, Name: series}
+	for _, ph := range parts {
+		var values []float64
+		for i := range runs {
+			values = append(values, 1e3*runs[i].PhaseS[ph.Key]/float64(runs[i].Steps))
+		}
+		p := doc.Part{Name: ph.Name}
+		p.Value, p.Sample = doc.Over(values)
+		b.Parts = append(b.Parts, p)
+	}
+	var totals []float64
+	for i := range runs {
+		sum := 0.0
+		for _, key := range slices.Sorted(maps.Keys(runs[i].PhaseS)) { // so that rounding never varies
+			sum += runs[i].PhaseS[key]
+		}
+		totals = append(totals, 1e3*sum/float64(runs[i].Steps))
+	}
+	_, b.Sample = doc.Over(totals)
+	return b
+}

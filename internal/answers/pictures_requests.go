@@ -1,0 +1,202 @@
+package answers
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/doc"
+)
+
+// mostDots is how many requests are drawn as dots, mostSampled of how many values a distribution is
+// drawn at most: a share of them is that of all within some 0.2 %.
+const (
+	mostDots    = 4096
+	mostSampled = 1 << 17
+)
+
+// thinned keeps all values while they are few, then every second, fourth and so on, so that memory
+// does not grow with the requests of a run.
+type thinned[T any] struct {
+	values []T
+	most   int // values that are kept, an even number
+	stride int // 2^stride values for one that is kept
+	seen   int
+}
+
+func (s *thinned[T]) add(v T) {
+	if s.seen&(1<<s.stride-1) == 0 {
+		if len(s.values) == s.most {
+			for i := range s.most / 2 {
+				s.values[i] = s.values[2*i]
+			}
+			s.values, s.stride = s.values[:s.most/2], s.stride+1
+		}
+		if s.seen&(1<<s.stride-1) == 0 {
+			s.values = append(s.values, v)
+		}
+	}
+	s.seen++
+}
+
+// served has the times of a request in s, and its mean time between tokens in ms, -1 of one token.
+type served struct{ arrival, scheduled, first, last, tbt float64 }
+
+// eachRequest hands over the requests of a run's folder: those that were served, and the arrivals
+// of those that were rejected, if rejected is not nil. It returns whether there is a request.
+func eachRequest(folder string, do func(served), rejected func(arrival float64)) (bool, error) {
+	return eachRow(folder, run.RequestsCSV, func(r *resultRow) {
+		q := served{arrival: r.number("arrival_s"), tbt: -1}
+		if rejected != nil && r.text("rejected") != "" {
+			rejected(q.arrival)
+		}
+		if r.text("first_token_s") == "" || r.text("last_token_s") == "" {
+			return
+		}
+		q.scheduled, q.first = r.number("scheduled_s"), r.number("first_token_s")
+		q.last = r.number("last_token_s")
+		if tokens := r.number("output_tokens"); tokens > 1 {
+			q.tbt = 1e3 * (q.last - q.first) / (tokens - 1)
+		}
+		do(q)
+	})
+}
+
+// oneRun draws a run that is alone: how many requests wait and run over time, and the TTFT and TBT
+// of each request over its arrival, because bars of one run would say no more than the table.
+func oneRun(s *shown) ([]doc.Figure, error) {
+	end := 0.0
+	found, err := eachRequest(s.folder, func(q served) { end = max(end, q.arrival, q.last) },
+		func(arrival float64) { end = max(end, arrival) })
+	if !found || err != nil || end == 0 {
+		return nil, err
+	}
+	width := end / timelineBins
+	waiting, running := make([]float64, timelineBins), make([]float64, timelineBins)
+	ttft, tbt := thinned[doc.Point]{most: mostDots}, thinned[doc.Point]{most: mostDots}
+	refused := doc.Line{Name: "rejected", Dots: true}
+	_, err = eachRequest(s.folder, func(q served) {
+		spread(waiting, q.arrival, q.scheduled, width)
+		spread(running, q.scheduled, q.last, width)
+		ttft.add(doc.Point{X: q.arrival, Y: q.first - q.arrival})
+		if q.tbt >= 0 {
+			tbt.add(doc.Point{X: q.arrival, Y: q.tbt})
+		}
+	}, func(arrival float64) { refused.Points = append(refused.Points, doc.Point{X: arrival}) })
+	dots := func(points []doc.Point) []doc.Line {
+		return []doc.Line{{Name: "a request", Dots: true, Points: points}}
+	}
+	charts := []*doc.Chart{
+		{Title: "Requests", Y: "Requests", Lines: []doc.Line{overBins("waiting", waiting, width),
+			overBins("running", running, width)}},
+		{Title: "Time to first token, by arrival", Y: "TTFT (s)", Lines: dots(ttft.values)},
+		{Title: "Mean time between tokens of a request, by arrival", Y: "TBT (ms)",
+			Lines: dots(tbt.values)},
+	}
+	if len(refused.Points) > 0 {
+		charts[1].Lines = append(charts[1].Lines, refused)
+	}
+	charts = slices.DeleteFunc(charts, func(c *doc.Chart) bool { return len(c.Lines[0].Points) == 0 })
+	for _, c := range charts {
+		c.X, c.Low, c.XEnds = "Time (s)", true, []float64{0, end}
+	}
+	return []doc.Figure{{Name: "run", Title: "Over time", Charts: charts}}, err
+}
+
+// spread adds the time from one moment to another to the spans of a width that it is in, as a share
+// of the span.
+func spread(into []float64, from, to, width float64) {
+	for bin := max(0, int(from/width)); bin < len(into) && float64(bin)*width < to; bin++ {
+		low, high := float64(bin)*width, float64(bin+1)*width
+		into[bin] += (min(to, high) - max(from, low)) / width
+	}
+}
+
+// overBins is a line over spans of a width.
+func overBins(name string, values []float64, width float64) doc.Line {
+	l := doc.Line{Name: name, Bare: true}
+	for bin, v := range values {
+		l.Points = append(l.Points, doc.Point{X: (float64(bin) + 0.5) * width, Y: v})
+	}
+	return l
+}
+
+// mostShared is how many x have distributions of their own.
+const mostShared = 3
+
+// distributions draw the share of requests below each TTFT and TBT, all seeds together, in two
+// charts for the lowest, the middle and the highest x; nil without requests.
+func (v *view) distributions(p *panel) (charts []*doc.Chart, err error) {
+	all := p.values(&v.x)
+	if n := len(all); n > mostShared {
+		all = []float64{all[0], all[n/2], all[n-1]}
+	}
+	for _, at := range all {
+		runs := slices.DeleteFunc(slices.Clone(p.runs), func(s shown) bool { return v.x.of(&s) != at })
+		ttft, tbt, err := distribution(runs)
+		if err != nil {
+			return nil, err
+		}
+		where := v.x.name
+		if v.x.varies {
+			where = v.x.at(&runs[0])
+		}
+		for i, lines := range [][]doc.Line{ttft, tbt} {
+			if len(lines) > 0 {
+				charts = append(charts, &doc.Chart{Lines: lines, Y: "Share of requests",
+					YEnds: []float64{0, 1.04}, X: []string{"TTFT (s)", "TBT (ms), mean of a request"}[i],
+					Title: where + ": " + []string{"time to first token", "time between tokens"}[i]})
+			}
+		}
+	}
+	shareAcross(charts)
+	return charts, nil
+}
+
+// shareAcross gives charts of one x one axis of it, so that they can be compared: a logarithmic one
+// where values are far apart.
+func shareAcross(charts []*doc.Chart) {
+	of := map[string][]doc.Line{}
+	for _, c := range charts {
+		of[c.X] = append(of[c.X], c.Lines...)
+	}
+	for _, c := range charts {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, l := range of[c.X] {
+			low, high = min(low, l.Points[0].X), max(high, l.Points[len(l.Points)-1].X)
+		}
+		if c.LogX = low > 0 && high > 8*low; c.LogX {
+			c.XEnds = []float64{low / 1.15, high * 1.15}
+		} else {
+			c.XEnds = []float64{min(0, low), max(high*1.02, 1e-9)}
+		}
+	}
+}
+
+// distribution collects the requests that each series served; nil where a run has none.
+func distribution(runs []shown) (ttft, tbt []doc.Line, err error) {
+	p := panel{runs: runs}
+	for _, series := range p.series() {
+		firsts, gaps := thinned[float64]{most: mostSampled}, thinned[float64]{most: mostSampled}
+		for i := range runs {
+			if runs[i].series != series {
+				continue
+			}
+			found, err := eachRequest(runs[i].folder, func(q served) {
+				if firsts.add(q.first - q.arrival); q.tbt >= 0 {
+					gaps.add(q.tbt)
+				}
+			}, nil)
+			if !found || err != nil {
+				return nil, nil, err
+			}
+		}
+		if len(firsts.values) > 0 {
+			ttft = append(ttft, doc.Line{Name: series, Bare: true, Points: cumulative(firsts.values, 1)})
+		}
+		if len(gaps.values) > 0 {
+			tbt = append(tbt, doc.Line{Name: series, Bare: true, Points: cumulative(gaps.values, 1)})
+		}
+	}
+	return ttft, tbt, nil
+}

@@ -1,0 +1,368 @@
+package answers
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/show"
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// TestPicturesOfRuns holds the numbers that pictures of small fixed results have.
+func TestPicturesOfRuns(t *testing.T) {
+	for _, of := range []string{"one-model", "two-models", "seeds", "time"} {
+		folder := filepath.Join("testdata", "runs", of)
+		d, err := Read(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		paths, err := figures.Draw(t.Context(), dir, d.Figures, "svg")
+		if err != nil || len(paths) < 3 {
+			t.Fatalf("drew %v, %v", paths, err)
+		}
+		for _, path := range paths {
+			name := strings.TrimSuffix(filepath.Base(path), "svg") + "csv"
+			got, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			testkit.Golden(t, filepath.Join("runs", of, "golden-"+name), string(got))
+		}
+	}
+}
+
+// drawnOf are the figures of runs by name.
+func drawnOf(t *testing.T, r *Runs) map[string]*doc.Figure {
+	t.Helper()
+	r.Unit = "requests/s"
+	all, err := r.Figures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]*doc.Figure{}
+	for i := range all {
+		of[all[i].Name] = &all[i]
+	}
+	return of
+}
+
+// sweepOf has a run for each setting of a sweep.
+func sweepOf(settings ...map[string]any) *Runs {
+	r := &Runs{Settings: settings}
+	for i, set := range settings {
+		s := sim.Summary{System: "sparseserve", Model: "lwm-7b", GPU: "a100-40gb", Seed: 1, Rate: 0.1,
+			Requests: 40, Completed: 40, TTFT: sim.Stats{Mean: float64(1 + i)}}
+		if rate, ok := set["workload.rate"].(float64); ok {
+			s.Rate = rate
+		}
+		if card, ok := set["gpu"].(string); ok {
+			s.GPU = card
+		}
+		r.Sums = append(r.Sums, s)
+	}
+	return r
+}
+
+// Pictures are drawn against what varies: the load, else the setting with the most values. Where
+// nothing varies by number they have bars.
+func TestAbscissa(t *testing.T) {
+	type set = map[string]any
+	for name, c := range map[string]struct {
+		runs  *Runs
+		label string
+	}{
+		"rate": {sweepOf(set{"workload.rate": 0.1}, set{"workload.rate": 0.2}), "Rate (req/s)"},
+		"budget": {sweepOf(set{"system.budget_tokens": 512.0}, set{"system.budget_tokens": 4096.0}),
+			"Budget (tokens)"},
+		"kv":   {sweepOf(set{"system.kv_gib": 4.0}, set{"system.kv_gib": 8.0}), "KV (GiB)"},
+		"text": {sweepOf(set{"system.prefill": "layer"}, set{"system.prefill": "chunked"}), ""},
+		"none": {sweepOf(nil), ""},
+	} {
+		chart := drawnOf(t, c.runs)["ttft"].Charts[0]
+		if chart.X != c.label || (chart.Kind == doc.Bars) != (c.label == "") {
+			t.Errorf("%s: drawn against %q as %s", name, chart.X, chart.Kind)
+		}
+	}
+	closed := &Runs{Sums: []sim.Summary{{Completed: 1, Concurrency: 16}, {Completed: 1,
+		Concurrency: 4}}}
+	if c := drawnOf(t, closed)["ttft"].Charts[0]; c.X != "Concurrency (clients)" ||
+		len(c.Lines) != 1 || c.Lines[0].Points[0].X != 4 {
+		t.Errorf("a closed loop is drawn against %q: %+v", c.X, c.Lines)
+	}
+}
+
+// Legends say what numbers are, and leave out what all runs share. Variants are not averaged as if
+// they were seeds.
+func TestSeriesAreNamedByWhatDiffers(t *testing.T) {
+	r := sweepOf(
+		map[string]any{"workload.rate": 0.1, "system.budget_tokens": 512.0,
+			"system.batch_control": false, "system.window": 4.0},
+		map[string]any{"workload.rate": 0.2, "system.budget_tokens": 1024.0,
+			"system.batch_control": true, "system.window": 4.0})
+	for i, l := range drawnOf(t, r)["ttft"].Charts[0].Lines {
+		want := []string{"no batch control, budget 512 tokens", "batch control, budget 1024 tokens"}[i]
+		if l.Name != want || len(l.Points) != 1 || l.Points[0].N != 1 {
+			t.Errorf("series is %+v, want %q", l, want)
+		}
+	}
+}
+
+// A sweep over cards has a chart a card, named, on one axis.
+func TestPanelsNameTheCard(t *testing.T) {
+	type set = map[string]any
+	f := drawnOf(t, sweepOf(set{"workload.rate": 0.1}, set{"workload.rate": 0.2},
+		set{"workload.rate": 0.1, "gpu": "h200"}, set{"workload.rate": 0.2, "gpu": "h200"}))["ttft"]
+	if len(f.Charts) != 2 || f.Charts[0].Title != "(a) a100-40gb" || f.Charts[1].Title != "(b) h200" ||
+		!slices.Equal(f.Charts[0].YEnds, f.Charts[1].YEnds) {
+		t.Errorf("charts are %+v", f.Charts)
+	}
+	if want := "lwm-7b on a100-40gb or lwm-7b on h200, 40 requests, seed 1."; f.Caption != want {
+		t.Errorf("caption is %q, want %q", f.Caption, want)
+	}
+}
+
+// Runs that differ in their replicas are drawn against them, whether an axis or a list set them;
+// where the load varies too, each fleet is a series.
+func TestReplicasAreAnAxis(t *testing.T) {
+	run := func(replicas int, rate float64) sim.Summary {
+		return sim.Summary{System: "vllm", Replicas: replicas, Rate: rate, Completed: 9,
+			TTFT: sim.Stats{Mean: 1 / float64(replicas+1)}}
+	}
+	c := drawnOf(t, &Runs{Sums: []sim.Summary{run(0, 1), run(2, 1), run(4, 1)}})["ttft"].Charts[0]
+	if c.X != "Replicas" || len(c.Lines) != 1 || len(c.Lines[0].Points) != 3 ||
+		c.Lines[0].Points[2].X != 4 {
+		t.Errorf("against %s: %+v", c.X, c.Lines)
+	}
+	several := &Runs{Sums: []sim.Summary{run(0, 1), run(2, 1), run(0, 2), run(2, 2)}}
+	c = drawnOf(t, several)["ttft"].Charts[0]
+	if c.X != "Rate (req/s)" || len(c.Lines) != 2 || c.Lines[1].Name != "vLLM x2" {
+		t.Errorf("against %s: %+v", c.X, c.Lines)
+	}
+}
+
+// A mean of runs whose queue was unstable, or that refused requests, says so.
+func TestDoubtsAreDrawn(t *testing.T) {
+	c := drawnOf(t, &Runs{Sums: []sim.Summary{{System: "a", Rate: 1, Completed: 10},
+		{System: "a", Rate: 2, Completed: 8, Rejected: 2}, {System: "b", Rate: 1, Completed: 10},
+		{System: "b", Rate: 2, Completed: 10, Warnings: []warn.Warning{warn.New(warn.WaitsGrow, "x")}},
+	}})["ttft"].Charts[0]
+	for i, want := range [][2]string{{"", "requests rejected"}, {"", "unstable queue"}} {
+		for j, p := range c.Lines[i].Points {
+			if p.Doubts() != want[j] {
+				t.Errorf("%s at %g: %q, want %q", c.Lines[i].Name, p.X, p.Doubts(), want[j])
+			}
+		}
+	}
+}
+
+// Bars have the parts that some bar has, and all of the step's time. Of a live run that needs the
+// time of the steps that were not split.
+func TestPhasesOfSteps(t *testing.T) {
+	of := func(live bool, phases map[string]float64) *Runs {
+		s := sim.Summary{System: "vllm", Completed: 1, Steps: 2, Rate: 1, PhaseS: phases}
+		if live {
+			s.Live = &sim.LiveStats{}
+		}
+		return &Runs{Sums: []sim.Summary{s}}
+	}
+	type phases = map[string]float64
+	for _, c := range []struct {
+		runs  *Runs
+		parts []string
+		total float64
+	}{
+		{of(false, phases{"linears": 3, "head": 1, "scoring": 0}), []string{"linears", "LM head"}, 2000},
+		{of(false, phases{"linears": 0}), nil, 0},
+		{of(true, phases{"linears": 3}), nil, 0},
+		{of(true, phases{"linears": 3, "unsplit": 0}), []string{"linears"}, 1500},
+		{of(true, phases{"linears": 3, "unsplit": 1}), []string{"linears", "steps not split"}, 2000},
+	} {
+		f, drawn := drawnOf(t, c.runs)["time"]
+		if !drawn {
+			if c.parts != nil {
+				t.Errorf("%v: drew nothing", c.parts)
+			}
+			continue
+		}
+		var parts []string
+		b := &f.Charts[0].Bars[0]
+		for _, p := range b.Parts {
+			parts = append(parts, p.Name)
+		}
+		if !slices.Equal(parts, c.parts) || b.Value() != c.total {
+			t.Errorf("parts %q of %g, want %q of %g", parts, b.Value(), c.parts, c.total)
+		}
+	}
+	known := map[string]bool{}
+	for _, ph := range papers.Phases() {
+		known[ph.Key] = true
+	}
+	stored, _, _, err := storedRuns(filepath.Join("testdata", "runs", "time"))
+	for i := range stored {
+		for key := range stored[i].PhaseS {
+			if !known[key] || err != nil {
+				t.Errorf("phase %q has no part of a bar (%v)", key, err)
+			}
+		}
+	}
+}
+
+// Runs of which none served a request have no pictures, and an answer all the same.
+func TestNothingToDraw(t *testing.T) {
+	d := made(t, folder(t, map[string]string{"summary.json": `[{"system":"vllm","completed":0}]`}))
+	if len(d.Figures) > 0 || len(d.Tables) == 0 {
+		t.Errorf("%d figures and %d tables", len(d.Figures), len(d.Tables))
+	}
+	for _, text := range []string{`[]`, `[{"system":"vl`} {
+		dir := folder(t, map[string]string{"summary.json": text})
+		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: error is %v, want one that names the folder", text, err)
+		}
+	}
+}
+
+// Runs of several folders are averaged where they differ by the seed alone; otherwise the legend
+// says what differs, or whose they are.
+func TestFoldersAreToldApart(t *testing.T) {
+	const off = "[[systems]]\nname = \"vllm\"\nprefix_cache = \"off\"\nkv_gib = 4.0\n"
+	vllm := strings.Replace(off, "off", "vllm", 1)
+	other := vllm + "window = 2\nmargin = 1.0\nheads = \"full\"\nprefill = \"layer\"\n"
+	both := []string{"prefix cache off, 1", "prefix cache vllm, 1"}
+	folders := []string{"folder x, 1", "folder y, 1"}
+	for name, c := range map[string]struct {
+		ttft, seed float64 // of the second
+		config     [2]string
+		want       []string // series and runs
+	}{
+		"one key":        {3, 1, [2]string{off, vllm}, both},
+		"key and seed":   {3, 2, [2]string{off, vllm}, both},
+		"seed":           {3, 2, [2]string{off, off}, []string{"vLLM, 2"}},
+		"what it writes": {3, 2, [2]string{off, "[output]\nsteps = true\n" + off}, []string{"vLLM, 2"}},
+		"nothing":        {1, 1, [2]string{off, off}, []string{"vLLM, 1"}},
+		"the program":    {3, 1, [2]string{off, off}, folders},
+		"not known":      {3, 1, [2]string{}, folders},
+		"a lot":          {3, 1, [2]string{off, other}, folders},
+		"no short word": {3, 1, [2]string{off, off + "prefill_pattern = \"" +
+			strings.Repeat("long", 12) + "\"\n"}, folders},
+	} {
+		dir := t.TempDir()
+		x, y := filepath.Join(dir, "x"), filepath.Join(dir, "y")
+		writeRun(t, x, 1, 1, c.config[0])
+		writeRun(t, y, c.seed, c.ttft, c.config[1])
+		d, err := Read(x, y, x+"/.")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := seriesOf(d.Figures[0].Charts[0]); !slices.Equal(got, c.want) {
+			t.Errorf("%s: drew %q, want %q", name, got, c.want)
+		}
+		if n := timelines(d.Figures); name != "nothing" && n != 2 {
+			t.Errorf("%s: %d time lines, want 2", name, n)
+		}
+		if paths, err := figures.Draw(t.Context(), dir, d.Figures, "svg"); err != nil {
+			t.Errorf("%s: drew %v, %v", name, paths, err)
+		}
+	}
+}
+
+// writeRun makes a result folder of one run, with or without its configuration.
+func writeRun(t *testing.T, dir string, seed, ttft float64, config string) {
+	t.Helper()
+	point := filepath.Join(dir, "points", "a")
+	if err := os.MkdirAll(point, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	n := func(v float64) string { return number(v) }
+	testkit.Rewrite(t, filepath.Join(dir, "summary.json"), `[{"name":"a","system":"vllm","model":"m",`+
+		`"gpu":"h200","rate":0.1,"completed":9,"seed":`+n(seed)+`,"ttft_s":{"mean":`+n(ttft)+`}}]`)
+	testkit.Rewrite(t, filepath.Join(point, "steps.csv"),
+		"step,start_s,elapsed_s,decodes,prefills,waiting\n0,0,1,0,1,2\n")
+	if config != "" {
+		testkit.Rewrite(t, filepath.Join(point, "config.toml"), "seed = "+n(seed)+"\n"+config)
+	}
+}
+
+// seriesOf lists the series of a chart, and of how many runs each is.
+func seriesOf(c *doc.Chart) (all []string) {
+	for _, l := range c.Lines {
+		all = append(all, l.Name+", "+number(float64(l.Points[0].N)))
+	}
+	for i := range c.Bars {
+		all = append(all, c.Bars[i].Name+", "+number(float64(c.Bars[i].N)))
+	}
+	return all
+}
+
+func timelines(all []doc.Figure) (n int) {
+	for _, f := range all {
+		if f.Minor {
+			n++
+		}
+	}
+	return n
+}
+
+// A system that the folders have alike stays one: only those that differ are told apart, at every
+// rate.
+func TestOnlyWhatDiffersIsToldApart(t *testing.T) {
+	dir := t.TempDir()
+	var folders []string
+	for i, kv := range []string{"4", "8"} {
+		folder := filepath.Join(dir, kv)
+		folders = append(folders, folder)
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.NewReplacer("SEED", number(float64(i)), "RATE", number(float64(2+i))).Replace(
+			`[{"name":"a","system":"vllm","model":"m","rate":1,"completed":1,"seed":SEED},
+			{"name":"b","system":"vllm","model":"m","rate":RATE,"completed":1,"seed":SEED},
+			{"name":"c","system":"other","model":"m","rate":1,"completed":1,"seed":SEED}]`)
+		testkit.Rewrite(t, filepath.Join(folder, "summary.json"), text)
+		testkit.Rewrite(t, filepath.Join(folder, "config.toml"), "[[systems]]\nname = \"vllm\"\n"+
+			"prefill = \"p"+kv+"\"\n[[systems]]\nname = \"other\"\nprefill = \"layer\"\n")
+	}
+	d, err := Read(folders[0], folders[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"vLLM, prefill p4, 1", "other, 2", "vLLM, prefill p8, 1"}
+	if got := seriesOf(d.Figures[0].Charts[0]); !slices.Equal(got, want) {
+		t.Errorf("drew %q, want %q", got, want)
+	}
+	if _, err := Read(folders[0], t.TempDir()); err == nil {
+		t.Error("a folder without results is none of several")
+	}
+}
+
+// A page shows the pictures that files have, and of many alike the first few.
+func TestPageHasThePictures(t *testing.T) {
+	d := made(t, filepath.Join("testdata", "runs", "seeds"))
+	before := len(d.Figures)
+	for range 6 {
+		d.Figures = append(d.Figures, doc.Figure{Title: "many", Minor: true,
+			Charts: []*doc.Chart{{Title: "one of many"}}})
+	}
+	var out strings.Builder
+	if err := show.HTML(&out, d); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), `"title":"one of many"`); n != 4 {
+		t.Errorf("%d of 6 are shown", n)
+	}
+	expectIn(t, out.String(), "The pictures of 2 more runs are files of their own.")
+	for _, f := range d.Figures[:before] {
+		if !strings.Contains(out.String(), f.Charts[0].Y) || reflect.DeepEqual(f, doc.Figure{}) {
+			t.Errorf("%s is not shown", f.Name)
+		}
+	}
+}

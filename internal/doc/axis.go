@@ -1,0 +1,166 @@
+package doc
+
+import (
+	"math"
+	"slices"
+)
+
+// Intervals may reach so far beyond the highest mean, because those of few seeds would flatten
+// everything else.
+const (
+	longestLinear = 1.5
+	longestLog    = 3
+)
+
+// leastLog is how far apart values are on a logarithmic axis, at least.
+const leastLog = 3
+
+// Points above a leap have collapsed: they are so many times the next lower, and at most a third of
+// all. Their numbers stand within the uppermost part of the chart.
+const (
+	leapLinear   = 8
+	leapLog      = 20
+	numbersAbove = 1.15
+)
+
+// Fit gives charts of lines one axis of y, so that they can be compared, unless they have ends. It
+// stays linear where a logarithm would not do. Points that have collapsed are above it.
+func Fit(charts ...*Chart) {
+	var all []Point
+	var levels []float64
+	for _, c := range charts {
+		if c.Kind != Lines && c.Kind != "" || len(c.YEnds) == 2 {
+			return
+		}
+		levels, all = append(levels, c.Levels...), append(all, c.points()...)
+	}
+	ends, log := ends(all, levels, charts[0].LogX, charts[0].LogY)
+	for _, c := range charts {
+		if c.LogX && c.LogY && len(c.XEnds) == 0 && len(all) > 0 {
+			c.XEnds, c.LogX = c.across()
+		}
+		c.YEnds, c.LogY = ends, log
+	}
+}
+
+// points are those of all lines.
+func (c *Chart) points() (all []Point) {
+	for i := range c.Lines {
+		all = append(all, c.Lines[i].Points...)
+	}
+	return all
+}
+
+// across is a logarithmic axis of x, or a linear one where values are close together.
+func (c *Chart) across() ([]float64, bool) {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, p := range c.points() {
+		low, high = min(low, p.X), max(high, p.X)
+	}
+	return wide(low, high)
+}
+
+func ends(all []Point, levels []float64, logX, log bool) ([]float64, bool) {
+	low, high := values(all, levels)
+	switch {
+	case len(all) == 0:
+		return []float64{0, 1}, false
+	case logX && log:
+		return wide(low, high)
+	case low < 0:
+		high = max(high, 0)
+		pad := 0.08 * (high - low)
+		return []float64{low - pad, high + pad}, false
+	}
+	if log {
+		if ends := logarithmic(all); ends != nil {
+			return above(ends, levels), true
+		}
+	}
+	return above(linear(all), levels), false
+}
+
+// above has an axis reach the levels.
+func above(ends, levels []float64) []float64 {
+	for _, level := range levels {
+		ends[1] = max(ends[1], 1.08*level)
+	}
+	return ends
+}
+
+// values are the lowest and the highest value and level.
+func values(all []Point, levels []float64) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for i := range all {
+		low, high = min(low, all[i].Y), max(high, all[i].Y)
+	}
+	for _, level := range levels {
+		low, high = min(low, level), max(high, level)
+	}
+	return low, high
+}
+
+// linear is an axis from 0.
+func linear(all []Point) []float64 {
+	kept, ceiling := within(all, leapLinear)
+	most := 0.0
+	for i := range kept {
+		_, high := kept[i].Ends(kept[i].Y)
+		most = max(most, kept[i].Y, min(high, longestLinear*kept[i].Y))
+	}
+	ends := []float64{0, max(most*1.08, 1e-9)}
+	if ceiling < math.Inf(1) {
+		ends[1] = min(ends[1]*numbersAbove, 0.99*ceiling)
+	}
+	return ends
+}
+
+// logarithmic is nil unless everything is positive and far apart. An interval may reach below 0 and
+// a logarithm may not, so the axis ends a factor of 3 below the lowest mean.
+func logarithmic(all []Point) []float64 {
+	kept, ceiling := within(all, leapLog)
+	least, most := values(kept, nil)
+	if !(least > 0) || most < leastLog*least {
+		return nil
+	}
+	low, high := least, most
+	for i := range kept {
+		from, to := kept[i].Ends(kept[i].Y)
+		low, high = min(low, from), max(high, to)
+	}
+	ends := []float64{max(low, least/longestLog) / 1.35, min(high, most*longestLog) * 1.35}
+	if ceiling < math.Inf(1) {
+		ends[1] = min(ends[1]*math.Pow(ends[1]/ends[0], numbersAbove-1), 0.99*ceiling)
+	}
+	return ends
+}
+
+// wide is a logarithmic axis, or a linear one where values are close together.
+func wide(low, high float64) ([]float64, bool) {
+	switch {
+	case !(low > 0):
+		return []float64{0, max(high*1.08, 1e-9)}, false
+	case high < leastLog*low:
+		pad := max(0.08*(high-low), 0.02*high)
+		return []float64{low - pad, high + pad}, false
+	}
+	return []float64{low / 1.25, high * 1.25}, true
+}
+
+// within leaves out points that have collapsed. The ceiling is the lowest of these.
+func within(all []Point, leap float64) (kept []Point, ceiling float64) {
+	ascending := make([]float64, len(all))
+	for i := range all {
+		ascending[i] = all[i].Y
+	}
+	slices.Sort(ascending)
+	ceiling = math.Inf(1)
+	for i := (2*len(all) + 2) / 3; i < len(all); i++ {
+		if last := ascending[i-1]; last > 0 && ascending[i] >= leap*last {
+			ceiling = ascending[i]
+			break
+		}
+	}
+	kept = slices.DeleteFunc(slices.Clone(all), func(p Point) bool { return p.Y >= ceiling })
+	return kept, ceiling
+}
