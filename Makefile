@@ -34,7 +34,7 @@ build:
 
 # Runs are kept for as long as what they are made from is the same.
 figures: build
-	./sparseserve figures --paper
+	./sparseserve paper figures
 
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \

@@ -96,7 +96,7 @@ func BenchmarkWholeTrace(b *testing.B) {
 	}
 	bin, least, most := benchBinary(b), math.Inf(1), int64(0)
 	for b.Loop() {
-		cmd := exec.Command(bin, "simulate", "--out", b.TempDir(), "--details",
+		cmd := exec.Command(bin, "simulate", "--out", b.TempDir(),
 			"--set", "model=llama3-8b", "--set", "gpu=h100-80gb", "--set", "workload.trace="+trace,
 			"--set", "system.preset=vllm-0.15", "--set", "system.tensor_parallel=4",
 			"--set", "system.prefix_cache=vllm", "--set", "system.prefix_dram_gib=200",

@@ -2,4 +2,4 @@
 # out/calibration.toml
 .PHONY: calibrate
 calibrate: cuda build
-	./sparseserve calibrate $(CALIBRATE)
+	./sparseserve calibrate run $(CALIBRATE)

@@ -20,7 +20,7 @@ if command -v go >/dev/null; then
   CGO_ENABLED=0 go build -trimpath -o "$program" .
 fi
 status=0
-"$program" calibrate --out "out/$name.toml" "$@" >"$out/report.txt" 2>&1 || status=$?
+"$program" calibrate run --out "out/$name.toml" "$@" >"$out/report.txt" 2>&1 || status=$?
 tail -60 "$out/report.txt"
 for file in "out/$name.toml" "out/$name.csv"; do
   [ ! -e "$file" ] || cp "$file" "$out/"

@@ -49,8 +49,8 @@ func fitHost(s *Samples) (*Calibration, error) {
 		return nil, err
 	}
 	if !known {
-		return nil, fmt.Errorf("%s is not built in: its kernels have to be measured too; calibrate "+
-			"without --host", s.Origin.Card)
+		return nil, fmt.Errorf("%s is not built in: its kernels have to be measured too, as "+
+			"sparseserve calibrate run does", s.Origin.Card)
 	}
 	from := source{fmt.Sprintf("%s, of a %s, driver %s, CUDA %s, %s", s.Origin.Host, s.Origin.Card,
 		s.Origin.Driver, s.Origin.CUDA, s.Origin.Date)}

@@ -205,7 +205,7 @@ func TestNoVisitIsAddedToUnevenOnes(t *testing.T) {
 		interrupt()
 		o.Visit = true
 		if _, err := Run(t.Context(), m, o, "2026-01-02"); err == nil ||
-			!strings.Contains(err.Error(), "give --fresh") {
+			!strings.Contains(err.Error(), "give --force") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -216,7 +216,7 @@ func TestHostOfAStrangeCard(t *testing.T) {
 	t.Parallel()
 	s := measured(t, Host, newFake(truth("a100-40gb"), 0, 1))
 	s.Origin.Card = "NVIDIA Unheard-of"
-	if _, err := Fit(s); err == nil || !strings.Contains(err.Error(), "without --host") {
+	if _, err := Fit(s); err == nil || !strings.Contains(err.Error(), "calibrate run") {
 		t.Errorf("%v", err)
 	}
 	s.Records = s.Records[:1]

@@ -136,7 +136,7 @@ func (j *journal) uneven() string {
 	if trips == held && (trips > 0 || len(j.samples.Records) == 0) {
 		return ""
 	}
-	return j.path + " was measured without --visit, some points more often than others: give --fresh"
+	return j.path + " was measured without --visit, some points more often than others: give --force"
 }
 
 // sync makes what was added so far outlast the machine.

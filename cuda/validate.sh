@@ -7,7 +7,7 @@
 #
 # Default: experiments/validate-longbench.toml, ./out/validate-live, no limit.
 #
-# Compare them afterwards, on a machine without GPU too: sparseserve validate CONFIG --reuse-live
+# Compare them afterwards, on a machine without GPU too: sparseserve validate reuse CONFIG
 # --out OUTPUT_FOLDER. Library and program in cuda/build are used as they were built (make cuda
 # gpu-programs). Finished runs are kept whatever a limit or Ctrl-C stops; the same command runs the
 # rest.
@@ -29,8 +29,8 @@ trap stop INT TERM
 i=0
 while [ $i -lt "$gpus" ]; do
   CUDA_VISIBLE_DEVICES=$i taskset -c $((i * cpus))-$((i * cpus + cpus - 1)) timeout -s INT \
-    -k 20 "$limit" cuda/build/sparseserve validate "$config" \
-    --live-only --out "$out" >"$out/gpu$i.log" 2>&1 &
+    -k 20 "$limit" cuda/build/sparseserve validate live "$config" \
+    --out "$out" >"$out/gpu$i.log" 2>&1 &
   children="$children $!"
   i=$((i + 1))
 done

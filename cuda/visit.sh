@@ -4,7 +4,7 @@
 #
 #   checks      the live device and the kernels that it launches; the host's bookkeeping time
 #   sparse      of these checks, those of sparse prefill and of greedy tokens against HuggingFace's,
-#               and patterns searched in a model's heads
+#               and paper patternsed in a model's heads
 #   calibrate   with the probes of the live loop; ends after its first copies where these show that
 #               others disturb the host
 #   host        of these, what the CPU does in a step: an engine for a built-in card, which the runs
@@ -110,13 +110,13 @@ if asked sparse; then
     export SPARSESERVE_HF_FIXTURES
     step greedy 60 cuda/build/live.test -test.run '^TestGPUGreedyIsHuggingFaces' -test.v \
       -test.timeout 5m
-    step search 60 cuda/build/sparseserve patterns search --live --tokens 1024 \
+    step search 60 cuda/build/sparseserve paper patterns --live --tokens 1024 \
       --weights "$SPARSESERVE_HF_FIXTURES/llama3" --out "$out/found.json"
   fi
 fi
 quiet=yes
 if asked calibrate; then
-  step calibrate 640 cuda/build/sparseserve calibrate --steady --pool "${POOL:-64}" \
+  step calibrate 640 cuda/build/sparseserve calibrate run --steady --pool "${POOL:-64}" \
     --out "$out/calibration.toml"
   # Interrupted, or on a disturbed host.
   if [ ! -e "$out/calibration.toml" ] || grep -qs "use this host's CPU" "$out/calibrate.log"
@@ -128,7 +128,7 @@ if asked host; then
   visit=
   asked runs && visit=--visit
   step host-engine 240 \
-    cuda/build/sparseserve calibrate --host $visit --fresh --out "$engine" || quiet=
+    cuda/build/sparseserve calibrate host $visit --force --out "$engine" || quiet=
 fi
 if asked bench; then
   step bench 60 cuda/build/gpubench -only "${BENCH:-overlap}"
@@ -139,12 +139,12 @@ elif asked runs; then
   after=0
   [ ! "$engine" ] || after=100
   step runs $(($(left) - after)) \
-    cuda/build/sparseserve validate "$config" --live-only --rerun-disturbed \
+    cuda/build/sparseserve validate live "$config" --rerun-disturbed \
     ${GPU:+--set gpu="$GPU"} ${engine:+--set system.engine="$engine"} \
     --split-every "${SPLIT:-64}" --out "$out"
   [ ! -d "$out/live" ] || echo "$(ls "$out/live" | wc -l) live runs in $out/live"
   [ ! "$engine" ] ||
-    step host-after 120 cuda/build/sparseserve calibrate --host --visit --out "$engine"
+    step host-after 120 cuda/build/sparseserve calibrate host --visit --out "$engine"
 fi
 
 grep -h '^Benchmark' "$out/bookkeeping.log" "$out/host.log" 2>/dev/null

@@ -18,8 +18,8 @@ const Default = "default"
 type Experiment struct {
 	Name    string
 	Text    string // TOML
-	Command string // that runs it: simulate, sweep or plan; empty for a study
-	Paper   bool   // figures --paper runs it
+	Command string // that runs it: simulate, sweep or goodput; empty for a study
+	Paper   bool   // paper run runs it
 }
 
 // builtIn lists the folders and commands of the experiments, those of papers in the order of
@@ -33,8 +33,8 @@ var builtIn = []struct{ path, command string }{
 	{"papers/sparseserve/fig08", ""},
 	{"papers/sparseserve/fig10a", "sweep"},
 	{"papers/sparseserve/fig10b", "sweep"},
-	{"papers/sparseserve/fig13a", "plan"},
-	{"papers/sparseserve/fig13b", "plan"},
+	{"papers/sparseserve/fig13a", "goodput"},
+	{"papers/sparseserve/fig13b", "goodput"},
 	{"papers/sparseserve/fig14a", "sweep"},
 	{"papers/sparseserve/fig14b", "sweep"},
 	{"papers/sparseserve/fig15", "sweep"},
@@ -44,13 +44,13 @@ var builtIn = []struct{ path, command string }{
 	{"papers/psa/psa-fig5", ""},
 	{"papers/sparseserve/eviction", ""},
 	{"papers/sparseserve/prefix", ""},
-	{"papers/psa/psa-fig6a", "plan"},
-	{"papers/psa/psa-fig6b", "plan"},
-	{"papers/psa/psa-fig6c", "plan"},
-	{"papers/psa/psa-fig6d", "plan"},
+	{"papers/psa/psa-fig6a", "goodput"},
+	{"papers/psa/psa-fig6b", "goodput"},
+	{"papers/psa/psa-fig6c", "goodput"},
+	{"papers/psa/psa-fig6d", "goodput"},
 	{"papers/psa/psa-inside", "sweep"},
 	{"papers/psa/psa-parts", "sweep"},
-	{"papers/psa/psa-goodput", "plan"},
+	{"papers/psa/psa-goodput", "goodput"},
 	{"papers/minference/mi-fig1b", ""},
 	{"papers/minference/mi-fig10", ""},
 	{"papers/minference/mi-serve", ""},
@@ -98,7 +98,7 @@ func (e Experiment) About() string {
 // Usage is the command line that runs the experiment, without the program.
 func (e Experiment) Usage() string {
 	if e.Command == "" {
-		return "figures --paper --only " + e.Name
+		return "paper figures " + e.Name
 	}
 	return e.Command
 }

@@ -89,7 +89,7 @@ func (p *KernelCosts) checkTogether() error {
 	for _, c := range pairs {
 		if c.a.Set() != c.b.Set() {
 			return wrong(c.path, "want it together with %s, or neither; a profile of an earlier build "+
-				"is fitted anew from its samples (calibrate --refit)", c.other)
+				"is fitted anew from its samples (calibrate refit)", c.other)
 		}
 	}
 	return nil

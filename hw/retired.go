@@ -63,9 +63,9 @@ var retiredKeys = map[string]string{
 
 // retired describes what became of a key that profiles of earlier builds have, "" of any other.
 func retired(path string) string {
-	const refit = ": fit the profile anew from its samples (calibrate --refit)"
+	const refit = ": fit the profile anew from its samples (calibrate refit)"
 	const unused = "no longer used: remove it, or fit the profile anew from its samples " +
-		"(calibrate --refit)"
+		"(calibrate refit)"
 	for old, now := range renamedKeys {
 		if path == old || strings.HasPrefix(path, old+"[") {
 			return "renamed to " + now

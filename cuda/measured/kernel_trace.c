@@ -5,7 +5,7 @@
 //   gcc -O2 -shared -fPIC -I/usr/local/cuda/include -o out/trace.so cuda/measured/kernel_trace.c
 //     -L/usr/local/cuda/lib64 -lcupti -lpthread
 //   KERNEL_TRACE=out/run CUDA_INJECTION64_PATH=$PWD/out/trace.so
-//     sparseserve validate CONFIG --live-only --split-every 0
+//     sparseserve validate live CONFIG --split-every 0
 //   python3 cuda/measured/kernel_gaps.py out/run
 //
 // Writes out/run.bin, records as below in no order, and out/run.names, an index and a name a line.

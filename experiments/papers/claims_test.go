@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
-// Every number of the papers is measured on an experiment that figures --paper runs, and no
+// Every number of the papers is measured on an experiment that paper run runs, and no
 // experiment is named that is none.
 func TestEveryClaimHasAMeasurement(t *testing.T) {
 	claims, err := Claims("")

@@ -239,7 +239,7 @@ func TestOnlyDrawsWhatIsNamed(t *testing.T) {
 			got = append(got, f.Name)
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("--only %v drew %v, want %v", c.only, got, c.want)
+			t.Errorf("%v drew %v, want %v", c.only, got, c.want)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (r *results) rowsOf(name string) (rows []*row, err error) {
 			maps.Copy(cells, runs[i].Settings)
 			rows = append(rows, &row{cells, []uint64{s.Seed}, s, nil})
 		}
-	case "plan":
+	case "goodput":
 		var found []capacity.Goodput
 		err = files.ReadJSON(filepath.Join(folder, capacity.PlanFile), &found)
 		for i := range found {

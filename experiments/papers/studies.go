@@ -96,7 +96,7 @@ func (l *Studies) experiment(e *experiments.Experiment) error {
 	switch {
 	case e.Command == "sweep":
 		do = (*Studies).sweep
-	case e.Command == "plan":
+	case e.Command == "goodput":
 		do = (*Studies).goodput
 	case !ok:
 		return fmt.Errorf("no study of that name")
@@ -129,7 +129,7 @@ func (l *Studies) plan(all []experiments.Experiment) error {
 // planOf returns a guess at the runs of a goodput search, and adds the runs of a sweep to points.
 func (l *Studies) planOf(e *experiments.Experiment, points map[string]config.Point) (int, error) {
 	switch e.Command {
-	case "plan":
+	case "goodput":
 		s, candidates, err := l.candidates(e.Name)
 		if err != nil {
 			return 0, err

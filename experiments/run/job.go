@@ -51,7 +51,7 @@ func (f *SweepFolder) WriteJob(ctx context.Context, c Cluster, program, workDir 
 	dir := filepath.Join(f.dir, c.Folder())
 	job := &Job{Name: f.sweep.Name, Tasks: min(len(missing), maxTasks), Folder: dir,
 		WorkDir: workDir, Program: program,
-		Args: []string{"point", dir, "--points", f.Store.Dir()}}
+		Args: []string{"task", dir, "--points", f.Store.Dir()}}
 	if err := job.check(); err != nil {
 		return "", err
 	}

@@ -114,8 +114,8 @@ func TestTasksShareThePoints(t *testing.T) {
 // What a pod cannot reach is refused, and names follow the rules of DNS labels.
 func TestKubernetesLimits(t *testing.T) {
 	k := Kubernetes{"sparseserve:1", "data"}
-	for _, args := range [][]string{{"point", "/elsewhere/out"},
-		{"point", "out", "--points", "../points"}, {"point", "/data2/out"}} {
+	for _, args := range [][]string{{"task", "/elsewhere/out"},
+		{"task", "out", "--points", "../points"}, {"task", "/data2/out"}} {
 		if _, err := k.Text(&Job{Name: "s", Tasks: 2, WorkDir: "/data", Args: args}); err == nil ||
 			!strings.Contains(err.Error(), "is outside /data") {
 			t.Errorf("%v: %v", args, err)
@@ -124,7 +124,7 @@ func TestKubernetesLimits(t *testing.T) {
 	for name, want := range map[string]string{"My sweep_2": "my-sweep-2", "...": "sweep",
 		strings.Repeat("a", 90): strings.Repeat("a", 57)} {
 		text, err := k.Text(&Job{Name: name, Tasks: 1, WorkDir: "/data",
-			Args: []string{"point", "/data/out"}})
+			Args: []string{"task", "/data/out"}})
 		var job struct{ Metadata struct{ Name string } }
 		if err := errors.Join(err, json.Unmarshal(text, &job)); err != nil || job.Metadata.Name != want {
 			t.Errorf("%s: %s, %v", name, job.Metadata.Name, err)

@@ -33,10 +33,10 @@ func (k Kubernetes) Check() error {
 	const longest = 253 // bytes of a name
 	switch {
 	case !imageGrammar.MatchString(k.Image):
-		return fmt.Errorf("--image %q: no reference to an image; want REGISTRY/NAME:TAG, as in "+
+		return fmt.Errorf("image %q: no reference to an image; want REGISTRY/NAME:TAG, as in "+
 			"registry.example/sparseserve:1.0", k.Image)
 	case len(k.Claim) > longest || !claimGrammar.MatchString(k.Claim):
-		return fmt.Errorf("--claim %q: no name of a claim; want lower-case letters, digits, - and ., "+
+		return fmt.Errorf("claim %q: no name of a claim; want lower-case letters, digits, - and ., "+
 			"at most %d of them", k.Claim, longest)
 	}
 	return nil

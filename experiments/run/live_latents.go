@@ -54,7 +54,7 @@ func (l *Live) checkLatent(s *sim.Spec, topK int) error {
 		return errors.New("--weights: a model with latent attention runs live with weights drawn " +
 			"from the seed; leave it out")
 	case l.Record != "":
-		return errors.New("--record-selections: a recording is of blocks, an indexer selects tokens; " +
+		return errors.New("--record: a recording is of blocks, an indexer selects tokens; " +
 			"leave it out")
 	case s.Selection != dsa.IndexerName || !s.Sparse():
 		return refuse("preset", s.Selection, "a live run of latent attention goes by the model's "+

@@ -110,7 +110,7 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 		from := filepath.Join(dir, filepath.FromSlash(side.folder))
 		*side.into, err = run.ReadSummary(from)
 		if errors.Is(err, fs.ErrNotExist) && side.folder == v.Simulated {
-			return r, fmt.Errorf("%s: not there; sparseserve validate CONFIG --reuse-live --out %s "+
+			return r, fmt.Errorf("%s: not there; sparseserve validate reuse CONFIG --out %s "+
 				"simulates what is missing", from, dir)
 		}
 		if err != nil {

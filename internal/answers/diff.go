@@ -9,9 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// Diff is the answer of comparing two result folders, named a and b: what differs, or with all
-// every figure.
-func Diff(r *diff.Report, a, b string, all bool) *doc.Doc {
+// Diff is the answer of comparing two result folders, named a and b: what differs.
+func Diff(r *diff.Report, a, b string) *doc.Doc {
 	d := &doc.Doc{Title: a + " and " + b + ": differences"}
 	if r.ProgramA != "" {
 		d.Lead = append(d.Lead, fmt.Sprintf("Made by different versions of the model: %s, %s.",
@@ -24,7 +23,7 @@ func Diff(r *diff.Report, a, b string, all bool) *doc.Doc {
 		}
 		d.Tables = append(d.Tables, t)
 	}
-	t, differ := differing(r, all)
+	t, differ := differing(r)
 	if len(t.Rows) > 0 {
 		d.Tables = append(d.Tables, t)
 	}
@@ -46,8 +45,8 @@ func Diff(r *diff.Report, a, b string, all bool) *doc.Doc {
 	return d
 }
 
-// differing has a row for each figure that differs, or for every one, and counts those that differ.
-func differing(r *diff.Report, all bool) (t doc.Table, differ int) {
+// differing has a row for each figure that differs, and counts them.
+func differing(r *diff.Report) (t doc.Table, differ int) {
 	t = doc.Table{Title: "Figures", Columns: doc.Columns("point", "metric", ">A", ">B", ">change|%",
 		">from|%", ">to|%", ">seeds")}
 	last, rejects, marked := "", false, false
@@ -56,11 +55,10 @@ func differing(r *diff.Report, all bool) (t doc.Table, differ int) {
 		if one.Metric == diff.ServedShare {
 			rejects = min(one.A, one.B) < 1
 		}
-		if one.Differs() {
-			differ++
-		} else if !all {
+		if !one.Differs() {
 			continue
 		}
+		differ++
 		if one.Point != last && last != "" {
 			t.Rule()
 		}

@@ -12,12 +12,12 @@ func TestDiffMarksSurvivors(t *testing.T) {
 		return diff.Row{Point: "p", Metric: metric, A: a, B: b, Seeds: 1}
 	}
 	report := diff.Report{Rows: []diff.Row{row(diff.ServedShare, 0.5, 1), row("ttft_mean_s", 1, 2)}}
-	marked := Diff(&report, "a", "b", false).Tables[0]
+	marked := Diff(&report, "a", "b").Tables[0]
 	if got := marked.Rows[1].At(1); got != "ttft_mean_s"+survivor || len(marked.Legend) != 1 {
 		t.Errorf("%q with legend %q", got, marked.Legend)
 	}
 	report.Rows[0] = row(diff.ServedShare, 1, 1)
-	d := Diff(&report, "a", "b", false)
+	d := Diff(&report, "a", "b")
 	if got := d.Tables[0]; got.Rows[0].At(1) != "ttft_mean_s" || got.Legend != nil ||
 		got.Rows[0].At(4) != "+100.0" || got.Rows[0].At(5) != "-" {
 		t.Errorf("%+v", got)
@@ -25,8 +25,5 @@ func TestDiffMarksSurvivors(t *testing.T) {
 	want := "1 of 2 figures differ; one seed: no confidence interval, see the key seeds."
 	if d.Answers[0] != want {
 		t.Errorf("%q, want %q", d.Answers[0], want)
-	}
-	if all := Diff(&report, "a", "b", true).Tables[0]; len(all.Rows) != 2 {
-		t.Errorf("%d rows of all", len(all.Rows))
 	}
 }

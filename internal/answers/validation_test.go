@@ -186,7 +186,7 @@ func TestDoubtsOfValidations(t *testing.T) {
 		"The machine stood still in 4 of the live runs' 3000 steps, of 1 run: a decode of the same work "+
 			"took 1.25 times the median and more. Without that, 3 of 3 meet every goal.",
 		"In 2 of 3 runs the host's part of a decode takes 1.50 to 2.00 times what is simulated: hosts "+
-			"of one card differ; `sparseserve calibrate --host` measures this one.")
+			"of one card differ; `sparseserve calibrate host` measures this one.")
 	if strings.Index(text, "live/c c") > strings.Index(text, "live/b b 1.30") {
 		t.Error("the worst is not the first")
 	}

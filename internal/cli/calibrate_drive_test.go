@@ -19,7 +19,7 @@ func TestCalibrateDrive(t *testing.T) {
 	if err := os.Mkdir("ssd", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, "calibrate", "--drive", "ssd",
+	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, "calibrate", "drive", "ssd",
 		"--quick")
 	if strings.Contains(errs, "O_DIRECT") {
 		t.Skip(errs)
@@ -32,10 +32,10 @@ func TestCalibrateDrive(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if status, _, errs := runHere(ctx, nil, "calibrate", "--drive", "ssd"); status != Interrupted {
+	if status, _, errs := runHere(ctx, nil, "calibrate", "drive", "ssd"); status != Interrupted {
 		t.Errorf("interrupted: status %d, %q", status, errs)
 	}
-	status, _, errs = runHere(t.Context(), run.NewSimulator().Run, "calibrate", "--drive", "none")
+	status, _, errs = runHere(t.Context(), run.NewSimulator().Run, "calibrate", "drive", "none")
 	if status != 1 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "none: ") {
 		t.Errorf("status %d, %q", status, errs)
 	}

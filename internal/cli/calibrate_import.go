@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,26 +14,19 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// importTables makes a card and its kernels from a folder of measured tables.
-func (c *calibrateCmd) importTables(ctx context.Context, app *App) error {
-	if len(c.Import) != 3 || c.Import[0] != "import" || c.Import[1] != "aic" {
-		return fmt.Errorf("calibrate %s: want nothing, or: import aic DIR", strings.Join(c.Import, " "))
-	}
-	for _, f := range []struct {
-		flag string
-		set  bool
-	}{{"--quick", c.Quick}, {"--host", c.Host}, {"--pool", c.Pool != 0}, {"--fresh", c.Fresh},
-		{"--visit", c.Visit}, {"--steady", c.Steady}, {"--drive", c.Drive != ""},
-		{"--refit", c.Refit != ""}} {
-		if f.set {
-			return fmt.Errorf("%s is of a measurement: leave it out of calibrate import aic", f.flag)
-		}
-	}
-	dir := filepath.Clean(c.Import[2])
+type calibrateImport struct {
+	Tables string `arg:"" name:"DIR" help:"Folder of a card's tables, as of AIConfigurator's systems/data."`
+	Card   string `placeholder:"CARD" complete:"cards" help:"The card of the tables, a name or a file. Default: one is made of the nominal figures in DIR.yaml."`
+	Out    string `placeholder:"FILE" help:"Card to write; its kernels and plots go to the same folder. Default: out/DIR.toml."`
+}
+
+// Run makes a card and its kernels from a folder of measured tables.
+func (c *calibrateImport) Run(ctx context.Context, app *App) error {
+	dir := filepath.Clean(c.Tables)
 	name := strings.ToLower(filepath.Base(dir))
-	out := c.Out
-	if out == defaultCalibration {
-		out = filepath.Join(filepath.Dir(out), name+".toml")
+	out := cmp.Or(c.Out, filepath.Join("out", name+".toml"))
+	if err := checkTOML(out); err != nil {
+		return err
 	}
 	kernels := strings.TrimSuffix(out, ".toml") + "-kernels.toml"
 	for _, path := range []string{out, kernels} { // before it is made
@@ -61,7 +55,7 @@ func (c *calibrateCmd) importTables(ctx context.Context, app *App) error {
 	if err := made.WriteFits(plots); err != nil {
 		return err
 	}
-	if err := drawFits(ctx, plots, c.Format...); err != nil {
+	if err := drawFits(ctx, plots); err != nil {
 		return interrupted(ctx, err)
 	}
 	if err := printFits(app.Stdout, out, &made.Kernels.Provenance, made.Kernels.Fits); err != nil {

@@ -21,7 +21,8 @@ func calibrateWith(args ...string) (status int, stdout, stderr string) {
 // Without the library there is nothing to measure with: exit 1, and what to do.
 func TestCalibrateRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "card.toml")
-	status, stdout, stderr := calibrateWith("--library", "/no/such/library.so", "--out", path)
+	t.Setenv("SPARSESERVE_CUDA_LIB", "/no/such/library.so")
+	status, stdout, stderr := calibrateWith("--out", path)
 	if status != exitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 ||
 		!strings.Contains(stderr, "make calibrate") {
 		t.Errorf("exit %d, stdout %q, stderr %q", status, stdout, stderr)
@@ -37,22 +38,12 @@ func TestCalibrateRefits(t *testing.T) {
 		t.Skip("a refit with pictures of 10 s; make test-all runs it")
 	}
 	path := filepath.Join(t.TempDir(), "card.toml")
-	status, stdout, stderr := calibrateWith("--refit",
+	status, stdout, stderr := calibrateWith("refit",
 		filepath.Join("..", "..", "hw", "kernels", "hopper.csv.gz"), "--out", path)
 	if status != exitOK || stderr != "" || !strings.Contains(stdout, "load.flash") {
 		t.Fatalf("exit %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
 	if p, err := hw.Load(path, hw.FilesOf(path).Engine, nil); err != nil || p.Name != "h200" {
 		t.Errorf("profile %v, %v", p, err)
-	}
-}
-
-// The host's plan has sizes of its own.
-func TestCalibrateHostRefusesOtherPlans(t *testing.T) {
-	for _, other := range [][]string{{"--quick"}, {"--drive", "ssd"}} {
-		status, _, errs := calibrateWith(append([]string{"--host"}, other...)...)
-		if status != 1 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "leave --quick") {
-			t.Errorf("%v: status %d, %q", other, status, errs)
-		}
 	}
 }

@@ -30,20 +30,17 @@ type App struct {
 type commands struct {
 	Simulate  simulateCmd  `cmd:"" help:"Simulate serving systems on a trace of requests and compare them."`
 	Sweep     sweepCmd     `cmd:"" help:"Run an experiment over axes; a finished run is never made again."`
-	Point     pointCmd     `cmd:"" hidden:"" help:"Run one task of a job that sweep has written."`
-	PlanTask  planTaskCmd  `cmd:"" hidden:"" name:"plan-task" help:"Run one task of a job that plan has written."`
-	Plan      planCmd      `cmd:"" help:"Find the largest request rate that each system sustains within its service level."`
+	Goodput   goodputCmd   `cmd:"" help:"Find the largest request rate that each system sustains within its service level."`
+	Plan      planCmd      `cmd:"" help:"Find what to buy for a load and a service level, at list prices."`
 	Whatif    whatifCmd    `cmd:"" name:"whatif" help:"Find what hardware and policy do to goodput or another metric, and where an answer changes."`
-	Figures   figuresCmd   `cmd:"" help:"Draw the figures of result folders anew, or those of the papers."`
-	Report    reportCmd    `cmd:"" help:"Make one HTML file of a result folder, to read anywhere and to send on."`
-	Claims    claimsCmd    `cmd:"" help:"Compare what the papers claim with what the simulator finds."`
-	Diff      diffCmd      `cmd:"" help:"Compare two result folders: what was set differently, and what came of it beyond chance."`
-	Compare   compareCmd   `cmd:"" help:"Hold a recorded run of a real server against the simulation of its requests."`
-	Validate  validateCmd  `cmd:"" help:"Run an experiment on this machine's GPU and simulated, and say how well the simulation predicted it."`
-	Calibrate calibrateCmd `cmd:"" help:"Measure this machine's GPU and write a hardware profile."`
-	Patterns  patternsCmd  `cmd:"" help:"Look at patterns of sparse prefill, and search them."`
+	Compare   compareCmd   `cmd:"" help:"Compare a real server's log with its simulation, or two result folders."`
+	Report    reportCmd    `cmd:"" help:"Show a result folder: one HTML file to send on, text, tables or pictures."`
 	Trace     traceCmd     `cmd:"" help:"Look at trace files."`
-	List      listCmd      `cmd:"" help:"List what is built in."`
+	List      listCmd      `cmd:"" help:"List what is built in, and keys."`
+	Paper     paperCmd     `cmd:"" help:"Reproduce the papers: experiments, claims and figures."`
+	Calibrate calibrateCmd `cmd:"" help:"Measure this machine, and write what simulations cost on it."`
+	Validate  validateCmd  `cmd:"" help:"Compare runs on this machine's GPU with their simulation."`
+	Task      taskCmd      `cmd:"" hidden:"" help:"Make a part of the runs of a job."`
 	Version   versionCmd   `cmd:"" help:"Print the version and the commit that it was built from; --version in short."`
 
 	Completion completionCmd `cmd:"" help:"Print what a shell needs to complete commands, flags and their values."`
@@ -66,14 +63,6 @@ const (
 // reported.
 var errInterrupted = errors.New("interrupted")
 
-// interrupted is the error of what keeps nothing when it is interrupted.
-func interrupted(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return errInterrupted
-	}
-	return err
-}
-
 // Main carries out one command line and returns the exit status. An error is
 // one line on Stderr.
 func (a *App) Main(ctx context.Context, args []string) int {
@@ -91,10 +80,11 @@ func (a *App) Main(ctx context.Context, args []string) int {
 func (a *App) parser(ctx context.Context, exit func(int)) *kong.Kong {
 	return kong.Must(&commands{}, kong.Name("sparseserve"), kong.Description(description),
 		kong.Writers(a.Stdout, a.Stderr), kong.Exit(exit), kong.WithHyphenPrefixedParameters(true),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: terminalColumns(a.Stdout)}),
-		kong.Vars{"paperFolder": paperFolder, "calibration": defaultCalibration,
-			"splitEvery": strconv.Itoa(splitEvery), "traceFormats": oneOf(traces.FormatNames()),
-			"thresholds": thresholdNames()},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true,
+			WrapUpperBound: terminalColumns(a.Stdout)}),
+		kong.Vars{"paperFolder": paperFolder, "splitEvery": strconv.Itoa(splitEvery),
+			"traceFormats": strings.Join(traces.FormatNames(), ", "),
+			"thresholds":   strings.Join(namesOf["thresholds"](""), ", ")},
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(a))
 }
 

@@ -151,16 +151,16 @@ func TestErrors(t *testing.T) {
 		{[]string{"simulate", "--workers", "-1"}, pretend},
 		{[]string{"simulate", "--workers", "x"}, pretend},
 		{[]string{"simulate", "--json", "--workers", "1"}, boom},
-		{[]string{"sweep"}, pretend},
+
 		{[]string{"sweep", "nowhere.toml"}, pretend},
 		{[]string{"sweep", "default", "--workers", "-1"}, pretend},
 		{[]string{"sweep", "default", "--set", "workload.rat=1"}, pretend},
-		{[]string{"sweep", "default", "--engine", "cloud"}, pretend},
-		{[]string{"sweep", "default", "--engine", "slurm", "--json"}, pretend},
-		{[]string{"sweep", "default", "--engine", "kubernetes"}, pretend},
-		{[]string{"sweep", "default", "--claim", "data"}, pretend},
-		{[]string{"point", "nowhere", "--points", "out", "--tasks", "2", "--task", "3"}, pretend},
-		{[]string{"point", "nowhere", "--points", "out", "--tasks", "2", "--task", "2"}, pretend},
+		{[]string{"sweep", "default", "--job", "cloud"}, pretend},
+		{[]string{"sweep", "default", "--job", "slurm", "--json"}, pretend},
+		{[]string{"sweep", "default", "--job", "kubernetes"}, pretend},
+		{[]string{"sweep", "default", "--job", "kubernetes,claim=data"}, pretend},
+		{[]string{"task", "nowhere", "--points", "out", "--tasks", "2", "--task", "3"}, pretend},
+		{[]string{"task", "nowhere", "--points", "out", "--tasks", "2", "--task", "2"}, pretend},
 		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "system.epsilon=1"}, pretend},
 		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "system.microbatch=0"},
 			pretend},
@@ -172,8 +172,11 @@ func TestErrors(t *testing.T) {
 		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "system.selection=infinigen"},
 			pretend},
 		{[]string{"plan", "nowhere.toml"}, pretend},
-		{[]string{"plan", "--set", "goodput.width=0"}, pretend},
-		{[]string{"plan", "--workers", "1"}, boom},
+		{[]string{"plan"}, pretend},
+		{[]string{"plan", "default"}, pretend},
+		{[]string{"goodput", "--set", "plan.prices=mid"}, pretend},
+		{[]string{"goodput", "--set", "goodput.width=0"}, pretend},
+		{[]string{"goodput", "--workers", "1"}, boom},
 		{[]string{"whatif", "nowhere.toml"}, pretend},
 		{[]string{"whatif", "--vary", "lnk=1..2"}, pretend},
 		{[]string{"whatif", "--vary", "link=4..0.5"}, pretend},
@@ -189,7 +192,9 @@ func TestErrors(t *testing.T) {
 		{[]string{"whatif", "--metric", "ttft_mean"}, pretend},
 		{[]string{"whatif", "--steps", "1"}, pretend},
 		{[]string{"whatif", "--vary", "link=1", "--workers", "1"}, boom},
-		{[]string{"diff", "nowhere", "."}, pretend},
+		{[]string{"compare", ".", "nowhere"}, pretend},
+		{[]string{"compare", "."}, pretend},
+		{[]string{"compare", ".", ".", "--skip", "1"}, pretend},
 		{[]string{"compare"}, pretend},
 		{[]string{"compare", "nowhere.json"}, pretend},
 		{[]string{"compare", measuredRun}, pretend},
@@ -205,12 +210,12 @@ func TestErrors(t *testing.T) {
 		{[]string{"compare", measuredRun, "--skip=-1"}, pretend},
 		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--out",
 			filepath.Dir(measuredRun)}, pretend},
-		{[]string{"validate", "default", "--kept"}, pretend},
 		{[]string{"list", "gpu"}, pretend},
 		{[]string{"list", "keys", "sytem"}, pretend},
-		{[]string{"figures", "nowhere"}, pretend},
-		{[]string{"figures", "--paper", "--only", "zzz"}, pretend},
-		{[]string{"patterns", "describe", "/dev/zero"}, pretend},
+		{[]string{"report", "nowhere", "--format", "png"}, pretend},
+		{[]string{"report", ".", "."}, pretend},
+		{[]string{"paper", "figures", "zzz"}, pretend},
+		{[]string{"list", "patterns", "/dev/zero"}, pretend},
 		{[]string{"trace", "describe", "nowhere.csv"}, pretend},
 		{[]string{"trace", "describe", "nowhere.toml"}, pretend},
 		{[]string{"trace", "describe", "--format", "csv", "nowhere.toml"}, pretend},
@@ -232,13 +237,14 @@ func TestErrors(t *testing.T) {
 	testkit.Golden(t, "errors.txt", all.String())
 }
 
-// Pictures that figures draws of a result folder are those of its run.
-func TestFiguresCommand(t *testing.T) {
+// Pictures that report draws of a result folder are those of its run.
+func TestPicturesCommand(t *testing.T) {
 	status, before, errs := invoke(t, pretend, "simulate")
 	if status != 0 {
 		t.Fatalf("status %d: %s\n%s", status, errs, before)
 	}
-	status, out, errs := runHere(t.Context(), nil, "figures", "--out", "pictures")
+	status, out, errs := runHere(t.Context(), nil, "report", "out/default", "--format", "png", "--out",
+		"pictures")
 	want := "pictures/ttft.png\npictures/throughput.png\npictures/tbt.png\npictures/time.png\n"
 	if status != 0 || filepath.ToSlash(out) != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
@@ -296,8 +302,11 @@ func TestHelpExamples(t *testing.T) {
 		len(w.Variants) != 1 {
 		t.Errorf("whatif: %v", err)
 	}
-	writeFile(t, "p.toml", planExample)
-	if p, err := config.LoadPlan("p.toml", nil, nil); err != nil || len(p.Variants) != 2 {
-		t.Errorf("plan: %d variants, want 2: %v", len(p.Variants), err)
+	for _, text := range []string{planExample, goodputExample} {
+		writeFile(t, "p.toml", text)
+		if p, err := config.LoadPlan("p.toml", nil, nil); err != nil || len(p.Variants) != 2 ||
+			(p.Plan != nil) != (text == planExample) {
+			t.Errorf("%d variants, want 2: %v\n%s", len(p.Variants), err, text)
+		}
 	}
 }

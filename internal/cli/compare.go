@@ -1,15 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/diff"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/figures"
@@ -19,63 +22,63 @@ import (
 )
 
 type compareCmd struct {
-	Measured string   `arg:"" name:"MEASURED" help:"Record of a real server: the result of vllm bench serve --save-result --save-detailed, inference-perf's per_request_lifecycle_metrics.json, guidellm's benchmarks JSON, or CSV with arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s and, where it is known, prompt_id (requests of one id have the same prompt) or content. gzip and zstd are unpacked; - reads standard input."`
-	Config   string   `arg:"" optional:"" name:"CONFIG" complete:"experiments" help:"TOML file: model, card and system of the server. Its workload is not used. Without it: --set."`
-	Set      []string `placeholder:"KEY=VALUE" complete:"settings" sep:"none" help:"Set a key of the configuration, as in model=llama2-7b, gpu=h100-80gb or system.max_requests=128. May be repeated."`
-	Skip     float64  `placeholder:"SECONDS" help:"Leave requests that arrived before out of every figure, measured and simulated. They are simulated all the same."`
-	Prefix   string   `name:"prefix-hit" default:"auto" placeholder:"SHARE" help:"Share of each prompt that came from the server's prefix cache, 0 to 1, as its log says. auto: what the prefix cache has, where the record has a column prompt_id or content; else none of it or all, whichever simulation is nearer to the record."`
-	Out      string   `placeholder:"DIR" help:"Result folder. Default: out/compare/ and the name of the record and the settings, with a number if that folder holds other results."`
-	Force    bool     `help:"Replace the results that the folder holds."`
-	JSON     bool     `name:"json" help:"Print one JSON array, an object a stage and metric, and nothing else."`
+	A string `arg:"" name:"A" help:"Log of a real server: the result of vllm bench serve --save-result --save-detailed, inference-perf's per_request_lifecycle_metrics.json, guidellm's benchmarks JSON, or CSV with arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s and, where it is known, prompt_id (requests of one id have the same prompt) or content. gzip and zstd are unpacked; - reads standard input. Or a result folder."`
+	B string `arg:"" optional:"" name:"B" complete:"experiments" help:"Of a log, the TOML file of its server: model, card and system; its workload is not used, and --set does without it. Of a result folder, another one."`
+	settings
+	Skip   float64 `placeholder:"SECONDS" help:"Of a log, leave requests that arrived before out of every figure, measured and simulated. They are simulated all the same."`
+	Prefix string  `name:"prefix-hit" placeholder:"SHARE" help:"Of a log, the share of each prompt that came from the server's prefix cache, 0 to 1. Default, and auto: what the prefix cache has, where the log has a column prompt_id or content; else none of it or all, whichever simulation is nearer to the log."`
+	resultFlags
 }
 
 // Help is what the command's help adds.
 func (*compareCmd) Help() string {
-	return `The requests of the record are simulated at their recorded times, with their recorded
-lengths. Without a system in CONFIG the server is vLLM 0.15. Each request has one TTFT, one
+	return `A log and a configuration: the requests of the log are simulated at their recorded times, with their recorded
+lengths. Without a system in B the server is vLLM 0.15. Each request has one TTFT, one
 end-to-end time and one TPOT, its mean time between tokens, (e2e - ttft) / (output_tokens - 1);
 means and percentiles are over requests. Where the rate of arrivals changes, each stage is
 compared by itself too. A client that waits for answers before it sends more is replayed at the
-times that it had.`
+times that it had.
+
+Two result folders of simulate: points are matched by system, model, card, rate and swept keys; what
+is constant in each folder may differ, so that two cards, models or versions can be compared. Over
+the seeds that both have, the difference has a 95 % interval (Student's t of the differences seed by
+seed), and only what this interval separates from 0 is shown. With one seed, all that differs is
+shown. --json has every figure.
+
+  sparseserve compare bench.json server.toml    # a server against its simulation
+  sparseserve compare out/before out/after      # a result folder against another`
 }
 
-// Validate is called by the parser.
-func (c *compareCmd) Validate() error {
+// Run implements the command.
+func (c *compareCmd) Run(ctx context.Context, app *App) error {
+	if info, err := os.Stat(c.A); err == nil && info.IsDir() {
+		return c.folders(app)
+	}
 	if !(c.Skip >= 0) || math.IsInf(c.Skip, 0) {
 		return fmt.Errorf("--skip %g: must be 0 or more seconds", c.Skip)
-	}
-	if _, err := c.prefixHit(); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (c *compareCmd) Run(ctx context.Context, app *App) error {
-	record, err := records.Read(c.Measured)
-	if err != nil {
-		return err
 	}
 	prefix, err := c.prefixHit()
 	if err != nil {
 		return err
 	}
-	cfg, err := config.LoadServer(c.Config, c.Set,
+	record, err := records.Read(c.A)
+	if err != nil {
+		return err
+	}
+	cfg, err := config.LoadServer(c.B, c.Set,
 		record.Identified() && prefix == validate.PrefixAuto)
 	if err != nil {
 		return err
 	}
-	name := recordName(c.Measured)
-	out := c.Out
-	if out == "" {
-		out = filepath.Join("out", "compare", name+settingsName(c.Set))
-	}
+	name := recordName(c.A)
+	out := cmp.Or(c.Out, filepath.Join("out", "compare", name+settingsName(c.Set)))
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(len(record.Requests))
-	replay := validate.Replay{Name: name, File: files.Label(c.Measured), Record: record, Config: cfg,
+	replay := validate.Replay{Name: name, File: files.Label(c.A), Record: record, Config: cfg,
 		Skip: c.Skip, PrefixHit: prefix, Run: app.Run, Finished: bar.finished, Replace: c.Force}
 	var report *validate.ReplayReport
 	err = numbered(out, c.Out == "", func(dir string) error {
-		if err := files.CheckFolder(dir, append(cfg.Paths(), c.Measured)...); err != nil {
+		if err := files.CheckFolder(dir, append(cfg.Paths(), c.A)...); err != nil {
 			return err
 		}
 		replay.Dir = dir
@@ -111,9 +114,35 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	return nil
 }
 
+// folders compares two result folders.
+func (c *compareCmd) folders(app *App) error {
+	switch {
+	case c.B == "":
+		return fmt.Errorf("compare %s: expected another result folder to compare it with", c.A)
+	case len(c.Set) > 0 || c.Skip != 0 || c.Prefix != "" || c.Out != "" || c.Force:
+		return errors.New("compare of two result folders has no flag but --json")
+	}
+	a, err := diff.Read(c.A)
+	if err != nil {
+		return err
+	}
+	b, err := diff.Read(c.B)
+	if err != nil {
+		return err
+	}
+	report, err := diff.Compare(a, b)
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return printJSON(app, report)
+	}
+	return printWhole(app.Stdout, answers.Diff(report, c.A, c.B))
+}
+
 // prefixHit is the share of prompts from the prefix cache, or experiments.PrefixAuto.
 func (c *compareCmd) prefixHit() (float64, error) {
-	if c.Prefix == "auto" {
+	if c.Prefix == "" || c.Prefix == "auto" {
 		return validate.PrefixAuto, nil
 	}
 	share, err := strconv.ParseFloat(c.Prefix, 64)

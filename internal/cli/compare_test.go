@@ -89,7 +89,7 @@ func TestCompareFigures(t *testing.T) {
 	if status != 0 {
 		t.Fatal(errs)
 	}
-	status, out, errs := runHere(t.Context(), nil, "figures", "a", "--out", "b")
+	status, out, errs := runHere(t.Context(), nil, "report", "a", "--format", "png", "--out", "b")
 	if want := "b/distributions.png\nb/error.png\n"; status != 0 || filepath.ToSlash(out) != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}

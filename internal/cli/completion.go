@@ -8,7 +8,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/sparseserve/sparseserve/experiments"
-	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/hw"
 )
@@ -58,13 +58,13 @@ func candidates(app *kong.Application, words []string) (all []string) {
 	}
 	switch {
 	case flag != nil:
-		all = values(flag.Value, begun)
+		all = values(flag.Value, begun, words)
 	case strings.HasPrefix(begun, "-"):
 		for _, f := range slices.Concat(node.AllFlags(true)...) {
 			all = append(all, "--"+f.Name)
 		}
 	case args < len(node.Positional):
-		all = values(node.Positional[args], begun)
+		all = values(node.Positional[args], begun, words)
 	}
 	for _, n := range node.Children {
 		if !n.Hidden && flag == nil {
@@ -75,7 +75,14 @@ func candidates(app *kong.Application, words []string) (all []string) {
 }
 
 // values lists the values of a flag or an argument.
-func values(v *kong.Value, begun string) []string {
+func values(v *kong.Value, begun string, words []string) []string {
+	if v.Tag.Get("complete") == "names" { // of the kind before
+		for _, k := range listKinds() {
+			if k.names != nil && slices.Contains(words, k.name) {
+				return k.names()
+			}
+		}
+	}
 	if names := namesOf[v.Tag.Get("complete")]; names != nil {
 		return names(begun)
 	}
@@ -87,14 +94,19 @@ func values(v *kong.Value, begun string) []string {
 
 // namesOf lists what a field's tag complete may name: what a value of it can begin by.
 var namesOf = map[string]func(begun string) []string{
-	"models":      func(string) []string { return hw.ModelNames() },
-	"cards":       func(string) []string { return hw.CardNames() },
-	"engines":     func(string) []string { return hw.EngineNames() },
-	"prefills":    func(string) []string { return config.PrefillAttentions() },
-	"settings":    settings,
-	"keys":        func(string) []string { return keys("") },
+	"models": func(string) []string { return hw.ModelNames() },
+	"cards":  func(string) []string { return hw.CardNames() },
+	"kinds": func(string) (names []string) {
+		for _, k := range listKinds() {
+			names = append(names, k.name)
+		}
+		return names
+	},
+	"figures":     paperNames,
+	"claims":      claimNames,
+	"settings":    settingWords,
 	"knobs":       func(string) []string { return append(knobs("="), keys("=")...) },
-	"experiments": builtIn,
+	"experiments": func(string) []string { return experiments.Names() },
 	"metrics": func(string) (names []string) {
 		for _, m := range whatif.Metrics() {
 			names = append(names, m.Name)
@@ -109,11 +121,16 @@ var namesOf = map[string]func(begun string) []string{
 	},
 }
 
-func builtIn(string) (names []string) {
-	for _, e := range experiments.BuiltIn() {
-		names = append(names, e.Name)
+// claimNames are the names of papers and of their claims.
+func claimNames(string) (names []string) {
+	all, err := papers.Claims("")
+	if err != nil {
+		return nil
 	}
-	return names
+	for i := range all {
+		names = append(names, all[i].Paper, all[i].ID)
+	}
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
 func knobs(end string) (names []string) {
@@ -134,8 +151,8 @@ func keys(end string) (names []string) {
 	return names
 }
 
-// settings completes KEY=VALUE: the keys, and once a key is there its values.
-func settings(begun string) (words []string) {
+// settingWords completes KEY=VALUE: the keys, and once a key is there its values.
+func settingWords(begun string) (words []string) {
 	key, _, valued := strings.Cut(begun, "=")
 	if !valued {
 		return keys("=")

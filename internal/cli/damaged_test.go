@@ -135,7 +135,7 @@ func damageable(t *testing.T, root string) (texts map[string]string,
 	writeFile(t, "s.toml", tiny+"[[axis]]\ngrid.workload.rate = [1, 2]\n")
 	for _, args := range [][]string{
 		append([]string{"simulate", "--out", "R"}, small...), {"sweep", "s.toml", "--out", "W"},
-		append([]string{"plan", "--out", "P", "--set", "goodput.width=1"}, small...),
+		append([]string{"goodput", "--out", "P", "--set", "goodput.width=1"}, small...),
 	} {
 		runner := pretend
 		if args[0] == "simulate" {
@@ -146,10 +146,11 @@ func damageable(t *testing.T, root string) (texts map[string]string,
 		}
 	}
 	for file, args := range map[string][]string{
-		"R/summary.json": {"report", "R"}, "R/config.toml": {"figures", "R"},
-		"R/points/vllm-1-s1/requests.csv": {"figures", "R"},
+		"R/summary.json": {"report", "R"}, "R/config.toml": {"report", "R", "--format", "png"},
+		"R/points/vllm-1-s1/requests.csv": {"report", "R", "--format", "png"},
 		"R/points/store.json":             append(simulate(), "--out", "R"),
-		"W/sweep.json":                    {"figures", "W"}, "P/plan.json": {"report", "P"},
+		"W/sweep.json":                    {"report", "W", "--format", "png"},
+		"P/plan.json":                     {"report", "P"},
 	} {
 		commands[file] = args
 	}

@@ -20,12 +20,12 @@ func TestDiff(t *testing.T) {
 			t.Fatal(errs)
 		}
 	}
-	status, out, errs := runHere(t.Context(), nil, "diff", "a", "b")
+	status, out, errs := runHere(t.Context(), nil, "compare", "a", "b")
 	if status != 0 || errs != "" {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	testkit.Golden(t, "diff.txt", out)
-	status, out, errs = runHere(t.Context(), nil, "diff", "--json", "a", "b")
+	status, out, errs = runHere(t.Context(), nil, "compare", "--json", "a", "b")
 	var report diff.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil || status != 0 || errs != "" ||
 		len(report.OnlyA) != 1 {
@@ -45,10 +45,10 @@ func TestDiffOfPrograms(t *testing.T) {
 		}
 	}
 	const said = "Made by different versions of the model: one, two.\n"
-	if _, out, errs := runHere(t.Context(), nil, "diff", "a", "b"); !strings.Contains(out, said) {
+	if _, out, errs := runHere(t.Context(), nil, "compare", "a", "b"); !strings.Contains(out, said) {
 		t.Errorf("%s%s", out, errs)
 	}
-	_, out, errs := runHere(t.Context(), nil, "diff", "a", "c")
+	_, out, errs := runHere(t.Context(), nil, "compare", "a", "c")
 	if strings.Contains(out, "different versions") {
 		t.Errorf("%s%s", out, errs)
 	}

@@ -105,14 +105,14 @@ func (c *command) check(t *testing.T, args []string) {
 	dir := t.TempDir()
 	runner := run.Runner(pretend)
 	switch {
-	case c.quoted || c.needs || slices.Contains(args, "--refit") ||
+	case c.quoted || c.needs || slices.Contains(args, "refit") ||
 		testing.Short() && (args[0] == "compare" || c.file != "README.md") ||
-		slices.Contains([]string{"validate", "claims", "figures", "report"}, args[0]):
+		slices.Contains([]string{"validate", "paper", "report"}, args[0]):
 		args = append(args, "--help")
 	case args[0] == "compare":
 		runner = run.NewSimulator().Run
 		fallthrough
-	case slices.Contains([]string{"simulate", "sweep", "plan", "whatif"}, args[0]):
+	case slices.Contains([]string{"simulate", "sweep", "goodput", "plan", "whatif"}, args[0]):
 		if i := slices.Index(args, "my.toml"); i > 0 {
 			args[i] = filepath.Join(dir, "my.toml")
 			writeFile(t, args[i], tomlOf(t, c.file))

@@ -102,8 +102,7 @@ func revalidated(t *testing.T, s keptSet) (below []validate.ValidatedRun) {
 	if err := os.CopyFS(dir, kept); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"validate", "experiments/validate-" + s.config + ".toml", "--reuse-live", "--out",
-		dir}
+	args := []string{"validate", "reuse", "experiments/validate-" + s.config + ".toml", "--out", dir}
 	for _, set := range strings.Fields(s.sets) {
 		args = append(args, "--set", set)
 	}

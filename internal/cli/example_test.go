@@ -15,9 +15,9 @@ func ExampleApp_Main() {
 	app := cli.App{Stdout: &table, Stderr: os.Stdout}
 	status := app.Main(context.Background(), []string{"list", "gpus"})
 	fmt.Println(status, strings.Contains(table.String(), "│ NVIDIA H200 SXM 141GB "))
-	fmt.Println(app.Main(context.Background(), []string{"list", "gpu"}))
+	fmt.Println(app.Main(context.Background(), []string{"simulat"}))
 	// Output:
 	// 0 true
-	// sparseserve: unexpected argument gpu, did you mean "gpus"?; see sparseserve list --help
+	// sparseserve: unexpected argument simulat, did you mean "simulate"?; see sparseserve --help
 	// 1
 }

@@ -39,7 +39,7 @@ func TestExamples(t *testing.T) {
 					args = append(args, "--set", "workload.requests=3", "--out", t.TempDir())
 				}
 				runner := run.NewSimulator().Run
-				if args[0] == "plan" {
+				if args[0] == "plan" || args[0] == "goodput" {
 					runner = pretend
 				}
 				status, stdout, stderr := runHere(t.Context(), runner, args...)

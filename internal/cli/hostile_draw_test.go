@@ -62,10 +62,11 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 		drawFile(t, &schema)
 		return append([]string{"sweep", "drawn.toml"}, small...)
 	case 5:
-		return append(append([]string{"plan", "--set", "goodput.coarse=true", "--set", "goodput.width=1"},
+		return append(append([]string{"goodput", "--set", "goodput.coarse=true", "--set",
+			"goodput.width=1"},
 			small...), sets(3)...)
 	case 6:
-		return append([]string{rapid.SampledFrom([]string{"simulate", "sweep", "plan"}).Draw(t,
+		return append([]string{rapid.SampledFrom([]string{"simulate", "sweep", "goodput", "plan"}).Draw(t,
 			"of a file"), path()}, small...)
 	case 7:
 		return []string{"compare", path(), "--set", "model=llama3-8b", "--set", "gpu=h200", "--out", "o"}
@@ -77,14 +78,15 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 		return []string{"report", rapid.SampledFrom([]string{"R", path()}).Draw(t, "folder"), "--out",
 			output()}
 	case 12:
-		return []string{"calibrate", "--refit", path(), "--out", output()}
+		return []string{"calibrate", "refit", path(), "--out", output()}
 	case 13:
 		return append([]string{"whatif", "--vary", "link=1..2", "--steps",
 			rapid.SampledFrom(numbers).Draw(t, "steps")}, small...)
 	case 14:
 		return append([]string{"sweep", rapid.SampledFrom([]string{"tiny.toml", path()}).Draw(t,
-			"config"), "--engine", rapid.SampledFrom([]string{"slurm", "kubernetes"}).Draw(t, "engine"),
-			"--out", output(), "--image", path(), "--claim", path()}, small...)
+			"config"), "--job", rapid.SampledFrom([]string{"slurm", "kubernetes",
+			"kubernetes,image=a,claim=b"}).Draw(t, "engine"),
+			"--out", output()}, small...)
 	case 15:
 		return append([]string{"simulate", "--set", "system.preset=vllm", "--set", "workload.rate=1",
 			"--set", "seed=" + rapid.SampledFrom(numbers).Draw(t, "seed")}, small...)
@@ -95,12 +97,13 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 	case 20, 21, 22:
 		return drawOutput(t)
 	case 10:
-		return []string{rapid.SampledFrom([]string{"figures", "diff", "validate", "list"}).Draw(t,
+		return []string{rapid.SampledFrom([]string{"report", "compare", "validate", "list"}).Draw(t,
 			"of a folder"), path(), path()}
 	default:
 		words := rapid.SampledFrom([]string{"simulate", "list", "keys", "gpus", "--json", "--set",
 			"--workers", "-1", "0", "--help", "--out", "o",
-			"version", "claims", "--paper", "trace", "describe", "help", "--", "=", "a=b", "--set=",
+			"version", "paper", "claims", "--numbers", "trace", "describe", "help", "--", "=", "a=b",
+			"--set=",
 			"workload.rate=[0.1", "system.preset=vllm"})
 		return append(rapid.SliceOfN(words, 0, 5).Draw(t, "words"), small...)
 	}

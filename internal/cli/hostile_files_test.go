@@ -164,7 +164,8 @@ func drawDamage(t *rapid.T) []string {
 	case "prices.toml":
 		args = []string{"list", "prices", to}
 	case "nested.toml":
-		args = []string{rapid.SampledFrom([]string{"simulate", "sweep", "plan"}).Draw(t, "of"), to}
+		args = []string{rapid.SampledFrom([]string{"simulate", "sweep", "goodput", "plan"}).Draw(t,
+			"of"), to}
 	case "record.csv":
 		args = []string{"compare", to, "--set", "model=llama3-8b", "--set", "gpu=h200", "--out", "o"}
 	default:
@@ -172,7 +173,8 @@ func drawDamage(t *rapid.T) []string {
 			t.Fatal(err)
 		}
 		to = "o" + strings.TrimPrefix(from, "S")
-		args = rapid.SampledFrom([][]string{{"report", "o"}, {"figures", "o"}, {"diff", "S", "o"},
+		args = rapid.SampledFrom([][]string{{"report", "o"}, {"report", "o", "--format", "png"},
+			{"compare", "S", "o"},
 			{"simulate", "nested.toml", "--out", "o"}}).Draw(t, "of results")
 	}
 	if err := os.WriteFile(to, []byte(damaged(t, string(text))), 0o644); err != nil {
@@ -195,24 +197,21 @@ func drawOutput(t *rapid.T) []string {
 	poisson := []string{"--set", "workload.arrivals=poisson", "--set", "workload.rate=1"}
 	args := rapid.SampledFrom([][]string{
 		{"simulate", "tiny.toml", "--set", "workload.trace=" + trace}, {"simulate", config},
-		{"sweep", config}, {"plan", config},
+		{"sweep", config}, {"goodput", config},
 		{"whatif", config, "--vary", "link=1..2", "--metric", "ttft_mean"},
 		{"compare", "record.csv", "--set", "model=llama3-8b", "--set", "gpu=card.toml"},
-		{"figures", "S"}, {"trace", "describe", trace}, {"trace", "convert", trace}, {"report", "S"},
+		{"report", "S", "--format", "png"}, {"trace", "describe", trace}, {"trace", "convert", trace},
+		{"report", "S"},
 	}).Draw(t, "command")
 	args = append(args, "--out", to("out"))
 	switch args[0] {
-	case "simulate":
-		if rapid.Bool().Draw(t, "profile") {
-			args = append(args, "--cpuprofile", to("profile"))
-		}
-	case "plan", "whatif", "sweep":
+	case "plan", "goodput", "whatif", "sweep":
 		if args[0] != "sweep" {
 			args = append(args, poisson...)
 		}
 		args = append(args, "--points", to("points"))
 	}
-	if !strings.Contains("figures trace report", args[0]) && rapid.Bool().Draw(t, "force") {
+	if !strings.Contains("trace report", args[0]) && rapid.Bool().Draw(t, "force") {
 		args = append(args, "--force")
 	}
 	return args
@@ -242,7 +241,7 @@ func reads(args []string, path string) bool {
 		"in/config.toml": {"in/ttft.csv"}, "in/slurm/base.toml": {"trace.csv"},
 	}
 	for i, word := range args {
-		if i > 0 && (args[i-1] == "--out" || args[i-1] == "--points" || args[i-1] == "--cpuprofile") {
+		if i > 0 && (args[i-1] == "--out" || args[i-1] == "--points") {
 			continue
 		}
 		if _, value, ok := strings.Cut(word, "="); ok {

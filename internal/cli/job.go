@@ -1,44 +1,50 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// jobFlags say where the runs of a command are made.
+// jobFlags say that a cluster makes the runs of a command.
 type jobFlags struct {
-	Engine string `enum:"local,slurm,kubernetes" default:"local" help:"Where runs are made: local, slurm, which writes an array job, or kubernetes, which writes an Indexed Job. Default: ${default}."`
-	Image  string `placeholder:"IMAGE" help:"Container of this program, for --engine kubernetes."`
-	Claim  string `placeholder:"NAME" help:"Persistent volume claim that holds the working folder, for --engine kubernetes."`
+	Job string `placeholder:"CLUSTER" help:"Write a job for the missing runs in place of making them: slurm is an array job; kubernetes,image=IMAGE,claim=NAME an Indexed Job, of a container of this program and the persistent volume claim that holds the working folder."`
 }
 
-// cluster is where --engine has the runs made, nil on this machine.
+// cluster is where --job has the runs made, nil on this machine.
 func (f *jobFlags) cluster(json bool) (run.Cluster, error) {
-	if f.Engine != "kubernetes" && f.Image+f.Claim != "" {
-		return nil, errors.New("--image and --claim are for --engine kubernetes")
-	}
-	if f.Engine == "local" {
+	kind, rest, _ := strings.Cut(f.Job, ",")
+	switch {
+	case f.Job == "":
 		return nil, nil
-	}
-	if json {
-		return nil, fmt.Errorf("--json --engine %s: a job has no results to print", f.Engine)
-	}
-	if f.Engine == "slurm" {
+	case json:
+		return nil, fmt.Errorf("--json --job %s: a job has no results to print", f.Job)
+	case f.Job == "slurm":
 		return run.Slurm{}, nil
+	case kind != "kubernetes":
+		return nil, fmt.Errorf("--job %s: want slurm or kubernetes,image=IMAGE,claim=NAME", f.Job)
 	}
-	if f.Image == "" || f.Claim == "" {
-		return nil, errors.New("--engine kubernetes needs --image, the container of this program, and " +
-			"--claim, " +
-			"the persistent volume claim that holds the working folder")
+	var cluster run.Kubernetes
+	for part := range strings.SplitSeq(rest, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		switch name {
+		case "image":
+			cluster.Image = value
+		case "claim":
+			cluster.Claim = value
+		default:
+			return nil, fmt.Errorf("--job %s: %q: want image=IMAGE and claim=NAME", f.Job, part)
+		}
 	}
-	cluster := run.Kubernetes{Image: f.Image, Claim: f.Claim}
-	return cluster, cluster.Check()
+	if err := cluster.Check(); err != nil {
+		return nil, fmt.Errorf("--job %s: %w", f.Job, err)
+	}
+	return cluster, nil
 }
 
 // checkJobWords refuses words that no job's file can have, before anything is made.
@@ -52,10 +58,13 @@ func checkJobWords(words ...string) error {
 
 // printSubmit says what is to be done with a job.
 func (f *jobFlags) printSubmit(w io.Writer, job string) {
-	submit := map[string]string{"slurm": "sbatch", "kubernetes": "kubectl apply -f"}[f.Engine]
+	submit := "kubectl apply -f"
+	if f.Job == "slurm" {
+		submit = "sbatch"
+	}
 	fmt.Fprintf(w, "Submit: %s %s\n"+
-		"When the job has ended, collect: the same command without --engine %s. It makes what is still "+
-		"missing.\n", submit, job, f.Engine)
+		"When the job has ended, collect: the same command without --job. It makes what is still "+
+		"missing.\n", submit, job)
 }
 
 // readableLater refuses points whose trace can be read once only.

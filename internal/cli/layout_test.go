@@ -78,13 +78,14 @@ func TestHostileNames(t *testing.T) {
 		small("simulate", "--set", "model==M", "--set", "workload.trace==t.csv", "--out", "R"),
 		{"simulate", forged + "/c.toml", "--out", forged + "/R"},
 		{"sweep", forged + "/c.toml", "--out", forged + "/S"},
-		{"plan", forged + "/c.toml", "--set", "goodput.coarse=true", "--out", forged + "/P"},
+		{"goodput", forged + "/c.toml", "--set", "goodput.coarse=true", "--out", forged + "/P"},
 		{"whatif", forged + "/c.toml", "--vary", "link=1..2", "--steps", "2", "--out", forged + "/W"},
 		{"trace", "convert", "=t.csv", "--out", "o.csv"},
 		{"trace", "describe", forged + "/t.csv", "--out", forged + "/D"},
 		{"trace", "describe", "o.csv"},
 		{"list", "models", forged}, {"list", "models", "=M"},
-		{"figures", forged + "/R"}, {"report", forged + "/R"}, {"diff", "R", forged + "/R"},
+		{"report", forged + "/R", "--format", "png"}, {"report", forged + "/R"}, {"compare", "R",
+			forged + "/R"},
 	} {
 		status, out, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
 		for line := range strings.Lines(out + errs) {

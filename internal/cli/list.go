@@ -7,107 +7,148 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
 type listCmd struct {
-	GPUs        listGPUs        `cmd:"" name:"gpus" help:"Cards, for the key gpu; with NAME, a card's figures and where they come from."`
-	Engines     listEngines     `cmd:"" help:"Serving engines, for the key system.engine; with NAME, an engine's figures and where they come from."`
-	Models      listModels      `cmd:"" help:"Models, for the key model; with NAME, all that is known of a model."`
-	Systems     listSystems     `cmd:"" help:"Serving systems, for the key system.preset."`
-	Evictions   listEvictions   `cmd:"" help:"Eviction policies of the KV cache, for the key system.eviction."`
-	Selections  listSelections  `cmd:"" help:"Selection algorithms of sparse attention, for the key system.selection."`
-	Prefills    listPrefills    `cmd:"" help:"What prompts attend to in prefill, for the key system.prefill_attention, with published accuracy."`
-	Routers     listRouters     `cmd:"" help:"Routers of a fleet, for the key fleet.router."`
-	Prices      listPrices      `cmd:"" help:"Prices of GPUs, for the keys plan.prices and plan.prices_file: whose, of what date, from where."`
-	Traces      listTraces      `cmd:"" help:"Traces and trace formats, for the keys workload.trace and workload.format."`
-	Experiments listExperiments `cmd:"" help:"Experiments that commands run by name."`
-	Keys        listKeys        `cmd:"" help:"Keys of a configuration: type, unit, default, permitted values and meaning."`
+	Kind string `arg:"" optional:"" name:"KIND" complete:"kinds" help:"What to list. Without it: the kinds."`
+	Name string `arg:"" optional:"" name:"NAME" complete:"names" help:"One of them: all that is known of it. A card, an engine, a model, prices or patterns can be a file; of keys, how they begin."`
+	JSON bool   `name:"json" help:"Print JSON and nothing else."`
 }
 
-// print prints an answer whole, but for charts and files.
-func (a *App) print(d *doc.Doc, err error) error {
-	if err != nil {
+// Help is shown below the command's help.
+func (*listCmd) Help() string {
+	var b strings.Builder
+	b.WriteString("Kinds:\n\n")
+	for _, k := range listKinds() {
+		fmt.Fprintf(&b, "  %-12s %s\n", k.name, k.about)
+	}
+	return b.String() + `
+A whole small example:
+
+  sparseserve list gpus              # all cards
+  sparseserve list gpus h100-80gb    # a card's figures, and where they come from
+  sparseserve list keys workload     # the keys of [workload]`
+}
+
+// listKind is something that is built in, under the name that users list it by.
+type listKind struct {
+	name, about string
+	all         func() (*doc.Doc, error)
+	one         func(name string) (*doc.Doc, error) // nil where a name has no more to show
+	names       func() []string                     // that complete a name, or nil
+	data        func(name string) (any, error)      // what JSON has in the place of the document
+}
+
+func listKinds() []listKind {
+	plain := func(d func() *doc.Doc) func() (*doc.Doc, error) {
+		return func() (*doc.Doc, error) { return d(), nil }
+	}
+	return []listKind{
+		{"gpus", "cards, for the key gpu", answers.Cards, answers.Card, hw.CardNames, nil},
+		{"engines", "serving engines, for the key system.engine", answers.ServingEngines,
+			answers.Engine, hw.EngineNames, nil},
+		{"models", "models, for the key model", answers.Models, answers.Model, hw.ModelNames, nil},
+		{"systems", "serving systems, for the key system.preset", plain(answers.Systems), nil, nil, nil},
+		{"evictions", "eviction policies of the KV cache, for the key system.eviction",
+			plain(answers.Evictions), nil, nil, nil},
+		{"selections", "selection algorithms of sparse attention, for the key system.selection",
+			plain(answers.Selections), nil, nil, nil},
+		{"prefills", "what prompts attend to, for the key system.prefill_attention, with published " +
+			"accuracy", func() (*doc.Doc, error) { return answers.Prefills(papers.PrefillAccuracy()), nil },
+			prefill, config.PrefillAttentions, prefillScores},
+		{"patterns", "a pattern file of MInference or a published mix: heads by pattern, and what they " +
+			"compute", nil, patternsOf, pattern.NamedMixes, nil},
+		{"routers", "routers of a fleet, for the key fleet.router", plain(answers.Routers), nil, nil,
+			nil},
+		{"prices", "prices of GPUs, for the keys plan.prices and plan.prices_file",
+			func() (*doc.Doc, error) { return answers.Prices("") }, answers.Prices, nil, nil},
+		{"traces", "traces and trace formats, for the keys workload.trace and workload.format",
+			plain(answers.Traces), nil, nil, nil},
+		{"experiments", "experiments that commands run by name", plain(answers.Experiments), nil, nil,
+			nil},
+		{"keys", "keys of a configuration: type, unit, default, values and meaning", nil, nil,
+			func() []string { return keys("") }, nil},
+	}
+}
+
+// Run implements the command.
+func (l *listCmd) Run(app *App) error {
+	kinds := listKinds()
+	i := slices.IndexFunc(kinds, func(k listKind) bool { return k.name == l.Kind })
+	switch {
+	case l.Kind == "":
+		_, err := fmt.Fprintln(app.Stdout, l.Help())
 		return err
+	case i < 0:
+		names := namesOf["kinds"]("")
+		return fmt.Errorf("list %s: no such kind%s; there are %s", l.Kind,
+			config.DidYouMean(l.Kind, names), strings.Join(names, ", "))
+	case l.Kind == "keys":
+		return l.keys(app)
 	}
-	return printWhole(a.Stdout, d)
-}
-
-type listGPUs struct {
-	Name string `arg:"" optional:"" placeholder:"NAME" complete:"cards" help:"Card, a name or a file."`
-}
-
-func (l *listGPUs) Run(app *App) error {
-	if l.Name != "" {
-		return app.print(answers.Card(l.Name))
-	}
-	return app.print(answers.Cards())
-}
-
-type listModels struct {
-	Name string `arg:"" optional:"" placeholder:"NAME" complete:"models" help:"Model, a name, a config.json or a folder with one."`
-}
-
-func (l *listModels) Run(app *App) error {
-	if l.Name != "" {
-		return app.print(answers.Model(l.Name))
-	}
-	return app.print(answers.Models())
-}
-
-type listEngines struct {
-	Name string `arg:"" optional:"" placeholder:"NAME" complete:"engines" help:"Engine, a name or a file."`
-}
-
-func (l *listEngines) Run(app *App) error {
-	if l.Name != "" {
-		return app.print(answers.Engine(l.Name))
-	}
-	return app.print(answers.ServingEngines())
-}
-
-type (
-	listSystems     struct{}
-	listSelections  struct{}
-	listEvictions   struct{}
-	listRouters     struct{}
-	listTraces      struct{}
-	listExperiments struct{}
-)
-
-func (listSystems) Run(app *App) error     { return app.print(answers.Systems(), nil) }
-func (listSelections) Run(app *App) error  { return app.print(answers.Selections(), nil) }
-func (listEvictions) Run(app *App) error   { return app.print(answers.Evictions(), nil) }
-func (listRouters) Run(app *App) error     { return app.print(answers.Routers(), nil) }
-func (listTraces) Run(app *App) error      { return app.print(answers.Traces(), nil) }
-func (listExperiments) Run(app *App) error { return app.print(answers.Experiments(), nil) }
-
-type listPrices struct {
-	File string `arg:"" optional:"" placeholder:"FILE" help:"Prices of one's own, as plan.prices_file takes them."`
-}
-
-func (l *listPrices) Run(app *App) error { return app.print(answers.Prices(l.File)) }
-
-type listPrefills struct {
-	Name string `arg:"" optional:"" placeholder:"NAME" complete:"prefills" help:"One of them: its published accuracy, task by task."`
-	JSON bool   `name:"json" help:"Print one JSON array, an object a row of the published tables, and nothing else."`
-}
-
-func (l *listPrefills) Run(app *App) error {
-	all := papers.PrefillAccuracy()
-	if l.Name != "" {
-		if names := config.PrefillAttentions(); !slices.Contains(names, l.Name) {
-			return fmt.Errorf("no prefill attention %q; there are %s%s",
-				l.Name, strings.Join(names, ", "), config.DidYouMean(l.Name, names))
+	k, d, err := &kinds[i], (*doc.Doc)(nil), error(nil)
+	switch {
+	case l.JSON && k.data != nil:
+		data, err := k.data(l.Name)
+		if err != nil {
+			return err
 		}
-		all = slices.DeleteFunc(all, func(s papers.Scores) bool { return s.Prefill != l.Name })
+		return printJSON(app, data)
+	case l.Name == "" && k.all != nil:
+		d, err = k.all()
+	case k.one == nil:
+		err = fmt.Errorf("list %s %s: leave the name out; the list has all that is known", k.name, l.Name)
+	case l.Name == "":
+		err = fmt.Errorf("list %s: expected a file, or one of %s", k.name,
+			strings.Join(k.names(), ", "))
+	default:
+		d, err = k.one(l.Name)
 	}
 	switch {
+	case err != nil:
+		return err
 	case l.JSON:
-		return printJSON(app, all)
-	case l.Name != "":
-		return app.print(answers.Prefill(l.Name, all), nil)
+		return printJSON(app, d)
 	}
-	return app.print(answers.Prefills(all), nil)
+	return printWhole(app.Stdout, d)
+}
+
+// patternsOf is the answer about a pattern file or a published mix.
+func patternsOf(name string) (*doc.Doc, error) {
+	if groups := pattern.Counts(name); groups != nil {
+		return answers.Patterns(groups), nil
+	}
+	found, err := config.ReadPatterns(name)
+	if err != nil {
+		return nil, err
+	}
+	d := answers.Patterns(found.Groups())
+	d.Lead = append(d.Lead, fmt.Sprintf("%s: %d layers of %d heads", name, len(found), len(found[0])))
+	return d, nil
+}
+
+// prefill is the answer about one prefill attention.
+func prefill(name string) (*doc.Doc, error) {
+	scores, err := prefillScores(name)
+	if err != nil {
+		return nil, err
+	}
+	return answers.Prefill(name, scores.([]papers.Scores)), nil
+}
+
+// prefillScores are the published scores of a prefill attention, or of all.
+func prefillScores(name string) (any, error) {
+	all := papers.PrefillAccuracy()
+	if name == "" {
+		return all, nil
+	}
+	if names := config.PrefillAttentions(); !slices.Contains(names, name) {
+		return nil, fmt.Errorf("no prefill attention %q; there are %s%s", name,
+			strings.Join(names, ", "), config.DidYouMean(name, names))
+	}
+	return slices.DeleteFunc(all, func(s papers.Scores) bool { return s.Prefill != name }), nil
 }

@@ -27,11 +27,6 @@ func readKeys() ([][]string, error) {
 	return csv.NewReader(r).ReadAll()
 }
 
-type listKeys struct {
-	Prefix string `arg:"" optional:"" placeholder:"PREFIX" complete:"keys" help:"Only keys that begin so, as in system or workload.r."`
-	JSON   bool   `name:"json" help:"Print one JSON array, an object a key, and nothing else."`
-}
-
 // configKey is a key as --json prints it.
 type configKey struct {
 	Key     string `json:"key"`
@@ -41,7 +36,8 @@ type configKey struct {
 	Meaning string `json:"meaning"`
 }
 
-func (l *listKeys) Run(app *App) error {
+// keys prints the keys that begin as the name does.
+func (l *listCmd) keys(app *App) error {
 	rows, err := readKeys()
 	if err != nil {
 		return err
@@ -50,13 +46,13 @@ func (l *listKeys) Run(app *App) error {
 	names := make([]string, len(rows))
 	for i, row := range rows {
 		names[i] = row[0]
-		if strings.HasPrefix(row[0], l.Prefix) {
+		if strings.HasPrefix(row[0], l.Name) {
 			found = append(found, configKey{row[0], row[1], row[2], row[3], row[4]})
 		}
 	}
 	if len(found) == 0 {
-		return fmt.Errorf("no key begins with %q%s; list keys without it has all", l.Prefix,
-			config.DidYouMean(l.Prefix, names))
+		return fmt.Errorf("no key begins with %q%s; list keys without it has all", l.Name,
+			config.DidYouMean(l.Name, names))
 	}
 	if l.JSON {
 		return printJSON(app, found)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -44,15 +43,9 @@ type liveFlags struct {
 	Live       liveMode `help:"Run on the GPU of this machine (--live=gpu, the same as --live), or on a reference in Go that is fit for tiny models (--live=reference)."`
 	Weights    string   `placeholder:"DIR" help:"With --live: a folder of safetensors with its config.json. Default: drawn from the seed."`
 	Select     string   `enum:"process,model" default:"process" help:"With --live: what sparse attention reads: what the score process selects, as in the simulation (process), or what the model's own metadata does (model). With sparse prefill: vertical-slash lines where the cost model assumes them, or those that the model's indices find. Default: ${default}."`
-	Record     string   `name:"record-selections" placeholder:"FILE" help:"With --live: write what every decode of the run selects; system.selections = \"FILE\" replays it."`
+	Record     string   ` placeholder:"FILE" help:"With --live: write what every decode of the run selects; system.selections = \"FILE\" replays it."`
 	Pace       bool     `help:"With --live: wait out the gaps in which no request runs. Default: skip them."`
-	SplitEvery int64    `placeholder:"N" default:"${splitEvery}" help:"With --live: every n-th step is split into phases by GPU events, which cost some time. Default: ${default}."`
-	libraryFlag
-}
-
-// libraryFlag is of all commands that run on a GPU.
-type libraryFlag struct {
-	Library string `placeholder:"FILE" help:"libsparseserve.so, for the GPU. Default: what SPARSESERVE_CUDA_LIB names, or in the program's folder, or in cuda/build of a checkout."`
+	SplitEvery int64    `hidden:"" placeholder:"N" default:"${splitEvery}" help:"With --live: every n-th step is split into phases by GPU events, which cost some time. Default: ${default}."`
 }
 
 // splitEvery is the default of the flag.
@@ -66,8 +59,8 @@ func (f *liveFlags) runner(app *App, points int) (simulate run.Runner, workers i
 			flag string
 			set  bool
 		}{{"--weights", f.Weights != ""}, {"--select", f.Select == "model"},
-			{"--record-selections", f.Record != ""}, {"--pace", f.Pace},
-			{"--split-every", f.SplitEvery != splitEvery}, {"--library", f.Library != ""}} {
+			{"--record", f.Record != ""}, {"--pace", f.Pace},
+			{"--split-every", f.SplitEvery != splitEvery}} {
 			if only.set {
 				return nil, 0, fmt.Errorf("%s is for --live", only.flag)
 			}
@@ -75,7 +68,7 @@ func (f *liveFlags) runner(app *App, points int) (simulate run.Runner, workers i
 		return app.Run, 0, nil
 	}
 	if f.Record != "" && points > 1 {
-		return nil, 0, fmt.Errorf("--record-selections: a recording is of one run, this is %d; choose "+
+		return nil, 0, fmt.Errorf("--record: a recording is of one run, this is %d; choose "+
 			"one system, rate and seed", points)
 	}
 	l, err := f.machine()
@@ -90,11 +83,8 @@ func (f *liveFlags) machine() (*run.Live, error) {
 	if f.SplitEvery < 0 {
 		return nil, fmt.Errorf("--split-every %d: must be 0 or more", f.SplitEvery)
 	}
-	if f.Library != "" && f.Live == liveReference {
-		return nil, errors.New("--library is for the GPU; the reference has none")
-	}
 	l := &run.Live{Simulator: run.NewSimulator(), Weights: f.Weights,
-		SplitEvery: f.SplitEvery, On: f.onGPU,
+		SplitEvery: f.SplitEvery, On: onGPU,
 		Selects: f.Select == "model", Record: f.Record, Pace: f.Pace, HostBytes: hostMemory(),
 		Pinned: &live.Pinned{Most: hostMemory()}}
 	if f.Live == liveReference {
@@ -105,8 +95,8 @@ func (f *liveFlags) machine() (*run.Live, error) {
 }
 
 // onGPU runs f on the library's thread, with the first GPU selected.
-func (l *libraryFlag) onGPU(f func(live.Machine) error) error {
-	library, err := cuda.Open(l.Library)
+func onGPU(f func(live.Machine) error) error {
+	library, err := cuda.Open("")
 	if err != nil {
 		return err
 	}

@@ -74,11 +74,11 @@ func changed(t *testing.T, from, to string) string {
 // What a live run of such a model cannot do is refused by name.
 func TestLiveLatentAttentionRefuses(t *testing.T) {
 	for want, more := range map[string][]string{
-		"system.hot_release":  {"--set", "system.preset=hisparse-hybrid"},
-		"system.hot_buffer":   {"--set", "system.preset=hisparse", "--set", "system.hot_buffer=128"},
-		"system.preset":       {"--set", "system.preset=vllm"},
-		"--weights":           {"--set", "system.preset=dsa", "--weights", "here"},
-		"--record-selections": {"--set", "system.preset=dsa", "--record-selections", "file"},
+		"system.hot_release": {"--set", "system.preset=hisparse-hybrid"},
+		"system.hot_buffer":  {"--set", "system.preset=hisparse", "--set", "system.hot_buffer=128"},
+		"system.preset":      {"--set", "system.preset=vllm"},
+		"--weights":          {"--set", "system.preset=dsa", "--weights", "here"},
+		"--record":           {"--set", "system.preset=dsa", "--record", "file"},
 		"has experts (experts)": {"--set", "system.preset=dsa", "--set", "model=" + changed(t,
 			"vocab = 2048\n", "vocab = 2048\nexperts = 4\nexperts_per_token = 2\nexpert_ffn = 64\n")},
 		"has KV of 1 bytes (kv_bytes_each)": {"--set", "system.preset=dsa", "--set",

@@ -43,7 +43,7 @@ func only(t *testing.T, text string) (s sim.Summary) {
 // The model selects, the recording is replayed by the simulator, and the summary says what the host
 // did.
 func TestLiveSelectRecordReplay(t *testing.T) {
-	live := tinyLive(t, "--live=reference", "--select=model", "--record-selections", "sel.bin",
+	live := tinyLive(t, "--live=reference", "--select=model", "--record", "sel.bin",
 		"--out", "out/default")
 	replay := tinyLive(t, "--json", "--set", "system.selections=sel.bin", "--set", "system.heads=full")
 	t.Chdir(t.TempDir())
@@ -103,8 +103,8 @@ func TestLiveFlagsNeedLive(t *testing.T) {
 	}{
 		{[]string{"--select=model"}, "--select is for --live"},
 		{[]string{"--pace"}, "--pace is for --live"},
-		{[]string{"--record-selections", "x"}, "--record-selections is for --live"},
-		{[]string{"--live=reference", "--record-selections", "x"},
+		{[]string{"--record", "x"}, "--record is for --live"},
+		{[]string{"--live=reference", "--record", "x"},
 			"a recording is of one run, this is 20"},
 		{[]string{"--select=best"}, "process"},
 	} {

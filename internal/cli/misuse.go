@@ -14,26 +14,49 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// renames are the names that commands and flags had, and the names that they have now.
+// renames are the names that commands and flags had, and those that they have now.
 var renames = []struct{ old, now string }{
-	{"--again", "--rerun-disturbed"},
-	{"--kept", "--reuse-live"},
+	{"figures --paper", "paper figures [NAME]"},
+	{"figures", "report DIR --format png"},
+	{"claims", "paper claims [NAME] --numbers KIND"},
+	{"diff", "compare A B"},
+	{"patterns search", "paper patterns"},
+	{"patterns describe", "list patterns FILE"},
+	{"patterns", "paper patterns, or list patterns FILE"},
+	{"simulate --details", "report DIR --format text"},
+	{"simulate --trace", "simulate --set output.trace=true"},
+	{"simulate --record-selections", "simulate --record FILE"},
+	{"plan --engine", "plan --job CLUSTER"},
+	{"sweep --engine", "sweep --job CLUSTER"},
+	{"sweep --details", "report DIR --format text"},
+	{"--image", "--job kubernetes,image=IMAGE,claim=NAME"},
+	{"--claim", "--job kubernetes,image=IMAGE,claim=NAME"},
+	{"--library", "the variable SPARSESERVE_CUDA_LIB"},
+	{"trace describe --block", "trace describe FILE.toml with system.block_tokens"},
+	{"compare --all", "compare A B --json"},
+	{"calibrate import aic", "calibrate import DIR"},
+	{"calibrate --host", "calibrate host"},
+	{"calibrate --drive", "calibrate drive DIR"},
+	{"calibrate --refit", "calibrate refit CSV"},
+	{"calibrate --fresh", "calibrate --force"},
+	{"calibrate --format", "report DIR --format svg, of the folder of the plots"},
+	{"validate --live-only", "validate live FILE"},
+	{"validate --reuse-live", "validate reuse FILE"},
+	{"validate --recompute", "validate reuse DIR"},
+	{"validate --ablate", "validate ablate DIR"},
+	{"validate --repeat", "validate repeat DIR AGAIN"},
+	{"validate --markdown", "report DIR --format md"},
 }
 
 // renamed returns an error for a command line that has an old name.
 func renamed(args []string) error {
 	for _, r := range renames {
 		words := strings.Fields(r.old)
-		last := len(words) - 1
-		flag := strings.HasPrefix(words[last], "--")
-		if !flag {
-			last++
-		}
-		if len(args) < last || !slices.Equal(args[:last], words[:last]) {
-			continue
-		}
-		given := func(arg string) bool { return arg == r.old || strings.HasPrefix(arg, r.old+"=") }
-		if !flag || slices.ContainsFunc(args, given) {
+		commands := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w[0] == '-' })
+		old := words[len(words)-1]
+		given := func(arg string) bool { return arg == old || strings.HasPrefix(arg, old+"=") }
+		if len(args) >= len(commands) && slices.Equal(args[:len(commands)], commands) &&
+			(old[0] != '-' || slices.ContainsFunc(args, given)) {
 			return fmt.Errorf("%s is now: %s", r.old, r.now)
 		}
 	}

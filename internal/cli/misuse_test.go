@@ -37,6 +37,23 @@ func misuseFiles() map[string]string {
 	}
 }
 
+// Each old name of a command or flag is an error of one line that has the new one.
+func TestOldNames(t *testing.T) {
+	for _, r := range renames {
+		args := append(strings.Fields(r.old), "value")
+		if status, out, errs := invoke(t, nil, args...); status != exitFailed || out != "" ||
+			errs != "sparseserve: "+r.old+" is now: "+r.now+"\n" {
+			t.Errorf("%q: status %d, stdout %q, stderr %q", args, status, out, errs)
+		}
+	}
+	for _, args := range [][]string{{"simulate", "--set", "model=claims", "--workers", "0"},
+		{"calibrate", "host", "--visit"}} {
+		if err := renamed(args); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
 // Command lines that once panicked, hung, passed for success or were ignored in part: each ends
 // with a status and one line that says what to do.
 func TestMisuse(t *testing.T) {
@@ -70,7 +87,7 @@ func TestMisuse(t *testing.T) {
 		{"simulate", "both.toml"},
 		{"sweep", "axis.toml"}, {"sweep", "seed.toml", "--out", "o", "--points", "./o/"},
 		{"sweep", "million.toml"}, {"sweep", "billion.toml"},
-		{"plan", "--set", "goodput.start=1e-300"},
+		{"goodput", "--set", "goodput.start=1e-300"},
 		{"trace", "convert", "mix.csv", "--out", "mix.csv"},
 		{"trace", "convert", "mix.csv", "--out", "/dev/full"},
 	}

@@ -20,8 +20,8 @@ import (
 
 func TestPatterns(t *testing.T) {
 	for name, args := range map[string]string{
-		"patterns-describe.txt": "patterns describe llama3-8b-262k",
-		"patterns-search.txt":   "patterns search --tokens 2048 --heads 9",
+		"patterns-describe.txt": "list patterns llama3-8b-262k",
+		"patterns-search.txt":   "paper patterns --tokens 512",
 	} {
 		status, out, errs := invoke(t, nil, strings.Fields(args)...)
 		if status != 0 || errs != "" {
@@ -87,8 +87,8 @@ func TestPatternsSearchLive(t *testing.T) {
 	found := map[string]string{}
 	for _, live := range []string{"", "--live=reference"} {
 		args := []string{
+			"paper",
 			"patterns",
-			"search",
 			"--weights",
 			model,
 			"--tokens",
@@ -117,7 +117,7 @@ func TestPatternsSearchLive(t *testing.T) {
 	if found[""] != found["--live=reference"] {
 		t.Errorf("exactly\n%slive\n%s", found[""], found["--live=reference"])
 	}
-	if status, _, errs := invoke(t, nil, "patterns", "search", "--live"); status != 1 ||
+	if status, _, errs := invoke(t, nil, "paper", "patterns", "--live"); status != 1 ||
 		!strings.Contains(errs, "--live: is for the heads of --weights") {
 		t.Errorf("status %d, %q", status, errs)
 	}

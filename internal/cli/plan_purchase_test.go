@@ -73,14 +73,15 @@ func TestPlanOfAPurchase(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	redrawn, drawn, errs := runHere(t.Context(), shared, "figures", "out/plan/buy", "--out", "again")
+	redrawn, drawn, errs := runHere(t.Context(), shared, "report", "out/plan/buy", "--format", "png",
+		"--out", "again")
 	if redrawn != exitOK || filepath.ToSlash(drawn) != "again/plan.png\nagain/plan-limits.png\n" {
-		t.Errorf("figures: status %d, %q, stderr %q", redrawn, drawn, errs)
+		t.Errorf("pictures: status %d, %q, stderr %q", redrawn, drawn, errs)
 	}
 	testkit.Golden(t, "plan-purchase.txt", filepath.ToSlash(out))
 	reportSays(t, "out/plan/buy", out)
 	// Another question has a folder of its own; in the same one it needs --force.
-	testkit.Rewrite(t, path, strings.Replace(purchased, "[plan]\nmax_replicas = 8\n", "", 1))
+	testkit.Rewrite(t, path, strings.Replace(purchased, "max_replicas = 8", "max_replicas = 9", 1))
 	if status, _, errs := runHere(t.Context(), shared, "plan", path); status != exitOK {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
@@ -94,11 +95,8 @@ func TestPlanOfAPurchase(t *testing.T) {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
 	for _, dir := range []string{"out/plan/buy", "out/plan/buy-2"} {
-		for name, there := range map[string]bool{"plan.json": true, "purchase.json": false,
-			"choice.toml": false} {
-			if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != there {
-				t.Errorf("%s in %s: there is %v", name, dir, err)
-			}
+		if _, err := os.Stat(filepath.Join(dir, "purchase.json")); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -122,11 +120,11 @@ func TestPlanOfSessions(t *testing.T) {
 	rates := strings.Replace(purchased, "[plan]\nmax_replicas = 8\n", "", 1)
 	path = testkit.Write(t, "rate.toml", strings.Replace(rates, "[workload]",
 		"seeds = [1]\n[workload]\ntrace = \"sessions\"\nturns = \"fixed(3)\"", 1))
-	status, out, _ = runHere(t.Context(), shared, "plan", path)
+	status, out, _ = runHere(t.Context(), shared, "goodput", path)
 	if status != exitOK || !strings.Contains(out, "│ sessions/s │") {
 		t.Errorf("status %d, no sessions/s in\n%s", status, out)
 	}
-	reportSays(t, "out/plan/rate", out)
+	reportSays(t, "out/goodput/rate", out)
 }
 
 func TestPlanOfNothing(t *testing.T) {

@@ -27,13 +27,13 @@ func loaded(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) 
 }
 
 func TestPlan(t *testing.T) {
-	status, out, errs := invoke(t, loaded, "plan", "--set", "system.preset=[vllm, sparseserve]",
+	status, out, errs := invoke(t, loaded, "goodput", "--set", "system.preset=[vllm, sparseserve]",
 		"--set", "slo.tbt_s=0.75", "--set", "slo.delay_s=2", "--set", "workload.requests=100")
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
 	testkit.Golden(t, "plan.txt", filepath.ToSlash(out))
-	folders, err := filepath.Glob("out/plan/*")
+	folders, err := filepath.Glob("out/goodput/*")
 	if err != nil || len(folders) != 1 {
 		t.Fatalf("%v, %v", folders, err)
 	}
@@ -59,7 +59,7 @@ func reportSays(t *testing.T, folder, printed string) {
 // A rate is asked for in vain where nothing is to be bought.
 func TestPlanSaysThatARateIsNotUsed(t *testing.T) {
 	for _, set := range []string{"workload.rate=3", "workload.requests=3"} {
-		_, _, errs := invoke(t, loaded, "plan", "--set", "system.preset=vllm", "--set",
+		_, _, errs := invoke(t, loaded, "goodput", "--set", "system.preset=vllm", "--set",
 			"slo.delay_s=2", "--set", set)
 		want := set == "workload.rate=3"
 		if strings.Contains(errs, "workload.rate is not used") != want {
@@ -69,7 +69,8 @@ func TestPlanSaysThatARateIsNotUsed(t *testing.T) {
 }
 
 func TestPlanJSON(t *testing.T) {
-	status, out, errs := invoke(t, loaded, "plan", "ablation", "--json", "--set", "system.preset=vllm",
+	status, out, errs := invoke(t, loaded, "goodput", "ablation", "--json", "--set",
+		"system.preset=vllm",
 		"--set", "seeds=[1,2]", "--set", "slo.tbt_s=0.75", "--set", "slo.delay_s=2")
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
@@ -88,7 +89,7 @@ func TestPlanInterrupt(t *testing.T) {
 		cancel()
 		return sim.Summary{}, ctx.Err()
 	}
-	status, out, errs := runHere(ctx, stopped, "plan")
+	status, out, errs := runHere(ctx, stopped, "goodput")
 	want := "sparseserve: interrupted; finished runs are kept: the same command goes on\n"
 	if status != 130 ||
 		errs != want || out != "" {
@@ -105,10 +106,10 @@ func TestPlanSeesItsBase(t *testing.T) {
 	for _, c := range []struct{ requests, folders string }{{"100", "plan"}, {"100", "plan"},
 		{"200", "plan plan-2"}} {
 		writeFile(t, base, "[workload]\nrequests = "+c.requests+"\n")
-		if status, _, errs := runHere(t.Context(), loaded, "plan", plan); status != exitOK {
+		if status, _, errs := runHere(t.Context(), loaded, "goodput", plan); status != exitOK {
 			t.Fatalf("status %d, stderr %q", status, errs)
 		}
-		dirs, err := filepath.Glob("out/plan/*")
+		dirs, err := filepath.Glob("out/goodput/*")
 		for i := range dirs {
 			dirs[i] = filepath.Base(dirs[i])
 		}
@@ -120,7 +121,7 @@ func TestPlanSeesItsBase(t *testing.T) {
 
 // Keys that no candidate uses are warned of in a search too, in its table and in JSON.
 func TestPlanSaysWhichKeysHaveNoEffect(t *testing.T) {
-	args := []string{"plan", "--set", "system.preset=vllm", "--set", "slo.delay_s=2", "--set",
+	args := []string{"goodput", "--set", "system.preset=vllm", "--set", "slo.delay_s=2", "--set",
 		"card.link_h2d=20", "--set", "seeds=[1]", "--set", "workload.requests=200"}
 	for _, more := range [][]string{nil, {"--json"}} {
 		status, out, errs := invoke(t, loaded, append(args, more...)...)

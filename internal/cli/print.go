@@ -11,11 +11,10 @@ import (
 	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
-// printDoc prints an answer whose lead was printed before the work. Without details it says which
-// flag or command shows the rest.
-func printDoc(w io.Writer, d *doc.Doc, details bool, more string) error {
-	return show.Text(w, d, show.Options{Columns: terminalColumns(w), Details: details, Begun: true,
-		More: more})
+// printDoc prints the answer of a result folder whose lead was printed before the work.
+func printDoc(w io.Writer, d *doc.Doc, out string) error {
+	return show.Text(w, d, show.Options{Columns: terminalColumns(w), Begun: true,
+		More: "sparseserve report " + inCell(out) + " --format text"})
 }
 
 // printWhole prints an answer with its lead and all its tables.

@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/show"
 )
 
 // blockOf returns a generated block of a document.
@@ -31,19 +33,41 @@ func blockOf(t *testing.T, file, name string) string {
 	return inside
 }
 
-// page is what a page has of an answer.
+// page is what a page has of an answer, in Markdown: all but its title and what is folded.
 func page(t *testing.T, d *doc.Doc) string {
 	t.Helper()
-	text, err := onPage(d)
+	shown := doc.Doc{Answers: d.Answers, Tables: slices.DeleteFunc(slices.Clone(d.Tables),
+		func(t doc.Table) bool { return t.Folded })}
+	var text bytes.Buffer
+	if err := show.Markdown(&text, &shown); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(text.String(), "\n")
+}
+
+// checkBlock holds a block of a page against an answer, and with -update writes it.
+func checkBlock(t *testing.T, file, name string, d *doc.Doc) {
+	t.Helper()
+	was, want := blockOf(t, file, name), page(t, d)
+	if was == want {
+		return
+	}
+	if !*testkit.Update {
+		t.Errorf("the block %s of %s is old: go test ./internal/cli -run Page -update writes it:\n%s",
+			name, file, want)
+		return
+	}
+	path := filepath.Join("..", "..", file)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return text
+	start := "<!-- " + name + " -->\n"
+	writeFile(t, path, strings.Replace(string(text), start+was, start+want, 1))
 }
 
-// The pages of studies have the numbers that the program comes with, word by word: written anew by
-// sparseserve claims --built-in --paper NAME --readme FILE. The README counts the same.
-func TestTablesOfStudies(t *testing.T) {
+// The pages of studies have the numbers that the program comes with. The README counts the same.
+func TestTablesOnThePages(t *testing.T) {
 	const ours = "docs/studies/sparseserve.md"
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
@@ -61,9 +85,7 @@ func TestTablesOfStudies(t *testing.T) {
 			t.Fatal(err)
 		}
 		papers.SortByClass(outcomes)
-		if block := blockOf(t, at[0], at[1]); block != page(t, answers.Claims(outcomes)) {
-			t.Errorf("%s is not what claims --built-in --paper %s --readme writes", at[0], paper)
-		}
+		checkBlock(t, at[0], at[1], answers.Claims(outcomes))
 		row := regexp.MustCompile(`\| \[[A-Za-z]+\]\(docs/studies/` + paper +
 			`\.md\) \| ([^|]+) \| ([^|]+) \|`).FindStringSubmatch(string(readme))
 		var passed, undecided, all [2]int // of independent evidence, and of the other classes
@@ -96,19 +118,21 @@ func TestTablesOfStudies(t *testing.T) {
 
 // The page says what the null model passes.
 func TestNullOnThePage(t *testing.T) {
-	block := blockOf(t, "docs/studies/sparseserve.md", "null")
-	status, out, errs := invoke(t, nil, "claims", "--null", "--json")
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := invoke(t, nil, "paper", "claims", "--numbers", "null", "--json")
+	t.Chdir(wd)
 	var outcomes []papers.Outcome
 	if err := json.Unmarshal([]byte(out), &outcomes); status != 0 || err != nil {
 		t.Fatalf("status %d, stderr %q, %v", status, errs, err)
 	}
-	if want := page(t, answers.NullClaims(outcomes)); block != want {
-		t.Errorf("docs/studies/sparseserve.md is not what claims --null --readme writes:\n%s", want)
-	}
+	checkBlock(t, "docs/studies/sparseserve.md", "null", answers.NullClaims(outcomes))
 }
 
 // The page says what models with exchanged output lengths pass: the numbers are kept by sparseserve
-// claims --swapped --keep, and the block is written by --readme.
+// paper claims --numbers swapped --keep.
 func TestSwappedOnThePage(t *testing.T) {
 	claims, err := papers.Claims("")
 	if err != nil {
@@ -141,10 +165,7 @@ func TestSwappedOnThePage(t *testing.T) {
 			func(v papers.Outcome) bool { return v.Paper != "sparseserve" })
 	}
 	const file = "docs/studies/sparseserve.md"
-	block := blockOf(t, file, "swapped")
-	if want := page(t, answers.SwappedClaims(models[0], models[1])); block != want {
-		t.Errorf("%s is not what claims --swapped --paper sparseserve --readme writes:\n%s", file, want)
-	}
+	checkBlock(t, file, "swapped", answers.SwappedClaims(models[0], models[1]))
 	text, err := os.ReadFile(filepath.Join("..", "..", file))
 	if err != nil || !strings.Contains(strings.Join(strings.Fields(string(text)), " "), ratio) {
 		t.Errorf("%s does not say that the %s (%v)", file, ratio, err)
@@ -153,19 +174,15 @@ func TestSwappedOnThePage(t *testing.T) {
 
 // The page has what the kept settings gave.
 func TestSearchOnThePage(t *testing.T) {
-	const file = "docs/studies/sparseserve.md"
-	text, err := os.ReadFile(filepath.Join("..", "..", file))
+	claims, err := papers.Claims("sparseserve")
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied := filepath.Join(t.TempDir(), "page.md")
-	writeFile(t, copied, string(text))
-	_, out, errs := invoke(t, nil, "claims", "--search", "--paper", "sparseserve", "--readme", copied)
-	again, err := os.ReadFile(copied)
-	if err != nil || !bytes.Equal(text, again) || errs != "" || !strings.Contains(out, "ss-fig1-up") {
-		t.Errorf("%s is not what claims --search --paper sparseserve --readme writes: %s, %v", file, errs,
-			err)
+	d, err := searched(claims)
+	if err != nil {
+		t.Fatal(err)
 	}
+	checkBlock(t, "docs/studies/sparseserve.md", "search", d)
 }
 
 // The README stays short enough to be read.

@@ -1,88 +1,164 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/show"
 )
 
-// answer is the result of a command that makes one document, and where its files are.
-type answer struct {
-	result      any // as JSON
-	doc         *doc.Doc
-	out, points string
-	files       []string // of the result
-	json        bool
+type reportCmd struct {
+	Folders []string `arg:"" name:"DIR" help:"Result folder of a command, or of a calibration's plots. Pictures can be of several folders of simulate; those of several models have a panel each."`
+	Format  string   `enum:"html,text,json,csv,md,png,svg,pdf" default:"html" placeholder:"FORMAT" help:"What to make: html is one file; text, json, csv and md are printed; png, svg and pdf draw the pictures. Default: ${default}."`
+	Out     string   `placeholder:"PATH" help:"File to write, or the folder of pictures. Default: report.html in the result folder for html, standard output for text, json, csv and md, the result folder for pictures."`
 }
 
-// finishAnswer draws the figures of an answer into its folder and prints it, as JSON or as text
-// with the names of its files.
-func finishAnswer(ctx context.Context, app *App, a answer) error {
-	drawn, err := figures.Draw(ctx, a.out, a.doc.Figures)
+// reportExample is the commands of help.
+const reportExample = `A whole small example:
+
+  sparseserve simulate --set workload.requests=40 --out out/small
+  sparseserve report out/small              # out/small/report.html, one file that needs no network
+  sparseserve report out/small --format md  # the same answer as Markdown`
+
+// Help is shown below the command's help.
+func (*reportCmd) Help() string {
+	return `All formats say the same: warnings, charts, tables, where each figure of card and engine comes from, and the resolved
+configuration. In HTML, charts can be hovered and zoomed. The same folder gives the same bytes.
+
+` + reportExample
+}
+
+func (r *reportCmd) Run(ctx context.Context, app *App) error {
+	if slices.Contains([]string{"png", "svg", "pdf"}, r.Format) {
+		return r.draw(ctx, app)
+	}
+	folder := r.Folders[0]
+	if len(r.Folders) > 1 {
+		return fmt.Errorf("report %s: one folder; several have pictures, with --format png",
+			strings.Join(r.Folders, " "))
+	}
+	d, err := answers.Read(folder)
 	if err != nil {
-		return run.KeptWhenFull(err)
-	}
-	if a.json {
-		return printJSON(app, a.result)
-	}
-	if err := printAnswer(app.Stdout, a.doc, "sparseserve report "+inCell(a.out)); err != nil {
 		return err
 	}
-	printFiles(app.Stdout, a.out, answerFiles(a.out, a.files, drawn), a.points)
+	var text bytes.Buffer
+	if err := render(&text, d, r.Format); err != nil {
+		return err
+	}
+	out := r.Out
+	if out == "" && r.Format == "html" {
+		out = filepath.Join(folder, "report.html")
+	}
+	if out == "" {
+		_, err := unescaped(app.Stdout).Write(text.Bytes())
+		return err
+	}
+	if err := r.write(out, text.Bytes()); err != nil {
+		return err
+	}
+	fmt.Fprintln(app.Stdout, inCell(out))
+	return noteRuns(app, folder)
+}
+
+// render shows a whole document in a format.
+func render(w io.Writer, d *doc.Doc, format string) error {
+	switch format {
+	case "html":
+		return show.HTML(w, d)
+	case "md":
+		return show.Markdown(w, d)
+	case "csv":
+		return show.CSV(w, d)
+	case "json":
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(d)
+	}
+	return show.Text(w, d, show.Options{Whole: true})
+}
+
+// write writes the report. It replaces no file of the result folder but an earlier report.
+func (r *reportCmd) write(path string, text []byte) error {
+	ending := "." + map[string]string{"text": "txt"}[r.Format]
+	if ending == "." {
+		ending += r.Format
+	}
+	if filepath.Ext(path) != ending {
+		return fmt.Errorf("--out %s: want a name that ends in %s", path, ending)
+	}
+	folder, err := filepath.EvalSymlinks(r.Folders[0])
+	if err != nil {
+		return err
+	}
+	var kept []string
+	err = filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && (filepath.Ext(file) != ".html" || ending != ".html") {
+			kept = append(kept, file)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return files.Write(path, text, kept...)
+}
+
+// draw draws the pictures of folders.
+func (r *reportCmd) draw(ctx context.Context, app *App) error {
+	d, err := answers.Read(r.Folders[0], r.Folders[1:]...)
+	if err == nil {
+		err = noteRuns(app, r.Folders...)
+	}
+	if err != nil {
+		return err
+	}
+	if len(d.Figures) == 0 {
+		return fmt.Errorf("%s: there is nothing to draw", strings.Join(r.Folders, ", "))
+	}
+	drawn, err := figures.Draw(ctx, cmp.Or(r.Out, r.Folders[0]), d.Figures, r.Format)
+	printPaths(app, drawn)
+	return err
+}
+
+// noteRuns prints which pictures lack a run because its requests are not kept, or because it served
+// none.
+func noteRuns(app *App, folders ...string) error {
+	for _, dir := range folders {
+		if kind, err := answers.KindOf(dir); err != nil || kind != run.SummaryFile {
+			return err
+		}
+		without, served, err := answers.WithoutRequests(dir)
+		if err != nil {
+			return err
+		}
+		if served == 0 {
+			printNotes(app.Stderr, []string{dir + ": no run finished a request, so there is nothing of " +
+				"it to draw; the warnings of its runs say why"})
+		}
+		if without > 0 {
+			printNotes(app.Stderr, []string{fmt.Sprintf("%s: %d of %d runs have no %s, so the "+
+				"distributions of latencies (cdf) lack them; the command that made the folder makes "+
+				"them again", dir, without, served, run.RequestsCSV)})
+		}
+	}
 	return nil
 }
 
-// printFiles names the files that were written, and where every run is kept.
-func printFiles(w io.Writer, out string, files []string, points string) {
-	listFiles(w, out, files)
-	fmt.Fprintln(w, "  "+inCell(within(out, points))+string(filepath.Separator)+
-		"   every run's configuration, summary and requests")
-}
-
-// answerFiles lists what the folder of an answer has: files of the answer, the question, and
-// pictures with the tables of their numbers.
-func answerFiles(out string, files, pictures []string) []string {
-	all := append(slices.Clone(files), filepath.Join(out, run.QuestionFile))
-	for _, p := range pictures {
-		all = append(all, p)
-		table := strings.TrimSuffix(p, filepath.Ext(p)) + ".csv"
-		if _, err := os.Stat(table); err == nil && !slices.Contains(all, table) {
-			all = append(all, table)
-		}
-	}
-	return all
-}
-
-// listFiles names files by what they are called in a result folder.
-func listFiles(w io.Writer, out string, files []string) {
-	fmt.Fprintf(w, "\nFiles in %s:\n", inCell(out))
-	for _, f := range files {
-		fmt.Fprintln(w, "  "+inCell(within(out, f)))
+func printPaths(app *App, files []string) {
+	for _, path := range files {
+		fmt.Fprintln(app.Stdout, inCell(path))
 	}
 }
-
-// within is a path as seen from a folder, whole where it is outside.
-func within(folder, path string) string {
-	if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
-}
-
-func count(n int, noun string) string { return strconv.Itoa(n) + " " + plural(n, noun) }

@@ -41,13 +41,10 @@ func TestOutputsAreNoInputs(t *testing.T) {
 		{"report", "R", "--out", "R"}, {"report", "R", "--out", "/dev/full"},
 		{"trace", "convert", "t.csv", "--out", "./t.csv"},
 		{"trace", "convert", "t.csv", "--out", "t2.csv"},
-		{"calibrate", "--refit", "s.csv", "--out", "s.csv"},
-		{"calibrate", "--refit", "s.csv", "--out", "s.toml"},
-		{"calibrate", "--drive", "R", "--out", "R/summary.json"},
-		{"calibrate", "--drive", "R", "--out", "/dev/full"},
-		{"simulate", "--set", "workload.requests=2", "--cpuprofile", "/dev/full"},
-		{"simulate", "--set", "workload.trace=t.csv", "--set", "workload.rate=1", "--set",
-			"workload.requests=2", "--cpuprofile", "hard.csv"},
+		{"calibrate", "refit", "s.csv", "--out", "s.csv"},
+		{"calibrate", "refit", "s.csv", "--out", "s.toml"},
+		{"calibrate", "drive", "R", "--out", "R/summary.json"},
+		{"calibrate", "drive", "R", "--out", "/dev/full"},
 	} {
 		status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
 		if status != exitFailed || strings.Count(errs, "\n") != 1 {
@@ -86,12 +83,12 @@ func TestResultsReplaceNoInput(t *testing.T) {
 		small("simulate", "--set", "workload.trace=./points/x/t.csv", "--force"),
 		small("simulate", "config.toml", "--force"),
 		small("sweep", "default", "--set", "workload.trace=sweep.csv"),
-		small("sweep", "slurm/base.toml", "--engine", "slurm"),
-		small("plan", "--set", "workload.trace=ttft.csv"), small("plan", "plan.csv"),
+		small("sweep", "slurm/base.toml", "--job", "slurm"),
+		small("goodput", "--set", "workload.trace=ttft.csv"), small("goodput", "plan.csv"),
 		small("whatif", "--set", "workload.trace=whatif.csv"),
 		{"compare", "compare.csv", "--set", "model=llama3-8b", "--set", "gpu=h200", "--out", "."},
 		{"trace", "describe", "description.json", "--format", "csv", "--out", "."},
-		{"validate", "config.toml", "--out", ".", "--live", "reference"},
+		{"validate", "config.toml", "--out", ".", "--live=reference"},
 	} {
 		before := textsBelow(t, ".")
 		status, _, errs := runHere(t.Context(), pretend, args...)
@@ -106,19 +103,19 @@ func TestResultsReplaceNoInput(t *testing.T) {
 	simulate := []string{"simulate", "--set", "workload.requests=2", "--set", "workload.rate=1",
 		"--set",
 		"system.preset=vllm", "--out", "R"}
-	for _, args := range [][]string{simulate, {"figures", "R"},
+	for _, args := range [][]string{simulate, {"report", "R", "--format", "png"},
 		{"simulate", "R/config.toml", "--out", "R"}} { // again from its own configuration
 		if status, _, errs := runHere(t.Context(), pretend, args...); status != exitOK {
 			t.Fatalf("%v: %s", args, errs)
 		}
 	}
 	before := textsBelow(t, ".")
-	status, _, errs := runHere(t.Context(), pretend, "figures", "R", "--out", ".")
+	status, _, errs := runHere(t.Context(), pretend, "report", "R", "--format", "png", "--out", ".")
 	if status != exitFailed || !strings.Contains(errs, "ttft.csv: ") {
-		t.Errorf("figures: status %d, stderr %q", status, errs)
+		t.Errorf("pictures: status %d, stderr %q", status, errs)
 	}
 	if after := textsBelow(t, "."); !maps.Equal(before, after) {
-		t.Error("figures: files have changed")
+		t.Error("pictures: files have changed")
 	}
 }
 
@@ -146,10 +143,10 @@ func TestEndlessFiles(t *testing.T) {
 		os.Mkdir("W", 0o755), os.Symlink("/dev/zero", "W/config.json")); err != nil {
 		t.Fatal(err)
 	}
-	commands := [][]string{{"report", "R"}, {"figures", "R"}, {"diff", "R", "R"},
-		{"calibrate", "--refit", "/dev/zero"}, {"trace", "describe", "/dev/zero"},
-		{"compare", "/dev/zero"}, {"simulate", "/dev/zero"}, {"patterns", "describe", "/dev/zero"},
-		{"patterns", "search", "--weights", "W"}}
+	commands := [][]string{{"report", "R"}, {"report", "R", "--format", "png"}, {"compare", "R", "R"},
+		{"calibrate", "refit", "/dev/zero"}, {"trace", "describe", "/dev/zero"},
+		{"compare", "/dev/zero"}, {"simulate", "/dev/zero"}, {"list", "patterns", "/dev/zero"},
+		{"paper", "patterns", "--weights", "W"}}
 	for _, key := range []string{"model", "gpu", "workload.trace", "system.engine",
 		"system.selections", "system.prefill_pattern"} {
 		commands = append(commands, []string{"simulate", "--set", "system.preset=sparseserve", "--set",
@@ -170,9 +167,9 @@ func TestHostileJobs(t *testing.T) {
 	text := "[workload]\nrequests = 2\nrate = 1\n[system]\npreset = \"vllm\"\n"
 	writeFile(t, "base.toml", text)
 	writeFile(t, "b\ntouch X\n.toml", text)
-	slurm := []string{"--engine", "slurm"}
+	slurm := []string{"--job", "slurm"}
 	cluster := func(image, claim string) []string {
-		return []string{"--engine", "kubernetes", "--image", image, "--claim", claim}
+		return []string{"--job", "kubernetes,image=" + image + ",claim=" + claim}
 	}
 	for i, c := range []struct {
 		config, out string
@@ -186,16 +183,16 @@ func TestHostileJobs(t *testing.T) {
 		{"base.toml", "o\ntouch X\n#", cluster("a", "b"), "control character"},
 		{"base.toml", "o\x1b[2J", slurm, "control character"},
 		{"b\ntouch X\n.toml", "o", slurm, "control character"},
-		{"base.toml", "o", cluster("x;rm -rf /", "data"), "--image"},
-		{"base.toml", "o", cluster("x\ny", "data"), "--image"},
-		{"base.toml", "o", cluster("../x", "data"), "--image"},
-		{"base.toml", "o", cluster("X/y:1:2", "data"), "--image"},
-		{"base.toml", "o", cluster("x", "../.."), "--claim"},
-		{"base.toml", "o", cluster("x", "Data"), "--claim"},
-		{"base.toml", "o", cluster("x", "a\nb"), "--claim"},
-		{"base.toml", "o", cluster("x", strings.Repeat("a", 254)), "--claim"},
+		{"base.toml", "o", cluster("x;rm -rf /", "data"), "image"},
+		{"base.toml", "o", cluster("x\ny", "data"), "image"},
+		{"base.toml", "o", cluster("../x", "data"), "image"},
+		{"base.toml", "o", cluster("X/y:1:2", "data"), "image"},
+		{"base.toml", "o", cluster("x", "../.."), "claim"},
+		{"base.toml", "o", cluster("x", "Data"), "claim"},
+		{"base.toml", "o", cluster("x", "a\nb"), "claim"},
+		{"base.toml", "o", cluster("x", strings.Repeat("a", 254)), "claim"},
 	} {
-		for _, command := range []string{"sweep", "plan"} {
+		for _, command := range []string{"sweep", "goodput"} {
 			args := append([]string{command, c.config, "--out", fmt.Sprint(c.out, command, i)}, c.flags...)
 			status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
 			if (status == exitOK) != (c.want == "") || c.want != "" && !strings.Contains(errs, c.want) {
@@ -212,7 +209,7 @@ func TestHostileJobs(t *testing.T) {
 	}
 	t.Chdir(here)
 	writeFile(t, "base.toml", text)
-	if status, _, errs := runHere(t.Context(), nil, "sweep", "base.toml", "--out", "o", "--engine",
+	if status, _, errs := runHere(t.Context(), nil, "sweep", "base.toml", "--out", "o", "--job",
 		"slurm"); status != exitFailed || !strings.Contains(errs, "control character") {
 		t.Errorf("working folder: status %d, stderr %q", status, errs)
 	}
@@ -225,10 +222,10 @@ func TestNamesDoNotControlTheTerminal(t *testing.T) {
 	writeFile(t, name, "no trace")
 	writeFile(t, "t.csv", "arrived_s,prompt_tokens,output_tokens,set\n0,40,2,a\x1b[31mb\u009bc\n")
 	for _, args := range [][]string{{"trace", "describe", name}, {"report", name}, {"simulate", name},
-		{"figures", name}, {"diff", name, name}, {"trace", "describe", "t.csv"},
+		{"report", name, "--format", "png"}, {"compare", name, name}, {"trace", "describe", "t.csv"},
 		{"trace", "describe", "t.csv", "--json"}, {"simulate", "--set", "model=" + name},
 		{"simulate", "--set", "gpu=" + name}, {"simulate", "--set", "workload.trace=" + name},
-		{"plan", "--set", "plan.prices_file=" + name}, {name}, {"list", "models", name}} {
+		{"plan", "default", "--set", "plan.prices_file=" + name}, {name}, {"list", "models", name}} {
 		_, out, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
 		if strings.ContainsAny(out+errs, "\x1b\x07\u009b\u202e") ||
 			strings.Contains(errs, "\nsparseserve: forged") {
@@ -287,7 +284,7 @@ func TestInterruptedReading(t *testing.T) {
 	for looks := range int64(80) { // 20 a pass
 		ctx := &countdown{Context: context.Background()}
 		ctx.left.Store(looks)
-		status, _, errs := runHere(ctx, pretend, "sweep", "s.toml", "--engine", "slurm", "--out", "o")
+		status, _, errs := runHere(ctx, pretend, "sweep", "s.toml", "--job", "slurm", "--out", "o")
 		if _, err := os.Stat("o"); looks < 40 && err == nil {
 			t.Fatalf("after %d looks there is a folder", looks)
 		}
@@ -298,7 +295,7 @@ func TestInterruptedReading(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, command := range []string{"sweep", "plan"} {
+	for _, command := range []string{"sweep", "goodput"} {
 		status, _, errs := runHere(ctx, pretend, command, "many.toml")
 		want := fmt.Sprintf("reading %d points\nsparseserve: interrupted\n", manyPoints)
 		if errs != want || status != Interrupted {
@@ -317,7 +314,8 @@ func TestInterruptedDrawing(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, args := range [][]string{{"figures", "R", "--out", "F"}, {"patterns", "search"}} {
+	for _, args := range [][]string{{"report", "R", "--format", "png", "--out", "F"}, {"paper",
+		"patterns"}} {
 		if status, _, errs := runHere(ctx, pretend, args...); status != Interrupted ||
 			errs != "sparseserve: interrupted\n" {
 			t.Errorf("%v: status %d, stderr %q", args, status, errs)

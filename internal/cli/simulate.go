@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"path/filepath"
-	"runtime/pprof"
 	"slices"
 	"strings"
 
@@ -21,27 +20,16 @@ import (
 )
 
 type simulateCmd struct {
-	Config  string   `arg:"" optional:"" name:"CONFIG" complete:"experiments" help:"TOML file, or the name of a built-in experiment. Without it: default."`
-	Set     []string `placeholder:"KEY=VALUE" complete:"settings" sep:"none" help:"Set a key of the configuration, as in workload.rate=0.2 or system.preset=vllm,sparseserve. May be repeated."`
-	Out     string   `placeholder:"DIR" help:"Result folder. A folder of the same configuration is continued. Default: out/ and the name and settings of the configuration, with a number if that folder holds other results."`
-	Force   bool     `help:"Replace the results that the folder holds; run all again."`
-	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else; draw no pictures."`
-	Details bool     `help:"Print besides, for each system: all latencies at mean, P50, P90, P95 and P99; requests/s served and within the service level; input, output and total tokens/s; use of HBM, DRAM, GPU and link."`
-	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
+	configArg
+	settings
+	resultFlags
+	Workers uint `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 	liveFlags
-	Trace      bool   `help:"Write the steps of every run as a trace for Perfetto or chrome://tracing; --set output.trace=true in short."`
-	CPUProfile string `name:"cpuprofile" hidden:"" placeholder:"FILE"`
 }
 
+// Run implements the command.
 func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
-	if s.Workers < 0 {
-		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", s.Workers)
-	}
-	sets := s.Set
-	if s.Trace {
-		sets = append(slices.Clone(sets), "output.trace=true")
-	}
-	cfg, err := config.Load(s.Config, sets)
+	cfg, err := config.Load(s.Config, s.Set)
 	if err != nil {
 		return err
 	}
@@ -54,7 +42,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	workers := s.Workers
+	workers := int(s.Workers)
 	if most > 0 {
 		workers = most
 	}
@@ -64,14 +52,9 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	kept := append(cfg.Paths(), s.Config, s.Weights, folder.Dir())
-	stop, err := startProfile(s.CPUProfile, kept)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
 	if s.Record != "" {
 		if err := files.CheckOutput(s.Record, kept...); err != nil {
-			return fmt.Errorf("--record-selections: %w", err)
+			return fmt.Errorf("--record: %w", err)
 		}
 	}
 	watch, end := app.watch(ctx)
@@ -83,7 +66,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if !s.JSON {
 		printNotes(app.Stderr, cfg.Notes)
 		if s.Config == "" && !cfg.Own {
-			fmt.Fprintf(app.Stdout, "No CONFIG given: running the built-in experiment %q; --set "+
+			fmt.Fprintf(app.Stdout, "No FILE given: running the built-in experiment %q; --set "+
 				"KEY=VALUE changes it.\n", cfg.Name)
 		}
 		head.print(app.Stdout, len(points))
@@ -226,13 +209,13 @@ func (s *simulateCmd) report(ctx context.Context, app *App, cfg *config.Config, 
 	if err != nil {
 		return err
 	}
-	if err := printDoc(app.Stdout, runs.Doc(), s.Details, "--details"); err != nil {
+	if err := printDoc(app.Stdout, runs.Doc(), out); err != nil {
 		return err
 	}
 	printLive(app.Stdout, sums)
 	printFiles(app.Stdout, out, append(files, pictures...), filepath.Join(out, "points"))
 	if ctx.Err() != nil {
-		fmt.Fprintf(app.Stdout, "Pictures: sparseserve figures %s\n", inCell(out))
+		fmt.Fprintf(app.Stdout, "Pictures: sparseserve report %s --format png\n", inCell(out))
 	}
 	return nil
 }
@@ -258,23 +241,4 @@ func printJSON(app *App, v any) error {
 	e := json.NewEncoder(app.Stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
-}
-
-// startProfile writes a CPU profile until the returned function is called. It replaces nothing that
-// is kept.
-func startProfile(path string, kept []string) (stop func() error, err error) {
-	if path == "" {
-		return func() error { return nil }, nil
-	}
-	f, err := files.Create(path, kept...)
-	if err != nil {
-		return nil, err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Cleanup())
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		return f.CloseAtomicallyReplace()
-	}, nil
 }

@@ -105,7 +105,8 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("stderr %q, want %q", errs, want)
 	}
 	if !strings.Contains(out, "0.25 │ sparseserve") ||
-		!strings.HasSuffix(out, "Pictures: sparseserve figures out/default-preset=sparseserve\n") {
+		!strings.HasSuffix(out,
+			"Pictures: sparseserve report out/default-preset=sparseserve --format png\n") {
 		t.Errorf("the table lacks what finished, or how to draw it:\n%s", out)
 	}
 	if drawn, _ := filepath.Glob("out/*/*.png"); drawn != nil { // it takes seconds on a busy machine

@@ -59,7 +59,7 @@ func TestSlurmCluster(t *testing.T) {
 	t.Chdir(here)
 	writeFile(t, "s.toml", slurmSweep)
 	writeFile(t, "p.toml", slurmPlan)
-	for _, command := range [][]string{{"sweep", "s.toml"}, {"plan", "p.toml"}} {
+	for _, command := range [][]string{{"sweep", "s.toml"}, {"goodput", "p.toml"}} {
 		local := command[0]
 		shell(t, program, append(command, "--out", local)...)
 		for _, c := range []struct {
@@ -85,7 +85,7 @@ func throughSlurm(t *testing.T, program string, command []string, local string,
 	befall func(t *testing.T, job string), again bool) {
 	out := command[len(command)-1]
 	all := finishedPoints(t, local+"/points")
-	asJob := append(command, "--engine", "slurm")
+	asJob := append(command, "--job", "slurm")
 	shell(t, program, asJob...)
 	job := strings.TrimSpace(shell(t, "sbatch", "--parsable", out+"/slurm/job.sh"))
 	befall(t, job)

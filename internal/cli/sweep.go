@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -19,14 +21,10 @@ import (
 )
 
 type sweepCmd struct {
-	Config  string   `arg:"" name:"CONFIG" complete:"experiments" help:"TOML file of a configuration with [[axis]] tables, or the name of a built-in experiment."`
-	Set     []string `placeholder:"KEY=VALUE" complete:"settings" sep:"none" help:"Set a key that is no axis, as in workload.requests=20. May be repeated."`
-	Out     string   `placeholder:"DIR" help:"Result folder. A folder of the same sweep, or of a part of it, is continued. Default: out/sweep/ and the name and settings of the configuration, with a number if that folder holds other results."`
-	Force   bool     `help:"Replace the tables and pictures of another sweep in the folder; its runs are kept."`
-	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps may share it. Default: points/ in the result folder."`
-	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
-	Details bool     `help:"Print besides, for each system: all latencies at mean, P50, P90, P95 and P99; requests/s served and within the service level; input, output and total tokens/s; use of HBM, DRAM, GPU and link."`
-	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
+	configArg
+	settings
+	resultFlags
+	storeFlags
 	jobFlags
 }
 
@@ -56,16 +54,13 @@ func wholeFile(text string) string {
 }
 
 func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
-	if s.Workers < 0 {
-		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", s.Workers)
-	}
 	cluster, err := s.cluster(s.JSON)
 	if err != nil {
 		return err
 	}
 	watch, end := app.watch(ctx)
 	defer end()
-	sweep, err := config.LoadSweep(s.Config, s.Set, watch)
+	sweep, err := config.LoadSweep(cmp.Or(s.Config, experiments.Default), s.Set, watch)
 	if err != nil {
 		return err
 	}
@@ -103,7 +98,8 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(requestsOf(missing))
 	results, notes, runErr := folder.Store.Do(ctx,
-		run.Grid{Run: app.Run, Workers: s.Workers, Finished: bar.finished, Again: bar.planned}, points)
+		run.Grid{Run: app.Run, Workers: int(s.Workers), Finished: bar.finished, Again: bar.planned},
+		points)
 	bar.close()
 	printNotes(app.Stderr, notes)
 	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {
@@ -121,8 +117,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.JSON {
 		return errors.Join(printJSON(app, sums), nothingServed(sums))
 	}
-	if err := printDoc(app.Stdout, s.answer(sweep.Name, folder, sums).Doc(), s.Details,
-		"--details"); err != nil {
+	if err := printDoc(app.Stdout, s.answer(sweep.Name, folder, sums).Doc(), out); err != nil {
 		return err
 	}
 	printFiles(app.Stdout, out, written, folder.Store.Dir())
@@ -131,7 +126,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 		len(missing) > 0 {
 		pictures = "Pictures, of which those in the folder lack the new runs"
 	}
-	fmt.Fprintf(app.Stdout, "%s: sparseserve figures %s\n", pictures, inCell(out))
+	fmt.Fprintf(app.Stdout, "%s: sparseserve report %s --format png\n", pictures, inCell(out))
 	return nothingServed(sums)
 }
 
@@ -153,8 +148,8 @@ func (s *sweepCmd) open(app *App, sweep *config.Sweep) (folder *run.SweepFolder,
 func (s *sweepCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster,
 	folder *run.SweepFolder, points, missing []config.Point) error {
 	if len(missing) == 0 {
-		fmt.Fprintf(app.Stdout, "All of %s are finished; give the same command without --engine %s to "+
-			"collect them.\n", count(len(points), "run"), s.Engine)
+		fmt.Fprintf(app.Stdout, "All of %s are finished; the same command without --job collects them."+
+			"\n", count(len(points), "run"))
 		return nil
 	}
 	if err := readableLater(missing); err != nil {

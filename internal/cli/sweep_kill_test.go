@@ -190,14 +190,13 @@ func testJobs(t *testing.T, program string) {
 		return string(text)
 	}
 	sweep("whole")
-	if out := sweep("array", "--engine", "slurm"); !strings.HasPrefix(out,
+	if out := sweep("array", "--job", "slurm"); !strings.HasPrefix(out,
 		"3 runs of 3 to make. Submit: sbatch array/slurm/job.sh\n") {
 		t.Error(out)
 	}
 	runTask(t, "SLURM_ARRAY_TASK_ID", []string{"1", "2", "3"}, "sh", "array/slurm/job.sh")
 
-	kubernetes := []string{"indexed", "--engine", "kubernetes", "--image", "sparseserve:1",
-		"--claim", "data"}
+	kubernetes := []string{"indexed", "--job", "kubernetes,image=sparseserve:1,claim=data"}
 	if out := sweep(kubernetes...); !strings.HasPrefix(out, "3 runs of 3 to make. Submit: kubectl "+
 		"apply -f indexed/kubernetes/job.json\n") {
 		t.Error(out)
@@ -226,8 +225,8 @@ func testPlanJob(t *testing.T, program string) {
 	writeFile(t, "p.toml", strings.NewReplacer("requests = 600", "requests = 100", "rate = 20",
 		"rate = 4").Replace(slurmPlan))
 	shell(t, program, "plan", "p.toml", "--out", "whole")
-	out := shell(t, program, "plan", "p.toml", "--out", "indexed", "--engine", "kubernetes",
-		"--image", "sparseserve:1", "--claim", "data")
+	out := shell(t, program, "plan", "p.toml", "--out", "indexed", "--job",
+		"kubernetes,image=sparseserve:1,claim=data")
 	if !strings.Contains(out, "Submit: kubectl apply -f indexed/kubernetes/job.json\n") {
 		t.Error(out)
 	}

@@ -162,8 +162,8 @@ func TestAnotherVersion(t *testing.T) {
 	}
 	writeFile(t, "job/points.txt", "")
 	for _, args := range [][]string{{"sweep", "s.toml", "--out", "elsewhere"},
-		{"plan", "s.toml", "--out", "elsewhere"},
-		{"point", "job", "--tasks", "1", "--task", "1"}} {
+		{"goodput", "s.toml", "--out", "elsewhere"},
+		{"task", "job", "--tasks", "1", "--task", "1"}} {
 		command := args[0]
 		args = append(args, "--points", "out/points")
 		if status, errs := later(args...); status != 1 || errs != want {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/figures"
@@ -30,16 +28,9 @@ type traceFile struct {
 	Format string `placeholder:"NAME" help:"${traceFormats}. Default: recognised."`
 }
 
-// oneOf phrases a choice of names: a, b or c.
-func oneOf(names []string) string {
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
-
 type describeCmd struct {
 	traceFile
 	Model string `placeholder:"MODEL" complete:"models" help:"Model of whose KV prefix caches are and, of a trace, whose tokenizer counts texts: a name, a config.json or a folder with one. Default: llama3.1-8b, of a configuration its own."`
-	Block string `placeholder:"TOKENS" help:"Tokens of their blocks. Default: 16, of a configuration system.block_tokens."`
 	Out   string `placeholder:"DIR" help:"Write the description there, and draw prefix.png, where the trace says what prompts contain."`
 	JSON  bool   `name:"json" help:"Print one JSON object and nothing else."`
 
@@ -55,14 +46,6 @@ func (*describeCmd) Help() string {
 func (d *describeCmd) kv(model string, block int) (traces.KV, error) {
 	if d.Model != "" {
 		model = d.Model
-	}
-	if d.Block != "" {
-		n, err := strconv.Atoi(d.Block)
-		if err != nil || n < 1 || n > 1<<20 {
-			return traces.KV{}, fmt.Errorf("--block %s: must be a whole number of tokens, 1 to %d",
-				d.Block, 1<<20)
-		}
-		block = n
 	}
 	m, err := hw.LoadModel(model)
 	return traces.KV{Model: m.Name, TokenBytes: m.KVBytesPerToken(), BlockTokens: block,

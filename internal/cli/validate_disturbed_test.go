@@ -29,8 +29,8 @@ func TestValidateWarnsOfADisturbedHost(t *testing.T) {
 	}
 	config := filepath.Join(t.TempDir(), "one.toml")
 	writeFile(t, config, oneKeptRun)
-	if status, _, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", config,
-		"--reuse-live", "--out", dir); status != 0 {
+	if status, _, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", "reuse", config,
+		"--out", dir); status != 0 {
 		t.Fatalf("simulating the kept run: status %d, %s", status, errs)
 	}
 	steps := filepath.Join(dir, "steps", file+".csv.gz")
@@ -41,9 +41,8 @@ func TestValidateWarnsOfADisturbedHost(t *testing.T) {
 	for _, slow := range []float64{1, 2, 50} {
 		disturbed, stalled := slow > 1, slow == 50
 		slowSteps(t, quiet, steps, slow)
-		for _, flags := range [][]string{nil, {"--markdown"}} {
-			status, out, errs := runHere(t.Context(), nil, append([]string{"validate", "--recompute", dir},
-				flags...)...)
+		for _, args := range [][]string{{"validate", "reuse", dir}, {"report", dir, "--format", "md"}} {
+			status, out, errs := runHere(t.Context(), nil, args...)
 			warned := strings.Contains(out, "The host disturbed 1 of 1 live run with enough steps to "+
 				"judge: one in 20 of the steps of the same work takes more than 1.2 times their median. ") &&
 				math.Abs(lastNumber(out, live)/slow-1) < 0.1
@@ -53,7 +52,7 @@ func TestValidateWarnsOfADisturbedHost(t *testing.T) {
 				strings.Contains(out, "Without that, 1 of 1 meet every goal.\n")
 			if status != 0 || errs != "" || warned != disturbed || still != disturbed ||
 				strings.Contains(out, "disturbed") != disturbed || stood != stalled {
-				t.Errorf("steps %g times as long, %v: status %d, stderr %q, stdout\n%s", slow, flags,
+				t.Errorf("steps %g times as long, %v: status %d, stderr %q, stdout\n%s", slow, args,
 					status, errs, out)
 			}
 		}

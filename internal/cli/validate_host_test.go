@@ -43,17 +43,18 @@ func TestValidateNamesASlowHost(t *testing.T) {
 			if err := engine.Write(quick, engine.Title); err != nil {
 				t.Fatal(err)
 			}
-			status, out, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", config,
+			status, out, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", "reuse",
+				config,
 				"--set", "workload.sessions=24", "--set", "workload.rate=1.5",
-				"--set", "gpu=h100-80gb", "--reuse-live", "--out", dir, "--set",
+				"--set", "gpu=h100-80gb", "--out", dir, "--set",
 				"system.engine="+quick)
 			if status != 0 {
 				t.Fatalf("status %d, %s", status, errs)
 			}
-			_, markdown, _ := runHere(t.Context(), nil, "validate", "--recompute", dir, "--markdown")
+			_, markdown, _ := runHere(t.Context(), nil, "report", dir, "--format", "md")
 			for _, text := range []string{out, markdown} {
 				if told := strings.Contains(text, "In 1 of 1 run the host's part of a decode takes 1.") &&
-					strings.Contains(text, "calibrate --host"); told != c.told {
+					strings.Contains(text, "calibrate host"); told != c.told {
 					t.Errorf("told %v, want %v:\n%s", told, c.told, text)
 				}
 			}

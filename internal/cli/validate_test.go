@@ -39,12 +39,12 @@ func TestValidateTiny(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if status, again, errs := runHere(t.Context(), simulate, "validate", "--recompute",
+	if status, again, errs := runHere(t.Context(), simulate, "validate", "reuse",
 		out); status != 0 || again != first || errs != "" {
 		t.Errorf("computed anew: status %d, stderr %q, stdout\n%s", status, errs, again)
 	}
-	if status, ablation, errs := runHere(t.Context(), nil, "validate", "--ablate", out,
-		"--markdown"); status != 0 || errs != "" || strings.Count(ablation, "\n") < 20 ||
+	if status, ablation, errs := runHere(t.Context(), nil, "validate", "ablate", out,
+		"--format", "md"); status != 0 || errs != "" || strings.Count(ablation, "\n") < 20 ||
 		!strings.Contains(ablation, "| GEMM | gemm | ") {
 		t.Errorf("ablation: status %d, stderr %q, stdout\n%s", status, errs, ablation)
 	}
@@ -89,8 +89,8 @@ func TestValidateSessions(t *testing.T) {
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(experiments, "validation", set))); err != nil {
 			t.Fatal(err)
 		}
-		status, text, errs := runHere(t.Context(), run.NewSimulator().Run, "validate",
-			filepath.Join(experiments, "validate-prefix.toml"), "--reuse-live", "--out", dir)
+		status, text, errs := runHere(t.Context(), run.NewSimulator().Run, "validate", "reuse",
+			filepath.Join(experiments, "validate-prefix.toml"), "--out", dir)
 		if status != 0 || !strings.Contains(errs, "steps are not compared of 8 of 8 runs, which were "+
 			"kept without calls.json.gz") || strings.Contains(text, "stood still") ||
 			!strings.Contains(text, fmt.Sprintf("\n%d of 8 runs below saturation meet every goal", s.met)) {
@@ -99,7 +99,7 @@ func TestValidateSessions(t *testing.T) {
 		if all, err := filepath.Glob(filepath.Join(dir, "pictures", "*")); len(all) != 2 || err != nil {
 			t.Errorf("%s: pictures %v, want those of errors and of all runs alone (%v)", set, all, err)
 		}
-		if _, _, errs := runHere(t.Context(), nil, "validate", "--ablate", dir); !strings.Contains(errs,
+		if _, _, errs := runHere(t.Context(), nil, "validate", "ablate", dir); !strings.Contains(errs,
 			"no run was kept with what its steps asked") {
 			t.Errorf("%s: ablated without steps: %s", set, errs)
 		}
@@ -151,8 +151,9 @@ func TestValidateSessions(t *testing.T) {
 // Two kept sets of live runs are compared without a model.
 func TestValidateRepeat(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
-	const sets = "experiments/validation/prefix-h100,experiments/validation/prefix-h100-second"
-	status, text, errs := runHere(t.Context(), nil, "validate", "--repeat", sets)
+	const first = "experiments/validation/prefix-h100"
+	status, text, errs := runHere(t.Context(), nil, "validate", "repeat", first,
+		first+"-second")
 	if status != 0 || !strings.Contains(errs, "another program made 8 of the 8 second runs") ||
 		strings.Contains(text, "decode") ||
 		!strings.Contains(text, "8 of 8 runs below saturation meet every goal") ||
@@ -160,7 +161,8 @@ func TestValidateRepeat(t *testing.T) {
 			"those of experiments/validation/prefix-h100 less 1") {
 		t.Errorf("status %d, stderr %q:\n%s", status, errs, text)
 	}
-	status, text, errs = runHere(t.Context(), nil, "validate", "--json", "--repeat", sets)
+	status, text, errs = runHere(t.Context(), nil, "validate", "repeat", "--json", first,
+		first+"-second")
 	var all []validate.Comparison
 	if err := json.Unmarshal([]byte(text), &all); err != nil || status != 0 || len(all) < 8*9 {
 		t.Errorf("status %d, stderr %q, %d comparisons, %v", status, errs, len(all), err)
@@ -171,31 +173,19 @@ func TestValidateErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "v.toml", "gpu = \"h200\"\n[workload]\nrate = 1\n")
 	for args, want := range map[string]string{
-		"": "expected CONFIG, --recompute DIR, --ablate DIR or --repeat DIR,DIR",
-		"v.toml --repeat a,b": "--repeat reads two result folders; leave out CONFIG and " +
-			"what goes with it",
-		"--repeat a":   "--repeat a: expected two result folders, DIR,DIR",
-		"--repeat a,b": "a is no folder with live runs",
-		"v.toml --ablate d": "--ablate reads result folders; leave out CONFIG and " +
-			"what goes with it",
-		"--ablate nowhere": "nowhere: no runs.json, so no validation " +
-			"was finished here",
-		"--recompute d --rerun-disturbed": "--recompute reads a result folder; leave " +
-			"out CONFIG and what goes with it",
-		"v.toml --recompute d": "--recompute reads a result folder; leave " +
-			"out CONFIG and what goes with it",
-		"--recompute nowhere": "nowhere: no runs.json, so no validation " +
-			"was finished here",
-		"v.toml --rerun-disturbed --reuse-live": "--reuse-live takes live runs as they are; " +
-			"leave out --rerun-disturbed",
-		"v.toml --live-only --json": "--live-only makes no comparison; leave " +
-			"out --json and --markdown",
-		"v.toml --workers=-1":                              "--workers -1: must be at least 1",
-		"v.toml --split-every=-1":                          "--split-every -1: must be 0 or more",
-		"v.toml --live=gpus":                               "--live must be one of",
-		"v.toml --json --markdown":                         "--json and --markdown: choose one",
-		"none.toml":                                        "none.toml: no such file",
-		"v.toml --set workload.rat=1":                      "workload.rat",
+		"":                            `expected "<FILE>"`,
+		"repeat a":                    `expected "<AGAIN>"`,
+		"repeat a b":                  "a is no folder with live runs",
+		"ablate nowhere":              "nowhere: no runs.json, so no validation was finished here",
+		"reuse .":                     ".: no runs.json, so no validation was finished here",
+		"reuse . --out d":             "a result folder has its own configuration",
+		"reuse nowhere":               "nowhere: no such file",
+		"v.toml --workers=-1":         "--workers: expected",
+		"v.toml --split-every=-1":     "--split-every -1: must be 0 or more",
+		"v.toml --live=gpus":          `want gpu or reference, got "gpus"`,
+		"none.toml":                   "none.toml: no such file",
+		"v.toml --set workload.rat=1": "workload.rat",
+		"live v.toml --json":          "unknown flag --json",
 		"v.toml --live=reference --set system.kv_gib=1000": "kv_gib",
 	} {
 		status, _, errs := runHere(t.Context(), pretend,

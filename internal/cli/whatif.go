@@ -17,18 +17,15 @@ import (
 )
 
 type whatifCmd struct {
-	Config    string   `arg:"" optional:"" name:"CONFIG" complete:"experiments" help:"TOML file of a configuration, or the name of a built-in experiment. Without it: default."`
+	configArg
 	Vary      []string `placeholder:"KNOB=VALUES" complete:"knobs" sep:"none" help:"A knob and its values, as in link=0.5..4 or budget=1024,2048. May be repeated. Without it, --heat and --threshold: the usual knobs of hardware and policy."`
 	Heat      string   `placeholder:"A,B" help:"A heat map of two knobs; over their --vary, or else half to twice of what there is."`
 	Threshold []string `placeholder:"NAME" complete:"thresholds" help:"Bisect for a threshold: ${thresholds}. May be repeated."`
 	Metric    string   `default:"goodput" placeholder:"METRIC" complete:"metrics" help:"What it is about: goodput, or of runs at one rate ttft_mean to delay_p99, throughput, requests, hits, prefix_hits, loads, batch. Default: ${default}."`
 	Steps     int      `placeholder:"N" help:"Values of a range LOW..HIGH. Default: its ends, and 5 for a heat map."`
-	Set       []string `placeholder:"KEY=VALUE" complete:"settings" sep:"none" help:"Set a key of the configuration, as in goodput.width=0.1 or workload.requests=100. May be repeated."`
-	Out       string   `placeholder:"DIR" help:"Result folder. Default: out/whatif/ and the name and settings of the configuration, with a number if that folder holds another what-if."`
-	Force     bool     `help:"Replace another what-if in the folder; its runs are kept."`
-	Points    string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps and plans may share it. Default: points/ in the result folder."`
-	JSON      bool     `name:"json" help:"Print one JSON object and nothing else."`
-	Workers   int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
+	settings
+	resultFlags
+	storeFlags
 }
 
 // whatifExample is a whole small file, whatifCommands what to do with it.
@@ -77,15 +74,7 @@ func (w *whatifCmd) Help() string {
 	return b.String() + wholeFile(whatifExample)
 }
 
-// thresholdNames lists the thresholds for help.
-func thresholdNames() string {
-	var names []string
-	for _, t := range whatif.Thresholds() {
-		names = append(names, t.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
+// Run implements the command.
 func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	study, err := w.study()
 	if err != nil {
@@ -107,16 +96,13 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	bar := newProgress(app.Stderr, "runs")
-	evaluator := whatif.Evaluator{Store: store, Run: app.Run, Workers: w.Workers, Planned: bar.planned,
-		Finished: bar.finished}
+	evaluator := whatif.Evaluator{Store: store, Run: app.Run, Workers: int(w.Workers),
+		Planned: bar.planned, Finished: bar.finished}
 	found, notes, runErr := study.Do(ctx, &evaluator)
 	bar.close()
 	printNotes(app.Stderr, notes)
-	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {
-		runErr = fmt.Errorf("%w; finished runs are kept: the same command goes on", errInterrupted)
-	}
 	if runErr != nil {
-		return runErr
+		return goesOn(ctx, runErr)
 	}
 	files, err := whatif.Write(out, found)
 	if err != nil {
@@ -129,8 +115,6 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 // study reads what the flags ask for.
 func (w *whatifCmd) study() (*whatif.Study, error) {
 	switch {
-	case w.Workers < 0:
-		return nil, fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", w.Workers)
 	case w.Steps < 0 || w.Steps == 1 || w.Steps > config.MostPoints:
 		return nil, fmt.Errorf("--steps %d: a range has 2 to %d values", w.Steps, config.MostPoints)
 	}

@@ -69,7 +69,8 @@ func TestPlanRefusesWorkloadsWithoutARate(t *testing.T) {
 			"workload.concurrency=[1,2,4,8]",
 		"workload.stages=[[600, 1]]": "leave stages out",
 	} {
-		status, out, errs := invoke(t, pretend, append([]string{"plan", "--set", set}, synthetic...)...)
+		status, out, errs := invoke(t, pretend, append([]string{"goodput", "--set", set},
+			synthetic...)...)
 		if status != 1 || out != "" || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: status %d, %s%s", set, status, out, errs)
 		}
@@ -106,9 +107,10 @@ func TestTablesSayTheirLoad(t *testing.T) {
 	for want, sets := range loads {
 		searched := strings.Contains(want, "poisson arrivals") && !strings.Contains(want, "sessions")
 		for _, command := range []string{"simulate", "sweep default",
-			"whatif --vary hbm=0.9 --metric ttft_mean", "plan",
-			"plan --set plan.prices=mid --set slo.ttft_s=9"} {
-			if strings.HasPrefix(command, "plan") && !searched { // which has no rate to look for
+			"whatif --vary hbm=0.9 --metric ttft_mean", "goodput",
+			"plan default --set plan.prices=mid --set slo.ttft_s=9"} {
+			if (command == "goodput" || strings.HasPrefix(command, "plan")) &&
+				!searched { // which has no rate to look for
 				continue
 			}
 			if command == "simulate" && !strings.Contains(want, "closed") { // draws pictures; as sweep
@@ -118,7 +120,7 @@ func TestTablesSayTheirLoad(t *testing.T) {
 			for _, set := range append(system, sets...) {
 				args = append(args, "--set", set)
 			}
-			if searched && command != "plan" {
+			if searched && command != "goodput" {
 				args = append(args, "--set", "workload.rate=0.1")
 			}
 			n++

@@ -81,7 +81,7 @@ func TestTextInShort(t *testing.T) {
 		d.Warnings = append(d.Warnings, doc.Warning{Text: "afurther"})
 	}
 	var out bytes.Buffer
-	if err := Text(&out, d, Options{Begun: true, More: "--details"}); err != nil {
+	if err := Text(&out, d, Options{Begun: true, More: "report R"}); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()
@@ -91,7 +91,7 @@ func TestTextInShort(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"acell", "ananswer", "aserious\n    aresult", "awarning",
-		"  and 3 more: --details\n", "1 note on extrapolation and sampling: --details\n"} {
+		"  and 3 more: report R\n", "1 note on extrapolation and sampling: report R\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q:\n%s", want, text)
 		}

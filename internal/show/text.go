@@ -24,7 +24,7 @@ type Options struct {
 	Begun bool
 	// Whole prints the charts' series and the files, too.
 	Whole bool
-	// More is the command that shows what is left out without Details, such as "--details".
+	// More is the command that shows what is left out without Details, such as "sparseserve report R".
 	More string
 }
 

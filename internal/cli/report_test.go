@@ -47,7 +47,7 @@ var reported = []struct {
 }{
 	{"run", 17, []string{"simulate", "run.toml", "--set", "workload.rate=1", "--set", "seed=1"}},
 	{"sweep", 9, []string{"sweep", "sweep.toml"}},
-	{"plan", 1, []string{"plan", "plan.toml"}},
+	{"plan", 1, []string{"goodput", "plan.toml"}},
 	{"whatif", 3, []string{"whatif", "plan.toml", "--metric", "ttft_mean", "--set", "workload.rate=1",
 		"--vary", "link=0.5..2", "--vary", "budget=1024,4096",
 		"--heat", "link,hbm", "--steps", "2", "--threshold", "dram"}},
@@ -214,7 +214,7 @@ func TestReportOfBrokenFolders(t *testing.T) {
 }
 
 // Folders without results, without a run that served, or without the requests of their runs: report
-// and figures say what the folder is and what to do, and draw no empty picture.
+// says what the folder is and what to do, and draws no empty picture.
 func TestFoldersWithoutRequests(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", sweepFile)
@@ -246,15 +246,16 @@ func TestFoldersWithoutRequests(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"report served", exitOK, ""}, {"figures served", exitOK, ""},
-		{"report lost", exitOK, lost}, {"figures lost", exitOK, lost},
-		{"report none", exitOK, none}, {"figures none", exitFailed, none},
-		{"figures none served", exitOK, none},
-		{"figures empty", exitFailed, "sparseserve: empty: no finished results of simulate"},
+		{"report served", exitOK, ""}, {"report served --format png", exitOK, ""},
+		{"report lost", exitOK, lost}, {"report lost --format png", exitOK, lost},
+		{"report none", exitOK, none}, {"report none --format png", exitFailed, none},
+		{"report none served --format png", exitOK, none},
+		{"report empty --format png", exitFailed, "sparseserve: empty: no finished results of simulate"},
 		{"report empty", exitFailed, "sparseserve: empty: no finished results of simulate"},
-		{"figures gone", exitFailed, "sparseserve: gone: no such folder; give the result folder"},
+		{"report gone --format png", exitFailed,
+			"sparseserve: gone: no such folder; give the result folder"},
 		{"report gone", exitFailed, "sparseserve: gone: no such folder; give the result folder"},
-		{"figures whatif", exitFailed, "sparseserve: whatif: no runs.json"},
+		{"report whatif --format png", exitFailed, "sparseserve: whatif: no runs.json"},
 	} {
 		status, _, errs := runHere(t.Context(), nil, strings.Fields(c.args)...)
 		if status != c.status || !strings.HasPrefix(errs, c.want) || c.want == "" && errs != "" {

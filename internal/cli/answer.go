@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/doc"
+)
+
+// answer is the result of a command that makes one document, and where its files are.
+type answer struct {
+	result      any // as JSON
+	doc         *doc.Doc
+	out, points string
+	files       []string // of the result
+	json        bool
+}
+
+// finishAnswer draws the figures of an answer into its folder and prints it, as JSON or as text
+// with the names of its files.
+func finishAnswer(ctx context.Context, app *App, a answer) error {
+	drawn, err := figures.Draw(ctx, a.out, a.doc.Figures)
+	if err != nil {
+		return run.KeptWhenFull(err)
+	}
+	if a.json {
+		return printJSON(app, a.result)
+	}
+	if err := printAnswer(app.Stdout, a.doc, "sparseserve report "+inCell(a.out)); err != nil {
+		return err
+	}
+	printFiles(app.Stdout, a.out, answerFiles(a.out, a.files, drawn), a.points)
+	return nil
+}
+
+// printFiles names the files that were written, and where every run is kept.
+func printFiles(w io.Writer, out string, files []string, points string) {
+	listFiles(w, out, files)
+	fmt.Fprintln(w, "  "+inCell(within(out, points))+string(filepath.Separator)+
+		"   every run's configuration, summary and requests")
+}
+
+// answerFiles lists what the folder of an answer has: files of the answer, the question, and
+// pictures with the tables of their numbers.
+func answerFiles(out string, files, pictures []string) []string {
+	all := append(slices.Clone(files), filepath.Join(out, run.QuestionFile))
+	for _, p := range pictures {
+		all = append(all, p)
+		table := strings.TrimSuffix(p, filepath.Ext(p)) + ".csv"
+		if _, err := os.Stat(table); err == nil && !slices.Contains(all, table) {
+			all = append(all, table)
+		}
+	}
+	return all
+}
+
+// listFiles names files by what they are called in a result folder.
+func listFiles(w io.Writer, out string, files []string) {
+	fmt.Fprintf(w, "\nFiles in %s:\n", inCell(out))
+	for _, f := range files {
+		fmt.Fprintln(w, "  "+inCell(within(out, f)))
+	}
+}
+
+// within is a path as seen from a folder, whole where it is outside.
+func within(folder, path string) string {
+	if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}
+
+func count(n int, noun string) string { return strconv.Itoa(n) + " " + plural(n, noun) }

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// configArg is the configuration that a command starts from.
+type configArg struct {
+	Config string `arg:"" optional:"" name:"FILE" complete:"experiments" help:"TOML file of a configuration, or the name of a built-in experiment (list experiments). Without it: default."`
+}
+
+// settings change a configuration.
+type settings struct {
+	Set []string `placeholder:"KEY=VALUE" complete:"settings" sep:"none" help:"Set a key of the configuration, as in workload.rate=0.2 or system.preset=vllm,sparseserve. May be repeated."`
+}
+
+// resultFlags say where the answer of a command goes.
+type resultFlags struct {
+	Out   string `placeholder:"DIR" help:"Result folder. A folder with the same question is continued. Default: a folder below out/ with the name and settings of the configuration, and a number if that folder holds other results."`
+	Force bool   `help:"Replace other results in the folder."`
+	JSON  bool   `name:"json" help:"Print JSON and nothing else."`
+}
+
+// storeFlags say where and how runs are made.
+type storeFlags struct {
+	Points  string `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; commands may share it. Default: points/ in the result folder."`
+	Workers uint   `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
+}
+
+// interrupted is the error of a command that keeps nothing when it is interrupted.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
+}
+
+// goesOn is the error of a command that keeps its runs when it is interrupted.
+func goesOn(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+		return fmt.Errorf("%w; finished runs are kept: the same command goes on", errInterrupted)
+	}
+	return err
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/internal/answers"
+	"github.com/sparseserve/sparseserve/internal/doc"
+)
+
+type goodputCmd struct {
+	configArg
+	searchFlags
+}
+
+// Help is shown below the command's help.
+func (*goodputCmd) Help() string {
+	return "Without seeds, each rate is run with the seeds 1, 2 and 3: intervals need three.\n\n" +
+		wholeFile(goodputExample)
+}
+
+// Run implements the command.
+func (g *goodputCmd) Run(ctx context.Context, app *App) error {
+	watch, end := app.watch(ctx)
+	defer end()
+	q := &question{command: "goodput", unit: "runs", file: g.Config, sets: g.Set}
+	if err := q.load(watch); err != nil {
+		return err
+	}
+	if q.Plan != nil {
+		return fmt.Errorf("goodput %s: the table [plan] asks what to buy: sparseserve plan %[1]s",
+			g.Config)
+	}
+	candidates, err := capacity.Candidates(q.Sweep)
+	if err != nil {
+		return err
+	}
+	for i := range candidates {
+		q.candidates = append(q.candidates, candidates[i].Point)
+	}
+	return g.search(ctx, app, q, func(planner *capacity.Planner) (*found, []string, error) {
+		if q.RateGiven && planner.Shared == nil {
+			printNotes(app.Stderr, []string{"workload.rate is not used: goodput is the largest rate; " +
+				"sparseserve plan says what to buy for a rate"})
+		}
+		planner.Planned(capacity.GuessRuns(&q.Goodput, candidates...))
+		all, notes, err := planner.Do(ctx, q.Goodput, candidates)
+		asked := answers.Asked(q.Configs()...)
+		for i := range all {
+			all[i].Asked = asked
+		}
+		return &found{all, func(name string) *doc.Doc { return answers.Goodputs(name, all) },
+			func(out string) ([]string, error) { return capacity.WritePlan(out, all) }}, notes, err
+	})
+}

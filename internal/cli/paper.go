@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/answers"
+)
+
+// paperFolder is where the paper's figures and their results go.
+const paperFolder = "out/paper"
+
+type paperCmd struct {
+	Run      paperRun       `cmd:"" help:"Run experiments of the papers."`
+	Claims   claimsCmd      `cmd:"" help:"Compare what the papers claim with what the simulator finds."`
+	Figures  paperFigures   `cmd:"" help:"Draw the figures of the papers, after running what they need."`
+	Patterns searchPatterns `cmd:"" help:"Find the best pattern of sparse prefill at equal cost, of planted heads or of a model's heads."`
+}
+
+// paperFlags say where the results of the papers' experiments are, and how they are made.
+type paperFlags struct {
+	Out     string `default:"${paperFolder}" placeholder:"DIR" help:"Where results, runs and figures are kept. Default: ${default}."`
+	Workers uint   `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
+}
+
+type paperRun struct {
+	Names []string `arg:"" optional:"" name:"NAME" complete:"figures" help:"Experiments or figures, as in fig10a or fig10. Default: all but the long ones."`
+	paperFlags
+}
+
+// Run implements the command.
+func (p *paperRun) Run(ctx context.Context, app *App) error {
+	needed, err := experimentsOf(p.Names)
+	if err != nil || len(needed) == 0 && len(p.Names) > 0 {
+		return err
+	}
+	return p.run(ctx, app, papers.Studies{Dir: p.results()}, needed...)
+}
+
+type paperFigures struct {
+	paperRun
+	Format string `enum:"png,svg,pdf" default:"png" help:"Format of the pictures: png, svg or pdf. Default: ${default}."`
+}
+
+// Run implements the command.
+func (p *paperFigures) Run(ctx context.Context, app *App) error {
+	if err := p.paperRun.Run(ctx, app); err != nil {
+		return err
+	}
+	notes, err := papers.OtherVersions(p.results(), app.Version)
+	if err != nil {
+		return err
+	}
+	printNotes(app.Stderr, notes)
+	pictures, err := papers.Figures(p.results(), p.Names, answers.Ran)
+	if err != nil {
+		return err
+	}
+	drawn, err := figures.Draw(ctx, p.Out, pictures, p.Format)
+	printPaths(app, drawn)
+	return err
+}
+
+// experimentsOf lists the experiments that figures, or experiments themselves, need.
+func experimentsOf(names []string) ([]string, error) {
+	var needed []string
+	for _, name := range names {
+		more, ok := papers.FigureExperiments(name)
+		if !ok {
+			known := paperNames("")
+			return nil, fmt.Errorf("%s: no such figure or experiment of the papers%s; there are %s", name,
+				config.DidYouMean(name, known), strings.Join(known, ", "))
+		}
+		needed = append(needed, more...)
+	}
+	return needed, nil
+}
+
+// paperNames are the names of the papers' experiments and figures.
+func paperNames(string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(
+		slices.Concat(papers.PaperExperiments(), papers.FigureNames()))))
+}
+
+// results is the folder with the tables of each experiment.
+func (p *paperFlags) results() string { return filepath.Join(p.Out, "results") }
+
+// run runs experiments of the papers, with a bar of runs on a terminal. Runs are kept below the
+// folder, those of each version of the model apart.
+func (p *paperFlags) run(ctx context.Context, app *App, studies papers.Studies,
+	names ...string) (err error) {
+	store, err := run.OpenPointStore(filepath.Join(p.Out, "points", app.Version), app.Version, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	bar := newProgress(app.Stderr, "runs")
+	studies.Store, studies.Run, studies.Workers = store, app.Run, int(p.Workers)
+	studies.Planned, studies.Finished = bar.planned, bar.finished
+	notes, err := studies.Do(ctx, names...)
+	bar.close()
+	printNotes(app.Stderr, notes)
+	return goesOn(ctx, err)
+}

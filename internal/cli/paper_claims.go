@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/internal/answers"
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/show"
+)
+
+// claimNumbers say which numbers claims are held against.
+type claimNumbers string
+
+const (
+	measured    claimNumbers = "measured"
+	kept        claimNumbers = "kept"
+	null        claimNumbers = "null"
+	swapped     claimNumbers = "swapped"
+	sensitivity claimNumbers = "sensitivity"
+	search      claimNumbers = "search"
+)
+
+type claimsCmd struct {
+	Names   []string     `arg:"" optional:"" name:"NAME" complete:"claims" help:"Papers (sparseserve, psa, minference) or claims, as in ss-fig16a. Default: all."`
+	Numbers claimNumbers `enum:"measured,kept,null,swapped,sensitivity,search" default:"measured" placeholder:"KIND" help:"Numbers to judge by. measured: of runs. kept: those that the program comes with; nothing runs. null: of a model in which no mechanism has an effect. swapped: with the tuned output lengths of the two models exchanged, beside ours, both on three seeds of 100 requests and with goodput to a quarter. sensitivity: with each tuned parameter at half and at double, on such runs. search: those that the program comes with of each changed reading and load, beside ours. Default: ${default}."`
+	settings
+	JSON   bool   `name:"json" help:"Print one JSON array, an object a value, and nothing else."`
+	Format string `enum:"text,md" default:"text" help:"How to print tables: text, or md for Markdown. Default: ${default}."`
+	Keep   string `placeholder:"FILE" help:"Write the numbers into a CSV file, as in experiments/papers/claims_kept.csv, in the place of those it has of the same change."`
+	paperFlags
+}
+
+// check refuses flags that do not go together.
+func (c *claimsCmd) check() error {
+	table := c.Numbers == swapped || c.Numbers == sensitivity || c.Numbers == search
+	switch {
+	case len(c.Set) > 0 && c.Numbers != measured:
+		return fmt.Errorf("--set changes runs; leave out --numbers %s", c.Numbers)
+	case c.Keep != "" && c.Numbers != measured && c.Numbers != swapped:
+		return fmt.Errorf("--keep keeps numbers of runs; leave out --numbers %s", c.Numbers)
+	case c.JSON && table:
+		return fmt.Errorf("--numbers %s prints a table; leave out --json", c.Numbers)
+	}
+	return nil
+}
+
+// claims reads the claims of the names.
+func (c *claimsCmd) claims() ([]papers.Claim, error) {
+	var all []papers.Claim
+	var ids []string
+	for _, name := range c.Names {
+		if strings.Contains(name, "-") {
+			ids = append(ids, name)
+			continue
+		}
+		of, err := papers.Claims(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of...)
+	}
+	if len(c.Names) > 0 && len(ids) == 0 {
+		return all, nil
+	}
+	named, err := papers.Claims("", ids...)
+	return append(all, named...), err
+}
+
+// Run implements the command.
+func (c *claimsCmd) Run(ctx context.Context, app *App) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	claims, err := c.claims()
+	if err != nil {
+		return err
+	}
+	d, outcomes, err := c.answer(ctx, app, claims)
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return printJSON(app, outcomes)
+	case c.Format == "md":
+		return show.Markdown(app.Stdout, d)
+	}
+	return printWhole(app.Stdout, d)
+}
+
+// answer judges claims by the numbers that the flag names.
+func (c *claimsCmd) answer(ctx context.Context, app *App, claims []papers.Claim) (d *doc.Doc,
+	outcomes []papers.Outcome, err error) {
+	switch c.Numbers {
+	case search:
+		d, err = searched(claims)
+		return d, nil, err
+	case sensitivity:
+		d, err = c.sensitivity(ctx, app, claims)
+		return d, nil, err
+	case swapped:
+		d, err = c.swapped(ctx, app, claims)
+		return d, nil, err
+	}
+	if outcomes, err = c.judge(ctx, app, claims); err != nil {
+		return nil, nil, err
+	}
+	papers.SortByClass(outcomes)
+	if c.Keep != "" {
+		err = papers.Keep(c.Keep, strings.Join(c.Set, " "), outcomes)
+	}
+	if c.Numbers == null {
+		return answers.NullClaims(outcomes), outcomes, err
+	}
+	return answers.Claims(outcomes), outcomes, err
+}
+
+// searched has the claims under each kept change of a reading or a load, beside ours.
+func searched(claims []papers.Claim) (*doc.Doc, error) {
+	changes, err := papers.KeptChanges()
+	if err != nil {
+		return nil, err
+	}
+	models := make([][]papers.Outcome, 1+len(changes))
+	for i, change := range append([]string{""}, changes...) {
+		if models[i], err = papers.Kept(claims, change); err != nil {
+			return nil, err
+		}
+	}
+	return answers.SearchedClaims(changes, models), nil
+}
+
+// judge holds the claims against one model.
+func (c *claimsCmd) judge(ctx context.Context, app *App, claims []papers.Claim) ([]papers.Outcome,
+	error) {
+	studies := papers.Studies{Dir: c.results(), Sets: c.Set}
+	names, judge := papers.ClaimExperiments(claims), papers.Judge
+	switch {
+	case c.Numbers == kept:
+		return papers.Kept(claims, "")
+	case c.Numbers == null:
+		names, judge = papers.NullExperiments(claims), papers.Null
+	case len(c.Set) > 0:
+		studies.Dir = filepath.Join(c.Out, "changed")
+	}
+	if len(names) > 0 {
+		if err := c.run(ctx, app, studies, names...); err != nil {
+			return nil, err
+		}
+	}
+	return judge(claims, studies.Dir)
+}
+
+// shorter makes less of the experiments than a claim has: what moves is seen on
+// the same arrivals and heads before and after. A goodput is found to a quarter.
+func shorter() []string {
+	return []string{"seeds=[1, 2, 3]", "workload.requests=100", "system.sample_groups=4",
+		"goodput.start=0.2", "goodput.width=0.25", "goodput.coarse=true"}
+}
+
+// shorterClaims are those that shorter runs can measure: PSA's Fig. 6 says how many requests each
+// set needs, so it is measured when it is named.
+func (c *claimsCmd) shorterClaims(claims []papers.Claim) []papers.Claim {
+	if len(c.Names) > 0 {
+		return claims
+	}
+	return slices.DeleteFunc(claims, papers.Claim.Apart)
+}
+
+// shortly measures claims on shorter runs, with a change.
+func (c *claimsCmd) shortly(ctx context.Context, app *App, claims []papers.Claim, name string,
+	change *papers.Change) ([]papers.Outcome, error) {
+	studies := papers.Studies{Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(),
+		Change: change}
+	if names := papers.ClaimExperiments(claims); len(names) > 0 {
+		if err := c.run(ctx, app, studies, names...); err != nil {
+			return nil, err
+		}
+	}
+	return papers.Compare(claims, studies.Dir)
+}
+
+// swapped measures the claims as they are and with models' parameters exchanged.
+func (c *claimsCmd) swapped(ctx context.Context, app *App, claims []papers.Claim) (
+	*doc.Doc, error) {
+	claims = c.shorterClaims(claims)
+	base, err := c.shortly(ctx, app, claims, "base", nil)
+	if err != nil {
+		return nil, err
+	}
+	swapped, err := c.shortly(ctx, app, claims, "swapped", papers.Swapped())
+	if err != nil {
+		return nil, err
+	}
+	if c.Keep != "" {
+		if err := papers.Keep(c.Keep, papers.Shorter, base); err != nil {
+			return nil, err
+		}
+		if err := papers.Keep(c.Keep, papers.Exchanged, swapped); err != nil {
+			return nil, err
+		}
+	}
+	papers.SortByClass(base)
+	papers.SortByClass(swapped)
+	return answers.SwappedClaims(base, swapped), nil
+}
+
+// sensitivity measures the claims with each tuned parameter as it is, at half
+// and at double.
+func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.Claim) (
+	*doc.Doc, error) {
+	claims = c.shorterClaims(claims)
+	base, err := c.shortly(ctx, app, claims, "base", nil)
+	if err != nil {
+		return nil, err
+	}
+	var moved []answers.Moves
+	for _, f := range papers.TunedParameters() {
+		half, err := c.shortly(ctx, app, claims, f.Name+"-half", &papers.Change{Tuned: f, Factor: 0.5})
+		if err != nil {
+			return nil, err
+		}
+		double, err := c.shortly(ctx, app, claims, f.Name+"-double", &papers.Change{Tuned: f, Factor: 2})
+		if err != nil {
+			return nil, err
+		}
+		moved = append(moved, answers.Moves{Tuned: f, Half: half, Double: double})
+	}
+	return answers.SensitiveClaims(base, moved), nil
+}

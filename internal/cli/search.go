@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/doc"
+)
+
+// searchFlags are of goodput and plan, which make runs until they have an answer.
+type searchFlags struct {
+	settings
+	resultFlags
+	storeFlags
+	jobFlags
+	Tasks int `hidden:"" help:"Tasks of the job that this is a task of."`
+	taskFlag
+}
+
+// searchExample is how whole small files of goodput and plan begin.
+const searchExample = `model = "llama3-8b"
+
+[system]
+preset = ["vllm-0.15", "sparseserve"]
+engine = "vllm-0.15"                       # of both; each system names its own
+
+[slo]
+ttft_s = 3                                 # P99 unless ttft_stat says which
+tbt_s = 0.1
+
+[[axis]]
+grid.gpu = ["a100-80gb", "h100-80gb"]
+
+[workload]
+requests = 200
+`
+
+const (
+	goodputExample = searchExample + `
+[goodput]
+start = 0.5                                # first rate, requests/s
+width = 0.1                                # of the last bracket, relative
+`
+	planExample = searchExample + `rate = 2                                   # requests/s to all replicas together
+
+[plan]
+prices = "mid"                             # list prices
+`
+)
+
+// question is what goodput or plan is to find.
+type question struct {
+	command, file string
+	unit          string // of its progress
+	sets, cards   []string
+	folder        string // name of the results
+	*config.Sweep
+	candidates []config.Point
+}
+
+// found is an answer: its data, its document and what writes its files.
+type found struct {
+	data  any
+	doc   func(name string) *doc.Doc
+	write func(out string) ([]string, error)
+}
+
+// load reads the configuration.
+func (q *question) load(watch config.Watch) (err error) {
+	q.file = cmp.Or(q.file, experiments.Default)
+	if q.Sweep, err = config.LoadPlan(q.file, q.sets, watch, q.cards...); err != nil {
+		return err
+	}
+	q.folder = cmp.Or(q.folder, q.Name+settingsName(q.sets))
+	return nil
+}
+
+// search finds the answer of a question, or writes a job that makes its runs.
+func (f *searchFlags) search(ctx context.Context, app *App, q *question,
+	find func(*capacity.Planner) (*found, []string, error)) (err error) {
+	if f.Tasks > 0 {
+		return f.share(app, find)
+	}
+	cluster, err := f.cluster(f.JSON)
+	if err != nil {
+		return err
+	}
+	if cluster != nil {
+		if err := checkJobWords(append(q.sets, q.file, f.Out, q.folder, f.Points)...); err != nil {
+			return err
+		}
+	}
+	out, err := openAnswer(q.command, f.Out, q.folder, q.file, f.Force, q.Paths(), q.sets, q.cards)
+	if err != nil {
+		return err
+	}
+	points := cmp.Or(f.Points, filepath.Join(out, "points"))
+	if cluster != nil {
+		return f.writeJob(app, cluster, q, out, points)
+	}
+	store, err := run.OpenPointStore(points, app.Version, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	bar := newProgress(app.Stderr, q.unit)
+	answered, notes, err := find(&capacity.Planner{Store: store, Run: app.Run, Workers: int(f.Workers),
+		Planned: bar.planned, Finished: bar.finished, Say: bar.say})
+	bar.close()
+	printNotes(app.Stderr, notes)
+	if err != nil {
+		return goesOn(ctx, err)
+	}
+	files, err := answered.write(out)
+	if err != nil {
+		return err
+	}
+	return finishAnswer(ctx, app, answer{answered.data, answered.doc(filepath.Base(out)), out, points,
+		files, f.JSON})
+}
+
+// share is a task of a job: all tasks look for the answer, each run is made by one of them, and the
+// command that wrote the job collects them.
+func (f *searchFlags) share(app *App,
+	find func(*capacity.Planner) (*found, []string, error)) error {
+	return f.withStore(app, f.Points, f.Tasks, func(store *run.PointStore) ([]string, error) {
+		_, notes, err := find(&capacity.Planner{Store: store, Run: app.Run, Workers: 1,
+			Planned: func(int) {}, Shared: &run.Shared{Task: f.Task, Tasks: f.Tasks}})
+		return notes, err
+	})
+}
+
+// mostSearchTasks is how many tasks share a search at most: more would mostly wait, because of what
+// is bought each price must be known before dearer candidates are left out.
+const mostSearchTasks = 64
+
+// writeJob writes a job whose tasks make the runs of the search, and how to submit it.
+func (f *searchFlags) writeJob(app *App, cluster run.Cluster, q *question,
+	out, points string) error {
+	if err := readableLater(q.candidates); err != nil {
+		return err
+	}
+	program, here, err := programHere()
+	if err != nil {
+		return err
+	}
+	args := []string{q.command, q.file, "--points", points}
+	for _, set := range q.sets {
+		args = append(args, "--set", set)
+	}
+	if len(q.cards) > 0 {
+		args = append(args, "--gpus", strings.Join(q.cards, ","))
+	}
+	job, err := run.WriteJob(out, cluster, &run.Job{Name: q.Name, WorkDir: here, Program: program,
+		Args: args, Tasks: min(len(q.candidates), mostSearchTasks)})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(app.Stdout, "%s to look at. ", count(len(q.candidates), "candidate"))
+	f.printSubmit(app.Stdout, job)
+	return nil
+}
+
+// openAnswer opens the folder of a command's answer. Without out it is the first of
+// out/COMMAND/NAME, out/COMMAND/NAME-2, .. that is new or has the answer to this question: settings
+// and the texts of the configuration and of those that it starts from. It holds none of the inputs.
+func openAnswer(command, out, name, cfg string, force bool, inputs []string, asked ...[]string) (
+	string, error) {
+	texts, err := config.Texts(cfg)
+	if err != nil {
+		return "", err
+	}
+	question := fmt.Appendf(nil, "%s %q\n%s", command, asked, strings.Join(texts, "\n"))
+	first := out
+	if first == "" {
+		first = filepath.Join("out", command, name)
+	}
+	err = numbered(first, out == "", func(dir string) error {
+		out = dir
+		return run.OpenAnswer(dir, question, force, inputs...)
+	}, run.ErrTaken)
+	return out, err
+}
