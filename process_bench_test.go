@@ -99,8 +99,8 @@ func BenchmarkWholeTrace(b *testing.B) {
 		cmd := exec.Command(bin, "simulate", "--out", b.TempDir(),
 			"--set", "model=llama3-8b", "--set", "gpu=h100-80gb", "--set", "workload.trace="+trace,
 			"--set", "system.preset=vllm-0.15", "--set", "system.tensor_parallel=4",
-			"--set", "system.prefix_cache=vllm", "--set", "system.prefix_dram_gib=200",
-			"--set", "system.prefix_ssd_gib=1000")
+			"--set", "prefix_cache.mode=vllm", "--set", "prefix_cache.dram_gib=200",
+			"--set", "prefix_cache.ssd_gib=1000")
 		cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Fatalf("%v\n%s", err, out)

@@ -93,20 +93,21 @@ func newDrainRun(m *hw.Model, requests int, kind drainConfig, every int) *drainR
 func (c *drainRun) config() (sim.Config, error) {
 	cfg := c.server()
 	spec := &cfg.Spec
-	spec.Offload = !c.kind.held
+	spec.Offload.On = !c.kind.held
 	if c.kind.chunks {
 		spec.MaxRequests++
-		spec.ChunkTokens, spec.MaxTokens = c.chunk, c.chunk+c.requests
+		spec.Prefill.ChunkTokens, spec.MaxTokens = c.chunk, c.chunk+c.requests
 	}
 	if c.kind.lookup {
-		spec.Lookup = sim.LookupGPU
+		spec.Offload.Lookup = sim.LookupGPU
 	}
 	if !c.kind.psa {
 		return cfg, nil
 	}
-	spec.Selection, spec.Epsilon, spec.Microbatch, spec.Pipelined, spec.PSAStop = "psa", 0.95,
+	spec.Selection.Policy, spec.Selection.Epsilon, spec.Selection.Microbatch,
+		spec.Selection.Pipelined, spec.Selection.Stop = "psa", 0.95,
 		psaMicro, true, sim.PSAStopHead
-	spec.SinkBlocks, spec.WindowBlocks = 0, 1
+	spec.Selection.SinkBlocks, spec.Selection.RecentBlocks = 0, 1
 	policy, named, err := spec.Policy(1)
 	if err != nil {
 		return cfg, err
@@ -370,10 +371,10 @@ func (c *drainRun) modelled(p *hw.Profile) (*drainTimes, error) {
 	}
 	spec := &cfg.Spec
 	cfg.Device, err = hw.NewDevice(p, c.model, hw.DeviceOptions{
-		LoadEngine: spec.LoadEngine, SaveEngine: spec.SaveEngine, Offload: c.kind.lookup,
+		LoadEngine: spec.Offload.Load, SaveEngine: spec.Offload.Save, Offload: c.kind.lookup,
 		GPULookup:       c.kind.lookup,
-		SaveBufferBytes: int64(spec.SaveBuffer * mib), Microbatch: spec.Microbatch,
-		Pipelined: spec.Pipelined, BlockTokens: spec.BlockTokens,
+		SaveBufferBytes: int64(spec.Offload.SaveBufferMiB * mib), Microbatch: spec.Selection.Microbatch,
+		Pipelined: spec.Selection.Pipelined, BlockTokens: spec.BlockTokens,
 	})
 	if err != nil {
 		return nil, err

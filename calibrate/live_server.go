@@ -83,11 +83,12 @@ func (c *liveCase) blocks(g *kv.Geometry) int64 {
 // server is the configuration of a server of requests that all arrive at once, but for its device.
 func (c *liveCase) server() sim.Config {
 	spec := sim.Spec{
-		Attention: "full", Selection: "arkvale", BudgetTokens: c.budget, BlockTokens: blockTokens,
-		LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
-		Utilisation: 0.9, SaveBuffer: 256, Base: "vllm", MaxRequests: c.requests,
-		MaxTokens: liveChunk + c.requests, Window: 12,
-		Prefill: "chunked", ChunkTokens: liveChunk, OverLength: "truncate", Heads: "full",
+		BlockTokens: blockTokens, Utilisation: 0.9, Scheduler: "vllm", MaxRequests: c.requests,
+		MaxTokens: liveChunk + c.requests, Simulation: sim.SimulationSpec{Heads: "full"},
+		Selection: sim.SelectionSpec{Policy: "arkvale", BudgetTokens: c.budget},
+		Offload: sim.OffloadSpec{Load: "flash", Save: "flash", Eviction: "lru", Pool: "unified",
+			SaveBufferMiB: 256, WorkingSetSteps: 12},
+		Prefill: sim.PrefillSpec{Split: "chunked", ChunkTokens: liveChunk, OverLength: "truncate"},
 	}
 	cfg := sim.Config{
 		Model: sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads,
@@ -99,12 +100,13 @@ func (c *liveCase) server() sim.Config {
 	spec.DRAMGiB = 1.1 * float64(all*g.BlockBytes) / gib
 	cfg.HBMBytes = (all + all/10) * (g.BlockBytes + g.MetaBytes)
 	if !c.dense {
-		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
+		spec.Selection.On, spec.Offload.On, spec.Selection.SinkBlocks, spec.Selection.RecentBlocks =
+			true, true, 2, 2
 		cfg.Library = libraryOf(dsa.TopK{K: sim.Candidates(&spec)},
 			dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2})
 	}
 	if c.first {
-		spec.Prefill = "layer"
+		spec.Prefill.Split = "layer"
 		cfg.HBMBytes *= 2 // a layer's KV has a buffer besides
 	}
 	if c.capacity > 0 {
@@ -142,7 +144,7 @@ func (c *liveCase) source() (*weights.Random, error) {
 // selections makes all selections before the first step, as a run does.
 func (c *liveCase) selections(cfg *sim.Config, longest int) {
 	if cfg.Library != nil {
-		kept := cfg.Spec.SinkBlocks + cfg.Spec.WindowBlocks
+		kept := cfg.Spec.Selection.SinkBlocks + cfg.Spec.Selection.RecentBlocks
 		cfg.Library.Make(cfg.Geometry.Blocks(c.prompt)-kept, cfg.Geometry.Blocks(longest)-kept,
 			parallel.Do)
 	}

@@ -123,7 +123,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	}
 	if opts.GPULookup && !gpu.GPULookup() {
 		return nil, fmt.Errorf("profile %s has no overhead of layers whose lists the GPU looks up "+
-			"(layer_overhead, lookup = \"gpu\"); calibrate the card, or set system.lookup = \"host\"",
+			"(layer_overhead, lookup = \"gpu\"); calibrate the card, or set offload.lookup = \"host\"",
 			gpu.Name)
 	}
 	d := &Device{

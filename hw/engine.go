@@ -68,23 +68,27 @@ type Graphs struct {
 	Source string `toml:"source,omitempty"`
 }
 
-// EngineDefaults are keys of [system] that the engine sets: its scheduler and limits.
+// EngineDefaults are keys of a system that the engine sets: its scheduler and limits.
 type EngineDefaults struct {
-	Base        string  `toml:"base"`
+	Scheduler   string  `toml:"scheduler"`
 	Utilisation float64 `toml:"utilisation"`
 	BlockTokens int     `toml:"block_tokens"`
-	ChunkTokens int     `toml:"chunk_tokens"`
 	MaxTokens   int     `toml:"max_tokens"`
 	MaxRequests int     `toml:"max_requests"`
 	Watermark   float64 `toml:"watermark"`
 	// Sampling is how tokens are drawn: random, top-p, or as the model's generation settings say.
 	Sampling string `toml:"sampling"`
-	// PrefixCache is off where an engine file does not set it.
-	PrefixCache string `toml:"prefix_cache"`
-	// PrefixOverlap is layers where an engine file does not set it.
-	PrefixOverlap string `toml:"prefix_overlap,omitempty"`
-	// OverLength is truncate where an engine file does not set it.
-	OverLength string `toml:"over_length"`
+	Prefill  struct {
+		ChunkTokens int `toml:"chunk_tokens"`
+		// OverLength is truncate where an engine file does not set it.
+		OverLength string `toml:"over_length"`
+	} `toml:"prefill"`
+	PrefixCache struct {
+		// Mode is off where an engine file does not set it.
+		Mode string `toml:"mode"`
+		// Overlap is layers where an engine file does not set it.
+		Overlap string `toml:"overlap,omitempty"`
+	} `toml:"prefix_cache"`
 }
 
 // BatchRule is an engine's default limits of a batch on some cards, for one use.
@@ -109,7 +113,7 @@ func (e *Engine) DefaultsOn(c *Card, use string) EngineDefaults {
 	d := e.Defaults
 	for i := range e.Batch {
 		if r := &e.Batch[i]; c != nil && r.fits(c, use) {
-			d.MaxTokens, d.MaxRequests, d.ChunkTokens = r.MaxTokens, r.MaxRequests, r.MaxTokens
+			d.MaxTokens, d.MaxRequests, d.Prefill.ChunkTokens = r.MaxTokens, r.MaxRequests, r.MaxTokens
 			break
 		}
 	}
@@ -142,9 +146,10 @@ func LoadEngine(nameOrPath string) (*Engine, error) {
 		}
 		e = base
 	}
-	e.Defaults.PrefixCache = cmp.Or(e.Defaults.PrefixCache, "off")
-	e.Defaults.PrefixOverlap = cmp.Or(e.Defaults.PrefixOverlap, "layers")
-	e.Defaults.OverLength = cmp.Or(e.Defaults.OverLength, "truncate")
+	d := &e.Defaults
+	d.PrefixCache.Mode = cmp.Or(d.PrefixCache.Mode, "off")
+	d.PrefixCache.Overlap = cmp.Or(d.PrefixCache.Overlap, "layers")
+	d.Prefill.OverLength = cmp.Or(d.Prefill.OverLength, "truncate")
 	return e, placed(file, data, e.validate())
 }
 

@@ -28,8 +28,8 @@ func TestBatchDefaultsByCardAndUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := e.DefaultsOn(card, c.use)
-		if d.MaxTokens != c.tokens || d.MaxRequests != c.requests || d.ChunkTokens != c.tokens {
-			t.Errorf("%+v: %d tokens in chunks of %d, %d requests", c, d.MaxTokens, d.ChunkTokens,
+		if d.MaxTokens != c.tokens || d.MaxRequests != c.requests || d.Prefill.ChunkTokens != c.tokens {
+			t.Errorf("%+v: %d tokens in chunks of %d, %d requests", c, d.MaxTokens, d.Prefill.ChunkTokens,
 				d.MaxRequests)
 		}
 	}
@@ -47,8 +47,8 @@ func TestEngineFromAnother(t *testing.T) {
 	}
 	if e.Host != base.Host || e.Kernels != base.Kernels ||
 		len(e.Graphs.Tokens) != len(base.Graphs.Tokens) ||
-		e.Defaults.PrefixCache != "vllm" || base.Defaults.Base != "vllm-v1" ||
-		e.Defaults.Base != "vllm-v1-whole" {
+		e.Defaults.PrefixCache.Mode != "vllm" || base.Defaults.Scheduler != "vllm-v1" ||
+		e.Defaults.Scheduler != "vllm-v1-whole" {
 		t.Errorf("%+v starts from %+v", e, base)
 	}
 	path := filepath.Join(t.TempDir(), "own.toml")

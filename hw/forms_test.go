@@ -1,10 +1,11 @@
 package hw
 
 import (
-	"github.com/sparseserve/sparseserve/sim"
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 func us(v float64) Figure { return Figure{v, "us", Measured, "test"} }

@@ -184,7 +184,7 @@ func placed(file string, data []byte, err error) error {
 	}
 	var at *keyError
 	if errors.As(err, &at) {
-		if n := indexLines(string(data)).line(at.path); n > 0 {
+		if n := LinesOfTOML(string(data)).Of(at.path); n > 0 {
 			return fmt.Errorf("%s:%d: %w", file, n, err)
 		}
 	}

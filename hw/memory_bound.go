@@ -1,8 +1,9 @@
 package hw
 
 import (
-	"github.com/sparseserve/sparseserve/sim"
 	"math"
+
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // stream is a kernel bound by HBM bytes: decode attention over whole contexts

@@ -190,40 +190,6 @@ func TestEveryFigureHasASource(t *testing.T) {
 	}
 }
 
-func TestLineIndex(t *testing.T) {
-	const text = `a = 1 # [x]
-"b c" = "x = 2 [y]"
-[t]
-s = """
-many
-lines"""
-rows = [
-  { v = 1, w = [1, 2] },   # { not a row }
-
-  { v = 2 },
-]
-[[r]]
-k = 'a\'
-[r.sub]
-k = 1
-[[r]]
-x.y = 2
-`
-	ix := indexLines(text)
-	for path, line := range map[string]int{
-		"a": 1, "b c": 2, "t": 3, "t.s": 4, "t.rows": 7, "t.rows[0].v": 8, "t.rows[0].w[1]": 8,
-		"t.rows[1].v": 10,
-		"r[0]":        12, "r[0].k": 13, "r[0].sub.k": 15, "r[1]": 16, "r[1].x.y": 17,
-	} {
-		if ix[path] != line {
-			t.Errorf("%s: want line %d, got %d", path, line, ix[path])
-		}
-	}
-	if n := ix.line("r[1].missing.deep"); n != 16 {
-		t.Errorf("a missing key is on the line of its table, got %d", n)
-	}
-}
-
 func FuzzParseProfile(f *testing.F) {
 	for _, name := range CardNames() {
 		data, err := mustProfile(f, name).Encode()
@@ -239,7 +205,6 @@ func FuzzParseProfile(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		indexLines(text) // ends on any input
 		p, err := ParseProfile("card.toml", []byte(text))
 		if err != nil {
 			return

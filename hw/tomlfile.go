@@ -79,14 +79,14 @@ func decodeText(file string, data []byte, v any) error {
 	var found []mismatch
 	matchTypes(raw, reflect.TypeOf(v).Elem(), "", &found)
 	if len(found) > 0 {
-		ix := indexLines(string(data))
+		ix := LinesOfTOML(string(data))
 		first := found[0]
 		for _, m := range found[1:] {
-			if a, b := ix.line(m.path), ix.line(first.path); a < b || a == b && m.path < first.path {
+			if a, b := ix.Of(m.path), ix.Of(first.path); a < b || a == b && m.path < first.path {
 				first = m
 			}
 		}
-		return fmt.Errorf("%s:%d: %s", file, ix.line(first.path), first.msg)
+		return fmt.Errorf("%s:%d: %s", file, ix.Of(first.path), first.msg)
 	}
 	if err := meta.PrimitiveDecode(parsed, v); err != nil {
 		return fmt.Errorf("%s: %w", file, err)

@@ -8,12 +8,14 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// lineIndex maps the path of each key, table and array element of a TOML file to its line:
-// "linears[2].unit" -> 17. Validation runs on decoded values and needs it to point at the text.
-type lineIndex map[string]int
+// TOMLLines maps the path of each key, table and array element of a TOML file to its line, counted
+// from 1: "linears[2].unit" -> 17. An array of tables, and a table that dotted keys open, is where
+// it
+// is named first. What is checked once it is decoded needs it to point at the text.
+type TOMLLines map[string]int
 
-// line returns the line of path, or of the nearest enclosing element; 0 if there is none.
-func (ix lineIndex) line(path string) int {
+// Of returns the line of path, or of the nearest enclosing element; 0 if there is none.
+func (ix TOMLLines) Of(path string) int {
 	for path != "" {
 		if n, ok := ix[path]; ok {
 			return n
@@ -27,11 +29,11 @@ func (ix lineIndex) line(path string) int {
 	return 0
 }
 
-// indexLines indexes a file that a TOML parser has accepted; of anything else only what comes
+// LinesOfTOML indexes a file that a TOML parser has accepted; of anything else only what comes
 // before the first error. (github.com/BurntSushi/toml, which decodes files, has no positions of
 // keys.)
-func indexLines(src string) lineIndex {
-	x := lineIndexer{index: lineIndex{}, arrays: map[string]int{}}
+func LinesOfTOML(src string) TOMLLines {
+	x := lineIndexer{index: TOMLLines{}, arrays: map[string]int{}}
 	for i := range len(src) {
 		if src[i] == '\n' {
 			x.ends = append(x.ends, i)
@@ -53,7 +55,7 @@ func indexLines(src string) lineIndex {
 type lineIndexer struct {
 	parser unstable.Parser
 	ends   []int // offsets of line ends
-	index  lineIndex
+	index  TOMLLines
 	arrays map[string]int // elements so far of each [[array]]
 }
 
@@ -68,6 +70,7 @@ func (x *lineIndexer) header(e *unstable.Node) (path string) {
 	for keys := e.Key(); keys.Next(); {
 		key := keys.Node()
 		path, line = joinPath(path, string(key.Data)), x.lineOf(key)
+		x.first(path, line)
 		if keys.IsLast() && e.Kind == unstable.ArrayTable {
 			x.arrays[path]++
 		}
@@ -79,11 +82,19 @@ func (x *lineIndexer) header(e *unstable.Node) (path string) {
 	return path
 }
 
+// first indexes what has no line yet.
+func (x *lineIndexer) first(path string, line int) {
+	if _, ok := x.index[path]; !ok {
+		x.index[path] = line
+	}
+}
+
 // pair indexes key = value in a table.
 func (x *lineIndexer) pair(path string, e *unstable.Node) {
 	line := 0
 	for keys := e.Key(); keys.Next(); {
 		path, line = joinPath(path, string(keys.Node().Data)), x.lineOf(keys.Node())
+		x.first(path, line)
 	}
 	x.index[path] = line
 	x.value(path, e.Value())
@@ -105,11 +116,4 @@ func (x *lineIndexer) value(path string, v *unstable.Node) {
 			x.value(element, children.Node())
 		}
 	}
-}
-
-func joinPath(prefix, key string) string {
-	if prefix == "" {
-		return key
-	}
-	return prefix + "." + key
 }

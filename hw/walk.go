@@ -86,3 +86,10 @@ func (e *keyError) Unwrap() error { return e.err }
 func wrong(path, format string, values ...any) error {
 	return &keyError{path, fmt.Errorf(format, values...)}
 }
+
+func joinPath(prefix, key string) string {
+	if prefix == "" {
+		return key
+	}
+	return prefix + "." + key
+}

@@ -1,9 +1,10 @@
 package hw
 
 import (
-	"github.com/sparseserve/sparseserve/sim"
 	"math"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // How the kernel splits lists on an H200, 264 CTAs at once, by its own formula.

@@ -68,13 +68,13 @@ func checkAddressed(spec *Spec, rate float64, selects bool) error {
 	switch {
 	case selects && spec.GPULookup():
 		return errors.New("sim: what the model selects is looked up by the host, " +
-			"which must know it before the next layer; set system.lookup = \"host\"")
+			"which must know it before the next layer; set offload.lookup = \"host\"")
 	case rate < 1:
 		return errors.New("sim: every head must be simulated to run on a device that computes; " +
-			"set system.heads = \"full\"")
-	case spec.Sparse() && spec.WindowBlocks < 1:
+			"set simulation.heads = \"full\"")
+	case spec.Sparse() && spec.Selection.RecentBlocks < 1:
 		return errors.New("sim: the newest token must attend to itself on a device that computes; " +
-			"set system.window_blocks to 1 or more")
+			"set selection.recent_blocks to 1 or more")
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (p *addressed) choose(layer, i int) error {
 		unit := i*heads + h
 		clear(in)
 		for _, b := range l.Block[unit*l.Stride:][:l.Count[unit]] {
-			if c := int(b) - p.Spec.SinkBlocks; c >= 0 && c < n {
+			if c := int(b) - p.Spec.Selection.SinkBlocks; c >= 0 && c < n {
 				in[c/64] |= 1 << (c % 64)
 			}
 		}

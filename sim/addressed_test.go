@@ -24,10 +24,13 @@ func TestDetailNamesEveryBlock(t *testing.T) {
 func TestDetailWhenSavesLandWithinTheStep(t *testing.T) {
 	c := &scenario{model: tiny(3, 3), gpu: "a100-40gb", hbm: 38592, seed: 1}
 	c.spec = sim.Spec{
-		Attention: "full", Selection: "arkvale", BudgetTokens: 6, BlockTokens: 3, WindowBlocks: 1,
-		Offload: true, LoadEngine: "memcpy", SaveEngine: "memcpy", Eviction: "lru", Pool: "per-layer",
-		Utilisation: 0.9, DRAMGiB: 216 * 192. / (1 << 30), Base: "vllm", MaxRequests: 2, MaxTokens: 2,
-		Window: 1, Prefill: "layer", ChunkTokens: 1, OverLength: "truncate", SampleGroups: 1,
+		Selection:   sim.SelectionSpec{Policy: "arkvale", BudgetTokens: 6, RecentBlocks: 1},
+		BlockTokens: 3,
+		Offload: sim.OffloadSpec{On: true, Load: "memcpy", Save: "memcpy", Eviction: "lru",
+			Pool: "per-layer", WorkingSetSteps: 1}, Utilisation: 0.9, DRAMGiB: 216 * 192. / (1 << 30),
+		Scheduler: "vllm", MaxRequests: 2, MaxTokens: 2,
+		Prefill:    sim.PrefillSpec{Split: "layer", ChunkTokens: 1, OverLength: "truncate"},
+		Simulation: sim.SimulationSpec{Groups: 1},
 	}
 	for _, a := range [][2]int{{10, 25}, {13, 25}} {
 		c.arrivals = append(c.arrivals, sim.Arrival{Prompt: a[0], Output: a[1]})
@@ -37,8 +40,8 @@ func TestDetailWhenSavesLandWithinTheStep(t *testing.T) {
 
 // follow runs the scenario on a device that keeps track of every block.
 func (c *scenario) follow(t fatal) {
-	c.addressed, c.spec.Heads, c.spec.PrefixCache = true, "full", sim.PrefixOff
-	c.spec.PrefixAttention = sim.PrefixDense
+	c.addressed, c.spec.Simulation.Heads, c.spec.PrefixCache.Mode = true, "full", sim.PrefixOff
+	c.spec.PrefixCache.Attend = sim.PrefixDense
 	for i := range c.arrivals {
 		c.arrivals[i].Cached = 0 // a device has what it computed
 	}
@@ -73,11 +76,14 @@ func (c *scenario) follow(t fatal) {
 func TestDetailRefusesLayersThatDoNotFit(t *testing.T) {
 	c := &scenario{model: tiny(2, 2), gpu: "h200", hbm: 190 << 10, seed: 1}
 	c.spec = sim.Spec{
-		Attention: "sparse", Selection: "psa", PSAStop: sim.PSAStopHead, Epsilon: 0.99999, Microbatch: 2,
-		Pipelined: true, BudgetTokens: 8, BlockTokens: 2, WindowBlocks: 1, Offload: true,
-		LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified", Utilisation: 0.9,
-		DRAMGiB: 0.01, SaveBuffer: 1, Base: "vllm", MaxRequests: 8, MaxTokens: 64, Window: 4,
-		Prefill: "layer", ChunkTokens: 64, OverLength: "truncate", Heads: "full",
+		Selection: sim.SelectionSpec{On: true, Policy: "psa", Stop: sim.PSAStopHead, Epsilon: 0.99999,
+			Microbatch: 2, Pipelined: true, BudgetTokens: 8, RecentBlocks: 1}, BlockTokens: 2,
+		Offload: sim.OffloadSpec{On: true, Load: "flash", Save: "flash", Eviction: "lru",
+			Pool: "unified", SaveBufferMiB: 1, WorkingSetSteps: 4},
+		Utilisation: 0.9,
+		DRAMGiB:     0.01, Scheduler: "vllm", MaxRequests: 8, MaxTokens: 64,
+		Prefill:    sim.PrefillSpec{Split: "layer", ChunkTokens: 64, OverLength: "truncate"},
+		Simulation: sim.SimulationSpec{Heads: "full"},
 	}
 	for range 8 {
 		c.arrivals = append(c.arrivals, sim.Arrival{Prompt: 200, Output: 20})

@@ -25,28 +25,29 @@ import (
 
 // selectsPrefix says whether a prefill attends to a selection of the prefix that it begins with.
 func (s *Server) selectsPrefix(r *sched.Request) bool {
-	return r.Hit > 0 && s.cache != nil && s.Spec.PrefixAttention == PrefixSelected
+	return r.Hit > 0 && s.cache != nil && s.Spec.PrefixCache.Attend == PrefixSelected
 }
 
 // checkPrefixes refuses what selects no prefix, and what loads none whole.
 func (s *Server) checkPrefixes() error {
-	if s.Spec.LoadWeight > 0 && (!s.Spec.Offload || s.Spec.PrefixAttention == PrefixSelected) {
+	if s.Spec.PrefixCache.LoadWeight > 0 && (!s.Spec.Offload.On ||
+		s.Spec.PrefixCache.Attend == PrefixSelected) {
 		return errors.New("sim: only prefills with offloading that attend to all of a prefix load it " +
-			"in their steps; set system.load_weight = 0")
+			"in their steps; set prefix_cache.load_weight = 0")
 	}
-	if s.Spec.PrefixAttention != PrefixSelected {
+	if s.Spec.PrefixCache.Attend != PrefixSelected {
 		return nil
 	}
 	switch {
-	case !s.Spec.Offload || !s.Spec.Sparse():
+	case !s.Spec.Offload.On || !s.Spec.Sparse():
 		return errors.New("sim: only sparse attention with offloading selects blocks of a prefix; set " +
-			"system.prefix_attention = \"dense\"")
+			"prefix_cache.attend = \"dense\"")
 	case s.external() || s.Addressed || s.RecordTo != nil || s.Trace != nil:
 		return errors.New("sim: prefills select from a prefix where selections are drawn from the " +
-			"score process, neither recorded nor computed; set system.prefix_attention = \"dense\"")
+			"score process, neither recorded nor computed; set prefix_cache.attend = \"dense\"")
 	case s.Spec.SparsePrefill():
 		return errors.New("sim: a sparse prefill has a selection of its own; set " +
-			"system.prefix_attention = \"dense\"")
+			"prefix_cache.attend = \"dense\"")
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func (s *Server) keysOf(r *request, blocks int) []uint64 {
 // selectPrefix has the groups of a prefill select from its prefix, for the chunk of this step.
 func (s *Server) selectPrefix(r *request) error {
 	s.step.seqs = append(s.step.seqs, r.seq)
-	return s.decide(r, max(0, s.hitBlocks(r.Request)-s.Spec.SinkBlocks))
+	return s.decide(r, max(0, s.hitBlocks(r.Request)-s.Spec.Selection.SinkBlocks))
 }
 
 // prefixSelection returns what group g of the sample selects of a prefix, with all that follows it
@@ -124,7 +125,7 @@ func (s *Server) prefixSelection(r *request, g int, dense bool, sel *kv.Selectio
 		return
 	}
 	s.pick(r, g, sel)
-	sel.Sinks, sel.Tail = s.Spec.SinkBlocks, s.hitBlocks(r.Request)
+	sel.Sinks, sel.Tail = s.Spec.Selection.SinkBlocks, s.hitBlocks(r.Request)
 	sel.Next = sel.Next[:sel.Used]
 	sel.Follows, sel.Added, sel.Came, sel.Dropped, sel.History = false, nil, nil, nil, nil
 }
@@ -160,11 +161,11 @@ func (s *Server) attendedPrefix(r *request, layer int) int {
 		return r.Hit
 	}
 	if s.fixed {
-		return min(r.Hit, (s.Spec.SinkBlocks+Candidates(&s.Spec))*s.Geometry.BlockTokens)
+		return min(r.Hit, (s.Spec.Selection.SinkBlocks+Candidates(&s.Spec))*s.Geometry.BlockTokens)
 	}
 	heads, n := s.Geometry.KVHeads, 0
 	for h := range heads {
-		n += s.Spec.SinkBlocks + s.used(r, layer*heads+h)
+		n += s.Spec.Selection.SinkBlocks + s.used(r, layer*heads+h)
 	}
 	return min(r.Hit, n*s.Geometry.BlockTokens/heads)
 }
@@ -220,8 +221,8 @@ func (s *Server) prefixSet(r *sched.Request, all bool) int64 {
 		return 0
 	}
 	blocks := s.hitBlocks(r)
-	if s.Spec.DenseLayers == 0 {
-		kept := min(blocks, s.Spec.SinkBlocks)
+	if s.Spec.Selection.DenseLayers == 0 {
+		kept := min(blocks, s.Spec.Selection.SinkBlocks)
 		blocks = kept + s.policy.AtOnce(blocks-kept)
 	}
 	need := int64(math.Ceil(float64(blocks)*s.cache.AtOnce())) * s.Geometry.BlockBytes

@@ -13,7 +13,7 @@ import (
 // hitting is a prompt of 40 tokens of which 24, six blocks a head, are in DRAM.
 func hitting(prefill, attention string) *scenario {
 	c := offloaded(prefill)
-	c.arrivals[0].Cached, c.spec.PrefixAttention = 24, attention
+	c.arrivals[0].Cached, c.spec.PrefixCache.Attend = 24, attention
 	return c
 }
 
@@ -80,7 +80,7 @@ func TestPrefixesInDRAMByHand(t *testing.T) {
 	}
 	for _, prefill := range []string{"layer", "chunked"} {
 		c := hitting(prefill, sim.PrefixDense)
-		c.spec.Attention, c.engine.LoadsInTurn = "full", true // it has no digests
+		c.spec.Selection.On, c.engine.LoadsInTurn = false, true // it has no digests
 		_, moves, work := c.asks(t)
 		overlapped := map[string]int64{"layer": 6, "chunked": 0}[prefill] // chunks wait for their slots
 		expect(t, "prefix of full attention", moves[0].Prefix, overlapped)
@@ -94,7 +94,7 @@ func TestPrefixesInDRAMByHand(t *testing.T) {
 func TestShortRequestsLeaveTheirPrompts(t *testing.T) {
 	for _, prefill := range []string{"layer", "chunked"} {
 		c := offloaded(prefill)
-		c.spec.PrefixCache = sim.PrefixVLLM
+		c.spec.PrefixCache.Mode = sim.PrefixVLLM
 		c.arrivals[0].Output = 1
 		c.arrivals[0].Content = &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 40}}}
 		c.arrivals = append(c.arrivals, c.arrivals[0])
@@ -107,7 +107,7 @@ func TestShortRequestsLeaveTheirPrompts(t *testing.T) {
 // A layer's part of a prefix is loaded once, with its first chunk.
 func TestPrefixesOfLayersInChunks(t *testing.T) {
 	c := hitting("layer-chunked", sim.PrefixDense)
-	c.spec.MaxInject = 10
+	c.spec.Prefill.MaxInject = 10
 	_, moves, work := c.asks(t)
 	spans := []sim.Span{{Query: 10, Prefix: 24}, {Query: 6, Prefix: 34}}
 	for i, prefix := range []int64{6, 0, 6, 0} {
@@ -125,7 +125,7 @@ func TestPrefixesAreSharedInHBM(t *testing.T) {
 		loads  int64 // of the second prefill, over two layers
 	}{{[2]uint64{7, 7}, 40, 0}, {[2]uint64{7, 8}, 40, 12}, {[2]uint64{7, 7}, 60, 12}} {
 		c := sharing("chunked", tc.texts)
-		c.spec.Attention, c.spec.MaxPromptTokens, c.arrivals[1].Prompt = "full", 40, tc.prompt
+		c.spec.Selection.On, c.spec.Prefill.MaxPromptTokens, c.arrivals[1].Prompt = false, 40, tc.prompt
 		o, _, _ := c.asks(t)
 		for _, s := range o.steps[1:] {
 			if s.Prefills > 0 {
@@ -142,7 +142,7 @@ func TestMovesCountJoinedBlocks(t *testing.T) {
 	for _, heads := range []string{"full", "sampled"} {
 		for _, prefill := range []string{"layer", "chunked"} {
 			c := sharing(prefill, [2]uint64{7, 7})
-			c.spec.Heads, c.spec.SampleGroups = heads, 1
+			c.spec.Simulation.Heads, c.spec.Simulation.Groups = heads, 1
 			d := &joining{}
 			o := c.askedBy(t, d)
 			name := heads + ", " + prefill
@@ -266,7 +266,7 @@ func TestPrefixesLoadBesideTheLayerBefore(t *testing.T) {
 func TestPrefixesAreFoundInDRAM(t *testing.T) {
 	for _, prefill := range []string{"layer", "chunked"} {
 		c := offloaded(prefill)
-		c.spec.PrefixCache = sim.PrefixVLLM
+		c.spec.PrefixCache.Mode = sim.PrefixVLLM
 		c.arrivals = nil
 		for i, at := range []int64{0, 50, 2000, 3000} {
 			c.arrivals = append(c.arrivals, sim.Arrival{At: des.Time(at) * ms, Prompt: 40, Output: 2,

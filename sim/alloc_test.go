@@ -30,17 +30,19 @@ func decoding(t testing.TB, eviction string, change func(*sim.Spec)) *sim.Server
 		t.Fatal(err)
 	}
 	spec := sim.Spec{
-		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2,
-		WindowBlocks: 2, Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: eviction,
-		Pool: "unified", DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 256, MaxTokens: 2048,
-		Watermark: 0.01, BatchControl: true, Window: 12, Prefill: "layer", ChunkTokens: 2048,
-		Heads: "sampled", SampleGroups: 16,
+		Selection: sim.SelectionSpec{On: true, Policy: "arkvale", BudgetTokens: 2048, SinkBlocks: 2,
+			RecentBlocks: 2}, BlockTokens: 32,
+		Offload: sim.OffloadSpec{On: true, Load: "flash", Save: "flash", Eviction: eviction,
+			Pool: "unified", SaveBufferMiB: 256, BatchControl: true, WorkingSetSteps: 12}, DRAMGiB: 224,
+		Scheduler: "vllm", MaxRequests: 256, MaxTokens: 2048,
+		Watermark: 0.01, Prefill: sim.PrefillSpec{Split: "layer", ChunkTokens: 2048},
+		Simulation: sim.SimulationSpec{Heads: "sampled", Groups: 16},
 	}
 	if change != nil {
 		change(&spec)
 	}
 	options := hw.DeviceOptions{}
-	if spec.Offload {
+	if spec.Offload.On {
 		options = hw.DeviceOptions{LoadEngine: "flash", SaveEngine: "flash", Offload: true,
 			SaveBufferBytes: 256 << 20}
 	}
@@ -53,7 +55,7 @@ func decoding(t testing.TB, eviction string, change func(*sim.Spec)) *sim.Server
 		t.Fatal(err)
 	}
 	setting := dsa.Setting{Digest: named.Digest, Sinks: 2, Window: 2, Queries: 2,
-		Apart: spec.SelectPer == sim.PerQueryHead}
+		Apart: spec.Selection.Per == sim.PerQueryHead}
 	s, err := sim.NewServer(sim.Config{
 		Spec: spec,
 		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Queries: 2,
@@ -90,7 +92,7 @@ func TestStepAllocatesNothingInSteadyState(t *testing.T) {
 			if eviction == kv.ByScore && per == sim.PerQueryHead {
 				continue
 			}
-			s := decoding(t, eviction, func(s *sim.Spec) { s.SelectPer = per })
+			s := decoding(t, eviction, func(s *sim.Spec) { s.Selection.Per = per })
 			if n := testing.AllocsPerRun(300, func() {
 				if _, err := s.Advance(); err != nil {
 					t.Fatal(err)
@@ -110,9 +112,10 @@ func TestStepWithPrefixesAllocatesNothing(t *testing.T) {
 				continue
 			}
 			s := decoding(t, kv.LRU, func(s *sim.Spec) {
-				s.PrefixCache = kind
+				s.PrefixCache.Mode = kind
 				if !offload {
-					s.Offload, s.Attention, s.Prefill, s.BatchControl = false, "full", "chunked", false
+					s.Offload.On, s.Selection.On, s.Prefill.Split, s.Offload.BatchControl = false, false,
+						"chunked", false
 				}
 			})
 			if n := testing.AllocsPerRun(300, func() {

@@ -85,13 +85,13 @@ func (s *Server) arrival(t ticket) error {
 
 // cut returns the tokens that a request's prompt is served with, and the most that it may have.
 func (s *Server) cut(a *Arrival) (prompt, limit int) {
-	limit = s.Spec.MaxPromptTokens
+	limit = s.Spec.Prefill.MaxPromptTokens
 	if limit == 0 || limit > s.Model.MaxContext {
 		limit = s.Model.MaxContext
 	}
 	limit = min(limit, s.Model.MaxContext-a.Output)
 	prompt = a.Prompt
-	if prompt > limit && s.Spec.OverLength == "truncate" && limit > 0 {
+	if prompt > limit && s.Spec.Prefill.OverLength == "truncate" && limit > 0 {
 		prompt = limit
 	}
 	return prompt, limit
@@ -110,10 +110,10 @@ func (s *Server) reject(a *Arrival, prompt, limit int) string {
 	case prompt > limit:
 		return fmt.Sprintf("prompt of %d tokens exceeds the maximum of %d", prompt, limit)
 	}
-	tokens := prompt + output + s.Spec.SpeculateTokens
+	tokens := prompt + output + s.Spec.Speculation.Tokens
 	if !s.memory.Fits(tokens) {
 		where := "HBM"
-		if s.Spec.Offload {
+		if s.Spec.Offload.On {
 			where = "DRAM"
 		}
 		return fmt.Sprintf("KV of %d tokens exceeds %s, which holds %d tokens of which %.3g %% stay free",

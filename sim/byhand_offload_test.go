@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/hw"
@@ -11,8 +12,8 @@ import (
 // offloaded is 40 prompt tokens, ten full blocks a head, and two tokens more.
 func offloaded(prefill string) *scenario {
 	c := byHand(1000, sim.Arrival{Prompt: 40, Output: 3})
-	c.spec.Offload, c.spec.Attention = true, "sparse"
-	c.spec.Prefill, c.spec.MaxTokens, c.spec.ChunkTokens = prefill, 40, 40
+	c.spec.Offload.On, c.spec.Selection.On = true, true
+	c.spec.Prefill.Split, c.spec.MaxTokens, c.spec.Prefill.ChunkTokens = prefill, 40, 40
 	return c
 }
 
@@ -29,23 +30,23 @@ func TestFirstDecodeAfterLayerSegmentsLoadsItsSelection(t *testing.T) {
 		[]int64{0, 10, 10})
 
 	dense := offloaded("layer")
-	dense.spec.Attention = "full"
+	dense.spec.Selection.On = false
 	_, _, d = dense.lives(t, nil)
 	expect(t, "loads of full attention", d.loads, []int64{0, 20, 0})
 
 	mixed := offloaded("layer")
-	mixed.spec.DenseLayers = 1
+	mixed.spec.Selection.DenseLayers = 1
 	_, _, d = mixed.lives(t, nil)
 	expect(t, "first loads with one dense layer", d.loads[1], 10+4)
 }
 
 // Chunked prefill leaves its blocks in HBM: nothing is loaded while it is ample.
 func TestDecodeAfterChunkedPrefillLoadsNothing(t *testing.T) {
-	for _, attention := range []string{"sparse", "full"} {
+	for _, selects := range []bool{true, false} {
 		c := offloaded("chunked")
-		c.spec.Attention = attention
+		c.spec.Selection.On = selects
 		_, _, d := c.lives(t, nil)
-		expect(t, attention, d.loads, []int64{0, 0, 0})
+		expect(t, fmt.Sprint("selects: ", selects), d.loads, []int64{0, 0, 0})
 	}
 }
 
@@ -110,7 +111,7 @@ func (d *asked) Compute(layer int, w *sim.Work) error {
 // four tokens, a budget of five of them, the first of two layers dense.
 func TestWorkByHand(t *testing.T) {
 	c := offloaded("chunked")
-	c.arrivals[0].Prompt, c.spec.ChunkTokens, c.spec.DenseLayers = 46, 27, 1
+	c.arrivals[0].Prompt, c.spec.Prefill.ChunkTokens, c.spec.Selection.DenseLayers = 46, 27, 1
 	d := &asked{}
 	o := &outcome{spy: &spy{Device: d}}
 	o.server = c.server(t, o.spy)
@@ -141,7 +142,7 @@ func TestSampledLoadsAddUp(t *testing.T) {
 	c := offloaded("layer")
 	c.model = tiny(4, 4)
 	c.hbm *= 8
-	c.spec.Heads, c.spec.SampleGroups = "sampled", 3
+	c.spec.Simulation.Heads, c.spec.Simulation.Groups = "sampled", 3
 	d := &asked{}
 	o := &outcome{spy: &spy{Device: d}}
 	o.server = c.server(t, o.spy)
@@ -169,9 +170,9 @@ func TestLayersAreToldOfEvictions(t *testing.T) {
 		all := int64(0)
 		for hbm := int64(20); hbm < 200; hbm += 4 {
 			c := byHand(hbm, sim.Arrival{Prompt: 40, Output: 9}, sim.Arrival{Prompt: 30, Output: 12})
-			c.spec.Offload, c.spec.Attention, c.spec.Prefill = true, "sparse", "chunked"
-			c.spec.MaxTokens, c.spec.ChunkTokens = 40, 40
-			c.spec.Heads, c.spec.SampleGroups = heads, 2
+			c.spec.Offload.On, c.spec.Selection.On, c.spec.Prefill.Split = true, true, "chunked"
+			c.spec.MaxTokens, c.spec.Prefill.ChunkTokens = 40, 40
+			c.spec.Simulation.Heads, c.spec.Simulation.Groups = heads, 2
 			c.model = tiny(4, 2)
 			o := c.drive(t, nil)
 			for i, s := range o.spy.ended {

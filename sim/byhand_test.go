@@ -67,10 +67,13 @@ func (d *metronome) Drain() (des.Time, error) { return d.elapsed + 5*ms, nil }
 func byHand(blocks int64, arrivals ...sim.Arrival) *scenario {
 	c := &scenario{model: tiny(2, 1), gpu: "a100-40gb", seed: 1, arrivals: arrivals}
 	c.spec = sim.Spec{
-		Attention: "full", Selection: "arkvale", BudgetTokens: 20, BlockTokens: 4, SinkBlocks: 1,
-		WindowBlocks: 1, LoadEngine: "memcpy", SaveEngine: "memcpy", Eviction: "lru", Pool: "unified",
-		Utilisation: 0.9, DRAMGiB: 1, Base: "vllm", MaxRequests: 8, MaxTokens: 8, Window: 12,
-		Prefill: "chunked", ChunkTokens: 8, OverLength: "truncate", Heads: "full", SampleGroups: 1,
+		Selection: sim.SelectionSpec{Policy: "arkvale", BudgetTokens: 20, SinkBlocks: 1,
+			RecentBlocks: 1}, BlockTokens: 4,
+		Offload: sim.OffloadSpec{Load: "memcpy", Save: "memcpy", Eviction: "lru", Pool: "unified",
+			WorkingSetSteps: 12}, Utilisation: 0.9, DRAMGiB: 1, Scheduler: "vllm", MaxRequests: 8,
+		MaxTokens:  8,
+		Prefill:    sim.PrefillSpec{Split: "chunked", ChunkTokens: 8, OverLength: "truncate"},
+		Simulation: sim.SimulationSpec{Heads: "full", Groups: 1},
 	}
 	c.hbm = blocks * c.model.Geometry(4).BlockBytes * 2
 	return c
@@ -141,8 +144,9 @@ func TestPromptAllocationByHand(t *testing.T) {
 	}{{"vllm", false, false}, {"vllm-v1", false, true}, {"vllm-v1-whole", false, true},
 		{"vllm", true, true}} {
 		c := byHand(7, sim.Arrival{Prompt: 16, Output: 2}, sim.Arrival{Prompt: 16, Output: 2})
-		c.spec.Base, c.spec.Offload, c.spec.Attention, c.spec.MaxTokens = x.base, true, "sparse", 16
-		c.spec.BatchControl = x.control
+		c.spec.Scheduler, c.spec.Offload.On, c.spec.Selection.On, c.spec.MaxTokens = x.base, true, true,
+			16
+		c.spec.Offload.BatchControl = x.control
 		got, _, _ := c.lives(t, nil)
 		if at := got[2].Scheduled; (at == 0) != x.together {
 			t.Errorf("%+v: request 2 starts at %d ms", x, at)
@@ -172,7 +176,7 @@ func TestWhatAPreemptionCosts(t *testing.T) {
 	for _, w := range sum.Warnings {
 		warned = warned || strings.HasPrefix(w.Text, "preemptions: 1, 0.5 a request; 14 % of the steps' "+
 			"time computes lost KV again: KV of 1 of 2 requests fits; ") &&
-			strings.HasSuffix(w.Text, "or keep lost KV with system.prefix_cache = \"vllm\"")
+			strings.HasSuffix(w.Text, "or keep lost KV with prefix_cache.mode = \"vllm\"")
 	}
 	expect(t, "is warned of", warned, true)
 	roomy := byHand(4, c.arrivals...)
@@ -188,8 +192,9 @@ func TestWhatAPreemptionCosts(t *testing.T) {
 //	44  request 1 decodes; request 2, both layers of 4 tokens: 18 ms
 //	62  both decode and end at 72
 func TestLayerSegmentedPrefillByHand(t *testing.T) {
-	c := byHand(100, sim.Arrival{Prompt: 12, Output: 3}, sim.Arrival{At: 5 * ms, Prompt: 4, Output: 2})
-	c.spec.Prefill, c.spec.MaxInject = "layer", 12
+	c := byHand(100, sim.Arrival{Prompt: 12, Output: 3}, sim.Arrival{At: 5 * ms, Prompt: 4,
+		Output: 2})
+	c.spec.Prefill.Split, c.spec.Prefill.MaxInject = "layer", 12
 	got, o, _ := c.lives(t, nil)
 	expect(t, "lives", got, map[int]life{1: {0, 44, 72, 0}, 2: {44, 62, 72, 0}})
 	expect(t, "gaps", o.gaps, []des.Time{18 * ms, 10 * ms, 10 * ms})
@@ -202,7 +207,8 @@ func TestLateLoadsByHand(t *testing.T) {
 	for prefill, want := range map[string][]bool{"layer": {false, false, true, false},
 		"chunked": {false, false, false, false}} {
 		c := byHand(100, sim.Arrival{Prompt: 12, Output: 3})
-		c.spec.Prefill, c.spec.MaxInject, c.spec.Offload, c.spec.Attention = prefill, 12, true, "sparse"
+		c.spec.Prefill.Split, c.spec.Prefill.MaxInject, c.spec.Offload.On,
+			c.spec.Selection.On = prefill, 12, true, true
 		_, _, d := c.lives(t, nil)
 		expect(t, prefill, d.late, want)
 	}
@@ -217,7 +223,7 @@ func TestLateLoadsByHand(t *testing.T) {
 //	90  request 2 decodes twice and ends at 110
 func TestPreemptionByHand(t *testing.T) {
 	c := byHand(4, sim.Arrival{Prompt: 7, Output: 4}, sim.Arrival{At: 5 * ms, Prompt: 6, Output: 4})
-	c.spec.MaxTokens, c.spec.ChunkTokens = 100, 100
+	c.spec.MaxTokens, c.spec.Prefill.ChunkTokens = 100, 100
 	got, o, _ := c.lives(t, nil)
 	expect(t, "lives", got, map[int]life{1: {0, 24, 66, 0}, 2: {24, 46, 110, 1}})
 	expect(t, "gaps", o.gaps, []des.Time{22 * ms, 10 * ms, 10 * ms, 44 * ms, 10 * ms, 10 * ms})
@@ -239,28 +245,31 @@ func TestRejections(t *testing.T) {
 		want           string // of the reason; empty when served
 		served         int    // prompt tokens
 	}{
-		"fits":                {func(*scenario) {}, 40, 4, "", 40},
-		"truncated":           {func(*scenario) {}, 1000, 10, "", 390},
-		"truncated to a knob": {func(c *scenario) { c.spec.MaxPromptTokens = 30 }, 1000, 10, "", 30},
-		"a knob beyond":       {func(c *scenario) { c.spec.MaxPromptTokens = 5000 }, 1000, 10, "", 390},
-		"over length": {func(c *scenario) { c.spec.OverLength = "reject" }, 391, 10,
+		"fits":      {func(*scenario) {}, 40, 4, "", 40},
+		"truncated": {func(*scenario) {}, 1000, 10, "", 390},
+		"truncated to a knob": {func(c *scenario) { c.spec.Prefill.MaxPromptTokens = 30 }, 1000, 10, "",
+			30},
+		"a knob beyond": {func(c *scenario) { c.spec.Prefill.MaxPromptTokens = 5000 }, 1000, 10,
+			"", 390},
+		"over length": {func(c *scenario) { c.spec.Prefill.OverLength = "reject" }, 391, 10,
 			"prompt of 391 tokens exceeds the maximum of 390", 0},
-		"just not over length": {func(c *scenario) { c.spec.OverLength = "reject" }, 390, 10, "", 390},
-		"output alone":         {func(*scenario) {}, 1, 400, "output of 400 tokens", 0},
-		"no prompt":            {func(*scenario) {}, 0, 4, "at least 1", 0},
-		"no output":            {func(*scenario) {}, 4, 0, "at least 1", 0},
+		"just not over length": {func(c *scenario) { c.spec.Prefill.OverLength = "reject" }, 390, 10,
+			"", 390},
+		"output alone": {func(*scenario) {}, 1, 400, "output of 400 tokens", 0},
+		"no prompt":    {func(*scenario) {}, 0, 4, "at least 1", 0},
+		"no output":    {func(*scenario) {}, 4, 0, "at least 1", 0},
 		"HBM": {func(c *scenario) { c.hbm /= 10 }, 40, 1, "exceeds HBM, which holds " +
 			"40 tokens", 0},
 		"just HBM": {func(c *scenario) { c.hbm /= 10 }, 39, 1, "", 39},
 		"watermark": {func(c *scenario) { c.hbm, c.spec.Watermark = c.hbm/10, 0.1 }, 39, 1,
 			"of which 10 % stay free", 0},
 		"DRAM": {func(c *scenario) {
-			c.spec.Offload, c.spec.DRAMGiB = true, float64(c.hbm/10)/(1<<30)
+			c.spec.Offload.On, c.spec.DRAMGiB = true, float64(c.hbm/10)/(1<<30)
 		}, 40, 1, "exceeds DRAM, which holds 40 tokens", 0},
 		"truncated and too large": {func(c *scenario) {
-			c.hbm, c.spec.MaxPromptTokens = c.hbm/10, 60
+			c.hbm, c.spec.Prefill.MaxPromptTokens = c.hbm/10, 60
 		}, 1000, 1, "KV of 61 tokens exceeds HBM", 60},
-		"alone": {func(c *scenario) { c.spec.Offload, c.hbm = true, c.hbm/10 }, 40, 1,
+		"alone": {func(c *scenario) { c.spec.Offload.On, c.hbm = true, c.hbm/10 }, 40, 1,
 			"alone it needs", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

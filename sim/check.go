@@ -118,7 +118,7 @@ func (s *Server) checkSaves() error {
 // together with what cannot be evicted, or the batch is a single request.
 func (s *Server) checkBatch() error {
 	n := len(s.batch.Decodes) + len(s.batch.Prefills)
-	if s.cache == nil || !s.Spec.BatchControl || n < 2 {
+	if s.cache == nil || !s.Spec.Offload.BatchControl || n < 2 {
 		return nil
 	}
 	total, need := s.cache.Bytes() // reserved: metadata and buffers
@@ -147,7 +147,7 @@ func (s *Server) selectedBytes(context int) int64 {
 	if !s.Spec.Sparse() {
 		return int64(blocks*s.Model.Layers) * s.layerOfBlocks()
 	}
-	dense := min(s.Spec.DenseLayers, s.Model.Layers)
+	dense := min(s.Spec.Selection.DenseLayers, s.Model.Layers)
 	sparse := s.Model.Layers - dense
 	return int64(blocks*dense+min(blocks, s.budget)*sparse) * s.layerOfBlocks()
 }

@@ -22,7 +22,8 @@ func index(m *hw.Model) {
 // does not go with it.
 func window(c *scenario, tokens int) {
 	c.model.Window = hw.Window{WindowTokens: tokens, WindowPattern: "wf"[:min(2, c.model.Layers)]}
-	c.spec.PrefixCache, c.spec.PrefixDRAM, c.spec.PrefixSSD = sim.PrefixOff, 0, 0
+	c.spec.PrefixCache.Mode, c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.SSDGiB = sim.PrefixOff, 0,
+		0
 	for i := range c.arrivals {
 		c.arrivals[i].Content = nil
 	}

@@ -77,19 +77,19 @@ type Config struct {
 
 // SelectedBlocks returns how many blocks a group attends to, the open block, sinks and window
 // included.
-func SelectedBlocks(spec *Spec) int { return max(1, spec.BudgetTokens/spec.BlockTokens) }
+func SelectedBlocks(spec *Spec) int { return max(1, spec.Selection.BudgetTokens/spec.BlockTokens) }
 
 // microbatch is the blocks of one iteration, 0 where attention is not progressive.
 func (s *Server) microbatch() int {
 	if !s.Spec.Progressive() {
 		return 0
 	}
-	return s.Spec.Microbatch
+	return s.Spec.Selection.Microbatch
 }
 
 // Candidates returns how many blocks a group's policy picks in addition to the sinks and the
 // window,
 // which are charged to the budget.
 func Candidates(spec *Spec) int {
-	return max(1, SelectedBlocks(spec)-spec.SinkBlocks-spec.WindowBlocks)
+	return max(1, SelectedBlocks(spec)-spec.Selection.SinkBlocks-spec.Selection.RecentBlocks)
 }

@@ -179,7 +179,7 @@ func TestLaw2Law6UseIsThere(t *testing.T) {
 			if most := c.hbm + o.server.Rounding(); s.HBMBytes < 0 || s.HBMBytes > most {
 				t.Fatalf("law 2: step %d holds %d bytes in HBM of %d\n%v", s.Index, s.HBMBytes, most, c)
 			}
-			if most := int64(c.spec.DRAMGiB * (1 << 30)); c.spec.Offload && s.DRAMBytes > most {
+			if most := int64(c.spec.DRAMGiB * (1 << 30)); c.spec.Offload.On && s.DRAMBytes > most {
 				t.Fatalf("law 2: step %d holds %d bytes in DRAM of %d\n%v", s.Index, s.DRAMBytes, most, c)
 			}
 			busy := &s.Timing.Busy
@@ -187,13 +187,13 @@ func TestLaw2Law6UseIsThere(t *testing.T) {
 				busy.D2H < 0 || busy.D2H > end-before {
 				t.Fatalf("step %d of %v, %v after the one before: %+v\n%v", s.Index, e, end-before, busy, c)
 			}
-			if c.spec.Heads != "sampled" { // whose loads are rounded layer by layer
+			if c.spec.Simulation.Heads != "sampled" { // whose loads are rounded layer by layer
 				if most := link.H2D.SI()*busy.H2D.Seconds()*(1+1e-9) + 1; float64(s.H2DBytes) > most {
 					t.Fatalf("law 6: step %d loads %d bytes in %v\n%v", s.Index, s.H2DBytes, busy.H2D, c)
 				}
 			}
 			before, saving, saved = end, saving+busy.D2H, saved+float64(s.D2HBytes)
-			if most := link.D2H.SI()*saving.Seconds() + c.spec.SaveBuffer*(1<<20) +
+			if most := link.D2H.SI()*saving.Seconds() + c.spec.Offload.SaveBufferMiB*(1<<20) +
 				1; saved > most*(1+1e-9) {
 				t.Fatalf("law 6: by step %d %g bytes are saved in %v\n%v", s.Index, saved, saving, c)
 			}

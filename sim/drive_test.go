@@ -17,14 +17,14 @@ func (c *scenario) modelled(t fatal, gpu *hw.Profile) *hw.Device {
 	if opts.Prefix.Drive, err = hw.LoadDrive("pm9a3"); err != nil {
 		t.Fatal(err)
 	}
-	if c.spec.Offload {
+	if c.spec.Offload.On {
 		opts = hw.DeviceOptions{
-			LoadEngine: c.spec.LoadEngine, SaveEngine: c.spec.SaveEngine, Offload: true,
-			SaveBufferBytes: int64(c.spec.SaveBuffer * (1 << 20)),
+			LoadEngine: c.spec.Offload.Load, SaveEngine: c.spec.Offload.Save, Offload: true,
+			SaveBufferBytes: int64(c.spec.Offload.SaveBufferMiB * (1 << 20)),
 		}
 	}
 	if c.spec.Progressive() {
-		opts.Microbatch, opts.Pipelined = c.spec.Microbatch, c.spec.Pipelined
+		opts.Microbatch, opts.Pipelined = c.spec.Selection.Microbatch, c.spec.Selection.Pipelined
 	}
 	d, err := hw.NewDevice(gpu, &c.model, opts)
 	if err != nil {
@@ -52,19 +52,20 @@ func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
 
 func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 	if c.spec.PrefixTiers() && c.spec.NoPrefixTiers() != "" {
-		c.spec.PrefixDRAM, c.spec.PrefixSSD = 0, 0
+		c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.SSDGiB = 0, 0
 	}
-	if !c.spec.Offload || !c.spec.Sparse() {
-		c.spec.PrefixAttention = sim.PrefixDense
+	if !c.spec.Offload.On || !c.spec.Sparse() {
+		c.spec.PrefixCache.Attend = sim.PrefixDense
 	}
-	if c.addressed || c.spec.Hot() || c.spec.Eviction == kv.ByScore { // one selection a KV head
-		c.spec.SelectPer = sim.PerKVHead
+	if c.addressed || c.spec.Hot() ||
+		c.spec.Offload.Eviction == kv.ByScore { // one selection a KV head
+		c.spec.Selection.Per = sim.PerKVHead
 	}
 	if c.spec.NoPrefixCache() != "" { // a test has changed what was drawn
-		c.spec.PrefixCache = sim.PrefixOff
+		c.spec.PrefixCache.Mode = sim.PrefixOff
 	}
-	if !c.spec.Offload || c.spec.PrefixAttention == sim.PrefixSelected {
-		c.spec.LoadWeight = 0
+	if !c.spec.Offload.On || c.spec.PrefixCache.Attend == sim.PrefixSelected {
+		c.spec.PrefixCache.LoadWeight = 0
 	}
 	cfg := sim.Config{
 		Spec: c.spec,
@@ -79,7 +80,7 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 		cfg.Do = parallel.Do
 	}
 	cfg.PrefixWorth = func(from, to, ssd int) bool { return (from+to+ssd)%2 == 0 }
-	if c.spec.PrefixEviction == prefix.Belady {
+	if c.spec.PrefixCache.Eviction == prefix.Belady {
 		cfg.Future = func(yield func(sim.Arrival, error) bool) {
 			for _, a := range c.arrivals {
 				if !yield(a, nil) {

@@ -36,8 +36,10 @@ func (printed) Request(r *sim.RequestRecord) error {
 func ExampleServer_Run() {
 	server, err := sim.NewServer(sim.Config{
 		Spec: sim.Spec{
-			Attention: "full", BlockTokens: 16, Base: "vllm", MaxRequests: 8, MaxTokens: 100,
-			Prefill: "chunked", ChunkTokens: 100, OverLength: "truncate", Heads: "full",
+			Selection: sim.SelectionSpec{}, BlockTokens: 16, Scheduler: "vllm", MaxRequests: 8,
+			MaxTokens:  100,
+			Prefill:    sim.PrefillSpec{Split: "chunked", ChunkTokens: 100, OverLength: "truncate"},
+			Simulation: sim.SimulationSpec{Heads: "full"},
 		},
 		Model:    sim.Model{Layers: 2, KVHeads: 2, TokenValues: 128, MaxContext: 1000},
 		Geometry: kv.Geometry{Layers: 2, KVHeads: 2, BlockTokens: 16, BlockBytes: 1 << 12},

@@ -97,12 +97,13 @@ func (s *Server) SelectedNow() int64 {
 		for layer := seg.LayerFrom; layer < seg.LayerTo; layer++ {
 			for h := range s.Geometry.KVHeads {
 				selected := blocks
-				if layer >= s.Spec.DenseLayers && hit > s.Spec.SinkBlocks+s.policy.Limit() {
+				if layer >= s.Spec.Selection.DenseLayers &&
+					hit > s.Spec.Selection.SinkBlocks+s.policy.Limit() {
 					used := Candidates(&s.Spec)
 					if !s.fixed {
 						used = s.used(r, layer*s.Geometry.KVHeads+h)
 					}
-					selected = s.Spec.SinkBlocks + used + blocks - hit
+					selected = s.Spec.Selection.SinkBlocks + used + blocks - hit
 				}
 				n += int64(selected)
 			}
@@ -134,7 +135,7 @@ func (s *Server) CheckScores() (selections int, err error) {
 			continue
 		}
 		for g, group := range s.groups {
-			if int(group)/s.Geometry.KVHeads < s.Spec.DenseLayers {
+			if int(group)/s.Geometry.KVHeads < s.Spec.Selection.DenseLayers {
 				continue
 			}
 			var sel kv.Selection
@@ -161,10 +162,10 @@ func (s *Server) selectedByLibrary() (n int64) {
 	for _, sr := range s.batch.Decodes {
 		r := s.requests[sr]
 		blocks := s.Geometry.Blocks(r.Context())
-		kept := s.Spec.SinkBlocks + s.Spec.WindowBlocks
+		kept := s.Spec.Selection.SinkBlocks + s.Spec.Selection.RecentBlocks
 		for g := range s.Geometry.Groups() {
 			grid := s.Library.Grid(blocks - kept)
-			if g/s.Geometry.KVHeads < s.Spec.DenseLayers || grid < 0 {
+			if g/s.Geometry.KVHeads < s.Spec.Selection.DenseLayers || grid < 0 {
 				n += int64(blocks)
 				continue
 			}

@@ -19,42 +19,45 @@ func (s *Server) checkSelections(rate float64) error {
 			"recording of selections")
 	}
 	if s.RecordTo != nil && rate < 1 {
-		return errors.New("sim: every head must be simulated to record selections; set system.heads = " +
+		return errors.New("sim: every head must be simulated to record selections; set " +
+			"simulation.heads = " +
 			"\"full\"")
 	}
-	if spec.Offload && spec.Eviction == kv.ByScore && (s.external() || !spec.Sparse()) {
+	if spec.Offload.On && spec.Offload.Eviction == kv.ByScore && (s.external() || !spec.Sparse()) {
 		return errors.New("sim: nothing scores the blocks where attention is full, and a recording or " +
-			"a device that selects has no scores; use another system.eviction than \"score\"")
+			"a device that selects has no scores; use another offload.eviction than \"score\"")
 	}
 	if !spec.Sparse() {
 		if s.external() || s.RecordTo != nil {
-			return errors.New("sim: only sparse attention selects; set system.attention = \"sparse\"")
+			return errors.New("sim: only sparse attention selects; set selection.on = true")
 		}
 		return nil
 	}
-	byKVHead := s.Addressed || s.external() || s.RecordTo != nil || spec.Eviction == kv.ByScore
+	byKVHead := s.Addressed || s.external() || s.RecordTo != nil ||
+		spec.Offload.Eviction == kv.ByScore
 	if s.apart && byKVHead {
-		return errors.New("sim: a device that computes, a recording and system.eviction = \"score\" " +
-			"have one selection a KV head; set system.select_per = \"kv_head\"")
+		return errors.New("sim: a device that computes, a recording and offload.eviction = \"score\" " +
+			"have one selection a KV head; set selection.per = \"kv_head\"")
 	}
 	if s.DeviceSelects && !s.fixed {
 		return fmt.Errorf("sim: a device selects a fixed number of blocks, %s does not; use one of the "+
-			"top-k algorithms as system.selection", spec.Selection)
+			"top-k algorithms as selection.policy", spec.Selection.Policy)
 	}
-	if s.external() && spec.BudgetTokens/spec.BlockTokens <= spec.SinkBlocks+spec.WindowBlocks {
+	fixed := spec.Selection.SinkBlocks + spec.Selection.RecentBlocks
+	if s.external() && spec.Selection.BudgetTokens/spec.BlockTokens <= fixed {
 		return errors.New("sim: the budget has no blocks to choose after sinks and window; raise " +
-			"system.budget_tokens")
+			"selection.budget_tokens")
 	}
 	if s.Recording == nil {
 		return nil
 	}
 	was, is := s.Recording.Shape, s.SelectionShape()
 	if was.Selection != is.Selection {
-		return fmt.Errorf("system.selections: selected by %s when recorded, system.selection is %s now",
+		return fmt.Errorf("selection.recording: selected by %s when recorded, selection.policy is %s now",
 			was.Selection, is.Selection)
 	}
 	if was.Epsilon != is.Epsilon || was.Pipelined != is.Pipelined || was.HeadStops != is.HeadStops {
-		return fmt.Errorf("system.selections: recorded with %s, now with %s", threshold(&was),
+		return fmt.Errorf("selection.recording: recorded with %s, now with %s", threshold(&was),
 			threshold(&is))
 	}
 	for _, c := range []struct {
@@ -62,20 +65,20 @@ func (s *Server) checkSelections(rate float64) error {
 		was, is int
 	}{
 		{"layers", was.Layers, is.Layers}, {"KV heads", was.KVHeads, is.KVHeads},
-		{"system.dense_layers", was.DenseLayers, is.DenseLayers},
+		{"selection.dense_layers", was.DenseLayers, is.DenseLayers},
 		{"system.block_tokens", was.BlockTokens, is.BlockTokens},
-		{"system.sink_blocks", was.SinkBlocks, is.SinkBlocks},
-		{"system.window_blocks", was.WindowBlocks, is.WindowBlocks},
-		{"system.microbatch", was.Microbatch, is.Microbatch},
-		{"blocks of system.budget_tokens to choose", was.Candidates, is.Candidates},
+		{"selection.sink_blocks", was.SinkBlocks, is.SinkBlocks},
+		{"selection.recent_blocks", was.WindowBlocks, is.WindowBlocks},
+		{"selection.microbatch", was.Microbatch, is.Microbatch},
+		{"blocks of selection.budget_tokens to choose", was.Candidates, is.Candidates},
 	} {
 		if c.was != c.is {
-			return fmt.Errorf("system.selections: %s: %d when selections were recorded, %d now", c.what,
+			return fmt.Errorf("selection.recording: %s: %d when selections were recorded, %d now", c.what,
 				c.was, c.is)
 		}
 	}
 	if was.Seed != is.Seed {
-		return fmt.Errorf("system.selections: recorded with seed %d, the seed is %d now",
+		return fmt.Errorf("selection.recording: recorded with seed %d, the seed is %d now",
 			was.Seed, is.Seed)
 	}
 	return nil
@@ -84,15 +87,17 @@ func (s *Server) checkSelections(rate float64) error {
 // SelectionShape is the shape of the recordings that a server makes and takes.
 func (c *Config) SelectionShape() dsa.Shape {
 	shape := dsa.Shape{
-		Layers: c.Model.Layers, KVHeads: c.Model.KVHeads, DenseLayers: c.Spec.DenseLayers,
-		BlockTokens: c.Spec.BlockTokens, SinkBlocks: c.Spec.SinkBlocks, WindowBlocks: c.Spec.WindowBlocks,
-		Candidates: Candidates(&c.Spec), Seed: c.Seed,
-		Selection: c.Spec.Selection,
+		Layers: c.Model.Layers, KVHeads: c.Model.KVHeads, DenseLayers: c.Spec.Selection.DenseLayers,
+		BlockTokens: c.Spec.BlockTokens, SinkBlocks: c.Spec.Selection.SinkBlocks,
+		WindowBlocks: c.Spec.Selection.RecentBlocks,
+		Candidates:   Candidates(&c.Spec), Seed: c.Seed,
+		Selection: c.Spec.Selection.Policy,
 	}
 	if c.Spec.Progressive() {
-		shape.Candidates, shape.Epsilon, shape.Microbatch, shape.Pipelined = c.Spec.Microbatch,
-			c.Spec.Epsilon, c.Spec.Microbatch, c.Spec.Pipelined
-		shape.HeadStops = c.Spec.PSAStop == PSAStopHead
+		shape.Candidates, shape.Epsilon, shape.Microbatch,
+			shape.Pipelined = c.Spec.Selection.Microbatch,
+			c.Spec.Selection.Epsilon, c.Spec.Selection.Microbatch, c.Spec.Selection.Pipelined
+		shape.HeadStops = c.Spec.Selection.Stop == PSAStopHead
 	}
 	return shape
 }
@@ -103,7 +108,8 @@ func threshold(s *dsa.Shape) string {
 	if s.HeadStops {
 		stop = PSAStopHead
 	}
-	return fmt.Sprintf("system.epsilon = %g, system.pipelined = %v, system.psa_stop = %q", s.Epsilon,
+	return fmt.Sprintf("selection.epsilon = %g, selection.pipelined = %v, selection.stop = %q",
+		s.Epsilon,
 		s.Pipelined, stop)
 }
 
@@ -122,12 +128,12 @@ func (s *Server) prepareChoice(r *request, candidates int) (err error) {
 	}
 	if r.replay == nil {
 		if r.replay, err = s.Recording.Replay(r.ID, r.prompt, r.Output, s.counted); err != nil {
-			return fmt.Errorf("system.selections: %w", err)
+			return fmt.Errorf("selection.recording: %w", err)
 		}
 		r.latest = r.replay.Latest
 	}
 	if err = r.replay.Step(r.Generated, candidates); err != nil {
-		return fmt.Errorf("system.selections: %w", err)
+		return fmt.Errorf("selection.recording: %w", err)
 	}
 	return nil
 }
@@ -139,7 +145,7 @@ func (s *Server) record(layer int) {
 		if r.grid < 0 {
 			continue
 		}
-		if layer == s.Spec.DenseLayers {
+		if layer == s.Spec.Selection.DenseLayers {
 			s.RecordTo.Step(r.ID, r.Generated)
 		}
 		for h := range heads {

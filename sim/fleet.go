@@ -57,8 +57,9 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 			"not of a fleet")
 	}
 	if cfg.Future != nil {
-		return nil, errors.New("sim: prefix_eviction = \"belady\" is of one server, not of a fleet: " +
-			"which replica gets a request is not known")
+		return nil,
+			errors.New("sim: prefix_cache.eviction = \"belady\" is of one server, not of a fleet: " +
+				"which replica gets a request is not known")
 	}
 	for _, o := range cfg.Outages {
 		if o.Replica < 0 || o.Replica >= cfg.Replicas || o.At < 0 || o.For <= 0 {

@@ -19,8 +19,8 @@ import (
 // fleet returns a fleet of the scenario's servers.
 func (c *scenario) fleet(t fatal, replicas int, router string) sim.FleetConfig {
 	gpu := profile(t, c.gpu)
-	if c.spec.PrefixEviction == prefix.Belady {
-		c.spec.PrefixEviction = prefix.LRU
+	if c.spec.PrefixCache.Eviction == prefix.Belady {
+		c.spec.PrefixCache.Eviction = prefix.LRU
 	}
 	return sim.FleetConfig{
 		Config: c.config(t, nil), Replicas: replicas, Router: router,

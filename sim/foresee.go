@@ -12,7 +12,8 @@ func (s *Server) foresee() error {
 		return nil
 	}
 	if s.Future == nil {
-		return errors.New("sim: prefix_eviction = \"belady\" needs the requests to come: Config.Future")
+		return errors.New("sim: prefix_cache.eviction = \"belady\" needs the requests to come: " +
+			"Config.Future")
 	}
 	for a, err := range s.Future {
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 // second ends at 49 tokens, with 13 blocks.
 func TestStepsSayWhatIsGivenBack(t *testing.T) {
 	c := byHand(200, sim.Arrival{Prompt: 40, Output: 12}, sim.Arrival{Prompt: 42, Output: 8})
-	c.spec.Offload, c.spec.Attention = true, "sparse"
+	c.spec.Offload.On, c.spec.Selection.On = true, true
 	freed := int64(0)
 	_, o, _ := c.lives(t, nil)
 	for i, s := range o.spy.ended {
@@ -25,7 +25,7 @@ func TestStepsSayWhatIsGivenBack(t *testing.T) {
 	}
 
 	c = byHand(200, sim.Arrival{Prompt: 40, Output: 12}, sim.Arrival{Prompt: 40, Output: 8})
-	c.spec.Attention = "sparse"
+	c.spec.Selection.On = true
 	_, o, _ = c.lives(t, nil)
 	for i, s := range o.spy.ended {
 		if s.FreedBlocks != 0 {

@@ -66,10 +66,13 @@ func BenchmarkBookkeeping(b *testing.B) {
 		b.Fatal(err)
 	}
 	spec := sim.Spec{
-		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2,
-		WindowBlocks: 2, Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru",
-		Pool: "unified", DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 16, MaxTokens: 2048,
-		Watermark: 0.01, Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "full",
+		Selection: sim.SelectionSpec{On: true, Policy: "arkvale", BudgetTokens: 2048, SinkBlocks: 2,
+			RecentBlocks: 2}, BlockTokens: 32,
+		Offload: sim.OffloadSpec{On: true, Load: "flash", Save: "flash", Eviction: "lru",
+			Pool: "unified", SaveBufferMiB: 256, WorkingSetSteps: 12}, DRAMGiB: 224, Scheduler: "vllm",
+		MaxRequests: 16, MaxTokens: 2048,
+		Watermark: 0.01, Prefill: sim.PrefillSpec{Split: "layer", ChunkTokens: 2048},
+		Simulation: sim.SimulationSpec{Heads: "full"},
 	}
 	geo := model.Geometry(32)
 	device := &stopwatch{}

@@ -18,30 +18,31 @@ const (
 func HotReleases() []string { return []string{ReleasePrefilled, ReleaseShort} }
 
 // Hot says whether requests have hot buffers (HiSparse) instead of one cache for all.
-func (s *Spec) Hot() bool { return s.HotBuffer > 0 }
+func (s *Spec) Hot() bool { return s.Offload.HotBuffer > 0 }
 
 // HotBlocks is the blocks of a hot buffer.
-func (s *Spec) HotBlocks() int { return s.HotBuffer / s.BlockTokens }
+func (s *Spec) HotBlocks() int { return s.Offload.HotBuffer / s.BlockTokens }
 
 // NoHot says why a system cannot have hot buffers, or nothing.
 func (s *Spec) NoHot() string {
 	switch {
-	case !s.Offload || !s.Sparse():
-		return "needs offload = true and attention = \"sparse\": what a buffer lacks is in DRAM"
-	case s.SelectPer == PerQueryHead || s.Selections != "" || s.Progressive() ||
-		s.Selection == "infinigen" || s.Selection == "streaming":
+	case !s.Offload.On || !s.Sparse():
+		return "needs offload.on = true and selection.on = true: what a buffer lacks is in DRAM"
+	case s.Selection.Per == PerQueryHead || s.Selection.Recording != "" || s.Progressive() ||
+		s.Selection.Policy == "infinigen" || s.Selection.Policy == "streaming":
 		return "is simulated with selections of a fixed size: a top-k algorithm, nothing recorded"
-	case s.DenseLayers > 0:
-		return fmt.Sprintf("holds no layer whole: dense_layers = %d", s.DenseLayers)
+	case s.Selection.DenseLayers > 0:
+		return fmt.Sprintf("holds no layer whole: selection.dense_layers = %d", s.Selection.DenseLayers)
 	case s.HotBlocks() < SelectedBlocks(s):
-		return fmt.Sprintf("must hold what a step selects, budget_tokens = %d, in blocks of %d",
-			s.BudgetTokens, s.BlockTokens)
-	case s.Prefill != "plain" && s.Prefill != "chunked":
-		return fmt.Sprintf("has prompts in HBM until they are prefilled: prefill = %q", s.Prefill)
-	case s.CachesPrefixes() || s.PrefixAttention == PrefixSelected:
+		return fmt.Sprintf("must hold what a step selects, selection.budget_tokens = %d, in blocks of %d",
+			s.Selection.BudgetTokens, s.BlockTokens)
+	case s.Prefill.Split != "plain" && s.Prefill.Split != "chunked":
+		return fmt.Sprintf("has prompts in HBM until they are prefilled: prefill.split = %q",
+			s.Prefill.Split)
+	case s.CachesPrefixes() || s.PrefixCache.Attend == PrefixSelected:
 		return "is simulated without a prefix cache"
-	case s.BatchControl:
-		return "limits HBM by itself: batch_control = true"
+	case s.Offload.BatchControl:
+		return "limits HBM by itself: offload.batch_control = true"
 	}
 	return ""
 }
@@ -69,15 +70,15 @@ func (s *Server) newHot() (*hotBuffers, error) {
 			"swaps by itself, no recording, no accuracy proxy")
 	}
 	dram := spec.DRAMGiB * (1 << 30)
-	if spec.HostPoolRatio > 0 {
-		dram = min(dram, spec.HostPoolRatio*float64(s.HBMBytes))
+	if spec.Offload.HostPoolRatio > 0 {
+		dram = min(dram, spec.Offload.HostPoolRatio*float64(s.HBMBytes))
 	}
 	groups := int64(geo.Groups())
-	h := &hotBuffers{kept: spec.SinkBlocks + spec.WindowBlocks}
+	h := &hotBuffers{kept: spec.Selection.SinkBlocks + spec.Selection.RecentBlocks}
 	h.slots = spec.HotBlocks() - h.kept
 	h.memory = kv.NewHot(kv.HotConfig{DRAM: int64(dram), HBM: s.HBMBytes,
 		BlockTokens: geo.BlockTokens, Block: geo.BlockBytes * groups, Meta: geo.MetaBytes * groups,
-		Slots: int64(spec.HotBlocks()), Keep: spec.HotRelease == ReleaseShort,
+		Slots: int64(spec.HotBlocks()), Keep: spec.Offload.HotRelease == ReleaseShort,
 		Watermark: spec.Watermark})
 	return h, nil
 }

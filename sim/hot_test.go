@@ -16,14 +16,16 @@ func drawHot(t *rapid.T) *scenario {
 	c := drawScenario(t)
 	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 	s := &c.spec
-	s.Attention, s.Selection, s.Offload, s.DenseLayers = "sparse", "indexer", true, 0
-	s.PrefixCache, s.PrefixAttention, s.BatchControl = sim.PrefixOff, sim.PrefixDense, false
-	s.Prefill = rapid.SampledFrom([]string{"plain", "chunked"}).Draw(t, "hot prefill")
-	s.LoadEngine, s.SinkBlocks, s.WindowBlocks = hw.LoadSwap, 0, 1
-	s.BudgetTokens = s.BlockTokens * rapid.SampledFrom([]int{2, 3, 7}).Draw(t, "hot budget")
-	s.HotBuffer = (s.BudgetTokens/s.BlockTokens + n("buffer", 0, 8)) * s.BlockTokens
-	s.HotRelease = rapid.SampledFrom(sim.HotReleases()).Draw(t, "release")
-	s.HostPoolRatio = pick2(t, "ratio", 0, 0.5, 4)
+	s.Selection.On, s.Selection.Policy, s.Offload.On, s.Selection.DenseLayers = true, "indexer", true,
+		0
+	s.PrefixCache.Mode, s.PrefixCache.Attend, s.Offload.BatchControl = sim.PrefixOff, sim.PrefixDense,
+		false
+	s.Prefill.Split = rapid.SampledFrom([]string{"plain", "chunked"}).Draw(t, "hot prefill")
+	s.Offload.Load, s.Selection.SinkBlocks, s.Selection.RecentBlocks = hw.LoadSwap, 0, 1
+	s.Selection.BudgetTokens = s.BlockTokens * rapid.SampledFrom([]int{2, 3, 7}).Draw(t, "hot budget")
+	s.Offload.HotBuffer = (s.Selection.BudgetTokens/s.BlockTokens + n("buffer", 0, 8)) * s.BlockTokens
+	s.Offload.HotRelease = rapid.SampledFrom(sim.HotReleases()).Draw(t, "release")
+	s.Offload.HostPoolRatio = pick2(t, "ratio", 0, 0.5, 4)
 	for i := range c.arrivals {
 		c.arrivals[i].Content = nil
 	}
@@ -32,16 +34,16 @@ func drawHot(t *rapid.T) *scenario {
 
 // ample gives a run memory for all its requests at once.
 func (c *scenario) ample() {
-	c.hbm, c.spec.DRAMGiB, c.spec.HostPoolRatio = 1<<40, 1<<10, 0
-	c.spec.MaxRequests, c.spec.MaxTokens, c.spec.ChunkTokens = 64, 4096, 4096
+	c.hbm, c.spec.DRAMGiB, c.spec.Offload.HostPoolRatio = 1<<40, 1<<10, 0
+	c.spec.MaxRequests, c.spec.MaxTokens, c.spec.Prefill.ChunkTokens = 64, 4096, 4096
 }
 
 // hotDevice is a modelled device with hot buffers.
 func (c *scenario) hotDevice(t fatal) *spy {
 	d, err := hw.NewDevice(profile(t, c.gpu), &c.model, hw.DeviceOptions{
-		LoadEngine: c.spec.LoadEngine, SaveEngine: c.spec.SaveEngine, Offload: true,
-		HotSlots: c.spec.HotBuffer, BlockTokens: c.spec.BlockTokens,
-		SaveBufferBytes: int64(c.spec.SaveBuffer * (1 << 20)),
+		LoadEngine: c.spec.Offload.Load, SaveEngine: c.spec.Offload.Save, Offload: true,
+		HotSlots: c.spec.Offload.HotBuffer, BlockTokens: c.spec.BlockTokens,
+		SaveBufferBytes: int64(c.spec.Offload.SaveBufferMiB * (1 << 20)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -114,18 +116,18 @@ func TestHotInclusion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawHot(t)
 		c.ample()
-		c.spec.Base, c.spec.HotRelease = "vllm-v1", sim.ReleasePrefilled
+		c.spec.Scheduler, c.spec.Offload.HotRelease = "vllm-v1", sim.ReleasePrefilled
 		for i := range c.arrivals { // a batch that no loading time can change
 			c.arrivals[i].At, c.arrivals[i].Cached = 0, 0
 		}
 		last, block := int64(-1), c.spec.BlockTokens
 		for _, more := range []int{0, block, 3 * block, 400} {
 			wide := *c
-			wide.spec.HotBuffer = (c.spec.HotBuffer + more + block - 1) / block * block
+			wide.spec.Offload.HotBuffer = (c.spec.Offload.HotBuffer + more + block - 1) / block * block
 			loads := wide.driveHot(t, nil).spy.loads
 			if last >= 0 && loads > last || more == 400 && loads != 0 {
 				t.Fatalf("%d blocks loaded with buffers of %d tokens, %d with smaller ones\n%v", loads,
-					wide.spec.HotBuffer, last, c)
+					wide.spec.Offload.HotBuffer, last, c)
 			}
 			last = loads
 		}
@@ -137,7 +139,7 @@ func TestHotHybridLoadsLess(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawHot(t)
 		c.ample()
-		c.spec.HotRelease = sim.ReleaseShort
+		c.spec.Offload.HotRelease = sim.ReleaseShort
 		if loads := c.driveHot(t, nil).spy.loads; loads != 0 {
 			t.Fatalf("%d blocks loaded with memory for all\n%v", loads, c)
 		}
@@ -149,10 +151,13 @@ func TestHotHybridLoadsLess(t *testing.T) {
 // replay.
 func TestHotLoadsByHand(t *testing.T) {
 	c := &scenario{model: tiny(3, 2), gpu: "h200", seed: 3, hbm: 1 << 40}
-	c.spec = sim.Spec{Attention: "sparse", Selection: "indexer", BlockTokens: 2, BudgetTokens: 16,
-		WindowBlocks: 1, Offload: true, LoadEngine: hw.LoadSwap, SaveEngine: "flash", DRAMGiB: 1 << 10,
-		Utilisation: 0.9, Base: "vllm-v1", MaxRequests: 4, MaxTokens: 1000, ChunkTokens: 1000,
-		Prefill: "chunked", OverLength: "reject", Heads: "full", HotBuffer: 24, Window: 12, SaveBuffer: 1}
+	c.spec = sim.Spec{Selection: sim.SelectionSpec{On: true, Policy: "indexer", BudgetTokens: 16,
+		RecentBlocks: 1}, BlockTokens: 2,
+		Offload: sim.OffloadSpec{On: true, Load: hw.LoadSwap, Save: "flash", HotBuffer: 24,
+			WorkingSetSteps: 12, SaveBufferMiB: 1}, DRAMGiB: 1 << 10,
+		Utilisation: 0.9, Scheduler: "vllm-v1", MaxRequests: 4, MaxTokens: 1000,
+		Prefill:    sim.PrefillSpec{ChunkTokens: 1000, Split: "chunked", OverLength: "reject"},
+		Simulation: sim.SimulationSpec{Heads: "full"}}
 	c.arrivals = []sim.Arrival{{Prompt: 200, Output: 30}}
 	o := c.driveHot(t, nil)
 	lib := library(t, &c.spec)

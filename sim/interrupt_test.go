@@ -66,12 +66,13 @@ func TestInterruptEndsWithinAStep(t *testing.T) {
 		for _, fleet := range []bool{false, true} {
 			c := &scenario{model: tiny(layers, heads), gpu: "a100-40gb", hbm: 1 << 30, seed: 1,
 				arrivals: []sim.Arrival{{Prompt: 200, Output: 20}},
-				spec: sim.Spec{Attention: "sparse", Selection: name, Epsilon: 0.9, Microbatch: 2,
-					PSAStop: "layer", BudgetTokens: 32, BlockTokens: 4, SinkBlocks: 1, WindowBlocks: 1,
-					Offload: true, DRAMGiB: 1,
-					LoadEngine: "flash", SaveEngine: "flash", SaveBuffer: 1, Eviction: "lru",
-					Pool: "unified", Utilisation: 0.9, Base: "vllm", MaxRequests: 4,
-					MaxTokens: 400, Window: 12, Prefill: "plain", OverLength: "truncate", Heads: "full"}}
+				spec: sim.Spec{Selection: sim.SelectionSpec{On: true, Policy: name, Epsilon: 0.9,
+					Microbatch: 2, Stop: "layer", BudgetTokens: 32, SinkBlocks: 1, RecentBlocks: 1},
+					BlockTokens: 4, Offload: sim.OffloadSpec{On: true, Load: "flash", Save: "flash",
+						SaveBufferMiB: 1, Eviction: "lru", Pool: "unified", WorkingSetSteps: 12}, DRAMGiB: 1,
+					Utilisation: 0.9, Scheduler: "vllm", MaxRequests: 4,
+					MaxTokens: 400, Prefill: sim.PrefillSpec{Split: "plain", OverLength: "truncate"},
+					Simulation: sim.SimulationSpec{Heads: "full"}}}
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			scores := &rankings{Scores: score.New(score.Default, 1), stop: cancel}
@@ -81,7 +82,8 @@ func TestInterruptEndsWithinAStep(t *testing.T) {
 			}
 			cfg := c.config(t, c.modelled(t, profile(t, c.gpu)))
 			cfg.Library = dsa.NewLibrary(scores, policy, dsa.Setting{Digest: named.Digest,
-				Sinks: c.spec.SinkBlocks, Window: c.spec.WindowBlocks, Queries: 2}, 1000)
+				Sinks: c.spec.Selection.SinkBlocks, Window: c.spec.Selection.RecentBlocks, Queries: 2},
+				1000)
 			var rec log
 			if fleet {
 				f := c.fleet(t, 1, sim.RoundRobin)

@@ -30,7 +30,7 @@ func TestLaw2HotBuffersFit(t *testing.T) {
 
 func (c *scenario) checkHBM(o *outcome) error {
 	rounding := int64(0)
-	if c.spec.Heads == "sampled" {
+	if c.spec.Simulation.Heads == "sampled" {
 		rounding = o.server.Rounding()
 	}
 	used := o.server.HBMUsed()
@@ -54,15 +54,15 @@ func (c *scenario) inHBM(server *sim.Server) (bytes int64) {
 		for layer := range c.model.Layers {
 			tokens := b.tokens(&h, layer)
 			blocks, full := b.blocks(tokens), tokens/b.size
-			if c.spec.Sparse() && c.spec.Offload {
+			if c.spec.Sparse() && c.spec.Offload.On {
 				bytes += int64(full) * b.meta
 			}
 			switch {
 			case c.spec.Hot() && h.Decoding():
-				bytes += int64(min(blocks, c.spec.HotBuffer/b.size)) * b.block
+				bytes += int64(min(blocks, c.spec.Offload.HotBuffer/b.size)) * b.block
 			case c.spec.Hot(): // what it has from elsewhere is in DRAM
 				bytes += int64(max(0, blocks-h.Hit/b.size)) * b.block
-			case !c.spec.Offload:
+			case !c.spec.Offload.On:
 				for i := range blocks {
 					if i < min(full, len(keys)) {
 						key := blockKey{layer, keys[i]}
@@ -120,7 +120,7 @@ func (b *sizes) blocks(tokens int) int { return (tokens + b.size - 1) / b.size }
 
 // byLayers says whether prompts are prefilled layer by layer.
 func (b *sizes) byLayers() bool {
-	return b.spec.Prefill == "layer" || b.spec.Prefill == "layer-chunked"
+	return b.spec.Prefill.Split == "layer" || b.spec.Prefill.Split == "layer-chunked"
 }
 
 // tokens is how many of a request have KV in a layer, those of the running step included.
@@ -150,7 +150,7 @@ func (b *sizes) prompt(h *sim.Holder) (bytes int64) {
 	saved := int64(h.Target/b.size-hit) * b.block // of a layer, its full blocks
 	open := b.block * int64(b.blocks(h.Target)-h.Target/b.size)
 	switch {
-	case !b.spec.Offload || !b.byLayers():
+	case !b.spec.Offload.On || !b.byLayers():
 	case h.Decoding() && h.Saving:
 		return saved // of the last layer
 	case h.Decoding():
@@ -159,8 +159,8 @@ func (b *sizes) prompt(h *sim.Holder) (bytes int64) {
 	case seg != nil:
 		before := int64(seg.LayerTo - 1) // layers, whose open blocks stay
 		bytes = int64(b.blocks(seg.TokenTo)-hit)*b.block + before*open
-		bytes += min(before*saved, max(saved, int64(b.spec.SaveBuffer*(1<<20))))
-		if b.spec.PrefixAttention != sim.PrefixSelected {
+		bytes += min(before*saved, max(saved, int64(b.spec.Offload.SaveBufferMiB*(1<<20))))
+		if b.spec.PrefixCache.Attend != sim.PrefixSelected {
 			bytes += int64(hit*min(2, m.Layers)) * b.block // the next layer's is loading
 		}
 		bytes += int64(seg.Tokens()*m.QHeads*m.HeadDim) * 2

@@ -68,7 +68,7 @@ func TestLaw11FasterLinkMakesNobodyWait(t *testing.T) {
 // onTwoLinks serves the scenario, offloading, on its card and on one whose link
 // is faster.
 func (c *scenario) onTwoLinks(t *rapid.T, timeless bool) (slow, fast *outcome) {
-	c.spec.Offload = true
+	c.spec.Offload.On = true
 	factor := rapid.Float64Range(1, 8).Draw(t, "factor")
 	run := func(gpu *hw.Profile) *outcome {
 		o := c.start(t, gpu)

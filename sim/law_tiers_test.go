@@ -23,7 +23,8 @@ func TestLaw6PrefixTiersMoveAtTheirRates(t *testing.T) {
 		}
 		c.hbm *= 3
 		if rapid.Bool().Draw(t, "all loads") {
-			c.spec.PrefixLoad, c.spec.PrefixLoadTokens, c.spec.PrefixOverlap = sim.LoadAlways, 0,
+			c.spec.PrefixCache.Load, c.spec.PrefixCache.LoadTokens, c.spec.PrefixCache.Overlap =
+				sim.LoadAlways, 0,
 				sim.OverlapRequest
 		}
 		// Transfers of few bytes that take as long as steps do.

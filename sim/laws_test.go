@@ -33,7 +33,7 @@ func TestLaw1BlocksAreConserved(t *testing.T) {
 func TestLaw3NoKVIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Offload = true
+		c.spec.Offload.On = true
 		o := c.start(t, profile(t, c.gpu))
 		// Saves that complete long after their step meet every turn of a request's
 		// life: set back, preempted, restarted, gone.
@@ -132,7 +132,7 @@ func TestLaw5TimeRunsForward(t *testing.T) {
 func TestLaw6LinkBandwidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Offload = true
+		c.spec.Offload.On = true
 		o := c.drive(t, nil)
 		gpu := profile(t, c.gpu)
 		block := float64(c.model.Geometry(c.spec.BlockTokens).BlockBytes)
@@ -143,7 +143,7 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 				within = s.Timing.Elapsed
 			}
 			if least := float64(s.Loads) * block / gpu.Link.H2D.SI(); !(c.spec.Progressive() &&
-				c.spec.Pipelined) && within.Seconds() < least-1e-9*float64(c.model.Layers) {
+				c.spec.Selection.Pipelined) && within.Seconds() < least-1e-9*float64(c.model.Layers) {
 				t.Fatalf("law 6: step %d loads %d blocks in %v, the link takes %v s\n%v", s.Index, s.Loads,
 					within, least, c)
 			}
@@ -164,7 +164,7 @@ func TestLaw7SelectionsHaveTheirSize(t *testing.T) {
 	draws(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Offload, c.spec.Heads = true, "full"
+		c.spec.Offload.On, c.spec.Simulation.Heads = true, "full"
 		o := c.start(t, profile(t, c.gpu))
 		var want []int64
 		o.spy.begin = func() error {
@@ -184,12 +184,12 @@ func TestLaw7SelectionsHaveTheirSize(t *testing.T) {
 func TestFullSelectionIsFullAttention(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		if c.spec.Eviction == kv.ByScore {
-			c.spec.Eviction = kv.LRU
+		if c.spec.Offload.Eviction == kv.ByScore {
+			c.spec.Offload.Eviction = kv.LRU
 		}
-		c.spec.Attention = "full"
+		c.spec.Selection.On = false
 		want := c.drive(t, nil)
-		c.spec.Attention, c.spec.Selection = "sparse", "full"
+		c.spec.Selection.On, c.spec.Selection.Policy = true, "full"
 		if got := c.drive(t, nil); !reflect.DeepEqual(got.log, want.log) {
 			t.Fatalf("the runs differ\n%v", c)
 		}
@@ -211,10 +211,10 @@ func TestLaw8WorkingSetsOfQueryHeadsFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCrowd(t)
 		s := &c.spec
-		s.Attention, s.SelectPer, s.Eviction = "sparse", sim.PerQueryHead, kv.LRU
-		s.Selection = rapid.SampledFrom([]string{"arkvale", "quest"}).Draw(t, "fixed selection")
+		s.Selection.On, s.Selection.Per, s.Offload.Eviction = true, sim.PerQueryHead, kv.LRU
+		s.Selection.Policy = rapid.SampledFrom([]string{"arkvale", "quest"}).Draw(t, "fixed selection")
 		s.BlockTokens = max(2, s.BlockTokens)
-		s.BudgetTokens = s.BlockTokens * rapid.IntRange(5, 12).Draw(t, "budget blocks")
+		s.Selection.BudgetTokens = s.BlockTokens * rapid.IntRange(5, 12).Draw(t, "budget blocks")
 		workingSetsFit(t, c)
 	})
 }
@@ -240,10 +240,11 @@ func (c *scenario) selects(contexts []int) (bytes int64) {
 		blocks := (tokens + s.BlockTokens - 1) / s.BlockTokens
 		for layer := range m.Layers {
 			switch {
-			case !s.Sparse() || layer < s.DenseLayers:
+			case !s.Sparse() || layer < s.Selection.DenseLayers:
 				bytes += int64(blocks*m.KVHeads) * geo.BlockBytes
-			case s.Selection == "arkvale" || s.Selection == "quest":
-				bytes += int64(min(blocks, s.BudgetTokens/s.BlockTokens)*m.KVHeads) * geo.BlockBytes
+			case s.Selection.Policy == "arkvale" || s.Selection.Policy == "quest":
+				bytes += int64(min(blocks,
+					s.Selection.BudgetTokens/s.BlockTokens)*m.KVHeads) * geo.BlockBytes
 			}
 			if s.Sparse() {
 				bytes += int64(tokens/s.BlockTokens*m.KVHeads) * geo.MetaBytes
@@ -270,7 +271,8 @@ func TestLaw9RunsRepeat(t *testing.T) {
 func TestRepeatedLayersAreTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Attention, c.spec.Selection, c.spec.Offload, c.spec.Eviction, c.addressed = "full", "",
+		c.spec.Selection.On, c.spec.Selection.Policy, c.spec.Offload.On, c.spec.Offload.Eviction,
+			c.addressed = false, "",
 			false, "", false
 		each := c.drive(t, nil)
 		at := &outcome{server: c.server(t, c.modelled(t, profile(t, c.gpu)))}

@@ -25,7 +25,7 @@ func (s *Server) layers(layer, n int) error {
 	st := &s.step
 	w := &st.work
 	*w = Work{Prefill: w.Prefill[:0], Rounds: w.Rounds[:0], Decodes: len(s.batch.Decodes),
-		Drafts: s.Spec.SpeculateTokens}
+		Drafts: s.Spec.Speculation.Tokens}
 	w.Tokens = w.Decodes * (1 + w.Drafts)
 	st.moves = kv.Moves{Layer: layer, BlockBytes: s.Geometry.BlockBytes}
 	for i := range s.batch.Prefills {
@@ -40,7 +40,7 @@ func (s *Server) layers(layer, n int) error {
 	if len(w.Prefill) > 0 {
 		w.Patterns = s.Prefill.Layer(layer)
 	}
-	if s.Spec.Sparse() && s.Spec.Selection != dsa.IndexerName { // whose keys linears make
+	if s.Spec.Sparse() && s.Spec.Selection.Policy != dsa.IndexerName { // whose keys linears make
 		runs, blocks := s.digestsIn(layer)
 		w.Digests, w.DigestTokens = runs, int64(blocks)*int64(s.Geometry.BlockTokens)
 	}
@@ -187,4 +187,6 @@ func (s *Server) access(l *kv.Layer) (int64, error) {
 }
 
 // dense says whether decodes of a layer attend to every block.
-func (s *Server) dense(layer int) bool { return !s.Spec.Sparse() || layer < s.Spec.DenseLayers }
+func (s *Server) dense(layer int) bool {
+	return !s.Spec.Sparse() || layer < s.Spec.Selection.DenseLayers
+}

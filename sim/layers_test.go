@@ -13,14 +13,14 @@ func TestASampleOfHeadsDecidesAsAllDo(t *testing.T) {
 	decided := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Attention, c.spec.Offload, c.spec.Selection = "sparse", false,
+		c.spec.Selection.On, c.spec.Offload.On, c.spec.Selection.Policy = true, false,
 			rapid.SampledFrom([]string{"psa", "infinigen"}).Draw(t, "by layer")
-		if c.spec.PSAStop = "layer"; c.spec.Selection == "infinigen" {
+		if c.spec.Selection.Stop = "layer"; c.spec.Selection.Policy == "infinigen" {
 			c.spec.BlockTokens = 1
 		}
-		c.spec.Heads = "full"
+		c.spec.Simulation.Heads = "full"
 		full := c.drive(t, nil)
-		c.spec.Heads = "sampled"
+		c.spec.Simulation.Heads = "sampled"
 		if sampled := c.drive(t, nil); !reflect.DeepEqual(full.log, sampled.log) {
 			t.Fatalf("a sample of heads runs otherwise than all\n%v", c)
 		}

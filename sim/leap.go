@@ -19,7 +19,7 @@ import (
 // each block, and speculation gives tokens by chance. Requests of models with windows take other
 // blocks than one every so many tokens.
 func (s *Server) leapable() bool {
-	return !s.stepwise && s.Spec.SpeculateTokens == 0 && s.Model.WindowLayers == 0 &&
+	return !s.stepwise && s.Spec.Speculation.Tokens == 0 && s.Model.WindowLayers == 0 &&
 		s.fleet == nil && s.cache == nil && !s.Spec.Sparse() && s.path.repeats() && s.prefixes == nil &&
 		s.metrics.journal == nil && s.RecordTo == nil
 }

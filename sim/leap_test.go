@@ -32,7 +32,8 @@ func (e *ending) Step(r *sim.StepRecord) error {
 // phases of nothing but decodes, and of prompts of many chunks.
 func drawDense(t *rapid.T) *scenario {
 	c := drawScenario(t)
-	c.spec.Attention, c.spec.Selection, c.spec.Offload, c.spec.Eviction, c.addressed = "full", "",
+	c.spec.Selection.On, c.spec.Selection.Policy, c.spec.Offload.On, c.spec.Offload.Eviction,
+		c.addressed = false, "",
 		false, "", false
 	switch rapid.SampledFrom([]string{"plain", "plain", "indexed", "windowed"}).Draw(t, "class") {
 	case "indexed":
@@ -59,12 +60,15 @@ func drawDense(t *rapid.T) *scenario {
 // or for a part of one beside its decodes, and memory that several of them share or fill.
 func drawChunks(t *rapid.T, c *scenario) {
 	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
-	c.model.MaxContext, c.spec.MaxPromptTokens = 4000, 0
-	c.spec.PrefixCache, c.spec.PrefixDRAM, c.spec.PrefixSSD = sim.PrefixOff, 0, 0
-	c.spec.Prefill = rapid.SampledFrom([]string{"chunked", "chunked", "chunked", "layer-chunked"}).
+	c.model.MaxContext, c.spec.Prefill.MaxPromptTokens = 4000, 0
+	c.spec.PrefixCache.Mode, c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.SSDGiB = sim.PrefixOff, 0,
+		0
+	c.spec.Prefill.Split = rapid.SampledFrom([]string{"chunked", "chunked", "chunked",
+		"layer-chunked"}).
 		Draw(t, "in chunks")
-	c.spec.ChunkTokens = n("tokens of a chunk", 1, 30)
-	c.spec.MaxTokens = c.spec.ChunkTokens + rapid.SampledFrom([]int{0, 1, 10, 60}).Draw(t, "beside it")
+	c.spec.Prefill.ChunkTokens = n("tokens of a chunk", 1, 30)
+	c.spec.MaxTokens = c.spec.Prefill.ChunkTokens + rapid.SampledFrom([]int{0, 1, 10, 60}).Draw(t,
+		"beside it")
 	c.spec.MaxRequests = rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "requests at a time")
 	longest := 0
 	for i := range c.arrivals {

@@ -32,8 +32,8 @@ func (s *Server) allBlocks(n int) int64 {
 // every layer where each has its own pool.
 func (s *Server) selectedAtOnce(context int) int64 {
 	blocks := s.Geometry.Blocks(context)
-	if s.Spec.Sparse() && s.Spec.DenseLayers == 0 {
-		kept := min(blocks, s.Spec.SinkBlocks+s.Spec.WindowBlocks)
+	if s.Spec.Sparse() && s.Spec.Selection.DenseLayers == 0 {
+		kept := min(blocks, s.Spec.Selection.SinkBlocks+s.Spec.Selection.RecentBlocks)
 		blocks = kept + s.policy.AtOnce(blocks-kept)
 	}
 	return int64(math.Ceil(float64(blocks)*s.cache.AtOnce())) * s.Geometry.BlockBytes
@@ -57,11 +57,11 @@ func (l *hbmLimit) Decode(sr *sched.Request) int64 {
 	s := l.s
 	context := sr.Context()
 	need := s.selectedAtOnce(context) + s.opens(context)
-	if !s.Spec.BatchControl {
+	if !s.Spec.Offload.BatchControl {
 		return need
 	}
 	set := s.workingSet(s.requests[sr])
-	if !s.Spec.Sparse() || s.Spec.WindowBlocks > 0 {
+	if !s.Spec.Sparse() || s.Spec.Selection.RecentBlocks > 0 {
 		set -= s.allBlocks(1) // the open block, which is held
 	}
 	return max(need, set+s.opens(context))
@@ -77,7 +77,8 @@ func (s *Server) workingSet(r *request) int64 {
 		set = max(set, s.selectedBytes(r.Context()))
 	}
 	if s.Spec.Sparse() && !s.fixed && r.steps > 0 {
-		dense := int64(s.Geometry.Blocks(r.Context())*min(s.Spec.DenseLayers, s.Model.Layers)) *
+		dense := int64(s.Geometry.Blocks(r.Context())*min(s.Spec.Selection.DenseLayers,
+			s.Model.Layers)) *
 			s.layerOfBlocks()
 		return max(set, dense+r.selected*s.Geometry.BlockBytes)
 	}
@@ -88,7 +89,7 @@ func (s *Server) workingSet(r *request) int64 {
 // for the rest, or the buffers of a layer-segmented one, which are already reserved while it
 // runs.
 func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
-	return l.prefill(seg) + l.s.prefixSet(seg.Req, l.s.Spec.BatchControl)
+	return l.prefill(seg) + l.s.prefixSet(seg.Req, l.s.Spec.Offload.BatchControl)
 }
 
 // prefill is Prefill without what it selects of a prefix.
@@ -117,7 +118,7 @@ func (l *hbmLimit) prefill(seg *sched.Segment) int64 {
 // and Sarathi on it, allocate a whole prompt at admission; V1 allocates chunk by chunk; with
 // batch control a chunked prefill has its preceding chunks (SparseServe §3.3).
 func (s *Server) promptRest(target, tokens int) int64 {
-	if sched.AllocatesByChunk(s.Spec.Base) || s.Spec.BatchControl {
+	if sched.AllocatesByChunk(s.Spec.Scheduler) || s.Spec.Offload.BatchControl {
 		return 0
 	}
 	return s.allBlocks(s.Geometry.Blocks(target) - s.Geometry.Blocks(tokens))
@@ -170,8 +171,8 @@ func (s *Server) metaBytes(tokens int) int64 {
 func (s *Server) segmentBuffers(tokens, hit int) int64 {
 	prefix := int64(hit/s.Geometry.BlockTokens) * s.layerOfBlocks()
 	layer := int64(s.Geometry.Blocks(tokens))*s.layerOfBlocks() - prefix
-	queued := min(int64(s.Spec.SaveBuffer*(1<<20)), layer*int64(s.Model.Layers))
-	if s.Spec.PrefixAttention == PrefixSelected {
+	queued := min(int64(s.Spec.Offload.SaveBufferMiB*(1<<20)), layer*int64(s.Model.Layers))
+	if s.Spec.PrefixCache.Attend == PrefixSelected {
 		prefix = 0
 	}
 	return layer + max(queued, layer) + 2*prefix + s.allBlocks(1) +

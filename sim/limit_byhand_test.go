@@ -14,8 +14,8 @@ func TestWorkingSetHasTheBlockThatOpens(t *testing.T) {
 	for blocks, want := range map[int64]int{20: 1, 21: 2} {
 		c := byHand(0, sim.Arrival{Prompt: 16, Output: 3}, sim.Arrival{Prompt: 16, Output: 3})
 		c.hbm = blocks * tinyBlock()
-		c.spec.Offload, c.spec.BatchControl = true, true
-		c.spec.MaxTokens, c.spec.ChunkTokens = 32, 32
+		c.spec.Offload.On, c.spec.Offload.BatchControl = true, true
+		c.spec.MaxTokens, c.spec.Prefill.ChunkTokens = 32, 32
 		_, o, _ := c.lives(t, nil)
 		prefills, most := o.steps[0].Prefills, 0
 		for _, s := range o.steps {
@@ -60,7 +60,7 @@ func TestARequestThatJustFits(t *testing.T) {
 	for less, want := range map[int64]int{0: 1, 1: 0} {
 		c := byHand(0, sim.Arrival{Prompt: 15, Output: 1})
 		c.hbm = 9*tinyBlock() - less
-		c.spec.Offload, c.spec.MaxTokens, c.spec.ChunkTokens = true, 16, 16
+		c.spec.Offload.On, c.spec.MaxTokens, c.spec.Prefill.ChunkTokens = true, 16, 16
 		_, o, _ := c.lives(t, nil)
 		if got := o.metrics.Summary().Completed; got != want {
 			t.Errorf("in nine blocks less %d bytes %d requests are served, want %d", less, got, want)
@@ -76,7 +76,7 @@ func TestALayerThatJustFits(t *testing.T) {
 		one := sim.Arrival{Prompt: 3, Output: 2}
 		c := byHand(0, one, one, one)
 		c.hbm = blocks * tinyBlock()
-		c.spec.Offload, c.spec.BatchControl, c.spec.MaxTokens = true, true, 16
+		c.spec.Offload.On, c.spec.Offload.BatchControl, c.spec.MaxTokens = true, true, 16
 		_, o, _ := c.lives(t, nil)
 		if s := o.metrics.Summary(); o.steps[0].Prefills != 3 || s.Completed != 3 ||
 			(s.Preempted > 0) != want {

@@ -18,8 +18,8 @@ import (
 func TestHeldBlocksFillTheFullestPool(t *testing.T) {
 	c := byHand(32, sim.Arrival{Prompt: 32, Output: 2}, sim.Arrival{Prompt: 20, Output: 1})
 	c.model = tiny(2, 2)
-	c.spec.Offload, c.spec.Pool, c.spec.Prefill = true, "per-layer", "plain"
-	c.spec.Heads, c.spec.SampleGroups = "sampled", 3
+	c.spec.Offload.On, c.spec.Offload.Pool, c.spec.Prefill.Split = true, "per-layer", "plain"
+	c.spec.Simulation.Heads, c.spec.Simulation.Groups = "sampled", 3
 	got, _, _ := c.lives(t, nil)
 	expect(t, "lives", got, map[int]life{1: {0, 74, 139, 0}, 2: {79, 129, 129, 0}})
 }
@@ -33,9 +33,11 @@ func TestOneIterationMustFit(t *testing.T) {
 	together := func(set func(*sim.Spec)) (most int) {
 		a := sim.Arrival{Prompt: 40, Output: 12}
 		c := byHand(18, a, a, a)
-		c.spec.Offload, c.spec.Attention, c.spec.Prefill, c.spec.MaxTokens = true, "sparse", "chunked", 40
-		c.spec.Selection, c.spec.SinkBlocks, c.spec.Epsilon, c.spec.PSAStop = "psa", 0, 1-1e-15, "layer"
-		c.spec.Base, c.spec.ChunkTokens = "vllm-v1", 40
+		c.spec.Offload.On, c.spec.Selection.On, c.spec.Prefill.Split, c.spec.MaxTokens = true, true,
+			"chunked", 40
+		c.spec.Selection.Policy, c.spec.Selection.SinkBlocks, c.spec.Selection.Epsilon,
+			c.spec.Selection.Stop = "psa", 0, 1-1e-15, "layer"
+		c.spec.Scheduler, c.spec.Prefill.ChunkTokens = "vllm-v1", 40
 		if set(&c.spec); c.spec.Sparse() {
 			c.hbm += 3 * 26 * c.model.Geometry(4).MetaBytes
 		}
@@ -50,11 +52,17 @@ func TestOneIterationMustFit(t *testing.T) {
 		set  func(*sim.Spec)
 		want int
 	}{
-		{"full attention", func(s *sim.Spec) { s.Attention = "full" }, 2},
-		{"two blocks at a time", func(s *sim.Spec) { s.Microbatch = 2 }, 3},
-		{"two, and two being loaded", func(s *sim.Spec) { s.Microbatch, s.Pipelined = 2, true }, 3},
-		{"all blocks at a time", func(s *sim.Spec) { s.Microbatch = 16 }, 2},
-		{"five, and five being loaded", func(s *sim.Spec) { s.Microbatch, s.Pipelined = 5, true }, 2},
+		{"full attention", func(s *sim.Spec) { s.Selection.On = false }, 2},
+		{"two blocks at a time", func(s *sim.Spec) { s.Selection.Microbatch = 2 }, 3},
+		{"two, and two being loaded", func(s *sim.Spec) {
+			s.Selection.Microbatch,
+				s.Selection.Pipelined = 2, true
+		}, 3},
+		{"all blocks at a time", func(s *sim.Spec) { s.Selection.Microbatch = 16 }, 2},
+		{"five, and five being loaded", func(s *sim.Spec) {
+			s.Selection.Microbatch,
+				s.Selection.Pipelined = 5, true
+		}, 2},
 	} {
 		if got := together(x.set); got != x.want {
 			t.Errorf("%s: %d requests decode together, want %d", x.name, got, x.want)

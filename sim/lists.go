@@ -118,7 +118,7 @@ func (p *addressed) stride(layer int, dense bool) int {
 	for _, r := range p.step.decodes {
 		n := p.Geometry.Blocks(r.Context())
 		if !dense {
-			n = min(n, p.most(r, layer)+p.Spec.SinkBlocks+p.Spec.WindowBlocks)
+			n = min(n, p.most(r, layer)+p.Spec.Selection.SinkBlocks+p.Spec.Selection.RecentBlocks)
 		}
 		most = max(most, n)
 	}
@@ -150,7 +150,7 @@ func ListWords(spec *Spec, units, stride int) int {
 		words += 3 * listPart(units)
 	case spec.GPULookup():
 		words += listPart(units)
-	case spec.Offload:
+	case spec.Offload.On:
 		words *= 2
 	}
 	return words
@@ -254,7 +254,7 @@ func (p *addressed) listOpen(l *layerLists) {
 			slot := int32(r.seq.Slots(l.layer*heads + h)[blocks-1])
 			last := blocks
 			if !l.all[unit] {
-				last = p.Spec.SinkBlocks + p.Spec.WindowBlocks
+				last = p.Spec.Selection.SinkBlocks + p.Spec.Selection.RecentBlocks
 			}
 			if l.Open[unit] = slot; l.Slot != nil {
 				l.Slot[unit*l.Stride+last-1] = slot

@@ -19,10 +19,11 @@ import (
 func TestDetailSufficesForTables(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Attention, c.spec.Offload, c.spec.LoadEngine, c.spec.Lookup = "sparse", true, "flash",
+		c.spec.Selection.On, c.spec.Offload.On, c.spec.Offload.Load, c.spec.Offload.Lookup = true, true,
+			"flash",
 			sim.LookupGPU
 		if rapid.Bool().Draw(t, "ahead") { // blocks that are only loaded are rare
-			c.spec.Selection, c.spec.Pipelined = "psa", true
+			c.spec.Selection.Policy, c.spec.Selection.Pipelined = "psa", true
 		}
 		c.follow(t)
 	})
@@ -31,10 +32,13 @@ func TestDetailSufficesForTables(t *testing.T) {
 // What the device itself selects is known too late for the host's cache to go ahead of the lookup.
 func TestNoTablesForADeviceThatSelects(t *testing.T) {
 	spec := sim.Spec{
-		Attention: "sparse", Selection: "arkvale", BudgetTokens: 64, BlockTokens: 16, WindowBlocks: 1,
-		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Lookup: sim.LookupGPU, Eviction: "lru",
-		Pool: "unified", DRAMGiB: 1, Base: "vllm", MaxRequests: 1, MaxTokens: 64, Window: 1,
-		Prefill: "layer", ChunkTokens: 64, Heads: "full",
+		Selection:   sim.SelectionSpec{On: true, Policy: "arkvale", BudgetTokens: 64, RecentBlocks: 1},
+		BlockTokens: 16,
+		Offload: sim.OffloadSpec{On: true, Load: "flash", Save: "flash", Lookup: sim.LookupGPU,
+			Eviction: "lru", Pool: "unified", WorkingSetSteps: 1}, DRAMGiB: 1, Scheduler: "vllm",
+		MaxRequests: 1, MaxTokens: 64,
+		Prefill:    sim.PrefillSpec{Split: "layer", ChunkTokens: 64},
+		Simulation: sim.SimulationSpec{Heads: "full"},
 	}
 	model := tiny(1, 1)
 	cfg := sim.Config{
@@ -46,10 +50,10 @@ func TestNoTablesForADeviceThatSelects(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.DeviceSelects = true
-	if _, err := sim.NewServer(cfg); err == nil || !strings.Contains(err.Error(), `system.lookup = "host"`) {
-		t.Errorf("error is %v, want one of system.lookup", err)
+	if _, err := sim.NewServer(cfg); err == nil || !strings.Contains(err.Error(), `offload.lookup = "host"`) {
+		t.Errorf("error is %v, want one of offload.lookup", err)
 	}
-	cfg.Spec.Lookup = "host"
+	cfg.Spec.Offload.Lookup = "host"
 	if _, err := sim.NewServer(cfg); err != nil {
 		t.Error(err)
 	}
@@ -163,7 +167,7 @@ func (m *shadow) lookUp(layer int, w *sim.Work) error {
 				}
 				round := 0
 				if m.moves.InRounds && entry >= int(l.FirstRound[unit]) {
-					round = entry / m.spec.Microbatch
+					round = entry / m.spec.Selection.Microbatch
 				}
 				if int(misses[0].Round) != round {
 					return fmt.Errorf("%v is needed in round %d, told of is %d", p, round, misses[0].Round)

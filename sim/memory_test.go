@@ -44,9 +44,9 @@ func TestMemoryStaysFlat(t *testing.T) {
 		t.Run(prefill, func(t *testing.T) {
 			c := byHand(60)
 			c.model = tiny(4, 4)
-			c.spec.Attention, c.spec.Offload, c.spec.BatchControl = "sparse", true, true
-			c.spec.Prefill, c.spec.MaxTokens, c.spec.ChunkTokens = prefill, 64, 64
-			c.spec.Heads, c.spec.SampleGroups = "sampled", 4
+			c.spec.Selection.On, c.spec.Offload.On, c.spec.Offload.BatchControl = true, true, true
+			c.spec.Prefill.Split, c.spec.MaxTokens, c.spec.Prefill.ChunkTokens = prefill, 64, 64
+			c.spec.Simulation.Heads, c.spec.Simulation.Groups = "sampled", 4
 			c.hbm = 60 * 16 * c.model.Geometry(4).BlockBytes
 			w := &endless{n: 10_000, heap: map[int]uint64{2_000: 0, 10_000: 0}}
 			m, err := c.server(t, c.modelled(t, profile(t, c.gpu))).Run(t.Context(), w, forgetful{})

@@ -50,7 +50,7 @@ func (m *Metrics) preemption(s *Summary) {
 	}
 	text += "; lower system.max_requests, give KV more memory"
 	if !m.prefixes && !m.offload {
-		text += ", or keep lost KV with system.prefix_cache = \"vllm\""
+		text += ", or keep lost KV with prefix_cache.mode = \"vllm\""
 	}
 	s.warn(warn.New(warn.Preemptions, "%s", text).With(map[string]float64{
 		"preemptions": float64(m.preemptions), "recomputed_share": s.RecomputedShare}))

@@ -32,10 +32,11 @@ func TestLoadBesideOthersByHand(t *testing.T) {
 			sim.Arrival{At: 50 * ms, Prompt: 12, Output: 2, Content: holding(0, text(2, 12))},
 			sim.Arrival{At: 60 * ms, Prompt: 12, Output: 1,
 				Content: holding(0, text(1, 8), text(3, 4))})
-		c.spec.PrefixCache = kind
-		c.spec.PrefixChunk, c.spec.PrefixDRAM, c.spec.PrefixEviction = 4, 1, prefix.LRU
-		c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
-		c.spec.PrefixOverlap = sim.OverlapRequest
+		c.spec.PrefixCache.Mode = kind
+		c.spec.PrefixCache.Chunk, c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.Eviction = 4, 1,
+			prefix.LRU
+		c.spec.PrefixCache.Write, c.spec.PrefixCache.Load = sim.WriteThrough, sim.LoadAlways
+		c.spec.PrefixCache.Overlap = sim.OverlapRequest
 		got, o, _ := c.lives(t, nil)
 		expect(t, kind+" lives", got,
 			map[int]life{1: {0, 26, 46, 0}, 2: {50, 94, 104, 0}, 3: {111, 129, 129, 0}})
@@ -59,10 +60,11 @@ func TestTreesWriteBackByHand(t *testing.T) {
 		sim.Arrival{Prompt: 12, Output: 1, Content: holding(0, text(1, 12))},
 		sim.Arrival{At: 100 * ms, Prompt: 12, Output: 1, Content: holding(0, text(2, 12))},
 		sim.Arrival{At: 200 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 12))})
-	c.spec.PrefixCache = sim.PrefixTree
-	c.spec.PrefixChunk, c.spec.PrefixDRAM, c.spec.PrefixEviction = 4, 1, prefix.LRU
-	c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteBack, sim.LoadAlways
-	c.spec.PrefixOverlap = sim.OverlapNone
+	c.spec.PrefixCache.Mode = sim.PrefixTree
+	c.spec.PrefixCache.Chunk, c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.Eviction = 4, 1,
+		prefix.LRU
+	c.spec.PrefixCache.Write, c.spec.PrefixCache.Load = sim.WriteBack, sim.LoadAlways
+	c.spec.PrefixCache.Overlap = sim.OverlapNone
 	_, o, _ := c.lives(t, nil)
 	r := o.requests[2]
 	expect(t, "hits", [3]int{r.Hit, r.HitDRAM, r.HitSSD}, [3]int{8, 8, 0})
@@ -85,11 +87,11 @@ func TestLandedLoadsMakeRoomByHand(t *testing.T) {
 			sim.Arrival{At: 500 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 8))},
 			sim.Arrival{At: 500 * ms, Prompt: 12, Output: 1, Content: holding(0, text(2, 8))})
 		geo := c.model.Geometry(4)
-		c.spec.PrefixCache, c.spec.PrefixSSD = kind, 1
-		c.spec.PrefixDRAM = 2 * float64(geo.BlockBytes*int64(geo.Groups())) / (1 << 30)
-		c.spec.PrefixChunk, c.spec.PrefixEviction = 4, prefix.LRU
-		c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
-		c.spec.PrefixOverlap = sim.OverlapRequest
+		c.spec.PrefixCache.Mode, c.spec.PrefixCache.SSDGiB = kind, 1
+		c.spec.PrefixCache.DRAMGiB = 2 * float64(geo.BlockBytes*int64(geo.Groups())) / (1 << 30)
+		c.spec.PrefixCache.Chunk, c.spec.PrefixCache.Eviction = 4, prefix.LRU
+		c.spec.PrefixCache.Write, c.spec.PrefixCache.Load = sim.WriteThrough, sim.LoadAlways
+		c.spec.PrefixCache.Overlap = sim.OverlapRequest
 		_, o, _ := c.lives(t, nil)
 		expect(t, kind+" requests", len(o.requests), 5)
 		for _, r := range o.requests[3:] {
@@ -114,10 +116,11 @@ func TestHitsOfTwoTiersByHand(t *testing.T) {
 			sim.Arrival{At: 400 * ms, Prompt: 16, Output: 1, Content: holding(0, text(1, 12))})
 		geo := c.model.Geometry(4)
 		chunk := geo.BlockBytes * int64(geo.Groups())
-		c.spec.PrefixCache, c.spec.PrefixChunk, c.spec.PrefixEviction = kind, 4, prefix.LRU
-		c.spec.PrefixDRAM, c.spec.PrefixSSD = 5*float64(chunk)/(1<<30), 1
-		c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
-		c.spec.PrefixOverlap = sim.OverlapRequest
+		c.spec.PrefixCache.Mode, c.spec.PrefixCache.Chunk, c.spec.PrefixCache.Eviction = kind, 4,
+			prefix.LRU
+		c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.SSDGiB = 5*float64(chunk)/(1<<30), 1
+		c.spec.PrefixCache.Write, c.spec.PrefixCache.Load = sim.WriteThrough, sim.LoadAlways
+		c.spec.PrefixCache.Overlap = sim.OverlapRequest
 		got, o, _ := c.lives(t, nil)
 		expect(t, kind+" life", got[3], life{407, 425, 425, 0})
 		r := o.requests[2]
@@ -138,9 +141,10 @@ func TestSSDAloneHasNoDRAMTier(t *testing.T) {
 			sim.Arrival{Prompt: 12, Output: 1, Content: holding(0, text(1, 12))},
 			sim.Arrival{At: 100 * ms, Prompt: 12, Output: 1, Content: holding(0, text(2, 12))},
 			sim.Arrival{At: 200 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 12))})
-		c.spec.PrefixCache, c.spec.PrefixChunk, c.spec.PrefixSSD = sim.PrefixVLLM, 4, 1
-		c.spec.PrefixEviction, c.spec.PrefixWrite = prefix.LRU, sim.WriteThrough
-		c.spec.PrefixLoad, c.spec.PrefixOverlap = sim.LoadAlways, sim.OverlapRequest
+		c.spec.PrefixCache.Mode, c.spec.PrefixCache.Chunk, c.spec.PrefixCache.SSDGiB = sim.PrefixVLLM,
+			4, 1
+		c.spec.PrefixCache.Eviction, c.spec.PrefixCache.Write = prefix.LRU, sim.WriteThrough
+		c.spec.PrefixCache.Load, c.spec.PrefixCache.Overlap = sim.LoadAlways, sim.OverlapRequest
 		c.cutoff = cutoff
 		_, o, _ := c.lives(t, nil)
 		stats := o.metrics.Summary().PrefixCache
@@ -160,9 +164,9 @@ func TestWhoRunsAloneGetsWhatOthersLoaded(t *testing.T) {
 			sim.Arrival{At: 100 * ms, Prompt: 16, Output: 4, Content: holding(0, text(2, 16))},
 			sim.Arrival{At: 200 * ms, Prompt: 12, Output: 8, Content: holding(0, text(3, 12))},
 			sim.Arrival{At: 201 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 8))})
-		c.spec.PrefixCache, c.spec.PrefixChunk, c.spec.PrefixDRAM = kind, 4, 1
-		c.spec.PrefixEviction, c.spec.PrefixWrite = prefix.LRU, sim.WriteBack
-		c.spec.PrefixLoad, c.spec.PrefixOverlap = sim.LoadAlways, sim.OverlapRequest
+		c.spec.PrefixCache.Mode, c.spec.PrefixCache.Chunk, c.spec.PrefixCache.DRAMGiB = kind, 4, 1
+		c.spec.PrefixCache.Eviction, c.spec.PrefixCache.Write = prefix.LRU, sim.WriteBack
+		c.spec.PrefixCache.Load, c.spec.PrefixCache.Overlap = sim.LoadAlways, sim.OverlapRequest
 		_, o, _ := c.lives(t, nil)
 		expect(t, kind+" requests", len(o.requests), 4)
 		expect(t, kind+" first", o.requests[2].ID, 3)
@@ -179,10 +183,11 @@ func TestShortHitsAreComputed(t *testing.T) {
 				sim.Arrival{Prompt: 12, Output: 1, Content: holding(0, text(1, 12))},
 				sim.Arrival{At: 100 * ms, Prompt: 20, Output: 4, Content: holding(0, text(2, 20))},
 				sim.Arrival{At: 500 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 12))})
-			c.spec.PrefixCache, c.spec.PrefixLoadTokens = kind, least
-			c.spec.PrefixChunk, c.spec.PrefixDRAM, c.spec.PrefixEviction = 4, 1, prefix.LRU
-			c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
-			c.spec.PrefixOverlap = sim.OverlapLayers
+			c.spec.PrefixCache.Mode, c.spec.PrefixCache.LoadTokens = kind, least
+			c.spec.PrefixCache.Chunk, c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.Eviction = 4, 1,
+				prefix.LRU
+			c.spec.PrefixCache.Write, c.spec.PrefixCache.Load = sim.WriteThrough, sim.LoadAlways
+			c.spec.PrefixCache.Overlap = sim.OverlapLayers
 			_, o, _ := c.lives(t, nil)
 			expect(t, kind, o.requests[2].HitDRAM, want)
 		}
@@ -200,10 +205,11 @@ func TestPrefixesThatAreSaidToBeInDRAM(t *testing.T) {
 		}
 		c := cachedByHand(8, sim.Arrival{Prompt: 8, Output: 2, Cached: 6},
 			sim.Arrival{At: 100 * ms, Prompt: 8, Output: 2, Cached: 6})
-		c.spec.PrefixCache = kind
-		c.spec.PrefixChunk, c.spec.PrefixDRAM, c.spec.PrefixEviction = 4, 1, prefix.LRU
-		c.spec.PrefixWrite, c.spec.PrefixLoad = sim.WriteThrough, sim.LoadAlways
-		c.spec.PrefixOverlap = overlap
+		c.spec.PrefixCache.Mode = kind
+		c.spec.PrefixCache.Chunk, c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.Eviction = 4, 1,
+			prefix.LRU
+		c.spec.PrefixCache.Write, c.spec.PrefixCache.Load = sim.WriteThrough, sim.LoadAlways
+		c.spec.PrefixCache.Overlap = overlap
 		got, o, _ := c.lives(t, nil)
 		for i, r := range o.requests {
 			expect(t, overlap, [3]int{r.Hit, r.HitDRAM, r.HitSSD}, [3]int{4, 4, 0})

@@ -34,31 +34,35 @@ func PrefixLoads() []string    { return []string{LoadAlways, LoadNever, LoadChea
 func PrefixOverlaps() []string { return []string{OverlapRequest, OverlapLayers, OverlapNone} }
 
 // CachesPrefixes says whether requests find the KV of earlier ones.
-func (s *Spec) CachesPrefixes() bool { return s.PrefixCache != "" && s.PrefixCache != PrefixOff }
+func (s *Spec) CachesPrefixes() bool {
+	return s.PrefixCache.Mode != "" && s.PrefixCache.Mode != PrefixOff
+}
 
 // PrefixTiers says whether they find it below HBM, too.
-func (s *Spec) PrefixTiers() bool { return s.CachesPrefixes() && s.PrefixDRAM+s.PrefixSSD > 0 }
+func (s *Spec) PrefixTiers() bool {
+	return s.CachesPrefixes() && s.PrefixCache.DRAMGiB+s.PrefixCache.SSDGiB > 0
+}
 
 // NoPrefixCache says why a system cannot have a prefix cache, or nothing.
 func (s *Spec) NoPrefixCache() string {
 	switch {
-	case s.Offload && s.PrefixTiers():
-		return "has tiers below HBM only where all KV is in HBM: offload = true"
-	case s.Offload && s.PrefixCache == PrefixTree:
-		return "is in DRAM with offload = true, as SparseServe's systems have it, and of vLLM's " +
+	case s.Offload.On && s.PrefixTiers():
+		return "has tiers below HBM only where all KV is in HBM: offload.on = true"
+	case s.Offload.On && s.PrefixCache.Mode == PrefixTree:
+		return "is in DRAM with offload.on = true, as SparseServe's systems have it, and of vLLM's " +
 			"blocks there: use \"vllm\""
-	case !s.Offload && s.Prefill != "plain" && s.Prefill != "chunked":
+	case !s.Offload.On && s.Prefill.Split != "plain" && s.Prefill.Split != "chunked":
 		return fmt.Sprintf("in HBM needs prefills that compute all layers of a token at once: "+
-			"prefill = %q", s.Prefill)
+			"prefill.split = %q", s.Prefill.Split)
 	}
 	return ""
 }
 
 // NoPrefixTiers says why a system cannot have one below HBM, or nothing.
 func (s *Spec) NoPrefixTiers() string {
-	if s.PrefixOverlap == OverlapRequest && !sched.AllocatesByChunk(s.Base) {
+	if s.PrefixCache.Overlap == OverlapRequest && !sched.AllocatesByChunk(s.Scheduler) {
 		return fmt.Sprintf("has requests wait for their loads only where blocks are allocated chunk by "+
-			"chunk, as with base = \"vllm-v1\": base = %q", s.Base)
+			"chunk, as with system.scheduler = \"vllm-v1\": system.scheduler = %q", s.Scheduler)
 	}
 	return ""
 }

@@ -40,7 +40,7 @@ type tiered interface {
 func (s *Server) newMemory(blocks int64) error {
 	spec := &s.Spec
 	if s.Model.WindowLayers > 0 {
-		if spec.CachesPrefixes() || spec.Offload || spec.Sparse() {
+		if spec.CachesPrefixes() || spec.Offload.On || spec.Sparse() {
 			return fmt.Errorf("sim: a model with windows has no prefix cache, offloading or selection")
 		}
 		w := kv.Windows{Layers: int64(s.Model.WindowLayers),
@@ -69,28 +69,28 @@ func (s *Server) newMemory(blocks int64) error {
 		}
 		chunk := float64(s.chunkBytes())
 		lower = &prefix.Lower{
-			Chunk: spec.PrefixChunk / s.Geometry.BlockTokens, Eviction: spec.PrefixEviction,
-			DRAM: int64(spec.PrefixDRAM * (1 << 30) / chunk),
-			SSD:  int64(spec.PrefixSSD * (1 << 30) / chunk),
-			Back: spec.PrefixWrite == WriteBack, Async: spec.PrefixOverlap == OverlapRequest,
+			Chunk: spec.PrefixCache.Chunk / s.Geometry.BlockTokens, Eviction: spec.PrefixCache.Eviction,
+			DRAM: int64(spec.PrefixCache.DRAMGiB * (1 << 30) / chunk),
+			SSD:  int64(spec.PrefixCache.SSDGiB * (1 << 30) / chunk),
+			Back: spec.PrefixCache.Write == WriteBack, Async: spec.PrefixCache.Overlap == OverlapRequest,
 		}
-		if spec.PrefixWrite == WriteSelective {
-			lower.Hits = spec.PrefixWriteHits
+		if spec.PrefixCache.Write == WriteSelective {
+			lower.Hits = spec.PrefixCache.WriteHits
 		}
-		if spec.PrefixEviction == prefix.Belady {
-			s.future = prefix.NewFuture(spec.PrefixChunk)
+		if spec.PrefixCache.Eviction == prefix.Belady {
+			s.future = prefix.NewFuture(spec.PrefixCache.Chunk)
 			lower.Future = s.future
 		}
 		lower.Worth = s.worth()
 		s.landing = map[int]*request{}
 	}
 	size := s.Geometry.BlockTokens
-	if spec.PrefixCache == PrefixTree {
+	if spec.PrefixCache.Mode == PrefixTree {
 		tree := prefix.NewRadix(blocks, size, spec.Watermark, lower)
 		s.prefixes, s.below = tree, tree
 	} else {
 		s.pool = prefix.NewPool(blocks, size, spec.Watermark, lower)
-		s.pool.Late = spec.Offload // until a block is saved
+		s.pool.Late = spec.Offload.On // until a block is saved
 		s.prefixes, s.below = s.pool, s.pool
 	}
 	s.memory = s.prefixes
@@ -99,19 +99,21 @@ func (s *Server) newMemory(blocks int64) error {
 
 // worth is what Spec.PrefixLoad says of loads, and PrefixLoadTokens.
 func (s *Server) worth() func(from, to, ssd int) bool {
-	least := s.Spec.PrefixLoadTokens
+	least := s.Spec.PrefixCache.LoadTokens
 	return func(from, to, ssd int) bool {
 		switch {
-		case to-from < least || s.Spec.PrefixLoad == LoadNever:
+		case to-from < least || s.Spec.PrefixCache.Load == LoadNever:
 			return false
-		case s.Spec.PrefixLoad == LoadCheaper:
+		case s.Spec.PrefixCache.Load == LoadCheaper:
 			return s.PrefixWorth(from, to, ssd)
 		}
 		return true
 	}
 }
 
-func (s *Server) chunkBytes() int64 { return s.Geometry.TokenBytes() * int64(s.Spec.PrefixChunk) }
+func (s *Server) chunkBytes() int64 {
+	return s.Geometry.TokenBytes() * int64(s.Spec.PrefixCache.Chunk)
+}
 
 // share prepares what a request that arrives can have from others. With prefixes shared, that is
 // known when it is scheduled; else its trace says it.
@@ -161,7 +163,7 @@ func (s *Server) begun(r *request, first bool) {
 	s.weigh(r)
 	load, u := r.table.Loaded(), &s.prefixUse
 	if first {
-		if r.hitDRAM, r.hitSSD = load.Tokens-load.SSD, load.SSD; s.Spec.Offload {
+		if r.hitDRAM, r.hitSSD = load.Tokens-load.SSD, load.SSD; s.Spec.Offload.On {
 			r.hitDRAM = r.Hit
 		}
 		u.Asked += int64(r.Target)
@@ -172,11 +174,11 @@ func (s *Server) begun(r *request, first bool) {
 		u.Again += int64(r.Target)
 		u.HitAgain += int64(r.Hit)
 	}
-	if load.Tokens > 0 && s.Spec.PrefixOverlap != OverlapRequest {
+	if load.Tokens > 0 && s.Spec.PrefixCache.Overlap != OverlapRequest {
 		l, token := &s.step.meta.Prefix, s.Geometry.TokenBytes()
 		l.Bytes += int64(load.Tokens) * token
 		l.SSD += int64(load.SSD) * token
-		l.ByLayer = s.Spec.PrefixOverlap == OverlapLayers
+		l.ByLayer = s.Spec.PrefixCache.Overlap == OverlapLayers
 	}
 }
 
@@ -219,7 +221,7 @@ func (s *Server) savePrefixes(at des.Time) (any bool) {
 
 // saveEntered has the device save what has entered a tree, whose KV is there since a step before.
 func (s *Server) saveEntered() {
-	if s.Spec.PrefixCache == PrefixTree && s.Spec.PrefixWrite != WriteBack {
+	if s.Spec.PrefixCache.Mode == PrefixTree && s.Spec.PrefixCache.Write != WriteBack {
 		s.savePrefixes(s.events.Now())
 	}
 }
@@ -249,7 +251,7 @@ func (s *Server) usedPrefixes() PrefixUse {
 	u.LoadedSSD += l.SSD
 	*l = PrefixLoad{}
 	hbm, dram, ssd := s.prefixes.Lost()
-	if s.Spec.Offload { // its blocks are in DRAM
+	if s.Spec.Offload.On { // its blocks are in DRAM
 		hbm, dram = 0, hbm
 	}
 	u.Evicted += hbm - s.lost.Evicted

@@ -33,18 +33,19 @@ func (c *scenario) drawTiers(t *rapid.T) {
 		return rapid.SampledFrom(values).Draw(t, name)
 	}
 	s := &c.spec
-	s.PrefixChunk = s.BlockTokens * n("chunk blocks", 1, 3)
-	s.PrefixDRAM = c.chunkGiB() * float64(max(0, n("chunks of dram", -5, 20)))
-	s.PrefixSSD = c.chunkGiB() * float64(max(0, n("chunks of ssd", -5, 40)))
-	s.PrefixEviction = pick("prefix eviction", prefix.Evictions())
-	s.PrefixWrite, s.PrefixWriteHits = pick("prefix write", sim.PrefixWrites()), n("write hits", 1, 2)
-	s.PrefixLoadTokens = n("least load", 0, 2*s.PrefixChunk)
-	s.PrefixLoad = pick("prefix load", sim.PrefixLoads())
-	s.PrefixOverlap = pick("overlap", sim.PrefixOverlaps())
+	s.PrefixCache.Chunk = s.BlockTokens * n("chunk blocks", 1, 3)
+	s.PrefixCache.DRAMGiB = c.chunkGiB() * float64(max(0, n("chunks of dram", -5, 20)))
+	s.PrefixCache.SSDGiB = c.chunkGiB() * float64(max(0, n("chunks of ssd", -5, 40)))
+	s.PrefixCache.Eviction = pick("prefix eviction", prefix.Evictions())
+	s.PrefixCache.Write, s.PrefixCache.WriteHits = pick("prefix write", sim.PrefixWrites()),
+		n("write hits", 1, 2)
+	s.PrefixCache.LoadTokens = n("least load", 0, 2*s.PrefixCache.Chunk)
+	s.PrefixCache.Load = pick("prefix load", sim.PrefixLoads())
+	s.PrefixCache.Overlap = pick("overlap", sim.PrefixOverlaps())
 }
 
 func (c *scenario) chunkGiB() float64 {
-	geo := c.model.Geometry(c.spec.PrefixChunk)
+	geo := c.model.Geometry(c.spec.PrefixCache.Chunk)
 	return float64(geo.BlockBytes*int64(geo.Groups())) / (1 << 30)
 }
 
@@ -57,7 +58,7 @@ func holding(answer uint64, pieces ...prefix.Piece) *prefix.Content {
 // cachedByHand is byHand with vLLM V1's scheduler and prefix cache.
 func cachedByHand(blocks int64, arrivals ...sim.Arrival) *scenario {
 	c := byHand(blocks, arrivals...)
-	c.spec.Base, c.spec.PrefixCache = "vllm-v1", sim.PrefixVLLM
+	c.spec.Scheduler, c.spec.PrefixCache.Mode = "vllm-v1", sim.PrefixVLLM
 	return c
 }
 
@@ -96,7 +97,7 @@ func TestPreemptionKeepsContentByHand(t *testing.T) {
 	c := cachedByHand(6,
 		sim.Arrival{Prompt: 8, Output: 6, Content: holding(0, text(1, 8))},
 		sim.Arrival{Prompt: 8, Output: 6, Content: holding(0, text(2, 8))})
-	c.spec.MaxTokens, c.spec.ChunkTokens = 16, 16
+	c.spec.MaxTokens, c.spec.Prefill.ChunkTokens = 16, 16
 	_, o, _ := c.lives(t, nil)
 	for _, r := range o.requests {
 		if r.ID == 2 && r.Preemptions == 0 {
@@ -117,14 +118,15 @@ func TestPreemptionKeepsContentByHand(t *testing.T) {
 func TestLaw13HitsChangeNothingThatIsComputed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Offload, c.spec.Prefill, c.spec.PrefixCache = false, "chunked", sim.PrefixOff
+		c.spec.Offload.On, c.spec.Prefill.Split, c.spec.PrefixCache.Mode = false, "chunked",
+			sim.PrefixOff
 		c.drawLatents(t)
 		for i := range c.arrivals {
 			a := &c.arrivals[i]
 			a.Cached, a.Content = 0, drawContent(t, a)
 		}
 		without := c.computed(t)
-		c.spec.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
+		c.spec.PrefixCache.Mode = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
 		with := c.computed(t)
 		for id, want := range without {
 			if with[id] != want {
@@ -171,11 +173,11 @@ func (c *scenario) computed(t *rapid.T) map[int]served {
 func TestLaw13UnboundedHitsAreTheReplays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Offload, c.spec.Prefill = false, "chunked"
-		c.spec.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
-		c.spec.Base, c.spec.MaxRequests, c.hbm = "vllm-v1", 1, 1<<30
-		c.spec.PrefixDRAM, c.spec.PrefixSSD = 0, 0
-		c.spec.OverLength = "reject"
+		c.spec.Offload.On, c.spec.Prefill.Split = false, "chunked"
+		c.spec.PrefixCache.Mode = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
+		c.spec.Scheduler, c.spec.MaxRequests, c.hbm = "vllm-v1", 1, 1<<30
+		c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.SSDGiB = 0, 0
+		c.spec.Prefill.OverLength = "reject"
 		c.drawLatents(t)
 		for i := range c.arrivals {
 			a := &c.arrivals[i]
@@ -191,19 +193,19 @@ func TestLaw13UnboundedTiersHitTheReplays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawTiered(t)
 		s := &c.spec
-		s.MaxRequests, s.OverLength = 1, "reject"
-		s.PrefixLoad, s.PrefixLoadTokens = sim.LoadAlways, 0
-		if s.PrefixWrite == sim.WriteSelective { // else what nobody has hit is lost
-			s.PrefixWrite = sim.WriteBack
+		s.MaxRequests, s.Prefill.OverLength = 1, "reject"
+		s.PrefixCache.Load, s.PrefixCache.LoadTokens = sim.LoadAlways, 0
+		if s.PrefixCache.Write == sim.WriteSelective { // else what nobody has hit is lost
+			s.PrefixCache.Write = sim.WriteBack
 		}
 		switch rapid.SampledFrom([]string{"DRAM", "SSD", "both", "both"}).Draw(t, "tiers") {
 		case "DRAM":
-			s.PrefixDRAM, s.PrefixSSD = 1, 0
+			s.PrefixCache.DRAMGiB, s.PrefixCache.SSDGiB = 1, 0
 		case "SSD":
-			s.PrefixDRAM, s.PrefixSSD = 0, 1
+			s.PrefixCache.DRAMGiB, s.PrefixCache.SSDGiB = 0, 1
 		case "both":
 			chunks := rapid.IntRange(1, 6).Draw(t, "few chunks")
-			s.PrefixDRAM, s.PrefixSSD = float64(chunks)*c.chunkGiB(), 1
+			s.PrefixCache.DRAMGiB, s.PrefixCache.SSDGiB = float64(chunks)*c.chunkGiB(), 1
 		}
 		c.hitsTheReplay(t, c.drive(t, func(o *outcome) error { return o.server.Check() }))
 	})
@@ -219,10 +221,10 @@ func (c *scenario) drawLatents(t *rapid.T) {
 // drawTiered draws a run whose prompts come again and again, over tiers below little HBM.
 func drawTiered(t *rapid.T) *scenario {
 	c := drawScenario(t)
-	c.spec.Offload, c.spec.Prefill, c.spec.Base = false, "chunked", "vllm-v1"
+	c.spec.Offload.On, c.spec.Prefill.Split, c.spec.Scheduler = false, "chunked", "vllm-v1"
 	c.drawLatents(t)
 	c.drawTiers(t)
-	c.spec.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
+	c.spec.PrefixCache.Mode = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
 	c.drawRepeats(t)
 	return c
 }
@@ -256,9 +258,10 @@ func TestLaw13UnboundedOffloadedHitsAreTheReplays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
 		s := &c.spec
-		s.Offload, s.PrefixCache, s.PrefixDRAM, s.PrefixSSD = true, sim.PrefixVLLM, 0, 0
+		s.Offload.On, s.PrefixCache.Mode, s.PrefixCache.DRAMGiB, s.PrefixCache.SSDGiB = true,
+			sim.PrefixVLLM, 0, 0
 		s.DRAMGiB = 1. / 128 // for all that ten requests have
-		s.Base, s.MaxRequests, s.OverLength = "vllm-v1", 1, "reject"
+		s.Scheduler, s.MaxRequests, s.Prefill.OverLength = "vllm-v1", 1, "reject"
 		for i := range c.arrivals {
 			a := &c.arrivals[i]
 			a.At += des.Time(i) * 100 * des.Second // what was saved is there
@@ -274,7 +277,7 @@ func (c *scenario) hitsTheReplay(t *rapid.T, o *outcome) {
 	seen := map[string]bool{}
 	size, chunk := c.spec.BlockTokens, c.spec.BlockTokens
 	if c.spec.PrefixTiers() {
-		chunk = c.spec.PrefixChunk
+		chunk = c.spec.PrefixCache.Chunk
 	}
 	c.tiersAddUp(t, o.requests, o.metrics.Summary())
 	for _, r := range o.requests {
@@ -321,7 +324,7 @@ func (c *scenario) tiersAddUp(t *rapid.T, requests []sim.RequestRecord, sum sim.
 	}
 	loaded, token := [2]int64{p.DRAM.LoadedBytes, p.SSD.LoadedBytes}, c.model.Geometry(1).TokenBytes()
 	least := [2]int64{got[1] * token, got[2] * token}
-	if c.spec.Offload { // DRAM is no tier below
+	if c.spec.Offload.On { // DRAM is no tier below
 		least = [2]int64{}
 	}
 	again := sum.Preempted + sum.Retried

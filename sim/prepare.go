@@ -56,7 +56,7 @@ func (s *Server) prepareStep(now des.Time) error {
 	if s.prefixes != nil {
 		st.reread = s.prefixes.Reread() * int64(s.Geometry.BlockTokens)
 	}
-	if s.Spec.Offload {
+	if s.Spec.Offload.On {
 		st.meta.DRAMBytes = s.memory.Used() * s.Geometry.BlockBytes * int64(s.Geometry.Groups())
 	}
 	if s.cache != nil {
@@ -148,10 +148,10 @@ func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) error {
 func (s *Server) prepareDecode(r *request) error {
 	st := &s.step
 	st.decodes = append(st.decodes, r)
-	st.meta.Sampled += 1 + s.Spec.SpeculateTokens
+	st.meta.Sampled += 1 + s.Spec.Speculation.Tokens
 	r.gives = s.accepted(r)
 	st.emits += r.gives
-	context := r.Context() + s.Spec.SpeculateTokens
+	context := r.Context() + s.Spec.Speculation.Tokens
 	st.contexts += int64(context)
 	if s.prefixes != nil {
 		s.prefixes.Read(&r.table)

@@ -22,7 +22,7 @@ func (s *Server) reach() Reach {
 	if !enough || s.cache != nil && s.cache.Stats().Evicted > 0 {
 		r.Short = true
 	}
-	if !s.Spec.Offload { // else they are of DRAM
+	if !s.Spec.Offload.On { // else they are of DRAM
 		r.HBM = min(r.HBM, blocks*s.memoryBlock)
 	}
 	return r

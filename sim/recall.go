@@ -56,7 +56,7 @@ func (s *Server) recall(r *request) {
 	sum, missed2 := 0.0, 0.0
 	for g, row := range h.rows {
 		held := dsa.Recall{Share: 1}
-		if int(s.counted[g]) >= s.Spec.DenseLayers*s.Geometry.KVHeads {
+		if int(s.counted[g]) >= s.Spec.Selection.DenseLayers*s.Geometry.KVHeads {
 			held = row[(int(r.cursors[g].Phase)+r.steps)%len(row)]
 		}
 		sum += float64(held.Share)
@@ -68,7 +68,7 @@ func (s *Server) recall(r *request) {
 // recallLayers is recall where the heads of a layer decide together.
 func (s *Server) recallLayers(r *request) {
 	heads := s.Geometry.KVHeads
-	sum, missed2 := float64(s.Spec.DenseLayers*heads), 0.0
+	sum, missed2 := float64(s.Spec.Selection.DenseLayers*heads), 0.0
 	for _, layer := range r.layers {
 		for h := range heads {
 			held := layer.Recall(h)

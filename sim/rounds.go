@@ -9,8 +9,8 @@ func (s *Server) attended(layer int) {
 	var blocks, spare int64 // attended to; tokens that the open ones lack
 	for _, r := range st.decodes {
 		all := s.Geometry.Blocks(r.Context())
-		kept := min(all, s.Spec.SinkBlocks+s.Spec.WindowBlocks)
-		if layer == s.Spec.DenseLayers {
+		kept := min(all, s.Spec.Selection.SinkBlocks+s.Spec.Selection.RecentBlocks)
+		if layer == s.Spec.Selection.DenseLayers {
 			r.selected = 0
 		}
 		alike := 1 // heads that attend to equally many
@@ -38,7 +38,7 @@ func (s *Server) used(r *request, g int) int {
 		row, _ := r.latest.Picks(g)
 		return row.Used
 	case s.layered:
-		return r.used[g/s.Geometry.KVHeads-s.Spec.DenseLayers]
+		return r.used[g/s.Geometry.KVHeads-s.Spec.Selection.DenseLayers]
 	}
 	st := r.cycles[g]
 	return st.Used((int(r.cursors[g].Phase) + r.steps) % st.Steps)
@@ -69,7 +69,7 @@ func (s *Server) spreadTokens(spare int64) {
 	}
 	st.rec.Rounds += int64(len(st.ends))
 	for i := len(st.ends) - 1; i >= 0; i-- {
-		blocks := going*int64(s.Spec.Microbatch) + st.lasts[i]
+		blocks := going*int64(s.Spec.Selection.Microbatch) + st.lasts[i]
 		w.Rounds[i] = Round{Tokens: max(1, blocks*int64(s.Geometry.BlockTokens)/heads)}
 		going += st.ends[i]
 	}

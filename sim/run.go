@@ -67,9 +67,9 @@ func (s *Server) begin(w Workload, rec Recorder) error {
 func (c *Config) newMetrics(replicas int) *Metrics {
 	m := NewMetrics()
 	m.replicas = make([]replicaUse, replicas)
-	m.offload, m.blockBytes = c.Spec.Offload, c.Geometry.BlockBytes
+	m.offload, m.blockBytes = c.Spec.Offload.On, c.Geometry.BlockBytes
 	m.prefixes, m.tiers = c.Spec.CachesPrefixes(), c.Spec.PrefixTiers()
-	m.dram = m.tiers && c.Spec.PrefixDRAM > 0
+	m.dram = m.tiers && c.Spec.PrefixCache.DRAMGiB > 0
 	m.good, m.layers, m.longWait = c.Good, c.Model.Layers, c.LongWait
 	m.capacity = Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
 		DRAM: int64(c.Spec.DRAMGiB * (1 << 30))}
@@ -77,7 +77,7 @@ func (c *Config) newMetrics(replicas int) *Metrics {
 		m.journal = &journal{}
 	}
 	if c.Spec.Progressive() {
-		m.progressive = c.Model.Layers - c.Spec.DenseLayers
+		m.progressive = c.Model.Layers - c.Spec.Selection.DenseLayers
 	}
 	return m
 }

@@ -54,16 +54,17 @@ func (x *blockScores) score(s *kv.Seq, g, b int) float32 {
 	if steps == 0 {
 		blocks = s.Blocks()
 	}
-	if b < x.spec.SinkBlocks || b >= blocks-x.spec.WindowBlocks ||
-		int(x.sample[g])/x.geo.KVHeads < x.spec.DenseLayers {
+	if b < x.spec.Selection.SinkBlocks || b >= blocks-x.spec.Selection.RecentBlocks ||
+		int(x.sample[g])/x.geo.KVHeads < x.spec.Selection.DenseLayers {
 		return always
 	}
 	p := x.place(s)
 	at := &p.groups[g]
-	if n := blocks - x.spec.SinkBlocks - x.spec.WindowBlocks; at.steps != steps || at.candidates != n {
+	if n := blocks - x.spec.Selection.SinkBlocks - x.spec.Selection.RecentBlocks; at.steps != steps ||
+		at.candidates != n {
 		at.steps, at.candidates, at.lowest = steps, n, x.lowest(p, g, n, steps)
 	}
-	return x.critical(at.cursor, at.candidates, b-x.spec.SinkBlocks, steps) - at.lowest
+	return x.critical(at.cursor, at.candidates, b-x.spec.Selection.SinkBlocks, steps) - at.lowest
 }
 
 // place finds a request's groups in the score process.
@@ -118,7 +119,7 @@ func (p *scorePlace) layer(x *blockScores, layer int) *dsa.Layer {
 
 // blockScores returns the scores that eviction goes by, nil where it does not.
 func (s *Server) blockScores() kv.Score {
-	if s.Spec.Eviction != kv.ByScore {
+	if s.Spec.Offload.Eviction != kv.ByScore {
 		return nil
 	}
 	return BlockScores(&s.Spec, s.Geometry, s.groups, s.Library, s.Seed)

@@ -17,8 +17,8 @@ func TestBlockScoresAreThoseThatSelect(t *testing.T) {
 	steps := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		c.spec.Attention, c.spec.Offload, c.spec.Eviction = "sparse", true, kv.ByScore
-		if c.spec.Selection != "arkvale" {
+		c.spec.Selection.On, c.spec.Offload.On, c.spec.Offload.Eviction = true, true, kv.ByScore
+		if c.spec.Selection.Policy != "arkvale" {
 			t.Skip("not top-k")
 		}
 		c.drive(t, func(o *outcome) error {
@@ -35,14 +35,16 @@ func TestBlockScoresAreThoseThatSelect(t *testing.T) {
 // Where the blocks have no scores, eviction by score is refused.
 func TestNoEvictionByScoreWithoutScores(t *testing.T) {
 	spec := sim.Spec{
-		Attention: "sparse", Selection: "arkvale", BudgetTokens: 64, BlockTokens: 16, WindowBlocks: 1,
-		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: kv.ByScore, Pool: "unified",
-		DRAMGiB: 1, Base: "vllm", MaxRequests: 1, MaxTokens: 64, Window: 1, Prefill: "layer",
-		ChunkTokens: 64, Heads: "full",
+		Selection:   sim.SelectionSpec{On: true, Policy: "arkvale", BudgetTokens: 64, RecentBlocks: 1},
+		BlockTokens: 16,
+		Offload: sim.OffloadSpec{On: true, Load: "flash", Save: "flash", Eviction: kv.ByScore,
+			Pool: "unified", WorkingSetSteps: 1}, DRAMGiB: 1, Scheduler: "vllm", MaxRequests: 1,
+		MaxTokens: 64, Prefill: sim.PrefillSpec{Split: "layer", ChunkTokens: 64},
+		Simulation: sim.SimulationSpec{Heads: "full"},
 	}
 	model := tiny(1, 1)
 	for name, change := range map[string]func(*sim.Config){
-		"full attention":       func(c *sim.Config) { c.Spec.Attention = "full" },
+		"full attention":       func(c *sim.Config) { c.Spec.Selection.On = false },
 		"a device selects":     func(c *sim.Config) { c.Addressed, c.DeviceSelects = true, true },
 		"a recording replayed": func(c *sim.Config) { c.Recording = &dsa.Recording{} },
 	} {
@@ -55,8 +57,9 @@ func TestNoEvictionByScoreWithoutScores(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(&cfg)
-		if _, err := sim.NewServer(cfg); err == nil || !strings.Contains(err.Error(), "system.eviction") {
-			t.Errorf("%s: error is %v, want one of system.eviction", name, err)
+		if _, err := sim.NewServer(cfg); err == nil || !strings.Contains(err.Error(),
+			"offload.eviction") {
+			t.Errorf("%s: error is %v, want one of offload.eviction", name, err)
 		}
 	}
 }

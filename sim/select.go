@@ -60,7 +60,7 @@ func (s *Server) decide(r *request, candidates int) error {
 
 // agree has the heads of each layer decide, and keeps what those of the sample select.
 func (s *Server) agree(r *request) error {
-	heads, dense := s.Geometry.KVHeads, s.Spec.DenseLayers
+	heads, dense := s.Geometry.KVHeads, s.Spec.Selection.DenseLayers
 	if r.steps == 0 {
 		r.layers, r.used = r.layers[:0], r.used[:0]
 		for layer := dense; layer < s.Model.Layers; layer++ {
@@ -91,7 +91,8 @@ func (s *Server) agree(r *request) error {
 
 // candidates is the blocks of a decode between sinks and window.
 func (s *Server) candidates(r *request) int {
-	return max(0, s.Geometry.Blocks(r.Context())-s.Spec.SinkBlocks-s.Spec.WindowBlocks)
+	return max(0,
+		s.Geometry.Blocks(r.Context())-s.Spec.Selection.SinkBlocks-s.Spec.Selection.RecentBlocks)
 }
 
 // selection finds what group g of the sample selects in r's current step.
@@ -100,8 +101,8 @@ func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
 	if sel.All = dense || r.grid < 0; sel.All {
 		return
 	}
-	sel.Sinks = s.Spec.SinkBlocks
-	sel.Tail = s.Geometry.Blocks(r.Context()) - s.Spec.WindowBlocks
+	sel.Sinks = s.Spec.Selection.SinkBlocks
+	sel.Tail = s.Geometry.Blocks(r.Context()) - s.Spec.Selection.RecentBlocks
 	s.pick(r, g, sel)
 }
 

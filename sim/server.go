@@ -75,7 +75,7 @@ func NewServer(cfg Config) (*Server, error) {
 	geo := cfg.Geometry
 	blockBytes := geo.BlockBytes * int64(geo.Groups())
 	capacity := cfg.HBMBytes
-	if spec.Offload {
+	if spec.Offload.On {
 		capacity = int64(spec.DRAMGiB * (1 << 30))
 	} else if spec.Sparse() {
 		blockBytes += geo.MetaBytes * int64(geo.Groups())
@@ -103,8 +103,8 @@ func NewServer(cfg Config) (*Server, error) {
 	}
 	s.layered = spec.Sparse() && !s.external() && cfg.Library.ByLayer()
 	sample := kv.FullSample(geo)
-	if spec.Heads == "sampled" {
-		sample = kv.HashSample(geo, spec.SampleGroups, cfg.Seed)
+	if spec.Simulation.Heads == "sampled" {
+		sample = kv.HashSample(geo, spec.Simulation.Groups, cfg.Seed)
 	}
 	s.groups = sample.Groups
 	if s.counted = s.groups; spec.Sparse() && !s.fixed {
@@ -130,10 +130,11 @@ func NewServer(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	var limit sched.Limit
-	if spec.Offload && !spec.Hot() {
+	if spec.Offload.On && !spec.Hot() {
 		cache, err := kv.NewCache(kv.Config{
 			Geometry: geo, Sample: sample, HBMBytes: cfg.HBMBytes,
-			Eviction: spec.Eviction, PerLayer: spec.Pool == "per-layer", Window: spec.Window,
+			Eviction: spec.Offload.Eviction, PerLayer: spec.Offload.Pool == "per-layer",
+			Window:     spec.Offload.WorkingSetSteps,
 			Microbatch: s.microbatch(), Score: s.blockScores(), Trace: cfg.Trace,
 			Addressed: cfg.Addressed, Tables: cfg.Addressed && spec.GPULookup(), Do: cfg.Do,
 		})
@@ -143,16 +144,16 @@ func NewServer(cfg Config) (*Server, error) {
 		s.cache = cache
 		limit = &hbmLimit{s}
 	}
-	inject := spec.MaxInject
+	inject := spec.Prefill.MaxInject
 	if inject == 0 {
-		inject = int64(spec.ChunkTokens) * int64(cfg.Model.Layers)
+		inject = int64(spec.Prefill.ChunkTokens) * int64(cfg.Model.Layers)
 	}
 	var err error
 	s.sched, err = sched.New(sched.Config{
-		Base: spec.Base, MaxRequests: spec.MaxRequests, MaxTokens: spec.MaxTokens,
-		Planner: sched.Planner{Mode: spec.Prefill, Layers: cfg.Model.Layers, Chunk: spec.ChunkTokens,
-			MaxInject: inject, LoadWeight: spec.LoadWeight},
-		Memory: s.memory, Limit: limit, Drafts: spec.SpeculateTokens,
+		Base: spec.Scheduler, MaxRequests: spec.MaxRequests, MaxTokens: spec.MaxTokens,
+		Planner: sched.Planner{Mode: spec.Prefill.Split, Layers: cfg.Model.Layers, MaxInject: inject,
+			Chunk: spec.Prefill.ChunkTokens, LoadWeight: spec.PrefixCache.LoadWeight},
+		Memory: s.memory, Limit: limit, Drafts: spec.Speculation.Tokens,
 	})
 	if err != nil {
 		return nil, err

@@ -85,48 +85,49 @@ func drawScenario(t *rapid.T) *scenario {
 	}
 	s := &c.spec
 	*s = sim.Spec{
-		Attention: pick("attention", "full", "sparse", "sparse"),
-		Selection: pick("selection", "arkvale", "arkvale", "quest", "psa", "psa", "streaming",
-			"infinigen", "full"), PSAStop: pick("psa stop", "layer", "head"),
-		Epsilon: pick2(t, "epsilon", 0.5, 0.9, 0.99), Microbatch: n("microbatch", 1, 5),
-		Pipelined:   rapid.Bool().Draw(t, "pipelined"),
+		Selection: sim.SelectionSpec{On: rapid.IntRange(0, 2).Draw(t, "sparse") > 0,
+			Policy: pick("selection", "arkvale", "arkvale", "quest", "psa", "psa", "streaming",
+				"infinigen", "full"), Stop: pick("psa stop", "layer", "head"), Epsilon: pick2(t, "epsilon",
+				0.5, 0.9, 0.99), Microbatch: n("microbatch", 1, 5), Pipelined: rapid.Bool().Draw(t,
+				"pipelined")},
 		BlockTokens: n("block tokens", 1, 8),
-		Offload:     n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "flash"),
-		SaveEngine:  pick("save engine", "memcpy", "gpu", "flash"),
-		SaveBuffer:  pick2(t, "save buffer", 0, 0.002, 1),
-		Eviction:    pick("eviction", kv.LRU, kv.FIFO, kv.CLOCK, kv.SIEVE, kv.ByScore),
-		Pool:        pick("pool", "unified", "unified", "per-layer"),
+		Offload: sim.OffloadSpec{On: n("offload", 0, 3) > 0, Load: pick("load engine", "memcpy",
+			"flash"), Save: pick("save engine", "memcpy", "gpu", "flash"), SaveBufferMiB: pick2(t,
+			"save buffer", 0, 0.002, 1), Eviction: pick("eviction", kv.LRU, kv.FIFO, kv.CLOCK, kv.SIEVE,
+			kv.ByScore), Pool: pick("pool", "unified", "unified", "per-layer"),
+			BatchControl: rapid.Bool().Draw(t, "batch control"), WorkingSetSteps: n("window", 1, 12)},
 		Utilisation: 0.9,
-		Base:        pick("base", sched.BaseNames()...), MaxRequests: n("max requests", 1, 8),
+		Scheduler:   pick("base", sched.BaseNames()...), MaxRequests: n("max requests", 1, 8),
 		MaxTokens: n("max tokens", 1, 60), Watermark: pick2(t, "watermark", 0, 0.01, 0.1),
-		BatchControl: rapid.Bool().Draw(t, "batch control"), Window: n("window", 1, 12),
-		Prefill:     pick("prefill", "plain", "chunked", "layer", "layer-chunked"),
-		ChunkTokens: n("chunk", 1, 60), OverLength: pick("over length", "truncate", "reject"),
-		MaxPromptTokens: n("max prompt", 0, 1) * 100, Heads: pick("heads", "full", "full", "sampled"),
-		SampleGroups: n("sample", 1, 4),
+		Prefill: sim.PrefillSpec{Split: pick("prefill", "plain", "chunked", "layer",
+			"layer-chunked"), ChunkTokens: n("chunk", 1, 60), OverLength: pick("over length", "truncate",
+			"reject"), MaxPromptTokens: n("max prompt", 0, 1) * 100},
+		Simulation: sim.SimulationSpec{Heads: pick("heads", "full", "full", "sampled"),
+			Groups: n("sample", 1, 4)},
 	}
-	if s.Eviction == kv.ByScore && !s.Sparse() {
-		s.Eviction = kv.LRU
+	if s.Offload.Eviction == kv.ByScore && !s.Sparse() {
+		s.Offload.Eviction = kv.LRU
 	}
 	if rapid.Bool().Draw(t, "own inject") {
-		s.MaxInject = rapid.Int64Range(1, 400).Draw(t, "max inject")
+		s.Prefill.MaxInject = rapid.Int64Range(1, 400).Draw(t, "max inject")
 	}
-	s.SinkBlocks, s.WindowBlocks = n("sinks", 0, 2), n("recent", 1, 2)
-	s.BudgetTokens = s.BlockTokens*(s.SinkBlocks+s.WindowBlocks+n("budget", 1, 6)) +
-		n("budget rest", 0, s.BlockTokens-1)
-	if s.DenseLayers = n("dense layers", 0, 3); s.DenseLayers > 1 {
-		s.DenseLayers = 0
+	s.Selection.SinkBlocks, s.Selection.RecentBlocks = n("sinks", 0, 2), n("recent", 1, 2)
+	s.Selection.BudgetTokens =
+		s.BlockTokens*(s.Selection.SinkBlocks+s.Selection.RecentBlocks+n("budget", 1, 6)) +
+			n("budget rest", 0, s.BlockTokens-1)
+	if s.Selection.DenseLayers = n("dense layers", 0, 3); s.Selection.DenseLayers > 1 {
+		s.Selection.DenseLayers = 0
 	}
-	if rapid.Bool().Draw(t, "selected prefixes") && s.Offload && s.Sparse() {
-		s.PrefixAttention = sim.PrefixSelected
-	} else if s.Offload {
-		s.LoadWeight = float64(n("quarters of a token a load counts", 0, 8)) / 4
+	if rapid.Bool().Draw(t, "selected prefixes") && s.Offload.On && s.Sparse() {
+		s.PrefixCache.Attend = sim.PrefixSelected
+	} else if s.Offload.On {
+		s.PrefixCache.LoadWeight = float64(n("quarters of a token a load counts", 0, 8)) / 4
 	}
-	if s.Selection == "infinigen" {
-		s.BlockTokens, s.Margin = 1, pick2(t, "margin", 0, 2, 5)
+	if s.Selection.Policy == "infinigen" {
+		s.BlockTokens, s.Selection.Margin = 1, pick2(t, "margin", 0, 2, 5)
 	}
 	if s.NoPrefixCache() == "" {
-		s.PrefixCache = rapid.SampledFrom(sim.PrefixCaches()).Draw(t, "prefix cache")
+		s.PrefixCache.Mode = rapid.SampledFrom(sim.PrefixCaches()).Draw(t, "prefix cache")
 		c.drawTiers(t)
 	}
 	at := des.Time(0)
@@ -148,7 +149,7 @@ func drawScenario(t *rapid.T) *scenario {
 		c.arrivals = append(c.arrivals, a)
 		largest = max(largest, a.Prompt+a.Output)
 	}
-	s.SelectPer = pick("select per", sim.PerKVHead, sim.PerQueryHead)
+	s.Selection.Per = pick("select per", sim.PerKVHead, sim.PerQueryHead)
 	geo := c.model.Geometry(s.BlockTokens)
 	blocks := int64(geo.Blocks(largest)) * int64(geo.Groups())
 	scale := func(name string, unit int64) int64 {
@@ -165,10 +166,11 @@ func drawScenario(t *rapid.T) *scenario {
 func drawCrowd(t *rapid.T) *scenario {
 	c := drawScenario(t)
 	s := &c.spec
-	s.Offload, s.BatchControl, s.DRAMGiB = true, true, 1
-	s.MaxRequests, s.MaxTokens, s.ChunkTokens = 8, max(s.MaxTokens, 40), max(s.ChunkTokens, 20)
+	s.Offload.On, s.Offload.BatchControl, s.DRAMGiB = true, true, 1
+	s.MaxRequests, s.MaxTokens, s.Prefill.ChunkTokens = 8, max(s.MaxTokens, 40),
+		max(s.Prefill.ChunkTokens, 20)
 	if s.Sparse() && rapid.Bool().Draw(t, "selected prefixes of a crowd") {
-		s.PrefixAttention, s.LoadWeight = sim.PrefixSelected, 0
+		s.PrefixCache.Attend, s.PrefixCache.LoadWeight = sim.PrefixSelected, 0
 	}
 	for i := 0; len(c.arrivals) < 6; i++ {
 		c.arrivals = append(c.arrivals, c.arrivals[i])
@@ -234,13 +236,14 @@ func library(t fatal, s *sim.Spec) *dsa.Library {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := libraryKey{policy, named.Digest, s.SinkBlocks, s.WindowBlocks}
+	key := libraryKey{policy, named.Digest, s.Selection.SinkBlocks, s.Selection.RecentBlocks}
 	libraries.Lock()
 	defer libraries.Unlock()
 	if libraries.of[key] == nil {
 		_, apart := policy.(dsa.Union)
 		libraries.of[key] = dsa.NewLibrary(score.New(score.Default, 1), policy,
-			dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2,
+			dsa.Setting{Digest: named.Digest, Sinks: s.Selection.SinkBlocks,
+				Window: s.Selection.RecentBlocks, Queries: 2,
 				Apart: apart}, 2)
 	}
 	return libraries.of[key]

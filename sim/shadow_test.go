@@ -151,12 +151,12 @@ func (m *shadow) rounds(layer int, w *sim.Work) error {
 		unit := row*m.model.KVHeads + int(ref.Group)%m.model.KVHeads
 		n := int(w.Lists.Count[unit])
 		at := slices.Index(w.Lists.Block[unit*w.Lists.Stride:][:n], ref.Block)
-		last := (n - 1) / m.spec.Microbatch
-		switch kept := m.spec.SinkBlocks + m.spec.WindowBlocks; {
+		last := (n - 1) / m.spec.Selection.Microbatch
+		switch kept := m.spec.Selection.SinkBlocks + m.spec.Selection.RecentBlocks; {
 		case at < 0 && int(ref.Round) <= last:
 			return fmt.Errorf("block %d of unit %d is loaded for round %d and not attended to", ref.Block,
 				unit, ref.Round)
-		case at >= kept && int(ref.Round) != at/m.spec.Microbatch || at >= 0 && at < kept &&
+		case at >= kept && int(ref.Round) != at/m.spec.Selection.Microbatch || at >= 0 && at < kept &&
 			ref.Round != 0:
 			return fmt.Errorf("block %d of unit %d comes as number %d and is loaded for round %d", ref.Block,
 				unit, at, ref.Round)
@@ -171,9 +171,10 @@ func (m *shadow) rounds(layer int, w *sim.Work) error {
 			most = i + 1
 		}
 	}
-	if longest := int(slices.Max(w.Lists.Count)); most != (longest+m.spec.Microbatch-1)/
-		m.spec.Microbatch {
-		return fmt.Errorf("%d rounds attend to something, the longest list has %d blocks", most, longest)
+	if longest := int(slices.Max(w.Lists.Count)); most != (longest+m.spec.Selection.Microbatch-1)/
+		m.spec.Selection.Microbatch {
+		return fmt.Errorf("%d rounds attend to something, the longest list has %d blocks", most,
+			longest)
 	}
 	return nil
 }
@@ -191,9 +192,9 @@ func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 	unit := i*m.model.KVHeads + head
 	n := int(w.Lists.Count[unit])
 	list := w.Lists.Block[unit*w.Lists.Stride:][:n]
-	if want := min(m.geometry().Blocks(row.To), sim.Candidates(&m.spec)+m.spec.SinkBlocks+
-		m.spec.WindowBlocks); w.Sparse && n != want &&
-		!(sized(m.spec.Selection) && n <= m.geometry().Blocks(row.To)) {
+	if want := min(m.geometry().Blocks(row.To), sim.Candidates(&m.spec)+m.spec.Selection.SinkBlocks+
+		m.spec.Selection.RecentBlocks); w.Sparse && n != want &&
+		!(sized(m.spec.Selection.Policy) && n <= m.geometry().Blocks(row.To)) {
 		return fmt.Errorf("%d blocks selected, want %d", n, want)
 	}
 	at := slices.Index(list, int32(open.block))
@@ -204,7 +205,7 @@ func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 	if m.spec.GPULookup() {
 		slots = m.found
 	}
-	if m.spec.Offload && w.Lists.Open[unit] != slots[unit*w.Lists.Stride:][at] {
+	if m.spec.Offload.On && w.Lists.Open[unit] != slots[unit*w.Lists.Stride:][at] {
 		return fmt.Errorf("the open block is listed in slot %d, the list has it in %d",
 			w.Lists.Open[unit], slots[unit*w.Lists.Stride:][at])
 	}
@@ -218,7 +219,7 @@ func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 		if p == open {
 			want = row.From % size
 		}
-		if !m.spec.Offload {
+		if !m.spec.Offload.On {
 			if got := m.dense[p]; got != want {
 				return fmt.Errorf("%v holds %d tokens, want %d", p, got, want)
 			}
@@ -239,7 +240,7 @@ func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 			}
 		}
 	}
-	if !m.spec.Offload {
+	if !m.spec.Offload.On {
 		return m.fill(open, row.From%size, row.From%size+1)
 	}
 	return nil
@@ -266,7 +267,7 @@ func (m *shadow) prefill(layer int, row *sim.Row, head int, table *sim.Table) er
 		p := place{row.ID, group, b}
 		was, is := clamp(row.From-b*size, size), clamp(row.To-b*size, size)
 		switch {
-		case !m.spec.Offload:
+		case !m.spec.Offload.On:
 			if err := m.fill(p, was, is); err != nil {
 				return err
 			}

@@ -13,36 +13,36 @@ type Drafter interface {
 }
 
 // VerifiedRows is the most rows of the LM head in a step.
-func (s *Spec) VerifiedRows() int { return s.MaxRequests * (1 + s.SpeculateTokens) }
+func (s *Spec) VerifiedRows() int { return s.MaxRequests * (1 + s.Speculation.Tokens) }
 
 // NoSpeculation says why a system that drafts tokens cannot be served; "" where it can.
 func (s *Spec) NoSpeculation() string {
 	switch {
-	case s.SpeculateTokens == 0:
+	case s.Speculation.Tokens == 0:
 		return ""
 	case s.Sparse():
-		return "needs attention = \"full\": which blocks each of several queries selects is not modelled"
-	case s.Offload:
-		return "needs offload = false: KV of drafts that are refused is never moved"
+		return "needs selection.on = false: which blocks each of several queries selects is not modelled"
+	case s.Offload.On:
+		return "needs offload.on = false: KV of drafts that are refused is never moved"
 	case s.CachesPrefixes():
-		return "needs prefix_cache = \"off\": blocks of drafts that are refused would be shared"
-	case s.Prefill != "plain" && s.Prefill != "chunked":
-		return "needs prefill = \"plain\" or \"chunked\": drafts begin with all layers of a prompt"
-	case s.MaxTokens <= s.SpeculateTokens:
+		return "needs prefix_cache.mode = \"off\": blocks of drafts that are refused would be shared"
+	case s.Prefill.Split != "plain" && s.Prefill.Split != "chunked":
+		return "needs prefill.split = \"plain\" or \"chunked\": drafts begin with all layers of a prompt"
+	case s.MaxTokens <= s.Speculation.Tokens:
 		return "leaves no decode within max_tokens: each verifies one token more than it drafts"
 	}
 	return ""
 }
 
 func (s *Server) checkSpeculation() error {
-	if s.Spec.SpeculateTokens == 0 {
+	if s.Spec.Speculation.Tokens == 0 {
 		return nil
 	}
 	if _, ok := s.Device.(Drafter); !ok {
-		return errors.New("sim: speculate_tokens: the device drafts no tokens")
+		return errors.New("sim: speculation.tokens: the device drafts no tokens")
 	}
 	if why := s.Spec.NoSpeculation(); why != "" {
-		return errors.New("sim: speculate_tokens: " + why)
+		return errors.New("sim: speculation.tokens: " + why)
 	}
 	return nil
 }
@@ -54,10 +54,10 @@ func (s *Server) checkSpeculation() error {
 //	E = (1 - a^(k+1)) / (1 - a), of k drafts accepted with probability a each
 func (s *Server) accepted(r *request) int {
 	n := 1
-	for n <= s.Spec.SpeculateTokens && r.Generated+n < r.Output {
+	for n <= s.Spec.Speculation.Tokens && r.Generated+n < r.Output {
 		at := uint64(r.Generated + n)
 		if u := des.Hash(s.Seed, acceptanceStream, uint64(r.ID), at) >> 11; float64(u)/(1<<53) >=
-			s.Spec.Acceptance {
+			s.Spec.Speculation.Acceptance {
 			break
 		}
 		n++
@@ -72,7 +72,7 @@ const acceptanceStream = 0x6d7470
 // tokens of the step, whose KV the MTP layer keeps too; each one after it the newest draft of every
 // request.
 func (s *Server) draft() error {
-	st, k := &s.step, s.Spec.SpeculateTokens
+	st, k := &s.step, s.Spec.Speculation.Tokens
 	if k == 0 {
 		return nil
 	}

@@ -14,10 +14,10 @@ import (
 // speculate has the scenario's model draft tokens.
 func (c *scenario) speculate(k int, acceptance float64) {
 	c.model.MTPLayers, c.model.Drafts = 1, k > 0
-	c.spec.SpeculateTokens, c.spec.Acceptance = k, acceptance
-	c.spec.PrefixCache, c.spec.MaxTokens = sim.PrefixOff, max(c.spec.MaxTokens, k+1)
-	if c.spec.Prefill != "plain" {
-		c.spec.Prefill = "chunked"
+	c.spec.Speculation.Tokens, c.spec.Speculation.Acceptance = k, acceptance
+	c.spec.PrefixCache.Mode, c.spec.MaxTokens = sim.PrefixOff, max(c.spec.MaxTokens, k+1)
+	if c.spec.Prefill.Split != "plain" {
+		c.spec.Prefill.Split = "chunked"
 	}
 }
 
@@ -72,9 +72,10 @@ func alone(output int) *scenario {
 	c := &scenario{gpu: "h100-80gb", model: tiny(4, 2), hbm: 1 << 30, seed: 3,
 		arrivals: []sim.Arrival{{Prompt: 100, Output: output}}}
 	c.model.MaxContext = 1 << 20
-	c.spec = sim.Spec{Attention: "full", BlockTokens: 16, Base: "vllm-v1", Prefill: "chunked",
-		ChunkTokens: 512, MaxTokens: 512, MaxRequests: 4, Heads: "full", OverLength: "reject",
-		PrefixCache: sim.PrefixOff}
+	c.spec = sim.Spec{Selection: sim.SelectionSpec{}, BlockTokens: 16, Scheduler: "vllm-v1",
+		Prefill:   sim.PrefillSpec{Split: "chunked", ChunkTokens: 512, OverLength: "reject"},
+		MaxTokens: 512, MaxRequests: 4, Simulation: sim.SimulationSpec{Heads: "full"},
+		PrefixCache: sim.PrefixCacheSpec{Mode: sim.PrefixOff}}
 	return c
 }
 
@@ -140,11 +141,11 @@ func TestSpeculationIsRefused(t *testing.T) {
 		t.Error("a device that drafts nothing: ", err)
 	}
 	for want, change := range map[string]func(*sim.Spec){
-		"prefill":    func(s *sim.Spec) { s.Prefill = "layer" },
+		"prefill":    func(s *sim.Spec) { s.Prefill.Split = "layer" },
 		"max_tokens": func(s *sim.Spec) { s.MaxTokens = 1 },
-		"offload":    func(s *sim.Spec) { s.Offload = true },
-		"attention":  func(s *sim.Spec) { s.Attention = "sparse" },
-		"prefix":     func(s *sim.Spec) { s.PrefixCache = sim.PrefixVLLM },
+		"offload":    func(s *sim.Spec) { s.Offload.On = true },
+		"attention":  func(s *sim.Spec) { s.Selection.On = true },
+		"prefix":     func(s *sim.Spec) { s.PrefixCache.Mode = sim.PrefixVLLM },
 	} {
 		s := c.spec
 		if change(&s); !strings.Contains(s.NoSpeculation(), want) {

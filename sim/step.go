@@ -54,7 +54,7 @@ func (s *Server) startStep(now des.Time) error {
 			panic(fmt.Sprintf("sim: at %v, step %d: %v", now, s.steps, err))
 		}
 	}
-	if s.Spec.PrefixWrite == WriteBack {
+	if s.Spec.PrefixCache.Write == WriteBack {
 		st := &s.step.meta
 		st.AwaitSaves = s.savePrefixes(now)
 	}
@@ -131,7 +131,7 @@ func (s *Server) finishStep(now des.Time) {
 	st.rec.BatchFull, st.rec.KVFull = s.nearLimits(s.memory.Used())
 	st.rec.H2DBytes, st.rec.D2HBytes = st.rec.Loaded*s.Geometry.BlockBytes,
 		st.rec.Saved*s.Geometry.BlockBytes
-	if s.Spec.PrefixWrite != WriteBack {
+	if s.Spec.PrefixCache.Write != WriteBack {
 		s.savePrefixes(now + timing.Elapsed)
 	}
 	s.busy = true

@@ -95,7 +95,7 @@ type Spec struct {
 	OutputScale float64 `toml:"output_scale" range:">= 1e-06, <= 1e+06"`
 
 	// share of each prompt whose KV the server has from earlier requests, in whole blocks; at
-	// least one token of a prompt is computed; with a prefix cache and system.prefix_dram_gib it is in
+	// least one token of a prompt is computed; with a prefix cache and prefix_cache.dram_gib it is in
 	// DRAM; not of a trace that says what prompts share
 	PrefixHit float64 `toml:"prefix_hit" unit:"share" range:">= 0, <= 1"`
 }

@@ -15,7 +15,8 @@ import (
 // the lookup may have to wait.
 func (c *Config) launchesAhead() bool {
 	s := c.Spec
-	return s.Offload && s.Sparse() && !s.GPULookup() && !s.Progressive() && s.LoadEngine == "flash" &&
+	return s.Offload.On && s.Sparse() && !s.GPULookup() && !s.Progressive() &&
+		s.Offload.Load == "flash" &&
 		c.Projected == nil && len(c.Patterns) == 0 && manyConnections()
 }
 
@@ -30,7 +31,8 @@ func manyConnections() bool {
 // listBlocks are the most blocks that a decode's list can have of a context of so many: one
 // candidate at least, whatever the budget.
 func (c *Config) listBlocks(longest int) int {
-	return min(c.Spec.SinkBlocks+c.Spec.WindowBlocks+sim.Candidates(c.Spec), longest)
+	return min(c.Spec.Selection.SinkBlocks+c.Spec.Selection.RecentBlocks+sim.Candidates(c.Spec),
+		longest)
 }
 
 // sizeAhead gives addresses of a layer's loads their memory: of the step's decodes, as far as lists
@@ -90,6 +92,7 @@ func (c *Config) aheadBytes(l *Load) int64 {
 	}
 	geo, n := &c.Geometry, min(c.Spec.MaxRequests, len(l.Requests))
 	blocks := l.tokens(n)/geo.BlockTokens + n +
-		n*c.listBlocks(max(geo.Blocks(l.Requests[0]), c.Spec.BudgetTokens/c.Spec.BlockTokens+1))
+		n*c.listBlocks(max(geo.Blocks(l.Requests[0]),
+			c.Spec.Selection.BudgetTokens/c.Spec.BlockTokens+1))
 	return mem.WithSpare(int64(16 * geo.KVHeads * blocks))
 }

@@ -131,7 +131,7 @@ func TestCloseOpensGates(t *testing.T) {
 // budget, and so is what attention is launched for.
 func TestSmallBudgetsAreLaunchedAhead(t *testing.T) {
 	c := *cases()["gqa/offload, small"]
-	c.spec.SinkBlocks, c.spec.WindowBlocks = 2, 4
+	c.spec.Selection.SinkBlocks, c.spec.Selection.RecentBlocks = 2, 4
 	on := emulator.New(emulator.Config{Late: true, Seed: 4})
 	defer on.Close()
 	r := c.run(t, on)

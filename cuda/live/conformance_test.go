@@ -77,15 +77,18 @@ func cases() map[string]*scenario {
 	gqa := weights.Config{Layers: 3, Hidden: 64, HeadsQ: 4, HeadsKV: 1, HeadDim: 64,
 		FFN: 48, Vocab: 53}
 	base := sim.Spec{
-		Attention: "full", Selection: "arkvale", BudgetTokens: 64, BlockTokens: 16, LoadEngine: "flash",
-		SaveEngine: "flash", Eviction: "lru", Pool: "unified", Utilisation: 0.9, DRAMGiB: 0.05,
-		SaveBuffer: 1, Base: "vllm", MaxRequests: 8, MaxTokens: 48, Watermark: 0.01, Window: 4,
-		Prefill: "chunked", ChunkTokens: 48, OverLength: "truncate", Heads: "full",
+		Selection: sim.SelectionSpec{Policy: "arkvale", BudgetTokens: 64}, BlockTokens: 16,
+		Offload: sim.OffloadSpec{Load: "flash", Save: "flash", Eviction: "lru", Pool: "unified",
+			SaveBufferMiB: 1, WorkingSetSteps: 4},
+		Utilisation: 0.9, DRAMGiB: 0.05,
+		Scheduler: "vllm", MaxRequests: 8, MaxTokens: 48, Watermark: 0.01,
+		Prefill:    sim.PrefillSpec{Split: "chunked", ChunkTokens: 48, OverLength: "truncate"},
+		Simulation: sim.SimulationSpec{Heads: "full"},
 	}
 	sparse := base
-	sparse.Attention, sparse.SinkBlocks, sparse.WindowBlocks = "sparse", 1, 1
+	sparse.Selection.On, sparse.Selection.SinkBlocks, sparse.Selection.RecentBlocks = true, 1, 1
 	offload := sparse
-	offload.Offload = true
+	offload.Offload.On = true
 	with := func(s sim.Spec, change func(*sim.Spec)) sim.Spec { change(&s); return s }
 	all := map[string]*scenario{}
 	for model, shape := range map[string]weights.Config{"mha": mha, "gqa": gqa} {
@@ -99,10 +102,10 @@ func cases() map[string]*scenario {
 		add("dense, short of memory", 14*block*group, false, base)
 		all[model+"/dense, short of memory"].preempts = true
 		add("plain prefill", half, false,
-			with(base, func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 200 }))
+			with(base, func(s *sim.Spec) { s.Prefill.Split, s.MaxTokens = "plain", 200 }))
 		add("sparse", half, false, sparse)
 		add("sparse with a dense layer", half, false,
-			with(sparse, func(s *sim.Spec) { s.DenseLayers = 1 }))
+			with(sparse, func(s *sim.Spec) { s.Selection.DenseLayers = 1 }))
 		add("offload", half, false, offload)
 		small := 20 * block * group
 		add("offload, small", small, true, offload)
@@ -111,21 +114,29 @@ func cases() map[string]*scenario {
 		all[model+"/offload, short of DRAM"].preempts = true
 		// Prefills have steps of their own, in which they evict what decodes.
 		add("offload, small, plain prefill", small, true,
-			with(offload, func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 200 }))
+			with(offload, func(s *sim.Spec) { s.Prefill.Split, s.MaxTokens = "plain", 200 }))
 		add("offload, small, with a dense layer", small, true,
-			with(offload, func(s *sim.Spec) { s.DenseLayers = 1 }))
+			with(offload, func(s *sim.Spec) { s.Selection.DenseLayers = 1 }))
 		add("offload, memcpy", small, true,
-			with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
+			with(offload, func(s *sim.Spec) { s.Offload.Load, s.Offload.Save = "memcpy", "memcpy" }))
 		add("offload, memcpy and gpu", small, true,
-			with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "gpu" }))
-		add("offload, dense", half, false, with(offload, func(s *sim.Spec) { s.Attention = "full" }))
-		add("offload, fifo", small, true, with(offload, func(s *sim.Spec) { s.Eviction = "fifo" }))
-		add("offload, control", small, false, with(offload, func(s *sim.Spec) { s.BatchControl = true }))
-		add("layer", 2*small, false, with(offload, func(s *sim.Spec) { s.Prefill = "layer" }))
+			with(offload, func(s *sim.Spec) { s.Offload.Load, s.Offload.Save = "memcpy", "gpu" }))
+		add("offload, dense", half, false, with(offload, func(s *sim.Spec) { s.Selection.On = false }))
+		add("offload, fifo", small, true,
+			with(offload, func(s *sim.Spec) { s.Offload.Eviction = "fifo" }))
+		add("offload, control", small, false,
+			with(offload, func(s *sim.Spec) { s.Offload.BatchControl = true }))
+		add("layer", 2*small, false, with(offload, func(s *sim.Spec) { s.Prefill.Split = "layer" }))
 		add("layer, several a step", 2*small, false,
-			with(offload, func(s *sim.Spec) { s.Prefill, s.MaxInject, s.BatchControl = "layer", 400, true }))
+			with(offload, func(s *sim.Spec) {
+				s.Prefill.Split, s.Prefill.MaxInject,
+					s.Offload.BatchControl = "layer", 400, true
+			}))
 		add("layer-chunked", 2*small, false,
-			with(offload, func(s *sim.Spec) { s.Prefill, s.MaxInject = "layer-chunked", 40 }))
+			with(offload, func(s *sim.Spec) {
+				s.Prefill.Split, s.Prefill.MaxInject = "layer-chunked",
+					40
+			}))
 		for _, of := range []string{"sparse", "sparse with a dense layer", "offload", "offload, small",
 			"offload, fifo", "layer", "layer, several a step", "layer-chunked"} {
 			c := *all[model+"/"+of]
@@ -133,53 +144,68 @@ func cases() map[string]*scenario {
 			all[model+"/select: "+of] = &c
 		}
 		psa := with(offload, func(s *sim.Spec) {
-			s.Selection, s.PSAStop, s.Epsilon, s.Microbatch, s.Pipelined, s.SinkBlocks = "psa",
+			s.Selection.Policy, s.Selection.Stop, s.Selection.Epsilon, s.Selection.Microbatch,
+				s.Selection.Pipelined, s.Selection.SinkBlocks = "psa",
 				sim.PSAStopHead, 0.8, 2, true, 0
 		})
-		add("psa in HBM", half, false, with(psa, func(s *sim.Spec) { s.Offload = false }))
+		add("psa in HBM", half, false, with(psa, func(s *sim.Spec) { s.Offload.On = false }))
 		add("psa", half, false, psa)
 		add("psa, small", small, true, psa)
-		together := func(s *sim.Spec) { s.PSAStop = "layer" }
+		together := func(s *sim.Spec) { s.Selection.Stop = "layer" }
 		add("psa, heads together in HBM", half, false,
-			with(psa, func(s *sim.Spec) { together(s); s.Offload = false }))
+			with(psa, func(s *sim.Spec) { together(s); s.Offload.On = false }))
 		add("psa, heads together", half, false, with(psa, together))
 		add("psa, heads together, small", small, true, with(psa, together))
 		add("psa, heads together in turns", small, true,
-			with(psa, func(s *sim.Spec) { together(s); s.Pipelined = false }))
-		add("psa, in turns", small, true, with(psa, func(s *sim.Spec) { s.Pipelined = false }))
+			with(psa, func(s *sim.Spec) { together(s); s.Selection.Pipelined = false }))
+		add("psa, in turns", small, true,
+			with(psa, func(s *sim.Spec) { s.Selection.Pipelined = false }))
 		add("psa, memcpy", small, true,
-			with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
+			with(psa, func(s *sim.Spec) { s.Offload.Load, s.Offload.Save = "memcpy", "memcpy" }))
 		add("psa, memcpy in turns", small, true,
 			with(psa, func(s *sim.Spec) {
-				s.LoadEngine, s.SaveEngine, s.Pipelined = "memcpy",
+				s.Offload.Load, s.Offload.Save, s.Selection.Pipelined = "memcpy",
 					"memcpy", false
 			}))
 		add("psa, memcpy and gpu", small, true,
-			with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine, s.Microbatch = "memcpy", "gpu", 1 }))
+			with(psa, func(s *sim.Spec) {
+				s.Offload.Load, s.Offload.Save, s.Selection.Microbatch =
+					"memcpy", "gpu", 1
+			}))
 		add("psa, sinks and a dense layer", small, true,
-			with(psa, func(s *sim.Spec) { s.SinkBlocks, s.DenseLayers, s.Microbatch = 1, 1, 3 }))
-		add("psa, one microbatch", small, true, with(psa, func(s *sim.Spec) { s.Microbatch = 16 }))
-		setBack := with(psa, func(s *sim.Spec) { s.Base, s.ChunkTokens, s.MaxTokens = "vllm-v1", 32, 32 })
+			with(psa, func(s *sim.Spec) {
+				s.Selection.SinkBlocks, s.Selection.DenseLayers,
+					s.Selection.Microbatch = 1, 1, 3
+			}))
+		add("psa, one microbatch", small, true,
+			with(psa, func(s *sim.Spec) { s.Selection.Microbatch = 16 }))
+		setBack := with(psa, func(s *sim.Spec) {
+			s.Scheduler, s.Prefill.ChunkTokens,
+				s.MaxTokens = "vllm-v1", 32, 32
+		})
 		add("psa, prefills set back", 15*block*group, true, setBack)
 		add("psa, prefills set back in turns", 15*block*group, true,
-			with(setBack, func(s *sim.Spec) { s.Pipelined = false }))
+			with(setBack, func(s *sim.Spec) { s.Selection.Pipelined = false }))
 		all[model+"/psa, prefills set back"].resumes,
 			all[model+"/psa, prefills set back in turns"].resumes = true, true
-		add("psa, layer", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill = "layer" }))
+		add("psa, layer", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill.Split = "layer" }))
 		add("psa, layer in turns", 2*small, false,
 			with(psa, func(s *sim.Spec) {
-				s.Prefill, s.MaxInject, s.BatchControl, s.Pipelined = "layer", 400,
+				s.Prefill.Split, s.Prefill.MaxInject, s.Offload.BatchControl, s.Selection.Pipelined =
+					"layer", 400,
 					true, false
 			}))
-		add("psa, everything", half, false, with(psa, func(s *sim.Spec) { s.Epsilon = 1 - 1e-15 }))
+		add("psa, everything", half, false,
+			with(psa, func(s *sim.Spec) { s.Selection.Epsilon = 1 - 1e-15 }))
 		add("psa, everything in HBM", half, false,
-			with(psa, func(s *sim.Spec) { s.Epsilon, s.Offload = 1-1e-15, false }))
+			with(psa, func(s *sim.Spec) { s.Selection.Epsilon, s.Offload.On = 1-1e-15, false }))
 		if group%int64(shape.Layers) == 0 {
 			add("psa, per-layer pools", 2*small, false,
-				with(psa, func(s *sim.Spec) { s.Pool = "per-layer" }))
-			add("per-layer pools", 2*small, false, with(offload, func(s *sim.Spec) { s.Pool = "per-layer" }))
+				with(psa, func(s *sim.Spec) { s.Offload.Pool = "per-layer" }))
+			add("per-layer pools", 2*small, false,
+				with(offload, func(s *sim.Spec) { s.Offload.Pool = "per-layer" }))
 		}
-		gpu := func(s *sim.Spec) { s.Lookup = sim.LookupGPU }
+		gpu := func(s *sim.Spec) { s.Offload.Lookup = sim.LookupGPU }
 		for _, of := range []string{
 			"offload", "offload, small", "offload, fifo", "offload, control", "layer",
 			"layer, several a step", "layer-chunked",

@@ -82,7 +82,7 @@ func New(m cuda.Machine, cfg Config) (*Device, error) {
 	s := cfg.Spec
 	d := &Device{
 		cfg: cfg, owner: &mem.Owner{Machine: m}, geo: cfg.Geometry,
-		offload: s.Offload, sparse: s.Sparse(),
+		offload: s.Offload.On, sparse: s.Sparse(),
 		requests: map[int]*request{}, bySeq: map[int32]*request{}, last: time.Now(),
 	}
 	d.m = d.owner

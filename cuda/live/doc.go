@@ -21,7 +21,8 @@
 //
 // It runs on any cuda.Machine: a GPU, or the emulator, which checks every access.
 //
-// With system.lookup = "gpu" the GPU finds the slots of what the server lists (lookup.go), and Move
+// With offload.lookup = "gpu" the GPU finds the slots of what the server lists (lookup.go), and
+// Move
 // names changes to its tables in place of loads. Where attention is progressive (PSA),
 // progressive.go and rounds.go replace loads and decode attention of Compute: both go by rounds.
 //

@@ -83,7 +83,7 @@ func (r *run) equals(t *testing.T, want []sim.StepRecord) {
 			t.Fatalf("step %d: the device went through %d rounds and loaded %d blocks for rounds that "+
 				"never came; simulated %d and %d", i, done.Rounds, done.Ahead, want.Rounds, want.Ahead)
 		}
-		if done.Loaded != want.Loaded || done.Saved != want.Saved || r.spec.Offload &&
+		if done.Loaded != want.Loaded || done.Saved != want.Saved || r.spec.Offload.On &&
 			done.Selected != want.Selected {
 			t.Fatalf("step %d: the device read %d blocks, loaded %d and saved %d; simulated %d, %d and %d",
 				i, done.Selected, done.Loaded, done.Saved, want.Selected, want.Loaded, want.Saved)
@@ -95,12 +95,12 @@ func (r *run) equals(t *testing.T, want []sim.StepRecord) {
 		sum.Ahead += want.Ahead
 		sum.Saved += want.Saved
 	}
-	if r.spec.Offload && (sum.Selected == 0 || sum.Saved == 0) || r.evicts &&
+	if r.spec.Offload.On && (sum.Selected == 0 || sum.Saved == 0) || r.evicts &&
 		(sum.Loaded == 0 || sum.Evicted == 0) {
 		t.Errorf("nothing to compare: %+v", sum)
 	}
 	if r.spec.Progressive() && sum.Rounds == 0 || r.evicts && r.spec.Progressive() &&
-		r.spec.Pipelined && !r.everything() && sum.Ahead == 0 {
+		r.spec.Selection.Pipelined && !r.everything() && sum.Ahead == 0 {
 		t.Errorf("no rounds to compare: %+v", sum)
 	}
 }
@@ -109,7 +109,7 @@ func (r *run) equals(t *testing.T, want []sim.StepRecord) {
 // and saved in every step, whether the score process or the model selected.
 func TestReplayedSelectionsAreTheLiveOnes(t *testing.T) {
 	for name, c := range chosen() {
-		if !c.spec.Offload || !c.spec.Sparse() {
+		if !c.spec.Offload.On || !c.spec.Sparse() {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -158,26 +158,35 @@ func TestReplayNeedsTheSameSystem(t *testing.T) {
 	c.run(t, m)
 	for want, change := range map[string]func(*sim.Config){
 		"system.block_tokens: 16 when selections were recorded, 32 now": func(cfg *sim.Config) {
-			cfg.Spec.BlockTokens, cfg.Spec.BudgetTokens = 32, 128
+			cfg.Spec.BlockTokens, cfg.Spec.Selection.BudgetTokens = 32, 128
 		},
-		"blocks of system.budget_tokens to choose: 2": func(cfg *sim.Config) {
-			cfg.Spec.BudgetTokens = 80
+		"blocks of selection.budget_tokens to choose: 2": func(cfg *sim.Config) {
+			cfg.Spec.Selection.BudgetTokens = 80
 		},
-		"system.sink_blocks: 1":               func(cfg *sim.Config) { cfg.Spec.SinkBlocks = 0 },
+		"selection.sink_blocks: 1": func(cfg *sim.Config) {
+			cfg.Spec.Selection.SinkBlocks = 0
+		},
 		"recorded with seed 3, the seed is 4": func(cfg *sim.Config) { cfg.Seed = 4 },
 		"layers: 2":                           func(cfg *sim.Config) { cfg.Model.Layers = 4 },
-		"another trace":                       func(cfg *sim.Config) { cfg.Spec.MaxPromptTokens = 90 },
-		"set system.attention":                func(cfg *sim.Config) { cfg.Spec.Attention = "full" },
+		"another trace": func(cfg *sim.Config) {
+			cfg.Spec.Prefill.MaxPromptTokens = 90
+		},
+		"set selection.on": func(cfg *sim.Config) { cfg.Spec.Selection.On = false },
 	} {
 		_, err := c.trySimulate(t,
-			func(cfg *sim.Config) { cfg.Recording, cfg.Library = opened(t, file.Bytes()), nil; change(cfg) })
+			func(cfg *sim.Config) {
+				cfg.Recording, cfg.Library = opened(t, file.Bytes()),
+					nil
+				change(cfg)
+			})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	// Sampled heads have their own rows.
 	sampled := c.simulate(t, func(cfg *sim.Config) {
-		cfg.Recording, cfg.Library, cfg.Spec.Heads, cfg.Spec.SampleGroups = opened(t, file.Bytes()), nil,
+		cfg.Recording, cfg.Library, cfg.Spec.Simulation.Heads, cfg.Spec.Simulation.Groups = opened(t,
+			file.Bytes()), nil,
 			"sampled", 2
 	})
 	if !slices.ContainsFunc(sampled, func(r sim.StepRecord) bool { return r.Selected > 0 }) {

@@ -90,7 +90,7 @@ func TestGPUGreedyIsHuggingFaces(t *testing.T) {
 	}
 	dense := cases()["mha/dense"].spec
 	whole := cases()["mha/layer"].spec
-	whole.BudgetTokens = 512
+	whole.Selection.BudgetTokens = 512
 	for _, file := range files {
 		for name, spec := range map[string]sim.Spec{"dense": dense, "sparseserve": whole,
 			"sparse prefill": dense} {

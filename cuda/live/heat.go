@@ -37,8 +37,8 @@ func (d *Device) heat() {
 func (d *Device) warmLinears(run bool) {
 	s, md := d.cfg.Spec, d.model
 	tokens := s.MaxTokens
-	if s.Prefill != "chunked" {
-		tokens = max(tokens, s.MaxPromptTokens+s.MaxRequests)
+	if s.Prefill.Split != "chunked" {
+		tokens = max(tokens, s.Prefill.MaxPromptTokens+s.MaxRequests)
 	}
 	rows := []sim.Row{{Decode: true, To: tokens}}
 	d.size(&sim.Step{Rows: rows, Sampled: s.MaxRequests})

@@ -170,7 +170,7 @@ func (d *Device) prefixLoad(layer int, of []*request, ctas int32) cuda.Operation
 
 // loadAddresses is memory for the sources and destinations of n blocks, where the engine reads it.
 func (d *Device) loadAddresses(n int) ([]int64, cuda.Ptr) {
-	if d.cfg.Spec.LoadEngine == "flash" {
+	if d.cfg.Spec.Offload.Load == "flash" {
 		return d.stage.Longs(2 * n)
 	}
 	return d.stage.Note(2 * n) // copies by the engine read the addresses on the host

@@ -12,7 +12,7 @@ import (
 // hitDevice is of a device what names the blocks of a prefix: 8 KV heads, blocks of 16 tokens.
 func hitDevice(tb testing.TB, hit int) (*Device, *request) {
 	m := emulator.New(emulator.Config{})
-	d := &Device{m: m, cfg: Config{Spec: &sim.Spec{LoadEngine: "memcpy"}},
+	d := &Device{m: m, cfg: Config{Spec: &sim.Spec{Offload: sim.OffloadSpec{Load: "memcpy"}}},
 		geo: kv.Geometry{Layers: 2, KVHeads: 8, BlockTokens: 16, BlockBytes: 64}}
 	d.stage = mem.Staging{Machine: m, Fail: func(err error) {
 		if err != nil {

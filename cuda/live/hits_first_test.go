@@ -43,7 +43,7 @@ func (o *startsOf) Launch(op cuda.Operation, s cuda.Stream) error {
 // loaded before the step's first layer decodes, as any other that is loaded while one computes.
 func TestFirstLayersOfPrefillsLoadAhead(t *testing.T) {
 	c := cases()["mha/hits: layer"]
-	c.spec.LoadEngine, c.spec.MaxInject = "memcpy", 40 // a layer a step
+	c.spec.Offload.Load, c.spec.Prefill.MaxInject = "memcpy", 40 // a layer a step
 	on := emulator.New(emulator.Config{Late: true, Seed: 3})
 	defer on.Close()
 	m := &startsOf{pinning: pinning{Machine: on}}
@@ -135,7 +135,7 @@ func (o *togetherOf) EventRecord(e cuda.Event, s cuda.Stream) error {
 // free again.
 func TestPrefixesOfALayerLoadTogether(t *testing.T) {
 	c := *cases()["mha/hits: layer"]
-	c.spec.MaxInject = 1000
+	c.spec.Prefill.MaxInject = 1000
 	c.lengths, c.content = []length{{96, 4}, {128, 4}, {96, 4}, {160, 4}, {112, 4}}, nil
 	const later = 100 * des.Millisecond
 	c.arrive = []des.Time{0, 0, later, later, later}
@@ -167,7 +167,7 @@ func TestPrefixesOfALayerLoadTogether(t *testing.T) {
 func TestPrefixesLoadAfterLayersThatNothingRuns(t *testing.T) {
 	for _, engine := range []string{"flash", "memcpy"} {
 		c := *cases()["gqa/hits: layer"]
-		c.spec.LoadEngine, c.spec.MaxInject, c.spec.ChunkTokens = engine, 64, 24
+		c.spec.Offload.Load, c.spec.Prefill.MaxInject, c.spec.Prefill.ChunkTokens = engine, 64, 24
 		c.lengths, c.content = []length{{96, 4}, {96, 4}, {96, 4}}, nil
 		c.arrive = []des.Time{0, 100 * des.Millisecond, 100 * des.Millisecond}
 		for i := range c.lengths {

@@ -49,7 +49,7 @@ func (o *inTurn) StreamWait(s cuda.Stream, e cuda.Event) error {
 // too: nothing that is needed later holds up what is needed now.
 func TestLayersOfPrefixesLoadInTurn(t *testing.T) {
 	c := cases()["mha/hits: layer"]
-	c.spec.LoadEngine = "memcpy"
+	c.spec.Offload.Load = "memcpy"
 	on := emulator.New(emulator.Config{Late: true, Seed: 3})
 	defer on.Close()
 	m := &inTurn{pinning: pinning{Machine: on}, before: map[cuda.Stream][]int{},

@@ -50,18 +50,18 @@ func addHits(all map[string]*scenario) {
 				continue
 			}
 			c := *all[model+"/"+of]
-			c.spec.PrefixCache, c.lengths, c.content = sim.PrefixVLLM, hitLengths,
+			c.spec.PrefixCache.Mode, c.lengths, c.content = sim.PrefixVLLM, hitLengths,
 				hitContent(!c.spec.Sparse())
 			c.preempts, c.evicts = false, false
 			all[model+"/hits: "+of] = &c
 			if of == "dense" {
 				v1 := c
-				v1.spec.Base = "vllm-v1"
+				v1.spec.Scheduler = "vllm-v1"
 				all[model+"/hits: dense, vllm-v1"] = &v1
 			}
-			if !c.spec.Offload {
+			if !c.spec.Offload.On {
 				tree := c
-				tree.spec.PrefixCache = sim.PrefixTree
+				tree.spec.PrefixCache.Mode = sim.PrefixTree
 				all[model+"/hits in a tree: "+of] = &tree
 			}
 		}

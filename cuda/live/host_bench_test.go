@@ -126,22 +126,27 @@ func BenchmarkHost(b *testing.B) {
 
 func benchmarkHost(b *testing.B, selection string, requests int, kv int64) {
 	spec := sim.Spec{
-		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2,
-		WindowBlocks: 2, Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru",
-		Pool: "unified", DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 16, MaxTokens: 2048,
-		Watermark: 0.01, Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "full",
+		Selection: sim.SelectionSpec{On: true, Policy: "arkvale", BudgetTokens: 2048, SinkBlocks: 2,
+			RecentBlocks: 2}, BlockTokens: 32,
+		Offload: sim.OffloadSpec{On: true, Load: "flash", Save: "flash", Eviction: "lru",
+			Pool: "unified", SaveBufferMiB: 256, WorkingSetSteps: 12}, DRAMGiB: 224, Scheduler: "vllm",
+		MaxRequests: 16, MaxTokens: 2048,
+		Watermark: 0.01, Prefill: sim.PrefillSpec{Split: "layer", ChunkTokens: 2048},
+		Simulation: sim.SimulationSpec{Heads: "full"},
 	}
 	switch selection {
 	case "psa":
-		spec.Selection, spec.Epsilon, spec.PSAStop = "psa", 0.84, "layer"
+		spec.Selection.Policy, spec.Selection.Epsilon, spec.Selection.Stop = "psa", 0.84, "layer"
 	case "psa, each head":
-		spec.Selection, spec.Epsilon, spec.PSAStop = "psa", 0.49, sim.PSAStopHead
+		spec.Selection.Policy, spec.Selection.Epsilon, spec.Selection.Stop = "psa", 0.49,
+			sim.PSAStopHead
 	case "psa, the GPU's lookup":
-		spec.Selection, spec.Epsilon, spec.PSAStop, spec.Lookup = "psa", 0.49, sim.PSAStopHead,
+		spec.Selection.Policy, spec.Selection.Epsilon, spec.Selection.Stop, spec.Offload.Lookup = "psa",
+			0.49, sim.PSAStopHead,
 			sim.LookupGPU
 	}
 	if spec.Progressive() {
-		spec.Microbatch, spec.Pipelined, spec.SinkBlocks = 16, true, 0
+		spec.Selection.Microbatch, spec.Selection.Pipelined, spec.Selection.SinkBlocks = 16, true, 0
 	}
 	m, model, device, step := onNothing(b, spec, requests, kv)
 	for settled := 0; settled < 100; {
@@ -175,9 +180,11 @@ func TestListsAreAsLongAsTheModelHasThem(t *testing.T) {
 	t.Parallel()
 	const requests, steps = 4, 20
 	m, model, _, step := onNothing(t, sim.Spec{
-		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2,
-		WindowBlocks: 2, Utilisation: 0.9, Base: "vllm", MaxRequests: requests, MaxTokens: 2048,
-		Watermark: 0.01, Prefill: "chunked", ChunkTokens: 2048, Heads: "full",
+		Selection: sim.SelectionSpec{On: true, Policy: "arkvale", BudgetTokens: 2048, SinkBlocks: 2,
+			RecentBlocks: 2}, BlockTokens: 32,
+		Utilisation: 0.9, Scheduler: "vllm", MaxRequests: requests, MaxTokens: 2048,
+		Watermark: 0.01, Prefill: sim.PrefillSpec{Split: "chunked", ChunkTokens: 2048},
+		Simulation: sim.SimulationSpec{Heads: "full"},
 	}, requests, 40<<30)
 	for step() < requests {
 	}

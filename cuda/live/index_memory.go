@@ -154,7 +154,7 @@ func (c *Config) longestIndex() (s indexShape, prefix bool) {
 		return s, false
 	}
 	s = indexShape{c.Longest, c.Longest}
-	switch c.Spec.Prefill {
+	switch c.Spec.Prefill.Split {
 	case "chunked":
 		s.queries = min(c.Longest, c.Spec.MaxTokens)
 		return s, s.queries < c.Longest

@@ -83,7 +83,7 @@ func (d *Device) startLoads() {
 
 // load copies blocks with the system's engine.
 func (d *Device) load(a cuda.BlocksArgs) cuda.Operation {
-	if d.cfg.Spec.LoadEngine == "flash" {
+	if d.cfg.Spec.Offload.Load == "flash" {
 		return (*cuda.FlashH2DArgs)(&a)
 	}
 	return (*cuda.MemcpyBlocksArgs)(&a)

@@ -76,8 +76,8 @@ func Fits(m cuda.Machine, cfg Config, load Load, hostBytes int64) error {
 func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 	md, s, geo := c.Weights.Config(), c.Spec, &c.Geometry
 	tokens := s.MaxTokens
-	if s.Prefill != "chunked" {
-		tokens = max(tokens, max(l.Prompt, s.MaxPromptTokens)+s.MaxRequests)
+	if s.Prefill.Split != "chunked" {
+		tokens = max(tokens, max(l.Prompt, s.Prefill.MaxPromptTokens)+s.MaxRequests)
 	}
 	longest := 0
 	if len(l.Requests) > 0 {
@@ -101,20 +101,20 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 		if err != nil {
 			return nil, err
 		}
-		uses = append(uses, use{"indices of sparse prefill", bytes, "system.max_prompt_tokens"})
+		uses = append(uses, use{"indices of sparse prefill", bytes, "prefill.max_prompt_tokens"})
 	}
 	if n := c.aheadBytes(l); n > 0 {
 		uses = append(uses, use{"addresses of a layer's loads", mem.WithSpare(n) + mem.WithSpare(8),
 			"system.max_requests"})
 	}
-	if s.Offload {
-		uses = append(uses, use{"save buffer", ringBlocks(int64(s.SaveBuffer*(1<<20)),
-			geo.BlockBytes) * geo.BlockBytes, "system.save_buffer_mib"})
+	if s.Offload.On {
+		uses = append(uses, use{"save buffer", ringBlocks(int64(s.Offload.SaveBufferMiB*(1<<20)),
+			geo.BlockBytes) * geo.BlockBytes, "offload.save_buffer_mib"})
 	}
 	pieces := int64(0) // of the arena
 	if s.Sparse() {
 		capacity := c.KVBytes
-		if s.Offload {
+		if s.Offload.On {
 			capacity = int64(s.DRAMGiB * (1 << 30))
 		}
 		held := min(int64(l.tokens(s.MaxRequests)), capacity/geo.TokenBytes())
@@ -128,7 +128,7 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 			pieces += uses[len(uses)-1].bytes
 		}
 	}
-	if s.Offload && (s.Prefill == "layer" || s.Prefill == "layer-chunked") {
+	if s.Offload.On && (s.Prefill.Split == "layer" || s.Prefill.Split == "layer-chunked") {
 		hidden := int64(l.Prompt) * int64(md.Hidden) * 2
 		layer := int64(geo.Blocks(l.Prompt)*geo.KVHeads) * geo.BlockBytes
 		open := int64(geo.Groups()) * geo.BlockBytes
@@ -136,7 +136,7 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 			layer *= 2
 		}
 		uses = append(uses, use{"buffers of the longest prefill", hidden + layer + open,
-			"system.max_prompt_tokens"})
+			"prefill.max_prompt_tokens"})
 		pieces += uses[len(uses)-1].bytes
 	}
 	if slab := slabOf(&md); pieces > 0 {
@@ -173,7 +173,7 @@ func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 		mem.WithSpare(int64(2*(md.HeadsKV*blocks+s.MaxRequests))*4)
 	listed := blocks
 	if s.Sparse() {
-		if s.DenseLayers == 0 && !s.Progressive() {
+		if s.Selection.DenseLayers == 0 && !s.Progressive() {
 			listed = min(blocks, sim.SelectedBlocks(s))
 		}
 		// scores, lists, counts, counters, places of digests
@@ -202,10 +202,10 @@ func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 // smaller memory that they outgrew.
 func (c *Config) listBytes(blocks int) int64 {
 	s := c.Spec
-	if !s.Offload && !s.Sparse() {
+	if !s.Offload.On && !s.Sparse() {
 		return 0
 	}
-	if s.Sparse() && (!s.Offload || s.DenseLayers == 0) && !s.Progressive() {
+	if s.Sparse() && (!s.Offload.On || s.Selection.DenseLayers == 0) && !s.Progressive() {
 		blocks = min(blocks, sim.SelectedBlocks(s))
 	}
 	words := sim.ListWords(s, s.MaxRequests*c.Geometry.KVHeads, sim.ListStride(blocks))
@@ -220,7 +220,7 @@ func (c *Config) hostUses(l *Load) []use {
 	}
 	uses := []use{{"launch arguments", mem.StagingChunk + mem.StagingNotes + c.listBytes(longest) +
 		c.aheadBytes(l), "system.max_requests"}}
-	if s.Offload {
+	if s.Offload.On {
 		kept := s.MaxRequests
 		if s.CachesPrefixes() { // what has ended stays until its pages are taken
 			kept = len(l.Requests)

@@ -55,9 +55,10 @@ func TestMemcpySavesGoByPlace(t *testing.T) {
 // twice.
 func TestMemcpySavesInParts(t *testing.T) {
 	c := cases()["mha/offload, small, plain prefill"]
-	c.spec.LoadEngine, c.spec.SaveEngine = "memcpy", "memcpy"
+	c.spec.Offload.Load, c.spec.Offload.Save = "memcpy", "memcpy"
 	c.shape.HeadsQ, c.shape.HeadsKV, c.kvBytes = 3, 3, c.kvBytes*3/2
-	c.spec.SaveBuffer = 1e-6 // the least: parts of 16 blocks, which end within a block of tokens
+	c.spec.Offload.SaveBufferMiB =
+		1e-6 // the least: parts of 16 blocks, which end within a block of tokens
 	on := emulator.New(emulator.Config{Late: true, Seed: 3})
 	defer on.Close()
 	m := &ordered{pinning: pinning{Machine: on}}

@@ -106,7 +106,7 @@ func (c *Config) supportsPatterns(m cuda.Machine) error {
 	md := c.Weights.Config()
 	if md.HeadDim != 128 {
 		return fmt.Errorf("live: sparse prefill of heads of %d values; its kernels support 128 "+
-			"(system.prefill_attention)", md.HeadDim)
+			"(prefill.attention)", md.HeadDim)
 	}
 	if len(c.Patterns) != md.Layers {
 		return fmt.Errorf("live: patterns of %d layers, the model has %d", len(c.Patterns), md.Layers)
@@ -122,7 +122,7 @@ func (c *Config) supportsPatterns(m cuda.Machine) error {
 		}
 		for i, h := range heads {
 			if err := c.supportsHead(h, int(info.SharedBytes)); err != nil {
-				return fmt.Errorf("live: layer %d, head %d: %w (system.prefill_attention)", layer, i,
+				return fmt.Errorf("live: layer %d, head %d: %w (prefill.attention)", layer, i,
 					err)
 			}
 		}

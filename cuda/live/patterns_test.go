@@ -20,21 +20,26 @@ func addPatterns(all map[string]*scenario, chunked sim.Spec) {
 	aShape := func(a, b int) pattern.Head { return pattern.Head{Kind: pattern.AShape, A: a, B: b} }
 	blocks := func(a int) pattern.Head { return pattern.Head{Kind: pattern.BlockSparse, A: a} }
 	offload := func(s *sim.Spec) {
-		s.Attention, s.Offload, s.SinkBlocks, s.WindowBlocks = "sparse", true, 1, 1
+		s.Selection.On, s.Offload.On, s.Selection.SinkBlocks, s.Selection.RecentBlocks = true, true, 1,
+			1
 	}
 	plans := map[string]func(*sim.Spec){
 		"chunked":          func(*sim.Spec) {},
-		"plain":            func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 400 },
+		"plain":            func(s *sim.Spec) { s.Prefill.Split, s.MaxTokens = "plain", 400 },
 		"offload, chunked": offload,
-		"layer":            func(s *sim.Spec) { offload(s); s.Prefill, s.MaxInject = "layer", 800 },
+		"layer": func(s *sim.Spec) {
+			offload(s)
+			s.Prefill.Split,
+				s.Prefill.MaxInject = "layer", 800
+		},
 		"layer-chunked": func(s *sim.Spec) {
 			offload(s)
-			s.Prefill, s.MaxInject = "layer-chunked", 250
+			s.Prefill.Split, s.Prefill.MaxInject = "layer-chunked", 250
 		},
 	}
 	for plan, change := range plans {
 		spec := chunked
-		spec.MaxTokens, spec.ChunkTokens, spec.MaxRequests = 150, 150, 3
+		spec.MaxTokens, spec.Prefill.ChunkTokens, spec.MaxRequests = 150, 150, 3
 		change(&spec)
 		for name, heads := range map[string][]pattern.Head{
 			"one of each": {vs(40, 33), aShape(16, 40), blocks(2), vs(60, 31)},

@@ -25,7 +25,7 @@ import (
 // here. So the kernels get epsilon = 1: the seen share never exceeds it while a block of the list
 // is left, and a unit is done exactly when its list ends. Verifying costs the same with any
 // epsilon. The kernels verify each unit by itself; where the heads of a layer end together
-// (system.psa_stop = "layer"), their lists end in the same round.
+// (selection.stop = "layer"), their lists end in the same round.
 type progressive struct {
 	micro     int
 	pipelined bool
@@ -54,7 +54,7 @@ const pipelineDepth = 2
 
 // open readies a device whose attention is progressive.
 func (p *progressive) open(m cuda.Machine, s *sim.Spec, layers int) (err error) {
-	p.micro, p.pipelined = s.Microbatch, s.Pipelined
+	p.micro, p.pipelined = s.Selection.Microbatch, s.Selection.Pipelined
 	if p.flag, err = m.HostAlloc(4*int64(layers), cuda.DriverPages); err != nil {
 		return err
 	}

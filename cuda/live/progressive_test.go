@@ -107,12 +107,12 @@ func (r *run) progressed(t *testing.T) {
 		if used < p.position/r.spec.BlockTokens+1 {
 			short++
 		}
-		if used > r.spec.Microbatch {
+		if used > r.spec.Selection.Microbatch {
 			later++
 		}
 	}
 	for p := range r.lists {
-		if _, ok := r.used[p]; ok != (p.layer >= r.spec.DenseLayers) {
+		if _, ok := r.used[p]; ok != (p.layer >= r.spec.Selection.DenseLayers) {
 			t.Fatalf("%+v: progressive attention ran: %v", p, ok)
 		}
 	}
@@ -120,14 +120,15 @@ func (r *run) progressed(t *testing.T) {
 	if all := r.everything(); all && short > 0 || !all && short < len(r.used)/4 {
 		t.Errorf("%d of %d lists end early", short, len(r.used))
 	}
-	if later < len(r.used)/4 && r.spec.Microbatch <= 10 {
+	if later < len(r.used)/4 && r.spec.Selection.Microbatch <= 10 {
 		t.Errorf("%d of %d lists go beyond the first round", later, len(r.used))
 	}
 	did := r.counters[len(r.counters)-1]
 	if r.evicts && did.InRounds == 0 {
 		t.Error("no time in rounds that load")
 	}
-	if did.Rounds == 0 || r.evicts && (r.spec.Pipelined && !r.everything()) != (did.Ahead > 0) {
+	if did.Rounds == 0 || r.evicts && (r.spec.Selection.Pipelined &&
+		!r.everything()) != (did.Ahead > 0) {
 		t.Errorf("%d rounds, %d blocks loaded for rounds that never came", did.Rounds, did.Ahead)
 	}
 }
@@ -140,22 +141,25 @@ func (r *run) together(t *testing.T) {
 	for p, used := range r.used {
 		first := p
 		first.head = 0
-		if m := r.spec.Microbatch; (used+m-1)/m == (r.used[first]+m-1)/m {
+		if m := r.spec.Selection.Microbatch; (used+m-1)/m == (r.used[first]+m-1)/m {
 			continue
 		}
-		if apart++; r.spec.PSAStop == "layer" {
+		if apart++; r.spec.Selection.Stop == "layer" {
 			t.Fatalf("%+v: %d blocks, head 0 has %d: rounds of %d do not end together", p, used,
-				r.used[first], r.spec.Microbatch)
+				r.used[first], r.spec.Selection.Microbatch)
 		}
 	}
-	if r.spec.PSAStop == sim.PSAStopHead && r.shape.HeadsKV > 1 && !r.everything() && apart == 0 {
+	if r.spec.Selection.Stop == sim.PSAStopHead && r.shape.HeadsKV > 1 && !r.everything() &&
+		apart == 0 {
 		t.Error("no head ends in a round of its own")
 	}
 }
 
 // everything says that a case's lists end with the last block: no weight is too small, or the first
 // round has them all.
-func (c *scenario) everything() bool { return c.spec.Epsilon > 0.999999 || c.spec.Microbatch > 10 }
+func (c *scenario) everything() bool {
+	return c.spec.Selection.Epsilon > 0.999999 || c.spec.Selection.Microbatch > 10
+}
 
 // upset is a machine on which no stream waits for another.
 type upset struct{ live.Machine }

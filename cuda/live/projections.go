@@ -14,8 +14,9 @@ func Projections(m Machine, w weights.Source, prompt []int32,
 	see func(layer int, qkv []cuda.Half) error) error {
 	const block = 16
 	c, n := w.Config(), len(prompt)
-	spec := &sim.Spec{Attention: "full", BlockTokens: block, MaxRequests: 1, MaxTokens: n,
-		Prefill: "plain"}
+	spec := &sim.Spec{Selection: sim.SelectionSpec{}, BlockTokens: block, MaxRequests: 1,
+		MaxTokens: n,
+		Prefill:   sim.PrefillSpec{Split: "plain"}}
 	geo := kv.Geometry{Layers: c.Layers, KVHeads: c.HeadsKV, BlockTokens: block,
 		BlockBytes: int64(4 * block * c.HeadDim)}
 	var failed error

@@ -18,7 +18,7 @@ func (d *Device) attendRounds(layer int) {
 	case !p.pipelined:
 		d.alternate()
 		d.counters.InRounds += time.Since(start)
-	case d.cfg.Spec.LoadEngine == "flash":
+	case d.cfg.Spec.Offload.Load == "flash":
 		d.pipelineByKernel()
 	default:
 		d.pipelineByEngine()

@@ -14,7 +14,7 @@ import (
 
 // saver brings full blocks to DRAM during the computation. The stream that computes copies them
 // into a ring of device memory, which frees their slots; a second thread moves them from there with
-// the system's engine. The ring is system.save_buffer_mib long: when it is full, the computation
+// the system's engine. The ring is offload.save_buffer_mib long: when it is full, the computation
 // waits.
 type saver struct {
 	m          cuda.Machine // of the second thread

@@ -217,7 +217,8 @@ func library(s *sim.Spec) *dsa.Library {
 		panic(err)
 	}
 	return dsa.NewLibrary(score.New(flatScores(), 1), policy,
-		dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2}, 2)
+		dsa.Setting{Digest: named.Digest, Sinks: s.Selection.SinkBlocks,
+			Window: s.Selection.RecentBlocks, Queries: 2}, 2)
 }
 
 func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
@@ -226,12 +227,12 @@ func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
 		return nil, err
 	}
 	opts := hw.DeviceOptions{}
-	if s.Offload {
-		opts = hw.DeviceOptions{LoadEngine: s.LoadEngine, SaveEngine: s.SaveEngine, Offload: true,
-			SaveBufferBytes: int64(s.SaveBuffer * (1 << 20))}
+	if s.Offload.On {
+		opts = hw.DeviceOptions{LoadEngine: s.Offload.Load, SaveEngine: s.Offload.Save, Offload: true,
+			SaveBufferBytes: int64(s.Offload.SaveBufferMiB * (1 << 20))}
 	}
 	if s.Progressive() {
-		opts.Microbatch, opts.Pipelined = s.Microbatch, s.Pipelined
+		opts.Microbatch, opts.Pipelined = s.Selection.Microbatch, s.Selection.Pipelined
 	}
 	return hw.NewDevice(gpu, m, opts)
 }

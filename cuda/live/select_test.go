@@ -14,7 +14,7 @@ func (r *run) attended(t *testing.T) {
 	t.Helper()
 	for p, chosen := range r.chosen {
 		listed, ok := r.lists[p]
-		if r.spec.Offload != ok {
+		if r.spec.Offload.On != ok {
 			t.Fatalf("%+v: lists from the server: %v", p, ok)
 		}
 		if ok && !slices.Equal(sortedInts(listed), sortedInts(chosen)) {
@@ -49,7 +49,7 @@ func (j *judge) see(t *testing.T, p place, query, keys []float64) {
 	}
 	dim, heads, size := j.shape.HeadDim, j.shape.HeadsKV, j.spec.BlockTokens
 	blocks := p.position/size + 1
-	if want := min(blocks, j.spec.BudgetTokens/size); len(chosen) != want {
+	if want := min(blocks, j.spec.Selection.BudgetTokens/size); len(chosen) != want {
 		t.Fatalf("%+v: %d blocks chosen of %d, want %d", p, len(chosen), blocks, want)
 	}
 	scores, largest := make([]float64, blocks), 0.0
@@ -67,7 +67,8 @@ func (j *judge) see(t *testing.T, p place, query, keys []float64) {
 		largest = math.Max(largest, sum*float64(dim)/float64(len(query)))
 	}
 	tolerance := 2e-3 * largest // of fp16: in the digests, and in what queries and keys came from
-	best := reference.TopK(scores, len(chosen), j.spec.SinkBlocks, j.spec.WindowBlocks)
+	best := reference.TopK(scores, len(chosen), j.spec.Selection.SinkBlocks,
+		j.spec.Selection.RecentBlocks)
 	if blocks == len(chosen) {
 		return
 	}
@@ -79,7 +80,10 @@ func (j *judge) see(t *testing.T, p place, query, keys []float64) {
 	if slices.Equal(sortedInts(want), sortedInts(chosen)) {
 		j.same++
 	}
-	forced := func(b int) bool { return b < j.spec.SinkBlocks || b >= blocks-j.spec.WindowBlocks }
+	forced := func(b int) bool {
+		return b < j.spec.Selection.SinkBlocks ||
+			b >= blocks-j.spec.Selection.RecentBlocks
+	}
 	for b := range blocks {
 		if forced(b) && !slices.Contains(chosen, b) {
 			t.Fatalf("%+v: block %d of %d is a sink or of the window, and not among %v", p, b,

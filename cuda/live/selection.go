@@ -90,7 +90,7 @@ func (d *Device) score(layer int, w *sim.Work) {
 		TopK: cuda.TopKArgs{
 			Blocks: c.blocks, List: b.list.At, Count: b.count.At, Units: int32(units),
 			ScoreStride: int32(c.most), ListStride: int32(d.budget), K: int32(d.budget),
-			Sink: int32(s.SinkBlocks), Window: int32(s.WindowBlocks),
+			Sink: int32(s.Selection.SinkBlocks), Window: int32(s.Selection.RecentBlocks),
 		},
 		Arrived: b.zeroed.At,
 	})

@@ -51,7 +51,7 @@ func (d *Device) setUp() (err error) {
 			return err
 		}
 	}
-	if s.Offload && s.CachesPrefixes() {
+	if s.Offload.On && s.CachesPrefixes() {
 		if err = d.prefetch.open(d.m); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (d *Device) setUp() (err error) {
 		d.dram = mem.NewHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)),
 			slab)
 		d.pages = d.dram
-		if d.saver, err = newSaver(d.queue, s.SaveEngine, int64(s.SaveBuffer*(1<<20)),
+		if d.saver, err = newSaver(d.queue, s.Offload.Save, int64(s.Offload.SaveBufferMiB*(1<<20)),
 			d.geo.BlockBytes, d.cfg.SaveThreads); err != nil {
 			return err
 		}

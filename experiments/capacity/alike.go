@@ -54,7 +54,7 @@ func boundedOf(p *config.Point, hash func(*config.Point) (string, error)) (l bou
 	other.Name = ""
 	l.requests, l.tokens = batchLimits(&p.System)
 	other.System.MaxRequests = 1
-	if l.each = 1 + p.System.SpeculateTokens; l.tokens > 0 {
+	if l.each = 1 + p.System.Speculation.Tokens; l.tokens > 0 {
 		other.System.MaxTokens = l.each
 	}
 	l.family, err = hash(&other)
@@ -64,7 +64,7 @@ func boundedOf(p *config.Point, hash func(*config.Point) (string, error)) (l bou
 // batchLimits are the requests that a system runs at a time at most, and the tokens, or 0 where
 // prefills come to them.
 func batchLimits(s *sim.Spec) (requests, tokens int) {
-	if planner := (sched.Planner{Mode: s.Prefill}); planner.Segmented() {
+	if planner := (sched.Planner{Mode: s.Prefill.Split}); planner.Segmented() {
 		tokens = s.MaxTokens
 	}
 	return s.MaxRequests, tokens

@@ -218,7 +218,7 @@ ttft_s = 1
 				t.Errorf("%s on %s: %+v of %d bytes", preset, gpu, *r, limit.hbm)
 			}
 			// 20 requests at most of 192 blocks of 16 tokens and 2 MiB, or a little less at one time
-			if most := int64(20*192+1) * 2 << 20; !p.System.Offload && !short &&
+			if most := int64(20*192+1) * 2 << 20; !p.System.Offload.On && !short &&
 				(r.HBM > most*102/100 || r.HBM < most*9/10) {
 				t.Errorf("%s on %s: %d bytes would be enough, want nearly %d", preset, gpu, r.HBM, most)
 			}

@@ -261,7 +261,7 @@ func (a *Purchase) warn(o *option) {
 	}
 	if len(a.Seeds) < leastSeeds {
 		add(warn.FewSeeds,
-			"%d of at least %d seeds: how much the answer depends on chance is not known; set seeds = [1, "+
+			"%d of at least %d seeds: how much the answer depends on chance is not known; set seed = [1, "+
 				"2, 3]",
 			len(a.Seeds),
 			leastSeeds,

@@ -142,7 +142,7 @@ func resources() []resource {
 		}},
 		{"tokens a step", func(p *config.Point) (bool, error) {
 			p.System.MaxTokens = int(math.Ceil(float64(p.System.MaxTokens) * more))
-			p.System.ChunkTokens = int(math.Ceil(float64(p.System.ChunkTokens) * more))
+			p.System.Prefill.ChunkTokens = int(math.Ceil(float64(p.System.Prefill.ChunkTokens) * more))
 			return true, nil
 		}},
 	}
@@ -170,7 +170,7 @@ func card(keys ...string) func(*config.Point) (bool, error) {
 // offloaded is grow for what only KV in host memory uses.
 func offloaded(grow func(*config.Point) (bool, error)) func(*config.Point) (bool, error) {
 	return func(p *config.Point) (bool, error) {
-		if !p.System.Offload {
+		if !p.System.Offload.On {
 			return false, nil
 		}
 		return grow(p)

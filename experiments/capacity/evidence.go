@@ -96,7 +96,7 @@ func (c *class) fits(p *config.Point) bool {
 
 // stock says whether a system serves as a stock engine does: full attention, all KV in HBM.
 func stock(s *sim.Spec) bool {
-	return !s.Sparse() && !s.Offload && !s.SparsePrefill()
+	return !s.Sparse() && !s.Offload.On && !s.SparsePrefill()
 }
 
 // accuracyOf says what is published of the answers' accuracy, compared with full attention.
@@ -106,7 +106,8 @@ func (e *evidence) accuracyOf(p *config.Point) string {
 	if s.SparsePrefill() {
 		words = append(
 			words,
-			fmt.Sprintf("prefill: sparseserve list prefills %s has what is published", s.PrefillAttention),
+			fmt.Sprintf("prefill: sparseserve list prefills %s has what is published",
+				s.Prefill.Attention),
 		)
 	}
 	if s.Sparse() {
@@ -122,17 +123,17 @@ func (e *evidence) accuracyOf(p *config.Point) string {
 func (e *evidence) budget(p *config.Point) string {
 	s := &p.System
 	i := slices.IndexFunc(e.Accuracy, func(a accuracy) bool { return a.Model == p.Model })
-	if i < 0 || s.Selection != "arkvale" {
-		return fmt.Sprintf("not published for %s with selection %s", p.Model, s.Selection)
+	if i < 0 || s.Selection.Policy != "arkvale" {
+		return fmt.Sprintf("not published for %s with selection %s", p.Model, s.Selection.Policy)
 	}
 	budgets := e.Accuracy[i].Budgets
-	if share, ok := budgets[strconv.Itoa(s.BudgetTokens)]; ok {
+	if share, ok := budgets[strconv.Itoa(s.Selection.BudgetTokens)]; ok {
 		return fmt.Sprintf(
 			"%.1f %% of full attention's LongBench score with %d tokens (SparseServe, table A.1)",
-			100*share, s.BudgetTokens)
+			100*share, s.Selection.BudgetTokens)
 	}
-	return fmt.Sprintf("not published for %d tokens; table A.1 of SparseServe has %s", s.BudgetTokens,
-		strings.Join(slices.SortedFunc(maps.Keys(budgets), byNumber), ", "))
+	return fmt.Sprintf("not published for %d tokens; table A.1 of SparseServe has %s",
+		s.Selection.BudgetTokens, strings.Join(slices.SortedFunc(maps.Keys(budgets), byNumber), ", "))
 }
 
 // byNumber orders texts of whole numbers.

@@ -99,10 +99,10 @@ func TestEvidenceOf(t *testing.T) {
 		{[]string{"gpu=h200", "system.preset=sparseserve", "system.engine=sparseserve-live"},
 			"this project's server on an H200",
 			"decode: 100.2 % of full attention's LongBench score with 2048 tokens (SparseServe, table A.1)"},
-		{[]string{"gpu=a100-40gb", "system.preset=sparseserve", "system.budget_tokens=768"},
+		{[]string{"gpu=a100-40gb", "system.preset=sparseserve", "selection.budget_tokens=768"},
 			"sparse attention or offloading in a serving engine",
 			"decode: not published for 768 tokens; table A.1 of SparseServe has 512, 1024, 1536, 2048"},
-		{[]string{"gpu=a100-40gb", "system.preset=sparseserve-minference", "system.selection=quest"}, "",
+		{[]string{"gpu=a100-40gb", "system.preset=sparseserve-minference", "selection.policy=quest"}, "",
 			"prefill: sparseserve list prefills minference has what is published; decode: not published " +
 				"for lwm-7b with selection quest"},
 		{[]string{"gpu=a100-40gb", "system.preset=vllm", "system.engine=vllm-0.5"},

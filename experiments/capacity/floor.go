@@ -98,8 +98,8 @@ func newFloor(p *config.Point) (f floor, ok bool, err error) {
 		return f, false, err
 	}
 	f.peak, f.longest = machine.GPU.PeakFP16.SI(), f.model.MaxContext
-	if s.MaxPromptTokens > 0 {
-		f.longest = min(f.longest, s.MaxPromptTokens)
+	if s.Prefill.MaxPromptTokens > 0 {
+		f.longest = min(f.longest, s.Prefill.MaxPromptTokens)
 	}
 	return f, true, nil
 }

@@ -57,6 +57,8 @@ replicas = %s
 [system]
 preset = %q
 tensor_parallel = %s
+
+[prefill]
 max_prompt_tokens = %s
 over_length = %q
 [slo]
@@ -121,7 +123,7 @@ func TestFloorIsOfWholePrompts(t *testing.T) {
 		{"llama3.1-8b", "", "preset = \"vllm\"", true},
 		{"llama3.1-8b", "", "preset = \"sparseserve\"", true},
 		{"llama3.1-8b", "", "preset = \"sparseserve-minference\"", false},
-		{"llama3.1-8b", "", "preset = \"vllm-0.15\"\nprefix_cache = \"vllm\"", true},
+		{"llama3.1-8b", "", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"", true},
 		{"llama3.1-8b", "prefix_hit = 0.5", "preset = \"vllm\"", false},
 		{"mixtral-8x7b", "", "preset = \"vllm-0.15\"\ntensor_parallel = 2", false},
 	} {

@@ -218,9 +218,9 @@ func TestTooLongForTheContext(t *testing.T) {
 			t.Errorf("%g %% of the requests, want about 50.1 %% (%v): %v", share, scan, err)
 		}
 	}
-	cut := strings.Replace(asked, "max_tokens", "max_prompt_tokens = 900\nmax_tokens", 1)
+	cut := strings.Replace(asked, "[system]", "[prefill]\nmax_prompt_tokens = 900\n[system]", 1)
 	if _, err := offersOf(cut); err == nil || !strings.Contains(err.Error(),
-		"100 % of the requests are longer than system.max_prompt_tokens = 900; the longest prompt "+
+		"100 % of the requests are longer than prefill.max_prompt_tokens = 900; the longest prompt "+
 			"has 1000") {
 		t.Errorf("error %v", err)
 	}
@@ -253,7 +253,7 @@ func TestNoGPUsForPreemptions(t *testing.T) {
 	exact := strings.Replace(string(text), "[plan]", "[plan]\nheadroom = 0", 1)
 	a, _ := purchase(t, t.TempDir(), exact, 2, run.NewSimulator().Run)
 	if c := a.Choice; c == nil || c.GPU != "h100-80gb" || c.GPUs != 1 || c.USDPerHour != 3.85 ||
-		c.Axes["system.prefix_cache"] != "vllm" || strings.Contains(a.Serve, "--no-enable-prefix") {
+		c.Axes["prefix_cache.mode"] != "vllm" || strings.Contains(a.Serve, "--no-enable-prefix") {
 		t.Errorf("choice %+v, %s", c, a.Serve)
 	}
 }

@@ -25,7 +25,7 @@ type room struct {
 	model   string
 	context int  // prompt and output together
 	memory  int  // the same, whose KV HBM has room for
-	prompt  int  // system.max_prompt_tokens; 0: no limit of its own
+	prompt  int  // prefill.max_prompt_tokens; 0: no limit of its own
 	cuts    bool // longer prompts are truncated
 }
 
@@ -35,9 +35,9 @@ func roomOf(p *config.Point) (r room, err error) {
 	if err != nil {
 		return r, err
 	}
-	r = room{p.Model, model.MaxContext, model.MaxContext, p.System.MaxPromptTokens,
-		p.System.OverLength == "truncate"}
-	if !p.System.Offload {
+	r = room{p.Model, model.MaxContext, model.MaxContext, p.System.Prefill.MaxPromptTokens,
+		p.System.Prefill.OverLength == "truncate"}
+	if !p.System.Offload.On {
 		r.memory, err = longestContext(p, &model)
 	}
 	return r, err
@@ -71,7 +71,7 @@ func (r *room) name(l excess) (name, key string) {
 		return fmt.Sprintf("the %d tokens whose KV fits in HBM", r.memory),
 			"system.tensor_parallel, a larger gpu"
 	case ofKey:
-		return fmt.Sprintf("system.max_prompt_tokens = %d", r.prompt), ""
+		return fmt.Sprintf("prefill.max_prompt_tokens = %d", r.prompt), ""
 	}
 	return fmt.Sprintf("the context of %d tokens", r.context), fmt.Sprintf("of model %s: "+
 		"rope_scaling and max_position_embeddings of its config.json, max_context of a TOML file",
@@ -215,7 +215,7 @@ func CheckRefused(p *config.Point, seed uint64) error {
 		return nil
 	}
 	return fmt.Errorf("%s refuses too many prompts for any rate to meet slo.miss_share = %g: %s; "+
-		"system.over_length=truncate cuts them, or take a trace of shorter prompts",
+		"prefill.over_length=truncate cuts them, or take a trace of shorter prompts",
 		p.SystemLabel(), p.SLO.MissShare, t.short())
 }
 

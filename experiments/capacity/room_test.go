@@ -43,7 +43,7 @@ func TestTooLongShares(t *testing.T) {
 		}
 		return c
 	}
-	const some, refuse = "workload.prompt_lengths=uniform(2001,6000)", "system.over_length=reject"
+	const some, refuse = "workload.prompt_lengths=uniform(2001,6000)", "prefill.over_length=reject"
 	for _, c := range []struct {
 		config *config.Config
 		want   string
@@ -51,8 +51,9 @@ func TestTooLongShares(t *testing.T) {
 		{load("workload.prompt_lengths=fixed(4000)", refuse), ""},
 		{load("workload.prompt_lengths=fixed(4001)", refuse),
 			"100 % of prompts refused: longer than the context of 4096 tokens"},
-		{load(some, "system.max_prompt_tokens=1000", "system.preset=vllm", "system.over_length=truncate"),
-			"100 % of prompts truncated: longer than system.max_prompt_tokens = 1000"},
+		{load(some, "prefill.max_prompt_tokens=1000", "system.preset=vllm",
+			"prefill.over_length=truncate"),
+			"100 % of prompts truncated: longer than prefill.max_prompt_tokens = 1000"},
 		{load("workload.prompt_lengths=fixed(3000)", "system.preset=vllm,vllm-so", refuse,
 			"system.kv_gib=1"), "100 % of prompts refused: longer than the 2048 tokens whose KV fits in " +
 			"HBM (vllm)"},

@@ -263,7 +263,7 @@ func TestTInterval(t *testing.T) {
 }
 
 func TestCandidates(t *testing.T) {
-	text := `seeds = [4, 5]
+	text := `seed = [4, 5]
 [workload]
 rate = [0.2, 0.1]
 [system]
@@ -298,10 +298,11 @@ grid.workload.requests = [5, 6]
 	if c = load("", "goodput.start=0.7"); c[0].Start != 0.7 {
 		t.Errorf("starts at %g", c[0].Start)
 	}
-	twice := mustSweep(t, testkit.Write(t, "s.toml", "[[axis]]\ngrid.system.window = [4, 8, 4]\n"),
+	twice := mustSweep(t, testkit.Write(t, "s.toml",
+		"[[axis]]\ngrid.offload.working_set_steps = [4, 8, 4]\n"),
 		"system.preset=vllm")
 	if _, err := Candidates(twice); err == nil ||
-		!strings.Contains(err.Error(), "runs twice: with system.window = 4") {
+		!strings.Contains(err.Error(), "runs twice: with offload.working_set_steps = 4") {
 		t.Errorf("a candidate that stands there twice: error %v", err)
 	}
 }

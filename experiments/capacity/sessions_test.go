@@ -56,7 +56,9 @@ requests = 40
 [system]
 preset = "vllm-0.15"
 max_tokens = 8192
-prefix_cache = "vllm"
+
+[prefix_cache]
+mode = "vllm"
 [slo]
 ttft_s = 1
 [plan]
@@ -110,7 +112,7 @@ func TestPurchaseOfSessions(t *testing.T) {
 func TestGoodputOfSessions(t *testing.T) {
 	path := t.TempDir() + "/s.toml"
 	text, _, _ := strings.Cut(talks, "[plan]")
-	write(t, path, strings.Replace(text, "[workload]", "gpu = \"h200\"\nseeds = [1]\n[workload]", 1))
+	write(t, path, strings.Replace(text, "[workload]", "gpu = \"h200\"\nseed = [1]\n[workload]", 1))
 	s, err := config.LoadPlan(path, nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func otherSteps(options []*option, best float64) []*option {
 	}
 	order := slices.DeleteFunc(slices.Clone(options), func(o *option) bool {
 		s := &o.Point.System
-		return !sched.AllocatesByChunk(s.Base) || s.Prefill != "chunked" ||
+		return !sched.AllocatesByChunk(s.Scheduler) || s.Prefill.Split != "chunked" ||
 			float64(1+o.spare)*o.replica > best*(1+1e-9)
 	})
 	slices.SortStableFunc(order, func(x, y *option) int {
@@ -59,10 +59,10 @@ func (o *option) withStep(tokens int) (*option, bool) {
 	if tokens == s.MaxTokens {
 		return nil, false
 	}
-	if s.ChunkTokens >= s.MaxTokens {
-		s.ChunkTokens = tokens
+	if s.Prefill.ChunkTokens >= s.MaxTokens {
+		s.Prefill.ChunkTokens = tokens
 	}
-	s.ChunkTokens, s.MaxTokens = min(s.ChunkTokens, tokens), tokens
+	s.Prefill.ChunkTokens, s.MaxTokens = min(s.Prefill.ChunkTokens, tokens), tokens
 	if most, err := roomOf(&c.Point); err != nil || most.whole() < o.traffic.longest {
 		return nil, false
 	}

@@ -106,7 +106,8 @@ func TestRunsAreMadeLongEnough(t *testing.T) {
 // A tenth more of a resource is a tenth more of all that it stands for.
 func TestATenthMore(t *testing.T) {
 	p := offers(t, twoGPUs).options[0].Point
-	p.System.KVGiB, p.System.MaxRequests, p.System.MaxTokens, p.System.ChunkTokens = 10, 101, 2048, 512
+	p.System.KVGiB, p.System.MaxRequests, p.System.MaxTokens, p.System.Prefill.ChunkTokens = 10, 101,
+		2048, 512
 	machine, err := p.Machine()
 	if err != nil {
 		t.Fatal(err)
@@ -140,9 +141,9 @@ func TestATenthMore(t *testing.T) {
 		}
 		s := &grown.System
 		if !ok || math.Abs(s.KVGiB-kv) > 1e-9 || s.MaxRequests != requests || s.MaxTokens != tokens ||
-			s.ChunkTokens != chunk || len(grown.Card) != len(card) {
+			s.Prefill.ChunkTokens != chunk || len(grown.Card) != len(card) {
 			t.Errorf("%s: %g GiB, %d requests, %d and %d tokens, card %v", r.name, s.KVGiB, s.MaxRequests,
-				s.MaxTokens, s.ChunkTokens, grown.Card)
+				s.MaxTokens, s.Prefill.ChunkTokens, grown.Card)
 		}
 		for key, has := range card {
 			if got := grown.Card[key]; math.Abs(got-1.1*has) > 1e-9*has {

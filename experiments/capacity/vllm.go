@@ -26,17 +26,18 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 	case !strings.HasPrefix(s.Engine, "vllm-"):
 		return "", fmt.Sprintf("engine %s is not vLLM", s.Engine), nil
 	case !stock(s):
-		return "", "vLLM as released has no sparse attention of this kind, and offloads KV otherwise", nil
-	case s.PrefixCache == sim.PrefixTree:
-		return "", fmt.Sprintf("vLLM caches prefixes by blocks, not as prefix_cache = %q does, by the "+
-			"radix tree of SGLang", s.PrefixCache), nil
+		return "", "vLLM as released has no such sparse attention, and offloads KV otherwise", nil
+	case s.PrefixCache.Mode == sim.PrefixTree:
+		return "", fmt.Sprintf("vLLM caches prefixes by blocks, not as prefix_cache.mode = %q does, by "+
+			"the radix tree of SGLang", s.PrefixCache.Mode), nil
 	case s.ExpertParallel > 1 && s.ExpertParallel < s.TensorParallel:
 		return "", "vLLM spreads experts over all GPUs or none", nil
-	case s.SpeculateTokens > 0 && s.Engine == "vllm-0.5":
+	case s.Speculation.Tokens > 0 && s.Engine == "vllm-0.5":
 		return "", "vLLM of this age drafts with no MTP layers", nil
-	case s.Base != engine.Defaults.Base || s.Prefill != "chunked" && s.Prefill != "plain":
-		return "", fmt.Sprintf("vLLM as released does not schedule with base = %q and prefill = %q",
-			s.Base, s.Prefill), nil
+	case s.Scheduler != engine.Defaults.Scheduler || s.Prefill.Split != "chunked" &&
+		s.Prefill.Split != "plain":
+		return "", fmt.Sprintf("vLLM as released does not schedule with system.scheduler = %q and "+
+			"prefill.split = %q", s.Scheduler, s.Prefill.Split), nil
 	}
 	model, err := hw.LoadModel(p.Model)
 	if err != nil {
@@ -64,13 +65,13 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 		add("--max-model-len %d", longest)
 	}
 	switch {
-	case s.Prefill == "chunked":
+	case s.Prefill.Split == "chunked":
 		add("--enable-chunked-prefill")
 	case s.Engine != "vllm-0.5":
 		add("--no-enable-chunked-prefill")
 	}
-	if s.Prefill == "chunked" && s.ChunkTokens < s.MaxTokens && s.Engine != "vllm-0.5" {
-		add("--long-prefill-token-threshold %d", s.ChunkTokens)
+	if s.Prefill.Split == "chunked" && s.Prefill.ChunkTokens < s.MaxTokens && s.Engine != "vllm-0.5" {
+		add("--long-prefill-token-threshold %d", s.Prefill.ChunkTokens)
 	}
 	switch {
 	case s.CachesPrefixes() || p.Workload.PrefixHit > 0:
@@ -78,8 +79,8 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 	case s.Engine != "vllm-0.5":
 		add("--no-enable-prefix-caching")
 	}
-	if s.SpeculateTokens > 0 {
-		add(`--speculative-config '{"method":"mtp","num_speculative_tokens":%d}'`, s.SpeculateTokens)
+	if s.Speculation.Tokens > 0 {
+		add(`--speculative-config '{"method":"mtp","num_speculative_tokens":%d}'`, s.Speculation.Tokens)
 	}
 	return strings.Join(args, " "), "", nil
 }
@@ -117,12 +118,13 @@ func ServeLacks(p *config.Point) string {
 	}
 	if !s.CachesPrefixes() && p.Workload.PrefixHit == 0 && s.Engine != "vllm-0.5" {
 		lacks = append(lacks, "--no-enable-prefix-caching switches off a default of vLLM, because "+
-			"system.prefix_cache = \"off\" is set: a preempted request then computes its KV again")
+			"prefix_cache.mode = \"off\" is set: a preempted request then computes its KV again")
 	}
 	for _, t := range []struct {
 		key string
 		gib float64
-	}{{"prefix_dram_gib", s.PrefixDRAM}, {"prefix_ssd_gib", s.PrefixSSD}} {
+	}{{"prefix_cache.dram_gib", s.PrefixCache.DRAMGiB},
+		{"prefix_cache.ssd_gib", s.PrefixCache.SSDGiB}} {
 		if t.gib > 0 {
 			tiers = append(tiers, fmt.Sprintf("%s = %g", t.key, t.gib))
 		}

@@ -19,14 +19,14 @@ func TestServeCommand(t *testing.T) {
 				"--gpu-memory-utilization 0.9 --block-size 16 --enable-chunked-prefill " +
 				"--enable-prefix-caching"},
 		{[]string{"model=llama3.1-8b", "gpu=a100-40gb", "system.preset=vllm-0.15", "system.kv_gib=4",
-			"system.chunk_tokens=512", "system.max_requests=64"},
+			"prefill.chunk_tokens=512", "system.max_requests=64"},
 			"--max-num-seqs 64 --max-num-batched-tokens 2048 --kv-cache-memory-bytes 4294967296 " +
 				"--block-size 16 --max-model-len 32768 " +
 				"--enable-chunked-prefill --long-prefill-token-threshold 512"},
 		{[]string{"model=llama2-7b", "gpu=a100-40gb", "system.preset=vllm", "workload.prefix_hit=0.5"},
 			"--gpu-memory-utilization 0.9 --block-size 16 --enable-chunked-prefill --enable-prefix-caching"},
 		{[]string{"model=deepseek-v3", "gpu=h200", "system.preset=vllm-0.15", "system.tensor_parallel=8",
-			"system.speculate_tokens=2"},
+			"speculation.tokens=2"},
 			`--speculative-config '{"method":"mtp","num_speculative_tokens":2}'`},
 		{[]string{"model=deepseek-v3", "gpu=h200", "system.preset=vllm-0.15", "system.tensor_parallel=8",
 			"system.expert_parallel=8"}, "--tensor-parallel-size 8 --enable-expert-parallel "},
@@ -35,11 +35,11 @@ func TestServeCommand(t *testing.T) {
 		{[]string{"gpu=a100-80gb", "system.preset=vllm-s"}, "vLLM as released has no sparse attention"},
 		{[]string{"gpu=h200", "system.preset=vllm", "system.engine=sparseserve-live"},
 			"engine sparseserve-live is not vLLM"},
-		{[]string{"gpu=h200", "system.preset=vllm", "system.base=sarathi"}, `base = "sarathi"`},
+		{[]string{"gpu=h200", "system.preset=vllm", "system.scheduler=sarathi"}, `system.scheduler = "sarathi"`},
 		{[]string{"model=llama3-8b", "gpu=h100-80gb", "system.preset=vllm-0.15",
-			"system.prefix_cache=vllm"}, "--enable-chunked-prefill --enable-prefix-caching"},
+			"prefix_cache.mode=vllm"}, "--enable-chunked-prefill --enable-prefix-caching"},
 		{[]string{"model=llama3-8b", "gpu=h100-80gb", "system.preset=vllm-0.15",
-			"system.prefix_cache=radix"}, "the radix tree of SGLang"},
+			"prefix_cache.mode=radix"}, "the radix tree of SGLang"},
 	} {
 		cfg, err := config.Load("", c.sets)
 		if err != nil {
@@ -56,13 +56,13 @@ func TestServeCommand(t *testing.T) {
 func TestServeLacks(t *testing.T) {
 	for want, sets := range map[string][]string{
 		"": nil,
-		"prefix_dram_gib = 64 is not expressed: the command caches prefixes in HBM alone": {
-			"system.prefix_dram_gib=64"},
-		"prefix_dram_gib = 64 and prefix_ssd_gib = 512 is ": {"system.prefix_dram_gib=64",
-			"system.prefix_ssd_gib=512"},
+		"prefix_cache.dram_gib = 64 is not expressed: the command caches prefixes in HBM alone": {
+			"prefix_cache.dram_gib=64"},
+		"prefix_cache.dram_gib = 64 and prefix_cache.ssd_gib = 512 is ": {"prefix_cache.dram_gib=64",
+			"prefix_cache.ssd_gib=512"},
 	} {
 		cfg, err := config.Load("", append([]string{"model=llama3-8b", "gpu=h100-80gb",
-			"system.preset=vllm-0.15", "system.prefix_cache=vllm"}, sets...))
+			"system.preset=vllm-0.15", "prefix_cache.mode=vllm"}, sets...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestNoDefaultIsSwitchedOff(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		sets := []string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm"}
 		if off {
-			sets = append(sets, "system.prefix_cache=off")
+			sets = append(sets, "prefix_cache.mode=off")
 		}
 		cfg, err := config.Load("", sets)
 		if err != nil {
@@ -119,7 +119,8 @@ func TestSystemTOML(t *testing.T) {
 	for _, sets := range [][]string{
 		{"system.preset=vllm-0.15", "model=llama3.1-8b", "gpu=h200", "system.tensor_parallel=4",
 			"system.max_requests=99"},
-		{"system.preset=sparseserve", "system.budget_tokens=512", "system.engine=vllm-0.15", "gpu=h200"},
+		{"system.preset=sparseserve", "selection.budget_tokens=512", "system.engine=vllm-0.15",
+			"gpu=h200"},
 		{"system.preset=sparseserve-psa", "gpu=a100-80gb"},
 	} {
 		cfg, err := config.Load("", sets)

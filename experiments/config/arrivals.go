@@ -79,7 +79,8 @@ func (l *loader) ownArrivals() error {
 		reason = fmt.Sprintf("not set, and workload.arrivals = %q needs one, in requests/s; without "+
 			"both keys requests arrive at the times of %s", w.Arrivals, w.Trace)
 	}
-	err = &KeyError{Key: "workload.rate", With: []string{"trace", "prompt_lengths", "output_lengths"},
+	err = &KeyError{Key: "workload.rate", With: []string{"workload.trace", "workload.prompt_lengths",
+		"workload.output_lengths"},
 		Reason: reason}
 	return l.place(err)
 }

@@ -9,9 +9,6 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/score"
-	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Setting is one key of a configuration and the value that an axis gives it.
@@ -147,17 +144,13 @@ func axisColumns(doc *document, path string, table map[string]any) ([][]Setting,
 }
 
 func gridAxis(columns [][]Setting) axis {
-	a := axis{values: [][]Setting{nil}}
-	for _, column := range columns {
-		var longer [][]Setting
-		for _, head := range a.values {
-			for _, s := range column {
-				longer = append(longer, append(slices.Clone(head), s))
-			}
+	axes := make([]axis, len(columns))
+	for i, column := range columns {
+		for _, s := range column {
+			axes[i].values = append(axes[i].values, []Setting{s})
 		}
-		a.values = longer
 	}
-	return a
+	return axis{product(axes)}
 }
 
 func zipAxis(path string, columns [][]Setting) (axis, error) {
@@ -201,10 +194,6 @@ func axisLeaves(doc *document, path, prefix string, table map[string]any) ([]Set
 		return nil, &KeyError{Key: path, Reason: "sets no key"}
 	}
 	var leaves []Setting
-	if _, both := table["seed"]; both && prefix == "" && table["seeds"] != nil {
-		where := doc.whereLine(doc.line(path + ".seed"))
-		return nil, sameKey(path+".seeds", path+".seed", where)
-	}
 	for _, name := range doc.keys(path+".", table) {
 		key, at := prefix+name, path+"."+name
 		if inner, ok := table[name].(map[string]any); ok {
@@ -215,10 +204,10 @@ func axisLeaves(doc *document, path, prefix string, table map[string]any) ([]Set
 			leaves = append(leaves, below...)
 			continue
 		}
-		if key == "seeds" {
-			key = "seed"
-		}
-		if known := settableKeys(); !slices.Contains(known, key) {
+		if known := SettableKeys(); !slices.Contains(known, key) {
+			if now := renamed[key]; now != "" {
+				return nil, &KeyError{Key: at, Reason: "is " + now + " now"}
+			}
 			return nil, &KeyError{Key: at, Reason: "no such key to set" + DidYouMean(key, known)}
 		}
 		leaves = append(leaves, Setting{key, table[name], doc.line(at)})
@@ -226,25 +215,26 @@ func axisLeaves(doc *document, path, prefix string, table map[string]any) ([]Set
 	return leaves, nil
 }
 
-// settableTables are the tables that --set and axes can set, [card] apart.
-func settableTables() []struct {
+// settable is a table of keys that --set and axes can set: the struct that they are decoded into.
+type settable struct {
 	name string
 	v    any
-} {
-	return []struct {
-		name string
-		v    any
-	}{{"workload", &traces.Spec{}}, {"fleet", &sim.FleetSpec{}}, {"system", &sim.Spec{}},
-		{"scores", &score.Params{}}, {"slo", &SLO{}}, {"metrics", &sim.Cutoff{}},
-		{"output", &Output{}}}
 }
 
-// settableKeys lists the keys that --set and axes can set.
-func settableKeys() []string {
+// path is the whole name of a key of the struct.
+func (t settable) path(key string) string {
+	if t.name == "system" {
+		return specKey(key)
+	}
+	return t.name + "." + key
+}
+
+// SettableKeys lists the keys that --set and axes can set.
+func SettableKeys() []string {
 	keys := []string{"model", "gpu", "seed", "system.preset"}
-	for _, t := range settableTables() {
+	for _, t := range new(Point).tables() {
 		for _, key := range keysOf(t.v) {
-			if path := t.name + "." + key; path != "system.name" {
+			if path := t.path(key); path != "system.name" {
 				keys = append(keys, path)
 			}
 		}

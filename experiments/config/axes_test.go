@@ -44,28 +44,33 @@ func TestAxes(t *testing.T) {
 		want       []string // "window budget rate seed" of each point
 	}{
 		{"a plain configuration", one, []string{"12 2048 0.1 1"}},
-		{"rates and seeds expand as ever", "seeds = [1,2]\n[workload]\nrate = [0.1, " +
+		{"rates and seeds expand as ever", "seed = [1,2]\n[workload]\nrate = [0.1, " +
 			"0.2]\n[system]\npreset = \"sparseserve\"",
 			[]string{"12 2048 0.1 1", "12 2048 0.1 2", "12 2048 0.2 1", "12 2048 0.2 2"}},
-		{"grid", one + "[[axis]]\ngrid.system.window = [4, 8]\ngrid.system.budget_tokens = [1024, 512]",
+		{"grid", one + "[[axis]]\ngrid.offload.working_set_steps = [4, " +
+			"8]\ngrid.selection.budget_tokens = [1024, 512]",
 			[]string{"4 1024 0.1 1", "4 512 0.1 1", "8 1024 0.1 1", "8 512 0.1 1"}},
-		{"zip", one + "[[axis]]\nzip.system.window = [4, 8]\nzip.\"system.budget_tokens\" = [1024, 512]",
+		{"zip", one + "[[axis]]\nzip.offload.working_set_steps = [4, " +
+			"8]\nzip.\"selection.budget_tokens\" = [1024, 512]",
 			[]string{"4 1024 0.1 1", "8 512 0.1 1"}},
-		{"list", one + "[[axis]]\nlist = [{ system.window = 4 }, { system.window = 8, workload.rate = " +
+		{"list", one + "[[axis]]\nlist = [{ offload.working_set_steps = 4 }, { " +
+			"offload.working_set_steps = 8, workload.rate = " +
 			"0.3 }]",
 			[]string{"4 2048 0.1 1", "8 2048 0.3 1"}},
-		{"list of tables", one + "[[axis]]\n[[axis.list]]\nsystem.window = 4\n[[axis.list]]\nseed = 9",
+		{"list of tables",
+			one + "[[axis]]\n[[axis.list]]\noffload.working_set_steps = 4\n[[axis.list]]\nseed = 9",
 			[]string{"4 2048 0.1 1", "12 2048 0.1 9"}},
 		{"axes multiply", one + "[[axis]]\n[axis.grid]\nseed = [3, " +
-			"4]\n[[axis]]\n[axis.zip.system]\nwindow = [4, 8]",
+			"4]\n[[axis]]\n[axis.zip.offload]\nworking_set_steps = [4, 8]",
 			[]string{"4 2048 0.1 3", "8 2048 0.1 3", "4 2048 0.1 4", "8 2048 0.1 4"}},
-		{"a value that is a list expands further", one + "[[axis]]\ngrid.seeds = [[1, 2], [3]]",
+		{"a value that is a list expands further", one + "[[axis]]\ngrid.seed = [[1, 2], [3]]",
 			[]string{"12 2048 0.1 1", "12 2048 0.1 2", "12 2048 0.1 3"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
 			for _, p := range sweepOf(t, c.text) {
-				got = append(got, fmt.Sprintf("%d %d %g %d", p.System.Window, p.System.BudgetTokens,
+				got = append(got, fmt.Sprintf("%d %d %g %d", p.System.Offload.WorkingSetSteps,
+					p.System.Selection.BudgetTokens,
 					p.Workload.Rate, p.Seed))
 			}
 			if !slices.Equal(got, c.want) {
@@ -76,9 +81,10 @@ func TestAxes(t *testing.T) {
 }
 
 func TestSweepLabels(t *testing.T) {
-	points := sweepOf(t, "[[axis]]\ngrid.system.window = [4, 8]\ngrid.workload.rate = [0.1]",
+	points := sweepOf(t,
+		"[[axis]]\ngrid.offload.working_set_steps = [4, 8]\ngrid.workload.rate = [0.1]",
 		"system.preset=sparseserve")
-	if len(points) != 2 || points[1].Label != "sparseserve-0.1-s1 window=8" ||
+	if len(points) != 2 || points[1].Label != "sparseserve-0.1-s1 working_set_steps=8" ||
 		points[1].Name != "sparseserve-0.1-s1" {
 		t.Errorf("%d points, the last is %q named %q", len(points), points[len(points)-1].Label,
 			points[len(points)-1].Name)
@@ -110,7 +116,7 @@ func TestSweepBase(t *testing.T) {
 // TestAxisCounts: a grid makes the product of its lengths, a zip its length, a
 // list one a table, and axes the product of all.
 func TestAxisCounts(t *testing.T) {
-	keys := []string{"workload.requests", "system.window", "system.chunk_tokens",
+	keys := []string{"workload.requests", "offload.working_set_steps", "prefill.chunk_tokens",
 		"workload.burstiness", "slo.delay_s", "system.max_requests"}
 	rapid.Check(t, func(rt *rapid.T) {
 		var axes []axis
@@ -163,19 +169,20 @@ func TestAxisCounts(t *testing.T) {
 // TestHashIgnoresKeyOrder: lines of a configuration in any order, and keys set
 // by file, flag or axis, make the same run.
 func TestHashIgnoresKeyOrder(t *testing.T) {
-	lines := []string{"window = 4", "budget_tokens = 1024", "chunk_tokens = 512",
-		"preset = \"sparseserve\""}
-	want := sweepOf(t, "[workload]\nrate = 0.1\n[system]\n"+strings.Join(lines, "\n"))[0].Hash
+	lines := []string{"offload.working_set_steps = 4", "selection.budget_tokens = 1024",
+		"prefill.chunk_tokens = 512", "system.preset = \"sparseserve\""}
+	want := sweepOf(t, "workload.rate = 0.1\n"+strings.Join(lines, "\n"))[0].Hash
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5 {
 		r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-		if got := sweepOf(t, "[system]\n"+strings.Join(lines, "\n")+
+		if got := sweepOf(t, strings.Join(lines, "\n")+
 			"\n[workload]\nrate = 0.1")[0].Hash; got != want {
 			t.Errorf("hash %s, want %s", got, want)
 		}
 	}
-	byAxis := sweepOf(t, "[[axis]]\ngrid.system.preset = [\"sparseserve\"]\ngrid.system.window = [4]",
-		"workload.rate=0.1", "system.budget_tokens=1024", "system.chunk_tokens=512")
+	byAxis := sweepOf(t,
+		"[[axis]]\ngrid.system.preset = [\"sparseserve\"]\ngrid.offload.working_set_steps = [4]",
+		"workload.rate=0.1", "selection.budget_tokens=1024", "prefill.chunk_tokens=512")
 	if byAxis[0].Hash != want {
 		t.Errorf("hash by axis and flag %s, want %s", byAxis[0].Hash, want)
 	}
@@ -211,13 +218,14 @@ func TestBadSweeps(t *testing.T) {
 	}{
 		{"axis that names no key", "[[axis]]\n\ngrid.workload.rte = [0.1]\n", nil},
 		{"in a zip", "[[axis]]\nzip.modl = [\"lwm-7b\"]\n", nil},
-		{"in a list", "[[axis]]\nlist = [\n  { system.windw = 3 },\n]\n", nil},
+		{"in a list", "[[axis]]\nlist = [\n  { workload.requets = 3 },\n]\n", nil},
 		{"in a list of tables", "[[axis]]\n[[axis.list]]\nseed = 1\n[[axis.list]]\nsed = 3\n", nil},
 		{"axis over a table", "[[axis]]\ngrid.workload = [1]\n", nil},
 		{"axis over names", "[[axis]]\ngrid.system.name = [\"a\"]\n", nil},
 		{"unknown kind", "[[axis]]\ngird.seed = [1]\n", nil},
 		{"too many points", gridOf(200), nil},
-		{"too many points of lists", strings.Replace(gridOf(45), `"vllm"`, `["vllm", "vllm-s"]`, 1), nil},
+		{"too many points of lists", strings.Replace(gridOf(45), `"vllm"`, `["vllm", "vllm-s"]`, 1),
+			nil},
 		{"too many of one axis", strings.Replace(gridOf(400), "[[axis]]\ngrid.seed",
 			"grid.seed", 1), nil},
 		{"two kinds", "[[axis]]\ngrid.seed = [1]\nzip.model = [\"lwm-7b\"]\n", nil},
@@ -230,20 +238,21 @@ func TestBadSweeps(t *testing.T) {
 		{"zip of different lengths",
 			"[[axis]]\nzip.workload.rate = [0.1, 0.2]\nzip.seed = [1, 2, 3]\n", nil},
 		{"axis is a table", "[axis]\ngrid.seed = [1]\n", nil},
-		{"key in two axes", "[[axis]]\ngrid.seed = [1]\n[[axis]]\ngrid.seeds = [2]\n", nil},
+		{"key in two axes", "[[axis]]\ngrid.seed = [1]\n[[axis]]\ngrid.seed = [2]\n", nil},
 		{"impossible value", "[[axis]]\n[axis.grid]\nworkload.rate = [0.1, -1]\n", nil},
-		{"impossible value of a system", "[[axis]]\ngrid.system.window = [4, 0]\n", nil},
-		{"wrong type", "[[axis]]\ngrid.system.window = [4, \"wide\"]\n", nil},
+		{"impossible value of a system", "[[axis]]\ngrid.offload.working_set_steps = [4, 0]\n", nil},
+		{"wrong type", "[[axis]]\ngrid.offload.working_set_steps = [4, \"wide\"]\n", nil},
 		{"unknown card", "[[axis]]\ngrid.gpu = [\"a100-40gb\", \"a100\"]\n", nil},
 		{"value twice", "[[axis]]\ngrid.workload.rate = [0.1, 0.2, 0.1]\n", nil},
-		{"point twice", "[system]\npreset = \"vllm\"\n[[axis]]\nlist = [{ seed = 1 }, { system.window " +
-			"= 12 }]\n", nil},
+		{"point twice",
+			"[system]\npreset = \"vllm\"\n[[axis]]\nlist = [{ seed = 1 }, { offload.working_set_steps " +
+				"= 12 }]\n", nil},
 		{"base that is not there", "base = \"defalt\"\n", nil},
 		{"base of itself", "base = \"s.toml\"\n", nil},
 		{"base that is no name", "base = 3\n", nil},
 		{"misspelled", "[[axes]]\ngrid.seed = [1]\n", nil},
 		{"flag for an axis", "[[axis]]\ngrid.workload.rate = [0.1]\n", []string{"workload.rate=0.2"}},
-		{"flag for seeds", "[[axis]]\ngrid.seed = [1]\n", []string{"seeds=[1,2]"}},
+		{"flag for seeds", "[[axis]]\ngrid.seed = [1]\n", []string{"seed=[1,2]"}},
 		{"unknown key of goodput", "[goodput]\nwidht = 0.1\n", nil},
 		{"width of nothing", "[goodput]\nwidth = 0.0\n", nil},
 		{"start above the end", "[goodput]\nstart = 2.0\nmax = 1.0\n", nil},

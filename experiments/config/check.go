@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,153 +16,253 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// specEnums lists what the keys of a system may be where that is a choice of
-// names.
+// SamplingTopP is the value of system.sampling that sorts logits.
+const SamplingTopP = "top-p"
+
+// specEnums lists what the keys of a system may be where that is a choice of names.
 var specEnums = []struct {
 	key    string
 	values []string
 }{
-	{"attention", []string{"full", "sparse"}},
-	{"selection", dsa.Names()},
-	{"select_per", []string{sim.PerKVHead, sim.PerQueryHead}},
-	{"psa_stop", []string{"layer", sim.PSAStopHead}},
-	{"load_engine", hw.LoadEngines()},
-	{"save_engine", hw.SaveEngines()},
-	{"lookup", []string{"host", sim.LookupGPU}},
-	{"hot_release", sim.HotReleases()},
-	{"eviction", kv.EvictionNames()},
-	{"pool", []string{"unified", "per-layer"}},
-	{"prefix_cache", sim.PrefixCaches()},
-	{"prefix_eviction", prefix.Evictions()},
-	{"prefix_write", sim.PrefixWrites()},
-	{"prefix_load", sim.PrefixLoads()},
-	{"prefix_overlap", sim.PrefixOverlaps()},
-	{"base", sched.BaseNames()},
-	{"sampling", []string{"random", SamplingTopP, SamplingModel}},
-	{"use", hw.Uses()},
-	{"prefill", []string{"plain", "chunked", "layer", "layer-chunked"}},
-	{"prefill_attention", PrefillAttentions()},
-	{"prefix_attention", []string{sim.PrefixDense, sim.PrefixSelected}},
-	{"over_length", []string{"truncate", "reject"}},
-	{"heads", []string{"sampled", "full"}},
+	{"system.use", hw.Uses()},
+	{"system.scheduler", sched.BaseNames()},
+	{"system.sampling", []string{"random", SamplingTopP, SamplingModel}},
+	{"selection.policy", dsa.Names()},
+	{"selection.per", []string{sim.PerKVHead, sim.PerQueryHead}},
+	{"selection.stop", []string{"layer", sim.PSAStopHead}},
+	{"offload.load", hw.LoadEngines()},
+	{"offload.save", hw.SaveEngines()},
+	{"offload.lookup", []string{"host", sim.LookupGPU}},
+	{"offload.eviction", kv.EvictionNames()},
+	{"offload.pool", []string{"unified", "per-layer"}},
+	{"offload.hot_release", sim.HotReleases()},
+	{"prefill.split", []string{"plain", "chunked", "layer", "layer-chunked"}},
+	{"prefill.over_length", []string{"truncate", "reject"}},
+	{"prefill.attention", PrefillAttentions()},
+	{"prefix_cache.mode", sim.PrefixCaches()},
+	{"prefix_cache.eviction", prefix.Evictions()},
+	{"prefix_cache.write", sim.PrefixWrites()},
+	{"prefix_cache.load", sim.PrefixLoads()},
+	{"prefix_cache.overlap", sim.PrefixOverlaps()},
+	{"prefix_cache.attend", []string{sim.PrefixDense, sim.PrefixSelected}},
+	{"simulation.heads", []string{"sampled", "full"}},
 }
 
-// SamplingTopP is the value of system.sampling that sorts logits.
-const SamplingTopP = "top-p"
-
-// checkSpec returns what makes a system impossible, or nil. The error's key is
-// that of the [system] table.
-func checkSpec(s *sim.Spec) *KeyError {
-	fields := FieldsOf(s)
-	value := func(key string) reflect.Value {
-		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == key })
-		return fields[i].Value
+// specKey is the whole name of the key of a system that its struct has: those of its parts have
+// tables of their own.
+func specKey(key string) string {
+	if strings.Contains(key, ".") {
+		return key
 	}
+	return "system." + key
+}
+
+// specField returns the value of a key of a system.
+func specField(s *sim.Spec, key string) reflect.Value {
+	v, _, ok := fieldNamed(s, strings.TrimPrefix(key, "system."))
+	if !ok {
+		panic("no key " + key + " in a system")
+	}
+	return v
+}
+
+// rule refuses systems in which a key cannot have the value that it has.
+type rule struct {
+	key    string
+	with   string // keys that it cannot stand with
+	when   func(*sim.Spec) bool
+	reason string // {KEY} is the value of another key
+	// why says in place of both why the value cannot stand; "" where it can
+	why func(*sim.Spec) string
+}
+
+// rules are looked at in this order; the first that refuses counts.
+var rules = slices.Concat(selectionRules, offloadRules, speculationRules, prefillRules,
+	prefixCacheRules)
+
+var selectionRules = []rule{
+	{key: "selection.budget_tokens", reason: "is below one block of {system.block_tokens} tokens",
+		when: func(s *sim.Spec) bool { return s.Sparse() && s.Selection.BudgetTokens < s.BlockTokens }},
+	{key: "selection.recent_blocks",
+		reason: "must be at least 1: the open block has no metadata to select it by",
+		when:   func(s *sim.Spec) bool { return s.Sparse() && s.Selection.RecentBlocks < 1 }},
+	{key: "selection.sink_blocks",
+		with: "selection.recent_blocks selection.budget_tokens system.block_tokens",
+		reason: "with selection.recent_blocks = {selection.recent_blocks} leaves nothing of " +
+			"selection.budget_tokens = {selection.budget_tokens} in blocks of {system.block_tokens}",
+		when: func(s *sim.Spec) bool {
+			fixed := s.Selection.SinkBlocks + s.Selection.RecentBlocks
+			return s.Sparse() && fixed >= s.Selection.BudgetTokens/s.BlockTokens
+		}},
+	{key: "system.block_tokens", with: "selection.policy",
+		reason: "must be 1: infinigen selects tokens",
+		when: func(s *sim.Spec) bool {
+			return s.Sparse() && s.Selection.Policy == "infinigen" && s.BlockTokens != 1
+		}},
+}
+
+var offloadRules = []rule{
+	{key: "offload.eviction",
+		reason: "needs scores of the blocks, which neither full attention nor recorded selections have",
+		when: func(s *sim.Spec) bool {
+			return evictsByScore(s) && (!s.Sparse() || s.Selection.Recording != "")
+		}},
+	{key: "offload.eviction", with: "selection.per",
+		reason: `goes by the score that a KV head gives a block, and selection.per = "query_head" has ` +
+			"one a query head; use another of both",
+		when: func(s *sim.Spec) bool { return evictsByScore(s) && s.Selection.Per == sim.PerQueryHead }},
+	{key: "offload.lookup",
+		reason: `needs selection.on = true and offload.load = "flash": what the GPU finds missing ` +
+			"only a kernel can load without asking the host",
+		when: func(s *sim.Spec) bool {
+			return s.GPULookup() && (!s.Sparse() || s.Offload.Load != "flash")
+		}},
+	{key: "offload.hot_buffer", why: ifHot((*sim.Spec).NoHot),
+		with: "selection.budget_tokens prefill.split selection.policy selection.dense_layers " +
+			"offload.batch_control"},
+	{key: "offload.load", with: "offload.hot_buffer",
+		reason: "swap is the kernel of hot buffers, and theirs alone: offload.hot_buffer = " +
+			"{offload.hot_buffer}",
+		when: func(s *sim.Spec) bool {
+			return s.Hot() != (s.Offload.On && s.Offload.Load == hw.LoadSwap)
+		}},
+	{key: "offload.hot_buffer", with: "offload.hot_release offload.host_pool_ratio",
+		reason: "hot_release and host_pool_ratio are of hot buffers; set it, as to 4096",
+		when: func(s *sim.Spec) bool {
+			return !s.Hot() &&
+				(s.Offload.HotRelease == sim.ReleaseShort || s.Offload.HostPoolRatio > 0)
+		}},
+}
+
+var speculationRules = []rule{
+	{key: "speculation.tokens", why: (*sim.Spec).NoSpeculation,
+		with: "selection.on offload.on prefix_cache.mode prefill.split system.max_tokens"},
+	{key: "speculation.acceptance", with: "speculation.tokens",
+		reason: "is of drafted tokens; set speculation.tokens too, as to 1",
+		when: func(s *sim.Spec) bool {
+			return s.Speculation.Tokens == 0 && s.Speculation.Acceptance > 0
+		}},
+}
+
+var prefillRules = []rule{
+	{key: "prefill.pattern", with: "prefill.attention",
+		reason: "minference needs a file of patterns, or a published mix: " +
+			strings.Join(pattern.NamedMixes(), ", "),
+		when: func(s *sim.Spec) bool {
+			return s.Prefill.Pattern == "" && s.Prefill.Attention == sim.PrefillMInference
+		}},
+}
+
+var prefixCacheRules = []rule{
+	{key: "prefix_cache.mode", with: "offload.on prefill.split", why: func(s *sim.Spec) string {
+		if s.CachesPrefixes() && !(s.Offload.On && tiersSet(s)) {
+			return s.NoPrefixCache()
+		}
+		return ""
+	}},
+	{key: "prefix_cache.attend",
+		reason: "needs offload.on = true, selection.on = true and no recorded selections: " +
+			"blocks of a prefix are selected as decodes select, and loaded from DRAM",
+		when: func(s *sim.Spec) bool {
+			return s.PrefixCache.Attend == sim.PrefixSelected &&
+				(!s.Offload.On || !s.Sparse() || s.Selection.Recording != "")
+		}},
+	{key: "prefix_cache.attend", with: "prefill.attention",
+		reason: "prefill.attention = {prefill.attention} has a selection of its own; use one of both",
+		when: func(s *sim.Spec) bool {
+			return s.PrefixCache.Attend == sim.PrefixSelected && s.SparsePrefill()
+		}},
+}
+
+// tiersSet says whether a prefix cache is given room below HBM.
+func tiersSet(s *sim.Spec) bool { return s.PrefixCache.DRAMGiB+s.PrefixCache.SSDGiB > 0 }
+
+func evictsByScore(s *sim.Spec) bool { return s.Offload.On && s.Offload.Eviction == kv.ByScore }
+
+func ifHot(why func(*sim.Spec) string) func(*sim.Spec) string {
+	return func(s *sim.Spec) string {
+		if !s.Hot() {
+			return ""
+		}
+		return why(s)
+	}
+}
+
+// keyOfReason is the key of a value in the reason of a rule.
+var keyOfReason = regexp.MustCompile(`\{[a-z_.]+\}`)
+
+// refuses returns the error of the rule about a system; nil where it holds.
+func (r *rule) refuses(s *sim.Spec) *KeyError {
+	reason := ""
+	switch {
+	case r.why != nil:
+		reason = r.why(s)
+	case r.when(s):
+		reason = keyOfReason.ReplaceAllStringFunc(r.reason, func(key string) string {
+			return Show(specField(s, strings.Trim(key, "{}")).Interface())
+		})
+	}
+	if reason == "" {
+		return nil
+	}
+	return &KeyError{Key: r.key, Value: Show(specField(s, r.key).Interface()), Reason: reason,
+		With: strings.Fields(r.with)}
+}
+
+// checkSpec returns what makes a system impossible, or nil. Keys of the error are whole.
+func checkSpec(s *sim.Spec) *KeyError {
 	for _, e := range specEnums {
-		if v := value(e.key).String(); !slices.Contains(e.values, v) {
-			return &KeyError{Key: e.key, Value: quote(v), Reason: oneOf("system."+e.key, v, e.values)}
+		if err := checkName(e.key, specField(s, e.key).String(), e.values); err != nil {
+			return err
 		}
 	}
 	if err := checkRanges(s, ""); err != nil {
+		err.Key = specKey(err.Key)
 		return err
 	}
 	if err := checkNamed(s); err != nil {
 		return err
 	}
-	switch {
-	case s.Sparse() && s.BudgetTokens < s.BlockTokens:
-		return &KeyError{Key: "budget_tokens", Value: fmt.Sprint(s.BudgetTokens),
-			Reason: fmt.Sprintf("is below one block of %d tokens", s.BlockTokens)}
-	case s.Sparse() && s.WindowBlocks < 1:
-		return &KeyError{Key: "window_blocks", Value: fmt.Sprint(s.WindowBlocks),
-			Reason: "must be at least 1: the open block has no metadata to select it by"}
-	case s.Sparse() && s.SinkBlocks+s.WindowBlocks >= s.BudgetTokens/s.BlockTokens:
-		return &KeyError{Key: "sink_blocks", Value: fmt.Sprint(s.SinkBlocks),
-			With: []string{"window_blocks", "budget_tokens", "block_tokens"},
-			Reason: fmt.Sprintf(
-				"with window_blocks = %d leaves nothing of budget_tokens = %d in blocks of %d", s.WindowBlocks,
-				s.BudgetTokens, s.BlockTokens)}
-	case s.Sparse() && s.Selection == "infinigen" && s.BlockTokens != 1:
-		return &KeyError{Key: "block_tokens", Value: fmt.Sprint(s.BlockTokens),
-			With: []string{"selection"}, Reason: "must be 1: infinigen selects tokens"}
-	case s.Offload && s.Eviction == kv.ByScore && (!s.Sparse() || s.Selections != ""):
-		return &KeyError{Key: "eviction", Value: quote(s.Eviction),
-			Reason: "needs scores of the blocks, which neither full attention nor recorded selections have"}
-	case s.Offload && s.Eviction == kv.ByScore && s.SelectPer == sim.PerQueryHead:
-		return &KeyError{Key: "eviction", Value: quote(s.Eviction), With: []string{"select_per"},
-			Reason: "goes by the score that a KV head gives a block, and select_per = \"query_head\" has " +
-				"one a query head; use another of both"}
-	case s.GPULookup() && (!s.Sparse() || s.LoadEngine != "flash"):
-		return &KeyError{Key: "lookup", Value: quote(s.Lookup),
-			Reason: "needs attention = \"sparse\" and load_engine = \"flash\": what the GPU finds missing " +
-				"only a kernel can load without asking the host"}
-	case s.Hot() && s.NoHot() != "":
-		return &KeyError{Key: "hot_buffer", Value: fmt.Sprint(s.HotBuffer),
-			With:   []string{"budget_tokens", "prefill", "selection", "dense_layers", "batch_control"},
-			Reason: s.NoHot()}
-	case s.Hot() != (s.Offload && s.LoadEngine == hw.LoadSwap):
-		return &KeyError{Key: "load_engine", Value: quote(s.LoadEngine), With: []string{"hot_buffer"},
-			Reason: fmt.Sprintf("swap is the kernel of hot buffers, and theirs alone: hot_buffer = %d",
-				s.HotBuffer)}
-	case !s.Hot() && (s.HotRelease == sim.ReleaseShort || s.HostPoolRatio > 0):
-		return &KeyError{Key: "hot_buffer", Value: "0", With: []string{"hot_release", "host_pool_ratio"},
-			Reason: "hot_release and host_pool_ratio are of hot buffers; set it, as to 4096"}
-	case s.NoSpeculation() != "":
-		return &KeyError{Key: "speculate_tokens", Value: fmt.Sprint(s.SpeculateTokens),
-			With:   []string{"attention", "offload", "prefix_cache", "prefill", "max_tokens"},
-			Reason: s.NoSpeculation()}
-	case s.SpeculateTokens == 0 && s.Acceptance > 0:
-		return &KeyError{Key: "acceptance", Value: Show(s.Acceptance), With: []string{"speculate_tokens"},
-			Reason: "is of drafted tokens; set speculate_tokens too, as to 1"}
-	case s.PrefillPattern == "" && s.PrefillAttention == sim.PrefillMInference:
-		return &KeyError{Key: "prefill_pattern", Value: quote(""), With: []string{"prefill_attention"},
-			Reason: "minference needs a file of patterns, or a published mix: " +
-				strings.Join(pattern.NamedMixes(), ", ")}
-	case s.Offload && s.PrefixDRAM+s.PrefixSSD > 0:
-		return checkPrefixTiers(s)
-	case s.CachesPrefixes() && s.NoPrefixCache() != "":
-		return &KeyError{Key: "prefix_cache", Value: quote(s.PrefixCache),
-			With: []string{"offload", "prefill"}, Reason: s.NoPrefixCache()}
-	case s.PrefixAttention == sim.PrefixSelected && (!s.Offload || !s.Sparse() || s.Selections != ""):
-		return &KeyError{Key: "prefix_attention", Value: quote(s.PrefixAttention),
-			Reason: "needs offload = true, attention = \"sparse\" and no recorded selections: " +
-				"blocks of a prefix are selected as decodes select, and loaded from DRAM"}
-	case s.PrefixAttention == sim.PrefixSelected && s.SparsePrefill():
-		return &KeyError{Key: "prefix_attention", Value: quote(s.PrefixAttention),
-			With: []string{"prefill_attention"},
-			Reason: fmt.Sprintf("prefill_attention = %q has a selection of its own; use one of both",
-				s.PrefillAttention)}
-	case s.PrefixDRAM+s.PrefixSSD > 0:
-		if err := checkPrefixTiers(s); err != nil {
+	for i := range rules {
+		if err := rules[i].refuses(s); err != nil {
 			return err
 		}
-	case s.Offload && s.DRAMGiB == 0:
-		return &KeyError{Key: "dram_gib", Value: "0", Reason: "must be above 0 with offload"}
+	}
+	if tiersSet(s) {
+		return checkPrefixTiers(s)
+	}
+	if s.Offload.On && s.DRAMGiB == 0 {
+		return &KeyError{Key: "system.dram_gib", Value: "0", Reason: "must be above 0 with offload"}
 	}
 	return nil
 }
 
 // checkNamed refuses names of drives and mixes that are unknown, used or not.
 func checkNamed(s *sim.Spec) *KeyError {
-	if _, err := hw.LoadDrive(s.PrefixDrive); err != nil {
-		return &KeyError{Key: "prefix_drive", Value: quote(s.PrefixDrive), Reason: err.Error()}
+	if _, err := hw.LoadDrive(s.PrefixCache.Drive); err != nil {
+		return &KeyError{Key: "prefix_cache.drive", Value: quote(s.PrefixCache.Drive),
+			Reason: err.Error()}
 	}
-	if s.PrefillPattern == "" || slices.Contains(pattern.NamedMixes(), s.PrefillPattern) {
+	if s.Prefill.Pattern == "" || slices.Contains(pattern.NamedMixes(), s.Prefill.Pattern) {
 		return nil
 	}
-	if _, err := ReadPatterns(s.PrefillPattern); err != nil {
-		return &KeyError{Key: "prefill_pattern", Value: quote(s.PrefillPattern),
-			With: []string{"prefill_attention"}, Reason: err.Error()}
+	if _, err := ReadPatterns(s.Prefill.Pattern); err != nil {
+		return &KeyError{Key: "prefill.pattern", Value: quote(s.Prefill.Pattern),
+			With: []string{"prefill.attention"}, Reason: err.Error()}
 	}
 	return nil
 }
 
-// oneOf phrases which values a key may have, one at a time.
-func oneOf(key, got string, values []string) string {
+// checkName refuses a value that is none of those that a key may have, one at a time.
+func checkName(key, got string, values []string) *KeyError {
+	if slices.Contains(values, got) {
+		return nil
+	}
+	reason := "unknown; use " + strings.Join(values, ", ") + DidYouMean(got, values)
 	if strings.HasPrefix(got, "[") {
 		_, name, _ := strings.Cut(key, ".")
-		return fmt.Sprintf("one %s a configuration; several are an axis of a sweep, [[axis]] with "+
+		reason = fmt.Sprintf("one %s a configuration; several are an axis of a sweep, [[axis]] with "+
 			"grid.%s = [...] (sparseserve help sweep)", name, key)
 	}
-	return "unknown; use " + strings.Join(values, ", ") + DidYouMean(got, values)
+	return &KeyError{Key: key, Value: quote(got), Reason: reason}
 }

@@ -11,28 +11,29 @@ import (
 func TestClassesAreRefused(t *testing.T) {
 	for _, c := range []struct{ model, system, want string }{
 		{"deepseek-v3.2", "preset = \"vllm-s\"\ntensor_parallel = 8",
-			`system.attention = "sparse": blocks are selected`},
-		{"gpt-oss-20b", "preset = \"sparseserve\"", `system.attention = "sparse": blocks are selected`},
-		{"gpt-oss-20b", "preset = \"vllm-0.15\"\nprefix_cache = \"vllm\"",
-			`:5: system.prefix_cache = "vllm": prefixes are kept whole in every layer, and gpt-oss-20b ` +
+			`selection.on = true: blocks are selected`},
+		{"gpt-oss-20b", "preset = \"sparseserve\"", `selection.on = true: blocks are selected`},
+		{"gpt-oss-20b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"",
+			`:6: prefix_cache.mode = "vllm": prefixes are kept whole in every layer, and gpt-oss-20b ` +
 				`has sliding windows (window)`},
-		{"qwen3-30b-a3b", "preset = \"vllm-0.15\"\nprefix_cache = \"vllm\"\nprefix_dram_gib = 9",
+		{"qwen3-30b-a3b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"\ndram_gib = 9",
 			`prefixes below HBM are modelled for dense models with weights and KV of 2 bytes alone`},
-		{"gemma2-9b", "preset = \"vllm-0.15\"\nprefill_attention = \"a-shape\"",
-			`:5: system.prefill_attention = "a-shape": patterns are of keys`},
+		{"gemma2-9b", "preset = \"vllm-0.15\"\n[prefill]\nattention = \"a-shape\"",
+			`:6: prefill.attention = "a-shape": patterns are of keys`},
 		{"mixtral-8x7b", "preset = \"vllm-0.15\"\ntensor_parallel = 2", ""},
-		{"deepseek-v3", "preset = \"vllm-0.15\"\ntensor_parallel = 8\nprefix_cache = \"vllm\"", ""},
+		{"deepseek-v3", "preset = \"vllm-0.15\"\ntensor_parallel = 8\n[prefix_cache]\nmode = \"vllm\"",
+			""},
 		{"deepseek-v3", "preset = \"vllm-0.15\"\ntensor_parallel = 8\nexpert_parallel = 8", ""},
 		{"mixtral-8x7b", "preset = \"vllm-0.15\"\ntensor_parallel = 2\nexpert_parallel = 4",
 			`:6: system.expert_parallel = 4: want a divisor of the 2 GPUs`},
 		{"llama3-8b", "preset = \"vllm-0.15\"\ntensor_parallel = 2\nexpert_parallel = 2",
 			`:6: system.expert_parallel = 2: llama3-8b has no experts`},
 		{"deepseek-v3", "preset = \"vllm-0.15\"", "deepseek-v3 does not fit h200"},
-		{"deepseek-v3", "preset = \"vllm-0.15\"\ntensor_parallel = 8\nspeculate_tokens = 1", ""},
-		{"mixtral-8x7b", "preset = \"vllm-0.15\"\ntensor_parallel = 2\nspeculate_tokens = 1",
-			`:6: system.speculate_tokens = 1: mixtral-8x7b has no layers that draft`},
-		{"deepseek-v3.2", "preset = \"vllm-0.15\"\ntensor_parallel = 8\nspeculate_tokens = 2",
-			`:6: system.speculate_tokens = 2: queries of one request`},
+		{"deepseek-v3", "preset = \"vllm-0.15\"\ntensor_parallel = 8\n[speculation]\ntokens = 1", ""},
+		{"mixtral-8x7b", "preset = \"vllm-0.15\"\ntensor_parallel = 2\n[speculation]\ntokens = 1",
+			`:7: speculation.tokens = 1: mixtral-8x7b has no layers that draft`},
+		{"deepseek-v3.2", "preset = \"vllm-0.15\"\ntensor_parallel = 8\n[speculation]\ntokens = 2",
+			`:7: speculation.tokens = 2: queries of one request`},
 	} {
 		path := filepath.Join(t.TempDir(), "c.toml")
 		text := "model = \"" + c.model + "\"\ngpu = \"h200\"\n[system]\n" + c.system +

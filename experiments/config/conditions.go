@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
@@ -25,75 +26,81 @@ var conditions = map[string]condition{
 			e, err := hw.LoadEngine(s.Engine)
 			return err == nil && len(e.Batch) > 0
 		})},
-	"sparse": {`sparse attention (system.attention = "sparse")`, ofSystem((*sim.Spec).Sparse)},
-	"selects": {`system.attention = "sparse"`,
-		ofSystem(func(s *sim.Spec) bool { return s.Attention == "sparse" })},
-	"fixed": {`a selection of a fixed size, as system.selection = "arkvale"`,
+	"sparse": {`sparse attention (selection.on = true)`, ofSystem((*sim.Spec).Sparse)},
+	"selects": {`selection.on = true`,
+		ofSystem(func(s *sim.Spec) bool { return s.Selection.On })},
+	"fixed": {`a selection of a fixed size, as selection.policy = "arkvale"`,
 		ofSystem(func(s *sim.Spec) bool { return algorithm(s).Fixed })},
-	"scored": {"scores that decide: system.offload = true, output.recall_proxy = true, or a " +
+	"scored": {"scores that decide: offload.on = true, output.recall_proxy = true, or a " +
 		"selection " +
 		"whose size depends on them (list selections)", scored},
-	"drawn": {`no recorded system.selections`,
-		ofSystem(func(s *sim.Spec) bool { return s.Selections == "" })},
-	"psa": {`system.selection = "psa"`, ofSystem((*sim.Spec).Progressive)},
-	"infinigen": {`system.selection = "infinigen"`,
-		ofSystem(func(s *sim.Spec) bool { return s.Sparse() && s.Selection == "infinigen" })},
-	"offload": {"system.offload = true", ofSystem(func(s *sim.Spec) bool { return s.Offload })},
-	"cache": {"one cache for all requests (system.offload = true, system.hot_buffer = 0)",
-		ofSystem(func(s *sim.Spec) bool { return s.Offload && !s.Hot() })},
-	"hot": {"hot buffers (system.hot_buffer above 0)", ofSystem((*sim.Spec).Hot)},
-	"controlled": {"a limit by working sets (system.batch_control = true)",
-		ofSystem(func(s *sim.Spec) bool { return s.BatchControl })},
+	"drawn": {`no recorded selection.recording`,
+		ofSystem(func(s *sim.Spec) bool { return s.Selection.Recording == "" })},
+	"psa": {`selection.policy = "psa"`, ofSystem((*sim.Spec).Progressive)},
+	"infinigen": {`selection.policy = "infinigen"`,
+		ofSystem(func(s *sim.Spec) bool { return s.Sparse() && s.Selection.Policy == "infinigen" })},
+	"offload": {"offload.on = true", ofSystem(func(s *sim.Spec) bool { return s.Offload.On })},
+	"cache": {"one cache for all requests (offload.on = true, offload.hot_buffer = 0)",
+		ofSystem(func(s *sim.Spec) bool { return s.Offload.On && !s.Hot() })},
+	"hot": {"hot buffers (offload.hot_buffer above 0)", ofSystem((*sim.Spec).Hot)},
+	"controlled": {"a limit by working sets (offload.batch_control = true)",
+		ofSystem(func(s *sim.Spec) bool { return s.Offload.BatchControl })},
 	"experts": {"a model with experts",
 		func(_ *Point, m *hw.Model) bool { return m.IsMixture() }},
-	"prefixes": {`a prefix cache (system.prefix_cache = "vllm" or "radix")`,
+	"prefixes": {`a prefix cache (prefix_cache.mode = "vllm" or "radix")`,
 		ofSystem((*sim.Spec).CachesPrefixes)},
-	"tiers": {"a prefix cache below HBM (system.prefix_dram_gib or prefix_ssd_gib above 0)",
+	"tiers": {"a prefix cache below HBM (prefix_cache.dram_gib or prefix_cache.ssd_gib above 0)",
 		ofSystem((*sim.Spec).PrefixTiers)},
-	"ssd": {"a prefix cache on SSD (system.prefix_ssd_gib above 0)",
-		ofSystem(func(s *sim.Spec) bool { return s.PrefixTiers() && s.PrefixSSD > 0 })},
-	"selective": {`system.prefix_write = "selective"`,
-		ofSystem(func(s *sim.Spec) bool { return s.PrefixWrite == sim.WriteSelective })},
-	"dram": {"KV in host memory (system.offload = true, or system.prefix_dram_gib above 0)",
-		ofSystem(func(s *sim.Spec) bool { return s.Offload || s.PrefixTiers() && s.PrefixDRAM > 0 })},
+	"ssd": {"a prefix cache on SSD (prefix_cache.ssd_gib above 0)",
+		ofSystem(func(s *sim.Spec) bool { return s.PrefixTiers() && s.PrefixCache.SSDGiB > 0 })},
+	"selective": {`prefix_cache.write = "selective"`,
+		ofSystem(func(s *sim.Spec) bool { return s.PrefixCache.Write == sim.WriteSelective })},
+	"dram": {"KV in host memory (offload.on = true, or prefix_cache.dram_gib above 0)",
+		ofSystem(func(s *sim.Spec) bool {
+			return s.Offload.On || s.PrefixTiers() &&
+				s.PrefixCache.DRAMGiB > 0
+		})},
 	"link_set": {"card.link_h2d or link_d2h, which it bounds; they are the link's speed",
 		func(p *Point, _ *hw.Model) bool { return p.Card["link_h2d"]+p.Card["link_d2h"] > 0 }},
-	"moves": {"KV that moves over the host link (system.offload = true, or a prefix cache below HBM)",
-		ofSystem(func(s *sim.Spec) bool { return s.Offload || s.PrefixTiers() })},
-	"kernel_copies": {`kernels that copy (system.load_engine = "flash", save_engine = "gpu", or hot ` +
+	"moves": {"KV that moves over the host link (offload.on = true, or a prefix cache below HBM)",
+		ofSystem(func(s *sim.Spec) bool { return s.Offload.On || s.PrefixTiers() })},
+	"kernel_copies": {`kernels that copy (offload.load = "flash", offload.save = "gpu", or hot ` +
 		"buffers)", ofSystem(func(s *sim.Spec) bool {
-		return s.Offload && (s.LoadEngine == hw.LoadFlash || s.SaveEngine == hw.SaveGPU || s.Hot())
+		return s.Offload.On && (s.Offload.Load == hw.LoadFlash || s.Offload.Save == hw.SaveGPU ||
+			s.Hot())
 	})},
-	"scatters": {`saves that the host scatters (system.save_engine = "flash")`,
-		ofSystem(func(s *sim.Spec) bool { return s.Offload && s.SaveEngine == hw.SaveFlash })},
-	"hits": {`hits of prefixes (workload.prefix_hit, or system.prefix_cache)`,
+	"scatters": {`saves that the host scatters (offload.save = "flash")`,
+		ofSystem(func(s *sim.Spec) bool { return s.Offload.On && s.Offload.Save == hw.SaveFlash })},
+	"hits": {`hits of prefixes (workload.prefix_hit, or prefix_cache.mode)`,
 		func(p *Point, _ *hw.Model) bool {
 			return p.Workload.PrefixHit > 0 || p.System.CachesPrefixes()
 		}},
-	"drafts": {"drafted tokens (system.speculate_tokens above 0)",
-		ofSystem(func(s *sim.Spec) bool { return s.SpeculateTokens > 0 })},
-	"chunks": {`prompts in chunks (system.prefill = "chunked"), or by layers with system.max_inject = 0`,
+	"drafts": {"drafted tokens (speculation.tokens above 0)",
+		ofSystem(func(s *sim.Spec) bool { return s.Speculation.Tokens > 0 })},
+	"chunks": {`prompts in chunks (prefill.split = "chunked"), or by layers with prefill.max_inject = 0`,
 		ofSystem(func(s *sim.Spec) bool {
-			return s.Prefill == "chunked" || s.MaxInject == 0 && s.Prefill != "plain"
+			return s.Prefill.Split == "chunked" || s.Prefill.MaxInject == 0 && s.Prefill.Split != "plain"
 		})},
-	"layers": {`prompts by layers (system.prefill = "layer" or "layer-chunked")`,
-		ofSystem(func(s *sim.Spec) bool { return s.Prefill == "layer" || s.Prefill == "layer-chunked" })},
+	"layers": {`prompts by layers (prefill.split = "layer" or "layer-chunked")`,
+		ofSystem(func(s *sim.Spec) bool {
+			return strings.HasPrefix(s.Prefill.Split, "layer")
+		})},
 	"minference":     prefills(sim.PrefillMInference),
 	"a-shape":        prefills(string(pattern.AShape)),
 	"vertical-slash": prefills(string(pattern.VerticalSlash)),
 	"block-sparse":   prefills(string(pattern.BlockSparse)),
-	"sampled": {`a sample of heads (system.heads = "sampled")`,
-		ofSystem(func(s *sim.Spec) bool { return s.Heads == "sampled" })},
+	"sampled": {`a sample of heads (simulation.heads = "sampled")`,
+		ofSystem(func(s *sim.Spec) bool { return s.Simulation.Heads == "sampled" })},
 	"arkvale": digests(dsa.CuboidMean, "arkvale"),
 	"quest":   digests(dsa.MinMax, "quest"),
 	"mean":    digests(dsa.Mean, "mean"),
 	"infllm":  digests(dsa.Representative, "infllm"),
 	"indexer": digests(dsa.Indexed, dsa.IndexerName),
-	"weighs": {`selections that weigh the attention (system.selection = "psa" or "infinigen"), or ` +
+	"weighs": {`selections that weigh the attention (selection.policy = "psa" or "infinigen"), or ` +
 		"output.recall_proxy = true", weighs},
-	"differ": {`selections that weigh the attention, or system.select_per = "query_head"`,
+	"differ": {`selections that weigh the attention, or selection.per = "query_head"`,
 		func(p *Point, m *hw.Model) bool {
-			return p.System.SelectPer == sim.PerQueryHead || weighs(p, m)
+			return p.System.Selection.Per == sim.PerQueryHead || weighs(p, m)
 		}},
 	"groups": {"query heads that share KV heads", func(_ *Point, m *hw.Model) bool {
 		return m.QHeads > m.KVHeads && !m.IsLatent()
@@ -162,8 +169,8 @@ func ofSLO(holds func(*SLO) bool) func(*Point, *hw.Model) bool {
 }
 
 func prefills(kind string) condition {
-	return condition{fmt.Sprintf("system.prefill_attention = %q", kind),
-		ofSystem(func(s *sim.Spec) bool { return s.PrefillAttention == kind })}
+	return condition{fmt.Sprintf("prefill.attention = %q", kind),
+		ofSystem(func(s *sim.Spec) bool { return s.Prefill.Attention == kind })}
 }
 
 const closed, recorded = traces.ArrivalsClosed, traces.ArrivalsTrace
@@ -193,13 +200,13 @@ func ofTraces(words string, names ...string) condition {
 }
 
 func digests(digest dsa.Digest, selection string) condition {
-	return condition{fmt.Sprintf("system.selection = %q or another of its scores (list selections)",
+	return condition{fmt.Sprintf("selection.policy = %q or another of its scores (list selections)",
 		selection), ofSystem(func(s *sim.Spec) bool { return algorithm(s).Digest == digest })}
 }
 
 // algorithm is the selection of a system; one of nothing where there is none.
 func algorithm(s *sim.Spec) *dsa.Algorithm {
-	if a, err := dsa.AlgorithmNamed(s.Selection); err == nil {
+	if a, err := dsa.AlgorithmNamed(s.Selection.Policy); err == nil {
 		return a
 	}
 	return &dsa.Algorithm{}
@@ -208,12 +215,12 @@ func algorithm(s *sim.Spec) *dsa.Algorithm {
 // scored says whether it matters to a run which blocks are selected: what is in HBM takes the same
 // time whichever they are, if they are as many.
 func scored(p *Point, _ *hw.Model) bool {
-	return p.System.Offload || p.Output.RecallProxy || !algorithm(&p.System).Fixed ||
-		p.System.SelectPer == sim.PerQueryHead
+	return p.System.Offload.On || p.Output.RecallProxy || !algorithm(&p.System).Fixed ||
+		p.System.Selection.Per == sim.PerQueryHead
 }
 
 func weighs(p *Point, _ *hw.Model) bool {
 	a := algorithm(&p.System)
 	return p.Output.RecallProxy || a.Name != "" && a.Make(&dsa.Options{}).Weighs() ||
-		p.System.Eviction == kv.ByScore
+		p.System.Offload.Eviction == kv.ByScore
 }

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
@@ -55,9 +58,29 @@ var topKeys = []string{
 	"model", // model to serve: a name (list models), a config.json or a folder with one
 	"gpu",   // GPU that serves it: a name (list gpus) or a card file
 	"seed",  // random seed; one run per value of a list
-	"seeds", // another name for seed
 }
 
 // tableNames are the tables of a configuration.
-var tableNames = []string{"card", "workload", "fleet", "system", "systems", "scores", "slo",
-	"metrics", "output"}
+var tableNames = slices.Concat([]string{"card", "workload", "fleet", "systems"}, systemTables,
+	[]string{"scores", "slo", "metrics", "output"})
+
+// tables are those of the configuration's own keys, [card] and those of systems apart.
+func (c *Config) tables() []settable {
+	return []settable{{"workload", &c.Workload}, {"fleet", &c.Fleet}, {"scores", &c.Scores},
+		{"slo", &c.SLO}, {"metrics", &c.Metrics}, {"output", &c.Output}}
+}
+
+func (c *Config) table(name string) any {
+	all := c.tables()
+	return all[slices.IndexFunc(all, func(t settable) bool { return t.name == name })].v
+}
+
+// OfSystem says whether a key is of a system: of [system], or of the table of one of its parts.
+func OfSystem(key string) bool {
+	table, _, _ := strings.Cut(key, ".")
+	return slices.Contains(systemTables, table)
+}
+
+// systemTables are those of a system: [system] and those of its parts.
+var systemTables = []string{"system", "selection", "offload", "prefill", "prefix_cache",
+	"speculation", "simulation"}

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/units"
 )
 
@@ -17,7 +19,9 @@ import (
 // the key it is for: strings need no quotes.
 type flagText string
 
-// Field is one key of a struct that a table is decoded into.
+// Field is one key of a struct that a table is decoded into. Keys of a struct within it have its
+// key
+// before theirs, as in selection.on.
 type Field struct {
 	Key   string
 	Value reflect.Value
@@ -68,7 +72,15 @@ type keyedField struct {
 
 func keyedOf(t reflect.Type) (fields []keyedField) {
 	for _, f := range reflect.VisibleFields(t) {
-		if key, _, _ := strings.Cut(f.Tag.Get("toml"), ","); key != "" && key != "-" && !f.Anonymous {
+		key, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		switch {
+		case key == "" || key == "-" || f.Anonymous:
+		case f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[hw.Figure]():
+			for _, inner := range keyedIn(f.Type) {
+				fields = append(fields, keyedField{key + "." + inner.key, inner.tag,
+					slices.Concat(f.Index, inner.index)})
+			}
+		default:
 			fields = append(fields, keyedField{key, f.Tag, f.Index})
 		}
 	}
@@ -103,8 +115,11 @@ func decodeList[T any](list *[]T, v any, path, key string, value any) error {
 // unknownKey suggests the key of that name in another table or outside of all, or else a key of the
 // same table, by its whole name outside of arrays of tables.
 func unknownKey(path, key string, known []string) error {
+	if err := renamedKey(path, key); err != nil {
+		return err
+	}
 	var elsewhere []string
-	for _, k := range settableKeys() {
+	for _, k := range SettableKeys() {
 		if k == key || strings.HasSuffix(k, "."+key) {
 			elsewhere = append(elsewhere, strconv.Quote(k))
 		}
@@ -282,4 +297,24 @@ func (t flagText) decode(list, text bool) any {
 		return s
 	}
 	return doc.V
+}
+
+// cutUnquoted is strings.Cut at the first sep outside quotes.
+func cutUnquoted(s string, sep byte) (before, after string, found bool) {
+	var open byte
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case open != 0:
+			if c == '\\' && open == '"' {
+				i++
+			} else if c == open {
+				open = 0
+			}
+		case c == sep:
+			return s[:i], s[i+1:], true
+		case c == '"' || c == '\'':
+			open = c
+		}
+	}
+	return s, "", false
 }

@@ -14,13 +14,13 @@
 // of each combination of the axes' values:
 //
 //	base = "default"            # a built-in experiment, or a path from this file's folder
-//	seeds = [1, 2, 3]           # the same arrivals for every system
+//	seed = [1, 2, 3]            # the same arrivals for every system
 //
 //	[workload]                  # any key of a configuration
 //	requests = 300
 //
 //	[[axis]]                    # axes multiply, the first slowest
-//	grid.system.budget_tokens = [1024, 2048]   # grid: the product of its keys
+//	grid.selection.budget_tokens = [1024, 2048]   # grid: the product of its keys
 //	grid.workload.rate = [0.05, 0.1, 0.2]
 //
 //	[[axis]]                    # zip: lists in step
@@ -30,7 +30,7 @@
 //	[[axis]]                    # list: points written out
 //	list = [
 //	  { system.preset = "vllm" },
-//	  { system.preset = "sparseserve", system.window = 4 },
+//	  { system.preset = "sparseserve", offload.working_set_steps = 4 },
 //	]
 //
 //	[goodput]                   # the search of the command plan

@@ -59,16 +59,10 @@ func (e *effects) addAxes(doc *document, axes []axis) {
 			everywhere := !slices.ContainsFunc(a.values, func(settings []Setting) bool {
 				return !slices.ContainsFunc(settings, func(s Setting) bool { return s.Key == k.Key })
 			})
-			names := []string{k.Key}
-			if k.Key == "seed" {
-				names = append(names, "seeds")
-			}
-			for _, key := range names {
-				if value := doc.value(key); value != nil && everywhere && k.line > 0 {
-					e.unused[key+" beside an axis"] = (&KeyError{Where: doc.where(key), Key: key,
-						Value: Show(value), Reason: "has no effect in any run; the axis at " +
-							doc.whereLine(k.line) + " sets it in all"}).Error()
-				}
+			if value := doc.value(k.Key); value != nil && everywhere && k.line > 0 {
+				e.unused[k.Key+" beside an axis"] = (&KeyError{Where: doc.where(k.Key), Key: k.Key,
+					Value: Show(value), Reason: "has no effect in any run; the axis at " +
+						doc.whereLine(k.line) + " sets it in all"}).Error()
 			}
 		}
 	}
@@ -119,14 +113,10 @@ func (l *loader) effects() effects {
 			need(key, hw.ChangeUse(figure), value, l.origin[key], points)
 		}
 	}
-	for _, t := range []struct {
-		path string
-		v    any
-	}{{"workload.", &l.cfg.Workload}, {"fleet.", &l.cfg.Fleet}, {"scores.", &l.cfg.Scores},
-		{"slo.", &l.cfg.SLO}, {"metrics.", &l.cfg.Metrics}, {"output.", &l.cfg.Output}} {
+	for _, t := range l.cfg.tables() {
 		for _, f := range FieldsOf(t.v) {
 			// A plan decides how many replicas the router shares requests among.
-			if key := t.path + f.Key; l.asked[key] && !(l.buys && t.path == "fleet.") {
+			if key := t.path(f.Key); l.asked[key] && !(l.buys && t.name == "fleet") {
 				look(key, f, l.origin[key], points)
 			}
 		}
@@ -140,7 +130,7 @@ func (l *loader) effects() effects {
 		custom := l.customNamed(s.Name)
 		own := func(p Point) bool { return p.System.Name != s.Name }
 		for _, f := range FieldsOf(s) {
-			key := "system." + f.Key
+			key := specKey(f.Key)
 			if l.asked[key] && !sets(s.Name, f.Key) {
 				look(key, f, l.origin[key], slices.DeleteFunc(slices.Clone(points),
 					func(p Point) bool { return sets(p.System.Name, f.Key) }))
@@ -186,5 +176,5 @@ func (l *loader) missing(tag string, points []Point, m *hw.Model) string {
 // them somebody chose is not known. Results of an earlier version lack a few.
 func (d *document) complete() bool {
 	list, err := d.tables("systems", d.tree["systems"])
-	return err == nil && len(list) > 0 && len(list[0]) > len(keysOf(&sim.Spec{}))/2
+	return err == nil && len(list) > 0 && len(flat(list[0])) > len(keysOf(&sim.Spec{}))/2
 }

@@ -14,8 +14,9 @@ import (
 // that somebody set.
 func TestKeysWithoutEffectAreWarnedOf(t *testing.T) {
 	file := testkit.Write(t, "c.toml", "[slo]\nttft_stat = \"p50\"\ntbt_s = 1\n"+
-		"[system]\nwindow = 9\n[[systems]]\nname = \"a\"\npreset = \"vllm\"\nselection = \"quest\"\n"+
-		"[[systems]]\nname = \"b\"\npreset = \"vllm-so\"\nepsilon = 0.5\n"+
+		"[offload]\nworking_set_steps = 9\n[[systems]]\nname = \"a\"\npreset = \"vllm\"\n"+
+		"selection.policy = \"quest\"\n"+
+		"[[systems]]\nname = \"b\"\npreset = \"vllm-so\"\nselection.epsilon = 0.5\n"+
 		"[card]\nhbm_size = 70\ncpu_cores = 8\n")
 	for _, c := range []struct {
 		path string
@@ -23,19 +24,21 @@ func TestKeysWithoutEffectAreWarnedOf(t *testing.T) {
 		want []string
 	}{
 		{"", nil, nil},
-		{"", []string{"system.preset=[vllm, vllm-so]", "system.selection=quest"}, nil},
-		{"", []string{"system.preset=vllm", "system.selection=quest"},
-			[]string{`--set system.selection=quest: has no effect in any run; it needs system.attention = "sparse"`}},
-		{"", []string{"system.preset=vllm-s", "system.selection=quest"},
-			[]string{`--set system.selection=quest: has no effect in any run; it needs scores that decide`}},
-		{"", []string{"system.preset=vllm-s", "system.selection=psa"}, nil},
-		{"", []string{"system.preset=vllm", "system.prefix_drive=pm9a3"},
-			[]string{"--set system.prefix_drive=pm9a3: has no effect in any run; it needs a prefix cache " +
+		{"", []string{"system.preset=[vllm, vllm-so]", "selection.policy=quest"}, nil},
+		{"", []string{"system.preset=vllm", "selection.policy=quest"},
+			[]string{`--set selection.policy=quest: has no effect in any run; it needs selection.on = ` +
+				`true`}},
+		{"", []string{"system.preset=vllm-s", "selection.policy=quest"},
+			[]string{`--set selection.policy=quest: has no effect in any run; it needs scores that decide`}},
+		{"", []string{"system.preset=vllm-s", "selection.policy=psa"}, nil},
+		{"", []string{"system.preset=vllm", "prefix_cache.drive=pm9a3"},
+			[]string{"--set prefix_cache.drive=pm9a3: has no effect in any run; it needs a prefix cache " +
 				"on SSD"}},
 		{"", []string{"system.preset=vllm", "card.link_h2d=50", "card.cpu_cores=8", "card.hbm_size=70"},
 			[]string{"--set card.cpu_cores=8: has no effect in any run; it needs saves that the host",
 				"--set card.link_h2d=50: has no effect in any run; it needs KV that moves over the"}},
-		{"", []string{"system.preset=[vllm, vllm-so]", "card.link_h2d=50", "card.link_nominal=60"}, nil},
+		{"", []string{"system.preset=[vllm, vllm-so]", "card.link_h2d=50", "card.link_nominal=60"},
+			nil},
 		{"", []string{"system.preset=vllm-so", "card.link_nominal=60", "card.link_duplex_kernel=40"},
 			[]string{"--set card.link_duplex_kernel=40: has no effect in any run; it needs kernels that",
 				"--set card.link_nominal=60: has no effect in any run; it needs card.link_h2d or"}},
@@ -44,8 +47,8 @@ func TestKeysWithoutEffectAreWarnedOf(t *testing.T) {
 		{file, nil, []string{
 			`c.toml:16: card.cpu_cores = 8: has no effect in any run; it needs saves that the host scatters`,
 			`c.toml:2: slo.ttft_stat = "p50": has no effect in any run; it needs a bound (slo.ttft_s above 0)`,
-			`c.toml:9: systems[0].selection = "quest": has no effect in any run; it needs system.attention = "sparse"`,
-			`c.toml:13: systems[1].epsilon = 0.5: has no effect in any run; it needs system.selection = "psa"`}},
+			`c.toml:9: systems[0].selection.policy = "quest": has no effect in any run; it needs selection.on = true`,
+			`c.toml:13: systems[1].selection.epsilon = 0.5: has no effect in any run; it needs selection.policy = "psa"`}},
 	} {
 		got := warn.Texts(mustLoad(t, c.path, c.sets...).Unused)
 		if !slices.EqualFunc(got, c.want, strings.HasPrefix) {
@@ -66,7 +69,7 @@ func TestKeysWithoutEffectAreWarnedOf(t *testing.T) {
 		t.Errorf("kept: %q", got)
 	}
 	axes := "[[axis]]\ngrid.system.preset = [\"vllm\", " +
-		"\"vllm-so\"]\n[[axis]]\ngrid.system.eviction = [\"fifo\", \"lru\"]\n"
+		"\"vllm-so\"]\n[[axis]]\ngrid.offload.eviction = [\"fifo\", \"lru\"]\n"
 	for _, v := range mustSweep(t, testkit.Rewrite(t, "s.toml", axes)).Variants {
 		if len(v.Config.Unused) > 0 {
 			t.Errorf("used by one of two presets: %q", v.Config.Unused)
@@ -100,8 +103,9 @@ func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
 		{sweep(LoadVaried(file, nil, [][]Setting{nil}, true)), []string{spare}},
 		{sweep(LoadVaried(file, nil, [][]Setting{nil}, false)), []string{width, spare}},
 		{sweep(LoadSweep("fig13a", nil, nil)), nil},
-		{warn.Texts(compared.Unused), []string{"--set metrics.warmup=share" + none + "simulate: compare",
-			"--set output.steps=true" + none + "simulate: compare"}},
+		{warn.Texts(compared.Unused),
+			[]string{"--set metrics.warmup=share" + none + "simulate: compare",
+				"--set output.steps=true" + none + "simulate: compare"}},
 	} {
 		if !slices.EqualFunc(c.got, c.want, strings.HasPrefix) {
 			t.Errorf("%d: %q, want %q", i, c.got, c.want)
@@ -111,12 +115,12 @@ func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
 
 // An unknown name is an error where nothing uses it, too.
 func TestUnknownNamesAreErrors(t *testing.T) {
-	for _, set := range []string{"system.prefix_drive=nope", "system.prefill_pattern=nope",
-		"system.selection=nope", "system.prefix_eviction=nope", "system.prefix_write=nope",
-		"system.load_engine=nope", "fleet.router=nope", "slo.ttft_stat=nope", "workload.output=nope",
-		"workload.datasets=nope", "workload.tokenizer=nope", "system.eviction=nope",
-		"metrics.warmup=nope", "system.hot_release=nope", "system.psa_stop=nope",
-		"system.select_per=nope"} {
+	for _, set := range []string{"prefix_cache.drive=nope", "prefill.pattern=nope",
+		"selection.policy=nope", "prefix_cache.eviction=nope", "prefix_cache.write=nope",
+		"offload.load=nope", "fleet.router=nope", "slo.ttft_stat=nope", "workload.output=nope",
+		"workload.datasets=nope", "workload.tokenizer=nope", "offload.eviction=nope",
+		"metrics.warmup=nope", "offload.hot_release=nope", "selection.stop=nope",
+		"selection.per=nope"} {
 		_, err := Load("", []string{"system.preset=vllm", set})
 		if err == nil || !strings.HasPrefix(err.Error(), "--set "+set+": ") {
 			t.Errorf("%s: %v", set, err)
@@ -140,14 +144,14 @@ func TestRouterOfAPlanHasAnEffect(t *testing.T) {
 // A key that the axes of its own file set in every point has no effect, and both places are said.
 func TestKeysBesideTheirAxis(t *testing.T) {
 	for axis, want := range map[string][]string{
-		"grid.seeds = [3, 4]\ngrid.workload.rate = [3, 4]\n": {
-			"s.toml:1: seeds = [1, 2]: has no effect in any run; the axis at s.toml:7 sets it in all",
+		"grid.seed = [3, 4]\ngrid.workload.rate = [3, 4]\n": {
+			"s.toml:1: seed = [1, 2]: has no effect in any run; the axis at s.toml:7 sets it in all",
 			"s.toml:3: workload.rate = 1: has no effect in any run; the axis at s.toml:8 sets it in all"},
-		"grid.system.budget_tokens = [256]\ngrid.seed = [3]\n": {
-			"s.toml:1: seeds = [1, 2]: has no effect in any run; the axis at s.toml:8 sets it in all"},
-		"list = [{ seed = 5 }, { system.window = 3 }]\n": nil, // sets it in one
+		"grid.selection.budget_tokens = [256]\ngrid.seed = [3]\n": {
+			"s.toml:1: seed = [1, 2]: has no effect in any run; the axis at s.toml:8 sets it in all"},
+		"list = [{ seed = 5 }, { offload.working_set_steps = 3 }]\n": nil, // sets it in one
 	} {
-		text := "seeds = [1, 2]\n[workload]\nrate = 1\n[system]\npreset = \"sparseserve\"\n" +
+		text := "seed = [1, 2]\n[workload]\nrate = 1\n[system]\npreset = \"sparseserve\"\n" +
 			"[[axis]]\n" + axis
 		got := warn.Texts(mustSweep(t, testkit.Write(t, "s.toml", text)).Variants[0].Config.Unused)
 		if !slices.Equal(got, want) {
@@ -159,53 +163,20 @@ func TestKeysBesideTheirAxis(t *testing.T) {
 // A key of [system] that every table of [[systems]] sets for itself has no effect; one that a
 // system has from there, or a flag sets over all, has one.
 func TestKeysThatAllSystemsSet(t *testing.T) {
-	own := "[[systems]]\nname = \"a\"\npreset = \"vllm-s\"\nbudget_tokens = 1024\n"
+	own := "[[systems]]\nname = \"a\"\npreset = \"vllm-s\"\nselection.budget_tokens = 1024\n"
 	for text, want := range map[string][]string{
-		own: {"s.toml:2: system.budget_tokens = 512: has no effect in any run; [[systems]] set"},
+		own: {"s.toml:2: selection.budget_tokens = 512: has no effect in any run; [[systems]] set"},
 		own + "[[systems]]\nname = \"b\"\npreset = \"vllm-s\"\n": nil,
 		own + "[[systems]]\nname = \"b\"\npreset = \"vllm\"\n": {
-			`s.toml:2: system.budget_tokens = 512: has no effect in any run; it needs sparse`},
+			`s.toml:2: selection.budget_tokens = 512: has no effect in any run; it needs sparse`},
 	} {
-		path := testkit.Write(t, "s.toml", "[system]\nbudget_tokens = 512\n"+text)
-		if got := warn.Texts(mustLoad(t, path).Unused); !slices.EqualFunc(got, want, strings.HasPrefix) {
+		path := testkit.Write(t, "s.toml", "[selection]\nbudget_tokens = 512\n"+text)
+		if got := warn.Texts(mustLoad(t, path).Unused); !slices.EqualFunc(got, want,
+			strings.HasPrefix) {
 			t.Errorf("%s%q, want %q", text, got, want)
 		}
-		if got := mustLoad(t, path, "system.budget_tokens=256").Unused; len(got) > 0 {
+		if got := mustLoad(t, path, "selection.budget_tokens=256").Unused; len(got) > 0 {
 			t.Errorf("%sa flag over all: %q", text, got)
 		}
-	}
-}
-
-// Two names of one key are an error that says where both are, in a file, an axis and flags.
-func TestSeedAndSeeds(t *testing.T) {
-	for text, want := range map[string]string{
-		"seed = 1\nseeds = [1, 2]\n": "s.toml:2: seeds: is another name of seed, " +
-			"which s.toml:1 sets",
-		"[[axis]]\ngrid.seed=[1]\ngrid.seeds=[2]": "s.toml:3: axis[0].grid.seeds: is another name of " +
-			"axis[0].grid.seed, which s.toml:2 sets",
-		"[[axis]]\nlist = [{seeds=1,seed=2}]": "s.toml:2: axis[0].list[0].seeds: is another name of " +
-			"axis[0].list[0].seed, which s.toml:2 sets",
-	} {
-		_, err := LoadSweep(testkit.Write(t, "s.toml", text), nil, nil)
-		if err == nil || err.Error() != want+"; leave one out" {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
-	}
-	for _, sets := range [][]string{{"seed=1", "seeds=[2,3]"}, {"seeds=[2,3]", "seed=1"}} {
-		one, other := sets[0], sets[1]
-		want := "--set " + other + ": is another name of " + one[:strings.Index(one, "=")] +
-			", which --set " + one + " sets; leave one out"
-		for _, load := range []func() error{
-			func() error { _, err := Load("", sets); return err },
-			func() error { _, err := LoadSweep("default", sets, nil); return err }} {
-			if err := load(); err == nil || err.Error() != want {
-				t.Errorf("%q: %v, want %s", sets, err, want)
-			}
-		}
-	}
-	// a flag stands in the place of a file's key, by either name
-	path := testkit.Write(t, "s.toml", "seed = 1\n")
-	if c := mustLoad(t, path, "seeds=[7, 8]", "seeds=[8, 9]"); !slices.Equal(c.Seeds, []uint64{8, 9}) {
-		t.Errorf("seeds %v", c.Seeds)
 	}
 }

@@ -49,8 +49,8 @@ func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
 	e.table("metrics", &c.Metrics)
 	e.table("output", &c.Output)
 	for i := range c.Systems {
-		e.printf("\n[[systems]]\n")
-		e.fields(&c.Systems[i])
+		e.printf("\n")
+		e.system(&c.Systems[i])
 	}
 	return e.out.Bytes(), e.err
 }
@@ -100,6 +100,11 @@ func (e *encoder) fields(v any) {
 	e.marshal("", value.Interface(), value.Interface())
 }
 
+// system writes a [[systems]] table, and those of its parts.
+func (e *encoder) system(s *sim.Spec) {
+	e.marshal("systems", *s, map[string]any{"systems": []sim.Spec{*s}})
+}
+
 func (e *encoder) line(key string, value any) {
 	e.marshal(key, [2]any{key, value}, map[string]any{key: value})
 }
@@ -113,7 +118,11 @@ func (e *encoder) marshal(key string, name, v any) {
 			return
 		}
 	}
-	text, err := toml.Marshal(v)
+	var b bytes.Buffer
+	to := toml.NewEncoder(&b)
+	to.Indent = ""
+	err := to.Encode(v)
+	text := bytes.ReplaceAll(b.Bytes(), []byte("\n["), []byte("\n\n[")) // tables stand apart
 	if kept {
 		e.memo[name] = text
 	}

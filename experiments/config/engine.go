@@ -24,7 +24,7 @@ func (l *loader) pinEngine(ownTrace bool) {
 	l.pinned = map[string]any{}
 	for _, key := range engineKeys() {
 		v, ok := l.common[key]
-		if !ok || l.chosen["system."+key] {
+		if !ok || l.chosen[specKey(key)] {
 			continue
 		}
 		delete(l.common, key)
@@ -57,7 +57,7 @@ func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error
 			if !ok {
 				continue
 			}
-			if err := decodeInto(&own, "system.", key, v); err != nil && i == 2 {
+			if err := decodeSystem(&own, key, v); err != nil && i == 2 {
 				return own, custom.doc.locate(err)
 			} else if err != nil {
 				return own, l.place(err)
@@ -74,11 +74,11 @@ func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error
 		spec, err = preset.under(engine, own.Engine, own.Use, card)
 	}
 	if err != nil {
-		return spec, l.placeSystem(&KeyError{Key: "engine", Value: quote(own.Engine),
+		return spec, l.placeSystem(&KeyError{Key: "system.engine", Value: quote(own.Engine),
 			Reason: err.Error()}, custom)
 	}
 	for key, value := range layers[0] {
-		if err := decodeInto(&spec, "system.", key, value); err != nil {
+		if err := decodeSystem(&spec, key, value); err != nil {
 			return spec, l.place(err)
 		}
 	}
@@ -131,24 +131,24 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, custom *customSystem) {
 		}
 	}
 	if e, err := l.inputs.engine(s.Engine); err == nil && len(e.Batch) > 0 &&
-		!l.sets(preset, custom, "chunk_tokens") {
-		s.ChunkTokens = s.MaxTokens
+		!l.sets(preset, custom, "prefill.chunk_tokens") {
+		s.Prefill.ChunkTokens = s.MaxTokens
 	}
-	if !s.CachesPrefixes() || l.sets(preset, custom, "prefix_cache") {
+	if !s.CachesPrefixes() || l.sets(preset, custom, "prefix_cache.mode") {
 		return
 	}
 	why := s.NoPrefixCache()
 	switch {
 	case why != "":
 	case l.cfg.Workload.PrefixHit > 0:
-		s.PrefixCache = sim.PrefixOff // the workload says what is cached
-	case s.SpeculateTokens > 0:
-		why = "is not simulated with speculate_tokens"
+		s.PrefixCache.Mode = sim.PrefixOff // the workload says what is cached
+	case s.Speculation.Tokens > 0:
+		why = "is not simulated with speculation.tokens"
 	case model.IsWindowed():
 		why = fmt.Sprintf("is not simulated for %s, which has sliding windows", model.Name)
 	}
 	if why != "" {
-		s.PrefixCache = sim.PrefixOff
+		s.PrefixCache.Mode = sim.PrefixOff
 		note := fmt.Sprintf("%s runs without the prefix cache that %s has by default: it %s", s.Name,
 			s.Engine, why)
 		if !slices.Contains(l.cfg.Notes, note) {

@@ -37,11 +37,12 @@ func TestSystemsStartAsTheirEngineDoes(t *testing.T) {
 			t.Fatalf("%s: %v", c.sets, err)
 		}
 		s := &cfg.Systems[0]
-		got := strings.Join([]string{s.Engine, s.Base, s.PrefixCache, s.OverLength, s.Sampling,
+		got := strings.Join([]string{s.Engine, s.Scheduler, s.PrefixCache.Mode, s.Prefill.OverLength,
+			s.Sampling,
 			Show(s.MaxTokens), Show(s.MaxRequests)}, " ")
 		if got != c.want ||
-			s.ChunkTokens != s.MaxTokens {
-			t.Errorf("%s: %s in chunks of %d, want %s", c.sets, got, s.ChunkTokens, c.want)
+			s.Prefill.ChunkTokens != s.MaxTokens {
+			t.Errorf("%s: %s in chunks of %d, want %s", c.sets, got, s.Prefill.ChunkTokens, c.want)
 		}
 	}
 }
@@ -53,8 +54,8 @@ func TestDefaultPrefixCacheGivesWay(t *testing.T) {
 		{"model = \"gpt-oss-20b\"\ngpu = \"h100-80gb\"", "it is not simulated for gpt-oss-20b, " +
 			"which has sliding windows"},
 		{"model = \"deepseek-v3\"\ngpu = \"h200\"\nsystem.tensor_parallel = 8\n" +
-			"system.speculate_tokens = 1", "it is not simulated with speculate_tokens"},
-		{"model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nsystem.prefill = \"layer\"",
+			"speculation.tokens = 1", "it is not simulated with speculation.tokens"},
+		{"model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nprefill.split = \"layer\"",
 			"it in HBM needs prefills that compute all layers of a token at once"},
 		{"model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nworkload.prefix_hit = 0.5", ""},
 	} {
@@ -64,12 +65,13 @@ func TestDefaultPrefixCacheGivesWay(t *testing.T) {
 			t.Fatalf("%s: %v", c.text, err)
 		}
 		notes := strings.Join(cfg.Notes, "\n")
-		if cfg.Systems[0].PrefixCache != "off" || !strings.Contains(notes, c.note) ||
+		if cfg.Systems[0].PrefixCache.Mode != "off" || !strings.Contains(notes, c.note) ||
 			(notes == "") != (c.note == "") {
-			t.Errorf("%s: prefix_cache %q, notes %q, want %q", c.text, cfg.Systems[0].PrefixCache, notes,
+			t.Errorf("%s: prefix_cache %q, notes %q, want %q", c.text, cfg.Systems[0].PrefixCache.Mode,
+				notes,
 				c.note)
 		}
-		if _, err := Load(testkit.Write(t, "c.toml", text+"system.prefix_cache = \"vllm\"\n"),
+		if _, err := Load(testkit.Write(t, "c.toml", text+"prefix_cache.mode = \"vllm\"\n"),
 			nil); err == nil && c.note != "" {
 			t.Errorf("%s: a prefix cache that is asked for is no error", c.text)
 		}

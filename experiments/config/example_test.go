@@ -15,13 +15,13 @@ func ExampleLoad() {
 		return
 	}
 	for _, p := range c.Points() {
-		fmt.Println(p.Name, p.System.Attention, p.Workload.Rate)
+		fmt.Println(p.Name, p.System.Selection.On, p.Workload.Rate)
 	}
 	// Output:
-	// vllm-0.1-s1 full 0.1
-	// vllm-0.2-s1 full 0.2
-	// sparseserve-0.1-s1 sparse 0.1
-	// sparseserve-0.2-s1 sparse 0.2
+	// vllm-0.1-s1 false 0.1
+	// vllm-0.2-s1 false 0.2
+	// sparseserve-0.1-s1 true 0.1
+	// sparseserve-0.2-s1 true 0.2
 }
 
 // An error names the place, the key and what was probably meant.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -23,19 +22,12 @@ const mostSeconds = 1e9
 
 // checkFleets returns what makes the [fleet] table impossible, or nil.
 func checkFleets(c *Config) *KeyError {
-	if len(c.Replicas) == 0 {
-		return &KeyError{Key: "fleet.replicas", Value: "[]", Reason: "no number of replicas to run with"}
+	if err := checkName("fleet.router", c.Fleet.Router, sim.RouterNames()); err != nil {
+		return err
 	}
-	if v := c.Fleet.Router; !slices.Contains(sim.RouterNames(), v) {
-		return &KeyError{Key: "fleet.router", Value: quote(v),
-			Reason: oneOf("fleet.router", v, sim.RouterNames())}
-	}
-	for i, f := range c.fleets() {
+	for _, f := range c.fleets() {
 		if err := checkRanges(&f, "fleet."); err != nil {
 			return err
-		}
-		if slices.Contains(c.Replicas[:i], f.Replicas) {
-			return &KeyError{Key: "fleet.replicas", Value: fmt.Sprint(f.Replicas), Reason: "listed twice"}
 		}
 		err := checkChanges("fail", f.Fail, f.Replicas, "[s, replica, s]", "[[120, 1, 60]]")
 		if err == nil {

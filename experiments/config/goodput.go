@@ -30,23 +30,14 @@ func DefaultGoodputSearch() GoodputSearch { return GoodputSearch{Width: 0.02, Ma
 
 // apply reads the [goodput] table of a document, if it has one.
 func (g *GoodputSearch) apply(doc *document) error {
-	value, ok := doc.tree["goodput"]
+	table, ok := doc.tree["goodput"]
 	if !ok {
 		return nil
 	}
-	table, err := doc.table("goodput", value)
-	if err != nil {
+	if err := doc.decode("goodput", g); err != nil {
 		return err
 	}
-	for _, key := range doc.keys("goodput.", table) {
-		g.Given = true
-		if err := decodeInto(g, "goodput.", key, table[key]); err != nil {
-			return doc.locate(err)
-		}
-	}
-	if err := checkRanges(g, "goodput."); err != nil {
-		return doc.locate(err)
-	}
+	g.Given = g.Given || len(table.(map[string]any)) > 0
 	if g.Start > 0 && g.Start < minStart {
 		return doc.locate(&KeyError{Key: "goodput.start", Value: Show(g.Start),
 			Reason: fmt.Sprintf("must be at least %g, or 0", minStart)})

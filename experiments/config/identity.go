@@ -91,12 +91,12 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 			return copyFiles(w, p.Workload.Trace)
 		})
 	}
-	if recorded := p.System.Selections; recorded != "" && err == nil {
+	if recorded := p.System.Selection.Recording; recorded != "" && err == nil {
 		in.Selections, err = h.digest("selections "+recorded, func(w io.Writer) error {
 			return copyFiles(w, recorded)
 		})
 		if errors.Is(err, fs.ErrNotExist) {
-			err = &KeyError{Key: "system.selections", Value: quote(recorded), Reason: "no such file"}
+			err = &KeyError{Key: "selection.recording", Value: quote(recorded), Reason: "no such file"}
 		}
 	}
 	if path, ok := PatternFile(&p.System); ok && err == nil {

@@ -4,20 +4,12 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
 // inputs reads what configurations name. The variants of a sweep share it, so that each file is
 // read once.
-type inputs struct {
-	models   map[string]read[hw.Model]
-	cards    map[string]read[*hw.Card]
-	engines  map[string]read[*hw.Engine]
-	machines map[string]read[*hw.Profile]
-	traces   map[string]error
-	steps    map[string]read[des.Time] // of decode, that service levels are factors of
-}
+type inputs map[string]any
 
 // read is what came of reading an input.
 type read[T any] struct {
@@ -25,37 +17,32 @@ type read[T any] struct {
 	err   error
 }
 
-func newInputs() *inputs {
-	return &inputs{map[string]read[hw.Model]{}, map[string]read[*hw.Card]{},
-		map[string]read[*hw.Engine]{}, map[string]read[*hw.Profile]{}, map[string]error{},
-		map[string]read[des.Time]{}}
-}
-
-func once[T any](known map[string]read[T], key string, load func() (T, error)) (T, error) {
-	r, ok := known[key]
+// once loads what key stands for, the first time that it is asked for.
+func once[T any](in inputs, key string, load func() (T, error)) (T, error) {
+	r, ok := in[key].(read[T])
 	if !ok {
 		r.value, r.err = load()
-		known[key] = r
+		in[key] = r
 	}
 	return r.value, r.err
 }
 
-func (in *inputs) model(name string) (hw.Model, error) {
-	return once(in.models, name, func() (hw.Model, error) { return hw.LoadModel(name) })
+func (in inputs) model(name string) (hw.Model, error) {
+	return once(in, "model "+name, func() (hw.Model, error) { return hw.LoadModel(name) })
 }
 
 // card returns a card without changes.
-func (in *inputs) card(name string) (*hw.Card, error) {
-	return once(in.cards, name, func() (*hw.Card, error) { return hw.LoadCard(name) })
+func (in inputs) card(name string) (*hw.Card, error) {
+	return once(in, "card "+name, func() (*hw.Card, error) { return hw.LoadCard(name) })
 }
 
-func (in *inputs) engine(name string) (*hw.Engine, error) {
-	return once(in.engines, name, func() (*hw.Engine, error) { return hw.LoadEngine(name) })
+func (in inputs) engine(name string) (*hw.Engine, error) {
+	return once(in, "engine "+name, func() (*hw.Engine, error) { return hw.LoadEngine(name) })
 }
 
 // machine returns a card as changed, with the kernels of an engine there.
-func (in *inputs) machine(gpu, engine string, card hw.Changes) (*hw.Profile, error) {
-	return once(in.machines, fmt.Sprintf("%s\n%s\n%v", gpu, engine, card),
+func (in inputs) machine(gpu, engine string, card hw.Changes) (*hw.Profile, error) {
+	return once(in, fmt.Sprintf("machine %s\n%s\n%v", gpu, engine, card),
 		func() (*hw.Profile, error) {
 			c, err := hw.LoadCard(gpu)
 			if err != nil {
@@ -75,16 +62,14 @@ func (e *gpuError) Error() string { return e.err.Error() }
 
 // trace opens a trace once, so that a file that is missing or wrong at its beginning is found
 // before anything runs.
-func (in *inputs) trace(w traces.Spec, seed uint64) error {
+func (in inputs) trace(w traces.Spec, seed uint64) error {
 	w.Rate = min(w.Rate, 1) // which rate matters to no file
-	key := fmt.Sprintf("%+v", w)
-	err, ok := in.traces[key]
-	if !ok {
-		var stream *traces.Stream
-		if stream, err = traces.Open(w, seed); err == nil {
+	_, err := once(in, fmt.Sprintf("trace %+v", w), func() (struct{}, error) {
+		stream, err := traces.Open(w, seed)
+		if err == nil {
 			err = stream.Close()
 		}
-		in.traces[key] = err
-	}
+		return struct{}{}, err
+	})
 	return err
 }

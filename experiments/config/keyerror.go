@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
 // KeyError says which key of a configuration is wrong, where it was written
@@ -13,7 +15,7 @@ type KeyError struct {
 	Key    string
 	Value  string // as TOML would print it; empty when the key itself is wrong
 	Reason string
-	With   []string // keys of the same table that it cannot stand with
+	With   []string // keys that it cannot stand with
 	Err    error    // what the reason was made from, if anything
 }
 
@@ -60,4 +62,12 @@ func Show(v any) string {
 	default:
 		return fmt.Sprint(v)
 	}
+}
+
+// DidYouMean names the nearest candidate for an error message.
+func DidYouMean(word string, candidates []string) string {
+	if n := nearest.Name(word, candidates); n != "" {
+		return " (did you mean " + quote(n) + "?)"
+	}
+	return ""
 }

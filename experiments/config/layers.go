@@ -12,6 +12,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
@@ -21,7 +22,7 @@ type document struct {
 	tree  map[string]any
 	name  string
 	text  string
-	lines map[string]int // nil when places within it mean nothing to a person
+	lines hw.TOMLLines // nil when places within it mean nothing to a person
 
 	dir    string   // of the file
 	absent []string // files that it names and that are not there
@@ -43,7 +44,7 @@ func parseDocument(name, text string) (*document, error) {
 		}
 		return nil, files.TOMLFault(name, text, err)
 	}
-	doc.lines = keyLines(text)
+	doc.lines = hw.LinesOfTOML(text)
 	return doc, nil
 }
 
@@ -65,7 +66,8 @@ func bareWord(text string, line int) (key, word string) {
 		return "", ""
 	}
 	key = m[1]
-	for k, at := range keyLines(strings.Join(lines[:line], "\n")) {
+	above := strings.Join(append(slices.Clip(lines[:line-1]), m[1]+" = 0"), "\n")
+	for k, at := range hw.LinesOfTOML(above) {
 		if at == line && len(k) > len(key) {
 			key = k
 		}
@@ -76,20 +78,19 @@ func bareWord(text string, line int) (key, word string) {
 // parseFlag reads the key=value of one --set flag.
 func parseFlag(set string) (*document, error) {
 	name := "--set " + set
-	key, value, ok := cutUnquoted(set, '=')
-	if !ok || strings.TrimSpace(key) == "" {
+	key, value, ok := strings.Cut(set, "=")
+	if key = strings.TrimSpace(key); !ok || key == "" {
 		return nil, fmt.Errorf("%s: want key=value", name)
 	}
 	if strings.ContainsAny(set, "\r\n") {
 		return nil, fmt.Errorf("--set %q: one key a flag, on one line", set)
 	}
-	path := splitKey(key, '=')
-	if path[0] == "systems" {
+	if key == "systems" || strings.HasPrefix(key, "systems.") {
 		return nil, fmt.Errorf("%s: systems can be written in a file only; --set system.KEY sets the "+
 			"key of every system", name)
 	}
 	var node any = flagText(value)
-	for _, part := range slices.Backward(path) {
+	for _, part := range slices.Backward(strings.Split(key, ".")) {
 		node = map[string]any{part: node}
 	}
 	return &document{name: name, tree: node.(map[string]any)}, nil
@@ -102,15 +103,7 @@ func (d *document) where(key string) string {
 
 // line returns the line of a key, or of the table that holds it; 0 when that
 // is not known.
-func (d *document) line(key string) int {
-	for key != "" {
-		if line, ok := d.lines[key]; ok {
-			return line
-		}
-		key = key[:max(0, strings.LastIndexAny(key, ".["))]
-	}
-	return 0
-}
+func (d *document) line(key string) int { return d.lines.Of(key) }
 
 // value returns what the document sets a dotted key to; nil where it does not.
 func (d *document) value(key string) any {
@@ -153,6 +146,23 @@ func (d *document) table(key string, value any) (map[string]any, error) {
 		return nil, d.locate(&KeyError{Key: key, Value: Show(value), Reason: "want a table"})
 	}
 	return table, nil
+}
+
+// decode sets what v points to from a table of the document, and checks the ranges of its numbers.
+func (d *document) decode(name string, v any) error {
+	table, err := d.table(name, d.tree[name])
+	if err != nil {
+		return err
+	}
+	for _, key := range d.keys(name+".", table) {
+		if err := decodeInto(v, name+".", key, table[key]); err != nil {
+			return d.locate(err)
+		}
+	}
+	if err := checkRanges(v, name+"."); err != nil {
+		return d.locate(err)
+	}
+	return nil
 }
 
 // tables returns the array of tables under key.

@@ -11,7 +11,7 @@ import (
 // oneLevel has the systems of configurations judged by one bound on TBT for each model. A bound
 // that is a factor of a decode step differs with engine, card and GPUs; where it does, all get the
 // strictest, in seconds. Bounds that are all the same stay a factor.
-func (in *inputs) oneLevel(all ...*Config) error {
+func (in inputs) oneLevel(all ...*Config) error {
 	type span struct{ least, most des.Time }
 	steps := map[string]span{} // by model
 	for _, c := range all {
@@ -40,7 +40,7 @@ func (in *inputs) oneLevel(all ...*Config) error {
 
 // baseLevel has variants of a configuration judged by its bound on TBT: the strictest factor of a
 // decode step of its systems, which a variant with other steps gets in seconds.
-func (in *inputs) baseLevel(base *Config, variants ...*Config) error {
+func (in inputs) baseLevel(base *Config, variants ...*Config) error {
 	least := des.Time(math.MaxInt64)
 	for i := range base.Systems {
 		t, err := in.decodeStep(base, i)
@@ -64,11 +64,12 @@ func (in *inputs) baseLevel(base *Config, variants ...*Config) error {
 }
 
 // decodeStep is the decode step that the factor multiplies, of a system.
-func (in *inputs) decodeStep(c *Config, system int) (des.Time, error) {
+func (in inputs) decodeStep(c *Config, system int) (des.Time, error) {
 	s := &c.Systems[system]
-	key := fmt.Sprintf("%s\n%s\n%s\n%v\n%d %d %v", c.Model, c.GPU, s.Engine, c.Card, s.TensorParallel,
-		s.ExpertParallel, s.SpeculateTokens > 0)
-	return once(in.steps, key, func() (des.Time, error) {
+	key := fmt.Sprintf("step %s\n%s\n%s\n%v\n%d %d %v", c.Model, c.GPU, s.Engine, c.Card,
+		s.TensorParallel,
+		s.ExpertParallel, s.Speculation.Tokens > 0)
+	return once(in, key, func() (des.Time, error) {
 		model, err := in.model(c.Model)
 		if err != nil {
 			return 0, err

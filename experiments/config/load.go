@@ -38,14 +38,8 @@ func Load(path string, sets []string) (*Config, error) {
 		}
 		name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	}
-	for _, set := range sets {
-		doc, err := parseFlag(set)
-		if err != nil {
-			return nil, err
-		}
-		if err := l.apply(doc, true); err != nil {
-			return nil, err
-		}
+	if err := l.set(sets); err != nil {
+		return nil, err
 	}
 	l.cfg.Name = name
 	if err := l.finish(); err != nil {
@@ -53,6 +47,20 @@ func Load(path string, sets []string) (*Config, error) {
 	}
 	l.cfg.Unused = l.effects().warnings() // before a factor becomes seconds
 	return &l.cfg, l.inputs.oneLevel(&l.cfg)
+}
+
+// set applies the texts of --set flags.
+func (l *loader) set(sets []string) error {
+	for _, set := range sets {
+		doc, err := parseFlag(set)
+		if err != nil {
+			return err
+		}
+		if err := l.apply(doc, true); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // LoadPoint reads the configuration of one run, as results have it, with keys set.
@@ -111,7 +119,7 @@ type loader struct {
 	compares bool // with a record of a real server
 	models   bool // are compared: what is fitted to one of them is not for any
 	gpus     bool // are compared
-	inputs   *inputs
+	inputs   inputs
 	absent   map[string]string // paths of no file -> where else it was looked for
 
 	// Systems are put together once all documents are in.
@@ -141,7 +149,7 @@ func newLoader() *loader {
 		cardOf:       map[string]string{},
 		common:       map[string]any{},
 		commonByFlag: map[string]any{},
-		inputs:       newInputs(),
+		inputs:       inputs{},
 	}
 }
 
@@ -195,26 +203,17 @@ func (l *loader) apply(doc *document, flag bool) error {
 				break
 			}
 			err = decodeValue(reflect.ValueOf(&l.cfg.GPU).Elem(), key, "", value)
-		case "seed", "seeds":
-			other := map[string]string{"seed": "seeds", "seeds": "seed"}[key]
-			if _, both := doc.tree[other]; both && key == "seeds" {
-				err = sameKey(key, other, doc.where(other))
-				break
-			}
-			if at := l.origin[other]; strings.HasPrefix(at, "--set "+other+"=") &&
-				strings.HasPrefix(doc.name, "--set ") {
-				err = sameKey(key, other, at)
-				break
-			}
+		case "seed":
 			err = decodeValue(reflect.ValueOf(&l.cfg.Seeds).Elem(), key, "", value)
-			l.origin["seed"] = doc.where(key)
 		case "systems":
 			err = l.addSystems(doc, value)
-		case "card", "workload", "fleet", "system", "scores", "slo", "metrics", "output":
-			err = l.applyTable(doc, key, value, flag)
 		case "base", "axis", "goodput", "plan":
 			err = &KeyError{Key: key, Reason: "belongs to a sweep, which the commands sweep and plan run"}
 		default:
+			if slices.Contains(tableNames, key) {
+				err = l.applyTable(doc, key, value, flag)
+				break
+			}
 			err = unknownKey(key, key, slices.Concat(topKeys, tableNames, sweepKeys))
 		}
 		if err != nil {
@@ -227,12 +226,6 @@ func (l *loader) apply(doc *document, flag bool) error {
 		l.fitted, l.onGPU = l.cfg.Model, l.cfg.GPU
 	}
 	return nil
-}
-
-// sameKey refuses a key beside another name of it, set at a place.
-func sameKey(key, other, where string) *KeyError {
-	return &KeyError{Key: key, Reason: fmt.Sprintf("is another name of %s, which %s sets; leave one "+
-		"out", other, where)}
 }
 
 func (l *loader) applyTable(doc *document, name string, value any, flag bool) error {
@@ -255,25 +248,10 @@ func (l *loader) applyTable(doc *document, name string, value any, flag bool) er
 			err = decodeValue(reflect.ValueOf(&l.presets).Elem(), path+key, "", value)
 		case name == "card":
 			err = l.setCard(key, value)
-		case name == "workload":
-			err = decodeInto(&l.cfg.Workload, path, key, value)
-		case name == "fleet":
-			err = decodeInto(&l.cfg.Fleet, path, key, value)
-		case name == "scores":
-			err = decodeInto(&l.cfg.Scores, path, key, value)
-		case name == "slo":
-			err = decodeInto(&l.cfg.SLO, path, key, value)
-		case name == "metrics":
-			err = decodeInto(&l.cfg.Metrics, path, key, value)
-		case name == "output":
-			err = decodeInto(&l.cfg.Output, path, key, value)
-		case name == "system":
-			err = checkSystemKey(path, key, value)
-			if flag {
-				l.commonByFlag[key] = value
-			} else {
-				l.common[key] = value
-			}
+		case OfSystem(path):
+			err = l.setSystem(path+key, value, flag)
+		default:
+			err = decodeInto(l.cfg.table(name), path, key, value)
 		}
 		if err != nil {
 			return err
@@ -292,7 +270,7 @@ func (l *loader) addSystems(doc *document, value any) error {
 	}
 	l.custom = nil
 	for i, table := range list {
-		l.custom = append(l.custom, customSystem{doc, fmt.Sprintf("systems[%d].", i), table})
+		l.custom = append(l.custom, customSystem{doc, fmt.Sprintf("systems[%d].", i), flat(table)})
 	}
 	return nil
 }

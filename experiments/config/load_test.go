@@ -50,9 +50,10 @@ func TestDefault(t *testing.T) {
 		t.Errorf("workload %+v, want the paper's ten sets and 300 requests", c.Workload)
 	}
 	for _, s := range c.Systems {
-		if s.MaxPromptTokens != 32768 || s.OverLength != "truncate" {
-			t.Errorf("%s: prompts beyond %d are %sd, want the paper's limit", s.Name, s.MaxPromptTokens,
-				s.OverLength)
+		if s.Prefill.MaxPromptTokens != 32768 || s.Prefill.OverLength != "truncate" {
+			t.Errorf("%s: prompts beyond %d are %sd, want the paper's limit", s.Name,
+				s.Prefill.MaxPromptTokens,
+				s.Prefill.OverLength)
 		}
 	}
 }
@@ -71,7 +72,8 @@ func TestExperimentsLoad(t *testing.T) {
 		}
 		s := mustSweep(t, e.Name)
 		if points, err := s.Points(); s.Name != e.Name || err != nil || len(points) == 0 {
-			t.Errorf("experiment %q is called %q and has %d points (%v)", e.Name, s.Name, len(points), err)
+			t.Errorf("experiment %q is called %q and has %d points (%v)", e.Name, s.Name, len(points),
+				err)
 		}
 		if e.Command == "simulate" {
 			mustLoad(t, e.Name)
@@ -109,24 +111,27 @@ func TestPresets(t *testing.T) {
 	}
 	for i, w := range want {
 		s := presets[i].Spec
-		if s.Name != w.name || s.Attention != w.attention || s.LoadEngine != w.load ||
-			s.SaveEngine != w.save ||
-			s.Prefill != w.prefill || s.BlockTokens != w.block || s.Offload != w.offload ||
-			s.BatchControl != w.control {
+		if s.Name != w.name || s.Selection.On != (w.attention == "sparse") ||
+			s.Offload.Load != w.load ||
+			s.Offload.Save != w.save ||
+			s.Prefill.Split != w.prefill || s.BlockTokens != w.block || s.Offload.On != w.offload ||
+			s.Offload.BatchControl != w.control {
 			t.Errorf("%+v, want %+v", s, w)
 		}
-		if s.BudgetTokens != 2048 || s.ChunkTokens != 2048 || s.MaxInject != 0 || s.Window != 12 {
-			t.Errorf("%s: budget %d, chunk %d, inject %d, window %d", s.Name, s.BudgetTokens, s.ChunkTokens,
-				s.MaxInject, s.Window)
+		if s.Selection.BudgetTokens != 2048 || s.Prefill.ChunkTokens != 2048 ||
+			s.Prefill.MaxInject != 0 || s.Offload.WorkingSetSteps != 12 {
+			t.Errorf("%s: budget %d, chunk %d, inject %d, window %d", s.Name, s.Selection.BudgetTokens,
+				s.Prefill.ChunkTokens,
+				s.Prefill.MaxInject, s.Offload.WorkingSetSteps)
 		}
 		if sparse := strings.HasSuffix(w.name, "-minference"); sparse != s.SparsePrefill() {
-			t.Errorf("%s prefills by %s", s.Name, s.PrefillAttention)
+			t.Errorf("%s prefills by %s", s.Name, s.Prefill.Attention)
 		}
-		if psa := strings.HasSuffix(w.name, "-psa"); psa != (s.Selection == "psa") {
-			t.Errorf("%s selects by %s", s.Name, s.Selection)
+		if psa := strings.HasSuffix(w.name, "-psa"); psa != (s.Selection.Policy == "psa") {
+			t.Errorf("%s selects by %s", s.Name, s.Selection.Policy)
 		}
-		if full := w.name == "vllm-sparse"; full != (s.DenseLayers == 2) {
-			t.Errorf("%s: %d layers in full", s.Name, s.DenseLayers)
+		if full := w.name == "vllm-sparse"; full != (s.Selection.DenseLayers == 2) {
+			t.Errorf("%s: %d layers in full", s.Name, s.Selection.DenseLayers)
 		}
 		if err := checkSpec(&s); err != nil {
 			t.Error(err)
@@ -144,22 +149,27 @@ func TestSystemsOverPresets(t *testing.T) {
 		systems    []string
 		windows    []int
 	}{
-		{"override reaches every preset", "[system]\npreset=[\"vllm-s\",\"sparseserve\"]\nwindow=4", nil,
+		{"override reaches every preset", "[system]\npreset=[\"vllm-s\",\"sparseserve\"]\n" +
+			"[offload]\nworking_set_steps=4", nil,
 			[]string{"vllm-s", "sparseserve"}, []int{4, 4}},
 		{"one preset as a string", "[system]\npreset=\"sparseserve\"", nil, []string{"sparseserve"},
 			[]int{12}},
 		{"tables of one's own stand alone",
-			"[[systems]]\nname=\"wide\"\npreset=\"sparseserve\"\nwindow=16", nil,
+			"[[systems]]\nname=\"wide\"\npreset=\"sparseserve\"\noffload.working_set_steps=16", nil,
 			[]string{"wide"}, []int{16}},
-		{"or with presets", "[system]\npreset=\"vllm\"\n[[systems]]\nname=\"wide\"\nwindow=16", nil,
+		{"or with presets",
+			"[system]\npreset=\"vllm\"\n[[systems]]\nname=\"wide\"\noffload.working_set_steps=16", nil,
 			[]string{"vllm", "wide"}, []int{12, 16}},
 		{"a table beats [system]",
-			"[system]\nwindow=4\n[[systems]]\nname=\"a\"\n[[systems]]\nname=\"b\"\nwindow=16", nil,
+			"[offload]\nworking_set_steps=4\n[[systems]]\nname=\"a\"\n[[systems]]\n" +
+				"name=\"b\"\noffload.working_set_steps=16", nil,
 			[]string{"a", "b"}, []int{4, 16}},
-		{"a flag beats both", "[system]\nwindow=4\n[[systems]]\nname=\"b\"\nwindow=16",
-			[]string{"system.window=2"},
+		{"a flag beats both",
+			"[offload]\nworking_set_steps=4\n[[systems]]\nname=\"b\"\noffload.working_set_steps=16",
+			[]string{"offload.working_set_steps=2"},
 			[]string{"b"}, []int{2}},
-		{"a flag picks systems", "[[systems]]\nname=\"a\"\nwindow=7\n[[systems]]\nname=\"b\"",
+		{"a flag picks systems",
+			"[[systems]]\nname=\"a\"\noffload.working_set_steps=7\n[[systems]]\nname=\"b\"",
 			[]string{"system.preset=[a, vllm]"},
 			[]string{"a", "vllm"}, []int{7, 12}},
 	} {
@@ -167,18 +177,20 @@ func TestSystemsOverPresets(t *testing.T) {
 			got := mustLoad(t, testkit.Write(t, "c.toml", c.text), c.sets...)
 			var windows []int
 			for _, s := range got.Systems {
-				windows = append(windows, s.Window)
+				windows = append(windows, s.Offload.WorkingSetSteps)
 			}
 			if !slices.Equal(systemNames(got), c.systems) || !slices.Equal(windows, c.windows) {
-				t.Errorf("%v with windows %v, want %v with %v", systemNames(got), windows, c.systems, c.windows)
+				t.Errorf("%v with windows %v, want %v with %v", systemNames(got), windows, c.systems,
+					c.windows)
 			}
 		})
 	}
 }
 
 func TestSet(t *testing.T) {
-	c := mustLoad(t, "", `model=llama3-8b`, `gpu="h200"`, `workload.rate=[0.1, 0.2]`, `seeds=[3,4]`,
-		`workload.datasets=[qasper,"lcc"]`, `system.offload=true`, `system.dram_gib=64`, `slo.delay_stat=p50`,
+	c := mustLoad(t, "", `model=llama3-8b`, `gpu="h200"`, `workload.rate=[0.1, 0.2]`, `seed=[3,4]`,
+		`workload.datasets=[qasper,"lcc"]`, `offload.on=true`, `system.dram_gib=64`,
+		`slo.delay_stat=p50`,
 		`workload.requests=1e3`, `output.steps=true`)
 	if c.Model != "llama3-8b" || c.GPU != "h200" || !slices.Equal(c.Rates, []float64{0.1, 0.2}) ||
 		!slices.Equal(c.Seeds, []uint64{3, 4}) {
@@ -188,8 +200,8 @@ func TestSet(t *testing.T) {
 		t.Errorf("workload is %+v", c.Workload)
 	}
 	for _, s := range c.Systems {
-		if !s.Offload || s.DRAMGiB != 64 {
-			t.Errorf("%s: offload %v, DRAM %g", s.Name, s.Offload, s.DRAMGiB)
+		if !s.Offload.On || s.DRAMGiB != 64 {
+			t.Errorf("%s: offload %v, DRAM %g", s.Name, s.Offload.On, s.DRAMGiB)
 		}
 	}
 	if c.SLO.DelayStat != "p50" || !c.Output.Steps {
@@ -203,7 +215,7 @@ func TestSet(t *testing.T) {
 
 // A list in a flag needs no brackets, and a name in quotes may hold a comma.
 func TestSetListsByCommas(t *testing.T) {
-	c := mustLoad(t, "", "system.preset=vllm, vllm-s", "workload.rate=0.1,0.2", "seeds=3,4",
+	c := mustLoad(t, "", "system.preset=vllm, vllm-s", "workload.rate=0.1,0.2", "seed=3,4",
 		"fleet.replicas=1,2", `workload.datasets="qasper",lcc`)
 	if !slices.Equal(systemNames(c), []string{"vllm", "vllm-s"}) ||
 		!slices.Equal(c.Rates, []float64{0.1, 0.2}) || !slices.Equal(c.Seeds, []uint64{3, 4}) ||
@@ -259,10 +271,10 @@ func TestResolvedLoadsAgain(t *testing.T) {
 		set("workload.arrivals", one("poisson", "gamma", "fixed"))
 		set("workload.output_scale", one("1.7", "2"))
 		set("system.preset", one("vllm", "[sparseserve,vllm-so-ft]"))
-		set("system.window", one("1", "16"))
+		set("offload.working_set_steps", one("1", "16"))
 		set("system.kv_gib", one("0.1", "12.5"))
-		set("system.eviction", one(kv.EvictionNames()...))
-		set("system.max_inject", one("65536", "1000000000000"))
+		set("offload.eviction", one(kv.EvictionNames()...))
+		set("prefill.max_inject", one("65536", "1000000000000"))
 		set("slo.tbt_s", one("0.75", "1"))
 		set("output.steps", one("true", "false"))
 		c, err := Load("", sets)
@@ -291,15 +303,28 @@ func TestResolvedLoadsAgain(t *testing.T) {
 // TestEveryKnobIsAKey: no field of a system is out of a configuration's reach.
 func TestEveryKnobIsAKey(t *testing.T) {
 	var s sim.Spec
-	if got, want := len(FieldsOf(&s)), reflect.TypeFor[sim.Spec]().NumField(); got != want {
-		t.Errorf("%d of %d fields have a key", got, want)
+	fields := reflect.TypeFor[sim.Spec]().NumField()
+	for _, part := range []any{s.Selection, s.Offload, s.Prefill, s.PrefixCache, s.Speculation,
+		s.Simulation} {
+		fields += reflect.TypeOf(part).NumField() - 1
+	}
+	if got := len(FieldsOf(&s)); got != fields {
+		t.Errorf("%d of %d fields have a key", got, fields)
 	}
 	text, err := mustLoad(t, "", "system.preset=sparseserve").TOML()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range keysOf(&s) {
-		if !strings.Contains(string(text), "\n"+key+" = ") {
+		part, name, nested := strings.Cut(key, ".")
+		_, table, _ := strings.Cut(string(text), "\n[[systems]]\n")
+		if nested {
+			_, table, _ = strings.Cut(table, "\n[systems."+part+"]\n")
+		} else {
+			name = key
+		}
+		table, _, _ = strings.Cut("\n"+table, "\n[")
+		if !strings.Contains(table, "\n"+name+" = ") {
 			t.Errorf("the resolved configuration lacks %s", key)
 		}
 	}

@@ -28,7 +28,7 @@ func (p *Point) Shard() (hw.Model, error) {
 
 // shardOf is what each GPU of a system has of a model.
 func shardOf(m hw.Model, s *sim.Spec) (hw.Model, error) {
-	m.Drafts = s.SpeculateTokens > 0
+	m.Drafts = s.Speculation.Tokens > 0
 	m.ExpertRanks = s.ExpertParallel
 	return m.Shard(s.TensorParallel)
 }

@@ -15,7 +15,7 @@ import (
 //	             system.engine and what an engine sets: the preset's (engine.go)
 //	a model, or an axis of models
 //	             workload.output_scale = 1
-//	             system.max_prompt_tokens = 0, the model's own maximum
+//	             prefill.max_prompt_tokens = 0, the model's own maximum
 //	a trace, synthetic lengths
 //	             the same, and of a file
 //	             workload.requests = 0, all of it
@@ -40,8 +40,8 @@ func (l *loader) neutral() error {
 	if !l.chosen["workload.output_scale"] {
 		w.OutputScale = 1
 	}
-	if !l.chosen["system.max_prompt_tokens"] {
-		delete(l.common, "max_prompt_tokens")
+	if !l.chosen["prefill.max_prompt_tokens"] {
+		delete(l.common, "prefill.max_prompt_tokens")
 	}
 	if !own {
 		return nil

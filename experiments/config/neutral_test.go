@@ -46,7 +46,8 @@ func TestNeutralValues(t *testing.T) {
 			but(model, func(v *values) { v.rates = llama.rates })},
 		{"another model, scale set", "model = \"qwen2-7b\"\n[workload]\noutput_scale = 1.85\n", nil,
 			but(model, func(v *values) { v.scale = 1.85 })},
-		{"another model, limit set", "model = \"qwen2-7b\"\n", []string{"system.max_prompt_tokens=32768"},
+		{"another model, limit set", "model = \"qwen2-7b\"\n",
+			[]string{"prefill.max_prompt_tokens=32768"},
 			but(model, func(v *values) { v.prompts = 32768 })},
 		{"a trace", "", []string{"workload.trace=own.csv"}, own},
 		{"a trace in a file", "[workload]\ntrace = \"own.csv\"\n", nil, own},
@@ -60,7 +61,7 @@ func TestNeutralValues(t *testing.T) {
 		{"a trace without times", "", []string{"workload.trace=untimed.csv", "workload.rate=2"},
 			but(own, func(v *values) { v.arrivals, v.rates = "poisson", []float64{2} })},
 		{"a trace and all that is neutral set", "[workload]\ntrace = \"own.csv\"\noutput_scale = " +
-			"2\nrequests = 2\ndatasets = \"lcc\"\n[system]\nmax_prompt_tokens = 9000\n", nil,
+			"2\nrequests = 2\ndatasets = \"lcc\"\n[prefill]\nmax_prompt_tokens = 9000\n", nil,
 			values{2, 9000, 2, 1, "trace", []float64{0}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,7 +78,7 @@ func TestNeutralValues(t *testing.T) {
 			cfg := mustLoad(t, path, c.sets...)
 			w := cfg.Workload
 			for _, s := range cfg.Systems {
-				got := values{w.OutputScale, s.MaxPromptTokens, w.Requests, len(w.Datasets),
+				got := values{w.OutputScale, s.Prefill.MaxPromptTokens, w.Requests, len(w.Datasets),
 					w.Arrivals, cfg.Rates}
 				if got.scale != c.want.scale || got.prompts != c.want.prompts ||
 					got.requests != c.want.requests ||
@@ -117,9 +118,9 @@ func TestModelsAreComparedAlike(t *testing.T) {
 	} {
 		for _, v := range mustSweep(t, testkit.Write(t, "s.toml", c.text)).Variants {
 			if w, s := v.Config.Workload, v.Config.Systems[0]; w.OutputScale != c.scale ||
-				s.MaxPromptTokens != c.limit {
+				s.Prefill.MaxPromptTokens != c.limit {
 				t.Errorf("%s on %s: outputs times %g, prompts up to %d, want %g and %d", v.Config.Model,
-					v.Config.GPU, w.OutputScale, s.MaxPromptTokens, c.scale, c.limit)
+					v.Config.GPU, w.OutputScale, s.Prefill.MaxPromptTokens, c.scale, c.limit)
 			}
 		}
 	}

@@ -74,3 +74,17 @@ func (p *pageWriter) elements(file, list string) map[string]string {
 	})
 	return about
 }
+
+// typeComment returns the comment of a type, on one line.
+func (p *pageWriter) typeComment(file, typeName string) (text string) {
+	_, parsed := p.parse(file)
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if d, ok := n.(*ast.GenDecl); ok && len(d.Specs) == 1 {
+			if spec, ok := d.Specs[0].(*ast.TypeSpec); ok && spec.Name.Name == typeName {
+				text = strings.Join(strings.Fields(d.Doc.Text()), " ")
+			}
+		}
+		return true
+	})
+	return text
+}

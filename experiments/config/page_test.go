@@ -96,7 +96,7 @@ func TestRangesOfThePage(t *testing.T) {
 				checked++
 				x := map[string]float64{">=": b.limit - 1, ">": b.limit, "<=": 2 * b.limit,
 					"<": b.limit}[b.relation]
-				key := table + "." + f.Key
+				key := settable{table, v}.path(f.Key)
 				_, err := LoadSweep("default", []string{fmt.Sprintf("%s=%g", key, x)}, nil)
 				if err == nil || !strings.Contains(err.Error(), key) {
 					t.Errorf("%s = %g is outside %q: %v", key, x, tag, err)

@@ -26,14 +26,18 @@ func (p *pageWriter) all() {
 	p.printf(`# Configuration
 
 A configuration describes runs of every system at every rate with every seed. A file overrides the built-in experiment
-%[1]sdefault%[1]s, whose values are the defaults below; %[1]s--set KEY=VALUE%[1]s overrides the file, with keys such as %[1]sworkload.rate%[1]s. If a
+%[1]sdefault%[1]s,
+	whose values are the defaults below; %[1]s--set KEY=VALUE%[1]s overrides the file,
+	with keys such as %[1]sworkload.rate%[1]s. If a
 configuration sets its own trace or model, keys that are fitted to the built-in ones become neutral
 (%[1]sexperiments/config/neutral.go%[1]s). A relative path in a file is resolved in the folder of that file, then in the working folder; a path of
 %[1]s--set%[1]s in the working folder. Each result stores its complete configuration in %[1]sconfig.toml%[1]s.
 
 A plain number has the unit of its key. A number in quotes may carry another: times %[1]s"100ms"%[1]s, %[1]s"2min"%[1]s, tokens
-%[1]s"64k"%[1]s (64,000) or %[1]s"64Ki"%[1]s (65,536), rates %[1]s"90/min"%[1]s, sizes %[1]s"80GiB"%[1]s, shares %[1]s"5%%"%[1]s; so do the numbers in lists and
-distributions, %[1]s"uniform(32k, 128k)"%[1]s. With %[1]s--set%[1]s it needs no quotes: %[1]s--set slo.tbt_s=100ms%[1]s.
+%[1]s"64k"%[1]s (64,000) or %[1]s"64Ki"%[1]s (65,536), rates %[1]s"90/min"%[1]s,
+	sizes %[1]s"80GiB"%[1]s, shares %[1]s"5%%"%[1]s; so do the numbers in lists and
+distributions,
+	%[1]s"uniform(32k, 128k)"%[1]s. With %[1]s--set%[1]s it needs no quotes: %[1]s--set slo.tbt_s=100ms%[1]s.
 
 `, "`")
 	p.topKeys()
@@ -45,8 +49,10 @@ distributions, %[1]s"uniform(32k, 128k)"%[1]s. With %[1]s--set%[1]s it needs no 
 		map[string][]string{"router": sim.RouterNames()})
 	p.printf("\n## [system]\n\n")
 	p.system()
-	p.printf("\n## [slo]\n\n%s\n\n", strings.Join(strings.Fields(`The service level of a run, or of a search by "plan".
-		Without any bound the two of SparseServe §4.2 apply, the defaults below; a configuration that sets a bound has only
+	p.printf("\n## [slo]\n\n%s\n\n",
+		strings.Join(strings.Fields(`The service level of a run, or of a search by "plan".
+		Without any bound the two of SparseServe §4.2 apply,
+			the defaults below; a configuration that sets a bound has only
 		those that it sets.`), " "))
 	choices := map[string][]string{"rule": sloRules}
 	for _, f := range FieldsOf(&p.cfg.SLO) {
@@ -107,7 +113,6 @@ func (p *pageWriter) topKeys() {
 		{"model", "string", p.cfg.Model, append(hw.ModelNames(), "a path")},
 		{"gpu", "string", p.cfg.GPU, append(hw.CardNames(), "a path")},
 		{"seed", "list of integers", p.cfg.Seeds[0], nil},
-		{"seeds", "list of integers", nil, nil},
 	} {
 		p.row(row.key, row.typ, p.literal(row.value), strings.Join(row.values, ", "), about[row.key])
 	}
@@ -126,24 +131,40 @@ func (p *pageWriter) system() {
 	for _, s := range p.cfg.Systems {
 		names = append(names, s.Name)
 	}
-	p.printf("Keys of all systems of the experiment. An engine sets")
+	p.printf("Keys of all systems of the experiment, and so are those of the six tables after it. " +
+		"An " +
+		"engine sets")
 	keys := keysOf(&hw.EngineDefaults{})
 	for i, key := range keys {
 		p.printf("%s `%s`", map[bool]string{
-			true: " and", false: strings.Repeat(",", min(i, 1))}[i == len(keys)-1], key)
+			true: " and", false: strings.Repeat(",", min(i, 1))}[i == len(keys)-1], specKey(key))
 	}
 	p.printf(", and\na preset goes over it; where the default is *preset*, the default experiment's " +
 		"systems differ. A `[[systems]]` table is a system of its\nown: a `name`, the `preset` that it " +
-		"starts from, and any key below.\n\n")
+		"starts from, any key of `[system]`, and any key of the other tables by its whole\nname, as in " +
+		"`selection.budget_tokens = 1024`.\n\n")
 	p.head("system.")
 	p.row("preset", "list of strings", p.literal(names), strings.Join(presetNames(Presets()), ", "),
 		"systems to run (list systems), besides those of [[systems]] in the same file")
-	choices := map[string][]string{"engine": append(hw.EngineNames(), "a path")}
+	choices := map[string][]string{"system.engine": append(hw.EngineNames(), "a path")}
 	for _, e := range specEnums {
 		choices[e.key] = e.values
 	}
 	about := p.comments("../../sim/spec.go", "Spec")
+	table := "system"
 	for i, f := range FieldsOf(&p.cfg.Systems[0]) {
+		if of, _, _ := strings.Cut(specKey(f.Key), "."); of != table {
+			table = of
+			typ := map[string]string{"selection": "SelectionSpec", "offload": "OffloadSpec",
+				"prefill": "PrefillSpec", "prefix_cache": "PrefixCacheSpec",
+				"speculation": "SpeculationSpec", "simulation": "SimulationSpec"}[table]
+			lead, _, _ := strings.Cut(p.typeComment("../../sim/spec.go", typ), ":")
+			lead = strings.TrimPrefix(lead, typ+" says ")
+			p.printf("\n## [%s]\n\n%s.\n\n", table, strings.ToUpper(lead[:1])+lead[1:])
+			p.head(table + ".")
+			about = p.comments("../../sim/spec.go", typ)
+		}
+		_, key, _ := strings.Cut(specKey(f.Key), ".")
 		if f.Key == "name" {
 			continue // of a [[systems]] table
 		}
@@ -153,8 +174,8 @@ func (p *pageWriter) system() {
 				value = preset
 			}
 		}
-		typ, values := p.kind(&f, choices[f.Key])
-		p.row(f.Key, typ, value, values, about[f.Key])
+		typ, values := p.kind(&f, choices[specKey(f.Key)])
+		p.row(key, typ, value, values, about[key])
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -13,20 +14,20 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// pathKeys are the keys that may hold a path, those of [[systems]] as those of [system], each with
-// its names that are none.
+// pathKeys are the keys that may hold a path, each with its names that are none. [[systems]] have
+// those of systems, too.
 var pathKeys = []struct {
-	table, key string
-	names      []string
+	key   string
+	names []string
 }{
-	{"", "model", hw.ModelNames()},
-	{"", "gpu", hw.CardNames()},
-	{"workload", "trace", []string{traces.BuiltIn, traces.Synthetic, traces.Sessions, files.Stdin}},
-	{"system", "engine", hw.EngineNames()},
-	{"system", "prefix_drive", hw.DriveNames()},
-	{"system", "selections", nil},
-	{"system", "prefill_pattern", pattern.NamedMixes()},
-	{"plan", "prices_file", nil},
+	{"model", hw.ModelNames()},
+	{"gpu", hw.CardNames()},
+	{"workload.trace", []string{traces.BuiltIn, traces.Synthetic, traces.Sessions, files.Stdin}},
+	{"system.engine", hw.EngineNames()},
+	{"prefix_cache.drive", hw.DriveNames()},
+	{"selection.recording", nil},
+	{"prefill.pattern", pattern.NamedMixes()},
+	{"plan.prices_file", nil},
 }
 
 // relocate makes the paths of a document whose file is in the folder dir relative to the working
@@ -39,25 +40,28 @@ func (d *document) relocate(dir string) {
 	}
 	systems, _ := d.tables("systems", d.tree["systems"]) // if they are none, apply says so
 	for _, p := range pathKeys {
-		tables := []map[string]any{d.tree}
-		if p.table != "" {
-			inner, _ := d.tree[p.table].(map[string]any)
-			tables[0] = inner
+		d.relocateIn(d.tree, p.key, p.names)
+		for _, system := range systems {
+			d.relocateIn(system, strings.TrimPrefix(p.key, "system."), p.names)
 		}
-		if p.table == "system" {
-			tables = append(tables, systems...)
-		}
-		for _, table := range tables {
-			path, ok := table[p.key].(string)
-			if !ok || path == "" || filepath.IsAbs(path) || slices.Contains(p.names, path) {
-				continue
-			}
-			if from := filepath.Join(dir, path); exists(from) {
-				table[p.key] = from
-			} else if !exists(path) {
-				d.absent = append(d.absent, path)
-			}
-		}
+	}
+}
+
+// relocateIn does so for a key of a table, or of the tables within it.
+func (d *document) relocateIn(table map[string]any, key string, names []string) {
+	if outer, inner, nested := strings.Cut(key, "."); nested {
+		within, _ := table[outer].(map[string]any)
+		d.relocateIn(within, inner, names)
+		return
+	}
+	path, ok := table[key].(string)
+	if !ok || path == "" || filepath.IsAbs(path) || slices.Contains(names, path) {
+		return
+	}
+	if from := filepath.Join(d.dir, path); exists(from) {
+		table[key] = from
+	} else if !exists(path) {
+		d.absent = append(d.absent, path)
 	}
 }
 
@@ -66,7 +70,7 @@ func (c *Config) Paths() []string {
 	paths := append(slices.Clone(c.files), c.Model, c.GPU, c.Workload.Trace)
 	for i := range c.Systems {
 		s := &c.Systems[i]
-		paths = append(paths, s.Engine, s.PrefixDrive, s.Selections, s.PrefillPattern)
+		paths = append(paths, s.Engine, s.PrefixCache.Drive, s.Selection.Recording, s.Prefill.Pattern)
 	}
 	return paths
 }
@@ -101,8 +105,9 @@ func (l *loader) checkPaths() error {
 	for i := range l.cfg.Systems {
 		s := &l.cfg.Systems[i]
 		for _, k := range []struct{ key, path string }{
-			{"engine", s.Engine}, {"selections", s.Selections}, {"prefill_pattern", s.PrefillPattern}} {
-			if err := l.neither(k.key, k.path, k.key == "selections"); err != nil {
+			{"system.engine", s.Engine}, {"selection.recording", s.Selection.Recording},
+			{"prefill.pattern", s.Prefill.Pattern}} {
+			if err := l.neither(k.key, k.path, k.key == "selection.recording"); err != nil {
 				return l.placeSystem(err, l.customNamed(s.Name))
 			}
 		}

@@ -14,7 +14,7 @@ import (
 func TestPathsAreFromTheFile(t *testing.T) {
 	testkit.Write(t, "exp.toml", "") // the working folder is a temporary one from here on
 	const trace = "arrived_s,prompt_tokens,output_tokens\n0,10,5\n"
-	const ssd = "[system]\npreset = \"vllm-0.15\"\nprefix_cache = \"vllm\"\nprefix_ssd_gib = 10\n"
+	const ssd = "[system]\npreset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"\nssd_gib = 10\n"
 	for path, text := range map[string]string{
 		"sub/mine.csv": trace, "mine.csv": trace, "cwd.csv": trace, "sub/m.toml": huge,
 		"sub/trace.toml": "[workload]\ntrace = \"mine.csv\"\n",
@@ -23,13 +23,13 @@ func TestPathsAreFromTheFile(t *testing.T) {
 		"sub/model.toml": "model = \"./m.toml\"\ngpu = \"h200\"\n",
 		"sub/noms.toml":  "model = \"nomodel.json\"\n",
 		"sub/typo.toml":  "model = \"lvm-7b\"\n",
-		"sub/own.toml":   "[[systems]]\nname = \"a\"\n\nselections = \"gone.sel\"\n",
+		"sub/own.toml":   "[[systems]]\nname = \"a\"\n\nselection.recording = \"gone.sel\"\n",
 		"sub/axis.toml": "[workload]\nrate = 1\n" +
 			"[[axis]]\ngrid.workload.trace = [\"mine.csv\", \"cwd.csv\"]\n",
 		"sub/base.toml": "base = \"deep/trace.toml\"\n",
 		// the drive is read: its name is missing
 		"sub/d.toml":     "title = \"nameless\"\n",
-		"sub/drive.toml": ssd + "prefix_drive = \"d.toml\"\n",
+		"sub/drive.toml": ssd + "drive = \"d.toml\"\n",
 
 		"sub/deep/trace.toml": "[workload]\ntrace = \"../mine.csv\"\n",
 	} {
@@ -53,7 +53,8 @@ func TestPathsAreFromTheFile(t *testing.T) {
 		{"sub/none.toml", nil, "", `sub/none.toml:3: workload.trace = "none.csv": no such file, ` +
 			`neither in sub nor in the working folder`},
 		{"sub/noms.toml", nil, "", `sub/noms.toml:1: model = "nomodel.json": no such file, neither`},
-		{"sub/own.toml", nil, "", `sub/own.toml:4: systems[0].selections = "gone.sel": no such file`},
+		{"sub/own.toml", nil, "",
+			`sub/own.toml:4: systems[0].selection.recording = "gone.sel": no such file`},
 		{"sub/drive.toml", nil, "", "sub/d.toml: name: want a name"},
 		{"sub/typo.toml", nil, "", `did you mean "lwm-7b"`},
 		{"sub/model.toml", nil, "", "sub/m.toml"}, // which is read: it does not fit the card

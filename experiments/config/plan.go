@@ -33,25 +33,15 @@ type Unfit struct {
 
 // applyPlan reads the [plan] table of a document, if it has one.
 func (s *Sweep) applyPlan(doc *document) error {
-	value, ok := doc.tree["plan"]
-	if !ok {
+	if _, ok := doc.tree["plan"]; !ok {
 		return nil
-	}
-	table, err := doc.table("plan", value)
-	if err != nil {
-		return err
 	}
 	if s.Plan == nil {
 		plan := DefaultPlan()
 		s.Plan = &plan
 	}
-	for _, key := range doc.keys("plan.", table) {
-		if err := decodeInto(s.Plan, "plan.", key, table[key]); err != nil {
-			return doc.locate(err)
-		}
-	}
-	if err := checkRanges(s.Plan, "plan."); err != nil {
-		return doc.locate(err)
+	if err := doc.decode("plan", s.Plan); err != nil {
+		return err
 	}
 	if s.Plan.Spare >= s.Plan.MaxReplicas {
 		return doc.locate(&KeyError{Key: "plan.spare", Value: Show(s.Plan.Spare),
@@ -64,36 +54,26 @@ func (s *Sweep) applyPlan(doc *document) error {
 func (l *loader) checkPurchase() error {
 	c := &l.cfg
 	w := &c.Workload
-	const one = "a purchase is planned for one load; set one value"
+	const (
+		one   = "a purchase is planned for one load; set one value"
+		stays = "a plan is of replicas that stay up; leave it out"
+	)
 	switch {
 	case w.HasRate() && l.origin["workload.rate"] == builtInDefault:
-		return fmt.Errorf(
-			"workload.rate: not set; [plan] buys for the traffic that is expected, as in workload.rate = " +
-				"10, " +
-				"workload.concurrency = 64, or a trace with times and workload.arrivals = \"trace\"",
-		)
+		return fmt.Errorf("workload.rate: not set; [plan] buys for the traffic that is expected, as in " +
+			"workload.rate = 10, workload.concurrency = 64, or a trace with times and workload.arrivals = " +
+			"\"trace\"")
 	case w.HasRate() && len(c.Rates) > 1:
 		return l.keyError("workload.rate", showList(c.Rates), one)
 	case w.Arrivals == traces.ArrivalsClosed && len(c.Clients) > 1:
 		return l.keyError("workload.concurrency", showList(c.Clients), one)
 	case l.chosen["fleet.replicas"]:
-		return l.keyError(
-			"fleet.replicas",
-			showList(c.Replicas),
-			"[plan] looks for the number of replicas; leave it out, or set plan.max_replicas",
-		)
+		return l.keyError("fleet.replicas", showList(c.Replicas),
+			"[plan] looks for the number of replicas; leave it out, or set plan.max_replicas")
 	case len(c.Fleet.Fail) > 0:
-		return l.keyError(
-			"fleet.fail",
-			rowsText(c.Fleet.Fail),
-			"a plan is of replicas that stay up; leave it out",
-		)
+		return l.keyError("fleet.fail", rowsText(c.Fleet.Fail), stays)
 	case len(c.Fleet.Drain) > 0:
-		return l.keyError(
-			"fleet.drain",
-			rowsText(c.Fleet.Drain),
-			"a plan is of replicas that stay up; leave it out",
-		)
+		return l.keyError("fleet.drain", rowsText(c.Fleet.Drain), stays)
 	}
 	return l.place(contradiction(&c.SLO))
 }
@@ -121,13 +101,10 @@ func contradiction(s *SLO) error {
 		part, whole := pair[0], pair[1]
 		same := part.stat == whole.stat || s.Rule == SLORequests
 		if part.limit > 0 && whole.limit > 0 && same && part.limit > whole.limit {
-			return &KeyError{Key: "slo." + part.key, Value: Show(part.limit), With: []string{whole.key},
-				Reason: fmt.Sprintf(
-					"contradicts slo.%s = %s: %s is a part of what that bounds",
-					whole.key,
-					Show(whole.limit),
-					part.key,
-				)}
+			return &KeyError{Key: "slo." + part.key, Value: Show(part.limit),
+				With: []string{"slo." + whole.key},
+				Reason: fmt.Sprintf("contradicts slo.%s = %s: %s is a part of what that bounds", whole.key,
+					Show(whole.limit), part.key)}
 		}
 	}
 	return nil

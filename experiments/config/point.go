@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"reflect"
 	"strconv"
 
 	"github.com/sparseserve/sparseserve/hw"
@@ -53,20 +54,9 @@ func (c *Config) Points() []Point {
 		for _, fleet := range c.fleets() {
 			for _, w := range c.loads() {
 				for _, seed := range c.Seeds {
-					p := Point{
-						Model:    c.Model,
-						GPU:      c.GPU,
-						Card:     c.Card,
-						Seed:     seed,
-						Workload: w,
-						Fleet:    fleet,
-						System:   system,
-						Scores:   c.Scores,
-						SLO:      c.SLO,
-						Metrics:  c.Metrics,
-						Output:   c.Output,
-						Warnings: c.Unused,
-					}
+					p := Point{Model: c.Model, GPU: c.GPU, Card: c.Card, Seed: seed, Workload: w,
+						Fleet: fleet, System: system, Scores: c.Scores, SLO: c.SLO, Metrics: c.Metrics,
+						Output: c.Output, Warnings: c.Unused}
 					p.Name = PointName(&p)
 					points = append(points, p)
 				}
@@ -103,27 +93,33 @@ func (p *Point) SystemLabel() string {
 	return p.System.Name
 }
 
+// tables are those of the point's keys, [card] apart.
+func (p *Point) tables() []settable {
+	return []settable{{"workload", &p.Workload}, {"fleet", &p.Fleet}, {"system", &p.System},
+		{"scores", &p.Scores}, {"slo", &p.SLO}, {"metrics", &p.Metrics}, {"output", &p.Output}}
+}
+
+// Field returns the value of a key of the point's configuration, as in prefill.split, to read or to
+// set; false where it has none.
+func (p *Point) Field(key string) (v reflect.Value, ok bool) {
+	for _, t := range p.tables() {
+		for _, f := range FieldsOf(t.v) {
+			if t.path(f.Key) == key {
+				return f.Value, true
+			}
+		}
+	}
+	return v, false
+}
+
 // TOML writes the point as a configuration of its own.
 func (p *Point) TOML() ([]byte, error) { return p.encode(nil) }
 
 func (p *Point) encode(memo map[any][]byte) ([]byte, error) {
-	c := Config{
-		Name:     p.Name,
-		Model:    p.Model,
-		GPU:      p.GPU,
-		Card:     p.Card,
-		Seeds:    []uint64{p.Seed},
-		Rates:    []float64{p.Workload.Rate},
-		Clients:  []int{p.Workload.Concurrency},
-		Workload: p.Workload,
-		Replicas: []int{p.Fleet.Replicas},
-		Fleet:    p.Fleet,
-		Systems:  []sim.Spec{p.System},
-		Scores:   p.Scores,
-		SLO:      p.SLO,
-		Metrics:  p.Metrics,
-		Output:   p.Output,
-	}
+	c := Config{Name: p.Name, Model: p.Model, GPU: p.GPU, Card: p.Card, Seeds: []uint64{p.Seed},
+		Rates: []float64{p.Workload.Rate}, Clients: []int{p.Workload.Concurrency}, Workload: p.Workload,
+		Replicas: []int{p.Fleet.Replicas}, Fleet: p.Fleet, Systems: []sim.Spec{p.System},
+		Scores: p.Scores, SLO: p.SLO, Metrics: p.Metrics, Output: p.Output}
 	return c.encode(memo)
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// PrefillAttentions lists the values of system.prefill_attention.
+// PrefillAttentions lists the values of prefill.attention.
 func PrefillAttentions() []string {
 	names := []string{sim.PrefillDense, sim.PrefillMInference}
 	for _, kind := range pattern.Kinds() {
@@ -40,7 +40,7 @@ func prefillMix(model *hw.Model, s *sim.Spec) (*pattern.Mix, error) {
 	}
 	path, ok := PatternFile(s)
 	if !ok {
-		return pattern.Named(s.PrefillPattern, model.QHeads)
+		return pattern.Named(s.Prefill.Pattern, model.QHeads)
 	}
 	table, err := ReadPatterns(path)
 	if err != nil {
@@ -51,9 +51,9 @@ func prefillMix(model *hw.Model, s *sim.Spec) (*pattern.Mix, error) {
 
 // PatternFile returns the file of patterns that a system reads, if it reads one.
 func PatternFile(s *sim.Spec) (path string, ok bool) {
-	ok = s.PrefillAttention == sim.PrefillMInference &&
-		!slices.Contains(pattern.NamedMixes(), s.PrefillPattern)
-	return s.PrefillPattern, ok
+	ok = s.Prefill.Attention == sim.PrefillMInference &&
+		!slices.Contains(pattern.NamedMixes(), s.Prefill.Pattern)
+	return s.Prefill.Pattern, ok
 }
 
 // ReadPatterns reads a file of patterns.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -11,37 +12,32 @@ import (
 // blocks, and what cannot wait for loads: by file, line, key and value. Tiers of the host's size
 // are not.
 func TestPrefixTiersFitTheHost(t *testing.T) {
-	for _, c := range []struct{ line, want string }{
-		{"prefix_dram_gib = 20.5", "prefix_dram_gib = 20.5: is more than the host has for KV: " +
-			"dram_gib = 20"},
-		{"prefix_dram_gib = 20", ""},
-		{"prefix_dram_gib = 0.125", ""}, // 256 tokens of 512 KiB
-		{"prefix_dram_gib = 0.124", "prefix_dram_gib = 0.124: has no room for a chunk: "},
-		{"prefix_ssd_gib = 0.124", "prefix_ssd_gib = 0.124: has no room for a chunk: "},
-		{"prefix_ssd_gib = 7153", "prefix_ssd_gib = 7153: is more than drive pm9a3 has: 7152.6 GiB"},
-		{"prefix_ssd_gib = 7152", ""}, // of 7,680 GB
-		{"prefix_chunk = 100", "prefix_chunk = 100: must be a multiple of block_tokens = 32"},
-		{"prefix_chunk = 96", ""},
-		{"prefix_drive = \"floppy\"", "prefix_drive = \"floppy\": "},
-		{"base = \"sarathi\"", "prefix_dram_gib = 1: has requests wait for their loads only where " +
-			"blocks are allocated chunk by chunk, as with base = \"vllm-v1\": base = \"sarathi\""},
+	const start = "system.preset = \"vllm-0.15\"\nsystem.block_tokens = 32\nsystem.dram_gib = 20\n" +
+		"prefix_cache.mode = \"vllm\"\n"
+	for _, c := range []struct{ lines, where, want string }{
+		{"prefix_cache.dram_gib = 20.5", ":5",
+			"is more than the host has for KV: system.dram_gib = 20"},
+		{"prefix_cache.dram_gib = 20", "", ""},
+		{"prefix_cache.dram_gib = 0.125", "", ""}, // 256 tokens of 512 KiB
+		{"prefix_cache.dram_gib = 0.124", ":5", "has no room for a chunk"},
+		{"prefix_cache.ssd_gib = 0.124", ":5", "has no room for a chunk"},
+		{"prefix_cache.ssd_gib = 7153", ":5", "is more than drive pm9a3 has: 7152.6 GiB"},
+		{"prefix_cache.ssd_gib = 7152", "", ""}, // of 7,680 GB
+		{"prefix_cache.chunk = 100\nprefix_cache.dram_gib = 1", ":5", "must be a multiple of"},
+		{"prefix_cache.chunk = 96\nprefix_cache.dram_gib = 1", "", ""},
+		{"prefix_cache.drive = \"floppy\"", ":5", "unknown drive"},
+		{"prefix_cache.dram_gib = 1\nsystem.scheduler = \"sarathi\"", ":5", // what it makes impossible
+			"has requests wait for their loads only where"},
 	} {
-		text := "[system]\npreset = \"vllm-0.15\"\nprefix_cache = \"vllm\"\nblock_tokens = 32\n" +
-			"dram_gib = 20\n"
-		line := "exp.toml:6: system."
-		switch {
-		case strings.HasPrefix(c.line, "base"): // named by what it makes impossible
-			text, line = text+"prefix_dram_gib = 1\n", "exp.toml:"
-		case !strings.Contains(c.line, "_gib"):
-			text, line = text+"prefix_dram_gib = 1\n", "exp.toml:7: system."
-		}
-		_, err := Load(testkit.Write(t, "exp.toml", text+c.line+"\n"), nil)
+		_, err := Load(testkit.Write(t, "exp.toml", start+c.lines+"\n"), nil)
+		var key *KeyError
 		switch {
 		case c.want == "" && err != nil:
-			t.Errorf("%s: %v", c.line, err)
-		case c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), line) ||
-			!strings.Contains(err.Error(), "system."+c.want)):
-			t.Errorf("%s: %v, want %s of %s", c.line, err, c.want, line)
+			t.Errorf("%s: %v", c.lines, err)
+		case c.want == "":
+		case !errors.As(err, &key) || !strings.HasSuffix(key.Where, c.where) ||
+			!strings.HasPrefix(c.lines, key.Key) || !strings.HasPrefix(key.Reason, c.want):
+			t.Errorf("%s: %v, want %s at %s", c.lines, err, c.want, c.where)
 		}
 	}
 }
@@ -49,20 +45,20 @@ func TestPrefixTiersFitTheHost(t *testing.T) {
 // A tier is named where it has nothing to be below of: without a cache, and where the cache is in
 // DRAM.
 func TestPrefixTiersNeedACacheInHBM(t *testing.T) {
-	const without = "is a tier of a prefix cache, and prefix_cache = \"off\""
+	const without = "is a tier of a prefix cache, and prefix_cache.mode = \"off\""
 	for _, c := range []struct{ lines, want string }{
-		{"prefix_cache = \"off\"\nprefix_dram_gib = 5",
-			"exp.toml:3: system.prefix_dram_gib = 5: " + without},
-		{"prefix_cache = \"off\"\nprefix_ssd_gib = 5",
-			"exp.toml:3: system.prefix_ssd_gib = 5: " + without},
-		{"preset = \"sparseserve\"\nprefix_cache = \"vllm\"\nprefix_dram_gib = 5",
-			"exp.toml:4: system.prefix_dram_gib = 5: is below a prefix cache in HBM, and with offload"},
-		{"preset = \"sparseserve\"\nprefix_cache = \"radix\"",
-			"exp.toml:3: system.prefix_cache = \"radix\": is in DRAM with offload = true"},
+		{"mode = \"off\"\ndram_gib = 5", "prefix_cache.dram_gib = 5: " + without},
+		{"mode = \"off\"\nssd_gib = 5", "prefix_cache.ssd_gib = 5: " + without},
+		{"mode = \"vllm\"\ndram_gib = 5\nsystem.preset = \"sparseserve\"",
+			"prefix_cache.dram_gib = 5: is below a prefix cache in HBM, and with offload.on = true"},
+		{"mode = \"radix\"\nsystem.preset = \"sparseserve\"",
+			"prefix_cache.mode = \"radix\": is in DRAM with offload.on = true"},
 	} {
-		_, err := Load(testkit.Write(t, "exp.toml", "[system]\n"+c.lines+"\n"), nil)
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s\n%v\nwant %s", c.lines, err, c.want)
+		text := strings.Replace("prefix_cache."+c.lines, "\ndram", "\nprefix_cache.dram", 1)
+		text = strings.Replace(text, "\nssd", "\nprefix_cache.ssd", 1)
+		_, err := Load(testkit.Write(t, "exp.toml", text+"\n"), nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s\n%v\nwant %s", text, err, c.want)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -55,11 +54,9 @@ var presets = sync.OnceValue(func() []Preset {
 			maps.Copy(p.own, base.own)
 		}
 		p.About, _ = table["about"].(string)
-		for k, v := range table {
-			if k != "from" && k != "about" {
-				p.own[k] = v
-			}
-		}
+		maps.Copy(p.own, flat(table))
+		delete(p.own, "from")
+		delete(p.own, "about")
 		engine, _ := p.own["engine"].(string)
 		use, _ := p.own["use"].(string)
 		e, err := hw.LoadEngine(engine)
@@ -80,7 +77,7 @@ func (p *Preset) under(e *hw.Engine, name, use string, card *hw.Card) (sim.Spec,
 	defaults := e.DefaultsOn(card, use)
 	spec := sim.Spec{}
 	for _, f := range FieldsOf(&defaults) {
-		setField(&spec, f.Key, f.Value)
+		specField(&spec, f.Key).Set(f.Value) // engines' defaults are keys of a system
 	}
 	for k, v := range p.own {
 		if err := decodeInto(&spec, p.Name+".", k, v); err != nil {
@@ -89,16 +86,6 @@ func (p *Preset) under(e *hw.Engine, name, use string, card *hw.Card) (sim.Spec,
 	}
 	spec.Name, spec.Engine, spec.Use = p.Name, name, use
 	return spec, nil
-}
-
-// setField sets the field of spec that a key names. It panics where there is none, or
-// one of another type: engines' defaults are keys of a system.
-func setField(spec *sim.Spec, key string, value reflect.Value) {
-	f, _, ok := fieldNamed(spec, key)
-	if !ok {
-		panic("no key " + key + " in a system")
-	}
-	f.Set(value)
 }
 
 // PresetNamed finds a preset.

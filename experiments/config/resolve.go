@@ -61,46 +61,33 @@ func (l *loader) finish() error {
 	return nil
 }
 
-// checkLists checks the two lists that an experiment is expanded over.
+// checkLists checks the lists that an experiment is expanded over.
 func (l *loader) checkLists() error {
-	rates, seeds := l.cfg.Rates, l.cfg.Seeds
-	if len(rates) == 0 {
-		return l.keyError("workload.rate", "[]", "no rate to run at")
-	}
-	if len(seeds) == 0 {
-		return l.keyError("seed", "[]", "no seed to run with (key seed or seeds)")
-	}
-	for i, r := range rates {
-		switch {
-		case !l.cfg.Workload.HasRate():
-		case !(r > 0) || math.IsInf(r, 0):
+	c := &l.cfg
+	for _, r := range c.Rates {
+		if c.Workload.HasRate() && (!(r > 0) || math.IsInf(r, 0)) {
 			return l.keyError("workload.rate", Show(r), "must be above 0, in requests/s")
-		case slices.Contains(rates[:i], r):
-			return l.keyError("workload.rate", Show(r), "listed twice")
 		}
 	}
-	for i, s := range seeds {
-		if slices.Contains(seeds[:i], s) {
-			return l.keyError("seed", fmt.Sprint(s), "listed twice")
-		}
-	}
-	return l.checkClients()
-}
-
-// checkClients checks the list of concurrencies, and the ranges of the other keys of [workload].
-func (l *loader) checkClients() error {
-	clients := l.cfg.Clients
-	if len(clients) == 0 {
-		return l.keyError("workload.concurrency", "[]", "no number of clients to run with")
-	}
-	for i, n := range clients {
-		w := l.cfg.Workload
+	for _, n := range c.Clients {
+		w := c.Workload
 		w.Concurrency = n
 		if err := checkRanges(&w, "workload."); err != nil {
 			return l.place(err)
 		}
-		if slices.Contains(clients[:i], n) {
-			return l.keyError("workload.concurrency", fmt.Sprint(n), "listed twice")
+	}
+	return l.place(cmp.Or(checkList("workload.rate", c.Rates), checkList("seed", c.Seeds),
+		checkList("workload.concurrency", c.Clients), checkList("fleet.replicas", c.Replicas)))
+}
+
+// checkList refuses a list of nothing, and values that it has twice.
+func checkList[T comparable](key string, list []T) error {
+	if len(list) == 0 {
+		return &KeyError{Key: key, Value: "[]", Reason: "no value to run with"}
+	}
+	for i, v := range list {
+		if slices.Contains(list[:i], v) {
+			return &KeyError{Key: key, Value: Show(v), Reason: "listed twice"}
 		}
 	}
 	return nil
@@ -133,32 +120,31 @@ func (l *loader) checkHardware() error {
 				Reason: err.Error()})
 		}
 		if err != nil {
-			return l.placeSystem(&KeyError{Key: "engine", Value: quote(s.Engine), Reason: err.Error()},
+			return l.placeSystem(&KeyError{Key: "system.engine", Value: quote(s.Engine),
+				Reason: err.Error()},
 				l.customNamed(s.Name))
 		}
 		if err := l.checkPrefixHit(s); err != nil {
 			return err
 		}
+		custom := l.customNamed(s.Name)
+		refuse := func(key string, value any, err error, with ...string) error {
+			return l.placeSystem(&KeyError{Key: key, Value: Show(value), With: with, Reason: err.Error()},
+				custom)
+		}
 		if err := checkClass(&model, s); err != nil {
-			return l.placeSystem(err, l.customNamed(s.Name))
+			return l.placeSystem(err, custom)
 		}
 		if _, err := PrefillMix(&model, s); err != nil {
-			return l.placeSystem(&KeyError{Key: "prefill_pattern", Value: quote(s.PrefillPattern),
-				With: []string{"prefill_attention"}, Reason: err.Error()}, l.customNamed(s.Name))
+			return refuse("prefill.pattern", s.Prefill.Pattern, err, "prefill.attention")
 		}
 		shard, err := shardOf(model, s)
 		var spread *hw.SpreadError
 		if errors.As(err, &spread) {
-			return l.placeSystem(&KeyError{Key: "expert_parallel", Value: fmt.Sprint(s.ExpertParallel),
-				With: []string{"tensor_parallel"}, Reason: err.Error()}, l.customNamed(s.Name))
+			return refuse("system.expert_parallel", s.ExpertParallel, err, "system.tensor_parallel")
 		}
-		if err != nil {
-			return l.placeSystem(&KeyError{Key: "tensor_parallel", Value: fmt.Sprint(s.TensorParallel),
-				Reason: err.Error()}, l.customNamed(s.Name))
-		}
-		if err := machine.CheckParallel(s.TensorParallel); err != nil {
-			return l.placeSystem(&KeyError{Key: "tensor_parallel", Value: fmt.Sprint(s.TensorParallel),
-				Reason: err.Error()}, l.customNamed(s.Name))
+		if err = cmp.Or(err, machine.CheckParallel(s.TensorParallel)); err != nil {
+			return refuse("system.tensor_parallel", s.TensorParallel, err)
 		}
 		_, err = KVBudget(machine, &shard, s)
 		var key *KeyError
@@ -171,7 +157,7 @@ func (l *loader) checkHardware() error {
 			l.unfit = append(l.unfit, Unfit{System: s.Name, Reason: err.Error()})
 			continue
 		case errors.As(err, &key):
-			return l.placeSystem(key, l.customNamed(s.Name))
+			return l.placeSystem(key, custom)
 		case err != nil:
 			if key := l.cardChange(err, func(card hw.Changes) error {
 				machine, err := l.inputs.machine(l.cfg.GPU, s.Engine, card)
@@ -188,8 +174,7 @@ func (l *loader) checkHardware() error {
 		if s.PrefixTiers() {
 			g := shard.Geometry(s.BlockTokens)
 			if _, err := PrefixOptions(s, g.TokenBytes()); errors.As(err, &key) {
-				key.Key = strings.TrimPrefix(key.Key, "system.")
-				return l.placeSystem(key, l.customNamed(s.Name))
+				return l.placeSystem(key, custom)
 			}
 		}
 		fit = append(fit, *s)
@@ -215,15 +200,14 @@ func (l *loader) place(err error) error {
 // originOf is the place that set the key last, or else one that it cannot stand with. A key that
 // varies comes first: the configuration alone can stand.
 func (l *loader) originOf(e *KeyError) string {
-	table := e.Key[:strings.LastIndexByte(e.Key, '.')+1]
 	for _, key := range e.With {
-		if value, ok := l.commonByFlag[key]; ok && table == "system." &&
-			l.origin[table+key] == varyFlag && l.origin[e.Key] != varyFlag {
-			return fmt.Sprintf("%s %s%s=%s", varyFlag, table, key, strings.Trim(Show(value), `"`))
+		if value, ok := l.commonByFlag[strings.TrimPrefix(key, "system.")]; ok &&
+			l.origin[key] == varyFlag && l.origin[e.Key] != varyFlag {
+			return fmt.Sprintf("%s %s=%s", varyFlag, key, strings.Trim(Show(value), `"`))
 		}
 	}
-	for _, key := range append([]string{strings.TrimPrefix(e.Key, table)}, e.With...) {
-		if where := l.origin[table+key]; where != "" && l.chosen[table+key] {
+	for _, key := range append([]string{e.Key}, e.With...) {
+		if where := l.origin[key]; where != "" && l.chosen[key] {
 			return where
 		}
 	}
@@ -270,10 +254,10 @@ func (l *loader) placeError(key string, err error) error {
 // checkPrefixHit refuses two sources of prefix hits, unless DRAM has a share of each prompt.
 func (l *loader) checkPrefixHit(s *sim.Spec) error {
 	hit := l.cfg.Workload.PrefixHit
-	if hit > 0 && s.CachesPrefixes() && s.PrefixDRAM == 0 {
+	if hit > 0 && s.CachesPrefixes() && s.PrefixCache.DRAMGiB == 0 {
 		return l.keyError("workload.prefix_hit", Show(hit), fmt.Sprintf("says what is cached, and so "+
-			"does system.prefix_cache = %q of system %s, by content: set one of them, or "+
-			"system.prefix_dram_gib for DRAM that has it", s.PrefixCache, s.Name))
+			"does prefix_cache.mode = %q of system %s, by content: set one of them, or "+
+			"prefix_cache.dram_gib for DRAM that has it", s.PrefixCache.Mode, s.Name))
 	}
 	return nil
 }

@@ -29,17 +29,13 @@ func LoadServer(path string, sets []string, identified bool) (*Config, error) {
 		}
 	}
 	for _, set := range sets {
-		doc, err := parseFlag(set)
-		if err != nil {
-			return nil, err
+		if strings.HasPrefix(set, "workload.") {
+			return nil, fmt.Errorf("--set %s: the record says which requests arrive and when; leave this "+
+				"out", set)
 		}
-		if _, ok := doc.tree["workload"]; ok {
-			return nil, fmt.Errorf("%s: the record says which requests arrive and when; leave this out",
-				doc.name)
-		}
-		if err := l.apply(doc, true); err != nil {
-			return nil, err
-		}
+	}
+	if err := l.set(sets); err != nil {
+		return nil, err
 	}
 	l.serverSystem(identified)
 	// until the record's
@@ -54,7 +50,7 @@ func LoadServer(path string, sets []string, identified bool) (*Config, error) {
 	l.cfg.Unused = l.effects().warnings()
 	// A request that the server took whole is replayed whole or not at all.
 	system := &l.cfg.Systems[0]
-	system.OverLength, system.MaxPromptTokens = "reject", 0
+	system.Prefill.OverLength, system.Prefill.MaxPromptTokens = "reject", 0
 	l.cfg.Output, l.cfg.Metrics = Output{}, sim.Cutoff{Warmup: sim.CutNone, Drain: sim.CutNone}
 	return &l.cfg, nil
 }
@@ -67,7 +63,7 @@ func (l *loader) serverBase() error {
 	}
 	l.presets, l.common = nil, map[string]any{}
 	for key := range l.origin {
-		if strings.HasPrefix(key, "system.") || strings.HasPrefix(key, "workload.") {
+		if OfSystem(key) || strings.HasPrefix(key, "workload.") {
 			delete(l.origin, key)
 		}
 	}
@@ -81,12 +77,12 @@ const ServerPreset = "vllm-0.15"
 // cache is what comparing finds out, unless the record names its prompts. Sampling is that of kept
 // records, because they are compared under it.
 func (l *loader) serverSystem(identified bool) {
-	for key, value := range map[string]string{"prefix_cache": sim.PrefixOff,
+	for key, value := range map[string]string{"prefix_cache.mode": sim.PrefixOff,
 		"sampling": SamplingTopP} {
-		if identified && key == "prefix_cache" {
+		if identified && key == "prefix_cache.mode" {
 			continue
 		}
-		if path := "system." + key; !l.chosen[path] {
+		if path := specKey(key); !l.chosen[path] {
 			l.common[key], l.chosen[path] = value, true
 		}
 	}

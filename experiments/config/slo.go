@@ -1,9 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -181,10 +181,26 @@ func checkSLO(s *SLO) *KeyError {
 		case f.Key == "rule":
 			values = sloRules
 		}
-		if v := f.Value.String(); !slices.Contains(values, v) {
-			key := "slo." + f.Key
-			return &KeyError{Key: key, Value: quote(v), Reason: oneOf(key, v, values)}
+		if err := checkName("slo."+f.Key, f.Value.String(), values); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// checkCutoff returns what makes a [metrics] table impossible, or nil.
+func checkCutoff(c *sim.Cutoff) *KeyError {
+	if err := checkRanges(c, "metrics."); err != nil {
+		return err
+	}
+	if err := cmp.Or(checkName("metrics.warmup", c.Warmup, sim.CutRules),
+		checkName("metrics.drain", c.Drain, sim.CutRules)); err != nil {
+		return err
+	}
+	if c.Warmup == sim.CutShare && c.Drain == sim.CutShare && c.WarmupShare+c.DrainShare >= 1 {
+		return &KeyError{Key: "metrics.drain_share", Value: Show(c.DrainShare),
+			Reason: fmt.Sprintf("leaves nothing with metrics.warmup_share = %g; their sum must be below 1",
+				c.WarmupShare)}
 	}
 	return nil
 }

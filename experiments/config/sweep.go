@@ -85,7 +85,7 @@ func SettingsLabel(settings []Setting) string {
 		if text, ok := s.Value.(string); ok {
 			value = path.Base(text)
 		}
-		fmt.Fprintf(&b, " %s=%s", s.Key[strings.LastIndexByte(s.Key, '.')+1:], value)
+		fmt.Fprintf(&b, " %s=%s", KeyName(s.Key), value)
 	}
 	return b.String()
 }
@@ -97,4 +97,26 @@ func SettingsMap(settings []Setting) map[string]any {
 		m[s.Key] = s.Value
 	}
 	return m
+}
+
+// KeyName is the name of a key in tables and legends: its last part, as
+// budget_tokens of selection.budget_tokens; the table of a switch, as offload of offload.on; or the
+// whole key, where its last part says too little by itself, as in offload.eviction.
+func KeyName(key string) string {
+	table, name, nested := strings.Cut(key, ".")
+	if !nested {
+		return key
+	}
+	switch table {
+	case "selection", "offload", "prefill", "prefix_cache", "speculation", "simulation":
+	default:
+		return key[strings.LastIndexByte(key, '.')+1:]
+	}
+	switch {
+	case name == "on" || name == "mode":
+		return table
+	case table == "prefix_cache" || !strings.Contains(name, "_"):
+		return key
+	}
+	return name
 }

@@ -29,7 +29,7 @@ type Sweep struct {
 	SeedsGiven bool
 	// RateGiven says the same of workload.rate.
 	RateGiven bool
-	// StepsGiven says the same of system.max_tokens or system.chunk_tokens.
+	// StepsGiven says the same of system.max_tokens or prefill.chunk_tokens.
 	StepsGiven bool
 
 	// Watch looks on while points are read.
@@ -177,9 +177,9 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 
 // stepsGiven says whether the configuration sets how many tokens a step has.
 func (l *loader) stepsGiven() bool {
-	for _, key := range []string{"max_tokens", "chunk_tokens"} {
+	for _, key := range []string{"max_tokens", "prefill.chunk_tokens"} {
 		own := slices.ContainsFunc(l.custom, func(c customSystem) bool { return c.table[key] != nil })
-		if own || l.chosen["system."+key] {
+		if own || l.chosen[specKey(key)] {
 			return true
 		}
 	}
@@ -244,11 +244,8 @@ func sweepLayers(path string) ([]*document, error) {
 func (s *Sweep) flags(file *document, axes []axis, sets []string) ([]*document, error) {
 	var flags []*document
 	for _, set := range sets {
-		key, _, _ := cutUnquoted(set, '=')
-		key = strings.Join(splitKey(key, '='), ".")
-		if key == "seeds" {
-			key = "seed"
-		}
+		key, _, _ := strings.Cut(set, "=")
+		key = strings.TrimSpace(key)
 		for _, a := range axes {
 			for _, k := range a.keys() {
 				if k.Key == key {

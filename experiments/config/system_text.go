@@ -2,12 +2,14 @@ package config
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// SystemTOML writes the point's system as a person would: a preset, and the keys that it does not
-// set by itself. A system of its own name starts from the preset that is nearest.
+// SystemTOML writes the point's system as a person would, one whole key a line: a preset, and the
+// keys that it does not set by itself. A system of its own name starts from the preset that is
+// nearest.
 func (p *Point) SystemTOML() (string, error) {
 	var best *encoder
 	lines := 0
@@ -22,8 +24,7 @@ func (p *Point) SystemTOML() (string, error) {
 	}
 	if best == nil { // no preset runs in this engine
 		best = &encoder{}
-		best.printf("[[systems]]\n")
-		best.fields(&p.System)
+		best.system(&p.System)
 	}
 	return best.out.String(), best.err
 }
@@ -39,24 +40,13 @@ func (p *Point) over(preset *Preset) (e *encoder, keys int, err error) {
 	if err := l.base(); err != nil {
 		return nil, 0, err
 	}
-	for _, set := range sets {
-		doc, err := parseFlag(set)
-		if err != nil {
+	for _, do := range []func() error{func() error { return l.set(sets) }, l.neutral, l.systems} {
+		if err := do(); err != nil {
 			return nil, 0, err
 		}
-		if err := l.apply(doc, true); err != nil {
-			return nil, 0, err
-		}
-	}
-	if err := l.neutral(); err != nil {
-		return nil, 0, err
-	}
-	if err := l.systems(); err != nil {
-		return nil, 0, err
 	}
 	e = &encoder{}
-	e.printf("[system]\n")
-	e.line("preset", preset.Name)
+	e.dotted("system.preset", preset.Name)
 	keys = e.differences(&l.cfg.Systems[0], &p.System, preset.Spec.Engine)
 	return e, keys, nil
 }
@@ -73,8 +63,15 @@ func (e *encoder) differences(from, to *sim.Spec, engine string) (keys int) {
 		if f.Key == "name" || same {
 			continue
 		}
-		e.line(f.Key, f.Value.Interface())
+		e.dotted(specKey(f.Key), f.Value.Interface())
 		keys++
 	}
 	return keys
+}
+
+// dotted writes a key by its whole name.
+func (e *encoder) dotted(key string, value any) {
+	table, name, _ := strings.Cut(key, ".")
+	e.printf("%s.", table)
+	e.line(name, value)
 }

@@ -13,18 +13,47 @@ import (
 // nameFits is what a system may be called.
 const nameFits = `^[A-Za-z0-9][A-Za-z0-9._+-]*$`
 
-// checkSystemKey checks a key of [system] by itself, before the systems that
-// it applies to are known.
-func checkSystemKey(path, key string, value any) error {
+// flat is a table with the keys of tables within it as dotted keys of its own.
+func flat(table map[string]any) map[string]any {
+	all := map[string]any{}
+	for key, value := range table {
+		inner, ok := value.(map[string]any)
+		if !ok {
+			all[key] = value
+			continue
+		}
+		for k, v := range flat(inner) {
+			all[key+"."+k] = v
+		}
+	}
+	return all
+}
+
+// setSystem keeps a key of all systems, and checks it by itself before the systems that it applies
+// to are known.
+func (l *loader) setSystem(path string, value any, flag bool) error {
 	var s sim.Spec
+	key := strings.TrimPrefix(path, "system.")
 	if key == "name" {
-		return &KeyError{Key: path + key,
+		return &KeyError{Key: path,
 			Reason: "a name belongs to one system; write a [[systems]] table"}
 	}
 	if _, _, known := fieldNamed(&s, key); !known {
-		return unknownKey(path+key, key, append(keysOf(&s), "preset"))
+		table, name, _ := strings.Cut(path, ".")
+		var keys []string
+		for _, k := range append(keysOf(&s), "preset") {
+			if k, ok := strings.CutPrefix(specKey(k), table+"."); ok {
+				keys = append(keys, k)
+			}
+		}
+		return unknownKey(path, name, keys)
 	}
-	return decodeInto(&s, path, key, value)
+	if flag {
+		l.commonByFlag[key] = value
+	} else {
+		l.common[key] = value
+	}
+	return decodeInto(&s, strings.TrimSuffix(path, key), key, value)
 }
 
 // systems puts the systems together: the preset, then [system] of files, then
@@ -108,7 +137,7 @@ func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
 		return spec, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.common)) {
-		if err := decodeInto(&spec, "system.", key, l.common[key]); err != nil {
+		if err := decodeSystem(&spec, key, l.common[key]); err != nil {
 			return spec, l.place(err)
 		}
 	}
@@ -123,7 +152,7 @@ func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.commonByFlag)) {
-		if err := decodeInto(&spec, "system.", key, l.commonByFlag[key]); err != nil {
+		if err := decodeSystem(&spec, key, l.commonByFlag[key]); err != nil {
 			return spec, l.place(err)
 		}
 	}
@@ -133,6 +162,11 @@ func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
 		return spec, l.placeSystem(bad, custom)
 	}
 	return spec, nil
+}
+
+// decodeSystem sets a key that all systems have.
+func decodeSystem(s *sim.Spec, key string, value any) error {
+	return decodeInto(s, strings.TrimSuffix(specKey(key), key), key, value)
 }
 
 // listOf splits a list without brackets.
@@ -155,8 +189,7 @@ func (l *loader) customNamed(name string) *customSystem {
 
 // placeSystem says where the offending key of a system was set.
 func (l *loader) placeSystem(bad *KeyError, custom *customSystem) error {
-	key := bad.Key
-	bad.Key = "system." + key
+	key := strings.TrimPrefix(bad.Key, "system.")
 	if _, byFlag := l.commonByFlag[key]; !byFlag && custom != nil {
 		if _, own := custom.table[key]; own {
 			bad.Key = custom.path + key

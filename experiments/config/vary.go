@@ -27,7 +27,7 @@ func (s *Sweep) Only(variant int) *Sweep {
 // SettableKey returns the key of a configuration that word names: a whole key, or the end of
 // one, as in max_requests.
 func SettableKey(word string) (string, error) {
-	known := settableKeys()
+	known := SettableKeys()
 	if slices.Contains(known, word) {
 		return word, nil
 	}
@@ -41,6 +41,11 @@ func SettableKey(word string) (string, error) {
 	case 1:
 		return ends[0], nil
 	case 0:
+		for _, old := range []string{word, "system." + word} {
+			if now := renamed[old]; now != "" {
+				return "", fmt.Errorf("is %s now", now)
+			}
+		}
 		return "", fmt.Errorf("no such key to set%s", DidYouMean(word, known))
 	}
 	return "", fmt.Errorf("several keys end so: %s; name one of them", strings.Join(ends, ", "))
@@ -59,25 +64,14 @@ const (
 
 // KindOf returns what values a settable key has, one at a time where it takes a list.
 func KindOf(key string) Kind {
-	table, name, _ := strings.Cut(key, ".")
+	v, known := new(Point).Field(key)
 	switch {
-	case key == "seed" || key == "workload.concurrency" || key == "fleet.replicas":
+	case key == "seed":
 		return Integer
-	case table == "card" || key == "workload.rate":
+	case strings.HasPrefix(key, "card."):
 		return Number
-	}
-	for _, t := range settableTables() {
-		for _, f := range FieldsOf(t.v) {
-			if t.name == table && f.Key == name {
-				return kindOf(f.Value)
-			}
-		}
-	}
-	return Text
-}
-
-func kindOf(v reflect.Value) Kind {
-	switch {
+	case !known:
+		return Text
 	case v.Kind() == reflect.Bool:
 		return Truth
 	case v.CanInt() || v.CanUint():

@@ -13,16 +13,18 @@ func TestVariedValueIsNamed(t *testing.T) {
 rate = 0.1
 [system]
 preset = "vllm-0.15"
-prefix_cache = "vllm"
-prefix_dram_gib = 8
+
+[prefix_cache]
+mode = "vllm"
+dram_gib = 8
 `)
 	for _, c := range []struct{ key, value, want string }{
-		{"system.prefix_cache", "off",
-			"--vary system.prefix_cache=off: system.prefix_dram_gib = 8: is a tier of a prefix cache"},
+		{"prefix_cache.mode", "off",
+			"--vary prefix_cache.mode=off: prefix_cache.dram_gib = 8: is a tier of a prefix cache"},
 		{"system.dram_gib", "4",
-			"--vary system.dram_gib=4: system.prefix_dram_gib = 8: is more than the host has"},
-		{"system.prefix_dram_gib", "1e+06",
-			"--vary: system.prefix_dram_gib = 1e+06: is more than the host has"},
+			"--vary system.dram_gib=4: prefix_cache.dram_gib = 8: is more than the host has"},
+		{"prefix_cache.dram_gib", "1e+06",
+			"--vary: prefix_cache.dram_gib = 1e+06: is more than the host has"},
 	} {
 		_, err := LoadVaried(path, nil, [][]Setting{{NewSetting(c.key, c.value)}}, false)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {

@@ -21,7 +21,7 @@ func ExampleCompare() {
 		path := filepath.Join(dir, name)
 		summary := fmt.Sprintf(`[{"system": "s", "seed": 1, "ttft_s": {"mean": %s}},
 			{"system": "s", "seed": 2, "ttft_s": {"mean": %s}}]`, ttft[0], ttft[1])
-		config := "[system]\nwindow = " + window
+		config := "[offload]\nworking_set_steps = " + window
 		for _, err := range []error{os.Mkdir(path, 0o755),
 			os.WriteFile(filepath.Join(path, "summary.json"), []byte(summary), 0o644),
 			os.WriteFile(filepath.Join(path, "config.toml"), []byte(config), 0o644)} {
@@ -49,6 +49,6 @@ func ExampleCompare() {
 		}
 	}
 	// Output:
-	// system.window 12 24
+	// offload.working_set_steps 12 24
 	// all runs ttft_mean_s: 15 s, 12.995 s; differs: true
 }

@@ -332,10 +332,10 @@ func TestJudgeErrors(t *testing.T) {
 	if _, err := Judge(claims, dir); err == nil || !strings.Contains(err.Error(), run.SummaryFile) {
 		t.Errorf("half a file: error is %v", err)
 	}
-	writeResult(t, dir, "fig15", run.SummaryFile, `[{"seed":1,"rate":0.3,"settings":{"system.batch_control":false}}]`)
+	writeResult(t, dir, "fig15", run.SummaryFile, `[{"seed":1,"rate":0.3,"settings":{"offload.batch_control":false}}]`)
 	if _, err := Judge(claims, dir); err == nil ||
 		!strings.Contains(err.Error(), "claims.toml: ss-fig15-drop: [fig15]: no row with "+
-			"rate = 0.25, system.batch_control = false") {
+			"offload.batch_control = false, rate = 0.25") {
 		t.Errorf("a rate is missing: error is %v", err)
 	}
 	if _, err := Claims("sparserve"); err == nil || !strings.Contains(err.Error(), `did you mean "sparseserve"`) {

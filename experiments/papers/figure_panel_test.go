@@ -119,13 +119,13 @@ func TestPanelOfIntervals(t *testing.T) {
 func TestRecordsOfRuns(t *testing.T) {
 	dir := t.TempDir()
 	testkit.Rewrite(t, filepath.Join(dir, "summary.json"), `[{"rate": 1e-1, "low": null,
-		"settings": {"system.pipelined": true}, "seeds": [1, 2],
+		"settings": {"selection.pipelined": true}, "seeds": [1, 2],
 		"warnings": [{"kind": "waits_grow", "numbers": {"x": 1}}, {"kind": "other"}]}]`)
 	rows, err := readRecords(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"rate": "0.1", "settings.system.pipelined": "true",
+	for key, want := range map[string]string{"rate": "0.1", "settings.selection.pipelined": "true",
 		"seeds": "1 2", "warnings.kind": "waits_grow other", "low": ""} {
 		if got := rows[0].cells[key]; got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)

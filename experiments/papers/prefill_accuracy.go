@@ -17,7 +17,7 @@ type Scores struct {
 	Where     string  `json:"where"` // in the MInference paper
 	Benchmark string  `json:"benchmark"`
 	Model     string  `json:"model"`
-	Prefill   string  `json:"prefill"` // value of system.prefill_attention
+	Prefill   string  `json:"prefill"` // value of prefill.attention
 	Variant   string  `json:"variant,omitempty"`
 	Tasks     []Score `json:"tasks"`
 	Mean      float64 `json:"mean"`

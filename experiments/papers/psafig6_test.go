@@ -31,7 +31,8 @@ func TestFig6OfPSA(t *testing.T) {
 				}
 				set := p.Workload.Datasets[0]
 				systems[set] = append(systems[set], p.System.Name)
-				with[i][set] = served{p.Workload.Requests, p.System.BudgetTokens, p.System.Epsilon}
+				with[i][set] = served{p.Workload.Requests, p.System.Selection.BudgetTokens,
+					p.System.Selection.Epsilon}
 			}
 			for set, names := range systems {
 				if want := []string{"vllm", "vllm-sparse", "vllm-psa"}; !slices.Equal(names, want) {

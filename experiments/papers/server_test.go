@@ -40,10 +40,11 @@ func TestServerHoldsWhatTheStudyDoes(t *testing.T) {
 			return progressive(dsa.PSA{Epsilon: x, Microbatch: spec.Microbatch}, stop == sim.PSAStopHead)
 		}
 		want := r.usage(requests, epsilon)
-		c := mustLoad(t, "", "model="+model, "system.preset=vllm-psa", "system.psa_stop="+stop,
+		c := mustLoad(t, "", "model="+model, "system.preset=vllm-psa", "selection.stop="+stop,
 			"output.recall_proxy=true", "workload.datasets=[\"qasper\"]",
 			"workload.requests=16", "workload.rate=[0.2]", "workload.output_scale=0.1",
-			fmt.Sprintf("system.microbatch=%d", spec.Microbatch), fmt.Sprintf("system.epsilon=%g", epsilon))
+			fmt.Sprintf("selection.microbatch=%d", spec.Microbatch), fmt.Sprintf("selection.epsilon=%g",
+				epsilon))
 		sum, err := run.NewSimulator().Run(t.Context(), c.Points()[0], run.Sink{})
 		if err != nil {
 			t.Fatal(err)
@@ -52,10 +53,10 @@ func TestServerHoldsWhatTheStudyDoes(t *testing.T) {
 			t.Errorf("nothing says that the proxy is one: %q", sum.Warnings)
 		}
 		got := sum.RecallProxy
-		t.Logf("%s, psa_stop %s: served, %.4f of the attention is held and the proxy %.4f; in the "+
+		t.Logf("%s, selection.stop %s: served, %.4f of the attention is held and the proxy %.4f; in the "+
 			"study %.4f and %.4f", model, stop, got.RequestMean, got.Accuracy, want.recall, want.accuracy)
 		if math.Abs(got.RequestMean-want.recall) > 0.02 || math.Abs(got.Accuracy-want.accuracy) > 0.01 {
-			t.Errorf("%s, psa_stop %s: server %+v, study %+v", model, stop, got, want)
+			t.Errorf("%s, selection.stop %s: server %+v, study %+v", model, stop, got, want)
 		}
 	}
 }

@@ -221,13 +221,13 @@ func TestEvictionStudy(t *testing.T) {
 		if testing.Short() {
 			t.Skip("a study of 10 s; make test-all runs it")
 		}
-		testEvictionStudy(t, "system.preset=sparseserve-psa", "system.epsilon=0.75")
+		testEvictionStudy(t, "system.preset=sparseserve-psa", "selection.epsilon=0.75")
 	})
 }
 
 func testEvictionStudy(t *testing.T, sets ...string) {
 	studies, _ := countingStudies(t)
-	studies.Sets = append(sets, "workload.requests=5", "workload.rate=1", "system.sample_groups=4")
+	studies.Sets = append(sets, "workload.requests=5", "workload.rate=1", "simulation.groups=4")
 	if _, err := studies.Do(t.Context(), "eviction"); err != nil {
 		t.Fatal(err)
 	}

@@ -40,11 +40,11 @@ func (l *Studies) transfers(spec *transferSpec, t *run.Table) error {
 				m := kv.Moves{BlockBytes: model.Geometry(tokens).BlockBytes}
 				blocks := int64(spec.GiB*(1<<30)) / m.BlockBytes
 				p := config.Point{Model: spec.Model, GPU: spec.GPU,
-					System: sim.Spec{Engine: paperEngine, Offload: true}}
+					System: sim.Spec{Engine: paperEngine, Offload: sim.OffloadSpec{On: true}}}
 				if d.name == "load" {
-					m.Loads, p.System.LoadEngine = blocks, engine
+					m.Loads, p.System.Offload.Load = blocks, engine
 				} else {
-					m.Saves, p.System.SaveEngine = blocks, engine
+					m.Saves, p.System.Offload.Save = blocks, engine
 				}
 				took, err := l.waits(p, &model, &m)
 				if err != nil {
@@ -102,7 +102,8 @@ func (l *Studies) overlap(spec *overlapSpec, t *run.Table) error {
 	system := &preset.Spec
 	scores, _ := l.scores()
 	lib := dsa.NewLibrary(scores, dsa.TopK{K: sim.Candidates(system)}, dsa.Setting{
-		Digest: dsa.CuboidMean, Sinks: system.SinkBlocks, Window: system.WindowBlocks},
+		Digest: dsa.CuboidMean, Sinks: system.Selection.SinkBlocks,
+		Window: system.Selection.RecentBlocks},
 		run.StreamFamilies)
 	work := traces.DefaultSpec()
 	work.Requests = spec.Workload.Requests
@@ -129,7 +130,7 @@ func (l *Studies) overlap(spec *overlapSpec, t *run.Table) error {
 func (s *overlapSpec) shares(system *sim.Spec, lib *dsa.Library, c dsa.Cursor,
 	prompt int) []float64 {
 	blocks := (min(prompt, s.MaxPromptTokens) + system.BlockTokens - 1) / system.BlockTokens
-	fixed := system.SinkBlocks + system.WindowBlocks
+	fixed := system.Selection.SinkBlocks + system.Selection.RecentBlocks
 	grid := lib.Grid(blocks - fixed)
 	if grid < 0 { // every block is selected in every step
 		return slices.Repeat([]float64{1}, len(s.Windows))
@@ -172,7 +173,7 @@ func streamOverlap(s *dsa.Cycle, phase, steps, fixed int, windows []int) []float
 type evictionSpec struct {
 	Run   []string  `toml:"run"` // key=value, over the default experiment
 	Seeds []uint64  `toml:"seeds"`
-	Pools []string  `toml:"pools"`  // system.pool
+	Pools []string  `toml:"pools"`  // offload.pool
 	KVGiB []float64 `toml:"kv_gib"` // HBM for blocks
 }
 

@@ -53,7 +53,7 @@ func (l *Studies) prompts(spec *prefillSpec, t *run.Table) error {
 	}
 	for _, s := range spec.System {
 		published, _ := config.PresetNamed(config.Presets(), "vllm-minference")
-		published.Spec.PrefillAttention = s.Prefill
+		published.Spec.Prefill.Attention = s.Prefill
 		mix, err := config.PrefillMix(&model, &published.Spec)
 		if err != nil {
 			return err

@@ -107,29 +107,18 @@ func (c *Change) apply(p *config.Point, profile string) bool {
 		p.GPU, p.System.Engine = profile, hw.FilesOf(profile).Engine
 		return true
 	}
-	table, key, _ := strings.Cut(c.Key, ".")
-	v := any(&p.Workload)
-	switch table {
-	case "scores":
-		v = &p.Scores
-	case "system":
-		if !p.System.Offload { // what is tuned there is about offloading
-			return false
-		}
-		v = &p.System
+	v, ok := p.Field(c.Key)
+	idle := strings.HasPrefix(c.Key, "offload.") && !p.System.Offload.On
+	if !ok || idle || v.Float() != want {
+		return false
 	}
-	for _, f := range config.FieldsOf(v) {
-		if f.Key == key && f.Value.Float() == want {
-			f.Value.SetFloat(c.of(p.Model, want))
-			return true
-		}
-	}
-	return false
+	v.SetFloat(c.of(p.Model, want))
+	return true
 }
 
 // used says whether a system goes through what the parameter is about.
 func (f *Tuned) used(s *sim.Spec) bool {
-	if len(f.Where) > 0 && !s.Offload {
+	if len(f.Where) > 0 && !s.Offload.On {
 		return false
 	}
 	for _, field := range config.FieldsOf(s) {
@@ -161,20 +150,12 @@ func (c *Change) writeProfile(dir string) (string, error) {
 
 // figureOf finds a figure of a profile by its dotted key.
 func figureOf(gpu *hw.Profile, key string) (*hw.Figure, error) {
-	v := any(gpu)
-	for part := range strings.SplitSeq(key, ".") {
-		fields := config.FieldsOf(v)
-		i := slices.IndexFunc(fields, func(f config.Field) bool { return f.Key == part })
-		if i < 0 {
-			return nil, fmt.Errorf("%s: no key %s in %s", key, part, gpu.Name)
+	for _, f := range config.FieldsOf(gpu) {
+		if figure, ok := f.Value.Addr().Interface().(*hw.Figure); ok && f.Key == key {
+			return figure, nil
 		}
-		v = fields[i].Value.Addr().Interface()
 	}
-	figure, ok := v.(*hw.Figure)
-	if !ok {
-		return nil, fmt.Errorf("%s: is no figure of %s", key, gpu.Name)
-	}
-	return figure, nil
+	return nil, fmt.Errorf("%s: is no figure of %s", key, gpu.Name)
 }
 
 // alter makes the studies's change in a point.

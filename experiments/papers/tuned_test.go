@@ -127,8 +127,8 @@ func TestChangeReachesTheRuns(t *testing.T) {
 	}
 	before, changed := mustProfile(t, "a100-40gb"), 0
 	for _, p := range changedStudies(t, "save.memcpy_call", 0.5, "fig14b") {
-		if (p.GPU == before.Name) == (p.System.Offload && p.System.SaveEngine == "memcpy") {
-			t.Fatalf("%s saving with %s runs on %s", p.System.Name, p.System.SaveEngine, p.GPU)
+		if (p.GPU == before.Name) == (p.System.Offload.On && p.System.Offload.Save == "memcpy") {
+			t.Fatalf("%s saving with %s runs on %s", p.System.Name, p.System.Offload.Save, p.GPU)
 		}
 		if p.GPU == before.Name {
 			continue

@@ -19,8 +19,8 @@ func servesTraces(t *testing.T, cache string) {
 		for _, dram := range []string{"1", "200"} {
 			c := mustLoad(t, "", "workload.trace=../../traces/testdata/mooncake.jsonl",
 				"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm-0.15", "system.kv_gib=17",
-				"system.prefix_cache="+cache, "system.prefix_dram_gib="+dram,
-				"system.prefix_eviction="+eviction, "system.prefix_write=back")
+				"prefix_cache.mode="+cache, "prefix_cache.dram_gib="+dram,
+				"prefix_cache.eviction="+eviction, "prefix_cache.write=back")
 			sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
 			if err != nil {
 				t.Fatal(err)
@@ -43,11 +43,11 @@ func TestBeladyNeedsTheFuture(t *testing.T) {
 		"router": {"workload.trace=../../traces/testdata/mooncake.jsonl", "fleet.replicas=2"},
 	} {
 		c := mustLoad(t, "", append(sets, "model=llama3.1-8b", "gpu=h100-80gb",
-			"system.preset=vllm-0.15", "system.prefix_cache=vllm", "system.prefix_dram_gib=10",
-			"system.prefix_eviction=belady")...)
+			"system.preset=vllm-0.15", "prefix_cache.mode=vllm", "prefix_cache.dram_gib=10",
+			"prefix_cache.eviction=belady")...)
 		_, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
 		if err == nil || !strings.Contains(err.Error(), why) ||
-			!strings.Contains(err.Error(), "prefix_eviction") {
+			!strings.Contains(err.Error(), "prefix_cache.eviction") {
 			t.Errorf("%v: %v", sets, err)
 		}
 	}

@@ -17,13 +17,13 @@ func BenchmarkSparseServeSampledHeads(b *testing.B) {
 
 func BenchmarkSparseServeAllHeads(b *testing.B) {
 	benchPoint(b, "system.preset=sparseserve", "workload.rate=0.2", "workload.requests=100",
-		"system.heads=full")
+		"simulation.heads=full")
 }
 
 // The load of BenchmarkSparseServeSampledHeads with hot buffers: tokens in samples of 16, for
 // blocks of 32 there.
 func BenchmarkHotBuffers(b *testing.B) {
-	benchPoint(b, "system.preset=hisparse", "system.selection=arkvale",
+	benchPoint(b, "system.preset=hisparse", "selection.policy=arkvale",
 		"workload.rate=0.2")
 }
 

@@ -10,11 +10,8 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/score"
-	"github.com/sparseserve/sparseserve/traces"
 )
 
 // tinyModel is small enough that thousands of its runs take seconds, tinyIndexed has an indexer and
@@ -41,24 +38,24 @@ const engine05 = "system.engine=vllm-0.5"
 // Systems and workloads in which keys have an effect.
 var (
 	dense   = []string{"system.preset=vllm", engine05}
-	inHBM   = []string{"system.preset=vllm-s", engine05, "system.budget_tokens=256"}
-	offload = []string{"system.preset=vllm-so", engine05, "system.budget_tokens=256",
+	inHBM   = []string{"system.preset=vllm-s", engine05, "selection.budget_tokens=256"}
+	offload = []string{"system.preset=vllm-so", engine05, "selection.budget_tokens=256",
 		"system.kv_gib=0.006"}
-	byLayer = []string{"system.preset=sparseserve", engine05, "system.budget_tokens=256",
-		"system.max_inject=900"}
+	byLayer = []string{"system.preset=sparseserve", engine05, "selection.budget_tokens=256",
+		"prefill.max_inject=900"}
 	psa    = []string{"system.preset=vllm-psa", engine05, "system.kv_gib=0.006"}
-	infini = []string{"system.preset=vllm-so", engine05, "system.selection=infinigen",
+	infini = []string{"system.preset=vllm-so", engine05, "selection.policy=infinigen",
 		"system.block_tokens=1"}
 	recall  = append(slices.Clone(inHBM), "output.recall_proxy=true")
-	indexed = []string{"model=indexed.toml", "system.preset=dsa", "system.budget_tokens=512"}
-	hot     = []string{"model=indexed.toml", "system.preset=hisparse", "system.budget_tokens=512",
-		"system.hot_buffer=640"}
+	indexed = []string{"model=indexed.toml", "system.preset=dsa", "selection.budget_tokens=512"}
+	hot     = []string{"model=indexed.toml", "system.preset=hisparse", "selection.budget_tokens=512",
+		"offload.hot_buffer=640"}
 	sessions = []string{"system.preset=vllm-0.15", "workload.trace=sessions",
 		"workload.prompt_lengths=fixed(300)",
 		"workload.output_lengths=fixed(12)", "workload.think_s=0.01",
 		"workload.system_lengths=fixed(400)",
-		"system.prefix_cache=vllm", "system.kv_gib=0.006"}
-	tiers = append(slices.Clone(sessions), "system.prefix_dram_gib=0.004", "system.prefix_ssd_gib=0.1")
+		"prefix_cache.mode=vllm", "system.kv_gib=0.006"}
+	tiers = append(slices.Clone(sessions), "prefix_cache.dram_gib=0.004", "prefix_cache.ssd_gib=0.1")
 	hits  = append(slices.Clone(offload), "workload.prefix_hit=0.6")
 	fleet = []string{"system.preset=vllm", engine05, "fleet.replicas=2"}
 	mix   = []string{"system.preset=vllm", engine05, "workload.trace=longbench", "workload.requests=4"}
@@ -75,58 +72,58 @@ var keyEffects = []struct {
 	{"system.engine", "vllm-0.15", dense}, {"system.use", "offline", and(dense, "gpu=h100-80gb",
 		"system.engine=vllm-0.15",
 		"workload.requests=30", "workload.rate=4000", "system.kv_gib=1")},
-	{"system.attention", "full", offload},
-	{"system.budget_tokens", "512", offload}, {"system.block_tokens", "64", dense},
-	{"system.sink_blocks", "4", offload}, {"system.window_blocks", "4", offload},
-	{"system.dense_layers", "1", offload}, {"system.selection", "quest", offload},
-	{"system.epsilon", "0.999", psa}, {"system.microbatch", "3", psa},
-	{"system.pipelined", "false", psa}, {"system.psa_stop", "head", psa},
-	{"system.margin", "1", infini}, {"system.offload", "true", inHBM},
-	{"system.load_engine", "flash", offload}, {"system.save_engine", "flash", offload},
-	{"system.lookup", "gpu", and(offload, "system.load_engine=flash", "gpu=h100-80gb",
+	{"selection.on", "false", offload},
+	{"selection.budget_tokens", "512", offload}, {"system.block_tokens", "64", dense},
+	{"selection.sink_blocks", "4", offload}, {"selection.recent_blocks", "4", offload},
+	{"selection.dense_layers", "1", offload}, {"selection.policy", "quest", offload},
+	{"selection.epsilon", "0.999", psa}, {"selection.microbatch", "3", psa},
+	{"selection.pipelined", "false", psa}, {"selection.stop", "head", psa},
+	{"selection.margin", "1", infini}, {"offload.on", "true", inHBM},
+	{"offload.load", "flash", offload}, {"offload.save", "flash", offload},
+	{"offload.lookup", "gpu", and(offload, "offload.load=flash", "gpu=h100-80gb",
 		"system.engine=sparseserve-live")},
-	{"system.hot_buffer", "1024", hot}, {"system.hot_release", "short", hot},
-	{"system.host_pool_ratio", "0.1", and(hot, "system.kv_gib=0.02")}, {"system.eviction", "fifo",
+	{"offload.hot_buffer", "1024", hot}, {"offload.hot_release", "short", hot},
+	{"offload.host_pool_ratio", "0.1", and(hot, "system.kv_gib=0.02")}, {"offload.eviction", "fifo",
 		offload},
-	{"system.pool", "per-layer", offload}, {"system.tensor_parallel", "2", dense},
+	{"offload.pool", "per-layer", offload}, {"system.tensor_parallel", "2", dense},
 	{"system.expert_parallel", "2", and(indexed, "system.tensor_parallel=2")},
 	{"system.utilisation", "0.5", and(dense, "system.kv_gib=0")}, {"system.kv_gib", "0.01", dense},
-	{"system.prefix_cache", "off", sessions}, {"system.prefix_dram_gib", "0.1", sessions},
-	{"system.prefix_ssd_gib", "0.1", sessions}, {"system.prefix_drive", "drive.toml", tiers},
-	{"system.prefix_chunk", "16", tiers}, {"system.prefix_eviction", "fifo", and(sessions,
-		"system.prefix_dram_gib=0.003", "workload.requests=40")},
-	{"system.prefix_write", "back", tiers},
-	{"system.prefix_write_hits", "3", and(tiers, "system.prefix_write=selective")},
-	{"system.prefix_load", "recompute", tiers}, {"system.prefix_load_tokens", "9000", tiers},
-	{"system.prefix_overlap", "none", tiers}, {"system.dram_gib", "0.01", offload},
-	{"system.save_buffer_mib", "0", offload}, {"system.base", "vllm-v1", and(dense,
+	{"prefix_cache.mode", "off", sessions}, {"prefix_cache.dram_gib", "0.1", sessions},
+	{"prefix_cache.ssd_gib", "0.1", sessions}, {"prefix_cache.drive", "drive.toml", tiers},
+	{"prefix_cache.chunk", "16", tiers}, {"prefix_cache.eviction", "fifo", and(sessions,
+		"prefix_cache.dram_gib=0.003", "workload.requests=40")},
+	{"prefix_cache.write", "back", tiers},
+	{"prefix_cache.write_hits", "3", and(tiers, "prefix_cache.write=selective")},
+	{"prefix_cache.load", "recompute", tiers}, {"prefix_cache.load_tokens", "9000", tiers},
+	{"prefix_cache.overlap", "none", tiers}, {"system.dram_gib", "0.01", offload},
+	{"offload.save_buffer_mib", "0", offload}, {"system.scheduler", "vllm-v1", and(dense,
 		"system.kv_gib=0.006", "workload.rate=400")},
 	{"system.max_requests", "1", dense}, {"system.max_tokens", "300", dense},
-	{"system.watermark", "0.7", dense}, {"system.batch_control", "true", offload},
-	{"system.window", "1", and(offload, "system.batch_control=true")},
-	{"system.speculate_tokens", "1", and(indexed, "model=mtp.toml", "system.preset=vllm-0.15")},
-	{"system.acceptance", "0.9",
-		and(indexed, "model=mtp.toml", "system.preset=vllm-0.15", "system.speculate_tokens=1")},
+	{"system.watermark", "0.7", dense}, {"offload.batch_control", "true", offload},
+	{"offload.working_set_steps", "1", and(offload, "offload.batch_control=true")},
+	{"speculation.tokens", "1", and(indexed, "model=mtp.toml", "system.preset=vllm-0.15")},
+	{"speculation.acceptance", "0.9",
+		and(indexed, "model=mtp.toml", "system.preset=vllm-0.15", "speculation.tokens=1")},
 	{"system.sampling", "top-p", []string{"system.preset=vllm-0.15", "system.sampling=random"}},
-	{"system.prefill", "plain", dense},
-	{"system.prefill_attention", "a-shape", dense},
-	{"system.prefill_pattern", "patterns.json", and(dense, "system.prefill_attention=minference")},
-	{"system.prefill_sink", "100", and(dense, "system.prefill_attention=a-shape",
-		"system.prefill_window=100")},
-	{"system.prefill_window", "300", and(dense, "system.prefill_attention=a-shape",
-		"system.prefill_sink=100")},
-	{"system.prefill_vertical", "30", and(dense, "system.prefill_attention=vertical-slash",
-		"system.prefill_slash=90")},
-	{"system.prefill_slash", "90", and(dense, "system.prefill_attention=vertical-slash",
-		"system.prefill_vertical=30")},
-	{"system.prefill_blocks", "2", and(dense, "system.prefill_attention=block-sparse")},
-	{"system.prefix_attention", "selected", hits}, {"system.chunk_tokens", "256", dense},
-	{"system.max_inject", "4000", byLayer}, {"system.load_weight", "0.9", and(hits,
+	{"prefill.split", "plain", dense},
+	{"prefill.attention", "a-shape", dense},
+	{"prefill.pattern", "patterns.json", and(dense, "prefill.attention=minference")},
+	{"prefill.sink_tokens", "100", and(dense, "prefill.attention=a-shape",
+		"prefill.recent_tokens=100")},
+	{"prefill.recent_tokens", "300", and(dense, "prefill.attention=a-shape",
+		"prefill.sink_tokens=100")},
+	{"prefill.vertical", "30", and(dense, "prefill.attention=vertical-slash",
+		"prefill.slash=90")},
+	{"prefill.slash", "90", and(dense, "prefill.attention=vertical-slash",
+		"prefill.vertical=30")},
+	{"prefill.blocks", "2", and(dense, "prefill.attention=block-sparse")},
+	{"prefix_cache.attend", "selected", hits}, {"prefill.chunk_tokens", "256", dense},
+	{"prefill.max_inject", "4000", byLayer}, {"prefix_cache.load_weight", "0.9", and(hits,
 		"workload.rate=400", "system.kv_gib=0.1")},
-	{"system.over_length", "reject", and(dense, "system.max_prompt_tokens=900")},
-	{"system.max_prompt_tokens", "900", dense}, {"system.heads", "full", and(offload,
-		"system.sample_groups=4")},
-	{"system.sample_groups", "4", offload},
+	{"prefill.over_length", "reject", and(dense, "prefill.max_prompt_tokens=900")},
+	{"prefill.max_prompt_tokens", "900", dense}, {"simulation.heads", "full", and(offload,
+		"simulation.groups=4")},
+	{"simulation.groups", "4", offload},
 
 	{"workload.trace", "own.csv", mix}, {"workload.format", "mooncake", and(dense,
 		"workload.trace=both.jsonl")},
@@ -163,31 +160,31 @@ var keyEffects = []struct {
 	{"card.hbm_size", "20", dense}, {"card.runtime", "9", dense},
 	{"card.link_h2d", "2", offload},
 	{"card.link_d2h", "2", tiers}, {"card.link_duplex_copy", "2", offload},
-	{"card.link_duplex_kernel", "2", and(offload, "system.load_engine=flash")},
+	{"card.link_duplex_kernel", "2", and(offload, "offload.load=flash")},
 	{"card.cpu_cores", "1", byLayer},
 	{"card.cpu_speed", "0.5", dense},
 
 	{"scores.drift", "0.9", offload}, {"scores.rho", "0.1", offload}, {"scores.noise", "0.9", offload},
 	{"scores.jump", "0.1", offload}, {"scores.jump_rate", "0.5", offload},
 	{"scores.token_motion", "0.9", hot}, {"scores.error", "0.9", recall},
-	{"scores.min_max_error", "0.9", and(recall, "system.selection=quest")},
-	{"scores.mean_error", "0.9", and(recall, "system.selection=mean")},
-	{"scores.representative_error", "0.9", and(recall, "system.selection=infllm")},
+	{"scores.min_max_error", "0.9", and(recall, "selection.policy=quest")},
+	{"scores.mean_error", "0.9", and(recall, "selection.policy=mean")},
+	{"scores.representative_error", "0.9", and(recall, "selection.policy=infllm")},
 	{"scores.speculation_error", "0.1", infini}, {"scores.within", "0.1", infini},
 	{"scores.sink", "0", psa}, {"scores.recent", "0", psa}, {"scores.group", "2", recall},
 	{"scores.skew", "0.5", psa}, {"scores.skew_layers", "0.9", psa}, {"scores.skew_heads", "0.9", psa},
 	{"scores.skew_tokens", "0.9", psa},
 }
 
-// withoutResults are keys that change no figure, and system.selections, which needs a recording.
-var withoutResults = []string{"system.select_per", // TestSelectionsPerQueryHead
+// withoutResults are keys that change no figure, and selection.recording, which needs a recording.
+var withoutResults = []string{"selection.per", // TestSelectionsPerQueryHead
 	"card.link_nominal", // bounds the others
-	"system.name", "output.steps", "output.trace", "system.selections"}
+	"output.steps", "output.trace", "selection.recording"}
 
 // quietWhenDense are keys whose value in keyEffects is that of dense vLLM, or for which no
 // request there is long enough, the load too low, or the memory given by kv_gib.
-var quietWhenDense = []string{"system.attention", "system.prefix_cache", "system.over_length",
-	"system.utilisation", "system.base", "system.sampling"}
+var quietWhenDense = []string{"selection.on", "prefix_cache.mode", "prefill.over_length",
+	"system.utilisation", "system.scheduler", "system.sampling"}
 
 // effectBase comes before the sets of a row.
 var effectBase = []string{"model=tiny.toml", "gpu=a100-40gb",
@@ -288,19 +285,10 @@ func TestKeysHaveAnEffectOrAWarning(t *testing.T) {
 
 // No key is left out.
 func TestEveryKeyIsTried(t *testing.T) {
-	var keys []string
-	for table, v := range map[string]any{"system": &sim.Spec{}, "workload": &traces.Spec{},
-		"fleet": &sim.FleetSpec{}, "scores": &score.Params{}, "slo": &config.SLO{},
-		"metrics": &sim.Cutoff{}, "output": &config.Output{}} {
-		for _, f := range config.FieldsOf(v) {
-			keys = append(keys, table+"."+f.Key)
+	for _, key := range config.SettableKeys() {
+		if !strings.Contains(key, ".") || key == "system.preset" {
+			continue // what runs
 		}
-	}
-	figures, _ := hw.ChangeKeys()
-	for _, figure := range figures {
-		keys = append(keys, "card."+figure)
-	}
-	for _, key := range keys {
 		tried := slices.ContainsFunc(keyEffects, func(k struct {
 			key, value string
 			in         []string
@@ -318,7 +306,7 @@ func TestEveryKeyIsTried(t *testing.T) {
 func TestSelectionsPerQueryHead(t *testing.T) {
 	serve := func(model, per string) (text string, attention float64) {
 		c := mustLoad(t, "", "model="+model, "gpu=a100-40gb", "system.preset=sparseserve",
-			"system.select_per="+per, "workload.rate=1", "workload.requests=4")
+			"selection.per="+per, "workload.rate=1", "workload.requests=4")
 		sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
 		if err != nil {
 			t.Fatal(err)

@@ -54,7 +54,7 @@ func runAll(t *testing.T, dir string, c *config.Config, workers int, run Runner)
 // TestLaw9SameBytes: the same configuration and seed give the same files,
 // whatever the number of workers.
 func TestLaw9SameBytes(t *testing.T) {
-	c := mustLoad(t, "", "workload.requests=20", "seeds=[1,2]", "output.steps=true")
+	c := mustLoad(t, "", "workload.requests=20", "seed=[1,2]", "output.steps=true")
 	late := func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
 		// Points end in another order than they start in.
 		time.Sleep(time.Duration(p.Seed*uint64(p.Workload.Rate*100)%7) * time.Millisecond)
@@ -118,8 +118,8 @@ func TestPointFiles(t *testing.T) {
 
 func TestHashTellsPointsApart(t *testing.T) {
 	seen := map[string]string{}
-	c := mustLoad(t, "", "seeds=[1,2]")
-	more := mustLoad(t, "", "seeds=[1,2]", "system.window=13")
+	c := mustLoad(t, "", "seed=[1,2]")
+	more := mustLoad(t, "", "seed=[1,2]", "offload.working_set_steps=13")
 	for _, p := range append(c.Points(), more.Points()...) {
 		hash, err := p.Hash()
 		if err != nil {

@@ -99,7 +99,7 @@ func (l *Live) heatFor() time.Duration {
 // run carries out one point on what wrap makes of the device, nil: itself.
 func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
-	p.System.Heads = "full"
+	p.System.Simulation.Heads = "full"
 	if n := p.Fleet.Replicas; p.Fleet.On() {
 		return sim.Summary{}, &config.KeyError{Key: "fleet.replicas", Value: config.Show(n),
 			Reason: "a live run is of one server that stays up; leave [fleet] out"}
@@ -108,21 +108,22 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		return sim.Summary{},
 			&config.KeyError{Key: "workload.prefix_hit", Value: config.Show(p.Workload.PrefixHit),
 				Reason: "a live run finds hits by content alone: workload.trace = " +
-					"\"sessions\" or a trace with content, and system.prefix_cache"}
+					"\"sessions\" or a trace with content, and prefix_cache.mode"}
 	}
-	if of := p.System.PrefixAttention; of == sim.PrefixSelected {
-		return sim.Summary{}, &config.KeyError{Key: "system.prefix_attention", Value: config.Show(of),
+	if of := p.System.PrefixCache.Attend; of == sim.PrefixSelected {
+		return sim.Summary{}, &config.KeyError{Key: "prefix_cache.attend", Value: config.Show(of),
 			Reason: "is simulated and has no kernel; a live run's prefills attend to all of a prefix: " +
 				"\"dense\""}
 	}
 	if p.System.PrefixTiers() {
-		return sim.Summary{}, &config.KeyError{Key: "system.prefix_dram_gib",
-			Value: config.Show(p.System.PrefixDRAM), Reason: "a live run caches prefixes in HBM, or in " +
-				"DRAM with offload = true; leave it and system.prefix_ssd_gib out"}
+		return sim.Summary{}, &config.KeyError{Key: "prefix_cache.dram_gib",
+			Value: config.Show(p.System.PrefixCache.DRAMGiB),
+			Reason: "a live run caches prefixes in HBM, or in " +
+				"DRAM with offload.on = true; leave it and prefix_cache.ssd_gib out"}
 	}
 	if head, ok := p.System.PrefillHead(); ok && !slices.Contains(live.PatternKinds, head.Kind) {
-		return sim.Summary{}, &config.KeyError{Key: "system.prefill_attention",
-			Value: config.Show(p.System.PrefillAttention),
+		return sim.Summary{}, &config.KeyError{Key: "prefill.attention",
+			Value: config.Show(p.System.Prefill.Attention),
 			Reason: "is simulated and has no kernel; a live run has dense, minference, " +
 				"a-shape, vertical-slash and block-sparse"}
 	}
@@ -130,8 +131,8 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		return sim.Summary{}, &config.KeyError{Key: "system.tensor_parallel", Value: config.Show(n),
 			Reason: "a live run has one GPU; leave it out"}
 	}
-	if n := p.System.SpeculateTokens; n > 0 {
-		return sim.Summary{}, &config.KeyError{Key: "system.speculate_tokens", Value: config.Show(n),
+	if n := p.System.Speculation.Tokens; n > 0 {
+		return sim.Summary{}, &config.KeyError{Key: "speculation.tokens", Value: config.Show(n),
 			Reason: "is simulated and has no kernel; leave it out"}
 	}
 	s, err := l.Simulator.prepare(&p)
@@ -265,10 +266,10 @@ func (s *prepared) load() (live.Load, error) {
 			return load, err
 		}
 		limit := s.model.MaxContext - a.Output
-		if most := s.point.System.MaxPromptTokens; most > 0 {
+		if most := s.point.System.Prefill.MaxPromptTokens; most > 0 {
 			limit = min(limit, most)
 		}
-		if limit < 1 || a.Prompt > limit && s.point.System.OverLength != "truncate" {
+		if limit < 1 || a.Prompt > limit && s.point.System.Prefill.OverLength != "truncate" {
 			continue // the server rejects it
 		}
 		prompt := min(a.Prompt, limit)
@@ -290,7 +291,7 @@ func (s *prepared) makeSelections() {
 		return
 	}
 	for _, c := range s.contexts {
-		kept := spec.SinkBlocks + spec.WindowBlocks
+		kept := spec.Selection.SinkBlocks + spec.Selection.RecentBlocks
 		lib.Make(s.server.Geometry.Blocks(c[0])-kept, s.server.Geometry.Blocks(c[1])-kept, parallel.Do)
 	}
 }

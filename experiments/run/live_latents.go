@@ -47,7 +47,7 @@ func noKernel(m *hw.Model) string {
 // checkLatent refuses what a live run of a model with latent attention cannot carry out.
 func (l *Live) checkLatent(s *sim.Spec, topK int) error {
 	refuse := func(key string, value any, reason string) error {
-		return &config.KeyError{Key: "system." + key, Value: config.Show(value), Reason: reason}
+		return &config.KeyError{Key: key, Value: config.Show(value), Reason: reason}
 	}
 	switch {
 	case l.Weights != "":
@@ -56,23 +56,25 @@ func (l *Live) checkLatent(s *sim.Spec, topK int) error {
 	case l.Record != "":
 		return errors.New("--record: a recording is of blocks, an indexer selects tokens; " +
 			"leave it out")
-	case s.Selection != dsa.IndexerName || !s.Sparse():
-		return refuse("preset", s.Selection, "a live run of latent attention goes by the model's "+
-			"indexer: \"dsa\" or \"hisparse\"")
-	case s.Hot() && s.HotRelease == sim.ReleaseShort:
-		return refuse("hot_release", s.HotRelease, "is simulated; a live run has \"prefilled\"")
-	case s.Hot() && s.HotBuffer <= topK:
-		return refuse("hot_buffer", s.HotBuffer, fmt.Sprintf("the swap-in kernel wants more slots "+
-			"than index_top_k = %d and at most %d", topK, cuda.SlotsMax))
-	case s.Hot() && s.HotBuffer > cuda.SlotsMax:
-		return refuse("hot_buffer", s.HotBuffer, fmt.Sprintf("the swap-in kernel has at most %d slots",
-			cuda.SlotsMax))
+	case s.Selection.Policy != dsa.IndexerName || !s.Sparse():
+		return refuse("system.preset", s.Selection.Policy,
+			`a live run of latent attention goes by the model's indexer: "dsa" or "hisparse"`)
+	case s.Hot() && s.Offload.HotRelease == sim.ReleaseShort:
+		return refuse("offload.hot_release", s.Offload.HotRelease,
+			"is simulated; a live run has \"prefilled\"")
+	case s.Hot() && s.Offload.HotBuffer <= topK:
+		return refuse("offload.hot_buffer", s.Offload.HotBuffer,
+			fmt.Sprintf("the swap-in kernel wants more slots than index_top_k = %d and at most %d", topK,
+				cuda.SlotsMax))
+	case s.Hot() && s.Offload.HotBuffer > cuda.SlotsMax:
+		return refuse("offload.hot_buffer", s.Offload.HotBuffer,
+			fmt.Sprintf("the swap-in kernel has at most %d slots", cuda.SlotsMax))
 	case s.SparsePrefill():
-		return refuse("prefill_attention", s.PrefillAttention, "the indexer selects in prefill too; "+
+		return refuse("prefill.attention", s.Prefill.Attention, "the indexer selects in prefill too; "+
 			"leave it out")
 	case s.CachesPrefixes():
-		return refuse("prefix_cache", s.PrefixCache, "a live run of latent attention has none; "+
-			"set system.prefix_cache = \"off\"")
+		return refuse("prefix_cache.mode", s.PrefixCache.Mode,
+			`a live run of latent attention has none; set prefix_cache.mode = "off"`)
 	}
 	return nil
 }

@@ -41,8 +41,8 @@ func TestOwnTraceIsServedAsItIs(t *testing.T) {
 		strings.Contains(strings.Join(warnings, "\n"), "left out") {
 		t.Errorf("warnings %q of a trace that is served whole", warnings)
 	}
-	rows, warnings = run("system.preset=sparseserve", "system.max_prompt_tokens=32768",
-		"system.over_length=truncate", "workload.requests=2")
+	rows, warnings = run("system.preset=sparseserve", "prefill.max_prompt_tokens=32768",
+		"prefill.over_length=truncate", "workload.requests=2")
 	has("truncated", rows, "\n1,a,100000,32768,50,")
 	has("truncated", strings.Join(warnings, "\n"), "1 of 2 prompts truncated to 32768 tokens "+
 		"(longest 100000)")

@@ -165,10 +165,10 @@ func longestFirst(points []config.Point) []config.Point {
 		if cost == 0 { // all of a trace
 			cost = 1000
 		}
-		if p.System.Offload {
+		if p.System.Offload.On {
 			cost *= 10
 		}
-		if p.System.Heads == "full" {
+		if p.System.Simulation.Heads == "full" {
 			cost *= 10
 		}
 		return cost * (1 + p.Workload.Rate)

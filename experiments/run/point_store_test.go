@@ -20,14 +20,14 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-const smallSweep = `seeds = [1, 2]
+const smallSweep = `seed = [1, 2]
 [workload]
 requests = 3
 rate = [0.1, 0.2]
 [system]
 preset = ["vllm", "sparseserve"]
 [[axis]]
-grid.system.window = [4, 8]
+grid.offload.working_set_steps = [4, 8]
 `
 
 // runSweep runs a sweep into dir and returns the results, what Do says, and
@@ -57,7 +57,8 @@ func runSweep(t *testing.T, dir string, s *config.Sweep, workers int, run Runner
 func TestSweepSameBytesForAnyWorkers(t *testing.T) {
 	s := mustSweep(t, testkit.Write(t, "s.toml", smallSweep))
 	late := func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
-		time.Sleep(time.Duration(p.Seed*uint64(p.System.Window)*uint64(p.Workload.Rate*10)%5) *
+		steps := uint64(p.System.Offload.WorkingSetSteps)
+		time.Sleep(time.Duration(p.Seed*steps*uint64(p.Workload.Rate*10)%5) *
 			time.Millisecond)
 		return pretend(ctx, p, sink)
 	}
@@ -140,7 +141,7 @@ func TestSweepIndexFindsEverything(t *testing.T) {
 	if err := json.Unmarshal(text, &index); err != nil {
 		t.Fatal(err)
 	}
-	if len(index.Points) != 16 || !slices.Equal(index.Axes, []string{"system.window"}) {
+	if len(index.Points) != 16 || !slices.Equal(index.Axes, []string{"offload.working_set_steps"}) {
 		t.Fatalf("%d points over %v", len(index.Points), index.Axes)
 	}
 	for _, p := range index.Points {

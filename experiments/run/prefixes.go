@@ -17,7 +17,7 @@ func (s *prepared) belowHBM() (err error) {
 	if !spec.PrefixTiers() {
 		return nil
 	}
-	if spec.PrefixEviction == prefix.Belady {
+	if spec.PrefixCache.Eviction == prefix.Belady {
 		if err := s.foresee(); err != nil {
 			return err
 		}
@@ -26,7 +26,7 @@ func (s *prepared) belowHBM() (err error) {
 	if s.prefix, err = config.PrefixOptions(spec, token); err != nil {
 		return err
 	}
-	s.prices = hw.NewPrefixPrices(s.gpu, &s.model, s.prefix, spec.ChunkTokens)
+	s.prices = hw.NewPrefixPrices(s.gpu, &s.model, s.prefix, spec.Prefill.ChunkTokens)
 	s.server.PrefixWorth = func(from, to, ssd int) bool {
 		l := sim.PrefixLoad{Bytes: int64(to-from) * token, SSD: int64(ssd) * token}
 		return s.prices.Load(l) < s.prices.Compute(from, to)
@@ -37,7 +37,7 @@ func (s *prepared) belowHBM() (err error) {
 // foresee has the server read the workload a second time, ahead of the run, for Belady's optimum.
 func (s *prepared) foresee() error {
 	refuse := func(why string) error {
-		return &config.KeyError{Key: "system.prefix_eviction", Value: config.Show(prefix.Belady),
+		return &config.KeyError{Key: "prefix_cache.eviction", Value: config.Show(prefix.Belady),
 			Reason: why + ": use lru, fifo, clock, sieve"}
 	}
 	switch {
@@ -85,21 +85,22 @@ func (s *prepared) crossovers() (notes []warn.Warning) {
 		name string
 		gib  float64
 		ssd  bool
-	}{{"DRAM", spec.PrefixDRAM, false}, {"SSD", spec.PrefixSSD, true}} {
+	}{{"DRAM", spec.PrefixCache.DRAMGiB, false}, {"SSD", spec.PrefixCache.SSDGiB, true}} {
 		if t.gib == 0 {
 			continue
 		}
-		n := s.prices.Crossover(spec.PrefixChunk, s.prefix.Chunk, t.ssd,
-			s.model.MaxContext/spec.PrefixChunk)
+		n := s.prices.Crossover(spec.PrefixCache.Chunk, s.prefix.Chunk, t.ssd,
+			s.model.MaxContext/spec.PrefixCache.Chunk)
 		if n > 0 {
 			notes = append(notes, warn.New(warn.PrefixLoad,
 				"prefixes of %d tokens and more are loaded from %s in less "+
-					"time than the GPU computes them (prefix_load = \"cheaper\" goes by it)",
-				n*spec.PrefixChunk, t.name).About(t.name))
+					"time than the GPU computes them (prefix_cache.load = \"cheaper\" goes by it)",
+				n*spec.PrefixCache.Chunk, t.name).About(t.name))
 		} else {
 			notes = append(notes, warn.New(warn.PrefixLoad,
 				"no prefix is loaded from %s in less time than the GPU "+
-					"computes it, up to the model's %d tokens (prefix_load = \"cheaper\" goes by it)", t.name,
+					"computes it, up to the model's %d tokens (prefix_cache.load = \"cheaper\" goes by it)",
+				t.name,
 				s.model.MaxContext).About(t.name))
 		}
 	}
@@ -112,7 +113,7 @@ func (s *prepared) uncached() []warn.Warning {
 		return nil
 	}
 	return []warn.Warning{warn.New(warn.Uncached, "the trace says what prompts have in common and "+
-		"system.prefix_cache is off: every prompt is prefilled whole, while vLLM V1 (\"vllm\") and "+
+		"prefix_cache.mode is off: every prompt is prefilled whole, while vLLM V1 (\"vllm\") and "+
 		"SGLang (\"radix\") have a cache on by default")}
 }
 
@@ -121,12 +122,12 @@ func (s *prepared) uncached() []warn.Warning {
 func (s *prepared) rebuiltIndex(sum *sim.Summary) []warn.Warning {
 	spec := &s.point.System
 	index := sum.PhaseS["prefill_index"]
-	if spec.Prefill != "chunked" || index <= sum.PhaseS["prefill_attention"] {
+	if spec.Prefill.Split != "chunked" || index <= sum.PhaseS["prefill_attention"] {
 		return nil
 	}
 	return []warn.Warning{warn.New(warn.Index,
 		"sparse prefill spends %.0f s on indices and %.0f s on attention: "+
 			"each chunk builds an index over all tokens before it, so chunks of %d tokens can be slower "+
-			"than dense prefill; raise system.chunk_tokens and system.max_tokens", index,
-		sum.PhaseS["prefill_attention"], spec.ChunkTokens)}
+			"than dense prefill; raise prefill.chunk_tokens and system.max_tokens", index,
+		sum.PhaseS["prefill_attention"], spec.Prefill.ChunkTokens)}
 }

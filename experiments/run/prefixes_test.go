@@ -15,7 +15,7 @@ func halfInDRAM(t *testing.T, sets ...string) sim.Summary {
 	c := mustLoad(t, "", append([]string{"workload.trace=synthetic", "workload.requests=4",
 		"workload.prompt_lengths=fixed(4096)", "workload.output_lengths=fixed(2)",
 		"workload.concurrency=1", "workload.prefix_hit=0.5", "model=llama3.1-8b", "gpu=h100-80gb",
-		"system.preset=vllm-0.15", "system.prefix_cache=vllm", "system.prefix_dram_gib=20"}, sets...)...)
+		"system.preset=vllm-0.15", "prefix_cache.mode=vllm", "prefix_cache.dram_gib=20"}, sets...)...)
 	sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestWhatIsCheaperIsDone(t *testing.T) {
 	}{{"fast", nil, true}, {"slow", slow, false}} {
 		ttft, hits := map[string]float64{}, map[string]int64{}
 		for _, load := range []string{"load", "recompute", "cheaper"} {
-			sum := halfInDRAM(t, append(c.link, "system.prefix_load="+load)...)
+			sum := halfInDRAM(t, append(c.link, "prefix_cache.load="+load)...)
 			ttft[load], hits[load] = sum.TTFT.Mean, sum.PrefixCache.DRAM.HitTokens
 		}
 		faster, hit := "recompute", int64(0)
@@ -54,7 +54,7 @@ func TestWhatIsCheaperIsDone(t *testing.T) {
 func TestLayersHideTheirLoads(t *testing.T) {
 	ttft := map[string]float64{}
 	for _, overlap := range []string{"layers", "none"} {
-		sum := halfInDRAM(t, "system.prefix_overlap="+overlap)
+		sum := halfInDRAM(t, "prefix_cache.overlap="+overlap)
 		if hit := sum.PrefixCache.DRAM.HitTokens; hit != 4*2048 {
 			t.Errorf("%s: %d tokens hit", overlap, hit)
 		}
@@ -69,12 +69,12 @@ func TestLayersHideTheirLoads(t *testing.T) {
 // A point that was changed after its configuration was read is refused when it runs.
 func TestTiersHoldAChunk(t *testing.T) {
 	for key, tier := range map[string]func(*sim.Spec) *float64{
-		"system.prefix_dram_gib": func(s *sim.Spec) *float64 { return &s.PrefixDRAM },
-		"system.prefix_ssd_gib":  func(s *sim.Spec) *float64 { return &s.PrefixSSD },
+		"prefix_cache.dram_gib": func(s *sim.Spec) *float64 { return &s.PrefixCache.DRAMGiB },
+		"prefix_cache.ssd_gib":  func(s *sim.Spec) *float64 { return &s.PrefixCache.SSDGiB },
 	} {
 		for size, fits := range map[float64]bool{0.03125: true, 0.0312: false} {
 			p := mustLoad(t, "", "workload.requests=1", "model=llama3.1-8b", "gpu=h100-80gb",
-				"system.preset=vllm-0.15", "system.prefix_cache=vllm", key+"=1").Points()[0]
+				"system.preset=vllm-0.15", "prefix_cache.mode=vllm", key+"=1").Points()[0]
 			*tier(&p.System) = size
 			_, err := NewSimulator().Run(t.Context(), p, Sink{})
 			var refused *config.KeyError

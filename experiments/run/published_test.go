@@ -44,7 +44,7 @@ func TestPublishedRuns(t *testing.T) {
 		c, err := config.Load("", []string{
 			"model=" + r.model, "gpu=" + r.gpu, fmt.Sprintf("system.tensor_parallel=%d", r.gpus),
 			"system.preset=vllm-0.15", "system.sampling=top-p", "system.max_requests=128",
-			"system.max_tokens=2048", "system.chunk_tokens=2048",
+			"system.max_tokens=2048", "prefill.chunk_tokens=2048",
 			"workload.trace=" + trace, "workload.prefix_hit=1",
 		})
 		if err != nil {

@@ -22,7 +22,7 @@ func TestSessionsRun(t *testing.T) {
 		c := mustLoad(t, "", append(sets, "system.preset=vllm", "workload.trace=sessions",
 			"workload.requests=60", "workload.think_s=2", "workload.turns=fixed(4)",
 			"workload.prompt_lengths=fixed(100)", "workload.output_lengths=uniform(1, 40)",
-			"system.max_prompt_tokens=1250", "system.over_length=reject")...)
+			"prefill.max_prompt_tokens=1250", "prefill.over_length=reject")...)
 		var tables [2]bytes.Buffer
 		for i := range tables {
 			sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{Requests: &tables[i]})

@@ -141,13 +141,13 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 	cfg.CardBytes, cfg.FixedBytes = plan.Size, plan.Usable-plan.KV
 	if cfg.Prefill, err = config.PrefillMix(&model, &p.System); err != nil {
 		stream.Close()
-		return nil, fmt.Errorf("system.prefill_pattern: %w", err)
+		return nil, fmt.Errorf("prefill.pattern: %w", err)
 	}
-	cfg.RecallProxy = p.Output.RecallProxy && p.System.Sparse() && p.System.Selections == ""
+	cfg.RecallProxy = p.Output.RecallProxy && p.System.Sparse() && p.System.Selection.Recording == ""
 	tp := float64(p.System.TensorParallel) // what each GPU has of the host:
 	cfg.Spec.DRAMGiB /= tp
-	cfg.Spec.PrefixDRAM /= tp
-	cfg.Spec.PrefixSSD /= tp
+	cfg.Spec.PrefixCache.DRAMGiB /= tp
+	cfg.Spec.PrefixCache.SSDGiB /= tp
 	s := &prepared{point: p, model: model, gpu: gpu, stream: stream, server: cfg}
 	if err := s.belowHBM(); err != nil {
 		s.close()
@@ -155,10 +155,10 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 	}
 	switch {
 	case !p.System.Sparse():
-	case p.System.Selections != "":
-		if err := s.replay(p.System.Selections); err != nil {
+	case p.System.Selection.Recording != "":
+		if err := s.replay(p.System.Selection.Recording); err != nil {
 			s.close()
-			return nil, fmt.Errorf("system.selections: %s: %w", p.System.Selections, err)
+			return nil, fmt.Errorf("selection.recording: %s: %w", p.System.Selection.Recording, err)
 		}
 	default:
 		policy, named, err := p.System.Policy(cfg.Model.Queries)
@@ -166,8 +166,8 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 			s.close()
 			return nil, err
 		}
-		setting := dsa.Setting{Digest: named.Digest, Sinks: p.System.SinkBlocks,
-			Window: p.System.WindowBlocks, Queries: 1}
+		setting := dsa.Setting{Digest: named.Digest, Sinks: p.System.Selection.SinkBlocks,
+			Window: p.System.Selection.RecentBlocks, Queries: 1}
 		_, setting.Apart = policy.(dsa.Union)
 		// others see what is common to the query heads of a KV head
 		if setting.Apart || policy.Weighs() || cfg.RecallProxy {
@@ -231,7 +231,7 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	rec := NewOutputs(sink, &s.point.System, s.server.RecallProxy, s.point.Fleet.On())
 	var recorder sim.Recorder = rec
 	if sink.Trace != nil {
-		scatter := s.point.System.Offload && s.point.System.SaveEngine == "flash"
+		scatter := s.point.System.Offload.On && s.point.System.Offload.Save == "flash"
 		trace := newChromeTrace(sink.Trace, rec, scatter, max(1, s.point.Fleet.Replicas))
 		defer func() {
 			if e := trace.close(); err == nil { // else it is the same one
@@ -347,13 +347,13 @@ func (x *Simulator) library(k libraryKey) *dsa.Library {
 func DeviceOptions(s *sim.Spec) hw.DeviceOptions {
 	o := hw.DeviceOptions{TopP: s.Sampling == config.SamplingTopP, BlockTokens: s.BlockTokens}
 	if s.Progressive() {
-		o.Microbatch, o.Pipelined = s.Microbatch, s.Pipelined
+		o.Microbatch, o.Pipelined = s.Selection.Microbatch, s.Selection.Pipelined
 	}
-	if s.Offload {
-		o.LoadEngine, o.SaveEngine, o.Offload = s.LoadEngine, s.SaveEngine, true
+	if s.Offload.On {
+		o.LoadEngine, o.SaveEngine, o.Offload = s.Offload.Load, s.Offload.Save, true
 		o.GPULookup = s.GPULookup()
-		o.HotSlots = s.HotBuffer
-		o.SaveBufferBytes = int64(s.SaveBuffer * (1 << 20))
+		o.HotSlots = s.Offload.HotBuffer
+		o.SaveBufferBytes = int64(s.Offload.SaveBufferMiB * (1 << 20))
 	}
 	return o
 }

@@ -12,21 +12,21 @@ import (
 // Prompts that have something in common and no cache are warned of, and indices of sparse prefill
 // that cost more than its attention; nothing else.
 func TestUselessSettingsAreWarnedOf(t *testing.T) {
-	const off, index = "system.prefix_cache is off", "sparse prefill spends"
+	const off, index = "prefix_cache.mode is off", "sparse prefill spends"
 	for _, tc := range []struct {
 		sets  []string
 		warns string
 	}{
-		{[]string{"workload.trace=sessions", "system.prefix_cache=off"}, off},
-		{[]string{"workload.trace=sessions", "system.prefix_cache=vllm"}, ""},
+		{[]string{"workload.trace=sessions", "prefix_cache.mode=off"}, off},
+		{[]string{"workload.trace=sessions", "prefix_cache.mode=vllm"}, ""},
 		{nil, ""}, // LongBench's lengths
-		{[]string{"system.prefix_cache=vllm", "system.base=vllm-v1"}, ""},
-		{[]string{"system.prefill_attention=minference"}, index},
-		{[]string{"system.prefill_attention=minference", "system.chunk_tokens=32768",
+		{[]string{"prefix_cache.mode=vllm", "system.scheduler=vllm-v1"}, ""},
+		{[]string{"prefill.attention=minference"}, index},
+		{[]string{"prefill.attention=minference", "prefill.chunk_tokens=32768",
 			"system.max_tokens=32768"}, ""},
 	} {
 		sweep, err := config.LoadSweep("default", append([]string{"workload.requests=4",
-			"workload.rate=1", "seeds=[1]", "system.preset=vllm"}, tc.sets...), nil)
+			"workload.rate=1", "seed=[1]", "system.preset=vllm"}, tc.sets...), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

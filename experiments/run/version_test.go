@@ -28,12 +28,12 @@ var goldenScenarios = map[string][]string{
 		"system.tensor_parallel=8", "workload.requests=8"},
 	"hot buffers": {"model=deepseek-v3.2", "gpu=h200", "system.preset=hisparse",
 		"system.tensor_parallel=8", "workload.requests=8"},
-	"prefix cache": {"system.preset=vllm-0.15", "system.prefix_cache=vllm",
+	"prefix cache": {"system.preset=vllm-0.15", "prefix_cache.mode=vllm",
 		"workload.trace=sessions", "workload.requests=24", "workload.think_s=1"},
 	"fleet": {"system.preset=vllm", "fleet.replicas=2", "workload.rate=0.4",
 		"workload.requests=16"},
 	"speculation": {"model=deepseek-v3", "gpu=h200", "system.preset=vllm-0.15",
-		"system.tensor_parallel=8", "system.speculate_tokens=2", "workload.requests=8"},
+		"system.tensor_parallel=8", "speculation.tokens=2", "workload.requests=8"},
 	"sparse prefill": {"model=llama3-8b-1m", "system.preset=vllm-minference",
 		"workload.requests=4"},
 }
@@ -107,7 +107,7 @@ func TestModelVersion(t *testing.T) {
 // goldenRun simulates the default configuration with some settings.
 func goldenRun(t *testing.T, sets []string) goldenResult {
 	t.Helper()
-	sets = append([]string{"workload.rate=0.2", "seeds=[1]"}, sets...)
+	sets = append([]string{"workload.rate=0.2", "seed=[1]"}, sets...)
 	points := mustLoad(t, "", sets...).Points()
 	if len(points) != 1 {
 		t.Fatalf("%v: %d points", sets, len(points))

@@ -19,7 +19,7 @@ import (
 func TestShadowPricesTheSameSteps(t *testing.T) {
 	c := mustLoad(t, "", "gpu=h200", "system.engine=vllm-0.5",
 		"workload.requests=6", "workload.rate=[0.3]",
-		"system.save_buffer_mib=8", "system.kv_gib=3", "system.max_prompt_tokens=5000",
+		"offload.save_buffer_mib=8", "system.kv_gib=3", "prefill.max_prompt_tokens=5000",
 		`system.preset=["vllm","vllm-so","sparseserve","vllm-psa","sparseserve-psa"]`, `workload.datasets=["qasper","multifieldqa_en"]`)
 	for _, p := range c.Points() {
 		var shadow live.CallRecorder
@@ -80,10 +80,10 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 			}
 			stalls.Add(&times[i].Phases)
 		}
-		if p.System.Offload && (stalls.LoadStall == 0 || stalls.SaveStall == 0) {
+		if p.System.Offload.On && (stalls.LoadStall == 0 || stalls.SaveStall == 0) {
 			t.Errorf("%s: loads or saves never show: %+v", p.Name, stalls)
 		}
-		if p.System.Offload && evictions == 0 {
+		if p.System.Offload.On && evictions == 0 {
 			t.Errorf("%s: nothing is evicted", p.Name)
 		}
 		// A model that is slower has a clock of its own.

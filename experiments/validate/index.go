@@ -123,7 +123,7 @@ func safeName(label string) string {
 // key of their own are compared at one load.
 func loadLabel(settings []config.Setting) string {
 	load := slices.DeleteFunc(slices.Clone(settings), func(s config.Setting) bool {
-		return strings.HasPrefix(s.Key, "system.")
+		return config.OfSystem(s.Key)
 	})
 	return strings.TrimSpace(config.SettingsLabel(load))
 }

@@ -81,7 +81,8 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 	identified := r.Record.Identified() && r.PrefixHit == PrefixAuto
 	for _, s := range r.Config.Systems {
 		if s.CachesPrefixes() && !identified {
-			return nil, &config.KeyError{Key: "system.prefix_cache", Value: config.Show(s.PrefixCache),
+			return nil, &config.KeyError{Key: "prefix_cache.mode",
+				Value: config.Show(s.PrefixCache.Mode),
 				Reason: "the record has no column prompt_id or content, so it does not say what prompts " +
 					"have in common: leave this out; how much was cached is estimated, or " +
 					"--prefix-hit SHARE says it"}

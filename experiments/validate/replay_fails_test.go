@@ -33,9 +33,9 @@ func TestReplayFails(t *testing.T) {
 			r.Skip = 5
 			return r
 		}(),
-		`system.prefix_cache = "vllm": the record has no column`: func() *Replay {
+		`prefix_cache.mode = "vllm": the record has no column`: func() *Replay {
 			r := replayOf(t, fixed(1, 2), one)
-			r.Config.Systems[0].PrefixCache = sim.PrefixVLLM
+			r.Config.Systems[0].PrefixCache.Mode = sim.PrefixVLLM
 			return r
 		}(),
 	} {

@@ -96,7 +96,7 @@ func (r *ReplayReport) asMeasured() AsMeasured {
 // mayHit says whether the configured system is simulated with prefix hits.
 func mayHit(c *config.Config) bool {
 	s := &c.Systems[0]
-	return !s.Offload && (s.Prefill == "plain" || s.Prefill == "chunked")
+	return !s.Offload.On && (s.Prefill.Split == "plain" || s.Prefill.Split == "chunked")
 }
 
 // String says in a sentence what was found and how to choose otherwise.

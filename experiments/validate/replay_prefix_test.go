@@ -42,7 +42,7 @@ func TestTheNearerSimulationIsTaken(t *testing.T) {
 		}, record...)
 		r.PrefixHit = PrefixAuto
 		if c.layered {
-			r.Config.Systems[0].Prefill = "layer"
+			r.Config.Systems[0].Prefill.Split = "layer"
 		}
 		out, err := r.Do(t.Context())
 		if err != nil {

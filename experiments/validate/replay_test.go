@@ -33,19 +33,20 @@ func llamaServer(t *testing.T, sets ...string) *config.Config {
 func TestLoadServer(t *testing.T) {
 	c := llamaServer(t)
 	if s := c.Systems[0]; len(c.Systems) != 1 || s.Name != config.ServerPreset ||
-		s.Base != "vllm-v1" || s.OverLength != "reject" || s.MaxPromptTokens != 0 {
+		s.Scheduler != "vllm-v1" || s.Prefill.OverLength != "reject" || s.Prefill.MaxPromptTokens != 0 {
 		t.Errorf("systems %+v", c.Systems)
 	}
 	path := testkit.Write(t, "c.toml", "model = \"lwm-7b\"\ngpu = \"a100-40gb\"\n[workload]\ntrace "+
 		"= \"nowhere.csv\"\nrate = [1, 2]\noutput_scale = 3.0\n"+
-		"[[systems]]\nname = \"mine\"\nmax_prompt_tokens = 100\nmax_requests = 7\n[output]\nsteps = "+
+		"[[systems]]\nname = \"mine\"\nprefill.max_prompt_tokens = 100\nmax_requests = "+
+		"7\n[output]\nsteps = "+
 		"true\n")
 	c, err := config.LoadServer(path, []string{"system.max_tokens=512"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := c.Systems[0]; s.Name != "mine" || s.Base != "vllm-v1-whole" || s.MaxRequests != 7 ||
-		s.MaxTokens != 512 || s.MaxPromptTokens != 0 || c.Output.Steps {
+	if s := c.Systems[0]; s.Name != "mine" || s.Scheduler != "vllm-v1-whole" || s.MaxRequests != 7 ||
+		s.MaxTokens != 512 || s.Prefill.MaxPromptTokens != 0 || c.Output.Steps {
 		t.Errorf("the file's own system is %+v", s)
 	}
 	r := c.Replayed("r", "t.csv", 5)
@@ -54,8 +55,8 @@ func TestLoadServer(t *testing.T) {
 		t.Errorf("workload %+v", w)
 	}
 	for _, base := range []string{"vllm", "sarathi"} {
-		if got := llamaServer(t, "system.base="+base).Systems[0].Base; got != base {
-			t.Errorf("--set system.base=%s gives %s", base, got)
+		if got := llamaServer(t, "system.scheduler="+base).Systems[0].Scheduler; got != base {
+			t.Errorf("--set system.scheduler=%s gives %s", base, got)
 		}
 	}
 }
@@ -71,9 +72,9 @@ func TestLoadServerTakesNoRequests(t *testing.T) {
 	}
 	preset, _ := config.PresetNamed(config.Presets(), config.ServerPreset)
 	spec := preset.Spec
-	spec.OverLength, spec.MaxPromptTokens = "reject", 0
-	spec.PrefixCache, spec.Sampling = "off", "top-p"
-	spec.MaxTokens, spec.ChunkTokens, spec.MaxRequests = 8192, 8192, 1024 // of an H100
+	spec.Prefill.OverLength, spec.Prefill.MaxPromptTokens = "reject", 0
+	spec.PrefixCache.Mode, spec.Sampling = "off", "top-p"
+	spec.MaxTokens, spec.Prefill.ChunkTokens, spec.MaxRequests = 8192, 8192, 1024 // of an H100
 	if c.Systems[0] != spec {
 		t.Errorf("system %+v\n  want %+v", c.Systems[0], spec)
 	}

@@ -42,6 +42,8 @@ output_scale = 0.3
 [system]
 engine = "vllm-0.5"
 kv_gib = 8.0
+
+[prefill]
 max_prompt_tokens = 4096
 [[axis]]
 grid.system.preset = ["vllm", "vllm-so", "sparseserve", "sparseserve-psa"]

@@ -212,7 +212,7 @@ func TestDisturbedRunsInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range points {
-		points[i].System.Heads, points[i].Output = "full", config.Output{Steps: true}
+		points[i].System.Simulation.Heads, points[i].Output = "full", config.Output{Steps: true}
 		if points[i].Label == "sparseserve-4-s1" {
 			release, err := store.Claim(&points[i].Point)
 			if err != nil || release == nil {

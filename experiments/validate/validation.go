@@ -79,7 +79,7 @@ func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, er
 		v.Planned = func(int) {}
 	}
 	v.Sweep.Alter = func(p *config.Point) {
-		p.System.Heads = "full"
+		p.System.Simulation.Heads = "full"
 		p.Output = config.Output{Steps: true}
 	}
 	if v.points, err = v.Sweep.Points(); err != nil {

@@ -18,6 +18,6 @@ func ExampleParseRange() {
 	}
 	// Output:
 	// link [card.link_h2d card.link_d2h] [0.5 1 2]
-	// budget [system.budget_tokens] [1024 4096]
+	// budget [selection.budget_tokens] [1024 4096]
 	// --vary link=2..1: want two numbers, the lower first
 }

@@ -51,12 +51,12 @@ func Knobs() []Knob {
 		card("compute", "arithmetic peak", "peak_fp16"),
 		card("cpu", "speed of the host", "cpu_speed"),
 		{Name: "dram", Keys: []string{"system.dram_gib"}, Factor: true, About: "host memory for KV"},
-		{Name: "prefix_dram", Keys: []string{"system.prefix_dram_gib"}, Factor: true,
+		{Name: "prefix_dram", Keys: []string{"prefix_cache.dram_gib"}, Factor: true,
 			About: "host memory for prefixes"},
-		key("budget", "system.budget_tokens", "tokens that a head attends to"),
+		key("budget", "selection.budget_tokens", "tokens that a head attends to"),
 		key("block", "system.block_tokens", "tokens of a KV block"),
-		key("chunk", "system.chunk_tokens", "tokens of a chunk of prefill"),
-		key("window", "system.window", "steps of the working-set history"),
+		key("chunk", "prefill.chunk_tokens", "tokens of a chunk of prefill"),
+		key("window", "offload.working_set_steps", "steps of the working-set history"),
 		key("requests", "system.max_requests", "requests in a batch"),
 		key("tokens", "system.max_tokens", "tokens in a batch"),
 		key("utilisation", "system.utilisation", "share of HBM that the server may use"),
@@ -126,17 +126,17 @@ func used(k *Knob, systems []sim.Spec) bool {
 	return slices.ContainsFunc(systems, func(s sim.Spec) bool {
 		switch k.Name {
 		case "link":
-			return s.Offload || s.PrefixTiers() // hits below HBM are loaded over it
+			return s.Offload.On || s.PrefixTiers() // hits below HBM are loaded over it
 		case "dram":
-			return s.Offload
+			return s.Offload.On
 		case "prefix_dram":
-			return s.CachesPrefixes() && s.PrefixDRAM > 0
+			return s.CachesPrefixes() && s.PrefixCache.DRAMGiB > 0
 		case "budget":
 			return s.Sparse()
 		case "chunk":
-			return strings.Contains(s.Prefill, "chunked")
+			return strings.Contains(s.Prefill.Split, "chunked")
 		case "window":
-			return s.BatchControl
+			return s.Offload.BatchControl
 		case "rate", "prompt":
 			return false // the load, which a metric is of
 		}
@@ -146,24 +146,22 @@ func used(k *Knob, systems []sim.Spec) bool {
 
 // common returns the number that all systems have under a key.
 func common(key string, systems []sim.Spec) (value float64, ok bool) {
-	_, name, _ := strings.Cut(key, ".")
 	for i := range systems {
-		for _, f := range config.FieldsOf(&systems[i]) {
-			if f.Key != name {
-				continue
-			}
-			v := 0.0
-			switch {
-			case f.Value.CanInt():
-				v = float64(f.Value.Int())
-			case f.Value.CanFloat():
-				v = f.Value.Float()
-			}
-			if i > 0 && v != value {
-				return 0, false
-			}
-			value, ok = v, true
+		p := config.Point{System: systems[i]}
+		f, _ := p.Field(key)
+		v := 0.0
+		switch {
+		case f.CanInt():
+			v = float64(f.Int())
+		case f.CanFloat():
+			v = f.Float()
+		default:
+			return 0, false
 		}
+		if i > 0 && v != value {
+			return 0, false
+		}
+		value, ok = v, true
 	}
 	return value, ok
 }
@@ -184,7 +182,7 @@ func (k *Knob) settings(base *config.Config, value string) ([]config.Setting, er
 	if factor == 1 {
 		return nil, nil
 	}
-	if strings.HasPrefix(k.Keys[0], "system.") {
+	if config.OfSystem(k.Keys[0]) {
 		gib, ok := common(k.Keys[0], base.Systems)
 		if !ok {
 			return nil, fmt.Errorf("%s: systems have different %s; vary that key by values",

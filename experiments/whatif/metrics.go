@@ -65,8 +65,8 @@ func (s *Study) checkMetric(variants []variant) error {
 		}) {
 		return nil
 	}
-	return fmt.Errorf("--metric %s: system.prefix_cache = %q, so no prompt hits; set it to \"vllm\" "+
-		"or \"radix\", or vary it, as in --vary system.prefix_cache=off,vllm", prefixHits, sim.PrefixOff)
+	return fmt.Errorf("--metric %s: prefix_cache.mode = %q, so no prompt hits; set it to \"vllm\" "+
+		"or \"radix\", or vary it, as in --vary prefix_cache.mode=off,vllm", prefixHits, sim.PrefixOff)
 }
 
 // Search says whether a search finds the metric.

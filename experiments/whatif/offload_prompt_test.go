@@ -14,7 +14,7 @@ func TestOffloadPromptAgainstAScan(t *testing.T) {
 	alone := write(t, withoutSearch())
 	end := func(length int, offload bool) float64 { // mean time end to end over seeds, s
 		total := 0.0
-		for _, s := range plain(t, alone, "system.kv_gib=1", fmt.Sprint("system.offload=", offload),
+		for _, s := range plain(t, alone, "system.kv_gib=1", fmt.Sprint("offload.on=", offload),
 			fmt.Sprintf("workload.prompt_lengths=fixed(%d)", length)) {
 			total += s.E2E.Mean
 		}

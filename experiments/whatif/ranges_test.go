@@ -22,7 +22,7 @@ func TestParseRange(t *testing.T) {
 		{"scores.dispersion=0..1", 3, nil, "no such key"},
 		{"workload.prefix_hit=0..1", 3, []string{"0", "0.5", "1"}, ""},
 		{"budget=1024,2048", 9, []string{"1024", "2048"}, ""},
-		{"eviction=lru,fifo", 9, []string{"lru", "fifo"}, ""},
+		{"offload.eviction=lru,fifo", 9, []string{"lru", "fifo"}, ""},
 		{"workload.prompt_lengths=uniform(1, 2),fixed(3)", 9, []string{"uniform(1, 2)", "fixed(3)"}, ""},
 		{"card.hbm_size=40..80", 2, []string{"40", "80"}, ""},
 		{"link", 2, nil, "want NAME=LOW..HIGH"},
@@ -33,7 +33,7 @@ func TestParseRange(t *testing.T) {
 		{"link=a,b", 2, nil, "a is no number"},
 		{"link=1,1", 2, nil, "listed twice"},
 		{"link=nan..2", 2, nil, "the lower first"},
-		{"eviction=lru..fifo", 2, nil, "list its values"},
+		{"offload.eviction=lru..fifo", 2, nil, "list its values"},
 		{"seed=1,2", 2, nil, "--set seed"},
 	} {
 		r, err := ParseRange(c.flag)
@@ -88,12 +88,12 @@ func TestDefaultsOfPrefixTiers(t *testing.T) {
 		size string
 		want []string
 	}{
-		{"prefix_dram_gib=100", []string{"link", "prefix_dram"}},
-		{"prefix_ssd_gib=100", []string{"link"}},
-		{"prefix_dram_gib=0", nil},
+		{"prefix_cache.dram_gib=100", []string{"link", "prefix_dram"}},
+		{"prefix_cache.ssd_gib=100", []string{"link"}},
+		{"prefix_cache.dram_gib=0", nil},
 	} {
-		cfg, err := config.Load("", []string{"system.preset=vllm-0.15", "system.prefix_cache=vllm",
-			"system." + c.size})
+		cfg, err := config.Load("", []string{"system.preset=vllm-0.15", "prefix_cache.mode=vllm",
+			c.size})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestDefaultsOfPrefixTiers(t *testing.T) {
 				continue
 			}
 			settings, err := r.Knob.settings(cfg, "0.5")
-			if err != nil || len(settings) != 1 || settings[0].Key != "system.prefix_dram_gib" ||
+			if err != nil || len(settings) != 1 || settings[0].Key != "prefix_cache.dram_gib" ||
 				config.Show(settings[0].Value) != "50" {
 				t.Errorf("half of it sets %v, %v", settings, err)
 			}

@@ -440,22 +440,11 @@ func (k *Knob) has(p *config.Point) string {
 	if k.Factor {
 		return "1"
 	}
-	table, name, _ := strings.Cut(k.Keys[0], ".")
-	var fields []config.Field
-	switch table {
-	case "system":
-		fields = config.FieldsOf(&p.System)
-	case "workload":
-		fields = config.FieldsOf(&p.Workload)
-	case "fleet":
-		fields = config.FieldsOf(&p.Fleet)
+	v, ok := p.Field(k.Keys[0])
+	if !ok {
+		return ""
 	}
-	for _, f := range fields {
-		if f.Key == name {
-			return strings.Trim(config.Show(f.Value.Interface()), `"`)
-		}
-	}
-	return ""
+	return strings.Trim(config.Show(v.Interface()), `"`)
 }
 
 // Sorted lists the knobs of the most effect first.

@@ -101,7 +101,7 @@ func prompts(p *config.Point) (low, high float64) {
 // budgets begin with what sinks and window leave a choice.
 func budgets(p *config.Point) (low, high float64) {
 	s := &p.System
-	return float64(2 * s.BlockTokens * (s.SinkBlocks + s.WindowBlocks + 1)), 32768
+	return float64(2 * s.BlockTokens * (s.Selection.SinkBlocks + s.Selection.RecentBlocks + 1)), 32768
 }
 
 // test looks for a threshold of one case.
@@ -173,7 +173,7 @@ func (t *Threshold) about(p *config.Point) bool {
 	if t.Name == "budget" {
 		return p.System.Sparse()
 	}
-	return p.System.Offload
+	return p.System.Offload.On
 }
 
 func (t *Threshold) needs() string {
@@ -362,7 +362,7 @@ func pays(ctx context.Context, t *test, settings []config.Setting) (a Answer, er
 		return a, err
 	}
 	without, _, err := s.subjects(t.evaluator,
-		append(slices.Clone(settings), config.NewSetting("system.offload", "false")))
+		append(slices.Clone(settings), config.NewSetting("offload.on", "false")))
 	if err != nil {
 		return a, err
 	}

@@ -21,7 +21,7 @@ import (
 // small is a configuration whose runs take milliseconds.
 const small = `model = "llama3-8b"
 gpu = "a100-40gb"
-seeds = [1, 2, 3]
+seed = [1, 2, 3]
 
 [workload]
 trace = "synthetic"
@@ -118,7 +118,7 @@ func TestNothingChanged(t *testing.T) {
 		}
 		study := Study{Config: write(t, small), Metric: m,
 			Ranges: ranges(t, "link=1,2", "hbm=1", "compute=1,0.5", "dram=1", "budget=2048",
-				"system.offload=true")}
+				"offload.on=true")}
 		found, _, err := study.Do(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
@@ -145,10 +145,10 @@ func TestNothingChanged(t *testing.T) {
 func TestVariedKeysWithoutEffect(t *testing.T) {
 	m, _ := MetricNamed("ttft_mean")
 	for knob, want := range map[string]string{"link=0.5,2": "--vary: card.link_d2h = ",
-		"system.selection=quest,infllm": `--vary: system.selection = "quest": has no effect in any`,
+		"selection.policy=quest,infllm": `--vary: selection.policy = "quest": has no effect in any`,
 		"hbm_bandwidth=0.5":             ""} {
 		found := carryOut(t, &Study{Config: write(t, withoutSearch()), Metric: m,
-			Set:    []string{"system.preset=vllm", "workload.requests=2", "seeds=[1]"},
+			Set:    []string{"system.preset=vllm", "workload.requests=2", "seed=[1]"},
 			Ranges: ranges(t, knob)})
 		said := strings.Join(found.Notes, "\n")
 		if n := strings.Count(said, "no effect"); want == "" && n > 0 ||
@@ -211,7 +211,7 @@ func TestThresholdsHoldOnBothSides(t *testing.T) {
 			return level(plain(t, alone, append(sets, "system.dram_gib="+v)...))
 		}},
 		{"budget", []string{"slo.tbt_s=0.178"}, "budget=512..4096", func(v string, sets []string) bool {
-			sums := plain(t, alone, append(sets, "system.budget_tokens="+v)...)
+			sums := plain(t, alone, append(sets, "selection.budget_tokens="+v)...)
 			return mean(sums, func(s *sim.Summary) float64 { return s.TBT.P99 }) <= 0.178
 		}},
 		{"offload-link", []string{"system.kv_gib=0.8"}, "link=0.01..8", func(v string,
@@ -219,7 +219,7 @@ func TestThresholdsHoldOnBothSides(t *testing.T) {
 			factor, _ := number(v)
 			link := []string{"card.link_h2d=" + text(25.1*factor), "card.link_d2h=" + text(25*factor)}
 			with := plain(t, alone, slices.Concat(sets, link)...)
-			without := plain(t, alone, slices.Concat(sets, link, []string{"system.offload=false"})...)
+			without := plain(t, alone, slices.Concat(sets, link, []string{"offload.on=false"})...)
 			return mean(with, metric.of) < mean(without, metric.of)
 		}},
 	} {
@@ -277,10 +277,10 @@ func TestPrefixHitsNeedACache(t *testing.T) {
 		t.Fatal(err)
 	}
 	with := strings.Replace(small, `"sparseserve"`, `"vllm"`, 1)
-	without := strings.Replace(with, "[slo]", "prefix_cache = \"off\"\n\n[slo]", 1)
+	without := strings.Replace(with, "[slo]", "[prefix_cache]\nmode = \"off\"\n\n[slo]", 1)
 	for _, c := range []struct{ text, vary, want string }{
-		{without, "link=1,2", `--metric prefix_hits: system.prefix_cache = "off"`},
-		{without, "system.prefix_cache=off,vllm", ""},
+		{without, "link=1,2", `--metric prefix_hits: prefix_cache.mode = "off"`},
+		{without, "prefix_cache.mode=off,vllm", ""},
 		{with, "hbm=1,2", ""},
 	} {
 		err := (&Study{Config: write(t, c.text), Metric: m, Ranges: ranges(t, c.vary)}).Check(t.Context())
@@ -312,9 +312,11 @@ think_s = 1
 
 [system]
 preset = "vllm"
-prefix_cache = "vllm"
+
+[prefix_cache]
+mode = "vllm"
 `)
-	found := carryOut(t, &Study{Config: path, Metric: m, Ranges: ranges(t, "system.prefix_cache=off")})
+	found := carryOut(t, &Study{Config: path, Metric: m, Ranges: ranges(t, "prefix_cache.mode=off")})
 	c := found.Cases[0]
 	if got := c.Load(); got != "2 sessions/s" {
 		t.Errorf("the load is %q", got)
@@ -331,7 +333,7 @@ func TestThresholdIsAtItsBound(t *testing.T) {
 	e := newEvaluator(t)
 	e.Run = func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
 		return sim.Summary{Requests: 8, Completed: 8, SLOMet: new(true),
-			TBT: sim.Stats{P99: float64(p.System.BudgetTokens) / 1e4}}, nil
+			TBT: sim.Stats{P99: float64(p.System.Selection.BudgetTokens) / 1e4}}, nil
 	}
 	metric, _ := MetricNamed("e2e_mean")
 	th, err := ThresholdNamed("budget")
@@ -358,14 +360,14 @@ func TestFirstLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _, _ := strings.Cut(small, "[goodput]")
-	text = strings.Replace(text, "seeds = [1, 2, 3]\n", "", 1)
+	text = strings.Replace(text, "seed = [1, 2, 3]\n", "", 1)
 	look := func(sets ...string) (c *Case, notes string, runs int64) {
 		e := newEvaluator(t)
 		count := &atomic.Int64{}
 		e.Run = func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
 			count.Add(1)
 			delay := 1.9
-			if p.Workload.Rate > 1.3*float64(p.System.Window)/12 { // the window decides, and nothing else
+			if p.Workload.Rate > 1.3*float64(p.System.Offload.WorkingSetSteps)/12 { // nothing else decides
 				delay = 2.1
 			}
 			return sim.Summary{Requests: 8, Completed: 8, QueueDelay: sim.Stats{Mean: delay}}, nil
@@ -396,15 +398,15 @@ func TestFirstLook(t *testing.T) {
 func TestRefusedPromptsAreAnError(t *testing.T) {
 	goodput, _ := MetricNamed(GoodputMetric)
 	study := func(sets ...string) error {
-		return (&Study{Config: write(t, small), Set: append(sets, "system.max_prompt_tokens=3000"),
+		return (&Study{Config: write(t, small), Set: append(sets, "prefill.max_prompt_tokens=3000"),
 			Metric: goodput, Ranges: ranges(t, "window=24")}).Check(t.Context())
 	}
-	err := study("system.over_length=reject")
+	err := study("prefill.over_length=reject")
 	if err == nil || !strings.Contains(err.Error(), "slo.miss_share = 0.01") ||
-		!strings.Contains(err.Error(), "longer than system.max_prompt_tokens = 3000") {
+		!strings.Contains(err.Error(), "longer than prefill.max_prompt_tokens = 3000") {
 		t.Error(err)
 	}
-	if err := study("system.over_length=truncate"); err != nil {
+	if err := study("prefill.over_length=truncate"); err != nil {
 		t.Error(err)
 	}
 }

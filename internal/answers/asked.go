@@ -32,8 +32,8 @@ func Asked(configs ...*config.Config) string {
 func budgets(systems []sim.Spec) string {
 	var sizes []string
 	for i := range systems {
-		if s := &systems[i]; s.Sparse() && s.BudgetTokens > 0 {
-			if size := strconv.Itoa(s.BudgetTokens); !slices.Contains(sizes, size) {
+		if s := &systems[i]; s.Sparse() && s.Selection.BudgetTokens > 0 {
+			if size := strconv.Itoa(s.Selection.BudgetTokens); !slices.Contains(sizes, size) {
 				sizes = append(sizes, size)
 			}
 		}

@@ -29,7 +29,7 @@ func Diff(r *diff.Report, a, b string) *doc.Doc {
 	}
 	text := fmt.Sprintf("%d of %d figures differ", differ, len(r.Rows))
 	if r.Rows[0].Seeds < 2 {
-		text += "; one seed: no confidence interval, see the key seeds."
+		text += "; one seed: no confidence interval, see the key seed."
 	} else {
 		text += " with 95 % confidence: of figures that are the same, one in twenty does."
 	}

@@ -22,7 +22,7 @@ func TestDiffMarksSurvivors(t *testing.T) {
 		got.Rows[0].At(4) != "+100.0" || got.Rows[0].At(5) != "-" {
 		t.Errorf("%+v", got)
 	}
-	want := "1 of 2 figures differ; one seed: no confidence interval, see the key seeds."
+	want := "1 of 2 figures differ; one seed: no confidence interval, see the key seed."
 	if d.Answers[0] != want {
 		t.Errorf("%q, want %q", d.Answers[0], want)
 	}

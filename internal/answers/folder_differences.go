@@ -123,7 +123,7 @@ func alike(runs []*apartRun) (groups [][]*apartRun) {
 	for _, r := range runs {
 		key := fmt.Sprint(r.kind(), " ", r.Rate, r.Concurrency)
 		for _, name := range slices.Sorted(maps.Keys(r.Settings)) {
-			if name != "seed" && name != "seeds" {
+			if name != "seed" {
 				key += fmt.Sprintf("\x00%s=%v", name, r.Settings[name])
 			}
 		}
@@ -180,8 +180,15 @@ func (s *storedRun) config() map[string]any {
 		}
 		systems, _ := tree["systems"].([]map[string]any)
 		for _, system := range systems {
-			if len(systems) == 1 || system["name"] == s.System {
-				tree["system"] = system
+			if len(systems) > 1 && system["name"] != s.System {
+				continue
+			}
+			tree["system"] = system
+			for key, part := range system {
+				if _, ok := part.(map[string]any); ok { // [systems.selection] has the keys of [selection]
+					tree[key] = part
+					delete(system, key)
+				}
 			}
 		}
 		delete(tree, "systems")

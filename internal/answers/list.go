@@ -69,7 +69,8 @@ func ServingEngines() (*doc.Doc, error) {
 			graphs = doc.Count(e.Graphs.Tokens[n-1])
 		}
 		d := &e.Defaults
-		t.Add(name, e.Kernels, yesNo(e.PlanAhead), graphs, d.Base, d.MaxTokens, d.MaxRequests, e.Title)
+		t.Add(name, e.Kernels, yesNo(e.PlanAhead), graphs, d.Scheduler, d.MaxTokens, d.MaxRequests,
+			e.Title)
 	}
 	return listed("Serving engines", t), nil
 }
@@ -81,31 +82,31 @@ func Systems() *doc.Doc {
 	for _, p := range config.Presets() {
 		s := p.Spec
 		engines := "-"
-		if s.Offload {
-			engines = s.LoadEngine + "/" + s.SaveEngine
+		if s.Offload.On {
+			engines = s.Offload.Load + "/" + s.Offload.Save
 		}
-		attention := s.Attention
+		attention := dsa.FullName
 		if s.Sparse() {
-			attention = s.Selection
+			attention = s.Selection.Policy
 		}
-		prefill := s.Prefill
+		prefill := s.Prefill.Split
 		if s.SparsePrefill() {
-			prefill += ", " + s.PrefillAttention
+			prefill += ", " + s.Prefill.Attention
 		}
-		t.Add(p.Name, s.Engine, attention, yesNo(s.Offload), engines, yesNo(s.BatchControl), prefill,
-			p.About)
+		t.Add(p.Name, s.Engine, attention, yesNo(s.Offload.On), engines, yesNo(s.Offload.BatchControl),
+			prefill, p.About)
 	}
 	return listed("Systems", t)
 }
 
 // Selections lists the selection algorithms.
 func Selections() *doc.Doc {
-	t := doc.Table{Columns: doc.Columns("system.selection", "criticality from", "size", "")}
+	t := doc.Table{Columns: doc.Columns("selection.policy", "criticality from", "size", "")}
 	for _, p := range dsa.Algorithms {
 		digest, size := string(p.Digest), "by the scores"
 		switch {
 		case p.Fixed:
-			size = "system.budget_tokens"
+			size = "selection.budget_tokens"
 		case !p.Make(&dsa.Options{}).Weighs():
 			digest, size = "-", "-"
 		}
@@ -116,7 +117,7 @@ func Selections() *doc.Doc {
 
 // Evictions lists the eviction policies.
 func Evictions() *doc.Doc {
-	t := doc.Table{Columns: doc.Columns("system.eviction",
+	t := doc.Table{Columns: doc.Columns("offload.eviction",
 		"evicts, of the blocks that are not in use,")}
 	for _, e := range kv.Evictions() {
 		t.Add(e.Name, e.About)

@@ -93,10 +93,12 @@ func Engine(name string) (*doc.Doc, error) {
 	d := &e.Defaults
 	lead := []string{e.Name + ": " + e.Title,
 		fmt.Sprintf("Kernels: %s. Plans ahead: %s.", e.Kernels, yesNo(e.PlanAhead)),
-		fmt.Sprintf("Defaults: base = %q, utilisation = %g, block_tokens = %d, chunk_tokens = %d, "+
-			"max_tokens = %d, max_requests = %d, watermark = %g, sampling = %q, prefix_cache = %q, "+
-			"over_length = %q.", d.Base, d.Utilisation, d.BlockTokens, d.ChunkTokens, d.MaxTokens,
-			d.MaxRequests, d.Watermark, d.Sampling, d.PrefixCache, d.OverLength)}
+		fmt.Sprintf("Defaults: scheduler = %q, utilisation = %g, block_tokens = %d, "+
+			"prefill.chunk_tokens = %d, "+
+			"max_tokens = %d, max_requests = %d, watermark = %g, sampling = %q, prefix_cache.mode = %q, "+
+			"prefill.over_length = %q.", d.Scheduler, d.Utilisation, d.BlockTokens,
+			d.Prefill.ChunkTokens, d.MaxTokens, d.MaxRequests, d.Watermark, d.Sampling, d.PrefixCache.Mode,
+			d.Prefill.OverLength)}
 	for i := range e.Batch {
 		r := &e.Batch[i]
 		cards := "any other card"
@@ -106,7 +108,7 @@ func Engine(name string) (*doc.Doc, error) {
 		if r.Not != "" {
 			cards += " that is no " + strings.ToUpper(r.Not)
 		}
-		lead = append(lead, fmt.Sprintf("With use = %q on %s: max_tokens = chunk_tokens = %d, "+
+		lead = append(lead, fmt.Sprintf("With use = %q on %s: max_tokens = prefill.chunk_tokens = %d, "+
 			"max_requests = %d.", r.Use, cards, r.MaxTokens, r.MaxRequests))
 	}
 	if n := len(e.Graphs.Tokens); n > 0 {

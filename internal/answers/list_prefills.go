@@ -11,15 +11,15 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// abouts say what the values of system.prefill_attention stand for.
+// abouts say what the values of prefill.attention stand for.
 var abouts = map[string]string{
 	sim.PrefillDense:      "all keys before",
-	sim.PrefillMInference: "MInference: a pattern for each head, from system.prefill_pattern",
-	string(pattern.AShape): "StreamingLLM: first and newest tokens (prefill_sink, " +
-		"prefill_window)",
-	string(pattern.VerticalSlash): "columns and diagonals, found for each prompt (prefill_vertical, " +
-		"prefill_slash)",
-	string(pattern.BlockSparse): "blocks of 64, found for each prompt (prefill_blocks)",
+	sim.PrefillMInference: "MInference: a pattern for each head, from prefill.pattern",
+	string(pattern.AShape): "StreamingLLM: first and newest tokens (prefill.sink_tokens, " +
+		"prefill.recent_tokens)",
+	string(pattern.VerticalSlash): "columns and diagonals, found for each prompt (prefill.vertical, " +
+		"prefill.slash)",
+	string(pattern.BlockSparse): "blocks of 64, found for each prompt (prefill.blocks)",
 	string(pattern.Dilated):     "first tokens and every other one of a window",
 	string(pattern.Strided):     "first and newest tokens, and every other one of a window",
 	string(pattern.InfLLM):      "first and newest tokens, and blocks looked up",
@@ -30,7 +30,7 @@ const prefillModel = "LLaMA-3-8B-262K"
 
 // Prefills lists what prompts attend to in prefill, with the mean scores of one model.
 func Prefills(all []papers.Scores) *doc.Doc {
-	t := doc.Table{Columns: doc.Columns("system.prefill_attention", ">keys of a row|at 100K",
+	t := doc.Table{Columns: doc.Columns("prefill.attention", ">keys of a row|at 100K",
 		">|at 1M", ">InfiniteBench", ">Retr.KV", ">RULER", "")}
 	for _, name := range config.PrefillAttentions() {
 		cells := []any{name, "", "", "-", "-", "-", abouts[name]}
@@ -52,7 +52,7 @@ func Prefills(all []papers.Scores) *doc.Doc {
 	return listed("Prefill attention", t, fmt.Sprintf("Scores of %s, %%, from Tables 2 to 4 of the "+
 		"MInference paper, means of their columns; no run here measures them. Keys: with the published "+
 		"sizes, at positions 100K and 1M.", prefillModel), fmt.Sprintf("Published mixes for "+
-		"system.prefill_pattern: %s. MInference's files give nearly all heads vertical-slash; the "+
+		"prefill.pattern: %s. MInference's files give nearly all heads vertical-slash; the "+
 		"counts of its Fig. 11 are not published.", strings.Join(pattern.NamedMixes(), ", ")))
 }
 

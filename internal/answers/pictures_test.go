@@ -82,10 +82,10 @@ func TestAbscissa(t *testing.T) {
 		label string
 	}{
 		"rate": {sweepOf(set{"workload.rate": 0.1}, set{"workload.rate": 0.2}), "Rate (req/s)"},
-		"budget": {sweepOf(set{"system.budget_tokens": 512.0}, set{"system.budget_tokens": 4096.0}),
+		"budget": {sweepOf(set{"selection.budget_tokens": 512.0}, set{"selection.budget_tokens": 4096.0}),
 			"Budget (tokens)"},
 		"kv":   {sweepOf(set{"system.kv_gib": 4.0}, set{"system.kv_gib": 8.0}), "KV (GiB)"},
-		"text": {sweepOf(set{"system.prefill": "layer"}, set{"system.prefill": "chunked"}), ""},
+		"text": {sweepOf(set{"prefill.split": "layer"}, set{"prefill.split": "chunked"}), ""},
 		"none": {sweepOf(nil), ""},
 	} {
 		chart := drawnOf(t, c.runs)["ttft"].Charts[0]
@@ -105,10 +105,10 @@ func TestAbscissa(t *testing.T) {
 // they were seeds.
 func TestSeriesAreNamedByWhatDiffers(t *testing.T) {
 	r := sweepOf(
-		map[string]any{"workload.rate": 0.1, "system.budget_tokens": 512.0,
-			"system.batch_control": false, "system.window": 4.0},
-		map[string]any{"workload.rate": 0.2, "system.budget_tokens": 1024.0,
-			"system.batch_control": true, "system.window": 4.0})
+		map[string]any{"workload.rate": 0.1, "selection.budget_tokens": 512.0,
+			"offload.batch_control": false, "offload.working_set_steps": 4.0},
+		map[string]any{"workload.rate": 0.2, "selection.budget_tokens": 1024.0,
+			"offload.batch_control": true, "offload.working_set_steps": 4.0})
 	for i, l := range drawnOf(t, r)["ttft"].Charts[0].Lines {
 		want := []string{"no batch control, budget 512 tokens", "batch control, budget 1024 tokens"}[i]
 		if l.Name != want || len(l.Points) != 1 || l.Points[0].N != 1 {
@@ -234,9 +234,10 @@ func TestNothingToDraw(t *testing.T) {
 // Runs of several folders are averaged where they differ by the seed alone; otherwise the legend
 // says what differs, or whose they are.
 func TestFoldersAreToldApart(t *testing.T) {
-	const off = "[[systems]]\nname = \"vllm\"\nprefix_cache = \"off\"\nkv_gib = 4.0\n"
+	const off = "[[systems]]\nname = \"vllm\"\nkv_gib = 4.0\nprefix_cache.mode = \"off\"\n"
 	vllm := strings.Replace(off, "off", "vllm", 1)
-	other := vllm + "window = 2\nmargin = 1.0\nheads = \"full\"\nprefill = \"layer\"\n"
+	other := vllm + "offload.working_set_steps = 2\nselection.margin = 1.0\n" +
+		"simulation.heads = \"full\"\nprefill.split = \"layer\"\n"
 	both := []string{"prefix cache off, 1", "prefix cache vllm, 1"}
 	folders := []string{"folder x, 1", "folder y, 1"}
 	for name, c := range map[string]struct {
@@ -252,7 +253,7 @@ func TestFoldersAreToldApart(t *testing.T) {
 		"the program":    {3, 1, [2]string{off, off}, folders},
 		"not known":      {3, 1, [2]string{}, folders},
 		"a lot":          {3, 1, [2]string{off, other}, folders},
-		"no short word": {3, 1, [2]string{off, off + "prefill_pattern = \"" +
+		"no short word": {3, 1, [2]string{off, off + "prefill.pattern = \"" +
 			strings.Repeat("long", 12) + "\"\n"}, folders},
 	} {
 		dir := t.TempDir()
@@ -329,13 +330,13 @@ func TestOnlyWhatDiffersIsToldApart(t *testing.T) {
 			{"name":"c","system":"other","model":"m","rate":1,"completed":1,"seed":SEED}]`)
 		testkit.Rewrite(t, filepath.Join(folder, "summary.json"), text)
 		testkit.Rewrite(t, filepath.Join(folder, "config.toml"), "[[systems]]\nname = \"vllm\"\n"+
-			"prefill = \"p"+kv+"\"\n[[systems]]\nname = \"other\"\nprefill = \"layer\"\n")
+			"prefill.split = \"p"+kv+"\"\n[[systems]]\nname = \"other\"\nprefill.split = \"layer\"\n")
 	}
 	d, err := Read(folders[0], folders[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"vLLM, prefill p4, 1", "other, 2", "vLLM, prefill p8, 1"}
+	want := []string{"vLLM, prefill split p4, 1", "other, 2", "vLLM, prefill split p8, 1"}
 	if got := seriesOf(d.Figures[0].Charts[0]); !slices.Equal(got, want) {
 		t.Errorf("drew %q, want %q", got, want)
 	}

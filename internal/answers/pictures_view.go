@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim"
@@ -222,7 +223,7 @@ func settings(all []shown) []string {
 // isNamed reports whether panels, series, loads or seeds show a key anyway.
 func isNamed(key string) bool {
 	return slices.Contains([]string{"system.preset", "workload.rate", "workload.concurrency", "seed",
-		"seeds", "model", "gpu"}, key)
+		"model", "gpu"}, key)
 }
 
 // setting is a key and its value in words: "budget 512 tokens", "no batch control".
@@ -253,7 +254,7 @@ func settingLabel(key string) string {
 
 // inWords parts the words of a key from its unit.
 func inWords(key string) (words, unit string) {
-	words = key[strings.LastIndexByte(key, '.')+1:]
+	words = strings.ReplaceAll(config.KeyName(key), ".", "_")
 	for _, u := range []struct{ suffix, unit string }{
 		{"_tokens", "tokens"}, {"_blocks", "blocks"}, {"_gib", "GiB"}, {"_mib", "MiB"}, {"_ms", "ms"},
 		{"_s", "s"},

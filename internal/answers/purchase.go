@@ -163,7 +163,7 @@ func systemLine(a *capacity.Purchase) []string {
 	if len(lines) == 0 {
 		return nil
 	}
-	return []string{lines[0] + " " + strings.Join(lines[1:], ", ")}
+	return []string{strings.Join(lines, ", ")}
 }
 
 // used lists how much of each limit is used.

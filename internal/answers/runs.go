@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -61,7 +62,7 @@ func (r *Runs) head(axes []string) (head []doc.Column) {
 			_, word := set[key].(string)
 			return word
 		})
-		head = append(head, doc.Column{Name: key[strings.LastIndexByte(key, '.')+1:], Number: numbers})
+		head = append(head, doc.Column{Name: config.KeyName(key), Number: numbers})
 	}
 	return append(head, doc.Column{Name: r.Unit, Number: true}, doc.Column{Name: "system"})
 }
@@ -334,7 +335,7 @@ func (r *Runs) which(names []string) string {
 	variant := func(i int) string {
 		name := r.Sums[i].System
 		for k, value := range r.set(i, axes) {
-			name += " " + axes[k][strings.LastIndexByte(axes[k], '.')+1:] + "=" + value
+			name += " " + config.KeyName(axes[k]) + "=" + value
 		}
 		return name
 	}

@@ -86,7 +86,8 @@ func TestSettingsStandTogether(t *testing.T) {
 		{System: "vllm", Rate: 0.1, Completed: 1}, {System: "sparseserve", Rate: 0.1, Completed: 1},
 		{System: "sparseserve", Rate: 0.1, Completed: 1}, {System: "vllm-s", Rate: 0.1, Completed: 1},
 	}
-	four := map[string]any{"system.window": int64(4), "system.kv_gib": 2.0, "system.preset": "x"}
+	four := map[string]any{"offload.working_set_steps": int64(4), "system.kv_gib": 2.0,
+		"system.preset": "x"}
 	r := &Runs{Sums: sums, Unit: "requests/s", Settings: []map[string]any{nil, nil, four, nil}}
 	table := r.Doc().Tables[0]
 	var names, rows []string
@@ -96,11 +97,11 @@ func TestSettingsStandTogether(t *testing.T) {
 	for _, row := range table.Rows {
 		rows = append(rows, strings.Join([]string{row.At(0), row.At(1), row.At(2), row.At(3)}, " "))
 	}
-	if want := []string{"kv_gib", "window", "req/s", "system"}; !slices.Equal(names, want) {
+	if want := []string{"working_set_steps", "kv_gib", "req/s", "system"}; !slices.Equal(names, want) {
 		t.Errorf("columns %q, want %q", names, want)
 	}
 	if want := []string{"- - 0.1 vllm", "- - 0.1 sparseserve", "- - 0.1 vllm-s",
-		"2 4 0.1 sparseserve"}; !slices.Equal(rows, want) {
+		"4 2 0.1 sparseserve"}; !slices.Equal(rows, want) {
 		t.Errorf("rows %q, want %q", rows, want)
 	}
 }
@@ -222,7 +223,7 @@ func TestWhichRuns(t *testing.T) {
 				for seed := range uint64(2) {
 					r.Sums = append(r.Sums, sim.Summary{System: system, Rate: rate, Seed: seed,
 						Name: fmt.Sprintf("%s%d%g%d", system, budget, rate, seed)})
-					r.Settings = append(r.Settings, map[string]any{"system.budget_tokens": budget,
+					r.Settings = append(r.Settings, map[string]any{"selection.budget_tokens": budget,
 						"workload.rate": rate, "seed": seed})
 				}
 			}

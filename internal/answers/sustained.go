@@ -3,6 +3,8 @@ package answers
 import (
 	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 // mostSentences is how many settings of the axes have a sentence of their own.
@@ -19,7 +21,7 @@ func (r *Runs) sustained(axes []string, rows []runRow) (sentences []string) {
 		if text := r.sentence(rows[first:last]); text != "" {
 			var words []string
 			for i, key := range axes {
-				words = append(words, key[strings.LastIndexByte(key, '.')+1:]+" "+rows[first].set[i])
+				words = append(words, config.KeyName(key)+" "+rows[first].set[i])
 			}
 			if len(words) > 0 {
 				text = strings.Join(words, ", ") + ": " + text

@@ -19,7 +19,7 @@ import (
 type calibrateCmd struct {
 	Run    calibrateRun    `cmd:"" default:"withargs" help:"Measure this machine's GPU and write a hardware profile. The default."`
 	Host   calibrateHost   `cmd:"" help:"Measure what the CPU does in a step of the live loop, and write an engine for system.engine. For a built-in card: hosts differ more than cards do."`
-	Drive  calibrateDrive  `cmd:"" help:"Measure the SSD that a folder is on, and write a drive file for system.prefix_drive. Linux; needs no GPU."`
+	Drive  calibrateDrive  `cmd:"" help:"Measure the SSD that a folder is on, and write a drive file for prefix_cache.drive. Linux; needs no GPU."`
 	Import calibrateImport `cmd:"" help:"Make a card and its kernels of AIConfigurator's tables of measured kernels. Needs no GPU."`
 	Refit  calibrateRefit  `cmd:"" help:"Fit a profile to samples that a calibration has kept. Needs no GPU."`
 }

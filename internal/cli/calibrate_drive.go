@@ -50,6 +50,6 @@ func (c *calibrateDrive) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	_, err = fmt.Fprintf(app.Stdout, "%s: reads of 1 MiB %.4g MB/s, of 4 KiB %.4g 1/s, writes "+
-		"%.4g MB/s; --set system.prefix_drive=%[1]s\n", c.Out, d.Read.Value, d.Reads.Value, d.Write.Value)
+		"%.4g MB/s; --set prefix_cache.drive=%[1]s\n", c.Out, d.Read.Value, d.Reads.Value, d.Write.Value)
 	return err
 }

@@ -28,7 +28,7 @@ func TestClaimsSensitivity(t *testing.T) {
 	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 		sum, err := pretend(ctx, p, sink)
 		sum.PhaseS = map[string]float64{"prefill_attention": 200}
-		if sum.TTFT.Mean = 1; p.System.Prefill == "chunked" {
+		if sum.TTFT.Mean = 1; p.System.Prefill.Split == "chunked" {
 			sum.TTFT.Mean = p.Workload.OutputScale / 1.85 // outputs make chunks wait
 		}
 		return sum, err

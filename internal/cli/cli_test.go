@@ -36,7 +36,7 @@ func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, err
 	if p.System.Sparse() {
 		sum.TTFT.Mean *= 1 - rate
 	}
-	if p.System.Offload {
+	if p.System.Offload.On {
 		sum.BlocksLoadedPerStep, sum.HitRatio = 12345*rate, 0.987
 		sum.Warnings = append(sum.Warnings, warn.New(warn.HeadsSampled,
 			"heads sampled: 32 of 1024 groups; blocks "+
@@ -161,15 +161,16 @@ func TestErrors(t *testing.T) {
 		{[]string{"sweep", "default", "--job", "kubernetes,claim=data"}, pretend},
 		{[]string{"task", "nowhere", "--points", "out", "--tasks", "2", "--task", "3"}, pretend},
 		{[]string{"task", "nowhere", "--points", "out", "--tasks", "2", "--task", "2"}, pretend},
-		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "system.epsilon=1"}, pretend},
-		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "system.microbatch=0"},
+		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "selection.epsilon=1"},
+			pretend},
+		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "selection.microbatch=0"},
 			pretend},
 		{[]string{"simulate", "--set", "system.preset=sparseserve", "--set",
-			"system.epsilon=2"}, pretend},
+			"selection.epsilon=2"}, pretend},
 		{[]string{"simulate", "--set", "system.preset=vllm-pas"}, pretend},
-		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "system.selection=infinigne"},
+		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "selection.policy=infinigne"},
 			pretend},
-		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "system.selection=infinigen"},
+		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "selection.policy=infinigen"},
 			pretend},
 		{[]string{"plan", "nowhere.toml"}, pretend},
 		{[]string{"plan"}, pretend},

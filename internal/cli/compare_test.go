@@ -61,7 +61,7 @@ func TestCompare(t *testing.T) {
 		"arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n"+
 			"0,5,3,9,10\n1,5,3,0.1,0.12\n2,7,3,0.1,0.12\n3,9,0,,\n4,9,1,0.02,0.02\n")
 	writeFile(t, "server.toml", "model = \"llama2-7b\"\ngpu = \"h100-80gb\"\n[system]\npreset = "+
-		"\"vllm\"\nbase = \"vllm-v1\"\nmax_requests = 128\n")
+		"\"vllm\"\nscheduler = \"vllm-v1\"\nmax_requests = 128\n")
 	for name, args := range map[string][]string{
 		"stages": {"run.csv.gz", "server.toml"},
 		"short": {"short.csv", "--skip", "0.5", "--out", "here", "--set", "model=llama2-7b", "--set",

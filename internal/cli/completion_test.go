@@ -35,7 +35,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"simulate", "--set", "workload.r"}, []string{"workload.rate="}, []string{"model="}},
 		{[]string{"simulate", "--set", "system.preset=vllm-"}, []string{"system.preset=vllm-so"},
 			[]string{"system.preset=sparseserve"}},
-		{[]string{"simulate", "--set", "system.offload="}, []string{"system.offload=true"}, nil},
+		{[]string{"simulate", "--set", "offload.on="}, []string{"offload.on=true"}, nil},
 		{[]string{"simulate", "fig1"}, []string{"fig10a"}, []string{"default"}},
 		{[]string{"list", "prefills", ""}, []string{"minference"}, []string{"lwm-7b"}},
 		{[]string{"paper", ""}, []string{"run", "claims", "figures"}, []string{"simulate"}},

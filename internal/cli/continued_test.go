@@ -19,9 +19,9 @@ func TestInterruptedWorkersGoOn(t *testing.T) {
 	const load = "model = \"llama3-8b\"\ngpu = \"h200\"\n[workload]\ntrace = \"synthetic\"\n" +
 		"prompt_lengths = \"fixed(2000)\"\noutput_lengths = \"fixed(10)\"\nrequests = 20\nrate = 5\n" +
 		"[slo]\nttft_s = 0.5\n[goodput]\nwidth = 0.5\nstart = 8\n[system]\npreset = "
-	writeFile(t, "s.toml", "seeds = [1, 2]\n"+load+"[\"vllm\", \"sparseserve\"]\n[[axis]]\n"+
-		"grid.system.sample_groups = [4, 8]\n")
-	writeFile(t, "p.toml", "seeds = [1, 2]\n"+load+"[\"vllm\", \"sparseserve\"]\n")
+	writeFile(t, "s.toml", "seed = [1, 2]\n"+load+"[\"vllm\", \"sparseserve\"]\n[[axis]]\n"+
+		"grid.simulation.groups = [4, 8]\n")
+	writeFile(t, "p.toml", "seed = [1, 2]\n"+load+"[\"vllm\", \"sparseserve\"]\n")
 	writeFile(t, "b.toml", load+"\"vllm\"\nmax_tokens = 4096\n[plan]\nprices = \"mid\"\n[[axis]]\n"+
 		"grid.gpu = [\"h100-80gb\", \"h200\"]\n")
 	for _, c := range []struct{ command, file string }{{"sweep", "s.toml"}, {"goodput", "p.toml"},

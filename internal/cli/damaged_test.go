@@ -119,15 +119,15 @@ func damageable(t *testing.T, root string) (texts map[string]string,
 		"model.toml":  simulate("model=model.toml"), "model.json": simulate("model=model.json"),
 		"kernels.toml": simulate("gpu=card2.toml", "system.engine=vllm-0.15"),
 		"prices.toml":  {"list", "prices", "prices.toml"},
-		"heads.json": simulate("system.prefill_attention=minference",
-			"system.prefill_pattern=heads.json"),
+		"heads.json": simulate("prefill.attention=minference",
+			"prefill.pattern=heads.json"),
 		"trace.csv":    simulate("workload.trace=trace.csv"),
 		"trace.csv.gz": simulate("workload.trace=trace.csv.gz"),
 		"talks.json":   {"trace", "describe", "talks.json"},
 		"moon.jsonl":   {"trace", "describe", "moon.jsonl"},
 		"record.csv":   compare("record.csv"), "vllm.json": compare("vllm.json"),
 		"perf.json": compare("perf.json"),
-		"sel.bin":   simulate("system.preset=sparseserve", "system.selections=sel.bin"),
+		"sel.bin":   simulate("system.preset=sparseserve", "selection.recording=sel.bin"),
 	}
 	for name, text := range texts {
 		writeFile(t, name, text)

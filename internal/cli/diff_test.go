@@ -15,7 +15,7 @@ func TestDiff(t *testing.T) {
 	for out, rate := range map[string]string{"a": "[0.1,0.15,0.2]", "b": "[0.1,0.15]"} {
 		preset := map[string]string{"a": "vllm", "b": "vllm-s"}[out]
 		status, _, errs := runHere(t.Context(), pretend, "simulate", "--out", out,
-			"--set", "seeds=[1,2,3]", "--set", "workload.rate="+rate, "--set", "system.preset="+preset)
+			"--set", "seed=[1,2,3]", "--set", "workload.rate="+rate, "--set", "system.preset="+preset)
 		if status != 0 {
 			t.Fatal(errs)
 		}

@@ -160,7 +160,7 @@ func drawDamage(t *rapid.T) []string {
 	case "model.json":
 		args = set("model=" + to)
 	case "heads.json":
-		args = set("system.prefill_pattern="+to, "--set", "system.prefill_attention=minference")
+		args = set("prefill.pattern="+to, "--set", "prefill.attention=minference")
 	case "prices.toml":
 		args = []string{"list", "prices", to}
 	case "nested.toml":

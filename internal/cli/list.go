@@ -53,11 +53,11 @@ func listKinds() []listKind {
 			answers.Engine, hw.EngineNames, nil},
 		{"models", "models, for the key model", answers.Models, answers.Model, hw.ModelNames, nil},
 		{"systems", "serving systems, for the key system.preset", plain(answers.Systems), nil, nil, nil},
-		{"evictions", "eviction policies of the KV cache, for the key system.eviction",
+		{"evictions", "eviction policies of the KV cache, for the key offload.eviction",
 			plain(answers.Evictions), nil, nil, nil},
-		{"selections", "selection algorithms of sparse attention, for the key system.selection",
+		{"selections", "selection algorithms of sparse attention, for the key selection.policy",
 			plain(answers.Selections), nil, nil, nil},
-		{"prefills", "what prompts attend to, for the key system.prefill_attention, with published " +
+		{"prefills", "what prompts attend to, for the key prefill.attention, with published " +
 			"accuracy", func() (*doc.Doc, error) { return answers.Prefills(papers.PrefillAccuracy()), nil },
 			prefill, config.PrefillAttentions, prefillScores},
 		{"patterns", "a pattern file of MInference or a published mix: heads by pattern, and what they " +

@@ -21,11 +21,11 @@ func tinyDSA(t *testing.T, more ...string) (status int, out, errs string) {
 	t.Chdir(t.TempDir())
 	args := []string{"simulate", "--live=reference", "--json", "--out", "out", "--set",
 		"model=" + model,
-		"--set", "gpu=h200", "--set", "system.dram_gib=1", "--set", "system.budget_tokens=128",
+		"--set", "gpu=h200", "--set", "system.dram_gib=1", "--set", "selection.budget_tokens=128",
 		"--set", "workload.trace=synthetic", "--set", "workload.prompt_lengths=fixed(150)",
 		"--set", "workload.output_lengths=fixed(4)", "--set", "workload.concurrency=2",
 		"--set", "workload.requests=2", "--set", "output.steps=true",
-		"--set", "system.prefix_cache=off"}
+		"--set", "prefix_cache.mode=off"}
 	return runHere(t.Context(), run.NewSimulator().Run, append(args, more...)...)
 }
 
@@ -33,7 +33,7 @@ func tinyDSA(t *testing.T, more ...string) (status int, out, errs string) {
 // some of them loaded.
 func TestLiveLatentAttention(t *testing.T) {
 	t.Run("dsa", func(t *testing.T) { liveDSA(t, false) })
-	t.Run("hisparse", func(t *testing.T) { liveDSA(t, true, "--set", "system.hot_buffer=144") })
+	t.Run("hisparse", func(t *testing.T) { liveDSA(t, true, "--set", "offload.hot_buffer=144") })
 }
 
 func liveDSA(t *testing.T, hot bool, more ...string) {
@@ -74,11 +74,11 @@ func changed(t *testing.T, from, to string) string {
 // What a live run of such a model cannot do is refused by name.
 func TestLiveLatentAttentionRefuses(t *testing.T) {
 	for want, more := range map[string][]string{
-		"system.hot_release": {"--set", "system.preset=hisparse-hybrid"},
-		"system.hot_buffer":  {"--set", "system.preset=hisparse", "--set", "system.hot_buffer=128"},
-		"system.preset":      {"--set", "system.preset=vllm"},
-		"--weights":          {"--set", "system.preset=dsa", "--weights", "here"},
-		"--record":           {"--set", "system.preset=dsa", "--record", "file"},
+		"offload.hot_release": {"--set", "system.preset=hisparse-hybrid"},
+		"offload.hot_buffer":  {"--set", "system.preset=hisparse", "--set", "offload.hot_buffer=128"},
+		"system.preset":       {"--set", "system.preset=vllm"},
+		"--weights":           {"--set", "system.preset=dsa", "--weights", "here"},
+		"--record":            {"--set", "system.preset=dsa", "--record", "file"},
 		"has experts (experts)": {"--set", "system.preset=dsa", "--set", "model=" + changed(t,
 			"vocab = 2048\n", "vocab = 2048\nexperts = 4\nexperts_per_token = 2\nexpert_ffn = 64\n")},
 		"has KV of 1 bytes (kv_bytes_each)": {"--set", "system.preset=dsa", "--set",

@@ -59,11 +59,11 @@ func wideLive(more ...string) []string {
 			"--set",
 			"system.max_tokens=100",
 			"--set",
-			"system.chunk_tokens=100",
+			"prefill.chunk_tokens=100",
 			"--set",
 			"system.max_requests=2",
 			"--set",
-			"system.prefill_pattern=patterns.json",
+			"prefill.pattern=patterns.json",
 		},
 		more...)
 }
@@ -125,17 +125,17 @@ func TestLivePatternsThatDoNotFit(t *testing.T) {
 		}
 	}
 	for set, want := range map[string]string{
-		"prefill_pattern=layers.json":  "layers.json: layers: has 1, the model has 2",
-		"prefill_pattern=heads.json":   "heads.json: layer 0: has 1 heads, the model has 2 query heads",
-		"prefill_pattern=unknown.json": `unknown.json: layer 0, head 1: unknown pattern "spiral"`,
-		"prefill_pattern=zero.json": "zero.json: layer 0, head 0: vertical-slash with a first size " +
+		"prefill.pattern=layers.json":  "layers.json: layers: has 1, the model has 2",
+		"prefill.pattern=heads.json":   "heads.json: layer 0: has 1 heads, the model has 2 query heads",
+		"prefill.pattern=unknown.json": `unknown.json: layer 0, head 1: unknown pattern "spiral"`,
+		"prefill.pattern=zero.json": "zero.json: layer 0, head 0: vertical-slash with a first size " +
 			"of 0",
-		"prefill_pattern=many.json": "layer 0, head 0: block-sparse (5000): the kernel chooses at " +
+		"prefill.pattern=many.json": "layer 0, head 0: block-sparse (5000): the kernel chooses at " +
 			"most 4096 blocks",
-		"prefill_attention=dilated": `system.prefill_attention = "dilated": is simulated and has ` +
+		"prefill.attention=dilated": `prefill.attention = "dilated": is simulated and has ` +
 			"no kernel; a live run",
 	} {
-		args := wideLive("--set", "system."+set)
+		args := wideLive("--set", set)
 		status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
 		if status != 1 || !strings.Contains(errs, want) ||
 			strings.Count(strings.TrimSpace(errs), "\n") > 0 {
@@ -143,7 +143,7 @@ func TestLivePatternsThatDoNotFit(t *testing.T) {
 		}
 	}
 	want := "live: sparse prefill of heads of 64 values; its kernels support 128 " +
-		"(system.prefill_attention)"
+		"(prefill.attention)"
 	narrow := wideLive("--set", "model=narrow")
 	if status, _, errs := runHere(t.Context(), run.NewSimulator().Run, narrow...); status != 1 ||
 		!strings.Contains(errs, want) {
@@ -164,13 +164,17 @@ output_lengths = "fixed(3)"
 [system]
 engine = "sparseserve-live"
 preset = ["vllm-minference", "sparseserve-minference"]
-prefill_pattern = "patterns.json"
 kv_gib = 0.02
 dram_gib = 1.0
 max_tokens = 100
-chunk_tokens = 100
 max_requests = 2
+
+[offload]
 save_buffer_mib = 1.0
+
+[prefill]
+pattern = "patterns.json"
+chunk_tokens = 100
 `
 	if err := os.WriteFile("v.toml", []byte(toml), 0o644); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestLiveSessionsHit(t *testing.T) {
 	all := sessionsLive(t)
 	for _, c := range [][2]string{{"vllm", "vllm"}, {"vllm", "radix"}, {"sparseserve", "vllm"}} {
 		args := append(slices.Clone(all), "--set", "system.preset="+c[0], "--set",
-			"system.prefix_cache="+c[1])
+			"prefix_cache.mode="+c[1])
 		t.Chdir(t.TempDir())
 		if status, out, errs := runHere(t.Context(), run.NewSimulator().Run, args...); status != 0 {
 			t.Fatalf("status %d, stderr %q\n%s", status, errs, out)
@@ -44,10 +44,10 @@ func TestLiveSessionsHit(t *testing.T) {
 // What a live run does not have is refused by key and value.
 func TestLivePrefixesThatAreRefused(t *testing.T) {
 	for want, sets := range map[string][]string{
-		`system.prefix_attention = "selected": is simulated`: {"system.prefix_attention=selected",
-			"system.preset=sparseserve", "system.prefix_cache=vllm"},
-		"system.prefix_dram_gib = 0.25: a live run caches prefixes in HBM": {"system.prefix_cache=vllm",
-			"system.preset=vllm", "system.prefix_dram_gib=0.25", "system.prefix_overlap=layers"},
+		`prefix_cache.attend = "selected": is simulated`: {"prefix_cache.attend=selected",
+			"system.preset=sparseserve", "prefix_cache.mode=vllm"},
+		"prefix_cache.dram_gib = 0.25: a live run caches prefixes in HBM": {"prefix_cache.mode=vllm",
+			"system.preset=vllm", "prefix_cache.dram_gib=0.25", "prefix_cache.overlap=layers"},
 		"workload.prefix_hit = 0.5: a live run finds hits by content": {"workload.prefix_hit=0.5"},
 	} {
 		args := tinyLive(t, "--live=reference", "--out", "out")

@@ -21,8 +21,8 @@ func TestLivePSA(t *testing.T) {
 }
 
 func livePSA(t *testing.T, stop string) {
-	args := tinyLive(t, "--live=reference", "--json", "--out", "out", "--set", `system.preset=["vllm-psa","sparseserve-psa"]`, "--set", "system.microbatch=2",
-		"--set", "system.epsilon=0.8", "--set", "system.psa_stop="+stop, "--set", "output.steps=true")
+	args := tinyLive(t, "--live=reference", "--json", "--out", "out", "--set", `system.preset=["vllm-psa","sparseserve-psa"]`, "--set", "selection.microbatch=2",
+		"--set", "selection.epsilon=0.8", "--set", "selection.stop="+stop, "--set", "output.steps=true")
 	t.Chdir(t.TempDir())
 	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
 	var all []sim.Summary

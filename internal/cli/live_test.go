@@ -25,10 +25,10 @@ func tinyLive(t *testing.T, more ...string) []string {
 		"workload.rate=4", "--set", "workload.requests=4",
 		"--set", "workload.output_scale=0.2", "--set", "system.preset=sparseserve", "--set",
 		"system.kv_gib=0.02", "--set", "system.dram_gib=1",
-		"--set", "system.budget_tokens=192", "--set", "system.max_prompt_tokens=250",
-		"--set", "system.over_length=truncate", "--set",
-		"system.max_tokens=64", "--set", "system.chunk_tokens=64",
-		"--set", "system.max_requests=16", "--set", "system.save_buffer_mib=1"}, more...)
+		"--set", "selection.budget_tokens=192", "--set", "prefill.max_prompt_tokens=250",
+		"--set", "prefill.over_length=truncate", "--set",
+		"system.max_tokens=64", "--set", "prefill.chunk_tokens=64",
+		"--set", "system.max_requests=16", "--set", "offload.save_buffer_mib=1"}, more...)
 }
 
 func only(t *testing.T, text string) (s sim.Summary) {
@@ -45,7 +45,8 @@ func only(t *testing.T, text string) (s sim.Summary) {
 func TestLiveSelectRecordReplay(t *testing.T) {
 	live := tinyLive(t, "--live=reference", "--select=model", "--record", "sel.bin",
 		"--out", "out/default")
-	replay := tinyLive(t, "--json", "--set", "system.selections=sel.bin", "--set", "system.heads=full")
+	replay := tinyLive(t, "--json", "--set", "selection.recording=sel.bin", "--set",
+		"simulation.heads=full")
 	t.Chdir(t.TempDir())
 	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, live...)
 	if status != 0 || !strings.Contains(out, "sparseserve-4-s1, host: bookkeeping") {
@@ -69,20 +70,20 @@ func TestLiveSelectRecordReplay(t *testing.T) {
 	}
 	status, _, errs = runHere(t.Context(), run.NewSimulator().Run,
 		append(replay, "--set", "seed=2")...)
-	if want := "system.selections: recorded with seed 1, the seed is 2 now"; status != 1 ||
+	if want := "selection.recording: recorded with seed 1, the seed is 2 now"; status != 1 ||
 		!strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}
 	status, _, errs = runHere(t.Context(), run.NewSimulator().Run,
 		append(replay, "--set", "system.block_tokens=16")...)
-	want := "system.selections: system.block_tokens: 32 when selections were recorded, 16 now"
+	want := "selection.recording: system.block_tokens: 32 when selections were recorded, 16 now"
 	if status != 1 ||
 		!strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}
 	status, _, errs = runHere(t.Context(), run.NewSimulator().Run,
-		append(replay, "--set", "system.selections=nowhere.bin")...)
-	if want := "system.selections = \"nowhere.bin\": no such file"; status != 1 ||
+		append(replay, "--set", "selection.recording=nowhere.bin")...)
+	if want := "selection.recording = \"nowhere.bin\": no such file"; status != 1 ||
 		!strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}

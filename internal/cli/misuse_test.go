@@ -66,14 +66,14 @@ func TestMisuse(t *testing.T) {
 		return args
 	}
 	cases := [][]string{
-		set("system.preset=sparseserve", "system.window=10000000000"),
-		set("system.preset=sparseserve", "system.window=100000000"),
-		set("system.preset=sparseserve-psa", "system.microbatch=9223372036854775807"),
+		set("system.preset=sparseserve", "offload.working_set_steps=10000000000"),
+		set("system.preset=sparseserve", "offload.working_set_steps=100000000"),
+		set("system.preset=sparseserve-psa", "selection.microbatch=9223372036854775807"),
 		set("system.preset=vllm", "system.kv_gib=1e300"),
 		set("system.preset=vllm", "system.dram_gib=1e10"),
-		set("system.preset=sparseserve", "system.save_buffer_mib=1e300"),
-		set("system.preset=sparseserve", "system.sink_blocks=9223372036854775807"),
-		set("system.preset=sparseserve", "system.budget_tokens=33"),
+		set("system.preset=sparseserve", "offload.save_buffer_mib=1e300"),
+		set("system.preset=sparseserve", "selection.sink_blocks=9223372036854775807"),
+		set("system.preset=sparseserve", "selection.budget_tokens=33"),
 		set("system.preset=vllm", "system.kv_gib=0.01"),
 		set("system.preset=vllm", "system.kv_gib=0.01", "workload.trace=mix.csv"),
 		set("workload.arrivals=trace", "workload.trace=mix.csv"),

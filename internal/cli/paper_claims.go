@@ -158,7 +158,7 @@ func (c *claimsCmd) judge(ctx context.Context, app *App, claims []papers.Claim) 
 // shorter makes less of the experiments than a claim has: what moves is seen on
 // the same arrivals and heads before and after. A goodput is found to a quarter.
 func shorter() []string {
-	return []string{"seeds=[1, 2, 3]", "workload.requests=100", "system.sample_groups=4",
+	return []string{"seed=[1, 2, 3]", "workload.requests=100", "simulation.groups=4",
 		"goodput.start=0.2", "goodput.width=0.25", "goodput.coarse=true"}
 }
 

@@ -110,8 +110,8 @@ func (s *searchPatterns) weights(ctx context.Context, app *App, gpu *hw.Profile)
 	if err := files.Write(s.Out, all.Encode(), s.Weights); err != nil {
 		return err
 	}
-	fmt.Fprintf(app.Stdout, "%s: written; use it with --set system.prefill_attention=minference "+
-		"--set system.prefill_pattern=%[1]s\n", inCell(s.Out))
+	fmt.Fprintf(app.Stdout, "%s: written; use it with --set prefill.attention=minference "+
+		"--set prefill.pattern=%[1]s\n", inCell(s.Out))
 	return nil
 }
 

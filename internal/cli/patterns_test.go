@@ -55,7 +55,7 @@ func TestPatternFiles(t *testing.T) {
 	)
 	args := []string{"simulate", "--json", "--set", "model=" + model, "--set", "gpu=a100-80gb",
 		"--set", "workload.requests=3", "--set", "workload.rate=1",
-		"--set", "system.preset=vllm-minference", "--set", "system.over_length=truncate"}
+		"--set", "system.preset=vllm-minference", "--set", "prefill.over_length=truncate"}
 	for file, want := range map[string]string{
 		"good.json":    "",
 		"short.json":   `short.json: layers: has 1, the model has 2`,
@@ -65,7 +65,7 @@ func TestPatternFiles(t *testing.T) {
 		"none.json":    `no such mix or file: none.json; mixes are `,
 	} {
 		status, _, errs := runHere(t.Context(), run.NewSimulator().Run,
-			append(args, "--set", "system.prefill_pattern="+file)...)
+			append(args, "--set", "prefill.pattern="+file)...)
 		if want == "" {
 			if status != 0 {
 				t.Errorf("%s: status %d, %s", file, status, errs)
@@ -73,7 +73,7 @@ func TestPatternFiles(t *testing.T) {
 			continue
 		}
 		if status != 1 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 ||
-			!strings.Contains(errs, "prefill_pattern") {
+			!strings.Contains(errs, "prefill.pattern") {
 			t.Errorf("%s: status %d, %q; want %q", file, status, errs, want)
 		}
 	}

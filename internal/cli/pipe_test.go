@@ -49,7 +49,7 @@ func TestTraceFromAPipe(t *testing.T) {
 	requests := func(trace, out string) string {
 		status, _, errs := runHere(t.Context(), simulator, "simulate", "--set", "model=llama3.1-8b",
 			"--set", "gpu=h100-80gb",
-			"--set", "system.preset=[vllm-0.15,vllm-s]", "--set", "seeds=[1,2]", "--set", "workload.trace="+
+			"--set", "system.preset=[vllm-0.15,vllm-s]", "--set", "seed=[1,2]", "--set", "workload.trace="+
 				trace, "--out", out)
 		if status != 0 {
 			t.Fatalf("%s: %s", trace, errs)

@@ -105,21 +105,22 @@ func TestPlanOfAPurchase(t *testing.T) {
 func TestPlanOfSessions(t *testing.T) {
 	path := testkit.Write(t, "buy.toml", strings.Replace(purchased, "[workload]",
 		"[workload]\ntrace = \"sessions\"\nturns = \"fixed(3)\"", 1))
-	set := []string{"--set", "system.prefix_cache=vllm", "--set", "system.prefix_dram_gib=8"}
+	set := []string{"--set", "prefix_cache.mode=vllm", "--set", "prefix_cache.dram_gib=8"}
 	status, out, errs := runHere(t.Context(), shared, append([]string{"plan", path}, set...)...)
 	if status != exitOK || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
 	for _, want := range []string{"load: 20 sessions/s, poisson, of 3 turns and 370 s between " +
 		"them on average\n", "│ sessions/s │",
-		"--enable-chunked-prefill --enable-prefix-caching\n", "prefix_dram_gib = 8 is not expressed: "} {
+		"--enable-chunked-prefill --enable-prefix-caching\n",
+		"prefix_cache.dram_gib = 8 is not expressed: "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
 	rates := strings.Replace(purchased, "[plan]\nmax_replicas = 8\n", "", 1)
 	path = testkit.Write(t, "rate.toml", strings.Replace(rates, "[workload]",
-		"seeds = [1]\n[workload]\ntrace = \"sessions\"\nturns = \"fixed(3)\"", 1))
+		"seed = [1]\n[workload]\ntrace = \"sessions\"\nturns = \"fixed(3)\"", 1))
 	status, out, _ = runHere(t.Context(), shared, "goodput", path)
 	if status != exitOK || !strings.Contains(out, "│ sessions/s │") {
 		t.Errorf("status %d, no sessions/s in\n%s", status, out)

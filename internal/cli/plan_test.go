@@ -71,7 +71,7 @@ func TestPlanSaysThatARateIsNotUsed(t *testing.T) {
 func TestPlanJSON(t *testing.T) {
 	status, out, errs := invoke(t, loaded, "goodput", "ablation", "--json", "--set",
 		"system.preset=vllm",
-		"--set", "seeds=[1,2]", "--set", "slo.tbt_s=0.75", "--set", "slo.delay_s=2")
+		"--set", "seed=[1,2]", "--set", "slo.tbt_s=0.75", "--set", "slo.delay_s=2")
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
@@ -101,7 +101,7 @@ func TestPlanInterrupt(t *testing.T) {
 func TestPlanSeesItsBase(t *testing.T) {
 	dir := t.TempDir()
 	base, plan := filepath.Join(dir, "base.toml"), filepath.Join(dir, "plan.toml")
-	writeFile(t, plan, "base = \"base.toml\"\nseeds = [1]\n[system]\npreset = \"vllm\"\n")
+	writeFile(t, plan, "base = \"base.toml\"\nseed = [1]\n[system]\npreset = \"vllm\"\n")
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ requests, folders string }{{"100", "plan"}, {"100", "plan"},
 		{"200", "plan plan-2"}} {
@@ -122,7 +122,7 @@ func TestPlanSeesItsBase(t *testing.T) {
 // Keys that no candidate uses are warned of in a search too, in its table and in JSON.
 func TestPlanSaysWhichKeysHaveNoEffect(t *testing.T) {
 	args := []string{"goodput", "--set", "system.preset=vllm", "--set", "slo.delay_s=2", "--set",
-		"card.link_h2d=20", "--set", "seeds=[1]", "--set", "workload.requests=200"}
+		"card.link_h2d=20", "--set", "seed=[1]", "--set", "workload.requests=200"}
 	for _, more := range [][]string{nil, {"--json"}} {
 		status, out, errs := invoke(t, loaded, append(args, more...)...)
 		if status != 0 || !strings.Contains(out, "card.link_h2d=20: has no effect in any run") {

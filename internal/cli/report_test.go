@@ -19,7 +19,7 @@ import (
 // reportedRun is a small configuration whose runs take milliseconds.
 const reportedRun = `model = "llama3-8b"
 gpu = "a100-40gb"
-seeds = [1, 2, 3]
+seed = [1, 2, 3]
 
 [workload]
 trace = "synthetic"
@@ -139,7 +139,7 @@ func TestReports(t *testing.T) {
 			"sweep": {"link_h2d", "<td>card.link_h2d</td>", "config.toml of the first run"},
 			"plan":  {"<h2>Candidates</h2>", "rows", "config.toml of a run of vllm"},
 			"whatif": {"<h2>Answers</h2>", "the host memory that the load needs",
-				"system.budget_tokens"},
+				"selection.budget_tokens"},
 			"comparison": {"TTFT P99, s", "NVIDIA H100", "on extrapolation and sampling</summary>"},
 			"validation": {"sparseserve-psa-4-s1", "below saturation",
 				"config.toml of a simulated run"},

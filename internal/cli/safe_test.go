@@ -148,9 +148,9 @@ func TestEndlessFiles(t *testing.T) {
 		{"compare", "/dev/zero"}, {"simulate", "/dev/zero"}, {"list", "patterns", "/dev/zero"},
 		{"paper", "patterns", "--weights", "W"}}
 	for _, key := range []string{"model", "gpu", "workload.trace", "system.engine",
-		"system.selections", "system.prefill_pattern"} {
+		"selection.recording", "prefill.pattern"} {
 		commands = append(commands, []string{"simulate", "--set", "system.preset=sparseserve", "--set",
-			"system.prefill_attention=minference", "--set", key + "=/dev/zero"})
+			"prefill.attention=minference", "--set", key + "=/dev/zero"})
 	}
 	for _, args := range commands {
 		status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)

@@ -161,7 +161,7 @@ func settingsName(sets []string) string {
 		if strings.HasPrefix(value, string(filepath.Separator)) { // a file is known by its name
 			value = filepath.Base(value)
 		}
-		b.WriteString("-" + key[strings.LastIndexByte(key, '.')+1:] + "=" + value)
+		b.WriteString("-" + config.KeyName(key) + "=" + value)
 	}
 	name := strings.Map(func(r rune) rune {
 		switch {

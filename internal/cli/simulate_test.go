@@ -21,7 +21,7 @@ func TestSimulate(t *testing.T) {
 		"default": nil,
 		"one-system": {"--set", "system.preset=sparseserve", "--set", "workload.rate=0.1",
 			"--out", "here"},
-		"seeds": {"ablation", "--set", "seeds=[1,2]", "--set", "workload.rate=[0.1,0.2]"},
+		"seeds": {"ablation", "--set", "seed=[1,2]", "--set", "workload.rate=[0.1,0.2]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, out, errs := invoke(t, pretend, append([]string{"simulate"}, args...)...)

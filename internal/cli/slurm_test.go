@@ -13,7 +13,7 @@ import (
 )
 
 // slurmSweep has four runs of seconds: a task that is seen to run is cancelled before it ends.
-const slurmSweep = `seeds = [1, 2]
+const slurmSweep = `seed = [1, 2]
 model = "llama3-8b"
 gpu = "h100-80gb"
 [workload]
@@ -22,7 +22,7 @@ rate = 0.5
 [system]
 preset = "sparseserve"
 [[axis]]
-grid.system.window = [8, 20]
+grid.offload.working_set_steps = [8, 20]
 `
 
 // slurmPlan has four candidates, whose runs depend on each other's prices.

@@ -31,14 +31,14 @@ type sweepCmd struct {
 // sweepExample is a whole small file of a sweep.
 const sweepExample = `model = "llama3-8b"
 gpu = "h100-80gb"
-seeds = [1, 2]
+seed = [1, 2]
 
 [system]
 preset = ["vllm", "sparseserve"]
 
 [[axis]]                                   # grid: every combination
 grid.workload.rate = [0.5, 1.0]
-grid.system.budget_tokens = [1024, 2048]
+grid.selection.budget_tokens = [1024, 2048]
 
 [[axis]]                                   # zip: first with first; list: tables of keys
 zip.model = ["llama3-8b", "llama3.1-8b"]

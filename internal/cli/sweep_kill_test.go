@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-const killedSweep = `seeds = [1, 2, 3]
+const killedSweep = `seed = [1, 2, 3]
 [workload]
 requests = 20
 rate = [0.1, 0.2]
 [system]
 preset = "sparseserve"
 [[axis]]
-grid.system.window = [4, 8, 16, 20]
+grid.offload.working_set_steps = [4, 8, 16, 20]
 `
 
 // buildProgram builds the whole program.
@@ -178,7 +178,7 @@ func testFullDisk(t *testing.T, program string) {
 // testJobs runs the tasks of a job as Slurm and Kubernetes would, and collects them.
 func testJobs(t *testing.T, program string) {
 	t.Chdir(t.TempDir())
-	writeFile(t, "s.toml", "seeds = [1, 2, 3]\n[workload]\nrate = 0.1\nrequests = "+
+	writeFile(t, "s.toml", "seed = [1, 2, 3]\n[workload]\nrate = 0.1\nrequests = "+
 		"5\n[system]\npreset = \"vllm\"\n")
 	sweep := func(args ...string) string {
 		t.Helper()

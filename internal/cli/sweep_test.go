@@ -22,7 +22,7 @@ requests = 300
 [system]
 preset = ["vllm", "sparseserve"]
 [[axis]]
-grid.system.window = [4, 8]
+grid.offload.working_set_steps = [4, 8]
 `
 
 func TestSweep(t *testing.T) {

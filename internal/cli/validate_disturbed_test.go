@@ -65,9 +65,13 @@ const oneKeptRun = `gpu = "h100-80gb"
 requests = 32
 [system]
 engine = "sparseserve-live"
-psa_stop = "head"
 kv_gib = 20.0
 dram_gib = 80.0
+
+[selection]
+stop = "head"
+
+[prefill]
 max_prompt_tokens = 8192
 [[axis]]
 list = [{ model = "llama3-8b", workload.output_scale = 1.5, workload.rate = 2.0, system.preset = "vllm-s" }]

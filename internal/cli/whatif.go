@@ -31,7 +31,7 @@ type whatifCmd struct {
 // whatifExample is a whole small file, whatifCommands what to do with it.
 const whatifExample = `model = "llama3-8b"
 gpu = "a100-40gb"
-seeds = [1, 2, 3]                          # three have intervals
+seed = [1, 2, 3]                          # three have intervals
 
 [workload]
 requests = 200

@@ -77,7 +77,7 @@ func linked(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, er
 	if v, ok := p.Card["link_h2d"]; ok {
 		link = v
 	}
-	sum.TBT.P99 *= (0.8 + 0.2*25.1/link) * (0.9 + 0.1*float64(p.System.BudgetTokens)/2048) *
+	sum.TBT.P99 *= (0.8 + 0.2*25.1/link) * (0.9 + 0.1*float64(p.System.Selection.BudgetTokens)/2048) *
 		(1 + float64(p.Seed)/100)
 	if v, ok := p.Card["hbm_size"]; ok {
 		sum.TBT.P99 *= 40 / v

@@ -102,7 +102,7 @@ func TestTablesSayTheirLoad(t *testing.T) {
 			"workload.trace=sessions", "workload.requests=30", "workload.turns=fixed(3)",
 			"workload.prompt_lengths=fixed(90)", "workload.output_lengths=fixed(9)", "workload.rate=0.1"},
 	}
-	system := []string{"model=llama3-8b", "gpu=h100-80gb", "system.preset=vllm", "seeds=[1]"}
+	system := []string{"model=llama3-8b", "gpu=h100-80gb", "system.preset=vllm", "seed=[1]"}
 	n := 0
 	for want, sets := range loads {
 		searched := strings.Contains(want, "poisson arrivals") && !strings.Contains(want, "sessions")

@@ -44,7 +44,7 @@ type Algorithm struct {
 	Name   string
 	What   string // one line
 	Digest Digest
-	Fixed  bool // attends to system.budget_tokens, whatever the scores
+	Fixed  bool // attends to selection.budget_tokens, whatever the scores
 	Tokens bool // selects tokens: a block must hold one
 	Make   func(*Options) Policy
 }
@@ -60,7 +60,7 @@ var Algorithms = []Algorithm{
 	{IndexerName, "top-k of tokens by a lightning indexer (DSA)", Indexed, true, false, topKOf},
 	{"streaming", "sinks and window alone", CuboidMean, false, false,
 		func(*Options) Policy { return Streaming{} }},
-	{"psa", "progressively, until system.epsilon of the attention is reached", CuboidMean, false,
+	{"psa", "progressively, until selection.epsilon of the attention is reached", CuboidMean, false,
 		false, func(o *Options) Policy {
 			p := PSA{Epsilon: o.Epsilon, Microbatch: o.Microbatch}
 			if o.Pipelined {
@@ -71,7 +71,7 @@ var Algorithms = []Algorithm{
 			}
 			return PSALayer{p}
 		}},
-	{"infinigen", "tokens within system.margin of the highest speculated score", Speculated, false,
+	{"infinigen", "tokens within selection.margin of the highest speculated score", Speculated, false,
 		true, func(o *Options) Policy {
 			return InfiniGen{Margin: o.Margin, Most: 0.2}
 		}},

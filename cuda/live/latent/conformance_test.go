@@ -46,14 +46,17 @@ var scenarios = map[string]scenario{
 
 func (c scenario) spec() sim.Spec {
 	s := sim.Spec{
-		Attention: "sparse", Selection: "indexer", BudgetTokens: c.topK, BlockTokens: blockTokens,
-		LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified", Utilisation: 0.9,
-		DRAMGiB: 0.05, SaveBuffer: 1, Base: "vllm", MaxRequests: 8, MaxTokens: 48, Watermark: 0.01,
-		Window: 4, Prefill: "chunked", ChunkTokens: 48, OverLength: "truncate", Heads: "full",
-		WindowBlocks: 1, HotBuffer: c.hotBuffer, Offload: c.hotBuffer > 0,
+		Selection: sim.SelectionSpec{On: true, Policy: "indexer", BudgetTokens: c.topK,
+			RecentBlocks: 1}, BlockTokens: blockTokens,
+		Offload: sim.OffloadSpec{Load: "flash", Save: "flash", Eviction: "lru", Pool: "unified",
+			SaveBufferMiB: 1, WorkingSetSteps: 4, HotBuffer: c.hotBuffer, On: c.hotBuffer > 0},
+		Utilisation: 0.9,
+		DRAMGiB:     0.05, Scheduler: "vllm", MaxRequests: 8, MaxTokens: 48, Watermark: 0.01,
+		Prefill:    sim.PrefillSpec{Split: "chunked", ChunkTokens: 48, OverLength: "truncate"},
+		Simulation: sim.SimulationSpec{Heads: "full"},
 	}
 	if c.plain {
-		s.Prefill, s.MaxTokens = "plain", 200
+		s.Prefill.Split, s.MaxTokens = "plain", 200
 	}
 	return s
 }

@@ -69,7 +69,7 @@ const arenaSlab = 256 << 20
 // New makes the model and sizes what steps share. The machine is initialised on this thread.
 func New(m cuda.Machine, cfg Config) (*Device, error) {
 	d := &Device{cfg: cfg, shape: cfg.Shape, m: &mem.Owner{Machine: m},
-		requests: map[int]*request{}, slots: cfg.Spec.HotBuffer}
+		requests: map[int]*request{}, slots: cfg.Spec.Offload.HotBuffer}
 	if err := d.setUp(); err != nil {
 		_ = d.Close() // the first error is the one to show
 		return nil, err
@@ -83,7 +83,7 @@ func (d *Device) setUp() (err error) {
 		return err
 	}
 	if d.slots > 0 && (d.slots <= s.TopK || d.slots > cuda.SlotsMax) {
-		return fmt.Errorf("live: system.hot_buffer = %d: the kernel wants more slots than index_top_k "+
+		return fmt.Errorf("live: offload.hot_buffer = %d: the kernel wants more slots than index_top_k "+
 			"= %d, which it selects, and %d at most", d.slots, s.TopK, cuda.SlotsMax)
 	}
 	info, err := d.m.Device()
