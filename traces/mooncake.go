@@ -17,18 +17,18 @@ const mooncakeBlock = 512
 // before it, so that it follows the same one wherever it stands. Outputs have no names: what a
 // later prompt has of them, its own ids say.
 type mooncake struct {
-	before map[int64]int64 // of ids so far, the one before it; noID of those that begin prompts
+	before []int64 // by id, the one before it + 2; 0 of those that no prompt has had
 }
 
 // noID is before the first id of a prompt.
 const noID = -1
 
-// mostIDs bounds the memory of before, which is emptied at that size.
-const mostIDs = 1 << 19
+// mostIDs bounds the memory of before: what larger ids follow is not checked.
+const mostIDs = 1 << 20
 
 var mooncakeKeys = []string{"timestamp", "input_length", "output_length", "hash_ids"}
 
-func newMooncake(*options) decoder { return &mooncake{before: map[int64]int64{}} }
+func newMooncake(*options) decoder { return &mooncake{} }
 
 func (*mooncake) timeKey() string   { return "timestamp" }
 func (*mooncake) keys() []string    { return mooncakeKeys }
@@ -69,17 +69,12 @@ func (d *mooncake) content(ids []int64, prompt int) (*prefix.Content, error) {
 		return fault(fmt.Sprint(ids), "%s, but input_length = %d is %s of %d tokens, the last one "+
 			"maybe shorter", rows.Plural(len(ids), "id"), prompt, rows.Plural(want, "block"), mooncakeBlock)
 	}
-	if len(d.before) > mostIDs {
-		clear(d.before)
-	}
 	last := int64(noID)
 	for _, id := range ids {
 		if id < 0 {
 			return fault(fmt.Sprint(id), "negative; ids count from 0")
 		}
-		if was, seen := d.before[id]; !seen {
-			d.before[id] = last
-		} else if was != last {
+		if was := d.follows(id, last); was != last {
 			return fault(fmt.Sprint(id), "%s here and %s above; an id stands for its block and all before "+
 				"it", placeAfter(last), placeAfter(was))
 		}
@@ -91,6 +86,20 @@ func (d *mooncake) content(ids []int64, prompt int) (*prefix.Content, error) {
 	}
 	c.Prompt[len(ids)-1].Tokens = prompt - (len(ids)-1)*mooncakeBlock
 	return c, nil
+}
+
+// follows returns what an id followed first, which follows last now.
+func (d *mooncake) follows(id, last int64) (first int64) {
+	if id >= mostIDs {
+		return last
+	}
+	for int64(len(d.before)) <= id {
+		d.before = append(d.before, 0)
+	}
+	if d.before[id] == 0 {
+		d.before[id] = last + 2
+	}
+	return d.before[id] - 2
 }
 
 // placeAfter says where an id stands in a prompt.
