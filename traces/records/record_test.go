@@ -3,6 +3,7 @@ package records
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -133,85 +134,74 @@ func TestBadRecords(t *testing.T) {
 		return strings.Replace(asGuideLLM, old, replacement, 1)
 	}
 	for name, c := range map[string]struct {
-		text string
-		want []string // parts of the one message
+		text       string
+		line       int
+		key, value string // as the error has them
 	}{
-		"empty":         {"", []string{"f: empty file"}},
-		"blank":         {" \n\n", []string{"f: empty file"}},
-		"empty gzip":    {zipped(t, ""), []string{"f: empty file"}},
-		"half a gzip":   {zipped(t, asCSV)[:40], []string{"f:", "cut short"}},
-		"only a header": {head, []string{"f: no requests"}},
-		"all failed":    {head + "0,10,0,,\n", []string{"no requests in it but 1 failed one"}},
-		"unknown CSV": {"a,b\n1,2\n", []string{"f:1:", "no known record", "vllm bench serve",
-			"inference-perf", "guidellm", "arrival_s,"}},
-		"unknown JSON": {`{"a": 1}`, []string{"no known record", "guidellm"}},
-		"unknown list": {`[1, 2]`, []string{"no known record"}},
-		"missing columns": {"arrival_s,prompt_tokens,ttft_s\n0,1,1\n",
-			[]string{"f:1:", "lacks output_tokens, e2e_s"}},
-		"column twice": {strings.TrimSpace(head) + ",ttft_s\n0,1,2,3,4,5\n",
-			[]string{"f:1:", "ttft_s twice"}},
-		"fields": {head + "0,1,2,0.1\n", []string{"f:2:", "4 fields", "5 columns"}},
-		"e2e below ttft": {head + "0,10,5,0.5,0.4\n",
-			[]string{"f:2:", `e2e_s = "0.4"`, "before the first, at 0.5 s"}},
-		"zero ttft":        {head + "0,10,5,0,0.4\n", []string{"f:2:", `ttft_s = "0"`, "above 0"}},
-		"negative ttft":    {head + "0,10,5,-1,0.4\n", []string{"f:2:", `ttft_s = "-1"`, "negative"}},
-		"negative arrival": {head + "-3,10,5,1,2\n", []string{"f:2:", `arrival_s = "-3"`, "negative"}},
-		"NaN": {head + "0,10,5,NaN,0.4\n",
-			[]string{"f:2:", `ttft_s = "NaN"`, "not a finite"}},
-		"infinite": {head + "0,10,5,0.1,Inf\n",
-			[]string{"f:2:", `e2e_s = "+Inf"`, "not a finite"}},
-		"arrivals, backwards": {head + "1,10,5,0.1,1\n0.5,10,5,0.1,1\n", []string{"f:3:", `arrival_s = "0.5"`, "before the request above", "sort"}},
-		"NaN arrival":         {head + "nan,10,5,0.1,1\n", []string{"f:2:", "arrival_s", "not a time"}},
-		"no ttft":             {head + "0,10,5,,1\n", []string{"f:2:", "ttft_s", "missing or empty"}},
-		"word":                {head + "0,10,5,soon,1\n", []string{"f:2:", `ttft_s = "soon"`}},
-		"half a token":        {head + "0,10,5.5,1,2\n", []string{"f:2:", `output_tokens = "5.5"`}},
-		"no prompt":           {head + "0,0,5,1,2\n", []string{"f:2:", `prompt_tokens = "0"`}},
-		"vllm, no times": {vllm("start_times", "start"),
-			[]string{"lacks start_times", "--save-detailed", "0.15"}},
-		"vllm, no detail": {`{"request_throughput": 1, "total_input_tokens": 5}`,
-			[]string{"lacks input_lens, output_lens, ttfts, itls, errors", "--save-detailed"}},
-		"vllm, lengths": {vllm("[100, 200, 1, 300]", "[100, 200, 1]"),
-			[]string{"output_lens", "4 entries", "has 3"}},
-		"vllm, type": {vllm("[100, 200, 1, 300]", `["a"]`),
-			[]string{"input_lens", "not as vllm bench serve writes it"}},
-		"vllm, ttft": {vllm("0.25,", "-0.25,"), []string{`ttfts[0] = "-0.25"`, "negative"}},
-		"vllm, itl": {vllm("[0.5, 0.5]", "[0.5, -0.5]"),
-			[]string{`itls[0] = "-0.5"`, "negative"}},
-		"vllm, twice": {asVLLM + "\n" + asVLLM,
-			[]string{"more than one result", "--append-result"}},
-		"half a JSON":   {asVLLM[:len(asVLLM)-20], []string{"f", "cut short"}},
-		"a NaN in JSON": {vllm("0.25,", "NaN,"), []string{"f:2:", "not valid JSON"}},
-		"perf, no end":  {perf(`"end_time": 1010.5`, `"end": 1`), []string{"[1]", "end_time"}},
-		"perf, unstreamed": {perf(`"output_token_times": [1010.125, 1010.5]`, `"a": 1`),
-			[]string{"[1]", "lacks output_token_times", "streaming"}},
-		"perf, backwards": {perf(`"end_time": 1010.5`, `"end_time": 1009`),
-			[]string{"[1] end_time - start_time", `"-1"`, "negative"}},
-		"perf, type": {perf(`"input_tokens": 200`, `"input_tokens": "x"`),
-			[]string{"[1]", "not as inference-perf writes it"}},
-		"perf, cut short": {perf(`"end_time": 1010.5`, `"end_time": 1010.1`),
-			[]string{"[1] end_time", "before the first"}},
-		"guide, no text": {guide(`"successful": [`, `"none": [`),
-			[]string{"benchmarks[0].requests.successful", "has 0 of 2"}},
-		"guide, sampled": {guide(`"successful": 2`, `"successful": 200`),
-			[]string{"benchmarks[0].requests.successful", "has 2 of 200", "sampling"}},
-		"guide, no tokens": {guide(`"output_tokens": 4`, `"output_tokens": null`),
-			[]string{"benchmarks[0].requests.successful[1]", "lacks output_tokens"}},
-		"guide, type": {guide(`"output_tokens": 4`, `"output_tokens": "four"`),
-			[]string{"f: ", "output_tokens", "want an integer, got string"}},
-		"guide, no request": {`{"benchmarks": [{}]}`, []string{"benchmarks[0].requests", "missing"}},
-		"guide, ttft": {guide(`"time_to_first_token_ms": 125`, `"time_to_first_token_ms": 625`),
-			[]string{"successful[1].request_latency", "before the first"}},
-		"guide, none": {`{"benchmarks": []}`, []string{"no requests"}},
+		"empty":               {"", 0, "", ""},
+		"blank":               {" \n\n", 0, "", ""},
+		"empty gzip":          {zipped(t, ""), 0, "", ""},
+		"half a gzip":         {zipped(t, asCSV)[:40], 1, "", ""},
+		"only a header":       {head, 0, "", ""},
+		"all failed":          {head + "0,10,0,,\n", 0, "", ""},
+		"unknown CSV":         {"a,b\n1,2\n", 1, "header", "a,b"},
+		"unknown JSON":        {`{"a": 1}`, 0, "", "{\"a\": 1}"},
+		"unknown list":        {`[1, 2]`, 0, "", "1"},
+		"missing columns":     {"arrival_s,prompt_tokens,ttft_s\n0,1,1\n", 1, "header", ""},
+		"column twice":        {strings.TrimSpace(head) + ",ttft_s\n0,1,2,3,4,5\n", 1, "header", "*"},
+		"fields":              {head + "0,1,2,0.1\n", 2, "line", "0,1,2,0.1"},
+		"e2e below ttft":      {head + "0,10,5,0.5,0.4\n", 2, "e2e_s", "0.4"},
+		"zero ttft":           {head + "0,10,5,0,0.4\n", 2, "ttft_s", "0"},
+		"negative ttft":       {head + "0,10,5,-1,0.4\n", 2, "ttft_s", "-1"},
+		"negative arrival":    {head + "-3,10,5,1,2\n", 2, "arrival_s", "-3"},
+		"NaN":                 {head + "0,10,5,NaN,0.4\n", 2, "ttft_s", "NaN"},
+		"infinite":            {head + "0,10,5,0.1,Inf\n", 2, "e2e_s", "+Inf"},
+		"arrivals, backwards": {head + "1,10,5,0.1,1\n0.5,10,5,0.1,1\n", 3, "arrival_s", "0.5"},
+		"NaN arrival":         {head + "nan,10,5,0.1,1\n", 2, "arrival_s", "nan"},
+		"no ttft":             {head + "0,10,5,,1\n", 2, "ttft_s", ""},
+		"word":                {head + "0,10,5,soon,1\n", 2, "ttft_s", "soon"},
+		"half a token":        {head + "0,10,5.5,1,2\n", 2, "output_tokens", "5.5"},
+		"no prompt":           {head + "0,0,5,1,2\n", 2, "prompt_tokens", "0"},
+		"vllm, no times":      {vllm("start_times", "start"), 0, "", ""},
+		"vllm, no detail":     {`{"request_throughput": 1, "total_input_tokens": 5}`, 0, "", ""},
+		"vllm, lengths":       {vllm("[100, 200, 1, 300]", "[100, 200, 1]"), 0, "output_lens", ""},
+		"vllm, type":          {vllm("[100, 200, 1, 300]", `["a"]`), 0, "input_lens", ""},
+		"vllm, ttft":          {vllm("0.25,", "-0.25,"), 0, "ttfts[0]", "-0.25"},
+		"vllm, itl":           {vllm("[0.5, 0.5]", "[0.5, -0.5]"), 0, "itls[0]", "-0.5"},
+		"vllm, twice":         {asVLLM + "\n" + asVLLM, 0, "", ""},
+		"half a JSON":         {asVLLM[:len(asVLLM)-20], 0, "", ""},
+		"a NaN in JSON":       {vllm("0.25,", "NaN,"), 2, "", ""},
+		"perf, no end":        {perf(`"end_time": 1010.5`, `"end": 1`), 0, "[1]", ""},
+		"perf, unstreamed":    {perf(`"output_token_times": [1010.125, 1010.5]`, `"a": 1`), 0, "[1]", ""},
+		"perf, backwards": {
+			perf(`"end_time": 1010.5`, `"end_time": 1009`), 0, "[1] end_time - start_time", "-1"},
+		"perf, type": {perf(`"input_tokens": 200`, `"input_tokens": "x"`), 0, "[1]", ""},
+		"perf, cut short": {
+			perf(`"end_time": 1010.5`, `"end_time": 1010.1`), 0, "[1] end_time - start_time",
+			"0.10000000000002274"},
+		"guide, no text": {
+			guide(`"successful": [`, `"none": [`), 0, "benchmarks[0].requests.successful", ""},
+		"guide, sampled": {
+			guide(`"successful": 2`, `"successful": 200`), 0, "benchmarks[0].requests.successful", ""},
+		"guide, no tokens": {
+			guide(`"output_tokens": 4`, `"output_tokens": null`), 0,
+			"benchmarks[0].requests.successful[1]", ""},
+		"guide, type":       {guide(`"output_tokens": 4`, `"output_tokens": "four"`), 0, "", ""},
+		"guide, no request": {`{"benchmarks": [{}]}`, 0, "benchmarks[0].requests", ""},
+		"guide, ttft": {
+			guide(`"time_to_first_token_ms": 125`, `"time_to_first_token_ms": 625`), 0,
+			"benchmarks[0].requests.successful[1].request_latency", "0.5"},
+		"guide, none": {`{"benchmarks": []}`, 0, "", ""},
 	} {
 		m, err := readText(c.text)
 		if err == nil || m != nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, error %v, want one of a line", name, m, err)
 			continue
 		}
-		for _, part := range c.want {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: %q lacks %q", name, err, part)
-			}
+		var e *rows.Error
+		if !errors.As(err, &e) || e.File != "f" || e.Line != c.line || e.Key != c.key ||
+			e.Value != c.value && c.value != "*" {
+			t.Errorf("%s: %v, want line %d: %s = %q", name, err, c.line, c.key, c.value)
 		}
 	}
 	for path, want := range map[string]string{"nowhere.json": "nowhere.json: no such file",

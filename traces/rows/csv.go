@@ -3,7 +3,6 @@ package rows
 import (
 	"encoding/csv"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -60,7 +59,7 @@ func (t *Table) Next() ([]string, error) {
 			return nil, t.Fault(Wrong("", "", "not valid CSV: a quote is left open or stands inside a "+
 				"field"))
 		case err != nil:
-			return nil, fmt.Errorf("%s:%d: %w", t.File.Name, t.line+1, err)
+			return nil, &Error{File: t.File.Name, Line: t.line + 1, Problem: err.Error()}
 		}
 		t.line, _ = t.csv.FieldPos(0)
 		if len(cells) > 1 || strings.TrimSpace(cells[0]) != "" {

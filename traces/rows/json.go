@@ -3,7 +3,6 @@ package rows
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"reflect"
@@ -94,7 +93,7 @@ func (v *Values) damage(err error) error {
 		return &Error{File: v.File.Name, Line: l.at(l.read - l.skipped),
 			Problem: "not valid JSON: ends within a value; the file seems cut short"}
 	}
-	return fmt.Errorf("%s:%d: %w", v.File.Name, l.at(v.dec.InputOffset()), err)
+	return &Error{File: v.File.Name, Line: l.at(v.dec.InputOffset()), Problem: err.Error()}
 }
 
 // Line is that on which the value last read begins.
