@@ -31,7 +31,7 @@ type columns struct{ time, prompt, output, set, session, content, images int }
 // csvLines reads the rows below a header.
 type csvLines struct {
 	csvFormat
-	table    *rows.Table
+	*rows.Table
 	at       columns
 	pictured int // rows with images
 	names    map[string]string
@@ -42,16 +42,13 @@ func newCSV(f csvFormat, t *rows.Table) *csvLines {
 	if t.Column(f.time) < 0 && t.Column(f.alsoTime) >= 0 {
 		f.time = f.alsoTime
 	}
-	return &csvLines{csvFormat: f, table: t, names: map[string]string{}, at: columns{t.Column(f.time),
+	return &csvLines{csvFormat: f, Table: t, names: map[string]string{}, at: columns{t.Column(f.time),
 		t.Column(f.prompt), t.Column(f.output), t.Column(f.set), t.Column(f.session),
 		t.Column(f.content), t.Column(f.images)}}
 }
 
-func (d *csvLines) line() int                   { return d.table.Line() }
-func (d *csvLines) fault(err error) *rows.Error { return d.table.Fault(err) }
-func (d *csvLines) file() *rows.File            { return d.table.File }
-func (d *csvLines) sessionKey() string          { return d.session }
-func (d *csvLines) texts() bool                 { return false }
+func (d *csvLines) sessionKey() string { return d.session }
+func (d *csvLines) texts() bool        { return false }
 
 func (d *csvLines) timeKey() string {
 	if d.at.time < 0 {
@@ -61,19 +58,19 @@ func (d *csvLines) timeKey() string {
 }
 
 func (d *csvLines) next() (row, error) {
-	cells, err := d.table.Next()
+	cells, err := d.Next()
 	if err != nil {
 		return row{}, err
 	}
 	r, err := d.decode(cells)
 	if err != nil {
-		return row{}, d.fault(err)
+		return row{}, d.Fault(err)
 	}
 	return r, nil
 }
 
 func (d *csvLines) decode(cells []string) (r row, err error) {
-	if err := d.table.Whole(cells); err != nil {
+	if err := d.Whole(cells); err != nil {
 		return row{}, err
 	}
 	if d.at.time >= 0 {
@@ -121,12 +118,12 @@ func (d *csvLines) decode(cells []string) (r row, err error) {
 func (d *csvLines) rest() (n int, damage error) {
 	unseen := *d
 	for ; ; n++ {
-		cells, err := d.table.Next()
+		cells, err := d.Next()
 		switch {
 		case err == nil:
 			_, err = unseen.decode(cells)
 			if err != nil && damage == nil {
-				damage = d.fault(err)
+				damage = d.Fault(err)
 			}
 		case damage != nil || err == io.EOF:
 			return n, damage
@@ -137,11 +134,11 @@ func (d *csvLines) rest() (n int, damage error) {
 }
 
 func (d *csvLines) warnings(kept int) (w []warn.Warning) {
-	file := d.table.File.Name
-	if d.table.Open() {
+	file := d.Source().Name
+	if d.Open() {
 		w = append(w, warn.New(warn.TraceContent,
 			"the last line has no line end: %s:%d; if the file was cut "+
-				"short, its last number may be, too", file, d.line()).About("last line"))
+				"short, its last number may be, too", file, d.Line()).About("last line"))
 	}
 	w = append(w, d.unread()...)
 	if d.pictured > 0 {
@@ -157,18 +154,18 @@ func (d *csvLines) unread() []warn.Warning {
 	var missing, dropped []string
 	of := []string{d.content, d.session, d.set, d.time}
 	for _, name := range of {
-		if name != "" && d.table.Column(name) < 0 {
+		if name != "" && d.Column(name) < 0 {
 			missing = append(missing, name)
 		}
 	}
 	slices.Sort(missing)
 	read := append(append(of, d.prompt, d.output, d.images), d.idle...)
-	for _, h := range d.table.Header {
+	for _, h := range d.Header {
 		if h != "" && !slices.ContainsFunc(read, func(n string) bool { return strings.EqualFold(n, h) }) {
 			dropped = append(dropped, h)
 		}
 	}
-	return unread("column", dropped, missing, d.table.File.Name)
+	return unread("column", dropped, missing, d.Source().Name)
 }
 
 // name keeps one copy of each of the first names of sets, so that requests do not keep their

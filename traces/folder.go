@@ -38,7 +38,7 @@ func openMember(path string, o options) (*folderFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := (&jsonLines{values: rows.NewValues(f)}).rest()
+	n, err := (&jsonLines{Values: rows.NewValues(f)}).rest()
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}

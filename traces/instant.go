@@ -1,10 +1,10 @@
 package traces
 
 import (
-	"container/heap"
 	"iter"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // All yields the requests as a server would have them that takes no time: a turn comes when its
@@ -15,8 +15,8 @@ func (s *Stream) All() iter.Seq2[sim.Arrival, error] {
 		for range max(1, s.Concurrency()) {
 			in.take(s.Next())
 		}
-		for len(in.coming) > 0 && in.err == nil {
-			a := heap.Pop(&in.coming).(expected)
+		for in.coming.Len() > 0 && in.err == nil {
+			a, _ := in.coming.Next()
 			if !yield(a.Arrival, nil) {
 				return
 			}
@@ -31,8 +31,7 @@ func (s *Stream) All() iter.Seq2[sim.Arrival, error] {
 // instant is that server, and what it waits for.
 type instant struct {
 	s      *Stream
-	coming queue
-	taken  int
+	coming des.Queue[expected]
 	err    error
 	turn   bool // the request that is taken follows another
 }
@@ -58,33 +57,12 @@ func (in *instant) take(a sim.Arrival, ok bool, err error) {
 		in.err = err
 	}
 	if ok && err == nil {
-		heap.Push(&in.coming, expected{a, in.taken, in.turn})
-		in.taken++
+		in.coming.Schedule(a.At, 0, expected{a, in.turn})
 	}
 }
 
-// expected is a request with its place among those that were made.
+// expected is a request that comes.
 type expected struct {
 	sim.Arrival
-	n    int
-	turn bool
-}
-
-// queue is a heap by time, then as made.
-type queue []expected
-
-func (q queue) Len() int      { return len(q) }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q queue) Less(i, j int) bool {
-	if q[i].At != q[j].At {
-		return q[i].At < q[j].At
-	}
-	return q[i].n < q[j].n
-}
-func (q *queue) Push(x any) { *q = append(*q, x.(expected)) }
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	x := (*q)[last]
-	*q = (*q)[:last]
-	return x
+	turn bool // it follows another
 }

@@ -22,32 +22,29 @@ type decoder interface {
 // jsonLines reads JSON values.
 type jsonLines struct {
 	decoder
-	values  *rows.Values
+	*rows.Values
 	dropped droppedKeys
 
 	n, bare, firstBare int // rows; those that do not say what they contain; a line
 }
 
-func (d *jsonLines) line() int                   { return d.values.Line() }
-func (d *jsonLines) fault(err error) *rows.Error { return d.values.Fault(err) }
-func (d *jsonLines) file() *rows.File            { return d.values.File }
-func (d *jsonLines) sessionKey() string          { return "" }
-func (d *jsonLines) texts() bool                 { return d.tokens() != "" }
+func (d *jsonLines) sessionKey() string { return "" }
+func (d *jsonLines) texts() bool        { return d.tokens() != "" }
 
 func (d *jsonLines) next() (row, error) {
-	raw, err := d.values.Next()
+	raw, err := d.Next()
 	if err != nil {
 		return row{}, err
 	}
 	r, err := d.decode(raw)
 	if err != nil {
-		return row{}, d.fault(err)
+		return row{}, d.Fault(err)
 	}
 	d.dropped.of(raw, d.keys())
 	d.n++
 	if r.content == nil {
 		if d.bare++; d.bare == 1 {
-			d.firstBare = d.line()
+			d.firstBare = d.Line()
 		}
 	}
 	return r, nil
@@ -56,8 +53,8 @@ func (d *jsonLines) next() (row, error) {
 func (d *jsonLines) rest() (n int, err error) {
 	for ; err == nil; n++ {
 		var raw json.RawMessage
-		if raw, err = d.values.Next(); err == nil && !bytes.HasPrefix(raw, []byte("{")) {
-			err = d.fault(rows.Decode(raw, new(struct{})))
+		if raw, err = d.Next(); err == nil && !bytes.HasPrefix(raw, []byte("{")) {
+			err = d.Fault(rows.Decode(raw, new(struct{})))
 		}
 	}
 	if err == io.EOF {
@@ -67,14 +64,14 @@ func (d *jsonLines) rest() (n int, err error) {
 }
 
 func (d *jsonLines) warnings(int) []warn.Warning {
-	w := d.dropped.warning(d.file().Name)
+	w := d.dropped.warning(d.Source().Name)
 	if t := d.tokens(); t != "" {
-		w = append(w, estimated(d.file().Name, t))
+		w = append(w, estimated(d.Source().Name, t))
 	}
 	if d.bare > 0 && d.bare < d.n {
 		w = append(w, warn.New(warn.TraceContent,
 			"%s without hash_ids, though others have them, share nothing: the "+
-				"first in %s:%d", rows.Plural(d.bare, "row"), d.file().Name, d.firstBare).About("hash_ids"))
+				"first in %s:%d", rows.Plural(d.bare, "row"), d.Source().Name, d.firstBare).About("hash_ids"))
 	}
 	return w
 }

@@ -110,7 +110,7 @@ func newSource(f *rows.File, o options) (source, string, error) {
 func newJSONSource(values *rows.Values, o options) (source, string, error) {
 	first, err := values.Peek()
 	if err == io.EOF {
-		err = &rows.Error{File: values.File.Name, Problem: "no requests in it"}
+		err = &rows.Error{File: values.Source().Name, Problem: "no requests in it"}
 	}
 	if err != nil {
 		return nil, "", err
@@ -125,7 +125,7 @@ func newJSONSource(values *rows.Values, o options) (source, string, error) {
 	if format.talks {
 		return newSessions(newShareGPT(values, &o), o.scale, o.think), format.Name, nil
 	}
-	lines := &jsonLines{values: values, decoder: format.json(&o)}
+	lines := &jsonLines{Values: values, decoder: format.json(&o)}
 	return &reader{lines: lines, ordered: o.ordered}, format.Name, nil
 }
 

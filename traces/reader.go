@@ -65,15 +65,13 @@ const (
 
 // lines are the rows of a file in one format.
 type lines interface {
+	rows.Reader
 	next() (row, error) // io.EOF at the end
-	line() int          // of the row last read
-	fault(error) *rows.Error
 	timeKey() string    // the key of the time; empty when the file has none
 	sessionKey() string // that of the session
 	texts() bool
 	warnings(kept int) []warn.Warning
 	rest() (int, error)
-	file() *rows.File
 }
 
 // reader turns rows into requests.
@@ -91,7 +89,7 @@ type reader struct {
 }
 
 func (r *reader) timed() bool  { return r.timeKey() != "" }
-func (r *reader) Close() error { return r.file().Close() }
+func (r *reader) Close() error { return r.Source().Close() }
 
 func (r *reader) next() (sim.Arrival, error) {
 	for {
@@ -127,7 +125,7 @@ func (r *reader) place(row row) (des.Time, error) {
 		r.started, r.first, r.last = true, row.at, row
 	}
 	if row.at < r.last.at {
-		return 0, r.fault(rows.Wrong(r.timeKey(), row.stamp, fmt.Sprintf("before the request "+
+		return 0, r.Fault(rows.Wrong(r.timeKey(), row.stamp, fmt.Sprintf("before the request "+
 			"above it (%s); sort the file by %s, or use arrivals that make their own times",
 			rows.Short(r.last.stamp), r.timeKey())))
 	}
@@ -138,7 +136,7 @@ func (r *reader) place(row row) (des.Time, error) {
 
 // end returns io.EOF, or an error when the file held no request.
 func (r *reader) end() error {
-	e := &rows.Error{File: r.file().Name, Problem: "no requests in it"}
+	e := &rows.Error{File: r.Source().Name, Problem: "no requests in it"}
 	switch {
 	case r.kept > 0, r.member && r.excluded > 0:
 		return io.EOF
@@ -155,10 +153,10 @@ func (r *reader) warnings() []warn.Warning {
 	var w []warn.Warning
 	if r.failed > 0 {
 		w = append(w, warn.New(warn.RowsLeft, "%s left out that no service answered (0 prompt or output "+
-			"tokens): %s", rows.Plural(r.failed, "row"), r.file().Name).About("failed"))
+			"tokens): %s", rows.Plural(r.failed, "row"), r.Source().Name).About("failed"))
 	}
 	if r.excluded > 0 && !r.member {
-		w = append(w, unnamed(r.excluded, r.file().Name))
+		w = append(w, unnamed(r.excluded, r.Source().Name))
 	}
 	return append(w, r.lines.warnings(r.kept)...)
 }

@@ -68,9 +68,9 @@ func (d *shareGPT) talk() (*talk, error) {
 		turns, err := d.read()
 		switch {
 		case err == io.EOF && d.n == 0:
-			return nil, &rows.Error{File: d.values.File.Name, Problem: "no conversations in it"}
+			return nil, &rows.Error{File: d.values.Source().Name, Problem: "no conversations in it"}
 		case err == io.EOF && d.n == d.empty:
-			return nil, &rows.Error{File: d.values.File.Name, Line: d.firstEmpty, Key: "conversations",
+			return nil, &rows.Error{File: d.values.Source().Name, Line: d.firstEmpty, Key: "conversations",
 				Problem: "no question and its answer, nor in any other"}
 		case err != nil:
 			return nil, err
@@ -182,13 +182,14 @@ func textID(who speaker, text string) uint64 {
 }
 
 func (d *shareGPT) warnings() []warn.Warning {
-	w := []warn.Warning{estimated(d.values.File.Name, d.count.tokenizer)}
+	file := d.values.Source().Name
+	w := []warn.Warning{estimated(file, d.count.tokenizer)}
 	if d.empty > 0 {
 		w = append(w, warn.New(warn.RowsLeft,
 			"%s left out without a question and its answer: %s, the first conversations at line %d",
-			rows.Plural(d.empty, "conversation"), d.values.File.Name, d.firstEmpty).About("conversations"))
+			rows.Plural(d.empty, "conversation"), file, d.firstEmpty).About("conversations"))
 	}
-	return append(w, d.dropped.warning(d.values.File.Name)...)
+	return append(w, d.dropped.warning(file)...)
 }
 
 // rest counts the turns that are left, up to a conversation that cannot be read.
@@ -205,4 +206,4 @@ func (d *shareGPT) rest() (n int, err error) {
 }
 
 func (d *shareGPT) texts() bool  { return true }
-func (d *shareGPT) Close() error { return d.values.File.Close() }
+func (d *shareGPT) Close() error { return d.values.Source().Close() }

@@ -118,7 +118,7 @@ func (s *Stream) begin(seed uint64) (err error) {
 func (s *Stream) read() (a sim.Arrival, err error) {
 	a, err = s.src.next()
 	if s.rows != nil {
-		s.line = s.rows.line()
+		s.line = s.rows.Line()
 	}
 	return a, err
 }
@@ -223,7 +223,7 @@ func scaled(output int, scale float64) (int, error) {
 func (s *Stream) Warnings() []warn.Warning {
 	w := s.src.warnings()
 	if s.overlaps.n > 0 {
-		w = append(w, s.overlaps.warning(s.rows.file().Name))
+		w = append(w, s.overlaps.warning(s.rows.Source().Name))
 	}
 	if s.early && s.spec.Requests > 0 {
 		w = append(w, warn.New(warn.TraceEnded, "the trace ended after %d of %d requests: %s", s.made,

@@ -10,16 +10,16 @@ import (
 
 // Table reads the rows of a CSV file below its header.
 type Table struct {
-	File   *File
 	Header []string
 
+	file *File
 	csv  *csv.Reader
 	line int // of the row last read
 }
 
 // NewTable reads the header of a file.
 func NewTable(f *File) (*Table, error) {
-	t := &Table{File: f, csv: csv.NewReader(f.text)}
+	t := &Table{file: f, csv: csv.NewReader(f.text)}
 	t.csv.FieldsPerRecord, t.csv.ReuseRecord = -1, true
 	header, err := t.Next()
 	if err == io.EOF {
@@ -47,7 +47,7 @@ func (t *Table) Column(name string) int {
 // io.EOF at the end.
 func (t *Table) Next() ([]string, error) {
 	for {
-		t.File.lines.drop(t.csv.InputOffset())
+		t.file.lines.drop(t.csv.InputOffset())
 		cells, err := t.csv.Read()
 		var damage *csv.ParseError
 		var known *Error
@@ -59,7 +59,7 @@ func (t *Table) Next() ([]string, error) {
 			return nil, t.Fault(Wrong("", "", "not valid CSV: a quote is left open or stands inside a "+
 				"field"))
 		case err != nil:
-			return nil, &Error{File: t.File.Name, Line: t.line + 1, Problem: err.Error()}
+			return nil, &Error{File: t.file.Name, Line: t.line + 1, Problem: err.Error()}
 		}
 		t.line, _ = t.csv.FieldPos(0)
 		if len(cells) > 1 || strings.TrimSpace(cells[0]) != "" {
@@ -77,11 +77,14 @@ func (t *Table) Whole(cells []string) error {
 		", the header has "+Plural(len(t.Header), "column"))
 }
 
+// Source is the file.
+func (t *Table) Source() *File { return t.file }
+
 // Line is that of the row last read.
 func (t *Table) Line() int { return t.line }
 
 // Open says whether the row last read is the last and has no line end.
-func (t *Table) Open() bool { return t.File.lines.open(t.csv.InputOffset()) }
+func (t *Table) Open() bool { return t.file.lines.open(t.csv.InputOffset()) }
 
 // Fault is an error of a value in the row last read.
 func (t *Table) Fault(err error) *Error {
@@ -89,7 +92,7 @@ func (t *Table) Fault(err error) *Error {
 	if t.Open() {
 		v.Problem += " (last line, without a line end: the file seems cut short)"
 	}
-	return v.In(t.File.Name, t.line)
+	return v.In(t.file.Name, t.line)
 }
 
 // valueError is an error as one of a value.

@@ -28,6 +28,13 @@ type File struct {
 	lines  lines
 }
 
+// Reader is what Table and Values are: the records of a file.
+type Reader interface {
+	Source() *File
+	Line() int              // of the record last read
+	Fault(err error) *Error // an error of a value in it
+}
+
 // Open opens the file at path, or standard input, packed or not. again keeps a pipe, which is
 // opened once more.
 func Open(path string, again bool) (*File, error) {

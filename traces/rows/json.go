@@ -14,8 +14,7 @@ import (
 
 // Values reads JSON values, one after another or in lists.
 type Values struct {
-	File *File
-
+	file  *File
 	dec   *json.Decoder
 	list  bool            // within one
 	ahead json.RawMessage // read, to be returned next
@@ -23,7 +22,7 @@ type Values struct {
 }
 
 // NewValues returns the values of a file.
-func NewValues(f *File) *Values { return &Values{File: f, dec: json.NewDecoder(f.text)} }
+func NewValues(f *File) *Values { return &Values{file: f, dec: json.NewDecoder(f.text)} }
 
 // Peek returns the value that Next returns next.
 func (v *Values) Peek() (raw json.RawMessage, err error) {
@@ -46,7 +45,7 @@ func (v *Values) Next() (raw json.RawMessage, err error) {
 		return nil, v.damage(v.placed(err))
 	}
 	v.begin = v.dec.InputOffset() - int64(len(raw))
-	v.File.lines.drop(v.begin)
+	v.file.lines.drop(v.begin)
 	return raw, nil
 }
 
@@ -82,27 +81,30 @@ func (v *Values) placed(err error) error {
 func (v *Values) damage(err error) error {
 	var known *Error
 	var syntax *json.SyntaxError
-	l := &v.File.lines
+	l := &v.file.lines
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &syntax):
-		return &Error{File: v.File.Name, Line: l.at(syntax.Offset), Problem: "not valid JSON: " +
+		return &Error{File: v.file.Name, Line: l.at(syntax.Offset), Problem: "not valid JSON: " +
 			files.JSONWords(err)}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return &Error{File: v.File.Name, Line: l.at(l.read - l.skipped),
+		return &Error{File: v.file.Name, Line: l.at(l.read - l.skipped),
 			Problem: "not valid JSON: ends within a value; the file seems cut short"}
 	}
-	return &Error{File: v.File.Name, Line: l.at(v.dec.InputOffset()), Problem: err.Error()}
+	return &Error{File: v.file.Name, Line: l.at(v.dec.InputOffset()), Problem: err.Error()}
 }
 
+// Source is the file.
+func (v *Values) Source() *File { return v.file }
+
 // Line is that on which the value last read begins.
-func (v *Values) Line() int { return v.File.lines.at(v.begin) }
+func (v *Values) Line() int { return v.file.lines.at(v.begin) }
 
 // Fault is an error of the value last read.
 func (v *Values) Fault(err error) *Error {
 	e := valueError(err)
-	return e.In(v.File.Name, v.File.lines.at(v.begin+e.at))
+	return e.In(v.file.Name, v.file.lines.at(v.begin+e.at))
 }
 
 // Decode decodes a value into a struct and names the key that is wrong.
