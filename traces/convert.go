@@ -1,12 +1,9 @@
 package traces
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -76,11 +73,9 @@ func (l *listed) next() (a sim.Arrival, err error) {
 // column session, and one content, where the first request has them.
 func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 	lost []warn.Warning, err error) {
-	b := bufio.NewWriterSize(w, 64<<10)
-	c := files.NewCSVWriter(b)
+	c := files.NewCSVWriter(w)
 	unfolded := unfold(src)
-	every := until(ctx, unfolded)
-	a, err := every.next()
+	a, err := unfolded.next()
 	if err != nil && err != io.EOF {
 		return 0, nil, err
 	}
@@ -101,7 +96,10 @@ func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 	}
 	unnamed, unknown := 0, 0
 	var row []string
-	for ; err == nil; a, err = every.next() {
+	for ; err == nil; a, err = unfolded.next() {
+		if err := ctx.Err(); err != nil {
+			return 0, nil, err
+		}
 		row = append(row[:0], decimal(a.At), strconv.Itoa(a.Prompt), strconv.Itoa(a.Output),
 			lineName(a.Set))
 		if names {
@@ -119,26 +117,28 @@ func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 		}
 		n++
 	}
-	if err != io.EOF {
+	if err == io.EOF {
+		err = c.Flush()
+	}
+	if err != nil {
 		return 0, nil, err
 	}
-	if err := c.Flush(); err != nil {
-		return 0, nil, err
-	}
-	for what, count := range map[string]int{"session": unnamed, "content": unknown} {
-		if count > 0 {
+	for _, column := range []struct {
+		name  string
+		count int
+	}{{"content", unknown}, {"session", unnamed}} {
+		if column.count > 0 {
 			lost = append(lost, warn.New(warn.TraceContent,
-				"the %s of %s is not written: the first has none", what,
-				rows.Plural(count, "request")))
+				"the %s of %s is not written: the first has none", column.name,
+				rows.Plural(column.count, "request")))
 		}
 	}
-	slices.SortFunc(lost, func(a, b warn.Warning) int { return cmp.Compare(a.Text, b.Text) })
 	if unfolded != src {
 		lost = append(lost, warn.New(warn.TraceContent,
 			"turns of sessions do not wait for their answers any "+
 				"more: to serve the rows as unrelated requests, remove the column session"))
 	}
-	return n, lost, b.Flush()
+	return n, lost, nil
 }
 
 // decimal writes a time in seconds, exactly.

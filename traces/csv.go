@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unique"
 
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -34,7 +35,6 @@ type csvLines struct {
 	*rows.Table
 	at       columns
 	pictured int // rows with images
-	names    map[string]string
 }
 
 // newCSV returns the rows of a table that has the columns of a format.
@@ -42,7 +42,7 @@ func newCSV(f csvFormat, t *rows.Table) *csvLines {
 	if t.Column(f.time) < 0 && t.Column(f.alsoTime) >= 0 {
 		f.time = f.alsoTime
 	}
-	return &csvLines{csvFormat: f, Table: t, names: map[string]string{}, at: columns{t.Column(f.time),
+	return &csvLines{csvFormat: f, Table: t, at: columns{t.Column(f.time),
 		t.Column(f.prompt), t.Column(f.output), t.Column(f.set), t.Column(f.session),
 		t.Column(f.content), t.Column(f.images)}}
 }
@@ -98,7 +98,7 @@ func (d *csvLines) decode(cells []string) (r row, err error) {
 		r.skip = failed
 	}
 	if d.at.set >= 0 {
-		r.set = d.name(readName(cells[d.at.set]))
+		r.set = unique.Make(readName(cells[d.at.set])).Value() // not a copy for each row
 	}
 	if d.at.session >= 0 {
 		r.session = strings.Clone(readName(cells[d.at.session]))
@@ -166,19 +166,6 @@ func (d *csvLines) unread() []warn.Warning {
 		}
 	}
 	return unread("column", dropped, missing, d.Source().Name)
-}
-
-// name keeps one copy of each of the first names of sets, so that requests do not keep their
-// whole line in memory. A file with a new name on every line must not fill the table.
-func (d *csvLines) name(s string) string {
-	if kept, ok := d.names[s]; ok {
-		return kept
-	}
-	s = strings.Clone(s)
-	if len(d.names) < 1024 {
-		d.names[s] = s
-	}
-	return s
 }
 
 // lineName is a name as a cell of one line has it: quoted as in JSON where it has a line end, or

@@ -75,13 +75,13 @@ func Describe(ctx context.Context, path, format string, kv ...KV) (Description, 
 		return Description{}, err
 	}
 	defer src.Close()
-	c, every := newCensus(kv), until(ctx, unfold(src))
+	c, every := newCensus(kv), unfold(src)
 	for {
 		a, err := every.next()
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return Description{}, err
 		}
 		c.add(a)

@@ -1,7 +1,6 @@
 package traces
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -24,21 +23,6 @@ type source interface {
 	// rest reads over what is left and returns how many rows that was, up to what cannot be read.
 	rest() (int, error)
 	Close() error
-}
-
-// until is a source that ends with a context, as it may have more than anybody waits for.
-func until(ctx context.Context, src source) source { return &bounded{src, ctx} }
-
-type bounded struct {
-	source
-	ctx context.Context
-}
-
-func (b *bounded) next() (sim.Arrival, error) {
-	if err := b.ctx.Err(); err != nil {
-		return sim.Arrival{}, err
-	}
-	return b.source.next()
 }
 
 // A row is one request as its record gives it.

@@ -91,21 +91,18 @@ func (d *shareGPT) read() (turns []turn, err error) {
 		return nil, err
 	}
 	var v struct {
-		Conversations *[]message `json:"conversations"`
-		Messages      *[]message `json:"messages"`
+		Conversations []message `json:"conversations"`
+		Messages      []message `json:"messages"`
 	}
-	if err := rows.Decode(raw, &v); err != nil {
-		return nil, d.values.Fault(err)
-	}
-	messages := v.Conversations
-	if messages == nil {
-		messages = v.Messages
-	}
-	if messages == nil {
+	if err = rows.Decode(raw, &v); err == nil && v.Conversations == nil && v.Messages == nil {
 		err = rows.Wrong("conversations", "", "missing; a conversation is a list of messages of that "+
 			"name, or messages")
-	} else {
-		turns, err = d.turns(*messages)
+	}
+	if err == nil && v.Conversations == nil {
+		v.Conversations = v.Messages
+	}
+	if err == nil {
+		turns, err = d.turns(v.Conversations)
 	}
 	if err != nil {
 		return nil, d.values.Fault(err)
@@ -120,21 +117,12 @@ func (d *shareGPT) drop(raw []byte) {
 		return
 	}
 	d.dropped.of(raw, conversationKeys)
-	for _, m := range rawMessages(raw) {
-		d.dropped.add(m, messageKeys)
-	}
-}
-
-// rawMessages are the messages of a conversation as they are written.
-func rawMessages(raw []byte) []json.RawMessage {
 	var v struct{ Conversations, Messages []json.RawMessage }
-	if json.Unmarshal(raw, &v) != nil {
-		return nil
+	if json.Unmarshal(raw, &v) == nil {
+		for _, m := range append(v.Conversations, v.Messages...) {
+			d.dropped.add(m, messageKeys)
+		}
 	}
-	if v.Conversations != nil {
-		return v.Conversations
-	}
-	return v.Messages
 }
 
 // turns makes turns of messages.

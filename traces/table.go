@@ -3,12 +3,12 @@ package traces
 import (
 	"bytes"
 	_ "embed"
-	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // packedTable has, for each set of LongBench v1 (Bai et al., ACL 2024; 4,750 requests) and each
@@ -43,20 +43,21 @@ var loadTable = sync.OnceValue(parseTable)
 
 // parseTable panics on a fault: the table is part of the program.
 func parseTable() []set {
-	r, err := files.Unpack(bytes.NewReader(packedTable))
+	text, err := rows.New("longbench.csv.gz", bytes.NewReader(packedTable))
 	if err != nil {
-		panic("traces: longbench.csv.gz: " + err.Error())
+		panic(err)
 	}
-	text, err := files.ReadAll("longbench.csv.gz", r)
+	table, err := rows.NewTable(text)
 	if err != nil {
-		panic("traces: longbench.csv.gz: " + err.Error())
+		panic(err)
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	var sets []set
-	for i, line := range lines[1:] {
-		f := strings.Split(line, ",")
-		if len(f) != 10 {
-			panic(fmt.Sprintf("traces: longbench.csv:%d: %d fields", i+2, len(f)))
+	for {
+		f, err := table.Next()
+		if err == io.EOF {
+			return sets
+		} else if err != nil {
+			panic(err)
 		}
 		if n := len(sets); n == 0 || sets[n-1].name != f[0] {
 			sets = append(sets, set{
@@ -68,15 +69,15 @@ func parseTable() []set {
 		if f[5] != "" {
 			c.perUnit = number(f[5])
 		}
+		quantiles := f[9]
 		c.quantiles = sync.OnceValue(func() (q []float64) {
-			for text := range strings.SplitSeq(f[9], " ") {
+			for text := range strings.SplitSeq(quantiles, " ") {
 				q = append(q, number(text))
 			}
 			return q
 		})
 		sets[len(sets)-1].columns[f[4]] = c
 	}
-	return sets
 }
 
 func number(text string) float64 {

@@ -83,9 +83,9 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 		if s.CachesPrefixes() && !identified {
 			return nil, &config.KeyError{Key: "prefix_cache.mode",
 				Value: config.Show(s.PrefixCache.Mode),
-				Reason: "the record has no column prompt_id or content, so it does not say what prompts " +
-					"have in common: leave this out; how much was cached is estimated, or " +
-					"--prefix-hit SHARE says it"}
+				Reason: "the record has no column prompt_id or content, nor the texts of its prompts, " +
+					"so it does not say what they have in common: leave this out; how much was cached is " +
+					"estimated, or --prefix-hit SHARE says it"}
 		}
 	}
 	trace := filepath.Join(r.Dir, replayTrace)

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -33,6 +34,9 @@ type guideLLMRequest struct {
 	TTFT     *float64 `json:"time_to_first_token_ms"`
 	Prompt   *int     `json:"prompt_tokens"`
 	Output   *int     `json:"output_tokens"`
+	// of the request to the server
+	Args    json.RawMessage `json:"request_args"`
+	OldArgs json.RawMessage `json:"prompt"`
 }
 
 func readGuideLLM(text []byte) ([]sent, error) {
@@ -82,5 +86,6 @@ func (r *guideLLMRequest) request(where string) (s sent, err error) {
 		where: place{start: where + key, ttft: where + ".time_to_first_token_ms / 1000", last: where +
 			".request_latency"},
 		at: *start, prompt: *r.Prompt, output: *r.Output, ttft: *r.TTFT / 1000, e2e: *r.Latency,
+		text: cmp.Or(textOf(r.Args), textOf(r.OldArgs)),
 	}, nil
 }

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -56,4 +57,88 @@ func (d *identity) of(fields []string, prompt int) (*prefix.Content, error) {
 			" above and "+strconv.Itoa(prompt)+" here; requests of one id have the same prompt")
 	}
 	return &prefix.Content{Prompt: []prefix.Piece{piece}}, nil
+}
+
+// chunk is how many bytes of a text are one piece of a prompt.
+const chunk = 64
+
+// identifyTexts has prompts share what their texts begin with, where each has a text. A prompt's
+// tokens lie along its text as those of all prompts do on average. What a prompt has of earlier
+// answers is text that only later prompts share.
+func identifyTexts(all []sent) {
+	bytes, tokens := 0, 0
+	for i := range all {
+		s := &all[i]
+		if s.failed {
+			continue
+		}
+		if s.text = promptText(s.text); s.text == "" {
+			return
+		}
+		bytes, tokens = bytes+len(s.text), tokens+s.prompt
+	}
+	t := texts{ids: map[string]uint64{}, perByte: float64(tokens) / float64(max(1, bytes))}
+	if t.perByte*chunk < 1 {
+		return
+	}
+	for i := range all {
+		if s := &all[i]; !s.failed {
+			s.content = t.content(s.text, s.prompt)
+		}
+	}
+}
+
+// textOf is the text of a JSON value: a string's, or as the value is written. It is empty of null.
+func textOf(raw json.RawMessage) (text string) {
+	if json.Unmarshal(raw, &text) != nil {
+		return string(raw)
+	}
+	return text
+}
+
+// promptText is the prompt of a request to a server: its messages, as JSON, or its prompt. A text
+// that is no request is a prompt itself.
+func promptText(request string) string {
+	var v struct {
+		Messages, Prompt, Input, Body json.RawMessage
+	}
+	if json.Unmarshal([]byte(request), &v) != nil {
+		return request
+	}
+	for _, raw := range []json.RawMessage{v.Messages, v.Prompt, v.Input} {
+		if raw != nil {
+			return string(raw)
+		}
+	}
+	return promptText(string(v.Body))
+}
+
+// texts are those of all prompts.
+type texts struct {
+	ids     map[string]uint64
+	perByte float64 // tokens
+}
+
+// content is chunks that have a name each, and the rest, which is that of equal texts alone.
+func (t *texts) content(text string, prompt int) *prefix.Content {
+	c, sum := &prefix.Content{}, 0
+	for end := chunk; end <= len(text); end += chunk {
+		next := int(t.perByte * float64(end))
+		if next > prompt {
+			break
+		}
+		c.Prompt = append(c.Prompt, prefix.Piece{ID: t.id(text[end-chunk : end]), Tokens: next - sum})
+		sum = next
+	}
+	if sum < prompt {
+		c.Prompt = append(c.Prompt, prefix.Piece{ID: t.id(text + "\x00"), Tokens: prompt - sum})
+	}
+	return c
+}
+
+func (t *texts) id(text string) uint64 {
+	if _, known := t.ids[text]; !known {
+		t.ids[text] = uint64(len(t.ids)) + 1
+	}
+	return t.ids[text]
 }

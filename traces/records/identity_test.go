@@ -2,8 +2,12 @@ package records
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // A record that says what its prompts are is replayed with their content; without, with none.
@@ -50,5 +54,62 @@ func TestIdentity(t *testing.T) {
 	if err == nil ||
 		!strings.Contains(err.Error(), `f:3: prompt_id = "a": had 100 prompt tokens`) {
 		t.Errorf("one id of two lengths: %v", err)
+	}
+}
+
+// Prompts of JSON records share what their texts begin with, if each has one. Equal texts share
+// all.
+func TestTextsIdentify(t *testing.T) {
+	system := strings.Repeat("You answer in one sentence. ", 40)
+	long := strings.Repeat("Why? ", 100)
+	body := func(text string) string {
+		return fmt.Sprintf(`{"model": "m", "messages": [{"role": "user", "content": %q}]}`, text)
+	}
+	perf := func(request string, tokens int) string {
+		text, _ := json.Marshal(request)
+		return fmt.Sprintf(`{"start_time": 1, "end_time": 2, "error": null, "request": %s, "info": `+
+			`{"input_tokens": %d, "output_tokens": 2, "output_token_times": [1.5, 2]}}`, text, tokens)
+	}
+	guide := func(request string, tokens int) string {
+		args, _ := json.Marshal(fmt.Sprintf(`{"stream": true, "body": %s}`, request))
+		return fmt.Sprintf(`{"request_start_time": 1, "request_latency": 1, "request_args": %s, `+
+			`"time_to_first_token_ms": 500, "prompt_tokens": %d, "output_tokens": 2}`, args, tokens)
+	}
+	for name, c := range map[string]struct {
+		entry      func(string, int) string
+		begin, end string
+	}{"inference-perf": {perf, "[", "]"},
+		"guidellm": {guide, `{"benchmarks": [{"requests": {"successful": [`, "]}}]}"}} {
+		same := system + long
+		all := []string{c.entry(body(same), 400), c.entry(body(system+"No."), 290),
+			c.entry(body("Other"+same), 401), c.entry(body(same), 400)}
+		m, err := readText(c.begin + strings.Join(all, ",") + c.end)
+		if err != nil || !m.Identified() {
+			t.Fatalf("%s: %v", name, err)
+		}
+		stack := prefix.NewStack(1)
+		var hits []int
+		for _, r := range m.Requests {
+			sum := 0
+			for _, p := range r.Content.Prompt {
+				sum += p.Tokens
+			}
+			if sum != r.Prompt {
+				t.Errorf("%s: pieces of %d tokens, want %d", name, sum, r.Prompt)
+			}
+			hits = append(hits, stack.Serve(r.Content, r.Prompt, r.Output))
+		}
+		// of some 270 tokens of the system prompt; of 400 all but the last
+		if hits[0] != 0 || hits[1] < 230 || hits[1] > 290 || hits[2] != 0 || hits[3] != 399 {
+			t.Errorf("%s: hits of %d tokens", name, hits)
+		}
+		all[1] = c.entry("", 290)
+		if name == "guidellm" {
+			all[1] = strings.Replace(all[1], "request_args", "other", 1)
+		}
+		m, err = readText(c.begin + strings.Join(all, ",") + c.end)
+		if err != nil || m.Identified() {
+			t.Errorf("%s: one without text is identified: %v", name, err)
+		}
 	}
 }

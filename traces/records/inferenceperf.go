@@ -18,6 +18,7 @@ type inferencePerfEntry struct {
 	Start *float64        `json:"start_time"`
 	End   *float64        `json:"end_time"`
 	Error json.RawMessage `json:"error"`
+	Text  json.RawMessage `json:"request"` // its body
 	Info  *struct {
 		InputTokens int `json:"input_tokens"`
 		inferencePerfTokens
@@ -80,7 +81,7 @@ func (e *inferencePerfEntry) request(where string) (s sent, err error) {
 	}
 	s.where = place{start: where + ".start_time", ttft: where + " time to first token", last: where +
 		" end_time - start_time"}
-	s.at, s.e2e = *e.Start, *e.End-*e.Start
+	s.at, s.e2e, s.text = *e.Start, *e.End-*e.Start, textOf(e.Text)
 	var first *float64
 	if e.Info != nil {
 		s.prompt = e.Info.InputTokens

@@ -25,6 +25,7 @@ type sent struct {
 	e2e    float64
 
 	content *prefix.Content // of the prompt, where the record says it
+	text    string          // of the prompt, or of the request to the server
 }
 
 // place says which request of a record is meant: a line, or an index into a JSON document.
@@ -58,6 +59,7 @@ func (m *Record) order(file string, all []sent) error {
 		}
 		return &rows.Error{File: file, Problem: "no requests in it"}
 	}
+	identifyTexts(all)
 	slices.SortStableFunc(all, func(a, b sent) int {
 		return cmp.Or(cmp.Compare(a.exact, b.exact), cmp.Compare(a.at, b.at))
 	})
