@@ -63,13 +63,10 @@ const (
 )
 
 // Describe reads a trace to its end and summarises it, in memory that does not grow with the
-// file, but with what its prompts contain where it says so. An empty format recognises it. Every
-// line is checked, times in order included. It ends with the context.
-func Describe(ctx context.Context, path, format string, kv ...KV) (Description, error) {
-	tokenizer := Llama2
-	if len(kv) > 0 && kv[0].Tokenizer != "" {
-		tokenizer = kv[0].Tokenizer
-	}
+// file. An empty format recognises it. Every line is checked, times in order included. It ends with
+// the context. What prefix caches find is left out of the zero KV.
+func Describe(ctx context.Context, path, format string, kv KV) (Description, error) {
+	tokenizer := cmp.Or(kv.Tokenizer, Llama2)
 	src, format, err := openOnce(path, format, tokenizer)
 	if err != nil {
 		return Description{}, err
@@ -86,21 +83,15 @@ func Describe(ctx context.Context, path, format string, kv ...KV) (Description, 
 		}
 		c.add(a)
 	}
-	d := c.describe(src.timed())
-	d.Path, d.Format = files.Label(path), format
-	d.Warnings = append(src.warnings(), c.reused.warnings()...)
-	if len(kv) > 0 && kv[0].Guess && src.texts() {
-		d.Warnings = append(d.Warnings, GuessedTokenizer(kv[0].Model, string(tokenizer)))
-	}
-	return d, nil
+	return c.describe(files.Label(path), format, src.timed(), src.texts(), src.warnings()), nil
 }
 
 // DescribeWorkload draws the requests of a workload and summarises them: as they are
 // served, but for the model's maximum. In a closed loop the server makes the times; turns of
 // sessions come as from a server that takes none.
 func DescribeWorkload(ctx context.Context, name string, spec Spec, seed uint64,
-	tokenizer Tokenizer, kv ...KV) (Description, error) {
-	s, err := Open(spec, seed, tokenizer)
+	kv KV) (Description, error) {
+	s, err := Open(spec, seed, kv.Tokenizer)
 	if err != nil {
 		return Description{}, err
 	}
@@ -115,13 +106,7 @@ func DescribeWorkload(ctx context.Context, name string, spec Spec, seed uint64,
 		}
 		c.add(a)
 	}
-	d := c.describe(s.clients == nil)
-	d.Path, d.Format = name, "workload"
-	d.Warnings = append(append([]warn.Warning{}, s.Warnings()...), c.reused.warnings()...)
-	if len(kv) > 0 && kv[0].Guess && s.Counts() {
-		d.Warnings = append(d.Warnings, GuessedTokenizer(kv[0].Model, string(tokenizer)))
-	}
-	return d, nil
+	return c.describe(name, "workload", s.clients == nil, s.Counts(), s.Warnings()), nil
 }
 
 // census gathers a Description request by request.
@@ -134,15 +119,9 @@ type census struct {
 
 type lengths struct{ prompt, output *tally }
 
-func newCensus(kv []KV) *census {
-	c := &census{
-		prompt: newTally(), output: newTally(), gap: newTally(),
-		sets: map[string]*lengths{},
-	}
-	if len(kv) > 0 {
-		c.reused.kv = kv[0]
-	}
-	return c
+func newCensus(kv KV) *census {
+	return &census{prompt: newTally(), output: newTally(), gap: newTally(),
+		sets: map[string]*lengths{}, reused: reused{kv: kv}}
 }
 
 func (c *census) add(a sim.Arrival) {
@@ -170,9 +149,15 @@ func (c *census) add(a sim.Arrival) {
 	s.output.add(int64(a.Output))
 }
 
-func (c *census) describe(timed bool) Description {
-	d := Description{Requests: c.prompt.n, Prompt: c.prompt.quantiles(1),
-		Output: c.output.quantiles(1), Prefix: c.reused.describe()}
+// describe summarises what has been added. texts says that a tokenizer has counted prompts.
+func (c *census) describe(path, format string, timed, texts bool,
+	warnings []warn.Warning) Description {
+	d := Description{Path: path, Format: format, Requests: c.prompt.n, Prompt: c.prompt.quantiles(1),
+		Output: c.output.quantiles(1), Prefix: c.reused.describe(),
+		Warnings: append(append([]warn.Warning{}, warnings...), c.reused.warnings()...)}
+	if kv := c.reused.kv; kv.Guess && texts {
+		d.Warnings = append(d.Warnings, GuessedTokenizer(kv.Model, string(cmp.Or(kv.Tokenizer, Llama2))))
+	}
 	if timed && c.gap.n > 0 {
 		gap := c.gap.quantiles(float64(des.Second))
 		d.Gap, d.Seconds = &gap, (c.last - c.first).Seconds()

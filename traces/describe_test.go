@@ -24,7 +24,7 @@ import (
 func TestDescribeAgainstSorting(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		tokens := rapid.SliceOfN(rapid.IntRange(1, rows.MaxTokens), 1, 200).Draw(rt, "tokens")
-		c := newCensus(nil)
+		c := newCensus(KV{})
 		var values []float64
 		sum := 0.0
 		for i, v := range tokens {
@@ -32,7 +32,7 @@ func TestDescribeAgainstSorting(t *testing.T) {
 			values = append(values, float64(v))
 			sum += float64(v)
 		}
-		d := c.describe(true)
+		d := c.describe("", "", true, false, nil)
 		slices.Sort(values)
 		near := func(what string, got, want float64) {
 			if math.Abs(got-want) > 1e-9*want {
@@ -56,11 +56,11 @@ func TestDescribeAgainstSorting(t *testing.T) {
 
 // A file with a set on every line does not take memory for each.
 func TestDescribeBoundsItsSets(t *testing.T) {
-	c := newCensus(nil)
+	c := newCensus(KV{})
 	for i := range 3 * mostSets {
 		c.add(sim.Arrival{Prompt: 1, Output: 1, Set: strings.Repeat("x", i)})
 	}
-	d := c.describe(false)
+	d := c.describe("", "", false, false, nil)
 	total := 0
 	for _, s := range d.Sets {
 		total += s.Requests
@@ -76,8 +76,8 @@ func TestInterrupted(t *testing.T) {
 	cancel()
 	const file = "testdata/own.csv"
 	out := filepath.Join(t.TempDir(), "out.csv")
-	_, described := Describe(ctx, file, "")
-	_, drawn := DescribeWorkload(ctx, "w", DefaultSpec(), 1, "")
+	_, described := Describe(ctx, file, "", KV{})
+	_, drawn := DescribeWorkload(ctx, "w", DefaultSpec(), 1, KV{})
 	_, _, converted := Convert(ctx, file, "", out)
 	_, _, written := ConvertTo(ctx, io.Discard, file, "")
 	for _, err := range []error{described, drawn, converted, written} {
@@ -96,7 +96,7 @@ func TestDescribeRefuses(t *testing.T) {
 		{"testdata/own.csv", FormatAzure, "has no column TIMESTAMP"},
 		{"testdata/none", "", "no such file"},
 	} {
-		_, err := Describe(t.Context(), c.path, c.format)
+		_, err := Describe(t.Context(), c.path, c.format, KV{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s as %s: %v, want %q", c.path, c.format, err, c.want)
 		}

@@ -10,7 +10,7 @@ func TestDescribeWorkload(t *testing.T) {
 	s := DefaultSpec()
 	s.Trace, s.PromptLengths, s.OutputLengths = Synthetic, "lognormal(8192, 0.5)", "fixed(200)"
 	s.OutputScale, s.Arrivals, s.Burstiness, s.Rate, s.Requests = 2, ArrivalsGamma, 2, 5, 20_000
-	d, err := DescribeWorkload(t.Context(), "w", s, 1, "")
+	d, err := DescribeWorkload(t.Context(), "w", s, 1, KV{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,12 +29,12 @@ func TestDescribeWorkload(t *testing.T) {
 		}
 	}
 	s.Arrivals, s.Rate, s.Concurrency, s.ThinkS = ArrivalsClosed, 0, 3, 1.5
-	d, err = DescribeWorkload(t.Context(), "w", s, 1, "")
+	d, err = DescribeWorkload(t.Context(), "w", s, 1, KV{})
 	if err != nil || d.Gap != nil || d.Rate != 0 {
 		t.Errorf("a closed loop has times of its own: %+v, %v", d, err)
 	}
 	s.OutputLengths = ""
-	if _, err = DescribeWorkload(t.Context(), "w", s, 1, ""); err == nil {
+	if _, err = DescribeWorkload(t.Context(), "w", s, 1, KV{}); err == nil {
 		t.Error("no error of a workload that cannot be opened")
 	}
 }

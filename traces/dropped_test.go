@@ -40,7 +40,7 @@ func TestDroppedColumnsAreSaid(t *testing.T) {
 		if err := os.WriteFile(c.name, []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		d, err := Describe(context.Background(), c.name, "")
+		d, err := Describe(context.Background(), c.name, "", KV{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestRowsWithoutContent(t *testing.T) {
 `)
 	s := open(t, 1, func(s *Spec) { s.Trace, s.Requests, s.Arrivals = path, 0, ArrivalsTrace })
 	collect(t, s)
-	d, err := Describe(t.Context(), path, "")
+	d, err := Describe(t.Context(), path, "", KV{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func TestPipes(t *testing.T) {
 
 func TestDevicesAreRefused(t *testing.T) {
 	for _, path := range []string{"/dev/zero", "/dev/null"} {
-		_, err := Describe(t.Context(), path, "")
+		_, err := Describe(t.Context(), path, "", KV{})
 		if err == nil || err.Error() != path+
 			": a terminal or a device; give a file, or pipe one into it" {
 			t.Errorf("%s: %v", path, err)
@@ -85,7 +85,7 @@ func TestPackedTraces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := Describe(t.Context(), plain, "")
+		want, err := Describe(t.Context(), plain, "", KV{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestPackedTraces(t *testing.T) {
 			}
 			for _, data := range [][]byte{pack(text), pack(text[:len(text)/3], text[len(text)/3:])} {
 				write(data)
-				got, err := Describe(t.Context(), path, "")
+				got, err := Describe(t.Context(), path, "", KV{})
 				if err != nil {
 					t.Fatalf("%s, %s: %v", name, kind, err)
 				}
@@ -108,7 +108,7 @@ func TestPackedTraces(t *testing.T) {
 				}
 				for _, end := range []int{len(data) - 1, len(data) * 2 / 3, 9} {
 					write(data[:end])
-					_, err := Describe(t.Context(), path, "")
+					_, err := Describe(t.Context(), path, "", KV{})
 					if err == nil || !strings.HasPrefix(err.Error(), path) ||
 						!strings.Contains(err.Error(), kind+" data that ") {
 						t.Errorf("%s, %s, %d of %d bytes: %v", name, kind, end, len(data), err)
@@ -117,7 +117,7 @@ func TestPackedTraces(t *testing.T) {
 				wrong := slices.Clone(data)
 				wrong[len(wrong)-6] ^= 0x10
 				write(wrong)
-				_, err = Describe(t.Context(), path, "")
+				_, err = Describe(t.Context(), path, "", KV{})
 				if err == nil || !strings.HasPrefix(err.Error(), path) {
 					t.Errorf("%s, %s, a bit flipped: %v", name, kind, err)
 				}
@@ -175,11 +175,11 @@ func TestFolderOfPackedFiles(t *testing.T) {
 			}
 		}
 	}
-	want, err := Describe(t.Context(), "testdata/longbench", "")
+	want, err := Describe(t.Context(), "testdata/longbench", "", KV{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Describe(t.Context(), dir, "")
+	got, err := Describe(t.Context(), dir, "", KV{})
 	if err != nil {
 		t.Fatal(err)
 	}

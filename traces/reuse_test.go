@@ -84,7 +84,7 @@ func TestDescribeSessions(t *testing.T) {
 	ofSessions(&s)
 	s.Requests, s.Turns, s.SystemPrompts = 400, "fixed(4)", 1
 	kv := KV{Model: "m", TokenBytes: 1 << 17, BlockTokens: 16}
-	d, err := DescribeWorkload(t.Context(), "w", s, 1, "", kv)
+	d, err := DescribeWorkload(t.Context(), "w", s, 1, kv)
 	if err != nil || d.Requests != 400 || d.Prefix == nil || d.Prefix.Unbounded.Share < 0.5 {
 		t.Errorf("%+v, %v", d, err)
 	}

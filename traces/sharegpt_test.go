@@ -55,7 +55,7 @@ func TestShareGPT(t *testing.T) {
 // Described and converted, each turn is a request.
 func TestShareGPTIsConverted(t *testing.T) {
 	const path = "testdata/sharegpt.json"
-	d, err := Describe(t.Context(), path, "")
+	d, err := Describe(t.Context(), path, "", KV{})
 	if err != nil || d.Requests != 4 || d.Gap != nil || d.Format != FormatShareGPT {
 		t.Errorf("%+v, %v", d, err)
 	}

@@ -80,8 +80,8 @@ func (d *describeCmd) describe(ctx context.Context) (traces.Description, error) 
 	if err != nil {
 		return traces.Description{}, err
 	}
-	return traces.DescribeWorkload(ctx, d.File, point.Workload, point.Seed,
-		traces.Tokenizer(model.Counter()), kv)
+	kv.Tokenizer = traces.Tokenizer(model.Counter()) // --model is that of the caches
+	return traces.DescribeWorkload(ctx, d.File, point.Workload, point.Seed, kv)
 }
 
 func (d *describeCmd) Run(ctx context.Context, app *App) error {
