@@ -8,9 +8,9 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// clients are those of a closed loop: each thinks, sends a request, has its answer, thinks again.
-// Times to think are exponential; with a mean of 0 there are none. It is not known which client
-// sends a request, nor does it matter: they are alike.
+// clients are the clients of a closed loop: each thinks, sends a request, has its answer, thinks
+// again. Times to think are exponential; with a mean of 0 there are none. It is not known which
+// client sends a request, nor does it matter: they are alike.
 type clients struct {
 	n     int
 	think float64 // mean, seconds
@@ -26,7 +26,7 @@ func (c *clients) next() (des.Time, error) {
 	return after(c.ended, c.think*c.rng.ExpFloat64(), c.think)
 }
 
-// after is so many seconds after a time; mean is what workload.think_s says.
+// after returns the time that is seconds after at. mean is workload.think_s, for the error.
 func after(at des.Time, seconds, mean float64) (des.Time, error) {
 	if seconds > (rows.Latest - at).Seconds() {
 		return 0, fmt.Errorf("arrival after 285 years: workload.think_s = %g is too long for "+

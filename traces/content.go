@@ -26,7 +26,7 @@ func contentText(c *prefix.Content) string {
 	return strings.Join(parts, " ")
 }
 
-// ParseContent reads what contentText writes, of a prompt of so many tokens.
+// ParseContent reads what contentText writes. prompt is the tokens of the prompt.
 func ParseContent(key, text string, prompt int) (*prefix.Content, error) {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {

@@ -26,7 +26,7 @@ type csvFormat struct {
 	zeroFails                 bool     // has rows of 0 tokens: requests that were never served
 }
 
-// columns are where those of a format are in a file; -1 when the file lacks it.
+// columns are the places of a format's columns in a file, -1 of one that the file lacks.
 type columns struct{ time, prompt, output, set, session, content, images int }
 
 // csvLines reads the rows below a header.

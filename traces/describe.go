@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// A Description is what a trace file, or a workload, holds. Percentiles are those of package
+// A Description is what a trace file, or a workload, holds. Percentiles are as in package
 // quantile.
 type Description struct {
 	Path     string     `json:"path"`

@@ -21,7 +21,7 @@ type longBench struct {
 	rng       *rand.Rand
 }
 
-// longBenchKeys are those of every record: two that are read, and the texts.
+// longBenchKeys are the keys of every record: two that are read, and the texts.
 var longBenchKeys = []string{"length", "dataset", "input", "context", "answers", "language",
 	"all_classes", "_id"}
 

@@ -243,7 +243,7 @@ func (m *made) talk() (*talk, error) {
 		}}, nil
 }
 
-// HasTurns says whether a request's end decides which others arrive: turns of conversations.
+// HasTurns reports whether a request's end decides which others arrive: turns of conversations.
 func (s *Stream) HasTurns() bool { return s.sessions != nil }
 
 // Follow implements sim.Sessions.

@@ -30,7 +30,7 @@ type shareGPT struct {
 	dropped    droppedKeys
 }
 
-// conversationKeys are those of a conversation, and messageKeys of its messages.
+// conversationKeys are the keys of a conversation, messageKeys the keys of its messages.
 var (
 	conversationKeys = []string{"conversations", "messages", "id"}
 	messageKeys      = []string{"from", "value", "role", "content"}

@@ -66,12 +66,12 @@ func (s Spec) Validate() error {
 	return nil
 }
 
-// FromFile says whether the lengths are read from a file.
+// FromFile reports whether the lengths are read from a file.
 func (s Spec) FromFile() bool {
 	return s.Trace != BuiltIn && s.Trace != Synthetic && s.Trace != Sessions
 }
 
-// HasRate says whether requests arrive at Rate.
+// HasRate reports whether requests arrive at Rate.
 func (s Spec) HasRate() bool {
 	return s.Arrivals != ArrivalsTrace && s.Arrivals != ArrivalsClosed && len(s.Stages) == 0
 }

@@ -84,7 +84,7 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 	return s, nil
 }
 
-// Timed says whether a trace has arrival times of its own.
+// Timed reports whether a trace has arrival times of its own.
 func (s Spec) Timed() (bool, error) {
 	if !s.FromFile() {
 		return false, nil
@@ -136,7 +136,7 @@ func (s *Stream) conflicts() error {
 	return nil
 }
 
-// Content says whether the trace says what its prompts have in common.
+// Content reports whether the trace says what its prompts have in common.
 func (s *Stream) Content() bool { return s.content }
 
 // Next returns the next request. After the end or an error it returns the same again.

@@ -14,7 +14,7 @@ import (
 // packedTable has, for each set of LongBench v1 (Bai et al., ACL 2024; 4,750 requests) and each
 // kind of length, mean, minimum, maximum and the quantiles at 0, 0.5, ... 100 %. Those of
 // prompts are Hazen's (linear through the points (i-1/2)/n, x_i), which keep the mean when
-// interpolated; those of outputs, which have heavy ties at the generation limit, are the
+// interpolated; the quantiles of outputs, which have heavy ties at the generation limit, are the
 // smallest values that reach the probability. Prompt tokens are estimates, good to 5 %: words
 // or characters times a ratio measured per set and tokenizer.
 //

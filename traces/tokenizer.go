@@ -17,7 +17,7 @@ func GuessedTokenizer(model, tokenizer string) warn.Warning {
 			"names none: set workload.tokenizer", tokenizer, model)
 }
 
-// Counts says whether the tokenizer of the model decides how long prompts are.
+// Counts reports whether the tokenizer of the model decides how long prompts are.
 func (s *Stream) Counts() bool { return s.spec.Tokenizer == "" && s.src.texts() }
 
 // The tokenizers for which the built-in table has lengths.
@@ -26,7 +26,7 @@ const (
 	Llama3 Tokenizer = "llama3" // 128,256 tokens
 )
 
-// IsOf says whether the trace has one of the formats; the built-in mix has LongBench's. Standard
+// IsOf reports whether the trace has one of the formats; the built-in mix has LongBench's. Standard
 // input, which is read once, may have any.
 func (s Spec) IsOf(formats ...string) bool {
 	if s.Trace == BuiltIn {

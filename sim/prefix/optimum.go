@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Optimum returns how many prompt tokens the best cache of each of so many blocks had of what
+// Optimum returns how many prompt tokens the best cache of each capacity, in blocks, had of what
 // Remember has kept, one that knows the requests to come: Belady's MIN (1966). After a request it
 // keeps, of what it has and what the request has computed, the blocks that are hit soonest again.
 // No cache of that size that serves requests one after another hits more: a block that stays from
-// one request to the next that could hit it is a hit, at most so many stay at any time, and giving
-// up the one that is needed last keeps most (greedy colouring of intervals). A prefix is hit no
-// later than what follows it, so that a block is never there without those before it.
+// one request to the next that could hit it is a hit, at most capacity blocks stay at any time, and
+// giving up the one that is needed last keeps most (greedy colouring of intervals). A prefix is hit
+// no later than what follows it, so that a block is never there without those before it.
 //
 // O(log n) a run of a request and capacity. It is nil where requests are of more runs than it goes
 // over.
@@ -60,8 +60,8 @@ type use struct {
 }
 
 // allUses returns what requests use, in order, and where each request's uses end. Their runs are
-// those of the whole trace: none ends within another. What has no name is never used again, and is
-// none of them.
+// the runs of the whole trace: none ends within another. What has no name is never used again, and
+// is none of them.
 func (s *Stack) allUses() (uses []use, ends []int) {
 	uses = make([]use, 0, 2*s.uses)
 	for _, request := range s.requests {

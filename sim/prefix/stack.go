@@ -35,8 +35,8 @@ type Stack struct {
 
 	most int  // runs
 	rate uint // one piece in 2^rate is kept
-	// unseen is the blocks that prompts name, less those of kept pieces times 2^rate: the error of
-	// the sample, which hits of the shortest distance make up for (SHARDS-adj).
+	// unseen is the blocks that prompts name, less the blocks of kept pieces times 2^rate: the error
+	// of the sample, which hits of the shortest distance make up for (SHARDS-adj).
 	unseen int64
 
 	// Remember keeps the requests that Serve is given, for Optimum, up to mostUses.
@@ -84,7 +84,7 @@ type hit struct {
 // least is the smallest capacity that has all its blocks.
 func (h hit) least() int64 { return h.above + int64(h.blocks) }
 
-// NewStack returns empty caches of blocks of so many tokens.
+// NewStack returns empty caches. block is the tokens of a block.
 func NewStack(block int) *Stack {
 	return &Stack{block: block, names: newIndex(0), most: mostRuns}
 }
@@ -97,10 +97,10 @@ type walk struct {
 	cached int    // blocks that a cache without bound had
 }
 
-// Serve serves a request of so many tokens and returns those of its prompt that a cache without
-// bound had: whole blocks, and never the last token, which is computed for its logits. It is an
-// estimate once the stack is Sampled. Content may be nil or end early: what is not known fills
-// caches and hits nothing.
+// Serve serves a request of prompt and output tokens and returns the tokens of its prompt that a
+// cache without bound had: whole blocks, and never the last token, which is computed for its
+// logits. It is an estimate once the stack is Sampled. Content may be nil or end early: what is not
+// known fills caches and hits nothing.
 func (s *Stack) Serve(c *Content, prompt, output int) (cached int) {
 	s.served++
 	s.prompt += int64(prompt)
@@ -137,17 +137,17 @@ func (s *Stack) remember(r remembered) {
 	s.requests = append(s.requests, r)
 }
 
-// Remembers says whether all requests so far are kept.
+// Remembers reports whether all requests so far are kept.
 func (s *Stack) Remembers() bool { return s.Remember && s.uses <= mostUses }
 
 // Sampled returns the share of pieces that are kept. Below 1 all counts are estimates.
 func (s *Stack) Sampled() float64 { return 1 / float64(uint64(1)<<s.rate) }
 
-// keeps says whether a piece is of the sample.
+// keeps reports whether a piece is in the sample.
 func (s *Stack) keeps(piece uint64) bool { return piece>>(64-s.rate) == 0 }
 
-// follow goes on by so many tokens of a text, on runs that there are or new ones. Blocks that
-// there were are hits, up to those of the prompt. After a new run, or a part of one, there are
+// follow walks on by the tokens of a text, over known runs or new ones. Known blocks are hits, as
+// far as they are blocks of the prompt. After a new run, or a part of one, there are
 // none: nothing has ever followed it.
 func (s *Stack) follow(w *walk, id uint64, tokens int) {
 	if tokens <= 0 {
@@ -215,8 +215,8 @@ func (s *Stack) blocks(n int32) int64 {
 	return int64(int(s.runs[n].end)/s.block - int(s.runs[n].start)/s.block)
 }
 
-// split cuts a run after so many tokens and returns its head, which takes its name. The rest keeps
-// its place in the stack.
+// split cuts a run after its first tokens and returns its head, which takes its name. The rest
+// keeps its place in the stack.
 func (s *Stack) split(n int32, tokens int) (head int32) {
 	r := s.runs[n]
 	r.end, r.slot = r.start+int32(tokens), gone
@@ -306,7 +306,7 @@ func (s *Stack) Prompt() int64 { return s.prompt }
 // Blocks returns how many blocks a cache without bound holds: none larger hits more.
 func (s *Stack) Blocks() int64 { return s.stored << s.rate }
 
-// Hits returns how many prompt tokens an LRU cache of so many blocks had.
+// Hits returns how many prompt tokens an LRU cache of capacity blocks had.
 func (s *Stack) Hits(capacity int64) int64 {
 	if capacity <= 0 {
 		return 0

@@ -256,7 +256,7 @@ func (s *Process) candidate(family, b int, sheet *dsa.Sheet) blockColumn {
 	return c
 }
 
-// newest says whether a candidate of n is the newest full block, or in it.
+// newest reports whether a candidate of n is the newest full block, or in it.
 func (s *Process) newest(b, n int, sheet *dsa.Sheet) bool {
 	page := pageOf(sheet)
 	return b/page == n/page-1 && sheet.Window < max(2, page) && (b >= page || sheet.Sinks > 0)

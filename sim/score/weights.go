@@ -79,8 +79,8 @@ func (s *Process) disturb(dst []float32, n, page, family, first int, deviation f
 	}
 }
 
-// perQueryHead derives scores of the query heads that share a KV head from those of the KV head,
-// which may be the first of them.
+// perQueryHead derives scores of the query heads that share a KV head from the scores of the KV
+// head, which may be the first of them.
 func (s *Process) perQueryHead(family, n int, sheet *dsa.Sheet, heads *[][]float32,
 	common []float32) {
 	queries := max(1, sheet.Queries)

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// csvColumns are those of a record in CSV, in any order and among others. Times are in
+// csvColumns are the columns of a record in CSV, in any order and among others. Times are in
 // seconds; arrival_s is on any clock that starts at 0 or later, ttft_s and e2e_s count from the
 // request's arrival. No output tokens mark a request that failed. A column prompt_id or content
 // says what prompts have in common (identity).

@@ -62,8 +62,8 @@ func (d *identity) of(fields []string, prompt int) (*prefix.Content, error) {
 // chunk is how many bytes of a text are one piece of a prompt.
 const chunk = 64
 
-// identifyTexts has prompts share what their texts begin with, where each has a text. A prompt's
-// tokens lie along its text as those of all prompts do on average. What a prompt has of earlier
+// identifyTexts has prompts share what their texts begin with, where each has a text. A byte of
+// a prompt has as many tokens as a byte of all prompts has on average. What a prompt has of earlier
 // answers is text that only later prompts share.
 func identifyTexts(all []sent) {
 	bytes, tokens := 0, 0
@@ -113,7 +113,7 @@ func promptText(request string) string {
 	return promptText(string(v.Body))
 }
 
-// texts are those of all prompts.
+// texts names the texts of all prompts.
 type texts struct {
 	ids     map[string]uint64
 	perByte float64 // tokens

@@ -83,7 +83,7 @@ func (t *Table) Source() *File { return t.file }
 // Line is that of the row last read.
 func (t *Table) Line() int { return t.line }
 
-// Open says whether the row last read is the last and has no line end.
+// Open reports whether the row last read is the last and has no line end.
 func (t *Table) Open() bool { return t.file.lines.open(t.csv.InputOffset()) }
 
 // Fault is an error of a value in the row last read.

@@ -102,7 +102,7 @@ type lines struct {
 	read    int64 // bytes
 	begin   int64 // of the record that is read
 	last    byte
-	before  int // line ends before those of ends
+	before  int // line ends that are forgotten
 	ends    []int64
 }
 
@@ -142,5 +142,5 @@ func (l *lines) drop(place int64) {
 	l.before += i
 }
 
-// open says whether the text ends at a place, without a line end.
+// open reports whether the text ends at a place, without a line end.
 func (l *lines) open(place int64) bool { return place+l.skipped == l.read && l.last != '\n' }

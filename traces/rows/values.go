@@ -38,8 +38,8 @@ func Tokens(key, text string, least int) (int, error) {
 	return int(v), nil
 }
 
-// plainDigits says whether a number is written as data has it: 1_0 and 0x10 are slips, not 10 and
-// 16.
+// plainDigits reports whether a number is written as data have it: 1_0 and 0x10 are slips, not 10
+// and 16.
 func plainDigits(text string) bool { return !strings.ContainsAny(text, "_xX") }
 
 // Time reads a time of at least zero in a unit. A plain decimal number is read exactly to
