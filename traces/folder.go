@@ -137,9 +137,6 @@ func (f *folder) timed() bool { return false }
 func (f *folder) texts() bool { return true }
 
 func (f *folder) warnings() []warn.Warning {
-	if len(f.all) == 0 {
-		return nil
-	}
 	var w []warn.Warning
 	excluded := 0
 	for _, file := range f.all {

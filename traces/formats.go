@@ -54,10 +54,8 @@ func (f *Format) missing(has func(key string) bool) string {
 // fits returns an error where a file is not of the format. Values of JSON name their own keys.
 func (f *Format) fits(json bool, has func(key string) bool) error {
 	switch {
-	case f.isJSON() && !json:
-		return errors.New("format " + f.Name + " is JSON, and the file is none")
-	case json && !f.isJSON():
-		return errors.New("format " + f.Name + " is CSV, and the file is JSON")
+	case f.isJSON() != json:
+		return errors.New("no file of format " + f.Name + ": one is JSON, the other is not")
 	case !json && f.missing(has) != "":
 		return errors.New("has no column " + f.missing(has))
 	}

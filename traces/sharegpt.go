@@ -107,22 +107,14 @@ func (d *shareGPT) read() (turns []turn, err error) {
 	if err != nil {
 		return nil, d.values.Fault(err)
 	}
-	d.drop(raw)
-	return turns, nil
-}
-
-// drop keeps which keys of the first conversation and its messages are not read.
-func (d *shareGPT) drop(raw []byte) {
-	if d.dropped.seen {
-		return
-	}
-	d.dropped.of(raw, conversationKeys)
-	var v struct{ Conversations, Messages []json.RawMessage }
-	if json.Unmarshal(raw, &v) == nil {
-		for _, m := range append(v.Conversations, v.Messages...) {
+	var each struct{ Conversations, Messages []json.RawMessage }
+	if !d.dropped.seen && json.Unmarshal(raw, &each) == nil {
+		d.dropped.of(raw, conversationKeys)
+		for _, m := range append(each.Conversations, each.Messages...) {
 			d.dropped.add(m, messageKeys)
 		}
 	}
+	return turns, nil
 }
 
 // turns makes turns of messages.

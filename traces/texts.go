@@ -27,16 +27,11 @@ func (c tokenCounter) tokens(text string) int {
 	words, characters, within := 0, 0, false
 	for _, r := range text {
 		switch {
-		case r < firstCJK && !unicode.IsSpace(r):
-			if !within {
-				words++
-			}
-			within = true
+		case unicode.IsSpace(r):
+			within = false
 		case r >= firstCJK && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
 			unicode.Hangul):
 			characters++
-			within = false
-		case unicode.IsSpace(r):
 			within = false
 		case !within:
 			words++

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -99,16 +100,12 @@ func textOf(raw json.RawMessage) (text string) {
 // promptText is the prompt of a request to a server: its messages, as JSON, or its prompt. A text
 // that is no request is a prompt itself.
 func promptText(request string) string {
-	var v struct {
-		Messages, Prompt, Input, Body json.RawMessage
-	}
+	var v struct{ Messages, Prompt, Input, Body json.RawMessage }
 	if json.Unmarshal([]byte(request), &v) != nil {
 		return request
 	}
-	for _, raw := range []json.RawMessage{v.Messages, v.Prompt, v.Input} {
-		if raw != nil {
-			return string(raw)
-		}
+	if own := cmp.Or(string(v.Messages), string(v.Prompt), string(v.Input)); own != "" {
+		return own
 	}
 	return promptText(string(v.Body))
 }

@@ -88,15 +88,11 @@ func decodeObject(text []byte) (all []sent, format string, err error) {
 	case !isVLLM(keys):
 		return nil, "", rows.Wrong("", string(text[:min(len(text), 60)]), known)
 	}
-	switch rest := bytes.TrimSpace(text[d.InputOffset():]); {
-	case bytes.HasPrefix(rest, []byte("{")): // vllm bench serve --append-result
-		err = rows.Wrong("", "", "more than one result in the file, as --append-result makes it; keep "+
-			"one in a file of its own")
-	case len(rest) > 0:
-		err = rows.Wrong("", string(rest), "not valid JSON: the end is wanted")
-	default:
-		all, err = readVLLM(keys)
+	if rest := bytes.TrimSpace(text[d.InputOffset():]); len(rest) > 0 {
+		return nil, "", rows.Wrong("", string(rest), "behind a result of vllm bench serve, which is the "+
+			"whole of a file; --append-result makes more: keep one in a file of its own")
 	}
+	all, err = readVLLM(keys)
 	return all, formatVLLM, err
 }
 
