@@ -67,7 +67,7 @@ func openShards(folder string) (files []*os.File, tensors map[string]stored, err
 }
 
 func openShard(path string, into map[string]stored) (*os.File, error) {
-	file, err := files.OpenResult(path)
+	file, err := files.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -139,7 +139,8 @@ func TestSharedRunsChangeNothing(t *testing.T) {
 		runner, made := tallied(runner)
 		at := filepath.Join(dir, fmt.Sprint(min(i, 1))) // the third finds what the second kept
 		a, _ := purchase(t, at, text, 2, runner)
-		if _, err := a.Write(filepath.Join(at, "out")); err != nil {
+		answer, err := a.Files()
+		if err := written(filepath.Join(at, "out"), answer, err); err != nil {
 			t.Fatal(err)
 		}
 		tree := testkit.Tree(t, filepath.Join(at, "out"))
@@ -260,7 +261,7 @@ func TestInterruptedPurchaseKeepsTheSameFiles(t *testing.T) {
 	}
 	buy := func(at string, last int64) (made int64) {
 		t.Helper()
-		store, err := run.OpenPointStore(filepath.Join(dir, at), "test", true)
+		store, err := run.OpenStore(filepath.Join(dir, at), "test", true)
 		if err != nil {
 			t.Fatal(err)
 		}

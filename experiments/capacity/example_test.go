@@ -30,7 +30,7 @@ func ExamplePlanner_Do() {
 		fmt.Println(err)
 		return
 	}
-	store, err := run.OpenPointStore(dir, "example", true)
+	store, err := run.OpenStore(dir, "example", true)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -81,14 +81,8 @@ const mostLonger = 6
 
 // serve runs replicas of a candidate under a load until the outcome is that of a run which is
 // long enough.
-func (b *buyer) serve(
-	ctx context.Context,
-	o *option,
-	stage string,
-	replicas int,
-	load float64,
-	requests int,
-) (*fleetRun, error) {
+func (b *buyer) serve(ctx context.Context, o *option, stage string, replicas int, load float64,
+	requests int) (*fleetRun, error) {
 	for range mostLonger {
 		r, err := b.once(ctx, o, stage, replicas, load, requests, false)
 		if err != nil || !r.holds() || !endless(&o.Point.Workload) {
@@ -107,15 +101,8 @@ func (b *buyer) serve(
 
 // once runs replicas of a candidate under a load with its seeds. A run of one seed ends as soon
 // as its outcome is known, unless it is wanted whole.
-func (b *buyer) once(
-	ctx context.Context,
-	o *option,
-	stage string,
-	replicas int,
-	load float64,
-	requests int,
-	whole bool,
-) (*fleetRun, error) {
+func (b *buyer) once(ctx context.Context, o *option, stage string, replicas int, load float64,
+	requests int, whole bool) (*fleetRun, error) {
 	r := &fleetRun{stage: stage, replicas: replicas, load: load, slo: o.slo}
 	points := make([]config.Point, len(o.Seeds))
 	for i, seed := range o.Seeds {

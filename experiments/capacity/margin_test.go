@@ -172,7 +172,7 @@ func planned(t *testing.T, text string, change func(*Planner)) *Purchase {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := run.OpenPointStore(t.TempDir(), "test", true)
+	store, err := run.OpenStore(t.TempDir(), "test", true)
 	if err != nil {
 		t.Fatal(err)
 	}

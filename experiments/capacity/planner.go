@@ -77,7 +77,7 @@ type Bounded struct {
 // Planner looks for goodput. Every run goes through the store, so that none is
 // made twice.
 type Planner struct {
-	Store   *run.PointStore
+	Store   *run.Store
 	Run     run.Runner
 	Workers int // runs at a time; 0 = one a core
 	// Shared is set where several processes look for one answer: each looks at the candidates that
@@ -107,7 +107,7 @@ func GuessRuns(g *config.GoodputSearch, candidates ...Candidate) int {
 }
 
 // Do looks for the goodput of each candidate and returns those found, in the
-// order of candidates. Notes are those of PointStore.Do.
+// order of candidates. Notes are those of Store.Do.
 func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates []Candidate) (
 	found []Goodput, notes []string, err error) {
 	p.start()

@@ -42,7 +42,7 @@ func plan(t *testing.T, ctx context.Context, dir string, workers int, simulate r
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := run.OpenPointStore(dir+"/points", "test", true)
+	store, err := run.OpenStore(dir+"/points", "test", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,8 @@ func plan(t *testing.T, ctx context.Context, dir string, workers int, simulate r
 	p := Planner{Store: store, Run: simulate, Workers: workers}
 	found, _, err := p.Do(ctx, s.Goodput, candidates)
 	if err == nil {
-		if _, err := WritePlan(dir, found); err != nil {
+		files, err := PlanFiles(found)
+		if err := written(dir, files, err); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -172,13 +173,13 @@ func TestPlanGoesOnAfterAnInterrupt(t *testing.T) {
 }
 
 // opened are a sweep's candidates and a store of runs, until the test ends.
-func opened(t *testing.T, s *config.Sweep) ([]Candidate, *run.PointStore) {
+func opened(t *testing.T, s *config.Sweep) ([]Candidate, *run.Store) {
 	t.Helper()
 	candidates, err := Candidates(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := run.OpenPointStore(t.TempDir(), "test", true)
+	store, err := run.OpenStore(t.TempDir(), "test", true)
 	if err != nil {
 		t.Fatal(err)
 	}

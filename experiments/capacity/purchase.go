@@ -161,7 +161,7 @@ func (o *option) level() (err error) {
 }
 
 // Purchase finds the cheapest offer, and how many replicas of it, that serve the traffic of the
-// configuration within the service level. Notes are those of PointStore.Do.
+// configuration within the service level. Notes are those of Store.Do.
 func (p *Planner) Purchase(ctx context.Context, f *Offers) (*Purchase, []string, error) {
 	b := &buyer{Planner: p, plan: *f.sweep.Plan, search: f.sweep.Goodput}
 	b.start()

@@ -27,7 +27,8 @@ func TestPurchaseRepeats(t *testing.T) {
 		at := filepath.Join(dir, fmt.Sprint(workers))
 		a, _ := purchase(t, at, text, workers, simulate)
 		out := filepath.Join(at, "out")
-		if _, err := a.Write(out); err != nil {
+		answer, err := a.Files()
+		if err := written(out, answer, err); err != nil {
 			t.Fatal(err)
 		}
 		trees = append(trees, testkit.Tree(t, out))
@@ -51,19 +52,14 @@ func TestPurchaseRepeats(t *testing.T) {
 	}
 }
 
-// TestNothingToBuy names the nearest miss and what it misses, and leaves no choice of before.
+// TestNothingToBuy names the nearest miss and what it misses, and has no choice.
 func TestNothingToBuy(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, ChoiceFile), []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	a, _ := purchase(t, dir, fmt.Sprintf(short, "rate = 5", "tbt_s = 0.001\nttft_s = 30"), 2,
+	a, _ := purchase(t, t.TempDir(), fmt.Sprintf(short, "rate = 5", "tbt_s = 0.001\nttft_s = 30"), 2,
 		run.NewSimulator().Run)
-	if _, err := a.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, ChoiceFile)); err == nil {
-		t.Errorf("%s is there", ChoiceFile)
+	files, err := a.Files()
+	if err != nil || slices.ContainsFunc(files,
+		func(f run.File) bool { return f.Name == ChoiceFile }) {
+		t.Errorf("%d files, one of them %s: %v", len(files), ChoiceFile, err)
 	}
 	near := a.Nearest
 	if a.Choice != nil || near == nil || near.Name != "vllm-0.15 gpu=h200 tensor_parallel=2" {

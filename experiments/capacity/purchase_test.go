@@ -37,7 +37,7 @@ func purchase(
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := run.OpenPointStore(filepath.Join(dir, "points"), "test", true)
+	store, err := run.OpenStore(filepath.Join(dir, "points"), "test", true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func tallied(simulate run.Runner) (run.Runner, *atomic.Int64) {
 // plannedIn makes a plan of either kind in a folder and returns its files and runs.
 func plannedIn(t *testing.T, dir string, s *config.Sweep, shared *run.Shared,
 	simulate run.Runner) error {
-	store, err := run.OpenPointStore(filepath.Join(dir, "points"), "test", shared == nil)
+	store, err := run.OpenStore(filepath.Join(dir, "points"), "test", shared == nil)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,8 @@ func plannedIn(t *testing.T, dir string, s *config.Sweep, shared *run.Shared,
 		}
 		found, _, err := p.Do(t.Context(), s.Goodput, candidates)
 		if err == nil && shared == nil {
-			_, err = WritePlan(dir, found)
+			files, e := PlanFiles(found)
+			err = written(dir, files, e)
 		}
 		return errors.Join(err, store.Close())
 	}
@@ -50,7 +51,8 @@ func plannedIn(t *testing.T, dir string, s *config.Sweep, shared *run.Shared,
 	}
 	answer, _, err := p.Purchase(t.Context(), offers)
 	if err == nil && shared == nil {
-		_, err = answer.Write(dir)
+		files, e := answer.Files()
+		err = written(dir, files, e)
 	}
 	return errors.Join(err, store.Close())
 }

@@ -1,10 +1,7 @@
 package capacity
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -17,31 +14,13 @@ const (
 	trailFile = "trail.csv"
 )
 
-// WritePlan writes what was found, and every rate that was tried on the way:
+// PlanFiles are what was found, and every rate that was tried on the way:
 //
 //	plan.json   one object a candidate
 //	trail.csv   one row a run, and one for the mean over seeds
-//
-// It returns the names of the files.
-func WritePlan(dir string, found []Goodput) ([]string, error) {
-	text, err := json.MarshalIndent(found, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	if err := run.ClearLeft(dir, PlanFile, trailFile); err != nil {
-		return nil, err
-	}
-	if err := remove(dir, PurchaseFile, CandidatesFile, ChoiceFile); err != nil {
-		return nil, err
-	}
-	plan, table := filepath.Join(dir, PlanFile), filepath.Join(dir, trailFile)
-	if err := run.WriteFile(plan, append(text, '\n')); err != nil {
-		return nil, run.KeptWhenFull(err)
-	}
-	return []string{plan, table}, run.KeptWhenFull(run.WriteFile(table, trailTable(found)))
+func PlanFiles(found []Goodput) ([]run.File, error) {
+	text, err := run.Marshal(found)
+	return []run.File{{Name: PlanFile, Text: text}, {Name: trailFile, Text: trailTable(found)}}, err
 }
 
 // trailTable lists every trial in the order of the search. A row whose seed is

@@ -1,11 +1,6 @@
 package capacity
 
 import (
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -18,59 +13,24 @@ const (
 	ChoiceFile     = "choice.toml"
 )
 
-// Write writes the answer into a folder:
+// Files are the answer's:
 //
 //	purchase.json   all of it
 //	candidates.csv  one row a candidate, the cheapest first
 //	trail.csv       one row a run
 //	choice.toml     the choice under its load, as simulate takes it, if there is one
-//
-// It returns the paths of the files.
-func (a *Purchase) Write(dir string) ([]string, error) {
-	text, err := json.MarshalIndent(a, "", "  ")
+func (a *Purchase) Files() ([]run.File, error) {
+	text, err := run.Marshal(a)
 	if err != nil {
 		return nil, err
 	}
-	texts := map[string][]byte{
-		PurchaseFile:   append(text, '\n'),
-		CandidatesFile: a.candidates(),
-		trailFile:      a.trail(),
+	all := []run.File{{Name: PurchaseFile, Text: text}, {Name: CandidatesFile, Text: a.candidates()},
+		{Name: trailFile, Text: a.trail()}}
+	if a.Choice == nil {
+		return all, nil
 	}
-	names := []string{PurchaseFile, CandidatesFile, trailFile}
-	if a.Choice != nil {
-		if texts[ChoiceFile], err = a.point.TOML(); err != nil {
-			return nil, err
-		}
-		names = append(names, ChoiceFile)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	if err := run.ClearLeft(dir, PurchaseFile, CandidatesFile, trailFile, ChoiceFile); err != nil {
-		return nil, err
-	}
-	if err := remove(dir, ChoiceFile, PlanFile); err != nil {
-		return nil, err
-	}
-	var paths []string
-	for _, name := range names {
-		path := filepath.Join(dir, name)
-		if err := run.WriteFile(path, texts[name]); err != nil {
-			return paths, run.KeptWhenFull(err)
-		}
-		paths = append(paths, path)
-	}
-	return paths, nil
-}
-
-// remove removes files of an answer of before that the new one may not have.
-func remove(dir string, names ...string) error {
-	for _, name := range names {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	choice, err := a.point.TOML()
+	return append(all, run.File{Name: ChoiceFile, Text: choice}), err
 }
 
 // candidates lists the candidates. What is not known of one is empty.

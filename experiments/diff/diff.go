@@ -77,9 +77,9 @@ type Report struct {
 	Rows     []Row     `json:"rows"`
 	OnlyA    []string  `json:"only_a"` // points
 	OnlyB    []string  `json:"only_b"`
-	// Programs that made A and B, where they differ.
-	ProgramA string `json:"program_a,omitempty"`
-	ProgramB string `json:"program_b,omitempty"`
+	// Versions of the model that made A and B, where they differ.
+	VersionA string `json:"version_a,omitempty"`
+	VersionB string `json:"version_b,omitempty"`
 }
 
 // Compare compares the runs of two folders. Points are matched by system, model, card, rate and
@@ -87,8 +87,8 @@ type Report struct {
 // looked at, so that two cards can be compared. Folders without a point in common are an error.
 func Compare(a, b *Folder) (*Report, error) {
 	report := &Report{Settings: settings(a, b), Rows: []Row{}, OnlyA: []string{}, OnlyB: []string{}}
-	if a.program != "" && b.program != "" && a.program != b.program {
-		report.ProgramA, report.ProgramB = a.program, b.program
+	if a.version != "" && b.version != "" && a.version != b.version {
+		report.VersionA, report.VersionB = a.version, b.version
 	}
 	constant := constants(a, b)
 	inA, inB := a.points(constant), b.points(constant)

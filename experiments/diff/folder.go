@@ -21,7 +21,7 @@ type Folder struct {
 	runs   []storedRun
 	config map[string]string // key -> value; nil for a sweep
 
-	program string // that made it; empty where nothing says so
+	version string // of the model; empty where nothing says so
 }
 
 // storedRun is one object of summary.json.
@@ -63,7 +63,11 @@ func Read(dir string) (*Folder, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	f.program = run.ProgramOf(dir)
+	index, err := run.ReadIndex(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f.version = index.Version
 	return f, nil
 }
 

@@ -18,7 +18,7 @@ func ExampleJudge() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	store, err := run.OpenPointStore(filepath.Join(dir, "points"), "example", true)
+	store, err := run.OpenStore(filepath.Join(dir, "points"), "example", true)
 	if err != nil {
 		fmt.Println(err)
 		return

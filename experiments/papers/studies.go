@@ -2,7 +2,6 @@ package papers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -25,14 +24,13 @@ const (
 
 // Studies runs the experiments of the paper's figures:
 //
-//	NAME/   a SweepFolder, for experiments that serve requests; what WritePlan
-//	        writes, for a goodput search; table.csv and study.toml for the others;
-//	        version.json names the program
+//	NAME/   a run.Folder: summaries, for experiments that serve requests; the files of
+//	        a goodput search; table.csv and study.toml for the others
 //
 // Runs are kept in its store, which experiments share.
 type Studies struct {
 	Dir     string
-	Store   *run.PointStore
+	Store   *run.Store
 	Run     run.Runner
 	Workers int      // 0 = one a core
 	Sets    []string // key=value, over the files of the experiments that serve requests
@@ -49,7 +47,7 @@ type Studies struct {
 	profile string // the changed one, if there is one
 }
 
-// Do runs the named experiments, or all but those that take long. Notes are those of PointStore.Do.
+// Do runs the named experiments, or all but those that take long. Notes are those of Store.Do.
 func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err error) {
 	l.ctx, l.notes = ctx, nil
 	if l.Planned == nil {
@@ -90,7 +88,7 @@ func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err 
 	return l.notes, nil
 }
 
-// experiment runs one experiment, and notes which program made its results.
+// experiment runs one experiment.
 func (l *Studies) experiment(e *experiments.Experiment) error {
 	do, ok := studies[e.Name]
 	switch {
@@ -101,14 +99,18 @@ func (l *Studies) experiment(e *experiments.Experiment) error {
 	case !ok:
 		return fmt.Errorf("no study of that name")
 	}
-	if err := do(l, e); err != nil {
-		return err
-	}
-	version, err := json.Marshal(l.Store.Version)
+	return do(l, e)
+}
+
+// write writes the results of an experiment that is no sweep.
+func (l *Studies) write(e *experiments.Experiment, all ...run.File) error {
+	folder, err := run.StartFolder(l.folder(e), l.Store, &run.Question{Command: "paper", Name: e.Name,
+		Text: e.Text})
 	if err != nil {
 		return err
 	}
-	return l.write(e, versionFile, append(version, '\n'))
+	_, err = folder.Write(all...)
+	return err
 }
 
 // plan counts the runs to make, those of a goodput search by a guess.
@@ -155,12 +157,15 @@ func (l *Studies) sweep(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	folder, err := run.StartSweepFolder(l.folder(e), l.Store, s)
+	q, err := run.AskSweep(s)
 	if err != nil {
 		return err
 	}
-	results, notes, err := l.Store.Do(l.ctx, run.Grid{Run: l.counted, Workers: l.Workers},
-		folder.Points())
+	folder, err := run.StartFolder(l.folder(e), l.Store, q)
+	if err != nil {
+		return err
+	}
+	results, notes, err := l.Store.Do(l.ctx, run.Grid{Run: l.counted, Workers: l.Workers}, q.Points())
 	l.notes = append(l.notes, notes...)
 	if err != nil {
 		return err
@@ -180,8 +185,11 @@ func (l *Studies) goodput(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	_, err = capacity.WritePlan(l.folder(e), found)
-	return err
+	all, err := capacity.PlanFiles(found)
+	if err != nil {
+		return err
+	}
+	return l.write(e, all...)
 }
 
 // search finds the goodput of candidates.

@@ -27,7 +27,7 @@ import (
 // newStudies is a studies with a store of its own.
 func newStudies(t *testing.T, simulate run.Runner) *Studies {
 	t.Helper()
-	store, err := run.OpenPointStore(t.TempDir(), "test", true)
+	store, err := run.OpenStore(t.TempDir(), "test", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestStudiesKeepsRuns(t *testing.T) {
 	do(40, 0, "fig16a") // 2 plans, 4 rates, 5 seeds
 	do(0, 0, "fig16a")
 	do(35, 0, "fig15") // 50, of which SparseServe at 0.2, 0.25 and 0.3 is in Fig. 16a
-	kept, err := filepath.Glob(filepath.Join(studies.Store.Dir(), "*", run.SummaryFile))
+	kept, err := filepath.Glob(filepath.Join(studies.Store.Dir(), "*.zip"))
 	if err != nil || len(kept) != 75 {
 		t.Fatalf("%d kept runs (%v), want 75", len(kept), err)
 	}
@@ -96,11 +96,16 @@ func TestStudiesGoodput(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, err := capacity.WritePlan(dir, found); err != nil {
+	files, err := capacity.PlanFiles(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.WriteFiles(dir, files...); err != nil {
 		t.Fatal(err)
 	}
 	kept := testkit.Tree(t, filepath.Join(studies.Dir, "fig13a"))
-	delete(kept, versionFile)
+	delete(kept, run.IndexFile)
+	delete(kept, run.QuestionFile)
 	testkit.SameTree(t, testkit.Tree(t, dir), kept)
 
 	// The claim's ratio is that of the goodputs; with a seed left out, of the

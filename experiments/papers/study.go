@@ -3,8 +3,6 @@ package papers
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -51,10 +49,8 @@ func studyOf[S any](measure func(*Studies, *S, *run.Table) error, columns string
 		if err := measure(l, &spec, t); err != nil {
 			return err
 		}
-		if err := l.write(e, studyFile, []byte(e.Text)); err != nil {
-			return err
-		}
-		return l.write(e, tableFile, t.Bytes())
+		return l.write(e, run.File{Name: studyFile, Text: []byte(e.Text)},
+			run.File{Name: tableFile, Text: t.Bytes()})
 	}
 }
 
@@ -118,14 +114,6 @@ func promptLengths(work traces.Spec, seed uint64, tokenizer ...traces.Tokenizer)
 		}
 		lengths = append(lengths, a.Prompt)
 	}
-}
-
-// write writes a file of an experiment's results.
-func (l *Studies) write(e *experiments.Experiment, name string, text []byte) error {
-	if err := os.MkdirAll(l.folder(e), 0o755); err != nil {
-		return err
-	}
-	return run.KeptWhenFull(run.WriteFile(filepath.Join(l.folder(e), name), text))
 }
 
 // paperExperiments lists the experiments of the papers' figures, in the papers' order.

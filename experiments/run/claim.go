@@ -5,11 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
-
-	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 // ErrLocked is the error of a folder that another process writes to.
@@ -36,18 +33,10 @@ func LockFolder(path string, alone bool) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// Claim makes a point this process's own until release, which is nil when it is another's.
-func (s *PointStore) Claim(p *config.Point) (release func() error, err error) {
-	hash, err := s.Hash(p)
-	if err != nil {
-		return nil, err
-	}
-	return s.ClaimHash(hash)
-}
-
-// ClaimHash is Claim for a point's hash.
-func (s *PointStore) ClaimHash(hash string) (release func() error, err error) {
-	path := filepath.Join(s.dir, "."+hash+".lock")
+// Claim makes a run of a folder this process's own until release, which is nil when another process
+// makes it. The hash names the run.
+func Claim(dir, hash string) (release func() error, err error) {
+	path := filepath.Join(dir, "."+hash+".lock")
 	for {
 		f, err := LockFolder(path, true)
 		if errors.Is(err, ErrLocked) {
@@ -68,11 +57,6 @@ func (s *PointStore) ClaimHash(hash string) (release func() error, err error) {
 	}
 }
 
-// HashOfUnfinished is the hash of the point that runs in a folder.
-func HashOfUnfinished(path string) string {
-	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "."), Unfinished)
-}
-
 // Shared is one of several processes with one store that do the same things.
 type Shared struct {
 	Task, Tasks int // a task has a number below Tasks, or from 1 to Tasks
@@ -84,7 +68,7 @@ const sharedPoll = 200 * time.Millisecond
 // Each does every thing, named by a hash: first, from a place of its own, those that no other
 // process does, then the others', whose runs it finds in the store, or makes where a process was
 // killed. Where the file system has no locks, every process makes all.
-func (s *PointStore) Each(ctx context.Context, shared Shared, hashes []string,
+func (s *Store) Each(ctx context.Context, shared Shared, hashes []string,
 	do func(context.Context, int) error) error {
 	var left []int
 	for i := range hashes {
@@ -93,7 +77,7 @@ func (s *PointStore) Each(ctx context.Context, shared Shared, hashes []string,
 	for len(left) > 0 {
 		var others []int
 		for _, i := range left {
-			release, err := s.ClaimHash(hashes[i])
+			release, err := Claim(s.dir, hashes[i])
 			if err == nil && release == nil {
 				others = append(others, i)
 				continue

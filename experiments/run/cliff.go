@@ -47,7 +47,7 @@ func Cliff(ctx context.Context, run Runner, p *config.Point, s *sim.Summary,
 }
 
 // Cliff is the function of that name whose runs are kept, so that they are made once.
-func (s *PointStore) Cliff(ctx context.Context, run Runner, p *config.Point,
+func (s *Store) Cliff(ctx context.Context, run Runner, p *config.Point,
 	sum *sim.Summary) error {
 	const kept = ".paced"
 	if !NearLimit(sum) {

@@ -100,7 +100,7 @@ func TestCliff(t *testing.T) {
 // what came of them with the run.
 func TestGridMakesRunsAgain(t *testing.T) {
 	c := mustLoad(t, "", "workload.requests=10", "workload.rate=[0.1,0.2]", "system.preset=vllm")
-	folder, err := OpenFolder(t.TempDir(), "test", c, false)
+	folder, err := openRuns(t.TempDir(), "test", c, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
-// Points are simulated on all cores, and their folders are kept.
+// Points are simulated on all cores, and each run is kept as an archive.
 func ExampleGrid_Do() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -23,13 +23,13 @@ func ExampleGrid_Do() {
 		fmt.Println(err)
 		return
 	}
-	folder, err := run.OpenFolder(dir, "example", c, false)
+	store, err := run.OpenStore(dir, run.ModelVersion, true)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer folder.Close()
-	grid := run.Grid{Run: run.NewSimulator().Run, Store: folder.Store}
+	defer store.Close()
+	grid := run.Grid{Run: run.NewSimulator().Run, Store: store}
 	results, err := grid.Do(context.Background(), c.Points()[:1])
 	if err != nil {
 		fmt.Println(err)
@@ -38,14 +38,9 @@ func ExampleGrid_Do() {
 	for _, r := range results {
 		fmt.Println(r.Point.Name, r.Summary.Completed, "of", r.Summary.Requests)
 	}
-	files, _ := filepath.Glob(filepath.Join(dir, "points", "*", "*"))
-	for _, f := range files {
-		fmt.Println(filepath.Base(f))
-	}
+	kept, _ := filepath.Glob(filepath.Join(dir, "*.zip"))
+	fmt.Println(len(kept), "archive")
 	// Output:
 	// vllm-0.05-s1 5 of 5
-	// config.toml
-	// point.json
-	// requests.csv
-	// summary.json
+	// 1 archive
 }

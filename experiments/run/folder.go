@@ -2,6 +2,8 @@ package run
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,104 +12,99 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Files of a result folder.
 const (
-	ConfigFile   = "config.toml"
-	SummaryFile  = "summary.json"
+	QuestionFile = "question.toml"
+	IndexFile    = "index.json"
+	RunsFolder   = "runs"
 	summaryCSV   = "summary.csv"
-	pointsFolder = "points"
-	RequestsCSV  = "requests.csv"
-	StepsCSV     = "steps.csv"
-	traceJSON    = "trace.json"
 )
 
-// Folder is the result folder of one experiment:
+// Folder is the result folder of a command:
 //
-//	config.toml    the resolved configuration
-//	summary.json   one object a finished point
-//	summary.csv    the same as a table
-//	points/        the PointStore, with a folder NAME for each point
+//	question.toml  what was asked
+//	index.json     the version of the model, which runs are where, and the files of the results
+//	config.toml    the resolved configuration, where there is one for all runs
+//	summary.json   one object a finished run, and summary.csv, the same as a table
+//	runs/          the Store, unless that is elsewhere
 //
-// Every file appears whole or not at all, and holds nothing that differs between two runs of the
-// same configuration by the same program.
+// Plans and what-ifs have an answer in place of the summaries. Every file appears whole or not at
+// all, and holds nothing that differs between two runs of the same question by the same program.
 type Folder struct {
-	Store *PointStore
-	dir   string
-	new   bool // made by this process
+	Store    *Store
+	dir      string
+	question *Question
+	index    Index
+	lock     *os.File // of dir, where the runs are kept elsewhere
+	apart    bool     // the runs are kept elsewhere
+	shared   bool     // with those of other folders
+	fresh    bool     // made by this process, and nothing finished in it before
 }
 
 // ErrTaken is the error of a folder with results of something else.
 var ErrTaken = errors.New("choose another folder, or give --force to replace them")
 
-// OpenFolder opens a result folder for the experiment and a program. A folder of the same
-// configuration, program and inputs is continued: its finished points are kept. Results of
-// anything else are ErrTaken. With replace, all results that it holds are removed. What no run has
-// made is never touched.
-func OpenFolder(dir, program string, c *config.Config, replace bool) (*Folder, error) {
-	text, err := c.TOML()
+// OpenFolder opens a result folder for a question and a version of what makes runs. Runs are kept
+// in a folder named elsewhere, or with the results where that is empty. A folder of the same
+// question is continued: its finished runs are not made again. So is one whose finished runs are
+// all among those asked for now. Results of anything else are ErrTaken; with replace, their files
+// make way and finished runs stay. What no command has made is never touched.
+func OpenFolder(dir, version string, q *Question, elsewhere string, replace bool) (*Folder, error) {
+	if err := errors.Join(checkMaker(dir), q.checkInputs(dir)); err != nil {
+		return nil, err
+	}
+	runs := cmp.Or(elsewhere, filepath.Join(dir, RunsFolder))
+	if filepath.Clean(runs) == filepath.Clean(dir) {
+		return nil, fmt.Errorf("--points %s: is the result folder; choose a folder within it or another",
+			elsewhere)
+	}
+	f := &Folder{dir: dir, question: q, apart: elsewhere != ""}
+	if err := f.continues(version, runs, replace); err != nil {
+		return nil, err
+	}
+	err := error(nil)
+	if f.apart {
+		f.lock, err = LockDir(dir)
+	}
+	if err == nil {
+		f.Store, err = OpenStore(runs, version, true)
+	}
+	if err == nil { // another process may have made it since
+		err = f.continues(version, runs, replace)
+	}
+	if err == nil {
+		err = f.start()
+	}
 	if err != nil {
-		return nil, err
-	}
-	points := filepath.Join(dir, pointsFolder)
-	if err := errors.Join(checkMaker(dir), checkInputs(dir, c, text)); err != nil {
-		return nil, err
-	}
-	s, err := lockStore(points, program, true)
-	if err != nil {
-		return nil, err
-	}
-	_, statErr := os.Stat(filepath.Join(points, storeFile)) // no other process makes it from here on
-	s.named = true
-	f := &Folder{Store: s, dir: dir, new: statErr != nil}
-	if err := f.start(c, string(text), replace); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, f.unlock())
 	}
 	return f, nil
 }
 
-// start makes the locked folder ready.
-func (f *Folder) start(c *config.Config, text string, replace bool) error {
-	if !f.new {
-		prepare := func() error { return f.continues(c, text) }
-		if replace {
-			prepare = f.clear
-		}
-		if err := prepare(); err != nil {
-			return err
-		}
+// StartFolder starts the folder of a question whose runs are kept in a store with others.
+func StartFolder(dir string, store *Store, q *Question) (*Folder, error) {
+	f := &Folder{Store: store, dir: dir, question: q, apart: true, shared: true}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
 	}
-	if err := errors.Join(f.Store.checkVersion(), f.Store.clear(),
-		ClearLeft(f.dir, ConfigFile, SummaryFile, summaryCSV)); err != nil {
-		return err
-	}
-	return WriteFile(filepath.Join(f.dir, ConfigFile), []byte(text))
+	f.index, _ = ReadIndex(dir) // one that is damaged is replaced
+	return f, f.start()
 }
 
-// checkMaker refuses a folder with files of these names that no experiment has made.
+// checkMaker refuses a folder with files of these names that this version of the program has not
+// made.
 func checkMaker(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, pointsFolder, storeFile)); err == nil {
-		if _, err := os.Stat(filepath.Join(dir, indexFile)); err == nil {
-			return fmt.Errorf("%s: holds a sweep; choose another folder", dir)
-		}
+	if _, err := os.Stat(filepath.Join(dir, IndexFile)); err == nil {
 		return nil
 	}
-	for _, name := range []string{ConfigFile, SummaryFile, summaryCSV, pointsFolder} {
-		path := filepath.Join(dir, name)
-		kept, err := os.ReadDir(path)
-		if err == nil && !slices.ContainsFunc(kept,
-			func(e fs.DirEntry) bool { return e.Name()[0] != '.' }) {
-			continue // another process is about to make it
-		}
-		if _, err := os.Stat(filepath.Join(dir, pointsFolder, storeFile)); err == nil {
-			return nil // another process has made it since
-		}
-		if _, err := os.Stat(path); err == nil {
-			return fmt.Errorf("%s: holds %s, but not from a run that this version continues; choose "+
-				"another folder", dir, name)
+	for _, name := range []string{ConfigFile, SummaryFile, summaryCSV, QuestionFile, "question.txt",
+		"sweep.json", "points/store.json"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return fmt.Errorf("%s: holds %s, but no results that this version of sparseserve continues; "+
+				"choose another folder", dir, name)
 		}
 	}
 	return nil
@@ -115,104 +112,188 @@ func checkMaker(dir string) error {
 
 // checkInputs refuses a folder with a file that the command reads, but for the configuration that a
 // run in it was made by.
-func checkInputs(dir string, c *config.Config, text []byte) error {
-	inputs, own := c.Paths(), filepath.Join(dir, ConfigFile)
-	if kept, err := files.ReadResult(own); err == nil && bytes.Equal(kept, text) {
-		inputs = slices.DeleteFunc(inputs, func(path string) bool { return filepath.Clean(path) == own })
+func (q *Question) checkInputs(dir string) error {
+	inputs, own := q.Inputs, filepath.Join(dir, ConfigFile)
+	if kept, err := files.ReadResult(own); err == nil && bytes.Equal(kept, q.Config) {
+		inputs = slices.DeleteFunc(slices.Clone(inputs),
+			func(path string) bool { return filepath.Clean(path) == own })
 	}
 	return files.CheckFolder(dir, inputs...)
 }
 
-// continues says how the folder's results differ from what is to be run.
-func (f *Folder) continues(c *config.Config, text string) error {
-	switch err := f.Store.checkVersion(); {
-	case errors.Is(err, errVersion):
-		return fmt.Errorf("%s: holds results of another version of the model: %w", f.dir, ErrTaken)
+// LockDir makes a folder and keeps other processes out of it.
+func LockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := LockFolder(filepath.Join(dir, LockFile), true)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return lock, nil
+}
+
+// continues refuses a folder that holds the results of another question, unless they are replaced.
+func (f *Folder) continues(version, runs string, replace bool) error {
+	before, err := ReadIndex(f.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		f.fresh = true
+		return nil
+	}
+	f.fresh, f.index = false, before
+	if replace {
+		return nil
+	}
+	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", err, ErrTaken)
+	case before.Version != version:
+		return fmt.Errorf("%s: holds results of another version of the model (%q, this is %q): %w", f.dir,
+			before.Version, version, ErrTaken)
+	case before.Command != f.question.Command:
+		return fmt.Errorf("%s: holds results of %s: %w", f.dir, before.Command, ErrTaken)
+	case f.question.Runs == nil:
+		return f.sameQuestion(version)
 	}
-	kept, err := files.ReadResult(filepath.Join(f.dir, ConfigFile))
+	return f.losesNone(before, version, runs)
+}
+
+// sameQuestion refuses a folder with the answer to another question.
+func (f *Folder) sameQuestion(version string) error {
+	before, err := files.ReadResult(filepath.Join(f.dir, QuestionFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if line := firstOther(string(kept), text); err == nil && line != "" {
-		return fmt.Errorf("%s: holds results of another configuration (%s): %w", f.dir, line, ErrTaken)
+	if err == nil && !bytes.Equal(before, f.question.toml(version)) {
+		return fmt.Errorf("%s: holds the answer to another question (%s): %w", f.dir, QuestionFile,
+			ErrTaken)
 	}
-	for _, p := range c.Points() {
-		m, err := ReadManifest(filepath.Join(f.Store.dir, p.Name))
-		if err != nil {
-			continue // not there, or damaged
-		}
-		if hash, err := f.Store.Hash(&p); err != nil {
-			return err
-		} else if m.Hash != hash {
-			return fmt.Errorf("%s: holds results of another trace, model or profile than is read now: %w",
-				f.dir, ErrTaken)
+	return nil
+}
+
+// losesNone refuses a folder with finished runs that are not asked for now, which the tables would
+// lose.
+func (f *Folder) losesNone(before Index, version, runs string) error {
+	own := map[string]bool{}
+	for i := range f.question.Runs {
+		own[DigestOf(f.question.Runs[i].Hash, version)] = true
+	}
+	for _, r := range before.Runs {
+		finished := files.HasResult(filepath.Join(runs, r.Hash, SummaryFile))
+		if !own[r.Hash] && finished {
+			return fmt.Errorf("%s: holds results of another configuration (%s of other settings or "+
+				"inputs): %w", f.dir, r.Label, ErrTaken)
 		}
 	}
 	return nil
 }
 
-// firstOther is the first line of one text that another has not, or else of the other.
-func firstOther(a, b string) string {
-	for _, pair := range [][2]string{{a, b}, {b, a}} {
-		lines := strings.Split(pair[1], "\n")
-		for line := range strings.Lines(pair[0]) {
-			if line = strings.TrimRight(line, "\n"); !slices.Contains(lines, line) {
-				return strings.TrimSpace(line)
-			}
-		}
+// start writes the question and the index, and removes results of another question.
+func (f *Folder) start() (err error) {
+	before := f.index
+	if f.index, err = f.indexOf(f.question); err != nil {
+		return err
 	}
-	return ""
+	left := append(slices.Clone(before.Files), IndexFile, QuestionFile, ConfigFile)
+	if err := ClearLeft(f.dir, left...); err != nil {
+		return err
+	}
+	question := f.question.toml(f.Store.version)
+	asked, err := files.ReadResult(filepath.Join(f.dir, QuestionFile))
+	same := slices.EqualFunc(before.Runs, f.index.Runs,
+		func(a, b IndexRun) bool { return a.Hash == b.Hash }) || f.question.Runs == nil
+	if err == nil && same && bytes.Equal(asked, question) {
+		f.index.Files = before.Files
+	} else if err := f.clear(before.Files); err != nil {
+		return err
+	}
+	all := []File{{QuestionFile, question}}
+	if f.question.Config != nil {
+		all = append(all, File{ConfigFile, f.question.Config})
+	}
+	if _, err := WriteFiles(f.dir, all...); err != nil {
+		return err
+	}
+	return f.writeIndex()
 }
 
-// clear removes the results that the folder holds, and no other files.
-func (f *Folder) clear() error {
-	err := f.Store.writeVersion()
-	entries, e := os.ReadDir(f.Store.dir)
-	err = errors.Join(err, e)
-	for _, entry := range entries {
-		point := filepath.Join(f.Store.dir, entry.Name())
-		if _, e := os.Stat(filepath.Join(point, ManifestFile)); e == nil {
-			err = errors.Join(err, os.RemoveAll(point))
-		}
+// clear removes results that were here before, and their pictures.
+func (f *Folder) clear(before []string) (err error) {
+	if before == nil {
+		return nil
 	}
-	for _, name := range []string{SummaryFile, summaryCSV} {
-		if e := os.Remove(filepath.Join(f.dir, name)); e != nil && !errors.Is(e, fs.ErrNotExist) {
+	return errors.Join(f.removeFiles(append(slices.Clone(before), ConfigFile)), clearPictures(f.dir))
+}
+
+func (f *Folder) removeFiles(names []string) (err error) {
+	for _, name := range names {
+		e := os.Remove(filepath.Join(f.dir, filepath.Base(name)))
+		if !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
 	}
-	return errors.Join(err, clearPictures(f.dir))
+	return err
+}
+
+func (f *Folder) writeIndex() error {
+	text, err := json.MarshalIndent(&f.index, "", "  ")
+	if err != nil {
+		return err
+	}
+	return KeptWhenFull(WriteFile(filepath.Join(f.dir, IndexFile), append(text, '\n')))
+}
+
+// clearPictures removes the pictures of a result folder, each of which has its figures in a CSV of
+// the same name.
+func clearPictures(dir string) (err error) {
+	for _, format := range []string{".png", ".svg", ".pdf"} {
+		pictures, e := files.Glob(dir, "*"+format)
+		err = errors.Join(err, e)
+		for _, path := range pictures {
+			if _, e := os.Stat(strings.TrimSuffix(path, format) + ".csv"); e == nil {
+				err = errors.Join(err, os.Remove(path))
+			}
+		}
+	}
+	return err
 }
 
 // Dir returns the result folder.
 func (f *Folder) Dir() string { return f.dir }
 
-// Finish writes the tables of all results and names the files of the folder, points apart.
-func (f *Folder) Finish(results []Result) ([]string, error) {
-	sums := Summaries(results)
-	text, err := Marshal(sums)
-	if err != nil {
-		return nil, err
-	}
-	files := []string{filepath.Join(f.dir, ConfigFile), filepath.Join(f.dir, SummaryFile),
-		filepath.Join(f.dir, summaryCSV)}
-	if err := WriteFile(files[1], text); err != nil {
-		return nil, KeptWhenFull(err)
-	}
-	return files, KeptWhenFull(WriteFile(files[2], tabulate(sums).Bytes()))
-}
-
-// Close unlocks the folder. One that this process made, and in which no point finished, goes.
+// Close packs the runs that are kept here and unlocks the folder. One that this process made, and
+// in which no run finished, goes.
 func (f *Folder) Close() error {
-	if entries, err := os.ReadDir(f.Store.dir); f.new && err == nil &&
-		!slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
-		for _, path := range []string{
-			filepath.Join(f.Store.dir, storeFile), filepath.Join(f.Store.dir, LockFile), f.Store.dir,
-			filepath.Join(f.dir, ConfigFile), f.dir,
-		} {
-			os.Remove(path) // folders only when they are empty
+	err := error(nil)
+	if !f.apart {
+		if err = f.Store.Pack(); isFull(err) {
+			err = nil // the runs are kept as they are
+		}
+		if f.fresh && len(f.index.Files) == 0 {
+			f.removeEmpty()
 		}
 	}
-	return f.Store.Close()
+	return errors.Join(err, f.unlock())
+}
+
+// removeEmpty removes a folder without a run.
+func (f *Folder) removeEmpty() {
+	if _, err := os.Stat(filepath.Join(f.Store.Dir(), files.Packed)); err == nil {
+		return
+	}
+	for _, path := range []string{filepath.Join(f.Store.Dir(), LockFile), f.Store.Dir(),
+		filepath.Join(f.dir, QuestionFile), filepath.Join(f.dir, ConfigFile),
+		filepath.Join(f.dir, IndexFile), f.dir} {
+		os.Remove(path) // folders only when they are empty
+	}
+}
+
+func (f *Folder) unlock() (err error) {
+	if f.Store != nil {
+		err = f.Store.Close()
+	}
+	if f.lock != nil {
+		err = errors.Join(err, f.lock.Close())
+	}
+	return err
 }

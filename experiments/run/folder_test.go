@@ -46,7 +46,7 @@ func TestFolderContinues(t *testing.T) {
 // TestFolderRunsPartsAgain: what an interrupt cut short is kept, but not for finished.
 func TestFolderRunsPartsAgain(t *testing.T) {
 	c, dir := mustLoad(t, "", twoRates...), t.TempDir()
-	folder, err := OpenFolder(dir, "test", c, false)
+	folder, err := openRuns(dir, "test", c, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,24 +74,24 @@ func TestFolderRefuses(t *testing.T) {
 		"arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
 	sets := append([]string{"workload.trace=" + trace}, twoRates...)
 	for _, c := range []struct {
-		name, program string
+		name, version string
 		sets          []string
 		change        func(t *testing.T, dir string)
 		want          string
 		forced        bool // --force replaces
 	}{
 		{"another configuration", "test", append(sets, "workload.requests=4"), nil,
-			"results of another configuration (requests = 3)", true},
-		{"another program", "other", sets, nil, "results of another version", true},
+			"results of another configuration (vllm-0.1-s1 of other settings or inputs)", true},
+		{"another version", "other", sets, nil, "results of another version", true},
 		{"another trace", "test", sets, func(t *testing.T, _ string) {
 			testkit.Rewrite(t, trace,
 				"arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n1,100,10\n")
-		}, "results of another trace", true},
+		}, "results of another configuration (vllm-0.1-s1 of other settings or inputs)", true},
 		{"not its own", "test", sets, func(t *testing.T, dir string) {
-			os.Remove(filepath.Join(dir, "points", storeFile))
+			os.Remove(filepath.Join(dir, IndexFile))
 		}, "choose another folder", false},
 		{"in use", "test", sets, func(t *testing.T, dir string) {
-			lock, err := LockFolder(filepath.Join(dir, "points", LockFile), true)
+			lock, err := LockFolder(filepath.Join(dir, RunsFolder, LockFile), true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestFolderRefuses(t *testing.T) {
 			if _, err := runAll(t, dir, mustLoad(t, "", sets...), 1, pretend); err != nil {
 				t.Fatal(err)
 			}
-			mine := filepath.Join(dir, "points", "notes", "mine.txt")
+			mine := filepath.Join(dir, RunsFolder, "notes", "mine.txt")
 			if err := errors.Join(os.MkdirAll(filepath.Dir(mine), 0o755),
 				os.WriteFile(mine, nil, 0o644)); err != nil {
 				t.Fatal(err)
@@ -113,13 +113,13 @@ func TestFolderRefuses(t *testing.T) {
 			}
 			before := testkit.Tree(t, dir)
 			other := mustLoad(t, "", c.sets...)
-			if _, err := OpenFolder(dir, c.program, other, false); err == nil ||
+			if _, err := openRuns(dir, c.version, other, false); err == nil ||
 				!strings.Contains(err.Error(), c.want) || errors.Is(err, ErrTaken) != c.forced {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 			testkit.SameTree(t, before, testkit.Tree(t, dir))
 
-			folder, err := OpenFolder(dir, c.program, other, true)
+			folder, err := openRuns(dir, c.version, other, true)
 			if (err == nil) != c.forced {
 				t.Fatalf("forced: %v", err)
 			}
@@ -132,6 +132,9 @@ func TestFolderRefuses(t *testing.T) {
 				len(missing) != 2 {
 				t.Errorf("%d points missing, %v; want all", len(missing), err)
 			}
+			if _, err := os.Stat(filepath.Join(dir, SummaryFile)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the summary is still there: %v", err)
+			}
 			if _, err := os.Stat(mine); err != nil {
 				t.Error(err)
 			}
@@ -142,7 +145,7 @@ func TestFolderRefuses(t *testing.T) {
 // TestFolderOfNothingGoes: a run of which no point finished leaves no folder.
 func TestFolderOfNothingGoes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	folder, err := OpenFolder(dir, "test", mustLoad(t, ""), false)
+	folder, err := openRuns(dir, "test", mustLoad(t, ""), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,31 +160,76 @@ func TestFolderOfNothingGoes(t *testing.T) {
 // A folder that another process is about to make is not somebody else's: it is locked, or free.
 func TestFolderInTheMaking(t *testing.T) {
 	dir := t.TempDir()
-	points := filepath.Join(dir, pointsFolder)
-	if err := os.Mkdir(points, 0o755); err != nil {
+	runs := filepath.Join(dir, RunsFolder)
+	if err := os.Mkdir(runs, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{LockFile, "." + storeFile + "123"} {
-		if err := os.WriteFile(filepath.Join(points, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	lock, err := LockFolder(filepath.Join(points, LockFile), true)
+	lock, err := LockFolder(filepath.Join(runs, LockFile), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := mustLoad(t, "")
-	if _, err := OpenFolder(dir, "test", c, false); !errors.Is(err, ErrLocked) {
+	if _, err := openRuns(dir, "test", c, false); !errors.Is(err, ErrLocked) {
 		t.Errorf("locked: %v", err)
 	}
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	folder, err := OpenFolder(dir, "test", c, false)
+	folder, err := openRuns(dir, "test", c, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := folder.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A folder of an older version of the program is refused, whatever is asked, and stays as it is.
+func TestFolderOfAnOlderVersion(t *testing.T) {
+	for _, file := range []string{"sweep.json", "question.txt", "points/store.json", SummaryFile} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte("{}"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		before := testkit.Tree(t, dir)
+		for _, replace := range []bool{false, true} {
+			if _, err := openRuns(dir, "test", mustLoad(t, ""), replace); err == nil ||
+				!strings.Contains(err.Error(), "choose another folder") || errors.Is(err, ErrTaken) {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+		testkit.SameTree(t, before, testkit.Tree(t, dir))
+	}
+}
+
+// The answer to another question stays, unless it is to be replaced.
+func TestAnswersOfOtherQuestionsStay(t *testing.T) {
+	dir := t.TempDir() + "/plan"
+	for i, c := range []struct {
+		text, version  string
+		replace, taken bool
+	}{{"a", "1", false, false}, {"a", "1", false, false}, {"b", "1", false, true},
+		{"a", "2", false, true}, {"b", "1", true, false}, {"a", "1", false, true}} {
+		q := &Question{Command: "plan", Text: c.text}
+		f, err := OpenFolder(dir, c.version, q, "", c.replace)
+		if errors.Is(err, ErrTaken) != c.taken || err != nil && !c.taken {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if err != nil {
+			continue
+		}
+		answer := filepath.Join(dir, "plan.json")
+		_, err = os.Stat(answer)
+		if here := err == nil; here != (i == 1) {
+			t.Errorf("%+v: the answer is there: %v", c, here)
+		}
+		if _, err := f.Write(File{"plan.json", []byte(c.text)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

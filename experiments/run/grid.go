@@ -31,7 +31,7 @@ type Grid struct {
 
 // Keeper keeps the files of points.
 type Keeper interface {
-	Begin(*config.Point) (*PointFiles, error)
+	Begin(*config.Point) (*RunFiles, error)
 }
 
 // Do runs all points and returns the finished ones in the order of points,
@@ -80,7 +80,7 @@ func (g *Grid) Do(ctx context.Context, points []config.Point) ([]Result, error) 
 // points are to end, ctx also when one has failed.
 func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum sim.Summary, kept bool,
 	err error) {
-	var files *PointFiles
+	var files *RunFiles
 	if g.Store != nil {
 		if files, err = g.Store.Begin(&p); err != nil {
 			return sum, false, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -37,7 +38,7 @@ func pretend(_ context.Context, p config.Point, sink Sink) (sim.Summary, error) 
 // runAll runs the configuration into dir.
 func runAll(t *testing.T, dir string, c *config.Config, workers int, run Runner) ([]Result, error) {
 	t.Helper()
-	folder, err := OpenFolder(dir, "test", c, false)
+	folder, err := openRuns(dir, "test", c, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +73,8 @@ func TestLaw9SameBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := testkit.Tree(t, one), testkit.Tree(t, many)
-	if len(a) != 3+2+40*5 {
-		t.Errorf("%d files, want three, two of the store and five a point", len(a))
+	if len(a) != 7 {
+		t.Errorf("%d files, want five, and two of the store", len(a))
 	}
 	if len(a) != len(b) {
 		t.Errorf("%d files with one worker, %d with seven", len(a), len(b))
@@ -91,20 +92,26 @@ func TestPointFiles(t *testing.T) {
 	if _, err := runAll(t, dir, c, 1, pretend); err != nil {
 		t.Fatal(err)
 	}
-	files := testkit.Tree(t, dir)
-	if got, want := files["points/sparseserve-0.2-s1/requests.csv"],
-		"id,ttft_s\n0,0\n1,0.2\n2,0.4\n"; got != want {
-		t.Errorf("requests.csv is %q, want %q", got, want)
+	index, err := ReadIndex(dir)
+	if err != nil || len(index.Runs) != 1 {
+		t.Fatalf("%+v, %v", index, err)
 	}
-	if _, ok := files["points/sparseserve-0.2-s1/steps.csv"]; ok {
+	place := filepath.Join(dir, index.Runs[0].Folder)
+	requests, err := files.ReadResult(filepath.Join(place, RequestsCSV))
+	if got, want := string(requests), "id,ttft_s\n0,0\n1,0.2\n2,0.4\n"; got != want || err != nil {
+		t.Errorf("requests.csv is %q, want %q; %v", got, want, err)
+	}
+	if files.HasResult(filepath.Join(place, StepsCSV)) {
 		t.Error("steps.csv was written unasked")
 	}
-	testkit.Golden(t, "summary.json", files["summary.json"])
-	testkit.Golden(t, "summary.csv", files["summary.csv"])
-	testkit.Golden(t, "config.toml", files["config.toml"])
+	written := testkit.Tree(t, dir)
+	testkit.Golden(t, "summary.json", written["summary.json"])
+	testkit.Golden(t, "summary.csv", strings.ReplaceAll(written["summary.csv"], index.Runs[0].Hash,
+		"HASH"))
+	testkit.Golden(t, "config.toml", written["config.toml"])
 
 	// A point's own configuration gives that point again.
-	again := mustLoad(t, filepath.Join(dir, "points", "sparseserve-0.2-s1", "config.toml"))
+	again := mustLoad(t, filepath.Join(place, ConfigFile))
 	points := again.Points()
 	if len(points) != 1 {
 		t.Fatalf("%d points, want one", len(points))
@@ -152,13 +159,21 @@ func TestFailureLeavesNothingPartial(t *testing.T) {
 	if len(results) != 2 {
 		t.Errorf("%d results, want the two before the failure", len(results))
 	}
-	var folders []string
-	entries, _ := filepath.Glob(filepath.Join(dir, "points", "*-s1"))
-	for _, e := range entries {
-		folders = append(folders, filepath.Base(e))
+	index, err := ReadIndex(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if want := []string{"vllm-0.2-s1", "vllm-0.25-s1"}; !slices.Equal(folders, want) {
-		t.Errorf("points left: %v, want %v", folders, want)
+	var kept []string
+	for _, r := range index.Runs {
+		if files.HasResult(filepath.Join(dir, r.Folder, SummaryFile)) {
+			kept = append(kept, r.Label)
+		}
+	}
+	if want := []string{"vllm-0.2-s1", "vllm-0.25-s1"}; !slices.Equal(kept, want) {
+		t.Errorf("runs left: %v, want %v", kept, want)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, RunsFolder, ".*"+Unfinished)); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
 
@@ -168,7 +183,7 @@ func TestCancelKeepsFinishedPoints(t *testing.T) {
 	defer cancel()
 	var finished atomic.Int32
 	dir := t.TempDir()
-	folder, err := OpenFolder(dir, "test", c, false)
+	folder, err := openRuns(dir, "test", c, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +204,7 @@ func TestCancelKeepsFinishedPoints(t *testing.T) {
 	if len(results) != 3 {
 		t.Errorf("%d results, want the three that finished", len(results))
 	}
-	if entries, _ := filepath.Glob(filepath.Join(dir, "points", "*-s1")); len(entries) != 3 {
+	if entries, _ := filepath.Glob(filepath.Join(dir, RunsFolder, "*.zip")); len(entries) != 3 {
 		t.Errorf("%d points kept, want 3", len(entries))
 	}
 }

@@ -32,3 +32,21 @@ func mustPoints(t *testing.T, s *config.Sweep) []config.SweepPoint {
 	}
 	return points
 }
+
+// openRuns opens the folder of a configuration's runs.
+func openRuns(dir, version string, c *config.Config, replace bool) (*Folder, error) {
+	q, err := AskRuns(c)
+	if err != nil {
+		return nil, err
+	}
+	return OpenFolder(dir, version, q, "", replace)
+}
+
+// openSweep opens the folder of a sweep whose runs are kept elsewhere, or in it.
+func openSweep(dir, elsewhere string, s *config.Sweep) (*Folder, error) {
+	q, err := AskSweep(s)
+	if err != nil {
+		return nil, err
+	}
+	return OpenFolder(dir, "test", q, elsewhere, false)
+}

@@ -46,15 +46,16 @@ type Job struct {
 //
 // and the cluster's file, whose path is returned. done is called for each point, and when ctx ends
 // first there is no such file.
-func (f *SweepFolder) WriteJob(ctx context.Context, c Cluster, program, workDir string,
+func (f *Folder) WriteJob(ctx context.Context, c Cluster, program, workDir string,
 	missing []config.Point, done func()) (string, error) {
 	dir := filepath.Join(f.dir, c.Folder())
-	job := &Job{Name: f.sweep.Name, Tasks: min(len(missing), maxTasks), Folder: dir,
+	job := &Job{Name: f.question.Name, Tasks: min(len(missing), maxTasks), Folder: dir,
 		WorkDir: workDir, Program: program,
 		Args: []string{"task", dir, "--points", f.Store.Dir()}}
 	if err := job.check(); err != nil {
 		return "", err
 	}
+	f.fresh = false // the job's runs come later
 	if err := clearJob(dir, filepath.Join(dir, c.File())); err != nil {
 		return "", err
 	}
@@ -78,10 +79,11 @@ func CheckJobWords(words ...string) error {
 	return nil
 }
 
-// WriteJob writes a job in a result folder whose tasks run the same arguments of the program, and
-// share the work among themselves. It returns the path of the cluster's file.
-func WriteJob(out string, c Cluster, job *Job) (string, error) {
-	job.Folder = filepath.Join(out, c.Folder())
+// WritePlanJob writes a job whose tasks run the same arguments of the program, and share the work
+// among themselves. It returns the path of the cluster's file.
+func (f *Folder) WritePlanJob(c Cluster, job *Job) (string, error) {
+	f.fresh = false // the job's runs come later
+	job.Folder = filepath.Join(f.dir, c.Folder())
 	if err := job.check(); err != nil {
 		return "", err
 	}
@@ -109,7 +111,7 @@ func writeJob(c Cluster, job *Job) (string, error) {
 const maxTasks = 1000
 
 // writeTasks writes what the tasks read.
-func (f *SweepFolder) writeTasks(ctx context.Context, dir string, missing []config.Point,
+func (f *Folder) writeTasks(ctx context.Context, dir string, missing []config.Point,
 	done func()) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

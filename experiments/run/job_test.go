@@ -15,14 +15,14 @@ import (
 )
 
 // missingOf opens a sweep's folder of which nothing is made.
-func missingOf(t *testing.T, s *config.Sweep) (*SweepFolder, []config.Point) {
+func missingOf(t *testing.T, s *config.Sweep) (*Folder, []config.Point) {
 	t.Helper()
-	f, err := OpenSweepFolder("out", "", "test", s, false)
+	f, err := openSweep("out", "", s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	missing, _, err := f.Store.Missing(f.Points(), nil)
+	missing, _, err := f.Store.Missing(f.question.Points(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,11 +51,14 @@ func TestJobs(t *testing.T) {
 	}
 
 	// Each configuration is the point that its name says.
-	hashes := config.NewHasher()
-	for _, p := range mustPoints(t, s) {
-		points := mustLoad(t, filepath.Join("out/slurm", p.Hash+".toml")).Points()
-		if hash, err := hashes.Hash(&points[0]); len(points) != 1 || err != nil || hash != p.Hash {
-			t.Errorf("%s.toml makes %d points, the first %s, %v", p.Hash, len(points), hash, err)
+	for i := range missing {
+		name, err := f.Store.Hash(&missing[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		points := mustLoad(t, filepath.Join("out/slurm", name+".toml")).Points()
+		if hash, err := f.Store.Hash(&points[0]); len(points) != 1 || err != nil || hash != name {
+			t.Errorf("%s.toml makes %d points, the first %s, %v", name, len(points), hash, err)
 		}
 	}
 

@@ -91,7 +91,7 @@ func TestLaw9SimulatedBytes(t *testing.T) {
 		files := testkit.Tree(t, dir)
 		if i == 0 {
 			first = files
-			if n := len(files); n != 5+5*len(c.Points()) {
+			if n := len(files); n != 7 {
 				t.Fatalf("%d files: %v", n, slices.Sorted(maps.Keys(files)))
 			}
 			continue

@@ -242,14 +242,15 @@ func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum sim.Summa
 		return sum, err
 	}
 	defer file.Cleanup()
-	out := &pendingFile{bufio.NewWriter(file), file}
+	out := bufio.NewWriter(file)
 	if s.server.RecordTo, err = dsa.NewRecordingWriter(out, s.server.SelectionShape()); err != nil {
 		return sum, err
 	}
 	if sum, err = s.serve(ctx, sink, notes); sum.Completed == 0 {
 		return sum, err
 	}
-	return sum, errors.Join(err, s.server.RecordTo.Close(), out.commit())
+	return sum, errors.Join(err, s.server.RecordTo.Close(), out.Flush(),
+		file.CloseAtomicallyReplace())
 }
 
 // load sums up the workload's requests as the server takes them.

@@ -199,7 +199,7 @@ func geometry(m *hw.Model, s *sim.Spec) kv.Geometry {
 
 // replay has the server take selections from a file.
 func (s *prepared) replay(path string) (err error) {
-	if s.selections, err = files.OpenResult(path); err != nil {
+	if s.selections, err = files.OpenRegular(path); err != nil {
 		return errors.Unwrap(err) // the caller names the file
 	}
 	info, err := s.selections.Stat()

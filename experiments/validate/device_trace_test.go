@@ -2,15 +2,16 @@ package validate
 
 import (
 	"bytes"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
-	"io"
-	"reflect"
-	"strings"
-	"testing"
 )
 
 // A model that prices the steps which it has itself carried out, later and from

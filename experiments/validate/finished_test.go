@@ -2,11 +2,6 @@ package validate
 
 import (
 	"errors"
-	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/hw"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // A finished validation of the tiny model, and what must hold of it.
@@ -59,19 +60,14 @@ func testFilesAreDocumented(t *testing.T, dir string) {
 		t.Fatal("the comment has no line of live/KEY/")
 	}
 	want := strings.Split(string(m[1]), ", ")
-	for folder, want := range map[string][]string{liveFolder: want,
-		simulatedFolder: slices.DeleteFunc(slices.Clone(want), func(name string) bool {
-			return name == callsFile
-		})} {
-		runs, err := filepath.Glob(filepath.Join(dir, folder, "*", run.ConfigFile))
-		if err != nil || len(runs) == 0 {
-			t.Fatalf("%s has no runs, %v", folder, err)
-		}
-		for _, path := range runs {
-			got := slices.Sorted(maps.Keys(filesIn(t, filepath.Dir(path))))
-			if slices.Sort(want); !slices.Equal(got, want) {
-				t.Errorf("%s has %v, documented are %v", filepath.Dir(path), got, want)
-			}
+	runs, err := filepath.Glob(filepath.Join(dir, liveFolder, "*", run.ConfigFile))
+	if err != nil || len(runs) == 0 {
+		t.Fatalf("no live runs, %v", err)
+	}
+	for _, path := range runs {
+		got := slices.Sorted(maps.Keys(filesIn(t, filepath.Dir(path))))
+		if slices.Sort(want); !slices.Equal(got, want) {
+			t.Errorf("%s has %v, documented are %v", filepath.Dir(path), got, want)
 		}
 	}
 }
@@ -177,7 +173,7 @@ func testAnotherEngine(t *testing.T, dir string) {
 // Runs of before a key came have another hash, and are found by what their configuration says
 // today.
 func testKeptBeforeAKeyCame(t *testing.T, dir string) {
-	manifests, err := filepath.Glob(filepath.Join(dir, liveFolder, "*", run.ManifestFile))
+	manifests, err := filepath.Glob(filepath.Join(dir, liveFolder, "*", manifestFile))
 	if err != nil || len(manifests) != 5 {
 		t.Fatalf("%d manifests, %v", len(manifests), err)
 	}

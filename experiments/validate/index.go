@@ -28,7 +28,7 @@ func (v *Validation) index(lives, simulated []string) error {
 				"says why", p.Label, filepath.Join(lives[i], run.RequestsCSV+".gz")))
 			continue
 		}
-		made, err := run.ReadManifest(lives[i])
+		made, err := readManifest(lives[i])
 		if err != nil {
 			return fmt.Errorf("%s: %w", lives[i], err)
 		}

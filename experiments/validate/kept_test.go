@@ -56,8 +56,7 @@ func TestFailuresInARow(t *testing.T) {
 				return on(do)
 			}
 			if runs++; c.taken && runs == 1 {
-				claim(t, filepath.Join(v.Dir, liveFolder), &v.points[1].Point, &run.Makers{Device: v.device,
-					Program: v.LiveProgram + " " + v.Live.Options(), Folder: v.folder})
+				claim(t, v.liveStore(), &v.points[1].Point)
 			}
 			return errors.New("broken")
 		}
@@ -189,4 +188,38 @@ func TestRunsThatServedNothingAreLeftOut(t *testing.T) {
 			t.Errorf("%s GiB: %d runs compared, notes %q", gib, len(report.Runs), notes)
 		}
 	}
+}
+
+// The files of each live run that the repository keeps are those that were kept: one that was
+// changed since is left out of a validation.
+func TestKeptLiveRunsAreWhole(t *testing.T) {
+	t.Parallel()
+	manifests, err := filepath.Glob(filepath.Join("..", "validation", "*", "live", "*", manifestFile))
+	if err != nil || len(manifests) < 100 {
+		t.Fatalf("%d kept runs, want 100 and more; %v", len(manifests), err)
+	}
+	for _, path := range manifests {
+		m, err := readManifest(filepath.Dir(path))
+		if err == nil {
+			err = m.check(filepath.Dir(path))
+		}
+		if err != nil {
+			t.Errorf("%s: %v", filepath.Dir(path), err)
+		}
+	}
+}
+
+// claim has another process make a run of a store, until the test ends.
+func claim(t *testing.T, store *liveStore, p *config.Point) {
+	t.Helper()
+	if err := openLive(store); err != nil {
+		t.Error(err)
+		return
+	}
+	release, err := store.claim(p)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Cleanup(func() { release() })
 }

@@ -22,16 +22,11 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	makers := &run.Makers{Device: v.device, Program: v.LiveProgram + " " + v.Live.Options(),
-		Folder: v.folder, Any: v.Kept}
-	store, err := run.OpenShared(filepath.Join(v.Dir, liveFolder), makers)
-	if err != nil {
+	store := v.liveStore()
+	if err := openLive(store); err != nil {
 		return nil, err
 	}
-	if err := adopt(store, filepath.Join(v.Dir, againFolder)); err != nil {
-		return nil, err
-	}
-	missing, err := v.missing(store)
+	missing, err := v.missing(store.find)
 	if err != nil {
 		return nil, err
 	}
@@ -42,11 +37,11 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			}
 			missing = nil
 		}
-		makers.Device = v.device
+		store.device = v.device
 	}
 	v.Planned(requestsOf(pointsOf(missing)))
 	var steps []live.RecordedStep
-	makers.Finish = func(dir string) error {
+	store.finish = func(dir string) error {
 		text, err := marshalCalls(steps)
 		if err != nil {
 			return err
@@ -86,17 +81,18 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	}
 	if len(failed) > 0 {
 		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), kept,
-			len(v.points), store.Dir())
-	}
-	if v.Again {
-		if err := v.again(ctx, grid, store); err != nil {
-			return nil, err
-		}
+			len(v.points), store.dir)
 	}
 	if v.LiveOnly { // others may still be making theirs
 		return nil, nil
 	}
-	return v.folders(store)
+	return v.folders(store.dir, store.find)
+}
+
+// liveStore is where live runs are kept, of the machine that makes them now.
+func (v *Validation) liveStore() *liveStore {
+	return &liveStore{dir: filepath.Join(v.Dir, liveFolder), device: v.device,
+		program: v.LiveProgram + " " + v.Live.Options(), folder: v.folder, any: v.Kept}
 }
 
 // without goes on with the points whose live runs are kept, on a machine without the
@@ -116,14 +112,14 @@ func (v *Validation) without(missing []config.SweepPoint, why error) error {
 
 // claimed makes a run unless another process makes it or has made it since, and
 // says whether it did.
-func (v *Validation) claimed(s *run.PointStore, p *config.Point, run func() error) (made bool,
+func (v *Validation) claimed(s *liveStore, p *config.Point, run func() error) (made bool,
 	err error) {
-	claim, err := s.Claim(p)
+	claim, err := s.claim(p)
 	if err != nil || claim == nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, claim()) }()
-	if dir, _, err := s.Find(p); err != nil || dir != "" {
+	if dir, _, err := s.find(p); err != nil || dir != "" {
 		return false, err
 	}
 	return true, run()

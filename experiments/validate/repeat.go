@@ -67,7 +67,7 @@ func Repeat(dir, again string) (report *Report, notes []string, err error) {
 func repeated(name, first, second string) (r ValidatedRun, other bool, err error) {
 	r = ValidatedRun{Run: name, LiveFolder: first}
 	var points [2]config.Point
-	var made [2]run.Manifest
+	var made [2]manifest
 	for i, side := range []struct {
 		folder string
 		into   *sim.Summary
@@ -75,7 +75,7 @@ func repeated(name, first, second string) (r ValidatedRun, other bool, err error
 		if points[i], err = config.LoadPoint(filepath.Join(side.folder, run.ConfigFile)); err != nil {
 			return r, false, err
 		}
-		if made[i], err = run.ReadManifest(side.folder); err != nil {
+		if made[i], err = readManifest(side.folder); err != nil {
 			return r, false, fmt.Errorf("%s: %w", side.folder, err)
 		}
 		if *side.into, err = run.ReadSummary(side.folder); err != nil {
@@ -108,7 +108,7 @@ func repeated(name, first, second string) (r ValidatedRun, other bool, err error
 }
 
 // programOf names the program that made a run, without how it split steps.
-func programOf(m *run.Manifest) string {
+func programOf(m *manifest) string {
 	name, _, _ := strings.Cut(m.Program, " ")
 	return name
 }

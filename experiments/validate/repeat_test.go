@@ -74,9 +74,9 @@ func testNoRepeat(t *testing.T, dir string) {
 			"its configuration is not that of ", ""},
 		"other goals": {edit(run.ConfigFile, "delay_s = ", "delay_s = 1"),
 			"its configuration is not that of ", ""},
-		"another card": {edit(run.ManifestFile, `"device": "`, `"device": "other `),
+		"another card": {edit(manifestFile, `"device": "`, `"device": "other `),
 			" was made by a other ", ""},
-		"another program": {edit(run.ManifestFile, `"program": "`, `"program": "other-`), "",
+		"another program": {edit(manifestFile, `"program": "`, `"program": "other-`), "",
 			"another program made 1 of the 5 second runs"},
 		"other requests": {func(t *testing.T, _, folder string) {
 			changeSummary(t, folder, func(s *sim.Summary) { s.TTFT.Mean *= 1.01 })

@@ -99,6 +99,15 @@ func readIndex(dir string) (index validationRuns, err error) {
 	return index, nil
 }
 
+// Simulated lists the places of a validation's simulated runs, as files.OpenResult takes them.
+func Simulated(dir string) (places []string, err error) {
+	index, err := readIndex(dir)
+	for i := range index.Runs {
+		places = append(places, filepath.Join(dir, filepath.FromSlash(index.Runs[i].Simulated)))
+	}
+	return places, err
+}
+
 // read compares one run from its files.
 func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	r = ValidatedRun{Run: v.Run, System: v.System, Model: v.Model, Variant: v.Variant, Rate: v.Rate,

@@ -24,12 +24,21 @@ type servedRequest struct {
 
 // readServed reads them from a run's kept table of requests, rejected ones left out.
 func readServed(dir string) ([]servedRequest, error) {
-	path := filepath.Join(dir, run.RequestsCSV+".gz")
+	path := requestsIn(dir)
 	text, err := files.ReadResult(path)
 	if err != nil {
 		return nil, err
 	}
 	return parseServed(path, text)
+}
+
+// requestsIn is the table of a run's requests: compressed of a live one.
+func requestsIn(dir string) string {
+	path := filepath.Join(dir, run.RequestsCSV)
+	if files.HasResult(path) {
+		return path
+	}
+	return path + ".gz"
 }
 
 // parseServed reads them from the text of a table of requests.
@@ -78,7 +87,7 @@ func followsFromRequests(dir string, sum *sim.Summary) error {
 	if err != nil {
 		return err
 	}
-	total, n, path := 0.0, len(all), filepath.Join(dir, run.RequestsCSV+".gz")
+	total, n, path := 0.0, len(all), requestsIn(dir)
 	var ttft []float64
 	for _, r := range all {
 		total += r.first - r.arrival

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // Processes that make live runs in one folder make each once, and a comparison
@@ -29,7 +27,7 @@ func TestLiveRunsSideBySide(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := filepath.Glob(filepath.Join(dir, liveFolder, "*", run.ManifestFile))
+	kept, err := filepath.Glob(filepath.Join(dir, liveFolder, "*", manifestFile))
 	if err != nil {
 		t.Fatal(err)
 	}

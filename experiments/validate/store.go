@@ -21,7 +21,7 @@ const (
 const callsFile = "calls.json.gz"
 
 // hasCalls says whether a live run was kept with that file: a store of many runs may do without.
-func hasCalls(m *run.Manifest) bool { return m.Files[callsFile] != "" }
+func hasCalls(m *manifest) bool { return m.Files[callsFile] != "" }
 
 // compress replaces a finished run's table of requests by a compressed one, and removes that of
 // its steps: the steps that are compared are those of callsFile.

@@ -29,9 +29,7 @@ type LiveRunner interface {
 // same points, and compares. Its folder holds
 //
 //	live/KEY/        config.toml, summary.json, requests.csv.gz, calls.json.gz, point.json
-//	                 disturbed.json if it was made twice and something disturbed both
-//	again/KEY/       the same, while a live run is made once more
-//	simulated/KEY/   the same of the simulation, without calls
+//	simulated/       the Store of the simulations
 //	steps/RUN.csv.gz each step of a live run and the modelled time of its batch
 //	pictures/        PNGs, drawn by package figures
 //	runs.json        which runs are compared
@@ -55,9 +53,6 @@ type Validation struct {
 	// LiveOnly makes live runs and nothing else. Several processes, one for each
 	// GPU, may do so in one folder: each takes the next run that nobody makes.
 	LiveOnly bool
-	// Again makes live runs once more that something disturbed, and keeps the steadier
-	// of the two.
-	Again    bool
 	Planned  func(requests int) // how many more requests are to be served; may be nil
 	Finished func()             // one was; may be nil
 
@@ -126,31 +121,38 @@ func (v *Validation) do(ctx context.Context) (*Report, error) {
 
 // simulations makes the simulations that are missing and returns the folders of
 // all.
-func (v *Validation) simulations(ctx context.Context) ([]string, error) {
-	store, err := run.OpenShared(filepath.Join(v.Dir, simulatedFolder),
-		&run.Makers{Program: v.Program, Folder: v.folder, Replace: true, Finish: compress})
+func (v *Validation) simulations(ctx context.Context) (places []string, err error) {
+	store, err := run.OpenStore(filepath.Join(v.Dir, simulatedFolder), v.Program, true)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, store.Pack(), store.Close()) }()
 	points := pointsOf(v.points)
 	missing, _, err := store.Missing(points, config.Until(ctx))
 	if err != nil {
 		return nil, err
 	}
 	v.Planned(requestsOf(missing))
-	_, notes, err := store.Do(ctx, run.Grid{Run: v.Simulate, Workers: v.Workers, Finished: v.Finished},
+	simulate := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+		sink.Steps = nil // the steps that are compared are those of live runs
+		return v.Simulate(ctx, p, sink)
+	}
+	_, notes, err := store.Do(ctx, run.Grid{Run: simulate, Workers: v.Workers, Finished: v.Finished},
 		points)
 	v.notes = append(v.notes, notes...)
 	if err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)
 	}
-	return v.folders(store)
+	return v.folders(store.Dir(), store.Find)
 }
 
+// finder returns the place of a kept run, "" where there is none; note says what is damaged.
+type finder func(*config.Point) (dir, note string, err error)
+
 // missing lists the points that a store does not keep.
-func (v *Validation) missing(s *run.PointStore) (missing []config.SweepPoint, err error) {
+func (v *Validation) missing(find finder) (missing []config.SweepPoint, err error) {
 	for i := range v.points {
-		dir, note, err := s.Find(&v.points[i].Point)
+		dir, note, err := find(&v.points[i].Point)
 		if err != nil {
 			return nil, err
 		}
@@ -165,15 +167,15 @@ func (v *Validation) missing(s *run.PointStore) (missing []config.SweepPoint, er
 }
 
 // folders lists where the points are kept.
-func (v *Validation) folders(s *run.PointStore) ([]string, error) {
+func (v *Validation) folders(in string, find finder) ([]string, error) {
 	dirs := make([]string, len(v.points))
 	for i := range v.points {
-		dir, note, err := s.Find(&v.points[i].Point)
+		dir, note, err := find(&v.points[i].Point)
 		if err != nil {
 			return nil, err
 		}
 		if dir == "" {
-			return nil, fmt.Errorf("%s: %s is not kept: %s", s.Dir(), v.points[i].Label, note)
+			return nil, fmt.Errorf("%s: %s is not kept: %s", in, v.points[i].Label, note)
 		}
 		dirs[i] = dir
 	}

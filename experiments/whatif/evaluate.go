@@ -55,7 +55,7 @@ type Value struct {
 // Evaluator finds metrics of subjects. Every run goes through the store, so that none is made
 // twice.
 type Evaluator struct {
-	Store   *run.PointStore
+	Store   *run.Store
 	Run     run.Runner
 	Workers int // runs at a time; 0 = one a core
 	// Planned and Finished count runs for a progress bar, from many goroutines at once; they may

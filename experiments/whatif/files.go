@@ -1,10 +1,6 @@
 package whatif
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
-
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
@@ -14,40 +10,19 @@ const (
 	tableFile  = "whatif.csv"
 )
 
-// Write writes what was found:
+// Files are what was found:
 //
 //	config.toml   the resolved configuration
 //	whatif.json   all of it
 //	whatif.csv    one row a value of a knob, a cell of the heat map or an answer of a threshold
-//
-// It returns the names of the files.
-func Write(dir string, r *Result) ([]string, error) {
+func (r *Result) Files() ([]run.File, error) {
 	config, err := r.config.TOML()
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	if err := run.ClearLeft(dir, run.ConfigFile, ResultFile, tableFile); err != nil {
-		return nil, err
-	}
-	var files []string
-	for _, f := range []struct {
-		name string
-		text []byte
-	}{{run.ConfigFile, config}, {ResultFile, append(text, '\n')}, {tableFile, r.table()}} {
-		path := filepath.Join(dir, f.name)
-		if err := run.WriteFile(path, f.text); err != nil {
-			return files, run.KeptWhenFull(err)
-		}
-		files = append(files, path)
-	}
-	return files, nil
+	text, err := run.Marshal(r)
+	return []run.File{{Name: run.ConfigFile, Text: config}, {Name: ResultFile, Text: text},
+		{Name: tableFile, Text: r.table()}}, err
 }
 
 // table has the numbers of all parts; change is relative to the configuration.

@@ -56,7 +56,7 @@ var simulator = sync.OnceValue(run.NewSimulator)
 
 func newEvaluator(t *testing.T) *Evaluator {
 	t.Helper()
-	store, err := run.OpenPointStore(t.TempDir(), "test", true)
+	store, err := run.OpenStore(t.TempDir(), "test", true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 // Diff is the answer of comparing two result folders, named a and b: what differs.
 func Diff(r *diff.Report, a, b string) *doc.Doc {
 	d := &doc.Doc{Title: a + " and " + b + ": differences"}
-	if r.ProgramA != "" {
+	if r.VersionA != "" {
 		d.Lead = append(d.Lead, fmt.Sprintf("Made by different versions of the model: %s, %s.",
-			r.ProgramA, r.ProgramB))
+			r.VersionA, r.VersionB))
 	}
 	if len(r.Settings) > 0 {
 		t := doc.Table{Title: "Settings", Columns: doc.Columns("key", "A", "B")}

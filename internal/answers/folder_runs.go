@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -123,8 +122,7 @@ func WithoutRequests(dir string) (without, served int, err error) {
 	for i := range stored {
 		if s := &stored[i]; s.Completed > 0 {
 			served++
-			found, _ := files.Glob(s.folder, run.RequestsCSV+"*")
-			if s.folder == "" || len(found) == 0 {
+			if s.folder == "" || !files.HasResult(filepath.Join(s.folder, run.RequestsCSV)) {
 				without++
 			}
 		}
@@ -132,42 +130,17 @@ func WithoutRequests(dir string) (without, served int, err error) {
 	return without, served, err
 }
 
-// runFolders lists the folders of the runs, each with its configuration; of has them by run.
+// runFolders lists the places of the runs, each with its configuration, and says whether axes set
+// them apart; of has them by run. A folder without an index has its own configuration at most.
 func runFolders(dir string) (of map[string]string, folders []string, swept bool, err error) {
-	var index struct {
-		Points []struct {
-			Label  string `json:"label"`
-			Folder string `json:"folder"`
-		} `json:"points"`
+	index, err := run.ReadIndex(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, []string{dir}, false, nil
 	}
 	of = map[string]string{}
-	err = readJSON(dir, "sweep.json", &index)
-	switch {
-	case err == nil:
-		for _, point := range index.Points {
-			folder := filepath.Join(dir, filepath.FromSlash(point.Folder))
-			of[point.Label], folders = folder, append(folders, folder)
-		}
-		return of, folders, true, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, nil, false, err
+	for _, r := range index.Runs {
+		folder := filepath.Join(dir, filepath.FromSlash(r.Folder))
+		of[r.Label], folders = folder, append(folders, folder)
 	}
-	if folders = pointFolders(dir); len(folders) == 0 {
-		folders = []string{dir}
-	}
-	for _, folder := range folders {
-		of[filepath.Base(folder)] = folder
-	}
-	return of, folders, false, nil
-}
-
-// pointFolders lists what is in points/ of a folder.
-func pointFolders(dir string) (folders []string) {
-	entries, _ := os.ReadDir(filepath.Join(dir, "points"))
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			folders = append(folders, filepath.Join(dir, "points", e.Name()))
-		}
-	}
-	return folders
+	return of, folders, len(index.Axes) > 0, err
 }

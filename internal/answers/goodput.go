@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
@@ -181,7 +182,7 @@ func readPlan(dir string) (*builder, error) {
 	}
 	var folders []string
 	for _, hash := range hashes {
-		folders = append(folders, filepath.Join(dir, "points", hash))
+		folders = append(folders, filepath.Join(dir, run.RunsFolder, hash))
 	}
 	if _, err := p.restOn(folders, nil); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
@@ -108,10 +109,12 @@ func TestUnusedLines(t *testing.T) {
 // of its requests over their arrival.
 func TestInsideOfRuns(t *testing.T) {
 	dir := t.TempDir()
-	point := filepath.Join(dir, "points", "a b")
+	point := filepath.Join(dir, "runs", "a b")
 	if err := os.MkdirAll(point, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	testkit.Rewrite(t, filepath.Join(dir, run.IndexFile),
+		`{"runs":[{"label":"a b","folder":"runs/a b"}]}`)
 	testkit.Rewrite(t, filepath.Join(dir, "summary.json"), `[{"name":"a b","system":"vllm",
 		"model":"lwm-7b","gpu":"h200","seed":1,"rate":0.5,"requests":3,"completed":2}]`)
 	// The first waits 2 s and runs 6 s; the second runs from 4 s on; the third is rejected.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -279,11 +280,12 @@ func TestFoldersAreToldApart(t *testing.T) {
 // writeRun makes a result folder of one run, with or without its configuration.
 func writeRun(t *testing.T, dir string, seed, ttft float64, config string) {
 	t.Helper()
-	point := filepath.Join(dir, "points", "a")
+	point := filepath.Join(dir, "runs", "a")
 	if err := os.MkdirAll(point, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	n := func(v float64) string { return number(v) }
+	testkit.Rewrite(t, filepath.Join(dir, run.IndexFile), `{"runs":[{"label":"a","folder":"runs/a"}]}`)
 	testkit.Rewrite(t, filepath.Join(dir, "summary.json"), `[{"name":"a","system":"vllm","model":"m",`+
 		`"gpu":"h200","rate":0.1,"completed":9,"seed":`+n(seed)+`,"ttft_s":{"mean":`+n(ttft)+`}}]`)
 	testkit.Rewrite(t, filepath.Join(point, "steps.csv"),

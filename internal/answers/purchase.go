@@ -206,7 +206,11 @@ func readPurchase(dir string) (*builder, error) {
 	if _, err := p.addTrail(dir); err != nil {
 		return nil, err
 	}
-	if _, err := p.restOn(pointFolders(dir), func(m *machine) bool {
+	_, folders, _, err := runFolders(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.restOn(folders, func(m *machine) bool {
 		// A card with a tenth more of a figure only shows what a candidate is short of.
 		return len(m.Card) == 0
 	}); err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -22,8 +21,7 @@ func readValidation(dir string) (*builder, error) {
 		return nil, err
 	}
 	p := &builder{Doc: *Validation(r)}
-	simulated := filepath.Join(dir, "simulated")
-	folders, err := files.Glob(simulated, "*")
+	folders, err := validate.Simulated(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +30,7 @@ func readValidation(dir string) (*builder, error) {
 	}
 	if len(folders) > 0 {
 		p.addFile(filepath.Join(folders[0], "config.toml"), "config.toml of a simulated run, "+
-			filepath.Base(folders[0]))
+			r.Runs[0].Run)
 	}
 	return p, nil
 }

@@ -15,29 +15,33 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// answer is the result of a command that makes one document, and where its files are.
+// answer is the result of a command that makes one document.
 type answer struct {
-	result      any // as JSON
-	doc         *doc.Doc
-	out, points string
-	files       []string // of the result
-	json        bool
+	result any // as JSON
+	doc    *doc.Doc
+	files  []run.File
+	json   bool
 }
 
-// finishAnswer draws the figures of an answer into its folder and prints it, as JSON or as text
+// finishAnswer writes an answer into its folder with its figures, and prints it, as JSON or as text
 // with the names of its files.
-func finishAnswer(ctx context.Context, app *App, a answer) error {
-	drawn, err := figures.Draw(ctx, a.out, a.doc.Figures)
+func finishAnswer(ctx context.Context, app *App, folder *run.Folder, a answer) error {
+	written, err := folder.Write(a.files...)
+	if err != nil {
+		return err
+	}
+	out := folder.Dir()
+	drawn, err := figures.Draw(ctx, out, a.doc.Figures)
 	if err != nil {
 		return run.KeptWhenFull(err)
 	}
 	if a.json {
 		return printJSON(app, a.result)
 	}
-	if err := printAnswer(app.Stdout, a.doc, "sparseserve report "+inCell(a.out)); err != nil {
+	if err := printAnswer(app.Stdout, a.doc, "sparseserve report "+inCell(out)); err != nil {
 		return err
 	}
-	printFiles(app.Stdout, a.out, answerFiles(a.out, a.files, drawn), a.points)
+	printFiles(app.Stdout, out, answerFiles(written, drawn), folder.Store.Dir())
 	return nil
 }
 
@@ -48,10 +52,10 @@ func printFiles(w io.Writer, out string, files []string, points string) {
 		"   every run's configuration, summary and requests")
 }
 
-// answerFiles lists what the folder of an answer has: files of the answer, the question, and
-// pictures with the tables of their numbers.
-func answerFiles(out string, files, pictures []string) []string {
-	all := append(slices.Clone(files), filepath.Join(out, run.QuestionFile))
+// answerFiles lists what the folder of an answer has: its files, and pictures with the tables of
+// their numbers.
+func answerFiles(files, pictures []string) []string {
+	all := slices.Clone(files)
 	for _, p := range pictures {
 		all = append(all, p)
 		table := strings.TrimSuffix(p, filepath.Ext(p)) + ".csv"

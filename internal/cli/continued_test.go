@@ -51,7 +51,7 @@ func TestInterruptedWorkersGoOn(t *testing.T) {
 			if status, _, errs := runHere(t.Context(), simulate, args("again")...); status != exitOK {
 				t.Fatal(errs)
 			}
-			compareFolders(t, "whole", "again", 8)
+			compareFolders(t, "whole", "again", 6)
 			if t.Failed() {
 				t.Fatalf("%v after %d runs", c, after)
 			}

@@ -147,10 +147,9 @@ func damageable(t *testing.T, root string) (texts map[string]string,
 	}
 	for file, args := range map[string][]string{
 		"R/summary.json": {"report", "R"}, "R/config.toml": {"report", "R", "--format", "png"},
-		"R/points/vllm-1-s1/requests.csv": {"report", "R", "--format", "png"},
-		"R/points/store.json":             append(simulate(), "--out", "R"),
-		"W/sweep.json":                    {"report", "W", "--format", "png"},
-		"P/plan.json":                     {"report", "P"},
+		"R/index.json":      append(simulate(), "--out", "R"),
+		"W/index.json":      {"report", "W", "--format", "png"},
+		"W/runs/packed.zip": {"report", "W", "--format", "png"}, "P/plan.json": {"report", "P"},
 	} {
 		commands[file] = args
 	}

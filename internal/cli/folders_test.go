@@ -19,7 +19,7 @@ func TestSweepFolderIsSafe(t *testing.T) {
 	const head = "[workload]\nrequests = 9\n[system]\npreset = " +
 		"\"vllm\"\n[[axis]]\ngrid.workload.rate = "
 	rows := func(dir string) int {
-		text, _ := os.ReadFile(filepath.Join(dir, "sweep.csv"))
+		text, _ := os.ReadFile(filepath.Join(dir, "summary.csv"))
 		return strings.Count(string(text), "\n") - 1
 	}
 	step := func(file string, want int, dir string, n int, args ...string) (out, errs string) {
@@ -58,7 +58,7 @@ func TestSweepFolderIsSafe(t *testing.T) {
 		t.Fatal(errs)
 	}
 	if _, errs := step("[0.1]", exitFailed, "out/sweep/s", 1, "--out", "sim"); !strings.Contains(errs,
-		"not from a sweep") {
+		"holds results of another configuration") {
 		t.Errorf("into a simulation's folder: %s", errs)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
@@ -51,6 +52,6 @@ func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 			all[i].Asked = asked
 		}
 		return &found{all, func(name string) *doc.Doc { return answers.Goodputs(name, all) },
-			func(out string) ([]string, error) { return capacity.WritePlan(out, all) }}, notes, err
+			func() ([]run.File, error) { return capacity.PlanFiles(all) }}, notes, err
 	})
 }

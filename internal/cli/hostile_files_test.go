@@ -141,10 +141,9 @@ func damaged(t *rapid.T, text string) string {
 
 // drawDamage damages a file of any kind that users name, and reads it.
 func drawDamage(t *rapid.T) []string {
-	const point = "S/points/vllm-trace-s1/"
 	from := rapid.SampledFrom([]string{"card.toml", "model.json", "prices.toml", "nested.toml",
-		"record.csv", "heads.json", "S/summary.json", "S/config.toml", "S/points/store.json",
-		point + "requests.csv", point + "summary.json", point + "point.json"}).Draw(t, "file")
+		"record.csv", "heads.json", "S/summary.json", "S/config.toml", "S/index.json",
+		"S/question.toml", "S/runs/packed.zip"}).Draw(t, "file")
 	text, err := os.ReadFile(from)
 	if err != nil {
 		t.Fatal(err)
@@ -186,13 +185,13 @@ func drawDamage(t *rapid.T) []string {
 // drawOutput names inputs, folders that hold inputs, and others as what a command writes to.
 func drawOutput(t *rapid.T) []string {
 	to := func(flag string) string {
-		return rapid.SampledFrom([]string{"o", "o/p", ".", "S", "S/points", "S/summary.json", "in",
-			"in/points", "in/ttft.csv", "in/config.toml", "in/.hidden", "trace.csv", "hard.csv", "soft.csv",
+		return rapid.SampledFrom([]string{"o", "o/p", ".", "S", "S/runs", "S/summary.json", "in",
+			"in/runs", "in/ttft.csv", "in/config.toml", "in/.hidden", "trace.csv", "hard.csv", "soft.csv",
 			"card.toml", "nested.toml", "record.csv", "folder", "loop", "zero", "/dev/full"}).Draw(t, flag)
 	}
 	config := rapid.SampledFrom([]string{"nested.toml", "in/config.toml", "in/slurm/base.toml",
 		"S/config.toml"}).Draw(t, "config")
-	trace := rapid.SampledFrom([]string{"trace.csv", "in/ttft.csv", "in/points/x/t.csv"}).
+	trace := rapid.SampledFrom([]string{"trace.csv", "in/ttft.csv", "in/runs/x/t.csv"}).
 		Draw(t, "trace")
 	poisson := []string{"--set", "workload.arrivals=poisson", "--set", "workload.rate=1"}
 	args := rapid.SampledFrom([][]string{

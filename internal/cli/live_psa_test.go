@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/csv"
 	"encoding/json"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,12 +37,7 @@ func livePSA(t *testing.T, stop string) {
 		if s.System == "sparseserve-psa" && (l.BlocksLoaded == 0 || p.BlocksAhead == 0) {
 			t.Errorf("%s: nothing was loaded, or nothing in vain: %+v", s.Name, l)
 		}
-		file, err := os.Open("out/points/" + s.Name + "/steps.csv")
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, err := csv.NewReader(file).ReadAll()
-		file.Close()
+		rows, err := csv.NewReader(strings.NewReader(runFile(t, "out", s.Name, run.StepsCSV))).ReadAll()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -183,11 +183,8 @@ func TestInterruptWithinARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := only(t, string(text))
-	rows, err := os.ReadFile("out/default/points/vllm-0.1-s1/requests.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(rows), "\n") - 1; sum.Interrupted != "interrupted" ||
+	rows := runFile(t, "out/default", "vllm-0.1-s1", run.RequestsCSV)
+	if n := strings.Count(rows, "\n") - 1; sum.Interrupted != "interrupted" ||
 		sum.SLOMet != nil || sum.Completed < 3 || sum.Completed == 20 || n != sum.Completed {
 		t.Errorf("%d rows, %+v", n, sum)
 	}

@@ -94,10 +94,10 @@ func paperNames(string) []string {
 func (p *paperFlags) results() string { return filepath.Join(p.Out, "results") }
 
 // run runs experiments of the papers, with a bar of runs on a terminal. Runs are kept below the
-// folder, those of each version of the model apart.
+// folder.
 func (p *paperFlags) run(ctx context.Context, app *App, studies papers.Studies,
 	names ...string) (err error) {
-	store, err := run.OpenPointStore(filepath.Join(p.Out, "points", app.Version), app.Version, true)
+	store, err := run.OpenStore(filepath.Join(p.Out, run.RunsFolder), app.Version, true)
 	if err != nil {
 		return err
 	}

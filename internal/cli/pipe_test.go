@@ -54,17 +54,13 @@ func TestTraceFromAPipe(t *testing.T) {
 		if status != 0 {
 			t.Fatalf("%s: %s", trace, errs)
 		}
-		files, err := filepath.Glob(filepath.Join(out, "points", "*", "requests.csv"))
-		if err != nil || len(files) != 4 {
-			t.Fatalf("%s: %d tables of requests, want 4 (%v)", trace, len(files), err)
+		index, err := run.ReadIndex(out)
+		if err != nil || len(index.Runs) != 4 {
+			t.Fatalf("%s: %d runs, want 4 (%v)", trace, len(index.Runs), err)
 		}
 		var all strings.Builder
-		for _, f := range files {
-			rows, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(&all, "%s\n%s", filepath.Base(filepath.Dir(f)), rows)
+		for _, r := range index.Runs {
+			fmt.Fprintf(&all, "%s\n%s", r.Label, runFile(t, out, r.Label, run.RequestsCSV))
 		}
 		return all.String()
 	}

@@ -53,6 +53,6 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	return p.search(ctx, app, q, func(planner *capacity.Planner) (*found, []string, error) {
 		bought, notes, err := planner.Purchase(ctx, offers)
 		return &found{bought, func(name string) *doc.Doc { return answers.Purchase(name, bought) },
-			func(out string) ([]string, error) { return bought.Write(out) }}, notes, err
+			bought.Files}, notes, err
 	})
 }

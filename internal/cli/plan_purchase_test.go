@@ -87,7 +87,7 @@ func TestPlanOfAPurchase(t *testing.T) {
 	}
 	in := []string{"plan", path, "--out", "out/plan/buy"}
 	status, _, errs = runHere(t.Context(), shared, in...)
-	if want := "sparseserve: out/plan/buy: holds the answer to another question (question.txt): " +
+	if want := "sparseserve: out/plan/buy: holds the answer to another question (question.toml): " +
 		"choose another folder, or give --force to replace them\n"; status != exitFailed || errs != want {
 		t.Errorf("status %d, stderr %q", status, errs)
 	}

@@ -228,7 +228,7 @@ func TestFoldersWithoutRequests(t *testing.T) {
 		"lost": pretend} {
 		runHere(t.Context(), runner, "sweep", "s.toml", "--out", out)
 	}
-	if err := os.RemoveAll("lost/points"); err != nil {
+	if err := os.RemoveAll("lost/runs"); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{"empty", "whatif"} {

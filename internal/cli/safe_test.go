@@ -64,12 +64,12 @@ func TestOutputsAreNoInputs(t *testing.T) {
 func TestResultsReplaceNoInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	trace := "arrived_s,prompt_tokens,output_tokens\n0,40,2\n1,40,2\n"
-	if err := errors.Join(os.MkdirAll("points/x", 0o755), os.Mkdir("slurm", 0o755)); err != nil {
+	if err := errors.Join(os.MkdirAll("runs/x", 0o755), os.Mkdir("slurm", 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	record := "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n0,40,2,0.1,0.2\n1,40,2,0.1,0.2\n"
-	for name, text := range map[string]string{"ttft.csv": trace, "sweep.csv": trace,
-		"compare.csv": record, "whatif.csv": trace, "points/x/t.csv": trace, "config.toml": "seed = 1\n",
+	for name, text := range map[string]string{"ttft.csv": trace, "summary.csv": trace,
+		"compare.csv": record, "whatif.csv": trace, "runs/x/t.csv": trace, "config.toml": "seed = 1\n",
 		"slurm/base.toml": "[workload]\nrequests = 2\nrate = 1\n", "description.json": trace,
 		"plan.csv": "seed = 1\n"} {
 		writeFile(t, name, text)
@@ -80,9 +80,9 @@ func TestResultsReplaceNoInput(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		small("simulate", "--set", "workload.trace=ttft.csv"),
-		small("simulate", "--set", "workload.trace=./points/x/t.csv", "--force"),
+		small("simulate", "--set", "workload.trace=./runs/x/t.csv", "--force"),
 		small("simulate", "config.toml", "--force"),
-		small("sweep", "default", "--set", "workload.trace=sweep.csv"),
+		small("sweep", "default", "--set", "workload.trace=summary.csv"),
 		small("sweep", "slurm/base.toml", "--job", "slurm"),
 		small("goodput", "--set", "workload.trace=ttft.csv"), small("goodput", "plan.csv"),
 		small("whatif", "--set", "workload.trace=whatif.csv"),

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments"
@@ -66,11 +67,11 @@ type question struct {
 	candidates []config.Point
 }
 
-// found is an answer: its data, its document and what writes its files.
+// found is an answer: its data, its document and its files.
 type found struct {
 	data  any
 	doc   func(name string) *doc.Doc
-	write func(out string) ([]string, error)
+	files func() ([]run.File, error)
 }
 
 // load reads the configuration.
@@ -98,40 +99,39 @@ func (f *searchFlags) search(ctx context.Context, app *App, q *question,
 			return err
 		}
 	}
-	out, err := openAnswer(q.command, f.Out, q.folder, q.file, f.Force, q.Paths(), q.sets, q.cards)
+	asked, err := run.Ask(q.command, q.folder, q.file, slices.Concat(q.sets, q.cards), q.Paths())
 	if err != nil {
 		return err
 	}
-	points := cmp.Or(f.Points, filepath.Join(out, "points"))
+	folder, err := openAnswer(app, asked, &f.resultFlags, &f.storeFlags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
 	if cluster != nil {
-		return f.writeJob(app, cluster, q, out, points)
+		return f.writeJob(app, cluster, q, folder)
 	}
-	store, err := run.OpenPointStore(points, app.Version, true)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
 	bar := newProgress(app.Stderr, q.unit)
-	answered, notes, err := find(&capacity.Planner{Store: store, Run: app.Run, Workers: int(f.Workers),
-		Planned: bar.planned, Finished: bar.finished, Say: bar.say})
+	answered, notes, err := find(&capacity.Planner{Store: folder.Store, Run: app.Run,
+		Workers: int(f.Workers), Planned: bar.planned, Finished: bar.finished, Say: bar.say})
 	bar.close()
 	printNotes(app.Stderr, notes)
 	if err != nil {
 		return goesOn(ctx, err)
 	}
-	files, err := answered.write(out)
+	files, err := answered.files()
 	if err != nil {
 		return err
 	}
-	return finishAnswer(ctx, app, answer{answered.data, answered.doc(filepath.Base(out)), out, points,
-		files, f.JSON})
+	return finishAnswer(ctx, app, folder, answer{answered.data,
+		answered.doc(filepath.Base(folder.Dir())), files, f.JSON})
 }
 
 // share is a task of a job: all tasks look for the answer, each run is made by one of them, and the
 // command that wrote the job collects them.
 func (f *searchFlags) share(app *App,
 	find func(*capacity.Planner) (*found, []string, error)) error {
-	return f.withStore(app, f.Points, f.Tasks, func(store *run.PointStore) ([]string, error) {
+	return f.withStore(app, f.Points, f.Tasks, func(store *run.Store) ([]string, error) {
 		_, notes, err := find(&capacity.Planner{Store: store, Run: app.Run, Workers: 1,
 			Planned: func(int) {}, Shared: &run.Shared{Task: f.Task, Tasks: f.Tasks}})
 		return notes, err
@@ -144,7 +144,7 @@ const mostSearchTasks = 64
 
 // writeJob writes a job whose tasks make the runs of the search, and how to submit it.
 func (f *searchFlags) writeJob(app *App, cluster run.Cluster, q *question,
-	out, points string) error {
+	folder *run.Folder) error {
 	if err := readableLater(q.candidates); err != nil {
 		return err
 	}
@@ -152,14 +152,14 @@ func (f *searchFlags) writeJob(app *App, cluster run.Cluster, q *question,
 	if err != nil {
 		return err
 	}
-	args := []string{q.command, q.file, "--points", points}
+	args := []string{q.command, q.file, "--points", folder.Store.Dir()}
 	for _, set := range q.sets {
 		args = append(args, "--set", set)
 	}
 	if len(q.cards) > 0 {
 		args = append(args, "--gpus", strings.Join(q.cards, ","))
 	}
-	job, err := run.WriteJob(out, cluster, &run.Job{Name: q.Name, WorkDir: here, Program: program,
+	job, err := folder.WritePlanJob(cluster, &run.Job{Name: q.Name, WorkDir: here, Program: program,
 		Args: args, Tasks: min(len(q.candidates), mostSearchTasks)})
 	if err != nil {
 		return err
@@ -169,23 +169,14 @@ func (f *searchFlags) writeJob(app *App, cluster run.Cluster, q *question,
 	return nil
 }
 
-// openAnswer opens the folder of a command's answer. Without out it is the first of
-// out/COMMAND/NAME, out/COMMAND/NAME-2, .. that is new or has the answer to this question: settings
-// and the texts of the configuration and of those that it starts from. It holds none of the inputs.
-func openAnswer(command, out, name, cfg string, force bool, inputs []string, asked ...[]string) (
-	string, error) {
-	texts, err := config.Texts(cfg)
-	if err != nil {
-		return "", err
-	}
-	question := fmt.Appendf(nil, "%s %q\n%s", command, asked, strings.Join(texts, "\n"))
-	first := out
-	if first == "" {
-		first = filepath.Join("out", command, name)
-	}
-	err = numbered(first, out == "", func(dir string) error {
-		out = dir
-		return run.OpenAnswer(dir, question, force, inputs...)
+// openAnswer opens the folder of an answer. Without --out it is the first of out/COMMAND/NAME,
+// out/COMMAND/NAME-2, .. that is new or has the answer to this question.
+func openAnswer(app *App, q *run.Question, r *resultFlags, s *storeFlags) (folder *run.Folder,
+	err error) {
+	first := cmp.Or(r.Out, filepath.Join("out", q.Command, q.Name))
+	err = numbered(first, r.Out == "", func(dir string) error {
+		folder, err = run.OpenFolder(dir, app.Version, q, s.Points, r.Force)
+		return err
 	}, run.ErrTaken)
-	return out, err
+	return folder, err
 }

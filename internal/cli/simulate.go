@@ -51,6 +51,11 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
+	if s.Force {
+		if err := folder.Store.Forget(points); err != nil {
+			return err
+		}
+	}
 	kept := append(cfg.Paths(), s.Config, s.Weights, folder.Dir())
 	if s.Record != "" {
 		if err := files.CheckOutput(s.Record, kept...); err != nil {
@@ -91,7 +96,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.report(ctx, app, cfg, folder.Dir(), files, run.Summaries(results)); err != nil {
+	if err := s.report(ctx, app, cfg, folder, files, run.Summaries(results)); err != nil {
 		return err
 	}
 	if cause := ctx.Err(); cause != nil && (runErr == nil || errors.Is(runErr, cause)) {
@@ -117,12 +122,16 @@ func nothingServed(sums []sim.Summary) error {
 // open opens the result folder. Without --out it is the first of out/NAME, out/NAME-2, .. that is
 // new or of the same configuration, and that no other process writes to.
 func (s *simulateCmd) open(app *App, cfg *config.Config) (folder *run.Folder, err error) {
-	program := app.Version
+	version := app.Version
 	if s.Live != "" { // a measurement of this machine, made with these flags
-		program = fmt.Sprintf("%s %+v", app.LiveVersion, s.liveFlags)
+		version = fmt.Sprintf("%s %+v", app.LiveVersion, s.liveFlags)
 	}
-	if s.Out != "" {
-		return run.OpenFolder(s.Out, program, cfg, s.Force)
+	q, err := run.AskRuns(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if q.Asked = s.Set; s.Out != "" {
+		return run.OpenFolder(s.Out, version, q, "", s.Force)
 	}
 	name := cfg.Name + settingsName(s.Set)
 	if s.Config == "" && cfg.Own { // only what is set says what runs
@@ -133,7 +142,7 @@ func (s *simulateCmd) open(app *App, cfg *config.Config) (folder *run.Folder, er
 		name += "-live"
 	}
 	err = numbered(name, true, func(out string) error {
-		folder, err = run.OpenFolder(out, program, cfg, s.Force)
+		folder, err = run.OpenFolder(out, version, q, "", s.Force)
 		return err
 	}, run.ErrTaken, run.ErrLocked)
 	return folder, err
@@ -195,15 +204,16 @@ func finishedOf(results []run.Result, of int) string {
 }
 
 // report draws the figures, and prints what came out.
-func (s *simulateCmd) report(ctx context.Context, app *App, cfg *config.Config, out string,
-	files []string, sums []sim.Summary) error {
+func (s *simulateCmd) report(ctx context.Context, app *App, cfg *config.Config,
+	folder *run.Folder, files []string, sums []sim.Summary) error {
+	out := folder.Dir()
 	if s.JSON {
 		return printJSON(app, sums)
 	}
 	runs := answers.Runs{Name: cfg.Name, Sums: sums, Systems: cfg.Systems,
 		Unit: capacity.RateUnit(&cfg.Workload)}
 	for i := range sums {
-		runs.Folders = append(runs.Folders, filepath.Join(out, "points", sums[i].Name))
+		runs.Folders = append(runs.Folders, folder.Place(sums[i].Name))
 	}
 	pictures, err := drawFigures(ctx, out, runs, answers.Ran(out))
 	if err != nil {
@@ -213,7 +223,7 @@ func (s *simulateCmd) report(ctx context.Context, app *App, cfg *config.Config, 
 		return err
 	}
 	printLive(app.Stdout, sums)
-	printFiles(app.Stdout, out, append(files, pictures...), filepath.Join(out, "points"))
+	printFiles(app.Stdout, out, append(files, pictures...), folder.Store.Dir())
 	if ctx.Err() != nil {
 		fmt.Fprintf(app.Stdout, "Pictures: sparseserve report %s --format png\n", inCell(out))
 	}

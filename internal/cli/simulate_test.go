@@ -112,8 +112,8 @@ func TestInterrupt(t *testing.T) {
 	if drawn, _ := filepath.Glob("out/*/*.png"); drawn != nil { // it takes seconds on a busy machine
 		t.Errorf("pictures are drawn: %v", drawn)
 	}
-	if left, _ := filepath.Glob("out/default-preset=sparseserve/points/*-s1"); len(left) != 2 {
-		t.Errorf("points kept: %v", left)
+	if left := finishedRuns(t, "out/default-preset=sparseserve/runs"); left != 2 {
+		t.Errorf("%d runs kept", left)
 	}
 }
 
@@ -267,8 +267,9 @@ func TestSimulateKeepsOtherResults(t *testing.T) {
 		}
 	}
 	status, _, errs := runHere(t.Context(), pretend, "simulate", "my.toml", "--out", "out/my-rate=0.3")
-	if want := "holds results of another configuration (rate = 0.3): choose another folder, or give " +
-		"--force to replace them"; status != 1 || !strings.Contains(errs, want) {
+	if want := "holds results of another configuration (vllm-0.3-s1 of other settings or inputs): " +
+		"choose another folder, or give --force to replace them"; status != 1 ||
+		!strings.Contains(errs, want) {
 		t.Errorf("status %d, %q", status, errs)
 	}
 }

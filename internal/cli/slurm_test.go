@@ -84,21 +84,21 @@ func TestSlurmCluster(t *testing.T) {
 func throughSlurm(t *testing.T, program string, command []string, local string,
 	befall func(t *testing.T, job string), again bool) {
 	out := command[len(command)-1]
-	all := finishedPoints(t, local+"/points")
+	all := finishedRuns(t, local+"/runs")
 	asJob := append(command, "--job", "slurm")
 	shell(t, program, asJob...)
 	job := strings.TrimSpace(shell(t, "sbatch", "--parsable", out+"/slurm/job.sh"))
 	befall(t, job)
 	waitFor(t, "the job's end", func() bool { return shell(t, "squeue", "-h", "-j", job) == "" })
-	if missing := finishedPoints(t, out+"/points") < all; missing != again {
-		t.Errorf("%d runs of %d are finished", finishedPoints(t, out+"/points"), all)
+	if missing := finishedRuns(t, out+"/runs") < all; missing != again {
+		t.Errorf("%d runs of %d are finished", finishedRuns(t, out+"/runs"), all)
 	}
 	// A job of what is missing, or the same job once more, which has nothing to do.
 	if again {
 		shell(t, program, asJob...)
 	}
 	shell(t, "sbatch", "--wait", out+"/slurm/job.sh")
-	if made := finishedPoints(t, out+"/points"); made != all {
+	if made := finishedRuns(t, out+"/runs"); made != all {
 		t.Errorf("after the second job %d runs of %d are finished", made, all)
 	}
 	shell(t, program, command...)

@@ -73,14 +73,18 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	folder, err := s.open(app, sweep)
+	q, err := run.AskSweep(sweep)
+	if err != nil {
+		return err
+	}
+	folder, err := s.open(app, q)
 	if err != nil {
 		return err
 	}
 	out := folder.Dir()
 	defer func() { err = errors.Join(err, folder.Close()) }()
 
-	points := folder.Points()
+	points := q.Points()
 	missing, _, err := folder.Store.Missing(points, watch)
 	if err != nil {
 		return err
@@ -117,7 +121,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.JSON {
 		return errors.Join(printJSON(app, sums), nothingServed(sums))
 	}
-	if err := printDoc(app.Stdout, s.answer(sweep.Name, folder, sums).Doc(), out); err != nil {
+	if err := printDoc(app.Stdout, s.answer(q, sums).Doc(), out); err != nil {
 		return err
 	}
 	printFiles(app.Stdout, out, written, folder.Store.Dir())
@@ -132,13 +136,18 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 
 // open opens the result folder. Without --out it is the first of out/sweep/NAME, out/sweep/NAME-2,
 // .. that is new or of this sweep.
-func (s *sweepCmd) open(app *App, sweep *config.Sweep) (folder *run.SweepFolder, err error) {
+func (s *sweepCmd) open(app *App, q *run.Question) (folder *run.Folder, err error) {
+	texts, err := config.Texts(cmp.Or(s.Config, experiments.Default))
+	if err != nil {
+		return nil, err
+	}
+	q.Asked, q.Text = s.Set, strings.Join(texts, "\n")
 	name := s.Out
 	if name == "" {
-		name = filepath.Join("out", "sweep", sweep.Name+settingsName(s.Set))
+		name = filepath.Join("out", "sweep", q.Name+settingsName(s.Set))
 	}
 	err = numbered(name, s.Out == "", func(out string) error {
-		folder, err = run.OpenSweepFolder(out, s.Points, app.Version, sweep, s.Force)
+		folder, err = run.OpenFolder(out, app.Version, q, s.Points, s.Force)
 		return err
 	}, run.ErrTaken)
 	return folder, err
@@ -146,7 +155,7 @@ func (s *sweepCmd) open(app *App, sweep *config.Sweep) (folder *run.SweepFolder,
 
 // writeJob writes a job of the missing points and how to submit it.
 func (s *sweepCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster,
-	folder *run.SweepFolder, points, missing []config.Point) error {
+	folder *run.Folder, points, missing []config.Point) error {
 	if len(missing) == 0 {
 		fmt.Fprintf(app.Stdout, "All of %s are finished; the same command without --job collects them."+
 			"\n", count(len(points), "run"))
@@ -175,9 +184,9 @@ func (s *sweepCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster,
 }
 
 // answer is the answer of a folder's runs.
-func (s *sweepCmd) answer(name string, folder *run.SweepFolder, sums []sim.Summary) *answers.Runs {
-	points := folder.Points()
-	runs := &answers.Runs{Name: name, Sums: sums, Settings: folder.Settings()}
+func (s *sweepCmd) answer(q *run.Question, sums []sim.Summary) *answers.Runs {
+	points := q.Points()
+	runs := &answers.Runs{Name: q.Name, Sums: sums, Settings: q.Settings()}
 	var units []string
 	for i := range points {
 		runs.Systems = append(runs.Systems, points[i].System)

@@ -48,22 +48,6 @@ func TestSweepProgram(t *testing.T) {
 	t.Run("full disk", func(t *testing.T) { testFullDisk(t, program) })
 }
 
-// finishedPoints counts the folders of finished points.
-func finishedPoints(t *testing.T, store string) int {
-	t.Helper()
-	entries, err := os.ReadDir(store)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			n++
-		}
-	}
-	return n
-}
-
 // startAndStop starts a sweep and sends it a signal once so many points are
 // finished.
 func startAndStop(t *testing.T, points int, program string, signal os.Signal,
@@ -77,7 +61,7 @@ func startAndStop(t *testing.T, points int, program string, signal os.Signal,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for finishedPoints(t, "out/points") < points {
+	for finishedRuns(t, "out/runs") < points {
 		select {
 		case err := <-ended:
 			t.Fatalf("ended by itself: %v\n%s", err, errs.String())
@@ -100,7 +84,7 @@ func testKillAndResume(t *testing.T, program string) {
 	t.Setenv("TMPDIR", temporary)
 
 	startAndStop(t, 3, program, syscall.SIGKILL, "sweep", "s.toml", "--out", "out", "--workers", "2")
-	kept := finishedPoints(t, "out/points")
+	kept := finishedRuns(t, "out/runs")
 	if kept >= 20 {
 		t.Fatalf("%d points were finished before the kill", kept)
 	}
@@ -109,7 +93,7 @@ func testKillAndResume(t *testing.T, program string) {
 	if !strings.Contains(errs, "of 24 runs are finished and kept") {
 		t.Errorf("stderr %q", errs)
 	}
-	if now := finishedPoints(t, "out/points"); now < kept {
+	if now := finishedRuns(t, "out/runs"); now < kept {
 		t.Errorf("%d points kept, then %d", kept, now)
 	}
 	for _, dir := range []string{"out", "whole"} {
@@ -118,7 +102,7 @@ func testKillAndResume(t *testing.T, program string) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 	}
-	compareFolders(t, "whole", "out", 24*4)
+	compareFolders(t, "whole", "out", 6)
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("the killed sweep left %d files elsewhere (%v)", len(left), err)
 	}
@@ -157,7 +141,7 @@ func testFullDisk(t *testing.T, program string) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", killedSweep)
 	writeFile(t, "run.sh", "mkdir out && mount -t tmpfs -o size=200k none out || exit 99\n"+
-		`"$1" sweep s.toml --out out --workers 2; echo "status $?"; ls out/points; mount -o remount,size=100m out; "$1" sweep s.toml --out out`)
+		`"$1" sweep s.toml --out out --workers 2; echo "status $?"; ls out/runs; mount -o remount,size=100m out; "$1" sweep s.toml --out out`)
 	text, err := exec.Command("unshare", "-rm", "sh", "run.sh", program).CombinedOutput()
 	out := string(text)
 	var exit *exec.ExitError
@@ -215,7 +199,7 @@ func testJobs(t *testing.T, program string) {
 		if err := os.RemoveAll(filepath.Join(dir, job)); err != nil {
 			t.Fatal(err)
 		}
-		compareFolders(t, "whole", dir, 3*4)
+		compareFolders(t, "whole", dir, 6)
 	}
 }
 
@@ -241,15 +225,15 @@ func testPlanJob(t *testing.T, program string) {
 		})
 	}
 	wait.Wait()
-	made := finishedPoints(t, "indexed/points")
+	made := finishedRuns(t, "indexed/runs")
 	shell(t, program, "plan", "p.toml", "--out", "indexed")
-	if again := finishedPoints(t, "indexed/points") - made; again != 0 {
+	if again := finishedRuns(t, "indexed/runs") - made; again != 0 {
 		t.Errorf("collecting made %d runs more than the job's %d", again, made)
 	}
 	if err := os.RemoveAll("indexed/kubernetes"); err != nil {
 		t.Fatal(err)
 	}
-	compareFolders(t, "whole", "indexed", 4*made)
+	compareFolders(t, "whole", "indexed", 6)
 }
 
 // indexedJob returns the arguments of the container of a Kubernetes job, and how many tasks it has.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -47,8 +46,8 @@ func TestSweepJSON(t *testing.T) {
 		len(runs) != 8 {
 		t.Errorf("status %d, stderr %q, %d runs, %v", status, errs, len(runs), err)
 	}
-	if entries, err := os.ReadDir("kept"); err != nil || len(entries) != 8+2 {
-		t.Errorf("%d entries in the shared folder, %v", len(entries), err)
+	if kept := finishedRuns(t, "kept"); kept != 8 {
+		t.Errorf("%d runs in the shared folder", kept)
 	}
 }
 
@@ -99,7 +98,7 @@ func TestSweepNearALimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := run.OpenPointStore("kept", "test", false)
+	store, err := run.OpenStore("kept", "test", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,14 +127,10 @@ func TestSweepNotes(t *testing.T) {
 		"out"); status != 0 {
 		t.Fatal(errs)
 	}
-	summaries, _ := filepath.Glob("out/points/*/summary.json")
-	if len(summaries) != 1 {
-		t.Fatalf("%d points", len(summaries))
-	}
-	writeFile(t, summaries[0], "{")
+	packed := filepath.Join("out", run.RunsFolder, "packed.zip")
+	writeFile(t, packed, "{")
 	status, _, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--out", "out")
-	want := "note: " + filepath.Dir(summaries[0]) + ": summary.json is damaged; vllm-0.1-s1 runs " +
-		"again\n"
+	want := "note: " + packed + ": damaged: zip: not a valid zip file; vllm-0.1-s1 runs again\n"
 	if status != 0 || errs != want {
 		t.Errorf("status %d, stderr %q, want %q", status, errs, want)
 	}
@@ -154,21 +149,14 @@ func TestAnotherVersion(t *testing.T) {
 		app := App{Stdout: &out, Stderr: &errs, Run: loaded, Version: "later"}
 		return app.Main(t.Context(), args), errs.String()
 	}
-	want := "sparseserve: out/points: results of another version of the model (\"test\" in format " +
-		"2, this is \"later\" in format 2); " +
-		"keep them by choosing another folder, or remove this one to run everything again\n"
-	if err := os.MkdirAll("job", 0o755); err != nil {
-		t.Fatal(err)
+	want := "sparseserve: out: holds results of another version of the model (\"test\", this is " +
+		"\"later\"): choose another folder, or give --force to replace them\n"
+	if status, errs := later("sweep", "s.toml", "--out", "out"); status != 1 || errs != want {
+		t.Errorf("status %d, stderr %q", status, errs)
 	}
-	writeFile(t, "job/points.txt", "")
-	for _, args := range [][]string{{"sweep", "s.toml", "--out", "elsewhere"},
-		{"goodput", "s.toml", "--out", "elsewhere"},
-		{"task", "job", "--tasks", "1", "--task", "1"}} {
-		command := args[0]
-		args = append(args, "--points", "out/points")
-		if status, errs := later(args...); status != 1 || errs != want {
-			t.Errorf("%s: status %d, stderr %q", command, status, errs)
-		}
+	if status, errs := later("sweep", "s.toml", "--out", "elsewhere", "--points",
+		"out/runs"); status != 0 || finishedRuns(t, "out/runs") != 2 {
+		t.Errorf("beside each other: status %d, stderr %q", status, errs)
 	}
 	if status, out, errs := runHere(t.Context(), nil, "sweep", "s.toml", "--out",
 		"out"); status != 0 || !strings.Contains(out, "1 of them finished before") {

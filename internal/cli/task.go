@@ -15,11 +15,11 @@ type taskFlag struct {
 
 // withStore does a task's work on the store of the job. The runs stay there.
 func (t *taskFlag) withStore(app *App, dir string, tasks int,
-	do func(*run.PointStore) (notes []string, err error)) (err error) {
+	do func(*run.Store) (notes []string, err error)) (err error) {
 	if tasks < 1 || t.Task < 0 || t.Task > tasks {
 		return fmt.Errorf("--task %d --tasks %d: no such task", t.Task, tasks)
 	}
-	store, err := run.OpenPointStore(dir, app.Version, false)
+	store, err := run.OpenStore(dir, app.Version, false)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ type taskCmd struct {
 
 // Run implements the command.
 func (t *taskCmd) Run(ctx context.Context, app *App) error {
-	return t.withStore(app, t.Points, t.Tasks, func(store *run.PointStore) ([]string, error) {
+	return t.withStore(app, t.Points, t.Tasks, func(store *run.Store) ([]string, error) {
 		points, err := run.TaskPoints(t.Job, t.Task, t.Tasks)
 		if err != nil {
 			return nil, err

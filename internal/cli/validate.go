@@ -41,7 +41,6 @@ type comparedFlags struct {
 
 type validateRun struct {
 	Config string `arg:"" name:"FILE" complete:"experiments" help:"TOML file of a configuration, as of simulate."`
-	Again  bool   `name:"rerun-disturbed" help:"Make live runs once more, after all others, that something on the machine disturbed, and keep the steadier of the two: whose steps of the same work agree better with each other, whatever the model says of them."`
 	validateFlags
 	comparedFlags
 }
@@ -64,12 +63,11 @@ where it was.
 
 // Run implements the command.
 func (c *validateRun) Run(ctx context.Context, app *App) error {
-	return c.compare(ctx, app, c.Config, &c.comparedFlags, validate.Validation{Again: c.Again})
+	return c.compare(ctx, app, c.Config, &c.comparedFlags, validate.Validation{})
 }
 
 type validateLive struct {
 	Config string `arg:"" name:"FILE" complete:"experiments" help:"TOML file of a configuration, as of simulate."`
-	Again  bool   `name:"rerun-disturbed" help:"Make live runs once more that something on the machine disturbed, and keep the steadier of the two."`
 	validateFlags
 }
 
@@ -83,7 +81,7 @@ a GPU, may make live runs in one folder: each takes the next run that nobody mak
 
 // Run implements the command.
 func (c *validateLive) Run(ctx context.Context, app *App) error {
-	v := validate.Validation{LiveOnly: true, Again: c.Again}
+	v := validate.Validation{LiveOnly: true}
 	if _, err := c.runs(ctx, app, c.Config, &v); err != nil {
 		return err
 	}

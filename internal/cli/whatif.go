@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,19 +83,18 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 		return interrupted(ctx, err)
 	}
 	name := strings.TrimSuffix(filepath.Base(study.Config), filepath.Ext(study.Config))
-	out, err := openAnswer("whatif", w.Out, name+settingsName(w.Set), study.Config, w.Force,
-		study.Paths(), w.Set, w.Vary, w.Threshold, []string{w.Heat, w.Metric, fmt.Sprint(w.Steps)})
+	flags := slices.Concat(w.Set, w.Vary, w.Threshold, []string{w.Heat, w.Metric, fmt.Sprint(w.Steps)})
+	asked, err := run.Ask("whatif", name+settingsName(w.Set), study.Config, flags, study.Paths())
 	if err != nil {
 		return err
 	}
-	points := cmp.Or(w.Points, filepath.Join(out, "points"))
-	store, err := run.OpenPointStore(points, app.Version, true)
+	folder, err := openAnswer(app, asked, &w.resultFlags, &w.storeFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	defer func() { err = errors.Join(err, folder.Close()) }()
 	bar := newProgress(app.Stderr, "runs")
-	evaluator := whatif.Evaluator{Store: store, Run: app.Run, Workers: int(w.Workers),
+	evaluator := whatif.Evaluator{Store: folder.Store, Run: app.Run, Workers: int(w.Workers),
 		Planned: bar.planned, Finished: bar.finished}
 	found, notes, runErr := study.Do(ctx, &evaluator)
 	bar.close()
@@ -104,12 +102,12 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	if runErr != nil {
 		return goesOn(ctx, runErr)
 	}
-	files, err := whatif.Write(out, found)
+	files, err := found.Files()
 	if err != nil {
 		return err
 	}
-	d := answers.WhatIf(filepath.Base(out), found, study.Configs()...)
-	return finishAnswer(ctx, app, answer{found, d, out, points, files, w.JSON})
+	d := answers.WhatIf(filepath.Base(folder.Dir()), found, study.Configs()...)
+	return finishAnswer(ctx, app, folder, answer{found, d, files, w.JSON})
 }
 
 // study reads what the flags ask for.

@@ -3,7 +3,9 @@
 package files
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -19,6 +21,12 @@ func Open(path string) (*os.File, error) {
 // ReadText reads a configuration, or another text that is small.
 func ReadText(path string) ([]byte, error) {
 	f, err := Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if f, e := openMember(path, err); e == nil {
+			defer f.Close()
+			return readLimited(path, f, mostText)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

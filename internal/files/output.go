@@ -73,8 +73,9 @@ func CheckOutput(path string, kept ...string) error {
 // resultEndings are those of files that commands write into a result folder, and resultFolders what
 // they keep and remove below it.
 var (
-	resultEndings = []string{".csv", ".json", ".png", ".svg", ".pdf", ".html", ".txt", "config.toml"}
-	resultFolders = []string{"points", "slurm", "kubernetes", "live", "again", "simulated", "steps",
+	resultEndings = []string{".csv", ".json", ".png", ".svg", ".pdf", ".html", ".txt", "config.toml",
+		"question.toml"}
+	resultFolders = []string{"runs", "slurm", "kubernetes", "live", "simulated", "steps",
 		"pictures", "results"}
 )
 

@@ -12,21 +12,27 @@ import (
 // mostResult is the size of the largest file that ReadResult reads, unpacked, in bytes.
 const mostResult = 1 << 30
 
-// OpenResult opens a file that a command has made. It refuses what is not a regular file.
-func OpenResult(path string) (*os.File, error) {
-	f, err := Open(path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+// OpenResult opens a file that a command has made, be it in the archive of its run: for
+// RUNS/HASH/NAME, where there is no such folder, the file HASH/NAME of RUNS/HASH.zip or
+// RUNS/packed.zip. It refuses what is not a regular file.
+func OpenResult(path string) (io.ReadCloser, error) {
+	f, err := OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return openMember(path, err)
 	}
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// HasResult reports whether OpenResult finds a file.
+func HasResult(path string) bool {
+	f, err := OpenResult(path)
+	if err == nil {
+		f.Close()
+	}
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // ReadResult reads a file that a command has made, and unpacks it if it is packed.

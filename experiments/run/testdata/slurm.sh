@@ -7,4 +7,4 @@
 #SBATCH --open-mode=append
 #SBATCH --output="/home/me/out/slurm"/task-%a.log
 cd '/home/me' || exit 1
-exec '/opt/it'\''s/sparseserve' 'point' 'out/slurm' '--points' 'out/points' '--tasks' '16'
+exec '/opt/it'\''s/sparseserve' 'task' 'out/slurm' '--points' 'out/runs' '--tasks' '16'

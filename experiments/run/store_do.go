@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -21,7 +19,7 @@ import (
 // from before, and of the others, which grid runs. Notes say which points were
 // kept but damaged. When a point fails, or ctx is cancelled, those that are
 // finished are returned with the error.
-func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (results []Result,
+func (s *Store) Do(ctx context.Context, grid Grid, points []config.Point) (results []Result,
 	notes []string, err error) {
 	missing, notes, err := s.Missing(points, config.Until(ctx))
 	if err != nil {
@@ -48,39 +46,35 @@ func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (
 }
 
 // Missed returns what KeepMissed kept of a point; empty where there is nothing.
-func (s *PointStore) Missed(p *config.Point) (string, error) {
+func (s *Store) Missed(p *config.Point) (string, error) {
 	return s.word(p, ".missed")
 }
 
 // KeepMissed keeps why a Watcher ended a run of the point, so that it is not made again.
-func (s *PointStore) KeepMissed(p *config.Point, why string) error {
+func (s *Store) KeepMissed(p *config.Point, why string) error {
 	return s.keepWord(p, ".missed", why)
 }
 
 // KeepSame keeps that the run of a point is that of another, whose hash is given: by what differs
 // between them neither is limited.
-func (s *PointStore) KeepSame(p *config.Point, of string) error {
+func (s *Store) KeepSame(p *config.Point, of string) error {
 	return s.keepWord(p, ".same", of)
 }
 
 // Same returns the summary of the run that KeepSame named for a point; ok is false where it named
 // none, or that run is no longer there.
-func (s *PointStore) Same(p *config.Point) (sum sim.Summary, ok bool, err error) {
+func (s *Store) Same(p *config.Point) (sum sim.Summary, ok bool, err error) {
 	of, err := s.word(p, ".same")
 	if err != nil || of == "" {
 		return sum, false, err
 	}
-	dir, note, err := s.whole(filepath.Join(s.dir, of), p)
-	if err != nil || dir == "" || note != "" {
-		return sum, false, err
-	}
-	sum, err = ReadSummary(dir)
-	return sum, err == nil, nil
+	sum, ok, _, err = s.read(of, p.Name)
+	return sum, ok, err
 }
 
 // KeepReach keeps how near the run of a point came to its limits, and whether it could have ended
 // early, before it is finished: a command that goes on has to know it.
-func (s *PointStore) KeepReach(p *config.Point, reach *sim.Reach, whole bool) error {
+func (s *Store) KeepReach(p *config.Point, reach *sim.Reach, whole bool) error {
 	text, err := json.Marshal(keptReach{reach, whole})
 	if err != nil {
 		return err
@@ -89,7 +83,7 @@ func (s *PointStore) KeepReach(p *config.Point, reach *sim.Reach, whole bool) er
 }
 
 // Reach returns what KeepReach kept of a point; nil where there is nothing.
-func (s *PointStore) Reach(p *config.Point) (reach *sim.Reach, whole bool, err error) {
+func (s *Store) Reach(p *config.Point) (reach *sim.Reach, whole bool, err error) {
 	text, err := s.word(p, ".reach")
 	if err != nil || text == "" {
 		return nil, false, err
@@ -104,40 +98,24 @@ type keptReach struct {
 	Whole bool       `json:"whole"`
 }
 
-// word reads what keepWord kept of a point; empty where there is nothing.
-func (s *PointStore) word(p *config.Point, of string) (string, error) {
-	hash, err := s.Hash(p)
-	if err != nil {
-		return "", err
-	}
-	text, err := files.ReadResult(filepath.Join(s.dir, hash+of))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return strings.TrimSpace(string(text)), err
-}
-
-func (s *PointStore) keepWord(p *config.Point, of, word string) error {
-	hash, err := s.Hash(p)
-	if err != nil {
-		return err
-	}
-	return KeptWhenFull(WriteFile(filepath.Join(s.dir, hash+of), []byte(word+"\n")))
-}
-
 // KeptWhenFull adds to the error of a disk or a quota that is full what to do
 // about it.
 func KeptWhenFull(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
-		errors.Is(err, syscall.EFBIG) {
+	if isFull(err) {
 		return fmt.Errorf("%w; what is finished is kept: make room and give the same command again", err)
 	}
 	return err
 }
 
+// isFull says whether an error is that of a disk or a quota that is full.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		errors.Is(err, syscall.EFBIG)
+}
+
 // Missing lists the points that are not kept, or in part only. Notes say which are kept but
 // damaged.
-func (s *PointStore) Missing(points []config.Point, watch config.Watch) (missing []config.Point,
+func (s *Store) Missing(points []config.Point, watch config.Watch) (missing []config.Point,
 	notes []string, err error) {
 	for i, p := range points {
 		if err := watch.At(i, len(points)); err != nil {

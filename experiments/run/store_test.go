@@ -2,10 +2,8 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -35,7 +34,7 @@ grid.offload.working_set_steps = [4, 8]
 func runSweep(t *testing.T, dir string, s *config.Sweep, workers int, run Runner) (results []Result,
 	notes []string, ran int, err error) {
 	t.Helper()
-	f, err := OpenSweepFolder(dir, "", "test", s, false)
+	f, err := openSweep(dir, "", s)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -45,7 +44,8 @@ func runSweep(t *testing.T, dir string, s *config.Sweep, workers int, run Runner
 		n.Add(1)
 		return run(ctx, p, sink)
 	}
-	results, notes, err = f.Store.Do(t.Context(), Grid{Run: counted, Workers: workers}, f.Points())
+	results, notes, err = f.Store.Do(t.Context(), Grid{Run: counted, Workers: workers},
+		f.question.Points())
 	if err == nil {
 		if _, err := f.Finish(results); err != nil {
 			t.Fatal(err)
@@ -70,16 +70,16 @@ func TestSweepSameBytesForAnyWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := testkit.Tree(t, "one")
-	if len(one) != 3+2+16*4 {
+	if len(one) != 6 {
 		t.Errorf("%d files", len(one))
 	}
 	testkit.SameTree(t, one, testkit.Tree(t, "many"))
-	for _, name := range []string{"sweep.csv", "sweep.json"} {
+	for _, name := range []string{"summary.csv", "index.json", "question.toml"} {
 		text := one[name]
 		for _, p := range mustPoints(t, s) { // every new key makes new hashes
-			text = strings.ReplaceAll(text, p.Hash, "HASH")
+			text = strings.ReplaceAll(text, DigestOf(p.Hash, "test"), "HASH")
 		}
-		testkit.Golden(t, name, text)
+		testkit.Golden(t, "sweep-"+name, text)
 	}
 }
 
@@ -125,50 +125,27 @@ func TestSweepRunsOnlyWhatIsMissing(t *testing.T) {
 // TestSweepIndexFindsEverything: from the index alone, every point's summary.
 func TestSweepIndexFindsEverything(t *testing.T) {
 	s := mustSweep(t, testkit.Write(t, "s.toml", smallSweep))
-	f, err := OpenSweepFolder("out", "kept", "test", s, false)
+	f, err := openSweep("out", "kept", s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, _, err := f.Store.Do(t.Context(), Grid{Run: pretend}, f.Points()); err != nil {
+	if _, _, err := f.Store.Do(t.Context(), Grid{Run: pretend}, f.question.Points()); err != nil {
 		t.Fatal(err)
 	}
-	var index SweepIndex
-	text, err := os.ReadFile("out/sweep.json")
+	index, err := ReadIndex("out")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(text, &index); err != nil {
-		t.Fatal(err)
+	if len(index.Runs) != 16 || !slices.Equal(index.Axes, []string{"offload.working_set_steps"}) {
+		t.Fatalf("%d runs over %v", len(index.Runs), index.Axes)
 	}
-	if len(index.Points) != 16 || !slices.Equal(index.Axes, []string{"offload.working_set_steps"}) {
-		t.Fatalf("%d points over %v", len(index.Points), index.Axes)
-	}
-	for _, p := range index.Points {
-		var sum sim.Summary
-		text, err := os.ReadFile(filepath.Join("out", p.Folder, SummaryFile))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, &sum); err != nil || sum.System != p.System ||
-			sum.Rate != p.Rate || sum.Seed != p.Seed {
+	for _, p := range index.Runs {
+		sum, err := ReadSummary(filepath.Join("out", p.Folder))
+		if err != nil || sum.System != p.System || sum.Rate != p.Rate || sum.Seed != p.Seed {
 			t.Errorf("%s: %v, %+v", p.Label, err, sum)
 		}
 	}
-}
-
-// TestSweepClearsWhatAKilledOneLeft: folders of points that never ended go.
-func TestSimulateLeavesSweepsAlone(t *testing.T) {
-	s := mustSweep(t, testkit.Write(t, "s.toml", smallSweep))
-	if _, _, _, err := runSweep(t, "out", s, 2, pretend); err != nil {
-		t.Fatal(err)
-	}
-	before := testkit.Tree(t, "out")
-	if _, err := OpenFolder("out", "test", mustLoad(t, ""), true); err == nil ||
-		!strings.Contains(err.Error(), "holds a sweep") {
-		t.Errorf("error %v", err)
-	}
-	testkit.SameTree(t, before, testkit.Tree(t, "out"))
 }
 
 // TestFullDiskKeepsWhatIsFinished: a write that finds no room fails one point
@@ -192,20 +169,76 @@ func TestLongestFirst(t *testing.T) {
 
 // Processes that begin in a new folder at once find their own store there, not a stranger's files.
 func TestStoresBeginTogether(t *testing.T) {
-	for range 30 {
+	c := mustLoad(t, "", twoRates...)
+	for range 10 {
 		dir := t.TempDir()
 		var group errgroup.Group
-		for i := range 8 {
+		for range 8 {
 			group.Go(func() error {
-				s := &PointStore{dir: dir, Version: StoreVersion{StoreFormat, "test"}}
-				if err := s.checkVersion(); err != nil {
+				s, err := OpenStore(dir, "test", false)
+				if err != nil {
 					return err
 				}
-				return os.Mkdir(filepath.Join(dir, fmt.Sprint("a point ", i)), 0o755)
+				_, _, err = s.Do(t.Context(), Grid{Run: pretend}, c.Points())
+				return errors.Join(err, s.Close())
 			})
 		}
 		if err := group.Wait(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A packed store has the runs and words of a loose one; what is made anew takes the place of what
+// was packed.
+func TestPack(t *testing.T) {
+	c, dir := mustLoad(t, "", twoRates...), t.TempDir()
+	points := c.Points()
+	open := func() *Store {
+		s, err := OpenStore(dir, "test", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	do := func(s *Store) (ran int) {
+		t.Helper()
+		results, notes, err := s.Do(t.Context(), Grid{Workers: 1, Run: func(ctx context.Context,
+			p config.Point, sink Sink) (sim.Summary, error) {
+			ran++
+			return pretend(ctx, p, sink)
+		}}, points)
+		if err != nil || len(results) != 2 || len(notes) > 0 || results[1].Summary.Completed != 3 {
+			t.Fatalf("%+v, %v, %v", results, notes, err)
+		}
+		return ran
+	}
+	for i, forget := range []int{0, 0, 1} {
+		s := open()
+		if err := s.Forget(points[:forget]); err != nil {
+			t.Fatal(err)
+		}
+		ran := do(s)
+		if want := []int{2, 0, 1}[i]; ran != want {
+			t.Errorf("the %d. time %d ran, want %d", i+1, ran, want)
+		}
+		if missed, err := s.Missed(&points[0]); err != nil || missed != []string{"", "ttft", "tbt"}[i] {
+			t.Errorf("the %d. time missed %q, %v", i+1, missed, err)
+		}
+		word := []string{"ttft", "tbt", "e2e"}[i]
+		if err := errors.Join(s.KeepMissed(&points[0], word), s.Pack(), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := filepath.Glob(filepath.Join(dir, "[^.]*"))
+		if err != nil || len(entries) != 1 {
+			t.Errorf("%v, %v; want one archive", entries, err)
+		}
+	}
+	s := open()
+	defer s.Close()
+	place, _, err := s.Find(&points[0])
+	text, readErr := files.ReadResult(filepath.Join(place, RequestsCSV))
+	if err != nil || readErr != nil || !strings.HasPrefix(string(text), "id,ttft_s\n0,0\n") {
+		t.Errorf("%q, %v, %v", text, err, readErr)
 	}
 }

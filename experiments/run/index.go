@@ -1,0 +1,79 @@
+package run
+
+import (
+	"path/filepath"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
+)
+
+// indexFormat is the layout of result folders.
+const indexFormat = 3
+
+// Index says what a result folder holds. It is written before anything runs.
+type Index struct {
+	Format  int        `json:"format"`
+	Command string     `json:"command"`
+	Version string     `json:"version"` // of the model, or of what makes live runs
+	Name    string     `json:"name"`
+	Axes    []string   `json:"axes"` // keys
+	Runs    []IndexRun `json:"runs"`
+	Files   []string   `json:"files"` // of the results
+}
+
+// IndexRun is one run and where its files are.
+type IndexRun struct {
+	Label string `json:"label"`
+	Hash  string `json:"hash"`
+	// Folder is from the index; its files are FOLDER.zip, or in packed.zip beside it.
+	Folder string         `json:"folder"`
+	System string         `json:"system,omitempty"`
+	Model  string         `json:"model,omitempty"`
+	GPU    string         `json:"gpu,omitempty"`
+	Rate   float64        `json:"rate,omitempty"`
+	Seed   uint64         `json:"seed,omitempty"`
+	Axes   map[string]any `json:"axes,omitempty"` // key -> value
+}
+
+// ReadIndex reads that of a result folder.
+func ReadIndex(dir string) (x Index, err error) {
+	return x, files.ReadJSON(filepath.Join(dir, IndexFile), &x)
+}
+
+// indexOf lists the runs of a question.
+func (f *Folder) indexOf(q *Question) (Index, error) {
+	x := Index{Format: indexFormat, Command: q.Command, Version: f.Store.version, Name: q.Name,
+		Axes: append([]string{}, q.Axes...), Runs: []IndexRun{}, Files: []string{}}
+	for i := range q.Runs {
+		p := &q.Runs[i]
+		hash, err := f.Store.Hash(&p.Point)
+		if err != nil {
+			return x, err
+		}
+		run, err := f.placed(p.Label, hash)
+		if err != nil {
+			return x, err
+		}
+		run.System, run.Model, run.GPU = p.System.Name, p.Model, p.GPU
+		run.Rate, run.Seed, run.Axes = p.Workload.MeanRate(), p.Seed, config.SettingsMap(p.Settings)
+		x.Runs = append(x.Runs, run)
+	}
+	return x, nil
+}
+
+// placed is a run and the place of its files.
+func (f *Folder) placed(label, hash string) (IndexRun, error) {
+	place, err := filepath.Rel(f.dir, filepath.Join(f.Store.Dir(), hash))
+	return IndexRun{Label: label, Hash: hash, Folder: filepath.ToSlash(place)}, err
+}
+
+// Place returns where the files of a run are, as files.OpenResult takes it; empty of a label that
+// no run has.
+func (f *Folder) Place(label string) string {
+	for _, r := range f.index.Runs {
+		if r.Label == label {
+			return filepath.Join(f.Store.Dir(), r.Hash)
+		}
+	}
+	return ""
+}

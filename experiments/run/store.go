@@ -1,0 +1,333 @@
+package run
+
+import (
+	"archive/zip"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// Files of a store besides the runs.
+const (
+	LockFile   = ".lock"
+	Unfinished = ".tmp" // ends the folder of a run that is being made
+)
+
+// Store keeps finished runs, each under a hash of all that its results depend on:
+//
+//	HASH.zip      config.toml, summary.json, requests.csv, … of a run, below HASH/
+//	packed.zip    the same of many runs, and their words; see Pack
+//	HASH.missed   what a run missed for certain before its end, which ended it
+//	HASH.same     the hash of the run that gives this one's results, too
+//	HASH.reach    how near to its limits a run came
+//	HASH.paced    what a run becomes with other step times
+//	.HASH*.tmp/   a run that is being made, or whose process was killed
+//	.HASH.lock    held by the process that makes the run; see Claim
+//
+// A run appears whole. Commands may share a store, and with it their runs.
+type Store struct {
+	dir, version string
+	hashes       *config.Hasher
+	lock         *os.File
+	packed       *zip.Reader // nil: there is none
+	packedFile   io.Closer
+	packedErr    error // of a damaged one
+
+	mu        sync.Mutex
+	forgotten map[string]bool
+	names     map[string]string // of the runs that were read or made, by hash
+}
+
+// OpenStore makes the folder ready for runs of a version of what makes them: ModelVersion, or that
+// of live runs with all that they depend on. Alone keeps out all other processes and removes what a
+// killed one left unfinished; without it, others may open it too that are not alone.
+func OpenStore(dir, version string, alone bool) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := LockFolder(filepath.Join(dir, LockFile), alone)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	s := &Store{dir: dir, version: version, hashes: config.NewHasher(), lock: lock,
+		forgotten: map[string]bool{}, names: map[string]string{}}
+	err = s.checkMaker()
+	if err == nil && alone {
+		err = s.clear()
+	}
+	if err == nil {
+		err = s.openPacked()
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// openPacked opens the archive of many runs. One that is damaged counts as empty.
+func (s *Store) openPacked() (err error) {
+	s.packed, s.packedFile, err = files.OpenArchive(filepath.Join(s.dir, files.Packed))
+	if errors.Is(err, zip.ErrFormat) {
+		s.packedErr = err
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Close lets other processes in.
+func (s *Store) Close() error {
+	if s.packedFile != nil {
+		return errors.Join(s.packedFile.Close(), s.lock.Close())
+	}
+	return s.lock.Close()
+}
+
+// ours are the names of a store's files.
+var ours = regexp.MustCompile(`^([0-9a-f]{16}\.(zip|missed|same|reach|paced)|packed\.zip)$`)
+
+// checkMaker refuses a folder with files of which none is a store's.
+func (s *Store) checkMaker() error {
+	entries, err := os.ReadDir(s.dir)
+	strange := ""
+	for _, e := range entries {
+		switch {
+		case ours.MatchString(e.Name()):
+			return nil
+		case strange == "" && e.Name()[0] != '.':
+			strange = e.Name()
+		}
+	}
+	if strange != "" {
+		err = fmt.Errorf("%s: holds %s and no runs of this version of sparseserve; choose another folder",
+			s.dir, strange)
+	}
+	return err
+}
+
+// leftBehind are names that killed processes leave in a store. Other hidden files are not its own.
+var leftBehind = regexp.MustCompile(`^\.([0-9a-f]{16}[-.]|packed\.zip[0-9])`)
+
+// clear removes what killed processes left.
+func (s *Store) clear() error {
+	entries, err := os.ReadDir(s.dir)
+	for _, e := range entries {
+		if leftBehind.MatchString(e.Name()) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, e.Name())))
+		}
+	}
+	return err
+}
+
+// Dir returns the store's folder.
+func (s *Store) Dir() string { return s.dir }
+
+// Hash names the run of a point in the store.
+func (s *Store) Hash(p *config.Point) (string, error) {
+	hash, err := s.hashes.Hash(p)
+	return DigestOf(hash, s.version), err
+}
+
+// DigestOf is a digest of texts, delimited by their lengths.
+func DigestOf(parts ...string) string {
+	sum := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(sum, "%d %s\n", len(p), p)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// Find returns the place of a finished run, as files.OpenResult takes it; "" where there is none.
+// Note says that there is one that is not what was put there.
+func (s *Store) Find(p *config.Point) (dir, note string, err error) {
+	hash, err := s.Hash(p)
+	if err != nil {
+		return "", "", err
+	}
+	if _, kept, note, err := s.read(hash, p.Name); !kept || err != nil {
+		return "", note, err
+	}
+	return filepath.Join(s.dir, hash), "", nil
+}
+
+// read returns the summary of a run after a look at all of its files.
+func (s *Store) read(hash, name string) (sum sim.Summary, kept bool, note string, err error) {
+	s.mu.Lock()
+	forgotten := s.forgotten[hash]
+	s.mu.Unlock()
+	if forgotten {
+		return sum, false, "", nil
+	}
+	path := filepath.Join(s.dir, hash+files.ArchiveEnding)
+	archive, file, err := files.OpenArchive(path)
+	if err == nil {
+		defer file.Close()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		path = filepath.Join(s.dir, files.Packed)
+		archive, err = s.packed, s.packedErr
+		if archive == nil && err == nil {
+			return sum, false, "", nil
+		}
+	}
+	if err == nil {
+		if _, absent := fs.Stat(archive, hash); absent != nil {
+			return sum, false, "", nil
+		}
+		if sum, err = whole(archive, hash); err != nil {
+			err = fmt.Errorf("%s: damaged: %w", path, err)
+		}
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return sum, false, "", err
+	}
+	if err != nil {
+		note = fmt.Sprintf("%v; %s runs again", err, name)
+	} else {
+		s.use(hash, name)
+	}
+	return sum, err == nil, note, nil
+}
+
+// whole reads all files of a run, whose checksums the archive has, and returns its summary.
+func whole(archive fs.FS, hash string) (sum sim.Summary, err error) {
+	entries, err := fs.ReadDir(archive, hash)
+	if err != nil {
+		return sum, err
+	}
+	var text []byte
+	for _, e := range entries {
+		name := hash + "/" + e.Name()
+		if e.Name() == SummaryFile {
+			text, err = fs.ReadFile(archive, name)
+		} else {
+			err = drain(archive, name)
+		}
+		if err != nil {
+			return sum, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return sum, json.Unmarshal(text, &sum)
+}
+
+// drain reads a file to its end.
+func drain(archive fs.FS, name string) error {
+	f, err := archive.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(io.Discard, f)
+	return err
+}
+
+// load returns the summary of a finished run.
+func (s *Store) load(p *config.Point) (sum sim.Summary, kept bool, note string, err error) {
+	hash, err := s.Hash(p)
+	if err != nil {
+		return sum, false, "", err
+	}
+	return s.read(hash, p.Name)
+}
+
+// ReadSummary reads the summary of a run at a place that Find has named.
+func ReadSummary(dir string) (sum sim.Summary, err error) {
+	return sum, files.ReadJSON(filepath.Join(dir, SummaryFile), &sum)
+}
+
+// Forget has the runs of points made again.
+func (s *Store) Forget(points []config.Point) error {
+	for i := range points {
+		hash, err := s.Hash(&points[i])
+		if err != nil {
+			return err
+		}
+		s.forgotten[hash] = true
+	}
+	return nil
+}
+
+// Begin implements Keeper.
+func (s *Store) Begin(p *config.Point) (*RunFiles, error) {
+	hash, err := s.Hash(p)
+	if err != nil {
+		return nil, err
+	}
+	// processes without locks may make the same run
+	dir, err := os.MkdirTemp(s.dir, "."+hash+"-*"+Unfinished)
+	if err != nil {
+		return nil, err
+	}
+	return NewRunFiles(dir, p, func() error {
+		path := filepath.Join(s.dir, hash+files.ArchiveEnding)
+		if err := archiveFolder(path, hash, dir); err != nil {
+			return err
+		}
+		s.use(hash, p.Name)
+		return os.RemoveAll(dir)
+	})
+}
+
+// use notes that a run was read or made.
+func (s *Store) use(hash, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.forgotten, hash)
+	s.names[hash] = name
+}
+
+// usedRun is a run that a command has read or made.
+type usedRun struct{ label, hash string }
+
+// used lists the runs that were read or made, by name.
+func (s *Store) used() (runs []usedRun) {
+	for hash, label := range s.names {
+		runs = append(runs, usedRun{label, hash})
+	}
+	slices.SortFunc(runs, func(a, b usedRun) int {
+		return cmp.Or(cmp.Compare(a.label, b.label), cmp.Compare(a.hash, b.hash))
+	})
+	return runs
+}
+
+// word reads what keepWord kept of a point; empty where there is nothing.
+func (s *Store) word(p *config.Point, kind string) (string, error) {
+	hash, err := s.Hash(p)
+	if err != nil {
+		return "", err
+	}
+	text, err := files.ReadResult(filepath.Join(s.dir, hash+kind))
+	if errors.Is(err, fs.ErrNotExist) && s.packed != nil {
+		text, err = fs.ReadFile(s.packed, hash+kind)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// keepWord keeps a text of a point; kind ends the name of its file.
+func (s *Store) keepWord(p *config.Point, kind, word string) error {
+	hash, err := s.Hash(p)
+	if err != nil {
+		return err
+	}
+	return KeptWhenFull(WriteFile(filepath.Join(s.dir, hash+kind), []byte(word+"\n")))
+}
