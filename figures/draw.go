@@ -17,8 +17,8 @@ import (
 )
 
 // Draw draws figures into dir, a file each in each of the formats png, svg and pdf, or as PNG, and
-// returns the paths of the pictures. Beside a figure with numbers is a CSV of them, which replaces
-// none that no picture has made.
+// returns the paths of the pictures. The numbers of those that have any are in one CSV, which
+// replaces none that no pictures have made.
 func Draw(ctx context.Context, dir string, figures []doc.Figure, formats ...string) (
 	paths []string, err error) {
 	if len(formats) == 0 {
@@ -32,13 +32,19 @@ func Draw(ctx context.Context, dir string, figures []doc.Figure, formats ...stri
 	names := map[string]bool{}
 	for i := range figures {
 		path := filepath.Join(dir, figures[i].Name)
-		if err := replaceable(path + ".csv"); figures[i].Numbers && err != nil {
-			return nil, err
-		}
 		if names[path] {
 			return nil, fmt.Errorf("%s: two pictures have this name", path)
 		}
 		names[path] = true
+	}
+	table := filepath.Join(dir, NumbersFile)
+	if text := numbers(figures); text != nil {
+		if err := replaceable(table); err != nil {
+			return nil, err
+		}
+		if err := writeFile(table, text); err != nil {
+			return nil, err
+		}
 	}
 	for i := range figures {
 		if err := ctx.Err(); err != nil {
@@ -52,7 +58,7 @@ func Draw(ctx context.Context, dir string, figures []doc.Figure, formats ...stri
 	return paths, nil
 }
 
-// write writes a figure and its numbers to files that begin by path.
+// write writes a figure to files that begin by path.
 func write(path string, f *doc.Figure, formats []string) (paths []string, err error) {
 	if len(f.Charts) == 0 {
 		return nil, nil
@@ -68,20 +74,17 @@ func write(path string, f *doc.Figure, formats []string) (paths []string, err er
 		}
 		paths = append(paths, path+"."+format)
 	}
-	if f.Numbers {
-		err = writeFile(path+".csv", numbers(f))
-	}
-	return paths, err
+	return paths, nil
 }
 
-// replaceable is an error if a file is there that is no CSV of a picture.
+// replaceable is an error if a file is there that is no CSV of pictures.
 func replaceable(path string) error {
 	text, err := files.ReadResult(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil && !strings.HasPrefix(string(text), strings.Join(numberColumns, ",")+"\n") {
-		err = fmt.Errorf("%s: is not of a picture, whose figures would replace it; choose another "+
+		err = fmt.Errorf("%s: is not of pictures, whose numbers would replace it; choose another "+
 			"folder", path)
 	}
 	return err

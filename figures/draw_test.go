@@ -40,11 +40,12 @@ func figuresOf(t testing.TB, names ...string) (some []doc.Figure) {
 // TestGolden draws a figure of each kind of chart, and one of several kinds.
 func TestGolden(t *testing.T) {
 	all := figuresOf(t)
-	paths, err := Draw(t.Context(), t.TempDir(), all)
+	dir := t.TempDir()
+	paths, err := Draw(t.Context(), dir, all)
 	if err != nil || len(paths) != len(all) {
 		t.Fatalf("%v, %v", paths, err)
 	}
-	for i, path := range paths {
+	for _, path := range paths {
 		golden(t, path)
 		picture, err := os.Open(path)
 		if err != nil {
@@ -54,10 +55,8 @@ func TestGolden(t *testing.T) {
 		if c, err := png.DecodeConfig(picture); err != nil || c.Width > 2400 {
 			t.Errorf("%s is %d pixels wide, want at most those of a page (%v)", path, c.Width, err)
 		}
-		if table := strings.TrimSuffix(path, ".png") + ".csv"; all[i].Numbers {
-			golden(t, table)
-		}
 	}
+	golden(t, filepath.Join(dir, NumbersFile))
 	if min(labelSize, tickSize, legendSize) < 11 {
 		t.Error("text below 11 points")
 	}
@@ -164,12 +163,12 @@ func TestNothingIsOverwritten(t *testing.T) {
 		t.Errorf("error is %v, want a refusal", err)
 	}
 	dir := t.TempDir()
-	table := filepath.Join(dir, "ttft.csv")
+	table := filepath.Join(dir, NumbersFile)
 	if err := os.WriteFile(table, []byte("a,b\n1,2\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if files, err := Draw(t.Context(), dir, all); err == nil || len(files) > 0 ||
-		!strings.Contains(err.Error(), "not of a picture") {
+		!strings.Contains(err.Error(), "not of pictures") {
 		t.Errorf("drew %v, %v, want a refusal", files, err)
 	}
 }

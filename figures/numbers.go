@@ -8,18 +8,37 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-var numberColumns = []string{"panel", "quantity", "series", "x", "runs", "mean", "low95", "high95",
-	"unstable"}
+// NumbersFile has the numbers of the pictures that were drawn last.
+const NumbersFile = "pictures.csv"
 
-// numbers writes the numbers of a figure as CSV, one row a point or part of a bar.
-func numbers(f *doc.Figure) []byte {
+var numberColumns = []string{"picture", "panel", "quantity", "series", "x", "runs", "mean", "low95",
+	"high95", "unstable"}
+
+// numbers writes the numbers of figures as CSV, one row a point or part of a bar; nil where no
+// figure is to have them there.
+func numbers(figures []doc.Figure) []byte {
 	var out bytes.Buffer
 	w := files.NewCSVWriter(&out)
 	w.Write(numberColumns)
+	any := false
+	for i := range figures {
+		if figures[i].Numbers && len(figures[i].Charts) > 0 {
+			any = true
+			numbersOf(w, &figures[i])
+		}
+	}
+	if w.Flush(); !any {
+		return nil
+	}
+	return out.Bytes()
+}
+
+// numbersOf writes the rows of a figure.
+func numbersOf(w files.CSVWriter, f *doc.Figure) {
 	for _, c := range f.Charts {
 		row := func(series, x string, mean float64, s *doc.Sample) {
 			low, high := s.Ends(mean)
-			w.Write([]string{c.Title, c.Y, series, x, strconv.Itoa(max(1, s.N)), number(mean),
+			w.Write([]string{f.Name, c.Title, c.Y, series, x, strconv.Itoa(max(1, s.N)), number(mean),
 				number(low), number(high), strconv.FormatBool(s.Unstable)})
 		}
 		for i := range c.Lines {
@@ -51,8 +70,6 @@ func numbers(f *doc.Figure) []byte {
 			}
 		}
 	}
-	w.Flush()
-	return out.Bytes()
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -21,6 +21,7 @@ const (
 	IndexFile    = "index.json"
 	RunsFolder   = "runs"
 	summaryCSV   = "summary.csv"
+	PicturesCSV  = "pictures.csv" // numbers of the pictures, each by its name
 )
 
 // Folder is the result folder of a command:
@@ -161,14 +162,11 @@ func (f *Folder) continues(version, runs string, replace bool) error {
 // sameQuestion refuses a folder with the answer to another question.
 func (f *Folder) sameQuestion(version string) error {
 	before, err := files.ReadResult(filepath.Join(f.dir, QuestionFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	if err == nil && !bytes.Equal(before, f.question.toml(version)) {
 		return fmt.Errorf("%s: holds the answer to another question (%s): %w", f.dir, QuestionFile,
 			ErrTaken)
 	}
-	return nil
+	return ignoreAbsent(err)
 }
 
 // losesNone refuses a folder with finished runs that are not asked for now, which the tables would
@@ -222,15 +220,12 @@ func (f *Folder) clear(before []string) (err error) {
 	if before == nil {
 		return nil
 	}
-	return errors.Join(f.removeFiles(append(slices.Clone(before), ConfigFile)), clearPictures(f.dir))
+	return errors.Join(f.removeFiles(append(slices.Clone(before), ConfigFile)), f.clearPictures())
 }
 
 func (f *Folder) removeFiles(names []string) (err error) {
 	for _, name := range names {
-		e := os.Remove(filepath.Join(f.dir, filepath.Base(name)))
-		if !errors.Is(e, fs.ErrNotExist) {
-			err = errors.Join(err, e)
-		}
+		err = errors.Join(err, ignoreAbsent(os.Remove(filepath.Join(f.dir, filepath.Base(name)))))
 	}
 	return err
 }
@@ -243,17 +238,25 @@ func (f *Folder) writeIndex() error {
 	return KeptWhenFull(WriteFile(filepath.Join(f.dir, IndexFile), append(text, '\n')))
 }
 
-// clearPictures removes the pictures of a result folder, each of which has its figures in a CSV of
-// the same name.
-func clearPictures(dir string) (err error) {
-	for _, format := range []string{".png", ".svg", ".pdf"} {
-		pictures, e := files.Glob(dir, "*"+format)
-		err = errors.Join(err, e)
-		for _, path := range pictures {
-			if _, e := os.Stat(strings.TrimSuffix(path, format) + ".csv"); e == nil {
-				err = errors.Join(err, os.Remove(path))
-			}
+// clearPictures removes the pictures that PicturesCSV names, and that file.
+func (f *Folder) clearPictures() error {
+	text, err := files.ReadResult(filepath.Join(f.dir, PicturesCSV))
+	if err != nil {
+		return ignoreAbsent(err)
+	}
+	left := []string{PicturesCSV}
+	for line := range strings.Lines(string(text)) {
+		if name, _, _ := strings.Cut(line, ","); name != "picture" { // the header
+			left = append(left, name+".png", name+".svg", name+".pdf")
 		}
+	}
+	return f.removeFiles(left)
+}
+
+// ignoreAbsent is an error but for that of a file that is not there.
+func ignoreAbsent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	return err
 }

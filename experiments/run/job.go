@@ -2,9 +2,7 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,7 +143,7 @@ func clearJob(dir, file string) error {
 		return err
 	}
 	for _, path := range append(configs, filepath.Join(dir, pointsFile), file) {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := ignoreAbsent(os.Remove(path)); err != nil {
 			return err
 		}
 	}

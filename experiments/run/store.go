@@ -83,13 +83,9 @@ func OpenStore(dir, version string, alone bool) (*Store, error) {
 func (s *Store) openPacked() (err error) {
 	s.packed, s.packedFile, err = files.OpenArchive(filepath.Join(s.dir, files.Packed))
 	if errors.Is(err, zip.ErrFormat) {
-		s.packedErr = err
-		return nil
+		s.packedErr, err = err, nil
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return ignoreAbsent(err)
 }
 
 // Close lets other processes in.
@@ -317,10 +313,7 @@ func (s *Store) word(p *config.Point, kind string) (string, error) {
 	if errors.Is(err, fs.ErrNotExist) && s.packed != nil {
 		text, err = fs.ReadFile(s.packed, hash+kind)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return strings.TrimSpace(string(text)), err
+	return strings.TrimSpace(string(text)), ignoreAbsent(err)
 }
 
 // keepWord keeps a text of a point; kind ends the name of its file.

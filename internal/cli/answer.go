@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
@@ -41,7 +38,7 @@ func finishAnswer(ctx context.Context, app *App, folder *run.Folder, a answer) e
 	if err := printAnswer(app.Stdout, a.doc, "sparseserve report "+inCell(out)); err != nil {
 		return err
 	}
-	printFiles(app.Stdout, out, answerFiles(written, drawn), folder.Store.Dir())
+	printFiles(app.Stdout, out, append(written, drawn...), folder.Store.Dir())
 	return nil
 }
 
@@ -50,20 +47,6 @@ func printFiles(w io.Writer, out string, files []string, points string) {
 	listFiles(w, out, files)
 	fmt.Fprintln(w, "  "+inCell(within(out, points))+string(filepath.Separator)+
 		"   every run's configuration, summary and requests")
-}
-
-// answerFiles lists what the folder of an answer has: its files, and pictures with the tables of
-// their numbers.
-func answerFiles(files, pictures []string) []string {
-	all := slices.Clone(files)
-	for _, p := range pictures {
-		all = append(all, p)
-		table := strings.TrimSuffix(p, filepath.Ext(p)) + ".csv"
-		if _, err := os.Stat(table); err == nil && !slices.Contains(all, table) {
-			all = append(all, table)
-		}
-	}
-	return all
 }
 
 // listFiles names files by what they are called in a result folder.

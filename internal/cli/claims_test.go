@@ -124,14 +124,14 @@ func TestPaperFigures(t *testing.T) {
 	if want := "out/paper/fig04.png\nout/paper/fig16.png\n"; status != 0 || out != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}
-	before, err := os.ReadFile("out/paper/fig16.csv")
+	before, err := os.ReadFile("out/paper/pictures.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if status, _, errs := runHere(t.Context(), nil, names...); status != 0 || errs != "" {
 		t.Errorf("drawn anew: status %d, stderr %q", status, errs)
 	}
-	if after, err := os.ReadFile("out/paper/fig16.csv"); err != nil || !bytes.Equal(before, after) {
+	if after, err := os.ReadFile("out/paper/pictures.csv"); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("drawn anew, Fig. 16 differs (%v)", err)
 	}
 	if status, _, errs := runHere(t.Context(), nil, "paper", "figures", "fig4"); status != 1 ||

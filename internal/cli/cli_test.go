@@ -250,7 +250,7 @@ func TestPicturesCommand(t *testing.T) {
 	if status != 0 || filepath.ToSlash(out) != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}
-	for _, name := range []string{"ttft.png", "ttft.csv", "time.png"} {
+	for _, name := range []string{"ttft.png", "pictures.csv", "time.png"} {
 		a, err1 := os.ReadFile("out/default/" + name)
 		b, err2 := os.ReadFile("pictures/" + name)
 		if !bytes.Equal(a, b) || err1 != nil || err2 != nil {

@@ -35,7 +35,7 @@ func TestSweepFolderIsSafe(t *testing.T) {
 	step("[0.1, 0.2]", exitOK, "out/sweep/s", 2)
 	step("[0.1, 0.2]", exitOK, "out/sweep/s-requests=5", 2, "--set", "workload.requests=5")
 	writeFile(t, "out/sweep/s/ttft.png", "")
-	writeFile(t, "out/sweep/s/ttft.csv", "")
+	writeFile(t, "out/sweep/s/pictures.csv", "picture,panel\nttft,TTFT\n")
 	writeFile(t, "out/sweep/s/mine.png", "")
 	if out, _ := step("[0.1, 0.2, 0.3]", exitOK, "out/sweep/s", 3); !strings.Contains(out,
 		"2 of them finished before") ||

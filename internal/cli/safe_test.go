@@ -68,7 +68,7 @@ func TestResultsReplaceNoInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	record := "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n0,40,2,0.1,0.2\n1,40,2,0.1,0.2\n"
-	for name, text := range map[string]string{"ttft.csv": trace, "summary.csv": trace,
+	for name, text := range map[string]string{"pictures.csv": trace, "summary.csv": trace,
 		"compare.csv": record, "whatif.csv": trace, "runs/x/t.csv": trace, "config.toml": "seed = 1\n",
 		"slurm/base.toml": "[workload]\nrequests = 2\nrate = 1\n", "description.json": trace,
 		"plan.csv": "seed = 1\n"} {
@@ -79,12 +79,12 @@ func TestResultsReplaceNoInput(t *testing.T) {
 			"--set", "system.preset=vllm", "--out", "."}, more...)
 	}
 	for _, args := range [][]string{
-		small("simulate", "--set", "workload.trace=ttft.csv"),
+		small("simulate", "--set", "workload.trace=pictures.csv"),
 		small("simulate", "--set", "workload.trace=./runs/x/t.csv", "--force"),
 		small("simulate", "config.toml", "--force"),
 		small("sweep", "default", "--set", "workload.trace=summary.csv"),
 		small("sweep", "slurm/base.toml", "--job", "slurm"),
-		small("goodput", "--set", "workload.trace=ttft.csv"), small("goodput", "plan.csv"),
+		small("goodput", "--set", "workload.trace=pictures.csv"), small("goodput", "plan.csv"),
 		small("whatif", "--set", "workload.trace=whatif.csv"),
 		{"compare", "compare.csv", "--set", "model=llama3-8b", "--set", "gpu=h200", "--out", "."},
 		{"trace", "describe", "description.json", "--format", "csv", "--out", "."},
@@ -111,7 +111,7 @@ func TestResultsReplaceNoInput(t *testing.T) {
 	}
 	before := textsBelow(t, ".")
 	status, _, errs := runHere(t.Context(), pretend, "report", "R", "--format", "png", "--out", ".")
-	if status != exitFailed || !strings.Contains(errs, "ttft.csv: ") {
+	if status != exitFailed || !strings.Contains(errs, "pictures.csv: ") {
 		t.Errorf("pictures: status %d, stderr %q", status, errs)
 	}
 	if after := textsBelow(t, "."); !maps.Equal(before, after) {
