@@ -22,6 +22,9 @@ func drawRing(c *draw.Canvas, l look, at vg.Point) {
 	c.StrokeLines(draw.LineStyle{Color: l.color, Width: 0.9}, append(outline, outline[0]))
 }
 
+// mostNotes is how many dots have their notes beside them: more would hide the dots.
+const mostNotes = 20
+
 // notes writes the notes of dots where they hide no dot and no other note, each with a line to its
 // point.
 func (p *panel) notes(c draw.Canvas, x, y func(float64) vg.Length) {
@@ -35,6 +38,9 @@ func (p *panel) notes(c draw.Canvas, x, y func(float64) vg.Length) {
 				noted = append(noted, q)
 			}
 		}
+	}
+	if len(noted) > mostNotes {
+		return
 	}
 	for _, level := range p.Levels {
 		at := y(p.y.of(level))

@@ -167,10 +167,13 @@
     return "rgb(" + at(0) + "," + at(1) + "," + at(2) + ")";
   }
 
-  // The longest name of a value has as much room as leaves the cells enough.
+  // The longest name of a value has as much room as leaves the cells enough, and is broken into lines beyond.
+  const longest = h => 6.6 * Math.max(...h.valuesB.map(v => v.length));
+  const heatLeft = (h, width) => Math.min(width * 0.4, 40 + longest(h));
+
   function heat(c, width, height) {
-    const h = c.heat, o = common([]), longest = Math.max(...h.valuesB.map(v => v.length));
-    const grid = { left: Math.min(width * 0.4, 40 + 6.6 * longest), right: 10, top: 8, bottom: 96 };
+    const h = c.heat, o = common([]);
+    const grid = { left: heatLeft(h, width), right: 10, top: 8, bottom: 96 };
     const size = [(width - grid.left - grid.right) / h.valuesA.length - 2, (height - grid.top - grid.bottom) / h.valuesB.length - 2];
     const full = h.full || Math.max(...h.cells.map(x => Math.abs(x.change)), 1e-9), better = h.higher ? 1 : -1;
     const change = x => x.note || (x.change > 0 ? "+" : "") + digits(x.change) + " %";
@@ -187,20 +190,20 @@
         axisLabel: Object.assign({ width: grid.left - 30 }, names) }),
       series: [{ type: "scatter", symbol: "rect", symbolSize: size, data: h.cells.map(x => ({ value: [x.x, x.y], cell: x,
           itemStyle: { color: shade(better * x.change / full) } })),
-        label: { show: true, color: ink().text, fontSize: size[0] < 60 ? 10 : 12, lineHeight: 14,
+        label: { show: size[0] >= 28, color: ink().text, fontSize: size[0] < 60 ? 10 : 12, lineHeight: 14,
           formatter: f => digits(f.data.cell.value) + (size[0] < 44 ? "" : "\n" + change(f.data.cell)) } }],
     });
   }
 
   const heights = {
     lines: c => c.low ? 190 : 320, bars: c => Math.max(150, c.bars.length * (window.innerWidth < 600 && c.bars.some(b => (b.group || "").length + b.name.length > 36) ? 44 : 30) + 90),
-    effects: c => c.effects.length * 24 + 60, heat: c => c.heat.valuesB.length * 40 + 110,
+    effects: c => c.effects.length * 24 + 60, heat: (c, width) => c.heat.valuesB.length * Math.max(40, 13 * Math.ceil(1.3 * longest(c.heat) / (heatLeft(c.heat, width) - 30))) + 110,
   };
   const options = { lines: lines, bars: bars, effects: effects, heat: heat };
   const fine = !window.matchMedia("(pointer: coarse)").matches; // a finger's drag scrolls the page
 
   function draw(c) {
-    const element = document.getElementById(c.id), height = heights[c.kind](c);
+    const element = document.getElementById(c.id), height = heights[c.kind](c, element.clientWidth);
     element.style.height = height + "px";
     const live = echarts.getInstanceByDom(element) || echarts.init(element);
     live.resize();
