@@ -106,11 +106,13 @@ func (r *Runs) loadName(s *sim.Summary) string {
 // abscissa is the load, or where that does not vary the number that an axis set to the most values.
 func (r *Runs) abscissa(all []shown) abscissa {
 	x := abscissa{label: "Rate (" + Short(r.Unit) + ")", of: loadOfShown}
-	if slices.ContainsFunc(all, func(s shown) bool { return s.Concurrency > 0 }) {
+	closed := slices.ContainsFunc(all, func(s shown) bool { return s.Concurrency > 0 })
+	if closed {
 		x.label = "Concurrency (clients)"
 	}
 	loads := values(all, loadOfShown)
 	if x.varies = len(loads) > 1; x.varies {
+		x.doubly = closed && wide(loads)
 		return x
 	}
 	most := 1
@@ -122,7 +124,7 @@ func (r *Runs) abscissa(all []shown) abscissa {
 		if v := values(all, of); len(v) > most {
 			most = len(v)
 			x = abscissa{key: key, label: settingLabel(key), of: of, varies: true,
-				doubly: v[0] > 0 && v[len(v)-1] >= 8*v[0]}
+				doubly: wide(v)}
 		}
 	}
 	if !x.varies {
@@ -130,6 +132,9 @@ func (r *Runs) abscissa(all []shown) abscissa {
 	}
 	return x
 }
+
+// wide reports whether ascending values span so much that x is best in powers of two.
+func wide(v []float64) bool { return v[0] > 0 && v[len(v)-1] >= 8*v[0] }
 
 // at is the x of a run in words.
 func (x *abscissa) at(s *shown) string {
