@@ -12,14 +12,6 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
-// quantity is a number of a row; figures.toml explains the keys.
-type quantity struct {
-	Of, Over, Low, High string
-	Scale, Offset, Most float64
-	Label               string
-	Log, Nonzero        bool
-}
-
 // panel is a panel of a figure of the papers; figures.toml explains the keys.
 type panel struct {
 	Title, From, X, Y, Series, Label string
@@ -52,17 +44,6 @@ type cell struct {
 	interval      *doc.Sample // that the row has; nil for one over the rows
 	unstable      bool
 	rejects       bool
-}
-
-// value is the quantity of a row.
-func (q *quantity) value(r *record) (float64, error) {
-	v, err := r.number(strings.Fields(q.Of)...)
-	if err == nil && q.Over != "" {
-		var over float64
-		over, err = r.number(q.Over)
-		v /= over
-	}
-	return cmp.Or(q.Scale, 1) * (v + q.Offset), err
 }
 
 // interval is the 95 % interval that a row has; nil where it has none.
@@ -105,7 +86,7 @@ func (d *drawing) cells() ([]*cell, error) {
 	most := 0
 	for i := range d.rows {
 		r := &d.rows[i]
-		if !r.has(d.Where) || r.cells["completed"] == "0" {
+		if !d.Where.takes(r) || r.cells["completed"] == "0" {
 			continue
 		}
 		one, err := d.cell(r)
@@ -194,7 +175,7 @@ func (d *drawing) base(r *record) (float64, error) {
 		return 1, nil
 	}
 	for i := range d.rows {
-		if b := &d.rows[i]; b.has(d.Over.Where) && b.texts(d.Over.By) == r.texts(d.Over.By) {
+		if b := &d.rows[i]; d.Over.Where.takes(b) && b.texts(d.Over.By) == r.texts(d.Over.By) {
 			return d.y[0].value(b)
 		}
 	}

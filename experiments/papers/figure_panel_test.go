@@ -125,7 +125,7 @@ func TestRecordsOfRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"rate": "0.1", "settings.selection.pipelined": "true",
+	for key, want := range map[string]string{"rate": "0.1", "selection.pipelined": "true",
 		"seeds": "1 2", "warnings.kind": "waits_grow other", "low": ""} {
 		if got := rows[0].cells[key]; got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)

@@ -74,13 +74,13 @@ func (f filter) with(o filter) filter {
 }
 
 // takes says that a row has the filter's values.
-func (f filter) takes(r *row) bool {
+func (f filter) takes(r *record) bool {
 	for key, want := range f {
 		permitted, ok := want.([]any)
 		if !ok {
 			permitted = []any{want}
 		}
-		if !slices.ContainsFunc(permitted, func(v any) bool { return text(v) == r.text(key) }) {
+		if !slices.ContainsFunc(permitted, func(v any) bool { return cellText(v) == r.cells[key] }) {
 			return false
 		}
 	}
@@ -173,7 +173,7 @@ func (r *results) measure(m *measurement) (float64, error) {
 
 // means returns the mean of the metric over the rows that a filter takes, by their values of Each;
 // nil without a filter.
-func (r *results) means(m *measurement, f filter, rows []*row) (map[string]float64, error) {
+func (r *results) means(m *measurement, f filter, rows []*record) (map[string]float64, error) {
 	if f == nil {
 		return nil, nil
 	}
@@ -182,13 +182,13 @@ func (r *results) means(m *measurement, f filter, rows []*row) (map[string]float
 		if !f.takes(row) {
 			continue
 		}
-		v, err := metrics[m.Metric](row, r.left)
+		v, err := r.metric(m.Metric, row)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", m.From, m.Metric, err)
 		}
 		var values []string
 		for _, key := range m.Each {
-			values = append(values, row.text(key))
+			values = append(values, row.cells[key])
 		}
 		key := strings.Join(values, " ")
 		sum[key] += v

@@ -5,15 +5,14 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Waiting for loads takes 3 of 10 s of the steps' time, of which the host has 3.
 func TestLoadShareIsOfAllTime(t *testing.T) {
-	r := &row{run: &sim.Summary{PhaseS: map[string]float64{"load_stall": 3, "linears": 4, "host": 3},
-		Steps: 6}}
+	row := &record{json: true, cells: map[string]string{"phase_s.load_stall": "3",
+		"phase_s.linears": "4", "phase_s.host": "3", "steps": "6"}}
 	for metric, want := range map[string]float64{"load_share": 0.3, "load_s_per_step": 0.5} {
-		if got, err := metrics[metric](r, nil); err != nil || got != want {
+		if got, err := newResults("").metric(metric, row); err != nil || got != want {
 			t.Errorf("%s is %g (%v), want %g", metric, got, err, want)
 		}
 	}

@@ -29,9 +29,10 @@ func TestSkewFitsPublishedSparsity(t *testing.T) {
 			t.Fatal(err)
 		}
 		sum, n := 0.0, 0.0
-		for _, row := range rows {
+		for i := range rows {
+			row := &rows[i]
 			if (filter{"layer": layer, "budget_blocks": budget}).takes(row) {
-				v, err := row.sum("tokens_share")
+				v, err := row.number("tokens_share")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,20 +1,13 @@
 package papers
 
 import (
-	"bytes"
-	"fmt"
-	"maps"
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
-
-	"github.com/sparseserve/sparseserve/experiments"
-	"github.com/sparseserve/sparseserve/experiments/capacity"
-	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 // results are the results that claims are measured on, read once. The seed
@@ -22,30 +15,23 @@ import (
 type results struct {
 	dir  string
 	left *uint64
-	read map[string][]*row // by experiment
+	read map[string][]record // by experiment
 }
 
-// row is a run, what a goodput search found for a system, or a row of a table.
-type row struct {
-	cells   map[string]any // what filters compare
-	seeds   []uint64
-	run     *sim.Summary
-	goodput *capacity.Goodput
-}
-
-func newResults(dir string) *results { return &results{dir: dir, read: map[string][]*row{}} }
+func newResults(dir string) *results { return &results{dir: dir, read: map[string][]record{}} }
 
 // rows returns the rows that a measurement reads, without the seed left.
-func (r *results) rows(m *measurement) (some []*row, err error) {
+func (r *results) rows(m *measurement) (some []*record, err error) {
 	for i, name := range m.From {
 		all, err := r.rowsOf(name)
 		if err != nil {
 			return nil, err
 		}
-		for _, row := range all {
-			left := r.left != nil && row.goodput == nil && slices.Contains(row.seeds, *r.left)
-			late := m.Until != nil && row.run != nil && row.run.Rate > m.Until[i]
-			if !left && !late {
+		for j := range all {
+			row := &all[j]
+			left := r.left != nil && row.cells["seed"] == strconv.FormatUint(*r.left, 10)
+			rate, err := row.number("rate")
+			if late := m.Until != nil && err == nil && rate > m.Until[i]; !left && !late {
 				some = append(some, row)
 			}
 		}
@@ -53,67 +39,19 @@ func (r *results) rows(m *measurement) (some []*row, err error) {
 	return some, nil
 }
 
-// rowsOf returns the rows of an experiment: the runs of a sweep, the candidates of a goodput
-// search, or the rows of a table.
-func (r *results) rowsOf(name string) (rows []*row, err error) {
+// rowsOf returns the rows of an experiment, each with its name.
+func (r *results) rowsOf(name string) ([]record, error) {
 	if rows, ok := r.read[name]; ok {
 		return rows, nil
 	}
-	folder := filepath.Join(r.dir, name)
-	switch e, _ := experiments.Named(name); e.Command {
-	case "sweep":
-		var runs []struct {
-			sim.Summary
-			Settings map[string]any `json:"settings"`
-		}
-		err = files.ReadJSON(filepath.Join(folder, run.SummaryFile), &runs)
-		for i := range runs {
-			s := &runs[i].Summary
-			cells := map[string]any{"system": s.System, "rate": s.Rate}
-			maps.Copy(cells, runs[i].Settings)
-			rows = append(rows, &row{cells, []uint64{s.Seed}, s, nil})
-		}
-	case "goodput":
-		var found []capacity.Goodput
-		err = files.ReadJSON(filepath.Join(folder, capacity.PlanFile), &found)
-		for i := range found {
-			cells := map[string]any{"system": found[i].System}
-			maps.Copy(cells, found[i].Axes)
-			rows = append(rows, &row{cells, found[i].Seeds, nil, &found[i]})
-		}
-	default:
-		rows, err = readTable(filepath.Join(folder, tableFile))
-	}
-	for _, row := range rows {
-		row.cells["experiment"] = name
+	rows, err := readRecords(filepath.Join(r.dir, name))
+	for i := range rows {
+		rows[i].cells["experiment"] = name
 	}
 	if err == nil {
 		r.read[name] = rows
 	}
 	return rows, err
-}
-
-// readTable reads the table of an experiment that serves no requests.
-func readTable(path string) (rows []*row, err error) {
-	text, err := files.ReadResult(path)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	for _, line := range lines[min(1, len(lines)):] {
-		r := &row{cells: map[string]any{}}
-		for i, column := range lines[0] {
-			r.cells[column] = line[i]
-		}
-		if seed, err := strconv.ParseUint(r.text("seed"), 10, 64); err == nil {
-			r.seeds = []uint64{seed}
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
 }
 
 // seeds lists the seeds that all the experiments have run with.
@@ -124,8 +62,8 @@ func (r *results) seeds(names []string) (seeds []uint64, err error) {
 			return nil, err
 		}
 		var own []uint64
-		for _, row := range rows {
-			own = append(own, row.seeds...)
+		for j := range rows {
+			own = append(own, rows[j].seeds()...)
 		}
 		slices.Sort(own)
 		own = slices.Compact(own)
@@ -137,106 +75,49 @@ func (r *results) seeds(names []string) (seeds []uint64, err error) {
 	return seeds, nil
 }
 
-// text is the row's value of a key, "" where it has none.
-func (r *row) text(key string) string {
-	if v, ok := r.cells[key]; ok {
-		return text(v)
-	}
-	return ""
+// metrics are the quantities of a row that claims.toml can name.
+var metrics = map[string]quantity{
+	"throughput_tok_s":       {Of: "throughput_tok_s"},
+	"ttft_mean_s":            {Of: "ttft_s.mean"},
+	"tbt_mean_s":             {Of: "tbt_s.mean"},
+	"blocks_loaded_per_step": {Of: "blocks_loaded_per_step"},
+	"prefill_attention_s":    {Of: "phase_s.prefill_attention"},
+	"load_s_per_step":        {Of: "phase_s.load_stall", Over: "steps"},
+	"load_share":             {Of: "phase_s.load_stall", Over: allPhases()},
+	"goodput":                {Of: "goodput"},
+	"gb_s":                   {Of: "gb_s"},
+	"overlap":                {Of: "overlap"},
+	"kv_share":               {Of: "kv_share"},
+	"seconds":                {Of: "seconds"},
+	"sparsity":               {Of: "sparsity"},
+	"head_ms":                {Of: "kernel_ms index_ms"},
+	"index_share":            {Of: "index_ms", Over: "kernel_ms index_ms"},
 }
 
-// text writes a value of TOML, JSON or CSV, numbers without an exponent.
-func text(v any) string {
-	if x, ok := v.(float64); ok {
-		return strconv.FormatFloat(x, 'f', -1, 64)
+// allPhases are the keys of the steps' time, in the order in which it is added up.
+func allPhases() string {
+	var keys []string
+	for _, p := range Phases() {
+		keys = append(keys, "phase_s."+p.Key)
 	}
-	return fmt.Sprint(v)
+	slices.Sort(keys)
+	return strings.Join(keys, " ")
 }
 
-// metrics are the quantities of a row that claims.toml can name. left is the seed that is left
-// out, or nil; only goodput, which is found over all seeds, depends on it.
-var metrics = map[string]func(r *row, left *uint64) (float64, error){
-	"throughput_tok_s": ofRun(func(s *sim.Summary) float64 { return s.ThroughputTokS }),
-	"ttft_mean_s":      ofRun(func(s *sim.Summary) float64 { return s.TTFT.Mean }),
-	"tbt_mean_s":       ofRun(func(s *sim.Summary) float64 { return s.TBT.Mean }),
-	"blocks_loaded_per_step": ofRun(func(s *sim.Summary) float64 {
-		return s.BlocksLoadedPerStep
-	}),
-	"prefill_attention_s": ofRun(func(s *sim.Summary) float64 {
-		return s.PhaseS["prefill_attention"]
-	}),
-	"load_s_per_step": ofRun(func(s *sim.Summary) float64 {
-		return s.PhaseS["load_stall"] / float64(s.Steps)
-	}),
-	"load_share": ofRun(loadShare),
-
-	"goodput": goodput,
-
-	"gb_s":     sumOf("gb_s"),
-	"overlap":  sumOf("overlap"),
-	"kv_share": sumOf("kv_share"),
-	"seconds":  sumOf("seconds"),
-	"sparsity": sumOf("sparsity"),
-	"head_ms":  sumOf("kernel_ms", "index_ms"),
-	"index_share": func(r *row, _ *uint64) (float64, error) {
-		index, err := r.sum("index_ms")
-		if err != nil {
-			return 0, err
-		}
-		all, err := r.sum("kernel_ms", "index_ms")
-		return index / all, err
-	},
-}
-
-// ofRun is a quantity of a run that served requests.
-func ofRun(of func(*sim.Summary) float64) func(*row, *uint64) (float64, error) {
-	return func(r *row, _ *uint64) (float64, error) {
-		if r.run == nil {
-			return 0, fmt.Errorf("the experiment has no runs")
-		}
-		return of(r.run), nil
+// metric is that of a row. A goodput is that of the mean over seeds. With a seed left out it is the
+// mean of the others' own, so that the interval is that of the seeds' own.
+func (r *results) metric(name string, row *record) (float64, error) {
+	own := strings.Fields(row.cells["seed_goodputs"])
+	if name != "goodput" || r.left == nil || len(own) != len(row.seeds()) {
+		q := metrics[name]
+		return q.value(row)
 	}
-}
-
-// loadShare is the share of the steps' time spent waiting for loads.
-func loadShare(s *sim.Summary) float64 {
-	total := 0.0
-	for _, name := range slices.Sorted(maps.Keys(s.PhaseS)) {
-		total += s.PhaseS[name]
-	}
-	return s.PhaseS["load_stall"] / total
-}
-
-// goodput is that of the mean over seeds. With a seed left out it is the mean of the others' own,
-// so that the interval is that of the seeds' own.
-func goodput(r *row, left *uint64) (float64, error) {
-	if r.goodput == nil {
-		return 0, fmt.Errorf("the experiment searches no goodput")
-	}
-	if left == nil {
-		return r.goodput.Goodput, nil
-	}
-	var own []float64
-	for j, seed := range r.goodput.Seeds {
-		if seed != *left {
-			own = append(own, r.goodput.SeedGoodputs[j])
+	var others []float64
+	var bad error
+	for i, seed := range row.seeds() {
+		if v, err := strconv.ParseFloat(own[i], 64); seed != *r.left {
+			others, bad = append(others, v), cmp.Or(bad, err)
 		}
 	}
-	return stat.Mean(own, nil), nil
-}
-
-// sumOf is the sum of columns of a table.
-func sumOf(columns ...string) func(*row, *uint64) (float64, error) {
-	return func(r *row, _ *uint64) (float64, error) { return r.sum(columns...) }
-}
-
-func (r *row) sum(columns ...string) (sum float64, err error) {
-	for _, column := range columns {
-		v, err := strconv.ParseFloat(r.text(column), 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", column, err)
-		}
-		sum += v
-	}
-	return sum, nil
+	return stat.Mean(others, nil), bad
 }

@@ -1,0 +1,158 @@
+package papers
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
+)
+
+// record is a row of results: a run, a candidate of a goodput search, or a row of a table.
+type record struct {
+	where string            // file and row, for errors
+	cells map[string]string // by column, or by the path of keys in JSON: "ttft_s.mean"
+	json  bool              // a key that is missing is 0
+}
+
+// readRecords returns the rows of a folder of results; fs.ErrNotExist without results.
+func readRecords(folder string) ([]record, error) {
+	for _, name := range []string{run.SummaryFile, capacity.PlanFile} {
+		path := filepath.Join(folder, name)
+		var rows []map[string]any
+		err := files.ReadJSON(path, &rows)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		out := make([]record, len(rows))
+		for i, row := range rows {
+			out[i] = record{fmt.Sprintf("%s: row %d", path, i+1), map[string]string{}, true}
+			for _, axes := range []string{"settings", "axes"} { // their keys are whole by themselves
+				set, _ := row[axes].(map[string]any)
+				delete(row, axes)
+				maps.Copy(row, set)
+			}
+			out[i].flatten("", row)
+		}
+		return out, err
+	}
+	path := filepath.Join(folder, tableFile)
+	text, err := files.ReadResult(path)
+	if err != nil {
+		return nil, err
+	}
+	_, out, err := parseRecords(path, text)
+	return out, err
+}
+
+// flatten adds a value of JSON to the cells. The items of a list share one, with spaces between.
+func (r *record) flatten(path string, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			r.flatten(strings.TrimPrefix(path+"."+key, "."), v[key])
+		}
+	case []any:
+		for _, item := range v {
+			r.flatten(path, item)
+		}
+	case nil:
+	default:
+		r.cells[path] = strings.TrimSpace(r.cells[path] + " " + cellText(v))
+	}
+}
+
+// cellText is a value as a cell has it. Equal numbers have equal texts.
+func cellText(value any) string {
+	text := fmt.Sprint(value)
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return text
+}
+
+// parseRecords reads a table that has a row.
+func parseRecords(path string, text []byte) (header []string, out []record, err error) {
+	all, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
+	if err == nil && len(all) < 2 {
+		err = fmt.Errorf("%s: no row", path)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, row := range all[1:] {
+		r := record{fmt.Sprintf("%s: row %d", path, i+1), map[string]string{}, false}
+		for j, column := range all[0] {
+			r.cells[column] = cellText(row[j])
+		}
+		out = append(out, r)
+	}
+	return all[0], out, nil
+}
+
+// number returns the sum of some columns.
+func (r *record) number(columns ...string) (float64, error) {
+	sum := 0.0
+	for _, column := range columns {
+		text, ok := r.cells[column]
+		switch {
+		case !ok && r.json:
+			continue
+		case !ok:
+			return 0, fmt.Errorf("%s: no column %q", r.where, column)
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %s = %q: want a number", r.where, column, text)
+		}
+		sum += v
+	}
+	return sum, nil
+}
+
+// texts returns some columns with spaces between them; one that the row lacks is empty.
+func (r *record) texts(columns string) string {
+	var all []string
+	for _, column := range strings.Fields(columns) {
+		all = append(all, r.cells[column])
+	}
+	return strings.Join(all, " ")
+}
+
+// seeds are the run's, or those of a search.
+func (r *record) seeds() (all []uint64) {
+	for _, text := range strings.Fields(r.texts("seed seeds")) {
+		if seed, err := strconv.ParseUint(text, 10, 64); err == nil {
+			all = append(all, seed)
+		}
+	}
+	return all
+}
+
+// quantity is a number of a row; figures.toml explains the keys.
+type quantity struct {
+	Of, Over, Low, High string
+	Scale, Offset, Most float64
+	Label               string
+	Log, Nonzero        bool
+}
+
+// value is the quantity of a row.
+func (q *quantity) value(r *record) (float64, error) {
+	v, err := r.number(strings.Fields(q.Of)...)
+	if err == nil && q.Over != "" {
+		var over float64
+		over, err = r.number(strings.Fields(q.Over)...)
+		v /= over
+	}
+	return cmp.Or(q.Scale, 1) * (v + q.Offset), err
+}
