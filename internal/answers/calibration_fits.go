@@ -13,46 +13,47 @@ import (
 // fitsFile is the file of a calibration's folder that has each measured point and its fit.
 const fitsFile = "fits.csv"
 
-// fitted is a measured point and what the fit says of it.
+// fitted is a measured point and what the fit of a cost model says of it.
 type fitted struct {
-	line                 int // of fitLines
-	name                 string
-	x, bytes             float64
-	measured, fit, bound float64 // us, and the relative error that a good fit has at most
+	model, label, card, quality string
+	line                        int // of fitLines
+	name                        string
+	x, bytes                    float64
+	measured, fit, bound        float64 // us, and the relative error that a good fit has at most
 }
 
 // Fits are the pictures of the fits in a calibration's folder, one for each cost model.
 func Fits(dir string) (all []doc.Figure, err error) {
-	_, rows, err := readCSV(dir, fitsFile)
-	path := filepath.Join(dir, fitsFile)
-	if err == nil && len(rows) == 0 {
-		err = fmt.Errorf("%s: no row", path)
+	var points []fitted
+	draw := func() {
+		if len(points) == 0 {
+			return
+		}
+		p := &points[0]
+		all = append(all, doc.Figure{Name: "fit-" + doc.FileName(p.model), Title: p.model,
+			Caption: fmt.Sprintf("On %s, %s. These errors are beyond what a measurement is uncertain "+
+				"by. Dashed: as far off as a good fit is. Named: the points that the fit misses most.",
+				p.card, p.quality),
+			Charts: []*doc.Chart{overSize(points), overMeasured(points)}})
+		points = nil
+	}
+	found, err := eachRow(dir, fitsFile, func(r *resultRow) {
+		p := fitted{r.text("model"), r.text("x_label"), r.text("card"), r.text("quality"), 1,
+			r.text("point"), r.number("x"), r.number("bytes"), r.number("measured_us"),
+			r.number("fitted_us"), r.number("limit")}
+		if r.text("part") == "held out" {
+			p.line = 2
+		}
+		if len(points) > 0 && points[0].model != p.model {
+			draw()
+		}
+		points = append(points, p)
+	})
+	if draw(); err == nil && !found {
+		err = fmt.Errorf("%s: no row", filepath.Join(dir, fitsFile))
 	}
 	if err != nil {
 		return nil, err
-	}
-	var points []fitted
-	for i, row := range rows {
-		p := fitted{line: 1, name: row["point"]}
-		if row["part"] == "held out" {
-			p.line = 2
-		}
-		for j, into := range []*float64{&p.x, &p.bytes, &p.measured, &p.fit, &p.bound} {
-			column := []string{"x", "bytes", "measured_us", "fitted_us", "limit"}[j]
-			if *into, err = csvNumber(path, i, row, column); err != nil {
-				return nil, err
-			}
-		}
-		points = append(points, p)
-		if i+1 < len(rows) && rows[i+1]["model"] == row["model"] {
-			continue
-		}
-		all = append(all, doc.Figure{Name: "fit-" + doc.FileName(row["model"]), Title: row["model"],
-			Charts: []*doc.Chart{overSize(points, row), overMeasured(points, row["model"])},
-			Caption: fmt.Sprintf("On %s, %s. These errors are beyond what a measurement is uncertain "+
-				"by. Dashed: as far off as a good fit is. Named: the points that the fit misses most.",
-				row["card"], row["quality"])})
-		points = nil
 	}
 	return all, nil
 }
@@ -65,9 +66,9 @@ func fitLines() []doc.Line {
 }
 
 // overSize draws times, or rates where bytes are counted, over the size.
-func overSize(points []fitted, row map[string]string) *doc.Chart {
-	c := &doc.Chart{Kind: doc.Lines, Title: row["model"] + ", measured and fitted",
-		X: row["x_label"], Y: "us", Lines: fitLines()}
+func overSize(points []fitted) *doc.Chart {
+	c := &doc.Chart{Kind: doc.Lines, Title: points[0].model + ", measured and fitted",
+		X: points[0].label, Y: "us", Lines: fitLines()}
 	for _, p := range points {
 		for line, us := range map[int]float64{0: p.fit, p.line: p.measured} {
 			v := us
@@ -84,8 +85,8 @@ func overSize(points []fitted, row map[string]string) *doc.Chart {
 const namedPoints = 3
 
 // overMeasured draws by how much the fit is off.
-func overMeasured(points []fitted, model string) *doc.Chart {
-	c := &doc.Chart{Kind: doc.Lines, Title: model + ", error of the fit", X: "Measured (us)",
+func overMeasured(points []fitted) *doc.Chart {
+	c := &doc.Chart{Kind: doc.Lines, Title: points[0].model + ", error of the fit", X: "Measured (us)",
 		Y: "Fitted less measured (%)", Lines: fitLines(),
 		Levels: []float64{-100 * points[0].bound, 0, 100 * points[0].bound}}
 	slices.SortStableFunc(points, func(a, b fitted) int {

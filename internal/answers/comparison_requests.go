@@ -47,31 +47,22 @@ func Requests(dir string, r *validate.ReplayReport) ([]doc.Figure, error) {
 	return []doc.Figure{f, over}, nil
 }
 
-func readReplayed(dir string) ([]replayed, error) {
-	_, rows, err := readCSV(dir, run.RequestsCSV)
-	path := filepath.Join(dir, run.RequestsCSV)
-	if err == nil && len(rows) == 0 {
-		err = fmt.Errorf("%s: no row", path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	all := make([]replayed, len(rows))
-	for i, row := range rows {
-		q := &all[i]
-		q.stage = row["stage"]
-		for j, into := range []*float64{&q.arrival, &q.measured[0], &q.measured[1], &q.simulated[0],
-			&q.simulated[1]} {
-			column := []string{"arrival_s", "measured_ttft_s", "measured_tpot_s", "simulated_ttft_s",
-				"simulated_tpot_s"}[j]
-			if text, ok := row[column]; ok && text == "" {
-				*into = math.NaN()
-			} else if *into, err = csvNumber(path, i, row, column); err != nil {
-				return nil, err
+func readReplayed(dir string) (all []replayed, err error) {
+	found, err := eachRow(dir, run.RequestsCSV, func(r *resultRow) {
+		number := func(column string) float64 {
+			if r.text(column) == "" {
+				return math.NaN()
 			}
+			return r.number(column)
 		}
+		all = append(all, replayed{r.text("stage"), r.number("arrival_s"),
+			[2]float64{number("measured_ttft_s"), number("measured_tpot_s")},
+			[2]float64{number("simulated_ttft_s"), number("simulated_tpot_s")}})
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s: no row", filepath.Join(dir, run.RequestsCSV))
 	}
-	return all, nil
+	return all, err
 }
 
 // distributions draws the share of requests below each TTFT or TPOT; nil where no request has one.

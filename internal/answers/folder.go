@@ -1,13 +1,11 @@
 package answers
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -99,44 +97,4 @@ func nameOf(dir string) string {
 // readJSON reads a file of the folder.
 func readJSON(dir, name string, into any) error {
 	return files.ReadJSON(filepath.Join(dir, name), into)
-}
-
-// readCSV reads a table of the folder that has a row; nil where there is none.
-func readCSV(dir, name string) (header []string, rows []map[string]string, err error) {
-	path := filepath.Join(dir, name)
-	text, err := files.ReadResult(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	all, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(all) == 0 {
-		return nil, nil, nil
-	}
-	for _, cells := range all[1:] {
-		row := map[string]string{}
-		for i, h := range all[0] {
-			row[h] = cells[i]
-		}
-		rows = append(rows, row)
-	}
-	return all[0], rows, nil
-}
-
-// csvNumber reads a number of a table's row, of which before are above.
-func csvNumber(path string, before int, row map[string]string, column string) (float64, error) {
-	text, ok := row[column]
-	if !ok {
-		return 0, fmt.Errorf("%s: no column %q", path, column)
-	}
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s: row %d: %s = %q: want a number", path, before+1, column, text)
-	}
-	return v, nil
 }

@@ -198,24 +198,24 @@ func readPlan(dir string) (*builder, error) {
 
 // addTrail adds every rate that was tried, and returns the hash of a run of each candidate.
 func (p *builder) addTrail(dir string) (hashes []string, err error) {
-	header, rows, err := readCSV(dir, "trail.csv")
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
 	t := doc.Table{Title: "Every load that was tried", Folded: true}
-	header = slices.DeleteFunc(header, func(h string) bool { return h == "hash" })
-	t.Columns = columns(len(header), header...)
 	known := map[string]bool{}
-	for _, line := range rows {
-		var cells []string
-		for _, h := range header {
-			cells = append(cells, line[h])
+	found, err := eachRow(dir, "trail.csv", func(r *resultRow) {
+		cells, hash := slices.Clone(r.cells), slices.Index(r.header, "hash")
+		if t.Columns == nil {
+			names := slices.DeleteFunc(slices.Clone(r.header), func(h string) bool { return h == "hash" })
+			t.Columns = columns(len(names), names...)
+		}
+		if hash >= 0 {
+			if name := r.text("candidate"); !known[name] && cells[hash] != "" {
+				known[name], hashes = true, append(hashes, cells[hash])
+			}
+			cells = slices.Delete(cells, hash, hash+1)
 		}
 		t.Rows = append(t.Rows, row(cells...))
-		if name := line["candidate"]; !known[name] && line["hash"] != "" {
-			known[name] = true
-			hashes = append(hashes, line["hash"])
-		}
+	})
+	if err != nil || !found {
+		return nil, err
 	}
 	p.Tables = append(p.Tables, t)
 	return hashes, nil

@@ -29,7 +29,7 @@ func TestBinsKeepTheArea(t *testing.T) {
 			now = start[i] + length[i]
 			want += values[i] * length[i]
 		}
-		s := &steps{of: map[string][]float64{startColumn: start, elapsedColumn: length}}
+		s := steps{startColumn: start, elapsedColumn: length}
 		points, got := s.binned(values, false), 0.0
 		for _, p := range points {
 			got += p.Y * (now - start[0]) / float64(len(points))
@@ -40,40 +40,16 @@ func TestBinsKeepTheArea(t *testing.T) {
 	})
 }
 
-// Columns of memory and of links are drawn by their names, whatever others there are.
-func TestColumnsOfSteps(t *testing.T) {
-	for column, want := range map[string][3]string{
-		"hbm_used_bytes":    {"HBM", "HBM used", "GiB"},
-		"dram_gib":          {"DRAM", "DRAM", "GiB"},
-		"h2d_bytes":         {"Link", "h2d", "GB/s"},
-		"link_use":          {"Link", "link", "Share (%)"},
-		"kv_used_blocks":    {"KV cache", "KV cache used", "Blocks"},
-		"gpu_busy_s":        {"Busy", "GPU", "Share (%)"},
-		"load_stall_s":      {},
-		"prefill_seconds":   {},
-		"blocks_loaded":     {},
-		"dense_attention_s": {},
-		"prefix_hit_tokens": {},
-
-		"prefix_ssd_read_bytes": {"Cached prefixes moved", "SSD read", "GB/s"},
-	} {
-		c, drawn := columnOfStep(column)
-		if [3]string{c.panel, c.name, c.unit} != want || drawn != (want[0] != "") {
-			t.Errorf("%s: %+v, want %q", column, c, want)
-		}
-	}
-}
-
 // stepsOf are steps by the text of their table.
-func stepsOf(t *testing.T, table string) *steps {
+func stepsOf(t *testing.T, table string) steps {
 	t.Helper()
 	dir := t.TempDir()
 	testkit.Rewrite(t, filepath.Join(dir, "steps.csv"), table)
-	var s steps
+	s := steps{}
 	if found, err := eachRow(dir, "steps.csv", s.add); !found || err != nil {
 		t.Fatal(found, err)
 	}
-	return &s
+	return s
 }
 
 // What has been zero all the time, as a link that nothing crosses, has no chart. A tier that does
@@ -121,7 +97,7 @@ func TestInsideOfRuns(t *testing.T) {
 	testkit.Rewrite(t, filepath.Join(point, "requests.csv"), "id,output_tokens,arrival_s,scheduled_s,"+
 		"first_token_s,last_token_s,rejected\n1,4,0,2,3,8,\n2,1,4,4,4.5,4.5,\n3,5,6,,,,too long\n")
 	testkit.Rewrite(t, filepath.Join(point, "steps.csv"), "step,start_s,elapsed_s,decodes,prefills,"+
-		"waiting,blocks_loaded,hbm_used_bytes\n0,0,1,0,1,2,0,1073741824\n1,3,1,2,0,0,7,2147483648\n")
+		"waiting,blocks_loaded,hbm_kv_bytes\n0,0,1,0,1,2,0,1073741824\n1,3,1,2,0,0,7,2147483648\n")
 	d := made(t, dir)
 	of := map[string]*doc.Chart{}
 	for _, f := range d.Figures {
@@ -171,7 +147,7 @@ func TestDamagedTables(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		testkit.Rewrite(t, filepath.Join(dir, "steps.csv"), text)
-		var s steps
+		s := steps{}
 		if _, err := eachRow(dir, "steps.csv", s.add); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want one with %q", err, want)
