@@ -21,7 +21,6 @@ const (
 	heatHead   = 26
 	heatFoot   = 46
 	heatLeft   = 96 // at least
-	heatScale  = 34
 	heatNote   = 10 // text of a change
 )
 
@@ -33,8 +32,8 @@ type heatPanel struct {
 	left vg.Length // of the values of B
 }
 
-// heatsOf lays out heat maps, with a scale of colours below the last.
-func heatsOf(charts []*doc.Chart) (panels []block) {
+// heatsOf lays out heat maps, and lists what their colours mean.
+func heatsOf(charts []*doc.Chart) (panels []block, legend []entry) {
 	full, left := charts[0].Heat.Full, vg.Length(heatLeft)
 	for _, c := range charts {
 		for _, cell := range c.Heat.Cells {
@@ -49,7 +48,16 @@ func heatsOf(charts []*doc.Chart) (panels []block) {
 	for _, c := range charts {
 		panels = append(panels, &heatPanel{c, full, left})
 	}
-	return append(panels, &shades{full, charts[0].Heat})
+	h := charts[0].Heat
+	for _, change := range []float64{-full, 0, full} {
+		e := entry{name: fmt.Sprintf("%+.3g %%", change), kind: boxSample,
+			look: look{color: heatShade(change, full, h.Higher)}}
+		if change == 0 {
+			e.name = cmp.Or(h.Middle, "as configured")
+		}
+		legend = append(legend, e)
+	}
+	return panels, legend
 }
 
 func (p *heatPanel) size() (width, height vg.Length) {
@@ -134,37 +142,4 @@ func signed(percent float64) string {
 		return "0 %"
 	}
 	return fmt.Sprintf("%+.1f %%", percent)
-}
-
-// shades is the scale of colours.
-type shades struct {
-	full float64
-	of   *doc.Heat
-}
-
-func (s *shades) size() (width, height vg.Length) { return heatLeft, heatScale }
-
-func (s *shades) draw(c draw.Canvas) {
-	bar := min(240, (c.Max.X-c.Min.X)*0.7)
-	drawShades(&c, vg.Point{X: (c.Min.X + c.Max.X - bar) / 2, Y: c.Max.Y - 11}, bar,
-		func(share float64) color.Color { return heatShade(s.full*share, s.full, s.of.Higher) },
-		fmt.Sprintf("%+.3g %%", -s.full), cmp.Or(s.of.Middle, "as configured"),
-		fmt.Sprintf("%+.3g %%", s.full))
-}
-
-// drawShades draws a scale of colours from -1 to 1, whose lower left corner is at a point, and
-// words below its ends and its middle.
-func drawShades(c *draw.Canvas, at vg.Point, width vg.Length, of func(share float64) color.Color,
-	words ...string) {
-	const cells = 31
-	for i := range cells {
-		from, to := at.X+width*vg.Length(i)/cells, at.X+width*vg.Length(i+1)/cells
-		c.FillPolygon(of(2*float64(i)/(cells-1)-1), []vg.Point{{X: from, Y: at.Y}, {X: to, Y: at.Y},
-			{X: to, Y: at.Y + 11}, {X: from, Y: at.Y + 11}})
-	}
-	style := rowStyle()
-	style.XAlign = text.XCenter
-	for i, word := range words {
-		c.FillText(style, vg.Point{X: at.X + width*vg.Length(i)/2, Y: at.Y - 9}, word)
-	}
 }

@@ -54,7 +54,7 @@ func layout(f *doc.Figure) *sheet {
 	case slices.ContainsFunc(f.Charts, isLines):
 		s, legend = tiled(f)
 	case kind == doc.HeatMap:
-		blocks = heatsOf(f.Charts)
+		blocks, legend = heatsOf(f.Charts)
 		s = stacked(blocks)
 	default:
 		blocks, legend = rowsOf(f.Charts)

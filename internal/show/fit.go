@@ -5,134 +5,135 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// fitted is a table that fits the terminal that it is printed on: its widest column of words is
-// wrapped, then columns are left out and named below. Elsewhere it is as wide as it is.
-type fitted struct {
-	table.Writer
-	w         io.Writer
-	columns   int   // of the terminal; 0: no terminal
-	secondary []int // numbers of columns that may be left out, in this order; nil: from the last
-	titles    []string
-	widths    []int
-	configs   []table.ColumnConfig
-}
+// Widths at which cells of words are wrapped: at most, where a terminal is narrow at least, and the
+// least of a column that is wrapped there.
+const (
+	widestWords    = 80
+	narrowestWords = 24
+	wordy          = 30
+)
 
-// Narrowest that a column of words becomes, and the least width of what counts as one.
-const narrowest, wordy = 24, 30
-
-func newFitted(w io.Writer, columns int) *fitted {
-	t := &fitted{Writer: table.NewWriter(), w: w, columns: columns}
-	style := table.StyleRounded
-	style.Format.Header = text.FormatDefault
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
-	t.SuppressEmptyColumns()
-	return t
-}
-
-func (t *fitted) AppendHeader(row table.Row, config ...table.RowConfig) {
-	for i, cell := range row {
-		if i >= len(t.titles) {
-			t.titles = append(t.titles, "")
-		}
-		title := strings.ReplaceAll(fmt.Sprint(cell), "\n", " ")
-		t.titles[i] = strings.TrimSpace(t.titles[i] + " " + title)
+// Table prints a table with its note and its legend. A terminal of columns that is too narrow wraps
+// the widest column of words, and then leaves columns out and names them: the minor ones first.
+func Table(w io.Writer, t *doc.Table, columns int) {
+	if t.Note != "" {
+		fmt.Fprintln(w, OneLine(t.Note))
 	}
-	t.Writer.AppendHeader(row, config...)
-}
-
-func (t *fitted) AppendRow(row table.Row, config ...table.RowConfig) {
-	row = slices.Clone(row)
-	for i, cell := range row {
-		if c, ok := cell.(string); ok {
-			cell = OneLine(c)
-		}
-		row[i] = cell
-		if i >= len(t.widths) {
-			t.widths = append(t.widths, 0)
-		}
-		t.widths[i] = max(t.widths[i], text.LongestLineLen(fmt.Sprint(cell)))
+	shown := t.Shown()
+	words, width := widest(t, shown)
+	out := printed(t, shown, words, widestWords)
+	over := func() int { return min(columns, 1) * (text.LongestLineLen(out) - columns) }
+	if over() > 0 && words >= 0 {
+		width = max(narrowestWords, min(width, widestWords)-over())
+		out = printed(t, shown, words, width)
 	}
-	t.Writer.AppendRow(row, config...)
-}
-
-func (t *fitted) SetColumnConfigs(configs []table.ColumnConfig) {
-	t.configs = configs
-	t.Writer.SetColumnConfigs(configs)
-}
-
-// Render prints the table.
-func (t *fitted) Render() string {
-	out := t.Writer.Render()
-	over := func() int {
-		if t.columns == 0 {
-			return 0
-		}
-		return text.LongestLineLen(out) - t.columns
-	}
-	words := widest(t.widths)
-	if i := words; over() > 0 && i >= 0 {
-		t.change(i+1, func(c *table.ColumnConfig) {
-			width := t.widths[i]
-			if c.WidthMax > 0 {
-				width = min(width, c.WidthMax)
-			}
-			c.WidthMax, c.WidthMaxEnforcer = max(narrowest, width-over()), text.WrapSoft
-		})
-		out = t.Writer.Render()
-	}
-	secondary := t.secondary
-	for n := len(t.titles); n > 2 && t.secondary == nil; n-- {
-		if n != words+1 {
-			secondary = append(secondary, n)
-		}
-	}
-	var left []int
-	for _, n := range secondary {
+	whole := shown
+	for _, c := range secondary(t, shown) {
 		if over() <= 0 {
 			break
 		}
-		t.change(n, func(c *table.ColumnConfig) { c.Hidden = true })
-		if narrower := t.Writer.Render(); narrower != out { // it was not empty
-			out, left = narrower, append(left, n)
+		shown = slices.DeleteFunc(slices.Clone(shown), func(s int) bool { return s == c })
+		out = printed(t, shown, words, width)
+	}
+	fmt.Fprintln(w, out)
+	var left []string
+	for _, c := range whole {
+		if !slices.Contains(shown, c) {
+			left = append(left, strings.TrimSpace(OneLine(t.Columns[c].Name+" "+t.Columns[c].Unit)))
 		}
 	}
-	fmt.Fprintln(t.w, out)
 	if len(left) > 0 {
-		slices.Sort(left)
-		var names []string
-		for _, n := range left {
-			names = append(names, t.titles[n-1])
-		}
-		fmt.Fprintf(t.w, "Not shown on a terminal of %d columns: %s; a pipe has all (| less -S)\n",
-			t.columns, strings.Join(names, ", "))
+		fmt.Fprintf(w, "Not shown on a terminal of %d columns: %s; a pipe has all (| less -S)\n",
+			columns, strings.Join(left, ", "))
 	}
-	return out
+	for _, line := range t.Legend {
+		fmt.Fprintln(w, OneLine(line))
+	}
 }
 
-// widest returns the widest column of words, or -1.
-func widest(widths []int) int {
-	best := -1
-	for i, w := range widths {
-		if w >= wordy && (best < 0 || w > widths[best]) {
-			best = i
+// secondary lists the columns that may be left out: the minor ones from the last on, then others
+// but the first two.
+func secondary(t *doc.Table, shown []int) (columns []int) {
+	for i, c := range shown {
+		if !t.Columns[c].Minor && i > 1 {
+			columns = append([]int{c}, columns...)
 		}
 	}
-	return best
+	for _, c := range shown {
+		if t.Columns[c].Minor {
+			columns = append([]int{c}, columns...)
+		}
+	}
+	return columns
 }
 
-// change changes how the column of a number is printed.
-func (t *fitted) change(number int, by func(*table.ColumnConfig)) {
-	i := slices.IndexFunc(t.configs, func(c table.ColumnConfig) bool { return c.Number == number })
-	if i < 0 {
-		i = len(t.configs)
-		t.configs = append(t.configs, table.ColumnConfig{Number: number})
+// widest is the widest column of words and its width, or -1.
+func widest(t *doc.Table, shown []int) (column, width int) {
+	column, width = -1, wordy-1
+	for _, c := range shown {
+		for i := range t.Rows {
+			if n := text.LongestLineLen(OneLine(t.Rows[i].At(c))); n > width {
+				column, width = c, n
+			}
+		}
 	}
-	by(&t.configs[i])
-	t.Writer.SetColumnConfigs(t.configs)
+	return column, width
+}
+
+// printed is a table of the columns shown, of which the one of words is wrapped at a width.
+func printed(t *doc.Table, shown []int, words, width int) string {
+	out := table.NewWriter()
+	style := table.StyleRounded
+	style.Format.Header = text.FormatDefault
+	out.SetStyle(style)
+	out.SuppressTrailingSpaces()
+	heads, configs := make(table.Row, len(shown)), make([]table.ColumnConfig, len(shown))
+	marks := make([]int, len(shown)) // widths, because digits stand below digits
+	for j, c := range shown {
+		col, config := &t.Columns[c], &configs[j]
+		if heads[j] = OneLine(col.Name); t.HasUnits() {
+			heads[j] = OneLine(col.Name) + "\n" + OneLine(col.Unit)
+		}
+		*config = table.ColumnConfig{Number: j + 1, WidthMax: widestWords,
+			WidthMaxEnforcer: text.WrapSoft}
+		if col.Number {
+			*config = table.ColumnConfig{Number: j + 1, Align: text.AlignRight,
+				AlignHeader: text.AlignRight}
+		}
+		if c == words {
+			config.WidthMax, config.WidthMaxEnforcer = width, text.WrapSoft
+		}
+		for i := range t.Rows {
+			marks[j] = max(marks[j], markOf(&t.Rows[i], c))
+		}
+	}
+	out.AppendHeader(heads)
+	out.SetColumnConfigs(configs)
+	for i := range t.Rows {
+		if t.Rows[i].Ruled && i > 0 {
+			out.AppendSeparator()
+		}
+		row := make(table.Row, len(shown))
+		for j, c := range shown {
+			row[j] = OneLine(t.Rows[i].At(c)) + strings.Repeat(" ", marks[j]-markOf(&t.Rows[i], c))
+		}
+		out.AppendRow(row)
+	}
+	return out.Render()
+}
+
+// markOf is the width of the mark of a cell of numbers.
+func markOf(r *doc.Row, column int) int {
+	if column >= len(r.Cells) {
+		return 0
+	}
+	return utf8.RuneCountInString(r.Cells[column].Mark)
 }

@@ -4,18 +4,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
 // A table is no wider than the terminal, says what it leaves out, and loses no word.
 func TestTablesFitTheTerminal(t *testing.T) {
-	print := func(columns int, secondary ...int) string {
+	print := func(columns int, minor ...int) string {
+		one := doc.Table{Columns: doc.Columns("first", "words", "3rd", "4th|ms", "5th", "6th")}
+		for _, i := range minor {
+			one.Columns[i].Minor = true
+		}
+		one.Add("a", "wraps where it is too wide for the terminal", "12345678", "12345678", "",
+			"12345678")
+		one.Add("b", "short", "1", "2", "", "3")
 		var out strings.Builder
-		table := newFitted(&out, columns)
-		table.secondary = secondary
-		fillTable(table)
-		table.Render()
+		Table(&out, &one, columns)
 		return out.String()
 	}
 	whole := print(0)
@@ -26,16 +31,16 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		t.Errorf("a wide terminal:\n%s", wide)
 	}
 	for _, c := range []struct {
-		columns   int
-		secondary []int
-		left      string
+		columns int
+		minor   []int
+		left    string
 	}{
 		{80, nil, ""},                  // the words are wrapped
-		{60, []int{5, 4, 3}, "4th ms"}, // the 5th is empty
-		{50, []int{4, 3}, "3rd, 4th ms"},
+		{60, []int{2, 3, 4}, "4th ms"}, // the 5th is empty
+		{50, []int{2, 3}, "3rd, 4th ms"},
 		{60, nil, "6th"},
 	} {
-		got := print(c.columns, c.secondary...)
+		got := print(c.columns, c.minor...)
 		table, note, _ := strings.Cut(got, "Not shown")
 		if n := text.LongestLineLen(table); n > c.columns {
 			t.Errorf("%d columns on a terminal of %d:\n%s", n, c.columns, got)
@@ -49,13 +54,4 @@ func TestTablesFitTheTerminal(t *testing.T) {
 			}
 		}
 	}
-}
-
-// fillTable fills a table 95 columns wide with words and numbers.
-func fillTable(t table.Writer) {
-	t.AppendHeader(table.Row{"first", "words", "3rd", "4th", "5th", "6th"})
-	t.AppendHeader(table.Row{"", "", "", "ms", "", ""})
-	t.AppendRow(table.Row{"a", "wraps where it is too wide for the terminal", "12345678", "12345678",
-		"", "12345678"})
-	t.AppendRow(table.Row{"b", "short", "1", "2", "", "3"})
 }

@@ -7,10 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -27,9 +23,6 @@ type Options struct {
 	// More is the command that shows what is left out without Details, such as "sparseserve report R".
 	More string
 }
-
-// widestWords is the width at which a cell of words is wrapped.
-const widestWords = 80
 
 // mostWarnings is how many warnings Text prints without Details. Serious ones are always printed.
 const mostWarnings = 3
@@ -115,68 +108,4 @@ func (o Options) warnings(w io.Writer, all []doc.Warning) {
 	if notes > 0 {
 		fmt.Fprintf(w, "\n%s: %s\n", warn.NotesTitle(notes), o.More)
 	}
-}
-
-// Table prints a table with its note and its legend. A terminal of columns that is too narrow wraps
-// the widest column of words, and then leaves columns out and names them: the minor ones first.
-func Table(w io.Writer, t *doc.Table, columns int) {
-	if t.Note != "" {
-		fmt.Fprintln(w, OneLine(t.Note))
-	}
-	shown := t.Shown()
-	out := newFitted(w, columns)
-	var heads table.Row
-	var configs []table.ColumnConfig
-	var minor, major []int
-	for i, c := range shown {
-		col := &t.Columns[c]
-		head := OneLine(col.Name)
-		if t.HasUnits() {
-			head += "\n" + OneLine(col.Unit)
-		}
-		heads = append(heads, head)
-		if col.Number {
-			configs = append(configs, table.ColumnConfig{Number: i + 1, Align: text.AlignRight,
-				AlignHeader: text.AlignRight})
-		} else {
-			configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: widestWords,
-				WidthMaxEnforcer: text.WrapSoft})
-		}
-		if col.Minor {
-			minor = append([]int{i + 1}, minor...)
-		} else if i > 1 {
-			major = append([]int{i + 1}, major...)
-		}
-	}
-	out.secondary = append(minor, major...)
-	marks := make([]int, len(shown)) // widths, because digits stand below digits
-	for j, c := range shown {
-		for i := range t.Rows {
-			marks[j] = max(marks[j], markOf(&t.Rows[i], c))
-		}
-	}
-	out.AppendHeader(heads)
-	for i := range t.Rows {
-		if t.Rows[i].Ruled && i > 0 {
-			out.AppendSeparator()
-		}
-		row := make(table.Row, len(shown))
-		for j, c := range shown {
-			row[j] = t.Rows[i].At(c) + strings.Repeat(" ", marks[j]-markOf(&t.Rows[i], c))
-		}
-		out.AppendRow(row)
-	}
-	out.SetColumnConfigs(configs)
-	out.Render()
-	for _, line := range t.Legend {
-		fmt.Fprintln(w, OneLine(line))
-	}
-}
-
-// markOf is the width of the mark of a cell of numbers.
-func markOf(r *doc.Row, column int) int {
-	if column >= len(r.Cells) {
-		return 0
-	}
-	return utf8.RuneCountInString(r.Cells[column].Mark)
 }
