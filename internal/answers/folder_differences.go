@@ -28,48 +28,55 @@ const folderKey = "folder"
 // folder. A run that two folders have is kept once.
 func tellApart(stored []storedRun) []storedRun {
 	var all []*apartRun
+	kinds, names := map[string][]*apartRun{}, map[string]int{}
+	models, cards := map[string]bool{}, map[string]bool{}
 	for i := range stored {
 		s := &stored[i]
-		if !slices.ContainsFunc(all, func(o *apartRun) bool {
+		if slices.ContainsFunc(all, func(o *apartRun) bool {
 			return o.dir != s.dir && reflect.DeepEqual(o.Summary, s.Summary) &&
 				reflect.DeepEqual(o.Settings, s.Settings)
 		}) {
-			all = append(all, &apartRun{storedRun: s, config: s.config()})
+			continue
 		}
+		r := &apartRun{storedRun: s, config: s.config()}
+		kind := fmt.Sprintf("%q %q %q", r.Model, r.GPU, r.System) // the curves that it may be of
+		all, kinds[kind] = append(all, r), append(kinds[kind], r)
+		models[r.Model], cards[r.GPU] = true, true
+		names[r.Name]++
 	}
-	keys := map[string][]string{} // that differ, by kind
-	for _, group := range alike(all) {
-		keys[group[0].kind()] = append(keys[group[0].kind()], keysApart(group)...)
-	}
-	for kind, own := range keys {
-		slices.Sort(own)
-		of := slices.DeleteFunc(slices.Clone(all), func(r *apartRun) bool { return r.kind() != kind })
-		if own = slices.Compact(own); legible(of, own) {
-			for _, r := range of {
-				for _, key := range own {
-					if v, ok := r.config[key]; ok {
-						r.set(key, v)
-					}
+	folders := folderNames(all)
+	for _, runs := range kinds {
+		keys := keysApart(runs)
+		apart := !legible(runs, keys)
+		for _, r := range runs {
+			for _, key := range keys {
+				if v, ok := r.config[key]; ok && !apart {
+					r.set(key, v)
 				}
 			}
 		}
-	}
-	apart := map[string]bool{} // kinds that their folders tell apart
-	for _, group := range alike(all) {
-		apart[group[0].kind()] = apart[group[0].kind()] || !sameButSeed(group)
-	}
-	names := folderNames(all)
-	runs := map[string]int{} // by name
-	for _, r := range all {
-		runs[r.Name]++
+		in := map[string]string{} // folders of runs, by all but the folder
+		for _, r := range runs {
+			key := fmt.Sprint(r.Rate, r.Concurrency, r.Seed, r.Settings)
+			apart = apart || in[key] != "" && in[key] != r.dir
+			in[key] = r.dir
+		}
+		for _, r := range runs {
+			if apart {
+				r.set(folderKey, folders[r.dir])
+			}
+		}
 	}
 	kept := make([]storedRun, len(all))
 	for i, r := range all {
-		if apart[r.kind()] {
-			r.set(folderKey, names[r.dir])
+		if len(models) > 1 {
+			r.set("model", r.Model)
 		}
-		if runs[r.Name] > 1 {
-			r.Name = names[r.dir] + "-" + r.Name
+		if len(cards) > 1 {
+			r.set("gpu", r.GPU)
+		}
+		if names[r.Name] > 1 {
+			r.Name = folders[r.dir] + "-" + r.Name
 		}
 		kept[i] = *r.storedRun
 	}
@@ -89,9 +96,6 @@ func (r *apartRun) set(key string, value any) {
 	}
 	r.Settings[key] = value
 }
-
-// kind names the curves that a run may be of: its panel and system.
-func (r *apartRun) kind() string { return r.Model + "\x00" + r.GPU + "\x00" + r.System }
 
 // legible reports whether a legend can name what runs have of some keys: few, short, and not one
 // word for two values.
@@ -117,55 +121,24 @@ func legible(runs []*apartRun, keys []string) bool {
 	return true
 }
 
-// alike groups the runs that only their seeds and folders tell apart, by what else runs have.
-func alike(runs []*apartRun) (groups [][]*apartRun) {
-	at := map[string]int{}
-	for _, r := range runs {
-		key := fmt.Sprint(r.kind(), " ", r.Rate, r.Concurrency)
-		for _, name := range slices.Sorted(maps.Keys(r.Settings)) {
-			if name != "seed" {
-				key += fmt.Sprintf("\x00%s=%v", name, r.Settings[name])
-			}
-		}
-		g, ok := at[key]
-		if !ok {
-			g = len(groups)
-			at[key], groups = g, append(groups, nil)
-		}
-		groups[g] = append(groups[g], r)
-	}
-	return groups
-}
-
-// keysApart lists the keys that the configurations of runs of several folders have otherwise.
+// keysApart lists the keys that the configurations of runs have otherwise, but for what an axis set.
 func keysApart(runs []*apartRun) (keys []string) {
-	first := runs[0]
-	for _, r := range runs[1:] {
-		if first.config == nil || r.config == nil || r.dir == first.dir {
-			continue
+	both := map[string]bool{}
+	for _, r := range runs {
+		for key := range r.config {
+			both[key] = true
 		}
-		both := maps.Clone(first.config)
-		maps.Copy(both, r.config)
-		for key := range both {
-			if !reflect.DeepEqual(first.config[key], r.config[key]) {
-				keys = append(keys, key)
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(both)), func(key string) bool {
+		for _, r := range runs {
+			if _, axis := r.Settings[key]; axis {
+				return true
 			}
 		}
-	}
-	return keys
-}
-
-// sameButSeed reports whether runs have one configuration but for the seed: what is known of theirs
-// is the same, and no two folders have a seed in common.
-func sameButSeed(runs []*apartRun) bool {
-	in := map[uint64]string{}
-	for _, r := range runs {
-		if dir, ok := in[r.Seed]; ok && dir != r.dir {
-			return false
-		}
-		in[r.Seed] = r.dir
-	}
-	return len(keysApart(runs)) == 0
+		return !slices.ContainsFunc(runs, func(r *apartRun) bool {
+			return r.config != nil && !reflect.DeepEqual(r.config[key], runs[0].config[key])
+		})
+	})
 }
 
 // config is what the configuration of a run sets, by key; nil where there is none. The seed, and

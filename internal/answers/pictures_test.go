@@ -369,3 +369,25 @@ func TestPageHasThePictures(t *testing.T) {
 		}
 	}
 }
+
+// Models and cards of several folders are columns of the table, so that no row is of two.
+func TestFoldersOfSeveralModels(t *testing.T) {
+	dir := t.TempDir()
+	x, y := filepath.Join(dir, "x"), filepath.Join(dir, "y")
+	writeRun(t, x, 1, 1, "")
+	writeRun(t, y, 1, 3, "")
+	path := filepath.Join(y, "summary.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Rewrite(t, path, strings.Replace(string(text), `"model":"m"`, `"model":"n"`, 1))
+	d, err := Read(x, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table := &d.Tables[0]; len(table.Rows) != 2 || table.Columns[0].Name != "model" ||
+		table.Rows[1].At(0) != "n" || len(d.Figures[0].Charts) != 2 {
+		t.Errorf("the table is %+v", table)
+	}
+}
