@@ -66,13 +66,7 @@ func newPlot(c *doc.Chart, looks map[string]look) *plot.Plot {
 	if c.Low {
 		plt.Y.Tick.Marker = fewTicks{p.y}
 	}
-	plt.Add(grid(), plotted(p.marks))
-	for i := range c.Lines {
-		if p.banded(&c.Lines[i]) {
-			plt.Add(p.band(&c.Lines[i]))
-		}
-	}
-	plt.Add(plotted(p.lines), plotted(p.notes))
+	plt.Add(grid(), plotted(p.marks), plotted(p.lines), plotted(p.notes))
 	return plt
 }
 
@@ -112,40 +106,4 @@ func (p *panel) marks(c draw.Canvas, x, y func(float64) vg.Length) {
 		at := y(p.y.of(v))
 		c.StrokeLine2(style, c.Min.X, at, c.Max.X, at)
 	}
-}
-
-// bandLines is how many lines have bands: more hide one another.
-const bandLines = 5
-
-// banded reports whether a line has a band: an interval at each point.
-func (p *panel) banded(l *doc.Line) bool {
-	any := false
-	for i := range l.Points {
-		if l.Points[i].N < doc.Fewest {
-			return false
-		}
-		any = any || l.Points[i].Shown()
-	}
-	return any && len(p.Lines) <= bandLines && !l.Bare
-}
-
-// band shades the intervals of a line within the panel.
-func (p *panel) band(l *doc.Line) *plotter.Polygon {
-	r, g, b, _ := p.looks[l.Name].color.RGBA()
-	band := &plotter.Polygon{Color: color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 0x26}}
-	within := func(v float64) float64 { return p.y.of(min(max(v, p.y.low), p.y.high)) }
-	n := len(l.Points)
-	edge := make(plotter.XYs, 0, 2*n)
-	for i := range 2 * n {
-		q := &l.Points[min(i, 2*n-1-i)]
-		low, high := q.Ends(q.Y)
-		if i >= n {
-			low = high
-		}
-		if q.Y <= p.y.high {
-			edge = append(edge, plotter.XY{X: p.x.of(q.X), Y: within(low)})
-		}
-	}
-	band.XYs = []plotter.XYs{edge}
-	return band
 }

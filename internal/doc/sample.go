@@ -97,7 +97,7 @@ func (f *Figure) Spread(of string) string {
 	if most > least {
 		count += fmt.Sprint(" to ", most)
 	}
-	text := "Bands and whiskers: 95 %% interval of the mean of %s %s."
+	text := "Whiskers: 95 %% interval of the mean of %s %s."
 	switch {
 	case most == 0:
 		return ""

@@ -20,7 +20,7 @@ func TestSpreadSaysWhatIsDrawn(t *testing.T) {
 	for want, f := range map[string]*Figure{
 		"": of(1, 1),
 		"Small dots: each of 2 to 3 runs; five or more have a 95 % interval of the mean.": of(2, 3, 1),
-		"Bands and whiskers: 95 % interval of the mean of 5 runs.":                        of(5, 5),
+		"Whiskers: 95 % interval of the mean of 5 runs.":                                  of(5, 5),
 	} {
 		if got := f.Spread("runs"); got != want {
 			t.Errorf("%q, want %q", got, want)
