@@ -121,7 +121,7 @@ func legible(runs []*apartRun, keys []string) bool {
 	return true
 }
 
-// keysApart lists the keys that the configurations of runs have otherwise, but for what an axis set.
+// keysApart lists the keys that the configurations of runs have otherwise, but for those of axes.
 func keysApart(runs []*apartRun) (keys []string) {
 	both := map[string]bool{}
 	for _, r := range runs {
