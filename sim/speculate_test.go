@@ -141,11 +141,11 @@ func TestSpeculationIsRefused(t *testing.T) {
 		t.Error("a device that drafts nothing: ", err)
 	}
 	for want, change := range map[string]func(*sim.Spec){
-		"prefill":    func(s *sim.Spec) { s.Prefill.Split = "layer" },
-		"max_tokens": func(s *sim.Spec) { s.MaxTokens = 1 },
-		"offload":    func(s *sim.Spec) { s.Offload.On = true },
-		"attention":  func(s *sim.Spec) { s.Selection.On = true },
-		"prefix":     func(s *sim.Spec) { s.PrefixCache.Mode = sim.PrefixVLLM },
+		"prefill.split":     func(s *sim.Spec) { s.Prefill.Split = "layer" },
+		"max_tokens":        func(s *sim.Spec) { s.MaxTokens = 1 },
+		"offload.on":        func(s *sim.Spec) { s.Offload.On = true },
+		"selection.on":      func(s *sim.Spec) { s.Selection.On = true },
+		"prefix_cache.mode": func(s *sim.Spec) { s.PrefixCache.Mode = sim.PrefixVLLM },
 	} {
 		s := c.spec
 		if change(&s); !strings.Contains(s.NoSpeculation(), want) {

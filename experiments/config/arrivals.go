@@ -13,14 +13,14 @@ import (
 // clients a closed loop, sessions have lengths of their own, and the run ends with its stages.
 func (l *loader) implied() {
 	w := &l.cfg.Workload
-	if w.PromptLengths+w.OutputLengths != "" && !l.chosen["workload.trace"] {
+	if w.PromptLengths+w.OutputLengths != "" && !l.chosen("workload.trace") {
 		w.Trace = traces.Synthetic
 	}
-	w.FillSessions(func(key string) bool { return l.chosen["workload."+key] })
-	if slices.Max(append(l.cfg.Clients, 0)) > 0 && !l.chosen["workload.arrivals"] {
+	w.FillSessions(func(key string) bool { return l.chosen("workload." + key) })
+	if slices.Max(append(l.cfg.Clients, 0)) > 0 && !l.chosen("workload.arrivals") {
 		w.Arrivals = traces.ArrivalsClosed
 	}
-	if len(w.Stages) > 0 && !l.chosen["workload.requests"] {
+	if len(w.Stages) > 0 && !l.chosen("workload.requests") {
 		w.Requests = 0
 	}
 }
@@ -35,7 +35,7 @@ func (l *loader) contradicted() *KeyError {
 	values := FieldsOf(&none)
 	for i, f := range FieldsOf(w) {
 		key, value := "workload."+f.Key, f.Value.Interface()
-		if !l.chosen[key] || reflect.DeepEqual(value, values[i].Value.Interface()) ||
+		if !l.chosen(key) || reflect.DeepEqual(value, values[i].Value.Interface()) ||
 			l.search && f.Key == "rate" {
 			continue
 		}
@@ -59,14 +59,14 @@ func (l *loader) contradicted() *KeyError {
 // somebody's choice, or to be chosen from what the systems sustain. A search begins at any rate.
 func (l *loader) ownArrivals() error {
 	w := &l.cfg.Workload
-	if w.Trace == "" || !w.HasRate() || l.chosen["workload.rate"] || l.search {
+	if w.Trace == "" || !w.HasRate() || l.chosen("workload.rate") || l.search {
 		return nil
 	}
 	timed, err := w.Timed()
 	if err != nil {
 		return nil // inputs.trace finds it again, once the keys are known to be right
 	}
-	if timed && !l.chosen["workload.arrivals"] {
+	if timed && !l.chosen("workload.arrivals") {
 		w.Arrivals = traces.ArrivalsTrace
 		return nil
 	}

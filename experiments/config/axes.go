@@ -305,23 +305,28 @@ func product(axes []axis) [][]Setting {
 func settingsDocument(file *document, settings []Setting) *document {
 	doc := &document{tree: map[string]any{}, name: file.name, lines: map[string]int{}}
 	for _, s := range settings {
-		parts := strings.Split(s.Key, ".")
-		table := doc.tree
-		for _, part := range parts[:len(parts)-1] {
-			inner, ok := table[part].(map[string]any)
-			if !ok {
-				inner = map[string]any{}
-				table[part] = inner
-			}
-			table = inner
-		}
-		table[parts[len(parts)-1]] = s.Value
+		nest(doc.tree, s.Key, s.Value)
 		if s.line > 0 {
 			doc.lines[s.Key] = s.line
 		}
 	}
 	doc.relocate(file.dir)
 	return doc
+}
+
+// nest sets a dotted key of a table in the tables that it opens.
+func nest(table map[string]any, key string, value any) {
+	outer, inner, nested := strings.Cut(key, ".")
+	if !nested {
+		table[key] = value
+		return
+	}
+	within, ok := table[outer].(map[string]any)
+	if !ok {
+		within = map[string]any{}
+		table[outer] = within
+	}
+	nest(within, inner, value)
 }
 
 // without returns the document less some of its top-level keys.

@@ -106,10 +106,19 @@ func decodeInto(v any, path, key string, value any) error {
 	return unknownKey(path+key, key, keysOf(v))
 }
 
-// decodeList sets a list of values that the field of the struct v that a key names may have.
-func decodeList[T any](list *[]T, v any, path, key string, value any) error {
-	_, unit, _ := fieldNamed(v, key)
-	return decodeValue(reflect.ValueOf(list).Elem(), path+key, unit, value)
+// lists are the keys of which each value of a list makes runs of its own, and their values.
+func (c *Config) lists() map[string]any {
+	return map[string]any{"seed": &c.Seeds, "workload.rate": &c.Rates,
+		"workload.concurrency": &c.Clients, "fleet.replicas": &c.Replicas}
+}
+
+// decodeList sets the values of such a key.
+func (c *Config) decodeList(key string, value any) error {
+	unit := ""
+	if table, name, nested := strings.Cut(key, "."); nested {
+		_, unit, _ = fieldNamed(c.table(table), name)
+	}
+	return decodeValue(reflect.ValueOf(c.lists()[key]).Elem(), key, unit, value)
 }
 
 // unknownKey suggests the key of that name in another table or outside of all, or else a key of the

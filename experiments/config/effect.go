@@ -109,21 +109,21 @@ func (l *loader) effects() effects {
 		need(key, f.Tag.Get("used"), f.Value.Interface(), where, of)
 	}
 	for figure, value := range l.cfg.Card {
-		if key := "card." + figure; l.asked[key] {
-			need(key, hw.ChangeUse(figure), value, l.origin[key], points)
+		if key := "card." + figure; l.asked(key) {
+			need(key, hw.ChangeUse(figure), value, l.origin(key), points)
 		}
 	}
 	for _, t := range l.cfg.tables() {
 		for _, f := range FieldsOf(t.v) {
 			// A plan decides how many replicas the router shares requests among.
-			if key := t.path(f.Key); l.asked[key] && !(l.buys && t.name == "fleet") {
-				look(key, f, l.origin[key], points)
+			if key := t.path(f.Key); l.asked(key) && !(l.buys && t.name == "fleet") {
+				look(key, f, l.origin(key), points)
 			}
 		}
 	}
 	sets := func(system, key string) bool { // whatever [system] says
 		custom := l.customNamed(system)
-		return custom != nil && custom.table[key] != nil && l.commonByFlag[key] == nil
+		return custom != nil && lastOf(custom.settings, key) != nil && !l.byFlag(key)
 	}
 	for i := range l.cfg.Systems {
 		s := &l.cfg.Systems[i]
@@ -131,16 +131,16 @@ func (l *loader) effects() effects {
 		own := func(p Point) bool { return p.System.Name != s.Name }
 		for _, f := range FieldsOf(s) {
 			key := specKey(f.Key)
-			if l.asked[key] && !sets(s.Name, f.Key) {
-				look(key, f, l.origin[key], slices.DeleteFunc(slices.Clone(points),
-					func(p Point) bool { return sets(p.System.Name, f.Key) }))
+			if l.asked(key) && !sets(s.Name, key) {
+				look(key, f, l.origin(key), slices.DeleteFunc(slices.Clone(points),
+					func(p Point) bool { return sets(p.System.Name, key) }))
 				continue
 			}
-			if l.asked[key] && e.unused[key] == "" {
-				e.unused[key] = (&KeyError{Where: l.origin[key], Key: key, Value: Show(l.common[f.Key]),
+			if l.asked(key) && e.unused[key] == "" {
+				e.unused[key] = (&KeyError{Where: l.origin(key), Key: key, Value: Show(l.last(key).value),
 					Reason: "has no effect in any run; [[systems]] set their own"}).Error()
 			}
-			if sets(s.Name, f.Key) && !custom.doc.complete() {
+			if sets(s.Name, key) && !custom.doc.complete() {
 				look(custom.path+f.Key, f, custom.doc.where(custom.path+f.Key),
 					slices.DeleteFunc(slices.Clone(points), own))
 			}

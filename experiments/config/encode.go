@@ -22,20 +22,13 @@ func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
 	e := encoder{memo: memo}
 	e.line("model", c.Model)
 	e.line("gpu", c.GPU)
-	if len(c.Seeds) == 1 {
-		e.line("seed", c.Seeds[0])
-	} else {
-		e.line("seed", c.Seeds)
-	}
+	e.line("seed", listed(&c.Seeds).Interface())
 	e.cardTable(c.Card)
 	e.printf("\n[workload]\n")
 	for _, f := range FieldsOf(&c.Workload) {
 		value := f.Value
-		switch f.Key {
-		case "rate":
-			value = listed(c.Rates)
-		case "concurrency":
-			value = listed(c.Clients)
+		if list := c.lists()["workload."+f.Key]; list != nil {
+			value = listed(list)
 		}
 		spelled := c.Workload.Trace == traces.Sessions && slices.Contains(traces.SessionKeys, f.Key)
 		if strings.HasSuffix(f.Tag.Get("toml"), ",omitempty") && value.IsZero() && !spelled {
@@ -64,7 +57,7 @@ func (e *encoder) fleetTable(c *Config) {
 	for _, f := range FieldsOf(&c.Fleet) {
 		value := f.Value
 		if f.Key == "replicas" {
-			value = listed(c.Replicas)
+			value = listed(&c.Replicas)
 		}
 		if value.Kind() != reflect.Slice || value.Len() > 0 {
 			e.line(f.Key, value.Interface())
@@ -73,11 +66,12 @@ func (e *encoder) fleetTable(c *Config) {
 }
 
 // listed is the value of a key that makes a run of each value of a list.
-func listed[T any](list []T) reflect.Value {
-	if len(list) == 1 {
-		return reflect.ValueOf(list[0])
+func listed(list any) reflect.Value {
+	v := reflect.ValueOf(list).Elem()
+	if v.Len() == 1 {
+		return v.Index(0)
 	}
-	return reflect.ValueOf(list)
+	return v
 }
 
 // encoder writes TOML with keys in the order of their structs and keeps the

@@ -20,24 +20,25 @@ func engineKeys() []string {
 // systems have. It stays pinned where the experiment's own model, card and trace run.
 func (l *loader) pinEngine(ownTrace bool) {
 	own := ownTrace || l.models || l.gpus || l.cfg.Model != l.fitted || l.cfg.GPU != l.onGPU ||
-		l.chosen["system.engine"]
-	l.pinned = map[string]any{}
+		l.chosen("system.engine")
+	l.pinned = nil
 	for _, key := range engineKeys() {
-		v, ok := l.common[key]
-		if !ok || l.chosen[specKey(key)] {
+		g := l.last(specKey(key))
+		if !g.fitted {
 			continue
 		}
-		delete(l.common, key)
 		if !own {
-			l.pinned[key] = v
+			l.pinned = append(l.pinned, *g)
 		}
+		l.drop(func(g *given) bool { return g.key == specKey(key) })
 	}
 }
 
 // pins returns the keys of the paper's engine that a system has: none where a preset of the run or
 // its own table names an engine.
-func (l *loader) pins(preset *Preset, custom *customSystem) map[string]any {
-	if preset.ownEngine || l.brought() != "" || custom != nil && custom.table["engine"] != nil {
+func (l *loader) pins(preset *Preset, custom *customSystem) []given {
+	if preset.ownEngine || l.brought() != "" ||
+		custom != nil && lastOf(custom.settings, "system.engine") != nil {
 		return nil
 	}
 	return l.pinned
@@ -45,22 +46,12 @@ func (l *loader) pins(preset *Preset, custom *customSystem) map[string]any {
 
 // inEngine returns a preset in the engine that the configuration names, else its own: with that
 // engine's defaults on the card, for the use that the configuration names.
-func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error) {
+func (l *loader) inEngine(preset *Preset, custom *customSystem, layers []given) (sim.Spec, error) {
 	own := sim.Spec{Engine: l.engineOf(preset), Use: preset.Spec.Use}
-	layers := []map[string]any{l.pins(preset, custom), l.common, nil, l.commonByFlag}
-	if custom != nil {
-		layers[2] = custom.table
-	}
-	for _, key := range []string{"engine", "use"} {
-		for i, layer := range layers {
-			v, ok := layer[key]
-			if !ok {
-				continue
-			}
-			if err := decodeSystem(&own, key, v); err != nil && i == 2 {
-				return own, custom.doc.locate(err)
-			} else if err != nil {
-				return own, l.place(err)
+	for i := range layers {
+		if g := &layers[i]; g.key == "system.engine" || g.key == "system.use" {
+			if err := g.set(&own); err != nil {
+				return own, err
 			}
 		}
 	}
@@ -76,11 +67,6 @@ func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error
 	if err != nil {
 		return spec, l.placeSystem(&KeyError{Key: "system.engine", Value: quote(own.Engine),
 			Reason: err.Error()}, custom)
-	}
-	for key, value := range layers[0] {
-		if err := decodeSystem(&spec, key, value); err != nil {
-			return spec, l.place(err)
-		}
 	}
 	return spec, nil
 }
@@ -99,8 +85,8 @@ func (l *loader) engineOf(preset *Preset) string {
 func (l *loader) brought() string {
 	names := slices.Clone(l.presets)
 	for _, c := range l.custom {
-		if from, _ := c.table["preset"].(string); from != "" && !l.presetsOnly {
-			names = append(names, from)
+		if c.preset != "" && !l.presetsOnly {
+			names = append(names, c.preset)
 		}
 	}
 	engine := ""
@@ -119,7 +105,8 @@ func (l *loader) brought() string {
 // settle decides what the configuration leaves to the model, and to what else it sets: sampling by
 // the model's generation settings, chunks as large as a step, and no prefix cache where the
 // engine's default cannot be simulated.
-func (l *loader) settle(s *sim.Spec, preset *Preset, custom *customSystem) {
+func (l *loader) settle(s *sim.Spec, preset *Preset, layers []given) {
+	sets := func(key string) bool { return preset.own[key] != nil || lastOf(layers, key) != nil }
 	model, err := l.inputs.model(l.cfg.Model)
 	if err != nil {
 		return // checkHardware says so
@@ -131,10 +118,10 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, custom *customSystem) {
 		}
 	}
 	if e, err := l.inputs.engine(s.Engine); err == nil && len(e.Batch) > 0 &&
-		!l.sets(preset, custom, "prefill.chunk_tokens") {
+		!sets("prefill.chunk_tokens") {
 		s.Prefill.ChunkTokens = s.MaxTokens
 	}
-	if !s.CachesPrefixes() || l.sets(preset, custom, "prefix_cache.mode") {
+	if !s.CachesPrefixes() || sets("prefix_cache.mode") {
 		return
 	}
 	why := s.NoPrefixCache()
@@ -155,18 +142,4 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, custom *customSystem) {
 			l.cfg.Notes = append(l.cfg.Notes, note)
 		}
 	}
-}
-
-// sets reports whether the preset or the configuration sets a key of a system.
-func (l *loader) sets(preset *Preset, custom *customSystem, key string) bool {
-	if custom != nil {
-		if _, ok := custom.table[key]; ok {
-			return true
-		}
-	}
-	_, byFlag := l.commonByFlag[key]
-	_, byFile := l.common[key]
-	_, byPreset := preset.own[key]
-	_, byPaper := l.pins(preset, custom)[key]
-	return byFlag || byPreset || byFile || byPaper
 }

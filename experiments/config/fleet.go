@@ -76,7 +76,7 @@ func rowsText(rows [][]float64) string { return strings.ReplaceAll(fmt.Sprint(ro
 func (c *Config) oneReplica(reason string) *KeyError {
 	switch {
 	case len(c.Replicas) > 1 || c.Replicas[0] > 1:
-		value := strings.ReplaceAll(fmt.Sprint(listed(c.Replicas)), " ", ", ")
+		value := strings.ReplaceAll(fmt.Sprint(listed(&c.Replicas)), " ", ", ")
 		return &KeyError{Key: "fleet.replicas", Value: value, Reason: reason}
 	case len(c.Fleet.Fail) > 0:
 		return &KeyError{Key: "fleet.fail", Value: rowsText(c.Fleet.Fail), Reason: reason}

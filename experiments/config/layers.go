@@ -89,11 +89,9 @@ func parseFlag(set string) (*document, error) {
 		return nil, fmt.Errorf("%s: systems can be written in a file only; --set system.KEY sets the "+
 			"key of every system", name)
 	}
-	var node any = flagText(value)
-	for _, part := range slices.Backward(strings.Split(key, ".")) {
-		node = map[string]any{part: node}
-	}
-	return &document{name: name, tree: node.(map[string]any)}, nil
+	doc := &document{name: name, tree: map[string]any{}}
+	nest(doc.tree, key, flagText(value))
+	return doc, nil
 }
 
 // where names the place of a key, or of the table that holds it.

@@ -106,15 +106,12 @@ func openDocument(path string) (*document, error) {
 // loader puts documents one over the other.
 type loader struct {
 	cfg      Config
-	origin   map[string]string // key -> the place that set it last
-	chosen   map[string]bool   // keys that were set last by what is not fitted to a model
-	asked    map[string]bool   // of these: keys whose effect somebody may expect
-	cardOf   map[string]string // figure of [card] -> the card that it was written for
-	fitted   string            // the model that the experiment below is fitted to
-	onGPU    string            // its card
-	pinned   map[string]any    // keys of [system] of its engine, where that holds (engine.go)
-	search   bool              // for the largest rate: those set are where it begins
-	buys     bool              // for a plan: a system that does not fit its GPUs is no error
+	settings []given // all that documents set, besides what systems of their own do
+	fitted   string  // the model that the experiment below is fitted to
+	onGPU    string  // its card
+	pinned   []given // keys of its engine, where that holds (engine.go)
+	search   bool    // for the largest rate: those set are where it begins
+	buys     bool    // for a plan: a system that does not fit its GPUs is no error
 	unfit    []Unfit
 	compares bool // with a record of a real server
 	models   bool // are compared: what is fitted to one of them is not for any
@@ -123,34 +120,23 @@ type loader struct {
 	absent   map[string]string // paths of no file -> where else it was looked for
 
 	// Systems are put together once all documents are in.
-	presets      []string // names under system.preset
-	presetsOnly  bool     // set by a flag: no other system runs
-	custom       []customSystem
-	common       map[string]any // [system] of files
-	commonByFlag map[string]any
+	presets     []string // names under system.preset
+	presetsOnly bool     // set by a flag: no other system runs
+	custom      []customSystem
 }
 
 // customSystem is one [[systems]] table.
 type customSystem struct {
-	doc   *document
-	path  string // "systems[0]."
-	table map[string]any
+	doc          *document
+	path         string // "systems[0]."
+	name, preset string
+	settings     []given // besides these two
 }
 
 func newLoader() *loader {
-	return &loader{
-		cfg: Config{
-			Clients: []int{0}, Workload: traces.DefaultSpec(), Scores: score.Default,
-			Replicas: []int{1}, Fleet: sim.FleetSpec{Replicas: 1, Router: sim.RoundRobin},
-		},
-		origin:       map[string]string{},
-		chosen:       map[string]bool{},
-		asked:        map[string]bool{},
-		cardOf:       map[string]string{},
-		common:       map[string]any{},
-		commonByFlag: map[string]any{},
-		inputs:       inputs{},
-	}
+	return &loader{inputs: inputs{}, cfg: Config{Clients: []int{0}, Workload: traces.DefaultSpec(),
+		Scores: score.Default, Replicas: []int{1},
+		Fleet: sim.FleetSpec{Replicas: 1, Router: sim.RoundRobin}}}
 }
 
 // clone returns a loader to which more documents can be applied without any effect on this one.
@@ -158,9 +144,7 @@ func newLoader() *loader {
 func (l *loader) clone() *loader {
 	c := *l
 	c.cfg.Card = maps.Clone(l.cfg.Card)
-	c.origin, c.chosen, c.asked = maps.Clone(l.origin), maps.Clone(l.chosen), maps.Clone(l.asked)
-	c.cardOf = maps.Clone(l.cardOf)
-	c.common, c.commonByFlag = maps.Clone(l.common), maps.Clone(l.commonByFlag)
+	c.settings = slices.Clone(l.settings)
 	c.presets, c.custom = slices.Clone(l.presets), slices.Clone(l.custom)
 	c.unfit = nil
 	return &c
@@ -204,7 +188,7 @@ func (l *loader) apply(doc *document, flag bool) error {
 			}
 			err = decodeValue(reflect.ValueOf(&l.cfg.GPU).Elem(), key, "", value)
 		case "seed":
-			err = decodeValue(reflect.ValueOf(&l.cfg.Seeds).Elem(), key, "", value)
+			err = l.cfg.decodeList(key, value)
 		case "systems":
 			err = l.addSystems(doc, value)
 		case "base", "axis", "goodput", "plan":
@@ -219,7 +203,9 @@ func (l *loader) apply(doc *document, flag bool) error {
 		if err != nil {
 			return doc.locate(err)
 		}
-		l.origin[key] = doc.where(key)
+		if !slices.Contains(tableNames, key) || key == "systems" {
+			l.give(doc, key, value, flag)
+		}
 	}
 	l.keepCards(doc, flag)
 	if doc.fitted {
@@ -237,28 +223,22 @@ func (l *loader) applyTable(doc *document, name string, value any, flag bool) er
 	for _, key := range doc.keys(path, table) {
 		value := table[key]
 		switch {
-		case path+key == "workload.rate":
-			err = decodeList(&l.cfg.Rates, &l.cfg.Workload, path, key, value)
-		case path+key == "workload.concurrency":
-			err = decodeList(&l.cfg.Clients, &l.cfg.Workload, path, key, value)
-		case path+key == "fleet.replicas":
-			err = decodeList(&l.cfg.Replicas, &l.cfg.Fleet, path, key, value)
+		case l.cfg.lists()[path+key] != nil:
+			err = l.cfg.decodeList(path+key, value)
 		case path+key == "system.preset":
 			l.presets, l.presetsOnly = nil, flag
 			err = decodeValue(reflect.ValueOf(&l.presets).Elem(), path+key, "", value)
 		case name == "card":
 			err = l.setCard(key, value)
 		case OfSystem(path):
-			err = l.setSystem(path+key, value, flag)
+			err = checkSystemKey(path+key, value)
 		default:
 			err = decodeInto(l.cfg.table(name), path, key, value)
 		}
 		if err != nil {
 			return err
 		}
-		l.origin[path+key] = doc.where(path + key)
-		l.chosen[path+key] = !doc.fitted
-		l.asked[path+key] = !doc.fitted && !doc.complete()
+		l.give(doc, path+key, value, flag)
 	}
 	return nil
 }
@@ -270,7 +250,21 @@ func (l *loader) addSystems(doc *document, value any) error {
 	}
 	l.custom = nil
 	for i, table := range list {
-		l.custom = append(l.custom, customSystem{doc, fmt.Sprintf("systems[%d].", i), flat(table)})
+		c := customSystem{doc: doc, path: fmt.Sprintf("systems[%d].", i)}
+		table := flat(table)
+		for _, key := range doc.keys(c.path, table) {
+			at, value := c.path+key, table[key]
+			switch key {
+			case "name":
+				c.name, _ = value.(string)
+			case "preset":
+				err = decodeValue(reflect.ValueOf(&c.preset).Elem(), at, "", value)
+			default:
+				c.settings = append(c.settings, given{key: specKey(key), at: at, value: value,
+					where: doc.where(at)})
+			}
+		}
+		l.custom = append(l.custom, c)
 	}
-	return nil
+	return err
 }

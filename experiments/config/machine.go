@@ -80,21 +80,20 @@ func Changed(card hw.Changes) string {
 func (l *loader) keepCards(doc *document, flag bool) {
 	table, _ := doc.tree["card"].(map[string]any)
 	for figure := range table {
-		delete(l.cardOf, figure)
-		if !flag && l.origin["gpu"] != builtInDefault {
-			l.cardOf[figure] = l.cfg.GPU
+		if !flag && l.origin("gpu") != builtInDefault {
+			l.last("card." + figure).card = l.cfg.GPU
 		}
 	}
 }
 
 // addCards adds the figures of a card that change another one than they were written for.
 func (l *loader) addCards(e *effects) {
-	for figure, of := range l.cardOf {
+	for figure, value := range l.cfg.Card {
 		key := "card." + figure
-		if value, ok := l.cfg.Card[figure]; ok && of != l.cfg.GPU {
-			e.cards[key] = (&KeyError{Where: l.origin[key], Key: key, Value: Show(value),
+		if of := l.last(key).card; of != "" && of != l.cfg.GPU {
+			e.cards[key] = (&KeyError{Where: l.origin(key), Key: key, Value: Show(value),
 				Reason: fmt.Sprintf("stands beside gpu = %q and changes %s, which %s names; set it "+
-					"for that card, or leave it out", of, l.cfg.GPU, l.origin["gpu"])}).Error()
+					"for that card, or leave it out", of, l.cfg.GPU, l.origin("gpu"))}).Error()
 		}
 	}
 }
@@ -112,7 +111,7 @@ func (s *Sweep) addAllCards(e *effects, below *loader) {
 		if len(gpus) < 2 || e.cards[key] != "" || slices.Contains(s.Axes, key) {
 			continue
 		}
-		e.cards[key] = (&KeyError{Where: below.origin[key], Key: key, Value: Show(value),
+		e.cards[key] = (&KeyError{Where: below.origin(key), Key: key, Value: Show(value),
 			Reason: "changes each of " + strings.Join(gpus, ", ") + "; an axis with zip.gpu and zip." + key +
 				" gives each its own"}).Error()
 	}

@@ -37,19 +37,19 @@ func (l *loader) neutral() error {
 		return nil
 	}
 	w := &l.cfg.Workload
-	if !l.chosen["workload.output_scale"] {
+	if !l.chosen("workload.output_scale") {
 		w.OutputScale = 1
 	}
-	if !l.chosen["prefill.max_prompt_tokens"] {
-		delete(l.common, "prefill.max_prompt_tokens")
+	if !l.chosen("prefill.max_prompt_tokens") {
+		l.drop(func(g *given) bool { return g.key == "prefill.max_prompt_tokens" })
 	}
 	if !own {
 		return nil
 	}
-	if !l.chosen["workload.requests"] && w.FromFile() {
+	if !l.chosen("workload.requests") && w.FromFile() {
 		w.Requests = 0
 	}
-	if !l.chosen["workload.datasets"] {
+	if !l.chosen("workload.datasets") {
 		w.Datasets = traces.AllSets()
 	}
 	return l.ownArrivals()
@@ -57,8 +57,8 @@ func (l *loader) neutral() error {
 
 // noRates says that the rates are to be chosen, where requests arrive at a rate that nothing names.
 func (l *loader) noRates() {
-	if l.cfg.Workload.HasRate() && !l.chosen["workload.rate"] {
-		l.cfg.NoRates, l.cfg.NoRequests = true, !l.chosen["workload.requests"]
+	if l.cfg.Workload.HasRate() && !l.chosen("workload.rate") {
+		l.cfg.NoRates, l.cfg.NoRequests = true, !l.chosen("workload.requests")
 	}
 }
 
@@ -77,7 +77,7 @@ func (l *loader) ownBounds() {
 		{&s.DelayS, []string{"delay_s"}},
 	}
 	chosen := func(keys []string) bool {
-		return slices.ContainsFunc(keys, func(key string) bool { return l.chosen["slo."+key] })
+		return slices.ContainsFunc(keys, func(key string) bool { return l.chosen("slo." + key) })
 	}
 	own := false
 	for _, b := range bounds {

@@ -59,7 +59,7 @@ func (l *loader) checkPurchase() error {
 		stays = "a plan is of replicas that stay up; leave it out"
 	)
 	switch {
-	case w.HasRate() && l.origin["workload.rate"] == builtInDefault:
+	case w.HasRate() && l.origin("workload.rate") == builtInDefault:
 		return fmt.Errorf("workload.rate: not set; [plan] buys for the traffic that is expected, as in " +
 			"workload.rate = 10, workload.concurrency = 64, or a trace with times and workload.arrivals = " +
 			"\"trace\"")
@@ -67,7 +67,7 @@ func (l *loader) checkPurchase() error {
 		return l.keyError("workload.rate", showList(c.Rates), one)
 	case w.Arrivals == traces.ArrivalsClosed && len(c.Clients) > 1:
 		return l.keyError("workload.concurrency", showList(c.Clients), one)
-	case l.chosen["fleet.replicas"]:
+	case l.chosen("fleet.replicas"):
 		return l.keyError("fleet.replicas", showList(c.Replicas),
 			"[plan] looks for the number of replicas; leave it out, or set plan.max_replicas")
 	case len(c.Fleet.Fail) > 0:

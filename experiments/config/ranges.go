@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // bound is one clause of a field's range tag, such as ">= 1".
@@ -19,27 +18,16 @@ type bound struct {
 // relations are those of a range tag, in words.
 var relations = map[string]string{">=": "at least", ">": "above", "<=": "at most", "<": "below"}
 
-// boundsOf reads a range tag: clauses with commas between them.
-func boundsOf(tag string) []bound {
-	if all, ok := parsedBounds.Load(tag); ok {
-		return all.([]bound)
-	}
-	all := parseBounds(tag)
-	parsedBounds.Store(tag, all)
-	return all
-}
-
-// parsedBounds caches parseBounds by tag.
-var parsedBounds sync.Map
-
-func parseBounds(tag string) (all []bound) {
+// boundsOf reads a range tag: clauses with commas between them; none of an empty one.
+func boundsOf(tag string) (all []bound) {
 	for clause := range strings.SplitSeq(tag, ", ") {
-		relation, number, ok := strings.Cut(clause, " ")
+		relation, number, _ := strings.Cut(clause, " ")
 		limit, err := strconv.ParseFloat(number, 64)
-		if relations[relation] == "" || !ok || err != nil {
+		if tag != "" && (relations[relation] == "" || err != nil) {
 			panic("config: range of a field: " + tag)
+		} else if tag != "" {
+			all = append(all, bound{relation, limit})
 		}
-		all = append(all, bound{relation, limit})
 	}
 	return all
 }
@@ -64,10 +52,7 @@ func checkRanges(v any, path string) *KeyError {
 			continue
 		}
 		x := f.Value.Convert(reflect.TypeFor[float64]()).Float()
-		bounds := []bound{}
-		if tag := f.Tag.Get("range"); tag != "" {
-			bounds = boundsOf(tag)
-		}
+		bounds := boundsOf(f.Tag.Get("range"))
 		if !math.IsNaN(x) && !math.IsInf(x, 0) &&
 			!slices.ContainsFunc(bounds, func(b bound) bool { return !b.holds(x) }) {
 			continue

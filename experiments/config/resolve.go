@@ -201,17 +201,17 @@ func (l *loader) place(err error) error {
 // varies comes first: the configuration alone can stand.
 func (l *loader) originOf(e *KeyError) string {
 	for _, key := range e.With {
-		if value, ok := l.commonByFlag[strings.TrimPrefix(key, "system.")]; ok &&
-			l.origin[key] == varyFlag && l.origin[e.Key] != varyFlag {
-			return fmt.Sprintf("%s %s=%s", varyFlag, key, strings.Trim(Show(value), `"`))
+		if g := l.last(key); g.where == varyFlag && OfSystem(key) &&
+			l.origin(e.Key) != varyFlag {
+			return fmt.Sprintf("%s %s=%s", varyFlag, key, strings.Trim(Show(g.value), `"`))
 		}
 	}
 	for _, key := range append([]string{e.Key}, e.With...) {
-		if where := l.origin[key]; where != "" && l.chosen[key] {
+		if where := l.origin(key); where != "" && l.chosen(key) {
 			return where
 		}
 	}
-	return cmp.Or(l.origin[e.Key], builtInDefault)
+	return cmp.Or(l.origin(e.Key), builtInDefault)
 }
 
 // cardChange returns the key of [card] that causes err: the first one without which try succeeds.
@@ -236,7 +236,7 @@ func (l *loader) placeText(err error) error {
 	if i := strings.IndexAny(key, " :"); i >= 0 {
 		key = key[:i]
 	}
-	if where := l.origin[key]; where != "" {
+	if where := l.origin(key); where != "" {
 		return fmt.Errorf("%s: %w", where, err)
 	}
 	return err

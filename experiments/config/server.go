@@ -61,12 +61,8 @@ func (l *loader) serverBase() error {
 	if err := l.base(); err != nil {
 		return err
 	}
-	l.presets, l.common = nil, map[string]any{}
-	for key := range l.origin {
-		if OfSystem(key) || strings.HasPrefix(key, "workload.") {
-			delete(l.origin, key)
-		}
-	}
+	l.presets = nil
+	l.drop(func(g *given) bool { return OfSystem(g.key) || strings.HasPrefix(g.key, "workload.") })
 	return nil
 }
 
@@ -82,8 +78,8 @@ func (l *loader) serverSystem(identified bool) {
 		if identified && key == "prefix_cache.mode" {
 			continue
 		}
-		if path := specKey(key); !l.chosen[path] {
-			l.common[key], l.chosen[path] = value, true
+		if path := specKey(key); !l.chosen(path) {
+			l.settings = append(l.settings, given{key: path, at: path, value: value, kept: true})
 		}
 	}
 	if len(l.presets) == 0 && len(l.custom) == 0 {
@@ -96,7 +92,7 @@ func (l *loader) oneServer() error {
 	for _, k := range []struct{ key, list, value string }{
 		{"model", "models", "llama2-7b"}, {"gpu", "gpus", "h100-80gb"},
 	} {
-		if l.origin[k.key] == builtInDefault {
+		if l.origin(k.key) == builtInDefault {
 			return fmt.Errorf("%s: not set; say what the record is of, as in --set %[1]s=%s (sparseserve "+
 				"list %s)", k.key, k.value, k.list)
 		}
@@ -104,8 +100,7 @@ func (l *loader) oneServer() error {
 	names := l.presets
 	if !l.presetsOnly {
 		for _, c := range l.custom {
-			name, _ := c.table["name"].(string)
-			names = append(names[:len(names):len(names)], name)
+			names = append(names[:len(names):len(names)], c.name)
 		}
 	}
 	if len(names) > 1 {

@@ -151,8 +151,8 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 		}
 		all.add(l.effects())
 		s.Variants = append(s.Variants, Variant{settings, &l.cfg})
-		s.SeedsGiven = l.origin["seed"] != builtInDefault
-		s.RateGiven = l.chosen["workload.rate"]
+		s.SeedsGiven = l.origin("seed") != builtInDefault
+		s.RateGiven = l.chosen("workload.rate")
 		s.StepsGiven = s.StepsGiven || l.stepsGiven()
 	}
 	if _, builtIn := experiments.Named(file.name); !builtIn && varied == nil {
@@ -178,8 +178,9 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 // stepsGiven says whether the configuration sets how many tokens a step has.
 func (l *loader) stepsGiven() bool {
 	for _, key := range []string{"max_tokens", "prefill.chunk_tokens"} {
-		own := slices.ContainsFunc(l.custom, func(c customSystem) bool { return c.table[key] != nil })
-		if own || l.chosen[specKey(key)] {
+		own := slices.ContainsFunc(l.custom,
+			func(c customSystem) bool { return lastOf(c.settings, specKey(key)) != nil })
+		if own || l.chosen(specKey(key)) {
 			return true
 		}
 	}

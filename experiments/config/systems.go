@@ -1,8 +1,8 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,9 +29,9 @@ func flat(table map[string]any) map[string]any {
 	return all
 }
 
-// setSystem keeps a key of all systems, and checks it by itself before the systems that it applies
-// to are known.
-func (l *loader) setSystem(path string, value any, flag bool) error {
+// checkSystemKey checks a key of all systems by itself, before the systems that it applies to are
+// known.
+func checkSystemKey(path string, value any) error {
 	var s sim.Spec
 	key := strings.TrimPrefix(path, "system.")
 	if key == "name" {
@@ -48,39 +48,32 @@ func (l *loader) setSystem(path string, value any, flag bool) error {
 		}
 		return unknownKey(path, name, keys)
 	}
-	if flag {
-		l.commonByFlag[key] = value
-	} else {
-		l.common[key] = value
-	}
-	return decodeInto(&s, strings.TrimSuffix(path, key), key, value)
+	return (&given{key: path, at: path, value: value}).set(&s)
 }
 
 // systems puts the systems together: the preset, then [system] of files, then
 // the system's own [[systems]] table, then --set system.KEY.
 func (l *loader) systems() error {
-	customs := map[string]bool{}
-	for _, c := range l.custom {
-		name, _ := c.table["name"].(string)
-		if name == "" {
+	for i, c := range l.custom {
+		reason := ""
+		switch {
+		case c.name == "":
 			return c.doc.locate(&KeyError{Key: c.path + "name",
 				Reason: "every [[systems]] table needs a name"})
+		case !regexp.MustCompile(nameFits).MatchString(c.name):
+			reason = "names a folder too; use letters, digits and . _ + -"
+		case l.customNamed(c.name) != &l.custom[i]:
+			reason = "this name is taken"
 		}
-		if !regexp.MustCompile(nameFits).MatchString(name) {
-			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name),
-				Reason: "names a folder too; use letters, digits and . _ + -"})
+		if reason != "" {
+			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(c.name), Reason: reason})
 		}
-		if customs[name] {
-			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name),
-				Reason: "this name is taken"})
-		}
-		customs[name] = true
 	}
 	names := slices.Clone(l.presets)
 	if !l.presetsOnly {
 		for _, c := range l.custom {
-			if name := c.table["name"].(string); !slices.Contains(names, name) {
-				names = append(names, name)
+			if !slices.Contains(names, c.name) {
+				names = append(names, c.name)
 			}
 		}
 	}
@@ -108,79 +101,46 @@ func (l *loader) systems() error {
 // system puts one system together and checks it.
 func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
 	presets := Presets()
-	preset := presets[0]
-	if custom != nil {
-		if v, ok := custom.table["preset"]; ok {
-			from, _ := v.(string)
-			p, ok := PresetNamed(presets, from)
-			if !ok {
-				return sim.Spec{}, custom.doc.locate(&KeyError{Key: custom.path + "preset", Value: Show(v),
-					Reason: "no such system" + DidYouMean(from, presetNames(presets))})
-			}
-			preset = p
-		}
-	} else {
-		p, ok := PresetNamed(presets, name)
-		if !ok {
-			reason := "no such system" + DidYouMean(name, presetNames(presets)) +
-				"; sparseserve list systems has all"
-			if strings.Contains(name, ",") {
-				reason = "no such system; a list in a file is " + Show(listOf(name))
-			}
-			return sim.Spec{}, l.keyError("system.preset", quote(name), reason)
-		}
-		preset = p
+	from, own := name, custom != nil
+	if own {
+		from = cmp.Or(custom.preset, presets[0].Name)
 	}
-
-	spec, err := l.inEngine(&preset, custom)
+	preset, ok := PresetNamed(presets, from)
+	if !ok {
+		reason := "no such system" + DidYouMean(from, presetNames(presets))
+		switch {
+		case own:
+			return sim.Spec{}, custom.doc.locate(&KeyError{Key: custom.path + "preset",
+				Value: quote(from), Reason: reason})
+		case strings.Contains(name, ","):
+			reason = "no such system; a list in a file is " + Show(flagText("["+name+"]").decode(true, true))
+		default:
+			reason += "; sparseserve list systems has all"
+		}
+		return sim.Spec{}, l.keyError("system.preset", quote(name), reason)
+	}
+	layers := l.layers(&preset, custom)
+	spec, err := l.inEngine(&preset, custom, layers)
 	if err != nil {
 		return spec, err
 	}
-	for _, key := range slices.Sorted(maps.Keys(l.common)) {
-		if err := decodeSystem(&spec, key, l.common[key]); err != nil {
-			return spec, l.place(err)
-		}
-	}
-	if custom != nil {
-		for _, key := range custom.doc.keys(custom.path, custom.table) {
-			if key == "preset" {
-				continue
-			}
-			if err := decodeInto(&spec, custom.path, key, custom.table[key]); err != nil {
-				return spec, custom.doc.locate(err)
-			}
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(l.commonByFlag)) {
-		if err := decodeSystem(&spec, key, l.commonByFlag[key]); err != nil {
-			return spec, l.place(err)
+	for i := range layers {
+		if err := layers[i].set(&spec); err != nil {
+			return spec, err
 		}
 	}
 	spec.Name = name
-	l.settle(&spec, &preset, custom)
+	l.settle(&spec, &preset, layers)
 	if bad := checkSpec(&spec); bad != nil {
 		return spec, l.placeSystem(bad, custom)
 	}
 	return spec, nil
 }
 
-// decodeSystem sets a key that all systems have.
-func decodeSystem(s *sim.Spec, key string, value any) error {
-	return decodeInto(s, strings.TrimSuffix(specKey(key), key), key, value)
-}
-
-// listOf splits a list without brackets.
-func listOf(text string) (list []any) {
-	for name := range strings.SplitSeq(text, ",") {
-		list = append(list, strings.TrimSpace(name))
-	}
-	return list
-}
-
 // customNamed returns the [[systems]] table of that name, or nil.
 func (l *loader) customNamed(name string) *customSystem {
 	for i := range l.custom {
-		if l.custom[i].table["name"] == name {
+		if l.custom[i].name == name {
 			return &l.custom[i]
 		}
 	}
@@ -189,11 +149,10 @@ func (l *loader) customNamed(name string) *customSystem {
 
 // placeSystem says where the offending key of a system was set.
 func (l *loader) placeSystem(bad *KeyError, custom *customSystem) error {
-	key := strings.TrimPrefix(bad.Key, "system.")
-	if _, byFlag := l.commonByFlag[key]; !byFlag && custom != nil {
-		if _, own := custom.table[key]; own {
-			bad.Key = custom.path + key
-			return custom.doc.locate(bad)
+	if custom != nil && !l.byFlag(bad.Key) {
+		if g := lastOf(custom.settings, bad.Key); g != nil {
+			bad.Key, bad.Where = g.at, g.where
+			return bad
 		}
 	}
 	return l.place(bad)

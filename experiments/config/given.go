@@ -1,0 +1,89 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// given is a key that a document gives a value. A loader has all of them in the order in which they
+// count: the last of a key holds.
+type given struct {
+	key   string // whole name, as in selection.on
+	at    string // as the document has it: the same, or systems[0].selection.on
+	value any
+	where string // file:line, a flag, or what built-in data
+
+	flag   bool   // by a flag or an axis
+	fitted bool   // to the model, card and mix of a built-in experiment (neutral.go)
+	kept   bool   // by a result, which spells all keys out: which somebody chose is not known
+	card   string // that a figure of [card] was written for; empty: any
+}
+
+// give notes a key that a document has set.
+func (l *loader) give(doc *document, key string, value any, flag bool) {
+	l.settings = append(l.settings, given{key: key, at: key, value: value, where: doc.where(key),
+		flag: flag, fitted: doc.fitted, kept: doc.complete()})
+}
+
+// last returns what set a key last; an empty one where nothing has.
+func (l *loader) last(key string) *given { return cmp.Or(lastOf(l.settings, key), new(given)) }
+
+// lastOf is last among some settings; nil where there is none.
+func lastOf(settings []given, key string) *given {
+	for i := len(settings) - 1; i >= 0; i-- {
+		if settings[i].key == key {
+			return &settings[i]
+		}
+	}
+	return nil
+}
+
+// origin is the place that set a key last; empty where nothing has.
+func (l *loader) origin(key string) string { return l.last(key).where }
+
+// chosen says whether a key was set last by what is not fitted to a model.
+func (l *loader) chosen(key string) bool { g := l.last(key); return g.key != "" && !g.fitted }
+
+// asked says whether somebody may expect that a key has an effect.
+func (l *loader) asked(key string) bool { return l.chosen(key) && !l.last(key).kept }
+
+// byFlag says whether a flag or an axis sets a key.
+func (l *loader) byFlag(key string) bool { return l.last(key).flag }
+
+// drop forgets what has set keys.
+func (l *loader) drop(which func(g *given) bool) {
+	l.settings = slices.DeleteFunc(slices.Clone(l.settings), func(g given) bool { return which(&g) })
+}
+
+// layers lists what is set of a system over its preset, in the order in which it counts: the
+// paper's
+// engine, the keys of all systems in files, the system's own, and those of all systems in flags.
+func (l *loader) layers(preset *Preset, custom *customSystem) (all []given) {
+	all = slices.Clone(l.pins(preset, custom))
+	for _, flag := range []bool{false, true} {
+		if flag && custom != nil {
+			all = append(all, custom.settings...)
+		}
+		for _, g := range l.settings {
+			if g.flag == flag && OfSystem(g.key) && g.key != "system.preset" {
+				all = append(all, g)
+			}
+		}
+	}
+	return all
+}
+
+// set sets a key of a system.
+func (g *given) set(s *sim.Spec) error {
+	key := strings.TrimPrefix(g.key, "system.")
+	err := decodeInto(s, strings.TrimSuffix(g.at, key), key, g.value)
+	var bad *KeyError
+	if errors.As(err, &bad) && bad.Where == "" {
+		bad.Where = g.where
+	}
+	return err
+}
