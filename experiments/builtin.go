@@ -18,7 +18,7 @@ const Default = "default"
 type Experiment struct {
 	Name    string
 	Text    string // TOML
-	Command string // that runs it: simulate, sweep or goodput; empty for a study
+	Command string // that runs it: simulate or goodput; empty for a study
 	Paper   bool   // paper run runs it
 }
 
@@ -28,18 +28,18 @@ var builtIn = []struct{ path, command string }{
 	{"config/default", "simulate"},
 	{"config/llama3-8b", "simulate"},
 	{"config/ablation", "simulate"},
-	{"papers/sparseserve/fig01", "sweep"},
+	{"papers/sparseserve/fig01", "simulate"},
 	{"papers/sparseserve/fig04", ""},
 	{"papers/sparseserve/fig08", ""},
-	{"papers/sparseserve/fig10a", "sweep"},
-	{"papers/sparseserve/fig10b", "sweep"},
+	{"papers/sparseserve/fig10a", "simulate"},
+	{"papers/sparseserve/fig10b", "simulate"},
 	{"papers/sparseserve/fig13a", "goodput"},
 	{"papers/sparseserve/fig13b", "goodput"},
-	{"papers/sparseserve/fig14a", "sweep"},
-	{"papers/sparseserve/fig14b", "sweep"},
-	{"papers/sparseserve/fig15", "sweep"},
-	{"papers/sparseserve/fig16a", "sweep"},
-	{"papers/sparseserve/fig16b", "sweep"},
+	{"papers/sparseserve/fig14a", "simulate"},
+	{"papers/sparseserve/fig14b", "simulate"},
+	{"papers/sparseserve/fig15", "simulate"},
+	{"papers/sparseserve/fig16a", "simulate"},
+	{"papers/sparseserve/fig16b", "simulate"},
 	{"papers/psa/psa-fig2", ""},
 	{"papers/psa/psa-fig5", ""},
 	{"papers/sparseserve/eviction", ""},
@@ -48,8 +48,8 @@ var builtIn = []struct{ path, command string }{
 	{"papers/psa/psa-fig6b", "goodput"},
 	{"papers/psa/psa-fig6c", "goodput"},
 	{"papers/psa/psa-fig6d", "goodput"},
-	{"papers/psa/psa-inside", "sweep"},
-	{"papers/psa/psa-parts", "sweep"},
+	{"papers/psa/psa-inside", "simulate"},
+	{"papers/psa/psa-parts", "simulate"},
 	{"papers/psa/psa-goodput", "goodput"},
 	{"papers/minference/mi-fig1b", ""},
 	{"papers/minference/mi-fig10", ""},

@@ -3,7 +3,7 @@
 //
 //	config     a file, presets and --set flags become configurations of runs
 //	run        a configuration becomes a run, a run becomes a result folder
-//	capacity   the largest rate that a server sustains (the command plan)
+//	capacity   the largest rate that a server sustains (goodput and plan)
 //	validate   simulations against live runs, and against the log of a real server
 //	papers     the papers' figures, studies and claims
 //

@@ -14,6 +14,6 @@ func ExampleNamed() {
 	title, _, _ := strings.Cut(e.Text, "\n")
 	fmt.Println(title)
 	// Output:
-	// true sweep
+	// true simulate
 	// # Figs. 10a, 11a, 12a: four systems against the request rate, LWM-7B.
 }

@@ -49,7 +49,7 @@ type Output struct {
 	// trace.json: the steps for Perfetto or chrome://tracing
 	Trace bool `toml:"trace"`
 	// adds to summary and requests what share of the attention the selections hold, and the
-	// accuracy that follows by a proxy; simulate --details has a column of the first
+	// accuracy that follows by a proxy; report --format text has a column of the first
 	RecallProxy bool `toml:"recall_proxy" used:"sparse,drawn"`
 }
 

@@ -33,11 +33,11 @@
 //	  { system.preset = "sparseserve", offload.working_set_steps = 4 },
 //	]
 //
-//	[goodput]                   # the search of the command plan
+//	[goodput]                   # the search of goodput
 //	start = 0.05                # first rate; default: the lowest of the configuration
 //	width = 0.02                # of the last bracket, relative
 //
-//	[plan]                      # the command plan says what to buy for the workload
+//	[plan]                      # plan says what to buy for the workload
 //	prices = "mid"              # list prices
 //
 // An axis sets a key as --set does, over the file's own tables. Lists of systems, rates and seeds

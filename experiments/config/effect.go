@@ -40,7 +40,7 @@ func (e *effects) addSearch(doc *document, searches, buys bool) {
 	for _, t := range []struct {
 		table, needs string
 		used         bool
-	}{{"goodput", "the command plan, or whatif of the metric goodput", searches},
+	}{{"goodput", "the command goodput, or whatif of that metric", searches},
 		{"plan", "the command plan", buys}} {
 		table, _ := doc.tree[t.table].(map[string]any)
 		for _, name := range doc.keys(t.table+".", table) {

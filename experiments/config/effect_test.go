@@ -83,9 +83,9 @@ func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
 	const none = ": has no effect in any run; it needs the command "
 	file := testkit.Write(t, "s.toml", "[workload]\nrate = 1\n[system]\npreset = \"vllm\"\n"+
 		"[slo]\nttft_s = 1\n[goodput]\nwidth = 0.1\n[plan]\nspare = 1\n")
-	width, spare := "s.toml:8: goodput.width = 0.1"+none+"plan, or whatif",
+	width, spare := "s.toml:8: goodput.width = 0.1"+none+"goodput, or whatif",
 		"s.toml:10: plan.spare = 1"+none+"plan"
-	flag := "--set goodput.max=9" + none + "plan, or whatif"
+	flag := "--set goodput.max=9" + none + "goodput, or whatif"
 	sweep := func(s *Sweep, err error) []string {
 		if err != nil {
 			t.Fatal(err)

@@ -192,7 +192,7 @@ func (l *loader) apply(doc *document, flag bool) error {
 		case "systems":
 			err = l.addSystems(doc, value)
 		case "base", "axis", "goodput", "plan":
-			err = &KeyError{Key: key, Reason: "belongs to a sweep, which the commands sweep and plan run"}
+			err = &KeyError{Key: key, Reason: "is of a file with axes, which simulate, goodput and plan run"}
 		default:
 			if slices.Contains(tableNames, key) {
 				err = l.applyTable(doc, key, value, flag)

@@ -75,7 +75,7 @@ func TestExperimentsLoad(t *testing.T) {
 			t.Errorf("experiment %q is called %q and has %d points (%v)", e.Name, s.Name, len(points),
 				err)
 		}
-		if e.Command == "simulate" {
+		if !e.Paper {
 			mustLoad(t, e.Name)
 		}
 	}

@@ -1,16 +1,13 @@
 package config
 
 import (
-	"compress/gzip"
 	"encoding/csv"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
@@ -19,10 +16,10 @@ import (
 // Files that are generated: for people, and for the command that lists keys.
 const (
 	page     = "../../docs/configuration.md"
-	keysFile = "../../internal/cli/keys.csv.gz"
+	keysFile = "../../internal/cli/keys.csv"
 )
 
-// TestConfigurationPage keeps docs/configuration.md and keys.csv.gz: every key of a configuration,
+// TestConfigurationPage keeps docs/configuration.md and keys.csv: every key of a configuration,
 // from where it is declared. With -update it writes them.
 func TestConfigurationPage(t *testing.T) {
 	cfg, err := Load("", nil)
@@ -37,18 +34,9 @@ func TestConfigurationPage(t *testing.T) {
 	}
 	for path, got := range map[string]string{page: p.String(), keysFile: keys.String()} {
 		if *testkit.Update {
-			testkit.Rewrite(t, path, packed(t, path, got))
+			testkit.Rewrite(t, path, got)
 		}
-		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		r, err := files.Unpack(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r)
+		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,25 +46,6 @@ func TestConfigurationPage(t *testing.T) {
 				strings.TrimPrefix(path, "../../"))
 		}
 	}
-}
-
-// packed is a text as the file of a name has it.
-func packed(t *testing.T, name, text string) string {
-	if !strings.HasSuffix(name, ".gz") {
-		return text
-	}
-	var b strings.Builder
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(w, text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }
 
 // TestRangesOfThePage checks that what the page's ranges exclude is refused, by the key's name.

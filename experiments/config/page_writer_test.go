@@ -74,7 +74,7 @@ distributions,
 	p.printf("\n## [scores]\n\nThe score process, which stands in for a model's attention; fitted " +
 		"to published locality.\n\n")
 	p.fields("scores", "Params", "../../sim/score/process.go", &p.cfg.Scores, nil)
-	p.printf("\n## Sweeps\n\n`sweep` and `plan` read these keys too.\n\n")
+	p.printf("\n## Axes and searches\n\n`simulate`, `goodput` and `plan` read these keys too.\n\n")
 	p.sweep()
 }
 
@@ -267,8 +267,7 @@ func (p *pageWriter) sweep() {
 	p.printf("\n## [goodput]\n\n")
 	search := DefaultGoodputSearch()
 	p.fields("goodput", "GoodputSearch", "goodput.go", &search, nil)
-	p.printf("\n## [plan]\n\nThe table asks `plan` what to buy ([planning](planning.md)); " +
-		"without it, for the largest rate alone.\n\n")
+	p.printf("\n## [plan]\n\nThe table asks what to buy ([planning](planning.md)).\n\n")
 	plan := DefaultPlan()
 	p.fields("plan", "Plan", "plan.go", &plan, nil)
 }

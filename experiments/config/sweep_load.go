@@ -13,8 +13,8 @@ import (
 var sweepKeys = []string{
 	"base",    // the experiment or file that the sweep starts from
 	"axis",    // [[axis]] tables multiply, the first slowest; each sets keys as --set does
-	"goodput", // how the command plan looks for the largest rate
-	"plan",    // what the command plan may buy for the traffic of the configuration
+	"goodput", // how goodput looks for the largest rate
+	"plan",    // what plan may buy for the traffic of the configuration
 }
 
 // Sweep is a set of experiments that differ in the keys of their axes.
@@ -54,7 +54,7 @@ func LoadSweep(path string, sets []string, watch Watch) (*Sweep, error) {
 	return loadSweep(path, sets, watch, false, nil)
 }
 
-// LoadPlan is LoadSweep for the command plan: without a [plan] table a trace of one's own needs
+// LoadPlan is LoadSweep for goodput and plan: without a [plan] table a trace of one's own needs
 // no rate, as one is looked for. Cards, if any, are in the place of those of the file.
 func LoadPlan(path string, sets []string, watch Watch, gpus ...string) (*Sweep, error) {
 	return loadSweep(path, sets, watch, true, nil, gpus...)

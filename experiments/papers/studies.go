@@ -92,7 +92,7 @@ func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err 
 func (l *Studies) experiment(e *experiments.Experiment) error {
 	do, ok := studies[e.Name]
 	switch {
-	case e.Command == "sweep":
+	case e.Command == "simulate":
 		do = (*Studies).sweep
 	case e.Command == "goodput":
 		do = (*Studies).goodput
@@ -137,7 +137,7 @@ func (l *Studies) planOf(e *experiments.Experiment, points map[string]config.Poi
 			return 0, err
 		}
 		return capacity.GuessRuns(&s.Goodput, candidates...), nil
-	case "sweep":
+	case "simulate":
 		s, err := l.load(e.Name)
 		if err != nil {
 			return 0, err

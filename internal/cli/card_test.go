@@ -20,7 +20,6 @@ func TestChangedCardsAreSaid(t *testing.T) {
 		wants []string
 	}{
 		{[]string{"simulate", "a.toml", "--set", "gpu=h200"}, []string{changed, other}},
-		{[]string{"sweep", "a.toml", "--set", "gpu=h200"}, []string{changed, other}},
 		{[]string{"goodput", "a.toml", "--set", "gpu=h200"}, []string{changed, other}},
 		{[]string{"whatif", "a.toml", "--vary", "gpu=h100-80gb,h200", "--metric", "ttft_mean"},
 			[]string{"h100-80gb (changed: hbm_bandwidth = 4000)", other}},

@@ -28,8 +28,7 @@ type App struct {
 
 // commands is the grammar of the command line.
 type commands struct {
-	Simulate  simulateCmd  `cmd:"" help:"Simulate serving systems on a trace of requests and compare them."`
-	Sweep     sweepCmd     `cmd:"" help:"Run an experiment over axes; a finished run is never made again."`
+	Simulate  simulateCmd  `cmd:"" help:"Simulate serving systems on a trace of requests and compare them: one run, or every combination of lists and axes."`
 	Goodput   goodputCmd   `cmd:"" help:"Find the largest request rate that each system sustains within its service level."`
 	Plan      planCmd      `cmd:"" help:"Find what to buy for a load and a service level, at list prices."`
 	Whatif    whatifCmd    `cmd:"" name:"whatif" help:"Find what hardware and policy do to goodput or another metric, and where an answer changes."`

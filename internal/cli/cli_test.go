@@ -152,13 +152,10 @@ func TestErrors(t *testing.T) {
 		{[]string{"simulate", "--workers", "x"}, pretend},
 		{[]string{"simulate", "--json", "--workers", "1"}, boom},
 
-		{[]string{"sweep", "nowhere.toml"}, pretend},
-		{[]string{"sweep", "default", "--workers", "-1"}, pretend},
-		{[]string{"sweep", "default", "--set", "workload.rat=1"}, pretend},
-		{[]string{"sweep", "default", "--job", "cloud"}, pretend},
-		{[]string{"sweep", "default", "--job", "slurm", "--json"}, pretend},
-		{[]string{"sweep", "default", "--job", "kubernetes"}, pretend},
-		{[]string{"sweep", "default", "--job", "kubernetes,claim=data"}, pretend},
+		{[]string{"simulate", "default", "--job", "cloud"}, pretend},
+		{[]string{"simulate", "default", "--job", "slurm", "--json"}, pretend},
+		{[]string{"simulate", "default", "--job", "kubernetes"}, pretend},
+		{[]string{"simulate", "default", "--job", "kubernetes,claim=data"}, pretend},
 		{[]string{"task", "nowhere", "--points", "out", "--tasks", "2", "--task", "3"}, pretend},
 		{[]string{"task", "nowhere", "--points", "out", "--tasks", "2", "--task", "2"}, pretend},
 		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "selection.epsilon=1"},
@@ -294,9 +291,9 @@ func writeFile(t *testing.T, name, text string) {
 // TestHelpExamples: the whole small files of help are what they say.
 func TestHelpExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFile(t, "s.toml", sweepExample)
+	writeFile(t, "s.toml", simulateExample)
 	if s, err := config.LoadSweep("s.toml", nil, nil); err != nil || len(s.Variants) != 8 {
-		t.Errorf("sweep: %d variants, want 8: %v", len(s.Variants), err)
+		t.Errorf("simulate: %d variants, want 8: %v", len(s.Variants), err)
 	}
 	writeFile(t, "w.toml", whatifExample)
 	if w, err := config.LoadVaried("w.toml", nil, [][]config.Setting{nil}, true); err != nil ||

@@ -25,7 +25,7 @@ func TestCompletion(t *testing.T) {
 	for _, c := range []struct {
 		words, has, lacks []string
 	}{
-		{[]string{"sw"}, []string{"sweep"}, []string{"simulate"}},
+		{[]string{"sim"}, []string{"simulate"}, []string{"goodput"}},
 		{[]string{""}, []string{"simulate", "list"}, []string{"task"}},
 		{[]string{"list", ""}, []string{"gpus", "keys"}, []string{"h200"}},
 		{[]string{"plan", "--j"}, []string{"--job"}, []string{"--out"}},

@@ -24,7 +24,7 @@ func TestInterruptedWorkersGoOn(t *testing.T) {
 	writeFile(t, "p.toml", "seed = [1, 2]\n"+load+"[\"vllm\", \"sparseserve\"]\n")
 	writeFile(t, "b.toml", load+"\"vllm\"\nmax_tokens = 4096\n[plan]\nprices = \"mid\"\n[[axis]]\n"+
 		"grid.gpu = [\"h100-80gb\", \"h200\"]\n")
-	for _, c := range []struct{ command, file string }{{"sweep", "s.toml"}, {"goodput", "p.toml"},
+	for _, c := range []struct{ command, file string }{{"simulate", "s.toml"}, {"goodput", "p.toml"},
 		{"plan", "b.toml"}} {
 		args := func(out string) []string {
 			return []string{c.command, c.file, "--workers", "2", "--out", out}

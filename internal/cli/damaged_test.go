@@ -134,7 +134,7 @@ func damageable(t *testing.T, root string) (texts map[string]string,
 	}
 	writeFile(t, "s.toml", tiny+"[[axis]]\ngrid.workload.rate = [1, 2]\n")
 	for _, args := range [][]string{
-		append([]string{"simulate", "--out", "R"}, small...), {"sweep", "s.toml", "--out", "W"},
+		append([]string{"simulate", "--out", "R"}, small...), {"simulate", "s.toml", "--out", "W"},
 		append([]string{"goodput", "--out", "P", "--set", "goodput.width=1"}, small...),
 	} {
 		runner := pretend

@@ -112,7 +112,7 @@ func (c *command) check(t *testing.T, args []string) {
 	case args[0] == "compare":
 		runner = run.NewSimulator().Run
 		fallthrough
-	case slices.Contains([]string{"simulate", "sweep", "goodput", "plan", "whatif"}, args[0]):
+	case slices.Contains([]string{"simulate", "goodput", "plan", "whatif"}, args[0]):
 		if i := slices.Index(args, "my.toml"); i > 0 {
 			args[i] = filepath.Join(dir, "my.toml")
 			writeFile(t, args[i], tomlOf(t, c.file))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // configArg is the configuration that a command starts from.
@@ -25,7 +26,7 @@ type resultFlags struct {
 
 // storeFlags say where and how runs are made.
 type storeFlags struct {
-	Points  string `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; commands may share it. Default: points/ in the result folder."`
+	Points  string `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; commands may share it. Default: runs/ in the result folder."`
 	Workers uint   `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 }
 
@@ -43,4 +44,10 @@ func goesOn(ctx context.Context, err error) error {
 		return fmt.Errorf("%w; finished runs are kept: the same command goes on", errInterrupted)
 	}
 	return err
+}
+
+// wholeFile introduces a file and indents it, so that help keeps its lines.
+func wholeFile(text string) string {
+	return "A whole small file (sparseserve list keys has all keys):\n\n  " +
+		strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
 }

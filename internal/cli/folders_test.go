@@ -26,30 +26,29 @@ func TestSweepFolderIsSafe(t *testing.T) {
 		t.Helper()
 		writeFile(t, "s.toml", head+file)
 		status, out, errs := runHere(t.Context(), pretend,
-			append([]string{"sweep", "s.toml"}, args...)...)
+			append([]string{"simulate", "s.toml"}, args...)...)
 		if status != want || rows(dir) != n {
 			t.Errorf("%s %v: status %d, %d rows in %s, stderr %q", file, args, status, rows(dir), dir, errs)
 		}
 		return out, errs
 	}
-	step("[0.1, 0.2]", exitOK, "out/sweep/s", 2)
-	step("[0.1, 0.2]", exitOK, "out/sweep/s-requests=5", 2, "--set", "workload.requests=5")
-	writeFile(t, "out/sweep/s/ttft.png", "")
-	writeFile(t, "out/sweep/s/pictures.csv", "picture,panel\nttft,TTFT\n")
-	writeFile(t, "out/sweep/s/mine.png", "")
-	if out, _ := step("[0.1, 0.2, 0.3]", exitOK, "out/sweep/s", 3); !strings.Contains(out,
-		"2 of them finished before") ||
-		!strings.Contains(out, "those in the folder lack the new runs") {
+	step("[0.1, 0.2]", exitOK, "out/s", 2)
+	step("[0.1, 0.2]", exitOK, "out/s-requests=5", 2, "--set", "workload.requests=5")
+	writeFile(t, "out/s/ttft.png", "")
+	writeFile(t, "out/s/pictures.csv", "picture,panel\nttft,TTFT\n")
+	writeFile(t, "out/s/mine.png", "")
+	if out, _ := step("[0.1, 0.2, 0.3]", exitOK, "out/s", 3); !strings.Contains(out,
+		"2 of them finished before") {
 		t.Errorf("a larger sweep: %s", out)
 	}
-	step("[0.1]", exitOK, "out/sweep/s-2", 1)
-	if _, errs := step("[0.1]", exitFailed, "out/sweep/s", 3, "--out",
-		"out/sweep/s"); !strings.Contains(errs, "--force") {
+	step("[0.1]", exitOK, "out/s-2", 1)
+	if _, errs := step("[0.1]", exitFailed, "out/s", 3, "--out",
+		"out/s"); !strings.Contains(errs, "--force") {
 		t.Errorf("a smaller sweep: %s", errs)
 	}
-	step("[0.1]", exitOK, "out/sweep/s", 1, "--out", "out/sweep/s", "--force")
+	step("[0.1]", exitOK, "out/s", 1, "--out", "out/s", "--force")
 	for name, there := range map[string]bool{"ttft.png": false, "mine.png": true} {
-		if _, err := os.Stat("out/sweep/s/" + name); (err == nil) != there {
+		if _, err := os.Stat("out/s/" + name); (err == nil) != there {
 			t.Errorf("%s after --force: %v", name, err)
 		}
 	}
@@ -57,7 +56,7 @@ func TestSweepFolderIsSafe(t *testing.T) {
 		"--out", "sim"); status != exitOK {
 		t.Fatal(errs)
 	}
-	if _, errs := step("[0.1]", exitFailed, "out/sweep/s", 1, "--out", "sim"); !strings.Contains(errs,
+	if _, errs := step("[0.1]", exitFailed, "out/s", 1, "--out", "sim"); !strings.Contains(errs,
 		"holds results of another configuration") {
 		t.Errorf("into a simulation's folder: %s", errs)
 	}
@@ -70,11 +69,11 @@ func TestSweepFolderIsLocked(t *testing.T) {
 	inner := ""
 	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 		if inner == "" {
-			_, _, inner = runHere(ctx, pretend, "sweep", "s.toml", "--out", "here", "--points", "two")
+			_, _, inner = runHere(ctx, pretend, "simulate", "s.toml", "--out", "here", "--points", "two")
 		}
 		return pretend(ctx, p, sink)
 	}
-	status, _, errs := runHere(t.Context(), runner, "sweep", "s.toml", "--out", "here", "--points",
+	status, _, errs := runHere(t.Context(), runner, "simulate", "s.toml", "--out", "here", "--points",
 		"one", "--workers", "1")
 	if status != exitOK || !strings.Contains(inner, "another process is writing here") {
 		t.Errorf("status %d %q, the second %q", status, errs, inner)

@@ -60,13 +60,13 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 		return append([]string{"simulate", "drawn.toml", "--json"}, small...)
 	case 4:
 		drawFile(t, &schema)
-		return append([]string{"sweep", "drawn.toml"}, small...)
+		return append([]string{"simulate", "drawn.toml"}, small...)
 	case 5:
 		return append(append([]string{"goodput", "--set", "goodput.coarse=true", "--set",
 			"goodput.width=1"},
 			small...), sets(3)...)
 	case 6:
-		return append([]string{rapid.SampledFrom([]string{"simulate", "sweep", "goodput", "plan"}).Draw(t,
+		return append([]string{rapid.SampledFrom([]string{"simulate", "goodput", "plan"}).Draw(t,
 			"of a file"), path()}, small...)
 	case 7:
 		return []string{"compare", path(), "--set", "model=llama3-8b", "--set", "gpu=h200", "--out", "o"}
@@ -83,7 +83,7 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 		return append([]string{"whatif", "--vary", "link=1..2", "--steps",
 			rapid.SampledFrom(numbers).Draw(t, "steps")}, small...)
 	case 14:
-		return append([]string{"sweep", rapid.SampledFrom([]string{"tiny.toml", path()}).Draw(t,
+		return append([]string{"simulate", rapid.SampledFrom([]string{"tiny.toml", path()}).Draw(t,
 			"config"), "--job", rapid.SampledFrom([]string{"slurm", "kubernetes",
 			"kubernetes,image=a,claim=b"}).Draw(t, "engine"),
 			"--out", output()}, small...)

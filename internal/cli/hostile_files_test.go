@@ -163,7 +163,7 @@ func drawDamage(t *rapid.T) []string {
 	case "prices.toml":
 		args = []string{"list", "prices", to}
 	case "nested.toml":
-		args = []string{rapid.SampledFrom([]string{"simulate", "sweep", "goodput", "plan"}).Draw(t,
+		args = []string{rapid.SampledFrom([]string{"simulate", "goodput", "plan"}).Draw(t,
 			"of"), to}
 	case "record.csv":
 		args = []string{"compare", to, "--set", "model=llama3-8b", "--set", "gpu=h200", "--out", "o"}
@@ -196,7 +196,7 @@ func drawOutput(t *rapid.T) []string {
 	poisson := []string{"--set", "workload.arrivals=poisson", "--set", "workload.rate=1"}
 	args := rapid.SampledFrom([][]string{
 		{"simulate", "tiny.toml", "--set", "workload.trace=" + trace}, {"simulate", config},
-		{"sweep", config}, {"goodput", config},
+		{"simulate", config}, {"goodput", config},
 		{"whatif", config, "--vary", "link=1..2", "--metric", "ttft_mean"},
 		{"compare", "record.csv", "--set", "model=llama3-8b", "--set", "gpu=card.toml"},
 		{"report", "S", "--format", "png"}, {"trace", "describe", trace}, {"trace", "convert", trace},
@@ -204,10 +204,10 @@ func drawOutput(t *rapid.T) []string {
 	}).Draw(t, "command")
 	args = append(args, "--out", to("out"))
 	switch args[0] {
-	case "plan", "goodput", "whatif", "sweep":
-		if args[0] != "sweep" {
-			args = append(args, poisson...)
-		}
+	case "plan", "goodput", "whatif":
+		args = append(args, poisson...)
+		fallthrough
+	case "simulate":
 		args = append(args, "--points", to("points"))
 	}
 	if !strings.Contains("trace report", args[0]) && rapid.Bool().Draw(t, "force") {

@@ -166,7 +166,7 @@ func checkEnding(t *rapid.T, note string, o ending) {
 	}
 }
 
-// schemaKey is a row of keys.csv.gz.
+// schemaKey is a row of keys.csv.
 type schemaKey struct {
 	name, kind string
 	words      []string // of a string

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -84,4 +86,34 @@ func programHere() (program, here string, err error) {
 		here, err = os.Getwd()
 	}
 	return program, here, err
+}
+
+// writeJob writes a job of the missing points and how to submit it.
+func (s *simulateCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster,
+	folder *run.Folder, points, missing []config.Point) error {
+	if len(missing) == 0 {
+		fmt.Fprintf(app.Stdout, "All of %s are finished; the same command without --job collects them."+
+			"\n", count(len(points), "run"))
+		return nil
+	}
+	if err := readableLater(missing); err != nil {
+		return err
+	}
+	program, here, err := programHere()
+	if err != nil {
+		return err
+	}
+	bar := newProgress(app.Stderr, "points")
+	bar.planned(len(missing))
+	job, err := folder.WriteJob(ctx, cluster, program, here, missing, bar.finished)
+	bar.close()
+	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+		return fmt.Errorf("%w; no job is written: the same command writes it", errInterrupted)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(app.Stdout, "%s of %d to make. ", count(len(missing), "run"), len(points))
+	s.printSubmit(app.Stdout, job)
+	return nil
 }

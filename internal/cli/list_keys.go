@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"encoding/csv"
@@ -10,22 +9,15 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// packedKeys has a row for each key: key, type and unit, default, values, meaning. It is made from
-// the declarations of the keys, with docs/configuration.md.
+// keysCSV has a row for each key: key, type and unit, default, values, meaning. It is made from the
+// declarations of the keys, with docs/configuration.md.
 //
-//go:embed keys.csv.gz
-var packedKeys []byte
+//go:embed keys.csv
+var keysCSV string
 
-func readKeys() ([][]string, error) {
-	r, err := files.Unpack(bytes.NewReader(packedKeys))
-	if err != nil {
-		return nil, err
-	}
-	return csv.NewReader(r).ReadAll()
-}
+func readKeys() ([][]string, error) { return csv.NewReader(strings.NewReader(keysCSV)).ReadAll() }
 
 // configKey is a key as --json prints it.
 type configKey struct {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,32 +32,26 @@ type searchPatterns struct {
 	Out     string   `placeholder:"FILE" help:"Write the found patterns of --weights, in MInference's format."`
 }
 
-// check refuses flags that do not go together.
-func (s *searchPatterns) check() error {
+// Run implements the command.
+func (s *searchPatterns) Run(ctx context.Context, app *App) error {
 	switch {
 	case s.Tokens < 512 || s.Tokens > 65_536:
 		return fmt.Errorf("--tokens %d: must be 512 to 65536", s.Tokens)
-	case s.Live != "" && s.Weights == "":
+	case s.Weights == "" && s.Live != "":
 		return errors.New("--live: is for the heads of --weights")
-	case s.Out != "" && s.Weights == "":
+	case s.Weights == "" && s.Out != "":
 		return fmt.Errorf("--out %s: is for the heads of --weights; planted ones are of no model", s.Out)
 	}
-	return nil
-}
-
-// Run implements the command.
-func (s *searchPatterns) Run(ctx context.Context, app *App) error {
-	if err := s.check(); err != nil {
-		return err
+	if s.Out != "" {
+		if err := files.CheckOutput(s.Out, s.Weights); err != nil { // before heads are searched
+			return err
+		}
 	}
 	gpu, err := hw.Load(s.Card, config.ServerPreset, nil)
 	if err != nil {
 		return err
 	}
-	if s.Weights != "" {
-		return s.weights(ctx, app, gpu)
-	}
-	model, err := hw.LoadModel(s.Model)
+	model, err := hw.LoadModel(cmp.Or(s.Weights, s.Model))
 	if err != nil {
 		return err
 	}
@@ -64,36 +59,11 @@ func (s *searchPatterns) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	show.Table(app.Stdout, new(answers.PatternSpace(gpu, &model, s.Tokens, space)),
-		terminalColumns(app.Stdout))
-	kinds := make([]pattern.Kind, plantedHeads)
-	found, err := patterns.Search(ctx, plantedHeads, func(i int) (h *patterns.Head, err error) {
-		h, kinds[i] = patterns.Planted(searchSeed, i, s.Tokens)
-		return h, nil
-	}, space)
-	if err != nil {
-		return err
+	columns := terminalColumns(app.Stdout)
+	show.Table(app.Stdout, new(answers.PatternSpace(gpu, &model, s.Tokens, space)), columns)
+	if s.Weights == "" {
+		return s.planted(ctx, app, space)
 	}
-	return printWhole(app.Stdout, answers.Confusions(kinds, found))
-}
-
-// weights searches the heads of a model.
-func (s *searchPatterns) weights(ctx context.Context, app *App, gpu *hw.Profile) error {
-	if s.Out != "" {
-		if err := files.CheckOutput(s.Out, s.Weights); err != nil { // before they are searched
-			return err
-		}
-	}
-	model, err := hw.LoadModel(s.Weights)
-	if err != nil {
-		return err
-	}
-	space, err := patterns.Space(gpu, &model, s.Tokens)
-	if err != nil {
-		return err
-	}
-	show.Table(app.Stdout, new(answers.PatternSpace(gpu, &model, s.Tokens, space)),
-		terminalColumns(app.Stdout))
 	folder, err := weights.Open(s.Weights)
 	if err != nil {
 		return err
@@ -103,16 +73,29 @@ func (s *searchPatterns) weights(ctx context.Context, app *App, gpu *hw.Profile)
 	if err != nil {
 		return err
 	}
-	show.Table(app.Stdout, new(answers.FoundPatterns(all.Groups())), terminalColumns(app.Stdout))
+	show.Table(app.Stdout, new(answers.FoundPatterns(all.Groups())), columns)
 	if s.Out == "" {
 		return nil
 	}
 	if err := files.Write(s.Out, all.Encode(), s.Weights); err != nil {
 		return err
 	}
-	fmt.Fprintf(app.Stdout, "%s: written; use it with --set prefill.attention=minference "+
-		"--set prefill.pattern=%[1]s\n", inCell(s.Out))
-	return nil
+	_, err = fmt.Fprintf(app.Stdout, "%s: written; use it with --set prefill.attention="+
+		"minference --set prefill.pattern=%[1]s\n", inCell(s.Out))
+	return err
+}
+
+// planted searches heads of which the pattern is known.
+func (s *searchPatterns) planted(ctx context.Context, app *App, space []pattern.Head) error {
+	kinds := make([]pattern.Kind, plantedHeads)
+	found, err := patterns.Search(ctx, plantedHeads, func(i int) (h *patterns.Head, err error) {
+		h, kinds[i] = patterns.Planted(searchSeed, i, s.Tokens)
+		return h, nil
+	}, space)
+	if err != nil {
+		return err
+	}
+	return printWhole(app.Stdout, answers.Confusions(kinds, found))
 }
 
 // search finds the patterns of a model's heads, layer by layer.

@@ -127,7 +127,7 @@ func TestSlurmRefusesPipes(t *testing.T) {
 		pipe.Fd()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status, _, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--job", "slurm")
+	status, _, errs := runHere(t.Context(), pretend, "simulate", "s.toml", "--job", "slurm")
 	if status != 1 || !strings.Contains(errs, "jobs run later and cannot read it; write the trace "+
 		"to a file") {
 		t.Errorf("status %d, %s", status, errs)

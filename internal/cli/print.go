@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 
@@ -52,4 +54,18 @@ func terminalColumns(w io.Writer) int {
 		return 0
 	}
 	return columns
+}
+
+// printJSON prints an array, or an object, and nothing else.
+func printJSON(app *App, v any) error {
+	e := json.NewEncoder(app.Stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// printNotes says what was found and mended on the way.
+func printNotes(w io.Writer, notes []string) {
+	for _, n := range notes {
+		fmt.Fprintf(w, "note: %s\n", oneLine(n))
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // heartbeat is the time between two lines where no terminal shows a bar.
@@ -137,4 +138,13 @@ func (p *progress) close() {
 	if p.bar != nil {
 		p.bar.Finish()
 	}
+}
+
+// requestsOf counts the requests of points.
+func requestsOf(points []config.Point) int {
+	specs := make([]traces.Spec, len(points))
+	for i := range points {
+		specs[i] = points[i].Workload
+	}
+	return traces.Count(specs...)
 }

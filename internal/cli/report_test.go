@@ -46,7 +46,7 @@ var reported = []struct {
 	args   []string
 }{
 	{"run", 17, []string{"simulate", "run.toml", "--set", "workload.rate=1", "--set", "seed=1"}},
-	{"sweep", 9, []string{"sweep", "sweep.toml"}},
+	{"sweep", 9, []string{"simulate", "sweep.toml"}},
 	{"plan", 1, []string{"goodput", "plan.toml"}},
 	{"whatif", 3, []string{"whatif", "plan.toml", "--metric", "ttft_mean", "--set", "workload.rate=1",
 		"--vary", "link=0.5..2", "--vary", "budget=1024,4096",
@@ -226,7 +226,7 @@ func TestFoldersWithoutRequests(t *testing.T) {
 	}
 	for out, runner := range map[string]run.Runner{"served": pretend, "none": nothing,
 		"lost": pretend} {
-		runHere(t.Context(), runner, "sweep", "s.toml", "--out", out)
+		runHere(t.Context(), runner, "simulate", "s.toml", "--out", out)
 	}
 	if err := os.RemoveAll("lost/runs"); err != nil {
 		t.Fatal(err)

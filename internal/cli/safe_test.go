@@ -82,8 +82,8 @@ func TestResultsReplaceNoInput(t *testing.T) {
 		small("simulate", "--set", "workload.trace=pictures.csv"),
 		small("simulate", "--set", "workload.trace=./runs/x/t.csv", "--force"),
 		small("simulate", "config.toml", "--force"),
-		small("sweep", "default", "--set", "workload.trace=summary.csv"),
-		small("sweep", "slurm/base.toml", "--job", "slurm"),
+		small("simulate", "default", "--set", "workload.trace=summary.csv"),
+		small("simulate", "slurm/base.toml", "--job", "slurm"),
 		small("goodput", "--set", "workload.trace=pictures.csv"), small("goodput", "plan.csv"),
 		small("whatif", "--set", "workload.trace=whatif.csv"),
 		{"compare", "compare.csv", "--set", "model=llama3-8b", "--set", "gpu=h200", "--out", "."},
@@ -192,7 +192,7 @@ func TestHostileJobs(t *testing.T) {
 		{"base.toml", "o", cluster("x", "a\nb"), "claim"},
 		{"base.toml", "o", cluster("x", strings.Repeat("a", 254)), "claim"},
 	} {
-		for _, command := range []string{"sweep", "goodput"} {
+		for _, command := range []string{"simulate", "goodput"} {
 			args := append([]string{command, c.config, "--out", fmt.Sprint(c.out, command, i)}, c.flags...)
 			status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
 			if (status == exitOK) != (c.want == "") || c.want != "" && !strings.Contains(errs, c.want) {
@@ -209,7 +209,7 @@ func TestHostileJobs(t *testing.T) {
 	}
 	t.Chdir(here)
 	writeFile(t, "base.toml", text)
-	if status, _, errs := runHere(t.Context(), nil, "sweep", "base.toml", "--out", "o", "--job",
+	if status, _, errs := runHere(t.Context(), nil, "simulate", "base.toml", "--out", "o", "--job",
 		"slurm"); status != exitFailed || !strings.Contains(errs, "control character") {
 		t.Errorf("working folder: status %d, stderr %q", status, errs)
 	}
@@ -284,7 +284,7 @@ func TestInterruptedReading(t *testing.T) {
 	for looks := range int64(80) { // 20 a pass
 		ctx := &countdown{Context: context.Background()}
 		ctx.left.Store(looks)
-		status, _, errs := runHere(ctx, pretend, "sweep", "s.toml", "--job", "slurm", "--out", "o")
+		status, _, errs := runHere(ctx, pretend, "simulate", "s.toml", "--job", "slurm", "--out", "o")
 		if _, err := os.Stat("o"); looks < 40 && err == nil {
 			t.Fatalf("after %d looks there is a folder", looks)
 		}
@@ -295,7 +295,7 @@ func TestInterruptedReading(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, command := range []string{"sweep", "goodput"} {
+	for _, command := range []string{"simulate", "goodput"} {
 		status, _, errs := runHere(ctx, pretend, command, "many.toml")
 		want := fmt.Sprintf("reading %d points\nsparseserve: interrupted\n", manyPoints)
 		if errs != want || status != Interrupted {

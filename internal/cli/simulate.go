@@ -1,15 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -23,66 +23,95 @@ type simulateCmd struct {
 	configArg
 	settings
 	resultFlags
-	Workers uint `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
+	storeFlags
+	jobFlags
 	liveFlags
+}
+
+// simulateExample is a whole small file with axes.
+const simulateExample = `model = "llama3-8b"
+gpu = "h100-80gb"
+seed = [1, 2]
+
+[system]
+preset = ["vllm", "sparseserve"]
+
+[[axis]]                                   # grid: every combination
+grid.workload.rate = [0.5, 1.0]
+grid.selection.budget_tokens = [1024, 2048]
+
+[[axis]]                                   # zip: first with first; list: tables of keys
+zip.model = ["llama3-8b", "llama3.1-8b"]
+`
+
+// Help is shown below the command's help.
+func (*simulateCmd) Help() string {
+	return "Every combination of lists (rates, seeds, presets) and of [[axis]] tables is a run. A " +
+		"finished run is never made again: the same command goes on, and more values add runs. " +
+		"--force makes those of a file without axes again.\n\n" + wholeFile(simulateExample)
 }
 
 // Run implements the command.
 func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
-	cfg, err := config.Load(s.Config, s.Set)
+	cluster, err := s.cluster(s.JSON)
+	switch {
+	case err != nil:
+		return err
+	case cluster != nil && s.Live != "":
+		return fmt.Errorf("--live runs on this machine; leave --job %s out", s.Job)
+	}
+	watch, end := app.watch(ctx)
+	defer end()
+	sweep, err := config.LoadSweep(cmp.Or(s.Config, experiments.Default), s.Set, watch)
 	if err != nil {
 		return err
 	}
-	head, err := headOf(ctx, app, cfg)
+	if cluster != nil {
+		if err := checkJobWords(append(s.Set, s.Config, s.Out, s.Points)...); err != nil {
+			return err
+		}
+	}
+	head, err := headOf(ctx, app, sweep.Configs()...)
 	if err != nil {
 		return err
 	}
-	points := cfg.Points()
-	simulate, most, err := s.runner(app, len(points))
+	q, err := s.question(sweep)
 	if err != nil {
 		return err
 	}
-	workers := int(s.Workers)
-	if most > 0 {
-		workers = most
+	simulate, workers, err := s.runner(app, len(q.Runs))
+	if err != nil {
+		return err
 	}
-	folder, err := s.open(app, cfg)
+	folder, err := s.open(app, sweep, q)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	if s.Force {
+	points := q.Points()
+	if s.Force && s.Points == "" && len(q.Axes) == 0 {
 		if err := folder.Store.Forget(points); err != nil {
 			return err
 		}
 	}
-	kept := append(cfg.Paths(), s.Config, s.Weights, folder.Dir())
 	if s.Record != "" {
+		kept := append(sweep.Paths(), s.Config, s.Weights, folder.Dir())
 		if err := files.CheckOutput(s.Record, kept...); err != nil {
 			return fmt.Errorf("--record: %w", err)
 		}
 	}
-	watch, end := app.watch(ctx)
-	defer end()
 	missing, _, err := folder.Store.Missing(points, watch)
 	if err != nil {
 		return err
 	}
-	if !s.JSON {
-		printNotes(app.Stderr, cfg.Notes)
-		if s.Config == "" && !cfg.Own {
-			fmt.Fprintf(app.Stdout, "No FILE given: running the built-in experiment %q; --set "+
-				"KEY=VALUE changes it.\n", cfg.Name)
-		}
-		head.print(app.Stdout, len(points))
-		if before := len(points) - len(missing); before > 0 {
-			fmt.Fprintf(app.Stdout, "%d of them finished before and are kept in %s; --force runs all "+
-				"again.\n", before, inCell(folder.Dir()))
-		}
+	if cluster != nil {
+		return s.writeJob(ctx, app, cluster, folder, points, missing)
 	}
+	s.announce(app, sweep, head, folder, len(points), len(missing))
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(requestsOf(missing))
-	grid := run.Grid{Run: simulate, Workers: workers, Partial: true, Finished: bar.finished}
+	grid := run.Grid{Run: simulate, Workers: cmp.Or(workers, int(s.Workers)), Partial: true,
+		Finished: bar.finished}
 	if s.Live == "" {
 		grid.Again = bar.planned
 	}
@@ -92,23 +121,59 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if len(results) == 0 {
 		return runErr
 	}
-	files, err := folder.Finish(results)
-	if err != nil {
-		return err
-	}
-	if err := s.report(ctx, app, cfg, folder, files, run.Summaries(results)); err != nil {
-		return err
+	sums := run.Summaries(results)
+	written, err := folder.Finish(results)
+	if err == nil {
+		err = s.report(ctx, app, q, folder, written, sums)
 	}
 	if cause := ctx.Err(); cause != nil && (runErr == nil || errors.Is(runErr, cause)) {
 		runErr = errInterrupted
 	}
-	if runErr == nil {
-		runErr = nothingServed(run.Summaries(results))
-	} else {
+	switch {
+	case err != nil:
+		return err
+	case runErr != nil:
 		return fmt.Errorf("%w; %s and are kept in %s", runErr, finishedOf(results, len(points)),
 			folder.Dir())
 	}
-	return runErr
+	return nothingServed(sums)
+}
+
+// announce says what is about to run.
+func (s *simulateCmd) announce(app *App, sweep *config.Sweep, head *head, folder *run.Folder,
+	points, missing int) {
+	if s.JSON {
+		return
+	}
+	first := sweep.Variants[0].Config
+	printNotes(app.Stderr, first.Notes)
+	if s.Config == "" && !first.Own {
+		fmt.Fprintf(app.Stdout, "No FILE given: running the built-in experiment %q; --set "+
+			"KEY=VALUE changes it.\n", sweep.Name)
+	}
+	head.print(app.Stdout, points)
+	if before := points - missing; before > 0 {
+		fmt.Fprintf(app.Stdout, "%d of them finished before and are kept in %s.\n", before,
+			inCell(folder.Store.Dir()))
+	}
+}
+
+// question is what the runs of a configuration, or of each combination of its axes, answer.
+func (s *simulateCmd) question(sweep *config.Sweep) (*run.Question, error) {
+	if len(sweep.Axes) == 0 {
+		q, err := run.AskRuns(sweep.Variants[0].Config)
+		if err == nil {
+			q.Asked = s.Set
+		}
+		return q, err
+	}
+	q, err := run.AskSweep(sweep)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := config.Texts(cmp.Or(s.Config, experiments.Default))
+	q.Asked, q.Text = s.Set, strings.Join(texts, "\n")
+	return q, err
 }
 
 // nothingServed is the error of an experiment of which no run served a request.
@@ -120,72 +185,21 @@ func nothingServed(sums []sim.Summary) error {
 }
 
 // open opens the result folder. Without --out it is the first of out/NAME, out/NAME-2, .. that is
-// new or of the same configuration, and that no other process writes to.
-func (s *simulateCmd) open(app *App, cfg *config.Config) (folder *run.Folder, err error) {
-	version := app.Version
-	if s.Live != "" { // a measurement of this machine, made with these flags
-		version = fmt.Sprintf("%s %+v", app.LiveVersion, s.liveFlags)
-	}
-	q, err := run.AskRuns(cfg)
-	if err != nil {
-		return nil, err
-	}
-	if q.Asked = s.Set; s.Out != "" {
-		return run.OpenFolder(s.Out, version, q, "", s.Force)
-	}
-	name := cfg.Name + settingsName(s.Set)
-	if s.Config == "" && cfg.Own { // only what is set says what runs
+// new or of the same question, and that no other process writes to.
+func (s *simulateCmd) open(app *App, sweep *config.Sweep, q *run.Question) (folder *run.Folder,
+	err error) {
+	version, name := app.Version, sweep.Name+settingsName(s.Set)
+	if s.Config == "" && sweep.Variants[0].Config.Own { // only what is set says what runs
 		name = strings.TrimPrefix(settingsName(s.Set), "-")
 	}
-	name = filepath.Join("out", name)
-	if s.Live != "" {
-		name += "-live"
+	if s.Live != "" { // a measurement of this machine, made with these flags
+		version, name = fmt.Sprintf("%s %+v", app.LiveVersion, s.liveFlags), name+"-live"
 	}
-	err = numbered(name, true, func(out string) error {
-		folder, err = run.OpenFolder(out, version, q, "", s.Force)
+	err = numbered(cmp.Or(s.Out, filepath.Join("out", name)), s.Out == "", func(out string) error {
+		folder, err = run.OpenFolder(out, version, q, s.Points, s.Force)
 		return err
 	}, run.ErrTaken, run.ErrLocked)
 	return folder, err
-}
-
-// numbered opens the folder of a name or, with more, the first of name, name-2, name-3, ..  that
-// does not fail for one of the reasons.
-func numbered(name string, more bool, open func(out string) error, reasons ...error) error {
-	for n, out := 2, name; ; n++ {
-		err := open(out)
-		if !more || !slices.ContainsFunc(reasons,
-			func(reason error) bool { return errors.Is(err, reason) }) {
-			return err
-		}
-		out = fmt.Sprintf("%s-%d", name, n)
-	}
-}
-
-// settingsName is what settings add to the name of a folder: -rate=0.3 for workload.rate=0.3.
-func settingsName(sets []string) string {
-	const most = 120 // bytes; longer ones end in a digest
-	var b strings.Builder
-	for _, set := range sets {
-		key, value, _ := strings.Cut(set, "=")
-		if strings.HasPrefix(value, string(filepath.Separator)) { // a file is known by its name
-			value = filepath.Base(value)
-		}
-		b.WriteString("-" + config.KeyName(key) + "=" + value)
-	}
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9',
-			strings.ContainsRune("-_=+.,", r):
-			return r
-		case r == '[' || r == ']' || r == '"' || r == ' ':
-			return -1
-		}
-		return '_'
-	}, b.String())
-	if len(name) > most {
-		name = fmt.Sprintf("%s-%08x", name[:most-9], crc32.ChecksumIEEE([]byte(name)))
-	}
-	return name
 }
 
 // finishedOf says how many runs finished, whole or in part.
@@ -203,31 +217,48 @@ func finishedOf(results []run.Result, of int) string {
 	return text
 }
 
-// report draws the figures, and prints what came out.
-func (s *simulateCmd) report(ctx context.Context, app *App, cfg *config.Config,
-	folder *run.Folder, files []string, sums []sim.Summary) error {
-	out := folder.Dir()
+// report prints what came out, and draws it where the runs have no axes.
+func (s *simulateCmd) report(ctx context.Context, app *App, q *run.Question, folder *run.Folder,
+	written []string, sums []sim.Summary) error {
 	if s.JSON {
 		return printJSON(app, sums)
 	}
-	runs := answers.Runs{Name: cfg.Name, Sums: sums, Systems: cfg.Systems,
-		Unit: capacity.RateUnit(&cfg.Workload)}
-	for i := range sums {
-		runs.Folders = append(runs.Folders, folder.Place(sums[i].Name))
-	}
-	pictures, err := drawFigures(ctx, out, runs, answers.Ran(out))
-	if err != nil {
-		return err
+	out, drawn := folder.Dir(), len(q.Axes) == 0
+	runs := answerOf(q, folder, sums)
+	if drawn {
+		pictures, err := drawFigures(ctx, out, *runs, answers.Ran(out))
+		if err != nil {
+			return err
+		}
+		written = append(written, pictures...)
 	}
 	if err := printDoc(app.Stdout, runs.Doc(), out); err != nil {
 		return err
 	}
 	printLive(app.Stdout, sums)
-	printFiles(app.Stdout, out, append(files, pictures...), folder.Store.Dir())
-	if ctx.Err() != nil {
+	printFiles(app.Stdout, out, written, folder.Store.Dir())
+	if !drawn || ctx.Err() != nil {
 		fmt.Fprintf(app.Stdout, "Pictures: sparseserve report %s --format png\n", inCell(out))
 	}
 	return nil
+}
+
+// answerOf is the answer of a folder's runs.
+func answerOf(q *run.Question, folder *run.Folder, sums []sim.Summary) *answers.Runs {
+	runs := &answers.Runs{Name: q.Name, Sums: sums, Settings: q.Settings()}
+	var units []string
+	for i := range q.Runs {
+		p := &q.Runs[i].Point
+		runs.Systems = append(runs.Systems, p.System)
+		if unit := capacity.RateUnit(&p.Workload); !slices.Contains(units, unit) {
+			units = append(units, unit)
+		}
+	}
+	runs.Unit = strings.Join(units, " or ")
+	for i := range sums {
+		runs.Folders = append(runs.Folders, folder.Place(sums[i].Name))
+	}
+	return runs
 }
 
 // drawFigures draws the figures of runs until ctx ends. ran says what was run, for captions.
@@ -244,11 +275,4 @@ func drawFigures(ctx context.Context, out string, runs answers.Runs, ran string)
 		err = nil
 	}
 	return pictures, run.KeptWhenFull(err)
-}
-
-// printJSON prints an array, or an object, and nothing else.
-func printJSON(app *App, v any) error {
-	e := json.NewEncoder(app.Stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

@@ -157,7 +157,7 @@ func TestSimulateChoosesRates(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	if strings.Contains(out, "No CONFIG given") {
+	if strings.Contains(out, "No FILE given") {
 		t.Errorf("says that the default experiment runs:\n%s", out)
 	}
 	for _, again := range [][]string{args, {"simulate", folder + "/config.toml", "--out", folder}} {
@@ -191,12 +191,12 @@ func TestSweepChoosesRates(t *testing.T) {
 		"100 % of prompts refused: longer than the context of 131072 tokens.\n" +
 		"No rate is set. 0.8, 1.7, 2.6, 3.5, 4.4: chosen from what the systems sustain in short " +
 		"runs (vllm 4, sparseserve 4 requests/s); --set workload.rate=LIST names others.\n"
-	for _, command := range []string{"simulate", "sweep"} {
+	for _, command := range []string{"simulate"} {
 		if got := head(command, "one.toml"); got != want {
 			t.Errorf("%s: %s, want %s", command, got, want)
 		}
 	}
-	if got := head("sweep", "two.toml"); got != strings.Replace(want, "10 runs", "20 runs", 1) {
+	if got := head("simulate", "two.toml"); got != strings.Replace(want, "10 runs", "20 runs", 1) {
 		t.Error(got)
 	}
 }

@@ -59,7 +59,7 @@ func TestSlurmCluster(t *testing.T) {
 	t.Chdir(here)
 	writeFile(t, "s.toml", slurmSweep)
 	writeFile(t, "p.toml", slurmPlan)
-	for _, command := range [][]string{{"sweep", "s.toml"}, {"goodput", "p.toml"}} {
+	for _, command := range [][]string{{"simulate", "s.toml"}, {"goodput", "p.toml"}} {
 		local := command[0]
 		shell(t, program, append(command, "--out", local)...)
 		for _, c := range []struct {
@@ -68,7 +68,7 @@ func TestSlurmCluster(t *testing.T) {
 			again  bool // runs of a sweep are missing after the job; a plan's tasks make each other's
 		}{
 			{"nothing", func(*testing.T, string) {}, false},
-			{"a killed task", cancelTask, local == "sweep"},
+			{"a killed task", cancelTask, local == "simulate"},
 			{"a lost node", loseNode, false},
 		} {
 			t.Run(local+", "+c.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func TestNothingServed(t *testing.T) {
 		status  int
 	}{
 		{[]string{"simulate"}, both, exitFailed}, {[]string{"simulate", "--json"}, both, exitFailed},
-		{[]string{"sweep", "default"}, both, exitFailed}, {[]string{"simulate"}, both[1:], exitOK},
+		{[]string{"simulate"}, both[1:], exitOK},
 	} {
 		status, out, errs := invoke(t, refuse(c.refuse), append(c.command, two...)...)
 		if status != c.status ||

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments"
-	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/internal/answers"
@@ -75,7 +73,9 @@ func (w *whatifCmd) Help() string {
 
 // Run implements the command.
 func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
-	study, err := w.study()
+	ask := whatif.Asked{Config: w.Config, Set: w.Set, Vary: w.Vary, Heat: w.Heat,
+		Thresholds: w.Threshold, Metric: w.Metric, Steps: w.Steps}
+	study, err := ask.Study()
 	if err != nil {
 		return err
 	}
@@ -108,81 +108,4 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	d := answers.WhatIf(filepath.Base(folder.Dir()), found, study.Configs()...)
 	return finishAnswer(ctx, app, folder, answer{found, d, files, w.JSON})
-}
-
-// study reads what the flags ask for.
-func (w *whatifCmd) study() (*whatif.Study, error) {
-	switch {
-	case w.Steps < 0 || w.Steps == 1 || w.Steps > config.MostPoints:
-		return nil, fmt.Errorf("--steps %d: a range has 2 to %d values", w.Steps, config.MostPoints)
-	}
-	s := &whatif.Study{Config: w.Config, Set: w.Set, Steps: w.Steps}
-	if s.Config == "" {
-		s.Config = experiments.Default
-	}
-	var err error
-	if s.Metric, err = whatif.MetricNamed(w.Metric); err != nil {
-		return nil, err
-	}
-	for _, name := range w.Threshold {
-		t, err := whatif.ThresholdNamed(name)
-		if err != nil {
-			return nil, err
-		}
-		s.Thresholds = append(s.Thresholds, t)
-	}
-	for _, flag := range w.Vary {
-		r, err := whatif.ParseRange(flag)
-		if err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(s.Ranges, func(o whatif.Range) bool {
-			return o.Knob.Name == r.Knob.Name
-		}) {
-			return nil, fmt.Errorf("--vary %s: %s is varied twice", flag, r.Knob.Name)
-		}
-		s.Ranges = append(s.Ranges, r)
-	}
-	if err := w.addDefaults(s); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// addDefaults adds the ranges that no flag has.
-func (w *whatifCmd) addDefaults(s *whatif.Study) error {
-	named := len(s.Ranges) > 0
-	if named && w.Heat == "" {
-		return nil
-	}
-	base, err := config.LoadVaried(s.Config, s.Set, [][]config.Setting{nil}, true)
-	if err != nil {
-		return err
-	}
-	usual := whatif.Defaults(base.Variants[0].Config)
-	if w.Heat == "" {
-		if len(s.Thresholds) == 0 {
-			s.Ranges = usual
-		}
-		return nil
-	}
-	a, b, ok := strings.Cut(w.Heat, ",")
-	if !ok || a == b {
-		return fmt.Errorf("--heat %s: want two knobs, as in link,hbm", w.Heat)
-	}
-	for _, name := range []string{a, b} {
-		knob, err := whatif.KnobNamed(strings.TrimSpace(name))
-		if err != nil {
-			return fmt.Errorf("--heat %s: %s: %w", w.Heat, name, err)
-		}
-		same := func(r whatif.Range) bool { return r.Knob.Name == knob.Name }
-		all := slices.Concat(s.Ranges, usual)
-		i := slices.IndexFunc(all, same)
-		if i < 0 {
-			return fmt.Errorf("--heat %s: %s has no usual values here; give them, as in --vary %s=LOW..HIGH",
-				w.Heat, name, name)
-		}
-		s.Heat = append(s.Heat, all[i])
-	}
-	return nil
 }

@@ -106,14 +106,11 @@ func TestTablesSayTheirLoad(t *testing.T) {
 	n := 0
 	for want, sets := range loads {
 		searched := strings.Contains(want, "poisson arrivals") && !strings.Contains(want, "sessions")
-		for _, command := range []string{"simulate", "sweep default",
+		for _, command := range []string{"simulate",
 			"whatif --vary hbm=0.9 --metric ttft_mean", "goodput",
 			"plan default --set plan.prices=mid --set slo.ttft_s=9"} {
 			if (command == "goodput" || strings.HasPrefix(command, "plan")) &&
 				!searched { // which has no rate to look for
-				continue
-			}
-			if command == "simulate" && !strings.Contains(want, "closed") { // draws pictures; as sweep
 				continue
 			}
 			args := strings.Fields(command)

@@ -53,8 +53,11 @@ func openMember(path string, absent error) (io.ReadCloser, error) {
 			if f, err = r.Open(name); err == nil {
 				return member{f, closer}, nil
 			}
-			err = fmt.Errorf("%s: damaged: %w", archive, err)
 			closer.Close()
+			if errors.Is(err, fs.ErrNotExist) { // a run is in one archive, whole
+				return nil, absent
+			}
+			err = fmt.Errorf("%s: damaged: %w", archive, err)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err

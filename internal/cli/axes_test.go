@@ -27,19 +27,22 @@ grid.offload.working_set_steps = [4, 8]
 func TestSweep(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", sweepFile)
-	for _, name := range []string{"sweep.txt", "sweep-again.txt"} {
-		status, out, errs := runHere(t.Context(), pretend, "sweep", "s.toml")
-		if status != 0 || errs != "" {
-			t.Fatalf("status %d, stderr %q", status, errs)
-		}
-		testkit.Golden(t, name, filepath.ToSlash(out))
+	status, out, errs := runHere(t.Context(), pretend, "simulate", "s.toml")
+	if status != 0 || errs != "" {
+		t.Fatalf("status %d, stderr %q", status, errs)
+	}
+	testkit.Golden(t, "sweep.txt", filepath.ToSlash(out))
+	_, again, _ := runHere(t.Context(), pretend, "simulate", "s.toml")
+	_, rest, ok := strings.Cut(again, "\n8 of them finished before and are kept in out/s/runs.\n")
+	if !ok || !strings.HasSuffix(out, rest) {
+		t.Errorf("again:\n%s", again)
 	}
 }
 
 func TestSweepJSON(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", sweepFile)
-	status, out, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--json", "--out", "here",
+	status, out, errs := runHere(t.Context(), pretend, "simulate", "s.toml", "--json", "--out", "here",
 		"--points", "kept")
 	var runs []sim.Summary
 	if err := json.Unmarshal([]byte(out), &runs); err != nil || status != 0 || errs != "" ||
@@ -48,31 +51,6 @@ func TestSweepJSON(t *testing.T) {
 	}
 	if kept := finishedRuns(t, "kept"); kept != 8 {
 		t.Errorf("%d runs in the shared folder", kept)
-	}
-}
-
-// TestSweepInterrupt: the status says so, and the same command runs the rest.
-func TestSweepInterrupt(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeFile(t, "s.toml", sweepFile)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ran := 0
-	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
-		if ran++; ran == 4 {
-			cancel()
-			return sim.Summary{}, ctx.Err()
-		}
-		return pretend(ctx, p, sink)
-	}
-	status, _, errs := runHere(ctx, runner, "sweep", "s.toml", "--workers", "1")
-	if want := "sparseserve: interrupted; 3 of 8 runs are finished and kept: the same command runs " +
-		"the rest\n"; status != 130 || errs != want {
-		t.Errorf("status %d, stderr %q", status, errs)
-	}
-	if status, _, errs := runHere(t.Context(), runner, "sweep", "s.toml", "--workers",
-		"1"); status != 0 || ran != 4+5 {
-		t.Errorf("status %d, %d ran, stderr %q", status, ran, errs)
 	}
 }
 
@@ -110,7 +88,7 @@ func TestSweepNearALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // again nothing is run
-		status, out, errs := runHere(t.Context(), near, "sweep", "s.toml", "--points", "kept")
+		status, out, errs := runHere(t.Context(), near, "simulate", "s.toml", "--points", "kept")
 		if want := "near a limit: within 5 % of all KV for 30 % of the time; step times 5 % longer " +
 			"would make mean TTFT 73.5 s"; status != 0 || !strings.Contains(out, want) ||
 			paced.Load() != 8 {
@@ -123,13 +101,13 @@ func TestSweepNearALimit(t *testing.T) {
 func TestSweepNotes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", "[workload]\nrate = 0.1\n[system]\npreset = \"vllm\"\n")
-	if status, _, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--out",
+	if status, _, errs := runHere(t.Context(), pretend, "simulate", "s.toml", "--out",
 		"out"); status != 0 {
 		t.Fatal(errs)
 	}
 	packed := filepath.Join("out", run.RunsFolder, "packed.zip")
 	writeFile(t, packed, "{")
-	status, _, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--out", "out")
+	status, _, errs := runHere(t.Context(), pretend, "simulate", "s.toml", "--out", "out")
 	want := "note: " + packed + ": damaged: zip: not a valid zip file; vllm-0.1-s1 runs again\n"
 	if status != 0 || errs != want {
 		t.Errorf("status %d, stderr %q, want %q", status, errs, want)
@@ -140,7 +118,7 @@ func TestSweepNotes(t *testing.T) {
 func TestAnotherVersion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", "[workload]\nrate = 0.1\n[system]\npreset = \"vllm\"\n")
-	if status, _, errs := runHere(t.Context(), loaded, "sweep", "s.toml", "--out",
+	if status, _, errs := runHere(t.Context(), loaded, "simulate", "s.toml", "--out",
 		"out"); status != 0 {
 		t.Fatal(errs)
 	}
@@ -151,14 +129,14 @@ func TestAnotherVersion(t *testing.T) {
 	}
 	want := "sparseserve: out: holds results of another version of the model (\"test\", this is " +
 		"\"later\"): choose another folder, or give --force to replace them\n"
-	if status, errs := later("sweep", "s.toml", "--out", "out"); status != 1 || errs != want {
+	if status, errs := later("simulate", "s.toml", "--out", "out"); status != 1 || errs != want {
 		t.Errorf("status %d, stderr %q", status, errs)
 	}
-	if status, errs := later("sweep", "s.toml", "--out", "elsewhere", "--points",
+	if status, errs := later("simulate", "s.toml", "--out", "elsewhere", "--points",
 		"out/runs"); status != 0 || finishedRuns(t, "out/runs") != 2 {
 		t.Errorf("beside each other: status %d, stderr %q", status, errs)
 	}
-	if status, out, errs := runHere(t.Context(), nil, "sweep", "s.toml", "--out",
+	if status, out, errs := runHere(t.Context(), nil, "simulate", "s.toml", "--out",
 		"out"); status != 0 || !strings.Contains(out, "1 of them finished before") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
 	}

@@ -83,12 +83,13 @@ func testKillAndResume(t *testing.T, program string) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 
-	startAndStop(t, 3, program, syscall.SIGKILL, "sweep", "s.toml", "--out", "out", "--workers", "2")
+	startAndStop(t, 3, program, syscall.SIGKILL, "simulate", "s.toml", "--out", "out", "--workers",
+		"2")
 	kept := finishedRuns(t, "out/runs")
 	if kept >= 20 {
 		t.Fatalf("%d points were finished before the kill", kept)
 	}
-	errs := startAndStop(t, kept+1, program, os.Interrupt, "sweep", "s.toml", "--out", "out",
+	errs := startAndStop(t, kept+1, program, os.Interrupt, "simulate", "s.toml", "--out", "out",
 		"--workers", "1")
 	if !strings.Contains(errs, "of 24 runs are finished and kept") {
 		t.Errorf("stderr %q", errs)
@@ -97,7 +98,7 @@ func testKillAndResume(t *testing.T, program string) {
 		t.Errorf("%d points kept, then %d", kept, now)
 	}
 	for _, dir := range []string{"out", "whole"} {
-		if text, err := exec.Command(program, "sweep", "s.toml", "--out",
+		if text, err := exec.Command(program, "simulate", "s.toml", "--out",
 			dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
@@ -141,7 +142,7 @@ func testFullDisk(t *testing.T, program string) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", killedSweep)
 	writeFile(t, "run.sh", "mkdir out && mount -t tmpfs -o size=200k none out || exit 99\n"+
-		`"$1" sweep s.toml --out out --workers 2; echo "status $?"; ls out/runs; mount -o remount,size=100m out; "$1" sweep s.toml --out out`)
+		`"$1" simulate s.toml --out out --workers 2; echo "status $?"; ls out/runs; mount -o remount,size=100m out; "$1" simulate s.toml --out out`)
 	text, err := exec.Command("unshare", "-rm", "sh", "run.sh", program).CombinedOutput()
 	out := string(text)
 	var exit *exec.ExitError
@@ -167,7 +168,7 @@ func testJobs(t *testing.T, program string) {
 	sweep := func(args ...string) string {
 		t.Helper()
 		text, err := exec.Command(program,
-			append([]string{"sweep", "s.toml", "--out"}, args...)...).CombinedOutput()
+			append([]string{"simulate", "s.toml", "--out"}, args...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
