@@ -21,7 +21,7 @@ import (
 )
 
 type reportCmd struct {
-	Folders []string `arg:"" name:"DIR" help:"Result folder of a command, or of a calibration's plots. Pictures can be of several folders of simulate; those of several models have a panel each."`
+	Folders []string `arg:"" name:"DIR" help:"Result folder of a command, or of a calibration's plots. Several folders of simulate are shown together; those of several models have a panel each."`
 	Format  string   `enum:"html,text,json,csv,md,png,svg,pdf" default:"html" placeholder:"FORMAT" help:"What to make: html is one file; text, json, csv and md are printed; png, svg and pdf draw the pictures. Default: ${default}."`
 	Out     string   `placeholder:"PATH" help:"File to write, or the folder of pictures. Default: report.html in the result folder for html, standard output for text, json, csv and md, the result folder for pictures."`
 }
@@ -45,12 +45,11 @@ func (r *reportCmd) Run(ctx context.Context, app *App) error {
 	if slices.Contains([]string{"png", "svg", "pdf"}, r.Format) {
 		return r.draw(ctx, app)
 	}
-	folder := r.Folders[0]
-	if len(r.Folders) > 1 {
-		return fmt.Errorf("report %s: one folder; several have pictures, with --format png",
+	if len(r.Folders) > 1 && r.Format == "html" && r.Out == "" {
+		return fmt.Errorf("report %s: name the page of several folders with --out FILE.html",
 			strings.Join(r.Folders, " "))
 	}
-	d, err := answers.Read(folder)
+	d, err := answers.Read(r.Folders[0], r.Folders[1:]...)
 	if err != nil {
 		return err
 	}
@@ -60,7 +59,7 @@ func (r *reportCmd) Run(ctx context.Context, app *App) error {
 	}
 	out := r.Out
 	if out == "" && r.Format == "html" {
-		out = filepath.Join(folder, "report.html")
+		out = filepath.Join(r.Folders[0], "report.html")
 	}
 	if out == "" {
 		_, err := unescaped(app.Stdout).Write(text.Bytes())
@@ -70,7 +69,7 @@ func (r *reportCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	fmt.Fprintln(app.Stdout, inCell(out))
-	return noteRuns(app, folder)
+	return noteRuns(app, r.Folders...)
 }
 
 // render shows a whole document in a format.
