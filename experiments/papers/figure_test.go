@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/testkit"
@@ -26,22 +25,11 @@ func TestFiguresGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range paths {
-		table := strings.TrimSuffix(filepath.Base(path), "svg") + "csv"
-		got, err := os.ReadFile(filepath.Join(dir, table))
-		if err != nil {
-			t.Fatal(err)
-		}
-		golden := filepath.Join(results, "golden-"+table)
-		if *testkit.Update {
-			if err := os.WriteFile(golden, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if want, err := os.ReadFile(golden); err != nil || string(want) != string(got) {
-			t.Errorf("%s differs from %s (%v)", table, golden, err)
-		}
+	got, err := os.ReadFile(filepath.Join(dir, "pictures.csv"))
+	if err != nil || len(paths) != len(all) {
+		t.Fatalf("%d pictures of %d figures, %v", len(paths), len(all), err)
 	}
+	testkit.Golden(t, "figures.csv", string(got))
 	for _, name := range FigureNames() {
 		if !slices.ContainsFunc(all, func(f doc.Figure) bool { return f.Name == name }) {
 			t.Errorf("%s was not drawn", name)
