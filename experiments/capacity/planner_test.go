@@ -113,7 +113,7 @@ func TestPlan(t *testing.T) {
 		if holds := delay <= 2; r["holds"] != strconv.FormatBool(holds) {
 			t.Errorf("outcome %s for a delay of %g s", r["holds"], delay)
 		}
-		if _, err := os.Stat("many/points/" + r["hash"]); err != nil {
+		if _, err := os.Stat("many/points/" + r["hash"] + ".zip"); err != nil {
 			t.Error(err)
 		}
 	}

@@ -269,7 +269,7 @@ func (f *Folder) Dir() string { return f.dir }
 func (f *Folder) Close() error {
 	err := error(nil)
 	if !f.apart {
-		if err = f.Store.Pack(); isFull(err) {
+		if err = f.Store.Pack(); IsFull(err) {
 			err = nil // the runs are kept as they are
 		}
 		if f.fresh && len(f.index.Files) == 0 {

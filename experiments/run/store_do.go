@@ -101,14 +101,14 @@ type keptReach struct {
 // KeptWhenFull adds to the error of a disk or a quota that is full what to do
 // about it.
 func KeptWhenFull(err error) error {
-	if isFull(err) {
+	if IsFull(err) {
 		return fmt.Errorf("%w; what is finished is kept: make room and give the same command again", err)
 	}
 	return err
 }
 
-// isFull says whether an error is that of a disk or a quota that is full.
-func isFull(err error) bool {
+// IsFull says whether an error is that of a disk or a quota that is full.
+func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
 		errors.Is(err, syscall.EFBIG)
 }

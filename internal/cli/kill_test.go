@@ -141,7 +141,7 @@ func compareFolders(t *testing.T, a, b string, least int) {
 func testFullDisk(t *testing.T, program string) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", killedSweep)
-	writeFile(t, "run.sh", "mkdir out && mount -t tmpfs -o size=200k none out || exit 99\n"+
+	writeFile(t, "run.sh", "mkdir out && mount -t tmpfs -o size=72k none out || exit 99\n"+
 		`"$1" simulate s.toml --out out --workers 2; echo "status $?"; ls out/runs; mount -o remount,size=100m out; "$1" simulate s.toml --out out`)
 	text, err := exec.Command("unshare", "-rm", "sh", "run.sh", program).CombinedOutput()
 	out := string(text)

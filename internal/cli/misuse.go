@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // renames are the names that commands and flags had, and those that they have now.
@@ -85,7 +86,8 @@ func misused(err error) error {
 // parent folder or a temporary file as often.
 func unwritten(err error, flags []*kong.Flag) error {
 	var at *fs.PathError
-	if !errors.As(err, &at) || at.Op != "mkdir" && !errors.Is(at.Err, syscall.ENOTDIR) &&
+	if !errors.As(err, &at) || run.IsFull(err) || at.Op != "mkdir" &&
+		!errors.Is(at.Err, syscall.ENOTDIR) &&
 		!strings.HasPrefix(filepath.Base(at.Path), ".") { // a lock, or a file that is renamed
 		return err
 	}
