@@ -131,6 +131,11 @@ func TestEachPartMovesSomePrice(t *testing.T) {
 	}
 	// what this project's loop does not have: sorted logits, experts, latents that are selected
 	whole.Sampling, whole.Experts, whole.Selected = served.Sampling, served.Experts, served.Selected
+	for _, g := range served.Grids {
+		if g.Kernel == GridExpert {
+			whole.Grids = append(slices.Clone(whole.Grids), g)
+		}
+	}
 	want := varied(t, whole)
 	for _, part := range Parts() {
 		without, err := whole.Without(part.Name)

@@ -100,7 +100,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 	c.patterns = newSparsePrefill(p, m, c.prefill)
 	_, native := p.gemmGrid(m, float64(m.WeightBytesEach))
 	c.narrow = m.WeightBytesEach == 1 && !native || m.IsMixture() && m.expertBytes() < 2 &&
-		!p.hasExperts(m)
+		p.grid(GridExpert, expertType(m)) == nil
 	c.notes = newNotes(p, m, &c)
 	return c
 }
@@ -129,7 +129,7 @@ func (c *coster) price(w *sim.Work) {
 	n.mark(noteLinears, rows.beyond || rows.beyondRouted, tokens)
 	n.mark(noteShape, tokens > 0 && !c.linears.exact, 0)
 	n.mark(noteNarrow, tokens > 0 && c.narrow, 0)
-	n.mark(noteExperts, c.experts != nil && c.experts.row == nil, 0)
+	n.mark(noteExperts, c.experts != nil && !c.experts.isMeasured(), 0)
 	n.mark(notePointwise, rows.beyondPointwise, tokens)
 	pre, index := c.chunksOf(w), 0.0
 	if c.selected != nil {

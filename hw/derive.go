@@ -90,7 +90,9 @@ func (k *KernelCosts) grids(from, to *Card) {
 				}
 			case GridGEMM, GridRagged:
 				w := sizes[1] * sizes[2]
-				mean(g.weightBytes()*w, 2*w*sizes[0], from.PeakOf(g.Type), peak)
+				mean(WeightBytes(g.Type)*w, 2*w*sizes[0], from.PeakOf(g.Type), peak)
+			case GridExpert:
+				mean(WeightBytes(g.Type)*sizes[1], 2*sizes[1]*sizes[0], from.PeakOf(g.Type), peak)
 			}
 			times[at] = significant(launch+(g.Times[at]-launch)*by, derivedDigits)
 			at++

@@ -55,7 +55,7 @@ func TestVerifyReadsKVOnce(t *testing.T) {
 		if all < one || all > queries*one*(1+1e-9) {
 			t.Fatalf("one query %g s, %g of them %g s", one, queries, all)
 		}
-		one, _ = latent.of(n, requests)
+		one, _ = latent.verify(n, requests, 1)
 		all, _ = latent.verify(n, requests, queries)
 		if all < one || all > queries*one*(1+1e-9) {
 			t.Fatalf("latents: one query %g s, %g of them %g s", one, queries, all)

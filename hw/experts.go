@@ -1,9 +1,6 @@
 package hw
 
 import (
-	"math"
-	"slices"
-
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -21,8 +18,8 @@ type experts struct {
 	model  *Model
 	launch float64 // seconds
 
-	row                         *ExpertRow // nil: linears of an expert's size
-	fixed, bytes, flops, copied float64    // seconds of an expert, its bytes, a token of it, a copy
+	measured curve   // tokens of an expert, seconds; empty: linears of an expert's size
+	copied   float64 // seconds of a copy of a token
 }
 
 // newExperts prices those of a model, nil where it has none.
@@ -33,11 +30,11 @@ func newExperts(p *Profile, m *Model) *experts {
 	e := &experts{each: newShapeGEMM(p, m, float64(m.expertLinears()), m.expertBytes()), model: m}
 	kind := expertType(m)
 	for i := range p.Experts {
-		if r := &p.Experts[i]; r.Weights == kind {
-			w := float64(m.expertLinears())
-			e.row, e.launch, e.fixed = r, r.Launch.SI(), r.Each.SI()
-			e.bytes, e.flops = w*m.expertBytes()/r.Bytes.SI(), 2*w/r.Compute.SI()
-			e.copied = 2 * float64(m.Hidden) / r.Move.SI()
+		if r, g := &p.Experts[i], p.grid(GridExpert, kind); r.Weights == kind && g != nil {
+			e.launch, e.copied = r.Launch.SI(), 2*float64(m.Hidden)/r.Move.SI()
+			for _, tokens := range g.Axes[0].At {
+				e.measured.add(tokens, g.Seconds(Sizes{tokens, float64(m.expertLinears())}))
+			}
 			return e
 		}
 	}
@@ -60,20 +57,7 @@ func expertType(m *Model) string {
 	return "nvfp4"
 }
 
-// hasExperts reports whether there is a row of a model's experts.
-func (p *Profile) hasExperts(m *Model) bool {
-	return slices.ContainsFunc(p.Experts,
-		func(r ExpertRow) bool { return r.Weights == expertType(m) })
-}
-
-// ExpertBytes returns the bytes of a weight of a type of an ExpertRow.
-func ExpertBytes(kind string) float64 {
-	if kind == "mxfp4" {
-		return mxfp4Bytes
-	}
-	g := Grid{Type: kind}
-	return g.weightBytes()
-}
+func (e *experts) isMeasured() bool { return len(e.measured.x) > 0 }
 
 // Seconds implements Cost.
 func (e *experts) Seconds(w *sim.Work) (s float64, beyond bool) { return e.of(float64(w.Tokens)) }
@@ -85,9 +69,10 @@ func (e *experts) of(n float64) (t float64, outside bool) {
 	}
 	distinct, rows := e.model.fullest(n)
 	each := rows / distinct
-	if e.row != nil { // every rank passes all copies
-		return e.launch + distinct*(e.fixed+math.Hypot(e.bytes, each*e.flops)) +
-			n*float64(e.model.ExpertsPerToken)*e.copied, false
+	if e.isMeasured() { // every rank passes all copies
+		expert, _ := e.measured.cost(each)
+		t := e.launch + distinct*expert + n*float64(e.model.ExpertsPerToken)*e.copied
+		return max(t, e.least(n)), false
 	}
 	return e.launch + distinct*e.each.beyond(each), each > e.each.measured.last()
 }

@@ -49,6 +49,9 @@ const (
 	// GridLatentPrefill is attention of prompts over decompressed latents, with the small kernels of
 	// the layer: tokens of each prompt, prompts and query heads of a GPU.
 	GridLatentPrefill = "latent_prefill"
+	// GridExpert is one of the routed experts that a batch is sent to: its tokens, and the weights of
+	// its part on a GPU.
+	GridExpert = "expert"
 	// GridAllReduce is an all-reduce of 16-bit values between GPUs of a host, in a CUDA graph.
 	GridAllReduce = "all_reduce"
 )
@@ -62,6 +65,7 @@ var gridSizes = map[string][]string{
 	GridPrefill:       {"tokens", "prompts", "kv_heads", "queries"},
 	GridLatentPrefill: {"tokens", "prompts", "heads"},
 
+	GridExpert:    {"tokens", "weights"},
 	GridAllReduce: {"gpus", "bytes"},
 }
 
@@ -77,12 +81,11 @@ func (k *KernelCosts) grid(kernel, kind string) *Grid {
 
 // Each calls f with the sizes of each time, in their order.
 func (g *Grid) Each(f func(sizes Sizes)) {
+	strides := g.Strides()
 	for i := range g.points() {
 		var sizes Sizes
-		for j, step := len(g.Axes)-1, 1; j >= 0; j-- {
-			n := len(g.Axes[j].At)
-			sizes[j] = g.Axes[j].At[i/step%n]
-			step *= n
+		for j, a := range g.Axes {
+			sizes[j] = a.At[i/strides[j]%len(a.At)]
 		}
 		f(sizes)
 	}
@@ -97,9 +100,11 @@ func (g *Grid) points() int {
 	return n
 }
 
-// weightBytes are those of a weight of a GEMM's type.
-func (g *Grid) weightBytes() float64 {
-	switch g.Type {
+// WeightBytes returns the bytes of a weight of a type of a Grid.
+func WeightBytes(kind string) float64 {
+	switch kind {
+	case "mxfp4":
+		return mxfp4Bytes
 	case "fp8", "fp8_block", "int8":
 		return 1
 	case "nvfp4":
@@ -184,12 +189,17 @@ type lattice struct {
 }
 
 func newLattice(g *Grid) *lattice {
-	l, step := &lattice{axes: g.Axes, times: g.Times}, 1
+	return &lattice{axes: g.Axes, times: g.Times, stride: g.Strides()}
+}
+
+// Strides returns, for each axis, from a time to that of the axis's next value.
+func (g *Grid) Strides() (strides [len(Sizes{})]int) {
+	step := 1
 	for i := len(g.Axes) - 1; i >= 0; i-- {
-		l.stride[i] = step
+		strides[i] = step
 		step *= len(g.Axes[i].At)
 	}
-	return l
+	return strides
 }
 
 // seconds returns the time at some sizes. Below an axis its first point holds, as launches do;

@@ -60,12 +60,8 @@ func (l *latentDecode) Seconds(w *sim.Work) (s float64, beyond bool) {
 	return l.verify(float64(w.DecodeTokens), float64(w.Decodes), float64(1+w.Drafts))
 }
 
-// of returns the time of n tokens, summed over requests, and whether they are more than measured.
-func (l *latentDecode) of(n, requests float64) (t float64, outside bool) {
-	return l.verify(n, requests, 1)
-}
-
-// verify is the same with some queries of each request, which read its rows together.
+// verify returns the time of n tokens, summed over requests, with some queries of each request,
+// which read its rows together, and whether they are more than measured.
 func (l *latentDecode) verify(n, requests, queries float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false

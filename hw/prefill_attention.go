@@ -83,10 +83,10 @@ func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention
 // Engines whose kernels have grids launch one kernel for chunks and decodes.
 func (a *prefillAttention) useGrid(g *promptGrid, wide float64) {
 	a.grid, a.wide, a.shared, a.measured = g, wide, g.launch, 0
-	longest := g.many.last()
+	longest := g.tokens.last()
 	a.waveRate = a.flops * longest * longest / 2 / g.each(longest) / wide
 	a.rate = curve{}
-	a.rate.add(g.many.x[0], a.waveRate)
+	a.rate.add(g.tokens.x[0], a.waveRate)
 }
 
 // queryTile is the queries of a CTA of a prefill kernel: 128 in ours, and
@@ -225,9 +225,6 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 
 // work is the seconds of a chunk without what is before it, among many of the same length.
 func (a *prefillAttention) work(s sim.Span) float64 {
-	if s.Query <= 0 {
-		return 0
-	}
 	return a.grid.each(float64(s.Query)) * a.share(s.Query)
 }
 
@@ -245,7 +242,9 @@ func (a *prefillAttention) prompts(spans []sim.Span) float64 {
 	}
 	all, longest := 0.0, 0.0
 	for _, s := range spans {
-		all += a.work(s)
+		if s.Query > 0 {
+			all += a.work(s)
+		}
 	}
 	for _, s := range spans {
 		if s.Query > 0 {

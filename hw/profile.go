@@ -113,17 +113,14 @@ type PrefillRow struct {
 	Rate   Figure `toml:"rate" dim:"compute" by:"peak"`
 }
 
-// ExpertRow is the time of a layer's routed experts, n tokens of which each goes to k:
+// ExpertRow is what a layer's routed experts take besides their grid, n tokens that each go to k:
 //
-//	t = launch + D (each + sqrt((w bytes/rate)^2 + (2 m w/compute)^2)) + 2 B n k hidden / move
+//	t = launch + D expert(m, w) + 2 B n k hidden / move
 //
 // with D experts that have any of m tokens in the mean, and w weights of each.
 type ExpertRow struct {
 	Weights string `toml:"weights"` // bf16, fp8, fp8_block, nvfp4 or mxfp4
 	Launch  Figure `toml:"launch" dim:"time"`
-	Each    Figure `toml:"each" dim:"time"`
-	Bytes   Figure `toml:"bytes" dim:"rate" by:"hbm"`
-	Compute Figure `toml:"compute" dim:"compute" by:"peak"`
 	// of tokens to their experts and back
 	Move Figure `toml:"move" dim:"rate" by:"hbm"`
 }

@@ -7,7 +7,7 @@ import "math"
 // grows with the square of the tokens.
 type promptGrid struct {
 	launch float64 // of the shortest prompt, s
-	many   curve   // tokens of a prompt, seconds of one among many
+	tokens curve   // of a prompt, seconds
 	times  []curve // for each of those tokens: prompts, seconds
 }
 
@@ -23,32 +23,28 @@ func newPromptGrid(g *Grid, heads ...float64) *promptGrid {
 			c.add(prompts, t)
 		}
 		p.times = append(p.times, c)
-		p.many.add(tokens, c.y[len(c.y)-1]/c.last())
+		p.tokens.add(tokens, c.y[0])
 	}
 	p.launch = p.times[0].y[0]
 	return p
 }
 
-// each returns the seconds of one of many prompts of so many tokens. Beyond the grid they grow with
-// the square of the tokens.
+// each returns the seconds of one of many prompts of so many tokens.
 func (p *promptGrid) each(tokens float64) float64 {
-	t, _ := p.many.power(tokens)
-	return t * p.beyond(tokens)
-}
-
-func (p *promptGrid) beyond(tokens float64) float64 {
-	over := max(1, tokens/p.many.last())
-	return over * over
+	most := p.times[len(p.times)-1].last()
+	return p.seconds(tokens, most) / most
 }
 
 // seconds returns the time of prompts of so many tokens, not necessarily a whole number of them.
+// Beyond the grid it grows with the square of the tokens.
 func (p *promptGrid) seconds(tokens, prompts float64) float64 {
-	i, side := p.many.segment(tokens)
+	i, side := p.tokens.segment(tokens)
 	t, _ := p.times[i].cost(prompts)
-	if side == 0 && tokens > p.many.x[i] {
+	if side == 0 && tokens > p.tokens.x[i] {
 		longer, _ := p.times[i+1].cost(prompts)
-		part := (math.Log(tokens) - p.many.logX[i]) / (p.many.logX[i+1] - p.many.logX[i])
+		part := (math.Log(tokens) - p.tokens.logX[i]) / (p.tokens.logX[i+1] - p.tokens.logX[i])
 		t *= math.Pow(longer/t, part)
 	}
-	return t * p.beyond(tokens)
+	over := max(1, tokens/p.tokens.last())
+	return t * over * over
 }

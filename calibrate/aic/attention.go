@@ -1,6 +1,7 @@
 package aic
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/sparseserve/sparseserve/hw"
@@ -31,10 +32,9 @@ func (im *importer) attention(operation string) (map[string][]row[attentionColum
 	if err != nil || rows == nil {
 		return nil, err
 	}
-	windows, err := read[windowColumn](im.tables, operation)
-	if err != nil { // tables of earlier versions have no windows
-		windows = nil
-	}
+	windows, _ := read[struct { // tables of earlier versions have none
+		Window int64 `parquet:"window_size"`
+	}](im.tables, operation)
 	byType := map[string][]row[attentionColumns]{}
 	for i, r := range rows {
 		a := &r.of
@@ -57,42 +57,64 @@ func (im *importer) attention(operation string) (map[string][]row[attentionColum
 	return byType, nil
 }
 
-type windowColumn struct {
-	Window int64 `parquet:"window_size"`
-}
-
 // Sizes of the grid of decode attention.
 var (
 	decodeLists   = []int64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
-	decodeTokens  = []int64{2, 128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072}
+	decodeTokens  = []int64{2, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072}
 	decodeQueries = []int64{1, 2, 4, 8, 16}
 )
 
 // decode makes a grid of decode attention for each type of KV.
 func (im *importer) decode() error {
-	const operation = "generation_attention_perf"
+	return im.attentionGrids("generation_attention_perf", hw.Grid{Kernel: hw.GridDecode,
+		Axes: []hw.Axis{axis("lists", decodeLists), axis("tokens", decodeTokens),
+			axis("queries", decodeQueries)}},
+		func(a *attentionColumns) []int64 {
+			return []int64{a.Batch * a.KVHeads, a.Step + a.Tokens, a.Heads / a.KVHeads}
+		})
+}
+
+// prefill makes a grid of prefill attention for each type of KV.
+func (im *importer) prefill() error {
+	return im.attentionGrids("context_attention_perf", hw.Grid{Kernel: hw.GridPrefill,
+		Axes: []hw.Axis{axis("tokens", prefillTokens), axis("prompts", prefillBatch),
+			axis("kv_heads", prefillHeads), axis("queries", decodeQueries)}},
+		func(a *attentionColumns) []int64 {
+			if a.Batch*a.Tokens > 131072 {
+				return nil
+			}
+			return []int64{a.Tokens, a.Batch, a.KVHeads, a.Heads / a.KVHeads}
+		})
+}
+
+// attentionGrids makes a grid for each type of KV of the rows that have sizes. The same lists in
+// fewer requests take less, and models have many KV heads, so that the shortest time counts.
+func (im *importer) attentionGrids(operation string, g hw.Grid,
+	sizes func(*attentionColumns) []int64) error {
 	byType, err := im.attention(operation)
 	if err != nil {
 		return err
 	}
 	if byType == nil {
-		im.missing(operation, "decode attention is that of "+im.base.Name)
+		im.missing(operation, g.Kernel+" is that of "+im.base.Name)
 	}
-	for _, kind := range []string{"bf16", "fp8"} {
-		rows := byType[kind]
-		if len(rows) == 0 {
-			continue
-		}
-		times := map[hw.Sizes]float64{}
-		for _, r := range rows { // the same lists in fewer requests take less: models have many KV heads
-			at := hw.Sizes{float64(r.of.Batch * r.of.KVHeads), float64(r.of.Step + r.of.Tokens),
-				float64(r.of.Heads / r.of.KVHeads)}
-			if t, ok := times[at]; !ok || r.Latency < t {
+	for _, g.Type = range []string{"bf16", "fp8"} {
+		rows, times := byType[g.Type], map[hw.Sizes]float64{}
+		for _, r := range rows {
+			var at hw.Sizes
+			for i, v := range sizes(&r.of) {
+				at[i] = float64(v)
+			}
+			if t, ok := times[at]; at[0] > 0 && (!ok || r.Latency < t) {
 				times[at] = r.Latency
 			}
 		}
-		g := hw.Grid{Kernel: hw.GridDecode, Type: kind, Axes: []hw.Axis{axis("lists", decodeLists),
-			axis("tokens", decodeTokens), axis("queries", decodeQueries)}}
+		if len(times) == 0 {
+			continue
+		}
+		if g.Kernel == hw.GridDecode {
+			im.fromHBM(&g, times)
+		}
 		if err := im.grid(g, times, rows[0].common, kernelsOf(rows)); err != nil {
 			return err
 		}
@@ -100,66 +122,39 @@ func (im *importer) decode() error {
 	return nil
 }
 
-// Sizes of the grid of prefill attention. Prompts of one length are a batch of at most mostPrompts
+// fromHBM replaces times of decode attention that are too short for HBM: a loop finds its KV in the
+// L2, a server that of other layers. Such a time is the table's shortest, and the KV at the highest
+// rate of large sizes. Where it is no point of the grid it is dropped, so that it judges nothing.
+func (im *importer) fromHBM(g *hw.Grid, times map[hw.Sizes]float64) {
+	bytes := func(at hw.Sizes) float64 {
+		return at[0] * at[1] * 2 * headDim * hw.WeightBytes(g.Type) // keys and values
+	}
+	launch, rate, cached := math.Inf(1), 0.0, 0 // rate: bytes in a ms
+	l2 := im.card.GPU.L2Size.SI()
+	for at, t := range times {
+		if launch = min(launch, t); bytes(at) > 4*l2 {
+			rate = max(rate, bytes(at)/t)
+		}
+	}
+	for at, t := range times {
+		if rate == 0 || bytes(at) > 2*l2 || t >= 0.95*(launch+bytes(at)/rate) {
+			continue
+		}
+		cached++
+		if _, on := place(g, at); on {
+			times[at] = launch + bytes(at)/rate
+		} else {
+			delete(times, at)
+		}
+	}
+	im.notes = append(im.notes, fmt.Sprintf("decode attention to KV of %s: %d times are of KV in the "+
+		"L2 and have HBM's rate instead", g.Type, cached))
+}
+
+// Sizes of the grid of prefill attention. Prompts of one length are a batch of at most 131,072
 // tokens, because no step of a server has more.
 var (
 	prefillTokens = []int64{16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
 	prefillBatch  = []int64{1, 2, 8, 32, 128}
 	prefillHeads  = []int64{1, 2, 4, 8, 64}
 )
-
-const mostPrompts = 131072
-
-// prefill makes a grid of prefill attention for each type of KV.
-func (im *importer) prefill() error {
-	const operation = "context_attention_perf"
-	byType, err := im.attention(operation)
-	if err != nil {
-		return err
-	}
-	if byType == nil {
-		im.missing(operation, "prefill attention is that of "+im.base.Name)
-	}
-	for _, kind := range []string{"bf16", "fp8"} {
-		rows := byType[kind]
-		times := map[hw.Sizes]float64{}
-		for _, r := range rows {
-			if r.of.Batch*r.of.Tokens <= mostPrompts {
-				times[hw.Sizes{float64(r.of.Tokens), float64(r.of.Batch), float64(r.of.KVHeads),
-					float64(r.of.Heads / r.of.KVHeads)}] = r.Latency
-			}
-		}
-		if len(times) == 0 {
-			continue
-		}
-		g := hw.Grid{Kernel: hw.GridPrefill, Type: kind, Axes: []hw.Axis{axis("tokens", prefillTokens),
-			axis("prompts", prefillBatch), axis("kv_heads", prefillHeads),
-			axis("queries", decodeQueries)}}
-		if err := im.grid(g, times, rows[0].common, kernelsOf(rows)); err != nil {
-			return err
-		}
-		if kind == "bf16" {
-			im.fastestPrompts(rows)
-		}
-	}
-	return nil
-}
-
-// fastestPrompts writes the highest rate of prompts and their shortest time, which costs have that
-// no table has.
-func (im *importer) fastestPrompts(rows []row[attentionColumns]) {
-	rate, launch := 0.0, math.Inf(1)
-	for _, r := range rows {
-		a := &r.of
-		flops := 2 * headDim * float64(a.Batch*a.Heads) * float64(a.Tokens) * float64(a.Tokens)
-		rate, launch = max(rate, flops/(r.Latency*1e-3)), min(launch, r.Latency)
-	}
-	figure := func(v float64, unit, what string) hw.Figure {
-		return hw.Figure{Value: round(v), Unit: unit, From: hw.Imported,
-			Source: source(rows[0].common, kernelsOf(rows), "; "+what)}
-	}
-	im.costs.Paged = im.paged
-	im.costs.Prefill = []hw.PrefillRow{{Query: int(prefillTokens[0]),
-		Launch: figure(launch*1e3, "us", "the shortest time"),
-		Rate:   figure(min(rate, im.card.GPU.PeakFP16.SI())/1e12, "TFLOP/s", "the highest rate")}}
-}

@@ -37,7 +37,7 @@ func (im *importer) allReduce() error {
 		case r.of.GPUs < 2 || r.of.Message < 1:
 			return im.fault(operation, r.line, "want 2 GPUs or more and a message, got %d and %d", r.of.GPUs,
 				r.of.Message)
-		case 2*r.of.Message <= mostMessage:
+		case 2*r.of.Message <= 1<<28: // hidden states of a step have less
 			times[hw.Sizes{float64(r.of.GPUs), float64(2 * r.of.Message)}] = r.Latency
 			kept = append(kept, r)
 		}
@@ -54,13 +54,8 @@ func (im *importer) allReduce() error {
 // valuesOf are the values of one size in a table, rising.
 func valuesOf(times map[hw.Sizes]float64, size int) (all []float64) {
 	for at := range times {
-		if !slices.Contains(all, at[size]) {
-			all = append(all, at[size])
-		}
+		all = append(all, at[size])
 	}
 	slices.Sort(all)
-	return all
+	return slices.Compact(all)
 }
-
-// mostMessage is the largest message that is taken, in bytes: hidden states of a step have less.
-const mostMessage = 1 << 28

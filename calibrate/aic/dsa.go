@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -66,52 +68,56 @@ func (im *importer) selected() error {
 			"the indexer's scores need", im.tables.dir)
 	}
 	f := &p.Selected
-	// from a published kernel's 64 heads; every figure is fitted
-	set := func(of *hw.Figure, v float64, unit string, scale float64) {
-		*of = hw.Figure{Value: v / scale, Unit: unit, From: hw.Imported, Source: "fit"}
-	}
-	assign := []func(v float64){
-		func(v float64) { set(&f.Token, v, "us", 1e-6) },
-		func(v float64) { set(&f.Wave, v, "us", 1e-6) },
-		func(v float64) { set(&f.Rate, v, "TFLOP/s", 1e12) },
-		func(v float64) { set(&f.Logits, v, "TFLOP/s", 1e12) },
-		func(v float64) { set(&f.Launch, v, "us", 1e-6); set(&f.IndexLaunch, v*0.37, "us", 1e-6) },
-		func(v float64) { set(&f.Keys, v, "GB/s", 1e9) },
-		func(v float64) { set(&f.Query, v, "us", 1e-6) },
-		func(v float64) { set(&f.Row, v, "ns", 1e-9) },
-	}
 	peak, hbm := p.GPU.PeakFP16.SI(), p.GPU.HBMBandwidth.SI()
-	start := []float64{0.1e-6, 20e-6, 0.6 * peak, 0.6 * peak, 90e-6, 0.6 * hbm, 1e-6, 35e-9}
-	for i, v := range start {
-		assign[i](v)
-	}
-	search := func(rows []module, of ...int) {
-		from := make([]float64, len(of))
-		for i, j := range of {
-			from[i] = start[j]
+	figures := []struct { // where the search starts; those of decodes come first
+		of           *hw.Figure
+		unit         string
+		scale, start float64
+	}{{&f.Launch, "us", 1e-6, 90e-6}, {&f.Keys, "GB/s", 1e9, 0.6 * hbm}, {&f.Query, "us", 1e-6, 1e-6},
+		{&f.Row, "ns", 1e-9, 35e-9}, {&f.Token, "us", 1e-6, 0.1e-6}, {&f.Wave, "us", 1e-6, 20e-6},
+		{&f.Rate, "TFLOP/s", 1e12, 0.6 * peak}, {&f.Logits, "TFLOP/s", 1e12, 0.6 * peak}}
+	take := func(figure int, by float64) { // by times as much time as at the start
+		to := figures[figure]
+		if to.scale > 1 { // a rate
+			by = 1 / by
 		}
-		take := func(v []float64) {
-			for i, j := range of {
-				assign[j](v[i])
+		*to.of = hw.Figure{Value: to.start * by / to.scale, Unit: to.unit, From: hw.Imported,
+			Source: "fit"}
+		f.IndexLaunch = f.Launch
+		f.IndexLaunch.Value *= 0.37
+	}
+	for i := range figures {
+		take(i, 1)
+	}
+	search := func(rows []module, first, end int) {
+		terms, fixed := make([][]float64, len(rows)), make([]float64, len(rows))
+		for i := range rows {
+			before := rows[i].price(p)
+			rest := rows[i].seconds - before // of what no figure changes, nothing
+			for j := first; j < end; j++ {
+				take(j, 2)
+				terms[i] = append(terms[i], rows[i].price(p)-before)
+				take(j, 1)
 			}
+			fixed[i] = 1 - (rest+floats.Sum(terms[i]))/rows[i].seconds
+			floats.Scale(1/rows[i].seconds, terms[i])
 		}
-		take(fit(from, len(rows),
-			func(v []float64, i int) float64 { take(v); return rows[i].price(p) },
-			func(i int) float64 { return rows[i].seconds }))
+		for j, x := range leastSquares(fixed, terms, nil) {
+			take(first+j, x)
+		}
 	}
-	search(decode, 4, 5, 6, 7)
-	search(prefill, 0, 1, 2, 3)
-	for _, part := range []struct {
-		name string
-		rows []module
-	}{{"selected, prefill modules", prefill}, {"selected, decode modules", decode}} {
+	search(decode, 0, 4)
+	search(prefill, 4, len(figures))
+	judge := func(name string, rows []module) {
 		var off []Judged
-		for i := range part.rows {
-			m := &part.rows[i]
+		for i := range rows {
+			m := &rows[i]
 			off = append(off, Judged{float64(m.work.Tokens), m.seconds, m.price(p), i%2 == 1})
 		}
-		im.judge(part.name, len(part.rows), off)
+		im.judge(name, len(rows), off)
 	}
+	judge("selected, prefill modules", prefill)
+	judge("selected, decode modules", decode)
 	if err := im.launches(p); err != nil {
 		return err
 	}

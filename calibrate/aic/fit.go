@@ -3,45 +3,45 @@ package aic
 import (
 	"math"
 
-	"gonum.org/v1/gonum/optimize"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
-// tolerated is from how large a relative error on errors count by their size, not by its square.
-const tolerated = 0.05
-
-// restarts of the search: a simplex collapses where one figure hardly matters.
-const restarts = 4
-
-// fit returns the positive figures for which price is nearest to the seconds of the even points:
-// the odd ones are for judging. It searches from start, whose order of magnitude should be right.
-func fit(start []float64, points int, price func(figures []float64, i int) float64,
-	seconds func(i int) float64) []float64 {
-	figures := make([]float64, len(start))
-	exp := func(x []float64) []float64 {
-		for i, v := range x {
-			figures[i] = start[i] * math.Exp(v)
+// leastSquares returns positive figures for which the sum of each even row is nearest to 1. Where
+// rows decide nothing, figures are near 1, and those of a pair near one another. Relative errors
+// above those tolerated count by their size, not by its square.
+func leastSquares(fixed []float64, terms [][]float64, pairs [][2]int) []float64 {
+	const pull, alike, least, repeats, tolerated = 1e-4, 3e-3, 1e-2, 6, 0.05
+	n := len(terms[0])
+	x, figures := mat.NewVecDense(n, nil), make([]float64, n)
+	for repeat := range repeats {
+		a, b := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
+		for j := range n {
+			a.SetSym(j, j, pull)
+			b.SetVec(j, pull)
 		}
-		return figures
+		for _, p := range pairs {
+			a.SetSym(p[0], p[0], a.At(p[0], p[0])+alike)
+			a.SetSym(p[1], p[1], a.At(p[1], p[1])+alike)
+			a.SetSym(p[0], p[1], a.At(p[0], p[1])-alike)
+		}
+		for i := 0; i < len(terms); i += 2 {
+			weight := 1.0
+			if repeat > 0 {
+				weight = 1 / math.Hypot(1, math.Log(fixed[i]+floats.Dot(figures, terms[i]))/tolerated)
+			}
+			row := mat.NewVecDense(n, terms[i])
+			a.SymRankOne(a, weight, row)
+			b.AddScaledVec(b, weight*(1-fixed[i]), row)
+		}
+		var factors mat.Cholesky
+		factors.Factorize(a)
+		if err := factors.SolveVecTo(x, b); err != nil && x.IsEmpty() {
+			panic(err) // the pull keeps the matrix definite
+		}
+		for j := range figures {
+			figures[j] = max(x.AtVec(j), least)
+		}
 	}
-	problem := optimize.Problem{Func: func(x []float64) (sum float64) {
-		f := exp(x)
-		for i := 0; i < points; i += 2 {
-			e := math.Log(price(f, i)/seconds(i)) / tolerated
-			sum += math.Sqrt(1+e*e) - 1
-		}
-		for _, v := range x { // a figure that does not matter stays where it was
-			sum += 1e-3 * v * v
-		}
-		return sum
-	}}
-	x := make([]float64, len(start))
-	for range restarts {
-		done, _ := optimize.Minimize(problem, x, &optimize.Settings{MajorIterations: 400 * len(x)},
-			&optimize.NelderMead{SimplexSize: 0.3})
-		if done == nil {
-			break
-		}
-		copy(x, done.X)
-	}
-	return append([]float64(nil), exp(x)...)
+	return figures
 }

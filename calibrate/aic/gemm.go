@@ -120,7 +120,7 @@ func (im *importer) raggedGrid(kind string, times map[hw.Sizes]float64,
 			}
 		}
 	}
-	if len(longer) == 0 || max(median(longer), ratio(times, 2048, 2049)) < worthRagged {
+	if len(longer) == 0 || max(median(longer), ratio(times, 2048, 2049)) < 1.05 { // not worth a grid
 		return nil
 	}
 	for _, at := range hosted {
@@ -135,10 +135,6 @@ func (im *importer) raggedGrid(kind string, times map[hw.Sizes]float64,
 		axis("tokens", raggedTokens), axis("columns", gemmSides), axis("rows", gemmSides)}}, ragged,
 		rows[0].common, kernelsOf(rows))
 }
-
-// worthRagged is the least ratio of ragged to aligned times for which a type of weights gets a
-// ragged grid.
-const worthRagged = 1.05
 
 // aboveHost replaces times of FP8 GEMMs with scales of blocks where the host was the bottleneck. It
 // launches several kernels a GEMM, so no GEMM is faster than the shortest one of as many tokens.

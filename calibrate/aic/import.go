@@ -37,7 +37,6 @@ type importer struct {
 	card    *hw.Card
 	base    *hw.Kernels // give the costs that no table has
 	costs   *hw.Kernels
-	paged   hw.PagedPrefill // of the base
 	notes   []string
 	skipped map[string]int
 	judged  map[string][]Judged // by the name of a fit
@@ -60,11 +59,6 @@ func Import(ctx context.Context, dir string, opts Options) (*Imported, error) {
 	im.card = card
 	if im.base, err = hw.LoadKernels(base); err != nil {
 		return nil, err
-	}
-	im.paged = im.base.Paged
-	if im.card.GPU.SMs.Set() {
-		im.paged.CTAs = im.card.GPU.SMs
-		im.paged.CTAs.Unit = "CTAs"
 	}
 	im.costs = &hw.Kernels{Name: opts.Name, From: base, MeasuredOn: im.card.Name}
 	for _, step := range []func() error{im.gemms, im.prefill, im.decode, im.allReduce,
@@ -147,25 +141,15 @@ func (im *importer) grid(g hw.Grid, times map[hw.Sizes]float64, c common,
 	}
 	im.title(c)
 	im.costs.Grids = append(im.costs.Grids, g)
-	var even, odd []Judged
+	var off []Judged
 	for sizes, t := range times {
 		inside, on := place(&g, sizes)
 		if !inside || g.Type == "fp8_block" && im.hosted[sizes] {
 			continue
 		}
-		at := Judged{sizes[0] * sizes[1] * max(1, sizes[2]), t * 1e-3, g.Seconds(sizes), !on}
-		if g.Kernel == hw.GridGEMM && sizes[0] > 8 && int(sizes[0])%8 != 0 && !on {
-			odd = append(odd, at)
-		} else {
-			even = append(even, at)
-		}
+		off = append(off, Judged{sizes[0] * sizes[1] * max(1, sizes[2]), t * 1e-3, g.Seconds(sizes), !on})
 	}
-	name := g.Kernel + " of " + g.Type
-	if g.Kernel == hw.GridRagged {
-		name, odd, even = hw.GridGEMM+" of "+g.Type, even, nil
-	}
-	im.judge(name, len(times), even)
-	im.judge(name+", tokens no multiple of 8", len(times), odd) // no kernel is aligned to them
+	im.judge(g.Kernel+" of "+g.Type, len(times), off)
 	return nil
 }
 
@@ -182,17 +166,29 @@ func fastest(g *hw.Grid, sizes int) {
 }
 
 // rising lets nothing take less time than what has fewer lists, tokens, GPUs or bytes: what does in
-// a table is noise. More query heads of a list may: kernels split lists for them alone.
+// a table is noise. A time that both neighbours contradict is the nearer of theirs, then none is
+// below the one before. More query heads of a list may take less: kernels split lists for them.
 func rising(g *hw.Grid) {
-	step := 1
-	for i := len(g.Axes) - 1; i >= 0; i-- {
-		n := len(g.Axes[i].At)
-		for at := range g.Times {
-			if i < 2 && at/step%n > 0 {
+	strides := g.Strides()
+	for axis, step := range strides[:2] {
+		was, n := slices.Clone(g.Times), len(g.Axes[axis].At)
+		for at, t := range was {
+			before, after := 0.0, math.Inf(1)
+			if at/step%n > 0 {
+				before = was[at-step]
+			}
+			if at/step%n < n-1 {
+				after = was[at+step]
+			}
+			g.Times[at] = median([]float64{before, t, after})
+		}
+	}
+	for at := range g.Times {
+		for axis, step := range strides[:2] {
+			if at/step%len(g.Axes[axis].At) > 0 {
 				g.Times[at] = max(g.Times[at], g.Times[at-step])
 			}
 		}
-		step *= n
 	}
 }
 

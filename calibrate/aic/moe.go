@@ -2,6 +2,9 @@ package aic
 
 import (
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/sparseserve/sparseserve/hw"
 )
@@ -23,9 +26,6 @@ type expertColumns struct {
 var expertTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block",
 	"nvfp4": "nvfp4", "w4a16_mxfp4": "mxfp4"}
 
-// mostCut is the most GPUs over which experts are cut that are taken: one host's.
-const mostCut = 8
-
 // experts fits the routed experts of each type of weights to half of the points.
 func (im *importer) experts() error {
 	const operation = "moe_perf"
@@ -37,8 +37,7 @@ func (im *importer) experts() error {
 		im.missing(operation, "experts are derived from dense linears")
 		return nil
 	}
-	type library struct{ kind, kernel string }
-	of := map[library][]row[expertColumns]{}
+	of := map[[2]string][]row[expertColumns]{} // by type and kernel
 	for _, r := range rows {
 		e := &r.of
 		kind, known := expertTypes[e.Type]
@@ -48,93 +47,132 @@ func (im *importer) experts() error {
 			return im.fault(operation, r.line, "want tokens, sizes and experts of 1 or more")
 		case !known:
 			im.skip("experts of " + e.Type)
-		case e.Spread > 1 || e.Cut > mostCut || e.Inter%e.Cut != 0:
-			im.skip("experts that are spread over GPUs, or cut over more than 8")
-		case e.Distribution != "balanced" && e.Distribution != "power_law_1.01" ||
-			e.Distribution != "balanced" && im.card.GPU.PeakFP8.Set():
-			im.skip("experts of tokens that prefer some of them")
+		case e.Hidden == 2688 || e.TopK == 22:
+			im.skip("experts of two matrices (Nemotron)")
+		case e.Hidden == 7168 && e.Experts == 256 && e.TopK == 8:
+			im.skip("experts that the table chooses by groups (DeepSeek-V3), from half of the groups")
+		case e.Spread > 1 || e.Cut > 8 || e.Inter%e.Cut != 0 || e.Distribution == "power_law_1.2":
+			im.skip("experts spread over GPUs, cut over more than 8, or of a power law of exponent 1.2")
 		default:
-			at := library{kind, r.Kernel}
+			at := [2]string{kind, r.Kernel}
 			of[at] = append(of[at], r)
 		}
 	}
 	for _, kind := range []string{"bf16", "fp8", "fp8_block", "nvfp4", "mxfp4"} {
-		var best []row[expertColumns]
+		var best [2]string
 		for at, rows := range of {
-			if at.kind == kind && (len(rows) > len(best) ||
-				len(rows) == len(best) && rows[0].Kernel < best[0].Kernel) {
-				best = rows
+			most := len(of[best])
+			if at[0] == kind && (len(rows) > most || len(rows) == most && at[1] < best[1]) {
+				best = at
 			}
 		}
-		if len(best) >= 60 {
-			im.fitExperts(kind, best)
+		if len(of[best]) >= 60 {
+			im.fitExperts(kind, of[best])
 		}
 	}
 	return nil
 }
 
-// expertCost is that of hw.ExpertRow, in SI units.
-type expertCost struct{ launch, each, bytes, compute, move float64 }
+// Sizes of the grid of an expert.
+var (
+	expertTokens  = []int64{1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 4096}
+	expertWeights = []int64{500_000, 2_000_000, 8_000_000, 32_000_000, 128_000_000, 300_000_000}
+)
 
-func (c *expertCost) seconds(e *expertColumns, weightBytes float64) float64 {
-	copies := float64(e.Tokens * e.TopK)
-	w := 3 * float64(e.Hidden) * float64(e.Inter/e.Cut)
-	t := c.launch + 2*copies*float64(e.Hidden)/c.move
-	expert := func(tokens float64) float64 {
-		return c.each + math.Hypot(w*weightBytes/c.bytes, 2*tokens*w/c.compute)
-	}
-	if e.Distribution == "balanced" {
-		touched := math.Min(float64(e.Experts), copies)
-		return t + touched*expert(copies/touched)
-	}
-	for _, tokens := range e.loads() {
-		touched := -math.Expm1(-tokens)
-		t += float64(e.Experts) / loadClasses * touched * expert(tokens/touched)
-	}
-	return t
+// weights are those of one expert's part on a GPU.
+func (e *expertColumns) weights() float64 {
+	return 3 * float64(e.Hidden) * float64(e.Inter/e.Cut)
 }
 
-// loadClasses are the classes of experts by how many tokens prefer them.
-const loadClasses = 16
-
-// loads are the tokens of an expert of each class under the table's power law of exponent 1, which
-// draws them between 1 and 0.8 of all, in logarithms alike, and scales them to the copies.
-func (e *expertColumns) loads() (tokens [loadClasses]float64) {
-	most, sum := math.Log(max(1, 0.8*float64(e.Tokens))), 0.0
-	for i := range tokens {
-		tokens[i] = math.Exp(most * (float64(i) + 0.5) / loadClasses)
-		sum += tokens[i]
+// each calls f with experts that have any tokens, by how many tokens each has. Under a power law of
+// exponent 1, as AIConfigurator's collector draws them, these lie between 1 and 0.8 of all, in
+// logarithms alike, and are scaled to all copies and rounded; few copies go to as many experts.
+func (e *expertColumns) each(f func(experts, tokens float64)) {
+	const loadClasses = 64 // of experts, by how many tokens prefer them
+	copies, experts := float64(e.Tokens*e.TopK), float64(e.Experts)
+	if touched := math.Min(experts, copies); e.Distribution == "balanced" || copies <= experts {
+		f(touched, copies/touched)
+		return
 	}
-	for i := range tokens {
-		tokens[i] *= float64(e.Tokens*e.TopK) / sum / (float64(e.Experts) / loadClasses)
-		tokens[i] = min(tokens[i], float64(e.Tokens))
+	classes := floats.LogSpan(make([]float64, loadClasses), 1, max(1.001, 0.8*float64(e.Tokens)))
+	floats.Scale(copies*loadClasses/experts/floats.Sum(classes), classes)
+	for _, tokens := range classes {
+		if tokens >= 0.5 {
+			f(experts/loadClasses, math.Round(tokens))
+		}
 	}
-	return tokens
 }
 
-func (im *importer) fitExperts(kind string, rows []row[expertColumns]) {
-	bytes := hw.ExpertBytes(kind)
-	cost := func(f []float64) expertCost { return expertCost{f[0], f[1], f[2], f[3], f[4]} }
-	peak, hbm := im.card.PeakOf(kind), im.card.GPU.HBMBandwidth.SI()
-	c := cost(fit([]float64{25e-6, 0.1e-6, 0.9 * hbm, 0.5 * peak, 0.2 * hbm}, len(rows),
-		func(f []float64, i int) float64 { c := cost(f); return c.seconds(&rows[i].of, bytes) },
-		func(i int) float64 { return rows[i].Latency * 1e-3 }))
-	c.bytes, c.compute, c.each = min(c.bytes, hbm), min(c.compute, peak), max(c.each, 1e-12)
-	var off []Judged
+// fitExperts makes a grid of an expert's time, and the launch and the copies of tokens besides. The
+// table's times are sums of these, so that they follow from half of the rows by linear least
+// squares of relative errors. Large errors count less, and a time that no row decides stays near
+// that of the weights' bytes and FLOPs.
+func (im *importer) fitExperts(kind string, all []row[expertColumns]) {
+	skewed := slices.DeleteFunc(slices.Clone(all), func(r row[expertColumns]) bool {
+		return r.of.Distribution == "balanced"
+	})
+	rows := slices.DeleteFunc(slices.Clone(all), func(r row[expertColumns]) bool {
+		return r.of.Distribution != "balanced" && len(skewed) < len(all)
+	})
+	g := hw.Grid{Kernel: hw.GridExpert, Type: kind, From: hw.Imported, Axes: []hw.Axis{
+		axis("tokens", expertTokens), axis("weights", expertWeights)}}
+	bytes, peak, hbm := hw.WeightBytes(kind), im.card.PeakOf(kind), im.card.GPU.HBMBandwidth.SI()
+	guess := []float64{20e-6, 2 / hbm} // launch and copies, then the grid
+	g.Each(func(at hw.Sizes) {
+		guess = append(guess, 50e-9+at[1]*math.Max(bytes/hbm, 2*at[0]/peak))
+	})
+	g.Times = make([]float64, len(guess)-2)
+	terms := make([][]float64, len(rows)) // of each row, in its time
 	for i := range rows {
-		off = append(off, Judged{float64(rows[i].of.Tokens), rows[i].Latency * 1e-3,
-			c.seconds(&rows[i].of, bytes), i%2 == 1})
+		e := &rows[i].of
+		row := append([]float64{guess[0], guess[1] * float64(2*e.Tokens*e.TopK*e.Hidden)}, g.Times...)
+		e.each(func(experts, tokens float64) {
+			for j := range g.Times {
+				g.Times[j] = 1e6
+				row[2+j] += guess[2+j] * experts * g.Seconds(hw.Sizes{tokens, e.weights()})
+				g.Times[j] = 0
+			}
+		})
+		floats.Scale(1/(rows[i].Latency*1e-3), row)
+		terms[i] = row
+	}
+	var pairs [][2]int // neighbours of the grid
+	for axis, step := range g.Strides() {
+		for j := step; step > 0 && j < len(g.Times); j++ {
+			if j/step%len(g.Axes[axis].At) > 0 {
+				pairs = append(pairs, [2]int{2 + j - step, 2 + j})
+			}
+		}
+	}
+	x := leastSquares(make([]float64, len(rows)), terms, pairs)
+	for j := range g.Times {
+		g.Times[j] = digits(x[2+j]*guess[2+j]*1e6, gridDigits)
+	}
+	if len(skewed) == len(all) { // sums over many loads leave single times open
+		rising(&g)
 	}
 	im.title(rows[0].common)
-	im.judge("experts of "+kind, len(rows), off)
-	why := source(rows[0].common, []string{rows[0].Kernel}, "; fitted to half of the points")
+	g.Source = source(rows[0].common, []string{rows[0].Kernel}, "; fitted to half of the points")
+	im.costs.Grids = append(im.costs.Grids, g)
 	figure := func(v float64, unit string) hw.Figure {
-		f := hw.Figure{Value: round(v), Unit: unit, From: hw.Imported, Source: why}
-		why = "of the same fit"
-		return f
+		return hw.Figure{Value: round(v), Unit: unit, From: hw.Imported, Source: "of their grid's fit"}
 	}
 	im.costs.Experts = append(im.costs.Experts, hw.ExpertRow{Weights: kind,
-		Launch: figure(c.launch*1e6, "us"), Each: figure(c.each*1e9, "ns"),
-		Bytes: figure(c.bytes/1e9, "GB/s"), Compute: figure(c.compute/1e12, "TFLOP/s"),
-		Move: figure(c.move/1e9, "GB/s")})
+		Launch: figure(x[0]*guess[0]*1e6, "us"), Move: figure(1e-9/(x[1]*guess[1]), "GB/s")})
+	judge := func(name string, rows []row[expertColumns], every int) {
+		var off []Judged
+		for i := range rows {
+			e := &rows[i].of
+			t := x[0]*guess[0] + x[1]*guess[1]*float64(2*e.Tokens*e.TopK*e.Hidden)
+			e.each(func(experts, tokens float64) {
+				t += experts * g.Seconds(hw.Sizes{tokens, e.weights()})
+			})
+			off = append(off, Judged{float64(e.Tokens), rows[i].Latency * 1e-3, t, i%every == every-1})
+		}
+		im.judge(name, len(rows), off)
+	}
+	judge("experts of "+kind, rows, 2)
+	if len(skewed) < len(all) {
+		judge("experts of "+kind+", tokens by a power law", skewed, 1)
+	}
 }
