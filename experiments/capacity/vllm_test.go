@@ -32,7 +32,7 @@ func TestServeCommand(t *testing.T) {
 			"system.expert_parallel=8"}, "--tensor-parallel-size 8 --enable-expert-parallel "},
 		{[]string{"model=deepseek-v3", "gpu=h200", "system.preset=vllm-0.15", "system.tensor_parallel=8",
 			"system.expert_parallel=4"}, "vLLM spreads experts over all GPUs or none"},
-		{[]string{"gpu=a100-80gb", "system.preset=vllm-s"}, "vLLM as released has no sparse attention"},
+		{[]string{"gpu=a100-80gb", "system.preset=vllm-s"}, "vLLM as released has no such sparse"},
 		{[]string{"gpu=h200", "system.preset=vllm", "system.engine=sparseserve-live"},
 			"engine sparseserve-live is not vLLM"},
 		{[]string{"gpu=h200", "system.preset=vllm", "system.scheduler=sarathi"}, `system.scheduler = "sarathi"`},
