@@ -59,9 +59,8 @@ func (l *loader) drop(which func(g *given) bool) {
 	l.settings = slices.DeleteFunc(slices.Clone(l.settings), func(g given) bool { return which(&g) })
 }
 
-// layers lists what is set of a system over its preset, in the order in which it counts: the
-// paper's
-// engine, the keys of all systems in files, the system's own, and those of all systems in flags.
+// layers lists what is set of a system over its preset, in the order in which it counts: the engine
+// of the paper, the keys of all systems in files, the system's own, and those of all in flags.
 func (l *loader) layers(preset *Preset, custom *customSystem) (all []given) {
 	all = slices.Clone(l.pins(preset, custom))
 	for _, flag := range []bool{false, true} {
