@@ -35,7 +35,7 @@ func mustPoints(t *testing.T, s *config.Sweep) []config.SweepPoint {
 
 // openRuns opens the folder of a configuration's runs.
 func openRuns(dir, version string, c *config.Config, replace bool) (*Folder, error) {
-	q, err := AskRuns(c)
+	q, err := AskSweep(&config.Sweep{Name: c.Name, Variants: []config.Variant{{Config: c}}})
 	if err != nil {
 		return nil, err
 	}

@@ -29,28 +29,15 @@ func Ask(command, name, path string, asked, inputs []string) (*Question, error) 
 		Inputs: inputs}, err
 }
 
-// AskRuns is the question of the runs of a configuration.
-func AskRuns(c *config.Config) (*Question, error) {
-	text, err := c.TOML()
-	q := &Question{Command: "simulate", Name: c.Name, Config: text, Axes: []string{},
-		Inputs: c.Paths(), Runs: []config.SweepPoint{}}
-	hashes := config.NewHasher()
-	for _, p := range c.Points() {
-		if err != nil {
-			break
-		}
-		run := config.SweepPoint{Point: p, Label: p.Name}
-		run.Hash, err = hashes.Hash(&p)
-		q.Runs = append(q.Runs, run)
-	}
-	return q, err
-}
-
-// AskSweep is the question of all runs of a sweep.
+// AskSweep is the question of all runs of a sweep. One without axes has a configuration for all.
 func AskSweep(s *config.Sweep) (*Question, error) {
 	runs, err := s.Points()
-	return &Question{Command: "simulate", Name: s.Name, Axes: append([]string{}, s.Axes...),
-		Runs: runs, Inputs: s.Paths()}, err
+	q := &Question{Command: "simulate", Name: s.Name, Axes: append([]string{}, s.Axes...), Runs: runs,
+		Inputs: s.Paths()}
+	if err == nil && len(s.Axes) == 0 && s.Alter == nil {
+		q.Config, err = s.Variants[0].Config.TOML()
+	}
+	return q, err
 }
 
 // Points lists the runs that are known.

@@ -160,19 +160,12 @@ func (s *simulateCmd) announce(app *App, sweep *config.Sweep, head *head, folder
 
 // question is what the runs of a configuration, or of each combination of its axes, answer.
 func (s *simulateCmd) question(sweep *config.Sweep) (*run.Question, error) {
-	if len(sweep.Axes) == 0 {
-		q, err := run.AskRuns(sweep.Variants[0].Config)
-		if err == nil {
-			q.Asked = s.Set
-		}
+	q, err := run.AskSweep(sweep)
+	if q.Asked = s.Set; err != nil || len(sweep.Axes) == 0 {
 		return q, err
 	}
-	q, err := run.AskSweep(sweep)
-	if err != nil {
-		return nil, err
-	}
 	texts, err := config.Texts(cmp.Or(s.Config, experiments.Default))
-	q.Asked, q.Text = s.Set, strings.Join(texts, "\n")
+	q.Text = strings.Join(texts, "\n")
 	return q, err
 }
 
