@@ -139,7 +139,7 @@ elif asked runs; then
   after=0
   [ ! "$engine" ] || after=100
   step runs $(($(left) - after)) \
-    cuda/build/sparseserve validate live "$config" --rerun-disturbed \
+    cuda/build/sparseserve validate live "$config" \
     ${GPU:+--set gpu="$GPU"} ${engine:+--set system.engine="$engine"} \
     --split-every "${SPLIT:-64}" --out "$out"
   [ ! -d "$out/live" ] || echo "$(ls "$out/live" | wc -l) live runs in $out/live"
