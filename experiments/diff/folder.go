@@ -143,12 +143,14 @@ func systemOf(key string, names []string) (name string, ok bool) {
 	return name, ok
 }
 
-// underSystem is the configuration with the keys of its one system under system.
+// underSystem is the configuration with the keys of its one system under their whole names.
 func underSystem(config map[string]string, name string) map[string]string {
 	out := map[string]string{}
 	for key, value := range config {
 		if rest, ok := strings.CutPrefix(key, systemsPrefix+name+"."); ok {
-			key = "system." + rest
+			if key = rest; !strings.Contains(rest, ".") { // those of its parts have tables of their own
+				key = "system." + rest
+			}
 		}
 		out[key] = value
 	}
