@@ -4,7 +4,7 @@
 #
 #   checks      the live device and the kernels that it launches; the host's bookkeeping time
 #   sparse      of these checks, those of sparse prefill and of greedy tokens against HuggingFace's,
-#               and paper patternsed in a model's heads
+#               and the patterns of a model's heads
 #   calibrate   with the probes of the live loop; ends after its first copies where these show that
 #               others disturb the host
 #   host        of these, what the CPU does in a step: an engine for a built-in card, which the runs

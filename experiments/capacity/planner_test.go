@@ -50,7 +50,7 @@ func plan(t *testing.T, ctx context.Context, dir string, workers int, simulate r
 	p := Planner{Store: store, Run: simulate, Workers: workers}
 	found, _, err := p.Do(ctx, s.Goodput, candidates)
 	if err == nil {
-		files, err := PlanFiles(found)
+		files, err := GoodputFiles(found)
 		if err := written(dir, files, err); err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func plannedIn(t *testing.T, dir string, s *config.Sweep, shared *run.Shared,
 		}
 		found, _, err := p.Do(t.Context(), s.Goodput, candidates)
 		if err == nil && shared == nil {
-			files, e := PlanFiles(found)
+			files, e := GoodputFiles(found)
 			err = written(dir, files, e)
 		}
 		return errors.Join(err, store.Close())

@@ -8,19 +8,19 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
-// Files of a plan's folder.
+// Files of a folder of goodput.
 const (
-	PlanFile  = "plan.json"
-	trailFile = "trail.csv"
+	GoodputFile = "goodput.json"
+	trailFile   = "trail.csv"
 )
 
-// PlanFiles are what was found, and every rate that was tried on the way:
+// GoodputFiles are what was found, and every rate that was tried on the way:
 //
-//	plan.json   one object a candidate
-//	trail.csv   one row a run, and one for the mean over seeds
-func PlanFiles(found []Goodput) ([]run.File, error) {
+//	goodput.json   one object a candidate
+//	trail.csv      one row a run, and one for the mean over seeds
+func GoodputFiles(found []Goodput) ([]run.File, error) {
 	text, err := run.Marshal(found)
-	return []run.File{{Name: PlanFile, Text: text}, {Name: trailFile, Text: trailTable(found)}}, err
+	return []run.File{{Name: GoodputFile, Text: text}, {Name: trailFile, Text: trailTable(found)}}, err
 }
 
 // trailTable lists every trial in the order of the search. A row whose seed is

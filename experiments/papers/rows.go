@@ -26,7 +26,7 @@ type record struct {
 
 // readRecords returns the rows of a folder of results; fs.ErrNotExist without results.
 func readRecords(folder string) ([]record, error) {
-	for _, name := range []string{run.SummaryFile, capacity.PlanFile} {
+	for _, name := range []string{run.SummaryFile, capacity.GoodputFile} {
 		path := filepath.Join(folder, name)
 		var rows []map[string]any
 		err := files.ReadJSON(path, &rows)

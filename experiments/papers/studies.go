@@ -185,7 +185,7 @@ func (l *Studies) goodput(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	all, err := capacity.PlanFiles(found)
+	all, err := capacity.GoodputFiles(found)
 	if err != nil {
 		return err
 	}

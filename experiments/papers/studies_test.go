@@ -96,7 +96,7 @@ func TestStudiesGoodput(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	files, err := capacity.PlanFiles(found)
+	files, err := capacity.GoodputFiles(found)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func goodputs() []capacity.Goodput {
 func TestGoodputDocument(t *testing.T) {
 	found := goodputs()
 	of := func(name string) *doc.Doc { return Goodputs(name, found) }
-	text := sameFromFolder(t, "plan.json", found, of)
+	text := sameFromFolder(t, "goodput.json", found, of)
 	expectIn(t, text, "m on 1x g; seeds 1, 2, 3 at each rate.",
 		"b serves 2.00 sessions/s within the SLO; a 1.25.",
 		"a 1.25 1.12 to 1.50 tbt P99 TBT 0.375 of 0.500 s 3.00 2.00 321 17", "b 2.00 -",

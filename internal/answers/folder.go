@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -23,7 +24,7 @@ type kind struct {
 var kinds = []kind{
 	{"whatif.json", readWhatIf},
 	{"purchase.json", readPurchase},
-	{"plan.json", readPlan},
+	{capacity.GoodputFile, readGoodput},
 	{"compare.json", readComparison},
 	{ValidationFile, readValidation},
 	{fitsFile, readCalibration},

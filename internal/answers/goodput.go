@@ -114,7 +114,7 @@ func goodputFigure(found []capacity.Goodput, asked []string) doc.Figure {
 		}
 		c.Bars = append(c.Bars, doc.Bar{Name: g.Name, Parts: []doc.Part{part}})
 	}
-	return doc.Figure{Name: "plan", Title: "Goodput", Charts: []*doc.Chart{c},
+	return doc.Figure{Name: "goodput", Title: "Goodput", Charts: []*doc.Chart{c},
 		Caption: strings.Join(asked, " ") + " The largest rate below every failure, by the mean over " +
 			"seeds." + whiskers}
 }
@@ -166,14 +166,14 @@ func seedGoodputs(found []capacity.Goodput) doc.Table {
 	return t
 }
 
-// readPlan makes the document of a search for goodput.
-func readPlan(dir string) (*builder, error) {
+// readGoodput makes the document of a search for goodput.
+func readGoodput(dir string) (*builder, error) {
 	var found []capacity.Goodput
-	if err := readJSON(dir, capacity.PlanFile, &found); err != nil {
+	if err := readJSON(dir, capacity.GoodputFile, &found); err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s: no candidate", filepath.Join(dir, capacity.PlanFile))
+		return nil, fmt.Errorf("%s: no candidate", filepath.Join(dir, capacity.GoodputFile))
 	}
 	p := &builder{Doc: *Goodputs(nameOf(dir), found)}
 	hashes, err := p.addTrail(dir)

@@ -149,7 +149,7 @@ func damageable(t *testing.T, root string) (texts map[string]string,
 		"R/summary.json": {"report", "R"}, "R/config.toml": {"report", "R", "--format", "png"},
 		"R/index.json":      append(simulate(), "--out", "R"),
 		"W/index.json":      {"report", "W", "--format", "png"},
-		"W/runs/packed.zip": {"report", "W", "--format", "png"}, "P/plan.json": {"report", "P"},
+		"W/runs/packed.zip": {"report", "W", "--format", "png"}, "P/goodput.json": {"report", "P"},
 	} {
 		commands[file] = args
 	}

@@ -52,6 +52,6 @@ func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 			all[i].Asked = asked
 		}
 		return &found{all, func(name string) *doc.Doc { return answers.Goodputs(name, all) },
-			func() ([]run.File, error) { return capacity.PlanFiles(all) }}, notes, err
+			func() ([]run.File, error) { return capacity.GoodputFiles(all) }}, notes, err
 	})
 }

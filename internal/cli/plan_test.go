@@ -32,7 +32,7 @@ func TestPlan(t *testing.T) {
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	testkit.Golden(t, "plan.txt", filepath.ToSlash(out))
+	testkit.Golden(t, "goodput.txt", filepath.ToSlash(out))
 	folders, err := filepath.Glob("out/goodput/*")
 	if err != nil || len(folders) != 1 {
 		t.Fatalf("%v, %v", folders, err)
@@ -75,7 +75,7 @@ func TestPlanJSON(t *testing.T) {
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	testkit.Golden(t, "plan.json", out)
+	testkit.Golden(t, "goodput.json", out)
 	var found []map[string]any
 	if err := json.Unmarshal([]byte(out), &found); err != nil || len(found) != 1 {
 		t.Errorf("%d objects, %v", len(found), err)
