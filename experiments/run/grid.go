@@ -24,6 +24,9 @@ type Grid struct {
 	// Finished is called for every request that leaves a server, from many
 	// goroutines at once; it may be nil.
 	Finished func()
+	// Made is called for every point that has finished and is kept, from many goroutines at once; it
+	// may be nil.
+	Made func(Result)
 	// Again has runs near a limit made again with other step times (Cliff); it is called with the
 	// requests of these, from many goroutines at once. Nil: none is.
 	Again func(requests int)
@@ -56,6 +59,9 @@ func (g *Grid) Do(ctx context.Context, points []config.Point) ([]Result, error) 
 			sum, kept, err := g.point(ctx, inner, p)
 			if kept {
 				done[i] = &Result{p, sum}
+			}
+			if kept && g.Made != nil {
+				g.Made(*done[i])
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.Name, err)

@@ -115,6 +115,12 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.Live == "" {
 		grid.Again = bar.planned
 	}
+	if !s.JSON && len(q.Axes) == 0 {
+		grid.Made = early(points, earlyEvery, func(done []run.Result) error {
+			runs := answerOf(q, folder, run.Summaries(done))
+			return drawEarly(ctx, bar, folder.Dir(), runs, len(points))
+		})
+	}
 	results, notes, runErr := folder.Store.Do(ctx, grid, points)
 	bar.close()
 	printNotes(app.Stderr, notes)
@@ -228,7 +234,6 @@ func (s *simulateCmd) report(ctx context.Context, app *App, q *run.Question, fol
 	if err := printDoc(app.Stdout, runs.Doc(), out); err != nil {
 		return err
 	}
-	printLive(app.Stdout, sums)
 	printFiles(app.Stdout, out, written, folder.Store.Dir())
 	if !drawn || ctx.Err() != nil {
 		fmt.Fprintf(app.Stdout, "Pictures: sparseserve report %s --format png\n", inCell(out))
