@@ -2,36 +2,36 @@ package dsa
 
 import "slices"
 
-// Cycle is the selections of one group over a fixed number of candidate blocks: a cycle of
-// Steps steps, each with its changes from the one before. Immutable after Record and safe for
-// concurrent use.
+// Cycle is the selection trace of one group over a fixed number of candidate blocks. It holds
+// Steps steps and the changes of each step from the step before. It is immutable after Record
+// and safe for concurrent use.
 type Cycle struct {
 	Candidates, Steps int
 
 	next    []uint16 // [steps][picks]
 	added   []uint16 // [steps][added]
 	changes []uint16 // [steps][came, dropped]: read together
-	old     []uint16 // [steps] of those that came, not picked in the RecentSteps before
+	old     []uint16 // [steps] came, but not picked in the RecentSteps steps before
 	again   [][3]uint64
 	ends    []ends // [Steps+1]
 }
 
-// ends is where a step's lists begin, and those of the step before end.
+// ends is the start of a step's lists, which is also the end of the lists of the step before.
 type ends struct {
 	next, added, changes, old int32
 	used                      uint16
 }
 
-// RecentSteps is how many steps before one Again looks back.
+// RecentSteps is the largest reuse distance, in steps, that Again counts.
 const RecentSteps = 13
 
-// Record runs policy over steps successive steps and keeps what it picks. view(t) returns what
-// it sees in step t, valid until the next call.
+// Record runs policy for the given number of steps and stores its selections. view(t) returns
+// the policy's input in step t, valid until the next call.
 func Record(candidates, steps int, policy ByHead, view func(t int) *View) *Cycle {
 	return recordAll(candidates, steps, 1, policy, func(t, _ int) *View { return view(t) })[0]
 }
 
-// recordAll records a cycle of each class; the views of one step differ in their skew alone.
+// recordAll records one cycle per class. The views of one step differ only in their skew.
 func recordAll(candidates, steps, classes int, policy ByHead,
 	view func(t, class int) *View) []*Cycle {
 	cycles := make([]*Cycle, classes)
@@ -56,10 +56,10 @@ func recordAll(candidates, steps, classes int, policy ByHead,
 	return cycles
 }
 
-// follow finds what changes from step to step.
+// follow computes the changes from step to step.
 func (s *Cycle) follow(in []uint64) {
 	var row Picks
-	last := make([]int, s.Candidates) // steps, before the first of the cycle, of the last pick
+	last := make([]int, s.Candidates) // step of the last pick; negative before the cycle's start
 	for t := range s.Steps {
 		for _, b := range s.Next(t) {
 			last[b] = t - s.Steps
@@ -72,7 +72,7 @@ func (s *Cycle) follow(in []uint64) {
 		s.added = append(s.added, row.Added...)
 		s.changes = append(append(s.changes, row.Came...), row.Dropped...)
 		for _, b := range row.Came {
-			if gap := t - last[b]; gap <= RecentSteps { // and 2 at least
+			if gap := t - last[b]; gap <= RecentSteps { // gap is at least 2
 				s.again[t][(gap-2)/4] += 1 << ((gap - 2) % 4 * 16)
 			} else {
 				s.old = append(s.old, b)
@@ -89,21 +89,21 @@ func (s *Cycle) follow(in []uint64) {
 	}
 }
 
-// At returns the selection of step t, 0 <= t < Steps, and how it follows from the step before
-// it on the cycle. Read only.
+// At returns the selection of step t, 0 <= t < Steps, and its changes from the step before on
+// the cycle. Read only.
 func (s *Cycle) At(t int) (row Picks) {
 	row.Next, row.Used = s.Next(t), s.Used(t)
 	row.Added, row.Came, row.Dropped = s.Changes(t)
 	return row
 }
 
-// Next returns what step t picks. Read only.
+// Next returns the candidates picked in step t. Read only.
 func (s *Cycle) Next(t int) []uint16 { return s.next[s.ends[t].next:s.ends[t+1].next] }
 
-// Used returns how many candidates step t attends to.
+// Used returns the number of candidates that step t attends to.
 func (s *Cycle) Used(t int) int { return int(s.ends[t].used) }
 
-// Changes returns how step t follows from the step before it on the cycle. Read only.
+// Changes returns the changes of step t from the step before on the cycle. Read only.
 func (s *Cycle) Changes(t int) (added, came, dropped []uint16) {
 	from, to := &s.ends[t], &s.ends[t+1]
 	added = s.added[from.added:to.added]
@@ -111,17 +111,18 @@ func (s *Cycle) Changes(t int) (added, came, dropped []uint16) {
 	return added, came[:len(added)], came[len(added):]
 }
 
-// Again says when the candidates that come in step t were picked before: how many of them last
-// 2 to 13 steps ago, in 16 bits each, and which were not in this time. Read only.
+// Again splits the candidates that are newly selected in step t by reuse distance. last counts
+// candidates with a distance of 2 to 13 steps, in 16-bit counters. others lists the candidates
+// with a longer distance. Read only.
 func (s *Cycle) Again(t int) (last *[3]uint64, others []uint16) {
 	return &s.again[t], s.old[s.ends[t].old:s.ends[t+1].old]
 }
 
-// Turn returns the changes of step t of a cycle that is repeated without end. Read only.
+// Turn returns the changes of step t of an endlessly repeated cycle. Read only.
 func (s *Cycle) Turn(t int) (came, dropped []uint16) {
 	_, came, dropped = s.Changes(t % s.Steps)
 	return came, dropped
 }
 
-// Span returns how many candidates a cycle is of.
+// Span returns the number of candidates of the cycle.
 func (s *Cycle) Span() int { return s.Candidates }

@@ -2,11 +2,11 @@ package dsa
 
 import "math"
 
-// InfiniGen picks by a margin (Lee et al., OSDI 2024): the number of candidates whose
-// speculated score is at most Margin below the head's highest, in units of q·k / sqrt(d), is
-// averaged over the heads of the layer, as in the authors' code; each head takes its highest so
-// many, at most a share Most. Candidates are tokens, so blocks hold one; criticality comes from
-// the input of the layer before.
+// InfiniGen picks by a margin (Lee et al., OSDI 2024). For each head it counts the candidates
+// whose speculated score is at most Margin below the head's highest, in units of q·k / sqrt(d).
+// The mean of these counts over the heads of the layer is the number of candidates that every
+// head picks, at most a share Most, as in the authors' code. Candidates are tokens, so a block
+// holds one token. Criticality is estimated from the input of the layer before.
 type InfiniGen struct {
 	Margin float64 // alpha
 	Most   float64 // share of the candidates, in (0, 1]
@@ -22,13 +22,13 @@ func (p *InfiniGen) most(candidates int) int {
 	return min(candidates, max(1, int(p.Most*float64(candidates))))
 }
 
-// Weighs says that the scale of scores matters.
+// Weighs returns true: the scale of scores matters.
 func (p InfiniGen) Weighs() bool { return true }
 
-// CountAt implements ByLayer: there is a stop after every token.
+// CountAt implements ByLayer: every token is a stop.
 func (p InfiniGen) CountAt(stop, n, _ int) int { return min(n, stop+1) }
 
-// Report implements ByLayer: how many tokens of a head are within the margin.
+// Report implements ByLayer: the number of a head's tokens within the margin.
 func (p InfiniGen) Report(v *View, _ func(int) int, _ int, dst []float32) []float32 {
 	highest := float32(math.Inf(-1))
 	for _, s := range v.Critical {

@@ -6,26 +6,26 @@ import (
 	"slices"
 )
 
-// Latest are the newest selections of one request's groups, where no Cycle holds them.
+// Latest holds the newest selections of one request's groups when no Cycle holds them.
 type Latest struct {
 	rows    []Picks
-	follows []bool   // the row's changes are from the step before
-	spare   []uint16 // what a new row is made in
+	follows []bool   // the row's changes refer to the step before
+	spare   []uint16 // buffer for the next row
 	in      []uint64
 }
 
-// NewLatest returns the empty rows of so many groups.
+// NewLatest returns empty selections of the given number of groups.
 func NewLatest(groups int) *Latest {
 	return &Latest{rows: make([]Picks, groups), follows: make([]bool, groups)}
 }
 
-// Picks returns a group's selection; follows says that its changes are from the step before.
-// Read only.
+// Picks returns a group's selection; follows reports whether its changes refer to the step
+// before. Read only.
 func (r *Latest) Picks(g int) (row Picks, follows bool) { return r.rows[g], r.follows[g] }
 
-// Choose makes the k candidates of a bitmap a group's new selection; follows says that its row
-// is of the step before. Calls for different groups of one request may not run at the same
-// time.
+// Choose sets a group's selection from a bitmap of k candidates. follows reports whether the
+// stored row is from the step before. It returns an error if the bitmap does not have k bits
+// set. Calls for different groups of one request may not run concurrently.
 func (r *Latest) Choose(g int, in []uint64, k int, follows bool) error {
 	r.spare = r.spare[:0]
 	for w, word := range in {
@@ -40,8 +40,8 @@ func (r *Latest) Choose(g int, in []uint64, k int, follows bool) error {
 	return nil
 }
 
-// Take makes the given candidates, in the order in which they are attended to or else
-// ascending, a group's new selection; follows says that its row is of the step before.
+// Take sets a group's selection to the candidates next, in attention order if inOrder, else
+// sorted ascending. follows reports whether the stored row is from the step before.
 func (r *Latest) Take(g int, next []uint16, used int, inOrder, follows bool) {
 	r.spare = append(r.spare[:0], next...)
 	if !inOrder {
@@ -70,8 +70,8 @@ func (r *Latest) set(g, used int, follows bool) {
 	r.spare = r.spare[:0]
 }
 
-// alter makes a group's row the one before without the dropped candidates and with the added
-// ones; all are ascending.
+// alter removes the dropped candidates from a group's row and adds the added ones. All lists
+// are ascending.
 func (r *Latest) alter(g int, dropped, added []uint16, follows bool) error {
 	r.spare = r.spare[:0]
 	d, a := 0, 0
@@ -97,13 +97,13 @@ func (r *Latest) alter(g int, dropped, added []uint16, follows bool) error {
 	return nil
 }
 
-// keep makes a group's selection that of the step before.
+// keep repeats a group's selection of the step before.
 func (r *Latest) keep(g int) {
 	r.rows[g].clear()
 	r.follows[g] = true
 }
 
-// first makes a group's selection its first k candidates.
+// first selects a group's first k candidates.
 func (r *Latest) first(g, k int) {
 	r.spare = r.spare[:0]
 	for i := range k {

@@ -2,27 +2,27 @@ package dsa
 
 import "slices"
 
-// Layer is the selections of one layer of one request, under a policy that decides for its
-// heads together. Not safe for concurrent use.
+// Layer holds the selections of one layer of one request, under a policy that decides for all
+// heads of the layer together. Not safe for concurrent use.
 type Layer struct {
 	lib      *Library
 	policy   ByLayer
 	cursors  []Cursor    // by KV head
-	rankings []*Ranking  // by KV head, of the grid
+	rankings []*Ranking  // by KV head, of the current grid index
 	reports  [][]float32 // by KV head, [values][steps]
-	at       []int       // by KV head, its place on the cycle
+	at       []int       // by KV head, step on the cycle
 	grid     int
 	stop     int
 	mean     func(i int) float64
 }
 
-// ByLayer says whether the policy decides for whole layers.
+// ByLayer reports whether the policy decides for whole layers.
 func (l *Library) ByLayer() bool {
 	_, ok := l.policy.(ByLayer)
 	return ok
 }
 
-// Layer returns a layer of a request with so many KV heads, or nil where the policy picks head
+// Layer returns a layer of a request with kvHeads KV heads, or nil if the policy selects head
 // by head.
 func (l *Library) Layer(seed uint64, request, layer, kvHeads int) *Layer {
 	policy, ok := l.policy.(ByLayer)
@@ -38,8 +38,8 @@ func (l *Library) Layer(seed uint64, request, layer, kvHeads int) *Layer {
 	return x
 }
 
-// Decide decides for the given grid index, of at least 0, after so many steps: the heads attend
-// to used candidates and load as many as picked.
+// Decide makes the policy's decision after the given number of steps, for a grid index of at
+// least 0. Each head attends to used candidates and loads picked candidates.
 func (x *Layer) Decide(grid, steps int) (used, picked int) {
 	for h := range x.at {
 		x.at[h] = (int(x.cursors[h].Phase) + steps) % x.lib.scores.Steps()
@@ -59,14 +59,14 @@ func (x *Layer) Decide(grid, steps int) (used, picked int) {
 	return used, picked
 }
 
-// Order returns the first so many candidates of a head, at most those that the last decision
-// picked. Read only.
+// Order returns the picks most critical candidates of a head. picks may not exceed the number
+// that the last Decide returned. Read only.
 func (x *Layer) Order(head, picks int) []uint16 {
 	r := x.rankings[head]
 	return r.Order(x.at[head], picks)
 }
 
-// meanReport is the mean over the heads of their i-th value.
+// meanReport is the mean over the heads of their i-th reported value.
 func (x *Layer) meanReport(i int) float64 {
 	sum, value := 0.0, i*x.rankings[0].Steps
 	for h, reports := range x.reports {
@@ -79,7 +79,7 @@ func (x *Layer) meanReport(i int) float64 {
 	return sum / float64(len(x.reports))
 }
 
-// deepen extends the rankings to so many stops.
+// deepen extends the rankings to at least the given number of stops.
 func (x *Layer) deepen(stops int) {
 	for h, c := range x.cursors {
 		if r := x.rankings[h]; r == nil || r.stops < stops {
@@ -89,14 +89,15 @@ func (x *Layer) deepen(stops int) {
 	}
 }
 
-// Recall returns what a head holds of its attention by the last decision.
+// Recall returns a head's attention recall under the last decision.
 func (x *Layer) Recall(head int) Recall {
 	r, t := x.rankings[head], x.at[head]
 	all := x.lib.heldAt(x.cursors[head], x.grid, r)
 	return all[t*(len(all)/r.Steps)+x.stop]
 }
 
-// heldAt returns what a head of a class holds at each stop of a ranking, [steps][stops].
+// heldAt returns the recall of a head of the cursor's class at each stop of a ranking,
+// [steps][stops].
 func (l *Library) heldAt(c Cursor, grid int, r *Ranking) []Recall {
 	p := l.policy.(ByLayer)
 	return l.recall(c, grid, r.Steps*r.stops, func(t int, v *View, dst []Recall) []Recall {

@@ -8,60 +8,60 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Scores is a stationary score process. A family is one realisation: a group of a request that
-// keeps one family sees one consistent history of scores. Classes differ in how sharply
-// attention concentrates on high scores.
+// Scores is a stationary score process. A family is one realisation: a group that keeps one
+// family sees one consistent history of scores. Classes differ in how sharply attention
+// concentrates on high scores.
 type Scores interface {
-	// Steps is the length of the cycle that a history repeats.
+	// Steps is the number of steps after which a history repeats.
 	Steps() int
-	// Fill writes the scores of candidate blocks 0..n-1 of one family to the sheet, of the
-	// steps that it wants.
+	// Fill writes the scores of candidate blocks 0..n-1 of one family to the sheet, for the
+	// sheet's steps.
 	Fill(family, n int, s *Sheet)
-	// Critical returns single criticalities of those that Fill would write to the sheet: of
-	// candidate b of n at step t. For one goroutine.
+	// Critical returns a function that computes one criticality of Fill's output: candidate b of
+	// n at step t. The function is not safe for concurrent use.
 	Critical(s *Sheet) func(family, n, b, t int) float32
-	// Classes is the number of classes, Skew the scale of each: a block holds exp(skew * score)
-	// of the attention, in arbitrary units.
+	// Classes is the number of classes. Skew is the scale of a class: a block holds exp(skew *
+	// score) of the attention, in arbitrary units.
 	Classes() int
 	Skew(class int) float64
-	// Class returns that of a KV head.
+	// Class returns the class of a KV head.
 	Class(layer, head int) int
 }
 
-// Setting is what the scores of a group are of.
+// Setting describes the group whose scores are computed.
 type Setting struct {
-	Digest  Digest // that the criticality is estimated from
+	Digest  Digest // source of the criticality estimate
 	Sinks   int    // blocks before the candidates
 	Window  int    // blocks after them
 	Queries int    // query heads that share the KV head; 0 = 1
-	Apart   bool   // each of them selects for itself
+	Apart   bool   // each query head selects for itself
 }
 
-// Sheet is the scores of one group over Steps steps, of which the first is step First of the
-// cycle. Its owner keeps the buffers.
+// Sheet is the score matrix of one group over Steps steps, starting at step First of the cycle.
+// Its owner keeps the buffers.
 type Sheet struct {
 	Setting
-	Weighs   bool        // Score, Kept and Skew are wanted too
-	First    int         // step of the cycle
-	Steps    int         // from it on
+	Weighs   bool        // also fill Score, Kept and Skew
+	First    int         // first step of the cycle
+	Steps    int         // number of steps
 	Critical []float32   // [steps][n]
-	Each     [][]float32 // [query heads][steps][n], where they select apart
+	Each     [][]float32 // [query heads][steps][n], if query heads select separately
 	Score    [][]float32 // [query heads][steps][n]
 	Kept     []float32   // [steps][sinks+window]
-	Skew     []float32   // [steps], times the class's
+	Skew     []float32   // [steps], multiplied by the skew of the class
 }
 
-// Library makes cycles on demand, one for each family, class and context length, and keeps
-// them; for a policy that decides for whole layers it makes rankings. Context lengths form a
-// grid of 1/16 spacing: a context of n candidates uses the largest grid point up to n, so the
-// youngest blocks (6 % at most) become candidates a little late. Safe for concurrent use;
-// results depend on the arguments alone.
+// Library computes one cycle per family, class and context length on demand and caches it; for
+// a policy that decides for whole layers it computes rankings. Context lengths form a grid of
+// 1/16 spacing: a context of n candidates uses the largest grid point up to n, so the youngest
+// blocks (6 % at most) become candidates a little late. Safe for concurrent use; results depend
+// on the arguments alone.
 type Library struct {
 	scores   Scores
 	policy   Policy
-	sheet    Sheet // what to fill, without buffers
+	sheet    Sheet // settings of a sheet, without buffers
 	families int
-	classes  int   // that matter to the policy
+	classes  int   // number of classes that the policy distinguishes
 	grid     []int // candidate counts, ascending
 
 	mu       sync.RWMutex
@@ -70,10 +70,10 @@ type Library struct {
 	rankings map[int]*Ranking // family*len(grid) + index
 	reuses   map[reuseKey]*Reuse
 
-	scratch sync.Pool // *Sheet, while a cycle is made
+	scratch sync.Pool // *Sheet, in use while a cycle is computed
 }
 
-// MaxCandidates is the longest context in blocks that cycles can index.
+// MaxCandidates is the longest context, in blocks, that a cycle can index.
 const MaxCandidates = math.MaxUint16
 
 // NewLibrary returns an empty library over the given process and policy.
@@ -93,11 +93,11 @@ func NewLibrary(scores Scores, policy Policy, setting Setting, families int) *Li
 	return l
 }
 
-// Cursor is the place of one group of one request in the library.
+// Cursor is the position of one group of one request in the library.
 type Cursor struct{ Family, Class, Phase uint16 }
 
-// CursorOf returns the place of a group, derived from the run's seed, the request and the group
-// alone.
+// CursorOf returns the position of a group. It depends only on the run's seed, the request and
+// the group.
 func (l *Library) CursorOf(seed uint64, request, layer, head, kvHeads int) Cursor {
 	h := des.Hash(seed, uint64(request), uint64(layer*kvHeads+head), 0x5e1ec7)
 	c := Cursor{
@@ -108,17 +108,18 @@ func (l *Library) CursorOf(seed uint64, request, layer, head, kvHeads int) Curso
 	return c
 }
 
-// Grid returns the grid index that serves a context of n candidate blocks, or -1 when the
-// policy selects all of them.
+// Grid returns the grid index for a context of n candidate blocks, or -1 if the policy selects
+// all candidates.
 func (l *Library) Grid(n int) int {
 	return sort.SearchInts(l.grid, n+1) - 1
 }
 
-// Steps returns the length of every cycle's cycle.
+// Steps returns the number of steps of every cycle.
 func (l *Library) Steps() int { return l.scores.Steps() }
 
-// Critical returns the criticality, as the policy sees it, of candidate b of n after so many
-// steps of a cursor's group. The returned function is for one goroutine.
+// Critical returns a function that computes the criticality, as the policy sees it, of
+// candidate b of n for a cursor's group, the given number of steps after its start. The
+// function is not safe for concurrent use.
 func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
 	critical := l.scores.Critical(&l.sheet)
 	last, grid := -1, -1
@@ -132,8 +133,8 @@ func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
 	}
 }
 
-// Cycle returns the cycle of a cursor's family and class at a grid index, making it when it is
-// asked for the first time. The policy must be ByHead.
+// Cycle returns the cycle of a cursor's family and class at a grid index, and computes it on
+// the first call. The policy must be ByHead.
 func (l *Library) Cycle(c Cursor, grid int) *Cycle {
 	if l.classes == 1 {
 		c.Class = 0
@@ -157,11 +158,12 @@ func (l *Library) Cycle(c Cursor, grid int) *Cycle {
 	return made[c.Class]
 }
 
-// reuseKey is a cycle by its key, the candidates in a buffer, and what of a context it serves.
+// reuseKey is a cycle's key, the buffer's capacity in candidates, and the covered eighths of
+// the context.
 type reuseKey struct{ cycle, slots, eighths int }
 
-// Reuse returns what an LRU buffer of so many candidates lacks of the picks of a cursor's cycle
-// that are among the first eighths of the candidates.
+// Reuse returns the misses of an LRU buffer with the given number of slots on a cursor's cycle.
+// The buffer covers the first eighths of the candidates.
 func (l *Library) Reuse(c Cursor, grid, slots, eighths int) *Reuse {
 	if l.classes == 1 {
 		c.Class = 0
@@ -183,8 +185,8 @@ func (l *Library) Reuse(c Cursor, grid, slots, eighths int) *Reuse {
 	return r
 }
 
-// Make makes the cycles of contexts of from to to candidate blocks ahead of a run whose time is
-// measured, unless the policy decides for whole layers.
+// Make computes the cycles of contexts of from to to candidate blocks, so that a timed run does
+// not include their cost. It does nothing if the policy decides for whole layers.
 func (l *Library) Make(from, to int, do des.Do) {
 	if l.ByLayer() {
 		return
@@ -195,14 +197,14 @@ func (l *Library) Make(from, to int, do des.Do) {
 	})
 }
 
-// makeTime is roughly what making one cycle costs.
+// makeTime is the approximate cost of one cycle.
 const makeTime = 10 * des.Millisecond
 
 func (l *Library) key(family uint16, class, grid int) int {
 	return (int(family)*l.classes+class)*len(l.grid) + grid
 }
 
-// make records the cycles of all classes: they share the order of criticality.
+// make records the cycles of all classes together because they share the order of criticality.
 func (l *Library) make(family, n int) []*Cycle {
 	sheet := l.fill(family, n)
 	defer l.scratch.Put(sheet)
@@ -214,7 +216,7 @@ func (l *Library) make(family, n int) []*Cycle {
 	})
 }
 
-// fill returns a sheet of all steps, to be put back into scratch.
+// fill returns a sheet of all steps; the caller returns it to scratch.
 func (l *Library) fill(family, n int) *Sheet {
 	sheet, _ := l.scratch.Get().(*Sheet)
 	if sheet == nil {
@@ -225,7 +227,7 @@ func (l *Library) fill(family, n int) *Sheet {
 	return sheet
 }
 
-// View points at the scores of step First+t, in a class of the given skew.
+// View sets v to the scores of step First+t, in a class of the given skew.
 func (s *Sheet) View(t int, skew float64, v *View) {
 	n := len(s.Critical) / s.Steps
 	v.Critical = s.Critical[t*n:][:n]

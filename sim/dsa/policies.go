@@ -5,28 +5,28 @@ import (
 	"math"
 )
 
-// FullName names full attention among the algorithms. A server that runs it needs no scores and
-// no lists.
+// FullName names full attention as an algorithm. A server that runs it needs no scores and no
+// lists.
 const FullName = "full"
 
-// IndexerName names the selection of an indexer, which only models with one have.
+// IndexerName names the selection of an indexer; only models with an indexer have it.
 const IndexerName = "indexer"
 
 // everyBlock is the K of full attention.
 const everyBlock = math.MaxInt - 1
 
-// Options are what a configuration says of selection.
+// Options are the configuration values of selection.
 type Options struct {
 	Blocks     int     // candidates of a fixed budget without sinks and window
 	Epsilon    float64 // threshold of accumulated attention
 	Microbatch int     // blocks of one progressive iteration
-	Pipelined  bool    // the next iteration's blocks are loaded during one's attention
-	HeadStops  bool    // each KV head ends by itself, not the heads of a layer together
+	Pipelined  bool    // load the next iteration's blocks during an iteration's attention
+	HeadStops  bool    // each KV head stops by itself, instead of all heads of a layer together
 	Margin     float64 // below the highest score, q·k / sqrt(d)
-	Queries    int     // query heads of a KV head, if each selects for itself; else 1
+	Queries    int     // query heads of a KV head if each selects for itself; else 1
 }
 
-// Digest says what a block's criticality is estimated from.
+// Digest is the block metadata from which criticality is estimated.
 type Digest string
 
 const (
@@ -35,7 +35,7 @@ const (
 	MinMax         Digest = "min-max"        // Quest: bounds of the keys in each dimension
 	Mean           Digest = "mean"           // mean key
 	Representative Digest = "representative" // InfLLM: a few of the keys
-	Speculated     Digest = "speculated"     // InfiniGen: each key, with the query of the layer before
+	Speculated     Digest = "speculated"     // InfiniGen: each key, with the previous layer's query
 	Indexed        Digest = "indexed"        // DSA: a small key of each token, trained to rank them
 )
 
@@ -49,7 +49,7 @@ type Algorithm struct {
 	Make   func(*Options) Policy
 }
 
-// Algorithms are the selection algorithms; another is a file of its own and an entry here.
+// Algorithms are the selection algorithms. To add one, add a file and an entry here.
 var Algorithms = []Algorithm{
 	{FullName, "every block: full attention", "", false, false,
 		func(*Options) Policy { return TopK{K: everyBlock} }},
@@ -93,7 +93,7 @@ func Names() []string {
 	return names
 }
 
-// AlgorithmNamed returns the algorithm of a name.
+// AlgorithmNamed returns the algorithm with the given name, or an error if there is none.
 func AlgorithmNamed(name string) (*Algorithm, error) {
 	for i := range Algorithms {
 		if Algorithms[i].Name == name {

@@ -2,18 +2,18 @@ package dsa
 
 import "math"
 
-// Prefixes is one step seen at every size of a selection, for policies that attend to the
-// candidates in order of criticality until some rule ends it. The query heads that share a KV
-// head have the order in common.
+// Prefixes is one step evaluated at every selection size, for policies that attend to
+// candidates in order of criticality until a stop rule. The query heads of a KV head share the
+// order.
 type Prefixes struct {
 	Order []uint16 // candidates, the most critical first
-	// by query head, [0..candidates] share of the attention that so many of them hold with the kept
-	// blocks
+	// by query head, [0..candidates] share of the attention held by the first i candidates and
+	// the kept blocks
 	Held    [][]float64
-	Reached [][]float64 // the same by Algorithm 1's estimate, line 16
+	Reached [][]float64 // by query head, Algorithm 1's estimate of this share (line 16)
 }
 
-// Prefixes returns them.
+// Prefixes evaluates the view at every selection size.
 func (v *View) Prefixes() *Prefixes {
 	n := len(v.Critical)
 	var rank ranker

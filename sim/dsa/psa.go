@@ -2,14 +2,14 @@ package dsa
 
 import "math"
 
-// PSA picks by a threshold (PSA paper §3.2, Algorithm 1), each KV head by itself: it attends to
-// candidates in order of estimated criticality, a microbatch at a time, until what it has
-// attended to holds more than Epsilon of an estimate of all attention, in which every other
-// block counts as the least one so far. Sinks and window come first; the least block is sought
-// among the candidates.
+// PSA picks by a threshold (PSA paper §3.2, Algorithm 1), each KV head by itself. It attends to
+// candidates in order of estimated criticality, one microbatch at a time. It stops when the
+// attended blocks hold more than Epsilon of the estimated total attention. The estimate counts
+// every remaining block as the smallest attended one. Sinks and window come first; the minimum
+// is taken over candidates only.
 //
-// With pipelined iterations (§3.3) the next microbatch is being loaded when the verifying
-// kernel ends the attention: Ahead microbatches are picked beyond Used.
+// With pipelined iterations (§3.3) the next microbatch is already being loaded when the
+// verifying kernel ends the attention. Therefore Ahead microbatches are picked beyond Used.
 type PSA struct {
 	Epsilon    float64 // in (0, 1)
 	Microbatch int     // m, blocks of one iteration
@@ -19,10 +19,10 @@ type PSA struct {
 // Limit returns 0: a threshold may exclude any candidate.
 func (p PSA) Limit() int { return 0 }
 
-// AtOnce implements Policy: one iteration's blocks and those being loaded (§4).
+// AtOnce implements Policy: the blocks of one iteration and the blocks being loaded (§4).
 func (p PSA) AtOnce(candidates int) int { return min((1+p.Ahead)*p.Microbatch, candidates) }
 
-// Weighs says that true scores decide when to end.
+// Weighs returns true: true scores decide when to stop.
 func (p PSA) Weighs() bool { return true }
 
 // Picker implements Policy.
@@ -35,8 +35,8 @@ type psa struct {
 	guess int
 }
 
-// Pick implements Picker. A KV head shared by several query heads ends when their mean estimate
-// of what they have seen passes the threshold.
+// Pick implements Picker. A KV head shared by several query heads stops when the mean of their
+// estimates passes the threshold.
 func (p *psa) Pick(v *View, dst []uint16) ([]uint16, int) {
 	n, kept := len(v.Critical), len(v.Kept)
 	if !v.Again {
@@ -58,16 +58,17 @@ func (p *psa) Pick(v *View, dst []uint16) ([]uint16, int) {
 	return dst, used
 }
 
-// picks returns how many candidates the microbatch after so many goes up to.
+// picks returns the number of candidates at the end of the microbatch that follows the first
+// used.
 func (p PSA) picks(used, n, kept int) int {
 	return min(n, Microbatches(p.Microbatch, kept, used)*p.Microbatch-kept)
 }
 
-// Microbatches returns how many microbatches of m blocks have begun once the kept blocks and so
-// many candidates are attended to and one more follows.
+// Microbatches returns the number of started microbatches of m blocks, once the kept blocks and
+// the given candidates are attended to and one more block follows.
 func Microbatches(m, kept, candidates int) int { return (kept+candidates)/m + 1 }
 
-// seen is what the query heads of a KV head have attended to.
+// seen is the attention that the query heads of a KV head have accumulated.
 type seen struct {
 	used       int
 	sum, least []float64 // by query head: AS_acc and AS_min of Algorithm 1
@@ -82,8 +83,8 @@ func (s *seen) begin(v *View) {
 	}
 }
 
-// upTo attends to the first candidates in order and returns the heads' mean estimate of the
-// share of attention seen (Algorithm 1, line 16).
+// upTo attends to the first used candidates in order and returns the mean over query heads of
+// the estimated share of attention seen (Algorithm 1, line 16).
 func (s *seen) upTo(v *View, used int, at func(i int) int) float64 {
 	n := len(v.Critical)
 	for ; s.used < used; s.used++ {

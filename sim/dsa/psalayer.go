@@ -1,9 +1,8 @@
 package dsa
 
-// PSALayer is PSA with one decision for the heads of a layer, as the paper words it: the
+// PSALayer is PSA with one decision for all heads of a layer, as in the paper's words: the
 // threshold is the attention "required for each layer of a query token" (§1, §3.2). All heads
-// of a layer attend to a further microbatch until their mean estimate of what they have seen
-// passes Epsilon.
+// of a layer attend to another microbatch until the mean of their estimates passes Epsilon.
 type PSALayer struct{ PSA }
 
 // CountAt implements ByLayer: a stop is the end of a microbatch.
@@ -21,7 +20,7 @@ func (p PSALayer) Report(v *View, at func(i int) int, stops int, dst []float32) 
 	return dst
 }
 
-// Decide implements ByLayer. The estimate only grows with the stop.
+// Decide implements ByLayer. It relies on an estimate that grows monotonically with the stop.
 func (p PSALayer) Decide(n, kept, guess int, mean func(i int) float64) (stop, load int) {
 	for stop = guess; stop > 0 && (p.CountAt(stop-1, n, kept) == n || mean(stop-1) > p.Epsilon); {
 		stop--

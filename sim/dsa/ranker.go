@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// ranker orders the candidates of one step by criticality, as far as asked for: sorting them
-// all would be most of the work.
+// ranker orders the candidates of one step by criticality. It sorts lazily, because sorting all
+// candidates would dominate the cost.
 type ranker struct {
 	ranks  []int64
 	sorted int // ranks[:sorted] are in order, the highest first
 }
 
-// rank takes the scores of a step and sorts about as many as will be wanted.
+// rank takes the scores of a step and sorts the wanted highest.
 func (p *ranker) rank(critical []float32, wanted int) {
 	p.ranks = p.ranks[:0]
 	for b, s := range critical {
@@ -22,7 +22,7 @@ func (p *ranker) rank(critical []float32, wanted int) {
 	p.sort(wanted)
 }
 
-// sort brings the first m candidates into order.
+// sort sorts the first m candidates.
 func (p *ranker) sort(m int) {
 	rest := p.ranks[p.sorted:]
 	if m -= p.sorted; m < len(rest) {

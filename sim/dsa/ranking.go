@@ -1,24 +1,24 @@
 package dsa
 
-// Ranking is the candidates of one family in order of criticality, step by step of a cycle, and
-// what its heads of each class report, both as far as policies that decide for whole layers
-// have asked for. Immutable and safe for concurrent use.
+// Ranking is the candidates of one family in order of criticality, per step of a cycle, and the
+// reports of its heads per class. It reaches as far as a policy that decides for whole layers
+// has requested. Immutable and safe for concurrent use.
 type Ranking struct {
 	Candidates, Steps int
 
-	stops int      // up to which it reaches
-	depth int      // candidates of the last of them
+	stops int      // number of stops covered
+	depth int      // number of candidates at the last covered stop
 	order []uint16 // [steps][depth]
-	// by class, [values][steps]: what is asked for changes little from step to step
+	// by class, [values][steps]: successive steps read nearby values
 	reports [][]float32
 }
 
-// Order returns the first so many candidates of step t, at most those of the last stop. Read
+// Order returns the picks most critical candidates of step t, at most up to the last stop. Read
 // only.
 func (r *Ranking) Order(t, picks int) []uint16 { return r.order[t*r.depth:][:picks] }
 
-// ranking returns that of a cursor's family at a grid index, with at least so many stops; its
-// values do not depend on how many it has.
+// ranking returns the ranking of a cursor's family at a grid index, with at least the given
+// number of stops. Its values do not depend on the number of stops.
 func (l *Library) ranking(c Cursor, grid, stops int) *Ranking {
 	key := int(c.Family)*len(l.grid) + grid
 	l.mu.RLock()
@@ -28,7 +28,7 @@ func (l *Library) ranking(c Cursor, grid, stops int) *Ranking {
 		return r
 	}
 	n, p := l.grid[grid], l.policy.(ByLayer)
-	if r == nil { // most steps end by then
+	if r == nil { // most steps end within n/8 candidates
 		for p.CountAt(stops-1, n, l.kept()) < n/8 {
 			stops *= 2
 		}
@@ -45,7 +45,7 @@ func (l *Library) ranking(c Cursor, grid, stops int) *Ranking {
 	return r
 }
 
-// kept is the blocks attended to in any case.
+// kept is the number of blocks that are always attended to.
 func (l *Library) kept() int { return l.sheet.Sinks + l.sheet.Window }
 
 func (l *Library) rank(family, n, stops int) *Ranking {

@@ -1,19 +1,20 @@
 package dsa
 
-// Recall is what a group's picks hold of its attention together with its sinks and window, over
-// the query heads that share the KV head.
+// Recall is the share of a group's attention held by its selected blocks, sinks and window,
+// over the query heads that share the KV head.
 type Recall struct {
 	Share   float32 // mean
-	Missed2 float32 // mean square of the rest
+	Missed2 float32 // mean square of the missed share
 }
 
-// add takes in one of so many query heads.
+// add accumulates the share of one query head, out of the given number of query heads.
 func (h *Recall) add(share float64, queries int) {
 	h.Share += float32(share) / float32(queries)
 	h.Missed2 += float32((1-share)*(1-share)) / float32(queries)
 }
 
-// Recall returns what a group's picks hold in a step of which all is known.
+// Recall returns the recall of the picked candidates in this step. The view needs all true
+// scores.
 func (v *View) Recall(picked []uint16) (h Recall) {
 	kept := v.keptWeight()
 	for _, scores := range v.Score {
@@ -29,8 +30,8 @@ func (v *View) Recall(picked []uint16) (h Recall) {
 	return h
 }
 
-// Recall returns what the selections of a cursor's cycle hold, step by step of the cycle. It is
-// made when it is asked for the first time. Read only.
+// Recall returns the recall of each step of a cursor's cycle, and computes it on the first
+// call. Read only.
 func (l *Library) Recall(c Cursor, grid int) []Recall {
 	cycle := l.Cycle(c, grid)
 	return l.recall(c, grid, cycle.Steps, func(t int, v *View, dst []Recall) []Recall {
@@ -39,8 +40,8 @@ func (l *Library) Recall(c Cursor, grid int) []Recall {
 	})
 }
 
-// recall keeps what is found in the view of each step, and makes it anew where there are fewer
-// than so many values.
+// recall caches the result of find for each step's view, and recomputes it if the cache holds
+// fewer than the requested values.
 func (l *Library) recall(c Cursor, grid, values int,
 	find func(t int, v *View, dst []Recall) []Recall) []Recall {
 	key := (int(c.Family)*l.scores.Classes()+int(c.Class))*len(l.grid) + grid

@@ -13,8 +13,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// Recording is what a RecordingWriter wrote. It reads a request's selections step by step as
-// they are asked for. Safe for concurrent use.
+// Recording reads the output of a RecordingWriter. It reads a request's selections step by step
+// on demand. Safe for concurrent use.
 type Recording struct {
 	Shape
 	r        io.ReaderAt
@@ -26,7 +26,8 @@ type segment struct {
 	at, bytes      int64
 }
 
-// OpenRecording reads the outline of a recording of so many bytes.
+// OpenRecording reads the index of a recording of size bytes. It fails if the recording is
+// damaged.
 func OpenRecording(r io.ReaderAt, size int64) (*Recording, error) {
 	c := &Recording{r: r, segments: map[int]segment{}}
 	head := make([]byte, min(size, 4096))
@@ -49,7 +50,7 @@ func OpenRecording(r io.ReaderAt, size int64) (*Recording, error) {
 	return c, c.outline(int64(len(recordingMagic)+len(line)+1), size)
 }
 
-// outline finds the segments.
+// outline reads the positions of the segments.
 func (c *Recording) outline(at, size int64) error {
 	short := func() error {
 		return fmt.Errorf("recording of selections is cut short after %d requests and %d bytes",
@@ -84,25 +85,25 @@ func (c *Recording) outline(at, size int64) error {
 	}
 }
 
-// Requests returns how many requests the recording has.
+// Requests returns the number of recorded requests.
 func (c *Recording) Requests() int { return len(c.segments) }
 
-// Replay plays back one request's selections.
+// Replay replays one request's selections.
 type Replay struct {
 	Latest    *Latest
 	request   int
-	k         int   // selected before the first recorded step
-	row       []int // group of the sparse layers -> row, -1 when not wanted
+	k         int   // candidates selected before the first recorded step
+	row       []int // row of each group of the sparse layers, -1 if not wanted
 	added     []uint16
 	dropped   []uint16
 	in        *bufio.Reader
-	generated int // of the entry that follows; 0 when there is none
+	generated int // tokens generated before the next entry's step; 0 = no entry
 	started   bool
 }
 
-// Replay begins to play back a request of so many prompt and output tokens. Of all groups,
-// layer*KVHeads + head, it keeps those named, in rows in the same order; groups of dense layers
-// have no selection.
+// Replay starts the replay of a request with the given prompt and output tokens; it fails if
+// they differ from the recording. It keeps the selections of the given groups (layer*KVHeads +
+// head), in rows in the same order. Groups of dense layers have no selection.
 func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay, error) {
 	s, ok := c.segments[request]
 	if !ok {
@@ -129,7 +130,7 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 	return p, p.readStep()
 }
 
-// unzip opens a segment whose checksum is right.
+// unzip verifies a segment's checksum and opens the segment.
 func (c *Recording) unzip(s segment) (*gzip.Reader, error) {
 	text := io.NewSectionReader(c.r, s.at, s.bytes)
 	zip, err := gzip.NewReader(text)
@@ -145,9 +146,9 @@ func (c *Recording) unzip(s segment) (*gzip.Reader, error) {
 	return zip, zip.Reset(text)
 }
 
-// Step advances to the decode step of a request that has generated so many tokens and has n
-// candidate blocks. A step that was not recorded, since the request was preempted there,
-// selects as the step before.
+// Step advances to the decode step after the given number of generated tokens, with n candidate
+// blocks. If the step was not recorded because the request was preempted, it repeats the
+// selection of the step before.
 func (p *Replay) Step(generated, n int) error {
 	if !p.started && (p.generated == 0 || p.generated > generated) {
 		for g := range p.Latest.rows {
@@ -172,7 +173,7 @@ func (p *Replay) Step(generated, n int) error {
 	return nil
 }
 
-// readStep reads which step the next entry is for.
+// readStep reads the step of the next entry.
 func (p *Replay) readStep() error {
 	v, err := binary.ReadUvarint(p.in)
 	if err != nil && err != io.EOF {
@@ -182,7 +183,8 @@ func (p *Replay) readStep() error {
 	return nil
 }
 
-// apply reads the entry's rows; follows says that those here are of the step before.
+// apply reads the entry's rows; follows reports whether the current rows are from the step
+// before.
 func (p *Replay) apply(n int, follows bool) error {
 	for _, g := range p.row {
 		tag, err := p.number(n + 1)
@@ -229,7 +231,7 @@ func (p *Replay) changes(g, n, dropped int, follows bool) (err error) {
 	return p.Latest.alter(g, p.dropped, p.added, follows)
 }
 
-// list reads a length and so many candidates.
+// list reads a length and this number of candidates.
 func (p *Replay) list(dst []uint16, n int) ([]uint16, error) {
 	count, err := p.number(n)
 	if err != nil {
@@ -250,7 +252,7 @@ func (p *Replay) blocks(dst []uint16, count, n int) ([]uint16, error) {
 	return dst, nil
 }
 
-// number reads one that is at most so large.
+// number reads a number and returns an error if it exceeds most.
 func (p *Replay) number(most int) (int, error) {
 	v, err := binary.ReadUvarint(p.in)
 	switch {
@@ -262,7 +264,7 @@ func (p *Replay) number(most int) (int, error) {
 	return int(v), err
 }
 
-// inStep is the error of a stream that ends within a step, or has no number there.
+// inStep is the error for a stream that ends within a step or has an invalid number.
 func inStep(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return errors.New("damaged: its data end within a step")

@@ -9,7 +9,8 @@ import (
 	"io"
 )
 
-// Shape is what a recording of selections was made of; it can be replayed only with the same.
+// Shape is the configuration of a recording of selections. A replay needs the same
+// configuration.
 type Shape struct {
 	Layers       int `json:"layers"`
 	KVHeads      int `json:"kv_heads"`
@@ -17,7 +18,7 @@ type Shape struct {
 	BlockTokens  int `json:"block_tokens"`
 	SinkBlocks   int `json:"sink_blocks"`
 	WindowBlocks int `json:"window_blocks"`
-	// chosen in addition to sinks and window; of a threshold, the microbatch
+	// candidates selected in addition to sinks and window; for a threshold policy, the microbatch
 	Candidates int    `json:"candidates"`
 	Seed       uint64 `json:"seed"`
 
@@ -28,7 +29,7 @@ type Shape struct {
 	HeadStops  bool    `json:"head_stops,omitempty"`
 }
 
-// groups is the (layer, KV head) pairs that select.
+// groups is the number of (layer, KV head) pairs that select.
 func (s *Shape) groups() int { return (s.Layers - s.DenseLayers) * s.KVHeads }
 
 // A recording is the line recordingMagic, the shape as a line of JSON, a segment for each
@@ -38,11 +39,13 @@ func (s *Shape) groups() int { return (s.Layers - s.DenseLayers) * s.KVHeads }
 //	         little-endian; then that many bytes of gzip
 //	end      'E', number of segments as uint32
 //
-// A segment holds the decode steps with more blocks than are selected: the number of tokens
-// generated before the step, then each group of the sparse layers in order: 0, the candidates
-// attended to, those loaded and all of them in order; or 1 + the candidates dropped since the
-// step before, these, the candidates added and these, which needs rows that are ascending and
-// wholly attended to. All are uvarints.
+// A segment holds the decode steps in which the context has more blocks than are selected. A
+// step begins with the number of tokens generated before it; the groups of the sparse layers
+// follow in order. A group is stored in one of two forms: in full as 0, the number of
+// candidates attended to, the number of candidates loaded and the candidates in order; or as a
+// change from the step before: 1 + the number of dropped candidates, these candidates, the
+// number of added candidates and these candidates. The second form needs ascending rows whose
+// candidates are all attended to. All numbers are uvarints.
 const (
 	recordingMagic = "sparseserve selections 2\n"
 	segmentMark    = 'R'
@@ -68,7 +71,7 @@ type segmentWriter struct {
 	entry []byte
 }
 
-// NewRecordingWriter begins a recording.
+// NewRecordingWriter writes the header of a recording.
 func NewRecordingWriter(w io.Writer, shape Shape) (*RecordingWriter, error) {
 	text, err := json.Marshal(shape)
 	if err != nil {
@@ -78,17 +81,17 @@ func NewRecordingWriter(w io.Writer, shape Shape) (*RecordingWriter, error) {
 	return &RecordingWriter{w: w, shape: shape, open: map[int]*segmentWriter{}}, err
 }
 
-// Step begins a decode step of a request that has generated so many tokens, at least one. Add
-// must follow for every group of the sparse layers, in order, though those of other requests
-// may come between.
+// Step begins a decode step of a request after the given number of generated tokens, at least
+// one. Call Add afterwards for every group of the sparse layers, in order; calls for other
+// requests may come between.
 func (r *RecordingWriter) Step(request, generated int) {
 	s := r.segment(request)
 	s.flush(r)
 	s.entry = binary.AppendUvarint(s.entry, uint64(generated))
 }
 
-// Add notes a group's selection in the step; follows says that its changes are from the step
-// before.
+// Add records a group's selection in the step; follows reports whether its changes are from the
+// step before.
 func (r *RecordingWriter) Add(request int, row Picks, follows bool) {
 	s := r.segment(request)
 	if !follows || row.Used < len(row.Next) || r.shape.Microbatch > 0 {
@@ -135,7 +138,7 @@ func (r *RecordingWriter) Finish(request, prompt, output int) error {
 	return r.err
 }
 
-// Close ends the recording; requests that have not finished are left out.
+// Close ends the recording. Unfinished requests are not written.
 func (r *RecordingWriter) Close() error {
 	r.write(binary.LittleEndian.AppendUint32([]byte{endMark}, r.segments))
 	return r.err
@@ -157,7 +160,7 @@ func (r *RecordingWriter) segment(request int) *segmentWriter {
 		s.zip.Reset(&s.bytes)
 	} else {
 		s = &segmentWriter{}
-		s.zip, _ = gzip.NewWriterLevel(&s.bytes, gzip.BestSpeed) // a level that exists
+		s.zip, _ = gzip.NewWriterLevel(&s.bytes, gzip.BestSpeed) // the level is valid: no error
 	}
 	r.open[request] = s
 	return s

@@ -5,19 +5,21 @@ import (
 	"sort"
 )
 
-// Reuse says which picks of a cycle an LRU buffer of so many candidates lacks. A buffer that serves
-// one group of one request sees that group's cycle and nothing else, so its misses follow from the
-// step and from how long it has been in use. Immutable and safe for concurrent use.
+// Reuse precomputes, for each step of a cycle, the misses of an LRU buffer of the given
+// capacity. A buffer that serves one group of one request sees only that group's cycle. Its
+// misses depend only on the step and on the age of the buffer. Immutable and safe for
+// concurrent use.
 //
-// Candidates of one step are used at once: those that hit are newer than those of earlier steps in
-// their order before, those that missed are newer still, in the order of picks (cuda/swap_in.cu).
+// The candidates of one step are touched together. Hits become newer than the candidates of
+// earlier steps and keep their order. Misses become newer still, in the order of picks
+// (cuda/swap_in.cu).
 type Reuse struct {
-	misses []uint16 // by step, of a buffer in use for long
-	ages   csr      // of the hits of each step whose last use was 2 steps ago and more, ascending
-	hits   []uint16 // of them all
+	misses []uint16 // by step, of a full buffer
+	ages   csr      // per step, reuse distances of 2 steps and more among the hits, ascending
+	hits   []uint16 // by step, all hits
 }
 
-// csr is one list a step, end to end.
+// csr is one list per step, concatenated.
 type csr struct {
 	ids []uint16
 	end []int32 // [steps]
@@ -31,12 +33,12 @@ func (c *csr) at(t int) []uint16 {
 	return c.ids[from:c.end[t]:c.end[t]]
 }
 
-// Settled is the age of a buffer in use for long.
+// Settled is an age at which the buffer is full.
 const Settled = 1 << 30
 
-// NewReuse follows the cycle until its second round ends: the first round fills the buffer. Slots
-// are at least as many as a step picks. Candidates from within on are elsewhere, and so are picks
-// of them no concern of the buffer.
+// NewReuse simulates two rounds of the cycle: the first fills the buffer, the second is
+// recorded. slots is at least the number of picks of any step. Candidates >= within stay in HBM
+// and never enter the buffer.
 func NewReuse(c *Cycle, slots, within int) *Reuse {
 	r := &Reuse{misses: make([]uint16, c.Steps), hits: make([]uint16, c.Steps)}
 	b := lruOrder{in: make([]bool, c.Candidates), last: make([]int32, c.Candidates), slots: slots}
@@ -51,7 +53,7 @@ func NewReuse(c *Cycle, slots, within int) *Reuse {
 	return r
 }
 
-// below returns the picks that are below a candidate, in their order.
+// below returns the picks smaller than candidate, in their order.
 func below(picks []uint16, candidate int, scratch *[]uint16) []uint16 {
 	if !slices.ContainsFunc(picks, func(p uint16) bool { return int(p) >= candidate }) {
 		return picks
@@ -83,7 +85,7 @@ func (r *Reuse) note(t, i int, picks []uint16, b *lruOrder) {
 	r.ages.end = append(r.ages.end, int32(len(r.ages.ids)))
 }
 
-// Misses returns how many picks of a step are not in the buffer, of one that was empty so many
+// Misses returns the number of picks of a step that are not in a buffer which was empty age
 // steps before.
 func (r *Reuse) Misses(step, age int) int {
 	switch {
@@ -97,7 +99,7 @@ func (r *Reuse) Misses(step, age int) int {
 	return int(r.misses[step]) + older
 }
 
-// lruOrder is the candidates in a buffer, the least recently used first.
+// lruOrder is the candidates in a buffer, least recently used first.
 type lruOrder struct {
 	order   []uint16
 	in      []bool
@@ -107,7 +109,8 @@ type lruOrder struct {
 	below   []uint16
 }
 
-// use has the picks of step i in the buffer.
+// use touches the picks of step i and evicts the least recently used candidates beyond the
+// slots.
 func (b *lruOrder) use(i int, picks []uint16) {
 	missing := 0
 	for _, p := range picks {

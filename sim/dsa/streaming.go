@@ -4,7 +4,7 @@ package dsa
 // no candidate is ever picked.
 type Streaming struct{}
 
-// Limit implements Policy: there is no number of candidates that are all picked.
+// Limit implements Policy: no context has all its candidates picked.
 func (Streaming) Limit() int { return 0 }
 
 // AtOnce implements Policy.

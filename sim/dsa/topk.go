@@ -2,9 +2,9 @@ package dsa
 
 import "math"
 
-// TopK picks the K blocks of the highest estimated score, or all when there are fewer, in
-// ascending order; of equal scores the earlier block wins. ArkVale, Quest, InfLLM and
-// SparseServe select so.
+// TopK picks the K blocks with the highest estimated scores, or all if there are fewer, in
+// ascending order. Ties go to the earlier block. ArkVale, Quest, InfLLM and SparseServe select
+// this way.
 type TopK struct{ K int }
 
 // Limit returns K.
@@ -13,25 +13,25 @@ func (p TopK) Limit() int { return p.K }
 // AtOnce implements Policy.
 func (p TopK) AtOnce(candidates int) int { return min(p.K, candidates) }
 
-// Weighs says that the estimates suffice.
+// Weighs returns false: the estimates suffice.
 func (p TopK) Weighs() bool { return false }
 
 // Picker implements Policy.
 func (p TopK) Picker() Picker { return &topK{k: p.K} }
 
-// topK finds the k largest of n scores. The k-th largest moves little from step to step, so a
-// cut somewhat below the last one keeps few more than k blocks, found in one pass without
-// branches; the surplus is then dropped.
+// topK finds the k largest of n scores. The k-th largest changes little from step to step, so a
+// cut slightly below the last one keeps few more than k blocks. One branch-free pass finds
+// these blocks; then the surplus is dropped.
 type topK struct {
 	k      int
 	cut    int64   // rank of the last block picked in the last step
-	margin int64   // how far below it the next pass cuts; 0 = no last step
+	margin int64   // distance of the next cut below it; 0 = no last step
 	some   []int64 // ranks above the cut
 	heap   []int64
 }
 
-// rank orders blocks by score and, of equal scores, earlier blocks first: the score's bits as
-// an integer of the same order, then the complement of the block's index.
+// rank is a sort key: higher scores rank higher, and ties go to the earlier block. It joins the
+// score's bits, as an integer of the same order, with the complement of the block index.
 func rank(s float32, block int) int64 {
 	b := int64(int32(math.Float32bits(s)))
 	b ^= b >> 63 & 0x7fffffff
@@ -77,7 +77,7 @@ func (p *topK) pick(scores []float32, dst []uint16) []uint16 {
 	return dst
 }
 
-// above collects the ranks that exceed cut.
+// above collects the ranks greater than cut.
 func (p *topK) above(scores []float32, cut int64) int {
 	n, some := 0, p.some[:len(scores)+1]
 	for b, s := range scores {
@@ -88,8 +88,8 @@ func (p *topK) above(scores []float32, cut int64) int {
 	return n
 }
 
-// drop returns the surplus-th smallest of the ranks: those above it are picked. A heap of the
-// smallest finds it or, where they are many, one of the largest.
+// drop returns the surplus-th smallest rank; ranks above it are picked. It uses a heap of the
+// smallest ranks or, if there are too many, a heap of the largest.
 func (p *topK) drop(some []int64, surplus int) int64 {
 	if surplus == 0 {
 		return noRank
@@ -109,7 +109,7 @@ func (p *topK) drop(some []int64, surplus int) int64 {
 
 // smallest returns the m-th smallest value.
 func (p *topK) smallest(xs []int64, m int) int64 {
-	h := append(p.heap[:0], xs[:m]...) // the m smallest so far, the largest first
+	h := append(p.heap[:0], xs[:m]...) // the m smallest so far, as a max-heap
 	p.heap = h
 	for i := m/2 - 1; i >= 0; i-- {
 		siftDown(h, i)

@@ -2,17 +2,17 @@ package dsa
 
 import "math/bits"
 
-// Union has each query head of a KV head pick the K blocks of its own highest estimates. The KV
-// head attends to every block that one of them picked, in ascending order.
+// Union lets each query head of a KV head pick its own K highest estimates. The KV head attends
+// to every block that at least one query head picked, in ascending order.
 type Union struct{ K, Queries int }
 
 // Limit returns K.
 func (p Union) Limit() int { return p.K }
 
-// AtOnce implements Policy: query heads may agree on nothing.
+// AtOnce implements Policy: the picks of the query heads may be disjoint.
 func (p Union) AtOnce(candidates int) int { return min(p.K*p.Queries, candidates) }
 
-// Weighs says that the estimates suffice.
+// Weighs returns false: the estimates suffice.
 func (p Union) Weighs() bool { return false }
 
 // Picker implements Policy.
@@ -27,7 +27,7 @@ func (p Union) Picker() Picker {
 type union struct {
 	heads []topK
 	own   []uint16 // picks of one query head
-	in    []uint64 // those of all, a bit a candidate; zero between steps
+	in    []uint64 // union of the picks, one bit per candidate; zero between steps
 }
 
 // Pick implements Picker.
