@@ -2,30 +2,31 @@ package kv
 
 import "slices"
 
-// Selection is what one group attends to in one step: Sinks first blocks, the blocks from Tail
-// on, and the listed candidates between them.
+// Selection is the blocks that one group attends to in one step: the first Sinks blocks, the
+// blocks from Tail on, and the listed candidates between.
 type Selection struct {
 	Sinks, Tail int
 	Next        []uint16 // candidate indices: block = Sinks + index
-	Used        int      // the first Used are attended to, the others only loaded
-	// The change from the last step's selection, where known:
+	Used        int      // the first Used are attended to, the others are only loaded
+	// The change from the last step's selection, if known:
 	Follows bool
-	Added   []uint16 // positions in Next of candidates that were not in it
+	Added   []uint16 // positions in Next of newly selected candidates
 	Came    []uint16 // these candidates
-	Dropped []uint16 // candidates that were and no longer are
+	Dropped []uint16 // deselected candidates
 	All     bool     // every block is selected
-	At      int      // where the list of its blocks begins (Split)
+	At      int      // position of its blocks in the lists (Split)
 
-	// Where selections that follow can be asked for again, or nil: all of its kind, the same while
-	// they follow. Of this one
+	// History is the repeatable trace of this selection and the selections that follow, or nil.
+	// The fields after it are valid only with a history:
 	History History
-	Turn    int        // this one; it is one after that of the last step
-	Again   *[3]uint64 // by the lanes of again: of Came, how many were selected last when
-	Old     []uint16   // the others of Came
+	Turn    int        // turn of this selection; increases by one per step
+	Again   *[3]uint64 // counts of Came by reuse distance, as in again
+	Old     []uint16   // the candidates of Came with a longer reuse distance
 }
 
-// BeginStep starts a step that decodes the given requests. Requests of the last step that are
-// absent become evictable, layer by layer as Fill reaches the layer.
+// BeginStep starts a step that decodes the given requests. The blocks of requests that were in
+// the last step but not in this one become evictable, layer by layer when Fill reaches the
+// layer.
 func (c *Cache) BeginStep(decodes []*Seq) {
 	c.step++
 	for _, s := range decodes {
@@ -49,13 +50,13 @@ func (c *Cache) BeginStep(decodes []*Seq) {
 }
 
 // Access applies one group's selection in the current step. Misses wait for Fill, so that all
-// of a layer's hits are in use before anything is evicted.
+// hits of a layer are in use before anything is evicted.
 func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 	if c.trace != nil {
 		c.trace.access(s, g, sel)
 	}
 	waits, sh := c.waits(s, g, sel), &c.own
-	if waits && int(s.groups[g].seen) == s.blocks { // as at most steps
+	if waits && int(s.groups[g].seen) == s.blocks { // true in most steps
 		c.advance(s, g, sel)
 		return
 	}
@@ -70,28 +71,28 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 	c.merge(sh, s, c.poolOf[g])
 }
 
-// share is what accesses change in the cache and their request. Accesses made at the same time
-// each have one; merging keeps their order.
+// share is the change that accesses make to the cache and their request. Concurrent accesses
+// have one share each; merge preserves their order.
 type share struct {
 	writing  []ref
 	missing  []ref
-	wanted   []want  // where the cache wants it: of each of missing
+	wanted   []want  // by missing block, if the cache records targets
 	idle     int     // change of the pool's idle blocks
 	active   int     // changes of the request's counts
 	held     int     //
-	recent   []int32 // the request's own where accesses are made one by one
+	recent   []int32 // the request's own counts if accesses are serial
 	selected int64
-	rounds   []int64  // of missing, by microbatch beyond sinks and window
-	ahead    int64    // of missing, those that are not attended to
+	rounds   []int64  // missing blocks by microbatch, except sinks and window
+	ahead    int64    // missing blocks that are loaded but not attended to
 	chosen   []uint64 // scratch: blocks of a selection
-	lost     []uint16 // scratch: of a selection's changes, those not in HBM
+	lost     []uint16 // scratch: changes of a selection whose blocks are not in HBM
 	read     uint32   // keeps prefetch from being optimised away
 }
 
-// want is where a missing block is needed.
+// want is the target of a missing block.
 type want struct {
-	round int32 // of progressive attention; -1: the first, as it is no candidate
-	at    int32 // its place in the layer's lists; -1: it is in none
+	round int32 // round of progressive attention; -1: the first, for non-candidates
+	at    int32 // position in the layer's lists; -1: not listed
 }
 
 func (c *Cache) merge(sh *share, s *Seq, pool int) {
@@ -105,7 +106,7 @@ func (c *Cache) merge(sh *share, s *Seq, pool int) {
 	c.count(sh, s, pool)
 }
 
-// count is merge but for the blocks.
+// count merges all fields except the block lists.
 func (c *Cache) count(sh *share, s *Seq, pool int) {
 	c.pools[pool].idle += sh.idle
 	s.active += sh.active
@@ -151,7 +152,7 @@ func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
 	gs.chosen = int32(next)
 }
 
-// rebuild applies a selection whose changes are unknown, in the order of lists: sinks, window,
+// rebuild applies a selection whose changes are unknown, in list order: sinks, window,
 // candidates.
 func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	if gs := &s.groups[g]; !gs.parked && gs.last >= s.born {
@@ -173,19 +174,19 @@ func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	for i, b := range sel.Next {
 		c.come(sh, s, g, row, sel, i, row[b])
 	}
-	if c.listed != nil { // what was in the window is no news to its mark
+	if c.listed != nil { // blocks that were in the window already have active marks
 		c.listAdded(s, g, row, sel)
 	}
 }
 
-// list writes a resident block's slot to its place in the layer's lists, -1 for none.
+// list writes a resident block's slot to its position in the layer's lists, -1 for none.
 func (c *Cache) list(s *Seq, g, b, at int) {
 	if c.listed != nil && at >= 0 {
 		c.listed[at] = int32(s.slots[g*s.cap+b])
 	}
 }
 
-// dropUnwanted drops the active blocks of a group that a selection lacks.
+// dropUnwanted drops the active blocks of a group that are not in a selection.
 func (c *Cache) dropUnwanted(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	if sel.All {
 		return
@@ -207,8 +208,8 @@ func (c *Cache) dropUnwanted(sh *share, s *Seq, g int, row []mark, sel *Selectio
 	}
 }
 
-// come makes the i-th candidate of a selection active and records the microbatch that loads it
-// if it is missing. The row begins with the candidates; was is the candidate's mark.
+// come activates the i-th candidate of a selection and records the microbatch that loads it if
+// it is missing. row begins at the first candidate; was is the candidate's mark.
 func (c *Cache) come(sh *share, s *Seq, g int, row []mark, sel *Selection, i int, was mark) {
 	if was&active != 0 {
 		return
@@ -223,7 +224,8 @@ func (c *Cache) come(sh *share, s *Seq, g int, row []mark, sel *Selection, i int
 	}
 }
 
-// inRound records which microbatch loads the i-th candidate, the last of the missing blocks.
+// inRound records which microbatch loads the i-th candidate, which must be the newest missing
+// block.
 func (c *Cache) inRound(sh *share, s *Seq, sel *Selection, i int) {
 	if c.microbatch == 0 {
 		return
@@ -239,8 +241,8 @@ func (c *Cache) inRound(sh *share, s *Seq, sel *Selection, i int) {
 	}
 }
 
-// touch makes a block active and says whether it must be loaded. At is its place in the layer's
-// lists.
+// touch activates a block and reports whether it must be loaded. at is its position in the
+// layer's lists.
 func (c *Cache) touch(sh *share, s *Seq, g int, p *mark, b, at int) bool {
 	m := *p
 	if m&active != 0 {
@@ -259,13 +261,13 @@ func (c *Cache) touch(sh *share, s *Seq, g int, p *mark, b, at int) bool {
 		return false
 	}
 	if m&held != 0 {
-		return false // its slot is to come
+		return false // its slot is pending
 	}
 	c.miss(sh, s, g, b, at)
 	return true
 }
 
-// miss queues a block to be loaded.
+// miss queues a block for loading.
 func (c *Cache) miss(sh *share, s *Seq, g, b, at int) {
 	sh.missing = append(sh.missing, ref{s.id, s.step, uint16(g), uint16(b)})
 	if c.wants {
@@ -273,7 +275,7 @@ func (c *Cache) miss(sh *share, s *Seq, g, b, at int) {
 	}
 }
 
-// drop ends a block's run of selections; its last use was the group's last access.
+// drop deselects a block. Its last use is the group's last access.
 func (c *Cache) drop(sh *share, s *Seq, g int, row []mark, b int) {
 	last := s.groups[g].last
 	m := row[b]&(held|resident) | mark(last)
@@ -287,8 +289,8 @@ func (c *Cache) drop(sh *share, s *Seq, g int, row []mark, b int) {
 	}
 }
 
-// park makes a group's active blocks evictable before its next access: the request is not in
-// the batch, or the pool has no idle blocks.
+// park makes a group's active blocks evictable before its next access, because the request is
+// not in the batch or the pool has no idle blocks.
 func (c *Cache) park(s *Seq, g int) {
 	gs := &s.groups[g]
 	if gs.parked || gs.last < s.born || s.active == 0 {

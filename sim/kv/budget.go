@@ -7,36 +7,36 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// Budget counts whole-model blocks of a fixed number of tokens, as vLLM's block manager does:
-// those of HBM without offloading, of the DRAM pool with it.
+// Budget counts whole-model blocks of a fixed number of tokens, as vLLM's block manager does.
+// It counts HBM blocks without offloading, and DRAM blocks with offloading.
 type Budget struct {
 	blockTokens int
 	total       int64
 	used        int64
 	watermark   int64
 	windows     Windows
-	refused     bool  // room, at least once
-	peak        int64 // of used, and of the room that an admission asked for
-	asked       int64 // that Room found last, for the grant asker
+	refused     bool  // Grow or Admit failed, or Room returned false, at least once
+	peak        int64 // of used, including the blocks that an admission asked for
+	asked       int64 // blocks in use that the last Room call asked for, for the grant asker
 	asker       *prefix.Grant
 }
 
-// Windows are layers that keep the blocks of a request's newest tokens only. A budget with any
-// counts blocks of one layer.
+// Windows describes layers that keep only the blocks of a request's newest tokens. A budget
+// with such layers counts blocks per layer.
 type Windows struct {
-	Layers int64 // with a window
-	Full   int64 // without
-	Blocks int64 // that a layer with a window keeps
+	Layers int64 // layers with a window
+	Full   int64 // layers without a window
+	Blocks int64 // blocks that a layer with a window keeps
 }
 
-// NewBudget returns a budget of total blocks of which the given share is kept free when a
-// request is admitted.
+// NewBudget returns a budget of total blocks. Admissions leave the share watermark free.
 func NewBudget(total int64, blockTokens int, watermark float64) *Budget {
 	return &Budget{blockTokens: blockTokens, total: total,
 		watermark: int64(watermark * float64(total))}
 }
 
-// NewWindowBudget is NewBudget of blocks of one layer, some of which have a window.
+// NewWindowBudget is NewBudget with blocks counted per layer, for models whose layers have
+// windows.
 func NewWindowBudget(total int64, blockTokens int, watermark float64, w Windows) *Budget {
 	b := NewBudget(total, blockTokens, watermark)
 	b.windows = w
@@ -51,17 +51,18 @@ func (b *Budget) blocks(tokens int) int64 {
 	return n
 }
 
-// Fits says whether a request of that many tokens could ever be admitted.
+// Fits reports whether a request of the given number of tokens could ever be admitted.
 func (b *Budget) Fits(tokens int) bool { return b.total-b.blocks(tokens) >= b.watermark }
 
-// Match returns how many of a prompt's first tokens are said to be cached.
+// Match returns the number of prompt tokens that the grant lists as cached.
 func (b *Budget) Match(g *prefix.Grant, _ int) int { return g.Cached }
 
-// Fetch and Landed are of memory that loads what is cached.
+// Fetch and Landed do nothing: a budget does not load cached blocks.
 func (b *Budget) Fetch(*prefix.Grant) (loads, ok bool) { return false, true }
 func (b *Budget) Landed(*prefix.Grant)                 {}
 
-// Admit grants blocks for the given tokens if the watermark remains free.
+// Admit grants blocks for the given tokens if the watermark remains free; otherwise it returns
+// false.
 func (b *Budget) Admit(g *prefix.Grant, tokens, _ int) bool {
 	need := b.blocks(tokens) - g.Blocks
 	if b.total-b.used-need < b.watermark {
@@ -72,7 +73,7 @@ func (b *Budget) Admit(g *prefix.Grant, tokens, _ int) bool {
 	return true
 }
 
-// Grow extends a grant to the given tokens, down to the last block.
+// Grow extends a grant to the given tokens. It may use all blocks, including the watermark.
 func (b *Budget) Grow(g *prefix.Grant, tokens int) bool {
 	need := b.blocks(tokens) - g.Blocks
 	if need <= 0 {
@@ -82,14 +83,14 @@ func (b *Budget) Grow(g *prefix.Grant, tokens int) bool {
 		b.refused = true
 		return false
 	}
-	if g == b.asker { // with fewer blocks Room's answer would have been no
+	if g == b.asker { // with fewer blocks Room would have returned false
 		b.peak, b.asker = max(b.peak, b.asked), nil
 	}
 	b.take(g, need)
 	return true
 }
 
-// Room reports whether free blocks would extend a grant to the given tokens.
+// Room reports whether enough blocks are free to extend a grant to the given tokens.
 func (b *Budget) Room(g *prefix.Grant, tokens int) bool {
 	need := b.used + b.blocks(tokens) - g.Blocks
 	if need > b.total {
@@ -106,7 +107,7 @@ func (b *Budget) take(g *prefix.Grant, blocks int64) {
 	b.peak = max(b.peak, b.used)
 }
 
-// Release returns a grant.
+// Release frees a grant's blocks.
 func (b *Budget) Release(g *prefix.Grant, _ bool) {
 	b.used -= g.Blocks
 	g.Blocks = 0
@@ -115,10 +116,10 @@ func (b *Budget) Release(g *prefix.Grant, _ bool) {
 	}
 }
 
-// Enough is a total that would have been enough so far; ok is false where a request was refused
-// room.
+// Enough returns a total that would have sufficed so far. ok is false if a request was refused
+// blocks.
 func (b *Budget) Enough() (total int64, ok bool) {
-	share := float64(b.watermark+1) / float64(b.total) // that stays free, rounded up
+	share := float64(b.watermark+1) / float64(b.total) // the share that stays free, rounded up
 	total = b.total
 	if n := math.Ceil(float64(b.peak+1) / (1 - share)); share < 1 && n < float64(total) {
 		total = int64(n)
@@ -126,11 +127,11 @@ func (b *Budget) Enough() (total int64, ok bool) {
 	return total, !b.refused
 }
 
-// Used and Total count blocks.
+// Used and Total return numbers of blocks.
 func (b *Budget) Used() int64  { return b.used }
 func (b *Budget) Total() int64 { return b.total }
 
-// Tokens returns the number of tokens that n blocks hold of one request.
+// Tokens returns the number of tokens of one request that fit in n blocks.
 func (b *Budget) Tokens(n int64) int64 {
 	switch w := &b.windows; {
 	case w.Layers == 0:

@@ -10,88 +10,89 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// mark is the state of one block of one group; zero is a block that is in DRAM only, or nowhere
-// yet. Marks and slots are separate arrays because a step reads many marks and few slots.
+// mark is the state of one block of one group. Zero is a block that is only in DRAM or does not
+// exist yet. Marks and slots are separate arrays because a step reads many marks and few slots.
 type mark uint32
 
 const (
 	active    mark = 1 << 31 // selected by the group's last access
-	held      mark = 1 << 30 // open, waiting to be saved, or prefix of a running prefill
+	held      mark = 1 << 30 // open, unsaved, or prefix of a running prefill
 	resident  mark = 1 << 29 // has an HBM slot
 	stampMask mark = resident - 1
 )
 
 func (m mark) resident() bool { return m&resident != 0 }
 
-// idle says whether the block can be evicted.
+// idle reports whether the block can be evicted.
 func (m mark) idle() bool { return m&(resident|active|held) == resident }
 
 // when returns the request's step of the last use.
 func (m mark) when() uint32 { return uint32(m & stampMask) }
 
-// Seq is the KV cache of one request: a row of marks and one of slots, an entry a block, for
-// each group of the sample.
+// Seq is the KV cache of one request. For each sampled group it has a row of marks and a row of
+// slots, one entry per block.
 type Seq struct {
-	Request int // the caller's name for the request; the cache does not look at it
+	Request int // request number of the caller; the cache does not use it
 
 	id     int32
-	cap    int      // entries a row
+	cap    int      // entries per row
 	marks  []mark   // [groups][cap]
-	slots  []uint32 // [groups][cap], of resident blocks; nil where slots have no numbers
-	words  int      // of 64 blocks, a row of
-	here   []uint64 // [groups][words], a bit a resident block; nil where no mark waits
+	slots  []uint32 // [groups][cap], of resident blocks; nil if slots have no numbers
+	words  int      // 64-bit words per row of here
+	here   []uint64 // [groups][words], one resident bit per block; nil if no mark is deferred
 	groups []groupState
 
-	blocks int // that exist, the open one included
-	full   int // that are full, and so saved or queued to be
-	saved  int // of them, in DRAM
+	blocks int // existing blocks, including the open one
+	full   int // full blocks, saved or queued for saving
+	saved  int // full blocks in DRAM
 	hold   int // first blocks pinned by a running chunked prefill,
-	loose  int // but for these
+	loose  int // except the first loose ones
 
 	step   uint32  // decode steps so far, continued from the handle's last owner
 	born   uint32  // step at which this owner began
 	active int     // entries with the active flag
 	held   int     // entries with the held flag
 	recent []int32 // entries last used at step s, no longer active: recent[s & ring],
-	again  again   // less these
+	again  again   // subtract these lanes
 
 	stepAt   []uint32 // the cache's step at each decode step since born
-	released uint32   // the cache's step when blocks of its prefill were released, the last time
+	released uint32   // the cache's step when its prefill blocks were last released
 
-	keys   []uint64 // of the first blocks, and
-	shared []int32  // where they are among those that several requests have, -1 for none
+	keys   []uint64 // of the first blocks
+	shared []int32  // their entries among the blocks shared by several requests, -1 for none
 
 	reserved int64 // bytes of metadata and prefill buffers, whole model
 	live     bool
 }
 
-// groupState is what a group remembers between its accesses.
+// groupState is the state of a group between its accesses.
 type groupState struct {
 	last   uint32 // step of the last access
-	seen   int32  // blocks that existed then
-	chosen int32  // blocks that it selected
+	seen   int32  // number of blocks at the last access
+	chosen int32  // number of blocks selected at the last access
 	blocks int32  // blocks that have been given slots, or saved, so far
 	all    bool   // the last access selected every block
-	parked bool   // its blocks have been made evictable since
+	parked bool   // its blocks were made evictable after the last access
 	lost   uint32 // the request's step when it last lost a block from HBM
 
 	past
 }
 
-// Stats counts what a cache did, in blocks over the sampled groups. Loaded includes Resumed,
-// for chunked prefills that had been suspended or adopted a prefix, and Ahead, for iterations of
-// progressive attention that never came; the others are misses of selections. Joined are misses
-// that needed no load: another request had the block in HBM.
+// Stats counts the events of a cache, in blocks over the sampled groups. Loaded includes
+// Resumed and Ahead; all other loads are misses of selections. Resumed are loads for chunked
+// prefills that were suspended or adopted a prefix. Ahead are loads for iterations of
+// progressive attention that were not executed. Joined are misses without a load because
+// another request had the block in HBM.
 type Stats struct {
 	Selected, Loaded, Resumed, Ahead, Evicted, Written, Joined int64
 }
 
-// Cache holds the blocks of all live requests in one HBM pool, or one a layer.
+// Cache holds the blocks of all live requests in one HBM pool, or in one pool per layer.
 type Cache struct {
 	Geo    Geometry
 	Sample Sample
-	window int    // decode steps whose selections make a working set
-	ring   uint32 // a power of two less one, at least as many less one
+	window int    // decode steps whose selections form a working set
+	ring   uint32 // ring size less one; the size is the power of two from window up
 
 	pools    []pool
 	poolOf   []int // by group of the sample
@@ -102,39 +103,39 @@ type Cache struct {
 	held     int   // entries with the held flag, over all requests
 
 	step    uint32 // steps so far
-	absent  []*Seq // accessed in the last step, absent from this one
-	missing []ref  // of the layer being accessed: to load, waiting for slots
-	writing []ref  // of the layer being accessed: just written, waiting for slots
-	own     share  // of accesses one by one
+	absent  []*Seq // requests of the last step that are not in this one
+	missing []ref  // blocks of the current layer to load, waiting for slots
+	writing []ref  // blocks of the current layer just written, waiting for slots
+	own     share  // of serial accesses
 	split   split
 	stats   Stats
 	loads   []int64 // by group of the sample
 
-	microbatch int        // blocks of one iteration of a progressive attention; 0 = it has none
-	rounds     []int64    // of missing, by microbatch
+	microbatch int        // blocks per iteration of progressive attention; 0 = not progressive
+	rounds     []int64    // missing blocks by microbatch
 	filled     []int64    // of the last Fill, by microbatch
 	sorted     []BlockRef // scratch of sortRefs
 	starts     []int
 
-	defers    bool // marks may wait
+	defers    bool // marks may be deferred
 	trace     *Trace
 	addressed bool
-	refs      []BlockRef // that the last Fill queued to be loaded
+	refs      []BlockRef // blocks that the last Fill queued for loading
 	wants     bool       // records wanted: addressed or progressive
-	wanted    []want     // of each of missing
+	wanted    []want     // by missing block
 	listed    []int32    // slots in the order of the layer's lists, or nil
 
 	shares shares
 
 	do            des.Do
 	parallel      bool    // do uses several cores
-	partGroups    int     // groups of a part of a Split; 0: by how many there are
-	exchangeShare int     // blocks of a part of an exchange
+	partGroups    int     // groups per part of a Split; 0: derived from their number
+	exchangeShare int     // blocks per part of an exchange
 	waiting       []int32 // scratch of exchange: blocks without a slot
 
-	tables       bool       // records what follows
-	seated, gone []BlockRef // got slots to write to, and lost theirs, since ForgetChanges
-	goneBefore   int        // of gone, before the last Fill
+	tables       bool       // records the following fields
+	seated, gone []BlockRef // blocks that gained and lost slots since ForgetChanges
+	goneBefore   int        // number of gone before the last Fill
 }
 
 // Config sizes a cache.
@@ -144,15 +145,15 @@ type Config struct {
 	HBMBytes int64  // for blocks, metadata and prefill buffers
 	Eviction string // of EvictionNames
 	Score    Score  // of blocks, for eviction by score
-	PerLayer bool   // one pool a layer instead of one for all
+	PerLayer bool   // one pool per layer instead of one for all
 	Window   int    // working-set history in decode steps, at least 1
 
-	Addressed bool   // slots have numbers, and Fill names the blocks that it loads (Refs)
-	Tables    bool   // when Addressed: records which blocks get and lose slots (Changes)
-	Do        des.Do // carries out loops whose iterations are independent; nil = one by one
+	Addressed bool   // slots have numbers, and Fill lists the blocks that it loads (Refs)
+	Tables    bool   // when Addressed: records which blocks gain and lose slots (Changes)
+	Do        des.Do // runs loops with independent iterations; nil = serially
 
-	Trace      *Trace // records what decodes select; may be nil
-	Microbatch int    // blocks of one iteration of progressive attention; 0 = not progressive
+	Trace      *Trace // records the selections of decodes; may be nil
+	Microbatch int    // blocks per iteration of progressive attention; 0 = not progressive
 }
 
 // NewCache returns an empty cache.
@@ -203,13 +204,13 @@ func NewCache(cfg Config) (*Cache, error) {
 	return c, nil
 }
 
-// poolSlots returns the slots of each of so many pools that share the HBM.
+// poolSlots returns the slots per pool if the given number of pools share the HBM.
 func poolSlots(geo Geometry, sample Sample, hbmBytes int64, pools int) int {
 	return int(float64(hbmBytes/geo.BlockBytes) * sample.Rate / float64(pools))
 }
 
-// Open returns the handle of a new request that will grow to at most the given tokens. Nothing
-// is allocated in HBM yet.
+// Open returns the handle of a new request that will grow to at most maxTokens tokens. It
+// allocates nothing in HBM.
 func (c *Cache) Open(maxTokens int) *Seq {
 	var s *Seq
 	if n := len(c.freeSeqs); n > 0 {
@@ -226,8 +227,8 @@ func (c *Cache) Open(maxTokens int) *Seq {
 		s.marks = make([]mark, need)
 		if c.addressed {
 			s.slots = make([]uint32, need)
-			// The operating system gives a page of memory when it is first written, which takes
-			// microseconds: for a long context milliseconds, which the first decode would wait for.
+			// Touch the pages now. The first write to a page takes microseconds, so for a long
+			// context the first decode would wait milliseconds.
 			clear(s.marks)
 			clear(s.slots)
 		}
@@ -254,7 +255,7 @@ func (c *Cache) Open(maxTokens int) *Seq {
 	return s
 }
 
-// Free returns everything a request holds.
+// Free releases all blocks and reservations of a request.
 func (c *Cache) Free(s *Seq) {
 	if c.trace != nil {
 		c.trace.free(s)
@@ -295,18 +296,18 @@ func (c *Cache) Free(s *Seq) {
 
 func (s *Seq) row(g int) []mark { return s.marks[g*s.cap : (g+1)*s.cap : (g+1)*s.cap] }
 
-// Handle identifies the request while it lives; a later one may get it again.
+// Handle identifies the request while it lives. A later request may reuse the handle.
 func (s *Seq) Handle() int32 { return s.id }
 
-// Slots returns the HBM slot of every block of a group of the sample. Entries of blocks that
-// are not resident mean nothing. Only a cache made Addressed has them.
+// Slots returns the HBM slots of all blocks of a sampled group. Entries of blocks that are not
+// resident are undefined. The cache must be Addressed.
 func (s *Seq) Slots(g int) []uint32 { return s.slots[g*s.cap:][:s.blocks] }
 
-// Owner distinguishes the successive requests of one handle.
+// Owner distinguishes successive requests with the same handle.
 func (s *Seq) Owner() uint32 { return s.born }
 
-// Seen returns how many decode steps the request had made, and how many blocks it had, when it
-// last selected from a group of the sample; 0 before its first.
+// Seen returns the number of the request's decode steps and its number of blocks at its last
+// selection for a sampled group. Both are 0 before the first selection.
 func (s *Seq) Seen(g int) (steps, blocks int) {
 	gs := &s.groups[g]
 	if gs.last <= s.born {
@@ -315,10 +316,10 @@ func (s *Seq) Seen(g int) (steps, blocks int) {
 	return int(gs.last - s.born), int(gs.seen)
 }
 
-// Blocks returns how many blocks exist in each group, the open one included.
+// Blocks returns the number of blocks in each group, including the open one.
 func (s *Seq) Blocks() int { return s.blocks }
 
-// at returns the mark of the block a ref names, or nil when its request has gone.
+// at returns the mark of a ref's block, or nil if its request was freed.
 func (c *Cache) at(r ref) *mark {
 	s := c.seqs[r.seq]
 	if !s.live || int(r.block) >= s.blocks {
@@ -327,15 +328,15 @@ func (c *Cache) at(r ref) *mark {
 	return &s.marks[int(r.group)*s.cap+int(r.block)]
 }
 
-// Layers returns the layers that have sampled groups, in order: all, where every group is
-// simulated.
+// Layers returns the layers with sampled groups, in order. These are all layers if every group
+// is simulated.
 func (c *Cache) Layers() []*Layer { return c.layers }
 
 // Stats returns the counts so far.
 func (c *Cache) Stats() Stats { return c.stats }
 
-// LoadError returns the relative standard error of the blocks loaded that sampling the groups
-// brings, from their spread over the sample: 0 when every group is simulated or nothing was
+// LoadError returns the relative standard error of loaded blocks due to sampling, estimated
+// from the spread over sampled groups. It is 0 if every group is simulated or nothing was
 // loaded.
 func (c *Cache) LoadError() float64 {
 	n := float64(len(c.loads))
@@ -350,7 +351,7 @@ func (c *Cache) LoadError() float64 {
 }
 
 // WorkingSet returns the bytes of the blocks that a request selected in the last window decode
-// steps, scaled to the whole model. 0 before its first step.
+// steps, scaled to the whole model. It is 0 before the first step.
 func (c *Cache) WorkingSet(s *Seq) int64 {
 	s.settleAgain(c)
 	n := int64(s.active)
@@ -360,8 +361,8 @@ func (c *Cache) WorkingSet(s *Seq) int64 {
 	return c.scale(n) * c.Geo.BlockBytes
 }
 
-// Bytes returns the HBM capacity for blocks, metadata and prefill buffers and the part of it
-// reserved for the latter two, of the whole model.
+// Bytes returns the HBM capacity for blocks, metadata and prefill buffers, and the bytes
+// reserved for metadata and buffers, for the whole model.
 func (c *Cache) Bytes() (total, reserved int64) {
 	for i := range c.pools {
 		total += int64(c.pools[i].slots)
@@ -369,7 +370,7 @@ func (c *Cache) Bytes() (total, reserved int64) {
 	return c.scale(total) * c.Geo.BlockBytes, c.reserved
 }
 
-// scale turns a count over the sample into one of the whole model.
+// scale converts a count over the sample to the whole model.
 func (c *Cache) scale(n int64) int64 {
 	if c.Sample.Rate == 1 {
 		return n
@@ -377,5 +378,5 @@ func (c *Cache) scale(n int64) int64 {
 	return int64(float64(n)/c.Sample.Rate + 0.5)
 }
 
-// Scale is scale for callers that count over the sample themselves.
+// Scale converts a count over the sample to the whole model.
 func (c *Cache) Scale(n int64) int64 { return c.scale(n) }

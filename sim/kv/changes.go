@@ -2,24 +2,24 @@ package kv
 
 import "slices"
 
-// Missed is Refs in the order of accesses: prefills first, then request by request, group by
-// group, and in each as its selection lists them. Valid until the next Fill.
+// Missed returns Refs in the order of accesses: prefills first, then by request, group and
+// position in the selection. Valid until the next Fill.
 func (c *Cache) Missed() []BlockRef {
 	if c.microbatch > 0 {
-		return c.sorted // sortRefs has left them there
+		return c.sorted // sortRefs keeps the order of accesses here
 	}
 	return c.refs
 }
 
-// Changes returns, since the last ForgetChanges, the blocks that got slots for what the model
-// writes, or those in which others have them, and those evicted, the first
-// `before` of them before the last Fill. Only a cache with Tables has them: a device that looks
-// blocks up in tables of its own needs them in addition to Missed.
+// Changes returns the slot changes since the last ForgetChanges. seated are blocks that got
+// slots for writing or that joined a slot of another request. evicted are evicted blocks; the
+// first `before` were evicted before the last Fill. The cache must have Tables. A device with
+// its own block tables needs these changes in addition to Missed.
 func (c *Cache) Changes() (seated, evicted []BlockRef, before int) {
 	return c.seated, c.gone, c.goneBefore
 }
 
-// ForgetChanges begins anew.
+// ForgetChanges clears the recorded changes.
 func (c *Cache) ForgetChanges() {
 	c.seated, c.gone, c.goneBefore = c.seated[:0], c.gone[:0], 0
 }
@@ -40,7 +40,7 @@ func (c *Cache) noteSeat(r ref) {
 		Block: int32(r.block), Slot: c.slotOf(r)})
 }
 
-// forgetChanges drops the changes of a request that is freed.
+// forgetChanges deletes the recorded changes of a freed request.
 func (c *Cache) forgetChanges(s *Seq) {
 	of := func(r BlockRef) bool { return r.Seq == s.id }
 	if len(c.gone) > 0 {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Check verifies every invariant of the cache, in a walk over all entries.
+// Check verifies every invariant of the cache, in a pass over all entries.
 func (c *Cache) Check() error {
 	owner := make([]map[uint64]ref, len(c.pools))
 	for i := range owner {
@@ -57,7 +57,7 @@ func (c *Cache) Check() error {
 	return c.checkShares()
 }
 
-// idleIn counts the marks of a pool that can be evicted.
+// idleIn counts the evictable marks of a pool.
 func (c *Cache) idleIn(pool int) (n int) {
 	for _, s := range c.seqs {
 		for g := range s.groups {
@@ -73,13 +73,13 @@ func (c *Cache) idleIn(pool int) (n int) {
 	return n
 }
 
-// same says whether two requests' blocks are one that they share.
+// same reports whether two refs are the same shared block.
 func (c *Cache) same(a, b ref) bool {
 	at := c.seqs[a.seq].sharedAt(int(a.block))
 	return at >= 0 && at == c.seqs[b.seq].sharedAt(int(b.block)) && a.group == b.group
 }
 
-// checkShares verifies that shared blocks have as many requests, and marks in HBM, as they count.
+// checkShares verifies the counts of requests and of resident marks of shared blocks.
 func (c *Cache) checkShares() error {
 	x := &c.shares
 	users, holders := make([]int32, len(x.users)), make([]uint16, len(x.holders))
@@ -125,8 +125,8 @@ func (c *Cache) checkShares() error {
 	return nil
 }
 
-// placeOf tells resident blocks apart: by their slots, or where these have no numbers by what they
-// are.
+// placeOf returns a key of a resident block: its slot or, if slots have no numbers, its
+// identity.
 func (c *Cache) placeOf(s *Seq, g, b int) uint64 {
 	e := s.sharedAt(b)
 	switch {
@@ -138,7 +138,7 @@ func (c *Cache) placeOf(s *Seq, g, b int) uint64 {
 	return uint64(s.id)<<32 | uint64(g*s.cap+b)
 }
 
-// synced returns a copy of a group's marks with what they lack.
+// synced returns a copy of a group's marks with deferred changes applied.
 func (s *Seq) synced(g int) []mark {
 	row := slices.Clone(s.row(g))
 	s.apply(g, row)

@@ -1,12 +1,12 @@
 package kv
 
-// clock gives a second chance (Corbató, "A Paging Experiment with the Multics System", 1968):
-// the hand visits the blocks in the order in which they entered, skips those used since its
-// last visit, and evicts the first that was not. The access that loads a block does not count
-// as a use. Without second chances it is FIFO: only blocks that are not idle are skipped.
+// clock gives a second chance (Corbató, "A Paging Experiment with the Multics System", 1968).
+// The hand visits blocks in order of entry, skips blocks used since its last visit, and evicts
+// the first block that was not. The access that loads a block does not count as a use. Without
+// second chances it is FIFO: it skips only blocks that are not idle.
 //
-// The front of the queue is the hand's position. Skipped blocks go to the back, with the step
-// up to which their uses are known in the ref's stamp.
+// The front of the queue is the hand's position. Skipped blocks move to the back. The ref's
+// stamp holds the step up to which uses have been counted.
 type clock struct {
 	pool int
 	fifo bool // no second chances
@@ -19,7 +19,7 @@ func (k *clock) victim(c *Cache, _ *Layer) (ref, bool) {
 	if c.pools[k.pool].idle == 0 {
 		return ref{}, false // the hand does not move
 	}
-	for range 2 * k.q.n { // the first round may find all visited
+	for range 2 * k.q.n { // in the first round all blocks may have been used
 		r := k.q.pop()
 		if !c.stays(r) {
 			continue

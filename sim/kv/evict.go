@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ref names a block whose last use was at its request's step stamp.
+// ref names a block last used at step stamp of its request.
 type ref struct {
 	seq   int32
 	stamp uint32
@@ -13,15 +13,15 @@ type ref struct {
 	block uint16
 }
 
-// evictor is one eviction order over the blocks of a pool. It does not see hits: a block's mark
-// has its last use.
+// evictor is one eviction order over the blocks of a pool. It is not notified of hits; a
+// block's mark holds its last use.
 type evictor interface {
-	// entered receives a block that got a slot.
+	// entered is called for each block that gets a slot.
 	entered(*Cache, ref)
-	// victim returns the next block to evict, or false when none is idle. A layer that is not
-	// nil is the only one with idle blocks.
+	// victim returns the next block to evict, or false if no block is idle. If only is not nil,
+	// no other layer has idle blocks.
 	victim(c *Cache, only *Layer) (ref, bool)
-	// tidy drops stale refs, between steps, of a pool of that size.
+	// tidy drops stale refs between steps; slots is the size of the pool.
 	tidy(c *Cache, slots int)
 }
 
@@ -31,7 +31,7 @@ type Eviction struct {
 	make        func(pool int, score Score) evictor
 }
 
-// Evictions lists the eviction orders, the usual one first.
+// Evictions lists the eviction orders, the default first.
 func Evictions() []Eviction {
 	return []Eviction{
 		{LRU, "the least recently used block", func(pool int, _ Score) evictor { return newLRU(pool) }},
@@ -58,7 +58,7 @@ const (
 	ByScore = "score"
 )
 
-// EvictionNames names the eviction orders, the usual one first.
+// EvictionNames names the eviction orders, the default first.
 func EvictionNames() []string {
 	var names []string
 	for _, e := range Evictions() {
@@ -67,7 +67,7 @@ func EvictionNames() []string {
 	return names
 }
 
-// evictionNamed returns the eviction order that a configuration asks for.
+// evictionNamed returns the configured eviction order.
 func evictionNamed(cfg *Config) (*Eviction, error) {
 	for _, e := range Evictions() {
 		if e.Name != cfg.Eviction {
@@ -82,8 +82,8 @@ func evictionNamed(cfg *Config) (*Eviction, error) {
 		strings.Join(EvictionNames(), ", "))
 }
 
-// stays says whether the block of a ref has been in HBM since the ref was made. A block's ref
-// goes when it is evicted, but its request may have been freed and the handle reused.
+// stays reports whether the block of a ref has been in HBM since the ref was made. Eviction
+// removes a block's ref, but the request may have been freed and its handle reused.
 func (c *Cache) stays(r ref) bool {
 	m := c.at(r)
 	return m != nil && m.resident() && c.seqs[r.seq].born <= r.stamp
@@ -98,9 +98,9 @@ func (c *Cache) used(r ref) uint32 {
 	return m.when()
 }
 
-// pass says whether the hand can evict a block that stays, and otherwise forgets its uses until
-// now: selections after the step in which it entered or the hand last passed. Blocks that are
-// not idle are never evicted.
+// pass reports whether the hand can evict a block for which stays is true. If the block was
+// used after its stamp, pass advances the stamp and returns false. The stamp is the step in
+// which the block entered or was last passed. Blocks that are not idle are never evicted.
 func (c *Cache) pass(r *ref) (evict bool) {
 	if used := c.used(*r); used > r.stamp {
 		r.stamp = used

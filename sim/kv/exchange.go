@@ -6,35 +6,33 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// exchangeTime is roughly what one exchange costs.
+// exchangeTime is the approximate cost of one exchange.
 const exchangeTime = 60 * des.Nanosecond
 
 // exchange is the state of an LRU pool that evicts and places many blocks at once, in parts
-// that may run at the same time.
+// that may run concurrently.
 type exchange struct {
-	stale int           // victims to examine beyond one a block: what the last exchange used, and more
-	spare []spareVictim // those
+	stale int           // extra victims to examine: slightly more than the last exchange used
+	spare []spareVictim // the examined extra victims
 	pairs []pairedSpare
 	count []exchanged // by part
 }
 
-// spareVictim is a victim that was examined ahead of its turn.
+// spareVictim is a victim examined ahead of its turn.
 type spareVictim struct {
 	slot      uint32
 	evictable bool
 }
 
-// pairedSpare is a waiting block and the spare victim whose slot it gets.
+// pairedSpare is a waiting block and the spare victim whose slot it takes.
 type pairedSpare struct{ waiting, spare int32 }
 
-// exchanged counts what a part did: victims that went, and blocks that were idle as they
-// entered.
+// exchanged counts a part's evicted victims and its blocks that were idle when placed.
 type exchanged struct{ gone, idle int }
 
-// exchange gives blocks, from the i-th on, the slots of victims and returns the blocks for
-// which there is none. Each block has a victim; a block whose victim has been touched since it
-// was collected retries with the next one. The result is that of the serial order, one block
-// after the other.
+// exchange gives blocks, from the first-th on, the slots of victims. It returns the blocks for
+// which no victim remains. Each block has one victim; if the victim was touched after it was
+// collected, the block retries with the next victim. The result equals the serial result.
 func (c *Cache) exchange(at *Layer, l *lru, refs []ref, names []BlockRef,
 	first int) (left []int32) {
 	p := &c.pools[at.pool]
@@ -75,7 +73,7 @@ func (c *Cache) exchange(at *Layer, l *lru, refs []ref, names []BlockRef,
 	return waiting
 }
 
-// inParts calls f for ranges of 0 to n-1 and adds up what they did.
+// inParts calls f for ranges that cover 0 to n-1 and adds up the results.
 func (c *Cache) inParts(l *lru, n int, f func(from, to int) exchanged) (sum exchanged) {
 	size := c.exchangeShare
 	parts := (n + size - 1) / size
@@ -89,8 +87,8 @@ func (c *Cache) inParts(l *lru, n int, f func(from, to int) exchanged) (sum exch
 	return sum
 }
 
-// startWaiting writes which blocks wait, in [from, to). Missing ones are still in the parts of
-// their Split.
+// startWaiting initialises the waiting list in [from, to). Missing blocks are still in the
+// parts of their Split and are copied here.
 func (c *Cache) startWaiting(names []BlockRef, waiting []int32, first, from, to int) {
 	if names != nil {
 		c.fetch(first+from, first+to)
@@ -100,7 +98,7 @@ func (c *Cache) startWaiting(names []BlockRef, waiting []int32, first, from, to 
 	}
 }
 
-// exchangeRound has each waiting block try its victim, and examines more victims.
+// exchangeRound tries one victim per waiting block, and examines the extra victims in more.
 func (c *Cache) exchangeRound(l *lru, refs []ref, names []BlockRef, from, more []ref,
 	waiting []int32, first int, fresh bool) exchanged {
 	l.spare = slices.Grow(l.spare[:0], len(more))[:len(more)]
@@ -123,7 +121,7 @@ func (c *Cache) exchangeRound(l *lru, refs []ref, names []BlockRef, from, more [
 	})
 }
 
-// exchangePairs gives waiting blocks the slots of the spare victims that they are paired with.
+// exchangePairs gives waiting blocks the slots of their paired spare victims.
 func (c *Cache) exchangePairs(l *lru, refs []ref, names []BlockRef, more []ref) exchanged {
 	sum := c.inParts(l, len(l.pairs), func(from, to int) (n exchanged) {
 		for _, x := range l.pairs[from:to] {
@@ -142,8 +140,9 @@ func (c *Cache) exchangePairs(l *lru, refs []ref, names []BlockRef, more []ref) 
 	return sum
 }
 
-// pair pairs waiting blocks with spare victims as further rounds would, as far as those suffice
-// for whole rounds. It returns the blocks that still wait and the victims used.
+// pair pairs waiting blocks with spare victims as further rounds would, as long as the spares
+// suffice for a whole round. It returns the blocks that still wait and the number of victims
+// used.
 func (l *lru) pair(waiting []int32) (left []int32, used int) {
 	l.pairs = l.pairs[:0]
 	for len(waiting) > 0 && used+len(waiting) <= len(l.spare) {
@@ -161,8 +160,8 @@ func (l *lru) pair(waiting []int32) (left []int32, used int) {
 	return waiting, used
 }
 
-// stillWaiting drops the entries that exchangeSome has complemented, without a branch: they are
-// in no order.
+// stillWaiting removes the entries that exchangeSome complemented. It is branch-free because
+// their positions are unpredictable.
 func stillWaiting(waiting []int32) []int32 {
 	k := 0
 	for _, w := range waiting {
@@ -172,7 +171,7 @@ func stillWaiting(waiting []int32) []int32 {
 	return waiting[:k]
 }
 
-// examine finds which victims can go, and their slots.
+// examine determines which victims are evictable, and their slots.
 func (c *Cache) examine(from []ref, spare []spareVictim) {
 	for j, r := range from {
 		spare[j] = spareVictim{}
@@ -184,8 +183,9 @@ func (c *Cache) examine(from []ref, spare []spareVictim) {
 	}
 }
 
-// exchangeSome gives each waiting block the slot of its victim, if that can go, and then
-// complements its entry. Victims are examined several at a time so that cache misses overlap.
+// exchangeSome gives each waiting block the slot of its victim if the victim is evictable, and
+// then complements the block's entry. It examines several victims at a time so that cache
+// misses overlap.
 func (c *Cache) exchangeSome(refs []ref, names []BlockRef, from []ref, waiting []int32) (
 	n exchanged) {
 	var was [16]spareVictim

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Fill gives slots to what Write and Access queued in a sampled layer, evicting as needed, and
-// returns the number of blocks to load over its groups.
+// Fill assigns slots to the blocks that Write and Access queued in a sampled layer, and evicts
+// as needed. It returns the number of blocks to load over the layer's groups.
 func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 	l.version++
 	for _, s := range c.absent {
@@ -49,7 +49,7 @@ func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 	return loads, err
 }
 
-// sortRefs orders missing blocks by the round that needs them, stably.
+// sortRefs sorts missing blocks by the round that needs them, stably.
 func (c *Cache) sortRefs() {
 	next := c.starts[:0] // where the next block of each round goes
 	for i := range c.refs {
@@ -72,15 +72,16 @@ func (c *Cache) sortRefs() {
 	c.refs, c.sorted = c.sorted, c.refs
 }
 
-// Refs names the blocks that the last Fill loads, each once, until the next Fill. Only a cache
-// made Addressed keeps them.
+// Refs returns the blocks that the last Fill loads, without repeats. Valid until the next Fill.
+// The cache must be Addressed.
 func (c *Cache) Refs() []BlockRef { return c.refs }
 
-// Rounds returns how many of the last Fill's loads are candidates of each microbatch of
-// progressive attention; all others are needed from the first on. Valid until the next Fill.
+// Rounds returns the number of candidates that the last Fill loads, by microbatch of
+// progressive attention. All other loads are needed from the first microbatch on. Valid until
+// the next Fill.
 func (c *Cache) Rounds() []int64 { return c.filled }
 
-// place gives blocks their slots, and writes their names where names are wanted.
+// place assigns slots to blocks, and writes their names if names is not nil.
 func (c *Cache) place(l *Layer, refs []ref, names []BlockRef) error {
 	p := &c.pools[l.pool]
 	order, many := p.order.(*lru)
@@ -124,8 +125,8 @@ func (c *Cache) placeOne(l *Layer, refs []ref, names []BlockRef, i int) error {
 	return nil
 }
 
-// seat gives the i-th block its slot and says whether it is idle at once: it was parked while
-// it waited.
+// seat assigns a slot to the i-th block and reports whether the block is idle at once, because
+// its group was parked while it waited.
 func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle bool) {
 	r := refs[i]
 	s := c.seqs[r.seq]
@@ -142,28 +143,28 @@ func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle boo
 			c.listed[w.at] = int32(slot)
 		}
 	}
-	// Its mark, which need not be in the processor's caches, is read where it can be idle.
+	// Read the mark, a likely cache miss, only if the block can be idle.
 	return s.groups[r.group].parked && s.marks[at].idle()
 }
 
-// slotOf returns the slot that a block has, or had last.
+// slotOf returns a block's current or last slot.
 func (c *Cache) slotOf(r ref) uint32 {
 	s := c.seqs[r.seq]
 	return s.slots[int(r.group)*s.cap+int(r.block)]
 }
 
-// vacate takes a block out of its slot.
+// vacate removes a block from its slot.
 func (c *Cache) vacate(r ref) (slot uint32) {
 	s := c.seqs[r.seq]
 	s.depart(int(r.group), int(r.block))
 	return s.slot(int(r.group)*s.cap + int(r.block))
 }
 
-// evict frees one slot of a pool while a layer is being accessed (nil: between steps). When no
-// block is idle it parks the layers that the step has yet to reach, and then those that it has
-// passed: the order in which their blocks were last used. Progressive attention may at last
-// evict what an earlier round of the layer itself attended to, except when addressed: a device
-// runs the layer's rounds over one set of slots.
+// evict frees one slot of a pool while a layer is accessed (nil: between steps). If no block is
+// idle, it parks the layers that the step has not reached yet, and then the layers that it has
+// passed; this is the order of last use. As a last resort progressive attention evicts blocks
+// that an earlier round of the same layer attended to. An addressed cache does not, because a
+// device runs all rounds of the layer over one set of slots.
 func (c *Cache) evict(pool int, l *Layer) error {
 	p := &c.pools[pool]
 	at := -1
@@ -220,7 +221,7 @@ func (c *Cache) evict(pool int, l *Layer) error {
 		p.slots, p.reserved, p.used)
 }
 
-// unplaced is how many queued blocks of a pool have no slot yet.
+// unplaced is the number of queued blocks of a pool without a slot.
 func (c *Cache) unplaced(pool int) (n int) {
 	for _, refs := range [][]ref{c.writing, c.missing} {
 		for _, r := range refs {

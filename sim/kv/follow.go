@@ -2,9 +2,9 @@ package kv
 
 import "slices"
 
-// follow applies a selection by its changes from the last. Marks are scattered in memory: they are
-// read first, and loops over them have neither dependences nor branches that are hard to predict,
-// so that cache misses overlap.
+// follow applies a selection by its changes from the last. Marks are scattered in memory, so
+// they are read first. Loops over marks have no dependences and no unpredictable branches, so
+// that cache misses overlap.
 func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	if int(s.groups[g].seen) < s.blocks {
 		c.slide(sh, s, g, row, sel)
@@ -26,7 +26,7 @@ func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	}
 }
 
-// deactivate gives the dropped candidates of a selection their last use.
+// deactivate sets the last use of a selection's dropped candidates.
 func (c *Cache) deactivate(sh *share, s *Seq, last uint32, row []mark, sel *Selection) {
 	sh.read += readAll(row, sel.Dropped) + readAll(row, sel.Came)
 	idle := 0
@@ -42,8 +42,8 @@ func (c *Cache) deactivate(sh *share, s *Seq, last uint32, row []mark, sel *Sele
 	}
 }
 
-// activate makes the added candidates of a selection active and returns which of them must be
-// loaded.
+// activate activates the added candidates of a selection and returns the positions in Came of
+// candidates to load.
 func (c *Cache) activate(sh *share, s *Seq, row []mark, sel *Selection) []uint16 {
 	if len(sh.lost) <= len(sel.Came) {
 		sh.lost = make([]uint16, 2*len(sel.Came)+64)
@@ -54,7 +54,7 @@ func (c *Cache) activate(sh *share, s *Seq, row []mark, sel *Selection) []uint16
 	n, idle := 0, 0
 	for j, b := range sel.Came {
 		m := row[b]
-		if m&active != 0 { // it was in the window of blocks
+		if m&active != 0 { // it was in the window
 			sh.active--
 			continue
 		}
@@ -76,15 +76,17 @@ func readAll(row []mark, blocks []uint16) (read uint32) {
 	return read
 }
 
-// Of a mark with no other flags than held and resident, without a branch: 1 less underflows 0.
+// free and none take a mark without flags other than held and resident. They are branch-free:
+// subtracting 1 underflows only at 0.
 
-// free is 1 for a block that can be evicted unless it is active, else 0.
+// free is 1 for a block that is evictable unless active, else 0.
 func (m mark) free() int { return int(((m ^ resident) - 1) >> 31) }
 
-// none is 1 for a block that has no slot and gets none unless it is loaded, else 0.
+// none is 1 for a block that has no slot and waits for none, so it must be loaded, else 0.
 func (m mark) none() int { return int((m - 1) >> 31) }
 
-// slide has blocks leave a selection's window and enter it, as the request has grown.
+// slide updates the blocks that leave and enter a selection's window because the request has
+// grown.
 func (c *Cache) slide(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	seen := int(s.groups[g].seen)
 	for b := max(sel.Sinks, seen-(s.blocks-sel.Tail)); b < sel.Tail; b++ {
@@ -97,7 +99,7 @@ func (c *Cache) slide(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	}
 }
 
-// listAdded lists the slots of added candidates that have one.
+// listAdded lists the slots of added candidates that are resident.
 func (c *Cache) listAdded(s *Seq, g int, row []mark, sel *Selection) {
 	at := sel.At + sel.Sinks + s.blocks - sel.Tail
 	for _, i := range sel.Added {

@@ -13,7 +13,7 @@ type Geometry struct {
 // Groups returns the number of (layer, KV head) pairs.
 func (g Geometry) Groups() int { return g.Layers * g.KVHeads }
 
-// Blocks returns the number of blocks that hold the given tokens, the open block included.
+// Blocks returns the number of blocks that hold the given tokens, including the open block.
 func (g Geometry) Blocks(tokens int) int {
 	return (tokens + g.BlockTokens - 1) / g.BlockTokens
 }
@@ -23,46 +23,45 @@ func (g Geometry) TokenBytes() int64 {
 	return g.BlockBytes / int64(g.BlockTokens) * int64(g.Groups())
 }
 
-// Moves is the traffic of one layer in one step. Counts are of the whole model also when heads
-// are sampled.
+// Moves is the traffic of one layer in one step. Counts are scaled to the whole model if heads are
+// sampled.
 type Moves struct {
 	Layer      int
 	Loads      int64 // blocks, DRAM -> HBM, before this layer's decode attention
 	Saves      int64 // blocks, HBM -> DRAM, written by this layer
 	BlockBytes int64
-	// Prefix is further blocks, DRAM -> HBM, of the prefixes that prefills begin with: their part of
-	// the layer, and digests. They are known before the step and can load while the layer before
-	// computes.
+	// Prefix is additional blocks, DRAM -> HBM, of cached prefixes of prefills: their blocks in this
+	// layer, and digests. They are known before the step, so they can be loaded while the previous
+	// layer computes.
 	Prefix int64
-	// Evictions is the blocks that lost their slots to this layer's: to loads, prefixes, and what
-	// prefill writes.
+	// Evictions is the blocks evicted for this layer's loads, prefixes and prefill writes.
 	Evictions int64
-	// Joined is the blocks that the layer's accesses miss and other requests have in HBM: they get
-	// these slots and are not loaded. What chunks take up before is not among them.
+	// Joined is the missed blocks that other requests have in HBM. They use these slots without a
+	// load. Blocks that prefill chunks joined before (Write) are not counted.
 	Joined int64
-	// Longest is the blocks of Loads of the request that loads most; 0: not known. Of hot buffers.
+	// Longest is the largest number of blocks in Loads of one request, for hot buffers; 0: unknown.
 	Longest int64
-	// SavesInFlight says that saves of earlier steps of a request in the batch are not known to be
-	// in DRAM: loads may be of them.
+	// SavesInFlight reports whether saves of earlier steps of a request in the batch may not have
+	// reached DRAM yet. Loads may read their blocks.
 	SavesInFlight bool
-	// InRounds says that progressive attention needs the loads round by round.
+	// InRounds reports whether progressive attention needs the loads round by round.
 	InRounds bool
 	// LoadRefs are the blocks to load in the order of their rounds, for devices that move real
-	// bytes; nil for those that price.
+	// bytes; nil for devices that only compute costs.
 	LoadRefs []BlockRef
-	// For devices that look blocks up in tables of their own (Config.Tables): the same blocks
-	// in the order of lists, and what else changed since the last Move. Evicted blocks lost
-	// their slots, the first EvictedBefore of them before this layer's lists were looked up;
-	// seated ones got slots for what the model writes.
+	// For devices with their own block tables (Config.Tables): the changes since the last Move.
+	// Missed are the blocks of LoadRefs in list order. Seated blocks got slots for writes of the
+	// model. Evicted blocks lost their slots; the first EvictedBefore lost them before this layer's
+	// lists were looked up.
 	Missed, Seated, Evicted []BlockRef
 	EvictedBefore           int
 }
 
-// BlockRef is one block and the HBM slot that it has.
+// BlockRef is one block and its HBM slot.
 type BlockRef struct {
 	Seq   int32  // the cache's handle of the request
 	Group int32  // layer*KVHeads + head
 	Block int32  // index in the sequence
 	Slot  uint32 // HBM slot
-	Round int32  // of progressive attention, that needs it
+	Round int32  // round of progressive attention that needs the block
 }

@@ -5,21 +5,22 @@ import (
 	"math/bits"
 )
 
-// History is the selections of a group that can be asked for again. Where one is given, changes
-// reach marks only when something reads them: until then an access looks up residency alone, a
-// bit a block, as marks of long contexts are not in the processor's caches.
+// History is the repeatable selection trace of a group. If a selection has one, the cache
+// defers changes of marks until marks are read. Until then an access only looks up residency,
+// one bit per block, because the marks of long contexts do not fit in CPU caches.
 type History interface {
-	// Turn returns the candidates that came and went at a turn. Read only, for good.
+	// Turn returns the candidates selected and deselected at turn t. The slices are read only and
+	// never change.
 	Turn(t int) (came, dropped []uint16)
-	// Span returns how many candidates there are; the first selection has so many, or more.
+	// Span returns the number of candidates. The first selection has at least this many.
 	Span() int
 }
 
-// past is what a group's marks lack: they are as of the request's step synced, and what came and
-// went in its steps after it, up to the group's last, is in the history. Resident bits (Seq.here)
-// lack nothing.
+// past is the range of steps whose changes are not in a group's marks yet. Marks are valid as
+// of the request's step synced. The history holds the changes of later steps, up to the group's
+// last. Resident bits (Seq.here) are always up to date.
 type past struct {
-	history History // nil: marks have all
+	history History // nil: nothing is deferred
 	turn    int     // at the last step
 	began   uint32  // step of the first selection
 	synced  uint32
@@ -27,15 +28,15 @@ type past struct {
 	end     int32 // of the candidates
 }
 
-// defers says whether the marks of a cache may wait: its evictor reads them in scans, and a miss
-// is no more than its block.
+// defers reports whether a cache may defer changes of marks: its evictor reads marks only in
+// scans, and a miss needs no data except its block.
 func (cfg *Config) defers() bool {
 	return cfg.Eviction == LRU && !cfg.Addressed && cfg.Do == nil && cfg.Trace == nil &&
 		cfg.Microbatch == 0 && cfg.Window <= Lookback+1
 }
 
-// start notes the history of a group's selections, if those after this one can wait: if no
-// candidate is held.
+// start records the history of a group's selections if later selections can be deferred, which
+// requires that no candidate is held.
 func (c *Cache) start(s *Seq, gs *groupState, sel *Selection) {
 	gs.past = past{}
 	if !c.defers || sel.All || sel.History == nil {
@@ -47,18 +48,20 @@ func (c *Cache) start(s *Seq, gs *groupState, sel *Selection) {
 	}
 }
 
-// again counts blocks by the steps since their last use: lane i of 16 bits those of i+2 steps.
+// again counts re-selected blocks by reuse distance: 16-bit lane i counts blocks last used i+2
+// steps ago.
 type again struct {
 	lanes [3]uint64
-	sum   int // of all lanes, or more
+	sum   int // upper bound of the sum of all lanes
 }
 
-// Lookback is the steps before one that lanes are of.
+// Lookback is the largest reuse distance, in steps, that lanes count. It equals
+// dsa.RecentSteps.
 const Lookback = 13
 
-// waits says whether a selection follows from the last of the group's history, and those that
-// lanes tell of, too, and the group has lost none of their blocks. Where blocks are evicted all the
-// time, marks are read all the time, and nothing waits.
+// waits reports whether an access can be deferred: the selection follows the group's last one,
+// the history covers the last Lookback steps, and no block of the group was evicted in them.
+// Under constant eviction nothing is deferred, because every step reads marks.
 func (c *Cache) waits(s *Seq, g int, sel *Selection) bool {
 	gs := &s.groups[g]
 	return gs.history != nil && gs.last == s.step-1 && !gs.parked && int(gs.seen) <= s.blocks &&
@@ -66,7 +69,8 @@ func (c *Cache) waits(s *Seq, g int, sel *Selection) bool {
 		s.step-gs.began >= Lookback && s.step-gs.lost > Lookback
 }
 
-// advance applies a selection that waits, but to marks of candidates and to blocks of the window.
+// advance applies a deferred selection. It updates neither marks of candidates nor blocks of
+// the window.
 func (c *Cache) advance(s *Seq, g int, sel *Selection) {
 	gs := &s.groups[g]
 	came, dropped := len(sel.Came), len(sel.Dropped)
@@ -92,7 +96,7 @@ func (c *Cache) advance(s *Seq, g int, sel *Selection) {
 	gs.last, gs.seen, gs.chosen, gs.turn = s.step, int32(s.blocks), int32(selected), sel.Turn
 }
 
-// lack returns those of the candidates whose blocks are not resident.
+// lack returns the candidates whose blocks are not resident.
 func (sh *share) lack(here []uint64, candidates []uint16, sinks int) []uint16 {
 	if len(sh.lost) <= len(candidates) {
 		sh.lost = make([]uint16, 2*len(candidates)+64)
@@ -106,7 +110,8 @@ func (sh *share) lack(here []uint64, candidates []uint16, sinks int) []uint16 {
 	return lost[:n]
 }
 
-// settleAgain takes what lanes count, of this step, from the counts of recent blocks.
+// settleAgain subtracts the re-selections of this step, as counted in lanes, from the counts of
+// recent blocks.
 func (s *Seq) settleAgain(c *Cache) {
 	x := &s.again
 	if x.sum == 0 {
@@ -119,7 +124,7 @@ func (s *Seq) settleAgain(c *Cache) {
 	*x = again{}
 }
 
-// sync gives a group's marks what they lack.
+// sync applies deferred changes to a group's marks.
 func (c *Cache) sync(s *Seq, g int) {
 	gs := &s.groups[g]
 	if gs.history == nil || gs.synced == gs.last {
@@ -129,7 +134,8 @@ func (c *Cache) sync(s *Seq, g int) {
 	gs.synced = gs.last
 }
 
-// apply gives a row what the group's marks lack. What came is resident, unless its slot is to come.
+// apply writes a group's deferred changes to a row of marks. A newly selected block is
+// resident, unless it still waits for its slot.
 func (s *Seq) apply(g int, row []mark) {
 	gs := &s.groups[g]
 	if gs.history == nil {
@@ -148,10 +154,10 @@ func (s *Seq) apply(g int, row []mark) {
 	}
 }
 
-// hereOf returns the bits of a group's blocks that are resident.
+// hereOf returns the resident bits of a group's blocks.
 func (s *Seq) hereOf(g int) []uint64 { return s.here[g*s.words : (g+1)*s.words] }
 
-// resident says whether an entry has a slot.
+// resident reports whether an entry has a slot.
 func (s *Seq) resident(g, b int) bool {
 	if s.here == nil {
 		return s.marks[g*s.cap+b].resident()
@@ -159,7 +165,8 @@ func (s *Seq) resident(g, b int) bool {
 	return s.here[g*s.words+b/64]>>(b%64)&1 != 0
 }
 
-// arrive gives an entry a slot. Its mark may lack that it came.
+// arrive marks an entry resident. If the group has deferred changes, only the resident bit is
+// set.
 func (s *Seq) arrive(g, b int) {
 	if s.here != nil {
 		s.here[g*s.words+b/64] |= 1 << (b % 64)
@@ -170,7 +177,7 @@ func (s *Seq) arrive(g, b int) {
 	s.marks[g*s.cap+b] |= resident
 }
 
-// depart takes an entry, whose mark lacks nothing, out of its slot.
+// depart clears an entry's residency. The entry's mark must be up to date.
 func (s *Seq) depart(g, b int) {
 	s.marks[g*s.cap+b] &^= resident
 	if s.here != nil {
@@ -179,8 +186,8 @@ func (s *Seq) depart(g, b int) {
 	}
 }
 
-// count returns how many blocks of a group are resident, and how many of them are idle: neither
-// selected nor, as those that are not saved may be, held.
+// count returns the resident blocks of a group and how many are idle. Idle blocks are neither
+// selected nor held; unsaved blocks may be held.
 func (s *Seq) count(g int) (n, idle int) {
 	for _, w := range s.hereOf(g) {
 		n += bits.OnesCount64(w)

@@ -7,16 +7,17 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// Hot is memory of hot buffers (HiSparse): DRAM holds the KV of all tokens, HBM so many blocks of
-// each request that decodes, in every layer, and the selection metadata of all. A request that
-// prefills has all that it computes in HBM; when its prefill ends it keeps its buffer (Settle), or
-// with Keep all, until HBM runs short of blocks: then blocks leave one by one (hot_reclaim.go).
+// Hot is memory with hot buffers (HiSparse). DRAM holds the KV of all tokens. For each decoding
+// request HBM holds a buffer of Slots blocks in every layer and the selection metadata of all
+// blocks. A prefilling request has all computed blocks in HBM. When its prefill ends (Settle),
+// only its buffer remains. With Keep all blocks remain until HBM runs short; then blocks leave
+// one at a time (hot_reclaim.go).
 type Hot struct {
 	*Budget // of DRAM
 
 	cfg  HotConfig
 	used int64           // bytes of HBM
-	kept []*prefix.Grant // with Keep, those that have settled, in that order
+	kept []*prefix.Grant // with Keep, settled grants in order of settling
 }
 
 // HotConfig sizes a Hot.
@@ -24,9 +25,9 @@ type HotConfig struct {
 	DRAM, HBM   int64 // bytes
 	BlockTokens int
 	Block, Meta int64 // bytes of a block's KV, and of its metadata, in all layers and KV heads
-	Slots       int64 // blocks of a buffer
+	Slots       int64 // blocks per buffer
 	Keep        bool
-	Watermark   float64 // share of DRAM's blocks that stays free when a request is admitted
+	Watermark   float64 // share of DRAM's blocks that admissions leave free
 }
 
 // NewHot returns empty memory.
@@ -34,16 +35,16 @@ func NewHot(cfg HotConfig) *Hot {
 	return &Hot{Budget: NewBudget(cfg.DRAM/cfg.Block, cfg.BlockTokens, cfg.Watermark), cfg: cfg}
 }
 
-// Fits says whether a request of that many tokens could ever be admitted: it may have to prefill
-// all of them again.
+// Fits reports whether a request of the given number of tokens could ever be admitted. It may
+// have to recompute all tokens in a prefill.
 func (h *Hot) Fits(tokens int) bool {
 	return h.Budget.Fits(tokens) && h.bytes(h.blocks(tokens), h.blocks(tokens)) <= h.cfg.HBM
 }
 
-// bytes of HBM of a request with so many blocks, so many of them there.
+// bytes returns the HBM bytes of a request with the given blocks, hot of which are in HBM.
 func (h *Hot) bytes(blocks, hot int64) int64 { return blocks*h.cfg.Meta + hot*h.cfg.Block }
 
-// HBM returns the bytes in use and in all.
+// HBM returns the used and the total HBM bytes.
 func (h *Hot) HBM() (used, total int64) { return h.used, h.cfg.HBM }
 
 // Admit grants both tiers for the given tokens if DRAM's watermark remains free.
@@ -58,8 +59,8 @@ func (h *Hot) Grow(g *prefix.Grant, tokens int) bool {
 	return h.Budget.Grow(g, tokens) && h.hold(g, before)
 }
 
-// Room reports whether both tiers would extend a grant to the given tokens. With Keep HBM is no
-// limit, because blocks leave it one by one.
+// Room reports whether both tiers have room to extend a grant to the given tokens. With Keep
+// HBM is no limit, because its blocks can be reclaimed.
 func (h *Hot) Room(g *prefix.Grant, tokens int) bool {
 	grown := *g
 	grown.Blocks = h.blocks(tokens)
@@ -67,7 +68,8 @@ func (h *Hot) Room(g *prefix.Grant, tokens int) bool {
 	return h.Budget.Room(g, tokens) && (h.cfg.Keep || h.used+need <= h.cfg.HBM)
 }
 
-// hold takes the HBM of a grant that had fewer blocks before, or gives their DRAM back.
+// hold allocates HBM for a grant that grew from before blocks. On failure it returns the new
+// DRAM blocks.
 func (h *Hot) hold(g *prefix.Grant, before int64) bool {
 	for {
 		hot := h.wants(g)
@@ -90,8 +92,8 @@ func (h *Hot) hold(g *prefix.Grant, before int64) bool {
 	}
 }
 
-// arrives has the blocks that a new grant has from elsewhere stay in DRAM, once, where that saves
-// HBM: with Keep they come to HBM only where there is room.
+// arrives keeps the cached blocks of a new grant in DRAM if this saves HBM, and reports whether
+// it did. It applies once per grant. With Keep cached blocks enter HBM only if there is room.
 func (h *Hot) arrives(g *prefix.Grant) bool {
 	cached := min(g.Blocks, int64(g.Cached/h.cfg.BlockTokens))
 	if !h.cfg.Keep || g.Gone > 0 || cached <= h.cfg.Slots {
@@ -101,8 +103,9 @@ func (h *Hot) arrives(g *prefix.Grant) bool {
 	return true
 }
 
-// wants is how many blocks of a grant are in HBM: its buffer, or all that it computes. Of what it
-// has from elsewhere, which is in DRAM, it selects; with Keep that comes to HBM too if it can.
+// wants returns the number of a grant's blocks in HBM: its buffer, or all blocks that it
+// computes. Cached blocks are in DRAM and are read through a buffer. With Keep they also enter
+// HBM if there is room.
 func (h *Hot) wants(g *prefix.Grant) int64 {
 	cached := int64(g.Cached / h.cfg.BlockTokens)
 	switch {
@@ -116,7 +119,7 @@ func (h *Hot) wants(g *prefix.Grant) int64 {
 	return g.Blocks
 }
 
-// shrink gives back what a grant has in HBM beyond what it wants.
+// shrink frees the HBM blocks of a grant beyond wants.
 func (h *Hot) shrink(g *prefix.Grant) {
 	hot := min(g.Hot, h.wants(g))
 	h.used -= h.bytes(0, g.Hot-hot)
@@ -134,11 +137,11 @@ func (h *Hot) Settle(g *prefix.Grant) {
 	h.shrink(g)
 }
 
-// Buffered says whether a grant that decodes looks its selection up in a buffer.
+// Buffered reports whether a decoding grant looks its selection up in a buffer.
 func (h *Hot) Buffered(g *prefix.Grant) bool { return !g.Kept || g.Gone > 0 }
 
-// Eighths returns how much of a grant's context its buffer serves, from the first block on, rounded
-// up to eighths.
+// Eighths returns the share of a grant's context that its buffer serves, from the first block
+// on, rounded up to eighths.
 func (h *Hot) Eighths(g *prefix.Grant) int {
 	if !g.Kept {
 		return 8
@@ -146,10 +149,10 @@ func (h *Hot) Eighths(g *prefix.Grant) int {
 	return int((8*g.Gone + g.Blocks - 1) / g.Blocks)
 }
 
-// Whole says whether all KV of a grant is in HBM.
+// Whole reports whether all KV of a grant is in HBM.
 func (h *Hot) Whole(g *prefix.Grant) bool { return g.Hot == g.Blocks }
 
-// Release returns a grant.
+// Release frees a grant in both tiers.
 func (h *Hot) Release(g *prefix.Grant, ended bool) {
 	if i := slices.Index(h.kept, g); i >= 0 {
 		h.kept = slices.Delete(h.kept, i, i+1)
@@ -159,7 +162,7 @@ func (h *Hot) Release(g *prefix.Grant, ended bool) {
 	g.Hot, g.Gone, g.Settled, g.Kept = 0, 0, false, false
 }
 
-// Check verifies that the grants hold what is in use, within both tiers.
+// Check verifies that the used blocks and bytes equal the sum over grants, within both tiers.
 func (h *Hot) Check(grants func(yield func(*prefix.Grant) bool)) error {
 	var blocks, bytes int64
 	var err error

@@ -2,11 +2,12 @@ package kv
 
 import "github.com/sparseserve/sparseserve/sim/prefix"
 
-// reclaim has blocks of one request leave HBM for so many bytes, and says whether all requests
-// together could give as many; else none leaves. As vLLM does it (v1/core/hisparse.py,
-// reclaim_resident_blocks), the request with most blocks in HBM gives up its first ones: no more
-// than are needed where it has a buffer, else those for the buffer that it then needs as well. One
-// that would not gain by it stays whole. What the growing grant gives up itself, hold counts.
+// reclaim frees HBM for short bytes from one request's blocks. It returns false, and frees
+// nothing, if all requests together cannot free enough. As in vLLM (v1/core/hisparse.py,
+// reclaim_resident_blocks), the request with most blocks in HBM gives up its first ones. If it
+// has a buffer, it gives up only the needed blocks; otherwise it also gives up the blocks that
+// its new buffer takes. A request that would free nothing keeps its blocks. hold accounts for
+// the blocks that the growing grant itself gives up.
 func (h *Hot) reclaim(short int64, growing *prefix.Grant) bool {
 	var most *prefix.Grant
 	var all int64
@@ -21,7 +22,7 @@ func (h *Hot) reclaim(short int64, growing *prefix.Grant) bool {
 	}
 	blocks := (short + h.cfg.Block - 1) / h.cfg.Block
 	if most.Gone == 0 {
-		most.Gone = h.cfg.Slots // what its buffer takes
+		most.Gone = h.cfg.Slots // size of its buffer
 	}
 	most.Gone = min(most.Blocks, most.Gone+blocks)
 	if most != growing {
@@ -30,7 +31,7 @@ func (h *Hot) reclaim(short int64, growing *prefix.Grant) bool {
 	return true
 }
 
-// gives is how many blocks of HBM a request could give up.
+// gives is the number of HBM blocks that a request could give up.
 func (h *Hot) gives(g *prefix.Grant) int64 {
 	if g.Gone == 0 {
 		return g.Blocks - h.cfg.Slots

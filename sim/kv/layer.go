@@ -2,17 +2,17 @@ package kv
 
 import "slices"
 
-// Layer is a model layer of which the sample has groups.
+// Layer is a model layer with sampled groups.
 type Layer struct {
 	Number   int // in the model
 	From, To int // its groups, as indices into the sample
 
 	index   int    // among the sampled layers
-	pool    int    // that its groups share
+	pool    int    // pool of its groups
 	version uint32 // grows when blocks become idle or their scores change
 }
 
-// layersOf returns the layers of which a sample has groups.
+// layersOf returns the layers with groups in the sample.
 func layersOf(geo Geometry, sample Sample) []*Layer {
 	var layers []*Layer
 	for i, g := range sample.Groups {
@@ -25,30 +25,30 @@ func layersOf(geo Geometry, sample Sample) []*Layer {
 	return layers
 }
 
-// PartGroups is the most groups of one request that a part of a Split has. Few requests have
-// smaller parts, for several threads to share and to take from one that is slow; each part costs
+// PartGroups is the largest number of groups in a part of a Split. With few requests parts are
+// smaller, so that threads can share the work and take over from a slow thread. Each part costs
 // Join a few cache misses.
 const (
 	PartGroups  = 8
 	leastGroups = 2
-	fewParts    = 16 // of a Split, above which parts grow
+	fewParts    = 16 // number of parts of a Split above which parts grow
 )
 
-// split is the accesses of several requests to one layer in parts of a few groups. Parts may be
-// made at the same time; Join merges them in order.
+// split is the accesses of several requests to one layer, in parts of a few groups. Parts may
+// run concurrently; Join merges them in order.
 type split struct {
 	layer  *Layer
 	seqs   []*Seq
-	groups int     // of a part
+	groups int     // per part
 	shares []share // by part
-	begin  []int   // in Cache.missing, of each part's blocks that are not copied there yet
+	begin  []int   // start in Cache.missing of each part's blocks, until they are copied
 }
 
-// Split begins the accesses of different requests to a layer and returns how many parts they
-// have. AccessPart must follow for each of them, then Join: the outcome is that of Access for
-// one request after the other. A Selection's At says where in slots the slots of its blocks go
-// (sinks, window, then candidates): the cache writes those of Added candidates and of blocks
-// that it loads, the caller the others; nil for none.
+// Split begins the accesses of distinct requests to a layer and returns the number of parts.
+// Call AccessPart for every part, then Join. The result equals serial calls of Access. A
+// Selection's At is the position in slots of its blocks' slots (sinks, window, then
+// candidates). The cache writes the slots of Added candidates and of blocks that it loads; the
+// caller writes the others. slots may be nil.
 func (c *Cache) Split(l *Layer, seqs []*Seq, slots []int32) (parts int) {
 	x := &c.split
 	x.layer, x.seqs, c.listed = l, seqs, slots
@@ -62,20 +62,21 @@ func (c *Cache) Split(l *Layer, seqs []*Seq, slots []int32) (parts int) {
 	return n
 }
 
-// groupsOf returns how many groups a part has at most, of requests that have so many each: as few
-// as that many parts allow.
+// groupsOf returns the number of groups per part, for the given requests with the given groups
+// each. Parts are of nearly equal size.
 func groupsOf(groups, requests int) int {
 	most := min(max(leastGroups, (groups*requests+fewParts-1)/fewParts), PartGroups)
 	parts := (groups + most - 1) / most
 	return (groups + parts - 1) / parts
 }
 
-// partsOf returns the parts of one request.
+// partsOf returns the number of parts per request.
 func (c *Cache) partsOf(l *Layer) int {
 	return (l.To - l.From + c.split.groups - 1) / c.split.groups
 }
 
-// Part returns which request, by its place in Split's seqs, and which groups a part has.
+// Part returns the request of a part, as an index into Split's seqs, and the range of its
+// groups.
 func (c *Cache) Part(i int) (req, from, to int) {
 	l := c.split.layer
 	n := c.partsOf(l)
@@ -84,10 +85,10 @@ func (c *Cache) Part(i int) (req, from, to int) {
 }
 
 // AccessPart applies the selections of a part's groups. Marks and slots are scattered in
-// memory: those of all its groups are read first, in loops without dependences, so that cache
+// memory, so they are read first for all groups, in loops without dependences, so that cache
 // misses overlap.
 func (c *Cache) AccessPart(i int, sels []Selection) {
-	sh := c.split.shares[i] // a copy: neighbours share cache lines
+	sh := c.split.shares[i] // a copy, because neighbours share cache lines
 	req, from, _ := c.Part(i)
 	s := c.split.seqs[req]
 	sh.read = 0
@@ -101,7 +102,7 @@ func (c *Cache) AccessPart(i int, sels []Selection) {
 	c.split.shares[i] = sh
 }
 
-// prefetch reads what an access is about to need.
+// prefetch reads the marks and slots that an access needs.
 func (c *Cache) prefetch(s *Seq, g int, sel *Selection) (read uint32) {
 	if sel.All || !sel.Follows {
 		return 0
@@ -139,8 +140,8 @@ func (c *Cache) Join() {
 	}
 }
 
-// fetch copies missing blocks [first, last) of the layer from the parts. Different ranges may
-// be fetched at the same time.
+// fetch copies the layer's missing blocks [first, last) from the parts. Different ranges may be
+// copied concurrently.
 func (c *Cache) fetch(first, last int) {
 	x := &c.split
 	i, _ := slices.BinarySearch(x.begin, first+1)
@@ -156,7 +157,7 @@ func (c *Cache) fetch(first, last int) {
 	}
 }
 
-// fetched ends the Split: all missing blocks have been copied.
+// fetched ends the Split after all missing blocks are copied.
 func (c *Cache) fetched() {
 	x := &c.split
 	for i := range x.begin {

@@ -2,29 +2,29 @@ package kv
 
 import "github.com/sparseserve/sparseserve/sim/des"
 
-// lru evicts the block whose last use is oldest. Use is counted by (step, layer): all heads of
-// a batch read a layer's blocks in one kernel.
+// lru evicts the least recently used block. Recency is by (step, layer), because all heads of a
+// batch read a layer's blocks in one kernel.
 //
-// It keeps no list, which every hit would have to update. A mark holds the step of the last
-// use; when victims are needed, a scan over all marks collects the oldest idle blocks, a share
-// of the pool, in order. A block used before its turn has another stamp and is skipped, and
-// every block not collected is younger, so the order is exact and its cost is one of evictions.
-// An exception may wait for the next scan: a block that the scan found held and out of use,
-// because its layer was parked, in a pool full of blocks in use.
+// It keeps no list, because every hit would have to update it. A mark holds the step of the
+// last use. If victims are needed, a scan over all marks collects the oldest idle blocks in
+// order, up to a share of the pool. A block used before its turn has a different stamp and is
+// skipped. Every block not collected is younger. So the order is exact, and the cost arises
+// only with evictions. One exception may wait for the next scan: a block that was held but not
+// in use during the scan, because its layer was parked, in a pool full of blocks in use.
 type lru struct {
 	pool     int
 	victims  []ref
 	next     int
-	youngest int        // age of the youngest victim of the running scan
-	parts    []*agePart // of that scan
+	youngest int        // age of the youngest victim of the current scan
+	parts    []*agePart // of the current scan
 	all      []*agePart
 
 	exchange
 }
 
-// agePart is the part of a scan over some of the layers: the idle blocks, counted by whether a
-// decode step of their request has selected them (0 no, 1 yes) and by age in steps. The counts
-// then become the places of the next of each among the victims.
+// agePart is the part of a scan over some layers. It holds the idle blocks and their counts by
+// whether a decode step of their request has selected them (0 no, 1 yes) and by age in steps.
+// The counts are then converted to positions among the victims.
 type agePart struct {
 	layers []*Layer
 	oldest int
@@ -37,7 +37,7 @@ type idleBlock struct {
 	selected, age uint16
 }
 
-// maxAge is the age, in steps, beyond which blocks count as equally old.
+// maxAge is the largest age, in steps, that is distinguished.
 const maxAge = 1 << 15
 
 func newLRU(pool int) *lru { return &lru{pool: pool} }
@@ -61,17 +61,17 @@ func (l *lru) victim(c *Cache, only *Layer) (ref, bool) {
 	}
 }
 
-// evictable says whether a collected block has been idle since.
+// evictable reports whether a collected block is still idle and was not used.
 func (l *lru) evictable(c *Cache, r ref) bool {
 	m := c.at(r)
 	if m == nil || !m.idle() || m.when() != r.stamp {
-		return false // nor would it be with what its mark may lack
+		return false // deferred changes would not make it evictable
 	}
 	c.sync(c.seqs[r.seq], int(r.group))
 	return m.idle() && m.when() == r.stamp
 }
 
-// scan collects the oldest idle blocks of the pool, or of one layer where given, and reports
+// scan collects the oldest idle blocks of the pool, or of one layer if given, and reports
 // whether there are any.
 func (l *lru) scan(c *Cache, only *Layer) bool {
 	if c.pools[l.pool].idle == 0 {
@@ -100,11 +100,11 @@ func (l *lru) scan(c *Cache, only *Layer) bool {
 	return true
 }
 
-// scanParts is the parts of a scan that runs on several cores: more than there are, since
-// layers differ.
+// scanParts is the number of parts of a parallel scan. It exceeds the number of cores because
+// layers differ in cost.
 const scanParts = 32
 
-// divide gives each part of a scan some of the layers.
+// divide distributes the layers over the parts of a scan.
 func (l *lru) divide(c *Cache, layers []*Layer) {
 	n := 1
 	if c.parallel {
@@ -119,7 +119,7 @@ func (l *lru) divide(c *Cache, layers []*Layer) {
 	}
 }
 
-// each calls f for the parts of a scan, at about 3 ns a slot.
+// each calls f for the parts of a scan. The cost is about 3 ns per slot.
 func (l *lru) each(c *Cache, f func(*lru, *Cache, *agePart)) {
 	if len(l.parts) == 1 {
 		f(l, c, l.parts[0])
@@ -129,7 +129,7 @@ func (l *lru) each(c *Cache, f func(*lru, *Cache, *agePart)) {
 	c.do(len(l.parts), cost, func(i int) { f(l, c, l.parts[i]) })
 }
 
-// countAges finds and counts a part's idle blocks.
+// countAges collects and counts a part's idle blocks.
 func (l *lru) countAges(c *Cache, p *agePart) {
 	p.oldest, p.idle = -1, p.idle[:0]
 	p.rows(c, l.pool, func(s *Seq, g int) {
@@ -146,9 +146,9 @@ func (l *lru) countAges(c *Cache, p *agePart) {
 	})
 }
 
-// arrange turns counts into places, the oldest blocks first, until there are enough victims,
-// and returns the age of the youngest. Blocks of one age are of one step: those never selected
-// count as used at its beginning, the others in the order of layers.
+// arrange converts counts to positions, the oldest blocks first, until there are enough
+// victims. It returns the age of the youngest victim. Within one step, blocks never selected
+// come first; the others are in layer order.
 func (l *lru) arrange(c *Cache, oldest int) (youngest int) {
 	want := int32(max(256, c.pools[l.pool].slots/4))
 	total := int32(0)
@@ -170,7 +170,7 @@ func (l *lru) arrange(c *Cache, oldest int) (youngest int) {
 	return max(youngest, 0)
 }
 
-// collect writes a part's idle blocks that are old enough to their places.
+// collect writes a part's sufficiently old idle blocks to their positions.
 func (l *lru) collect(_ *Cache, p *agePart) {
 	for i := range p.idle {
 		if r := &p.idle[i]; int(r.age) >= l.youngest {
@@ -181,7 +181,7 @@ func (l *lru) collect(_ *Cache, p *agePart) {
 	}
 }
 
-// selected says whether a decode step of this owner has selected a block: 0 or 1.
+// selected is 1 if a decode step of this owner has selected the block, else 0.
 func (s *Seq) selected(m mark) int {
 	if m.when() < s.born {
 		return 0
@@ -206,7 +206,7 @@ func (p *agePart) rows(c *Cache, pool int, visit func(s *Seq, g int)) {
 	}
 }
 
-// age returns how many steps ago a block was last used.
+// age returns the number of steps since a block's last use, at most maxAge.
 func (s *Seq) age(now uint32, m mark) int {
 	at := s.released
 	if w := m.when(); w >= s.born {

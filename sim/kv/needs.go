@@ -1,19 +1,20 @@
 package kv
 
-// Full returns how many blocks of each group are full, and how many of them have reached DRAM.
+// Full returns the number of full blocks in each group, and how many have been saved to DRAM.
 func (s *Seq) Full() (full, saved int) { return s.full, s.saved }
 
 // Reserved returns the bytes reserved for a request's metadata and buffers.
 func (s *Seq) Reserved() int64 { return s.reserved }
 
-// AtOnce returns how many groups' selections must be in HBM at once, of the whole model: those
-// of the fullest layer. With one pool a layer every pool must fit that layer.
+// AtOnce returns the number of groups whose selections must be in HBM at the same time, for the
+// whole model: the groups of the fullest layer. With one pool per layer every pool must fit
+// that layer.
 func (c *Cache) AtOnce() float64 {
 	return float64(c.fullest()*len(c.pools)) / c.Sample.Rate
 }
 
-// Skew returns by how much what all groups hold fills the fullest pool above the average one: 1
-// unless pools are per layer and the sample is uneven.
+// Skew returns the ratio of the fullest pool's fill to the average one's, if all groups hold
+// the same amount. It is 1 unless pools are per layer and the sample is uneven.
 func (c *Cache) Skew() float64 {
 	if len(c.pools) == 1 {
 		return 1
@@ -21,7 +22,7 @@ func (c *Cache) Skew() float64 {
 	return float64(c.fullest()*len(c.pools)) / float64(len(c.Sample.Groups))
 }
 
-// fullest returns the most groups that the sample has in one layer.
+// fullest returns the largest number of sampled groups in one layer.
 func (c *Cache) fullest() int {
 	most := 0
 	for i := range c.layers {
@@ -30,9 +31,9 @@ func (c *Cache) fullest() int {
 	return most
 }
 
-// Held returns the bytes of blocks that cannot be evicted whether selected or not, of the whole
-// model: those of one request, or of all for nil. All groups hold alike, so an uneven sample
-// fills its fullest pool by Skew more.
+// Held returns the bytes of blocks that are pinned regardless of selection, for the whole
+// model: the blocks of one request, or of all requests if s is nil. All groups hold the same
+// amount, so an uneven sample fills its fullest pool by a factor Skew.
 func (c *Cache) Held(s *Seq) int64 {
 	n := c.held
 	if s != nil {
@@ -41,7 +42,7 @@ func (c *Cache) Held(s *Seq) int64 {
 	return int64(float64(n)*c.Skew()/c.Sample.Rate+0.5) * c.Geo.BlockBytes
 }
 
-// Rounding is the most bytes by which whole slots exceed what was asked for.
+// Rounding is the largest excess in bytes of whole slots over the requested bytes.
 func (c *Cache) Rounding() int64 { return c.scale(int64(len(c.pools))) * c.Geo.BlockBytes }
 
 // Resident returns the bytes of all blocks in HBM.

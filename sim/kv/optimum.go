@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Optimum returns what a trace selects and the fewest loads in pools of a size: the misses of
-// Belady's MIN ("A study of replacement algorithms for a virtual-storage computer", 1966),
-// which evicts the block whose next use is furthest ahead. A layer's selections must be in HBM
-// together; other blocks may go at any time, even those that a cache must hold, so no cache
-// loads less. Loads in vain of progressive attention do not count.
+// Optimum returns the blocks that a trace selects and the fewest loads in pools of a size: the
+// misses of Belady's MIN ("A study of replacement algorithms for a virtual-storage computer",
+// 1966), which evicts the block whose next use is furthest ahead. The blocks that a layer
+// selects must be in HBM together. Other blocks may leave at any time, even blocks that a cache
+// must hold, so no cache loads less. Unused loads of progressive attention do not count.
 func (t *Trace) Optimum(hbmBytes int64, perLayer bool) (Stats, error) {
 	pools := 1
 	if perLayer {
@@ -53,7 +53,7 @@ func (t *Trace) Optimum(hbmBytes int64, perLayer bool) (Stats, error) {
 	return stats, err
 }
 
-// ids is how many blocks there are, of all requests and groups.
+// ids is the number of blocks over all requests and groups.
 func (t *Trace) ids() int {
 	n := 0
 	for i := range t.requests {
@@ -62,8 +62,8 @@ func (t *Trace) ids() int {
 	return n
 }
 
-// turns calls f for each layer of each step with the blocks that its groups select, of which so
-// many are new and need no load.
+// turns calls f for each layer of each step with the blocks that its groups select. written is
+// the number of new blocks, which need no load.
 func (t *Trace) turns(f func(turn, layer int, ids []int32, written int) error) error {
 	layers := layersOf(t.Geo, t.Sample)
 	base, n := make([]int32, len(t.requests)), 0
@@ -104,7 +104,8 @@ func (t *Trace) turns(f func(turn, layer int, ids []int32, written int) error) e
 
 const never = math.MaxInt32
 
-// nextUses returns, for every use of a block in order, the turn of its next use, or never.
+// nextUses returns, for every use of a block in order, the turn of the block's next use, or
+// never.
 func (t *Trace) nextUses() []int32 {
 	var next []int32
 	last := make([]int, t.ids()) // use of each block so far, counted from 1
@@ -121,7 +122,7 @@ func (t *Trace) nextUses() []int32 {
 	return next
 }
 
-// each calls f for the blocks of a selection, of so many that exist.
+// each calls f for the blocks of a selection, given the number of existing blocks.
 func (r *tracedRow) each(blocks int, f func(b int)) {
 	tail := int(r.tail)
 	if r.all {
@@ -138,10 +139,10 @@ func (r *tracedRow) each(blocks int, f func(b int)) {
 	}
 }
 
-// lastUsed is a heap of the blocks in a pool, the one whose next use is last first.
+// lastUsed is a heap of the blocks in a pool; the block whose next use is last is at the top.
 type lastUsed []int32
 
-// optimum is what is known of each block.
+// optimum is the state of each block.
 type optimum struct {
 	key []int32 // turn of the next use
 	at  []int32 // place in its pool's heap, from 1; 0 = not in HBM
@@ -152,7 +153,7 @@ func (o *optimum) set(h *lastUsed, i int, id int32) {
 	o.at[id] = int32(i + 1)
 }
 
-// up moves a block whose key has grown.
+// up restores the heap after the key of entry i has grown.
 func (o *optimum) up(h *lastUsed, i int) {
 	id := (*h)[i]
 	for i > 0 {
@@ -166,7 +167,7 @@ func (o *optimum) up(h *lastUsed, i int) {
 	o.set(h, i, id)
 }
 
-// pop drops the block that is used last.
+// pop removes the block whose next use is last.
 func (o *optimum) pop(h *lastUsed) {
 	o.at[(*h)[0]] = 0
 	n := len(*h) - 1

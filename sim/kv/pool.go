@@ -2,21 +2,21 @@ package kv
 
 import "fmt"
 
-// pool is a set of HBM slots of one block each under one eviction order. Some are reserved for
-// metadata and prefill buffers.
+// pool is a set of HBM slots under one eviction order. A slot holds one block. Some slots are
+// reserved for metadata and prefill buffers.
 type pool struct {
 	slots    int    // all
-	reserved int    // not for blocks
+	reserved int    // not available for blocks
 	used     int    // blocks resident
-	idle     int    // their marks that can be evicted: more than one of a shared block
-	numbered bool   // slots have numbers, which a device reads; else all are 0
-	first    uint32 // of its first slot: the pools' numbers follow one another
+	idle     int    // evictable marks; a shared block may have several
+	numbered bool   // slots have numbers that a device reads; otherwise all are 0
+	first    uint32 // number of its first slot; pools have consecutive ranges
 	fresh    uint32 // slots at fresh and above were never handed out
 	free     []uint32
 	order    evictor
 }
 
-// acquire hands out a free slot; the caller has made room.
+// acquire takes a free slot; the caller has made room.
 func (p *pool) acquire() uint32 {
 	if p.used+p.reserved >= p.slots {
 		panic(fmt.Sprintf("kv: no free slot: %d used + %d reserved of %d", p.used, p.reserved, p.slots))
@@ -35,7 +35,7 @@ func (p *pool) acquire() uint32 {
 	return s
 }
 
-// release returns a slot.
+// release frees a slot.
 func (p *pool) release(slot uint32) {
 	p.used--
 	if p.numbered {
@@ -51,12 +51,12 @@ func (s *Seq) slot(at int) uint32 {
 	return s.slots[at]
 }
 
-// setSlot gives an entry a slot.
+// setSlot sets the slot of an entry.
 func (s *Seq) setSlot(at int, slot uint32) {
 	if s.slots != nil {
 		s.slots[at] = slot
 	}
 }
 
-// hasFree says whether a block can be taken without eviction.
+// hasFree reports whether a slot is free, so that no eviction is needed.
 func (p *pool) hasFree() bool { return p.used+p.reserved < p.slots }

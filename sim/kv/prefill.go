@@ -2,26 +2,26 @@ package kv
 
 import "fmt"
 
-// Extend records that a request's KV now reaches the given tokens. New blocks get their slots
-// when the step runs each layer (Write, Access).
+// Extend sets the number of tokens of a request's KV. New blocks get their slots when the step
+// runs each layer (Write, Access).
 func (c *Cache) Extend(s *Seq, tokens int) {
 	s.blocks = c.Geo.Blocks(tokens)
 	s.full = tokens / c.Geo.BlockTokens
 }
 
-// Pin keeps all existing blocks of a request but so many first ones in HBM while its chunked
-// prefill runs: every chunk attends to all chunks before it.
+// Pin keeps all existing blocks of a request in HBM during its chunked prefill, except the first
+// but blocks. Every chunk attends to all earlier chunks.
 func (c *Cache) Pin(s *Seq, but int) { s.loose, s.hold = but, s.blocks }
 
-// Unpin ends or suspends a chunked prefill. Saved blocks become evictable; they count as used
-// now, though no decode step selected them.
+// Unpin ends or suspends a chunked prefill. Saved blocks become evictable. They count as used
+// now, although no decode step selected them.
 func (c *Cache) Unpin(s *Seq) {
 	n := s.hold
 	s.hold, s.loose = 0, 0
 	c.settle(s, 0, min(n, s.saved))
 }
 
-// Saved records that the first blocks of every group have reached DRAM.
+// Saved records that the first blocks of every group have been saved to DRAM.
 func (c *Cache) Saved(s *Seq, blocks int) {
 	if blocks <= s.saved {
 		return
@@ -31,7 +31,7 @@ func (c *Cache) Saved(s *Seq, blocks int) {
 	c.settle(s, from, blocks)
 }
 
-// settle lifts the held flag of blocks [from, to) in all groups.
+// settle clears the held flag of blocks [from, to) in all groups.
 func (c *Cache) settle(s *Seq, from, to int) {
 	if from >= to {
 		return
@@ -61,10 +61,11 @@ func (c *Cache) settle(s *Seq, from, to int) {
 	}
 }
 
-// Write queues, in one layer, the blocks that a running chunked prefill adds, or a
-// layer-segmented one's open block, and pinned blocks that were evicted while the prefill was
-// suspended. Fill gives them slots, but for blocks that others have in HBM, whose slots they get at
-// once: nothing has to be evicted, and none of it needs what the layer's decodes select.
+// Write queues blocks of one layer for slots: the new blocks of a running chunked prefill, the
+// open block of a layer-segmented prefill, and pinned blocks that were evicted while the
+// prefill was suspended. Fill assigns the slots. A block that another request has in HBM gets
+// that slot at once. This evicts nothing, so it cannot take a block that the layer's decodes
+// select.
 func (c *Cache) Write(l *Layer, s *Seq) {
 	for g := l.From; g < l.To; g++ {
 		c.own.recent = s.recent
@@ -97,8 +98,8 @@ func (c *Cache) Write(l *Layer, s *Seq) {
 	}
 }
 
-// create queues the group's new blocks for slots. The model writes them; they are held until
-// they are saved.
+// create queues the group's new blocks for slots. The model writes these blocks; they are held
+// until they are saved.
 func (c *Cache) create(sh *share, s *Seq, g int) {
 	gs := &s.groups[g]
 	if int(gs.blocks) >= s.blocks {
@@ -113,8 +114,8 @@ func (c *Cache) create(sh *share, s *Seq, g int) {
 	gs.blocks = int32(s.blocks)
 }
 
-// Segmented ends a layer-segmented prefill: its full blocks went to DRAM layer by layer and
-// hold no slots; an open block gets its slots in every group.
+// Segmented ends a layer-segmented prefill. Its full blocks were saved to DRAM layer by layer
+// and have no slots. An open block gets a slot in every group.
 func (c *Cache) Segmented(s *Seq) error {
 	for g := range s.groups {
 		s.groups[g].blocks = int32(s.full)
@@ -129,8 +130,9 @@ func (c *Cache) Segmented(s *Seq) error {
 	return nil
 }
 
-// Reserve changes the HBM of a request's metadata and prefill buffers, whole model, and evicts
-// blocks where it grows. It fails without a change when what is in use is too much.
+// Reserve sets the HBM bytes of a request's metadata and prefill buffers, for the whole model,
+// and evicts blocks if needed. If too many blocks are in use, it returns an error and changes
+// nothing.
 func (c *Cache) Reserve(s *Seq, bytes int64) error {
 	if bytes < 0 {
 		return fmt.Errorf("kv: %d bytes to reserve for request %d", bytes, s.id)
@@ -162,7 +164,7 @@ func (c *Cache) setReserved(bytes int64) error {
 	return nil
 }
 
-// reservedSlots turns reserved bytes of the whole model into slots of each pool.
+// reservedSlots converts reserved bytes of the whole model to slots per pool.
 func (c *Cache) reservedSlots(bytes int64) int {
 	slots := float64(bytes) / float64(c.Geo.BlockBytes) * c.Sample.Rate / float64(len(c.pools))
 	n := int(slots)
@@ -172,14 +174,14 @@ func (c *Cache) reservedSlots(bytes int64) int {
 	return n
 }
 
-// release drops a request's reservation; shrinking never fails.
+// release drops a request's reservation. It cannot fail because the reservation shrinks.
 func (c *Cache) release(s *Seq) {
 	c.reserved -= s.reserved
 	s.reserved = 0
 	c.reserve()
 }
 
-// reserve sets aside in every pool what is reserved.
+// reserve sets the reserved slots of every pool.
 func (c *Cache) reserve() {
 	for i := range c.pools {
 		c.pools[i].reserved = c.reservedSlots(c.reserved)

@@ -32,10 +32,10 @@ func (q *refQueue) pop() ref {
 	return r
 }
 
-// first is what pop would return.
+// first returns the next ref without removing it.
 func (q *refQueue) first() ref { return q.ring[q.head] }
 
-// tidy drops the refs of requests that have gone and keeps the others in order.
+// tidy drops the refs of freed requests and evicted blocks, and keeps the others in order.
 func (q *refQueue) tidy(c *Cache) {
 	for range q.n {
 		if r := q.pop(); c.stays(r) {
@@ -44,6 +44,6 @@ func (q *refQueue) tidy(c *Cache) {
 	}
 }
 
-// needsTidy says that refs of freed requests should be dropped: refs are bounded by a constant
-// factor of the pool's slots.
+// needsTidy reports whether stale refs should be dropped. It bounds refs by a constant factor
+// of the pool's slots.
 func needsTidy(refs, slots int) bool { return refs >= 2*slots+1024 }

@@ -6,9 +6,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Sample is the set of (layer, KV head) groups that a cache runs exactly. Counts taken over it
-// are scaled by 1/Rate (spatial sampling: Waldspurger et al., "Cache Modeling and Optimization
-// using Miniature Simulations", 2017, and "Efficient MRC Construction with SHARDS", FAST'15).
+// Sample is the set of (layer, KV head) groups that a cache simulates exactly. Counts over the
+// sample are scaled by 1/Rate (spatial sampling: Waldspurger et al., "Cache Modeling and
+// Optimization using Miniature Simulations", 2017, and "Efficient MRC Construction with
+// SHARDS", FAST'15).
 type Sample struct {
 	Groups []int32 // global group numbers layer*KVHeads + head, ascending
 	Rate   float64 // len(Groups) / all groups
@@ -23,8 +24,8 @@ func FullSample(g Geometry) Sample {
 	return s
 }
 
-// HashSample returns n groups spread evenly over the layers, the head within each drawn by
-// hash. With n of all groups or more it returns all.
+// HashSample returns n groups spread evenly over the layers; a hash chooses the head in each.
+// It returns all groups if n is at least their number.
 func HashSample(g Geometry, n int, seed uint64) Sample {
 	all := g.Groups()
 	if n >= all {

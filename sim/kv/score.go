@@ -1,16 +1,16 @@
 package kv
 
-// Score estimates how critical a block of a group of the sample is, as of the newest step in
-// which its request selected from the group (Seq.Seen).
+// Score estimates how critical a block of a sampled group is, as of the request's newest
+// selection from the group (Seq.Seen).
 type Score func(s *Seq, group, block int) float32
 
 // byScore evicts the idle block with the lowest score, as ArkVale does (Chen et al.,
-// NeurIPS'24), whose page scores choose both recall and eviction. Of equal scores the lower
-// layer, request, group and block is first.
+// NeurIPS'24), which uses page scores for both recall and eviction. Ties go to the lower layer,
+// request, group and block.
 //
-// The scores of a layer's blocks change when a step reaches it, and which are idle little more
-// often: each layer has a heap of its idle blocks, rebuilt when a victim is wanted and the
-// layer has changed.
+// Scores of a layer's blocks change when a step reaches the layer, and idle blocks change
+// little more often. Each layer has a heap of its idle blocks. It is rebuilt if a victim is
+// wanted and the layer has changed.
 type byScore struct {
 	pool   int
 	score  Score
@@ -19,7 +19,7 @@ type byScore struct {
 
 // layerHeap holds the idle blocks of one sampled layer, the next victim first.
 type layerHeap struct {
-	version uint32 // of the layer when the heap was made
+	version uint32 // layer version of the heap
 	blocks  []scored
 }
 
@@ -58,7 +58,7 @@ func (x *byScore) victim(c *Cache, only *Layer) (ref, bool) {
 	return r, true
 }
 
-// renew makes a layer's heap if the layer has changed since it was made.
+// renew rebuilds a layer's heap if the layer has changed.
 func (x *byScore) renew(c *Cache, l *Layer, h *layerHeap) {
 	if h.version == l.version {
 		return
@@ -82,7 +82,8 @@ func (x *byScore) renew(c *Cache, l *Layer, h *layerHeap) {
 	}
 }
 
-// settle drops blocks that are no longer idle from the front and says whether one remains.
+// settle removes blocks that are no longer idle from the top and reports whether a block
+// remains.
 func (h *layerHeap) settle(c *Cache) bool {
 	for len(h.blocks) > 0 {
 		r := h.blocks[0].ref

@@ -1,32 +1,32 @@
 package kv
 
-// Requests whose prompts begin alike have blocks in common: the same tokens after the same
-// tokens, so the same KV. Such a block is once in DRAM, and once in HBM: a request that misses a
-// block which another has there takes its slot without a load. Each request keeps a mark of its
-// own, which ages and is evicted by its own uses; the slot is free when the last mark leaves it.
-// The content of a block whose requests have all been freed leaves HBM with them.
+// Requests with a common prompt prefix share its blocks, because the same tokens have the same
+// KV. A shared block is stored once in DRAM and once in HBM. A request that misses a block
+// which another request has in HBM uses that slot without a load. Each request has its own
+// mark, which ages and is evicted by that request's uses. The slot becomes free when the last
+// mark leaves it. When all requests of a block are freed, its content leaves HBM.
 
-// shares are the blocks that several requests have, an entry a block of the whole model.
+// shares are KV blocks with the same content, one entry per block of the whole model.
 type shares struct {
 	groups  int
 	known   map[uint64]int32 // by key: an entry, or the complement of the only request's handle
 	users   []int32          // by entry: requests
-	holders []uint16         // [entry][groups]: marks that are resident, or coming
-	slots   []uint32         // [entry][groups], where there are any
+	holders []uint16         // [entry][groups]: resident marks, or coming
+	slots   []uint32         // [entry][groups], if there are holders
 	free    []int32          // entries
 	live    int              // entries that are not free
 
-	after  []ref // misses of the Fill, of blocks that another of its misses loads
+	after  []ref // misses of this Fill whose block is loaded by another miss
 	wanted []want
 }
 
-// coming is the holders of a block that a running Fill loads.
+// coming is the holder count of a block that the current Fill loads.
 const coming = ^uint16(0)
 
-// Adopt has a new request begin with so many full blocks that are in DRAM: a prefix that other
-// requests left there. None of them is in HBM for it until it is selected or pinned. Blocks of
-// equal keys have equal content and the same place in their requests: the first of them, which
-// have keys, are from now on shared with live requests that have the same.
+// Adopt starts a new request with the given number of full blocks in DRAM, a prefix that other
+// requests left there. Each block enters HBM for this request when it is selected or pinned.
+// Blocks with equal keys have equal content and the same position in their requests. The first
+// blocks have keys; they are shared with live requests that have the same keys.
 func (c *Cache) Adopt(s *Seq, blocks int, keys []uint64) {
 	s.blocks, s.full, s.saved = blocks, blocks, blocks
 	for g := range s.groups {
@@ -35,9 +35,9 @@ func (c *Cache) Adopt(s *Seq, blocks int, keys []uint64) {
 	c.name(s, keys, true)
 }
 
-// Name gives the first blocks of a request, those in DRAM, their keys, so that later requests may
-// share them. Keys given before come again. Of a block that another request has under the same
-// key, this one wrote a copy, which stays its own.
+// Name sets the keys of a request's first blocks, which are in DRAM, so that later requests can
+// share them. keys includes the keys given before. If another request already has the same key,
+// this request has its own copy, which stays private.
 func (c *Cache) Name(s *Seq, keys []uint64) { c.name(s, keys, false) }
 
 func (c *Cache) name(s *Seq, keys []uint64, adopted bool) {
@@ -68,7 +68,7 @@ func (c *Cache) name(s *Seq, keys []uint64, adopted bool) {
 	}
 }
 
-// open returns a free entry, without holders.
+// open returns a free entry without holders.
 func (x *shares) open() int32 {
 	x.live++
 	if n := len(x.free); n > 0 {
@@ -83,13 +83,13 @@ func (x *shares) open() int32 {
 	return int32(len(x.users) - 1)
 }
 
-// seat makes a slot a block's, of one holder.
+// seat sets a block's slot, with one holder.
 func (x *shares) seat(at int32, g int, slot uint32) {
 	i := int(at)*x.groups + g
 	x.holders[i], x.slots[i] = 1, slot
 }
 
-// sharedAt returns the entry of a request's block, -1 for none.
+// sharedAt returns the entry of a request's block, or -1.
 func (s *Seq) sharedAt(block int) int32 {
 	if block < len(s.shared) {
 		return s.shared[block]
@@ -97,7 +97,7 @@ func (s *Seq) sharedAt(block int) int32 {
 	return -1
 }
 
-// unref drops a request's reference to a slot and says whether it was the last.
+// unref drops a request's reference to a slot and reports whether it was the last.
 func (c *Cache) unref(s *Seq, g, block int) (free bool) {
 	at := s.sharedAt(block)
 	if at < 0 {
@@ -108,7 +108,7 @@ func (c *Cache) unref(s *Seq, g, block int) (free bool) {
 	return *n == 0
 }
 
-// unname ends a request's part in its blocks, whose slots it has left.
+// unname removes a request from its shared blocks, after their slots are released.
 func (c *Cache) unname(s *Seq) {
 	x := &c.shares
 	for b, key := range s.keys {
@@ -128,8 +128,9 @@ func (c *Cache) unname(s *Seq) {
 	s.keys, s.shared = s.keys[:0], s.shared[:0]
 }
 
-// join drops from a Fill's misses those whose blocks others have in HBM, and gives them these
-// slots before anything is evicted. Of several that miss a block one loads it; the others wait.
+// join removes misses whose blocks other requests have in HBM, and uses those slots before
+// anything is evicted. If several requests miss the same block, one loads it and the others
+// wait.
 func (c *Cache) join(l *Layer) {
 	x := &c.shares
 	if len(c.split.begin) > 0 {
@@ -165,7 +166,8 @@ func (c *Cache) join(l *Layer) {
 	}
 }
 
-// attachNow gives a missed block the slot that another request has it in, if one has.
+// attachNow assigns a missed block the slot of another request, and reports whether there is
+// one.
 func (c *Cache) attachNow(l *Layer, r ref) bool {
 	x, at := &c.shares, c.seqs[r.seq].sharedAt(int(r.block))
 	if at < 0 {
@@ -178,7 +180,7 @@ func (c *Cache) attachNow(l *Layer, r ref) bool {
 	return true
 }
 
-// joinAfter gives the misses that waited the slots of the blocks that the Fill has loaded.
+// joinAfter assigns waiting misses the slots of the blocks that the Fill has loaded.
 func (c *Cache) joinAfter(l *Layer) error {
 	x := &c.shares
 	for i, r := range x.after {
@@ -187,7 +189,7 @@ func (c *Cache) joinAfter(l *Layer) error {
 			c.attach(l, r, x.wanted[i])
 			continue
 		}
-		// Progressive attention has evicted it again, in the same layer.
+		// Progressive attention has evicted the block again in the same layer.
 		c.missing = append(c.missing, r)
 		if c.wants {
 			c.wanted = append(c.wanted, x.wanted[i])
@@ -202,7 +204,7 @@ func (c *Cache) joinAfter(l *Layer) error {
 	return nil
 }
 
-// attach gives a missed block the slot that another request has it in.
+// attach assigns a missed block the slot of another request.
 func (c *Cache) attach(l *Layer, r ref, w want) {
 	x, s, p := &c.shares, c.seqs[r.seq], &c.pools[l.pool]
 	i := int(s.shared[r.block])*x.groups + int(r.group)

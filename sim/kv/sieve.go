@@ -1,12 +1,12 @@
 package kv
 
-// sieve is SIEVE (Zhang et al., "SIEVE is Simpler than LRU", NSDI'24, Algorithm 1): blocks are
-// listed in the order in which they entered, new ones at the head, not visited. The hand moves
-// from the tail to the head, then starts again at the tail; it clears visited blocks, which
-// keep their places, and evicts the first that is not visited.
+// sieve is SIEVE (Zhang et al., "SIEVE is Simpler than LRU", NSDI'24, Algorithm 1). Blocks are
+// listed in order of entry, new blocks at the head, not visited. The hand moves from the tail
+// to the head, then restarts at the tail. It clears visited blocks, which keep their positions,
+// and evicts the first block that is not visited.
 //
-// The list is two queues: the blocks that the hand has passed since the tail, and those ahead
-// of it, the next one first. Blocks of freed requests are removed.
+// The list is two queues: the blocks that the hand has passed since the tail, and the blocks
+// ahead, the next one first. Blocks of freed requests are removed.
 type sieve struct {
 	pool          int
 	passed, ahead refQueue
@@ -20,7 +20,7 @@ func (s *sieve) entered(c *Cache, r ref) {
 	s.ahead.push(r)
 }
 
-// turn returns a hand at the head to the tail.
+// turn moves a hand at the head back to the tail.
 func (s *sieve) turn() {
 	if s.ahead.n == 0 {
 		s.ahead, s.passed = s.passed, s.ahead
@@ -29,9 +29,9 @@ func (s *sieve) turn() {
 
 func (s *sieve) victim(c *Cache, _ *Layer) (ref, bool) {
 	if c.pools[s.pool].idle == 0 {
-		return ref{}, false // the hand stays
+		return ref{}, false // the hand does not move
 	}
-	for range 2 * (s.ahead.n + s.passed.n) { // the first round may find all visited
+	for range 2 * (s.ahead.n + s.passed.n) { // in the first round all blocks may have been visited
 		s.turn()
 		r := s.ahead.pop()
 		if !c.stays(r) {

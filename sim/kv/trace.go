@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// Trace is what the decodes of one run selected, step by step, without time. It can be replayed
-// in caches of other sizes and eviction orders (Replay) and under Belady's optimum (Optimum);
-// in a run, misses would change which requests run when.
+// Trace is the decode selections of one run, step by step, without time. It can be replayed in
+// caches of other sizes and eviction orders (Replay) and under Belady's optimum (Optimum). In a
+// run, misses would change the schedule.
 //
-// Prefills are excluded: a request enters with its first decode step, its full blocks in DRAM
-// as after a layer-segmented prefill. The recording cache sets geometry and sample. Safe for
-// concurrent use once recorded.
+// Prefills are excluded: a request enters with its first decode step, with its full blocks in
+// DRAM as after a layer-segmented prefill. The recording cache sets geometry and sample. A
+// recorded trace is safe for concurrent use.
 type Trace struct {
 	Geo        Geometry
 	Sample     Sample
-	Microbatch int // of progressive attention, 0 where there is none
+	Microbatch int // of progressive attention, 0 if not progressive
 
 	requests []tracedRequest
 	steps    []tracedStep
 
-	names map[owner]int32 // index in requests, while it is recorded
+	names map[owner]int32 // index in requests, during recording
 	gone  []int32         // freed since the last step
-	place []int32         // in the running step, by handle
+	place []int32         // position in the current step, by handle
 
 	next func() []int32 // nextUses, made at the first call
 }
@@ -34,19 +34,19 @@ type owner struct {
 
 type tracedRequest struct {
 	name   int // Seq.Request
-	blocks int // that each group has in the end
-	stored int // of them, those that are in DRAM when it enters
+	blocks int // final number of blocks per group
+	stored int // blocks in DRAM when the request enters
 }
 
 type tracedStep struct {
 	gone    []int32 // requests freed before it
 	decodes []tracedDecode
-	rows    []tracedRow // in the order of the accesses, which is that of the layers
+	rows    []tracedRow // in the order of accesses, which is layer order
 }
 
 type tracedDecode struct {
 	request int32
-	tokens  int32 // context; of an open block as if it had one
+	tokens  int32 // context length; an open block counts as one token
 }
 
 // tracedRow is the selection of one group.
@@ -57,13 +57,13 @@ type tracedRow struct {
 	sinks, tail uint16
 	next        []uint16
 	used        uint16 // the first of next that are attended to; the others are only loaded
-	follows     bool   // the request's selection of the step before, by these:
+	follows     bool   // follows from the request's selection of the step before, by these changes:
 	added       []uint16
 	came        []uint16
 	dropped     []uint16
 }
 
-// begin notes a step's requests.
+// begin records a step's requests.
 func (t *Trace) begin(c *Cache, decodes []*Seq) {
 	if t.names == nil {
 		t.names, t.Geo, t.Sample, t.Microbatch = map[owner]int32{}, c.Geo, c.Sample, c.microbatch
@@ -96,7 +96,7 @@ func (t *Trace) begin(c *Cache, decodes []*Seq) {
 	t.steps = append(t.steps, step)
 }
 
-// access notes a selection of the running step.
+// access records a selection of the current step.
 func (t *Trace) access(s *Seq, g int, sel *Selection) {
 	step := &t.steps[len(t.steps)-1]
 	row := tracedRow{decode: uint16(t.place[s.id]), group: uint16(g), all: sel.All}
@@ -111,18 +111,18 @@ func (t *Trace) access(s *Seq, g int, sel *Selection) {
 	step.rows = append(step.rows, row)
 }
 
-// free notes that a request has gone.
+// free records that a request was freed.
 func (t *Trace) free(s *Seq) {
 	if at, known := t.names[owner{s.id, s.born}]; known {
 		t.gone = append(t.gone, at)
 	}
 }
 
-// Steps returns how many steps have decodes.
+// Steps returns the number of steps with decodes.
 func (t *Trace) Steps() int { return len(t.steps) }
 
-// Replay repeats a trace in a cache of its geometry and sample, otherwise as configured. Blocks
-// that become full are saved by the end of the step.
+// Replay replays a trace in a cache with its geometry, sample and microbatch, otherwise as
+// configured. Blocks that become full are saved by the end of the step.
 func (t *Trace) Replay(cfg Config) (Stats, error) {
 	cfg.Geometry, cfg.Sample, cfg.Microbatch = t.Geo, t.Sample, t.Microbatch
 	c, err := NewCache(cfg)
