@@ -1,29 +1,29 @@
 package sched
 
-// Limit is the HBM that each candidate of a batch needs. SparseServe's working-set control
-// estimates working sets (§3.3); a system without it is still limited by what one layer must
-// hold at once.
+// Limit estimates the HBM that each candidate of a batch needs. SparseServe's working-set
+// control estimates working sets (§3.3). A system without it is still limited by the blocks
+// that one layer must hold at once.
 type Limit interface {
-	// Available is the HBM in bytes for the requests of a batch.
+	// Available is the HBM available to the requests of a batch, in bytes.
 	Available() int64
-	// Decode and Prefill estimate what a candidate needs of it, in bytes.
+	// Decode and Prefill estimate the HBM that a candidate needs, in bytes.
 	Decode(*Request) int64
 	Prefill(*Segment) int64
-	// CanRun says whether a step of this candidate only is possible while all other requests,
-	// except preempted ones, keep what must not be evicted. The segment is nil for a decode.
+	// CanRun reports whether a step with only this candidate is possible while all other
+	// requests, except preempted ones, keep their pinned blocks. The segment is nil for a decode.
 	CanRun(r *Request, seg *Segment, preempted []*Request) bool
-	// SavesInFlight says that saves in flight will free HBM without any step.
+	// SavesInFlight reports whether saves in flight will free HBM without another step.
 	SavesInFlight() bool
 }
 
-// control is Algorithm 1 from line 6: candidates enter the batch in the base policy's order while
-// their working sets fit; the others are reset, that is keep their places in the queues. The
-// first that can run at all enters whatever its working set, so that one larger than HBM cannot
-// block the server.
+// control is Algorithm 1 from line 6. Candidates enter the batch in the base policy's order
+// while their working sets fit. The others are reset: they keep their places in the queues. The
+// first candidate that can run at all enters regardless of its working set, so that a working
+// set larger than HBM cannot block the server.
 //
-// When none can run, running requests go before new ones, then the step waits for saves in
-// flight (an empty batch), and at last the youngest running requests are preempted until the
-// first candidate can run.
+// If no candidate can run, running requests are tried without new ones. If that fails too, the
+// step waits for saves in flight (an empty batch). If there are none, the youngest running
+// requests are preempted until the first candidate can run.
 func (s *Scheduler) control() {
 	if s.cfg.Limit == nil {
 		for i := range s.candidates {
@@ -48,15 +48,15 @@ func (s *Scheduler) control() {
 		return
 	}
 	first := s.candidates[0]
-	s.candidates[0].req = nil // stays
+	s.candidates[0].req = nil // keep it from being reset
 	s.resetAll()
 	for !s.canRun(&first) && s.preemptOther(first.req) {
 	}
 	s.enter(&first)
 }
 
-// admit moves the candidates that fit into the batch and resets the others; if none fits it
-// changes nothing.
+// admit adds the candidates that fit to the batch and resets the others. If no candidate fits,
+// it changes nothing.
 func (s *Scheduler) admit() {
 	var used int64
 	available := s.cfg.Limit.Available()
@@ -102,8 +102,8 @@ func (s *Scheduler) canRun(c *candidate) bool {
 	return s.cfg.Limit.CanRun(c.req, &c.seg, s.batch.Preempted)
 }
 
-// resetAll resets all candidates. A request admitted for this batch waits again, at the front
-// and in order; a running one skips the iteration.
+// resetAll resets all candidates. A request admitted for this batch returns to the front of the
+// waiting queue, in order. A running request skips the iteration.
 func (s *Scheduler) resetAll() {
 	for i := len(s.candidates) - 1; i >= 0; i-- {
 		c := &s.candidates[i]

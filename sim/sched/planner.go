@@ -8,21 +8,22 @@ type Segment struct {
 	LayerFrom, LayerTo int
 }
 
-// Tokens returns the tokens of the segment.
+// Tokens returns the number of tokens of the segment.
 func (s *Segment) Tokens() int { return s.TokenTo - s.TokenFrom }
 
-// In says whether the segment computes a layer.
+// In reports whether the segment computes a layer.
 func (s *Segment) In(layer int) bool { return layer >= s.LayerFrom && layer < s.LayerTo }
 
-// Completes says whether the prefill ends with this segment, of a model of the given layers.
+// Completes reports whether the prefill ends with this segment, in a model with the given
+// number of layers.
 func (s *Segment) Completes(layers int) bool {
 	return s.TokenTo == s.Req.Target && s.LayerTo == layers
 }
 
-// Budget is what remains of an iteration for prefills.
+// Budget is the remaining budget of an iteration for prefills.
 type Budget struct {
-	Tokens   int   // of Tmax
-	Inject   int64 // of maxInjectToken, token-layers
+	Tokens   int   // remaining of Tmax
+	Inject   int64 // remaining of maxInjectToken, in token-layers
 	Prefills int   // already in the batch
 }
 
@@ -30,13 +31,14 @@ type Budget struct {
 type Planner struct {
 	Mode      string // plain | chunked | layer | layer-chunked
 	Layers    int    // of the model
-	Chunk     int    // most tokens of one chunk
+	Chunk     int    // largest number of tokens of a chunk
 	MaxInject int64  // maxInjectToken in token-layers
-	// LoadWeight is what a token of a prefix counts, of a computed one, in the segment that loads it.
+	// LoadWeight is the weight of a loaded prefix token, relative to a computed token, in the
+	// budget of the segment that loads it.
 	LoadWeight float64
 }
 
-// loads is what the budget is charged for the prefix that a segment loads which begins at a token.
+// loads is the budget cost of the prefix loaded by a segment that begins at token from.
 func (p *Planner) loads(r *Request, from int) int {
 	if from > r.Hit {
 		return 0
@@ -44,18 +46,18 @@ func (p *Planner) loads(r *Request, from int) int {
 	return int(p.LoadWeight * float64(r.Hit))
 }
 
-// Segmented says whether prefills run layer by layer and hold one layer's KV.
+// Segmented reports whether prefills run layer by layer and hold only one layer's KV.
 func (p *Planner) Segmented() bool { return p.Mode == "layer" || p.Mode == "layer-chunked" }
 
-// Next returns the next segment of a prefill within the budget, and takes it from the budget.
-// ok is false when nothing of it fits this iteration.
+// Next returns the next segment of a prefill within the budget, and deducts it from the budget.
+// ok is false if no segment fits in this iteration.
 //
-//   - plain: the whole prompt at once, beyond the budget only when alone.
-//   - chunked: as many tokens as remain of the token budget (Sarathi).
-//   - layer: all tokens of as many layers as remain of maxInjectToken, at least
-//     one for the first prefill of a batch (SparseServe §3.4).
-//   - layer-chunked: as layer, but where one layer exceeds maxInjectToken the
-//     layer is cut into chunks of tokens.
+//   - plain: the whole prompt; it may exceed the budget only as the first prefill of a batch.
+//   - chunked: as many tokens as the token budget allows (Sarathi).
+//   - layer: all tokens of as many layers as maxInjectToken allows, at least one for the first
+//     prefill of a batch (SparseServe §3.4).
+//   - layer-chunked: like layer, but a layer that exceeds maxInjectToken is split into chunks of
+//     tokens.
 func (p *Planner) Next(r *Request, b *Budget) (s Segment, ok bool) {
 	switch p.Mode {
 	case "plain":
@@ -85,7 +87,7 @@ func (p *Planner) plain(r *Request, b *Budget) (Segment, bool) {
 
 func (p *Planner) chunk(r *Request, b *Budget) (Segment, bool) {
 	n, loads := min(r.Target-r.Done, b.Tokens, p.Chunk), p.loads(r, r.Done)
-	if b.Prefills > 0 || loads == 0 { // the first prefill of a batch always goes on
+	if b.Prefills > 0 || loads == 0 { // loads do not limit the first prefill of a batch
 		n = min(n, b.Tokens-loads)
 	}
 	if n <= 0 {

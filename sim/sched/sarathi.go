@@ -2,7 +2,7 @@ package sched
 
 // sarathi fills a batch in Sarathi-Serve's order: all decodes, then unfinished prefills, then
 // new requests, under one token budget (Sarathi-Serve, OSDI'24, Algorithm 3). Admission and
-// preemption are vLLM's.
+// preemption are the same as vLLM's.
 func (s *Scheduler) sarathi() {
 	b := s.budget()
 	for i := 0; i < len(s.running) && b.Tokens > s.cfg.Drafts; i++ {
@@ -15,7 +15,7 @@ func (s *Scheduler) sarathi() {
 			continue
 		}
 		if seg, ok := s.cfg.Planner.Next(r, &b); ok {
-			s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) // all of it is granted
+			s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) // its blocks were granted at admission
 			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
 		}
 	}

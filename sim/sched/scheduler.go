@@ -8,20 +8,20 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// Batch is what runs in one iteration.
+// Batch is the set of requests that run in one iteration.
 type Batch struct {
 	Decodes   []*Request
 	Prefills  []Segment
-	Preempted []*Request // lost their KV to others and wait again
-	Matched   []*Request // whose prefill begins elsewhere than before: the prefix cache changed
+	Preempted []*Request // preempted: their KV was freed and they wait again
+	Matched   []*Request // requests whose prefix hit has changed
 	SetBack   []*Request // running requests that the working-set control left out
-	Loading   []*Request // left the queue to have their cached prefix loaded, until Landed
+	Loading   []*Request // left the queue to load their cached prefix, until Landed
 }
 
-// Empty says whether nothing runs.
+// Empty reports whether the batch has no decode and no prefill.
 func (b *Batch) Empty() bool { return len(b.Decodes) == 0 && len(b.Prefills) == 0 }
 
-// HasPrefill says whether a prefill of the request runs.
+// HasPrefill reports whether the batch has a prefill of the request.
 func (b *Batch) HasPrefill(r *Request) bool {
 	for i := range b.Prefills {
 		if b.Prefills[i].Req == r {
@@ -31,61 +31,63 @@ func (b *Batch) HasPrefill(r *Request) bool {
 	return false
 }
 
-// candidate is a request picked by the base policy, in its order.
+// candidate is a request picked by the base policy, in the policy's order.
 type candidate struct {
 	req   *Request
-	seg   Segment // when prefill
+	seg   Segment // if a prefill
 	isNew bool    // admitted in this iteration
 }
 
 func (c *candidate) decode() bool { return c.seg.Req == nil }
 
-// Memory grants requests room for their KV: kv.Budget counts blocks, prefix.Pool shares those of
-// prompts that begin alike.
+// Memory grants memory for the KV of requests. kv.Budget counts blocks; prefix.Pool also shares
+// the blocks of common prompt prefixes.
 type Memory interface {
-	// Match returns how many of the first tokens of a prefill that has not begun need no
-	// computation, fewer than all; the next Admit or Grow builds on it.
+	// Match returns the number of cached first tokens of a prefill that has not begun, less than
+	// target. The next Admit or Grow uses this match.
 	Match(g *prefix.Grant, target int) int
-	// Fetch says whether what Match found has to be loaded before the prefill begins, and grants the
-	// room for it; ok is false where there is none. Landed says that it has been.
+	// Fetch reports whether the matched prefix must be loaded before the prefill begins, and
+	// allocates memory for it. ok is false without enough memory. Landed signals the end of the load.
 	Fetch(g *prefix.Grant) (loads, ok bool)
 	Landed(g *prefix.Grant)
-	// Admit grants room for the given tokens and keeps some free. Grow extends a grant, down to the
-	// last room. The step that is planned computes the first now tokens, or all that Grow is given.
+	// Admit allocates memory for the given tokens and keeps some memory free. Grow extends a
+	// grant and may use all memory. The planned step computes the first now tokens in Admit, and
+	// all tokens in Grow.
 	Admit(g *prefix.Grant, tokens, now int) bool
 	Grow(g *prefix.Grant, tokens int) bool
-	// Room reports whether Grow to tokens would find free blocks now. It grants nothing.
+	// Room reports whether Grow to tokens would succeed now. It allocates nothing.
 	Room(g *prefix.Grant, tokens int) bool
-	// Release takes a grant back, of a request that has ended or that will prefill again.
+	// Release frees a grant. ended is true if the request has ended, and false if it will prefill
+	// again.
 	Release(g *prefix.Grant, ended bool)
 }
 
 // Config describes a scheduler.
 type Config struct {
-	Base        string // of BaseNames
+	Base        string // one of BaseNames
 	MaxRequests int    // Rmax, requests in an iteration
 	MaxTokens   int    // Tmax, tokens in an iteration
 	Planner     Planner
 	Memory      Memory // grants KV space at admission and growth
-	Limit       Limit  // thins the batch to what HBM holds; nil = no limit
-	Drafts      int    // tokens that a decode verifies beyond its newest, each with KV of its own
+	Limit       Limit  // limits the batch to the capacity of HBM; nil = no limit
+	Drafts      int    // tokens that a decode verifies in addition to its newest; each has its own KV
 }
 
-// Scheduler holds the waiting and running queues, both in order of arrival.
+// Scheduler holds the waiting and running queues, both in arrival order.
 type Scheduler struct {
 	cfg     Config
 	base    base
 	waiting queue
 	running []*Request
-	loading int // requests that wait for their prefix, in neither queue
+	loading int // requests that wait for a prefix load, in neither queue
 
 	batch      Batch
 	candidates []candidate
 	rest       []candidate // scratch
-	closed     bool        // admits nobody: running requests only
-	most       int         // requests that ran at a time
-	limited    bool        // the limit has kept a candidate out
-	held       bool        // of this batch
+	closed     bool        // admit no waiting requests
+	most       int         // largest number of concurrently running requests
+	limited    bool        // the limit has excluded a candidate
+	held       bool        // the same for this batch
 }
 
 // New returns a scheduler with empty queues.
@@ -99,17 +101,17 @@ func New(cfg Config) (*Scheduler, error) {
 	return nil, fmt.Errorf("sched: no base scheduler %q; known: %s", cfg.Base, known)
 }
 
-// base is a policy that fills the scheduler's candidates.
+// base is a policy that picks the scheduler's candidates.
 type base struct {
 	name string
 	fill func(*Scheduler)
-	// byChunk: a prefill is allocated blocks chunk by chunk, not all at admission.
+	// byChunk: blocks of a prefill are allocated chunk by chunk, not all at admission.
 	byChunk bool
-	// wholePrompt, of byChunk: a request is admitted only when free blocks hold its whole prompt.
+	// wholePrompt, with byChunk: a request is admitted only if free blocks hold its whole prompt.
 	wholePrompt bool
 }
 
-// bases are the policies that a configuration can name. Another is a file of its own and an entry
+// bases are the policies that a configuration can name. To add one, add a file and an entry
 // here.
 var bases = []base{
 	{name: "vllm", fill: (*Scheduler).vllm},
@@ -132,25 +134,27 @@ func BaseNames() []string {
 	return names
 }
 
-// Planner returns how prefills are split.
+// Planner returns the planner that splits prefills.
 func (s *Scheduler) Planner() *Planner { return &s.cfg.Planner }
 
 // Add queues an arrived request.
 func (s *Scheduler) Add(r *Request) { s.waiting.pushBack(r) }
 
-// Waiting and Running count requests.
+// Waiting and Running return numbers of requests. Waiting includes requests that load their
+// prefix.
 func (s *Scheduler) Waiting() int { return s.waiting.len() + s.loading }
 func (s *Scheduler) Running() int { return len(s.running) }
 
-// Most is how many requests ran at a time so far, at most. Limited says whether the limit has ever
-// kept a candidate out of a batch.
+// Most is the largest number of requests that ran concurrently so far. Limited reports whether
+// the limit has ever excluded a candidate from a batch.
 func (s *Scheduler) Most() int     { return s.most }
 func (s *Scheduler) Limited() bool { return s.limited }
 
-// Held says whether the limit kept a candidate out of the last batch.
+// Held reports whether the limit excluded a candidate from the last batch.
 func (s *Scheduler) Held() bool { return s.held }
 
-// NextPrompt is the tokens that the first of the waiting requests needs room for; 0 without any.
+// NextPrompt is the number of tokens that the first waiting request must compute; 0 if none
+// waits.
 func (s *Scheduler) NextPrompt() int {
 	if s.waiting.len() == 0 {
 		return 0
@@ -159,8 +163,8 @@ func (s *Scheduler) NextPrompt() int {
 	return r.Target - r.Hit
 }
 
-// Landed puts a request whose prefix has been loaded back to the front of the queue, behind those
-// that came back before it.
+// Landed returns a request whose prefix has been loaded to the front of the queue, behind
+// earlier such requests.
 func (s *Scheduler) Landed(r *Request) {
 	s.cfg.Memory.Landed(&r.Grant)
 	s.loading--
@@ -171,8 +175,9 @@ func (s *Scheduler) Landed(r *Request) {
 	}
 }
 
-// reclaim takes back what the last waiting request has loaded, but for the first one's, where
-// nothing runs and the first one finds no room.
+// reclaim frees the loaded prefix of the last waiting request that has one, except the first
+// request. It applies only if nothing runs and the first request finds no memory; it reports
+// whether it freed memory.
 func (s *Scheduler) reclaim() bool {
 	if len(s.candidates) > 0 || len(s.running) > 0 || s.loading > 0 {
 		return false
@@ -187,14 +192,14 @@ func (s *Scheduler) reclaim() bool {
 	return false
 }
 
-// Finish removes a completed request and returns its memory.
+// Finish removes a completed request and frees its memory.
 func (s *Scheduler) Finish(r *Request) {
 	s.unrun(r)
 	s.cfg.Memory.Release(&r.Grant, true)
 }
 
-// Next forms the batch of the next iteration (Algorithm 1: the base policy picks candidates,
-// the limit keeps those that fit). The batch is valid until the next call.
+// Next forms the batch of the next iteration (Algorithm 1): the base policy picks candidates,
+// and the limit keeps the candidates that fit. The batch is valid until the next call.
 func (s *Scheduler) Next() *Batch {
 	s.batch = Batch{
 		Decodes:   s.batch.Decodes[:0],
@@ -210,8 +215,8 @@ func (s *Scheduler) Next() *Batch {
 	return &s.batch
 }
 
-// match has a waiting request's prefill begin after what the memory has of it, and returns where
-// it was to begin before.
+// match starts a waiting request's prefill after the tokens that the memory has cached. It
+// returns the hit before the call.
 func (s *Scheduler) match(r *Request) (before int) {
 	before = r.Hit
 	if hit := s.cfg.Memory.Match(&r.Grant, r.Target); hit != before {
@@ -221,8 +226,8 @@ func (s *Scheduler) match(r *Request) (before int) {
 	return before
 }
 
-// decode makes a running request a candidate if its next tokens have blocks, preempting the last
-// running requests if necessary, and reports whether it still runs.
+// decode makes a running request a candidate if its next tokens get blocks. It preempts the
+// last running requests if necessary, and reports whether r still runs.
 func (s *Scheduler) decode(r *Request) bool {
 	for !s.cfg.Memory.Grow(&r.Grant, r.Context()+s.cfg.Drafts) {
 		if !s.preemptLast(r) {
@@ -233,12 +238,13 @@ func (s *Scheduler) decode(r *Request) bool {
 	return true
 }
 
-// preemptLast preempts the last running request; it reports whether that was another than r.
+// preemptLast preempts the last running request; it reports whether this was a request other
+// than r.
 func (s *Scheduler) preemptLast(r *Request) bool {
 	return s.preempt(len(s.running)-1) != r
 }
 
-// preempt preempts the i-th running request by recomputation.
+// preempt preempts the i-th running request, which will recompute its KV.
 func (s *Scheduler) preempt(i int) *Request {
 	r := s.running[i]
 	s.running = append(s.running[:i], s.running[i+1:]...)

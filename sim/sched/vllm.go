@@ -1,14 +1,14 @@
 package sched
 
-// vllm fills a batch as vLLM 0.5 to 0.6 does.
+// vllm fills a batch like vLLM 0.5 to 0.6.
 //
-// With chunked prefill, one token budget serves an iteration. Running requests come first in
-// order of arrival: a decode uses one token, an unfinished prefill the rest. Then waiting
-// requests join, first come first served, until one does not fit; admission needs all blocks of
-// the prompt at once and 1 % of the memory free. A decode without a block preempts the last
-// running request, which goes to the front of the waiting queue and prefills again.
+// With chunked prefill one token budget serves an iteration. Running requests come first, in
+// arrival order: a decode uses one token, an unfinished prefill the rest. Then waiting requests
+// join, first come first served, until one does not fit. Admission needs all blocks of the
+// prompt at once, and 1 % of the memory must stay free. A decode without a free block preempts
+// the last running request, which goes to the front of the waiting queue and prefills again.
 //
-// Without chunking, waiting prefills run first, in batches of their own.
+// Without chunking, waiting prefills run first, in separate batches.
 func (s *Scheduler) vllm() {
 	b := s.budget()
 	if s.cfg.Planner.Mode == "plain" {
@@ -28,7 +28,7 @@ func (s *Scheduler) vllm() {
 			continue
 		}
 		if seg, ok := s.cfg.Planner.Next(r, &b); ok {
-			s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) // all of it is granted
+			s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) // its blocks were granted at admission
 			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
 		}
 	}
@@ -41,8 +41,8 @@ func (s *Scheduler) budget() Budget {
 	return Budget{Tokens: s.cfg.MaxTokens, Inject: s.cfg.Planner.MaxInject}
 }
 
-// admitWaiting moves waiting requests to the running queue while their whole prompt fits the
-// memory and the budget has a segment for them.
+// admitWaiting moves waiting requests to the running queue while the memory fits their whole
+// prompt and the budget allows a segment.
 func (s *Scheduler) admitWaiting(b *Budget) {
 	for !s.closed && s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
 		r := s.waiting.front()

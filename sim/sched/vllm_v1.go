@@ -1,14 +1,14 @@
 package sched
 
-// vllmV1 fills a batch as vLLM V1 does: running requests first in queue order, prefills and
-// decodes alike, then waiting ones while no request was preempted in this iteration. Blocks are
-// allocated chunk by chunk, with no watermark; whoever finds none preempts the last running
-// request.
+// vllmV1 fills a batch like vLLM V1. Running requests come first in queue order, prefills and
+// decodes alike. Waiting requests join if no request was preempted in this iteration. Blocks
+// are allocated chunk by chunk, without a watermark. A request that finds no free block
+// preempts the last running request.
 //
-// Base vllm-v1 admits a waiting request when its first chunk has blocks. Base vllm-v1-whole admits
-// it only when free blocks hold all its tokens, as vLLM 0.19 and later do by default
-// (scheduler_reserve_full_isl, pull request 37307). That is a check and no reservation: two
-// prefills that run together can still meet and preempt.
+// Base vllm-v1 admits a waiting request if its first chunk gets blocks. Base vllm-v1-whole
+// admits it only if free blocks hold all its tokens, as vLLM 0.19 and later do by default
+// (scheduler_reserve_full_isl, pull request 37307). This is only a check, not a reservation:
+// two concurrent prefills can still run out of blocks and preempt.
 func (s *Scheduler) vllmV1() {
 	b := s.budget()
 	for i := 0; i < len(s.running); i++ {
@@ -26,7 +26,8 @@ func (s *Scheduler) vllmV1() {
 			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
 		}
 	}
-	// A request that runs alone and finds no room gets what those behind it have loaded.
+	// If a request runs alone and finds no memory, free the prefixes that waiting requests
+	// loaded.
 	if len(s.batch.Preempted) > 0 && !s.reclaim() {
 		return
 	}
@@ -34,8 +35,8 @@ func (s *Scheduler) vllmV1() {
 	}
 }
 
-// admitV1 moves waiting requests to the running queue, chunk by chunk. Those whose cached prefix
-// is below HBM have it loaded first, and others run meanwhile.
+// admitV1 moves waiting requests to the running queue, chunk by chunk. A request whose cached
+// prefix is below HBM loads it first; other requests run meanwhile.
 func (s *Scheduler) admitV1(b Budget) {
 	for !s.closed && s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
 		r := s.waiting.front()
@@ -65,8 +66,8 @@ func (s *Scheduler) admitV1(b Budget) {
 	}
 }
 
-// growPrefill grants a running prefill the blocks of its next segment, preempting the last
-// running requests where needed.
+// growPrefill allocates the blocks of a running prefill's next segment. It preempts the last
+// running requests if necessary, and returns false if it preempted r.
 func (s *Scheduler) growPrefill(r *Request, seg *Segment) bool {
 	for !s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) {
 		if !s.preemptLast(r) {
