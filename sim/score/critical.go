@@ -5,13 +5,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
-// parts are what the criticality of a candidate is the sum of.
+// parts are the terms of a candidate's criticality.
 type parts struct {
 	block  blockColumn
-	errors [2]blockColumn // of the true score about block, of another digest's estimate about that
+	errors [2]blockColumn // of the true score, and of another digest's estimate
 }
 
-// errorColumn is the error of a block, of unit variance.
+// errorColumn is the error of a block, with unit variance.
 func (s *Process) errorColumn(family, b int, what uint64) blockColumn {
 	h := des.Hash(s.seed, uint64(family), uint64(b), what)
 	return blockColumn{phase: int32(h >> 10 % scoreSteps), row: s.errors[h%errorRows]}
@@ -19,7 +19,7 @@ func (s *Process) errorColumn(family, b int, what uint64) blockColumn {
 
 func (c *blockColumn) at(t int) float32 { return c.row[(int(c.phase)+t)%scoreSteps] }
 
-// Critical implements dsa.Scores. It keeps the blocks that it was asked for.
+// Critical implements dsa.Scores. The returned function caches the blocks requested so far.
 func (s *Process) Critical(sheet *dsa.Sheet) func(family, n, b, t int) float32 {
 	var families [][]parts
 	page, estimate := pageOf(sheet), s.p.errorOf(sheet.Digest)

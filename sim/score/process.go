@@ -13,8 +13,8 @@ import (
 // system and experiment. They are fitted to published observables; see Default.
 //
 // A block of true score T holds exp(beta T) of the attention, where beta, the skew, differs by
-// layer, head and query token. Comments and ranges of the fields are what docs/configuration.md
-// says; standard deviations are in units of the spread of scores between blocks.
+// layer, head and query token. docs/configuration.md prints the comments and ranges of the
+// fields. Standard deviations are in units of the spread of scores between blocks.
 type Params struct {
 	// standard deviation of the slow part of a block's score
 	Drift float64 `toml:"drift" used:"sparse,drawn,scored" range:">= 0, <= 1000"`
@@ -62,18 +62,18 @@ type Params struct {
 	SkewTokens float64 `toml:"skew_tokens" used:"sparse,drawn,weighs" range:">= 0, <= 1000"`
 }
 
-// Default are fitted to published observables, each mechanism to its own.
+// Default is fitted to published observables. Each mechanism is fitted to its own observables.
 //
 // Drift to jump rate: SparseServe's Fig. 8 on its LongBench mix (LWM-7B, prompts up to 32k, 64
 // blocks of 32 tokens of which 2 sinks and 2 recent ones are fixed), 10.68 points of overlap
-// from window 1 to 12 and 0.31 from 12 to 16; and ArkVale's LRU miss ratios. Jumps are needed
-// for both: with drift and noise only, blocks that miss in a cache of four selections would
-// recur within 16 steps (TestScoresFitPublishedLocality).
+// from window 1 to 12 and 0.31 from 12 to 16; and ArkVale's LRU miss ratios. Both need jumps:
+// with only drift and noise, blocks that miss in a cache of four selections would recur within
+// 16 steps (TestScoresFitPublishedLocality).
 //
-// Token motion: the top 2,048 tokens of DeepSeek's indexer overlap from step to step by 95 % and
-// more (vLLM-Ascend's IndexCache, 2026); at 32k tokens this gives 95 %
-// (TestTokensFitPublishedOverlap). How long what moves stays away is the blocks', as nothing is
-// published.
+// Token motion: the top 2,048 tokens of DeepSeek's indexer overlap from step to step by 95 %
+// and more (vLLM-Ascend's IndexCache, 2026). At 32k tokens this value gives 95 %
+// (TestTokensFitPublishedOverlap). The reuse distance of tokens is assumed to equal that of
+// blocks, because nothing is published.
 //
 // Errors and the spread within pages follow from the geometry of keys, with one parameter
 // fitted to ArkVale's recall by cuboid-mean (TestDigestsFitPublishedRecall).
@@ -81,12 +81,13 @@ type Params struct {
 // Skew and its spread between layers: the text of PSA's Fig. 2 (TestSkewFitsPublishedSparsity,
 // package experiments). Group spread: PSA's Fig. 5, where ArkVale attends to 2.4 times PSA's KV
 // on a model with shared KV heads (TestProxyOfPublishedRatio), and SparseServe's appendix A.1,
-// where a small budget costs such a model more (TestPublishedBudgetsByGroup). How it moves where
-// query heads select apart: as the process itself, since published locality is that of heads which
-// select for themselves (TestQueryHeadsHavePublishedLocality).
+// where a small budget costs such a model more (TestPublishedBudgetsByGroup). If query heads
+// select separately, the group spread moves like the process itself, because published locality
+// is measured on heads that select for themselves (TestQueryHeadsHavePublishedLocality).
 //
-// Assumed, since nothing is published: heads of a layer differ more than layers, query tokens
-// less, and the first block (attention sink) holds more than half of a median head's attention.
+// The following is assumed because nothing is published: heads of a layer differ more than
+// layers, query tokens differ less, and the first block (attention sink) holds more than half
+// of a median head's attention.
 var Default = Params{
 	Drift: 0.30, Rho: 0.95, Noise: 0.26, Jump: 0.90, JumpRate: 0.02, TokenMotion: 0.15,
 	Error: 0.25, MinMaxError: 0.65, MeanError: 0.6, RepresentativeError: 0.46, SpeculationError: 0.76,
@@ -94,30 +95,30 @@ var Default = Params{
 	SkewTokens: 0.1,
 }
 
-// Process is the score process of block selection. Block b of one KV head has, at decode step t,
-// the criticality
+// Process is the score process of block selection. The criticality of block b of one KV head at
+// decode step t is
 //
 //	s_b(t) = mu_b + d x_b(t) + j y_b(t) + e n_b(t)
 //
-// with mu_b ~ N(0,1) fixed, x_b a unit AR(1) with coefficient rho, y_b ~ N(0,1) drawn anew at
-// each jump, n_b white noise, all independent between blocks. It is the estimate of ArkVale's
-// cuboid-mean digest; weights.go has the attention that blocks hold and the estimates of other
-// digests. Criticality is after the merge of a KV head's query heads, so a process belongs to a
-// KV head also under GQA; the attention that blocks hold differs between query heads, and what each
-// takes for critical where they select apart.
+// with mu_b ~ N(0,1) fixed, x_b a unit AR(1) with coefficient rho, y_b ~ N(0,1) redrawn at each
+// jump, and n_b white noise, all independent between blocks. It is the estimate of ArkVale's
+// cuboid-mean digest. weights.go has the attention of blocks and the estimates of other
+// digests. Criticality is computed after a KV head's query heads are merged, so also under GQA
+// a process belongs to a KV head. The attention of blocks differs between query heads. If query
+// heads select separately, their criticality differs too.
 //
-// Drawing two normals per block and step would dominate a simulation, so a pool of noise rows d
-// x + j y + e n is drawn once, over a cycle of Steps() steps (rho^Steps and the chance of Steps
-// without a jump are negligible), and a family gives each block its own mu, row and phase. Each
-// block's score keeps its exact law; blocks of one family that share a row read it at different
-// phases.
+// Two normal draws per block and step would dominate the cost of a simulation. Therefore a pool
+// of noise rows d x + j y + e n is drawn once, over a cycle of Steps() steps (rho^Steps and the
+// probability of Steps steps without a jump are negligible). A family gives each block its own
+// mu, row and phase. Each block's score keeps its exact law. Blocks of one family that share a
+// row read it at different phases.
 type Process struct {
 	p      Params
 	seed   uint64
 	rows   [][]float32
-	errors [][]float32        // of unit variance, of the estimates
+	errors [][]float32        // of the estimates, with unit variance
 	skews  []float64          // by class
-	tokens func() [][]float32 // rows of tokens that an indexer scores
+	tokens func() [][]float32 // noise rows of tokens that an indexer scores
 }
 
 const (
@@ -144,7 +145,7 @@ func New(p Params, seed uint64) *Process {
 	return s
 }
 
-// tokenRows are the rows at the pace of single tokens.
+// tokenRows are the noise rows scaled to the motion of single tokens.
 func (s *Process) tokenRows() [][]float32 {
 	rows := make([][]float32, len(s.rows))
 	for i, row := range s.rows {
@@ -156,9 +157,9 @@ func (s *Process) tokenRows() [][]float32 {
 	return rows
 }
 
-// cycle returns d x(t) + j y(t) + e n(t) of one block over a cycle. It runs twice over the
-// same innovations and jumps: the second round starts from the end of the first, whose own
-// start no longer matters.
+// cycle returns d x(t) + j y(t) + e n(t) of one block over a cycle. It runs two rounds over the
+// same innovations and jumps. The second round starts from the end of the first, so that the
+// initial state no longer matters.
 func cycle(p Params, rng *rand.Rand) []float32 {
 	type draw struct {
 		x, y float64
@@ -186,7 +187,7 @@ func cycle(p Params, rng *rand.Rand) []float32 {
 	return row
 }
 
-// Steps returns the length of the cycle.
+// Steps returns the number of steps of the cycle.
 func (s *Process) Steps() int { return scoreSteps }
 
 // Fill implements dsa.Scores.
@@ -202,15 +203,15 @@ func (s *Process) Fill(family, n int, sheet *dsa.Sheet) {
 	}
 }
 
-// fillScore writes the true scores that criticality estimates and, where it is not of the
-// cuboid-mean digest, what another one makes of them.
+// fillScore writes the true scores. If the digest is not cuboid-mean, it also writes the
+// criticality that this digest estimates.
 func (s *Process) fillScore(family, n, page int, sheet *dsa.Sheet) {
 	if len(sheet.Score) == 0 {
 		sheet.Score = make([][]float32, 1)
 	}
 	score := append(sheet.Score[0][:0], sheet.Critical...)
 	s.disturb(score, n, page, family, sheet.First, s.p.Error, scoreError)
-	if estimate := s.p.errorOf(sheet.Digest); estimate > 0 { // errs in its own way
+	if estimate := s.p.errorOf(sheet.Digest); estimate > 0 { // a digest with its own error
 		copy(sheet.Critical, score)
 		s.disturb(sheet.Critical, n, 1, family, sheet.First, estimate, digestError)
 	}
@@ -220,7 +221,7 @@ func (s *Process) fillScore(family, n, page int, sheet *dsa.Sheet) {
 	}
 }
 
-// columns returns the columns of all candidates.
+// columns returns the score columns of all candidates.
 func (s *Process) columns(family, n int, sheet *dsa.Sheet) []blockColumn {
 	columns := make([]blockColumn, n)
 	for b := 0; b < n; {
@@ -240,7 +241,7 @@ func (s *Process) columns(family, n int, sheet *dsa.Sheet) []blockColumn {
 	return columns
 }
 
-// candidate is a candidate of a sheet's.
+// candidate returns the score column of candidate b of a sheet.
 func (s *Process) candidate(family, b int, sheet *dsa.Sheet) blockColumn {
 	if sheet.Digest == dsa.Speculated {
 		return s.page(family, b/pageTokens, sheet)[b%pageTokens]
@@ -256,13 +257,14 @@ func (s *Process) candidate(family, b int, sheet *dsa.Sheet) blockColumn {
 	return c
 }
 
-// newest reports whether a candidate of n is the newest full block, or in it.
+// newest reports whether candidate b of n is the newest full block or, if candidates are
+// tokens, in it.
 func (s *Process) newest(b, n int, sheet *dsa.Sheet) bool {
 	page := pageOf(sheet)
 	return b/page == n/page-1 && sheet.Window < max(2, page) && (b >= page || sheet.Sinks > 0)
 }
 
-// pageOf returns how many candidates of a sheet share a page's score.
+// pageOf returns the number of candidates of a sheet that share a page's score.
 func pageOf(sheet *dsa.Sheet) int {
 	if sheet.Digest == dsa.Speculated { // a candidate is a token
 		return pageTokens
@@ -270,7 +272,7 @@ func pageOf(sheet *dsa.Sheet) int {
 	return 1
 }
 
-// blockColumn is one block's scores: mu plus a noise row read from a phase on.
+// blockColumn is one block's scores: mu plus a noise row that starts at a phase.
 type blockColumn struct {
 	mu    float32
 	phase int32
@@ -284,8 +286,8 @@ func (s *Process) blockOf(family, b int, rows [][]float32) blockColumn {
 	return blockColumn{float32(normal(h)), int32(h >> 10 % scoreSteps), rows[h%scoreRows]}
 }
 
-// write sets all scores of the columns, step by step from the first on, in tiles of a few steps
-// whose rows stay in the nearest cache while every block adds its column.
+// write computes all scores of the columns from step first on. It works in tiles of a few
+// steps, so that a tile's rows stay in the L1 cache while every block adds its column.
 func write(dst []float32, columns []blockColumn, first int) {
 	const tile = 16
 	n := len(columns)
@@ -307,7 +309,7 @@ func write(dst []float32, columns []blockColumn, first int) {
 	}
 }
 
-// normal turns 64 hashed bits into a standard normal number (Box-Muller).
+// normal maps 64 hashed bits to a standard normal number (Box-Muller).
 func normal(h uint64) float64 {
 	u := (float64(des.Hash(h, 1)>>11) + 0.5) / (1 << 53)
 	v := float64(des.Hash(h, 2)>>11) / (1 << 53)

@@ -8,9 +8,9 @@ import (
 )
 
 // page returns the tokens of a page as candidates of a sheet. Token i of a page of score S has
-// S + w_i, the w_i normal of deviation Within and shifted so that the page holds as much
-// attention as a block of score S at the median skew. Only the first token has the first page's
-// sink.
+// score S + w_i. The w_i are normal with standard deviation Within, shifted so that the page
+// holds as much attention as a block of score S at the median skew. In the first page only the
+// first token has the sink's score.
 func (s *Process) page(family, page int, sheet *dsa.Sheet) [pageTokens]blockColumn {
 	var columns [pageTokens]blockColumn
 	shared, sum := s.block(family, page), 0.0

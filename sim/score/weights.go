@@ -9,10 +9,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
-// pageTokens is the block that the score process was fitted with.
+// pageTokens is the block size for which the score process was fitted.
 const pageTokens = 32
 
-// skewClasses is how many values the skew of heads is rounded to.
+// skewClasses is the number of values to which the skew of heads is rounded.
 const skewClasses = 8
 
 func (p *Params) errorOf(d dsa.Digest) float64 {
@@ -56,15 +56,15 @@ func (s *Process) Class(layer, head int) int {
 	return min(skewClasses-1, int(skewClasses*distuv.UnitNormal.CDF(z/all)))
 }
 
-// Errors by what they disturb.
+// Hash keys of errors.
 const (
 	scoreError  = 0xe44
 	digestError = 0xd16
 	queryError  = 0x9e7
 )
 
-// disturb adds errors of a standard deviation to scores, [steps][n]. Candidates of one page
-// share theirs.
+// disturb adds errors with the given standard deviation to scores, [steps][n]. Candidates of
+// one page share an error.
 func (s *Process) disturb(dst []float32, n, page, family, first int, deviation float64,
 	what uint64) {
 	for b := range n {
@@ -79,8 +79,8 @@ func (s *Process) disturb(dst []float32, n, page, family, first int, deviation f
 	}
 }
 
-// perQueryHead derives scores of the query heads that share a KV head from the scores of the KV
-// head, which may be the first of them.
+// perQueryHead derives the scores of the query heads that share a KV head from the scores of
+// the KV head. common may be the slice of the first query head.
 func (s *Process) perQueryHead(family, n int, sheet *dsa.Sheet, heads *[][]float32,
 	common []float32) {
 	queries := max(1, sheet.Queries)
@@ -98,9 +98,9 @@ func (s *Process) perQueryHead(family, n int, sheet *dsa.Sheet, heads *[][]float
 	}
 }
 
-// depart adds to scores, [steps][n], how a query head that selects for itself differs: by a process
-// of its own with the law of the KV head's. The sum of both has that law too, but for its spread,
-// so each query head's selections keep published locality.
+// depart adds the difference of a query head that selects for itself to scores, [steps][n]. The
+// difference is a separate process with the same law as the KV head's. The sum has this law
+// too, except for its spread, so each query head's selections keep the published locality.
 func (s *Process) depart(dst []float32, n, family, q, first int) {
 	p := &s.p
 	variance := 1 + p.Drift*p.Drift + p.Jump*p.Jump + p.Noise*p.Noise
@@ -118,7 +118,7 @@ func (s *Process) depart(dst []float32, n, family, q, first int) {
 }
 
 // fillKept writes the true scores of sinks and window, and the skew of every step. Only the first
-// sink and the newest full block stand out; the last block of the window is open.
+// sink and the newest full block have a raised score. The last block of the window is open.
 func (s *Process) fillKept(family int, sheet *dsa.Sheet) {
 	kept := sheet.Sinks + sheet.Window
 	columns := make([]blockColumn, kept)
