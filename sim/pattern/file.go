@@ -11,23 +11,23 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// Published names of the patterns of a file.
+// fileKinds maps the published pattern names in files to kinds.
 var fileKinds = []struct {
 	name string
 	kind Kind
 }{{"stream_llm", AShape}, {"vertical_and_slash", VerticalSlash}, {"block_sparse", BlockSparse}}
 
-// Assigned is a head of a file: its pattern, and the score with which a search found it.
+// Assigned is a head in a file: its pattern, and the score that the search computed for it.
 type Assigned struct {
 	Head
 	Score float64
 }
 
-// Table is what a pattern file holds: the heads of each layer.
+// Table is the content of a pattern file: the heads of each layer.
 type Table [][]Assigned
 
-// Parse reads a file in MInference's format: a list by layer of objects
-// {"head": [pattern, first size, second size, score]}. name is for errors.
+// Parse reads a file in MInference's format: a list, by layer, of objects {"head": [pattern,
+// first size, second size, score]}. name is used in errors.
 func Parse(name string, text []byte) (Table, error) {
 	var layers []map[string][]json.RawMessage
 	if err := files.ParseJSON(name, text, &layers); err != nil {
@@ -90,7 +90,7 @@ func parseHead(cells []json.RawMessage) (a Assigned, err error) {
 	return a, a.check()
 }
 
-// Encode writes the file that Parse reads, a layer a line.
+// Encode writes the file format that Parse reads, one layer per line.
 func (t Table) Encode() []byte {
 	var out bytes.Buffer
 	out.WriteString("[")
@@ -118,8 +118,8 @@ func (t Table) Encode() []byte {
 	return out.Bytes()
 }
 
-// Mix returns the mix of a table that is for a model of the given layers and query heads. name
-// is for errors.
+// Mix returns the mix of a table. It fails if the table does not have the given numbers of
+// layers and query heads. name is used in errors.
 func (t Table) Mix(name string, layers, heads int) (*Mix, error) {
 	if len(t) != layers {
 		return nil, fmt.Errorf("%s: layers: has %d, the model has %d", name, len(t), layers)
@@ -135,7 +135,7 @@ func (t Table) Mix(name string, layers, heads int) (*Mix, error) {
 	return m, nil
 }
 
-// Groups counts the heads by pattern, most first.
+// Groups counts the heads by pattern, the most frequent first.
 func (t Table) Groups() (groups []Group) {
 	for _, heads := range t {
 		for _, a := range heads {

@@ -1,18 +1,19 @@
 package pattern
 
-// KeptLines is how many of the first columns and of the nearest diagonals a vertical-slash head
-// keeps whatever its estimate says, as MInference's kernels do.
+// KeptLines is the number of first columns and of nearest diagonals that a vertical-slash head
+// always keeps, as in MInference's kernels.
 const KeptLines = 30
 
-// Heads returns what each query head does, by layer. A file says so itself. A published mix has
-// counts and no order: each layer has its shares as nearly as whole heads can, what earlier layers
-// had too little of first, and heads of one kind stand together. Nil is dense: no layers.
+// Heads returns the head of each query head, by layer. A file lists the heads. A published mix
+// has only counts, so each layer gets whole heads that approximate the shares; groups that
+// received too few heads in earlier layers come first. Heads of one group are adjacent. A nil
+// mix is dense and returns nil.
 func (m *Mix) Heads(layers, heads int) [][]Head {
 	if m == nil {
 		return nil
 	}
 	out := make([][]Head, layers)
-	var due []float64 // heads that each group lacks so far
+	var due []float64 // heads owed to each group so far
 	for layer := range out {
 		out[layer] = make([]Head, 0, heads)
 		if m.order != nil {
@@ -30,7 +31,7 @@ func (m *Mix) Heads(layers, heads int) [][]Head {
 	return out
 }
 
-// whole appends a layer's heads, and leaves in due what its groups still lack.
+// whole appends a layer's heads and updates due, the heads still owed to each group.
 func whole(to []Head, groups []Group, due []float64, heads int) []Head {
 	given := make([]int, len(groups))
 	for i := range groups {

@@ -2,25 +2,27 @@ package pattern
 
 import "math"
 
-// Slash lines are diagonals. A row of blocks meets each in 64 columns, and what overlaps is
-// computed once: a line adds as few as one column where its neighbours are lines too, and 64
-// where it stands apart. Where they are depends on the prompt and is published for none, so this
-// is an assumption:
+// Slash lines are diagonals. A row of blocks intersects each diagonal in 64 columns, and
+// overlapping columns are computed once. A line adds as few as one column if its neighbours are
+// lines too, and 64 if it is isolated. The positions of lines depend on the prompt and are not
+// published, so the number of columns is an assumption:
 //
 //	columns(r) = slashColumns k_s max(1, r / scatterFrom)
 //
-// of the row at position r. Both figures are fitted to MInference's end-to-end seconds at 50K to
-// 1M tokens (docs/studies/minference.md), and Fig. 12's bounds hold them: 1.9 columns are lines
-// in runs of 70 diagonals; rows of more than 200K tokens scatter them.
+// for the row at position r. Both constants are fitted to MInference's end-to-end seconds at
+// 50K to 1M tokens (docs/studies/minference.md), and are within the bounds of Fig. 12: 1.9
+// columns correspond to lines in runs of 70 diagonals; rows of more than 200K tokens scatter
+// them.
 const (
 	slashColumns = 1.9
 	scatterFrom  = 200_000.0
 )
 
-// line is a number of keys a row: base to position from, then rising by slope a position.
+// line is a number of keys per row: base up to position from, then increasing by slope per
+// position.
 type line struct{ base, from, slope float64 }
 
-// keys returns what the pattern keeps of a row that is long enough.
+// keys returns the number of keys that the pattern keeps of a sufficiently long row.
 func (h Head) keys() line {
 	a, b := float64(h.A), float64(h.B)
 	switch h.Kind {
@@ -42,7 +44,7 @@ func (l line) at(r float64) float64 {
 	return l.base + l.slope*math.Max(0, r-l.from)
 }
 
-// crossing is the length from which rows keep fewer keys than they have.
+// crossing is the row length beyond which rows keep fewer keys than they have.
 func (l line) crossing() float64 {
 	switch {
 	case l.slope == 0 || l.base <= l.from:
@@ -59,15 +61,16 @@ func (l line) sum(r float64) float64 {
 	return l.base*r + l.slope*past*past/2
 }
 
-// Kept returns how many keys the row at a position attends to, of the as many that it has.
+// Kept returns the number of keys that the row at position row attends to, at most row.
 func (h Head) Kept(row float64) float64 { return math.Min(row, h.keys().at(row)) }
 
-// Pairs returns how many pairs of a query and a key the head computes for query tokens after
-// prefix earlier ones: Kept, summed over the rows. Dense, it is query prefix + query^2 / 2.
+// Pairs returns the number of (query, key) pairs that the head computes for query tokens after
+// prefix earlier tokens: Kept, summed over the rows. For dense:
+// query prefix + query^2 / 2.
 func (h Head) Pairs(query, prefix int) float64 {
 	from, to := float64(prefix), float64(prefix)+float64(query)
 	l := h.keys()
-	whole := math.Min(math.Max(l.crossing(), from), to) // rows to here keep all
+	whole := math.Min(math.Max(l.crossing(), from), to) // rows up to here keep all keys
 	pairs := (whole*whole - from*from) / 2
 	if whole < to {
 		pairs += l.sum(to) - l.sum(whole)
@@ -75,18 +78,19 @@ func (h Head) Pairs(query, prefix int) float64 {
 	return pairs
 }
 
-// Density is the share of the pairs of dense causal attention that a whole prompt computes.
+// Density is the number of pairs of a whole prompt relative to dense causal attention.
 func (h Head) Density(tokens int) float64 {
 	dense, _ := Published(Dense)
 	return h.Pairs(tokens, 0) / dense.Pairs(tokens, 0)
 }
 
-// IndexBytes is what one head moves to find the keys of a chunk, d values a token, fp16:
+// IndexBytes is the bytes that one head moves to find the keys of a chunk, with d values per
+// token in fp16:
 //
 //	vertical-slash  K of prefix and chunk, and the scores of the last 64 queries in fp32
 //	block-sparse    Q of the chunk and K of all, and the causal scores of blocks in fp32
 //
-// The index is built once for each chunk.
+// The index is built once per chunk.
 func (h Head) IndexBytes(query, prefix, d int) float64 {
 	q, all := float64(query), float64(prefix)+float64(query)
 	k := 2 * float64(d) * all
@@ -99,8 +103,8 @@ func (h Head) IndexBytes(query, prefix, d int) float64 {
 	return 0
 }
 
-// Gathered returns the pairs of Pairs whose keys are single columns: of vertical-slash, the
-// vertical lines beyond what slash lines keep of a row.
+// Gathered returns the number of pairs in Pairs whose keys are single columns. For
+// vertical-slash these are the vertical lines beyond the keys that slash lines keep.
 func (h Head) Gathered(query, prefix int) float64 {
 	if h.Kind != VerticalSlash {
 		return 0
@@ -108,14 +112,16 @@ func (h Head) Gathered(query, prefix int) float64 {
 	return h.Pairs(query, prefix) - Head{VerticalSlash, 0, h.B}.Pairs(query, prefix)
 }
 
-// Lists returns the head whose rows have so many blocks, by slash lines, and columns.
+// Lists returns the vertical-slash head whose rows have the given numbers of blocks (from slash
+// lines) and columns.
 func Lists(blocks, columns int) Head {
 	return Head{VerticalSlash, columns, int(math.Round(BlockTokens * float64(blocks) / slashColumns))}
 }
 
-// Scanned is the bytes that one head reads to estimate which keys of a chunk count: K of all
-// before its last 64 queries, or Q of the chunk and a share of K of all, which are pooled to
-// blocks once for the query heads of a KV head.
+// Scanned is the bytes that one head reads to estimate the important keys of a chunk. For
+// vertical-slash it reads K of all tokens before its last 64 queries. For block-sparse it reads
+// Q of the chunk and a share of K of all tokens, because K is pooled to blocks once for the
+// query heads of a KV head.
 func (h Head) Scanned(query, prefix, d int, share float64) float64 {
 	all := float64(prefix) + float64(query)
 	switch h.Kind {
@@ -127,14 +133,15 @@ func (h Head) Scanned(query, prefix, d int, share float64) float64 {
 	return 0
 }
 
-// passed are the slash lines that a step of the merge passes (cuda/mi_lines.cu): 64, 16 or 4 where
-// they end in the block that it is at, else one. In runs of 70 diagonals, as prompts have them,
-// these are 5.5 in the mean, of few lines or many, as long as half of the diagonals are none
-// (TestSlashLinesPassedAtATime).
+// passed is the mean number of slash lines that a step of the merge passes (cuda/mi_lines.cu).
+// A step passes 64, 16 or 4 lines if they end in the current block, else one. In runs of 70
+// diagonals, as in prompts, the mean is 5.5 for few or many lines, as long as half of the
+// diagonals are not lines (TestSlashLinesPassedAtATime).
 const passed = 5.5
 
-// Listed is the bytes of what one head's rows choose from, 4 each: a tile's vertical lines, the
-// steps through its slash lines, or the scores of the blocks that a row may see.
+// Listed is the bytes of the lists from which one head's rows choose, 4 bytes per entry: a
+// tile's vertical lines, the steps through its slash lines, or the scores of the blocks that a
+// row may attend to.
 func (h Head) Listed(query, prefix int) float64 {
 	q := float64(query)
 	switch h.Kind {
@@ -146,13 +153,14 @@ func (h Head) Listed(query, prefix int) float64 {
 	return 0
 }
 
-// rankedAtOnce are the tiles that a card ranks at once: eight CTAs of 256 threads (cuda/topk.cuh),
-// of a tile each, fill an SM, of which Hopper's cards have 132.
+// rankedAtOnce is the number of tiles that a GPU ranks concurrently. Eight CTAs of 256 threads
+// (cuda/topk.cuh), one tile each, fill an SM; Hopper GPUs have 132 SMs.
 const rankedAtOnce = 8 * 132
 
-// Steps is what an index of so many heads does one after another: of vertical-slash the lines
-// that a row walks through, all rows at once; of block-sparse the tiles whose blocks are ranked,
-// as they see more than they keep; fewer than a card ranks at once take as long.
+// Steps is the number of serial steps of an index of the given heads. For vertical-slash it is
+// the number of lines that a row walks through; all rows run concurrently. For block-sparse it
+// is the number of tiles whose blocks are ranked because they see more blocks than they keep.
+// Fewer tiles than a GPU ranks concurrently take the same time.
 func (h Head) Steps(query, prefix int, heads float64) float64 {
 	switch h.Kind {
 	case VerticalSlash:

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// Group is heads of a layer that have one pattern. Their number is no integer where a mix is
+// Group is the heads of a layer that have one pattern. Heads is fractional if a mix is
 // published as counts over all layers.
 type Group struct {
 	Head
 	Heads float64
 }
 
-// Mix is what the heads of a model do in prefill. Nil is dense.
+// Mix is the patterns of a model's heads in prefill. Nil is dense.
 type Mix struct {
-	layers [][]Group // one for all layers, or one each
-	order  Table     // of a file: the heads themselves
+	layers [][]Group // one for all layers, or one per layer
+	order  Table     // heads in order, if read from a file
 }
 
-// Layer returns the groups of a layer; they are the same slice for the same layer.
+// Layer returns the groups of a layer, always the same slice for the same layer.
 func (m *Mix) Layer(layer int) []Group {
 	if m == nil {
 		return nil
@@ -29,10 +29,10 @@ func (m *Mix) Layer(layer int) []Group {
 	return m.layers[layer]
 }
 
-// Layers returns the number of layers, 1 where all are alike.
+// Layers returns the number of layers, or 1 if all layers are equal.
 func (m *Mix) Layers() int { return len(m.layers) }
 
-// Split returns what each of n GPUs has of the mix where they share a layer's heads: the mean.
+// Split returns the mean share per GPU of the mix if n GPUs share a layer's heads.
 func (m *Mix) Split(n int) *Mix {
 	if m == nil || n <= 1 {
 		return m
@@ -47,7 +47,8 @@ func (m *Mix) Split(n int) *Mix {
 	return out
 }
 
-// Uniform returns a mix of one pattern.
+// Uniform returns a mix in which all heads have one pattern, or an error if its sizes are
+// invalid.
 func Uniform(h Head, heads int) (*Mix, error) {
 	if err := h.check(); err != nil {
 		return nil, err
@@ -55,17 +56,16 @@ func Uniform(h Head, heads int) (*Mix, error) {
 	return &Mix{layers: [][]Group{{{h, float64(heads)}}}}, nil
 }
 
-// namedMix is a published mix: how many heads of a model have which sizes.
+// namedMix is a published mix: the number of a model's heads with each pattern and sizes.
 type namedMix struct {
 	name   string
 	groups []Group
 }
 
-// named are the published mixes. MInference's repository has turned nearly all heads into
-// vertical-slash in the files that it publishes; Fig. 11's counts, which have all three patterns,
-// are published nowhere.
+// named are the published mixes. In the files of MInference's repository nearly all heads are
+// vertical-slash. The counts of Fig. 11, which have all three patterns, are not published.
 var named = []namedMix{
-	// of Llama-3-8B-Instruct-262k, which 1M tokens are run with, too
+	// from Llama-3-8B-Instruct-262k, also used for runs with 1M tokens
 	{"llama3-8b-262k", []Group{
 		{Head{VerticalSlash, 1000, 6096}, 473},
 		{Head{VerticalSlash, 30, 800}, 278},
@@ -75,8 +75,8 @@ var named = []namedMix{
 	}},
 }
 
-// Named returns a published mix for layers of so many query heads, each with the shares of the
-// whole model.
+// Named returns a published mix for layers with the given number of query heads. Each layer has
+// the shares of the whole model.
 func Named(name string, heads int) (*Mix, error) {
 	for _, n := range named {
 		if n.name != name {
@@ -95,7 +95,7 @@ func Named(name string, heads int) (*Mix, error) {
 	return nil, fmt.Errorf("no published mix %q; there is %s", name, NamedMixes())
 }
 
-// Counts returns the head counts of a published mix, as published.
+// Counts returns the head counts of a mix as published, or nil if there is no such mix.
 func Counts(name string) []Group {
 	for _, n := range named {
 		if n.name == name {

@@ -11,27 +11,28 @@ const (
 	AShape        Kind = "a-shape"        // (sink tokens, window tokens), StreamingLLM
 	VerticalSlash Kind = "vertical-slash" // (vertical lines, slash lines), MInference Algorithm 2
 	BlockSparse   Kind = "block-sparse"   // (blocks), MInference Algorithm 3
-	Dilated       Kind = "dilated"        // (sink tokens, every other token of twice so many)
-	// (sink and window tokens, every other token of twice so many)
+	Dilated       Kind = "dilated"        // (sink tokens, every second token of 2B tokens)
+	// (sink and window tokens, every second token of 2B tokens)
 	Strided Kind = "strided"
 	InfLLM  Kind = "infllm" // (sink and window tokens, retrieved tokens)
 )
 
-// BlockTokens is the size of a block of queries and of keys in MInference's kernels, and the
-// number of last queries by which vertical and slash lines are estimated.
+// BlockTokens is the size, in tokens, of a block of queries and of keys in MInference's
+// kernels. It is also the number of last queries from which vertical and slash lines are
+// estimated.
 const BlockTokens = 64
 
-// TileTokens is the queries of a tile of the kernels: two rows of blocks.
+// TileTokens is the number of queries in a tile of the kernels: two rows of blocks.
 const TileTokens = 128
 
-// Head is what one query head attends to.
+// Head is the attention pattern of one query head.
 type Head struct {
 	Kind Kind
 	A, B int
 }
 
-// published are the sizes that the MInference paper gives each pattern (§4, Table 6), the
-// vertical-slash ones those of most heads in its published files.
+// published are the sizes of each pattern in the MInference paper (§4, Table 6). The
+// vertical-slash sizes are the most frequent ones in its published files.
 var published = []Head{
 	{Dense, 0, 0},
 	{AShape, 1024, 4096},
@@ -62,10 +63,10 @@ func Kinds() (kinds []Kind) {
 	return kinds
 }
 
-// Indexed says whether the keys are found for each prompt, at a cost of its own.
+// Indexed reports whether keys are found per prompt, which has a cost.
 func (k Kind) Indexed() bool { return k == VerticalSlash || k == BlockSparse }
 
-// check wants sizes of which there is something to attend to.
+// check returns an error if the sizes leave nothing to attend to or are too large.
 func (h Head) check() error {
 	switch {
 	case h.Kind == Dense:
@@ -80,10 +81,10 @@ func (h Head) check() error {
 	return nil
 }
 
-// mostSize is beyond any context.
+// mostSize is larger than any context.
 const mostSize = 1 << 30
 
-// String is the pattern with its sizes.
+// String returns the pattern with its sizes.
 func (h Head) String() string {
 	switch h.Kind {
 	case Dense:
