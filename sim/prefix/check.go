@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Check verifies a pool against the tables of all requests: a block's references are the tables
-// that it is in, one that nobody holds is in the queue, once, and the index has every block with
-// content and no other.
+// Check verifies a pool against the tables of all requests: the references of a block equal the
+// tables that contain it, each unreferenced block is in the queue once, and the index contains
+// exactly the blocks with content.
 func (p *Pool) Check(tables iter.Seq[*Table]) error {
 	refs := make([]int32, len(p.refs))
 	for t := range tables {
@@ -64,9 +64,9 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 	return p.readers.check()
 }
 
-// Check verifies a tree against the tables of all requests: pages are conserved, a node's locks are
-// the requests whose last node it is or has below it, every node is found by its keys, and every
-// page has a number of its own, which requests know of the tree's.
+// Check verifies a tree against the tables of all requests: pages are conserved, the locks of a
+// node equal the requests whose last node is the node or a descendant, every node is found by its
+// keys, and every page has a unique number that matches the requests' block lists.
 func (r *Radix) Check(tables iter.Seq[*Table]) error {
 	owned, locks, places := 0, map[*node]int{}, map[int32]bool{}
 	for t := range tables {

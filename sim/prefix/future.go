@@ -2,28 +2,28 @@ package prefix
 
 import "math"
 
-// Future is what requests will ask of tiers below HBM: their prompts' chunks, in order of arrival.
-// Its next use of a chunk is by the first request that has it and has yet to begin its prefill.
+// Future lists the chunks of upcoming prompts in order of arrival. The next use of a chunk is the
+// first request that contains it and has not begun its prefill.
 type Future struct {
 	chunk  int // tokens
 	ids    map[uint64]int32
 	keys   []uint64
-	depth  []int32 // of each chunk: its place in its prompt
-	chunks []int32 // of all requests, one after another
-	starts []int   // of each request's
-	uses   []int32 // of all chunks, one after another: requests
-	first  []int   // of each chunk, in uses: that has yet to begin
+	depth  []int32 // by chunk: position in its prompt
+	chunks []int32 // chunks of all requests, concatenated
+	starts []int   // by request: start in chunks
+	uses   []int32 // requests of all chunks, concatenated
+	first  []int   // by chunk: index in uses of the first request that has not begun
 	end    []int
 	begun  []bool // by request
 }
 
-// NewFuture returns the future of no request, in chunks of so many tokens.
+// NewFuture returns an empty Future with the given tokens per chunk.
 func NewFuture(chunk int) *Future {
 	return &Future{chunk: chunk, ids: map[uint64]int32{}, starts: []int{0}}
 }
 
-// Add adds a request, of the next number from 1 on. A prompt that is cut to so many tokens has in
-// common what Table.Reset says; one of 0 tokens is never asked for.
+// Add adds the next request; numbers start at 1. A prompt truncated to prompt tokens shares only
+// the part that Table.Reset keeps. A prompt of 0 tokens has no uses.
 func (f *Future) Add(content *Content, given, prompt int) {
 	if content != nil {
 		var t Table
@@ -48,10 +48,10 @@ func (f *Future) Add(content *Content, given, prompt int) {
 	f.starts = append(f.starts, len(f.chunks))
 }
 
-// Requests is how many there are.
+// Requests returns the number of requests.
 func (f *Future) Requests() int { return len(f.starts) - 1 }
 
-// Ready sorts the uses once all requests are known.
+// Ready builds the index of uses after all requests are added.
 func (f *Future) Ready() {
 	f.end, f.first = make([]int, len(f.depth)), make([]int, len(f.depth))
 	for _, id := range f.chunks {
@@ -73,8 +73,8 @@ func (f *Future) Ready() {
 
 func (f *Future) of(request int) []int32 { return f.chunks[f.starts[request]:f.starts[request+1]] }
 
-// due orders chunks by their next use, and of one prompt by their place in it: a chunk is of no use
-// without those before it.
+// due returns the sort key of a chunk's next use. Within a prompt, later chunks are due later,
+// because a chunk is useless without the chunks before it.
 func (f *Future) due(key uint64) uint64 {
 	id, ok := f.ids[key]
 	if !ok {
@@ -89,7 +89,7 @@ func (f *Future) due(key uint64) uint64 {
 	return uint64(f.uses[f.first[id]])<<32 | uint64(f.depth[id])
 }
 
-// begins notes that the request of a number begins its prefill: what it uses is due again later.
+// begins records that a request begins its prefill and updates the next use of its chunks.
 func (l *Lower) begins(number uint64) {
 	f := l.Future
 	if l.Eviction != Belady || f.begun[number-1] {
@@ -102,14 +102,13 @@ func (l *Lower) begins(number uint64) {
 	}
 }
 
-// refuses says whether a chunk would be the first to leave a tier that knows the future.
+// refuses reports whether a tier with Belady's eviction would evict the chunk first.
 func (t *tier) refuses(key uint64) bool {
 	return t.future != nil && t.capacity > 0 && t.index.n == t.capacity &&
 		t.index.find(t.keys, key) < 1 && t.future.due(key) >= t.due[t.heap[0]]
 }
 
-// date puts a place into the heap of those that are due, last first: a new one, or one whose chunk
-// is another now.
+// date updates the place of a new or replaced chunk in the heap, furthest next use first.
 func (t *tier) date(i int32) {
 	if t.future == nil {
 		return
@@ -125,14 +124,14 @@ func (t *tier) date(i int32) {
 	t.sift(i)
 }
 
-// redate is date of a chunk, if it is there.
+// redate updates a chunk's heap entry if the chunk is present.
 func (t *tier) redate(key uint64) {
 	if i := t.index.find(t.keys, key); i > 0 {
 		t.date(i)
 	}
 }
 
-// sift moves a place up or down the heap to where it belongs.
+// sift restores the heap order of a place.
 func (t *tier) sift(i int32) {
 	at := int(t.at[i])
 	set := func(at int, i int32) { t.heap[at], t.at[i] = i, int32(at) }

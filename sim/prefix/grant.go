@@ -1,47 +1,48 @@
 package prefix
 
-// Grant is what one request holds of a server's memory for KV. Its zero value holds nothing.
+// Grant is the KV memory that one request holds. Its zero value holds nothing.
 type Grant struct {
-	Blocks int64 // of all layers; counted where nothing is shared (kv.Budget)
-	Cached int   // tokens of its prompt that are said to be cached, where nothing is shared
-	// Of hot buffers (kv.Hot): of Blocks, those in HBM, its buffer included; the first blocks, that
-	// have left HBM one by one; whether its prefill has ended, and whether blocks leave one by one.
+	Blocks int64 // allocated blocks of all layers; used without sharing (kv.Budget)
+	Cached int   // prompt tokens that the trace declares as cached; used without sharing
+	// For hot buffers (kv.Hot). Hot is the part of Blocks in HBM, including the hot buffer. Gone is
+	// the number of leading blocks that have left HBM one by one. Settled reports that the prefill
+	// has ended, Kept that blocks leave HBM one by one.
 	Hot, Gone     int64
 	Settled, Kept bool
 	Table         *Table
 }
 
-// Table is a request's text and the blocks that its KV is in, where prefixes are shared. A block
-// of a Pool holds BlockTokens tokens in all layers.
+// Table holds a request's text and the blocks of its KV, with prefix sharing. A block of a Pool
+// holds BlockTokens tokens in all layers.
 type Table struct {
-	own    uint64 // its request's number
+	own    uint64 // number of its request
 	pieces []Piece
-	blocks []int32 // in the order of the text
-	full   int     // of them, the first, those that are in the index
-	chain  Chain   // of the pieces, at the first token that is not
+	blocks []int32 // in text order
+	full   int     // number of leading blocks in the index
+	chain  Chain   // chain of pieces, at the first token not in the index
 
-	written int   // of them, the first, up to the last that was to be written below HBM, where it was
-	saving  int   // of them, the first, those that are in DRAM or on the way there, where that counts
-	savedBy int64 // the step whose saves have the last of these
+	written int   // leading blocks up to the last one written below HBM
+	saving  int   // leading blocks in DRAM or being saved, with offloading
+	savedBy int64 // step whose saves include the last of these blocks
 
-	match []int32 // what Match found
-	at    uint64  // and when: version of the pool
+	match []int32 // blocks found by Match
+	at    uint64  // pool version of match
 
-	stored int      // tokens of its prompt that are said to be in DRAM
-	chunks []uint64 // below HBM, that follow
-	load   Load     // of these, what is to be loaded
-	loaded Load     // since the table last had no block
+	stored int      // prompt tokens that the trace declares to be in DRAM
+	chunks []uint64 // chunks below HBM that continue the match
+	load   Load     // tokens to load
+	loaded Load     // tokens loaded since the table was last empty
 
-	branch branch // of a Radix, instead of blocks
+	branch branch // position in a Radix tree
 
 	readers reading
 }
 
-// Reset gives a table that holds no block the text of a new request: given prompt tokens of known
-// content, or nil, of which the request has so many, and its output. What nobody else can have
-// gets the name own.
+// Reset sets the text of an empty table for a new request with prompt and output tokens. The trace
+// gives given tokens of known content, or nil. Content that no other request can share is named by
+// own.
 //
-// Of a prompt that is cut, the first half is what others may have too: its middle is removed.
+// If a prompt is truncated, its middle is removed, so only its first half can be shared.
 func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
 	t.pieces = t.pieces[:0]
 	t.blocks, t.full, t.written, t.saving = t.blocks[:0], 0, 0, 0
@@ -73,22 +74,23 @@ func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
 	t.chain = NewChain(t.pieces)
 }
 
-// Stored has the first tokens of a new request's prompt be in DRAM, under a name of their own.
+// Stored declares the first tokens of a new request's prompt to be in DRAM, under private keys.
 func (t *Table) Stored(tokens int) { t.stored = tokens }
 
-// Loaded returns what the request has loaded from the tiers below HBM since its prefill began.
+// Loaded returns the tokens that the request has loaded from below HBM since its prefill began.
 func (t *Table) Loaded() Load { return t.loaded }
 
-// Holds says whether the request holds blocks.
+// Holds reports whether the request holds blocks.
 func (t *Table) Holds() bool { return t != nil && len(t.blocks) > 0 }
 
-// Full returns how many of the table's blocks, the first, have content that others can find.
+// Full returns the number of leading blocks that other requests can find.
 func (t *Table) Full() int { return t.full }
 
-// Blocks returns the pool's numbers of all of them, until the table changes.
+// Blocks returns the pool's numbers of the table's blocks. It is valid until the table changes.
 func (t *Table) Blocks() []int32 { return t.blocks }
 
-// Text returns the request's text, of a prompt or of all: at the end is the output, in one piece.
+// Text returns the pieces of the prompt or, with all, of the prompt and the output. The output is
+// the last piece.
 func (t *Table) Text(all bool) []Piece {
 	if all {
 		return t.pieces
@@ -96,6 +98,6 @@ func (t *Table) Text(all bool) []Piece {
 	return t.pieces[:len(t.pieces)-1]
 }
 
-// Block returns the pool's number of the i-th block of a table: while it is held nobody has another
-// block of that number.
+// Block returns the pool's number of the table's i-th block. The number is unique while the block
+// is held.
 func (t *Table) Block(i int) int32 { return t.blocks[i] }

@@ -2,8 +2,8 @@ package prefix
 
 import "github.com/sparseserve/sparseserve/sim/des"
 
-// holds is what HBM has of chunks that are being saved to the tiers below, in the order of their
-// saves: nobody else gets its memory until then.
+// holds lists HBM blocks or nodes that are being saved to the tiers below, in save order. Their
+// memory cannot be reused before the save ends.
 type holds[T any] []held[T]
 
 type held[T any] struct {
@@ -13,14 +13,14 @@ type held[T any] struct {
 
 func (h *holds[T]) add(what T) { *h = append(*h, held[T]{what, never}) }
 
-// saved has what is to be saved be in DRAM from a time on.
+// saved sets the end time of all pending saves.
 func (h holds[T]) saved(at des.Time) {
 	for i := len(h) - 1; i >= 0 && h[i].until == never; i-- {
 		h[i].until = at
 	}
 }
 
-// end gives up what has been saved by now.
+// end releases all entries whose save has ended by now.
 func (h *holds[T]) end(now des.Time, giveUp func(T)) {
 	n := 0
 	for n < len(*h) && (*h)[n].until <= now {
@@ -32,7 +32,8 @@ func (h *holds[T]) end(now des.Time, giveUp func(T)) {
 	}
 }
 
-// next returns when something is given up next; ok is false where that is not known.
+// next returns the end time of the oldest save. ok is false if there is none or the time is
+// unknown.
 func (h holds[T]) next() (at des.Time, ok bool) {
 	if len(h) == 0 || h[0].until == never {
 		return 0, false

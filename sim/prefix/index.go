@@ -1,15 +1,15 @@
 package prefix
 
-// index finds places by key: open addressing with linear probing, and no gap left behind, so that
-// of equal keys the one that entered first is found first. Keys are hashes already. A slot has half
-// of the key, from which it is at home too: keys are compared where that half is equal, as tables
-// of millions of them are in no core's caches.
+// index maps keys to places: open addressing with linear probing and without tombstones, so that of
+// equal keys the first one inserted is found first. Keys are already hashes. A slot stores half of
+// the key, which also determines its home slot. Full keys are compared only if the halves match,
+// because tables of millions of keys exceed a core's caches.
 type index struct {
 	slots []slot
 	n     int
 }
 
-// slot is the upper half of a key, then the place + 1; 0: empty.
+// slot is the upper half of a key and the place + 1; 0: empty.
 type slot uint64
 
 func newSlot(key uint64, place int32) slot { return slot(key>>32<<32 | uint64(uint32(place+1))) }
@@ -25,7 +25,7 @@ func newIndex(places int) index {
 	return index{slots: make([]slot, size)}
 }
 
-// find returns the first place with a key, of all places' keys; -1: none has it.
+// find returns the first place with the key, or -1. keys lists the keys of all places.
 func (x *index) find(keys []uint64, key uint64) int32 {
 	mask, half := uint64(len(x.slots)-1), key>>32
 	for i := half & mask; ; i = (i + 1) & mask {
@@ -39,7 +39,7 @@ func (x *index) find(keys []uint64, key uint64) int32 {
 	}
 }
 
-// insert adds a place, whose key is set.
+// insert adds a place. Its key must be set.
 func (x *index) insert(keys []uint64, place int32) {
 	if 2*(x.n+1) > len(x.slots) {
 		x.grow()
@@ -57,7 +57,7 @@ func (x *index) add(s slot) {
 	x.n++
 }
 
-// remove takes a place out, whose key is still set.
+// remove deletes a place. Its key must still be set.
 func (x *index) remove(keys []uint64, place int32) {
 	mask, gone := uint64(len(x.slots)-1), newSlot(keys[place], place)
 	i := gone.half() & mask
@@ -69,7 +69,7 @@ func (x *index) remove(keys []uint64, place int32) {
 		if x.slots[j] == 0 {
 			break
 		}
-		// Into the gap goes whatever is not yet in its own slot or behind the gap.
+		// Move the entry into the gap unless its home slot is behind the gap.
 		if home := x.slots[j].half() & mask; (j-home)&mask >= (j-i)&mask {
 			x.slots[i] = x.slots[j]
 			i = j
@@ -79,8 +79,8 @@ func (x *index) remove(keys []uint64, place int32) {
 	x.n--
 }
 
-// grow doubles the slots, in the order of the old ones from an empty one on, which keeps that of
-// equal keys.
+// grow doubles the slots. It reinserts entries in order from an empty slot on, which keeps the
+// order of equal keys.
 func (x *index) grow() {
 	old := x.slots
 	*x = index{slots: make([]slot, 2*len(old))}

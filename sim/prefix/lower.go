@@ -6,44 +6,46 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Lower is the tiers below a pool's HBM: chunks of blocks in DRAM, and on SSD. A chunk has the key
-// of its last block. What is loaded stays where it was; what comes from SSD is in DRAM then, too.
+// Lower is the cache tiers below HBM: chunks of blocks in DRAM and on SSD. The key of a chunk is
+// the key of its last block. A load copies a chunk and keeps the source. A load from SSD also puts
+// the chunk into DRAM.
 type Lower struct {
-	Chunk     int   // blocks in a chunk
-	DRAM, SSD int64 // chunks that each holds; 0: there is no such tier
+	Chunk     int   // blocks per chunk
+	DRAM, SSD int64 // capacity in chunks; 0: no such tier
 	Eviction  string
-	// Async has a request wait for its load while others run. Else it is loaded in its first step.
+	// Async makes a request wait for its load while other requests run. Otherwise the load is part of
+	// the request's first step.
 	Async bool
-	// Back writes a chunk when it leaves the tier above. Else it is written as it comes into being,
-	// or, with Hits above 0, when it has been hit so often in HBM.
+	// Back writes a chunk when it is evicted from the tier above. Otherwise a chunk is written when
+	// it is complete or, with Hits above 0, after that many hits in HBM.
 	Back bool
 	Hits int
-	// Worth says whether tokens [from, to) of a prompt should be loaded, of them so many from SSD,
-	// and not computed; nil: always.
+	// Worth reports whether to load tokens [from, to) of a prompt, ssd tokens from SSD, instead of
+	// computing them; nil: always load.
 	Worth func(from, to, ssd int) bool
 
-	// Future is what Belady's order needs.
+	// Future holds the upcoming requests for Belady's eviction.
 	Future *Future
 
 	dram, ssd *tier
-	now       des.Time // of the planning
-	writes    []uint64 // chunks that leave HBM
-	spills    []uint64 // chunks that SSD has yet to get
+	now       des.Time // planning time
+	writes    []uint64 // chunks to write from HBM
+	spills    []uint64 // chunks to write to SSD
 }
 
-// Load is what a request has loaded from the tiers below.
+// Load counts the tokens that a request loads from the tiers below HBM.
 type Load struct {
-	Tokens int // in all
-	SSD    int // of them, that come from there
+	Tokens int // total
+	SSD    int // part that comes from SSD
 }
 
-// below is the state of HBM's blocks, or of a tree's pages, that the tiers below need.
+// below is the state that the lower tiers keep about HBM blocks or tree pages.
 type below[T any] struct {
-	lower   *Lower   // nil: there is nothing below HBM
-	hits    []uint8  // of each block, since it got its content; where chunks are written by hits
-	ends    []bool   // blocks that end a chunk
-	kept    holds[T] // what is being saved
-	evicted int64    // blocks that lost their content
+	lower   *Lower   // nil: no tiers below HBM
+	hits    []uint8  // by block, hits since it got its content; used with Lower.Hits
+	ends    []bool   // by block, whether it ends a chunk
+	kept    holds[T] // blocks or nodes held during a save
+	evicted int64    // evicted blocks
 }
 
 func newBelow[T any](lower *Lower, blocks int64) below[T] {
@@ -54,15 +56,15 @@ func newBelow[T any](lower *Lower, blocks int64) below[T] {
 	return below[T]{lower: lower, hits: make([]uint8, blocks), ends: make([]bool, blocks)}
 }
 
-// Writes returns how many chunks leave HBM for the tiers below, and how many come to SSD, since
-// the last call of Written.
+// Writes returns the number of chunks to write from HBM to the tiers below and the number to write
+// to SSD since the last call of Written.
 func (b *below[T]) Writes() (dram, ssd int) { return len(b.lower.writes), len(b.lower.spills) }
 
-// Kept returns when what is being saved to the tiers below is given up next; ok is false where
-// there is nothing, or that is not known.
+// Kept returns the time when the oldest save ends and its blocks are released. ok is false if there
+// is none or the time is unknown.
 func (b *below[T]) Kept() (at des.Time, ok bool) { return b.kept.next() }
 
-// Lost returns how many blocks of HBM and chunks below have lost their content.
+// Lost returns the number of evicted HBM blocks and evicted chunks per tier.
 func (b *below[T]) Lost() (hbm, dram, ssd int64) {
 	if b.lower != nil {
 		dram, ssd = b.lower.dram.evicted, b.lower.ssd.evicted
@@ -78,8 +80,9 @@ func (l *Lower) begin() {
 	}
 }
 
-// match continues a match of so many blocks below HBM, if there is anything, and returns how many
-// of the first tokens the prefill has when it begins: those in HBM, and what its first step loads.
+// match extends an HBM match of the given blocks with chunks of the tiers below. It returns the
+// number of leading tokens that the prefill can skip: the tokens in HBM plus, unless Async, the
+// tokens that its first step loads.
 func (l *Lower) match(t *Table, blocks, blockTokens, target int) (tokens int) {
 	tokens = blocks * blockTokens
 	if l == nil {
@@ -93,8 +96,8 @@ func (l *Lower) match(t *Table, blocks, blockTokens, target int) (tokens int) {
 	return tokens + t.load.Tokens
 }
 
-// find continues a match of so many blocks in the tiers below, for a prompt of which less than
-// target tokens may be hit. It returns the tokens that end up in HBM.
+// find extends a match of the given blocks in the tiers below, for hits of less than target tokens.
+// It returns the tokens to load.
 func (l *Lower) find(t *Table, blocks, blockTokens, target int) (load Load) {
 	size := l.Chunk * blockTokens
 	chain := NewChain(t.pieces)
@@ -123,7 +126,8 @@ func (l *Lower) find(t *Table, blocks, blockTokens, target int) (load Load) {
 	return load
 }
 
-// findStored has a table load what is said to be in DRAM, where that is more than what is found.
+// findStored makes a table load the tokens that the trace declares to be in DRAM, if they exceed
+// the tokens found.
 func (l *Lower) findStored(t *Table, hit, target, blockTokens int) {
 	to := min(t.stored, (target-1)/blockTokens*blockTokens)
 	if to > hit+t.load.Tokens && (l.Worth == nil || l.Worth(hit, to, 0)) {
@@ -131,8 +135,8 @@ func (l *Lower) findStored(t *Table, hit, target, blockTokens int) {
 	}
 }
 
-// take notes that a table's chunks are loaded: uses in the tiers, the end of the text first, so
-// that its beginning was used last; those of SSD come into DRAM.
+// take records the load of a table's chunks. It updates their recency from the end of the text to
+// its beginning, so that the beginning is most recent. Chunks from SSD enter DRAM.
 func (l *Lower) take(t *Table) {
 	for i := len(t.chunks) - 1; i >= 0; i-- {
 		key := t.chunks[i]
@@ -150,7 +154,7 @@ func (l *Lower) take(t *Table) {
 	t.chunks = t.chunks[:0]
 }
 
-// touch notes that a chunk is used in HBM, whether it has been written or not.
+// touch updates the recency of a chunk that is used in HBM. The chunk's write may still be pending.
 func (l *Lower) touch(key uint64) {
 	for _, t := range []*tier{l.dram, l.ssd} {
 		if place := t.index.find(t.keys, key); place > 0 {
@@ -159,11 +163,11 @@ func (l *Lower) touch(key uint64) {
 	}
 }
 
-// never is when a chunk has been written that is yet to be.
+// never is the ready time of a chunk whose write is pending.
 const never = des.Time(math.MaxInt64)
 
-// write has a chunk of HBM come into DRAM, or where there is none to SSD, unless it is there, and
-// returns whether it does.
+// write puts a chunk of HBM into DRAM, or into SSD if there is no DRAM tier. It returns false if
+// the chunk is already there or is refused.
 func (l *Lower) write(key uint64) bool {
 	first := l.dram
 	if l.DRAM == 0 {
@@ -192,8 +196,7 @@ func (l *Lower) write(key uint64) bool {
 	return true
 }
 
-// spill has a chunk that DRAM has no longer come to SSD, unless it is there or refused, and returns
-// whether it does.
+// spill writes a chunk to SSD. It returns false if the chunk is already there or is refused.
 func (l *Lower) spill(key uint64) bool {
 	if l.SSD == 0 || l.ssd.index.find(l.ssd.keys, key) > 0 || l.ssd.refuses(key) {
 		return false
@@ -203,7 +206,7 @@ func (l *Lower) spill(key uint64) bool {
 	return true
 }
 
-// written has chunks that were to be written be there from some time on.
+// written sets the ready time of chunks whose write was pending.
 func (t *tier) written(keys []uint64, ready des.Time) {
 	for _, key := range keys {
 		if i := t.index.find(t.keys, key); i > 0 && t.ready[i] == never {
@@ -212,7 +215,7 @@ func (t *tier) written(keys []uint64, ready des.Time) {
 	}
 }
 
-// Plan sets the time at which what follows is planned.
+// Plan sets the planning time and releases blocks whose saves have ended by then.
 func (p *Pool) Plan(now des.Time) {
 	if p.lower != nil {
 		p.lower.now = now
@@ -221,7 +224,7 @@ func (p *Pool) Plan(now des.Time) {
 	}
 }
 
-// Written has these chunks be in DRAM from one time on and on SSD from another.
+// Written sets the times when the pending writes arrive in DRAM and on SSD.
 func (p *Pool) Written(dram, ssd des.Time) {
 	p.kept.saved(dram)
 	p.parting.saved(dram)

@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// Optimum returns how many prompt tokens the best cache of each capacity, in blocks, had of what
-// Remember has kept, one that knows the requests to come: Belady's MIN (1966). After a request it
-// keeps, of what it has and what the request has computed, the blocks that are hit soonest again.
-// No cache of that size that serves requests one after another hits more: a block that stays from
-// one request to the next that could hit it is a hit, at most capacity blocks stay at any time, and
-// giving up the one that is needed last keeps most (greedy colouring of intervals). A prefix is hit
-// no later than what follows it, so that a block is never there without those before it.
+// Optimum returns the prompt tokens that an optimal cache of each capacity, in blocks, hits for the
+// remembered requests: Belady's MIN (1966). After each request it keeps, of its content and the
+// request's blocks, the blocks with the soonest next hit. It is optimal among caches of that size
+// that serve requests serially: each block kept until its next use is a hit, at most capacity
+// blocks stay at any time, and evicting the furthest next use keeps the most (greedy colouring of
+// intervals). A prefix is hit no later than its continuations, so a block is never kept without its
+// predecessors.
 //
-// O(log n) a run of a request and capacity. It is nil where requests are of more runs than it goes
-// over.
+// Cost: O(log n) per run of a request and capacity. It returns nil if Remembers is false.
 func (s *Stack) Optimum(capacities ...int64) (tokens []int64) {
 	if !s.Remembers() {
 		return nil
@@ -29,7 +28,7 @@ func (s *Stack) Optimum(capacities ...int64) (tokens []int64) {
 	return tokens
 }
 
-// serve returns the blocks that requests hit.
+// serve returns the number of block hits.
 func (o *optimum) serve(uses []use, ends []int, next []int32) (hits int64) {
 	for i := range o.held {
 		o.held[i].at = gone
@@ -49,19 +48,18 @@ func (o *optimum) serve(uses []use, ends []int, next []int32) (hits int64) {
 	return hits
 }
 
-// use is a request's use of blocks that requests always use together: a run's last block, which a
-// prompt may end with and then computes anew, or all others. It hits if they are there, or only
-// computes them.
+// use is one use of blocks that are always used together: the last block of a run, which is
+// computed again when a prompt ends with it, or all its other blocks. hits is false if the request
+// only computes the blocks.
 type use struct {
-	piece  int32 // number of the run times 2, and 1 for its last block
+	piece  int32 // 2 * run number, + 1 for the run's last block
 	blocks int32
-	depth  uint32 // orders the pieces of a text
+	depth  uint32 // order of the pieces in a text
 	hits   bool
 }
 
-// allUses returns what requests use, in order, and where each request's uses end. Their runs are
-// the runs of the whole trace: none ends within another. What has no name is never used again, and
-// is none of them.
+// allUses returns the uses of all requests in order, and the end index of each request's uses. Runs
+// are final: no run is split any more. Content without a name is never used again and is left out.
 func (s *Stack) allUses() (uses []use, ends []int) {
 	uses = make([]use, 0, 2*s.uses)
 	for _, request := range s.requests {
@@ -96,10 +94,10 @@ func (s *Stack) allUses() (uses []use, ends []int) {
 	return uses, ends
 }
 
-// unused is the next use of what is never hit again.
+// unused is the next use of a piece that is never hit again.
 const unused = math.MaxInt32
 
-// nextUses returns which request hits each use's piece next.
+// nextUses returns, for each use, the next request that hits its piece.
 func nextUses(uses []use, ends []int, runs int) []int32 {
 	next, after := make([]int32, len(uses)), make([]int32, 2*runs)
 	for i := range after {
@@ -120,22 +118,22 @@ func nextUses(uses []use, ends []int, runs int) []int32 {
 	return next
 }
 
-// optimum is the cache: what it holds, in a heap with what is needed last, and deepest, first.
+// optimum is the cache. Its heap has the furthest next use first, and of equal ones the deepest.
 type optimum struct {
 	capacity, total int64
 	held            []holding // by piece
 	order           []*holding
 }
 
-// holding is the blocks of a piece that are held, its first ones.
+// holding is the leading blocks of a piece that the cache holds.
 type holding struct {
 	blocks int32
-	next   int32 // request that hits it
+	next   int32 // request with the next hit
 	depth  uint32
-	at     int32 // in order; gone: it is not there
+	at     int32 // index in order; gone: not in the heap
 }
 
-// keep has all blocks of a piece be held until they are hit next.
+// keep holds all blocks of a piece until their next hit.
 func (o *optimum) keep(h *holding, blocks, next int32) {
 	if next == unused {
 		blocks = 0
@@ -152,7 +150,7 @@ func (o *optimum) keep(h *holding, blocks, next int32) {
 	}
 }
 
-// shrink gives up what is more than the cache has memory for.
+// shrink evicts blocks until the cache fits its capacity.
 func (o *optimum) shrink() {
 	for o.total > o.capacity {
 		h := o.order[0]

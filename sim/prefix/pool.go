@@ -6,44 +6,46 @@ import (
 	"slices"
 )
 
-// Pool is the blocks of HBM under automatic prefix caching as vLLM V1 has it:
+// Pool is the HBM block pool with automatic prefix caching as in vLLM V1:
 //
-//   - A block that is full, or will be when the step that is planned has run, is found by the key
-//     of its text from the first token on. Blocks of equal text are not merged.
-//   - Blocks that nobody holds are in a queue. New blocks are taken from its head and lose their
-//     content then; freed ones go to its tail, those of the end of a text first, so that of one
-//     text the end is lost first.
-//   - A hit takes its blocks out of the queue, or shares them with those who hold them. It ends at
-//     the first block that is not found, and before the last token, whose logits are needed.
+//   - A full block, or one that the planned step will fill, is found by the key of its text from
+//     the first token on. Blocks of equal text are not merged.
+//   - Blocks without references are in a free queue. Allocation takes blocks from its head, which
+//     evicts their content. Freed blocks are appended in reverse text order, so that the end of a
+//     text is evicted first.
+//   - A hit removes its blocks from the queue or shares them with their current users. It ends at
+//     the first block that is not found and before the last token, because the last token's logits
+//     are needed.
 //
 // Not safe for concurrent use; no call allocates in steady state.
 type Pool struct {
 	blockTokens int
 	watermark   int
 	free        int // blocks in the queue
-	least       int // of free, so far
-	left        int // free blocks beyond those that Room found last, for the table asker
+	least       int // smallest value of free so far
+	left        int // free blocks left after the last successful Room call, made for asker
 	asker       *Table
-	refused     bool // room, at least once
+	refused     bool // an allocation was refused at least once
 	refs        []int32
-	keys        []uint64 // 0: no content
-	next, prev  []int32  // of the queue, whose head and tail are the last element's
+	keys        []uint64 // by block; 0: no content
+	next, prev  []int32  // queue links; the last element holds head and tail
 	index       index
-	version     uint64 // of keys and of the blocks in use
+	version     uint64 // version of keys
 	below[int32]
 
-	// Late has blocks be found once Enter names them, not when they are planned: what is computed
-	// has a way to go until it is where others can have it.
+	// Late delays the reuse of blocks until Enter is called for them. It is set with offloading,
+	// where a block can be shared only once it is saved.
 	Late bool
-	late []saving // blocks that were given up while they are saved
-	// Requests that have ended and of whose blocks some are still being saved give all up together
-	// then, so that the end of a text is lost first, as vLLM delays the free of such requests.
+	late []saving // released blocks whose save is in progress
+	// parting holds the blocks of ended requests with saves in progress. All blocks of such a request
+	// are released together after its saves, so that the end of its text is evicted first. vLLM
+	// delays the free of such requests too.
 	parting holds[[]int32]
 	spare   [][]int32
 	readers
 }
 
-// NewPool returns a pool of total blocks of which the given share is kept free by Admit.
+// NewPool returns a pool of total blocks. Admit keeps the watermark share of them free.
 func NewPool(total int64, blockTokens int, watermark float64, lower *Lower) *Pool {
 	n := int(total)
 	p := &Pool{
@@ -60,21 +62,21 @@ func NewPool(total int64, blockTokens int, watermark float64, lower *Lower) *Poo
 
 func (p *Pool) blocks(tokens int) int { return (tokens + p.blockTokens - 1) / p.blockTokens }
 
-// Fits says whether a request of that many tokens could ever be admitted.
+// Fits reports whether a request of the given tokens could ever be admitted.
 func (p *Pool) Fits(tokens int) bool { return len(p.refs)-p.blocks(tokens) >= p.watermark }
 
-// Used and Total count blocks; used ones are those that requests hold.
+// Used returns the number of blocks that requests hold. Total returns the capacity in blocks.
 func (p *Pool) Used() int64  { return int64(len(p.refs) - p.free) }
 func (p *Pool) Total() int64 { return int64(len(p.refs)) }
 
 // Tokens returns the number of tokens that n blocks hold.
 func (p *Pool) Tokens(n int64) int64 { return n * int64(p.blockTokens) }
 
-// Match returns how many of the first tokens of a prefill that has not begun have their KV in the
-// pool, or will have it when the step runs that is planned.
+// Match returns the number of leading tokens of a new prefill whose KV is in the pool, or will be
+// when the planned step has run, including tokens that its first step loads.
 func (p *Pool) Match(g *Grant, target int) int {
 	t := g.Table
-	if len(t.blocks) > 0 { // has been loaded
+	if len(t.blocks) > 0 { // its load has already been granted
 		return t.full * p.blockTokens
 	}
 	if t.at != p.version {
@@ -95,8 +97,8 @@ func (p *Pool) Match(g *Grant, target int) int {
 	return p.lower.match(t, len(t.match), p.blockTokens, target)
 }
 
-// Fetch says whether what Match found has to be loaded before the prefill begins, and grants the
-// room for it; ok is false where there is none.
+// Fetch reports whether the match must be loaded before the prefill begins, and allocates blocks
+// for it. ok is false if there is no room.
 func (p *Pool) Fetch(g *Grant) (loads, ok bool) {
 	t := g.Table
 	if p.lower == nil || !p.lower.Async || len(t.blocks) > 0 || t.load.Tokens == 0 {
@@ -105,31 +107,31 @@ func (p *Pool) Fetch(g *Grant) (loads, ok bool) {
 	return true, p.grant(t, len(t.match)*p.blockTokens+t.load.Tokens, 0, 0)
 }
 
-// Landed has others find what a request has loaded.
+// Landed makes the blocks that a request has loaded visible to other requests.
 func (p *Pool) Landed(g *Grant) {
 	for t := g.Table; t.full < len(t.blocks); {
 		p.enter(t)
 	}
 }
 
-// Admit grants blocks for the given tokens if the watermark remains free, of which the step that
-// is planned computes the first now tokens.
+// Admit grants blocks for the given tokens if the watermark stays free. The planned step computes
+// the first now tokens.
 func (p *Pool) Admit(g *Grant, tokens, now int) bool {
 	return p.grant(g.Table, tokens, now, p.watermark)
 }
 
-// Grow extends a grant to the given tokens, down to the last block. The step that is planned
-// computes them.
+// Grow extends a grant to the given tokens and may use the last free block. The planned step
+// computes these tokens.
 func (p *Pool) Grow(g *Grant, tokens int) bool {
 	granted := p.grant(g.Table, tokens, tokens, 0)
-	if granted && g.Table == p.asker { // with fewer blocks Room's answer would have been no
+	if granted && g.Table == p.asker { // Room would have returned false with fewer blocks
 		p.least, p.asker = min(p.least, p.left), nil
 	}
 	return granted
 }
 
-// Room reports whether the queue has the blocks that would extend a grant to the given tokens. A
-// block that Match found in the queue is one of them.
+// Room reports whether the queue has enough blocks to extend a grant to the given tokens. Matched
+// blocks in the queue also take up free blocks.
 func (p *Pool) Room(g *Grant, tokens int) bool {
 	t := g.Table
 	held := len(t.blocks)
@@ -145,10 +147,10 @@ func (p *Pool) Room(g *Grant, tokens int) bool {
 	return true
 }
 
-// Enough is a total that would have been enough so far where no request found another's KV; ok is
-// false where a request was refused room.
+// Enough returns a pool size that would have sufficed so far if no request hit another's KV. ok is
+// false if an allocation was refused.
 func (p *Pool) Enough() (total int64, ok bool) {
-	keep := float64(p.watermark+1) / float64(len(p.refs)) // share that stays free, rounded up
+	keep := float64(p.watermark+1) / float64(len(p.refs)) // share kept free, rounded up
 	total = int64(len(p.refs))
 	if n := math.Ceil(float64(len(p.refs)-p.least+1) / (1 - keep)); keep < 1 && n < float64(total) {
 		total = int64(n)
@@ -156,7 +158,7 @@ func (p *Pool) Enough() (total int64, ok bool) {
 	return total, !p.refused
 }
 
-// idle counts the blocks of a match that no request holds.
+// idle counts the matched blocks that no request holds.
 func (p *Pool) idle(match []int32) (n int) {
 	for _, b := range match {
 		if p.refs[b] == 0 {
@@ -188,14 +190,14 @@ func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
 	return true
 }
 
-// Enter has the first so many blocks of a table be found by others.
+// Enter makes the first blocks of a table visible to other requests.
 func (p *Pool) Enter(t *Table, blocks int) {
 	for t.full < blocks {
 		p.enter(t)
 	}
 }
 
-// begin gives a table the blocks that Match found, if there are those that it needs besides.
+// begin gives a table its matched blocks if enough other blocks are free for the given tokens.
 func (p *Pool) begin(t *Table, tokens, keep int) bool {
 	if p.free-p.idle(t.match)-(p.blocks(tokens)-len(t.match)) < keep {
 		p.refused = true
@@ -208,13 +210,13 @@ func (p *Pool) begin(t *Table, tokens, keep int) bool {
 	}
 	if p.lower != nil {
 		p.lower.begins(t.own)
-		p.lower.take(t) // before a chunk that is written takes its place
+		p.lower.take(t) // before a chunk that is written evicts these chunks
 		for i := range t.match {
 			if p.lower.Hits > 0 && p.hit(t.match[:i+1]) {
 				t.written = i + 1
 			}
 		}
-		// A use in HBM is one below, of the end of the text first.
+		// A hit in HBM also updates recency below, the end of the text first.
 		for i := len(t.match) / p.lower.Chunk * p.lower.Chunk; i > 0; i -= p.lower.Chunk {
 			p.lower.touch(p.keys[t.match[i-1]])
 		}
@@ -227,7 +229,7 @@ func (p *Pool) begin(t *Table, tokens, keep int) bool {
 	return true
 }
 
-// enter puts the next block of a table into the index, if its text is known.
+// enter adds the next block of a table to the index if its text is known.
 func (p *Pool) enter(t *Table) {
 	b := t.blocks[t.full]
 	t.full++
@@ -246,7 +248,8 @@ func (p *Pool) enter(t *Table) {
 	}
 }
 
-// hit counts a hit of the last block of a text, with which its chunk may be due to be written.
+// hit counts a hit of the last block of a text. It reports whether the hit made the block's chunk
+// be written.
 func (p *Pool) hit(text []int32) (written bool) {
 	b := text[len(text)-1]
 	if p.hits[b] < math.MaxUint8 {
@@ -260,7 +263,7 @@ func (p *Pool) hit(text []int32) (written bool) {
 	return true
 }
 
-// keep holds the blocks of a chunk that is to be saved.
+// keep references the blocks of a chunk until its save ends.
 func (p *Pool) keep(blocks []int32) {
 	for _, b := range blocks {
 		p.refs[b]++
@@ -268,7 +271,7 @@ func (p *Pool) keep(blocks []int32) {
 	}
 }
 
-// take returns a block of the queue, which loses its content.
+// take allocates the block at the head of the queue and evicts its content.
 func (p *Pool) take() int32 {
 	b := p.next[len(p.refs)]
 	p.unlink(b)
@@ -285,8 +288,8 @@ func (p *Pool) take() int32 {
 	return b
 }
 
-// Release returns a grant, of a request that has ended or is preempted. What its blocks contain
-// stays until they are taken.
+// Release frees the grant of an ended or preempted request. The blocks keep their content until
+// they are allocated again.
 func (p *Pool) Release(g *Grant, ended bool) {
 	t := g.Table
 	p.readers.end(t)
@@ -308,7 +311,7 @@ func (p *Pool) Release(g *Grant, ended bool) {
 	t.blocks, t.full, t.written, t.saving, t.loaded = t.blocks[:0], 0, 0, 0, Load{}
 }
 
-// saves says whether a chunk of a table is still being saved to the tiers below.
+// saves reports whether a chunk of a table is still being saved to the tiers below.
 func (p *Pool) saves(t *Table) bool {
 	if t.written == 0 || len(t.blocks) < t.written || p.refs[t.blocks[t.written-1]] < 2 {
 		return false
@@ -317,7 +320,7 @@ func (p *Pool) saves(t *Table) bool {
 	return slices.ContainsFunc(p.kept, func(k held[int32]) bool { return k.what == last })
 }
 
-// part gives up the blocks of a request that had ended before.
+// part releases the blocks of a request that ended earlier.
 func (p *Pool) part(blocks []int32) {
 	for _, b := range slices.Backward(blocks) {
 		p.giveUp(b)
@@ -325,7 +328,7 @@ func (p *Pool) part(blocks []int32) {
 	p.spare = append(p.spare, blocks[:0])
 }
 
-// giveUp ends one request's hold of a block.
+// giveUp removes one reference from a block and frees it if none is left.
 func (p *Pool) giveUp(b int32) {
 	if p.refs[b]--; p.refs[b] == 0 {
 		p.link(b)

@@ -2,14 +2,14 @@ package prefix
 
 import "slices"
 
-// Radix is the pages of HBM under SGLang's RadixAttention, whose tokens are pages of BlockTokens:
+// Radix is the HBM page cache of SGLang's RadixAttention, with page tokens per page:
 //
-//   - KV is in a tree, whose nodes are runs of pages that a text goes on with. A prompt enters it
-//     after each chunk of its prefill, an output when its request has ended: pages that the tree
-//     has already are given up then. A request that is preempted enters nothing.
-//   - A request locks the nodes from its last one to the root. Room is made by leaves that nobody
-//     locks, whole, the least recently matched or entered first.
-//   - A hit ends before the last token, whose logits are needed; a node is split there.
+//   - KV is in a tree whose nodes are runs of consecutive pages. A prompt enters it after each
+//     prefill chunk, an output when its request ends. Pages that the tree already has are then
+//     released. A preempted request enters nothing.
+//   - A request locks the nodes from its last node to the root. Eviction removes whole unlocked
+//     leaves, the least recently matched or entered first.
+//   - A hit ends before the last token, because its logits are needed. A node is split there.
 //
 // Not safe for concurrent use.
 type Radix struct {
@@ -17,26 +17,26 @@ type Radix struct {
 	watermark int
 	total     int
 	free      int // pages
-	evictable int // pages of nodes that nobody locks
+	evictable int // pages of unlocked nodes
 	numbers   numbers
 	root      *node
-	version   uint64 // of the nodes
+	version   uint64 // version of the node structure
 	below[*node]
 	readers
 }
 
-// node is a run of pages, by their keys, with their numbers.
+// node is a run of pages with their keys and page numbers.
 type node struct {
 	parent   *node
-	children map[uint64]*node // by their first page
+	children map[uint64]*node // by the key of their first page
 	keys     []uint64
 	places   []int32
 	locks    int
-	next     *node // of the list of all nodes but the root, which has its ends: least recent first
+	next     *node // LRU list of all nodes, least recent first; the root holds its ends
 	prev     *node
 }
 
-// numbers names pages, each in use once: as few as there are.
+// numbers allocates page numbers and reuses returned ones first.
 type numbers struct {
 	returned []int32
 	next     int32
@@ -54,19 +54,19 @@ func (n *numbers) take() int32 {
 
 func (n *numbers) giveUp(pages []int32) { n.returned = append(n.returned, pages...) }
 
-// branch is a request's place in the tree.
+// branch is a request's position in the tree.
 type branch struct {
-	last     *node // to which the request has the tree's pages; nil: it holds nothing
-	shared   int   // pages of the tree until there
-	owned    int   // pages besides
-	target   int   // tokens of the prefill
-	computed int   // tokens, when the step has run that was planned last
+	last     *node // last node whose pages the request shares; nil: it holds nothing
+	shared   int   // tree pages up to last
+	owned    int   // the request's own pages
+	target   int   // prefill tokens
+	computed int   // tokens computed after the last planned step
 	keys     []uint64
-	found    *node // by Match
-	pages    int   // until there
+	found    *node // node found by Match
+	pages    int   // tree pages up to found
 }
 
-// NewRadix returns a tree in so many pages, of which the given share is kept free by Admit.
+// NewRadix returns an empty tree of total pages. Admit keeps the watermark share of them free.
 func NewRadix(total int64, page int, watermark float64, lower *Lower) *Radix {
 	r := &Radix{page: page, watermark: int(watermark * float64(total)), total: int(total),
 		free: int(total), version: 1, root: &node{children: map[uint64]*node{}, locks: 1},
@@ -77,23 +77,23 @@ func NewRadix(total int64, page int, watermark float64, lower *Lower) *Radix {
 
 func (r *Radix) pages(tokens int) int { return (tokens + r.page - 1) / r.page }
 
-// Fits says whether a request of that many tokens could ever be admitted.
+// Fits reports whether a request of the given tokens could ever be admitted.
 func (r *Radix) Fits(tokens int) bool { return r.total-r.pages(tokens) >= r.watermark }
 
-// Used and Total count pages; used ones are those that requests hold or lock.
+// Used returns the number of pages that requests hold or lock. Total returns the capacity in pages.
 func (r *Radix) Used() int64  { return int64(r.total - r.free - r.evictable) }
 func (r *Radix) Total() int64 { return int64(r.total) }
 
 // Tokens returns the number of tokens that n pages hold.
 func (r *Radix) Tokens(n int64) int64 { return n * int64(r.page) }
 
-// Match returns how many of the first tokens of a prefill that has not begun are in the tree, or
-// are loaded in its first step.
+// Match returns the number of leading tokens of a new prefill that are in the tree or that its
+// first step loads.
 func (r *Radix) Match(g *Grant, target int) int {
 	t := g.Table
 	b := &t.branch
 	b.target = target
-	if b.last != nil { // has been loaded
+	if b.last != nil { // its load has already been granted
 		return b.shared * r.page
 	}
 	if t.at != r.version {
@@ -104,7 +104,7 @@ func (r *Radix) Match(g *Grant, target int) int {
 	return r.lower.match(t, b.pages, r.page, target)
 }
 
-// name writes the keys of a text's pages.
+// name computes the keys of a text's pages.
 func (b *branch) name(t *Table, page int) {
 	if b.keys = b.keys[:0]; len(t.pieces) > 0 {
 		chain := NewChain(t.pieces)
@@ -118,8 +118,8 @@ func (b *branch) name(t *Table, page int) {
 	}
 }
 
-// walk follows keys down the tree as far as it has them, splits the node where they leave it, and
-// makes those that it passes the most recent.
+// walk follows keys down the tree as far as they match. It splits the node in which the match ends
+// and makes all visited nodes the most recent.
 func (r *Radix) walk(keys []uint64) (at *node, pages int) {
 	at = r.root
 	for pages < len(keys) {
@@ -141,7 +141,7 @@ func (r *Radix) walk(keys []uint64) (at *node, pages int) {
 	return at, pages
 }
 
-// split cuts a node after n pages and returns the first part.
+// split splits a node after the given pages and returns the first part.
 func (r *Radix) split(n *node, pages int) *node {
 	head := &node{parent: n.parent, keys: n.keys[:pages:pages], locks: n.locks,
 		children: map[uint64]*node{n.keys[pages]: n}}
@@ -153,8 +153,8 @@ func (r *Radix) split(n *node, pages int) *node {
 	return head
 }
 
-// Admit grants pages for the given tokens if the watermark remains, of which the step that is
-// planned computes the first now tokens. Grow extends a grant to the given tokens, all computed.
+// Admit grants pages for the given tokens if the watermark stays free. The planned step computes
+// the first now tokens. Grow extends a grant to the given tokens, all computed by the planned step.
 func (r *Radix) Admit(g *Grant, tokens, now int) bool {
 	return r.grant(g.Table, tokens, now, r.watermark)
 }
@@ -163,12 +163,12 @@ func (r *Radix) Grow(g *Grant, tokens int) bool {
 	return r.grant(g.Table, tokens, tokens, 0)
 }
 
-// Room reports whether free pages, and leaves that nobody locks, would extend a grant to the given
+// Room reports whether free pages and unlocked leaves suffice to extend a grant to the given
 // tokens.
 func (r *Radix) Room(g *Grant, tokens int) bool {
 	b := &g.Table.branch
 	shared, evictable := b.shared, r.evictable
-	if b.last == nil { // the request would lock the nodes that Match found
+	if b.last == nil { // the request would lock the nodes found by Match
 		shared = b.pages
 		for n := b.found; n != r.root; n = n.parent {
 			if n.locks == 0 {
@@ -216,7 +216,8 @@ func (r *Radix) grant(t *Table, tokens, now, keep int) bool {
 	return true
 }
 
-// enter puts a request's pages into the tree, up to so many, and gives up those that it has.
+// enter inserts a request's first pages into the tree and releases its copies of pages that the
+// tree already has.
 func (r *Radix) enter(t *Table, pages int) {
 	b := &t.branch
 	at, had := r.walk(b.keys[:pages])
@@ -240,7 +241,7 @@ func (r *Radix) enter(t *Table, pages int) {
 	r.entered(t, had, pages)
 }
 
-// fill writes the numbers of the tree's pages that a request has from one of its pages on.
+// fill copies the tree's page numbers into a request's block list, starting at the given page.
 func (r *Radix) fill(t *Table, from int) {
 	end := t.branch.shared
 	for n := t.branch.last; end > from; n = n.parent {
@@ -249,7 +250,7 @@ func (r *Radix) fill(t *Table, from int) {
 	}
 }
 
-// Release returns a grant; of a request that has ended the tree keeps what it has computed.
+// Release frees a grant. If the request has ended, its computed pages stay in the tree.
 func (r *Radix) Release(g *Grant, ended bool) {
 	b := &g.Table.branch
 	if b.last == nil {
@@ -267,7 +268,7 @@ func (r *Radix) Release(g *Grant, ended bool) {
 	g.Table.loaded = Load{}
 }
 
-// lock keeps a node and those above it.
+// lock locks a node and its ancestors against eviction.
 func (r *Radix) lock(n *node) {
 	for ; n != r.root; n = n.parent {
 		if n.locks++; n.locks == 1 {
@@ -284,7 +285,7 @@ func (r *Radix) unlock(n *node) {
 	}
 }
 
-// evict frees the least recent leaf that nobody locks.
+// evict frees the least recently used unlocked leaf.
 func (r *Radix) evict() {
 	n := r.root.next
 	for n.locks > 0 || len(n.children) > 0 {

@@ -6,13 +6,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Below a tree are the tiers of lower.go, as below a Pool. A chunk is written when a text enters
-// the tree that has it, when the page that ends it is hit, or when its node is evicted. A node
-// whose chunks are being saved is locked. Of a text the end is written and used first, so that
-// least recently used first is leaf first.
+// A tree uses the tiers of lower.go, as a Pool does. A chunk is written when its text enters the
+// tree, when its last page reaches the hit count, or when its node is evicted. A node whose chunks
+// are being saved is locked. The end of a text is written and touched first, so that LRU order
+// evicts leaves first.
 
-// Fetch says whether what Match found has to be loaded before the prefill begins, and grants the
-// room for it; ok is false where there is none.
+// Fetch reports whether the match must be loaded before the prefill begins, and allocates pages
+// for it. ok is false if there is no room.
 func (r *Radix) Fetch(g *Grant) (loads, ok bool) {
 	t := g.Table
 	if r.lower == nil || !r.lower.Async || t.branch.last != nil || t.load.Tokens == 0 {
@@ -21,10 +21,10 @@ func (r *Radix) Fetch(g *Grant) (loads, ok bool) {
 	return true, r.grant(t, t.branch.pages*r.page+t.load.Tokens, 0, 0)
 }
 
-// Landed has others find what a request has loaded.
+// Landed makes the pages that a request has loaded visible to other requests.
 func (r *Radix) Landed(g *Grant) { r.enter(g.Table, len(g.Table.blocks)) }
 
-// begins notes what a request loads that has begun, and what it hits.
+// begins records the loads and hits of a request that begins.
 func (r *Radix) begins(t *Table) {
 	l, b := r.lower, &t.branch
 	if l == nil {
@@ -43,7 +43,7 @@ func (r *Radix) begins(t *Table) {
 	}
 }
 
-// hit counts a hit of a page and returns whether the chunk that it ends is due to be written.
+// hit counts a hit of a page. It reports whether the chunk that ends there must be written.
 func (r *Radix) hit(page int32) bool {
 	if r.hits[page] < math.MaxUint8 {
 		r.hits[page]++
@@ -51,8 +51,8 @@ func (r *Radix) hit(page int32) bool {
 	return r.ends[page] && int(r.hits[page]) == r.lower.Hits
 }
 
-// entered has chunks written of a text whose pages from had on are new in the tree, and of the
-// pages before those that the tier has lost.
+// entered writes the chunks of a text that entered the tree, with new pages from had on. It also
+// rewrites earlier chunks that the tier has evicted.
 func (r *Radix) entered(t *Table, had, pages int) {
 	l, b := r.lower, &t.branch
 	if l == nil {
@@ -74,7 +74,7 @@ func (r *Radix) entered(t *Table, had, pages int) {
 	}
 }
 
-// writeBack writes the chunks that end in a node which is evicted.
+// writeBack writes the chunks that end in an evicted node.
 func (r *Radix) writeBack(n *node) {
 	if r.lower == nil || !r.lower.Back {
 		return
@@ -87,13 +87,13 @@ func (r *Radix) writeBack(n *node) {
 	}
 }
 
-// keep locks a node of which chunks are to be saved.
+// keep locks a node until its chunks are saved.
 func (r *Radix) keep(n *node) {
 	r.lock(n)
 	r.kept.add(n)
 }
 
-// Plan sets the time at which what follows is planned.
+// Plan sets the planning time and unlocks nodes whose saves have ended by then.
 func (r *Radix) Plan(now des.Time) {
 	if r.lower != nil {
 		r.lower.now = now
@@ -101,7 +101,7 @@ func (r *Radix) Plan(now des.Time) {
 	}
 }
 
-// Written has these chunks be in DRAM from one time on and on SSD from another.
+// Written sets the times when the pending writes arrive in DRAM and on SSD.
 func (r *Radix) Written(dram, ssd des.Time) {
 	r.kept.saved(dram)
 	r.lower.written(dram, ssd)

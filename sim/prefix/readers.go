@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// readers counts how many of the requests that decode together read each block of HBM, so that a
-// step knows what its dense attention reads more than once. A request reads the blocks that it has
-// when it first decodes: what it generates itself is nobody else's before it has ended.
+// readers counts the decoding requests that read each HBM block, so that a step knows which KV its
+// dense attention reads repeatedly. Only the blocks that a request has at its first decode count:
+// its generated blocks are private until it ends.
 type readers struct {
-	of    []int32  // of each block
+	of    []int32  // readers by block
 	read  []*Table // in any order
 	step  int64
-	now   int   // tables of this step
-	again int64 // blocks, each counted for its readers but the first
+	now   int   // tables read in this step
+	again int64 // repeated reads, summed over blocks
 }
 
-// Read has a table be read in this step.
+// Read records that a table is read in this step.
 func (r *readers) Read(t *Table) {
 	if r.now++; t.readers.blocks == 0 {
 		r.begin(t)
@@ -24,11 +24,11 @@ func (r *readers) Read(t *Table) {
 	t.readers.step = r.step
 }
 
-// Reread ends the step and returns how many blocks it read again, summed over tables: each block
-// counts once less than it has tables.
+// Reread ends the step and returns the number of repeated block reads: for each block, its tables
+// minus one.
 func (r *readers) Reread() (blocks int64) {
 	if r.now == 0 {
-		return 0 // those of the step before probably read on
+		return 0 // keep the previous step's tables, which are probably read again
 	}
 	for i := len(r.read) - 1; i >= 0 && len(r.read) > r.now; i-- {
 		if t := r.read[i]; t.readers.step != r.step {
@@ -52,7 +52,7 @@ func (r *readers) begin(t *Table) {
 	}
 }
 
-// end has a table not be read any more; it may not have been.
+// end removes a table from the readers, if it is one.
 func (r *readers) end(t *Table) {
 	if t.readers.blocks == 0 {
 		return
@@ -69,7 +69,7 @@ func (r *readers) end(t *Table) {
 	t.readers = reading{}
 }
 
-// check recounts what is read.
+// check verifies the counts against all tables that are read.
 func (r *readers) check() error {
 	of, again := make([]int32, len(r.of)), int64(0)
 	for i, t := range r.read {
@@ -88,9 +88,9 @@ func (r *readers) check() error {
 	return nil
 }
 
-// reading is what readers know of a table.
+// reading is the state of a table in readers.
 type reading struct {
-	blocks int // of the table, the first, that count; 0: it is not read
-	at     int // its place among those that are read
+	blocks int // leading blocks that count; 0: the table is not read
+	at     int // index in readers.read
 	step   int64
 }

@@ -1,20 +1,21 @@
 package prefix
 
-// Where blocks are found once they are saved (Pool.Late), a request may give up blocks whose save
-// is under way. Nobody gets such a block before the save has ended, and then others find it.
+// With Pool.Late, blocks become visible once they are saved. A request may release blocks during
+// their save. Such a block is not allocated before the save has ended; then it becomes visible to
+// others.
 
-// saving is a block that is given up while it is saved.
+// saving is a block that was released during its save.
 type saving struct {
 	block int32
-	key   uint64 // of its text; 0: not known
-	step  int64  // whose saves have it
+	key   uint64 // key of its text; 0: unknown
+	step  int64  // step whose saves include it
 }
 
-// Saving notes that a table's blocks up to so many are saved by the saves of a step.
+// Saving records that the saves of a step include the table's leading blocks.
 func (t *Table) Saving(blocks int, step int64) { t.saving, t.savedBy = max(t.saving, blocks), step }
 
-// hold keeps the blocks of a table that is given up whose saves have not ended, and returns how
-// many blocks come before them.
+// hold keeps the blocks of a released table whose saves have not ended. It returns the number of
+// blocks before them.
 func (p *Pool) hold(t *Table) (before int) {
 	from, to := t.full, min(t.saving, len(t.blocks))
 	if from >= to {
@@ -32,7 +33,8 @@ func (p *Pool) hold(t *Table) (before int) {
 	return from
 }
 
-// Saved has the saves of all steps up to one have ended: what requests gave up meanwhile is found.
+// Saved records that the saves of all steps up to the given one have ended. Blocks that were
+// released during these saves become visible.
 func (p *Pool) Saved(step int64) {
 	n := 0
 	for _, s := range p.late {

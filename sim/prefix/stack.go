@@ -5,55 +5,55 @@ import (
 	"slices"
 )
 
-// Stack holds the prefixes of requests as LRU caches of all capacities at once do, by stack
-// distances (Mattson et al. 1970): one pass over a trace gives the hits of every capacity. Requests
-// are served one after another; each leaves the full blocks of its prompt and of its output but
-// the last token, which no step has computed. The first block of a request is the last to go, so
-// that a cache never has a block without those before it.
+// Stack simulates LRU prefix caches of all capacities at once by stack distances (Mattson et al.
+// 1970): one pass over a trace gives the hits of every capacity. Requests are served serially. Each
+// leaves the full blocks of its prompt and of its output except the last token, which no step has
+// computed. The first block of a request is evicted last, so that a cache never has a block without
+// its predecessors.
 //
-// It is a tree of pieces, in runs that have always been used together. A request costs
-// O(log n) a run, whatever its tokens.
+// It is a tree of pieces, split into runs that have always been used together. A request costs
+// O(log n) per run, independent of its tokens.
 //
-// Memory is bounded. Beyond mostRuns runs the stack halves how many pieces it keeps, as often as it
-// must, by a hash of each piece and all before it, and counts a kept one for all (SHARDS,
-// Waldspurger et al., FAST 2015). Sampled reports this.
+// Memory is bounded. Beyond mostRuns runs the stack halves its sample of pieces, as often as
+// needed. It selects them by a hash of each piece and its prefix, and counts a kept piece for all
+// that it stands for (SHARDS, Waldspurger et al., FAST 2015). Sampled reports this.
 type Stack struct {
 	block int      // tokens
 	runs  []run    // by number
-	free  []int32  // numbers of no run
+	free  []int32  // unused run numbers
 	names index    // runs by their edges
-	edges []uint64 // by run; 0 of no name
+	edges []uint64 // by run; 0: unnamed
 	slots fenwick  // blocks by slot
-	order []int32  // run by slot; gone: used again since
-	path  []int32  // kept runs of the request that is served
+	order []int32  // run by slot; gone: the run has moved to a later slot
+	path  []int32  // sampled runs of the current request
 
 	hits   []hit
-	far    map[int64]int64 // blocks of older hits by the capacity that has them, rounded
-	prompt int64           // tokens of all prompts
-	stored int64           // blocks of all kept runs
+	far    map[int64]int64 // blocks of older hits by the rounded capacity that they need
+	prompt int64           // prompt tokens of all requests
+	stored int64           // blocks of all sampled runs
 	served uint64          // requests
 
 	most int  // runs
-	rate uint // one piece in 2^rate is kept
-	// unseen is the blocks that prompts name, less the blocks of kept pieces times 2^rate: the error
-	// of the sample, which hits of the shortest distance make up for (SHARDS-adj).
+	rate uint // one piece in 2^rate is in the sample
+	// unseen is the number of named prompt blocks minus the sampled blocks times 2^rate: the error of
+	// the sample. Hits of the shortest distance correct for it (SHARDS-adj).
 	unseen int64
 
-	// Remember keeps the requests that Serve is given, for Optimum, up to mostUses.
+	// Remember keeps the requests passed to Serve for Optimum, up to mostUses run uses.
 	Remember bool
 	requests []remembered
-	uses     int // of runs, by the requests that are kept
+	uses     int // run uses of the kept requests
 }
 
-// What a Stack keeps at most: 60 bytes a run, 16 a hit, and for Optimum 60 a use, of which a
-// conversation of n turns has n^2.
+// Limits of a Stack: 60 bytes per run, 16 per hit, and for Optimum 60 per use. A conversation of n
+// turns has n^2 uses.
 const (
 	mostRuns = 1 << 19
 	mostHits = 1 << 20
 	mostUses = 1 << 20
 )
 
-// gone is the run of a slot that has none.
+// gone marks a slot without a run.
 const gone = -1
 
 // remembered is a request of known content.
@@ -62,45 +62,45 @@ type remembered struct {
 	prompt, output int
 }
 
-// run is tokens that follow one another in one place, a part of a piece.
+// run is a contiguous range of tokens of a piece.
 type run struct {
-	piece      uint64 // key of all before the piece, and its ID
-	offset     int32  // of the run in the piece, in tokens
+	piece      uint64 // key of the piece and all pieces before it
+	offset     int32  // offset in the piece in tokens
 	start, end int32  // tokens from the beginning of the prompt
-	slot       int32  // when it was used last, by order
+	slot       int32  // position of the last use in order
 }
 
-// edge names the part of a piece that begins at an offset.
+// edge returns the name of the part of a piece that begins at an offset.
 func edge(piece uint64, offset int) uint64 { return mix(piece, uint64(offset)) }
 
-// hit is blocks of a prompt that stood one below the other in the stack, under above others. Each
-// counts 2^rate times.
+// hit is a group of prompt blocks that were contiguous in the stack, below above other blocks. Each
+// block counts 2^rate times.
 type hit struct {
 	above  int64
 	blocks int32
 	rate   uint32
 }
 
-// least is the smallest capacity that has all its blocks.
+// least returns the smallest capacity that hits all blocks.
 func (h hit) least() int64 { return h.above + int64(h.blocks) }
 
-// NewStack returns empty caches. block is the tokens of a block.
+// NewStack returns an empty stack with block tokens per block.
 func NewStack(block int) *Stack {
 	return &Stack{block: block, names: newIndex(0), most: mostRuns}
 }
 
-// walk is the way of one request through the tree.
+// walk is the position of one request in the tree.
 type walk struct {
-	key    uint64 // of all pieces so far
+	key    uint64 // key of all pieces so far
 	end    int    // tokens so far
-	most   int    // blocks of the prompt that may be hits
-	cached int    // blocks that a cache without bound had
+	most   int    // prompt blocks that can be hits
+	cached int    // blocks that an unbounded cache hits
 }
 
-// Serve serves a request of prompt and output tokens and returns the tokens of its prompt that a
-// cache without bound had: whole blocks, and never the last token, which is computed for its
-// logits. It is an estimate once the stack is Sampled. Content may be nil or end early: what is not
-// known fills caches and hits nothing.
+// Serve serves a request of prompt and output tokens and returns the prompt tokens that an
+// unbounded cache hits: whole blocks, never including the last token, which is computed for its
+// logits. It is an estimate once Sampled is below 1. Content may be nil or end early: unknown
+// tokens occupy the cache and never hit.
 func (s *Stack) Serve(c *Content, prompt, output int) (cached int) {
 	s.served++
 	s.prompt += int64(prompt)
@@ -115,7 +115,7 @@ func (s *Stack) Serve(c *Content, prompt, output int) (cached int) {
 			s.follow(&w, c.Answer, all-prompt)
 		}
 	}
-	if piece := mix(0, s.served); w.end < all && s.keeps(piece) { // of no name
+	if piece := mix(0, s.served); w.end < all && s.keeps(piece) { // unnamed content
 		s.add(run{piece: piece, start: int32(w.end), end: int32(all)})
 	}
 	s.touch()
@@ -128,7 +128,7 @@ func (s *Stack) Serve(c *Content, prompt, output int) (cached int) {
 	return w.cached * s.block
 }
 
-// remember keeps a request while all that are kept have at most mostUses; beyond, none is.
+// remember keeps a request. Beyond mostUses run uses it drops all requests.
 func (s *Stack) remember(r remembered) {
 	if s.uses += len(s.path); s.uses > mostUses {
 		s.requests = nil
@@ -140,15 +140,15 @@ func (s *Stack) remember(r remembered) {
 // Remembers reports whether all requests so far are kept.
 func (s *Stack) Remembers() bool { return s.Remember && s.uses <= mostUses }
 
-// Sampled returns the share of pieces that are kept. Below 1 all counts are estimates.
+// Sampled returns the share of pieces in the sample. Below 1 all counts are estimates.
 func (s *Stack) Sampled() float64 { return 1 / float64(uint64(1)<<s.rate) }
 
 // keeps reports whether a piece is in the sample.
 func (s *Stack) keeps(piece uint64) bool { return piece>>(64-s.rate) == 0 }
 
-// follow walks on by the tokens of a text, over known runs or new ones. Known blocks are hits, as
-// far as they are blocks of the prompt. After a new run, or a part of one, there are
-// none: nothing has ever followed it.
+// follow advances the walk by the tokens of a text, over known or new runs. Known prompt blocks are
+// hits. After a new run, or a part of a run, there are no hits, because nothing has followed it
+// before.
 func (s *Stack) follow(w *walk, id uint64, tokens int) {
 	if tokens <= 0 {
 		return
@@ -183,8 +183,8 @@ func (s *Stack) follow(w *walk, id uint64, tokens int) {
 	}
 }
 
-// hit notes a hit. Runs of a prompt that were used together last, as all turns of a session but the
-// newest, stand one below the other: they are one hit.
+// hit records a hit. Runs that were last used together are contiguous in the stack, such as all
+// turns of a session except the newest. They are merged into one hit.
 func (s *Stack) hit(h hit) {
 	n := len(s.hits)
 	if n > 0 && s.hits[n-1].least() == h.above && s.hits[n-1].rate+h.rate == 0 {
@@ -197,8 +197,7 @@ func (s *Stack) hit(h hit) {
 	s.hits = append(s.hits, h)
 }
 
-// round has the hits so far stand at the capacity that has the whole of each, rounded up to 12
-// leading bits.
+// round merges the hits so far by the capacity that covers each hit, rounded up to 12 leading bits.
 func (s *Stack) round() {
 	if s.far == nil {
 		s.far = map[int64]int64{}
@@ -210,13 +209,13 @@ func (s *Stack) round() {
 	s.hits = s.hits[:0]
 }
 
-// blocks are those whose last token is in the run.
+// blocks returns the number of blocks whose last token is in the run.
 func (s *Stack) blocks(n int32) int64 {
 	return int64(int(s.runs[n].end)/s.block - int(s.runs[n].start)/s.block)
 }
 
-// split cuts a run after its first tokens and returns its head, which takes its name. The rest
-// keeps its place in the stack.
+// split splits a run after the given tokens and returns its head, which keeps the name. The rest
+// keeps its stack position.
 func (s *Stack) split(n int32, tokens int) (head int32) {
 	r := s.runs[n]
 	r.end, r.slot = r.start+int32(tokens), gone
@@ -230,13 +229,13 @@ func (s *Stack) split(n int32, tokens int) (head int32) {
 	return head
 }
 
-// name has a run be found by its edge.
+// name adds a run to the index under its edge.
 func (s *Stack) name(n int32, edge uint64) {
 	s.edges[n] = edge
 	s.names.insert(s.edges, n)
 }
 
-// number stores a run.
+// number stores a run and returns its number.
 func (s *Stack) number(r run) (n int32) {
 	if last := len(s.free) - 1; last >= 0 {
 		n, s.free = s.free[last], s.free[:last]
@@ -247,7 +246,7 @@ func (s *Stack) number(r run) (n int32) {
 	return int32(len(s.runs) - 1)
 }
 
-// add stores a new run, the next of the path.
+// add stores a new run and appends it to the path.
 func (s *Stack) add(r run) int32 {
 	r.slot = gone
 	n := s.number(r)
@@ -256,7 +255,7 @@ func (s *Stack) add(r run) int32 {
 	return n
 }
 
-// touch moves the path to the top of the stack, its beginning uppermost.
+// touch moves the path to the top of the stack, its first run uppermost.
 func (s *Stack) touch() {
 	if len(s.order)+len(s.path) > len(s.slots) {
 		s.compact()
@@ -273,7 +272,7 @@ func (s *Stack) touch() {
 	}
 }
 
-// compact closes the gaps of order and makes room for as much again.
+// compact removes the gaps of order and reserves room for as many entries again.
 func (s *Stack) compact() {
 	s.order = slices.DeleteFunc(s.order, func(n int32) bool { return n == gone })
 	s.slots = make(fenwick, 2*(len(s.order)+len(s.path))+1024)
@@ -283,7 +282,7 @@ func (s *Stack) compact() {
 	}
 }
 
-// thin drops half of the pieces.
+// thin drops half of the sampled pieces.
 func (s *Stack) thin() {
 	s.rate++
 	for i, n := range s.order {
@@ -303,10 +302,10 @@ func (s *Stack) thin() {
 // Prompt returns the prompt tokens of all requests.
 func (s *Stack) Prompt() int64 { return s.prompt }
 
-// Blocks returns how many blocks a cache without bound holds: none larger hits more.
+// Blocks returns the number of blocks that an unbounded cache holds. Larger caches do not hit more.
 func (s *Stack) Blocks() int64 { return s.stored << s.rate }
 
-// Hits returns how many prompt tokens an LRU cache of capacity blocks had.
+// Hits returns the number of prompt tokens that an LRU cache of the given capacity in blocks hits.
 func (s *Stack) Hits(capacity int64) int64 {
 	if capacity <= 0 {
 		return 0

@@ -2,49 +2,49 @@ package prefix
 
 import "github.com/sparseserve/sparseserve/sim/des"
 
-// Names of the orders in which chunks leave a tier.
+// Eviction policies of a tier.
 const (
 	LRU   = "lru"
 	FIFO  = "fifo"
 	CLOCK = "clock"
 	SIEVE = "sieve"
-	// Belady is no order but what the requests to come use last (future.go).
+	// Belady evicts by the next use of upcoming requests (future.go).
 	Belady = "belady"
 )
 
-// Evictions names the orders in which chunks leave a tier: least recently used first; first in,
-// first out; CLOCK, which gives those used since another round; SIEVE, whose hand leaves those in
-// their places (Zhang et al., NSDI'24); those whose next use is furthest ahead (Belady 1966).
+// Evictions lists the eviction policies of a tier: least recently used; first in, first out; CLOCK,
+// which gives used chunks another round; SIEVE, whose hand passes used chunks without moving them
+// (Zhang et al., NSDI'24); Belady, which evicts the chunk with the furthest next use (Belady 1966).
 func Evictions() []string { return []string{LRU, FIFO, CLOCK, SIEVE, Belady} }
 
-// tier is memory below HBM: chunks of KV by key, in one list, oldest first. Its arrays grow with
-// what it holds.
+// tier is a cache below HBM: chunks of KV by key in one list, oldest first. Its arrays grow with
+// its content.
 type tier struct {
 	order    string
 	capacity int
 	keys     []uint64
-	ready    []des.Time // when the chunk has been written
-	used     []bool     // since it entered or the hand passed
-	next     []int32    // of the list; the first element is its ends
+	ready    []des.Time // time when the chunk's write ends
+	used     []bool     // used since it entered or since the hand passed
+	next     []int32    // list links; element 0 holds the list's ends
 	prev     []int32
-	hand     int32 // of SIEVE; 0: at the oldest
+	hand     int32 // hand of SIEVE; 0: at the oldest chunk
 	index    index
 	evicted  int64
-	last     uint64 // key that was evicted last
+	last     uint64 // key of the last evicted chunk
 
-	future *Future  // of Belady's
-	due    []uint64 // by place: its next use
-	heap   []int32  // places, that of the last next use first
-	at     []int32  // by place: where in the heap
+	future *Future  // for Belady
+	due    []uint64 // by place: next use of its chunk
+	heap   []int32  // heap of places, furthest next use first
+	at     []int32  // by place: position in the heap
 }
 
-// newTier returns an empty tier. Place 0 is no chunk.
+// newTier returns an empty tier. Place 0 holds no chunk.
 func newTier(capacity int64, order string) *tier {
 	return &tier{order: order, capacity: int(capacity), index: newIndex(4), keys: make([]uint64, 1),
 		ready: make([]des.Time, 1), used: make([]bool, 1), next: make([]int32, 1), prev: make([]int32, 1)}
 }
 
-// has returns the place of a chunk that has been written by now; 0: there is none.
+// has returns the place of a chunk whose write has ended by now, or 0.
 func (t *tier) has(key uint64, now des.Time) int32 {
 	if i := t.index.find(t.keys, key); i > 0 && t.ready[i] <= now {
 		return i
@@ -52,7 +52,7 @@ func (t *tier) has(key uint64, now des.Time) int32 {
 	return 0
 }
 
-// use notes that a chunk is read.
+// use records a read of a chunk.
 func (t *tier) use(i int32) {
 	if t.order == LRU {
 		t.unlink(i)
@@ -61,8 +61,8 @@ func (t *tier) use(i int32) {
 	t.used[i] = true
 }
 
-// put adds a chunk that will have been written at some time, unless it is there or refused, and
-// reports whether another had to leave.
+// put adds a chunk whose write ends at the given time, unless it is present or refused. It reports
+// whether another chunk was evicted.
 func (t *tier) put(key uint64, ready des.Time) (evicts bool) {
 	if t.capacity == 0 || t.index.find(t.keys, key) > 0 || t.refuses(key) {
 		return false
@@ -86,7 +86,7 @@ func (t *tier) put(key uint64, ready des.Time) (evicts bool) {
 	return evicts
 }
 
-// victim returns the chunk that leaves next.
+// victim returns the place of the chunk to evict next.
 func (t *tier) victim() int32 {
 	switch t.order {
 	case CLOCK:
@@ -120,7 +120,7 @@ func (t *tier) unlink(i int32) {
 	t.next[prev], t.prev[next] = next, prev
 }
 
-// link makes a chunk the youngest.
+// link appends a chunk to the list as the youngest.
 func (t *tier) link(i int32) {
 	last := t.prev[0]
 	t.next[last], t.prev[i], t.next[i], t.prev[0] = i, last, 0, i
