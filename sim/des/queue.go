@@ -26,13 +26,13 @@ func (a *scheduled[E]) before(b *scheduled[E]) bool {
 	return a.seq < b.seq
 }
 
-// Now returns the time of the last event taken.
+// Now returns the current time: that of the last event taken, or of Pass.
 func (q *Queue[E]) Now() Time { return q.now }
 
-// Len returns the number of events still to come.
+// Len returns the number of pending events.
 func (q *Queue[E]) Len() int { return len(q.heap) }
 
-// More says whether another event is due at the time of the last one taken.
+// More reports whether another event is due at the current time.
 func (q *Queue[E]) More() bool { return len(q.heap) > 0 && q.heap[0].at == q.now }
 
 // At returns the time of the next event; ok is false when none is left.
@@ -43,8 +43,8 @@ func (q *Queue[E]) At() (at Time, ok bool) {
 	return q.heap[0].at, true
 }
 
-// Pass moves the clock on without an event. It panics when that is in the past, or beyond the
-// next event.
+// Pass advances the clock without an event. It panics if the time is in the past or beyond the next
+// event.
 func (q *Queue[E]) Pass(to Time) {
 	if next, ok := q.At(); to < q.now || ok && to > next {
 		panic("des: " + to.String() + " is not between now, " + q.now.String() + ", and the next event")
@@ -52,8 +52,8 @@ func (q *Queue[E]) Pass(to Time) {
 	q.now = to
 }
 
-// Schedule adds an event. Of events at one time the lower priority comes first, then the one
-// scheduled first. It panics when at is in the past: time never runs back (law 5).
+// Schedule adds an event. Events at one time are ordered by ascending priority, then by order of
+// scheduling. It panics if at is in the past: time never runs back (law 5).
 func (q *Queue[E]) Schedule(at Time, prio int8, ev E) {
 	if at < q.now {
 		panic("des: event scheduled at " + at.String() + ", before now " + q.now.String())
@@ -71,7 +71,7 @@ func (q *Queue[E]) Schedule(at Time, prio int8, ev E) {
 	}
 }
 
-// Next takes the first event and moves the clock to it. ok is false when no event is left.
+// Next removes the first event and advances the clock to it. ok is false if no event is left.
 func (q *Queue[E]) Next() (ev E, ok bool) {
 	if len(q.heap) == 0 {
 		return ev, false

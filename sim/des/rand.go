@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Rand returns the random stream of one subsystem: seeded by the run's seed and the subsystem's
-// name, so that a draw added to one never moves another.
+// Rand returns the random stream of one subsystem, seeded by the run's seed and the subsystem's
+// name. A draw in one subsystem does not change the draws of another.
 func Rand(seed uint64, name string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(name))
