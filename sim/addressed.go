@@ -9,61 +9,61 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// Row is one request of a step, as a device that computes needs it.
+// Row describes one request of a step to a device that computes.
 type Row struct {
-	ID        int   // the request, the same in all of its steps
-	Seq       int32 // its handle in kv.BlockRef; -1 without offloading
+	ID        int   // request ID
+	Seq       int32 // handle in kv.BlockRef; -1 without offloading
 	Prompt    int   // tokens, after truncation
 	MaxTokens int   // prompt and output
 	Decode    bool
-	// Segmented prefills keep their KV in buffers of one layer; the open block joins the cache
-	// with the first decode.
+	// Segmented reports a layer-segmented prefill. Its KV is in buffers of one layer; the open block
+	// joins the cache with the first decode.
 	Segmented bool
-	// The row computes positions [From, To) in layers [LayerFrom, LayerTo): a decode the newest
-	// token's, in all layers.
+	// The row computes positions [From, To) in layers [LayerFrom, LayerTo). A decode computes the
+	// position of its newest token in all layers.
 	From, To           int
 	LayerFrom, LayerTo int
-	Emits              bool // a token follows from position To-1
-	// Pages are, with a prefix cache, the numbers of the request's blocks in the server's pool, of
-	// HBM, or of DRAM with offloading: what they hold outlives the request. Text is the content of
-	// the prompt and of what follows, as far as the trace names them; nil: it does not.
+	Emits              bool // position To-1 yields a token
+	// Pages are, with a prefix cache, the request's block numbers in the server's pool, of HBM or,
+	// with offloading, of DRAM. Their content outlives the request. Text is the content of prompt and
+	// output as far as the trace names it; nil if unknown.
 	Pages []int32
 	Text  []prefix.Piece
 }
 
-// In says whether the row computes a layer.
+// In reports whether the row computes a layer.
 func (r *Row) In(layer int) bool { return layer >= r.LayerFrom && layer < r.LayerTo }
 
-// Dropped is a request whose KV was given up: finished, or preempted, to be prefilled again
-// with all that it had generated.
+// Dropped is a request whose KV was released: it finished, or it was preempted and will be
+// prefilled again, including its generated tokens.
 type Dropped struct {
 	ID       int
 	Seq      int32
 	Finished bool
 }
 
-// Table holds the HBM slots of one prefill's blocks in one layer, KV head by KV head:
-// Slot[head*Blocks+block]. Empty when the cache does not hold them.
+// Table holds the HBM slots of one prefill's blocks in one layer, grouped by KV head:
+// Slot[head*Blocks+block]. Empty if the cache does not hold the blocks.
 type Table struct {
-	Row    int // in Step.Rows
+	Row    int // index in Step.Rows
 	Blocks int
 	Slot   []int32
 }
 
-// addressed is the path to a device that computes: it names the step's rows, the blocks that
-// each decode and KV head attends to, and their slots. Every head is simulated.
+// addressed is the path to a device that computes. It passes the step's rows, the blocks that each
+// decode and KV head attends to, and their slots. Every head is simulated.
 type addressed struct {
 	counted
 	rows   []Row
 	gone   []Dropped // since the last step
 	tables []Table
 	lists  []*layerLists // by layer
-	choice Lists         // of one layer, written by a device that selects
-	opened *layerLists   // of the layer whose selection the device is asked for; nil: not yet
+	choice Lists         // selection of one layer, written by the device
+	opened *layerLists   // lists of the layer that is being selected; nil: not opened
 	sel    kv.Selection  // scratch
 }
 
-// checkAddressed refuses what a device that computes cannot carry out.
+// checkAddressed returns an error for settings that a device that computes does not support.
 func checkAddressed(spec *Spec, rate float64, selects bool) error {
 	switch {
 	case selects && spec.GPULookup():
@@ -113,7 +113,7 @@ func (s *Server) rowOf(r *request) Row {
 	return row
 }
 
-// handle is that of a request's part in the cache; -1: it has none.
+// handle returns the cache handle of a request, or -1.
 func (r *request) handle() int32 {
 	if r.seq == nil {
 		return -1
@@ -127,8 +127,8 @@ func (p *addressed) drop(r *request, finished bool) {
 
 func (p *addressed) dropped() []Dropped { return p.gone }
 
-// score has a device that selects write its choice to lists, unless it needs none of it back,
-// and makes it the decodes' selections.
+// score makes a selecting device write its selection to lists and uses it as the decodes'
+// selections, unless only the device needs it.
 func (p *addressed) score(layer int, w *Work) error {
 	if p.cache != nil && p.fixed && w.Decodes > 0 {
 		p.opened = p.openLists(layer, false)
@@ -153,12 +153,12 @@ func (p *addressed) score(layer int, w *Work) error {
 	return nil
 }
 
-// keepsChoice says that nothing but the device uses what it selects.
+// keepsChoice reports whether only the device uses its selections.
 func (p *addressed) keepsChoice() bool {
 	return p.DeviceSelects && p.cache == nil && p.RecordTo == nil
 }
 
-// choose makes what the device listed the selections of the i-th decode.
+// choose sets the selections of the i-th decode from the device's lists.
 func (p *addressed) choose(layer, i int) error {
 	l, heads, r := &p.choice, p.Geometry.KVHeads, p.step.decodes[i]
 	if r.grid < 0 {
@@ -189,10 +189,10 @@ func grow(x []int32, n int) []int32 {
 	return x[:n]
 }
 
-// accessTime is roughly what the access and the list of one group cost.
+// accessTime is the approximate time to access and list one group.
 const accessTime = 700 * des.Nanosecond
 
-// access makes the accesses of a layer in parts and writes its lists along with them.
+// access runs the cache accesses of a layer in parts and writes its lists at the same time.
 func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
 	if len(p.step.decodes) == 0 {
 		return p.cache.Fill(at)
@@ -228,7 +228,7 @@ func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
 	return loads, err
 }
 
-// move names the blocks that move.
+// move adds the addresses of the moved blocks.
 func (p *addressed) move(m *kv.Moves) error {
 	if p.cache == nil { // hot buffers: the device moves what its model selects
 		return p.counted.move(m)
@@ -243,7 +243,7 @@ func (p *addressed) move(m *kv.Moves) error {
 	return err
 }
 
-// compute adds the prefills' tables and, without offloading, the lists.
+// compute adds the prefill tables and, without offloading, the lists.
 func (p *addressed) compute(layer int, dense bool, w *Work) error {
 	p.tables = p.tables[:0]
 	for i := range p.batch.Prefills {
@@ -258,7 +258,7 @@ func (p *addressed) compute(layer int, dense bool, w *Work) error {
 	return p.counted.compute(layer, dense, w)
 }
 
-// addTable writes the slots of one prefill in a layer.
+// addTable adds the table of one prefill in a layer.
 func (p *addressed) addTable(layer, row int, r *request) {
 	n := len(p.tables)
 	if n < cap(p.tables) {

@@ -10,25 +10,28 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// With offloading a request that hits begins with blocks that are in DRAM (kv.Cache.Adopt). Its
-// decodes load those that they select, as any others. What prefills the rest of the prompt
-// attends to the prefix in one of two ways (Spec.PrefixAttention):
+// With offloading, a request with a prefix hit starts with blocks that are in DRAM
+// (kv.Cache.Adopt). Its decodes load the blocks that they select, as usual. Its prefill attends to
+// the prefix in one of two ways (Spec.PrefixAttention):
 //
-//   - dense: to all of it. A chunked prefill has it in the cache; a layer-segmented one loads each
-//     layer's part into a buffer, and drops it. Both load while they compute the layer before; the
-//     first unless the engine needs the slots to be free (Engine.LoadsInTurn).
-//   - selected: each chunk and KV head to a selection of the decodes' size, which enters the cache.
-//     No hit loads whole. What is prefilled is then an approximation, as decodes are.
+//   - dense: to the whole prefix. A chunked prefill holds the prefix in the cache. A
+//     layer-segmented prefill loads each layer's part into a buffer and drops it afterwards. Both
+//     load while the previous layer computes, except that a chunked prefill does not if the engine
+//     must free slots first (Engine.LoadsInTurn).
+//   - selected: each chunk and KV head attends to a selection of the same size as a decode's, which
+//     enters the cache. The prefix is never loaded whole. The prefill is then an approximation, as
+//     decodes are.
 //
-// Digests are made anew of blocks that load whole. Those of a prefix that is selected from are in
-// DRAM with their blocks, block after block of a head, and come first.
+// Digests of a prefix that is loaded whole are recomputed. Digests of a prefix that is selected
+// from are in DRAM with their blocks, contiguous per head, and are loaded first.
 
-// selectsPrefix says whether a prefill attends to a selection of the prefix that it begins with.
+// selectsPrefix reports whether a prefill attends to a selection of its cached prefix.
 func (s *Server) selectsPrefix(r *sched.Request) bool {
 	return r.Hit > 0 && s.cache != nil && s.Spec.PrefixCache.Attend == PrefixSelected
 }
 
-// checkPrefixes refuses what selects no prefix, and what loads none whole.
+// checkPrefixes returns an error for settings of prefix loads and prefix selection that the system
+// does not support.
 func (s *Server) checkPrefixes() error {
 	if s.Spec.PrefixCache.LoadWeight > 0 && (!s.Spec.Offload.On ||
 		s.Spec.PrefixCache.Attend == PrefixSelected) {
@@ -52,10 +55,10 @@ func (s *Server) checkPrefixes() error {
 	return nil
 }
 
-// hitBlocks is the blocks of the prefix that a request began with.
+// hitBlocks returns the number of blocks in a request's prefix hit.
 func (s *Server) hitBlocks(r *sched.Request) int { return r.Hit / s.Geometry.BlockTokens }
 
-// looseBlocks is the first blocks that a chunked prefill need not hold.
+// looseBlocks returns the number of leading blocks that a chunked prefill need not keep in HBM.
 func (s *Server) looseBlocks(r *sched.Request) int {
 	if s.selectsPrefix(r) {
 		return s.hitBlocks(r)
@@ -63,19 +66,19 @@ func (s *Server) looseBlocks(r *sched.Request) int {
 	return 0
 }
 
-// openSeq gives a request its part of the cache, with the prefix that it hit.
+// openSeq opens a request's sequence in the cache, starting with its prefix hit.
 func (s *Server) openSeq(r *request) {
 	r.seq = s.cache.Open(r.Prompt + r.Output)
 	r.seq.Request = r.ID
 	if s.prefixes != nil {
-		r.keys = r.keys[:0] // of the blocks that it held before a preemption
+		r.keys = r.keys[:0] // drop keys from before a preemption
 	}
 	if n := s.hitBlocks(r.Request); n > 0 {
 		s.cache.Adopt(r.seq, n, s.keysOf(r, n))
 	}
 }
 
-// nameBlocks has later requests find the blocks that have been saved, and share their slots.
+// nameBlocks makes a request's saved blocks visible to later requests, which share their slots.
 func (s *Server) nameBlocks(r *request) {
 	_, saved := r.seq.Full()
 	if s.pool != nil {
@@ -84,9 +87,9 @@ func (s *Server) nameBlocks(r *request) {
 	s.cache.Name(r.seq, s.keysOf(r, saved))
 }
 
-// keysOf returns the keys of a request's first so many blocks: their places in the pool, or of a
-// prompt the content that its trace gives, as far as it is known. A prompt whose middle was removed
-// is not what that says.
+// keysOf returns the keys of a request's first blocks: their block numbers in the pool or, without
+// a prefix cache, content keys from the trace, as far as the content is known. A prompt whose
+// middle was removed has no keys, because the trace's content does not describe it.
 func (s *Server) keysOf(r *request, blocks int) []uint64 {
 	if s.prefixes != nil {
 		for b := len(r.keys); b < blocks; b++ {
@@ -111,14 +114,14 @@ func (s *Server) keysOf(r *request, blocks int) []uint64 {
 	return r.keys[:min(blocks, len(r.keys))]
 }
 
-// selectPrefix has the groups of a prefill select from its prefix, for the chunk of this step.
+// selectPrefix makes the groups of a prefill select from its prefix for this step's chunk.
 func (s *Server) selectPrefix(r *request) error {
 	s.step.seqs = append(s.step.seqs, r.seq)
 	return s.decide(r, max(0, s.hitBlocks(r.Request)-s.Spec.Selection.SinkBlocks))
 }
 
-// prefixSelection returns what group g of the sample selects of a prefix, with all that follows it
-// in the cache.
+// prefixSelection sets sel to what group g of the sample selects from a prefix, plus all later
+// blocks in the cache.
 func (s *Server) prefixSelection(r *request, g int, dense bool, sel *kv.Selection) {
 	*sel = kv.Selection{All: dense || r.grid < 0}
 	if sel.All {
@@ -130,7 +133,7 @@ func (s *Server) prefixSelection(r *request, g int, dense bool, sel *kv.Selectio
 	sel.Follows, sel.Added, sel.Came, sel.Dropped, sel.History = false, nil, nil, nil, nil
 }
 
-// accessPrefixes has the prefills of a layer touch what they select.
+// accessPrefixes makes a layer's prefills access their selected prefix blocks in the cache.
 func (s *Server) accessPrefixes(l *kv.Layer) {
 	for i := range s.batch.Prefills {
 		seg := &s.batch.Prefills[i]
@@ -145,7 +148,7 @@ func (s *Server) accessPrefixes(l *kv.Layer) {
 	}
 }
 
-// span is the attention of a prefill in a layer.
+// span returns the attention span of a prefill in a layer.
 func (s *Server) span(seg *sched.Segment, layer int) Span {
 	span := Span{Query: seg.Tokens(), Prefix: seg.TokenFrom}
 	if s.selectsPrefix(seg.Req) && !s.dense(layer) {
@@ -154,8 +157,8 @@ func (s *Server) span(seg *sched.Segment, layer int) Span {
 	return span
 }
 
-// attendedPrefix is the tokens of its prefix that a KV head of a prefill attends to in a layer, the
-// mean where heads differ.
+// attendedPrefix returns the number of prefix tokens that a KV head of a prefill attends to in a
+// layer. It is the mean if heads differ.
 func (s *Server) attendedPrefix(r *request, layer int) int {
 	if r.grid < 0 {
 		return r.Hit
@@ -170,8 +173,8 @@ func (s *Server) attendedPrefix(r *request, layer int) int {
 	return min(r.Hit, n*s.Geometry.BlockTokens/heads)
 }
 
-// scoredOfPrefixes is the blocks that prefills score in a layer to select from their prefixes: each
-// chunk with one query a head, the mean of its own.
+// scoredOfPrefixes returns the number of prefix blocks that prefills score in a layer. Each chunk
+// scores with one query per head, the mean of its queries.
 func (s *Server) scoredOfPrefixes(layer int) (n int64) {
 	for i := range s.batch.Prefills {
 		if seg := &s.batch.Prefills[i]; seg.In(layer) && s.selectsPrefix(seg.Req) {
@@ -181,8 +184,8 @@ func (s *Server) scoredOfPrefixes(layer int) (n int64) {
 	return n
 }
 
-// adopts says whether a chunked prefill of the batch has its prefix loaded into the cache while
-// the layer before computes.
+// adopts reports whether a chunked prefill of the batch loads its prefix into the cache while the
+// previous layer computes.
 func (s *Server) adopts() bool {
 	if s.Engine.LoadsInTurn {
 		return false
@@ -193,8 +196,8 @@ func (s *Server) adopts() bool {
 	})
 }
 
-// prefixLoads is the blocks of a layer that prefills load besides what the cache misses: of all KV
-// heads the blocks of a prefix for a layer's buffer, or the digests by which it is selected.
+// prefixLoads returns the number of blocks over all KV heads that a layer's prefills load in
+// addition to cache misses: prefix blocks for the layer buffer, or digests for selection.
 func (s *Server) prefixLoads(layer int) (n int64) {
 	for i := range s.batch.Prefills {
 		seg := &s.batch.Prefills[i]
@@ -214,8 +217,8 @@ func (s *Server) prefixLoads(layer int) (n int64) {
 	return n * int64(s.Geometry.KVHeads)
 }
 
-// prefixSet is the HBM for what a prefill selects of its prefix: in all layers, or what must be
-// there at once.
+// prefixSet returns the HBM in bytes for the prefix blocks that a prefill selects: over all layers,
+// or only what must be resident at once.
 func (s *Server) prefixSet(r *sched.Request, all bool) int64 {
 	if !s.selectsPrefix(r) {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// Requests come in from the workload, one ahead of the clock; of a closed loop, one a client. Those
-// that follow others come in when these have ended.
+// An open-loop workload is read one request ahead of the clock, a closed loop one request per
+// client. Follow-up requests arrive after the requests that they follow have ended.
 
 // fetch takes the next request from the workload and schedules its arrival.
 func (s *Server) fetch() error {
@@ -19,7 +19,7 @@ func (s *Server) fetch() error {
 	return err
 }
 
-// offer sends the server a request, which passes the front end before the scheduler has it.
+// offer sends a request to the server. It passes the front end before it reaches the scheduler.
 func (s *Server) offer(at des.Time, t ticket) {
 	if s.fleet != nil {
 		s.load.requests++
@@ -28,7 +28,7 @@ func (s *Server) offer(at des.Time, t ticket) {
 	s.schedule(at+s.Engine.Request, arrive, s.coming.hold(t))
 }
 
-// ended has the request come in that waits for the end of another.
+// ended schedules the request that follows an ended one, if any.
 func (s *Server) ended(a Arrival, at des.Time, rejected bool) error {
 	if s.fleet != nil {
 		s.load.requests--
@@ -41,7 +41,7 @@ func (s *Server) ended(a Arrival, at des.Time, rejected bool) error {
 	return err
 }
 
-// arrival queues a request, cut to the model's maximum or rejected.
+// arrival queues an arriving request. It truncates or rejects a request that is too long.
 func (s *Server) arrival(t ticket) error {
 	a := t.arrival
 	if s.fleet != nil {
@@ -83,7 +83,8 @@ func (s *Server) arrival(t ticket) error {
 	return nil
 }
 
-// cut returns the tokens that a request's prompt is served with, and the most that it may have.
+// cut returns the number of prompt tokens to serve and the largest number that the request may
+// have.
 func (s *Server) cut(a *Arrival) (prompt, limit int) {
 	limit = s.Spec.Prefill.MaxPromptTokens
 	if limit == 0 || limit > s.Model.MaxContext {

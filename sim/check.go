@@ -2,9 +2,9 @@ package sim
 
 import "fmt"
 
-// check verifies the laws that hold between any two events: blocks (law 1), HBM (law 2), saved
-// KV (law 3), requests and tokens (law 4). Tests call it, and builds with the tag lawcheck
-// after every event.
+// check verifies the laws that hold between events: blocks (law 1), HBM (law 2), saved KV (law 3),
+// requests and tokens (law 4). Tests call it; builds with the tag lawcheck call it after every
+// event.
 func (s *Server) check() error {
 	emitted, err := s.checkRequests()
 	if err != nil {
@@ -16,7 +16,7 @@ func (s *Server) check() error {
 	return s.checkBlocks()
 }
 
-// checkBlocks are the laws of one server, whoever counts its requests.
+// checkBlocks verifies laws 1 to 3 of one server, alone or in a fleet.
 func (s *Server) checkBlocks() error {
 	if used, total := s.memory.Used(), s.memory.Total(); used < 0 || used > total {
 		return fmt.Errorf("law 1: %d blocks used of %d", used, total)
@@ -43,7 +43,8 @@ func (s *Server) checkBlocks() error {
 	return s.checkSaves()
 }
 
-// checkRequests is law 4 within the server; it returns the tokens that its requests have emitted.
+// checkRequests verifies law 4 within the server and returns the number of tokens that its requests
+// have emitted.
 func (s *Server) checkRequests() (emitted int64, err error) {
 	if w, r := s.sched.Waiting()+len(s.arrivedLate), s.sched.Running(); w+r != len(s.requests) {
 		return 0, fmt.Errorf("law 4: %d requests in flight, %d waiting + %d running",
@@ -58,9 +59,9 @@ func (s *Server) checkRequests() (emitted int64, err error) {
 	return emitted, nil
 }
 
-// checkHBM is law 2 beyond the pools' own: the cache's capacity is within the HBM left by the
-// model, and the reservation covers the metadata of all blocks and the buffers of all running
-// layer-segmented prefills.
+// checkHBM verifies law 2 in addition to the pools' own checks: the cache's capacity fits in the
+// HBM left by the model, and the reservation covers the metadata of all blocks and the buffers of
+// all running layer-segmented prefills.
 func (s *Server) checkHBM() error {
 	total, reserved := s.cache.Bytes()
 	if slack := s.sampleSlack(); total > s.HBMBytes+slack {
@@ -85,7 +86,8 @@ func (s *Server) checkHBM() error {
 	return nil
 }
 
-// sampleSlack is what rounding to whole blocks of a sample may add, scaled up.
+// sampleSlack returns the bytes that rounding a sample to whole blocks may add, scaled to the
+// model.
 func (s *Server) sampleSlack() int64 {
 	if s.cache.Sample.Rate == 1 {
 		return 0
@@ -93,8 +95,8 @@ func (s *Server) sampleSlack() int64 {
 	return int64(float64(s.Geometry.BlockBytes) / s.cache.Sample.Rate)
 }
 
-// checkSaves is law 3 from the server's side: every full block is in DRAM or queued to be
-// saved. The cache checks that those are held in HBM.
+// checkSaves verifies law 3 in the server: every full block is in DRAM or queued to be saved. The
+// cache checks that queued blocks are held in HBM.
 func (s *Server) checkSaves() error {
 	for _, r := range s.requests {
 		if r.seq == nil {
@@ -114,8 +116,8 @@ func (s *Server) checkSaves() error {
 	return nil
 }
 
-// checkBatch verifies law 8 as a step begins: with batch control, the batch's requests fit HBM
-// together with what cannot be evicted, or the batch is a single request.
+// checkBatch verifies law 8 when a step begins. With batch control, the working sets of the batch
+// fit in HBM together with everything that cannot be evicted, or the batch is a single request.
 func (s *Server) checkBatch() error {
 	n := len(s.batch.Decodes) + len(s.batch.Prefills)
 	if s.cache == nil || !s.Spec.Offload.BatchControl || n < 2 {
@@ -141,7 +143,7 @@ func (s *Server) checkBatch() error {
 	return nil
 }
 
-// selectedBytes is what one step of a decode selects over the whole model.
+// selectedBytes returns the bytes that one decode step selects over the whole model.
 func (s *Server) selectedBytes(context int) int64 {
 	blocks := s.Geometry.Blocks(context)
 	if !s.Spec.Sparse() {

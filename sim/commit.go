@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// commit ends a step: prefills advance, tokens go out, finished requests leave.
+// commit ends a step: it advances prefills, emits tokens and finishes requests.
 func (s *Server) commit(now des.Time) error {
 	s.busy = false
 	planner := s.sched.Planner()
@@ -41,7 +41,7 @@ func (s *Server) commit(now des.Time) error {
 	return s.recordStep()
 }
 
-// recordStep counts the step that has ended.
+// recordStep records the ended step.
 func (s *Server) recordStep() error {
 	s.saveEntered()
 	s.notePrefixes()
@@ -50,7 +50,7 @@ func (s *Server) recordStep() error {
 	return s.rec.Step(&s.step.rec)
 }
 
-// prefilled hands a completed prefill's KV to the decode cache.
+// prefilled passes a completed prefill's KV to the decode cache.
 func (s *Server) prefilled(r *request) error {
 	if s.hot != nil {
 		s.hot.memory.Settle(&r.Grant)
@@ -58,13 +58,13 @@ func (s *Server) prefilled(r *request) error {
 	if s.cache == nil {
 		return nil
 	}
-	r.grid = -2 // decodes follow no chunk's selection
+	r.grid = -2 // decodes do not continue a chunk's selection
 	if r.pinned {
 		s.cache.Unpin(r.seq)
 		r.pinned = false
 		return nil
 	}
-	// The last, open blocks leave the prefill's buffers for slots of their own.
+	// The open blocks move from the prefill's buffers to slots.
 	r.buffers -= s.allBlocks(1)
 	if err := s.cache.Reserve(r.seq, s.metaBytes(r.Target)+r.buffers); err != nil {
 		return err
@@ -73,13 +73,13 @@ func (s *Server) prefilled(r *request) error {
 	if err := s.cache.Segmented(r.seq); err != nil {
 		return err
 	}
-	if r.buffers == 0 { // its saves have ended within the step
+	if r.buffers == 0 { // its saves ended within the step
 		s.nameBlocks(r)
 	}
 	return nil
 }
 
-// emit hands out one token.
+// emit emits one token of a request.
 func (s *Server) emit(r *request, now des.Time) error {
 	now += s.Engine.Reply
 	if r.Generated == 0 {

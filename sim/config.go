@@ -9,18 +9,19 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// Model is what the server needs to know of a model.
+// Model describes a model to the server.
 type Model struct {
 	Layers     int
 	KVHeads    int
 	Queries    int // query heads that share a KV head; 0 = 1
 	MaxContext int
-	// TokenValues of fp16 are what a token of a layer-segmented prefill has in HBM besides its KV.
+	// TokenValues is the number of fp16 values that a layer-segmented prefill keeps in HBM per token,
+	// in addition to KV.
 	TokenValues int
-	// BoundTokens is what decodes attend to at most in layers that have such a bound, of a window or
-	// an indexer; 0: no layer has one.
+	// BoundTokens is the largest number of tokens that decodes attend to in layers with a sliding
+	// window or an indexer; 0 if no layer has such a bound.
 	BoundTokens int
-	// WindowLayers keep the KV of the newest BoundTokens only.
+	// WindowLayers is the number of layers that keep only the KV of the newest BoundTokens tokens.
 	WindowLayers int
 }
 
@@ -28,58 +29,59 @@ type Model struct {
 type Config struct {
 	Spec     Spec
 	Model    Model
-	Geometry kv.Geometry // of Spec.BlockTokens
+	Geometry kv.Geometry // uses blocks of Spec.BlockTokens
 	HBMBytes int64       // for KV blocks, metadata and prefill buffers
 	Seed     uint64
 	Device   Device
 	Engine   Engine
-	Library  *dsa.Library // selections of sparse attention, by Spec.Policy
-	Prefill  *pattern.Mix // of Spec.PrefillAttention; nil = dense
-	// Addressed names every row, block and slot to the device (addressed.go), which needs all
-	// heads to be simulated.
+	Library  *dsa.Library // selections of sparse attention by Spec.Policy
+	Prefill  *pattern.Mix // pattern of Spec.PrefillAttention; nil = dense
+	// Addressed passes every row, block and slot to the device (addressed.go). All heads must then be
+	// simulated.
 	Addressed bool
-	// Do carries out loops whose iterations are independent, when Addressed; nil does them one
-	// by one.
+	// Do runs loops with independent iterations when Addressed is set; nil runs them serially.
 	Do des.Do
-	// DeviceSelects has decodes attend to what the device's Score chose; needs Addressed.
-	// Library is not used.
+	// DeviceSelects makes decodes attend to the blocks that the device's Score selects. It needs
+	// Addressed. Library is not used.
 	DeviceSelects bool
-	// Swapped returns how many tokens the layers of the last step's decodes selected, and how many
-	// of them hot buffers lacked, of a device that selects tokens and swaps them in by itself.
+	// Swapped returns the number of tokens selected by decodes in all layers of the last step, and
+	// how many of these tokens missed the hot buffers. It is set for a device that selects tokens and
+	// swaps them in by itself.
 	Swapped func() (selected, loaded int64)
-	// Recording gives selections in place of Library when it is not nil.
+	// Recording, if not nil, provides selections instead of Library.
 	Recording *dsa.Recording
-	// Recorder notes what every decode selects, of all heads; it may be nil.
+	// RecordTo records the selections of every decode and head; it may be nil.
 	RecordTo *dsa.RecordingWriter
-	// Trace records what decodes select, of the groups in the cache, and when; it may be nil.
+	// Trace records the selections of decodes with their times, for the groups in the cache; it may
+	// be nil.
 	Trace *kv.Trace
-	// RecallProxy records the share of attention that each token's selections hold, where
-	// Library gives them.
+	// RecallProxy records the share of attention that each token's selection covers, where Library
+	// provides the selections.
 	RecallProxy bool
 	// Future yields the requests of the run, in order of arrival, for Spec.PrefixEviction = "belady".
 	Future iter.Seq2[Arrival, error]
-	// PrefixWorth says whether tokens [from, to) of a prompt, of them so many on SSD, are loaded
-	// faster than they are computed; of Spec.PrefixLoad "cheaper".
+	// PrefixWorth reports whether loading tokens [from, to) of a prompt, ssd tokens from SSD, is
+	// faster than computing them. It is used with Spec.PrefixLoad "cheaper".
 	PrefixWorth func(from, to, ssd int) bool
-	// Good says whether a request that was served kept the service level; nil: nobody asks.
+	// Good reports whether a served request met the SLO; nil if this is not evaluated.
 	Good func(*RequestRecord) bool
-	// LongWait is the wait for the first step, in seconds, that the service level allows: a queue that
-	// grows is worth a warning beyond it, and beyond a second.
+	// LongWait is the queue delay in seconds that the SLO allows. A growing queue causes a warning
+	// only if delays exceed both LongWait and one second.
 	LongWait float64
-	// Cutoff leaves the start or the end of the run out of its metrics.
+	// Cutoff excludes the start or the end of the run from its metrics.
 	Cutoff Cutoff
-	// CardBytes is the card's HBM, of which FixedBytes hold weights, runtime and activations; 0:
-	// not known.
+	// CardBytes is the size of the card's HBM; 0 if unknown. FixedBytes is the part for weights,
+	// runtime and activations.
 	CardBytes, FixedBytes int64
 	// Idle is called when virtual time advances with no step running; it may be nil.
 	Idle func(des.Time) error
 }
 
-// SelectedBlocks returns how many blocks a group attends to, the open block, sinks and window
-// included.
+// SelectedBlocks returns the number of blocks that a group attends to, including the open block,
+// sinks and window.
 func SelectedBlocks(spec *Spec) int { return max(1, spec.Selection.BudgetTokens/spec.BlockTokens) }
 
-// microbatch is the blocks of one iteration, 0 where attention is not progressive.
+// microbatch returns the number of blocks per iteration, or 0 if attention is not progressive.
 func (s *Server) microbatch() int {
 	if !s.Spec.Progressive() {
 		return 0
@@ -87,9 +89,8 @@ func (s *Server) microbatch() int {
 	return s.Spec.Selection.Microbatch
 }
 
-// Candidates returns how many blocks a group's policy picks in addition to the sinks and the
-// window,
-// which are charged to the budget.
+// Candidates returns the number of blocks that a group's policy selects in addition to sinks and
+// window. Sinks and window count towards the budget.
 func Candidates(spec *Spec) int {
 	return max(1, SelectedBlocks(spec)-spec.Selection.SinkBlocks-spec.Selection.RecentBlocks)
 }

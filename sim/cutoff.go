@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Cutoff says which requests the figures of a run leave out: the [metrics] table of a
+// Cutoff selects the requests that a run's figures leave out: the [metrics] table of a
 // configuration.
 type Cutoff struct {
 	// first requests that figures leave out: none, a share of all, or up to where MSER-5 (White
@@ -23,32 +23,33 @@ type Cutoff struct {
 	DrainShare float64 `toml:"drain_share" used:"drain_share" unit:"share" range:">= 0, < 1"`
 }
 
-// CutRules are the values of Cutoff.Warmup and Cutoff.Drain; an empty one is CutNone.
+// CutRules lists the values of Cutoff.Warmup and Cutoff.Drain. An empty value means CutNone.
 var CutRules = []string{CutNone, CutMSER, CutShare}
 
-// The values of CutRules.
+// Values of Cutoff.Warmup and Cutoff.Drain.
 const (
 	CutNone  = "none"
 	CutMSER  = "mser"
 	CutShare = "share"
 )
 
-// On says whether anything may be left out.
+// On reports whether the cutoff may leave anything out.
 func (c *Cutoff) On() bool { return isCut(c.Warmup) || isCut(c.Drain) }
 
 func isCut(rule string) bool { return rule != "" && rule != CutNone }
 
-// Window is what the figures of a run are of. Latencies, rejections and shares are of the
-// requests that arrive in it; rates, steps and use of what happens in it.
+// Window is the measured part of a run. Latencies, rejections and shares cover requests that arrive
+// in it. Rates, steps and utilisation cover events in it.
 type Window struct {
 	FromS float64 `json:"from_s"` // first arrival
 	// arrival of the first request left out at the end, or the run's end
 	ToS    float64 `json:"to_s"`
 	Warmup int     `json:"warmup"` // requests left out at the start
-	Drain  int     `json:"drain"`  // and at the end
+	Drain  int     `json:"drain"`  // requests left out at the end
 }
 
-// journal is all that a run with a Cutoff remembers: which part counts is known at its end.
+// journal keeps all records of a run with a Cutoff, because the measured part is known only at the
+// end.
 type journal struct {
 	arrivals []des.Time // by ID - 1
 	ended    []ended
@@ -56,20 +57,20 @@ type journal struct {
 	lost     []lostUse
 }
 
-// lostUse is what the prefix cache of a replica that failed did after its last step's end.
+// lostUse is the prefix cache use of a failed replica after the end of its last step.
 type lostUse struct {
 	at  des.Time
 	use PrefixUse
 }
 
-// ended is a request that was served or rejected.
+// ended is the record of a served or rejected request.
 type ended struct {
 	RequestRecord
 	gaps     []des.Time
 	recalled recalled
 }
 
-// cut returns the requests to leave out at the start and at the end; settled is false where
+// cut returns the number of requests to leave out at the start and at the end. settled is false if
 // MSER-5 would leave out more than half.
 func (j *journal) cut(c *Cutoff) (warmup, drain int, settled bool) {
 	n := len(j.arrivals)
@@ -109,8 +110,8 @@ func (j *journal) cut(c *Cutoff) (warmup, drain int, settled bool) {
 	return warmup, min(drain, max(0, n-warmup-1)), settled
 }
 
-// steady returns how many of the first requests MSER-5 leaves out: the more of TTFT's and of the
-// end-to-end time's.
+// steady returns the number of leading requests that MSER-5 leaves out: the maximum for TTFT and
+// end-to-end time.
 func steady(served []*ended) (cut int, settled bool) {
 	ttft, e2e := make([]float64, len(served)), make([]float64, len(served))
 	for i, r := range served {
@@ -124,20 +125,20 @@ func steady(served []*ended) (cut int, settled bool) {
 // mserBatch is the batch size of MSER-5.
 const mserBatch = 5
 
-// mser5 returns how many of the first values to leave out so that the squared standard error of
-// the mean of the rest is least, over means Y of batches of five (White 1997; White, Cobb and
+// mser5 returns the number of leading values to leave out. It minimises the squared standard error
+// of the mean of the remaining values, over means Y of batches of five (White 1997; White, Cobb and
 // Spratt 2000):
 //
 //	d* = argmin over d <= m/2 of  sum_{j>d} (Y_j - mean_{j>d} Y)^2 / (m - d)^2
 //
-// settled is false with d* at the end of its range: the series is too short to say.
+// settled is false if d* is at the end of its range: the series is too short.
 func mser5(x []float64) (cut int, settled bool) {
 	m := len(x) / mserBatch
 	if m < 2 {
 		return 0, false
 	}
 	best, d := math.Inf(1), 0
-	var n, centre, squares float64 // of the batches that follow, by Welford
+	var n, centre, squares float64 // over the later batches, by Welford's method
 	for j := m - 1; j >= 0; j-- {
 		y := mean(x[j*mserBatch : (j+1)*mserBatch])
 		n++
@@ -151,7 +152,7 @@ func mser5(x []float64) (cut int, settled bool) {
 	return d * mserBatch, d < m/2
 }
 
-// windowed returns the metrics of what the cutoff leaves.
+// windowed returns the metrics of the part of the run that the cutoff keeps.
 func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	j := m.journal
 	warmup, drain, settled := j.cut(c)
@@ -174,13 +175,13 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	w.blockBytes, w.offload = m.blockBytes, m.offload
 	w.sampled, w.groups, w.loadError = m.sampled, m.groups, m.loadError
 	w.reach = m.reach
-	w.trend = m.trend // of the whole run: it says whether means depend on its length
+	w.trend = m.trend // over the whole run, because it shows whether means depend on the run's length
 	w.longWait = m.longWait
 	w.stranded, w.strandedFor = m.stranded, m.strandedFor // of the whole run
 	for _, at := range j.arrivals[warmup : n-drain] {
 		w.arrived(at)
 	}
-	refused := 0 // of those left out
+	refused := 0 // rejected requests that are left out
 	for i := range j.ended {
 		r := &j.ended[i]
 		if r.ID > warmup && r.ID <= n-drain {
@@ -214,7 +215,7 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	return w
 }
 
-// nearest returns the number that a time in a table reads as.
+// nearest returns a time in seconds, rounded to the nearest float64.
 func nearest(t des.Time) float64 { return float64(t) / float64(des.Second) }
 
 func orNone(rule string) string {
@@ -224,7 +225,7 @@ func orNone(rule string) string {
 	return rule
 }
 
-// replay counts a request once more.
+// replay counts a recorded request.
 func (m *Metrics) replay(r *ended) {
 	m.retried += r.Retries
 	if r.Rejected != "" {
@@ -243,7 +244,7 @@ func (m *Metrics) replay(r *ended) {
 	m.completed(&r.RequestRecord)
 }
 
-// replaySteps counts the steps that end in the window, and what all use in it.
+// replaySteps counts the steps that end in the window, and the resource use of all steps within it.
 func (m *Metrics) replaySteps(steps []StepRecord) {
 	for i := range steps {
 		r := &steps[i]

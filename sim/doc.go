@@ -1,17 +1,18 @@
-// Package sim is the serving system: requests of a workload pass scheduler, selection and KV
-// cache, and a Device carries out each step.
+// Package sim is the serving system: requests of a workload pass through scheduler, selection and
+// KV cache, and a Device runs each step.
 //
-// Follow one request: Server.Run (run.go) advances virtual time; arrive.go queues it; sched
-// forms a batch; startStep (step.go) brings its requests into the cache (prepare.go) and takes
-// them through the layers (layer.go): select.go finds what each head attends to (external.go: a
-// device or a recording does), kv finds what must move, and a path (path.go) leads to the Device
-// (device.go), with counts alone or, for a device that computes, with addresses (addressed.go,
-// lists.go, listing.go). Full blocks go to DRAM (saves.go). commit.go emits the tokens; the
-// Recorder (request.go) sees every finished request and step; metrics.go sums them up.
+// A request takes this path. Server.Run (run.go) advances virtual time. arrive.go queues the
+// request. sched forms a batch. startStep (step.go) brings the batch's requests into the cache
+// (prepare.go) and runs them through the layers (layer.go): select.go finds the blocks that each
+// head attends to (external.go: from a device or a recording), kv finds the blocks to move, and a
+// path (path.go) calls the Device (device.go), with counts only or, for a device that computes,
+// with addresses (addressed.go, lists.go, listing.go). Full blocks are saved to DRAM (saves.go).
+// commit.go emits the tokens. The Recorder (request.go) receives every finished request and step;
+// metrics.go accumulates them.
 //
 // A Fleet (fleet.go) runs several servers in one virtual time behind a Router (router.go), which
-// reads their load (load.go); failure.go takes replicas away and brings them back.
+// reads their load (load.go). failure.go stops and restarts replicas.
 //
-// The package reads no wall clock, file, flag or environment and starts no thread. It is one
-// code for modelled and real devices.
+// The package reads no wall clock, file, flag or environment and starts no thread. Modelled and
+// real devices use the same code.
 package sim

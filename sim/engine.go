@@ -2,21 +2,21 @@ package sim
 
 import "github.com/sparseserve/sparseserve/sim/des"
 
-// Engine is a serving engine's timing around the scheduler: when a step is planned, and when
-// requests and tokens pass the front end.
+// Engine is the timing of a serving engine around the scheduler: when a step is planned, and the
+// front end's delays for requests and tokens.
 type Engine struct {
-	// PlanAhead says that a step's batch is planned as the previous step begins, so that a
-	// request that arrives during step n runs in step n+2 at the earliest.
+	// PlanAhead plans a step's batch when the previous step begins. A request that arrives during
+	// step n then runs in step n+2 at the earliest.
 	PlanAhead bool
-	// LoadsInTurn says that a chunk of a prefill loads its prefix as it loads other blocks, not
-	// overlapping the layer before.
+	// LoadsInTurn makes a prefill chunk load its prefix like other blocks, without overlap with the
+	// previous layer.
 	LoadsInTurn bool
-	Request     des.Time // from a request's arrival until the scheduler has it
-	Reply       des.Time // from a step's end until the client has its tokens
+	Request     des.Time // delay from arrival to scheduler
+	Reply       des.Time // delay from the step's end to the client
 }
 
-// nextBatch forms the batch of the next step. Requests that arrived during the last one are
-// queued after it was formed, unless nothing else can run.
+// nextBatch forms the batch of the next step. Requests that arrived during the last step are queued
+// after it was formed, unless nothing else can run.
 func (s *Server) nextBatch() {
 	s.formBatch()
 	if s.untried = len(s.arrivedLate) > 0; !s.untried {

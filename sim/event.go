@@ -4,7 +4,7 @@ import "github.com/sparseserve/sparseserve/sim/des"
 
 type event struct {
 	kind   eventKind
-	server int32 // number of the server that it happens to
+	server int32 // server number
 	// saveDone: sequence number of the last save done; landed: ID; arrive: place in coming
 	n int64
 }
@@ -16,14 +16,14 @@ const (
 	stepDone
 	saveDone
 	landed
-	// of a fleet
+	// fleet events
 	route
 	goDown
 	comeUp
 	goDraining
 )
 
-// Events at one time: replicas come and go, saves complete, requests arrive, steps end.
+// Order of events at one time: replica changes, save completions, arrivals, step ends.
 var priority = [...]int8{comeUp: -3, goDown: -2, goDraining: -1, saveDone: 0, landed: 0,
 	route: 1, arrive: 1, stepDone: 2}
 
@@ -54,7 +54,7 @@ func (s *Server) proceed() error {
 		if err := s.startStep(now); err != nil || s.busy {
 			return err
 		}
-		s.savePrefixes(now) // no step does, and a request may wait for the blocks
+		s.savePrefixes(now) // no step will do it, and a request may wait for the blocks
 		s.awaitPrefixSaves(now)
 	}
 	return s.drain(now)

@@ -8,10 +8,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// external says whether selections come from the device or a recording.
+// external reports whether selections come from the device or a recording.
 func (s *Server) external() bool { return s.DeviceSelects || s.Recording != nil }
 
-// checkSelections refuses sources of selections that the system cannot use.
+// checkSelections returns an error for a source of selections that the system does not support.
 func (s *Server) checkSelections(rate float64) error {
 	spec := &s.Spec
 	if s.DeviceSelects && (!s.Addressed || s.Recording != nil) {
@@ -84,7 +84,7 @@ func (s *Server) checkSelections(rate float64) error {
 	return nil
 }
 
-// SelectionShape is the shape of the recordings that a server makes and takes.
+// SelectionShape returns the shape of recordings that the server writes and accepts.
 func (c *Config) SelectionShape() dsa.Shape {
 	shape := dsa.Shape{
 		Layers: c.Model.Layers, KVHeads: c.Model.KVHeads, DenseLayers: c.Spec.Selection.DenseLayers,
@@ -102,7 +102,7 @@ func (c *Config) SelectionShape() dsa.Shape {
 	return shape
 }
 
-// threshold says how a recording was ended by one.
+// threshold formats the stop settings of a recording.
 func threshold(s *dsa.Shape) string {
 	stop := PSAStopLayer
 	if s.HeadStops {
@@ -113,11 +113,10 @@ func threshold(s *dsa.Shape) string {
 		s.Pipelined, stop)
 }
 
-// prepareChoice prepares a decode for what a device will select, or replays the step of a
-// recording.
+// prepareChoice prepares a decode for the device's selection, or replays the step of a recording.
 func (s *Server) prepareChoice(r *request, candidates int) (err error) {
 	if r.grid = -1; candidates <= s.policy.Limit() {
-		return nil // all
+		return nil // all blocks are selected
 	}
 	r.grid = 0
 	if s.Recording == nil {
@@ -138,7 +137,7 @@ func (s *Server) prepareChoice(r *request, candidates int) (err error) {
 	return nil
 }
 
-// record notes what the layer's decodes select, where that is not everything.
+// record records the selections of the layer's decodes, except where all blocks are selected.
 func (s *Server) record(layer int) {
 	heads, sel := s.Geometry.KVHeads, &kv.Selection{}
 	for _, r := range s.step.decodes {

@@ -7,19 +7,19 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Outage is a failure of one replica: all that it has is lost, and it comes back empty.
+// Outage is a failure of one replica. It loses all state and comes back empty.
 type Outage struct {
 	Replica int
 	At, For des.Time
 }
 
-// Drain has a replica take no more requests from a time on; it serves those that it has.
+// Drain stops a replica from taking requests at a time. It serves the requests that it already has.
 type Drain struct {
 	Replica int
 	At      des.Time
 }
 
-// scheduleChanges schedules what happens to the replicas.
+// scheduleChanges schedules the outages and drains of the replicas.
 func (f *Fleet) scheduleChanges() {
 	for _, o := range f.Outages {
 		f.schedule(o.At, goDown, int64(o.Replica))
@@ -30,16 +30,16 @@ func (f *Fleet) scheduleChanges() {
 	}
 }
 
-// fail ends a replica in mid-step. Its requests begin anew at others: prompt and tokens emitted so
-// far are prefilled, as after a preemption by recomputation, and what was emitted stays so.
+// fail ends a replica in mid-step. Its requests restart on other replicas: prompt and emitted
+// tokens are prefilled, as after a preemption with recomputation. Emitted tokens stay emitted.
 func (f *Fleet) fail(r *replica) {
 	if r.outages++; r.outages > 1 {
-		return // it is down
+		return // already down
 	}
 	s := r.server
-	f.servers[s.number] = nil // events of its own are none any more
+	f.servers[s.number] = nil // its pending events are ignored from now on
 	r.server, r.steps = nil, s.steps
-	if s.prefixes != nil { // the retries of prefills that had begun are no first ones
+	if s.prefixes != nil { // retries count as Again, so record its first prefills now
 		f.metrics.lostStep(f.events.Now(), s.usedPrefixes())
 	}
 	for _, t := range s.abandoned() {
@@ -49,7 +49,7 @@ func (f *Fleet) fail(r *replica) {
 	}
 }
 
-// comeUp brings a replica back, with nothing of what it had, and sends on what waits for one.
+// comeUp restarts a replica with empty state and sends the waiting requests.
 func (f *Fleet) comeUp(r *replica, number int) error {
 	if r.outages--; r.outages > 0 {
 		return nil
@@ -65,7 +65,7 @@ func (f *Fleet) comeUp(r *replica, number int) error {
 	return nil
 }
 
-// abandoned returns the requests of a server that is no more, in the order of their arrival.
+// abandoned returns the requests of a failed server in order of arrival.
 func (s *Server) abandoned() []ticket {
 	var all []ticket
 	for _, t := range s.coming.held {
@@ -75,7 +75,7 @@ func (s *Server) abandoned() []ticket {
 	}
 	for _, r := range s.requests {
 		t := ticket{id: r.ID, arrival: r.arrival, generated: r.Generated, life: r.life}
-		t.recalled.rows = nil // of the request's place in a step that is lost
+		t.recalled.rows = nil // belongs to the lost step
 		all = append(all, t)
 	}
 	slices.SortFunc(all, func(a, b ticket) int { return cmp.Compare(a.id, b.id) })

@@ -6,16 +6,17 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// feed takes the requests of a workload one ahead of the clock; of a closed loop, one a client.
+// feed reads the requests of a workload: one ahead of the clock or, in a closed loop, one per
+// client.
 type feed struct {
 	workload Workload
 	loop     ClosedLoop // the workload, if it is one
 	sessions Sessions   // likewise
-	broken   bool       // the workload gave an error
+	broken   bool       // the workload returned an error
 	given    int
 }
 
-// begin sets the workload and returns how many requests to take at first.
+// begin sets the workload and returns the number of requests to read at the start.
 func (f *feed) begin(w Workload) int {
 	f.workload = w
 	f.sessions, _ = w.(Sessions)
@@ -26,14 +27,14 @@ func (f *feed) begin(w Workload) int {
 	return 1
 }
 
-// next takes a request, which arrives at the given time at the earliest.
+// next reads a request. It must not arrive before the given time.
 func (f *feed) next(earliest des.Time) (a Arrival, ok bool, err error) {
 	a, ok, err = f.workload.Next()
 	return f.checked(a, ok, err, earliest)
 }
 
-// after takes the request that comes because another has ended: the next turn of its conversation,
-// or the next of a client.
+// after reads the request that follows an ended one: the next turn of its conversation, or the next
+// request of a client.
 func (f *feed) after(ended Arrival, at des.Time, rejected bool, earliest des.Time) (
 	a Arrival, ok bool, err error) {
 	if f.sessions != nil {
@@ -49,7 +50,7 @@ func (f *feed) after(ended Arrival, at des.Time, rejected bool, earliest des.Tim
 	return f.next(earliest)
 }
 
-// checked counts a request of the workload.
+// checked validates and counts a request of the workload.
 func (f *feed) checked(a Arrival, ok bool, err error, earliest des.Time) (Arrival, bool, error) {
 	if err != nil || !ok {
 		f.broken = err != nil

@@ -9,45 +9,45 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// FleetConfig describes servers alike that share one workload.
+// FleetConfig describes identical servers that share one workload.
 type FleetConfig struct {
-	Config          // of each; Device is not used
+	Config          // of each server; Device is not used
 	Replicas int    // at least 1
-	Router   string // of RouterNames
+	Router   string // one of RouterNames
 	Outages  []Outage
 	Drains   []Drain
-	// NewDevice makes the device of a replica, at the start and when it is back from a failure.
+	// NewDevice creates the device of a replica, at the start and after a failure.
 	NewDevice func() (Device, error)
 }
 
-// Fleet runs replicas of a server in one virtual time. A router gives each request a replica as
-// the request arrives. One queue holds the events of all; its order is that of a server's, events
-// at one time of one kind in the order of scheduling, so that a run repeats to the byte, and one
-// replica by itself is a Server.
+// Fleet runs replicas of a server in one virtual time. A router assigns each arriving request to a
+// replica. One queue holds the events of all replicas. At equal times they are ordered by kind and
+// then by scheduling, as in a Server, so that runs repeat exactly. One replica is equivalent to a
+// Server.
 type Fleet struct {
 	FleetConfig
 	events   *des.Queue[event]
 	router   *Router
 	replicas []replica
-	servers  []*Server // by the number in their events; nil: failed
-	touched  []*Server // that had an event at this time
+	servers  []*Server // by server number in events; nil: failed
+	touched  []*Server // servers with an event at this time
 	feed     feed
 	coming   tickets      // fetched, not yet routed
 	waiting  []ticket     // no replica takes requests
-	waited   map[int]bool // the requests that were among them, by ID
+	waited   map[int]bool // IDs of all requests that ever waited
 	view     View
 	nextID   int
 	rec      Recorder
 	metrics  *Metrics
-	stopped  func() error // why the run is to end
+	stopped  func() error // returns why the run must end, or nil
 }
 
 // replica is a place for a server.
 type replica struct {
 	server   *Server // nil while it is down
-	outages  int     // in which it is down
+	outages  int     // number of overlapping outages
 	draining bool
-	steps    int64 // by the last failure
+	steps    int64 // steps before the last failure
 }
 
 // NewFleet returns a fleet with no requests.
@@ -90,7 +90,7 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	return f, nil
 }
 
-// startReplica gives a replica a server that has nothing.
+// startReplica gives a replica an empty server.
 func (f *Fleet) startReplica(r *replica, index int) error {
 	cfg := f.Config
 	var err error
@@ -156,7 +156,7 @@ func (f *Fleet) interrupted() *Metrics {
 	return f.metrics.reached(f.reach()).figures(&f.Cutoff)
 }
 
-// end closes the books after the last event.
+// end returns the metrics after the last event.
 func (f *Fleet) end() (*Metrics, error) {
 	if n := len(f.waiting); n > 0 {
 		return nil, fmt.Errorf("sim: %d requests have no replica to go to: all are drained", n)
@@ -174,8 +174,8 @@ func (f *Fleet) end() (*Metrics, error) {
 	return f.metrics.reached(f.reach()).figures(&f.Cutoff), nil
 }
 
-// advance handles one event; more is false when none is left. Steps begin once nothing more
-// happens at their time.
+// advance handles one event; more is false if no event is left. Steps begin after all events of
+// their time.
 func (f *Fleet) advance() (more bool, err error) {
 	ev, ok := f.events.Next()
 	if !ok {
@@ -200,7 +200,7 @@ func (f *Fleet) advance() (more bool, err error) {
 	return true, nil
 }
 
-// placed says when an error was, except of the workload, whose own words say where.
+// placed adds the time to an error. Errors of the workload already contain their position.
 func (f *Fleet) placed(err error) error {
 	if f.feed.broken {
 		return err
@@ -247,7 +247,7 @@ func (f *Fleet) arrival(t ticket) error {
 	t.id = f.nextID
 	f.metrics.arrived(t.arrival.At)
 	pulls := t.pulls
-	t.pulls = false // of the replica's
+	t.pulls = false // the replica must not fetch another request
 	f.send(t)
 	if !pulls {
 		return nil
@@ -255,7 +255,7 @@ func (f *Fleet) arrival(t ticket) error {
 	return f.fetch()
 }
 
-// ended has the request come in that waits for the end of another.
+// ended schedules the request that follows an ended one, if any.
 func (f *Fleet) ended(a Arrival, at des.Time, rejected bool) error {
 	next, more, err := f.feed.after(a, at, rejected, f.events.Now())
 	if err == nil && more {
@@ -264,7 +264,7 @@ func (f *Fleet) ended(a Arrival, at des.Time, rejected bool) error {
 	return err
 }
 
-// send gives a request to the replica that the router picks.
+// send passes a request to the replica that the router picks.
 func (f *Fleet) send(t ticket) {
 	v := &f.view
 	v.Candidates = v.Candidates[:0]

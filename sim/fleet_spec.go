@@ -16,10 +16,10 @@ type FleetSpec struct {
 	Drain [][]float64 `toml:"drain,omitempty" unit:"s, replica"`
 }
 
-// On says whether there is more to a fleet than one server.
+// On reports whether the fleet differs from a single server.
 func (s *FleetSpec) On() bool { return s.Replicas > 1 || len(s.Fail)+len(s.Drain) > 0 }
 
-// changes are Fail and Drain in the fleet's own units.
+// changes returns Fail and Drain as Outages and Drains.
 func (s *FleetSpec) changes() (outages []Outage, drains []Drain) {
 	for _, f := range s.Fail {
 		outages = append(outages, Outage{int(f[1]), des.FromSeconds(f[0]), des.FromSeconds(f[2])})
@@ -30,7 +30,7 @@ func (s *FleetSpec) changes() (outages []Outage, drains []Drain) {
 	return outages, drains
 }
 
-// Of returns the configuration of a fleet of such servers.
+// Of returns the configuration of a fleet with the given server configuration.
 func (s *FleetSpec) Of(cfg Config, device func() (Device, error)) FleetConfig {
 	outages, drains := s.changes()
 	return FleetConfig{

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// foresee has the tiers of the prefix cache know the requests to come, as the server will serve
-// them.
+// foresee adds the upcoming requests to the prefix cache's Future, with the prompts that the server
+// will serve.
 func (s *Server) foresee() error {
 	if s.future == nil {
 		return nil
@@ -29,7 +29,7 @@ func (s *Server) foresee() error {
 	return nil
 }
 
-// foreseen returns an error for a request that Config.Future did not have.
+// foreseen returns an error for a request that is missing from Config.Future.
 func (s *Server) foreseen(id int) error {
 	if s.future != nil && id > s.future.Requests() {
 		return fmt.Errorf("sim: request %d arrives, and Config.Future has %d", id, s.future.Requests())

@@ -17,13 +17,13 @@ const (
 // HotReleases names the values of Spec.HotRelease.
 func HotReleases() []string { return []string{ReleasePrefilled, ReleaseShort} }
 
-// Hot says whether requests have hot buffers (HiSparse) instead of one cache for all.
+// Hot reports whether requests have hot buffers (HiSparse) instead of one shared cache.
 func (s *Spec) Hot() bool { return s.Offload.HotBuffer > 0 }
 
-// HotBlocks is the blocks of a hot buffer.
+// HotBlocks returns the size of a hot buffer in blocks.
 func (s *Spec) HotBlocks() int { return s.Offload.HotBuffer / s.BlockTokens }
 
-// NoHot says why a system cannot have hot buffers, or nothing.
+// NoHot returns why a system cannot have hot buffers, or "".
 func (s *Spec) NoHot() string {
 	switch {
 	case !s.Offload.On || !s.Sparse():
@@ -47,15 +47,15 @@ func (s *Spec) NoHot() string {
 	return ""
 }
 
-// hotBuffers are the buffers of one server's requests.
+// hotBuffers holds the hot buffers of one server's requests and the counts of the current step.
 type hotBuffers struct {
 	memory     *kv.Hot
-	slots      int // candidates that a buffer holds, after sinks and window
+	slots      int // candidates per buffer, without sinks and window
 	kept       int // sinks and window
 	loaded     int64
-	longest    int64 // of loaded, of the request that loads most
-	given      int64 // of the step's loads, to layers so far
-	selections int64 // blocks of the sample
+	longest    int64 // largest part of loaded that one request has
+	given      int64 // loads of the step already assigned to layers
+	selections int64 // selected blocks in the sampled groups
 	swapped    int   // decodes of the step whose selections are looked up in buffers
 }
 
@@ -83,7 +83,7 @@ func (s *Server) newHot() (*hotBuffers, error) {
 	return h, nil
 }
 
-// chooseHot adds what a decode selects, and what its buffers lack of it, to the step.
+// chooseHot adds a decode's selected blocks and its buffer misses to the step.
 func (s *Server) chooseHot(r *request) {
 	h, blocks := s.hot, s.Geometry.Blocks(r.Context())
 	h.selections += int64(min(blocks, s.budget) * len(s.groups))
@@ -91,7 +91,7 @@ func (s *Server) chooseHot(r *request) {
 		h.swapped++
 	}
 	if h.memory.Whole(&r.Grant) || r.grid < 0 {
-		if r.filled = 0; blocks <= s.Spec.HotBlocks() { // its buffer has all
+		if r.filled = 0; blocks <= s.Spec.HotBlocks() { // all blocks are in the buffer
 			r.filled = dsa.Settled
 		}
 		return
@@ -107,8 +107,8 @@ func (s *Server) chooseHot(r *request) {
 	}
 }
 
-// lookUp has a request's buffers serve so many eighths of its context. What they serve from now on
-// is in none of them: all that is selected of it is loaded.
+// lookUp sets the share of the context, in eighths, that a request's buffers cache. Newly covered
+// blocks are not in the buffers yet, so their selection counts as a load.
 func (s *Server) lookUp(r *request, eighths int) {
 	if len(r.reuses) > 0 && r.grid == r.reused && eighths == r.served {
 		return
@@ -129,8 +129,8 @@ func (s *Server) lookUp(r *request, eighths int) {
 	r.reused, r.served = r.grid, eighths
 }
 
-// moveHot has the device load a layer's part of what buffers lack, and save what the layer's
-// prefills have computed: rows of new tokens are saved by the kernel that loads.
+// moveHot makes the device load a layer's share of the buffer misses and save the blocks that the
+// layer's prefills filled. The kernel that loads also saves the rows of new tokens.
 func (s *Server) moveHot(layer int) error {
 	h, st := s.hot, &s.step
 	upTo := s.scaled(h.loaded) * int64(layer+1) / int64(s.Model.Layers)
@@ -143,15 +143,15 @@ func (s *Server) moveHot(layer int) error {
 	return s.path.move(&st.moves)
 }
 
-// scaled turns a count over the sampled groups into one of the whole model.
+// scaled extrapolates a count over the sampled groups to the whole model.
 func (s *Server) scaled(n int64) int64 {
 	return n * int64(s.Geometry.Groups()) / int64(len(s.groups))
 }
 
-// finishHot books a step.
+// finishHot records the counts of a step.
 func (s *Server) finishHot() {
 	h, rec := s.hot, &s.step.rec
-	if s.Swapped != nil { // in blocks, as all else
+	if s.Swapped != nil { // convert tokens to blocks
 		selected, loaded := s.Swapped()
 		block := int64(s.Geometry.BlockTokens)
 		rec.Selected, rec.Loaded = (selected+block-1)/block, (loaded+block-1)/block
@@ -160,7 +160,7 @@ func (s *Server) finishHot() {
 	rec.Selected, rec.Loaded = s.scaled(h.selections), h.given
 }
 
-// grants yields those of all requests.
+// grants yields the grants of all requests.
 func (s *Server) grants(yield func(*prefix.Grant) bool) {
 	for r := range s.requests {
 		if !yield(&r.Grant) {

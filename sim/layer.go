@@ -5,8 +5,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// alike returns how many layers, from this one on, have the same work and move nothing. Layers of
-// sparse decodes may differ, and those of prefill with patterns or in segments.
+// alike returns the number of layers, from this one on, that have the same work and move no KV. It
+// is 1 where layers may differ: with sparse decodes, patterned prefill or layer-segmented prefill.
 func (s *Server) alike(layer int) int {
 	if s.cache != nil || s.Spec.Sparse() || s.step.meta.Prefix.ByLayer || !s.path.repeats() {
 		return 1
@@ -20,7 +20,7 @@ func (s *Server) alike(layer int) int {
 	return s.Model.Layers - layer
 }
 
-// layers runs n layers of the step, which are alike.
+// layers runs n identical layers of the step.
 func (s *Server) layers(layer, n int) error {
 	st := &s.step
 	w := &st.work
@@ -40,7 +40,7 @@ func (s *Server) layers(layer, n int) error {
 	if len(w.Prefill) > 0 {
 		w.Patterns = s.Prefill.Layer(layer)
 	}
-	if s.Spec.Sparse() && s.Spec.Selection.Policy != dsa.IndexerName { // whose keys linears make
+	if s.Spec.Sparse() && s.Spec.Selection.Policy != dsa.IndexerName { // linears make indexer keys
 		runs, blocks := s.digestsIn(layer)
 		w.Digests, w.DigestTokens = runs, int64(blocks)*int64(s.Geometry.BlockTokens)
 	}
@@ -88,7 +88,7 @@ func (s *Server) layers(layer, n int) error {
 	return s.path.compute(layer, dense, w)
 }
 
-// move finds the blocks that a layer loads and saves and has the device move them.
+// move finds the blocks that a layer loads and saves and makes the device move them.
 func (s *Server) move(layer int) error {
 	st := &s.step
 	var err error
@@ -111,7 +111,7 @@ func (s *Server) move(layer int) error {
 	return s.path.move(&st.moves)
 }
 
-// loadLayer runs the accesses of a layer when the step reaches it: every head is simulated.
+// loadLayer runs the cache accesses of a layer when the step reaches it. Every head is simulated.
 func (s *Server) loadLayer(layer int) (err error) {
 	m, before := &s.step.moves, s.cache.Stats()
 	m.Loads, err = s.access(s.cache.Layers()[layer])
@@ -124,8 +124,8 @@ func (s *Server) loadLayer(layer int) (err error) {
 	return err
 }
 
-// loadShare runs the accesses of all sampled layers at the first layer of the step and spreads
-// their loads, scaled to the whole model, evenly over the layers that it runs.
+// loadShare runs the cache accesses of all sampled layers at the first layer of the step. It scales
+// their loads to the whole model and spreads them evenly over the layers of the step.
 func (s *Server) loadShare() error {
 	st := &s.step
 	if st.ran == 0 {
@@ -159,10 +159,11 @@ func (s *Server) loadShare() error {
 	return nil
 }
 
-// share is a step's total, of the whole model, that its layers get evenly, and what they have had.
+// share is a step's total for the whole model, spread evenly over its layers, with the amount
+// already assigned.
 type share struct{ all, given int64 }
 
-// next is the part of the layer that is the ran-th of so many runs.
+// next returns the part of the layer with number ran (from 1) of runs layers.
 func (p *share) next(ran, runs int) int64 {
 	upTo := p.all * int64(ran) / int64(runs)
 	n := upTo - p.given
@@ -170,8 +171,9 @@ func (p *share) next(ran, runs int) int64 {
 	return n
 }
 
-// writePrefills has the prefills of one sampled layer write their blocks. It needs nothing that the
-// layer's decodes select: a device that computes does it while the layer before runs.
+// writePrefills makes the prefills of one sampled layer write their blocks. It does not depend on
+// the selections of the layer's decodes, so a device that computes can run it during the previous
+// layer.
 func (s *Server) writePrefills(l *kv.Layer) {
 	for i := range s.batch.Prefills {
 		if r := s.requests[s.batch.Prefills[i].Req]; r.pinned {
@@ -180,13 +182,14 @@ func (s *Server) writePrefills(l *kv.Layer) {
 	}
 }
 
-// access runs the selections of one sampled layer and returns the blocks to load over its groups.
+// access applies the selections of one sampled layer to the cache and returns the number of blocks
+// to load over its groups.
 func (s *Server) access(l *kv.Layer) (int64, error) {
 	s.accessPrefixes(l)
 	return s.path.access(l, s.dense(l.Number))
 }
 
-// dense says whether decodes of a layer attend to every block.
+// dense reports whether decodes of a layer attend to every block.
 func (s *Server) dense(layer int) bool {
 	return !s.Spec.Sparse() || layer < s.Spec.Selection.DenseLayers
 }

@@ -7,25 +7,24 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// A step that runs all running requests, densely and without offloading, is like the one before it
-// but for the length of the contexts and where the chunks of prompts begin. Until a request arrives
-// or ends, the last chunk of a prompt comes, or blocks run out, the scheduler would form the same
-// batch again: requests that wait found no place in it and find none in less memory. Such steps are
-// one event: each is priced and recorded as it is by itself, in the same order, and the requests
-// hear of all together.
+// A dense step without offloading that runs all running requests differs from the previous one only
+// in context lengths and chunk offsets. The scheduler would form the same batch again until a
+// request arrives or ends, a prompt's last chunk is due, or free blocks run out: waiting requests
+// did not fit, and less memory is free now. Such steps are handled as one event. Each step is still
+// priced and recorded in order, but the requests are updated once at the end.
 
-// leapable says whether steps of this server can be leapt at all: replicas of a fleet begin steps
-// one after another at the same time, a journal keeps each token, a prefix cache changes with
-// each block, and speculation gives tokens by chance. Requests of models with windows take other
-// blocks than one every so many tokens.
+// leapable reports whether this server can fast-forward over steps. Exceptions: replicas of a fleet
+// interleave their steps, a journal keeps each token, a prefix cache changes with each block, and
+// speculation accepts a random number of tokens. With window layers, requests do not take one block
+// per BlockTokens tokens.
 func (s *Server) leapable() bool {
 	return !s.stepwise && s.Spec.Speculation.Tokens == 0 && s.Model.WindowLayers == 0 &&
 		s.fleet == nil && s.cache == nil && !s.Spec.Sparse() && s.path.repeats() && s.prefixes == nil &&
 		s.metrics.journal == nil && s.RecordTo == nil
 }
 
-// leap ends the step that began at now, and those after it, while nothing but tokens comes of
-// them. It returns when the step that it leaves running began.
+// leap ends the step that began at now and further steps while they only produce tokens. It returns
+// the start time of the step that is still running.
 func (s *Server) leap(now des.Time) (des.Time, error) {
 	most, ok := s.leapOver(now)
 	if !ok {
@@ -87,7 +86,7 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	return now, nil
 }
 
-// priceNext prices a step whose layers' work is that of the step before, but for the contexts.
+// priceNext prices a step that differs from the previous one only in context lengths.
 func (s *Server) priceNext(now des.Time) error {
 	st := &s.step
 	if timing, ok := s.path.next(&st.meta, &st.work); ok {
@@ -103,8 +102,8 @@ func (s *Server) priceNext(now des.Time) error {
 	return s.finishPrice(now)
 }
 
-// growBy gives the batch's requests the tokens of so many steps, and the blocks that these and the
-// step after them take.
+// growBy gives the batch's requests the tokens of the given number of steps. It also allocates the
+// blocks for these steps and the one after them.
 func (s *Server) growBy(steps int) {
 	for _, r := range s.step.decodes {
 		r.Generated += steps
@@ -120,8 +119,8 @@ func (s *Server) growBy(steps int) {
 	}
 }
 
-// chunkGrowth is how many blocks the chunks take for the step after the one that is so many after
-// the first. Prompts that were admitted whole have theirs.
+// chunkGrowth returns the number of blocks that prefill chunks allocate in the step that follows
+// the given number of steps. Prompts that were admitted whole already have their blocks.
 func (s *Server) chunkGrowth(steps int) (n int64) {
 	for i := range s.batch.Prefills {
 		seg := &s.batch.Prefills[i]
@@ -132,8 +131,7 @@ func (s *Server) chunkGrowth(steps int) (n int64) {
 	return n
 }
 
-// boundedGrowth is by how much the decodes' bounded tokens grow with the step that is so many after
-// the first.
+// boundedGrowth returns the growth of the decodes' bounded tokens after the given number of steps.
 func (s *Server) boundedGrowth(steps int) (n int64) {
 	if s.Model.BoundTokens == 0 {
 		return 0
@@ -146,8 +144,8 @@ func (s *Server) boundedGrowth(steps int) (n int64) {
 	return n
 }
 
-// leapOver returns how many steps from the one that began at now on end no request and no prompt;
-// ok is false where those after it may differ from it.
+// leapOver returns the number of steps, from the step that began at now, that end no request and no
+// prompt. ok is false if the following steps may differ in other ways.
 func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	b := s.batch
 	if !s.leapable() || s.untried || len(b.Preempted) > 0 ||
@@ -164,7 +162,7 @@ func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 		most = min(most, (seg.Req.Target-seg.TokenTo-1)/seg.Tokens())
 	}
 	for _, r := range s.step.decodes {
-		if r.last != now+s.Engine.Reply { // the time between its tokens is not that of the step
+		if r.last != now+s.Engine.Reply { // its token interval differs from the step time
 			return 0, false
 		}
 		most = min(most, r.Output-r.Generated-1)
@@ -172,8 +170,8 @@ func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	return most, most > 0
 }
 
-// growing returns how many of the decodes take a block for the next step, for the one after it,
-// and so on, over and over.
+// growing returns the number of decodes that allocate a block in each of the next BlockTokens
+// steps; the counts then repeat.
 func (s *Server) growing() []int64 {
 	block := s.Geometry.BlockTokens
 	if len(s.taken) != block {

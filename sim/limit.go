@@ -7,29 +7,29 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// hbmLimit is what each candidate needs of the HBM cache. With working-set control these are
-// Algorithm 1's estimates; without it, what must be in HBM at once for the step to be possible.
+// hbmLimit computes the HBM that each candidate request needs. With batch control it uses Algorithm
+// 1's working sets, otherwise the minimum that must be resident for the step to run.
 type hbmLimit struct{ s *Server }
 
-// Available is the HBM without metadata, prefill buffers and held blocks: those open, waiting
-// to be saved, or of a running chunked prefill.
+// Available returns the HBM without metadata, prefill buffers and held blocks. Held blocks are
+// open, waiting to be saved, or part of a running chunked prefill.
 func (l *hbmLimit) Available() int64 {
 	total, reserved := l.s.cache.Bytes()
 	return total - reserved - l.s.cache.Held(nil) - l.s.cache.Rounding()
 }
 
-// layerOfBlocks is the bytes of one block of every KV head of one layer.
+// layerOfBlocks returns the size in bytes of one block of every KV head in a layer.
 func (s *Server) layerOfBlocks() int64 {
 	return int64(s.Geometry.KVHeads) * s.Geometry.BlockBytes
 }
 
-// allBlocks is the HBM for n blocks of every group.
+// allBlocks returns the HBM in bytes for n blocks of every group.
 func (s *Server) allBlocks(n int) int64 {
 	return int64(math.Ceil(float64(n*s.Geometry.Groups())*s.cache.Skew())) * s.Geometry.BlockBytes
 }
 
-// selectedAtOnce is the part of a decode's selection that must be in HBM at once: one layer, or
-// every layer where each has its own pool.
+// selectedAtOnce returns the bytes of a decode's selection that must be in HBM at once: one layer,
+// or every layer if each has its own pool.
 func (s *Server) selectedAtOnce(context int) int64 {
 	blocks := s.Geometry.Blocks(context)
 	if s.Spec.Sparse() && s.Spec.Selection.DenseLayers == 0 {
@@ -39,8 +39,8 @@ func (s *Server) selectedAtOnce(context int) int64 {
 	return int64(math.Ceil(float64(blocks)*s.cache.AtOnce())) * s.Geometry.BlockBytes
 }
 
-// opens is what a decode step adds: a new open block in every group, or the metadata of the
-// block that it fills.
+// opens returns the bytes that a decode step adds: a new open block in every group, or the metadata
+// of the block that it fills.
 func (s *Server) opens(context int) int64 {
 	switch {
 	case (context-1)%s.Geometry.BlockTokens == 0:
@@ -50,9 +50,9 @@ func (s *Server) opens(context int) int64 {
 	}
 }
 
-// Decode returns a decode's working set without the open blocks: the union of the blocks that
-// its last w steps selected, or one step's selection before its first step. Without batch
-// control it is what must be in HBM at once.
+// Decode returns a decode's working set without open blocks: the union of the blocks that its last
+// w steps selected, or one step's selection before its first step. Without batch control it returns
+// the bytes that must be in HBM at once.
 func (l *hbmLimit) Decode(sr *sched.Request) int64 {
 	s := l.s
 	context := sr.Context()
@@ -62,15 +62,15 @@ func (l *hbmLimit) Decode(sr *sched.Request) int64 {
 	}
 	set := s.workingSet(s.requests[sr])
 	if !s.Spec.Sparse() || s.Spec.Selection.RecentBlocks > 0 {
-		set -= s.allBlocks(1) // the open block, which is held
+		set -= s.allBlocks(1) // the open block is counted as held
 	}
 	return max(need, set+s.opens(context))
 }
 
-// workingSet is the union of the blocks that a decode's last steps selected, at least one
-// step's where known; the budget before the first step. Query heads that select apart select the
-// budget at the least, and so a block that opens where there are no more. PSA and InfiniGen have no
-// least: a step of theirs may select more than the last one, which nothing foresees.
+// workingSet returns the bytes of the blocks that a decode's last steps selected: at least one
+// step's selection if known, the budget before the first step. With selection per query head the
+// budget is a lower bound, which also covers a newly opened block. PSA and InfiniGen have no lower
+// bound: a step may select more than the previous one, and this is not predicted.
 func (s *Server) workingSet(r *request) int64 {
 	set := s.cache.WorkingSet(r.seq)
 	if s.apart {
@@ -85,20 +85,20 @@ func (s *Server) workingSet(r *request) int64 {
 	return max(set, s.selectedBytes(r.Context()))
 }
 
-// Prefill returns what a prefill holds: all layers of all chunks so far and the blocks granted
-// for the rest, or the buffers of a layer-segmented one, which are already reserved while it
-// runs.
+// Prefill returns the additional HBM of a prefill: all layers of all chunks so far and the blocks
+// granted for the rest, or the buffers of a layer-segmented prefill, which are already reserved
+// while it runs.
 func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
 	return l.prefill(seg) + l.s.prefixSet(seg.Req, l.s.Spec.Offload.BatchControl)
 }
 
-// prefill is Prefill without what it selects of a prefix.
+// prefill is Prefill without the selected prefix blocks.
 func (l *hbmLimit) prefill(seg *sched.Segment) int64 {
 	s := l.s
 	r := s.requests[seg.Req]
 	meta := s.metaBytes(seg.Req.Target)
 	if r.seq != nil {
-		meta = 0 // reserved with the first segment, as the buffers
+		meta = 0 // already reserved with the first segment
 	}
 	if s.sched.Planner().Segmented() {
 		if r.seq != nil {
@@ -114,9 +114,9 @@ func (l *hbmLimit) prefill(seg *sched.Segment) int64 {
 		s.promptRest(seg.Req.Target, seg.TokenTo) - granted + meta
 }
 
-// promptRest is the HBM granted to a chunked prefill beyond its first tokens. vLLM 0.5 to 0.6,
-// and Sarathi on it, allocate a whole prompt at admission; V1 allocates chunk by chunk; with
-// batch control a chunked prefill has its preceding chunks (SparseServe §3.3).
+// promptRest returns the HBM granted to a chunked prefill beyond its first tokens. vLLM 0.5 to 0.6,
+// and Sarathi based on it, allocate the whole prompt at admission; V1 allocates per chunk. With
+// batch control a chunked prefill holds only its previous chunks (SparseServe §3.3).
 func (s *Server) promptRest(target, tokens int) int64 {
 	if sched.AllocatesByChunk(s.Spec.Scheduler) || s.Spec.Offload.BatchControl {
 		return 0
@@ -124,8 +124,8 @@ func (s *Server) promptRest(target, tokens int) int64 {
 	return s.allBlocks(s.Geometry.Blocks(target) - s.Geometry.Blocks(tokens))
 }
 
-// CanRun implements sched.Limit: what must not be evicted is the metadata, buffers and unsaved
-// blocks of every request.
+// CanRun implements sched.Limit. Metadata, buffers and unsaved blocks of all requests cannot be
+// evicted.
 func (l *hbmLimit) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sched.Request) bool {
 	s := l.s
 	total, reserved := s.cache.Bytes()
@@ -154,7 +154,7 @@ func (l *hbmLimit) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sc
 // SavesInFlight implements sched.Limit.
 func (l *hbmLimit) SavesInFlight() bool { return len(l.s.saves) > 0 }
 
-// metaBytes is the selection metadata of the full blocks of a context.
+// metaBytes returns the size of the selection metadata of a context's full blocks.
 func (s *Server) metaBytes(tokens int) int64 {
 	if !s.Spec.Sparse() {
 		return 0
@@ -162,12 +162,12 @@ func (s *Server) metaBytes(tokens int) int64 {
 	return int64(tokens/s.Geometry.BlockTokens) * int64(s.Geometry.Groups()) * s.Geometry.MetaBytes
 }
 
-// segmentBuffers is the HBM of a layer-segmented prefill of the given tokens: the KV of the
-// layer being computed, that of earlier layers still being saved (at most the save buffer), the
-// open block of every layer, and fp16 activations of all tokens (hidden state and one layer's
-// queries, which attention overwrites). Linears run in slices of max_tokens whose activations
-// are outside the cache. Of a prefix that was hit the layer's KV is there, and that of the next
-// layer, unless the cache has what is selected of it.
+// segmentBuffers returns the HBM of a layer-segmented prefill: the KV of the current layer, the KV
+// of earlier layers that are still being saved (at most the save buffer), the open block of every
+// layer, and fp16 activations of all tokens (hidden state and one layer's queries, which attention
+// overwrites). Linears run in slices of max_tokens whose activations are outside the cache. With a
+// prefix hit it includes the prefix KV of the current and the next layer, unless the prefix is
+// selected from in the cache.
 func (s *Server) segmentBuffers(tokens, hit int) int64 {
 	prefix := int64(hit/s.Geometry.BlockTokens) * s.layerOfBlocks()
 	layer := int64(s.Geometry.Blocks(tokens))*s.layerOfBlocks() - prefix
@@ -179,21 +179,21 @@ func (s *Server) segmentBuffers(tokens, hit int) int64 {
 		int64(tokens-hit)*int64(s.Model.TokenValues)*2
 }
 
-// hbmTotal is the HBM for KV blocks, metadata and prefill buffers.
+// hbmTotal returns the HBM for KV blocks, metadata and prefill buffers.
 func (s *Server) hbmTotal() int64 {
 	total, _ := s.cache.Bytes()
 	return total
 }
 
-// peakNeed is the peak HBM of a request that runs by itself: its prefill, possibly a second one
-// after a preemption near its end, or its last decode step.
+// peakNeed returns the peak HBM of a request that runs alone: its prefill, possibly a second one
+// after a late preemption, or its last decode step.
 func (s *Server) peakNeed(prompt, output, hit int) int64 {
 	tokens := prompt + output
 	prefill := s.allBlocks(s.Geometry.Blocks(tokens))
 	if s.sched.Planner().Segmented() {
 		prefill = max(s.segmentBuffers(tokens, 0), s.segmentBuffers(tokens, hit))
 	}
-	// A block that was filled stays until it is saved; a new one opens.
+	// A filled block stays until it is saved, while a new one opens.
 	decode := s.selectedAtOnce(tokens) + s.allBlocks(2)
 	return s.metaBytes(tokens) + max(prefill, decode) + s.cache.Rounding()
 }

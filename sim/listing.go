@@ -7,17 +7,17 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// listing is one list as it is written.
+// listing is the state of one list while it is written.
 type listing struct {
 	row, to []int32
-	slots   []uint32 // nil where the list has none
+	slots   []uint32 // nil if the list has no slots
 	n       int
 	changed bool
 }
 
 // write writes the list of the i-th decode and group g, and reports whether it changed. With
-// offloading, the cache writes the slots of blocks that it is about to load, and closeLists
-// those of blocks that begin. Other units may be written at the same time.
+// offloading, the cache writes the slots of blocks that it will load, and closeLists the slots of
+// new open blocks. Other units may be written at the same time.
 func (p *addressed) write(l *layerLists, i, g int, sel *kv.Selection) (changed bool) {
 	r, heads := p.step.decodes[i], p.Geometry.KVHeads
 	unit, blocks := i*heads+g%heads, p.Geometry.Blocks(r.Context())
@@ -29,7 +29,7 @@ func (p *addressed) write(l *layerLists, i, g int, sel *kv.Selection) (changed b
 	if l.Slot != nil {
 		u.to, u.slots = l.Slot[unit*l.Stride:][:l.Stride], r.seq.Slots(g)
 	}
-	first := -1 // blocks that the first round needs: all
+	first := -1 // -1: the first round needs all blocks
 	if l.all[unit] = sel.All; sel.All {
 		u.put(0, blocks)
 	} else {
@@ -65,12 +65,12 @@ func (p *addressed) write(l *layerLists, i, g int, sel *kv.Selection) (changed b
 	return u.changed
 }
 
-// ascending says that candidates are listed with slots and in ascending order.
+// ascending reports whether candidates are listed with slots and in ascending order.
 func (p *addressed) ascending(l *layerLists, sel *kv.Selection) bool {
 	return l.Slot != nil && !p.Spec.Progressive() && sel.Used == len(sel.Next)
 }
 
-// put writes blocks [from, to). One that was there before keeps its slot.
+// put writes blocks [from, to). A block that was already there keeps its slot.
 func (u *listing) put(from, to int) {
 	for block := from; block < to; block++ {
 		if u.row[u.n] != int32(block) {
@@ -83,8 +83,8 @@ func (u *listing) put(from, to int) {
 	}
 }
 
-// choose writes the listed candidates. The slots of new ones are read in a loop of its own,
-// without dependences, so that cache misses overlap.
+// choose writes the listed candidates. A separate loop without dependencies reads the slots of new
+// blocks, so that CPU cache misses overlap.
 func (u *listing) choose(sinks int, candidates []uint16) {
 	var fresh [64]uint8
 	for len(candidates) > 0 {
@@ -110,15 +110,15 @@ func (u *listing) choose(sinks int, candidates []uint16) {
 	}
 }
 
-// mostMerged bounds the lists of candidates that merge takes.
+// mostMerged is the largest number of candidates that merge accepts.
 const mostMerged = 128
 
-// merge is choose for candidates in ascending order over a list, up to count, in the same
-// order: entries that remain move with their slots. The cache writes the slots of new ones that
-// the selection has as Added.
+// merge is choose for candidates in ascending order over an ascending list of count entries.
+// Remaining entries move with their slots. The cache writes the slots of new blocks in the
+// selection's Added.
 func (u *listing) merge(sel *kv.Selection, count int) {
 	const mask = mostMerged - 1
-	var blocks, slots [mostMerged]int32 // that were there
+	var blocks, slots [mostMerged]int32 // previous entries
 	var fresh [mostMerged]uint16
 	n := copy(blocks[:mask], u.row[u.n:count])
 	copy(slots[:], u.to[u.n:count])
@@ -140,7 +140,7 @@ func (u *listing) merge(sel *kv.Selection, count int) {
 		k++
 	}
 	u.n += len(row)
-	u.changed = u.changed || k > 0 // otherwise one was dropped, and the list is shorter
+	u.changed = u.changed || k > 0 // else blocks were only dropped, and the list is shorter
 	if sel.Follows && slices.Equal(fresh[:k], sel.Added) {
 		return
 	}

@@ -7,32 +7,32 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// Lists are the blocks that each decode and KV head of one layer attends to; unit = row *
-// KVHeads + head. Its Block and Slot entries are [unit*Stride : unit*Stride+Count[unit]].
-// Progressive attention reads them in this order: sinks, window, then candidates from the most
-// critical on.
+// Lists holds the blocks that each decode and KV head of one layer attends to; unit = row * KVHeads
+// + head. The Block and Slot entries of a unit are [unit*Stride : unit*Stride+Count[unit]].
+// Progressive attention reads them in this order: sinks, window, then candidates by descending
+// criticality.
 type Lists struct {
 	Stride int
 	Count  []int32
 	Block  []int32 // index in the request
-	Slot   []int32 // HBM slot; nil without offloading, or where the device finds it
+	Slot   []int32 // HBM slot; nil without offloading or with lookup on the device
 	Open   []int32 // slot of each unit's open block; nil without offloading
-	// Where the device finds the slots of progressive attention: the length of each list with
-	// the blocks loaded ahead, which follow Count, and how many blocks the first round needs.
+	// ListedAhead and FirstRound are set for progressive attention with lookup on the device.
+	// ListedAhead is the length of each list including prefetched blocks, which follow the first
+	// Count entries. FirstRound is the number of blocks that the first round needs.
 	ListedAhead, FirstRound []int32
-	// Unchanged says that the layer's lists are those of the last step that listed it, in the
-	// same memory.
+	// Unchanged reports that the lists equal the layer's previous lists and use the same memory.
 	Unchanged bool
 }
 
-// ListMemory is a device that lends the memory of a layer's lists and reads them there. Buffer
-// returns so many words: those that it lent for the layer the last time, with their contents,
-// or others, or nil for none.
+// ListMemory is a device that provides the memory of a layer's lists and reads them there. Buffer
+// returns memory of the given number of 32-bit words, or nil. It may return the layer's previous
+// buffer with its contents.
 type ListMemory interface {
 	Buffer(layer, words int) []int32
 }
 
-// ListBuffer asks a device for memory of lists.
+// ListBuffer returns list memory from the device, or nil if the device provides none.
 func ListBuffer(d Device, layer, words int) []int32 {
 	if l, ok := d.(ListMemory); ok {
 		return l.Buffer(layer, words)
@@ -40,28 +40,29 @@ func ListBuffer(d Device, layer, words int) []int32 {
 	return nil
 }
 
-// layerLists is one layer's lists, kept from step to step since little of them changes. An
-// entry of Block beyond a unit's list is -1; all others are of the step in which the layer was
-// last listed. An entry that is unchanged has an unchanged slot unless the layer's loads
-// include it: blocks get slots only when loaded or created.
+// layerLists holds one layer's lists. They are kept from step to step because few entries change.
+// Block entries beyond a unit's list are -1. All other entries belong to the last step that listed
+// the layer. An unchanged Block entry has an unchanged slot unless the layer's loads include the
+// block, because blocks get slots only when they are loaded or created.
 type layerLists struct {
 	Lists
 	layer   int
 	words   []int32
-	lent    bool // by the device
+	lent    bool // memory belongs to the device
 	rows    []listedRow
 	all     []bool // by unit: every block of the request is listed
 	changed bool   // since the last step that listed the layer
-	changes []bool // the same by part, while parts are written
+	changes []bool // the same per part, while parts are written in parallel
 }
 
-// listedRow is whose lists a row has.
+// listedRow identifies the request whose lists a row holds.
 type listedRow struct {
 	id, preemptions int
-	blocks          int // of the request; its open block is the last of these
+	blocks          int // blocks of the request, including the open block at the end
 }
 
-// openLists makes room for what the decodes of a layer read.
+// openLists prepares the list memory for the decodes of a layer. Rows that now belong to another
+// request are cleared.
 func (p *addressed) openLists(layer int, dense bool) *layerLists {
 	for len(p.lists) < p.Model.Layers {
 		p.lists = append(p.lists, &layerLists{layer: len(p.lists)})
@@ -86,13 +87,12 @@ func (p *addressed) openLists(layer int, dense bool) *layerLists {
 	return l
 }
 
-// changedBy prepares for lists written in so many parts, each of which sets its entry of
-// changes.
+// changedBy sizes changes for lists that are written in n parts. Each part sets its own entry.
 func (l *layerLists) changedBy(parts int) {
 	l.changes = slices.Grow(l.changes[:0], parts)[:parts]
 }
 
-// truncate makes a list at most n blocks long, with those that are only loaded.
+// truncate cuts a list to at most n blocks, prefetched blocks included.
 func (l *layerLists) truncate(unit, n int) {
 	row := l.Block[unit*l.Stride:]
 	for j := n; j < l.length(unit); j++ {
@@ -104,7 +104,7 @@ func (l *layerLists) truncate(unit, n int) {
 	}
 }
 
-// length is how many blocks a list has, with those that are only loaded.
+// length returns the number of blocks in a list, prefetched blocks included.
 func (l *layerLists) length(unit int) int {
 	if l.ListedAhead != nil {
 		return int(l.ListedAhead[unit])
@@ -112,7 +112,7 @@ func (l *layerLists) length(unit int) int {
 	return int(l.Count[unit])
 }
 
-// stride is that of a layer's longest list.
+// stride returns the list stride that fits the layer's longest list.
 func (p *addressed) stride(layer int, dense bool) int {
 	most := 0
 	for _, r := range p.step.decodes {
@@ -125,8 +125,8 @@ func (p *addressed) stride(layer int, dense bool) int {
 	return ListStride(most)
 }
 
-// most is the most candidates that a head of a layer attends to, or has loaded where its lists
-// name those too.
+// most returns the largest number of candidates of any KV head in the layer. It includes prefetched
+// blocks if the lists name them.
 func (p *addressed) most(r *request, layer int) int {
 	if p.fixed {
 		return Candidates(&p.Spec)
@@ -142,7 +142,7 @@ func (p *addressed) most(r *request, layer int) int {
 	return n
 }
 
-// ListWords is the memory of one layer's lists in words.
+// ListWords returns the size of one layer's lists in 32-bit words.
 func ListWords(spec *Spec, units, stride int) int {
 	words := listPart(units) + listPart(units*stride)
 	switch {
@@ -159,14 +159,14 @@ func ListWords(spec *Spec, units, stride int) int {
 // listPart aligns arrays to 256 bytes for the kernels that read them.
 func listPart(words int) int { return (words + 63) / 64 * 64 }
 
-// ListStride is the stride of lists of at most n blocks, rounded up so that lists need not move
-// with each block that a context grows by.
+// ListStride returns the stride for lists of at most n blocks. It rounds up so that lists do not
+// move each time a context grows by a block.
 func ListStride(n int) int { return (n + 15) / 16 * 16 }
 
-// place gives a layer's lists their memory. Where it is not what they had, they are empty.
+// place assigns memory to a layer's lists. If memory or layout changed, the lists become empty.
 func (p *addressed) place(l *layerLists, units, stride int) {
 	if len(l.Count) == units && l.Stride > stride && l.Stride <= 2*stride {
-		stride = l.Stride // or lists of varying length would move at every other step
+		stride = l.Stride // keep the stride, because lists of varying length would move every few steps
 	}
 	words := ListWords(&p.Spec, units, stride)
 	memory := ListBuffer(p.Device, l.layer, words)
@@ -209,10 +209,10 @@ func (p *addressed) place(l *layerLists, units, stride int) {
 	clear(l.all)
 }
 
-// listTime is roughly what writing one list costs.
+// listTime is the approximate time to write one list.
 const listTime = 300 * des.Nanosecond
 
-// listAll writes the lists of a layer whose blocks need no slots.
+// listAll writes the lists of a layer without slots.
 func (p *addressed) listAll(layer int, dense bool) {
 	l, heads := p.openLists(layer, dense), p.Geometry.KVHeads
 	l.changedBy(len(p.step.decodes))
@@ -228,8 +228,8 @@ func (p *addressed) listAll(layer int, dense bool) {
 	p.closeLists(l)
 }
 
-// closeLists adds the slots of blocks that begin with this step's token, and hands the lists to
-// the device.
+// closeLists adds the slots of blocks that start with this step's token and passes the lists to the
+// device.
 func (p *addressed) closeLists(l *layerLists) {
 	l.changed = l.changed || slices.Contains(l.changes, true) || l.Slot != nil &&
 		len(p.cache.Refs()) > 0
@@ -240,7 +240,7 @@ func (p *addressed) closeLists(l *layerLists) {
 	p.step.work.Lists = &l.Lists
 }
 
-// listOpen writes the slots of open blocks that are not those of the last step.
+// listOpen writes the slots of open blocks that changed since the last step.
 func (p *addressed) listOpen(l *layerLists) {
 	heads := p.Geometry.KVHeads
 	for i, r := range p.step.decodes {

@@ -1,9 +1,9 @@
 package sim
 
-// load is what a replica has yet to do, or a request's part of it. Routers read it.
+// load is the remaining work of a replica or of a request. Routers read it.
 type load struct {
-	requests   int   // of the replica: those that have not ended
-	tokens     int64 // to prefill and to emit
+	requests   int   // unfinished requests; only for a replica
+	tokens     int64 // tokens to prefill and to emit
 	workingSet int64 // bytes of KV
 }
 
@@ -17,7 +17,7 @@ func (l *load) remove(o load) {
 	l.workingSet -= o.workingSet
 }
 
-// expected is the load of a request that has not arrived.
+// expected returns the load of a request that has not arrived yet.
 func (s *Server) expected(t *ticket) load {
 	prompt := min(t.arrival.Prompt, s.Model.MaxContext)
 	return load{
@@ -26,7 +26,7 @@ func (s *Server) expected(t *ticket) load {
 	}
 }
 
-// loadOf is the load of a request: KV that is measured once it decodes.
+// loadOf returns the load of a request. Its working set is measured once it decodes.
 func (s *Server) loadOf(r *request) load {
 	l := load{tokens: int64(r.Target-r.Done) + int64(r.Output-r.Generated)}
 	if s.cache != nil && r.seq != nil && r.Decoding() {
@@ -37,7 +37,7 @@ func (s *Server) loadOf(r *request) load {
 	return l
 }
 
-// decodeBytes is the KV that a decode has to have in HBM: all of it without offloading.
+// decodeBytes returns the KV in bytes that a decode needs in HBM: all of it without offloading.
 func (s *Server) decodeBytes(context int) int64 {
 	if s.hot != nil {
 		return int64(min(s.Geometry.Blocks(context), s.Spec.HotBlocks())*s.Model.Layers) *
@@ -49,7 +49,7 @@ func (s *Server) decodeBytes(context int) int64 {
 	return s.selectedBytes(context)
 }
 
-// weigh brings a replica's load up to date with a request that has changed.
+// weigh updates a replica's load after a request has changed.
 func (s *Server) weigh(r *request) {
 	if s.fleet == nil {
 		return

@@ -2,27 +2,27 @@ package sim
 
 import "strings"
 
-// Metric is a figure of a run, said once for every table, chart, option and file.
+// Metric describes a figure of a run for all tables, charts, options and files.
 type Metric struct {
-	Key  string // as options name it, such as ttft_mean
-	File string // as files name it, in seconds, tokens and shares: ttft_mean_s
-	Name string // for a reader, without the statistic: TTFT
+	Key  string // name in options, such as ttft_mean
+	File string // name in files, in seconds, tokens and shares: ttft_mean_s
+	Name string // display name without the statistic: TTFT
 	Stat string // mean, p50, p90, p95 or p99; empty for a figure of the whole run
-	Unit string // for a reader; empty for a plain number
-	// Scale turns the value of Of into one of Unit, such as seconds into ms.
+	Unit string // display unit; empty for a plain number
+	// Scale converts the value of Of to Unit, such as seconds to ms.
 	Scale  float64
-	Higher bool // is better
-	// Of reads the value of a summary, which is known only of some runs.
+	Higher bool // higher values are better
+	// Of reads the value from a summary. known is false if the run does not have it.
 	Of func(*Summary) (value float64, known bool)
 }
 
-// Shown is the value in Unit.
+// Shown returns the value in Unit.
 func (m *Metric) Shown(s *Summary) (value float64, known bool) {
 	value, known = m.Of(s)
 	return m.Scale * value, known
 }
 
-// Title is the name with its statistic, such as "P99 TTFT".
+// Title returns the name with its statistic, such as "P99 TTFT".
 func (m *Metric) Title() string {
 	if m.Stat == "" {
 		return m.Name
@@ -30,7 +30,7 @@ func (m *Metric) Title() string {
 	return strings.Replace(m.Stat, "p", "P", 1) + " " + m.Name
 }
 
-// Label is the title with the unit, such as "P99 TTFT (s)".
+// Label returns the title with the unit, such as "P99 TTFT (s)".
 func (m *Metric) Label() string {
 	if m.Unit == "" {
 		return m.Title()
@@ -38,7 +38,7 @@ func (m *Metric) Label() string {
 	return m.Title() + " (" + m.Unit + ")"
 }
 
-// latencies are the distributions of a run.
+// latencies lists the latency distributions of a run.
 var latencies = []struct {
 	key, name, unit string
 	scale           float64
@@ -120,7 +120,7 @@ func AllMetrics() []Metric {
 	)
 }
 
-// MetricOf returns the metric of a key. It panics on a key that is not of AllMetrics.
+// MetricOf returns the metric with the key. It panics if AllMetrics does not contain it.
 func MetricOf(key string) Metric {
 	for _, m := range AllMetrics() {
 		if m.Key == key {
@@ -130,7 +130,7 @@ func MetricOf(key string) Metric {
 	panic("sim: no metric " + key)
 }
 
-// MetricsOf returns the metrics of keys, in their order.
+// MetricsOf returns the metrics with the keys, in order.
 func MetricsOf(keys ...string) []Metric {
 	all := make([]Metric, len(keys))
 	for i, key := range keys {
@@ -146,7 +146,7 @@ func pointed(v *float64) (float64, bool) {
 	return *v, true
 }
 
-// tierShare is the share of the prompts' tokens that a tier of the prefix cache had.
+// tierShare returns a function for the share of prompt tokens that hit a tier of the prefix cache.
 func tierShare(of func(*PrefixStats) int64) func(*Summary) (float64, bool) {
 	return func(s *Summary) (float64, bool) {
 		if s.PrefixCache == nil {

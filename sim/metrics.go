@@ -8,22 +8,22 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Metrics sums up one run in bounded memory.
+// Metrics accumulates the figures of one run in bounded memory.
 type Metrics struct {
 	TTFT, TBT, TPOT, E2E, QueueDelay Distribution
 
 	submitted, done, refused, preemptions int
-	refusal                               string // why, of the first that was rejected
+	refusal                               string // reason of the first rejection
 	truncations                           truncations
 	finishedTokens                        int64 // output tokens of completed requests
 	rates                                 rates
 	steps, batch                          int64
 	recomputed                            recomputation
 	layers                                int   // of the model
-	room                                  int64 // tokens that the memory for KV holds, of all replicas
+	room                                  int64 // KV capacity in tokens, over all replicas
 	selected, loaded, resumed, saved      int64 // blocks, whole model
-	ahead                                 int64 // of loaded
-	// of progressive attention, and the layers that went through them
+	ahead                                 int64 // part of loaded
+	// rounds of progressive attention, and the layers that ran them
 	rounds, inRounds int64
 	start, end       des.Time
 	phases           Phases
@@ -31,20 +31,20 @@ type Metrics struct {
 	trend            trend
 	longWait         float64 // s
 
-	progressive int // layers of a step in which decodes attend round by round
+	progressive int // layers per step with progressive attention
 	recalls     recalls
-	prefixes    bool // are shared
-	tiers       bool // below HBM, too
-	dram        bool // of the tiers, one that keeps what passes through it
+	prefixes    bool // with a prefix cache
+	tiers       bool // with tiers below HBM
+	dram        bool // with a DRAM tier
 	prefix      PrefixUse
 	replicas    []replicaUse
 	retried     int
-	stranded    int      // requests for which no replica was up for some time, and
-	strandedFor des.Time // the longest that one was not
+	stranded    int      // requests that waited for a replica
+	strandedFor des.Time // longest wait for a replica
 	capacity    Capacity
 
-	good    func(*RequestRecord) bool // nil: nobody judges
-	goodOf  int                       // of done, those that it calls good
+	good    func(*RequestRecord) bool // nil: not evaluated
+	goodOf  int                       // completed requests that good accepts
 	journal *journal                  // nil without a Cutoff
 
 	window     *Window
@@ -53,23 +53,23 @@ type Metrics struct {
 	blockBytes      int64
 	offload         bool
 	sampled, groups int     // of (layer, KV head) pairs; sampled = 0 when all are simulated
-	loadError       float64 // relative standard error of loaded that sampling brings
+	loadError       float64 // relative standard error of loaded due to sampling
 	reach           *Reach
 }
 
-// rates is what is divided by the time: what ends in it.
+// rates counts completions and tokens, to be divided by the run's time.
 type rates struct {
 	requests, good int
-	prompts        int64 // tokens of the requests
-	tokens         int64 // output tokens, of requests in flight too
+	prompts        int64 // prompt tokens of these requests
+	tokens         int64 // output tokens, including requests in flight
 }
 
-// NewMetrics returns metrics of nothing.
+// NewMetrics returns empty metrics.
 func NewMetrics() *Metrics {
 	return &Metrics{start: -1, replicas: make([]replicaUse, 1)}
 }
 
-// Distribution is a stream of durations.
+// Distribution accumulates durations.
 type Distribution struct {
 	sum     float64
 	n       int64
@@ -78,7 +78,7 @@ type Distribution struct {
 
 func (d *Distribution) add(t des.Time) { d.addMany(t, 1) }
 
-// addMany adds a duration n times: the sum is rounded as often.
+// addMany adds a duration n times, with the same rounding as n calls of add.
 func (d *Distribution) addMany(t des.Time, n int) {
 	seconds := t.Seconds()
 	for range n {
@@ -116,7 +116,7 @@ func (m *Metrics) rejected(why string) {
 	}
 }
 
-// remember keeps a request that ended, where figures may be of a part of the run.
+// remember keeps an ended request if figures may cover only a part of the run.
 func (m *Metrics) remember(r *RequestRecord, gaps []des.Time, h recalled) {
 	if m.journal != nil {
 		h.rows = nil // the next request's
@@ -180,7 +180,7 @@ func (m *Metrics) step(r *StepRecord) {
 	}
 }
 
-// lostStep counts what the prefix cache did of a replica that failed, since its last step ended.
+// lostStep counts the prefix cache use of a failed replica since the end of its last step.
 func (m *Metrics) lostStep(at des.Time, u PrefixUse) {
 	m.prefix.add(&u)
 	if m.journal != nil {
@@ -188,8 +188,7 @@ func (m *Metrics) lostStep(at des.Time, u PrefixUse) {
 	}
 }
 
-// GoodShare returns the share, of the requests that were served or rejected, of those that
-// Config.Good says are good.
+// GoodShare returns the share of served or rejected requests that Config.Good accepts.
 func (m *Metrics) GoodShare() float64 {
 	return float64(m.goodOf) / float64(max(1, m.done+m.refused))
 }
@@ -197,11 +196,10 @@ func (m *Metrics) GoodShare() float64 {
 // Extrapolated returns the union of the steps' Timing.Extrapolated.
 func (m *Metrics) Extrapolated() uint32 { return m.extrapolated }
 
-// Phases returns where the time of all steps went.
+// Phases returns the time of all steps by phase.
 func (m *Metrics) Phases() Phases { return m.phases }
 
-// Summary returns the run's figures and the warnings that follow from them. Names, rate and SLO
-// are the caller's to fill in.
+// Summary returns the run's figures and warnings. The caller fills in names, rate and SLO.
 func (m *Metrics) Summary() Summary {
 	s := Summary{
 		Requests: m.submitted, Completed: m.done, Rejected: m.refused, Preempted: m.preemptions,
@@ -296,25 +294,25 @@ func (p *Phases) seconds() map[string]float64 {
 		"save_stall": p.SaveStall.Seconds(),
 		"head":       p.Head.Seconds(), "host": p.Host.Seconds(),
 	}
-	if p.PrefillIndex > 0 { // of sparse prefill alone
+	if p.PrefillIndex > 0 { // only with sparse prefill
 		seconds["prefill_index"] = p.PrefillIndex.Seconds()
 	}
-	if p.AllReduce > 0 { // of tensor parallelism alone
+	if p.AllReduce > 0 { // only with tensor parallelism
 		seconds["all_reduce"] = p.AllReduce.Seconds()
 	}
-	if p.Unsplit > 0 { // of devices that compute alone
+	if p.Unsplit > 0 { // only on devices that compute
 		seconds[UnsplitPhase] = p.Unsplit.Seconds()
 	}
 	return seconds
 }
 
-// reached notes how near the run came to its limits.
+// reached records how close the run came to its limits.
 func (m *Metrics) reached(r Reach) *Metrics {
 	m.reach = &r
 	return m
 }
 
-// figures returns the metrics of what the cutoff leaves of a run.
+// figures returns the metrics of the part of the run that the cutoff keeps.
 func (m *Metrics) figures(c *Cutoff) *Metrics {
 	if m.journal == nil {
 		return m
@@ -322,8 +320,8 @@ func (m *Metrics) figures(c *Cutoff) *Metrics {
 	return m.windowed(c)
 }
 
-// check verifies law 4: every request is accounted for, and every token, of which the requests in
-// flight have emitted so many.
+// check verifies law 4: every request and every token is accounted for. Requests in flight have
+// emitted the given number of tokens.
 func (m *Metrics) check(inFlight int, emitted int64) error {
 	if m.submitted != m.done+m.refused+inFlight {
 		return fmt.Errorf("law 4: %d requests submitted, %d completed + %d rejected + %d in flight",

@@ -2,30 +2,30 @@ package sim
 
 import "github.com/sparseserve/sparseserve/sim/kv"
 
-// path is how a step's layers reach the cache and the device. A modelled device is given counts
-// (counted); one that computes also gets the addresses of rows, blocks and slots (addressed,
-// which decorates counted).
+// path connects a step's layers to the cache and the device. A modelled device gets counts
+// (counted). A device that computes also gets the addresses of rows, blocks and slots (addressed,
+// which wraps counted).
 type path interface {
 	begin(*Step) error
 	score(layer int, w *Work) error
-	// access carries out what the decodes select in a layer and fills the cache; it returns the
+	// access applies the decodes' selections in a layer and fills the cache. It returns the number of
 	// blocks to load over the sampled groups.
 	access(l *kv.Layer, dense bool) (loads int64, err error)
 	move(*kv.Moves) error
 	compute(layer int, dense bool, w *Work) error
-	// repeats says whether repeat does what compute does for n layers of the same work.
+	// repeats reports whether repeat can replace compute for n identical layers.
 	repeats() bool
 	repeat(layer, n int, w *Work) error
 	next(*Step, *Work) (timing Timing, ok bool)
-	// drop records that a request gives up its KV.
+	// drop records that a request releases its KV.
 	drop(r *request, finished bool)
 	dropped() []Dropped
 }
 
-// counted is the path to a device that prices.
+// counted is the path to a modelled device.
 type counted struct {
 	*Server
-	repeater Repeater // nil: the device has none
+	repeater Repeater // nil: the device is no Repeater
 }
 
 func newCounted(s *Server) counted {
@@ -56,6 +56,6 @@ func (p counted) access(l *kv.Layer, dense bool) (int64, error) {
 	return p.cache.Fill(l)
 }
 
-// Dropped returns the requests that have given up their KV since the last step. A device
-// receives them with the next Begin, which never comes after the last step.
+// Dropped returns the requests that released their KV since the last step. A device receives them
+// with the next Begin. After the last step there is none.
 func (s *Server) Dropped() []Dropped { return s.path.dropped() }

@@ -6,19 +6,18 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
-// recomputation counts the work that preemptions cost: KV that a request had, lost to another and
-// computed again.
+// recomputation counts the work caused by preemptions: lost KV that is computed again.
 type recomputation struct {
-	tokenLayers int64   // computed again, tokens times layers
-	share       float64 // of the steps' time that they took, in seconds
+	tokenLayers int64   // recomputed tokens times layers
+	share       float64 // step time spent on them, in seconds
 	busy        float64 // seconds of all steps
 }
 
-// costlyPreemption is the share of the steps' time from which recomputing is warned of.
+// costlyPreemption is the share of step time spent on recomputation above which a warning is given.
 const costlyPreemption = 0.05
 
-// step adds a step of a model of that many layers. A step's time is shared out among its tokens: a
-// decode is one token in every layer.
+// step adds a step of a model with the given layers. A step's time is divided evenly among its
+// token-layers. A decode is one token in every layer.
 func (c *recomputation) step(r *StepRecord, layers int) {
 	seconds := r.Timing.Elapsed.Seconds()
 	c.busy += seconds
@@ -30,7 +29,7 @@ func (c *recomputation) step(r *StepRecord, layers int) {
 	c.share += seconds * float64(r.Recomputed) / float64(all)
 }
 
-// preemption fills in what preemptions cost, and warns where that is much.
+// preemption adds the cost of preemptions to the summary, and a warning if it is high.
 func (m *Metrics) preemption(s *Summary) {
 	if m.recomputed.tokenLayers == 0 {
 		return
@@ -56,7 +55,7 @@ func (m *Metrics) preemption(s *Summary) {
 		"preemptions": float64(m.preemptions), "recomputed_share": s.RecomputedShare}))
 }
 
-// ratio prints preemptions a request: 0.5, 2.3, 120.
+// ratio formats preemptions per request: 0.5, 2.3, 120.
 func ratio(preemptions, requests int) string {
 	x := float64(preemptions) / float64(max(1, requests))
 	if x < 10 {

@@ -33,17 +33,17 @@ func PrefixWrites() []string   { return []string{WriteThrough, WriteSelective, W
 func PrefixLoads() []string    { return []string{LoadAlways, LoadNever, LoadCheaper} }
 func PrefixOverlaps() []string { return []string{OverlapRequest, OverlapLayers, OverlapNone} }
 
-// CachesPrefixes says whether requests find the KV of earlier ones.
+// CachesPrefixes reports whether requests can reuse the KV of earlier ones.
 func (s *Spec) CachesPrefixes() bool {
 	return s.PrefixCache.Mode != "" && s.PrefixCache.Mode != PrefixOff
 }
 
-// PrefixTiers says whether they find it below HBM, too.
+// PrefixTiers reports whether the prefix cache has tiers below HBM.
 func (s *Spec) PrefixTiers() bool {
 	return s.CachesPrefixes() && s.PrefixCache.DRAMGiB+s.PrefixCache.SSDGiB > 0
 }
 
-// NoPrefixCache says why a system cannot have a prefix cache, or nothing.
+// NoPrefixCache returns why a system cannot have a prefix cache, or "".
 func (s *Spec) NoPrefixCache() string {
 	switch {
 	case s.Offload.On && s.PrefixTiers():
@@ -58,7 +58,7 @@ func (s *Spec) NoPrefixCache() string {
 	return ""
 }
 
-// NoPrefixTiers says why a system cannot have one below HBM, or nothing.
+// NoPrefixTiers returns why a system cannot have prefix tiers below HBM, or "".
 func (s *Spec) NoPrefixTiers() string {
 	if s.PrefixCache.Overlap == OverlapRequest && !sched.AllocatesByChunk(s.Scheduler) {
 		return fmt.Sprintf("has requests wait for their loads only where blocks are allocated chunk by "+
@@ -67,35 +67,36 @@ func (s *Spec) NoPrefixTiers() string {
 	return ""
 }
 
-// PrefixDevice is a Device that moves cached prefixes between HBM and the tiers below it, while
-// steps run. Times are of the server's clock, and never before those of earlier calls.
+// PrefixDevice is a Device that moves cached prefixes between HBM and the tiers below it while
+// steps run. Times are on the server's clock and never decrease between calls.
 type PrefixDevice interface {
-	// FetchPrefix begins to load a prefix and returns when it has landed in HBM.
+	// FetchPrefix starts to load a prefix and returns when the prefix is in HBM.
 	FetchPrefix(at des.Time, l PrefixLoad) (landed des.Time)
-	// SavePrefix begins to save KV to DRAM and to write KV from there to SSD, and returns when each
-	// is there.
+	// SavePrefix starts to save bytes of KV to DRAM and to write ssd bytes from DRAM to SSD. It
+	// returns when each transfer ends.
 	SavePrefix(at des.Time, bytes, ssd int64) (dram, onSSD des.Time)
 }
 
-// PrefixLoad is KV of a cached prefix that is loaded: bytes in all, and of these from SSD. The
-// first layer waits for all of it, or ByLayer each for its part.
+// PrefixLoad is a load of cached prefix KV: Bytes in total, including SSD bytes from SSD. With
+// ByLayer each layer waits for its own part. Otherwise the first layer waits for all bytes.
 type PrefixLoad struct {
 	Bytes, SSD int64
 	ByLayer    bool
 }
 
-// PrefixUse is what requests had from the prefix cache.
+// PrefixUse counts the use of the prefix cache.
 type PrefixUse struct {
-	Asked           int64 // tokens of prompts whose first prefill began
-	Hit             int64 // of these, that were cached
-	HitDRAM, HitSSD int64 // of these, below HBM; with offloading all are in DRAM
-	// Tokens of prefills that began again after a preemption or a replica's failure, what had been
-	// generated among them, and those that were cached, mostly by their own request.
+	Asked           int64 // prompt tokens of first prefills that began
+	Hit             int64 // hit tokens
+	HitDRAM, HitSSD int64 // hit tokens below HBM; with offloading all hits are in DRAM
+	// Again counts tokens of prefills that restarted after a preemption or a replica's failure,
+	// generated tokens included. HitAgain counts their cached tokens, which mostly come from the same
+	// request.
 	Again, HitAgain int64
-	// Evicted blocks of HBM, and chunks of the tiers below, lost their content to others.
+	// Evicted counts HBM blocks whose content was evicted, EvictedDRAM and EvictedSSD chunks.
 	Evicted, EvictedDRAM, EvictedSSD int64
-	// Bytes: loaded to HBM, and of these from SSD; saved to DRAM, or through it to SSD alone;
-	// written to SSD.
+	// Bytes. Loaded: to HBM, including LoadedSSD from SSD. Saved: to DRAM, or through DRAM to SSD if
+	// there is no DRAM tier. SavedSSD: written to SSD.
 	Loaded, LoadedSSD, Saved, SavedSSD int64
 }
 
@@ -115,34 +116,35 @@ func (u *PrefixUse) add(o *PrefixUse) {
 	u.SavedSSD += o.SavedSSD
 }
 
-// PrefixStats is what a prefix cache did in a run.
+// PrefixStats summarises the prefix cache of a run.
 type PrefixStats struct {
-	PromptTokens int64   `json:"prompt_tokens"` // of prefills that began, each request's first
+	PromptTokens int64   `json:"prompt_tokens"` // of first prefills that began
 	HitTokens    int64   `json:"hit_tokens"`
-	HitShare     float64 `json:"hit_share"` // of them
-	// Of prefills that began again after a preemption or a replica's failure.
+	HitShare     float64 `json:"hit_share"` // HitTokens / PromptTokens
+	// Preempted counts prefills that restarted after a preemption or a replica's failure.
 	Preempted PrefixAgain `json:"preempted,omitzero"`
-	// Of the hits, and what was evicted: blocks of HBM, chunks below.
+	// Hits and evictions per tier. Evictions count blocks in HBM and chunks below.
 	HBM  PrefixTier `json:"hbm"`
 	DRAM PrefixTier `json:"dram,omitzero"`
 	SSD  PrefixTier `json:"ssd,omitzero"`
 }
 
-// PrefixAgain is what prefills after a preemption or a replica's failure had.
+// PrefixAgain counts tokens of prefills that restarted after a preemption or a replica's failure.
 type PrefixAgain struct {
-	PromptTokens int64 `json:"prompt_tokens"` // and tokens that had been generated
+	PromptTokens int64 `json:"prompt_tokens"` // including generated tokens
 	HitTokens    int64 `json:"hit_tokens"`
 }
 
-// PrefixTier is one tier's part of it.
+// PrefixTier holds the counts of one tier.
 type PrefixTier struct {
 	HitTokens    int64 `json:"hit_tokens"`
 	Evicted      int64 `json:"evicted"`
-	LoadedBytes  int64 `json:"loaded_bytes,omitempty"`  // from it
-	WrittenBytes int64 `json:"written_bytes,omitempty"` // to it
+	LoadedBytes  int64 `json:"loaded_bytes,omitempty"`  // from this tier
+	WrittenBytes int64 `json:"written_bytes,omitempty"` // to this tier
 }
 
-// stats says what the tiers did; without one of DRAM, what is saved passes through to SSD.
+// stats summarises the counts. Without a DRAM tier, saves pass through DRAM to SSD and do not count
+// as written to DRAM.
 func (u *PrefixUse) stats(dram bool) *PrefixStats {
 	below, toDRAM := u.HitDRAM+u.HitSSD, u.Saved
 	if !dram {

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// memory is the server's memory for KV: of HBM, or of DRAM with offloading.
+// memory is the server's KV memory: in HBM, or in DRAM with offloading.
 type memory interface {
 	sched.Memory
 	Fits(tokens int) bool
@@ -19,16 +19,16 @@ type memory interface {
 	Tokens(blocks int64) int64
 }
 
-// sharing is memory that shares what prompts have in common.
+// sharing is a memory that shares common prompt prefixes.
 type sharing interface {
 	memory
 	Check(tables iter.Seq[*prefix.Table]) error
-	Lost() (hbm, dram, ssd int64) // blocks, and chunks below, that lost their content to others
-	Read(*prefix.Table)           // in the step that is prepared
-	Reread() (blocks int64)       // that are read more than once, when all that read are known
+	Lost() (hbm, dram, ssd int64) // evicted blocks, and evicted chunks below
+	Read(*prefix.Table)           // adds a reader in the step that is prepared
+	Reread() (blocks int64)       // repeated reads of the step; called after all Read calls
 }
 
-// tiered is memory over tiers below HBM.
+// tiered is a memory with tiers below HBM.
 type tiered interface {
 	Plan(now des.Time)
 	Writes() (dram, ssd int)
@@ -36,7 +36,7 @@ type tiered interface {
 	Kept() (at des.Time, ok bool)
 }
 
-// newMemory returns memory of so many blocks.
+// newMemory sets up the server's KV memory with the given number of blocks.
 func (s *Server) newMemory(blocks int64) error {
 	spec := &s.Spec
 	if s.Model.WindowLayers > 0 {
@@ -90,14 +90,14 @@ func (s *Server) newMemory(blocks int64) error {
 		s.prefixes, s.below = tree, tree
 	} else {
 		s.pool = prefix.NewPool(blocks, size, spec.Watermark, lower)
-		s.pool.Late = spec.Offload.On // until a block is saved
+		s.pool.Late = spec.Offload.On // a block can be shared once it is saved
 		s.prefixes, s.below = s.pool, s.pool
 	}
 	s.memory = s.prefixes
 	return nil
 }
 
-// worth is what Spec.PrefixLoad says of loads, and PrefixLoadTokens.
+// worth returns the test for loads from the tiers: Spec.PrefixLoad and PrefixLoadTokens.
 func (s *Server) worth() func(from, to, ssd int) bool {
 	least := s.Spec.PrefixCache.LoadTokens
 	return func(from, to, ssd int) bool {
@@ -115,8 +115,8 @@ func (s *Server) chunkBytes() int64 {
 	return s.Geometry.TokenBytes() * int64(s.Spec.PrefixCache.Chunk)
 }
 
-// share prepares what a request that arrives can have from others. With prefixes shared, that is
-// known when it is scheduled; else its trace says it.
+// share sets the prefix that an arriving request can reuse. With a prefix cache the hit is known
+// when the request is scheduled. Otherwise the trace gives it.
 func (s *Server) share(r *request) {
 	a := &r.arrival
 	if s.prefixes == nil {
@@ -135,15 +135,15 @@ func (s *Server) share(r *request) {
 	r.Grant.Table = &r.table
 }
 
-// prefixHit is how many tokens of a prompt a request has from the prefix cache that its trace
-// speaks of: whole blocks, and never the whole prompt, whose last token is computed for its
-// logits. With offloading they are in DRAM.
+// prefixHit returns the number of prompt tokens that hit the trace's prefix cache: whole blocks,
+// and never the whole prompt, because the last token is computed for its logits. With offloading
+// the hit is in DRAM.
 func (s *Server) prefixHit(cached, prompt int) int {
 	block := s.Geometry.BlockTokens
 	return min(cached, prompt-1) / block * block
 }
 
-// tables yields those of all requests.
+// tables yields the tables of all requests.
 func (s *Server) tables(yield func(*prefix.Table) bool) {
 	for _, r := range s.requests {
 		if !yield(&r.table) {
@@ -152,7 +152,7 @@ func (s *Server) tables(yield func(*prefix.Table) bool) {
 	}
 }
 
-// begun notes what a prefill that begins has from the prefix cache.
+// begun records the prefix cache hit of a prefill that begins.
 func (s *Server) begun(r *request, first bool) {
 	if first {
 		r.hit = r.Hit
@@ -182,7 +182,7 @@ func (s *Server) begun(r *request, first bool) {
 	}
 }
 
-// fetchPrefixes has the device load what the requests that wait for it have below HBM.
+// fetchPrefixes makes the device load the prefixes of requests that wait for their loads.
 func (s *Server) fetchPrefixes(now des.Time) {
 	token := s.Geometry.TokenBytes()
 	for _, sr := range s.batch.Loading {
@@ -196,14 +196,15 @@ func (s *Server) fetchPrefixes(now des.Time) {
 	}
 }
 
-// prefixLanded lets a request go on whose prefix has been loaded.
+// prefixLanded resumes a request after its prefix is loaded.
 func (s *Server) prefixLanded(id int) {
 	r := s.landing[id]
 	delete(s.landing, id)
 	s.sched.Landed(r.Request)
 }
 
-// savePrefixes has the device write what is due to the tiers below HBM, from a time on.
+// savePrefixes makes the device write pending chunks to the tiers below HBM, starting at the given
+// time. It returns true if any chunk leaves HBM.
 func (s *Server) savePrefixes(at des.Time) (any bool) {
 	if s.tiers == nil {
 		return false
@@ -219,39 +220,40 @@ func (s *Server) savePrefixes(at des.Time) (any bool) {
 	return dram > 0
 }
 
-// saveEntered has the device save what has entered a tree, whose KV is there since a step before.
+// saveEntered makes the device save pages that entered the tree. An earlier step computed their KV.
 func (s *Server) saveEntered() {
 	if s.Spec.PrefixCache.Mode == PrefixTree && s.Spec.PrefixCache.Write != WriteBack {
 		s.savePrefixes(s.events.Now())
 	}
 }
 
-// awaitPrefixSaves has an idle server look again when blocks are free that are being saved.
+// awaitPrefixSaves schedules an event for an idle server when blocks that are being saved become
+// free.
 func (s *Server) awaitPrefixSaves(now des.Time) {
 	if s.tiers == nil {
 		return
 	}
 	if at, ok := s.below.Kept(); ok && at > now && at != s.looksAt {
 		s.looksAt = at
-		s.schedule(at, saveDone, -1) // of no step's saves
+		s.schedule(at, saveDone, -1) // not tied to a step's saves
 	}
 }
 
-// notePrefixes has the record of a step that ends say what the prefix cache did since the last one.
+// notePrefixes adds the prefix cache use since the last step to the record of the ending step.
 func (s *Server) notePrefixes() {
 	if s.prefixes != nil {
 		s.step.rec.Prefix = s.usedPrefixes()
 	}
 }
 
-// usedPrefixes returns what the prefix cache did since the last step ended.
+// usedPrefixes returns the prefix cache use since the last step ended and resets it.
 func (s *Server) usedPrefixes() PrefixUse {
 	u, l := s.prefixUse, &s.step.meta.Prefix
 	u.Loaded += l.Bytes
 	u.LoadedSSD += l.SSD
 	*l = PrefixLoad{}
 	hbm, dram, ssd := s.prefixes.Lost()
-	if s.Spec.Offload.On { // its blocks are in DRAM
+	if s.Spec.Offload.On { // the pool's blocks are in DRAM
 		hbm, dram = 0, hbm
 	}
 	u.Evicted += hbm - s.lost.Evicted

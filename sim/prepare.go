@@ -25,7 +25,7 @@ func (s *Server) closeSeq(r *request) {
 	r.filled = 0
 }
 
-// prepareStep brings the batch's requests into the cache and sums up the step.
+// prepareStep brings the batch's requests into the cache and computes the step's totals.
 func (s *Server) prepareStep(now des.Time) error {
 	st := &s.step
 	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
@@ -67,7 +67,7 @@ func (s *Server) prepareStep(now des.Time) error {
 	return nil
 }
 
-// layersRun is how many layers the batch runs.
+// layersRun returns the number of layers that the batch runs.
 func (s *Server) layersRun() (n int) {
 	if len(s.batch.Decodes) > 0 || !s.sched.Planner().Segmented() {
 		return s.Model.Layers
@@ -81,13 +81,13 @@ func (s *Server) layersRun() (n int) {
 	return n
 }
 
-// unpinAbsent lets the cache evict the KV of chunked prefills that are not in this batch;
-// evicted blocks are loaded again when they continue.
+// unpinAbsent lets the cache evict the KV of chunked prefills that are not in this batch. Evicted
+// blocks are loaded again when the prefill continues.
 func (s *Server) unpinAbsent() {
 	kept := s.pinned[:0]
 	for _, r := range s.pinned {
 		if !r.pinned {
-			continue // completed or preempted since
+			continue // already completed or preempted
 		}
 		if r.Request != nil && s.batch.HasPrefill(r.Request) {
 			kept = append(kept, r)
@@ -183,7 +183,7 @@ func (s *Server) prepareDecode(r *request) error {
 	if s.cache == nil {
 		return nil
 	}
-	// kept until all that its prefill saved is in DRAM
+	// buffers stay until the prefill's saves are in DRAM
 	st.savesInFlight = st.savesInFlight || r.buffers > 0
 	st.seqs = append(st.seqs, r.seq)
 	s.cache.Extend(r.seq, context)
@@ -195,8 +195,8 @@ func (s *Server) prepareDecode(r *request) error {
 	return nil
 }
 
-// selectedTokens is what one head reads of a context: all of it, or the budget with a partly
-// filled open block.
+// selectedTokens returns the number of tokens that one head reads: the whole context, or the budget
+// with a partly filled open block.
 func (s *Server) selectedTokens(context int) int64 {
 	blocks := s.Geometry.Blocks(context)
 	if blocks <= s.budget {

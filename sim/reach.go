@@ -1,12 +1,12 @@
 package sim
 
-// Reach is how near a run came to the limits of its servers. One that never came to a limit is, to
-// the last event, the run of servers with any other that it stays below.
+// Reach records how close a run came to the limits of its servers. If a run stayed below a limit,
+// any other limit above its use gives exactly the same run.
 type Reach struct {
-	Requests int   // most that one server ran at a time
-	HBM      int64 // bytes for KV that would have been enough, at most those there are
-	// Short says that more HBM could have made another run: room was refused, a request was rejected,
-	// blocks left HBM for others, or what a cache keeps depends on its size.
+	Requests int   // most concurrent requests of one server
+	HBM      int64 // KV bytes that would have sufficed, at most the configured HBM
+	// Short reports that more HBM could have changed the run: an allocation was refused, a request
+	// was rejected, blocks were evicted from HBM, or a cache's content depends on its size.
 	Short bool
 }
 
@@ -15,20 +15,21 @@ func (s *Server) reach() Reach {
 		s.metrics.refused > 0 || s.hot != nil}
 	b, ok := s.memory.(interface{ Enough() (int64, bool) })
 	if !ok || s.prefixes != nil && (s.content || s.metrics.preemptions > 0) {
-		r.Short = true // what the prefix cache finds depends on its size
+		r.Short = true // prefix hits depend on the cache size
 		return r
 	}
 	blocks, enough := b.Enough()
 	if !enough || s.cache != nil && s.cache.Stats().Evicted > 0 {
 		r.Short = true
 	}
-	if !s.Spec.Offload.On { // else they are of DRAM
+	if !s.Spec.Offload.On { // with offloading the blocks are in DRAM
 		r.HBM = min(r.HBM, blocks*s.memoryBlock)
 	}
 	return r
 }
 
-// reach is the furthest of all replicas. One that failed has taken with it how far it came.
+// reach returns the maximum over all replicas. The reach of a failed replica is lost, so Short is
+// set.
 func (f *Fleet) reach() (r Reach) {
 	for _, s := range f.servers {
 		if s == nil {

@@ -5,38 +5,37 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
-// RecallProxy is the share of attention that selections hold, a proxy of accuracy from the
-// score process, over the decode tokens of completed requests and the groups whose selections
-// are known. No answer is scored.
+// RecallProxy is the share of attention that selections cover, a proxy of accuracy from the score
+// process. It covers the decode tokens of completed requests and the groups with known selections.
+// No answers are scored.
 type RecallProxy struct {
 	Mean     float64 `json:"mean"`      // over tokens
 	TokenP10 float64 `json:"token_p10"` // 10th percentile over tokens
-	// Of requests, each by the mean over its tokens: their mean and 10th percentile.
+	// Mean and 10th percentile over requests of each request's mean over its tokens.
 	RequestMean float64 `json:"request_mean"`
 	RequestP10  float64 `json:"request_p10"`
-	// Missed2 is the mean over requests of the mean square of the share missed.
+	// Missed2 is the mean over requests of the mean squared missed share.
 	Missed2 float64 `json:"missed_mean_square"`
-	// Accuracy is the share of full attention's accuracy that follows by the proxy; the caller
-	// fills it in.
+	// Accuracy is the predicted accuracy relative to full attention; the caller fills it in.
 	Accuracy float64 `json:"accuracy_proxy"`
 }
 
-// recalled is what the selections of a request's tokens held.
+// recalled accumulates the attention share that a request's selections cover.
 type recalled struct {
-	rows    [][]dsa.Recall // by group, over the cycle of its stream
-	each    []float32      // of each token, the mean over groups
-	sum     float64        // of each
-	missed2 float64        // sum over tokens of the mean square of what was missed
+	rows    [][]dsa.Recall // by group, over one cycle of its stream
+	each    []float32      // by token, mean over groups
+	sum     float64        // sum of each
+	missed2 float64        // sum over tokens of the mean squared missed share
 }
 
-// token notes one more token.
+// token adds a token.
 func (h *recalled) token(held, missed2 float64) {
 	h.each = append(h.each, float32(held))
 	h.sum += held
 	h.missed2 += missed2
 }
 
-// recall notes what r's current step holds.
+// recall adds the attention share of r's current step.
 func (s *Server) recall(r *request) {
 	h := &r.recalled
 	if r.grid < 0 {
@@ -65,7 +64,7 @@ func (s *Server) recall(r *request) {
 	h.token(sum/float64(len(h.rows)), missed2/float64(len(h.rows)))
 }
 
-// recallLayers is recall where the heads of a layer decide together.
+// recallLayers is recall for policies that decide for all heads of a layer together.
 func (s *Server) recallLayers(r *request) {
 	heads := s.Geometry.KVHeads
 	sum, missed2 := float64(s.Spec.Selection.DenseLayers*heads), 0.0
@@ -80,12 +79,12 @@ func (s *Server) recallLayers(r *request) {
 	r.recalled.token(sum/groups, missed2/groups)
 }
 
-// recalls adds up requests.
+// recalls accumulates the results of requests.
 type recalls struct {
 	requests, tokens   int64
 	sum, means         float64
 	missed2            float64
-	byRequest, byToken stats.Counts // share held, in parts per billion
+	byRequest, byToken stats.Counts // covered share in parts per billion
 }
 
 func (m *recalls) add(h *recalled) {

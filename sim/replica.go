@@ -6,10 +6,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// replicaUse is what one replica did. A server by itself is the only one.
+// replicaUse accumulates the work of one replica. A server without a fleet is the only replica.
 type replicaUse struct {
 	uses
-	requests int // served to their end
+	requests int // completed requests
 	busy     des.Time
 }
 
@@ -19,14 +19,15 @@ func (u *replicaUse) step(r *StepRecord) {
 	u.within(r, math.MinInt64, math.MaxInt64)
 }
 
-// ReplicaLoad is what a run of a fleet made of one replica.
+// ReplicaLoad summarises one replica of a fleet.
 type ReplicaLoad struct {
-	Requests  int     `json:"requests"`    // that it served to their end
-	BusyShare float64 `json:"busy_share"`  // of the time, with a step that was finished
-	PeakKVUse float64 `json:"peak_kv_use"` // share of what is there for KV in HBM
+	Requests  int     `json:"requests"`    // completed requests
+	BusyShare float64 `json:"busy_share"`  // share of time in finished steps
+	PeakKVUse float64 `json:"peak_kv_use"` // peak share of the HBM for KV
 }
 
-// uses returns the mean over replicas, and the peak of any, over a run of so many seconds.
+// uses returns the mean utilisation over replicas, and the peak of any replica, over a run of the
+// given duration in seconds.
 func (m *Metrics) uses(seconds float64) Uses {
 	all := m.replicas[0].uses
 	for i := range m.replicas[1:] {
@@ -35,7 +36,7 @@ func (m *Metrics) uses(seconds float64) Uses {
 	return all.of(&m.capacity, m.offload, m.tiers, seconds*float64(len(m.replicas)))
 }
 
-// join adds what another replica used in the same time.
+// join adds the use of another replica in the same time.
 func (u *uses) join(o *uses) {
 	for _, h := range []struct{ into, from *held }{{&u.hbm, &o.hbm}, {&u.dram, &o.dram},
 		{&u.batch, &o.batch}, {&u.room, &o.room}} {
@@ -49,7 +50,7 @@ func (u *uses) join(o *uses) {
 	}
 }
 
-// fleet returns the figures that only fleets have: none of one replica that retried no request.
+// fleet returns the figures of a fleet. They are zero for a single replica without retries.
 func (m *Metrics) fleet(seconds float64) (replicas, retried int, loads []ReplicaLoad) {
 	if len(m.replicas) == 1 && m.retried == 0 {
 		return 0, 0, nil

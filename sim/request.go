@@ -14,58 +14,58 @@ type request struct {
 	arrival Arrival
 	prompt  int // tokens after truncation
 
-	seq     *kv.Seq      // nil without offloading, and while it waits
-	keys    []uint64     // of its blocks in DRAM, where it has begun and they are known
-	table   prefix.Table // its blocks, where prefixes are shared
+	seq     *kv.Seq      // nil without offloading, and while the request waits
+	keys    []uint64     // of its blocks in DRAM; set after it started, if known
+	table   prefix.Table // its blocks, with a prefix cache
 	pinned  bool         // its chunked prefill holds HBM
 	buffers int64        // bytes of a running layer-segmented prefill
 
 	prefilled int64 // token-layers of the running prefill
 
-	gives    int   // tokens of the decode step that runs
-	steps    int   // decode steps so far, the clock of its selections
-	selected int64 // blocks in the last of them, over the sparse layers; where its algorithm decides
-	grid     int   // context grid of its selections, -1 all blocks
-	lastGrid int   // that of the step before
+	gives    int   // tokens that the running decode step emits
+	steps    int   // decode steps so far; time axis of its selections
+	selected int64 // blocks selected in the last step, over sparse layers
+	grid     int   // context grid of its selections; -1: all blocks are selected
+	lastGrid int   // grid of the previous step
 	cursors  []dsa.Cursor
 	cycles   []*dsa.Cycle
-	reuses   []*dsa.Reuse // of hot buffers, by cursor
-	reused   int          // context grid that they are of
-	served   int          // eighths of the context that buffers serve
+	reuses   []*dsa.Reuse // reuse profiles of hot buffers, by cursor
+	reused   int          // context grid of reuses
+	served   int          // eighths of the context that buffers cache
 	filled   int          // steps since its hot buffers were empty
-	layers   []*dsa.Layer // sparse ones, where their heads decide together;
-	used     []int        // of each, candidates that a head attends to
-	latest   *dsa.Latest  // of those, selections of the sample; or all that the device chose
-	replay   *dsa.Replay  // or a recording
+	layers   []*dsa.Layer // sparse layers, if the heads of a layer decide together
+	used     []int        // by layer, candidates that a head attends to
+	latest   *dsa.Latest  // selections of the sampled groups, or of the device
+	replay   *dsa.Replay  // set when a recording is replayed
 
 	life
-	load load // that it is to its replica
+	load load // load that it adds to its replica
 }
 
-// life is what a request has come to. It goes with the request to another replica.
+// life is the history of a request. It moves with the request to another replica.
 type life struct {
-	recalled recalled   // of Config.RecallProxy
-	gaps     []des.Time // between its tokens, with Config.Cutoff
+	recalled recalled   // set with Config.RecallProxy
+	gaps     []des.Time // times between its tokens, with Config.Cutoff
 
 	scheduled, first, last des.Time // first scheduled, first and last token
 	longest                des.Time // between two tokens
 	started                bool
-	hit                    int // tokens that were cached when it first started
-	hitDRAM, hitSSD        int // of them, below HBM
+	hit                    int // cached tokens when it first started
+	hitDRAM, hitSSD        int // cached tokens below HBM
 	preemptions, retries   int
 }
 
-// RequestRecord is what a run keeps of one request.
+// RequestRecord is the record of one request.
 type RequestRecord struct {
 	ID      int
-	Replica int // of a fleet, that served it to its end, or rejected it
-	Retries int // times that a replica failed under it
+	Replica int // replica of a fleet that finished or rejected it
+	Retries int // restarts because its replica failed
 	Set     string
-	Given   int // prompt tokens as the trace has them
-	Prompt  int // and after truncation: what was served, or rejected
+	Given   int // prompt tokens in the trace
+	Prompt  int // prompt tokens after truncation
 	Output  int
-	// Hit is the tokens of the prompt that were cached when it was first scheduled, and of them
-	// those below HBM.
+	// Hit is the number of cached prompt tokens when it was first scheduled. HitDRAM and HitSSD are
+	// the parts below HBM.
 	Hit, HitDRAM, HitSSD int
 	Arrival              des.Time
 	Scheduled            des.Time // first time in a batch
@@ -75,8 +75,8 @@ type RequestRecord struct {
 	Preemptions          int
 	Rejected             string // reason; empty when completed
 
-	// Of Config.RecallProxy, over decode tokens: share of the attention held, and mean square
-	// of the share missed.
+	// With Config.RecallProxy, over decode tokens: the mean share of attention covered by selections,
+	// and the mean square of the share missed.
 	Recall, Missed2 float64
 }
 
@@ -88,35 +88,35 @@ func (r *RequestRecord) TPOT() des.Time {
 	return (r.LastToken - r.FirstToken) / des.Time(r.Output-1)
 }
 
-// StepRecord is what a run keeps of one step.
+// StepRecord is the record of one step.
 type StepRecord struct {
-	Index              int64 // of the replica
-	Replica            int   // of a fleet
+	Index              int64 // step number on the replica
+	Replica            int   // number in the fleet
 	Start              des.Time
 	Decodes, Prefills  int
-	PrefillTokenLayers int64 // tokens times layers that each runs through
-	Recomputed         int64 // of PrefillTokenLayers, KV that a preemption had lost
+	PrefillTokenLayers int64 // tokens times layers
+	Recomputed         int64 // part of PrefillTokenLayers that was lost to a preemption
 	Waiting            int
 	Selected, Loaded   int64 // blocks, whole model
-	Resumed            int64 // of Loaded, for chunked prefills that had been set back
-	Ahead              int64 // of Loaded, for rounds of progressive attention that never came
+	Resumed            int64 // part of Loaded for chunked prefills that resume
+	Ahead              int64 // part of Loaded for rounds of progressive attention that did not run
 	Rounds             int64 // of progressive attention, over all layers
 	Saved              int64
-	Evicted            int64 // since the end of the step before
+	Evicted            int64 // since the end of the previous step
 	Tokens             int   // emitted at its end
-	// HBMBytes of KV blocks, metadata and prefill buffers, DRAMBytes of the KV of all requests
-	// that offload.
+	// HBMBytes is the size of KV blocks, metadata and prefill buffers. DRAMBytes is the size of all
+	// requests' KV with offloading.
 	HBMBytes, DRAMBytes int64
-	BatchFull, KVFull   bool // as Uses has it
+	BatchFull, KVFull   bool // see Uses
 	H2DBytes, D2HBytes  int64
 	Prefix              PrefixUse
 	Timing              Timing
 }
 
-// Recorder sees a run as it happens. Its arguments are valid during the call.
+// Recorder receives the records of a run as it proceeds. Arguments are valid only during the call.
 type Recorder interface {
 	Request(*RequestRecord) error
-	// Gap is the time between two successive tokens of a request.
+	// Gap receives the time between two successive tokens of a request.
 	Gap(des.Time)
 	Step(*StepRecord) error
 }

@@ -1,19 +1,19 @@
 package sim
 
-// attended sums up what a layer's decodes attend to where the scores decide how much. Sizes are
-// known of every head, whether or not the cache follows its blocks.
+// attended sums the blocks that a layer's decodes attend to if scores decide the selection size.
+// Sizes are known for every head, even if the cache does not simulate its blocks.
 func (s *Server) attended(layer int) {
 	st := &s.step
 	w, heads, size := &st.work, s.Geometry.KVHeads, int64(s.Geometry.BlockTokens)
 	st.ends, st.lasts = st.ends[:0], st.lasts[:0]
-	var blocks, spare int64 // attended to; tokens that the open ones lack
+	var blocks, spare int64 // blocks attended to; empty token positions of open blocks
 	for _, r := range st.decodes {
 		all := s.Geometry.Blocks(r.Context())
 		kept := min(all, s.Spec.Selection.SinkBlocks+s.Spec.Selection.RecentBlocks)
 		if layer == s.Spec.Selection.DenseLayers {
 			r.selected = 0
 		}
-		alike := 1 // heads that attend to equally many
+		alike := 1 // heads with the same selection size
 		if s.layered {
 			alike = heads
 		}
@@ -29,7 +29,7 @@ func (s *Server) attended(layer int) {
 	s.spreadTokens(spare)
 }
 
-// used is how many candidates one of the counted groups attends to.
+// used returns the number of candidates that a counted group attends to.
 func (s *Server) used(r *request, g int) int {
 	switch {
 	case r.grid < 0:
@@ -44,7 +44,8 @@ func (s *Server) used(r *request, g int) int {
 	return st.Used((int(r.cursors[g].Phase) + r.steps) % st.Steps)
 }
 
-// endsAfter records that some heads of one decode attend to so many blocks each.
+// endsAfter records that the given number of heads attend to n blocks each. It adds them to the
+// round of their last block.
 func (s *Server) endsAfter(blocks int, heads int64) {
 	m, st := s.microbatch(), &s.step
 	if m == 0 {
@@ -58,9 +59,10 @@ func (s *Server) endsAfter(blocks int, heads int64) {
 	st.lasts[last] += heads * int64(blocks-last*m)
 }
 
-// spreadTokens makes the layer's rounds from the heads that end with each: the others attend to
-// a whole microbatch, those that end to the rest. The open block, in the first round, is partly
-// filled. A round of few heads rounds up to one token, since none would mean no attention.
+// spreadTokens computes the layer's rounds from the heads that end in each round. Other heads
+// attend to a whole microbatch, ending heads to their remaining blocks. The open block belongs to
+// the first round and is partly filled. A round has at least one token, because zero would mean no
+// attention.
 func (s *Server) spreadTokens(spare int64) {
 	st, w := &s.step, &s.step.work
 	going, heads := int64(0), int64(s.Geometry.KVHeads)
@@ -78,8 +80,8 @@ func (s *Server) spreadTokens(spare int64) {
 	}
 }
 
-// loadInRounds divides the layer's loads among its rounds; blocks that are no candidates are in
-// the first. Rounds after the last that attends to anything were loaded in vain.
+// loadInRounds divides the layer's loads among its rounds. Blocks that are not candidates belong to
+// the first round. Loads for rounds after the last one with attention are wasted.
 func (s *Server) loadInRounds(layer int) {
 	w, loads := &s.step.work, s.step.moves.Loads
 	if len(w.Rounds) == 0 {
@@ -98,8 +100,8 @@ func (s *Server) loadInRounds(layer int) {
 	w.Rounds[0].Loads += loads
 }
 
-// roundLoads is the candidates that a layer loads, by microbatch; those of sampled heads are
-// spread evenly over the layers.
+// roundLoads returns the number of candidates that a layer loads, by microbatch. Loads of sampled
+// heads are spread evenly over the layers.
 func (s *Server) roundLoads(layer int) []int64 {
 	st := &s.step
 	if s.cache.Sample.Rate == 1 {

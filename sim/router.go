@@ -8,29 +8,30 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Candidate is a replica that takes requests, as a router sees it.
+// Candidate is the router's view of a replica that takes requests.
 type Candidate struct {
-	Replica    int   // which one
-	Requests   int   // there that have not ended
-	Tokens     int64 // that they have yet to prefill and to emit
-	WorkingSet int64 // bytes of KV: with offloading what their decodes select, else all of it
+	Replica    int   // replica number
+	Requests   int   // unfinished requests
+	Tokens     int64 // remaining tokens to prefill and to emit
+	WorkingSet int64 // bytes of KV: the decodes' selections with offloading, all KV otherwise
 }
 
-// View is what a router sees: the replicas that take requests, of which there is at least one, in
-// the order of their numbers, and the replica of the request before, at first -1.
+// View is the input of a router: the replicas that take requests, at least one, in order of their
+// numbers, and the replica of the previous request, initially -1.
 type View struct {
 	Candidates []Candidate
 	Last       int
 }
 
-// Router shares the requests of a fleet among its replicas. Pick returns a place in
-// View.Candidates; it depends on nothing but its arguments.
+// Router assigns the requests of a fleet to replicas. Pick returns an index into View.Candidates.
+// It depends only on its arguments.
 type Router struct {
 	Name, About string
 	Pick        func(*View, *Arrival) int
 }
 
-// routers are those that a configuration can name. Another is a function and an entry here.
+// routers lists the routers that a configuration can name. A new router needs a function and an
+// entry here.
 var routers = []Router{
 	{RoundRobin, "each replica in turn", roundRobin},
 	{"least-tokens", "the replica with the fewest tokens to prefill and to emit", leastTokens},
@@ -42,13 +43,13 @@ var routers = []Router{
 		"as round-robin", bySession},
 }
 
-// RoundRobin names the router of a fleet that names none.
+// RoundRobin is the default router.
 const RoundRobin = "round-robin"
 
 // Routers lists the routers.
 func Routers() []Router { return slices.Clone(routers) }
 
-// RouterNames names them.
+// RouterNames returns the names of all routers.
 func RouterNames() []string {
 	names := make([]string, len(routers))
 	for i, r := range routers {
@@ -83,7 +84,7 @@ func leastWorkingSet(v *View, _ *Arrival) int {
 	return least(v, func(c *Candidate) int64 { return c.WorkingSet })
 }
 
-// least returns the candidate with the lowest figure, of equal ones the first.
+// least returns the index of the candidate with the lowest value, the first one on a tie.
 func least(v *View, of func(*Candidate) int64) int {
 	best := 0
 	for i := range v.Candidates {
@@ -94,8 +95,8 @@ func least(v *View, of func(*Candidate) int64) int {
 	return best
 }
 
-// bySession is rendezvous hashing (Thaler and Ravishankar 1998): the highest hash of session and
-// replica wins, so that a replica that goes moves no session but its own.
+// bySession uses rendezvous hashing (Thaler and Ravishankar 1998): the replica with the highest
+// hash of session and replica wins, so that the loss of a replica moves only its own sessions.
 func bySession(v *View, a *Arrival) int {
 	if a.Session == "" {
 		return roundRobin(v, a)
@@ -109,7 +110,7 @@ func bySession(v *View, a *Arrival) int {
 	return best
 }
 
-// hashText is FNV-1a.
+// hashText returns the FNV-1a hash.
 func hashText(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {

@@ -6,15 +6,15 @@ import (
 	"fmt"
 )
 
-// Run serves the workload to its end and returns the run's metrics. When ctx ends first it
-// returns ctx's error. An error comes with the metrics of what ran until then.
+// Run serves the workload to its end and returns the run's metrics. If ctx ends first it returns
+// the cause of ctx. With an error it returns the metrics of the part that ran.
 func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
 	s.stopped = func() error { return context.Cause(ctx) }
 	if err := s.begin(w, rec); err != nil {
 		return nil, err
 	}
 	for {
-		if ctx.Err() != nil { // each event: a step may take long
+		if ctx.Err() != nil { // check at each event, because a step may take long
 			return s.interrupted(), context.Cause(ctx)
 		}
 		if more, err := s.advance(); err != nil {
@@ -31,7 +31,7 @@ func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, e
 	return s.end()
 }
 
-// plain returns what ended ctx where err is that, of the step in which it was noticed.
+// plain returns the cause of ctx if err wraps it, without the step in which it was noticed.
 func plain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
 		return cause
@@ -39,7 +39,7 @@ func plain(ctx context.Context, err error) error {
 	return err
 }
 
-// interruption is why the run, or the fleet's, is to end; nil: it is not.
+// interruption returns why the run must end, or nil. In a fleet it asks the fleet.
 func (s *Server) interruption() error {
 	stopped := s.stopped
 	if s.fleet != nil {
@@ -51,7 +51,7 @@ func (s *Server) interruption() error {
 	return stopped()
 }
 
-// begin takes the first request, or the first of each client, from the workload.
+// begin reads the first request from the workload, or the first of each client.
 func (s *Server) begin(w Workload, rec Recorder) error {
 	s.rec, s.metrics = rec, s.newMetrics(1)
 	s.metrics.room = s.memory.Tokens(s.memory.Total())
@@ -63,7 +63,7 @@ func (s *Server) begin(w Workload, rec Recorder) error {
 	return nil
 }
 
-// newMetrics returns metrics of nothing, of so many servers.
+// newMetrics returns empty metrics for the given number of replicas.
 func (c *Config) newMetrics(replicas int) *Metrics {
 	m := NewMetrics()
 	m.replicas = make([]replicaUse, replicas)
@@ -82,7 +82,7 @@ func (c *Config) newMetrics(replicas int) *Metrics {
 	return m
 }
 
-// advance handles one event; more is false when none is left.
+// advance handles one event; more is false if no event is left.
 func (s *Server) advance() (more bool, err error) {
 	before := s.events.Now()
 	ev, ok := s.events.Next()
@@ -95,14 +95,14 @@ func (s *Server) advance() (more bool, err error) {
 		}
 	}
 	err = s.handle(ev)
-	if err == nil && !s.events.More() { // a batch sees everything that happens at its start
+	if err == nil && !s.events.More() { // form a batch after all events of its start time
 		err = s.proceed()
 	}
 	switch {
 	case err == nil:
 		return true, nil
 	case s.feed.broken:
-		return false, err // the workload's own words say where it broke
+		return false, err // the workload's error contains its position
 	default:
 		return false, fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
 	}
@@ -114,7 +114,7 @@ func (s *Server) interrupted() *Metrics {
 	return s.metrics.reached(s.reach()).figures(&s.Cutoff)
 }
 
-// end closes the books after the last event.
+// end returns the metrics after the last event.
 func (s *Server) end() (*Metrics, error) {
 	if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
 		return nil, fmt.Errorf("sim: %d requests can never be scheduled; the first waits since its "+
@@ -124,7 +124,7 @@ func (s *Server) end() (*Metrics, error) {
 	return s.metrics.reached(s.reach()).figures(&s.Cutoff), nil
 }
 
-// noteSample notes the error that a sample of the heads brings.
+// noteSample records the error due to sampling heads.
 func (s *Server) noteSample() {
 	if s.cache != nil && s.cache.Sample.Rate < 1 {
 		s.metrics.sampled, s.metrics.groups = len(s.cache.Sample.Groups), s.Geometry.Groups()

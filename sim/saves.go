@@ -5,19 +5,20 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// saveJob is a run of blocks being saved to DRAM: queued by the step that completes them, done
-// when the device reports it.
+// saveJob is a range of blocks that is being saved to DRAM. The step that completes the blocks
+// queues it; it ends when the device reports it.
 type saveJob struct {
-	step   int64 // that enqueued it
+	step   int64 // step that queued it
 	req    *request
 	seq    *kv.Seq
-	owner  uint32 // of seq, which may have changed hands since
-	blocks int    // leading full blocks in DRAM once done
-	frees  bool   // the buffers of a layer-segmented prefill are free then
+	owner  uint32 // owner of seq when queued; seq may be reused since
+	blocks int    // leading full blocks in DRAM after the save
+	frees  bool   // the save frees the buffers of a layer-segmented prefill
 }
 
-// digestsIn counts the requests whose blocks need digests in a layer, and these blocks, of one KV
-// head: those that become full, and the prefix that a prefill begins with and loads whole.
+// digestsIn returns the number of requests with blocks that need digests in a layer, and the number
+// of these blocks per KV head: blocks that become full, and prefix blocks that a prefill loads
+// whole.
 func (s *Server) digestsIn(layer int) (requests, blocks int) {
 	requests, blocks = s.closedIn(layer)
 	for i := range s.batch.Prefills {
@@ -33,8 +34,8 @@ func (s *Server) digestsIn(layer int) (requests, blocks int) {
 	return requests, blocks
 }
 
-// closedIn counts the requests whose blocks a layer's computation completes, and these blocks,
-// of one KV head.
+// closedIn returns the number of requests with blocks that a layer's computation fills, and the
+// number of these blocks per KV head.
 func (s *Server) closedIn(layer int) (requests, blocks int) {
 	requests, blocks = s.step.closing, s.step.closing
 	size := s.Geometry.BlockTokens
@@ -48,13 +49,13 @@ func (s *Server) closedIn(layer int) (requests, blocks int) {
 	return requests, blocks
 }
 
-// savesOf counts the blocks that a layer's computation completes, of all KV heads.
+// savesOf returns the number of blocks that a layer's computation fills, over all KV heads.
 func (s *Server) savesOf(layer int) int64 {
 	_, n := s.closedIn(layer)
 	return int64(n) * int64(s.Geometry.KVHeads)
 }
 
-// queueSaves notes which blocks this step sends to DRAM.
+// queueSaves queues the blocks that this step saves to DRAM.
 func (s *Server) queueSaves() {
 	size := s.Geometry.BlockTokens
 	for _, r := range s.step.decodes {
@@ -104,7 +105,7 @@ func (s *Server) markSaved(step int64) error {
 		}
 		j.req.buffers = 0
 		if !j.req.Decoding() {
-			j.req.buffers = s.allBlocks(1) // of the open blocks, which get slots when the step ends
+			j.req.buffers = s.allBlocks(1) // open blocks get slots at the step's end
 		}
 		if err := s.cache.Reserve(j.seq, s.metaBytes(j.req.Context())+j.req.buffers); err != nil {
 			return err

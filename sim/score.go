@@ -7,13 +7,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// BlockScores returns the scores for eviction by score: a block's criticality above the lowest
-// that was selected, at the newest step in which its request selected from the group (before
-// the first, at the step before). Blocks of one group are thus ordered by criticality, as in
-// ArkVale, and those of different heads and requests by their distance from being selected.
+// BlockScores returns the scores for eviction by score: a block's criticality minus the lowest
+// selected criticality, at the newest step in which its request selected from the group, or before
+// the first selection at the previous step. This orders blocks of one group by criticality, as in
+// ArkVale, and blocks of different heads and requests by their distance from being selected.
 //
-// Sinks, window, dense layers and contexts within the budget are always selected: their scores
-// are infinite.
+// Sinks, window, dense layers and contexts within the budget are always selected. Their scores are
+// infinite.
 func BlockScores(spec *Spec, geo kv.Geometry, sample []int32, lib *dsa.Library,
 	seed uint64) kv.Score {
 	x := &blockScores{spec: spec, geo: geo, sample: sample, lib: lib, seed: seed,
@@ -28,25 +28,25 @@ type blockScores struct {
 	lib      *dsa.Library
 	seed     uint64
 	critical func(c dsa.Cursor, n, b, steps int) float32
-	places   []scorePlace // by handle
+	places   []scorePlace // by sequence handle
 }
 
-// scorePlace is where the groups of one request are in the score process.
+// scorePlace holds the positions of one request's groups in the score process.
 type scorePlace struct {
 	owner   uint32
 	request int
-	groups  []scoreGroup // of the sample
-	layers  []*dsa.Layer // of a policy that decides for whole layers, as they are asked for
+	groups  []scoreGroup // groups of the sample
+	layers  []*dsa.Layer // layers, created on demand, for policies that decide per layer
 }
 
 type scoreGroup struct {
 	cursor     dsa.Cursor
-	steps      int     // for which lowest holds, -1 none
-	candidates int     // and their number
-	lowest     float32 // criticality selected; -Inf where all are
+	steps      int     // step for which lowest is valid; -1: none
+	candidates int     // number of candidates at that step
+	lowest     float32 // lowest selected criticality; -Inf if all are selected
 }
 
-// always is the score of what is selected in any case.
+// always is the score of blocks that are always selected.
 var always = float32(math.Inf(1))
 
 func (x *blockScores) score(s *kv.Seq, g, b int) float32 {
@@ -67,7 +67,7 @@ func (x *blockScores) score(s *kv.Seq, g, b int) float32 {
 	return x.critical(at.cursor, at.candidates, b-x.spec.Selection.SinkBlocks, steps) - at.lowest
 }
 
-// place finds a request's groups in the score process.
+// place returns the positions of a request's groups in the score process.
 func (x *blockScores) place(s *kv.Seq) *scorePlace {
 	for int(s.Handle()) >= len(x.places) {
 		x.places = append(x.places, scorePlace{})
@@ -85,7 +85,7 @@ func (x *blockScores) place(s *kv.Seq) *scorePlace {
 	return p
 }
 
-// lowest returns the lowest criticality that a group selects of n candidates.
+// lowest returns the lowest criticality among the candidates that a group selects out of n.
 func (x *blockScores) lowest(p *scorePlace, g, n, steps int) float32 {
 	grid, c := x.lib.Grid(n), p.groups[g].cursor
 	if grid < 0 {
@@ -117,7 +117,7 @@ func (p *scorePlace) layer(x *blockScores, layer int) *dsa.Layer {
 	return p.layers[layer]
 }
 
-// blockScores returns the scores that eviction goes by, nil where it does not.
+// blockScores returns the scores used by eviction, or nil if eviction does not use scores.
 func (s *Server) blockScores() kv.Score {
 	if s.Spec.Offload.Eviction != kv.ByScore {
 		return nil

@@ -5,11 +5,12 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// What a cycle says of steps before one is what the cache's lanes are of.
+// dsa.RecentSteps and kv.Lookback must be equal, because Cycle.Again counts reuse distances up to
+// this many steps.
 var _ [kv.Lookback]struct{} = [dsa.RecentSteps]struct{}{}
 
-// prepareSelections advances a decode's selections by one step: it finds the cycles of its
-// context length and, when that is new, every group's place.
+// prepareSelections advances a decode's selections by one step. It looks up the cycle of every
+// group for the context length.
 func (s *Server) prepareSelections(r *request) error {
 	if err := s.decide(r, s.candidates(r)); err != nil || s.external() {
 		return err
@@ -20,11 +21,11 @@ func (s *Server) prepareSelections(r *request) error {
 	return nil
 }
 
-// decide has the groups of a request select among so many candidates.
+// decide makes the groups of a request select among the given number of candidates.
 func (s *Server) decide(r *request, candidates int) error {
 	r.lastGrid = r.grid
 	if r.steps == 0 {
-		r.lastGrid = -2 // no step before
+		r.lastGrid = -2 // no previous step
 	}
 	if s.external() {
 		if err := s.prepareChoice(r, candidates); err != nil {
@@ -48,7 +49,7 @@ func (s *Server) decide(r *request, candidates int) error {
 	if r.grid >= 0 && r.grid != r.lastGrid {
 		r.cycles = r.cycles[:0]
 		for _, c := range r.cursors {
-			if err := s.interruption(); err != nil { // one may take a second
+			if err := s.interruption(); err != nil { // one iteration may take a second
 				return err
 			}
 			r.cycles = append(r.cycles, s.Library.Cycle(c, r.grid))
@@ -58,7 +59,8 @@ func (s *Server) decide(r *request, candidates int) error {
 	return nil
 }
 
-// agree has the heads of each layer decide, and keeps what those of the sample select.
+// agree makes the heads of each layer decide together and keeps the selections of the sampled
+// groups.
 func (s *Server) agree(r *request) error {
 	heads, dense := s.Geometry.KVHeads, s.Spec.Selection.DenseLayers
 	if r.steps == 0 {
@@ -73,7 +75,7 @@ func (s *Server) agree(r *request) error {
 	if r.grid >= 0 {
 		group := 0
 		for i, layer := range r.layers {
-			if err := s.interruption(); err != nil { // one may take a second
+			if err := s.interruption(); err != nil { // one iteration may take a second
 				return err
 			}
 			used, picked := layer.Decide(r.grid, r.steps)
@@ -89,13 +91,13 @@ func (s *Server) agree(r *request) error {
 	return nil
 }
 
-// candidates is the blocks of a decode between sinks and window.
+// candidates returns the number of blocks of a decode between sinks and window.
 func (s *Server) candidates(r *request) int {
 	return max(0,
 		s.Geometry.Blocks(r.Context())-s.Spec.Selection.SinkBlocks-s.Spec.Selection.RecentBlocks)
 }
 
-// selection finds what group g of the sample selects in r's current step.
+// selection sets sel to the blocks that group g of the sample selects in r's current step.
 func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
 	sel.Follows, sel.Added, sel.Came, sel.Dropped = false, nil, nil, nil
 	if sel.All = dense || r.grid < 0; sel.All {
@@ -106,7 +108,7 @@ func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
 	s.pick(r, g, sel)
 }
 
-// pick adds to a selection the candidates of the step.
+// pick adds the candidates of the current step to a selection.
 func (s *Server) pick(r *request, g int, sel *kv.Selection) {
 	if len(s.counted) > len(s.groups) && !s.layered {
 		g = int(s.groups[g])

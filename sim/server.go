@@ -11,61 +11,61 @@ import (
 // Server runs one serving system on one device in virtual time.
 type Server struct {
 	Config
-	events  *des.Queue[event] // its own, or its fleet's
-	fleet   *Fleet            // that it is a replica of; nil: none
-	replica int               // which one
-	number  int32             // of the server among all that the fleet has had
+	events  *des.Queue[event] // own queue, or the fleet's
+	fleet   *Fleet            // fleet of this replica; nil: none
+	replica int               // replica number
+	number  int32             // server number, unique in the fleet over all restarts
 	touched bool              // had an event at this time
 	sched   *sched.Scheduler
 	memory  memory
-	// bytes of one of its blocks
+	// bytes of one block of memory
 	memoryBlock int64
-	// of memory, that shares what prompts have in common; nil: none does
+	// memory with prefix sharing; nil: no prefix cache
 	prefixes  sharing
-	content   bool             // a prompt may find KV of another
-	pool      *prefix.Pool     // of them; nil: there are none
-	below     tiered           // of them, over tiers
-	tiers     PrefixDevice     // of the prefixes below HBM; nil: there are none
-	future    *prefix.Future   // of what they hold; nil: it is not known
-	looksAt   des.Time         // when blocks are free that are being saved to them
-	landing   map[int]*request // by ID, whose prefix is being loaded
+	content   bool             // prompts may share KV
+	pool      *prefix.Pool     // prefixes as a block pool; nil otherwise
+	below     tiered           // prefixes as memory with tiers
+	tiers     PrefixDevice     // device of the tiers below HBM; nil: no tiers
+	future    *prefix.Future   // upcoming requests for Belady; nil otherwise
+	looksAt   des.Time         // time of the scheduled event for the end of a save
+	landing   map[int]*request // requests by ID whose prefix is being loaded
 	prefixUse PrefixUse        // since the last step's record
-	lost      PrefixUse        // evictions of the whole run until then
+	lost      PrefixUse        // evictions up to the last step's record
 	cache     *kv.Cache        // nil without offloading, and with hot buffers
-	hot       *hotBuffers      // nil without
+	hot       *hotBuffers      // nil without hot buffers
 	rec       Recorder
 	metrics   *Metrics
 
-	policy  dsa.Policy // of sparse attention
-	fixed   bool       // it selects the budget whatever the scores
-	layered bool       // it decides for all heads of a layer together
-	apart   bool       // it decides for each query head
-	// selected blocks a group, sinks and window included; a first guess where not fixed
+	policy  dsa.Policy // policy of sparse attention
+	fixed   bool       // selection size is fixed by the budget
+	layered bool       // policy decides for all heads of a layer together
+	apart   bool       // policy decides for each query head
+	// selected blocks per group, including sinks and window; an initial estimate if not fixed
 	budget   int
 	requests map[*sched.Request]*request
 	free     []*request
 	nextID   int
-	stopped  func() error // why the run is to end; nil: never
+	stopped  func() error // returns why the run must end; nil: never
 
 	busy        bool
 	batch       *sched.Batch
 	steps       int64
 	feed        feed
 	coming      tickets
-	load        load             // of a replica
-	arrivedLate []*sched.Request // that came while a step ran whose successor was planned already
-	untried     bool             // requests wait that the batch was formed without
+	load        load             // load of this replica
+	arrivedLate []*sched.Request // arrived after the next step was planned
+	untried     bool             // waiting requests were not considered for the batch
 	saves       []saveJob        // in flight, oldest first
-	savedSteps  int64            // steps whose saves are done, or will be at a scheduled event
-	pinned      []*request       // whose chunked prefill holds HBM
+	savedSteps  int64            // steps whose saves are done or have a scheduled event
+	pinned      []*request       // requests whose chunked prefill holds HBM
 	step        stepState
 	path        path
-	groups      []int32 // (layer, KV head) groups whose blocks the cache follows
-	stepwise    bool    // leaps over no step
-	leapt       int     // steps without an event
-	leaptChunks int     // of prompts, in them
+	groups      []int32 // (layer, KV head) groups that the cache simulates
+	stepwise    bool    // fast-forward is off
+	leapt       int     // steps that were fast-forwarded
+	leaptChunks int     // prefill chunks in these steps
 	taken       []int64 // scratch of leap
-	counted     []int32 // those whose selections are known: all where their sizes differ
+	counted     []int32 // groups with known selections: all if sizes differ by head
 }
 
 // NewServer returns a server with no requests.

@@ -5,9 +5,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// Spec holds every knob of one serving system: the table [system] of a configuration and the tables
-// of its parts. Presets for the papers' systems are in package experiments. Comments, units and
-// ranges of the fields are what docs/configuration.md says.
+// Spec is the configuration of one serving system: the table [system] and the tables of its parts.
+// Presets for the papers' systems are in package experiments. docs/configuration.md prints the
+// comments, units and ranges of the fields.
 type Spec struct {
 	// of the system: its results' folder and its row in tables; [[systems]] only
 	Name string `toml:"name"`
@@ -49,7 +49,7 @@ type Spec struct {
 	Simulation  SimulationSpec  `toml:"simulation"`
 }
 
-// SelectionSpec says which KV blocks decodes attend to: the table [selection].
+// SelectionSpec configures the KV blocks that decodes attend to: the table [selection].
 type SelectionSpec struct {
 	// decodes attend to a selection of the blocks; false: to all
 	On bool `toml:"on"`
@@ -81,7 +81,7 @@ type SelectionSpec struct {
 	Margin float64 `toml:"margin" used:"infinigen" unit:"q·k / sqrt(d)" range:">= 0, <= 1e+06"`
 }
 
-// OffloadSpec says how KV moves between DRAM and HBM: the table [offload].
+// OffloadSpec configures KV moves between DRAM and HBM: the table [offload].
 type OffloadSpec struct {
 	// DRAM holds all KV and HBM is a cache of it
 	On bool `toml:"on"`
@@ -111,7 +111,7 @@ type OffloadSpec struct {
 	HostPoolRatio float64 `toml:"host_pool_ratio" used:"hot" range:">= 0, <= 1e+06"`
 }
 
-// PrefillSpec says how prompts are computed: the table [prefill].
+// PrefillSpec configures the computation of prompts: the table [prefill].
 type PrefillSpec struct {
 	// how prompts are split: not, in chunks of tokens, by layers, or both
 	Split string `toml:"split"`
@@ -139,8 +139,7 @@ type PrefillSpec struct {
 	Blocks int `toml:"blocks" used:"block-sparse" unit:"blocks" range:">= 1, <= 1e+06"`
 }
 
-// PrefixCacheSpec says how the KV of earlier prompts is kept and used again: the table
-// [prefix_cache].
+// PrefixCacheSpec configures the reuse of earlier prompts' KV: the table [prefix_cache].
 type PrefixCacheSpec struct {
 	// reuse of the KV of earlier prompts with the same beginning: none, by blocks (vLLM V1), or by a
 	// radix tree of pages of block_tokens (SGLang)
@@ -174,7 +173,7 @@ type PrefixCacheSpec struct {
 	LoadWeight float64 `toml:"load_weight" used:"cache,hits" range:">= 0, <= 1000"`
 }
 
-// SpeculationSpec says how tokens are drafted: the table [speculation].
+// SpeculationSpec configures draft tokens: the table [speculation].
 type SpeculationSpec struct {
 	// tokens that MTP layers draft for each request that decodes; the next step verifies them with one
 	// more (speculation). 0: none. Needs a model with mtp_layers, full attention in HBM and no prefix
@@ -184,7 +183,7 @@ type SpeculationSpec struct {
 	Acceptance float64 `toml:"acceptance" used:"drafts" unit:"share" range:">= 0, < 1"`
 }
 
-// SimulationSpec says how exactly the cache is simulated: the table [simulation].
+// SimulationSpec configures the accuracy of the cache simulation: the table [simulation].
 type SimulationSpec struct {
 	// simulate every (layer, KV head) group, or a sample with a cache scaled to it
 	Heads string `toml:"heads" used:"cache"`
@@ -208,17 +207,17 @@ const (
 	PrefixSelected = "selected"
 )
 
-// GPULookup says whether the GPU finds out which selected blocks are in HBM, so that no layer
+// GPULookup reports whether the GPU finds the selected blocks that are in HBM, so that no layer
 // waits for the host.
 func (s *Spec) GPULookup() bool { return s.Offload.On && s.Offload.Lookup == LookupGPU }
 
-// Values of Spec.PrefillAttention besides the patterns' names.
+// Values of Spec.PrefillAttention in addition to the pattern names.
 const (
 	PrefillDense      = "dense"
 	PrefillMInference = "minference" // a pattern for each head
 )
 
-// PrefillHead returns what all heads do in prefill, where that is one sparse pattern.
+// PrefillHead returns the sparse prefill pattern of all heads; false if there is no single pattern.
 func (s *Spec) PrefillHead() (pattern.Head, bool) {
 	h, ok := pattern.Published(pattern.Kind(s.Prefill.Attention))
 	switch h.Kind {
@@ -232,20 +231,19 @@ func (s *Spec) PrefillHead() (pattern.Head, bool) {
 	return h, ok && h.Kind != pattern.Dense
 }
 
-// SparsePrefill says whether prompts attend to less than all in prefill.
+// SparsePrefill reports whether prefill attention is sparse.
 func (s *Spec) SparsePrefill() bool {
 	return s.Prefill.Attention != PrefillDense && s.Prefill.Attention != ""
 }
 
-// Sparse says whether decode attention selects blocks.
+// Sparse reports whether decode attention selects blocks.
 func (s *Spec) Sparse() bool { return s.Selection.On && s.Selection.Policy != dsa.FullName }
 
-// Progressive says whether decode attention goes on microbatch by microbatch until it has seen
-// enough.
+// Progressive reports whether decode attention runs in microbatches until it reaches its threshold.
 func (s *Spec) Progressive() bool { return s.Sparse() && s.Selection.Policy == "psa" }
 
-// Policy returns the selection algorithm of sparse attention, of a model in which so many query
-// heads share a KV head.
+// Policy returns the selection algorithm of sparse attention for a model with the given number of
+// query heads per KV head.
 func (s *Spec) Policy(queries int) (dsa.Policy, *dsa.Algorithm, error) {
 	if s.Selection.Per != PerQueryHead {
 		queries = 1

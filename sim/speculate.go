@@ -6,16 +6,16 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Drafter is a Device whose model has layers that predict tokens beyond the next one (MTP). Draft
-// runs one of them once: the layer's work w, then the LM head on so many rows.
+// Drafter is a Device whose model has MTP layers, which predict tokens beyond the next one. Draft
+// runs one MTP layer once with work w, then the LM head on the given number of rows.
 type Drafter interface {
 	Draft(w *Work, rows int) error
 }
 
-// VerifiedRows is the most rows of the LM head in a step.
+// VerifiedRows returns the largest number of LM head rows in a step.
 func (s *Spec) VerifiedRows() int { return s.MaxRequests * (1 + s.Speculation.Tokens) }
 
-// NoSpeculation says why a system that drafts tokens cannot be served; "" where it can.
+// NoSpeculation returns why a system cannot use speculation, or "".
 func (s *Spec) NoSpeculation() string {
 	switch {
 	case s.Speculation.Tokens == 0:
@@ -47,11 +47,11 @@ func (s *Server) checkSpeculation() error {
 	return nil
 }
 
-// accepted is how many tokens a decode gives: those of its drafts before the first that is refused,
-// and one that the model itself predicts there, of those still wanted. Each position of an output
-// is drawn once at most, by its place in it, so that no schedule changes a draw.
+// accepted returns the number of tokens that a decode emits: the drafts before the first rejected
+// one, plus one token that the model predicts there, at most the remaining output. Each output
+// position has a random draw of its own, so that the schedule does not change the draws.
 //
-//	E = (1 - a^(k+1)) / (1 - a), of k drafts accepted with probability a each
+//	E = (1 - a^(k+1)) / (1 - a), for k drafts, each accepted with probability a
 func (s *Server) accepted(r *request) int {
 	n := 1
 	for n <= s.Spec.Speculation.Tokens && r.Generated+n < r.Output {
@@ -65,12 +65,12 @@ func (s *Server) accepted(r *request) int {
 	return n
 }
 
-// acceptanceStream sets the draws apart from others of the same seed.
+// acceptanceStream separates these draws from other draws with the same seed.
 const acceptanceStream = 0x6d7470
 
-// draft has the device draft the tokens that the next step verifies. The first pass takes all
-// tokens of the step, whose KV the MTP layer keeps too; each one after it the newest draft of every
-// request.
+// draft makes the device draft the tokens that the next step verifies. The first pass takes all
+// tokens of the step, because the MTP layer needs their KV too. Each later pass takes the newest
+// draft of every request.
 func (s *Server) draft() error {
 	st, k := &s.step, s.Spec.Speculation.Tokens
 	if k == 0 {

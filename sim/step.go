@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// stepState is the scratch of one step, kept between steps.
+// stepState is the scratch state of one step, reused between steps.
 type stepState struct {
 	meta    Step
 	work    Work
@@ -17,30 +17,30 @@ type stepState struct {
 	seqs    []*kv.Seq
 	rec     StepRecord
 	before  kv.Stats
-	evicted int64 // by the end of the last step
+	evicted int64 // evictions up to the end of the last step
 
-	contexts, selected, scored int64 // tokens, tokens and blocks a head, summed over decodes
-	bounded                    int64 // of contexts, at most Model.BoundTokens of each
-	reread                     int64 // of contexts, those that a decode before has read
+	contexts, selected, scored int64 // tokens, tokens and blocks per head, summed over decodes
+	bounded                    int64 // contexts, each bounded by Model.BoundTokens
+	reread                     int64 // part of contexts that another decode has already read
 	closing                    int   // decodes whose open block becomes full
-	savesInFlight              bool  // of a prefill that a decode of the batch has ended
-	freed                      int64 // blocks since the step before, whole model
-	// blocks loaded: sampled, and of prefixes that chunked prefills begin with
+	savesInFlight              bool  // a decode's prefill still has saves in flight
+	freed                      int64 // blocks freed since the previous step, whole model
+	// blocks loaded: by selections, and for the prefixes of chunked prefills that begin
 	loaded, begun share
-	resumed       int64   // of the cache, before the layer's prefills write
-	evictions     share   // blocks that lost their slots in the layers
-	joined        share   // blocks that got the slots in which other requests have them
-	emits         int     // tokens that the step gives
-	drafts        Work    // of a pass that drafts
-	byRound       []int64 // of loaded, by microbatch
-	loads         []int64 // of the layer, by microbatch
-	// heads that end with each of its rounds, and the blocks they attend to in it
+	resumed       int64   // the cache's Resumed count before the layer's prefills write
+	evictions     share   // blocks evicted in the layers
+	joined        share   // blocks that share the slots of other requests
+	emits         int     // tokens that the step emits
+	drafts        Work    // work of a draft pass
+	byRound       []int64 // loaded blocks by microbatch
+	loads         []int64 // the layer's loads by microbatch
+	// heads that end in each round, and the blocks that they attend to in it
 	ends, lasts []int64
-	runs, ran   int // layers that the step runs, and has run
+	runs, ran   int // layers that the step runs, and layers run so far
 	sel         kv.Selection
 }
 
-// startStep forms a batch and carries it through the device.
+// startStep forms a batch and runs it on the device.
 func (s *Server) startStep(now des.Time) error {
 	s.nextBatch()
 	if s.batch.Empty() {
@@ -70,7 +70,7 @@ func (s *Server) startStep(now des.Time) error {
 	return nil
 }
 
-// price carries the step that begins now through the device.
+// price runs the step that begins now on the device.
 func (s *Server) price(now des.Time) error {
 	if err := s.path.begin(&s.step.meta); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (s *Server) price(now des.Time) error {
 	return s.finishPrice(now)
 }
 
-// finishPrice has the device finish the step.
+// finishPrice makes the device finish the step.
 func (s *Server) finishPrice(now des.Time) (err error) {
 	if s.step.rec.Timing, err = s.Device.Finish(); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *Server) finishPrice(now des.Time) (err error) {
 	return s.checkTime(now)
 }
 
-// checkTime returns an error where a step is too long for the clock.
+// checkTime returns an error if a step is too long for the clock.
 func (s *Server) checkTime(now des.Time) error {
 	timing := &s.step.rec.Timing
 	if timing.Elapsed < 0 || timing.Elapsed > longestStep || now > math.MaxInt64-2*longestStep {
@@ -106,10 +106,10 @@ func (s *Server) checkTime(now des.Time) error {
 	return nil
 }
 
-// longestStep is far above any real step, and keeps times within des.Time.
+// longestStep is far above any real step time and keeps times within des.Time.
 const longestStep = 1_000_000 * des.Second
 
-// finishStep books the step's outcome.
+// finishStep records the step's outcome.
 func (s *Server) finishStep(now des.Time) {
 	st := &s.step
 	timing := &st.rec.Timing

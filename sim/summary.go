@@ -15,10 +15,10 @@ type Stats struct {
 	P99  float64 `json:"p99"`
 }
 
-// StatNames are what Stats.Of knows.
+// StatNames lists the statistics that Stats.Of accepts.
 var StatNames = []string{"mean", "p50", "p90", "p95", "p99"}
 
-// Of returns a statistic by name; it panics on a name that is not of StatNames.
+// Of returns a statistic by name. It panics on a name that is not in StatNames.
 func (s Stats) Of(name string) float64 {
 	switch name {
 	case "mean":
@@ -44,30 +44,30 @@ type Summary struct {
 	GPU         string  `json:"gpu"`
 	Seed        uint64  `json:"seed"`
 	Rate        float64 `json:"rate"`
-	Concurrency int     `json:"concurrency,omitempty"` // clients of a closed loop, which has no rate
+	Concurrency int     `json:"concurrency,omitempty"` // clients of a closed loop; Rate is then 0
 	Requests    int     `json:"requests"`
 	Completed   int     `json:"completed"`
 	Rejected    int     `json:"rejected"`
-	Truncated   int     `json:"truncated,omitempty"` // prompts, of requests that were not rejected
+	Truncated   int     `json:"truncated,omitempty"` // truncated prompts of accepted requests
 	Preempted   int     `json:"preempted"`
-	// RecomputedTokens had KV that a preemption lost, and were computed again; RecomputedShare of the
-	// steps' time went to that.
+	// RecomputedTokens counts tokens whose KV was lost to a preemption and computed again.
+	// RecomputedShare is the share of step time spent on them.
 	RecomputedTokens int64   `json:"recomputed_tokens,omitempty"`
 	RecomputedShare  float64 `json:"recomputed_share,omitempty"`
-	Replicas         int     `json:"replicas,omitempty"` // of a fleet
-	Router           string  `json:"router,omitempty"`   // that shared the requests among them
-	// times that a request began anew when its replica failed
+	Replicas         int     `json:"replicas,omitempty"` // in the fleet
+	Router           string  `json:"router,omitempty"`   // policy that assigns requests to replicas
+	// restarts of requests because their replica failed
 	Retried int `json:"retried,omitempty"`
-	// Stranded is the requests for which no replica of a fleet was up for some time.
+	// Stranded counts requests that waited because every replica of the fleet was down.
 	Stranded   int     `json:"waited_for_replica,omitempty"`
 	SimulatedS float64 `json:"simulated_s"`
 	Steps      int64   `json:"steps"`
 
-	// ServedShare is of the requests that were served or rejected. The figures below are of those
-	// served: with a share below one they say nothing about the rest.
+	// ServedShare is the share of requests that were served or rejected. The figures below cover
+	// served requests only. Below 1 they say nothing about the rest.
 	ServedShare float64 `json:"served_share"`
-	// GoodShare is the share, of the same requests, that met every bound of the service level
-	// for requests, each by itself; nil where it has none.
+	// GoodShare is the share of the same requests that met every per-request bound of the SLO. It is
+	// nil if the SLO has no such bound.
 	GoodShare *float64 `json:"good_share,omitempty"`
 
 	TTFT Stats `json:"ttft_s"`
@@ -77,12 +77,12 @@ type Summary struct {
 	E2E        Stats `json:"e2e_s"`         // from arrival to the last token
 	QueueDelay Stats `json:"queue_delay_s"` // from arrival to the first step
 
-	// RequestThroughput is requests/s that were served, RequestGoodput those that met every bound
-	// of the service level, each by itself; nil where it has none.
+	// RequestThroughput is the number of served requests per second. RequestGoodput counts only
+	// requests that met every per-request bound of the SLO. It is nil if the SLO has no such bound.
 	RequestThroughput float64  `json:"request_throughput"`
 	RequestGoodput    *float64 `json:"request_goodput,omitempty"`
 
-	// input: prompts of requests that were served
+	// input: prompt tokens of served requests
 	PromptTokS          float64 `json:"prompt_tok_s"`
 	ThroughputTokS      float64 `json:"throughput_tok_s"` // output
 	TotalTokS           float64 `json:"total_tok_s"`      // both
@@ -92,44 +92,44 @@ type Summary struct {
 	H2DBytes            int64   `json:"h2d_bytes"`
 	D2HBytes            int64   `json:"d2h_bytes"`
 	Uses
-	// PrefixCache is of systems that have one.
+	// PrefixCache is nil for systems without a prefix cache.
 	PrefixCache  *PrefixStats  `json:"prefix_cache,omitempty"`
-	ReplicaLoads []ReplicaLoad `json:"replica_load,omitempty"` // of each replica
-	// ProgressiveStats is of runs whose attention is progressive.
+	ReplicaLoads []ReplicaLoad `json:"replica_load,omitempty"` // one entry per replica
+	// ProgressiveStats is nil unless attention is progressive.
 	*ProgressiveStats
 
-	// PhaseS is where the time went, seconds over all steps.
+	// PhaseS maps each phase to its time, in seconds over all steps.
 	PhaseS map[string]float64 `json:"phase_s"`
 	SLO    string             `json:"slo"` // in words
-	// SLOMet is nil where the run ended early; files of earlier versions have false there.
+	// SLOMet is nil if the run ended early; files of earlier versions contain false instead.
 	SLOMet *bool `json:"slo_met,omitempty"`
-	// SLOMissed names what of the service level the run missed.
+	// SLOMissed names the SLO bounds that the run missed.
 	SLOMissed []string       `json:"slo_missed,omitempty"`
 	Warnings  []warn.Warning `json:"warnings"`
 
-	// Paced is the run with other step times, of one near a limit of its servers.
+	// Paced holds results with scaled step times, for a run near a server limit.
 	Paced []Paced `json:"with_step_times,omitempty"`
 
-	// Window is what the figures are of, where a part of the run is left out.
+	// Window is the measured part of the run; nil if the figures cover the whole run.
 	Window *Window `json:"window,omitempty"`
 
-	// RecallProxy is of runs that ask for it: a proxy of accuracy, not accuracy.
+	// RecallProxy is nil unless the run asked for it. It is a proxy of accuracy, not accuracy.
 	RecallProxy *RecallProxy `json:"recall_proxy,omitempty"`
 
-	// Interrupted says why the run ended early, if it did: the figures are of what ran until
-	// then.
+	// Interrupted is the reason why the run ended early, or empty. The figures then cover only the
+	// part that ran.
 	Interrupted string `json:"interrupted,omitempty"`
-	// Reach is of the whole run, and kept in no file; nil where it is not known.
+	// Reach covers the whole run and is not written to files; nil if unknown.
 	Reach *Reach `json:"-"`
-	// Live is of runs on a device that computes.
+	// Live is nil unless the device computes.
 	Live *LiveStats `json:"live,omitempty"`
 }
 
-// UnsplitPhase is the key of Summary.PhaseS of the time of steps that were not split into phases.
+// UnsplitPhase is the key in Summary.PhaseS for the time of steps that were not split into phases.
 const UnsplitPhase = "unsplit"
 
-// Lived adds what a run did on a device that computes. It says of its steps how much was not split
-// into phases, 0 too: without that, nothing says that the phases are those of all steps.
+// Lived adds the statistics of a device that computes. It always sets the UnsplitPhase entry, even
+// to 0: the entry shows how much step time the phases do not cover.
 func (s *Summary) Lived(l LiveStats) {
 	s.Live = &l
 	if _, ok := s.PhaseS[UnsplitPhase]; !ok && s.PhaseS != nil {
@@ -137,7 +137,7 @@ func (s *Summary) Lived(l LiveStats) {
 	}
 }
 
-// RejectedShare returns the share of the requests that ended by being rejected.
+// RejectedShare returns the share of finished requests that were rejected.
 func (s *Summary) RejectedShare() float64 {
 	if s.Rejected == 0 {
 		return 0
@@ -145,15 +145,14 @@ func (s *Summary) RejectedShare() float64 {
 	return float64(s.Rejected) / float64(s.Completed+s.Rejected)
 }
 
-// QueueGrows reports whether requests waited longer and longer.
+// QueueGrows reports whether queue delays kept growing.
 func (s *Summary) QueueGrows() bool {
 	return warn.Has(s.Warnings, warn.UnstableQueue, warn.WaitsGrow)
 }
 
 func (s *Summary) warn(w warn.Warning) { s.Warnings = append(s.Warnings, w) }
 
-// MetSLO says whether the run met its service level, as far as that is known: it is not of a run
-// that ended early.
+// MetSLO reports whether the run met its SLO. known is false if the run ended early.
 func (s *Summary) MetSLO() (met, known bool) {
 	if s.SLOMet == nil || s.Interrupted != "" {
 		return false, false
@@ -161,7 +160,7 @@ func (s *Summary) MetSLO() (met, known bool) {
 	return *s.SLOMet, true
 }
 
-// Paced is what a run becomes where each step takes a factor of its time.
+// Paced is the result of a run whose step times are multiplied by StepTime.
 type Paced struct {
 	StepTime float64 `json:"factor"`
 	TTFT     Stats   `json:"ttft_s"`
@@ -169,40 +168,40 @@ type Paced struct {
 	SLOMet   *bool   `json:"slo_met,omitempty"`
 }
 
-// ProgressiveStats is what progressive attention (PSA) did.
+// ProgressiveStats counts the work of progressive attention (PSA).
 type ProgressiveStats struct {
-	RoundsPerLayer float64 `json:"rounds_per_layer"` // mean, over layers of steps that decode
-	BlocksAhead    int64   `json:"blocks_ahead"`     // loaded for rounds that never came
+	RoundsPerLayer float64 `json:"rounds_per_layer"` // mean over all layers of steps with decodes
+	BlocksAhead    int64   `json:"blocks_ahead"`     // loaded for rounds that did not run
 }
 
-// LiveStats is what the host of a real device did and waited for. Times are seconds over all
+// LiveStats counts work and waiting time of a real device's host. Times are in seconds over all
 // steps.
 type LiveStats struct {
-	BlocksLoaded int64 `json:"blocks_loaded"` // by the device's count
+	BlocksLoaded int64 `json:"blocks_loaded"` // as counted by the device
 	BlocksSaved  int64 `json:"blocks_saved"`
 	Rounds       int64 `json:"rounds,omitempty"`       // of progressive attention, over all layers
-	BlocksAhead  int64 `json:"blocks_ahead,omitempty"` // of the loaded, for rounds that never came
+	BlocksAhead  int64 `json:"blocks_ahead,omitempty"` // loaded for rounds that did not run
 
-	// Of hot buffers, by the device's count: a row is a token's in one layer.
-	RowsSelected int64 `json:"rows_selected,omitempty"` // by decodes, or of all KV in HBM
+	// Hot buffers, as counted by the device. A row is the KV of one token in one layer.
+	RowsSelected int64 `json:"rows_selected,omitempty"` // selected by decodes
 	RowsLoaded   int64 `json:"rows_loaded,omitempty"`   // misses
 	RowsSaved    int64 `json:"rows_saved,omitempty"`
 
-	RoundTrips        int64   `json:"round_trips"` // layers in which the host waited for a selection
+	RoundTrips        int64   `json:"round_trips"` // layers whose host part waited for a selection
 	RoundTripsPerStep float64 `json:"round_trips_per_step"`
-	RoundTripS        float64 `json:"round_trip_s"` // that it waited, the GPU at work
+	RoundTripS        float64 `json:"round_trip_s"` // waiting time of the host while the GPU worked
 
 	UploadsPerLayer   float64 `json:"uploads_per_layer"`    // copies of lists and addresses to the GPU
-	UploadKiBPerLayer float64 `json:"upload_kib_per_layer"` // in all of them
-	CallsPerLayer     float64 `json:"calls_per_layer"`      // that put work on the compute stream
+	UploadKiBPerLayer float64 `json:"upload_kib_per_layer"` // total size of these copies
+	CallsPerLayer     float64 `json:"calls_per_layer"`      // calls on the compute stream
 
-	// hits, misses and evictions of what was selected, and its lists of slots
+	// cache lookup of the selected blocks (hits, misses, evictions) and their slot lists
 	LookupS              float64 `json:"lookup_s"`
-	ListsS               float64 `json:"lists_s"`    // the rest before attention: tables of prefills
+	ListsS               float64 `json:"lists_s"`    // other lists before attention
 	PlanningS            float64 `json:"planning_s"` // between steps
 	BookkeepingMSPerStep float64 `json:"bookkeeping_ms_per_step"`
-	BookkeepingShare     float64 `json:"bookkeeping_share"` // lookup and lists, of the steps' time
+	BookkeepingShare     float64 `json:"bookkeeping_share"` // lookup and lists / step time
 
-	SaveWaitS float64 `json:"save_wait_s"` // computation waited for room in the save buffer
-	GrowingS  float64 `json:"growing_s"`   // pinning and allocating memory; part of no step
+	SaveWaitS float64 `json:"save_wait_s"` // wait for room in the save buffer
+	GrowingS  float64 `json:"growing_s"`   // pinning and allocating memory, outside of steps
 }

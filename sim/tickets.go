@@ -6,21 +6,21 @@ import "github.com/sparseserve/sparseserve/sim/des"
 type ticket struct {
 	id        int // 0: not numbered yet
 	arrival   Arrival
-	generated int  // tokens, by replicas that failed
-	pulls     bool // its arrival has the next one fetched: of a workload that is no closed loop
+	generated int  // tokens emitted by failed replicas
+	pulls     bool // its arrival fetches the next request; not in a closed loop
 	life
 
-	stranded bool // no replica takes it, and
+	stranded bool // waiting for a replica since this time
 	since    des.Time
 }
 
-// tickets holds requests until they arrive, each in a place that is used again.
+// tickets holds requests until they arrive, in reusable slots.
 type tickets struct {
 	held   []ticket
 	vacant []int64
 }
 
-// hold keeps a request and returns its place.
+// hold stores a request and returns its slot.
 func (t *tickets) hold(one ticket) int64 {
 	if n := len(t.vacant); n > 0 {
 		place := t.vacant[n-1]
@@ -32,7 +32,7 @@ func (t *tickets) hold(one ticket) int64 {
 	return int64(len(t.held) - 1)
 }
 
-// take returns the request of a place and empties it.
+// take returns the request of a slot and frees the slot.
 func (t *tickets) take(place int64) ticket {
 	one := t.held[place]
 	t.held[place] = ticket{}
@@ -40,5 +40,5 @@ func (t *tickets) take(place int64) ticket {
 	return one
 }
 
-// len counts the requests.
+// len returns the number of stored requests.
 func (t *tickets) len() int { return len(t.held) - len(t.vacant) }

@@ -7,10 +7,10 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
-// trend keeps up to 64 batch means of a sequence, whose batch size doubles when they are full.
+// trend keeps up to 64 batch means of a sequence. The batch size doubles when they are full.
 type trend struct {
 	means []float64
-	size  int // values a batch
+	size  int // values per batch
 	sum   float64
 	n     int // values in the open batch
 }
@@ -37,9 +37,9 @@ func (t *trend) add(v float64) {
 	}
 }
 
-// rising says whether the sequence grows without bound, as the delay of an unstable queue does:
-// Mann-Kendall's test finds a trend at 99.9 %, and the last quarter is above what matters, in
-// seconds, and at least twice the first half.
+// rising reports whether the sequence grows without bound, as the delay of an unstable queue does:
+// Mann-Kendall's test finds a trend at 99.9 %, and the last quarter exceeds the threshold matters,
+// in seconds, and at least twice the first half.
 func (t *trend) rising(matters float64) bool {
 	n := len(t.means)
 	if n < 8 {
@@ -63,11 +63,11 @@ func (t *trend) rising(matters float64) bool {
 func (t *trend) lastQuarter() float64 { return mean(t.means[len(t.means)*3/4:]) }
 func (t *trend) firstHalf() float64   { return mean(t.means[:len(t.means)/2]) }
 
-// EnoughRequests are those from which the queue of a run can be called unstable, and figures are
-// steady.
+// EnoughRequests is the number of requests from which a queue can be called unstable and figures
+// are steady.
 const EnoughRequests = 200
 
-// warning is that of a queue that grows, of requests whose wait matters from some seconds on.
+// warning returns a warning if the queue delay grows beyond the threshold matters, in seconds.
 func (t *trend) warning(matters float64) (w warn.Warning, grows bool) {
 	if !t.rising(matters) {
 		return w, false

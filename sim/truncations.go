@@ -9,8 +9,8 @@ import (
 // truncations counts the prompts that were truncated, in tokens.
 type truncations struct {
 	n           int
-	longest     int // prompt as it came
-	least, most int // of the truncated ones: with the model's maximum it depends on the output
+	longest     int // longest prompt before truncation
+	least, most int // lengths after truncation; they differ if the limit depends on the output
 }
 
 func (c *truncations) add(given, served int) {
@@ -22,7 +22,7 @@ func (c *truncations) add(given, served int) {
 	c.least, c.most = min(c.least, served), max(c.most, served)
 }
 
-// warning says so of a run of the given number of requests.
+// warning returns the warning about truncated prompts in a run of the given number of requests.
 func (c *truncations) warning(requests int) warn.Warning {
 	to := fmt.Sprintf("%d tokens", c.most)
 	if c.least < c.most {
@@ -32,7 +32,7 @@ func (c *truncations) warning(requests int) warn.Warning {
 		c.longest).With(map[string]float64{"truncated": float64(c.n), "longest": float64(c.longest)})
 }
 
-// firstOf marks a reason that is the first of several.
+// firstOf marks a reason as the first of n.
 func firstOf(n int, reason string) string {
 	if n > 1 {
 		return "the first, " + reason

@@ -15,7 +15,7 @@ func (s *Server) hbmUsed() int64 {
 	return s.cache.Resident() + reserved
 }
 
-// hbmOf returns the bytes of so many blocks of all layers and heads, without offloading.
+// hbmOf returns the size in bytes of n blocks over all layers and heads, without offloading.
 func (s *Server) hbmOf(blocks int64) int64 {
 	block := s.Geometry.BlockBytes
 	if s.Model.WindowLayers > 0 { // blocks are of one layer
@@ -27,31 +27,32 @@ func (s *Server) hbmOf(blocks int64) int64 {
 	return blocks * block * int64(s.Geometry.Groups())
 }
 
-// Use is the share of a resource in use, over time: its mean over the run, in which nothing is
-// used between steps, and the peak of a step.
+// Use is the utilisation of a resource. Mean is over the run, with zero use between steps. Peak is
+// the largest value of a step.
 type Use struct {
 	Mean float64 `json:"mean"`
 	Peak float64 `json:"peak"`
 }
 
-// Uses is what a run used of its machine.
+// Uses holds the utilisation of the machine's resources in a run.
 type Uses struct {
-	// HBMUse is a share of the card, where the caller knows it (Config.CardBytes), with
-	// weights, runtime and activations; HBMKVUse a share of what is there for KV.
+	// HBMUse is the share of the card's HBM in use, including weights, runtime and activations; nil
+	// if Config.CardBytes is unknown. HBMKVUse is the share of the HBM available to KV.
 	HBMUse   *Use `json:"hbm_use,omitempty"`
 	HBMKVUse *Use `json:"hbm_kv_use,omitempty"`
-	DRAMUse  *Use `json:"dram_use,omitempty"` // of system.dram_gib; of systems that offload
-	// Busy shares of the time; nil on devices that do not know.
+	DRAMUse  *Use `json:"dram_use,omitempty"` // share of system.dram_gib; only with offloading
+	// Shares of time in which each part was busy; nil if the device does not measure it.
 	GPUUse *Use `json:"gpu_use,omitempty"`
 	H2DUse *Use `json:"h2d_use,omitempty"`
 	D2HUse *Use `json:"d2h_use,omitempty"`
-	// BatchFull is the share of the time in which a server ran 95 % of its max_requests or more,
-	// KVFull that in which 95 % of the KV was in use or a request waited for room for its own.
+	// BatchFull is the share of time in which a server ran at least 95 % of its max_requests. KVFull
+	// is the share of time in which 95 % of the KV memory was in use or a request waited for memory.
 	BatchFull float64 `json:"batch_full_share,omitempty"`
 	KVFull    float64 `json:"kv_full_share,omitempty"`
 }
 
-// nearLimits says whether a server whose requests hold so many blocks is near its limits.
+// nearLimits reports whether a server with the given number of used blocks is near its batch limit
+// and near its KV limit.
 func (s *Server) nearLimits(used int64) (batch, room bool) {
 	const near = 0.95
 	free := s.memory.Tokens(s.memory.Total() - used)
@@ -60,15 +61,15 @@ func (s *Server) nearLimits(used int64) (batch, room bool) {
 			s.sched.Held()
 }
 
-// Capacity is what Uses are shares of, in bytes. Zero: not known.
+// Capacity holds the capacities that Uses divides by, in bytes. Zero means unknown.
 type Capacity struct {
 	HBM   int64 // of the card
-	Fixed int64 // of it, that no KV can have: weights, runtime, activations
-	KV    int64 // of it, for KV blocks, metadata and prefill buffers
+	Fixed int64 // part of HBM for weights, runtime and activations
+	KV    int64 // part of HBM for KV blocks, metadata and prefill buffers
 	DRAM  int64
 }
 
-// uses adds up what steps use.
+// uses accumulates resource use over steps.
 type uses struct {
 	hbm, dram     held
 	batch, room   held // 1 at the limit
@@ -77,7 +78,7 @@ type uses struct {
 	before        des.Time // end of the last step, if any
 }
 
-// held is memory over time.
+// held integrates the use of a memory over time.
 type held struct {
 	byteSeconds float64
 	peak        int64
@@ -88,7 +89,7 @@ func (h *held) add(bytes int64, seconds float64) {
 	h.peak = max(h.peak, bytes)
 }
 
-// of returns the share of the capacity, of which fixed bytes are always in use.
+// of returns the used share of the capacity. The fixed bytes are always in use.
 func (h *held) of(capacity, fixed int64, seconds float64) *Use {
 	if capacity <= 0 || seconds <= 0 {
 		return nil
@@ -99,13 +100,13 @@ func (h *held) of(capacity, fixed int64, seconds float64) *Use {
 	}
 }
 
-// worked is a part of the machine that is busy or idle.
+// worked accumulates the busy time of a part of the machine.
 type worked struct {
 	busy float64 // nanoseconds
 	peak float64
 }
 
-// add adds the busy time of an interval, of which a part counts.
+// add adds the given part of an interval's busy time.
 func (w *worked) add(busy, interval des.Time, part float64) {
 	if busy > 0 && interval > 0 {
 		w.busy += float64(busy) * part
@@ -117,8 +118,8 @@ func (w *worked) of(seconds float64) *Use {
 	return &Use{Mean: w.busy / float64(des.Second) / seconds, Peak: w.peak}
 }
 
-// within adds what a step uses from one time to another. GPU and loads work during the step,
-// saves since the end of the step before.
+// within adds the use of a step between two times. GPU and loads work during the step. Saves work
+// since the end of the previous step.
 func (u *uses) within(r *StepRecord, from, to des.Time) {
 	begin, end := u.before, r.Start+r.Timing.Elapsed
 	if !u.any {
@@ -155,7 +156,7 @@ func overlap(begin, end, from, to des.Time) float64 {
 	return inside.Seconds() / (end - begin).Seconds()
 }
 
-// of returns the shares over a run of so many seconds.
+// of returns the utilisation over a run of the given duration in seconds.
 func (u *uses) of(c *Capacity, offload, tiers bool, seconds float64) (out Uses) {
 	if seconds <= 0 {
 		return out
