@@ -6,24 +6,24 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// blockClose is the time of a layer's blocks that become full, right after their K and V
-// were written: selection metadata, and the copy to the save buffer that frees their slots. Both
-// were measured in one row, of which each is a launch, and live on bytes of HBM: a digest reads K,
-// a copy reads and writes K and V.
+// blockClose models the work for a layer's filled blocks, right after their K and V are written:
+// selection metadata (digest), and the copy to the save buffer that frees their slots. Both were
+// measured together. Each is one launch and bound by HBM bytes: a digest reads K; a copy reads and
+// writes K and V.
 //
 //	t_both   = requests launch + bytes/rate, bytes of their K and V
 //	t_digest = requests launch/2 + bytes/rate digestShare
 //	t_copy   = requests launch/2 + bytes/rate (1 - digestShare)
 //
-// Blocks of a prefix are digested and not saved, and where KV stays in HBM none is. 0 where the
-// profile has no figures of it.
+// Blocks of a prefix are digested and not saved. If KV stays in HBM, no block is saved. The time is
+// 0 if the profile has no figures.
 type blockClose struct {
-	launch, each float64 // seconds, seconds for each byte
+	launch, each float64 // seconds, seconds per byte
 	token        float64 // bytes of a token's K and V in one layer
 }
 
-// digestShare is what a digest moves of the bytes that it and the copy move: 0.5 of 2.5 for each
-// byte of K and V.
+// digestShare is the digest's share of the bytes that digest and copy move: 0.5 of 2.5 per byte of
+// K and V.
 const digestShare = 0.5 / 2.5
 
 func newBlockClose(p *Profile, m *Model) blockClose {
@@ -37,17 +37,17 @@ func newBlockClose(p *Profile, m *Model) blockClose {
 	}
 }
 
-// Seconds implements Cost: of both, as they were measured.
+// Seconds implements Cost: digest and copy, as they were measured.
 func (c *blockClose) Seconds(w *sim.Work) (s float64, beyond bool) {
 	return c.digest(w) + c.save(w.Digests, float64(w.DigestTokens)*c.token), false
 }
 
-// digest is the time of a layer's selection metadata.
+// digest returns the seconds of a layer's selection metadata.
 func (c *blockClose) digest(w *sim.Work) float64 {
 	return float64(w.Digests)*c.launch/2 + float64(w.DigestTokens)*c.token*c.each*digestShare
 }
 
-// save is that of the copy of so many bytes to the save buffer.
+// save returns the seconds of copying bytes to the save buffer.
 func (c *blockClose) save(requests int, bytes float64) float64 {
 	return float64(requests)*c.launch/2 + bytes*c.each*(1-digestShare)
 }

@@ -15,8 +15,8 @@ import (
 //go:embed cards/*.toml
 var cardFiles embed.FS
 
-// Card describes a GPU and the host that it sits in, whatever runs on them: a
-// file of cards/, or one of a user's own.
+// Card describes a GPU and its host, independent of the software on them: a file of cards/ or a
+// user's file.
 type Card struct {
 	Name    string      `toml:"name"`
 	Title   string      `toml:"title"`
@@ -28,16 +28,16 @@ type Card struct {
 	Interconnect Interconnect `toml:"interconnect,omitempty"`
 }
 
-// KernelFiles names, for each library of kernels, the file of kernels/ that
-// has their costs on this card's architecture. A name that ends in .toml is a file
-// in the card file's own folder. Empty: the library does not run on the card.
+// KernelFiles maps each library of kernels to the file of kernels/ with its costs on this card's
+// architecture. A name that ends in .toml is a file in the card file's folder. Empty: the library
+// does not run on the card.
 type KernelFiles struct {
 	Own string `toml:"sparseserve"`   // this project's, in the generation of FlashAttention-2
 	FA2 string `toml:"fa2"`           // engines of that generation
 	FA3 string `toml:"fa3,omitempty"` // engines with FlashAttention-3 where the card has it
 }
 
-// GPU is the card's peaks: no prediction beats them.
+// GPU holds the card's peaks. They bound every prediction.
 type GPU struct {
 	// dense FP16 arithmetic
 	PeakFP16 Figure `toml:"peak_fp16" dim:"compute"`
@@ -57,7 +57,7 @@ type GPU struct {
 	Runtime Figure `toml:"runtime" dim:"size"`
 }
 
-// Link is the host link as large copies achieve it.
+// Link is the host link, with the rates of large copies.
 type Link struct {
 	// speed of the link by its standard, one direction
 	Nominal Figure `toml:"nominal" dim:"rate"`
@@ -79,10 +79,10 @@ type CPU struct {
 	Speed Figure `toml:"speed" dim:"ratio"`
 }
 
-// CardNames lists the built-in cards in alphabetical order.
+// CardNames returns the names of the built-in cards in alphabetical order.
 func CardNames() []string { return names(cardFiles, "cards") }
 
-// KernelNames lists the built-in files of kernels in alphabetical order.
+// KernelNames returns the names of the built-in kernels files in alphabetical order.
 func KernelNames() []string { return names(kernelFiles, "kernels") }
 
 // LoadCard returns a built-in card by name, or reads a card file.
@@ -101,7 +101,7 @@ func (c *Card) validate() error {
 	return cmp.Or(checkFigures(c), c.Link.validate())
 }
 
-// validate wants no copy faster than the standard of the link that it goes over.
+// validate checks that no copy is faster than the standard of its link.
 func (l *Link) validate() error {
 	for _, f := range []struct {
 		key, what  string
@@ -120,12 +120,11 @@ func (l *Link) validate() error {
 	return nil
 }
 
-// Changes are figures of a card set to other values, for what-if: the keys of
-// ChangeKeys, in the units given there.
+// Changes are figures of a card set to other values, for what-if. Keys and units are in ChangeKeys.
 type Changes map[string]float64
 
-// changeable is each key of Changes with its unit, what a run must have for it to have an effect
-// (ChangeUse) and its figure.
+// changeable lists each key of Changes with its unit, its figure, and the features of a run that
+// the key affects (ChangeUse).
 var changeable = []struct {
 	key, unit, used string
 	figure          func(*Card) *Figure
@@ -144,7 +143,7 @@ var changeable = []struct {
 	{"cpu_speed", "x", "", func(c *Card) *Figure { return &c.CPU.Speed }},
 }
 
-// ChangeKeys lists what Changes may hold, each with its unit.
+// ChangeKeys lists the keys of Changes and their units.
 func ChangeKeys() (keys, units []string) {
 	for _, f := range changeable {
 		keys, units = append(keys, f.key), append(units, f.unit)
@@ -152,8 +151,8 @@ func ChangeKeys() (keys, units []string) {
 	return keys, units
 }
 
-// ChangeUse names, parted by commas, what a run must have for a key of Changes to have an effect in
-// it, as the tag `used` does of the keys of a configuration; empty: nothing.
+// ChangeUse returns, separated by commas, the features that a run needs for a key of Changes to
+// have an effect, as the tag `used` does for keys of the configuration; empty: none.
 func ChangeUse(key string) string {
 	for _, f := range changeable {
 		if f.key == key {
@@ -163,8 +162,8 @@ func ChangeUse(key string) string {
 	return ""
 }
 
-// Changeable returns the machine's figure that a key of Changes sets, in that key's unit. It
-// panics on another key.
+// Changeable returns the machine's figure for a key of Changes, in the key's unit. It panics for
+// another key.
 func (p *Profile) Changeable(key string) float64 {
 	c := Card{GPU: p.GPU, Link: p.Link, CPU: p.CPU}
 	for _, f := range changeable {
@@ -180,7 +179,7 @@ func (p *Profile) Changeable(key string) float64 {
 	panic("hw: no figure " + key + " of a card that can be changed")
 }
 
-// Check returns the first key, in the order of ChangeKeys, that cannot be set so.
+// Check returns the first key, in the order of ChangeKeys, whose value is not allowed.
 func (ch Changes) Check() (key string, err error) {
 	keys, _ := ChangeKeys()
 	for key := range ch {
@@ -201,8 +200,8 @@ func (ch Changes) Check() (key string, err error) {
 	return "", nil
 }
 
-// CheckChanges returns the first key of changes that this card cannot have, in itself or with its
-// other figures.
+// CheckChanges returns the first key of changes that this card cannot have, by itself or together
+// with its other figures.
 func (c *Card) CheckChanges(ch Changes) (key string, err error) {
 	if key, err := ch.Check(); err != nil {
 		return key, err
@@ -219,16 +218,15 @@ func (c *Card) CheckChanges(ch Changes) (key string, err error) {
 		"link_d2h unless it is set", at.err)
 }
 
-// minChange and maxChange bound every figure of Changes: neither a petabyte nor a megabyte a
-// second is a card.
+// minChange and maxChange bound every figure of Changes.
 const minChange, maxChange = 1e-3, 1e6
 
-// ChangeRange is what a figure of Changes may be, in its unit.
+// ChangeRange is the allowed range of a figure of Changes, in its unit.
 const ChangeRange = ">= 0.001, <= 1e+06"
 
-// with returns the card with some figures changed. Where a direction of the link
-// is changed, its nominal speed and what both directions reach together grow or
-// shrink alike, unless they are changed too; the peaks of FP8 and FP4 do as peak_fp16.
+// with returns the card with changed figures. If a direction of the link changes, its nominal speed
+// and duplex rates scale alike, unless they are changed too. FP8 and FP4 peaks scale with
+// peak_fp16.
 func (c *Card) with(ch Changes) *Card {
 	if len(ch) == 0 {
 		return c
@@ -262,7 +260,7 @@ func (c *Card) with(ch Changes) *Card {
 	return &out
 }
 
-// scale multiplies the figure, rounded to derivedDigits, and appends the reason.
+// scale multiplies the figure, rounds to derivedDigits, and appends the reason to its source.
 func (f *Figure) scale(by float64, why string) {
 	if by == 1 {
 		return

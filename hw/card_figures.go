@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Libraries are the keys of a card's [kernels], which engines name.
+// Libraries are the keys of a card's [kernels]; engines name them.
 var Libraries = []string{"sparseserve", "fa2", "fa3"}
 
 // Figures lists the card's figures in the order of its file.
@@ -14,7 +14,7 @@ func (c *Card) Figures() []NamedFigure { return figuresOf(c) }
 // Figures lists the engine's figures in the order of its file.
 func (e *Engine) Figures() []NamedFigure { return figuresOf(e) }
 
-// KernelsOf returns the kernels of a library on the card that gpu names, as measured, and
+// KernelsOf returns the measured kernels of a library on the card that gpu names, and reports
 // whether they were measured on another card.
 func (c *Card) KernelsOf(library, gpu string) (k *Kernels, derived bool, err error) {
 	file, ok := c.Kernels.of(library)

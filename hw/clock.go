@@ -6,35 +6,34 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// clock is what a card does to its clock so that the power that it measures stays at its limit. A
-// kernel draws p f, in limits, at a share f of the full clock, with p a figure of what runs. The
-// measurement is slow, and the card then lowers or raises the clock by as much as power is off:
+// clock models a card that lowers its clock to keep its measured power at the limit. A kernel draws
+// p f power limits at a share f of the full clock; p depends on the kernel. The measurement is
+// slow, and the card changes the clock in proportion to the excess power:
 //
 //	d measured/dt = (p f - measured)/filter
 //	d f/dt        = (1 - measured)/slew,  f <= 1
 //
-// (Power that grows with the third power of the clock, as frequency and voltage fall
-// together, explains an H200's samples worse; with the first, or its root, alike well.)
+// (Power proportional to f^3, because voltage falls with frequency, explains an H200's samples
+// worse. Power proportional to f, or to its root, explains them equally well.)
 //
-// A prompt's linears draw more than the card may. So its first chunk after a rest is
-// fast; its second goes at the clock that the first has called for, which its own
-// attention would not; and the first one of a prompt after another begins at the clock
-// of that one's last. Copies, waiting, decodes' linears and their dense attention each
-// draw less than the limit, and give the clock back the sooner the less they draw. Until then
-// decodes' latencies are longer (clock_decode.go).
+// A prompt's linears draw more than the limit. The first chunk after a rest is therefore fast, and
+// the second runs at the clock that the first has caused. The first chunk of the next prompt begins
+// at the clock of the last chunk before it. Copies, waits, decodes' linears and dense decode
+// attention each draw less than the limit and restore the clock, the faster the less they draw.
+// Until then decodes' latencies are longer (clock_decode.go).
 type clock struct {
 	filter, slew float64 // ns; filter 0: no figures
 
-	// Power at the full clock, limits: of memory-bound kernels, and of all else.
+	// Power at the full clock, in limits: of memory-bound kernels, and of all other activity.
 	memory, copies float64
 
 	f, measured float64
 	at          des.Time // when they were
 
-	ran des.Time // memory-bound kernels since then, but for their latencies
+	ran des.Time // time of memory-bound kernels since then, without their latencies
 }
 
-// newClock is that of a card that has copied for long.
+// newClock returns the clock of a card that has copied for a long time.
 func newClock(p *Profile) clock {
 	f := &p.Clock
 	if !f.GEMMSteadyRatio.Set() {
@@ -51,8 +50,8 @@ func newClock(p *Profile) clock {
 	return c
 }
 
-// rested notes that no chunk ran until now since the last call of it or of run: all that
-// did is assumed to have run mixed.
+// rested passes the time without chunks since the last call of rested or run. The kernels in it are
+// assumed to run in a uniform mix.
 func (c *clock) rested(now des.Time) {
 	if c.filter == 0 || now <= c.at {
 		return
@@ -62,10 +61,10 @@ func (c *clock) rested(now des.Time) {
 	c.at, c.ran = now, 0
 }
 
-// finest is how much of the filter time a piece may last, in which the clock is assumed constant.
+// finest is the largest integration step, as a share of the filter time.
 const finest = 1. / 16
 
-// rest lets what draws power, less than 1, run for t ns.
+// rest passes t ns at the given power, less than 1.
 func (c *clock) rest(power, t float64) {
 	for piece := finest * c.filter; t > piece && (c.f < 1 || c.measured > 1); t -= piece {
 		c.advance(power, piece)
@@ -76,7 +75,7 @@ func (c *clock) rest(power, t float64) {
 // leastClock of a card, as a share of the full one.
 const leastClock = 0.1
 
-// advance lets what draws power at the full clock run for t ns.
+// advance passes t ns at a power given for the full clock.
 func (c *clock) advance(power, t float64) {
 	power *= c.f
 	fades := math.Exp(-t / c.filter)
@@ -85,9 +84,8 @@ func (c *clock) advance(power, t float64) {
 	c.f = math.Max(leastClock, math.Min(1, c.f+off/c.slew))
 }
 
-// run lets a layer's chunk run from now on and returns how much longer its linears and
-// its attention are than at the full clock, seconds. In the overhead between its kernels
-// the clock stands still.
+// run passes a layer's chunk and returns the extra seconds of its linears and attention over the
+// full clock. The clock does not change in the overhead between kernels.
 func (c *clock) run(w *chunk, now, overhead des.Time) (linears, attention float64) {
 	if c.filter == 0 {
 		return 0, 0

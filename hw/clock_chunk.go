@@ -4,17 +4,18 @@ import (
 	"math"
 )
 
-// chunk is the linears and the prefill attention of a layer: their times at the
-// full clock, seconds, and by how much longer linears are for each unit of 1/f - 1, f a
-// share of the full clock. Attention lasts 1/f times as long. At the full clock linears draw hot of
-// the power limit, and attention the limit: on Hopper's own instructions 0.98 and 1.06 of it were
-// fitted to chunks after 32K tokens and more on an H200 and an H100, by mma.sync 0.79.
+// chunk holds the times of a layer's linears and prefill attention at the full clock, in seconds.
+// At a clock f, a share of the full clock, linears take slope (1/f - 1) longer, and attention takes
+// 1/f times as long. At the full clock linears draw hot times the power limit, and attention draws
+// the limit. Fits to chunks after 32K tokens and more on H200 and H100 gave 0.98 and 1.06 for
+// wgmma, 0.79 for mma.sync.
 type chunk struct{ linears, attention, slope, hot float64 }
 
-// at is the time of both at a share of the full clock.
+// at returns the time of linears and attention at clock f, a share of the full clock.
 func (c *chunk) at(f float64) float64 { return c.linears + c.slope*(1/f-1) + c.attention/f }
 
-// power is the mean of what both would draw at the full clock, weighted by their times at f.
+// power returns the mean power at the full clock, weighted by the times at f, as a share of the
+// limit.
 func (c *chunk) power(f float64) float64 {
 	all := c.at(f)
 	if all == 0 {
@@ -23,7 +24,7 @@ func (c *chunk) power(f float64) float64 {
 	return c.hot + (1-c.hot)*c.attention/f/all
 }
 
-// steady is the clock at which the chunk without pause draws what the card may.
+// steady returns the clock at which back-to-back chunks draw the power limit.
 func (c *chunk) steady() float64 {
 	f := 1.0
 	for range 50 { // power changes little with f
@@ -45,18 +46,18 @@ func (c *chunk) steady() float64 {
 //
 // ratio is gemm_steady_ratio, the clock of linears without pause.
 //
-// Linears of a grid have no gain of their own, because nobody has measured vLLM's GEMMs after a
-// pause. They take the gain of this project's kernels of the same shape at the same tokens. Tiles
-// of the two end at other tokens, so linears of a grid may fall a little with more tokens: by 0.7 %
-// from 768 to 775 tokens of Llama-2-7B on a B200. The tests of law 11 therefore take the gain of
-// the most tokens for a grid. To do so here would move TTFT of short prompts on an H100 by 1 to
-// 3 %, and with it the comparison with vLLM in docs/validation.md.
+// GEMMs of a grid have no gain of their own, because vLLM's GEMMs were not measured after a pause.
+// They take the gain of this project's kernels of the same shape at the same tokens. The tile sizes
+// differ, so the time of a grid's linears may fall slightly with more tokens (by 0.7 % from 768 to
+// 775 tokens of Llama-2-7B on a B200). The tests of law 11 therefore take the gain of the most
+// tokens for a grid. Doing so here would change TTFT of short prompts on an H100 by 1 to 3 %
+// (docs/validation.md).
 type chunks struct {
 	ratio float64 // 0: no figures
-	// Of the measured shape, by tokens, seconds: its linears without pause, and at the full clock,
-	// both straight between points; only of a model of that shape.
+	// For a model of the measured shape only: seconds of its linears by tokens, without pause and at
+	// the full clock, interpolated linearly.
 	sustained, full curve
-	gain            float64 // of the most tokens and more, and of other shapes at all sizes; a share
+	gain            float64 // share gained at the most tokens and beyond, and for other shapes at all sizes
 }
 
 func newChunks(p *Profile, m *Model) (c chunks) {
@@ -77,23 +78,23 @@ func newChunks(p *Profile, m *Model) (c chunks) {
 	return c
 }
 
-// gained is how much less time linears of n tokens need at the full clock, as a share.
+// gained returns the share of time that linears of n tokens save at the full clock.
 func (c *chunks) gained(n float64) float64 {
 	if len(c.full.x) == 0 || n >= c.full.last() {
 		return c.gain
 	}
 	without, _ := c.sustained.cost(n)
 	at, few := c.full.cost(n)
-	if few { // than measured: in proportion
+	if few { // fewer tokens than measured: in proportion
 		first, _ := c.sustained.cost(c.full.x[0])
 		at = without * c.full.y[0] / first
 	}
 	return math.Max(1e-6, 1-at/without)
 }
 
-// of prices linears of n tokens that last so many seconds without pause, at least so many at any
-// clock, and attention of so many at the full clock. Where linears wait for HBM they draw the limit
-// at most.
+// of prices linears of n tokens that take sustained seconds without pause and at least least
+// seconds at any clock, and attention that takes attention seconds at the full clock. Linears that
+// wait for HBM draw at most the power limit.
 func (c *chunks) of(least, sustained, n, attention float64) chunk {
 	if c.ratio == 0 || sustained == 0 {
 		return chunk{linears: sustained, attention: attention, hot: 1}

@@ -5,19 +5,17 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// latencies are what of a layer's times, those of its decodes, is no stream of bytes: kernels that
-// begin, end and merge, and rounds of progressive attention that wait for themselves. They are
-// cycles of the SMs, so at a share f of the full clock each lasts 1/f times as long. HBM has a
-// clock of its own.
+// latencies are the parts of a layer's decode kernels that scale with the SM clock, not with HBM
+// bandwidth: launch, end, merge, and synchronisation in rounds of progressive attention. At a share
+// f of the full clock each takes 1/f times as long. HBM has its own clock.
 type latencies struct{ linears, dense, sparse, scoring, choice des.Time }
 
-// setLatencies prices those of w, whose linears, dense and sparse attention and scores last as l
-// says.
+// setLatencies computes the latencies of w from the layer's cost l.
 func (c *coster) setLatencies(w *sim.Work, l *layerCost) {
 	of := &l.latencies
 	of.dense, of.sparse = c.dense.latency(w, l.dense), c.sparse.latency(w, l.sparse)
 	of.scoring = c.scoring.latency(w, l.scoring)
-	if len(w.Prefill) == 0 { // else the chunk's price has them
+	if len(w.Prefill) == 0 { // otherwise they are in the chunk's price
 		of.linears = min(l.linears, nanoseconds(c.linears.launch+c.pointwise.launch()))
 		if c.experts != nil {
 			of.linears = min(l.linears, of.linears+nanoseconds(c.experts.launch))
@@ -36,7 +34,7 @@ func (c *coster) setLatencies(w *sim.Work, l *layerCost) {
 	}
 }
 
-// latency is what of t is not HBM bytes at the kernel's rate.
+// latency returns the part of t that is not HBM bytes at the kernel's rate.
 func (k *memoryBound) latency(w *sim.Work, t des.Time) des.Time {
 	if t == 0 {
 		return 0
@@ -44,10 +42,11 @@ func (k *memoryBound) latency(w *sim.Work, t des.Time) des.Time {
 	return max(0, t-nanoseconds(float64(k.items(w))*k.bytesEach/k.rate))
 }
 
-// full reports whether the clock is full, and stays so while no chunk runs.
+// full reports whether the clock is full and stays full while no chunk runs.
 func (c *clock) full() bool { return c.filter == 0 || c.f == 1 && c.measured <= 1 }
 
-// lost is by how much longer than at the full clock latencies are from now on, as a share.
+// lost returns the extra time of latencies at the present clock, as a share of their time at the
+// full clock.
 func (c *clock) lost(now des.Time) float64 {
 	if c.full() {
 		return 0
@@ -58,7 +57,7 @@ func (c *clock) lost(now des.Time) float64 {
 	return 1/c.f - 1
 }
 
-// slowed is a latency at the present clock.
+// slowed returns a latency's time at the present clock.
 func (d *Device) slowed(latency des.Time) des.Time {
 	if lost := d.clock.lost(d.now); lost > 0 {
 		latency += des.Time(lost * float64(latency))
@@ -66,8 +65,8 @@ func (d *Device) slowed(latency des.Time) des.Time {
 	return latency
 }
 
-// attend passes the time of decodes' attention, or of the scores before it, t at the full clock:
-// both are bound by memory but for their latency.
+// attend passes the time of decode attention or scoring, which takes t at the full clock. Only the
+// latency depends on the clock.
 func (d *Device) attend(t, latency des.Time, phase *des.Time) {
 	if t == 0 && d.clock.full() {
 		return

@@ -2,9 +2,9 @@ package hw
 
 import "github.com/sparseserve/sparseserve/sim"
 
-// ClockProbes prices what the clock's probes time (calibrate), on the mean of the layers that
-// are timed, seconds a layer. The clock's figures but Gain are read at each call, Gain,
-// linears and attention when it is made.
+// ClockProbes predicts the times of the clock's probes (calibrate), in seconds per layer, averaged
+// over the timed layers. It reads the clock's figures at each call, except Gain. Gain, linears and
+// attention are read in NewClockProbes.
 type ClockProbes struct {
 	p       *Profile
 	m       *Model
@@ -13,23 +13,24 @@ type ClockProbes struct {
 	chunks  chunks
 }
 
-// NewClockProbes returns those of a model, with KV blocks of so many tokens (PrefillSeconds).
+// NewClockProbes prices the probes of a model with KV blocks of blockTokens tokens
+// (PrefillSeconds).
 func NewClockProbes(p *Profile, m *Model, blockTokens int) *ClockProbes {
 	return &ClockProbes{p: p, m: m, linears: newGEMM(p, m),
 		prefill: newPrefillAttention(p, m, blockTokens), chunks: newChunks(p, m)}
 }
 
-// Rest is what a card does between prefills.
+// Rest is the kind of work that a card does between prefills.
 type Rest int
 
-// Copies within HBM, dense decode attention, prefill attention.
+// The kinds of rest: copies within HBM, dense decode attention, prefill attention.
 const (
 	RestCopies Rest = iota
 	RestDense
 	RestPrefill
 )
 
-// power of a rest at the full clock, limits.
+// powerOf returns the power of a rest at the full clock, as a share of the power limit.
 func (c *clock) powerOf(kind Rest) float64 {
 	switch kind {
 	case RestDense:
@@ -40,14 +41,14 @@ func (c *clock) powerOf(kind Rest) float64 {
 	return c.copies
 }
 
-// settled is the clock of a card on which the chunk has run for long.
+// settled sets the clock that a card reaches after running the chunk for a long time.
 func (c *clock) settled(w *chunk) {
 	if c.filter > 0 {
 		c.f, c.measured = w.steady(), 1
 	}
 }
 
-// layers runs so many layers of a chunk and returns the mean time of one.
+// layers runs n layers of a chunk and returns the mean time per layer.
 func (c *clock) layers(w *chunk, n int) float64 {
 	sum := 0.0
 	for range n {
@@ -57,8 +58,8 @@ func (c *clock) layers(w *chunk, n int) float64 {
 	return sum / float64(n)
 }
 
-// chunk prices a chunk of so many tokens after so many of its prompt; without
-// attention where prefix is below 0.
+// chunk prices a chunk of the given tokens after prefix tokens of its prompt; without attention if
+// prefix is negative.
 func (c *ClockProbes) chunk(tokens, prefix int) chunk {
 	sustained, _ := c.linears.of(float64(tokens))
 	attention := 0.0
@@ -69,9 +70,9 @@ func (c *ClockProbes) chunk(tokens, prefix int) chunk {
 	return c.chunks.of(c.linears.least(float64(tokens)), sustained, float64(tokens), attention)
 }
 
-// Rested returns the time of linears of n tokens: of a card that has copied for long and
-// then run them for a time, or, where rest is above 0, run them for long and then
-// rested for so many seconds.
+// Rested returns the time of linears of n tokens after ran seconds of linears. With rest = 0 the
+// card copied for a long time before; with rest > 0 it ran linears for a long time and then rested
+// for rest seconds.
 func (c *ClockProbes) Rested(n int, ran, rest float64, kind Rest, layers int) float64 {
 	k, w := newClock(c.p), c.chunk(n, -1)
 	if rest > 0 {
@@ -84,9 +85,9 @@ func (c *ClockProbes) Rested(n int, ran, rest float64, kind Rest, layers int) fl
 	return k.layers(&w, layers)
 }
 
-// Prompt returns what the linears and the attention of the last of so many chunks of n
-// tokens need: prompts of each chunks one after another, on a card that had done dense
-// decode attention for long before.
+// Prompt returns the time of linears and attention of the last chunk in a sequence of prompts. Each
+// prompt has each chunks of n tokens, chunks in all. Before that, the card ran dense decode
+// attention for a long time.
 func (c *ClockProbes) Prompt(n, each, chunks int) (last float64) {
 	k := newClock(c.p)
 	k.measured = k.memory
@@ -97,7 +98,7 @@ func (c *ClockProbes) Prompt(n, each, chunks int) (last float64) {
 	return last
 }
 
-// Chunk returns the time of the linears and the attention of a prompt's chunk, without pause.
+// Chunk returns the time of linears and attention of a prompt's chunk in a sequence without pause.
 func (c *ClockProbes) Chunk(query, prefix int) float64 {
 	w := c.chunk(query, prefix)
 	return w.at(w.steady())

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// Part is a part of the cost model that can be removed, and the keys of a profile that
-// hold its figures.
+// Part is a removable part of the cost model, with the keys of a profile that hold its figures.
 type Part struct {
 	Concept string // one of the cost model's concepts
 	Name    string
 	Keys    []string
 }
 
-// parts lists all of the cost model but the card's peaks, its links' nominal speed and the
-// reference decode.
+// parts lists the cost model without the card's peaks, its links' nominal speed and the reference
+// decode.
 var parts = []Part{
 	{"GEMM", "gemm", []string{"linears", "linear_launch"}},
 	// follows the LM head
@@ -76,7 +75,7 @@ func streamKeys(name string) (keys []string) {
 	return keys
 }
 
-// Parts lists what of the cost model Without removes.
+// Parts lists the parts that Without can remove.
 func Parts() []Part {
 	var out []Part
 	for _, p := range parts {
@@ -85,9 +84,9 @@ func Parts() []Part {
 	return out
 }
 
-// Without returns the profile without a part of the cost model, by its name, or without
-// all parts of a concept. What a profile may lack is removed; a time that may not costs
-// nothing, and a rate does not bind: the card's peaks still do.
+// Without returns the profile without the named part of the cost model, or without all parts of a
+// concept. Optional figures are removed. A required time becomes free and a required rate does not
+// bind; the card's peaks still hold.
 func (p *Profile) Without(name string) (*Profile, error) {
 	out, err := p.clone()
 	if err != nil {
@@ -119,7 +118,7 @@ func partNames() (names []string) {
 	return names
 }
 
-// clone is a copy that shares nothing.
+// clone returns a deep copy.
 func (p *Profile) clone() (*Profile, error) {
 	text, err := p.Encode()
 	if err != nil {
@@ -128,8 +127,8 @@ func (p *Profile) clone() (*Profile, error) {
 	return ParseProfile(p.Name+".toml", text)
 }
 
-// removeKey removes the figure, rows or table of a key from a struct; it is false where
-// there is none.
+// removeKey removes the figure, rows or table of a key from a struct. It returns false if there is
+// none.
 func removeKey(v reflect.Value, path []string) bool {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -148,18 +147,18 @@ func removeKey(v reflect.Value, path []string) bool {
 	return false
 }
 
-// noTime is the smallest time that a profile may have, in seconds.
+// noTime is the smallest allowed time of a profile, in seconds.
 const noTime = 1e-15
 
-// neutral empties what a tag calls optional, and lets anything else cost nothing.
+// neutral clears a figure that is tagged optional, and makes any other figure free.
 func neutral(v reflect.Value, tag reflect.StructTag) {
-	if rows, ok := v.Addr().Interface().(*[]OverheadRow); ok { // rows say what devices there are, too
+	if rows, ok := v.Addr().Interface().(*[]OverheadRow); ok { // rows also tell which devices exist
 		for i := range *rows {
 			(*rows)[i].Value, (*rows)[i].Unit = noTime, "s"
 		}
 		return
 	}
-	if rows, ok := v.Addr().Interface().(*[]SparseRow); ok { // without rows, others' hold
+	if rows, ok := v.Addr().Interface().(*[]SparseRow); ok { // without rows, published ones hold
 		*rows = freeSparseRows()
 		return
 	}
@@ -174,7 +173,7 @@ func neutral(v reflect.Value, tag reflect.StructTag) {
 		return
 	}
 	if f, ok := v.Addr().Interface().(*Figure); ok {
-		// rates are the largest of any profile
+		// use the largest rate of any profile
 		switch dim, _, _ := strings.Cut(tag.Get("dim"), ","); dim {
 		case "time":
 			f.Value, f.Unit = noTime, "s"

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// hfLatent is latent attention and its indexer in a config.json.
+// hfLatent is the latent attention and indexer part of a config.json.
 type hfLatent struct {
 	KVRank  int `json:"kv_lora_rank"`
 	QRank   int `json:"q_lora_rank"`
@@ -24,7 +24,7 @@ type hfLatent struct {
 	IndexTypes   []string `json:"indexer_types"` // of layers: full, shared
 }
 
-// hfMixture is a mixture of experts in a config.json. Whose keys count the experts depends on the
+// hfMixture is the experts part of a config.json. The key of the number of experts depends on the
 // model_type.
 type hfMixture struct {
 	PerToken    int      `json:"num_experts_per_tok"`
@@ -33,7 +33,7 @@ type hfMixture struct {
 	FFNTypes    []string `json:"mlp_layer_types"` // of layers: dense, sparse
 }
 
-// latentKeys, indexKeys and mixtureKeys begin what the classes are described by.
+// latentKeys, indexKeys and mixtureKeys are prefixes of the keys of the classes.
 var (
 	latentKeys = []string{"kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
 		"v_head_dim"}
@@ -43,18 +43,18 @@ var (
 		"moe_router_dtype", "num_nextn_predict_layers"}
 )
 
-// models reports whether the type's class has a key of a config.json, with its value.
+// models reports whether the type's class covers a key of a config.json, with its value.
 func (k *configType) models(c rawConfig, key string) bool {
 	switch key {
 	case "moe_layer_freq", "decoder_sparse_step":
 		return k.experts.experts != "" && c.number(key) == 1
 	case "sliding_window_pattern":
 		return k.windows != "" && c.number(key) >= 1
-	case "sliding_window_size": // Gemma 2 has it twice
+	case "sliding_window_size": // Gemma 2 has both keys
 		return k.windows != "" && c.number(key) == c.number("sliding_window")
 	case "index_topk_freq":
 		return k.indexed
-	case "head_dim": // of what is rotated, or of nothing that is computed
+	case "head_dim": // with latents the size of the rotated part, or unused
 		return k.latent
 	}
 	return k.latent && slices.Contains(latentKeys, key) ||
@@ -63,8 +63,8 @@ func (k *configType) models(c rawConfig, key string) bool {
 			key == k.experts.shared)
 }
 
-// addLatent gives the model the latent attention and the indexer of a type that has them. The KV
-// cache of an indexed model is in FP8, as vLLM's "auto" has it (vllm-project/vllm, 25988).
+// addLatent sets latent attention and indexer for a type that has them. The KV cache of an indexed
+// model is FP8, as with vLLM's "auto" (vllm-project/vllm, 25988).
 func (c *hfConfig) addLatent(m *Model, kind configType) error {
 	if !kind.latent {
 		return nil
@@ -91,13 +91,13 @@ func (c *hfConfig) addLatent(m *Model, kind configType) error {
 	return nil
 }
 
-// indexOffset is index_skip_topk_offset where a config.json does not have it.
+// indexOffset is the default of index_skip_topk_offset.
 const indexOffset = 2
 
 // indexScale is the bytes of an FP8 index key's float32 scale.
 const indexScale = 4
 
-// addMixture gives the model the experts of a type that has them.
+// addMixture sets the experts for a type that has them.
 func (c *hfConfig) addMixture(m *Model, raw rawConfig, kind configType) error {
 	if kind.experts.experts == "" {
 		return nil
@@ -118,21 +118,21 @@ func (c *hfConfig) addMixture(m *Model, raw rawConfig, kind configType) error {
 	return nil
 }
 
-// Methods of a quantization_config that are modelled.
+// Modelled methods of a quantization_config.
 const (
 	quantFP8   = "fp8"
 	quantMXFP4 = "mxfp4"
 )
 
-// mxfp4Bytes is bytes per weight: 4 bits, and a scale of 8 bits for 32 of them.
+// mxfp4Bytes is the bytes per weight: 4 bits, and a scale of 8 bits per 32 weights.
 const mxfp4Bytes = (4 + 8./32) / 8
 
-// quantized returns the method of a quantization_config; "" without one.
+// quantized returns the method of a quantization_config, or "".
 func (c rawConfig) quantized() string {
 	return c.quantization().Method
 }
 
-// hfQuantization is what is read of a quantization_config.
+// hfQuantization holds the modelled keys of a quantization_config.
 type hfQuantization struct {
 	Method string `json:"quant_method"`
 	Block  []int  `json:"weight_block_size"`
@@ -145,7 +145,7 @@ func (c rawConfig) quantization() (q hfQuantization) {
 	return q
 }
 
-// quantize sets the bytes of weights.
+// quantize sets the bytes per weight.
 func (c rawConfig) quantize(m *Model) {
 	if c.quantized() == quantFP8 {
 		m.WeightBytesEach = 1
@@ -161,7 +161,7 @@ const (
 	windowLayer = "sliding_attention"
 )
 
-// addWindow gives the model its window, and which layers have it.
+// addWindow sets the window and the layers that have it.
 func (c rawConfig) addWindow(m *Model, kind configType) error {
 	if !c.set("sliding_window") || !c.slides() || kind.windows == "" && !kind.switched ||
 		m.Layers < 1 || m.Layers > mostLayers {
@@ -194,7 +194,7 @@ func (c rawConfig) addWindow(m *Model, kind configType) error {
 	return nil
 }
 
-// period is the shortest beginning that, repeated, is the pattern.
+// period returns the shortest prefix that, repeated, equals the pattern.
 func period(pattern string) string {
 	for n := 1; n < len(pattern); n++ {
 		if strings.HasPrefix(strings.Repeat(pattern[:n], len(pattern)/n+1), pattern) {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// contextKeys give the longest context of a config.json; the smallest one counts.
+// contextKeys give the longest context in a config.json; the smallest value counts.
 var contextKeys = []string{"max_position_embeddings", "n_positions", "max_seq_len", "seq_length",
 	"max_sequence_length", "max_seq_length", "seq_len"}
 
-// ropeScaling is how a checkpoint extends the context that it was trained on.
+// ropeScaling is the extension of the context that a checkpoint was trained on.
 type ropeScaling struct {
 	Type     string   `json:"rope_type"`
 	OldType  string   `json:"type"`
@@ -22,22 +22,22 @@ type ropeScaling struct {
 	Original *float64 `json:"original_max_position_embeddings"`
 }
 
-// longRope is the scaling of which a server takes the context before scaling.
+// longRope is the scaling for which a server uses the context before scaling.
 const longRope = "longrope"
 
-// scalesContext says for each type of scaling whether the context is multiplied by its factor. A
-// checkpoint of another type has the scaled context in max_position_embeddings.
+// scalesContext reports for each type of scaling whether the context is multiplied by its factor.
+// Checkpoints of other types have the scaled context in max_position_embeddings.
 var scalesContext = map[string]bool{
 	"linear": true, "dynamic": true, "ntk": true, "yarn": true,
 	"default": false, "llama3": false, longRope: false,
 }
 
-// olderRopeTypes are names that checkpoints use for a type of another name.
+// olderRopeTypes maps older names of rope types to present ones.
 var olderRopeTypes = map[string]string{"su": longRope, "mrope": "default"}
 
-// context returns the context in tokens that vLLM serves without --max-model-len, and a note where
-// it could serve more (_get_and_verify_max_len in vllm/config/model.py, vLLM 0.15). The
-// model_max_length of tokenizer_config.json does not count: vLLM reads it for pooling models only.
+// context returns the context in tokens that vLLM serves without --max-model-len, and a note if it
+// could serve more (_get_and_verify_max_len in vllm/config/model.py, vLLM 0.15). It ignores
+// model_max_length of tokenizer_config.json, which vLLM reads for pooling models only.
 func (c rawConfig) context() (tokens float64, note string, err error) {
 	for _, key := range contextKeys {
 		if n := c.number(key); c.set(key) && (tokens == 0 || n < tokens) {
@@ -48,7 +48,7 @@ func (c rawConfig) context() (tokens float64, note string, err error) {
 		tokens = c.number("model_max_length")
 	}
 	field, scalings, err := c.ropeScalings()
-	if err != nil || strings.HasPrefix(c.modelType(), "gemma3") { // has the scaled context
+	if err != nil || strings.HasPrefix(c.modelType(), "gemma3") { // max_position_embeddings is the scaled context
 		return tokens, "", err
 	}
 	factor, whole := 1.0, tokens
@@ -72,7 +72,7 @@ func (c rawConfig) context() (tokens float64, note string, err error) {
 	return whole * factor, note, nil
 }
 
-// completeRope checks one scaling and gives it its type's present name.
+// completeRope checks one scaling and replaces an older type name.
 func (c rawConfig) completeRope(s *ropeScaling, at string) error {
 	if s.Type != "" && s.OldType != "" && s.Type != s.OldType && olderRopeTypes[s.OldType] != s.Type {
 		return fmt.Errorf("%s: rope_type = %q and type = %q; leave one out", at, s.Type, s.OldType)
@@ -109,8 +109,7 @@ func (c rawConfig) completeRope(s *ropeScaling, at string) error {
 	return nil
 }
 
-// ropeScalings returns the scalings under the key that has them: one under "", or one for each
-// kind of layer.
+// ropeScalings returns the scalings and their key: one under "", or one for each kind of layer.
 func (c rawConfig) ropeScalings() (field string, byLayer map[string]ropeScaling, err error) {
 	for _, field = range []string{"rope_scaling", "rope_parameters"} {
 		if c.set(field) {

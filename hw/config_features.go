@@ -13,11 +13,11 @@ import (
 // rawConfig is a config.json with its values undecoded.
 type rawConfig map[string]json.RawMessage
 
-// nestedConfigs are where models of several modalities keep their text decoder.
+// nestedConfigs are the keys under which multimodal models keep their text decoder.
 var nestedConfigs = []string{"text_config", "llm_config", "language_config", "thinker_config"}
 
-// unmodelled lists the keys that change what is computed or kept and that Model does
-// not have, in the order of their names.
+// unmodelled lists, sorted, the keys that change computation or KV and that Model does not
+// represent.
 func (c rawConfig) unmodelled() []string {
 	var found []string
 	for _, key := range slices.Sorted(maps.Keys(c)) {
@@ -28,7 +28,7 @@ func (c rawConfig) unmodelled() []string {
 	return found
 }
 
-// feature returns the key, with its value, if it is not modelled; else "".
+// feature returns the key with its value if it is not modelled; else "".
 func (c rawConfig) feature(key string) string {
 	at := func(key string) string {
 		value := string(bytes.TrimSpace(c[key]))
@@ -77,12 +77,12 @@ func (c rawConfig) feature(key string) string {
 	return ""
 }
 
-// otherArithmetic are keys that, unless null, false, 0 or empty, make a model another
-// one than Model has.
+// otherArithmetic are keys that, unless null, false, 0 or empty, mean arithmetic that Model does
+// not represent.
 var otherArithmetic = []string{
-	// Latent attention (MLA), and what is predicted beyond the next token.
+	// Latent attention (MLA), and prediction beyond the next token.
 	"kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "num_nextn_predict_layers",
-	// Layers that differ: their attention, their KV, their shape.
+	// Layers with different attention, KV or shape.
 	"mlp_only_layers", "decoder_sparse_step", "sliding_window_pattern", "sliding_window_size",
 	"attention_window_size", "attention_chunk_size",
 	"global_attn_every_n_layers",
@@ -103,12 +103,12 @@ var otherArithmetic = []string{
 	"compression_config",
 }
 
-// otherPrefixes begin such keys: mixtures of experts, sparse attention by an
-// indexer, state-space and linear-attention layers.
+// otherPrefixes are prefixes of such keys: mixtures of experts, sparse attention with an indexer,
+// state-space and linear-attention layers.
 var otherPrefixes = []string{"moe_", "index_", "mamba_", "ssm_", "rwkv", "linear_key_",
 	"linear_value_", "linear_num_", "linear_conv_", "linear_attn"}
 
-// set reports whether a key has a value that is not nothing.
+// set reports whether a key has a value other than null, false, 0 or empty.
 func (c rawConfig) set(key string) bool {
 	switch string(bytes.TrimSpace(c[key])) {
 	case "", "null", "false", "0", "0.0", `""`, "[]", "{}":
@@ -117,13 +117,13 @@ func (c rawConfig) set(key string) bool {
 	return true
 }
 
-// number returns the number under a key, 0 when there is none.
+// number returns the number under a key, or 0.
 func (c rawConfig) number(key string) float64 {
 	v, _ := strconv.ParseFloat(string(bytes.TrimSpace(c[key])), 64)
 	return v
 }
 
-// text returns the string under a key, "" when there is none.
+// text returns the string under a key, or "".
 func (c rawConfig) text(key string) string {
 	var s string
 	if json.Unmarshal(c[key], &s) != nil {
@@ -132,10 +132,10 @@ func (c rawConfig) text(key string) string {
 	return s
 }
 
-// modelType returns the model_type, in small letters.
+// modelType returns the model_type in lower case.
 func (c rawConfig) modelType() string { return strings.ToLower(c.text("model_type")) }
 
-// headDim returns the size of a query's and key's head.
+// headDim returns the size of a query and key head.
 func (c rawConfig) headDim() float64 {
 	if d := c.number("head_dim"); d > 0 {
 		return d
@@ -143,8 +143,8 @@ func (c rawConfig) headDim() float64 {
 	return c.number("hidden_size") / max(1, c.number("num_attention_heads"))
 }
 
-// otherLayers lists the kinds of layers that are not full attention, nor windows where those are
-// modelled.
+// otherLayers lists the kinds of layers other than full attention, and other than windows if
+// windows is true.
 func (c rawConfig) otherLayers(key string, windows bool) []string {
 	var kinds []string
 	if json.Unmarshal(c[key], &kinds) != nil {
@@ -173,7 +173,7 @@ func (c rawConfig) slides() bool {
 	return most == 0 || err != nil || c.number("sliding_window") < most
 }
 
-// refuse returns an error that names all that is not modelled, or nil.
+// refuse returns an error that names everything that is not modelled, or nil.
 func (c rawConfig) refuse(file string) error {
 	var decoder rawConfig
 	name := ""
@@ -198,7 +198,8 @@ func (c rawConfig) refuse(file string) error {
 			c.unmodelled(), "model_type = "+strconv.Quote(c.text("model_type"))), ", "))
 }
 
-// narrowed notes a checkpoint of 32-bit weights: vLLM's --dtype auto casts them to bfloat16.
+// narrowed returns a note for a checkpoint with 32-bit weights: vLLM's --dtype auto casts them to
+// bfloat16.
 func (c rawConfig) narrowed() string {
 	for _, key := range []string{"dtype", "torch_dtype"} {
 		if strings.TrimPrefix(c.text(key), "torch.") == "float32" {
@@ -209,7 +210,7 @@ func (c rawConfig) narrowed() string {
 	return ""
 }
 
-// refusal words what is not modelled; "" when all is.
+// refusal describes everything that is not modelled; "" if all is modelled.
 func (c rawConfig) refusal(prefix string) string {
 	kind := c.modelType()
 	_, known := configTypes[kind]
@@ -226,7 +227,7 @@ func (c rawConfig) refusal(prefix string) string {
 	}
 	for _, key := range []string{"dtype", "torch_dtype"} {
 		switch t := strings.TrimPrefix(c.text(key), "torch."); t {
-		case "float16", "bfloat16", "float32": // narrowed says what becomes of the last
+		case "float16", "bfloat16", "float32": // narrowed reports the last one
 		default:
 			if c.set(key) {
 				why = append(why, fmt.Sprintf("%s%s = %s", prefix, key, bytes.TrimSpace(c[key])))

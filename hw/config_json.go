@@ -12,8 +12,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// hfConfig is the part of a HuggingFace config.json that gives a decoder's
-// shape. GLM has other names than the usual ones.
+// hfConfig is the part of a Hugging Face config.json that gives a decoder's shape. GLM uses other
+// names than the usual ones.
 type hfConfig struct {
 	NameOrPath   string `json:"_name_or_path"`
 	Layers       int    `json:"num_hidden_layers"`
@@ -40,9 +40,9 @@ type hfConfig struct {
 	MTP int `json:"num_nextn_predict_layers"`
 }
 
-// parseConfigJSON reads a HuggingFace config.json and refuses every model whose
-// arithmetic Model does not have. Weights and KV are served in 16 bits, as vLLM's
-// "auto" does for 16- and 32-bit checkpoints, weights of FP8 checkpoints in 8.
+// parseConfigJSON reads a Hugging Face config.json. It returns an error for a model whose
+// arithmetic Model does not represent. As with vLLM's "auto", weights and KV are served in 16 bits
+// for 16- and 32-bit checkpoints, and weights of FP8 checkpoints in 8.
 func parseConfigJSON(file string, data []byte) (Model, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var raw rawConfig
@@ -117,7 +117,7 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	return m, nil
 }
 
-// hfKeys names the config.json key of a field.
+// hfKeys maps a field to its config.json key.
 var hfKeys = map[string]string{
 	"layers": "num_hidden_layers", "hidden": "hidden_size", "q_heads": "num_attention_heads",
 	"kv_heads": "num_key_value_heads", "ffn": "intermediate_size", "vocab": "vocab_size",
@@ -127,8 +127,8 @@ var hfKeys = map[string]string{
 	"dense_layers": "first_k_dense_replace", "window": "sliding_window",
 }
 
-// configName names a model after its checkpoint, else after its file, with the folder of a
-// config.json.
+// configName names a model after its checkpoint, or else after its file; a config.json is named
+// after its folder.
 func configName(file, checkpoint string) string {
 	if checkpoint != "" {
 		return filepath.Base(checkpoint)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// configType is what a config.json omits that its model_type determines.
+// configType describes the properties that a model_type determines and its config.json may omit.
 type configType struct {
 	kvHeads bool // num_key_value_heads has a default other than one a query head: it must be given
 	// head_dim has a default other than hidden_size / num_attention_heads: it must be given
@@ -22,7 +22,7 @@ type configType struct {
 	experts expertKeys
 }
 
-// expertKeys name the number of experts in a config.json of a mixture.
+// expertKeys are the keys of the number of experts in a config.json.
 type expertKeys struct{ experts, shared string }
 
 var (
@@ -31,7 +31,7 @@ var (
 	localExperts    = expertKeys{"num_local_experts", ""}
 )
 
-// configTypes are the model types whose arithmetic Model has. No type at all counts as Llama's.
+// configTypes are the model types that Model can represent. A missing model_type counts as Llama.
 var configTypes = map[string]configType{
 	"":          {},
 	"llama":     {},
@@ -62,7 +62,7 @@ var configTypes = map[string]configType{
 	"glm_moe_dsa":  {latent: true, indexed: true, experts: deepSeekExperts},
 }
 
-// Why well-known types are none of them, where no key of a config.json shows it.
+// Reasons why well-known types are not supported although no key of their config.json shows it.
 const (
 	twoMatrices = "its FFN has two matrices"
 	encoder     = "an encoder"
@@ -82,7 +82,7 @@ var otherTypes = map[string]string{
 	"mamba":   noAttention, "mamba2": noAttention, "falcon_mamba": noAttention, "rwkv": noAttention,
 }
 
-// supported ends a refusal.
+// supported returns the end of the error for an unsupported model.
 func supported() string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(configTypes)),
 		func(s string) bool { return s == "" })

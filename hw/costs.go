@@ -5,21 +5,21 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// layerCost is the price of one layer's Work, each part by itself on the card.
+// layerCost is the cost of one layer's Work, each part without the others.
 type layerCost struct {
 	linears, prefill, dense, sparse, scoring, digests des.Time
 
 	pointwise des.Time // of linears
-	index     des.Time // of sparse prefill, or of an indexer's
-	choice    des.Time // an indexer's scores of decodes
+	index     des.Time // of sparse prefill, or of an indexer in prefill
+	choice    des.Time // an indexer's scores for decodes
 
-	chunk chunk // of a layer that prefills; linears and prefill are at the full clock
+	chunk chunk // of a layer with prefill; linears and prefill are at the full clock
 
-	latencies latencies // of those of decodes
+	latencies latencies // of decodes
 }
 
-// coster prices Work with one model's cost models on one card. It remembers
-// the last Work, as most layers of a step do the same.
+// coster prices Work with the cost models of one layer class. It caches the last Work, because most
+// layers of a step have the same work.
 type coster struct {
 	linears   gemm
 	pointwise elementwise
@@ -30,31 +30,31 @@ type coster struct {
 	scoring   memoryBound
 	closing   blockClose
 	head      head
-	qkv       float64 // share of linears before K and V are there
+	qkv       float64 // share of linears before K and V are ready
 	chunks    chunks
 
 	progressive progressive
 	engine      *EngineCosts
 
-	class   layerClass // of a model that is not plain
+	class   layerClass // for a model that is not plain
 	experts *experts
 	latent  *latentDecode
 	indexer *indexer
-	// selected replaces latent and indexer where the kernels have its figures
+	// selected replaces latent and indexer if the kernels have its figures
 	selected *selected
 	bounded  bool // decodes attend to Work.BoundedTokens
 	narrow   bool // weights have fewer than 16 bits
 
 	notes *notes
 	known bool
-	work  sim.Work // of the last call; Prefill is the coster's own
+	work  sim.Work // of the last call; Prefill is a copy
 	cost  layerCost
 
 	rows rowsCost // of the last call
 }
 
-// rowsCost is what of a layer's price, in seconds, its rows alone decide: most steps have as many
-// as the one before.
+// rowsCost caches the parts of a layer's cost, in seconds, that depend on the token count only.
+// Most steps have the same count as the step before.
 type rowsCost struct {
 	tokens                                float64 // 0: none yet
 	rows                                  float64 // of linears
@@ -105,9 +105,9 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 	return c
 }
 
-// layer returns the price of w in one layer, valid until the next call.
+// layer returns the cost of w in one layer, valid until the next call.
 func (c *coster) layer(w *sim.Work) *layerCost {
-	// Rounds have their price in Device.rounds, lists and tables none.
+	// Device.rounds prices rounds; lists and tables are free.
 	if c.known && c.work.SameBatch(w) && len(c.work.Rounds) == len(w.Rounds) {
 		return &c.cost
 	}
@@ -119,7 +119,7 @@ func (c *coster) layer(w *sim.Work) *layerCost {
 	return &c.cost
 }
 
-// price prices w as c.cost.
+// price sets c.cost to the cost of w.
 func (c *coster) price(w *sim.Work) {
 	n := c.notes
 	padded := c.engine.Graphs.padded(w.Tokens)
@@ -142,7 +142,7 @@ func (c *coster) price(w *sim.Work) {
 	switch {
 	case c.indexer == nil:
 		if c.selected != nil {
-			index = 0 // as the layer before selects
+			index = 0 // the layer shares the selection of the layer before
 		}
 	case c.selected == nil:
 		index += c.indexer.prefill(w.Prefill)
@@ -159,7 +159,7 @@ func (c *coster) price(w *sim.Work) {
 		cost.chunk = c.chunks.of(rows.least, lin, rows.rows, pre)
 		cost.linears = nanoseconds(cost.chunk.linears) + cost.pointwise
 	}
-	if c.bounded && c.indexer == nil { // as the layer before selects
+	if c.bounded && c.indexer == nil { // the layer shares the selection of the layer before
 		cost.scoring = 0
 	}
 	if c.indexer != nil {
@@ -185,7 +185,8 @@ func (c *coster) price(w *sim.Work) {
 	c.setLatencies(w, cost)
 }
 
-// chunksOf returns the seconds of dense prefill attention, contexts the time of that of decodes.
+// chunksOf returns the seconds of dense prefill attention, contexts the time of dense decode
+// attention.
 func (c *coster) chunksOf(w *sim.Work) float64 {
 	t, short := c.prefill.of(w.Prefill)
 	c.notes.mark(notePrefill, short > 0, float64(short))
@@ -209,8 +210,8 @@ func (c *coster) scores(w *sim.Work) float64 {
 	return c.indexer.decode(w)
 }
 
-// overLatents returns the time of decodes' attention over latents: of dense attention, or of that
-// to what the server or an indexer selects.
+// overLatents returns the times of decode attention over latents: dense, or over the selection of
+// the server or an indexer.
 func (c *coster) overLatents(w *sim.Work) (dense, sparse des.Time) {
 	n := w.DecodeTokens
 	if c.bounded && !w.Sparse {

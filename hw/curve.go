@@ -2,8 +2,8 @@ package hw
 
 import "math"
 
-// curve is measured points, x rising. Its three ways of reading between them
-// are straight in x, in log x, and in log x and log y.
+// curve holds measured points in ascending x. It interpolates linearly in x, in log x, or in log x
+// and log y.
 type curve struct {
 	x, y       []float64
 	logX, logY []float64
@@ -15,8 +15,8 @@ func (c *curve) add(x, y float64) {
 	c.y, c.logY = append(c.y, y), append(c.logY, math.Log(y))
 }
 
-// segment returns i with x[i] <= at <= x[i+1], and where at is relative to
-// the data: -1 below, +1 above. A curve of one point has no segment.
+// segment returns i with x[i] <= at <= x[i+1], and the side of the data: -1 below, 0 within, +1
+// above. A curve of one point has no segment.
 func (c curve) segment(at float64) (i, side int) {
 	n := len(c.x)
 	switch {
@@ -33,9 +33,9 @@ func (c curve) segment(at float64) (i, side int) {
 	return i, 0
 }
 
-// cost reads a cost that grows with work x: straight between points, which is
-// exact where a fixed part and a part per unit add up; the first point's cost
-// below the data; the last point's rate beyond.
+// cost interpolates a cost that grows with work x: linear between points, which is exact for a
+// fixed part plus a part per unit; the first point's cost below the data; the last point's rate
+// beyond.
 func (c curve) cost(at float64) (y float64, outside bool) {
 	i, side := c.segment(at)
 	switch {
@@ -50,7 +50,7 @@ func (c curve) cost(at float64) (y float64, outside bool) {
 	return c.y[i] + t*(c.y[i+1]-c.y[i]), false
 }
 
-// logLinear reads y straight in log x, clamped outside.
+// logLinear interpolates y linearly in log x, clamped outside.
 func (c curve) logLinear(at float64) (y float64, outside bool) {
 	i, side := c.segment(at)
 	if side != 0 || at == c.x[i] {
@@ -60,7 +60,7 @@ func (c curve) logLinear(at float64) (y float64, outside bool) {
 	return c.y[i] + t*(c.y[i+1]-c.y[i]), false
 }
 
-// power reads y straight in log x and log y, clamped outside.
+// power interpolates log y linearly in log x, clamped outside.
 func (c curve) power(at float64) (y float64, outside bool) {
 	i, side := c.segment(at)
 	if side != 0 || at == c.x[i] {

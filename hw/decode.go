@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// newDense and newSparse price a KV token of one layer, all KV heads.
+// newDense and newSparse price one KV token of one layer, over all KV heads.
 func newDense(p *Profile, m *Model) memoryBound {
 	k := newDecode(p, m, p.DenseDecode)
 	if g := p.grid(GridDecode, KVType(m)); g != nil {
@@ -15,11 +15,11 @@ func newDense(p *Profile, m *Model) memoryBound {
 	return k
 }
 
-// gridHead is the size of the heads of a grid of decode attention: others read as many bytes in
-// lists that are as much longer or shorter.
+// gridHead is the head size of grids of decode attention. For another head size, list lengths are
+// scaled so that the bytes are the same.
 const gridHead = 128
 
-// KVType is the type of a model's KV, as grids and rows name it.
+// KVType returns the type of a model's KV, as grids and rows name it.
 func KVType(m *Model) string {
 	if m.KVBytesEach == 1 {
 		return "fp8"
@@ -34,21 +34,21 @@ func newDecode(p *Profile, m *Model, s Stream) memoryBound {
 	return newMemoryBound(p, m, s, bytes, func(w *sim.Work) int64 { return w.DecodeTokens })
 }
 
-// DecodeWaves is how the decode kernel launches lists of selected blocks
-// (cuda/decode.cu): each is split into as many CTAs as make
+// DecodeWaves is how the decode kernel launches lists of selected blocks (cuda/decode.cu). It
+// splits each list into the number of CTAs that minimises
 //
 //	waves x (blocks of a CTA + 4)
 //
-// least, with so many CTAs at once on the card.
+// for the number of concurrent CTAs on the card.
 type DecodeWaves struct {
-	Splits float64 // CTAs of a list
+	Splits float64 // CTAs per list
 	Waves  float64
 	Last   float64 // CTAs of the last wave
-	Blocks float64 // of a CTA, the longest
+	Blocks float64 // of the longest CTA
 }
 
-// Constants of the kernel: warps of a CTA, tokens of each, what a CTA's beginning
-// and end cost, in blocks, and into how many parts it splits a list at most.
+// Constants of the kernel: warps per CTA, tokens per warp, the fixed cost of a CTA in blocks, and
+// the most splits of a list.
 const (
 	ctaWarps   = 4
 	warpTokens = 32
@@ -56,7 +56,7 @@ const (
 	splitMost  = 64
 )
 
-// Merged is 1 where a list is split and its parts are merged, else 0.
+// Merged returns 1 if a list is split, so that its parts are merged, else 0.
 func (w DecodeWaves) Merged() float64 {
 	if w.Splits > 1 {
 		return 1
@@ -64,7 +64,7 @@ func (w DecodeWaves) Merged() float64 {
 	return 0
 }
 
-// DecodeWavesOf splits some lists of so many tokens.
+// DecodeWavesOf splits lists of the given tokens, with ctas concurrent CTAs.
 func DecodeWavesOf(ctas, lists, tokens float64) DecodeWaves {
 	blocks := math.Ceil(tokens / warpTokens)
 	of := func(splits float64) DecodeWaves {

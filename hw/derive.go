@@ -8,21 +8,20 @@ import (
 	"strconv"
 )
 
-// derivedDigits is how many digits a derived figure keeps: those of a measured one.
+// derivedDigits is the number of significant digits of a derived figure, as in measured ones.
 const derivedDigits = 4
 
-// on returns the costs of the same kernels on another card, by one rule for each kind of cost:
+// on returns the costs of the same kernels on another card. Each kind of cost has one rule:
 //
-//   - a rate scales with what its `by` tag names: hbm, the bandwidth of HBM; peak, the
-//     arithmetic peak; h2d or d2h, a direction of the link; cpu, the host. Launches
-//     and other fixed times stay;
-//   - norms and the like (pointwise): their time beyond one token's time, which is
-//     their launches, scales with HBM, but not up to the most tokens that HBM could not have read
-//     in that time: the L2 has those;
-//   - weight matrices need, beyond their launches (linear_launch), the longer of
-//     their bytes and their FLOPs, which no measurement separates: the ratio is the mean of
-//     both cards' ratios, weighted by the squares of the two floors on the measured card, so
-//     that whichever binds decides.
+//   - A rate scales with the figure that its `by` tag names: hbm, the bandwidth of HBM; peak, the
+//     arithmetic peak; h2d or d2h, a direction of the link; cpu, the host. Launches and other
+//     fixed times stay.
+//   - Norms and similar kernels (pointwise): the time beyond one token's time, which is launches,
+//     scales with HBM. It stays up to the most tokens whose bytes HBM could not have moved in that
+//     time, because L2 serves them.
+//   - Weight matrices need, beyond launches (linear_launch), the longer of their bytes and their
+//     FLOPs, which measurements do not separate. The ratio is the mean of both cards' ratios,
+//     weighted by the squares of the two floors on the measured card, so the binding one dominates.
 //
 // The figures of k are changed in place where its slices are shared.
 func (k KernelCosts) on(from, to *Card) KernelCosts {
@@ -57,9 +56,9 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 	return k
 }
 
-// grids scales the times of grids beyond their shortest, which are launches: decode attention with
-// HBM, all-reduces with the links between GPUs, prompts over latents with the peak, their decodes
-// and GEMMs with the mean that matrices are scaled with, of the peak of their type.
+// grids scales the times of grids beyond their shortest time, which is launches: decode attention
+// with HBM, all-reduces with the interconnect, prompts over latents with the peak. Latent decodes
+// and GEMMs scale with the mean of matrices, with the peak of their type.
 func (k *KernelCosts) grids(from, to *Card) {
 	hbm := to.GPU.HBMBandwidth.SI() / from.GPU.HBMBandwidth.SI()
 	links := to.Interconnect.Nominal.optional() / from.Interconnect.Nominal.optional()
@@ -102,8 +101,8 @@ func (k *KernelCosts) grids(from, to *Card) {
 	}
 }
 
-// elementwise scales rows of norms and the like, but for those of a shape up to the most tokens
-// that HBM could not have read in that time.
+// elementwise scales rows of norms and similar kernels, except rows up to the most tokens of a
+// shape whose bytes HBM could not have moved in that time.
 func (k *KernelCosts) elementwise(from *Card, hbm float64, name string) {
 	launches, fed := map[string]float64{}, map[string]int{}
 	for i := range k.Pointwise {
@@ -117,7 +116,7 @@ func (k *KernelCosts) elementwise(from *Card, hbm float64, name string) {
 			fed[r.Shape] = r.Tokens
 		}
 	}
-	last := map[string]float64{} // more tokens take no less, however fast HBM is
+	last := map[string]float64{} // more tokens never take less time, however fast HBM is
 	for i := range k.Pointwise {
 		r := &k.Pointwise[i]
 		if launch := launches[r.Shape]; hbm != 1 && r.Tokens > fed[r.Shape] {
@@ -144,11 +143,11 @@ func (k *KernelCosts) matrices(from *Card, hbm, peak float64, name string) {
 	}
 }
 
-// significant rounds to a number of digits.
+// significant rounds to the given number of significant digits.
 func significant(x float64, digits int) float64 {
 	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {
-		panic(err) // what FormatFloat writes ParseFloat reads
+		panic(err) // ParseFloat reads every output of FormatFloat
 	}
 	return y
 }

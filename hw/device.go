@@ -9,103 +9,102 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// DeviceOptions is how a system uses the card.
+// DeviceOptions is the system's use of the card.
 type DeviceOptions struct {
 	LoadEngine string // memcpy | flash; needed when blocks are loaded
 	SaveEngine string // memcpy | gpu | flash; needed when blocks are saved
-	// Offload adds a GPU-CPU round trip to each layer that scores: the CPU
-	// looks up which selected blocks to load.
+	// Offload adds a GPU-CPU round trip to each layer with scoring: the CPU looks up which selected
+	// blocks to load.
 	Offload bool
-	// GPULookup has the GPU look them up, so that no layer waits for the CPU.
+	// GPULookup does the lookup on the GPU, so no layer waits for the CPU.
 	GPULookup bool
-	// SaveBufferBytes is how much KV may wait for D2H before compute stalls;
-	// at 0 each layer waits for its own saves.
+	// SaveBufferBytes is the KV bytes that may wait for D2H before compute stalls; at 0 each layer
+	// waits for its own saves.
 	SaveBufferBytes int64
-	// BlockTokens of a KV block, which prefill after a prefix reads; 0: it reads tensors.
+	// BlockTokens is the tokens of a KV block, for prefill after a prefix; 0: the prefix is in
+	// tensors.
 	BlockTokens int
-	// HotSlots are the tokens of a hot buffer, whose misses LoadSwap loads; BlockTokens of them are a
-	// block. 0: requests have none.
+	// HotSlots is the tokens of a request's hot buffer, whose misses LoadSwap loads; 0: no hot
+	// buffers. BlockTokens slots hold a block.
 	HotSlots       int
 	ScatterThreads int // CPU threads of FlashD2H; 0 = the profile's
-	// TopP has tokens drawn by top-p, which sorts the logits.
+	// TopP samples tokens by top-p, which sorts the logits.
 	TopP bool
-	// Of progressive attention: blocks of a round, and whether the next round's
-	// blocks are loaded during one's attention.
+	// Progressive attention: blocks per round, and whether the next round's blocks are loaded during
+	// the attention of the present round.
 	Microbatch int
 	Pipelined  bool
-	// Prefix moves cached prefixes.
+	// Prefix configures the transfer of cached prefixes.
 	Prefix PrefixOptions
 }
 
-// Device prices a step on one card. It implements sim.Device. Not safe for
-// concurrent use; no call allocates in steady state.
+// Device prices a step on one card. It implements sim.Device. It is not safe for concurrent use. No
+// call allocates in steady state.
 //
-// The time line of a step:
+// The timeline of a step:
 //
-//   - Begin passes the host's time for the step, and for the blocks that requests
-//     gave back before it.
-//   - Score passes the scoring kernels and, with offload, the layer's round
-//     trip, unless the GPU looks up itself.
-//   - Move waits for what earlier steps saved, where the layer may load it (Host), and
-//     starts its loads then; attention needs them, so the step waits
-//     them out (LoadStall). A save queue that runs meanwhile shares the link's limit
-//     for both directions, each slowed alike. Prefixes that prefills begin with load layer by
-//     layer, overlapping the one before (moves.go).
-//   - Compute passes the overhead between a layer's kernels, with the GPU's lookup (Linears,
-//     layer_overhead.go), linears, attention, and the digests of blocks that became full (Scoring);
-//     progressive attention with the loads of its rounds (progressive_timeline.go). While the
-//     card's clock is low, linears and attention of a prefill are longer (clock.go), and so are
-//     latencies of decodes (clock_decode.go). A GPU scatter kernel that overlaps with it slows it
-//     down (SaveStall). The layer's saves join the D2H queue after its QKV linear: the GPU copies
-//     them to the save buffer, and the step waits until the queue fits that (both SaveStall).
-//   - Finish passes embedding, LM head and sampling, and, where the CPU needed
-//     longer to launch the step's layers with block selection than the GPU to
-//     compute, the rest of that (Host). The next step continues the queue.
+//   - Begin passes the host's time for the step, and for the blocks freed before it.
+//   - Score passes the scoring kernels and, with offload, the layer's round trip, unless the GPU
+//     does the lookup.
+//   - Move waits for saves of earlier steps if the layer may load their blocks (Host), and then
+//     starts its loads. Attention needs the loaded blocks, so the step waits (LoadStall). A
+//     concurrent save queue shares the link's duplex limit; both are slowed alike. Prefixes of
+//     prefills load layer by layer, overlapped with the layer before (moves.go).
+//   - Compute passes the overhead between a layer's kernels, including the GPU's lookup (Linears,
+//     layer_overhead.go), linears, attention, and the digests of filled blocks (Scoring).
+//     Progressive attention includes the loads of its rounds (progressive_timeline.go). While the
+//     card's clock is low, linears and attention of prefill take longer (clock.go), and so do
+//     latencies of decodes (clock_decode.go). An overlapping GPU scatter kernel slows compute
+//     (SaveStall). The layer's saves join the D2H queue after its QKV linear: the GPU copies them
+//     to the save buffer, and the step waits until the queue fits the buffer (both SaveStall).
+//   - Finish passes embedding, LM head and sampling. If the CPU's launches of layers with block
+//     selection took longer than the GPU's work, it passes the difference (Host). The queue
+//     carries over to the next step.
 type Device struct {
 	costs           coster    // of every layer of a plain model
-	classes         []*coster // of each layer of another
+	classes         []*coster // per layer, for a model that is not plain
 	loader          *transfer // nil without a load engine
 	saver           *transfer // nil without a save engine
-	overlap         *transfer // of saves while prefill is computed
+	overlap         *transfer // saves while prefill is computed
 	project         gemm      // of MTP layers
 	opts            DeviceOptions
 	model           *Model
-	reduce          *allReduce // nil where one GPU has the model
+	reduce          *allReduce // nil with one GPU per model
 	engine          engineTime
 	sync            roundTrip
 	swap            *swapIn  // nil without hot buffers
-	freeBlock       float64  // seconds of the host for each block given back
-	loadBlock       float64  // seconds of the host for each block loaded, where it looks lists up
-	evictBlock      float64  // the same for each block that gives its slot up
-	continueLatency des.Time // of progressive attention, until the CPU acts on it
-	duplex          float64  // bytes/s of both directions at once
+	freeBlock       float64  // host seconds per freed block
+	loadBlock       float64  // host seconds per loaded block, with CPU lookup
+	evictBlock      float64  // host seconds per evicted block, with CPU lookup
+	continueLatency des.Time // of progressive attention, until the CPU acts on a result
+	duplex          float64  // bytes/s of both directions together
 	clock           clock
 	overhead        layerOverhead
 	saves           saveQueue
 	prefixes        prefixLinks
-	pending         int64 // blocks that the layer's Compute hands to the queue
-	bytes           int64 // of each pending block
+	pending         int64 // blocks that the layer's Compute will queue for D2H
+	bytes           int64 // per pending block
 
 	running bool
 	step    sim.Step
-	tokens  int      // embedded in this step: the first layer's
+	tokens  int      // embedded in this step
 	layers  int      // computed in this step
 	busy    des.Time // of the GPU in this step
 	loading des.Time // of the link, DRAM to HBM, in this step
-	lagged  des.Time // of the step, the host behind the GPU at its end
-	rested  bool     // before the step
-	scored  bool     // the layer
+	lagged  des.Time // host time after the GPU's end of the step
+	rested  bool     // the GPU was idle before the step
+	scored  bool     // the present layer called Score
 
-	queued       float64  // bytes of saves, by this step
-	linkFree     des.Time // when loads that no attention of their layer waits for have landed
-	bytesLoaded  int64    // of each block that progressive attention loads
-	prefixFrom   des.Time // since when the layer's part of prefixes can load, and
-	prefixAfter  des.Time // what the link had loaded by then
-	prefixTokens int      // of the layer that is computed meanwhile
-	tripFrom     des.Time // since when a layer's round trip runs, in one that has it
+	queued       float64  // bytes of saves queued by this step
+	linkFree     des.Time // when loads that no attention waits for have landed
+	bytesLoaded  int64    // per block that progressive attention loads
+	prefixFrom   des.Time // from when the layer's part of prefixes can load
+	prefixAfter  des.Time // link time of loads up to prefixFrom
+	prefixTokens int      // of the layer computed meanwhile
+	tripFrom     des.Time // begin of the last round trip of a layer
 	loadOverlap  loadOverlap
 
-	bigPool bool     // which is larger than measured
+	bigPool bool     // the host pool is larger than measured
 	now     des.Time // virtual time
 	phases  sim.Phases
 }
@@ -187,7 +186,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.now, d.tokens, d.layers = s.Start, 0, 0
 	d.busy, d.loading, d.scored = 0, 0, false
 	d.costs.notes.bits = 0
-	d.costs.known = false // so that the step's own bits are set anew
+	d.costs.known = false // so that this step sets its own notes
 	for _, c := range d.classes {
 		c.known = false
 	}
@@ -205,7 +204,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	return nil
 }
 
-// at returns the costs of a layer.
+// at returns the cost model of a layer.
 func (d *Device) at(layer int) *coster {
 	if d.classes == nil {
 		return &d.costs
@@ -247,7 +246,7 @@ func (d *Device) Compute(layer int, w *sim.Work) error {
 	return nil
 }
 
-// embed notes the rows that enter a step, and passes the host's time for those of prompts.
+// embed records the tokens of the step and passes the host's time for prompt tokens.
 func (d *Device) embed(w *sim.Work) {
 	d.tokens = w.Tokens
 	d.pass(d.engine.prompts(w.Tokens-w.Decodes*(1+w.Drafts)), &d.phases.Host)
@@ -298,24 +297,25 @@ func (d *Device) Finish() (sim.Timing, error) {
 	if !d.running {
 		return sim.Timing{}, errors.New("hw: Finish outside a step")
 	}
-	d.enqueue(0, false) // of a Move that no Compute followed
+	d.enqueue(0, false) // saves of a Move without a following Compute
 	head := nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled))
 	launch := min(head, nanoseconds(d.costs.head.lm.launch))
 	d.compute(head-launch+d.slowed(launch), &d.phases.Head)
-	// Of embeddings; each rank's logits are gathered, half of what an all-reduce moves.
+	// All-reduce of embeddings; gather of each rank's logits, which moves half of the bytes of an
+	// all-reduce.
 	d.compute(d.reduce.of(d.hidden(d.tokens))+d.reduce.of(float64(d.step.Sampled*d.model.logits())),
 		&d.phases.AllReduce)
 	d.awaitLate()
 	return d.end(), nil
 }
 
-// end waits for the host and returns the step's time.
+// end waits for the host and returns the step's timing.
 func (d *Device) end() sim.Timing {
 	before := d.now
 	if idle := d.engine.launched - d.busy; idle > 0 {
 		d.pass(idle, &d.phases.Host)
 	}
-	if late := d.engine.host - (d.now - d.step.Start); late > 0 { // planned ahead
+	if late := d.engine.host - (d.now - d.step.Start); late > 0 { // the host planned ahead
 		d.pass(late, &d.phases.Host)
 	}
 	d.lagged = d.now - before
@@ -333,25 +333,26 @@ func (d *Device) end() sim.Timing {
 	}
 }
 
-// Drain implements sim.Device. Every Finish has returned when its saves land.
+// Drain implements sim.Device. It returns the time from the step's start until all saves have
+// landed.
 func (d *Device) Drain() (des.Time, error) {
 	return max(0, d.saves.done()-d.step.Start), nil
 }
 
-// hidden is the bytes of tokens' hidden states.
+// hidden returns the bytes of the hidden states of tokens.
 func (d *Device) hidden(tokens int) float64 {
 	return float64(int64(tokens*d.model.Hidden) * d.model.wide())
 }
 
-// pass lets time go by on the critical path.
+// pass advances time on the critical path and charges it to phase.
 func (d *Device) pass(t des.Time, phase *des.Time) {
 	d.now += t
 	*phase += t
 	d.saves.advance(d.now)
 }
 
-// compute passes GPU time, longer while a GPU scatter kernel runs:
-// with share c of its speed lost, t becomes t/(1-c) until the queue is empty.
+// compute passes GPU time. While a GPU scatter kernel takes share c of its speed, t becomes
+// t/(1-c).
 func (d *Device) compute(t des.Time, phase *des.Time) {
 	if t == 0 {
 		return

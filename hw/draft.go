@@ -6,12 +6,12 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Draft implements sim.Drafter: an MTP layer costs what the model's last layer does with this work,
-// the projection before it, and the LM head on so many rows.
+// Draft implements sim.Drafter. An MTP layer costs as much as the model's last layer with this
+// work, plus its projection and the LM head on the given rows.
 //
 //	t = gemm(2 h x h, tokens) + layer + head(rows)
 //
-// Its kernels are launched in CUDA graphs or one by one as those of layers are.
+// Its kernels are launched like a layer's: in CUDA graphs or one by one.
 func (d *Device) Draft(w *sim.Work, rows int) error {
 	if !d.running {
 		return errors.New("hw: Draft outside a step")
@@ -28,7 +28,7 @@ func (d *Device) Draft(w *sim.Work, rows int) error {
 	return nil
 }
 
-// newProjection prices the linear before an MTP layer; with launch of one of a layer's four.
+// newProjection prices the linear before an MTP layer. Its launch is a quarter of a layer's four.
 func newProjection(p *Profile, m *Model) gemm {
 	l := newGEMMOf(p, m, []matrix{{2 * m.Hidden, m.Hidden}}, float64(m.WeightBytesEach))
 	l.launch = l.launches / 4

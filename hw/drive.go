@@ -68,24 +68,24 @@ func (d *Drive) validate() error {
 	return checkFigures(d)
 }
 
-// PrefixOptions is how cached prefixes are moved between HBM and what is below.
+// PrefixOptions configures the transfer of cached prefixes between HBM, DRAM and SSD.
 type PrefixOptions struct {
 	Drive *Drive  // nil: no SSD
-	GPUs  float64 // that share it, each with its part of every prefix
-	Chunk int64   // bytes of a chunk, which is read from SSD at once
+	GPUs  float64 // that share the drive, each with its part of every prefix
+	Chunk int64   // bytes per read from SSD
 }
 
-// prefixLinks moves cached prefixes while a device's steps run. Loads copy whole blocks, one
-// after another, at the link's rate; where saves run meanwhile and both together exceed the
-// link's limit for both directions, each is slowed alike. What comes from SSD is read one chunk
-// ahead of the link. SSD reads and writes do not slow one another.
+// prefixLinks moves cached prefixes while a device's steps run. Loads copy whole blocks in sequence
+// at the link's rate. If saves run meanwhile and both exceed the link's duplex limit, both are
+// slowed alike. Reads from SSD are one chunk ahead of the link. SSD reads and writes do not slow
+// each other.
 type prefixLinks struct {
 	opts          PrefixOptions
 	h2d, d2h      float64  // bytes/s
-	landed        des.Time // when all loads until now have
-	read, written des.Time // when SSD has done what it was asked
-	busy          des.Time // of the link with loads, in no step yet
-	from, until   des.Time // of the load that the running step's layers wait for in turn
+	landed        des.Time // when all loads so far have landed
+	read, written des.Time // when SSD has finished all reads, and all writes
+	busy          des.Time // of the link with loads, not yet counted in a step
+	from, until   des.Time // of the load that the running step's layers wait for
 }
 
 func newPrefixLinks(p *Profile, opts PrefixOptions) prefixLinks {
@@ -94,14 +94,14 @@ func newPrefixLinks(p *Profile, opts PrefixOptions) prefixLinks {
 		d2h: min(p.Link.D2H.SI(), nominal)}
 }
 
-// ssd returns the time in which the drive reads bytes of each GPU.
+// ssd returns the seconds in which the drive reads the given bytes for each GPU.
 func (p *prefixLinks) ssd(bytes int64) float64 {
 	all := float64(bytes) * p.opts.GPUs
 	rate, reads := p.opts.Drive.reading()
 	return max(all/rate, all/float64(max(1, p.opts.Chunk))/reads)
 }
 
-// seconds returns the time of a load by itself.
+// seconds returns the seconds of a load without contention.
 func (p *prefixLinks) seconds(l sim.PrefixLoad) float64 {
 	t := float64(l.Bytes) / p.h2d
 	if l.SSD == 0 {
@@ -149,7 +149,8 @@ func (d *Device) SavePrefix(at des.Time, bytes, ssd int64) (dram, onSSD des.Time
 	return dram, p.written
 }
 
-// beginPrefix waits, as a step begins, for what it may not begin without.
+// beginPrefix waits, at the begin of a step, for saves and for prefixes that it does not load by
+// layer.
 func (d *Device) beginPrefix() {
 	if d.step.AwaitSaves {
 		d.pass(d.saves.until(0), &d.phases.SaveStall)
@@ -165,7 +166,7 @@ func (d *Device) beginPrefix() {
 	}
 }
 
-// awaitPrefix waits for a layer's part of what the step loads.
+// awaitPrefix waits for a layer's part of the step's prefix load.
 func (d *Device) awaitPrefix(layer int) {
 	if p := &d.prefixes; p.until > d.now && d.step.Prefix.ByLayer {
 		part := (p.until - p.from) * des.Time(layer+1) / des.Time(d.model.Layers)
@@ -173,14 +174,14 @@ func (d *Device) awaitPrefix(layer int) {
 	}
 }
 
-// prefixBusy returns the link's time with loads since the last step ended that fits into so much.
+// prefixBusy returns, and removes, at most within of the link's load time that no step has counted.
 func (d *Device) prefixBusy(within des.Time) des.Time {
 	t := min(within, d.prefixes.busy)
 	d.prefixes.busy -= t
 	return t
 }
 
-// PrefixPrices says what a prefix costs that is loaded, and one that is computed.
+// PrefixPrices compares the cost of loading a prefix with the cost of computing it.
 type PrefixPrices struct {
 	links  prefixLinks
 	costs  Costs
@@ -188,16 +189,15 @@ type PrefixPrices struct {
 	chunk  int // most tokens that are computed at once
 }
 
-// NewPrefixPrices returns the prices of a model on a card.
+// NewPrefixPrices returns the prices of a model on a card, with prefill chunks of chunk tokens.
 func NewPrefixPrices(p *Profile, m *Model, opts PrefixOptions, chunk int) *PrefixPrices {
 	return &PrefixPrices{newPrefixLinks(p, opts), p.Costs(m), m.Layers, chunk}
 }
 
-// Load returns the time of a load by itself.
+// Load returns the seconds of a load without contention.
 func (p *PrefixPrices) Load(l sim.PrefixLoad) float64 { return p.links.seconds(l) }
 
-// Compute returns the time of the GPU in which it computes tokens [from, to) of a prompt by
-// itself, chunk by chunk.
+// Compute returns the GPU's seconds to compute tokens [from, to) of a prompt, in chunks.
 func (p *PrefixPrices) Compute(from, to int) (seconds float64) {
 	for ; from < to; from += p.chunk {
 		n := min(p.chunk, to-from)
@@ -208,9 +208,10 @@ func (p *PrefixPrices) Compute(from, to int) (seconds float64) {
 	return seconds
 }
 
-// Crossover returns how many chunks of KV of so many tokens and bytes each a prompt must begin
-// with to be loaded in less time than it is computed, and so if it begins with more, up to most;
-// 0: none does. Shorter ones may be cheaper to load, too: of few tokens the GPU reads all weights.
+// Crossover returns the smallest number of KV chunks, of tokens tokens and bytes bytes each, from
+// which a load takes less time than computing them, for that number and all larger ones up to most;
+// 0: none. Shorter prefixes may be cheaper to load, too, because the GPU reads all weights for few
+// tokens.
 func (p *PrefixPrices) Crossover(tokens int, bytes int64, ssd bool, most int) int {
 	n, whole, seconds := 1, 0, 0.0 // of the chunks that are computed whole
 	for i := 1; i <= most; i++ {

@@ -6,19 +6,19 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// elementwise is the cost of a layer's two norms, rope, activation and two residual sums, which all
-// live on bytes: of HBM, or of the L2 while that has what the layer's linears wrote.
+// elementwise is the cost of a layer's two norms, rope, activation and two residual sums. All are
+// bound by bytes: of HBM, or of L2 while it holds the output of the layer's linears.
 //
 //	t(n) = launch + scale * (measured(n) - launch)
 //
-// launch is the first row's time; scale is the model's bytes per token over
-// those of the measured shape.
+// launch is the first row's time. scale is the ratio of the model's bytes per token to the measured
+// shape's.
 type elementwise struct {
 	measured curve // tokens, seconds
 	scale    float64
 }
 
-// newElementwise picks rows as newLinears does, by bytes per token.
+// newElementwise selects rows by bytes per token.
 func newElementwise(p *Profile, m *Model) elementwise {
 	return newElementwiseOf(p, PointwiseBytes(m))
 }
@@ -38,17 +38,17 @@ func newElementwiseOf(p *Profile, bytes float64) elementwise {
 	}
 }
 
-// PointwiseBytes returns what fp16 kernels read and write for one token: two
-// norms (read, write), two residual sums (read two, write one), rope over Q
-// and K (read, write), gate times up (read two, write one).
+// PointwiseBytes returns the bytes that fp16 kernels read and write per token: two norms (read,
+// write), two residual sums (read two, write one), rope over Q and K (read, write), gate times up
+// (read two, write one).
 func PointwiseBytes(m *Model) float64 {
 	rope := 2 * (m.QHeads + m.KVHeads) * m.HeadDim
 	return 2 * float64(2*2*m.Hidden+2*3*m.Hidden+rope+3*m.FFN)
 }
 
-// pointwiseBytes is PointwiseBytes of a layer that need not be plain: rope is over what latents
-// rotate, whose ranks have norms of their own; activation is over the columns of all FFNs that a
-// token passes; routing writes a token for each of its experts, and reads what they return.
+// pointwiseBytes is PointwiseBytes for a layer of any class. Rope covers the rotated part of
+// latents, whose ranks have their own norms. Activation covers the columns of all FFNs that a token
+// passes. Routing writes a copy of the token per expert and reads the results.
 func pointwiseBytes(m *Model, c layerClass) float64 {
 	around := 2*2*m.Hidden + 2*3*m.Hidden
 	if m.IsLatent() {
@@ -68,7 +68,7 @@ func (e *elementwise) Seconds(w *sim.Work) (s float64, beyond bool) {
 	return e.of(float64(w.Tokens))
 }
 
-// of returns the time for n tokens and whether n is beyond the rows.
+// of returns the time of n tokens and reports whether n exceeds the measured rows.
 func (e *elementwise) of(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
@@ -78,5 +78,5 @@ func (e *elementwise) of(n float64) (t float64, outside bool) {
 	return math.Max(launch, launch+e.scale*(t-launch)), outside
 }
 
-// launch is the first row's time.
+// launch returns the first row's time.
 func (e *elementwise) launch() float64 { return e.measured.y[0] }

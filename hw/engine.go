@@ -14,8 +14,8 @@ import (
 //go:embed engines/*.toml
 var engineFiles embed.FS
 
-// Engine describes a serving engine: its time on the host, how it launches its
-// kernels, and its defaults. A file of engines/.
+// Engine describes a serving engine: its host time, how it launches kernels, and its defaults. It
+// is a file of engines/.
 type Engine struct {
 	Name  string `toml:"name"`
 	Title string `toml:"title"`
@@ -52,8 +52,7 @@ type EngineCosts struct {
 	LayerOverhead []OverheadRow `toml:"layer_overhead,omitempty"`
 }
 
-// FrontEnd is the time outside the scheduler's loop, which TTFT and end-to-end
-// latency have in them.
+// FrontEnd is the time outside the scheduler's loop. TTFT and end-to-end latency include it.
 type FrontEnd struct {
 	// from the client until the scheduler has the request
 	Request Figure `toml:"request,omitempty" dim:"time,optional"`
@@ -61,14 +60,14 @@ type FrontEnd struct {
 	Reply Figure `toml:"reply,omitempty" dim:"time,optional"`
 }
 
-// Graphs are the engine's CUDA graphs. A batch of at most as many tokens as the
-// largest is padded to the next size; larger ones run kernel by kernel.
+// Graphs are the engine's CUDA graphs. A batch of at most the largest size is padded to the next
+// size; larger batches run kernel by kernel.
 type Graphs struct {
 	Tokens []int  `toml:"tokens,omitempty"` // captured sizes, rising
 	Source string `toml:"source,omitempty"`
 }
 
-// EngineDefaults are keys of a system that the engine sets: its scheduler and limits.
+// EngineDefaults are the keys of a system that the engine sets: its scheduler and limits.
 type EngineDefaults struct {
 	Scheduler   string  `toml:"scheduler"`
 	Utilisation float64 `toml:"utilisation"`
@@ -91,7 +90,7 @@ type EngineDefaults struct {
 	} `toml:"prefix_cache"`
 }
 
-// BatchRule is an engine's default limits of a batch on some cards, for one use.
+// BatchRule is an engine's default batch limits on some cards, for one use.
 type BatchRule struct {
 	Use string `toml:"use"` // server | offline, as system.use
 	// MinHBMGiB is the least HBM of the cards, in GiB; 0: any.
@@ -108,7 +107,7 @@ func (r *BatchRule) fits(c *Card, use string) bool {
 		(r.Not == "" || !strings.Contains(strings.ToLower(c.Name), r.Not))
 }
 
-// DefaultsOn returns the engine's defaults on a card for a use; nil is a card that nobody knows.
+// DefaultsOn returns the engine's defaults on a card for a use; c is nil for an unknown card.
 func (e *Engine) DefaultsOn(c *Card, use string) EngineDefaults {
 	d := e.Defaults
 	for i := range e.Batch {
@@ -120,7 +119,7 @@ func (e *Engine) DefaultsOn(c *Card, use string) EngineDefaults {
 	return d
 }
 
-// EngineNames lists the built-in engines.
+// EngineNames returns the names of the built-in engines.
 func EngineNames() []string { return names(engineFiles, "engines") }
 
 // LoadEngine returns a built-in engine by name, or reads an engine file.
@@ -169,7 +168,7 @@ func (e *Engine) validate() error {
 	return cmp.Or(checkFigures(e), e.EngineCosts.validate())
 }
 
-// Uses lists what an engine is started for: vLLM's UsageContext OPENAI_API_SERVER and LLM_CLASS.
+// Uses lists the ways to start an engine: vLLM's UsageContext OPENAI_API_SERVER and LLM_CLASS.
 func Uses() []string { return []string{"server", "offline"} }
 
 func (e *EngineCosts) validate() error {
@@ -192,7 +191,7 @@ func (e *EngineCosts) validate() error {
 
 const mostLinearGrid = 4096
 
-// linearRows is the rows that linears of so many tokens have.
+// linearRows returns the rows of linears for the given tokens.
 func (e *EngineCosts) linearRows(l *gemm, tokens int) int {
 	g := e.LinearGrid
 	if tokens <= g || g < 2 {
@@ -205,14 +204,14 @@ func (e *EngineCosts) linearRows(l *gemm, tokens int) int {
 	return rows
 }
 
-// LinearRows returns, by a number of tokens, the rows that the engine's linears have: at least as
-// many, never fewer for more tokens.
+// LinearRows returns a function from tokens to the rows of the engine's linears. Rows are at least
+// tokens and do not decrease.
 func LinearRows(p *Profile, m *Model) func(tokens int) int {
 	l := newGEMM(p, m)
 	return func(tokens int) int { return p.linearRows(&l, tokens) }
 }
 
-// padded is the tokens that a batch's linears run over.
+// padded returns the tokens that a batch's linears run over.
 func (g *Graphs) padded(tokens int) int {
 	for _, size := range g.Tokens {
 		if size >= tokens {
@@ -222,7 +221,7 @@ func (g *Graphs) padded(tokens int) int {
 	return tokens
 }
 
-// largest is the most tokens that a graph holds.
+// largest returns the most tokens of a graph.
 func (g *Graphs) largest() int {
 	if n := len(g.Tokens); n > 0 {
 		return g.Tokens[n-1]
@@ -230,7 +229,7 @@ func (g *Graphs) largest() int {
 	return 0
 }
 
-// onHost returns the engine's times on a host of the given speed.
+// onHost returns the engine's costs on a host of the given speed.
 func (e EngineCosts) onHost(speed Figure) EngineCosts {
 	x := speed.SI()
 	if x == 1 {
@@ -249,7 +248,7 @@ func (e EngineCosts) onHost(speed Figure) EngineCosts {
 	return e
 }
 
-// Server is what of the engine the simulated server needs to know.
+// Server returns the engine's properties that the simulated server needs.
 func (e *EngineCosts) Server() sim.Engine {
 	return sim.Engine{PlanAhead: e.PlanAhead, LoadsInTurn: e.LoadsInTurn,
 		Request: nanoseconds(e.FrontEnd.Request.optional()),

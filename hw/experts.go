@@ -4,25 +4,25 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// experts is the time of a layer's routed experts: two grouped GEMMs over those that the batch
-// touches. An expert with m tokens takes as long as a matrix of its size does with m:
+// experts models a layer's routed experts: two grouped GEMMs over the experts that the batch
+// activates. An expert with m tokens costs as much as a matrix of its size with m tokens:
 //
 //	t(n) = launch + D(n) t_expert(n k / D(n)),  D(n) = E (1 - (1 - k/E)^n)
 //
-// with n tokens of which each goes to k of E experts, all alike likely, and none of t_expert's
-// launches. Weights are read once for all tokens of an expert, so a small batch costs the bytes of
-// k experts a token, and a large one those of all. Under tensor parallelism every GPU has a part
-// of each expert; spread over ranks, D and n k are those of the fullest rank (expert_ranks.go).
+// with n tokens, each routed to k of E equally likely experts. t_expert is without launches. An
+// expert's weights are read once for all its tokens, so a small batch reads k experts per token and
+// a large batch all experts. Under tensor parallelism every GPU has a part of each expert. With
+// expert parallelism, D and n k are the values of the fullest rank (expert_ranks.go).
 type experts struct {
 	each   gemm
 	model  *Model
 	launch float64 // seconds
 
-	measured curve   // tokens of an expert, seconds; empty: linears of an expert's size
-	copied   float64 // seconds of a copy of a token
+	measured curve   // tokens per expert, seconds; empty: use linears of that size
+	copied   float64 // seconds per copy of a token
 }
 
-// newExperts prices those of a model, nil where it has none.
+// newExperts prices a model's routed experts; nil if it has none.
 func newExperts(p *Profile, m *Model) *experts {
 	if !m.IsMixture() {
 		return nil
@@ -42,7 +42,7 @@ func newExperts(p *Profile, m *Model) *experts {
 	return e
 }
 
-// expertType is the type of a model's experts' weights, as rows name it.
+// expertType returns the type of a model's expert weights, as profile rows name it.
 func expertType(m *Model) string {
 	switch b := m.expertBytes(); {
 	case b == 2:
@@ -62,7 +62,7 @@ func (e *experts) isMeasured() bool { return len(e.measured.x) > 0 }
 // Seconds implements Cost.
 func (e *experts) Seconds(w *sim.Work) (s float64, beyond bool) { return e.of(float64(w.Tokens)) }
 
-// of returns the time for n tokens and whether an expert's are beyond the rows.
+// of returns the time of n tokens and reports whether an expert's tokens exceed the measured rows.
 func (e *experts) of(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
@@ -77,7 +77,7 @@ func (e *experts) of(n float64) (t float64, outside bool) {
 	return e.launch + distinct*e.each.beyond(each), each > e.each.measured.last()
 }
 
-// least bounds the time of n tokens at any clock.
+// least returns a lower bound of the time of n tokens at any clock.
 func (e *experts) least(n float64) float64 {
 	distinct, rows := e.model.fullest(n)
 	each := rows / distinct

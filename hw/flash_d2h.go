@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// flashD2H is one memcpy into staging and the CPU's scatter:
+// flashD2H is one memcpy into a staging buffer and the CPU's scatter:
 //
 //	t = call + B / min(link, scatter(threads)) + min(B, chunk) / max(link, scatter(threads))
 //
-// The CPU scatters one chunk while the copy engine brings the next, and either waits for the
-// other at the ends of a save.
+// The CPU scatters one chunk while the copy engine copies the next. One waits for the other at the
+// begin and end of a save.
 func (t *transfer) flashD2H(p *Profile, threads int) error {
 	if threads == 0 {
 		threads = int(math.Min(p.Save.Threads.SI(), p.CPU.Cores.SI()))
@@ -25,7 +25,7 @@ func (t *transfer) flashD2H(p *Profile, threads int) error {
 	t.launch = p.Save.FlashCall.SI()
 	t.rate, t.outside = scatter.power(float64(threads))
 	if below := float64(threads) / scatter.x[0]; below < 1 {
-		t.rate *= below // fewer threads copy proportionally less
+		t.rate *= below // fewer threads scatter proportionally slower
 	}
 	t.chunk, t.fill = p.Save.FlashChunk.optional(), math.Max(t.link, t.rate)
 	t.rate = math.Min(t.link, t.rate)

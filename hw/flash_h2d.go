@@ -4,8 +4,8 @@ package hw
 //
 //	t = max(floor, launch + n block + B / rate(pool))
 //
-// rate falls with the size of the host pool (TLB reach), linearly in log size. launch and floor are
-// those of a call that is submitted and waited for.
+// rate falls with the size of the host pool (TLB reach), linearly in log size. launch and floor
+// include submission and wait.
 func (t *transfer) flashH2D(f *Loading) {
 	t.launch, t.block, t.floor = f.FlashLaunch.SI(), f.FlashBlock.optional(), f.FlashFloor.optional()
 	t.stream = f.FlashStream.optional()
@@ -14,12 +14,11 @@ func (t *transfer) flashH2D(f *Loading) {
 	}
 }
 
-// inStream is the same among other kernels of a stream, as a layer's loads are:
+// inStream is the time within a stream of kernels, as for a layer's loads:
 //
 //	t = max(stream + n block + B / rate(pool), B / link)
 //
-// Loads that wait for another stream, or it for them, last as if they were submitted and waited
-// for.
+// Loads that synchronise with another stream take as long as if they were submitted and waited for.
 func (t *transfer) inStream(n, blockBytes int64) float64 {
 	if t.stream == 0 || n <= 0 {
 		return t.seconds(n, blockBytes)
@@ -29,7 +28,7 @@ func (t *transfer) inStream(n, blockBytes int64) float64 {
 	return among.seconds(n, blockBytes)
 }
 
-// LoadStreamSeconds is LoadSeconds of FlashH2D within a stream.
+// LoadStreamSeconds is LoadSeconds for FlashH2D within a stream.
 func (p *Profile) LoadStreamSeconds(blocks, blockBytes, poolBytes int64) (float64, error) {
 	l, err := newLoader(p, LoadFlash)
 	l.over(poolBytes)

@@ -7,21 +7,21 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// linears is the cost of weight matrices: the four linears of a layer, and the LM head as one more.
+// gemm is the cost of weight matrices: the four linears of a layer, or the LM head.
 //
 //	t(n) = launch + scale * (measured(n) - linear_launch), at least max(2 n W / peak, bytes / HBM)
 //
-// n is tokens in the batch, W the weights, scale = W / W of the measured
-// shape: a roofline with the measured shape's efficiency at the same n, or the mean of all
-// measured shapes' where the model's own is not among them. launch is
-// linear_launch for the four linears and a quarter of it for the LM head.
+// n is the tokens of the batch, W the weights, and scale = W / W of the measured shape. This is a
+// roofline with the measured shape's efficiency at the same n; if the model's own shape was not
+// measured, with the mean efficiency of all measured shapes. launch is linear_launch for the four
+// linears and a quarter of it for the LM head.
 type gemm struct {
 	peak     peak
 	measured curve // tokens, seconds
-	ragged   curve // the same of tokens that are no multiple of 8; none: they take as long
+	ragged   curve // for tokens that are not a multiple of 8; empty: as measured
 	scale    float64
 	narrow   narrow
-	launches float64 // seconds, of the measured rows
+	launches float64 // seconds, included in the measured rows
 	launch   float64 // seconds
 	weights  float64
 	bytes    float64 // per weight
@@ -29,8 +29,8 @@ type gemm struct {
 	exact    bool    // the model has that shape
 }
 
-// nearestShape returns that of n shapes which is the model's own, else the one with
-// the nearest number of weights.
+// nearestShape returns the model's own shape among n shapes, or else the shape with the nearest
+// number of weights.
 func (p *Profile) nearestShape(m *Model, n int, shape func(i int) string) string {
 	best, distance := "", math.Inf(1)
 	for i := range n {
@@ -47,8 +47,9 @@ func (p *Profile) nearestShape(m *Model, n int, shape func(i int) string) string
 	return best
 }
 
-// meanShape returns the curve of a shape as the mean of all measured shapes has it: beyond its
-// launches each takes a time that its weights share. No single shape's tiles are another's.
+// meanShape returns the curve of a shape from the mean of all measured shapes. Each shape
+// contributes its time per weight without launches, because tile effects of a single shape do not
+// transfer.
 func (p *Profile) meanShape(of curve, shape *Shape) (mean curve) {
 	launches := p.LinearLaunch.optional()
 	for _, n := range of.x {
@@ -71,7 +72,7 @@ func newGEMM(p *Profile, m *Model) gemm {
 	return newGEMMOf(p, m, m.layerMatrices(), float64(m.WeightBytesEach))
 }
 
-// newGEMMOf returns the cost of some matrices of so many bytes a weight.
+// newGEMMOf returns the cost of matrices with the given bytes per weight.
 func newGEMMOf(p *Profile, m *Model, all []matrix, bytes float64) gemm {
 	weights := float64(weightsOf(all))
 	if g, native := p.gemmGrid(m, bytes); g != nil {
@@ -80,7 +81,7 @@ func newGEMMOf(p *Profile, m *Model, all []matrix, bytes float64) gemm {
 	return newShapeGEMM(p, m, weights, bytes)
 }
 
-// newShapeGEMM scales the times of a measured shape.
+// newShapeGEMM scales the times of the nearest measured shape.
 func newShapeGEMM(p *Profile, m *Model, weights, bytes float64) gemm {
 	best := p.nearestShape(m, len(p.Linears), func(i int) string { return p.Linears[i].Shape })
 	s := p.shape(best)
@@ -120,7 +121,7 @@ func newHead(p *Profile, m *Model) gemm {
 // Seconds implements Cost.
 func (l *gemm) Seconds(w *sim.Work) (s float64, beyond bool) { return l.of(float64(w.Tokens)) }
 
-// of returns the time for n tokens and whether n is beyond the rows.
+// of returns the time of n tokens and reports whether n exceeds the measured rows.
 func (l *gemm) of(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
@@ -129,7 +130,7 @@ func (l *gemm) of(n float64) (t float64, outside bool) {
 	return math.Max(l.launch+l.work(t, n), l.peak.floor(2*n*l.weights, l.weights*l.bytes)), outside
 }
 
-// time is the measured time of n tokens.
+// time returns the measured time of n tokens.
 func (l *gemm) time(n float64) (t float64, outside bool) {
 	t, outside = l.measured.cost(n)
 	if len(l.ragged.x) > 0 && n > 8 && math.Mod(n, 8) != 0 {
@@ -139,21 +140,21 @@ func (l *gemm) time(n float64) (t float64, outside bool) {
 	return t, outside
 }
 
-// worthMoreRows is by how much linears of n tokens take longer than those of more for which they
-// have those rows: well beyond what two measurements of one kernel differ by.
+// worthMoreRows is the least ratio of times at which linears are padded to more rows. It is well
+// above the noise between two measurements of one kernel.
 const worthMoreRows = 1.05
 
-// slower reports whether both numbers of tokens were measured and n took that much longer.
+// slower reports whether both token counts were measured and n took longer by that ratio.
 func (l *gemm) slower(n, more int) bool {
 	i, measured := slices.BinarySearch(l.measured.x, float64(n))
 	j, too := slices.BinarySearch(l.measured.x, float64(more))
 	return measured && too && l.measured.y[i] > worthMoreRows*l.measured.y[j]
 }
 
-// work is what of a measured time of n tokens is no launch, for these weights.
+// work returns the part of a measured time of n tokens that is not launch, for these weights.
 func (l *gemm) work(t, n float64) float64 { return l.narrow.of(t-l.launches, n) * l.scale }
 
-// beyond is the time of n tokens without launches, never below what physics allow.
+// beyond returns the time of n tokens without launches, bounded by the peaks.
 func (l *gemm) beyond(n float64) float64 {
 	if n <= 0 {
 		return 0
@@ -162,7 +163,7 @@ func (l *gemm) beyond(n float64) float64 {
 	return math.Max(l.work(t, n), l.peak.floor(2*n*l.weights, l.weights*l.bytes))
 }
 
-// least is how long weights and their bytes bound the time of n tokens, whatever the clock.
+// least returns a lower bound of the time of n tokens at any clock.
 func (l *gemm) least(n float64) float64 {
 	t, _ := l.of(1)
 	return math.Max(t, l.peak.floor(2*n*l.weights, l.weights*l.bytes))
@@ -183,7 +184,7 @@ func (s *Shape) matches(m *Model) bool {
 		s.HeadDim == m.HeadDim && s.FFN == m.FFN
 }
 
-// tokenCurve returns the rows of one shape as tokens and seconds.
+// tokenCurve returns the rows of one shape by tokens, in seconds.
 func tokenCurve(rows []TokenRow, shape string) curve {
 	var c curve
 	for _, r := range rows {

@@ -1,7 +1,8 @@
 package hw
 
-// gemmGrid returns the grid of GEMMs for weights of so many bytes, and whether it was measured with
-// such weights: else with 16 bits. It is nil where the kernels have no grid.
+// gemmGrid returns the GEMM grid for weights of the given bytes, and reports whether it was
+// measured with such weights. Otherwise it returns the 16-bit grid; nil if the kernels have no
+// grid.
 func (p *Profile) gemmGrid(m *Model, bytes float64) (g *Grid, native bool) {
 	kind := "bf16"
 	switch {
@@ -18,9 +19,9 @@ func (p *Profile) gemmGrid(m *Model, bytes float64) (g *Grid, native bool) {
 	return p.grid(GridGEMM, "bf16"), bytes == 2
 }
 
-// gridded sums the times of matrices, one kernel each. Tables have them of short loops, at the full
-// clock. Linears that follow one another draw more power than a card may, the more the busier the
-// tensor cores are, and last longer by that share of what the card's clock was measured to gain.
+// gridded sums the times of matrices with one kernel each. Grids are measured in short loops at the
+// full clock. Linears in sequence exceed the power limit, the more the busier the tensor cores are.
+// They take longer by that share of the gain measured for the card's clock.
 func gridded(p *Profile, g *Grid, native bool, all []matrix, weights, bytes float64) gemm {
 	l := gemm{peak: p.peak(), weights: weights, bytes: bytes, scale: 1, exact: true}
 	l.peak.flops = p.card().PeakOf(g.Type)
@@ -37,7 +38,7 @@ func gridded(p *Profile, g *Grid, native bool, all []matrix, weights, bytes floa
 	return l
 }
 
-// griddedCurve is the time of matrices by tokens.
+// griddedCurve returns the time of matrices by tokens.
 func griddedCurve(p *Profile, g *Grid, all []matrix, weights, peak float64) (c curve) {
 	at := newLattice(g)
 	for _, tokens := range g.Axes[0].At {
@@ -52,8 +53,8 @@ func griddedCurve(p *Profile, g *Grid, all []matrix, weights, peak float64) (c c
 	return c
 }
 
-// clockGain is how much less time linears of the most tokens need at the full clock, as a share; 0
-// of a card whose clock was not measured.
+// clockGain returns the largest share of time that linears save at the full clock; 0 if the card's
+// clock was not measured.
 func (p *Profile) clockGain() (share float64) {
 	for _, r := range p.Clock.Gain {
 		share = max(share, r.SI())

@@ -1,6 +1,6 @@
 package hw
 
-// gpuScatter is one scatter kernel; compute loses the share contention of its speed while it runs:
+// gpuScatter is one scatter kernel. While it runs, compute loses the share contention of its speed:
 //
 //	t = max(floor, launch + n block + B / rate)
 func (t *transfer) gpuScatter(f *Saving) {

@@ -7,11 +7,10 @@ import (
 	"sort"
 )
 
-// Grid is the measured time of one kernel over its sizes, from a table of such times. It is used
-// where neither launch + bytes/rate nor waves explain the times, because a library chooses among
-// many kernels. Between points the time is straight in every size,
-// which is exact where a fixed part and a part per unit of work add up; prompts are read otherwise
-// (promptGrid).
+// Grid is the measured time of one kernel over its sizes. It is used if neither launch + bytes/rate
+// nor waves explain the times, because a library selects among many kernels. Times are interpolated
+// linearly in every size, which is exact if the time is a fixed part and a part per unit of work.
+// Prompts are interpolated otherwise (promptGrid).
 type Grid struct {
 	Kernel string `toml:"kernel"` // one of those below
 	// Type is that of the weights (bf16, fp8, fp8_block, nvfp4, int8), or of the KV (bf16, fp8).
@@ -22,35 +21,35 @@ type Grid struct {
 	Source string    `toml:"source"`
 }
 
-// Axis is one size of a kernel and the values, rising, at which it was measured.
+// Axis is one size of a kernel and its measured values in ascending order.
 type Axis struct {
 	Size string    `toml:"size"`
 	At   []float64 `toml:"at"`
 }
 
-// Sizes are those of one time of a grid, in the order of its axes; 0 where it has fewer.
+// Sizes are the sizes of one time of a grid, in the order of its axes; unused ones are 0.
 type Sizes [4]float64
 
-// Kernels of grids, with their sizes.
+// Kernels of grids and their sizes.
 const (
-	// GridGEMM is Y = X W: tokens are rows of X, columns and rows are those of W.
+	// GridGEMM is Y = X W: tokens are the rows of X, columns and rows belong to W.
 	GridGEMM = "gemm"
-	// GridRagged is a GEMM of tokens that are no multiple of 8, where the kernel is slower with them.
+	// GridRagged is a GEMM with a token count that is not a multiple of 8, for a kernel that is
+	// slower then.
 	GridRagged = "gemm_ragged"
-	// GridDecode is decode attention: lists are KV heads of all requests, tokens the KV of each, and
-	// queries the query heads of a list.
+	// GridDecode is decode attention: lists are the KV heads of all requests, tokens the KV length of
+	// each list, queries the query heads per list.
 	GridDecode = "decode_attention"
-	// GridPrefill is attention of prompts without a prefix: tokens of each prompt, prompts, KV heads
-	// of a GPU and query heads of each.
+	// GridPrefill is attention of prompts without a prefix: tokens per prompt, prompts, KV heads per
+	// GPU and query heads per KV head.
 	GridPrefill = "prefill_attention"
-	// GridLatent is decode attention over latents: requests, tokens of each and query heads of a GPU,
-	// with the small kernels of the layer.
+	// GridLatent is decode attention over latents, including the layer's small kernels: requests,
+	// tokens per request and query heads per GPU.
 	GridLatent = "latent_decode"
-	// GridLatentPrefill is attention of prompts over decompressed latents, with the small kernels of
-	// the layer: tokens of each prompt, prompts and query heads of a GPU.
+	// GridLatentPrefill is attention of prompts over decompressed latents, including the layer's
+	// small kernels: tokens per prompt, prompts and query heads per GPU.
 	GridLatentPrefill = "latent_prefill"
-	// GridExpert is one of the routed experts that a batch is sent to: its tokens, and the weights of
-	// its part on a GPU.
+	// GridExpert is one routed expert: its tokens, and the weights of its part on a GPU.
 	GridExpert = "expert"
 	// GridAllReduce is an all-reduce of 16-bit values between GPUs of a host, in a CUDA graph.
 	GridAllReduce = "all_reduce"
@@ -69,7 +68,7 @@ var gridSizes = map[string][]string{
 	GridAllReduce: {"gpus", "bytes"},
 }
 
-// grid returns that of a kernel and type, nil where there is none.
+// grid returns the grid of a kernel and type, or nil.
 func (k *KernelCosts) grid(kernel, kind string) *Grid {
 	for i := range k.Grids {
 		if g := &k.Grids[i]; g.Kernel == kernel && g.Type == kind {
@@ -79,7 +78,7 @@ func (k *KernelCosts) grid(kernel, kind string) *Grid {
 	return nil
 }
 
-// Each calls f with the sizes of each time, in their order.
+// Each calls f with the sizes of each time in order.
 func (g *Grid) Each(f func(sizes Sizes)) {
 	strides := g.Strides()
 	for i := range g.points() {
@@ -91,7 +90,7 @@ func (g *Grid) Each(f func(sizes Sizes)) {
 	}
 }
 
-// points is the number of times.
+// points returns the number of times.
 func (g *Grid) points() int {
 	n := 1
 	for _, a := range g.Axes {
@@ -100,7 +99,7 @@ func (g *Grid) points() int {
 	return n
 }
 
-// WeightBytes returns the bytes of a weight of a type of a Grid.
+// WeightBytes returns the bytes per weight of a Grid's type.
 func WeightBytes(kind string) float64 {
 	switch kind {
 	case "mxfp4":
@@ -108,12 +107,12 @@ func WeightBytes(kind string) float64 {
 	case "fp8", "fp8_block", "int8":
 		return 1
 	case "nvfp4":
-		return 0.5 + 1./16 // a scale of 8 bits for 16 weights
+		return 0.5 + 1./16 // a scale of 8 bits per 16 weights
 	}
 	return 2
 }
 
-// PeakOf returns the peak of arithmetic with weights of a type of a Grid, FLOP/s.
+// PeakOf returns the arithmetic peak for weights of a Grid's type, FLOP/s.
 func (c *Card) PeakOf(kind string) float64 {
 	p := Profile{GPU: c.GPU}
 	switch kind {
@@ -178,10 +177,10 @@ func (g *Grid) check(path string) error {
 	return nil
 }
 
-// leastGridTime is the shortest time of a grid, us.
+// leastGridTime is the shortest allowed time of a grid, us.
 const leastGridTime = 1e-3
 
-// lattice reads a grid.
+// lattice interpolates a grid.
 type lattice struct {
 	axes   []Axis
 	times  []float64 // microseconds
@@ -192,7 +191,7 @@ func newLattice(g *Grid) *lattice {
 	return &lattice{axes: g.Axes, times: g.Times, stride: g.Strides()}
 }
 
-// Strides returns, for each axis, from a time to that of the axis's next value.
+// Strides returns, for each axis, the distance in Times between successive values of the axis.
 func (g *Grid) Strides() (strides [len(Sizes{})]int) {
 	step := 1
 	for i := len(g.Axes) - 1; i >= 0; i-- {
@@ -202,8 +201,8 @@ func (g *Grid) Strides() (strides [len(Sizes{})]int) {
 	return strides
 }
 
-// seconds returns the time at some sizes. Below an axis its first point holds, as launches do;
-// beyond it the time grows in proportion, and outside is true.
+// seconds returns the time at the given sizes. Below an axis the first point holds, because
+// launches dominate. Beyond it the time grows in proportion, and outside is true.
 func (l *lattice) seconds(sizes Sizes) (t float64, outside bool) {
 	var low [len(sizes)]int
 	var part Sizes
@@ -242,10 +241,10 @@ func (l *lattice) seconds(sizes Sizes) (t float64, outside bool) {
 	return t * grows, outside
 }
 
-// OfPrompts reports whether the first two sizes are the tokens of a prompt and how many prompts.
+// OfPrompts reports whether the first two sizes are tokens per prompt and prompts.
 func (g *Grid) OfPrompts() bool { return g.Kernel == GridPrefill || g.Kernel == GridLatentPrefill }
 
-// Seconds returns the time of the grid's kernel at some sizes.
+// Seconds returns the time of the grid's kernel at the given sizes.
 func (g *Grid) Seconds(sizes Sizes) float64 {
 	if g.OfPrompts() {
 		return newPromptGrid(g, sizes[2:]...).seconds(sizes[0], sizes[1])

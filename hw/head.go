@@ -2,22 +2,22 @@ package hw
 
 import "math"
 
-// head is the embedding, the LM head and sampling of one step.
+// head models the embedding, the LM head and sampling of one step.
 //
 //	t = lm(sampled) + 3 * 4 V sampled / rate + 2 * 2 h tokens / rate
 //
-// lm is the linears' curve at hidden x vocab weights. Drawing passes over the fp32 logits
-// three times, written once, read for the maximum and the draw; the embedding reads and
-// writes one fp16 row a token. Both run at the HBM rate of dense decode.
+// lm is the linears' curve at hidden x vocab weights. Sampling makes three passes over the fp32
+// logits: one write, one read for the maximum, one read for the draw. The embedding reads and
+// writes one fp16 row per token. Both run at the HBM rate of dense decode.
 type head struct {
 	lm          gemm
-	rate        float64 // HBM bytes/s as streaming kernels achieve it
+	rate        float64 // HBM bytes/s of streaming kernels
 	logitBytes  float64 // per sampled row, all passes
 	embedsBytes float64 // per token
 	vocab       float64
-	topP        Sampling // of each step that samples; zero: drawing is in the passes above
+	topP        Sampling // top-p cost per step; zero: sampling is in the passes above
 
-	last struct { // step's, as most steps have as many of both
+	last struct { // cache: most steps repeat both counts
 		tokens, sampled int
 		seconds         float64
 	}
@@ -32,12 +32,12 @@ func newLMHead(p *Profile, m *Model) head {
 	}
 }
 
-// sortsLogits has tokens drawn by top-p, where the kernels' costs are known.
+// sortsLogits adds the cost of top-p, if the kernels have it.
 func (h *head) sortsLogits(p *Profile, m *Model) {
 	h.topP, h.vocab = p.Sampling, float64(m.logits())
 }
 
-// seconds returns the time for tokens in the batch, sampled of which emit one.
+// seconds returns the time of a step with the given tokens, of which sampled rows emit a token.
 func (h *head) seconds(tokens, sampled int) float64 {
 	if l := &h.last; tokens != l.tokens || sampled != l.sampled {
 		l.tokens, l.sampled, l.seconds = tokens, sampled, h.of(tokens, sampled)

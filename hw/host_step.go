@@ -5,18 +5,18 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// engineTime is the engine's time for a step, except layers' own waits.
+// engineTime is the engine's host time for a step, without layers' waits.
 //
 //	host    = step + requests request + prompt tokens token
 //	launch  = sparse layers sparse_layer + layers without a graph eager_layer
 //
-// An engine that plans ahead has its host's time overlap with the GPU's: a step then lasts
-// the longer of both, but for the first one after a pause, which finds nothing planned.
-// Launches overlap with the GPU in either: they are a floor of its time.
+// If the engine plans ahead, its host time overlaps with the GPU, and a step takes the longer of
+// both. The first step after a pause does not overlap, because nothing was planned. Launches always
+// overlap with the GPU and are a lower bound of its time.
 type engineTime struct {
 	planAhead            bool
 	step, request, token des.Time
-	sparse, eager        des.Time // of one layer's launches
+	sparse, eager        des.Time // per layer's launches
 	graphs               Graphs
 
 	host, launched des.Time // of this step
@@ -33,8 +33,8 @@ func newEngineTime(e *EngineCosts) engineTime {
 	}
 }
 
-// begin returns what of the host's time passes before the GPU has anything to do; rest
-// is whether nothing ran right before.
+// begin returns the host time that passes before the GPU can start. rest reports whether the GPU
+// was idle before.
 func (e *engineTime) begin(s *sim.Step, rest bool) (before des.Time) {
 	e.host, e.launched = e.step+des.Time(s.Requests)*e.request, 0
 	if e.planAhead && !rest {
@@ -44,7 +44,7 @@ func (e *engineTime) begin(s *sim.Step, rest bool) (before des.Time) {
 	return before
 }
 
-// layer counts the launches of a layer.
+// layer counts a layer's launches.
 func (e *engineTime) layer(w *sim.Work) {
 	switch {
 	case w.Sparse:
@@ -54,7 +54,7 @@ func (e *engineTime) layer(w *sim.Work) {
 	}
 }
 
-// prompts adds the host's time for a step's prompt tokens.
+// prompts returns the host's time for prompt tokens.
 func (e *engineTime) prompts(tokens int) des.Time {
 	t := des.Time(tokens) * e.token
 	if e.planAhead {

@@ -6,24 +6,24 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// indexer is the time in which a layer scores all tokens of its contexts and picks the best:
+// indexer models how a layer scores all tokens of its contexts and selects the best:
 //
 //	decode   t = launch + search + n max(key / rate, 2 I d / R8) + 8 n / rate
 //	prefill  t = launch + search + pairs (2 I d / R8 + 8 / rate)
 //
 // with n tokens of all contexts, or pairs of query and key, I heads of size d, key the bytes of a
-// token's key, and a float32 score that is written and read. No kernel of the kind was measured:
-// launch, search and rate are those of scoring blocks, and R8 is the share of the FP8 peak that
-// prefill attention reaches of FP16's.
+// token's key, and a float32 score that is written and read. No such kernel was measured. launch,
+// search and rate are the figures of block scoring. R8 is the FP8 peak times the efficiency of
+// prefill attention in FP16.
 type indexer struct {
 	peak         peak // of FP8
 	launch, rate float64
 	compute      float64 // R8, FLOP/s
-	key, flops   float64 // bytes and FLOPs of a token
-	block        float64 // tokens of a block that the server counts
+	key, flops   float64 // bytes and FLOPs per token
+	block        float64 // tokens per block in the server's counts
 }
 
-// scoreBytes of a token: a float32 that is written and read.
+// scoreBytes is per token: a float32 that is written and read.
 const scoreBytes = 8
 
 func newIndexer(p *Profile, m *Model, blockTokens int) *indexer {
@@ -41,7 +41,8 @@ func newIndexer(p *Profile, m *Model, blockTokens int) *indexer {
 // Seconds implements Cost.
 func (x *indexer) Seconds(w *sim.Work) (s float64, beyond bool) { return x.decode(w), false }
 
-// decode returns the time of decodes: they score whole contexts, of which blocks are counted where
+// decode returns the seconds for decodes, which score whole contexts. If the server selects blocks,
+// tokens are counted from the scored blocks.
 // the server selects.
 func (x *indexer) decode(w *sim.Work) float64 {
 	n := x.keys(w)
@@ -52,7 +53,7 @@ func (x *indexer) decode(w *sim.Work) float64 {
 	return math.Max(t, x.peak.floor(n*x.flops, n*x.key))
 }
 
-// keys is how many tokens decodes score.
+// keys returns the number of tokens that decodes score.
 func (x *indexer) keys(w *sim.Work) float64 {
 	if w.Sparse {
 		return float64(w.ScoredBlocks) * x.block
@@ -60,7 +61,7 @@ func (x *indexer) keys(w *sim.Work) float64 {
 	return float64(w.DecodeTokens)
 }
 
-// prefill returns the time of chunks.
+// prefill returns the seconds for chunks.
 func (x *indexer) prefill(spans []sim.Span) (t float64) {
 	for _, s := range spans {
 		if s.Query <= 0 {

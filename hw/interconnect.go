@@ -7,18 +7,18 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Interconnect joins the GPUs of one host.
+// Interconnect is the link between the GPUs of one host.
 type Interconnect struct {
 	// all links of a GPU together, one direction
 	Nominal Figure `toml:"nominal,omitempty" dim:"rate,optional"`
 }
 
-// allReduce is the cost of an all-reduce of B bytes between n GPUs, as it was measured between n,
-// or between the most GPUs up to n, m:
+// allReduce is the cost of an all-reduce of B bytes between n GPUs, measured between n GPUs, or
+// else between m, the most measured GPUs below n:
 //
 //	t(n, B) = t_m(B f_n / f_m), at least B f_n / nominal,  f_n = 2 (n-1) / n
 //
-// since a ring of n sends f_n B.
+// because each GPU of a ring sends f_n B.
 type allReduce struct {
 	at      *lattice // of GPUs and bytes
 	gpus    float64  // m
@@ -27,7 +27,7 @@ type allReduce struct {
 	nominal float64  // bytes/s
 }
 
-// newAllReduce returns nil where one GPU has the model.
+// newAllReduce returns nil if one GPU has the model.
 func newAllReduce(p *Profile, m *Model) (*allReduce, error) {
 	n := m.ranks()
 	if n == 1 {
@@ -52,16 +52,16 @@ func newAllReduce(p *Profile, m *Model) (*allReduce, error) {
 	return a, nil
 }
 
-// CheckParallel says why n GPUs of the card cannot share a model's layers; nil where they can.
+// CheckParallel returns an error if n GPUs of the card cannot share a model's layers.
 func (p *Profile) CheckParallel(n int) error {
 	_, err := newAllReduce(p, &Model{Ranks: n})
 	return err
 }
 
-// ring is how many times its bytes each of n GPUs sends in a ring.
+// ring returns the bytes that each of n GPUs sends in a ring, as a multiple of the bytes reduced.
 func ring(n float64) float64 { return 2 * (n - 1) / n }
 
-// of returns the time of an all-reduce of bytes.
+// of returns the time of an all-reduce of the given bytes.
 func (a *allReduce) of(bytes float64) des.Time {
 	if a == nil || bytes == 0 {
 		return 0

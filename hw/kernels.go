@@ -16,7 +16,7 @@ import (
 //go:embed kernels/*.toml
 var kernelFiles embed.FS
 
-// Kernels are the costs of a library's kernels as they were measured on one card.
+// Kernels are the measured costs of a library's kernels on one card.
 type Kernels struct {
 	Name  string `toml:"name"`
 	Title string `toml:"title"`
@@ -29,15 +29,15 @@ type Kernels struct {
 	KernelCosts
 }
 
-// Imported reports whether tables that others measured are among the costs.
+// Imported reports whether some tables were measured by others.
 func (k *Kernels) Imported() bool {
 	return slices.ContainsFunc(k.Grids, func(g Grid) bool { return g.From == Imported })
 }
 
-// LoadKernels returns built-in kernels by name, or reads a file of them.
+// LoadKernels returns built-in kernels by name, or reads a kernels file.
 func LoadKernels(nameOrPath string) (*Kernels, error) { return loadKernels(nameOrPath, "") }
 
-// On returns the kernels on the card on which they were measured, without an engine.
+// On returns the kernels on card c, without an engine.
 func (k *Kernels) On(c *Card) (*Profile, error) {
 	costs := k.KernelCosts
 	if k.From != "" {
@@ -56,15 +56,15 @@ func (k *Kernels) On(c *Card) (*Profile, error) {
 		Interconnect: c.Interconnect, KernelCosts: costs}, nil
 }
 
-// Write writes kernels as a TOML file, whole or not at all.
+// Write writes kernels as a TOML file, atomically.
 func (k *Kernels) Write(path string) error { return writeAll(map[string]any{path: k}) }
 
-// Write writes a card as a TOML file, whole or not at all.
+// Write writes a card as a TOML file, atomically.
 func (c *Card) Write(path string) error {
 	return cmp.Or(c.validate(), writeAll(map[string]any{path: c}))
 }
 
-// loadKernels reads a built-in file of kernels, or one in the folder dir.
+// loadKernels reads a built-in kernels file, or one relative to the folder dir.
 func loadKernels(name, dir string) (*Kernels, error) {
 	file, data, err := readIn("kernels", kernelFiles, "kernels", name, dir)
 	if err != nil {
@@ -82,7 +82,7 @@ func loadKernels(name, dir string) (*Kernels, error) {
 	return k, placed(file, data, k.validate())
 }
 
-// derive adds the tables that k does not have itself, from the costs of another file on this
+// derive fills the tables that k lacks from the costs of the kernels file k.From, scaled to this
 // file's card.
 func (k *Kernels) derive(dir string) error {
 	base, err := loadKernels(k.From, dir)
@@ -103,7 +103,7 @@ func (k *Kernels) derive(dir string) error {
 	return nil
 }
 
-// replace copies every table that other has.
+// replace copies every table that is set in other.
 func (k *KernelCosts) replace(other *KernelCosts) {
 	dst, src := reflect.ValueOf(k).Elem(), reflect.ValueOf(other).Elem()
 	for i := range src.NumField() {
@@ -123,14 +123,14 @@ func (k *Kernels) validate() error {
 	return cmp.Or(checkFigures(k), k.KernelCosts.validate())
 }
 
-// checked is a pointer to what a file describes.
+// checked is a pointer to a type with validation.
 type checked[T any] interface {
 	*T
-	// validate returns what is wrong with the first wrong key.
+	// validate returns an error for the first wrong key.
 	validate() error
 }
 
-// load returns what a built-in file describes, by its name, or the file of that path.
+// load reads and validates a built-in file by name, or the file at a path.
 func load[T any, P checked[T]](kind string, files embed.FS, folder, nameOrPath string) (*T, error) {
 	file, data, err := readIn(kind, files, folder, nameOrPath, "")
 	if err != nil {
@@ -139,7 +139,7 @@ func load[T any, P checked[T]](kind string, files embed.FS, folder, nameOrPath s
 	return parse[T, P](file, data)
 }
 
-// parse decodes and validates what a file describes.
+// parse decodes and validates a file's text.
 func parse[T any, P checked[T]](file string, data []byte) (*T, error) {
 	v := new(T)
 	if err := decodeTOML(file, data, v); err != nil {
@@ -148,7 +148,7 @@ func parse[T any, P checked[T]](file string, data []byte) (*T, error) {
 	return v, placed(file, data, P(v).validate())
 }
 
-// readIn returns a built-in file by name, or the file of that path, relative to dir.
+// readIn returns a built-in file by name, or the file at a path relative to dir.
 func readIn(kind string, builtIn embed.FS, folder, nameOrPath, dir string) (
 	file string, data []byte, err error) {
 	file = folder + "/" + nameOrPath + ".toml"
@@ -177,7 +177,7 @@ func readIn(kind string, builtIn embed.FS, folder, nameOrPath, dir string) (
 	return path, data, nil
 }
 
-// placed adds file and line to an error of a file's validation.
+// placed adds file and line to a validation error.
 func placed(file string, data []byte, err error) error {
 	if err == nil {
 		return nil

@@ -7,32 +7,31 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// latentDecode is a layer's decode attention over latents, absorbed: queries are projected into the
-// latent's space, so that all heads of a GPU attend to the same rows, which are read once
+// latentDecode models a layer's decode attention over latents, absorbed: queries are projected into
+// the latent space, so all heads of a GPU attend to the same rows, which are read once
 // (DeepSeek-V2, 2024, section 2.1.2).
 //
 //	t = max(floor, launch + max(n row / rate, n FLOPs / R)),  FLOPs = 2 H (r + d) + 2 H r
 //
-// with latents of r values and d rotated ones, H heads, row the bytes of a token. So many heads a
-// row make the kernel compute bound where dense attention waits for bytes. The tensor cores
-// multiply at least 64 rows, so that fewer heads take as long as 64. A grid of latent_decode has
-// the times where the kernels have one. Else launch, floor and rate are those of decode attention,
-// or of attention to selected blocks where an indexer selects the rows; R is prefill attention's
-// of long chunks.
+// with latents of r values and d rotated ones, H heads, and row the bytes per token. The many heads
+// per row make the kernel compute bound. The tensor cores multiply at least 64 rows, so fewer heads
+// take as long as 64. If the kernels have a latent_decode grid, it gives the times. Otherwise
+// launch, floor and rate are the figures of decode attention, or of attention to selected blocks if
+// an indexer selects rows. R is prefill attention's rate for long chunks.
 type latentDecode struct {
 	peak                peak
 	launch, floor, rate float64
 	compute             float64 // R, FLOP/s
 	row                 float64
-	flops, computed     float64 // of a token; with the rows that the tensor cores add
+	flops, computed     float64 // per token; with the rows that the tensor cores pad
 	largest             float64 // bytes measured
 
-	grid  *lattice // of requests, tokens and heads; nil: by bytes and FLOPs
+	grid  *lattice // by requests, tokens and heads; nil: by bytes and FLOPs
 	heads float64
 }
 
-// tileRows is the fewest rows of a matrix that the tensor cores multiply at once (wgmma, M = 64;
-// FlashMLA takes no fewer heads).
+// tileRows is the least number of rows that the tensor cores multiply at once (wgmma, M = 64).
+// FlashMLA pads fewer heads to this number.
 const tileRows = 64
 
 func newLatentDecode(p *Profile, m *Model, s Stream) *latentDecode {
@@ -49,8 +48,7 @@ func newLatentDecode(p *Profile, m *Model, s Stream) *latentDecode {
 	return l
 }
 
-// attentionRate is what attention kernels reach of the tensor cores, FLOP/s: prefill's rate of the
-// longest chunks.
+// attentionRate returns the rate of prefill attention for the longest chunks, FLOP/s.
 func attentionRate(p *Profile) float64 {
 	return p.Prefill[len(p.Prefill)-1].Rate.SI()
 }
@@ -60,8 +58,8 @@ func (l *latentDecode) Seconds(w *sim.Work) (s float64, beyond bool) {
 	return l.verify(float64(w.DecodeTokens), float64(w.Decodes), float64(1+w.Drafts))
 }
 
-// verify returns the time of n tokens, summed over requests, with some queries of each request,
-// which read its rows together, and whether they are more than measured.
+// verify returns the time of n tokens, summed over requests, with several queries per request, and
+// reports whether n exceeds the measured range. The queries of a request read its rows together.
 func (l *latentDecode) verify(n, requests, queries float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
@@ -76,11 +74,10 @@ func (l *latentDecode) verify(n, requests, queries float64) (t float64, outside 
 	return t, l.largest > 0 && n*l.row > l.largest
 }
 
-// newLatentPrefill prices a layer's prefill attention over latents. Without an indexer keys and
-// values are decompressed: a chunk attends to them as to any model's, with keys of one size and
-// values of another, and those of the tokens before it are projected anew for each chunk. With one,
-// each query attends to its own selection of rows, absorbed: a CTA has all heads of one query, or
-// 64, so that few queries are as efficient as many, but for SMs that have none.
+// newLatentPrefill prices a layer's prefill attention over latents. Without an indexer, latents are
+// decompressed to keys and values, whose sizes differ. Latents before the chunk are projected again
+// for each chunk. With an indexer, each query attends to its own selected rows, absorbed. A CTA has
+// up to 64 heads of one query, so short chunks are as efficient as long ones once all SMs are busy.
 //
 //	FLOPs a pair = 2 H (nope + d + v), or 2 H (r + d) + 2 H r
 func newLatentPrefill(p *Profile, m *Model) prefillAttention {
@@ -93,7 +90,7 @@ func newLatentPrefill(p *Profile, m *Model) prefillAttention {
 		a.heads = math.Ceil(heads / tileRows)
 		a.rate, a.waveRate = curve{}, attentionRate(p)
 		a.rate.add(1, a.waveRate)
-		a.measured, a.shared, a.grid = 0, 0, nil // one rate for all
+		a.measured, a.shared, a.grid = 0, 0, nil // one rate for all chunks
 		return a
 	}
 	a.flops, a.grid = 2*float64(m.QHeads*(m.HeadDim+m.ValueDim)), nil

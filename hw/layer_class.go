@@ -1,21 +1,20 @@
 package hw
 
-// layerClass is what a layer of a model has that others of it may not; layers of a class cost the
-// same.
+// layerClass is the set of optional features of a layer. Layers of the same class cost the same.
 type layerClass struct {
 	routed bool // experts
 	window bool
 	index  bool // an indexer of its own
 }
 
-// classOf returns that of a layer.
+// classOf returns the class of a layer.
 func (m *Model) classOf(layer int) layerClass {
 	return layerClass{routed: m.RoutesLayer(layer), window: m.IsWindowed() && m.HasWindow(layer),
 		index: m.IsIndexed() && !m.SharesIndex(layer)}
 }
 
-// BoundTokens is what a decode attends to at most in layers that have such a bound: an indexer's
-// selection, or a window; 0: no layer has one.
+// BoundTokens returns the most tokens that a decode attends to in bounded layers: an indexer's
+// selection, or a window; 0: no layer is bounded.
 func (m *Model) BoundTokens() int {
 	if m.IsIndexed() {
 		return m.IndexTopK
@@ -23,7 +22,7 @@ func (m *Model) BoundTokens() int {
 	return m.WindowTokens
 }
 
-// setClass prices what a class has that a plain layer has not.
+// setClass replaces the parts of the price that depend on the class.
 func (c *coster) setClass(p *Profile, m *Model, class layerClass, blockTokens int) {
 	c.class = class
 	all := m.matricesOf(class)
@@ -51,7 +50,7 @@ func (c *coster) setClass(p *Profile, m *Model, class layerClass, blockTokens in
 	c.bounded = class.window || m.IsIndexed()
 }
 
-// outputLinears are the weights of attention's output.
+// outputLinears returns the number of weights of attention's output.
 func (m *Model) outputLinears() int64 {
 	each := m.HeadDim
 	if m.IsLatent() {
@@ -60,8 +59,8 @@ func (m *Model) outputLinears() int64 {
 	return int64(m.QHeads*each) * int64(m.Hidden)
 }
 
-// newClasses returns the costs of each layer of a model that is not plain; nil of one that is.
-// Layers of a class share them.
+// newClasses returns the costs of each layer, or nil for a plain model. Layers of the same class
+// share them.
 func newClasses(p *Profile, m *Model, first *coster, opts *DeviceOptions) []*coster {
 	if m.Plain() {
 		return nil

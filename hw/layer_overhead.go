@@ -7,10 +7,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// OverheadRow is the time of a layer in its row beyond its kernels measured one by one:
-// back-to-back kernels are a launch's latency apart and run with colder caches than the
-// isolated probes, and small kernels that no probe measures, such as the write of K and V
-// and the copy of the layer's lists, are in it. It is one figure a kind of layer.
+// OverheadRow is the time of a layer within a step beyond the sum of its kernels measured one by
+// one. Back-to-back kernels are separated by launch latency and run with colder caches than
+// isolated probes. Small kernels that no probe measures, such as the write of K and V and the copy
+// of the layer's lists, are included. There is one figure per kind of layer.
 type OverheadRow struct {
 	Attention string `toml:"attention"` // dense | sparse | psa
 	// gpu: where the GPU looks lists up, its lookup included
@@ -20,31 +20,31 @@ type OverheadRow struct {
 	Figure `dim:"time" on:"gpu"`
 }
 
-// What a OverheadRow's attention may be.
+// Values of OverheadRow.Attention.
 const (
 	OverheadDense  = "dense"
 	OverheadSparse = "sparse"
 	OverheadPSA    = "psa"
 )
 
-// OverheadGPULookup is Lookup of rows where the GPU looks lists up.
+// OverheadGPULookup is the Lookup of rows in which the GPU looks lists up.
 const OverheadGPULookup = "gpu"
 
-// layerOverhead is that of layers by attention, seconds; 0 without a row.
+// layerOverhead is the overhead of layers by attention, seconds; 0 without a row.
 type layerOverhead struct {
 	dense, sparse, psa float64
 	prompts            float64                              // of layers that only prefill
 	chunk              struct{ dense, sparse, psa float64 } // of layers that also prefill a chunk
 }
 
-// newLayerOverhead reads the rows that fit the options. Where the GPU looks lists up, a layer of
-// decodes with dense attention has its lists of all blocks looked up too: its overhead grows by
-// as much as that of sparse attention. What a chunk adds is the same whoever looks them up, and
-// with PSA as with other selections; nothing without a row.
+// newLayerOverhead reads the rows that fit the options. With GPU lookup, decode layers with dense
+// attention look up their lists of all blocks, too, so dense overhead grows as much as sparse
+// overhead. The overhead of a chunk does not depend on the lookup, and is the same for PSA as for
+// other selections; it is 0 without a row.
 func newLayerOverhead(p *Profile, opts *DeviceOptions) layerOverhead {
 	g := layerOverhead{dense: p.LayerOverheadSeconds(OverheadDense, ""),
 		sparse: p.LayerOverheadSeconds(OverheadSparse, ""), psa: p.LayerOverheadSeconds(OverheadPSA, "")}
-	g.prompts = g.dense // nothing is looked up
+	g.prompts = g.dense // prompts have no lookup
 	dense, sparse := p.overheadOf(OverheadDense, "", true), p.overheadOf(OverheadSparse, "", true)
 	if opts.GPULookup {
 		g.dense += max(0, p.LayerOverheadSeconds(OverheadSparse, OverheadGPULookup)-g.sparse)
@@ -57,12 +57,12 @@ func newLayerOverhead(p *Profile, opts *DeviceOptions) layerOverhead {
 	return g
 }
 
-// GPULookup reports whether the profile knows layers whose lists the GPU looks up.
+// GPULookup reports whether the profile has the overhead of layers with GPU lookup.
 func (p *Profile) GPULookup() bool {
 	return p.LayerOverheadSeconds(OverheadSparse, OverheadGPULookup) > 0
 }
 
-// LayerOverheadSeconds returns the overhead of a layer of decodes, 0 without its row.
+// LayerOverheadSeconds returns the overhead of a decode layer, or 0 without its row.
 func (p *Profile) LayerOverheadSeconds(attention, lookup string) float64 {
 	return p.overheadOf(attention, lookup, false)
 }
@@ -76,8 +76,8 @@ func (p *Profile) overheadOf(attention, lookup string, chunk bool) float64 {
 	return 0
 }
 
-// of is the overhead of a layer. That of one of prompts alone, which selects nothing, is not
-// measured; it is taken to be that of decodes with dense attention.
+// of returns the overhead of a layer. The overhead of a layer with prompts only is not measured; it
+// is assumed equal to that of decodes with dense attention.
 func (g *layerOverhead) of(w *sim.Work) des.Time {
 	if w.Decodes == 0 {
 		return nanoseconds(g.prompts)
@@ -95,7 +95,7 @@ func (g *layerOverhead) of(w *sim.Work) des.Time {
 	return nanoseconds(dense)
 }
 
-// checkOverhead wants each kind of layer once.
+// checkOverhead checks that each kind of layer has one row.
 func checkOverhead(rows []OverheadRow) error {
 	for i, r := range rows {
 		path := fmt.Sprintf("layer_overhead[%d]", i)

@@ -19,11 +19,11 @@ import (
 //go:embed models/*.toml
 var modelFiles embed.FS
 
-// ModelNames lists the built-in models in alphabetical order.
+// ModelNames returns the names of the built-in models in alphabetical order.
 func ModelNames() []string { return names(modelFiles, "models") }
 
-// LoadModel returns a built-in model by name, or reads a HuggingFace
-// config.json (or a folder that holds one) or a model description in TOML.
+// LoadModel returns a built-in model by name, or reads a Hugging Face config.json (or a folder with
+// one) or a TOML description of a model.
 func LoadModel(nameOrPath string) (Model, error) {
 	if data, err := modelFiles.ReadFile("models/" + nameOrPath + ".toml"); err == nil {
 		return parseModel("models/"+nameOrPath+".toml", data)
@@ -84,7 +84,7 @@ func parseModel(file string, data []byte) (Model, error) {
 	return *m, nil
 }
 
-// names lists the embedded *.toml files of a folder, without the suffix.
+// names returns the names of a folder's embedded *.toml files, without the suffix.
 func names(files embed.FS, folder string) []string {
 	entries, err := files.ReadDir(folder)
 	if err != nil {
@@ -97,7 +97,8 @@ func names(files embed.FS, folder string) []string {
 	return out
 }
 
-// LooksLikePath says whether a text is meant as the path of a model, card or engine, not as a name.
+// LooksLikePath reports whether a text is meant as a path of a model, card or engine, not as a
+// name.
 func LooksLikePath(s string) bool {
 	return strings.ContainsRune(s, os.PathSeparator) || strings.HasSuffix(s, ".json") ||
 		strings.HasSuffix(s, ".toml")
@@ -106,33 +107,34 @@ func LooksLikePath(s string) bool {
 // hubName is OWNER/MODEL.
 var hubName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$`)
 
-// HubName says whether a text may be the name of a model of the Hugging Face hub.
+// HubName reports whether a text may be the name of a model on the Hugging Face hub.
 func HubName(s string) bool {
 	return hubName.MatchString(s) && !strings.HasSuffix(s, ".json") && !strings.HasSuffix(s, ".toml")
 }
 
-// digitRuns are the runs of digits of a name, product its first letters and digits: b200 is another
-// card than h200, and qwen3-8b another model than qwen2-7b.
+// digitRuns matches the runs of digits of a name, product its first letters and digits. They
+// separate products with similar names: b200 and h200, qwen3-8b and qwen2-7b.
 var (
 	digitRuns = regexp.MustCompile(`[0-9]+`)
 	product   = regexp.MustCompile(`^[a-z]*-?[0-9]*`)
 )
 
-// otherProduct says whether a name that is like a known one is of something else.
+// otherProduct reports whether a name similar to a known one denotes another product.
 func otherProduct(kind, name, known string) bool {
 	name = strings.ToLower(name)
 	return !slices.Equal(digitRuns.FindAllString(name, -1), digitRuns.FindAllString(known, -1)) ||
 		kind == "gpu" && product.FindString(name) != product.FindString(known)
 }
 
-// cutsNumber says whether a name ends within a number of the known one that it begins: h20, h200.
+// cutsNumber reports whether name is a prefix of known that ends within a number, as h20 of h200.
 func cutsNumber(name, known string) bool {
 	const digits = "0123456789"
 	return len(known) > len(name) && strings.ContainsRune(digits, rune(known[len(name)])) &&
 		strings.ContainsRune(digits, rune(known[len(name)-1]))
 }
 
-// unknownName offers the known names that begin with the given one, else the nearest.
+// unknownName returns an error that suggests the known names that begin with name, or else the
+// nearest name.
 func unknownName(kind, name string, known []string) error {
 	if strings.HasPrefix(name, "[") || strings.Contains(name, ",") {
 		return fmt.Errorf("one %s a configuration; several are an axis of a sweep, [[axis]] with "+

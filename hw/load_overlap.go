@@ -6,11 +6,12 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// loadOverlap is what a gather kernel that loads the next layer's prefixes and the layer that is
-// computed meanwhile lose to each other. The kernel loses a share of its speed. The layer loses a
-// time: the GPU reads what it launches over the link that the kernel fills, some 5 us a launch on
-// an H100, and linears whose CTAs just fill the SMs need another wave on two SMs less. So does a
-// round trip of its decodes, whose every read of host memory waits in that queue.
+// loadOverlap models the interference of a gather kernel, which loads the next layer's prefixes,
+// with the layer that is computed meanwhile. The kernel loses a share of its speed. The layer takes
+// longer, because the GPU reads its launches over the link that the kernel fills, about 5 us per
+// launch on an H100, and because linears whose CTAs just fill the SMs need another wave with two
+// SMs fewer. The round trip of its decodes takes longer too, because each read of host memory waits
+// in the same queue.
 type loadOverlap struct {
 	share float64 // of the kernel's speed
 	// By how much a layer whose linears have so many rows is longer while a kernel loads throughout
@@ -18,7 +19,7 @@ type loadOverlap struct {
 	// proportion beyond them, where the MLP runs slice by slice; of other shapes the median of all.
 	delay  curve
 	median float64
-	trip   float64 // by how much a round trip is longer, ns
+	trip   float64 // extra time of a round trip, ns
 }
 
 func newLoadOverlap(p *Profile, m *Model) (o loadOverlap) {
@@ -39,10 +40,10 @@ func newLoadOverlap(p *Profile, m *Model) (o loadOverlap) {
 	return o
 }
 
-// of is by how much a load of time t, and a layer of so many rows that takes w and then a round
-// trip of time r, are longer for each other. They begin together. The load is longer for as long as
-// both run. Where the load would overlap with all of them, the layer takes D longer and the round
-// trip R; each is slower in proportion until the load ends:
+// of returns the extra time of a load of time t, and of a layer with the given rows that takes w
+// and then a round trip of time r. Load and layer begin together. The load is slowed while both
+// run. If the load overlapped with all of the layer and the round trip, they would take D and R
+// longer; each is slowed in proportion until the load ends:
 //
 //	load   T - t,  T = t + min(t, w + r) share / (1 - share)
 //	layer  d = D min(1, T / (w + D))

@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// Load puts a machine together: a card with changes, its kernels for an engine, and
-// that engine. gpu and engine are built-in names or files.
+// Load combines a card with changes, its kernels for an engine, and that engine. gpu and engine are
+// built-in names or files.
 func Load(gpu, engine string, changes Changes) (*Profile, error) {
 	c, err := LoadCard(gpu)
 	if err != nil {
@@ -81,18 +81,18 @@ func (k *KernelFiles) known() string {
 	return "sparseserve, fa2, fa3"
 }
 
-// Files are where Write puts a machine: its card file, and in the same folder the
-// kernels that the card names, and the engine.
+// Files are the paths that Write writes: the card file and, in the same folder, the kernels that
+// the card names, and the engine.
 type Files struct{ Card, Kernels, Engine string }
 
-// FilesOf names the files of the machine whose card file is at path.
+// FilesOf returns the files of the machine whose card file is at path.
 func FilesOf(path string) Files {
 	stem := strings.TrimSuffix(path, filepath.Ext(path))
 	return Files{Card: path, Kernels: stem + "-kernels.toml", Engine: stem + "-engine.toml"}
 }
 
-// Write writes a machine as three files, FilesOf(path), each whole or not at all. The engine keeps
-// what the built-in one of that name has besides its costs. What Load makes of them is p.
+// Write writes a machine as three files, FilesOf(path), each atomically. The engine keeps the
+// built-in engine's properties except its costs. Load of these files returns p.
 func (p *Profile) Write(path, engine string) error {
 	e, err := LoadEngine(engine)
 	if err != nil {
@@ -106,7 +106,7 @@ func (p *Profile) Write(path, engine string) error {
 	c := &Card{Name: p.Name, Title: p.Title, Kernels: KernelFiles{kernels, kernels, kernels},
 		GPU: p.GPU, Link: p.Link, CPU: p.CPU, Interconnect: p.Interconnect}
 	if built, err := LoadCard(p.Name); err == nil && built.Kernels.FA3 != built.Kernels.FA2 {
-		c.Kernels.FA3 = built.Kernels.FA3 // which nothing here measures
+		c.Kernels.FA3 = built.Kernels.FA3 // no calibration measures it
 	}
 	if err := c.validate(); err != nil {
 		return fmt.Errorf("refusing to write an invalid card: %w", err)
@@ -119,16 +119,16 @@ func (p *Profile) Write(path, engine string) error {
 	return writeAll(map[string]any{to.Kernels: k, to.Engine: e, to.Card: c})
 }
 
-// Write writes an engine's file, under the file's name.
+// Write writes an engine's file. The engine is named after the file.
 func (e *Engine) Write(path, title string) error {
 	named := *e
 	named.Name, named.Title = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), title
 	return writeAll(map[string]any{path: &named})
 }
 
-// WriteBuiltIn writes a calibrated machine over the built-in card, kernels and engine of
-// these names in the folder dir, this package's; an empty name is none. What no calibration
-// knows stays.
+// WriteBuiltIn writes a calibrated machine over the built-in card, kernels and engine of these
+// names in the folder dir of this package; an empty name is skipped. Keys that no calibration
+// measures stay.
 func (p *Profile) WriteBuiltIn(dir, card, kernels, engine string) error {
 	files := map[string]any{}
 	if card != "" {
@@ -158,7 +158,7 @@ func (p *Profile) WriteBuiltIn(dir, card, kernels, engine string) error {
 	return writeAll(files)
 }
 
-// writeAll writes values as TOML files, each whole or not at all.
+// writeAll writes values as TOML files, each atomically.
 func writeAll(values map[string]any) error {
 	for file, v := range values {
 		text, err := encodeTOML(v)

@@ -1,9 +1,9 @@
 package hw
 
-// matrix is a weight matrix: rows are the inputs, columns the outputs of a token.
+// matrix is a weight matrix with one row per input and one column per output of a token.
 type matrix struct{ rows, columns int }
 
-// weightsOf returns how many weights matrices have.
+// weightsOf returns the number of weights in matrices.
 func weightsOf(ms []matrix) (n int64) {
 	for _, m := range ms {
 		n += int64(m.rows) * int64(m.columns)
@@ -11,8 +11,8 @@ func weightsOf(ms []matrix) (n int64) {
 	return n
 }
 
-// attentionMatrices are those of a layer's attention: QKV or what latent attention has in its
-// place, and the output.
+// attentionMatrices returns the matrices of a layer's attention: QKV or the projections of latent
+// attention, and the output.
 func (m *Model) attentionMatrices() []matrix {
 	if !m.IsLatent() {
 		return []matrix{{m.Hidden, (m.QHeads + 2*m.KVHeads) * m.HeadDim},
@@ -26,8 +26,9 @@ func (m *Model) attentionMatrices() []matrix {
 		{m.KVRank, m.QHeads * (m.NopeDim + m.ValueDim)}, {m.QHeads * m.ValueDim, m.Hidden}}
 }
 
-// indexerMatrices are those of an indexer: queries of all its heads from the query's latent, one
-// key and a weight a head from the hidden state. Every rank has all of them.
+// indexerMatrices returns the matrices of an indexer: queries of all its heads, from the query's
+// latent; one key and one weight per head, from the hidden state. Every rank has all of the
+// indexer.
 func (m *Model) indexerMatrices() []matrix {
 	if !m.IsIndexed() {
 		return nil
@@ -36,17 +37,17 @@ func (m *Model) indexerMatrices() []matrix {
 		{m.Hidden, m.IndexHeadDim + m.IndexHeads}}
 }
 
-// ffnMatrices are gate and up, and down, of an FFN of so many columns.
+// ffnMatrices returns gate with up, and down, of an FFN with the given columns.
 func (m *Model) ffnMatrices(columns int) []matrix {
 	return []matrix{{m.Hidden, 2 * columns}, {columns, m.Hidden}}
 }
 
-// layerMatrices are those that every token of a layer with an FFN of its own is multiplied with.
+// layerMatrices returns the matrices of a layer with its own FFN.
 func (m *Model) layerMatrices() []matrix {
 	return append(m.attentionMatrices(), m.ffnMatrices(m.FFN)...)
 }
 
-// matricesOf are those of a layer of a class.
+// matricesOf returns the matrices of a layer of class c, without routed experts.
 func (m *Model) matricesOf(c layerClass) []matrix {
 	all := m.attentionMatrices()
 	if c.index {

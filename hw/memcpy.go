@@ -2,10 +2,10 @@ package hw
 
 import "math"
 
-// copies is what one memcpy a block costs in addition to the bytes.
+// copies is the cost of one memcpy per block in addition to the bytes.
 type copies struct {
-	base, call float64 // seconds of a batch, and of one, by over
-	pools      curve   // bytes of the host pool, seconds: call, where given by pool
+	base, call float64 // seconds per batch and per call, set by over
+	pools      curve   // host pool bytes, seconds: call, if it depends on the pool
 }
 
 func newCopies(base, call Figure, pools []PoolTime) copies {
@@ -16,8 +16,8 @@ func newCopies(base, call Figure, pools []PoolTime) copies {
 	return c
 }
 
-// over sets the time of a call over a host pool of some size. The copy engine finds fewer of the
-// addresses of a larger pool where it looked the last ones up.
+// over sets the time of a call for a host pool of poolBytes. In a larger pool the copy engine finds
+// fewer addresses in its translation cache.
 func (c *copies) over(poolBytes int64) {
 	if len(c.pools.x) > 0 {
 		c.call, _ = c.pools.logLinear(math.Max(float64(poolBytes), 1))

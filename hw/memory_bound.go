@@ -6,53 +6,54 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// stream is a kernel bound by HBM bytes: decode attention over whole contexts
-// or over selected blocks, and the scoring of block metadata. A list is what
-// one KV head of one request attends to, or chooses from.
+// memoryBound models a kernel bound by HBM bytes: decode attention over whole contexts or selected
+// blocks, and scoring of block metadata. A list holds the items that one KV head of one request
+// attends to or scores.
 //
 //	t = max(floor, launch + bytes/rate + g splits merge + (waves-1) wave),
 //	at least max(FLOPs/peak, bytes/HBM)
 //
-// with g query heads a KV head. Blocks of prefixes that decodes share are read from HBM once, as
-// CTAs of all their requests pass them at about the same time, and from the L2 by all. HBM and L2
-// overlap in part:
+// with g query heads per KV head. Blocks of a prefix that decodes share are read from HBM once,
+// because the CTAs of all requests read them at about the same time. All requests read them from
+// L2. HBM and L2 reads overlap in part:
 //
 //	bytes/rate -> sqrt(((bytes - again)/rate)^2 + (bytes/L2)^2), at most bytes/rate
 //
 // Scoring adds
 //
-//	search, of lists of more than 128 blocks
-//	sqrt(2 lists/ctas) unclustered, of more than ctas/2 lists
+//	search, for lists of more than 128 blocks
+//	sqrt(2 lists/ctas) unclustered, for more than ctas/2 lists
 //
-// as its kernel (cuda/select.cu) ranks up to 128 scores at once and searches more for the least one
-// chosen, and clusters of two CTAs and more share a list while all fit: without, the CTAs of a list
-// meet in the L2 cache, and its top-k waits for those of other lists. The root is empirical. The
-// decode kernel splits lists, so that short batches fill the card, and merges the splits of a list
-// one after another; where it has figures of waves, its CTAs come in waves (waves.go), and a list
-// that is split at all costs one merge a query head, whose warps read its parts together. Whole
-// contexts of any lengths are shared among its CTAs equally, so that their sum counts and not the
-// longest of them. A term whose figure a profile does not give is 0.
+// Its kernel (cuda/select.cu) ranks up to 128 scores at once and searches longer lists for the
+// smallest chosen score. Clusters of at least two CTAs share a list while all clusters fit on the
+// card. Without clusters, the CTAs of a list communicate through L2, and top-k waits for other
+// lists. The square root is empirical.
+//
+// The decode kernel splits lists so that small batches fill the card, and merges the splits of a
+// list in sequence. With figures of waves, its CTAs run in waves (DecodeWaves). A split list then
+// costs one merge per query head, because its warps read the parts together. Whole contexts are
+// divided equally among the CTAs, so the time depends on the sum of their lengths, not on the
+// longest. A figure that the profile does not give counts as 0.
 type memoryBound struct {
 	peak                peak
 	launch, floor, rate float64
-	l2                  float64 // 0: not known, all bytes come from HBM
+	l2                  float64 // 0: unknown, all bytes come from HBM
 	merge, ctas, wave   float64
 	search, unclustered float64
-	largest             float64 // bytes measured; 0 when not known
-	heads, group        float64 // KV heads; query heads of each
+	largest             float64 // bytes measured; 0: unknown
+	heads, group        float64 // KV heads; query heads per KV head
 	bytesEach           float64 // HBM bytes per item, all KV heads
 	flopsEach           float64 // FLOPs per item
 	items               func(*sim.Work) int64
 
-	grid *lattice // of lists, tokens and queries; nil: launch + bytes/rate
-	wide float64  // of a head, in those of the grid
+	grid *lattice // by lists, tokens and queries; nil: launch + bytes/rate
+	wide float64  // head size / head size of the grid
 }
 
-// splitTokens is the least of a list for a CTA: four warps, each a block of 32 tokens.
+// splitTokens is the minimum tokens of a list per CTA: four warps with a block of 32 tokens each.
 const splitTokens = ctaWarps * warpTokens
 
-// newMemoryBound prices items (tokens or blocks) of the given bytes, each with 4 d FLOPs a
-// query head.
+// newMemoryBound prices items (tokens or blocks) of bytesEach bytes and 4 d FLOPs per query head.
 func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64,
 	items func(*sim.Work) int64) memoryBound {
 	return memoryBound{
@@ -72,13 +73,14 @@ func (k *memoryBound) Seconds(w *sim.Work) (s float64, beyond bool) {
 		float64(1+w.Drafts))
 }
 
-// of returns the time of n items, summed over requests, and whether they are more than measured.
+// of returns the time of n items, summed over requests, and reports whether n exceeds the measured
+// range.
 func (k *memoryBound) of(n, requests float64) (t float64, outside bool) {
 	return k.verify(n, 0, requests, 1)
 }
 
-// verify is the same with some of the items read again, and some queries of each request, which
-// read its KV together: FLOPs and rows to merge are those of each, bytes are not.
+// verify is like of, with again items read again from L2 and several queries per request. The
+// queries of a request read its KV together: FLOPs and merges scale with queries, bytes do not.
 func (k *memoryBound) verify(n, again, requests, queries float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
@@ -111,14 +113,14 @@ func (k *memoryBound) verify(n, again, requests, queries float64) (t float64, ou
 	return t, k.largest > 0 && bytes > k.largest
 }
 
-// SharedRead returns the seconds of reading some bytes of which so many are different ones, at the
-// rates of HBM and of the L2.
+// SharedRead returns the seconds to read bytes bytes, of which once bytes are distinct, at the
+// given rates of HBM and L2.
 func SharedRead(bytes, once, rate, l2 float64) float64 {
 	return min(math.Hypot(once/rate, bytes/l2), bytes/rate)
 }
 
-// ListSplits returns into how many parts the decode kernel splits each of some
-// lists of so many tokens, with ctas of them at once on the card.
+// ListSplits returns the number of parts into which the decode kernel splits each list of the given
+// tokens, with ctas concurrent CTAs on the card.
 func ListSplits(ctas, lists, tokens float64) float64 {
 	return max(1, min(math.Ceil(tokens/splitTokens), math.Floor(ctas/lists)))
 }

@@ -55,12 +55,12 @@ type Model struct {
 	sampled     int // logits that a shard draws tokens from
 }
 
-// Plain reports whether every layer has an FFN of its own and attends to keys and values of whole
-// contexts, as the models have that GPUs run here.
+// Plain reports whether every layer has its own FFN and attends to keys and values of whole
+// contexts. The project's own kernels run only plain models.
 func (m *Model) Plain() bool { return m.Class() == "" }
 
-// Class names what makes a model more than plain, or of that what has one of some keys; "" where
-// nothing does.
+// Class names the features that make a model more than plain, or of the given keys only; "" if
+// there are none.
 func (m *Model) Class(keys ...string) string {
 	var of []string
 	for _, c := range []struct {
@@ -81,16 +81,16 @@ func (m *Model) Class(keys ...string) string {
 	return strings.Join(of, ", ")
 }
 
-// LayerLinears returns the weights of the linears of one layer with an FFN of its own: QKV or what
-// latent attention has in its place, attention output, gate and up, down.
+// LayerLinears returns the number of weights in the linears of one layer with its own FFN: QKV or
+// the projections of latent attention, attention output, gate and up, down.
 func (m *Model) LayerLinears() int64 {
 	return weightsOf(m.layerMatrices())
 }
 
-// AttentionLinears returns those of attention.
+// AttentionLinears returns the number of weights in attention's linears.
 func (m *Model) AttentionLinears() int64 { return weightsOf(m.attentionMatrices()) }
 
-// LayerQKV returns the weights of the first of them.
+// LayerQKV returns the number of weights in the QKV linear.
 func (m *Model) LayerQKV() int64 {
 	return int64(m.Hidden) *
 		int64((m.QHeads+2*m.KVHeads)*m.HeadDim)
@@ -99,22 +99,22 @@ func (m *Model) LayerQKV() int64 {
 // mostLayers bounds a model's layers.
 const mostLayers = 1 << 12
 
-// Parameters returns the number of weights but those of MTP layers.
+// Parameters returns the number of weights without MTP layers.
 func (m *Model) Parameters() int64 {
 	alike := *m
 	alike.WeightBytesEach, alike.ExpertBytesEach = 2, 0
 	return alike.WeightBytes() / 2
 }
 
-// wide is the bytes of what is not kept in fewer than 16 bits.
+// wide returns the bytes per weight of tensors that are kept in at least 16 bits.
 func (m *Model) wide() int64 { return int64(max(2, m.WeightBytesEach)) }
 
-// LayerWeightBytes returns the mean bytes of one layer's weights, norms and biases included.
+// LayerWeightBytes returns the mean bytes of one layer's weights, including norms and biases.
 func (m *Model) LayerWeightBytes() int64 {
 	return m.layersWeightBytes() / int64(m.Layers)
 }
 
-// layersWeightBytes returns those of all layers.
+// layersWeightBytes returns the weight bytes of all layers.
 func (m *Model) layersWeightBytes() (bytes int64) {
 	dense := int64(m.ownFFNs())
 	layers := int64(m.Layers)
@@ -128,7 +128,7 @@ func (m *Model) layersWeightBytes() (bytes int64) {
 	return bytes + int64(m.Indexers())*m.indexerLinears()*int64(m.WeightBytesEach)
 }
 
-// WeightBytes returns the bytes of all weights but those of MTP layers.
+// WeightBytes returns the bytes of all weights without MTP layers.
 func (m *Model) WeightBytes() int64 {
 	table := int64(m.Vocab) * int64(m.Hidden)
 	outside := table + int64(m.Hidden) // embedding, final norm
@@ -138,7 +138,7 @@ func (m *Model) WeightBytes() int64 {
 	return m.layersWeightBytes() + outside*m.wide()
 }
 
-// LayerKVBytesPerToken returns the KV bytes of one token in one layer, an indexer's keys apart.
+// LayerKVBytesPerToken returns the KV bytes of one token in one layer, without an indexer's keys.
 func (m *Model) LayerKVBytesPerToken() int64 {
 	if m.IsLatent() {
 		return m.latentRow()
@@ -146,13 +146,13 @@ func (m *Model) LayerKVBytesPerToken() int64 {
 	return int64(2 * m.KVHeads * m.HeadDim * m.KVBytesEach)
 }
 
-// KVBytesPerToken returns the KV bytes of one token over all layers, indexers' keys included, as
-// long as it is within every layer's window.
+// KVBytesPerToken returns the KV bytes of one token over all layers, including indexers' keys,
+// while the token is within every layer's window.
 func (m *Model) KVBytesPerToken() int64 {
 	return int64(m.kvLayers())*m.LayerKVBytesPerToken() + m.IndexBytesPerToken()
 }
 
-// KVBytes returns those of a context.
+// KVBytes returns the KV bytes of a context of the given tokens.
 func (m *Model) KVBytes(tokens int) int64 {
 	windowed, row := int64(m.WindowLayers()), m.LayerKVBytesPerToken()
 	return int64(tokens)*(m.KVBytesPerToken()-windowed*row) +
@@ -165,9 +165,9 @@ func (m *Model) MetaBytesPerBlock() int64 {
 	return int64(2 * m.HeadDim * m.KVBytesEach)
 }
 
-// Geometry returns the KV cache's shape for blocks of the given tokens. Query heads that share a
-// latent share one selection, so it counts as one KV head; its metadata are the indexer's keys, the
-// mean of all layers where some have none.
+// Geometry returns the KV cache's shape for blocks of blockTokens tokens. Query heads that share a
+// latent share one selection, so they count as one KV head. Its metadata are the indexer's keys,
+// averaged over all layers.
 func (m *Model) Geometry(blockTokens int) kv.Geometry {
 	g := kv.Geometry{
 		Layers:      m.kvLayers(),
@@ -183,8 +183,8 @@ func (m *Model) Geometry(blockTokens int) kv.Geometry {
 	return g
 }
 
-// Counter is the tokenizer that counts texts for the model. One that names none gets a guess: a
-// vocabulary of some 32,000 tokens splits text as Llama-2's does.
+// Counter returns the tokenizer that counts texts for the model. Without a Tokenizer it guesses
+// from the vocabulary: Llama-2's has 32,000 tokens.
 func (m *Model) Counter() string {
 	switch {
 	case m.Tokenizer != "":

@@ -1,7 +1,7 @@
 package hw
 
 // Indexer is DeepSeek sparse attention (DeepSeek-V3.2-Exp, 2025, section 2.1): a small indexer
-// scores every token of the context against the query, and attention reads the best of them.
+// scores every token of the context for the query, and attention reads the best tokens.
 type Indexer struct {
 	// IndexTopK is how many tokens a query attends to; 0: no indexer.
 	IndexTopK    int `toml:"index_top_k,omitempty" json:",omitempty"`
@@ -18,12 +18,12 @@ type Indexer struct {
 // IsIndexed reports whether an indexer selects the tokens of attention.
 func (m *Model) IsIndexed() bool { return m.IndexTopK > 0 }
 
-// SharesIndex reports whether a layer attends to what the one before it selected.
+// SharesIndex reports whether a layer uses the selection of the layer before.
 func (m *Model) SharesIndex(layer int) bool {
 	return m.IndexEvery > 1 && layer >= m.IndexFirst && (layer-m.IndexFirst+1)%m.IndexEvery != 0
 }
 
-// Indexers is how many layers have an indexer.
+// Indexers returns the number of layers with an indexer.
 func (m *Model) Indexers() int {
 	switch rest := m.Layers - m.IndexFirst; {
 	case !m.IsIndexed():
@@ -34,12 +34,12 @@ func (m *Model) Indexers() int {
 	return m.Layers
 }
 
-// IndexBytesPerToken returns the bytes of the keys of one token over all layers.
+// IndexBytesPerToken returns the bytes of one token's index keys over all layers.
 func (m *Model) IndexBytesPerToken() int64 {
 	return int64(m.Indexers()) * int64(m.IndexKeyBytes)
 }
 
-// indexerLinears are the weights of an indexer.
+// indexerLinears returns the number of weights of an indexer.
 func (m *Model) indexerLinears() int64 { return weightsOf(m.indexerMatrices()) }
 
 func (m *Model) validateIndexer() error {

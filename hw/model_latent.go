@@ -1,8 +1,8 @@
 package hw
 
-// Latent is multi-head latent attention (DeepSeek-V2, 2024, section 2.1): keys and values of all
-// heads are projections of one latent vector a token, which is what the KV cache holds, with a
-// rotated part of the key that all heads share.
+// Latent is multi-head latent attention (DeepSeek-V2, 2024, section 2.1). Keys and values of all
+// heads are projections of one latent vector per token. The KV cache holds the latent and a rotated
+// part of the key that all heads share.
 type Latent struct {
 	// KVRank is the size of the latent; 0: attention has keys and values of its own.
 	KVRank   int `toml:"kv_lora_rank,omitempty" json:",omitempty"`
@@ -16,14 +16,15 @@ type Latent struct {
 // IsLatent reports whether the KV cache holds latents.
 func (m *Model) IsLatent() bool { return m.KVRank > 0 }
 
-// LatentDim is what a query of absorbed attention has in common with a row of the cache.
+// LatentDim returns the size of the dot product of an absorbed query with a row of the cache.
 func (l *Latent) LatentDim() int { return l.KVRank + l.RopeDim }
 
-// scaled is how many values of an FP8 latent share a float32 scale (FlashMLA, FP8 KV cache).
+// scaled is the number of values of an FP8 latent that share a float32 scale (FlashMLA, FP8 KV
+// cache).
 const scaled = 128
 
-// latentRow is the bytes of a token in one layer. In FP8 the rotated part stays in 16 bits, and
-// every 128 values of the latent have a scale.
+// latentRow returns the bytes of a token in one layer. In FP8 the rotated part stays in 16 bits,
+// and every 128 values of the latent have a scale.
 func (m *Model) latentRow() int64 {
 	if m.KVBytesEach == 1 {
 		return int64(m.KVRank + 4*(m.KVRank/scaled) + 2*m.RopeDim)

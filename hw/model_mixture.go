@@ -22,7 +22,7 @@ func (m *Model) IsMixture() bool { return m.Experts > 0 }
 // RoutesLayer reports whether a layer has experts.
 func (m *Model) RoutesLayer(layer int) bool { return m.IsMixture() && layer >= m.DenseLayers }
 
-// ownFFNs is how many layers have one FFN for all tokens.
+// ownFFNs returns the number of layers with one FFN for all tokens.
 func (m *Model) ownFFNs() int {
 	if m.IsMixture() {
 		return m.DenseLayers
@@ -30,10 +30,10 @@ func (m *Model) ownFFNs() int {
 	return m.Layers
 }
 
-// expertLinears are the weights of one expert: gate, up, down.
+// expertLinears returns the number of weights of one expert: gate, up, down.
 func (m *Model) expertLinears() int64 { return 3 * int64(m.Hidden) * int64(m.ExpertFFN) }
 
-// expertBytes is bytes per weight of an expert.
+// expertBytes returns the bytes per weight of an expert.
 func (m *Model) expertBytes() float64 {
 	if m.ExpertBytesEach > 0 {
 		return m.ExpertBytesEach
@@ -41,26 +41,27 @@ func (m *Model) expertBytes() float64 {
 	return float64(m.WeightBytesEach)
 }
 
-// mixtureWeightBytes are those of one layer's experts and router.
+// mixtureWeightBytes returns the bytes of one layer's experts and router.
 func (m *Model) mixtureWeightBytes() int64 {
 	routed := float64(int64(m.Experts/m.spread())*m.expertLinears()) * m.expertBytes()
 	shared := float64(m.sharedLinears()) * m.expertBytes()
 	return int64(math.Ceil(routed+shared)) + int64(m.Hidden)*int64(m.Experts)*m.wide()
 }
 
-// sharedLinears are the weights of one layer's shared experts, which all ranks cut.
+// sharedLinears returns the number of weights of one layer's shared experts, which are split over
+// all ranks.
 func (m *Model) sharedLinears() int64 {
 	return int64(m.SharedExperts) * m.expertLinears() / int64(m.spread())
 }
 
-// expertColumns is how many columns of FFNs a token passes on a rank: its routed experts, spread
-// over ranks, and the shared ones.
+// expertColumns returns the FFN columns that a token passes on a rank: its routed experts, spread
+// over ranks, and the shared experts.
 func (m *Model) expertColumns() int {
 	return (m.ExpertsPerToken + m.SharedExperts) * m.ExpertFFN / m.spread()
 }
 
-// ActiveWeights returns the weights that a token is multiplied with, MTP layers apart: of its own
-// experts, all attention, and the LM head.
+// ActiveWeights returns the number of weights that a token is multiplied with: all attention, its
+// experts or FFN, and the LM head; without MTP layers.
 func (m *Model) ActiveWeights() int64 {
 	layers, own := int64(m.Layers), int64(m.ownFFNs())
 	routed := int64(m.ExpertsPerToken+m.SharedExperts)*m.expertLinears() +
@@ -70,8 +71,8 @@ func (m *Model) ActiveWeights() int64 {
 		int64(m.Vocab)*int64(m.Hidden)
 }
 
-// DistinctExperts is the expected number of a layer's experts that some tokens are sent to, each to
-// ExpertsPerToken of them, all alike: E (1 - (1 - k/E)^n).
+// DistinctExperts returns the expected number of a layer's experts that receive at least one of the
+// given tokens: E (1 - (1 - k/E)^n). All experts are equally likely.
 func (m *Model) DistinctExperts(tokens float64) float64 {
 	if tokens <= 0 {
 		return 0

@@ -1,6 +1,6 @@
 package hw
 
-// kvLayers is how many layers keep KV.
+// kvLayers returns the number of layers that keep KV.
 func (m *Model) kvLayers() int {
 	if m.Drafts {
 		return m.Layers + m.MTPLayers
@@ -8,13 +8,13 @@ func (m *Model) kvLayers() int {
 	return m.Layers
 }
 
-// projectionLinears are the weights with which an MTP layer projects a token's hidden state and the
-// next one's embedding to one vector.
+// projectionLinears returns the weights with which an MTP layer projects a token's hidden state and
+// the next token's embedding to one vector.
 func (m *Model) projectionLinears() int64 { return 2 * int64(m.Hidden) * int64(m.Hidden) }
 
-// MTPWeightBytes returns those of the MTP layers (DeepSeek-V3, arXiv 2412.19437, section 2.2): each
-// is a layer as the model's last, a projection, and norms of what it projects and of what it
-// returns. Embedding and LM head are the model's own.
+// MTPWeightBytes returns the bytes of the MTP layers (DeepSeek-V3, arXiv 2412.19437, section 2.2).
+// Each is a layer like the model's last, a projection, and norms of the projection's inputs and of
+// the output. Embedding and LM head are shared with the model.
 func (m *Model) MTPWeightBytes() int64 {
 	h := int64(m.Hidden)
 	bytes := (m.AttentionLinears() + m.projectionLinears()) * int64(m.WeightBytesEach)
@@ -29,7 +29,7 @@ func (m *Model) MTPWeightBytes() int64 {
 	return int64(m.MTPLayers) * (bytes + 5*h*m.wide())
 }
 
-// draftWeightBytes are the same where they are loaded.
+// draftWeightBytes returns MTPWeightBytes if MTP layers are loaded, else 0.
 func (m *Model) draftWeightBytes() int64 {
 	if !m.Drafts {
 		return 0

@@ -2,8 +2,8 @@ package hw
 
 import "strings"
 
-// Window is sliding-window attention: some layers attend to the newest tokens only, and their KV
-// cache keeps no others.
+// Window is sliding-window attention: some layers attend only to the newest tokens and keep only
+// their KV.
 type Window struct {
 	// WindowTokens of the context, the newest, are what those layers attend to; 0: no such layer.
 	WindowTokens int `toml:"window,omitempty" json:",omitempty"`
@@ -20,7 +20,7 @@ func (w *Window) HasWindow(layer int) bool {
 	return w.WindowTokens > 0 && w.WindowPattern[layer%len(w.WindowPattern)] == 'w'
 }
 
-// WindowLayers is how many layers have a window.
+// WindowLayers returns the number of layers with a window.
 func (m *Model) WindowLayers() (n int) {
 	for layer := 0; m.IsWindowed() && layer < m.Layers; layer++ {
 		if m.HasWindow(layer) {

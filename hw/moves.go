@@ -56,10 +56,10 @@ func (d *Device) Move(m *kv.Moves) error {
 	return nil
 }
 
-// giveSlots is the host's time, between a selection by decodes and what follows it, for the blocks
-// that a layer's decodes miss and for those that its tokens fill. One that another request has in
-// HBM, and one that is loaded into a free slot, are entered in the same tables and lists; of one
-// that is full the slot is named as often, to those that digest and save it.
+// giveSlots passes the host's time to assign slots after a layer's selection, for missed, joined
+// and filled blocks. A block that another request already has in HBM, and a block loaded into a
+// free slot, need the same table and list entries. The slot of a filled block is entered as often,
+// for the kernels that digest and save it.
 func (d *Device) giveSlots(m *kv.Moves) {
 	named := m.Loads + m.Joined + m.Saves
 	if named > 0 && d.scored && !d.opts.GPULookup && d.swap == nil {
@@ -68,7 +68,7 @@ func (d *Device) giveSlots(m *kv.Moves) {
 	}
 }
 
-// loadRows waits for the rows of hot buffers.
+// loadRows loads the rows of hot buffers and waits for them.
 func (d *Device) loadRows(m *kv.Moves) {
 	before, tokens := d.now, int64(d.opts.BlockTokens)
 	d.load(m.Loads*tokens, m.BlockBytes/tokens)
@@ -76,8 +76,8 @@ func (d *Device) loadRows(m *kv.Moves) {
 	d.pass(max(0, late), &d.phases.LoadStall)
 }
 
-// load waits for n blocks. While saves run too and both together exceed the
-// link's limit for both directions, each is slowed by the same factor.
+// load waits for n blocks. If saves run meanwhile and both exceed the link's duplex limit, both are
+// slowed by the same factor.
 func (d *Device) load(n, blockBytes int64) {
 	d.awaitLate()
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
@@ -97,10 +97,10 @@ func (d *Device) load(n, blockBytes int64) {
 	d.pass(unshared-both, &d.phases.LoadStall)
 }
 
-// loadPrefix waits for a layer's part of the prefixes that prefills begin with. A step's first
-// layer has it loaded where nothing computes. The plan names it before the step, and there are two
-// buffers: another layer's has loaded since the layer before began to compute, except while the
-// link loaded other blocks. Where a kernel loads, each slows the other (load_overlap.go).
+// loadPrefix waits for a layer's part of the prefixes of this step's prefills. Nothing overlaps
+// with the load of the first layer. Later layers load into a second buffer, from the begin of the
+// layer before, except while the link loads other blocks. A gather kernel and the computed layer
+// slow each other (load_overlap.go).
 func (d *Device) loadPrefix(n, blockBytes int64) {
 	d.awaitLate()
 	t := nanoseconds(d.loader.seconds(n, blockBytes))
@@ -112,7 +112,7 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 	if d.loader.engine == LoadFlash {
 		rows := d.costs.engine.linearRows(&d.costs.linears, d.prefixTokens)
 		until := d.now
-		if d.tripFrom > d.prefixFrom { // after what is computed comes a round trip
+		if d.tripFrom > d.prefixFrom { // the round trip follows the computed part of the layer
 			until = d.tripFrom
 		}
 		longer, delay := d.loadOverlap.of(t, until-d.prefixFrom, d.now-until, rows)
@@ -124,9 +124,9 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 	d.pass(max(0, landed-d.now), &d.phases.LoadStall)
 }
 
-// upToSaves passes a layer's linears and in between, once K and V of its tokens
-// are there, hands its saves over. Attention and most linears overlap with them, so
-// that most are done when the next layer's loads need the link.
+// upToSaves passes a layer's linears. After the QKV linear, when K and V exist, it queues the
+// layer's saves. Attention and most linears overlap with them, so most saves are done when the next
+// layer's loads need the link.
 func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 	first := des.Time(d.costs.qkv * float64(linears))
 	d.compute(first, &d.phases.Linears)
@@ -134,23 +134,23 @@ func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 	d.compute(linears-first, &d.phases.Linears)
 }
 
-// awaitSaves waits until all that steps before this one saved is in DRAM, as a block
-// must be before it is loaded. The CPU waits before it names the loads, and the GPU for
-// it. The live loop waits only for the blocks that it loads, which are the last saved
-// where a prefill has just ended: this is the most that it may wait.
+// awaitSaves waits until all saves of earlier steps are in DRAM, because a block must be there
+// before it is loaded. The CPU waits before it lists the loads, and the GPU waits for the CPU. The
+// live loop waits only for the blocks that it loads, so this is an upper bound; it is tight just
+// after a prefill, when the loaded blocks are the last saved.
 func (d *Device) awaitSaves() {
 	if t := d.saves.until(int64(d.queued)); t > 0 {
 		d.pass(t, &d.phases.Host)
 	}
 }
 
-// enqueue hands the layer's saves, of so many requests, to the D2H queue and waits until it fits
-// the save buffer. Saves of a step that prefills cost what they cost during it.
+// enqueue queues the layer's saves of the given requests for D2H and waits until the queue fits the
+// save buffer. In a step with prefill, saves have their costs during prefill.
 func (d *Device) enqueue(requests int, prefill bool) {
 	if d.pending == 0 {
 		return
 	}
-	// Some only digest a prefix: one that saves has a block of each KV head.
+	// Some requests only digest a prefix; a request that saves has a block in each KV head.
 	requests = min(requests, int(d.pending)/d.model.KVHeads)
 	copies := d.costs.closing.save(max(1, requests), float64(d.pending*d.bytes))
 	d.compute(nanoseconds(copies), &d.phases.SaveStall)

@@ -2,22 +2,22 @@ package hw
 
 import "math"
 
-// narrow is what weights of fewer than 16 bits save of a GEMM's time, launches apart. A token alone
-// waits for the bytes of the weights, B seconds; what more tokens add to the measured t(n), as the
-// other side of a right angle, are FLOPs, no faster for each than the most tokens that were
-// measured, of rate r. Each side has a ratio of its own:
+// narrow models the time that weights of fewer than 16 bits save in a GEMM, without launches. One
+// token waits for the bytes of the weights, B seconds. The additional time of more tokens in the
+// measured t(n) is compute; bytes and compute add as the two legs of a right triangle. Compute is
+// no faster per token than r, its value at the most measured tokens. Each leg has its own ratio:
 //
 //	t'(n) = min(t, hypot(B bytes/2, F peak16/peak)),  F = max(sqrt(t^2 - B^2), n r)
 //
-// peak is that of FP8 where weights have one byte and the card computes with them; all others are
-// widened to 16 bits on the way to the tensor cores.
+// peak is the FP8 peak if weights have one byte and the card computes in FP8. Other weights are
+// widened to 16 bits before the tensor cores.
 type narrow struct {
 	bytes, compute float64 // ratios to 16 bits
 	flops          float64 // peak, FLOP/s
-	alone, each    float64 // B, and r, of the measured shape, seconds
+	alone, each    float64 // B and r of the measured shape, seconds
 }
 
-// newNarrow returns that of weights of so many bytes each, with the measured times, launches apart.
+// newNarrow prices weights of the given bytes, from the measured times; launches is subtracted.
 func newNarrow(p *Profile, bytes float64, measured curve, launches float64) narrow {
 	peak := p.peak()
 	n := narrow{bytes: min(1, bytes/2), compute: 1, flops: peak.flops}
@@ -31,7 +31,7 @@ func newNarrow(p *Profile, bytes float64, measured curve, launches float64) narr
 	return n
 }
 
-// peakFP8 is the peak of FP8 arithmetic, FLOP/s; that of FP16 where the card has none.
+// peakFP8 returns the peak of FP8 arithmetic, or of FP16 if the card has no FP8, FLOP/s.
 func (p *Profile) peakFP8() float64 {
 	if p.GPU.PeakFP8.Set() {
 		return p.GPU.PeakFP8.SI()
@@ -39,7 +39,7 @@ func (p *Profile) peakFP8() float64 {
 	return p.GPU.PeakFP16.SI()
 }
 
-// peakFP4 is the peak of FP4 arithmetic, FLOP/s; that of FP8 where the card has none.
+// peakFP4 returns the peak of FP4 arithmetic, or of FP8 if the card has no FP4, FLOP/s.
 func (p *Profile) peakFP4() float64 {
 	if p.GPU.PeakFP4.Set() {
 		return p.GPU.PeakFP4.SI()
@@ -47,7 +47,7 @@ func (p *Profile) peakFP4() float64 {
 	return p.peakFP8()
 }
 
-// of is how long n tokens last that were measured to last t.
+// of returns the time of n tokens, whose measured time with 16-bit weights is t.
 func (w *narrow) of(t, n float64) float64 {
 	if w.bytes == 1 {
 		return t

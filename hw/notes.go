@@ -27,7 +27,7 @@ const (
 	noteCount
 )
 
-// noteKernels names the cost that each note is about.
+// noteKernels maps each note to the cost model that it concerns.
 var noteKernels = [noteCount]string{
 	noteShape:         "linears",
 	noteLinears:       "linears",
@@ -47,10 +47,10 @@ var noteKernels = [noteCount]string{
 	noteDrafts:        "speculation",
 }
 
-// notes gathers which cost models were asked beyond their data, and how far.
+// notes records which cost models were asked beyond their data, and how far.
 type notes struct {
 	bits  uint32              // of the current step
-	asked *[noteCount]float64 // farthest asked, over all steps
+	asked *[noteCount]float64 // most extreme value asked, over all steps
 	text  [noteCount]string   // a format for asked
 }
 
@@ -103,8 +103,8 @@ func newNotes(p *Profile, m *Model, c *coster) *notes {
 	return n
 }
 
-// mark sets a bit when on, and keeps the farthest value asked: the shortest
-// for prefill chunks, the largest elsewhere.
+// mark sets a bit if on, and keeps the most extreme value asked: the shortest for prefill chunks,
+// the largest otherwise.
 func (n *notes) mark(bit int, on bool, asked float64) {
 	if !on {
 		return
@@ -117,13 +117,12 @@ func (n *notes) mark(bit int, on bool, asked float64) {
 	n.asked[bit] = max(n.asked[bit], asked)
 }
 
-// ShareNotes has two devices of one profile and model, which take turns, keep the farthest that
-// either was asked.
+// ShareNotes makes two devices of one profile and model, which alternate, share their most extreme
+// values.
 func (d *Device) ShareNotes(o *Device) { d.costs.notes.asked = o.costs.notes.asked }
 
-// ExtrapolationNotes explains what the bits of Timing.Extrapolated stand for: what was asked,
-// farthest over the life of the device and of those that it shares notes with, against what was
-// measured.
+// ExtrapolationNotes explains the bits of Timing.Extrapolated: the most extreme value asked of this
+// device and of the devices that share its notes, and the measured limit.
 func (d *Device) ExtrapolationNotes(bits uint32) []warn.Warning {
 	n := d.costs.notes
 	var out []warn.Warning

@@ -5,22 +5,22 @@ import (
 	"math"
 )
 
-// HBMPlan is how a card's memory is divided, in bytes. The parts add up to Usable.
+// HBMPlan is the division of a card's memory, in bytes. The parts add up to Usable.
 type HBMPlan struct {
 	Size        int64 // the card's memory
 	Usable      int64 // share of it that the server may use
 	Weights     int64
 	Runtime     int64 // CUDA context, libraries, workspaces
-	Activations int64 // of the largest batch in one layer
-	Logits      int64 // of the most requests, twice
+	Activations int64 // of the largest batch, in one layer
+	Logits      int64 // of maxRows rows, twice
 	KV          int64 // the rest: KV cache, metadata, prefill buffers
 }
 
-// KVBudget returns what remains of a model for KV on the card at the given utilisation (0 to 1],
-// with batches of at most maxTokens tokens and maxRequests requests.
+// KVBudget returns the HBM that remains for KV at the given utilisation (0 to 1], with batches of
+// at most maxTokens tokens and maxRows rows of logits. It is an error if no KV fits.
 //
 //	activations = maxTokens x (2 FFN + 6 hidden) x 2 B  (Model.activations)
-//	logits      = maxRequests x vocab x 4 B x 2
+//	logits      = maxRows x vocab x 4 B x 2
 //
 // Activations are gate and up, and the hidden state, residual, Q, K, V and
 // attention output of one layer; logits are fp32, with a copy for sampling.
@@ -52,15 +52,15 @@ func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRows int
 	return h, nil
 }
 
-// activations are the values of a token in the layer that has most: gate and up of all FFNs that it
-// passes, a copy of it for each expert, and what latents are decompressed to.
+// activations returns the most values per token in a layer: gate and up of all FFNs that the token
+// passes, a copy of the token for each expert, and decompressed latents.
 func (m *Model) activations() int64 {
 	ffn := 0
 	if m.ownFFNs() > 0 {
 		ffn = 2 * m.FFN
 	}
 	if m.IsMixture() {
-		// all tokens' experts may be of one rank
+		// the experts of all tokens may be on one rank
 		ffn = max(ffn, 2*m.expertColumns()*m.spread()+m.ExpertsPerToken*m.Hidden)
 	}
 	n := int64(ffn + 6*m.Hidden)
@@ -70,8 +70,8 @@ func (m *Model) activations() int64 {
 	return n
 }
 
-// TokenValues is the values of a token that is prefilled layer by layer, all tokens of a prompt at
-// once: its hidden state, and its queries in a layer, which attention overwrites.
+// TokenValues returns the values per token when all tokens of a prompt are prefilled layer by
+// layer: the hidden state, and the queries, which attention overwrites.
 func (m *Model) TokenValues() int { return m.Hidden + m.QHeads*m.HeadDim }
 
 func gib(bytes int64) string { return fmt.Sprintf("%.2f GiB", float64(bytes)/(1<<30)) }

@@ -7,19 +7,23 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// prefillAttention is one layer's causal attention of prompt chunks, all requests in one kernel.
+// prefillAttention models one layer's causal attention of prompt chunks. One kernel serves all
+// requests.
 //
 //	t = max_i launch(q_i) + sum_i FLOPs_i / rate(q_i)
 //	FLOPs = 4 d H (q prefix + q^2 / 2)
 //
-// with q query tokens after prefix earlier ones, H query heads of size d. launch and rate are read
-// at q in log q; so efficiency FLOPs/(t peak) rises with both q and the KV length. A CTA walks the
-// keys with a tile of queries, so a chunk lasts as long as the shortest row if that is of one tile
-// at most: the last chunk of a prompt is often short after thousands of tokens. Never below FLOPs
-// at peak, nor below the K and V of prefix and chunk at HBM bandwidth, nor, where there is a prefix
-// and the profile has a kernel for paged KV, below that kernel's waves. Where its copies of blocks
-// are known, the tensor cores' time and theirs overlap, as the two sides of a right angle, and no
-// CTA is faster than its own copies, of which those of two CTAs of an SM overlap:
+// A chunk has q query tokens after prefix earlier tokens, with H query heads of size d. launch and
+// rate are interpolated in log q, so the efficiency FLOPs/(t peak) rises with q and with the KV
+// length. A CTA walks the keys with a tile of queries. A chunk therefore costs at least as much as
+// the shortest measured row, if that row has at most one tile of queries. The last chunk of a
+// prompt is often that short.
+//
+// The time has three lower bounds: FLOPs at peak; K and V of prefix and chunk at HBM bandwidth;
+// and, for a chunk with a prefix, the waves of the paged-KV kernel, if the profile has one. If the
+// profile has the cost of that kernel's block copies, compute and copies overlap in part. They add
+// as the two legs of a right triangle. No CTA is faster than its own copies; copies of the two CTAs
+// on an SM overlap:
 //
 //	launch + t_i = max(launch + sqrt((FLOPs_i / rate)^2 + copies_i^2), copies of a CTA)
 type prefillAttention struct {
@@ -30,27 +34,28 @@ type prefillAttention struct {
 	kvBytes float64 // of one token in one layer
 	heads   float64 // query heads
 	kvHeads float64
-	window  float64 // newest tokens that a query attends to; 0: all
-	pad     float64 // of FLOPs that are computed to those that count
-	up      *gemm   // of latents before a chunk to keys and values; nil: none
-	rows    float64 // query tokens of a CTA of the kernel for paged KV; 0 = no such kernel
-	ctas    float64 // of it, at once
+	window  float64 // tokens of the sliding window; 0: whole context
+	pad     float64 // computed FLOPs / useful FLOPs
+	up      *gemm   // decompresses latents before a chunk to K and V; nil without latent attention
+	rows    float64 // query heads of the measured shape, for partial waves; 0: unknown
+	ctas    float64 // concurrent CTAs of that kernel
 
-	waveRate float64 // of them, FLOP/s
-	measured float64 // query heads of the shapes of rows that show what fewer take; 0: none do
+	waveRate float64 // of full waves, FLOP/s
+	measured float64 // query heads of the measured shape, for chunks with fewer tiles than CTAs; 0: unknown
 
 	blocks     bool    // K and V before a chunk are in KV blocks, not in tensors
-	copy       float64 // of rows of one block's K or V, s
-	copied     float64 // rows of a copy
+	copy       float64 // of the rows of one block's K or V, s
+	copied     float64 // rows per copy
 	gather     float64 // launch, s
-	gatherRate float64 // bytes read and written, a second; 0 = not known
+	gatherRate float64 // bytes read and written per second; 0: unknown
 
-	shared float64     // launch that chunks have in common with decodes of the same step, s
-	grid   *promptGrid // of prompts without a prefix; nil: by launch and rate
-	wide   float64     // of a head, in those of the grid
+	shared float64     // launch time that chunks share with decodes of the same step, s
+	grid   *promptGrid // of prompts without a prefix; nil: use launch and rate
+	wide   float64     // head size / head size of the grid
 }
 
-// newPrefillAttention returns that over KV blocks of so many tokens; 0 is over tensors.
+// newPrefillAttention prices attention over KV blocks of blockTokens tokens; 0: K and V are in
+// tensors.
 func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention {
 	a := prefillAttention{
 		peak:    p.peak(),
@@ -79,8 +84,9 @@ func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention
 	return a
 }
 
-// useGrid prices prompts by a grid, and what is before a chunk at the rate of its longest prompts.
-// Engines whose kernels have grids launch one kernel for chunks and decodes.
+// useGrid prices prompts by a grid. Attention to tokens before a chunk runs at the rate of the
+// grid's longest prompts. Engines with grids launch one kernel for chunks and decodes, so the
+// launch is shared.
 func (a *prefillAttention) useGrid(g *promptGrid, wide float64) {
 	a.grid, a.wide, a.shared, a.measured = g, wide, g.launch, 0
 	longest := g.tokens.last()
@@ -89,7 +95,7 @@ func (a *prefillAttention) useGrid(g *promptGrid, wide float64) {
 	a.rate.add(g.tokens.x[0], a.waveRate)
 }
 
-// queryTile is the queries of a CTA of a prefill kernel: 128 in ours, and
+// queryTile is the number of queries per CTA of a prefill kernel: 128 in this project's kernel and
 // in FlashAttention-2 with heads of 128.
 const queryTile = 128
 
@@ -115,7 +121,7 @@ func (a *prefillAttention) keys(s sim.Span) float64 {
 	return (grows*(prefix+grows/2) + (q-grows)*a.window) / q
 }
 
-// read is how many tokens' K and V a chunk attends to.
+// read returns the number of tokens whose K and V a chunk reads.
 func (a *prefillAttention) read(s sim.Span) float64 {
 	if a.window > 0 {
 		return float64(s.Query) + math.Min(float64(s.Prefix), a.window)
@@ -123,14 +129,14 @@ func (a *prefillAttention) read(s sim.Span) float64 {
 	return float64(s.Query) + float64(s.Prefix)
 }
 
-// waves is how long the CTAs of a chunk with a prefix need on a GPU that runs so
-// many at once: no chunk is faster than its fullest SM, and the last row block
-// is computed whole. All attend to nearly equally many keys.
+// waves returns the time of the CTAs of a chunk with a prefix, in seconds, or 0. The card runs ctas
+// CTAs at once, so a chunk is no faster than its fullest SM. The last row block is computed whole.
+// All CTAs attend to nearly the same number of keys.
 //
 //	t = ceil(T / CTAs) CTAs t_CTA,  T = ceil(q / rows) H
 //	t_CTA = 4 d rows (prefix + q/2) / rate of the waves, or of long chunks
 //
-// Fewer CTAs than SMs take as long as one does by itself, where that is known.
+// Fewer CTAs than the card runs at once take as long as one CTA alone, if that time is known.
 func (a *prefillAttention) waves(s sim.Span) float64 {
 	if a.rows == 0 || a.ctas == 0 || s.Prefix == 0 {
 		return 0
@@ -139,19 +145,19 @@ func (a *prefillAttention) waves(s sim.Span) float64 {
 	tiles := math.Ceil(q/a.rows) * a.heads
 	each := a.pad * a.flops / a.heads * a.rows * a.keys(s)
 	if tiles <= a.ctas && a.measured > 0 {
-		tile := math.Min(q, queryTile) // whose CTAs are as many as the rows' shapes have query heads
+		tile := math.Min(q, queryTile) // the measured shape has one CTA per query head
 		rate, _ := a.rate.power(tile)
 		return each * tile / a.rows * a.measured / rate
 	}
 	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.waveRate
 }
 
-// rowsOfCopy are the rows of a block that one copy of the prefill kernel takes: the largest power
-// of two, up to 64, that divides a block (cuda/mi_produce.cuh).
+// rowsOfCopy returns the rows of a block that one copy of the prefill kernel moves: the largest
+// power of two, up to 64, that divides the block size (cuda/mi_produce.cuh).
 func rowsOfCopy(blockTokens int) float64 { return float64(min(64, blockTokens&-blockTokens)) }
 
-// copies is how long the fullest SM issues copies of K and of V, for all tiles of a chunk with a
-// prefix in KV blocks, and how long a CTA does, whose copies overlap with those of one other CTA:
+// copies returns how long the fullest SM issues copies of K and V for all tiles of a chunk with a
+// prefix in KV blocks, and how long a CTA does. Copies of the two CTAs of an SM overlap:
 //
 //	sm = ceil(T / CTAs) n copy,  cta = ceil(T / (2 CTAs)) n 2 copy
 //	n = 2 (prefix + q/2) / rows,  T = ceil(q / queries of a CTA) H
@@ -165,8 +171,8 @@ func (a *prefillAttention) copies(s sim.Span) (sm, cta float64) {
 	return math.Ceil(tiles/a.ctas) * each, math.Ceil(tiles/(2*a.ctas)) * 2 * each
 }
 
-// gathered is how long K and V of a chunk and its prefix are copied from blocks to tensors, never
-// less than HBM needs.
+// gathered returns the time to copy K and V of a chunk and its prefix from blocks to tensors. HBM
+// bandwidth bounds it.
 func (a *prefillAttention) gathered(s sim.Span) float64 {
 	if a.gatherRate == 0 || !a.blocks || s.Prefix == 0 || s.Query <= 0 {
 		return 0
@@ -181,7 +187,8 @@ func (a *prefillAttention) Seconds(w *sim.Work) (s float64, beyond bool) {
 	return s, short > 0
 }
 
-// shortest is the query of the least time, where that is of one tile; 0 elsewhere.
+// shortest returns the query tokens of the shortest measured row if it has at most one tile, else
+// 0.
 func (a *prefillAttention) shortest() float64 {
 	if q := a.rate.x[0]; q <= queryTile {
 		return q
@@ -189,8 +196,8 @@ func (a *prefillAttention) shortest() float64 {
 	return 0
 }
 
-// of returns the time of all spans, and the shortest query below the rows, 0 if none is. Queries
-// longer than the rows run at the last rate, which has levelled off there.
+// of returns the time of all spans, and the shortest query below the measured rows, or 0. Longer
+// queries than the rows run at the last rate, which has levelled off there.
 func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 	prompts := a.prompts(spans)
 	launch := 0.0
@@ -223,19 +230,20 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 	return t + launch, short
 }
 
-// work is the seconds of a chunk without what is before it, among many of the same length.
+// work returns the seconds of a chunk among many of the same length, without its prefix.
 func (a *prefillAttention) work(s sim.Span) float64 {
 	return a.grid.each(float64(s.Query)) * a.share(s.Query)
 }
 
-// share is a chunk's FLOPs in those of as many heads of the grid that attend to all tokens.
+// share returns a chunk's FLOPs relative to the same number of the grid's heads with full
+// attention.
 func (a *prefillAttention) share(query int) float64 {
 	return a.wide * a.keys(sim.Span{Query: query}) / (float64(query) / 2)
 }
 
-// prompts returns how long chunks take by the grid, in seconds for each second of their work. The
-// batch takes as long as if all of its work were chunks of one length, of that of its lengths for
-// which it is longest; so more chunks never take less.
+// prompts returns the grid's time of all chunks divided by the sum of their work. For each length
+// in the batch it computes the time as if all work were chunks of that length, and takes the
+// longest. More chunks therefore never take less time.
 func (a *prefillAttention) prompts(spans []sim.Span) float64 {
 	if a.grid == nil {
 		return 0

@@ -5,8 +5,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// Single cost models of a profile, in seconds, as Device combines them: for
-// calibration, which compares them with measurements, and for plots.
+// The cost models of a profile by themselves, in seconds, as Device combines them. Calibration
+// compares them with measurements; plots use them too.
 
 // Cost prices one part of a layer's work on one card for one model.
 type Cost interface {
@@ -14,12 +14,12 @@ type Cost interface {
 	Seconds(w *sim.Work) (s float64, beyond bool)
 }
 
-// Costs are the parts of a layer, each as if it ran without the others.
+// Costs are the parts of a layer, each without the others.
 type Costs struct {
 	GEMM, Elementwise, PrefillAttention, DenseDecode, SparseDecode, Scoring, BlockClose Cost
 }
 
-// Costs returns those of a model, K and V of prompts in tensors.
+// Costs returns the cost models for a model. K and V of prompts are in tensors.
 func (p *Profile) Costs(m *Model) Costs {
 	gemm, elementwise, prefill := newGEMM(p, m), newElementwise(p, m),
 		newPrefillAttention(p, m, 0)
@@ -28,20 +28,20 @@ func (p *Profile) Costs(m *Model) Costs {
 	return Costs{&gemm, &elementwise, &prefill, &dense, &sparse, &scoring, &closing}
 }
 
-// Seconds returns the time of one part of some work.
+// Seconds returns the seconds of one part for the given work.
 func Seconds(c Cost, w sim.Work) float64 {
 	s, _ := c.Seconds(&w)
 	return s
 }
 
-// LoadSeconds returns the time in which an engine loads blocks from a host pool of the given size.
+// LoadSeconds returns the seconds in which an engine loads blocks from a host pool of poolBytes.
 func (p *Profile) LoadSeconds(engine string, blocks, blockBytes, poolBytes int64) (float64, error) {
 	l, err := newLoader(p, engine)
 	return l.secondsOver(poolBytes, blocks, blockBytes), err
 }
 
-// SaveSeconds returns the time in which an engine saves blocks to a host pool of the given size,
-// and while prefill is computed; threads are FlashD2H's, 0 for the profile's own.
+// SaveSeconds returns the seconds in which an engine saves blocks to a host pool of poolBytes,
+// alone and while prefill is computed. threads is for FlashD2H; 0: the profile's own.
 func (p *Profile) SaveSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (
 	alone, overlapped float64, err error) {
 	s, o, err := newSaver(p, engine, threads)
@@ -54,20 +54,20 @@ func (t *transfer) secondsOver(poolBytes, blocks, blockBytes int64) float64 {
 	return t.seconds(blocks, blockBytes)
 }
 
-// PrefillFLOPs returns what one layer's attention of a chunk computes.
+// PrefillFLOPs returns the FLOPs of one layer's attention of a chunk.
 func PrefillFLOPs(m *Model, span sim.Span) float64 {
 	a := prefillAttention{flops: 4 * float64(m.HeadDim*m.QHeads)}
 	return a.spanFLOPs(span)
 }
 
-// HostStepSeconds returns the host's time of a step, layers apart.
+// HostStepSeconds returns the host's seconds per step, without layers.
 func (p *Profile) HostStepSeconds(requests int64) float64 {
 	return p.Host.Step.SI() + float64(requests)*p.Host.Request.optional()
 }
 
-// PrefillSeconds returns the time of one layer's attention to a chunk, each query head by its
-// pattern, and of the indices; without groups it is dense. What is before the chunk is in KV blocks
-// of so many tokens, or, at 0, in tensors.
+// PrefillSeconds returns the seconds of one layer's attention to a chunk, with each query head's
+// pattern, and of the indices. Without groups attention is dense. K and V before the chunk are in
+// KV blocks of blockTokens tokens; 0: in tensors.
 func (p *Profile) PrefillSeconds(m *Model, groups []pattern.Group, span sim.Span,
 	blockTokens int) (attention, index float64) {
 	dense := newPrefillAttention(p, m, blockTokens)
@@ -79,8 +79,8 @@ func (p *Profile) PrefillSeconds(m *Model, groups []pattern.Group, span sim.Span
 	return s.of(groups, []sim.Span{span})
 }
 
-// GatherSeconds returns the time in which K and V of one layer are copied from KV blocks to
-// tensors; 0 where the profile does not know.
+// GatherSeconds returns the seconds to copy K and V of one layer from KV blocks to tensors; 0 if
+// the profile has no figures.
 func (p *Profile) GatherSeconds(m *Model, tokens int) float64 {
 	a := newPrefillAttention(p, m, 1)
 	return a.gathered(sim.Span{Query: 1, Prefix: tokens - 1})

@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// ParseProfile decodes and validates a whole machine in one text, as Encode writes it. Errors
+// ParseProfile decodes and validates a whole machine from one text, as Encode writes it. Errors
 // name file, line, key and value.
 func ParseProfile(file string, data []byte) (*Profile, error) {
 	return parse[Profile](file, data)
 }
 
-// validate returns what is wrong with the first wrong key.
+// validate returns an error for the first wrong key.
 func (p *Profile) validate() error {
 	if p.Name == "" {
 		return wrong("name", "want a name")
@@ -20,7 +20,7 @@ func (p *Profile) validate() error {
 	return cmp.Or(checkFigures(p), p.KernelCosts.validate(), p.EngineCosts.validate())
 }
 
-// validate checks what figures mean together.
+// validate checks figures that depend on each other.
 func (p *KernelCosts) validate() error {
 	return cmp.Or(
 		p.checkShapes(), p.checkTokenRows("linears", p.Linears),
@@ -50,8 +50,8 @@ func (p *KernelCosts) checkShapes() error {
 	return nil
 }
 
-// checkTogether wants optional figures that mean nothing by themselves to come in pairs, or with
-// what they add to.
+// checkTogether checks that optional figures that mean nothing alone come in pairs, or with the
+// figure that they add to.
 func (p *KernelCosts) checkTogether() error {
 	type pair struct {
 		path, other string
@@ -82,7 +82,7 @@ func (p *KernelCosts) checkTogether() error {
 				pair{s.name + ".unclustered", "ctas", s.Unclustered, s.CTAs})
 		case !s.Wave.Set():
 			pairs = append(pairs, pair{s.name + ".merge", "ctas", s.Merge, s.CTAs})
-		case !s.CTAs.Set(): // which determine the waves
+		case !s.CTAs.Set(): // CTAs determine the waves
 			return wrong(s.name+".wave", "means nothing without %s.ctas", s.name)
 		}
 	}
@@ -95,7 +95,7 @@ func (p *KernelCosts) checkTogether() error {
 	return nil
 }
 
-// checkExperts wants one row for each type of weights.
+// checkExperts checks that each type of weights has one row.
 func (p *KernelCosts) checkExperts() error {
 	seen := map[string]bool{}
 	for i, r := range p.Experts {
@@ -113,7 +113,7 @@ func (p *KernelCosts) checkExperts() error {
 	return nil
 }
 
-// checkGain wants rows of known shapes with tokens that rise where there is a clock to gain from.
+// checkGain checks that rows have known shapes and ascending tokens, and that a clock exists.
 func (p *KernelCosts) checkGain() error {
 	c := &p.Clock
 	if c.GEMMSteadyRatio.Set() != (len(c.Gain) > 0) {
@@ -127,8 +127,8 @@ func (p *KernelCosts) checkGain() error {
 		func(i int) (string, int) { return c.Gain[i].Shape, c.Gain[i].Tokens })
 }
 
-// checkTokenRows wants known shapes, tokens that rise, and times that fall by less than half
-// where they do: a library may choose a better kernel for more tokens.
+// checkTokenRows checks for known shapes, ascending tokens, and times that never fall by half or
+// more. They may fall, because a library may select a better kernel for more tokens.
 func (p *KernelCosts) checkTokenRows(name string, rows []TokenRow) error {
 	if len(rows) == 0 {
 		return wrong(name, "want at least one row")
@@ -150,7 +150,7 @@ func (p *KernelCosts) checkTokenRows(name string, rows []TokenRow) error {
 	return nil
 }
 
-// checkRows wants rows of known shapes, each with tokens that rise.
+// checkRows checks that rows have known shapes, each with ascending tokens.
 func (p *KernelCosts) checkRows(
 	name string, n int, row func(i int) (shape string, tokens int)) error {
 	last := map[string]int{}
@@ -177,7 +177,7 @@ func (p *KernelCosts) unknownShape(name string) error {
 	return unknownName("shape", name, known)
 }
 
-// checkPrefill wants costs that never fall.
+// checkPrefill checks that costs never fall.
 func (p *KernelCosts) checkPrefill() error {
 	const name = "prefill_attention"
 	rows := p.Prefill
@@ -226,7 +226,7 @@ func (p *KernelCosts) checkTransfers() error {
 			func(i int) int { return s.Scatter[i].Threads }))
 }
 
-// rising wants n rows, at least one, whose coordinates are positive, finite and rise.
+// rising checks for at least one row, with positive, finite and ascending coordinates.
 func rising[T int | float64](name, key, what string, n int, at func(i int) T) error {
 	if n == 0 {
 		return wrong(name, "want at least one row")
@@ -242,7 +242,7 @@ func rising[T int | float64](name, key, what string, n int, at func(i int) T) er
 	return nil
 }
 
-// shape returns the named shape or nil.
+// shape returns the named shape, or nil.
 func (p *KernelCosts) shape(name string) *Shape {
 	for i := range p.Shapes {
 		if p.Shapes[i].Name == name {

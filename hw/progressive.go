@@ -30,7 +30,7 @@ func newPSAKernel(p *Profile, m *Model) psaKernel {
 	return k
 }
 
-// begins is the time of one launch over so many lists before its first round.
+// begins returns the time of one launch over the given lists before its first round.
 func (k *psaKernel) begins(lists float64, first bool) float64 {
 	t := k.relaunch
 	if first {
@@ -39,8 +39,7 @@ func (k *psaKernel) begins(lists float64, first bool) float64 {
 	return t + lists*k.perHead
 }
 
-// roundOf is the time of a round in which so many lists, ended ones included, attend to so
-// many bytes.
+// roundOf returns the time of a round with the given lists, including ended ones, and bytes.
 func (k *psaKernel) roundOf(lists, bytes float64) float64 {
 	least := k.round
 	if lists <= k.clusterLists {
@@ -49,9 +48,9 @@ func (k *psaKernel) roundOf(lists, bytes float64) float64 {
 	return math.Max(least, bytes/k.rate)
 }
 
-// PSASeconds returns the time in which one layer of some requests attends by progressive sparse
-// attention (PSA, Algorithm 1), all KV heads to so many bytes in each round, in so many launches.
-// It is false where the profile has no figures of PSA.
+// PSASeconds returns the seconds of one layer of progressive sparse attention (PSA, Algorithm 1)
+// for the given requests. rounds holds the bytes of each round over all KV heads. It returns false
+// if the profile has no figures of PSA.
 func (p *Profile) PSASeconds(m *Model, requests int, rounds []float64, launches int) (
 	float64, bool) {
 	g := newProgressive(p, m, &DeviceOptions{})

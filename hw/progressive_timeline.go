@@ -7,18 +7,18 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// progressive prices PSA's decode attention of one layer, round by round (PSA §3.2, §3.3).
+// progressive prices PSA's decode attention of one layer by rounds (PSA §3.2, §3.3).
 //
-// Rounds that load nothing follow one another in one launch; a round that loads begins another,
-// which continues where the last one ended (psaKernel prices them). Profiles without figures of PSA
-// price a launch as block-sparse decode of the same tokens.
+// Consecutive rounds without loads share one launch. A round with loads begins a new launch, which
+// continues from the state of the last one (psaKernel prices them). Without figures of PSA, a
+// launch costs as much as block-sparse decode of the same tokens.
 //
-// Pipelined, a round's loads run in a stream of their own during the attention of the launch
-// before. The CPU is at most two launches ahead: it sees one's result before it has blocks loaded
-// for the next but one, so these loads start a round trip after it at the earliest, and only those
-// of a layer's first two launches wait for no result. What was loaded for a round that no list
-// reached keeps the link busy and is waited for by the next layer's attention and by the step's
-// end. Not pipelined, the CPU waits for each round's result before it loads for the next.
+// Pipelined, a round's loads run in their own stream during the attention of the launch before. The
+// CPU is at most two launches ahead: it reads a launch's result before it loads blocks for the
+// launch after the next. Loads therefore start at least one round trip after that result; only the
+// loads of a layer's first two launches do not wait. Blocks that were loaded for a round that no
+// list reached keep the link busy. The next layer's attention and the step's end wait for them. Not
+// pipelined, the CPU waits for each round's result before it loads for the next.
 type progressive struct {
 	psaKernel
 	bytesEach float64
@@ -37,8 +37,8 @@ func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
 	return g
 }
 
-// launchSeconds returns the time of one launch of some rounds, whose tokens are
-// for each KV head, summed over requests.
+// launchSeconds returns the seconds of one launch of the given rounds. Their tokens are per KV
+// head, summed over requests.
 func (g *progressive) launchSeconds(rounds []sim.Round, requests float64, first bool) float64 {
 	tokens, t := 0.0, g.begins(requests*g.heads, first)
 	for _, r := range rounds {
@@ -54,8 +54,8 @@ func (d *Device) rounds(w *sim.Work) {
 	var (
 		start        = d.now
 		attention    des.Time       // sum of the launches
-		latency      des.Time       // of them, at the present clock
-		done, before = d.now, d.now // attention of the last launch, and of the one before
+		latency      des.Time       // of the launches, at the present clock
+		done, before = d.now, d.now // end of attention of the last launch, and of the one before
 		loaded       = max(d.now, d.linkFree)
 		slow         = d.duplexSlowdown(w.Rounds)
 		launches     = 0
@@ -110,7 +110,7 @@ func (d *Device) rounds(w *sim.Work) {
 // awaitLate waits for loads of rounds that no list reached.
 func (d *Device) awaitLate() { d.pass(max(0, d.linkFree-d.now), &d.phases.LoadStall) }
 
-// launchOf prices one launch of progressive attention, and what of it is latency.
+// launchOf returns the time of one launch of progressive attention, and the latency in it.
 func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) (t, latency des.Time) {
 	g := &c.progressive
 	tokens := 0.0
@@ -129,8 +129,8 @@ func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) (t, 
 	return t, max(0, t-nanoseconds(tokens*g.bytesEach/g.rate))
 }
 
-// duplexSlowdown is by how much longer a layer's loads are because saves overlap with
-// them, each slowed alike (see load).
+// duplexSlowdown returns the factor by which overlapping saves slow a layer's loads. Both are
+// slowed alike (see load).
 func (d *Device) duplexSlowdown(rounds []sim.Round) float64 {
 	var unshared des.Time
 	var blocks int64

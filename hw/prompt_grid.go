@@ -2,16 +2,16 @@ package hw
 
 import "math"
 
-// promptGrid is the measured attention of whole prompts with the heads of one model. Between points
-// a time is straight in prompts. It is straight in the logarithms of tokens and time, because it
-// grows with the square of the tokens.
+// promptGrid is the measured attention of whole prompts with the heads of one model. Times are
+// interpolated linearly in prompts, and linearly in log tokens and log time because time grows with
+// the square of the tokens.
 type promptGrid struct {
-	launch float64 // of the shortest prompt, s
+	launch float64 // time of one shortest prompt, s
 	tokens curve   // of a prompt, seconds
-	times  []curve // for each of those tokens: prompts, seconds
+	times  []curve // for each token count: prompts, seconds
 }
 
-// newPromptGrid reads a grid of tokens, prompts and some sizes of a model's heads.
+// newPromptGrid reads a grid of tokens, prompts and the head sizes of a model.
 func newPromptGrid(g *Grid, heads ...float64) *promptGrid {
 	at, p := newLattice(g), &promptGrid{}
 	for _, tokens := range g.Axes[0].At {
@@ -29,13 +29,13 @@ func newPromptGrid(g *Grid, heads ...float64) *promptGrid {
 	return p
 }
 
-// each returns the seconds of one of many prompts of so many tokens.
+// each returns the seconds per prompt of the given tokens in a large batch.
 func (p *promptGrid) each(tokens float64) float64 {
 	most := p.times[len(p.times)-1].last()
 	return p.seconds(tokens, most) / most
 }
 
-// seconds returns the time of prompts of so many tokens, not necessarily a whole number of them.
+// seconds returns the time of a number of prompts, not necessarily whole, of the given tokens.
 // Beyond the grid it grows with the square of the tokens.
 func (p *promptGrid) seconds(tokens, prompts float64) float64 {
 	i, side := p.tokens.segment(tokens)

@@ -5,7 +5,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// passed is what has passed of a step that layers without saves and loads add to.
+// passed is a snapshot of the device state that identical layers without loads and saves advance
+// linearly.
 type passed struct {
 	now, busy, ran, launched des.Time
 	phases                   sim.Phases
@@ -15,9 +16,9 @@ func (d *Device) passed() passed {
 	return passed{d.now, d.busy, d.clock.ran, d.engine.launched, d.phases}
 }
 
-// Repeat implements sim.Repeater. Where layers are of one class and neither saves nor the card's
-// clock change the time of a layer, those after the first pass as it did; times are whole
-// nanoseconds, so the sum is the same.
+// Repeat implements sim.Repeater. If all layers have one class and neither saves nor the card's
+// clock change a layer's time, it multiplies the time of the first layer. Times are whole
+// nanoseconds, so the sum is exact.
 func (d *Device) Repeat(layer, n int, w *sim.Work) error {
 	steady := d.classes == nil && d.saves.n == 0 && d.pending == 0 && !d.step.Prefix.ByLayer &&
 		(d.clock.full() && len(w.Prefill) == 0 || d.clock.filter == 0)
@@ -40,9 +41,9 @@ func (d *Device) Repeat(layer, n int, w *sim.Work) error {
 	return nil
 }
 
-// Next implements sim.Repeater. Of a plain model's layers only attention depends on contexts, and
-// all else passes as it did, where the card has no clock to follow, nothing was saved or loaded,
-// and the host planned both steps alike.
+// Next implements sim.Repeater. It applies to a plain model if the card has no clock model, nothing
+// was saved or loaded, and the host planned both steps alike. Then only attention depends on
+// context lengths, and all other times repeat.
 func (d *Device) Next(s *sim.Step, w *sim.Work) (timing sim.Timing, ok bool) {
 	if d.running || d.classes != nil || d.loader != nil || d.saver != nil || d.clock.filter != 0 ||
 		d.rested && d.engine.planAhead || len(w.Patterns) > 0 {
@@ -61,7 +62,7 @@ func (d *Device) Next(s *sim.Step, w *sim.Work) (timing sim.Timing, ok bool) {
 	return d.end(), true
 }
 
-// again has n times as much pass as since before.
+// again repeats n times the progress since before.
 func (d *Device) again(before *passed, n int) {
 	times := des.Time(n)
 	d.now += times * (d.now - before.now)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// renamedKeys are the names that keys had before; the figures are the same.
+// renamedKeys maps former names of keys to present ones. The figures are the same.
 var renamedKeys = map[string]string{
 	"clock.alone":              "clock.gemm_steady_ratio",
 	"clock.meter":              "clock.power_filter",
@@ -22,8 +22,8 @@ var renamedKeys = map[string]string{
 	"scoring.unclustered":      "scoring.unclustered",
 }
 
-// retiredKeys are those of profiles that earlier builds wrote, by what has their place; ""
-// is nothing, as they were worth less than 0.2 points of a step's error wherever runs used them.
+// retiredKeys maps a present key to the keys of older profiles that it replaces. Keys under "" have
+// no replacement; each was worth less than 0.2 points of a step's error.
 var retiredKeys = map[string]string{
 	"linears":           "head linear_grid",
 	"grids":             "paged_prefill.stream",
@@ -61,7 +61,7 @@ var retiredKeys = map[string]string{
 	"host.load_block":              "host.loads host.loads_half",
 }
 
-// retired describes what became of a key that profiles of earlier builds have, "" of any other.
+// retired describes the replacement of a key from an older profile; "" for any other key.
 func retired(path string) string {
 	const refit = ": fit the profile anew from its samples (calibrate refit)"
 	const unused = "no longer used: remove it, or fit the profile anew from its samples " +

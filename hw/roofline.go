@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// peak is the card's limits in FLOP/s and bytes/s.
+// peak holds the card's limits in FLOP/s and bytes/s.
 type peak struct {
 	flops, hbm float64
 }
@@ -15,8 +15,8 @@ func (p *Profile) peak() peak {
 	return peak{flops: p.GPU.PeakFP16.SI(), hbm: p.GPU.HBMBandwidth.SI()}
 }
 
-// floor returns the least time in seconds for the given work (law 10): the
-// longer of its FLOPs at peak and its HBM bytes at peak.
+// floor returns the least seconds for the given work (law 10): the longer of FLOPs at peak and HBM
+// bytes at peak.
 func (k peak) floor(flops, bytes float64) float64 {
 	return max(flops/k.flops, bytes/k.hbm)
 }

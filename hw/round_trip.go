@@ -1,11 +1,11 @@
 package hw
 
-// roundTrip is a layer's way from selection to loading: the lists of selected
-// blocks come down to the CPU, and block tables of the same size go up.
+// roundTrip models the delay of a layer between selection and loading: the lists of selected blocks
+// go down to the CPU, and block tables of the same size come back.
 //
 //	t = layer_sync + requests layer_request + bytes/layer_rate, bytes = 4 KVHeads selected/32
 //
-// with the selected tokens summed over requests, in blocks of 32.
+// with selected tokens summed over requests, in blocks of 32.
 type roundTrip struct {
 	sync, rate float64 // seconds, bytes/s; rate 0: bytes cost nothing
 	request    float64 // seconds
@@ -16,7 +16,7 @@ func newRoundTrip(p *Profile) roundTrip {
 		rate: p.Host.LayerRate.optional()}
 }
 
-// of is the time of a layer of some requests with lists of so many bytes.
+// of returns the seconds of one layer's round trip for the given requests and bytes of lists.
 func (r *roundTrip) of(requests int, bytes float64) float64 {
 	t := float64(requests) * r.request
 	if r.rate == 0 {
@@ -25,13 +25,13 @@ func (r *roundTrip) of(requests int, bytes float64) float64 {
 	return t + (r.sync + bytes/r.rate)
 }
 
-// ListBytes are those of the lists of one layer's decodes that attend to so many tokens for each KV
-// head: 4 for each block of 32. With offloading as many again go up, for the blocks' slots, and 16
-// for each block that is loaded: not a thousandth of the block.
+// ListBytes returns the bytes of one layer's lists when decodes select the given tokens per KV
+// head: 4 for each block of 32. With offloading, the same number of bytes of slots comes back.
+// Loaded blocks add 16 bytes each, which is negligible.
 func ListBytes(m *Model, selected float64) float64 { return selected * 4 * float64(m.KVHeads) / 32 }
 
-// LayerSyncSeconds returns the time of one layer's round trip between GPU and
-// CPU with lists of so many bytes, of some requests.
+// LayerSyncSeconds returns the seconds of one layer's round trip between GPU and CPU for the given
+// requests and bytes of lists.
 func (p *Profile) LayerSyncSeconds(requests int, bytes int64) float64 {
 	r := newRoundTrip(p)
 	return r.of(requests, float64(bytes))

@@ -6,8 +6,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// saveQueue is the HBM->DRAM link: a FIFO of saves, drained as time passes. It
-// outlives steps. Work is the time of a save with the link to itself.
+// saveQueue is the HBM->DRAM link: a FIFO of saves that drains over time and across steps. Work is
+// the time of a save on an otherwise idle link.
 type saveQueue struct {
 	at       des.Time // virtual time up to which the queue has been drained
 	lastDone des.Time // when the queue last ran empty
@@ -24,7 +24,7 @@ type save struct {
 	work  des.Time // remaining
 }
 
-// advance lets the queue drain until the given time at full speed.
+// advance drains the queue until the given time at full speed.
 func (q *saveQueue) advance(to des.Time) {
 	if q.n == 0 {
 		q.at = max(q.at, to)
@@ -33,15 +33,15 @@ func (q *saveQueue) advance(to des.Time) {
 	}
 }
 
-// drain passes elapsed time in which the link does the given work, not more
-// than elapsed, if it has any.
+// drain passes elapsed time, in which the link does at most the given work. work must not exceed
+// elapsed.
 func (q *saveQueue) drain(elapsed, work des.Time) {
 	end := q.at + elapsed
 	if q.n > 0 && work < q.work {
 		q.busy += elapsed
 	}
 	if q.n > 0 && work >= q.work {
-		// Runs empty; a slowed link does its work evenly over the interval.
+		// The queue runs empty; a slowed link does its work evenly over the interval.
 		q.lastDone = q.at + des.Time(math.Ceil(float64(elapsed)*float64(q.work)/float64(work)))
 		q.busy += q.lastDone - q.at
 		q.drained += q.bytes
@@ -67,7 +67,7 @@ func (q *saveQueue) drain(elapsed, work des.Time) {
 	q.at = end
 }
 
-// hold lengthens the queue's work by t: the link serves others too.
+// hold adds t to the queue's work for other traffic on the link.
 func (q *saveQueue) hold(t des.Time) {
 	if q.n > 0 {
 		q.ring[q.head].work += t
@@ -75,7 +75,7 @@ func (q *saveQueue) hold(t des.Time) {
 	}
 }
 
-// bytesOf returns what the next of the queue's work brings to DRAM.
+// bytesOf returns the bytes that the next work time of the queue brings to DRAM.
 func (q *saveQueue) bytesOf(work des.Time) float64 {
 	bytes := 0.0
 	for i := 0; i < q.n && work > 0; i++ {
@@ -91,7 +91,7 @@ func (q *saveQueue) remove(bytes float64) {
 	q.drained += bytes
 }
 
-// push appends a save that is ready now.
+// push appends a save.
 func (q *saveQueue) push(bytes int64, work des.Time) {
 	if q.n == len(q.ring) {
 		grown := make([]save, max(64, 2*len(q.ring)))
@@ -106,7 +106,7 @@ func (q *saveQueue) push(bytes int64, work des.Time) {
 	q.bytes += float64(bytes)
 }
 
-// until returns how long the queue needs to drain to the given bytes.
+// until returns the time until the queue holds at most the given bytes.
 func (q *saveQueue) until(bytes int64) des.Time {
 	excess := q.bytes - float64(bytes)
 	if excess <= 0 {
@@ -128,7 +128,7 @@ func (q *saveQueue) until(bytes int64) des.Time {
 	return min(t, q.work)
 }
 
-// done returns when the last save so far is in DRAM, if nothing slows it.
+// done returns when the last save lands in DRAM if nothing slows it.
 func (q *saveQueue) done() des.Time {
 	if q.n > 0 {
 		return q.at + q.work

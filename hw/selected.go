@@ -37,12 +37,12 @@ type Selected struct {
 //	decode    launch + q tiles query, or launch + ceil(q tiles / CTAs) rows row
 //	indexer   index_launch + keys bytes / keys
 //
-// with q queries, heads of a GPU in tiles of 64, and rows the latents that a query attends to.
-// FP8 latents are read by the decode kernel in prefill, too, where a GPU has fewer than 32 heads.
+// with q queries, a GPU's heads in tiles of 64, and rows the latents that a query attends to. If a
+// GPU has fewer than 32 heads and latents are FP8, the decode kernel also serves prefill.
 type selected struct {
-	fp8, few             bool // latents; fewer than 32 heads
+	fp8, few             bool // FP8 latents; fewer than 32 heads
 	tiles, ctas          float64
-	token, wave, row     float64 // row: of prefill's wave, s
+	token, wave, row     float64 // row: of a wave in prefill, s
 	query, decodeRow     float64
 	launch, indexLaunch  float64
 	keyBytes, keys       float64
@@ -53,10 +53,10 @@ type selected struct {
 	flops, bytes, scored float64 // of a query and row; of a row; of a pair of query and key
 }
 
-// fewHeads is the number of a GPU's heads from which on vLLM's FlashMLA prefill kernel is taken.
+// fewHeads is the number of heads per GPU from which vLLM uses the FlashMLA prefill kernel.
 const fewHeads = 32
 
-// newSelected returns nil where the kernels have no such figures, or the model no indexer.
+// newSelected returns nil if the kernels have no such figures or the model has no indexer.
 func newSelected(p *Profile, m *Model) *selected {
 	f := &p.Selected
 	if !f.Logits.Set() || !m.IsIndexed() || !m.IsLatent() {
@@ -78,13 +78,13 @@ func newSelected(p *Profile, m *Model) *selected {
 	return s
 }
 
-// rows is the mean number of latents that a query of a chunk attends to.
+// rows returns the mean number of latents that a query of a chunk attends to.
 func (s *selected) rows(span sim.Span) float64 {
 	a := prefillAttention{window: s.topK}
 	return a.keys(span)
 }
 
-// prefill returns the seconds of chunks' attention, and those of an indexer's scores for them.
+// prefill returns the seconds of chunks' attention and of the indexer's scores for them.
 func (s *selected) prefill(spans []sim.Span) (attention, index float64) {
 	var queries, rows, pairs float64
 	for _, span := range spans {
@@ -105,9 +105,9 @@ func (s *selected) prefill(spans []sim.Span) (attention, index float64) {
 	return max(attention+queries*s.token, floor), max(pairs*s.pair, pairs*s.scored/s.peak8)
 }
 
-// waves returns the seconds of prefill's waves. Queries of a chunk last as long as their mean, and
-// those of the longest chunk come first, so that a wave of several chunks lasts as long as its
-// longest and more work never takes less.
+// waves returns the seconds of prefill's waves. Each query of a chunk costs the chunk's mean.
+// Chunks with the most rows come first, so a wave of several chunks takes as long as its longest,
+// and more work never takes less time.
 func (s *selected) waves(spans []sim.Span) (seconds float64) {
 	longest := slices.Clone(spans)
 	slices.SortStableFunc(longest, func(a, b sim.Span) int {
@@ -124,7 +124,7 @@ func (s *selected) waves(spans []sim.Span) (seconds float64) {
 	return seconds
 }
 
-// decode returns the seconds of decodes' attention to some rows, summed over requests.
+// decode returns the seconds of decodes' attention to rows rows, summed over requests.
 func (s *selected) decode(rows, requests, queries float64) float64 {
 	if rows <= 0 {
 		return 0
@@ -138,8 +138,8 @@ func (s *selected) decode(rows, requests, queries float64) float64 {
 	return max(t, s.peak.floor(rows*queries*s.flops, rows*s.bytes))
 }
 
-// scores returns the seconds in which an indexer scores all tokens of decodes' contexts and chooses
-// the best.
+// scores returns the seconds in which an indexer scores tokens tokens of decodes' contexts and
+// selects the best.
 func (s *selected) scores(tokens float64) float64 {
 	if tokens <= 0 {
 		return 0
@@ -155,7 +155,8 @@ func (p *Profile) ModuleLinears(m *Model, tokens int) float64 {
 	return t
 }
 
-// SelectedSeconds returns what Selected says of a layer with an indexer, in seconds.
+// SelectedSeconds returns the seconds of attention and indexer in one layer, by the Selected
+// figures.
 func (p *Profile) SelectedSeconds(m *Model, w *sim.Work) float64 {
 	s := newSelected(p, m)
 	attention, index := s.prefill(w.Prefill)

@@ -2,11 +2,12 @@ package hw
 
 import "fmt"
 
-// Shard returns what one of n GPUs holds of the model under tensor parallelism (Shoeybi et al.,
-// Megatron-LM, 2019): query heads, KV heads, columns of FFNs and experts, and vocabulary are split;
-// norms, routers, the residual stream, latents with the projections to them, and indexers are whole
-// on each. KV heads fewer than n are copied, as vLLM has it. Of E routed experts spread over e
-// ranks (ExpertRanks) each has E / e, cut over n / e (vLLM's --enable-expert-parallel: e = n).
+// Shard returns the part of the model on one of n GPUs under tensor parallelism (Shoeybi et al.,
+// Megatron-LM, 2019). Query heads, KV heads, columns of FFNs and experts, and vocabulary are split.
+// Norms, routers, the residual stream, latents with their projections, and indexers are replicated.
+// Fewer KV heads than n are replicated, as in vLLM. Of E routed experts spread over e ranks
+// (ExpertRanks), each rank has E / e, each split over n / e GPUs (vLLM's --enable-expert-parallel:
+// e = n).
 func (m *Model) Shard(n int) (Model, error) {
 	shard := *m
 	e := max(1, m.ExpertRanks)
@@ -36,7 +37,7 @@ func (m *Model) Shard(n int) (Model, error) {
 	return shard, nil
 }
 
-// noSpread says why experts cannot be spread over ExpertRanks of n GPUs.
+// noSpread returns an error if experts cannot be spread over ExpertRanks of n GPUs.
 func (m *Model) noSpread(n int) error {
 	switch e := m.ExpertRanks; {
 	case e <= 1:
@@ -51,12 +52,12 @@ func (m *Model) noSpread(n int) error {
 	return nil
 }
 
-// SpreadError says why experts cannot be spread over so many GPUs.
+// SpreadError is the reason why experts cannot be spread over ExpertRanks GPUs.
 type SpreadError struct{ why string }
 
 func (e *SpreadError) Error() string { return e.why }
 
-// spread is over how many ranks the experts of a shard are spread.
+// spread returns the number of ranks over which a shard's experts are spread.
 func (m *Model) spread() int {
 	if m.Ranks > 1 {
 		return max(1, m.ExpertRanks)
@@ -64,8 +65,8 @@ func (m *Model) spread() int {
 	return 1
 }
 
-// ranks is how many GPUs share each layer.
+// ranks returns the number of GPUs that share each layer.
 func (m *Model) ranks() int { return max(1, m.Ranks) }
 
-// logits is how many logits a token is drawn from, on each rank.
+// logits returns the number of logits that each rank samples a token from.
 func (m *Model) logits() int { return max(m.Vocab, m.sampled) }

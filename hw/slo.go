@@ -8,7 +8,7 @@ import (
 )
 
 // DecodeIteration returns the time of one dense decode step of batch requests at the given context,
-// all KV in HBM. Service levels are multiples of it (SparseServe §4.2: 25 times).
+// with all KV in HBM. Service levels are multiples of it (SparseServe §4.2: 25 times).
 func DecodeIteration(p *Profile, m *Model, context, batch int) (des.Time, error) {
 	if context < 1 || batch < 1 {
 		return 0, fmt.Errorf("decode iteration: want a context and a batch of at least 1, got %d and %d",
@@ -32,9 +32,9 @@ func DecodeIteration(p *Profile, m *Model, context, batch int) (des.Time, error)
 	return t.Elapsed, err
 }
 
-// The decode iteration that service levels are multiples of. PSA and SparseServe
-// define them by one without its context; one request at SparseServe's longest LWM-7B
-// prompt is the condition at which PSA's 30 ms and 20 ms both follow from an A100's figures.
+// The reference condition of service levels. PSA and SparseServe define them by a decode iteration
+// without its context. With one request at SparseServe's longest LWM-7B prompt, an A100's figures
+// yield both of PSA's levels, 30 ms and 20 ms.
 const (
 	referenceContext = 32768 // tokens
 	referenceBatch   = 1     // requests

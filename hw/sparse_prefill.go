@@ -34,22 +34,22 @@ type SparseRow struct {
 	Step        Figure `toml:"step,omitempty" dim:"time,optional"`
 }
 
-// sparsePrefill is one layer's sparse causal attention of prompt chunks. The heads of a pattern
-// share a kernel, and the kernels come one after another. As calibrated (sparseKernel):
+// sparsePrefill models one layer's sparse causal attention of prompt chunks. The heads of a pattern
+// share a kernel; the kernels run in sequence. Calibrated rows:
 //
 //	t     = sum_p launch_p + sum_i ceil(T_i / CTAs) CTAs (tile_p + FLOPs_ip / (T_i R))
 //	index = sum_p launch'_p + sum_i scanned_ip / scan_p + listed_ip / choice_p + steps_ip step_p
 //
-// with T_i tiles of queries and heads, the last one whole, and R the efficiency of blocks or of
-// gathered columns times dense attention's rate of long chunks; scanned and listed are bytes, and
-// scan at most HBM's rate (pattern.Head). Before them K and V of a chunk with a prefix in KV blocks
-// are copied to tensors (prefillAttention.gathered). As published:
+// with T_i tiles of queries and heads, the last tile whole, and R the efficiency of blocks or of
+// gathered columns, multiplied by dense attention's rate for long chunks. scanned and listed are
+// bytes (pattern.Head); HBM bandwidth bounds scan. Before these kernels, K and V of a chunk with a
+// prefix in KV blocks are copied to tensors (prefillAttention.gathered). Published rows:
 //
 //	t     = sum_p launch_p + sum_i FLOPs_ip / (efficiency_p rate(q_i))
 //	index = sum_h bytes_h(q, prefix) / (index_p HBM)   (pattern.Head.IndexBytes)
 //
-// rate is prefillAttention's and FLOPs are 4 d sum_h pairs_h(q, prefix). Never below FLOPs at
-// peak, nor below the K and V that the last row keeps, or an index's bytes, at HBM bandwidth.
+// rate is prefillAttention's and FLOPs are 4 d sum_h pairs_h(q, prefix). Lower bounds are FLOPs at
+// peak, and the K and V of the last row, or an index's bytes, at HBM bandwidth.
 type sparsePrefill struct {
 	dense prefillAttention
 	dim   int
@@ -59,9 +59,9 @@ type sparsePrefill struct {
 
 type sparseCost struct {
 	launch, efficiency, index float64
-	assumed                   bool // the card has no row of this pattern
+	assumed                   bool // the card has no row for this pattern
 
-	tile, columns, indexLaunch, scan, choice, step float64 // tile: 0 as published
+	tile, columns, indexLaunch, scan, choice, step float64 // tile: 0 for published rows
 }
 
 func newSparsePrefill(p *Profile, m *Model, dense prefillAttention) sparsePrefill {
@@ -83,8 +83,8 @@ func newSparsePrefill(p *Profile, m *Model, dense prefillAttention) sparsePrefil
 	return s
 }
 
-// publishedRows are those of MInference's own kernels. All but the launches are shares of what
-// a card's dense kernel and its HBM do.
+// publishedRows returns the rows of MInference's own kernels. All figures but launches are shares
+// of the rates of the card's dense kernel and HBM.
 var publishedRows = sync.OnceValue(func() []SparseRow {
 	k, err := loadKernels("ampere", "")
 	if err != nil {
@@ -93,7 +93,7 @@ var publishedRows = sync.OnceValue(func() []SparseRow {
 	return k.SparsePrefill
 })
 
-// freeSparseRows are of kernels as fast as the dense one, with indices as fast as HBM.
+// freeSparseRows returns rows of kernels as fast as the dense kernel, with indices as fast as HBM.
 func freeSparseRows() []SparseRow {
 	rows := slices.Clone(publishedRows())
 	for i := range rows {
@@ -106,12 +106,12 @@ func freeSparseRows() []SparseRow {
 	return rows
 }
 
-// assumes reports whether a group's pattern is one that the card has no row of.
+// assumes reports whether the card has no row for the pattern of some group.
 func (s *sparsePrefill) assumes(groups []pattern.Group) bool {
 	return slices.ContainsFunc(groups, func(g pattern.Group) bool { return s.rows[g.Kind].assumed })
 }
 
-// of returns the time of attention and of the indices, seconds.
+// of returns the seconds of attention and of the indices.
 func (s *sparsePrefill) of(groups []pattern.Group, spans []sim.Span) (attention, index float64) {
 	var seen []pattern.Kind
 	for _, g := range groups {
@@ -133,7 +133,7 @@ func (s *sparsePrefill) of(groups []pattern.Group, spans []sim.Span) (attention,
 	return attention, index
 }
 
-// published returns the times of a group by shares of other rates.
+// published returns the times of a group by a published row.
 func (s *sparsePrefill) published(g *pattern.Group, spans []sim.Span) (attention, index float64) {
 	cost, ran := s.rows[g.Kind], false
 	for _, span := range spans {
@@ -159,7 +159,7 @@ func (s *sparsePrefill) attention(g *pattern.Group, cost sparseCost, span sim.Sp
 	return math.Max(flops/(cost.efficiency*rate), floor)
 }
 
-// work returns the FLOPs of a group's attention and the least seconds that physics allow it.
+// work returns the FLOPs of a group's attention and the lower bound of its time in seconds.
 func (s *sparsePrefill) work(g *pattern.Group, span sim.Span) (flops, floor float64) {
 	share := g.Heads / s.dense.heads
 	flops = share * s.dense.flops * g.Pairs(span.Query, span.Prefix)
@@ -186,7 +186,7 @@ func (s *sparsePrefill) calibrated(kind pattern.Kind, groups []pattern.Group, sp
 	return attention, index
 }
 
-// tiles returns the time of a kernel for a chunk's tiles of queries, which come in waves.
+// tiles returns the time of a kernel for a chunk's query tiles, which run in waves.
 func (s *sparsePrefill) tiles(
 	cost sparseCost, kind pattern.Kind, groups []pattern.Group, span sim.Span) float64 {
 	rows := (span.Query + pattern.TileTokens - 1) / pattern.TileTokens
@@ -213,7 +213,7 @@ func (s *sparsePrefill) tiles(
 	return math.Max(waves*(cost.tile+busy/tiles), floor)
 }
 
-// index returns the time in which the keys of a chunk are found.
+// index returns the time to find the keys of a chunk.
 func (s *sparsePrefill) index(
 	cost sparseCost, kind pattern.Kind, groups []pattern.Group, span sim.Span) (t float64) {
 	least, share := 0.0, s.dense.kvHeads/s.dense.heads
@@ -229,7 +229,8 @@ func (s *sparsePrefill) index(
 	return math.Max(t, least)
 }
 
-// checkSparseRows wants each pattern once, as published or as calibrated, whole.
+// checkSparseRows checks that each pattern occurs once and that each row is complete, published or
+// calibrated.
 func checkSparseRows(rows []SparseRow) error {
 	const name = "sparse_prefill"
 	seen := map[pattern.Kind]bool{}

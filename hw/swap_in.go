@@ -27,11 +27,11 @@ type SwapCost struct {
 	RequestRate Figure `toml:"request_rate,omitempty" dim:"rate,optional" by:"h2d"`
 }
 
-// swapIn prices it. What no probe has measured is FlashH2D's, with no time for the walk.
+// swapIn prices SwapCost. Without measurements it takes FlashH2D's figures, and the walk is free.
 type swapIn struct {
 	launch, scan, ctas float64
 	slots              int     // of a buffer
-	request            float64 // bytes/s of one request's rows
+	request            float64 // bytes/s of one request's loads
 	measured           bool
 }
 
@@ -45,7 +45,7 @@ func newSwapIn(p *Profile, slots int) *swapIn {
 	return s
 }
 
-// walk is the kernel's time for so many requests but for loads.
+// walk returns the kernel's time for the given requests without loads.
 func (s *swapIn) walk(requests int) des.Time { return nanoseconds(s.seconds(requests)) }
 
 func (s *swapIn) seconds(requests int) float64 {
@@ -56,7 +56,7 @@ func (s *swapIn) seconds(requests int) float64 {
 	return s.launch + math.Max(1, waves)*float64(s.slots)/1024*s.scan
 }
 
-// swapIn sets what the loads cost beyond the walk.
+// swapIn sets the cost of loads beyond the walk.
 func (t *transfer) swapIn(f *Loading) {
 	if f.Swap.Rate.Set() {
 		t.rate = f.Swap.Rate.SI()
@@ -66,11 +66,11 @@ func (t *transfer) swapIn(f *Loading) {
 	t.launch, t.floor = 0, 0
 }
 
-// longest is the time in which the request that misses most has its rows.
+// longest returns the time to load the rows of the request with most misses, seconds.
 func (s *swapIn) longest(bytes int64) float64 { return float64(bytes) / s.request }
 
-// SwapSeconds prices one launch for so many requests with buffers of so many slots, each of which
-// misses so many rows.
+// SwapSeconds returns the seconds of one launch for the given requests with buffers of the given
+// slots. Each request misses misses rows.
 func (p *Profile) SwapSeconds(requests, slots int, misses, rowBytes int64) (float64, error) {
 	t, err := newLoader(p, LoadSwap)
 	if err != nil {

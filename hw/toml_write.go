@@ -7,10 +7,10 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// columns is the longest line of a written file.
+// columns is the maximum line length of a written file.
 const columns = 100
 
-// encodeTOML writes a value as TOML. Long strings go over several lines.
+// encodeTOML encodes a value as TOML and wraps long strings.
 func encodeTOML(v any) ([]byte, error) {
 	var buf, out bytes.Buffer
 	if err := toml.NewEncoder(&buf).Encode(v); err != nil {
@@ -26,7 +26,7 @@ func encodeTOML(v any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// wrapLine breaks a line of the encoder with a string or a list of strings.
+// wrapLine wraps a line of the encoder with a string or a list of strings.
 func wrapLine(line string) string {
 	key, value, found := strings.Cut(line, " = ")
 	name := strings.TrimLeft(key, " ")
@@ -55,8 +55,8 @@ func wrapLine(line string) string {
 	return out + "\n" + indent + "]"
 }
 
-// wrapString is a string over several lines: a backslash at a line's end hides the break and the
-// spaces after it.
+// wrapString returns a string over several lines. A backslash at the end of a line hides the break
+// and the following spaces.
 func wrapString(indent, key, text string) string {
 	if short := indent + key + `"` + text + `"`; len(short) < columns {
 		return short
@@ -74,7 +74,7 @@ func wrapString(indent, key, text string) string {
 	return out.String()
 }
 
-// wrapNumbers is a list of numbers over several lines, whole ones without a fraction.
+// wrapNumbers returns a list of numbers over several lines, integers without a fraction.
 func wrapNumbers(indent, key, list string) string {
 	list = strings.NewReplacer(".0,", ",", ".0]", "]").Replace(list)
 	var out strings.Builder

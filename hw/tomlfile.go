@@ -14,12 +14,11 @@ import (
 	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
-// DecodeTOML decodes the text of a file into v, a pointer to a struct, as files of cards are. Its
-// errors have file and line.
+// DecodeTOML decodes a file's text into v, a pointer to a struct. Errors have file and line.
 func DecodeTOML(file, text string, v any) error { return decodeTOML(file, []byte(text), v) }
 
-// decodeTOML decodes data into v, a pointer to a struct. A key that v does not have and a value of
-// another type are errors with file and line; an unknown key also gets the nearest known one.
+// decodeTOML decodes data into v, a pointer to a struct. An unknown key or a value of a wrong type
+// is an error with file and line. The error suggests the nearest known key.
 func decodeTOML(file string, data []byte, v any) error {
 	key := decodedKey{reflect.TypeOf(v), string(data)}
 	if known, ok := decoded.Load(key); ok {
@@ -37,7 +36,7 @@ func decodeTOML(file string, data []byte, v any) error {
 	return err
 }
 
-// decoded has what each text has been decoded to: a run reads the files of its machine several
+// decoded caches the decoded value of each text, because a run reads its machine's files several
 // times.
 var decoded sync.Map // decodedKey -> a pointer as v
 
@@ -46,7 +45,7 @@ type decodedKey struct {
 	text string
 }
 
-// unshare gives the slices within a value elements of their own.
+// unshare copies the slices within a value.
 func unshare(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -94,12 +93,12 @@ func decodeText(file string, data []byte, v any) error {
 	return nil
 }
 
-// mismatch is a place in a file that its struct does not fit.
+// mismatch is a path in a file that does not fit the struct.
 type mismatch struct {
 	path, msg string
 }
 
-// matchTypes collects where a decoded value does not fit the type t.
+// matchTypes collects the mismatches between a decoded value and the type t.
 func matchTypes(value any, t reflect.Type, path string, found *[]mismatch) {
 	ok := true
 	switch t.Kind() {
@@ -172,7 +171,7 @@ var kindNames = map[reflect.Kind]string{
 	reflect.Bool: "true or false", reflect.Int: "an integer", reflect.Float64: "a number",
 }
 
-// fieldsOf returns the keys of a struct.
+// fieldsOf returns the keys of a struct and their types.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if known, ok := structs.Load(t); ok {
 		return known.(map[string]reflect.Type)
@@ -185,7 +184,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 
 var structs sync.Map // reflect.Type -> map[string]reflect.Type
 
-// tableFields collects the keys of a struct, those of embedded structs too.
+// tableFields collects the keys of a struct, including embedded structs.
 func tableFields(t reflect.Type, fields map[string]reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -9,9 +9,8 @@ import (
 )
 
 // TOMLLines maps the path of each key, table and array element of a TOML file to its line, counted
-// from 1: "linears[2].unit" -> 17. An array of tables, and a table that dotted keys open, is where
-// it
-// is named first. What is checked once it is decoded needs it to point at the text.
+// from 1: "linears[2].unit" -> 17. An array of tables, and a table that dotted keys open, has the
+// line of its first mention. Checks after decoding use it to point at the text.
 type TOMLLines map[string]int
 
 // Of returns the line of path, or of the nearest enclosing element; 0 if there is none.
@@ -29,9 +28,8 @@ func (ix TOMLLines) Of(path string) int {
 	return 0
 }
 
-// LinesOfTOML indexes a file that a TOML parser has accepted; of anything else only what comes
-// before the first error. (github.com/BurntSushi/toml, which decodes files, has no positions of
-// keys.)
+// LinesOfTOML indexes a file that a TOML parser has accepted; otherwise the part before the first
+// error. (github.com/BurntSushi/toml, which decodes files, has no positions of keys.)
 func LinesOfTOML(src string) TOMLLines {
 	x := lineIndexer{index: TOMLLines{}, arrays: map[string]int{}}
 	for i := range len(src) {
@@ -56,7 +54,7 @@ type lineIndexer struct {
 	parser unstable.Parser
 	ends   []int // offsets of line ends
 	index  TOMLLines
-	arrays map[string]int // elements so far of each [[array]]
+	arrays map[string]int // number of elements so far of each [[array]]
 }
 
 func (x *lineIndexer) lineOf(n *unstable.Node) int {
@@ -82,7 +80,7 @@ func (x *lineIndexer) header(e *unstable.Node) (path string) {
 	return path
 }
 
-// first indexes what has no line yet.
+// first records the line of a path that has none yet.
 func (x *lineIndexer) first(path string, line int) {
 	if _, ok := x.index[path]; !ok {
 		x.index[path] = line
@@ -100,7 +98,7 @@ func (x *lineIndexer) pair(path string, e *unstable.Node) {
 	x.value(path, e.Value())
 }
 
-// value indexes what an inline table or an array has in it.
+// value indexes the contents of an inline table or an array.
 func (x *lineIndexer) value(path string, v *unstable.Node) {
 	switch children := v.Children(); v.Kind {
 	case unstable.InlineTable:

@@ -20,22 +20,22 @@ const (
 //
 //	t = max(floor, launch + n block + B / rate + copies(n) + min(B, chunk) / fill, B / link)
 //
-// An engine sets some of the terms; the others are 0. rate is never above the link's.
+// Each engine sets some of the terms; the others are 0. rate never exceeds the link's.
 type transfer struct {
 	engine        string
 	launch, block float64 // seconds
 	floor         float64
-	stream        float64 // launch within a stream; 0: as launch
+	stream        float64 // launch within a stream; 0: use launch
 	copies        copies
-	chunk, fill   float64 // bytes that are copied and scattered alternately; bytes/s of the faster
+	chunk, fill   float64 // bytes per chunk of copy and scatter; bytes/s of the faster
 	link, rate    float64 // bytes/s
-	rates         curve   // host pool bytes, bytes/s: rate, where it depends on the pool
+	rates         curve   // host pool bytes, bytes/s: rate, if it depends on the pool
 	contention    float64 // share of compute lost during a transfer
-	outside       bool    // more or fewer threads than measured
+	outside       bool    // scatter threads outside the measured range
 }
 
-// loadEngines are the load engines that a configuration can name. Another is a function that
-// sets what its loads cost, and an entry here.
+// loadEngines are the load engines that a configuration can name. To add one, write a function that
+// sets the cost of its loads, and add an entry.
 var loadEngines = []struct {
 	name  string
 	costs func(*transfer, *Loading)
@@ -47,7 +47,7 @@ var loadEngines = []struct {
 	{LoadSwap, (*transfer).swapIn},
 }
 
-// saveEngines are the same of saves, on so many scatter threads; 0 means the profile's own.
+// saveEngines are the save engines, with the given scatter threads; 0: the profile's own.
 var saveEngines = []struct {
 	name  string
 	costs func(t *transfer, p *Profile, threads int) error
@@ -60,7 +60,7 @@ var saveEngines = []struct {
 	{SaveFlash, (*transfer).flashD2H},
 }
 
-// LoadEngines names the load engines.
+// LoadEngines returns the names of the load engines.
 func LoadEngines() (names []string) {
 	for _, e := range loadEngines {
 		names = append(names, e.name)
@@ -68,7 +68,7 @@ func LoadEngines() (names []string) {
 	return names
 }
 
-// SaveEngines names the save engines.
+// SaveEngines returns the names of the save engines.
 func SaveEngines() (names []string) {
 	for _, e := range saveEngines {
 		names = append(names, e.name)
@@ -89,8 +89,8 @@ func newLoader(p *Profile, engine string) (transfer, error) {
 	return t, fmt.Errorf("load engine: want %s, got %q", strings.Join(LoadEngines(), " or "), engine)
 }
 
-// newSaver prices an engine's saves; 0 threads means the profile's own. overlapped is the same
-// while prefill is computed.
+// newSaver prices an engine's saves with the given scatter threads; 0: the profile's own.
+// overlapped is the cost while prefill is computed.
 func newSaver(p *Profile, engine string, threads int) (t, overlapped transfer, err error) {
 	link := math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI())
 	t = transfer{engine: engine, link: link, rate: link}
@@ -109,8 +109,7 @@ func newSaver(p *Profile, engine string, threads int) (t, overlapped transfer, e
 		engine)
 }
 
-// over sets the host pool that blocks are in and reports whether it is larger than any that
-// was measured.
+// over sets the size of the host pool and reports whether it is larger than measured.
 func (t *transfer) over(poolBytes int64) (outside bool) {
 	if len(t.rates.x) > 0 {
 		t.rate, _ = t.rates.logLinear(math.Max(float64(poolBytes), 1))

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Figure is one number of a profile with its unit and where it came from.
+// Figure is one number of a profile with its unit and provenance.
 type Figure struct {
 	Value  float64 `toml:"value"`
 	Unit   string  `toml:"unit"`
@@ -21,11 +21,11 @@ const (
 	Published = "published"
 	Measured  = "measured"
 	Derived   = "derived"
-	// Imported is from a table of measured kernels of the field.
+	// Imported figures are from published tables of measured kernels.
 	Imported = "imported"
 )
 
-// dimensions maps each physical dimension to its units, in SI.
+// dimensions maps each physical dimension to its units in SI.
 var dimensions = map[string]map[string]float64{
 	"time":       {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
 	"rate":       {"TB/s": 1e12, "GB/s": 1e9, "MB/s": 1e6, "GiB/s": 1 << 30},
@@ -41,8 +41,8 @@ var dimensions = map[string]map[string]float64{
 	"count":      {"CTAs": 1, "lists": 1, "SMs": 1},
 }
 
-// largest and smallest are what a figure of a dimension may be, in SI; others are between 1e-9 and
-// 1e9. A card's figures are far within: these keep times of steps in the range of a clock.
+// largest and smallest bound a figure of a dimension, in SI; the default is 1e-9 to 1e9. The bounds
+// keep step times in the range of a clock; figures of cards are far within.
 var (
 	largest  = map[string]float64{"time": 100, "rate": 1e18, "compute": 1e21, "size": 1e18}
 	smallest = map[string]float64{"time": noTime, "rate": 1e6, "compute": 1e9}
@@ -64,7 +64,7 @@ func (f Figure) SI() float64 {
 	return math.NaN()
 }
 
-// optional returns the value as SI does, 0 when it was not given.
+// optional returns the value in SI, or 0 if it is not set.
 func (f Figure) optional() float64 {
 	if !f.Set() {
 		return 0
@@ -72,10 +72,10 @@ func (f Figure) optional() float64 {
 	return f.SI()
 }
 
-// Set reports whether the figure was given at all.
+// Set reports whether the figure is given.
 func (f Figure) Set() bool { return f.Unit != "" || f.Value != 0 }
 
-// fault is what is wrong with one field of a figure or row.
+// fault is an error of one field of a figure or row.
 type fault struct {
 	field string
 	msg   string
@@ -90,7 +90,7 @@ func (f Figure) check(dim string) *fault {
 	if math.IsNaN(f.Value) || math.IsInf(f.Value, 0) || f.Value <= 0 {
 		return &fault{"value", fmt.Sprintf("want a positive finite number, got %v", f.Value)}
 	}
-	// with rounding of units
+	// with tolerance for rounding of units
 	if low, high := bounds(dim); f.SI() < low*(1-1e-9) || f.SI() > high*(1+1e-9) {
 		return &fault{"value", fmt.Sprintf(
 			"want %g to %g %s, got %v", low/units[f.Unit], high/units[f.Unit], f.Unit, f.Value)}

@@ -7,7 +7,7 @@ import (
 )
 
 // eachFigure calls visit for every figure below v, set or not, with its dotted key and the tag of
-// its field; a row that embeds a figure has the tag of that. v is addressable.
+// its field. A row that embeds a figure passes the row's tag. v must be addressable.
 func eachFigure(v reflect.Value, visit func(key string, f *Figure, tag reflect.StructTag)) {
 	walkFigures(v, "", "", visit)
 }
@@ -34,13 +34,13 @@ func walkFigures(v reflect.Value, key string, tag reflect.StructTag,
 	}
 }
 
-// tomlName is a field's key in a file.
+// tomlName returns a field's key in a file.
 func tomlName(field reflect.StructField) string {
 	name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
 	return name
 }
 
-// checkFigures returns what is wrong with the first wrong figure of a struct.
+// checkFigures returns an error for the first wrong figure of a struct.
 func checkFigures(pointer any) (err error) {
 	eachFigure(reflect.ValueOf(pointer).Elem(), func(key string, f *Figure, tag reflect.StructTag) {
 		dim, optional := strings.CutSuffix(tag.Get("dim"), ",optional")
@@ -63,7 +63,7 @@ type NamedFigure struct {
 	Figure
 }
 
-// figuresOf lists the figures of a struct in the order of its file.
+// figuresOf lists a struct's figures in the order of its file.
 func figuresOf(pointer any) (all []NamedFigure) {
 	eachFigure(reflect.ValueOf(pointer).Elem(), func(key string, f *Figure, _ reflect.StructTag) {
 		if f.Set() {
@@ -73,7 +73,7 @@ func figuresOf(pointer any) (all []NamedFigure) {
 	return all
 }
 
-// keyError is what is wrong with a key of a file.
+// keyError is an error of one key of a file.
 type keyError struct {
 	path string
 	err  error
