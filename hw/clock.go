@@ -72,7 +72,7 @@ func (c *clock) rest(power, t float64) {
 	c.advance(power, t)
 }
 
-// leastClock of a card, as a share of the full one.
+// leastClock is the lower bound of the clock, as a share of the full clock.
 const leastClock = 0.1
 
 // advance passes t ns at a power given for the full clock.

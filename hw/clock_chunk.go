@@ -57,7 +57,7 @@ type chunks struct {
 	// For a model of the measured shape only: seconds of its linears by tokens, without pause and at
 	// the full clock, interpolated linearly.
 	sustained, full curve
-	gain            float64 // share gained at the most tokens and beyond, and for other shapes at all sizes
+	gain            float64 // at the most tokens and beyond, and for other shapes at all sizes
 }
 
 func newChunks(p *Profile, m *Model) (c chunks) {

@@ -48,7 +48,7 @@ func (c rawConfig) context() (tokens float64, note string, err error) {
 		tokens = c.number("model_max_length")
 	}
 	field, scalings, err := c.ropeScalings()
-	if err != nil || strings.HasPrefix(c.modelType(), "gemma3") { // max_position_embeddings is the scaled context
+	if err != nil || strings.HasPrefix(c.modelType(), "gemma3") { // already scaled
 		return tokens, "", err
 	}
 	factor, whole := 1.0, tokens

@@ -9,7 +9,7 @@ import (
 // configType describes the properties that a model_type determines and its config.json may omit.
 type configType struct {
 	kvHeads bool // num_key_value_heads has a default other than one a query head: it must be given
-	// head_dim has a default other than hidden_size / num_attention_heads: it must be given
+	// head_dim is required, because its default is not hidden_size / num_attention_heads
 	headDim bool
 	tied    bool // embeddings share their weights unless it has the key
 	qkvBias bool // always

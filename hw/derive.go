@@ -79,7 +79,7 @@ func (k *KernelCosts) grids(from, to *Card) {
 			}
 			wide := from.GPU.PeakFP16.SI()
 			switch g.Kernel {
-			case GridLatent: // of DeepSeek-V3's latents, a token
+			case GridLatent: // DeepSeek-V3's latents, per token
 				mean(576*2, sizes[2]*2*(576+512), wide, to.GPU.PeakFP16.SI()/wide)
 			case GridPrefill, GridLatentPrefill:
 				by = wide / to.GPU.PeakFP16.SI()

@@ -25,14 +25,14 @@ type Drive struct {
 	Depths []DriveDepth `toml:"depths,omitempty"`
 }
 
-// DriveDepth is what a drive does with so many reads waiting at once.
+// DriveDepth is the performance of a drive at one depth of waiting reads.
 type DriveDepth struct {
 	Depth int    `toml:"depth"`
 	Reads Figure `toml:"reads" dim:"operations"` // of 4 KiB, a second
 	Rate  Figure `toml:"rate" dim:"rate"`        // of reads of 1 MiB
 }
 
-// reading returns bytes/s, and reads/s, of reads with as many waiting as there are.
+// reading returns bytes/s and reads/s at the configured depth.
 func (d *Drive) reading() (rate, reads float64) {
 	rate, reads = d.Read.SI(), d.Reads.SI()
 	for i := len(d.Depths) - 1; i >= 0 && d.Depth > 0; i-- {
@@ -43,12 +43,12 @@ func (d *Drive) reading() (rate, reads float64) {
 	return rate, reads
 }
 
-// LoadDrive returns a built-in drive, or one of a file.
+// LoadDrive returns a built-in drive by name, or reads a drive file.
 func LoadDrive(nameOrPath string) (*Drive, error) {
 	return load[Drive]("drive", driveFiles, "drives", nameOrPath)
 }
 
-// DriveNames names the built-in drives.
+// DriveNames returns the names of the built-in drives.
 func DriveNames() []string { return names(driveFiles, "drives") }
 
 func (d *Drive) validate() error {

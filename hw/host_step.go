@@ -33,8 +33,8 @@ func newEngineTime(e *EngineCosts) engineTime {
 	}
 }
 
-// begin returns the host time that passes before the GPU can start. rest reports whether the GPU
-// was idle before.
+// begin returns the host time that passes before the GPU can start. rest is true if the GPU was
+// idle before.
 func (e *engineTime) begin(s *sim.Step, rest bool) (before des.Time) {
 	e.host, e.launched = e.step+des.Time(s.Requests)*e.request, 0
 	if e.planAhead && !rest {

@@ -43,7 +43,6 @@ func (x *indexer) Seconds(w *sim.Work) (s float64, beyond bool) { return x.decod
 
 // decode returns the seconds for decodes, which score whole contexts. If the server selects blocks,
 // tokens are counted from the scored blocks.
-// the server selects.
 func (x *indexer) decode(w *sim.Work) float64 {
 	n := x.keys(w)
 	if n <= 0 {

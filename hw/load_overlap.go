@@ -14,9 +14,10 @@ import (
 // in the same queue.
 type loadOverlap struct {
 	share float64 // of the kernel's speed
-	// By how much a layer whose linears have so many rows is longer while a kernel loads throughout
-	// it, s: straight between the points of the model's own shape, the first one's below and in
-	// proportion beyond them, where the MLP runs slice by slice; of other shapes the median of all.
+	// delay is the extra time of a layer by rows of its linears while a kernel loads throughout the
+	// layer, s. It is interpolated linearly for the model's own shape: constant below the first
+	// point, and in proportion beyond the last, where the MLP runs in slices. Other shapes use
+	// median.
 	delay  curve
 	median float64
 	trip   float64 // extra time of a round trip, ns

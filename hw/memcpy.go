@@ -24,5 +24,5 @@ func (c *copies) over(poolBytes int64) {
 	}
 }
 
-// seconds is 0 of the zero value: engines that copy another way.
+// seconds returns 0 for the zero value: engines that do not use memcpy.
 func (c *copies) seconds(n int64) float64 { return c.base + float64(n)*c.call }

@@ -2,15 +2,15 @@ package hw
 
 import "math"
 
-// psaKernel prices launches of progressive sparse attention's kernel. A CTA reads a list,
-// microbatch by microbatch, decides after each whether to continue, and keeps its
-// state from launch to launch. Lists end in different rounds, and those that go on have
-// the card to themselves but go no faster than a CTA's own copies come:
+// psaKernel models launches of progressive sparse attention's kernel. A CTA reads a list in
+// microbatches, decides after each whether to continue, and keeps its state between launches. Lists
+// end in different rounds. The remaining lists have the card to themselves, but each CTA is limited
+// by its own copies:
 //
 //	t = launch + lists per_head + sum over rounds of max(round, bytes/rate)
 //
-// with `relaunch` for all but a layer's first launch. Where there are fewer lists than
-// cluster_lists, clusters of CTAs share each: round is then shorter by lists/cluster_lists.
+// A layer's launches after the first cost `relaunch`. With fewer lists than cluster_lists, clusters
+// of CTAs share each list, and round is multiplied by lists/cluster_lists.
 type psaKernel struct {
 	known                                  bool
 	heads                                  float64

@@ -21,7 +21,7 @@ func (k peak) floor(flops, bytes float64) float64 {
 	return max(flops/k.flops, bytes/k.hbm)
 }
 
-// nanoseconds rounds seconds up, so that no rounding beats physics.
+// nanoseconds rounds seconds up, so that rounding never undercuts a lower bound.
 func nanoseconds(seconds float64) des.Time {
 	return des.Time(math.Ceil(seconds * 1e9))
 }
