@@ -4,10 +4,10 @@ import (
 	"fmt"
 )
 
-// Profile is a machine as the cost models see it: a card, the kernels that an
-// engine runs on it, and the engine's own time on the host (machine.go puts it
-// together). Every number is a Figure or a row that embeds one; the dim tag names
-// the figure's dimension. Coordinates of rows have their unit in the name.
+// Profile is a machine as the cost models use it: a card, the kernels that an engine runs on it,
+// and the engine's own host time (machine.go combines them). Every number is a Figure or a row that
+// embeds one. The dim tag names the figure's dimension. Coordinates of rows have their unit in the
+// name.
 type Profile struct {
 	Name       string     `toml:"name"`  // the card's
 	Title      string     `toml:"title"` // the card's
@@ -65,8 +65,8 @@ type Provenance struct {
 	Notes  []string `toml:"notes,omitempty"`
 }
 
-// Fit is the quality of one fitted cost model. Errors are relative, on points that the fit has not
-// seen. R2 is of log seconds over all points: those held out may be a handful and alike.
+// Fit is the quality of one fitted cost model. Errors are relative, on held-out points. R2 is of
+// log seconds over all points, because the held-out points may be few and similar.
 type Fit struct {
 	Model       string  `toml:"model"`              // table that it fills, such as load.flash
 	Samples     int     `toml:"samples"`            // points measured
@@ -91,15 +91,15 @@ type Shape struct {
 	Vocab   int    `toml:"vocab,omitempty"` // of the shape's head rows
 }
 
-// TokenRow is the time of one layer's part at a number of tokens in the batch.
+// TokenRow is the time of a part of one layer at a number of tokens in the batch.
 type TokenRow struct {
 	Shape  string `toml:"shape"`
 	Tokens int    `toml:"tokens"`
 	Figure `dim:"time"`
 }
 
-// GainRow is how much less time a layer's linears of some tokens need at the card's
-// full clock than without pause, as a share.
+// GainRow is the share of time that a layer's linears save at the card's full clock, over linears
+// without pause.
 type GainRow struct {
 	Shape  string `toml:"shape"`
 	Tokens int    `toml:"tokens"`
@@ -113,11 +113,12 @@ type PrefillRow struct {
 	Rate   Figure `toml:"rate" dim:"compute" by:"peak"`
 }
 
-// ExpertRow is what a layer's routed experts take besides their grid, n tokens that each go to k:
+// ExpertRow is the cost of a layer's routed experts besides their grid, for n tokens that each go
+// to k experts:
 //
 //	t = launch + D expert(m, w) + 2 B n k hidden / move
 //
-// with D experts that have any of m tokens in the mean, and w weights of each.
+// with D the number of experts that receive tokens, m their mean tokens, and w the weights of each.
 type ExpertRow struct {
 	Weights string `toml:"weights"` // bf16, fp8, fp8_block, nvfp4 or mxfp4
 	Launch  Figure `toml:"launch" dim:"time"`
@@ -125,9 +126,9 @@ type ExpertRow struct {
 	Move Figure `toml:"move" dim:"rate" by:"hbm"`
 }
 
-// PagedPrefill is the kernel for chunks that attend to earlier ones through block tables: a CTA for
-// every so many query tokens of a query head, none of which splits the KV. It may be another than
-// the rows', or the same, whose rows are too far apart to show its waves.
+// PagedPrefill is the kernel for chunks that attend to earlier chunks through block tables. A CTA
+// serves Rows query tokens of a query head and does not split the KV. It may be another kernel than
+// in the prefill rows, or the same one, whose rows are too far apart to show its waves.
 type PagedPrefill struct {
 	Rows Figure `toml:"rows,omitempty" dim:"tokens,optional"`
 	// that run at full speed at once
@@ -142,7 +143,7 @@ type PagedPrefill struct {
 	GatherRate   Figure `toml:"gather_rate,omitempty" dim:"rate,optional" by:"hbm"`
 }
 
-// Sampling is drawing a token by top-p from the logits of each row, which sorts them:
+// Sampling is the cost of top-p sampling from the logits of each row, which sorts them:
 //
 //	t = launch + vocab row + rows vocab 4 B / rate
 type Sampling struct {
@@ -152,16 +153,16 @@ type Sampling struct {
 	Rate Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"` // of fp32 logits
 }
 
-// BlockClose is what the GPU does for blocks that become full: their selection metadata, and their
-// copy to the save buffer from where any engine saves them. It is a kernel of each kind for each
-// request that fills any: t = launch + bytes/rate, the bytes of their K and V.
+// BlockClose is the GPU's work for filled blocks: their selection metadata, and their copy to the
+// save buffer of the save engines. Each is one kernel for each request that fills blocks: t =
+// launch + bytes/rate, with the bytes of the blocks' K and V.
 type BlockClose struct {
 	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
 	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"`
 }
 
-// Clock is what the card's clock does under the power of prefill's linears, and to
-// decodes after them (clock.go).
+// Clock describes the card's clock under the power of prefill's linears, and its effect on later
+// decodes (clock.go).
 type Clock struct {
 	Gain []GainRow `toml:"gain,omitempty"`
 	// of the full clock, at which linears without pause settle
@@ -179,8 +180,8 @@ type Clock struct {
 	MemoryBoundPower Figure `toml:"memory_bound_power,omitempty" dim:"share,optional"`
 }
 
-// Stream is a kernel that lives on bytes: t = launch + bytes/rate and what the optional figures add
-// (memory_bound.go). A list is what one KV head of one request reads.
+// Stream is a kernel bound by bytes: t = launch + bytes/rate and the terms of the optional figures
+// (memory_bound.go). A list is the data that one KV head of one request reads.
 type Stream struct {
 	Launch Figure `toml:"launch" dim:"time"`
 	Floor  Figure `toml:"floor,omitempty" dim:"time,optional"`
@@ -202,7 +203,8 @@ type Stream struct {
 	Largest Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 }
 
-// PSADecode is progressive sparse attention, which reads lists in rounds of a microbatch of blocks.
+// PSADecode is progressive sparse attention, which reads lists in rounds of one microbatch of
+// blocks.
 type PSADecode struct {
 	Launch  Figure `toml:"launch,omitempty" dim:"time,optional"`
 	PerHead Figure `toml:"per_head,omitempty" dim:"time,optional"` // for each list
@@ -237,13 +239,13 @@ type Loading struct {
 	TripDelay Figure `toml:"trip_delay,omitempty" dim:"time,optional"`
 }
 
-// PoolRow is the rate of a kernel that reads a pinned host pool of some size.
+// PoolRow is the rate of a kernel that reads a pinned host pool of the given size.
 type PoolRow struct {
 	PoolGiB float64 `toml:"pool_gib"`
 	Figure  `dim:"rate" by:"h2d"`
 }
 
-// PoolTime is the time of one copy to or from a pinned host pool of some size.
+// PoolTime is the time of one copy to or from a pinned host pool of the given size.
 type PoolTime struct {
 	PoolGiB float64 `toml:"pool_gib"`
 	Figure  `dim:"time"`
@@ -271,7 +273,7 @@ type Saving struct {
 	Scatter    []ScatterRow `toml:"scatter"`
 }
 
-// ScatterRow is the CPU scatter's rate with some threads.
+// ScatterRow is the CPU scatter's rate with the given threads.
 type ScatterRow struct {
 	Threads int `toml:"threads"`
 	Figure  `dim:"rate" by:"cpu"`

@@ -9,7 +9,7 @@ import (
 
 // attentionColumns are the columns of context_attention_perf and generation_attention_perf. In the
 // first table isl is the length of each prompt. In the second each request decodes one token (isl
-// is 1) and has step tokens of context.
+// is 1) with step tokens of context.
 type attentionColumns struct {
 	Batch   int64  `parquet:"batch_size"`
 	Tokens  int64  `parquet:"isl"`
@@ -20,19 +20,19 @@ type attentionColumns struct {
 	Step    int64  `parquet:"step"`
 }
 
-// kvTypes are the types of KV that are taken, by the tables' names.
+// kvTypes maps the tables' names of KV types to the imported types.
 var kvTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8"}
 
-// headDim is the size of heads that costs are made of; others are scaled by their bytes and FLOPs.
+// headDim is the head size of the imported costs; other sizes are scaled by bytes and FLOPs.
 const headDim = 128
 
-// attention returns the rows of a table by type of KV, of full attention with heads of headDim.
+// attention returns a table's rows by KV type, for full attention with heads of headDim.
 func (im *importer) attention(operation string) (map[string][]row[attentionColumns], error) {
 	rows, err := read[attentionColumns](im.tables, operation)
 	if err != nil || rows == nil {
 		return nil, err
 	}
-	windows, _ := read[struct { // tables of earlier versions have none
+	windows, _ := read[struct { // tables of earlier versions have no windows
 		Window int64 `parquet:"window_size"`
 	}](im.tables, operation)
 	byType := map[string][]row[attentionColumns]{}
@@ -57,14 +57,14 @@ func (im *importer) attention(operation string) (map[string][]row[attentionColum
 	return byType, nil
 }
 
-// Sizes of the grid of decode attention.
+// Sizes of the decode attention grid.
 var (
 	decodeLists   = []int64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
 	decodeTokens  = []int64{2, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072}
 	decodeQueries = []int64{1, 2, 4, 8, 16}
 )
 
-// decode makes a grid of decode attention for each type of KV.
+// decode makes a grid of decode attention for each KV type.
 func (im *importer) decode() error {
 	return im.attentionGrids("generation_attention_perf", hw.Grid{Kernel: hw.GridDecode,
 		Axes: []hw.Axis{axis("lists", decodeLists), axis("tokens", decodeTokens),
@@ -74,7 +74,7 @@ func (im *importer) decode() error {
 		})
 }
 
-// prefill makes a grid of prefill attention for each type of KV.
+// prefill makes a grid of prefill attention for each KV type.
 func (im *importer) prefill() error {
 	return im.attentionGrids("context_attention_perf", hw.Grid{Kernel: hw.GridPrefill,
 		Axes: []hw.Axis{axis("tokens", prefillTokens), axis("prompts", prefillBatch),
@@ -87,8 +87,8 @@ func (im *importer) prefill() error {
 		})
 }
 
-// attentionGrids makes a grid for each type of KV of the rows that have sizes. The same lists in
-// fewer requests take less, and models have many KV heads, so that the shortest time counts.
+// attentionGrids makes a grid for each KV type of the table. The same lists in fewer requests take
+// less time, and models have many KV heads, so it takes the shortest time.
 func (im *importer) attentionGrids(operation string, g hw.Grid,
 	sizes func(*attentionColumns) []int64) error {
 	byType, err := im.attention(operation)
@@ -122,14 +122,15 @@ func (im *importer) attentionGrids(operation string, g hw.Grid,
 	return nil
 }
 
-// fromHBM replaces times of decode attention that are too short for HBM: a loop finds its KV in the
-// L2, a server that of other layers. Such a time is the table's shortest, and the KV at the highest
-// rate of large sizes. Where it is no point of the grid it is dropped, so that it judges nothing.
+// fromHBM replaces times of decode attention that are too short for HBM. The benchmark loop finds
+// its KV in L2; a server's L2 holds the KV of other layers. The replacement is the table's shortest
+// time plus the KV bytes at the highest rate of large sizes. A replaced time that is not a point of
+// the grid is dropped and judges nothing.
 func (im *importer) fromHBM(g *hw.Grid, times map[hw.Sizes]float64) {
 	bytes := func(at hw.Sizes) float64 {
 		return at[0] * at[1] * 2 * headDim * hw.WeightBytes(g.Type) // keys and values
 	}
-	launch, rate, cached := math.Inf(1), 0.0, 0 // rate: bytes in a ms
+	launch, rate, cached := math.Inf(1), 0.0, 0 // rate: bytes per ms
 	l2 := im.card.GPU.L2Size.SI()
 	for at, t := range times {
 		if launch = min(launch, t); bytes(at) > 4*l2 {
@@ -151,8 +152,8 @@ func (im *importer) fromHBM(g *hw.Grid, times map[hw.Sizes]float64) {
 		"L2 and have HBM's rate instead", g.Type, cached))
 }
 
-// Sizes of the grid of prefill attention. Prompts of one length are a batch of at most 131,072
-// tokens, because no step of a server has more.
+// Sizes of the prefill attention grid. Prompts of one length form a batch of at most 131,072
+// tokens, because a server's steps have no more.
 var (
 	prefillTokens = []int64{16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
 	prefillBatch  = []int64{1, 2, 8, 32, 128}

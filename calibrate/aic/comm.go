@@ -15,7 +15,7 @@ type reduceColumns struct {
 	Backend string `parquet:"backend"`
 }
 
-// allReduce takes the all-reduces that run in CUDA graphs.
+// allReduce imports the all-reduces that run in CUDA graphs.
 func (im *importer) allReduce() error {
 	const operation = "custom_allreduce_perf"
 	rows, err := read[reduceColumns](im.tables, operation)
@@ -37,7 +37,7 @@ func (im *importer) allReduce() error {
 		case r.of.GPUs < 2 || r.of.Message < 1:
 			return im.fault(operation, r.line, "want 2 GPUs or more and a message, got %d and %d", r.of.GPUs,
 				r.of.Message)
-		case 2*r.of.Message <= 1<<28: // hidden states of a step have less
+		case 2*r.of.Message <= 1<<28: // hidden states of a step are smaller
 			times[hw.Sizes{float64(r.of.GPUs), float64(2 * r.of.Message)}] = r.Latency
 			kept = append(kept, r)
 		}
@@ -51,7 +51,7 @@ func (im *importer) allReduce() error {
 	return im.grid(g, times, kept[0].common, kernelsOf(kept))
 }
 
-// valuesOf are the values of one size in a table, rising.
+// valuesOf returns the distinct values of one size in a table in ascending order.
 func valuesOf(times map[hw.Sizes]float64, size int) (all []float64) {
 	for at := range times {
 		all = append(all, at[size])

@@ -10,20 +10,20 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// moduleColumns are the columns of the tables that time a whole attention module, with its
+// moduleColumns are the columns of tables that time a whole attention module, including its
 // projections.
 type moduleColumns struct {
 	Operation string `parquet:"op_name"`
 	Model     string `parquet:"model"`
 	KV        string `parquet:"kv_cache_dtype"`
 	Weights   string `parquet:"gemm_type"`
-	Heads     int64  `parquet:"num_heads"` // of one rank
+	Heads     int64  `parquet:"num_heads"` // per rank
 	Batch     int64  `parquet:"batch_size"`
 	Tokens    int64  `parquet:"isl"`
 	Step      int64  `parquet:"step"`
 }
 
-// module is one measured attention module, and the work that the cost model prices for it.
+// module is one measured attention module, with its work for the cost model.
 type module struct {
 	model   *hw.Model
 	work    sim.Work
@@ -31,16 +31,16 @@ type module struct {
 	seconds float64
 }
 
-// Modules that are taken. Below them the host launches slower than the GPU computes, and prefill
-// of more tokens is no step of a server.
+// Limits of imported modules. In shorter ones the host launches slower than the GPU computes, and a
+// server's steps do not prefill more tokens.
 const (
 	leastPrefill   = 2.5e-3 // s
 	mostPrefill    = 32768  // tokens of a batch
 	mostModules    = 1 << 10
-	decodesInGraph = 256 // SGLang launches larger batches one by one
+	decodesInGraph = 256 // SGLang launches larger batches without a graph
 )
 
-// modelsOf are built-in models by what tables call them.
+// modelsOf maps the tables' model names to built-in models.
 var modelsOf = map[string]string{"deepseek-ai/DeepSeek-V3.2": "deepseek-v3.2",
 	"zai-org/GLM-5": "glm-5", "zai-org/GLM-5-FP8": "glm-5", "deepseek-ai/DeepSeek-V3": "deepseek-v3"}
 
@@ -69,14 +69,14 @@ func (im *importer) selected() error {
 	}
 	f := &p.Selected
 	peak, hbm := p.GPU.PeakFP16.SI(), p.GPU.HBMBandwidth.SI()
-	figures := []struct { // where the search starts; those of decodes come first
+	figures := []struct { // start of the search; figures of decode come first
 		of           *hw.Figure
 		unit         string
 		scale, start float64
 	}{{&f.Launch, "us", 1e-6, 90e-6}, {&f.Keys, "GB/s", 1e9, 0.6 * hbm}, {&f.Query, "us", 1e-6, 1e-6},
 		{&f.Row, "ns", 1e-9, 35e-9}, {&f.Token, "us", 1e-6, 0.1e-6}, {&f.Wave, "us", 1e-6, 20e-6},
 		{&f.Rate, "TFLOP/s", 1e12, 0.6 * peak}, {&f.Logits, "TFLOP/s", 1e12, 0.6 * peak}}
-	take := func(figure int, by float64) { // by times as much time as at the start
+	take := func(figure int, by float64) { // scale a figure so that its time is by times the start's
 		to := figures[figure]
 		if to.scale > 1 { // a rate
 			by = 1 / by
@@ -93,7 +93,7 @@ func (im *importer) selected() error {
 		terms, fixed := make([][]float64, len(rows)), make([]float64, len(rows))
 		for i := range rows {
 			before := rows[i].price(p)
-			rest := rows[i].seconds - before // of what no figure changes, nothing
+			rest := rows[i].seconds - before // unexplained time
 			for j := first; j < end; j++ {
 				take(j, 2)
 				terms[i] = append(terms[i], rows[i].price(p)-before)
@@ -137,8 +137,8 @@ func (m *module) price(p *hw.Profile) float64 {
 	return m.linears + p.SelectedSeconds(m.model, &m.work)
 }
 
-// launches takes the small kernels of a decode layer from SGLang's modules, which run fused in CUDA
-// graphs, or from the base: vLLM's were measured without the fusion that its server compiles.
+// launches imports the small kernels of a decode layer from SGLang's modules, which run fused in
+// CUDA graphs, or from the base. vLLM's modules were measured without the fusion of its server.
 func (im *importer) launches(p *hw.Profile) error {
 	f := &p.Selected
 	rows, c, err := im.modules(p, "dsa_generation_module_perf", "sglang")
@@ -169,8 +169,8 @@ func (im *importer) launches(p *hw.Profile) error {
 	return nil
 }
 
-// modules returns the rows of a table of an engine, with the linears as the imported GEMMs have
-// them.
+// modules returns the rows of an engine's table, with the times of their linears from the imported
+// GEMMs.
 func (im *importer) modules(p *hw.Profile, operation, engine string) ([]module, common, error) {
 	rows, err := readOf[moduleColumns](im.tables, operation, engine)
 	if err != nil || len(rows) == 0 {

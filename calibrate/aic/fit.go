@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// leastSquares returns positive figures for which the sum of each even row is nearest to 1. Where
-// rows decide nothing, figures are near 1, and those of a pair near one another. Relative errors
-// above those tolerated count by their size, not by its square.
+// leastSquares returns positive figures that bring the sum of each even row nearest to 1. If rows
+// do not determine a figure, it stays near 1, or near its partner in pairs. Relative errors above
+// the tolerance count linearly, not squared.
 func leastSquares(fixed []float64, terms [][]float64, pairs [][2]int) []float64 {
 	const pull, alike, least, repeats, tolerated = 1e-4, 3e-3, 1e-2, 6, 0.05
 	n := len(terms[0])
@@ -37,7 +37,7 @@ func leastSquares(fixed []float64, terms [][]float64, pairs [][2]int) []float64 
 		var factors mat.Cholesky
 		factors.Factorize(a)
 		if err := factors.SolveVecTo(x, b); err != nil && x.IsEmpty() {
-			panic(err) // the pull keeps the matrix definite
+			panic(err) // the pull towards 1 keeps the matrix definite
 		}
 		for j := range figures {
 			figures[j] = max(x.AtVec(j), least)

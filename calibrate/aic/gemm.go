@@ -17,21 +17,21 @@ type gemmColumns struct {
 	K    int64  `parquet:"k"`
 }
 
-// gemmTypes are the types of weights that are taken, by the table's names. Of int8_wo and int4_wo
-// the arithmetic is in 16 bits.
+// gemmTypes maps the table's names of weight types to the imported types. int8_wo and int4_wo are
+// not imported, because their arithmetic is in 16 bits.
 var gemmTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block",
 	"nvfp4": "nvfp4", "int8": "int8"}
 
 // Sizes of the grid. Powers of two and four suffice for columns and rows, because a GEMM's time is
-// nearly straight between them. The token axis has more points, some of them one above a tile,
-// because the time climbs when a GEMM needs another tile of tokens.
+// nearly linear between them. The token axis has more points, some one above a tile, because the
+// time jumps when a GEMM needs another tile of tokens.
 var (
 	gemmTokens = []int64{1, 4, 8, 16, 17, 32, 48, 64, 65, 96, 128, 129, 160, 192, 256, 257, 384,
 		512, 768, 1024, 1280, 1536, 2048, 3072, 4096, 8192, 16384, 32768}
 	gemmSides = []int64{128, 512, 2048, 4096, 8192, 16384, 65536}
 )
 
-// gemms returns a grid for each type of weights in the table.
+// gemms makes a grid for each weight type of the table.
 func (im *importer) gemms() error {
 	rows, err := read[gemmColumns](im.tables, "gemm_perf")
 	if err != nil {
@@ -71,7 +71,7 @@ func (im *importer) gemms() error {
 }
 
 func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
-	// the fastest of several kernels for one size is what an engine chooses
+	// an engine selects the fastest of several kernels for a size
 	times := map[hw.Sizes]float64{}
 	for _, r := range rows {
 		at := hw.Sizes{float64(r.of.M), float64(r.of.N), float64(r.of.K)}
@@ -95,14 +95,14 @@ func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
 	return im.grid(g, times, rows[0].common, kernelsOf(rows))
 }
 
-// raggedTokens is the token axis of a ragged grid: counts of tokens that are no multiple of 8.
+// raggedTokens is the token axis of a ragged grid: token counts that are not multiples of 8.
 var raggedTokens = []int64{9, 17, 33, 65, 97, 129, 193, 257, 513, 769, 1025, 1281, 1537, 1793, 2049,
 	2561, 3073, 3585, 4097}
 
-// raggedGrid makes a second grid for counts of tokens above 8 that are no multiple of 8, and
-// removes them from times. It does so if they take longer than the multiple of 8 below, because
-// kernels with FP8 weights need aligned rows. A time that the host bounds is replaced by that of
-// the multiple below times the median ratio of the others.
+// raggedGrid makes a second grid for token counts above 8 that are not multiples of 8, and removes
+// them from times. It does so only if they take longer than the multiple of 8 below, because
+// kernels with FP8 weights need aligned rows. A host-bound time is replaced by the time of the
+// multiple below, multiplied by the median ratio of the other times.
 func (im *importer) raggedGrid(kind string, times map[hw.Sizes]float64,
 	rows []row[gemmColumns]) error {
 	ragged := map[hw.Sizes]float64{}
@@ -136,10 +136,10 @@ func (im *importer) raggedGrid(kind string, times map[hw.Sizes]float64,
 		rows[0].common, kernelsOf(rows))
 }
 
-// aboveHost replaces times of FP8 GEMMs with scales of blocks where the host was the bottleneck. It
-// launches several kernels a GEMM, so no GEMM is faster than the shortest one of as many tokens.
-// Below twice that time the GEMM gets the time of FP8 with one scale a matrix, times the median
-// ratio of the two among GEMMs that the host does not bound.
+// aboveHost replaces host-bound times of FP8 GEMMs with block scales. The host launches several
+// kernels per GEMM, so no GEMM is faster than the shortest one with as many tokens. Below twice
+// that time, the GEMM gets the time of FP8 with one scale per matrix, multiplied by the median
+// ratio of the two types over GEMMs that are not host-bound.
 func (im *importer) aboveHost(times map[hw.Sizes]float64) {
 	shortest := map[float64]float64{}
 	for at, t := range times {
@@ -167,9 +167,9 @@ func (im *importer) aboveHost(times map[hw.Sizes]float64) {
 		"are those of fp8 times %.3g instead", len(im.hosted), len(times), by))
 }
 
-// climbs returns the sizes of tokens that the grid keeps. It drops a size one above a tile if the
-// time does not climb there, or if it climbs above the time of the next size: then the size is slow
-// because it is not aligned, and not because it needs another tile.
+// climbs returns the token counts that the grid keeps. It drops a count one above a tile if the
+// time does not jump there, or if it exceeds the time of the next count. In the second case the
+// count is slow because it is not aligned, not because it needs another tile.
 func climbs(times map[hw.Sizes]float64) (tokens []int64) {
 	have := map[int64]bool{}
 	for at := range times {
@@ -195,7 +195,8 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// ratio is the median of times with b tokens over those with a, 0 where there are none.
+// ratio returns the median ratio of times with b tokens to times with a tokens; 0 if there are
+// none.
 func ratio(times map[hw.Sizes]float64, a, b int64) float64 {
 	var all []float64
 	for at, t := range times {
@@ -219,7 +220,7 @@ func axis(size string, at []int64) hw.Axis {
 	return a
 }
 
-// kernelsOf names the kernels of rows.
+// kernelsOf returns the kernel names of rows.
 func kernelsOf[T any](rows []row[T]) (names []string) {
 	for _, r := range rows {
 		if !slices.Contains(names, r.Kernel) {

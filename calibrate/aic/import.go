@@ -12,40 +12,40 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// Options say what an import makes.
+// Options configure an import.
 type Options struct {
-	// Card is a built-in card or a card's file whose nominal figures, link and host hold; "" makes a
-	// card of the nominal figures (DIR.yaml beside the folder).
+	// Card is a built-in card or a card file, which gives the nominal figures, link and host; ""
+	// makes a card from the nominal figures (DIR.yaml beside the folder).
 	Card string
-	// Name is that of the kernels, and of a card that is made.
+	// Name is the name of the kernels, and of a new card.
 	Name string
 }
 
-// Imported are the kernels of a card as tables have them, and that card.
+// Imported holds the imported kernels of a card, and that card.
 type Imported struct {
 	Card *hw.Card
-	// Kernels' notes say what the tables do not have and where it comes from instead, and what was
-	// left out.
+	// Kernels' notes list the costs that the tables lack, with their replacement, and the rows left
+	// out.
 	Kernels *hw.Kernels
-	// Judged has the judged points of each of the kernels' Fits, in the same order.
+	// Judged holds the judged points of each of the kernels' Fits, in the same order.
 	Judged [][]Judged
 }
 
-// importer gathers the kernels of one card.
+// importer imports the kernels of one card.
 type importer struct {
 	tables  *tables
 	card    *hw.Card
-	base    *hw.Kernels // give the costs that no table has
+	base    *hw.Kernels // source of costs that no table has
 	costs   *hw.Kernels
 	notes   []string
 	skipped map[string]int
-	judged  map[string][]Judged // by the name of a fit
+	judged  map[string][]Judged // by name of the fit
 
-	fp8    map[hw.Sizes]float64 // GEMMs with one scale a matrix
-	hosted map[hw.Sizes]bool    // of fp8_block, that were not measured on the GPU alone
+	fp8    map[hw.Sizes]float64 // GEMMs with one scale per matrix
+	hosted map[hw.Sizes]bool    // fp8_block GEMMs that were host-bound
 }
 
-// Import makes kernels from the tables in a folder. Everything is in SI units or carries its unit.
+// Import makes kernels from the tables in a folder. Values are in SI units or carry their unit.
 func Import(ctx context.Context, dir string, opts Options) (*Imported, error) {
 	t, err := open(dir)
 	if err != nil {
@@ -85,20 +85,20 @@ func Import(ctx context.Context, dir string, opts Options) (*Imported, error) {
 	return made, nil
 }
 
-// missing notes that a table is not there.
+// missing notes that a table is missing and what replaces it.
 func (im *importer) missing(operation, instead string) {
 	im.notes = append(im.notes, fmt.Sprintf("no table %s: %s", operation, instead))
 }
 
 func (im *importer) skip(what string) { im.skipped[what]++ }
 
-// fault is what is wrong with a row of a table.
+// fault returns an error of a table row.
 func (im *importer) fault(operation string, line int, format string, values ...any) error {
 	path, _ := im.tables.file(operation, "vllm")
 	return fmt.Errorf("tables: %s: row %d: %s", path, line, fmt.Sprintf(format, values...))
 }
 
-// title names the engine and the device of the first table that is read.
+// title records the engine and device of the first table.
 func (im *importer) title(c common) {
 	if im.costs.Title == "" {
 		im.costs.Title = fmt.Sprintf("%s %s on an %s, from AIConfigurator's tables", c.Framework,
@@ -106,8 +106,8 @@ func (im *importer) title(c common) {
 	}
 }
 
-// grid adds a grid made of a table's times (ms). It judges the grid by the measured points that lie
-// between its own.
+// grid adds a grid made from a table's times (ms). It judges the grid by the measured points
+// between the grid's points.
 func (im *importer) grid(g hw.Grid, times map[hw.Sizes]float64, c common,
 	kernels []string) error {
 	all, filled := maps.Clone(times), 0
@@ -153,11 +153,10 @@ func (im *importer) grid(g hw.Grid, times map[hw.Sizes]float64, c common,
 	return nil
 }
 
-// fastest lowers a GEMM's time to that of the next larger count of tokens where that is shorter,
-// for the first sizes points of the token axis. The tables have two times, 15 % apart, for 16-bit
-// GEMMs of similar sizes; the shorter is kept because steps of recorded servers fit it. Of other
-// types only the first size is lowered: a table may have the host's time there, because it was
-// measured first.
+// fastest lowers a GEMM's time to the time of the next larger token count if that is shorter, for
+// the first sizes points of the token axis. For 16-bit GEMMs of similar sizes the tables have two
+// times, 15 % apart; the shorter one fits the steps of recorded servers. For other types only the
+// first point is lowered: a table may have the host's time there, because it was measured first.
 func fastest(g *hw.Grid, sizes int) {
 	step := len(g.Axes[1].At) * len(g.Axes[2].At)
 	for i := min(sizes*step, len(g.Times)-step) - 1; i >= 0; i-- {
@@ -165,9 +164,10 @@ func fastest(g *hw.Grid, sizes int) {
 	}
 }
 
-// rising lets nothing take less time than what has fewer lists, tokens, GPUs or bytes: what does in
-// a table is noise. A time that both neighbours contradict is the nearer of theirs, then none is
-// below the one before. More query heads of a list may take less: kernels split lists for them.
+// rising removes noise: no point takes less time than a point with fewer lists, tokens, GPUs or
+// bytes. A time that contradicts both neighbours becomes the nearer of their times; then no time is
+// below its predecessor. More query heads per list may take less time, because kernels split lists
+// for them.
 func rising(g *hw.Grid) {
 	strides := g.Strides()
 	for axis, step := range strides[:2] {
@@ -192,9 +192,10 @@ func rising(g *hw.Grid) {
 	}
 }
 
-// inProportion is the time of sizes that a table leaves out because they are large: the least that
-// a smaller size gives in proportion to the work, as what is fixed does not grow; 0 where there is
-// none. Attention of a prompt grows with the square of its tokens, so it is never of fewer tokens.
+// inProportion returns the time of sizes that a table omits because they are large: the least time
+// extrapolated from a smaller size in proportion to the work; 0 if there is none. It is an upper
+// bound, because fixed costs do not grow. Attention of a prompt grows with the square of its
+// tokens, so its tokens are never extrapolated.
 func inProportion(g *hw.Grid, times map[hw.Sizes]float64, sizes hw.Sizes) (t float64) {
 	for i, a := range g.Axes {
 		if i == 0 && g.OfPrompts() {
@@ -222,10 +223,10 @@ func place(g *hw.Grid, sizes hw.Sizes) (inside, on bool) {
 	return inside, on
 }
 
-// round keeps four digits.
+// round keeps four significant digits.
 func round(x float64) float64 { return digits(x, 4) }
 
-// gridDigits is how many digits a time of a grid keeps: tables repeat themselves within a percent.
+// gridDigits is the significant digits of a grid's times; the tables repeat within a percent.
 const gridDigits = 3
 
 func digits(x float64, n int) float64 {
@@ -236,10 +237,10 @@ func digits(x float64, n int) float64 {
 	return math.Round(x*scale) / scale
 }
 
-// bases names, by a card's fa2 kernels, the kernels that give the costs that no table has.
+// bases maps a card's fa2 kernels to the kernels that give the costs that no table has.
 var bases = map[string]string{"hopper-mma": "hopper-fa3", "ampere": "ampere-fa2"}
 
-// machine returns the card and the built-in kernels that give what no table has.
+// machine returns the card and the name of the built-in kernels for costs that no table has.
 func (im *importer) machine(dir string, opts Options) (*hw.Card, string, error) {
 	if opts.Card != "" {
 		c, err := hw.LoadCard(opts.Card)

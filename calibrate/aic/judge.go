@@ -11,16 +11,15 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// Judged is a point of a table and what the kernels that were made of the table say of it, seconds.
+// Judged is a point of a table with its measured and priced seconds.
 type Judged struct {
-	Size             float64 // product of the sizes of the work: tokens, columns and rows of a GEMM
+	Size             float64 // product of the work's sizes: tokens, columns and rows of a GEMM
 	Measured, Priced float64
-	Unseen           bool // no grid or fit was made of it
+	Unseen           bool // not used by a grid or fit
 }
 
-// judge adds how far a model is from times that it was not made of, and flags it as a measured
-// calibration flags its fits. The worst point flags nothing: among thousands that a table has once,
-// it is the table's own.
+// judge adds a model's errors on unseen points, and flags the fit like a measured calibration. The
+// worst point is not flagged: among thousands of single measurements it is the table's noise.
 func (im *importer) judge(name string, points int, all []Judged) {
 	var off []float64
 	for _, at := range all {
@@ -43,11 +42,11 @@ func (im *importer) judge(name string, points int, all []Judged) {
 	im.judged[name] = all
 }
 
-// mostDrawn is about the most points of a picture's part.
+// mostDrawn is the approximate limit of points per part of a picture.
 const mostDrawn = 400
 
-// WriteFits writes the table that the plots of the fits are drawn from, as that of a measured
-// calibration, with no more points than a picture shows.
+// WriteFits writes the table from which the plots of the fits are drawn, as a measured calibration
+// does, with no more points than a picture shows.
 func (made *Imported) WriteFits(dir string) error {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 	var rows [][]string

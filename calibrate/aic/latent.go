@@ -16,15 +16,15 @@ var (
 	latentPrompts = []int64{1, 8}
 )
 
-// latent makes grids of what layers with latents and no indexer do besides their linears, from
-// whole modules.
+// latent makes grids for layers with latents and no indexer from whole modules, without their
+// linears.
 func (im *importer) latent() error {
 	const context, generation = "mla_context_module_perf", "mla_generation_module_perf"
 	p, err := im.costs.On(im.card)
 	if err != nil {
 		return err
 	}
-	p.Clock.Gain = nil // modules were measured at the full clock, as GEMMs were
+	p.Clock.Gain = nil // modules were measured at the full clock, like GEMMs
 	prefill, c, err := im.modules(p, context, "vllm")
 	if err != nil {
 		return err
@@ -38,14 +38,14 @@ func (im *importer) latent() error {
 		return nil
 	}
 	for _, kv := range []string{"bf16", "fp8"} {
-		// of weights of 16 bits, because the host does not bound their linears
+		// 16-bit weights, because their linears are not host-bound
 		err := im.latentGrid(hw.Grid{Kernel: hw.GridLatent, Type: kv, Axes: []hw.Axis{
 			axis("requests", latentRequests), axis("tokens", latentTokens),
 			axis("heads", latentHeads)}}, "decode", 2, decode, c)
 		if err != nil {
 			return err
 		}
-		// of weights as the model has them
+		// the model's own weights
 		err = im.latentGrid(hw.Grid{Kernel: hw.GridLatentPrefill, Type: kv, Axes: []hw.Axis{
 			axis("tokens", latentQueries), axis("prompts", latentPrompts),
 			axis("heads", latentHeads)}}, "prefill", 1, prefill, c)
@@ -56,10 +56,10 @@ func (im *importer) latent() error {
 	return nil
 }
 
-// latentGrid makes a grid of modules whose weights have weightBytes bytes each. It subtracts the
-// time of their linears, which other grids price. Modules were launched one by one, so it replaces
-// the median gap of the shortest ones by the launches of a layer in a CUDA graph. It judges the
-// grid by the modules that are no point of it.
+// latentGrid makes a grid of modules with weightBytes bytes per weight. It subtracts the time of
+// their linears, which other grids price. Modules were launched one by one, so it replaces the
+// median gap of the shortest modules by the launches of a layer in a CUDA graph. It judges the grid
+// by the modules that are not points of it.
 func (im *importer) latentGrid(g hw.Grid, part string, weightBytes int, modules []module,
 	c common) error {
 	times := map[hw.Sizes]float64{}
@@ -90,7 +90,7 @@ func (im *importer) latentGrid(g hw.Grid, part string, weightBytes int, modules 
 	if err := im.grid(g, times, c, []string{"modules of DeepSeek-V3"}); err != nil {
 		return err
 	}
-	im.costs.Fits = im.costs.Fits[:before] // whole modules are judged instead
+	im.costs.Fits = im.costs.Fits[:before] // judge whole modules instead
 	made := &im.costs.Grids[len(im.costs.Grids)-1]
 	made.Source += fmt.Sprintf("; modules less their linears and %.3g us between launches",
 		1e3*(gap-launch))
@@ -110,7 +110,7 @@ func (im *importer) latentGrid(g hw.Grid, part string, weightBytes int, modules 
 	return nil
 }
 
-// sizes returns where a module stands on the axes of its grid.
+// sizes returns a module's coordinates in its grid.
 func (m *module) sizes() hw.Sizes {
 	heads := float64(m.model.QHeads)
 	if n := float64(m.work.Decodes); n > 0 {

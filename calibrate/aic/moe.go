@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// expertColumns are those of moe_perf: routed experts of a layer.
+// expertColumns are the columns of moe_perf: routed experts of a layer.
 type expertColumns struct {
 	Type         string `parquet:"moe_dtype"`
 	Tokens       int64  `parquet:"num_tokens"`
@@ -22,11 +22,11 @@ type expertColumns struct {
 	Distribution string `parquet:"distribution"`
 }
 
-// expertTypes are the types of experts' weights that are taken, by the table's names.
+// expertTypes maps the table's names of expert weight types to the imported types.
 var expertTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block",
 	"nvfp4": "nvfp4", "w4a16_mxfp4": "mxfp4"}
 
-// experts fits the routed experts of each type of weights to half of the points.
+// experts fits the routed experts of each weight type to half of the points.
 func (im *importer) experts() error {
 	const operation = "moe_perf"
 	rows, err := read[expertColumns](im.tables, operation)
@@ -73,20 +73,20 @@ func (im *importer) experts() error {
 	return nil
 }
 
-// Sizes of the grid of an expert.
+// Sizes of an expert's grid.
 var (
 	expertTokens  = []int64{1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 4096}
 	expertWeights = []int64{500_000, 2_000_000, 8_000_000, 32_000_000, 128_000_000, 300_000_000}
 )
 
-// weights are those of one expert's part on a GPU.
+// weights returns the weights of one expert's part on a GPU.
 func (e *expertColumns) weights() float64 {
 	return 3 * float64(e.Hidden) * float64(e.Inter/e.Cut)
 }
 
-// each calls f with experts that have any tokens, by how many tokens each has. Under a power law of
-// exponent 1, as AIConfigurator's collector draws them, these lie between 1 and 0.8 of all, in
-// logarithms alike, and are scaled to all copies and rounded; few copies go to as many experts.
+// each calls f with groups of experts and the tokens per expert. AIConfigurator's collector draws a
+// power law of exponent 1: tokens per expert are log-uniform between 1 and 0.8 of the batch's
+// tokens, scaled to the sum of all copies and rounded. Few copies go to as many experts.
 func (e *expertColumns) each(f func(experts, tokens float64)) {
 	const loadClasses = 64 // of experts, by how many tokens prefer them
 	copies, experts := float64(e.Tokens*e.TopK), float64(e.Experts)
@@ -103,10 +103,10 @@ func (e *expertColumns) each(f func(experts, tokens float64)) {
 	}
 }
 
-// fitExperts makes a grid of an expert's time, and the launch and the copies of tokens besides. The
-// table's times are sums of these, so that they follow from half of the rows by linear least
-// squares of relative errors. Large errors count less, and a time that no row decides stays near
-// that of the weights' bytes and FLOPs.
+// fitExperts makes a grid of an expert's time, with the launch and the copies of tokens as separate
+// figures. The table's times are sums of these, so linear least squares on relative errors solves
+// for them from half of the rows. Large errors count less. A time that no row determines stays near
+// the time of the weights' bytes and FLOPs.
 func (im *importer) fitExperts(kind string, all []row[expertColumns]) {
 	skewed := slices.DeleteFunc(slices.Clone(all), func(r row[expertColumns]) bool {
 		return r.of.Distribution == "balanced"
