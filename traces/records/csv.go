@@ -10,10 +10,10 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// csvColumns are the columns of a record in CSV, in any order and among others. Times are in
-// seconds; arrival_s is on any clock that starts at 0 or later, ttft_s and e2e_s count from the
-// request's arrival. No output tokens mark a request that failed. A column prompt_id or content
-// says what prompts have in common (identity).
+// csvColumns are the columns of a CSV record, in any order and among others. Times are in seconds.
+// arrival_s is on any clock that starts at 0 or later; ttft_s and e2e_s count from the request's
+// arrival. A failed request has no output tokens. An optional column prompt_id or content describes
+// shared prompts (identity).
 const csvColumns = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
 
 func readCSV(f *rows.File) ([]sent, error) {
@@ -55,11 +55,11 @@ func readCSV(f *rows.File) ([]sent, error) {
 	}
 }
 
-// csvHeader returns where each of csvColumns is.
+// csvHeader returns the indices of csvColumns.
 func csvHeader(t *rows.Table) (at [5]int, err error) {
 	names := strings.Split(csvColumns, ",")
 	if t.Column(names[0]) < 0 {
-		names[0] = "arrived_s" // as traces have it
+		names[0] = "arrived_s" // as in traces
 	}
 	var fields []field
 	missing := 0
@@ -96,7 +96,7 @@ func csvRow(fields []string, at [5]int) (s sent, err error) {
 	return s, err
 }
 
-// parseSeconds reads a number; sent.check judges it.
+// parseSeconds parses a number; sent.check validates it.
 func parseSeconds(key, text string) (float64, error) {
 	text = strings.TrimSpace(text)
 	v, err := strconv.ParseFloat(text, 64)

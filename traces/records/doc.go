@@ -1,6 +1,5 @@
-// Package records reads what clients of real servers recorded: requests with their latencies.
+// Package records reads recordings by clients of real servers: requests with their latencies.
 //
-// read.go opens a file and recognises its format; vllm.go, inferenceperf.go, guidellm.go and csv.go
-// are a format each; sent.go checks and orders the requests; identity.go reads what prompts of a
-// CSV have in common.
+// read.go opens a file and detects its format. vllm.go, inferenceperf.go, guidellm.go and csv.go
+// each read one format. sent.go checks and sorts the requests. identity.go finds shared prompts.
 package records

@@ -8,12 +8,11 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// guideLLM is what benchmarks.json of guidellm (vllm-project) holds of requests:
-// GenerativeBenchmark.requests, by status, with an entry a request of GenerativeRequestStats
-// (src/guidellm/schemas/request_stats.py), or of GenerativeTextResponseStats before 0.4
-// (src/guidellm/benchmark/benchmark.py), which calls the first time start_time. Times since
-// 1970 are in seconds, so that the benchmarks of one file, run one after the other, are on one
-// clock.
+// guideLLM is the request part of benchmarks.json of guidellm (vllm-project):
+// GenerativeBenchmark.requests, by status, with one GenerativeRequestStats per request
+// (src/guidellm/schemas/request_stats.py). Before 0.4 the type was GenerativeTextResponseStats
+// (src/guidellm/benchmark/benchmark.py), with start_time as the first time. Times are seconds since
+// 1970, so the consecutive benchmarks of a file share one clock.
 type guideLLM struct {
 	Benchmarks []struct {
 		Requests *struct {

@@ -11,20 +11,20 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// Columns of a record in CSV that say what prompts have in common.
+// CSV columns of a record that describe shared prompts.
 const (
-	promptIDColumn = "prompt_id" // requests of one id have the same prompt
+	promptIDColumn = "prompt_id" // requests with the same id have the same prompt
 	contentColumn  = "content"   // pieces, as in the project's own CSV
 )
 
-// identity reads what a record says of its prompts' content. The zero identity reads nothing.
+// identity reads the prompt contents of a record. The zero identity reads nothing.
 type identity struct {
 	column string
 	at     int
 	ids    map[string]prefix.Piece // of prompt_id
 }
 
-// newIdentity finds the column of a record; column is empty where there is none.
+// newIdentity finds a record's identity column; column is empty if there is none.
 func newIdentity(t *rows.Table) identity {
 	for _, column := range []string{contentColumn, promptIDColumn} {
 		if at := t.Column(column); at >= 0 {
@@ -34,7 +34,7 @@ func newIdentity(t *rows.Table) identity {
 	return identity{}
 }
 
-// of returns the content of a row's prompt, nil of a record without a column for it.
+// of returns the content of a row's prompt; nil for a record without an identity column.
 func (d *identity) of(fields []string, prompt int) (*prefix.Content, error) {
 	if d.column == "" {
 		return nil, nil
@@ -49,7 +49,7 @@ func (d *identity) of(fields []string, prompt int) (*prefix.Content, error) {
 	}
 	piece, known := d.ids[text]
 	if !known {
-		text = strings.Clone(text) // not the whole line
+		text = strings.Clone(text) // do not retain the whole line
 		piece = prefix.Piece{ID: uint64(len(d.ids)) + 1, Tokens: prompt}
 		d.ids[text] = piece
 	}
@@ -60,12 +60,12 @@ func (d *identity) of(fields []string, prompt int) (*prefix.Content, error) {
 	return &prefix.Content{Prompt: []prefix.Piece{piece}}, nil
 }
 
-// chunk is how many bytes of a text are one piece of a prompt.
+// chunk is the bytes of text per piece of a prompt.
 const chunk = 64
 
-// identifyTexts has prompts share what their texts begin with, where each has a text. A byte of
-// a prompt has as many tokens as a byte of all prompts has on average. What a prompt has of earlier
-// answers is text that only later prompts share.
+// identifyTexts makes prompts share the common prefixes of their texts, if every request has a
+// text. All prompts have the same average tokens per byte. Earlier answers in a prompt count as
+// prompt text, which only later prompts can share.
 func identifyTexts(all []sent) {
 	bytes, tokens := 0, 0
 	for i := range all {
@@ -89,7 +89,8 @@ func identifyTexts(all []sent) {
 	}
 }
 
-// textOf is the text of a JSON value: a string's, or as the value is written. It is empty of null.
+// textOf returns the text of a JSON value: a string's text, or the value as written. It is empty
+// for null.
 func textOf(raw json.RawMessage) (text string) {
 	if json.Unmarshal(raw, &text) != nil {
 		return string(raw)
@@ -97,8 +98,8 @@ func textOf(raw json.RawMessage) (text string) {
 	return text
 }
 
-// promptText is the prompt of a request to a server: its messages, as JSON, or its prompt. A text
-// that is no request is a prompt itself.
+// promptText returns the prompt of a request body: its messages, as JSON, or its prompt. A text
+// that is not a request body is itself the prompt.
 func promptText(request string) string {
 	var v struct{ Messages, Prompt, Input, Body json.RawMessage }
 	if json.Unmarshal([]byte(request), &v) != nil {
@@ -110,13 +111,13 @@ func promptText(request string) string {
 	return promptText(string(v.Body))
 }
 
-// texts names the texts of all prompts.
+// texts assigns ids to the texts of all prompts.
 type texts struct {
 	ids     map[string]uint64
 	perByte float64 // tokens
 }
 
-// content is chunks that have a name each, and the rest, which is that of equal texts alone.
+// content returns one piece per chunk, and a piece for the rest, which only equal texts share.
 func (t *texts) content(text string, prompt int) *prefix.Content {
 	c, sum := &prefix.Content{}, 0
 	for end := chunk; end <= len(text); end += chunk {

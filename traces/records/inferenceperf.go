@@ -10,15 +10,15 @@ import (
 )
 
 // inferencePerfEntry is an entry of per_request_lifecycle_metrics.json, which inference-perf
-// (kubernetes-sigs) writes with report.request_lifecycle.per_request on:
-// build_per_request_lifecycle_entry in inference_perf/reportgen/base.py, its types in
-// inference_perf/apis/base.py. Times are seconds on one clock. Entries of older versions have
-// output_tokens and output_token_times in info itself.
+// (kubernetes-sigs) writes with report.request_lifecycle.per_request enabled
+// (build_per_request_lifecycle_entry in inference_perf/reportgen/base.py, types in
+// inference_perf/apis/base.py). Times are seconds on one clock. In older versions output_tokens and
+// output_token_times are in info.
 type inferencePerfEntry struct {
 	Start *float64        `json:"start_time"`
 	End   *float64        `json:"end_time"`
 	Error json.RawMessage `json:"error"`
-	Text  json.RawMessage `json:"request"` // its body
+	Text  json.RawMessage `json:"request"` // request body
 	Info  *struct {
 		InputTokens int `json:"input_tokens"`
 		inferencePerfTokens
@@ -32,7 +32,7 @@ type inferencePerfEntry struct {
 }
 
 type inferencePerfTokens struct {
-	Output int       `json:"output_tokens"` // of the client's tokenizer over the whole text
+	Output int       `json:"output_tokens"` // counted by the client's tokenizer over the whole text
 	Times  []float64 `json:"output_token_times"`
 	Usage  *struct {
 		Completion int `json:"completion_tokens"`
@@ -71,8 +71,8 @@ func readInferencePerf(text []byte) ([]sent, error) {
 	return all, nil
 }
 
-// request takes the server's count of output tokens where there is one: counts of the client's
-// tokenizer differ from the steps that the server made.
+// request prefers the server's count of output tokens, because the client's tokenizer may count
+// other tokens than the server's steps.
 func (e *inferencePerfEntry) request(where string) (s sent, err error) {
 	err = required(where, "every entry of inference-perf has them",
 		field{"start_time", e.Start != nil}, field{"end_time", e.End != nil})

@@ -20,13 +20,13 @@ const (
 	formatCSV           = "csv"
 )
 
-// known ends the message of a file that is no record.
+// known ends the error message for an unknown format.
 const known = "no known record; known are vllm bench serve JSON (--save-result --save-detailed), " +
 	"inference-perf per_request_lifecycle_metrics.json, guidellm benchmarks JSON, and CSV with the " +
 	"columns " + csvColumns
 
-// Read reads the record at path, packed or not, - for standard input, and recognises its
-// format by its content. Requests may be recorded in any order.
+// Read reads the record at path, compressed or not; - is standard input. It detects the format from
+// the content. Requests may be in any order.
 func Read(path string) (*Record, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s: a folder; name the file of one record", path)
@@ -54,8 +54,7 @@ func read(f *rows.File) (*Record, error) {
 	return m, nil
 }
 
-// decode returns the requests as the file gives them. JSON is recognised by its first character
-// that is not blank.
+// decode returns the requests in file order. JSON is detected by its first non-blank character.
 func decode(f *rows.File) (all []sent, format string, err error) {
 	first := f.First()
 	if first != '{' && first != '[' {
@@ -96,7 +95,7 @@ func decodeObject(text []byte) (all []sent, format string, err error) {
 	return all, formatVLLM, err
 }
 
-// fault adds the file, and of faulty JSON the line.
+// fault adds the file to an error, and the line for JSON.
 func fault(file string, text []byte, err error) error {
 	var v *rows.ValueError
 	var syntax *json.SyntaxError

@@ -10,12 +10,12 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// A Record is the record of a real server: which requests arrived, when, and how long each
-// took. Requests are in order of arrival; the first arrives at 0.
+// A Record is the recording of a real server: its requests, their arrivals and their latencies.
+// Requests are in order of arrival; the first arrives at 0.
 type Record struct {
 	Format   string // vllm | inference-perf | guidellm | csv
 	Requests []Request
-	Failed   int // requests of the record that were never answered in full, left out
+	Failed   int // requests without a full answer, not in Requests
 }
 
 // Request is one request of a real server and what its client saw.
@@ -25,18 +25,18 @@ type Request struct {
 	Output int      // tokens, at least 1
 	TTFT   float64  // seconds from sending the request to its first token
 	E2E    float64  // seconds from sending it to its last token; at least TTFT
-	// Content is what the prompt consists of; nil where the record does not say it.
+	// Content is the prompt's content; nil if the record does not describe it.
 	Content *prefix.Content
 }
 
-// Identified reports whether the record says what its prompts have in common.
+// Identified reports whether the record describes shared prompts.
 func (m *Record) Identified() bool { return len(m.Requests) > 0 && m.Requests[0].Content != nil }
 
-// TPOT is the mean time between the tokens of the request in seconds, (E2E - TTFT) / (Output -
-// 1); NaN of a single token, which has none after it.
+// TPOT returns the request's mean time between tokens in seconds, (E2E - TTFT) / (Output - 1); NaN
+// for a single token.
 func (s *Request) TPOT() float64 { return MeanTPOT(s.TTFT, s.E2E, s.Output) }
 
-// MeanTPOT is the mean time between the tokens of one request.
+// MeanTPOT returns the mean time between tokens of one request.
 func MeanTPOT(ttft, e2e float64, output int) float64 {
 	if output < 2 {
 		return math.NaN()
@@ -44,8 +44,8 @@ func MeanTPOT(ttft, e2e float64, output int) float64 {
 	return (e2e - ttft) / float64(output-1)
 }
 
-// WriteTrace writes the requests in the project's own CSV, so that a workload with arrivals =
-// "trace" replays them.
+// WriteTrace writes the requests in the project's own CSV. A workload with arrivals = "trace"
+// replays it.
 func (m *Record) WriteTrace(w io.Writer) error {
 	all := make([]sim.Arrival, len(m.Requests))
 	for i, s := range m.Requests {

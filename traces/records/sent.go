@@ -13,32 +13,32 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// sent is a request as its record gives it.
+// sent is a request as recorded.
 type sent struct {
 	where  place // for messages
-	failed bool  // nothing else is looked at
+	failed bool  // the other fields are unused
 	at     float64
-	exact  des.Time // at on the record's clock, where it is given as a decimal
+	exact  des.Time // at on the record's clock, if it is given as a decimal
 	prompt int
 	output int
 	ttft   float64
 	e2e    float64
 
-	content *prefix.Content // of the prompt, where the record says it
-	text    string          // of the prompt, or of the request to the server
+	content *prefix.Content // of the prompt, if the record describes it
+	text    string          // prompt or request body
 }
 
-// place says which request of a record is meant: a line, or an index into a JSON document.
+// place is the position of a request in a record: a line, or an index into a JSON document.
 type place struct {
 	line              int
 	start, ttft, last string // keys of the times
 }
 
-// slack is how much e2e may fall below ttft, in seconds: both are differences of times since
-// 1970, or rounded to microseconds.
+// slack is the tolerance of e2e below ttft, in seconds: both are differences of times since 1970,
+// or rounded to microseconds.
 const slack = 2e-6
 
-// order checks all requests, sorts them by arrival, and sets the first to 0.
+// order checks all requests, sorts them by arrival, and moves the first to 0.
 func (m *Record) order(file string, all []sent) error {
 	for i := range all {
 		s := &all[i]
@@ -72,7 +72,7 @@ func (m *Record) order(file string, all []sent) error {
 	return nil
 }
 
-// check returns what is wrong with an answered request, or nil.
+// check returns an error for an invalid answered request, or nil.
 func (s *sent) check() error {
 	for _, v := range []struct {
 		key   string
@@ -107,8 +107,8 @@ type field struct {
 	there bool
 }
 
-// required returns an error that names the keys that a place lacks and says how to have them; nil
-// where all are there.
+// required returns an error that names the missing keys of a place and how to record them; nil if
+// all are present.
 func required(where, advice string, fields ...field) error {
 	var missing []string
 	for _, f := range fields {

@@ -8,20 +8,19 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// The result of vllm bench serve --save-result --save-detailed, as vllm/benchmarks/serve.py of
-// vLLM writes it: one JSON object with lists that have an entry a request, failed ones
-// included, in the order in which they were sent.
+// vllmResult is the result of vllm bench serve --save-result --save-detailed
+// (vllm/benchmarks/serve.py): one JSON object with lists. Each list has one entry per request in
+// sending order, including failed requests.
 //
 //	input_lens   prompt tokens
-//	output_lens  output tokens; 0 of a failed request
+//	output_lens  output tokens; 0 for a failed request
 //	ttfts        seconds
-//	itls         a list each: seconds between the chunks of the answer
+//	itls         list per request: seconds between the chunks of the answer
 //	start_times  seconds on the client's monotonic clock
-//	errors       text; empty of a request that was answered
+//	errors       text; empty for an answered request
 //
-// A request's latency is not in the file. It is ttft + sum(itl), which is how that file's own
-// timeline computes it. start_times are there since pull request 32667 of January 2026, which
-// 0.15 was the first release to have.
+// A request's latency is not in the file. It is ttft + sum(itl), as in the file's own timeline.
+// start_times exist since pull request 32667 of January 2026, released in 0.15.
 type vllmResult struct {
 	InputLens  []int
 	OutputLens []int
@@ -31,7 +30,7 @@ type vllmResult struct {
 	Errors     []string
 }
 
-// isVLLM recognises a result by keys that it has with and without --save-detailed.
+// isVLLM recognises a result by keys that exist with and without --save-detailed.
 func isVLLM(keys map[string]json.RawMessage) bool {
 	return keys["ttfts"] != nil || keys["itls"] != nil ||
 		keys["request_throughput"] != nil && keys["total_input_tokens"] != nil

@@ -36,15 +36,15 @@ func NewTable(f *File) (*Table, error) {
 	return t, nil
 }
 
-// Column returns the place of a column, whatever the case of its name, or -1.
+// Column returns the index of a column, case-insensitive, or -1.
 func (t *Table) Column(name string) int {
 	return slices.IndexFunc(t.Header, func(h string) bool {
 		return name != "" && strings.EqualFold(h, name)
 	})
 }
 
-// Next returns the cells of the next row that is not blank, valid until the next call. The error is
-// io.EOF at the end.
+// Next returns the cells of the next non-blank row, valid until the next call. The error is io.EOF
+// at the end.
 func (t *Table) Next() ([]string, error) {
 	for {
 		t.file.lines.drop(t.csv.InputOffset())
@@ -68,7 +68,7 @@ func (t *Table) Next() ([]string, error) {
 	}
 }
 
-// Whole returns an error where a row has not the columns of the header.
+// Whole returns an error if a row has another number of cells than the header.
 func (t *Table) Whole(cells []string) error {
 	if len(cells) == len(t.Header) {
 		return nil
@@ -77,16 +77,16 @@ func (t *Table) Whole(cells []string) error {
 		", the header has "+Plural(len(t.Header), "column"))
 }
 
-// Source is the file.
+// Source returns the file.
 func (t *Table) Source() *File { return t.file }
 
-// Line is that of the row last read.
+// Line returns the line of the row last read.
 func (t *Table) Line() int { return t.line }
 
-// Open reports whether the row last read is the last and has no line end.
+// Open reports whether the row last read is the last row and has no line end.
 func (t *Table) Open() bool { return t.file.lines.open(t.csv.InputOffset()) }
 
-// Fault is an error of a value in the row last read.
+// Fault returns err as an error of the row last read.
 func (t *Table) Fault(err error) *Error {
 	v := valueError(err)
 	if t.Open() {
@@ -95,7 +95,7 @@ func (t *Table) Fault(err error) *Error {
 	return v.In(t.file.Name, t.line)
 }
 
-// valueError is an error as one of a value.
+// valueError converts an error to a ValueError.
 func valueError(err error) ValueError {
 	var v *ValueError
 	if errors.As(err, &v) {

@@ -1,6 +1,6 @@
-// Package rows reads files of data record by record, CSV and JSON, packed or not, in memory that
-// does not grow with them. What is wrong with a file is an [Error] with its place.
+// Package rows reads CSV and JSON files record by record, compressed or not, in constant memory. An
+// error in a file is an [Error] with its position.
 //
-// file.go opens a file and knows its lines; csv.go reads the rows below a header, json.go values
-// one after another; values.go reads tokens and times.
+// file.go opens a file and tracks its lines; csv.go reads the rows below a header, json.go
+// consecutive values; values.go parses tokens and times.
 package rows

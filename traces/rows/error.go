@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// Error is a fault of a file.
+// Error is an error in a file.
 type Error struct {
 	File    string
-	Line    int    // from 1; 0 when it concerns the whole file
+	Line    int    // from 1; 0 for the whole file
 	Key     string // column or JSON key; may be empty
 	Value   string // as written in the file; may be empty
-	Problem string // what is wrong and what to do
+	Problem string // what is wrong and how to fix it
 }
 
 // Error returns FILE:LINE: KEY = "VALUE": PROBLEM.
@@ -31,7 +31,7 @@ func (e *Error) Error() string {
 	return msg + ": " + e.Problem
 }
 
-// ValueError is a fault of one value; whoever knows its place makes an Error of it.
+// ValueError is an error in one value. The caller that knows its position makes an Error from it.
 type ValueError struct {
 	Key, Value, Problem string
 	at                  int64 // byte of a JSON value
@@ -47,12 +47,12 @@ func (e *ValueError) Error() string {
 	return e.Key + " = " + strconv.Quote(e.Value) + ": " + e.Problem
 }
 
-// In returns the fault as one of a line of a file; 0: of the whole file.
+// In returns the error with a file and line; line 0 is the whole file.
 func (e *ValueError) In(file string, line int) *Error {
 	return &Error{File: file, Line: line, Key: e.Key, Value: e.Value, Problem: e.Problem}
 }
 
-// Short truncates a value so that a message is one readable line.
+// Short truncates a value to keep a message on one readable line.
 func Short(value string) string {
 	const most = 60
 	if len(value) <= most {

@@ -15,11 +15,11 @@ import (
 // 1 MiB; the limit keeps a file without line ends out of memory.
 const MaxRecord = 64 << 20
 
-// byteOrderMark is what some editors put first.
+// byteOrderMark is the UTF-8 byte order mark, which some editors write.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// File is the text of a file, unpacked and without a byte order mark. Reading it ends with an Error
-// where a record is longer than MaxRecord.
+// File is the text of a file, decompressed and without a byte order mark. Reading returns an Error
+// for a record longer than MaxRecord.
 type File struct {
 	Name string // for messages
 
@@ -28,15 +28,15 @@ type File struct {
 	lines  lines
 }
 
-// Reader is what Table and Values are: the records of a file.
+// Reader is the common part of Table and Values: the records of a file.
 type Reader interface {
 	Source() *File
 	Line() int              // of the record last read
-	Fault(err error) *Error // an error of a value in it
+	Fault(err error) *Error // err as an error of that record
 }
 
-// Open opens the file at path, or standard input, packed or not. again keeps a pipe, which is
-// opened once more.
+// Open opens the file at path, or standard input, compressed or not. again keeps the contents of a
+// pipe so that it can be opened again.
 func Open(path string, again bool) (*File, error) {
 	open := files.Input
 	if again {
@@ -55,7 +55,7 @@ func Open(path string, again bool) (*File, error) {
 	return f, nil
 }
 
-// New returns the text of what is read, packed or not.
+// New returns the text from a reader, compressed or not.
 func New(name string, from io.Reader) (*File, error) {
 	unpacked, err := files.Unpack(from)
 	if err != nil {
@@ -70,7 +70,7 @@ func New(name string, from io.Reader) (*File, error) {
 	return f, nil
 }
 
-// Close closes what Open opened. It may be called again.
+// Close closes what Open opened. It is idempotent.
 func (f *File) Close() error {
 	var errs []error
 	for _, c := range f.closer {
@@ -80,29 +80,27 @@ func (f *File) Close() error {
 	return errors.Join(errs...)
 }
 
-// First returns the first character that is not blank, 0 where the file begins with many blanks or
-// has nothing else.
+// First returns the first non-blank character; 0 if there is none near the begin of the file.
 func (f *File) First() byte {
-	head, _ := f.text.Peek(512) // an error comes again
+	head, _ := f.text.Peek(512) // an error recurs at the next read
 	if head = bytes.TrimSpace(head); len(head) > 0 {
 		return head[0]
 	}
 	return 0
 }
 
-// All reads the whole text, up to the limit of files.
+// All reads the whole text, up to the size limit of package files.
 func (f *File) All() ([]byte, error) { return files.ReadAll(f.Name, f.text) }
 
-// lines is text of which it is known where its lines end. Places count from behind the byte order
-// mark.
+// lines is text with tracked line ends. Offsets count from after the byte order mark.
 type lines struct {
 	file    string
 	from    io.Reader
 	skipped int64 // bytes of a byte order mark
 	read    int64 // bytes
-	begin   int64 // of the record that is read
+	begin   int64 // of the present record
 	last    byte
-	before  int // line ends that are forgotten
+	before  int // line ends dropped from ends
 	ends    []int64
 }
 
@@ -128,13 +126,13 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// at returns the line of a place, from 1.
+// at returns the line of an offset, from 1.
 func (l *lines) at(place int64) int {
 	i, _ := slices.BinarySearch(l.ends, place+l.skipped)
 	return l.before + i + 1
 }
 
-// drop forgets the lines before a place, where a record begins.
+// drop forgets the line ends before an offset at which a record begins.
 func (l *lines) drop(place int64) {
 	l.begin = place + l.skipped
 	i, _ := slices.BinarySearch(l.ends, l.begin)
@@ -142,5 +140,5 @@ func (l *lines) drop(place int64) {
 	l.before += i
 }
 
-// open reports whether the text ends at a place, without a line end.
+// open reports whether the text ends at an offset without a line end.
 func (l *lines) open(place int64) bool { return place+l.skipped == l.read && l.last != '\n' }

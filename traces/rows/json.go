@@ -12,12 +12,12 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// Values reads JSON values, one after another or in lists.
+// Values reads consecutive JSON values, or the elements of lists.
 type Values struct {
 	file  *File
 	dec   *json.Decoder
-	list  bool            // within one
-	ahead json.RawMessage // read, to be returned next
+	list  bool            // within a list
+	ahead json.RawMessage // read ahead for the next call
 	begin int64           // of the value last read
 }
 
@@ -49,10 +49,10 @@ func (v *Values) Next() (raw json.RawMessage, err error) {
 	return raw, nil
 }
 
-// brackets reads beginnings and ends of lists, up to a value, the end or what is neither.
+// brackets skips begins and ends of lists, up to a value, the end or a syntax error.
 func (v *Values) brackets() error {
 	for {
-		more := v.dec.More() // and skips white space
+		more := v.dec.More() // More also skips white space
 		var next [1]byte
 		v.dec.Buffered().Read(next[:])
 		if ends := v.list && !more; !ends && (v.list || next[0] != '[') {
@@ -65,7 +65,7 @@ func (v *Values) brackets() error {
 	}
 }
 
-// placed corrects where a value is faulty: the decoder counts no brackets and commas, nor white
+// placed corrects the offset of an error: the decoder does not count brackets, commas and the white
 // space before them.
 func (v *Values) placed(err error) error {
 	var again *json.SyntaxError
@@ -77,7 +77,7 @@ func (v *Values) placed(err error) error {
 	return err
 }
 
-// damage says where the text is no JSON.
+// damage returns a JSON syntax error with its line.
 func (v *Values) damage(err error) error {
 	var known *Error
 	var syntax *json.SyntaxError
@@ -95,19 +95,19 @@ func (v *Values) damage(err error) error {
 	return &Error{File: v.file.Name, Line: l.at(v.dec.InputOffset()), Problem: err.Error()}
 }
 
-// Source is the file.
+// Source returns the file.
 func (v *Values) Source() *File { return v.file }
 
-// Line is that on which the value last read begins.
+// Line returns the line on which the value last read begins.
 func (v *Values) Line() int { return v.file.lines.at(v.begin) }
 
-// Fault is an error of the value last read.
+// Fault returns err as an error of the value last read.
 func (v *Values) Fault(err error) *Error {
 	e := valueError(err)
 	return e.In(v.file.Name, v.file.lines.at(v.begin+e.at))
 }
 
-// Decode decodes a value into a struct and names the key that is wrong.
+// Decode decodes a value into a struct. Its error names the wrong key.
 func Decode(raw []byte, into any) error {
 	err := json.Unmarshal(raw, into)
 	var wrong *json.UnmarshalTypeError
@@ -131,11 +131,11 @@ func Decode(raw []byte, into any) error {
 	return Wrong("line", start, "not valid JSON: "+files.JSONWords(err))
 }
 
-// Numeral is a JSON value as written, so that Tokens and Time judge it and name its key. It is
-// empty when the key is missing or null.
+// Numeral is a JSON value as written, so that Tokens and Time can check it and name its key. It is
+// empty if the key is missing or null.
 type Numeral string
 
-// UnmarshalJSON keeps the text, without the quotes of a number in quotes.
+// UnmarshalJSON keeps the text, without the quotes of a quoted number.
 func (n *Numeral) UnmarshalJSON(text []byte) error {
 	if s := string(text); s != "null" {
 		*n = Numeral(strings.Trim(s, `"`))
@@ -143,7 +143,7 @@ func (n *Numeral) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Keys returns the keys of an object, sorted; none of what is no object.
+// Keys returns the sorted keys of an object; none if the text is not an object.
 func Keys(text []byte) []string {
 	var v map[string]json.RawMessage
 	if json.Unmarshal(text, &v) != nil {

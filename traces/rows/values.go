@@ -9,15 +9,15 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Latest bounds every time, well inside des.Time's 292 years.
+// Latest bounds every time. It is well below des.Time's limit of 292 years.
 const Latest = 9_000_000_000 * des.Second
 
-// MaxTokens bounds a prompt and an output: a thousand times the longest context of any model,
-// and safe to multiply in an int64.
+// MaxTokens bounds a prompt and an output: a thousand times the longest context of any model.
+// Products of two such values fit an int64.
 const MaxTokens = 1 << 30
 
-// Tokens reads a count of at least least tokens. A float of integral value passes: pandas
-// writes a column of counts so once any is missing.
+// Tokens parses a token count of at least least. A float with an integral value is valid, because
+// pandas writes a column with missing counts as floats.
 func Tokens(key, text string, least int) (int, error) {
 	text = strings.TrimSpace(text)
 	v, err := strconv.ParseFloat(text, 64)
@@ -38,12 +38,11 @@ func Tokens(key, text string, least int) (int, error) {
 	return int(v), nil
 }
 
-// plainDigits reports whether a number is written as data have it: 1_0 and 0x10 are slips, not 10
-// and 16.
+// plainDigits reports whether a number is plain decimal: 1_0 and 0x10 are errors, not 10 and 16.
 func plainDigits(text string) bool { return !strings.ContainsAny(text, "_xX") }
 
-// Time reads a time of at least zero in a unit. A plain decimal number is read exactly to
-// the nanosecond, so that converted traces keep their times.
+// Time parses a non-negative time in a unit. A plain decimal number is exact to the nanosecond, so
+// converted traces keep their times.
 func Time(key, text string, unit des.Time) (des.Time, error) {
 	text = strings.TrimSpace(text)
 	v, err := strconv.ParseFloat(text, 64)
@@ -63,7 +62,7 @@ func Time(key, text string, unit des.Time) (des.Time, error) {
 	return des.Time(math.Round(v * float64(unit))), nil
 }
 
-// exactTime reads digits with an optional fraction down to the nanosecond.
+// exactTime parses digits with an optional fraction, to the nanosecond.
 func exactTime(text string, unit des.Time) (des.Time, bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	w, err := strconv.ParseUint(whole, 10, 62)
@@ -81,13 +80,13 @@ func exactTime(text string, unit des.Time) (des.Time, bool) {
 	return t, true
 }
 
-// Stamp reads a calendar time such as 2023-11-16 18:17:03.9799600, with or without a zone
-// (none is UTC), as the time since 1970.
+// Stamp parses a calendar time such as 2023-11-16 18:17:03.9799600 as the time since 1970. Without
+// a zone it is UTC.
 func Stamp(key, text string) (des.Time, error) {
 	text = strings.TrimSpace(text)
 	for _, layout := range []string{time.DateTime, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05",
 		time.RFC3339} {
-		if t, err := time.Parse(layout, text); err == nil { // a fraction of any length is taken, too
+		if t, err := time.Parse(layout, text); err == nil { // accepts a fraction of any length
 			if t.Unix() < 0 || t.Unix() > int64(Latest/des.Second) {
 				return 0, Wrong(key, text, "outside the years 1970 to 2254")
 			}
@@ -97,5 +96,5 @@ func Stamp(key, text string) (des.Time, error) {
 	return 0, Wrong(key, text, "not a time like 2023-11-16 18:17:03.9799600")
 }
 
-// Decimals writes a number with as many digits as it has.
+// Decimals formats a number with all of its digits.
 func Decimals(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
