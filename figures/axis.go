@@ -10,16 +10,17 @@ import (
 	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
-// axis is the range of a quantity and how it is scaled.
+// axis is the range and the scale of a quantity.
 type axis struct {
 	low, high float64
 	log       bool
 }
 
-// mostNamed is how many x are labelled by what was run. More have round labels.
+// mostNamed is the most x values that are labelled themselves. With more, the axis has round
+// labels.
 const mostNamed = 8
 
-// across is the axis of x of a chart of lines, and the x that are labelled; nil for round ones.
+// across returns the x axis of a line chart and the x values to label; nil for round labels.
 func across(c *doc.Chart) (a axis, named []float64) {
 	if len(c.XEnds) == 2 {
 		return axis{c.XEnds[0], c.XEnds[1], c.LogX}, nil
@@ -56,7 +57,7 @@ func across(c *doc.Chart) (a axis, named []float64) {
 	return a, named
 }
 
-// ticksAt labels some values.
+// ticksAt labels the given values.
 func (a axis) ticksAt(values []float64) plot.ConstantTicks {
 	ticks := make(plot.ConstantTicks, len(values))
 	for i, v := range values {
@@ -74,9 +75,8 @@ func (a axis) of(v float64) float64 {
 	return v
 }
 
-// Ticks labels the decades of a logarithmic axis, 2 and 5 within them as long as
-// there are few, and most digits within a single one; round steps of a linear one. Values are
-// scaled.
+// Ticks labels a logarithmic axis at its decades, also at 2 and 5 within a few decades, and at most
+// digits within a single decade. A linear axis has round steps. Values are scaled.
 func (a axis) Ticks(_, _ float64) []plot.Tick {
 	if !a.log {
 		return linearTicks(a.low, a.high)
@@ -100,7 +100,7 @@ func (a axis) Ticks(_, _ float64) []plot.Tick {
 	return ticks
 }
 
-// fewTicks are those of a low panel: every second or third of a linear axis.
+// fewTicks labels a low panel: every second or third tick of a linear axis.
 type fewTicks struct{ axis }
 
 func (f fewTicks) Ticks(_, _ float64) []plot.Tick {
@@ -127,14 +127,14 @@ func linearTicks(low, high float64) []plot.Tick {
 	for i := math.Ceil(low / step); i*step <= high-0.03*(high-low); i++ {
 		v := i * step
 		if v == 0 {
-			v = 0 // -0 would be labelled so
+			v = 0 // avoid the label -0
 		}
 		ticks = append(ticks, plot.Tick{Value: v, Label: stats.Tick(v)})
 	}
 	return ticks
 }
 
-// thin leaves out labels that would run into the one before.
+// thin removes labels that would overlap the label before.
 func thin(ticks []plot.Tick) {
 	const points = 290 // from the first to the last, in the narrowest panel
 	if len(ticks) < 2 {

@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
-// lines draws the lines of a chart: intervals or single runs, lines, then markers.
+// lines draws a line chart: intervals or single runs, lines, then markers.
 func (p *panel) lines(c draw.Canvas, x, y func(float64) vg.Length) {
 	for i := range p.Lines {
 		p.intervals(&c, i, x, y)
@@ -51,8 +51,8 @@ func (p *panel) lines(c draw.Canvas, x, y func(float64) vg.Length) {
 	}
 }
 
-// intervals draws those of line i, or its single runs, a little aside from its markers, so that
-// those of one x do not hide one another.
+// intervals draws the intervals or single runs of line i, slightly beside its markers, so that
+// lines with the same x do not hide each other.
 func (p *panel) intervals(c *draw.Canvas, i int, x, y func(float64) vg.Length) {
 	l, n := &p.Lines[i], vg.Length(len(p.Lines))
 	aside := (vg.Length(i) - (n-1)/2) * min(2.5, 16/n)
@@ -70,8 +70,8 @@ func (p *panel) intervals(c *draw.Canvas, i int, x, y func(float64) vg.Length) {
 	}
 }
 
-// drawLeft marks a point above the panel: the symbol at the upper edge and its number. The nth
-// at one x is below those before.
+// drawLeft marks a point above the panel with its symbol at the upper edge and its number. The nth
+// such point at the same x is below the points before.
 func drawLeft(c *draw.Canvas, l look, x vg.Length, nth int, number string) {
 	at := vg.Point{X: x, Y: c.Max.Y - 7 - 15*vg.Length(nth)}
 	drawMarker(c, l, at, markerRadius, true)
@@ -88,7 +88,7 @@ func drawLeft(c *draw.Canvas, l look, x vg.Length, nth int, number string) {
 	c.FillText(style, vg.Point{X: from, Y: at.Y + 1}, number)
 }
 
-// leftLabel writes a number as tables do, and a large one in thousands.
+// leftLabel formats a number as in tables, and a large one in thousands.
 func leftLabel(v float64) string {
 	if v >= 1e5 {
 		return stats.Digits(v/1e3) + "k"
@@ -96,7 +96,7 @@ func leftLabel(v float64) string {
 	return stats.Digits(v)
 }
 
-// darker is a colour that reads as text on white.
+// darker returns a darker colour that is legible as text on white.
 func darker(ink color.Color) color.Color {
 	r, g, b, _ := ink.RGBA()
 	if luma := 0.3*float64(r) + 0.59*float64(g) + 0.11*float64(b); luma < 0x8000 {
@@ -115,7 +115,7 @@ func drawRuns(c *draw.Canvas, ink color.Color, x vg.Length, runs []float64, a ax
 	}
 }
 
-// runRadius is that of the dot of a single run, in points.
+// runRadius is the radius of a single run's dot, in points.
 const runRadius = 1.5
 
 func drawDot(c *draw.Canvas, ink color.Color, at vg.Point, radius vg.Length) {

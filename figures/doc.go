@@ -1,10 +1,10 @@
 // Package figures draws charts (package doc) as PNG, SVG and PDF, and their numbers as CSV.
 //
-// Draw (draw.go) writes a file for each figure. layout.go puts charts under a legend (legend.go)
-// and over the caption, and format.go encodes the picture. A chart of lines is drawn with plot.go,
-// axis.go, curves.go and notes.go, in the looks of marker.go; lying bars and effects of knobs with
-// rows.go, heat maps with heatmap.go. numbers.go writes the CSV.
+// Draw (draw.go) writes a file for each figure. layout.go arranges charts under a legend
+// (legend.go) and above the caption. format.go encodes the picture. Line charts use plot.go,
+// axis.go, curves.go and notes.go, with the looks of marker.go; horizontal bars and effects of
+// knobs use rows.go, heat maps heatmap.go. numbers.go writes the CSV.
 //
-// The package knows charts alone: package answers makes them of results, and says in their captions
-// what was run.
+// The package depends on charts only. Package answers makes charts from results and writes their
+// captions.
 package figures

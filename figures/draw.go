@@ -16,9 +16,9 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// Draw draws figures into dir, a file each in each of the formats png, svg and pdf, or as PNG, and
-// returns the paths of the pictures. The numbers of those that have any are in one CSV, which
-// replaces none that no pictures have made.
+// Draw writes one file per figure and format (png, svg, pdf; PNG by default) into dir and returns
+// the paths of the pictures. The numbers of all figures are in one CSV. It is an error if that file
+// exists and is not a CSV of pictures.
 func Draw(ctx context.Context, dir string, figures []doc.Figure, formats ...string) (
 	paths []string, err error) {
 	if len(formats) == 0 {
@@ -58,7 +58,7 @@ func Draw(ctx context.Context, dir string, figures []doc.Figure, formats ...stri
 	return paths, nil
 }
 
-// write writes a figure to files that begin by path.
+// write writes a figure to path.FORMAT for each format.
 func write(path string, f *doc.Figure, formats []string) (paths []string, err error) {
 	if len(f.Charts) == 0 {
 		return nil, nil
@@ -77,7 +77,7 @@ func write(path string, f *doc.Figure, formats []string) (paths []string, err er
 	return paths, nil
 }
 
-// replaceable is an error if a file is there that is no CSV of pictures.
+// replaceable returns an error if the file exists and is not a CSV of pictures.
 func replaceable(path string) error {
 	text, err := files.ReadResult(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func replaceable(path string) error {
 	return err
 }
 
-// writeFile writes a file whole or not at all.
+// writeFile writes a file atomically.
 func writeFile(path string, data []byte) error {
 	return renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }

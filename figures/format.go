@@ -13,14 +13,15 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Resolutions of a PNG: of one that may have many rows, the text still reads at the lower.
+// Resolutions of a PNG. Text is still legible at the lower one, for pictures that may have many
+// rows.
 const (
 	dotsPerInch = 220
 	tableDots   = dotsPerInch * 3 / 5
 )
 
-// encode draws the sheet on a canvas of a format and returns the file. The same picture has the
-// same bytes: no date is written into a PDF.
+// encode draws the sheet in a format and returns the file. Equal pictures have equal bytes: a PDF
+// contains no date.
 func (s *sheet) encode(format string) ([]byte, error) {
 	var canvas vg.CanvasWriterTo
 	switch format {

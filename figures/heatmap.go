@@ -20,19 +20,19 @@ const (
 	heatColumn = 74
 	heatHead   = 26
 	heatFoot   = 46
-	heatLeft   = 96 // at least
+	heatLeft   = 96 // minimum
 	heatNote   = 10 // text of a change
 )
 
-// heatPanel is a heat map: each cell's value, and in colour how much better or worse it is than
-// what there is.
+// heatPanel is a heat map. Each cell has its value, and a colour for its change relative to the
+// present setting.
 type heatPanel struct {
 	*doc.Chart
 	full float64   // change of the full colour, in %
 	left vg.Length // of the values of B
 }
 
-// heatsOf lays out heat maps, and lists what their colours mean.
+// heatsOf lays out heat maps and their colour legend.
 func heatsOf(charts []*doc.Chart) (panels []block, legend []entry) {
 	full, left := charts[0].Heat.Full, vg.Length(heatLeft)
 	for _, c := range charts {
@@ -66,7 +66,7 @@ func (p *heatPanel) size() (width, height vg.Length) {
 		heatHead + heatFoot + p.below() + heatRow*vg.Length(len(p.Heat.ValuesB))
 }
 
-// below is how far the values of A go beyond one line.
+// below returns the height of the A values beyond one line.
 func (p *heatPanel) below() (most vg.Length) {
 	for _, value := range p.Heat.ValuesA {
 		most = max(most, captionLine*vg.Length(len(wrap(value, rowStyle(), heatColumn-2))-1))
@@ -80,7 +80,7 @@ func (p *heatPanel) draw(c draw.Canvas) {
 	fit(&title, c.Max.X-c.Min.X, p.Title)
 	c.FillText(title, vg.Point{X: c.Min.X, Y: c.Max.Y - heatHead/2}, p.Title)
 	left, top := c.Min.X+p.left, c.Max.Y-heatHead
-	bottom := top - heatRow*vg.Length(len(h.ValuesB)) // the lowest value of B is there
+	bottom := top - heatRow*vg.Length(len(h.ValuesB)) // the lowest value of B is at the bottom
 	center, right, note := style, style, style
 	center.XAlign, right.XAlign, note.XAlign = text.XCenter, text.XRight, text.XCenter
 	note.Font.Size = heatNote
@@ -114,7 +114,7 @@ func (p *heatPanel) draw(c draw.Canvas) {
 	c.FillText(center, vg.Point{X: c.Min.X + 10, Y: (top + bottom) / 2}, h.B)
 }
 
-// heatShade is white for no change, blue for better and red for worse.
+// heatShade returns white for no change, blue for better and red for worse.
 func heatShade(change, full float64, higher bool) color.Color {
 	if full == 0 {
 		return shade(0)
@@ -125,7 +125,7 @@ func heatShade(change, full float64, higher bool) color.Color {
 	return shade(change / full)
 }
 
-// shade is white for 0, red up to 1 and blue down to -1.
+// shade returns white for 0, shading to red at 1 and to blue at -1.
 func shade(share float64) color.Color {
 	toward := [3]float64{0xe8, 0x6a, 0x58}
 	if share < 0 {
@@ -136,7 +136,7 @@ func shade(share float64) color.Color {
 	return color.RGBA{at(0), at(1), at(2), 0xff}
 }
 
-// signed is a change in % with its sign.
+// signed formats a change in % with its sign.
 func signed(percent float64) string {
 	if math.Abs(percent) < 0.05 {
 		return "0 %"

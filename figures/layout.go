@@ -13,9 +13,9 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// Size of a picture: a chart of lines is 6.4 x 4.2 inches with its legend, 1408 x 924 pixels, or
-// long and low. No picture of them is wider than a page, 2400 pixels: what does not fit stands in
-// rows.
+// Sizes of a picture. A line chart with its legend is 6.4 x 4.2 inches, 1408 x 924 pixels, or wide
+// and low. A picture of several charts is at most as wide as a page, 2400 pixels; the charts are
+// arranged in rows.
 const (
 	panelWidth  = 6.4 * vg.Inch
 	panelHeight = 4.2*vg.Inch - legendHeight
@@ -27,25 +27,25 @@ const (
 	captionLine = 14 // points
 )
 
-// sheet is a picture that is laid out. Sizes are in points.
+// sheet is a laid-out picture. Sizes are in points.
 type sheet struct {
 	width, height vg.Length
-	dots          int // per inch, of a PNG
+	dots          int // per inch, for a PNG
 	legend        [][]entry
 	caption       []string // lines
 	content       func(draw.Canvas)
 }
 
-// block is a chart that is laid out to stand above and below others.
+// block is a chart that can be stacked with others.
 type block interface {
 	size() (width, height vg.Length)
 	draw(c draw.Canvas)
 }
 
-// isLines reports whether a chart is of lines.
+// isLines reports whether a chart is a line chart.
 func isLines(c *doc.Chart) bool { return c.Kind == doc.Lines || c.Kind == "" }
 
-// layout lays out charts under one legend and over the caption.
+// layout arranges charts under one legend and above the caption.
 func layout(f *doc.Figure) *sheet {
 	var s *sheet
 	var legend []entry
@@ -77,7 +77,7 @@ func (s *sheet) paint(canvas draw.Canvas) {
 	s.content(draw.Crop(c, 0, 0, captionLine*vg.Length(len(s.caption)), -legendOf(s.legend)))
 }
 
-// stacked has blocks below each other.
+// stacked arranges blocks below each other.
 func stacked(blocks []block) *sheet {
 	s := &sheet{dots: tableDots}
 	for _, b := range blocks {
@@ -95,7 +95,7 @@ func stacked(blocks []block) *sheet {
 	return s
 }
 
-// tiled has charts of lines, and bars between them, in one or two columns.
+// tiled arranges line charts, and bars between them, in one or two columns.
 func tiled(f *doc.Figure) (*sheet, []entry) {
 	s := &sheet{dots: dotsPerInch, width: panelWidth - 2*margin}
 	columns, height := 1, vg.Length(panelHeight)
@@ -146,7 +146,7 @@ func tiled(f *doc.Figure) (*sheet, []entry) {
 	return s, legend
 }
 
-// fit makes a font smaller where one of some lines does not fit.
+// fit reduces a font until all lines fit the room.
 func fit(style *text.Style, room vg.Length, lines ...string) {
 	for _, line := range lines {
 		if width := style.Width(line); width > room {
@@ -160,7 +160,7 @@ func captionStyle() text.Style {
 		Handler: plot.DefaultTextHandler}
 }
 
-// drawCaption writes lines at the bottom.
+// drawCaption writes the caption's lines at the bottom.
 func drawCaption(c draw.Canvas, lines []string) {
 	for i, line := range lines {
 		c.FillText(captionStyle(),
@@ -168,7 +168,7 @@ func drawCaption(c draw.Canvas, lines []string) {
 	}
 }
 
-// wrap breaks words into lines of a width.
+// wrap breaks words into lines of at most the given width.
 func wrap(words string, style text.Style, width vg.Length) []string {
 	var lines []string
 	line := ""

@@ -14,15 +14,15 @@ import (
 
 const (
 	legendSize   = 12.5 // points
-	legendLine   = 18   // a row
-	legendHeight = 32   // at least
+	legendLine   = 18   // height of a row
+	legendHeight = 32   // minimum
 	sampleWidth  = 30
 	boxWidth     = 16
 	sampleGap    = 5  // between sample and name
 	entryGap     = 16 // between entries
 )
 
-// entry is one sample and its name.
+// entry is one sample with its name.
 type entry struct {
 	name   string
 	look   look
@@ -30,7 +30,7 @@ type entry struct {
 	kind   sample
 }
 
-// sample is what stands before a name in the legend.
+// sample is the kind of sample before a name in the legend.
 type sample int
 
 const (
@@ -40,8 +40,8 @@ const (
 	markerSample
 )
 
-// looksOf gives each name of lines a look, the same in all charts, and lists what the legend
-// explains: the names, and hollow markers where there are any.
+// looksOf assigns each line name a look, the same in all charts, and returns the legend's entries:
+// the names, and hollow markers if there are any.
 func looksOf(f *doc.Figure) (looks map[string]look, legend []entry) {
 	looks = map[string]look{}
 	var given []look
@@ -83,13 +83,13 @@ func sampleOf(l *doc.Line) sample {
 	return lineSample
 }
 
-// legendStyle is that of the names.
+// legendStyle is the text style of the names.
 func legendStyle() text.Style {
 	return text.Style{Color: color.Black, Font: sans(legendSize), YAlign: text.YCenter,
 		Handler: plot.DefaultTextHandler}
 }
 
-// legendRows puts entries into as few rows as fit, about equally wide.
+// legendRows distributes entries over as few rows as fit, with about equal widths.
 func legendRows(entries []entry, room vg.Length) [][]entry {
 	if len(entries) == 0 {
 		return nil
@@ -108,7 +108,7 @@ func legendRows(entries []entry, room vg.Length) [][]entry {
 	}
 }
 
-// legendOf is the height of a legend; 0 without one.
+// legendOf returns the height of a legend; 0 without one.
 func legendOf(rows [][]entry) vg.Length {
 	if len(rows) == 0 {
 		return 0
@@ -116,8 +116,7 @@ func legendOf(rows [][]entry) vg.Length {
 	return max(legendHeight, legendLine*vg.Length(len(rows))+6)
 }
 
-// drawLegend draws the rows at the top of c, centred; what is wider than c is in smaller
-// print.
+// drawLegend draws the rows centred at the top of c. Rows wider than c use a smaller font.
 func drawLegend(c draw.Canvas, rows [][]entry) {
 	if len(rows) == 0 {
 		return
@@ -133,7 +132,7 @@ func drawLegend(c draw.Canvas, rows [][]entry) {
 	}
 }
 
-// drawRow draws entries next to each other.
+// drawRow draws entries side by side.
 func drawRow(c *draw.Canvas, entries []entry, style text.Style, scale, y vg.Length) {
 	x := c.Center().X - scale*legendWidth(entries, style)/2
 	style.Font.Size *= scale

@@ -10,8 +10,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// look is how one series is drawn: distinguished by colour, lightness, marker,
-// dashes and hatching alike, so that it survives a greyscale printer.
+// look is the style of one series. Colour, lightness, marker, dashes and hatching all differ, so
+// series are distinguishable in greyscale.
 type look struct {
 	color    color.Color
 	marker   marker
@@ -23,7 +23,7 @@ type look struct {
 // marker draws the outline of a symbol of radius r around (0, 0), clockwise.
 type marker func(r vg.Length) []vg.Point
 
-// looks are those of the palette, by colour.
+// looks returns the looks of the palette, by colour.
 func looks() []look {
 	all := []look{
 		{nil, circle, nil, 1.5, 0},
@@ -43,8 +43,8 @@ func looks() []look {
 	return all
 }
 
-// lookOf is the look of a line. One whose colour others have already has other symbols and dashes:
-// a dash and two dots, a dash and three, and so on.
+// lookOf returns the look of a line. If other lines have the same colour, its symbol and dashes
+// differ: a dash and two dots, a dash and three dots, and so on.
 func lookOf(l *doc.Line, others []look) look {
 	all, ink := looks(), colorOf(l.Color)
 	n, round := len(others), 0
@@ -78,7 +78,7 @@ func lookOf(l *doc.Line, others []look) look {
 	return own
 }
 
-// colorOf is the colour of #rrggbb; grey of another text.
+// colorOf returns the colour #rrggbb, or grey for another text.
 func colorOf(hex string) color.Color {
 	if len(hex) == 7 {
 		if v, err := strconv.ParseUint(hex[1:], 16, 32); err == nil {

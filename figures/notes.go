@@ -22,11 +22,11 @@ func drawRing(c *draw.Canvas, l look, at vg.Point) {
 	c.StrokeLines(draw.LineStyle{Color: l.color, Width: 0.9}, append(outline, outline[0]))
 }
 
-// mostNotes is how many dots have their notes beside them: more would hide the dots.
+// mostNotes is the most dots with notes; more notes would hide the dots.
 const mostNotes = 20
 
-// notes writes the notes of dots where they hide no dot and no other note, each with a line to its
-// point.
+// notes writes the notes of dots, each with a line to its point. A note hides no dot and no other
+// note.
 func (p *panel) notes(c draw.Canvas, x, y func(float64) vg.Length) {
 	var taken, written []vg.Rectangle
 	var noted []*doc.Point
@@ -63,7 +63,7 @@ func (p *panel) notes(c draw.Canvas, x, y func(float64) vg.Length) {
 	}
 }
 
-// leader is where the line of a note ends: at its nearer edge.
+// leader returns the end of a note's line, at its nearer edge.
 func leader(at, center vg.Point, width vg.Length) vg.Point {
 	return vg.Point{X: min(max(at.X, center.X-width), center.X+width),
 		Y: center.Y + vg.Length(math.Copysign(6, float64(at.Y-center.Y)))}
@@ -81,8 +81,8 @@ func around(p vg.Point, width, height vg.Length) vg.Rectangle {
 		Max: vg.Point{X: p.X + width, Y: p.Y + height}}
 }
 
-// free looks for the nearest place of a box within a panel that meets nothing, and whose
-// line crosses no note that is written.
+// free returns the nearest place for a box in the panel that overlaps nothing, and whose line
+// crosses no note.
 func free(panel vg.Rectangle, taken, written []vg.Rectangle, at vg.Point, width, height vg.Length) (
 	vg.Point, bool) {
 	for away := vg.Length(14); away < 160; away += 6 {

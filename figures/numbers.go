@@ -8,14 +8,14 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// NumbersFile has the numbers of the pictures that were drawn last.
+// NumbersFile is the file with the numbers of the latest pictures.
 const NumbersFile = "pictures.csv"
 
 var numberColumns = []string{"picture", "panel", "quantity", "series", "x", "runs", "mean", "low95",
 	"high95", "unstable"}
 
-// numbers writes the numbers of figures as CSV, one row a point or part of a bar; nil where no
-// figure is to have them there.
+// numbers returns the numbers of figures as CSV, one row per point or part of a bar; nil if no
+// figure exports numbers.
 func numbers(figures []doc.Figure) []byte {
 	var out bytes.Buffer
 	w := files.NewCSVWriter(&out)
@@ -33,7 +33,7 @@ func numbers(figures []doc.Figure) []byte {
 	return out.Bytes()
 }
 
-// numbersOf writes the rows of a figure.
+// numbersOf writes a figure's rows.
 func numbersOf(w files.CSVWriter, f *doc.Figure) {
 	for _, c := range f.Charts {
 		row := func(series, x string, mean float64, s *doc.Sample) {

@@ -24,20 +24,20 @@ func sans(size vg.Length) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 }
 
-// noteStyle is that of the text at a point.
+// noteStyle is the text style of a note at a point.
 func noteStyle() text.Style {
 	return text.Style{Color: color.Black, Font: sans(noteSize), XAlign: text.XCenter,
 		Handler: plot.DefaultTextHandler}
 }
 
-// panel is a chart of lines on its axes. The plot's x and y are those of the axes, scaled.
+// panel is a line chart with its axes. x and y of the plot are scaled.
 type panel struct {
 	*doc.Chart
 	x, y  axis
 	looks map[string]look
 }
 
-// newPlot sets up one chart of lines.
+// newPlot sets up one line chart.
 func newPlot(c *doc.Chart, looks map[string]look) *plot.Plot {
 	doc.Fit(c)
 	x, named := across(c)
@@ -70,7 +70,7 @@ func newPlot(c *doc.Chart, looks map[string]look) *plot.Plot {
 	return plt
 }
 
-// plotted draws a part of a panel.
+// plotted draws one part of a panel.
 type plotted func(c draw.Canvas, x, y func(float64) vg.Length)
 
 // Plot implements plot.Plotter.
@@ -79,19 +79,19 @@ func (d plotted) Plot(c draw.Canvas, plt *plot.Plot) {
 	d(c, x, y)
 }
 
-// grid is faint lines at the labelled ticks of y.
+// grid returns faint lines at the labelled ticks of y.
 func grid() *plotter.Grid {
 	g := plotter.NewGrid()
 	g.Vertical.Color, g.Horizontal.Color, g.Horizontal.Width = nil, color.Gray{0xdd}, 0.6
 	return g
 }
 
-// at is where a point is on the canvas.
+// at returns a point's position on the canvas.
 func (p *panel) at(q *doc.Point, x, y func(float64) vg.Length) vg.Point {
 	return vg.Point{X: x(p.x.of(q.X)), Y: y(p.y.of(q.Y))}
 }
 
-// marks draws the chart's dashed lines, and a solid one at y = 0 where y can be less.
+// marks draws the chart's dashed lines, and a solid line at y = 0 if y can be negative.
 func (p *panel) marks(c draw.Canvas, x, y func(float64) vg.Length) {
 	style := draw.LineStyle{Color: color.Gray{0x80}, Width: 0.9, Dashes: []vg.Length{4, 3}}
 	for _, v := range p.Marks {

@@ -16,23 +16,23 @@ import (
 
 // Sizes of rows in points.
 const (
-	rowBar   = 15 // of a bar and the space around it
+	rowBar   = 15 // of a bar with the space around it
 	rowGap   = 9  // between groups
 	rowHead  = 26 // of the title
 	rowFoot  = 40 // of the axis
 	rowWidth = 560
 	rowNote  = 11  // text at the end of a bar
-	rowMost  = 420 // of names at most; longer ones are in smaller print
+	rowMost  = 420 // most width of names; longer ones use a smaller font
 	nameGap  = 14  // after names
 )
 
-// rowPanel is a panel of lying bars, with the names of groups and bars at their left.
+// rowPanel is a panel of horizontal bars, with the names of groups and bars at the left.
 type rowPanel struct {
 	title, label string
 	groups       []rowGroup
-	base         float64   // that bars begin at
+	base         float64   // start of the bars
 	low, high    float64   // of the axis
-	most         float64   // that is possible, 100 of shares in %
+	most         float64   // upper limit of the quantity, as 100 for shares in %
 	levels       []float64 // dashed lines
 	group, name  vg.Length // of names
 	width        vg.Length // of bars and their notes
@@ -43,12 +43,12 @@ type rowGroup struct {
 	rows []lyingBar
 }
 
-// lyingBar is a bar of parts, from the base on.
+// lyingBar is a horizontal bar of parts that starts at the base.
 type lyingBar struct {
 	name      string
 	parts     []barPart
 	low, high float64   // of its interval
-	runs      []float64 // in place of an interval
+	runs      []float64 // instead of an interval
 	published *float64
 	note      string
 }
@@ -58,20 +58,20 @@ type barPart struct {
 	value float64
 }
 
-// rowLooks are of settings below what the configuration has, of others, and of a paper.
+// rowLooks are the looks of settings below the configured value, of other settings, and of a paper.
 var rowLooks = [3]look{
 	{color: color.RGBA{0x00, 0x72, 0xb2, 0xff}, hatching: 6},
 	{color: color.RGBA{0xe6, 0x9f, 0x00, 0xff}},
 	{color: color.Gray{0x50}, marker: diamond},
 }
 
-// rowsOf lays out charts of bars and of effects, and lists what their colours mean.
+// rowsOf lays out charts of bars and effects, and their colour legend.
 func rowsOf(charts []*doc.Chart) (panels []block, legend []entry) {
 	group, name := vg.Length(0), vg.Length(0)
 	for _, c := range charts {
 		p := &rowPanel{title: c.Title, label: c.Y, base: c.Base, levels: c.Levels,
 			most: math.Inf(1), width: rowWidth}
-		if c.X != "" { // what groups are
+		if c.X != "" { // the quantity of the groups
 			p.label += ", by " + c.X
 		}
 		if strings.HasSuffix(c.Y, "(%)") && c.Kind == doc.Effects {
@@ -100,7 +100,7 @@ func rowsOf(charts []*doc.Chart) (panels []block, legend []entry) {
 	return panels, legend
 }
 
-// widthOf is the width of a name and the space after it.
+// widthOf returns the width of a name with the space after it.
 func widthOf(name string) vg.Length {
 	if name == "" {
 		return 0
@@ -108,13 +108,13 @@ func widthOf(name string) vg.Length {
 	return rowStyle().Width(name) + nameGap
 }
 
-// rowStyle is that of texts beside rows and cells, to the right of where they begin.
+// rowStyle is the style of left-aligned text beside rows and cells.
 func rowStyle() text.Style {
 	return text.Style{Color: color.Black, Font: sans(12), YAlign: text.YCenter,
 		Handler: plot.DefaultTextHandler}
 }
 
-// narrow has the panel fit a width. Bars have the greater part of it.
+// narrow fits the panel to a width. Bars get the greater part.
 func (p *rowPanel) narrow(width vg.Length) {
 	if names := p.group + p.name; names > 0.55*width {
 		p.group, p.name = p.group*0.55*width/names, p.name*0.55*width/names
@@ -123,7 +123,7 @@ func (p *rowPanel) narrow(width vg.Length) {
 	p.span()
 }
 
-// addEffects adds a group of rows for each knob.
+// addEffects adds a group of rows per knob.
 func (p *rowPanel) addEffects(effects []doc.Effect) {
 	for i := range effects {
 		e := &effects[i]
@@ -136,7 +136,7 @@ func (p *rowPanel) addEffects(effects []doc.Effect) {
 		if p.base != 0 {
 			bar.note += ", " + signed(e.Change)
 		}
-		if e.Low != nil && e.High != nil { // within what is possible
+		if e.Low != nil && e.High != nil { // within the possible range
 			bar.low = max(p.base*(1+*e.Low/100), 0)
 			bar.high = min(p.base*(1+*e.High/100), p.most)
 		}
@@ -144,7 +144,7 @@ func (p *rowPanel) addEffects(effects []doc.Effect) {
 	}
 }
 
-// add adds a row to the last group, or to a new one.
+// add appends a row to the last group, or starts a new group.
 func (p *rowPanel) add(group string, bar lyingBar) {
 	if n := len(p.groups); n == 0 || p.groups[n-1].name != group {
 		p.groups = append(p.groups, rowGroup{name: group})
@@ -153,8 +153,8 @@ func (p *rowPanel) add(group string, bar lyingBar) {
 	g.rows = append(g.rows, bar)
 }
 
-// addBars adds a row for each bar, and to the legend what their parts are, unless bars have their
-// names.
+// addBars adds a row for each bar. It adds the parts to the legend, except parts named like their
+// bar.
 func (p *rowPanel) addBars(bars []doc.Bar, legend []entry) []entry {
 	drawn := map[string]bool{} // parts
 	for i := range bars {
@@ -198,8 +198,8 @@ func (p *rowPanel) addBars(bars []doc.Bar, legend []entry) []entry {
 
 func isPublished(e entry) bool { return e.name == doc.Published }
 
-// inLegend is the look of a part in the legend, to which it is added. Neighbours differ in grey,
-// too.
+// inLegend returns the look of a part and adds the part to the legend if it is missing. Neighbours
+// differ in greyscale.
 func inLegend(legend []entry, name string, own look) ([]entry, look) {
 	at := slices.IndexFunc(legend, func(e entry) bool { return e.name == name })
 	if at < 0 {
@@ -211,7 +211,7 @@ func inLegend(legend []entry, name string, own look) ([]entry, look) {
 	return legend, legend[at].look
 }
 
-// end is where the bar ends.
+// end returns the value at which the bar ends.
 func (b *lyingBar) end(base float64) float64 {
 	for _, part := range b.parts {
 		base += part.value
@@ -219,7 +219,7 @@ func (b *lyingBar) end(base float64) float64 {
 	return base
 }
 
-// furthest are the ends of all that is drawn of the bar but its note.
+// furthest returns the range of everything drawn for the bar, without its note.
 func (b *lyingBar) furthest(base float64) (low, high float64) {
 	end := b.end(base)
 	all := append([]float64{end, b.low, b.high}, b.runs...)
@@ -229,7 +229,7 @@ func (b *lyingBar) furthest(base float64) (low, high float64) {
 	return slices.Min(all), slices.Max(all)
 }
 
-// span gives the panel an axis that holds its bars, intervals, levels and notes.
+// span sets an axis that holds all bars, intervals, levels and notes.
 func (p *rowPanel) span() {
 	p.low, p.high = p.base, p.base
 	for _, level := range p.levels {
@@ -253,12 +253,12 @@ func (p *rowPanel) span() {
 	room := p.high - p.low
 	switch {
 	case room > 0:
-	case p.high == 0: // all is 0, and there is nothing to scale by
+	case p.high == 0: // all values are 0
 		room = min(1, p.most)
-	default: // nothing has an effect
+	default: // no setting has an effect
 		room = 0.1 * math.Abs(p.high)
 	}
-	if over := (left + right) / (0.6 * p.width); over > 1 { // the bars have the rest
+	if over := (left + right) / (0.6 * p.width); over > 1 { // leave the rest to the bars
 		left, right = left/over, right/over
 	}
 	scale := room / float64(p.width-left-right)

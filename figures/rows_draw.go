@@ -19,7 +19,7 @@ func (p *rowPanel) size() (width, height vg.Length) {
 	return p.left() + p.width, height
 }
 
-// left is the width of names.
+// left returns the width of names.
 func (p *rowPanel) left() vg.Length { return p.group + p.name }
 
 func (p *rowPanel) draw(c draw.Canvas) {
@@ -37,10 +37,10 @@ func (p *rowPanel) draw(c draw.Canvas) {
 	}
 	tick := style
 	tick.XAlign = text.XCenter
-	end := c.Min.X // of the label before
+	end := c.Min.X // of the previous label
 	for _, one := range linearTicks(p.low, p.high) {
 		if one.Value < 0 || one.Value > p.most {
-			continue // beyond are texts alone
+			continue // only texts are beyond
 		}
 		at := x(one.Value)
 		c.StrokeLine2(draw.LineStyle{Color: color.Gray{0xdd}, Width: 0.6}, at, bottom, at, top)
@@ -69,17 +69,17 @@ func (p *rowPanel) draw(c draw.Canvas) {
 	c.StrokeLine2(draw.LineStyle{Color: color.Gray{0x40}, Width: 1}, x(p.base), bottom, x(p.base), top)
 }
 
-// writeName writes a name into a width, in smaller print where it is longer.
+// writeName writes a name into a width, with a smaller font if it is longer.
 func writeName(c *draw.Canvas, name string, x, y, width vg.Length) {
 	style := rowStyle()
 	fit(&style, width-nameGap, name)
 	c.FillText(style, vg.Point{X: x, Y: y}, name)
 }
 
-// thinnest is the length of a part that is drawn.
+// thinnest is the least length at which a part is drawn.
 const thinnest = 0.5 // points
 
-// bar draws a bar around a height, its interval, and its note beyond both.
+// bar draws a bar at a height, its interval, and its note beyond both.
 func (p *rowPanel) bar(c *draw.Canvas, b *lyingBar, x func(float64) vg.Length, middle vg.Length) {
 	sum := p.base
 	for _, part := range b.parts {
@@ -129,7 +129,7 @@ func (p *rowPanel) bar(c *draw.Canvas, b *lyingBar, x func(float64) vg.Length, m
 	c.FillText(style, vg.Point{X: at, Y: middle}, b.note)
 }
 
-// hatch draws diagonal lines within r, so that neighbours differ in grey too.
+// hatch draws diagonal lines within r, so that neighbours differ in greyscale.
 func (l look) hatch(c *draw.Canvas, r vg.Rectangle) {
 	if l.hatching == 0 {
 		return

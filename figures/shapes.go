@@ -14,7 +14,7 @@ func diamond(r vg.Length) []vg.Point  { return polygon(4, 1.3*r, 0) }
 func triangle(r vg.Length) []vg.Point { return polygon(3, 1.4*r, math.Pi/2) }
 func down(r vg.Length) []vg.Point     { return polygon(3, 1.4*r, -math.Pi/2) }
 
-// polygon returns the corners of a regular polygon, the first one at the angle.
+// polygon returns the corners of a regular polygon, starting at the angle.
 func polygon(corners int, r vg.Length, angle float64) []vg.Point {
 	out := make([]vg.Point, corners)
 	for i := range out {
