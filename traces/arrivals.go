@@ -11,17 +11,17 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// A clock says when the next request arrives; io.EOF when no more do.
+// A clock returns the time of the next request; io.EOF after the last.
 type clock interface{ next() (des.Time, error) }
 
-// process places the requests of a workload in time. The first request comes one gap after
-// zero, so n requests span n gaps.
+// process is an arrival process. The first request comes one gap after zero, so n requests span n
+// gaps.
 type process struct {
 	gap func() float64 // seconds
 	now des.Time
 }
 
-// newProcess returns the arrival process that s asks for.
+// newProcess returns the arrival process of s.
 func newProcess(s Spec, seed uint64) *process {
 	rng := des.Rand(seed, "traces.arrivals")
 	switch s.Arrivals {
@@ -31,7 +31,7 @@ func newProcess(s Spec, seed uint64) *process {
 		p, n := &process{}, 0.0
 		p.gap = func() float64 {
 			n++
-			return n/s.Rate - p.now.Seconds() // from the whole, so that rounding does not add up
+			return n/s.Rate - p.now.Seconds() // from the start, so that rounding errors do not accumulate
 		}
 		return p
 	case ArrivalsPoisson:
@@ -40,8 +40,8 @@ func newProcess(s Spec, seed uint64) *process {
 	panic("traces: no arrival process " + s.Arrivals)
 }
 
-// gammaGaps draws gaps of mean 1/rate and coefficient of variation cv: Gamma of shape 1/cv^2,
-// so that cv = 1 is Poisson and above it arrivals come in bursts.
+// gammaGaps draws gaps with mean 1/rate and coefficient of variation cv, from a Gamma distribution
+// of shape 1/cv^2. cv = 1 is Poisson; a larger cv is burstier.
 func gammaGaps(rng *rand.Rand, rate, cv float64) func() float64 {
 	shape := 1 / (cv * cv)
 	g := distuv.Gamma{Alpha: shape, Beta: shape * rate, Src: rng}
@@ -58,7 +58,7 @@ func (p *process) next() (des.Time, error) {
 	return p.now, nil
 }
 
-// replay scales the times of a file by a speed. Both start at the first request.
+// replay divides a file's time by a speed. Both start at the first request.
 func replay(at des.Time, speed float64) (des.Time, error) {
 	if speed == 1 {
 		return at, nil

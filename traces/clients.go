@@ -8,14 +8,14 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// clients are the clients of a closed loop: each thinks, sends a request, has its answer, thinks
-// again. Times to think are exponential; with a mean of 0 there are none. It is not known which
-// client sends a request, nor does it matter: they are alike.
+// clients are the clients of a closed loop. Each client thinks, sends a request, waits for its
+// answer, and repeats. Think times are exponential, or 0 for a mean of 0. Requests have no client
+// identity, because all clients are alike.
 type clients struct {
 	n     int
 	think float64 // mean, seconds
 	rng   *rand.Rand
-	ended des.Time // of the request that the next one follows
+	ended des.Time // end of the request before the next
 }
 
 func newClients(s Spec, seed uint64) *clients {
@@ -26,7 +26,7 @@ func (c *clients) next() (des.Time, error) {
 	return after(c.ended, c.think*c.rng.ExpFloat64(), c.think)
 }
 
-// after returns the time that is seconds after at. mean is workload.think_s, for the error.
+// after returns at + seconds. mean is workload.think_s, for the error.
 func after(at des.Time, seconds, mean float64) (des.Time, error) {
 	if seconds > (rows.Latest - at).Seconds() {
 		return 0, fmt.Errorf("arrival after 285 years: workload.think_s = %g is too long for "+
@@ -35,7 +35,8 @@ func after(at des.Time, seconds, mean float64) (des.Time, error) {
 	return at + des.FromSeconds(seconds), nil
 }
 
-// Concurrency implements sim.ClosedLoop: the clients of a closed loop, 0 of other arrivals.
+// Concurrency implements sim.ClosedLoop. It returns the clients of a closed loop, 0 for other
+// arrivals.
 func (s *Stream) Concurrency() int {
 	if s.clients == nil {
 		return 0

@@ -8,10 +8,10 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// The project's own CSV writes content as id:tokens of each piece, a space between, and > with the
-// name of the output's text at the end, where it has one: "7:512 8:512 9:88 >12".
+// The project's own CSV has content as id:tokens per piece, separated by spaces, and > with the id
+// of the output's text at the end, if it has one: "7:512 8:512 9:88 >12".
 
-// contentText writes content; "" of none.
+// contentText formats content; "" for nil.
 func contentText(c *prefix.Content) string {
 	if c == nil {
 		return ""
@@ -26,7 +26,7 @@ func contentText(c *prefix.Content) string {
 	return strings.Join(parts, " ")
 }
 
-// ParseContent reads what contentText writes. prompt is the tokens of the prompt.
+// ParseContent parses the format of contentText. prompt is the tokens of the prompt.
 func ParseContent(key, text string, prompt int) (*prefix.Content, error) {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {

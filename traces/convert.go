@@ -13,9 +13,9 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// Convert writes a trace in the project's own CSV and returns how many requests it has and what
-// to be warned of. An empty format recognises the input. Times count from the first request; a
-// trace without times makes a file without them. The file appears whole or not at all.
+// Convert writes a trace in the project's own CSV and returns the number of requests and warnings.
+// An empty format is detected from the input. Times count from the first request. A trace without
+// times makes a file without times. The file is written atomically.
 func Convert(ctx context.Context, in, format, out string) (requests int, warnings []warn.Warning,
 	err error) {
 	f, err := files.Create(out, in)
@@ -32,7 +32,7 @@ func Convert(ctx context.Context, in, format, out string) (requests int, warning
 	return requests, warnings, nil
 }
 
-// ConvertTo is Convert to a stream.
+// ConvertTo writes the output of Convert to w.
 func ConvertTo(ctx context.Context, w io.Writer, in, format string) (requests int,
 	warnings []warn.Warning, err error) {
 	src, _, err := openOnce(in, format, Llama2)
@@ -47,13 +47,14 @@ func ConvertTo(ctx context.Context, w io.Writer, in, format string) (requests in
 	return requests, append(src.warnings(), lost...), nil
 }
 
-// Write writes requests in the project's own CSV. They are in order of time, the first at 0.
+// Write writes requests in the project's own CSV. They must be in order of time, with the first at
+// 0.
 func Write(w io.Writer, requests []sim.Arrival) error {
 	_, _, err := writeOwn(context.Background(), w, &listed{left: requests})
 	return err
 }
 
-// listed is a source of requests that are known.
+// listed is a source of given requests.
 type listed struct {
 	generated
 	left []sim.Arrival
@@ -69,8 +70,8 @@ func (l *listed) next() (a sim.Arrival, err error) {
 	return a, nil
 }
 
-// writeOwn writes every request of a source and returns their number and what is lost. There is a
-// column session, and one content, where the first request has them.
+// writeOwn writes every request of a source and returns their number, with warnings of lost data.
+// The columns session and content exist if the first request has them.
 func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 	lost []warn.Warning, err error) {
 	c := files.NewCSVWriter(w)
@@ -141,7 +142,7 @@ func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 	return n, lost, nil
 }
 
-// decimal writes a time in seconds, exactly.
+// decimal formats a time in seconds, exactly.
 func decimal(t des.Time) string {
 	return fmt.Sprintf("%d.%09d", t/des.Second, t%des.Second)
 }

@@ -1,8 +1,8 @@
 package traces
 
-// Count returns how many requests the specs ask for in all, for a progress bar: of stages that end
-// the run, and of whole sessions, the mean. A trace that is served whole is read once to count its
-// rows; 0 where it cannot be read.
+// Count returns the total number of requests of the specs, for a progress bar. For stages that end
+// the run, and for whole sessions, it is the mean. A trace without a limit is read once to count
+// its rows; 0 if it cannot be read.
 func Count(specs ...Spec) int {
 	n, rows := 0, map[string]int{}
 	for _, s := range specs {
@@ -18,7 +18,7 @@ func Count(specs ...Spec) int {
 			all, ok := rows[s.Trace]
 			if !ok {
 				if src, _, err := openTrace(s.Trace, wholeFile(s.Format)); err == nil {
-					all, _ = src.rest() // the run says what is wrong with the file
+					all, _ = src.rest() // the run reports errors in the file
 					src.Close()
 				}
 				rows[s.Trace] = all
@@ -32,8 +32,8 @@ func Count(specs ...Spec) int {
 	return n
 }
 
-// meanTurns is the mean of a session's turns, from quantiles of equal distance; 1 where Turns is no
-// distribution.
+// meanTurns returns the mean turns per session, from equally spaced quantiles; 1 if Turns is not a
+// valid distribution.
 func (s Spec) meanTurns() int {
 	turns, err := ParseLengths("workload.turns", s.Turns)
 	if err != nil {

@@ -13,20 +13,20 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// A csvFormat says which columns of a CSV file mean what. Names are compared without regard to
-// case; further columns are not read, and said to be unless they are in idle.
+// A csvFormat names the columns of a CSV format, case-insensitive. Other columns are ignored, with
+// a warning unless they are in idle.
 type csvFormat struct {
-	time, prompt, output, set string   // columns; empty when the format has none
-	session, content          string   // more, which a file may lack
+	time, prompt, output, set string   // columns; empty if the format has none
+	session, content          string   // optional columns
 	alsoTime                  string   // another name of time
 	images                    string   // column that counts a request's images
-	idle                      []string // columns that change no load
+	idle                      []string // columns that do not affect the load
 	unit                      des.Time // of the time column; 0 is a calendar time
-	timeOptional              bool     // lengths without times are of use
-	zeroFails                 bool     // has rows of 0 tokens: requests that were never served
+	timeOptional              bool     // lengths without times are valid
+	zeroFails                 bool     // rows of 0 tokens are requests that were never served
 }
 
-// columns are the places of a format's columns in a file, -1 of one that the file lacks.
+// columns are the indices of a format's columns in a file; -1 for a missing column.
 type columns struct{ time, prompt, output, set, session, content, images int }
 
 // csvLines reads the rows below a header.
@@ -37,7 +37,7 @@ type csvLines struct {
 	pictured int // rows with images
 }
 
-// newCSV returns the rows of a table that has the columns of a format.
+// newCSV returns the rows of a table with the columns of a format.
 func newCSV(f csvFormat, t *rows.Table) *csvLines {
 	if t.Column(f.time) < 0 && t.Column(f.alsoTime) >= 0 {
 		f.time = f.alsoTime
@@ -98,7 +98,7 @@ func (d *csvLines) decode(cells []string) (r row, err error) {
 		r.skip = failed
 	}
 	if d.at.set >= 0 {
-		r.set = unique.Make(readName(cells[d.at.set])).Value() // not a copy for each row
+		r.set = unique.Make(readName(cells[d.at.set])).Value() // do not retain a copy per row
 	}
 	if d.at.session >= 0 {
 		r.session = strings.Clone(readName(cells[d.at.session]))
@@ -114,7 +114,7 @@ func (d *csvLines) decode(cells []string) (r row, err error) {
 	return r, err
 }
 
-// rest goes on behind a row that has a wrong value, and returns what is wrong with the first such.
+// rest continues after invalid rows and returns the first error.
 func (d *csvLines) rest() (n int, damage error) {
 	unseen := *d
 	for ; ; n++ {
@@ -149,7 +149,7 @@ func (d *csvLines) warnings(kept int) (w []warn.Warning) {
 	return w
 }
 
-// unread warns of columns that are not read, with what the file lacks and they may be meant for.
+// unread warns of ignored columns, and suggests the missing columns that they may be meant as.
 func (d *csvLines) unread() []warn.Warning {
 	var missing, dropped []string
 	of := []string{d.content, d.session, d.set, d.time}
@@ -168,8 +168,8 @@ func (d *csvLines) unread() []warn.Warning {
 	return unread("column", dropped, missing, d.Source().Name)
 }
 
-// lineName is a name as a cell of one line has it: quoted as in JSON where it has a line end, or
-// begins with a quote. readName is its inverse.
+// lineName quotes a name as in JSON if it has a line end or begins with a quote, so that it fits
+// one line. readName is its inverse.
 func lineName(s string) string {
 	if strings.ContainsAny(s, "\r\n") || strings.HasPrefix(s, `"`) {
 		return strconv.Quote(s)

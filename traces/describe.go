@@ -15,8 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// A Description is what a trace file, or a workload, holds. Percentiles are as in package
-// quantile.
+// A Description summarises a trace file or a workload. Percentiles are as in package quantile.
 type Description struct {
 	Path     string     `json:"path"`
 	Format   string     `json:"format"`
@@ -26,14 +25,14 @@ type Description struct {
 	Prompt   Quantiles  `json:"prompt_tokens"`
 	Output   Quantiles  `json:"output_tokens"`
 	Gap      *Quantiles `json:"gap_s,omitempty"` // between arrivals; nil without times
-	// coefficient of variation of the gaps: the burstiness of a gamma process alike
+	// coefficient of variation of the gaps: the burstiness of an equivalent gamma process
 	GapCV    float64          `json:"gap_cv"`
-	Sets     []SetDescription `json:"sets,omitempty"`   // by name; empty when the file names none
-	Prefix   *Reuse           `json:"prefix,omitempty"` // nil when no prompt's content is known
+	Sets     []SetDescription `json:"sets,omitempty"`   // by name; empty if the file has no names
+	Prefix   *Reuse           `json:"prefix,omitempty"` // nil if no prompt's content is known
 	Warnings []warn.Warning   `json:"warnings"`
 }
 
-// A SetDescription is the part of a Description that belongs to one set.
+// A SetDescription summarises one set of a Description.
 type SetDescription struct {
 	Set      string    `json:"set"`
 	Requests int       `json:"requests"`
@@ -41,7 +40,7 @@ type SetDescription struct {
 	Output   Quantiles `json:"output_tokens"`
 }
 
-// Quantiles summarise one quantity.
+// Quantiles summarises one quantity.
 type Quantiles struct {
 	Mean float64 `json:"mean"`
 	Min  float64 `json:"min"`
@@ -55,16 +54,16 @@ type Quantiles struct {
 	Max  float64 `json:"max"`
 }
 
-// mostSets bounds the sets that Describe distinguishes, and so its memory; the others are
-// summed up as otherSets.
+// mostSets bounds the number of sets that Describe distinguishes, and so its memory. Further sets
+// are combined as otherSets.
 const (
 	mostSets  = 50
 	otherSets = "(others)"
 )
 
-// Describe reads a trace to its end and summarises it, in memory that does not grow with the
-// file. An empty format recognises it. Every line is checked, times in order included. It ends with
-// the context. What prefix caches find is left out of the zero KV.
+// Describe reads a trace to its end and summarises it in constant memory. An empty format is
+// detected. Every line is checked, including the order of times. It stops when ctx ends. With a
+// zero KV it omits prefix reuse.
 func Describe(ctx context.Context, path, format string, kv KV) (Description, error) {
 	tokenizer := cmp.Or(kv.Tokenizer, Llama2)
 	src, format, err := openOnce(path, format, tokenizer)
@@ -86,9 +85,9 @@ func Describe(ctx context.Context, path, format string, kv KV) (Description, err
 	return c.describe(files.Label(path), format, src.timed(), src.texts(), src.warnings()), nil
 }
 
-// DescribeWorkload draws the requests of a workload and summarises them: as they are
-// served, but for the model's maximum. In a closed loop the server makes the times; turns of
-// sessions come as from a server that takes none.
+// DescribeWorkload draws a workload's requests and summarises them as they are served, without the
+// model's maximum length. In a closed loop the server determines the times. Turns of sessions
+// arrive as from a server with zero latency.
 func DescribeWorkload(ctx context.Context, name string, spec Spec, seed uint64,
 	kv KV) (Description, error) {
 	s, err := Open(spec, seed, kv.Tokenizer)
@@ -109,7 +108,7 @@ func DescribeWorkload(ctx context.Context, name string, spec Spec, seed uint64,
 	return c.describe(name, "workload", s.clients == nil, s.Counts(), s.Warnings()), nil
 }
 
-// census gathers a Description request by request.
+// census accumulates a Description request by request.
 type census struct {
 	prompt, output, gap *tally
 	sets                map[string]*lengths
@@ -149,7 +148,7 @@ func (c *census) add(a sim.Arrival) {
 	s.output.add(int64(a.Output))
 }
 
-// describe summarises what has been added. texts says that a tokenizer has counted prompts.
+// describe returns the summary so far. texts is true if a tokenizer has counted prompts.
 func (c *census) describe(path, format string, timed, texts bool,
 	warnings []warn.Warning) Description {
 	d := Description{Path: path, Format: format, Requests: c.prompt.n, Prompt: c.prompt.quantiles(1),
@@ -176,7 +175,7 @@ func (c *census) describe(path, format string, timed, texts bool,
 	return d
 }
 
-// tally sums up one quantity.
+// tally accumulates the statistics of one quantity.
 type tally struct {
 	samples  stats.Counts
 	n        int
@@ -195,10 +194,10 @@ func (t *tally) add(v int64) {
 	t.min, t.max = min(t.min, v), max(t.max, v)
 }
 
-// cv is the coefficient of variation.
+// cv returns the coefficient of variation.
 func (t *tally) cv() float64 { return math.Sqrt(t.m2/float64(t.n)) / t.mean }
 
-// quantiles returns the summary in a unit.
+// quantiles returns the summary in the given unit.
 func (t *tally) quantiles(unit float64) Quantiles {
 	p := t.samples.Percentiles(1, 5, 25, 50, 75, 95, 99)
 	for i := range p {

@@ -1,9 +1,9 @@
 // Package traces is the workload: which requests arrive, when, and how long they are.
 //
-// Lengths come from the built-in LongBench mix, given distributions or a trace file, times from an
-// arrival process, the file itself or, in a closed loop, the ends of earlier requests. [Open] joins
-// the two into a [Stream] that makes one request at a time, so memory does not grow with their
-// number.
+// Lengths come from the built-in LongBench mix, from given distributions or from a trace file.
+// Times come from an arrival process, from the file or, in a closed loop, from the ends of earlier
+// requests. [Open] combines both into a [Stream], which makes one request at a time, so memory does
+// not grow with their number.
 //
 // Following one request, read
 //

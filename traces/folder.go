@@ -14,9 +14,9 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// folder mixes the LongBench files of a folder into one trace, as the paper does: the next
-// request comes from a file drawn in proportion to the requests that remain in it, so that any
-// prefix of the trace has the sets in their proportions.
+// folder mixes the LongBench files of a folder into one trace, as the paper does. Each request
+// comes from a random file, with probability in proportion to its remaining requests. Every prefix
+// of the trace therefore has the sets in proportion.
 type folder struct {
 	path      string
 	tokenizer Tokenizer
@@ -32,7 +32,7 @@ type folderFile struct {
 	left int // records
 }
 
-// openMember opens a file of a folder and counts its records, each an object.
+// openMember opens a file of a folder and counts its records, one JSON object each.
 func openMember(path string, o options) (*folderFile, error) {
 	f, err := rows.Open(path, true)
 	if err != nil {
@@ -51,8 +51,8 @@ func openMember(path string, o options) (*folderFile, error) {
 	return &folderFile{r, n}, nil
 }
 
-// openFolder opens every *.jsonl file of a folder, packed or not. X_e.jsonl of LongBench-E samples
-// the same task as X.jsonl and is skipped when both exist.
+// openFolder opens every *.jsonl file of a folder, compressed or not. LongBench-E's X_e.jsonl
+// samples the same task as X.jsonl and is skipped if both exist.
 func openFolder(path string, o options) (source, string, error) {
 	if o.format != "" && o.format != FormatLongBench {
 		return nil, "", fmt.Errorf("%s: a folder; only LongBench is read from a folder, give one file "+
@@ -62,7 +62,7 @@ func openFolder(path string, o options) (source, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	var paths []string // in order of name
+	var paths []string // sorted by name
 	seen := map[string]bool{}
 	for _, e := range entries {
 		if set, ok := setOfFile(e.Name()); ok && !e.IsDir() && !seen[set] {
@@ -122,7 +122,7 @@ func (f *folder) next() (sim.Arrival, error) {
 	return sim.Arrival{}, io.EOF
 }
 
-// draw returns the index of a file, in proportion to its remaining lines.
+// draw returns the index of a random file, in proportion to its remaining records.
 func (f *folder) draw() int {
 	k := f.rng.IntN(f.left)
 	for i, file := range f.files {
@@ -158,7 +158,7 @@ func (f *folder) Close() error {
 	return errors.Join(errs...)
 }
 
-// setOfFile returns the set that a file of a folder is named after: X of X.jsonl, packed or not.
+// setOfFile returns the set of a file in a folder: X for X.jsonl, compressed or not.
 func setOfFile(name string) (set string, ok bool) {
 	return strings.CutSuffix(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"), ".jsonl")
 }

@@ -18,19 +18,19 @@ const (
 	FormatCSV       = "csv" // the project's own
 )
 
-// Format is one format of trace files: CSV, or JSON lines that a decoder reads.
+// Format is one format of trace files: CSV, or JSON lines with a decoder.
 type Format struct {
 	Name, About string
 
 	csv   csvFormat
-	json  func(*options) decoder // nil of CSV
-	keys  []string               // of JSON values of this format alone; a|b is one of two
-	talks bool                   // conversations, which sharegpt.go reads
+	json  func(*options) decoder // nil for CSV
+	keys  []string               // of JSON values in this format only; a|b is one of two
+	talks bool                   // conversations, read by sharegpt.go
 }
 
 func (f *Format) isJSON() bool { return f.keys != nil }
 
-// needs lists the keys or columns that a file of the format has.
+// needs lists the required keys or columns of the format.
 func (f *Format) needs() []string {
 	switch {
 	case f.isJSON():
@@ -51,7 +51,8 @@ func (f *Format) missing(has func(key string) bool) string {
 	return ""
 }
 
-// fits returns an error where a file is not of the format. Values of JSON name their own keys.
+// fits returns an error if a file does not have the format. JSON values report their own missing
+// keys.
 func (f *Format) fits(json bool, has func(key string) bool) error {
 	switch {
 	case f.isJSON() != json:
@@ -62,8 +63,8 @@ func (f *Format) fits(json bool, has func(key string) bool) error {
 	return nil
 }
 
-// Formats lists the formats in the order in which they are recognised. Another CSV format is an
-// entry here; one of JSON lines is a decoder, in a file of its own, and an entry.
+// Formats lists the formats in order of detection. To add a CSV format, add an entry. To add a
+// format of JSON lines, add a decoder in its own file and an entry.
 //
 //   - Azure LLM inference traces of 2023 and 2024 (github.com/Azure/AzurePublicDataset;
 //     Patel et al., Splitwise, ISCA 2024; Stojkovic et al., DynamoLLM, HPCA 2025): calendar
@@ -107,13 +108,13 @@ func Formats() []Format {
 var ownCSV = csvFormat{
 	time: "arrived_s", alsoTime: "arrival_s", prompt: "prompt_tokens", output: "output_tokens",
 	set: "set", session: "session", content: "content", unit: des.Second, timeOptional: true,
-	// what results and records have besides
+	// further columns of results and records
 	idle: []string{"id", "trace_prompt_tokens", "scheduled_s", "first_token_s", "last_token_s",
 		"preemptions", "rejected", "recall_proxy", "accuracy_proxy", "hit_tokens", "hit_dram_tokens",
 		"hit_ssd_tokens", "replica", "retries", "ttft_s", "tpot_s", "e2e_s"},
 }
 
-// FormatNames names the formats.
+// FormatNames returns the names of the formats.
 func FormatNames() []string {
 	var names []string
 	for _, f := range Formats() {

@@ -7,8 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// All yields the requests as a server would have them that takes no time: a turn comes when its
-// user has thought. An error is the last.
+// All yields the requests of a server with zero latency: a turn arrives after its user's think
+// time. An error is the last element.
 func (s *Stream) All() iter.Seq2[sim.Arrival, error] {
 	return func(yield func(sim.Arrival, error) bool) {
 		in := instant{s: s}
@@ -28,15 +28,15 @@ func (s *Stream) All() iter.Seq2[sim.Arrival, error] {
 	}
 }
 
-// instant is that server, and what it waits for.
+// instant is a server with zero latency, and its queue of arrivals.
 type instant struct {
 	s      *Stream
 	coming des.Queue[expected]
 	err    error
-	turn   bool // the request that is taken follows another
+	turn   bool // the next request is a further turn
 }
 
-// serve takes what comes after a request.
+// serve schedules the requests that follow the end of a.
 func (in *instant) serve(a expected) {
 	next, follows, err := in.s.Follow(a.Arrival, a.At, false)
 	in.turn = follows
@@ -61,8 +61,8 @@ func (in *instant) take(a sim.Arrival, ok bool, err error) {
 	}
 }
 
-// expected is a request that comes.
+// expected is a scheduled request.
 type expected struct {
 	sim.Arrival
-	turn bool // it follows another
+	turn bool // a further turn of a session
 }

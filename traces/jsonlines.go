@@ -14,8 +14,8 @@ import (
 type decoder interface {
 	decode(raw []byte) (row, error)
 	timeKey() string // the key of the time; empty when the format has none
-	keys() []string  // of a value; others are named as not read
-	// tokenizer is what prompts are counted with, where the format has no tokens.
+	keys() []string  // of a value; other keys are reported as unread
+	// tokenizer counts prompts if the format has no token counts.
 	tokens() Tokenizer
 }
 
@@ -25,7 +25,7 @@ type jsonLines struct {
 	*rows.Values
 	dropped droppedKeys
 
-	n, bare, firstBare int // rows; those that do not say what they contain; a line
+	n, bare, firstBare int // rows; rows without content; the first such line
 }
 
 func (d *jsonLines) sessionKey() string { return "" }
@@ -76,13 +76,13 @@ func (d *jsonLines) warnings(int) []warn.Warning {
 	return w
 }
 
-// droppedKeys are the keys of a file's first record that no reader takes.
+// droppedKeys are the unread keys of a file's first record.
 type droppedKeys struct {
 	seen  bool
 	names []string
 }
 
-// of keeps the keys of the first record that are none of those known.
+// of records the keys of the first record that are not known.
 func (d *droppedKeys) of(record []byte, known []string) {
 	if !d.seen {
 		d.seen = true
@@ -98,7 +98,7 @@ func (d *droppedKeys) add(object []byte, known []string) {
 	}
 }
 
-// warning lists the keys.
+// warning returns a warning with the keys.
 func (d *droppedKeys) warning(file string) []warn.Warning {
 	slices.Sort(d.names)
 	return unread("key", d.names, nil, file)

@@ -22,8 +22,8 @@ import (
 //	                               rounded; sigma is the deviation of the natural logarithm
 //	zipf(s, max)                   P(k) in proportion to k^-s, k = 1 ... max
 //
-// Tokens may be written as 64k (64,000) or 64Ki (65,536). Distributions are truncated at 1 and max:
-// the rest is scaled up, so that no length piles up at a bound. Without a max that is
+// Tokens may be written as 64k (64,000) or 64Ki (65,536). Distributions are truncated at 1 and max
+// and renormalised, so that no probability accumulates at a bound. The default max is
 // rows.MaxTokens.
 type Lengths struct {
 	text     string
@@ -33,7 +33,7 @@ type Lengths struct {
 // longestZipf bounds the table of a Zipf distribution to 8 MiB.
 const longestZipf = 1 << 20
 
-// argument is one number of a form and what it may be.
+// argument is one number of a form, with its bounds.
 type argument struct {
 	name        string
 	least, most float64
@@ -43,17 +43,17 @@ type argument struct {
 
 func tokensOf(name string) argument { return argument{name, 1, rows.MaxTokens, true, "tokens"} }
 
-// A form is one way to write a Lengths.
+// A form is one kind of distribution.
 type form struct {
 	name      string
 	arguments []argument
-	optional  int // of the arguments, at the end
+	optional  int // number of optional arguments, at the end
 	example   string
 	make      func(v []float64) (quantile func(u float64) int, problem string)
 }
 
-// forms lists the known ones. A max must not be below the middle of a distribution: what is left
-// of it would have another shape.
+// forms lists the known forms. A max must not be below the middle of a distribution, because
+// truncation would change its shape.
 func forms() []form {
 	middle := func(name string) argument { return argument{name, 1, rows.MaxTokens, false, "tokens"} }
 	return []form{
@@ -109,7 +109,7 @@ func rounded(cdf, quantile func(float64) float64, most []float64) func(float64) 
 }
 
 func zipfLengths(v []float64) (func(float64) int, string) {
-	below := make([]float64, int(v[1])) // below[k-1] is in proportion to P(length <= k)
+	below := make([]float64, int(v[1])) // below[k-1] is proportional to P(length <= k)
 	sum := 0.0
 	for k := range below {
 		sum += math.Pow(float64(k+1), -v[0])
@@ -120,18 +120,18 @@ func zipfLengths(v []float64) (func(float64) int, string) {
 	}, ""
 }
 
-// String is the text that was parsed.
+// String returns the text that was parsed.
 func (l Lengths) String() string { return l.text }
 
 // Quantile returns the inverse CDF at u in [0, 1).
 func (l Lengths) Quantile(u float64) int { return l.quantile(u) }
 
-// ParseLengths reads the text of a distribution, the value of a key. An error begins with both
-// and says which forms there are.
+// ParseLengths parses the text of a distribution, the value of a key. An error begins with key and
+// text and lists the known forms.
 func ParseLengths(key, text string) (Lengths, error) {
 	fault := func(format string, args ...any) (Lengths, error) {
 		said := fmt.Sprintf(format, args...)
-		if key == "workload.turns" { // the one distribution of no tokens
+		if key == "workload.turns" { // the only distribution not in tokens
 			said = strings.ReplaceAll(said, "tokens", "turns")
 		}
 		return Lengths{}, fmt.Errorf("%s = %q: %s", key, rows.Short(text), said)
@@ -167,7 +167,7 @@ func ParseLengths(key, text string) (Lengths, error) {
 	return fault("no distribution of that name%s; use %s", hint, LengthForms())
 }
 
-// LengthForms names all forms with their arguments and one example.
+// LengthForms describes all forms with their arguments and one example.
 func LengthForms() string {
 	var all []string
 	for _, f := range forms() {
@@ -176,7 +176,7 @@ func LengthForms() string {
 	return strings.Join(all, ", ") + `, as in "lognormal(8192, 0.5)"`
 }
 
-// String is the form with the names of its arguments.
+// String returns the form with the names of its arguments.
 func (f form) String() string {
 	var b strings.Builder
 	b.WriteString(f.name + "(")
@@ -196,7 +196,7 @@ func (f form) String() string {
 	return b.String() + ")"
 }
 
-// parse reads the numbers between the brackets.
+// parse parses the numbers between the brackets.
 func (f form) parse(inner string) (values []float64, problem string) {
 	texts := strings.Split(inner, ",")
 	if n := len(f.arguments); len(texts) > n || len(texts) < n-f.optional {

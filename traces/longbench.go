@@ -8,20 +8,19 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// longBench decodes LongBench's JSONL files (github.com/THUDM/LongBench; Bai et al., ACL 2024).
-// The record's length, in words or Chinese characters, times the set's ratio in the built-in
-// table gives the prompt tokens. The benchmark generates up to a limit per set: that is the
-// output of a base model; the outputs of chat models, which stop earlier, are drawn from the
-// table.
+// longBench decodes LongBench's JSONL files (github.com/THUDM/LongBench; Bai et al., ACL 2024). The
+// prompt tokens are the record's length, in words or Chinese characters, multiplied by the set's
+// ratio in the built-in table. The benchmark limits the output per set. The output of a base model
+// is this limit; outputs of chat models, which stop earlier, are drawn from the table.
 type longBench struct {
 	tokenizer Tokenizer
 	table     []set
-	wanted    []string // sets; nil takes all
+	wanted    []string // sets; nil: all
 	output    string   // base | chat | instruct
 	rng       *rand.Rand
 }
 
-// longBenchKeys are the keys of every record: two that are read, and the texts.
+// longBenchKeys are the keys of every record: the two that are read, and the texts.
 var longBenchKeys = []string{"length", "dataset", "input", "context", "answers", "language",
 	"all_classes", "_id"}
 

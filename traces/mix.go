@@ -8,13 +8,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// mix draws lengths from the built-in table. A request first draws its set, in proportion to
-// the set's requests, as the paper combines all requests of all sets into one trace; then its
-// prompt and its output, each by the set's inverse CDF.
+// mix draws lengths from the built-in table. A request draws its set in proportion to the set's
+// requests, because the paper combines all requests of all sets into one trace. It then draws
+// prompt and output from the set's inverse CDFs.
 //
-// The two draws within a set are independent. What couples prompt and output length in
-// LongBench is the task, thus the set; within a set outputs stop at the task's limit or at an
-// answer whose length the document does not decide.
+// The two draws within a set are independent. In LongBench the task, and so the set, couples prompt
+// and output lengths. Within a set, an output ends at the task's limit or with an answer whose
+// length does not depend on the document.
 type mix struct {
 	generated
 	rng   *rand.Rand
@@ -54,7 +54,7 @@ func (m *mix) next() (sim.Arrival, error) {
 
 func (m *mix) texts() bool { return true }
 
-// generated is what sources without a file have in common: they have no end.
+// generated is embedded in sources without a file. They have no end.
 type generated struct{}
 
 func (generated) timed() bool              { return false }

@@ -8,22 +8,22 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// mooncakeBlock is the tokens of one of hash_ids.
+// mooncakeBlock is the tokens per element of hash_ids.
 const mooncakeBlock = 512
 
 // mooncake decodes the Mooncake traces (github.com/kvcache-ai/Mooncake; Qin et al., FAST 2025):
-// timestamp in milliseconds, input_length, output_length. hash_ids, which a line may lack, name
-// the prompt's blocks of 512 tokens, the last one shorter: an id stands for its block and all
-// before it, so that it follows the same one wherever it stands. Outputs have no names: what a
-// later prompt has of them, its own ids say.
+// timestamp in milliseconds, input_length, output_length. The optional hash_ids identify the
+// prompt's blocks of 512 tokens; the last block may be shorter. An id stands for its block and all
+// blocks before it, so it has the same predecessor in every prompt. Outputs have no ids; if a later
+// prompt contains an output, the prompt's own ids cover it.
 type mooncake struct {
-	before []int64 // by id, the one before it + 2; 0 of those that no prompt has had
+	before []int64 // by id: predecessor + 2; 0 for an id not seen yet
 }
 
-// noID is before the first id of a prompt.
+// noID is the predecessor of a prompt's first id.
 const noID = -1
 
-// mostIDs bounds the memory of before: what larger ids follow is not checked.
+// mostIDs bounds the memory of before; predecessors of larger ids are not checked.
 const mostIDs = 1 << 20
 
 var mooncakeKeys = []string{"timestamp", "input_length", "output_length", "hash_ids"}
@@ -60,7 +60,7 @@ func (d *mooncake) decode(raw []byte) (r row, err error) {
 	return r, err
 }
 
-// content makes pieces of the ids of a prompt.
+// content makes one piece per id of a prompt.
 func (d *mooncake) content(ids []int64, prompt int) (*prefix.Content, error) {
 	fault := func(value, format string, args ...any) (*prefix.Content, error) {
 		return nil, rows.Wrong("hash_ids", value, fmt.Sprintf(format, args...))
@@ -88,7 +88,7 @@ func (d *mooncake) content(ids []int64, prompt int) (*prefix.Content, error) {
 	return c, nil
 }
 
-// follows returns what an id followed first, which follows last now.
+// follows returns the first predecessor of an id that follows last now.
 func (d *mooncake) follows(id, last int64) (first int64) {
 	if id >= mostIDs {
 		return last
@@ -102,7 +102,7 @@ func (d *mooncake) follows(id, last int64) (first int64) {
 	return d.before[id] - 2
 }
 
-// placeAfter says where an id stands in a prompt.
+// placeAfter describes an id's position in a prompt.
 func placeAfter(id int64) string {
 	if id == noID {
 		return "first"

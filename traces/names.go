@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// unknown says that value is none of the known names of a key and which of them is nearest.
+// unknown returns an error that lists the known names of a key and suggests the nearest one.
 func unknown(key, value string, known []string) error {
 	msg := fmt.Sprintf("%s = %q: unknown; use %s", key, rows.Short(value), strings.Join(known, ", "))
 	if n := nearest.Name(value, known); n != "" {
@@ -18,7 +18,7 @@ func unknown(key, value string, known []string) error {
 	return fmt.Errorf("%s", msg)
 }
 
-// oneOf returns nil when value is known.
+// oneOf returns nil if value is known.
 func oneOf(key, value string, known []string) error {
 	if slices.Contains(known, value) {
 		return nil

@@ -16,23 +16,23 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// options are what the readers need to know of a Spec.
+// options are the parts of a Spec that readers need.
 type options struct {
-	format    string // "" recognises
+	format    string // "": detect
 	tokenizer Tokenizer
-	datasets  []string // LongBench sets to keep; nil keeps all
+	datasets  []string // LongBench sets to keep; nil: all
 	output    string
-	ordered   bool       // times are used, so they must not run back
+	ordered   bool       // times are used, so they must not decrease
 	lengths   *rand.Rand // draws output lengths of chat models
 	order     *rand.Rand // mixes the files of a folder
-	once      bool       // the file is not read again: a pipe needs not be kept
+	once      bool       // the file is read once, so a pipe need not be kept
 
-	// of sessions
+	// sessions
 	seed         uint64
-	scale, think float64 // of outputs; mean, seconds
+	scale, think float64 // multiplier of outputs; mean think time, seconds
 }
 
-// wholeFile are the options under which a file is described and converted.
+// wholeFile returns the options for describing and converting a file.
 func wholeFile(format string) options {
 	return options{
 		format: format, tokenizer: Llama2, output: OutputBase, ordered: true,
@@ -40,7 +40,7 @@ func wholeFile(format string) options {
 	}
 }
 
-// openOnce opens a trace that is read once and as a whole.
+// openOnce opens a trace for one complete read.
 func openOnce(path, format string, tokenizer Tokenizer) (source, string, error) {
 	if format != "" {
 		if err := oneOf("format", format, FormatNames()); err != nil {
@@ -52,7 +52,7 @@ func openOnce(path, format string, tokenizer Tokenizer) (source, string, error) 
 	return openTrace(path, o)
 }
 
-// openTrace opens a trace, a file or a folder, and returns the format that it has.
+// openTrace opens a trace file or folder and returns its format.
 func openTrace(path string, o options) (source, string, error) {
 	if info, err := os.Stat(path); path == files.Stdin {
 	} else if errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +74,7 @@ func openTrace(path string, o options) (source, string, error) {
 	return src, format, nil
 }
 
-// noFile is the error of a path where nothing is.
+// noFile returns the error for a path that does not exist.
 func noFile(path string) error {
 	generated := []string{BuiltIn, Synthetic, Sessions}
 	near := nearest.Name(path, generated)
@@ -88,7 +88,7 @@ func noFile(path string) error {
 	return fmt.Errorf("%s: no such file or folder", path)
 }
 
-// newSource reads the first record of a file to learn its format: the header of a CSV, or a JSON
+// newSource detects the format of a file from its first record: the header of a CSV, or a JSON
 // value.
 func newSource(f *rows.File, o options) (source, string, error) {
 	if first := f.First(); first == '{' || first == '[' {
@@ -129,8 +129,8 @@ func newJSONSource(values *rows.Values, o options) (source, string, error) {
 	return &reader{lines: lines, ordered: o.ordered}, format.Name, nil
 }
 
-// formatOf returns the format of a name, or without one the first that is JSON or not, as the file
-// is, and whose keys the first record has.
+// formatOf returns the format of the given name. Without a name it returns the first format, JSON
+// or CSV as the file, whose keys the first record has.
 func formatOf(name string, json bool, has func(key string) bool) (Format, error) {
 	var known []string
 	for _, f := range Formats() {

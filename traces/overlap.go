@@ -10,12 +10,12 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// overlaps counts turns of sessions with recorded times that arrive before the one before them has
-// ended. They are served all the same: a faster server than the recorded one would have had them.
+// overlaps counts turns of sessions with recorded times that arrive before the turn before has
+// ended. They are served as recorded, because with a faster server they would not have overlapped.
 type overlaps struct {
 	open map[string][]begun // a session's requests that have not ended, in order
 	n    int
-	// of the first such turn of the file
+	// position of the first such turn in the file
 	line    int
 	session string
 }
@@ -43,7 +43,7 @@ func (o *overlaps) end(ended *sim.Arrival, at des.Time) {
 	if i < 0 {
 		return
 	}
-	if i > 0 { // the one before goes on
+	if i > 0 { // the turn before has not ended
 		o.count(&turns[i], ended.Session)
 	}
 	if i+1 < len(turns) && turns[i+1].at < at {
@@ -57,7 +57,7 @@ func (o *overlaps) end(ended *sim.Arrival, at des.Time) {
 }
 
 func (o *overlaps) count(t *begun, session string) {
-	if t.counted { // as another ended
+	if t.counted { // counted when another turn ended
 		return
 	}
 	t.counted = true
@@ -73,9 +73,9 @@ func (o *overlaps) warning(file string) warn.Warning {
 		rows.Short(o.session)).About("sessions")
 }
 
-// drawn refuses further turns of sessions in rows whose times are drawn, as these know nothing of
-// the ends that a turn has to wait for. A client alone waits for each. Rows that do not say what
-// their prompts contain have nothing in common, and may come in any order.
+// drawn rejects further turns of sessions if arrival times are drawn, because drawn times do not
+// wait for the end of the turn before. Only a single closed-loop client waits. Rows without content
+// share nothing and may come in any order.
 type drawn struct {
 	arrivals string
 	seen     map[string]struct{} // sessions

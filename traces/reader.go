@@ -14,45 +14,45 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// A source yields lengths, and times if it is timed, until io.EOF.
+// A source yields lengths, with times if it is timed, until io.EOF.
 type source interface {
 	next() (sim.Arrival, error)
-	timed() bool              // At is meaningful, counts from the first request, never falls
-	texts() bool              // a tokenizer decides how long prompts are
+	timed() bool              // At is valid, counts from the first request, never decreases
+	texts() bool              // a tokenizer determines prompt lengths
 	warnings() []warn.Warning // so far
-	// rest reads over what is left and returns how many rows that was, up to what cannot be read.
+	// rest skips the remaining rows and returns their number, up to the first unreadable row.
 	rest() (int, error)
 	Close() error
 }
 
-// A row is one request as its record gives it.
+// A row is one request as recorded.
 type row struct {
 	at     des.Time // on the file's own clock
 	stamp  string   // at as written
 	prompt int      // tokens, at least 1
 	output int      // tokens, at least 1
 	set    string
-	// session names the conversation, where the file does
+	// session is the conversation's name, if the file has one
 	session string
-	content *prefix.Content // nil where it does not say
+	content *prefix.Content // nil if the row has none
 	skip    skip
 }
 
-// skip says why a row is passed over.
+// skip is the reason to skip a row.
 type skip int
 
 const (
 	keep     skip = iota
 	failed        // 0 tokens of prompt or output: never served
-	excluded      // a set that was not asked for
+	excluded      // a set that is not selected
 )
 
 // lines are the rows of a file in one format.
 type lines interface {
 	rows.Reader
 	next() (row, error) // io.EOF at the end
-	timeKey() string    // the key of the time; empty when the file has none
-	sessionKey() string // that of the session
+	timeKey() string    // the key of the time; empty if the file has none
+	sessionKey() string // the key of the session
 	texts() bool
 	warnings(kept int) []warn.Warning
 	rest() (int, error)
@@ -62,11 +62,11 @@ type lines interface {
 type reader struct {
 	lines
 
-	member  bool // one of several files: it may have no request of the sets asked for
-	ordered bool // refuse times that run back
+	member  bool // one of several files: it may have no selected request
+	ordered bool // reject decreasing times
 	started bool
 	first   des.Time
-	last    row // the request before
+	last    row // the previous request
 
 	kept, failed, excluded int
 	other                  string // an excluded set, for the message
@@ -103,7 +103,7 @@ func (r *reader) next() (sim.Arrival, error) {
 	}
 }
 
-// place returns the time of a row since the first.
+// place returns the time of a row since the first row.
 func (r *reader) place(row row) (des.Time, error) {
 	if !r.started {
 		r.started, r.first, r.last = true, row.at, row
@@ -113,12 +113,12 @@ func (r *reader) place(row row) (des.Time, error) {
 			"above it (%s); sort the file by %s, or use arrivals that make their own times",
 			rows.Short(r.last.stamp), r.timeKey())))
 	}
-	row.stamp = strings.Clone(row.stamp) // not the whole record's text
+	row.stamp = strings.Clone(row.stamp) // do not retain the whole record
 	r.last = row
 	return row.at - r.first, nil
 }
 
-// end returns io.EOF, or an error when the file held no request.
+// end returns io.EOF, or an error if the file had no request.
 func (r *reader) end() error {
 	e := &rows.Error{File: r.Source().Name, Problem: "no requests in it"}
 	switch {
@@ -145,7 +145,7 @@ func (r *reader) warnings() []warn.Warning {
 	return append(w, r.lines.warnings(r.kept)...)
 }
 
-// unread warns of what a file has and no reader takes, each with the name that it is near to.
+// unread warns of unread parts of a file and suggests the nearest known name for each.
 func unread(what string, names, known []string, file string) []warn.Warning {
 	if len(names) == 0 {
 		return nil
@@ -174,7 +174,7 @@ func estimated(file string, t Tokenizer) warn.Warning {
 		t, file).About("estimated")
 }
 
-// unnamed warns of the requests of sets that were not asked for.
+// unnamed warns of the requests in sets that are not selected.
 func unnamed(n int, file string) warn.Warning {
 	return warn.New(warn.RowsLeft, "%s left out of sets that workload.datasets does not name: %s",
 		rows.Plural(n, "row"), file).About("sets")

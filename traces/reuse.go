@@ -8,42 +8,41 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// KV is what a prefix cache holds: blocks of a model's KV.
+// KV is the KV of a prefix cache: blocks of a model.
 type KV struct {
 	Model       string `json:"model"`
 	TokenBytes  int64  `json:"kv_bytes_token"`
 	BlockTokens int    `json:"block_tokens"`
 
-	Tokenizer Tokenizer `json:"-"` // that texts are counted with; "" is Llama2
+	Tokenizer Tokenizer `json:"-"` // for counting texts; "" is Llama2
 	Guess     bool      `json:"-"` // the model names no tokenizer
 }
 
-// Reuse is what prefix caches would have of a trace's prompts whose requests were served one after
-// another, in whole blocks under LRU; sim/prefix counts it.
+// Reuse is the prefix cache reuse of a trace's prompts if requests are served sequentially, in
+// whole blocks under LRU (sim/prefix).
 type Reuse struct {
 	KV
 	PromptTokens int64     `json:"prompt_tokens"`
-	Unbounded    Cached    `json:"unbounded"` // and what it holds in the end
+	Unbounded    Cached    `json:"unbounded"` // unbounded cache, with its final size
 	Capacities   []Cached  `json:"capacities"`
 	Curve        [2]Series `json:"curve"` // GiB, share of prompt tokens
-	// Sampled is the share of the prompts' parts that are counted, for all; 0: all are.
+	// Sampled is the share of prompt pieces in the sample, scaled to all; 0: no sampling.
 	Sampled float64 `json:"sampled,omitempty"`
 }
 
 // Series are numbers.
 type Series []float64
 
-// Cached is what one cache has.
+// Cached is the reuse with one cache size.
 type Cached struct {
 	GiB    float64 `json:"gib"`
 	Tokens int64   `json:"hit_tokens"`
 	Share  float64 `json:"share"` // of prompt tokens
-	// Optimum is what a cache of that size would have that knew the requests to come; nil: not known.
+	// Optimum is the hits of an optimal cache of that size (Belady); nil: unknown.
 	Optimum *int64 `json:"optimum_tokens,omitempty"`
 }
 
-// reused counts reuse request by request, from the first that says what it contains: before it
-// there is nothing to share.
+// reused counts reuse request by request, starting at the first request with content.
 type reused struct {
 	kv     KV
 	stack  *prefix.Stack
@@ -52,7 +51,7 @@ type reused struct {
 
 func (r *reused) add(a *sim.Arrival) {
 	switch {
-	case r.kv.TokenBytes == 0: // nobody asks
+	case r.kv.TokenBytes == 0: // not requested
 	case r.stack == nil && a.Content == nil:
 		r.before += int64(a.Prompt)
 	default:
@@ -64,7 +63,7 @@ func (r *reused) add(a *sim.Arrival) {
 	}
 }
 
-// warnings names what describe estimates and what it leaves out.
+// warnings reports estimates and omissions of describe.
 func (r *reused) warnings() (w []warn.Warning) {
 	if r.stack == nil {
 		return nil
@@ -82,10 +81,10 @@ func (r *reused) warnings() (w []warn.Warning) {
 	return w
 }
 
-// curvePoints are over three decades of capacity up to what is ever stored.
+// curvePoints are the points over three decades of capacity, up to all stored blocks.
 const curvePoints = 91
 
-// describe returns nil where no request says what it contains.
+// describe returns nil if no request has content.
 func (r *reused) describe() *Reuse {
 	if r.stack == nil {
 		return nil
@@ -106,7 +105,7 @@ func (r *reused) describe() *Reuse {
 		sizes = append(sizes, int64(gib/block))
 		d.Capacities = append(d.Capacities, of(gib, int64(gib/block)))
 	}
-	for i, tokens := range r.stack.Optimum(sizes...) { // none of too many turns
+	for i, tokens := range r.stack.Optimum(sizes...) { // empty with too many turns
 		d.Capacities[i].Optimum = &tokens
 	}
 	for i := range curvePoints {

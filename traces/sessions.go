@@ -12,37 +12,37 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// A turn is one question of a session and its answer.
+// A turn is one question of a session with its answer.
 type turn struct {
-	asked  []prefix.Piece // all since the last answer
+	asked  []prefix.Piece // pieces added since the last answer
 	output int            // tokens
-	answer uint64         // its text
+	answer uint64         // id of its text
 }
 
-// A talk is a session of which turns come one by one.
+// A talk is a session whose turns are made one by one.
 type talk struct {
 	name   string
 	turns  func() (turn, bool)
 	think  *rand.Rand
 	next   turn
-	more   bool           // there is a next one
-	before []prefix.Piece // all turns so far; its elements never change
+	more   bool           // next is valid
+	before []prefix.Piece // all turns so far; elements are never changed
 	tokens int
 }
 
-// talker makes talks, until io.EOF.
+// talker yields talks until io.EOF.
 type talker interface {
 	talk() (*talk, error)
 	warnings() []warn.Warning
 	texts() bool
-	rest() (int, error) // turns that are left, up to what cannot be read
+	rest() (int, error) // remaining turns, up to the first unreadable part
 	Close() error
 }
 
-// sessions is the source of the first turns of talks, and of those that follow.
+// sessions is the source of the first turns of talks; follow returns the later turns.
 type sessions struct {
 	talker
-	scale float64 // of outputs
+	scale float64 // multiplier of outputs
 	think float64 // mean, seconds
 	begun map[string]*talk
 	ended int // early: a turn was rejected
@@ -55,7 +55,7 @@ func newSessions(t talker, scale, think float64) *sessions {
 
 func (s *sessions) timed() bool { return false }
 
-// next begins a talk.
+// next starts a talk.
 func (s *sessions) next() (sim.Arrival, error) {
 	t, err := s.talk()
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *sessions) next() (sim.Arrival, error) {
 	return a, err
 }
 
-// turn makes the request of a talk's next turn: everything before, and what is asked.
+// turn makes the request of a talk's next turn: the context so far and the new question.
 func (s *sessions) turn(t *talk) (a sim.Arrival, err error) {
 	now := t.next
 	for _, p := range now.asked {
@@ -90,7 +90,7 @@ func (s *sessions) turn(t *talk) (a sim.Arrival, err error) {
 	return a, nil
 }
 
-// follow returns the turn after one that ended. last says that no more may come.
+// follow returns the turn after one that ended. last means that no further request may come.
 func (s *sessions) follow(ended sim.Arrival, at des.Time, rejected, last bool) (
 	a sim.Arrival, ok bool, err error) {
 	t := s.begun[ended.Session]
@@ -129,13 +129,13 @@ func (s *sessions) warnings() []warn.Warning {
 	return w
 }
 
-// unfolded is all turns of sessions, one after another.
+// unfolded yields all turns of each session in sequence.
 type unfolded struct {
 	*sessions
 	now *talk
 }
 
-// unfold has sessions yield every turn, other sources what they yield.
+// unfold makes sessions yield every turn; other sources are unchanged.
 func unfold(src source) source {
 	if s, ok := src.(*sessions); ok {
 		return &unfolded{sessions: s}
@@ -156,7 +156,7 @@ func (u *unfolded) next() (a sim.Arrival, err error) {
 	return a, err
 }
 
-// given is a talk of turns that are known.
+// given returns a talk with given turns.
 func given(name string, turns []turn, think *rand.Rand) *talk {
 	return &talk{name: name, think: think, turns: func() (turn, bool) {
 		if len(turns) == 0 {
@@ -168,23 +168,23 @@ func given(name string, turns []turn, think *rand.Rand) *talk {
 	}}
 }
 
-// thinkRand is the time to think of the n-th session.
+// thinkRand returns the random stream of the n-th session's think times.
 func thinkRand(seed uint64, n int) *rand.Rand {
 	return des.Rand(des.Hash(seed, uint64(n)), "traces.think")
 }
 
-// made are talks that are made up: each of draws of its own, so that it is the same whenever it
-// comes.
+// made generates talks. Each talk has its own random stream, so it does not depend on when it
+// starts.
 type made struct {
 	generated
 	seed                uint64
-	n, most             int     // so far, and at most if not 0
-	asked, answer, long Lengths // of questions, of answers, turns
+	n, most             int     // talks so far, and their limit if not 0
+	asked, answer, long Lengths // lengths of questions and answers, turns per talk
 	system              []prefix.Piece
-	popular             Lengths // place in system, from 1
+	popular             Lengths // index into system, from 1
 }
 
-// newMade returns the talks of a spec that Validate has accepted.
+// newMade returns the talks of a validated spec.
 func newMade(s Spec, seed uint64) (*made, error) {
 	m := &made{seed: seed, most: s.Sessions}
 	var system Lengths
@@ -243,7 +243,7 @@ func (m *made) talk() (*talk, error) {
 		}}, nil
 }
 
-// HasTurns reports whether a request's end decides which others arrive: turns of conversations.
+// HasTurns reports whether the end of a request triggers further arrivals: turns of conversations.
 func (s *Stream) HasTurns() bool { return s.sessions != nil }
 
 // Follow implements sim.Sessions.

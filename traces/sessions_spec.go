@@ -2,20 +2,20 @@ package traces
 
 import "fmt"
 
-// SessionKeys are the keys of [workload] that trace = "sessions" has defaults of its own for.
+// SessionKeys are the keys of [workload] that have their own defaults with trace = "sessions".
 var SessionKeys = []string{"prompt_lengths", "output_lengths", "turns", "system_prompts",
 	"system_lengths", "system_zipf", "think_s"}
 
-// FillSessions sets the keys of a trace of sessions that are not chosen to their defaults.
+// FillSessions sets keys that the user did not choose to the defaults of a trace of sessions.
 //
-//   - Turns: ShareGPT has 3.51 a conversation on average (94,145 of them; Zhao et al., WildChat,
-//     ICLR 2024, table 1), 73 % have two and more (Gao et al., CachedAttention, ATC 2024).
-//   - Texts: ShareGPT's have 94.46 tokens of a user, deviation 626.39, and 348.45 of an answer,
-//     deviation 269.93 (WildChat, table 1): log-normal of the same moments.
-//   - Time to think: of a chat service 80 % of reuses come within 10 minutes, about exponential
+//   - Turns: ShareGPT has 3.51 per conversation on average (94,145 conversations; Zhao et al.,
+//     WildChat, ICLR 2024, table 1); 73 % have at least two (Gao et al., CachedAttention, ATC 2024).
+//   - Texts: ShareGPT has 94.46 tokens per user text, deviation 626.39, and 348.45 per answer,
+//     deviation 269.93 (WildChat, table 1). The distribution is log-normal with these moments.
+//   - Think time: in a chat service 80 % of reuses come within 10 minutes, about exponential
 //     (Wang et al., KVCache Cache in the Wild, ATC 2025): a mean of 600 s / ln 5.
-//   - System prompts: 1,000 tokens, as vLLM production-stack's multi-round benchmark has. Their
-//     number and popularity are not published: ten under Zipf's law, a choice.
+//   - System prompts: 1,000 tokens, as in vLLM production-stack's multi-round benchmark. Their
+//     number and popularity are not published; ten under Zipf's law is an assumption.
 func (s *Spec) FillSessions(chosen func(key string) bool) {
 	if s.Trace != Sessions {
 		return
@@ -41,7 +41,7 @@ func fill[T any](chosen func(string) bool, key string, value *T, to T) {
 	}
 }
 
-// checkSessions refuses what is not of sessions, and sessions without lengths.
+// checkSessions rejects keys that do not apply to sessions, and sessions without lengths.
 func (s Spec) checkSessions() error {
 	for _, l := range []struct {
 		key, text string
@@ -81,7 +81,7 @@ func (s Spec) checkSessions() error {
 	return nil
 }
 
-// sharesItself is the error of a share of hits together with content that names them.
+// sharesItself is the error for prefix_hit with a trace whose content already determines hits.
 func (s Spec) sharesItself() error {
 	return fmt.Errorf("workload.prefix_hit = %v: workload.trace = %q says itself what its prompts "+
 		"share; leave prefix_hit out", s.PrefixHit, s.Trace)

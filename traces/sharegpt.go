@@ -11,22 +11,22 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// shareGPT reads conversations as JSON, arrays of them or one after another, in one of two styles,
-// the second that of vLLM's benchmark of multi-turn chats:
+// shareGPT reads conversations as JSON, in arrays or as consecutive values, in one of two styles.
+// The second is the style of vLLM's multi-turn benchmark:
 //
 //	{"conversations": [{"from": "human", "value": "…"}, {"from": "gpt", "value": "…"}, …]}
 //	{"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}, …]}
 //
-// Each answer to a user is a turn: its prompt are all messages before it. Equal texts are equal
-// content. Messages without text are read over; what is not answered, and an answer to nobody, are
-// part of later prompts. Nothing is added for a chat template.
+// Each answer to a user is a turn; its prompt is all messages before it. Equal texts are equal
+// content. Messages without text are skipped. Messages without an answer, and answers without a
+// user message, are part of later prompts. No chat template is added.
 type shareGPT struct {
 	values *rows.Values
 	count  tokenCounter
 	seed   uint64
 
-	n, empty   int // conversations, and those without a turn
-	firstEmpty int // its line
+	n, empty   int // conversations, and conversations without a turn
+	firstEmpty int // line of the first conversation without a turn
 	dropped    droppedKeys
 }
 
@@ -36,7 +36,7 @@ var (
 	messageKeys      = []string{"from", "value", "role", "content"}
 )
 
-// message is one of either style: a role and a text.
+// message is a message of either style: a role and a text.
 type message struct {
 	From    *string `json:"from"`
 	Value   *string `json:"value"`
@@ -44,14 +44,14 @@ type message struct {
 	Content *string `json:"content"`
 }
 
-// speaker says whose a message is.
+// speaker is the author of a message.
 type speaker int
 
 const (
 	nobody speaker = iota
 	user
 	model
-	system // and tools
+	system // also tools
 )
 
 var speakers = map[string]speaker{
@@ -117,7 +117,7 @@ func (d *shareGPT) read() (turns []turn, err error) {
 	return turns, nil
 }
 
-// turns makes turns of messages.
+// turns converts messages to turns.
 func (d *shareGPT) turns(messages []message) (turns []turn, err error) {
 	var asked []prefix.Piece
 	question := false
@@ -153,7 +153,7 @@ func (d *shareGPT) turns(messages []message) (turns []turn, err error) {
 	return turns, nil
 }
 
-// textID names a text by its hash, FNV-1a.
+// textID returns a text's id, its FNV-1a hash.
 func textID(who speaker, text string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte{byte(who)})
@@ -172,7 +172,7 @@ func (d *shareGPT) warnings() []warn.Warning {
 	return append(w, d.dropped.warning(file)...)
 }
 
-// rest counts the turns that are left, up to a conversation that cannot be read.
+// rest counts the remaining turns, up to the first unreadable conversation.
 func (d *shareGPT) rest() (n int, err error) {
 	for {
 		turns, err := d.read()

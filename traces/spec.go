@@ -1,6 +1,6 @@
 package traces
 
-// Names that Spec.Trace takes besides a path. A file or folder of that name is reached as
+// Names that Spec.Trace takes besides a path. A file or folder with such a name is written as
 // "./longbench".
 const (
 	BuiltIn   = "longbench" // the built-in LongBench mix
@@ -28,8 +28,8 @@ var (
 	tokenizerNames = []string{string(Llama2), string(Llama3)}
 )
 
-// Spec is the [workload] table of a configuration. Comments, units and ranges of the fields are
-// what docs/configuration.md says.
+// Spec is the [workload] table of a configuration. docs/configuration.md has the comments, units
+// and ranges of the fields.
 type Spec struct {
 	// the built-in LongBench mix, synthetic lengths, sessions with turns, or the path of a file, of a
 	// folder of LongBench JSONL files, or - for standard input; gzip and zstd are unpacked
@@ -100,7 +100,8 @@ type Spec struct {
 	PrefixHit float64 `toml:"prefix_hit" unit:"share" range:">= 0, <= 1"`
 }
 
-// Choices returns what a key of [workload] may be, or nil where that is no choice of names.
+// Choices returns the names that a key of [workload] may have, or nil if the key is not a choice of
+// names.
 func Choices(key string) []string {
 	switch key {
 	case "format":
@@ -119,8 +120,8 @@ func Choices(key string) []string {
 	return nil
 }
 
-// DefaultSpec is the workload of the SparseServe paper (section 4.1): its ten LongBench sets as
-// one Poisson trace.
+// DefaultSpec is the workload of the SparseServe paper (section 4.1): its ten LongBench sets as one
+// Poisson trace.
 func DefaultSpec() Spec {
 	return Spec{
 		Trace: BuiltIn,
@@ -139,5 +140,5 @@ func DefaultSpec() Spec {
 	}
 }
 
-// AllSets lists the LongBench sets, as Datasets names them.
+// AllSets returns the names of the LongBench sets, as in Datasets.
 func AllSets() []string { return setNames(loadTable()) }

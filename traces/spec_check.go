@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Validate returns an error that names the first key with an impossible value. It looks at no
-// file.
+// Validate returns an error for the first key with an invalid value. It reads no files.
 func (s Spec) Validate() error {
 	if s.Trace == "" {
 		return fmt.Errorf("workload.trace = %q: name %q, %q, %q, or a file or folder", s.Trace,
@@ -91,7 +90,7 @@ func (s Spec) checkClosed() error {
 	return nil
 }
 
-// checkLengths refuses distributions that cannot be read, and synthetic traces without them.
+// checkLengths rejects invalid distributions, and synthetic traces without lengths.
 func (s Spec) checkLengths() error {
 	const prompts, outputs = "workload.prompt_lengths", "workload.output_lengths"
 	for _, l := range []struct{ key, text string }{{prompts, s.PromptLengths},
@@ -136,7 +135,7 @@ func (s Spec) checkDatasets() error {
 	return nil
 }
 
-// datasets returns the sets by their names in the table.
+// datasets returns the sets under their names in the table.
 func (s Spec) datasets() []string {
 	names := make([]string, len(s.Datasets))
 	for i, n := range s.Datasets {
@@ -145,7 +144,7 @@ func (s Spec) datasets() []string {
 	return names
 }
 
-// tokenizer returns the tokenizer to count with, given the model's.
+// tokenizer returns the tokenizer for counting, given the model's.
 func (s Spec) tokenizer(model []Tokenizer) (Tokenizer, error) {
 	t := Llama2
 	switch {
@@ -160,8 +159,8 @@ func (s Spec) tokenizer(model []Tokenizer) (Tokenizer, error) {
 	return t, nil
 }
 
-// positive refuses NaN, infinities, and values outside [least, most]: beyond them simulated
-// time or a token count leaves its integer.
+// positive rejects NaN, infinities, and values outside [least, most], which would overflow
+// simulated time or a token count.
 func positive(key string, v, least, most float64) error {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):

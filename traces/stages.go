@@ -9,15 +9,16 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// staged is a process of rate 1 whose time runs r times as fast in a stage of r requests/s. That
-// is exact: its n-th arrival comes when the integral of the rate reaches the n-th of the process.
+// staged is a process of rate 1 whose time runs r times as fast in a stage of r requests/s. This is
+// exact: the n-th arrival comes when the integral of the rate reaches the n-th arrival of the
+// process.
 type staged struct {
 	*process
 	stages  [][]float64 // seconds, requests/s
-	endless bool        // the last stage goes on
+	endless bool        // the last stage has no end
 
-	i           int     // stage that the last arrival was in
-	begin, done float64 // seconds, and requests by the integral, before it
+	i           int     // stage of the last arrival
+	begin, done float64 // seconds and expected requests before that stage
 }
 
 func newStaged(s Spec, seed uint64) *staged {
@@ -50,7 +51,7 @@ func (s *staged) next() (des.Time, error) {
 	return 0, io.EOF
 }
 
-// Expected returns the mean number of requests that the stages make, and their length in seconds.
+// Expected returns the mean number of requests of all stages, and their length in seconds.
 func (s Spec) Expected() (requests, seconds float64) {
 	for _, stage := range s.Stages {
 		requests, seconds = requests+stage[0]*stage[1], seconds+stage[0]
@@ -58,7 +59,7 @@ func (s Spec) Expected() (requests, seconds float64) {
 	return requests, seconds
 }
 
-// MeanRate is the mean request rate in requests/s, 0 where the arrivals have none of their own.
+// MeanRate returns the mean request rate in requests/s; 0 if the spec does not set one.
 func (s Spec) MeanRate() float64 {
 	if requests, seconds := s.Expected(); seconds > 0 {
 		return requests / seconds
@@ -66,7 +67,7 @@ func (s Spec) MeanRate() float64 {
 	return s.Rate
 }
 
-// checkStages refuses stages that are no pairs, never end or never begin.
+// checkStages rejects stages that are not pairs, never end or never begin.
 func (s Spec) checkStages() error {
 	if len(s.Stages) == 0 {
 		return nil
@@ -100,5 +101,5 @@ func (s Spec) checkStages() error {
 	return nil
 }
 
-// mostRequests is the most that workload.requests may be.
+// mostRequests is the upper limit of workload.requests.
 const mostRequests = 1e7

@@ -11,33 +11,33 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// Stream is a workload that makes each request when it is asked for. It implements
-// sim.Workload, sim.ClosedLoop and sim.Sessions. It is not safe for concurrent use.
+// Stream is a workload that makes requests on demand. It implements sim.Workload, sim.ClosedLoop
+// and sim.Sessions. It is not safe for concurrent use.
 type Stream struct {
 	spec     Spec
 	src      source
-	sessions *sessions // src, where it has turns that follow one another
-	arrivals clock     // nil takes the source's own times
-	clients  *clients  // arrivals, where they are a closed loop's
-	rows     *reader   // src, where it is a file of rows
-	overlaps overlaps  // where the times are the source's own
-	drawn    drawn     // where they are not
+	sessions *sessions // src, if it has conversations
+	arrivals clock     // nil: the source's own times
+	clients  *clients  // arrivals, in a closed loop
+	rows     *reader   // src, if it is a file of rows
+	overlaps overlaps  // used with the source's own times
+	drawn    drawn     // used with drawn times
 	made     int
 	early    bool  // the source or the stages ended before spec.Requests
-	content  bool  // its prompts say what they have in common
-	left     int   // rows of the source beyond spec.Requests, or the stages
-	damage   error // of them
+	content  bool  // the trace describes shared prompts
+	left     int   // unused rows of the source, beyond spec.Requests or the stages
+	damage   error // error in the unused rows
 	err      error
 
-	head    sim.Arrival // read ahead, so that Open finds what is wrong with a file
+	head    sim.Arrival // read ahead, so that Open reports errors at a file's begin
 	hasHead bool
-	line    int // of rows, of the request last read
+	line    int // line of the row last read
 }
 
-// Open returns the workload of a spec. The lengths and the times draw from random streams of
-// their own, so equal seeds give equal lengths at every rate. The tokenizer of the model counts
-// prompts when the spec names none; with neither it is Llama2. A file is checked up to its
-// first request; a fault further down comes out of Next.
+// Open returns the workload of a spec. Lengths and times use separate random streams, so equal
+// seeds give equal lengths at every rate. If the spec names no tokenizer, the model's counts
+// prompts; without either it is Llama2. A file is checked up to its first request; Next returns
+// later errors.
 func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 	return s, nil
 }
 
-// Timed reports whether a trace has arrival times of its own.
+// Timed reports whether a trace has its own arrival times.
 func (s Spec) Timed() (bool, error) {
 	if !s.FromFile() {
 		return false, nil
@@ -114,7 +114,7 @@ func (s *Stream) begin(seed uint64) (err error) {
 	return err
 }
 
-// read takes a request of the source.
+// read reads a request from the source.
 func (s *Stream) read() (a sim.Arrival, err error) {
 	a, err = s.src.next()
 	if s.rows != nil {
@@ -123,7 +123,7 @@ func (s *Stream) read() (a sim.Arrival, err error) {
 	return a, err
 }
 
-// conflicts refuses keys that do not go with what the trace has.
+// conflicts rejects keys that contradict the trace.
 func (s *Stream) conflicts() error {
 	s.content = s.head.Content != nil
 	switch {
@@ -136,10 +136,10 @@ func (s *Stream) conflicts() error {
 	return nil
 }
 
-// Content reports whether the trace says what its prompts have in common.
+// Content reports whether the trace describes shared prompts.
 func (s *Stream) Content() bool { return s.content }
 
-// Next returns the next request. After the end or an error it returns the same again.
+// Next returns the next request. After the end or an error it returns the same result again.
 func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
 	if s.err != nil || s.early || s.spec.Requests > 0 && s.made == s.spec.Requests {
 		return sim.Arrival{}, false, s.err
@@ -168,7 +168,7 @@ func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
 	return a, true, nil
 }
 
-// count counts a request that is made.
+// count counts a request.
 func (s *Stream) count() error {
 	if s.made++; s.made < s.spec.Requests || s.spec.Requests == 0 {
 		return nil
@@ -176,7 +176,7 @@ func (s *Stream) count() error {
 	return s.end()
 }
 
-// end counts what is left of the source and closes it.
+// end counts the remaining rows of the source and closes it.
 func (s *Stream) end() error {
 	n, err := s.src.rest()
 	s.left, s.damage = s.left+n, err
@@ -201,13 +201,13 @@ func (s *Stream) build() (a sim.Arrival, err error) {
 		return a, err
 	}
 	a.Cached = int(s.spec.PrefixHit * float64(a.Prompt))
-	if s.sessions == nil { // which have answers of that length in prompts, too
+	if s.sessions == nil { // sessions include scaled answers in later prompts
 		a.Output, err = scaled(a.Output, s.spec.OutputScale)
 	}
 	return a, err
 }
 
-// scaled multiplies an output length, to at least one token.
+// scaled multiplies an output length; the result is at least one token.
 func scaled(output int, scale float64) (int, error) {
 	v := math.Round(float64(output) * scale)
 	if v > rows.MaxTokens {
@@ -217,9 +217,8 @@ func scaled(output int, scale float64) (int, error) {
 	return max(1, int(v)), nil
 }
 
-// Warnings says what a reader of the results should know of the requests made so far: what was
-// left out, a file that ended early, estimates. What differs from run to run comes after the
-// colon.
+// Warnings returns the warnings about the requests so far: omissions, an early end of the file,
+// estimates. In each warning, the parts that vary between runs follow the colon.
 func (s *Stream) Warnings() []warn.Warning {
 	w := s.src.warnings()
 	if s.overlaps.n > 0 {
@@ -248,5 +247,5 @@ func (s *Stream) Warnings() []warn.Warning {
 	return w
 }
 
-// Close releases the file of a stream that is not read to its end.
+// Close releases the file of a stream that was not read to its end.
 func (s *Stream) Close() error { return s.src.Close() }

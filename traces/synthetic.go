@@ -7,15 +7,15 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// synthetic draws prompts and outputs from two distributions, independently, each with a random
-// stream of its own: another output distribution has the same prompts.
+// synthetic draws prompts and outputs independently from two distributions. Each has its own random
+// stream, so changing the output distribution does not change the prompts.
 type synthetic struct {
 	generated
 	prompt, output   Lengths
 	prompts, outputs *rand.Rand
 }
 
-// newSynthetic returns the source of a spec that Validate has accepted.
+// newSynthetic returns the source of a validated spec.
 func newSynthetic(s Spec, seed uint64) (*synthetic, error) {
 	prompt, err := ParseLengths("workload.prompt_lengths", s.PromptLengths)
 	if err != nil {

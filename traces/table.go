@@ -21,7 +21,7 @@ import (
 //go:embed longbench.csv.gz
 var packedTable []byte
 
-// A set is one LongBench dataset in the built-in table.
+// A set is one LongBench dataset of the built-in table.
 type set struct {
 	name         string
 	unit         string // of LongBench's length field: words | chars
@@ -30,18 +30,18 @@ type set struct {
 	columns      map[string]column
 }
 
-// A column is the distribution of one kind of length within a set, in tokens.
+// A column is the distribution of one kind of length in a set, in tokens.
 type column struct {
 	perUnit        float64 // prompt tokens per word or character; 0 for outputs
 	mean, min, max float64
-	// at equal steps of probability from 0 to 1; most columns of a run are never drawn from
+	// at equal steps of probability from 0 to 1; parsed on demand, because most are never used
 	quantiles func() []float64
 }
 
-// loadTable returns the built-in table, parsed once and never written to.
+// loadTable returns the built-in table, parsed once. It must not be changed.
 var loadTable = sync.OnceValue(parseTable)
 
-// parseTable panics on a fault: the table is part of the program.
+// parseTable panics on an error, because the table is part of the program.
 func parseTable() []set {
 	text, err := rows.New("longbench.csv.gz", bytes.NewReader(packedTable))
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *set) prompt(t Tokenizer) column     { return s.columns["prompt_"+string
 func (s *set) output(model string) column    { return s.columns["output_"+model] }
 func (s *set) tokens(t Tokenizer, n int) int { return int(float64(n)*s.prompt(t).perUnit + 0.5) }
 
-// interpolated is the inverse CDF at u in [0, 1), linear between quantiles.
+// interpolated returns the inverse CDF at u in [0, 1), linear between quantiles.
 func (c *column) interpolated(u float64) float64 {
 	h := u * float64(len(c.quantiles())-1)
 	i := int(h)
@@ -100,14 +100,14 @@ func (c *column) interpolated(u float64) float64 {
 	return lo + (h-float64(i))*(hi-lo)
 }
 
-// stepped is the inverse CDF at u in [0, 1) that returns only values that occurred. Output
+// stepped returns the inverse CDF at u in [0, 1), restricted to values that occurred. Output
 // lengths need it: a set whose outputs are 2 or 513 tokens has none in between.
 func (c *column) stepped(u float64) float64 {
 	return c.quantiles()[1+int(u*float64(len(c.quantiles())-1))]
 }
 
-// canonicalSet returns the table's name of a set: papers write multifieldqa, and LongBench-E
-// files carry the suffix _e.
+// canonicalSet returns the table's name of a set. Papers write multifieldqa; LongBench-E files have
+// the suffix _e.
 func canonicalSet(name string) string {
 	name = strings.TrimSuffix(name, "_e")
 	if name == "multifieldqa" {

@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// tokenCounter estimates the tokens of texts as LongBench's are: words, and Chinese, Japanese and
-// Korean characters, times what a tokenizer makes of them in its sets of dialogues, samsum (English
-// chats) and vcsum (Chinese meetings).
+// tokenCounter estimates the tokens of texts like LongBench's dialogues. It counts words, and
+// Chinese, Japanese and Korean characters, and multiplies them by a tokenizer's ratios in samsum
+// (English chats) and vcsum (Chinese meetings).
 type tokenCounter struct {
 	tokenizer      Tokenizer
 	perWord, perCJ float64
@@ -22,7 +22,7 @@ func newTokenCounter(t Tokenizer) tokenCounter {
 // firstCJK is below all Han, Hiragana, Katakana and Hangul characters.
 const firstCJK = 0x1100
 
-// tokens of a text are 0 only if there is nothing in it.
+// tokens returns the tokens of a text; 0 only for an empty text.
 func (c tokenCounter) tokens(text string) int {
 	words, characters, within := 0, 0, false
 	for _, r := range text {

@@ -7,17 +7,17 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
-// Tokenizer names the tokenizer in which prompt lengths are counted.
+// Tokenizer is the name of the tokenizer that counts prompt lengths.
 type Tokenizer string
 
-// GuessedTokenizer warns that a model names no tokenizer, so that prompts are counted with another.
+// GuessedTokenizer warns that a model names no tokenizer, so another tokenizer counts prompts.
 func GuessedTokenizer(model, tokenizer string) warn.Warning {
 	return warn.New(warn.Tokenizer,
 		"tokens of texts are counted with the tokenizer of %s, a guess, because %s "+
 			"names none: set workload.tokenizer", tokenizer, model)
 }
 
-// Counts reports whether the tokenizer of the model decides how long prompts are.
+// Counts reports whether the model's tokenizer determines prompt lengths.
 func (s *Stream) Counts() bool { return s.spec.Tokenizer == "" && s.src.texts() }
 
 // The tokenizers for which the built-in table has lengths.
@@ -26,8 +26,8 @@ const (
 	Llama3 Tokenizer = "llama3" // 128,256 tokens
 )
 
-// IsOf reports whether the trace has one of the formats; the built-in mix has LongBench's. Standard
-// input, which is read once, may have any.
+// IsOf reports whether the trace has one of the formats. The built-in mix has LongBench's. Standard
+// input, which is read once, may have any format.
 func (s Spec) IsOf(formats ...string) bool {
 	if s.Trace == BuiltIn {
 		return slices.Contains(formats, FormatLongBench)
