@@ -61,7 +61,7 @@ func (c *clock) rested(now des.Time) {
 	c.at, c.ran = now, 0
 }
 
-// finest is the largest integration step, as a share of the filter time.
+// finest is the largest integration step, relative to the filter time.
 const finest = 1. / 16
 
 // rest passes t ns at the given power, less than 1.
@@ -72,7 +72,7 @@ func (c *clock) rest(power, t float64) {
 	c.advance(power, t)
 }
 
-// leastClock is the lower bound of the clock, as a share of the full clock.
+// leastClock is the lower bound of the clock, relative to the full clock.
 const leastClock = 0.1
 
 // advance passes t ns at a power given for the full clock.

@@ -5,16 +5,16 @@ import (
 )
 
 // chunk holds the times of a layer's linears and prefill attention at the full clock, in seconds.
-// At a clock f, a share of the full clock, linears take slope (1/f - 1) longer, and attention takes
-// 1/f times as long. At the full clock linears draw hot times the power limit, and attention draws
-// the limit. Fits to chunks after 32K tokens and more on H200 and H100 gave 0.98 and 1.06 for
+// At a clock f, relative to the full clock, linears take slope (1/f - 1) longer, and attention
+// takes 1/f times as long. At the full clock linears draw hot times the power limit, and attention
+// draws the limit. Fits to chunks after 32K tokens and more on H200 and H100 gave 0.98 and 1.06 for
 // wgmma, 0.79 for mma.sync.
 type chunk struct{ linears, attention, slope, hot float64 }
 
-// at returns the time of linears and attention at clock f, a share of the full clock.
+// at returns the time of linears and attention at clock f, relative to the full clock.
 func (c *chunk) at(f float64) float64 { return c.linears + c.slope*(1/f-1) + c.attention/f }
 
-// power returns the mean power at the full clock, weighted by the times at f, as a share of the
+// power returns the mean power at the full clock, weighted by the times at f, relative to the
 // limit.
 func (c *chunk) power(f float64) float64 {
 	all := c.at(f)
@@ -78,7 +78,7 @@ func newChunks(p *Profile, m *Model) (c chunks) {
 	return c
 }
 
-// gained returns the share of time that linears of n tokens save at the full clock.
+// gained returns the fraction of time that linears of n tokens save at the full clock.
 func (c *chunks) gained(n float64) float64 {
 	if len(c.full.x) == 0 || n >= c.full.last() {
 		return c.gain

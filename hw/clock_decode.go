@@ -45,7 +45,7 @@ func (k *memoryBound) latency(w *sim.Work, t des.Time) des.Time {
 // full reports whether the clock is full and stays full while no chunk runs.
 func (c *clock) full() bool { return c.filter == 0 || c.f == 1 && c.measured <= 1 }
 
-// lost returns the extra time of latencies at the present clock, as a share of their time at the
+// lost returns the extra time of latencies at the present clock, relative to their time at the
 // full clock.
 func (c *clock) lost(now des.Time) float64 {
 	if c.full() {

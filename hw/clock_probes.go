@@ -30,7 +30,7 @@ const (
 	RestPrefill
 )
 
-// powerOf returns the power of a rest at the full clock, as a share of the power limit.
+// powerOf returns the power of a rest at the full clock, relative to the power limit.
 func (c *clock) powerOf(kind Rest) float64 {
 	switch kind {
 	case RestDense:

@@ -21,7 +21,7 @@ func (p *Profile) gemmGrid(m *Model, bytes float64) (g *Grid, native bool) {
 
 // gridded sums the times of matrices with one kernel each. Grids are measured in short loops at the
 // full clock. Linears in sequence exceed the power limit, the more the busier the tensor cores are.
-// They take longer by that share of the gain measured for the card's clock.
+// They take longer by that fraction of the gain measured for the card's clock.
 func gridded(p *Profile, g *Grid, native bool, all []matrix, weights, bytes float64) gemm {
 	l := gemm{peak: p.peak(), weights: weights, bytes: bytes, scale: 1, exact: true}
 	l.peak.flops = p.card().PeakOf(g.Type)
@@ -53,8 +53,8 @@ func griddedCurve(p *Profile, g *Grid, all []matrix, weights, peak float64) (c c
 	return c
 }
 
-// clockGain returns the largest share of time that linears save at the full clock; 0 if the card's
-// clock was not measured.
+// clockGain returns the largest fraction of time that linears save at the full clock; 0 if the
+// card's clock was not measured.
 func (p *Profile) clockGain() (share float64) {
 	for _, r := range p.Clock.Gain {
 		share = max(share, r.SI())

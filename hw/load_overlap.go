@@ -7,7 +7,7 @@ import (
 )
 
 // loadOverlap models the interference of a gather kernel, which loads the next layer's prefixes,
-// with the layer that is computed meanwhile. The kernel loses a share of its speed. The layer takes
+// with the layer that is computed meanwhile. The kernel loses part of its speed. The layer takes
 // longer, because the GPU reads its launches over the link that the kernel fills, about 5 us per
 // launch on an H100, and because linears whose CTAs just fill the SMs need another wave with two
 // SMs fewer. The round trip of its decodes takes longer too, because each read of host memory waits

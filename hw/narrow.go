@@ -4,8 +4,9 @@ import "math"
 
 // narrow models the time that weights of fewer than 16 bits save in a GEMM, without launches. One
 // token waits for the bytes of the weights, B seconds. The additional time of more tokens in the
-// measured t(n) is compute; bytes and compute add as the two legs of a right triangle. Compute is
-// no faster per token than r, its value at the most measured tokens. Each leg has its own ratio:
+// measured t(n) is compute; bytes and compute add as the two legs of a right triangle. Compute
+// takes at least r per token, its time per token at the most measured tokens. Each leg has its own
+// ratio:
 //
 //	t'(n) = min(t, hypot(B bytes/2, F peak16/peak)),  F = max(sqrt(t^2 - B^2), n r)
 //

@@ -37,11 +37,11 @@ type prefillAttention struct {
 	window  float64 // tokens of the sliding window; 0: whole context
 	pad     float64 // computed FLOPs / useful FLOPs
 	up      *gemm   // decompresses latents before a chunk to K and V; nil without latent attention
-	rows    float64 // query heads of the measured shape, for partial waves; 0: unknown
+	rows    float64 // query tokens per CTA of the paged-KV kernel; 0: no such kernel
 	ctas    float64 // concurrent CTAs of that kernel
 
 	waveRate float64 // of full waves, FLOP/s
-	measured float64 // query heads of the measured shape, for chunks with fewer tiles than CTAs; 0: unknown
+	measured float64 // query heads of the measured shape, for partial waves; 0: unknown
 
 	blocks     bool    // K and V before a chunk are in KV blocks, not in tensors
 	copy       float64 // of the rows of one block's K or V, s

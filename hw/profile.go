@@ -65,8 +65,8 @@ type Provenance struct {
 	Notes  []string `toml:"notes,omitempty"`
 }
 
-// Fit is the quality of one fitted cost model. Errors are relative, on held-out points. R2 is of
-// log seconds over all points, because the held-out points may be few and similar.
+// Fit is the quality of one fitted cost model. Errors are relative, on held-out points. R2 uses log
+// seconds of all points, because the held-out points may be few and similar.
 type Fit struct {
 	Model       string  `toml:"model"`              // table that it fills, such as load.flash
 	Samples     int     `toml:"samples"`            // points measured

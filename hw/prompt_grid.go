@@ -3,8 +3,8 @@ package hw
 import "math"
 
 // promptGrid is the measured attention of whole prompts with the heads of one model. Times are
-// interpolated linearly in prompts, and linearly in log tokens and log time because time grows with
-// the square of the tokens.
+// interpolated linearly in prompts, and linearly in log tokens and log time because time grows
+// quadratically with tokens.
 type promptGrid struct {
 	launch float64 // time of one shortest prompt, s
 	tokens curve   // of a prompt, seconds
@@ -36,7 +36,7 @@ func (p *promptGrid) each(tokens float64) float64 {
 }
 
 // seconds returns the time of a number of prompts, not necessarily whole, of the given tokens.
-// Beyond the grid it grows with the square of the tokens.
+// Beyond the grid it grows quadratically with tokens.
 func (p *promptGrid) seconds(tokens, prompts float64) float64 {
 	i, side := p.tokens.segment(tokens)
 	t, _ := p.times[i].cost(prompts)

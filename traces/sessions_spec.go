@@ -9,7 +9,7 @@ var SessionKeys = []string{"prompt_lengths", "output_lengths", "turns", "system_
 // FillSessions sets keys that the user did not choose to the defaults of a trace of sessions.
 //
 //   - Turns: ShareGPT has 3.51 per conversation on average (94,145 conversations; Zhao et al.,
-//     WildChat, ICLR 2024, table 1); 73 % have at least two (Gao et al., CachedAttention, ATC 2024).
+//     WildChat, ICLR 2024, table 1); 73 % have two or more (Gao et al., CachedAttention, ATC 2024).
 //   - Texts: ShareGPT has 94.46 tokens per user text, deviation 626.39, and 348.45 per answer,
 //     deviation 269.93 (WildChat, table 1). The distribution is log-normal with these moments.
 //   - Think time: in a chat service 80 % of reuses come within 10 minutes, about exponential

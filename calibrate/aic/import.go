@@ -194,7 +194,7 @@ func rising(g *hw.Grid) {
 
 // inProportion returns the time of sizes that a table omits because they are large: the least time
 // extrapolated from a smaller size in proportion to the work; 0 if there is none. It is an upper
-// bound, because fixed costs do not grow. Attention of a prompt grows with the square of its
+// bound, because fixed costs do not grow. Attention of a prompt grows quadratically with its
 // tokens, so its tokens are never extrapolated.
 func inProportion(g *hw.Grid, times map[hw.Sizes]float64, sizes hw.Sizes) (t float64) {
 	for i, a := range g.Axes {

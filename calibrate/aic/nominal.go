@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// nominal are the figures of a machine as AIConfigurator's systems folder has them: SI units.
+// nominal holds a machine's figures from AIConfigurator's systems folder, in SI units.
 type nominal struct {
 	GPU struct {
 		HBMBandwidth float64 `yaml:"mem_bw"`
@@ -25,8 +25,8 @@ type nominal struct {
 	} `yaml:"node"`
 }
 
-// nominalCard makes a card of nominal figures. What the file does not have (the link's efficiency,
-// the L2, the host) is that of the card measured for the base kernels.
+// nominalCard makes a card from nominal figures. Figures that the file lacks (link efficiency, L2,
+// host) come from the measured card of the base kernels.
 func nominalCard(path, name string) (*hw.Card, string, error) {
 	text, err := files.ReadText(path)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package aic makes kernels and cards of this project from tables of measured kernels in the format
-// of AIConfigurator (github.com/ai-dynamo/aiconfigurator, Apache-2.0): one folder a card, in it
-// Parquet files of one operation and one version of an engine each. Latencies are in ms.
+// of AIConfigurator (github.com/ai-dynamo/aiconfigurator, Apache-2.0). Each card has a folder with
+// Parquet files, one per operation and engine version. Latencies are in ms.
 package aic
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// common are the columns that every table has.
+// common are the columns of every table.
 type common struct {
 	Framework string  `parquet:"framework"`
 	Version   string  `parquet:"version"`
@@ -28,7 +28,7 @@ type common struct {
 	Latency   float64 `parquet:"latency"` // ms
 }
 
-// mostBytes and mostRows bound a file that is read: the largest table has 2 MB and 10^5 rows.
+// mostBytes and mostRows bound a file; the largest table has 2 MB and 10^5 rows.
 const (
 	mostBytes = 256 << 20
 	mostRows  = 10_000_000
@@ -40,11 +40,11 @@ var errDamaged = errors.New("damaged, or no Parquet file; get it anew")
 // tables are the files of one card's folder.
 type tables struct {
 	dir   string
-	other map[string]int // rows of another version than the table's first, by that version
+	other map[string]int // number of rows of versions other than the table's first
 	paths []string
 }
 
-// open finds the tables of a folder.
+// open lists the tables of a folder.
 func open(dir string) (*tables, error) {
 	t := &tables{dir: dir, other: map[string]int{}}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -63,8 +63,8 @@ func open(dir string) (*tables, error) {
 	return t, nil
 }
 
-// file returns that of an operation, of an engine where several have it; "" where the folder has
-// none. Several versions are an error, since which of them a card is to have only its owner knows.
+// file returns the file of an operation, and of an engine if several have the operation; "" if the
+// folder has none. Several versions are an error, because the user must select one.
 func (t *tables) file(operation, engine string) (string, error) {
 	var found []string
 	for _, f := range t.paths {
@@ -83,20 +83,20 @@ func (t *tables) file(operation, engine string) (string, error) {
 		operation, strings.Join(found, "\n  "))
 }
 
-// row is one of a table.
+// row is one row of a table.
 type row[T any] struct {
 	line int // from 1
 	common
 	of T
 }
 
-// read returns the rows of an operation, nil where there is no table of it. T has the columns
-// besides the common ones.
+// read returns the rows of an operation, or nil without its table. T has the columns besides the
+// common ones.
 func read[T any](t *tables, operation string) ([]row[T], error) {
 	return readOf[T](t, operation, "vllm")
 }
 
-// readOf is read of an engine's table.
+// readOf is read for one engine's table.
 func readOf[T any](t *tables, operation, engine string) ([]row[T], error) {
 	path, err := t.file(operation, engine)
 	if err != nil || path == "" {
@@ -110,7 +110,7 @@ func readOf[T any](t *tables, operation, engine string) ([]row[T], error) {
 }
 
 func readFile[T any](path string, other map[string]int) (all []row[T], err error) {
-	defer func() { // the library panics where damage leads it out of the file
+	defer func() { // the library panics on offsets beyond a damaged file
 		if recover() != nil {
 			all, err = nil, errDamaged
 		}
@@ -168,7 +168,7 @@ func readFile[T any](path string, other map[string]int) (all []row[T], err error
 	return rows, nil
 }
 
-// hasColumns wants the columns of a struct, of its types.
+// hasColumns checks that the file has the columns and types of a struct.
 func hasColumns(file *parquet.File, of reflect.Type) error {
 	for i := range of.NumField() {
 		f := of.Field(i)
