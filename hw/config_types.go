@@ -8,15 +8,15 @@ import (
 
 // configType describes the properties that a model_type determines and its config.json may omit.
 type configType struct {
-	kvHeads bool // num_key_value_heads has a default other than one a query head: it must be given
+	kvHeads bool // num_key_value_heads is required, because its default is not one per query head
 	// head_dim is required, because its default is not hidden_size / num_attention_heads
 	headDim bool
-	tied    bool // embeddings share their weights unless it has the key
-	qkvBias bool // always
+	tied    bool // default of tie_word_embeddings
+	qkvBias bool // the QKV linear always has a bias
 	// sliding_window counts only with use_sliding_window, from layer max_window_layers on
 	switched bool
 
-	windows string // which layers have sliding_window unless layer_types has it (Window.WindowPattern)
+	windows string // default of layer_types for sliding_window, as Window.WindowPattern
 	latent  bool   // kv_lora_rank: attention with latents
 	indexed bool   // index_topk: an indexer
 	experts expertKeys

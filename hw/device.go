@@ -252,7 +252,7 @@ func (d *Device) embed(w *sim.Work) {
 	d.pass(d.engine.prompts(w.Tokens-w.Decodes*(1+w.Drafts)), &d.phases.Host)
 }
 
-// layer passes the time of a layer.
+// layer passes the time of one layer.
 func (d *Device) layer(layer int, w *sim.Work) error {
 	if !d.running {
 		return errors.New("hw: Compute outside a step")

@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// Model is the shape of one decoder-only transformer with gated FFN. Keys that it does not have
-// are 0: no latent KV, no indexer, no experts, no window, no prediction beyond the next token.
+// Model is the shape of one decoder-only transformer with gated FFN. Keys of absent features are 0:
+// latent KV, indexer, experts, window, prediction beyond the next token.
 type Model struct {
 	Name       string `toml:"name"`
 	Layers     int    `toml:"layers"`
@@ -195,7 +195,7 @@ func (m *Model) Counter() string {
 	return "llama3"
 }
 
-// validate returns what is wrong with the first impossible field.
+// validate returns an error for the first invalid field.
 func (m *Model) validate() error {
 	return cmp.Or(m.validateLatent(), m.validateSizes(), m.validateIndexer(), m.validateMixture(),
 		m.validateWindow())

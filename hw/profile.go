@@ -55,7 +55,7 @@ type KernelCosts struct {
 	Fits []Fit `toml:"fits,omitempty"`
 }
 
-// Provenance is how and where the profile's own measurements were made.
+// Provenance records how and where the profile was measured.
 type Provenance struct {
 	Date   string   `toml:"date,omitempty"`
 	Device string   `toml:"device,omitempty"`

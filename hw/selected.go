@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Selected is what a layer does besides its linears where an indexer selects the latents that
-// attention reads (DeepSeek sparse attention), as modules of an engine were measured.
+// Selected is the cost of a layer without its linears if an indexer selects the latents that
+// attention reads (DeepSeek sparse attention), from measured modules of an engine.
 type Selected struct {
 	// Of prefill: of each token of a batch, for rope, quantisation and copies.
 	Token Figure `toml:"token,omitempty" dim:"time,optional"`

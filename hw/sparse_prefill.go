@@ -10,8 +10,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// SparseRow is sparse prefill attention of one pattern: as published, by launch, efficiency and
-// index, or as calibrated, with a tile and without an index.
+// SparseRow is the cost of sparse prefill attention with one pattern. Published rows have launch,
+// efficiency and index; calibrated rows have a tile and no index.
 type SparseRow struct {
 	Pattern string `toml:"pattern"`
 	Launch  Figure `toml:"launch" dim:"time"` // of a layer's heads of the pattern

@@ -9,13 +9,14 @@ import (
 // LoadSwap is one kernel a layer that finds, evicts and loads rows of hot buffers (HiSparse).
 const LoadSwap = "swap"
 
-// SwapCost is the kernel of hot buffers. One launch serves a layer's requests, each by a CTA of its
-// own that walks its buffer, and reads what is missing from the host:
+// SwapCost is the kernel of hot buffers. One launch serves all requests of a layer. Each request
+// has one CTA, which walks the request's buffer and reads missing rows from the host:
 //
 //	t = max(launch + waves slots scan + max(B / rate, b / request_rate), B / link)
 //
-// with B bytes of rows in all, b of the request that misses most, and as many waves as the CTAs at
-// once need for the requests: one SM's reads of host memory do not fill the link.
+// with B the bytes of all rows, b the bytes of the request with most misses, and waves the requests
+// divided by the concurrent CTAs, rounded up. request_rate matters because the reads of one SM do
+// not fill the link.
 type SwapCost struct {
 	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
 	// of 1,024 slots of a buffer, each wave

@@ -7,25 +7,25 @@
 //
 // Following one request, read
 //
-//	spec.go      the [workload] table of a configuration, and what is refused
+//	spec.go      the [workload] table of a configuration, and its validation
 //	stream.go    Open and Stream: lengths, then time, then output scale
 //	mix.go       lengths drawn from the built-in mix; table.go has its quantiles
 //	synthetic.go lengths drawn from given distributions, which lengths.go parses
-//	sessions.go  sessions whose turns follow one another, made up or read
+//	sessions.go  sessions with consecutive turns, generated or read
 //	arrivals.go  Poisson, Gamma and fixed spacing; the file's own times
-//	stages.go    rates that change
+//	stages.go    rates that change over time
 //	clients.go   closed loops
 //
 // and for a request that is read from a file
 //
-//	open.go      file or folder, and which format; formats.go lists the formats
-//	rows         package: bytes, unpacked, to records of CSV or JSON with their lines
+//	open.go      file or folder, and format detection; formats.go lists the formats
+//	rows         package: bytes, decompressed, to records of CSV or JSON with their lines
 //	csv.go, jsonlines.go with longbench.go and mooncake.go
 //	             records to rows
 //	reader.go    rows to requests
 //	sharegpt.go  conversations, whose texts texts.go counts
 //	folder.go    the files of a LongBench folder mixed into one trace
 //
-// describe.go, with what prefix caches find (reuse.go), convert.go and count.go serve the command
-// line. Package records, below this one, reads logs of real servers.
+// describe.go with reuse.go (prefix cache reuse), convert.go and count.go serve the command line.
+// Package records, below this package, reads recordings of real servers.
 package traces

@@ -66,18 +66,17 @@ func (f *Format) fits(json bool, has func(key string) bool) error {
 // Formats lists the formats in order of detection. To add a CSV format, add an entry. To add a
 // format of JSON lines, add a decoder in its own file and an entry.
 //
-//   - Azure LLM inference traces of 2023 and 2024 (github.com/Azure/AzurePublicDataset;
-//     Patel et al., Splitwise, ISCA 2024; Stojkovic et al., DynamoLLM, HPCA 2025): calendar
-//     times with seven digits of fraction in 2023, six and a zone in 2024. A request of 0
-//     tokens was never served.
-//   - BurstGPT (github.com/HPMLL/BurstGPT; Wang et al., KDD 2025): the model is the set;
-//     0 response tokens mark a request that failed. Release 2.0 names conversations.
-//   - Vidur (github.com/microsoft/vidur; Agrawal et al., MLSys 2024): traces of lengths
-//     only lack arrived_at.
-//   - The project's own, which Convert writes: arrived_s, or arrival_s as records have it, counts
-//     from the first request;
-//     lengths only lack it. A column session names conversations, content what prompts contain
-//     (content.go).
+//   - Azure LLM inference traces of 2023 and 2024 (github.com/Azure/AzurePublicDataset; Patel et
+//     al., Splitwise, ISCA 2024; Stojkovic et al., DynamoLLM, HPCA 2025): calendar times with
+//     seven fractional digits in 2023, six and a zone in 2024. A request of 0 tokens was never
+//     served.
+//   - BurstGPT (github.com/HPMLL/BurstGPT; Wang et al., KDD 2025): the model is the set; 0
+//     response tokens mark a failed request. Release 2.0 names conversations.
+//   - Vidur (github.com/microsoft/vidur; Agrawal et al., MLSys 2024): traces of lengths only have
+//     no arrived_at.
+//   - The project's own, written by Convert: arrived_s, or arrival_s as in records, counts from the
+//     first request; traces of lengths only omit it. The optional column session names
+//     conversations; content describes prompts (content.go).
 func Formats() []Format {
 	return []Format{
 		{Name: FormatLongBench, About: "LongBench JSONL, one file or a folder of them",

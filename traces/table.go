@@ -12,11 +12,11 @@ import (
 )
 
 // packedTable has, for each set of LongBench v1 (Bai et al., ACL 2024; 4,750 requests) and each
-// kind of length, mean, minimum, maximum and the quantiles at 0, 0.5, ... 100 %. Those of
-// prompts are Hazen's (linear through the points (i-1/2)/n, x_i), which keep the mean when
-// interpolated; the quantiles of outputs, which have heavy ties at the generation limit, are the
-// smallest values that reach the probability. Prompt tokens are estimates, good to 5 %: words
-// or characters times a ratio measured per set and tokenizer.
+// kind of length, mean, minimum, maximum and the quantiles at 0, 0.5, ... 100 %. Quantiles of
+// prompts are Hazen's (linear through the points (i-1/2)/n, x_i), which keep the mean under
+// interpolation. Quantiles of outputs, which have many ties at the generation limit, are the
+// smallest values that reach the probability. Prompt tokens are estimates within 5 %: words or
+// characters times a ratio measured per set and tokenizer.
 //
 //go:embed longbench.csv.gz
 var packedTable []byte
