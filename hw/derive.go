@@ -57,8 +57,8 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 }
 
 // grids scales the times of grids beyond their shortest time, which is launches: decode attention
-// with HBM, all-reduces with the interconnect, prompts over latents with the peak. Latent decodes
-// and GEMMs scale with the mean of matrices, with the peak of their type.
+// with HBM, all-reduces with the interconnect, prompts with the peak. Latent decodes and GEMMs
+// scale with the mean of matrices, with the peak of their type.
 func (k *KernelCosts) grids(from, to *Card) {
 	hbm := to.GPU.HBMBandwidth.SI() / from.GPU.HBMBandwidth.SI()
 	links := to.Interconnect.Nominal.optional() / from.Interconnect.Nominal.optional()

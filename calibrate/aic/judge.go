@@ -19,7 +19,8 @@ type Judged struct {
 }
 
 // judge adds a model's errors on unseen points, and flags the fit like a measured calibration. The
-// worst point is not flagged: among thousands of single measurements it is the table's noise.
+// worst point does not flag the fit: among thousands of single measurements it is the table's
+// noise.
 func (im *importer) judge(name string, points int, all []Judged) {
 	var off []float64
 	for _, at := range all {
