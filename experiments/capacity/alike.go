@@ -10,15 +10,15 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// alike keeps runs for points that differ from theirs in limits alone which neither reaches. Such
-// runs are the same to the last event. Safe for concurrent use.
+// alike caches runs for points that differ only in limits that the run does not reach. Such runs
+// are identical to the last event. It is safe for concurrent use.
 type alike struct {
 	mu   sync.Mutex
 	runs map[string][]madeRun     // by what is not a limit
 	now  map[string]chan struct{} // one that is being made, of those; closed at its end
 }
 
-// madeRun is a run that was made of one point.
+// madeRun is a finished run of one point.
 type madeRun struct {
 	limit bounded
 	reach *sim.Reach // nil: not known
@@ -28,7 +28,7 @@ type madeRun struct {
 	sum   sim.Summary
 }
 
-// bounded are the limits that the runs of candidates often do not reach.
+// bounded are the limits that runs of candidates often do not reach.
 type bounded struct {
 	family   string // what else there is of the point
 	requests int    // a batch
@@ -37,7 +37,8 @@ type bounded struct {
 	hbm      int64  // for KV, which both change: activations and logits have the rest
 }
 
-// boundedOf returns those of a point. Two points of one family have the same hash but for limits.
+// boundedOf returns the limits of a point. Points of one family have the same hash except for these
+// limits.
 func boundedOf(p *config.Point, hash func(*config.Point) (string, error)) (l bounded, err error) {
 	model, err := p.Shard()
 	if err != nil {
@@ -61,8 +62,8 @@ func boundedOf(p *config.Point, hash func(*config.Point) (string, error)) (l bou
 	return l, err
 }
 
-// batchLimits are the requests that a system runs at a time at most, and the tokens, or 0 where
-// prefills come to them.
+// batchLimits returns the maximum number of requests in a batch, and of tokens, or 0 if prefills
+// reach the token limit.
 func batchLimits(s *sim.Spec) (requests, tokens int) {
 	if planner := (sched.Planner{Mode: s.Prefill.Split}); planner.Segmented() {
 		tokens = s.MaxTokens
@@ -70,13 +71,13 @@ func batchLimits(s *sim.Spec) (requests, tokens int) {
 	return s.MaxRequests, tokens
 }
 
-// beyond says whether a run that came so far stays below the limits.
+// beyond reports whether a run with this reach stays below the limits.
 func (l *bounded) beyond(r *sim.Reach) bool {
 	return r != nil && !r.Short && r.Requests < l.requests &&
 		(l.tokens == 0 || r.Requests*l.each < l.tokens)
 }
 
-// keep keeps a run.
+// keep adds a run.
 func (a *alike) keep(r madeRun) {
 	if !r.limit.beyond(r.reach) {
 		return
@@ -89,8 +90,8 @@ func (a *alike) keep(r madeRun) {
 	a.runs[r.limit.family] = append(a.runs[r.limit.family], r)
 }
 
-// await is find, once the run has ended that is being made of the family, if there is one. Where
-// there was none the caller makes one, and calls done at its end.
+// await is find after the run of the family that is in progress, if any, has ended. If it finds
+// none, the caller makes the run and calls done at its end.
 func (a *alike) await(ctx context.Context, l *bounded, whole bool) (
 	r madeRun, ok bool, done func()) {
 	key := fmt.Sprint(l.family, whole)
@@ -122,8 +123,8 @@ func (a *alike) await(ctx context.Context, l *bounded, whole bool) (
 	}
 }
 
-// find returns a run that is that of the given limits. The caller has locked. Of one that was cut,
-// requests were waiting that less HBM might have had no place for at all.
+// find returns a run that is valid for the given limits. The caller holds the lock. A run that was
+// cut short had waiting requests that might not fit into less HBM.
 func (a *alike) find(l *bounded, whole bool) (madeRun, bool) {
 	for _, r := range a.runs[l.family] {
 		enough := r.reach != nil && l.hbm >= r.reach.HBM

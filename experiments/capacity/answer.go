@@ -25,12 +25,12 @@ type Purchase struct {
 	Prices     string `json:"prices"` // name of the table
 	PricesFile string `json:"prices_file"`
 
-	// Choice is the cheapest that meets the level with the margin, which is the one to buy; nil when
-	// none does. Nearest is then the one that misses by the least.
+	// Choice is the cheapest candidate that meets the level with the margin, which is the one to buy;
+	// nil if none does. Nearest is then the candidate with the smallest miss.
 	Choice  *Choice `json:"choice"`
 	Nearest *Choice `json:"nearest_miss"`
-	// Bare is the cheapest that meets the level as it was asked for, without headroom, spare replicas
-	// or an error of the prediction.
+	// Bare is the cheapest candidate that meets the level as asked for, without headroom, spare
+	// replicas or a prediction error.
 	Bare    *Bare    `json:"cheapest_without_margin"`
 	Limits  []Limit  `json:"planned_limits"` // of the choice
 	Serve   string   `json:"serve"`          // the engine's command for a replica, if any
@@ -38,10 +38,11 @@ type Purchase struct {
 	Lacks   string   `json:"serve_lacks"`    // what the command does not express
 	System  string   `json:"system_toml"`    // of the choice, or the nearest miss
 	Proof   Evidence `json:"evidence"`
-	// AtPrices is what the choice would cost an hour at the lowest and highest price of its card.
+	// AtPrices is the hourly cost of the choice at the lowest and highest price of its card.
 	AtPrices [2]PricedAt `json:"usd_per_hour_at"`
 
-	// Steps are the tokens a step that were tried of the choice, where the configuration sets none.
+	// Steps are the step sizes in tokens that were tried for the choice, if the configuration sets
+	// none.
 	Steps []int `json:"step_tokens_tried,omitempty"`
 
 	Candidates []Choice       `json:"candidates"` // the cheapest first
@@ -56,7 +57,7 @@ type Purchase struct {
 // jumpWithin more load.
 const jumpFrom, jumpTo, jumpWithin = 0.5, 1.5, 0.2
 
-// PricedAt is a cost at other prices.
+// PricedAt is the cost at another price.
 type PricedAt struct {
 	Price      Price   `json:"price"`
 	USDPerHour float64 `json:"usd_per_hour"`
@@ -72,7 +73,7 @@ type Bare struct {
 	Limits     []Share `json:"limits"` // the nearest first
 }
 
-// Choice is what one candidate came to.
+// Choice is the result of one candidate.
 type Choice struct {
 	Name    string         `json:"name"`
 	Family  string         `json:"family,omitempty"` // the name, without a step size of the plan's own
@@ -90,24 +91,26 @@ type Choice struct {
 	GPUs           int     `json:"gpus"`
 	Price          Price   `json:"price"`
 	USDPerHour     float64 `json:"usd_per_hour"` // of one that is dearer, at least
-	// The whole cost over the tokens of requests that completed, of prompts, of outputs, of both.
+	// The whole cost divided by the prompt, output and total tokens of completed requests.
 	USDPerMInput  float64 `json:"usd_per_million_input_tokens"`
 	USDPerMOutput float64 `json:"usd_per_million_output_tokens"`
 	USDPerMTotal  float64 `json:"usd_per_million_total_tokens"`
 
-	// Limits are of the level, the nearest first: under the load by all replicas where the candidate
-	// meets the level, else planned ones with the headroom. Planned are the latter.
+	// Limits are the shares of the service level's limits, nearest first: under the load on all
+	// replicas if the candidate meets the level, else with the planned replicas and headroom. Planned
+	// are always the latter.
 	Limits         []Share `json:"limits"`
 	Planned        []Share `json:"planned"`
 	ThroughputTokS float64 `json:"throughput_tok_s"`
-	// Preempted are of a run under the load; RecomputedShare of its steps' time went to lost KV.
+	// Preempted counts preemptions in a run under the load. RecomputedShare is the share of its step
+	// time spent on recomputing lost KV.
 	Preempted       int      `json:"preempted"`
 	RecomputedShare float64  `json:"recomputed_share"`
 	Largest         *float64 `json:"largest_load"` // that the replicas hold, of the cheapest
 	Headroom        *float64 `json:"headroom"`     // share of the load that could be added
 	LimitedBy       []string `json:"limited_by"`   // limits missed beyond it
-	// Beyond is the limit missed by the most at Fails, the smallest load that fails; nil where none
-	// was found.
+	// Beyond is the limit with the largest miss at Fails, the smallest load that fails; nil if no
+	// load failed.
 	Beyond  *Share   `json:"beyond,omitempty"`
 	Fails   float64  `json:"fails,omitempty"`
 	Effects []Effect `json:"effects"`  // of a tenth more of each resource, beyond it
@@ -115,7 +118,7 @@ type Choice struct {
 	Runs    int      `json:"runs"`
 }
 
-// answer sums the search up.
+// answer summarizes the search.
 func (f *Offers) answer() (*Purchase, error) {
 	s, prices, options := f.sweep, f.prices, f.options
 	a := &Purchase{
@@ -166,7 +169,7 @@ func (f *Offers) answer() (*Purchase, error) {
 	return a, a.describe(o, prices)
 }
 
-// describe says what the load was, how the choice is run and what its prediction is worth.
+// describe fills in the load, how to run the chosen option and how accurate the prediction is.
 func (a *Purchase) describe(o *option, prices *Prices) (err error) {
 	w := &o.Point.Workload
 	a.Load, a.SLO, a.Seeds = a.Question.Load, a.Question.SLO, o.Seeds
@@ -215,7 +218,7 @@ func (a *Purchase) describe(o *option, prices *Prices) (err error) {
 	return nil
 }
 
-// warn lists what the answer must be read with.
+// warn adds the caveats of the answer.
 func (a *Purchase) warn(o *option) {
 	add := func(kind warn.Kind, format string, args ...any) {
 		a.Warnings = append(a.Warnings, warn.New(kind, format, args...))
@@ -270,8 +273,8 @@ func (a *Purchase) warn(o *option) {
 	a.Warnings = append(a.Warnings, sum.Warnings...)
 }
 
-// byMiss lists options that meet nothing, those that miss by the least first, at one miss the
-// cheaper one.
+// byMiss lists options that do not meet the level, smallest miss first. At equal misses the cheaper
+// option goes first.
 func byMiss(options []*option) []*option {
 	missing := slices.DeleteFunc(slices.Clone(options),
 		func(o *option) bool { return o.last() == nil })
@@ -283,7 +286,7 @@ func byMiss(options []*option) []*option {
 	return missing
 }
 
-// last is the run that an option is described by: of all replicas under the load, or of its miss.
+// last returns the run that describes an option: all replicas under the load, or its miss.
 func (o *option) last() *fleetRun {
 	if o.expected != nil {
 		return o.expected
@@ -294,7 +297,7 @@ func (o *option) last() *fleetRun {
 	return nil
 }
 
-// choice is the option in the answer.
+// choice returns the option's entry in the answer.
 func (o *option) choice() Choice {
 	s := &o.Point.System
 	c := Choice{
@@ -335,13 +338,13 @@ func (o *option) choice() Choice {
 	return c
 }
 
-// nearestFirst sorts shares of limits.
+// nearestFirst sorts shares, the nearest limit first.
 func nearestFirst(all []Share) []Share {
 	slices.SortStableFunc(all, func(x, y Share) int { return cmp.Compare(y.Of, x.Of) })
 	return all
 }
 
-// meets fills in what a choice that meets the level costs and how far it goes.
+// meets fills in the cost and capacity of a choice that meets the level.
 func (c *Choice) meets(o *option) {
 	c.Replicas, c.GPUs, c.USDPerHour = o.replicas(), o.replicas()*o.gpus, o.usd()
 	c.Planned = nearestFirst(o.found.shares())
@@ -378,9 +381,10 @@ func (c *Choice) meets(o *option) {
 	c.Largest, c.Headroom = &largest, &headroom
 }
 
-// tokensPerSecond is the prompts or outputs of a run at its load: where requests arrive at a rate,
-// that rate times the turns of a session, 1 without sessions, times the tokens of a request, free
-// of the run's beginning and end. A rejection ends a session early: they are then the run's own.
+// tokensPerSecond returns prompt or output tokens per second at the run's load. If requests arrive
+// at a rate, it is the rate times the turns per session (1 without sessions) times the tokens per
+// request, so that warm-up and drain do not matter. With rejections, which end sessions early, the
+// run's own throughput is used.
 func tokensPerSecond(r *fleetRun, turns float64, of func(*sim.Summary) float64) float64 {
 	sum := 0.0
 	for i := range r.sums {
@@ -395,7 +399,7 @@ func tokensPerSecond(r *fleetRun, turns float64, of func(*sim.Summary) float64) 
 	return sum
 }
 
-// missed names what the last of the runs that decided the option's fate missed.
+// missed names the limits that the last deciding run of the option missed.
 func (o *option) missed() []string {
 	for _, r := range slices.Backward(o.runs) {
 		if r.stage == stageReplicas && !r.holds() {
@@ -405,7 +409,7 @@ func (o *option) missed() []string {
 	return nil
 }
 
-// missLoad is what the run of a miss was of.
+// missLoad describes the load of the run of a miss.
 func (o *option) missLoad() string {
 	r := o.last()
 	if r.load == o.target {
@@ -421,7 +425,7 @@ func counted(replicas int) string {
 	return fmt.Sprintf("%d replicas", replicas)
 }
 
-// USD is a price as people write it.
+// USD formats a price in dollars.
 func USD(x float64) string {
 	if x > 0 && x < 0.995 {
 		return fmt.Sprintf("$%.3f", x)

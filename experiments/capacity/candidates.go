@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// Candidate is a server whose goodput is looked for: a point of a sweep,
-// whatever its rate and seed.
+// Candidate is a server whose goodput is searched for: a point of a sweep, without its rate and
+// seed.
 type Candidate struct {
 	Label    string
 	Settings []config.Setting // by axes, the rate apart
@@ -19,7 +19,7 @@ type Candidate struct {
 	Start    float64 // first rate to try, requests/s
 }
 
-// Candidates lists what the sweep compares: its points less rates and seeds.
+// Candidates lists the sweep's points without rates and seeds.
 func Candidates(s *config.Sweep) ([]Candidate, error) {
 	candidates, err := compared(s, true)
 	for i := range candidates {
@@ -35,7 +35,7 @@ func Candidates(s *config.Sweep) ([]Candidate, error) {
 	return candidates, err
 }
 
-// purchasable lists what the sweep compares under one load.
+// purchasable lists the sweep's points under one load.
 func purchasable(s *config.Sweep) ([]Candidate, error) {
 	candidates, err := compared(s, false)
 	for i := range candidates {
@@ -45,7 +45,7 @@ func purchasable(s *config.Sweep) ([]Candidate, error) {
 	return candidates, err
 }
 
-// compared lists the points less seeds and, where one is looked for, less rates.
+// compared lists the points without seeds and, for a search, without rates.
 func compared(s *config.Sweep, search bool) ([]Candidate, error) {
 	points, err := s.Points()
 	if err != nil { // one of them is listed twice
@@ -86,7 +86,7 @@ func compared(s *config.Sweep, search bool) ([]Candidate, error) {
 	return candidates, nil
 }
 
-// noRate says why a workload has no rate to look for, or "".
+// noRate explains why a workload has no rate to search for, or returns "".
 func noRate(w *traces.Spec) string {
 	const instead = "set workload.arrivals to poisson, gamma or fixed"
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// ceiling is how much more an option serves than is asked of it, and what stops it there.
+// ceiling is the largest load of an option beyond the load asked for, and what limits it.
 type ceiling struct {
 	load      float64 // largest that the replicas hold
 	fails     float64 // smallest that they do not; infinite when none was found
@@ -21,20 +21,20 @@ type ceiling struct {
 	requests  int     // of the longest run
 }
 
-// Effect is what a tenth more of a resource changes, at the smallest load that the replicas fail,
-// or at the load asked for where they fail none: by how much the limit that is nearest, or missed
-// by the most, falls.
+// Effect is the effect of 10 % more of a resource at the smallest load that the replicas fail, or
+// at the load asked for if no load fails: the decrease of the limit that is nearest or missed by
+// the most.
 type Effect struct {
 	Resource string  `json:"resource"`
 	Less     float64 `json:"less"` // share of the limit's value; below 0 it grows
 }
 
 const (
-	// ceilingWidth is how narrow the bracket of the largest load is at least, relative.
+	// ceilingWidth is the relative width at which the search for the largest load stops.
 	ceilingWidth = 0.05
-	// more is how much more of a resource there is to see its effect.
+	// more is the factor on a resource to measure its effect.
 	more = 1.1
-	// leastEffect is a share below which a resource stops nothing.
+	// leastEffect is the smallest effect of a limiting resource.
 	leastEffect = 0.005
 )
 
@@ -67,7 +67,7 @@ func (b *buyer) measure(ctx context.Context, o *option) error {
 	return b.effects(ctx, o)
 }
 
-// effects finds which resources the option is short of.
+// effects finds the limiting resources of an option.
 func (b *buyer) effects(ctx context.Context, o *option) error {
 	c, n := o.capacity, o.found.replicas
 	before, err := b.once(ctx, o, stageEffect, n, c.at, c.requests, true)
@@ -101,7 +101,7 @@ func (b *buyer) effects(ctx context.Context, o *option) error {
 	return nil
 }
 
-// short names what the option is short of, the most first.
+// short names the limiting resources, largest effect first.
 func (c *ceiling) short() []string {
 	var names []string
 	for _, e := range c.effects {
@@ -112,14 +112,14 @@ func (c *ceiling) short() []string {
 	return names
 }
 
-// resource is what a server may be short of. grow gives a point a tenth more of it and says
-// whether it has any.
+// resource is a resource that may limit a server. grow adds 10 % of it to a point and returns false
+// if the point has none.
 type resource struct {
 	name string
 	grow func(*config.Point) (bool, error)
 }
 
-// resources lists them.
+// resources lists the resources that may limit a server.
 func resources() []resource {
 	return []resource{
 		{"HBM bandwidth", card("hbm_bandwidth")},
@@ -148,7 +148,7 @@ func resources() []resource {
 	}
 }
 
-// card grows figures of the card.
+// card returns grow for figures of the card.
 func card(keys ...string) func(*config.Point) (bool, error) {
 	return func(p *config.Point) (bool, error) {
 		machine, err := p.Machine()
@@ -167,7 +167,7 @@ func card(keys ...string) func(*config.Point) (bool, error) {
 	}
 }
 
-// offloaded is grow for what only KV in host memory uses.
+// offloaded restricts grow to systems with KV in host memory.
 func offloaded(grow func(*config.Point) (bool, error)) func(*config.Point) (bool, error) {
 	return func(p *config.Point) (bool, error) {
 		if !p.System.Offload.On {

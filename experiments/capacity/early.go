@@ -11,16 +11,16 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// missed is the error that ends a run which can no longer hold the service level.
+// missed is the error that ends a run after it can no longer meet the service level.
 type missed string
 
 func (m missed) Error() string { return "misses " + string(m) }
 
-// roundingError bounds how far a figure of a run may be from the exact one, relative.
+// roundingError bounds the relative error of a run's figures.
 const roundingError = 2 * stats.Error
 
-// early watches one run and ends it once nothing that is left of it can make it hold the service
-// level. The outcome is that of the whole run. It is a run.Watcher.
+// early watches one run and ends it after the rest of the run can no longer make it meet the
+// service level. The verdict equals the verdict of the whole run. It is a run.Watcher.
 type early struct {
 	slo      limits
 	requests int // of the whole run, at most
@@ -31,18 +31,18 @@ type early struct {
 	missed   missed // at first what no run of the requests holds
 }
 
-// tally counts what one bound bounds.
+// tally counts the values of one bound.
 type tally struct {
 	bound config.Bound
 	sum   float64
 	over  int // beyond the limit
-	// most is how many values there are at the end, at most: then the bound is missed for certain
-	// when more than spare are over it, or their sum is beyond all.
+	// most is the maximum number of values at the end. The bound is certainly missed if more than
+	// spare values exceed it, or their sum exceeds all.
 	most, spare, all float64
 }
 
-// newEarly returns nil where a run has to be seen whole: its end is not known, or its figures are
-// of a part of it.
+// newEarly returns nil if a run must not end early: its number of requests is unknown, or its
+// metrics exclude warm-up or drain.
 func newEarly(p *config.Point, slo limits, t *traffic) (*early, error) {
 	whole := p.Metrics.Warmup == sim.CutNone && p.Metrics.Drain == sim.CutNone
 	if p.Workload.Requests == 0 || !whole {

@@ -34,18 +34,18 @@ type class struct {
 	Source   string
 	Quotes   []string
 	Weakest  string
-	// Error is the largest measured error, as a share, of a bound's name and statistic, as in tbt_p99.
-	// Late are seconds that the measured one is longer by, whatever it is.
+	// Error is the largest measured relative error per bound name and statistic, as in tbt_p99. Late
+	// is an additional constant error in seconds.
 	Error, Late map[string]float64
 }
 
-// accuracy is what is published of a model's accuracy with SparseServe's selection.
+// accuracy is the published accuracy of a model with SparseServe's selection.
 type accuracy struct {
 	Model, Column string
 	Budgets       map[string]float64 // of KV tokens: score over that of full attention
 }
 
-// Evidence is what a prediction is worth.
+// Evidence describes how well measurements support a prediction.
 type Evidence struct {
 	Class    string `json:"class"`
 	Measured string `json:"measured_error"` // of such predictions; empty: none
@@ -94,12 +94,13 @@ func (c *class) fits(p *config.Point) bool {
 	return len(c.GPUs) == 0 || c.Parallel == (s.TensorParallel > 1)
 }
 
-// stock says whether a system serves as a stock engine does: full attention, all KV in HBM.
+// stock reports whether a system serves as a stock engine does: full attention, all KV in HBM.
 func stock(s *sim.Spec) bool {
 	return !s.Sparse() && !s.Offload.On && !s.SparsePrefill()
 }
 
-// accuracyOf says what is published of the answers' accuracy, compared with full attention.
+// accuracyOf returns what is published about the accuracy of the answers relative to full
+// attention.
 func (e *evidence) accuracyOf(p *config.Point) string {
 	s := &p.System
 	var words []string
@@ -119,7 +120,7 @@ func (e *evidence) accuracyOf(p *config.Point) string {
 	return strings.Join(words, "; ")
 }
 
-// budget is what is published of a budget of SparseServe's selection.
+// budget returns the published accuracy for a budget of SparseServe's selection.
 func (e *evidence) budget(p *config.Point) string {
 	s := &p.System
 	i := slices.IndexFunc(e.Accuracy, func(a accuracy) bool { return a.Model == p.Model })

@@ -10,8 +10,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// fleetRun is what replicas came to under a load: a trial a seed, and the summaries of those that
-// ran whole.
+// fleetRun is the outcome of a number of replicas under a load: one trial per seed, and summaries
+// of the trials that ran to the end.
 type fleetRun struct {
 	stage    string
 	replicas int
@@ -22,7 +22,7 @@ type fleetRun struct {
 	sums     []sim.Summary
 }
 
-// Stages of a purchase's search, besides those of a search for goodput.
+// Stages of a purchase search, in addition to the stages of a goodput search.
 const (
 	stageReplicas = "replicas" // how many the load needs
 	stageExpected = "expected" // what is bought under the load, without a margin
@@ -34,8 +34,8 @@ func (r *fleetRun) why() []string { return r.slo.why(r.trials) }
 
 func (r *fleetRun) holds() bool { return len(r.why()) == 0 }
 
-// severity is the largest of what the service level bounds, over its limit, and which that is;
-// next is the second largest. Above 1 it is missed.
+// severity returns the largest share of a limit and the second largest. A limit with a share above
+// 1 is missed.
 func (r *fleetRun) severity() (worst, next Share) {
 	for _, s := range r.shares() {
 		switch {
@@ -48,14 +48,14 @@ func (r *fleetRun) severity() (worst, next Share) {
 	return worst, next
 }
 
-// Share is what a run has of a limit of the service level.
+// Share is how much of a service level limit a run uses.
 type Share struct {
 	Limit string  `json:"limit"` // in words
 	Name  string  `json:"name"`  // ttft, tbt, tpot, e2e, delay, requests, rejected
 	Of    float64 `json:"of"`    // the value, over the limit
 }
 
-// shares lists what the run has of each limit, by the mean over seeds.
+// shares returns the share of each limit that the run uses, from the mean over seeds.
 func (r *fleetRun) shares() []Share {
 	mean := meanTrial(r.trials)
 	var all []Share
@@ -76,11 +76,11 @@ func (r *fleetRun) shares() []Share {
 	return all
 }
 
-// mostLonger is how often a run is made longer.
+// mostLonger is the maximum number of times that a run is extended.
 const mostLonger = 6
 
-// serve runs replicas of a candidate under a load until the outcome is that of a run which is
-// long enough.
+// serve runs replicas of a candidate under a load, and repeats the run with more requests until it
+// is long enough.
 func (b *buyer) serve(ctx context.Context, o *option, stage string, replicas int, load float64,
 	requests int) (*fleetRun, error) {
 	for range mostLonger {
@@ -99,8 +99,8 @@ func (b *buyer) serve(ctx context.Context, o *option, stage string, replicas int
 	return b.once(ctx, o, stage, replicas, load, requests, false)
 }
 
-// once runs replicas of a candidate under a load with its seeds. A run of one seed ends as soon
-// as its outcome is known, unless it is wanted whole.
+// once runs replicas of a candidate under a load with its seeds. A run of one seed ends as soon as
+// its outcome is known, unless whole is set.
 func (b *buyer) once(ctx context.Context, o *option, stage string, replicas int, load float64,
 	requests int, whole bool) (*fleetRun, error) {
 	r := &fleetRun{stage: stage, replicas: replicas, load: load, slo: o.slo}
@@ -138,7 +138,7 @@ func (b *buyer) once(ctx context.Context, o *option, stage string, replicas int,
 	return r, nil
 }
 
-// made returns the results of points, of which it runs those that the store does not have.
+// made returns the results of points. It runs the points that are not in the store.
 func (b *buyer) made(ctx context.Context, runner run.Runner, points []config.Point) (
 	[]run.Result, error) {
 	grid := run.Grid{Run: runner, Workers: min(cap(b.slots), len(points))}
@@ -172,8 +172,8 @@ func (b *buyer) known(p *config.Point, cut string) (found bool, err error) {
 	return dir != "", err
 }
 
-// single runs a point, or takes a run that is the same. It ends as soon as its outcome is known,
-// unless it is wanted whole: cut is what it missed.
+// single runs a point or reuses an equivalent run. The run ends as soon as its outcome is known,
+// unless whole is set; cut is the limit that it missed.
 func (b *buyer) single(ctx context.Context, p *config.Point, slo limits, whole bool) (
 	result []run.Result, cut string, err error) {
 	var watch *early
@@ -252,9 +252,9 @@ func (p *Planner) note(notes []string) {
 	p.notes = append(p.notes, notes...)
 }
 
-// least returns the run of the fewest replicas, at most most, that hold the service level; nil
-// when none do. More replicas are taken to hold what fewer hold. Where the price sets the most,
-// most of the candidates fail with it, and it is tried first.
+// least returns the run with the fewest replicas, at most `most`, that meet the service level; nil
+// if there is none. If n replicas meet it, more replicas are assumed to meet it too. If the price
+// sets the maximum, the maximum is tried first because most candidates fail with it.
 func (b *buyer) least(ctx context.Context, o *option, most int, priced bool) (*fleetRun, error) {
 	low, tried := 0, 1 // the most replicas that fail
 	if priced {

@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// lengths are the tokens of a run's requests, at most: a trace may end before.
+// lengths are the token counts of a run's requests. A trace may end earlier.
 type lengths struct {
 	of    []length
 	turns bool // follow one another: which there are depends on how fast they are served
@@ -20,7 +20,7 @@ type length struct {
 	cached         bool // part of the prompt is, or may be
 }
 
-// output is that of all requests.
+// output returns the output tokens of all requests.
 func (l *lengths) output() (tokens int) {
 	for _, r := range l.of {
 		tokens += r.output
@@ -28,14 +28,14 @@ func (l *lengths) output() (tokens int) {
 	return tokens
 }
 
-// traffic keeps the lengths of the workloads of a search: those of one seed are the same at every
-// rate, for every server. Safe for concurrent use.
+// traffic caches the request lengths of a search's workloads: for one seed they are the same at
+// every rate and for every server. It is safe for concurrent use.
 type traffic struct {
 	mu    sync.Mutex
 	known map[string]*lengths
 }
 
-// lengths reads those of a point's requests.
+// lengths returns the request lengths of a point.
 func (t *traffic) lengths(p *config.Point, tokenizer string) (*lengths, error) {
 	w := p.Workload
 	if w.Rate > 0 {
@@ -70,21 +70,21 @@ func (t *traffic) lengths(p *config.Point, tokenizer string) (*lengths, error) {
 	return l, nil
 }
 
-// floor is the least time to the first token of a prompt, on any number of replicas: its FLOPs at
-// the peak of the card, which no step beats (law 10).
+// floor is a lower bound on the time to the first token of a prompt, for any number of replicas:
+// its FLOPs at the peak of the card, which no step exceeds (law 10).
 //
 //	t = L (2 W P + 4 d H P^2 / 2) / peak
 //
-// with W weights of a layer's linears, H query heads of size d and L layers of a GPU's part of the
-// model, and P tokens.
+// W are the weights of a layer's linears, H the query heads of size d and L the layers of a GPU's
+// part of the model, and P the tokens.
 type floor struct {
 	model   hw.Model
 	peak    float64 // FLOP/s
 	longest int     // tokens that a prompt is cut to, or refused beyond
 }
 
-// newFloor returns that of a point; ok is false where prompts may need less: it is not known of
-// models that are more than plain, and not so of sparse prefill.
+// newFloor returns the floor of a point. ok is false if prompts may need less: the bound is not
+// derived for other than plain models and does not hold for sparse prefill.
 func newFloor(p *config.Point) (f floor, ok bool, err error) {
 	if f.model, err = p.Shard(); err != nil {
 		return f, false, err
@@ -104,7 +104,7 @@ func newFloor(p *config.Point) (f floor, ok bool, err error) {
 	return f, true, nil
 }
 
-// seconds is the floor of one request.
+// seconds returns the floor of one request.
 func (f *floor) seconds(r length) float64 {
 	if r.cached {
 		return 0
@@ -115,8 +115,8 @@ func (f *floor) seconds(r length) float64 {
 	return float64(f.model.Layers) * flops / f.peak
 }
 
-// late names the bound that a run misses by the floors of its requests alone, even if as many of
-// them as may be are rejected; empty where it may hold all.
+// late names the bound that a run misses by the floors of its requests alone, even if the maximum
+// permitted number is rejected; "" if it may hold all bounds.
 func (f *floor) late(l *lengths, slo limits) string {
 	for _, b := range slo.bounds {
 		if b.Name != "ttft" && b.Name != "e2e" || b.Stat == "mean" {

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// What a load counts.
+// Units of loads.
 const (
 	loadRate    = "requests/s"
 	loadClients = "clients"
@@ -18,7 +18,7 @@ const (
 	loadStages  = "times the rates of the stages"
 )
 
-// loadOf returns the load of a workload, of all replicas together.
+// loadOf returns the load of a workload over all replicas.
 func loadOf(w *traces.Spec) (load float64, unit string) {
 	switch {
 	case w.Arrivals == traces.ArrivalsTrace:
@@ -31,10 +31,10 @@ func loadOf(w *traces.Spec) (load float64, unit string) {
 	return w.Rate, loadRate
 }
 
-// withLoad is the point of so many replicas under a load, with at least so many requests where
-// there is no end to them. It serves those of the configuration, or leastRequests for each replica
-// where these are more: fewer say nothing about a replica's queue. Sessions are as many as turns
-// need to come at their full rate.
+// withLoad returns the point with n replicas under a load. For an endless workload it sets the
+// number of requests: at least `requests`, the configured number, and leastRequests per replica,
+// because a shorter run does not show the replica's queue. It adds requests so that sessions reach
+// their full rate of turns.
 func withLoad(p config.Point, replicas int, load float64, requests int) config.Point {
 	w := &p.Workload
 	switch _, unit := loadOf(w); unit {
@@ -58,14 +58,14 @@ func withLoad(p config.Point, replicas int, load float64, requests int) config.P
 	return p
 }
 
-// endless says whether a workload has as many requests as are asked for.
+// endless reports whether a workload can supply any number of requests.
 func endless(w *traces.Spec) bool { return w.Requests > 0 && !w.FromFile() }
 
-// turnovers is how many times the requests in flight, or the sessions that are open, are replaced
-// in a run, at least: a shorter one is mostly its beginning, when the server is empty, and its end.
+// turnovers is the minimum number of times that a run replaces the requests in flight, or the open
+// sessions. A shorter run consists mostly of warm-up and drain.
 const turnovers = 10
 
-// steady is steadyAt what a run came to.
+// steady returns steadyAt for the mean E2E latency of a run.
 func steady(w *traces.Spec, sum *sim.Summary) int { return steadyAt(w, sum.E2E.Mean) }
 
 // roundUp rounds up to two digits.
@@ -77,10 +77,10 @@ func roundUp(x float64) int {
 	return int(math.Ceil(x/unit-1e-9) * unit)
 }
 
-// clientsOf is how many clients a load of a closed loop is.
+// clientsOf returns the number of clients of a closed-loop load.
 func clientsOf(load float64) int { return max(1, int(math.Round(load))) }
 
-// describeLoad is a load in words.
+// describeLoad returns a load in words.
 func describeLoad(w *traces.Spec) string {
 	load, unit := loadOf(w)
 	switch unit {

@@ -6,15 +6,16 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// margin is what an offer must hold beyond the load and the service level that are asked for: real
-// traffic is more than expected at times, a replica fails, and a prediction has an error.
+// margin is the reserve of an offer beyond the load and service level asked for, because real
+// traffic exceeds the expected load at times, a replica may fail, and a prediction has an error.
 type margin struct {
 	target float64 // the load, and plan.headroom more
 	slo    limits  // the service level less the error
 	spare  int     // replicas that may be down
 }
 
-// Limit is a bound of the service level and what a plan holds predictions to, in seconds.
+// Limit is a bound of the service level and the tighter limit that a plan applies to predictions,
+// in seconds.
 type Limit struct {
 	Bound    string  `json:"bound"` // in words
 	AskedS   float64 `json:"asked_s"`
@@ -24,12 +25,12 @@ type Limit struct {
 	Measured bool    `json:"measured"` // or assumed
 }
 
-// assumedError is the error of predictions that nothing was held against. It is the most that
+// assumedError is the error of predictions without measurements. It is the largest error that
 // README.md names for a P99 of TBT.
 const assumedError = 0.15
 
-// lessError returns the limits that the predictions for a point are held to. A prediction may be
-// too low by its error, a share e and t seconds, so a limit L is planned to L (1 - e) - t.
+// lessError returns the limits that apply to predictions for a point. A prediction may be too low
+// by a share e and t seconds, so a limit L becomes L (1 - e) - t.
 func (l limits) lessError(p *config.Point) (limits, error) {
 	c, _, err := classOf(p)
 	l.bounds = slices.Clone(l.bounds)
@@ -40,8 +41,8 @@ func (l limits) lessError(p *config.Point) (limits, error) {
 	return l, err
 }
 
-// judge has a run's requests judged by these limits, where each request is: the run itself counts
-// those that miss one.
+// judge makes the run count the requests that miss one of these limits, if each request has to meet
+// them.
 func (l limits) judge(p *config.Point) {
 	if !l.requests {
 		return
@@ -54,9 +55,9 @@ func (l limits) judge(p *config.Point) {
 	}
 }
 
-// errorOf is the error of the class's predictions of what a bound bounds, and whether it was
-// measured. Where a percentile has none of its own, that of P99 is taken for high ones and for each
-// request's own, that of the mean for P50.
+// errorOf returns the prediction error of the class for a bound, and whether it was measured. A
+// percentile without its own error uses the P99 error if it is high or applies to each request, and
+// the mean's error if it is P50.
 func (c *class) errorOf(b *config.Bound) (share, late float64, measured bool) {
 	like := "p99"
 	if b.Stat == "p50" {
@@ -70,7 +71,7 @@ func (c *class) errorOf(b *config.Bound) (share, late float64, measured bool) {
 	return assumedError, 0, false
 }
 
-// less is a limit less an error, at least half of what the share leaves of it.
+// less returns a limit minus an error. The seconds may take at most half of the limit.
 func less(limit, share, late float64) float64 {
 	limit *= 1 - share
 	return max(limit-late, limit/2)

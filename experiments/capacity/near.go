@@ -6,8 +6,8 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// near warns of what 5 % of step time does to the choice under its load, where it runs near a limit
-// of its servers.
+// near warns of the effect of a 5 % change of step time on the choice under its load, if the choice
+// runs near a limit of its servers.
 func (b *buyer) near(ctx context.Context, a *Purchase) error {
 	if a.Choice == nil {
 		return nil

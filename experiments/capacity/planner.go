@@ -20,13 +20,13 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// GoodputConfidence is that of the intervals of goodput.
+// GoodputConfidence is the confidence level of goodput intervals.
 const GoodputConfidence = 0.95
 
-// Goodput is the largest rate that a candidate sustains: the largest tried
-// below every rate that fails. A rate is sustained when the run keeps the bounds of the service
-// level by the mean over seeds, no more requests are rejected than may miss it, and the queue
-// grows without end in less than half of the runs.
+// Goodput is the largest sustained rate of a candidate: the largest tried rate below every rate
+// that fails. A rate is sustained if the run meets the bounds of the service level in the mean over
+// seeds, rejections stay within the permitted share, and the queue grows without end in less than
+// half of the runs.
 type Goodput struct {
 	Name     string         `json:"name"`
 	Asked    string         `json:"asked,omitempty"` // what all candidates serve, in words
@@ -48,9 +48,9 @@ type Goodput struct {
 	// SeedBrackets are, for each seed, the largest rate that holds and the smallest that fails.
 	SeedBrackets [][2]float64 `json:"-"`
 
-	// LimitedBy names what fails at the smallest rate that fails: bounds by their names, requests
-	// (too many missed a bound), rejected (too many were), queue (grows without end) or several;
-	// empty when none failed.
+	// LimitedBy names what fails at the smallest failing rate: bounds by their names, requests (too
+	// many missed a bound), rejected (too many were), queue (grows without end) or several; empty if
+	// no rate failed.
 	LimitedBy string `json:"limited_by"`
 
 	SLO string `json:"slo"` // in words
@@ -68,27 +68,26 @@ type Goodput struct {
 	search *search
 }
 
-// Bounded is a bound of the service level and what a run has of it.
+// Bounded is a bound of the service level and the value that a run reached.
 type Bounded struct {
 	config.Bound
 	ValueS float64 `json:"value_s"`
 }
 
-// Planner looks for goodput. Every run goes through the store, so that none is
-// made twice.
+// Planner searches for goodput. Every run goes through the store, so no run is made twice.
 type Planner struct {
 	Store   *run.Store
 	Run     run.Runner
 	Workers int // runs at a time; 0 = one a core
-	// Shared is set where several processes look for one answer: each looks at the candidates that
-	// no other does, and takes the others' runs from the store.
+	// Shared is set if several processes search for one answer: each process searches for candidates
+	// that no other process has claimed, and takes the others' runs from the store.
 	Shared *run.Shared
-	// Planned and Finished count runs for a progress bar, of a purchase candidates, from many
-	// goroutines at once; they may be nil. Planned corrects GuessRuns when a candidate takes more,
-	// and when it has taken less.
+	// Planned and Finished count runs (candidates for a purchase) for a progress bar. Goroutines call
+	// them concurrently; they may be nil. Planned corrects GuessRuns when a candidate takes more or
+	// fewer runs.
 	Planned  func(n int)
 	Finished func()
-	// Say says how a purchase stands. It may be nil.
+	// Say receives progress messages of a purchase. It may be nil.
 	Say func(text string)
 
 	slots chan struct{}
@@ -96,7 +95,7 @@ type Planner struct {
 	notes []string
 }
 
-// GuessRuns guesses how many runs the candidates take.
+// GuessRuns estimates the number of runs for the candidates.
 func GuessRuns(g *config.GoodputSearch, candidates ...Candidate) int {
 	bisections := int(math.Ceil(math.Log2(1 / g.Width)))
 	runs := 0
@@ -106,8 +105,8 @@ func GuessRuns(g *config.GoodputSearch, candidates ...Candidate) int {
 	return runs
 }
 
-// Do looks for the goodput of each candidate and returns those found, in the
-// order of candidates. Notes are those of Store.Do.
+// Do searches for the goodput of each candidate and returns the goodputs found, in the order of
+// candidates. Notes come from Store.Do.
 func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates []Candidate) (
 	found []Goodput, notes []string, err error) {
 	p.start()
@@ -133,7 +132,7 @@ func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates 
 	return found, p.notes, err
 }
 
-// start makes the planner ready to run.
+// start prepares the planner to run.
 func (p *Planner) start() {
 	workers := p.Workers
 	if workers < 1 {
@@ -142,7 +141,7 @@ func (p *Planner) start() {
 	p.slots, p.notes = make(chan struct{}, workers), nil
 }
 
-// each does something for candidates, given by their points, side by side.
+// each calls do for each candidate, given by its point, in parallel.
 func (p *Planner) each(ctx context.Context, points []*config.Point,
 	do func(context.Context, int) error) error {
 	group, inner := errgroup.WithContext(ctx)
@@ -173,7 +172,7 @@ func (p *Planner) each(ctx context.Context, points []*config.Point,
 	return err
 }
 
-// candidate looks for the goodput of one candidate.
+// candidate searches for the goodput of one candidate.
 func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch,
 	c *Candidate) (*Goodput, error) {
 	slo, err := limitsOf(&c.Point)
@@ -218,12 +217,12 @@ func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch,
 	return s.goodput(c), nil
 }
 
-// guess is what is left of the runs that a candidate was guessed to take. It has those planned that
-// it takes beyond them.
+// guess tracks the estimated number of runs that a candidate still needs. Runs beyond the estimate
+// are reported to planned.
 type guess struct {
 	mu      sync.Mutex
 	left    int
-	planned func(runs int) // nil: nobody counts
+	planned func(runs int) // nil: not counted
 }
 
 func (g *guess) take(runs int) {
@@ -235,7 +234,7 @@ func (g *guess) take(runs int) {
 	}
 }
 
-// end takes those back that were not made.
+// end removes the runs that were not made from the planned count.
 func (g *guess) end() { g.plan(-g.left) }
 
 func (g *guess) plan(runs int) {
@@ -290,7 +289,7 @@ func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound
 	return trials, nil
 }
 
-// slotted is Run within the number of runs at a time.
+// slotted is Run with a limited number of parallel runs.
 func (p *Planner) slotted(ctx context.Context, point config.Point,
 	sink run.Sink) (sim.Summary, error) {
 	select {

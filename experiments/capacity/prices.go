@@ -18,7 +18,7 @@ import (
 //go:embed prices.toml
 var publicPrices string
 
-// Price is what one provider takes for one GPU.
+// Price is the price of one GPU at one provider.
 type Price struct {
 	Provider   string    `toml:"provider" json:"provider"`
 	GPU        string    `toml:"gpu" json:"gpu"` // name of a card
@@ -37,10 +37,10 @@ type Prices struct {
 	Rows []Price `toml:"price"`
 }
 
-// Tables that are made of all providers, card by card.
+// Tables computed over all providers, per card.
 var ofAll = []string{"low", "mid", "high"}
 
-// LoadPrices reads a file of prices, the built-in ones when path is empty.
+// LoadPrices reads a price file; the built-in prices if path is empty.
 func LoadPrices(path string) (*Prices, error) {
 	p := &Prices{File: "built-in prices"}
 	text := publicPrices
@@ -106,7 +106,7 @@ func (p *Prices) check(i int) error {
 	return nil
 }
 
-// Names lists the tables: those of all providers, then the providers.
+// Names lists the price tables: first the tables over all providers, then the providers.
 func (p *Prices) Names() []string {
 	var providers []string
 	for _, r := range p.Rows {

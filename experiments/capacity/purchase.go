@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// option is a candidate that may be bought: replicas of it, each on its GPUs.
+// option is a purchase candidate: n replicas, each on its own GPUs.
 type option struct {
 	Candidate
 	index    int    // of the candidates
@@ -33,7 +33,7 @@ type option struct {
 	traffic  tooLong
 }
 
-// Outcomes on options.
+// Outcomes of options.
 const (
 	Meets    = "meets"     // the service level, at the price given
 	Dearer   = "dearer"    // than another that meets it, if it does at all
@@ -54,9 +54,9 @@ type buyer struct {
 
 const (
 	finalists = 3 // cheapest options whose largest load and limits are looked for
-	// Options are looked at in rounds, within which none knows of the others: what is tried does not
-	// depend on the number of workers. The first is small and sets a price, each one after it is so
-	// many times as large: the price hardly falls any more.
+	// Options are examined in rounds, independently within a round, so the runs do not depend on the
+	// number of workers. The first round is small and sets a price. Each later round is roundGrowth
+	// times as large, because the price hardly falls any more.
 	firstRound, roundGrowth = 2, 4
 )
 
@@ -70,7 +70,7 @@ type Offers struct {
 	question Question
 }
 
-// OffersOf lists what may be bought, or says what is wrong with the question.
+// OffersOf lists the purchase options of a sweep. It returns an error if the question is invalid.
 func OffersOf(s *config.Sweep) (*Offers, error) {
 	prices, err := LoadPrices(s.Plan.PricesFile)
 	if err != nil {
@@ -128,7 +128,7 @@ func OffersOf(s *config.Sweep) (*Offers, error) {
 	return nil, fmt.Errorf("%s: no candidate fits its GPUs: %s", s.Source(), s.Unfit[0].Reason)
 }
 
-// Points are those of the offers.
+// Points returns the point of each offer.
 func (f *Offers) Points() []config.Point {
 	var points []config.Point
 	for _, o := range f.options {
@@ -137,8 +137,8 @@ func (f *Offers) Points() []config.Point {
 	return points
 }
 
-// level finds the service level of an option, as asked for and less the error of predictions like
-// it, and its price for the bandwidth of its HBM.
+// level sets the service level of an option, as asked for and reduced by the prediction error, and
+// its price per HBM bandwidth.
 func (o *option) level() (err error) {
 	if o.asked, err = limitsOf(&o.Point); err != nil {
 		return err
@@ -160,8 +160,8 @@ func (o *option) level() (err error) {
 	return nil
 }
 
-// Purchase finds the cheapest offer, and how many replicas of it, that serve the traffic of the
-// configuration within the service level. Notes are those of Store.Do.
+// Purchase finds the cheapest offer, and its number of replicas, that serves the configured traffic
+// within the service level. Notes come from Store.Do.
 func (p *Planner) Purchase(ctx context.Context, f *Offers) (*Purchase, []string, error) {
 	b := &buyer{Planner: p, plan: *f.sweep.Plan, search: f.sweep.Goodput}
 	b.start()
@@ -176,7 +176,7 @@ func (p *Planner) Purchase(ctx context.Context, f *Offers) (*Purchase, []string,
 	return answer, b.notes, err
 }
 
-// look finds the offers, the cheapest without a margin, and how far the cheapest few go.
+// look finds the offers, the cheapest offer without a margin, and the capacity of the cheapest few.
 func (b *buyer) look(ctx context.Context, f *Offers) error {
 	b.best = math.Inf(1)
 	if err := b.choose(ctx, f.options); err != nil {
@@ -208,8 +208,8 @@ func (b *buyer) look(ctx context.Context, f *Offers) error {
 	return b.each(ctx, best[:min(len(best), finalists)], b.measure)
 }
 
-// choose looks for the replicas that each option needs, while these can be as cheap as the
-// cheapest found.
+// choose finds the number of replicas for each option that can still be as cheap as the cheapest
+// found.
 func (b *buyer) choose(ctx context.Context, options []*option) error {
 	if b.Planned != nil {
 		b.Planned(len(options))
@@ -239,7 +239,7 @@ func (b *buyer) say(text string) {
 	}
 }
 
-// need looks for the replicas that an option needs at no more than the best price.
+// need finds the number of replicas for an option at no more than the best price.
 func (b *buyer) need(ctx context.Context, o *option) error {
 	if b.Finished != nil {
 		defer b.Finished()
@@ -274,8 +274,9 @@ func (b *buyer) expect(ctx context.Context, o *option) error {
 	return err
 }
 
-// withoutMargin finds the cheapest option that holds the level as it was asked for under the load,
-// with no replica to spare. It costs no more than the best with a margin, which is tried first.
+// withoutMargin finds the cheapest option that meets the service level as asked for, without
+// headroom and spare replicas. It costs no more than the best option with a margin, so that price
+// is tried first.
 func (b *buyer) withoutMargin(ctx context.Context, f *Offers, best []*option) error {
 	planned, finished, say := b.Planned, b.Finished, b.Say
 	b.Planned, b.Finished, b.Say = nil, nil, nil // the candidates were counted before
@@ -307,11 +308,11 @@ func (b *buyer) withoutMargin(ctx context.Context, f *Offers, best []*option) er
 	return nil
 }
 
-// inTurn orders options so that a low price is known soon, from runs that cost little: first one
-// of each machine and system, then another of each. Of these, those go first that are simulated the
-// fastest, with full attention and all KV in HBM, then those of the lowest price for the bandwidth
-// of HBM. Of each, those with the highest limits on a batch go first: where a run does not come to
-// the limits of the others, they need none (alike.go).
+// inTurn orders options so that cheap runs soon yield a low price: first one option per machine and
+// system, then the second of each, and so on. Within such a round, options with full attention and
+// all KV in HBM go first because they simulate fastest, then options with the lowest price per HBM
+// bandwidth. Options of the same machine and system are ordered by descending batch limits: a run
+// that does not reach the limits of the others also answers for them (alike.go).
 func inTurn(options []*option) []*option {
 	type kind struct{ machine, system string }
 	turn, seen := map[*option]int{}, map[kind]int{}
@@ -340,7 +341,7 @@ func inTurn(options []*option) []*option {
 	return order
 }
 
-// each does something for options side by side.
+// each calls do for options in parallel.
 func (b *buyer) each(ctx context.Context, options []*option,
 	do func(context.Context, *option) error) error {
 	points := make([]*config.Point, len(options))
@@ -355,14 +356,14 @@ func (b *buyer) each(ctx context.Context, options []*option,
 	})
 }
 
-// replicas are those that are bought, spare ones too.
+// replicas returns the number of replicas to buy, including spare ones.
 func (o *option) replicas() int { return o.found.replicas + o.spare }
 
-// usd is what the option costs an hour.
+// usd returns the price of the option per hour.
 func (o *option) usd() float64 { return float64(o.replicas()) * o.replica }
 
-// ranked lists the options that meet the level: the cheapest first, at one price that of fewer
-// GPUs, of these the one that is farthest from its limits, then the earlier candidate.
+// ranked lists the options that meet the level, cheapest first. At equal price it prefers fewer
+// GPUs, then the option farthest from its limits, then the earlier candidate.
 func ranked(options []*option) []*option {
 	met := slices.DeleteFunc(slices.Clone(options), func(o *option) bool { return o.found == nil })
 	slices.SortFunc(met, func(x, y *option) int {
@@ -377,8 +378,8 @@ func ranked(options []*option) []*option {
 	return met
 }
 
-// nearest finds how near each option comes that no number of replicas makes hold: one replica
-// under its share of the load, whole.
+// nearest measures by how much each option misses that fails with any number of replicas: it
+// simulates one whole replica under its share of the load.
 func (b *buyer) nearest(ctx context.Context, options []*option) error {
 	return b.each(ctx, options, func(ctx context.Context, o *option) error {
 		most := b.plan.MaxReplicas - o.spare

@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// Question is what a purchase is planned for, as the answer repeats it.
+// Question is the question of a purchase, as the answer repeats it.
 type Question struct {
 	Models   []string `json:"models"`
 	GPUs     []string `json:"gpus"`
@@ -36,7 +36,7 @@ type Tokens struct {
 	Most  int     `json:"most"`
 }
 
-// tokensOf sums lengths up. They are not empty.
+// tokensOf summarizes lengths. all must not be empty.
 func tokensOf(all []int) Tokens {
 	all = slices.Sorted(slices.Values(all))
 	sum := 0.0
@@ -47,7 +47,7 @@ func tokensOf(all []int) Tokens {
 	return Tokens{sum / float64(len(all)), all[0], at(0.5), at(0.99), all[len(all)-1]}
 }
 
-// questionOf describes what the options are for: all of them are for one workload.
+// questionOf describes the question. All options must have the same workload.
 func questionOf(options []*option, seen samples, plan *config.Plan) (q Question, err error) {
 	o := options[0]
 	w := &o.Point.Workload
@@ -83,7 +83,7 @@ func questionOf(options []*option, seen samples, plan *config.Plan) (q Question,
 	return q, nil
 }
 
-// tooShort is the error of a question that no candidate has the context for.
+// tooShort returns the error of a question whose requests exceed every candidate's context.
 func tooShort(options []*option) error {
 	best := slices.MaxFunc(options, func(x, y *option) int {
 		return x.traffic.whole() - y.traffic.whole()

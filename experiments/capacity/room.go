@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// excess is what a request is longer than.
+// excess is the limit that a request exceeds.
 type excess int
 
 const (
@@ -20,7 +20,7 @@ const (
 	excesses
 )
 
-// room is the longest request that a server takes, in tokens.
+// room is the longest request that a server accepts, in tokens.
 type room struct {
 	model   string
 	context int  // prompt and output together
@@ -29,7 +29,7 @@ type room struct {
 	cuts    bool // longer prompts are truncated
 }
 
-// roomOf is the room of a point's server.
+// roomOf returns the room of a point's server.
 func roomOf(p *config.Point) (r room, err error) {
 	model, err := hw.LoadModel(p.Model)
 	if err != nil {
@@ -43,11 +43,11 @@ func roomOf(p *config.Point) (r room, err error) {
 	return r, err
 }
 
-// whole is the longest prompt and output together.
+// whole returns the maximum of prompt plus output.
 func (r *room) whole() int { return min(r.context, r.memory) }
 
-// of returns what a request is longer than, and whether its prompt is truncated to that; otherwise
-// it is refused.
+// of returns the limit that a request exceeds, and whether its prompt is truncated to the limit;
+// otherwise the request is refused.
 func (r *room) of(l length) (over excess, cut bool) {
 	over, most := ofContext, r.context-l.output
 	if r.prompt > 0 && r.prompt < most {
@@ -64,7 +64,7 @@ func (r *room) of(l length) (over excess, cut bool) {
 	return none, false
 }
 
-// name is the limit in words, and key what to change for more room.
+// name returns the limit in words; key is the setting that increases it.
 func (r *room) name(l excess) (name, key string) {
 	switch l {
 	case ofMemory:
@@ -78,11 +78,11 @@ func (r *room) name(l excess) (name, key string) {
 		r.model)
 }
 
-// mostTooLong is the share of the requests that may be longer than a candidate's context: what it
-// serves with more of them cut or refused is other traffic.
+// mostTooLong is the largest permitted share of requests that exceed a candidate's context. With a
+// larger share, truncated or refused requests would change the traffic.
 const mostTooLong = 0.01
 
-// tooLong are the requests that are longer than a server has room for.
+// tooLong counts the requests that exceed a server's room.
 type tooLong struct {
 	room
 	refused, cut [excesses]int // by the limit that decides
@@ -122,7 +122,7 @@ func (t *tooLong) over() (n int) {
 
 func (t *tooLong) share() float64 { return float64(t.over()) / float64(max(t.all, 1)) }
 
-// String says how many are too long, and for the limit that decides of most of them.
+// String reports the number of requests that are too long, and the limit that most of them exceed.
 func (t *tooLong) String() string {
 	most := none
 	for i := range excesses {
@@ -138,7 +138,7 @@ func (t *tooLong) String() string {
 		"tokens, and %d with its output", 100*t.share(), name, t.prompt, t.longest)
 }
 
-// short says what becomes of requests that are too long; "" of none.
+// short reports how requests that are too long are handled; "" if there are none.
 func (t *tooLong) short() string {
 	var parts []string
 	add := func(n int, l excess, what string) {
@@ -155,8 +155,8 @@ func (t *tooLong) short() string {
 	return strings.Join(parts, ", ")
 }
 
-// TooLong says which share of their prompts the systems of configurations truncate or refuse, and
-// why; "" where they serve all.
+// TooLong reports which share of the prompts the systems of the configurations truncate or refuse,
+// and why; "" if they serve all prompts.
 func TooLong(all ...*config.Config) (string, error) {
 	var texts []string
 	of := map[string][]string{} // text -> systems

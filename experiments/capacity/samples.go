@@ -7,10 +7,11 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// mostSampled is how many requests of a file are looked at, sampledRequests of what has no end.
+// mostSampled is the maximum number of requests read from a file; sampledRequests is the number
+// drawn from an endless workload.
 const mostSampled, sampledRequests = 1_000_000, 10_000
 
-// samples has the lengths of a workload's requests, by tokenizer. Turns of sessions are among them.
+// samples holds the request lengths of a workload, by tokenizer, including turns of sessions.
 type samples map[string][]length
 
 func (s samples) of(p *config.Point) ([]length, error) {

@@ -21,11 +21,11 @@ const (
 	stageSeed    = "seed"  // narrows one seed's own bracket
 )
 
-// checkStep is how far from the last bracket a search checks that outcomes do
-// not turn round.
+// checkStep is the factor beyond both ends of the last bracket at which a search verifies that
+// outcomes do not reverse.
 const checkStep = 1.1
 
-// Trial is what one run of a search came to.
+// Trial is the outcome of one run of a search.
 type Trial struct {
 	Stage          string
 	Rate           float64 // requests/s
@@ -39,20 +39,20 @@ type Trial struct {
 	Hash           string
 	requests       int     // of the run
 	e2e            float64 // mean, s
-	// Cut names what of the service level was missed for certain before the run ended, which
-	// ended it: there is no more of it than this. Empty for a whole run.
+	// Cut names the part of the service level that ended the run early because it was missed for
+	// certain. Such a trial has no other values. Empty for a whole run.
 	Cut string
 }
 
-// limits are the service level that trials are held to.
+// limits are the service level for trials.
 type limits struct {
 	bounds    []config.Bound
 	requests  bool    // each request is held to the bounds
 	missShare float64 // of requests that may be rejected or miss a bound
 }
 
-// why says what of the service level the trials miss by their mean; empty when
-// they hold it. A queue that grows without end in half of the runs holds none.
+// why names the bounds of the service level that the trials miss in their mean; it is empty if they
+// meet the level. A queue that grows without end in half of the runs fails the level.
 func (l limits) why(trials []Trial) []string {
 	if i := slices.IndexFunc(trials, func(t Trial) bool { return t.Cut != "" }); i >= 0 {
 		return []string{trials[i].Cut}
@@ -80,14 +80,14 @@ func (l limits) why(trials []Trial) []string {
 	return why
 }
 
-// outcome says whether a rate is sustained.
+// outcome is a rate and whether it is sustained.
 type outcome struct {
 	rate  float64
 	holds bool
 }
 
-// bracketOf returns the largest rate that holds below every rate that fails,
-// and the smallest that fails: 0 and infinity when there is none.
+// bracketOf returns the largest rate that holds below every failing rate, and the smallest failing
+// rate: 0 and infinity if there is none.
 func bracketOf(tried []outcome) (low, high float64) {
 	high = math.Inf(1)
 	for _, v := range tried {
@@ -103,7 +103,7 @@ func bracketOf(tried []outcome) (low, high float64) {
 	return low, high
 }
 
-// turned returns a rate that holds above one that fails, if there are such.
+// turned returns a rate that holds above a rate that fails, if any.
 func turned(tried []outcome) (holds, fails float64, ok bool) {
 	_, fails = bracketOf(tried)
 	for _, v := range tried {
@@ -132,9 +132,9 @@ func next(g *config.GoodputSearch, tried []outcome) (rate float64, stage string,
 	return rate, stageBisect, high-low > g.Width*low && low < rate && rate < high
 }
 
-// stride is the factor between two rates of a bracket, after a number of rates. It is 2. Near the
-// goodput it begins with a little less than the width of the last bracket and is squared with each
-// rate, because most knobs change little: then two rates are enough.
+// stride returns the factor between two rates of a bracket, after a number of tried rates. It is 2.
+// With Near it begins slightly below the width of the last bracket and is squared with each rate,
+// because most knobs change little, so two rates usually suffice.
 func stride(g *config.GoodputSearch, tried int) float64 {
 	if !g.Near {
 		return 2
@@ -142,8 +142,7 @@ func stride(g *config.GoodputSearch, tried int) float64 {
 	return math.Min(2, math.Pow(1+0.98*g.Width, math.Exp2(float64(tried-1))))
 }
 
-// search looks for one candidate's goodput: by the mean over seeds, then each
-// seed by itself.
+// search finds one candidate's goodput: first by the mean over seeds, then per seed.
 type search struct {
 	spec  config.GoodputSearch
 	slo   limits
@@ -155,8 +154,8 @@ type search struct {
 	own    map[uint64][]Trial // at rates that one seed ran
 }
 
-// run carries out the search. All seeds run at the same rates with the same
-// arrivals, but for the rates that a seed's own bracket needs.
+// run carries out the search. All seeds run at the same rates with the same arrivals, except for
+// extra rates that a seed's own bracket needs.
 func (s *search) run(ctx context.Context) error {
 	for checked := -1.0; ; {
 		if err := s.narrow(ctx); err != nil {
@@ -278,7 +277,7 @@ func (s *search) seedOutcomes(seed uint64, own []Trial) []outcome {
 	return tried
 }
 
-// warnings lists what the goodput must be read with.
+// warnings lists the caveats of the goodput.
 func (s *search) warnings(requests int) []warn.Warning {
 	var warnings []warn.Warning
 	unit := cmp.Or(s.unit, loadRate)

@@ -13,17 +13,17 @@ const loadSessions = "sessions/s"
 // mostRequests is the most that workload.requests may be.
 const mostRequests = 10_000_000
 
-// turns says how long the sessions of a workload are. A request without a session is one of a
-// single turn.
+// turns describes the session lengths of a workload. A request without a session counts as a
+// session of one turn.
 type turns struct {
 	mean float64 // E[M]
-	// others is how many other turns the session of a turn has: E[M (M-1)] / E[M], more than
-	// E[M] - 1 where lengths differ, as most turns are of long sessions.
+	// others is the mean number of other turns in the session of a turn: E[M (M-1)] / E[M]. It
+	// exceeds E[M] - 1 if lengths vary, because most turns belong to long sessions.
 	others float64
 }
 
-// RateUnit is what a workload's rate counts: requests or, where these are turns that wait for the
-// answer before them, sessions.
+// RateUnit returns the unit of a workload's rate: sessions if its requests are turns that wait for
+// the previous answer, else requests.
 func RateUnit(w *traces.Spec) string {
 	if hasTurns(w) {
 		return loadSessions
@@ -46,8 +46,8 @@ func hasTurns(w *traces.Spec) bool {
 	return stream.HasTurns()
 }
 
-// turnsOf returns the lengths of a workload's sessions: those that it draws, from quantiles at
-// equal distance, or those of the first of a file.
+// turnsOf returns the session lengths of a workload: quantiles of the configured distribution at
+// equal distance, or the first sessions of a file.
 func turnsOf(w *traces.Spec) turns {
 	const points = 1000
 	switch {
@@ -67,7 +67,7 @@ func turnsOf(w *traces.Spec) turns {
 	return meanTurns(all)
 }
 
-// turnsOfFile reads the first sessions of a file, each to its end.
+// turnsOfFile reads the first sessions of a file to their ends.
 func turnsOfFile(w traces.Spec, most int) turns {
 	w.Requests = 0 // which would cut sessions off
 	stream, err := traces.Open(w, 0)
@@ -103,20 +103,21 @@ func meanTurns(all []int) turns {
 	return turns{sum / float64(len(all)), squares/sum - 1}
 }
 
-// lasts is how long the session of a turn lasts on average, in seconds, where an answer takes e2e.
+// lasts returns the mean duration in seconds of the session of a turn, if a request takes e2e
+// seconds.
 func (t turns) lasts(w *traces.Spec, e2e float64) float64 {
 	return t.others*(w.ThinkS+e2e) + e2e
 }
 
-// steadyAt is how many requests a run has at least to be turnovers long, where an answer takes e2e
-// seconds; 0 where that cannot be said. Sessions that begin at a rate bring turns at the rate
-// times E[M] only once they have been open for as long as the longest: of the turns of T seconds, a
-// share of
+// steadyAt returns the minimum number of requests for a run that lasts `turnovers` turnovers, if a
+// request takes e2e seconds; 0 if it cannot be determined. If sessions begin at a given rate, turns
+// reach the rate times E[M] only after sessions have been open for as long as the longest session.
+// Of the turns of T seconds, a share of
 //
 //	R / 2T,  R = E[M (M-1)]/E[M] (think + E2E) + E2E
 //
-// is missing, so T = turnovers R. Without turns that is Little's law. A client of a closed loop has
-// a session at a time, which turns over as it does.
+// is missing, so T = turnovers R. Without turns this is Little's law. A client of a closed loop has
+// one session at a time, so sessions turn over as often as clients do.
 func steadyAt(w *traces.Spec, e2e float64) int {
 	t := turnsOf(w)
 	switch _, unit := loadOf(w); unit {
@@ -128,8 +129,8 @@ func steadyAt(w *traces.Spec, e2e float64) int {
 	return 0
 }
 
-// sessionRequests is how many requests a run of sessions has at least, however soon they are
-// answered; 0 of a workload without turns, and where a run cannot be made longer.
+// sessionRequests returns the minimum number of requests in a run of sessions, for any latency; 0
+// for a workload without turns and for a run that cannot be extended.
 func sessionRequests(w *traces.Spec) int {
 	if !endless(w) || !hasTurns(w) {
 		return 0
@@ -137,7 +138,7 @@ func sessionRequests(w *traces.Spec) int {
 	return steadyAt(w, 0)
 }
 
-// mostLoad is the largest load, of those up to most, whose runs of sessions can be long enough.
+// mostLoad returns the largest load up to most whose runs of sessions can be long enough.
 func mostLoad(w *traces.Spec, load, most float64) float64 {
 	if n := sessionRequests(w); n > 0 {
 		return min(most, load*mostRequests/float64(n))
@@ -145,7 +146,7 @@ func mostLoad(w *traces.Spec, load, most float64) float64 {
 	return most
 }
 
-// needsTooMany is the error of a load of sessions whose runs would be too long.
+// needsTooMany returns an error if the runs of a load of sessions would be too long.
 func needsTooMany(w *traces.Spec, key string) error {
 	n := sessionRequests(w)
 	if n <= mostRequests {
@@ -161,7 +162,7 @@ func needsTooMany(w *traces.Spec, key string) error {
 		mostRequests)
 }
 
-// shortRun says that a run of sessions is too short for what an answer takes, or "".
+// shortRun returns a warning if a run of sessions is too short for an answer, else "".
 func shortRun(w *traces.Spec, requests int, e2e float64) string {
 	if !hasTurns(w) {
 		return ""

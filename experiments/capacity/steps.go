@@ -9,17 +9,16 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// stepSizes are the tokens a step that a plan tries where the configuration sets none: small steps
-// bound how long decodes wait for the prefill of others, large steps read the weights less often.
+// stepSizes are the tokens per step that a plan tries if the configuration sets none: small steps
+// bound the time that decodes wait for prefills, large steps read the weights less often.
 var stepSizes = []int{1024, 2048, 4096, 8192, 16384}
 
-// Other step sizes are tried for this many candidates at most: all that can be the cheapest, or a
-// few of those that hold the level with no number of replicas.
+// Other step sizes are tried for at most this many candidates: for all that can be the cheapest, or
+// for a few if no candidate meets the level.
 const mostStepped, mostSteppedMissing = 6, 2
 
-// otherSteps are the options with other step sizes than their engine's own: first of those that
-// meet the level, the cheapest first, then of those whose price for the bandwidth of HBM is the
-// lowest.
+// otherSteps returns the options with step sizes other than the engine default: first options that
+// meet the level, cheapest first, then options with the lowest price per HBM bandwidth.
 func otherSteps(options []*option, best float64) []*option {
 	most := mostStepped
 	if math.IsInf(best, 1) {
@@ -51,7 +50,7 @@ func otherSteps(options []*option, best float64) []*option {
 	return steps
 }
 
-// withStep is the option with another step size, if it has one and there is memory for it.
+// withStep returns the option with another step size, if it uses step sizes and has memory for it.
 func (o *option) withStep(tokens int) (*option, bool) {
 	c := *o
 	c.found, c.runs, c.outcome, c.family = nil, nil, "", o.Label

@@ -20,8 +20,8 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// Sustained is the largest request rate, of those tried, that a system keeps up with, or the rate
-// at which it answers where more arrive.
+// Sustained is the largest tried request rate that a system keeps up with, or its throughput if it
+// keeps up with none.
 type Sustained struct {
 	System string  // with its replicas, where there are several
 	Rate   float64 // requests/s; 0: it answered none
@@ -46,10 +46,10 @@ const (
 	mostRunOf      = 2000 // requests of a chosen run
 )
 
-// ChooseRates sets the rates of configurations that name none, the same for all of one model and
-// traffic, and the requests of a run where they name none either. It returns what each system
-// sustains, from which the rates follow. The first seed gives the requests, so that the choice is
-// the same each time.
+// ChooseRates sets the rates of configurations that name none, the same for all with one model and
+// traffic, and their number of requests if not named either. It returns the sustained rate of each
+// system, from which the rates follow. Requests come from the first seed, so the choice is
+// reproducible.
 func ChooseRates(ctx context.Context, simulate run.Runner, all ...*config.Config) ([]Chosen,
 	error) {
 	var chosen []Chosen
@@ -76,7 +76,7 @@ func ChooseRates(ctx context.Context, simulate run.Runner, all ...*config.Config
 	return chosen, nil
 }
 
-// Chosen are the rates of one model and traffic, and what they follow from.
+// Chosen are the rates of one model and traffic, with the sustained rates behind them.
 type Chosen struct {
 	Model   string
 	Rates   []float64
@@ -132,10 +132,10 @@ func sustainedBy(ctx context.Context, simulate run.Runner, group []*config.Confi
 	return all, limit.Wait()
 }
 
-// sustained measures one system: it doubles the rate from that of a server which serves one request
-// at a time, until requests arrive faster than they are answered, and tries two rates between the
-// last two. What a system answers when too many arrive is not enough, because one that thrashes
-// answers fewer than before.
+// sustained measures one system: it doubles the rate, from the rate of a server with one request at
+// a time, until requests arrive faster than they are answered, and tries two rates between the last
+// two. Throughput under overload is not enough, because a thrashing system answers fewer requests
+// than before.
 func sustained(ctx context.Context, simulate run.Runner, p *config.Point) (Sustained, error) {
 	s := Sustained{System: p.SystemLabel()}
 	var err error
@@ -173,8 +173,7 @@ func sustained(ctx context.Context, simulate run.Runner, p *config.Point) (Susta
 	return s, nil
 }
 
-// serveAlone returns the requests/s that a client for each replica gets, who sends each request
-// when the one before is answered.
+// serveAlone returns the throughput in requests/s with one closed-loop client per replica.
 func serveAlone(ctx context.Context, simulate run.Runner, p config.Point) (float64, error) {
 	w := &p.Workload
 	w.Arrivals, w.Rate, w.ThinkS, w.Burstiness = traces.ArrivalsClosed, 0, 0, 1
@@ -187,8 +186,8 @@ func serveAlone(ctx context.Context, simulate run.Runner, p config.Point) (float
 	return float64(sum.Completed) / sum.SimulatedS, nil
 }
 
-// answered returns the requests/s that a system answers while n requests arrive at a rate, evenly:
-// those of the second half of that time, when it no longer fills up.
+// answered returns the throughput in requests/s while n requests arrive evenly at a rate. It counts
+// the second half of the arrivals, after the queue has filled.
 func answered(ctx context.Context, simulate run.Runner, p config.Point, rate float64, n int) (
 	float64, error) {
 	w := &p.Workload
@@ -205,11 +204,11 @@ func answered(ctx context.Context, simulate run.Runner, p config.Point, rate flo
 	return float64(half.count) / (half.to - half.from).Seconds(), nil
 }
 
-// errSeen ends a run of which enough is known.
+// errSeen ends a run after enough is known.
 var errSeen = errors.New("seen")
 
-// window counts the requests that a run answers within a time, after which it ends. A request that
-// is rejected counts too: it takes nothing. It is a run.Watcher.
+// window counts the requests that a run answers within a time window, and then ends the run. A
+// rejected request counts too, because it takes no time. It is a run.Watcher.
 type window struct {
 	from, to des.Time
 	count    int
@@ -241,8 +240,8 @@ func (w *window) Enough() error {
 	return nil
 }
 
-// ratesFor spreads the rates evenly from a fifth of what the weakest useful system sustains to a
-// little beyond the best, in two digits.
+// ratesFor spreads the rates evenly from a fifth of the sustained rate of the weakest useful system
+// to slightly beyond the best, rounded to two digits.
 func ratesFor(all []Sustained) []float64 {
 	best := slices.MaxFunc(all, compareRates).Rate
 	if best == 0 {
@@ -265,7 +264,8 @@ func ratesFor(all []Sustained) []float64 {
 	return rates
 }
 
-// requestsFor is enough requests for the queue of the fastest system to show at what it sustains.
+// requestsFor returns a number of requests that suffices to show the queue of the fastest system at
+// its sustained rate.
 func requestsFor(all []Sustained) int {
 	most := 0.0
 	for _, s := range all {
@@ -278,7 +278,7 @@ func requestsFor(all []Sustained) int {
 
 func compareRates(a, b Sustained) int { return cmp.Compare(a.Rate, b.Rate) }
 
-// String says which rates are chosen, and why.
+// String describes the chosen rates and the reason.
 func (c *Chosen) String() string {
 	rates := strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Rates), " ", ", "), "[]")
 	var words, done []string
@@ -293,8 +293,7 @@ func (c *Chosen) String() string {
 		strings.Join(words, ", "), loadRate)
 }
 
-// sustains is what a system sustains in words: a range where variants of it sustain different
-// rates.
+// sustains returns a system's sustained rate in words; a range if variants of the system differ.
 func (c *Chosen) sustains(system string) string {
 	least, most := math.Inf(1), 0.0
 	for _, s := range c.Systems {

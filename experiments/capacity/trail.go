@@ -14,10 +14,10 @@ const (
 	trailFile   = "trail.csv"
 )
 
-// GoodputFiles are what was found, and every rate that was tried on the way:
+// GoodputFiles returns the files with the results and every tried rate:
 //
-//	goodput.json   one object a candidate
-//	trail.csv      one row a run, and one for the mean over seeds
+//	goodput.json   one object per candidate
+//	trail.csv      one row per run, and one for the mean over seeds
 func GoodputFiles(found []Goodput) ([]run.File, error) {
 	text, err := run.Marshal(found)
 	return []run.File{{Name: GoodputFile, Text: text}, {Name: trailFile, Text: trailTable(found)}}, err
@@ -63,7 +63,7 @@ func boundsText(bounds []config.Bound, values []float64) string {
 	return strings.Join(words, "; ")
 }
 
-// meanTrial is what the outcome on a rate is made from.
+// meanTrial returns the mean over trials, from which the outcome of a rate is derived.
 func meanTrial(trials []Trial) Trial {
 	mean := Trial{Stage: trials[0].Stage, Rate: trials[0].Rate,
 		Bounded: make([]float64, len(trials[0].Bounded))}

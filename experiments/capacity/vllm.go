@@ -14,7 +14,7 @@ import (
 // repository finds the model's repository in the source of its shape.
 const repository = `^config\.json of ([\w.-]+/[\w.-]*\w)`
 
-// ServeCommand is the command that starts one replica of a point's server with vLLM. Why says
+// ServeCommand returns the vLLM command that starts one replica of a point's server. why explains
 // why there is none.
 func ServeCommand(p *config.Point) (command, why string, err error) {
 	s := &p.System
@@ -85,10 +85,10 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 	return strings.Join(args, " "), "", nil
 }
 
-// placeholder stands in a command for weights that are not where the shape of the model is.
+// placeholder stands for the weights in a command if their location is unknown.
 const placeholder = "MODEL"
 
-// servedModel is the repository or folder that vLLM loads a model from, for a shell.
+// servedModel returns the repository or folder from which vLLM loads a model, quoted for a shell.
 func servedModel(model, source string) string {
 	if found := regexp.MustCompile(repository).FindStringSubmatch(source); found != nil {
 		return found[1]
@@ -106,8 +106,8 @@ func servedModel(model, source string) string {
 	return "'" + strings.ReplaceAll(model, "'", `'\''`) + "'"
 }
 
-// ServeLacks says what of a point's server its command does not express, and what it switches off;
-// or nothing.
+// ServeLacks lists what the vLLM command of a point cannot express and what it switches off; "" if
+// there is nothing.
 func ServeLacks(p *config.Point) string {
 	s := &p.System
 	var lacks, tiers []string
@@ -136,8 +136,8 @@ func ServeLacks(p *config.Point) string {
 	return strings.Join(lacks, "; ")
 }
 
-// longestContext is the longest request that there is memory for, in tokens: vLLM does not start
-// with a longer one.
+// longestContext returns the longest request that fits memory, in tokens. vLLM does not start with
+// a longer context.
 func longestContext(p *config.Point, model *hw.Model) (int, error) {
 	machine, err := p.Machine()
 	if err != nil {

@@ -13,12 +13,12 @@ const (
 	ChoiceFile     = "choice.toml"
 )
 
-// Files are the answer's:
+// Files returns the files of the answer:
 //
-//	purchase.json   all of it
-//	candidates.csv  one row a candidate, the cheapest first
-//	trail.csv       one row a run
-//	choice.toml     the choice under its load, as simulate takes it, if there is one
+//	purchase.json   the whole answer
+//	candidates.csv  one row per candidate, cheapest first
+//	trail.csv       one row per run
+//	choice.toml     the choice under its load, as input for simulate, if there is one
 func (a *Purchase) Files() ([]run.File, error) {
 	text, err := run.Marshal(a)
 	if err != nil {
@@ -33,7 +33,7 @@ func (a *Purchase) Files() ([]run.File, error) {
 	return append(all, run.File{Name: ChoiceFile, Text: choice}), err
 }
 
-// candidates lists the candidates. What is not known of one is empty.
+// candidates lists the candidates. Unknown values are empty.
 func (a *Purchase) candidates() []byte {
 	table := run.NewTable("candidate", "system", "engine", "model", "gpu", "gpus_per_replica",
 		"step_tokens", "usd_per_gpu_hour", "price_of", "price_date", "outcome", "replicas", "gpus",
@@ -58,7 +58,7 @@ func (a *Purchase) candidates() []byte {
 	return table.Bytes()
 }
 
-// known is a number, or nothing where it is 0.
+// known returns x, or "" if x is 0.
 func known[T int | float64](x T) any {
 	if x == 0 {
 		return ""
@@ -88,7 +88,7 @@ func (a *Purchase) trail() []byte {
 	return table.Bytes()
 }
 
-// Interval returns Low and High, or the goodput twice where there are none.
+// Interval returns Low and High, or the goodput twice if they are nil.
 func (g *Goodput) Interval() (low, high float64) {
 	if g.Low == nil {
 		return g.Goodput, g.Goodput
