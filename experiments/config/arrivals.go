@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// implied sets what other keys of [workload] say by themselves: lengths make a synthetic trace,
-// clients a closed loop, sessions have lengths of their own, and the run ends with its stages.
+// implied sets keys of [workload] that follow from others: lengths imply a synthetic trace, clients
+// a closed loop, sessions their own lengths, and stages the end of the run.
 func (l *loader) implied() {
 	w := &l.cfg.Workload
 	if w.PromptLengths+w.OutputLengths != "" && !l.chosen("workload.trace") {
@@ -26,7 +26,7 @@ func (l *loader) implied() {
 }
 
 // contradicted refuses keys of [workload] that its other keys make useless, unless they have the
-// value that results write there.
+// value that results write.
 func (l *loader) contradicted() *KeyError {
 	p := Point{Workload: l.cfg.Workload}
 	w, none := &p.Workload, traces.DefaultSpec()
@@ -55,8 +55,8 @@ func (l *loader) contradicted() *KeyError {
 	return nil
 }
 
-// ownArrivals has the requests of a trace arrive at its own times, or at a rate that is
-// somebody's choice, or to be chosen from what the systems sustain. A search begins at any rate.
+// ownArrivals makes the requests of a trace arrive at its recorded times, at a rate that the user
+// chose, or at a rate to be chosen from what the systems sustain. A search may begin at any rate.
 func (l *loader) ownArrivals() error {
 	w := &l.cfg.Workload
 	if w.Trace == "" || !w.HasRate() || l.chosen("workload.rate") || l.search {

@@ -18,7 +18,7 @@ type Setting struct {
 	line  int    // where the axis says so; 0 when that is not known
 }
 
-// axis is one [[axis]] table of a sweep: what it sets at each of its values.
+// axis is one [[axis]] table of a sweep: its settings at each of its values.
 type axis struct{ values [][]Setting }
 
 var axisKinds = []string{
@@ -91,14 +91,14 @@ func parseAxis(doc *document, path string, table map[string]any) (axis, error) {
 	return gridAxis(columns), nil
 }
 
-// Watch is told, while points are read, how many of how many have been; its error ends the reading.
-// A nil one is told nothing.
+// Watch receives progress (points read, out of total) while points are read. Its error ends the
+// reading. A nil Watch is not called.
 type Watch func(done, of int) error
 
-// Until ends the reading with ctx.
+// Until returns a Watch that ends the reading with ctx.
 func Until(ctx context.Context) Watch { return func(int, int) error { return ctx.Err() } }
 
-// At says that so many are done.
+// At reports progress: done points out of `of`.
 func (w Watch) At(done, of int) error {
 	if w == nil {
 		return nil
@@ -106,10 +106,10 @@ func (w Watch) At(done, of int) error {
 	return w(done, of)
 }
 
-// MostPoints is the most that a sweep may have.
+// MostPoints is the maximum number of points of a sweep.
 const MostPoints = 100_000
 
-// checkSize refuses more points than a sweep may have, before they are made.
+// checkSize refuses more points than MostPoints before they are made.
 func checkSize(path string, points float64) error {
 	if points <= MostPoints {
 		return nil
@@ -118,7 +118,7 @@ func checkSize(path string, points float64) error {
 		"take out values, or make several sweeps", points, MostPoints)}
 }
 
-// axisColumns reads the lists of a grid or zip: one column a key.
+// axisColumns reads the lists of a grid or zip: one column per key.
 func axisColumns(doc *document, path string, table map[string]any) ([][]Setting, error) {
 	leaves, err := axisLeaves(doc, path, "", table)
 	if err != nil {
@@ -187,8 +187,8 @@ func listAxis(doc *document, path string, value any) (axis, error) {
 	return a, nil
 }
 
-// axisLeaves lists the keys of the configuration that a table sets, tables
-// within it opened, in the order of the document.
+// axisLeaves lists the keys of the configuration that a table and its nested tables set, in
+// document order.
 func axisLeaves(doc *document, path, prefix string, table map[string]any) ([]Setting, error) {
 	if len(table) == 0 {
 		return nil, &KeyError{Key: path, Reason: "sets no key"}
@@ -215,13 +215,14 @@ func axisLeaves(doc *document, path, prefix string, table map[string]any) ([]Set
 	return leaves, nil
 }
 
-// settable is a table of keys that --set and axes can set: the struct that they are decoded into.
+// settable is a table of keys that --set and axes can set, with the struct that they are decoded
+// into.
 type settable struct {
 	name string
 	v    any
 }
 
-// path is the whole name of a key of the struct.
+// path returns the whole name of a key of the struct.
 func (t settable) path(key string) string {
 	if t.name == "system" {
 		return specKey(key)
@@ -246,8 +247,7 @@ func SettableKeys() []string {
 	return keys
 }
 
-// keys lists the keys that the axis sets at any of its values, each with the
-// place that says so first.
+// keys lists the keys that the axis sets at any of its values, each with its first setting.
 func (a *axis) keys() []Setting {
 	var keys []Setting
 	for _, settings := range a.values {
@@ -260,7 +260,7 @@ func (a *axis) keys() []Setting {
 	return keys
 }
 
-// withCards returns the axes with cards in the place of any that they set.
+// withCards returns the axes with gpus instead of the cards that they set.
 func withCards(axes []axis, gpus []string) []axis {
 	var cards axis
 	for _, gpu := range gpus {
@@ -285,8 +285,8 @@ func withCards(axes []axis, gpus []string) []axis {
 	return all
 }
 
-// product combines the axes, the first slowest. No axis makes one combination
-// that sets nothing.
+// product combines the axes, the first slowest. Without axes there is one combination without
+// settings.
 func product(axes []axis) [][]Setting {
 	all := [][]Setting{nil}
 	for _, a := range axes {
@@ -314,7 +314,7 @@ func settingsDocument(file *document, settings []Setting) *document {
 	return doc
 }
 
-// nest sets a dotted key of a table in the tables that it opens.
+// nest sets a dotted key of a table, creating nested tables.
 func nest(table map[string]any, key string, value any) {
 	outer, inner, nested := strings.Cut(key, ".")
 	if !nested {
@@ -329,7 +329,7 @@ func nest(table map[string]any, key string, value any) {
 	nest(within, inner, value)
 }
 
-// without returns the document less some of its top-level keys.
+// without returns the document without some of its top-level keys.
 func (d *document) without(keys ...string) *document {
 	less := *d
 	less.tree = maps.Clone(d.tree)

@@ -19,7 +19,7 @@ import (
 // SamplingTopP is the value of system.sampling that sorts logits.
 const SamplingTopP = "top-p"
 
-// specEnums lists what the keys of a system may be where that is a choice of names.
+// specEnums lists the permitted names of system keys that are a choice of names.
 var specEnums = []struct {
 	key    string
 	values []string
@@ -48,8 +48,7 @@ var specEnums = []struct {
 	{"simulation.heads", []string{"sampled", "full"}},
 }
 
-// specKey is the whole name of the key of a system that its struct has: those of its parts have
-// tables of their own.
+// specKey returns the whole name of a key of sim.Spec. Keys of its parts have tables of their own.
 func specKey(key string) string {
 	if strings.Contains(key, ".") {
 		return key
@@ -66,17 +65,17 @@ func specField(s *sim.Spec, key string) reflect.Value {
 	return v
 }
 
-// rule refuses systems in which a key cannot have the value that it has.
+// rule refuses systems in which a key has a value that its conditions exclude.
 type rule struct {
 	key    string
 	with   string // keys that it cannot stand with
 	when   func(*sim.Spec) bool
 	reason string // {KEY} is the value of another key
-	// why says in place of both why the value cannot stand; "" where it can
+	// why, if set, replaces both: it returns the reason against the value, or "".
 	why func(*sim.Spec) string
 }
 
-// rules are looked at in this order; the first that refuses counts.
+// rules are checked in this order. The first that refuses holds.
 var rules = slices.Concat(selectionRules, offloadRules, speculationRules, prefillRules,
 	prefixCacheRules)
 
@@ -174,7 +173,7 @@ var prefixCacheRules = []rule{
 		}},
 }
 
-// tiersSet says whether a prefix cache is given room below HBM.
+// tiersSet reports whether a prefix cache has capacity below HBM.
 func tiersSet(s *sim.Spec) bool { return s.PrefixCache.DRAMGiB+s.PrefixCache.SSDGiB > 0 }
 
 func evictsByScore(s *sim.Spec) bool { return s.Offload.On && s.Offload.Eviction == kv.ByScore }
@@ -188,10 +187,10 @@ func ifHot(why func(*sim.Spec) string) func(*sim.Spec) string {
 	}
 }
 
-// keyOfReason is the key of a value in the reason of a rule.
+// keyOfReason matches a key whose value is inserted into the reason of a rule.
 var keyOfReason = regexp.MustCompile(`\{[a-z_.]+\}`)
 
-// refuses returns the error of the rule about a system; nil where it holds.
+// refuses returns the rule's error about a system; nil if the rule accepts it.
 func (r *rule) refuses(s *sim.Spec) *KeyError {
 	reason := ""
 	switch {
@@ -209,7 +208,7 @@ func (r *rule) refuses(s *sim.Spec) *KeyError {
 		With: strings.Fields(r.with)}
 }
 
-// checkSpec returns what makes a system impossible, or nil. Keys of the error are whole.
+// checkSpec returns an error if a system is impossible, or nil. Keys of the error are whole names.
 func checkSpec(s *sim.Spec) *KeyError {
 	for _, e := range specEnums {
 		if err := checkName(e.key, specField(s, e.key).String(), e.values); err != nil {
@@ -237,7 +236,7 @@ func checkSpec(s *sim.Spec) *KeyError {
 	return nil
 }
 
-// checkNamed refuses names of drives and mixes that are unknown, used or not.
+// checkNamed refuses unknown names of drives and mixes, used or not.
 func checkNamed(s *sim.Spec) *KeyError {
 	if _, err := hw.LoadDrive(s.PrefixCache.Drive); err != nil {
 		return &KeyError{Key: "prefix_cache.drive", Value: quote(s.PrefixCache.Drive),
@@ -253,7 +252,7 @@ func checkNamed(s *sim.Spec) *KeyError {
 	return nil
 }
 
-// checkName refuses a value that is none of those that a key may have, one at a time.
+// checkName refuses a value that is not one of the permitted values of a key.
 func checkName(key, got string, values []string) *KeyError {
 	if slices.Contains(values, got) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
-// checkClass refuses what a system does that is not modelled of a model with latents, windows or
+// checkClass refuses system features that are not modelled for models with latents, windows or
 // narrow weights.
 func checkClass(m *hw.Model, s *sim.Spec) *KeyError {
 	bounded := m.IsLatent() || m.IsWindowed()

@@ -13,8 +13,8 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// A condition is what a run must have for a key to have an effect in it. Fields of the tables name
-// theirs in the tag `used`; those without one have an effect in every run.
+// A condition is a property that a run must have for a key to have an effect. Fields of the tables
+// name their condition in the tag `used`; fields without the tag have an effect in every run.
 type condition struct {
 	words string // after "needs"
 	holds func(*Point, *hw.Model) bool
@@ -148,8 +148,8 @@ var conditions = map[string]condition{
 		func(p *Point, _ *hw.Model) bool { return p.Metrics.Drain == sim.CutShare }},
 }
 
-// contradictions are conditions of which a key of [workload] is refused where they do not hold,
-// each with the key that it cannot stand with.
+// contradictions are conditions that a key of [workload] requires, each with a function that names
+// the contradicting key.
 var contradictions = map[string]func(*traces.Spec) string{"rate": arrivalsOf, "gaps": arrivalsOf,
 	"recorded": arrivalsOf, "gamma": arrivalsOf, "closed": arrivalsOf, "thinks": arrivalsOf,
 	"lengths": traceOf, "sessions": traceOf}
@@ -186,7 +186,7 @@ func drawn(holds func(traces.Spec) bool) condition {
 	return condition{"arrivals poisson, gamma and fixed", ofLoad(holds)}
 }
 
-// arrivalsOf says what decides how requests arrive.
+// arrivalsOf names the setting that decides how requests arrive.
 func arrivalsOf(w *traces.Spec) string {
 	if len(w.Stages) > 0 && !arrives(*w, closed) && !arrives(*w, recorded) {
 		return "workload.stages, which have rates of their own"
@@ -204,7 +204,7 @@ func digests(digest dsa.Digest, selection string) condition {
 		selection), ofSystem(func(s *sim.Spec) bool { return algorithm(s).Digest == digest })}
 }
 
-// algorithm is the selection of a system; one of nothing where there is none.
+// algorithm returns the selection algorithm of a system; an empty one if it has none.
 func algorithm(s *sim.Spec) *dsa.Algorithm {
 	if a, err := dsa.AlgorithmNamed(s.Selection.Policy); err == nil {
 		return a
@@ -212,8 +212,8 @@ func algorithm(s *sim.Spec) *dsa.Algorithm {
 	return &dsa.Algorithm{}
 }
 
-// scored says whether it matters to a run which blocks are selected: what is in HBM takes the same
-// time whichever they are, if they are as many.
+// scored reports whether the choice of selected blocks affects a run. For blocks in HBM only their
+// number affects the time.
 func scored(p *Point, _ *hw.Model) bool {
 	return p.System.Offload.On || p.Output.RecallProxy || !algorithm(&p.System).Fixed ||
 		p.System.Selection.Per == sim.PerQueryHead

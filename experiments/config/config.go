@@ -35,10 +35,10 @@ type Config struct {
 
 	files []string // that it was read from
 
-	// Own says that the model, the card or the trace is not that of the built-in experiment.
+	// Own is set if the model, the card or the trace differs from the built-in experiment's.
 	Own bool
-	// NoRates says that nothing names the rates that such a configuration needs: Rates are to be
-	// chosen. NoRequests says the same of the requests of a run.
+	// NoRates is set if such a configuration names no rates, so Rates have to be chosen. NoRequests
+	// is the same for the number of requests of a run.
 	NoRates, NoRequests bool
 }
 
@@ -64,7 +64,8 @@ var topKeys = []string{
 var tableNames = slices.Concat([]string{"card", "workload", "fleet", "systems"}, systemTables,
 	[]string{"scores", "slo", "metrics", "output"})
 
-// tables are those of the configuration's own keys, [card] and those of systems apart.
+// tables returns the tables of the configuration's own keys, without [card] and the tables of
+// systems.
 func (c *Config) tables() []settable {
 	return []settable{{"workload", &c.Workload}, {"fleet", &c.Fleet}, {"scores", &c.Scores},
 		{"slo", &c.SLO}, {"metrics", &c.Metrics}, {"output", &c.Output}}
@@ -75,12 +76,13 @@ func (c *Config) table(name string) any {
 	return all[slices.IndexFunc(all, func(t settable) bool { return t.name == name })].v
 }
 
-// OfSystem says whether a key is of a system: of [system], or of the table of one of its parts.
+// OfSystem reports whether a key belongs to a system: to [system] or to the table of one of its
+// parts.
 func OfSystem(key string) bool {
 	table, _, _ := strings.Cut(key, ".")
 	return slices.Contains(systemTables, table)
 }
 
-// systemTables are those of a system: [system] and those of its parts.
+// systemTables are the tables of a system: [system] and the tables of its parts.
 var systemTables = []string{"system", "selection", "offload", "prefill", "prefix_cache",
 	"speculation", "simulation"}

@@ -15,13 +15,12 @@ import (
 	"github.com/sparseserve/sparseserve/internal/units"
 )
 
-// flagText is the value of a --set flag. What it means depends on the type of
-// the key it is for: strings need no quotes.
+// flagText is the value of a --set flag. Its interpretation depends on the type of its key: strings
+// need no quotes.
 type flagText string
 
-// Field is one key of a struct that a table is decoded into. Keys of a struct within it have its
-// key
-// before theirs, as in selection.on.
+// Field is one key of a struct that a table is decoded into. Keys of a nested struct are prefixed
+// with the struct's key, as in selection.on.
 type Field struct {
 	Key   string
 	Value reflect.Value
@@ -39,8 +38,8 @@ func FieldsOf(v any) []Field {
 	return fields
 }
 
-// fieldNamed returns the field of the struct that v points to that a key names, and the unit of
-// its numbers.
+// fieldNamed returns the field for a key in the struct that v points to, and the unit of its
+// numbers.
 func fieldNamed(v any, key string) (f reflect.Value, unit string, ok bool) {
 	s := reflect.ValueOf(v).Elem()
 	for _, f := range keyedIn(s.Type()) {
@@ -106,13 +105,13 @@ func decodeInto(v any, path, key string, value any) error {
 	return unknownKey(path+key, key, keysOf(v))
 }
 
-// lists are the keys of which each value of a list makes runs of its own, and their values.
+// lists are the keys whose values are lists that expand into runs, with their values.
 func (c *Config) lists() map[string]any {
 	return map[string]any{"seed": &c.Seeds, "workload.rate": &c.Rates,
 		"workload.concurrency": &c.Clients, "fleet.replicas": &c.Replicas}
 }
 
-// decodeList sets the values of such a key.
+// decodeList sets the values of a key of lists.
 func (c *Config) decodeList(key string, value any) error {
 	unit := ""
 	if table, name, nested := strings.Cut(key, "."); nested {
@@ -121,8 +120,8 @@ func (c *Config) decodeList(key string, value any) error {
 	return decodeValue(reflect.ValueOf(c.lists()[key]).Elem(), key, unit, value)
 }
 
-// unknownKey suggests the key of that name in another table or outside of all, or else a key of the
-// same table, by its whole name outside of arrays of tables.
+// unknownKey suggests the key of that name in another table or at the top level, or else the
+// nearest key of the same table. Outside of arrays of tables it gives the whole name.
 func unknownKey(path, key string, known []string) error {
 	if err := renamedKey(path, key); err != nil {
 		return err
@@ -164,7 +163,7 @@ func decodeValue(dst reflect.Value, key, unit string, value any) error {
 	return nil
 }
 
-// setList sets a list, or a list of lists, whose columns have units of their own.
+// setList sets a list, or a list of lists whose columns have their own units.
 func setList(dst reflect.Value, unit string, value any) bool {
 	list, ok := value.([]any)
 	if !ok {
@@ -227,8 +226,8 @@ func setScalar(dst reflect.Value, unit string, value any) bool {
 	return false
 }
 
-// wrongType says what is wanted of a key: its type, its unit, an example, and what is wrong with a
-// number that has a unit.
+// wrongType returns an error with the type, the unit and an example of a key, and with the fault of
+// a number that has a unit.
 func wrongType(dst reflect.Value, key, unit string, value any) error {
 	reason := "want " + typeName(dst)
 	if e := elem(dst); e.CanInt() || e.CanUint() || e.CanFloat() {
@@ -274,8 +273,8 @@ func typeName(v reflect.Value) string {
 	return one
 }
 
-// decode reads the text as TOML: as a list when it is in brackets or has a comma, as a string when
-// it is meant to be one and has no quotes, or is no TOML.
+// decode parses the text as TOML: as a list if it is in brackets or contains a comma, as a string
+// if a string is expected without quotes or the text is not TOML.
 func (t flagText) decode(list, text bool) any {
 	s := strings.TrimSpace(string(t))
 	inside, bracketed := strings.CutPrefix(s, "[")

@@ -1,17 +1,17 @@
-// Package config decodes experiments: which runs there are and what each of them is.
+// Package config decodes experiments: the list of runs and the configuration of each.
 //
-// Load (load.go) puts documents (layers.go, decode.go) over one another: the built-in default
-// experiment, a file, --set flags. Over a trace or model of the user's own the default's fitted
-// values are neutral (neutral.go). Systems are put together from presets (systems.go,
-// presets.go), and the whole is resolved and checked (resolve.go, check.go). Errors are KeyErrors
-// with the place of the key (positions.go) and the nearest known one (nearest.go).
-// Config.Points (point.go) expands it by system, rate and seed; machine.go finds the card,
-// kernels and engine of a point, identity.go what makes two points the same.
+// Load (load.go) merges documents (layers.go, decode.go) in layers: the built-in default
+// experiment, a file, --set flags. With the user's own trace or model, the default's fitted values
+// become neutral (neutral.go). Systems are resolved from presets (systems.go, presets.go), and the
+// whole configuration is resolved and checked (resolve.go, check.go). Errors are KeyErrors with the
+// place of the key and the nearest known key (package nearest). Config.Points (point.go) expands it
+// by system, rate and seed. machine.go finds the card, kernels and engine of a point, identity.go
+// defines which points are equal.
 //
 // # Sweeps
 //
 // A sweep file is a configuration with axes. LoadSweep (sweep_load.go, axes.go) makes one Config
-// of each combination of the axes' values:
+// per combination of the axes' values:
 //
 //	base = "default"            # a built-in experiment, or a path from this file's folder
 //	seed = [1, 2, 3]            # the same arrivals for every system
@@ -37,10 +37,10 @@
 //	start = 0.05                # first rate; default: the lowest of the configuration
 //	width = 0.02                # of the last bracket, relative
 //
-//	[plan]                      # plan says what to buy for the workload
+//	[plan]                      # the purchase search of plan
 //	prices = "mid"              # list prices
 //
 // An axis sets a key as --set does, over the file's own tables. Lists of systems, rates and seeds
-// expand as they do without axes, so a plain configuration is a sweep too. --set reaches every
-// key that no axis sets.
+// expand as they do without axes, so a plain configuration is a sweep too. --set reaches every key
+// that no axis sets.
 package config

@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// effects are the keys that somebody chose: those that some run uses, and warnings of the others.
+// effects are the keys that the user set: keys that some run uses, and warnings about the others.
 type effects struct {
 	used   map[string]bool
 	unused map[string]string
@@ -22,7 +22,7 @@ func newEffects() effects {
 	return effects{map[string]bool{}, map[string]string{}, map[string]string{}}
 }
 
-// add joins the effects of another configuration of the same sweep.
+// add merges the effects of another configuration of the same sweep.
 func (e *effects) add(other effects) {
 	for key, used := range other.used {
 		e.used[key] = e.used[key] || used
@@ -31,8 +31,8 @@ func (e *effects) add(other effects) {
 	maps.Copy(e.cards, other.cards)
 }
 
-// addSearch adds the keys of [goodput] and [plan] of a document that somebody wrote. They say how a
-// command looks for a rate, and what it may buy.
+// addSearch adds the keys of [goodput] and [plan] of a user's document. They configure the search
+// for a rate and the purchase.
 func (e *effects) addSearch(doc *document, searches, buys bool) {
 	if _, builtIn := experiments.Named(doc.name); builtIn {
 		return
@@ -52,7 +52,7 @@ func (e *effects) addSearch(doc *document, searches, buys bool) {
 	}
 }
 
-// addAxes adds the keys that a document sets besides axes of its own that set them in all points.
+// addAxes adds the keys that a document sets although its own axes set them in all points.
 func (e *effects) addAxes(doc *document, axes []axis) {
 	for _, a := range axes {
 		for _, k := range a.keys() {
@@ -68,10 +68,10 @@ func (e *effects) addAxes(doc *document, axes []axis) {
 	}
 }
 
-// needs introduces what a key without effect needs.
+// needs precedes the conditions of a key without effect.
 const needs = "has no effect in any run; it needs "
 
-// warnings lists what no run uses, in the order of the keys.
+// warnings lists the keys that no run uses, in the order of the keys.
 func (e effects) warnings() (all []warn.Warning) {
 	for _, key := range slices.Sorted(maps.Keys(e.unused)) {
 		if !e.used[key] {
@@ -84,7 +84,7 @@ func (e effects) warnings() (all []warn.Warning) {
 	return all
 }
 
-// effects finds out which chosen keys the runs of the configuration use.
+// effects determines which chosen keys the runs of the configuration use.
 func (l *loader) effects() effects {
 	e := newEffects()
 	l.addCards(&e)
@@ -115,7 +115,7 @@ func (l *loader) effects() effects {
 	}
 	for _, t := range l.cfg.tables() {
 		for _, f := range FieldsOf(t.v) {
-			// A plan decides how many replicas the router shares requests among.
+			// A plan decides the number of replicas behind the router.
 			if key := t.path(f.Key); l.asked(key) && !(l.buys && t.name == "fleet") {
 				look(key, f, l.origin(key), points)
 			}
@@ -149,8 +149,8 @@ func (l *loader) effects() effects {
 	return e
 }
 
-// missing words the conditions of a tag that hold in no run where the others do; "" where some run
-// has all.
+// missing describes the conditions of a tag that no run meets although it meets the others; "" if
+// some run meets all.
 func (l *loader) missing(tag string, points []Point, m *hw.Model) string {
 	if tag == "" {
 		return ""
@@ -172,8 +172,8 @@ func (l *loader) missing(tag string, points []Point, m *hw.Model) string {
 	return strings.Join(words, ", and ")
 }
 
-// complete says whether a document spells out the keys of a system, as results keep it: which of
-// them somebody chose is not known. Results of an earlier version lack a few.
+// complete reports whether a document spells out the keys of a system, as results do. Then it is
+// unknown which keys the user set. Results of earlier versions miss a few keys.
 func (d *document) complete() bool {
 	list, err := d.tables("systems", d.tree["systems"])
 	return err == nil && len(list) > 0 && len(flat(list[0])) > len(keysOf(&sim.Spec{}))/2

@@ -17,7 +17,7 @@ import (
 // [[systems]] table. Loading the text gives the same runs.
 func (c *Config) TOML() ([]byte, error) { return c.encode(nil) }
 
-// encode is TOML with a memo for many configurations.
+// encode is TOML with a memo that many configurations share.
 func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
 	e := encoder{memo: memo}
 	e.line("model", c.Model)
@@ -48,7 +48,7 @@ func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
 	return e.out.Bytes(), e.err
 }
 
-// fleetTable writes what makes a fleet; nothing of one server.
+// fleetTable writes the fleet settings; nothing for one server.
 func (e *encoder) fleetTable(c *Config) {
 	if !slices.ContainsFunc(c.fleets(), func(f sim.FleetSpec) bool { return f.On() }) {
 		return
@@ -65,7 +65,7 @@ func (e *encoder) fleetTable(c *Config) {
 	}
 }
 
-// listed is the value of a key that makes a run of each value of a list.
+// listed returns the value of a key whose list expands into runs.
 func listed(list any) reflect.Value {
 	v := reflect.ValueOf(list).Elem()
 	if v.Len() == 1 {
@@ -94,7 +94,7 @@ func (e *encoder) fields(v any) {
 	e.marshal("", value.Interface(), value.Interface())
 }
 
-// system writes a [[systems]] table, and those of its parts.
+// system writes a [[systems]] table and the tables of its parts.
 func (e *encoder) system(s *sim.Spec) {
 	e.marshal("systems", *s, map[string]any{"systems": []sim.Spec{*s}})
 }
@@ -103,7 +103,7 @@ func (e *encoder) line(key string, value any) {
 	e.marshal(key, [2]any{key, value}, map[string]any{key: value})
 }
 
-// marshal writes v, of which name is the name in the memo.
+// marshal writes v. name identifies v in the memo.
 func (e *encoder) marshal(key string, name, v any) {
 	kept := e.memo != nil && reflect.ValueOf(name).Comparable()
 	if text, ok := []byte(nil), false; kept {

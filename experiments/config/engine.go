@@ -8,16 +8,16 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// SamplingModel is the value of system.sampling that leaves the choice to the model.
+// SamplingModel is the value of system.sampling that uses the model's own setting.
 const SamplingModel = "model"
 
-// engineKeys lists the keys of [system] that say which engine runs, and those that it sets.
+// engineKeys lists the keys of [system] that choose the engine, and the keys that an engine sets.
 func engineKeys() []string {
 	return append(keysOf(new(hw.EngineDefaults)), "engine", "use")
 }
 
-// pinEngine takes the engine of the paper's experiment, and what it sets, out of the keys that all
-// systems have. It stays pinned where the experiment's own model, card and trace run.
+// pinEngine removes the engine of the paper's experiment, and the keys that it sets, from the keys
+// of all systems. They stay if the experiment runs with its own model, card and trace.
 func (l *loader) pinEngine(ownTrace bool) {
 	own := ownTrace || l.models || l.gpus || l.cfg.Model != l.fitted || l.cfg.GPU != l.onGPU ||
 		l.chosen("system.engine")
@@ -34,8 +34,8 @@ func (l *loader) pinEngine(ownTrace bool) {
 	}
 }
 
-// pins returns the keys of the paper's engine that a system has: none where a preset of the run or
-// its own table names an engine.
+// pins returns the keys of the paper's engine for a system: none if a preset of the run or the
+// system's own table names an engine.
 func (l *loader) pins(preset *Preset, custom *customSystem) []given {
 	if preset.ownEngine || l.brought() != "" ||
 		custom != nil && lastOf(custom.settings, "system.engine") != nil {
@@ -44,8 +44,8 @@ func (l *loader) pins(preset *Preset, custom *customSystem) []given {
 	return l.pinned
 }
 
-// inEngine returns a preset in the engine that the configuration names, else its own: with that
-// engine's defaults on the card, for the use that the configuration names.
+// inEngine returns a preset in the engine that the configuration names, else in its own engine,
+// with the engine's defaults on the card for the configured use.
 func (l *loader) inEngine(preset *Preset, custom *customSystem, layers []given) (sim.Spec, error) {
 	own := sim.Spec{Engine: l.engineOf(preset), Use: preset.Spec.Use}
 	for i := range layers {
@@ -71,8 +71,8 @@ func (l *loader) inEngine(preset *Preset, custom *customSystem, layers []given) 
 	return spec, nil
 }
 
-// engineOf is the engine of a preset of which the configuration names none. A preset that names
-// none either runs under the one that another preset of the run names, as vllm-0.15 does, so that
+// engineOf returns the engine of a preset if the configuration names none. A preset without an
+// engine runs under the engine that another preset of the run names, such as vllm-0.15, so that
 // both are compared under one engine.
 func (l *loader) engineOf(preset *Preset) string {
 	if brought := l.brought(); brought != "" && !preset.ownEngine {
@@ -81,7 +81,7 @@ func (l *loader) engineOf(preset *Preset) string {
 	return preset.Spec.Engine
 }
 
-// brought returns the engine that presets of the run name; empty where they name none, or several.
+// brought returns the engine that presets of the run name; "" if they name none or several.
 func (l *loader) brought() string {
 	names := slices.Clone(l.presets)
 	for _, c := range l.custom {
@@ -102,9 +102,9 @@ func (l *loader) brought() string {
 	return engine
 }
 
-// settle decides what the configuration leaves to the model, and to what else it sets: sampling by
-// the model's generation settings, chunks as large as a step, and no prefix cache where the
-// engine's default cannot be simulated.
+// settle sets the keys that the configuration leaves open: sampling from the model's generation
+// settings, chunks as large as a step, and no prefix cache if the engine's default cannot be
+// simulated.
 func (l *loader) settle(s *sim.Spec, preset *Preset, layers []given) {
 	sets := func(key string) bool { return preset.own[key] != nil || lastOf(layers, key) != nil }
 	model, err := l.inputs.model(l.cfg.Model)

@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// WouldFit says which cards hold the weights of a point's model and the KV of so many tokens, each
-// with the fewest GPUs, its own card first.
+// WouldFit lists the cards that hold the weights of a point's model and the KV of n tokens, each
+// with the smallest number of GPUs. The point's own card comes first.
 func WouldFit(p Point, tokens int) string {
 	cards := append([]string{p.GPU}, slices.DeleteFunc(hw.CardNames(),
 		func(name string) bool { return name == p.GPU })...)
@@ -33,7 +33,7 @@ func WouldFit(p Point, tokens int) string {
 	return "these do (system.tensor_parallel x gpu): " + strings.Join(words, ", ")
 }
 
-// holds says whether the GPUs of a point have memory for its model and the KV of so many tokens.
+// holds reports whether the GPUs of a point have memory for its model and the KV of n tokens.
 func (p *Point) holds(tokens int) bool {
 	machine, err := p.Machine()
 	if err != nil || machine.CheckParallel(p.System.TensorParallel) != nil {
@@ -47,8 +47,7 @@ func (p *Point) holds(tokens int) bool {
 	return err == nil && kv >= int64(tokens)*shard.KVBytesPerToken()
 }
 
-// KVBudget returns the HBM that a system has for KV, metadata and prefill
-// buffers.
+// KVBudget returns the HBM bytes of a system for KV, metadata and prefill buffers.
 func KVBudget(gpu *hw.Profile, model *hw.Model, s *sim.Spec) (int64, error) {
 	plan, err := gpu.KVBudget(model, s.Utilisation, s.MaxTokens, s.VerifiedRows())
 	if err != nil {

@@ -20,7 +20,7 @@ func (c *Config) fleets() []sim.FleetSpec {
 // mostSeconds bounds the times of a fleet's changes.
 const mostSeconds = 1e9
 
-// checkFleets returns what makes the [fleet] table impossible, or nil.
+// checkFleets returns an error if the [fleet] table is impossible, or nil.
 func checkFleets(c *Config) *KeyError {
 	if err := checkName("fleet.router", c.Fleet.Router, sim.RouterNames()); err != nil {
 		return err
@@ -48,7 +48,7 @@ func checkFleets(c *Config) *KeyError {
 	return nil
 }
 
-// checkChanges checks the rows of fail or drain, as many numbers each as want has.
+// checkChanges checks the rows of fail or drain. want names the numbers of a row.
 func checkChanges(key string, rows [][]float64, replicas int, want, example string) *KeyError {
 	for i, row := range rows {
 		fault := func(problem string) *KeyError {
@@ -72,7 +72,7 @@ func checkChanges(key string, rows [][]float64, replicas int, want, example stri
 
 func rowsText(rows [][]float64) string { return strings.ReplaceAll(fmt.Sprint(rows), " ", ", ") }
 
-// oneReplica refuses a fleet where something is of one server.
+// oneReplica refuses a fleet of several replicas, for a setting that applies to one server only.
 func (c *Config) oneReplica(reason string) *KeyError {
 	switch {
 	case len(c.Replicas) > 1 || c.Replicas[0] > 1:

@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// given is a key that a document gives a value. A loader has all of them in the order in which they
-// count: the last of a key holds.
+// given is a key with the value that a document gives it. A loader keeps all of these in order of
+// precedence: the last value of a key holds.
 type given struct {
 	key   string // whole name, as in selection.on
 	at    string // as the document has it: the same, or systems[0].selection.on
@@ -29,10 +29,10 @@ func (l *loader) give(doc *document, key string, value any, flag bool) {
 		flag: flag, fitted: doc.fitted, kept: doc.complete()})
 }
 
-// last returns what set a key last; an empty one where nothing has.
+// last returns the last setting of a key; an empty setting if the key was not set.
 func (l *loader) last(key string) *given { return cmp.Or(lastOf(l.settings, key), new(given)) }
 
-// lastOf is last among some settings; nil where there is none.
+// lastOf is last for a list of settings; nil if there is none.
 func lastOf(settings []given, key string) *given {
 	for i := len(settings) - 1; i >= 0; i-- {
 		if settings[i].key == key {
@@ -42,25 +42,25 @@ func lastOf(settings []given, key string) *given {
 	return nil
 }
 
-// origin is the place that set a key last; empty where nothing has.
+// origin returns the place that last set a key; "" if it was not set.
 func (l *loader) origin(key string) string { return l.last(key).where }
 
-// chosen says whether a key was set last by what is not fitted to a model.
+// chosen reports whether a key is set and its last setting is not fitted to a model.
 func (l *loader) chosen(key string) bool { g := l.last(key); return g.key != "" && !g.fitted }
 
-// asked says whether somebody may expect that a key has an effect.
+// asked reports whether the user may expect an effect from a key.
 func (l *loader) asked(key string) bool { return l.chosen(key) && !l.last(key).kept }
 
-// byFlag says whether a flag or an axis sets a key.
+// byFlag reports whether a flag or an axis sets a key.
 func (l *loader) byFlag(key string) bool { return l.last(key).flag }
 
-// drop forgets what has set keys.
+// drop removes settings.
 func (l *loader) drop(which func(g *given) bool) {
 	l.settings = slices.DeleteFunc(slices.Clone(l.settings), func(g given) bool { return which(&g) })
 }
 
-// layers lists what is set of a system over its preset, in the order in which it counts: the engine
-// of the paper, the keys of all systems in files, the system's own, and those of all in flags.
+// layers lists the settings of a system over its preset, in order of precedence: the paper's
+// engine, keys for all systems in files, the system's own keys, and keys for all systems in flags.
 func (l *loader) layers(preset *Preset, custom *customSystem) (all []given) {
 	all = slices.Clone(l.pins(preset, custom))
 	for _, flag := range []bool{false, true} {

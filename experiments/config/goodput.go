@@ -2,8 +2,8 @@ package config
 
 import "fmt"
 
-// GoodputSearch is the [goodput] table of a sweep: how the largest sustained
-// rate is looked for.
+// GoodputSearch is the [goodput] table of a sweep: the settings of the search for the largest
+// sustained rate.
 type GoodputSearch struct {
 	// first rate; 0 = the lowest of the configuration
 	Start float64 `toml:"start" unit:"requests/s" range:">= 0, <= 1e+09"`
@@ -22,10 +22,10 @@ type GoodputSearch struct {
 	Near bool `toml:"-"`
 }
 
-// minStart is the lowest rate that a search may begin with, in requests/s.
+// minStart is the smallest permitted first rate of a search, in requests/s.
 const minStart = 1e-9
 
-// DefaultGoodputSearch returns the search that a sweep starts from.
+// DefaultGoodputSearch returns the default search settings.
 func DefaultGoodputSearch() GoodputSearch { return GoodputSearch{Width: 0.02, Max: 1000} }
 
 // apply reads the [goodput] table of a document, if it has one.

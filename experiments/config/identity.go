@@ -15,19 +15,18 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// Inputs are digests of what a point's configuration names rather than holds.
+// Inputs are digests of the files that a point's configuration names.
 type Inputs struct {
 	Model string `json:"model"`
 	GPU   string `json:"gpu"`
 	Trace string `json:"trace,omitempty"` // empty where no file has it
-	// Selections is of a recording that is replayed.
+	// Selections identifies the recorded selections that are replayed.
 	Selections string `json:"selections,omitempty"`
 	Patterns   string `json:"patterns,omitempty"` // of sparse prefill, from a file
 }
 
-// Hasher distinguishes runs by their configuration and by what it names: the
-// model, the hardware profile and the trace. It reads each once. Safe for
-// concurrent use.
+// Hasher identifies runs by their configuration and the inputs that it names: model, hardware
+// profile and trace. It reads each input once. It is safe for concurrent use.
 type Hasher struct {
 	mu      sync.Mutex
 	digests map[string]string
@@ -37,8 +36,8 @@ type Hasher struct {
 // NewHasher returns a hasher that has read nothing.
 func NewHasher() *Hasher { return &Hasher{digests: map[string]string{}, texts: map[any][]byte{}} }
 
-// Hash names a run: the same for the same configuration, however it was put
-// together.
+// Hash returns the hash of a run. Equal configurations have equal hashes, however they were
+// composed.
 func (h *Hasher) Hash(p *Point) (string, error) {
 	text, in, err := h.Identity(p)
 	if err != nil {
@@ -56,7 +55,7 @@ func (h *Hasher) Hash(p *Point) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
-// Identity returns all that a run depends on within a version of the model.
+// Identity returns everything that a run's result depends on within a version of the model.
 func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 	h.mu.Lock()
 	config, err = p.encode(h.texts)
@@ -106,7 +105,7 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 	return config, in, err
 }
 
-// digest returns a short digest of what write writes, which key stands for.
+// digest returns a short digest of the output of write, cached under key.
 func (h *Hasher) digest(key string, write func(io.Writer) error) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

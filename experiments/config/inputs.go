@@ -7,17 +7,17 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// inputs reads what configurations name. The variants of a sweep share it, so that each file is
+// inputs caches files that configurations name. The variants of a sweep share it, so each file is
 // read once.
 type inputs map[string]any
 
-// read is what came of reading an input.
+// read is the result of reading an input.
 type read[T any] struct {
 	value T
 	err   error
 }
 
-// once loads what key stands for, the first time that it is asked for.
+// once loads the input for a key at its first use.
 func once[T any](in inputs, key string, load func() (T, error)) (T, error) {
 	r, ok := in[key].(read[T])
 	if !ok {
@@ -31,7 +31,7 @@ func (in inputs) model(name string) (hw.Model, error) {
 	return once(in, "model "+name, func() (hw.Model, error) { return hw.LoadModel(name) })
 }
 
-// card returns a card without changes.
+// card returns an unchanged card.
 func (in inputs) card(name string) (*hw.Card, error) {
 	return once(in, "card "+name, func() (*hw.Card, error) { return hw.LoadCard(name) })
 }
@@ -40,7 +40,7 @@ func (in inputs) engine(name string) (*hw.Engine, error) {
 	return once(in, "engine "+name, func() (*hw.Engine, error) { return hw.LoadEngine(name) })
 }
 
-// machine returns a card as changed, with the kernels of an engine there.
+// machine returns a changed card with the kernels of an engine on it.
 func (in inputs) machine(gpu, engine string, card hw.Changes) (*hw.Profile, error) {
 	return once(in, fmt.Sprintf("machine %s\n%s\n%v", gpu, engine, card),
 		func() (*hw.Profile, error) {
@@ -55,13 +55,12 @@ func (in inputs) machine(gpu, engine string, card hw.Changes) (*hw.Profile, erro
 		})
 }
 
-// gpuError is the error of a card that cannot be read at all.
+// gpuError is the error of a card that cannot be read.
 type gpuError struct{ err error }
 
 func (e *gpuError) Error() string { return e.err.Error() }
 
-// trace opens a trace once, so that a file that is missing or wrong at its beginning is found
-// before anything runs.
+// trace opens a trace once, so that a missing or malformed file is found before anything runs.
 func (in inputs) trace(w traces.Spec, seed uint64) error {
 	w.Rate = min(w.Rate, 1) // which rate matters to no file
 	_, err := once(in, fmt.Sprintf("trace %+v", w), func() (struct{}, error) {

@@ -8,8 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
-// KeyError says which key of a configuration is wrong, where it was written
-// and why it cannot stand.
+// KeyError is an error about a key of a configuration, with its place and the reason.
 type KeyError struct {
 	Where  string // "file:line", a --set flag, or what built-in data it is
 	Key    string
@@ -37,7 +36,7 @@ func (e *KeyError) Unwrap() error { return e.Err }
 
 func quote(s string) string { return strconv.Quote(s) }
 
-// Show prints a decoded TOML value the way a person wrote it.
+// Show formats a decoded TOML value as written in a file.
 func Show(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -48,12 +48,12 @@ func parseDocument(name, text string) (*document, error) {
 	return doc, nil
 }
 
-// bareKey is a line that sets a key to a word without quotes, to one with arguments, or to a number
-// with its unit.
+// bareKey matches a line that sets a key to a word without quotes, a word with arguments, or a
+// number with its unit.
 var bareKey = regexp.MustCompile(`^\s*([A-Za-z0-9_.-]+)\s*=\s*` +
 	`([A-Za-z][\w./-]*(?:\([^"'()]*\))?|[0-9][0-9.]* ?[A-Za-zµ%/][A-Za-z%/]*)\s*(?:#.*)?$`)
 
-// bareWord returns the key, under its table, and the word of a line that lacks quotes; "" of any
+// bareWord returns the key (without its table) and the word of a line that lacks quotes; "" for any
 // other line.
 func bareWord(text string, line int) (key, word string) {
 	lines := strings.Split(text, "\n")
@@ -94,16 +94,15 @@ func parseFlag(set string) (*document, error) {
 	return doc, nil
 }
 
-// where names the place of a key, or of the table that holds it.
+// where returns the place of a key, or of the table that contains it.
 func (d *document) where(key string) string {
 	return d.whereLine(d.line(key))
 }
 
-// line returns the line of a key, or of the table that holds it; 0 when that
-// is not known.
+// line returns the line of a key, or of the table that contains it; 0 if unknown.
 func (d *document) line(key string) int { return d.lines.Of(key) }
 
-// value returns what the document sets a dotted key to; nil where it does not.
+// value returns the document's value of a dotted key; nil if the document does not set it.
 func (d *document) value(key string) any {
 	var at any = d.tree
 	for part := range strings.SplitSeq(key, ".") {
@@ -113,7 +112,7 @@ func (d *document) value(key string) any {
 	return at
 }
 
-// whereLine names a line of the document; 0 names the document alone.
+// whereLine describes a line of the document; for 0 the document only.
 func (d *document) whereLine(line int) string {
 	if line == 0 || d.lines == nil {
 		return d.name
@@ -137,7 +136,7 @@ func (d *document) locate(err error) error {
 	return err
 }
 
-// table returns the table under key, or an error that says it is none.
+// table returns the table under key, or an error if it is not a table.
 func (d *document) table(key string, value any) (map[string]any, error) {
 	table, ok := value.(map[string]any)
 	if !ok {
@@ -146,7 +145,7 @@ func (d *document) table(key string, value any) (map[string]any, error) {
 	return table, nil
 }
 
-// decode sets what v points to from a table of the document, and checks the ranges of its numbers.
+// decode decodes a table of the document into v, and checks the ranges of its numbers.
 func (d *document) decode(name string, v any) error {
 	table, err := d.table(name, d.tree[name])
 	if err != nil {

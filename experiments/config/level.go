@@ -8,9 +8,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// oneLevel has the systems of configurations judged by one bound on TBT for each model. A bound
-// that is a factor of a decode step differs with engine, card and GPUs; where it does, all get the
-// strictest, in seconds. Bounds that are all the same stay a factor.
+// oneLevel gives the systems of configurations one bound on TBT per model. A bound that is a factor
+// of a decode step depends on engine, card and GPUs; if it differs, all systems get the strictest
+// bound in seconds. Equal bounds stay a factor.
 func (in inputs) oneLevel(all ...*Config) error {
 	type span struct{ least, most des.Time }
 	steps := map[string]span{} // by model
@@ -38,8 +38,8 @@ func (in inputs) oneLevel(all ...*Config) error {
 	return nil
 }
 
-// baseLevel has variants of a configuration judged by its bound on TBT: the strictest factor of a
-// decode step of its systems, which a variant with other steps gets in seconds.
+// baseLevel gives variants of a configuration its bound on TBT: the strictest factor of a decode
+// step over its systems. A variant with other step times gets the bound in seconds.
 func (in inputs) baseLevel(base *Config, variants ...*Config) error {
 	least := des.Time(math.MaxInt64)
 	for i := range base.Systems {
@@ -63,7 +63,7 @@ func (in inputs) baseLevel(base *Config, variants ...*Config) error {
 	return nil
 }
 
-// decodeStep is the decode step that the factor multiplies, of a system.
+// decodeStep returns the decode step time of a system that the factor multiplies.
 func (in inputs) decodeStep(c *Config, system int) (des.Time, error) {
 	s := &c.Systems[system]
 	key := fmt.Sprintf("step %s\n%s\n%s\n%v\n%d %d %v", c.Model, c.GPU, s.Engine, c.Card,

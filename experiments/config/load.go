@@ -18,10 +18,10 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// Load decodes a configuration: the built-in default experiment, neutral where
-// the configuration brings a trace or model of its own (neutral.go), under the file
-// or built-in experiment that path names (none when empty), under the key=value
-// texts of --set flags. Errors name the place, key and value.
+// Load decodes a configuration. Layers, lowest first: the built-in default experiment (neutral if
+// the configuration has its own trace or model, neutral.go), the file or built-in experiment named
+// by path (none if empty), and the key=value texts of --set flags. Errors name the place, key and
+// value.
 func Load(path string, sets []string) (*Config, error) {
 	l := newLoader()
 	if err := l.base(); err != nil {
@@ -63,7 +63,7 @@ func (l *loader) set(sets []string) error {
 	return nil
 }
 
-// LoadPoint reads the configuration of one run, as results have it, with keys set.
+// LoadPoint reads the configuration of one run from its results, and sets keys.
 func LoadPoint(path string, sets ...string) (p Point, err error) {
 	c, err := Load(path, sets)
 	if err != nil {
@@ -76,8 +76,8 @@ func LoadPoint(path string, sets ...string) (p Point, err error) {
 	return points[0], nil
 }
 
-// openDocument reads the file at path, or the built-in experiment of that name
-// when there is no such file.
+// openDocument reads the file at path, or the built-in experiment of that name if there is no such
+// file.
 func openDocument(path string) (*document, error) {
 	text, err := files.ReadText(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +103,7 @@ func openDocument(path string) (*document, error) {
 	return doc, err
 }
 
-// loader puts documents one over the other.
+// loader merges documents in layers.
 type loader struct {
 	cfg      Config
 	settings []given // all that documents set, besides what systems of their own do
@@ -114,12 +114,12 @@ type loader struct {
 	buys     bool    // for a plan: a system that does not fit its GPUs is no error
 	unfit    []Unfit
 	compares bool // with a record of a real server
-	models   bool // are compared: what is fitted to one of them is not for any
+	models   bool // several are compared: values fitted to one model do not apply
 	gpus     bool // are compared
 	inputs   inputs
 	absent   map[string]string // paths of no file -> where else it was looked for
 
-	// Systems are put together once all documents are in.
+	// Systems are resolved after all documents have been read.
 	presets     []string // names under system.preset
 	presetsOnly bool     // set by a flag: no other system runs
 	custom      []customSystem
@@ -139,8 +139,8 @@ func newLoader() *loader {
 		Fleet: sim.FleetSpec{Replicas: 1, Router: sim.RoundRobin}}}
 }
 
-// clone returns a loader to which more documents can be applied without any effect on this one.
-// They share the inputs.
+// clone returns a loader that can apply more documents without an effect on this one. Both share
+// the inputs.
 func (l *loader) clone() *loader {
 	c := *l
 	c.cfg.Card = maps.Clone(l.cfg.Card)
@@ -150,7 +150,7 @@ func (l *loader) clone() *loader {
 	return &c
 }
 
-// builtInDefault is where keys come from that nobody has set.
+// builtInDefault is the origin of keys that the user has not set.
 const builtInDefault = "built-in default"
 
 func (l *loader) base() error {
@@ -167,7 +167,7 @@ func (l *loader) base() error {
 	return l.apply(doc, false)
 }
 
-// apply puts one document over the ones before.
+// apply adds one document over the previous ones.
 func (l *loader) apply(doc *document, flag bool) error {
 	l.addAbsent(doc)
 	l.cfg.files = append(slices.Clip(l.cfg.files), doc.name)

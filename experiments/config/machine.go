@@ -11,13 +11,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Machine puts together what a point runs on: its card as changed, the kernels of
-// its engine there, and the engine.
+// Machine returns the hardware profile of a point: its card with changes, and its engine with the
+// kernels on that card.
 func (p *Point) Machine() (*hw.Profile, error) {
 	return hw.Load(p.GPU, p.System.Engine, p.Card)
 }
 
-// Shard is what each GPU has of the point's model.
+// Shard returns each GPU's share of the point's model.
 func (p *Point) Shard() (hw.Model, error) {
 	m, err := hw.LoadModel(p.Model)
 	if err != nil {
@@ -26,14 +26,14 @@ func (p *Point) Shard() (hw.Model, error) {
 	return shardOf(m, &p.System)
 }
 
-// shardOf is what each GPU of a system has of a model.
+// shardOf returns the share of a model on each GPU of a system.
 func shardOf(m hw.Model, s *sim.Spec) (hw.Model, error) {
 	m.Drafts = s.Speculation.Tokens > 0
 	m.ExpertRanks = s.ExpertParallel
 	return m.Shard(s.TensorParallel)
 }
 
-// machineKey stands for all that machine reads.
+// machineKey identifies everything that machine reads.
 func (p *Point) machineKey() string {
 	return fmt.Sprintf("gpu %s engine %s card %v", p.GPU, p.System.Engine, p.Card)
 }
@@ -62,8 +62,8 @@ func (l *loader) setCard(key string, value any) error {
 	return nil
 }
 
-// Changed says which figures of a card are changed, as in " (changed: hbm_size = 120)"; "" where
-// none are.
+// Changed lists the changed figures of a card, as in " (changed: hbm_size = 120)"; "" if there are
+// none.
 func Changed(card hw.Changes) string {
 	var changes []string
 	for _, key := range slices.Sorted(maps.Keys(card)) {
@@ -75,8 +75,8 @@ func Changed(card hw.Changes) string {
 	return " (changed: " + strings.Join(changes, ", ") + ")"
 }
 
-// keepCards keeps which card the figures of a document's [card] were written for: the one that the
-// document, or one below it, names. Figures that flags and axes set are for any card.
+// keepCards records for which card a document's [card] figures were written: the card that the
+// document, or one below it, names. Figures set by flags and axes apply to any card.
 func (l *loader) keepCards(doc *document, flag bool) {
 	table, _ := doc.tree["card"].(map[string]any)
 	for figure := range table {
@@ -86,7 +86,7 @@ func (l *loader) keepCards(doc *document, flag bool) {
 	}
 }
 
-// addCards adds the figures of a card that change another one than they were written for.
+// addCards adds the figures that change a card other than the one they were written for.
 func (l *loader) addCards(e *effects) {
 	for figure, value := range l.cfg.Card {
 		key := "card." + figure
@@ -98,7 +98,7 @@ func (l *loader) addCards(e *effects) {
 	}
 }
 
-// addAllCards adds the figures that change several cards of a sweep alike.
+// addAllCards adds the figures that apply to several cards of a sweep.
 func (s *Sweep) addAllCards(e *effects, below *loader) {
 	var gpus []string
 	for _, v := range s.Variants {

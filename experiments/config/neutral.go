@@ -6,26 +6,26 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// The built-in experiments that simulate runs, the default one first, are fitted to
-// one model on the built-in mix: their output scale, limit of prompts and rates mean
-// nothing for another. Where a configuration over them brings its own trace or model
-// and leaves such a key unset, the key is neutral instead:
+// The built-in experiments that simulate runs, including the default one, are fitted to one model
+// on the built-in mix: their output scale, prompt limit and rates are meaningless for another
+// model. If a configuration brings its own trace or model and leaves such a key unset, the key
+// becomes neutral:
 //
 //	a model, card or trace, an axis of models or cards, an engine
-//	             system.engine and what an engine sets: the preset's (engine.go)
+//	             system.engine and the keys that it sets: from the preset (engine.go)
 //	a model, or an axis of models
 //	             workload.output_scale = 1
 //	             prefill.max_prompt_tokens = 0, the model's own maximum
 //	a trace, synthetic lengths
-//	             the same, and of a file
-//	             workload.requests = 0, all of it
+//	             the same, and for a file
+//	             workload.requests = 0, all requests
 //	             workload.datasets, all of LongBench's
-//	             workload.arrivals = "trace" where it has times and no rate is set
+//	             workload.arrivals = "trace" if it has times and no rate is set
 //
-// Rates are fitted to the card too. With another model, card or trace they are chosen from what the
-// systems sustain, where nothing names them (capacity.ChooseRates).
+// Rates are also fitted to the card. With another model, card or trace, unset rates are chosen from
+// the sustained rates of the systems (capacity.ChooseRates).
 
-// neutral puts neutral values in the place of fitted ones.
+// neutral replaces fitted values with neutral ones.
 func (l *loader) neutral() error {
 	own := l.cfg.Workload.Trace != traces.BuiltIn
 	l.pinEngine(own)
@@ -55,7 +55,7 @@ func (l *loader) neutral() error {
 	return l.ownArrivals()
 }
 
-// noRates says that the rates are to be chosen, where requests arrive at a rate that nothing names.
+// noRates marks the rates as to be chosen if requests arrive at a rate that no setting names.
 func (l *loader) noRates() {
 	if l.cfg.Workload.HasRate() && !l.chosen("workload.rate") {
 		l.cfg.NoRates, l.cfg.NoRequests = true, !l.chosen("workload.requests")

@@ -14,8 +14,8 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// pathKeys are the keys that may hold a path, each with its names that are none. [[systems]] have
-// those of systems, too.
+// pathKeys are the keys that may hold a path, each with its values that are names instead.
+// [[systems]] has the same keys as systems.
 var pathKeys = []struct {
 	key   string
 	names []string
@@ -30,9 +30,8 @@ var pathKeys = []struct {
 	{"plan.prices_file", nil},
 }
 
-// relocate makes the paths of a document whose file is in the folder dir relative to the working
-// folder: a relative path is one from dir or, where that holds no such file, from the working
-// folder.
+// relocate makes the paths of a document in folder dir relative to the working folder. A relative
+// path is relative to dir or, if there is no such file, to the working folder.
 func (d *document) relocate(dir string) {
 	d.dir = dir
 	if dir == "" || dir == "." {
@@ -47,7 +46,7 @@ func (d *document) relocate(dir string) {
 	}
 }
 
-// relocateIn does so for a key of a table, or of the tables within it.
+// relocateIn relocates a key of a table or of its nested tables.
 func (d *document) relocateIn(table map[string]any, key string, names []string) {
 	if outer, inner, nested := strings.Cut(key, "."); nested {
 		within, _ := table[outer].(map[string]any)
@@ -65,7 +64,7 @@ func (d *document) relocateIn(table map[string]any, key string, names []string) 
 	}
 }
 
-// Paths lists the files of a configuration and what it names that may be a file or a folder.
+// Paths lists the files of a configuration, and its values that may be a file or a folder.
 func (c *Config) Paths() []string {
 	paths := append(slices.Clone(c.files), c.Model, c.GPU, c.Workload.Trace)
 	for i := range c.Systems {
@@ -75,7 +74,7 @@ func (c *Config) Paths() []string {
 	return paths
 }
 
-// Paths lists those of all variants, and the prices of a plan.
+// Paths lists the paths of all variants, and the price file of a plan.
 func (s *Sweep) Paths() []string {
 	all := map[string]bool{}
 	for _, v := range s.Variants {
@@ -94,7 +93,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// checkPaths refuses files that are in neither of the folders that they were looked for in.
+// checkPaths refuses files that exist in none of the folders searched.
 func (l *loader) checkPaths() error {
 	for _, k := range []struct{ key, path string }{
 		{"model", l.cfg.Model}, {"gpu", l.cfg.GPU}, {"workload.trace", l.cfg.Workload.Trace}} {
@@ -115,8 +114,8 @@ func (l *loader) checkPaths() error {
 	return nil
 }
 
-// neither returns the error of a path that is no file, or nil. What may be a misspelt name is left
-// to what knows the names.
+// neither returns an error if a path is not a file, or nil. Possibly misspelt names are left to the
+// code that knows the names.
 func (l *loader) neither(key, path string, always bool) *KeyError {
 	dir, absent := l.absent[path]
 	if !absent || !always && (!hw.LooksLikePath(path) || key == "model" && hw.HubName(path)) {
@@ -126,7 +125,7 @@ func (l *loader) neither(key, path string, always bool) *KeyError {
 		Reason: fmt.Sprintf("no such file, neither in %s nor in the working folder", dir)}
 }
 
-// addAbsent keeps where the missing files of a document were looked for.
+// addAbsent records where the missing files of a document were searched.
 func (l *loader) addAbsent(doc *document) {
 	l.absent = maps.Clone(l.absent) // which clones share
 	for _, path := range doc.absent {

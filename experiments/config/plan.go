@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// Plan is the [plan] table of a sweep: what may be bought for the traffic of its [workload].
+// Plan is the [plan] table of a sweep: the purchase options for the traffic of its [workload].
 type Plan struct {
 	// what a GPU costs: a provider's prices, or the lowest, middle or highest of all
 	// providers for each card (list prices)
@@ -21,10 +21,10 @@ type Plan struct {
 	Spare int `toml:"spare" unit:"servers" range:">= 0, <= 999"`
 }
 
-// DefaultPlan returns the table that a sweep starts from when it has one.
+// DefaultPlan returns the default [plan] table.
 func DefaultPlan() Plan { return Plan{Prices: "mid", MaxReplicas: 64, Headroom: 0.2} }
 
-// Unfit is a system that the GPUs of a variant have no memory for.
+// Unfit is a system that does not fit the GPU memory of a variant.
 type Unfit struct {
 	Settings []Setting
 	System   string
@@ -50,7 +50,7 @@ func (s *Sweep) applyPlan(doc *document) error {
 	return nil
 }
 
-// checkPurchase refuses what no purchase can be planned for.
+// checkPurchase refuses configurations for which no purchase can be planned.
 func (l *loader) checkPurchase() error {
 	c := &l.cfg
 	w := &c.Workload
@@ -86,8 +86,8 @@ func showList[T any](values []T) string {
 	return Show(texts)
 }
 
-// contradiction returns an error about two bounds of which one can never decide, as every request
-// that meets the other by far meets it: a wider bound on a part than on the whole.
+// contradiction returns an error about two bounds of which one can never decide, because every
+// request that meets the other meets it by far: a wider bound on a part than on the whole.
 func contradiction(s *SLO) error {
 	type bound struct {
 		key, stat string

@@ -32,8 +32,8 @@ type Point struct {
 	Warnings []warn.Warning // of its configuration; no part of what the point is
 }
 
-// loads lists the workloads that the experiment is expanded over: by rate, or by the clients of
-// a closed loop.
+// loads lists the workloads that the experiment expands over: by rate, or by the clients of a
+// closed loop.
 func (c *Config) loads() []traces.Spec {
 	var loads []traces.Spec
 	for _, rate := range c.Rates {
@@ -66,7 +66,7 @@ func (c *Config) Points() []Point {
 	return points
 }
 
-// PointName names a point by system, replicas where there are several, load and seed.
+// PointName returns the name of a point: system, number of replicas if several, load and seed.
 func PointName(p *Point) string {
 	w := &p.Workload
 	load := strconv.FormatFloat(w.Rate, 'f', -1, 64)
@@ -85,7 +85,7 @@ func PointName(p *Point) string {
 	return fmt.Sprintf("%s-%s-s%d", system, load, p.Seed)
 }
 
-// SystemLabel names the system, and the replicas where there are several.
+// SystemLabel returns the system name, with the number of replicas if there are several.
 func (p *Point) SystemLabel() string {
 	if n := p.Fleet.Replicas; n > 1 {
 		return fmt.Sprintf("%s x%d", p.System.Name, n)
@@ -93,14 +93,14 @@ func (p *Point) SystemLabel() string {
 	return p.System.Name
 }
 
-// tables are those of the point's keys, [card] apart.
+// tables returns the tables of the point's keys, without [card].
 func (p *Point) tables() []settable {
 	return []settable{{"workload", &p.Workload}, {"fleet", &p.Fleet}, {"system", &p.System},
 		{"scores", &p.Scores}, {"slo", &p.SLO}, {"metrics", &p.Metrics}, {"output", &p.Output}}
 }
 
-// Field returns the value of a key of the point's configuration, as in prefill.split, to read or to
-// set; false where it has none.
+// Field returns the settable value of a key of the point's configuration, as in prefill.split;
+// false if the key does not exist.
 func (p *Point) Field(key string) (v reflect.Value, ok bool) {
 	for _, t := range p.tables() {
 		for _, f := range FieldsOf(t.v) {
@@ -123,8 +123,7 @@ func (p *Point) encode(memo map[any][]byte) ([]byte, error) {
 	return c.encode(memo)
 }
 
-// Hash identifies the point by everything that its result depends on within
-// the configuration.
+// Hash identifies the point by every part of the configuration that its result depends on.
 func (p *Point) Hash() (string, error) {
 	text, err := p.TOML()
 	sum := sha256.Sum256(text)

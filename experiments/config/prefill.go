@@ -22,8 +22,8 @@ func PrefillAttentions() []string {
 	return names
 }
 
-// PrefillMix returns what the heads of a model, or of a GPU's share of it, attend to in prefill
-// under a system; nil is dense.
+// PrefillMix returns the prefill attention patterns of the heads of a model, or of a GPU's shard of
+// it, under a system; nil is dense.
 func PrefillMix(model *hw.Model, s *sim.Spec) (*pattern.Mix, error) {
 	whole := *model
 	whole.QHeads *= max(1, model.Ranks)

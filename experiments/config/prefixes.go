@@ -7,7 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// checkPrefixTiers returns what makes the tiers of a prefix cache below HBM impossible, or nil.
+// checkPrefixTiers returns an error if the tiers of a prefix cache below HBM are impossible, or
+// nil.
 func checkPrefixTiers(s *sim.Spec) *KeyError {
 	drive, _ := hw.LoadDrive(s.PrefixCache.Drive) // checkNamed has
 	tier, gib := "prefix_cache.dram_gib", s.PrefixCache.DRAMGiB
@@ -43,8 +44,8 @@ func checkPrefixTiers(s *sim.Spec) *KeyError {
 	return nil
 }
 
-// PrefixOptions is how a system moves cached prefixes of a model whose tokens have so much KV, on
-// each GPU. A tier has room for a chunk at least.
+// PrefixOptions returns how a system moves cached prefixes on each GPU. tokenBytes is the KV size
+// of a token. A tier has room for at least one chunk.
 func PrefixOptions(s *sim.Spec, tokenBytes int64) (hw.PrefixOptions, error) {
 	drive, err := hw.LoadDrive(s.PrefixCache.Drive)
 	chunk := float64(int64(s.PrefixCache.Chunk)*tokenBytes) * float64(s.TensorParallel) / (1 << 30)

@@ -71,8 +71,8 @@ var presets = sync.OnceValue(func() []Preset {
 	return presets
 })
 
-// under returns the system in an engine, which the configuration calls name: the engine's defaults
-// on a card for a use, under the preset's own keys. A nil card is any.
+// under returns the system in an engine, called name in the configuration: the engine's defaults on
+// a card for a use, overridden by the preset's own keys. A nil card stands for any card.
 func (p *Preset) under(e *hw.Engine, name, use string, card *hw.Card) (sim.Spec, error) {
 	defaults := e.DefaultsOn(card, use)
 	spec := sim.Spec{}
@@ -88,7 +88,7 @@ func (p *Preset) under(e *hw.Engine, name, use string, card *hw.Card) (sim.Spec,
 	return spec, nil
 }
 
-// PresetNamed finds a preset.
+// PresetNamed finds a preset by name.
 func PresetNamed(presets []Preset, name string) (Preset, bool) {
 	for _, p := range presets {
 		if p.Name == name {

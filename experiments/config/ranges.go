@@ -15,10 +15,10 @@ type bound struct {
 	limit    float64
 }
 
-// relations are those of a range tag, in words.
+// relations maps the relations of a range tag to words.
 var relations = map[string]string{">=": "at least", ">": "above", "<=": "at most", "<": "below"}
 
-// boundsOf reads a range tag: clauses with commas between them; none of an empty one.
+// boundsOf parses a range tag: clauses separated by commas. An empty tag has no bounds.
 func boundsOf(tag string) (all []bound) {
 	for clause := range strings.SplitSeq(tag, ", ") {
 		relation, number, _ := strings.Cut(clause, " ")

@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// finish puts the systems together and checks the whole.
+// finish resolves the systems and checks the whole configuration.
 func (l *loader) finish() error {
 	l.implied()
 	if err := l.neutral(); err != nil {
@@ -61,7 +61,7 @@ func (l *loader) finish() error {
 	return nil
 }
 
-// checkLists checks the lists that an experiment is expanded over.
+// checkLists checks the lists that an experiment expands over.
 func (l *loader) checkLists() error {
 	c := &l.cfg
 	for _, r := range c.Rates {
@@ -80,7 +80,7 @@ func (l *loader) checkLists() error {
 		checkList("workload.concurrency", c.Clients), checkList("fleet.replicas", c.Replicas)))
 }
 
-// checkList refuses a list of nothing, and values that it has twice.
+// checkList refuses empty lists and duplicate values.
 func checkList[T comparable](key string, list []T) error {
 	if len(list) == 0 {
 		return &KeyError{Key: key, Value: "[]", Reason: "no value to run with"}
@@ -93,8 +93,8 @@ func checkList[T comparable](key string, list []T) error {
 	return nil
 }
 
-// checkHardware finds the model and the card, and whether the one fits the
-// other under every system.
+// checkHardware loads the model and the card, and checks that the model fits the card under every
+// system.
 func (l *loader) checkHardware() error {
 	model, err := l.inputs.model(l.cfg.Model)
 	if err != nil {
@@ -183,12 +183,12 @@ func (l *loader) checkHardware() error {
 	return nil
 }
 
-// keyError makes an error about a key where it was set last.
+// keyError returns an error about a key, at the place that last set it.
 func (l *loader) keyError(key, value, reason string) error {
 	return l.place(&KeyError{Key: key, Value: value, Reason: reason})
 }
 
-// place fills in where the key of a KeyError was set last.
+// place fills in the place that last set the key of a KeyError.
 func (l *loader) place(err error) error {
 	var key *KeyError
 	if errors.As(err, &key) && key.Where == "" {
@@ -197,8 +197,8 @@ func (l *loader) place(err error) error {
 	return err
 }
 
-// originOf is the place that set the key last, or else one that it cannot stand with. A key that
-// varies comes first: the configuration alone can stand.
+// originOf returns the place that last set the key, or else a key that conflicts with it. A key
+// that varies takes precedence, because the configuration alone is valid.
 func (l *loader) originOf(e *KeyError) string {
 	for _, key := range e.With {
 		if g := l.last(key); g.where == varyFlag && OfSystem(key) &&
@@ -229,8 +229,7 @@ func (l *loader) cardChange(err error, try func(card hw.Changes) error) string {
 	return ""
 }
 
-// placeText is place for an error of another package whose text starts with
-// the key that it is about.
+// placeText is place for an error of another package whose text starts with its key.
 func (l *loader) placeText(err error) error {
 	key := err.Error()
 	if i := strings.IndexAny(key, " :"); i >= 0 {
@@ -251,7 +250,7 @@ func (l *loader) placeError(key string, err error) error {
 	return l.place(&KeyError{Key: key, Value: quote(value), Reason: err.Error(), Err: err})
 }
 
-// checkPrefixHit refuses two sources of prefix hits, unless DRAM has a share of each prompt.
+// checkPrefixHit refuses two sources of prefix hits, unless DRAM holds a share of each prompt.
 func (l *loader) checkPrefixHit(s *sim.Spec) error {
 	hit := l.cfg.Workload.PrefixHit
 	if hit > 0 && s.CachesPrefixes() && s.PrefixCache.DRAMGiB == 0 {

@@ -8,11 +8,10 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// LoadServer decodes the configuration of the one real server that a record is of: the file or
-// built-in experiment that path names (none when empty), under --set flags. Model and card have no
-// default. The workload of the result is to be replaced by a record (Config.replayed). If the
-// record is identified, which means that it names the content of its prompts, the server has the
-// prefix cache that its engine has by default.
+// LoadServer decodes the configuration of the real server of a record: the file or built-in
+// experiment named by path (none if empty), under --set flags. Model and card have no default. The
+// caller replaces the workload with a record (Config.replayed). If identified, the record names the
+// content of its prompts, and the server has its engine's default prefix cache.
 func LoadServer(path string, sets []string, identified bool) (*Config, error) {
 	l := newLoader()
 	l.compares = true
@@ -55,8 +54,8 @@ func LoadServer(path string, sets []string, identified bool) (*Config, error) {
 	return &l.cfg, nil
 }
 
-// serverBase takes from the built-in default experiment what says nothing about
-// requests, model, card or system.
+// serverBase takes the keys of the built-in default experiment that do not concern requests, model,
+// card or system.
 func (l *loader) serverBase() error {
 	if err := l.base(); err != nil {
 		return err
@@ -66,12 +65,12 @@ func (l *loader) serverBase() error {
 	return nil
 }
 
-// ServerPreset is the system of a server of which nothing is said: vLLM of today.
+// ServerPreset is the default system of a server: current vLLM.
 const ServerPreset = "vllm-0.15"
 
-// serverSystem names the system where the configuration does not. Whether requests hit a prefix
-// cache is what comparing finds out, unless the record names its prompts. Sampling is that of kept
-// records, because they are compared under it.
+// serverSystem sets the system if the configuration does not. The comparison infers prefix cache
+// hits, unless the record names its prompts. Sampling is the setting of kept records, because they
+// are compared under it.
 func (l *loader) serverSystem(identified bool) {
 	for key, value := range map[string]string{"prefix_cache.mode": sim.PrefixOff,
 		"sampling": SamplingTopP} {

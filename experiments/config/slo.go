@@ -10,9 +10,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// SLO is the service level that a run is held to. A configuration that names none of its bounds
-// has the two of SparseServe §4.2, after Sarathi-Serve: P99 TBT within 25 decode iterations and a
-// mean scheduling delay within 2 s. One that names a bound has only those that it names.
+// SLO is the service level of a run. Without any bound the configuration has two, from SparseServe
+// §4.2 after Sarathi-Serve: P99 TBT within 25 decode iterations and a mean scheduling delay within
+// 2 s. A configuration that sets a bound has only the bounds that it sets.
 type SLO struct {
 	// statistics: each bound holds for a statistic of the run. requests: each request must meet all
 	// bounds (its longest TBT that on TBT); the _stat keys are not used
@@ -45,12 +45,12 @@ type SLO struct {
 	DelayStat string `toml:"delay_stat" used:"statistics,delay"`
 }
 
-// SLORequests is the value of slo.rule that holds every request to the bounds.
+// SLORequests is the value of slo.rule that applies the bounds to every request.
 const SLORequests = "requests"
 
 var sloRules = []string{"statistics", SLORequests}
 
-// bounded are the metrics that a service level bounds, under the names of its keys.
+// bounded are the metrics that a service level may bound, by the names of its keys.
 var bounded = []struct {
 	name  string
 	long  string
@@ -100,8 +100,8 @@ func (s *SLO) Bounds(decodeIterationS float64) []Bound {
 	return all
 }
 
-// Value returns what the bound bounds, of a run, in seconds; of its requests' P99 where each has
-// to meet it.
+// Value returns the bounded statistic of a run, in seconds; the P99 over requests if each request
+// has to meet the bound.
 func (b *Bound) Value(sum *sim.Summary) float64 {
 	stats := bounded[b.index].of(sum)
 	if b.Stat == "each" {
@@ -110,17 +110,16 @@ func (b *Bound) Value(sum *sim.Summary) float64 {
 	return stats.Of(b.Stat)
 }
 
-// Of returns what the bound bounds, of one request that was served, in seconds: its longest TBT
-// for one on TBT.
+// Of returns the bounded value of one served request, in seconds: for TBT its longest TBT.
 func (b *Bound) Of(r *sim.RequestRecord) float64 { return bounded[b.index].ofOne(r).Seconds() }
 
-// String is the bound in words, such as "P99 TBT <= 0.5 s".
+// String returns the bound in words, such as "P99 TBT <= 0.5 s".
 func (b *Bound) String() string {
 	stat := strings.Replace(b.Stat, "p", "P", 1)
 	return fmt.Sprintf("%s %s <= %.4g s", stat, bounded[b.index].long, b.Limit)
 }
 
-// Good says whether one request that was served meets the bounds.
+// Good reports whether a served request meets the bounds.
 func Good(bounds []Bound, r *sim.RequestRecord) bool {
 	for i := range bounds {
 		if bounds[i].Of(r) > bounds[i].Limit {
@@ -130,7 +129,7 @@ func Good(bounds []Bound, r *sim.RequestRecord) bool {
 	return true
 }
 
-// String is the service level with the given bounds in words.
+// String returns the service level with the given bounds in words.
 func (s *SLO) String(bounds []Bound) string {
 	words := make([]string, len(bounds))
 	for i := range bounds {
@@ -143,9 +142,9 @@ func (s *SLO) String(bounds []Bound) string {
 	return strings.Join(append(words, share+"of the requests rejected"), ", ")
 }
 
-// Missed names what of the service level a run misses: bounds by their names, "rejected" or
-// "requests" where more than the share of misses were rejected or missed a bound, "nothing
-// completed". It is empty when the run keeps the level.
+// Missed names the parts of the service level that a run misses: bounds by their names, "rejected"
+// or "requests" if more than the permitted share was rejected or missed a bound, and "nothing
+// completed". It is empty if the run keeps the level.
 func (s *SLO) Missed(sum *sim.Summary, bounds []Bound) []string {
 	if sum.Completed == 0 {
 		return []string{"nothing completed"}
@@ -168,7 +167,7 @@ func (s *SLO) Missed(sum *sim.Summary, bounds []Bound) []string {
 	return missed
 }
 
-// checkSLO returns what makes a service level impossible, or nil.
+// checkSLO returns an error if a service level is impossible, or nil.
 func checkSLO(s *SLO) *KeyError {
 	if err := checkRanges(s, "slo."); err != nil {
 		return err
@@ -188,7 +187,7 @@ func checkSLO(s *SLO) *KeyError {
 	return nil
 }
 
-// checkCutoff returns what makes a [metrics] table impossible, or nil.
+// checkCutoff returns an error if a [metrics] table is impossible, or nil.
 func checkCutoff(c *sim.Cutoff) *KeyError {
 	if err := checkRanges(c, "metrics."); err != nil {
 		return err

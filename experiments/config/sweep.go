@@ -14,8 +14,8 @@ type SweepPoint struct {
 	Hash     string    // names the point's folder
 }
 
-// Points expands the sweep: by the axes, then system, rate and seed. Two points
-// of one configuration are an error.
+// Points expands the sweep: by the axes, then system, rate and seed. Two points with the same
+// configuration are an error.
 func (s *Sweep) Points() ([]SweepPoint, error) {
 	var points []SweepPoint
 	seen := map[string]*Variant{}
@@ -41,7 +41,7 @@ func (s *Sweep) Points() ([]SweepPoint, error) {
 	return points, nil
 }
 
-// Source names the file or built-in experiment that the sweep is from.
+// Source returns the name of the sweep's file or built-in experiment.
 func (s *Sweep) Source() string { return s.file.name }
 
 // points expands one variant.
@@ -55,7 +55,7 @@ func (s *Sweep) points(v *Variant) []Point {
 	return points
 }
 
-// text prints what the axes set in the variant.
+// text formats the axis settings of the variant.
 func (v *Variant) text() string {
 	texts := make([]string, len(v.Settings))
 	for i, s := range v.Settings {
@@ -73,7 +73,7 @@ func (v *Variant) line() int {
 	return line
 }
 
-// SettingsLabel names the settings that a point's name does not.
+// SettingsLabel lists the settings that are not part of a point's name.
 func SettingsLabel(settings []Setting) string {
 	var b strings.Builder
 	for _, s := range settings {
@@ -90,7 +90,7 @@ func SettingsLabel(settings []Setting) string {
 	return b.String()
 }
 
-// SettingsMap is the settings by key.
+// SettingsMap returns the settings by key.
 func SettingsMap(settings []Setting) map[string]any {
 	m := map[string]any{}
 	for _, s := range settings {
@@ -99,9 +99,9 @@ func SettingsMap(settings []Setting) map[string]any {
 	return m
 }
 
-// KeyName is the name of a key in tables and legends: its last part, as
-// budget_tokens of selection.budget_tokens; the table of a switch, as offload of offload.on; or the
-// whole key, where its last part says too little by itself, as in offload.eviction.
+// KeyName returns the short name of a key for tables and legends: its last part, as budget_tokens
+// for selection.budget_tokens; the table of a switch, as offload for offload.on; or the whole key
+// if its last part is ambiguous, as for offload.eviction.
 func KeyName(key string) string {
 	table, name, nested := strings.Cut(key, ".")
 	if !nested {

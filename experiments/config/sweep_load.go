@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments"
 )
 
-// sweepKeys are the keys of a sweep file besides those of a configuration.
+// sweepKeys are the keys of a sweep file in addition to configuration keys.
 var sweepKeys = []string{
 	"base",    // the experiment or file that the sweep starts from
 	"axis",    // [[axis]] tables multiply, the first slowest; each sets keys as --set does
@@ -25,14 +25,14 @@ type Sweep struct {
 	Goodput  GoodputSearch
 	Plan     *Plan   // nil: nothing is to be bought
 	Unfit    []Unfit // of a plan
-	// SeedsGiven says that the seeds are somebody's choice, not the default.
+	// SeedsGiven is set if the user chose the seeds.
 	SeedsGiven bool
-	// RateGiven says the same of workload.rate.
+	// RateGiven is set if the user chose workload.rate.
 	RateGiven bool
-	// StepsGiven says the same of system.max_tokens or prefill.chunk_tokens.
+	// StepsGiven is set if the user chose system.max_tokens or prefill.chunk_tokens.
 	StepsGiven bool
 
-	// Watch looks on while points are read.
+	// Watch is called while points are read.
 	Watch Watch
 
 	file *document
@@ -40,28 +40,26 @@ type Sweep struct {
 	Alter func(*Point)
 }
 
-// Variant is an experiment of a sweep, and what the axes set in it.
+// Variant is an experiment of a sweep, and its axis settings.
 type Variant struct {
 	Settings []Setting
 	Config   *Config
 }
 
-// LoadSweep reads a sweep: the built-in default experiment, under what the
-// file names as its base, under the file, under --set flags, under each
-// combination of the file's axes. A plain configuration is a sweep of one
-// variant. Errors name the place, key and value.
+// LoadSweep reads a sweep. Layers, lowest first: the built-in default experiment, the file's bases,
+// the file, --set flags, and each combination of the file's axes. A plain configuration is a sweep
+// with one variant. Errors name the place, key and value.
 func LoadSweep(path string, sets []string, watch Watch) (*Sweep, error) {
 	return loadSweep(path, sets, watch, false, nil)
 }
 
-// LoadPlan is LoadSweep for goodput and plan: without a [plan] table a trace of one's own needs
-// no rate, as one is looked for. Cards, if any, are in the place of those of the file.
+// LoadPlan is LoadSweep for goodput and plan. Without a [plan] table a user's trace needs no rate,
+// because the search finds one. gpus, if any, replace the cards of the file.
 func LoadPlan(path string, sets []string, watch Watch, gpus ...string) (*Sweep, error) {
 	return loadSweep(path, sets, watch, true, nil, gpus...)
 }
 
-// loadSweep reads a sweep whose axes are those of the file and, where there are
-// any, varied.
+// loadSweep reads a sweep. Its axes are the axes of the file and, unless nil, varied.
 func loadSweep(path string, sets []string, watch Watch, search bool, varied *axis,
 	gpus ...string) (*Sweep, error) {
 	layers, err := sweepLayers(path)
@@ -175,7 +173,7 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 	return s, below.inputs.baseLevel(&base.cfg, s.Configs()...)
 }
 
-// stepsGiven says whether the configuration sets how many tokens a step has.
+// stepsGiven reports whether the configuration sets the number of tokens per step.
 func (l *loader) stepsGiven() bool {
 	for _, key := range []string{"max_tokens", "prefill.chunk_tokens"} {
 		own := slices.ContainsFunc(l.custom,
@@ -264,7 +262,7 @@ func (s *Sweep) flags(file *document, axes []axis, sets []string) ([]*document, 
 	return flags, nil
 }
 
-// loadBelow puts the documents that are under the axes over each other.
+// loadBelow merges the documents below the axes.
 func (s *Sweep) loadBelow(layers, flags []*document, search, buys bool) (*loader, error) {
 	l := newLoader()
 	l.search, l.buys = search && !buys, buys

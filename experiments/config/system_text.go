@@ -7,9 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// SystemTOML writes the point's system as a person would, one whole key a line: a preset, and the
-// keys that it does not set by itself. A system of its own name starts from the preset that is
-// nearest.
+// SystemTOML writes the point's system as a user would, one whole key per line: a preset, and the
+// keys that differ from it. A system with its own name starts from the nearest preset.
 func (p *Point) SystemTOML() (string, error) {
 	var best *encoder
 	lines := 0
@@ -29,7 +28,7 @@ func (p *Point) SystemTOML() (string, error) {
 	return best.out.String(), best.err
 }
 
-// over writes the point's system over a preset, and counts the keys.
+// over writes the point's system as differences from a preset, and counts the keys.
 func (p *Point) over(preset *Preset) (e *encoder, keys int, err error) {
 	sets := []string{"model=" + p.Model, "gpu=" + p.GPU, "system.preset=" + preset.Name}
 	if p.System.Engine != preset.Spec.Engine {
@@ -51,8 +50,8 @@ func (p *Point) over(preset *Preset) (e *encoder, keys int, err error) {
 	return e, keys, nil
 }
 
-// differences writes the keys in which a system is not as from, which has its engine, where that
-// is not the engine of a preset.
+// differences writes the keys in which to differs from `from`. It writes the engine if a preset's
+// engine is different.
 func (e *encoder) differences(from, to *sim.Spec, engine string) (keys int) {
 	before := FieldsOf(from)
 	for i, f := range FieldsOf(to) {

@@ -10,10 +10,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// nameFits is what a system may be called.
+// nameFits matches permitted names of systems.
 const nameFits = `^[A-Za-z0-9][A-Za-z0-9._+-]*$`
 
-// flat is a table with the keys of tables within it as dotted keys of its own.
+// flat returns a table with the keys of nested tables as dotted keys.
 func flat(table map[string]any) map[string]any {
 	all := map[string]any{}
 	for key, value := range table {
@@ -29,8 +29,7 @@ func flat(table map[string]any) map[string]any {
 	return all
 }
 
-// checkSystemKey checks a key of all systems by itself, before the systems that it applies to are
-// known.
+// checkSystemKey checks a key of all systems on its own, before the systems are known.
 func checkSystemKey(path string, value any) error {
 	var s sim.Spec
 	key := strings.TrimPrefix(path, "system.")
@@ -51,8 +50,8 @@ func checkSystemKey(path string, value any) error {
 	return (&given{key: path, at: path, value: value}).set(&s)
 }
 
-// systems puts the systems together: the preset, then [system] of files, then
-// the system's own [[systems]] table, then --set system.KEY.
+// systems resolves the systems. Layers, lowest first: the preset, [system] of files, the system's
+// own [[systems]] table, --set system.KEY.
 func (l *loader) systems() error {
 	for i, c := range l.custom {
 		reason := ""
@@ -98,7 +97,7 @@ func (l *loader) systems() error {
 	return nil
 }
 
-// system puts one system together and checks it.
+// system resolves one system and checks it.
 func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
 	presets := Presets()
 	from, own := name, custom != nil
@@ -147,7 +146,7 @@ func (l *loader) customNamed(name string) *customSystem {
 	return nil
 }
 
-// placeSystem says where the offending key of a system was set.
+// placeSystem fills in the place of the offending key of a system.
 func (l *loader) placeSystem(bad *KeyError, custom *customSystem) error {
 	if custom != nil && !l.byFlag(bad.Key) {
 		if g := lastOf(custom.settings, bad.Key); g != nil {

@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// varyFlag is what errors about variants name.
+// varyFlag is the flag that errors about variants name.
 const varyFlag = "--vary"
 
-// LoadVaried reads a configuration without axes and variants of it: each is what its settings
-// make of it, and one without settings is the configuration itself. With search a rate is looked
-// for, as LoadPlan has it. Settings are over what flags set.
+// LoadVaried reads a configuration without axes, and one variant per list of settings; an empty
+// list gives the configuration itself. With search it searches for a rate, as in LoadPlan. Settings
+// override flags.
 func LoadVaried(path string, sets []string, variants [][]Setting, search bool) (*Sweep, error) {
 	return loadSweep(path, sets, nil, search, &axis{values: variants})
 }
 
-// Only is the sweep of one of its variants.
+// Only returns the sweep of one of its variants.
 func (s *Sweep) Only(variant int) *Sweep {
 	one := *s
 	one.Variants = s.Variants[variant : variant+1]
 	return &one
 }
 
-// SettableKey returns the key of a configuration that word names: a whole key, or the end of
-// one, as in max_requests.
+// SettableKey returns the key that word names: a whole key, or the end of a key, as in
+// max_requests.
 func SettableKey(word string) (string, error) {
 	known := SettableKeys()
 	if slices.Contains(known, word) {
@@ -51,7 +51,7 @@ func SettableKey(word string) (string, error) {
 	return "", fmt.Errorf("several keys end so: %s; name one of them", strings.Join(ends, ", "))
 }
 
-// Kind is what values a key has.
+// Kind is the type of a key's values.
 type Kind int
 
 // Kinds of keys.
@@ -62,7 +62,7 @@ const (
 	Truth
 )
 
-// KindOf returns what values a settable key has, one at a time where it takes a list.
+// KindOf returns the type of a settable key; the type of an element if the key takes a list.
 func KindOf(key string) Kind {
 	v, known := new(Point).Field(key)
 	switch {
@@ -82,5 +82,5 @@ func KindOf(key string) Kind {
 	return Text
 }
 
-// NewSetting is a setting as a flag has it: text is read as the key's type.
+// NewSetting returns a setting from a flag's text, parsed as the key's type.
 func NewSetting(key, text string) Setting { return Setting{Key: key, Value: flagText(text)} }
