@@ -13,8 +13,8 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// attention is what a sample of a request's heads would attend to in one decode
-// step, at every size of their selections.
+// attention describes the attention of a sample of a request's heads in one decode step, for every
+// size of their selections.
 type attention struct {
 	blocks int // of the request, each kept or a candidate
 	kept   int
@@ -22,15 +22,15 @@ type attention struct {
 	layers [][]headAttention // heads of the others
 }
 
-// headAttention is one KV head. The query heads that share it have their
-// candidates' criticality, and so the order, in common.
+// headAttention is one KV head. The query heads that share it have the same criticality of
+// candidates, so the same order.
 type headAttention struct {
 	held    [][]float32 // by query head, as dsa.Prefixes
 	reached [][]float32
 	below   []float32 // by candidate in order: how far the score is below the highest, q·k / sqrt(d)
 }
 
-// attentionSample says which heads to look at, and how their KV is cut up.
+// attentionSample selects the sampled heads and the layout of their KV.
 type attentionSample struct {
 	Layers int `toml:"layers"`
 	Heads  int `toml:"heads"` // KV heads of each
@@ -43,10 +43,9 @@ type attentionSample struct {
 	full float64
 }
 
-// of draws the attention of one request in one step. What is drawn depends on
-// the seed, the request and the head alone, so that systems are compared on the
-// same requests. The flattest heads lose most of the attention that is lost, so
-// the skews of the sample are no draws: those of layers, and of the heads of one,
+// of draws the attention of one request in one step. The draws depend only on the seed, the request
+// and the head, so systems are compared on the same requests. The flattest heads contribute most of
+// the lost attention, so skews are not drawn: the skews of layers, and of the heads within a layer,
 // are at even quantiles.
 func (a *attentionSample) of(scores *score.Process, p *score.Params, seed uint64, request,
 	prompt int) *attention {
@@ -77,7 +76,7 @@ func (a *attentionSample) of(scores *score.Process, p *score.Params, seed uint64
 	return out
 }
 
-// newHeadAttention is what a KV head sees.
+// newHeadAttention returns the attention of one KV head.
 func newHeadAttention(v *dsa.View) (h headAttention) {
 	p := v.Prefixes()
 	for q := range p.Held {
@@ -97,12 +96,12 @@ func single(xs []float64) []float32 {
 	return out
 }
 
-// evenNormal is the i-th of n standard normal numbers at even quantiles.
+// evenNormal returns the i-th of n standard normal values at even quantiles.
 func evenNormal(i, n int) float64 {
 	return distuv.UnitNormal.Quantile((float64(i) + 0.5) / float64(n))
 }
 
-// usage is what a selection attends to and what it misses, over the heads of all
+// usage is the attended share of KV and the missed attention of a selection, over the heads of all
 // layers.
 type usage struct {
 	share  float64 // of the KV attended to
@@ -110,7 +109,7 @@ type usage struct {
 	loss   float64 // mean square of what it does not hold
 }
 
-// under returns what the request attends to under a selector.
+// under returns the usage of the request under a selector.
 func (a *attention) under(s selector) usage {
 	var sum usage
 	heads := 0.0
@@ -130,8 +129,7 @@ func (a *attention) under(s selector) usage {
 	return usage{a.full + each*sum.share, a.full + each*sum.recall, each * sum.loss}
 }
 
-// quantilePrompts returns n prompt lengths of some sets at even quantiles of many
-// more.
+// quantilePrompts draws many prompts of some sets and returns n lengths at even quantiles.
 func quantilePrompts(sets []string, n int, seed uint64, tokenizer string) ([]int, error) {
 	const each = 16
 	work := traces.DefaultSpec()
@@ -145,12 +143,12 @@ func quantilePrompts(sets []string, n int, seed uint64, tokenizer string) ([]int
 	return some, err
 }
 
-// selector is a selection algorithm at one setting. It calls use with how many candidates each head
-// of a request attends to besides the kept blocks. All algorithms attend to the most critical
-// candidates; they differ in how many.
+// selector is a selection algorithm at one setting. It calls use with the number of candidates that
+// each head of a request attends to, in addition to the kept blocks. All algorithms attend to the
+// most critical candidates; they differ in the number.
 type selector func(a *attention, use func(h *headAttention, picks int))
 
-// topBlocks attends to k blocks, those kept among them.
+// topBlocks attends to k blocks, including the kept ones.
 func topBlocks(k int) selector {
 	return func(a *attention, use func(*headAttention, int)) {
 		for _, heads := range a.layers {
@@ -161,8 +159,8 @@ func topBlocks(k int) selector {
 	}
 }
 
-// progressive selects as PSA does: each head adds up the share of the attention that its picks
-// hold, and stops at a threshold.
+// progressive selects as PSA does: each head accumulates the attention share of its picks and stops
+// at a threshold.
 func progressive(p dsa.PSA, apart bool) selector {
 	return jointly(dsa.PSALayer{PSA: p}, apart, func(h *headAttention, picks int) (sum float64) {
 		for _, r := range h.reached {
@@ -172,7 +170,7 @@ func progressive(p dsa.PSA, apart bool) selector {
 	})
 }
 
-// speculative is InfiniGen: heads report how many tokens are within the margin.
+// speculative is InfiniGen: heads report the number of tokens within the margin.
 func speculative(margin float64) selector {
 	return jointly(dsa.InfiniGen{Margin: margin, Most: 1}, false,
 		func(h *headAttention, _ int) float64 {
@@ -181,9 +179,9 @@ func speculative(margin float64) selector {
 		})
 }
 
-// jointly runs a policy that decides for the heads of a layer together, as the server does. The
-// function says returns a KV head's sum over its query heads for a number of picks. With apart,
-// each KV head decides by itself.
+// jointly runs a policy that decides for all heads of a layer together, as the server does. says
+// returns a KV head's sum over its query heads for a number of picks. With apart, each KV head
+// decides on its own.
 func jointly(policy dsa.ByLayer, apart bool, says func(*headAttention, int) float64) selector {
 	return func(a *attention, use func(*headAttention, int)) {
 		for _, heads := range a.layers {

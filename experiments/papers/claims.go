@@ -15,7 +15,7 @@ import (
 //go:embed claims.toml
 var claimsTOML string
 
-// Claim is what a paper says, as one or more numbers.
+// Claim is a claim of a paper, with one or more numbers.
 type Claim struct {
 	ID     string    `toml:"-"`
 	Paper  string    `toml:"paper"`
@@ -30,7 +30,7 @@ type Claim struct {
 	Numbers []source `toml:"numbers"` // what differs for each of several values
 }
 
-// Class is what it says about the model that a number agrees with the paper's.
+// Class describes how much the agreement of a number with the paper's says about the model.
 type Class string
 
 const (
@@ -41,7 +41,7 @@ const (
 	Product      Class = "product"      // of other numbers that are claims themselves
 )
 
-// Classes lists them, independent evidence first.
+// Classes lists all classes, independent evidence first.
 func Classes() []Class {
 	return []Class{Independent, Anchor, Construction, ChosenAfter, Product}
 }
@@ -54,7 +54,7 @@ func (c *Claim) class(i int) Class {
 	return c.Class[i]
 }
 
-// measured returns how number i is measured, from no experiment if it is not.
+// measured returns the measurement of number i; without experiments if the number is not measured.
 func (c *Claim) measured(i int) *measurement {
 	if i < len(c.Numbers) {
 		return c.measurement.with(&c.Numbers[i])
@@ -62,7 +62,7 @@ func (c *Claim) measured(i int) *measurement {
 	return &c.measurement
 }
 
-// parseClaims reads claims in the order of the text. Its errors have file and claim.
+// parseClaims reads claims in the order of the text. Its errors name file and claim.
 func parseClaims(path, text string) ([]Claim, error) {
 	table := map[string]Claim{}
 	meta, err := toml.Decode(text, &table)
@@ -87,7 +87,7 @@ func parseClaims(path, text string) ([]Claim, error) {
 	return claims, nil
 }
 
-// check returns an error that names what is missing or unknown in a claim.
+// check returns an error that names a missing or unknown key of a claim.
 func (c *Claim) check() error {
 	n := len(c.Values)
 	switch {
@@ -112,7 +112,7 @@ func (c *Claim) check() error {
 	return nil
 }
 
-// oneOf returns an error where a word is none of those that a key permits.
+// oneOf returns an error if a word is not one of the permitted words of a key.
 func oneOf(key, word string, permitted []string) error {
 	if slices.Contains(permitted, word) {
 		return nil
@@ -121,8 +121,8 @@ func oneOf(key, word string, permitted []string) error {
 		config.DidYouMean(word, permitted))
 }
 
-// text says what number i is about. A text that ends in a list of as many things
-// as there are numbers names that of the number.
+// text describes number i. If the claim's text ends in a list with one item per number, text uses
+// the item of that number.
 func (c *Claim) text(i int) string {
 	about, list, _ := strings.Cut(c.Text, ": ")
 	if parts := strings.Split(list, ", "); len(parts) > 1 && len(parts) == len(c.Values) {
@@ -131,8 +131,7 @@ func (c *Claim) text(i int) string {
 	return c.Text
 }
 
-// Claims lists the claims of a paper, or of all papers, and of those the ones
-// that are named, or all.
+// Claims lists the claims of a paper, or of all papers; with ids only the named claims.
 func Claims(paper string, ids ...string) ([]Claim, error) {
 	all, err := parseClaims("claims.toml", claimsTOML)
 	if err != nil {
@@ -155,7 +154,7 @@ func Claims(paper string, ids ...string) ([]Claim, error) {
 	}), nil
 }
 
-// distinct lists what claims have, each once.
+// distinct lists the values of claims, each once.
 func distinct(claims []Claim, of func(*Claim) []string) (names []string) {
 	for i := range claims {
 		for _, name := range of(&claims[i]) {
@@ -184,6 +183,5 @@ func NullExperiments(claims []Claim) []string {
 	}))
 }
 
-// Apart says whether a claim is measured on an experiment that takes so long
-// that it runs only when it is asked for by name.
+// Apart reports whether the claim's experiment takes so long that it runs only if named.
 func (c Claim) Apart() bool { return slices.ContainsFunc(ClaimExperiments([]Claim{c}), apart) }

@@ -17,13 +17,13 @@ import (
 //go:embed claims_kept.csv
 var keptCSV string
 
-// keptColumns are those of claims_kept.csv: a number of a claim, what was changed of our model, our
-// number and its 95 % interval.
+// keptColumns are the columns of claims_kept.csv: claim, index of the number, change of our model,
+// our number and its 95 % interval.
 var keptColumns = []string{"claim", "index", "changed", "ours", "low", "high"}
 
-// What was changed, where it is not settings.
+// Changes that are not settings.
 const (
-	Shorter   = "shorter"   // runs, as those of Exchanged
+	Shorter   = "shorter"   // runs, as for Exchanged
 	Exchanged = "exchanged" // Swapped, on shorter runs
 )
 
@@ -32,8 +32,8 @@ type keptKey struct {
 	index          int
 }
 
-// Kept judges claims from the numbers that the program comes with of our model, or of that with a
-// change. Those that it has not are listed without a number.
+// Kept judges claims with the numbers embedded in the program, for our model or for our model with
+// a change. Claims without such a number are listed without one.
 func Kept(claims []Claim, changed string) ([]Outcome, error) {
 	kept, err := parseKept("claims_kept.csv", keptCSV)
 	if err != nil {
@@ -47,8 +47,8 @@ func Kept(claims []Claim, changed string) ([]Outcome, error) {
 	})
 }
 
-// Keep writes outcomes of our model with a change, or "", into the file at path, in the place of
-// what it has of the same numbers.
+// Keep writes outcomes of our model, with a change or "", to the file at path. It replaces earlier
+// outcomes of the same numbers.
 func Keep(path, changed string, outcomes []Outcome) error {
 	text, err := files.ReadResult(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +84,7 @@ func Keep(path, changed string, outcomes []Outcome) error {
 	return run.WriteFile(path, t.Bytes())
 }
 
-// KeptChanges lists the settings of which the program comes with numbers.
+// KeptChanges lists the changes that have embedded numbers.
 func KeptChanges() ([]string, error) {
 	kept, err := parseKept("claims_kept.csv", keptCSV)
 	var changes []string
@@ -97,7 +97,7 @@ func KeptChanges() ([]string, error) {
 	return changes, err
 }
 
-// digits keeps more digits than are printed.
+// digits formats more digits than are printed.
 func digits(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
 func parseKept(path, text string) (map[keptKey][3]float64, error) {

@@ -17,8 +17,7 @@ import (
 //go:embed figures.toml
 var figuresTOML string
 
-// paperFigure is a figure of the papers, or one that they do not have; figures.toml explains the
-// keys.
+// paperFigure is a figure of the papers, or an additional one; figures.toml explains the keys.
 type paperFigure struct {
 	Name, Caption, Means string
 
@@ -27,7 +26,7 @@ type paperFigure struct {
 	Panel []panel
 }
 
-// book is what figures.toml has.
+// book is the content of figures.toml.
 type book struct {
 	Quantity map[string]*quantity
 	Figure   []paperFigure
@@ -45,7 +44,7 @@ func readFigures() *book {
 // accuracyTable is drawn from the paper's own numbers and needs no results.
 const accuracyTable = "tableA1"
 
-// results are the experiments that a figure is drawn from.
+// results returns the experiments that a figure is drawn from.
 func (f *paperFigure) results() (names []string) {
 	for i := range f.Panel {
 		if from := f.Panel[i].From; from != "" && !slices.Contains(names, from) {
@@ -55,7 +54,7 @@ func (f *paperFigure) results() (names []string) {
 	return names
 }
 
-// FigureNames names the figures.
+// FigureNames returns the names of all figures.
 func FigureNames() (names []string) {
 	for _, f := range readFigures().Figure {
 		names = append(names, f.Name)
@@ -63,8 +62,8 @@ func FigureNames() (names []string) {
 	return names
 }
 
-// FigureExperiments lists what a name stands for: the experiments that a figure is drawn from; an
-// experiment for itself. No figure is drawn from others: ok is false.
+// FigureExperiments lists the experiments behind a name: all experiments of a figure, or the named
+// experiment. ok is false if no figure uses it.
 func FigureExperiments(name string) (experiments []string, ok bool) {
 	all := readFigures().Figure
 	for i := range all {
@@ -79,9 +78,9 @@ func FigureExperiments(name string) (experiments []string, ok bool) {
 	return experiments, ok
 }
 
-// Figures are the figures of the papers whose results are in a folder. Names of figures or of
-// experiments choose figures; none chooses all. A figure of several experiments is drawn of those
-// that are there. ran says what the runs of folders were, for captions; "" where that is not known.
+// Figures returns the paper figures whose results are in a folder. only selects figures by their
+// own names or names of experiments; empty selects all. A figure over several experiments shows the
+// experiments whose results exist. ran describes the runs of folders for captions; "" if unknown.
 func Figures(results string, only []string, ran func(folders ...string) string) (
 	all []doc.Figure, err error) {
 	b := readFigures()
@@ -112,7 +111,7 @@ func Figures(results string, only []string, ran func(folders ...string) string) 
 	return all, nil
 }
 
-// draw makes charts of the panels of a figure whose results are there.
+// draw makes charts of the panels of a figure that have results.
 func (b *book) draw(f *paperFigure, results string, ran func(...string) string) (
 	drawn doc.Figure, err error) {
 	drawn = doc.Figure{Name: f.Name, Caption: f.Caption, Numbers: true}
@@ -152,7 +151,7 @@ func (b *book) draw(f *paperFigure, results string, ran func(...string) string) 
 	return drawn, err
 }
 
-// means is what means are of.
+// means names the samples that the figure's means are taken over.
 func (f *paperFigure) means() string {
 	if f.Means != "" {
 		return f.Means
@@ -160,7 +159,7 @@ func (f *paperFigure) means() string {
 	return "runs"
 }
 
-// captionOf is a sentence that says what the results in folders were made with.
+// captionOf returns a sentence about the settings behind the results in folders.
 func captionOf(folders []string, rows []record, ran func(...string) string) (string, error) {
 	text := ran(folders...)
 	if text == "" {

@@ -27,7 +27,7 @@ type panel struct {
 	Published    map[string][]float64
 }
 
-// drawing is a panel and what it is drawn by.
+// drawing is a panel with the rows and names to draw it.
 type drawing struct {
 	*panel
 	figure *paperFigure
@@ -36,7 +36,7 @@ type drawing struct {
 	rows   []record // of the folder
 }
 
-// cell has the rows of a point or bar.
+// cell holds the rows of a point or bar.
 type cell struct {
 	series, label string // label of a group of bars
 	x             float64
@@ -46,7 +46,7 @@ type cell struct {
 	rejects       bool
 }
 
-// interval is the 95 % interval that a row has; nil where it has none.
+// interval returns the 95 % interval of a row; nil if it has none.
 func (q *quantity) interval(r *record, base float64) (*doc.Sample, error) {
 	if q.Low == "" || r.cells[q.Low] == "" {
 		return nil, nil
@@ -59,7 +59,7 @@ func (q *quantity) interval(r *record, base float64) (*doc.Sample, error) {
 		cmp.Or(err1, err2)
 }
 
-// chart is the panel; nil where the rows have nothing to draw.
+// chart draws the panel; nil if the rows have nothing to draw.
 func (d *drawing) chart() (*doc.Chart, error) {
 	cells, err := d.cells()
 	if err != nil || len(cells) == 0 {
@@ -79,8 +79,8 @@ func (d *drawing) chart() (*doc.Chart, error) {
 	return c, nil
 }
 
-// cells gathers the rows of each point or bar. One that lacks a seed is left out, because its mean
-// would be over other requests than the means next to it.
+// cells groups the rows by point or bar. A cell with a missing seed is left out, because its mean
+// would cover other requests than the means next to it.
 func (d *drawing) cells() ([]*cell, error) {
 	var all []*cell
 	most := 0
@@ -109,7 +109,7 @@ func (d *drawing) cells() ([]*cell, error) {
 	return slices.DeleteFunc(all, func(c *cell) bool { return len(c.values[0]) < most }), nil
 }
 
-// add adds the rows of a cell of the same point or bar.
+// add adds the rows of another cell for the same point or bar.
 func (c *cell) add(other *cell) {
 	for i := range c.values {
 		c.values[i] = append(c.values[i], other.values[i]...)
@@ -117,7 +117,7 @@ func (c *cell) add(other *cell) {
 	c.unstable, c.rejects = c.unstable || other.unstable, c.rejects || other.rejects
 }
 
-// cell is the cell of a row alone; nil where the row has no value to draw.
+// cell returns the cell of one row; nil if the row has no value to draw.
 func (d *drawing) cell(r *record) (*cell, error) {
 	base, err := d.base(r)
 	if err != nil {
@@ -153,7 +153,7 @@ func (d *drawing) cell(r *record) (*cell, error) {
 	return c, d.place(c, r)
 }
 
-// place says where the cell of a row stands: over an x or a label.
+// place sets the x or the label of a row's cell.
 func (d *drawing) place(c *cell, r *record) (err error) {
 	switch {
 	case d.x == nil:
@@ -169,7 +169,8 @@ func (d *drawing) place(c *cell, r *record) (err error) {
 	return err
 }
 
-// base is what the values of a row are divided by: 0 where no row has it.
+// base returns the divisor of a row's values: the value of the matching base row; 0 if there is no
+// such row.
 func (d *drawing) base(r *record) (float64, error) {
 	if d.Over == nil {
 		return 1, nil
@@ -182,7 +183,7 @@ func (d *drawing) base(r *record) (float64, error) {
 	return 0, nil
 }
 
-// name is what legends and labels call a raw value.
+// name returns the display name of a raw value.
 func (d *drawing) name(raw string) string {
 	for _, names := range []map[string]string{d.Names, d.figure.Names} {
 		if name, ok := names[raw]; ok {
@@ -192,7 +193,8 @@ func (d *drawing) name(raw string) string {
 	return ModelName(SystemName(raw))
 }
 
-// mean is the mean of a y over the rows; after the last y, that of their sum.
+// mean returns the mean of y number y over the rows. For the last y it is the mean of the sum of
+// all.
 func (c *cell) mean(y int, most float64) (float64, doc.Sample) {
 	mean, s := doc.Over(c.values[y])
 	s.Unstable, s.Rejects = c.unstable, c.rejects
@@ -206,7 +208,7 @@ func (c *cell) mean(y int, most float64) (float64, doc.Sample) {
 	return mean, s
 }
 
-// lines makes a line of each series.
+// lines makes one line per series.
 func (d *drawing) lines(c *doc.Chart, cells []*cell) {
 	add := func(series string, p doc.Point) {
 		i := slices.IndexFunc(c.Lines, func(l doc.Line) bool { return l.Name == series })
@@ -232,7 +234,7 @@ func (d *drawing) lines(c *doc.Chart, cells []*cell) {
 	}
 }
 
-// bars makes a bar of each cell, those of one label together, in the order of the rows.
+// bars makes one bar per cell, grouped by label, in the order of the rows.
 func (d *drawing) bars(c *doc.Chart, cells []*cell) {
 	order := map[string]int{}
 	for _, one := range cells {

@@ -19,7 +19,7 @@ import (
 //go:embed tableA1.csv
 var accuracyCSV []byte
 
-// accuracyRecords has a row for each data set and budget of tableA1.csv.
+// accuracyRecords returns a row for each data set and budget of tableA1.csv.
 func accuracyRecords() (out []record, err error) {
 	header, rows, err := parseRecords("tableA1.csv", accuracyCSV)
 	for _, r := range rows {
@@ -31,8 +31,8 @@ func accuracyRecords() (out []record, err error) {
 	return out, err
 }
 
-// studyCaption says what a study was made with: the title of its study.toml, a comment in the first
-// line, and the keys that a reader asks for; "" without the file.
+// studyCaption describes the settings of a study: the title of its study.toml (a comment in the
+// first line) and the main keys; "" without the file.
 func studyCaption(folder string) (string, error) {
 	var study struct {
 		Model    string   `toml:"model"`
@@ -67,7 +67,7 @@ func studyCaption(folder string) (string, error) {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", "), nil
 }
 
-// recordsCaption says what rows are of: models, cards, requests and seeds.
+// recordsCaption lists the models, cards, requests and seeds of rows.
 func recordsCaption(rows []record) string {
 	var words []string
 	for _, of := range []struct{ keys, text string }{{"model", "%s"}, {"gpu", "%s"},

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// measurement is how a number is read off the results, as claims.toml has it.
+// measurement defines how claims.toml derives a number from the results.
 type measurement struct {
 	source
 	Until  []float64 `toml:"until"`  // highest rate of each experiment, requests/s; nil: no limit
@@ -19,7 +19,8 @@ type measurement struct {
 	Null   *source   `toml:"null"`   // what differs without the paper's mechanism
 }
 
-// source says which rows a number is measured on; it may differ from number to number of a claim.
+// source selects the rows that a number is measured on. Numbers of a claim may have different
+// sources.
 type source struct {
 	From  []string `toml:"from"` // experiments
 	Over  filter   `toml:"over"`
@@ -32,10 +33,10 @@ const (
 	above = "above"
 )
 
-// filter takes the rows that have its values, or one of each list of values.
+// filter matches the rows with its values; a list matches any of its values.
 type filter map[string]any
 
-// reductions are the values of reduce, of the ratios of all combinations.
+// reductions are the values of reduce: functions over the ratios of all combinations.
 var reductions = map[string]func([]float64) float64{
 	"":           func(x []float64) float64 { return x[0] },
 	"difference": func(x []float64) float64 { return x[0] },
@@ -53,7 +54,7 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// with returns m with what o sets in the place of its own.
+// with returns m overridden by the keys that o sets.
 func (m measurement) with(o *source) *measurement {
 	if o.From != nil {
 		m.From = o.From
@@ -73,7 +74,7 @@ func (f filter) with(o filter) filter {
 	return all
 }
 
-// takes says that a row has the filter's values.
+// takes reports whether a row matches the filter.
 func (f filter) takes(r *record) bool {
 	for key, want := range f {
 		permitted, ok := want.([]any)
@@ -96,7 +97,7 @@ func (f filter) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// check says what is unknown in m, or cannot go together.
+// check returns an error for unknown names in m and for settings that exclude each other.
 func (m *measurement) check() error {
 	for _, name := range m.From {
 		if err := oneOf("from", name, PaperExperiments()); err != nil {
@@ -125,7 +126,7 @@ func (m *measurement) check() error {
 	return nil
 }
 
-// measure is the number by the results: over divided by under for each combination, reduced.
+// measure returns the number from the results: over divided by under for each combination, reduced.
 func (r *results) measure(m *measurement) (float64, error) {
 	rows, err := r.rows(m)
 	if err != nil {
@@ -171,7 +172,7 @@ func (r *results) measure(m *measurement) (float64, error) {
 	return reductions[m.Reduce](numbers), nil
 }
 
-// means returns the mean of the metric over the rows that a filter takes, by their values of Each;
+// means returns the mean of the metric over the rows that match a filter, by their values of Each;
 // nil without a filter.
 func (r *results) means(m *measurement, f filter, rows []*record) (map[string]float64, error) {
 	if f == nil {

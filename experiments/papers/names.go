@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// SystemName is a system as the papers name it.
+// SystemName returns the name of a system in the papers.
 func SystemName(system string) string {
 	if name, ok := map[string]string{
 		"vllm": "vLLM", "vllm-s": "vLLM-S", "vllm-so": "vLLM-SO", "sparseserve": "SparseServe",
@@ -22,7 +22,7 @@ func SystemName(system string) string {
 	return system
 }
 
-// ModelName is a model as the papers name it.
+// ModelName returns the name of a model in the papers.
 func ModelName(model string) string {
 	if name, ok := map[string]string{"lwm-7b": "LWM-7B", "llama2-7b": "Llama-2-7B",
 		"llama3-8b": "Llama3-8B", "llama3.1-8b": "Llama-3.1-8B"}[model]; ok {
@@ -31,14 +31,14 @@ func ModelName(model string) string {
 	return model
 }
 
-// Phase is one of the phases that a step's time is split into.
+// Phase is one phase of a step's time.
 type Phase struct {
 	Key   string // of sim.Summary.PhaseS
 	Name  string
 	Color string // #rrggbb
 }
 
-// Phases are in the order in which bars stack them.
+// Phases returns the phases in stacking order of bars.
 func Phases() []Phase {
 	return []Phase{
 		{"linears", "linears", "#2b4c7e"},
@@ -56,9 +56,9 @@ func Phases() []Phase {
 	}
 }
 
-// Paint colours lines and parts of bars: the same name has the same colour in all charts, and the
-// SparseServe paper's four systems have theirs in every figure. own are the numbers of colours that
-// some names have.
+// Paint colours lines and parts of bars: one name has one colour in all charts, and the four
+// systems of the SparseServe paper have fixed colours in every figure. own maps names to numbers of
+// fixed colours.
 func Paint(charts []*doc.Chart, own map[string]int) {
 	looks := map[string]int{"vLLM": 0, "vLLM-S": 1, "vLLM-SO": 2, "SparseServe": 3}
 	fixed := len(looks)
@@ -102,7 +102,7 @@ func Paint(charts []*doc.Chart, own map[string]int) {
 	}
 }
 
-// seriesOf lists the names of lines and of parts of bars, each once.
+// seriesOf lists the names of lines and of bar parts, each once.
 func seriesOf(charts []*doc.Chart) (names []string) {
 	known := map[string]bool{}
 	add := func(name string) {

@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
-// Outcome is one number of a claim and ours.
+// Outcome is one number of a claim, and our number.
 type Outcome struct {
 	ID        string   `json:"id"`
 	Index     int      `json:"index"` // of the number within its claim
@@ -37,14 +37,14 @@ const (
 	Fail      Verdict = "fail"      // none of it is
 )
 
-// Measured says whether there is a number of ours.
+// Measured reports whether our own number exists.
 func (v *Outcome) Measured() bool { return v.Ours != nil }
 
-// tolerance is the half width of the band around a number of a paper, as a share of it.
+// tolerance is the half width of the band around a paper's number, relative to the number.
 const tolerance = 0.2
 
-// Judge measures claims from the results that a Studies left in dir. Claims that nothing
-// measures are listed without a number.
+// Judge measures claims from the results of a Studies in dir. Claims without a measurement are
+// listed without a number.
 func Judge(claims []Claim, dir string) ([]Outcome, error) {
 	r := newResults(dir)
 	return judge(claims, func(v *Outcome, m *measurement) error {
@@ -54,8 +54,8 @@ func Judge(claims []Claim, dir string) ([]Outcome, error) {
 	})
 }
 
-// Compare is Judge without intervals, for results that are only to be compared
-// with others of the same arrivals: Low and High are our number.
+// Compare is Judge without intervals, for results that are only compared with others of the same
+// arrivals: Low and High equal our number.
 func Compare(claims []Claim, dir string) ([]Outcome, error) {
 	r := newResults(dir)
 	return judge(claims, func(v *Outcome, m *measurement) error {
@@ -65,10 +65,10 @@ func Compare(claims []Claim, dir string) ([]Outcome, error) {
 	})
 }
 
-// Null judges a model in which no mechanism of a paper has an effect. All systems of a comparison
-// have one curve, so a ratio is 1; nothing is gained, skipped or waited for, so a share and a gain
-// are 0. Where claims.toml says how, a number is measured on the results in dir: a bandwidth is
-// that of one memcpy a block, and seconds on eight cards are an eighth of dense attention's on one.
+// Null judges a model without any effect of the papers' mechanisms. All systems of a comparison
+// have one curve, so a ratio is 1; a share and a gain are 0. If claims.toml defines it, a number is
+// measured on the results in dir: a bandwidth is the bandwidth of one memcpy per block, and seconds
+// on eight cards are an eighth of dense attention's seconds on one.
 func Null(claims []Claim, dir string) ([]Outcome, error) {
 	r := newResults(dir)
 	return judge(claims, func(v *Outcome, m *measurement) (err error) {
@@ -103,7 +103,7 @@ func judge(claims []Claim, settle func(*Outcome, *measurement) error) ([]Outcome
 	return outcomes, nil
 }
 
-// settle fills in our number and its verdict.
+// settle sets our number and its verdict.
 func (v *Outcome) settle(ours, low, high float64) {
 	deviation := (ours - v.Value) / v.Value
 	v.Ours, v.Low, v.High, v.Deviation = &ours, &low, &high, &deviation
@@ -118,7 +118,7 @@ func (v *Outcome) settle(ours, low, high float64) {
 	}
 }
 
-// band returns the numbers that agree with the paper's.
+// band returns the range of numbers that agree with the paper's.
 func (v *Outcome) band() (least, most float64) {
 	switch v.Bound {
 	case below:
@@ -129,21 +129,21 @@ func (v *Outcome) band() (least, most float64) {
 	return v.Value * (1 - tolerance), v.Value * (1 + tolerance)
 }
 
-// Near says whether our number is in the band, whatever its interval.
+// Near reports whether our number is in the band, whatever its interval.
 func (v *Outcome) Near() bool {
 	least, most := v.band()
 	return v.Measured() && least <= *v.Ours && *v.Ours <= most
 }
 
-// SortByClass puts independent evidence first, and leaves the order within a class.
+// SortByClass sorts independent evidence first. The order within a class stays.
 func SortByClass(outcomes []Outcome) {
 	slices.SortStableFunc(outcomes, func(a, b Outcome) int {
 		return slices.Index(Classes(), a.Class) - slices.Index(Classes(), b.Class)
 	})
 }
 
-// estimate measures on all seeds. The 95 % interval is the jackknife's: the
-// measurement repeated without each of the seeds.
+// estimate measures on all seeds. The 95 % interval is a jackknife interval: the measurement
+// repeated without each of the seeds.
 func (r *results) estimate(m *measurement) (ours, low, high float64, err error) {
 	r.left = nil
 	if ours, err = r.measure(m); err != nil {

@@ -11,8 +11,8 @@ import (
 //go:embed prefill_accuracy.csv
 var prefillAccuracyCSV string
 
-// Scores are what the MInference paper's tables have of one way to prefill: reference data,
-// which no run here measures.
+// Scores are the results of one prefill method in the MInference paper's tables: reference data
+// that no run here measures.
 type Scores struct {
 	Where     string  `json:"where"` // in the MInference paper
 	Benchmark string  `json:"benchmark"`
@@ -36,8 +36,8 @@ var tasks = map[string][]string{
 	"RULER": {"4K", "8K", "16K", "32K", "64K", "128K"},
 }
 
-// PrefillAccuracy lists Tables 2 to 5 of the MInference paper. It panics when the built-in table
-// is broken.
+// PrefillAccuracy lists Tables 2 to 5 of the MInference paper. It panics if the built-in table is
+// malformed.
 func PrefillAccuracy() []Scores {
 	rows, err := csv.NewReader(strings.NewReader(prefillAccuracyCSV)).ReadAll()
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// results are the results that claims are measured on, read once. The seed
-// left, if any, is left out.
+// results caches the results that claims are measured on, without the seed left, if set.
 type results struct {
 	dir  string
 	left *uint64
@@ -20,7 +19,7 @@ type results struct {
 
 func newResults(dir string) *results { return &results{dir: dir, read: map[string][]record{}} }
 
-// rows returns the rows that a measurement reads, without the seed left.
+// rows returns the rows of a measurement, without the seed left.
 func (r *results) rows(m *measurement) (some []*record, err error) {
 	for i, name := range m.From {
 		all, err := r.rowsOf(name)
@@ -39,7 +38,7 @@ func (r *results) rows(m *measurement) (some []*record, err error) {
 	return some, nil
 }
 
-// rowsOf returns the rows of an experiment, each with its name.
+// rowsOf returns the rows of an experiment, tagged with its name.
 func (r *results) rowsOf(name string) ([]record, error) {
 	if rows, ok := r.read[name]; ok {
 		return rows, nil
@@ -54,7 +53,7 @@ func (r *results) rowsOf(name string) ([]record, error) {
 	return rows, err
 }
 
-// seeds lists the seeds that all the experiments have run with.
+// seeds lists the seeds that all the experiments have in common.
 func (r *results) seeds(names []string) (seeds []uint64, err error) {
 	for i, name := range names {
 		rows, err := r.rowsOf(name)
@@ -75,7 +74,7 @@ func (r *results) seeds(names []string) (seeds []uint64, err error) {
 	return seeds, nil
 }
 
-// metrics are the quantities of a row that claims.toml can name.
+// metrics are the quantities of a row that claims.toml may name.
 var metrics = map[string]quantity{
 	"throughput_tok_s":       {Of: "throughput_tok_s"},
 	"ttft_mean_s":            {Of: "ttft_s.mean"},
@@ -94,7 +93,7 @@ var metrics = map[string]quantity{
 	"index_share":            {Of: "index_ms", Over: "kernel_ms index_ms"},
 }
 
-// allPhases are the keys of the steps' time, in the order in which it is added up.
+// allPhases returns the keys of the phases in summation order.
 func allPhases() string {
 	var keys []string
 	for _, p := range Phases() {
@@ -104,8 +103,9 @@ func allPhases() string {
 	return strings.Join(keys, " ")
 }
 
-// metric is that of a row. A goodput is that of the mean over seeds. With a seed left out it is the
-// mean of the others' own, so that the interval is that of the seeds' own.
+// metric returns a metric of a row. A goodput is the goodput by the mean over seeds. With a seed
+// left out it is the mean of the other seeds' own goodputs, so the interval is over the seeds' own
+// goodputs.
 func (r *results) metric(name string, row *record) (float64, error) {
 	own := strings.Fields(row.cells["seed_goodputs"])
 	if name != "goodput" || r.left == nil || len(own) != len(row.seeds()) {

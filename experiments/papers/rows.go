@@ -24,7 +24,7 @@ type record struct {
 	json  bool              // a key that is missing is 0
 }
 
-// readRecords returns the rows of a folder of results; fs.ErrNotExist without results.
+// readRecords returns the rows of a result folder; fs.ErrNotExist without results.
 func readRecords(folder string) ([]record, error) {
 	for _, name := range []string{run.SummaryFile, capacity.GoodputFile} {
 		path := filepath.Join(folder, name)
@@ -54,7 +54,7 @@ func readRecords(folder string) ([]record, error) {
 	return out, err
 }
 
-// flatten adds a value of JSON to the cells. The items of a list share one, with spaces between.
+// flatten adds a JSON value to the cells. Items of a list share a cell, separated by spaces.
 func (r *record) flatten(path string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -71,7 +71,7 @@ func (r *record) flatten(path string, value any) {
 	}
 }
 
-// cellText is a value as a cell has it. Equal numbers have equal texts.
+// cellText formats a value as in a cell. Equal numbers have equal texts.
 func cellText(value any) string {
 	text := fmt.Sprint(value)
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
@@ -80,7 +80,7 @@ func cellText(value any) string {
 	return text
 }
 
-// parseRecords reads a table that has a row.
+// parseRecords reads a table with at least one row.
 func parseRecords(path string, text []byte) (header []string, out []record, err error) {
 	all, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
 	if err == nil && len(all) < 2 {
@@ -119,7 +119,7 @@ func (r *record) number(columns ...string) (float64, error) {
 	return sum, nil
 }
 
-// texts returns some columns with spaces between them; one that the row lacks is empty.
+// texts returns some columns separated by spaces. A missing column is empty.
 func (r *record) texts(columns string) string {
 	var all []string
 	for _, column := range strings.Fields(columns) {
@@ -128,7 +128,7 @@ func (r *record) texts(columns string) string {
 	return strings.Join(all, " ")
 }
 
-// seeds are the run's, or those of a search.
+// seeds returns the seed of a run, or the seeds of a search.
 func (r *record) seeds() (all []uint64) {
 	for _, text := range strings.Fields(r.texts("seed seeds")) {
 		if seed, err := strconv.ParseUint(text, 10, 64); err == nil {
@@ -146,7 +146,7 @@ type quantity struct {
 	Log, Nonzero        bool
 }
 
-// value is the quantity of a row.
+// value returns the quantity of a row.
 func (q *quantity) value(r *record) (float64, error) {
 	v, err := r.number(strings.Fields(q.Of)...)
 	if err == nil && q.Over != "" {

@@ -15,8 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Files of an experiment that is neither a sweep nor a plan: its table, and the TOML that it
-// was made with.
+// Files of an experiment that is neither a sweep nor a plan: its table, and its TOML file.
 const (
 	tableFile = "table.csv"
 	studyFile = "study.toml"
@@ -34,11 +33,10 @@ type Studies struct {
 	Run     run.Runner
 	Workers int      // 0 = one a core
 	Sets    []string // key=value, over the files of the experiments that serve requests
-	// Change alters a tuned parameter of every run that depends on it; nil
-	// leaves all.
+	// Change alters a tuned parameter of every run that depends on it; nil changes nothing.
 	Change *Change
-	// Planned and Finished count runs for a progress bar, from many goroutines
-	// at once; they may be nil.
+	// Planned and Finished count runs for a progress bar. Goroutines call them concurrently; they may
+	// be nil.
 	Planned  func(runs int)
 	Finished func()
 
@@ -47,7 +45,7 @@ type Studies struct {
 	profile string // the changed one, if there is one
 }
 
-// Do runs the named experiments, or all but those that take long. Notes are those of Store.Do.
+// Do runs the named experiments; without names all but the slow ones. Notes come from Store.Do.
 func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err error) {
 	l.ctx, l.notes = ctx, nil
 	if l.Planned == nil {
@@ -102,7 +100,7 @@ func (l *Studies) experiment(e *experiments.Experiment) error {
 	return do(l, e)
 }
 
-// write writes the results of an experiment that is no sweep.
+// write writes the results of an experiment that is not a sweep.
 func (l *Studies) write(e *experiments.Experiment, all ...run.File) error {
 	folder, err := run.StartFolder(l.folder(e), l.Store, &run.Question{Command: "paper", Name: e.Name,
 		Text: e.Text})
@@ -113,7 +111,7 @@ func (l *Studies) write(e *experiments.Experiment, all ...run.File) error {
 	return err
 }
 
-// plan counts the runs to make, those of a goodput search by a guess.
+// plan counts the runs to make. The count for a goodput search is an estimate.
 func (l *Studies) plan(all []experiments.Experiment) error {
 	runs, points := 0, map[string]config.Point{} // by hash
 	for _, e := range all {
@@ -128,7 +126,8 @@ func (l *Studies) plan(all []experiments.Experiment) error {
 	return err
 }
 
-// planOf returns a guess at the runs of a goodput search, and adds the runs of a sweep to points.
+// planOf returns an estimate of the runs of a goodput search, and adds the runs of a sweep to
+// points.
 func (l *Studies) planOf(e *experiments.Experiment, points map[string]config.Point) (int, error) {
 	switch e.Command {
 	case "goodput":
@@ -174,8 +173,7 @@ func (l *Studies) sweep(e *experiments.Experiment) error {
 	return err
 }
 
-// goodput looks for the largest rate at which each system keeps its service
-// level.
+// goodput searches for the largest rate at which each system meets its service level.
 func (l *Studies) goodput(e *experiments.Experiment) error {
 	s, candidates, err := l.candidates(e.Name)
 	if err != nil {
@@ -202,7 +200,7 @@ func (l *Studies) search(spec *config.GoodputSearch, candidates []capacity.Candi
 	return found, err
 }
 
-// load reads the file of an experiment that serves requests, under settings.
+// load reads the file of an experiment that serves requests, and applies settings.
 func (l *Studies) load(name string, sets ...string) (*config.Sweep, error) {
 	s, err := config.LoadSweep(name, append(sets, l.Sets...), config.Until(l.ctx))
 	if err == nil {
@@ -211,7 +209,7 @@ func (l *Studies) load(name string, sets ...string) (*config.Sweep, error) {
 	return s, err
 }
 
-// candidates is load, and lists what a goodput search compares.
+// candidates is load; it also lists the candidates of a goodput search.
 func (l *Studies) candidates(name string, sets ...string) (*config.Sweep, []capacity.Candidate,
 	error) {
 	s, err := l.load(name, sets...)
@@ -224,7 +222,7 @@ func (l *Studies) candidates(name string, sets ...string) (*config.Sweep, []capa
 
 func (l *Studies) folder(e *experiments.Experiment) string { return filepath.Join(l.Dir, e.Name) }
 
-// counted is Run with a bar.
+// counted is Run with progress counting.
 func (l *Studies) counted(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 	sum, err := l.Run(ctx, p, sink)
 	if err == nil {

@@ -20,7 +20,7 @@ import (
 // study runs an experiment that is neither a sweep nor a plan, and writes its table.
 type study func(*Studies, *experiments.Experiment) error
 
-// studies lists them with the columns of their tables.
+// studies lists all studies with the columns of their tables.
 var studies = map[string]study{
 	"fig04": studyOf((*Studies).transfers, "direction engine block_tokens block_bytes blocks gb_s"),
 	"fig08": studyOf((*Studies).overlap, "seed window requests overlap"),
@@ -38,7 +38,8 @@ var studies = map[string]study{
 		"ttft_limit_s d2h_share dram_gib "+strings.Join(longPhases, " ")+" other"),
 }
 
-// studyOf is a study with the settings S. measure adds the rows, cells in the order of the columns.
+// studyOf returns a study with settings S. measure adds the rows, with cells in the order of the
+// columns.
 func studyOf[S any](measure func(*Studies, *S, *run.Table) error, columns string) study {
 	return func(l *Studies, e *experiments.Experiment) error {
 		var spec S
@@ -67,7 +68,7 @@ func decodeStudy(name string, into any) error {
 	return err
 }
 
-// addRows adds the row of each combination, in their order. cells is called on all cores at once; a
+// addRows adds one row per combination, in their order. cells runs on all cores concurrently; a
 // combination for which it returns nil has no row.
 func addRows[C any](l *Studies, t *run.Table, all []C, cells func(C) ([]any, error)) error {
 	rows := make([][]any, len(all))
@@ -92,14 +93,14 @@ func addRows[C any](l *Studies, t *run.Table, all []C, cells func(C) ([]any, err
 	return nil
 }
 
-// scores returns the score process, with the change in it, and its parameters.
+// scores returns the score process with the change applied, and its parameters.
 func (l *Studies) scores() (*score.Process, *score.Params) {
 	p := config.Point{Scores: score.Default}
 	l.alter(&p)
 	return score.New(p.Scores, run.ScoreSeed), &p.Scores
 }
 
-// promptLengths returns those of the requests of a trace, in tokens.
+// promptLengths returns the prompt lengths of a trace's requests, in tokens.
 func promptLengths(work traces.Spec, seed uint64, tokenizer ...traces.Tokenizer) ([]int, error) {
 	stream, err := traces.Open(work, seed, tokenizer...)
 	if err != nil {
@@ -132,8 +133,7 @@ func PaperExperiments() []string {
 	return names
 }
 
-// apart are the experiments that take so long that they run only when they are
-// asked for by name.
+// apart reports whether an experiment takes so long that it runs only if named.
 func apart(name string) bool {
 	return strings.HasPrefix(name, "psa-") && name != "psa-fig2" && name != "psa-fig5" ||
 		name == "mi-serve" || name == "prefix"

@@ -14,7 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// transferSpec is what Fig. 4 measures.
+// transferSpec is the study.toml of Fig. 4.
 type transferSpec struct {
 	Model       string   `toml:"model"`
 	GPU         string   `toml:"gpu"`
@@ -24,8 +24,8 @@ type transferSpec struct {
 	Saves       []string `toml:"saves"`
 }
 
-// transfers times one call of each transfer engine at each block size, all
-// blocks of one layer and nothing else.
+// transfers times one call of each transfer engine at each block size, with all blocks of one layer
+// and no other traffic.
 func (l *Studies) transfers(spec *transferSpec, t *run.Table) error {
 	model, err := hw.LoadModel(spec.Model)
 	if err != nil {
@@ -58,8 +58,8 @@ func (l *Studies) transfers(spec *transferSpec, t *run.Table) error {
 	return nil
 }
 
-// waits is how long a step waits for its loads, from a pool of their size, and for its saves, of
-// which none may queue.
+// waits returns the time that a step stalls for its loads, from a pool of their size, and for its
+// saves, none of which may stay queued.
 func (l *Studies) waits(p config.Point, model *hw.Model, m *kv.Moves) (des.Time, error) {
 	l.alter(&p)
 	gpu, err := p.Machine()
@@ -80,7 +80,7 @@ func (l *Studies) waits(p config.Point, model *hw.Model, m *kv.Moves) (des.Time,
 	return step.Phases.LoadStall + step.Phases.SaveStall, err
 }
 
-// overlapSpec is what Fig. 8 measures.
+// overlapSpec is the study.toml of Fig. 8.
 type overlapSpec struct {
 	Preset          string   `toml:"preset"`
 	MaxPromptTokens int      `toml:"max_prompt_tokens"`
@@ -92,8 +92,8 @@ type overlapSpec struct {
 	} `toml:"workload"`
 }
 
-// overlap replays the selections of one KV head of each request and counts the
-// blocks that one of the last w steps selected too, as a share of the step's.
+// overlap replays the selections of one KV head of each request. It counts the blocks that were
+// also selected in one of the last w steps, as a share of the step's blocks.
 func (l *Studies) overlap(spec *overlapSpec, t *run.Table) error {
 	preset, ok := config.PresetNamed(config.Presets(), spec.Preset)
 	if !ok {
@@ -126,7 +126,7 @@ func (l *Studies) overlap(spec *overlapSpec, t *run.Table) error {
 	return nil
 }
 
-// shares are the overlaps of one request, by window.
+// shares returns the overlaps of one request, by window.
 func (s *overlapSpec) shares(system *sim.Spec, lib *dsa.Library, c dsa.Cursor,
 	prompt int) []float64 {
 	blocks := (min(prompt, s.MaxPromptTokens) + system.BlockTokens - 1) / system.BlockTokens
@@ -138,9 +138,8 @@ func (s *overlapSpec) shares(system *sim.Spec, lib *dsa.Library, c dsa.Cursor,
 	return streamOverlap(lib.Cycle(c, grid), int(c.Phase), s.Steps, fixed, s.Windows)
 }
 
-// streamOverlap follows a stream from a phase on: what share of a step's blocks
-// has been selected at most each window's steps before. The fixed blocks always
-// have.
+// streamOverlap follows a stream from a phase on. For each window w it returns the share of a
+// step's blocks that were selected in the last w steps. Fixed blocks always count as selected.
 func streamOverlap(s *dsa.Cycle, phase, steps, fixed int, windows []int) []float64 {
 	longest := slices.Max(windows)
 	last := make([]int, s.Candidates) // the step that selected a block last, from 1
@@ -169,7 +168,7 @@ func streamOverlap(s *dsa.Cycle, phase, steps, fixed int, windows []int) []float
 	return shares
 }
 
-// evictionSpec is what the eviction study measures.
+// evictionSpec is the study.toml of the eviction study.
 type evictionSpec struct {
 	Run   []string  `toml:"run"` // key=value, over the default experiment
 	Seeds []uint64  `toml:"seeds"`
@@ -177,13 +176,12 @@ type evictionSpec struct {
 	KVGiB []float64 `toml:"kv_gib"` // HBM for blocks
 }
 
-// optimumName is Belady's optimum among the policies.
+// optimumName is the name of Belady's optimum in the list of policies.
 const optimumName = "belady"
 
-// evictions records what the decodes of one run select and replays it, without
-// time, under every eviction policy and Belady's optimum: the same accesses and
-// capacity for all, which runs would not have. Sizes in which a policy cannot
-// hold what is in use at once have no row.
+// evictions records the selections of one run's decodes and replays them without timing under every
+// eviction policy and Belady's optimum. All policies see the same accesses and capacity, unlike in
+// separate runs. A size at which a policy cannot hold the blocks in use has no row.
 func (l *Studies) evictions(spec *evictionSpec, t *run.Table) error {
 	cfg, err := config.Load("", append(slices.Clone(spec.Run), l.Sets...))
 	if err != nil {
@@ -225,7 +223,8 @@ func (l *Studies) evictions(spec *evictionSpec, t *run.Table) error {
 	return nil
 }
 
-// replay counts the loads of what a run's decodes selected, under a policy and HBM for blocks.
+// replay counts the loads of recorded selections under an eviction policy with a number of bytes of
+// HBM for blocks.
 func replay(r *run.Recorded, eviction string, perLayer bool, bytes int64) (kv.Stats, error) {
 	if eviction == optimumName {
 		return r.Trace.Optimum(bytes, perLayer)

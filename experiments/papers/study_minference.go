@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// prefillSpec is what MInference's Fig. 1b measures.
+// prefillSpec is the study.toml of MInference's Fig. 1b.
 type prefillSpec struct {
 	Model       string          `toml:"model"`
 	GPU         string          `toml:"gpu"`
@@ -33,7 +33,7 @@ type prefillSystem struct {
 	Published []float64 `toml:"published"` // seconds
 }
 
-// card returns a model and the costs of its card.
+// card returns a model and the profile of its card.
 func (l *Studies) card(name, gpu string) (hw.Model, *hw.Profile, error) {
 	model, err := hw.LoadModel(name)
 	if err != nil {
@@ -81,9 +81,9 @@ func (l *Studies) prompts(spec *prefillSpec, t *run.Table) error {
 	return nil
 }
 
-// price returns the seconds of a prompt, and those of its attention and of its indices with their
-// launches. Each card computes its own heads, and a layer waits for the heaviest; linears and
-// elementwise kernels divide evenly, and two all-reduces a layer carry the hidden states.
+// price returns the seconds of a prompt, and the parts spent in attention and in indices including
+// launches. Each card computes its own heads, and a layer waits for the slowest card. Linears and
+// elementwise kernels divide evenly. Two all-reduces per layer carry the hidden states.
 func (s *prefillSpec) price(m *hw.Model, gpu *hw.Profile, tokens, gpus int,
 	heads func(layer, card int) []pattern.Group) (all, attention, index float64) {
 	for layer := range m.Layers {
@@ -109,7 +109,7 @@ func (s *prefillSpec) price(m *hw.Model, gpu *hw.Profile, tokens, gpus int,
 	return attention + index + float64(m.Layers)*(dense+allReduce), attention, index
 }
 
-// kernelSpec is what MInference's Figs. 10 to 12 measure.
+// kernelSpec is the study.toml of MInference's Figs. 10 to 12.
 type kernelSpec struct {
 	Model  string `toml:"model"`
 	GPU    string `toml:"gpu"`
@@ -117,8 +117,7 @@ type kernelSpec struct {
 	Mix    string `toml:"mix"`
 }
 
-// kernels prices one head of each pattern, and counts how sparse it is and how many heads have
-// it.
+// kernels prices one head of each pattern, and counts its sparsity and the number of heads with it.
 func (l *Studies) kernels(spec *kernelSpec, t *run.Table) error {
 	head, gpu, err := l.card(spec.Model, spec.GPU)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/score"
 )
 
-// accuracySpec is what PSA's Fig. 5 measures.
+// accuracySpec is the study.toml of PSA's Fig. 5.
 type accuracySpec struct {
 	Target     float64  `toml:"target"` // mean accuracy of requests, share of full attention's
 	Models     []string `toml:"models"`
@@ -24,7 +24,7 @@ type accuracySpec struct {
 	Sample attentionSample `toml:"sample"`
 }
 
-// rival is a system of Fig. 5 with the one knob that is turned.
+// rival is a system of Fig. 5 with the knob that is varied.
 type rival struct {
 	name          string
 	digest        dsa.Digest
@@ -36,13 +36,13 @@ type rival struct {
 	at            func(knob float64) selector
 }
 
-// rivals lists the systems. vLLM-sparse is ArkVale, which keeps two blocks at
-// both ends. Algorithm 1 keeps none; the newest block is open and has no digest
-// yet. InfiniGen's margin is turned without its limit of 20 % of the tokens.
+// rivals lists the systems. vLLM-sparse is ArkVale, which keeps two blocks at both ends. Algorithm
+// 1 keeps none; the newest block is open and has no digest yet. InfiniGen's margin is varied
+// without its limit of 20 % of the tokens.
 //
-// The code of ArkVale (n_unlimited_layers, source/arkvale) and of InfiniGen
-// (load_cache, speedup/flexgen/infinigen/flex_opt.py) leaves the first two layers
-// without a selection; PSA's threshold is one "for each layer" (§1).
+// The code of ArkVale (n_unlimited_layers, source/arkvale) and of InfiniGen (load_cache,
+// speedup/flexgen/infinigen/flex_opt.py) excludes the first two layers from selection; PSA's
+// threshold is one "for each layer" (§1).
 func (s *accuracySpec) rivals() []rival {
 	return []rival{
 		{"vllm-sparse", dsa.CuboidMean, 2, 2, 32, 2, true, 4, 4096,
@@ -55,13 +55,12 @@ func (s *accuracySpec) rivals() []rival {
 	}
 }
 
-// psa is PSA at the logit of a threshold.
+// psa returns PSA with the threshold of a logit.
 func (s *accuracySpec) psa(logit float64) dsa.PSA {
 	return dsa.PSA{Epsilon: 1 / (1 + math.Exp(-logit)), Microbatch: s.Microbatch}
 }
 
-// accuracy looks for the least KV that each system attends to at the target, set
-// by set.
+// accuracy finds the least KV that each system attends to at the target accuracy, per set.
 func (l *Studies) accuracy(spec *accuracySpec, t *run.Table) error {
 	type combination struct {
 		model, set string
@@ -116,7 +115,7 @@ func (s *accuracySpec) requests(scores *score.Process, p *score.Params, model, s
 	return out, nil
 }
 
-// kvUsage is the mean over requests at one setting of a system.
+// kvUsage is the mean usage over requests at one setting of a system.
 type kvUsage struct{ knob, share, recall, accuracy float64 }
 
 func (r *rival) usage(requests []*attention, knob float64) kvUsage {
@@ -130,8 +129,8 @@ func (r *rival) usage(requests []*attention, knob float64) kvUsage {
 	return sum
 }
 
-// least finds the lowest setting at which the requests' mean accuracy is at the
-// target, by bisection.
+// least finds the lowest setting at which the mean accuracy of requests reaches the target, by
+// bisection.
 func (r *rival) least(requests []*attention, target float64) kvUsage {
 	low, high := r.low, r.high
 	best := r.usage(requests, high)
@@ -146,7 +145,7 @@ func (r *rival) least(requests []*attention, target float64) kvUsage {
 	return best
 }
 
-// sparsitySpec is what PSA's Fig. 2 measures.
+// sparsitySpec is the study.toml of PSA's Fig. 2.
 type sparsitySpec struct {
 	Weight      float64         `toml:"weight"` // of the attention that blocks must hold
 	BlockTokens int             `toml:"block_tokens"`
@@ -158,16 +157,16 @@ type sparsitySpec struct {
 	Layer       []sparsityLayer `toml:"layer"`
 }
 
-// sparsityLayer is one layer that the paper draws. Of the process it is one whose
-// heads' median skew is fitted to what the paper says of it.
+// sparsityLayer is one layer that the paper plots. Our layer is a draw of the score process whose
+// median skew over heads is fitted to the paper's value.
 type sparsityLayer struct {
 	Name    string  `toml:"name"`
 	Dataset string  `toml:"dataset"`
 	Skew    float64 `toml:"skew"`
 }
 
-// sparsity counts the query tokens that find enough attention in so many blocks
-// of each head, in the mean over a layer's heads.
+// sparsity counts the query tokens that reach the attention threshold with a budget of n blocks per
+// head, in the mean over a layer's heads.
 func (l *Studies) sparsity(spec *sparsitySpec, t *run.Table) error {
 	scores, params := l.scores()
 	for _, layer := range spec.Layer {
@@ -185,7 +184,7 @@ func (l *Studies) sparsity(spec *sparsitySpec, t *run.Table) error {
 	return nil
 }
 
-// needs returns how many blocks each query token needs, ascending.
+// needs returns the number of blocks that each query token needs, ascending.
 func (s *sparsitySpec) needs(scores *score.Process, p *score.Params, layer *sparsityLayer,
 	seed uint64) ([]int, error) {
 	prompts, err := quantilePrompts([]string{layer.Dataset}, s.Requests, seed, "llama2")
@@ -217,7 +216,7 @@ func (s *sparsitySpec) needs(scores *score.Process, p *score.Params, layer *spar
 	return needs, nil
 }
 
-// addHeld adds what the best i+1 blocks hold, times a factor, to held[i].
+// addHeld adds the attention share of the best i+1 blocks, times a factor, to held[i].
 func addHeld(held []float64, v *dsa.View, factor float64) {
 	weights := make([]float64, len(v.Critical))
 	all := 0.0

@@ -13,8 +13,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// goodputs finds the goodput of the systems that settings over the default experiment compare, each
-// after prepare, which may run it by itself.
+// goodputs finds the goodput of the systems in the default experiment with settings. prepare is
+// called for each candidate before the search and may run the candidate alone.
 func (l *Studies) goodputs(sets []string, prepare func(*capacity.Candidate) error) (
 	[]capacity.Goodput, error) {
 	s, candidates, err := l.candidates("default", sets...)
@@ -30,19 +30,19 @@ func (l *Studies) goodputs(sets []string, prepare func(*capacity.Candidate) erro
 	return l.search(&s.Goodput, candidates)
 }
 
-// once makes a run that is not kept.
+// once makes a run that is not stored.
 func (l *Studies) once(p config.Point) (sim.Summary, error) {
 	l.alter(&p)
 	return l.Run(l.ctx, p, run.Sink{Requests: io.Discard})
 }
 
-// goodputCells are a goodput, its interval and what limits it.
+// goodputCells returns the cells of a goodput: the rate, its interval and its limit.
 func goodputCells(g *capacity.Goodput) []any {
 	low, high := g.Interval()
 	return []any{g.Goodput, low, high, strings.ReplaceAll(g.LimitedBy, ",", ";")}
 }
 
-// prefixSpec is how requests with prefix hits are served.
+// prefixSpec is the study.toml of the prefix hit study.
 type prefixSpec struct {
 	Hits    []float64 `toml:"hits"`     // shares of the prompt, on the card's own link
 	Links   []float64 `toml:"links"`    // GB/s each way
@@ -56,8 +56,8 @@ type prefixSpec struct {
 	} `toml:"systems"`
 }
 
-// prefixes measures for each system, hit and link TTFT and TBT at one rate, TTFT of a request by
-// itself, and goodput. A link of 0 is the card's own.
+// prefixes measures, for each system, hit share and link bandwidth, TTFT and TBT at one rate, TTFT
+// of a single request, and goodput. A link of 0 is the card's own.
 func (l *Studies) prefixes(spec *prefixSpec, t *run.Table) error {
 	var at [][2]float64 // hit and link
 	for _, hit := range spec.Hits {
@@ -94,8 +94,9 @@ func (l *Studies) prefixes(spec *prefixSpec, t *run.Table) error {
 	return nil
 }
 
-// meanOf returns means over seeds of a point's runs, or of runs of one request's first token. The
-// bytes loaded are those that came to HBM: to the cache of a system that offloads, or from tiers.
+// meanOf returns means over the seeds of a point's runs; with alone, of runs with one request and
+// one output token. Loaded bytes are the bytes moved to HBM: by offloading, or from prefix cache
+// tiers.
 func (l *Studies) meanOf(p config.Point, spec *prefixSpec, alone bool) (mean sim.Summary,
 	err error) {
 	if p.Workload.Rate = spec.Rate; alone {
@@ -118,7 +119,7 @@ func (l *Studies) meanOf(p config.Point, spec *prefixSpec, alone bool) (mean sim
 	return mean, nil
 }
 
-// longSpec is how long prompts are served.
+// longSpec is the study.toml of the long prompt study.
 type longSpec struct {
 	Tokens []int    `toml:"tokens"`
 	Output int      `toml:"output_tokens"`
@@ -126,15 +127,15 @@ type longSpec struct {
 	Sets   []string `toml:"sets"` // over the default experiment
 }
 
-// longPhases are the phases of a prompt that have a column, in the words of a summary.
+// longPhases are the prompt phases that have a column, by their names in a summary.
 var longPhases = []string{"linears", "prefill_attention", "prefill_index", "load_stall",
 	"save_stall", "host"}
 
-// longPrompts measures for each length and system the unloaded time to the first token,
-// what it is made of, and the goodput.
+// longPrompts measures for each length and system the unloaded time to the first token, its phases,
+// and the goodput.
 func (l *Studies) longPrompts(spec *longSpec, t *run.Table) error {
 	for _, tokens := range spec.Tokens {
-		// A search needs a level and a rate to load; each candidate has its own below.
+		// A search needs a service level and a start rate; each candidate sets its own below.
 		sets := append(slices.Clone(spec.Sets), fmt.Sprintf("workload.prompt_lengths=fixed(%d)", tokens),
 			fmt.Sprintf("workload.output_lengths=fixed(%d)", spec.Output), "slo.ttft_s=1",
 			"workload.rate=1")
@@ -160,7 +161,7 @@ func (l *Studies) longPrompts(spec *longSpec, t *run.Table) error {
 	return nil
 }
 
-// addLong adds the row of a system: nothing but its name where it refuses the prompt.
+// addLong adds the row of a system: only its name if it refuses the prompt.
 func addLong(t *run.Table, g *capacity.Goodput, alone *sim.Summary, tokens int, factor float64) {
 	ttft, saved := alone.TTFT.Mean, float64(alone.D2HBytes)
 	cells := slices.Concat([]any{g.System, tokens, ttft}, goodputCells(g))
@@ -170,7 +171,7 @@ func addLong(t *run.Table, g *capacity.Goodput, alone *sim.Summary, tokens int, 
 		cells = append(cells, 0.0, 0.0, 0.0)
 	}
 	all, named := 0.0, 0.0
-	// in one order: sums of floats depend on it
+	// Sort, because sums of floats depend on the order.
 	for _, name := range slices.Sorted(maps.Keys(alone.PhaseS)) {
 		all += alone.PhaseS[name]
 	}

@@ -36,7 +36,7 @@ type Tuned struct {
 	Reason   string             `toml:"reason"`
 }
 
-// TunedParameters lists them all. It panics when the built-in table is broken.
+// TunedParameters lists all tuned parameters. It panics if the built-in table is malformed.
 func TunedParameters() []Tuned {
 	var table struct {
 		Tuned []Tuned `toml:"tuned"`
@@ -47,7 +47,7 @@ func TunedParameters() []Tuned {
 	return table.Tuned
 }
 
-// Of returns the parameter's value for a model, and whether it has one.
+// Of returns the parameter's value for a model; false if it has none.
 func (f *Tuned) Of(model string) (float64, bool) {
 	if f.Values == nil {
 		return f.Value, true
@@ -56,7 +56,7 @@ func (f *Tuned) Of(model string) (float64, bool) {
 	return v, ok
 }
 
-// Scaled is a value times a factor, or its distance to f.Distance times it.
+// Scaled returns a value whose distance to f.Distance is multiplied by a factor.
 func (f *Tuned) Scaled(value, factor float64) float64 {
 	v := f.Distance + factor*(value-f.Distance)
 	if f.Most > 0 {
@@ -65,21 +65,22 @@ func (f *Tuned) Scaled(value, factor float64) float64 {
 	return v
 }
 
-// Change is a tuned parameter at a multiple of its value. With a factor of 0 its models have each
-// other's values.
+// Change is a tuned parameter at a multiple of its value. A factor of 0 swaps the values of its
+// models.
 type Change struct {
 	Tuned
 	Factor float64
 }
 
-// Swapped exchanges what is tuned by model: each has the other's value.
+// Swapped returns the change that swaps the parameter tuned per model: each model gets the value of
+// the other.
 func Swapped() *Change {
 	all := TunedParameters()
 	i := slices.IndexFunc(all, func(f Tuned) bool { return len(f.Values) == 2 })
 	return &Change{Tuned: all[i]}
 }
 
-// of returns what a model's value becomes.
+// of returns the changed value of a model.
 func (c *Change) of(model string, value float64) float64 {
 	if c.Factor != 0 {
 		return c.Scaled(value, c.Factor)
@@ -92,9 +93,8 @@ func (c *Change) of(model string, value float64) float64 {
 	return value
 }
 
-// apply makes the change in a point, and says whether it depends on the
-// parameter at all. One that sets it to a value of its own keeps that. A changed
-// profile is the file that profile names.
+// apply makes the change in a point. It returns false if the point does not depend on the parameter
+// or sets its own value. profile names the file of a changed profile.
 func (c *Change) apply(p *config.Point, profile string) bool {
 	want, ok := c.Of(p.Model)
 	if !ok {
@@ -116,7 +116,7 @@ func (c *Change) apply(p *config.Point, profile string) bool {
 	return true
 }
 
-// used says whether a system goes through what the parameter is about.
+// used reports whether the parameter affects a system.
 func (f *Tuned) used(s *sim.Spec) bool {
 	if len(f.Where) > 0 && !s.Offload.On {
 		return false
@@ -129,8 +129,8 @@ func (f *Tuned) used(s *sim.Spec) bool {
 	return true
 }
 
-// writeProfile writes the changed profile into dir and returns its path, empty
-// when the parameter is not of a profile.
+// writeProfile writes the changed profile into dir and returns its path; "" if the parameter is not
+// part of a profile.
 func (c *Change) writeProfile(dir string) (string, error) {
 	if c.Profile == "" {
 		return "", nil
@@ -158,7 +158,7 @@ func figureOf(gpu *hw.Profile, key string) (*hw.Figure, error) {
 	return nil, fmt.Errorf("%s: is no figure of %s", key, gpu.Name)
 }
 
-// alter makes the studies's change in a point.
+// alter applies the Studies' change to a point.
 func (l *Studies) alter(p *config.Point) {
 	if l.Change != nil {
 		l.Change.apply(p, l.profile)

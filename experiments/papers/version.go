@@ -10,8 +10,8 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
-// OtherVersions says which results in a Studies's folder another version of the model has made.
-// They can still be drawn.
+// OtherVersions lists the results in a Studies folder that another version of the model made. They
+// can still be drawn.
 func OtherVersions(dir, version string) (notes []string, err error) {
 	for _, e := range paperExperiments() {
 		folder := filepath.Join(dir, e.Name)
