@@ -13,7 +13,7 @@ import (
 var ErrLocked = errors.New("another process is writing here; wait for it to end or choose " +
 	"another folder")
 
-// LockFolder locks a folder by a file in it, until the file is closed or the process ends.
+// LockFolder locks a folder through a file in it, until the file is closed or the process ends.
 func LockFolder(path string, alone bool) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -33,8 +33,8 @@ func LockFolder(path string, alone bool) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// Claim makes a run of a folder this process's own until release, which is nil when another process
-// makes it. The hash names the run.
+// Claim claims a run in a folder, named by its hash, for this process until release is called.
+// release is nil if another process has claimed the run.
 func Claim(dir, hash string) (release func() error, err error) {
 	path := filepath.Join(dir, "."+hash+".lock")
 	for {
@@ -57,17 +57,17 @@ func Claim(dir, hash string) (release func() error, err error) {
 	}
 }
 
-// Shared is one of several processes with one store that do the same things.
+// Shared identifies one of several processes that share a store and do the same work.
 type Shared struct {
 	Task, Tasks int // a task has a number below Tasks, or from 1 to Tasks
 }
 
-// sharedPoll is how often a process looks whether another one has ended.
+// sharedPoll is the interval between checks whether another process has ended.
 const sharedPoll = 200 * time.Millisecond
 
-// Each does every thing, named by a hash: first, from a place of its own, those that no other
-// process does, then the others', whose runs it finds in the store, or makes where a process was
-// killed. Where the file system has no locks, every process makes all.
+// Each does all work items, named by hashes. It starts at its own offset with the items that no
+// other process has claimed. Then it does the remaining items, whose runs it finds in the store, or
+// makes if a process was killed. Without file locks every process makes all items.
 func (s *Store) Each(ctx context.Context, shared Shared, hashes []string,
 	do func(context.Context, int) error) error {
 	var left []int

@@ -12,22 +12,22 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// nearShare is the share of the time at a limit from which a run is near it.
+// nearShare is the share of the time at a limit from which a run is near the limit.
 const nearShare = 0.02
 
-// paces are the factors of step times that a run near a limit is made with again.
+// paces are the factors on step times for repeats of a run near a limit.
 var paces = [2]float64{0.95, 1.05}
 
-// NearLimit says whether a run came near a limit of its servers, where a small error of step times
-// becomes a large one of TTFT. One whose queue grows without end is beyond it.
+// NearLimit reports whether a run came near a limit of its servers, where a small error of step
+// times causes a large error of TTFT. A run whose queue grows without end is beyond the limit.
 func NearLimit(s *sim.Summary) bool {
 	return max(s.BatchFull, s.KVFull) >= nearShare && s.Completed > 0 && s.Interrupted == "" &&
 		!warn.Has(s.Warnings, warn.UnstableQueue)
 }
 
-// Cliff makes a run that came near a limit of its servers again, with steps 5 % shorter and 5 %
-// longer, and adds what becomes of it to the summary: Summary.Paced and a warning. Of any other run
-// it does nothing. finished is called as Sink.Finished is.
+// Cliff repeats a run that came near a limit of its servers, with steps 5 % shorter and 5 % longer,
+// and adds the outcomes to the summary: Summary.Paced and a warning. It does nothing for any other
+// run. finished is called like Sink.Finished.
 func Cliff(ctx context.Context, run Runner, p *config.Point, s *sim.Summary,
 	finished func()) error {
 	if !NearLimit(s) {
@@ -46,7 +46,7 @@ func Cliff(ctx context.Context, run Runner, p *config.Point, s *sim.Summary,
 	return nil
 }
 
-// Cliff is the function of that name whose runs are kept, so that they are made once.
+// Cliff is the function Cliff with stored runs, so that they are made once.
 func (s *Store) Cliff(ctx context.Context, run Runner, p *config.Point,
 	sum *sim.Summary) error {
 	const kept = ".paced"
@@ -71,7 +71,7 @@ func (s *Store) Cliff(ctx context.Context, run Runner, p *config.Point,
 	return s.keepWord(p, kept, string(again))
 }
 
-// cliffWarning says how near the run is to which limit, and what becomes of it.
+// cliffWarning describes the limit that the run is near, and the outcomes of the repeats.
 func cliffWarning(p *config.Point, s *sim.Summary) warn.Warning {
 	where, share := fmt.Sprintf("max_requests = %d", p.System.MaxRequests), s.BatchFull
 	if s.KVFull > share {

@@ -26,14 +26,14 @@ const (
 
 // Folder is the result folder of a command:
 //
-//	question.toml  what was asked
-//	index.json     the version of the model, which runs are where, and the files of the results
-//	config.toml    the resolved configuration, where there is one for all runs
-//	summary.json   one object a finished run, and summary.csv, the same as a table
-//	runs/          the Store, unless that is elsewhere
+//	question.toml  the question
+//	index.json     the version of the model, the places of runs, and the files of the results
+//	config.toml    the resolved configuration, if all runs have the same
+//	summary.json   one object per finished run, and summary.csv, the same as a table
+//	runs/          the Store, unless it is elsewhere
 //
-// Plans and what-ifs have an answer in place of the summaries. Every file appears whole or not at
-// all, and holds nothing that differs between two runs of the same question by the same program.
+// Plans and what-ifs have an answer instead of the summaries. Every file is written atomically.
+// Files are identical between two runs of the same question by the same program.
 type Folder struct {
 	Store    *Store
 	dir      string
@@ -41,18 +41,18 @@ type Folder struct {
 	index    Index
 	lock     *os.File // of dir, where the runs are kept elsewhere
 	apart    bool     // the runs are kept elsewhere
-	shared   bool     // with those of other folders
+	shared   bool     // with runs of other folders
 	fresh    bool     // made by this process, and nothing finished in it before
 }
 
-// ErrTaken is the error of a folder with results of something else.
+// ErrTaken is the error of a folder with results of another question.
 var ErrTaken = errors.New("choose another folder, or give --force to replace them")
 
-// OpenFolder opens a result folder for a question and a version of what makes runs. Runs are kept
-// in a folder named elsewhere, or with the results where that is empty. A folder of the same
-// question is continued: its finished runs are not made again. So is one whose finished runs are
-// all among those asked for now. Results of anything else are ErrTaken; with replace, their files
-// make way and finished runs stay. What no command has made is never touched.
+// OpenFolder opens a result folder for a question and a version of the program. Runs are stored in
+// folder elsewhere, or with the results if it is empty. A folder with the same question is
+// continued: its finished runs are reused. So is a folder whose finished runs are all part of this
+// question. Other results are ErrTaken; with replace their files are removed and finished runs
+// stay. Files that no command has made are never touched.
 func OpenFolder(dir, version string, q *Question, elsewhere string, replace bool) (*Folder, error) {
 	if err := errors.Join(checkMaker(dir), q.checkInputs(dir)); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func OpenFolder(dir, version string, q *Question, elsewhere string, replace bool
 	return f, nil
 }
 
-// StartFolder starts the folder of a question whose runs are kept in a store with others.
+// StartFolder starts the folder of a question whose runs are in a shared store.
 func StartFolder(dir string, store *Store, q *Question) (*Folder, error) {
 	f := &Folder{Store: store, dir: dir, question: q, apart: true, shared: true}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -95,8 +95,7 @@ func StartFolder(dir string, store *Store, q *Question) (*Folder, error) {
 	return f, f.start()
 }
 
-// checkMaker refuses a folder with files of these names that this version of the program has not
-// made.
+// checkMaker refuses a folder with files of these names that this program did not make.
 func checkMaker(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, IndexFile)); err == nil {
 		return nil
@@ -111,8 +110,8 @@ func checkMaker(dir string) error {
 	return nil
 }
 
-// checkInputs refuses a folder with a file that the command reads, but for the configuration that a
-// run in it was made by.
+// checkInputs refuses a folder that contains an input of the command, except the configuration
+// written by an earlier run.
 func (q *Question) checkInputs(dir string) error {
 	inputs, own := q.Inputs, filepath.Join(dir, ConfigFile)
 	if kept, err := files.ReadResult(own); err == nil && bytes.Equal(kept, q.Config) {
@@ -122,7 +121,7 @@ func (q *Question) checkInputs(dir string) error {
 	return files.CheckFolder(dir, inputs...)
 }
 
-// LockDir makes a folder and keeps other processes out of it.
+// LockDir creates a folder and locks it against other processes.
 func LockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -169,8 +168,8 @@ func (f *Folder) sameQuestion(version string) error {
 	return ignoreAbsent(err)
 }
 
-// losesNone refuses a folder with finished runs that are not asked for now, which the tables would
-// lose.
+// losesNone refuses a folder with finished runs that this question does not include, because the
+// tables would lose them.
 func (f *Folder) losesNone(before Index, version, runs string) error {
 	own := map[string]bool{}
 	for i := range f.question.Runs {
@@ -215,7 +214,7 @@ func (f *Folder) start() (err error) {
 	return f.writeIndex()
 }
 
-// clear removes results that were here before, and their pictures.
+// clear removes earlier results and their pictures.
 func (f *Folder) clear(before []string) (err error) {
 	if before == nil {
 		return nil
@@ -253,7 +252,7 @@ func (f *Folder) clearPictures() error {
 	return f.removeFiles(left)
 }
 
-// ignoreAbsent is an error but for that of a file that is not there.
+// ignoreAbsent returns err, or nil if the file does not exist.
 func ignoreAbsent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -264,8 +263,8 @@ func ignoreAbsent(err error) error {
 // Dir returns the result folder.
 func (f *Folder) Dir() string { return f.dir }
 
-// Close packs the runs that are kept here and unlocks the folder. One that this process made, and
-// in which no run finished, goes.
+// Close packs the runs that are stored here and unlocks the folder. It removes a folder that this
+// process created if no run finished.
 func (f *Folder) Close() error {
 	err := error(nil)
 	if !f.apart {

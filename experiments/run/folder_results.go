@@ -31,7 +31,7 @@ func WriteFiles(dir string, all ...File) (paths []string, err error) {
 	return paths, nil
 }
 
-// Write writes results and returns the paths of all files of the folder but those of runs.
+// Write writes results and returns the paths of all files of the folder except run files.
 func (f *Folder) Write(all ...File) ([]string, error) {
 	before := f.index.Files
 	f.index.Files = nil
@@ -63,7 +63,7 @@ func (f *Folder) Write(all ...File) ([]string, error) {
 	return append(paths, filepath.Join(f.dir, QuestionFile), filepath.Join(f.dir, IndexFile)), err
 }
 
-// Finish writes the tables of the results. Summaries bear the labels of the runs.
+// Finish writes the tables of the results. Summaries are named by the labels of the runs.
 func (f *Folder) Finish(results []Result) ([]string, error) {
 	byHash := map[string]*config.SweepPoint{}
 	for i := range f.question.Runs {
@@ -97,7 +97,7 @@ type summaryRow struct {
 	hash     string
 }
 
-// tabulate puts the hash and a column for each axis before the columns of a summary.
+// tabulate writes the table of summaries, preceded by the hash and one column per axis.
 func (f *Folder) tabulate(rows []summaryRow) []byte {
 	sums := make([]sim.Summary, len(rows))
 	for i := range rows {
@@ -117,7 +117,7 @@ func (f *Folder) tabulate(rows []summaryRow) []byte {
 	return t.Bytes()
 }
 
-// cell prints an axis's value in a table; empty when the run has none.
+// cell formats an axis value for a table; "" if the run has none.
 func cell(v any) string {
 	if v == nil {
 		return ""

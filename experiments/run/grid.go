@@ -13,33 +13,32 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Grid runs the points of an experiment side by side.
+// Grid runs the points of an experiment in parallel.
 type Grid struct {
 	Run     Runner
 	Store   Keeper // nil keeps nothing
 	Workers int    // 0 = one a core
-	// Partial keeps what a run finished that an interrupt cut short, or an error of
-	// the device that computes.
+	// Partial keeps the partial result of a run that an interrupt or an error of a live device ended.
 	Partial bool
-	// Finished is called for every request that leaves a server, from many
-	// goroutines at once; it may be nil.
-	Finished func()
-	// Made is called for every point that has finished and is kept, from many goroutines at once; it
+	// Finished is called for every request that leaves a server. Goroutines call it concurrently; it
 	// may be nil.
+	Finished func()
+	// Made, if not nil, is called for every point that has finished and is kept, concurrently from
+	// goroutines.
 	Made func(Result)
-	// Again has runs near a limit made again with other step times (Cliff); it is called with the
-	// requests of these, from many goroutines at once. Nil: none is.
+	// Again, if not nil, makes Grid repeat runs near a limit with other step times (Cliff). It is
+	// called with the number of requests of the repeats, concurrently from goroutines.
 	Again func(requests int)
 }
 
-// Keeper keeps the files of points.
+// Keeper stores the files of points.
 type Keeper interface {
 	Begin(*config.Point) (*RunFiles, error)
 }
 
-// Do runs all points and returns the finished ones in the order of points,
-// whatever the number of workers. When one fails, or ctx is cancelled, no
-// further point starts; those that finished are returned with the error.
+// Do runs all points and returns the finished ones in the order of points, for any number of
+// workers. If a point fails or ctx is cancelled, no further point starts, and the finished results
+// are returned with the error.
 func (g *Grid) Do(ctx context.Context, points []config.Point) ([]Result, error) {
 	workers := g.Workers
 	if workers < 1 {
@@ -82,8 +81,8 @@ func (g *Grid) Do(ctx context.Context, points []config.Point) ([]Result, error) 
 	return results, err
 }
 
-// point runs one point and says whether it is stored. outer ends when all
-// points are to end, ctx also when one has failed.
+// point runs one point and reports whether it is stored. outer ends when all points have to end,
+// ctx also when one has failed.
 func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum sim.Summary, kept bool,
 	err error) {
 	var files *RunFiles

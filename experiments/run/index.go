@@ -7,10 +7,10 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// indexFormat is the layout of result folders.
+// indexFormat is the version of the folder layout.
 const indexFormat = 3
 
-// Index says what a result folder holds. It is written before anything runs.
+// Index describes the content of a result folder. It is written before the first run starts.
 type Index struct {
 	Format  int        `json:"format"`
 	Command string     `json:"command"`
@@ -21,11 +21,11 @@ type Index struct {
 	Files   []string   `json:"files"` // of the results
 }
 
-// IndexRun is one run and where its files are.
+// IndexRun is one run with the place of its files.
 type IndexRun struct {
 	Label string `json:"label"`
 	Hash  string `json:"hash"`
-	// Folder is from the index; its files are FOLDER.zip, or in packed.zip beside it.
+	// Folder is relative to the index. The files are in FOLDER.zip, or in packed.zip beside it.
 	Folder string         `json:"folder"`
 	System string         `json:"system,omitempty"`
 	Model  string         `json:"model,omitempty"`
@@ -35,7 +35,7 @@ type IndexRun struct {
 	Axes   map[string]any `json:"axes,omitempty"` // key -> value
 }
 
-// ReadIndex reads that of a result folder.
+// ReadIndex reads the index of a result folder.
 func ReadIndex(dir string) (x Index, err error) {
 	return x, files.ReadJSON(filepath.Join(dir, IndexFile), &x)
 }
@@ -61,14 +61,13 @@ func (f *Folder) indexOf(q *Question) (Index, error) {
 	return x, nil
 }
 
-// placed is a run and the place of its files.
+// placed returns a run with the place of its files.
 func (f *Folder) placed(label, hash string) (IndexRun, error) {
 	place, err := filepath.Rel(f.dir, filepath.Join(f.Store.Dir(), hash))
 	return IndexRun{Label: label, Hash: hash, Folder: filepath.ToSlash(place)}, err
 }
 
-// Place returns where the files of a run are, as files.OpenResult takes it; empty of a label that
-// no run has.
+// Place returns the path of a run's files for files.OpenResult; "" if no run has the label.
 func (f *Folder) Place(label string) string {
 	for _, r := range f.index.Runs {
 		if r.Label == label {

@@ -13,20 +13,21 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// pointsFile lists the points of a job, a hash a line.
+// pointsFile lists the points of a job, one hash per line.
 const pointsFile = "points.txt"
 
-// Cluster writes the file that a cluster's scheduler is given.
+// Cluster writes the job file for a cluster's scheduler.
 type Cluster interface {
-	// Folder is where the job is within the result folder.
+	// Folder is the job's folder within the result folder.
 	Folder() string
 	// File is the name of the job's file.
 	File() string
-	// Text is that file: each of the tasks 1 to n, or 0 to n-1, runs the arguments of the program.
+	// Text returns the job file: each of the tasks 1 to n, or 0 to n-1, runs the program with the
+	// job's arguments.
 	Text(job *Job) ([]byte, error)
 }
 
-// Job is what a cluster's tasks have in common.
+// Job is the common part of a cluster's tasks.
 type Job struct {
 	Name    string
 	Tasks   int
@@ -36,14 +37,14 @@ type Job struct {
 	Args    []string // of the program; the task's number is in the environment
 }
 
-// WriteJob writes a job that runs the points missing from the store, in the place of an earlier
-// one of that cluster:
+// WriteJob writes a job that runs the points missing from the store. It replaces an earlier job for
+// that cluster:
 //
-//	points.txt  a hash a line
+//	points.txt  one hash per line
 //	HASH.toml   the point's configuration
 //
-// and the cluster's file, whose path is returned. done is called for each point, and when ctx ends
-// first there is no such file.
+// It returns the path of the cluster's file. done is called for each point. If ctx ends early,
+// there is no cluster file.
 func (f *Folder) WriteJob(ctx context.Context, c Cluster, program, workDir string,
 	missing []config.Point, done func()) (string, error) {
 	dir := filepath.Join(f.dir, c.Folder())
@@ -67,7 +68,8 @@ func (j *Job) check() error {
 	return CheckJobWords(append([]string{j.Name, j.Folder, j.WorkDir, j.Program}, j.Args...)...)
 }
 
-// CheckJobWords refuses names that end a comment or a word of a job's file, and go on as a command.
+// CheckJobWords refuses names that could end a comment or a word of a job file and continue as a
+// command.
 func CheckJobWords(words ...string) error {
 	for _, text := range words {
 		if strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text) {
@@ -77,8 +79,8 @@ func CheckJobWords(words ...string) error {
 	return nil
 }
 
-// WritePlanJob writes a job whose tasks run the same arguments of the program, and share the work
-// among themselves. It returns the path of the cluster's file.
+// WritePlanJob writes a job whose tasks run the program with the same arguments and share the work.
+// It returns the path of the cluster's file.
 func (f *Folder) WritePlanJob(c Cluster, job *Job) (string, error) {
 	f.fresh = false // the job's runs come later
 	job.Folder = filepath.Join(f.dir, c.Folder())
@@ -108,7 +110,7 @@ func writeJob(c Cluster, job *Job) (string, error) {
 // maxTasks is below Slurm's default MaxArraySize of 1001.
 const maxTasks = 1000
 
-// writeTasks writes what the tasks read.
+// writeTasks writes the inputs of the tasks.
 func (f *Folder) writeTasks(ctx context.Context, dir string, missing []config.Point,
 	done func()) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -136,7 +138,7 @@ func (f *Folder) writeTasks(ctx context.Context, dir string, missing []config.Po
 	return WriteFile(filepath.Join(dir, pointsFile), []byte(list.String()))
 }
 
-// clearJob removes an earlier job, and nothing else.
+// clearJob removes the files of an earlier job only.
 func clearJob(dir, file string) error {
 	configs, err := files.Glob(dir, "*.toml")
 	if err != nil {

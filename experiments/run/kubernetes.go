@@ -28,7 +28,7 @@ var (
 		`(@[A-Za-z][A-Za-z0-9]*([-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?$`)
 )
 
-// Check refuses an image and a claim that Kubernetes would.
+// Check refuses an image or a claim that Kubernetes would refuse.
 func (k Kubernetes) Check() error {
 	const longest = 253 // bytes of a name
 	switch {
@@ -42,17 +42,17 @@ func (k Kubernetes) Check() error {
 	return nil
 }
 
-// Folder is of Cluster.
+// Folder implements Cluster.
 func (Kubernetes) Folder() string { return "kubernetes" }
 
-// File is of Cluster. kubectl reads JSON as it does YAML.
+// File implements Cluster. kubectl reads JSON as well as YAML.
 func (Kubernetes) File() string { return "job.json" }
 
-// object is one of the manifest.
+// object is a JSON object of the manifest.
 type object map[string]any
 
-// Text is of Cluster. The working folder has the same path in the container, and what the job reads
-// and writes must be within it.
+// Text implements Cluster. The working folder has the same path in the container. The job may only
+// read and write files below it.
 func (k Kubernetes) Text(j *Job) ([]byte, error) {
 	for _, a := range j.Args[1:] {
 		if rel, err := filepath.Rel(j.WorkDir, a); filepath.IsAbs(a) &&
@@ -85,8 +85,8 @@ func (k Kubernetes) Text(j *Job) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// podName is a name within the rules of DNS labels: lower-case letters, digits and -, at most 63 of
-// them, less the 5 of an index.
+// podName returns a name that follows the rules of DNS labels: lower-case letters, digits and -, at
+// most 63 characters minus 5 for an index.
 func podName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

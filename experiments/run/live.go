@@ -21,29 +21,27 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// Live runs points on a machine that computes: the same trace, scheduler and
-// cache as Simulator, with measured time. Every head is served. One point at a
-// time.
+// Live runs points on a real device: the same trace, scheduler and cache as Simulator, with
+// measured time. All heads are served. It runs one point at a time.
 type Live struct {
 	Simulator *Simulator
-	// On runs f on the thread that the machine wants.
+	// On runs f on the thread that the machine requires.
 	On func(f func(live.Machine) error) error
-	// Weights is a folder of safetensors with its config.json; empty draws them.
+	// Weights is a folder of safetensors with its config.json; empty draws random weights.
 	Weights string
-	// SplitEvery says which steps are split into phases: each n-th; 0 is none.
+	// SplitEvery splits every n-th step into phases; 0 splits none.
 	SplitEvery int64
-	// Selects has sparse attention read what the model's own metadata chooses.
+	// Selects makes sparse attention read the blocks that the model's own metadata selects.
 	Selects bool
-	// Record is a file that is given what every decode selected; empty: none.
+	// Record is the file for the selections of every decode; empty: none.
 	Record string
-	// Pace waits out the gaps in which no request runs.
+	// Pace waits in real time through gaps in which no request runs.
 	Pace bool
-	// HostBytes is the host memory that can be had; 0: not known.
+	// HostBytes is the available host memory; 0: unknown.
 	HostBytes int64
-	// Pinned keeps pinned memory from run to run; nil keeps none. It needs all
-	// machines to be one and the same.
+	// Pinned keeps pinned memory between runs; nil keeps none. All machines must be the same one.
 	Pinned *live.Pinned
-	// Did receives what the device has done in a run; it may be nil.
+	// Did receives the counters of the device after a run; it may be nil.
 	Did func(config.Point, live.Counters)
 
 	ended time.Time // when the last run did
@@ -54,7 +52,7 @@ func (l *Live) Run(ctx context.Context, p config.Point, sink Sink) (sim.Summary,
 	return l.run(ctx, p, sink, nil)
 }
 
-// Shadowed is Run that writes down what each step asked of the device.
+// Shadowed is Run that also records the calls of each step to the device.
 func (l *Live) Shadowed(ctx context.Context, p config.Point, sink Sink) (sim.Summary,
 	[]live.RecordedStep, error) {
 	var shadow live.CallRecorder
@@ -75,14 +73,14 @@ func (l *Live) Device() (name string, err error) {
 	return name, err
 }
 
-// Options says how a run is made that the configuration does not say.
+// Options describes the run options that are not in the configuration.
 func (l *Live) Options() string {
 	return fmt.Sprintf("split=%d selects=%t pace=%t weights=%q", l.SplitEvery, l.Selects,
 		l.Pace, l.Weights)
 }
 
-// GEMMs run for heat before a run, so that every run starts at the same clock, and for cold on a
-// GPU that has idled, whose clock takes longer to settle.
+// GEMMs run for heat before a run, so that every run starts at the same clock. On an idle GPU they
+// run for cold, because its clock takes longer to settle.
 const (
 	heat = time.Second
 	cold = 5 * time.Second
@@ -96,7 +94,7 @@ func (l *Live) heatFor() time.Duration {
 	return heat
 }
 
-// run carries out one point on what wrap makes of the device, nil: itself.
+// run carries out one point on the device returned by wrap, or on the device itself if wrap is nil.
 func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
 	p.System.Simulation.Heads = "full"
@@ -214,8 +212,8 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	return sum, err
 }
 
-// linearRows is how many rows the engine's linears have, as its price has it; nil where an engine
-// has as many as tokens, which the live server has not.
+// linearRows returns the number of rows that the engine's linears compute, as its price assumes;
+// nil if the engine computes as many rows as tokens, unlike the live server.
 func (s *prepared) linearRows() (func(tokens int) int, error) {
 	switch grid := s.gpu.LinearGrid; {
 	case grid < 2:
@@ -230,8 +228,8 @@ func (s *prepared) linearRows() (func(tokens int) int, error) {
 
 func (l *Live) selects(s *sim.Spec) bool { return l.Selects && s.Sparse() }
 
-// serve runs the workload, and records selections where that is wanted. A run
-// that ends early leaves a recording of the requests that finished.
+// serve runs the workload, and records selections if requested. A run that ends early leaves a
+// recording of the finished requests.
 func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum sim.Summary, err error) {
 	notes := func(*sim.Metrics) []warn.Warning { return nil }
 	if l.Record == "" {
@@ -253,7 +251,7 @@ func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum sim.Summa
 		file.CloseAtomicallyReplace())
 }
 
-// load sums up the workload's requests as the server takes them.
+// load summarizes the workload's requests as the server accepts them.
 func (s *prepared) load() (live.Load, error) {
 	stream, err := traces.Open(s.point.Workload, s.point.Seed, traces.Tokenizer(s.model.Counter()))
 	if err != nil {
@@ -283,9 +281,9 @@ func (s *prepared) load() (live.Load, error) {
 	return load, nil
 }
 
-// makeSelections has what the requests will select made before any step, as no
-// server makes it up: its GPU chooses. Of PSA whose heads end together it is
-// made as it is asked for, within the steps.
+// makeSelections generates all selections before the first step, because a real server's GPU
+// selects without this cost. For PSA with heads that end together, selections are generated within
+// the steps.
 func (s *prepared) makeSelections() {
 	lib, spec := s.server.Library, &s.point.System
 	if lib == nil {
@@ -297,7 +295,7 @@ func (s *prepared) makeSelections() {
 	}
 }
 
-// liveStats puts counters into a summary's words.
+// liveStats converts counters to a summary's statistics.
 func liveStats(c live.Counters) sim.LiveStats {
 	s := sim.LiveStats{
 		BlocksLoaded: c.Loaded, BlocksSaved: c.Saved, Rounds: c.Rounds, BlocksAhead: c.Ahead,

@@ -18,7 +18,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
-// noKernel names what a model has that no live device computes; "" where there is one.
+// noKernel names the feature of a model that no live device implements; "" if all are implemented.
 func noKernel(m *hw.Model) string {
 	if !m.IsLatent() || !m.IsIndexed() {
 		return m.Class()
@@ -44,7 +44,7 @@ func noKernel(m *hw.Model) string {
 	return strings.Join(of, ", ")
 }
 
-// checkLatent refuses what a live run of a model with latent attention cannot carry out.
+// checkLatent refuses settings that a live run of a model with latent attention cannot carry out.
 func (l *Live) checkLatent(s *sim.Spec, topK int) error {
 	refuse := func(key string, value any, reason string) error {
 		return &config.KeyError{Key: key, Value: config.Show(value), Reason: reason}

@@ -10,14 +10,15 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// columns are a part of a table: their names and the cells of a record, nil where one is empty.
+// columns are a part of a table: their names and the cells of a record; nil cells are empty.
 type columns[R any] struct {
 	names string
 	cells func(*R) []any
 }
 
 var (
-	// prompt_tokens was served, or rejected; trace_prompt_tokens came.
+	// prompt_tokens are the tokens served or rejected; trace_prompt_tokens are the tokens in the
+	// trace.
 	requestColumns = columns[sim.RequestRecord]{"id,set,trace_prompt_tokens,prompt_tokens," +
 		"output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,preemptions,rejected",
 		func(r *sim.RequestRecord) []any {
@@ -35,7 +36,7 @@ var (
 			}
 			return make([]any, 2) // it decoded no token
 		}}
-	// Prompt tokens that were cached when it was first scheduled, and of them those below HBM.
+	// Prompt tokens cached when the request was first scheduled, and the part below HBM.
 	hitColumns = columns[sim.RequestRecord]{"hit_tokens,hit_dram_tokens,hit_ssd_tokens",
 		func(r *sim.RequestRecord) []any {
 			if r.Rejected == "" {
@@ -43,7 +44,7 @@ var (
 			}
 			return make([]any, 3)
 		}}
-	// That a request ended at; times that it began anew.
+	// Replica at which a request ended, and number of restarts.
 	retryColumns = columns[sim.RequestRecord]{"replica,retries",
 		func(r *sim.RequestRecord) []any { return []any{r.Replica, r.Retries} }}
 
@@ -59,12 +60,12 @@ var (
 				p.SparseAttention, p.Scoring, p.LoadStall, p.SaveStall, p.Head, p.AllReduce, p.Host, r.Tokens,
 				r.HBMBytes, r.DRAMBytes, r.H2DBytes, r.D2HBytes, b.GPU, b.H2D, b.D2H}
 		}}
-	// Blocks loaded for rounds that never came, and rounds over all layers.
+	// Blocks prefetched for rounds that did not follow, and rounds over all layers.
 	roundColumns = columns[sim.StepRecord]{"blocks_ahead,rounds",
 		func(r *sim.StepRecord) []any { return []any{r.Ahead, r.Rounds} }}
 	indexColumns = columns[sim.StepRecord]{"prefill_index_s",
 		func(r *sim.StepRecord) []any { return []any{r.Timing.Phases.PrefillIndex} }}
-	// Tokens of prompts whose first prefill began, hits among them, bytes moved and what was evicted.
+	// Tokens of prompts whose first prefill began, prefix hits among them, bytes moved and evictions.
 	prefixColumns = columns[sim.StepRecord]{"prefix_tokens,prefix_hit_tokens,prefix_hit_dram_tokens," +
 		"prefix_hit_ssd_tokens,prefix_loaded_bytes,prefix_saved_bytes,prefix_ssd_read_bytes," +
 		"prefix_ssd_written_bytes,prefix_blocks_evicted",
@@ -77,8 +78,8 @@ var (
 		func(r *sim.StepRecord) []any { return []any{r.Replica} }}
 )
 
-// Outputs writes a run's requests and steps as CSV. It implements sim.Recorder.
-// The first error is kept and ends the run.
+// Outputs writes a run's requests and steps as CSV. It implements sim.Recorder. The first error
+// ends the run.
 type Outputs struct {
 	sink     Sink
 	requests []columns[sim.RequestRecord]
@@ -110,7 +111,7 @@ func NewOutputs(sink Sink, system *sim.Spec, recall, fleet bool) *Outputs {
 	return f
 }
 
-// printRow writes a record, or the names of the columns where it is nil.
+// printRow writes a record; if record is nil, the names of the columns.
 func printRow[R any](f *Outputs, w io.Writer, all []columns[R], record *R) {
 	if w == nil || f.err != nil {
 		return
@@ -155,7 +156,7 @@ func (f *Outputs) Request(r *sim.RequestRecord) error {
 	return f.watched()
 }
 
-// watched returns the first error, of writing or of the watcher.
+// watched returns the first error of writing or of the watcher.
 func (f *Outputs) watched() error {
 	if f.err == nil && f.sink.Watch != nil {
 		f.err = f.sink.Watch.Enough()

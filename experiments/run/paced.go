@@ -8,17 +8,17 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// paced is a modelled device whose steps, loads and saves take a factor of their time.
+// paced is a modelled device whose steps, loads and saves take their time multiplied by a factor.
 type paced struct {
 	*hw.Device
 	factor        float64
 	server, clock des.Time // one moment, by the server's clock and by the device's
 }
 
-// longer is a span of the device's clock by the server's.
+// longer converts a span of the device's clock to the server's clock.
 func (d *paced) longer(t des.Time) des.Time { return des.Time(math.Round(float64(t) * d.factor)) }
 
-// at is a moment of the server's clock by the device's.
+// at converts a time of the server's clock to the device's clock.
 func (d *paced) at(t des.Time) des.Time {
 	return d.clock + des.Time(math.Round(float64(t-d.server)/d.factor))
 }
@@ -37,8 +37,8 @@ func (d *paced) Finish() (sim.Timing, error) {
 	return d.timing(t), err
 }
 
-// timing is that of a step by the server's clock. The phases are the device's, and the difference
-// is of no phase.
+// timing converts a step's timing to the server's clock. Phases stay as on the device; the
+// difference counts as unsplit time.
 func (d *paced) timing(t sim.Timing) sim.Timing {
 	d.clock += t.Elapsed
 	more := d.longer(t.Elapsed) - t.Elapsed
@@ -79,5 +79,5 @@ func (d *paced) SavePrefix(at des.Time, bytes, ssd int64) (dram, onSSD des.Time)
 	return d.since(dram), d.since(onSSD)
 }
 
-// since is a moment of the device's clock by the server's.
+// since converts a time of the device's clock to the server's clock.
 func (d *paced) since(t des.Time) des.Time { return d.server + d.longer(t-d.clock) }

@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// chromeTrace writes steps as a trace that Perfetto and chrome://tracing show:
+// chromeTrace writes steps as a trace for Perfetto and chrome://tracing:
 //
 //	scheduler  the host's time of a step
 //	compute    its other phases
@@ -17,9 +17,8 @@ import (
 //	D2H        saves, from the step that starts them until they are in DRAM
 //	CPU        the scatter of FlashD2H, which overlaps the saves' copies
 //
-// A step's times are known by phase, summed over its layers; so a phase is one
-// slice, in the order of a layer's work. It implements sim.Recorder and passes
-// everything on to the next one.
+// A step's times are known per phase, summed over its layers, so each phase is one slice, in the
+// order of a layer's work. It implements sim.Recorder and forwards everything to the next recorder.
 type chromeTrace struct {
 	next    sim.Recorder
 	out     *bufio.Writer
@@ -114,7 +113,7 @@ func (c *chromeTrace) Step(r *sim.StepRecord) error {
 	return c.next.Step(r)
 }
 
-// slice writes an interval of a lane; empty ones are left out.
+// slice writes an interval of a lane. It omits empty ones.
 func (c *chromeTrace) slice(lane int, name string, start, length des.Time, format string,
 	args ...any) {
 	if length > 0 {

@@ -34,7 +34,7 @@ func (s *prepared) belowHBM() (err error) {
 	return nil
 }
 
-// foresee has the server read the workload a second time, ahead of the run, for Belady's optimum.
+// foresee makes the server read the workload ahead of the run, for Belady's optimum.
 func (s *prepared) foresee() error {
 	refuse := func(why string) error {
 		return &config.KeyError{Key: "prefix_cache.eviction", Value: config.Show(prefix.Belady),
@@ -75,7 +75,7 @@ func (s *prepared) newDevice() (*hw.Device, error) {
 	return hw.NewDevice(s.gpu, &s.model, opts)
 }
 
-// crossovers says from which length on a prefix is loaded faster than it is computed.
+// crossovers reports the prefix length from which loading is faster than computing.
 func (s *prepared) crossovers() (notes []warn.Warning) {
 	spec := &s.point.System
 	if !spec.PrefixTiers() {
@@ -107,7 +107,7 @@ func (s *prepared) crossovers() (notes []warn.Warning) {
 	return notes
 }
 
-// uncached warns where prompts say what they have in common and no cache finds it.
+// uncached warns if prompts declare shared prefixes and no prefix cache uses them.
 func (s *prepared) uncached() []warn.Warning {
 	if !s.stream.Content() || s.point.System.CachesPrefixes() {
 		return nil
@@ -117,8 +117,8 @@ func (s *prepared) uncached() []warn.Warning {
 		"SGLang (\"radix\") have a cache on by default")}
 }
 
-// rebuiltIndex warns where sparse prefill takes longer to build its indices than to attend: each
-// chunk builds one over all tokens before it.
+// rebuiltIndex warns if sparse prefill spends more time on building indices than on attention: each
+// chunk builds an index over all tokens before it.
 func (s *prepared) rebuiltIndex(sum *sim.Summary) []warn.Warning {
 	spec := &s.point.System
 	index := sum.PhaseS["prefill_index"]

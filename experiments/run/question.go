@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// Question is what the results in a folder answer.
+// Question is the question that the results in a folder answer.
 type Question struct {
 	Command string
 	Name    string   // of the configuration
@@ -16,20 +16,20 @@ type Question struct {
 	Text    string   // of the configuration and those that it starts from
 	Config  []byte   // the resolved configuration; nil where axes change it
 	Axes    []string // keys that differ between runs
-	// Runs are those that are known before any is made; nil for an answer that chooses runs on its
-	// way.
+	// Runs are the runs known in advance; nil if the answer chooses runs as it goes.
 	Runs   []config.SweepPoint
 	Inputs []string // files that the command reads
 }
 
-// Ask is the question of a command that looks for its runs on the way.
+// Ask returns the question of a command that chooses its runs as it goes.
 func Ask(command, name, path string, asked, inputs []string) (*Question, error) {
 	texts, err := config.Texts(path)
 	return &Question{Command: command, Name: name, Asked: asked, Text: strings.Join(texts, "\n"),
 		Inputs: inputs}, err
 }
 
-// AskSweep is the question of all runs of a sweep. One without axes has a configuration for all.
+// AskSweep returns the question of all runs of a sweep. A sweep without axes has one configuration
+// for all runs.
 func AskSweep(s *config.Sweep) (*Question, error) {
 	runs, err := s.Points()
 	q := &Question{Command: "simulate", Name: s.Name, Axes: append([]string{}, s.Axes...), Runs: runs,
@@ -40,7 +40,7 @@ func AskSweep(s *config.Sweep) (*Question, error) {
 	return q, err
 }
 
-// Points lists the runs that are known.
+// Points lists the runs known in advance.
 func (q *Question) Points() []config.Point {
 	points := make([]config.Point, len(q.Runs))
 	for i := range q.Runs {
@@ -49,7 +49,7 @@ func (q *Question) Points() []config.Point {
 	return points
 }
 
-// Settings is what the axes set in each of the runs that are known, by key; nil without axes.
+// Settings returns the axis settings of each known run, by key; nil without axes.
 func (q *Question) Settings() []map[string]any {
 	if len(q.Axes) == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (q *Question) Settings() []map[string]any {
 	return all
 }
 
-// toml is the text of the folder's question.
+// toml returns the text of the folder's question file.
 func (q *Question) toml(version string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "command = %q\nversion = %q # of the model\nname = %q\n", q.Command, version,
@@ -88,7 +88,7 @@ func quoted(values []string) string {
 	return strings.Join(words, ", ")
 }
 
-// multiline is a TOML string in lines of its own where it can be.
+// multiline formats a TOML string as a multi-line string if possible.
 func multiline(text string) string {
 	if strings.Contains(text, "'''") {
 		return strconv.Quote(text)

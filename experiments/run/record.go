@@ -10,13 +10,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// Recorded is what the decodes of a run selected.
+// Recorded holds the selections of a run's decodes.
 type Recorded struct {
 	Server sim.Config
 	Trace  *kv.Trace
 }
 
-// Record makes a run for what its decodes select.
+// Record makes a run to record the selections of its decodes.
 func (x *Simulator) Record(ctx context.Context, p config.Point) (*Recorded, error) {
 	s, err := x.prepare(&p)
 	if err != nil {

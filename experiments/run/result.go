@@ -9,30 +9,29 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Runner carries out one point. It returns soon after ctx is cancelled, with
-// ctx's error. The grid fills in what names the run, and the wall time. A
-// summary that says what interrupted it may come with an error.
+// Runner carries out one point. It returns soon after ctx is cancelled, with ctx's error. The grid
+// fills in the run's name and wall time. A summary with Interrupted set may come with an error.
 type Runner func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error)
 
-// Sink takes what a run reports on its way.
+// Sink receives the outputs of a run while it runs.
 type Sink struct {
 	Requests io.Writer // requests.csv, one row a finished request
 	Steps    io.Writer // steps.csv; nil when not wanted
 	Trace    io.Writer // trace.json; nil when not wanted
 	Finished func()    // called once for every request that leaves the server
-	// Watch may end a run before its end; nil does not.
+	// Watch may end a run early; nil does not.
 	Watch Watcher
-	// StepTime is a factor on the time of each step of the modelled device; 0: 1.
+	// StepTime is a factor on the step times of the modelled device; 0 means 1.
 	StepTime float64
 }
 
-// Watcher sees a run go on.
+// Watcher observes a run.
 type Watcher interface {
-	// Ended takes each request that was served or rejected.
+	// Ended receives each request that was served or rejected.
 	Ended(*sim.RequestRecord)
-	// Gap takes each time between two tokens of a request.
+	// Gap receives each time between two tokens of a request.
 	Gap(des.Time)
-	// Enough is asked after each step and each request that ended; an error ends the run.
+	// Enough is called after each step and each request that ended; an error ends the run.
 	Enough() error
 }
 

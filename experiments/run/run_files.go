@@ -23,14 +23,13 @@ const (
 	traceJSON   = "trace.json"
 )
 
-// WriteFile writes to a temporary file next to path first, so that nothing half written is ever
-// found elsewhere.
+// WriteFile writes a file through a temporary file next to path, so that path never holds a partial
+// file.
 func WriteFile(path string, text []byte) error {
 	return renameio.WriteFile(path, text, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }
 
-// ClearLeft removes what a killed process has left of a folder's files: each was
-// to get one of the names.
+// ClearLeft removes the temporary files of a killed process for the given names.
 func ClearLeft(dir string, names ...string) error {
 	for _, name := range names {
 		left, err := files.Glob(dir, "."+name+"[0-9]*")
@@ -46,7 +45,7 @@ func ClearLeft(dir string, names ...string) error {
 	return nil
 }
 
-// RunFiles are the files of a run while it is made, in a folder of its own. Nil keeps nothing.
+// RunFiles are the files of a run in progress, in their own folder. A nil RunFiles keeps nothing.
 type RunFiles struct {
 	dir    string
 	config []byte
@@ -55,14 +54,14 @@ type RunFiles struct {
 	sealed bool
 }
 
-// output is a file that is written.
+// output is an open output file.
 type output struct {
 	*bufio.Writer
 	file *os.File
 }
 
-// NewRunFiles opens the files of a run in a folder that is there. Seal takes the folder of a
-// finished run over.
+// NewRunFiles opens the files of a run in an existing folder. seal moves the folder of a finished
+// run to its place.
 func NewRunFiles(dir string, p *config.Point, seal func() error) (f *RunFiles, err error) {
 	f = &RunFiles{dir: dir, tables: map[string]*output{}, seal: seal}
 	if f.config, err = p.TOML(); err != nil {
@@ -86,7 +85,7 @@ func NewRunFiles(dir string, p *config.Point, seal func() error) (f *RunFiles, e
 	return f, nil
 }
 
-// sink is where a run reports to.
+// sink returns the Sink of a run.
 func (f *RunFiles) sink() Sink {
 	if f == nil {
 		return Sink{Requests: io.Discard}
@@ -100,7 +99,7 @@ func (f *RunFiles) sink() Sink {
 	return Sink{Requests: writer(RequestsCSV), Steps: writer(StepsCSV), Trace: writer(traceJSON)}
 }
 
-// commit ends the files with the configuration and the summary, and seals the folder.
+// commit adds the configuration and the summary, closes the files and seals the folder.
 func (f *RunFiles) commit(sum *sim.Summary) error {
 	if f == nil {
 		return nil
@@ -122,7 +121,7 @@ func (f *RunFiles) commit(sum *sim.Summary) error {
 	return err
 }
 
-// discard closes the files, and removes those of a run that is not sealed.
+// discard closes the files, and removes them if the run is not sealed.
 func (f *RunFiles) discard() {
 	if f == nil {
 		return

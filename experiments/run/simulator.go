@@ -18,24 +18,23 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// ScoreSeed draws the score process's noise. It belongs to the process, not to
-// a run: runs differ by where each request's groups enter it.
+// ScoreSeed seeds the noise of the score process. It belongs to the process, not to a run: runs
+// differ in the phase at which each request's groups enter the process.
 const ScoreSeed = 1
 
-// StreamFamilies is how many realisations of the score process a context
-// length has; every group of every request enters one of them at its own phase.
-// Making a stream costs as much as a short run; more families change mean TTFT and TBT by less
-// than 1 %.
+// StreamFamilies is the number of realisations of the score process per context length. Every group
+// of every request enters one of the realisations at its own phase. Making a stream costs as much
+// as a short run; more families change mean TTFT and TBT by less than 1 %.
 const StreamFamilies = 8
 
-// Simulator runs points on modelled hardware. It keeps the recorded selection
-// streams, which all runs of a budget share. Safe for concurrent use.
+// Simulator runs points on modelled hardware. It caches the recorded selection streams, which all
+// runs of a budget share. It is safe for concurrent use.
 type Simulator struct {
 	mu        sync.Mutex
 	libraries map[libraryKey]*dsa.Library
 }
 
-// libraryKey is what recorded streams depend on.
+// libraryKey identifies recorded streams by the parameters that they depend on.
 type libraryKey struct {
 	scores  score.Params
 	policy  dsa.Policy
@@ -55,7 +54,7 @@ func (x *Simulator) Run(ctx context.Context, p config.Point, sink Sink) (sim.Sum
 	})
 }
 
-// RunOn carries out one point on what wrap makes of the modelled device.
+// RunOn carries out one point on the device that wrap returns for the modelled device.
 func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink,
 	wrap func(sim.Device) sim.Device) (sim.Summary, error) {
 	s, err := x.prepare(&p)
@@ -80,8 +79,8 @@ func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink,
 	})
 }
 
-// prepared is a point with all that it names loaded. Its server lacks a device, or each replica
-// gets one of device.
+// prepared is a point with all its inputs loaded. Its server has no device yet; each replica gets
+// one from device.
 type prepared struct {
 	point  *config.Point
 	model  hw.Model
@@ -169,7 +168,7 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 		setting := dsa.Setting{Digest: named.Digest, Sinks: p.System.Selection.SinkBlocks,
 			Window: p.System.Selection.RecentBlocks, Queries: 1}
 		_, setting.Apart = policy.(dsa.Union)
-		// others see what is common to the query heads of a KV head
+		// other policies see the mean over the query heads of a KV head
 		if setting.Apart || policy.Weighs() || cfg.RecallProxy {
 			setting.Queries = model.QHeads / model.KVHeads
 		}
@@ -178,8 +177,8 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 	return s, nil
 }
 
-// apart is how many query heads of a KV head may select apart: of latent attention an indexer
-// selects for all.
+// apart returns the number of query heads of a KV head that may select separately. With latent
+// attention an indexer selects for all heads.
 func apart(m *hw.Model) int {
 	if m.IsLatent() {
 		return 1
@@ -187,8 +186,8 @@ func apart(m *hw.Model) int {
 	return m.QHeads / m.KVHeads
 }
 
-// geometry is the shape of the KV cache. Where the server selects nothing, an indexer's keys are
-// kept with the rest.
+// geometry returns the shape of the KV cache. If the server selects nothing, indexer keys are
+// stored with the KV.
 func geometry(m *hw.Model, s *sim.Spec) kv.Geometry {
 	g := m.Geometry(s.BlockTokens)
 	if m.IsIndexed() && !s.Sparse() {
@@ -197,7 +196,7 @@ func geometry(m *hw.Model, s *sim.Spec) kv.Geometry {
 	return g
 }
 
-// replay has the server take selections from a file.
+// replay makes the server use selections from a file.
 func (s *prepared) replay(path string) (err error) {
 	if s.selections, err = files.OpenRegular(path); err != nil {
 		return errors.Unwrap(err) // the caller names the file
@@ -210,8 +209,8 @@ func (s *prepared) replay(path string) (err error) {
 	return err
 }
 
-// serve runs the workload on the server's device and keeps what the sink wants.
-// notes says what the device found worth a warning.
+// serve runs the workload on the server's device and writes the outputs that the sink wants. notes
+// returns warnings of the device.
 func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics) []warn.Warning) (
 	sum sim.Summary, err error) {
 	iteration, err := hw.ReferenceIteration(s.gpu, &s.model)
@@ -284,7 +283,8 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	return sum, rec.err
 }
 
-// longWait is the wait for the first step that bounds on the delay or TTFT allow; 0 without any.
+// longWait returns the longest wait for the first step that bounds on delay or TTFT allow; 0
+// without such bounds.
 func longWait(bounds []config.Bound) (limit float64) {
 	for _, b := range bounds {
 		if (b.Name == "delay" || b.Name == "ttft") && (limit == 0 || b.Limit < limit) {
@@ -297,7 +297,7 @@ func longWait(bounds []config.Bound) (limit float64) {
 // serving runs a workload to its end: Server.Run or Fleet.Run.
 type serving func(context.Context, sim.Workload, sim.Recorder) (*sim.Metrics, error)
 
-// runner returns what serves the workload: a server, or a fleet.
+// runner returns the server or fleet that serves the workload.
 func (s *prepared) runner() (serving, error) {
 	if s.point.Fleet.On() {
 		fleet, err := sim.NewFleet(s.point.Fleet.Of(s.server, s.device))
@@ -343,7 +343,7 @@ func (x *Simulator) library(k libraryKey) *dsa.Library {
 	return l
 }
 
-// DeviceOptions are how the modelled device serves a system.
+// DeviceOptions returns the options of the modelled device for a system.
 func DeviceOptions(s *sim.Spec) hw.DeviceOptions {
 	o := hw.DeviceOptions{TopP: s.Sampling == config.SamplingTopP, BlockTokens: s.BlockTokens}
 	if s.Progressive() {

@@ -9,14 +9,14 @@ import (
 // Slurm makes an array job for sbatch: see https://slurm.schedmd.com/sbatch.html.
 type Slurm struct{}
 
-// Folder is of Cluster.
+// Folder implements Cluster.
 func (Slurm) Folder() string { return "slurm" }
 
-// File is of Cluster.
+// File implements Cluster.
 func (Slurm) File() string { return "job.sh" }
 
-// slurmScript runs one task. A task whose node fails is queued again, and makes what it had not
-// finished; its log is appended to.
+// slurmScript runs one task. If its node fails, the task is queued again and makes its remaining
+// runs; its log is appended to.
 const slurmScript = `#!/bin/sh
 #SBATCH --job-name=%s
 #SBATCH --array=1-%d
@@ -29,7 +29,7 @@ cd %s || exit 1
 exec %s
 `
 
-// Text is of Cluster.
+// Text implements Cluster.
 func (Slurm) Text(j *Job) ([]byte, error) {
 	log, err := filepath.Abs(filepath.Join(j.WorkDir, j.Folder))
 	if filepath.IsAbs(j.Folder) {
@@ -46,7 +46,7 @@ func (Slurm) Text(j *Job) ([]byte, error) {
 		sbatchQuote(log)+"/task-%a.log", shellQuote(j.WorkDir), strings.Join(words, " ")), nil
 }
 
-// jobNameRune keeps a job's name in one word.
+// jobNameRune replaces runes that would split a job's name into words.
 func jobNameRune(r rune) rune {
 	if r <= ' ' || r == '"' || r == '\'' {
 		return '_'
@@ -54,10 +54,10 @@ func jobNameRune(r rune) rune {
 	return r
 }
 
-// shellQuote makes one word of s for a POSIX shell.
+// shellQuote quotes s as one word for a POSIX shell.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// sbatchQuote makes one word of s for an #SBATCH line, and takes a % literally.
+// sbatchQuote quotes s as one word for an #SBATCH line, with a literal %.
 func sbatchQuote(s string) string {
 	return `"` + strings.NewReplacer(`"`, `\"`, `\`, `\\`, "%", "%%").Replace(s) + `"`
 }

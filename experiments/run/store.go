@@ -28,18 +28,18 @@ const (
 	Unfinished = ".tmp" // ends the folder of a run that is being made
 )
 
-// Store keeps finished runs, each under a hash of all that its results depend on:
+// Store keeps finished runs, each under a hash of everything that its results depend on:
 //
 //	HASH.zip      config.toml, summary.json, requests.csv, … of a run, below HASH/
-//	packed.zip    the same of many runs, and their words; see Pack
-//	HASH.missed   what a run missed for certain before its end, which ended it
-//	HASH.same     the hash of the run that gives this one's results, too
-//	HASH.reach    how near to its limits a run came
-//	HASH.paced    what a run becomes with other step times
-//	.HASH*.tmp/   a run that is being made, or whose process was killed
+//	packed.zip    the same for many runs, with their notes; see Pack
+//	HASH.missed   the limit that a run certainly missed, which ended it early
+//	HASH.same     the hash of another run with identical results
+//	HASH.reach    the distance of a run to its limits
+//	HASH.paced    the outcome of a run with other step times
+//	.HASH*.tmp/   a run in progress, or of a killed process
 //	.HASH.lock    held by the process that makes the run; see Claim
 //
-// A run appears whole. Commands may share a store, and with it their runs.
+// A run appears whole. Commands may share a store and its runs.
 type Store struct {
 	dir, version string
 	hashes       *config.Hasher
@@ -53,9 +53,9 @@ type Store struct {
 	names     map[string]string // of the runs that were read or made, by hash
 }
 
-// OpenStore makes the folder ready for runs of a version of what makes them: ModelVersion, or that
-// of live runs with all that they depend on. Alone keeps out all other processes and removes what a
-// killed one left unfinished; without it, others may open it too that are not alone.
+// OpenStore prepares the folder for runs of a program version: ModelVersion, or the version of live
+// runs with all their dependencies. With alone, it locks out all other processes and removes
+// unfinished files of killed ones; without, several processes may open it together.
 func OpenStore(dir, version string, alone bool) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func OpenStore(dir, version string, alone bool) (*Store, error) {
 	return s, nil
 }
 
-// openPacked opens the archive of many runs. One that is damaged counts as empty.
+// openPacked opens the archive of many runs. A damaged archive counts as empty.
 func (s *Store) openPacked() (err error) {
 	s.packed, s.packedFile, err = files.OpenArchive(filepath.Join(s.dir, files.Packed))
 	if errors.Is(err, zip.ErrFormat) {
@@ -88,7 +88,7 @@ func (s *Store) openPacked() (err error) {
 	return ignoreAbsent(err)
 }
 
-// Close lets other processes in.
+// Close unlocks the store.
 func (s *Store) Close() error {
 	if s.packedFile != nil {
 		return errors.Join(s.packedFile.Close(), s.lock.Close())
@@ -96,10 +96,10 @@ func (s *Store) Close() error {
 	return s.lock.Close()
 }
 
-// ours are the names of a store's files.
+// ours matches the names of a store's files.
 var ours = regexp.MustCompile(`^([0-9a-f]{16}\.(zip|missed|same|reach|paced)|packed\.zip)$`)
 
-// checkMaker refuses a folder with files of which none is a store's.
+// checkMaker refuses a folder that contains files but none of a store.
 func (s *Store) checkMaker() error {
 	entries, err := os.ReadDir(s.dir)
 	strange := ""
@@ -118,10 +118,11 @@ func (s *Store) checkMaker() error {
 	return err
 }
 
-// leftBehind are names that killed processes leave in a store. Other hidden files are not its own.
+// leftBehind matches names of files that killed processes leave in a store. Other hidden files
+// belong to the user.
 var leftBehind = regexp.MustCompile(`^\.([0-9a-f]{16}[-.]|packed\.zip[0-9])`)
 
-// clear removes what killed processes left.
+// clear removes leftovers of killed processes.
 func (s *Store) clear() error {
 	entries, err := os.ReadDir(s.dir)
 	for _, e := range entries {
@@ -135,13 +136,13 @@ func (s *Store) clear() error {
 // Dir returns the store's folder.
 func (s *Store) Dir() string { return s.dir }
 
-// Hash names the run of a point in the store.
+// Hash returns the name of a point's run in the store.
 func (s *Store) Hash(p *config.Point) (string, error) {
 	hash, err := s.hashes.Hash(p)
 	return DigestOf(hash, s.version), err
 }
 
-// DigestOf is a digest of texts, delimited by their lengths.
+// DigestOf returns a digest of texts, delimited by their lengths.
 func DigestOf(parts ...string) string {
 	sum := sha256.New()
 	for _, p := range parts {
@@ -150,8 +151,8 @@ func DigestOf(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// Find returns the place of a finished run, as files.OpenResult takes it; "" where there is none.
-// Note says that there is one that is not what was put there.
+// Find returns the path of a finished run for files.OpenResult; "" if there is none. Note reports a
+// run whose content has changed.
 func (s *Store) Find(p *config.Point) (dir, note string, err error) {
 	hash, err := s.Hash(p)
 	if err != nil {
@@ -163,7 +164,7 @@ func (s *Store) Find(p *config.Point) (dir, note string, err error) {
 	return filepath.Join(s.dir, hash), "", nil
 }
 
-// read returns the summary of a run after a look at all of its files.
+// read returns the summary of a run after it has checked all its files.
 func (s *Store) read(hash, name string) (sum sim.Summary, kept bool, note string, err error) {
 	s.mu.Lock()
 	forgotten := s.forgotten[hash]
@@ -202,7 +203,8 @@ func (s *Store) read(hash, name string) (sum sim.Summary, kept bool, note string
 	return sum, err == nil, note, nil
 }
 
-// whole reads all files of a run, whose checksums the archive has, and returns its summary.
+// whole reads all files of a run, which verifies their checksums in the archive, and returns its
+// summary.
 func whole(archive fs.FS, hash string) (sum sim.Summary, err error) {
 	entries, err := fs.ReadDir(archive, hash)
 	if err != nil {
@@ -243,12 +245,12 @@ func (s *Store) load(p *config.Point) (sum sim.Summary, kept bool, note string, 
 	return s.read(hash, p.Name)
 }
 
-// ReadSummary reads the summary of a run at a place that Find has named.
+// ReadSummary reads the summary of a run at a path from Find.
 func ReadSummary(dir string) (sum sim.Summary, err error) {
 	return sum, files.ReadJSON(filepath.Join(dir, SummaryFile), &sum)
 }
 
-// Forget has the runs of points made again.
+// Forget removes the runs of points, so that they are made again.
 func (s *Store) Forget(points []config.Point) error {
 	for i := range points {
 		hash, err := s.Hash(&points[i])
@@ -281,7 +283,7 @@ func (s *Store) Begin(p *config.Point) (*RunFiles, error) {
 	})
 }
 
-// use notes that a run was read or made.
+// use records that a run was read or made.
 func (s *Store) use(hash, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,7 +305,7 @@ func (s *Store) used() (runs []usedRun) {
 	return runs
 }
 
-// word reads what keepWord kept of a point; empty where there is nothing.
+// word reads the text that keepWord stored for a point; "" if there is none.
 func (s *Store) word(p *config.Point, kind string) (string, error) {
 	hash, err := s.Hash(p)
 	if err != nil {
@@ -316,7 +318,7 @@ func (s *Store) word(p *config.Point, kind string) (string, error) {
 	return strings.TrimSpace(string(text)), ignoreAbsent(err)
 }
 
-// keepWord keeps a text of a point; kind ends the name of its file.
+// keepWord stores a text for a point. kind is the ending of the file's name.
 func (s *Store) keepWord(p *config.Point, kind, word string) error {
 	hash, err := s.Hash(p)
 	if err != nil {

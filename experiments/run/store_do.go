@@ -15,10 +15,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Do returns the results of the points in their order: of those that are kept
-// from before, and of the others, which grid runs. Notes say which points were
-// kept but damaged. When a point fails, or ctx is cancelled, those that are
-// finished are returned with the error.
+// Do returns the results of the points in their order: kept results, and results of new runs by
+// grid. Notes name damaged points. If a point fails or ctx is cancelled, Do returns the finished
+// results with the error.
 func (s *Store) Do(ctx context.Context, grid Grid, points []config.Point) (results []Result,
 	notes []string, err error) {
 	missing, notes, err := s.Missing(points, config.Until(ctx))
@@ -45,24 +44,24 @@ func (s *Store) Do(ctx context.Context, grid Grid, points []config.Point) (resul
 	return results, notes, KeptWhenFull(runErr)
 }
 
-// Missed returns what KeepMissed kept of a point; empty where there is nothing.
+// Missed returns the text that KeepMissed stored for a point; "" if there is none.
 func (s *Store) Missed(p *config.Point) (string, error) {
 	return s.word(p, ".missed")
 }
 
-// KeepMissed keeps why a Watcher ended a run of the point, so that it is not made again.
+// KeepMissed stores why a Watcher ended a run of the point, so that the run is not made again.
 func (s *Store) KeepMissed(p *config.Point, why string) error {
 	return s.keepWord(p, ".missed", why)
 }
 
-// KeepSame keeps that the run of a point is that of another, whose hash is given: by what differs
-// between them neither is limited.
+// KeepSame stores that the run of a point has the results of another run, given by its hash: the
+// points differ only in limits that neither run reaches.
 func (s *Store) KeepSame(p *config.Point, of string) error {
 	return s.keepWord(p, ".same", of)
 }
 
-// Same returns the summary of the run that KeepSame named for a point; ok is false where it named
-// none, or that run is no longer there.
+// Same returns the summary of the run that KeepSame stored for a point. ok is false if it stored
+// none, or that run no longer exists.
 func (s *Store) Same(p *config.Point) (sum sim.Summary, ok bool, err error) {
 	of, err := s.word(p, ".same")
 	if err != nil || of == "" {
@@ -72,8 +71,8 @@ func (s *Store) Same(p *config.Point) (sum sim.Summary, ok bool, err error) {
 	return sum, ok, err
 }
 
-// KeepReach keeps how near the run of a point came to its limits, and whether it could have ended
-// early, before it is finished: a command that goes on has to know it.
+// KeepReach stores the distance of a point's run to its limits, and whether the run was made whole,
+// before the run is finished: a continued command needs it.
 func (s *Store) KeepReach(p *config.Point, reach *sim.Reach, whole bool) error {
 	text, err := json.Marshal(keptReach{reach, whole})
 	if err != nil {
@@ -82,7 +81,7 @@ func (s *Store) KeepReach(p *config.Point, reach *sim.Reach, whole bool) error {
 	return s.keepWord(p, ".reach", string(text))
 }
 
-// Reach returns what KeepReach kept of a point; nil where there is nothing.
+// Reach returns the values that KeepReach stored for a point; nil if there are none.
 func (s *Store) Reach(p *config.Point) (reach *sim.Reach, whole bool, err error) {
 	text, err := s.word(p, ".reach")
 	if err != nil || text == "" {
@@ -98,8 +97,7 @@ type keptReach struct {
 	Whole bool       `json:"whole"`
 }
 
-// KeptWhenFull adds to the error of a disk or a quota that is full what to do
-// about it.
+// KeptWhenFull adds a remedy to the error of a full disk or quota.
 func KeptWhenFull(err error) error {
 	if IsFull(err) {
 		return fmt.Errorf("%w; what is finished is kept: make room and give the same command again", err)
@@ -107,14 +105,13 @@ func KeptWhenFull(err error) error {
 	return err
 }
 
-// IsFull says whether an error is that of a disk or a quota that is full.
+// IsFull reports whether an error means a full disk or quota.
 func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
 		errors.Is(err, syscall.EFBIG)
 }
 
-// Missing lists the points that are not kept, or in part only. Notes say which are kept but
-// damaged.
+// Missing lists the points that are not stored completely. Notes name damaged ones.
 func (s *Store) Missing(points []config.Point, watch config.Watch) (missing []config.Point,
 	notes []string, err error) {
 	for i, p := range points {
@@ -135,8 +132,8 @@ func (s *Store) Missing(points []config.Point, watch config.Watch) (missing []co
 	return missing, notes, nil
 }
 
-// longestFirst orders points by a guess at their time, so that no long one is
-// left for the end. Caches cost the most, and overloaded ones more still.
+// longestFirst orders points by estimated run time, so that no long run is left for the end. Caches
+// cost the most, more still under overload.
 func longestFirst(points []config.Point) []config.Point {
 	guess := func(p *config.Point) float64 {
 		cost := float64(p.Workload.Requests)

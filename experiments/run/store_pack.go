@@ -15,8 +15,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// archiveFolder writes the files of a folder into an archive, below a name there. The archive has
-// the same bytes for the same files.
+// archiveFolder writes the files of a folder into an archive, below the name under. Equal files
+// give an archive of equal bytes.
 func archiveFolder(path, under, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -46,7 +46,7 @@ func addFile(w *zip.Writer, name, path string) error {
 	return err
 }
 
-// writeArchive writes an archive, which appears whole or not at all.
+// writeArchive writes an archive atomically.
 func writeArchive(path string, fill func(*zip.Writer) error) error {
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
 		renameio.WithPermissions(0o644))
@@ -61,8 +61,8 @@ func writeArchive(path string, fill func(*zip.Writer) error) error {
 	return f.CloseAtomicallyReplace()
 }
 
-// Pack puts all runs and words into one archive. The store must have been opened alone, and is used
-// no more but for Close.
+// Pack moves all runs and notes into one archive. The store must have been opened alone. Only Close
+// may be called afterwards.
 func (s *Store) Pack() error {
 	runs, err := files.Glob(s.dir, "[0-9a-f]*"+files.ArchiveEnding)
 	if err != nil {
@@ -109,13 +109,13 @@ func (s *Store) Pack() error {
 	return err
 }
 
-// part is what goes into an archive, in the order of names.
+// part is one member of an archive, in the order of names.
 type part struct {
 	name string
 	add  func(*zip.Writer) error
 }
 
-// packedParts lists what is packed but for the runs and words that are replaced.
+// packedParts lists the packed members, except runs and notes that are replaced.
 func (s *Store) packedParts(replaced map[string]bool) (parts []part) {
 	if s.packed == nil {
 		return nil
@@ -128,7 +128,7 @@ func (s *Store) packedParts(replaced map[string]bool) (parts []part) {
 	return parts
 }
 
-// copyArchive copies the archive of a run; one that is damaged is left out.
+// copyArchive copies the archive of a run. It omits a damaged archive.
 func copyArchive(w *zip.Writer, path string) error {
 	r, file, err := files.OpenArchive(path)
 	if errors.Is(err, zip.ErrFormat) {

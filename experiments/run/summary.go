@@ -20,7 +20,7 @@ func Marshal(sums any) ([]byte, error) {
 // useNames are the columns of Summary.Uses, in its order.
 var useNames = []string{"hbm", "hbm_kv", "dram", "gpu", "h2d", "d2h"}
 
-// tabulate makes a table of summaries, one row a run.
+// tabulate returns a table of summaries, one row per run.
 func tabulate(sums []sim.Summary) *Table {
 	phases := map[string]bool{}
 	for _, s := range sums {
@@ -125,5 +125,5 @@ func tabulate(sums []sim.Summary) *Table {
 	return t
 }
 
-// Number prints a float so that it reads as the same number.
+// Number formats a float so that parsing gives the same number.
 func Number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -7,14 +7,14 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// Table is a CSV file in the making.
+// Table builds a CSV file.
 type Table struct{ rows [][]string }
 
 // NewTable starts a table with its header.
 func NewTable(columns ...string) *Table { return &Table{[][]string{columns}} }
 
-// Add adds a row of texts and numbers; floats are written so that they read as the same numbers,
-// and nil pointers to them as nothing.
+// Add adds a row of texts and numbers. Parsing a written float gives the same number. Nil pointers
+// are empty cells.
 func (t *Table) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, c := range cells {

@@ -1,10 +1,10 @@
 package run
 
-// ModelVersion names the model: what a configuration gives when it is simulated. Results are kept
-// and used again while it stays the same, whatever is rewritten. Raise it when a change gives other
-// results; TestModelVersion then fails and asks for it.
+// ModelVersion is the version of the simulation's results. Stored results are reused as long as it
+// stays the same. Raise it when a change alters results; TestModelVersion then fails and asks for
+// it.
 const ModelVersion = "3"
 
-// LiveVersion names how live runs are made: the model, and the kernels and the loop that serve on a
-// GPU. Raise it when a change makes live runs faster or slower, or has them do other work.
+// LiveVersion is the version of live runs: the model, the kernels and the serving loop on a GPU.
+// Raise it when a change makes live runs faster or slower, or changes their work.
 const LiveVersion = ModelVersion + "-live-1"
