@@ -15,29 +15,29 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// AblationCard is a card whose kept live runs are priced: the result folder of a
-// validation, and the profile of the card that its runs were made on.
+// AblationCard is a card whose kept live runs are priced: the result folder of a validation, and
+// the profile of its card.
 type AblationCard struct {
 	Dir     string
 	Profile string // "" is what the runs name
 }
 
-// StepErrors are means over runs of the absolute error of a run's mean step time, of
-// steps that only decode and of the others.
+// StepErrors are means over runs of the absolute error of a run's mean step time, for decode-only
+// steps and for other steps.
 type StepErrors struct{ Decode, Mixed float64 }
 
-// LeastWorth is what a part of the cost model must be worth on every card, of decode
-// steps or of mixed ones, to stay (law 12: every mechanism pays).
+// LeastWorth is the minimum worth of a part of the cost model on every card, for decode steps or
+// mixed steps (law 12: every mechanism pays).
 const LeastWorth = 0.002
 
-// AblationRow is what a part of the cost model is worth: by how much the errors grow
-// without it, card by card. Worth at or below zero is of a part that does not pay.
+// AblationRow is the value of a part of the cost model: the growth of the errors without it, per
+// card. A part with Worth at or below zero does not pay.
 type AblationRow struct {
 	Concept, Part string
 	Worth         []StepErrors
 }
 
-// Ablation is what each part of the cost model is worth on some cards.
+// Ablation is the worth of each part of the cost model on some cards.
 type Ablation struct {
 	Cards  []AblationCard
 	Runs   []int        // of each card
@@ -45,7 +45,7 @@ type Ablation struct {
 	Rows   []AblationRow
 }
 
-// askedRun is what a live run asked of its device, and what made it.
+// askedRun is a live run's calls to its device, with its model and options.
 type askedRun struct {
 	steps   []live.RecordedStep
 	model   hw.Model
@@ -54,8 +54,8 @@ type askedRun struct {
 	engine  string
 }
 
-// Ablate prices the batches of kept live runs with all of the cost model and without each
-// of its parts. Nothing is simulated and no GPU is needed.
+// Ablate prices the batches of kept live runs with the whole cost model and without each of its
+// parts. It needs neither simulations nor a GPU.
 func Ablate(cards []AblationCard) (*Ablation, error) {
 	a := &Ablation{Cards: cards}
 	for _, p := range hw.Parts() {
@@ -95,7 +95,7 @@ func Ablate(cards []AblationCard) (*Ablation, error) {
 	return a, nil
 }
 
-// askedRuns reads the live runs that a result folder compares, those whose steps were kept.
+// askedRuns reads the live runs of a result folder whose steps were kept.
 func askedRuns(dir string) ([]askedRun, error) {
 	index, err := readIndex(dir)
 	if err != nil {
@@ -169,7 +169,8 @@ func stepErrors(runs []askedRun, gpu *hw.Profile) (StepErrors, error) {
 	return StepErrors{means[0], means[1]}, nil
 }
 
-// stepErrors is the absolute error of the run's mean step, of decodes and of the others.
+// stepErrors returns the absolute error of the run's mean step, for decode-only steps and other
+// steps.
 func (r *askedRun) stepErrors(gpu *hw.Profile) (errs [2]float64, err error) {
 	device, err := hw.NewDevice(gpu, &r.model, r.options)
 	if err != nil {

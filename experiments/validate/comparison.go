@@ -7,10 +7,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Comparison is one figure of a run, live and simulated. Error is relative,
-// simulated over live less 1; nil where live is 0 and simulated is not.
+// Comparison is one figure of a run, live and simulated. Error is relative, simulated over live
+// minus 1; nil if live is 0 and simulated is not.
 //
-// Of steps, simulated is what the model gives the batches of the live run:
+// For steps, simulated is the modelled time of the live run's batches:
 //
 //	step_KIND_mean_s          mean time, and the error of the sum
 //	step_KIND_ratio           mean ratio, live is 1
@@ -18,12 +18,12 @@ import (
 //	phase_KIND_PHASE_s        seconds in all steps that the live device split
 //	step_alike_p95_over_p50   live steps of the same work, slow ones over the median (alike);
 //	                          simulated is 1
-//	stalled_s                 what live steps that stood still took longer (compareStalls);
-//	                          simulated is 0; left out if none did
+//	stalled_s                 excess time of stalled live steps (compareStalls); simulated is 0;
+//	                          omitted if none stalled
 //
-// Where decode steps stood still (quieted), what is without that; otherwise left out:
+// If decode steps stalled (quieted), the figures without the stalls; otherwise omitted:
 //
-//	decode_steps_stood_still  how many; simulated is 0
+//	decode_steps_stood_still  number of stalled steps; simulated is 0
 //	tbt_quiet_mean_s, tbt_quiet_p99_s
 //
 // KIND is decode, for steps without a prefill, or mixed.
@@ -40,8 +40,7 @@ func compare(run, metric string, live, simulated float64) Comparison {
 		Error: relativeError(live, simulated)}
 }
 
-// relativeError is simulated over real less 1; 0 where both are 0, nil where real
-// alone is.
+// relativeError returns simulated over real minus 1; 0 if both are 0, nil if only real is 0.
 func relativeError(real, simulated float64) *float64 {
 	switch {
 	case real != 0:
@@ -53,12 +52,12 @@ func relativeError(real, simulated float64) *float64 {
 	return nil
 }
 
-// measured is an error that is measured as such.
+// measured returns a comparison whose error is measured directly.
 func measured(run, metric string, e float64) Comparison {
 	return Comparison{Run: run, Metric: metric, Simulated: e, Error: &e}
 }
 
-// compareSummaries compares what users see of a run.
+// compareSummaries compares the user-visible figures of a run.
 func compareSummaries(run string, live, simulated *sim.Summary) []Comparison {
 	var out []Comparison
 	for _, m := range []struct {
@@ -87,11 +86,10 @@ func compareSummaries(run string, live, simulated *sim.Summary) []Comparison {
 	return out
 }
 
-// GoalShare is the share of the runs below saturation that are to meet every goal.
+// GoalShare is the share of runs below saturation that must meet every goal.
 const GoalShare = 0.9
 
-// Goals are the largest errors of runs below saturation that a validation
-// passes.
+// Goals returns the largest errors that a validation permits for runs below saturation.
 func Goals() map[string]float64 {
 	return map[string]float64{
 		"ttft_mean_s": 0.05, "tbt_mean_s": 0.05, "throughput_tok_s": 0.05,
@@ -99,7 +97,7 @@ func Goals() map[string]float64 {
 	}
 }
 
-// ValidatedRun is one run of a validation and how well it was predicted.
+// ValidatedRun is one run of a validation with its errors.
 type ValidatedRun struct {
 	Run, System, Model string
 	Variant            string // what the axes set besides system, rate and seed
@@ -110,8 +108,7 @@ type ValidatedRun struct {
 	Live, Simulated    sim.Summary
 	Comparisons        []Comparison
 	Steps              []Step // none where they were not kept
-	// Saturated says that requests arrived faster than the live run served them
-	// (saturated).
+	// Saturated is set if requests arrived faster than the live run served them (saturated).
 	Saturated bool
 }
 
@@ -124,8 +121,7 @@ func (r *ValidatedRun) Of(metric string) (c Comparison, ok bool) {
 	return r.Comparisons[i], true
 }
 
-// Misses lists the figures whose error is beyond its goal, in the order of the
-// comparisons.
+// Misses lists the figures whose error exceeds its goal, in the order of the comparisons.
 func (r *ValidatedRun) Misses() []string {
 	goals := Goals()
 	var missed []string
@@ -137,7 +133,7 @@ func (r *ValidatedRun) Misses() []string {
 	return missed
 }
 
-// Worst is the largest error over its goal, of all figures that have one.
+// Worst returns the largest ratio of an error to its goal.
 func (r *ValidatedRun) Worst() float64 {
 	goals, worst := Goals(), 0.0
 	for _, c := range r.Comparisons {
@@ -151,18 +147,17 @@ func (r *ValidatedRun) Worst() float64 {
 	return worst
 }
 
-// Swap is a pair of systems that the simulation puts in another order than the
-// live runs do.
+// Swap is a pair of systems that the simulation orders differently than the live runs.
 type Swap struct {
 	Metric        string
 	First, Second *ValidatedRun // live, First is better
 }
 
-// tie is how little apart two live runs are in no order, relative.
+// tie is the relative difference below which two live runs have no order.
 const tie = 0.01
 
-// Swaps compares the order of systems at one load, by mean TTFT and by
-// throughput. Pairs is how many pairs have an order.
+// Swaps compares the order of systems at one load, by mean TTFT and by throughput. pairs is the
+// number of pairs with an order.
 func Swaps(runs []ValidatedRun) (swaps []Swap, pairs int) {
 	for _, m := range []struct {
 		name string

@@ -15,10 +15,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// storedStep is one step of a live run as callsFile holds it, a line of JSON a
-// step: what the device was asked to do and how long it took, so that any
-// hardware profile can be held against the very same batches. Times are in
-// nanoseconds.
+// storedStep is one step of a live run in callsFile, one line of JSON per step: the calls to the
+// device and their time, so that any hardware profile can be compared on the same batches. Times
+// are in nanoseconds.
 type storedStep struct {
 	Index    int64    `json:"index"`
 	Start    des.Time `json:"start"`
@@ -28,18 +27,17 @@ type storedStep struct {
 	DRAM     int64    `json:"dram"`
 	Block    int64    `json:"block,omitempty"` // bytes of a block
 	Freed    int64    `json:"freed_blocks,omitempty"`
-	// Phases are left out of a step that the device did not split.
+	// Phases is empty for a step that the device did not split.
 	Phases *sim.Phases  `json:"phases,omitempty"`
 	Works  []storedWork `json:"works"`
-	// Layers are layer, index in Works, scored (0 or 1), moved (0, 1, or with landing 3),
-	// loads and saves; where blocks are loaded one by one, places and span too; last, evictions if
-	// there are any (runs from before they were noted have none). Loads of roundLoads are those of
-	// the work's rounds.
+	// Layers has one row per layer: layer, index in Works, scored (0 or 1), moved (0, 1, or with
+	// landing 3), loads, saves. If blocks are loaded one by one, places and span follow. Evictions
+	// come last; old runs do not record them. Loads of roundLoads stand for the sum over the rounds
+	// of the work.
 	Layers [][]int64 `json:"layers"`
-	// Prefix is Moves.Prefix, a number a layer; none where a step loads none. Runs from before it
-	// was noted have it nowhere.
+	// Prefix is Moves.Prefix per layer; empty if the step loads no prefix. Old runs do not record it.
 	Prefix []int64 `json:"prefix,omitempty"`
-	// Joined is Moves.Joined, likewise.
+	// Joined is Moves.Joined, stored like Prefix.
 	Joined []int64 `json:"joined,omitempty"`
 }
 
@@ -48,15 +46,15 @@ type storedWork struct {
 	Prefill      [][2]int `json:"prefill,omitempty"` // query and prefix, a pair a request
 	Decodes      int      `json:"decodes,omitempty"`
 	DecodeTokens int64    `json:"decode_tokens,omitempty"` // left out where rounds have them
-	// RereadTokens are none in runs from before they were noted.
+	// RereadTokens is 0 in old runs, which do not record it.
 	RereadTokens int64 `json:"reread_tokens,omitempty"`
 	ScoredBlocks int64 `json:"scored_blocks,omitempty"`
 	Digests      int   `json:"digests,omitempty"`
 	DigestTokens int64 `json:"digest_tokens,omitempty"`
 	Sparse       bool  `json:"sparse,omitempty"`
-	// Rounds of progressive attention are tokens and loads.
+	// Rounds of progressive attention are pairs of tokens and loads.
 	Rounds [][2]int64 `json:"rounds,omitempty"`
-	// Patterns are those of sparse prefill; none: dense.
+	// Patterns are the patterns of sparse prefill; empty for dense prefill.
 	Patterns []storedPattern `json:"patterns,omitempty"`
 }
 
@@ -66,7 +64,7 @@ type storedPattern struct {
 	Heads float64      `json:"heads"`
 }
 
-// inRounds sums up the rounds.
+// inRounds returns the sums over the rounds.
 func (w *storedWork) inRounds() (tokens, loads int64) {
 	for _, r := range w.Rounds {
 		tokens, loads = tokens+r[0], loads+r[1]
@@ -74,11 +72,10 @@ func (w *storedWork) inRounds() (tokens, loads int64) {
 	return tokens, loads
 }
 
-// roundLoads says that a layer's loads are the sum over the rounds of its work.
+// roundLoads marks a layer whose loads are the sum over the rounds of its work.
 const roundLoads = -1
 
-// landing is the bit of moved that says Moves.SavesInFlight. Runs from before it was noted
-// have it nowhere.
+// landing is the bit of moved for Moves.SavesInFlight. Old runs do not record it.
 const landing = 2
 
 // marshalCalls writes the steps of a live run.

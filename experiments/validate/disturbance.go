@@ -7,25 +7,24 @@ import (
 	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
-// alikeMetric says how steady the host of a live run was: how much longer the
-// slow ones of steps of the same work take than the median.
+// alikeMetric measures how steady the host of a live run was: the ratio of slow steps to the
+// median, over steps with the same work.
 const alikeMetric = "step_alike_p95_over_p50"
 
-// minAlike is how many steps with the same number of decodes make a group: the
-// 95th percentile of 20 is their second largest.
+// minAlike is the minimum number of steps in a group with the same number of decodes: the 95th
+// percentile of 20 values is the second largest.
 const minAlike = 20
 
-// DisturbedAbove is the 95th percentile of steps of the same work, over their median, above which
-// something disturbed a live run: runs on an undisturbed host are below 1.2. A host that is slow
-// throughout is not detected.
+// DisturbedAbove is the limit on the 95th percentile over the median of steps with the same work.
+// Above it something disturbed the live run: on an undisturbed host the ratio is below 1.2. A host
+// that is slow throughout is not detected.
 const DisturbedAbove = 1.2
 
-// alike returns how long the slow ones of a run's alike steps take: those that
-// only decode, load nothing, were not split into phases, and have a number of
-// decodes that minAlike of them have. Live times are over the model's price of
-// the same step, since contexts grow, and then over the median of the group; of
-// these in all groups it is the 95th percentile, 1 if all are alike. Not ok if
-// there is no group.
+// alike returns how much slower the slow steps of a run are than similar steps. Similar steps only
+// decode, load nothing, are not split into phases, and belong to a group of at least minAlike steps
+// with the same number of decodes. Each live time is divided by the modelled time of the step,
+// because contexts grow, and then by the median of its group. slow is the 95th percentile over all
+// groups: 1 if all steps are alike. ok is false if there is no group.
 func alike(steps []Step) (slow float64, ok bool) {
 	groups := map[int][]float64{}
 	for i := range steps {
@@ -52,7 +51,7 @@ func alike(steps []Step) (slow float64, ok bool) {
 	return stats.Of(all, 95), true
 }
 
-// compareAlike compares it with 1, that of an undisturbed host.
+// compareAlike compares the ratio of alike with 1, the value of an undisturbed host.
 func compareAlike(run string, steps []Step) []Comparison {
 	slow, ok := alike(steps)
 	if !ok {
@@ -61,18 +60,17 @@ func compareAlike(run string, steps []Step) []Comparison {
 	return []Comparison{compare(run, alikeMetric, slow, 1)}
 }
 
-// stalledMetric is for how many seconds a live run stood still within steps.
+// stalledMetric is the number of seconds that a live run stalled within steps.
 const stalledMetric = "stalled_s"
 
-// A step stalled that takes three times as long as the model has it, and more by at least
-// stallAtLeast: the model is wrong by less.
+// A step stalled if it takes stallRatio times its modelled time and at least stallAtLeast more. The
+// model's errors are smaller.
 const (
 	stallRatio   = 3
 	stallAtLeast = 0.03 // s
 )
 
-// compareStalls compares the excess time of such steps with 0. None, and there is
-// nothing to say.
+// compareStalls compares the excess time of stalled steps with 0; nothing if no step stalled.
 func compareStalls(run string, steps []Step) []Comparison {
 	sum := stalls(steps)
 	if sum == 0 {
@@ -81,7 +79,7 @@ func compareStalls(run string, steps []Step) []Comparison {
 	return []Comparison{compare(run, stalledMetric, sum, 0)}
 }
 
-// stalls is for how many seconds a run stood still within steps.
+// stalls returns the number of seconds that a run stalled within steps.
 func stalls(steps []Step) (sum float64) {
 	for i := range steps {
 		if s := &steps[i]; s.Model > 0 && s.Live > stallRatio*s.Model && s.Live > s.Model+stallAtLeast {
@@ -91,20 +89,20 @@ func stalls(steps []Step) (sum float64) {
 	return sum
 }
 
-// DisturbedRun is a live run whose steps of the same work differ in time, and
-// how long the slow ones take, over their median.
+// DisturbedRun is a live run in which steps of the same work differ in time, with the ratio of slow
+// steps to the median.
 type DisturbedRun struct {
 	Run  *ValidatedRun
 	Slow float64
 }
 
-// StalledRun is a live run that stood still within steps, and for how many seconds.
+// StalledRun is a live run that stalled within steps, with the seconds.
 type StalledRun struct {
 	Run     *ValidatedRun
 	Seconds float64
 }
 
-// Stalled lists the live runs that stood still within steps, the longest first.
+// Stalled lists the live runs that stalled within steps, longest stall first.
 func Stalled(runs []ValidatedRun) (stalled []StalledRun) {
 	for i := range runs {
 		if c, ok := runs[i].Of(stalledMetric); ok {
@@ -117,8 +115,8 @@ func Stalled(runs []ValidatedRun) (stalled []StalledRun) {
 	return stalled
 }
 
-// Disturbed lists the live runs that something disturbed, worst first. Told is
-// how many runs have enough steps of the same work to judge.
+// Disturbed lists the disturbed live runs, worst first. told is the number of runs with enough
+// similar steps to judge.
 func Disturbed(runs []ValidatedRun) (disturbed []DisturbedRun, told int) {
 	for i := range runs {
 		c, ok := runs[i].Of(alikeMetric)

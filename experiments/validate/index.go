@@ -99,7 +99,7 @@ func pointsOf(swept []config.SweepPoint) []config.Point {
 	return points
 }
 
-// folder names the folder of a run by its label.
+// folder returns the name of a run's folder, derived from its label.
 func (v *Validation) folder(p *config.Point) string {
 	hash, err := v.hashes.Hash(p)
 	if err != nil {
@@ -108,7 +108,7 @@ func (v *Validation) folder(p *config.Point) string {
 	return v.names[hash]
 }
 
-// safeName makes a file name of a label.
+// safeName converts a label to a file name.
 func safeName(label string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && (slices.Contains([]rune("._+-="), r) || '0' <= r && r <= '9' || 'a' <= r &&
@@ -119,8 +119,8 @@ func safeName(label string) string {
 	}, label)
 }
 
-// loadLabel names what the axes set besides the system: systems that differ in a
-// key of their own are compared at one load.
+// loadLabel lists the axis settings other than the system: systems that differ in a key of their
+// own are compared at one load.
 func loadLabel(settings []config.Setting) string {
 	load := slices.DeleteFunc(slices.Clone(settings), func(s config.Setting) bool {
 		return config.OfSystem(s.Key)

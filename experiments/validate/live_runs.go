@@ -14,7 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// liveRuns makes the live runs that are missing and returns the folders of all.
+// liveRuns makes the missing live runs and returns the folders of all.
 func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	if !v.Kept {
 		var err error
@@ -89,14 +89,14 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	return v.folders(store.dir, store.find)
 }
 
-// liveStore is where live runs are kept, of the machine that makes them now.
+// liveStore returns the store of live runs for the current machine.
 func (v *Validation) liveStore() *liveStore {
 	return &liveStore{dir: filepath.Join(v.Dir, liveFolder), device: v.device,
 		program: v.LiveProgram + " " + v.Live.Options(), folder: v.folder, any: v.Kept}
 }
 
-// without goes on with the points whose live runs are kept, on a machine without the
-// library that could make those that are missing.
+// without continues with the points whose live runs are kept, if this machine lacks the library for
+// making the missing ones.
 func (v *Validation) without(missing []config.SweepPoint, why error) error {
 	what := fmt.Sprintf("%s: %d of %d live runs are not kept, the first is %s", v.Dir, len(missing),
 		len(v.points), missing[0].Label)
@@ -110,8 +110,8 @@ func (v *Validation) without(missing []config.SweepPoint, why error) error {
 	return nil
 }
 
-// claimed makes a run unless another process makes it or has made it since, and
-// says whether it did.
+// claimed makes a run unless another process is making it or has made it. It reports whether it
+// made the run.
 func (v *Validation) claimed(s *liveStore, p *config.Point, run func() error) (made bool,
 	err error) {
 	claim, err := s.claim(p)

@@ -15,24 +15,24 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// liveStore keeps live runs of several devices and programs side by side, each in a folder of its
-// own with a manifest. Several processes may make runs at a time.
+// liveStore keeps live runs of several devices and programs, each in its own folder with a
+// manifest. Several processes may make runs concurrently.
 type liveStore struct {
 	dir             string
 	device, program string // that make runs now
-	// folder names a run's folder. A run of the same name that another device or program made
-	// stays.
+	// folder returns the name of a run's folder. A run of the same name by another device or program
+	// is kept.
 	folder func(*config.Point) string
 	any    bool // finds runs of the same configuration, whatever profile, device and program made them
 	// finish completes the folder of a finished run.
 	finish func(dir string) error
 
 	hashes *config.Hasher
-	// configurations of kept runs as they are read today, by folder, card and engine
+	// configurations of kept runs as parsed today, by folder, card and engine
 	texts map[[3]string][]byte
 }
 
-// openLive makes the folder ready and removes what a killed process left unfinished.
+// openLive prepares the folder and removes unfinished files of killed processes.
 func openLive(s *liveStore) error {
 	s.hashes, s.texts = config.NewHasher(), map[[3]string][]byte{}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
@@ -50,15 +50,15 @@ func openLive(s *liveStore) error {
 	return err
 }
 
-// hash names the run of a point by the device and the program, too.
+// hash identifies the run of a point, including the device and the program.
 func (s *liveStore) hash(p *config.Point) (string, error) {
 	text, in, err := s.hashes.Identity(p)
 	base := run.DigestOf(string(text), in.Model, in.Trace)
 	return run.DigestOf(base, in.GPU, s.device, s.program), err
 }
 
-// find returns the folder of a finished run, "" where there is none. Note says that there is one
-// that is not what was put there.
+// find returns the folder of a finished run; "" if there is none. note reports a folder whose
+// content has changed.
 func (s *liveStore) find(p *config.Point) (dir, note string, err error) {
 	hash, err := s.hash(p)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *liveStore) find(p *config.Point) (dir, note string, err error) {
 		"but one", p.Name, len(found), strings.Join(found, ", "))
 }
 
-// whole says whether all is there that a folder's manifest lists.
+// whole reports whether a folder has every file of its manifest.
 func whole(dir, name string) (ok bool, note string, err error) {
 	m, damage := readManifest(dir)
 	if damage == nil {
@@ -119,8 +119,8 @@ func whole(dir, name string) (ok bool, note string, err error) {
 	return true, "", nil
 }
 
-// same says whether a kept run's configuration, read today, is that of p on whichever card and in
-// whichever engine: keys that are newer have their defaults.
+// same reports whether the configuration of a kept run, read today, equals p apart from card and
+// engine. Keys that the run does not have take their defaults.
 func (s *liveStore) same(dir string, p *config.Point) bool {
 	want, in, err := s.hashes.Identity(p)
 	m, damage := readManifest(dir)
@@ -157,8 +157,7 @@ func (s *liveStore) Begin(p *config.Point) (*run.RunFiles, error) {
 	})
 }
 
-// seal writes the manifest of a finished run and gives its folder its name, in the place of a
-// damaged one.
+// seal writes the manifest of a finished run and renames its folder. It replaces a damaged run.
 func (s *liveStore) seal(dir, name string, m *manifest) error {
 	m.Device, m.Program = s.device, s.program
 	final := filepath.Join(s.dir, name)
@@ -176,7 +175,8 @@ func (s *liveStore) seal(dir, name string, m *manifest) error {
 	return errors.Join(os.RemoveAll(final), os.Rename(dir, final))
 }
 
-// claim makes a run this process's own until release, which is nil when another process makes it.
+// claim claims a run for this process until release is called; release is nil if another process
+// has claimed it.
 func (s *liveStore) claim(p *config.Point) (release func() error, err error) {
 	hash, err := s.hash(p)
 	if err != nil {

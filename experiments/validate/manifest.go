@@ -15,11 +15,11 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// manifestFile is written last into a kept point's folder.
+// manifestFile is the last file written to a kept point's folder.
 const manifestFile = "point.json"
 
-// manifest says what a kept live run depends on besides its configuration, and has a digest of
-// each of its files.
+// manifest names the inputs of a kept live run besides its configuration, and a digest of each of
+// its files.
 type manifest struct {
 	Name    string            `json:"name"`
 	Hash    string            `json:"hash"`
@@ -29,7 +29,7 @@ type manifest struct {
 	Program string            `json:"program,omitempty"` // version of what made it, and its options
 }
 
-// readManifest reads that of a point's folder.
+// readManifest reads the manifest of a point's folder.
 func readManifest(dir string) (m manifest, err error) {
 	text, err := files.ReadResult(filepath.Join(dir, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +62,7 @@ func (m *manifest) check(dir string) error {
 	return nil
 }
 
-// write notes the digests of the folder's files and becomes the last of them.
+// write adds the digests of the folder's files and writes the manifest as the last file.
 func (m *manifest) write(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

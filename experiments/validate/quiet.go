@@ -9,22 +9,21 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Figures of a live run without what some of its decode steps took longer than the others of the
-// same work, because the machine stood still.
+// Figures of a live run without the excess time of decode steps during which the machine stalled.
 const (
 	stoodStillMetric = "decode_steps_stood_still"
 	quietMeanMetric  = "tbt_quiet_mean_s"
 	quietP99Metric   = "tbt_quiet_p99_s"
 )
 
-// stoodStillAbove is from how many times the median of its like on a decode step stood still. On
-// an undisturbed host the steps of one work are within 1.1 times their median.
+// stoodStillAbove is the ratio to the median of similar decode steps above which a step counts as
+// stalled. On an undisturbed host steps of the same work are within 1.1 times their median.
 const stoodStillAbove = 1.25
 
-// quieted returns for how long each step would have taken had the machine not stood still, and how
-// many decode steps it did. As in alike, live times are over the model's price of the same step,
-// and then over the median of steps with as many decodes, of which minAlike are there: how good
-// the model is has no part in it, unless it misses a rare step by a quarter.
+// quieted returns the time of each step without stalls of the machine, and the number of stalled
+// decode steps. As in alike, live times are divided by the modelled time of the step, and then by
+// the median of steps with the same number of decodes, at least minAlike. So the accuracy of the
+// model does not matter, unless it is wrong by a quarter for a rare step.
 func quieted(steps []Step) (times []float64, stood int) {
 	times = make([]float64, len(steps))
 	groups := map[int][]float64{}
@@ -55,8 +54,7 @@ func quieted(steps []Step) (times []float64, stood int) {
 	return times, stood
 }
 
-// compareQuiet compares TBT with that of the live run without what such steps took longer. None,
-// and there is nothing to say.
+// compareQuiet compares TBT with the live run's TBT without stalls; nothing if no step stalled.
 func compareQuiet(run string, live, simulated *sim.Summary, steps []Step) []Comparison {
 	times, stood := quieted(steps)
 	if stood == 0 {
@@ -75,7 +73,8 @@ func compareQuiet(run string, live, simulated *sim.Summary, steps []Step) []Comp
 	}
 }
 
-// tokenTimes is the mean and the 99th percentile of steps' times over the tokens that they decode.
+// tokenTimes returns the mean and the 99th percentile of step times, weighted by the tokens that
+// the steps decode.
 func tokenTimes(steps []Step, times []float64) (mean, p99 float64) {
 	var all stats.Counts
 	sum, tokens := 0.0, 0
@@ -92,7 +91,7 @@ func tokenTimes(steps []Step, times []float64) (mean, p99 float64) {
 	return sum / float64(tokens), all.Percentiles(99)[0] / float64(des.Second)
 }
 
-// QuietMisses is Misses with the TBT of a machine that did not stand still.
+// QuietMisses is Misses with the TBT without stalls of the machine.
 func (r *ValidatedRun) QuietMisses() []string {
 	return slices.DeleteFunc(r.Misses(), func(metric string) bool {
 		quiet, ok := r.Of(map[string]string{"tbt_mean_s": quietMeanMetric,
@@ -101,7 +100,7 @@ func (r *ValidatedRun) QuietMisses() []string {
 	})
 }
 
-// StoodStill returns in how many decode steps of the live run the machine stood still.
+// StoodStill returns the number of decode steps of the live run in which the machine stalled.
 func (r *ValidatedRun) StoodStill() int {
 	c, _ := r.Of(stoodStillMetric)
 	return int(c.Live)

@@ -14,10 +14,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Repeat holds the live runs of a folder against those of another, which made the same runs once
-// more on a card of the same name: Simulated is the second one's. What two live runs of one program
-// differ by, no model predicts. Notes say which runs only one folder has, and where another program
-// made the second ones.
+// Repeat compares the live runs of a folder with the same runs in another folder, repeated on a
+// card of the same name. Simulated holds the second run. No model can predict the difference
+// between two live runs of one program. Notes name runs that only one folder has, and second runs
+// of another program.
 func Repeat(dir, again string) (report *Report, notes []string, err error) {
 	folders := map[string][]fs.DirEntry{}
 	for _, d := range []string{dir, again} {
@@ -63,7 +63,7 @@ func Repeat(dir, again string) (report *Report, notes []string, err error) {
 	return report, notes, nil
 }
 
-// repeated compares two folders of one run, and says whether two programs made them.
+// repeated compares two folders of one run. other reports whether two programs made them.
 func repeated(name, first, second string) (r ValidatedRun, other bool, err error) {
 	r = ValidatedRun{Run: name, LiveFolder: first}
 	var points [2]config.Point
@@ -107,7 +107,7 @@ func repeated(name, first, second string) (r ValidatedRun, other bool, err error
 	return r, programOf(&made[0]) != programOf(&made[1]), nil
 }
 
-// programOf names the program that made a run, without how it split steps.
+// programOf returns the program that made a run, without its split option.
 func programOf(m *manifest) string {
 	name, _, _ := strings.Cut(m.Program, " ")
 	return name

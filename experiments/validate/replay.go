@@ -16,20 +16,18 @@ import (
 	"github.com/sparseserve/sparseserve/traces/records"
 )
 
-// Replay holds the record of a real server against a simulation of the same
-// requests: those of the record, whole, at their recorded times.
+// Replay compares the record of a real server with a simulation of the same requests at their
+// recorded times.
 type Replay struct {
 	Name   string // of the record
 	File   string // of the record, as a reader knows it
 	Dir    string // result folder
 	Record *records.Record
 	Config *config.Config // of the server, from LoadServer
-	// Skip leaves requests that arrived earlier, in seconds since the first, out of
-	// every figure of both sides. They are simulated all the same: the others found
-	// the real server busy with them.
+	// Skip excludes requests that arrived earlier, in seconds since the first, from every figure of
+	// both sides. They are simulated all the same, because they load the server for the others.
 	Skip float64
-	// PrefixHit is the share of each prompt that the server had from its prefix cache, or
-	// PrefixAuto.
+	// PrefixHit is the share of each prompt that hit the server's prefix cache, or PrefixAuto.
 	PrefixHit float64
 	Run       run.Runner
 	Finished  func() // called once for every simulated request; may be nil
@@ -37,7 +35,7 @@ type Replay struct {
 	Replace bool
 }
 
-// ReplayReport is how well the simulation predicted the record. What has a JSON name is in
+// ReplayReport is the comparison of a simulation with the record. Fields with a JSON name are in
 // replay.json, the rest in other files of the folder.
 type ReplayReport struct {
 	Name     string          `json:"name"`
@@ -62,8 +60,8 @@ type ReplayReport struct {
 	Files       []string           `json:"-"`
 }
 
-// Do simulates the record and writes the result folder. Results of anything else there are
-// run.ErrTaken:
+// Do simulates the record and writes the result folder. It returns run.ErrTaken if the folder holds
+// other results:
 //
 //	trace.csv      the record's requests, which the configuration replays
 //	config.toml    the resolved configuration
@@ -71,7 +69,7 @@ type ReplayReport struct {
 //	requests.csv   every compared request, measured and simulated
 //	compare.csv    every figure, measured and simulated
 //	compare.json   the same as --json prints it
-//	replay.json    what was compared, and what the other files do not say of it
+//	replay.json    the rest of the report
 func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 	last := r.Record.Requests[len(r.Record.Requests)-1].At.Seconds()
 	if r.Skip > last {
@@ -131,9 +129,8 @@ func (r *Replay) writeTrace(path string) error {
 	return run.WriteFile(path, text.Bytes())
 }
 
-// abandon takes back the trace of a simulation that did not finish: it writes what was there
-// before, as results of an earlier comparison are of that one. Without such results it removes the
-// trace; the folder too, unless it holds something else.
+// abandon restores the previous trace after a simulation that did not finish, because earlier
+// results refer to it. Without earlier results it removes the trace, and the folder if it is empty.
 func (r *Replay) abandon(trace string, before []byte) error {
 	if _, err := os.Stat(filepath.Join(r.Dir, run.ConfigFile)); err == nil && before != nil {
 		return run.WriteFile(trace, before)
@@ -168,7 +165,7 @@ func (r *Replay) simulate(ctx context.Context, out *ReplayReport) error {
 	return r.pair(out, served)
 }
 
-// pair puts both sides of each request together and compares them.
+// pair joins both sides of each request and compares them.
 func (r *Replay) pair(out *ReplayReport, served []servedRequest) error {
 	byID := map[int]*servedRequest{}
 	for i := range served {

@@ -18,7 +18,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Files of the result folder of a Replay that other runs do not have.
+// Files that only the result folder of a Replay has.
 const (
 	replayTrace = "trace.csv"
 	compareCSV  = "compare.csv"
@@ -42,7 +42,7 @@ func (r *Replay) open(c *config.Config) (*os.File, error) {
 	return lock, nil
 }
 
-// checkReplayMaker refuses a folder of results that are no comparison.
+// checkReplayMaker refuses a folder whose results are not a comparison.
 func checkReplayMaker(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, compareCSV)); err == nil {
 		return nil
@@ -78,7 +78,7 @@ func (r *Replay) continues(c *config.Config) error {
 	return nil
 }
 
-// settings is the configuration, under what of the comparison is no key of it.
+// settings returns the configuration, preceded by the settings of the comparison that are not keys.
 func (r *Replay) settings(c *config.Config) ([]byte, error) {
 	text, err := c.TOML()
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *Replay) settings(c *config.Config) ([]byte, error) {
 	return append([]byte(head), text...), nil
 }
 
-// lessFound is a configuration without what the comparison finds itself.
+// lessFound returns a configuration without the keys that the comparison determines.
 func (r *Replay) lessFound(text []byte) string {
 	var kept strings.Builder
 	for line := range strings.Lines(string(text)) {
@@ -140,7 +140,7 @@ func ReadReplay(dir string) (*ReplayReport, error) {
 	return r, nil
 }
 
-// write writes all but the trace.
+// write writes all files except the trace.
 func (r *ReplayReport) write(of *Replay) error {
 	dir := of.Dir
 	config, err := of.settings(r.Config)
@@ -178,8 +178,7 @@ func (r *ReplayReport) write(of *Replay) error {
 	return err
 }
 
-// requestsTable has a row for each compared request. A request of one token has
-// no TPOT.
+// requestsTable returns a row for each compared request. A request with one token has no TPOT.
 func (r *ReplayReport) requestsTable() []byte {
 	t := run.NewTable("id", "stage", "arrival_s", "prompt_tokens", "output_tokens", "measured_ttft_s",
 		"simulated_ttft_s",
@@ -193,7 +192,7 @@ func (r *ReplayReport) requestsTable() []byte {
 	return t.Bytes()
 }
 
-// nanos prints seconds to the nanosecond, and nothing for NaN.
+// nanos formats seconds to the nanosecond; "" for NaN.
 func nanos(s float64) string {
 	if math.IsNaN(s) {
 		return ""

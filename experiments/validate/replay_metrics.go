@@ -19,17 +19,17 @@ type Replayed struct {
 	Simulated records.Request // the same but for its times
 }
 
-// RecordComparison is one figure of a record, measured and simulated, over the
-// requests of one stage of its load. Error is relative, simulated over measured
-// less 1; nil where measured is 0 and simulated is not.
+// RecordComparison is one figure of a record, measured and simulated, over the requests of one
+// stage of its load. Error is relative, simulated over measured minus 1; nil if measured is 0 and
+// simulated is not.
 //
 //	ttft_mean_s, ttft_p50_s, ttft_p90_s, ttft_p99_s   from arrival to first token
-//	tpot_mean_s, ...   mean time between the tokens of a request, of those with 2 or more
+//	tpot_mean_s, ...   mean time between the tokens of a request with 2 or more tokens
 //	e2e_mean_s, ...    from arrival to last token
 //	throughput_tok_s   output tokens over the time from first arrival to last token
 //
-// Means and percentiles are over requests, one value a request. Percentiles are
-// interpolated between the two nearest requests, as benchmark clients do.
+// Means and percentiles are over requests, one value per request. Percentiles are interpolated
+// between the two nearest requests, as benchmark clients do.
 type RecordComparison struct {
 	Run       string   `json:"run"`
 	Stage     string   `json:"stage"`
@@ -38,16 +38,15 @@ type RecordComparison struct {
 	Simulated float64  `json:"simulated"`
 	Error     *float64 `json:"error"`
 
-	// Requests is how many values the figure is of.
+	// Requests is the number of values behind the figure.
 	Requests int `json:"-"`
 }
 
-// FewForP99 is the number of requests below which a P99 is about its largest
-// value.
+// FewForP99 is the number of requests below which a P99 is close to the maximum.
 const FewForP99 = 100
 
-// Thin says that a figure is of too few requests to mean much: the P99 of fewer
-// than FewForP99.
+// Thin reports whether a figure has too few requests to be meaningful: a P99 of fewer than
+// FewForP99.
 func (c *RecordComparison) Thin() bool {
 	return c.Requests < FewForP99 && strings.HasSuffix(c.Metric, "_p99_s")
 }
@@ -93,8 +92,8 @@ func compareReplayed(run, stage string, all []Replayed) []RecordComparison {
 	return out
 }
 
-// throughput is the output tokens of requests in order of arrival over the time
-// from the first arrival to the last token.
+// throughput returns the output tokens per second of requests in order of arrival, from the first
+// arrival to the last token.
 func throughput(all []Replayed, side func(*Replayed) *records.Request) float64 {
 	tokens, end := 0, 0.0
 	for i := range all {

@@ -10,19 +10,19 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// PrefixAuto is Replay.PrefixHit of a record that does not say how much of its prompts came from a
-// prefix cache: full prefills are simulated, and whole prompts from the cache, and the record is
-// compared with the nearer.
+// PrefixAuto is Replay.PrefixHit for a record that does not state its prefix cache hits: full
+// prefills and full prefix hits are simulated, and the record is compared with the nearer
+// simulation.
 const PrefixAuto = -1
 
-// PrefixEstimate is how far two simulations of a record are from it.
+// PrefixEstimate is the distance of two simulations from a record.
 type PrefixEstimate struct {
 	Full     AsMeasured `json:"full"`   // with full prefills
 	Cached   AsMeasured `json:"cached"` // with whole prompts from the cache
 	Requests int        `json:"requests"`
 }
 
-// AsMeasured is simulated over measured of median TTFT and of mean TPOT.
+// AsMeasured holds simulated over measured median TTFT and mean TPOT.
 type AsMeasured struct {
 	TTFT float64 `json:"ttft"`
 	TPOT float64 `json:"tpot"`
@@ -37,7 +37,7 @@ func (m AsMeasured) String() string {
 		100*(m.TTFT-1), 100*(m.TPOT-1)), "-0.0 %", "+0.0 %")
 }
 
-// The nearer simulation has to be at most nearerBy as far from the record as the other, and nearer
+// The nearer simulation must have at most nearerBy times the distance of the other, and be nearer
 // by at least apart, over at least estimateRequests.
 const (
 	nearerBy         = 0.5
@@ -45,18 +45,18 @@ const (
 	estimateRequests = 50
 )
 
-// Told says whether the record tells the simulations apart.
+// Told reports whether the record distinguishes the two simulations.
 func (v *PrefixEstimate) Told() bool {
 	full, cached := v.Full.distance(), v.Cached.distance()
 	near, far := min(full, cached), max(full, cached)
 	return v.Requests >= estimateRequests && near <= nearerBy*far && far-near >= apart
 }
 
-// Hit says that the record is compared with prompts from the cache.
+// Hit reports whether the record is compared with the simulation that hits the prefix cache.
 func (v *PrefixEstimate) Hit() bool { return v.Told() && v.Cached.distance() < v.Full.distance() }
 
-// choosePrefix simulates the record with full prefills and with prompts from the prefix cache, and
-// keeps the nearer, or full prefills where the record does not tell them apart.
+// choosePrefix simulates the record with full prefills and with prefix cache hits. It keeps the
+// nearer simulation, or full prefills if the record does not distinguish them.
 func (r *Replay) choosePrefix(ctx context.Context, out *ReplayReport) error {
 	start := *out
 	if err := r.simulate(ctx, out); err != nil || !mayHit(out.Config) {
@@ -78,7 +78,7 @@ func (r *Replay) choosePrefix(ctx context.Context, out *ReplayReport) error {
 	return nil
 }
 
-// asMeasured compares the simulation with the record; a figure that there is not counts as equal.
+// asMeasured compares the simulation with the record. A missing figure counts as equal.
 func (r *ReplayReport) asMeasured() AsMeasured {
 	m := AsMeasured{1, 1}
 	for _, c := range r.Comparisons {
@@ -93,13 +93,13 @@ func (r *ReplayReport) asMeasured() AsMeasured {
 	return m
 }
 
-// mayHit says whether the configured system is simulated with prefix hits.
+// mayHit reports whether the configured system is also simulated with prefix hits.
 func mayHit(c *config.Config) bool {
 	s := &c.Systems[0]
 	return !s.Offload.On && (s.Prefill.Split == "plain" || s.Prefill.Split == "chunked")
 }
 
-// String says in a sentence what was found and how to choose otherwise.
+// String describes the result in a sentence, and how to override it.
 func (v *PrefixEstimate) String() string {
 	found := fmt.Sprintf("%s with full prefills, %s with prompts from the cache", v.Full, v.Cached)
 	switch {
@@ -116,12 +116,12 @@ func (v *PrefixEstimate) String() string {
 	return found + "; full prefills are simulated (--prefix-hit SHARE for hits)"
 }
 
-// Where prompts come from the cache, the first coldSeconds of a record find it empty: its P99 of
-// TTFT is said without them where its error is smaller by coldMatters.
+// The first coldSeconds of a record find an empty prefix cache. P99 TTFT is also reported without
+// them if that lowers its error by coldMatters.
 const coldSeconds, coldMatters = 30, 0.1
 
-// cold says what the error of P99 TTFT is without the first seconds of a record, in which the
-// prefix cache was empty; nothing where that hardly differs or too few requests are left.
+// cold reports the error of P99 TTFT without the first seconds of a record, when the prefix cache
+// was empty; "" if the error hardly differs or too few requests are left.
 func (r *ReplayReport) cold() string {
 	warm := slices.IndexFunc(r.Requests, func(q Replayed) bool {
 		return q.Measured.At.Seconds() >= coldSeconds

@@ -17,7 +17,7 @@ type LoadStage struct {
 // AllStages is the label of the whole record.
 const AllStages = "all"
 
-// What makes a change of the rate.
+// Thresholds for a change of the rate.
 const (
 	stageLeast  = 50   // requests in a stage
 	stageFactor = 1.25 // between the rates of neighbours
@@ -25,20 +25,20 @@ const (
 	stageNear   = 10   // gaps on either side of the best place that a cut may move by
 )
 
-// loadStages cuts arrivals, ascending seconds, where their rate changes:
+// loadStages splits arrivals (ascending, in seconds) where their rate changes.
 //
-//   - Of all places that leave stageLeast requests on either side, a cut is tried
-//     where two steady Poisson processes explain the gaps best. Over one process it
-//     gains n ln(S/n) - k ln(S1/k) - (n-k) ln(S2/(n-k)) of log-likelihood, of n gaps
-//     with sum S, k of them, with sum S1, before the cut.
-//   - It is made if the rates differ by stageFactor or more and the gain is at least
-//     stageGain times the dispersion: the larger squared coefficient of variation of
-//     the gaps on either side, at least 1. Bursts of a steady load are no stages.
-//   - It is made at the longest of the stageNear gaps on either side of that place:
-//     clients pause between stages, and one gap more or less is no evidence.
-//   - Both parts are cut further in the same way.
+// A split is tried at the position that maximizes the likelihood of two steady Poisson processes,
+// with at least stageLeast requests on either side. Over one process it gains n ln(S/n) - k
+// ln(S1/k) - (n-k) ln(S2/(n-k)) of log-likelihood, for n gaps with sum S, and k gaps with sum S1
+// before the split.
 //
-// A record at one rate is one stage.
+// It is accepted if the rates differ by stageFactor or more and the gain is at least stageGain
+// times the dispersion: the larger squared coefficient of variation of the gaps on either side, at
+// least 1. So bursts of a steady load are not stages.
+//
+// It is moved to the longest of the stageNear gaps on either side, because clients pause between
+// stages and one gap more or less is no evidence. Both parts are split further in the same way. A
+// record at one rate is one stage.
 func loadStages(arrivals []float64) []LoadStage {
 	var cuts []int
 	var cut func(first, end int)
@@ -93,20 +93,19 @@ func rateChange(a []float64) int {
 	return at
 }
 
-// likelihood is the logarithm of that of n exponential gaps with the given sum,
-// at their best rate, up to what all cuts have in common. Gaps shorter than a
-// microsecond on average count as that long.
+// likelihood returns the log-likelihood of n exponential gaps with the given sum at their best
+// rate, up to a term common to all cuts. A mean gap below a microsecond counts as a microsecond.
 func likelihood(n int, sum float64) float64 {
 	k := float64(n)
 	return -k * math.Log(max(sum/k, 1e-6))
 }
 
-// arrivalRate is the rate of arrivals in requests/s: infinite when all come at
-// once, NaN of a single one.
+// arrivalRate returns the rate of arrivals in requests/s: infinite if all arrive at once, NaN for a
+// single arrival.
 func arrivalRate(a []float64) float64 { return float64(len(a)-1) / (a[len(a)-1] - a[0]) }
 
-// dispersion is the squared coefficient of variation of the gaps: 1 of a Poisson
-// process, 0 at equal distances, more with bursts.
+// dispersion returns the squared coefficient of variation of the gaps: 1 for a Poisson process, 0
+// for equal gaps, more with bursts.
 func dispersion(a []float64) float64 {
 	n := float64(len(a) - 1)
 	mean := (a[len(a)-1] - a[0]) / n
@@ -120,8 +119,7 @@ func dispersion(a []float64) float64 {
 	return square / n / (mean * mean)
 }
 
-// stageLabel has two digits of the rate, and whole seconds unless the record is
-// short.
+// stageLabel formats the rate with two digits, and whole seconds unless the record is short.
 func stageLabel(s *LoadStage, last float64) string {
 	decimals := 0
 	if last < 60 {

@@ -23,7 +23,7 @@ const (
 	stepsFolder     = "steps"
 )
 
-// validationRuns is runs.json: which kept runs are compared.
+// validationRuns is the content of runs.json: the kept runs to compare.
 type validationRuns struct {
 	Name   string          `json:"name"`
 	Device string          `json:"device"`
@@ -49,15 +49,15 @@ type validationRun struct {
 	DelayS    float64 `json:"delay_s"` // of the service level
 }
 
-// Report is how well a simulation predicted live runs.
+// Report is the comparison of a simulation with live runs.
 type Report struct {
 	Name, Device string
 	Runs         []ValidatedRun // in the order of the experiment
 	Files        []string
 }
 
-// Recompute makes the report of a result folder anew from its kept runs, and
-// writes validate.csv and validate.json.
+// Recompute rebuilds the report of a result folder from its kept runs, and writes validate.csv and
+// validate.json.
 func Recompute(dir string) (*Report, error) {
 	report, err := Read(dir)
 	if err != nil {
@@ -66,7 +66,7 @@ func Recompute(dir string) (*Report, error) {
 	return report, report.write(dir)
 }
 
-// Read makes the report of a result folder anew from its kept runs.
+// Read rebuilds the report of a result folder from its kept runs.
 func Read(dir string) (*Report, error) {
 	index, err := readIndex(dir)
 	if err != nil {
@@ -83,7 +83,7 @@ func Read(dir string) (*Report, error) {
 	return report, nil
 }
 
-// readIndex reads which runs a result folder compares.
+// readIndex reads the list of runs that a result folder compares.
 func readIndex(dir string) (index validationRuns, err error) {
 	path := filepath.Join(dir, validationIndex)
 	err = files.ReadJSON(path, &index)
@@ -99,7 +99,7 @@ func readIndex(dir string) (index validationRuns, err error) {
 	return index, nil
 }
 
-// Simulated lists the places of a validation's simulated runs, as files.OpenResult takes them.
+// Simulated lists the paths of a validation's simulated runs for files.OpenResult.
 func Simulated(dir string) (places []string, err error) {
 	index, err := readIndex(dir)
 	for i := range index.Runs {
@@ -143,7 +143,7 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	return r, nil
 }
 
-// pricedSteps reads a run's steps and checks how many there are; none where they were not kept.
+// pricedSteps reads a run's steps and checks their number; nil if they were not kept.
 func (v *validationRun) pricedSteps(dir string, of int64) ([]Step, error) {
 	if v.Steps == "" {
 		return nil, nil
@@ -194,8 +194,8 @@ func (r *Report) Comparisons() []Comparison {
 	return all
 }
 
-// WorstFirst returns the runs by their largest error over its goal, those below
-// saturation first.
+// WorstFirst returns the runs by their largest error relative to its goal, runs below saturation
+// first.
 func (r *Report) WorstFirst() []ValidatedRun {
 	runs := slices.Clone(r.Runs)
 	slices.SortStableFunc(runs, func(a, b ValidatedRun) int {

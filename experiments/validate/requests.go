@@ -16,13 +16,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// servedRequest is the times of one that was served, in seconds of its run.
+// servedRequest holds the times of a served request, in seconds of its run.
 type servedRequest struct {
 	arrival, first, last float64
 	id                   int // from 1, in order of arrival
 }
 
-// readServed reads them from a run's kept table of requests, rejected ones left out.
+// readServed reads the served requests from a run's kept table of requests.
 func readServed(dir string) ([]servedRequest, error) {
 	path := requestsIn(dir)
 	text, err := files.ReadResult(path)
@@ -32,7 +32,7 @@ func readServed(dir string) ([]servedRequest, error) {
 	return parseServed(path, text)
 }
 
-// requestsIn is the table of a run's requests: compressed of a live one.
+// requestsIn returns the path of a run's table of requests, which is compressed for a live run.
 func requestsIn(dir string) string {
 	path := filepath.Join(dir, run.RequestsCSV)
 	if files.HasResult(path) {
@@ -41,7 +41,7 @@ func requestsIn(dir string) string {
 	return path + ".gz"
 }
 
-// parseServed reads them from the text of a table of requests.
+// parseServed reads the served requests from the text of a table of requests.
 func parseServed(path string, text []byte) ([]servedRequest, error) {
 	rows, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
 	if err != nil {
@@ -79,9 +79,9 @@ func parseServed(path string, text []byte) ([]servedRequest, error) {
 	return all, nil
 }
 
-// followsFromRequests checks a summary's mean TTFT and requests against the table of requests, and
-// takes its percentiles of TTFT from there: the summaries of live runs that were kept before
-// package quantile have the nearest rank of a histogram.
+// followsFromRequests checks a summary's mean TTFT and number of requests against the table of
+// requests, and takes the TTFT percentiles from the table: summaries of live runs older than
+// package quantile use the nearest rank of a histogram.
 func followsFromRequests(dir string, sum *sim.Summary) error {
 	all, err := readServed(dir)
 	if err != nil {
@@ -109,10 +109,10 @@ func followsFromRequests(dir string, sum *sim.Summary) error {
 	return nil
 }
 
-// saturated judges a live run: requests arrive faster than it serves them when its
-// queue keeps growing, when they wait longer than the service level allows, or when
-// more than half of all are still being served as the last one arrives. The last
-// covers short runs whose batch grows in place of the queue.
+// saturated reports whether requests arrive faster than a live run serves them: its queue keeps
+// growing, requests wait longer than the service level allows, or more than half of all requests
+// are unfinished when the last one arrives. The last rule covers short runs whose batch grows
+// instead of the queue.
 func saturated(s *sim.Summary, all []servedRequest, slo *config.SLO) bool {
 	if s.QueueDelay.Mean > slo.DelayS || s.QueueGrows() {
 		return true

@@ -22,12 +22,11 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// phaseNames are the columns of a step's phases, live_ or model_ before each and
-// _s after.
+// phaseNames are the columns of a step's phases, with the prefix live_ or model_ and the suffix _s.
 var phaseNames = []string{"linears", "prefill_attention", prefillIndex, "dense_attention",
 	"sparse_attention", "scoring", "load_stall", "save_stall", "head", "host"}
 
-// prefillIndex is the phase that tables of before sparse prefill lack.
+// prefillIndex is the phase that older tables do not have.
 const prefillIndex = "prefill_index"
 
 func phaseTimes(p *sim.Phases) []des.Time {
@@ -35,7 +34,7 @@ func phaseTimes(p *sim.Phases) []des.Time {
 		p.SparseAttention, p.Scoring, p.LoadStall, p.SaveStall, p.Head, p.Host}
 }
 
-// Step is one step of a live run and what the model gives the same batch. Times are in seconds.
+// Step is one step of a live run and the modelled times of its batch, in seconds.
 type Step struct {
 	Mixed        bool // has a prefill
 	Split        bool // the live device split its time into phases
@@ -58,8 +57,7 @@ func price(p *config.Point, dir, into string) error {
 	return writeGzip(into, table)
 }
 
-// priced has the modelled device price the steps of a live run and returns the
-// table of both.
+// priced prices the steps of a live run with the modelled device and returns the table of both.
 func priced(p *config.Point, dir string) (table []byte, err error) {
 	path := filepath.Join(dir, callsFile)
 	text, err := files.ReadResult(path)
@@ -123,8 +121,8 @@ func tabulateSteps(steps []live.RecordedStep, model []sim.Timing) []byte {
 	return table.Bytes()
 }
 
-// signedSeconds is seconds for a time that may be below zero: what is left to
-// the host when the GPU's events add up to more than the step.
+// signedSeconds formats a time that may be negative: the host's remainder is negative if the GPU
+// events add up to more than the step.
 func signedSeconds(t des.Time) string {
 	if t < 0 {
 		return "-" + run.Seconds(-t)
@@ -184,8 +182,7 @@ func readSteps(path string, text []byte) ([]Step, error) {
 	return steps, nil
 }
 
-// compareSteps compares the times of identical batches, of steps that only
-// decode and of the others apart.
+// compareSteps compares the times of identical batches, for decode-only steps and for other steps.
 func compareSteps(run string, steps []Step) []Comparison {
 	var out []Comparison
 	for _, kind := range []string{"decode", "mixed"} {

@@ -11,20 +11,20 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// Folders of a validation's result folder; each holds a folder a run.
+// Folders of a validation's result folder. Each holds one folder per run.
 const (
 	liveFolder      = "live"
 	simulatedFolder = "simulated"
 )
 
-// callsFile holds what each step of a live run asked of the device.
+// callsFile holds the calls of each step of a live run to the device.
 const callsFile = "calls.json.gz"
 
-// hasCalls says whether a live run was kept with that file: a store of many runs may do without.
+// hasCalls reports whether a kept live run has callsFile. It is optional in a store of many runs.
 func hasCalls(m *manifest) bool { return m.Files[callsFile] != "" }
 
-// compress replaces a finished run's table of requests by a compressed one, and removes that of
-// its steps: the steps that are compared are those of callsFile.
+// compress gzips a finished run's table of requests and removes its table of steps, because
+// callsFile already holds the steps to compare.
 func compress(dir string) error {
 	path := filepath.Join(dir, run.RequestsCSV)
 	text, err := files.ReadResult(path)

@@ -19,26 +19,26 @@ import (
 // LiveRunner makes live runs: a *Live.
 type LiveRunner interface {
 	Device() (name string, err error)
-	// Options says how runs are made that the configuration does not say.
+	// Options describes the run options that are not in the configuration.
 	Options() string
-	// Shadowed carries out a point and returns what each step asked of the device.
+	// Shadowed carries out a point and returns the calls of each step to the device.
 	Shadowed(context.Context, config.Point, run.Sink) (sim.Summary, []live.RecordedStep, error)
 }
 
-// Validation runs the points of a sweep live, one after the other, simulates the
-// same points, and compares. Its folder holds
+// Validation runs the points of a sweep live, one at a time, simulates the same points, and
+// compares. Its folder holds
 //
 //	live/KEY/        config.toml, summary.json, requests.csv.gz, calls.json.gz, point.json
 //	simulated/       the Store of the simulations
 //	steps/RUN.csv.gz each step of a live run and the modelled time of its batch
 //	pictures/        PNGs, drawn by package figures
 //	runs.json        which runs are compared
-//	validate.json    every figure, live and simulated, as validate.csv is too
+//	validate.json    every figure, live and simulated, as in validate.csv
 //
-// Steps are not compared of a live run whose calls.json.gz is neither there nor in its point.json.
+// Steps of a live run are compared only if calls.json.gz is in its folder or in its point.json.
 //
-// A finished run is not made again as long as its configuration, profile,
-// program and, of a live run, device stay the same.
+// A finished run is reused as long as its configuration, profile and program, and the device of a
+// live run, stay the same.
 type Validation struct {
 	Dir         string
 	Sweep       *config.Sweep
@@ -47,16 +47,16 @@ type Validation struct {
 	Program     string // names the version of what simulates
 	Simulate    run.Runner
 	Workers     int // simulations at a time; 0 = one a core
-	// Kept takes live runs that are kept, whatever profile, device and program
-	// made them. What is missing is made, or left out where there is no library to make it.
+	// Kept accepts kept live runs of any profile, device and program. Missing runs are made, or left
+	// out if there is no library to make them.
 	Kept bool
-	// LiveOnly makes live runs and nothing else. Several processes, one for each
-	// GPU, may do so in one folder: each takes the next run that nobody makes.
+	// LiveOnly makes live runs and nothing else. Several processes, one per GPU, may do so in one
+	// folder: each takes the next unclaimed run.
 	LiveOnly bool
 	Planned  func(requests int) // how many more requests are to be served; may be nil
 	Finished func()             // one was; may be nil
 
-	// Taken is, after Do with LiveOnly, how many runs other processes took.
+	// Taken is the number of runs that other processes took; set by Do with LiveOnly.
 	Taken int
 
 	hashes *config.Hasher
@@ -66,9 +66,9 @@ type Validation struct {
 	notes  []string
 }
 
-// Do makes what is missing and reports. When a live run fails, the others are made and kept, until
-// two fail in a row of those that this process makes; the error says which failed, and no report is
-// made. Notes say which kept runs were damaged, and which are left out.
+// Do makes the missing runs and the report. If a live run fails, Do makes and keeps the others
+// until two runs of this process fail in a row; the error names the failed runs, and there is no
+// report. Notes name damaged runs and omitted ones.
 func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, err error) {
 	if v.Planned == nil {
 		v.Planned = func(int) {}
@@ -119,8 +119,7 @@ func (v *Validation) do(ctx context.Context) (*Report, error) {
 	return Recompute(v.Dir)
 }
 
-// simulations makes the simulations that are missing and returns the folders of
-// all.
+// simulations makes the missing simulations and returns the folders of all.
 func (v *Validation) simulations(ctx context.Context) (places []string, err error) {
 	store, err := run.OpenStore(filepath.Join(v.Dir, simulatedFolder), v.Program, true)
 	if err != nil {
@@ -134,7 +133,7 @@ func (v *Validation) simulations(ctx context.Context) (places []string, err erro
 	}
 	v.Planned(requestsOf(missing))
 	simulate := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
-		sink.Steps = nil // the steps that are compared are those of live runs
+		sink.Steps = nil // only steps of live runs are compared
 		return v.Simulate(ctx, p, sink)
 	}
 	_, notes, err := store.Do(ctx, run.Grid{Run: simulate, Workers: v.Workers, Finished: v.Finished},
@@ -146,7 +145,7 @@ func (v *Validation) simulations(ctx context.Context) (places []string, err erro
 	return v.folders(store.Dir(), store.Find)
 }
 
-// finder returns the place of a kept run, "" where there is none; note says what is damaged.
+// finder returns the folder of a kept run; "" if there is none. note describes damage.
 type finder func(*config.Point) (dir, note string, err error)
 
 // missing lists the points that a store does not keep.
@@ -166,7 +165,7 @@ func (v *Validation) missing(find finder) (missing []config.SweepPoint, err erro
 	return missing, nil
 }
 
-// folders lists where the points are kept.
+// folders lists the folders of the points.
 func (v *Validation) folders(in string, find finder) ([]string, error) {
 	dirs := make([]string, len(v.points))
 	for i := range v.points {
