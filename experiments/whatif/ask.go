@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// Asked is a study in the words of the command line.
+// Asked is a study as given on the command line.
 type Asked struct {
 	Config     string   // file or built-in experiment; the default one when empty
 	Set        []string // KEY=VALUE
@@ -21,7 +21,7 @@ type Asked struct {
 	Steps      int // values of a range; 0 for the usual number
 }
 
-// Study reads what is asked. Ranges that are not named are the usual ones. Errors name the flag.
+// Study parses the question. Ranges default to Defaults. Errors name the flag.
 func (a *Asked) Study() (s *Study, err error) {
 	if a.Steps < 0 || a.Steps == 1 || a.Steps > config.MostPoints {
 		return nil, fmt.Errorf("--steps %d: a range has 2 to %d values", a.Steps, config.MostPoints)

@@ -13,14 +13,14 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// subject is a server of a variant of the configuration, whatever its seed.
+// subject is a server of a variant of the configuration, over all seeds.
 type subject struct {
 	candidate capacity.Candidate // without rate, where a search finds the metric
 	points    []config.Point     // one a seed, where runs have it
 	hash      string             // the same for what is configured alike
 }
 
-// point is the configuration of the subject.
+// point returns the configuration of the subject.
 func (s *subject) point() *config.Point {
 	if len(s.points) > 0 {
 		return &s.points[0]
@@ -28,7 +28,7 @@ func (s *subject) point() *config.Point {
 	return &s.candidate.Point
 }
 
-// seeds are the same for every variant.
+// seeds returns the seeds, which are the same for every variant.
 func (s *subject) seeds() []uint64 {
 	if len(s.points) == 0 {
 		return s.candidate.Seeds
@@ -40,10 +40,10 @@ func (s *subject) seeds() []uint64 {
 	return seeds
 }
 
-// Value is what came of a subject.
+// Value is the metric of a subject.
 type Value struct {
 	Value float64 `json:"value"`
-	// in the order of the seeds; empty of a coarse search
+	// in the order of the seeds; empty for a coarse search
 	Seeds     []float64      `json:"seed_values"`
 	LimitedBy string         `json:"limited_by,omitempty"` // of goodput: what fails above
 	Warnings  []warn.Warning `json:"warnings"`
@@ -52,13 +52,12 @@ type Value struct {
 	none  bool   // no request was served, so there is none
 }
 
-// Evaluator finds metrics of subjects. Every run goes through the store, so that none is made
-// twice.
+// Evaluator finds metrics of subjects. Every run goes through the store, so no run is made twice.
 type Evaluator struct {
 	Store   *run.Store
 	Run     run.Runner
 	Workers int // runs at a time; 0 = one a core
-	// Planned and Finished count runs for a progress bar, from many goroutines at once; they may
+	// Planned and Finished count runs for a progress bar. Goroutines call them concurrently; they may
 	// be nil.
 	Planned  func(runs int)
 	Finished func()
@@ -102,10 +101,10 @@ func (e *Evaluator) subjects(s *config.Sweep, search bool) ([]subject, error) {
 	return all, nil
 }
 
-// defaultSeeds are those of a configuration that has chosen none: enough for an interval.
+// defaultSeeds are used if the configuration sets no seeds. They are enough for an interval.
 var defaultSeeds = []uint64{1, 2, 3}
 
-// bySeeds gathers points that differ in their seed alone.
+// bySeeds groups points that differ only in their seed.
 func bySeeds(points []config.SweepPoint, given bool) []subject {
 	var all []subject
 	for _, p := range points {
@@ -129,13 +128,13 @@ func bySeeds(points []config.SweepPoint, given bool) []subject {
 	return all
 }
 
-// sameButSeed compares neighbours of one expansion.
+// sameButSeed compares neighbouring points of one expansion.
 func sameButSeed(a, b config.Point) bool {
 	a.Seed = b.Seed
 	return config.PointName(&a) == config.PointName(&b)
 }
 
-// evaluate finds a metric of subjects. Those configured alike are found once.
+// evaluate finds a metric of subjects. Subjects with equal configurations are evaluated once.
 func (e *Evaluator) evaluate(ctx context.Context, m *Metric, spec config.GoodputSearch,
 	all []subject) ([]Value, error) {
 	if !m.Search() {
@@ -201,7 +200,7 @@ func (e *Evaluator) measured(ctx context.Context, m *Metric, all []subject) ([]V
 	return values, nil
 }
 
-// runs makes the runs of subjects and returns their summaries, one a seed.
+// runs makes the runs of subjects and returns their summaries, one per seed.
 func (e *Evaluator) runs(ctx context.Context, all []subject) ([][]sim.Summary, error) {
 	var points []config.Point
 	var of []string // hash of the subject of each point

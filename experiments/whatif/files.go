@@ -10,11 +10,11 @@ const (
 	tableFile  = "whatif.csv"
 )
 
-// Files are what was found:
+// Files returns the files of the result:
 //
 //	config.toml   the resolved configuration
-//	whatif.json   all of it
-//	whatif.csv    one row a value of a knob, a cell of the heat map or an answer of a threshold
+//	whatif.json   the whole result
+//	whatif.csv    one row per value of a knob, cell of the heat map or answer of a threshold
 func (r *Result) Files() ([]run.File, error) {
 	config, err := r.config.TOML()
 	if err != nil {
@@ -25,7 +25,7 @@ func (r *Result) Files() ([]run.File, error) {
 		{Name: tableFile, Text: r.table()}}, err
 }
 
-// table has the numbers of all parts; change is relative to the configuration.
+// table lists the numbers of all parts. change is relative to the configuration.
 func (r *Result) table() []byte {
 	t := run.NewTable("case", "part", "knob", "setting", "knob_b", "setting_b", "metric", "value",
 		"change", "change_low", "change_high", "against", "verdict")

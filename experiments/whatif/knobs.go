@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Knob is something of a configuration that varies.
+// Knob is a varied part of a configuration.
 type Knob struct {
 	Name   string   // as a flag has it
 	Keys   []string // of the configuration, that it sets
@@ -21,7 +21,7 @@ type Knob struct {
 	form string // of a key's value, with %s for the knob's; empty for the value itself
 }
 
-// kind is what values a knob has.
+// kind returns the type of the knob's values.
 func (k *Knob) kind() config.Kind {
 	switch {
 	case k.Factor:
@@ -32,7 +32,7 @@ func (k *Knob) kind() config.Kind {
 	return config.KindOf(k.Keys[0])
 }
 
-// Knobs lists the knobs with short names, those of hardware first.
+// Knobs lists the knobs with short names, hardware knobs first.
 func Knobs() []Knob {
 	card := func(name, about string, figures ...string) Knob {
 		k := Knob{Name: name, Factor: true, About: about}
@@ -66,7 +66,7 @@ func Knobs() []Knob {
 	}
 }
 
-// KnobNamed returns the knob of a short name, of a key of the configuration or of the end of one.
+// KnobNamed returns a knob by its short name, by a key of the configuration or by the end of a key.
 func KnobNamed(name string) (Knob, error) {
 	var names []string
 	for _, k := range Knobs() {
@@ -88,16 +88,15 @@ func KnobNamed(name string) (Knob, error) {
 	return Knob{Name: name, Keys: []string{key}}, nil
 }
 
-// defaultFactors are the values of hardware that are looked at where nobody names any.
+// defaultFactors are the ends of the ranges that are tried for hardware knobs by default.
 var defaultFactors = map[string][2]string{
 	"link": {"0.5", "2"}, "hbm": {"0.75", "1.5"}, "hbm_bandwidth": {"0.5", "2"},
 	"compute": {"0.5", "2"},
 	"cpu":     {"0.5", "2"}, "dram": {"0.5", "2"}, "prefix_dram": {"0.5", "2"},
 }
 
-// Defaults lists the ranges that are looked at where nobody names any: hardware by factors, and of
-// policy half and twice of what the systems of the configuration have in common. What no system
-// uses is left out.
+// Defaults lists the default ranges: factors for hardware, and for policies half and twice the
+// value that the systems of the configuration share. Knobs that no system uses are left out.
 func Defaults(base *config.Config) []Range {
 	var ranges []Range
 	for _, k := range Knobs() {
@@ -121,7 +120,7 @@ func Defaults(base *config.Config) []Range {
 	return ranges
 }
 
-// used says whether any of the systems is moved by the knob.
+// used reports whether the knob affects any of the systems.
 func used(k *Knob, systems []sim.Spec) bool {
 	return slices.ContainsFunc(systems, func(s sim.Spec) bool {
 		switch k.Name {
@@ -144,7 +143,7 @@ func used(k *Knob, systems []sim.Spec) bool {
 	})
 }
 
-// common returns the number that all systems have under a key.
+// common returns the value of a key if all systems have the same.
 func common(key string, systems []sim.Spec) (value float64, ok bool) {
 	for i := range systems {
 		p := config.Point{System: systems[i]}
@@ -166,8 +165,8 @@ func common(key string, systems []sim.Spec) (value float64, ok bool) {
 	return value, ok
 }
 
-// settings are what the configuration is to have for a value of the knob; none where that is what
-// it has.
+// settings returns the settings for a value of the knob; none if the configuration already has the
+// value.
 func (k *Knob) settings(base *config.Config, value string) ([]config.Setting, error) {
 	if !k.Factor {
 		if k.form != "" {
@@ -207,8 +206,8 @@ func (k *Knob) settings(base *config.Config, value string) ([]config.Setting, er
 	return settings, nil
 }
 
-// figures are the knob's keys and, of the link, the others that the configuration sets: those that
-// it does not set follow by themselves.
+// figures returns the knob's keys. For the link it adds the other link keys that the configuration
+// sets, because only unset keys follow automatically.
 func (k *Knob) figures(base *config.Config) []string {
 	keys := slices.Clone(k.Keys)
 	all, _ := hw.ChangeKeys()

@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Metric is what a what-if is about.
+// Metric is the metric of a what-if.
 type Metric struct {
 	Name   string
 	Label  string // with the unit
@@ -18,7 +18,7 @@ type Metric struct {
 	of func(*sim.Summary) float64 // nil of goodput, which a search finds
 }
 
-// GoodputMetric is the name of the metric that a search finds.
+// GoodputMetric is the name of the metric that needs a search.
 const GoodputMetric = "goodput"
 
 const prefixHits = "prefix_hits"
@@ -26,7 +26,7 @@ const prefixHits = "prefix_hits"
 // ofRuns are the metrics of a whole run that a what-if may be about.
 var ofRuns = []string{"throughput", "requests", "hits", prefixHits, "loads", "batch"}
 
-// Metrics lists what a what-if may be about: goodput, and the metrics of a run that every run has.
+// Metrics lists the metrics of a what-if: goodput, and the metrics that every run reports.
 func Metrics() []Metric {
 	all := []Metric{{Name: GoodputMetric, Label: "goodput (requests/s)", Higher: true}}
 	for _, m := range sim.AllMetrics() {
@@ -55,8 +55,8 @@ func MetricNamed(name string) (Metric, error) {
 		strings.Join(names, ", "))
 }
 
-// checkMetric refuses hits in a prefix cache where neither the configuration nor a variant has one:
-// 0 would read as a cache that finds nothing.
+// checkMetric refuses prefix cache hits as a metric if neither the configuration nor a variant has
+// a prefix cache: 0 would look like a cache without hits.
 func (s *Study) checkMetric(variants []variant) error {
 	caches := func(one subject) bool { return one.point().System.CachesPrefixes() }
 	if s.Metric.Name != prefixHits || slices.ContainsFunc(s.cases, caches) ||
@@ -69,5 +69,5 @@ func (s *Study) checkMetric(variants []variant) error {
 		"or \"radix\", or vary it, as in --vary prefix_cache.mode=off,vllm", prefixHits, sim.PrefixOff)
 }
 
-// Search says whether a search finds the metric.
+// Search reports whether the metric needs a search instead of one run.
 func (m *Metric) Search() bool { return m.of == nil }

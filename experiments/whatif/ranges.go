@@ -16,7 +16,7 @@ type Range struct {
 	Values    []string // listed one by one; nil of a range
 	Low, High string
 
-	fallible bool // nobody asked for it: values that the configuration refuses are left out
+	fallible bool // a default range: values that the configuration refuses are left out
 }
 
 // ParseRange reads a range of a flag: NAME=LOW..HIGH or NAME=VALUE,VALUE.
@@ -79,8 +79,8 @@ func splitOutside(values string) []string {
 	return append(parts, values[from:])
 }
 
-// At lists values of the range: all that are listed, or so many steps, each by the same factor
-// where the ends are above 0, else by the same difference. Of integers each is whole.
+// At returns the values of the range: the listed ones, or n = steps values from low to high, spaced
+// by a factor if the ends are above 0, else by a difference. Values of integers are rounded.
 func (r *Range) At(steps int) []string {
 	if r.Values != nil {
 		return r.Values
@@ -107,7 +107,7 @@ func (r *Range) At(steps int) []string {
 	return values
 }
 
-// round is a value as the knob has it, in four digits.
+// round formats a value for the knob with four digits.
 func (k *Knob) round(v float64) string {
 	if k.kind() == config.Integer {
 		return text(math.Round(v))
@@ -132,8 +132,8 @@ func number(text string) (float64, error) {
 	return v, err
 }
 
-// text is a number as a configuration has it, in ten digits: what factors make of decimal figures
-// is decimal.
+// text formats a number for a configuration with ten digits, so that decimal figures times a factor
+// stay decimal.
 func text(v float64) string {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 10, 64), 64)
 	if err != nil {

@@ -33,15 +33,15 @@ type Study struct {
 	base    *config.Sweep
 	cases   []subject // of the configuration itself
 	goodput config.GoodputSearch
-	// first is set for a first look: without a key of [goodput] in the configuration, a tornado or a
-	// heat map of goodput is searched with one seed and within firstWidth, because it has many values.
+	// first marks a first look: if the configuration sets no key of [goodput], a tornado or heat map
+	// of goodput uses one seed and searches within firstWidth, because it has many values.
 	first bool
 }
 
-// firstWidth is how exact goodput is in a first look, as a share.
+// firstWidth is the relative accuracy of goodput in a first look.
 const firstWidth = 0.05
 
-// Result is what a study found.
+// Result is the result of a study.
 type Result struct {
 	Format int     `json:"format"`
 	Name   string  `json:"name"`
@@ -49,14 +49,14 @@ type Result struct {
 	Label  string  `json:"label"` // with the unit
 	Higher bool    `json:"higher_is_better"`
 	Cases  []*Case `json:"cases"`
-	// Notes say which values of the default knobs the configuration refuses, and how exact goodput
-	// is.
+	// Notes list the values of default knobs that the configuration refuses, and the accuracy of
+	// goodput.
 	Notes []string `json:"notes"`
 
 	config *config.Config
 }
 
-// Case is one server of the configuration, at one rate where runs have the metric.
+// Case is one server of the configuration, at one rate if the metric comes from runs.
 type Case struct {
 	Name       string        `json:"name"`
 	System     string        `json:"system"`
@@ -73,7 +73,7 @@ type Case struct {
 	Thresholds []*Crossing   `json:"thresholds,omitempty"`
 }
 
-// Load is the rate in words; "" where there is none.
+// Load returns the rate in words; "" if there is none.
 func (c *Case) Load() string {
 	switch {
 	case c.Rate == 0:
@@ -84,7 +84,7 @@ func (c *Case) Load() string {
 	return fmt.Sprintf("%g req/s", c.Rate)
 }
 
-// KnobResult is what a knob does to a case.
+// KnobResult is the effect of a knob on a case.
 type KnobResult struct {
 	Knob   string   `json:"knob"`
 	About  string   `json:"about"`
@@ -94,19 +94,19 @@ type KnobResult struct {
 	Points []Change `json:"points"`
 }
 
-// Change is what one value of a knob does.
+// Change is the effect of one value of a knob.
 type Change struct {
 	Setting string `json:"setting"`
 	Value
-	// Change is of the value, relative to the configuration's own; Low and High are the ends of
-	// Student's t interval over the changes of each seed, which has the same arrivals before and
-	// after. They are nil where there are fewer than three seeds.
+	// Change is the relative change of the value from the configuration's own. Low and High are the
+	// ends of Student's t interval over the changes per seed; a seed has the same arrivals before and
+	// after. They are nil for fewer than three seeds.
 	Change float64  `json:"change"`
 	Low    *float64 `json:"change_low"`
 	High   *float64 `json:"change_high"`
 }
 
-// HeatMap has a row for each value of B and a column for each of A.
+// HeatMap has one row per value of B and one column per value of A.
 type HeatMap struct {
 	A       string   `json:"a"`
 	B       string   `json:"b"`
@@ -114,7 +114,7 @@ type HeatMap struct {
 	FactorB bool     `json:"factor_b"`
 	ValuesA []string `json:"values_a"`
 	ValuesB []string `json:"values_b"`
-	// Cells are the values; nil where no request was served.
+	// Cells are the values; nil if no request was served.
 	Cells [][]*float64 `json:"cells"`
 }
 
@@ -126,8 +126,8 @@ type variant struct {
 	subjects    []subject
 }
 
-// prepare reads the configuration and all variants of the tornado and the heat map, before
-// anything runs. What is fallible and refused is left out with a note.
+// prepare reads the configuration and all variants of the tornado and the heat map before anything
+// runs. Refused variants of default knobs are omitted with a note.
 func (s *Study) prepare(ctx context.Context, e *Evaluator) (variants []variant, notes []string,
 	err error) {
 	if err := s.checkSize(); err != nil {
@@ -213,8 +213,8 @@ func (s *Study) prepare(ctx context.Context, e *Evaluator) (variants []variant, 
 	return variants, notes, s.checkMetric(variants)
 }
 
-// addDoubts adds warnings of a variant to notes: of keys without effect if the variant is the first
-// of its kind, because others have the same; of cards each once.
+// addDoubts adds warnings of a variant to notes: warnings of keys without effect only for the first
+// variant of its kind, because the others have the same; warnings of cards once each.
 func addDoubts(notes []string, doubts []warn.Warning, first bool) []string {
 	for _, w := range doubts {
 		if first || w.Kind == warn.OtherCard && !slices.Contains(notes, w.Text) {
@@ -224,7 +224,7 @@ func addDoubts(notes []string, doubts []warn.Warning, first bool) []string {
 	return notes
 }
 
-// checkSize refuses more values than a sweep may have, before they are made.
+// checkSize refuses more values than a sweep may have, before they are generated.
 func (s *Study) checkSize() error {
 	n := 0
 	for i := range s.Ranges {
@@ -247,18 +247,19 @@ func (s *Study) steps(usual int) int {
 	return usual
 }
 
-// Configs lists the configuration that is varied; after Check.
+// Configs lists the varied configuration; call it after Check.
 func (s *Study) Configs() []*config.Config { return s.base.Configs() }
 
-// Paths lists the files of the configuration, and what it names that may be one; after Check.
+// Paths lists the files of the configuration, and its values that may be a file; call it after
+// Check.
 func (s *Study) Paths() []string { return s.base.Paths() }
 
 func (s *Study) load(settings []config.Setting, search bool) (*config.Sweep, error) {
 	return config.LoadVaried(s.Config, s.Set, [][]config.Setting{settings}, search)
 }
 
-// subjects returns the servers of a variant, as many as the configuration has. doubts are warnings
-// of keys that the variant sets, unless the configuration has them already.
+// subjects returns the servers of a variant, one per server of the configuration. doubts are
+// warnings about keys that the variant sets, unless the configuration has them already.
 func (s *Study) subjects(e *Evaluator, settings []config.Setting) (all []subject,
 	doubts []warn.Warning, err error) {
 	sweep, err := s.load(settings, s.Metric.Search())
@@ -287,7 +288,7 @@ func (s *Study) servers(e *Evaluator, sweep *config.Sweep) ([]subject, error) {
 	return all, err
 }
 
-// Do carries the study out.
+// Do runs the study.
 func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error) {
 	variants, notes, err := s.prepare(ctx, e)
 	if err != nil {
@@ -369,7 +370,7 @@ func (s *Study) caseOf(one *subject) *Case {
 	return c
 }
 
-// fill puts the values of a case's variants, in their order, where they belong.
+// fill stores the values of a case's variants, given in their order.
 func (s *Study) fill(out *Result, c *Case, index int, variants []variant, values []Value) {
 	knobs := map[string]*KnobResult{}
 	for i := range s.Ranges {
@@ -407,10 +408,10 @@ func (s *Study) fill(out *Result, c *Case, index int, variants []variant, values
 	c.Knobs = slices.DeleteFunc(c.Knobs, func(k *KnobResult) bool { return len(k.Points) == 0 })
 }
 
-// leastSeeds have an interval.
+// leastSeeds is the minimum number of seeds for an interval.
 const leastSeeds = 3
 
-// confidence is that of the intervals.
+// confidence is the confidence level of the intervals.
 const confidence = 0.95
 
 func changeOf(setting string, v Value, base *Value) Change {
@@ -427,7 +428,7 @@ func changeOf(setting string, v Value, base *Value) Change {
 	return c
 }
 
-// relative is the change from one value to another; 0 where there is nothing to relate to.
+// relative returns the relative change between two values; 0 if the base is 0.
 func relative(to, from float64) float64 {
 	if from == 0 {
 		return 0
@@ -435,7 +436,7 @@ func relative(to, from float64) float64 {
 	return to/from - 1
 }
 
-// has is what a server has of a knob.
+// has returns the knob's value on a server.
 func (k *Knob) has(p *config.Point) string {
 	if k.Factor {
 		return "1"
@@ -447,7 +448,7 @@ func (k *Knob) has(p *config.Point) string {
 	return strings.Trim(config.Show(v.Interface()), `"`)
 }
 
-// Sorted lists the knobs of the most effect first.
+// Sorted lists the knobs, largest effect first.
 func (c *Case) Sorted() []*KnobResult {
 	effect := func(k *KnobResult) float64 {
 		low, high := 0.0, 0.0
@@ -463,7 +464,7 @@ func (c *Case) Sorted() []*KnobResult {
 	return knobs
 }
 
-// Check refuses what cannot run.
+// Check returns an error if the study cannot run.
 func (s *Study) Check(ctx context.Context) error {
 	e := &Evaluator{}
 	if _, _, err := s.prepare(ctx, e); err != nil {

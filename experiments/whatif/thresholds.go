@@ -23,11 +23,11 @@ type Threshold struct {
 	knob   string
 	within func(*config.Point) (low, high float64) // where it is looked for
 	own    bool                                    // also asked of the configuration as it is
-	// holds is the answer of a server, and the figures that it rests on.
+	// holds answers the question for a server, with the figures behind the answer.
 	holds func(context.Context, *test, []config.Setting) (Answer, error)
 }
 
-// Answer is that of a threshold's question at one value.
+// Answer is the answer to a threshold's question at one value.
 type Answer struct {
 	Setting string  `json:"setting"`
 	Verdict Verdict `json:"verdict"`
@@ -35,15 +35,15 @@ type Answer struct {
 	Against float64 `json:"against"` // a bound, or the value without offloading
 }
 
-// Crossing is where an answer changes for a case.
+// Crossing is the value at which an answer changes for a case.
 type Crossing struct {
 	Name     string   `json:"name"`
 	Question string   `json:"question"`
 	Knob     string   `json:"knob"`
 	Keys     []string `json:"keys"`
-	// Low and High are the values of the knob between which the answer changes: the runs tell on
-	// which side it is of each, and of none between. Holds and Fails are the answers there. Each is
-	// nil where no value of the range has that answer.
+	// Low and High are the values of the knob between which the answer changes. Values between them
+	// were not run. Holds and Fails are the answers at these values; each is nil if no value of the
+	// range has that answer.
 	Low   *float64 `json:"low"`
 	High  *float64 `json:"high"`
 	Holds *Answer  `json:"holds"`
@@ -53,10 +53,10 @@ type Crossing struct {
 	Text  string   `json:"text"` // the answer in words
 }
 
-// crossingWidth is within which each end of a crossing is known, relative.
+// crossingWidth is the relative accuracy of each end of a crossing.
 const crossingWidth = 0.02
 
-// Thresholds lists the questions.
+// Thresholds lists all questions.
 func Thresholds() []Threshold {
 	return []Threshold{
 		{Name: "offload-link", Question: "the link speed from which offloading pays, as a factor of " +
@@ -89,7 +89,8 @@ func ThresholdNamed(name string) (Threshold, error) {
 		config.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// prompts reach to what is long for a server, within what the model can have.
+// prompts returns the range of prompt lengths up to a long prompt for a server, within the model's
+// context.
 func prompts(p *config.Point) (low, high float64) {
 	m, err := hw.LoadModel(p.Model)
 	if err != nil { // it was read before
@@ -98,13 +99,14 @@ func prompts(p *config.Point) (low, high float64) {
 	return 256, math.Min(65536, math.Floor(0.9*float64(m.MaxContext)))
 }
 
-// budgets begin with what sinks and window leave a choice.
+// budgets returns the range of budgets. It begins above the sinks and window, where there is a
+// choice.
 func budgets(p *config.Point) (low, high float64) {
 	s := &p.System
 	return float64(2 * s.BlockTokens * (s.Selection.SinkBlocks + s.Selection.RecentBlocks + 1)), 32768
 }
 
-// test looks for a threshold of one case.
+// test searches for the threshold of one case.
 type test struct {
 	*Threshold
 	study *Study
@@ -115,7 +117,7 @@ type test struct {
 	evaluator *Evaluator
 }
 
-// prepareThresholds finds the cases that each threshold is about, before anything runs.
+// prepareThresholds finds the cases of each threshold before anything runs.
 func (s *Study) prepareThresholds(e *Evaluator) ([]test, error) {
 	cfg := s.base.Variants[0].Config
 	var tests []test
@@ -168,7 +170,7 @@ func (s *Study) prepareThresholds(e *Evaluator) ([]test, error) {
 	return tests, nil
 }
 
-// about says whether the question makes sense for a server.
+// about reports whether the question makes sense for a server.
 func (t *Threshold) about(p *config.Point) bool {
 	if t.Name == "budget" {
 		return p.System.Sparse()
@@ -183,10 +185,10 @@ func (t *Threshold) needs() string {
 	return "offloads"
 }
 
-// atRate says whether the answer is of runs at the configuration's rate.
+// atRate reports whether the question is answered by runs at the configured rate.
 func (t *Threshold) atRate() bool { return t.Name == "budget" || t.Name == "dram" }
 
-// end puts a side of the crossing where it belongs.
+// end stores an answer on its side of the crossing.
 func (c *Crossing) end(a *Answer, value **float64) {
 	switch v, _ := number(a.Setting); a.Verdict {
 	case Holds:
@@ -228,12 +230,12 @@ func (t *test) find(ctx context.Context) (*Crossing, error) {
 	return c, nil
 }
 
-// scanned is how many values of the range are looked at, from its lower end, for a verdict and its
-// opposite.
+// scanned is the number of range values that are tried, from the lower end, to find a verdict and
+// its opposite.
 const scanned = 5
 
-// scan looks at values from the lower end of the range until one has the opposite verdict of
-// another, which is then the first.
+// scan tries values from the lower end of the range until two values have opposite verdicts. It
+// then returns the values from the last one with the first verdict on.
 func (t *test) scan(at func(string) (Answer, error)) (tried []Answer, opposite bool, err error) {
 	decided := -1 // the last of the first verdict
 	for i, value := range t.r.At(scanned) {
@@ -253,9 +255,9 @@ func (t *test) scan(at func(string) (Answer, error)) (tried []Answer, opposite b
 	return tried, false, nil
 }
 
-// sides returns the last value of one verdict and the first of its opposite, between which the
-// range is undecided. Where it has one verdict only, that stands beside the nearest undecided
-// value, or the ends of the range stand for all.
+// sides returns the last value of one verdict and the first of its opposite; the range between them
+// is undecided. If only one verdict occurs, it is returned with the nearest undecided value, or as
+// both ends of the range.
 func (t *test) sides(at func(string) (Answer, error)) (low, high Answer, err error) {
 	tried, opposite, err := t.scan(at)
 	if err != nil {
@@ -286,7 +288,7 @@ func (t *test) sides(at func(string) (Answer, error)) (low, high Answer, err err
 	return low, high, err
 }
 
-// bisect narrows a range of which the lower end is below and the upper one is not.
+// bisect narrows a range whose lower end is below and whose upper end is not.
 func (t *test) bisect(at func(string) (Answer, error), low, high Answer,
 	below func(Answer) bool) (Answer, Answer, error) {
 	for {
@@ -318,13 +320,13 @@ func (t *Threshold) answer(a *Answer) string {
 	return "undecided"
 }
 
-// compared gives the metric with offloading and without.
+// compared formats the metric with and without offloading.
 func (t *test) compared(a *Answer) string {
 	return fmt.Sprintf("%s %.3g with offloading, %.3g without", t.study.Metric.Label, a.Value,
 		a.Against)
 }
 
-// words are the answer, of what is known at its two sides.
+// words describes the answer from its two sides.
 func (t *test) words(c *Crossing, low, high *Answer) string {
 	name := t.r.Knob.Name
 	at := func(a *Answer) string {
@@ -354,7 +356,7 @@ func (t *test) words(c *Crossing, low, high *Answer) string {
 	return text
 }
 
-// pays says whether the metric is better with offloading than without.
+// pays reports whether the metric is better with offloading than without.
 func pays(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
 	s := t.study
 	with, _, err := s.subjects(t.evaluator, settings)
@@ -394,8 +396,8 @@ func (t *test) runs(ctx context.Context, settings []config.Setting) (*config.Poi
 	return one.point(), sums[0], nil
 }
 
-// keepsLevel says whether the runs keep the service level: of all seeds, or of none. The figures
-// are the share of requests served and that which must be.
+// keepsLevel reports whether the runs of all seeds, or of none, meet the service level. The answer
+// contains the share of requests served and the required share.
 func keepsLevel(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
 	p, sums, err := t.runs(ctx, settings)
 	if err != nil {
@@ -416,7 +418,8 @@ func keepsLevel(ctx context.Context, t *test, settings []config.Setting) (a Answ
 	return a, nil
 }
 
-// keepsTBT says whether the bound on TBT holds, by the interval over seeds. Figures are in seconds.
+// keepsTBT reports whether the bound on TBT holds, by the interval over seeds. Figures are in
+// seconds.
 func keepsTBT(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
 	p, sums, err := t.runs(ctx, settings)
 	if err != nil {
@@ -444,7 +447,7 @@ func keepsTBT(ctx context.Context, t *test, settings []config.Setting) (a Answer
 	return a, nil
 }
 
-// boundsOf are the bounds of a server's service level.
+// boundsOf returns the bounds of a server's service level.
 func boundsOf(p *config.Point) ([]config.Bound, error) {
 	model, err := p.Shard()
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 // Verdict is the answer to a threshold's question at one value.
 type Verdict string
 
-// Undecided is the verdict where the runs cannot tell.
+// Undecided is the verdict if the runs cannot decide.
 const (
 	Holds     Verdict = "holds"
 	Fails     Verdict = "fails"
 	Undecided Verdict = "undecided"
 )
 
-// positive judges a quantity of which one is asked whether it is above 0, by its interval.
+// positive reports, by its interval, whether a quantity is above 0.
 func positive(low, high float64) Verdict {
 	switch {
 	case low > 0:
@@ -28,15 +28,15 @@ func positive(low, high float64) Verdict {
 	return Undecided
 }
 
-// span is where a value of one seed is: a goodput between the largest rate that holds and the
-// smallest that fails, any other at a point.
+// span is the range of a seed's value: for goodput the largest rate that holds and the smallest
+// that fails, for other metrics a point.
 type span struct{ low, high float64 }
 
-// pairedSeeds are those from which the interval is Student's t; of fewer it is from the least to
-// the greatest, as two have a t of 12.7.
+// pairedSeeds is the number of seeds from which the interval is Student's t. With fewer seeds it
+// ranges from the minimum to the maximum, because two seeds have a t of 12.7.
 const pairedSeeds = 5
 
-// interval is that of values, one a seed.
+// interval returns the interval of values, one per seed.
 func interval(values []span) (low, high float64) {
 	lows, highs := make([]float64, len(values)), make([]float64, len(values))
 	for i, v := range values {
@@ -50,14 +50,15 @@ func interval(values []span) (low, high float64) {
 	return low, high
 }
 
-// tInterval is Student's t interval of the mean.
+// tInterval returns Student's t interval of the mean.
 func tInterval(values []float64) (low, high float64) {
 	mean, half := stats.Mean(values, confidence)
 	return mean - half, mean + half
 }
 
-// better says whether one value is better than another, by the differences of their seeds, which
-// have the same arrivals. Who serves is better than who does not.
+// better reports whether value a is better than value b, by the differences per seed, which has the
+// same arrivals in both. A value that is missing because nothing was served is worse than any
+// other.
 func (m *Metric) better(a, b *Value) Verdict {
 	switch {
 	case a.none && b.none:
