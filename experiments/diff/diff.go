@@ -9,10 +9,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// confidence is that of every interval.
+// confidence is the confidence level of every interval.
 const confidence = 0.95
 
-// ServedShare is the file's name of the metric that says how much of its requests a run served.
+// ServedShare is the name, in files, of the metric for the share of requests that a run served.
 const ServedShare = "served_share"
 
 // compared are the metrics of a comparison.
@@ -48,7 +48,7 @@ type Row struct {
 	High *float64 `json:"high"`
 }
 
-// Differs says whether the metric differs; of several seeds, by more than chance explains.
+// Differs reports whether the metric differs; over several seeds, by more than chance explains.
 func (r *Row) Differs() bool {
 	if r.Low == nil {
 		return r.A != r.B
@@ -56,7 +56,7 @@ func (r *Row) Differs() bool {
 	return *r.Low > 0 || *r.High < 0
 }
 
-// Change is B/A - 1, NaN where A is 0.
+// Change returns B/A - 1; NaN if A is 0.
 func (r *Row) Change() float64 {
 	if r.A == 0 {
 		return math.NaN()
@@ -77,14 +77,14 @@ type Report struct {
 	Rows     []Row     `json:"rows"`
 	OnlyA    []string  `json:"only_a"` // points
 	OnlyB    []string  `json:"only_b"`
-	// Versions of the model that made A and B, where they differ.
+	// VersionA and VersionB are the model versions behind A and B, if they differ.
 	VersionA string `json:"version_a,omitempty"`
 	VersionB string `json:"version_b,omitempty"`
 }
 
-// Compare compares the runs of two folders. Points are matched by system, model, card, rate and
-// what the axes of a sweep set; a dimension that has one value in A and another one in B is not
-// looked at, so that two cards can be compared. Folders without a point in common are an error.
+// Compare compares the runs of two folders. It matches points by system, model, card, rate and axis
+// settings. It ignores a dimension that has one value in A and another in B, so two cards can be
+// compared. It is an error if the folders have no point in common.
 func Compare(a, b *Folder) (*Report, error) {
 	report := &Report{Settings: settings(a, b), Rows: []Row{}, OnlyA: []string{}, OnlyB: []string{}}
 	if a.version != "" && b.version != "" && a.version != b.version {

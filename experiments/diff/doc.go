@@ -1,3 +1,3 @@
-// Package diff compares two result folders: which settings and which figures differ, and which of
-// the differences that exceed the seeds' spread.
+// Package diff compares two result folders: differences of settings and of figures, and the
+// differences that exceed the spread over seeds.
 package diff

@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Folder is what a result folder of simulate or sweep holds.
+// Folder is the content of a result folder of simulate or sweep.
 type Folder struct {
 	Dir    string
 	runs   []storedRun
@@ -30,7 +30,7 @@ type storedRun struct {
 	Settings map[string]any `json:"settings"` // of the axes of a sweep
 }
 
-// point is a point with its runs, one a seed.
+// point is a point with its runs, one per seed.
 type point struct {
 	name string
 	runs []*sim.Summary
@@ -71,8 +71,8 @@ func Read(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// flatten puts the leaves of a configuration under dotted keys. Tables in an array have their
-// name for a key, or their index.
+// flatten stores the leaves of a configuration under dotted keys. The key of a table in an array is
+// its name or its index.
 func flatten(prefix string, tree map[string]any, into map[string]string) {
 	for key, value := range tree {
 		switch v := value.(type) {
@@ -92,8 +92,8 @@ func flatten(prefix string, tree map[string]any, into map[string]string) {
 	}
 }
 
-// settings lists what the configurations of two folders set differently, by key: of systems that
-// both have, or of the one that each has. Others are named.
+// settings lists the configuration differences of two folders, by key: for systems that both have,
+// or for the only system of each. Keys of other systems contain the system's name.
 func settings(a, b *Folder) []Setting {
 	list := []Setting{}
 	if a.config == nil || b.config == nil {
@@ -133,7 +133,7 @@ func systemsOf(config map[string]string) (names []string) {
 	return names
 }
 
-// systemOf is the system that a key belongs to, of those named.
+// systemOf returns the named system that a key belongs to.
 func systemOf(key string, names []string) (name string, ok bool) {
 	for _, n := range names {
 		if strings.HasPrefix(key, systemsPrefix+n+".") && len(n) > len(name) {
@@ -143,12 +143,12 @@ func systemOf(key string, names []string) (name string, ok bool) {
 	return name, ok
 }
 
-// underSystem is the configuration with the keys of its one system under their whole names.
+// underSystem returns the configuration with the keys of its only system under their whole names.
 func underSystem(config map[string]string, name string) map[string]string {
 	out := map[string]string{}
 	for key, value := range config {
 		if rest, ok := strings.CutPrefix(key, systemsPrefix+name+"."); ok {
-			if key = rest; !strings.Contains(rest, ".") { // those of its parts have tables of their own
+			if key = rest; !strings.Contains(rest, ".") { // keys of its parts have their own tables
 				key = "system." + rest
 			}
 		}
@@ -157,7 +157,7 @@ func underSystem(config map[string]string, name string) map[string]string {
 	return out
 }
 
-// dimensions distinguish the points of a folder, seeds excepted.
+// dimensions returns the values that distinguish the points of a folder, without seeds.
 func (r *storedRun) dimensions() map[string]string {
 	d := map[string]string{
 		"system": r.System, "model": r.Model, "gpu": r.GPU,
@@ -180,7 +180,7 @@ func (r *storedRun) dimensions() map[string]string {
 	return d
 }
 
-// constants are the dimensions of which each folder has one value only.
+// constants returns the dimensions that have a single value in each folder.
 func constants(a, b *Folder) map[string]bool {
 	values := func(f *Folder) map[string]map[string]bool {
 		all := map[string]map[string]bool{}
@@ -206,7 +206,7 @@ func constants(a, b *Folder) map[string]bool {
 	return list
 }
 
-// points gathers runs by the dimensions that are not constant.
+// points groups runs by the dimensions that are not constant.
 func (f *Folder) points(constant map[string]bool) (points []point) {
 	for i := range f.runs {
 		r := &f.runs[i]
