@@ -28,8 +28,8 @@ func logits(h *Head, row int, out []float64) {
 	}
 }
 
-// errors returns for each mask how far its output is from the dense one, |y' - y| / |y| over the
-// sampled rows. A mask's softmax is over the keys that it keeps.
+// errors returns the error of each mask's output relative to the dense output, |y' - y| / |y| over
+// the sampled rows. A mask's softmax is over the keys that it keeps.
 func errors(h *Head, rows []int, masks []mask) []float64 {
 	diff, norm := make([]float64, len(masks)), 0.0
 	dense, sparse := make([]float64, h.D), make([]float64, h.D)

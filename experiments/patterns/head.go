@@ -1,7 +1,7 @@
 package patterns
 
-// Head is what attention of one query head goes by: rows of D values, rotated where the model
-// does.
+// Head is the input of one query head's attention: rows of D values, rotated if the model uses
+// rotation.
 type Head struct {
 	D       int
 	Q, K, V []float32 // [tokens][D]

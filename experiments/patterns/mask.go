@@ -8,10 +8,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// mask says which keys a query row attends to, up to itself.
+// mask calls keep for the ranges of keys that a query row attends to, up to itself.
 type mask func(row int, keep func(from, to int))
 
-// maskOf estimates what a pattern keeps of a head, as its kernel does.
+// maskOf estimates the mask of a pattern for a head, as its kernel does.
 func maskOf(h *Head, p pattern.Head) mask {
 	switch p.Kind {
 	case pattern.VerticalSlash:
@@ -26,8 +26,8 @@ func maskOf(h *Head, p pattern.Head) mask {
 	}
 }
 
-// verticalSlash takes the columns and diagonals that hold most of the attention of the last 64
-// queries (Algorithm 2). A block of rows keeps the 64 columns that each diagonal crosses.
+// verticalSlash keeps the columns and diagonals with most of the attention of the last 64 queries
+// (Algorithm 2). A block of rows keeps the 64 columns that each diagonal crosses.
 func verticalSlash(h *Head, verticals, slashes int) mask {
 	n := h.Tokens()
 	column, slash := make([]float64, n), make([]float64, n) // slash o: key = row - o
@@ -63,8 +63,8 @@ func verticalSlash(h *Head, verticals, slashes int) mask {
 	}
 }
 
-// blockSparse takes for each block of queries the blocks of keys whose means fit best
-// (Algorithm 3), its own among them.
+// blockSparse keeps for each block of queries the blocks of keys whose means match best (Algorithm
+// 3), including its own.
 func blockSparse(h *Head, blocks int) mask {
 	q, k := pooled(h.Q, h.D), pooled(h.K, h.D)
 	scale := 1 / math.Sqrt(float64(h.D))
@@ -87,7 +87,7 @@ func blockSparse(h *Head, blocks int) mask {
 	}
 }
 
-// pooled are the means of blocks of rows.
+// pooled returns the means of blocks of rows.
 func pooled(rows []float32, d int) [][]float64 {
 	n := len(rows) / d
 	means := make([][]float64, (n+pattern.BlockTokens-1)/pattern.BlockTokens)
@@ -103,7 +103,7 @@ func pooled(rows []float32, d int) [][]float64 {
 	return means
 }
 
-// top returns the indices of the k largest scores, the smaller index first where they are equal.
+// top returns the indices of the k largest scores; at equal scores the smaller index comes first.
 func top(scores []float64, k int) []int {
 	order := make([]int, len(scores))
 	for i := range order {

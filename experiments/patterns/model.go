@@ -8,9 +8,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// OfModel returns the query heads of a model, by layer, on a prompt of random tokens: their
-// queries and keys, rotated, and values, as the reference computes them on the CPU, exactly. That
-// is for tiny models: it keeps eight bytes a weight.
+// OfModel returns the query heads of a model, by layer, on a prompt of random tokens: their queries
+// and keys (rotated) and values, computed exactly by the CPU reference. It is for tiny models only:
+// it holds eight bytes per weight.
 func OfModel(w weights.Source, tokens int, seed uint64) ([][]*Head, error) {
 	model, err := weights.Reference(w, reference.Exact)
 	if err != nil {
@@ -50,7 +50,7 @@ func OfModel(w weights.Source, tokens int, seed uint64) ([][]*Head, error) {
 	return heads, nil
 }
 
-// randomPrompt is a prompt of random tokens.
+// randomPrompt returns a prompt of random tokens.
 func randomPrompt(c *weights.Config, tokens int, seed uint64) []int32 {
 	rng := des.Rand(seed, "patterns.prompt")
 	prompt := make([]int32, tokens)
@@ -60,8 +60,8 @@ func randomPrompt(c *weights.Config, tokens int, seed uint64) []int32 {
 	return prompt
 }
 
-// OnMachine is OfModel on a device that computes, in fp16: each gets the heads of one layer after
-// another, and the model may be as large as the device holds.
+// OnMachine is OfModel on a live device, in fp16. each receives the heads of one layer at a time.
+// The model may be as large as the device's memory.
 func OnMachine(m live.Machine, w weights.Source, tokens int, seed uint64,
 	each func(heads []*Head) error) error {
 	c := w.Config()
@@ -69,8 +69,8 @@ func OnMachine(m live.Machine, w weights.Source, tokens int, seed uint64,
 	return live.Projections(m, w, randomPrompt(&c, tokens, seed), see)
 }
 
-// headsOf sorts a layer's [tokens][HeadsQ + 2 HeadsKV][D] by query heads. Those of a group share
-// keys and values.
+// headsOf splits a layer's [tokens][HeadsQ + 2 HeadsKV][D] by query heads. The heads of a group
+// share keys and values.
 func headsOf(c *weights.Config, tokens int, qkv []cuda.Half) []*Head {
 	column := func(head int) []float32 {
 		rows := make([]float32, 0, tokens*c.HeadDim)

@@ -11,21 +11,21 @@ import (
 // Planted kinds, in the order in which Planted deals them.
 var PlantedKinds = []pattern.Kind{pattern.AShape, pattern.VerticalSlash, pattern.BlockSparse}
 
-// Shape of planted heads: dimensions of noise, then those of the pattern.
+// Shape of planted heads: dimensions of noise, then dimensions of the pattern.
 const (
 	plantedDim = 64
 	noiseDims  = 16
 )
 
-// Logits of planted keys over noise of unit variance are between these.
+// Logits of planted keys are between these, over noise of unit variance.
 const weakest, strongest = 5.0, 8.0
 
-// Planted returns a synthetic head of some tokens whose attention has the pattern of its kind, at
+// Planted returns a synthetic head of n tokens whose attention has the pattern of its kind, with
 // the sizes of the target of a Space for such prompts:
 //
 //	a-shape         equal weight on the first tokens and on a window
-//	vertical-slash  a few columns anywhere, and diagonals in runs
-//	block-sparse    blocks that belong together, anew for each block of queries
+//	vertical-slash  random columns, and runs of diagonals
+//	block-sparse    matching blocks, drawn anew for each block of queries
 //
 // Everything else is noise. Head i has kind i mod 3.
 func Planted(seed uint64, i, tokens int) (*Head, pattern.Kind) {
@@ -57,17 +57,17 @@ func Planted(seed uint64, i, tokens int) (*Head, pattern.Kind) {
 	return h, kind
 }
 
-// plant writes a pattern into a head. Logit is that of the keys that it plants.
+// plant writes a pattern into a head. logit is the logit of planted keys.
 type plant struct {
 	*Head
 	rng   *rand.Rand
 	logit float64
 }
 
-// gain is what unit vectors of queries and keys are multiplied by for a logit of x.
+// gain returns the factor on unit vectors of queries and keys that gives a logit of x.
 func gain(x float64) float64 { return math.Sqrt(x * math.Sqrt(plantedDim)) }
 
-// columns gives keys a common direction that all queries look for.
+// columns gives keys a common direction that all queries attend to.
 func (p *plant) columns(keys []int) {
 	g := float32(gain(p.logit))
 	for t := range p.Tokens() {
@@ -78,9 +78,9 @@ func (p *plant) columns(keys []int) {
 	}
 }
 
-// diagonals gives each key a logit by its distance from the row: the Fourier series, of so many
-// pairs of dimensions from dim on, of a box of the distances from to to. Its edges are as steep as
-// that allows: period / pairs.
+// diagonals gives each key a logit by its distance from the row: the Fourier series, with `pairs`
+// pairs of dimensions from dim on, of a box over the distances [from, to]. Its edges have width
+// period / pairs.
 func (p *plant) diagonals(from, to, period float64, dim, pairs int) {
 	centre, width := (from+to)/2, to-from
 	for n := range pairs {
@@ -118,8 +118,8 @@ func (p *plant) aShape() {
 	p.diagonals(-window, 0.9*window, 9*window, noiseDims+1, 23)
 }
 
-// verticalSlash has columns anywhere and a slash line of some neighbouring diagonals, which
-// repeats at the period.
+// verticalSlash plants random columns and a slash line of neighbouring diagonals that repeats at
+// the period.
 func (p *plant) verticalSlash() {
 	n := p.Tokens()
 	columns := make([]int, 24+p.rng.IntN(24))
@@ -132,8 +132,7 @@ func (p *plant) verticalSlash() {
 	p.columns(columns)
 }
 
-// blockSparse gives every block of keys one of some clusters, and every block of queries one,
-// both at random.
+// blockSparse assigns every block of keys and every block of queries to a random cluster.
 func (p *plant) blockSparse() {
 	g := gain(p.logit)
 	const dims = plantedDim - noiseDims - 1

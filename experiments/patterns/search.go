@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// sampledRows of a prompt are compared, spread over all of it but the first rows, which any
-// pattern keeps whole.
+// sampledRows is the number of prompt rows that are compared. They are spread over the prompt
+// except its first rows, which every pattern keeps whole.
 const sampledRows = 96
 
 func rowsOf(tokens int) []int {
@@ -22,8 +22,8 @@ func rowsOf(tokens int) []int {
 	return rows
 }
 
-// Best returns the candidate whose output is nearest to dense attention's, with its error. Of
-// equal ones it is the first.
+// Best returns the candidate whose output is nearest to dense attention's, with its error. At equal
+// errors it is the first.
 func Best(h *Head, space []pattern.Head) pattern.Assigned {
 	masks := make([]mask, len(space))
 	for i, p := range space {
@@ -39,8 +39,8 @@ func Best(h *Head, space []pattern.Head) pattern.Assigned {
 	return pattern.Assigned{Head: space[best], Score: found[best]}
 }
 
-// Search finds the best candidate of each head; heads are made when they are needed. When ctx ends
-// first, that is the error.
+// Search finds the best candidate of each head; heads are generated on demand. It returns an error
+// if ctx ends first.
 func Search(ctx context.Context, n int, head func(i int) (*Head, error), space []pattern.Head) (
 	[]pattern.Assigned, error) {
 	out := make([]pattern.Assigned, n)

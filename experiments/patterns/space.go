@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// Sizes of Table 6 and the prompt that they were searched on (App. C.2). The cost of the
-// A-shape head is the target; its sizes, and those that the others keep, go with the prompt.
+// Sizes of Table 6 and the prompt of its search (App. C.2). The target is the cost of the A-shape
+// head. Its sizes, and the sizes that the other kinds keep, scale with the prompt.
 const tableTokens = 30_000
 
 var (
@@ -17,15 +17,15 @@ var (
 	verticals  = []int{30, 100, 500, 3000}
 )
 
-// scaled is a size of Table 6 for a prompt, in steps.
+// scaled returns a size of Table 6 for a prompt, rounded to steps.
 func scaled(size, tokens, step int) int {
 	n := (size*tokens + tableTokens/2) / tableTokens
 	return max(step, (n+step/2)/step*step)
 }
 
-// Space lists the candidates for prompts of some tokens: the A-shape target, vertical-slash with
-// each number of vertical lines and as many slash lines, and block-sparse with as many blocks,
-// as the target's time in the kernel allows (Algorithm 1's ChangeSpace).
+// Space lists the candidates for prompts of n tokens: the A-shape target, vertical-slash with each
+// number of vertical lines and as many slash lines as the target's kernel time allows, and
+// block-sparse with as many blocks as it allows (Algorithm 1's ChangeSpace).
 func Space(p *hw.Profile, m *hw.Model, tokens int) ([]pattern.Head, error) {
 	if tokens < 8*pattern.BlockTokens {
 		return nil, fmt.Errorf("prompts of %d tokens: want at least %d, eight blocks",
@@ -54,7 +54,7 @@ func Space(p *hw.Profile, m *hw.Model, tokens int) ([]pattern.Head, error) {
 	return space, nil
 }
 
-// most is the largest n up to a limit that fits, 0 if none does. What fits n fits less.
+// most returns the largest n up to a limit that fits; 0 if none fits. fits must be monotonic.
 func most(limit int, fits func(n int) bool) int {
 	low, high := 0, limit+1
 	for high-low > 1 {
@@ -67,8 +67,8 @@ func most(limit int, fits func(n int) bool) int {
 	return low
 }
 
-// Cost is the time of one head's attention to a prompt, s: the kernel's, without launches and
-// index, which Algorithm 1 leaves out.
+// Cost returns the kernel time of one head's attention to a prompt, in s, without launches and
+// index, which Algorithm 1 excludes.
 func Cost(p *hw.Profile, m *hw.Model, h pattern.Head, tokens int) float64 {
 	one := *m
 	one.QHeads, one.KVHeads = 1, 1
