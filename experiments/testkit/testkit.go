@@ -1,5 +1,5 @@
-// Package testkit is what tests of the experiments share: files in a temporary folder, golden
-// files, and folders compared byte by byte.
+// Package testkit is shared by tests of the experiments: files in a temporary folder, golden files,
+// and folder comparison byte by byte.
 package testkit
 
 import (
@@ -12,13 +12,14 @@ import (
 	"testing"
 )
 
-// Update says that golden files are to be written anew.
+// Update makes tests rewrite golden files.
 var Update = flag.Bool("update", false, "write the golden files anew")
 
-// testdata is that of the package under test, found before any test changes its folder.
+// testdata is the testdata folder of the package under test, determined before any test changes its
+// working folder.
 var testdata, _ = filepath.Abs("testdata")
 
-// Write puts text into a file of a temporary folder and makes that the working directory, so
+// Write writes text to a file of a temporary folder and makes the folder the working directory, so
 // that errors name the file without a path.
 func Write(t testing.TB, name, text string) string {
 	t.Helper()
@@ -26,7 +27,7 @@ func Write(t testing.TB, name, text string) string {
 	return Rewrite(t, name, text)
 }
 
-// Rewrite puts text into a file and returns its name.
+// Rewrite writes text to a file and returns its name.
 func Rewrite(t testing.TB, name, text string) string {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
