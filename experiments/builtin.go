@@ -10,7 +10,7 @@ import (
 //go:embed config/default.toml config/llama3-8b.toml config/ablation.toml papers/*/*.toml
 var texts embed.FS
 
-// Default is the experiment that runs when nothing is named.
+// Default is the experiment that runs if none is named.
 const Default = "default"
 
 // Experiment is built in: a configuration over the default one, or a study of a paper that
@@ -22,7 +22,7 @@ type Experiment struct {
 	Paper   bool   // paper run runs it
 }
 
-// builtIn lists the folders and commands of the experiments, those of papers in the order of
+// builtIn lists the folders and commands of the experiments, paper experiments in the order of
 // their figures.
 var builtIn = []struct{ path, command string }{
 	{"config/default", "simulate"},
@@ -95,7 +95,7 @@ func (e Experiment) About() string {
 	return strings.TrimSpace(strings.TrimLeft(line, "#"))
 }
 
-// Usage is the command line that runs the experiment, without the program.
+// Usage returns the command line that runs the experiment, without the program name.
 func (e Experiment) Usage() string {
 	if e.Command == "" {
 		return "paper figures " + e.Name

@@ -1,5 +1,5 @@
-// Package experiments holds the built-in experiments as data: TOML files by name. What reads and
-// runs them are the packages below it, which import one another in this order:
+// Package experiments contains the built-in experiments as data: TOML files by name. The packages
+// below read and run them. They import one another in this order:
 //
 //	config     a file, presets and --set flags become configurations of runs
 //	run        a configuration becomes a run, a run becomes a result folder
@@ -7,6 +7,6 @@
 //	validate   simulations against live runs, and against the log of a real server
 //	papers     the papers' figures, studies and claims
 //
-// validate and papers do not know each other. testkit is for tests alone, and validation holds
-// the live runs that the model is validated against.
+// validate and papers are independent. testkit is for tests only. Folder validation holds the live
+// runs that validate the model.
 package experiments
