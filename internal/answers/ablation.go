@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// Ablation is the answer of what each part of the cost model is worth.
+// Ablation returns the document on the worth of each part of the cost model.
 func Ablation(a *validate.Ablation) *doc.Doc {
 	d := &doc.Doc{Title: "Parts of the cost model", Lead: []string{
 		"What each part of the cost model is worth: by how many points the mean absolute error of a " +

@@ -14,9 +14,8 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// Asked says what serves which requests, and how these arrive: model, cards and their changes,
-// engine, lengths, arrivals, budgets and prefix caches. All commands, reports and captions of
-// pictures begin by it.
+// Asked describes the server and the workload: model, cards and their changes, engine, lengths,
+// arrivals, budgets and prefix caches. All command outputs, reports and captions begin with it.
 func Asked(configs ...*config.Config) string {
 	var systems []sim.Spec
 	for _, c := range configs {
@@ -28,7 +27,8 @@ func Asked(configs ...*config.Config) string {
 		budgets(systems) + caches(systems)
 }
 
-// budgets says how many tokens the sparse systems attend to; "" without one of a fixed size.
+// budgets reports the number of tokens that the sparse systems attend to; "" if no budget has a
+// fixed size.
 func budgets(systems []sim.Spec) string {
 	var sizes []string
 	for i := range systems {
@@ -47,7 +47,7 @@ func budgets(systems []sim.Spec) string {
 	return "; budget " + strings.Join(sizes, " or ") + " tokens"
 }
 
-// caches says which systems cache prefixes; "" if none does.
+// caches lists the systems that cache prefixes; "" if none does.
 func caches(systems []sim.Spec) string {
 	var with []string
 	all := true
@@ -68,7 +68,8 @@ func caches(systems []sim.Spec) string {
 	return "; prefix cache of " + strings.Join(with, ", ")
 }
 
-// each joins what configurations or runs say, each text once. It counts more than three.
+// each joins the texts of configurations or runs, each text once. It gives the count if there are
+// more than three.
 func each[T any](all []T, noun string, of func(T) string) string {
 	const most = 3
 	var texts []string
@@ -83,7 +84,7 @@ func each[T any](all []T, noun string, of func(T) string) string {
 	return strings.Join(texts, " or ")
 }
 
-// workload says which requests come, and when.
+// workload describes the requests and their arrivals.
 func workload(c *config.Config) string {
 	requests := "all its requests"
 	if n := c.Workload.Requests; n > 0 {
@@ -96,8 +97,8 @@ func workload(c *config.Config) string {
 	return traceName(&c.Workload) + ", " + requests + ", " + arrivals(c)
 }
 
-// cards says how many GPUs of which card serve, as in "2 replicas of 4x h100-80gb", and what of the
-// card is changed.
+// cards lists the number of GPUs per card, as in "2 replicas of 4x h100-80gb", and the changed
+// figures of the card.
 func cards(c *config.Config) string {
 	var of []int
 	for i := range c.Systems {
@@ -112,8 +113,8 @@ func cards(c *config.Config) string {
 	return text + config.Changed(c.Card) + originOfKernels(c)
 }
 
-// originOfKernels tells a reader that the card's kernels are imported or derived from another card.
-// It returns "" if this project measured them on the card.
+// originOfKernels reports that the card's kernels are imported or derived from another card. It
+// returns "" if this project measured them on the card.
 func originOfKernels(c *config.Config) string {
 	var origins []string
 	for i := range c.Systems {
@@ -148,7 +149,7 @@ func anyOf(all []int) string {
 	return strings.Join(words, " or ")
 }
 
-// arrivals says how the requests of a configuration arrive.
+// arrivals describes how the requests of a configuration arrive.
 func arrivals(c *config.Config) string {
 	w := &c.Workload
 	switch {
@@ -169,7 +170,7 @@ func arrivals(c *config.Config) string {
 	return w.Arrivals + " arrivals"
 }
 
-// traceName says where the lengths of requests come from.
+// traceName describes the source of request lengths.
 func traceName(w *traces.Spec) string {
 	if w.Trace == traces.Synthetic {
 		return "prompts " + w.PromptLengths + ", outputs " + w.OutputLengths
@@ -179,7 +180,7 @@ func traceName(w *traces.Spec) string {
 	return files.Label(w.Trace)
 }
 
-// OriginOf says where the kernels of a card come from.
+// OriginOf describes the source of a card's kernels.
 func OriginOf(k *hw.Kernels, derived bool) string {
 	switch {
 	case derived:
@@ -190,7 +191,7 @@ func OriginOf(k *hw.Kernels, derived bool) string {
 	return "measured on this card"
 }
 
-// Count is a number and its noun, such as "2 runs".
+// Count formats a number with its noun, such as "2 runs".
 func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -223,8 +224,8 @@ func listSeeds(seeds []uint64) string {
 	return "seeds " + strings.Join(words, ", ")
 }
 
-// Ran says what the runs of result folders were, for the caption of their pictures; "" where no
-// configuration is there.
+// Ran describes the runs of result folders for the captions of their pictures; "" without a
+// configuration.
 func Ran(dirs ...string) string { return ran(configsIn(dirs)) }
 
 // configsIn loads the configurations of the runs of result folders.
@@ -245,9 +246,8 @@ func ran(configs []*config.Config) string {
 	return Asked(configs...) + "; " + Seeds(configs...)
 }
 
-// configsOf loads the configuration of the first folder or, where it has none, of all others. It
-// leaves out one that cannot be read, such as one whose trace is on another machine: the numbers
-// stand by themselves.
+// configsOf loads the configuration of the first folder or, if it has none, of all others. It omits
+// configurations that cannot be read, for example because the trace is on another machine.
 func configsOf(folders []string) (configs []*config.Config) {
 	for i, folder := range folders {
 		c, err := config.Load(filepath.Join(folder, "config.toml"), nil)

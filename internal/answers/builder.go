@@ -1,6 +1,6 @@
 // Package answers builds the documents (package doc) of results: of runs (runs.go), plans,
-// what-ifs, comparisons, validations and calibrations. A command gives what it has in memory. Read
-// takes the same from a result folder, so the terminal and a report of the folder say the same.
+// what-ifs, comparisons, validations and calibrations. A command passes its results from memory.
+// Read loads the same from a result folder, so the terminal and a report of the folder agree.
 package answers
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// builder is a document that is being built.
+// builder builds a document.
 type builder struct{ doc.Doc }
 
 // addFile adds a file of the folder to the document, if it is there.
@@ -18,7 +18,7 @@ func (b *builder) addFile(path, name string) {
 	}
 }
 
-// columns are columns of words, and of numbers from the one of index right on.
+// columns returns columns of words, and of numbers from index right on.
 func columns(right int, names ...string) []doc.Column {
 	all := make([]doc.Column, len(names))
 	for i, name := range names {
@@ -27,5 +27,5 @@ func columns(right int, names ...string) []doc.Column {
 	return all
 }
 
-// row is a row of texts.
+// row returns a row of texts.
 func row(cells ...string) doc.Row { return doc.Row{Cells: doc.Texts(cells...)} }

@@ -11,8 +11,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
-// Calibration is the answer of costs that were measured or imported and then fitted: where and
-// when, the quality of each fit, and a warning for each that is flagged.
+// Calibration returns the document on measured or imported, fitted costs: place and date, the
+// quality of each fit, and a warning for each flagged fit.
 func Calibration(name string, from *hw.Provenance, fits []hw.Fit) *doc.Doc {
 	d := &doc.Doc{Title: name + ": calibration"}
 	var words []string
@@ -55,8 +55,8 @@ func Calibration(name string, from *hw.Provenance, fits []hw.Fit) *doc.Doc {
 	return d
 }
 
-// readCalibration makes the document of the folder of a calibration's plots; the profile is in the
-// folder that has it.
+// readCalibration builds the document of the folder with a calibration's plots; the profile is in
+// the parent folder.
 func readCalibration(dir string) (*builder, error) {
 	all, err := Fits(dir)
 	if err != nil {

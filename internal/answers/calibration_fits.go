@@ -10,10 +10,10 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// fitsFile is the file of a calibration's folder that has each measured point and its fit.
+// fitsFile is the file of a calibration's folder with each measured point and its fit.
 const fitsFile = "fits.csv"
 
-// fitted is a measured point and what the fit of a cost model says of it.
+// fitted is a measured point with the prediction of a cost model's fit.
 type fitted struct {
 	model, label, card, quality string
 	line                        int // of fitLines
@@ -22,7 +22,7 @@ type fitted struct {
 	measured, fit, bound        float64 // us, and the relative error that a good fit has at most
 }
 
-// Fits are the pictures of the fits in a calibration's folder, one for each cost model.
+// Fits returns the pictures of the fits in a calibration's folder, one per cost model.
 func Fits(dir string) (all []doc.Figure, err error) {
 	var points []fitted
 	draw := func() {
@@ -58,14 +58,14 @@ func Fits(dir string) (all []doc.Figure, err error) {
 	return all, nil
 }
 
-// fitLines are of fitted points, of measured ones in the fit, and of measured ones held out.
+// fitLines returns the lines for fitted points, measured points in the fit, and held-out points.
 func fitLines() []doc.Line {
 	return []doc.Line{{Name: "fitted", Color: "#7a7a7a", Dots: true},
 		{Name: "measured, in the fit", Color: "#0072b2", Dots: true},
 		{Name: "measured, held out", Color: "#c62f1f", Dots: true}}
 }
 
-// overSize draws times, or rates where bytes are counted, over the size.
+// overSize draws times, or rates if bytes are counted, over the size.
 func overSize(points []fitted) *doc.Chart {
 	c := &doc.Chart{Kind: doc.Lines, Title: points[0].model + ", measured and fitted",
 		X: points[0].label, Y: "us", Lines: fitLines()}
@@ -81,10 +81,10 @@ func overSize(points []fitted) *doc.Chart {
 	return scaled(c)
 }
 
-// namedPoints is how many points have their names next to them.
+// namedPoints is the number of points that are labelled with their names.
 const namedPoints = 3
 
-// overMeasured draws by how much the fit is off.
+// overMeasured draws the error of the fit over the measured time.
 func overMeasured(points []fitted) *doc.Chart {
 	c := &doc.Chart{Kind: doc.Lines, Title: points[0].model + ", error of the fit", X: "Measured (us)",
 		Y: "Fitted less measured (%)", Lines: fitLines(),
@@ -102,7 +102,7 @@ func overMeasured(points []fitted) *doc.Chart {
 	return scaled(c)
 }
 
-// scaled leaves out lines without points, and has logarithmic axes where values are far apart.
+// scaled removes lines without points, and uses logarithmic axes if values are far apart.
 func scaled(c *doc.Chart) *doc.Chart {
 	c.Lines = slices.DeleteFunc(c.Lines, func(l doc.Line) bool { return len(l.Points) == 0 })
 	c.LogX = farApart(c.Lines, 3, func(p doc.Point) float64 { return p.X })

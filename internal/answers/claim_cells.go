@@ -53,7 +53,7 @@ func verdict(v *papers.Outcome) string {
 	return string(v.Verdict)
 }
 
-// oursJudged is our number and its verdict.
+// oursJudged returns our number with its verdict.
 func oursJudged(v *papers.Outcome) string {
 	if !v.Measured() {
 		return "-"
@@ -61,7 +61,7 @@ func oursJudged(v *papers.Outcome) string {
 	return ours(v).String() + " " + verdict(v)
 }
 
-// claimNumber prints a number of a claim in its unit.
+// claimNumber formats a number of a claim in its unit.
 func claimNumber(v *papers.Outcome, x float64) string {
 	switch v.Kind {
 	case "share":

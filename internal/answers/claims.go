@@ -12,13 +12,13 @@ import (
 const aboutVerdicts = "Pass: the whole 95 % interval is within 20 % of the paper's number, or on " +
 	"the right side of its bound. Fail: none of it is. Undecided: a part of it is."
 
-// classNames are the classes as they are printed.
+// classNames are the printed names of classes.
 var classNames = map[papers.Class]string{papers.Independent: "independent evidence",
 	papers.Anchor: "anchors", papers.Construction: "true by construction",
 	papers.ChosenAfter: "parameters chosen after a failure", papers.Product: "products of others"}
 
-// Claims is the answer of claims that are judged by our numbers: a table for each class, and why
-// some do not pass.
+// Claims returns the document on claims judged by our numbers: one table per class, and the reasons
+// of failures.
 func Claims(outcomes []papers.Outcome) *doc.Doc {
 	d := &doc.Doc{Title: "Claims of the papers", Tables: claimTables("ours", outcomes),
 		Answers: tallies(outcomes)}
@@ -28,7 +28,7 @@ func Claims(outcomes []papers.Outcome) *doc.Doc {
 	return d
 }
 
-// NullClaims is the answer of claims that are judged by a model without any mechanism.
+// NullClaims returns the document on claims judged by a model without any mechanism.
 func NullClaims(outcomes []papers.Outcome) *doc.Doc {
 	tables, lines := claimTables("null", outcomes), tallies(outcomes)
 	for i := range tables {
@@ -39,7 +39,7 @@ func NullClaims(outcomes []papers.Outcome) *doc.Doc {
 		Tables: append([]doc.Table{passing([]string{""}, outcomes)}, tables...)}
 }
 
-// claimTables are a table for each class, with a row a number.
+// claimTables returns one table per class, with one row per number.
 func claimTables(model string, outcomes []papers.Outcome) (tables []doc.Table) {
 	for _, class := range papers.Classes() {
 		own := ofClass(outcomes, class)
@@ -73,7 +73,7 @@ func claimTables(model string, outcomes []papers.Outcome) (tables []doc.Table) {
 	return tables
 }
 
-// failures lists the notes of claims that do not pass, each once.
+// failures lists the notes of claims that fail, each once.
 func failures(outcomes []papers.Outcome) doc.Table {
 	t := doc.Table{Title: "Where they do not pass", Columns: columns(2, "claim", "why")}
 	last := ""
@@ -86,7 +86,7 @@ func failures(outcomes []papers.Outcome) doc.Table {
 	return t
 }
 
-// tallies counts what passes, a line a class.
+// tallies counts the passing numbers, one line per class.
 func tallies(outcomes []papers.Outcome) (lines []string) {
 	for _, class := range papers.Classes() {
 		own := ofClass(outcomes, class)
@@ -107,7 +107,7 @@ func tallies(outcomes []papers.Outcome) (lines []string) {
 	return lines
 }
 
-// passing counts how many numbers pass: a row a paper and model, a column a class.
+// passing counts the passing numbers: one row per paper and model, one column per class.
 func passing(names []string, models ...[]papers.Outcome) doc.Table {
 	t := doc.Table{Columns: []doc.Column{{}}}
 	for _, class := range papers.Classes() {

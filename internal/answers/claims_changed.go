@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// SwappedClaims is the answer of claims as they are and with models' parameters exchanged.
+// SwappedClaims returns the document on claims with original and with swapped model parameters.
 func SwappedClaims(base, swapped []papers.Outcome) *doc.Doc {
 	t := doc.Table{Title: "Claims", Folded: true, Columns: []doc.Column{{Name: "claim"},
 		{Name: "paper", Number: true}, {Name: "ours", Number: true}, {},
@@ -33,8 +33,8 @@ func SwappedClaims(base, swapped []papers.Outcome) *doc.Doc {
 		Tables: []doc.Table{passing([]string{"ours", "exchanged"}, base, swapped), t}}
 }
 
-// SearchedClaims is the answer of claims under changes: a row a number that some change was run for
-// and a column a change, the first of which is none.
+// SearchedClaims returns the document on claims under changes: one row per number that some change
+// was run for, and one column per change; the first change is none.
 func SearchedClaims(changes []string, models [][]papers.Outcome) *doc.Doc {
 	t := doc.Table{Columns: columns(1, append([]string{"claim", "paper", "ours"}, changes...)...)}
 	for i := range models[0] {
@@ -63,7 +63,7 @@ func SearchedClaims(changes []string, models [][]papers.Outcome) *doc.Doc {
 	return &doc.Doc{Title: "Claims of the papers under changes", Tables: []doc.Table{t}}
 }
 
-// Moves is what claims come to with a tuned parameter at half and at double.
+// Moves are the numbers of claims with a tuned parameter at half and at double its value.
 type Moves struct {
 	Tuned        papers.Tuned
 	Half, Double []papers.Outcome
@@ -72,7 +72,7 @@ type Moves struct {
 // leastMove is the relative change of a number that counts as a move.
 const leastMove = 0.05
 
-// SensitiveClaims is the answer of how the numbers of claims move with each tuned parameter.
+// SensitiveClaims returns the document on the sensitivity of claims to each tuned parameter.
 func SensitiveClaims(base []papers.Outcome, moved []Moves) *doc.Doc {
 	t := doc.Table{Columns: []doc.Column{{Name: "parameter"}, {Name: "value"},
 		{Name: "numbers it moves", Number: true}, {Name: "why this value"}}}
@@ -109,7 +109,7 @@ func SensitiveClaims(base []papers.Outcome, moved []Moves) *doc.Doc {
 	return &doc.Doc{Title: "Claims of the papers by tuned parameter", Tables: []doc.Table{t, which}}
 }
 
-// cells say how number i moves; nil where it does not.
+// cells describes the move of number i; nil if it does not move.
 func (m *Moves) cells(base *papers.Outcome, i int) []doc.Cell {
 	cells := doc.Texts(m.Tuned.Name)
 	moves := false
@@ -132,7 +132,7 @@ func (m *Moves) cells(base *papers.Outcome, i int) []doc.Cell {
 	return cells
 }
 
-// tunedValue prints a tuned parameter's value, of each model where they differ.
+// tunedValue formats a tuned parameter's value, per model if the values differ.
 func tunedValue(f *papers.Tuned) string {
 	if f.Values == nil {
 		return strings.TrimSpace(fmt.Sprintf("%g %s", f.Value, f.Unit))

@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Comparison is the answer of a record of a real server held against its simulation: a table of all
-// requests, and one for each stage of the load.
+// Comparison returns the document that compares a real server's record with its simulation: one
+// table for all requests, and one for each stage of the load.
 func Comparison(r *validate.ReplayReport) *doc.Doc {
 	d := &doc.Doc{Title: r.Name + ": measured and simulated", Lead: comparedRequests(r)}
 	d.Warnings = (&Runs{Sums: []sim.Summary{r.Summary}}).warnings()
@@ -41,7 +41,7 @@ func Comparison(r *validate.ReplayReport) *doc.Doc {
 	return d
 }
 
-// comparedRequests says which requests are compared, and how their prompts hit a prefix cache.
+// comparedRequests describes the compared requests and their prefix cache hits.
 func comparedRequests(r *validate.ReplayReport) []string {
 	lead := []string{fmt.Sprintf("%s (%s), %s over %s s, against %s simulated: %s on %s%s, engine %s.",
 		r.File, r.Format, Count(r.Recorded, "request"), digits(r.SpanS), r.Summary.System,
@@ -73,7 +73,7 @@ func comparedRequests(r *validate.ReplayReport) []string {
 	return lead
 }
 
-// readComparison makes the document of a comparison's folder.
+// readComparison builds the document of a comparison's folder.
 func readComparison(dir string) (*builder, error) {
 	r, err := validate.ReadReplay(dir)
 	if err != nil {

@@ -19,8 +19,8 @@ type replayed struct {
 	measured, simulated [2]float64 // TTFT and TPOT; NaN where it has none
 }
 
-// Requests are the pictures of the requests in a comparison's folder: TTFT and TPOT of both sides,
-// and how far the simulation is off over time.
+// Requests returns the pictures of the requests in a comparison's folder: TTFT and TPOT of both
+// sides, and the error of the simulation over time.
 func Requests(dir string, r *validate.ReplayReport) ([]doc.Figure, error) {
 	all, err := readReplayed(dir)
 	if err != nil {
@@ -65,7 +65,7 @@ func readReplayed(dir string) (all []replayed, err error) {
 	return all, err
 }
 
-// distributions draws the share of requests below each TTFT or TPOT; nil where no request has one.
+// distributions draws the share of requests below each TTFT or TPOT; nil if no request has one.
 func distributions(all []replayed, j int, scale float64) *doc.Chart {
 	var sides [2][]float64
 	for i := range all {
@@ -87,10 +87,10 @@ func distributions(all []replayed, j int, scale float64) *doc.Chart {
 				Points: cumulative(sides[1], 100)}}}
 }
 
-// shareSteps is how many equal steps a distribution is drawn in at most.
+// shareSteps is the maximum number of equal steps in which a distribution is drawn.
 const shareSteps = 100
 
-// cumulative is how many of the values are at or below each, of so many that are all of them.
+// cumulative returns the share of values at or below each value, scaled to total `all`.
 func cumulative(values []float64, all float64) []doc.Point {
 	slices.Sort(values)
 	n := len(values)
@@ -109,8 +109,8 @@ const (
 	fewestInSpan  = 5
 )
 
-// errorsOverTime draws the median error of the requests that arrived in each of equal spans. Marks
-// are where the load changes.
+// errorsOverTime draws the median error of the requests per equal span of arrivals. Marks show
+// where the load changes.
 func errorsOverTime(all []replayed) *doc.Chart {
 	begin, end := all[0].arrival, all[len(all)-1].arrival
 	spans := min(max(1, len(all)/requestsASpan), mostSpans)

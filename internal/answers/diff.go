@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// Diff is the answer of comparing two result folders, named a and b: what differs.
+// Diff returns the document on the differences between two result folders, named a and b.
 func Diff(r *diff.Report, a, b string) *doc.Doc {
 	d := &doc.Doc{Title: a + " and " + b + ": differences"}
 	if r.VersionA != "" {
@@ -45,7 +45,7 @@ func Diff(r *diff.Report, a, b string) *doc.Doc {
 	return d
 }
 
-// differing has a row for each figure that differs, and counts them.
+// differing returns a row for each figure that differs, and their number.
 func differing(r *diff.Report) (t doc.Table, differ int) {
 	t = doc.Table{Title: "Figures", Columns: doc.Columns("point", "metric", ">A", ">B", ">change|%",
 		">from|%", ">to|%", ">seeds")}
@@ -85,7 +85,7 @@ func differing(r *diff.Report) (t doc.Table, differ int) {
 	return t, differ
 }
 
-// signed is a number with its sign and one decimal.
+// signed formats a number with its sign and one decimal.
 func signed(v float64) doc.Cell { return doc.As(v, fmt.Sprintf("%+.1f", v)) }
 
 func orNone(text string) string {

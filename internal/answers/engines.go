@@ -51,8 +51,8 @@ func (all Engines) list() string {
 	return strings.Join(words, ", ")
 }
 
-// Warnings says that systems run under different engines, because then a part of what they differ
-// by is the engines'. There are none where they run under one.
+// Warnings reports that systems run under different engines, because part of their difference then
+// comes from the engines. It is empty if all run under one engine.
 func (all Engines) Warnings() []warn.Said {
 	if len(all) < 2 {
 		return nil

@@ -14,13 +14,13 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// kind is what a folder may hold, known by a file that only it has.
+// kind is a kind of result folder, identified by a file that no other kind has.
 type kind struct {
 	file string
 	read func(dir string) (*builder, error)
 }
 
-// kinds lists them. A folder that has the files of two is of the first.
+// kinds lists all kinds of folders. If a folder matches two kinds, the first holds.
 var kinds = []kind{
 	{"whatif.json", readWhatIf},
 	{"purchase.json", readPurchase},
@@ -32,8 +32,8 @@ var kinds = []kind{
 	{run.SummaryFile, func(dir string) (*builder, error) { return readRuns(dir) }},
 }
 
-// Read makes the document of what a result folder holds, or of the runs of several. What equally
-// named systems of these have otherwise is as if the axes of a sweep had set it.
+// Read builds the document of a result folder, or of the runs of several. Differences between
+// equally named systems of several folders are treated as settings of sweep axes.
 func Read(dir string, others ...string) (*doc.Doc, error) {
 	kind, err := KindOf(dir)
 	if err != nil {
@@ -54,8 +54,8 @@ func Read(dir string, others ...string) (*doc.Doc, error) {
 	panic("answers: no document of " + kind)
 }
 
-// KindOf returns the file of a result folder that says what it holds, as summary.json for runs. A
-// folder without results is an error that says so.
+// KindOf returns the name of the file that identifies a result folder, such as summary.json for
+// runs. A folder without results is an error.
 func KindOf(dir string) (string, error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +86,7 @@ func KindOf(dir string) (string, error) {
 		"command names, or the same command again if it was interrupted", dir, strings.Join(names, ", "))
 }
 
-// nameOf is the folder's own name.
+// nameOf returns the folder's own name.
 func nameOf(dir string) string {
 	full, err := filepath.Abs(dir)
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// What a legend names at most: so many keys, each with its value in so many characters. Folders
-// that differ in more are themselves named.
+// Limits of a legend: mostDifferences keys, each with a value of at most longestDifference
+// characters. Folders that differ in more keys are shown by name.
 const (
 	mostDifferences   = 4
 	longestDifference = 40
 )
 
-// folderKey is the setting of runs that their folders alone tell apart.
+// folderKey is the setting of runs that only their folders distinguish.
 const folderKey = "folder"
 
-// tellApart makes what the configurations of several folders have otherwise a setting of their
-// runs, as if an axis of one sweep had set it: only runs that differ by the seed alone are
-// averaged. Runs whose configurations say nothing of it, or too much, have the name of their
-// folder. A run that two folders have is kept once.
+// tellApart turns configuration differences between folders into settings of their runs, as if an
+// axis of one sweep had set them. Only runs that differ by the seed alone are averaged. Runs
+// without a difference in their configurations, or with too many, get the name of their folder. A
+// run that is in two folders is kept once.
 func tellApart(stored []storedRun) []storedRun {
 	var all []*apartRun
 	kinds, names := map[string][]*apartRun{}, map[string]int{}
@@ -83,7 +83,8 @@ func tellApart(stored []storedRun) []storedRun {
 	return kept
 }
 
-// apartRun is a run with what its configuration sets, by key; nil where there is none.
+// apartRun is a run with the settings of its configuration, by key; nil if there is no
+// configuration.
 type apartRun struct {
 	*storedRun
 	config map[string]any
@@ -97,8 +98,8 @@ func (r *apartRun) set(key string, value any) {
 	r.Settings[key] = value
 }
 
-// legible reports whether a legend can name what runs have of some keys: few, short, and not one
-// word for two values.
+// legible reports whether a legend can show the runs' values of some keys: few, short, and
+// distinct.
 func legible(runs []*apartRun, keys []string) bool {
 	if len(keys) > mostDifferences {
 		return false
@@ -121,7 +122,7 @@ func legible(runs []*apartRun, keys []string) bool {
 	return true
 }
 
-// keysApart lists the keys that the configurations of runs have otherwise, but for those of axes.
+// keysApart lists the keys in which the configurations of runs differ, except axis keys.
 func keysApart(runs []*apartRun) (keys []string) {
 	both := map[string]bool{}
 	for _, r := range runs {
@@ -141,8 +142,8 @@ func keysApart(runs []*apartRun) (keys []string) {
 	})
 }
 
-// config is what the configuration of a run sets, by key; nil where there is none. The seed, and
-// what a run writes, change no figure that it is averaged with.
+// config returns the settings of a run's configuration, by key; nil if there is none. It excludes
+// the seed and the outputs, because they change no averaged figure.
 func (s *storedRun) config() map[string]any {
 	for _, folder := range []string{s.folder, s.dir} {
 		var tree map[string]any
@@ -175,7 +176,7 @@ func (s *storedRun) config() map[string]any {
 	return nil
 }
 
-// flatten puts the leaves of a tree under their dotted keys, and numbers as JSON has them.
+// flatten stores the leaves of a tree under their dotted keys, with numbers as in JSON.
 func flatten(into map[string]any, prefix string, tree map[string]any) {
 	for key, v := range tree {
 		switch v := v.(type) {
@@ -189,8 +190,8 @@ func flatten(into map[string]any, prefix string, tree map[string]any) {
 	}
 }
 
-// folderNames are the last elements of the result folders' paths, or their paths where those are
-// the same.
+// folderNames returns the last elements of the result folders' paths; the whole paths if the last
+// elements are equal.
 func folderNames(runs []*apartRun) map[string]string {
 	names, of := map[string]string{}, map[string]string{}
 	same := false

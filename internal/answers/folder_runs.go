@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// storedRun is a run of summary.json, with what the axes of a sweep set.
+// storedRun is a run of summary.json, with the axis settings of a sweep.
 type storedRun struct {
 	sim.Summary
 	Settings map[string]any `json:"settings"`
@@ -24,7 +24,7 @@ type storedRun struct {
 	folder string // the run's own; "" where there is none
 }
 
-// readSeveral makes the document of the runs of folders, each once.
+// readSeveral builds the document of the runs of several folders, each run once.
 func readSeveral(dirs []string) (*doc.Doc, error) {
 	var each []string
 	for _, dir := range dirs {
@@ -46,7 +46,7 @@ func readSeveral(dirs []string) (*doc.Doc, error) {
 	return &b.Doc, nil
 }
 
-// readRuns makes the document of simulations and sweeps.
+// readRuns builds the document of simulations and sweeps.
 func readRuns(dirs ...string) (*builder, error) {
 	var stored []storedRun
 	var folders, names []string
@@ -99,8 +99,8 @@ func readRuns(dirs ...string) (*builder, error) {
 	return p, nil
 }
 
-// storedRuns reads the runs of a result folder, each with its own folder, and lists these. swept is
-// whether the folder is of a sweep.
+// storedRuns reads the runs of a result folder and lists their folders. swept is set if the folder
+// holds a sweep.
 func storedRuns(dir string) (stored []storedRun, folders []string, swept bool, err error) {
 	if err := readJSON(dir, run.SummaryFile, &stored); err != nil {
 		return nil, nil, false, err
@@ -115,8 +115,8 @@ func storedRuns(dir string) (stored []storedRun, folders []string, swept bool, e
 	return stored, folders, swept, err
 }
 
-// WithoutRequests returns how many runs of a result folder served requests, and how many of these
-// lack requests.csv.
+// WithoutRequests returns the number of runs of a result folder that served requests, and the
+// number of these without requests.csv.
 func WithoutRequests(dir string) (without, served int, err error) {
 	stored, _, _, err := storedRuns(dir)
 	for i := range stored {
@@ -130,8 +130,9 @@ func WithoutRequests(dir string) (without, served int, err error) {
 	return without, served, err
 }
 
-// runFolders lists the places of the runs, each with its configuration, and says whether axes set
-// them apart; of has them by run. A folder without an index has its own configuration at most.
+// runFolders lists the folders of the runs, each with its configuration. of maps the label of a run
+// to its folder. swept is set if axes distinguish the runs. A folder without an index has at most
+// its own configuration.
 func runFolders(dir string) (of map[string]string, folders []string, swept bool, err error) {
 	index, err := run.ReadIndex(dir)
 	if errors.Is(err, fs.ErrNotExist) {

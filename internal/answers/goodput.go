@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Goodputs is the answer of a search for the largest rate of each candidate.
+// Goodputs returns the document of a search for the largest rate of each candidate.
 func Goodputs(name string, found []capacity.Goodput) *doc.Doc {
 	d := &doc.Doc{Title: name + ": largest rate within the service level"}
 	var all []warn.Said
@@ -44,7 +44,7 @@ func Goodputs(name string, found []capacity.Goodput) *doc.Doc {
 	return d
 }
 
-// said are warnings of one result.
+// said returns the warnings of one result.
 func said(warnings []warn.Warning, of string) (all []warn.Said) {
 	for _, w := range warnings {
 		all = append(all, warn.Said{Warning: w, Of: of})
@@ -52,10 +52,10 @@ func said(warnings []warn.Warning, of string) (all []warn.Said) {
 	return all
 }
 
-// unitOf is the unit of a goodput; requests/s in results of before it was written.
+// unitOf returns the unit of a goodput; requests/s in old results, which do not record it.
 func unitOf(g *capacity.Goodput) string { return Short(cmp.Or(g.Unit, "requests/s")) }
 
-// units are those of all goodputs.
+// units lists the units of all goodputs.
 func units(found []capacity.Goodput) string {
 	var all []string
 	for i := range found {
@@ -66,10 +66,10 @@ func units(found []capacity.Goodput) string {
 	return strings.Join(all, " or ")
 }
 
-// mostSustained is how many candidates the sentence of a plan names.
+// mostSustained is the maximum number of candidates that the sentence of a plan names.
 const mostSustained = 4
 
-// sustainedOf is a sentence that ranks the candidates, such as "sparseserve serves 0.500 req/s
+// sustainedOf returns a sentence that ranks the candidates, such as "sparseserve serves 0.500 req/s
 // within the SLO; vllm 0.119."
 func sustainedOf(found []capacity.Goodput) []string {
 	ranked := make([]*capacity.Goodput, len(found))
@@ -119,7 +119,7 @@ func goodputFigure(found []capacity.Goodput, asked []string) doc.Figure {
 			"seeds." + whiskers}
 }
 
-// boundName makes words of what a bound is on.
+// boundName replaces names of bounds with words.
 var boundName = strings.NewReplacer("ttft", "TTFT", "tbt", "TBT", "tpot", "TPOT", "e2e",
 	"end to end")
 
@@ -149,7 +149,7 @@ func goodputTable(found []capacity.Goodput) doc.Table {
 	return t
 }
 
-// seedGoodputs has each seed's own goodput, where there are several.
+// seedGoodputs returns a table of each seed's own goodput, if there are several.
 func seedGoodputs(found []capacity.Goodput) doc.Table {
 	t := doc.Table{Title: "Goodput of each seed", Folded: true,
 		Columns: doc.Columns("candidate", ">seed", ">goodput|"+units(found))}
@@ -166,7 +166,7 @@ func seedGoodputs(found []capacity.Goodput) doc.Table {
 	return t
 }
 
-// readGoodput makes the document of a search for goodput.
+// readGoodput builds the document of a search for goodput.
 func readGoodput(dir string) (*builder, error) {
 	var found []capacity.Goodput
 	if err := readJSON(dir, capacity.GoodputFile, &found); err != nil {
@@ -196,7 +196,7 @@ func readGoodput(dir string) (*builder, error) {
 	return p, nil
 }
 
-// addTrail adds every rate that was tried, and returns the hash of a run of each candidate.
+// addTrail adds every tried rate, and returns the hash of one run per candidate.
 func (p *builder) addTrail(dir string) (hashes []string, err error) {
 	t := doc.Table{Title: "Every load that was tried", Folded: true}
 	known := map[string]bool{}

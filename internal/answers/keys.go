@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// compared is the metric of a figure that files name by key, such as ttft_mean_s. Figures of
-// steps are no metrics of a run.
+// compared returns the metric of a figure that files name by key, such as ttft_mean_s. Step figures
+// are not metrics of a run.
 func compared(key string) sim.Metric {
 	switch key {
 	case "queue_delay_mean_s":
@@ -27,7 +27,7 @@ func compared(key string) sim.Metric {
 	return sim.Metric{Name: strings.ReplaceAll(key, "_", " "), Scale: 1}
 }
 
-// statOf is the statistic of a metric for a reader, such as P99.
+// statOf returns the statistic of a metric for a reader, such as P99.
 func statOf(m *sim.Metric) string { return strings.Replace(m.Stat, "p", "P", 1) }
 
 // inRow names a metric in a row, such as "TTFT mean, s".
@@ -39,7 +39,7 @@ func inRow(m *sim.Metric) string {
 	return name + ", " + Short(m.Unit)
 }
 
-// off is a cell of a relative error in %. A dash is for one that there is not.
+// off returns a cell with a relative error in %; a dash if there is none.
 func off(e *float64) doc.Cell {
 	if e == nil {
 		return doc.None()

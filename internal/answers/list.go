@@ -16,7 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// listed is the document of one table.
+// listed returns a document with one table.
 func listed(title string, t doc.Table, remarks ...string) *doc.Doc {
 	return &doc.Doc{Title: title, Tables: []doc.Table{t}, Answers: remarks}
 }
@@ -159,7 +159,7 @@ func Experiments() *doc.Doc {
 	return listed("Experiments", t)
 }
 
-// Prices lists prices of GPUs; file names the user's own, or is empty.
+// Prices lists prices of GPUs. file is the user's own price file, or "".
 func Prices(file string) (*doc.Doc, error) {
 	prices, err := capacity.LoadPrices(file)
 	if err != nil {

@@ -19,7 +19,7 @@ func figuresTable(figures []hw.NamedFigure) doc.Table {
 	return t
 }
 
-// Card lists a card's figures, and for each library the kernels that it runs there.
+// Card lists a card's figures, and the kernels of each library on the card.
 func Card(name string) (*doc.Doc, error) {
 	c, err := hw.LoadCard(name)
 	if err != nil {
@@ -39,7 +39,7 @@ func Card(name string) (*doc.Doc, error) {
 		Tables: []doc.Table{figuresTable(c.Figures()), kernels}}, nil
 }
 
-// Model lists the shape of a model, and what it comes to in bytes.
+// Model lists the shape of a model, and its sizes in bytes.
 func Model(name string) (*doc.Doc, error) {
 	m, err := hw.LoadModel(name)
 	if err != nil {

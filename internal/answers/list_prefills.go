@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// abouts say what the values of prefill.attention stand for.
+// abouts describe the values of prefill.attention.
 var abouts = map[string]string{
 	sim.PrefillDense:      "all keys before",
 	sim.PrefillMInference: "MInference: a pattern for each head, from prefill.pattern",
@@ -25,10 +25,10 @@ var abouts = map[string]string{
 	string(pattern.InfLLM):      "first and newest tokens, and blocks looked up",
 }
 
-// prefillModel is the model that the overview has scores of.
+// prefillModel is the model whose scores the overview shows.
 const prefillModel = "LLaMA-3-8B-262K"
 
-// Prefills lists what prompts attend to in prefill, with the mean scores of one model.
+// Prefills lists the prefill attentions, with the mean scores of one model.
 func Prefills(all []papers.Scores) *doc.Doc {
 	t := doc.Table{Columns: doc.Columns("prefill.attention", ">keys of a row|at 100K",
 		">|at 1M", ">InfiniteBench", ">Retr.KV", ">RULER", "")}
@@ -56,7 +56,7 @@ func Prefills(all []papers.Scores) *doc.Doc {
 		"counts of its Fig. 11 are not published.", strings.Join(pattern.NamedMixes(), ", ")))
 }
 
-// Prefill has the published scores of one, task by task.
+// Prefill lists the published scores of one prefill attention per task.
 func Prefill(name string, all []papers.Scores) *doc.Doc {
 	d := &doc.Doc{Title: name, Lead: []string{name + ": " + abouts[name]}}
 	for _, benchmark := range []string{"InfiniteBench", "RULER"} {

@@ -10,10 +10,11 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// contexts are the prompts, in tokens, that a description has the density of.
+// contexts are the prompt lengths, in tokens, for which a description shows the density.
 var contexts = []int{30_000, 100_000, 300_000, 1_000_000}
 
-// Patterns describes heads by their patterns: how much of dense causal attention each computes.
+// Patterns describes heads by their patterns: the share of dense causal attention that each
+// computes.
 func Patterns(groups []pattern.Group) *doc.Doc {
 	t := doc.Table{Title: "Patterns", Columns: doc.Columns("pattern", ">heads"),
 		Legend: []string{"% of dense causal attention, at prompts of the lengths in the head"}}
@@ -50,7 +51,7 @@ func PatternSpace(gpu *hw.Profile, model *hw.Model, tokens int, space []pattern.
 	return t
 }
 
-// FoundPatterns counts the heads of a model by the pattern that was found for them.
+// FoundPatterns counts the heads of a model by the pattern found for them.
 func FoundPatterns(groups []pattern.Group) doc.Table {
 	t := doc.Table{Title: "Found", Columns: doc.Columns("found", ">heads")}
 	for _, g := range groups {
@@ -59,7 +60,7 @@ func FoundPatterns(groups []pattern.Group) doc.Table {
 	return t
 }
 
-// Confusions counts how many heads of each planted pattern were found to be of each pattern.
+// Confusions counts the heads per planted pattern and found pattern.
 func Confusions(planted []pattern.Kind, found []pattern.Assigned) *doc.Doc {
 	t := doc.Table{Title: "Planted and found", Columns: doc.Columns("planted", ">heads")}
 	for _, kind := range patterns.PlantedKinds {
@@ -87,8 +88,8 @@ func Confusions(planted []pattern.Kind, found []pattern.Assigned) *doc.Doc {
 			"attention's.", right, len(found), score(100*float64(right)/float64(len(found))))}}
 }
 
-// heads is a number of heads, of a published mix with a fraction.
+// heads formats a number of heads; in a published mix it may be a fraction.
 func heads(n float64) doc.Cell { return doc.As(n, strconv.FormatFloat(n, 'f', -1, 64)) }
 
-// score is a value in % with one decimal.
+// score formats a value in % with one decimal.
 func score(v float64) doc.Cell { return doc.As(v, strconv.FormatFloat(v, 'f', 1, 64)) }

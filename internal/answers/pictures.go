@@ -11,14 +11,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// drawn are the metrics that are drawn over what varies, by the names of their files.
+// drawn are the metrics that are drawn over the varied quantity, by the names of their files.
 var drawn = []struct{ file, key string }{{"ttft", "ttft_mean"}, {"throughput", "throughput"},
 	{"tbt", "tbt_mean"}, {"goodput", "good"}}
 
-// Figures draws the runs: latency and throughput over what varies, or over time of a run that is
-// alone, where the time of a step went, and what the tables of single runs hold, which are read
-// from their folders: distributions of latencies and time lines. Without a run that served a
-// request there is none.
+// Figures draws the runs: latency and throughput over the varied quantity (over time for a single
+// run), the phases of step time, and distributions of latencies and time lines from the tables in
+// the runs' folders. There are no figures if no run served a request.
 func (r *Runs) Figures() (all []doc.Figure, err error) {
 	v := r.view()
 	if len(v.panels) == 0 {
@@ -48,13 +47,13 @@ func (r *Runs) Figures() (all []doc.Figure, err error) {
 	return all, nil
 }
 
-// joined is sentences with spaces between.
+// joined joins sentences with spaces.
 func joined(sentences ...string) string {
 	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), " ")
 }
 
-// ran is a sentence that says what was run: as asked, or by the summaries where no configuration
-// says it.
+// ran returns a sentence about what was run: from the configuration, or from the summaries if no
+// configuration describes it.
 func (r *Runs) ran() string {
 	if len(r.Asked) > 0 {
 		return strings.Join(r.Asked, " ")
@@ -76,8 +75,8 @@ func (r *Runs) ran() string {
 	return strings.Join(append(words, listSeeds(seeds)), ", ") + "."
 }
 
-// overLoads has a figure for each metric, and in it a chart for each panel. Charts of one metric
-// have one axis, so that they can be compared; where x does not vary, they have bars.
+// overLoads returns one figure per metric, with one chart per panel. Charts of one metric share an
+// axis, so that they can be compared. They have bars if x does not vary.
 func (v *view) overLoads(levels []string) (all []doc.Figure) {
 	for _, of := range drawn {
 		m := sim.MetricOf(of.key)
@@ -105,8 +104,8 @@ func (v *view) overLoads(levels []string) (all []doc.Figure) {
 	return all
 }
 
-// scale gives charts one axis: a logarithmic one where it is asked for, or where it is of what is
-// best small and a linear one would hide the small.
+// scale gives charts one common axis. It is logarithmic if requested, or if small values are best
+// and a linear axis would hide them.
 func scale(charts []*doc.Chart, log, small bool) {
 	var lines []doc.Line
 	for _, c := range charts {
@@ -119,7 +118,7 @@ func scale(charts []*doc.Chart, log, small bool) {
 	doc.Fit(charts...)
 }
 
-// sentences joins lines that end without a stop.
+// sentences joins lines that end without a full stop.
 func sentences(lines []string) string {
 	if len(lines) == 0 {
 		return ""
@@ -130,7 +129,7 @@ func sentences(lines []string) string {
 // capital begins a label with a capital.
 func capital(label string) string { return strings.ToUpper(label[:1]) + label[1:] }
 
-// lines are the series of a panel, in the order of the runs: the mean of a metric at each x.
+// lines returns the series of a panel, in the order of the runs: the mean of a metric at each x.
 func (p *panel) lines(x *abscissa, m *sim.Metric) (lines []doc.Line) {
 	for _, series := range p.series() {
 		l := doc.Line{Name: series}
@@ -156,7 +155,7 @@ func (p *panel) lines(x *abscissa, m *sim.Metric) (lines []doc.Line) {
 	return lines
 }
 
-// point is the mean of values, with the doubts of a sample.
+// point returns the mean of values, with the caveats of a sample.
 func point(x float64, values []float64, doubts doc.Sample) doc.Point {
 	p := doc.Point{X: x}
 	p.Y, p.Sample = doc.Over(values)
@@ -164,7 +163,7 @@ func point(x float64, values []float64, doubts doc.Sample) doc.Point {
 	return p
 }
 
-// stand makes bars of a chart's lines of one point.
+// stand converts single-point lines of a chart to bars.
 func stand(c *doc.Chart, group string) {
 	for _, l := range c.Lines {
 		p := &l.Points[0]

@@ -10,15 +10,14 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// timed reports whether a run tells where the time of all its steps went. A live run that does not
-// say how much was not split has the phases of some steps alone.
+// timed reports whether a run has the phases of all its steps. A live run that does not report its
+// unsplit time has phases for some steps only.
 func timed(s *shown) bool {
 	_, whole := s.PhaseS[sim.UnsplitPhase]
 	return s.Steps > 0 && len(s.PhaseS) > 0 && (whole || s.Live == nil)
 }
 
-// phases draws where the time of the mean step went, a bar for each series at each x, and a chart
-// for each panel.
+// phases draws the phases of the mean step: one bar per series and x, and one chart per panel.
 func (v *view) phases() []doc.Figure {
 	f := doc.Figure{Name: "time", Title: "Where the time of a step went"}
 	for i := range v.panels {

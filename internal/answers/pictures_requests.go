@@ -8,15 +8,16 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// mostDots is how many requests are drawn as dots, mostSampled of how many values a distribution is
-// drawn at most: a share of them is that of all within some 0.2 %.
+// mostDots is the largest number of requests drawn as dots. mostSampled is the largest number of
+// values from which a distribution is drawn; its shares are within about 0.2 % of the full
+// distribution.
 const (
 	mostDots    = 4096
 	mostSampled = 1 << 17
 )
 
 // thinned keeps all values while they are few, then every second, fourth and so on, so that memory
-// does not grow with the requests of a run.
+// use does not grow with the number of requests.
 type thinned[T any] struct {
 	values []T
 	most   int // values that are kept, an even number
@@ -39,11 +40,12 @@ func (s *thinned[T]) add(v T) {
 	s.seen++
 }
 
-// served has the times of a request in s, and its mean time between tokens in ms, -1 of one token.
+// served holds the times of a request in s, and its mean time between tokens in ms; -1 for a
+// request with one token.
 type served struct{ arrival, scheduled, first, last, tbt float64 }
 
-// eachRequest hands over the requests of a run's folder: those that were served, and the arrivals
-// of those that were rejected, if rejected is not nil. It returns whether there is a request.
+// eachRequest calls do for each served request of a run's folder and, if rejected is not nil,
+// rejected with the arrival of each rejected request. It returns whether there is any request.
 func eachRequest(folder string, do func(served), rejected func(arrival float64)) (bool, error) {
 	return eachRow(folder, run.RequestsCSV, func(r *resultRow) {
 		q := served{arrival: r.number("arrival_s"), tbt: -1}
@@ -62,8 +64,8 @@ func eachRequest(folder string, do func(served), rejected func(arrival float64))
 	})
 }
 
-// oneRun draws a run that is alone: how many requests wait and run over time, and the TTFT and TBT
-// of each request over its arrival, because bars of one run would say no more than the table.
+// oneRun draws a single run: the numbers of waiting and running requests over time, and TTFT and
+// TBT of each request over its arrival. Bars for one run would repeat the table.
 func oneRun(s *shown) ([]doc.Figure, error) {
 	end := 0.0
 	found, err := eachRequest(s.folder, func(q served) { end = max(end, q.arrival, q.last) },
@@ -103,8 +105,8 @@ func oneRun(s *shown) ([]doc.Figure, error) {
 	return []doc.Figure{{Name: "run", Title: "Over time", Charts: charts}}, err
 }
 
-// spread adds the time from one moment to another to the spans of a width that it is in, as a share
-// of the span.
+// spread adds the time from one moment to another to the spans of equal width that it overlaps, as
+// a share of the span.
 func spread(into []float64, from, to, width float64) {
 	for bin := max(0, int(from/width)); bin < len(into) && float64(bin)*width < to; bin++ {
 		low, high := float64(bin)*width, float64(bin+1)*width
@@ -112,7 +114,7 @@ func spread(into []float64, from, to, width float64) {
 	}
 }
 
-// overBins is a line over spans of a width.
+// overBins returns a line over spans of equal width.
 func overBins(name string, values []float64, width float64) doc.Line {
 	l := doc.Line{Name: name, Bare: true}
 	for bin, v := range values {
@@ -121,10 +123,10 @@ func overBins(name string, values []float64, width float64) doc.Line {
 	return l
 }
 
-// mostShared is how many x have distributions of their own.
+// mostShared is the maximum number of x values with distributions of their own.
 const mostShared = 3
 
-// distributions draw the share of requests below each TTFT and TBT, all seeds together, in two
+// distributions draws the share of requests below each TTFT and TBT, all seeds together, in two
 // charts for the lowest, the middle and the highest x; nil without requests.
 func (v *view) distributions(p *panel) (charts []*doc.Chart, err error) {
 	all := p.values(&v.x)
@@ -153,8 +155,8 @@ func (v *view) distributions(p *panel) (charts []*doc.Chart, err error) {
 	return charts, nil
 }
 
-// shareAcross gives charts of one x one axis of it, so that they can be compared: a logarithmic one
-// where values are far apart.
+// shareAcross gives charts with the same x quantity one x axis, so that they can be compared. The
+// axis is logarithmic if values are far apart.
 func shareAcross(charts []*doc.Chart) {
 	of := map[string][]doc.Line{}
 	for _, c := range charts {
@@ -173,7 +175,7 @@ func shareAcross(charts []*doc.Chart) {
 	}
 }
 
-// distribution collects the requests that each series served; nil where a run has none.
+// distribution collects the served requests of each series; nil if a run has none.
 func distribution(runs []shown) (ttft, tbt []doc.Line, err error) {
 	p := panel{runs: runs}
 	for _, series := range p.series() {

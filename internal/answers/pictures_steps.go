@@ -8,11 +8,11 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// timelineBins is how many spans of time a time line has at most.
+// timelineBins is the maximum number of time spans of a time line.
 const timelineBins = 400
 
-// inside draws what the tables of single runs hold: the distributions of TTFT and TBT, and the time
-// lines of runs whose steps were written.
+// inside draws the tables of single runs: the distributions of TTFT and TBT, and the time lines of
+// runs whose steps were written.
 func (v *view) inside() (all []doc.Figure, err error) {
 	for i := range v.panels {
 		p := &v.panels[i]
@@ -43,16 +43,16 @@ func (v *view) inside() (all []doc.Figure, err error) {
 	return all, nil
 }
 
-// steps has the columns of a table of steps that are drawn.
+// steps holds the drawn columns of a table of steps.
 type steps map[string][]float64
 
-// Columns of time of every table of steps.
+// Time columns of every table of steps.
 const (
 	startColumn   = "start_s"
 	elapsedColumn = "elapsed_s"
 )
 
-// add adds a row. One of the columns that every table has is an error if it is missing.
+// add adds a row. A missing mandatory column is an error.
 func (s steps) add(r *resultRow) {
 	for _, name := range []string{startColumn, elapsedColumn, "waiting", "decodes", "prefills"} {
 		s[name] = append(s[name], r.number(name))
@@ -68,7 +68,7 @@ func (s steps) add(r *resultRow) {
 	}
 }
 
-// stepColumn is how a column of time, memory or link use is drawn.
+// stepColumn defines how a column of time, memory or link use is drawn.
 type stepColumn struct {
 	column, chart, name, unit string
 	scale                     float64
@@ -93,8 +93,8 @@ var stepColumns = []stepColumn{
 	{"d2h_bytes", "Link", "d2h", "GB/s", 1e-9, true, "dram"},
 }
 
-// charts are queue, batch and what else steps have over virtual time: means over equal spans of it.
-// What a tier that is not there does is no line at zero.
+// charts draws queue, batch and the other step columns over virtual time, as means over equal
+// spans. Tiers that do not exist get no line.
 func (s steps) charts() []*doc.Chart {
 	all := []*doc.Chart{{Title: "Queue", Y: "Requests", Lines: s.lines("waiting")},
 		{Title: "Batch", Y: "Requests", Lines: s.lines("decodes", "prefills")}}
@@ -126,7 +126,7 @@ func (s steps) charts() []*doc.Chart {
 		})
 	})
 	all = append(all, more...)
-	// A link's bytes say the same.
+	// A link's bytes show the same.
 	if moved := s.lines("blocks_loaded", "blocks_saved"); len(moved) > 0 && len(s["h2d_bytes"]) == 0 {
 		all = append(all, &doc.Chart{Title: "KV blocks moved", Y: "Blocks a step", Lines: moved})
 	}
@@ -141,7 +141,7 @@ func (s steps) charts() []*doc.Chart {
 
 func isUsed(v float64) bool { return v != 0 }
 
-// lines are those of columns that are there, named without "blocks_".
+// lines returns the lines of the columns that exist, named without "blocks_".
 func (s steps) lines(names ...string) (lines []doc.Line) {
 	for _, name := range names {
 		if values := s[name]; len(values) > 0 {
@@ -152,8 +152,8 @@ func (s steps) lines(names ...string) (lines []doc.Line) {
 	return lines
 }
 
-// binned is the mean of a value of each step in each of equal spans of time, weighted by the steps'
-// times. What is held stays between steps, as memory does.
+// binned returns the mean of a step value per equal span of time, weighted by the steps' times.
+// With held, a value persists between steps, as memory does.
 func (s steps) binned(values []float64, held bool) []doc.Point {
 	start, length, n := s[startColumn], s[elapsedColumn], len(values)
 	from, to := start[0], start[n-1]+length[n-1]

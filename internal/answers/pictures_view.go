@@ -15,20 +15,20 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// view is the runs as pictures show them: a panel for each model and card, over what varies.
+// view arranges the runs for pictures: one panel per model and card, over the varied quantity.
 type view struct {
 	all    []shown
 	panels []panel
 	x      abscissa
 }
 
-// panel is the runs of one model on one card that served requests.
+// panel holds the runs of one model on one card that served requests.
 type panel struct {
 	model, gpu string
 	runs       []shown
 }
 
-// shown is a run, and the series that it belongs to.
+// shown is a run with the series that it belongs to.
 type shown struct {
 	*sim.Summary
 	set    map[string]any // what the axes of a sweep set
@@ -37,7 +37,7 @@ type shown struct {
 	load   string // in words
 }
 
-// abscissa is what pictures are drawn against.
+// abscissa is the x quantity of pictures.
 type abscissa struct {
 	key    string // of the setting; "" for the load
 	label  string // with its unit
@@ -47,7 +47,7 @@ type abscissa struct {
 	varies bool
 }
 
-// fleetKey is the setting that says how many replicas there are.
+// fleetKey is the setting for the number of replicas.
 const fleetKey = "fleet.replicas"
 
 func (r *Runs) view() *view {
@@ -89,10 +89,10 @@ func (r *Runs) view() *view {
 
 func replicas(s *shown) float64 { return float64(max(1, s.Replicas)) }
 
-// loadOfShown is the rate, or the clients of a closed loop.
+// loadOfShown returns the rate, or the number of clients of a closed loop.
 func loadOfShown(s *shown) float64 { return cmp.Or(float64(s.Concurrency), s.Rate) }
 
-// loadName is the load of a run in words.
+// loadName returns the load of a run in words.
 func (r *Runs) loadName(s *sim.Summary) string {
 	switch {
 	case s.Concurrency > 0:
@@ -103,7 +103,8 @@ func (r *Runs) loadName(s *sim.Summary) string {
 	return "arrivals as recorded"
 }
 
-// abscissa is the load, or where that does not vary the number that an axis set to the most values.
+// abscissa returns the load as x quantity or, if the load does not vary, the number that axes set
+// to the most values.
 func (r *Runs) abscissa(all []shown) abscissa {
 	x := abscissa{label: "Rate (" + Short(r.Unit) + ")", of: loadOfShown}
 	closed := slices.ContainsFunc(all, func(s shown) bool { return s.Concurrency > 0 })
@@ -133,10 +134,10 @@ func (r *Runs) abscissa(all []shown) abscissa {
 	return x
 }
 
-// wide reports whether ascending values span so much that x is best in powers of two.
+// wide reports whether the span of ascending values is best shown in powers of two.
 func wide(v []float64) bool { return v[0] > 0 && v[len(v)-1] >= 8*v[0] }
 
-// at is the x of a run in words.
+// at returns the x of a run in words.
 func (x *abscissa) at(s *shown) string {
 	if x.key == "" {
 		return s.load
@@ -144,7 +145,8 @@ func (x *abscissa) at(s *shown) string {
 	return setting(x.key, x.of(s))
 }
 
-// name names each run's series: by its system, and by what axes set otherwise than in other runs.
+// name sets the name of each run's series: its system, and the axis settings that differ between
+// runs.
 func (v *view) name(fleets bool) {
 	systems := map[string]bool{}
 	for i := range v.all {
@@ -173,7 +175,7 @@ func (v *view) name(fleets bool) {
 	}
 }
 
-// title is a panel's, where there are several: its model, its card, or both.
+// title returns a panel's title if there are several panels: its model, its card, or both.
 func (v *view) title(i int) string {
 	p := &v.panels[i]
 	models, cards := false, false
@@ -203,7 +205,7 @@ func (p *panel) series() (names []string) {
 	return names
 }
 
-// values are the panel's x, ascending.
+// values returns the panel's x values, ascending.
 func (p *panel) values(x *abscissa) []float64 { return values(p.runs, x.of) }
 
 func values(all []shown, of func(*shown) float64) (v []float64) {
@@ -214,7 +216,7 @@ func values(all []shown, of func(*shown) float64) (v []float64) {
 	return slices.Compact(v)
 }
 
-// settings lists the keys that axes set, but for those that panels, loads and systems show.
+// settings lists the keys that axes set, except keys that panels, loads and systems show.
 func settings(all []shown) []string {
 	keys := map[string]bool{}
 	for i := range all {
@@ -231,7 +233,7 @@ func isNamed(key string) bool {
 		"model", "gpu"}, key)
 }
 
-// setting is a key and its value in words: "budget 512 tokens", "no batch control".
+// setting returns a key with its value in words: "budget 512 tokens", "no batch control".
 func setting(key string, value any) string {
 	words, unit := inWords(key)
 	switch v := value.(type) {
@@ -248,7 +250,7 @@ func setting(key string, value any) string {
 	return words + " " + fmt.Sprint(value)
 }
 
-// settingLabel is a key as the label of an axis: "Budget (tokens)".
+// settingLabel returns the axis label of a key: "Budget (tokens)".
 func settingLabel(key string) string {
 	words, unit := inWords(key)
 	if unit != "" {
@@ -257,7 +259,7 @@ func settingLabel(key string) string {
 	return capital(words)
 }
 
-// inWords parts the words of a key from its unit.
+// inWords separates the words of a key from its unit.
 func inWords(key string) (words, unit string) {
 	words = strings.ReplaceAll(config.KeyName(key), ".", "_")
 	for _, u := range []struct{ suffix, unit string }{

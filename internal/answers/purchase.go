@@ -11,8 +11,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// Purchase is the answer of what to buy for a load: the question, the choice and what it rests on,
-// and all candidates.
+// Purchase returns the document on what to buy for a load: the question, the choice with its
+// evidence, and all candidates.
 func Purchase(name string, a *capacity.Purchase) *doc.Doc {
 	d := &doc.Doc{Title: name + ": what to buy", Lead: a.Question.Lines()}
 	d.Lead = append(d.Lead, fmt.Sprintf("runs: %d, of %s for a replica, %s", a.Runs,
@@ -37,7 +37,7 @@ func Purchase(name string, a *capacity.Purchase) *doc.Doc {
 	return d
 }
 
-// choiceLines say what to buy and what the answer rests on.
+// choiceLines describes the choice and its evidence.
 func choiceLines(a *capacity.Purchase) []string {
 	c := a.Choice
 	lines := []string{fmt.Sprintf("Buy %s of %s: %s of %s, %s an hour.", Count(c.Replicas, "replica"),
@@ -83,7 +83,7 @@ func choiceLines(a *capacity.Purchase) []string {
 	return append(lines, systemLine(a)...)
 }
 
-// beyond is which limits the choice misses beyond its largest load.
+// beyond lists the limits that the choice misses beyond its largest load.
 func beyond(c *capacity.Choice) (text string) {
 	if len(c.LimitedBy) > 0 {
 		text = ", missed beyond: " + strings.Join(c.LimitedBy, " and ")
@@ -95,7 +95,7 @@ func beyond(c *capacity.Choice) (text string) {
 	return text
 }
 
-// marginLines say what the choice holds beyond the question, and what would be cheaper without.
+// marginLines describes the margin of the choice, and what would be cheaper without it.
 func marginLines(a *capacity.Purchase) (lines []string) {
 	load, down := "the load", ""
 	if a.Question.Headroom > 0 {
@@ -133,7 +133,7 @@ func bareText(b *capacity.Bare) string {
 		capacity.USD(b.USDPerHour))
 }
 
-// nearestLines say that nothing meets the level, what is nearest to it and what that misses.
+// nearestLines reports that no candidate meets the level, the nearest one and its misses.
 func nearestLines(a *capacity.Purchase) []string {
 	lines := []string{fmt.Sprintf("No candidate meets the service level with %s more load, with any "+
 		"number of replicas. The nearest is %s:", share(a.Question.Headroom), a.Nearest.Name)}
@@ -150,14 +150,14 @@ func nearestLines(a *capacity.Purchase) []string {
 	return append(append(lines, proofLines(a)...), systemLine(a)...)
 }
 
-// proofLines say how good the prediction is.
+// proofLines reports the accuracy of the prediction.
 func proofLines(a *capacity.Purchase) []string {
 	e := &a.Proof
 	return []string{fmt.Sprintf("error: %s: %s (%s)", e.Class, cmp.Or(e.Measured, "not measured"),
 		e.Source), "weakest: " + e.Weakest}
 }
 
-// systemLine is the configuration of a replica as one line.
+// systemLine returns the configuration of a replica as one line.
 func systemLine(a *capacity.Purchase) []string {
 	lines := strings.FieldsFunc(a.System, func(r rune) bool { return r == '\n' })
 	if len(lines) == 0 {
@@ -166,7 +166,7 @@ func systemLine(a *capacity.Purchase) []string {
 	return []string{strings.Join(lines, ", ")}
 }
 
-// used lists how much of each limit is used.
+// used lists the used share of each limit.
 func used(limits []capacity.Share) string {
 	words := make([]string, len(limits))
 	for i, l := range limits {
@@ -175,10 +175,10 @@ func used(limits []capacity.Share) string {
 	return strings.Join(words, "; ")
 }
 
-// share is a share as people write it.
+// share formats a share in %.
 func share(v float64) string { return fmt.Sprintf("%.3g %%", 100*v) }
 
-// shortOf lists what a tenth more of each resource that matters changes.
+// shortOf lists the effect of 10 % more of each resource that matters.
 func shortOf(c *capacity.Choice) string {
 	var words []string
 	for _, e := range c.Effects[:min(len(c.Effects), len(c.Short))] {
@@ -188,12 +188,12 @@ func shortOf(c *capacity.Choice) string {
 	return cmp.Or(strings.Join(words, "; "), "nothing that a tenth more of would change")
 }
 
-// CardName is a card without the folder of its file.
+// CardName returns a card's name without the folder of its file.
 func CardName(gpu string) string {
 	return strings.TrimSuffix(gpu[strings.LastIndexAny(gpu, `/\`)+1:], ".toml")
 }
 
-// readPurchase makes the document of a plan of what to buy.
+// readPurchase builds the document of a purchase plan.
 func readPurchase(dir string) (*builder, error) {
 	var a capacity.Purchase
 	if err := readJSON(dir, capacity.PurchaseFile, &a); err != nil {
@@ -211,7 +211,7 @@ func readPurchase(dir string) (*builder, error) {
 		return nil, err
 	}
 	if _, err := p.restOn(folders, func(m *machine) bool {
-		// A card with a tenth more of a figure only shows what a candidate is short of.
+		// A card with 10 % more of a figure only shows the limiting resources of a candidate.
 		return len(m.Card) == 0
 	}); err != nil {
 		return nil, err
@@ -220,11 +220,11 @@ func readPurchase(dir string) (*builder, error) {
 	return p, nil
 }
 
-// mostCandidates is how many candidates the first table and the charts have.
+// mostCandidates is the maximum number of candidates in the first table and the charts.
 const mostCandidates = 12
 
-// firstOfFamilies are the first candidates, without those that differ from one before by a step
-// size of the plan's own. left says how many others there are.
+// firstOfFamilies returns the first candidates, without candidates that differ from an earlier one
+// only by a step size that the plan chose. left counts the omitted candidates.
 func firstOfFamilies(all []capacity.Choice) (shown []*capacity.Choice, left []string) {
 	more, steps := map[string]int{}, 0
 	var families []string

@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// dollars is a cell of a price; empty where it is not known.
+// dollars returns a cell with a price; empty if unknown.
 func dollars(v float64) doc.Cell {
 	if v == 0 {
 		return doc.Cell{}
@@ -20,7 +20,7 @@ func dollars(v float64) doc.Cell {
 	return doc.As(v, capacity.USD(v))
 }
 
-// known is a cell of a number; empty where it is not known.
+// known returns a cell with a number; empty if unknown.
 func known(v float64) doc.Cell {
 	if v == 0 {
 		return doc.Cell{}
@@ -28,7 +28,7 @@ func known(v float64) doc.Cell {
 	return doc.Number(v)
 }
 
-// shownTable has a row for each of the first candidates.
+// shownTable has one row per first candidate.
 func shownTable(a *capacity.Purchase, shown []*capacity.Choice) doc.Table {
 	t := doc.Table{Title: "Candidates", Columns: doc.Columns("candidate", "replicas x GPUs",
 		">cost|$/hour", ">holds|"+a.LoadUnit, ">headroom|%", "nearest limits|% of it",
@@ -54,7 +54,7 @@ func shownTable(a *capacity.Purchase, shown []*capacity.Choice) doc.Table {
 	return t
 }
 
-// whyNot is why a candidate is not the one to buy, where its price does not say so.
+// whyNot explains why a candidate is not the choice, unless its price explains it.
 func whyNot(c *capacity.Choice) string {
 	switch c.Outcome {
 	case capacity.TooLarge:
@@ -65,7 +65,7 @@ func whyNot(c *capacity.Choice) string {
 	return c.Reason
 }
 
-// candidateTable has what every candidate came to, and what it costs at which price.
+// candidateTable lists the result of every candidate, and its cost at each price.
 func candidateTable(a *capacity.Purchase) doc.Table {
 	t := doc.Table{Title: "What each candidate comes to", Folded: true, Columns: doc.Columns(
 		"candidate", "outcome", ">cost|$/hour", "at the price of", ">a GPU|$/hour", ">input|$/M tokens",
@@ -81,7 +81,7 @@ func candidateTable(a *capacity.Purchase) doc.Table {
 	return t
 }
 
-// limitTable has how much each candidate uses of every limit.
+// limitTable lists the used share of every limit per candidate.
 func limitTable(a *capacity.Purchase) doc.Table {
 	t := doc.Table{Title: "Limits of the candidates", Folded: true,
 		Columns: doc.Columns("candidate", "under", "limit", ">used|%")}
@@ -100,10 +100,10 @@ func limitTable(a *capacity.Purchase) doc.Table {
 	return t
 }
 
-// Colours of candidates by what they came to.
+// Colours of candidates by outcome.
 const meetsColor, dearerColor, missesColor = "#0072b2", "#d9d9d9", "#c62f1f"
 
-// purchaseFigures draw what the first candidates cost and how near their limits they are, and each
+// purchaseFigures draws the cost of the first candidates and their distance to the limits, and each
 // limit against the cost.
 func purchaseFigures(a *capacity.Purchase, shown []*capacity.Choice) (figures []doc.Figure) {
 	asked := fmt.Sprintf("%s on %s; prompts %s, outputs %s; %s; %q of %s.",
@@ -165,8 +165,8 @@ func nearChart(shown []*capacity.Choice) *doc.Chart {
 	return c
 }
 
-// limitCharts has a chart for each bound of the level: a dot for each candidate that meets it, in
-// the colour of its card, and the bound as a line.
+// limitCharts has one chart per bound of the level: a dot for each candidate that meets it, in the
+// colour of its card, and the bound as a line.
 func limitCharts(a *capacity.Purchase) (charts []*doc.Chart) {
 	colors := []string{"#0072b2", "#e69f00", "#009e73", "#c62f1f", "#a0609a", "#7a7a7a", "#56b4e9",
 		"#1a1a1a"}
@@ -197,8 +197,8 @@ func limitCharts(a *capacity.Purchase) (charts []*doc.Chart) {
 	return charts
 }
 
-// shortName is a candidate without its card, which its colour says, and without a system that all
-// have.
+// shortName returns a candidate's name without its card, which its colour shows, and without a
+// system that all candidates share.
 func shortName(a *capacity.Purchase, c *capacity.Choice) string {
 	name := strings.Replace(c.Name, " gpu="+c.GPU, "", 1)
 	if len(a.Question.Systems) == 1 {

@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// machine is what a configuration says of the hardware.
+// machine is the hardware part of a configuration.
 type machine struct {
 	GPU     string             `toml:"gpu"`
 	Card    map[string]float64 `toml:"card"`
@@ -26,8 +26,8 @@ type machine struct {
 }
 
 // restOn adds the figures of the machines of runs, each once, with their sources, and returns the
-// systems with their engines. A folder without a configuration adds nothing. With wanted, a machine
-// that it refuses adds no figures.
+// systems with their engines. A folder without a configuration adds nothing. Machines that wanted
+// refuses add no figures.
 func (p *builder) restOn(folders []string, wanted func(*machine) bool) (systems []sim.Spec,
 	err error) {
 	seen := map[string]bool{}
@@ -61,8 +61,8 @@ func (p *builder) restOn(folders []string, wanted func(*machine) bool) (systems 
 	return systems, nil
 }
 
-// figures is a table of the figures of the card and of an engine, with the sources of each and of
-// the kernels' costs.
+// figures returns a table of the figures of the card and of an engine, with their sources and the
+// sources of the kernels' costs.
 func (m *machine) figures(engine string) (t doc.Table, err error) {
 	c, err := hw.LoadCard(m.GPU)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// resultRow is a row of a CSV that is read row by row. The first wrong cell that is asked for is
-// its error.
+// resultRow is a row of a CSV that is read row by row. The first malformed cell that is accessed
+// sets its error.
 type resultRow struct {
 	path   string
 	header []string
@@ -24,8 +24,8 @@ type resultRow struct {
 	err    error
 }
 
-// eachRow reads a table of a run's folder and hands its rows over, one at a time. found is whether
-// there is a row; a table that is not there, or empty, has none.
+// eachRow reads a table of a run's folder and passes its rows to do, one at a time. found is false
+// if the table is missing or empty.
 func eachRow(folder, name string, do func(*resultRow)) (found bool, err error) {
 	path := filepath.Join(folder, name)
 	f, err := files.OpenResult(path)

@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// load is what a run is put under: arrivals a second, or the clients of a closed loop.
+// load is the load of a run: arrivals per second, or the clients of a closed loop.
 type load struct {
 	clients int
 	rate    float64
@@ -41,8 +41,7 @@ type runRow struct {
 	runs   []*sim.Summary
 }
 
-// axes lists the keys that the runs set differently and that neither their load nor their system
-// shows.
+// axes lists the keys whose values differ between runs, except keys shown by load or system.
 func (r *Runs) axes() []string {
 	values := map[string]map[string]bool{}
 	for _, settings := range r.Settings {
@@ -81,7 +80,7 @@ func systemOf(s *sim.Summary) string {
 	return s.System
 }
 
-// rows gathers the runs by setting and load, systems in the order of the runs.
+// rows groups the runs by setting and load, systems in the order of the runs.
 func (r *Runs) rows(axes []string) []runRow {
 	var rows []runRow
 	order := map[string]int{} // of settings
@@ -108,12 +107,12 @@ func (r *Runs) rows(axes []string) []runRow {
 	return rows
 }
 
-// with reports whether two rows differ by their system alone.
+// with reports whether two rows differ only by their system.
 func (r *runRow) with(other *runRow) bool {
 	return r.load == other.load && slices.Equal(r.set, other.set)
 }
 
-// mean is the mean of a metric over the runs that have it.
+// mean returns the mean of a metric over the runs that have it.
 func (r *runRow) mean(m *sim.Metric) (mean float64, known bool) {
 	sum, n := 0.0, 0
 	for _, s := range r.runs {
@@ -143,8 +142,8 @@ func (r *runRow) preempts() bool {
 	return slices.ContainsFunc(r.runs, func(s *sim.Summary) bool { return s.Preempted > 0 })
 }
 
-// met counts the runs that met the service level, and those of which that is known: a run that
-// ended early is not judged.
+// met counts the runs that met the service level, and the runs that can be judged: a run that ended
+// early is not judged.
 func (r *runRow) met() (met, judged int) {
 	for _, s := range r.runs {
 		ok, known := s.MetSLO()
@@ -158,7 +157,7 @@ func (r *runRow) met() (met, judged int) {
 	return met, judged
 }
 
-// state is whether the runs met the service level, and how the queue did.
+// state reports whether the runs met the service level, and the state of the queue.
 func (r *runRow) state() string {
 	met, judged := r.met()
 	text := fmt.Sprintf("%d/%d", met, judged)
@@ -187,9 +186,9 @@ const (
 	survivor = "†"
 )
 
-// mark is the star of a row that is best of the systems at its load, within 1 %. Where all are as
-// good, none has a star. A row of which requests were rejected is compared with none, because what
-// is left is not the same load.
+// mark returns a star for the best of the systems at a load, within 1 %. If all are equally good,
+// none has a star. A row with rejected requests is not compared, because its remaining load
+// differs.
 func mark(rows []runRow, r *runRow, m *sim.Metric) string {
 	if r.rejects() {
 		return survivor

@@ -20,12 +20,12 @@ type Runs struct {
 	Settings []map[string]any // what the axes of a sweep set for each run; nil without axes
 	Systems  []sim.Spec
 	Unit     string // of the rates, such as requests/s
-	// Folders are those of the runs, with their requests; "" or nil without.
+	// Folders are the folders of the runs, with their requests; "" or nil if there is none.
 	Folders []string
 }
 
-// Doc is the answer of runs: a row for each system and load, the mean over seeds. What explains it
-// is folded.
+// Doc returns the document of runs: one row per system and load, with the mean over seeds.
+// Explanatory tables are folded.
 func (r *Runs) Doc() *doc.Doc {
 	d := &doc.Doc{Title: r.Name + ": simulated runs", Lead: r.Asked}
 	if r.Settings == nil {
@@ -50,12 +50,12 @@ func (r *Runs) Doc() *doc.Doc {
 	return d
 }
 
-// Short is a unit as columns have it.
+// Short abbreviates a unit for columns.
 func Short(unit string) string {
 	return strings.NewReplacer("requests", "req", "tokens", "tok").Replace(unit)
 }
 
-// head is the columns that name a row: the axes, the load and the system.
+// head returns the columns that identify a row: axes, load and system.
 func (r *Runs) head(axes []string) (head []doc.Column) {
 	for _, key := range axes {
 		numbers := !slices.ContainsFunc(r.Settings, func(set map[string]any) bool {
@@ -67,14 +67,14 @@ func (r *Runs) head(axes []string) (head []doc.Column) {
 	return append(head, doc.Column{Name: r.Unit, Number: true}, doc.Column{Name: "system"})
 }
 
-// named begins the cells of a row. A row whose load or setting differs from the one before begins a
-// group.
+// named returns the first cells of a row. A row whose load or setting differs from the previous row
+// begins a group.
 func (r *runRow) named(before *runRow) doc.Row {
 	return doc.Row{Cells: append(doc.Texts(r.set...), doc.Text(r.load.String()), doc.Text(r.system)),
 		Ruled: before != nil && !r.with(before)}
 }
 
-// tableOf is a table with a row for each row of runs, whose cells a function adds.
+// tableOf returns a table with one row per row of runs. cells adds their cells.
 func tableOf(t doc.Table, head []doc.Column, rows []runRow,
 	cells func(*runRow) []doc.Cell) doc.Table {
 	t.Columns = append(slices.Clone(head), t.Columns...)
@@ -87,13 +87,13 @@ func tableOf(t doc.Table, head []doc.Column, rows []runRow,
 	return t
 }
 
-// columnOf is the column of a metric.
+// columnOf returns the column of a metric.
 func columnOf(m *sim.Metric) doc.Column {
 	return doc.Column{Name: m.Name, Unit: strings.TrimSpace(statOf(m) + " " + Short(m.Unit)),
 		Number: true}
 }
 
-// results is the table that is shown first.
+// results returns the table that is shown first.
 func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 	t := doc.Table{Title: "Results"}
 	shown := sim.MetricsOf("ttft_mean", "ttft_p99", "tbt_mean", "tbt_p99", "throughput", "served",
@@ -150,7 +150,7 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 	return t
 }
 
-// share is how many of the requests were served, in %: never 100 where one was rejected.
+// share returns the share of served requests in %: never 100 if one was rejected.
 func (r *runRow) share() doc.Cell {
 	served, all := 0, 0
 	for _, s := range r.runs {
@@ -159,7 +159,7 @@ func (r *runRow) share() doc.Cell {
 	return doc.Number(min(99.9, 100*float64(served)/float64(max(1, all))))
 }
 
-// Levels names the service levels that the runs were held to.
+// Levels lists the service levels of the runs.
 func (r *Runs) Levels() (lines []string) {
 	var all []string
 	of := map[string][]string{} // level -> systems
@@ -190,20 +190,20 @@ func (r *Runs) Levels() (lines []string) {
 		"slo.tbt_s=SECONDS sets one for all")
 }
 
-// inside is what the server did.
+// inside returns the table of server metrics.
 func inside(head []doc.Column, rows []runRow) doc.Table {
 	return metricsTable("Inside the server", head, rows, "delay_mean", "batch", "loads", "hits",
 		"prefix_hits", "prefix_dram", "prefix_ssd", "recall", "hbm", "hbm_peak", "dram", "gpu", "h2d",
 		"d2h")
 }
 
-// rates is what the server served a second.
+// rates returns the table of metrics per second.
 func rates(head []doc.Column, rows []runRow) doc.Table {
 	return metricsTable("Rates", head, rows, "requests", "good", "good_share", "input", "throughput",
 		"total")
 }
 
-// metricsTable has a column for each metric that a run has.
+// metricsTable has one column per metric that a run has.
 func metricsTable(title string, head []doc.Column, rows []runRow, keys ...string) doc.Table {
 	t := doc.Table{Title: title, Folded: true}
 	var known []sim.Metric
@@ -220,7 +220,7 @@ func metricsTable(title string, head []doc.Column, rows []runRow, keys ...string
 	})
 }
 
-// latencies has all statistics of each latency.
+// latencies lists all statistics of each latency.
 func latencies(head []doc.Column, rows []runRow) doc.Table {
 	t := doc.Table{Title: "Latencies", Folded: true, Columns: append(slices.Clone(head),
 		doc.Column{Name: "latency"})}
@@ -250,8 +250,8 @@ func latencies(head []doc.Column, rows []runRow) doc.Table {
 	return t
 }
 
-// differences compares each system with the first one at its load, seed by seed, because the seeds
-// of all systems have the same arrivals.
+// differences compares each system with the first one at its load, seed by seed, because all
+// systems have the same arrivals per seed.
 func differences(head []doc.Column, rows []runRow) doc.Table {
 	t := doc.Table{Title: "Differences between systems", Folded: true,
 		Note: "Means of the differences seed by seed, with their 95 % intervals (Student's t).",
@@ -279,7 +279,7 @@ func differences(head []doc.Column, rows []runRow) doc.Table {
 	return t
 }
 
-// paired lists the differences of a metric, b minus a, for each seed that both rows have.
+// paired lists the differences of a metric, b minus a, for each seed in both rows.
 func paired(a, b *runRow, m *sim.Metric) (differences []float64) {
 	for _, s := range b.runs {
 		i := slices.IndexFunc(a.runs, func(o *sim.Summary) bool { return o.Seed == s.Seed })
@@ -294,7 +294,7 @@ func paired(a, b *runRow, m *sim.Metric) (differences []float64) {
 	return differences
 }
 
-// each has a row for every run.
+// each has one row per run.
 func (r *Runs) each() doc.Table {
 	rows := make([]runRow, len(r.Sums))
 	for i := range r.Sums {
@@ -309,7 +309,7 @@ func (r *Runs) each() doc.Table {
 	return t
 }
 
-// warnings are the runs' warnings, gathered.
+// warnings returns the grouped warnings of the runs.
 func (r *Runs) warnings() []doc.Warning {
 	all := EnginesOf(r.Systems).Warnings()
 	for i := range r.Sums {
@@ -325,8 +325,8 @@ func (r *Runs) warnings() []doc.Warning {
 	})
 }
 
-// which names runs by system and load, and by what axes set if the system's variants are among them
-// at different loads.
+// which describes runs by system and load, and by axis settings if variants of the system have
+// different loads.
 func (r *Runs) which(names []string) string {
 	if len(names) == len(r.Sums) {
 		return "all runs"

@@ -7,11 +7,11 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// mostSentences is how many settings of the axes have a sentence of their own.
+// mostSentences is the maximum number of axis settings with a sentence each.
 const mostSentences = 3
 
-// sustained says, for each setting of the axes, the largest load that each system serves within
-// the service level. There is nothing to say of runs without a level, or of one arrival process.
+// sustained reports, for each axis setting, the largest load that each system serves within the
+// service level. It returns nothing for runs without a level, or with a single arrival process.
 func (r *Runs) sustained(axes []string, rows []runRow) (sentences []string) {
 	for first := 0; first < len(rows); {
 		last := first
@@ -36,8 +36,8 @@ func (r *Runs) sustained(axes []string, rows []runRow) (sentences []string) {
 	return sentences
 }
 
-// sentence says the largest load of each system, such as "sparseserve serves 0.25 req/s within the
-// SLO; vllm serves less than 0.05".
+// sentence reports the largest load of each system, such as "sparseserve serves 0.25 req/s within
+// the SLO; vllm serves less than 0.05".
 func (r *Runs) sentence(rows []runRow) string {
 	var systems []string
 	for i := range rows {
@@ -77,7 +77,7 @@ func (r *Runs) sentence(rows []runRow) string {
 	return strings.Join(words, "; ") + "."
 }
 
-// atOneLoad says which systems meet the service level at the only load.
+// atOneLoad reports which systems meet the service level at the only load.
 func (r *Runs) atOneLoad(rows []runRow) string {
 	var meets, misses []string
 	for i := range rows {
@@ -106,8 +106,8 @@ func (r *Runs) atOneLoad(rows []runRow) string {
 	return text + "."
 }
 
-// largest is the largest load that a system serves within the service level, of the loads below the
-// first that misses it; empty where the runs were not judged.
+// largest returns the largest load that a system serves within the service level, below the first
+// load that misses it; "" if the runs were not judged.
 func largest(rows []runRow, system string) string {
 	held := ""
 	for i := range rows {

@@ -10,8 +10,8 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// Trace is the answer of describing a trace: quantiles of lengths and gaps, and what prefix caches
-// would find.
+// Trace returns the description of a trace: quantiles of lengths and gaps, and possible prefix
+// cache hits.
 func Trace(t *traces.Description) *doc.Doc {
 	d := &doc.Doc{Title: t.Path + ": trace"}
 	lead := fmt.Sprintf("%s: %s, %s", t.Path, t.Format, Count(t.Requests, "request"))
@@ -48,7 +48,7 @@ func Trace(t *traces.Description) *doc.Doc {
 	return d
 }
 
-// readTrace makes the document of the description of a trace.
+// readTrace builds the document of a trace description.
 func readTrace(dir string) (*builder, error) {
 	var t traces.Description
 	if err := readJSON(dir, DescriptionFile, &t); err != nil {
@@ -61,10 +61,10 @@ func readTrace(dir string) (*builder, error) {
 	return &builder{*Trace(&t)}, nil
 }
 
-// DescriptionFile is the file of a folder that describes a trace.
+// DescriptionFile is the file with the description of a trace.
 const DescriptionFile = "description.json"
 
-// byCapacity draws the share of prompt tokens that prefix caches find, over their capacity.
+// byCapacity draws the share of prompt tokens that hit a prefix cache, over its capacity.
 func byCapacity(trace string, r *traces.Reuse) doc.Figure {
 	line := doc.Line{Name: "LRU", Color: "#0072b2", Bare: true}
 	for i, gib := range r.Curve[0] {
@@ -97,7 +97,7 @@ func byCapacity(trace string, r *traces.Reuse) doc.Figure {
 			float64(r.TokenBytes)/1024, r.BlockTokens, 100*r.Unbounded.Share, r.Unbounded.GiB)}
 }
 
-// reused is what prefix caches would find of the prompts.
+// reused returns the table of possible prefix cache hits.
 func reused(r *traces.Reuse) doc.Table {
 	t := doc.Table{Title: "Prefix caches", Note: fmt.Sprintf("Prefix caches under LRU, blocks of %d "+
 		"tokens, %s of %s KiB of KV a token; requests one after another:", r.BlockTokens, r.Model,

@@ -10,10 +10,10 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// delayKey is of a figure without a goal. It is shown because service levels bound it.
+// delayKey is a figure without a goal. It is shown because service levels bound it.
 const delayKey = "queue_delay_mean_s"
 
-// withGoals are the figures that goals are on. The others explain their errors.
+// withGoals are the figures with goals. The others explain their errors.
 var (
 	withGoals = []string{"ttft_mean_s", "ttft_p99_s", "tbt_mean_s", "tbt_p99_s", "throughput_tok_s",
 		"blocks_loaded_per_step"}
@@ -21,8 +21,8 @@ var (
 	explaining = append([]string{delayKey, "hit_ratio", "steps"}, ofSteps...)
 )
 
-// Validation is the answer of live runs held against their simulation, the worst run first and runs
-// at saturation last.
+// Validation returns the document that compares live runs with their simulation, the worst run
+// first and runs at saturation last.
 func Validation(r *validate.Report) *doc.Doc {
 	runs := r.WorstFirst()
 	d := &doc.Doc{Title: r.Name + ": live and simulated",
@@ -44,7 +44,7 @@ func Validation(r *validate.Report) *doc.Doc {
 	return d
 }
 
-// Repeated is the answer of live runs that were made a second time.
+// Repeated returns the document on live runs that were repeated.
 func Repeated(r *validate.Report) *doc.Doc {
 	runs := r.WorstFirst()
 	d := &doc.Doc{Title: r.Name + " and " + r.Device, Lead: []string{fmt.Sprintf(
@@ -59,7 +59,7 @@ func Repeated(r *validate.Report) *doc.Doc {
 	return d
 }
 
-// errorsOf has a row a run and a column a figure: how far the simulation is off in %.
+// errorsOf has one row per run and one column per figure with the error of the simulation in %.
 func errorsOf(runs []validate.ValidatedRun, title string, keys []string) doc.Table {
 	t := doc.Table{Title: title, Columns: []doc.Column{{Name: "run"}}}
 	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
@@ -108,7 +108,7 @@ func judged(run *validate.ValidatedRun, missed []string) string {
 	return "missed"
 }
 
-// measuredLive has the live figures of each run.
+// measuredLive lists the live figures of each run.
 func measuredLive(runs []validate.ValidatedRun) doc.Table {
 	t := doc.Table{Title: "Measured live", Folded: true, Columns: []doc.Column{{Name: "run"}}}
 	keys := slices.Concat(withGoals, ofSteps)
@@ -135,7 +135,7 @@ func measuredLive(runs []validate.ValidatedRun) doc.Table {
 	return t
 }
 
-// metOf lists the runs below saturation, and counts those of them that miss no goal.
+// metOf lists the runs below saturation, and counts the runs among them without a missed goal.
 func metOf(runs []validate.ValidatedRun, misses func(*validate.ValidatedRun) []string) (met int,
 	below []validate.ValidatedRun) {
 	for i := range runs {
@@ -150,12 +150,12 @@ func metOf(runs []validate.ValidatedRun, misses func(*validate.ValidatedRun) []s
 	return met, below
 }
 
-// delayNear is how near a mean scheduling delay counts as near.
+// delayNear is the relative error up to which a mean scheduling delay counts as near.
 const delayNear = 0.10
 
-// goalsMet says how many runs below saturation meet every goal, and has a row for each goal. Runs
-// in which a figure is 0, live and simulated, as blocks loaded are where nothing is offloaded, do
-// not count as met.
+// goalsMet reports how many runs below saturation meet every goal, with one row per goal. A run in
+// which a figure is 0 on both sides, such as blocks loaded without offloading, does not count as
+// met.
 func goalsMet(runs []validate.ValidatedRun) (answer string, t doc.Table) {
 	t = doc.Table{Title: "Goals of runs below saturation", Columns: []doc.Column{{Name: "figure"},
 		{Name: "within", Unit: "%", Number: true}, {Name: "runs", Number: true},

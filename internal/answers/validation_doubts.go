@@ -10,8 +10,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
-// doubtful warns of goals that are missed, of live runs that say little, and of what the
-// simulations warn of. A table lists the folders of such live runs.
+// doubtful warns of missed goals, of live runs with little evidence, and of warnings of the
+// simulations. A table lists the folders of such live runs.
 func doubtful(r *validate.Report) (warnings []warn.Said, folders []doc.Table) {
 	said := func(kind warn.Kind, format string, args ...any) {
 		warnings = append(warnings, warn.Said{Warning: warn.New(kind, format, args...)})
@@ -55,8 +55,8 @@ func folderRow(r *validate.ValidatedRun, value doc.Cell) doc.Row {
 	return doc.Row{Cells: append(doc.Texts(r.LiveFolder, r.Run), value)}
 }
 
-// stoodStill says what steps in which the machine stood still have to do with the runs below
-// saturation that miss a goal.
+// stoodStill reports how steps with stalls of the machine relate to the runs below saturation that
+// miss a goal.
 func stoodStill(runs []validate.ValidatedRun) []string {
 	met, below := metOf(runs, (*validate.ValidatedRun).QuietMisses)
 	in, stood, steps := 0, 0, int64(0)
@@ -78,12 +78,12 @@ func stoodStill(runs []validate.ValidatedRun) []string {
 		"goal.", stood, steps, Count(in, "run"), met, len(below))}
 }
 
-// How far the host's part of decode steps may be from what is simulated before an answer says so,
-// and which share of their linears it is at least: some tenths of a millisecond are of splitting a
-// step into its phases.
+// hostOffAbove is the relative error of the host's part of decode steps above which an answer
+// reports it. hostShareAbove is the smallest host part relative to the linears: some tenths of a
+// millisecond come from splitting a step into phases.
 const hostOffAbove, hostShareAbove = 0.15, 0.1
 
-// slowHost says where the host's part of decode steps is not what is simulated.
+// slowHost reports runs in which the host's part of decode steps differs from the simulation.
 func slowHost(runs []validate.ValidatedRun) []string {
 	of, off := 0, []float64{}
 	for i := range runs {
@@ -109,8 +109,8 @@ func slowHost(runs []validate.ValidatedRun) []string {
 		len(off), Count(of, "run"), times)}
 }
 
-// order says whether the simulation puts the systems in the order that the live runs have, and
-// lists the pairs where it does not.
+// order reports whether the simulation ranks the systems as the live runs do, and lists the pairs
+// that it ranks differently.
 func order(r *validate.Report) (answers []string, swapped []doc.Table) {
 	swaps, pairs := validate.Swaps(r.Runs)
 	switch {

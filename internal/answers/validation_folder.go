@@ -11,10 +11,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// ValidationFile is the file of a folder that only a validation has.
+// ValidationFile is the file that identifies a validation's folder.
 const ValidationFile = "validate.json"
 
-// readValidation makes the document of a validation's folder.
+// readValidation builds the document of a validation's folder.
 func readValidation(dir string) (*builder, error) {
 	r, err := validate.Read(dir)
 	if err != nil {
@@ -35,7 +35,7 @@ func readValidation(dir string) (*builder, error) {
 	return p, nil
 }
 
-// overLive has a chart for each figure with a goal.
+// overLive has one chart per figure with a goal.
 func overLive(r *validate.Report) doc.Figure {
 	f := doc.Figure{Name: "over-live", Title: "Simulated over live",
 		Caption: "A dot is a run; on the line both are equal."}
@@ -48,7 +48,7 @@ func overLive(r *validate.Report) doc.Figure {
 	return f
 }
 
-// scatter has a dot a run, simulated over live; nil where no run has both.
+// scatter has one dot per run, simulated over live; nil if no run has both.
 func scatter(r *validate.Report, key string, m *sim.Metric) *doc.Chart {
 	dots := []doc.Line{{Name: "below saturation", Color: "#0072b2", Dots: true},
 		{Name: "saturated", Color: "#c62f1f", Dots: true}}

@@ -11,8 +11,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// validationFigures are the pictures of a validation: simulated over live, the errors in colour,
-// the phases of steps, and all steps of each run whose steps were kept.
+// validationFigures returns the pictures of a validation: simulated over live, the errors in
+// colour, the phases of steps, and all steps of each run whose steps were kept.
 func validationFigures(r *validate.Report) (all []doc.Figure) {
 	if f := overLive(r); len(f.Charts) > 0 {
 		all = append(all, f)
@@ -28,7 +28,7 @@ func validationFigures(r *validate.Report) (all []doc.Figure) {
 	return all
 }
 
-// errorsInColour has a row a run, the worst first and those at saturation last.
+// errorsInColour has one row per run, the worst first and runs at saturation last.
 func errorsInColour(r *validate.Report) doc.Figure {
 	runs := r.WorstFirst()
 	slices.Reverse(runs) // rows are from below
@@ -64,7 +64,7 @@ func errorsInColour(r *validate.Report) doc.Figure {
 		Caption: servedBy(r, runs) + "."}
 }
 
-// phases has a figure for each load: the phases of the steps that were split, live and modelled.
+// phases has one figure per load: the phases of the split steps, live and modelled.
 func phases(r *validate.Report) (all []doc.Figure) {
 	var loads []string
 	of := map[string][]validate.ValidatedRun{}
@@ -97,7 +97,7 @@ func phases(r *validate.Report) (all []doc.Figure) {
 	return all
 }
 
-// phaseBars are the mean steps of one kind of a run, live and modelled.
+// phaseBars returns the mean steps of one kind of a run, live and modelled.
 func phaseBars(r *validate.ValidatedRun, kind string) []doc.Bar {
 	n := 0.0
 	for _, s := range r.Steps {
@@ -122,7 +122,7 @@ func phaseBars(r *validate.ValidatedRun, kind string) []doc.Bar {
 	return bars
 }
 
-// stepByStep has a dot a step, modelled over measured; nil where no step was kept.
+// stepByStep has one dot per step, modelled over measured; nil if no step was kept.
 func stepByStep(r *validate.ValidatedRun) *doc.Chart {
 	c := &doc.Chart{Kind: doc.Lines, Title: r.Run, X: "Measured step (ms)", Y: "Modelled step (ms)",
 		LogX: true, LogY: true}
@@ -152,7 +152,7 @@ func stepByStep(r *validate.ValidatedRun) *doc.Chart {
 	return c
 }
 
-// arrived names what arrived in a run, such as "model=llama3-8b, 2/s".
+// arrived describes the load of a run, such as "model=llama3-8b, 2/s".
 func arrived(r *validate.ValidatedRun) string {
 	load := fmt.Sprintf("%g/s", r.Rate)
 	if r.Rate == 0 {
@@ -161,7 +161,7 @@ func arrived(r *validate.ValidatedRun) string {
 	return strings.TrimPrefix(r.Variant+", "+load, ", ")
 }
 
-// servedBy says what runs served: device, model and card, trace, how many requests, and seeds.
+// servedBy describes the runs: device, model and card, trace, number of requests, and seeds.
 func servedBy(r *validate.Report, runs []validate.ValidatedRun) string {
 	type run = validate.ValidatedRun
 	words := []string{r.Device,

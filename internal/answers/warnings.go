@@ -9,10 +9,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// mostNames is how many results a warning names.
+// mostNames is the maximum number of results that a warning names.
 const mostNames = 4
 
-// Warnings are the warnings of a number of results, the gravest first.
+// Warnings returns the warnings of a number of results, most serious first.
 func Warnings(all []warn.Said, results int) []doc.Warning {
 	return named(all, func(of []string) string {
 		switch n := len(of); {
@@ -27,7 +27,7 @@ func Warnings(all []warn.Said, results int) []doc.Warning {
 	})
 }
 
-// named are warnings whose results a function names.
+// named returns warnings whose results are described by name.
 func named(all []warn.Said, name func(of []string) string) (warnings []doc.Warning) {
 	for _, g := range warn.Gather(all) {
 		warnings = append(warnings, doc.Warning{Text: g.Text, Of: name(g.Of),

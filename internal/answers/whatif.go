@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// WhatIf is the answer of a what-if of configurations; none are given where they are not known.
+// WhatIf returns the document of a what-if of configurations, if they are known.
 func WhatIf(name string, w *whatif.Result, varied ...*config.Config) *doc.Doc {
 	d := &doc.Doc{Title: name + ": what-if"}
 	if len(varied) > 0 {
@@ -80,7 +80,7 @@ func WhatIf(name string, w *whatif.Result, varied ...*config.Config) *doc.Doc {
 	return d
 }
 
-// where is the case in words: what serves under which load.
+// where describes a case: server and load.
 func where(c *whatif.Case) string {
 	text := fmt.Sprintf("%s: %s on %s", c.Name, c.Model, c.GPU)
 	if load := c.Load(); load != "" {
@@ -89,11 +89,11 @@ func where(c *whatif.Case) string {
 	return text
 }
 
-// leastEffect is a change, as a share, below which there is none.
+// leastEffect is the relative change below which a knob counts as without effect.
 const leastEffect = 0.0005
 
-// parted lists the knobs that change something, those of the most effect first. idle are the
-// others, with the values that were tried.
+// parted lists the knobs with an effect, largest effect first. idle lists the other knobs with the
+// values that were tried.
 func parted(c *whatif.Case) (effective []*whatif.KnobResult, idle []string) {
 	for _, k := range c.Sorted() {
 		var values []string
@@ -114,7 +114,7 @@ func parted(c *whatif.Case) (effective []*whatif.KnobResult, idle []string) {
 	return effective, idle
 }
 
-// ends are those of the interval of a change; 0 where it has none.
+// ends returns the ends of a change's interval; 0 if it has none.
 func ends(p *whatif.Change) (low, high float64) {
 	if p.Low != nil && p.High != nil {
 		return *p.Low, *p.High
@@ -122,7 +122,7 @@ func ends(p *whatif.Change) (low, high float64) {
 	return 0, 0
 }
 
-// settingOf is a value of a knob in words.
+// settingOf returns a value of a knob in words.
 func settingOf(k *whatif.KnobResult, value string) string {
 	if k.Factor {
 		return "x " + value
@@ -130,7 +130,7 @@ func settingOf(k *whatif.KnobResult, value string) string {
 	return value
 }
 
-// mostEffect is a sentence on the knob that changes the metric the most.
+// mostEffect returns a sentence on the knob with the largest effect.
 func mostEffect(w *whatif.Result, c *whatif.Case, effective []*whatif.KnobResult) []string {
 	if len(effective) == 0 {
 		return nil
@@ -153,7 +153,7 @@ func thresholdText(w *whatif.Result, c *whatif.Case, x *whatif.Crossing) string 
 	return text
 }
 
-// readWhatIf makes the document of a what-if.
+// readWhatIf builds the document of a what-if.
 func readWhatIf(dir string) (*builder, error) {
 	var w whatif.Result
 	if err := readJSON(dir, whatif.ResultFile, &w); err != nil {
@@ -174,7 +174,7 @@ func readWhatIf(dir string) (*builder, error) {
 	return p, nil
 }
 
-// whole says whether cases of a file have all their parts.
+// whole reports whether the cases of a file are complete.
 func whole(cases []*whatif.Case) bool {
 	for _, c := range cases {
 		if c == nil || slices.Contains(c.Knobs, nil) || slices.Contains(c.Thresholds, nil) {

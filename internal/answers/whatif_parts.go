@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// knobEffects has what each setting changes.
+// knobEffects shows the effect of each setting.
 func knobEffects(w *whatif.Result, c *whatif.Case, knobs []*whatif.KnobResult) (*doc.Chart,
 	doc.Table) {
 	chart := &doc.Chart{Kind: doc.Effects, Y: w.Label, Base: c.Base.Value,
@@ -67,7 +67,7 @@ func heatOf(w *whatif.Result, c *whatif.Case) *doc.Chart {
 		Title: fmt.Sprintf("%s; %s: %s", where(c), w.Label, digits(c.Base.Value))}
 }
 
-// heatTable has a row for each value of B and a column for each of A.
+// heatTable has one row per value of B and one column per value of A.
 func heatTable(w *whatif.Result, c *whatif.Case) doc.Table {
 	h := c.Heat
 	t := doc.Table{Title: "Two knobs: " + c.Name,
@@ -87,7 +87,7 @@ func heatTable(w *whatif.Result, c *whatif.Case) doc.Table {
 	return t
 }
 
-// triedTable has every value that a threshold was asked at.
+// triedTable lists every value at which a threshold was evaluated.
 func triedTable(c *whatif.Case, x *whatif.Crossing) doc.Table {
 	t := doc.Table{Title: x.Name + ": " + c.Name, Note: "Every value that was looked at.",
 		Columns: doc.Columns(x.Knob, "answer", ">value", ">against"), Folded: true}
@@ -108,7 +108,7 @@ func knobName(knob string, factor bool) string {
 	return knob
 }
 
-// parsed is a number, or infinity for a text.
+// parsed returns a number, or infinity if the text is not a number.
 func parsed(text string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
