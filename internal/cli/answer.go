@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// answer is the result of a command that makes one document.
+// answer is the result of a command that builds one document.
 type answer struct {
 	result any // as JSON
 	doc    *doc.Doc
@@ -20,8 +20,8 @@ type answer struct {
 	json   bool
 }
 
-// finishAnswer writes an answer into its folder with its figures, and prints it, as JSON or as text
-// with the names of its files.
+// finishAnswer writes an answer and its figures into its folder. It prints the answer as JSON, or
+// as text with the names of its files.
 func finishAnswer(ctx context.Context, app *App, folder *run.Folder, a answer) error {
 	written, err := folder.Write(a.files...)
 	if err != nil {
@@ -42,14 +42,14 @@ func finishAnswer(ctx context.Context, app *App, folder *run.Folder, a answer) e
 	return nil
 }
 
-// printFiles names the files that were written, and where every run is kept.
+// printFiles lists the written files and the folder of the runs.
 func printFiles(w io.Writer, out string, files []string, points string) {
 	listFiles(w, out, files)
 	fmt.Fprintln(w, "  "+inCell(within(out, points))+string(filepath.Separator)+
 		"   every run's configuration, summary and requests")
 }
 
-// listFiles names files by what they are called in a result folder.
+// listFiles lists files by their names in the result folder.
 func listFiles(w io.Writer, out string, files []string) {
 	fmt.Fprintf(w, "\nFiles in %s:\n", inCell(out))
 	for _, f := range files {
@@ -57,7 +57,7 @@ func listFiles(w io.Writer, out string, files []string) {
 	}
 }
 
-// within is a path as seen from a folder, whole where it is outside.
+// within returns a path relative to a folder; the whole path if it is outside.
 func within(folder, path string) string {
 	if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
 		return rel

@@ -24,7 +24,7 @@ type calibrateCmd struct {
 	Refit  calibrateRefit  `cmd:"" help:"Fit a profile to samples that a calibration has kept. Needs no GPU."`
 }
 
-// measureFlags are of commands that measure on a GPU.
+// measureFlags are flags of commands that measure on a GPU.
 type measureFlags struct {
 	Pool   int64 `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
 	Steady bool  `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
@@ -80,7 +80,7 @@ func (c *calibrateRefit) Run(ctx context.Context, app *App) error {
 	return printCalibration(ctx, app, c.Out, done, err)
 }
 
-// checkTOML refuses names of files that commands would not read as TOML.
+// checkTOML refuses file names that commands would not read as TOML.
 func checkTOML(out string) error {
 	if filepath.Ext(out) != ".toml" {
 		return fmt.Errorf("--out %s: want a name that ends in .toml", out)
@@ -88,7 +88,7 @@ func checkTOML(out string) error {
 	return nil
 }
 
-// measure measures on this machine's GPU, and prints what was fitted.
+// measure measures on this machine's GPU, and prints the fits.
 func (f *measureFlags) measure(ctx context.Context, app *App, options calibrate.Options) error {
 	if err := checkTOML(options.Out); err != nil {
 		return err
@@ -120,8 +120,8 @@ func onThisMachine(ctx context.Context, app *App, options calibrate.Options) (
 	return calibrate.Run(ctx, machine, options, time.Now().Format(time.DateOnly))
 }
 
-// printCalibration prints and draws what was fitted. A profile is there even where a probe failed:
-// what it lacks is the error.
+// printCalibration prints and draws the fits. There is a profile even if a probe failed; the error
+// names the missing part.
 func printCalibration(ctx context.Context, app *App, out string, done *calibrate.Calibration,
 	failed error) error {
 	if errors.Is(failed, calibrate.ErrInterrupted) || ctx.Err() != nil &&
@@ -157,7 +157,7 @@ func printFits(w io.Writer, out string, from *hw.Provenance, fits []hw.Fit) erro
 	return printWhole(w, answers.Calibration(filepath.Base(calibrate.PlotDir(out)), from, fits))
 }
 
-// drawFits draws what a folder has of fits into it.
+// drawFits draws the fits of a folder into the folder.
 func drawFits(ctx context.Context, dir string) error {
 	fits, err := answers.Fits(dir)
 	if err == nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// Of a drive that is measured: more than it has of memory for reads, and long enough to be steady.
+// Sizes and durations of drive measurements: larger than the drive's read cache, and long enough to
+// be steady.
 const (
 	driveBytes = 4 << 30
 	driveEach  = 5 * time.Second

@@ -15,14 +15,14 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// App is what the commands need of the world.
+// App holds the dependencies of the commands.
 type App struct {
 	Stdout, Stderr io.Writer
 	// Run carries out one point of an experiment.
 	Run run.Runner
-	// Version names the version of the model. Kept results of another one are not used.
+	// Version is the version of the model. Stored results of other versions are not used.
 	Version string
-	// LiveVersion names the version of what makes live runs.
+	// LiveVersion is the version of live runs.
 	LiveVersion string
 }
 
@@ -58,12 +58,10 @@ const (
 	Interrupted = 130
 )
 
-// errInterrupted says that a run was interrupted after its results so far were
-// reported.
+// errInterrupted marks a run that was interrupted and whose results so far were reported.
 var errInterrupted = errors.New("interrupted")
 
-// Main carries out one command line and returns the exit status. An error is
-// one line on Stderr.
+// Main runs one command line and returns the exit status. It prints an error as one line to Stderr.
 func (a *App) Main(ctx context.Context, args []string) int {
 	out := &plainWriter{w: a.Stdout}
 	app := *a
@@ -75,7 +73,7 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	return status
 }
 
-// parser reads command lines, and calls exit when it has printed help.
+// parser parses command lines, and calls exit after it has printed help.
 func (a *App) parser(ctx context.Context, exit func(int)) *kong.Kong {
 	return kong.Must(&commands{}, kong.Name("sparseserve"), kong.Description(description),
 		kong.Writers(a.Stdout, a.Stderr), kong.Exit(exit), kong.WithHyphenPrefixedParameters(true),
@@ -132,7 +130,7 @@ func (a *App) fail(err error) int {
 	return exitFailed
 }
 
-// isTerminal says whether a person watches w.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	return terminal(w) != nil
 }

@@ -30,7 +30,7 @@ type compareCmd struct {
 	resultFlags
 }
 
-// Help is what the command's help adds.
+// Help returns the additional help of the command.
 func (*compareCmd) Help() string {
 	return `A log and a configuration: the requests of the log are simulated at their recorded times, with their recorded
 lengths. Without a system in B the server is vLLM 0.15. Each request has one TTFT, one
@@ -140,7 +140,7 @@ func (c *compareCmd) folders(app *App) error {
 	return printWhole(app.Stdout, answers.Diff(report, c.A, c.B))
 }
 
-// prefixHit is the share of prompts from the prefix cache, or experiments.PrefixAuto.
+// prefixHit returns the share of prompts that hit the prefix cache, or validate.PrefixAuto.
 func (c *compareCmd) prefixHit() (float64, error) {
 	if c.Prefix == "" || c.Prefix == "auto" {
 		return validate.PrefixAuto, nil
@@ -153,7 +153,7 @@ func (c *compareCmd) prefixHit() (float64, error) {
 	return share, nil
 }
 
-// recordName is the file's name without what says how it is written.
+// recordName returns the file's name without its format endings.
 func recordName(path string) string {
 	if path == files.Stdin {
 		return "stdin"

@@ -13,10 +13,10 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// completeWords is the word by which a shell's script asks for what completes the words after it.
+// completeWords is the hidden command by which a shell script asks for completions.
 const completeWords = "__complete"
 
-// scripts are what each shell reads: they call the program for candidates.
+// scripts are the completion scripts of the shells. They call the program for candidates.
 //
 //go:embed completion/*
 var scripts embed.FS
@@ -25,7 +25,7 @@ type completionCmd struct {
 	Shell string `arg:"" name:"SHELL" enum:"bash,zsh,fish" help:"bash, zsh or fish, which read it as in: source <(sparseserve completion bash)"`
 }
 
-// Run prints a script that asks this program for what can follow on a command line.
+// Run prints a shell script that asks this program for completions.
 func (s *completionCmd) Run(a *App) error {
 	script, err := scripts.ReadFile("completion/sparseserve." + s.Shell)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *completionCmd) Run(a *App) error {
 	return err
 }
 
-// candidates lists what the last word can be: a command, a flag, or a value; none for a file.
+// candidates lists completions of the last word: commands, flags or values; none for a file.
 func candidates(app *kong.Application, words []string) (all []string) {
 	node, args, begun := app.Node, 0, words[len(words)-1]
 	var flag *kong.Flag // whose value comes next
@@ -92,7 +92,7 @@ func values(v *kong.Value, begun string, words []string) []string {
 	return nil
 }
 
-// namesOf lists what a field's tag complete may name: what a value of it can begin by.
+// namesOf maps a field's complete tag to the candidates for a value.
 var namesOf = map[string]func(begun string) []string{
 	"models": func(string) []string { return hw.ModelNames() },
 	"cards":  func(string) []string { return hw.CardNames() },
@@ -121,7 +121,7 @@ var namesOf = map[string]func(begun string) []string{
 	},
 }
 
-// claimNames are the names of papers and of their claims.
+// claimNames returns the names of papers and of their claims.
 func claimNames(string) (names []string) {
 	all, err := papers.Claims("")
 	if err != nil {
@@ -151,7 +151,7 @@ func keys(end string) (names []string) {
 	return names
 }
 
-// settingWords completes KEY=VALUE: the keys, and once a key is there its values.
+// settingWords completes KEY=VALUE: first the keys, then the values of a key.
 func settingWords(begun string) (words []string) {
 	key, _, valued := strings.Cut(begun, "=")
 	if !valued {

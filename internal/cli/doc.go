@@ -1,7 +1,7 @@
-// Package cli is the command line: one short file a command. kong reads it from the tags of the
-// commands' structs (cli.go); misuse.go has what is wrong with a command line, and old names.
+// Package cli is the command line, with one short file per command. kong builds it from the tags of
+// the commands' structs (cli.go). misuse.go explains errors of a command line and knows old names.
 //
-// simulate.go follows a run: configuration, grid, files, then what a person reads of it (print.go,
-// answer.go). search.go is what goodput and plan have in common. progress.go draws on terminals
-// only. compare.go holds a real server's log against its simulation. completion.go answers shells.
+// simulate.go follows a run: configuration, grid, files, then the printed answer (print.go,
+// answer.go). search.go is shared by goodput and plan. progress.go draws on terminals only.
+// compare.go compares a real server's log with its simulation. completion.go serves shells.
 package cli

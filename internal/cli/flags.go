@@ -17,20 +17,20 @@ type settings struct {
 	Set []string `placeholder:"KEY=VALUE" complete:"settings" sep:"none" help:"Set a key of the configuration, as in workload.rate=0.2 or system.preset=vllm,sparseserve. May be repeated."`
 }
 
-// resultFlags say where the answer of a command goes.
+// resultFlags set the destination of a command's answer.
 type resultFlags struct {
 	Out   string `placeholder:"DIR" help:"Result folder. A folder with the same question is continued. Default: a folder below out/ with the name and settings of the configuration, and a number if that folder holds other results."`
 	Force bool   `help:"Replace other results in the folder."`
 	JSON  bool   `name:"json" help:"Print JSON and nothing else."`
 }
 
-// storeFlags say where and how runs are made.
+// storeFlags set where and how runs are made.
 type storeFlags struct {
 	Points  string `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; commands may share it. Default: runs/ in the result folder."`
 	Workers uint   `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 }
 
-// interrupted is the error of a command that keeps nothing when it is interrupted.
+// interrupted returns the error of an interrupted command that keeps nothing.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return errInterrupted
@@ -38,7 +38,7 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// goesOn is the error of a command that keeps its runs when it is interrupted.
+// goesOn returns the error of an interrupted command that keeps its runs.
 func goesOn(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 		return fmt.Errorf("%w; finished runs are kept: the same command goes on", errInterrupted)
@@ -46,7 +46,7 @@ func goesOn(ctx context.Context, err error) error {
 	return err
 }
 
-// wholeFile introduces a file and indents it, so that help keeps its lines.
+// wholeFile indents an example file, so that help keeps its lines.
 func wholeFile(text string) string {
 	return "A whole small file (sparseserve list keys has all keys):\n\n  " +
 		strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")

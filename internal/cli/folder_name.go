@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// numbered opens the folder of a name or, with more, the first of name, name-2, name-3, ..  that
+// numbered opens the folder of a name or, with more, the first of name, name-2, name-3, .. that
 // does not fail for one of the reasons.
 func numbered(name string, more bool, open func(out string) error, reasons ...error) error {
 	for n, out := 2, name; ; n++ {
@@ -24,7 +24,8 @@ func numbered(name string, more bool, open func(out string) error, reasons ...er
 	}
 }
 
-// settingsName is what settings add to the name of a folder: -rate=0.3 for workload.rate=0.3.
+// settingsName returns the part of a folder name that settings add: -rate=0.3 for
+// workload.rate=0.3.
 func settingsName(sets []string) string {
 	const most = 120 // bytes; longer ones end in a digest
 	var b strings.Builder

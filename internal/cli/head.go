@@ -12,15 +12,15 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// head says what is about to run.
+// head describes the runs that are about to start.
 type head struct {
 	configs []*config.Config
 	chosen  []capacity.Chosen
 	tooLong string // share of the prompts; "" for none
 }
 
-// headOf chooses the rates of configurations that need some and name none, and finds out what their
-// head says.
+// headOf chooses rates for configurations that need them and name none, and collects the head's
+// data.
 func headOf(ctx context.Context, app *App, all ...*config.Config) (*head, error) {
 	h := &head{configs: all}
 	bar := newProgress(app.Stderr, "requests of short runs that show what the systems sustain")
@@ -40,7 +40,7 @@ func headOf(ctx context.Context, app *App, all ...*config.Config) (*head, error)
 	return h, err
 }
 
-// print prints the line about so many runs, and how rates were chosen.
+// print prints the description of the runs, of which there are `points`, and how rates were chosen.
 func (h *head) print(w io.Writer, points int) {
 	fmt.Fprintf(w, "%s; %s: %s", inCell(answers.Asked(h.configs...)), answers.Seeds(h.configs...),
 		count(points, "run"))

@@ -13,12 +13,12 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// jobFlags say that a cluster makes the runs of a command.
+// jobFlags make a cluster run the command's runs.
 type jobFlags struct {
 	Job string `placeholder:"CLUSTER" help:"Write a job for the missing runs in place of making them: slurm is an array job; kubernetes,image=IMAGE,claim=NAME an Indexed Job, of a container of this program and the persistent volume claim that holds the working folder."`
 }
 
-// cluster is where --job has the runs made, nil on this machine.
+// cluster returns the cluster of --job; nil to run on this machine.
 func (f *jobFlags) cluster(json bool) (run.Cluster, error) {
 	kind, rest, _ := strings.Cut(f.Job, ",")
 	switch {
@@ -49,7 +49,7 @@ func (f *jobFlags) cluster(json bool) (run.Cluster, error) {
 	return cluster, nil
 }
 
-// checkJobWords refuses words that no job's file can have, before anything is made.
+// checkJobWords refuses words that a job file cannot contain, before anything is made.
 func checkJobWords(words ...string) error {
 	program, here, err := programHere()
 	if err != nil {
@@ -58,7 +58,7 @@ func checkJobWords(words ...string) error {
 	return run.CheckJobWords(append(words, program, here)...)
 }
 
-// printSubmit says what is to be done with a job.
+// printSubmit prints how to submit a job.
 func (f *jobFlags) printSubmit(w io.Writer, job string) {
 	submit := "kubectl apply -f"
 	if f.Job == "slurm" {
@@ -69,7 +69,7 @@ func (f *jobFlags) printSubmit(w io.Writer, job string) {
 		"missing.\n", submit, job)
 }
 
-// readableLater refuses points whose trace can be read once only.
+// readableLater refuses points whose trace can be read only once.
 func readableLater(points []config.Point) error {
 	for i := range points {
 		if trace := points[i].Workload.Trace; files.Once(trace) {
@@ -88,7 +88,7 @@ func programHere() (program, here string, err error) {
 	return program, here, err
 }
 
-// writeJob writes a job of the missing points and how to submit it.
+// writeJob writes a job for the missing points and prints how to submit it.
 func (s *simulateCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster,
 	folder *run.Folder, points, missing []config.Point) error {
 	if len(missing) == 0 {

@@ -34,7 +34,7 @@ A whole small example:
   sparseserve list keys workload     # the keys of [workload]`
 }
 
-// listKind is something that is built in, under the name that users list it by.
+// listKind is a kind of built-in data, under its name in the list command.
 type listKind struct {
 	name, about string
 	all         func() (*doc.Doc, error)
@@ -117,7 +117,7 @@ func (l *listCmd) Run(app *App) error {
 	return printWhole(app.Stdout, d)
 }
 
-// patternsOf is the answer about a pattern file or a published mix.
+// patternsOf returns the document of a pattern file or a published mix.
 func patternsOf(name string) (*doc.Doc, error) {
 	if groups := pattern.Counts(name); groups != nil {
 		return answers.Patterns(groups), nil
@@ -131,7 +131,7 @@ func patternsOf(name string) (*doc.Doc, error) {
 	return d, nil
 }
 
-// prefill is the answer about one prefill attention.
+// prefill returns the document of one prefill attention.
 func prefill(name string) (*doc.Doc, error) {
 	scores, err := prefillScores(name)
 	if err != nil {
@@ -140,7 +140,7 @@ func prefill(name string) (*doc.Doc, error) {
 	return answers.Prefill(name, scores.([]papers.Scores)), nil
 }
 
-// prefillScores are the published scores of a prefill attention, or of all.
+// prefillScores returns the published scores of a prefill attention, or of all.
 func prefillScores(name string) (any, error) {
 	all := papers.PrefillAccuracy()
 	if name == "" {

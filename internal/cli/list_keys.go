@@ -19,7 +19,7 @@ var keysCSV string
 
 func readKeys() ([][]string, error) { return csv.NewReader(strings.NewReader(keysCSV)).ReadAll() }
 
-// configKey is a key as --json prints it.
+// configKey is a key in --json output.
 type configKey struct {
 	Key     string `json:"key"`
 	Type    string `json:"type"`
@@ -28,7 +28,7 @@ type configKey struct {
 	Meaning string `json:"meaning"`
 }
 
-// keys prints the keys that begin as the name does.
+// keys prints the keys that begin with the name.
 func (l *listCmd) keys(app *App) error {
 	rows, err := readKeys()
 	if err != nil {
@@ -55,7 +55,7 @@ func (l *listCmd) keys(app *App) error {
 	return nil
 }
 
-// print prints a key on a line of its own and its meaning below.
+// print prints a key on one line and its meaning below.
 func (k *configKey) print(w io.Writer) {
 	fmt.Fprintf(w, "%s = %s   (%s)\n", k.Key, cmp.Or(k.Default, "(none)"), k.Type)
 	fmt.Fprintf(w, "    %s\n", k.Meaning)

@@ -13,8 +13,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// liveMode says what carries out the steps: the model of a card (""), the GPU
-// of this machine, or its reference in Go.
+// liveMode selects what executes the steps: the model of a card (""), the GPU of this machine, or
+// the Go reference.
 type liveMode string
 
 const (
@@ -22,7 +22,7 @@ const (
 	liveReference liveMode = "reference"
 )
 
-// IsBool lets --live stand alone.
+// IsBool permits --live without a value.
 func (liveMode) IsBool() bool { return true }
 
 // Decode implements kong.MapperValue.
@@ -38,7 +38,7 @@ func (m *liveMode) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// liveFlags are the flags of commands that can run on a machine that computes.
+// liveFlags are the flags of commands that can run on a live device.
 type liveFlags struct {
 	Live       liveMode `help:"Run on the GPU of this machine (--live=gpu, the same as --live), or on a reference in Go that is fit for tiny models (--live=reference)."`
 	Weights    string   `placeholder:"DIR" help:"With --live: a folder of safetensors with its config.json. Default: drawn from the seed."`
@@ -48,11 +48,10 @@ type liveFlags struct {
 	SplitEvery int64    `hidden:"" placeholder:"N" default:"${splitEvery}" help:"With --live: every n-th step is split into phases by GPU events, which cost some time. Default: ${default}."`
 }
 
-// splitEvery is the default of the flag.
+// splitEvery is the default of --split-every.
 const splitEvery = 16
 
-// runner returns what carries out so many points, and how many at a time (0:
-// any).
+// runner returns the runner for n points, and the number of points it runs at a time (0: any).
 func (f *liveFlags) runner(app *App, points int) (simulate run.Runner, workers int, err error) {
 	if f.Live == "" {
 		for _, only := range []struct {
@@ -78,7 +77,7 @@ func (f *liveFlags) runner(app *App, points int) (simulate run.Runner, workers i
 	return l.Run, 1, nil
 }
 
-// machine returns what runs live.
+// machine returns the live runner.
 func (f *liveFlags) machine() (*run.Live, error) {
 	if f.SplitEvery < 0 {
 		return nil, fmt.Errorf("--split-every %d: must be 0 or more", f.SplitEvery)
@@ -109,7 +108,7 @@ func onGPU(f func(live.Machine) error) error {
 	})
 }
 
-// hostMemory returns the host memory that can be had, 0 when it is not known.
+// hostMemory returns the available host memory in bytes; 0 if unknown.
 func hostMemory() int64 {
 	text, err := files.ReadText("/proc/meminfo")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
-// renames are the names that commands and flags had, and those that they have now.
+// renames maps old names of commands and flags to the current names.
 var renames = []struct{ old, now string }{
 	{"figures --paper", "paper figures [NAME]"},
 	{"figures", "report DIR --format png"},
@@ -50,7 +50,7 @@ var renames = []struct{ old, now string }{
 	{"validate --markdown", "report DIR --format md"},
 }
 
-// renamed returns an error for a command line that has an old name.
+// renamed returns an error for a command line that uses an old name.
 func renamed(args []string) error {
 	for _, r := range renames {
 		words := strings.Fields(r.old)
@@ -65,8 +65,8 @@ func renamed(args []string) error {
 	return nil
 }
 
-// misused adds to an error of the parser where to read how the command is meant, and to an unknown
-// flag that is a key of the configuration how to set it.
+// misused adds to a parser error where to find help. For an unknown flag that is a configuration
+// key it adds how to set the key.
 func misused(err error) error {
 	command := "sparseserve"
 	var parse *kong.ParseError
@@ -82,8 +82,8 @@ func misused(err error) error {
 	return fmt.Errorf("%w; see %s --help", err, command)
 }
 
-// unwritten names the flag whose folder or file cannot be made: an error of the system names a
-// parent folder or a temporary file as often.
+// unwritten names the flag whose folder or file cannot be created, because the system's error often
+// names a parent folder or a temporary file.
 func unwritten(err error, flags []*kong.Flag) error {
 	var at *fs.PathError
 	if !errors.As(err, &at) || run.IsFull(err) || at.Op != "mkdir" &&

@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/answers"
 )
 
-// paperFolder is where the paper's figures and their results go.
+// paperFolder is the folder of the papers' figures and results.
 const paperFolder = "out/paper"
 
 type paperCmd struct {
@@ -25,7 +25,7 @@ type paperCmd struct {
 	Patterns searchPatterns `cmd:"" help:"Find the best pattern of sparse prefill at equal cost, of planted heads or of a model's heads."`
 }
 
-// paperFlags say where the results of the papers' experiments are, and how they are made.
+// paperFlags set where the results of the papers' experiments are, and how they are made.
 type paperFlags struct {
 	Out     string `default:"${paperFolder}" placeholder:"DIR" help:"Where results, runs and figures are kept. Default: ${default}."`
 	Workers uint   `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
@@ -69,7 +69,7 @@ func (p *paperFigures) Run(ctx context.Context, app *App) error {
 	return err
 }
 
-// experimentsOf lists the experiments that figures, or experiments themselves, need.
+// experimentsOf lists the experiments for names of figures or experiments.
 func experimentsOf(names []string) ([]string, error) {
 	var needed []string
 	for _, name := range names {
@@ -84,16 +84,16 @@ func experimentsOf(names []string) ([]string, error) {
 	return needed, nil
 }
 
-// paperNames are the names of the papers' experiments and figures.
+// paperNames returns the names of the papers' experiments and figures.
 func paperNames(string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(
 		slices.Concat(papers.PaperExperiments(), papers.FigureNames()))))
 }
 
-// results is the folder with the tables of each experiment.
+// results returns the folder with the tables of each experiment.
 func (p *paperFlags) results() string { return filepath.Join(p.Out, "results") }
 
-// run runs experiments of the papers, with a bar of runs on a terminal. Runs are kept below the
+// run runs experiments of the papers, with a progress bar on a terminal. Runs are stored below the
 // folder.
 func (p *paperFlags) run(ctx context.Context, app *App, studies papers.Studies,
 	names ...string) (err error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/show"
 )
 
-// claimNumbers say which numbers claims are held against.
+// claimNumbers selects the numbers that claims are compared with.
 type claimNumbers string
 
 const (
@@ -35,7 +35,7 @@ type claimsCmd struct {
 	paperFlags
 }
 
-// check refuses flags that do not go together.
+// check refuses flags that exclude each other.
 func (c *claimsCmd) check() error {
 	table := c.Numbers == swapped || c.Numbers == sensitivity || c.Numbers == search
 	switch {
@@ -49,7 +49,7 @@ func (c *claimsCmd) check() error {
 	return nil
 }
 
-// claims reads the claims of the names.
+// claims returns the named claims.
 func (c *claimsCmd) claims() ([]papers.Claim, error) {
 	var all []papers.Claim
 	var ids []string
@@ -92,7 +92,7 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	return printWhole(app.Stdout, d)
 }
 
-// answer judges claims by the numbers that the flag names.
+// answer judges claims by the numbers that the flag selects.
 func (c *claimsCmd) answer(ctx context.Context, app *App, claims []papers.Claim) (d *doc.Doc,
 	outcomes []papers.Outcome, err error) {
 	switch c.Numbers {
@@ -119,7 +119,8 @@ func (c *claimsCmd) answer(ctx context.Context, app *App, claims []papers.Claim)
 	return answers.Claims(outcomes), outcomes, err
 }
 
-// searched has the claims under each kept change of a reading or a load, beside ours.
+// searched returns the claims under each stored change of an interpretation or a load, beside our
+// numbers.
 func searched(claims []papers.Claim) (*doc.Doc, error) {
 	changes, err := papers.KeptChanges()
 	if err != nil {
@@ -134,7 +135,7 @@ func searched(claims []papers.Claim) (*doc.Doc, error) {
 	return answers.SearchedClaims(changes, models), nil
 }
 
-// judge holds the claims against one model.
+// judge compares the claims with one model.
 func (c *claimsCmd) judge(ctx context.Context, app *App, claims []papers.Claim) ([]papers.Outcome,
 	error) {
 	studies := papers.Studies{Dir: c.results(), Sets: c.Set}
@@ -155,15 +156,15 @@ func (c *claimsCmd) judge(ctx context.Context, app *App, claims []papers.Claim) 
 	return judge(claims, studies.Dir)
 }
 
-// shorter makes less of the experiments than a claim has: what moves is seen on
-// the same arrivals and heads before and after. A goodput is found to a quarter.
+// shorter returns settings for shorter experiments than a claim uses: effects of a change are
+// measured on the same arrivals and heads. A goodput is searched within a quarter.
 func shorter() []string {
 	return []string{"seed=[1, 2, 3]", "workload.requests=100", "simulation.groups=4",
 		"goodput.start=0.2", "goodput.width=0.25", "goodput.coarse=true"}
 }
 
-// shorterClaims are those that shorter runs can measure: PSA's Fig. 6 says how many requests each
-// set needs, so it is measured when it is named.
+// shorterClaims returns the claims that shorter runs can measure. Claims apart are included only if
+// named, for example PSA's Fig. 6, which prescribes the number of requests per set.
 func (c *claimsCmd) shorterClaims(claims []papers.Claim) []papers.Claim {
 	if len(c.Names) > 0 {
 		return claims
@@ -184,7 +185,7 @@ func (c *claimsCmd) shortly(ctx context.Context, app *App, claims []papers.Claim
 	return papers.Compare(claims, studies.Dir)
 }
 
-// swapped measures the claims as they are and with models' parameters exchanged.
+// swapped measures the claims with original and with swapped model parameters.
 func (c *claimsCmd) swapped(ctx context.Context, app *App, claims []papers.Claim) (
 	*doc.Doc, error) {
 	claims = c.shorterClaims(claims)
@@ -209,8 +210,7 @@ func (c *claimsCmd) swapped(ctx context.Context, app *App, claims []papers.Claim
 	return answers.SwappedClaims(base, swapped), nil
 }
 
-// sensitivity measures the claims with each tuned parameter as it is, at half
-// and at double.
+// sensitivity measures the claims with each tuned parameter at its value, at half and at double.
 func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.Claim) (
 	*doc.Doc, error) {
 	claims = c.shorterClaims(claims)

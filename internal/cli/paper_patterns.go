@@ -85,7 +85,7 @@ func (s *searchPatterns) Run(ctx context.Context, app *App) error {
 	return err
 }
 
-// planted searches heads of which the pattern is known.
+// planted searches heads with known patterns.
 func (s *searchPatterns) planted(ctx context.Context, app *App, space []pattern.Head) error {
 	kinds := make([]pattern.Kind, plantedHeads)
 	found, err := patterns.Search(ctx, plantedHeads, func(i int) (h *patterns.Head, err error) {

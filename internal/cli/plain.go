@@ -7,9 +7,9 @@ import (
 	"github.com/sparseserve/sparseserve/internal/show"
 )
 
-// plainWriter is what commands print to. Names of files, models, sets and sources come from
-// others: what of them would control a terminal is escaped as in JSON. It keeps the first error, so
-// that output that is lost is no success.
+// plainWriter is the output of commands. Names of files, models, sets and sources come from others,
+// so it escapes control characters as in JSON. It keeps the first error, so lost output is not a
+// success.
 type plainWriter struct {
 	w   io.Writer
 	err error
@@ -26,16 +26,16 @@ func (p *plainWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// plain escapes what controls a terminal.
+// plain escapes control characters of a terminal.
 func plain(text string) string { return show.Plain(text) }
 
-// inCell escapes line ends and tabs, too, so that a name stays on its line and in its cell.
+// inCell also escapes line ends and tabs, so that a name stays in its line and cell.
 func inCell(name string) string { return show.OneLine(name) }
 
-// oneLine keeps a text on its line, whatever names it has.
+// oneLine joins the lines of a text.
 func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
 
-// unescaped is what data are written to, for other programs: it escapes on a terminal only.
+// unescaped returns a writer for data that other programs read: it escapes only on a terminal.
 func unescaped(w io.Writer) io.Writer {
 	if p, ok := w.(*plainWriter); ok && !isTerminal(w) {
 		return p.w

@@ -10,8 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/answers"
 )
 
-// planFlags are a whole question of what to buy, for a line without a file. Over a file they set
-// the keys that they name.
+// planFlags are a whole purchase question on the command line. With a file they override its keys.
 type planFlags struct {
 	Model  string   `placeholder:"MODEL" complete:"models" help:"A built-in model (list models) or the path of its config.json."`
 	GPUs   []string `name:"gpus" placeholder:"GPU,.." complete:"cards" help:"Cards to choose from, as in h100,h200 (list gpus)."`
@@ -22,7 +21,7 @@ type planFlags struct {
 	TBT    string   `name:"tbt" placeholder:"TIME" help:"Limit of P99 TBT, as in 100ms."`
 }
 
-// sets are the keys that the flags set.
+// sets returns the settings of the flags.
 func (f *planFlags) sets() (sets []string) {
 	tokens := func(text string) string {
 		if text == "" || strings.Contains(text, "(") {
@@ -42,8 +41,8 @@ func (f *planFlags) sets() (sets []string) {
 	return sets
 }
 
-// alone completes flags that stand without a file: the current vLLM at middle prices. Own settings
-// come after. It returns an error where a part of the question is missing.
+// alone returns the settings of flags without a file: current vLLM at middle prices. own settings
+// follow. It returns an error if a part of the question is missing.
 func (f *planFlags) alone(own []string) ([]string, error) {
 	sets := append([]string{"system.preset=vllm", "plan.prices=mid"}, f.sets()...)
 	var missing []string
@@ -68,8 +67,8 @@ func (f *planFlags) alone(own []string) ([]string, error) {
 	return append(sets, own...), nil
 }
 
-// cards are the names of the flag's cards in full: a part of a name stands for the one card that
-// begins with it, PCIe cards apart: h100 is taken to be the SXM.
+// cards returns the full names of the flag's cards. A prefix stands for the only card that begins
+// with it; PCIe cards are ignored, so h100 is the SXM card.
 func (f *planFlags) cards() (cards []string, err error) {
 	known := hw.CardNames()
 	for _, name := range f.GPUs {
@@ -98,7 +97,7 @@ func (f *planFlags) cards() (cards []string, err error) {
 	return cards, nil
 }
 
-// name is what the result folder of a question without a file is called.
+// name returns the name of the result folder of a question without a file.
 func (f *planFlags) name(cards []string) string {
 	model := strings.TrimSuffix(filepath.Base(f.Model), filepath.Ext(f.Model))
 	if !strings.ContainsAny(f.Model, `/\`) {

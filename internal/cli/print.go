@@ -13,23 +13,23 @@ import (
 	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
-// printDoc prints the answer of a result folder whose lead was printed before the work.
+// printDoc prints the document of a result folder whose lead was printed before the work.
 func printDoc(w io.Writer, d *doc.Doc, out string) error {
 	return show.Text(w, d, show.Options{Columns: terminalColumns(w), Begun: true,
 		More: "sparseserve report " + inCell(out) + " --format text"})
 }
 
-// printWhole prints an answer with its lead and all its tables.
+// printWhole prints a document with its lead and all its tables.
 func printWhole(w io.Writer, d *doc.Doc) error {
 	return show.Text(w, d, show.Options{Columns: terminalColumns(w), Details: true})
 }
 
-// printAnswer prints an answer with its lead. More is the command that shows the rest.
+// printAnswer prints a document with its lead. more is the command that shows the rest.
 func printAnswer(w io.Writer, d *doc.Doc, more string) error {
 	return show.Text(w, d, show.Options{Columns: terminalColumns(w), More: more})
 }
 
-// digits prints a number of a table.
+// digits formats a number of a table.
 func digits(v float64) string { return stats.Digits(v) }
 
 // terminal returns the terminal that w writes to, or nil.
@@ -43,7 +43,7 @@ func terminal(w io.Writer) *os.File {
 	return nil
 }
 
-// terminalColumns is how wide the terminal is that w writes to; 0 when it is none.
+// terminalColumns returns the width of the terminal that w writes to; 0 if w is not a terminal.
 func terminalColumns(w io.Writer) int {
 	f := terminal(w)
 	if f == nil {
@@ -63,7 +63,7 @@ func printJSON(app *App, v any) error {
 	return e.Encode(v)
 }
 
-// printNotes says what was found and mended on the way.
+// printNotes prints what a command found and repaired.
 func printNotes(w io.Writer, notes []string) {
 	for _, n := range notes {
 		fmt.Fprintf(w, "note: %s\n", oneLine(n))

@@ -13,12 +13,11 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// heartbeat is the time between two lines where no terminal shows a bar.
+// heartbeat is the interval between two progress lines without a terminal.
 const heartbeat = 30 * time.Second
 
-// progress is a bar with the time left on a terminal, and a line at each heartbeat elsewhere. How
-// much there is to do may become known on the way. Its methods may be called from many
-// goroutines.
+// progress is a progress bar with the remaining time on a terminal, and a line per heartbeat
+// elsewhere. The total may grow during the work. Its methods are safe for concurrent use.
 type progress struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -41,7 +40,7 @@ func newProgress(w io.Writer, unit string) *progress {
 	return p
 }
 
-// report writes a line at each beat until the end.
+// report writes a line per beat until the end.
 func (p *progress) report(beats <-chan time.Time) {
 	for {
 		select {
@@ -56,11 +55,11 @@ func (p *progress) report(beats <-chan time.Time) {
 	}
 }
 
-// manyPoints take seconds to read.
+// manyPoints is the number of points from which reading takes seconds.
 const manyPoints = 5000
 
-// watch shows how far points are read, where they are many, and ends their reading with ctx. They
-// may be read in several passes. end takes the bar of the last one away.
+// watch shows the progress of reading many points, and ends the reading with ctx. Points may be
+// read in several passes. end removes the last bar.
 func (a *App) watch(ctx context.Context) (watch config.Watch, end func()) {
 	var bar *progress
 	said := isTerminal(a.Stderr)
@@ -87,7 +86,7 @@ func (a *App) watch(ctx context.Context) (watch config.Watch, end func()) {
 	}, end
 }
 
-// planned adds to what there is to do, or takes from it.
+// planned adds n to the total; n may be negative.
 func (p *progress) planned(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +107,7 @@ func (p *progress) planned(n int) {
 	)
 }
 
-// say shows how it stands, beside the count.
+// say shows a status text beside the count.
 func (p *progress) say(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +116,7 @@ func (p *progress) say(text string) {
 	}
 }
 
-// finished counts one.
+// finished counts one finished item.
 func (p *progress) finished() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +126,7 @@ func (p *progress) finished() {
 	}
 }
 
-// close takes the bar away.
+// close removes the bar.
 func (p *progress) close() {
 	close(p.ended)
 	if p.beat != nil {

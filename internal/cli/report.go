@@ -26,7 +26,7 @@ type reportCmd struct {
 	Out     string   `placeholder:"PATH" help:"File to write, or the folder of pictures. Default: report.html in the result folder for html, standard output for text, json, csv and md, the result folder for pictures."`
 }
 
-// reportExample is the commands of help.
+// reportExample is the example in the help.
 const reportExample = `A whole small example:
 
   sparseserve simulate --set workload.requests=40 --out out/small
@@ -72,7 +72,7 @@ func (r *reportCmd) Run(ctx context.Context, app *App) error {
 	return noteRuns(app, r.Folders...)
 }
 
-// render shows a whole document in a format.
+// render writes a whole document in a format.
 func render(w io.Writer, d *doc.Doc, format string) error {
 	switch format {
 	case "html":
@@ -89,7 +89,7 @@ func render(w io.Writer, d *doc.Doc, format string) error {
 	return show.Text(w, d, show.Options{Whole: true})
 }
 
-// write writes the report. It replaces no file of the result folder but an earlier report.
+// write writes the report. In the result folder it replaces only an earlier report.
 func (r *reportCmd) write(path string, text []byte) error {
 	ending := "." + map[string]string{"text": "txt"}[r.Format]
 	if ending == "." {
@@ -132,8 +132,8 @@ func (r *reportCmd) draw(ctx context.Context, app *App) error {
 	return err
 }
 
-// noteRuns prints which pictures lack a run because its requests are not kept, or because it served
-// none.
+// noteRuns prints which pictures lack a run because its requests are not stored, or because it
+// served none.
 func noteRuns(app *App, folders ...string) error {
 	for _, dir := range folders {
 		if kind, err := answers.KindOf(dir); err != nil || kind != run.SummaryFile {

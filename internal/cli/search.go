@@ -16,7 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// searchFlags are of goodput and plan, which make runs until they have an answer.
+// searchFlags are flags of goodput and plan, which make runs until they have an answer.
 type searchFlags struct {
 	settings
 	resultFlags
@@ -26,7 +26,7 @@ type searchFlags struct {
 	taskFlag
 }
 
-// searchExample is how whole small files of goodput and plan begin.
+// searchExample is the common beginning of example files of goodput and plan.
 const searchExample = `model = "llama3-8b"
 
 [system]
@@ -57,7 +57,7 @@ prices = "mid"                             # list prices
 `
 )
 
-// question is what goodput or plan is to find.
+// question is the question of goodput or plan.
 type question struct {
 	command, file string
 	unit          string // of its progress
@@ -127,8 +127,8 @@ func (f *searchFlags) search(ctx context.Context, app *App, q *question,
 		answered.doc(filepath.Base(folder.Dir())), files, f.JSON})
 }
 
-// share is a task of a job: all tasks look for the answer, each run is made by one of them, and the
-// command that wrote the job collects them.
+// share runs one task of a job. All tasks search for the answer, one of them makes each run, and
+// the command that wrote the job collects the runs.
 func (f *searchFlags) share(app *App,
 	find func(*capacity.Planner) (*found, []string, error)) error {
 	return f.withStore(app, f.Points, f.Tasks, func(store *run.Store) ([]string, error) {
@@ -138,11 +138,11 @@ func (f *searchFlags) share(app *App,
 	})
 }
 
-// mostSearchTasks is how many tasks share a search at most: more would mostly wait, because of what
-// is bought each price must be known before dearer candidates are left out.
+// mostSearchTasks is the maximum number of tasks that share a search. More tasks would mostly wait,
+// because a purchase must know each price before it can skip more expensive candidates.
 const mostSearchTasks = 64
 
-// writeJob writes a job whose tasks make the runs of the search, and how to submit it.
+// writeJob writes a job whose tasks make the runs of the search, and prints how to submit it.
 func (f *searchFlags) writeJob(app *App, cluster run.Cluster, q *question,
 	folder *run.Folder) error {
 	if err := readableLater(q.candidates); err != nil {
@@ -170,7 +170,7 @@ func (f *searchFlags) writeJob(app *App, cluster run.Cluster, q *question,
 }
 
 // openAnswer opens the folder of an answer. Without --out it is the first of out/COMMAND/NAME,
-// out/COMMAND/NAME-2, .. that is new or has the answer to this question.
+// out/COMMAND/NAME-2, .. that is new or has the same question.
 func openAnswer(app *App, q *run.Question, r *resultFlags, s *storeFlags) (folder *run.Folder,
 	err error) {
 	first := cmp.Or(r.Out, filepath.Join("out", q.Command, q.Name))

@@ -145,7 +145,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	return nothingServed(sums)
 }
 
-// announce says what is about to run.
+// announce prints what is about to run.
 func (s *simulateCmd) announce(app *App, sweep *config.Sweep, head *head, folder *run.Folder,
 	points, missing int) {
 	if s.JSON {
@@ -164,7 +164,7 @@ func (s *simulateCmd) announce(app *App, sweep *config.Sweep, head *head, folder
 	}
 }
 
-// question is what the runs of a configuration, or of each combination of its axes, answer.
+// question returns the question of the runs of a configuration or sweep.
 func (s *simulateCmd) question(sweep *config.Sweep) (*run.Question, error) {
 	q, err := run.AskSweep(sweep)
 	if q.Asked = s.Set; err != nil || len(sweep.Axes) == 0 {
@@ -175,7 +175,7 @@ func (s *simulateCmd) question(sweep *config.Sweep) (*run.Question, error) {
 	return q, err
 }
 
-// nothingServed is the error of an experiment of which no run served a request.
+// nothingServed returns an error if no run of an experiment served a request.
 func nothingServed(sums []sim.Summary) error {
 	if slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
 		return nil
@@ -184,7 +184,7 @@ func nothingServed(sums []sim.Summary) error {
 }
 
 // open opens the result folder. Without --out it is the first of out/NAME, out/NAME-2, .. that is
-// new or of the same question, and that no other process writes to.
+// new or has the same question, and that no other process has locked.
 func (s *simulateCmd) open(app *App, sweep *config.Sweep, q *run.Question) (folder *run.Folder,
 	err error) {
 	version, name := app.Version, sweep.Name+settingsName(s.Set)
@@ -201,7 +201,7 @@ func (s *simulateCmd) open(app *App, sweep *config.Sweep, q *run.Question) (fold
 	return folder, err
 }
 
-// finishedOf says how many runs finished, whole or in part.
+// finishedOf reports how many runs finished, completely or partly.
 func finishedOf(results []run.Result, of int) string {
 	part := 0
 	for i := range results {
@@ -216,7 +216,7 @@ func finishedOf(results []run.Result, of int) string {
 	return text
 }
 
-// report prints what came out, and draws it where the runs have no axes.
+// report prints the results, and draws them if the runs have no axes.
 func (s *simulateCmd) report(ctx context.Context, app *App, q *run.Question, folder *run.Folder,
 	written []string, sums []sim.Summary) error {
 	if s.JSON {
@@ -241,7 +241,7 @@ func (s *simulateCmd) report(ctx context.Context, app *App, q *run.Question, fol
 	return nil
 }
 
-// answerOf is the answer of a folder's runs.
+// answerOf returns the results of a folder's runs.
 func answerOf(q *run.Question, folder *run.Folder, sums []sim.Summary) *answers.Runs {
 	runs := &answers.Runs{Name: q.Name, Sums: sums, Settings: q.Settings()}
 	var units []string
@@ -259,7 +259,7 @@ func answerOf(q *run.Question, folder *run.Folder, sums []sim.Summary) *answers.
 	return runs
 }
 
-// drawFigures draws the figures of runs until ctx ends. ran says what was run, for captions.
+// drawFigures draws the figures of runs until ctx ends. ran describes the runs for captions.
 func drawFigures(ctx context.Context, out string, runs answers.Runs, ran string) ([]string, error) {
 	if runs.Asked = nil; ran != "" {
 		runs.Asked = []string{ran + "."}

@@ -8,12 +8,12 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
-// taskFlag numbers a task of a job.
+// taskFlag is the number of a job's task.
 type taskFlag struct {
 	Task int `hidden:"" env:"SLURM_ARRAY_TASK_ID,JOB_COMPLETION_INDEX" help:"This task, of a number from 0 or 1."`
 }
 
-// withStore does a task's work on the store of the job. The runs stay there.
+// withStore runs a task's work on the store of the job. The runs stay in the store.
 func (t *taskFlag) withStore(app *App, dir string, tasks int,
 	do func(*run.Store) (notes []string, err error)) (err error) {
 	if tasks < 1 || t.Task < 0 || t.Task > tasks {
@@ -29,7 +29,7 @@ func (t *taskFlag) withStore(app *App, dir string, tasks int,
 	return err
 }
 
-// taskCmd makes a part of the runs of a job that simulate has written.
+// taskCmd makes a part of the runs of a job that simulate wrote.
 type taskCmd struct {
 	Job    string `arg:"" name:"JOB" help:"Folder of the job."`
 	Points string `required:"" placeholder:"DIR" help:"Where the runs are kept."`

@@ -37,12 +37,12 @@ type describeCmd struct {
 	inputs []string // of a configuration
 }
 
-// Help is what the command's help adds.
+// Help returns the additional help of the command.
 func (*describeCmd) Help() string {
 	return `Of a configuration, FILE.toml, the workload of its first run is described. Where a trace says what its prompts contain, as Mooncake's hash_ids and sessions do, the share of prompt tokens is printed that prefix caches of 8, 80 and 800 GiB and one without bound would have of requests that are served one after another, under LRU and at the most (Belady).`
 }
 
-// kv is what prefix caches are of, by default of a model and a size of blocks.
+// kv returns the KV of prefix caches with blocks of `block` tokens. model is the default model.
 func (d *describeCmd) kv(model string, block int) (traces.KV, error) {
 	if d.Model != "" {
 		model = d.Model

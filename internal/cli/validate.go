@@ -24,7 +24,7 @@ type validateCmd struct {
 	Repeat validateRepeat `cmd:"" help:"Compare live runs with the same runs made again: what runs of one program differ by, no simulation predicts."`
 }
 
-// validateFlags are of commands that make live runs.
+// validateFlags are flags of commands that make live runs.
 type validateFlags struct {
 	settings
 	Out        string   `placeholder:"DIR" help:"Result folder. Finished runs in it are not made again. Default: out/validate/ and the name of the configuration."`
@@ -33,7 +33,7 @@ type validateFlags struct {
 	SplitEvery int64    `hidden:"" placeholder:"N" default:"${splitEvery}" help:"Every n-th live step is split into phases. Default: ${default}."`
 }
 
-// comparedFlags are of commands that compare live and simulated runs.
+// comparedFlags are flags of commands that compare live and simulated runs.
 type comparedFlags struct {
 	JSON    bool `name:"json" help:"Print one JSON array, an object a run and metric, and nothing else."`
 	Workers uint `placeholder:"N" help:"Simulations at a time. Default, and 0: one a core. Live runs are made one by one, before."`
@@ -113,7 +113,7 @@ func (c *validateReuse) Run(ctx context.Context, app *App) error {
 	return printValidation(ctx, app, c.From, report, c.JSON)
 }
 
-// compare makes the runs that are missing and prints how live and simulated runs differ.
+// compare makes the missing runs and prints the differences between live and simulated runs.
 func (f *validateFlags) compare(ctx context.Context, app *App, cfg string, c *comparedFlags,
 	v validate.Validation) error {
 	v.Workers = int(c.Workers)
@@ -124,8 +124,8 @@ func (f *validateFlags) compare(ctx context.Context, app *App, cfg string, c *co
 	return printValidation(ctx, app, v.Dir, report, c.JSON)
 }
 
-// runs makes the runs that are missing. The sweep is read to the end even when it is interrupted,
-// because the error says what is kept.
+// runs makes the missing runs. It reads the sweep to the end even when interrupted, because the
+// error reports which runs are kept.
 func (f *validateFlags) runs(ctx context.Context, app *App, cfg string, v *validate.Validation) (
 	*validate.Report, error) {
 	sweep, err := config.LoadSweep(cfg, f.Set, nil)
@@ -151,7 +151,7 @@ func (f *validateFlags) runs(ctx context.Context, app *App, cfg string, v *valid
 	return report, err
 }
 
-// printValidation draws and prints how live and simulated runs differ.
+// printValidation draws and prints the differences between live and simulated runs.
 func printValidation(ctx context.Context, app *App, out string, report *validate.Report,
 	json bool) error {
 	d := answers.Validation(report)
@@ -222,7 +222,7 @@ func (c *validateRepeat) Run(app *App) error {
 	return printWhole(app.Stdout, answers.Repeated(report))
 }
 
-// takenBy says that other processes are at runs, too.
+// takenBy reports how many runs other processes are making.
 func takenBy(n int) string {
 	if n == 0 {
 		return ""

@@ -5,13 +5,12 @@ import (
 	"runtime/debug"
 )
 
-// commit is set by the linker (Makefile, Dockerfile), for builds in which Go records none.
+// commit is set by the linker (Makefile, Dockerfile) for builds in which Go records no commit.
 var commit string
 
 type versionCmd struct{}
 
-// Run prints one line: the module's version, the commit that it was built from
-// and its date, where the build knows them, and the Go version.
+// Run prints one line: the module's version, its commit and date if known, and the Go version.
 func (versionCmd) Run(a *App) error {
 	info, known := debug.ReadBuildInfo()
 	_, err := fmt.Fprintln(a.Stdout, versionLine(info, known, commit))

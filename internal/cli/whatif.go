@@ -25,7 +25,7 @@ type whatifCmd struct {
 	storeFlags
 }
 
-// whatifExample is a whole small file, whatifCommands what to do with it.
+// whatifExample is an example file; whatifCommands are commands to use it.
 const whatifExample = `model = "llama3-8b"
 gpu = "a100-40gb"
 seed = [1, 2, 3]                          # three have intervals
