@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// Intervals may reach so far beyond the highest mean, because those of few seeds would flatten
-// everything else.
+// Intervals may extend to this multiple of the highest mean, because the intervals of few seeds
+// would flatten everything else.
 const (
 	longestLinear = 1.5
 	longestLog    = 3
 )
 
-// leastLog is how far apart values are on a logarithmic axis, at least.
+// leastLog is the minimum ratio of the ends of a logarithmic axis.
 const leastLog = 3
 
-// Points above a leap have collapsed: they are so many times the next lower, and at most a third of
-// all. Their numbers stand within the uppermost part of the chart.
+// Points above a leap have collapsed: they exceed the next lower value by this factor and are at
+// most a third of all points. Their numbers stand within the uppermost part of the chart.
 const (
 	leapLinear   = 8
 	leapLog      = 20
 	numbersAbove = 1.15
 )
 
-// Fit gives charts of lines one axis of y, so that they can be compared, unless they have ends. It
-// stays linear where a logarithm would not do. Points that have collapsed are above it.
+// Fit gives line charts one common y axis, unless they have ends already. The axis stays linear
+// where a logarithmic one does not help. Collapsed points lie above it.
 func Fit(charts ...*Chart) {
 	var all []Point
 	var levels []float64
@@ -43,7 +43,7 @@ func Fit(charts ...*Chart) {
 	}
 }
 
-// points are those of all lines.
+// points returns the points of all lines.
 func (c *Chart) points() (all []Point) {
 	for i := range c.Lines {
 		all = append(all, c.Lines[i].Points...)
@@ -51,7 +51,7 @@ func (c *Chart) points() (all []Point) {
 	return all
 }
 
-// across is a logarithmic axis of x, or a linear one where values are close together.
+// across returns a logarithmic x axis, or a linear one if values are close together.
 func (c *Chart) across() ([]float64, bool) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, p := range c.points() {
@@ -80,7 +80,7 @@ func ends(all []Point, levels []float64, logX, log bool) ([]float64, bool) {
 	return above(linear(all), levels), false
 }
 
-// above has an axis reach the levels.
+// above extends an axis to the levels.
 func above(ends, levels []float64) []float64 {
 	for _, level := range levels {
 		ends[1] = max(ends[1], 1.08*level)
@@ -88,7 +88,7 @@ func above(ends, levels []float64) []float64 {
 	return ends
 }
 
-// values are the lowest and the highest value and level.
+// values returns the lowest and the highest of values and levels.
 func values(all []Point, levels []float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for i := range all {
@@ -100,7 +100,7 @@ func values(all []Point, levels []float64) (low, high float64) {
 	return low, high
 }
 
-// linear is an axis from 0.
+// linear returns an axis from 0.
 func linear(all []Point) []float64 {
 	kept, ceiling := within(all, leapLinear)
 	most := 0.0
@@ -115,8 +115,8 @@ func linear(all []Point) []float64 {
 	return ends
 }
 
-// logarithmic is nil unless everything is positive and far apart. An interval may reach below 0 and
-// a logarithm may not, so the axis ends a factor of 3 below the lowest mean.
+// logarithmic returns nil unless all values are positive and far apart. An interval may reach below
+// 0, which a logarithm cannot show, so the axis ends a factor of 3 below the lowest mean.
 func logarithmic(all []Point) []float64 {
 	kept, ceiling := within(all, leapLog)
 	least, most := values(kept, nil)
@@ -135,7 +135,7 @@ func logarithmic(all []Point) []float64 {
 	return ends
 }
 
-// wide is a logarithmic axis, or a linear one where values are close together.
+// wide returns a logarithmic axis, or a linear one if values are close together.
 func wide(low, high float64) ([]float64, bool) {
 	switch {
 	case !(low > 0):
@@ -147,7 +147,7 @@ func wide(low, high float64) ([]float64, bool) {
 	return []float64{low / 1.25, high * 1.25}, true
 }
 
-// within leaves out points that have collapsed. The ceiling is the lowest of these.
+// within removes collapsed points. ceiling is the lowest of these.
 func within(all []Point, leap float64) (kept []Point, ceiling float64) {
 	ascending := make([]float64, len(all))
 	for i := range all {

@@ -2,19 +2,19 @@ package doc
 
 import "strings"
 
-// Figure is charts under one caption. It is one picture file.
+// Figure is a group of charts under one caption, written as one picture file.
 type Figure struct {
 	Name    string   `json:"name"` // of the file, without its extension
 	Title   string   `json:"title,omitempty"`
 	Caption string   `json:"caption,omitempty"` // what was run, and what intervals are
 	Charts  []*Chart `json:"charts"`
-	// Numbers says that a CSV with the numbers belongs beside the picture.
+	// Numbers is set if a CSV with the numbers belongs beside the picture.
 	Numbers bool `json:"numbers,omitempty"`
-	// Minor marks one of many of a kind, of which a page shows the first few.
+	// Minor marks one of many similar figures. A page shows only the first few.
 	Minor bool `json:"minor,omitempty"`
 }
 
-// Kind is how a chart is drawn.
+// Kind is the type of a chart.
 type Kind string
 
 // Kinds of charts.
@@ -35,10 +35,10 @@ type Chart struct {
 	LogX  bool   `json:"logX,omitempty"`
 	LogY  bool   `json:"logY,omitempty"`
 	Low   bool   `json:"low,omitempty"` // of half the height
-	// XEnds are the two ends of the axis of x; none spans the points.
+	// XEnds are the two ends of the x axis; empty fits the axis to the points.
 	XEnds []float64 `json:"xEnds,omitempty"`
-	// YEnds are the two ends of the axis of y. Points above the upper one are marked at it, with
-	// their values. Fit sets them.
+	// YEnds are the two ends of the y axis. Points above the upper end are marked at it, with their
+	// values. Fit sets them.
 	YEnds   []float64 `json:"yEnds,omitempty"`
 	Lines   []Line    `json:"lines,omitempty"`
 	Bars    []Bar     `json:"bars,omitempty"`
@@ -67,23 +67,23 @@ type Point struct {
 	Note string `json:"note,omitempty"` // beside a dot
 }
 
-// Bar is one bar of parts on top of each other. Its sample is that of the whole.
+// Bar is one bar of stacked parts. Its Sample describes the whole bar.
 type Bar struct {
 	Group string `json:"group,omitempty"` // bars of one group stand together
 	Name  string `json:"name"`            // empty where the group says all
 	Note  string `json:"note,omitempty"`  // at its end; empty for its value
 	Parts []Part `json:"parts"`
 	Sample
-	// Published is what a paper has in its place.
+	// Published is the value that a paper reports.
 	Published *float64 `json:"published,omitempty"`
 }
 
-// Label is the bar's group and name.
+// Label returns the bar's group and name.
 func (b *Bar) Label() string {
 	return strings.Trim(b.Group+", "+b.Name, ", ")
 }
 
-// Value is the bar's length.
+// Value returns the bar's length.
 func (b *Bar) Value() float64 {
 	sum := 0.0
 	for i := range b.Parts {
@@ -100,8 +100,8 @@ type Part struct {
 	Sample
 }
 
-// Effect is what one setting of a knob makes of the chart's base. Changes are relative to it, in %.
-// The settings of a knob stand together.
+// Effect is the effect of one setting of a knob on the chart's base value. Changes are relative to
+// the base, in %. The settings of a knob are adjacent.
 type Effect struct {
 	Knob    string   `json:"knob"` // with what the configuration has of it
 	Setting string   `json:"setting"`
@@ -112,10 +112,10 @@ type Effect struct {
 	Below   bool     `json:"below,omitempty"` // the setting is below what the configuration has
 }
 
-// Name is the knob and its setting.
+// Name returns the knob and its setting.
 func (e *Effect) Name() string { return e.Knob + ": " + e.Setting }
 
-// Heat is a heat map of two knobs. Cells without a value are left out.
+// Heat is a heat map of two knobs. Cells without a value are omitted.
 type Heat struct {
 	A       string     `json:"a"`
 	B       string     `json:"b"`
@@ -123,9 +123,9 @@ type Heat struct {
 	ValuesB []string   `json:"valuesB"`
 	Cells   []HeatCell `json:"cells"`
 	Higher  bool       `json:"higher"` // is better
-	// Full is the change that has the full colour, in %. 0 is the largest of all.
+	// Full is the change with the full colour, in %. 0 uses the largest change.
 	Full float64 `json:"full,omitempty"`
-	// Middle is what a change of 0 is; empty for "as configured".
+	// Middle is the meaning of a change of 0; empty for "as configured".
 	Middle string `json:"middle,omitempty"`
 }
 
@@ -138,7 +138,7 @@ type HeatCell struct {
 	Note   string  `json:"note,omitempty"` // in place of the change
 }
 
-// FileName makes the name of a file of a label.
+// FileName converts a label to a file name.
 func FileName(label string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("._+-=", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' ||

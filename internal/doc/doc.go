@@ -1,8 +1,8 @@
-// Package doc has the answer that a person reads, as data: sentences, warnings, tables and charts.
+// Package doc holds an answer for a reader, as data: sentences, warnings, tables and charts.
 //
 // Package answers builds one Doc from each kind of result. Package show prints it on a terminal, as
-// Markdown, CSV, JSON and HTML; package figures draws its charts. A builder knows no medium, and a
-// renderer knows nothing of results, because then all media say the same.
+// Markdown, CSV, JSON and HTML; package figures draws its charts. Builders know nothing about
+// media, and renderers know nothing about results, so that all media agree.
 package doc
 
 import (
@@ -22,41 +22,41 @@ type Doc struct {
 	Files    []File    `json:"files,omitempty"` // such as the configuration
 }
 
-// Warning is what an answer must be read with.
+// Warning is a caveat of an answer.
 type Warning struct {
 	Text string `json:"text"`
 	Of   string `json:"of,omitempty"` // the results that it is about; empty for the whole answer
-	// Serious marks a warning without which numbers are misread. It is never left out.
+	// Serious marks a warning without which numbers are misread. It is always shown.
 	Serious bool `json:"serious,omitempty"`
-	// Note marks a warning that nearly every answer has. It is shown on demand.
+	// Note marks a warning that nearly every answer has. It is shown on request.
 	Note bool `json:"note,omitempty"`
 }
 
-// Table has rows of cells under columns. A column without a cell that says something is not shown.
+// Table has rows of cells under columns. A column without content is not shown.
 type Table struct {
 	Title string `json:"title,omitempty"`
 	Note  string `json:"note,omitempty"` // a sentence above the table
-	// Under is the heading that tables next to each other share; empty for a heading of its own.
+	// Under is the heading that adjacent tables share; empty for a heading of its own.
 	Under   string   `json:"under,omitempty"`
 	Columns []Column `json:"columns"`
 	Rows    []Row    `json:"rows"`
 	Legend  []string `json:"legend,omitempty"` // what signs in cells mean, a remark each
-	// Folded marks a table that is shown on demand, because it is long or explains another.
+	// Folded marks a table that is shown on request, because it is long or explains another.
 	Folded bool `json:"folded,omitempty"`
 
 	ruled bool // the next row begins a group
 }
 
-// Column is the head of a column.
+// Column is the header of a column.
 type Column struct {
 	Name   string `json:"name"`
 	Unit   string `json:"unit,omitempty"`
 	Number bool   `json:"number,omitempty"` // aligned to the right
-	// Minor marks a column that a narrow terminal leaves out first.
+	// Minor marks a column that a narrow terminal omits first.
 	Minor bool `json:"minor,omitempty"`
 }
 
-// Row is one row. It has a cell for each column, or fewer: the last ones are empty then.
+// Row is one row. If it has fewer cells than columns, the last ones are empty.
 type Row struct {
 	Cells []Cell `json:"cells"`
 	// Ruled marks a row that begins a group, such as the systems at one rate.
@@ -76,13 +76,13 @@ type File struct {
 	Text string `json:"text"`
 }
 
-// None is the cell of a value that does not exist, as of a run that served nothing.
+// None returns the cell of a value that does not exist, for example for a run that served nothing.
 func None() Cell { return Cell{Text: "-"} }
 
-// Text is a cell of words. They are one line, whatever names they have.
+// Text returns a cell of words on one line, whatever names they contain.
 func Text(text string) Cell { return Cell{Text: text} }
 
-// Texts are cells of words.
+// Texts returns cells of words.
 func Texts(texts ...string) []Cell {
 	cells := make([]Cell, len(texts))
 	for i, t := range texts {
@@ -91,20 +91,20 @@ func Texts(texts ...string) []Cell {
 	return cells
 }
 
-// Number is a cell of a value that is shown with three digits. All media but CSV and JSON show the
-// three, so that two media of one answer agree.
+// Number returns a cell of a value that is shown with three digits. All media except CSV and JSON
+// show three digits, so that they agree.
 func Number(v float64) Cell { return Cell{Value: &v} }
 
-// Count is a cell of a whole number.
+// Count returns a cell of a whole number.
 func Count(n int) Cell {
 	v := float64(n)
 	return Cell{Text: strconv.Itoa(n), Value: &v}
 }
 
-// As is a cell of a value that is shown as the text.
+// As returns a cell of a value that is shown as the text.
 func As(v float64, text string) Cell { return Cell{Text: text, Value: &v} }
 
-// String is what the cell shows.
+// String returns the displayed text of the cell.
 func (c Cell) String() string {
 	if c.Text == "" && c.Value != nil {
 		return stats.Digits(*c.Value) + c.Mark
@@ -112,7 +112,7 @@ func (c Cell) String() string {
 	return c.Text + c.Mark
 }
 
-// Shown lists the indices of the columns of which a cell says something.
+// Shown lists the indices of the columns with content.
 func (t *Table) Shown() (columns []int) {
 	for i := range t.Columns {
 		for _, r := range t.Rows {
@@ -135,7 +135,7 @@ func (t *Table) HasUnits() bool {
 	return false
 }
 
-// At is the text of a cell; empty beyond the row's end.
+// At returns the text of a cell; "" beyond the row's end.
 func (r *Row) At(column int) string {
 	if column >= len(r.Cells) {
 		return ""

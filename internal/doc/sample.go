@@ -9,26 +9,26 @@ import (
 	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
-// Sample is the runs that a mean is of.
+// Sample describes the runs behind a mean.
 type Sample struct {
 	N int `json:"n,omitempty"` // runs; 0 of a value that is no mean
-	// Low and High are the ends of the mean's 95 % interval; nil where it has none.
+	// Low and High are the ends of the mean's 95 % interval; nil if it has none.
 	Low  *float64 `json:"low,omitempty"`
 	High *float64 `json:"high,omitempty"`
-	// Runs are the values of single runs. They are shown in place of the interval, where they are
-	// too few for one that says more than they do.
+	// Runs are the values of single runs. They are shown instead of the interval if there are fewer
+	// than Fewest.
 	Runs     []float64 `json:"runs,omitempty"`
 	Unstable bool      `json:"unstable,omitempty"` // the queue of a run grew without end
-	// Rejects marks that a run rejected requests, so that the mean is of the others.
+	// Rejects is set if a run rejected requests, so the mean covers only the others.
 	Rejects bool `json:"rejects,omitempty"`
 }
 
-// Fewest is how many runs an interval is shown of. That of two or three runs is wider than what it
-// is about.
+// Fewest is the smallest number of runs for which an interval is shown. With two or three runs the
+// interval is wider than the effect.
 const Fewest = 5
 
-// Over is the mean of runs, with its interval of Student's t. No quantity here can be negative, so
-// an interval of a positive mean ends at 0.
+// Over returns the mean of runs with its Student's t interval. No quantity here can be negative, so
+// the interval of a positive mean ends at 0.
 func Over(values []float64) (mean float64, s Sample) {
 	mean, s.N = stat.Mean(values, nil), len(values)
 	if len(values) < 2 {
@@ -46,7 +46,7 @@ func Over(values []float64) (mean float64, s Sample) {
 	return mean, s
 }
 
-// Ends are those of the interval, or the mean itself.
+// Ends returns the ends of the interval, or the mean itself.
 func (s *Sample) Ends(mean float64) (low, high float64) {
 	if s.Low == nil || s.High == nil {
 		return mean, mean
@@ -59,7 +59,7 @@ func (s *Sample) Shown() bool {
 	return s.Low != nil && s.High != nil && *s.High > *s.Low && s.Runs == nil
 }
 
-// Doubts says what the mean is to be read with; "" where nothing is.
+// Doubts returns the caveats of the mean; "" if there are none.
 func (s *Sample) Doubts() string {
 	switch {
 	case s.Unstable && s.Rejects:
@@ -72,8 +72,8 @@ func (s *Sample) Doubts() string {
 	return ""
 }
 
-// Spread says what the intervals and the small dots of a figure are, of so many runs or what else
-// means are of; "" where each value is of one.
+// Spread explains the intervals and small dots of a figure, whose means are over several `of` (such
+// as runs); "" if every value is a single run.
 func (f *Figure) Spread(of string) string {
 	least, most, dots := 0, 0, false
 	add := func(s *Sample) {

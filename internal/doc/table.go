@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Columns makes columns of heads such as "system" and ">TTFT|mean s". A ">" in front aligns numbers
-// to the right, and what follows a "|" is the unit.
+// Columns returns columns from headers such as "system" and ">TTFT|mean s". A leading ">" aligns
+// numbers to the right, and the text after "|" is the unit.
 func Columns(heads ...string) []Column {
 	all := make([]Column, len(heads))
 	for i, head := range heads {
@@ -18,7 +18,7 @@ func Columns(heads ...string) []Column {
 }
 
 // Add adds a row. A cell is a Cell, a text, a whole number, or a number that is shown with three
-// digits; anything else is a mistake, and panics.
+// digits. It panics for any other type.
 func (t *Table) Add(cells ...any) {
 	row := Row{Cells: make([]Cell, len(cells)), Ruled: t.ruled}
 	for i, c := range cells {
