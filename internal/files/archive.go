@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 )
 
-// Packed is the archive, in a folder of runs, of all that have none of their own.
+// Packed is the archive, in a folder of runs, of all runs without an archive of their own.
 const Packed = "packed.zip"
 
-// ArchiveEnding ends the archive of one run.
+// ArchiveEnding is the file name ending of the archive of one run.
 const ArchiveEnding = ".zip"
 
-// OpenArchive opens an archive. An error names it.
+// OpenArchive opens an archive. Errors name the path.
 func OpenArchive(path string) (*zip.Reader, io.Closer, error) {
 	f, err := OpenRegular(path)
 	if err != nil {
@@ -41,8 +41,8 @@ type member struct {
 
 func (m member) Close() error { return errors.Join(m.File.Close(), m.archive.Close()) }
 
-// openMember opens RUNS/HASH/NAME as the file HASH/NAME of RUNS/HASH.zip or of RUNS/packed.zip;
-// absent is the error where there is none.
+// openMember opens RUNS/HASH/NAME as the file HASH/NAME of RUNS/HASH.zip or of RUNS/packed.zip. It
+// returns absent if there is none.
 func openMember(path string, absent error) (io.ReadCloser, error) {
 	run := filepath.Dir(path)
 	name := filepath.Base(run) + "/" + filepath.Base(path)
@@ -66,7 +66,7 @@ func openMember(path string, absent error) (io.ReadCloser, error) {
 	return nil, absent
 }
 
-// OpenRegular opens a file, and refuses what is not a regular one.
+// OpenRegular opens a file and refuses files that are not regular.
 func OpenRegular(path string) (*os.File, error) {
 	f, err := Open(path)
 	if err != nil {

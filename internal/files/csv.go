@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// SafeCell is a cell of text as CSV files have it. Spreadsheets calculate what begins with = + - or
-// @, also behind a tab or a line end, so such a text has an apostrophe before it. Numbers stay as
-// they are. PlainCell is its inverse.
+// SafeCell escapes a text for a CSV cell. Spreadsheets evaluate text that begins with = + - or @,
+// also after a tab or a line end, so such a text gets a leading apostrophe. Numbers are unchanged.
+// PlainCell is its inverse.
 func SafeCell(text string) string {
 	if _, err := strconv.ParseFloat(text, 64); err != nil && calculates(text) {
 		return "'" + text
@@ -19,7 +19,7 @@ func SafeCell(text string) string {
 	return text
 }
 
-// PlainCell is the text that SafeCell was given.
+// PlainCell returns the text that SafeCell escaped.
 func PlainCell(cell string) string {
 	if rest, ok := strings.CutPrefix(cell, "'"); ok && calculates(rest) {
 		return rest
@@ -27,8 +27,8 @@ func PlainCell(cell string) string {
 	return cell
 }
 
-// calculates tells the texts that spreadsheets calculate, with any number of apostrophes before
-// them, so that each text has a cell of its own.
+// calculates reports whether spreadsheets would evaluate a text, with any number of leading
+// apostrophes, so that escaping is reversible.
 func calculates(text string) bool {
 	text = strings.TrimLeft(text, "'")
 	return text != "" && strings.ContainsAny(firstRune(text), "=+-@\t\r\n＝＋－＠")
@@ -41,7 +41,7 @@ func firstRune(text string) string {
 	return ""
 }
 
-// CSVCell is a cell within a line of a CSV that is written by hand, quoted where it has to be.
+// CSVCell returns a cell for a CSV line that is written by hand, quoted if necessary.
 func CSVCell(text string) string {
 	text = SafeCell(text)
 	if strings.ContainsAny(text, ",\"\r\n") {
@@ -65,21 +65,20 @@ func (c CSVWriter) Write(row []string) error {
 	return c.w.Write(safe)
 }
 
-// Flush writes what is left, and returns the first error of all writes.
+// Flush writes buffered rows, and returns the first error of all writes.
 func (c CSVWriter) Flush() error {
 	c.w.Flush()
 	return c.w.Error()
 }
 
-// CSVReader reads rows that a CSVWriter wrote. Its errors name file and line, and say what is
-// wrong.
+// CSVReader reads rows that a CSVWriter wrote. Its errors name file, line and fault.
 type CSVReader struct {
 	path  string
 	Above int // lines of the file above what is read
 	*csv.Reader
 }
 
-// NewCSVReader returns a reader of rows, all as long as the first. Errors call the file path.
+// NewCSVReader returns a reader of rows, all as long as the first. Errors name path.
 func NewCSVReader(path string, r io.Reader) CSVReader {
 	return CSVReader{path, 0, csv.NewReader(r)}
 }
@@ -93,7 +92,7 @@ func (c CSVReader) Read() ([]string, error) {
 	return row, c.explained(err, len(row))
 }
 
-// ReadAll returns the rows that are left.
+// ReadAll returns the remaining rows.
 func (c CSVReader) ReadAll() (rows [][]string, err error) {
 	for {
 		row, err := c.Read()

@@ -15,8 +15,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// A said is what a library's message says, by a part of it, in words for the person who has the
-// file. The first that is found holds.
+// said maps a part of a library's error message to words for the owner of the file. The first match
+// holds.
 type said struct{ part, words string }
 
 func inWords(table []said, message, other string) string {
@@ -30,7 +30,7 @@ func inWords(table []said, message, other string) string {
 
 const cutShort = "ends within a value: the text is cut short"
 
-// outOfPlace is a message about one character of a JSON text.
+// outOfPlace matches an error about one character of a JSON text.
 var outOfPlace = regexp.MustCompile(`^invalid character ('.+'|[^ ]+) `)
 
 var jsonFaults = []said{
@@ -42,7 +42,7 @@ var jsonFaults = []said{
 	{"numeric", "a digit of a number"},
 }
 
-// JSONWords says what is wrong with a text that was decoded as JSON.
+// JSONWords describes the fault of a text that was decoded as JSON.
 func JSONWords(err error) string {
 	var kind *json.UnmarshalTypeError
 	switch {
@@ -58,7 +58,7 @@ func JSONWords(err error) string {
 	return fmt.Sprintf("%s: want %s, got %s", key, kindOf(kind.Type), kind.Value)
 }
 
-// notJSON says what is wrong with a text that is no JSON.
+// notJSON describes the syntax fault of a text that is not JSON.
 func notJSON(err error) string {
 	var syntax *json.SyntaxError
 	switch {
@@ -81,7 +81,7 @@ func notJSON(err error) string {
 		inWords(jsonFaults, message, "something else"))
 }
 
-// What several kinds of fault want.
+// Hints that several faults share.
 const (
 	wantEscape = `an escape is \n, \t, \" or \uXXXX; a string in '...' has none`
 	wantNumber = "a number is written as 12, 0.5 or 1e6"
@@ -109,7 +109,7 @@ var tomlFaults = []said{
 	{"value", "a value is a number, true, false, a string in quotes, a list or a table"},
 }
 
-// TOMLFault says what is wrong with the text of a TOML file, with its line.
+// TOMLFault describes the fault of a TOML file's text, with its line.
 func TOMLFault(path, text string, err error) error {
 	var parse toml.ParseError
 	if !errors.As(err, &parse) {
@@ -130,7 +130,7 @@ func TOMLFault(path, text string, err error) error {
 	return fmt.Errorf("%s:%d: %q is no valid TOML: %s", path, line, shown, words)
 }
 
-// DecodeTOML decodes the text of a TOML file. Its error has file and line.
+// DecodeTOML decodes the text of a TOML file. Its error names file and line.
 func DecodeTOML(path, text string, into any) error {
 	if _, err := toml.Decode(text, into); err != nil {
 		return TOMLFault(path, text, err)
@@ -138,7 +138,7 @@ func DecodeTOML(path, text string, into any) error {
 	return nil
 }
 
-// PackedFault says what is wrong with compressed data of a kind. Errors of the system stay.
+// PackedFault describes the fault of compressed data of a kind. It returns system errors unchanged.
 func PackedFault(kind string, err error) error {
 	var corrupt flate.CorruptInputError
 	var system *fs.PathError

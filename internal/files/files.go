@@ -1,5 +1,5 @@
-// Package files opens what users name: never does a FIFO without a writer, or a device without an
-// end, stop the program.
+// Package files opens files that users name. A FIFO without a writer, or an endless device, never
+// blocks the program.
 package files
 
 import (
@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// mostText is the size of the largest configuration, model or pattern file, in bytes.
+// mostText is the maximum size of a configuration, model or pattern file, in bytes.
 const mostText = 64 << 20
 
-// Open opens a file for reading. A FIFO that nobody writes to is empty.
+// Open opens a file for reading. A FIFO without a writer is empty.
 func Open(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// ReadText reads a configuration, or another text that is small.
+// ReadText reads a configuration, or another small text.
 func ReadText(path string) ([]byte, error) {
 	f, err := Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// Stdin is the path of standard input. A file of that name is reached as "./-".
+// Stdin is the path of standard input. A file with this name is "./-".
 const Stdin = "-"
 
 func isStdin(path string) bool { return path == Stdin || path == "/dev/stdin" }
 
-// Label names a path in messages.
+// Label returns the name of a path for messages.
 func Label(path string) string {
 	if path == Stdin {
 		return "standard input"
@@ -23,8 +23,8 @@ func Label(path string) string {
 	return path
 }
 
-// Once says whether what is at a path can be read only once: standard input, a FIFO or a shell's
-// <(command).
+// Once reports whether the input at a path can be read only once: standard input, a FIFO or a
+// shell's <(command).
 func Once(path string) bool {
 	if isStdin(path) {
 		return true
@@ -33,7 +33,7 @@ func Once(path string) bool {
 	return err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0
 }
 
-// Input opens a file, or what can be read once, to be read once. It refuses terminals and devices.
+// Input opens a file or a pipe for one reading. It refuses terminals and devices.
 func Input(path string) (io.ReadCloser, error) {
 	f, shut := os.Stdin, func() error { return nil }
 	if !isStdin(path) {
@@ -67,17 +67,17 @@ type input struct {
 
 func (i *input) Close() error { return i.shut() }
 
-// mostKept is the most that Again keeps, in bytes.
+// mostKept is the maximum size that Again keeps, in bytes.
 const mostKept = 16 << 30
 
-// kept is what was read once: standard input is the process's own, and so is what came of it.
+// kept caches inputs that can be read only once. It is global, because standard input is.
 var kept struct {
 	sync.Mutex
 	files map[string]*io.SectionReader
 }
 
-// Again opens a file as often as it is asked to. What can be read once is read to its end, the
-// first time, into a temporary file that no name is left of.
+// Again opens a file any number of times. An input that can be read only once is copied, at first
+// use, to an unlinked temporary file.
 func Again(path string) (io.ReadCloser, error) {
 	if !Once(path) {
 		return Input(path)

@@ -8,7 +8,7 @@ import (
 	"reflect"
 )
 
-// ReadJSON reads a JSON file that a command has made.
+// ReadJSON reads a JSON file that a command made.
 func ReadJSON(path string, into any) error {
 	text, err := ReadResult(path)
 	if err != nil {
@@ -17,7 +17,7 @@ func ReadJSON(path string, into any) error {
 	return ParseJSON(path, text, into)
 }
 
-// ParseJSON decodes the text of a JSON file. Its error has file, line and key.
+// ParseJSON decodes the text of a JSON file. Its error names file, line and key.
 func ParseJSON(path string, text []byte, into any) error {
 	err := json.Unmarshal(text, into)
 	var syntax *json.SyntaxError
@@ -38,13 +38,13 @@ func ParseJSON(path string, text []byte, into any) error {
 	return fmt.Errorf("%s: damaged: %w", path, err)
 }
 
-// placeOf is where a byte of a text is, from 1.
+// placeOf returns line and column of a byte of a text, from 1.
 func placeOf(text []byte, offset int64) (line, column int) {
 	before := text[:min(max(int(offset), 0), len(text))]
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// kindOf is what JSON calls the values of a type.
+// kindOf returns the JSON name of a type.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -12,8 +12,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Create opens the file that a user named for output. It appears whole, when it is closed with
-// CloseAtomicallyReplace, or not at all. CheckOutput says what it refuses.
+// Create opens an output file that the user named. CloseAtomicallyReplace makes it appear whole;
+// otherwise it does not appear. Paths that CheckOutput refuses are errors.
 func Create(path string, kept ...string) (*renameio.PendingFile, error) {
 	if err := CheckOutput(path, kept...); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func Create(path string, kept ...string) (*renameio.PendingFile, error) {
 		renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
 }
 
-// Write writes the file that a user named for output, whole or not at all.
+// Write writes an output file that the user named, atomically.
 func Write(path string, text []byte, kept ...string) error {
 	f, err := Create(path, kept...)
 	if err != nil {
@@ -38,8 +38,8 @@ func Write(path string, text []byte, kept ...string) error {
 	return f.CloseAtomicallyReplace()
 }
 
-// CheckOutput refuses a path for output that is no regular file, or that is kept: a file that the
-// command reads, under whatever name, or a place in a folder that it reads or keeps results in.
+// CheckOutput refuses an output path that is not a regular file, or that is protected: a file that
+// the command reads, under any name, or a place in a folder that it reads or keeps results in.
 func CheckOutput(path string, kept ...string) error {
 	there, err := os.Stat(path)
 	isNew := errors.Is(err, fs.ErrNotExist)
@@ -70,8 +70,8 @@ func CheckOutput(path string, kept ...string) error {
 	return nil
 }
 
-// resultEndings are those of files that commands write into a result folder, and resultFolders what
-// they keep and remove below it.
+// resultEndings are the endings of files that commands write into a result folder. resultFolders
+// are the subfolders that they own and remove.
 var (
 	resultEndings = []string{".csv", ".json", ".png", ".svg", ".pdf", ".html", ".txt", "config.toml",
 		"question.toml"}
@@ -79,8 +79,8 @@ var (
 		"pictures", "results"}
 )
 
-// CheckFolder refuses a folder for results that holds a file which the command reads, where results
-// may take its place. Inputs that are no files are names of something built in.
+// CheckFolder refuses a result folder that contains an input of the command which results might
+// replace. Inputs that are not files are names of built-in data.
 func CheckFolder(dir string, inputs ...string) error {
 	root := realPath(dir)
 	for _, input := range inputs {
@@ -109,8 +109,8 @@ func CheckFolder(dir string, inputs ...string) error {
 	return nil
 }
 
-// within returns the file or folder at root that is at path or has it below it, or the file below
-// root that is there under another name.
+// within returns root if path is root or below it, or the file below root that is the same file
+// under another name.
 func within(path string, there os.FileInfo, root string) (found string) {
 	for dir, last := realPath(path), ""; dir != last; dir, last = filepath.Dir(dir), dir {
 		if sameFile(dir, root) {
@@ -130,7 +130,7 @@ func within(path string, there os.FileInfo, root string) (found string) {
 	return found
 }
 
-// realPath is an absolute path without links, of what may not exist yet.
+// realPath returns an absolute path without links. The path need not exist.
 func realPath(path string) string {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to

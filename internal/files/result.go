@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 )
 
-// mostResult is the size of the largest file that ReadResult reads, unpacked, in bytes.
+// mostResult is the maximum unpacked size of a file that ReadResult reads, in bytes.
 const mostResult = 1 << 30
 
-// OpenResult opens a file that a command has made, be it in the archive of its run: for
-// RUNS/HASH/NAME, where there is no such folder, the file HASH/NAME of RUNS/HASH.zip or
-// RUNS/packed.zip. It refuses what is not a regular file.
+// OpenResult opens a file that a command made, also inside the archive of its run: for
+// RUNS/HASH/NAME without such a folder it opens HASH/NAME in RUNS/HASH.zip or RUNS/packed.zip. It
+// refuses files that are not regular.
 func OpenResult(path string) (io.ReadCloser, error) {
 	f, err := OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -26,7 +26,7 @@ func OpenResult(path string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// HasResult reports whether OpenResult finds a file.
+// HasResult reports whether OpenResult would find a file.
 func HasResult(path string) bool {
 	f, err := OpenResult(path)
 	if err == nil {
@@ -35,7 +35,7 @@ func HasResult(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// ReadResult reads a file that a command has made, and unpacks it if it is packed.
+// ReadResult reads a file that a command made, and unpacks it if it is packed.
 func ReadResult(path string) ([]byte, error) {
 	f, err := OpenResult(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func ReadResult(path string) ([]byte, error) {
 	return ReadAll(path, text)
 }
 
-// ReadAll reads a stream, which messages call name, to its end.
+// ReadAll reads a stream to its end. Messages use name.
 func ReadAll(name string, from io.Reader) ([]byte, error) {
 	return readLimited(name, from, mostResult)
 }
@@ -66,8 +66,8 @@ func readLimited(name string, from io.Reader, most int) ([]byte, error) {
 	return text, nil
 }
 
-// Glob lists the files of a folder whose names match a pattern. What the folder is called has no
-// part in it.
+// Glob lists the files of a folder whose names match a pattern. The folder's own name is not a
+// pattern.
 func Glob(dir, pattern string) ([]string, error) {
 	names, err := fs.Glob(os.DirFS(dir), pattern)
 	for i := range names {

@@ -9,13 +9,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// widest bounds the memory of a zstd decoder, in bytes: what zstd --long asks for.
+// widest bounds the memory of a zstd decoder, in bytes: the window of zstd --long.
 const widest = 128 << 20
 
-// Unpack returns what gzip or zstd data hold, one archive or several on end, and other data as they
-// are. They are distinguished by their first bytes. It reads as it is read from, in constant
-// memory;
-// damaged data, and data that end too early, are an error where that is found.
+// Unpack returns the content of gzip or zstd data (one or several concatenated archives), and other
+// data unchanged. It detects the format by the first bytes. It streams in constant memory. Damaged
+// or truncated data cause an error at the point of damage.
 func Unpack(from io.Reader) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(from, 64<<10)
 	magic, _ := b.Peek(4) // an error comes again
@@ -37,13 +36,13 @@ func Unpack(from io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(b), nil
 }
 
-// isZstd recognises the first bytes of a frame, or of one to skip.
+// isZstd reports whether data begin with a zstd frame or a skippable frame.
 func isZstd(magic []byte) bool {
 	return bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
 		len(magic) == 4 && magic[0]>>4 == 5 && bytes.Equal(magic[1:], []byte{0x2a, 0x4d, 0x18})
 }
 
-// archive is compressed data as they are read.
+// archive is a stream of compressed data.
 type archive struct {
 	kind  string
 	r     io.Reader
