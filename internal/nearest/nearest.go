@@ -1,13 +1,13 @@
-// Package nearest finds what a misspelt name was meant to be.
+// Package nearest suggests the name meant by a misspelt one.
 package nearest
 
 import "strings"
 
-// longest is the longest name that is looked for.
+// longest is the maximum length of a name that is matched.
 const longest = 64
 
-// Name returns the known name that word starts, or else the one fewest edits away, or "" when none
-// is close enough to be a slip of the hand. Names are in lower case.
+// Name returns the known name that word begins, or else the one with the fewest edits, or "" if
+// none is close enough for a typing error. Names are in lower case.
 func Name(word string, known []string) string {
 	if len(word) > longest {
 		return ""
@@ -29,8 +29,8 @@ func Name(word string, known []string) string {
 	return best
 }
 
-// editDistance counts the insertions, deletions and substitutions of bytes and
-// the swaps of two neighbours that make one word of the other, each at cost 1.
+// editDistance counts the insertions, deletions and substitutions of bytes and the swaps of two
+// neighbours that convert one word into the other, each at cost 1.
 func editDistance(a, b string) int {
 	var rows [3][]int // of the bytes of a so far, one less and two less
 	for i := range rows {

@@ -8,11 +8,11 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// csvHeader names the columns of a document as CSV. There is a line for each cell, because tables
-// and charts of one document have different columns.
+// csvHeader lists the columns of a document as CSV. There is one line per cell, because tables and
+// charts of one document have different columns.
 var csvHeader = []string{"part", "title", "row", "column", "unit", "value", "low", "high"}
 
-// CSV writes a document. Values have all their digits.
+// CSV writes a document. Values have full precision.
 func CSV(w io.Writer, d *doc.Doc) error {
 	out := files.NewCSVWriter(w)
 	write := func(cells ...string) { out.Write(append(cells, make([]string, 8-len(cells))...)) }

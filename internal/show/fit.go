@@ -13,16 +13,16 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// Widths at which cells of words are wrapped: at most, where a terminal is narrow at least, and the
-// least of a column that is wrapped there.
+// Widths for wrapping word cells: the maximum width, the minimum on a narrow terminal, and the
+// minimum width of a column that is wrapped.
 const (
 	widestWords    = 80
 	narrowestWords = 24
 	wordy          = 30
 )
 
-// Table prints a table with its note and its legend. A terminal of columns that is too narrow wraps
-// the widest column of words, and then leaves columns out and names them: the minor ones first.
+// Table prints a table with its note and its legend. If the terminal has too few columns, it wraps
+// the widest column of words, and then omits columns and names them, minor ones first.
 func Table(w io.Writer, t *doc.Table, columns int) {
 	if t.Note != "" {
 		fmt.Fprintln(w, OneLine(t.Note))
@@ -59,8 +59,8 @@ func Table(w io.Writer, t *doc.Table, columns int) {
 	}
 }
 
-// secondary lists the columns that may be left out: the minor ones from the last on, then others
-// but the first two.
+// secondary lists the columns that may be omitted: the minor ones from the last on, then others
+// except the first two.
 func secondary(t *doc.Table, shown []int) (columns []int) {
 	for i, c := range shown {
 		if !t.Columns[c].Minor && i > 1 {
@@ -75,7 +75,7 @@ func secondary(t *doc.Table, shown []int) (columns []int) {
 	return columns
 }
 
-// widest is the widest column of words and its width, or -1.
+// widest returns the widest column of words and its width, or -1.
 func widest(t *doc.Table, shown []int) (column, width int) {
 	column, width = -1, wordy-1
 	for _, c := range shown {
@@ -88,7 +88,7 @@ func widest(t *doc.Table, shown []int) (column, width int) {
 	return column, width
 }
 
-// printed is a table of the columns shown, of which the one of words is wrapped at a width.
+// printed formats a table with the columns shown. The word column is wrapped at width.
 func printed(t *doc.Table, shown []int, words, width int) string {
 	out := table.NewWriter()
 	style := table.StyleRounded
@@ -130,7 +130,7 @@ func printed(t *doc.Table, shown []int, words, width int) string {
 	return out.Render()
 }
 
-// markOf is the width of the mark of a cell of numbers.
+// markOf returns the width of the mark of a number cell.
 func markOf(r *doc.Row, column int) int {
 	if column >= len(r.Cells) {
 		return 0

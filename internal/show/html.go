@@ -18,7 +18,7 @@ import (
 //go:embed page.html page.css page.js echarts/echarts.common.min.js.gz
 var assets embed.FS
 
-// page is what page.html shows of a document.
+// page is the data of page.html for a document.
 type page struct {
 	*doc.Doc
 	Urgent, Notes   []doc.Warning
@@ -29,22 +29,22 @@ type page struct {
 	Library, Script template.JS
 }
 
-// NotesTitle counts the notes.
+// NotesTitle returns the number of notes as a title.
 func (p *page) NotesTitle() string { return warn.NotesTitle(len(p.Notes)) }
 
-// group is tables under one heading.
+// group is a list of tables under one heading.
 type group struct {
 	Heading string
 	Tables  []*htmlTable
 }
 
-// section is figures of one title.
+// section is a list of figures with one title.
 type section struct {
 	Title, Caption string
 	Charts         []*doc.Chart
 }
 
-// htmlTable is a table with the columns that say something.
+// htmlTable is a table with its non-empty columns.
 type htmlTable struct {
 	*doc.Table
 	Heads []doc.Column
@@ -56,7 +56,7 @@ type htmlCell struct {
 	Number bool
 }
 
-// Summary is the line that a folded table opens by.
+// Summary returns the line that opens a folded table.
 func (t *htmlTable) Summary() string {
 	if t.Under == "" {
 		return strconv.Itoa(len(t.Rows)) + " rows"
@@ -121,11 +121,10 @@ func asset(name string) (string, error) {
 	return string(text), err
 }
 
-// mostMinor is how many figures of many of a kind are shown.
+// mostMinor is the maximum number of minor figures that are shown.
 const mostMinor = 4
 
-// sections puts figures of one title that follow each other together. Captions leave out what the
-// lead says.
+// sections groups consecutive figures with one title. Captions omit text that the lead contains.
 func sections(d *doc.Doc) (all []section) {
 	minor := 0
 	for _, f := range d.Figures {
@@ -151,7 +150,7 @@ func sections(d *doc.Doc) (all []section) {
 	return all
 }
 
-// groups puts tables next to each other that share a heading under it.
+// groups groups adjacent tables that share a heading.
 func groups(tables []doc.Table) (all []group) {
 	for i := range tables {
 		t := &tables[i]

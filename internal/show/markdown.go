@@ -10,14 +10,14 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// tags are how HTML within Markdown begins.
+// tags matches the beginning of HTML in Markdown.
 var tags = regexp.MustCompile(`<([A-Za-z/!?])`)
 
-// markdown keeps a text on its line, without a tag of HTML in it.
+// markdown puts a text on one line, without HTML tags.
 func markdown(text string) string { return tags.ReplaceAllString(OneLine(text), "&lt;$1") }
 
-// Markdown writes a document. A chart is a line that names its series, because its points are in
-// the CSV and the picture.
+// Markdown writes a document. A chart is a line with the names of its series, because its points
+// are in the CSV and the picture.
 func Markdown(w io.Writer, d *doc.Doc) error {
 	b := new(bytes.Buffer)
 	if d.Title != "" {
@@ -66,7 +66,7 @@ func Markdown(w io.Writer, d *doc.Doc) error {
 	return err
 }
 
-// list writes lines under a heading; nothing for empty lines alone.
+// list writes lines under a heading; nothing if all lines are empty.
 func list(w io.Writer, heading string, lines []string) {
 	for _, text := range lines {
 		if text == "" {
@@ -107,7 +107,7 @@ func markdownTable(w io.Writer, t *doc.Table) {
 	}
 }
 
-// MarkdownRow is a row of a table. Its cells are on one line, without columns or tags of their own.
+// MarkdownRow returns a row of a table. Cells are on one line, without column separators or tags.
 func MarkdownRow(cells ...string) string {
 	var b strings.Builder
 	for _, cell := range cells {
@@ -118,7 +118,7 @@ func MarkdownRow(cells ...string) string {
 	return b.String() + "|\n"
 }
 
-// of is a warning with the results that it is about.
+// of returns a warning with the results that it is about.
 func of(w doc.Warning) string {
 	if w.Of == "" {
 		return w.Text
@@ -126,7 +126,7 @@ func of(w doc.Warning) string {
 	return w.Text + " (" + w.Of + ")"
 }
 
-// series says what a chart shows.
+// series describes a chart.
 func series(c *doc.Chart) string {
 	text := "chart"
 	if c.Title != "" {

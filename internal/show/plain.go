@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Plain escapes all that controls a terminal, other than line ends and tabs, and bytes that are no
-// UTF-8. Names of files, models and sources come from others, and might redraw a terminal.
+// Plain escapes terminal control characters except line ends and tabs, and bytes that are not
+// UTF-8. Names of files, models and sources come from others and might redraw a terminal.
 func Plain(text string) string {
 	if !strings.ContainsFunc(text, controls) {
 		return text
@@ -33,7 +33,7 @@ func controls(r rune) bool {
 		r == utf8.RuneError)
 }
 
-// OneLine escapes line ends and tabs, too, so that a name stays on its line and in its cell.
+// OneLine also escapes line ends and tabs, so that a name stays in its line and cell.
 func OneLine(name string) string {
 	if strings.ContainsAny(name, "\n\r\t") {
 		name = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(name)

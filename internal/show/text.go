@@ -12,19 +12,21 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
-// Options are how much of a document Text prints.
+// Options set how much of a document Text prints.
 type Options struct {
 	Columns int  // of the terminal; 0 for no terminal, where a table is as wide as it is
 	Details bool // print folded tables, all warnings and notes
-	// Begun leaves out the title and the lead, because the command printed them before its work.
+	// Begun omits the title and the lead, because the command printed them before its work.
 	Begun bool
-	// Whole prints the charts' series and the files, too.
+	// Whole also prints the charts' series and the files.
 	Whole bool
-	// More is the command that shows what is left out without Details, such as "sparseserve report R".
+	// More is the command that shows the parts omitted without Details, such as "sparseserve report
+	// R".
 	More string
 }
 
-// mostWarnings is how many warnings Text prints without Details. Serious ones are always printed.
+// mostWarnings is the maximum number of warnings that Text prints without Details. Serious ones are
+// always printed.
 const mostWarnings = 3
 
 // Text prints a document: tables first, and warnings last, because a terminal shows its last lines.

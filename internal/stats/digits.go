@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Digits prints a value with three significant digits, and integers in full. A value that is no
-// finite number prints as 0.
+// Digits formats a value with three significant digits, and integers in full. It formats a value
+// that is not finite as 0.
 func Digits(v float64) string {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return "0"
@@ -15,7 +15,7 @@ func Digits(v float64) string {
 	return strconv.FormatFloat(v, 'f', min(decimals, 6), 64)
 }
 
-// Tick prints a value as axes and names have it: with at most four digits, and as few as it needs.
+// Tick formats a value for axes and names: with as few digits as needed, at most four.
 func Tick(v float64) string {
 	for _, unit := range []struct {
 		size float64

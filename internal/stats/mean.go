@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Mean returns the mean of two or more samples and half the width of its interval of Student's t at
-// a confidence from 0 to 1.
+// Mean returns the mean of two or more samples and the half width of its Student's t interval at a
+// confidence from 0 to 1.
 func Mean(samples []float64, confidence float64) (mean, half float64) {
 	mean, sd := stat.MeanStdDev(samples, nil)
 	n := float64(len(samples))

@@ -1,7 +1,8 @@
-// Package stats has percentiles, confidence intervals of means, and the digits that tables print.
+// Package stats provides percentiles, confidence intervals of means, and number formatting for
+// tables.
 //
 // Percentile p of n samples is at rank p/100 (n-1) of the sorted samples, linear between two
-// neighbours. NumPy's default is the same, and so are the percentiles of vLLM's benchmark.
+// neighbours, as in NumPy's default and in vLLM's benchmark.
 package stats
 
 import (
@@ -22,9 +23,8 @@ func at(p float64, n int, sample func(rank int) float64) float64 {
 	return low + between*(sample(min(int(whole)+1, n-1))-low)
 }
 
-// Counts holds samples by their value. Percentiles are exact while there are at most 2^18 different
-// values. From then on each sample is rounded to its 16 leading bits, so that memory stays bounded.
-// The zero Counts is empty.
+// Counts counts samples by value. Percentiles are exact up to 2^18 different values. Beyond, each
+// sample is rounded to its 16 leading bits, so that memory stays bounded. The zero Counts is empty.
 type Counts struct {
 	of     map[int64]int
 	last   int64 // is often added again; of lacks its samples
@@ -33,7 +33,7 @@ type Counts struct {
 	coarse bool
 }
 
-// Error bounds the relative error of a percentile of Counts that rounds.
+// Error bounds the relative error of a percentile of a Counts that rounds.
 const Error = 1.0 / (1 << keptBits)
 
 const (
@@ -41,7 +41,7 @@ const (
 	keptBits  = 16
 )
 
-// Add adds a sample, which is not negative, several times.
+// Add adds a non-negative sample several times.
 func (c *Counts) Add(value int64, times int) {
 	if times == 0 {
 		return
@@ -54,7 +54,7 @@ func (c *Counts) Add(value int64, times int) {
 	c.lasts += times
 }
 
-// settle counts the last value among the others.
+// settle adds the pending last value to the counts.
 func (c *Counts) settle() {
 	if c.lasts == 0 {
 		return
@@ -77,7 +77,7 @@ func (c *Counts) settle() {
 	c.lasts = 0
 }
 
-// rounded returns the nearest value with 16 leading bits.
+// rounded rounds a value to 16 leading bits.
 func rounded(value int64) int64 {
 	drop := max(0, bits.Len64(uint64(value))-keptBits)
 	return (value + 1<<drop>>1) >> drop << drop

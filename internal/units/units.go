@@ -1,4 +1,4 @@
-// Package units reads numbers that carry their unit, as in "100ms", "64k", "80GiB" or "5%".
+// Package units parses numbers with a unit, as in "100ms", "64k", "80GiB" or "5%".
 package units
 
 import (
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A family is the units of one dimension, each as a whole multiple of the smallest, so that the
-// conversion from one to another is one exact product and one division.
+// family is the units of one dimension, each as a whole multiple of the smallest, so that a
+// conversion is one exact product and one division.
 type family struct {
 	of      map[string]float64
 	example string
@@ -28,7 +28,7 @@ var families = []family{
 	counts,
 }
 
-// perTime are rates of things, counts are numbers of them: their unit names the thing, as in
+// perTime are rates of things, counts are numbers of things. Their unit names the thing, as in
 // requests/s and tokens.
 var (
 	perTime = family{map[string]float64{"/h": 1, "/min": 60, "/s": 3600}, "90/min"}
@@ -36,8 +36,7 @@ var (
 		"Mi": 1 << 20, "Gi": 1 << 30}, "64k"}
 )
 
-// familyOf returns the units that a value in a unit may have, and the thing that is counted, if
-// any.
+// familyOf returns the units that are compatible with a unit, and the counted thing, if any.
 func familyOf(unit string) (f family, thing string) {
 	for _, f := range families {
 		if f.of[unit] > 0 {
@@ -52,9 +51,9 @@ func familyOf(unit string) (f family, thing string) {
 
 var number = regexp.MustCompile(`^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?`)
 
-// Parse reads a number with or without its unit and returns it in the unit given, such as "s",
-// "GiB", "share", "requests/s" or "tokens"; "" takes plain numbers alone. k is 1000 and Ki 1024; K
-// is refused because it is used for both. An error says what is wrong with the text, without it.
+// Parse reads a number with an optional unit and returns it in the given unit, such as "s", "GiB",
+// "share", "requests/s" or "tokens"; "" accepts plain numbers only. k is 1000 and Ki 1024; K is
+// refused because it is used for both. The error describes the fault without repeating the text.
 func Parse(text, unit string) (float64, error) {
 	text = strings.TrimSpace(text)
 	digits := number.FindString(text)
@@ -85,8 +84,8 @@ func Parse(text, unit string) (float64, error) {
 	return 0, fmt.Errorf("has the unit %q", suffix)
 }
 
-// Example is a value with its unit as people write it where the given unit is wanted; "" where they
-// write plain numbers, as in GPUs.
+// Example returns a sample value with its usual unit for a given unit; "" if plain numbers are
+// usual, as for GPUs.
 func Example(unit string) string {
 	f, thing := familyOf(unit)
 	if f.example == counts.example && thing != "tokens" {

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Said is a warning and the name of the result that it is about.
+// Said is a warning with the name of its result.
 type Said struct {
 	Warning
 	Of string
 }
 
-// Group are the warnings of one kind and subject, and the names of the results that they are about.
+// Group holds the warnings of one kind and subject, with the names of their results.
 type Group struct {
 	Kind     Kind
 	Severity Severity
@@ -19,7 +19,7 @@ type Group struct {
 	Of       []string
 }
 
-// Gather groups warnings by kind and subject, the gravest kind first.
+// Gather groups warnings by kind and subject, most serious kind first.
 func Gather(all []Said) []Group {
 	type key struct {
 		kind    Kind
@@ -60,7 +60,7 @@ func rank(k Kind) int {
 	return len(serious)
 }
 
-// NotesTitle counts notes, as the line that stands for them says.
+// NotesTitle returns the number of notes as a title.
 func NotesTitle(n int) string {
 	if n == 1 {
 		return "1 note on extrapolation and sampling"

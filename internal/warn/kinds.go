@@ -1,6 +1,6 @@
 package warn
 
-// Kind is what a warning is about.
+// Kind is the topic of a warning.
 type Kind string
 
 // Kinds of warnings of a run.
@@ -58,7 +58,7 @@ const (
 	Disturbed   Kind = "disturbed"    // a live run was disturbed by its host
 )
 
-// serious are the kinds without which figures are misread, the gravest first.
+// serious lists the kinds without which figures are misread, most serious first.
 var serious = []Kind{Engines, StoodStill, Disturbed, NoneFinished, EndedEarly, Rejected,
 	ReplicasDown, Preemptions, UnstableQueue, WaitsGrow, NearLimit, Truncated, BeganAnew, Damaged,
 	RowsLeft, TraceEnded, NoBound, FewRequests}

@@ -1,5 +1,5 @@
-// Package warn has warnings about results, as data. Code decides by a warning's Kind, never by its
-// text, because a text may be reworded.
+// Package warn represents warnings about results as data. Code decides by a warning's Kind, never
+// by its text, because a text may be reworded.
 package warn
 
 import (
@@ -9,13 +9,13 @@ import (
 	"slices"
 )
 
-// Warning is a doubt about a result.
+// Warning is a caveat of a result.
 type Warning struct {
 	Kind Kind
-	// Subject is what the warning is about, such as a key, a kernel or a file. It is empty if the
-	// kind says it.
+	// Subject is the subject of the warning, such as a key, a kernel or a file. It is empty if the
+	// kind determines it.
 	Subject string
-	// Numbers has the text's numbers by name, so that a program need not read the sentence.
+	// Numbers holds the text's numbers by name, so that a program need not parse the sentence.
 	Numbers map[string]float64
 	// Text is one sentence for a reader.
 	Text string
@@ -40,19 +40,19 @@ func (w Warning) With(numbers map[string]float64) Warning {
 
 func (w Warning) String() string { return w.Text }
 
-// Severity is how a warning is shown.
+// Severity determines how a warning is shown.
 type Severity string
 
 const (
 	// Serious warnings come first: without them figures are misread.
 	Serious Severity = "serious"
-	// Care is for warnings that limit what the figures say.
+	// Care is for warnings that limit the validity of figures.
 	Care Severity = "care"
-	// Note is for warnings that nearly every run has. They are shown on demand.
+	// Note is for warnings that nearly every run has. They are shown on request.
 	Note Severity = "note"
 )
 
-// Severity of a warning is that of its kind.
+// Severity returns the severity of the warning's kind.
 func (w Warning) Severity() Severity {
 	switch {
 	case slices.Contains(serious, w.Kind):
@@ -87,7 +87,7 @@ func (w *Warning) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Has reports whether one of the warnings is of one of the kinds.
+// Has reports whether one of the warnings has one of the kinds.
 func Has(all []Warning, kinds ...Kind) bool {
 	return slices.ContainsFunc(all, func(w Warning) bool { return slices.Contains(kinds, w.Kind) })
 }
