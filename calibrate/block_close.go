@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// blockClose is what blocks cost that become full: metadata and the copy to the save buffer.
+// blockClose is the cost of full blocks: metadata and the copy to the save buffer.
 type blockClose struct{}
 
 const (
@@ -38,9 +38,9 @@ func (blockClose) points(p *planner) {
 	}
 }
 
-// fit fits what blocks cost that a prompt has filled, their metadata and their
-// copy to the save buffer, t = launch + bytes/rate, as what these kernels add to the one
-// that has just written the blocks: where blocks are scarce K is still in the L2.
+// fit fits the cost of the blocks that a prompt has filled, their metadata and their copy to the
+// save buffer: t = launch + bytes/rate. It is the time that these kernels add to the kernel that
+// has just written the blocks. With few blocks K is still in the L2.
 func (blockClose) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.BlockClose = hw.BlockClose{}
 	all := s.of(probeClose).beyond(s.of(probeRope), pointKey).where(positive)

@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// clock is the card's clock under prefill's power.
+// clock is the SM clock of the card under the power of prefill.
 type clock struct{}
 
 const (
@@ -56,20 +56,20 @@ func (clock) probes() []Probe {
 	}
 }
 
-// clockTokens are a chunk's, and clockSizes those that prefill's linears are measured
-// at with the clock high.
+// clockTokens are the tokens of a chunk; clockSizes are the sizes at which prefill's linears are
+// measured at a high clock.
 const clockTokens = 2048
 
 var clockSizes = []int64{512, clockTokens}
 
-// otherRests are the rests, in ms, of those that copies are not.
+// otherRests are the rests, in ms, of the kinds of rest other than copies.
 var otherRests = []int64{20, 80}
 
-// restedLayers are longer than a card is known to keep its higher clock.
+// restedLayers last longer than a card keeps its higher clock.
 const restedLayers = 40
 
-// afterDecodesSizes are the tokens of linears after decodes: the live loop's numbers of rows, and
-// every other one of the larger.
+// afterDecodesSizes returns the tokens of linears after decodes: the live loop's row counts, and
+// every second one of the larger.
 func afterDecodesSizes() []int64 {
 	sizes := onGrid(inPlaceTokens)
 	for n := int64(inPlaceTokens + 2*live.LinearGrid); n <= clockTokens; n += 2 * live.LinearGrid {
@@ -78,8 +78,8 @@ func afterDecodesSizes() []int64 {
 	return sizes
 }
 
-// points are linears before the card lowers its clock under them, and after a rest, and
-// chunks and decodes under the lowered one.
+// points are linears before the card lowers its clock, linears after a rest, and chunks and decodes
+// at the lowered clock.
 func (clock) points(p *planner) {
 	clocked := pick(p, shapes, shapes[:1])
 	after := pick(p, []int64{1, 20, 40, 60, 80, 120, 200}, []int64{1, 100}) // ms of linears
@@ -120,15 +120,15 @@ func (clock) points(p *planner) {
 	}
 }
 
-// leastGain is the share of its time that a higher clock must save linears to exceed noise.
+// leastGain is the minimum share of time that linears must save at a higher clock to exceed noise.
 const leastGain = 0.02
 
-// noGain is what stands for none in a row.
+// noGain stands for zero in a row.
 const noGain = 1e-3
 
-// fit finds how much less time linears need at the full clock, and how the card keeps its
-// power at its limit (hw: clock): by the times of chunks of prefill without pause, of linears
-// some time after a rest and after rests of some length, and of a prompt's chunks after a rest.
+// fit finds the time that linears save at full clock, and the parameters of the power limit (hw:
+// clock). It uses chunks of prefill without pause, linears some time after a rest, linears after
+// rests of several lengths, and a prompt's chunks after a rest.
 func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
 	ages := s.of(probeClock).where(ofClockTokens)
@@ -140,8 +140,8 @@ func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	if p.Clock.Gain = gainRows(s, from); len(p.Clock.Gain) == 0 {
 		return nil
 	}
-	// Gains are of linears as measured, and a curve that never falls has others: linears.* are
-	// judged by the curve, the clock without it.
+	// Gains refer to measured linears, and a curve that never falls has others. The models linears.*
+	// are judged with the curve, the clock with the measured linears.
 	curve, measured := p.Linears, measuredLinears(s)
 	p.Linears = measured
 	models := fitPower(s, p, from, chunks, ages, rests)
@@ -156,7 +156,8 @@ func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	return models
 }
 
-// measuredLinears are rows of all linears, whether more tokens cost more or not.
+// measuredLinears returns the rows of all linears as measured, including sizes where more tokens
+// cost less.
 func measuredLinears(s *Samples) (rows []hw.TokenRow) {
 	for _, at := range s.of(probeLinears).inOrder("tokens") {
 		rows = append(rows, hw.TokenRow{Shape: at.Shape, Tokens: int(at.At("tokens")),
@@ -165,8 +166,8 @@ func measuredLinears(s *Samples) (rows []hw.TokenRow) {
 	return rows
 }
 
-// gainRows are how much less time linears need at the full clock than without pause: after decodes,
-// or, where that was not measured, after copies, if that exceeds noise.
+// gainRows returns the share of time that linears save at full clock over linears without pause:
+// after decodes, or, where that was not measured, after copies if the gain exceeds noise.
 func gainRows(s *Samples, from source) (rows []hw.GainRow) {
 	rested, decoded := s.of(probeClock), s.of(probeAfterDecodes)
 	first := rested.values("after_ms")[0]

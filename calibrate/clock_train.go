@@ -7,24 +7,24 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// trainKey is what a train is made from: all points of it have their samples of the same rounds.
+// trainKey identifies a train. All its points have samples of the same rounds.
 type trainKey struct {
 	probe, shape string
 	tokens       int64 // of a layer
 }
 
-// trainGroup is when a group of a train began, in seconds of the GPU's work since the rest's end
-// (between two groups it waits for their launch), and the time of one of its layers.
+// trainGroup is the start of a group of a train, in seconds of GPU work since the end of the rest
+// (between two groups the GPU waits for their launch), and the time of one layer.
 type trainGroup struct{ began, layer float64 }
 
-// promptChunks are those of a prompt whose chunks are timed, and promptsInARow as many prompts
-// as run one after another.
+// promptChunks is the number of chunks per timed prompt; promptsInARow is the number of consecutive
+// prompts.
 const (
 	promptChunks  = 4
 	promptsInARow = 2
 )
 
-// chunkOf counts the chunks before a point's, of its prompt and of those before.
+// chunkOf counts the chunks before a point's chunk, in its prompt and in earlier prompts.
 func chunkOf(p Point) int {
 	return int((p.At("prompt")-1)*promptChunks + p.At("prefix_tokens")/p.At("tokens"))
 }
@@ -43,7 +43,7 @@ func (g *gpuBench) prepareTrain(p Point) (Timed, error) {
 		nil
 }
 
-// trainAt finds the group of a point: a chunk by those before it, linears by when they began.
+// trainAt finds the group of a point: a chunk by its index, linears by their start.
 func trainAt(groups []trainGroup, p Point) int {
 	if p.Probe == probePrompt {
 		return chunkOf(p)
@@ -74,7 +74,7 @@ func (g *gpuRun) runTrain(p Point) [][]trainGroup {
 	return rounds
 }
 
-// trainGroups readies the groups of a point's train, each of so many layers.
+// trainGroups prepares the groups of a point's train and returns the layers per group.
 func (g *gpuRun) trainGroups(p Point) (groups [][]cuda.Operation, layers int) {
 	m, tokens := g.model(p.Shape), p.At("tokens")
 	if p.Probe == probePrompt {

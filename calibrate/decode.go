@@ -26,7 +26,7 @@ func (decode) probes() []Probe {
 	}
 }
 
-// points alternate with those of scoring and progressive attention, batch by batch.
+// points alternate with the points of scoring and progressive attention, batch by batch.
 func (decode) points(p *planner) {
 	p.eachBatch(func(shape string, batch int64, at func(order int, p Point)) {
 		for i, context := range pick(p, []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536},
@@ -41,7 +41,7 @@ func (decode) points(p *planner) {
 			}
 		}
 	})
-	// Batches whose CTAs come in no full waves.
+	// Batches whose last wave of CTAs is not full.
 	for i, shape := range shapes {
 		for _, batch := range pick(p, []int64{3, 5, 6, 7, 9, 10, 12, 14, 20, 24}, nil) {
 			for _, budget := range p.budgets() {
@@ -61,7 +61,7 @@ func (decode) points(p *planner) {
 	})
 }
 
-// Order of the kernels that decode one batch, and of what follows all batches of a shape.
+// Order of the kernels that decode one batch, and of the points after all batches of a shape.
 const (
 	orderBudgets   = 100
 	orderSelection = 200
@@ -73,7 +73,7 @@ const (
 	orderShared     = 1004
 )
 
-// eachBatch calls f for the batches that all kernels of a decode are measured on.
+// eachBatch calls f for the batches on which all kernels of a decode are measured.
 func (p *planner) eachBatch(f func(shape string, batch int64, at func(order int, p Point))) {
 	for i, shape := range shapes {
 		for j, batch := range pick(p, []int64{1, 2, 4, 8, 16, 32, 64}, []int64{1, 8, 32}) {
@@ -88,19 +88,19 @@ var (
 	groupedBudgets  = []int64{1024, 2048}
 )
 
-// eachGroupedBatch is eachBatch of manyQueries.
+// eachGroupedBatch is eachBatch for manyQueries.
 func (p *planner) eachGroupedBatch(f func(batch int64, at func(order int, p Point))) {
 	for j, batch := range []int64{1, 4, 16, 64} {
 		f(batch, func(order int, at Point) { p.addAt(stageDecode, rank{len(shapes), j, order}, at) })
 	}
 }
 
-// budgets are the tokens that decodes select.
+// budgets returns the tokens that decodes select.
 func (p *planner) budgets() []int64 {
 	return pick(p, []int64{1024, 2048, 4096}, []int64{1024, 2048})
 }
 
-// mostTokens is how many tokens of KV of a batch the card's memory holds.
+// mostTokens returns the maximum tokens of a batch's KV in the card's memory.
 func (p *planner) mostTokens(shape string) int64 {
 	m, err := shapeModel(shape)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *planner) mostTokens(shape string) int64 {
 	return min(p.limits.DeviceBytes, mostDeviceBytes) * 3 / 4 / m.LayerKVBytesPerToken()
 }
 
-// fit fits both kernels, never faster than HBM.
+// fit fits both kernels; a price is never faster than HBM.
 func (decode) fit(s *Samples, p *hw.Profile, from source) []model {
 	models := []model{
 		fitDecode(s, p, from, "dense_decode", probeDense, "context_tokens", "paged dense decode kernel",
@@ -132,12 +132,11 @@ func (decode) fit(s *Samples, p *hw.Profile, from source) []model {
 // blockTokens is the tokens of a KV block in every attention probe.
 const blockTokens = 32
 
-// ctasPerSM is how many of a list's splits the decode kernel runs at once on
-// each of the card's SMs.
+// ctasPerSM is the number of a list's splits that the decode kernel runs concurrently on each SM.
 const ctasPerSM = 2
 
-// What a point of decode or selection consists of: lists, one for each request
-// and KV head, of so many tokens, and the query heads of each.
+// Parameters of a decode or selection point: one list per request and KV head, the tokens of a
+// list, and the query heads per list.
 func lists(at observation) float64 { return float64(at.At("batch") * int64(at.model.KVHeads)) }
 
 func group(at observation) float64 { return float64(at.model.QHeads / at.model.KVHeads) }

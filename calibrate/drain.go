@@ -11,24 +11,23 @@ import (
 	"sync"
 )
 
-// A server whose batch drains, one request after another, has steps of each number of decodes in
-// which nothing changes, and steps after a request's end, whose blocks the cache frees.
+// The batch of a draining server shrinks by one request at a time. For each number of decodes it
+// yields steady steps, and one step after a request ends, whose blocks the cache frees.
 
-// drainSteps are those between two requests' ends; hostSteps are the same of the two servers with
-// selection by the CPU, whose difference is the CPU's round trip: it differs more from step to step
-// than what the GPU does.
+// drainSteps is the number of steps between two requests' ends. hostSteps replaces it for the two
+// servers with selection by the CPU. Their difference is the CPU's round trip, which varies more
+// between steps than the GPU's work.
 const (
 	drainSteps = 16
 	hostSteps  = 48
 )
 
-// psaMicro is the microbatch of PSA's servers, blocks.
+// psaMicro is the microbatch of servers with PSA, in blocks.
 const psaMicro = 16
 
-// A server with chunks begins with few requests, which decode while a client sends one small prompt
-// after another, chunkPause after the one before has ended: between steps that decode, as those of
-// turns come. Each prompt has two chunks, of which the second is a sample: no request begins with
-// it.
+// A server with chunks begins with few requests. While they decode, a client sends small prompts,
+// each chunkPause after the previous one has ended, as the turns of a session arrive. Each prompt
+// has two chunks. The second is a sample, because no request begins in its step.
 const (
 	chunkDecodes = 3                    // requests that decode at the start
 	chunkRows    = 256                  // of a step's linears at most, its decodes among them
@@ -36,7 +35,7 @@ const (
 	chunkPause   = 40 * des.Millisecond // some steps
 )
 
-// drainRun is such a server.
+// drainRun is a server whose batch drains.
 type drainRun struct {
 	liveCase
 	kind  drainConfig
@@ -45,7 +44,7 @@ type drainRun struct {
 	pause des.Time // of the client that sends chunks
 }
 
-// drainConfig is what sets such a server apart.
+// drainConfig identifies the kind of a draining server.
 type drainConfig struct {
 	psa    bool
 	held   bool // KV stays in HBM: nothing is offloaded
@@ -54,7 +53,7 @@ type drainConfig struct {
 	chunks bool // small prompts are prefilled while the others decode
 }
 
-// every is how many steps such a server does between two requests' ends.
+// every returns the number of steps between two requests' ends.
 func (k drainConfig) every() int {
 	if k.chunks {
 		return chunkSteps
@@ -89,7 +88,7 @@ func newDrainRun(m *hw.Model, requests int, kind drainConfig, every int) *drainR
 	return run
 }
 
-// config is the server's configuration but for its device.
+// config returns the server's configuration without its device.
 func (c *drainRun) config() (sim.Config, error) {
 	cfg := c.server()
 	spec := &cfg.Spec
@@ -117,11 +116,12 @@ func (c *drainRun) config() (sim.Config, error) {
 	return cfg, nil
 }
 
-// chunks are those of a prompt.
+// chunks returns the number of chunks of a prompt.
 func (c *drainRun) chunks() int { return (c.prompt + c.chunk - 1) / c.chunk }
 
-// outputs fall with the request's index, so the batch drains from its end and no row is
-// renumbered; each departure is two steps after a block boundary.
+// outputs returns the output tokens of each request. They fall with the request's index, so the
+// batch drains from its end and no row is renumbered. Each request ends two steps after a block
+// boundary.
 func (c *drainRun) outputs() []int {
 	var n []int
 	for i := range c.requests {
@@ -130,7 +130,7 @@ func (c *drainRun) outputs() []int {
 	return n
 }
 
-// serve serves all requests, on the live device or on another.
+// serve serves all requests, on the live device or on a model of it.
 func (c *drainRun) serve(cfg sim.Config) (*drainTimes, error) {
 	c.selections(&cfg, c.prompt+c.outputs()[0])
 	server, err := sim.NewServer(cfg)
@@ -149,7 +149,7 @@ func (c *drainRun) serve(cfg sim.Config) (*drainTimes, error) {
 	return rec, nil
 }
 
-// times serves on a machine.
+// times serves all requests on a machine.
 func (c *drainRun) times(m live.Machine) (t *drainTimes, err error) {
 	cfg, err := c.config()
 	if err != nil {
@@ -164,8 +164,8 @@ func (c *drainRun) times(m live.Machine) (t *drainTimes, err error) {
 	return t, err
 }
 
-// rounds are how many microbatches a layer's longest list has in the mean, by requests,
-// rounded: of the same server on a device that does nothing.
+// rounds returns the mean number of microbatches of a layer's longest list, rounded, by the number
+// of requests. It serves the same requests on an idle device.
 func (c *drainRun) rounds() (map[int64]int64, error) {
 	cfg, err := c.config()
 	if err != nil {
@@ -184,8 +184,8 @@ func (c *drainRun) rounds() (map[int64]int64, error) {
 	return all, nil
 }
 
-// turnsMeanwhile is a workload with one client more, whose prompts come one after another while
-// others decode.
+// turnsMeanwhile is a workload with one additional client, which sends prompts sequentially while
+// other requests decode.
 type turnsMeanwhile struct {
 	sim.Workload
 	prompt, decoding int
@@ -221,8 +221,7 @@ func (w *turnsMeanwhile) Follow(ended sim.Arrival, at des.Time, _ bool) (sim.Arr
 type drainTimes struct {
 	requests int
 
-	// by decodes: steps where nothing changes, those after a request's end, and those that continue
-	// a prompt
+	// by decodes: steady steps, steps after a request's end, and steps that continue a prompt
 	steady, freed, chunks map[int][]float64
 	rounds, counted       map[int]int64 // by decodes: rounds of all layers, and steps
 
@@ -260,7 +259,7 @@ func (t *drainTimes) Step(r *sim.StepRecord) error {
 	t.rounds[n] += r.Rounds
 	t.counted[n]++
 	switch ended, begins := n < before.Decodes, before.Saved > 0; {
-	// what is saved is named too, and lists of a new block are looked up whole
+	// Saved blocks are also named, and a list with a new block is looked up whole.
 	case r.Saved > 0 || begins:
 	case ended:
 		t.freed[n] = append(t.freed[n], seconds)
@@ -270,7 +269,7 @@ func (t *drainTimes) Step(r *sim.StepRecord) error {
 	return nil
 }
 
-// longer is by how much steps after a request's end are longer than those in which nothing changes.
+// longer returns the extra time of steps after a request's end over steady steps.
 func (t *drainTimes) longer(Point) (seconds []float64) {
 	for n := t.requests; n > 0; n-- { // in a fixed order
 		if steady := t.steady[n]; len(steady) > 0 {
@@ -283,7 +282,7 @@ func (t *drainTimes) longer(Point) (seconds []float64) {
 	return seconds
 }
 
-// drainPoints are the points of one server, that of a probe.
+// drainPoints returns the points of one server for a probe.
 func drainPoints(probe, shape string, layers int64, kind drainConfig) (all []Point) {
 	for _, n := range drainBatches {
 		switch {
@@ -301,16 +300,15 @@ func drainPoints(probe, shape string, layers int64, kind drainConfig) (all []Poi
 	return all
 }
 
-// drainBatches are the numbers of requests whose steps are points; PSA's, and those that decode
-// while a chunk is prefilled, are fewer.
+// drainBatches are the batch sizes whose steps are points. PSA and chunks have fewer.
 var (
 	drainBatches = []int64{16, 12, 8, 6, 4, 3, 2, 1}
 	psaBatches   = []int64{16, 8, 3, 2, 1}
 	chunkBatches = []int64{3, 1}
 )
 
-// roundsOf are the microbatches of a layer's longest list in PSA's servers of a shape, in
-// steps of some requests: the same whoever looks lists up.
+// roundsOf returns the mean number of microbatches of a layer's longest list in steps of the given
+// number of requests with PSA. It does not depend on the device that looks up lists.
 func roundsOf(shape string, layers, requests int64) int64 {
 	key := drainKey{shape: shape, layers: layers}
 	if known, ok := meansKnown.Load(key); ok {
@@ -328,8 +326,8 @@ func roundsOf(shape string, layers, requests int64) int64 {
 
 var meansKnown sync.Map // drainKey to a layer's rounds by requests
 
-// drainMost is how many requests a server begins with: prompts are
-// slow to prefill, and KV of a model with many KV heads is large.
+// drainMost returns the number of requests that a server begins with: prompts are slow to prefill,
+// and KV of a model with many KV heads is large.
 func drainMost(shape string) int64 {
 	if shape == shapes[0] {
 		return 8
@@ -337,8 +335,8 @@ func drainMost(shape string) int64 {
 	return 16
 }
 
-// priced prices points of servers of the kind: the model of a card serves the same requests as
-// the live server did. By the point's key; points without enough steps are dropped.
+// priced prices points of servers of the kind by their keys. The model of a card serves the same
+// requests as the live server. Points without enough steps are dropped.
 func (k drainConfig) priced(p *hw.Profile, all data) (map[string]float64, error) {
 	priced := map[string]float64{}
 	served := map[drainKey]*drainTimes{}
@@ -360,7 +358,7 @@ func (k drainConfig) priced(p *hw.Profile, all data) (map[string]float64, error)
 	return priced, nil
 }
 
-// modelled serves on the model of a card. Lists are the same whoever looks them up, so that
+// modelled serves on the model of a card. Lists do not depend on the device that looks them up, so
 // the server need not track where blocks are.
 func (c *drainRun) modelled(p *hw.Profile) (*drainTimes, error) {
 	held := *c

@@ -6,8 +6,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
-// drainKey is what a draining server is made from; all points of it have their
-// samples of one run, each visit of one of its own.
+// drainKey identifies a draining server. All its points share the samples of one run; each visit
+// has its own run.
 type drainKey struct {
 	shape  string
 	kind   drainConfig
@@ -20,11 +20,11 @@ type drainResult struct {
 	err   error
 }
 
-// drainSamples are those of each point: the steps of its kind, dealt out.
+// drainSamples is the number of samples of a point: its steps are split among them.
 const drainSamples = 3
 
-// draining has a point served by the server of a kind, unless it has run for another point; steps
-// are those of the point.
+// draining serves a point with a server of a kind, unless the server has already run for another
+// point. steps selects the steps of the point.
 func draining(kind drainConfig, steps func(*drainTimes, Point) []float64) func(
 	*gpuBench, Point) (Timed, error) {
 	return func(g *gpuBench, p Point) (Timed, error) {
@@ -60,11 +60,11 @@ func (g *gpuBench) serveDrain(p Point, kind drainConfig) (t *drainTimes, err err
 	return t, err
 }
 
-// steadyAt are the steps of a point's batch in which nothing changes.
+// steadyAt returns the steady steps of a point's batch.
 func (t *drainTimes) steadyAt(p Point) []float64 { return t.steady[int(p.At("requests"))] }
 
-// steps are a point's steps of a server of the kind; of one with chunks, by how much those that
-// continue a prompt are longer than those in which nothing changes.
+// steps returns the steps of a point on a server of the kind. With chunks, it is the extra time of
+// steps that continue a prompt over steady steps.
 func (k drainConfig) steps(t *drainTimes, p Point) []float64 {
 	n := int(p.At("requests"))
 	if !k.chunks {

@@ -31,7 +31,7 @@ func (flashD2H) points(p *planner) {
 	}
 }
 
-// threads are counts of threads up to the CPUs, which are one of them.
+// threads returns thread counts up to the number of CPUs, which is included.
 func (p *planner) threads() (threads []int64) {
 	for _, n := range pick(p, []int64{1, 2, 4, 8, 12, 16, 24, 32, 48, 64}, []int64{1, 4, 8, 16}) {
 		if n < int64(p.limits.Threads) {
@@ -49,8 +49,8 @@ func (flashD2H) fit(s *Samples, p *hw.Profile, from source) []model {
 // KV heads saves as many, and more than the CPU's caches hold one thread scatters more slowly.
 const mostScattered = 64 * mib
 
-// fitScatter fits FlashD2H (hw: saver), the rates of all numbers of threads at once with the
-// call and the first chunk, which they share:
+// fitScatter fits FlashD2H (hw: saver). All thread counts share the call and the first chunk and
+// are fitted together:
 //
 //	t = call + B/min(link, rate(threads)) + min(B, chunk)/max(link, rate(threads))
 func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
@@ -80,7 +80,7 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 		}
 		return law(c[0], c[1], rates[slices.Index(threads, at.At("threads"))], at)
 	}
-	// Where one thread is slower than the link and many are faster there is a second optimum.
+	// There is a second optimum if one thread is slower than the link and many are faster.
 	common, least := []float64(nil), math.Inf(1)
 	for _, chunk := range []float64{mib, 8 * mib} {
 		c, left := refined(fit, []float64{50e-6, chunk},
@@ -125,12 +125,12 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 		}}
 }
 
-// mostRate is what a scatter's rate is of the link's at most: beyond, saves do not show it.
+// mostRate limits a scatter's rate relative to the link's: saves do not show a higher rate.
 const mostRate = 4
 
-// unlike describes how much longer the same bytes last on as many threads in blocks of
-// another size, where blocks are of 4 KiB and more and their size should not
-// matter: the host's own noise, which lasts longer than a point.
+// unlike describes the largest ratio of times for the same bytes and threads with another block
+// size. At 4 KiB and more the block size should not matter, so the ratio shows host noise that
+// lasts longer than a point.
 func unlike(d data) string {
 	worst, text := 1.0, ""
 	for _, a := range d {

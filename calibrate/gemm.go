@@ -24,18 +24,18 @@ func (gemm) probes() []Probe {
 		shaped: true, needed: true, again: func(p Point) bool { return p.At("tokens") >= longLinears }}}
 }
 
-// longLinears are the tokens from which on linears are whole chunks, which most of
-// prefill is, and run at the clock that the card can keep.
+// longLinears is the number of tokens from which linears form whole chunks, the bulk of prefill,
+// and run at the clock that the card can sustain.
 const longLinears = 2048
 
-// linearShapes are those whose linears are measured: from the smallest to the largest of
-// the built-in models of 4 to 9 billion parameters. Others are scaled from the nearest.
+// linearShapes returns the shapes whose linears are measured: from the smallest to the largest
+// built-in model of 4 to 9 billion parameters. Other shapes are scaled from the nearest.
 func linearShapes() []string {
 	return append(slices.Clone(shapes), "phi3-mini-128k", "qwen2-7b", manyQueries)
 }
 
-// onGrid adds the live loop's own numbers of tokens above some small ones, each
-// up to a most: the times of linears are a staircase, whose treads are between these.
+// onGrid appends the live loop's token counts, up to most, to some small ones. The times of linears
+// form a staircase with steps at these counts.
 func onGrid(most int64, small ...int64) []int64 {
 	for n := int64(live.LinearGrid); n <= most; n += live.LinearGrid {
 		small = append(small, n)
@@ -43,10 +43,11 @@ func onGrid(most int64, small ...int64) []int64 {
 	return small
 }
 
-// fewFrom is where every other size is left out of shapes that only serve other models.
+// fewFrom is the size above which every second size is skipped for shapes that only serve other
+// models.
 const fewFrom = 896
 
-// points are those of all shapes, the long ones last: they are visited again.
+// points adds the points of all shapes, the long ones last, because they are measured again.
 func (gemm) points(p *planner) {
 	sizes := pick(p, append(onGrid(2048, 1, 4, 8, 16, 32, 48), 2560, 3072, 4096, 6144, 8192, 16384),
 		[]int64{1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192})
@@ -64,9 +65,9 @@ func (gemm) points(p *planner) {
 	}
 }
 
-// fit keeps the measured points as they are, between which hw draws straight lines. More tokens
-// cost less where the library chooses a better kernel for them. The points held out are in the
-// profile too, and judged by a curve without them.
+// fit keeps the measured points; hw interpolates linearly between them. More tokens cost less where
+// the library chooses a better kernel. The held-out points are in the profile too, and are judged
+// by a curve without them.
 func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.Linears = nil
 	for _, shape := range s.of(probeLinears).shapes() {
@@ -87,9 +88,9 @@ func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	return models
 }
 
-// fitLinearLaunch splits the time of a layer's matrices for one token, which reads all
-// weights, into a fixed time of its kernels and the time of what they read: the
-// intercept of a line through the shapes measured,
+// fitLinearLaunch splits the time of a layer's matrices for one token, which reads all weights,
+// into the kernels' fixed time and the read time. The launch is the intercept of a line through the
+// measured shapes,
 //
 //	t = launch + bytes/rate
 //
@@ -112,7 +113,7 @@ func fitLinearLaunch(s *Samples, p *hw.Profile, from source) {
 	}
 }
 
-// splitCurve sorts one shape's points and holds some out.
+// splitCurve sorts one shape's points and holds some of them out.
 func splitCurve(all data, axis string) model {
 	size := func(at observation) float64 { return float64(at.At(axis)) }
 	all = all.inOrder(axis)
@@ -138,7 +139,7 @@ func curveRows(d data, axis string) []hw.TokenRow {
 	return out
 }
 
-// shapeRows are those of one shape.
+// shapeRows returns the rows of one shape.
 func shapeRows(d data, shape string, from source, what string) []hw.TokenRow {
 	out := curveRows(d, "tokens")
 	for i := range out {
@@ -147,8 +148,8 @@ func shapeRows(d data, shape string, from source, what string) []hw.TokenRow {
 	return out
 }
 
-// falls describes the point after which more tokens are cheapest, relative to it: a library that
-// chooses a worse kernel there, which no curve that rises and no neighbour shows.
+// falls describes the point with the largest relative saving by more tokens. There the library
+// chooses a worse kernel, which neither a rising curve nor a neighbour shows.
 func falls(all data, axis string) string {
 	const notable = 0.05
 	worst, text := 1-notable, ""
@@ -164,7 +165,7 @@ func falls(all data, axis string) string {
 	return text
 }
 
-// linears readies the four linears of one layer.
+// linears prepares the four linears of one layer.
 func (g *gpuRun) linears(m *hw.Model, tokens int64) checked {
 	g.try(func() error { return g.s.LinearOpen("") })
 	h, q, k, f := int64(m.Hidden), int64(m.QHeads*m.HeadDim), int64(m.KVHeads*m.HeadDim), int64(m.FFN)
@@ -184,7 +185,7 @@ func (g *gpuRun) linears(m *hw.Model, tokens int64) checked {
 	}}
 }
 
-// checkLinear computes some outputs of the first and last token anew.
+// checkLinear recomputes some outputs of the first and last token.
 func (g *gpuRun) checkLinear(index int, a *cuda.LinearArgs) {
 	g.launch(a)
 	in, out := int64(a.In), int64(a.Out)

@@ -19,9 +19,9 @@ type journal struct {
 	done    map[string]bool
 }
 
-// openJournal continues the samples at path where they are of the same origin,
-// and begins anew otherwise. note is what a user should know: that it
-// resumes, or where samples of another origin were put.
+// openJournal continues the samples at path if they are of the same origin, and starts a new file
+// otherwise. note tells the user that the run resumes, or where samples of another origin were
+// moved.
 func openJournal(path string, origin Origin) (j *journal, note string, err error) {
 	j = &journal{path: path, samples: &Samples{Origin: origin}, done: map[string]bool{}}
 	data, err := files.ReadResult(path)
@@ -34,7 +34,7 @@ func openJournal(path string, origin Origin) (j *journal, note string, err error
 			return nil, "", err
 		}
 	}
-	// Whole before it is added to: a row that an interrupt truncated is gone.
+	// Rewrite the file first: this drops a row that an interrupt truncated.
 	if err := files.Write(path, j.samples.Encode()); err != nil {
 		return nil, "", err
 	}
@@ -42,7 +42,7 @@ func openJournal(path string, origin Origin) (j *journal, note string, err error
 	return j, note, err
 }
 
-// anew puts the samples aside and begins others.
+// anew moves the samples aside and starts a new file.
 func (j *journal) anew(origin Origin) (_ *journal, note string, err error) {
 	if err := j.close(); err != nil {
 		return j, "", err
@@ -55,7 +55,7 @@ func (j *journal) anew(origin Origin) (_ *journal, note string, err error) {
 	return next, "The samples of it are now in " + aside, err
 }
 
-// resume decides what to do with the samples of an earlier run.
+// resume keeps the samples of an earlier run, or moves them aside if their origin differs.
 func (j *journal) resume(data []byte) (note string, err error) {
 	old, err := ParseSamples(j.path, wholeLines(data))
 	if err != nil {
@@ -78,7 +78,7 @@ func (j *journal) resume(data []byte) (note string, err error) {
 		len(old.Records)), nil
 }
 
-// wholeLines drops a last line without an end.
+// wholeLines drops an unterminated last line.
 func wholeLines(data []byte) []byte {
 	for n := len(data); n > 0; n-- {
 		if data[n-1] == '\n' {
@@ -102,8 +102,8 @@ func (j *journal) add(r Record) error {
 	return w.Flush()
 }
 
-// extend adds a visit's samples to those of the same points, all at once: of points that are
-// subtracted from each other each has as many visits.
+// extend adds the samples of a visit to their points, all at once: points that are subtracted from
+// each other must have equal numbers of visits.
 func (j *journal) extend(visit []Record) error {
 	for _, r := range visit {
 		key, all := r.Point.Key(), j.samples.Records
@@ -122,7 +122,7 @@ func (j *journal) extend(visit []Record) error {
 	return files.Write(j.path, j.samples.Encode())
 }
 
-// uneven says why a visit cannot be added to what the file has; empty: it can.
+// uneven returns the reason why a visit cannot be added to the file; empty if it can.
 func (j *journal) uneven() string {
 	trips, held := 0, 0
 	for i := range j.samples.Records {
@@ -139,19 +139,20 @@ func (j *journal) uneven() string {
 	return j.path + " was measured without --visit, some points more often than others: give --force"
 }
 
-// sync makes what was added so far outlast the machine.
+// sync flushes the file to the drive.
 func (j *journal) sync() error { return j.file.Sync() }
 
 func (j *journal) close() error { return errors.Join(j.file.Sync(), j.file.Close()) }
 
-// forget drops the samples of some probes, in the closed file too: the next run measures them anew.
+// forget drops the samples of the given probes, also from the closed file, so that the next run
+// measures them anew.
 func (j *journal) forget(probes []string) error {
 	j.samples.Records = slices.DeleteFunc(
 		j.samples.Records, func(r Record) bool { return slices.Contains(probes, r.Point.Probe) })
 	return files.Write(j.path, j.samples.Encode())
 }
 
-// asWritten returns a sample as the file has it.
+// asWritten rounds a sample as the file does.
 func asWritten(seconds float64) float64 {
 	us, err := strconv.ParseFloat(formatMicro(seconds), 64)
 	must(err)

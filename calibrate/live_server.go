@@ -18,12 +18,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim/score"
 )
 
-// The live loop itself: a server with equal requests on the live device, of which the steps that
-// only decode are samples. What the host does in a layer depends on how much it looks through, and
-// so requests are as long, and layers as many, as those of the runs that a profile is for.
+// This file probes the live loop: a server of equal requests on the live device. Its decode-only
+// steps are the samples. The host's time per layer depends on the data that it scans, so requests
+// and layers have the size of the runs that a profile is for.
 
 const (
-	// The first decode step of all follows the last prefill; some more let the loop settle.
+	// The first decode step of all requests follows the last prefill; the loop settles in a few more
+	// steps.
 	liveSettling = 4
 
 	liveRun     = 16 // steps of a sample
@@ -34,8 +35,8 @@ const (
 	livePrompt  = 8192
 	liveChunk   = 2048
 
-	// Realisations of the score process that selections are read from, as many as
-	// those of a run: what the host reads of them in a step is in no core's cache.
+	// Realisations of the score process that selections come from, as many as in a run: then the host
+	// reads selections from memory and not from a CPU cache.
 	liveFamilies = 8
 )
 
@@ -48,8 +49,8 @@ type liveCase struct {
 	budget   int     // tokens that a decode selects
 	capacity float64 // for selected blocks, of what one step selects; 0: for all blocks
 	steps    int     // decode steps of all requests, after those that settle
-	// First has requests come one after another, prefilled layer by layer, and what counts is by how
-	// much the first decode of each takes longer than those after it: its blocks are in DRAM alone.
+	// First prefills requests sequentially, layer by layer. A sample is the extra time of a request's
+	// first decode over its later ones, because all of its blocks are still in DRAM.
 	first bool
 }
 
@@ -58,8 +59,8 @@ func newLiveCase(m *hw.Model, dense bool, requests int) *liveCase {
 		budget: liveBudget, steps: liveRun}
 }
 
-// output is how many tokens a request may generate, so that the first is still there when the last
-// has done its steps.
+// output returns the tokens that a request may generate, so that the first request still runs when
+// the last has finished its steps.
 func (c *liveCase) output() int {
 	if c.first {
 		return 2 + afterFirst // one of the prefill
@@ -67,7 +68,7 @@ func (c *liveCase) output() int {
 	return (c.prompt/liveChunk+2)*c.requests + liveSettling + c.steps + 2
 }
 
-// run is how many steps make a sample.
+// run returns the number of steps in a sample.
 func (c *liveCase) run() int {
 	if c.first {
 		return firstRun
@@ -75,12 +76,13 @@ func (c *liveCase) run() int {
 	return liveRun
 }
 
-// blocks are those of all requests in one group.
+// blocks returns the number of blocks of all requests in one group.
 func (c *liveCase) blocks(g *kv.Geometry) int64 {
 	return int64(c.requests * g.Blocks(c.prompt+c.output()))
 }
 
-// server is the configuration of a server of requests that all arrive at once, but for its device.
+// server returns the configuration of a server whose requests all arrive at once, without its
+// device.
 func (c *liveCase) server() sim.Config {
 	spec := sim.Spec{
 		BlockTokens: blockTokens, Utilisation: 0.9, Scheduler: "vllm", MaxRequests: c.requests,
@@ -249,7 +251,7 @@ func (d *idle) Finish() (sim.Timing, error) {
 	return t, nil
 }
 
-// requestsAtStart is a workload of requests of some outputs that all arrive at the start.
+// requestsAtStart is a workload of requests with the given outputs that all arrive at the start.
 type requestsAtStart struct {
 	prompt  int
 	outputs []int
@@ -265,12 +267,12 @@ func (w *requestsAtStart) Next() (a sim.Arrival, more bool, err error) {
 	return a, true, nil
 }
 
-// errEnough ends a run whose steps are recorded.
+// errEnough ends a run when enough steps are recorded.
 var errEnough = errors.New("all steps are recorded")
 
-// hostTimes keeps the host's time of steps that decode all requests and nothing else, as many as
-// are wanted; or (first) by how much each request's first is longer than the median of its others,
-// and how many blocks more it loads than they do on average.
+// hostTimes records the host time of steps that decode all requests and prefill none, until it has
+// want steps. With first, it records the extra time of each request's first decode over the median
+// of its later ones, and how many more blocks the first decode loads than their average.
 type hostTimes struct {
 	requests, want int
 	first          bool
@@ -313,10 +315,10 @@ func (h *hostTimes) decoded(seconds float64, loads int64) {
 	h.loads, h.seconds = append(h.loads, loads), append(h.seconds, seconds)
 }
 
-// layers are those of the model that servers of a plan have.
+// layers returns the number of layers of the plan's servers.
 func (p *planner) layers() int64 { return pick[int64](p, 32, 2) }
 
-// liveCaseOf is the server of a point.
+// liveCaseOf returns the server of a point.
 func liveCaseOf(p Point, dense bool) (*liveCase, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {

@@ -13,20 +13,20 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// Of each load that overlaps with prefill.
+// Size of each load that overlaps with prefill.
 const overlappedBlocks, overlappedBytes = 32768, 16 * kib
 
-// overlappedTime is about how long layers and round trips are timed at once, in which a clock
-// hardly falls. One load ends before at some 134 GB/s.
+// overlappedTime is the approximate duration of one measurement of layers and round trips. The
+// clock hardly falls within it. At about 134 GB/s or less one load outlasts it.
 const overlappedTime = 4 * time.Millisecond
 
-// mostLoads, one after another, take longer than that on links of up to 2 TB/s.
+// mostLoads sequential loads outlast overlappedTime on links of up to 2 TB/s.
 const mostLoads = 16
 
-// overlapRound is the time of a layer, or of a round trip, in seconds.
+// overlapRound is the time of a layer or of a round trip, in seconds.
 type overlapRound struct{ alone, loading float64 }
 
-// prepareOverlapped readies a point of either, from the same rounds.
+// prepareOverlapped prepares a point with or without loading; both use the same rounds.
 func (g *gpuBench) prepareOverlapped(p Point) (Timed, error) {
 	loading, key := p.Probe == probeChunkLoading || p.Probe == probeTripLoading, p.Shape+" "+p.Sizes()
 	rounds, known := g.overlaps[key]
@@ -44,7 +44,7 @@ func (g *gpuBench) prepareOverlapped(p Point) (Timed, error) {
 	}), nil
 }
 
-// overlapping launches what a point times on one stream, and a load on another.
+// overlapping launches the timed calls on one stream and a load on another.
 type overlapping struct {
 	*gpuRun
 	compute, loads, saves cuda.Stream
@@ -89,7 +89,7 @@ func (g *gpuRun) newOverlapping() *overlapping {
 	return o
 }
 
-// close gives back what there is, after an error too.
+// close frees all resources, also after an error.
 func (o *overlapping) close() {
 	errs := []error{o.s.DeviceSync()} // after an error copies may be under way
 	for _, e := range []cuda.Event{o.from, o.to, o.loaded, o.event, o.old, o.copied} {
@@ -120,7 +120,7 @@ func (o *overlapping) record(e cuda.Event) {
 	o.try(func() error { return o.s.EventRecord(e, o.compute) })
 }
 
-// times is the mean time of n calls of what, while loads run or alone, in seconds.
+// times returns the mean time of n calls of what, while loads run or alone, in seconds.
 func (o *overlapping) times(n int, loading bool, what func(loading bool)) float64 {
 	if loading {
 		for range o.loadCount {
@@ -138,7 +138,7 @@ func (o *overlapping) times(n int, loading bool, what func(loading bool)) float6
 	return math.Max(o.until(o.to)/float64(n), 1e-9)
 }
 
-// until is the time from the first call to an event, in seconds.
+// until returns the time from the first call to an event, in seconds.
 func (o *overlapping) until(e cuda.Event) (seconds float64) {
 	o.try(func() error {
 		ms, err := o.s.EventMilliseconds(o.from, e)
@@ -148,8 +148,8 @@ func (o *overlapping) until(e cuda.Event) (seconds float64) {
 	return seconds
 }
 
-// whileLoading is times, after rest, while loads run throughout. Calls that outlast them would
-// seem to lose less than they do, and are timed anew during twice as many.
+// whileLoading calls rest, then times while loads run throughout. Calls that outlast the loads
+// would seem to lose less time, so they are timed again with twice the number of loads.
 func (o *overlapping) whileLoading(n int, what func(loading bool), rest func()) float64 {
 	for {
 		rest()
@@ -263,8 +263,8 @@ func (o *overlapping) layer(p Point) func(loading bool) {
 	}
 }
 
-// addressesOf brings what the load of the next layer's part of a prefix reads: where each block is,
-// and where it goes.
+// addressesOf uploads the input of the next layer's prefix load: the source and destination address
+// of each block.
 func (g *gpuRun) addressesOf(m *hw.Model, prefix int64) checked {
 	all := make([]cuda.Ptr, prefix/blockTokens*int64(m.KVHeads)*2+1)
 	for i := range all {
@@ -288,7 +288,7 @@ func (g *gpuRun) addressesOf(m *hw.Model, prefix int64) checked {
 	}}
 }
 
-// saving is the way of so many bytes of a save buffer to the host.
+// saving copies bytes of a save buffer to the host.
 func (o *overlapping) saving(bytes int64) cuda.Operation {
 	op := &cuda.MemcpyArgs{Src: o.poisoned(bytes), Bytes: bytes}
 	if o.try(func() (err error) {
@@ -306,13 +306,13 @@ func (o *overlapping) saving(bytes int64) cuda.Operation {
 	return op
 }
 
-// missedBlocks loads what decodes miss.
+// missedBlocks loads the blocks that decodes miss.
 func (g *gpuRun) missedBlocks(m *hw.Model) checked {
 	count, block := int64(overlappedDecodes*overlappedMisses), int64(4*blockTokens*m.HeadDim)
 	return g.load(probeLoadFlash, g.poisoned(count*block), count*block, count, block, basePool*mib)
 }
 
-// openBlocks keeps a prompt's last block of each KV head, as the open one is kept.
+// openBlocks copies a prompt's last block of each KV head, as the live loop copies open blocks.
 func (g *gpuRun) openBlocks(m *hw.Model, rope *ropeCall) checked {
 	var last []int32
 	for head := range slices.Chunk(rope.slots, int(rope.args.HeadStride)) {
@@ -321,7 +321,7 @@ func (g *gpuRun) openBlocks(m *hw.Model, rope *ropeCall) checked {
 	return g.toSaveBuffer(rope.args.Pool, last, int64(4*blockTokens*m.HeadDim))
 }
 
-// digestOf digests the full blocks of so many tokens.
+// digestOf digests the full blocks of the given number of tokens.
 func (g *gpuRun) digestOf(m *hw.Model, tokens int64) *cuda.DigestArgs {
 	d, count := int64(m.HeadDim), tokens/blockTokens*int64(m.KVHeads)
 	slots := g.permuted(count)
@@ -332,7 +332,7 @@ func (g *gpuRun) digestOf(m *hw.Model, tokens int64) *cuda.DigestArgs {
 	return a
 }
 
-// overlappedLoad is FlashH2D as it loads a prefix.
+// overlappedLoad is FlashH2D in the configuration of a prefix load.
 func (g *gpuRun) overlappedLoad() checked {
 	const slotBytes = overlappedBlocks * overlappedBytes
 	c := g.load(probeLoadFlash, g.poisoned(slotBytes), slotBytes, overlappedBlocks, overlappedBytes,
@@ -343,7 +343,7 @@ func (g *gpuRun) overlappedLoad() checked {
 	return c
 }
 
-// setupComputed readies loads while layers of a chunk are computed.
+// setupComputed prepares loads during the layers of a chunk.
 func (g *gpuRun) setupComputed(p Point) *setup {
 	t := g.chunkLayers(g.model(p.Shape), p.At("chunk_tokens"), p.At("prefix_tokens"), 2)
 	c := g.overlappedLoad()

@@ -9,13 +9,13 @@ import (
 // Probe is one kind of measurement.
 type Probe struct {
 	Name string
-	// Means describes what one sample is the time of, and on which clock.
+	// Means describes the time that one sample measures, and its clock.
 	Means string
 	// Axes names the sizes that make a point.
 	Axes []string
 
-	// setup readies one of its points and a check of a result; serve does so where it is more than
-	// calls to time.
+	// setup prepares a point and a check of its result. serve does so for a probe that runs more than
+	// timed calls.
 	setup func(*gpuRun, Point) *setup
 	serve func(*gpuBench, Point) (Timed, error)
 
@@ -28,16 +28,16 @@ type Probe struct {
 	reduction // of a point's samples to one time
 }
 
-// reduction is how the samples of a point become one time: by their median, unless it is
-// one of these.
+// reduction is the method that turns the samples of a point into one time. The zero value is the
+// median.
 type reduction int
 
 const (
-	// byMean is their mean: a card changes its clock at times of its own, and a run has its
-	// mean from all of them.
+	// byMean is the mean: a card changes its clock at unpredictable times, and a run averages over
+	// all clocks.
 	byMean reduction = iota + 1
-	// byVisits is the mean of the visits' medians: samples of a visit are of one server, and
-	// one server differs from the next.
+	// byVisits is the mean of the visits' medians: the samples of a visit come from one server, and
+	// servers differ.
 	byVisits
 )
 
@@ -53,15 +53,15 @@ type Axis struct {
 	Value int64
 }
 
-// Point is one size at which a probe is measured. Shape is the model shape
-// where the cost depends on one.
+// Point is one size at which a probe is measured. Shape is the model shape if the cost depends on
+// it.
 type Point struct {
 	Probe string
 	Shape string
 	Axes  []Axis
 }
 
-// At returns a size. A point without it is a bug of the plan.
+// At returns a size. It panics if the point lacks the axis, which is a bug of the plan.
 func (p Point) At(axis string) int64 {
 	for _, a := range p.Axes {
 		if a.Name == axis {
@@ -71,7 +71,7 @@ func (p Point) At(axis string) int64 {
 	panic("calibrate: " + p.Key() + " has no axis " + axis)
 }
 
-// Sizes returns the axes as the CSV has them: "blocks=64 block_bytes=16384".
+// Sizes returns the axes in the format of the CSV: "blocks=64 block_bytes=16384".
 func (p Point) Sizes() string {
 	parts := make([]string, len(p.Axes))
 	for i, a := range p.Axes {

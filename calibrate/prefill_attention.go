@@ -57,8 +57,8 @@ func (prefillAttention) points(p *planner) {
 	}
 }
 
-// between are the lengths that only judge the fit: no power of two, so that they fill no whole
-// number of waves.
+// between reports whether a point is held out of the fit: its query length is no power of two, so
+// its last wave of CTAs is partly empty.
 func between(at observation) bool { return !powerOfTwo(at.At("query_tokens")) }
 
 func powerOfTwo(n int64) bool { return n&(n-1) == 0 }
@@ -69,13 +69,13 @@ func span(at observation) sim.Span {
 
 func spanFLOPs(at observation) float64 { return hw.PrefillFLOPs(at.model, span(at)) }
 
-// kvRead is the least that a chunk's attention reads from HBM, in bytes.
+// kvRead is the minimum that the attention of a chunk reads from HBM, in bytes.
 func kvRead(at observation) float64 {
 	s := span(at)
 	return float64(int64(s.Query+s.Prefix) * at.model.LayerKVBytesPerToken())
 }
 
-// blockTokensOf are those of the blocks that a point's chunk reads after a prefix.
+// blockTokensOf returns the tokens per KV block that a chunk reads after its prefix.
 func blockTokensOf(at observation) int {
 	if at.Probe == probePrefillBlocks {
 		return int(at.At("block_tokens"))
@@ -83,14 +83,14 @@ func blockTokensOf(at observation) int {
 	return blockTokens
 }
 
-// wavesOf are those of a chunk's CTAs on so many SMs, and filled is CTAs an SM.
+// wavesOf returns the waves of a chunk's CTAs on the given number of SMs, and the CTAs per SM.
 func wavesOf(sms float64, at observation) (waves, filled float64) {
 	tiles := math.Ceil(float64(span(at).Query)/prefillRows) * float64(at.model.QHeads)
 	return math.Ceil(tiles / sms), tiles / sms
 }
 
-// copiesOf is how many copies of K and V come one after another on the fullest of so many SMs; 0
-// where a chunk reads tensors.
+// copiesOf returns the number of sequential copies of K and V on the busiest of the given number of
+// SMs. It is 0 where a chunk reads contiguous tensors.
 func copiesOf(sms float64, at observation) float64 {
 	s := span(at)
 	if s.Prefix == 0 || sms == 0 {
@@ -101,18 +101,19 @@ func copiesOf(sms float64, at observation) float64 {
 	return waves * 2 * keys / float64(min(64, blockTokensOf(at)))
 }
 
-// prefillRow is one of hw.PrefillRow, s and FLOP/s.
+// prefillRow is one hw.PrefillRow: launch in seconds, rate in FLOP/s.
 type prefillRow struct{ launch, rate float64 }
 
-// fit fits t = launch(q) + hypot(FLOPs / rate(q), copies copy) for each query length, both within
-// what the profile allows: launches that rise, rates that grow no faster than the query. One copy
-// serves all; chunks over blocks of 32 tokens in their own probe, and the longest, only judge.
+// fit fits t = launch(q) + hypot(FLOPs / rate(q), copies * copy) for each query length, within the
+// limits of the profile: launches rise, and rates grow no faster than the query length. All chunks
+// share one copy time. Chunks over blocks of 32 tokens and query lengths that are no power of two
+// are held out.
 func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	all, blocks := s.of(probePrefill), s.of(probePrefillBlocks)
 	others := append(all.where(between),
 		blocks.where(func(at observation) bool { return at.At("block_tokens") == blockTokens })...)
 	all = all.where(func(at observation) bool { return !between(at) })
-	// Without prefix is where launches show: one shape's stay in the fit.
+	// Launch time shows only without a prefix, so the fit keeps these points of one shape.
 	fit, held := all.split(byAxis("query_tokens"), 2, func(at observation) bool {
 		return at.At("prefix_tokens") == 0 && at.Shape == all[0].Shape
 	})
@@ -149,12 +150,13 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 		draw: picture{x: spanFLOPs, xLabel: "FLOPs"}}}
 }
 
-// copyRounds are those in which launches and the copy's time settle, each of which needs the other.
+// copyRounds is the number of iterations: launches and copy time depend on each other.
 const copyRounds = 3
 
-// copyTime is that of one copy, the median of all chunks: of the same one over smaller and over
-// larger blocks, less its launch, the squares of both times differ by those of the copies. With no
-// more CTAs than SMs a CTA waits for its own copies, which take twice as long.
+// copyTime returns the time of one copy: the median over all pairs of equal chunks with blocks of
+// 16 and of 64 tokens. Without the launch, the difference of the squared times equals the
+// difference of the squared copy times. With at most one CTA per SM a CTA waits for its own copies,
+// which take twice as long.
 func copyTime(blocks data, sms float64, launch func(q int64) float64) float64 {
 	var each []float64
 	for _, b := range blocks {
@@ -179,7 +181,7 @@ func copyTime(blocks data, sms float64, launch func(q int64) float64) float64 {
 	return medianOf(each).Value
 }
 
-// launchAt is the launch of a query length that has a row.
+// launchAt returns the launch time of a query length, or 0 if it has no row.
 func launchAt(rows []prefillRow, queries []int64, q int64) float64 {
 	if i := slices.Index(queries, q); i >= 0 {
 		return rows[i].launch
@@ -187,7 +189,7 @@ func launchAt(rows []prefillRow, queries []int64, q int64) float64 {
 	return 0
 }
 
-// fitPrefillRows fits launches and rates, each copy taking so long.
+// fitPrefillRows fits launches and rates for a copy time of each seconds.
 func fitPrefillRows(fit data, queries []int64, p *hw.Profile, sms, each float64) []prefillRow {
 	of := func(q int64) data {
 		return fit.where(func(at observation) bool { return at.At("query_tokens") == q })
@@ -204,7 +206,7 @@ func fitPrefillRows(fit data, queries []int64, p *hw.Profile, sms, each float64)
 			[]bound{launchBound, flopsBound}, func(c []float64, at observation) float64 {
 				return seconds(c[0], c[1], at)
 			})[0]
-		// A launch counts as far as it shows in the shortest time.
+		// Weight a launch by its share of the shortest time.
 		weights[i] = math.Pow(launches[i]/smallestTime(of(q)), 2)
 	}
 	launches = rising(launches, weights)
@@ -222,11 +224,11 @@ func fitPrefillRows(fit data, queries []int64, p *hw.Profile, sms, each float64)
 	return rows
 }
 
-// prefillRows are the query tokens of a CTA of the prefill kernel (cuda/prefill.cu).
+// prefillRows is the number of query tokens per CTA of the prefill kernel (cuda/prefill.cu).
 const prefillRows = 128
 
-// prefillWaves are those of the kernel itself, which the lengths of the probe, powers
-// of two, do not show: a row block more than those fills the card once more.
+// prefillWaves returns the wave size of the prefill kernel. The probe's lengths are powers of two
+// and do not show that one more row block starts a further wave.
 func prefillWaves(sms float64) hw.PagedPrefill {
 	figure := func(value float64, unit, what string) hw.Figure {
 		return hw.Figure{Value: value, Unit: unit, From: hw.Derived, Source: what}
@@ -239,12 +241,13 @@ func prefillWaves(sms float64) hw.PagedPrefill {
 	}
 }
 
-// leastFull is how much of its SMs a chunk fills that shows the rate of a whole wave.
+// leastFull is the minimum share of SMs that a chunk must fill to measure the rate of a whole wave.
 const leastFull = 0.9
 
-// waveRate is that of CTAs on all SMs, FLOP/s: the median of chunks after a prefix that have about
-// one an SM; where no chunk has, the largest of all, whole waves counted, so that none that was
-// measured is shorter than its waves. Launch and copies are taken off. 0 without such chunks.
+// waveRate returns the FLOP/s of CTAs on all SMs: the median over chunks with a prefix and about
+// one CTA per SM. Without such a chunk it is the maximum over all chunks, counted in whole waves,
+// so that no measured chunk is faster than the model. Launch and copy time are subtracted. It is 0
+// without chunks after a prefix.
 func waveRate(fit data, sms, each float64, launch func(q int64) float64) float64 {
 	var full, all []float64
 	for _, at := range fit {

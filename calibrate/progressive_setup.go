@@ -7,9 +7,9 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// unevenRounds is how many rounds each of some lists lasts, the shortest first, where the longest
-// lasts the given number: the cube of a list's rank. A list lasts about a quarter of the longest
-// then, as with LongBench's prompts, where most heads attend to little.
+// unevenRounds returns the rounds of each list, rising with the cube of the list's rank to longest.
+// The mean is about a quarter of the longest, as with LongBench's prompts, where most heads attend
+// to few blocks.
 func unevenRounds(lists, longest int64) []int64 {
 	rounds := make([]int64, lists)
 	for i := range rounds {
@@ -19,12 +19,12 @@ func unevenRounds(lists, longest int64) []int64 {
 	return rounds
 }
 
-// longestRounds are those of a point's longest list.
+// longestRounds returns the rounds of a point's longest list.
 func longestRounds(at Point) int64 {
 	return at.At("longest_tokens") / blockTokens / at.At("micro_blocks")
 }
 
-// reach is how many lists of a point attend to something in each round.
+// reach returns the number of lists that attend to a block in each round.
 func reach(at Point, m *hw.Model) []int {
 	out := make([]int, longestRounds(at))
 	for _, n := range unevenRounds(at.At("batch")*int64(m.KVHeads), longestRounds(at)) {
@@ -35,7 +35,7 @@ func reach(at Point, m *hw.Model) []int {
 	return out
 }
 
-// setupPSA readies PSA over equal lists, in one launch or one a microbatch, or over lists that
+// setupPSA prepares PSA over equal lists, in one launch or one per microbatch, or over lists that
 // end in different rounds.
 func (g *gpuRun) setupPSA(p Point) *setup {
 	m, batch, micro := g.model(p.Shape), p.At("batch"), p.At("micro_blocks")
@@ -66,7 +66,7 @@ func (g *gpuRun) setupPSA(p Point) *setup {
 	return g.timed(b, launches...)
 }
 
-// psaOf is PSA over the same blocks; epsilon 1 attends to all of them.
+// psaOf is PSA over the same blocks; with epsilon 1 it attends to all of them.
 func (g *gpuRun) psaOf(b *decodeBatch, micro int32) *cuda.PSAArgs {
 	a := b.args
 	p := &cuda.PSAArgs{

@@ -8,15 +8,15 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// Errors above which a model is flagged, on points that its fit has not seen. An error is
-// what a price is off by beyond the measurement's uncertainty (resolution.go).
+// Limits of a fit's errors on held-out points, above which a model is flagged. An error is the
+// deviation of a price beyond the measurement's uncertainty (resolution.go).
 const (
 	medianLimit = 0.05
 	worstLimit  = 0.15
 )
 
-// model is one fitted cost model: the points that it was fitted to and those
-// held out, and the price that the finished profile gives to either.
+// model is one fitted cost model: its fitted points, its held-out points, and the function that
+// prices a point with the finished profile.
 type model struct {
 	name  string // table of the profile that it fills
 	fit   data
@@ -27,8 +27,8 @@ type model struct {
 	draw  picture
 }
 
-// judge prices the points held out with the profile. Where none could be held
-// out it prices those of the fit and flags that.
+// judge prices the held-out points with the profile. Without held-out points it prices the fitted
+// ones and flags that.
 func (m *model) judge(p *hw.Profile) hw.Fit {
 	f := hw.Fit{Model: m.name, Samples: len(m.fit) + len(m.held), HeldOut: len(m.held),
 		Flags: slices.Clone(m.flags)}
@@ -63,7 +63,7 @@ func (m *model) judge(p *hw.Profile) hw.Fit {
 	return f
 }
 
-// FlagMedian flags a fit whose median error is above the limit.
+// FlagMedian flags a fit whose median error exceeds the limit.
 func FlagMedian(f *hw.Fit) {
 	if f.MedianError > medianLimit {
 		f.Flags = append(f.Flags,
@@ -71,7 +71,7 @@ func FlagMedian(f *hw.Fit) {
 	}
 }
 
-// determination is R2 of log seconds over all points.
+// determination returns R2 of log seconds over all points.
 func (m *model) determination(p *hw.Profile) float64 {
 	all := slices.Concat(m.fit, m.held)
 	var mean, residual, total float64

@@ -2,10 +2,9 @@ package calibrate
 
 import "github.com/sparseserve/sparseserve/hw"
 
-// roundTrip is how long the GPU waits for the CPU in a layer that offloads. It shows in the
-// steps of two servers that do the same but for that: one offloads, the other's KV stays in
-// HBM. No step of either is split into phases: an event between the selection and its copy,
-// and one before the first kernel after it, are waited for too.
+// roundTrip is the time per layer that the GPU waits for the CPU with offloading. It is the
+// difference between the steps of two servers: one offloads, the other keeps KV in HBM. Their steps
+// are not split into phases, because the events around the selection's copy would add to the wait.
 type roundTrip struct{}
 
 const probeLiveUnsplit = "live.unsplit"
@@ -26,7 +25,7 @@ func (roundTrip) points(p *planner) {
 	}
 }
 
-// roundTripData is the time of a layer's round trip by these servers:
+// roundTripData returns the time of a layer's round trip:
 //
 //	t = (offloading - held)/layers
 func roundTripData(s *Samples) data {
@@ -39,12 +38,12 @@ func roundTripData(s *Samples) data {
 	return trips
 }
 
-// listBytes are those of the lists of a layer.
+// listBytes returns the bytes of a layer's lists.
 func listBytes(at observation) float64 {
 	return float64(4 * at.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens)
 }
 
-// fit fits t = sync + requests request + bytes/rate over all models.
+// fit fits t = sync + requests * request + bytes/rate over all models.
 func (roundTrip) fit(s *Samples, p *hw.Profile, from source) []model {
 	h := &p.Host
 	trips := roundTripData(s)
@@ -67,7 +66,7 @@ func (roundTrip) fit(s *Samples, p *hw.Profile, from source) []model {
 		}}}
 }
 
-// isEnd reports whether a point is of the fewest or the most requests of its shape.
+// isEnd reports whether a point has the fewest or the most requests of its shape.
 func isEnd(all data) func(observation) bool {
 	return func(at observation) bool {
 		n := all.where(func(o observation) bool { return o.Shape == at.Shape }).values("requests")

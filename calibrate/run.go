@@ -28,33 +28,33 @@ type Options struct {
 	Progress func(done, of int, what string)
 }
 
-// Machine is what a calibration needs to know of the box before it starts.
+// Machine describes the machine that a calibration runs on.
 type Machine struct {
 	Origin Origin // Plan and Date apart
 	Limits Limits
 	Bench  Bench
 }
 
-// ErrInterrupted is of measuring that was interrupted; the samples are kept.
+// ErrInterrupted reports an interrupted run; the samples so far are kept.
 var ErrInterrupted = errors.New("the samples so far are kept; the same command resumes")
 
-// ErrVisitLost is of a visit that did not come to its end.
+// ErrVisitLost reports a visit that did not finish.
 var ErrVisitLost = errors.New("nothing of this visit is kept, all that was measured before it " +
 	"is; the same command visits again")
 
-// CSVPath is where the samples of a profile are.
+// CSVPath returns the path of a profile's samples.
 func CSVPath(profile string) string {
 	return strings.TrimSuffix(profile, filepath.Ext(profile)) + ".csv"
 }
 
-// PlotDir is where the table of fits and the plots of a profile go.
+// PlotDir returns the folder of a profile's table of fits and plots.
 func PlotDir(profile string) string {
 	return strings.TrimSuffix(profile, filepath.Ext(profile))
 }
 
-// Run measures a machine's points, those of an earlier run apart, fits them
-// and writes profile, samples and the table of its plots. Where a probe failed it does so without
-// that probe's samples, and returns the calibration with an error that names the reason.
+// Run measures the points that an earlier run has not measured, fits all of them, and writes the
+// profile, the samples and the table of plots. If a probe fails, Run leaves out the samples of that
+// probe, and returns the calibration with an error that names the reason.
 func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, error) {
 	m.Origin.Plan, m.Origin.Date = string(o.Plan), date
 	path := CSVPath(o.Out)
@@ -120,10 +120,10 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 	return c, failures
 }
 
-// failures are the probes that failed, each with its error.
+// failures maps each failed probe to its error.
 type failures map[string]error
 
-// err is all of them, or nil.
+// err joins all errors; nil if there are none.
 func (f failures) err() error {
 	var all []error
 	for _, probe := range slices.Sorted(maps.Keys(f)) {
@@ -132,8 +132,8 @@ func (f failures) err() error {
 	return errors.Join(all...)
 }
 
-// measure does the points that the journal does not have. A probe that fails is
-// logged and given up, and the others go on. spent gets the time of each probe.
+// measure measures the points that are missing in the journal. It logs and skips a failed probe and
+// continues with the others. spent receives the time of each probe.
 func measure(ctx context.Context, m Machine, o Options, j *journal,
 	spent map[string]time.Duration) (failures, error) {
 	rule := FullRule
@@ -235,7 +235,7 @@ func (c *Calibration) Write(out string) error {
 	return c.writeFits(dir)
 }
 
-// Lasted lists how long measuring lasted, the longest probes first; nothing after a refit.
+// Lasted lists the measuring time of each probe, the longest first; empty after a refit.
 func (c *Calibration) Lasted() string {
 	if len(c.Spent) == 0 {
 		return ""
@@ -257,7 +257,7 @@ func spentText(spent map[string]time.Duration) string {
 	return fmt.Sprintf("measured in %.0f s: %s", total.Seconds(), strings.Join(parts, ", "))
 }
 
-// Flagged counts models worse than the limits.
+// Flagged counts the models whose errors exceed the limits.
 func Flagged(p *hw.Profile) int {
 	n := 0
 	for _, f := range p.Fits {

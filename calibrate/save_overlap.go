@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// saveOverlap is prefill whose layers are saved while the next ones are computed.
+// saveOverlap is prefill whose layers are saved during the next layers.
 type saveOverlap struct{}
 
 const (
@@ -37,8 +37,8 @@ func (saveOverlap) probes() []Probe {
 	}
 }
 
-// layersTimed are the layers of the prefill that saves overlap with, as many as
-// a 7B model has: nothing hides the last layer's saves.
+// layersTimed is the number of layers of the prefill that saves overlap with, as in a 7B model:
+// nothing hides the saves of the last layer.
 const layersTimed = 32
 
 func (saveOverlap) points(p *planner) {
@@ -58,7 +58,7 @@ func (saveOverlap) points(p *planner) {
 			p.add(stageSaveOverlap, point(probePrefillMemcpy, shapes[0], 2048, prefix, layersTimed, pool))
 		}
 	}
-	// A layer segment of a whole prompt saves as much in fewer layers; held out too. Its
+	// A layer segment of a whole prompt saves the same bytes in fewer layers; it is held out too. Its
 	// pages are 256 of 16 MiB.
 	if pool := pools[len(pools)-1]; pool >= 4*basePool {
 		for _, part := range []int64{2, 4} {
@@ -68,8 +68,8 @@ func (saveOverlap) points(p *planner) {
 	}
 }
 
-// overlapPool is the pool, of those allowed, that overlapped saves go to as well as to the
-// base one: as large as a serving loop's at moderate load.
+// overlapPool returns the additional pool for overlapped saves: the largest allowed pool up to the
+// size in a serving loop at moderate load.
 func (p *planner) overlapPool() int64 {
 	return slices.Max(slices.DeleteFunc(p.pools(), func(m int64) bool { return m > 16*kib }))
 }
@@ -79,12 +79,12 @@ func (saveOverlap) fit(s *Samples, p *hw.Profile, from source) []model {
 	return fitOverlapped(s, p, from)
 }
 
-// fitContention finds the share of speed that compute loses while the GPU
-// scatter kernel saves a layer during the next: n layers last
+// fitContention finds the share of speed that compute loses while the GPU scatter kernel saves a
+// layer during the next one. n layers take
 //
 //	compute + (n - 1) share save + save
 //
-// as nothing is computed during the last layer's save.
+// because nothing is computed during the save of the last layer.
 func fitContention(s *Samples, p *hw.Profile, from source) {
 	computed := map[string]float64{}
 	for _, at := range s.of(probeLayersNone) {
@@ -102,16 +102,16 @@ func fitContention(s *Samples, p *hw.Profile, from source) {
 			"prefill alone")
 }
 
-// fitOverlapped finds the time of a block's save with a memcpy of its own while prefill is launched
-// and computed, over each pool where that was measured: the same without prefill does not predict
-// it, as the driver copies in two ways there. Of prefill whose saves last longer than its layers,
-// all but the first layer is hidden:
+// fitOverlapped finds the time of a block's save by its own memcpy while prefill is launched and
+// computed, for each measured pool. Saves without prefill do not predict it, because the driver
+// then copies in two ways. If saves take longer than the layers, only the compute of the first
+// layer shows:
 //
 //	t = compute / layers + layers save(n, pool)
 //
-// with n blocks a layer. Each pool's row is of the chunks after the fewest and the
-// most tokens alike: saves last a percent or two more or less during longer attention,
-// the one way over one pool and the other over another. Chunks between are held out.
+// with n blocks per layer. Each pool's row is fitted to the chunks with the shortest and the
+// longest prefix with equal weight, because longer attention changes saves by one or two percent in
+// either direction. Other chunks are held out.
 func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 	v := &p.Save
 	v.MemcpyOverlappedPools = nil
@@ -172,7 +172,7 @@ func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 			xLabel: "MiB of the pinned pool"}}}
 }
 
-// layerBlocks is what one layer of a chunk saves, and the bytes of a block.
+// layerBlocks returns the blocks that one layer of a chunk saves, and the bytes per block.
 func layerBlocks(at observation) (n, blockBytes int64) {
 	return at.At("chunk_tokens") / blockTokens * int64(at.model.KVHeads),
 		at.model.Geometry(blockTokens).BlockBytes

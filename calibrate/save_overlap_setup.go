@@ -7,12 +7,12 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// chunkLayer readies the linears and the attention of one chunk in one layer.
+// chunkLayer prepares the linears and the attention of one chunk in one layer.
 func (g *gpuRun) chunkLayer(m *hw.Model, tokens, prefix int64) checked {
 	return g.linears(m, tokens).with(g.prefill(m, tokens, prefix, blockTokens))
 }
 
-// chunkLayers readies a chunk in some layers, one after another without pause.
+// chunkLayers prepares consecutive layers of a chunk without pause.
 func (g *gpuRun) chunkLayers(m *hw.Model, tokens, prefix int64, layers int) *setup {
 	layer := g.chunkLayer(m, tokens, prefix)
 	return &setup{
@@ -22,7 +22,7 @@ func (g *gpuRun) chunkLayers(m *hw.Model, tokens, prefix int64, layers int) *set
 	}
 }
 
-// What the serving loop does except saving prefill's KV.
+// The serving loop's work per layer, without saving the KV of prefill.
 const (
 	saveBuffer    = 256 * mib
 	layerLaunches = 9 // calls but linears, attention and the kernel that carries lists: 15 in all
@@ -35,8 +35,8 @@ var saveEngineOf = map[string]string{
 	probePrefillMemcpy: probeSaveMemcpy,
 }
 
-// setupLayers readies the prefill of a chunk in some layers, the KV of each saved in blocks when
-// it is computed.
+// setupLayers prepares the prefill of a chunk in several layers. The KV of each layer is saved in
+// blocks when it is computed.
 func (g *gpuRun) setupLayers(p Point) *setup {
 	m, chunk := g.model(p.Shape), p.At("chunk_tokens")
 	layer := g.chunkLayer(m, chunk, p.At("prefix_tokens"))
@@ -55,9 +55,8 @@ func (g *gpuRun) setupLayers(p Point) *setup {
 	return t
 }
 
-// saveAsServed saves from and to where the serving loop does, each layer from the next part of
-// the save buffer to blocks of its own, since the same ones again stay in the caches on their
-// way.
+// saveAsServed saves from and to the same places as the serving loop: each layer from the next part
+// of the save buffer to its own blocks. Reused blocks would stay in the caches.
 func (g *gpuRun) saveAsServed(t *setup, p Point, m *hw.Model, count, block int64) {
 	heads := int64(m.KVHeads)
 	layerBytes := count * heads * block
@@ -81,8 +80,8 @@ func (g *gpuRun) saveAsServed(t *setup, p Point, m *hw.Model, count, block int64
 	t.settle = 0 // warm-up runs last as long as a card needs to settle
 }
 
-// loopCalls is what the serving loop calls in a layer beyond its linears and attention: a kernel
-// that carries lists up, and so many empty ones, as what the others compute is a small part.
+// loopCalls returns the serving loop's calls per layer without linears and attention: a kernel that
+// uploads lists, and empty kernels, because the others compute little.
 func (g *gpuRun) loopCalls(empty int) (calls []cuda.Operation) {
 	host, _ := g.host(layerLists)
 	calls = append(calls, &cuda.CarryArgs{Dst: g.poisoned(layerLists), Src: host, Bytes: layerLists})

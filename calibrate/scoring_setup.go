@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// setupSelect readies scores and top-k over the digests of whole contexts.
+// setupSelect prepares scores and top-k over the digests of whole contexts.
 func (g *gpuRun) setupSelect(p Point) *setup {
 	m, batch := g.model(p.Shape), p.At("batch")
 	a := g.selection(m, batch, p.At("context_tokens")/blockTokens, p.At("budget_tokens")/blockTokens)
@@ -20,7 +20,7 @@ func (g *gpuRun) setupSelect(p Point) *setup {
 	}}
 }
 
-// selection is that of k of so many blocks for each KV head of a batch.
+// selection selects k of the given number of blocks for each KV head of a batch.
 func (g *gpuRun) selection(m *hw.Model, batch, blocks, k int64) *cuda.SelectArgs {
 	d, units := int64(m.HeadDim), batch*int64(m.KVHeads)
 	first, count := make([]int64, units), make([]int32, units)
@@ -45,8 +45,8 @@ func (g *gpuRun) selection(m *hw.Model, batch, blocks, k int64) *cuda.SelectArgs
 	return a
 }
 
-// digests returns the digests of random blocks: scores count on hi >= lo. Some thousand blocks
-// serve all of them.
+// digests returns the digests of random blocks, because scores require hi >= lo. A few thousand
+// distinct blocks are reused.
 func (g *gpuRun) digests(count, d int64) cuda.Ptr {
 	const distinct = 4096
 	slot := make([]int32, count)
@@ -62,8 +62,8 @@ func (g *gpuRun) digests(count, d int64) cuda.Ptr {
 	return a.Meta
 }
 
-// checkSelect scores one unit's blocks anew. The kernel adds in another order, so a block may be
-// chosen whose score is less than the least of the reference's choice by a rounding, and no more.
+// checkSelect recomputes the scores of one unit's blocks. The kernel sums in another order, so a
+// chosen block's score may be below the reference's by a rounding error.
 func (g *gpuRun) checkSelect(a *cuda.SelectArgs, unit int64) {
 	d, n := int64(a.Scores.HeadDim), int64(a.Scores.MaxBlocks)
 	group := int64(a.Scores.HeadsQ / a.Scores.HeadsKV)

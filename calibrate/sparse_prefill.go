@@ -45,7 +45,7 @@ func (sparsePrefill) probes() []Probe {
 	}
 }
 
-// points are chunks of one shape, and some of the other.
+// points are chunks of one shape, and one chunk size of the other.
 func (sparsePrefill) points(p *planner) {
 	chunks := pick(p, [][2]int64{{512, 32768}, {2048, 0}, {2048, 32768}, {8192, 0}, {8192, 32768},
 		{32768, 0}, {65536, 0}, {131072, 0}}, [][2]int64{{2048, 8192}, {8192, 0}, {32768, 0}})
@@ -63,7 +63,7 @@ func (sparsePrefill) points(p *planner) {
 	}
 }
 
-// sparsePoints are those of a chunk: sizes of the paper's Table 6 and of its published files.
+// sparsePoints adds the points of a chunk: sizes of the paper's Table 6 and of its published files.
 func sparsePoints(p *planner, shape string, query, prefix int64) {
 	add := func(probe string, sizes ...int64) {
 		p.add(stageSparsePrefill, point(probe, shape, append([]int64{query, prefix}, sizes...)...))
@@ -101,12 +101,12 @@ func sparseHead(at observation) pattern.Head {
 	return pattern.Head{Kind: pattern.BlockSparse, A: size("blocks")}
 }
 
-// sparseTiles are the tiles of queries of all heads.
+// sparseTiles returns the query tiles of all heads.
 func sparseTiles(at observation) float64 {
 	return math.Ceil(float64(at.At("query_tokens"))/pattern.TileTokens) * float64(at.model.QHeads)
 }
 
-// sparseFLOPs are of blocks and of columns, the last tile whole.
+// sparseFLOPs returns the FLOPs of blocks and of columns, the last tile whole.
 func sparseFLOPs(at observation) (blocks, columns float64) {
 	h, q := sparseHead(at), int(sparseTiles(at))/at.model.QHeads*pattern.TileTokens
 	each, prefix := float64(4*at.model.HeadDim*at.model.QHeads), int(at.At("prefix_tokens"))
@@ -114,8 +114,8 @@ func sparseFLOPs(at observation) (blocks, columns float64) {
 	return each * (h.Pairs(q, prefix) - columns), each * columns
 }
 
-// indexWork is the bytes scanned, those of the lists to choose from, and what comes one after
-// another.
+// indexWork returns the bytes scanned, the bytes of the lists to choose from, and the sequential
+// steps.
 func indexWork(at observation) (scanned, listed, steps float64) {
 	h, heads := sparseHead(at), float64(at.model.QHeads)
 	q, prefix := int(at.At("query_tokens")), int(at.At("prefix_tokens"))
@@ -124,9 +124,9 @@ func indexWork(at observation) (scanned, listed, steps float64) {
 		h.Steps(q, prefix, heads)
 }
 
-// fit fits attention, t = launch + ceil(T / CTAs) CTAs (tile + FLOPs / (T rate)), to the A-shape's
-// points and to those of lists, whose columns have a rate of their own; and each index,
-// t = launch + scanned / scan + listed / choice + steps step; and the copy of blocks to tensors.
+// fit fits attention, t = launch + ceil(T / CTAs) CTAs (tile + FLOPs / (T rate)), to the points of
+// the A-shape and of the lists. Gathered columns have their own rate. It fits each index, t =
+// launch + scanned / scan + listed / choice + steps step, and the copy of blocks to tensors.
 func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.SparsePrefill = nil
 	if len(s.of(probeAShape)) == 0 || len(s.of(probeLists)) == 0 || len(s.of(probeLineIndex)) == 0 ||
@@ -246,7 +246,7 @@ func sameChunk(at observation) string {
 	return fmt.Sprint(at.Shape, at.At("query_tokens"), at.At("prefix_tokens"))
 }
 
-// sparsePrice is what the profile says of a point.
+// sparsePrice returns the profile's price of a point, in seconds.
 func sparsePrice(p *hw.Profile, at observation) (attention, index float64) {
 	group := pattern.Group{Head: sparseHead(at), Heads: float64(at.model.QHeads)}
 	return p.PrefillSeconds(at.model, []pattern.Group{group}, span(at), 0)

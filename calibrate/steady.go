@@ -52,7 +52,7 @@ func disturbed(s *Samples, probe string) (note string, stop bool) {
 	return "", false
 }
 
-// mustStop reports whether samples are of a host too disturbed to go on.
+// mustStop reports whether samples come from a host too disturbed to continue.
 func mustStop(s *Samples) bool {
 	return slices.ContainsFunc(steadiness, func(limit steadyLimit) bool {
 		_, stop := disturbed(s, limit.probe)
@@ -60,7 +60,7 @@ func mustStop(s *Samples) bool {
 	})
 }
 
-// unsteady are the notes of all such probes.
+// unsteady returns the notes of all disturbed probes.
 func unsteady(s *Samples) (notes []string) {
 	for _, limit := range steadiness {
 		if note, _ := disturbed(s, limit.probe); note != "" {

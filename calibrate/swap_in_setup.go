@@ -4,14 +4,14 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Of the set-up of hot buffers: tokens selected a request, and of a page of host memory.
+// Setup of hot buffers: selected tokens per request, and tokens per page of host memory.
 const (
 	swapSelected   = 2048
 	swapPageTokens = 64
 )
 
-// swapPlan is what every request of a point selects: tokens that each call does, then misses that
-// come around after enough calls to be evicted again.
+// swapPlan is the selection of every request of a point: fixed tokens in each call, and misses that
+// return after enough calls to be evicted again.
 type swapPlan struct {
 	selected, misses, slots, calls int64
 	context                        int64
@@ -29,11 +29,12 @@ func newSwapPlan(slots, misses int64) swapPlan {
 	return s
 }
 
-// fixed are the tokens of every call, rest the slots that have others, but for the newest's.
+// fixed is the number of tokens selected in every call; rest is the number of slots for other
+// tokens, without the newest token's slot.
 func (s *swapPlan) fixed() int64 { return s.selected - s.misses }
 func (s *swapPlan) rest() int64  { return s.slots - s.fixed() - 1 }
 
-// list is what a call selects.
+// list returns the selection of a call.
 func (s *swapPlan) list(call int64) []int32 {
 	list := counted[int32](s.fixed())
 	for i := range s.misses {
@@ -42,8 +43,8 @@ func (s *swapPlan) list(call int64) []int32 {
 	return list
 }
 
-// state is a buffer as the calls before the first would have it: slots have the fixed tokens, the
-// newest and those that were loaded last; these are the oldest.
+// state returns a buffer as earlier calls would leave it: slots hold the fixed tokens, the newest
+// token and the last loaded tokens, which are the oldest in LRU order.
 func (s *swapPlan) state() []int32 {
 	token, order := make([]int32, s.slots), make([]int32, 0, s.slots)
 	for i := range s.fixed() + 1 {
@@ -60,7 +61,7 @@ func (s *swapPlan) state() []int32 {
 	return append(token, order...)
 }
 
-// setupSwap readies calls of a layer, one after another, of which each misses what its point says.
+// setupSwap prepares sequential calls of a layer. Each has the misses of its point.
 func (g *gpuRun) setupSwap(p Point) *setup {
 	plan := newSwapPlan(p.At("slots"), p.At("misses"))
 	requests, row := p.At("requests"), p.At("row_bytes")
@@ -99,7 +100,7 @@ func (g *gpuRun) setupSwap(p Point) *setup {
 	return t
 }
 
-// checkSwap carries the first call out and looks at one request's slots and loaded rows.
+// checkSwap runs the first call and checks one request's slots and loaded rows.
 func (g *gpuRun) checkSwap(plan *swapPlan, a *cuda.SwapInArgs, buffers []cuda.Ptr,
 	from hostBlocks) {
 	g.launch(a)

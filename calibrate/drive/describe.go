@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// Describe makes a drive of what was measured, with a name and where and when that was.
+// Describe returns the drive with its name, and source as the place and date of the measurement.
 func (f *Found) Describe(name, source string) *hw.Drive {
 	measured := func(value float64, unit, what string) hw.Figure {
 		return hw.Figure{Value: digits(value), Unit: unit, From: hw.Measured,
@@ -37,7 +37,7 @@ func (f *Found) Describe(name, source string) *hw.Drive {
 	return d
 }
 
-// digits rounds to four.
+// digits rounds to four significant digits.
 func digits(x float64) float64 {
 	if x == 0 {
 		return 0
@@ -46,7 +46,7 @@ func digits(x float64) float64 {
 	return math.Round(x*scale) / scale
 }
 
-// File returns a drive as the text of its file.
+// File returns the text of a drive's file.
 func File(d *hw.Drive) []byte {
 	var b strings.Builder
 	figure := func(key string, f hw.Figure) {

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Sizes of what is read and written at once.
+// Sizes of reads and writes.
 const (
 	page  = 4 << 10 // of random reads that are counted
 	chunk = 1 << 20 // of those whose bytes are, and of writes
 )
 
-// stamp writes into each page of a buffer where in the file it belongs, and noise, since drives may
-// compress.
+// stamp fills a buffer with noise, because drives may compress, and writes the file offset of each
+// page into it.
 func stamp(b []byte, at int64, noise *rand.ChaCha8) {
 	_, _ = noise.Read(b) // it never fails
 	for i := 0; i < len(b); i += page {
@@ -27,7 +27,7 @@ func stamp(b []byte, at int64, noise *rand.ChaCha8) {
 	}
 }
 
-// verify returns an error when a buffer is not what belongs at a place of the file.
+// verify returns an error if a buffer does not hold the pages at an offset of the file.
 func verify(b []byte, at int64) error {
 	for i := 0; i < len(b); i += page {
 		if got := binary.LittleEndian.Uint64(b[i:]); got != uint64(at)+uint64(i) {
@@ -37,8 +37,7 @@ func verify(b []byte, at int64) error {
 	return nil
 }
 
-// workers runs so many of one kind at once, each with memory of its own, and returns how long all
-// took.
+// workers runs n workers concurrently, each with its own buffer, and returns the total time.
 func workers(ctx context.Context, n, bytes int, work func(ctx context.Context, worker int,
 	b []byte) error) (time.Duration, error) {
 	memory := make([][]byte, n)
@@ -65,8 +64,8 @@ func workers(ctx context.Context, n, bytes int, work func(ctx context.Context, w
 	return time.Since(began), err
 }
 
-// write fills a file of so many bytes, depth chunks at a time, and returns bytes a second until all
-// are on the drive.
+// write fills a file with the given bytes, depth chunks at a time, and returns bytes per second
+// until all data is on the drive.
 func write(ctx context.Context, f *os.File, bytes int64, depth int) (rate float64, err error) {
 	var next atomic.Int64
 	took, err := workers(ctx, depth, chunk, func(ctx context.Context, worker int, b []byte) error {
@@ -92,8 +91,8 @@ func write(ctx context.Context, f *os.File, bytes int64, depth int) (rate float6
 	return float64(bytes) / (took + time.Since(began)).Seconds(), nil
 }
 
-// read reads at random places for a while, with depth reads of so many bytes waiting at any time,
-// and returns reads a second.
+// read reads at random offsets for the duration each, keeping depth reads of the given bytes in
+// flight, and returns reads per second.
 func read(ctx context.Context, f *os.File, fileBytes int64, bytes, depth int,
 	each time.Duration) (rate float64, err error) {
 	var done atomic.Int64

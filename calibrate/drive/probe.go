@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Options say how a drive is measured.
+// Options configure the measurement of a drive.
 type Options struct {
 	Folder string        // on the drive; a file is made there, without a name
 	Bytes  int64         // of that file, whole chunks of 1 MiB
@@ -18,24 +18,24 @@ type Options struct {
 	Log    func(string)  // what is measured next; may be nil
 }
 
-// Depths are the queue depths that are measured.
+// Depths returns the queue depths that are measured.
 func Depths() []int { return []int{1, 2, 4, 8, 16, 32, 64, 128} }
 
-// Found is what was measured, in SI.
+// Found is the result, in SI units.
 type Found struct {
 	Size   int64   // bytes of the file system
 	Write  float64 // bytes/s, one chunk after another, many waiting
 	Depths []Depth
 }
 
-// Depth is reads with so many waiting at once.
+// Depth is the read performance at one queue depth.
 type Depth struct {
 	Depth int
 	Reads float64 // of 4 KiB, a second
 	Rate  float64 // bytes/s, of 1 MiB
 }
 
-// writeDepth keeps a drive busy with writes of 1 MiB.
+// writeDepth is the queue depth of writes, enough to keep a drive busy.
 const writeDepth = 32
 
 // Measure measures the drive that a folder is on.
