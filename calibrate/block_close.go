@@ -66,9 +66,9 @@ func (blockClose) fit(s *Samples, p *hw.Profile, from source) []model {
 		}}}
 }
 
-// setupClose readies the write of a prompt's K and V to full blocks anywhere, by the kernel that
-// rotates Q and K, and where the point asks for them the digests of these blocks and their copy
-// to the save buffer, between two other kernels.
+// setupClose prepares the write of a prompt's K and V to full blocks by the kernel that rotates Q
+// and K. For probeClose it adds the digests of these blocks and their copy to the save buffer. An
+// empty kernel runs before and after.
 func (g *gpuRun) setupClose(p Point) *setup {
 	m, n := g.model(p.Shape), p.At("tokens")
 	if n%blockTokens != 0 {
@@ -97,7 +97,7 @@ func (g *gpuRun) setupClose(p Point) *setup {
 	return &setup{bench: bench, settle: g.settling(p), verify: verify}
 }
 
-// checkDigest makes digests of blocks in these slots and computes some of them anew.
+// checkDigest computes the digests of the blocks in slots, and recomputes some of them.
 func (g *gpuRun) checkDigest(a *cuda.DigestArgs, slots []int32) {
 	g.launch(a)
 	d := int64(a.HeadDim)
@@ -108,8 +108,8 @@ func (g *gpuRun) checkDigest(a *cuda.DigestArgs, slots []int32) {
 	}
 }
 
-// toSaveBuffer readies the copy of blocks to a save buffer, one after another there, as the live
-// loop launches it.
+// toSaveBuffer prepares the copy of blocks to consecutive places of a save buffer, as the live loop
+// launches it.
 func (g *gpuRun) toSaveBuffer(pool cuda.Ptr, slots []int32, block int64) checked {
 	n := int64(len(slots))
 	from, to := make([]cuda.Ptr, n), row(g.poisoned(n*block), n, block)

@@ -10,8 +10,8 @@ type clockFigure struct {
 	of         bound
 }
 
-// fitPower finds the figures of the card's control all at once, by probes that each see some of
-// them. Chunks of other sizes and the second of two prompts in a row are not fitted to.
+// fitPower fits all figures of the card's power control jointly, because each probe depends on
+// several. Chunks of other sizes and the second of two consecutive prompts are held out.
 func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) []model {
 	dense, prompts := s.of(probeRestedDense), s.of(probePrompt)
 	k := &p.Clock
@@ -95,7 +95,7 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 
 func ofClockTokens(at observation) bool { return at.At("tokens") == clockTokens }
 
-// clockSeconds prices a point of the clock's probes.
+// clockSeconds returns the price of a point of the clock's probes.
 func clockSeconds(p *hw.Profile, at observation) float64 {
 	return clockPrice(hw.NewClockProbes(p, at.model, blockTokens), at)
 }
@@ -114,7 +114,7 @@ func clockPrice(c *hw.ClockProbes, at observation) float64 {
 	}
 }
 
-// falling reports which ages of linears no neighbour predicts: the clock is changing.
+// falling reports the ages of linears that no neighbour predicts, because the clock is changing.
 func falling(ages data) func(at observation) bool {
 	return func(at observation) bool {
 		if at.Probe != probeClock {
@@ -127,8 +127,8 @@ func falling(ages data) func(at observation) bool {
 	}
 }
 
-// fallsBy is the share of their time by which a shape's linears are faster after a
-// rest than without pause; 0 where one of the two was not measured.
+// fallsBy returns the relative time that a shape's linears save after a rest; 0 if one of the two
+// was not measured.
 func fallsBy(ages data, shape string) float64 {
 	of := ages.where(func(at observation) bool { return at.Shape == shape })
 	if len(of) < 2 {
@@ -137,7 +137,7 @@ func fallsBy(ages data, shape string) float64 {
 	return 1 - of[0].seconds/of[len(of)-1].seconds
 }
 
-// restsOf is what the card does between linears, by probe.
+// restsOf is the kind of rest between linears, by probe.
 var restsOf = map[string]hw.Rest{probeRested: hw.RestCopies, probeRestedDense: hw.RestDense,
 	probeRestedPrefill: hw.RestPrefill}
 

@@ -10,13 +10,13 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// How a sample of the clock comes about. In a train the card rests, and then groups of calls run
-// one after another, each timed: linears, clockLayers at a time, or a prompt's chunks. Otherwise
-// linears run for long enough to lower the clock, then not for the point's time, and what is
-// timed is as long as the clock may stay high: how much faster that is shows for how long it did.
+// Samples of the clock. In a train the card rests, and then runs groups of calls, each of which is
+// timed: clockLayers layers of linears, or a prompt's chunks. In the other probes linears run long
+// enough to lower the clock, then pause for the point's time. The timed linears last as long as the
+// clock may stay high, so their speed-up shows how long it did.
 //
-// The card changes its clock in steps, at times of its own: the same work may have the one time
-// or the other. So a sample is the mean of some rounds, clockRounds in all.
+// The card changes its clock in steps at unpredictable times, so the same work has one of several
+// times. A sample is therefore the mean of several rounds; there are clockRounds in total.
 const (
 	restedTime   = 200 * time.Millisecond
 	wornTime     = 200 * time.Millisecond
@@ -28,16 +28,16 @@ const (
 	restBytes    = 256 * mib
 )
 
-// restBatch are the requests, of restContext tokens, whose decode is a rest; attention that is one
-// has restPrefix times its tokens before it.
+// restBatch is the number of requests, with restContext tokens each, whose decode is a rest.
+// Attention as a rest has a prefix of restPrefix times its tokens.
 const (
 	restBatch   = 8
 	restContext = 8192
 	restPrefix  = 4
 )
 
-// prepareRested readies linears after a rest: copies within HBM, on which the card draws far
-// less, or dense decode attention.
+// prepareRested prepares linears after a rest: copies within HBM, which draw far less power, or
+// dense decode attention.
 func (g *gpuBench) prepareRested(p Point) (Timed, error) {
 	var work, rest paced
 	var timed []cuda.Operation
@@ -57,7 +57,7 @@ func (g *gpuBench) prepareRested(p Point) (Timed, error) {
 	}), nil
 }
 
-// correct runs calls once, to see that what they compute is right.
+// correct runs calls once and verifies their result.
 func (g *gpuRun) correct(c checked) []cuda.Operation {
 	if g.sync(); g.err == nil {
 		c.verify()
@@ -65,7 +65,7 @@ func (g *gpuRun) correct(c checked) []cuda.Operation {
 	return c.calls
 }
 
-// once is the time of some calls, in seconds.
+// once returns the time of the calls, in seconds.
 func (g *gpuRun) once(calls []cuda.Operation) (seconds float64) {
 	g.try(func() error {
 		ms, err := g.s.Bench(cuda.Bench{Calls: calls, Repeats: 1})
@@ -77,7 +77,7 @@ func (g *gpuRun) once(calls []cuda.Operation) (seconds float64) {
 	return seconds
 }
 
-// restOf readies what the card does between a point's linears.
+// restOf prepares the work between a point's linears.
 func (g *gpuRun) restOf(p Point) paced {
 	if p.Probe == probeRestedPrefill {
 		n := p.At("tokens")
@@ -92,7 +92,7 @@ func (g *gpuRun) restOf(p Point) paced {
 	return g.pace(slices.Repeat([]cuda.Operation{c}, restCopies))
 }
 
-// rounds runs all of a point's rounds at its first sample and deals the later ones out.
+// rounds runs all rounds of a point at its first sample and splits them among the samples.
 func (g *gpuBench) rounds(round func(g *gpuRun, i int) float64) Timed {
 	return dealt(func() ([]float64, error) {
 		all := make([]float64, clockRounds)
@@ -105,12 +105,12 @@ func (g *gpuBench) rounds(round func(g *gpuRun, i int) float64) Timed {
 	})
 }
 
-// dealtMeans deals values out to n samples and returns the mean of each.
+// dealtMeans splits values among n samples and returns the mean of each.
 func dealtMeans(values []float64, n int) []float64 {
 	return dealtTo(values, n, func(of []float64) float64 { return stat.Mean(of, nil) })
 }
 
-// paced are calls whose time is known, so that they can run for a given one.
+// paced are calls with a known time, so that they can run for a given duration.
 type paced struct {
 	calls []cuda.Operation
 	each  time.Duration
@@ -128,8 +128,8 @@ func (g *gpuRun) pace(calls []cuda.Operation) (p paced) {
 	return p
 }
 
-// runFor runs about as long as asked: not at all where that is less than half of one run of the
-// calls.
+// runFor runs the calls for about the given duration. It runs nothing if the duration is less than
+// half of one run of the calls.
 func (g *gpuRun) runFor(p paced, long time.Duration) {
 	n := int(math.Round(float64(long) / float64(max(p.each, 1))))
 	if n > 0 {
@@ -140,7 +140,7 @@ func (g *gpuRun) runFor(p paced, long time.Duration) {
 	}
 }
 
-// setupChunk readies a chunk's layers, which share what power the card may draw.
+// setupChunk prepares a chunk's layers, which share the card's power budget.
 func (g *gpuRun) setupChunk(p Point) *setup {
 	const layers = 16
 	t := g.chunkLayers(g.model(p.Shape), p.At("tokens"), p.At("prefix_tokens"), layers)

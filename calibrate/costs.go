@@ -7,9 +7,9 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// cost is one part of the cost model as it is calibrated: what is measured of it, how a GPU
-// does it, at which sizes, and how its figures follow from the samples. Each is in a file of
-// its name; its prediction is in the file of that name of package hw.
+// cost is one calibrated part of the cost model: its probes, its GPU code, its sizes, and the fit
+// of its figures. Each cost is in a file of its name; its prediction is in the file of the same
+// name in package hw.
 type cost interface {
 	// probes lists its kinds of measurement.
 	probes() []Probe
@@ -19,7 +19,7 @@ type cost interface {
 	fit(s *Samples, p *hw.Profile, from source) []model
 }
 
-// costs lists all of them in the order of fitting: a fit may read figures of those before it.
+// costs lists all costs in the order of fitting: a fit may read figures of earlier costs.
 var costs = []cost{
 	link{}, loadMemcpy{}, flashH2D{}, streamH2D{}, swapIn{}, saveMemcpy{}, gpuScatter{},
 	saveOverlap{}, loadOverlap{}, flashD2H{}, gemm{}, elementwise{}, prefillAttention{},
@@ -28,7 +28,6 @@ var costs = []cost{
 	layerOverhead{},
 }
 
-// Probes lists every kind of measurement.
 func Probes() []Probe {
 	var all []Probe
 	for _, c := range costs {
@@ -47,18 +46,17 @@ var probesByName = sync.OnceValue(func() map[string]*Probe {
 	return all
 })
 
-// probeOf returns the probe of a name, nil where there is none.
+// probeOf returns the probe of a name, or nil.
 func probeOf(name string) *Probe { return probesByName()[name] }
 
-// Shapes that attention is measured on: one with as many KV heads as query
-// heads and one with grouped queries.
+// Shapes for attention: one with as many KV heads as query heads, and one with grouped queries.
 var shapes = []string{"llama2-7b", "llama3-8b"}
 
-// manyQueries is a shape with eight query heads a KV head, the most of any built-in model:
-// some points of decode and selection.
+// manyQueries is a shape with eight query heads per KV head, the maximum of the built-in models. It
+// is measured at some points of decode and selection.
 const manyQueries = "yi-9b-200k"
 
-// shapeModel returns the model that stands for a shape.
+// shapeModel returns the model of a shape.
 func shapeModel(name string) (*hw.Model, error) {
 	m, err := hw.LoadModel(name)
 	if err != nil {
@@ -67,11 +65,11 @@ func shapeModel(name string) (*hw.Model, error) {
 	return &m, nil
 }
 
-// mayBeZero are the axes that may be 0.
+// mayBeZero are the axes whose value may be 0.
 var mayBeZero = []string{"prefix_tokens", "columns", "misses"}
 
-// fits reports whether the point has the probe's axes, each at least 1 but those that may be
-// 0, and a shape where it needs one.
+// fits reports whether the point has the probe's axes and a shape where the probe needs one. Each
+// axis is at least 1, except for axes that may be 0.
 func (p *Probe) fits(at Point) bool {
 	if len(at.Axes) != len(p.Axes) || (at.Shape != "") != p.shaped {
 		return false

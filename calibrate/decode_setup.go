@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// decodeBatch is a batch whose KV blocks are in random slots, each used once but for shared ones.
+// decodeBatch is a batch with KV blocks in random slots. Only shared blocks use a slot twice.
 type decodeBatch struct {
 	args  cuda.DecodeArgs
 	units int64
@@ -18,14 +18,14 @@ type decodeBatch struct {
 	slots int64     // of the pool
 }
 
-// decodeSpec is what a batch attends to.
+// decodeSpec describes the attention of a batch.
 type decodeSpec struct {
 	contexts []int64 // of each request, in tokens of whole blocks
 	chosen   []int64 // blocks of each unit's list; nil: all of its context
 	shared   int64   // blocks that all contexts begin with, in the same slots
 }
 
-// equalTo is n times a value.
+// equalTo returns n times a value.
 func equalTo(n, value int64) []int64 {
 	all := make([]int64, n)
 	for i := range all {
@@ -34,7 +34,7 @@ func equalTo(n, value int64) []int64 {
 	return all
 }
 
-// newDecodeBatch chooses what a batch attends to and the slots of its blocks.
+// newDecodeBatch chooses the lists of a batch and the slots of its blocks.
 func newDecodeBatch(r *rand.Rand, m *hw.Model, spec decodeSpec) *decodeBatch {
 	d, heads, batch := int64(m.HeadDim), int64(m.KVHeads), int64(len(spec.contexts))
 	b := &decodeBatch{units: batch * heads}
@@ -73,15 +73,15 @@ func newDecodeBatch(r *rand.Rand, m *hw.Model, spec decodeSpec) *decodeBatch {
 	return b
 }
 
-// slot is where a block of a unit is in the pool.
+// slot returns the slot of a unit's block in the pool.
 func (b *decodeBatch) slot(unit int64, block int32) int64 {
 	return int64(b.table[unit*int64(b.args.TableStride)+int64(block)])
 }
 
-// selectedFrom is the context that budgets are selected from, in tokens.
+// selectedFrom is the context, in tokens, from which budgets are selected.
 const selectedFrom = 32768
 
-// decode readies decode attention over a batch.
+// decode prepares decode attention over a batch.
 func (g *gpuRun) decode(m *hw.Model, spec decodeSpec) *decodeBatch {
 	b := newDecodeBatch(g.r, m, spec)
 	a, queries := &b.args, int64(len(spec.contexts)*m.QHeads*m.HeadDim)
@@ -104,8 +104,8 @@ func (g *gpuRun) decode(m *hw.Model, spec decodeSpec) *decodeBatch {
 	return b
 }
 
-// checkDecode computes some heads of what was just run anew, of the last request among them,
-// which is the longest where they differ.
+// checkDecode recomputes some heads of the last run, including the last request, which is the
+// longest.
 func (g *gpuRun) checkDecode(b *decodeBatch) {
 	a := &b.args
 	d, group := int64(a.HeadDim), int64(a.HeadsQ/a.HeadsKV)
@@ -124,7 +124,7 @@ func (g *gpuRun) checkDecode(b *decodeBatch) {
 	}
 }
 
-// setupDecode readies attention to whole contexts or to selected blocks.
+// setupDecode prepares attention to whole contexts or to selected blocks.
 func (g *gpuRun) setupDecode(p Point) *setup {
 	m, batch := g.model(p.Shape), p.At("batch")
 	spec := decodeSpec{contexts: equalTo(batch, selectedFrom)}
@@ -137,7 +137,7 @@ func (g *gpuRun) setupDecode(p Point) *setup {
 	return g.timed(b, &b.args)
 }
 
-// timed is the batch's attention by one kernel or several launches, with its check.
+// timed prepares the batch's attention, in one or more launches, with its check.
 func (g *gpuRun) timed(b *decodeBatch, calls ...cuda.Operation) *setup {
 	return &setup{bench: cuda.Bench{Calls: calls, FlushL2: true}, verify: func() {
 		g.launch(calls...)

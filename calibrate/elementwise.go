@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// elementwise is what one layer has except matrices and attention.
+// elementwise is a layer without matrices and attention.
 type elementwise struct{}
 
 const (
@@ -28,9 +28,9 @@ func (elementwise) probes() []Probe {
 			Axes: []string{"tokens"}, shaped: true, fixed: clockSamples}}
 }
 
-// inPlaceTokens are the most for which the kernels are measured between their linears: what they
-// read is still in the L2, or some of it. Of more tokens it would be a small difference of long
-// times.
+// inPlaceTokens is the maximum number of tokens for which the kernels are measured between their
+// linears. Some of their input is then still in the L2. For more tokens the time would be a small
+// difference of long times.
 const inPlaceTokens = 1024
 
 func (elementwise) points(p *planner) {
@@ -45,14 +45,14 @@ func (elementwise) points(p *planner) {
 	}
 }
 
-// inPlaceSizes are the tokens of layers that are measured after decodes.
+// inPlaceSizes returns the tokens of layers that are measured after decodes.
 func inPlaceSizes(p *planner) []int64 {
 	return pick(p, onGrid(inPlaceTokens, 1, 8, 32), []int64{1, 128, 512, inPlaceTokens})
 }
 
-// fit keeps the measured points of each shape as they are, between which hw draws straight lines:
-// those between linears as far as they go, then the kernels alone. Tokens of no power of two, whose
-// linears may have kernels of their own, only judge.
+// fit keeps the measured points of each shape; hw interpolates linearly between them. It uses the
+// points between linears up to inPlaceTokens, then the kernels alone. Token counts that are no
+// power of two are held out, because their linears may use other kernels.
 func (elementwise) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	alone, inPlace := s.of(probePointwise), s.of(probeInPlace)
 	p.Pointwise = nil
@@ -83,8 +83,8 @@ func (elementwise) fit(s *Samples, p *hw.Profile, from source) (models []model) 
 	return models
 }
 
-// neverFalling are sorted points with the least change that lets none take less than one before:
-// differences of two long times fall by what they are measured to.
+// neverFalling returns sorted points with the minimum change that makes their times rise:
+// differences of two long times fall by measurement noise.
 func neverFalling(d data) data {
 	seconds, weights := make([]float64, len(d)), make([]float64, len(d))
 	for i, at := range d {

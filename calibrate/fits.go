@@ -10,21 +10,21 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// picture says how a model is drawn: over which size, and, where bytes per
-// second say more than seconds, which bytes.
+// picture configures the plot of a model: the size on the x axis and, if bytes per second are
+// clearer than seconds, the bytes.
 type picture struct {
 	x      func(observation) float64
 	xLabel string
 	rate   func(observation) float64 // nil: seconds
 }
 
-// FitsFile is the table, in the folder of the plots, that they are drawn from: each measured
-// point of each model, with what the profile says of it.
+// FitsFile is the table behind the plots, in their folder: each measured point of each model with
+// the profile's price.
 const FitsFile = "fits.csv"
 
-// writeFits writes the table of fits: a row a point, with its size and what x it is drawn
-// over; measured_us and fitted_us are medians and prices, bytes what a rate counts, 0 where
-// time says more, and limit the share that a good fit is off at most.
+// writeFits writes the table of fits, one row per point, with its size and its x value. measured_us
+// and fitted_us are medians and prices, bytes is the numerator of a rate (0 to plot time), and
+// limit is the maximum relative error of a good fit.
 func (c *Calibration) writeFits(dir string) error {
 	var rows [][]string
 	for i := range c.models {
@@ -41,7 +41,7 @@ func (c *Calibration) writeFits(dir string) error {
 	return WriteFits(dir, rows)
 }
 
-// WriteFits writes the table of fits, one row a point. Rows of one model follow one another.
+// WriteFits writes the table of fits, one row per point. Rows of one model are contiguous.
 func WriteFits(dir string, rows [][]string) error {
 	var out bytes.Buffer
 	w := files.NewCSVWriter(&out)

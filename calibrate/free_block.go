@@ -2,7 +2,7 @@ package calibrate
 
 import "github.com/sparseserve/sparseserve/hw"
 
-// freeBlock is what the host does for the blocks of a request that ended.
+// freeBlock is the host's work for the blocks of a finished request.
 type freeBlock struct{}
 
 const probeLiveFreed = "live.step_freed"
@@ -21,8 +21,8 @@ func (freeBlock) points(p *planner) {
 	}
 }
 
-// fit is the host's time for the blocks of a request that ended, from a draining server. Where none
-// was measured the profile is without.
+// fit fits the host's time for the blocks of a finished request, from a draining server. Without
+// such samples the profile has no figure.
 func (freeBlock) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.FreeBlock = hw.Figure{}
 	if d := s.of(probeLiveFreed); len(d) > 0 {
@@ -36,7 +36,7 @@ func (freeBlock) fit(s *Samples, p *hw.Profile, from source) []model {
 	return nil
 }
 
-// shareOf is the median over the points of their time for each of so many things.
+// shareOf returns the median over the points of the time per thing.
 func shareOf(d data, things func(observation) float64) float64 {
 	var each []float64
 	for _, at := range d {

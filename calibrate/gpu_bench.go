@@ -9,9 +9,9 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// gpuBench is the Bench that runs the library's kernels on a GPU. It belongs to one goroutine.
-// A point gets its memory from one slab of device memory and one pinned page of addresses,
-// both reused by the next point; the host pool stays and only grows.
+// gpuBench is the Bench that runs the library's kernels on a GPU. It belongs to one goroutine. A
+// point's memory comes from one slab of device memory and one pinned page of addresses. The next
+// point reuses both; the host pool only grows.
 type gpuBench struct {
 	on   func(func(gpu) error) error // runs a function on the GPU's thread
 	info cuda.DeviceInfo
@@ -30,18 +30,18 @@ type gpuBench struct {
 	trains    map[trainKey][][]trainGroup
 	inPlace   map[trainKey][]inPlaceRound
 	overlaps  map[string][]overlapRound // by all but the probe
-	// spareThreads scatter where other threads have work too.
+	// spareThreads is the number of scatter threads when other threads also have work.
 	spareThreads int64
 }
 
-// settled is enough for the clocks of a card; following, for those of a card that has just run
-// the same at another size.
+// settled is long enough for a card's clock to settle; following is long enough on a card that has
+// just run the same calls at another size.
 const (
 	settled   = 250 * time.Millisecond
 	following = 100 * time.Millisecond
 )
 
-// settling is how long a point's calls run before they are timed.
+// settling returns how long a point's calls run before they are timed.
 func (g *gpuBench) settling(p Point) time.Duration {
 	warm := g.warm == p.Probe
 	g.warm = p.Probe
@@ -51,10 +51,10 @@ func (g *gpuBench) settling(p Point) time.Duration {
 	return settled
 }
 
-// addressBytes hold two arrays of the most blocks of a point.
+// addressBytes holds two address arrays of the largest point.
 const addressBytes = 16 * mib
 
-// gpu is what a point asks of a GPU.
+// gpu is the part of a GPU that a point uses.
 type gpu interface {
 	cuda.Machine
 	DeviceSync() error
@@ -84,7 +84,7 @@ func newLibraryBench(lib *cuda.Library, info cuda.DeviceInfo, limits Limits) (*g
 	}, info, limits)
 }
 
-// newGPUBench allocates a GPU's memory. limits is what the plan was made for.
+// newGPUBench allocates a GPU's memory for the limits of the plan.
 func newGPUBench(on func(func(gpu) error) error, info cuda.DeviceInfo, limits Limits) (
 	*gpuBench, error) {
 	g := &gpuBench{
@@ -104,7 +104,7 @@ func newGPUBench(on func(func(gpu) error) error, info cuda.DeviceInfo, limits Li
 	})
 }
 
-// Close gives everything back.
+// Close frees all memory.
 func (g *gpuBench) Close() error {
 	return g.on(func(s gpu) error {
 		errs := []error{s.DeviceSync()}
@@ -136,7 +136,7 @@ func (g *gpuBench) Prepare(p Point) (Timed, error) {
 	return g.ready(p, probe.setup)
 }
 
-// setup is a point made ready: what to time, and a check of one result.
+// setup is a prepared point: the work to time, and a check of one result.
 type setup struct {
 	bench    cuda.Bench
 	rotation [][]cuda.Operation // instead of the bench's calls: those of one sample, in rotation
@@ -144,15 +144,15 @@ type setup struct {
 	overlap  []cuda.Operation   // runs without pause on a second thread
 	layers   *cuda.Layers       // instead of bench
 	verify   func()             // its error is the gpuRun's
-	// each converts a sample, and the mean time of an overlapping run, into seconds;
-	// nil: the sample is the time.
+	// each converts a sample, and the mean time of an overlapping run, into seconds. With nil, the
+	// sample is the time.
 	each func(sample, overlap float64) float64
-	// settle is how long the calls run before the first sample: a card under load clocks lower
-	// than one that was idle, and serving is load.
+	// settle is how long the calls run before the first sample. A card under load, as in serving, has
+	// a lower clock than an idle one.
 	settle time.Duration
 }
 
-// ready sets a point up, verifies one result and runs its calls until the card has settled.
+// ready prepares a point, verifies one result and runs its calls until the card has settled.
 func (g *gpuBench) ready(p Point, setUp func(*gpuRun, Point) *setup) (Timed, error) {
 	var t *setup
 	err := g.do(func(g *gpuRun) {
@@ -183,7 +183,7 @@ func (g *gpuBench) ready(p Point, setUp func(*gpuRun, Point) *setup) (Timed, err
 	}, nil
 }
 
-// run returns a sample of each repeat, in seconds.
+// run returns one sample per repeat, in seconds.
 func (t *setup) run(s gpu, warmup, repeats int) (samples []float64, err error) {
 	var overlapMs float64
 	b := t.bench
@@ -209,8 +209,7 @@ func (t *setup) run(s gpu, warmup, repeats int) (samples []float64, err error) {
 	return samples, err
 }
 
-// rotate times each part of the rotation once, and goes on with the next one when it is called
-// again.
+// rotate times one part of the rotation per sample. The next call continues with the next part.
 func (t *setup) rotate(s gpu, warmup, repeats int) (samples []float64, err error) {
 	for i := range warmup + repeats {
 		b := t.bench

@@ -9,16 +9,16 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// Cards of one kind differ by percents, their hosts twofold: what the CPU does between two steps
-// and in the round trip of a layer is a matter of its clock, caches and neighbours. Plan Host
-// measures that alone, with the sizes of Full, on a card that is built in, and by how much layers
-// of decodes take longer than their kernels. All else of the live loop's engine stays.
+// Cards of one kind differ by percents, hosts by a factor of two: the CPU's time between steps and
+// in a layer's round trip depends on its clock, caches and neighbours. Plan Host measures only
+// that, with the sizes of Full, on a built-in card, and the overhead of decode layers over their
+// kernels. All other figures of the live loop's engine stay.
 
-// hostCosts are its costs, in the order of fitting.
+// hostCosts are the costs of plan Host, in the order of fitting.
 var hostCosts = []cost{continueLatency{}, roundTrip{}, hostStep{}, freeBlock{}, blockLoad{},
 	layerOverhead{host: true}}
 
-// hostProbes are theirs.
+// hostProbes are the probes of hostCosts.
 var hostProbes = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for _, c := range hostCosts {
@@ -29,12 +29,12 @@ var hostProbes = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// onlyHost keeps the points of the host's probes.
+// onlyHost keeps the points of hostProbes.
 func onlyHost(all []*planned) []*planned {
 	return slices.DeleteFunc(all, func(p *planned) bool { return !hostProbes()[p.Probe] })
 }
 
-// fitHost makes a profile whose host figures are the samples', and all others the built-in card's.
+// fitHost makes a profile with host figures from the samples and all others from the built-in card.
 func fitHost(s *Samples) (*Calibration, error) {
 	for _, probe := range []string{probeLive, probeLiveLoads, probeLiveFreed} {
 		if len(s.of(probe)) == 0 {
@@ -68,7 +68,7 @@ func fitHost(s *Samples) (*Calibration, error) {
 	return &Calibration{Samples: s, Profile: p, models: models}, nil
 }
 
-// HostOnly says whether only the host was measured: what is written is an engine, no card.
+// HostOnly reports whether only the host was measured. Write then writes an engine and no card.
 func (c *Calibration) HostOnly() bool { return c.Samples.Origin.Plan == string(Host) }
 
 // writeHost writes the engine.

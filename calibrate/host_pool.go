@@ -8,15 +8,15 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// hostPool is pinned memory that only grows: pinning costs most of a second a GiB. Segments are
-// whole GiB, so no block straddles two.
+// hostPool is pinned memory that only grows, because pinning takes most of a second per GiB.
+// Segments are whole GiB, so no block straddles two.
 type hostPool struct {
 	segments []cuda.HostMemory
 	bytes    int64
 }
 
-// grow makes the pool at least that large. Each KiB of new memory begins with its own address,
-// so that a block from the wrong place shows.
+// grow grows the pool to at least the given bytes. Each KiB of new memory begins with its own
+// address, so that a block from a wrong place is detected.
 func (h *hostPool) grow(s cuda.Machine, bytes int64) error {
 	missing := (bytes - h.bytes + gib - 1) / gib * gib
 	if missing <= 0 {
@@ -35,7 +35,7 @@ func (h *hostPool) grow(s cuda.Machine, bytes int64) error {
 	return nil
 }
 
-// at returns the memory from an offset of the pool on, to its segment's end.
+// at returns the memory from an offset of the pool to the end of its segment.
 func (h *hostPool) at(offset int64) (cuda.Ptr, []byte) {
 	for _, m := range h.segments {
 		if n := int64(len(m.Bytes())); offset >= n {
@@ -57,7 +57,7 @@ func (h *hostPool) has(p cuda.Ptr) bool {
 	return false
 }
 
-// hostBlocks are blocks of the pool, in random order, none twice.
+// hostBlocks are distinct blocks of the pool in random order.
 type hostBlocks struct {
 	offsets []int64
 	ptrs    []cuda.Ptr
@@ -68,7 +68,7 @@ func (b *hostBlocks) add(h *hostPool, offset int64) {
 	b.offsets, b.ptrs = append(b.offsets, offset), append(b.ptrs, ptr)
 }
 
-// host returns the pool's first bytes, grown to as many.
+// host grows the pool to the given bytes and returns them.
 func (g *gpuRun) host(bytes int64) (cuda.Ptr, []byte) {
 	if g.try(func() error { return g.pool.grow(g.s, bytes) }); g.err != nil {
 		return 0, nil
@@ -76,7 +76,7 @@ func (g *gpuRun) host(bytes int64) (cuda.Ptr, []byte) {
 	return g.pool.at(0)
 }
 
-// scattered chooses blocks anywhere in the first bytes of the pool.
+// scattered chooses random blocks in the first bytes of the pool.
 func (g *gpuRun) scattered(count, blockBytes, poolBytes int64) (b hostBlocks) {
 	if g.try(func() error { return g.pool.grow(g.s, poolBytes) }); g.err != nil {
 		return b
@@ -105,9 +105,9 @@ func distinct(r *rand.Rand, count, n int64) []int64 {
 	return drawn
 }
 
-// pageBlocks are each layer's blocks as the serving loop has them: a page of host memory holds a
-// block of tokens for every layer that the model has and KV head, so that those of a layer are
-// contiguous, and the next block of tokens is anywhere in the first bytes of the pool.
+// pageBlocks returns each layer's blocks in the layout of the serving loop. A page of host memory
+// holds one block of tokens for every layer and KV head of the model, so the blocks of a layer are
+// contiguous in a page. Pages are at random places in the first bytes of the pool.
 func (g *gpuRun) pageBlocks(pageLayers, layers, heads, count, blockBytes, poolBytes int64) (
 	all []hostBlocks) {
 	page := pageLayers * heads * blockBytes
@@ -127,8 +127,8 @@ func (g *gpuRun) pageBlocks(pageLayers, layers, heads, count, blockBytes, poolBy
 	return all
 }
 
-// paged are the blocks of one layer in some pages, page after page; first is the layer's first
-// block of a page.
+// paged returns the blocks of one layer in the given pages; first is the index of the layer's first
+// block in a page.
 func (h *hostPool) paged(pages []int, page, first, heads, blockBytes int64) (b hostBlocks) {
 	for _, i := range pages {
 		for head := range heads {

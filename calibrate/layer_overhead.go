@@ -9,14 +9,14 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// layerOverhead is the time of a layer among others beyond its kernels, each measured by itself. It
-// shows in steps of a live server that are not split into phases. The model serves the
-// same requests as the live server did, and prices each step without overhead:
+// layerOverhead is the time of a layer in a sequence of layers beyond its kernels, each measured
+// alone. It is fitted to steps of a live server that are not split into phases. The model serves
+// the same requests and prices each step without overhead:
 //
 //	overhead = mean over points of (t - t of the model)/layers
 //
-// It has what the laws of these kernels are wrong by, too; measured with the host alone (host),
-// also what this card differs by from the built-in one.
+// It also absorbs the residual error of the kernel models. If only the host is measured (host), it
+// also absorbs the difference between this card and the built-in one.
 type layerOverhead struct{ host bool }
 
 const (
@@ -56,8 +56,8 @@ var overheadServers = []overheadServer{
 		drainConfig{held: true, chunks: true}},
 }
 
-// servers are those that it is measured with: with the host alone, of dense and sparse layers whose
-// lists the CPU looks up.
+// servers returns the servers to measure. With host, these are dense and sparse layers whose lists
+// the CPU looks up.
 func (c layerOverhead) servers() []overheadServer {
 	return slices.DeleteFunc(slices.Clone(overheadServers), func(k overheadServer) bool {
 		return c.host && (k.kind.lookup || k.kind.psa)
@@ -88,14 +88,14 @@ func (c layerOverhead) points(p *planner) {
 	}
 }
 
-// leastOverhead stands for overheads that are fitted as none.
+// leastOverhead stands for zero overhead.
 const leastOverhead = 1e-9
 
-// batchesHeldOut are batches that no overhead is fitted to.
+// batchesHeldOut are the batch sizes that are held out of the fit.
 var batchesHeldOut = []int64{3, 6, 12}
 
-// fit puts a row for each kind of layer that was measured into a profile that is complete but for
-// them. A server that the model cannot have is noted.
+// fit adds a row for each measured kind of layer to a profile that is otherwise complete. A server
+// that the model cannot simulate is noted.
 func (c layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	note := func(format string, values ...any) {
 		p.Provenance.Notes = append(p.Provenance.Notes, fmt.Sprintf(format, values...))
@@ -147,7 +147,7 @@ func (c layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []mod
 	return models
 }
 
-// put is the row's figure from now on.
+// put sets the figure of the server's row.
 func (k *overheadServer) put(p *hw.Profile, f hw.Figure) {
 	row := hw.OverheadRow{Attention: k.attention, Lookup: k.lookup, Chunk: k.kind.chunks, Figure: f}
 	i := slices.IndexFunc(p.LayerOverhead, k.is)
@@ -159,12 +159,12 @@ func (k *overheadServer) put(p *hw.Profile, f hw.Figure) {
 	p.LayerOverhead[i] = row
 }
 
-// is says whether a row is that of the server.
+// is reports whether a row belongs to the server.
 func (k *overheadServer) is(r hw.OverheadRow) bool {
 	return r.Attention == k.attention && r.Lookup == k.lookup && r.Chunk == k.kind.chunks
 }
 
-// of is the row's figure in a profile, seconds.
+// of returns the row's figure in a profile, in seconds.
 func (k *overheadServer) of(p *hw.Profile) float64 {
 	if i := slices.IndexFunc(p.LayerOverhead, k.is); i >= 0 {
 		return p.LayerOverhead[i].SI()

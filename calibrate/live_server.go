@@ -120,8 +120,8 @@ func (c *liveCase) server() sim.Config {
 	return cfg
 }
 
-// libraryOf is the library of a selection. All servers with it share one: making
-// it is slower than a server's run, and is the same for all.
+// libraryOf returns the selection library of a policy. Servers with the same policy share one,
+// because making it takes longer than a server's run.
 func libraryOf(policy dsa.Policy, setting dsa.Setting) *dsa.Library {
 	key := fmt.Sprintf("%T %+v %+v", policy, policy, setting)
 	l, ok := librariesKnown.Load(key)
@@ -134,7 +134,7 @@ func libraryOf(policy dsa.Policy, setting dsa.Setting) *dsa.Library {
 
 var librariesKnown sync.Map // policy and setting in words to *dsa.Library
 
-// source makes up the model's weights.
+// source generates random weights for the model.
 func (c *liveCase) source() (*weights.Random, error) {
 	m := c.model
 	return weights.NewRandom(weights.Config{
@@ -152,8 +152,8 @@ func (c *liveCase) selections(cfg *sim.Config, longest int) {
 	}
 }
 
-// serve serves, on the live device or on another, until liveSettling and as many decode steps of
-// all requests as are asked for are recorded.
+// serve serves cfg, on the live device or on a model of it, until it has recorded liveSettling plus
+// c.steps decode steps of all requests.
 func (c *liveCase) serve(cfg sim.Config) (*hostTimes, error) {
 	c.selections(&cfg, c.prompt+c.output())
 	server, err := sim.NewServer(cfg)
@@ -177,7 +177,7 @@ func (c *liveCase) serve(cfg sim.Config) (*hostTimes, error) {
 	return rec, nil
 }
 
-// hostSeconds serves on a machine and returns the host's time of the steps asked for.
+// hostSeconds serves on a machine and returns the host's time of each step after settling.
 func (c *liveCase) hostSeconds(m live.Machine) (samples []float64, err error) {
 	cfg := c.server()
 	err = c.onLive(m, &cfg, 1, func(*live.Device) (loaded int64, err error) {
@@ -191,8 +191,8 @@ func (c *liveCase) hostSeconds(m live.Machine) (samples []float64, err error) {
 	return samples, err
 }
 
-// onLive has f serve cfg on a live device, each split-th of whose steps is split, and holds the
-// blocks that it loaded against what f counts.
+// onLive creates a live device that splits each split-th step into phases, and calls f to serve cfg
+// on it. It returns an error if the device and f count different numbers of loaded blocks.
 func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64,
 	f func(*live.Device) (loaded int64, err error)) error {
 	source, err := c.source()
@@ -217,8 +217,8 @@ func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64,
 	return err
 }
 
-// loads is how many blocks each layer loads a step, rounded: of the same server on a device that
-// does nothing.
+// loads returns the mean number of blocks that each layer loads per step, rounded. It serves the
+// same requests on an idle device.
 func (c *liveCase) loads() (int64, error) {
 	cfg := c.server()
 	cfg.Device = &idle{}
@@ -234,7 +234,7 @@ func (c *liveCase) loads() (int64, error) {
 	return (loads + n/2) / n, nil
 }
 
-// idle is a device that does nothing, in no time or in some each step.
+// idle is a device that computes nothing; each is the time of a step.
 type idle struct {
 	steps int64
 	each  des.Time

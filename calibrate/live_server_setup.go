@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
-// liveReserve is the device memory of a server except weights, KV and its metadata: activations,
+// liveReserve is the device memory of a server without weights, KV and its metadata: activations,
 // save buffer, and fragments of slabs.
 const liveReserve = 4 * gib
 
@@ -25,9 +25,9 @@ func (g *gpuBench) holds(c *liveCase) error {
 	return nil
 }
 
-// prepareLive readies decode steps of a server. A sample is the time of a step that the GPU's
-// events did not see, the host's: the median of some steps in a row (run). A server has samples
-// for more than one call.
+// prepareLive prepares decode steps of a server. A sample is the host's part of a step, which the
+// GPU's events do not cover: the median of several consecutive steps (run). One server provides the
+// samples of several calls.
 func (g *gpuBench) prepareLive(c *liveCase) (Timed, error) {
 	if err := g.holds(c); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (g *gpuBench) prepareLive(c *liveCase) (Timed, error) {
 	}, nil
 }
 
-// serving has a point served by the server that caseOf describes.
+// serving serves a point with the server that caseOf describes.
 func serving(caseOf func(Point) (*liveCase, error)) func(*gpuBench, Point) (Timed, error) {
 	return func(g *gpuBench, p Point) (Timed, error) {
 		c, err := caseOf(p)
@@ -60,7 +60,7 @@ func serving(caseOf func(Point) (*liveCase, error)) func(*gpuBench, Point) (Time
 	}
 }
 
-// onMachine calls f with the GPU as a machine whose host memory is the pool.
+// onMachine calls f with a machine that allocates host memory from the pool.
 func (g *gpuBench) onMachine(f func(live.Machine) error) error {
 	return g.do(func(g *gpuRun) {
 		g.host(gib)
@@ -68,9 +68,9 @@ func (g *gpuBench) onMachine(f func(live.Machine) error) error {
 	})
 }
 
-// pooled is a machine whose pages of KV are in the bench's pool, since pinning costs most of a
-// second a GiB. Where more of them are allocated than the pool holds they share its memory: the
-// host's time does not depend on the contents of a block.
+// pooled is a machine with its KV pages in the bench's pool, because pinning takes most of a second
+// per GiB. Pages beyond the pool's size share its memory: the host's time does not depend on the
+// contents of a block.
 type pooled struct {
 	live.Machine
 	pool *hostPool
@@ -96,7 +96,7 @@ func (m *pooled) HostFree(memory cuda.HostMemory) error {
 	return m.Machine.HostFree(memory)
 }
 
-// samples serves until there are as many samples after those of a warm-up.
+// samples serves a warm-up and returns the given number of samples after it.
 func (c liveCase) samples(m live.Machine, warmup, repeats int) (samples []float64, err error) {
 	n := c.run()
 	c.steps = (warmup + repeats) * n
@@ -110,7 +110,7 @@ func (c liveCase) samples(m live.Machine, warmup, repeats int) (samples []float6
 	return samples, nil
 }
 
-// deviceBytes is what a server of some samples asks of the device.
+// deviceBytes returns the device memory that a server needs.
 func (c liveCase) deviceBytes() (int64, error) {
 	source, err := c.source()
 	if err != nil {

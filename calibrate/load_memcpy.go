@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// loadMemcpy is loading with one cudaMemcpyAsync a block.
+// loadMemcpy is loading with one cudaMemcpyAsync per block.
 type loadMemcpy struct{}
 
 const probeLoadMemcpy = "load.memcpy"
@@ -19,7 +19,7 @@ func (loadMemcpy) probes() []Probe {
 		again: always}}
 }
 
-// points vary block size and count at the base pool; other pools have two counts.
+// points vary block size and count in the base pool; other pools have two counts.
 func (loadMemcpy) points(p *planner) {
 	const block, most, least = 16 * kib, 2048, 256
 	for i, pool := range p.pools() {
@@ -35,8 +35,8 @@ func (loadMemcpy) points(p *planner) {
 	}
 }
 
-// fit needs the link's rate. Other pools are told of by a note only (pools): over 16 and 64 GiB an
-// H200's batches took 1.07 and 1.16 times as long, less than a part of the model has to be worth.
+// fit needs the link's rate. Other pool sizes only yield a note (pools), because their effect is
+// too small for the model.
 func (loadMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
 	link := math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())
 	fit, held := inPool(s.of(probeLoadMemcpy), basePool).split(byAxis("block_bytes"), 2, nil)
@@ -44,7 +44,7 @@ func (loadMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
 	return []model{loadModel("load.memcpy", hw.LoadMemcpy, fit, held)}
 }
 
-// pools notes by how much longer copies are over the largest host pool than over the base one.
+// pools notes the relative time of copies in the largest host pool over the base pool.
 func pools(s *Samples) (notes []string) {
 	all := s.of(probeLoadMemcpy)
 	sizes := all.values("pool_mib")

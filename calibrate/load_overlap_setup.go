@@ -194,8 +194,8 @@ func (g *gpuRun) runOverlapped(p Point) []overlapRound {
 	return rounds
 }
 
-// trip is a round trip as the serving loop has it: the host waits for the selection, and the GPU
-// for the lists that follow from it, at a gate.
+// trip is a round trip of the serving loop: the host waits for the selection, and the GPU waits at
+// a gate for the resulting lists.
 func (o *overlapping) trip(bool) {
 	o.turn++
 	gate := o.open
@@ -209,15 +209,15 @@ func (o *overlapping) trip(bool) {
 	}
 }
 
-// overlappedDecodes are the decodes of such a layer, each of which attends to a selection.
+// overlappedDecodes is the number of decodes in such a layer. Each attends to a selection.
 const overlappedDecodes = 4
 
-// overlappedMisses are the blocks that each of them loads in such a layer.
+// overlappedMisses is the number of blocks that each decode loads in such a layer.
 const overlappedMisses = 2
 
-// layer is what the serving loop launches in a layer that decodes and prefills, but for its round
-// trip, and what it saves meanwhile. Where it also loads the next layer's part of a prefix it names
-// that part's blocks, keeps the prompt's open blocks, and waits for its own part.
+// layer returns the serving loop's launches in a layer that decodes and prefills, including saves,
+// without its round trip. If loading, it also uploads the addresses of the next layer's prefix,
+// copies the prompt's open blocks, and waits for its own prefix.
 func (o *overlapping) layer(p Point) func(loading bool) {
 	m, n, prefix := o.model(p.Shape), p.At("chunk_tokens"), p.At("prefix_tokens")
 	linears := o.correct(o.linears(m, n))

@@ -16,7 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// box is what a machine reports of itself before anything is measured.
+// box is a machine's description before the measurement.
 type box struct {
 	gpu        cuda.DeviceInfo
 	busy       int   // per cent of the GPU's time that others use; -1: not known
@@ -24,8 +24,8 @@ type box struct {
 	cpus       int
 }
 
-// OpenMachine opens library and GPU, and refuses a machine that cannot be
-// calibrated, saying what is missing and what to do. close gives it back.
+// OpenMachine opens the library and the GPU. It returns an error with the remedy if the machine
+// cannot be calibrated. close frees the GPU.
 func OpenMachine(library string, o Options) (m Machine, close func() error, err error) {
 	lib, err := cuda.Open(library)
 	if err != nil {
@@ -53,7 +53,7 @@ func OpenMachine(library string, o Options) (m Machine, close func() error, err 
 	return m, nil, explain(err)
 }
 
-// origin is where samples of this machine come from.
+// origin describes this machine as the origin of samples.
 func origin(lib *cuda.Library, b box) Origin {
 	library := strconv.Itoa(cuda.Version)
 	if data, err := files.ReadResult(lib.Path); err == nil {
@@ -70,15 +70,15 @@ func origin(lib *cuda.Library, b box) Origin {
 
 func cudaVersion(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
-// Lines of what the system says of itself.
+// Patterns of lines in the system's files.
 const (
 	driverLine = `Module\s+(?:for \S+\s+)?(\d+\.\d+(?:\.\d+)?)`
 	cpuLine    = `(?m)^model name\s*:\s*(.+)$`
 	memoryLine = `(?m)^MemAvailable:\s*(\d+) kB$`
 )
 
-// driverVersion is the kernel module's where it can be read, else the CUDA
-// version that the driver serves.
+// driverVersion returns the version of the kernel module, or, if it cannot be read, the CUDA
+// version of the driver.
 func driverVersion(gpu cuda.DeviceInfo) string {
 	if data, err := files.ReadText("/proc/driver/nvidia/version"); err == nil {
 		if m := regexp.MustCompile(driverLine).FindSubmatch(data); m != nil {
@@ -118,11 +118,11 @@ func availableMemory() int64 {
 	return kb * kib
 }
 
-// busyWait is how long a card may look busy: what nvidia-smi shows is the mean
-// of some last second, in which an interrupted calibration may still have run.
+// busyWait is the time for which a free card may look busy: nvidia-smi reports a mean over the last
+// second or so, in which an interrupted calibration may still have run.
 const busyWait = 4 * time.Second
 
-// settledUtilisation asks until the card is not busy, or for so long.
+// settledUtilisation polls until the card is idle, at most for the given time.
 func settledUtilisation(wait time.Duration) int {
 	for until := time.Now().Add(wait); ; time.Sleep(wait / 20) {
 		if n := utilisation(); n <= busyPercent || time.Now().After(until) {
@@ -131,8 +131,8 @@ func settledUtilisation(wait time.Duration) int {
 	}
 }
 
-// utilisation asks nvidia-smi how busy the GPU is, before this program uses
-// it; -1 where it cannot be asked.
+// utilisation returns the GPU's utilisation by nvidia-smi before this program uses it; -1 if
+// nvidia-smi fails.
 func utilisation() int {
 	n, err := strconv.Atoi(strings.TrimSpace(smi("utilization.gpu")))
 	if err != nil {
@@ -141,7 +141,7 @@ func utilisation() int {
 	return n
 }
 
-// smi returns nvidia-smi's answer for the first GPU, nothing without one.
+// smi returns nvidia-smi's answer for the first GPU, or "".
 func smi(query string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

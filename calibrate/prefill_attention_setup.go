@@ -17,10 +17,10 @@ func (g *gpuRun) setupPrefill(p Point) *setup {
 	return &setup{bench: cuda.Bench{Calls: c.calls}, verify: c.verify, settle: g.settling(p)}
 }
 
-// prefill readies the attention of a chunk of a prompt in one layer, after a prefix of it. The
-// keys and values of a first chunk are contiguous, head by head (the live loop's are token by
-// token, between its queries'); those of a later chunk and of its prefix are in blocks
-// anywhere, of `block` tokens, as rope writes them.
+// prefill prepares the attention of a prompt's chunk after a prefix in one layer. Without prefix,
+// keys and values are contiguous, head by head (in the live loop token by token, interleaved with
+// queries). With a prefix, keys and values of prefix and chunk are in random blocks of `block`
+// tokens, as rope writes them.
 func (g *gpuRun) prefill(m *hw.Model, query, prefix, block int64) checked {
 	d, hq, hk := int64(m.HeadDim), int64(m.QHeads), int64(m.KVHeads)
 	contiguous := query
@@ -55,7 +55,7 @@ func (g *gpuRun) prefill(m *hw.Model, query, prefix, block int64) checked {
 	}}
 }
 
-// checkPrefill computes a token's row of a head anew.
+// checkPrefill recomputes a token's row of a head.
 func (g *gpuRun) checkPrefill(a *cuda.PrefillArgs, slots []int32, head, token int64) {
 	d, seen := int64(a.HeadDim), int64(a.Prefix)+token+1
 	kv := head / int64(a.HeadsQ/a.HeadsKV)

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Rule determines when a point has been repeated enough: once half the 95 % confidence interval of
-// the median is within Spread of it, or at one of the caps.
+// Rule determines the number of a point's samples: sampling ends when half the 95 % confidence
+// interval of the median is within Spread of it, or at one of the caps.
 type Rule struct {
 	Spread float64       // relative
 	Warmup int           // runs before the first sample
 	Least  int           // samples
 	Most   int           // samples
 	Time   time.Duration // spent sampling one point, warm-up included
-	// Visits is how often a restless probe's points are measured, one after
-	// another each time: what disturbs a CPU lasts longer than a point.
+	// Visits is how often a restless probe's points are measured, in separate passes: a disturbance
+	// of the CPU lasts longer than a point.
 	Visits int
 }
 
-// FullRule and QuickRule are those of the two plans.
+// FullRule and QuickRule are the rules of the plans Full and Quick.
 var (
 	FullRule = Rule{Spread: 0.02, Warmup: 2, Least: 11, Most: 150, Time: 450 * time.Millisecond,
 		Visits: 2}
@@ -28,8 +28,8 @@ var (
 		Visits: 1}
 )
 
-// sample repeats a timed call until the rule is content. A long call gets
-// fewer samples than Least, but at least three.
+// sample repeats a timed call until the rule is satisfied. A long call has fewer samples than
+// Least, but at least three.
 func (r Rule) sample(ctx context.Context, timed Timed) ([]float64, error) {
 	started := time.Now()
 	samples, err := timed(r.Warmup, 1)

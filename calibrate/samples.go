@@ -14,21 +14,21 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// Samples is a CSV file of samples: comment lines of their origin
-// from, a header, and a row for each point.
+// Samples is a CSV file of samples: comment lines with their origin, a header, and one row per
+// point.
 type Samples struct {
 	Origin  Origin
 	Records []Record
 	Retired int // records of retiredProbes that a file had, which nothing reads
 }
 
-// retiredProbes are those of earlier builds whose costs are no part of the model any more, or are
-// measured by other probes.
+// retiredProbes are probes of earlier builds. Their costs are no longer part of the model, or other
+// probes measure them.
 var retiredProbes = []string{"calls.nothing", "calls.save_memcpy", "overlap.nothing",
 	"overlap.load_flash", "overlap.loading", "overlap.layer_alone", "overlap.layer_loading",
 	"overlap.load_computing"}
 
-// Record is all samples of one point, in seconds.
+// Record holds all samples of one point, in seconds.
 type Record struct {
 	Point   Point
 	Samples []float64
@@ -74,7 +74,7 @@ func (s *Samples) Encode() []byte {
 	return buf.Bytes()
 }
 
-// must holds where the writer is memory.
+// must panics on errors that cannot happen, such as errors of a writer to memory.
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -171,7 +171,7 @@ func parseRecord(fields []string) (Record, error) {
 	return r, nil
 }
 
-// seconds is a record's time in fits.
+// seconds returns the record's time for fits.
 func (r Record) seconds() float64 {
 	switch probeOf(r.Point.Probe).reduction {
 	case byVisits:

@@ -16,7 +16,7 @@ const (
 	miCache = 32 << 20
 )
 
-// prompt readies Q, K and V of a prompt token by token, as the live loop has them, and the
+// prompt prepares a prompt's Q, K and V in the live loop's layout, token by token, and the
 // attention of its last `query` tokens.
 func (g *gpuRun) prompt(p Point) cuda.PrefillArgs {
 	m, query, prefix := g.model(p.Shape), p.At("query_tokens"), p.At("prefix_tokens")
@@ -49,7 +49,7 @@ func (g *gpuRun) setupAShape(p Point) *setup {
 	return g.sparse(p, a, seen)
 }
 
-// sparse is a sparse attention made ready: some rows of some heads are computed anew.
+// sparse prepares a sparse attention with a check that recomputes some rows of some heads.
 func (g *gpuRun) sparse(p Point, a *cuda.MIAttendArgs, seen func(token int64) []int64) *setup {
 	bench := cuda.Bench{Calls: []cuda.Operation{a}}
 	return &setup{bench: bench, settle: g.settling(p), verify: func() {
@@ -61,7 +61,7 @@ func (g *gpuRun) sparse(p Point, a *cuda.MIAttendArgs, seen func(token int64) []
 	}}
 }
 
-// checkRow computes a token's row of a head anew, over the keys that it sees.
+// checkRow recomputes a token's row of a head over the keys that it attends to.
 func (g *gpuRun) checkRow(a *cuda.PrefillArgs, keys []int64, head, token int64) {
 	d, kv := int64(a.HeadDim), head/int64(a.HeadsQ/a.HeadsKV)
 	q := g.floats(a.Q+cuda.Ptr(2*(token*a.QTokenStride+head*a.QHeadStride)), d)
@@ -77,7 +77,7 @@ func (g *gpuRun) checkRow(a *cuda.PrefillArgs, keys []int64, head, token int64) 
 		"head %d, token %d", head, token)
 }
 
-// setupGather readies the copy of a prompt's keys and values from their blocks.
+// setupGather prepares the copy of a prompt's keys and values from their blocks.
 func (g *gpuRun) setupGather(p Point) *setup {
 	m, tokens, block := g.model(p.Shape), p.At("tokens"), p.At("block_tokens")
 	d, hk, blocks := int64(m.HeadDim), int64(m.KVHeads), (tokens+block-1)/block
@@ -99,7 +99,8 @@ func (g *gpuRun) setupGather(p Point) *setup {
 		}}
 }
 
-// setupLists readies lists of as many blocks and columns for every row, the same for all heads.
+// setupLists prepares lists with the point's numbers of blocks and columns for every row, the same
+// for all heads.
 func (g *gpuRun) setupLists(p Point) *setup {
 	a := &cuda.MIAttendArgs{Prefill: g.prompt(p), BlockStride: int32(2 * p.At("blocks")),
 		ColumnStride: int32(p.At("columns"))}
@@ -132,13 +133,13 @@ func (g *gpuRun) setupLists(p Point) *setup {
 	})
 }
 
-// tileList is the lists of a tile of queries, as cuda.MIAttendArgs has them.
+// tileList holds the lists of a tile of queries in the layout of cuda.MIAttendArgs.
 type tileList struct {
 	blocks, columns []int32
 	counts          [4]int32
 }
 
-// of returns the blocks of a half.
+// of returns the blocks of a half of the tile.
 func (l *tileList) of(half int) []int32 {
 	both, first := int(l.counts[0]), int(l.counts[0]+l.counts[1])
 	if half == 0 {
@@ -147,8 +148,8 @@ func (l *tileList) of(half int) []int32 {
 	return slices.Concat(l.blocks[:both], l.blocks[first:])
 }
 
-// drawList draws blocks for both halves of a tile, half of which they share, and columns among the
-// keys before the tile that are in none of them. Where there are fewer, it takes all.
+// drawList draws blocks for both halves of a tile, which share half of their blocks, and columns
+// among the earlier keys outside these blocks. If there are too few, it takes all.
 func (g *gpuRun) drawList(a *cuda.MIAttendArgs, tile, blocks, columns int) (l tileList) {
 	from := int(a.Prefill.Prefix) + tile*miTile
 	seen := (min(from+miBlock, int(a.Prefill.Prefix+a.Prefill.QTokens)) + miBlock - 1) / miBlock

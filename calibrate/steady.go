@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// A host's CPU has the same times again where nobody else disturbs it. How
-// steady it is shows in the probes that ask most of it: saves with a memcpy a block
-// during prefill, whose calls two threads make, and the threads that scatter FlashD2H's
-// staging. A profile made on a disturbed host has prices that runs will not pay.
+// Times on an undisturbed host CPU are repeatable. Two probes depend on it most: saves with one
+// memcpy per block during prefill, which two threads launch, and the scatter of FlashD2H's staging.
+// A profile of a disturbed host has prices that runs will not pay.
 
-// steadiness is the 90th percentile of a point's samples over their median, of three the largest,
-// of the median point of a probe, and the limit above which the host is disturbed: quiet hosts have
-// up to 1.009 and 1.103. The first is measured early, and determines whether to stop; the second
-// goes on to the end of the load probes.
+// steadiness lists the probes and the limits above which the host is disturbed. A point's measure
+// is the 90th percentile of its samples over their median; a probe's measure is the median over its
+// points. Quiet hosts have up to 1.009 and 1.103. The first probe is measured early and may stop
+// the run; the second is measured after it and does not.
 var steadiness = []steadyLimit{
 	{probeLayersMemcpy, 1.025, true},
 	{probeSaveFlash, 1.13, false},
@@ -26,11 +25,11 @@ type steadyLimit struct {
 	stops bool
 }
 
-// ErrDisturbed ends a calibration that is to stop on a disturbed host.
+// ErrDisturbed ends a calibration with Options.Steady on a disturbed host.
 var ErrDisturbed = errors.New("others use this host's CPU; calibrate when it is quiet")
 
-// disturbed describes by how much a probe's samples differ, "" where they are as steady as on a
-// quiet host or do not show it, and whether to stop for it.
+// disturbed describes the spread of a probe's samples and reports whether to stop. note is "" if
+// they are as steady as on a quiet host, or if the probe does not show it.
 func disturbed(s *Samples, probe string) (note string, stop bool) {
 	i := slices.IndexFunc(steadiness, func(l steadyLimit) bool { return l.probe == probe })
 	if i < 0 {

@@ -5,7 +5,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// streamH2D is FlashH2D within a stream, as a layer's loads are: nobody submits it and waits.
+// streamH2D is FlashH2D within a stream, as for the loads of a layer: no host thread waits for it.
 type streamH2D struct{}
 
 const probeLoadStream = "load.flash_stream"
@@ -17,7 +17,7 @@ func (streamH2D) probes() []Probe {
 		Axes: []string{"block_bytes", "blocks", "pool_mib"}}}
 }
 
-// points have what a layer of some decodes loads.
+// points have the sizes of the loads of a layer with several decodes.
 func (streamH2D) points(p *planner) {
 	for i, pool := range p.pools() {
 		if pool < basePool {
@@ -31,7 +31,7 @@ func (streamH2D) points(p *planner) {
 	}
 }
 
-// fit finds the launch, t = stream + n block + B/rate(pool), the rest being FlashH2D's.
+// fit finds the launch, t = stream + n block + B/rate(pool); the other figures are FlashH2D's.
 func (streamH2D) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Load.FlashStream = hw.Figure{}
 	all := s.of(probeLoadStream)
@@ -55,10 +55,10 @@ func priceStream(p *hw.Profile, at observation) float64 {
 	return t
 }
 
-// streamLoads are the loads of a sample.
+// streamLoads is the number of loads per sample.
 const streamLoads = 8
 
-// setupLoadStream readies loads in a row, of fresh blocks each.
+// setupLoadStream prepares consecutive loads, each of other blocks.
 func (g *gpuRun) setupLoadStream(p Point) *setup {
 	t := &setup{bench: cuda.Bench{Clock: cuda.EventClock},
 		each: func(sample, _ float64) float64 { return sample / streamLoads }}

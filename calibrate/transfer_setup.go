@@ -6,13 +6,13 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// checked is GPU work made ready and the check of its result; either may be empty after an error.
+// checked is prepared GPU work and the check of its result; either may be empty after an error.
 type checked struct {
 	calls  []cuda.Operation
 	verify func()
 }
 
-// with joins two.
+// with concatenates both.
 func (c checked) with(other checked) checked {
 	return checked{append(c.calls, other.calls...), both(c.verify, other.verify)}
 }
@@ -21,8 +21,8 @@ func both(a, b func()) func() {
 	return func() { a(); b() }
 }
 
-// blocksOp is a transfer of blocks by the engine of a probe. Kernels read address arrays from
-// the GPU, the memcpy engines from the host.
+// blocksOp returns the transfer of blocks by the engine of a probe. Kernels read address arrays
+// from the GPU, memcpy engines from the host.
 func (g *gpuRun) blocksOp(probe string, src, dst []cuda.Ptr, blockBytes int64) cuda.Operation {
 	a := cuda.BlocksArgs{Count: int64(len(src)), BlockBytes: blockBytes}
 	switch probe {
@@ -40,7 +40,7 @@ func (g *gpuRun) blocksOp(probe string, src, dst []cuda.Ptr, blockBytes int64) c
 	return (*cuda.MemcpyBlocksArgs)(&a)
 }
 
-// transfer carries a transfer out once, on a stream of its own.
+// transfer runs a transfer once, on its own stream.
 func (g *gpuRun) transfer(op cuda.Operation) {
 	g.try(func() error {
 		stream, err := g.s.StreamCreate(true)
@@ -52,8 +52,8 @@ func (g *gpuRun) transfer(op cuda.Operation) {
 	})
 }
 
-// load readies a load of blocks from anywhere in the pool to slots in another order, anywhere
-// in slotBytes of the card's memory.
+// load prepares a load of random blocks of the pool to slots in another random order within
+// slotBytes of device memory.
 func (g *gpuRun) load(probe string, slots cuda.Ptr, slotBytes, count, block, pool int64) checked {
 	from := g.scattered(count, block, pool)
 	to := make([]cuda.Ptr, count)
@@ -70,12 +70,12 @@ func (g *gpuRun) load(probe string, slots cuda.Ptr, slotBytes, count, block, poo
 	}}
 }
 
-// freshLoads are how many sets of blocks a load's samples use in rotation: a server loads other
-// blocks each time, and the same ones again would be in caches. The last set is checked.
+// freshLoads is the number of block sets that a load's samples rotate through. A server loads
+// different blocks each time; the same blocks would be in caches. The last set is checked.
 const freshLoads = 24
 
-// setupLoad loads to slots anywhere in as much of the card's memory as the pool has, or half of
-// what there is: a server's are as far apart, and each copy looks its own up.
+// setupLoad loads to random slots in as much device memory as the pool's size, or in half of the
+// available memory. A server's slots are as far apart, and each copy looks up its own address.
 func (g *gpuRun) setupLoad(p Point) *setup {
 	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock}}
 	count, block, pool := p.At("blocks"), p.At("block_bytes"), p.At("pool_mib")*mib
@@ -88,7 +88,7 @@ func (g *gpuRun) setupLoad(p Point) *setup {
 	return t
 }
 
-// save readies a save of a contiguous tensor to blocks of the pool; FlashD2H has so many threads.
+// save prepares a save of a contiguous tensor to blocks of the pool; threads is used by FlashD2H.
 func (g *gpuRun) save(probe string, tensor cuda.Ptr, to hostBlocks, block, threads int64) checked {
 	count := int64(len(to.ptrs))
 	from := row(tensor, count, block)
@@ -117,7 +117,7 @@ func (g *gpuRun) save(probe string, tensor cuda.Ptr, to hostBlocks, block, threa
 	}}
 }
 
-// saveAnywhere saves to blocks anywhere in the first bytes of the pool.
+// saveAnywhere saves to random blocks in the first bytes of the pool.
 func (g *gpuRun) saveAnywhere(probe string, count, block, pool, threads int64) checked {
 	to := g.scattered(count, block, pool)
 	return g.save(probe, g.random(count*block/2), to, block, threads)

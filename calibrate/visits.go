@@ -4,14 +4,14 @@ import (
 	"time"
 )
 
-// visit is one time that a point is measured.
+// visit is one measurement of a point.
 type visit struct {
 	Point
 	of   int // visits of this point
 	last bool
 }
 
-// visits goes over each run of restless points as often as asked, and once over all others.
+// visits repeats each run of restless points the given number of times, and lists all others once.
 func visits(all []Point, times int) []visit {
 	var out []visit
 	for i := 0; i < len(all); {
@@ -31,7 +31,7 @@ func visits(all []Point, times int) []visit {
 	return out
 }
 
-// once keeps one visit of each point, with the time limit that it has among all.
+// once keeps one visit of each point, with its time limit among all visits.
 func once(all []visit) []visit {
 	var last []visit
 	for _, v := range all {
@@ -42,20 +42,20 @@ func once(all []visit) []visit {
 	return last
 }
 
-// always has every point of a probe visited again: what disturbs the host's CPU, or the pages
-// that a point uses, lasts longer than the point, whose samples then agree with each other and
-// not with its neighbours'. Long linears and chunks of prefill are visited again for the
-// card's clock, which differs from second to second.
+// always re-measures all points of a probe. Host noise, and the pages of a point, are correlated
+// within one measurement, so its samples agree with each other but not with its neighbours'. Long
+// linears and chunks of prefill are re-measured because the card's clock varies from second to
+// second.
 func always(Point) bool { return true }
 
-// isRestless reports whether a point is visited again.
+// isRestless reports whether a point is re-measured.
 func isRestless(at Point) bool {
 	p := probeOf(at.Probe)
 	return p.again != nil && p.again(at)
 }
 
-// of is the rule for one visit: all of a point's visits together last no longer than another
-// point. A probe of fixed samples has so many a visit, however long they last.
+// of returns the rule for one visit: all visits of a point together take as long as one other
+// point. A probe with fixed samples has that many per visit, regardless of their duration.
 func (r Rule) of(v visit) Rule {
 	r.Time /= time.Duration(v.of)
 	r.Most = (r.Most + v.of - 1) / v.of
