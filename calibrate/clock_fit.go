@@ -2,7 +2,7 @@ package calibrate
 
 import "github.com/sparseserve/sparseserve/hw"
 
-// clockFigure is a figure of the clock that is fitted with others.
+// clockFigure is a figure of the clock that is fitted jointly with others.
 type clockFigure struct {
 	figure     *hw.Figure
 	unit, what string

@@ -28,6 +28,7 @@ var costs = []cost{
 	layerOverhead{},
 }
 
+// Probes returns all probes.
 func Probes() []Probe {
 	var all []Probe
 	for _, c := range costs {

@@ -45,8 +45,8 @@ func (flashD2H) fit(s *Samples, p *hw.Profile, from source) []model {
 	return []model{fitScatter(s, p, from, math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI()))}
 }
 
-// mostScattered are the bytes of a save that FlashD2H is fitted to: a layer of 4,096 tokens with 32
-// KV heads saves as many, and more than the CPU's caches hold one thread scatters more slowly.
+// mostScattered is the largest save in the fit of FlashD2H, in bytes: a layer of 4,096 tokens with
+// 32 KV heads. Larger saves exceed the CPU's caches, and one thread scatters them more slowly.
 const mostScattered = 64 * mib
 
 // fitScatter fits FlashD2H (hw: saver). All thread counts share the call and the first chunk and

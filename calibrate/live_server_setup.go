@@ -12,7 +12,7 @@ import (
 // save buffer, and fragments of slabs.
 const liveReserve = 4 * gib
 
-// holds checks that the device has memory for a server besides the bench's own buffers.
+// holds checks that the device has memory for a server in addition to the bench's own buffers.
 func (g *gpuBench) holds(c *liveCase) error {
 	need, err := c.deviceBytes()
 	if err != nil {

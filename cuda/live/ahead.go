@@ -9,20 +9,20 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// ahead launches what follows a layer's round trip before the host has looked anything up. A launch
-// costs the driver some microseconds, more on a core that others share, and a layer of decodes has
-// ten: behind the lookup, each would be time in which the GPU has nothing to do. In front of it
-// they are behind a gate on the stream (cuda/host_gate.cu), which the host opens with one store
-// once the layer's lists and loads are in pinned memory. No argument of these launches depends on
-// what the lookup finds: lists are where the server said (sim.Work.Ahead), loads are counted on the
-// GPU, and attention is divided for lists as long as the budget.
+// ahead launches the rest of a layer before the host's lookup. A launch costs the driver some
+// microseconds, more on a shared core, and a layer of decodes has ten. After the lookup, the GPU
+// would idle during each. Instead they are launched behind a gate on the stream
+// (cuda/host_gate.cu), which the host opens with one store when the layer's lists and loads are in
+// pinned memory. No launch argument depends on the lookup's result: the server sets the place of
+// the lists (sim.Work.Ahead), the GPU reads the number of loads, and attention is divided for lists
+// as long as the budget.
 //
-// Slots that the server assigns in the lookup, of blocks that fill and of prefills, are left to
-// fill in arrays that go up with the lists.
+// The server assigns some slots in the lookup, for full blocks and for prefills. They are filled
+// later, in arrays that are uploaded with the lists.
 //
-// It is not done where what follows depends on more: with progressive attention, sparse prefill or
-// a memcpy for each load, and where a prefill's open block has to come from its stash first; nor
-// where streams share connections to the GPU (launchesAhead).
+// Layers are not launched ahead if the launches depend on the lookup: with progressive attention,
+// sparse prefill, a memcpy per load, or a prefill's open block that must first be copied from its
+// stash. The same holds if streams share connections to the GPU (launchesAhead).
 type ahead struct {
 	layer  int   // whose launches are behind a closed gate; -1: none
 	turn   int64 // of the last gate
@@ -31,18 +31,18 @@ type ahead struct {
 	chosen cuda.Event // the layer's selection is on the host
 
 	gate cuda.HostMemory // uint64, cuda.GateWord
-	// Addresses of a layer's loads and of their slots, as long as lists can be: on the host and the
-	// GPU.
+	// Addresses of a layer's loads and of their slots, for lists of the maximum length, on the host
+	// and on the GPU.
 	loads     cuda.HostMemory
 	src, dst  []int64 // the same
 	addresses mem.Buffer
 	counted   mem.Buffer // int64 on the GPU: loads of the layer
-	// Numbers of decodes and of blocks in a list whose launches have been made without a gate: the
-	// first launch of a kernel may load it, which waits for the GPU, and so for the gate.
+	// Launch shapes that have run without a gate. The first launch of a kernel may load it, which
+	// waits for the GPU and would therefore wait for the gate.
 	loaded map[launched]bool
 }
 
-// open allocates the gate and launches one that is open.
+// open allocates the gate and launches an open one.
 func (a *ahead) open(m cuda.Machine, on cuda.Stream) (err error) {
 	a.layer, a.loaded = -1, map[launched]bool{}
 	if a.chosen, err = m.EventCreate(false); err != nil {
@@ -58,14 +58,14 @@ func (a *ahead) open(m cuda.Machine, on cuda.Stream) (err error) {
 	return m.StreamSync(on)
 }
 
-// set opens the gates of a turn and of those before it.
+// set opens the gates of a turn and of all earlier turns.
 func (a *ahead) set(turn, loads int64) {
 	atomic.StoreUint64(&cuda.Slice[uint64](a.gate)[0], cuda.GateWord(turn, loads))
 }
 
-// endGate lets all go on that is launched when the run has ended in a layer's lookup. What it
-// computes no longer matters, but it must not leave the cache: lists are empty, and every slot is
-// the first.
+// endGate releases the launches behind the gate when the run has ended during a layer's lookup.
+// Their results do not matter, but they must not access memory outside the cache: lists are empty,
+// and every slot is slot 0.
 func (d *Device) endGate() {
 	a := &d.ahead
 	if a.turn == 0 || a.layer < 0 {
@@ -82,7 +82,7 @@ func (d *Device) endGate() {
 	a.set(a.turn, 0)
 }
 
-// canLaunchAhead says whether a layer's launches are known before its lookup.
+// canLaunchAhead reports whether a layer's launches are known before its lookup.
 func (d *Device) canLaunchAhead(layer int, w *sim.Work) bool {
 	a, c := &d.ahead, &d.decodes
 	if w.Ahead == nil || a.loaded == nil || d.queue.Err() != nil {
@@ -105,8 +105,8 @@ func (d *Device) canLaunchAhead(layer int, w *sim.Work) bool {
 	for i := c.n; i < len(d.rows); i++ {
 		if row := &d.rows[i]; row.In(layer) || row.In(layer+1) {
 			after = after || row.From > 0 && row.In(layer)
-			// A prefix is digested, what follows saved too, and an open block may go to its stash; the
-			// next layer's prefix loads meanwhile.
+			// A prefill digests its prefix, saves its new blocks, and may copy an open block to its
+			// stash. Meanwhile the next layer's prefix loads.
 			bytes += saveBytes(heads, 2*d.geo.Blocks(row.To)+1)
 		}
 	}
@@ -119,21 +119,22 @@ func (d *Device) canLaunchAhead(layer int, w *sim.Work) bool {
 	return known
 }
 
-// mostAhead are the most prefills of a layer that is launched ahead, and half the blocks that are
-// closed so: a stream holds about a thousand launches, and the next one would wait for the gate.
+// mostAhead is the maximum number of prefills in a layer that is launched ahead, and half the
+// maximum of runs of closed blocks. A stream holds about a thousand launches; further launches
+// would wait for the gate.
 const mostAhead = 32
 
-// saveBytes is no less than what the slots, digests and saves of so many blocks need in a layer's
-// part.
+// saveBytes is an upper bound of the bytes that slots, digests and saves of the given blocks take
+// in a layer's part.
 func saveBytes(heads, blocks int) int64 { return int64(heads*blocks)*(4+4+8+16) + 10*256 }
 
-// launched is what sets layers apart whose launches may be of different kernels.
+// launched identifies the kernels that a layer launches.
 type launched struct {
 	decodes, listBlocks, prefills, rows int
 	after                               bool // prefills read what is before them from blocks
 }
 
-// listBlocks are the most blocks that a list of the step's decodes can have.
+// listBlocks returns the maximum number of blocks in a list of the step's decodes.
 func (d *Device) listBlocks() int32 { return int32(d.cfg.listBlocks(d.decodes.most)) }
 
 // launchAhead launches the rest of the layer behind a gate.
@@ -162,8 +163,8 @@ func (d *Device) launchAhead(layer int, w *sim.Work) {
 	d.finishLayer(layer)
 }
 
-// planAhead is planLayer without what the lookup finds: lists are where they will be, and slots are
-// left to fill.
+// planAhead is planLayer without the lookup's result: it uses the future place of the lists, and
+// leaves slots to fill.
 func (d *Device) planAhead(layer int, w *sim.Work) {
 	p := &d.plan
 	p.clear()
@@ -187,7 +188,7 @@ func (d *Device) planAhead(layer int, w *sim.Work) {
 	}
 }
 
-// fillPlan names the slots that the lookup gave.
+// fillPlan fills in the slots that the lookup assigned.
 func (d *Device) fillPlan(w *sim.Work) {
 	next := 0 // of w, which has those of layer-segmented prefills too, in the same order
 	for _, own := range d.plan.tables {
@@ -199,7 +200,7 @@ func (d *Device) fillPlan(w *sim.Work) {
 	d.nameSlots()
 }
 
-// nameSlots has digests and saves read what tables and lists say.
+// nameSlots copies slots from tables and lists into the arguments of digests and saves.
 func (d *Device) nameSlots() {
 	p, heads := &d.plan, d.geo.KVHeads
 	for _, all := range [...][]closed{p.closed, p.begun} {
@@ -214,7 +215,7 @@ func (d *Device) nameSlots() {
 	}
 }
 
-// closesAhead says whether all that closes the layer's blocks is known.
+// closesAhead reports whether everything that closes the layer's blocks is known.
 func (d *Device) closesAhead() bool {
 	p := &d.plan
 	if len(p.closed) > 2*mostAhead || len(p.saves) > 2*mostAhead {
@@ -228,7 +229,7 @@ func (d *Device) closesAhead() bool {
 	return true
 }
 
-// closeAhead digests full blocks and copies them to the ring, where all that it needs is known.
+// closeAhead digests full blocks and copies them to the ring, if closesAhead.
 func (d *Device) closeAhead(int) {
 	p := &d.plan
 	if !d.ahead.closes {
@@ -244,8 +245,8 @@ func (d *Device) closeAhead(int) {
 	}
 }
 
-// openGate has the GPU read the layer's lists and load what they miss, and sends the blocks that
-// became full to DRAM.
+// openGate releases the launches behind the gate, so that the GPU reads the layer's lists and loads
+// the misses. It then sends full blocks to DRAM.
 func (d *Device) openGate(layer int, w *sim.Work) {
 	a, p := &d.ahead, &d.plan
 	if w.Lists != a.lists {

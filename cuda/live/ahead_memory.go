@@ -10,9 +10,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// launchesAhead says whether the system has layers that are launched ahead of their lookup. Streams
-// that share one connection to the GPU wait for a closed gate in any of them, saves too, for which
-// the lookup may have to wait.
+// launchesAhead reports whether the system launches layers ahead of their lookup. It needs many
+// connections to the GPU: with a shared connection, other streams would wait for a closed gate.
+// This includes saves, for which the lookup may have to wait.
 func (c *Config) launchesAhead() bool {
 	s := c.Spec
 	return s.Offload.On && s.Sparse() && !s.GPULookup() && !s.Progressive() &&
@@ -20,7 +20,7 @@ func (c *Config) launchesAhead() bool {
 		c.Projected == nil && len(c.Patterns) == 0 && manyConnections()
 }
 
-// manyConnections says whether there are as many as the driver makes unless it is told otherwise.
+// manyConnections reports whether there are at least as many connections as the driver's default.
 func manyConnections() bool {
 	const usual = 8
 	text := strings.TrimSpace(os.Getenv("CUDA_DEVICE_MAX_CONNECTIONS"))
@@ -28,15 +28,15 @@ func manyConnections() bool {
 	return text == "" || err == nil && n >= usual
 }
 
-// listBlocks are the most blocks that a decode's list can have of a context of so many: one
-// candidate at least, whatever the budget.
+// listBlocks returns the maximum number of blocks in a decode's list in a context of longest
+// blocks. The list has at least one candidate, whatever the budget.
 func (c *Config) listBlocks(longest int) int {
 	return min(c.Spec.Selection.SinkBlocks+c.Spec.Selection.RecentBlocks+sim.Candidates(c.Spec),
 		longest)
 }
 
-// sizeAhead gives addresses of a layer's loads their memory: of the step's decodes, as far as lists
-// go, and of all that its prefills attend to.
+// sizeAhead allocates memory for the addresses of a layer's loads: the lists of the step's decodes,
+// and the whole contexts of its prefills.
 func (d *Device) sizeAhead(s *sim.Step) {
 	if d.ahead.loaded == nil {
 		return
@@ -63,8 +63,8 @@ func (d *Device) sizeAhead(s *sim.Step) {
 	d.grow(&a.addresses, int64(16*len(a.src)), "addresses of loads")
 }
 
-// hold allocates pinned memory for the addresses of so many loads and their slots, and says whether
-// it did. The GPU is idle.
+// hold allocates pinned memory for the addresses of the given number of loads and of their slots.
+// It reports whether it allocated. The GPU is idle.
 func (a *ahead) hold(m cuda.Machine, loads int) (grew bool, err error) {
 	if len(a.src) >= loads {
 		return false, nil
@@ -84,8 +84,8 @@ func (a *ahead) hold(m cuda.Machine, loads int) (grew bool, err error) {
 	return true, nil
 }
 
-// aheadBytes is the most that addresses of a layer's loads need in pinned memory, where layers are
-// launched ahead of their lookup: of decodes' lists, and of prefills' whole contexts.
+// aheadBytes returns the maximum pinned memory for the addresses of a layer's loads if layers are
+// launched ahead of their lookup: decodes' lists, and prefills' whole contexts.
 func (c *Config) aheadBytes(l *Load) int64 {
 	if !c.launchesAhead() || len(l.Requests) == 0 {
 		return 0

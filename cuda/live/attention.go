@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// decodes is what decode attention of every layer needs to know of the step.
+// decodes is the input of all layers' decode attention in a step.
 type decodes struct {
 	n       int
 	most    int      // blocks of the longest context
@@ -21,7 +21,7 @@ type decodes struct {
 	metaBase cuda.Ptr // lowest address of a request's digests, from which they are counted
 }
 
-// beginDecodes uploads it.
+// beginDecodes uploads the input of the step's decode attention.
 func (d *Device) beginDecodes(s *sim.Step) {
 	c := &d.decodes
 	*c = decodes{}
@@ -54,10 +54,10 @@ func (d *Device) beginDecodes(s *sim.Step) {
 	}
 }
 
-// attend writes K and V of the layer's tokens to their blocks, where ready has not, digests and
-// saves the blocks that became full, and runs attention of all rows: first, where the layer only
-// decodes. Prefills' Q and K are rotated here, where the slots of their blocks are known: the same
-// kernel writes K and V.
+// attend writes K and V of the layer's tokens to their blocks, if ready has not, digests and saves
+// full blocks, and runs the attention of all rows. In a layer with decodes only, attention comes
+// before digests and saves. Q and K of prefills are rotated here, where the slots of their blocks
+// are known, because the same kernel writes K and V.
 func (d *Device) attend(layer int, w *sim.Work) {
 	d.planLayer(layer, w)
 	if d.queue.Err() != nil {
@@ -73,7 +73,7 @@ func (d *Device) attend(layer int, w *sim.Work) {
 	d.attention(layer, w, d.closeBlocks)
 }
 
-// attention launches what the layer's plan has of it, and closing.
+// attention launches the attention of the layer's plan, and closing.
 func (d *Device) attention(layer int, w *sim.Work, closing func(layer int)) {
 	p := &d.plan
 	d.loadPrefixes(layer)
@@ -82,8 +82,8 @@ func (d *Device) attention(layer int, w *sim.Work, closing func(layer int)) {
 	d.launch(p.ropes...)
 	d.markAfter(p.ropes, phaseLinears)
 	d.showProjected(layer)
-	// Attention of a layer that only decodes waits for each launch before its own: blocks are closed
-	// after it. Others take longer, and a prompt's blocks are saved meanwhile.
+	// In a layer with decodes only, attention waits for every launch before it, so blocks are closed
+	// after it. Other attention takes longer and overlaps with the saves of a prompt's blocks.
 	late := len(w.Prefill) == 0 && len(w.Rounds) == 0
 	if !late {
 		closing(layer)
@@ -110,7 +110,7 @@ func (d *Device) attention(layer int, w *sim.Work, closing func(layer int)) {
 	}
 }
 
-// planLayer writes the arrays of all that the layer's attention launches.
+// planLayer writes the arrays for all launches of the layer's attention.
 func (d *Device) planLayer(layer int, w *sim.Work) {
 	d.plan.clear()
 	d.nameHits(layer)
@@ -137,7 +137,7 @@ func (d *Device) markAfter(ops []cuda.Operation, p phase) {
 	}
 }
 
-// plan is what one layer's attention launches once its arrays are on the GPU.
+// plan holds the launches of one layer's attention, for when its arrays are on the GPU.
 type plan struct {
 	opens   []cuda.Operation // open blocks of finished layer-segmented prefills, into their slots
 	writes  []cuda.Operation // K and V of decodes
@@ -159,7 +159,7 @@ func (p *plan) clear() {
 	p.closed, p.saves, p.begun, p.tables = p.closed[:0], p.saves[:0], p.begun[:0], p.tables[:0]
 }
 
-// layerPool is where the layer's slots begin: without offloading each layer has its own part.
+// layerPool returns the start of the layer's slots: without offloading each layer has its own part.
 func (d *Device) layerPool(layer int) cuda.Ptr {
 	if d.offload {
 		return d.pool
@@ -169,8 +169,8 @@ func (d *Device) layerPool(layer int) cuda.Ptr {
 
 func (d *Device) scale() float32 { return float32(1 / math.Sqrt(float64(d.model.HeadDim))) }
 
-// decodeArgs are the arguments of the layer's decodes that no list or selection determines: of the
-// write of their newest tokens, and of their attention.
+// decodeArgs returns the arguments of the layer's decodes that do not depend on a list or
+// selection: for the write of their newest tokens, and for their attention.
 func (d *Device) decodeArgs(layer int) (*cuda.KVWriteArgs, *cuda.DecodeArgs) {
 	c, md, b := &d.decodes, d.model, &d.scratch
 	write := (*cuda.KVWriteArgs)(d.decodeWrite(layer))
@@ -215,7 +215,7 @@ func (d *Device) planDecodes(layer int, w *sim.Work) {
 	a.Workspace = d.workspaceFor(a, &d.workspace, "decode workspace")
 }
 
-// planFilled notes the blocks that the decodes' tokens fill.
+// planFilled adds the blocks that the decodes' tokens fill.
 func (d *Device) planFilled(pool cuda.Ptr) {
 	heads := d.geo.KVHeads
 	for i := range d.decodes.n {
@@ -240,8 +240,8 @@ func (d *Device) workspaceFor(op cuda.Operation, b *mem.Buffer, what string) cud
 	return b.At
 }
 
-// planLists sets which blocks each unit attends to and, with offloading, their slots. They are
-// uploaded from where the server wrote them, and only where something has changed.
+// planLists sets the blocks of each unit and, with offloading, their slots. It uploads them from
+// the server's memory, only if they have changed.
 func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
 	c, heads := &d.decodes, d.geo.KVHeads
 	a, k := d.plan.decode, d.lookup.args
@@ -261,7 +261,7 @@ func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
 	}
 }
 
-// countSelected counts the blocks of a layer's lists and returns the most of one.
+// countSelected counts the blocks of a layer's lists and returns the maximum of one list.
 func (d *Device) countSelected(l *sim.Lists) (most int32) {
 	for _, n := range l.Count[:d.decodes.n*d.geo.KVHeads] {
 		d.counters.Selected += int64(n)
@@ -270,7 +270,7 @@ func (d *Device) countSelected(l *sim.Lists) (most int32) {
 	return most
 }
 
-// readLists has the write and the attention of the layer's decodes read the lists.
+// readLists sets the lists in the arguments of the write and the attention of the layer's decodes.
 func (d *Device) readLists(l *sim.Lists, write *cuda.KVWriteArgs, a *cuda.DecodeArgs) {
 	heads := d.geo.KVHeads
 	units := d.decodes.n * heads
@@ -282,12 +282,13 @@ func (d *Device) readLists(l *sim.Lists, write *cuda.KVWriteArgs, a *cuda.Decode
 	}
 }
 
-// stashedOpen tells whether the open block of a decode has to come from its prefill's stash first.
+// stashedOpen reports whether the open block of a decode must first be copied from its prefill's
+// stash.
 func (d *Device) stashedOpen(i int) bool {
 	return d.of[i].stashed && d.rows[i].From%d.geo.BlockTokens != 0
 }
 
-// listed returns where the server's words are on the GPU: in the layer's part, or copied.
+// listed returns the GPU address of the server's words: in the layer's part, or a copy.
 func (d *Device) listed(words []int32) cuda.Ptr {
 	if at, lent := d.stage.Lent(words); lent || len(words) == 0 {
 		return at

@@ -8,16 +8,16 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// A prefill that hits begins with blocks that are in its pages: of HBM, or of DRAM with offloading.
-// Chunks of it find them in the cache's slots, loaded as any others. A layer by itself has its part
-// loaded into a buffer, while the layer before computes: there are two. Digests belong to a
-// request, so that each layer makes those of the prefix anew.
+// A prefill that hits begins with blocks that are in its pages, in HBM, or with offloading in DRAM.
+// A chunked prefill finds them in the cache's slots, loaded like other blocks. A layer-segmented
+// prefill loads a layer's blocks into one of two buffers while the previous layer computes. Digests
+// belong to a request, so each layer recomputes the digests of the prefix.
 
-// hits is what layer-segmented prefills do once in a layer with the prefixes that they begin with.
+// hits is the work per layer for the prefixes of layer-segmented prefills.
 type hits struct {
 	layer int // for which it is named; below 0: none
-	// Requests whose part is loaded into this layer's buffer and the next's, and whether some have
-	// begun that it waits for.
+	// Requests whose prefix loads into the buffer of this layer and of the next, and whether this
+	// layer waits for loads that have already begun.
 	now, ahead []*request
 	awaits     bool
 	prefix     cuda.Operation // the load into this layer's buffer
@@ -25,8 +25,8 @@ type hits struct {
 	digests    []cuda.Operation
 }
 
-// nameHits readies it for a layer, unless it is. The host does so while the layer before computes:
-// once it knows what that layer's decodes selected, the GPU waits for it.
+// nameHits prepares the hits of a layer, once. The host does so while the previous layer computes.
+// Later, when the host knows that layer's selection, the GPU waits for the host.
 func (d *Device) nameHits(layer int) {
 	h := &d.hits
 	runs := func(r sim.Row) bool { return r.In(layer) }
@@ -54,14 +54,14 @@ func (d *Device) nameHits(layer int) {
 	}
 }
 
-// prefetch loads parts of prefixes while layers compute.
+// prefetch loads prefixes during the computation of layers.
 type prefetch struct {
 	stream cuda.Stream
 	begun  cuda.Event    // this layer's part is there, and the next one's buffer is free
 	loaded [2]cuda.Event // of layers of even and odd numbers
 }
 
-// open readies it.
+// open creates the stream and its events.
 func (p *prefetch) open(m cuda.Machine) (err error) {
 	if p.stream, err = m.StreamCreate(true); err != nil {
 		return err
@@ -74,8 +74,8 @@ func (p *prefetch) open(m cuda.Machine) (err error) {
 	return nil
 }
 
-// loadPrefixes loads the layer's parts of prefixes, or waits until they are there, and has the next
-// layer's follow while this one computes. The link carries one after another, in the order of need.
+// loadPrefixes loads the layer's prefixes, or waits for them, and starts the next layer's loads
+// during this layer. The link transfers them in the order of need.
 func (d *Device) loadPrefixes(layer int) {
 	p, f := &d.hits, &d.prefetch
 	if p.awaits {
@@ -95,7 +95,7 @@ func (d *Device) loadPrefixes(layer int) {
 	}
 }
 
-// buffer is where a layer-segmented prefill has a layer's KV.
+// buffer returns the address of a layer's KV in a layer-segmented prefill.
 func (r *request) buffer(layer int) cuda.Ptr {
 	if r.other.Bytes > 0 && layer%2 == 1 {
 		return r.other.At
@@ -103,13 +103,12 @@ func (r *request) buffer(layer int) cuda.Ptr {
 	return r.layer.At
 }
 
-// begins says whether a row begins a layer's prefill after a prefix that it hit.
+// begins reports whether a row starts a layer's prefill after a prefix hit.
 func (r *request) begins(row *sim.Row, blockTokens int) bool {
 	return r.hit > 0 && row.From == r.hit*blockTokens
 }
 
-// planHit readies the digests of the prefix that a chunked prefill begins with, which is in these
-// slots.
+// planHit prepares the digests of the prefix of a chunked prefill, which is in the slots of c.
 func (d *Device) planHit(layer int, row *sim.Row, r *request, c closed) {
 	if d.sparse && !row.Segmented && r.begins(row, d.geo.BlockTokens) {
 		c.from, c.to = 0, r.hit
@@ -118,9 +117,9 @@ func (d *Device) planHit(layer int, row *sim.Row, r *request, c closed) {
 	}
 }
 
-// plan enters a row whose part of a prefix is to be loaded, unless that has begun, and the next
-// layer's if that is in the same step. A prefill's first layer in a step may follow layers that
-// only other rows run: it loads during the layer before, too.
+// plan adds a row whose prefix must be loaded, unless its load has begun, and the next layer's load
+// if that layer is in the same step. Only other rows may run the layer before a prefill's first
+// layer in a step; its prefix also loads during that layer.
 func (h *hits) plan(layer int, row *sim.Row, r *request) {
 	switch {
 	case !row.In(layer):
@@ -135,12 +134,12 @@ func (h *hits) plan(layer int, row *sim.Row, r *request) {
 	}
 }
 
-// AheadCTAs is how many SMs FlashH2D holds while the layer before computes.
+// AheadCTAs is the number of SMs that FlashH2D occupies while the previous layer computes.
 const AheadCTAs = 2
 
-// prefixLoad loads a layer's parts of some requests' prefixes into the layer's buffers, with so
-// many CTAs, or 0 for as many as are fastest alone; nil without requests. It is one launch: a
-// second can begin only when SMs are free again, which queued linears take.
+// prefixLoad loads a layer's prefixes of some requests into the layer's buffers, with ctas CTAs (0:
+// the number that is fastest alone). It returns nil without requests. It is one launch: a second
+// could begin only when SMs are free, and queued linears take them first.
 func (d *Device) prefixLoad(layer int, of []*request, ctas int32) cuda.Operation {
 	heads, n := d.geo.KVHeads, 0
 	for _, r := range of {
@@ -168,7 +167,8 @@ func (d *Device) prefixLoad(layer int, of []*request, ctas int32) cuda.Operation
 		BlockBytes: d.geo.BlockBytes, CTAs: ctas})
 }
 
-// loadAddresses is memory for the sources and destinations of n blocks, where the engine reads it.
+// loadAddresses returns memory for the sources and destinations of n blocks that the engine can
+// read.
 func (d *Device) loadAddresses(n int) ([]int64, cuda.Ptr) {
 	if d.cfg.Spec.Offload.Load == "flash" {
 		return d.stage.Longs(2 * n)
@@ -176,7 +176,7 @@ func (d *Device) loadAddresses(n int) ([]int64, cuda.Ptr) {
 	return d.stage.Note(2 * n) // copies by the engine read the addresses on the host
 }
 
-// reach pins the memory of pages that the server has given.
+// reach pins the memory of the server's pages.
 func (d *Device) reach(pages []int32) {
 	if pool, ok := d.pages.(*mem.HostPool); ok {
 		d.queue.Fail(pool.Reach(pages))

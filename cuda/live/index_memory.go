@@ -15,14 +15,14 @@ const (
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// indexShape is the size of a prefill: so many queries, the last of so many tokens.
+// indexShape is the size of a prefill: queries is its number of queries, the last of its tokens.
 type indexShape struct{ queries, tokens int }
 
 func (s indexShape) tiles() int  { return ceilDiv(s.queries, indexTile) }
 func (s indexShape) rows() int   { return ceilDiv(s.queries, indexBlock) }
 func (s indexShape) blocks() int { return ceilDiv(s.tokens, indexBlock) }
 
-// strides are the blocks and columns that a tile's list of a head holds.
+// strides returns the blocks and columns that a tile's list of a head holds.
 func (s indexShape) strides(h pattern.Head) (blocks, columns int) {
 	if h.Kind == pattern.BlockSparse {
 		return 2 * min(h.A, s.blocks()), 0
@@ -30,7 +30,7 @@ func (s indexShape) strides(h pattern.Head) (blocks, columns int) {
 	return 2 * min(h.B, s.tokens, s.tokens/indexBlock+2), min(h.A, s.tokens)
 }
 
-// listStrides are strides that hold the lists of all of some heads.
+// listStrides returns strides that hold the lists of all heads in runs.
 func (s indexShape) listStrides(runs []headRun) (blocks, columns int) {
 	for i := range runs {
 		b, c := s.strides(runs[i].Head)
@@ -39,27 +39,27 @@ func (s indexShape) listStrides(runs []headRun) (blocks, columns int) {
 	return blocks, columns
 }
 
-// listBytes is the memory of a launch's lists, unless those of one head need more: the lists of
-// many heads of a long prompt are built and used part by part.
+// listBytes is the maximum memory of a launch's lists, unless one head needs more. Lists of many
+// heads of a long prompt are built and used in parts.
 const listBytes = 1 << 30
 
-// headBytes are those of a head's lists.
+// headBytes returns the bytes of a head's lists.
 func (s indexShape) headBytes(blocks, columns int) int64 {
 	return 4 * int64(s.tiles()) * int64(blocks+columns)
 }
 
-// mostHeads is how many heads' lists are built at once.
+// mostHeads returns the number of heads whose lists are built together.
 func (s indexShape) mostHeads(blocks, columns int) int {
 	return int(max(1, listBytes/s.headBytes(blocks, columns)))
 }
 
-// scoreWords are those of the scores of blocks: of all heads and rows, or of as many as fit.
+// scoreWords returns the words of the block scores of all heads and rows, limited to the memory.
 func (s indexShape) scoreWords(heads int) int {
 	stride := ceilDiv(s.blocks(), indexBlock) * indexBlock
 	return min(heads*s.rows()*stride, max(indexBlock*stride, 32<<20))
 }
 
-// indexMemory is what indices are built in. It holds one layer's of one prefill.
+// indexMemory is the memory in which indices are built, for one layer of one prefill.
 type indexMemory struct {
 	k, v               mem.Buffer // of a prompt with a prefix: fp16 [KVHeads][tokens][D]
 	vertical, slash    mem.Buffer // weights of lines, fp32 [heads][tokens]
@@ -75,7 +75,7 @@ type sizer interface {
 	Workspace(cuda.Operation) (int64, error)
 }
 
-// needs lists the memory of a prefill. With a prefix its keys and values are gathered.
+// needs lists the memory of a prefill. With a prefix it includes gathered keys and values.
 func (p *patterns) needs(m sizer, md *weights.Config, s indexShape, prefix bool) ([]need, error) {
 	n := indexNeeds{patterns: p, indexShape: s, md: md, dim: int64(md.HeadDim),
 		heads: int64(md.HeadsQ), kvHeads: int64(md.HeadsKV)}
@@ -98,7 +98,7 @@ func (p *patterns) needs(m sizer, md *weights.Config, s indexShape, prefix bool)
 	return n.all, nil
 }
 
-// indexNeeds sums up what one prefill needs.
+// indexNeeds collects the memory needs of one prefill.
 type indexNeeds struct {
 	*patterns
 	indexShape
@@ -140,14 +140,14 @@ func (n *indexNeeds) blockSparse() {
 	n.add(&b.scores, 4*int64(n.scoreWords(n.md.HeadsQ)), "scores of blocks")
 }
 
-// lists are those of all heads, or as much as is used at once.
+// lists adds the lists of all heads, limited to listBytes.
 func (n *indexNeeds) lists() {
 	head := n.headBytes(n.listStrides(n.listed))
 	n.add(&n.memory.lists, min(n.heads*head, max(head, listBytes)), "lists of sparse prefill")
 	n.add(&n.memory.counts, 16*n.heads*int64(n.tiles()), "counts of sparse prefill")
 }
 
-// longestIndex is the largest prefill that a device is told to be ready for, and whether it has a
+// longestIndex returns the largest prefill that the device prepares for, and whether it has a
 // prefix.
 func (c *Config) longestIndex() (s indexShape, prefix bool) {
 	if len(c.Patterns) == 0 {
@@ -164,7 +164,7 @@ func (c *Config) longestIndex() (s indexShape, prefix bool) {
 	return s, false
 }
 
-// lineTokens is the longest context that lines may be drawn for.
+// lineTokens returns the longest context for which lines may be drawn.
 func (c *Config) lineTokens() int {
 	return max(drawnTokens, c.Longest, c.Weights.Config().MaxContext)
 }

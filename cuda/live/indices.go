@@ -8,14 +8,14 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// pass is operations of prefills that belong to one phase: of indices, or of attention.
+// pass is a sequence of prefill operations of one phase: indices or attention.
 type pass struct {
 	index bool
 	ops   []cuda.Operation
 	lists []prefillLists // that the indices built, for Config.Listed
 }
 
-// prefillLists is where one launch's lists are.
+// prefillLists is the place of one launch's lists.
 type prefillLists struct {
 	row    *sim.Row
 	heads  [2]int
@@ -32,7 +32,7 @@ func (p *plan) pass(index bool, ops ...cuda.Operation) *pass {
 	return last
 }
 
-// attendPrefills launches what planAttention planned.
+// attendPrefills launches the passes of planAttention.
 func (d *Device) attendPrefills(layer int) {
 	for i := range d.plan.passes {
 		p := &d.plan.passes[i]
@@ -46,7 +46,7 @@ func (d *Device) attendPrefills(layer int) {
 	}
 }
 
-// indexing plans the sparse attention of one prefill in one layer: a is of all heads.
+// indexing plans the sparse attention of one prefill in one layer; a covers all heads.
 type indexing struct {
 	*patterns
 	indexShape
@@ -58,8 +58,8 @@ type indexing struct {
 	first, most int  // its first head; heads that its lists have memory for
 }
 
-// planAttention plans attention of a prefill: dense, or section by section the indices, one for
-// each chunk, and attention by them.
+// planAttention plans the attention of a prefill. It is dense, or for each section it computes the
+// chunk's indices and attends by them.
 func (d *Device) planAttention(layer int, row *sim.Row, a *cuda.PrefillArgs) {
 	if len(d.patterns.layers) == 0 {
 		d.plan.pass(false, a)
@@ -84,7 +84,7 @@ func (d *Device) planAttention(layer int, row *sim.Row, a *cuda.PrefillArgs) {
 	}
 }
 
-// gather brings keys and values of a prompt with a prefix from their blocks to tensors.
+// gather copies keys and values of a prompt with a prefix from their blocks to tensors.
 func (x *indexing) gather() cuda.Operation {
 	a, b := x.a, &x.memory
 	dim := int64(a.HeadDim)
@@ -97,7 +97,7 @@ func (x *indexing) gather() cuda.Operation {
 	return g
 }
 
-// planListed plans heads that attend by lists, as many at once as the lists' memory holds.
+// planListed plans heads that attend by lists, in parts that fit the lists' memory.
 func (x *indexing) planListed(p *plan, s *section) {
 	x.bs, x.cs = x.listStrides(s.runs)
 	for _, part := range launches(s.from, s.to, x.group, x.mostHeads(x.bs, x.cs)) {
@@ -121,7 +121,7 @@ func (x *indexing) planListed(p *plan, s *section) {
 	}
 }
 
-// lists returns where those of a head begin.
+// lists returns the addresses of a head's lists.
 func (x *indexing) lists(head int) (blocks, columns, counts cuda.Ptr) {
 	at := int64(head-x.first) * int64(x.tiles())
 	base := x.memory.lists.At
@@ -133,7 +133,7 @@ func (x *indexing) lists(head int) (blocks, columns, counts cuda.Ptr) {
 		x.memory.counts.At + cuda.Ptr(16*at)
 }
 
-// verticalSlash finds the lines of a run of heads and makes lists of them.
+// verticalSlash finds the lines of a run of heads and converts them to lists.
 func (x *indexing) verticalSlash(r headRun) (ops []cuda.Operation) {
 	b, n := &x.memory, r.to-r.from
 	for _, part := range launches(r.from, r.to, x.group, n) {
@@ -161,7 +161,7 @@ func (x *indexing) verticalSlash(r headRun) (ops []cuda.Operation) {
 	return append(ops, vertical, slash, lines)
 }
 
-// blockSparse finds the blocks of a run of heads. Keys are pooled once for all of a layer's.
+// blockSparse finds the blocks of a run of heads. Keys are pooled once per layer.
 func (x *indexing) blockSparse(r headRun) (ops []cuda.Operation) {
 	b, dim := &x.memory, int64(x.a.HeadDim)
 	if !x.pooled {
@@ -188,7 +188,7 @@ func (x *indexing) blockSparse(r headRun) (ops []cuda.Operation) {
 	return ops
 }
 
-// showLists gives the lists that were built to Config.Listed, if that is there.
+// showLists passes the lists to Config.Listed, if set.
 func (d *Device) showLists(layer int, lists []prefillLists) {
 	if d.cfg.Listed == nil {
 		return
@@ -207,7 +207,7 @@ func (d *Device) showLists(layer int, lists []prefillLists) {
 	}
 }
 
-// download waits for the stream and returns words from the GPU.
+// download waits for the stream and returns words of device memory.
 func (d *Device) download(from cuda.Ptr, words int) (out []int32) {
 	if words > 0 {
 		d.show(from, 4*int64(words), func(m cuda.HostMemory) {

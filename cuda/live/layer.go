@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// ready computes Q, K and V of a layer, once; attend rotates those of prefills and writes them to
+// ready computes Q, K and V of a layer, once. For prefills, attend rotates them and writes them to
 // their blocks.
 func (d *Device) ready(layer int) {
 	a, s, md := &d.active, &d.scratch, d.model
@@ -23,8 +23,8 @@ func (d *Device) ready(layer int) {
 	}
 	d.linear(s.h.At, w[weights.QKV], s.qkv.At, d.cfg.rows(a.tokens), md.Hidden,
 		md.heads()*md.HeadDim)
-	// The queries of decodes are also packed, as decode attention reads them. The places of their
-	// blocks are known by now if nothing is offloaded.
+	// The queries of decodes are also packed for decode attention. Without offloading the places of
+	// their blocks are already known.
 	if n := d.decodes.n; n > 0 {
 		rope := d.rope(0, n)
 		if !d.offload {
@@ -46,8 +46,8 @@ func (d *Device) rope(from, to int) *cuda.RopeArgs {
 	}
 }
 
-// decodeWrite is rope with a place in the layer's blocks for the decodes' tokens: without
-// offloading that of their page, else what the table will hold.
+// decodeWrite is rope with the places of the decodes' tokens in the layer's blocks: their page
+// without offloading, otherwise the future contents of the table.
 func (d *Device) decodeWrite(layer int) *cuda.RopeArgs {
 	c := &d.decodes
 	a := d.rope(0, c.n)
@@ -64,14 +64,14 @@ func (d *Device) qkv(token, head int) cuda.Ptr {
 	return d.scratch.qkv.At + cuda.Ptr(2*values)
 }
 
-// linear has more rows than tokens; those beyond mean nothing.
+// linear has more rows than tokens; the additional rows are padding.
 func (d *Device) linear(x, w, y cuda.Ptr, rows, in, out int) {
 	d.launch(&cuda.LinearArgs{
 		X: x, W: w, Y: y, Tokens: int32(rows), In: int32(in), Out: int32(out),
 	})
 }
 
-// rows is how many rows a layer's linears of so many tokens have.
+// rows returns the number of rows of a layer's linears for a number of tokens.
 func (c *Config) rows(tokens int) int {
 	if c.LinearRows == nil || tokens > mlpSlice {
 		return padded(tokens)
@@ -79,8 +79,8 @@ func (c *Config) rows(tokens int) int {
 	return c.LinearRows(tokens)
 }
 
-// sliceRows is how many rows the MLP's linears have on n of a step's tokens: those beyond one of
-// several slices would be the next one's.
+// sliceRows returns the number of rows of the MLP's linears for n of a step's tokens. Padding rows
+// of a slice would overwrite the next slice.
 func (c *Config) sliceRows(n, tokens int) int {
 	if n < tokens {
 		return padded(n)
@@ -88,8 +88,8 @@ func (c *Config) sliceRows(n, tokens int) int {
 	return c.rows(n)
 }
 
-// padded rounds a number of tokens up to one that warm has run linears at: at any other number the
-// first call chooses an algorithm and may load its kernel, for milliseconds.
+// padded rounds a number of tokens up to one at which warm has run linears. At any other number the
+// first call chooses an algorithm and may load its kernel, which takes milliseconds.
 func padded(tokens int) int {
 	if tokens <= LinearGrid {
 		return tokens
@@ -141,7 +141,7 @@ func (d *Device) compute(layer int, w *sim.Work) {
 	d.nameHits(layer + 1)
 }
 
-// finishLayer runs what follows the layer's attention.
+// finishLayer runs the layer after attention.
 func (d *Device) finishLayer(layer int) {
 	a, s, md := &d.active, &d.scratch, d.model
 	t := &md.tensors[layer]

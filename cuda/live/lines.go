@@ -7,17 +7,17 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// drawn are the lines of a vertical-slash head where the cost model assumes them, on both sides:
-// [heads][lines] on the GPU, as many heads as a run has.
+// drawn are the lines of a vertical-slash head that the cost model assumes, on the host and on the
+// GPU. On the GPU they are repeated for each head of a run: [heads][lines].
 type drawn struct {
 	vertical, slash     []int32
 	verticalAt, slashAt cuda.Ptr
 }
 
-// drawnTokens is the context that lines are drawn for, at least.
+// drawnTokens is the minimum context for which lines are drawn.
 const drawnTokens = 1 << 17
 
-// draw uploads the lines of all runs, in contexts of up to so many tokens.
+// draw uploads the lines of all runs, for contexts of up to the given tokens.
 func (p *patterns) draw(m cuda.Machine, tokens int) error {
 	p.drawn = map[pattern.Head]drawn{}
 	for h, heads := range p.longestRuns() {
@@ -35,7 +35,7 @@ func (p *patterns) draw(m cuda.Machine, tokens int) error {
 	return nil
 }
 
-// longestRuns are the most heads of each vertical-slash pattern that neighbour one another.
+// longestRuns returns, for each vertical-slash pattern, the maximum number of adjacent heads.
 func (p *patterns) longestRuns() map[pattern.Head]int {
 	longest := map[pattern.Head]int{}
 	for _, sections := range p.layers {
@@ -50,7 +50,7 @@ func (p *patterns) longestRuns() map[pattern.Head]int {
 	return longest
 }
 
-// drawnBytes is the memory of draw.
+// drawnBytes returns the device memory of draw.
 func (p *patterns) drawnBytes(tokens int) (bytes int64) {
 	for h, heads := range p.longestRuns() {
 		bytes += 4 * int64(heads) * int64(min(h.A, tokens)+min(h.B, tokens))
@@ -58,7 +58,7 @@ func (p *patterns) drawnBytes(tokens int) (bytes int64) {
 	return bytes
 }
 
-// uploadLines copies lines to device memory, once a head.
+// uploadLines copies lines to device memory, once per head.
 func uploadLines(m cuda.Machine, lines []int32, heads int) (cuda.Ptr, error) {
 	bytes := 4 * int64(heads*len(lines))
 	host, err := m.HostAlloc(bytes, cuda.DriverPages)
@@ -73,13 +73,13 @@ func uploadLines(m cuda.Machine, lines []int32, heads int) (cuda.Ptr, error) {
 	return at, m.HostFree(host)
 }
 
-// below is how many ascending lines are below the context's tokens.
+// below returns the number of ascending lines that are smaller than tokens.
 func below(lines []int32, tokens int) int32 {
 	n, _ := slices.BinarySearch(lines, int32(tokens))
 	return int32(n)
 }
 
-// impose has lines read those that are drawn in place of those that were found.
+// impose replaces the lines found by the drawn lines.
 func (l *drawn) impose(lines *cuda.MILinesArgs, tokens int) {
 	lines.Vertical, lines.Slash = l.verticalAt, l.slashAt
 	lines.VerticalStride, lines.SlashStride = int64(len(l.vertical)), int64(len(l.slash))

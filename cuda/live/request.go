@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// request is what the device keeps of one request between steps.
+// request is the device's state of one request between steps.
 type request struct {
 	id     int
 	seq    int32
@@ -17,8 +17,8 @@ type request struct {
 	// present when decode attention is sparse.
 	meta       mem.Piece
 	metaBlocks int
-	// Of the GPU's lookup: int32 [layer][KV head][tableBlocks] slot + 1 of what is in HBM; and the
-	// step, from 1 on, that it last decoded in.
+	// For the GPU's lookup: int32 [layer][KV head][tableBlocks], slot + 1 of blocks in HBM; and the
+	// last step, counted from 1, in which it decoded.
 	table       mem.Piece
 	tableBlocks int
 	decodes     int64
@@ -29,14 +29,14 @@ type request struct {
 	other              mem.Piece // for layers of odd numbers, where a prefix is loaded
 	ahead              int       // the layer whose part of it has begun to load; 0: none
 	stashed            bool
-	// saves are those in flight or done since the last step, by job.
+	// saves are save jobs in flight or done since the last step.
 	saves []saved
-	// hit is how many blocks of a prefix it began with, whose digests it has yet to make in a layer
-	// when it first computes it.
+	// hit is the number of blocks of its cached prefix. Each layer computes their digests when it
+	// first computes the request.
 	hit   int
 	begun bool // since it gave up its KV
-	// answer is what the trace's text goes on with after the prompt: what the request emits, so that
-	// a later prompt may quote it.
+	// answer is the rest of the trace's text after the prompt: the request emits it, so that a later
+	// prompt may quote it.
 	answer []int32
 }
 
@@ -46,9 +46,8 @@ type saved struct {
 	job      int64
 }
 
-// note records a save job. The layers of a block follow one another at once, but
-// for those of layer-segmented prefills in chunks: all of a layer's blocks come
-// before the first of the next layer.
+// note records a save job. The layers of a block follow in sequence. In layer-segmented prefills
+// with chunks all blocks of a layer come before the first block of the next layer.
 func (r *request) note(from, to int, job int64) {
 	if n := len(r.saves); n > 0 && r.saves[n-1].from == from && r.saves[n-1].to == to {
 		r.saves[n-1].job = job
@@ -57,7 +56,7 @@ func (r *request) note(from, to int, job int64) {
 	r.saves = append(r.saves, saved{from, to, job})
 }
 
-// forget drops the entries of jobs that are done.
+// forget drops the entries of finished jobs.
 func (r *request) forget(done int64) {
 	n := 0
 	for n < len(r.saves) && r.saves[n].job <= done {
@@ -77,7 +76,7 @@ func (r *request) waitFor(s *saver, block int) error {
 	return nil
 }
 
-// meet makes up the texts of requests that are new, and says whether any are.
+// meet generates the texts of new requests, and reports whether there are any.
 func (d *Device) meet(rows []sim.Row) (any bool) {
 	for i := range rows {
 		if row := &rows[i]; d.requests[row.ID] == nil {
@@ -89,7 +88,7 @@ func (d *Device) meet(rows []sim.Row) (any bool) {
 	return any
 }
 
-// request returns the state of a row's request, met before or begun anew.
+// request returns the state of a row's request. It resets the state of a request that starts again.
 func (d *Device) request(row *sim.Row) *request {
 	r := d.requests[row.ID]
 	if !r.begun {
@@ -114,15 +113,15 @@ func (d *Device) request(row *sim.Row) *request {
 	return r
 }
 
-// alloc returns device memory that comes and goes with a request.
+// alloc returns device memory with the lifetime of a request.
 func (d *Device) alloc(bytes int64, what string) mem.Piece {
 	p, err := d.arena.Alloc(bytes, what)
 	d.queue.Fail(err)
 	return p
 }
 
-// text returns the tokens of a prompt and, where the trace names it, of the answer. They are made
-// up, from what names their text, or else from the request's number.
+// text returns the tokens of a prompt and, if the trace names it, of the answer. They are generated
+// from the name of their text, or from the request's number.
 func (d *Device) text(row *sim.Row) (prompt, answer []int32) {
 	if d.cfg.Prompt != nil {
 		if tokens := d.cfg.Prompt(row.ID); len(tokens) > 0 {
@@ -145,13 +144,13 @@ func (d *Device) text(row *sim.Row) (prompt, answer []int32) {
 	return tokens, nil
 }
 
-// made is a token of a text.
+// made returns a token of a generated text.
 func (d *Device) made(text, at uint64) int32 {
 	return int32(des.Hash(d.cfg.Seed, text, at, 0x70cc) % uint64(d.model.Vocab))
 }
 
-// addPages gives a request the pages that the step needs: with offloading one for each block that
-// becomes full, without one for each that exists. With a prefix cache the server says which.
+// addPages gives a request the pages that the step needs: with offloading one per block that
+// becomes full, otherwise one per existing block. With a prefix cache the server assigns them.
 func (d *Device) addPages(r *request, row *sim.Row) {
 	need := d.geo.Blocks(row.To)
 	if d.offload {
@@ -186,7 +185,7 @@ func (d *Device) openSegments(r *request) {
 	r.stash = d.alloc(int64(d.geo.Groups())*block, "open blocks of a prefill")
 }
 
-// closeSegments frees what a finished layer-segmented prefill no longer needs: all but the open
+// closeSegments frees the buffers of a finished layer-segmented prefill, except for the open
 // blocks.
 func (d *Device) closeSegments(r *request) { d.free(&r.home, &r.layer, &r.other) }
 

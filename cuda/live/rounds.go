@@ -7,8 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// attendRounds attends and loads, round by round. Pipelined, the two cannot be separated and count
-// as attention.
+// attendRounds attends and loads, round by round. If pipelined, the two cannot be separated and
+// both count as attention.
 func (d *Device) attendRounds(layer int) {
 	p, l := &d.progressive, &d.loading
 	start := time.Now()
@@ -47,25 +47,25 @@ func (d *Device) launchRounds(from, to int) {
 	d.launch(&a)
 }
 
-// loadRounds loads what rounds [from, to) need.
+// loadRounds loads the blocks of rounds [from, to).
 func (d *Device) loadRounds(from, to int, on cuda.Stream) {
 	if a := loadsOf(d.loading.args, d.progressive.before, from, to); a.Count > 0 {
 		_ = d.queue.Launch(d.load(a), on)
 	}
 }
 
-// loadsOf is the part of a layer's loads that rounds [from, to) need.
+// loadsOf returns the part of a layer's loads that rounds [from, to) need.
 func loadsOf(a cuda.BlocksArgs, before []int64, from, to int) cuda.BlocksArgs {
 	first := before[from]
 	a.Src, a.Dst, a.Count = a.Src+cuda.Ptr(8*first), a.Dst+cuda.Ptr(8*first), before[to]-first
 	return a
 }
 
-// last is the number of rounds, those that only loads were meant for included.
+// last returns the number of rounds, including rounds that no list reaches but that have loads.
 func (p *progressive) last() int { return len(p.before) - 1 }
 
-// alternate loads for a round, attends up to the next one that needs loads, and waits for its
-// outcome of the stopping rule before it loads for that.
+// alternate loads for a round, attends up to the next round that needs loads, and waits for the
+// result of the stopping rule before the next loads.
 func (d *Device) alternate() {
 	p := &d.progressive
 	for from, to := 0, 0; from < p.rounds; from = to {
@@ -84,8 +84,8 @@ func (d *Device) alternate() {
 	d.loadRounds(p.rounds, p.last(), d.stream)
 }
 
-// nextLaunch returns where the launch that begins with a round ends: with the next round that
-// loads, or with the rounds that any list reaches.
+// nextLaunch returns the end of the launch that begins at round from: the next round with loads, or
+// the number of rounds that lists reach.
 func nextLaunch(before []int64, from, reached int) (to int) {
 	for to = from + 1; to < len(before)-1 && to != reached && before[to] == before[to+1]; {
 		to++
@@ -93,7 +93,7 @@ func nextLaunch(before []int64, from, reached int) (to int) {
 	return to
 }
 
-// pipelineByKernel has the library's pipeline run on the queue's thread.
+// pipelineByKernel runs the library's pipeline on the queue's thread.
 func (d *Device) pipelineByKernel() {
 	p, l := &d.progressive, &d.loading
 	before, at := d.stage.Note(len(p.before))
@@ -113,10 +113,9 @@ func (d *Device) pipelineByKernel() {
 }
 
 // pipelineTask runs the library's pipeline of progressive attention, which waits for the stopping
-// rule, and
-// loads what it omits: it stops loading once every unit is done, before or after it has
-// started on the next round, while for the server all that it named is in HBM. For the same
-// reason loads of units that are done are not omitted (no owner).
+// rule, and then issues the loads that the pipeline omitted. The pipeline stops loading when every
+// unit is done, before or after it has started the next round, but for the server all named blocks
+// are in HBM. For the same reason loads of finished units are not omitted (no owner).
 type pipelineTask struct {
 	args   cuda.PSAPipelineArgs
 	stream cuda.Stream
@@ -126,13 +125,13 @@ type pipelineTask struct {
 	counts *pipelineCounts
 }
 
-// pipelineCounts is what the queue's thread did; it is read once the queue is drained.
+// pipelineCounts counts the work of the queue's thread; it is read after the queue is drained.
 type pipelineCounts struct {
 	launched int64
 	spent    time.Duration
 }
 
-// count moves the counts into the device's.
+// count adds the counts to the device's counters and resets them.
 func (p *pipelineCounts) count(c *Counters) {
 	c.Calls += p.launched
 	c.InRounds += p.spent
@@ -172,10 +171,10 @@ func (t *pipelineTask) Run(m cuda.Machine) error {
 	return m.EventRecord(t.late, t.args.Loads)
 }
 
-// Abandon implements queue.Task: nobody waits for the rounds.
+// Abandon implements queue.Task. No caller waits for the rounds.
 func (t *pipelineTask) Abandon(error) {}
 
-// awaitLate has the GPU wait for loads that no attention waited for: they write to slots that may
+// awaitLate makes the GPU wait for loads that no attention waited for: they write to slots that may
 // have another owner by now.
 func (d *Device) awaitLate() {
 	if p := &d.progressive; p.ahead {
@@ -184,7 +183,7 @@ func (d *Device) awaitLate() {
 	}
 }
 
-// pipelineByEngine is the pipeline for engines that copy.
+// pipelineByEngine is the pipeline for copy engines.
 func (d *Device) pipelineByEngine() {
 	p := &d.progressive
 	n := 0
@@ -215,7 +214,7 @@ func (d *Device) pipelineByEngine() {
 	_ = d.queue.EventRecord(p.late, p.stream)
 }
 
-// after makes what a stream gets from now on wait for what another has so far.
+// after makes later work of stream waits wait for the work of stream on so far.
 func (d *Device) after(e cuda.Event, on, waits cuda.Stream) {
 	_ = d.queue.EventRecord(e, on)
 	_ = d.queue.StreamWait(waits, e)

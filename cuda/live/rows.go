@@ -20,7 +20,7 @@ type active struct {
 	normed   bool     // scratch.h holds the layer's normed input
 }
 
-// place is of one row of the step in the residual stream.
+// place is the position of one row of the step in the residual stream.
 type place struct {
 	row   *sim.Row
 	req   *request
@@ -36,8 +36,8 @@ func (d *Device) at(i int) cuda.Ptr {
 	return d.scratch.x[d.active.x].At + cuda.Ptr(i*d.model.Hidden*2)
 }
 
-// gather makes the rows of a layer contiguous. Where they are those of the layer before, nothing
-// moves.
+// gather makes the rows of a layer contiguous. It moves nothing if the previous layer had the same
+// rows.
 func (d *Device) gather(layer int) {
 	a := &d.active
 	a.next = a.next[:0]
@@ -86,7 +86,7 @@ func same(a, b []place) bool {
 	return true
 }
 
-// embed begins the rows of layer 0.
+// embed writes the embeddings of the rows of layer 0.
 func (d *Device) embed(tokens int) {
 	ids, at := d.stage.StepWords(tokens)
 	for _, p := range d.active.next {
@@ -99,7 +99,7 @@ func (d *Device) embed(tokens int) {
 	})
 }
 
-// carryOver brings each row's hidden state from where the last layer left it, or the last step.
+// carryOver copies each row's hidden state from its place after the last layer or the last step.
 func (d *Device) carryOver(old cuda.Ptr) {
 	d.stage.Send()
 	width := int64(d.model.Hidden) * 2
@@ -114,7 +114,7 @@ func (d *Device) carryOver(old cuda.Ptr) {
 	}
 }
 
-// putAway keeps the hidden state of prefills that go on with another layer in a later step.
+// putAway saves the hidden state of prefills that continue with another layer in a later step.
 func (d *Device) putAway(layer int) {
 	width := int64(d.model.Hidden) * 2
 	for _, p := range d.active.rows {

@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/weights"
 )
 
-// Shape is a model: DeepSeek-V3.2's without experts.
+// Shape is a model's shape: DeepSeek-V3.2 without experts.
 type Shape struct {
 	Layers, Hidden, Heads, FFN, Vocab    int
 	Rank, QRank, Rope, Nope, Value       int // of latent attention
@@ -22,18 +22,18 @@ const (
 	theta = 10000
 )
 
-// width is the values of a token's row, head those of a query.
+// width is the number of values in a token's row; head is the number in a query head.
 func (s *Shape) width() int { return s.Rank + s.Rope }
 func (s *Shape) head() int  { return s.Nope + s.Rope }
 
-// RowBytes are those of a token in one layer, KeyBytes of its key.
+// RowBytes returns the bytes of a token's row in one layer; KeyBytes returns the bytes of its key.
 func (s *Shape) RowBytes() int { return 2 * s.width() }
 func (s *Shape) KeyBytes() int { return 2 * s.IndexDim }
 
-// invFreq are the angles a token, in radians.
+// invFreq returns the rotation per token, in radians.
 func (s *Shape) invFreq() []float32 { return weights.Rope{Theta: theta}.InvFreq(s.Rope) }
 
-// validate refuses what the kernels do not do, by the model's keys.
+// validate returns an error for a shape that the kernels do not support, with the model's key.
 func (s *Shape) validate() error {
 	for _, c := range []struct {
 		ok        bool
@@ -90,14 +90,14 @@ const (
 	kinds
 )
 
-// tensorOf is a tensor's size and what its values are drawn by.
+// tensorOf is a tensor's size and the distribution of its values.
 type tensorOf struct {
 	rows, in int  // linears: [rows][in]
 	constant bool // norms are ones, the bias of one zeros
 	model    bool // of no layer
 }
 
-// tensors are those of the shape by kind; layouts are those of reference.LatentLayer.
+// tensors returns the shape's tensors by kind. Layouts are as in reference.LatentLayer.
 func (s *Shape) tensors() [kinds]tensorOf {
 	one := func(n int) tensorOf { return tensorOf{rows: 1, in: n, constant: true} }
 	return [kinds]tensorOf{
@@ -116,7 +116,8 @@ func (s *Shape) tensors() [kinds]tensorOf {
 	}
 }
 
-// fill is how a tensor's values are drawn: linears keep the variance of what they are given.
+// fill returns the seed and the scale of a tensor's values: linears keep the variance of their
+// input.
 func (t tensorOf) fill(seed uint64, k kind, layer int) (uint64, float32) {
 	name := fnv.New64a()
 	fmt.Fprintf(name, "latent.%d.%d", layer, k)
@@ -127,7 +128,7 @@ func (t tensorOf) fill(seed uint64, k kind, layer int) (uint64, float32) {
 	return cuda.Mix(seed ^ cuda.Mix(name.Sum64())), float32(scale)
 }
 
-// values returns a random model's tensors on the host, as the GPU fills them: for the reference.
+// values returns a random model's tensors on the host, equal to the GPU's, for the reference.
 func (s *Shape) values(seed uint64, k kind, layer int) []cuda.Half {
 	t := s.tensors()[k]
 	values := make([]cuda.Half, t.rows*t.in)
