@@ -25,21 +25,21 @@ type FillArgs struct {
 	Scale float32
 }
 
-// CarryArgs copies from or to pinned memory, or within the device's, with one kernel: for some KiB
+// CarryArgs copies from or to pinned memory, or within device memory, with one kernel: for some KiB
 // between two kernels. Dst and Src have the same remainder modulo 16.
 type CarryArgs MemcpyArgs
 
-// HostGateArgs holds the stream until the host opens the gate, then copies what the host has
-// written, and writes the number that came with it to Counted: what depends on the host's answer is
-// launched before the answer is known. Gate is the address of a GateWord in pinned memory. The host
-// must open it, or the stream never ends.
+// HostGateArgs holds the stream until the host opens the gate, then copies data written by the
+// host, and writes the gate word's number to Counted. Work that depends on the host's answer can
+// thus be launched before the answer is known. Gate is the address of a GateWord in pinned memory.
+// The host must open it, or the stream never ends.
 type HostGateArgs struct {
 	Dst, Src Ptr // multiples of 16
 	Bytes    int64
 	Gate     Ptr
 	Turn     int64
 	Counted  Ptr // int64 in device memory; 0: not written
-	// As many int64 of each of some rows are copied too, which are Pitch bytes apart.
+	// For each of Rows rows, Pitch bytes apart, Counted int64 are copied too.
 	RowDst, RowSrc Ptr
 	Pitch          int64
 	Rows           int32
@@ -48,11 +48,11 @@ type HostGateArgs struct {
 // gateBits is the header's SS_GATE_BITS.
 const gateBits = 24
 
-// GateWord opens the gates of a turn and of those before it; n, below 1<<24, is what Counted
-// becomes.
+// GateWord opens the gates of a turn and of all earlier turns; n, below 1<<24, is written to
+// Counted.
 func GateWord(turn, n int64) uint64 { return uint64(turn)<<gateBits | uint64(n) }
 
-// GateOpen tells whether a word opens the gates of a turn, and the number that came with it.
+// GateOpen reports whether a word opens the gates of a turn, and returns its number.
 func GateOpen(word uint64, turn int64) (n int64, open bool) {
 	return int64(word & (1<<gateBits - 1)), int64(word>>gateBits) >= turn
 }
@@ -66,15 +66,15 @@ type FlashH2DArgs BlocksArgs
 // GPUScatterArgs writes pinned host blocks with one kernel.
 type GPUScatterArgs BlocksArgs
 
-// MemcpyBlocksArgs copies with one memcpy a block; Src and Dst are pinned arrays.
+// MemcpyBlocksArgs copies with one memcpy per block; Src and Dst are pinned arrays.
 type MemcpyBlocksArgs BlocksArgs
 
-// MemcpyBatchArgs copies with the batched memcpy API: Unsupported before CUDA 12.8. It needs a
-// stream of its own.
+// MemcpyBatchArgs copies with the batched memcpy API: Unsupported before CUDA 12.8. It must not run
+// on the default stream.
 type MemcpyBatchArgs BlocksArgs
 
-// BlocksArgs copies Count blocks from the addresses at Src to those at Dst. It is no operation
-// itself: the types above name the engine.
+// BlocksArgs copies Count blocks from the addresses at Src to the addresses at Dst. It is not an
+// operation itself: the types above select the engine.
 type BlocksArgs struct {
 	Src, Dst    Ptr
 	Count       int64
@@ -84,7 +84,7 @@ type BlocksArgs struct {
 	Counted     Ptr // kernel forms: int64, how many blocks there are
 }
 
-// LookupArgs looks up the slots of a layer's listed blocks and assigns slots to those that are not
+// LookupArgs looks up the slots of a layer's listed blocks and assigns slots to blocks that are not
 // in HBM.
 type LookupArgs struct {
 	Table, Cap, Page, List, Named, First, Slot, FreeSlot, Evicted Ptr
@@ -95,20 +95,20 @@ type LookupArgs struct {
 	Frees, Evictions, Rounds, Micro                               int32
 }
 
-// TableArgs changes entries of tables: some lose their slots, then some get one.
+// TableArgs changes entries of tables: it first removes slots, then assigns slots.
 type TableArgs struct {
 	Evicted, Entry, Slot Ptr
 	Evictions, Entries   int32
 }
 
-// SwapInArgs gives the selected tokens of one layer slots in their requests' hot buffers.
+// SwapInArgs assigns the selected tokens of one layer slots in their requests' hot buffers.
 type SwapInArgs struct {
 	List, Count, Context, Page, Buffer, State, Fresh, Slot, Misses Ptr
 	Offset                                                         int64
 	Batch, Stride, Slots, RowBytes, PageStride, PageTokens         int32
 }
 
-// SlotsMax is the most slots of a hot buffer.
+// SlotsMax is the maximum number of slots of a hot buffer.
 const SlotsMax = 16384
 
 // SaveArgs saves a contiguous device tensor to host blocks through a Saver (FlashD2H).
@@ -158,8 +158,8 @@ type PSAPipelineArgs struct {
 	Reached         int32
 }
 
-// PrefillArgs is causal attention of one request's Prefix + QTokens tokens, for the last QTokens of
-// them. With Table, keys and values are in KV blocks of Pool, and K and V are not read.
+// PrefillArgs is causal attention of one request's Prefix + QTokens tokens, for the last QTokens
+// tokens. With Table, keys and values are in KV blocks of Pool, and K and V are not read.
 type PrefillArgs struct {
 	Q, K, V, Out                              Ptr
 	QTokenStride, QHeadStride                 int64
@@ -172,8 +172,9 @@ type PrefillArgs struct {
 	TableStride, BlockTokens                  int32
 }
 
-// MIAttendArgs is attention of Prefill's shape where each query sees some of the keys: with lists a
-// half tile's blocks and columns, else the Sink first and Window newest keys (Window 0: all).
+// MIAttendArgs is attention with Prefill's shape in which each query attends to some of the keys:
+// with lists to a half tile's blocks and columns, otherwise to the first Sink and newest Window
+// keys (Window 0: all).
 type MIAttendArgs struct {
 	Prefill                   PrefillArgs
 	Sink, Window              int32
@@ -188,7 +189,7 @@ type MIPoolArgs struct {
 	Tokens, Heads           int32
 }
 
-// MIBlocksArgs chooses the Top blocks of each 64 queries by pooled queries and keys.
+// MIBlocksArgs selects the Top blocks of each 64 queries by pooled queries and keys.
 type MIBlocksArgs struct {
 	Q, K, Blocks, Counts             Ptr
 	Scores                           Ptr
@@ -205,8 +206,8 @@ type MIEstimateArgs struct {
 	Stride                     int64
 }
 
-// MITopKArgs chooses the K largest of N scores of each row, of millions, in the order of their
-// indices; the First lowest are always chosen.
+// MITopKArgs selects the K largest of N scores of each row, up to millions, in the order of their
+// indices; the First lowest indices are always selected.
 type MITopKArgs struct {
 	Scores, List, Workspace Ptr
 	ScoreStride, ListStride int64
@@ -244,7 +245,7 @@ type ScoresArgs struct {
 	MaxBlocks                       int32
 }
 
-// TopKArgs chooses each unit's K most critical blocks. K is at most TopKMax.
+// TopKArgs selects each unit's K most critical blocks. K is at most TopKMax.
 type TopKArgs struct {
 	Scores, Blocks, List, Count    Ptr
 	Units, ScoreStride, ListStride int32

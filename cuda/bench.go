@@ -16,7 +16,7 @@ const (
 	SubmitClock // host time of the calls, without the wait
 )
 
-// Bench is one timing: its Calls run one after another as one sample.
+// Bench is one timing: its Calls run in sequence as one sample.
 type Bench struct {
 	Calls           []Operation
 	Warmup, Repeats int

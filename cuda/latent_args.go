@@ -14,8 +14,8 @@ type RotateArgs struct {
 	Tokens, Heads, Dim      int32
 }
 
-// LatentWriteArgs norms, rotates and stores what a layer keeps of each token: the row of latent
-// attention and the indexer's key.
+// LatentWriteArgs norms, rotates and stores the cached state of each token in a layer: the row of
+// latent attention and the indexer's key.
 type LatentWriteArgs struct {
 	Latent, Key, Norm, KeyNorm, KeyBias, Position, InvFreq, RowTo, KeyTo Ptr
 	Tokens, Rank, Rope, KeyDim                                           int32

@@ -21,9 +21,9 @@ const LibraryEnv = "SPARSESERVE_CUDA_LIB"
 
 const libraryName = "libsparseserve.so"
 
-// Library is an open libsparseserve.so and the OS thread that calls it first; others that do, as
-// cuda/live's, select the GPU for themselves. Its methods may be called from any goroutine, but not
-// from inside Do.
+// Library is an open libsparseserve.so and the OS thread that calls it first; other threads that
+// call it, such as cuda/live's, select the GPU for themselves. Its methods may be called from any
+// goroutine, but not from inside Do.
 type Library struct {
 	// Path is the file that was opened.
 	Path string
@@ -57,7 +57,7 @@ func Open(path string) (*Library, error) {
 	return l, nil
 }
 
-// Do runs f on the library's thread and returns its error. Calls of Do follow one another.
+// Do runs f on the library's thread and returns its error. Calls of Do are serialised.
 func (l *Library) Do(f func(*Session) error) error {
 	var err error
 	ended := make(chan struct{})
@@ -94,7 +94,7 @@ func (l *Library) serve() {
 	}
 }
 
-// find returns the library's file. A path that someone gave must exist; only the default places are
+// find returns the library's file. An explicitly given path must exist; only the default places are
 // tried in order.
 func find(path string) (string, error) {
 	given := "given path"
@@ -126,8 +126,8 @@ func find(path string) (string, error) {
 		strings.Join(places, ", "), only, LibraryEnv)
 }
 
-// isCheckout reports whether the working folder is a checkout of this module. Elsewhere a library
-// of that name is not opened, because it could be somebody else's code.
+// isCheckout reports whether the working folder is a checkout of this module. In other folders a
+// library of that name is not opened, because it could be foreign code.
 func isCheckout() bool {
 	text, err := files.ReadText("go.mod")
 	return err == nil && strings.HasPrefix(string(text), "module github.com/sparseserve/sparseserve\n")

@@ -69,7 +69,7 @@ func (a *IndexScoresArgs) operation() (int32, unsafe.Pointer)  { return 38, unsa
 func (a *LatentAttendArgs) operation() (int32, unsafe.Pointer) { return 39, unsafe.Pointer(a) }
 func (a *HostGateArgs) operation() (int32, unsafe.Pointer)     { return 40, unsafe.Pointer(a) }
 
-// Function returns the name of the C function that carries an operation out.
+// Function returns the name of an operation's C function.
 func Function(o Operation) string {
 	op, _ := o.operation()
 	return functions[op]
@@ -87,7 +87,7 @@ func (s *Session) Launch(o Operation, stream Stream) error {
 	return s.call(s.symbols.operations[op], uintptr(args), uintptr(stream))
 }
 
-// pinPointers pins the memory of Go that the arguments point to.
+// pinPointers pins the Go memory that the arguments point to.
 func pinPointers(pin *runtime.Pinner, o Operation) {
 	p, ok := o.(*PSAPipelineArgs)
 	if !ok {
@@ -108,9 +108,9 @@ func (s *Session) OnHopper(a *MIAttendArgs) (bool, error) {
 	return yes != 0, err
 }
 
-// Workspace returns the bytes of scratch memory that an operation needs, to be zeroed once after
-// they are allocated: DecodeArgs.Workspace, PSAArgs.State and LookupArgs.State; those of
-// MIEstimateArgs and MITopKArgs need not be zeroed.
+// Workspace returns the bytes of scratch memory that an operation needs. DecodeArgs.Workspace,
+// PSAArgs.State and LookupArgs.State must be zeroed once after allocation; the workspaces of
+// MIEstimateArgs and MITopKArgs need not be.
 func (s *Session) Workspace(o Operation) (bytes int64, err error) {
 	var f symbol
 	switch o.(type) {

@@ -8,8 +8,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Session is the library on its own thread. Only functions run by Library.Do have one; it must not
-// outlive them.
+// Session is the library on its own thread. Only functions run by Library.Do receive one, and must
+// not keep it.
 type Session struct {
 	symbols   symbols
 	lastError func() string
@@ -45,7 +45,7 @@ type deviceInfoC struct {
 	smCount, capability, driverVersion, toolkitVersion, copyEngines, sharedMemoryCTA int32
 }
 
-// Init selects a GPU. It fails with NoDriver, NoDevice or Unsupported where there is none to use.
+// Init selects a GPU. It fails with NoDriver, NoDevice or Unsupported if there is no usable GPU.
 func (s *Session) Init(device int) error {
 	return s.call(s.symbols.init, uintptr(int32(device)))
 }
@@ -104,7 +104,7 @@ func Slice[T any](m HostMemory) []T {
 	return unsafe.Slice((*T)(m.base), m.size/int64(unsafe.Sizeof(t)))
 }
 
-// HostAlloc returns pinned memory. Pinning costs most of a second a GiB.
+// HostAlloc returns pinned memory. Pinning takes most of a second per GiB.
 func (s *Session) HostAlloc(bytes int64, pages HostPages) (HostMemory, error) {
 	m := HostMemory{size: bytes}
 	err := s.call(s.symbols.hostAlloc, uintptr(unsafe.Pointer(&m.base)), uintptr(bytes),
@@ -117,8 +117,8 @@ func (s *Session) HostFree(m HostMemory) error {
 	return s.call(s.symbols.hostFree, uintptr(m.base))
 }
 
-// StreamCreate returns a stream that does not wait for the default stream: the oldest of those that
-// were destroyed, if any.
+// StreamCreate returns a stream that does not wait for the default stream. It reuses the oldest
+// destroyed stream, if any.
 func (s *Session) StreamCreate(highPriority bool) (stream Stream, err error) {
 	high := uintptr(0)
 	if highPriority {
@@ -146,8 +146,8 @@ func (s *Session) StreamWait(stream Stream, event Event) error {
 // DeviceSync blocks until the GPU is idle.
 func (s *Session) DeviceSync() error { return s.call(s.symbols.deviceSync) }
 
-// EventCreate returns an event. Only a timed one can be asked for its time, and its records take
-// some: microseconds, more while the link is full.
+// EventCreate returns an event. Only a timed event has a time, and recording it takes time:
+// microseconds, more while the link is busy.
 func (s *Session) EventCreate(timed bool) (event Event, err error) {
 	flag := uintptr(0)
 	if timed {

@@ -49,8 +49,8 @@ func (s *symbols) table() map[string]*symbol {
 	return table
 }
 
-// bind looks every symbol up before any is called, so that a library that does not fit is refused
-// as a whole.
+// bind looks up every symbol before any call, so that an incompatible library is rejected as a
+// whole.
 func bind(handle uintptr, path string) (*Session, error) {
 	s := &Session{}
 	for name, to := range s.symbols.table() {

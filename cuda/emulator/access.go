@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Fault is an access that a GPU would not survive, or survive with a wrong answer. errors.Is(err,
+// Fault is an access on which a GPU would fail or return a wrong answer. errors.Is(err,
 // cuda.Failed) holds.
 type Fault struct {
 	Call    string // as of cuda.Error
@@ -27,7 +27,7 @@ func (f *Fault) Error() string {
 // Is reports whether target is the code of a failed kernel.
 func (f *Fault) Is(target error) bool { return target == error(cuda.Failed) }
 
-// access is the memory as one operation sees it. Its methods panic with a *Fault, which guard
+// access is one operation's view of the memory. Its methods panic with a *Fault, which guard
 // returns as the operation's error.
 type access struct {
 	*memory
@@ -48,7 +48,7 @@ func (m *Machine) guard(call string, f func(*access) error) (err error) {
 	return f(&access{memory: &m.memory, call: call})
 }
 
-// onHost is the same operation's way from the CPU.
+// onHost returns the same operation's access from the CPU.
 func (a access) onHost() *access {
 	a.host = true
 	return &a
@@ -60,7 +60,7 @@ func (a *access) fault(arg string, p cuda.Ptr, bytes int64, format string, args 
 }
 
 // bytes returns n bytes that start first bytes after p, in the allocation that p points into: an
-// index that leads out of it does not become an access to another.
+// out-of-range index never accesses another allocation.
 func (a *access) bytes(arg string, p cuda.Ptr, first, n int64) []byte {
 	if n == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (a *access) tensor(arg string, p cuda.Ptr, first, n int) []float64 {
 	return floats(a.halves(arg, p, first, n))
 }
 
-// floatOf is Half.Float of all 65,536 values.
+// floatOf is a table of Half.Float for all 65,536 values.
 var floatOf = sync.OnceValue(func() *[1 << 16]float64 {
 	var table [1 << 16]float64
 	for i := range table {
@@ -149,5 +149,5 @@ func store(to []cuda.Half, x []float64) {
 	}
 }
 
-// half is what a value becomes when it is stored.
+// half rounds a value to fp16.
 func half(x float64) float64 { return floatOf()[cuda.HalfOf(x)] }

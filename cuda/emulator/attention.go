@@ -6,8 +6,8 @@ import (
 )
 
 // blocks finds the KV blocks of units in a pool: by the slots given with a list
-// [units][listStride], else through a table, [units][stride] of slots or [requests][stride] of
-// pages of one slot a KV head.
+// [units][listStride], otherwise through a table, [units][stride] of slots or [requests][stride] of
+// pages with one slot per KV head.
 type blocks struct {
 	*access
 	pool, table, slot               cuda.Ptr
@@ -26,8 +26,8 @@ func (p *blocks) slotOf(unit, block, entry int) int {
 	return int(*at[int32](p.access, "Table", p.table, unit*p.stride+block))
 }
 
-// read returns a unit's keys and values of a logical block, that of an entry of the unit's list, in
-// a context of so many tokens: each [n][dim].
+// read returns a unit's keys and values of a logical block, which is an entry of the unit's list,
+// in a context of context tokens: each [n][dim].
 func (p *blocks) read(unit, block, entry, context int) (keys, values []float64) {
 	n := min(p.tokens, context-block*p.tokens)
 	slot, size := p.slotOf(unit, block, entry), p.tokens*p.dim // size: values of K, and of V
@@ -75,8 +75,8 @@ func checkDecodeShape(c *checks, d *cuda.DecodeArgs) {
 	c.need(d.Splits >= 0 && d.Splits <= 256, "0 to 256 splits")
 }
 
-// splits is how many parts share a unit's work. The machine has no use for parts, but asks for the
-// workspace that a large GPU needs for them: as many as give each part four blocks.
+// splits is the number of parts that share a unit's work. The emulator does not split, but requires
+// the workspace of a large GPU, where each part has four blocks.
 func splits(d *cuda.DecodeArgs) int64 {
 	if d.Splits > 0 {
 		return int64(d.Splits)
@@ -84,12 +84,12 @@ func splits(d *cuda.DecodeArgs) int64 {
 	return max(1, min(64, int64(d.MaxBlocks+3)/4))
 }
 
-// shared is whether CTAs may share a unit: those of a dense batch share its blocks, whatever unit
-// they are of.
+// shared reports whether CTAs may share a unit. In a dense batch CTAs share its blocks across
+// units.
 func shared(d *cuda.DecodeArgs) bool { return d.List == 0 || splits(d) > 1 }
 
-// workspaceBytes is the workspace's size and that of each CTA's record in it, which begins with a
-// count of arrivals and holds two partial results.
+// workspaceBytes returns the workspace's size and the size of each CTA's record in it, which begins
+// with a count of arrivals and holds two partial results.
 func workspaceBytes(d *cuda.DecodeArgs) (all, record int64) {
 	record = 4 * (4 + 2*int64(d.HeadsQ/d.HeadsKV)*(2+int64(d.HeadDim)))
 	return int64(d.Batch) * int64(d.HeadsKV) * splits(d) * record, record
@@ -151,7 +151,7 @@ func decode(m *access, d *cuda.DecodeArgs) {
 	}
 }
 
-// newSoftmaxes returns a group's softmaxes of nothing.
+// newSoftmaxes returns a group's empty softmaxes.
 func newSoftmaxes(s reference.Shape) []reference.Softmax {
 	heads := make([]reference.Softmax, s.Group())
 	for g := range heads {

@@ -59,7 +59,7 @@ func copyBlocks(m *access, a *cuda.BlocksArgs) {
 	}
 }
 
-// memcpyBlocks is the memcpy form: the CPU reads the addresses now and queues one copy a block.
+// memcpyBlocks is the memcpy form: the CPU reads the addresses now and queues one copy per block.
 func (m *Machine) memcpyBlocks(call string, a *cuda.BlocksArgs, s *stream) error {
 	c := checks{call: call}
 	if checkBlocks(&c, a); c.err != nil {

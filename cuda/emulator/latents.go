@@ -51,7 +51,7 @@ func rotate(m *access, a *cuda.RotateArgs) {
 	}
 }
 
-// anglesOf are those that a token's position turns dim values by.
+// anglesOf returns the angles by which a token's position rotates dim values.
 func anglesOf(m *access, position, frequency cuda.Ptr, token, dim int) []float64 {
 	p := *at[int32](m, "Position", position, token)
 	angle := make([]float64, dim/2)

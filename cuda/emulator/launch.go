@@ -20,7 +20,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// checks collects what a call needs of its arguments; the first need that is not met is its error.
+// checks collects the requirements of a call on its arguments; the first unmet one is its error.
 type checks struct {
 	call string
 	err  error
@@ -32,7 +32,7 @@ func (c *checks) need(ok bool, what string) {
 	}
 }
 
-// given needs every address.
+// given requires every address.
 func (c *checks) given(what string, addresses ...cuda.Ptr) {
 	for _, p := range addresses {
 		c.need(p != 0, what)
@@ -53,8 +53,8 @@ func (c *checks) paged(q, kv, dim, blockTokens int32) {
 		"blocks of a multiple of 16 tokens, at most 1024")
 }
 
-// kernel is one operation with its own copy of the arguments: what it needs of them, and what it
-// does once it runs. Arguments are read when the operation is launched, memory when it runs.
+// kernel is one operation with its own copy of the arguments, its requirements, and its effect.
+// Arguments are read when the operation is launched, memory when it runs.
 type kernel struct {
 	check func(*checks)
 	run   func(*access)
@@ -68,7 +68,7 @@ func bind[A any](args *A, check func(*checks, *A), run func(*access, *A)) kernel
 	return kernel{func(c *checks) { check(c, &a) }, func(m *access) { run(m, &a) }}
 }
 
-// kernelOf is the one list of what the machine can do; a new kernel adds a line.
+// kernelOf lists all operations of the machine; a new kernel adds a line.
 func kernelOf(o cuda.Operation) kernel {
 	switch a := o.(type) {
 	case *cuda.MemcpyArgs:

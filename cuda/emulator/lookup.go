@@ -12,7 +12,7 @@ func checkLookup(c *checks, a *cuda.LookupArgs) {
 	c.need(a.Before == 0 || a.Rounds > 0 && a.Micro > 0, "rounds")
 }
 
-// lookupStateBytes is the size of LookupArgs.State: a count of misses, and one of each round's
+// lookupStateBytes is the size of LookupArgs.State: a count of misses, and a count of each round's
 // loads.
 func lookupStateBytes(a *cuda.LookupArgs) int64 { return 8 + 4*int64(a.Rounds) }
 
@@ -82,7 +82,7 @@ func lookup(m *access, a *cuda.LookupArgs) {
 	}
 }
 
-// endOf is where the places of a round's loads end.
+// endOf returns the end of a round's loads.
 func endOf(m *access, a *cuda.LookupArgs, round int) int {
 	if round+1 < int(a.Rounds) {
 		return int(*at[int64](m, "Before", a.Before, round+1))

@@ -8,12 +8,12 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Config is what a machine is made of. The zero value runs operations at once.
+// Config configures a machine. The zero value runs operations at once.
 type Config struct {
 	MemoryBytes int64 // HBM; 0: 4 GiB
 	// operations run when a blocking call needs them, not when they are called
 	Late bool
-	// of Late: 0 runs each as late as can be, another number lets random streams run ahead at times
+	// For Late: 0 runs each as late as possible, other seeds let random streams run ahead at times.
 	Seed  uint64
 	Clock func() time.Time // of events; nil: time.Now
 }
@@ -32,7 +32,7 @@ type Machine struct {
 
 	order  []*stream  // all that can hold work, by age
 	random *rand.Rand // nil: nothing runs ahead
-	// of an operation that ran late; every later call fails with it, as after a fault on a GPU
+	// Error of an operation that ran late; every later call fails with it, as after a fault on a GPU.
 	failed error
 }
 
@@ -54,13 +54,13 @@ func New(c Config) *Machine {
 	return m
 }
 
-// enter has one call run at a time; it returns what ends the call.
+// enter serialises calls; the returned function ends the call.
 func (m *Machine) enter() func() {
 	m.lock.Lock()
 	return m.lock.Unlock
 }
 
-// Close gives all memory back. Work that no call has waited for is dropped.
+// Close frees all memory. It drops work that no call has waited for.
 func (m *Machine) Close() {
 	defer m.enter()()
 	for _, s := range m.order {
@@ -75,7 +75,7 @@ func (m *Machine) Held() (device, pinned int64) {
 	return m.memory.held[onDevice], m.memory.held[onHost]
 }
 
-// Init selects the only device there is.
+// Init selects the only device.
 func (m *Machine) Init(int) error { return nil }
 
 // Device describes the machine: no GPU, with the least capability that the library supports.
@@ -105,7 +105,7 @@ func (m *Machine) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
 	return r.at, nil
 }
 
-// DeviceFree gives device memory back, once the device is idle.
+// DeviceFree frees device memory when the device is idle.
 func (m *Machine) DeviceFree(p cuda.Ptr) error {
 	defer m.enter()()
 	return m.free("ss_device_free", p, onDevice, cuda.Failed)
@@ -127,8 +127,8 @@ func (m *Machine) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory,
 	return cuda.HostMemoryOf(r.data), nil
 }
 
-// HostFree gives pinned memory back, once the device is idle. A program that still uses it dies of
-// a memory fault.
+// HostFree frees pinned memory when the device is idle. A program that still uses it gets a memory
+// fault.
 func (m *Machine) HostFree(h cuda.HostMemory) error {
 	defer m.enter()()
 	return m.free("ss_host_free", h.Ptr(), onHost, cuda.BadArgument)

@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// place is whose memory a region is. Pinned memory is the device's too.
+// place is the owner of a region's memory. Pinned memory is also the device's.
 type place int
 
 const (
@@ -22,8 +22,8 @@ const (
 
 func (p place) String() string { return [...]string{"device", "pinned"}[p] }
 
-// region is one allocation. Its address range is never given out again, so that an access after it
-// was freed is known as such.
+// region is one allocation. Its address range is never reused, so an access after its free is
+// detected.
 type region struct {
 	at     cuda.Ptr // address of data[0]
 	data   []byte
@@ -32,18 +32,18 @@ type region struct {
 	freed  bool
 }
 
-// memory is every region there is or was, by address.
+// memory holds all regions by address, including freed ones.
 type memory struct {
 	regions []*region
 	held    [2]int64 // bytes by place
 }
 
-// poison makes NaN of whatever fp16 value is read before it was written, and no plausible index or
+// poison makes every fp16 value NaN that is read before it was written, and no plausible index or
 // address of an integer.
 const poison = 0x7e
 
-// poisoned is a file of poison, of which memory is mapped copy on write: a page costs nothing until
-// it is written.
+// poisoned is a file of poison that memory maps copy on write: a page costs nothing until it is
+// written.
 var poisoned = sync.OnceValues(func() (*os.File, error) {
 	f, err := os.CreateTemp("", "poison-")
 	if err != nil {
@@ -88,7 +88,7 @@ func poisonAll(mapped []byte) error {
 	return nil
 }
 
-// free gives the pages back and keeps their addresses closed to everyone.
+// free returns the pages and keeps their addresses inaccessible.
 func (m *memory) free(call string, r *region) error {
 	r.freed = true
 	m.held[r.on] -= int64(len(r.data))
@@ -100,7 +100,7 @@ func (m *memory) free(call string, r *region) error {
 	return nil
 }
 
-// close unmaps everything, the freed ranges too.
+// close unmaps everything, including freed ranges.
 func (m *memory) close() {
 	for _, r := range m.regions {
 		unix.Munmap(r.mapped) // fails only for what is no mapping

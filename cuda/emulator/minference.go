@@ -28,7 +28,7 @@ func checkMIAttend(c *checks, a *cuda.MIAttendArgs) {
 	c.need(a.Sink >= 0 && a.Window >= 0, "sink and window >= 0")
 }
 
-// miAttend attends to the keys that each query sees, in the order of the lists.
+// miAttend attends to the keys of each query, in the order of the lists.
 func miAttend(m *access, a *cuda.MIAttendArgs) {
 	p := &a.Prefill
 	dim, group := int(p.HeadDim), int(p.HeadsQ/p.HeadsKV)
@@ -49,7 +49,7 @@ func miAttend(m *access, a *cuda.MIAttendArgs) {
 	}
 }
 
-// miSeen calls f for each key that a query sees.
+// miSeen calls f for each key that a query attends to.
 func miSeen(m *access, a *cuda.MIAttendArgs, head, query int, f func(key int)) {
 	position := int(a.Prefill.Prefix) + query
 	if a.Blocks == 0 {
@@ -74,7 +74,7 @@ func miSeen(m *access, a *cuda.MIAttendArgs, head, query int, f func(key int)) {
 	}
 }
 
-// miLists are the starts of a half's blocks, and the tile's columns.
+// miLists returns the starts of a half's blocks, and the tile's columns.
 func miLists(m *access, a *cuda.MIAttendArgs, head, tile, half int) (blocks, columns []int32) {
 	row := head*miTiles(a.Prefill.QTokens) + tile
 	m.aligned("Counts", a.Counts, 16)
@@ -129,7 +129,7 @@ func checkMIBlocks(c *checks, a *cuda.MIBlocksArgs) {
 	c.need(a.ScoreCount/stride >= min(rows, miBlock), "scratch memory of 64 rows of scores")
 }
 
-// miScoreStride is the blocks of a row of scores.
+// miScoreStride returns the number of blocks in a row of scores.
 func miScoreStride(a *cuda.MIBlocksArgs) int64 {
 	blocks := (int64(a.Prefix) + int64(a.QTokens) + miBlock - 1) / miBlock
 	return max(1, (blocks+miBlock-1)/miBlock*miBlock)

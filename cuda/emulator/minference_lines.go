@@ -25,7 +25,8 @@ func checkMIEstimate(c *checks, a *cuda.MIEstimateArgs) {
 	c.need(a.Stride >= int64(a.Prefill.Prefix)+int64(a.Prefill.QTokens), "a value for every key")
 }
 
-// miEstimateBytes is what the GPU asks for: sums of each row of each run of tiles, and of all runs.
+// miEstimateBytes is the GPU's workspace: sums for each row of each run of tiles, and over all
+// runs.
 func miEstimateBytes(a *cuda.MIEstimateArgs) int64 {
 	tiles := (int64(a.Prefill.Prefix) + int64(a.Prefill.QTokens) + miBlock - 1) / miBlock
 	return int64(a.Prefill.HeadsQ) * (min(512, (tiles+7)/8) + 1) * miBlock * 8
@@ -67,7 +68,7 @@ func checkMITopK(c *checks, a *cuda.MITopKArgs) {
 	c.need(a.ScoreStride >= int64(a.N) && a.ListStride >= int64(a.K), "strides of a row at least")
 }
 
-// miTopKBytes is what the GPU asks for: counts of digits, and of each chunk.
+// miTopKBytes is the GPU's workspace: counts of digits, and of each chunk.
 func miTopKBytes(a *cuda.MITopKArgs) int64 {
 	return int64(a.Rows) * (3*2048 + 2*((int64(a.N)+4095)/4096)) * 4
 }

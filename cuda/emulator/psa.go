@@ -30,7 +30,7 @@ func psaStateBytes(p *cuda.PSAArgs) int64 {
 	return psaHeader + int64(p.Batch)*int64(p.HeadsQ)*(psaFixed+int64(p.HeadDim))*8
 }
 
-// psaUnit is one unit's run: blocks in order, and how far it is.
+// psaUnit is one unit's run: its blocks in order, and its progress.
 type psaUnit struct {
 	*reference.Progress
 	order []int32
@@ -110,8 +110,8 @@ func (u *psaUnit) save(state []float64) {
 	}
 }
 
-// psaPipeline queues PSA with loads on a second stream; it runs what it must to know whether to go
-// on.
+// psaPipeline queues PSA with loads on a second stream; it runs the work on which the next launches
+// depend.
 func (m *Machine) psaPipeline(call string, p *cuda.PSAPipelineArgs, s *stream) error {
 	c := checks{call: call}
 	c.need(p != nil && p.PSA != nil && p.PSA.Flag != 0, "PSA with a flag")
@@ -136,9 +136,9 @@ func (m *Machine) psaPipeline(call string, p *cuda.PSAPipelineArgs, s *stream) e
 	return m.guard(call, func(a *access) error { return m.runPipeline(a.onHost(), p, s, loads) })
 }
 
-// runPipeline queues launches until the flag is set, at most Depth ahead of it: each is the gather
-// of a microbatch that has loads, then PSA of it, which waits for the gather, and of those after it
-// that have none.
+// runPipeline queues launches until the flag is set, at most Depth ahead of it. Each launch is the
+// gather of a microbatch with loads, then PSA of that microbatch, which waits for the gather, and
+// of the following microbatches without loads.
 func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *stream) error {
 	flag := at[int32](host, "PSA.Flag", p.PSA.Flag, 0)
 	all := int(p.Microbatches)
@@ -223,7 +223,7 @@ func (m *Machine) gather(p *cuda.PSAPipelineArgs, j int, first []int64, skip boo
 	return m.enqueue("ss_flash_h2d", kernelOf(&load), on)
 }
 
-// join makes the rest of a stream wait for what another has so far.
+// join makes later work of stream s wait for the work of other so far.
 func (m *Machine) join(s, other *stream) error {
 	k, err := m.record(other)
 	if err != nil {

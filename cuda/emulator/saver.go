@@ -2,15 +2,15 @@ package emulator
 
 import "github.com/sparseserve/sparseserve/cuda"
 
-// saver is FlashD2H: a stream that nobody but SaveWait waits for.
+// saver is FlashD2H: a stream that only SaveWait waits for.
 type saver struct {
 	*stream
 	chunkBytes int64
-	// from SaveStart to SaveWait: a program must not rely on a save being over by itself
+	// Set from SaveStart to SaveWait: a program must not rely on a save finishing without a wait.
 	busy bool
 }
 
-// SaverCreate returns a saver; the machine needs neither its threads nor its staging.
+// SaverCreate returns a saver; the emulator ignores its threads and its staging.
 func (m *Machine) SaverCreate(threads int, chunkBytes int64, stages int) (cuda.Saver, error) {
 	defer m.enter()()
 	c := checks{call: "ss_saver_create"}

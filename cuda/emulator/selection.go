@@ -42,7 +42,7 @@ func scores(m *access, s *cuda.ScoresArgs) {
 	}
 }
 
-// scoreUnit writes the scores of a unit's digests, at most `most` of them, and returns them.
+// scoreUnit writes the scores of a unit's digests, at most `most`, and returns them.
 func scoreUnit(m *access, s *cuda.ScoresArgs, unit, most int) []float32 {
 	count := int(*at[int32](m, "Count", s.Count, unit))
 	if count < 0 || count > int(s.MaxBlocks) || count > int(s.ScoreStride) {
@@ -97,7 +97,7 @@ func blocksOf(m *access, t *cuda.TopKArgs, unit, most int) int {
 	return n
 }
 
-// choose writes a unit's list. Scores of sinks and of the window are not asked for.
+// choose writes a unit's list. It does not read scores of sinks and of the window.
 func choose(m *access, t *cuda.TopKArgs, unit, n int, score func(i int) float32) {
 	scores := make([]float64, n)
 	for i := range scores {

@@ -23,8 +23,8 @@ type item struct {
 	await *mark
 }
 
-// mark is one recording of an event: those who wait for it wait for this recording, whatever the
-// event records next.
+// mark is one recording of an event. A waiter waits for this recording, even if the event is
+// recorded again.
 type mark struct {
 	on     *stream
 	passed bool
@@ -70,7 +70,7 @@ func (m *Machine) push(s *stream, it item) error {
 	return nil
 }
 
-// held is an error of who waits for a stream that waits for the host.
+// held reports a wait for a stream that waits for the host.
 type held struct{ error }
 
 func (h *held) Unwrap() error { return h.error }
@@ -80,7 +80,7 @@ func isHeld(err error) bool {
 	return errors.As(err, &h)
 }
 
-// runAhead lets a random stream do some of its work, now and then.
+// runAhead sometimes runs work of a random stream.
 func (m *Machine) runAhead() error {
 	if m.random == nil || m.random.IntN(3) > 0 {
 		return nil
@@ -96,8 +96,8 @@ func (m *Machine) runAhead() error {
 	return nil
 }
 
-// step runs the first item of a stream, and before it what it waits for. Where the host holds the
-// stream, or what it waits for, the item stays: who waits for it would wait for ever.
+// step runs the first item of a stream after its dependencies. If the host holds the stream, or a
+// dependency, the item stays: a wait for it would never end.
 func (m *Machine) step(s *stream) error {
 	it := s.queue[0]
 	if it.held != nil {
@@ -180,7 +180,7 @@ func (m *Machine) record(s *stream) (*mark, error) {
 	return k, m.push(s, item{set: k})
 }
 
-// wait makes the rest of a stream wait for a mark.
+// wait makes later work of a stream wait for a mark.
 func (m *Machine) wait(s *stream, k *mark) error {
 	if k == nil {
 		return m.failed

@@ -41,7 +41,7 @@ type hotBuffer struct {
 	list, slots      []int32
 }
 
-// swap finds the selected tokens' slots and loads what has none; it returns how many rows that was.
+// swap looks up the selected tokens' slots and loads the misses; it returns the number of misses.
 func (b *hotBuffer) swap() (misses int) {
 	n := int(b.args.Slots)
 	state := *at[cuda.Ptr](b.access, "State", b.args.State, b.request)
@@ -91,7 +91,7 @@ func (b *hotBuffer) swap() (misses int) {
 	return misses
 }
 
-// fresh puts the newest token's row in its slot and in the host's memory.
+// fresh writes the newest token's row to its slot and to the host's memory.
 func (b *hotBuffer) fresh(slot int) {
 	row := b.bytes("Fresh", b.args.Fresh, int64(b.request)*int64(b.args.RowBytes),
 		int64(b.args.RowBytes))

@@ -27,7 +27,7 @@ func (m *Machine) StreamDestroy(h cuda.Stream) error {
 	return err
 }
 
-// StreamSync runs the stream's work, and what it waits for.
+// StreamSync runs the stream's work and its dependencies.
 func (m *Machine) StreamSync(h cuda.Stream) error {
 	defer m.enter()()
 	s, err := m.stream("ss_stream_sync", h)
@@ -37,8 +37,8 @@ func (m *Machine) StreamSync(h cuda.Stream) error {
 	return m.drain(s)
 }
 
-// StreamWait makes what the stream gets from now on wait for the event's latest recording; without
-// one it does nothing.
+// StreamWait makes later work of the stream wait for the event's latest recording; without one it
+// does nothing.
 func (m *Machine) StreamWait(h cuda.Stream, e cuda.Event) error {
 	defer m.enter()()
 	s, err := m.stream("ss_stream_wait", h)
@@ -52,7 +52,7 @@ func (m *Machine) StreamWait(h cuda.Stream, e cuda.Event) error {
 	return m.wait(s, on.last)
 }
 
-// DeviceSync runs all work, but for saves.
+// DeviceSync runs all work except saves.
 func (m *Machine) DeviceSync() error {
 	defer m.enter()()
 	return m.drainAll()
@@ -67,7 +67,7 @@ func (m *Machine) EventCreate(timed bool) (cuda.Event, error) {
 	return h, m.failed
 }
 
-// EventDestroy ends an event; who waits for it already goes on waiting.
+// EventDestroy ends an event; existing waits for it continue.
 func (m *Machine) EventDestroy(h cuda.Event) error {
 	defer m.enter()()
 	if _, err := m.event("ss_event_destroy", h); err != nil {
@@ -92,7 +92,7 @@ func (m *Machine) EventRecord(h cuda.Event, on cuda.Stream) error {
 	return err
 }
 
-// EventSync runs what comes before the event.
+// EventSync runs the work before the event.
 func (m *Machine) EventSync(h cuda.Event) error {
 	defer m.enter()()
 	e, err := m.event("ss_event_sync", h)

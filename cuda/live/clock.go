@@ -7,9 +7,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// clock splits a step's time by GPU events: the time between two marks belongs to the phase that
-// the later one names. An event costs microseconds, and a decode step of 32 layers has some 190, so
-// not every step is split.
+// clock splits a step's time by GPU events: the time between two marks belongs to the phase of the
+// later one. An event costs microseconds, and a decode step of 32 layers has about 190, so not
+// every step is split.
 type clock struct {
 	q      *queue.Queue
 	stream cuda.Stream
@@ -18,7 +18,7 @@ type clock struct {
 	phases []phase
 }
 
-// phase picks the field of sim.Phases that a span of time belongs to.
+// phase returns the field of sim.Phases that a span of time belongs to.
 type phase func(*sim.Phases) *des.Time
 
 func phaseLinears(p *sim.Phases) *des.Time { return &p.Linears }
@@ -34,7 +34,7 @@ func phaseSaveStall(p *sim.Phases) *des.Time { return &p.SaveStall }
 func phaseHead(p *sim.Phases) *des.Time      { return &p.Head }
 func phaseHost(p *sim.Phases) *des.Time      { return &p.Host }
 
-// start begins a step that is split or not.
+// start begins a step; on reports whether it is split.
 func (c *clock) start(on bool) {
 	c.on = on
 	c.phases = c.phases[:0]
@@ -58,7 +58,8 @@ func (c *clock) mark(p phase) {
 	_ = c.q.EventRecord(c.events[len(c.phases)-1], c.stream)
 }
 
-// split returns the step's phases; the stream is idle. What the GPU did not see is the host's.
+// split returns the step's phases; the stream is idle. The time outside of the GPU's events is the
+// host's.
 func (c *clock) split(elapsed des.Time) (sim.Phases, error) {
 	var p sim.Phases
 	if !c.on {

@@ -26,7 +26,7 @@ func (c *closed) slot(h, b, heads int) int64 {
 	return int64(c.slots[h*c.stride+b-c.first])
 }
 
-// planClosed readies digests and saves of the blocks that become full.
+// planClosed prepares digests and saves of the blocks that become full.
 func (d *Device) planClosed(layer int) {
 	p := &d.plan
 	for i := range p.closed {
@@ -48,7 +48,7 @@ func (d *Device) planClosed(layer int) {
 	}
 }
 
-// closeBlocks digests full blocks and sends them to DRAM.
+// closeBlocks digests full blocks and saves them to DRAM.
 func (d *Device) closeBlocks(layer int) {
 	p := &d.plan
 	d.launch(p.stashes...)
@@ -64,7 +64,7 @@ func (d *Device) closeBlocks(layer int) {
 	}
 }
 
-// planDigest readies the selection metadata of full blocks.
+// planDigest prepares the selection metadata of full blocks.
 func (d *Device) planDigest(layer int, c *closed) {
 	heads, n := d.geo.KVHeads, d.geo.KVHeads*(c.to-c.from)
 	at, lent := d.stage.Lent(c.slots) // of one block a head, in order
@@ -86,7 +86,7 @@ func (d *Device) planDigest(layer int, c *closed) {
 	}
 }
 
-// fillDigest names the slots that the digest reads.
+// fillDigest writes the slots that the digest reads.
 func (c *closed) fillDigest(heads int) {
 	n := c.to - c.from
 	for h := range len(c.digested) / n {
@@ -101,8 +101,8 @@ func (c *closed) fillDigest(heads int) {
 	}
 }
 
-// part is one job of the saver: n blocks of a closed run, from the given one on. Its copy into the
-// ring is nil until it has its place there.
+// part is one save job: n blocks of a closed run, starting at from. Its copy into the ring is nil
+// until it has its place there.
 type part struct {
 	closed  int // in plan.closed
 	from, n int64
@@ -141,7 +141,7 @@ func (d *Device) address(layer int, s *part, at, end int64) {
 	}
 }
 
-// savedAt is the KV head and the block of a job's i-th.
+// savedAt returns the KV head and the block of a job's i-th block.
 func (d *Device) savedAt(s *part, i int64) (head, block int) {
 	c, k := &d.plan.closed[s.closed], int(s.from+i)
 	if d.saver.engine == "memcpy" {
@@ -150,7 +150,7 @@ func (d *Device) savedAt(s *part, i int64) (head, block int) {
 	return k / (c.to - c.from), c.from + k%(c.to-c.from)
 }
 
-// addressSource names the slots that a job's blocks are in.
+// addressSource writes the slots of a job's blocks.
 func (d *Device) addressSource(s *part) {
 	c := &d.plan.closed[s.closed]
 	for i := range s.source {
@@ -159,8 +159,8 @@ func (d *Device) addressSource(s *part) {
 	}
 }
 
-// save copies a job's blocks to the ring and hands them to the saver. One without space there
-// waits for it, and uploads its addresses then.
+// save copies a job's blocks to the ring and hands them to the saver. A job without a place in the
+// ring first waits for space, and then uploads its addresses.
 func (d *Device) save(layer int, s *part) {
 	if s.copy == nil {
 		start := time.Now()
@@ -188,7 +188,7 @@ func (d *Device) copyOut(s *part) {
 	d.clock.mark(phaseSaveStall) // the copy, and the wait before it
 }
 
-// submit hands a job whose copy is on the stream to the saver.
+// submit hands a job to the saver; its copy is on the stream.
 func (d *Device) submit(layer int, s *part) {
 	job, err := d.saver.submit(d.step.Index, layer, s.at, s.n, s.end, s.copied)
 	d.queue.Fail(err)
@@ -197,5 +197,5 @@ func (d *Device) submit(layer int, s *part) {
 	d.counters.Saved += s.n
 }
 
-// RingCTAs copy within HBM at its speed.
+// RingCTAs CTAs copy within HBM at full speed.
 const RingCTAs = 264

@@ -11,8 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// Device carries out steps. It implements sim.Device. All calls come from the thread that the
-// machine wants.
+// Device runs steps. It implements sim.Device. All calls come from the machine's thread.
 type Device struct {
 	cfg     Config
 	owner   *mem.Owner
@@ -119,12 +118,12 @@ func (d *Device) Begin(s *sim.Step) error {
 	return d.queue.Err()
 }
 
-// allocate gives the rows the memory that they need. Growing it, pinned memory above all, is a cost
-// of starting up and not counted in the step; saves stop meanwhile. Nor are texts, which clients
-// would send.
+// allocate allocates the rows' memory. Its growth, mostly of pinned memory, is start-up cost: it is
+// not counted in the step, and saves stop meanwhile. The generation of texts is not counted either,
+// because clients would send them.
 func (d *Device) allocate(s *sim.Step) {
 	if d.saver != nil {
-		// What the queue still had to hand over could find the saver full, and wait for it.
+		// Work in the queue could find the saver full and wait for it.
 		if d.queue.Drain() != nil {
 			return
 		}
@@ -150,7 +149,7 @@ func (d *Device) allocate(s *sim.Step) {
 	}
 }
 
-// growths counts how often memory has been allocated.
+// growths returns how often memory has been allocated.
 func (d *Device) growths() int {
 	n := d.grown + d.arena.Slabs()
 	if d.dram != nil {
@@ -182,7 +181,7 @@ func (d *Device) Finish() (t sim.Timing, err error) {
 	return t, d.queue.Err()
 }
 
-// freeSegments frees what finished prefills and begun decodes no longer need.
+// freeSegments frees the buffers of finished prefills and begun decodes.
 func (d *Device) freeSegments() {
 	for i, r := range d.of {
 		if row := &d.rows[i]; row.Segmented && row.Emits {

@@ -1,4 +1,4 @@
-// Package live is the device that does the work: a Llama-architecture model in fp16, as a
+// Package live is the device that runs the model: a Llama-architecture model in fp16, as a
 // sim.Device, with its KV cache in HBM slots and pinned host memory.
 //
 // The server decides (which requests, blocks and slots, what to load); this package executes and
@@ -12,8 +12,8 @@
 // rounds attend), and runs the MLP. Finish (device.go, head.go) picks the tokens and waits;
 // clock.go splits the time into phases.
 //
-// Where the CPU looks up what a layer selected, Score launches all that Compute would, behind a
-// gate, and Compute opens it (ahead.go): nothing is launched while the GPU waits for the lookup.
+// Where the CPU looks up a layer's selection, Score launches the rest of the layer behind a gate,
+// and Compute opens it (ahead.go): nothing is launched while the GPU waits for the lookup.
 //
 // Work for streams goes through package queue, whose thread makes the driver's calls during the
 // server's bookkeeping. The queue keeps the first failure, so code here launches without checks and
@@ -21,20 +21,19 @@
 //
 // It runs on any cuda.Machine: a GPU, or the emulator, which checks every access.
 //
-// With offload.lookup = "gpu" the GPU finds the slots of what the server lists (lookup.go), and
-// Move
-// names changes to its tables in place of loads. Where attention is progressive (PSA),
-// progressive.go and rounds.go replace loads and decode attention of Compute: both go by rounds.
+// With offload.lookup = "gpu" the GPU finds the slots of the server's lists (lookup.go), and Move
+// gives changes to its tables in place of loads. With progressive attention (PSA), progressive.go
+// and rounds.go replace loads and decode attention of Compute: both run in rounds.
 //
 // With sparse prefill (patterns.go) each head attends by its own pattern: indices.go plans, for
-// each chunk of a prompt, what finds the keys and what attends to them, in the memory that
-// index_memory.go sizes; lines.go has lines that stand in for those of made-up weights. Projections
-// (projections.go) has a prompt's queries, keys and values, by which patterns are searched.
+// each chunk of a prompt, the indices and the attention, in the memory that index_memory.go sizes;
+// lines.go replaces the lines of random weights. Projections (projections.go) returns a prompt's
+// queries, keys and values, for the search of patterns.
 //
-// CallRecorder (recorder.go) records what each step asked, so that a model can price the same
+// CallRecorder (recorder.go) records the calls of each step, so that a model can price the same
 // batches.
 //
 // Unlike a serving system on a full card, metadata, prefill buffers and activations are outside the
-// slots that the server counts them in, so the card needs that much more memory; and a request's
-// tokens are derived from its number, since workloads have lengths only.
+// slots that the server counts them in, so the card needs that much more memory. A request's tokens
+// are derived from its number, because workloads have lengths only.
 package live

@@ -49,7 +49,7 @@ func (d *Device) emit() {
 	}
 }
 
-// next adds the token that follows: what the trace's text goes on with, or what was picked.
+// next adds the next token: from the trace's text if it has one, otherwise the picked token.
 func (r *request) next(picked int32) {
 	if len(r.answer) > 0 {
 		picked, r.answer = r.answer[0], r.answer[1:]
@@ -71,7 +71,7 @@ func (d *Device) show(at cuda.Ptr, bytes int64, hook func(cuda.HostMemory)) {
 	d.queue.Fail(d.m.HostFree(host))
 }
 
-// sync waits for the stream that computes and reports whether all went well so far.
+// sync waits for the stream that computes and reports whether there was no error so far.
 func (d *Device) sync() bool {
 	d.queue.Fail(d.m.StreamSync(d.stream))
 	return d.queue.Err() == nil

@@ -8,12 +8,12 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// afterHeat is a rest that restores the clock: linears without pause lower it below that of a
-// server's work.
+// afterHeat is a rest that restores the clock: continuous linears lower it below the clock under a
+// server's load.
 const afterHeat = 300 * time.Millisecond
 
-// heat runs linears of a chunk for a time, and rests. A card that has idled may hold a higher clock
-// for its first seconds; a server at work has none of them.
+// heat runs linears of a chunk for Config.Heat, and rests. A card that was idle may hold a higher
+// clock for its first seconds, unlike a card under load.
 func (d *Device) heat() {
 	md, b := d.model, &d.scratch
 	values := min(b.h.Bytes/2, 2048*int64(md.Hidden))

@@ -7,9 +7,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// Move implements sim.Device: it notes the layer's misses and their slots. Compute loads them,
-// after the one upload that carries the addresses and all else that the layer needs. Saves follow
-// from what Compute writes.
+// Move implements sim.Device: it records the layer's misses and their slots. Compute loads them
+// after the single upload of addresses and the layer's other arrays. Saves follow from the writes
+// of Compute.
 func (d *Device) Move(m *kv.Moves) error {
 	defer d.enter(&d.counters.Lookup, m.Layer)()
 	d.nameRounds(m)
@@ -25,7 +25,7 @@ func (d *Device) Move(m *kv.Moves) error {
 	return d.queue.Err()
 }
 
-// loading is what a layer's Move defers to Compute.
+// loading is the part of Move that is deferred to Compute.
 type loading struct {
 	count int
 	args  cuda.BlocksArgs
@@ -45,7 +45,7 @@ func (d *Device) nameLoads(refs []kv.BlockRef) {
 	}}
 }
 
-// fillLoads writes where blocks are in DRAM, and the slots that they get.
+// fillLoads writes the DRAM addresses of blocks, and their slots.
 func (d *Device) fillLoads(refs []kv.BlockRef, src, dst []int64) {
 	if len(refs) > len(src) {
 		d.queue.Fail(fmt.Errorf("%d loads in a layer whose lists name %d", len(refs), len(src)))
@@ -64,8 +64,8 @@ func (d *Device) fillLoads(refs []kv.BlockRef, src, dst []int64) {
 	}
 }
 
-// startLoads loads what Move noted; the addresses are where the engine reads them. With the GPU's
-// lookup only the GPU knows what is missing, so the gather is launched in any case.
+// startLoads loads the misses of Move; the engine can read the addresses. With the GPU's lookup
+// only the GPU knows the misses, so the gather is always launched.
 func (d *Device) startLoads() {
 	l := &d.loading
 	none := l.count == 0

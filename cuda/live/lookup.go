@@ -9,27 +9,28 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// lookup has the GPU find which of a layer's listed blocks are in HBM (cuda/lookup.cu), in a table
-// of slots for every request. The host's cache runs ahead, since the server knows its selections
-// before the GPU does: it supplies the victims of eviction and the free slots, and checks the rest,
-// layer by layer: the GPU must miss as many blocks. Nothing waits for the host between two layers,
+// lookup finds on the GPU which of a layer's listed blocks are in HBM (cuda/lookup.cu), in a table
+// of slots for every request. The host's cache runs ahead, because the server knows its selections
+// before the GPU does. It supplies the victims of eviction and the free slots, and checks that each
+// layer has the same number of misses on the GPU. Nothing waits for the host between two layers,
 // unless a missing block is still being saved.
 //
-// A table changes in stream order: before a lookup by what else the host did (blocks that the model
-// begins to write, restored prefixes of prefills, evictions between steps), then by the lookup.
+// A table changes in stream order: before a lookup by the host's other changes (blocks that the
+// model begins to write, restored prefixes of prefills, evictions between steps), then by the
+// lookup.
 type lookup struct {
 	on    bool
 	args  *cuda.LookupArgs
 	table *cuda.TableArgs    // before it
 	back  *cuda.FlashH2DArgs // prefixes of prefills to restore
-	// misses of each layer that was looked up in this step; -1: it was not
+	// Misses of each layer in this step; -1: the layer was not looked up.
 	want   []int64
 	misses cuda.HostMemory // int64 [layers] by the GPU's count
 
 	// slot: int32 [decodes][KVHeads][stride]; src and dst: addresses of a layer's loads
 	slot, src, dst, loads, state mem.Buffer
-	// Of the step: uint64 [decodes] tables, int32 [decodes] blocks that they hold for each
-	// group, uint64 [decodes][most] pages.
+	// Of the step: uint64 [decodes] tables, int32 [decodes] blocks per group in each table, uint64
+	// [decodes][most] pages.
 	tables, caps, pages cuda.Ptr
 }
 
@@ -40,21 +41,21 @@ func (k *lookup) open(m cuda.Machine, layers int) (err error) {
 	return err
 }
 
-// none marks all layers as not looked up yet.
+// none marks all layers as not looked up.
 func (k *lookup) none() {
 	for i := range k.want {
 		k.want[i] = -1
 	}
 }
 
-// openTable gives a request its table: no block is in HBM.
+// openTable allocates a request's table: no block is in HBM.
 func (d *Device) openTable(r *request, maxTokens int) {
 	r.tableBlocks = d.geo.Blocks(maxTokens)
 	r.table = d.alloc(int64(d.geo.Groups()*r.tableBlocks)*4, "table of slots")
 	d.launch(&cuda.MemsetArgs{Dst: r.table.At, Bytes: int64(d.geo.Groups()*r.tableBlocks) * 4})
 }
 
-// beginLookup uploads where the decodes' tables and pages are.
+// beginLookup uploads the addresses of the decodes' tables and pages.
 func (d *Device) beginLookup() {
 	c, k := &d.decodes, &d.lookup
 	k.none()
@@ -62,8 +63,8 @@ func (d *Device) beginLookup() {
 	k.tables, k.pages = at, at+cuda.Ptr(8*c.n)
 	caps, at := d.stage.Words(c.n)
 	k.caps = at
-	// Blocks without a page are in HBM. A lookup that errs must find an address for them all the
-	// same: its gather runs before the check.
+	// Blocks without a page are in HBM. A wrong lookup must still find a valid address for them,
+	// because its gather runs before the check.
 	some := longs[c.n:]
 	if i := slices.IndexFunc(d.of[:c.n],
 		func(r *request) bool { return len(r.pages) > 0 }); i >= 0 {
@@ -84,7 +85,7 @@ func (d *Device) beginLookup() {
 	d.growZeroed(&k.loads, 8, "loads counted")
 }
 
-// entry is the address of a block's entry in its request's table.
+// entry returns the address of a block's entry in its request's table.
 func (d *Device) entry(ref *kv.BlockRef) int64 {
 	r := d.bySeq[ref.Seq]
 	if r == nil || int(ref.Block) >= r.tableBlocks {
@@ -95,8 +96,8 @@ func (d *Device) entry(ref *kv.BlockRef) int64 {
 	return int64(r.table.At) + 4*(int64(ref.Group)*int64(r.tableBlocks)+int64(ref.Block))
 }
 
-// nameChanges readies the changes to tables that this layer's lookup, or a later one, must find,
-// and the slots that its misses get.
+// nameChanges prepares the changes to tables that this layer's lookup or a later one depends on,
+// and the slots for its misses.
 func (d *Device) nameChanges(m *kv.Moves) {
 	k := &d.lookup
 	k.args, k.table, k.back = &cuda.LookupArgs{}, &cuda.TableArgs{}, &cuda.FlashH2DArgs{}
@@ -124,7 +125,7 @@ func (d *Device) nameChanges(m *kv.Moves) {
 	k.table.Evicted, k.table.Evictions = d.entries(before), int32(len(before))
 }
 
-// savedIn returns the request in whose DRAM pages a block is, once it is there.
+// savedIn returns the request whose DRAM pages hold a block, after the block is saved.
 func (d *Device) savedIn(ref *kv.BlockRef) *request {
 	r := d.bySeq[ref.Seq]
 	if r == nil || int(ref.Block) >= len(r.pages) {
@@ -140,8 +141,8 @@ func (d *Device) savedIn(ref *kv.BlockRef) *request {
 	return r
 }
 
-// nameBack readies what gets a slot besides decodes' misses: blocks that the model begins to write,
-// and the prefixes of preempted prefills, which are also loaded.
+// nameBack prepares the blocks that get a slot in addition to decodes' misses: blocks that the
+// model begins to write, and the prefixes of preempted prefills, which are also loaded.
 func (d *Device) nameBack(m *kv.Moves, back []*kv.BlockRef) {
 	k, n := &d.lookup, len(m.Seated)+len(back)
 	if n == 0 {
@@ -166,7 +167,7 @@ func (d *Device) nameBack(m *kv.Moves, back []*kv.BlockRef) {
 	}
 }
 
-// entries are the addresses of blocks' entries.
+// entries uploads the addresses of blocks' entries.
 func (d *Device) entries(refs []kv.BlockRef) cuda.Ptr {
 	entries, at := d.stage.Longs(len(refs))
 	for i := range refs {
@@ -175,8 +176,8 @@ func (d *Device) entries(refs []kv.BlockRef) cuda.Ptr {
 	return at
 }
 
-// planLookup prepares the lookup of the layer's lists, from what planLists and countRounds have
-// made of them.
+// planLookup prepares the lookup of the layer's lists, from the results of planLists and
+// countRounds.
 func (d *Device) planLookup(layer int) {
 	k, c, a, md := &d.lookup, &d.decodes, d.plan.decode, d.model
 	entries := int64(c.n*md.HeadsKV) * int64(a.ListStride)
@@ -205,7 +206,7 @@ func (d *Device) planLookup(layer int) {
 	l.State = d.workspaceFor(l, &k.state, "lookup")
 }
 
-// lookUp changes the tables, finds the layer's slots and restores prefixes.
+// lookUp changes the tables, looks up the layer's slots and restores prefixes.
 func (d *Device) lookUp(layer int) {
 	k := &d.lookup
 	if !k.on {
@@ -227,7 +228,7 @@ func (d *Device) lookUp(layer int) {
 	}
 }
 
-// checkLookups holds the GPU's misses of the step against the cache's; the stream is idle.
+// checkLookups compares the GPU's misses of the step with the cache's; the stream is idle.
 func (d *Device) checkLookups() error {
 	if !d.lookup.on {
 		return nil

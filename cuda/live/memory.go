@@ -10,13 +10,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Load is what a workload asks of memory.
+// Load is the memory-relevant part of a workload.
 type Load struct {
 	Requests []int // tokens of each request, prompt and output, the longest first
 	Prompt   int   // tokens of the longest prompt
 }
 
-// tokens is the most that n requests have together.
+// tokens returns the maximum sum of tokens of n requests.
 func (l *Load) tokens(n int) (sum int) {
 	for _, t := range l.Requests[:min(n, len(l.Requests))] {
 		sum += t
@@ -24,7 +24,7 @@ func (l *Load) tokens(n int) (sum int) {
 	return sum
 }
 
-// MemoryError is too little memory, with a table of what it is needed for.
+// MemoryError reports too little memory, with a table of its uses.
 type MemoryError struct {
 	Where       string // "device" or "host"
 	Needs, Have int64
@@ -44,8 +44,8 @@ type use struct {
 	key   string // that changes it
 }
 
-// Fits returns a *MemoryError when the workload may need more memory than the machine has, before
-// anything is taken. hostBytes is what the host can give; 0: not known.
+// Fits returns a *MemoryError if the workload may need more memory than the machine has. It
+// allocates nothing. hostBytes is the available host memory; 0: not known.
 func Fits(m cuda.Machine, cfg Config, load Load, hostBytes int64) error {
 	if err := supported(cfg.Weights.Config(), cfg.Geometry); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 	return uses, nil
 }
 
-// indexBytes is what sparse prefill of the longest request needs besides activations.
+// indexBytes returns the memory of sparse prefill of the longest request without activations.
 func (c *Config) indexBytes(m cuda.Machine, longest int) (bytes int64, err error) {
 	own := *c
 	own.Longest = max(c.Longest, longest)
@@ -164,8 +164,8 @@ func (c *Config) indexBytes(m cuda.Machine, longest int) (bytes int64, err error
 	return bytes, err
 }
 
-// workspaces is what selection and decode attention of the largest batch and the longest context
-// need besides activations.
+// workspaces returns the memory of selection and decode attention of the largest batch and the
+// longest context without activations.
 func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 	md, s := c.Weights.Config(), c.Spec
 	units := int64(s.MaxRequests * md.HeadsKV)
@@ -198,8 +198,8 @@ func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 	return bytes + mem.WithSpare(n) + mem.WithSpare(state) + 2*mem.WithSpare(units*4), err
 }
 
-// listBytes is the most that the layers' lists need, on the GPU and in pinned memory each, with the
-// smaller memory that they outgrew.
+// listBytes returns the maximum memory of the layers' lists, on the GPU and in pinned memory each,
+// including the smaller memory that they outgrew.
 func (c *Config) listBytes(blocks int) int64 {
 	s := c.Spec
 	if !s.Offload.On && !s.Sparse() {
@@ -231,7 +231,7 @@ func (c *Config) hostUses(l *Load) []use {
 	return uses
 }
 
-// slabOf is what memory is asked of the driver in for what comes and goes with requests.
+// slabOf returns the slab size of the arena for memory with the lifetime of requests.
 func slabOf(md *weights.Config) int64 {
 	if md.Bytes() < arenaSlab/16 { // a tiny model on a small machine
 		return 1 << 22
@@ -246,7 +246,8 @@ func total(uses []use) (sum int64) {
 	return sum
 }
 
-// lower names the keys whose uses are as large as what is missing, or the largest's.
+// lower returns the keys whose uses are at least as large as the missing memory, or the key of the
+// largest use.
 func lower(uses []use, missing int64) string {
 	var keys []string
 	largest := use{}

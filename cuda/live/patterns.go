@@ -7,8 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// patterns is sparse prefill: what each query head attends to while a prompt is prefilled, and the
-// memory in which its indices are built. Without layers prefill is dense.
+// patterns is sparse prefill: the attention pattern of each query head, and the memory in which its
+// indices are built. Without layers prefill is dense.
 type patterns struct {
 	layers                   [][]section
 	verticals, slashes, best int // largest sizes
@@ -16,13 +16,13 @@ type patterns struct {
 	drawn                    map[pattern.Head]drawn // nil: indices find the lines
 }
 
-// headRun is query heads [from, to) of one pattern.
+// headRun is query heads [from, to) with one pattern.
 type headRun struct {
 	from, to int
 	pattern.Head
 }
 
-// section is neighbouring heads that attend by lists, or a run of heads that need none.
+// section is a sequence of adjacent heads that attend by lists, or a run of heads without lists.
 type section struct {
 	from, to int
 	runs     []headRun
@@ -30,7 +30,7 @@ type section struct {
 
 func (s *section) listed() bool { return s.runs[0].Kind.Indexed() }
 
-// newPatterns sorts the heads of each layer into sections.
+// newPatterns divides the heads of each layer into sections.
 func newPatterns(layers [][]pattern.Head) patterns {
 	p := patterns{layers: make([][]section, len(layers))}
 	for layer, heads := range layers {
@@ -65,9 +65,9 @@ func (p *patterns) add(layer int, h headRun) {
 	p.layers[layer] = append(all, section{h.from, h.to, []headRun{h}})
 }
 
-// launches divides query heads [from, to) so that each part has either whole groups of the query
-// heads that share a KV head, or heads of one group: what one launch can have. A part has at most
-// the given heads.
+// launches divides query heads [from, to) into parts that one launch supports: each part has either
+// whole groups of query heads that share a KV head, or heads of one group. A part has at most the
+// given heads.
 func launches(from, to, group, most int) (parts [][2]int) {
 	for from < to {
 		n := min(to-from, most)
@@ -82,7 +82,7 @@ func launches(from, to, group, most int) (parts [][2]int) {
 	return parts
 }
 
-// headsOf is attention of a part of the query heads.
+// headsOf returns the attention of a part of the query heads.
 func headsOf(a cuda.PrefillArgs, part [2]int) cuda.PrefillArgs {
 	group := int(a.HeadsQ / a.HeadsKV)
 	move := func(p *cuda.Ptr, heads int, stride int64) { *p += cuda.Ptr(2 * int64(heads) * stride) }
@@ -95,10 +95,10 @@ func headsOf(a cuda.PrefillArgs, part [2]int) cuda.PrefillArgs {
 	return a
 }
 
-// PatternKinds are the kinds of heads that have kernels.
+// PatternKinds are the kinds of heads that the kernels support.
 var PatternKinds = []pattern.Kind{pattern.AShape, pattern.VerticalSlash, pattern.BlockSparse}
 
-// supportsPatterns refuses what the kernels of sparse prefill do not support.
+// supportsPatterns returns an error for patterns that the kernels of sparse prefill do not support.
 func (c *Config) supportsPatterns(m cuda.Machine) error {
 	if len(c.Patterns) == 0 {
 		return nil
@@ -130,7 +130,7 @@ func (c *Config) supportsPatterns(m cuda.Machine) error {
 	return nil
 }
 
-// supportsHead goes by the shared memory of a CTA, which holds the lines of a head.
+// supportsHead checks that the shared memory of a CTA holds the lines of a head.
 func (c *Config) supportsHead(h pattern.Head, shared int) error {
 	switch h.Kind {
 	case pattern.AShape:

@@ -7,8 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// planPrefill prepares the part of a layer of the prefill in a row. Without its table the slots
-// that are the server's are left to fill (plan.tables).
+// planPrefill prepares a row's prefill in a layer. Without its table the slots are filled in later
+// (plan.tables).
 func (d *Device) planPrefill(layer, of int, t *sim.Table) {
 	row, r := &d.rows[of], d.of[of]
 	at := d.placeOf(row)
@@ -29,8 +29,8 @@ func (d *Device) planPrefill(layer, of int, t *sim.Table) {
 	d.planAttention(layer, row, d.prefillArgs(row, at, write))
 }
 
-// planBlocks sets in which pool and slots the prefill's blocks are, and returns the slots as the
-// host knows them: [KV head][HeadStride].
+// planBlocks sets the pool and the slots of the prefill's blocks, and returns the slots on the
+// host: [KV head][HeadStride].
 func (d *Device) planBlocks(layer, of int, t *sim.Table, write *cuda.RopeArgs) (slots []int32) {
 	row, r := &d.rows[of], d.of[of]
 	heads, blocks := d.geo.KVHeads, d.geo.Blocks(row.To)
@@ -54,13 +54,13 @@ func (d *Device) planBlocks(layer, of int, t *sim.Table, write *cuda.RopeArgs) (
 	return slots
 }
 
-// rowSlots is the slots of a row's blocks, [KV head][block].
+// rowSlots holds the slots of a row's blocks, [KV head][block].
 type rowSlots struct {
 	row   int
 	slots []int32
 }
 
-// fillTable copies what the server says of a row's blocks.
+// fillTable copies the server's slots of a row's blocks.
 func (d *Device) fillTable(own rowSlots, t *sim.Table) {
 	row := &d.rows[own.row]
 	if blocks := d.geo.Blocks(row.To); t.Row != own.row || t.Blocks != blocks {
@@ -71,8 +71,8 @@ func (d *Device) fillTable(own rowSlots, t *sim.Table) {
 	copy(own.slots, t.Slot)
 }
 
-// pageTable is the slots of a row's blocks without offloading, [KV head][blocks]: the same in every
-// layer's pool, so that they go up once a step.
+// pageTable returns the slots of a row's blocks without offloading, [KV head][blocks]. They are the
+// same in every layer's pool, so they are uploaded once per step.
 func (d *Device) pageTable(row int, r *request, blocks int) ([]int32, cuda.Ptr) {
 	for _, t := range d.pageTables {
 		if t.row == row {
@@ -90,15 +90,15 @@ func (d *Device) pageTable(row int, r *request, blocks int) ([]int32, cuda.Ptr) 
 	return slots, at
 }
 
-// pageTable is where a row's blocks are, on the host and on the GPU.
+// pageTable holds the slots of a row's blocks, on the host and on the GPU.
 type pageTable struct {
 	row   int
 	slots []int32
 	at    cuda.Ptr
 }
 
-// prefillArgs is attention of a prefill's rows, which begin at a token of the layer's batch.
-// Without a prefix keys and values are read as they were computed, else from their blocks.
+// prefillArgs returns the attention of a prefill's rows, which begin at token at of the layer's
+// batch. Without a prefix it reads keys and values as computed, otherwise from their blocks.
 func (d *Device) prefillArgs(row *sim.Row, at int, write *cuda.RopeArgs) *cuda.PrefillArgs {
 	md := d.model
 	width, token := int64(md.HeadDim), int64(md.heads()*md.HeadDim)
@@ -126,8 +126,8 @@ func (d *Device) planOpen(layer int, r *request, slots []int32) {
 	}))
 }
 
-// planStash keeps the open block of every KV head of one layer until the request decodes; it is
-// copied once the layer is written.
+// planStash saves the open block of every KV head of one layer until the request decodes; it is
+// copied when the layer is written.
 func (d *Device) planStash(layer int, r *request, stride int) {
 	last := len(r.tokens) / d.geo.BlockTokens
 	d.plan.stashes = append(d.plan.stashes, d.scatter(func(h int) (from, to cuda.Ptr) {
@@ -135,12 +135,12 @@ func (d *Device) planStash(layer int, r *request, stride int) {
 	}))
 }
 
-// stashed is the place of an open block in its request's stash.
+// stashed returns the address of an open block in its request's stash.
 func (d *Device) stashed(r *request, layer, head int) cuda.Ptr {
 	return r.stash.At + cuda.Ptr(int64(layer*d.geo.KVHeads+head)*d.geo.BlockBytes)
 }
 
-// scatter copies one block of each KV head within the GPU.
+// scatter copies one block per KV head within the GPU.
 func (d *Device) scatter(of func(head int) (from, to cuda.Ptr)) *cuda.GPUScatterArgs {
 	heads := d.geo.KVHeads
 	addresses, at := d.stage.Longs(2 * heads)

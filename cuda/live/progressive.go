@@ -10,22 +10,22 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// progressive runs the attention of layers that attend round by round, a microbatch of each unit's
-// list a round (PSA §3.2, §3.3). What a round needs from DRAM is loaded before it:
+// progressive runs attention round by round, one microbatch of each unit's list per round (PSA
+// §3.2, §3.3). The loads of a round precede it:
 //
 //	nothing to load   all rounds in one launch
 //	not pipelined     load | rounds up to the next that loads | wait | load | ..
 //	pipelined         the same, but a second stream loads during the attention of earlier rounds,
 //	                  and the host waits only until it is pipelineDepth launches ahead
 //
-// The next layer waits for loads of rounds that no list reaches, before it touches the cache.
+// The next layer waits for loads of rounds that no list reaches, before it accesses the cache.
 //
-// The server imposes which blocks a unit, a KV head of a request, attends to: its list ends where
-// Algorithm 1 stops with the weights of the score process, not with those of the model that runs
-// here. So the kernels get epsilon = 1: the seen share never exceeds it while a block of the list
-// is left, and a unit is done exactly when its list ends. Verifying costs the same with any
-// epsilon. The kernels verify each unit by itself; where the heads of a layer end together
-// (selection.stop = "layer"), their lists end in the same round.
+// The server decides the blocks that a unit, a KV head of a request, attends to: its list ends
+// where Algorithm 1 stops with the weights of the score process, not of the model that runs here.
+// So the kernels get epsilon = 1: the seen share never exceeds it before the list ends, and a unit
+// is done exactly when its list ends. Verification costs the same with any epsilon. The kernels
+// verify each unit separately; where the heads of a layer end together (selection.stop = "layer"),
+// their lists end in the same round.
 type progressive struct {
 	micro     int
 	pipelined bool
@@ -45,14 +45,14 @@ type progressive struct {
 	ahead             bool                      // some of these are not waited for yet
 }
 
-// load is one block to load: for which round, and for which unit (-1: a prefill's).
+// load identifies the round and the unit (-1: a prefill) of a block to load.
 type load struct{ unit, round int32 }
 
-// pipelineDepth is how many launches are under way at once: one attends, for the next one blocks
-// are loaded.
+// pipelineDepth is the number of launches in flight: one attends, and the blocks of the next are
+// loaded.
 const pipelineDepth = 2
 
-// open readies a device whose attention is progressive.
+// open prepares a device with progressive attention.
 func (p *progressive) open(m cuda.Machine, s *sim.Spec, layers int) (err error) {
 	p.micro, p.pipelined = s.Selection.Microbatch, s.Selection.Pipelined
 	if p.flag, err = m.HostAlloc(4*int64(layers), cuda.DriverPages); err != nil {
@@ -74,7 +74,7 @@ func (p *progressive) open(m cuda.Machine, s *sim.Spec, layers int) (err error) 
 	return nil
 }
 
-// nameRounds notes for which rounds and units the layer's loads are.
+// nameRounds records the rounds and units of the layer's loads.
 func (d *Device) nameRounds(m *kv.Moves) {
 	p := &d.progressive
 	p.on, p.loads = m.InRounds, p.loads[:0]
@@ -100,7 +100,7 @@ func (d *Device) nameRounds(m *kv.Moves) {
 	}
 }
 
-// planRounds prepares the layer's progressive attention from what planDecodes made of its lists.
+// planRounds prepares the layer's progressive attention from the lists of planDecodes.
 func (d *Device) planRounds(layer int, l *sim.Lists) {
 	p, a, units := &d.progressive, d.plan.decode, d.decodes.n*d.geo.KVHeads
 	slot := a.Slot
@@ -132,8 +132,7 @@ func (d *Device) slotsOfPages(l *sim.Lists, units int) cuda.Ptr {
 	return at
 }
 
-// countRounds finds where each round's loads begin, and which of them are for rounds that never
-// come.
+// countRounds finds the start of each round's loads, and the loads for rounds that no list reaches.
 func (d *Device) countRounds(l *sim.Lists) {
 	p := &d.progressive
 	p.rounds = (int(d.plan.decode.MaxBlocks) + p.micro - 1) / p.micro

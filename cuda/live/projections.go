@@ -7,8 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// Projections prefills a prompt densely and gives see, layer by layer, the queries, the keys, both
-// rotated, and the values of its tokens: [tokens][HeadsQ + 2 HeadsKV][D]. see keeps nothing of
+// Projections prefills a prompt densely and calls see for each layer with the queries, the keys,
+// both rotated, and the values of its tokens: [tokens][HeadsQ + 2 HeadsKV][D]. see must not retain
 // them.
 func Projections(m Machine, w weights.Source, prompt []int32,
 	see func(layer int, qkv []cuda.Half) error) error {
@@ -45,7 +45,7 @@ func Projections(m Machine, w weights.Source, prompt []int32,
 	return err
 }
 
-// prefillOnce is one step of one prompt.
+// prefillOnce runs one step with one prompt.
 func (d *Device) prefillOnce(tokens int) error {
 	row := sim.Row{ID: 1, Seq: -1, Prompt: tokens, MaxTokens: tokens + 1, To: tokens,
 		LayerTo: d.geo.Layers, Emits: true}
@@ -62,7 +62,7 @@ func (d *Device) prefillOnce(tokens int) error {
 	return err
 }
 
-// showProjected gives the layer's queries, keys and values to Config.Projected, if that is there.
+// showProjected passes the layer's queries, keys and values to Config.Projected, if set.
 func (d *Device) showProjected(layer int) {
 	if d.cfg.Projected == nil {
 		return

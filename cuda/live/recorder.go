@@ -9,15 +9,15 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// CallRecorder records what each step asks of a real device, so that a modelled device can price
-// the very same batches (Price). That is done afterwards: between two calls the real device
-// would measure it.
+// CallRecorder records the calls of each step on a real device, so that a modelled device can price
+// the same batches (Price). Pricing runs afterwards: between two calls the real device would
+// measure it.
 type CallRecorder struct {
 	Real  sim.Device
 	Steps []RecordedStep
 }
 
-// RecordedStep is one step as the device was asked to carry it out, and its time.
+// RecordedStep is the calls of one step, and its time.
 type RecordedStep struct {
 	Step   sim.Step // without rows
 	Works  []sim.Work
@@ -81,7 +81,7 @@ func (s *CallRecorder) Buffer(layer, words int) []int32 {
 
 func (s *CallRecorder) Drain() (des.Time, error) { return s.Real.Drain() }
 
-// layer returns the record of the layer that runs.
+// layer returns the record of the current layer.
 func (s *CallRecorder) layer(layer int) *RecordedLayer {
 	step := &s.Steps[len(s.Steps)-1]
 	if n := len(step.Layers); n == 0 || step.Layers[n-1].Layer != layer {
@@ -90,9 +90,8 @@ func (s *CallRecorder) layer(layer int) *RecordedLayer {
 	return &step.Layers[len(step.Layers)-1]
 }
 
-// Price returns the time that a modelled device gives each of the steps. The model has a clock of
-// its own, since its steps are longer or shorter than the real ones; the time that passed between
-// two steps is kept.
+// Price returns the modelled device's time of each step. The model has its own clock, because its
+// steps have other durations; the time between two steps is kept.
 func Price(steps []RecordedStep, model sim.Device) ([]sim.Timing, error) {
 	out := make([]sim.Timing, len(steps))
 	var now des.Time

@@ -2,30 +2,30 @@ package live
 
 import "github.com/sparseserve/sparseserve/cuda"
 
-// The saver's ring: places are reserved in order, and freed in order as jobs are done.
+// The saver's ring: places are reserved in order, and freed in order when jobs are done.
 
-// ringBlocks is the length of the ring.
+// ringBlocks returns the length of the ring in blocks.
 func ringBlocks(bufferBytes, blockBytes int64) int64 { return max(64, bufferBytes/blockBytes) }
 
-// hold keeps the second thread from beginning anything until it is released: saves must not
-// progress in time that no step counts, or they would cost later steps nothing. What is in flight,
-// a job or some hundreds of copies, ends.
+// hold keeps the second thread from starting work until release: saves must not progress in time
+// that no step counts, or they would cost later steps nothing. Work in flight, a job or some
+// hundreds of copies, finishes.
 func (s *saver) hold() { s.held.Lock() }
 
 func (s *saver) release() { s.held.Unlock() }
 
-// pass waits where the saver is held.
+// pass waits while the saver is held.
 func (s *saver) pass() {
 	s.held.Lock()
 	defer s.held.Unlock()
 }
 
-// most is the number of blocks that one job may have: a fraction of the ring, so that copies into
-// it and out of it overlap.
+// most is the maximum number of blocks of a job: a fraction of the ring, so that copies into it and
+// out of it overlap.
 func (s *saver) most() int64 { return max(1, s.blocks/4) }
 
-// reserve waits for n free blocks and returns where they go, and the ring's head after them;
-// waited: it had to. All places that were reserved before have been submitted.
+// reserve waits for n free blocks and returns their place, and the ring's head after them. waited
+// reports whether it had to wait. All earlier reservations have been submitted.
 func (s *saver) reserve(n int64) (at, end int64, waited bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *saver) tryReserve(n int64) (at, end int64, ok bool) {
 	return from % s.blocks, s.head, true
 }
 
-// padding is what is skipped at the ring's end: a job is contiguous.
+// padding returns the blocks to skip at the ring's end, because a job is contiguous.
 func (s *saver) padding(n int64) int64 {
 	if end := s.blocks - s.head%s.blocks; end < n {
 		return end
@@ -63,5 +63,5 @@ func (s *saver) padding(n int64) int64 {
 	return 0
 }
 
-// to names the destination of a reserved block.
+// to sets the destination of a reserved block.
 func (s *saver) to(at int64, dst cuda.Ptr) { s.addresses[at] = int64(dst) }

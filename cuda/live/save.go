@@ -12,10 +12,9 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live/queue"
 )
 
-// saver brings full blocks to DRAM during the computation. The stream that computes copies them
-// into a ring of device memory, which frees their slots; a second thread moves them from there with
-// the system's engine. The ring is offload.save_buffer_mib long: when it is full, the computation
-// waits.
+// saver saves full blocks to DRAM during the computation. The compute stream copies them into a
+// ring of device memory, which frees their slots; a second thread moves them from there with the
+// system's engine. The ring has offload.save_buffer_mib. When it is full, the computation waits.
 type saver struct {
 	m          cuda.Machine // of the second thread
 	q          *queue.Queue // of the thread that computes
@@ -98,7 +97,7 @@ func newSaver(q *queue.Queue, engine string, bufferBytes, blockBytes int64, thre
 	return s, <-started
 }
 
-// run is the second thread.
+// run is the second thread's loop.
 func (s *saver) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer close(s.ended)
@@ -125,7 +124,7 @@ func (s *saver) run(started chan<- error) {
 	}
 }
 
-// carryOut moves one part of the ring to its blocks in DRAM and returns when they are there.
+// carryOut moves one part of the ring to its blocks in DRAM and returns when it is done.
 func (s *saver) carryOut(j *job, stream cuda.Stream) error {
 	dst, src := s.dst.Ptr()+cuda.Ptr(8*j.at), s.dst.Ptr()+cuda.Ptr(8*(s.blocks+j.at))
 	blocks := func(from, n int64) cuda.BlocksArgs {
@@ -165,7 +164,7 @@ func (s *saver) carryOut(j *job, stream cuda.Stream) error {
 	return s.m.StreamSync(stream)
 }
 
-// record returns an event after the copies that have been enqueued on a stream.
+// record returns an event after the copies enqueued on a stream so far.
 func (s *saver) record(stream cuda.Stream) (ready cuda.Event, err error) {
 	s.mu.Lock()
 	if k := len(s.events); k > 0 {
@@ -180,7 +179,8 @@ func (s *saver) record(stream cuda.Stream) (ready cuda.Event, err error) {
 	return ready, s.q.EventRecord(ready, stream)
 }
 
-// submit hands a reserved part over, in the order of reserving; ready is after the copies into it.
+// submit hands over a reserved part, in the order of reservations; ready is after the copies into
+// it.
 func (s *saver) submit(step int64, layer int, at, n, end int64, ready cuda.Event) (number int64,
 	err error) {
 	s.mu.Lock()
@@ -192,7 +192,7 @@ func (s *saver) submit(step int64, layer int, at, n, end int64, ready cuda.Event
 	return j.number, s.q.Do(handOver{s, j})
 }
 
-// handOver gives a job to the second thread once what it waits for is on its stream.
+// handOver passes a job to the second thread when the work that it waits for is on its stream.
 type handOver struct {
 	s *saver
 	j job
@@ -204,10 +204,10 @@ func (h handOver) Run(cuda.Machine) error {
 	return nil
 }
 
-// Abandon implements queue.Task: those who wait for the job must not wait for ever.
+// Abandon implements queue.Task: it ends the wait for the job.
 func (h handOver) Abandon(err error) { h.s.fail(err) }
 
-// fail ends the wait for jobs that never come.
+// fail ends the wait for jobs that will never arrive.
 func (s *saver) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +217,7 @@ func (s *saver) fail(err error) {
 	s.moved.Broadcast()
 }
 
-// wait blocks until a job and all before it are done.
+// wait blocks until a job and all earlier jobs are done.
 func (s *saver) wait(number int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,15 +227,15 @@ func (s *saver) wait(number int64) error {
 	return s.err
 }
 
-// finished returns the number of the newest job done.
+// finished returns the number of the newest finished job.
 func (s *saver) finished() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.done
 }
 
-// saved returns how many of the first steps, of those given, have all their saves in DRAM, and when
-// the newest save ended.
+// saved returns how many of the first given steps have all their saves in DRAM, and the end of the
+// newest save.
 func (s *saver) saved(steps int64) (n int64, at time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,7 +245,7 @@ func (s *saver) saved(steps int64) (n int64, at time.Time, err error) {
 	return n, s.doneAt, s.err
 }
 
-// drain waits for all jobs and returns when the last one was done.
+// drain waits for all jobs and returns the end of the last one.
 func (s *saver) drain() (time.Time, error) {
 	if err := s.wait(s.submitted); err != nil {
 		return time.Time{}, err
@@ -253,9 +253,9 @@ func (s *saver) drain() (time.Time, error) {
 	return s.doneAt, nil
 }
 
-// beginStep has helpers leave cores to FlashD2H's threads, half of all at most, in steps that
-// prefill and while saves are under way. Else a prompt's saves last tens of milliseconds, for which
-// its first decode waits; of other steps, helpers make lookups shorter.
+// beginStep reserves cores for FlashD2H's threads, at most half of all cores, in steps that prefill
+// and while saves are in flight. Otherwise a prompt's saves take tens of milliseconds, for which
+// its first decode waits. In other steps, helpers use all cores to shorten lookups.
 func (s *saver) beginStep(prefills bool) {
 	s.mu.Lock()
 	busy := prefills || len(s.open) > 0

@@ -29,15 +29,15 @@ type scratch struct {
 	ordered mem.Buffer // int32 0, 1, 2, ..
 }
 
-// mlpSlice is how many tokens pass the MLP at once: enough to fill the card, and the intermediate
-// activations of a long prompt stay small. A last slice is up to mlpMore longer, a prompt's
-// decodes above all, for which weights would be read once more.
+// mlpSlice is the number of tokens that pass the MLP together: enough to fill the card, with small
+// intermediate activations for a long prompt. A last slice is up to mlpMore longer, mainly for the
+// decodes in a prompt's batch, so that weights are not read once more.
 const (
 	mlpSlice = 4096
 	mlpMore  = 512
 )
 
-// nextSlice is how many of the tokens that remain pass the MLP next.
+// nextSlice returns how many of the remaining tokens pass the MLP next.
 func nextSlice(left int) int {
 	if left > mlpSlice+mlpMore {
 		return mlpSlice
@@ -65,8 +65,8 @@ func (d *Device) size(s *sim.Step) {
 	d.sizeAhead(s)
 }
 
-// count uploads 0, 1, 2, .. as far as the step's decodes and layer-segmented prefills need it,
-// unless it is there.
+// count uploads 0, 1, 2, .. for the step's decodes and layer-segmented prefills, unless already
+// uploaded.
 func (d *Device) count(s *sim.Step) {
 	n := 0
 	for i := range s.Rows {

@@ -29,14 +29,14 @@ func (d *Device) beginSelection(s *sim.Step) {
 	d.grow(&b.count, units*4, "selected blocks")
 }
 
-// digests is the place of a request's digests and their capacity a unit.
+// digests is the place of a request's digests and their capacity per unit.
 type digests struct {
 	at     cuda.Ptr
 	blocks int
 }
 
-// beginDigests uploads where each unit's digests begin in every layer, if the requests are not
-// those of the last upload.
+// beginDigests uploads the addresses of each unit's digests in every layer, unless the last upload
+// had the same requests.
 func (d *Device) beginDigests() {
 	c, heads, b := &d.decodes, d.geo.KVHeads, &d.scratch
 	same := len(d.digested) == c.n
@@ -65,9 +65,9 @@ func (d *Device) beginDigests() {
 	d.stage.Copy(b.first.At, at, int64(n)*8)
 }
 
-// Score implements sim.Device: the layer's decodes rate the digests of their full blocks and choose
-// the budget's best. With offloading what they choose goes to the host, which looks up what is
-// resident, and the host waits for it; unless the GPU looks it up.
+// Score implements sim.Device: the layer's decodes score the digests of their full blocks and
+// select the budget's best. With offloading and lookup by the CPU, the selection is copied to the
+// host, which waits for it and looks up the resident blocks.
 func (d *Device) Score(layer int, w *sim.Work) error {
 	defer d.enter(&d.counters.Lookup, layer)()
 	d.score(layer, w)
@@ -104,7 +104,7 @@ func (d *Device) score(layer int, w *sim.Work) {
 	}
 }
 
-// choice gives the server what was chosen.
+// choice passes the selection to the server.
 func (d *Device) choice(layer int, l *sim.Lists) error {
 	list, heads := cuda.Slice[int32](d.selected), d.geo.KVHeads
 	for i := range d.decodes.n {
@@ -128,10 +128,10 @@ func (d *Device) choice(layer int, l *sim.Lists) error {
 	return nil
 }
 
-// roundTrip brings the layer's selection to the host, which uses it only when the model selects,
-// and reports whether all went well. A kernel copies: a memcpy would wait in the copy engine's
-// queue after saves with a memcpy a block, for milliseconds in each layer. What reads the lists
-// that follow from it is launched meanwhile, where it can be (ahead.go).
+// roundTrip copies the layer's selection to the host, which uses it only if the model selects, and
+// reports whether all went well. It copies with a kernel: a memcpy would wait in the copy engine's
+// queue behind saves with a memcpy per block, for milliseconds in each layer. If possible, it
+// launches the rest of the layer meanwhile (ahead.go).
 func (d *Device) roundTrip(layer, units int, w *sim.Work) bool {
 	n := units * d.budget
 	d.queue.Fail(d.hostList(n))

@@ -101,7 +101,7 @@ func (d *Device) setUp() (err error) {
 	return nil
 }
 
-// hbmPages is how many whole-model blocks the server has without offloading.
+// hbmPages returns the number of whole-model blocks that the server has without offloading.
 func (d *Device) hbmPages() int {
 	block := d.geo.BlockBytes * int64(d.geo.Groups())
 	if d.sparse {
@@ -110,7 +110,7 @@ func (d *Device) hbmPages() int {
 	return int(d.cfg.KVBytes / block)
 }
 
-// supported refuses shapes that the kernels do not support.
+// supported returns an error for shapes that the kernels do not support.
 func supported(c weights.Config, geo kv.Geometry) error {
 	switch {
 	case c.HeadDim != 64 && c.HeadDim != 128:

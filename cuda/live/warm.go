@@ -5,9 +5,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// warm runs a made-up request through every kernel and engine, and the linears at every number of
-// tokens that they will run at (padded), so that kernels are loaded, cuBLAS's algorithms chosen and
-// buffers grown before the first step that counts. The cache is empty before and after.
+// warm runs a generated request through every kernel and engine, and the linears at every number of
+// tokens that steps use (padded). Kernels are then loaded, cuBLAS's algorithms chosen and buffers
+// grown before the first counted step. The cache is empty before and after.
 func (d *Device) warm() error {
 	size := d.geo.BlockTokens
 	prompt := 3*size + 5
@@ -37,7 +37,7 @@ func (d *Device) warm() error {
 	return d.queue.Err()
 }
 
-// warmUp is the made-up request: its blocks are in the cache's first slots.
+// warmUp is the generated request: its blocks are in the cache's first slots.
 type warmUp struct {
 	d              *Device
 	prompt, blocks int
@@ -92,8 +92,7 @@ func (w *warmUp) row(from, to int) sim.Row {
 		To: to, LayerTo: w.d.geo.Layers}
 }
 
-// step carries out one row in all layers. The first blocks of each group, loads of them, come
-// from DRAM.
+// step runs one row in all layers. The first loads blocks of each group come from DRAM.
 func (w *warmUp) step(row sim.Row, loads int) error {
 	d := w.d
 	sampled := 0
@@ -175,7 +174,7 @@ func (w *warmUp) lists(layer, blocks int) *sim.Lists {
 	return l
 }
 
-// moves has the first blocks of each group missing in HBM, and the others present.
+// moves returns moves with the first blocks of each group as misses, and the others as hits.
 func (w *warmUp) moves(layer, loads, blocks int) *kv.Moves {
 	m := &kv.Moves{Layer: layer, BlockBytes: w.d.geo.BlockBytes,
 		InRounds: w.d.cfg.Spec.Progressive() && loads > 0}

@@ -1,7 +1,7 @@
 package reference
 
-// Decode attends one query token a request to blocks of its context. With List nil every block
-// counts; else unit u attends to the Count[u] logical blocks List[u*ListStride:].
+// Decode attends one query token per request to blocks of its context. With List nil it attends to
+// every block; otherwise unit u attends to the Count[u] logical blocks List[u*ListStride:].
 type Decode struct {
 	Shape
 	Cache

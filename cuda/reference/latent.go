@@ -22,14 +22,14 @@ func LayerNorm(x, weight, bias []float64, eps float64, r Round) []float64 {
 // RopePart rotates the first 2 len(angle) values of a head in place.
 func RopePart(head, angle []float64, r Round) { copy(head, Rope(head, angle, r)) }
 
-// LatentRow returns what latent attention keeps of a token: the normed latent, and the rotated part
-// of the key. x is [len(weight) + 2 len(angle)].
+// LatentRow returns the cached row of a token in latent attention: the normed latent, and the
+// rotated part of the key. x is [len(weight) + 2 len(angle)].
 func LatentRow(x, weight, angle []float64, eps float64, r Round) []float64 {
 	row := RMSNorm(x[:len(weight)], weight, eps, r)
 	return append(row, Rope(x[len(weight):], angle, r)...)
 }
 
-// IndexKey returns what the indexer keeps of a token.
+// IndexKey returns the indexer's cached key of a token.
 func IndexKey(x, weight, bias, angle []float64, eps float64, r Round) []float64 {
 	key := LayerNorm(x, weight, bias, eps, r)
 	RopePart(key, angle, r)

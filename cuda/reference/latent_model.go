@@ -41,8 +41,8 @@ type LatentLayer struct {
 	MLPNorm, GateUp, Down  []float64 // [Hidden], [2 FFN][Hidden], [Hidden][FFN]
 }
 
-// TokenSelector returns what a token attends to, given the indexer's scores of those up to it; nil
-// is the TopK best.
+// TokenSelector returns the tokens that a token attends to, given the indexer's scores up to and
+// including it; nil selects the TopK best.
 type TokenSelector func(position, layer int, scores []float64) []int32
 
 // Forward returns the logits [token][Vocab] of a sequence.

@@ -2,8 +2,8 @@ package reference
 
 import "math"
 
-// Llama is a whole model. Linears are [out][in], row-major; with Dim = values a head and G = HeadsQ
-// / HeadsKV:
+// Llama is a whole model. Linears are [out][in], row-major; with Dim = values per head and G =
+// HeadsQ / HeadsKV:
 //
 //	x = embed[token]
 //	each layer:  x += o attention(rope(qkv norm(x)))
@@ -43,27 +43,27 @@ type Selector struct {
 	// heads of a KV head; nil is dense. Block b has tokens b BlockTokens to (b + 1) BlockTokens -
 	// 1, up to the position.
 	Blocks func(position, layer, kvHead int) []int
-	// Keys returns the positions that one query head of the token at a position attends to; nil is
-	// what Blocks says.
+	// Keys returns the positions that one query head of the token at a position attends to; nil uses
+	// Blocks.
 	Keys func(position, layer, head int) []int
-	// Watch, when given, sees what attention of a KV head goes by: queries [HeadsQ / HeadsKV][Dim]
-	// and the keys so far, [tokens][HeadsKV][Dim].
+	// Watch, if not nil, receives the inputs of a KV head's attention: queries [HeadsQ /
+	// HeadsKV][Dim] and the keys so far, [tokens][HeadsKV][Dim].
 	Watch func(position, layer, kvHead int, query, keys []float64)
 }
 
-// LlamaCache is the keys, rotated, and the values of the tokens so far.
+// LlamaCache holds the rotated keys and the values of the tokens so far.
 type LlamaCache struct {
 	tokens int
 	k, v   [][]float64 // of each layer: [tokens][HeadsKV][Dim]
 }
 
-// Tokens returns how many tokens the cache holds: the position of the next.
+// Tokens returns the number of cached tokens, which is the position of the next.
 func (c *LlamaCache) Tokens() int { return c.tokens }
 
 // Layer returns the keys, rotated, and the values of a layer: [tokens][HeadsKV][Dim].
 func (c *LlamaCache) Layer(layer int) (k, v []float64) { return c.k[layer], c.v[layer] }
 
-// NewCache returns a cache of no tokens.
+// NewCache returns an empty cache.
 func (m *Llama) NewCache() *LlamaCache {
 	return &LlamaCache{k: make([][]float64, len(m.Layers)), v: make([][]float64, len(m.Layers))}
 }
@@ -133,7 +133,8 @@ func (m *Llama) layer(c *LlamaCache, layer int, x [][]float64, sel Selector) {
 	}
 }
 
-// attend returns attention [HeadsQ][Dim] of the token at a position to itself and those before it.
+// attend returns attention [HeadsQ][Dim] of the token at a position to itself and to earlier
+// tokens.
 func (m *Llama) attend(c *LlamaCache, layer, position int, query []float64,
 	sel Selector) []float64 {
 	out := make([]float64, m.HeadsQ*m.Dim)
@@ -158,7 +159,7 @@ func (m *Llama) attend(c *LlamaCache, layer, position int, query []float64,
 	return out
 }
 
-// keys returns the positions that a query head attends to where its KV head has seen.
+// keys returns the positions that a query head attends to if its KV head attends to seen.
 func (s Selector) keys(position, layer, head int, seen []int) []int {
 	if s.Keys != nil {
 		if own := s.Keys(position, layer, head); own != nil {
@@ -188,8 +189,8 @@ func (s Selector) tokens(position, layer, kvHead int) []int {
 	return all
 }
 
-// angles are those of float32 arithmetic, which every implementation uses: at long contexts its
-// rounding is part of the model.
+// angles computes in float32, as every implementation does: at long contexts its rounding is part
+// of the model.
 func (m *Llama) angles(position int) []float64 {
 	angle := make([]float64, len(m.InvFreq))
 	for d, f := range m.InvFreq {

@@ -1,13 +1,13 @@
 package reference
 
-// Masked is dense attention under a mask: query i of a head sees the keys for which Sees holds,
-// each as often as it counts. Prefix and shapes are Prefill's.
+// Masked is dense attention under a mask: query i of a head attends to the keys for which Sees
+// holds, with their multiplicity. Prefix and shapes are as in Prefill.
 type Masked struct {
 	Prefill
 	Sees func(head, query, key int) int
 }
 
-// Row computes query i: out [HeadsQ][Dim]; zeros where nothing is seen.
+// Row computes query i: out [HeadsQ][Dim]; zeros if it attends to no key.
 func (m *Masked) Row(i int, out []float64) {
 	for head := range m.HeadsQ {
 		query := m.Q[(i*m.HeadsQ+head)*m.Dim:][:m.Dim]

@@ -36,7 +36,8 @@ func (p *Prefill) LineWeights(head int) (vertical, slash []float64) {
 	return vertical, slash
 }
 
-// RowLists is what one row of 64 queries sees: starts of blocks and single keys, both ascending.
+// RowLists is the attention of one row of 64 queries: starts of blocks and single keys, both
+// ascending.
 type RowLists struct{ Blocks, Columns []int32 }
 
 // MergeLines is the loop body of MInference's Algorithm 4, for the row whose last query is at
@@ -45,7 +46,7 @@ type RowLists struct{ Blocks, Columns []int32 }
 func MergeLines(vertical, slash []int32, end int) RowLists {
 	var r RowLists
 	v := 0
-	// columns goes through the vertical lines below `to`; those in the range from `from` on are
+	// columns visits the vertical lines below `to`; lines in the range that starts at `from` are
 	// covered.
 	columns := func(from, to int) {
 		for ; v < len(vertical) && int(vertical[v]) < to; v++ {
@@ -81,7 +82,7 @@ func MergeLines(vertical, slash []int32, end int) RowLists {
 	return r
 }
 
-// TileLists puts the lists of a tile's halves together as MIAttendArgs has them.
+// TileLists joins the lists of a tile's halves in the layout of MIAttendArgs.
 func TileLists(first, second RowLists) (blocks, columns []int32, counts [4]int32) {
 	in := func(list []int32, x int32) bool {
 		_, found := slices.BinarySearch(list, x)
@@ -139,8 +140,8 @@ func Pool(x []float64, dim int) []float64 {
 	return out
 }
 
-// TopBlocks is the k best of the scores of a row of 64 queries, as starts of blocks, ascending. The
-// row sees no block past its last query.
+// TopBlocks returns the k blocks with the best scores for a row of 64 queries, as starts of blocks,
+// ascending. The row attends to no block past its last query.
 func TopBlocks(scores []float64, row, queries, prefix, k int) []int32 {
 	seen := (prefix+min((row+1)*miBlock, queries)-1)/miBlock + 1
 	list := TopK(scores[:seen], k, 0, 0)

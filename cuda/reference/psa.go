@@ -17,16 +17,16 @@ type PSA struct {
 	Epsilon     float64
 }
 
-// PSAResult is the answer of a run. Margin[u] is the least distance of any P_acc from Epsilon seen
-// by unit u: below the rounding of a lower-precision implementation, that one may rightly stop
-// elsewhere.
+// PSAResult is the result of a run. Margin[u] is the minimum distance of any P_acc from Epsilon in
+// unit u. If it is below the rounding of a lower-precision implementation, that implementation may
+// stop elsewhere.
 type PSAResult struct {
 	Out    []float64 // [batch][heads q][dim]
 	Used   []int32   // [units] blocks attended to
 	Margin []float64
 }
 
-// Run carries the algorithm out.
+// Run runs the algorithm.
 func (p *PSA) Run() PSAResult {
 	r := PSAResult{
 		Out:    make([]float64, p.Batch*p.HeadsQ*p.Dim),
@@ -63,7 +63,7 @@ type Progress struct {
 	Least []float64
 }
 
-// NewProgress returns the run of no blocks.
+// NewProgress returns a run without blocks.
 func NewProgress(group, dim int) *Progress {
 	p := &Progress{Heads: make([]Softmax, group), Least: make([]float64, group)}
 	for g := range p.Heads {
@@ -83,8 +83,8 @@ func (p *Progress) Add(q, keys, values []float64, scale float64) {
 	}
 }
 
-// Enough is the verifying step with so many blocks left: whether P_acc of every head exceeds
-// epsilon, and the least distance of any from it.
+// Enough is the verifying step with left blocks remaining. It reports whether P_acc of every head
+// exceeds epsilon, and the minimum distance of any P_acc from epsilon.
 func (p *Progress) Enough(left int, epsilon float64) (done bool, margin float64) {
 	done, margin = true, math.Inf(1)
 	for g, h := range p.Heads {

@@ -6,14 +6,14 @@ import "math"
 //
 //	Max = max score      Sum = sum exp(score - Max)      Out = sum exp(score - Max) value
 //
-// Two of them over disjoint tokens merge into the one over both, in any order (the algebra of
-// split, chunked and progressive attention).
+// Two sums over disjoint tokens merge into the sum over both, in any order (the algebra of split,
+// chunked and progressive attention).
 type Softmax struct {
 	Max, Sum float64
 	Out      []float64
 }
 
-// NewSoftmax returns the softmax of no tokens for values of length dim.
+// NewSoftmax returns an empty sum for values of length dim.
 func NewSoftmax(dim int) Softmax {
 	return Softmax{Max: math.Inf(-1), Out: make([]float64, dim)}
 }

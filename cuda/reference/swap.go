@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// HotBuffer is the rows of one request that a layer has in HBM. It keeps when each slot was
-// last used; a slot that never was counts as used before all others, by its number.
+// HotBuffer holds the rows of one request in one layer that are in HBM. It records each slot's last
+// use. Slots that were never used precede all others in LRU order, by number.
 type HotBuffer struct {
 	Token []int32 // by slot, -1 for none
 	used  []int   // by slot
 	now   int
 }
 
-// NewHotBuffer returns a buffer of so many slots, of which slot i has token i for i < tokens.
+// NewHotBuffer returns a buffer of the given slots; slot i holds token i for i < tokens.
 func NewHotBuffer(slots, tokens int) *HotBuffer {
 	b := &HotBuffer{Token: make([]int32, slots), used: make([]int, slots), now: slots}
 	for i := range b.Token {
@@ -35,8 +35,9 @@ func (b *HotBuffer) Order() []int32 {
 	return order
 }
 
-// Swap gives every selected token a slot, and the newest one, which is in no slot yet. It returns
-// the slots of the selected tokens, that of the newest, and the tokens to load from the host.
+// Swap assigns a slot to every selected token, and to the newest token, which has none yet. It
+// returns the slots of the selected tokens, the slot of the newest, and the tokens to load from the
+// host.
 func (b *HotBuffer) Swap(selected []int32, newest int32) (slots []int32, fresh int32,
 	loads []int32) {
 	wanted := slices.Clone(selected)

@@ -13,7 +13,7 @@ type Config struct {
 	Rope       Rope
 }
 
-// llama2Vocab is the largest vocabulary that counts as Llama 2's kind.
+// llama2Vocab is the maximum vocabulary of the Llama 2 family.
 const llama2Vocab = 50000
 
 // WithDefaults fills what is 0 in a bare shape: eps 1e-5, and the rotary base of the family by its
@@ -62,8 +62,8 @@ func (c Config) Validate() error {
 	return c.Rope.validate()
 }
 
-// Tensors lists what a model keeps, in the order of a forward pass. A tied head is the embedding
-// and not listed.
+// Tensors lists the stored tensors of a model, in the order of a forward pass. A tied head is the
+// embedding and not listed.
 func (c Config) Tensors() []Tensor {
 	all := []Tensor{{Kind: Embed}}
 	for layer := range c.Layers {

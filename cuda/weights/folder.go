@@ -81,13 +81,13 @@ func (f *Folder) Read(t Tensor, dst []cuda.Half) error {
 	return nil
 }
 
-// part is a tensor of the checkpoint that makes up rows of one of ours.
+// part is a tensor of the checkpoint that forms rows of one of our tensors.
 type part struct {
 	name string
 	rows int
 }
 
-// partsOf returns the checkpoint's tensors that follow one another in t.
+// partsOf returns the checkpoint's tensors that are concatenated in t.
 func partsOf(c Config, t Tensor) []part {
 	layer := func(name string) string {
 		return fmt.Sprintf("model.layers.%d.%s.weight", t.Layer, name)
@@ -115,8 +115,8 @@ func partsOf(c Config, t Tensor) []part {
 	return []part{{"lm_head.weight", c.Vocab}}
 }
 
-// place finds each tensor's parts, and refuses what a Llama does not have: a weight left out would
-// silently change the model.
+// place finds each tensor's parts, and returns an error for tensors that a Llama does not have: an
+// omitted weight would silently change the model.
 func (f *Folder) place(folder string, tensors map[string]stored) error {
 	used := map[string]bool{}
 	for _, t := range f.config.Tensors() {
@@ -169,7 +169,7 @@ func (s *stored) suits(c Config, t Tensor, p part) error {
 	return nil
 }
 
-// hint is what a missing tensor may mean.
+// hint returns the likely meaning of a missing tensor.
 func hint(c Config, t Tensor, tensors map[string]stored) string {
 	if t.Kind == Head {
 		return "; if the head shares the embedding, config.json needs tie_word_embeddings = true"

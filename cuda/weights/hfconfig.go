@@ -10,8 +10,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// hfConfig is what determines a Llama's arithmetic in config.json. Pointers separate a value that
-// is absent from one that is 0.
+// hfConfig holds the fields of config.json that determine a Llama's arithmetic. Pointers
+// distinguish an absent value from 0.
 type hfConfig struct {
 	Architectures []string `json:"architectures"`
 	ModelType     string   `json:"model_type"`
@@ -47,13 +47,13 @@ type hfRope struct {
 	PartialRotary   *float64 `json:"partial_rotary_factor"`
 }
 
-// What LlamaConfig assumes where config.json is silent.
+// Defaults of LlamaConfig.
 const (
 	hfEps   = 1e-6
 	hfTheta = 10000
 )
 
-// parseConfig reads config.json and refuses every model whose arithmetic is not that of a plain
+// parseConfig reads config.json and returns an error for a model with other arithmetic than a plain
 // Llama.
 func parseConfig(file string, data []byte) (Config, error) {
 	var h hfConfig
@@ -87,7 +87,7 @@ func parseConfig(file string, data []byte) (Config, error) {
 	return c, nil
 }
 
-// refuse names what makes a model something else than a Llama in 16 or 32 bits.
+// refuse returns the reason why a model is no Llama in 16 or 32 bits.
 func (h *hfConfig) refuse() error {
 	isLlama := func(name string) bool { return strings.EqualFold(name, "LlamaForCausalLM") }
 	switch {

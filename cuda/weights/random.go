@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Random is a seeded model. Its values are those of ss_fill (cuda/fill.cu), so a GPU that fills by
-// itself holds the same bits.
+// Random is a seeded model. Its values equal the values of ss_fill (cuda/fill.cu), so a GPU that
+// fills its own tensors holds the same bits.
 type Random struct {
 	config Config
 	seed   uint64
@@ -47,7 +47,7 @@ func (r *Random) Fill(t Tensor) (seed uint64, scale float32, ok bool) {
 	return cuda.Mix(r.seed ^ cuda.Mix(name.Sum64())), scale, true
 }
 
-// Read writes what ss_fill would, and ones for a norm.
+// Read writes the values of ss_fill, or ones for a norm.
 func (r *Random) Read(t Tensor, dst []cuda.Half) error {
 	if err := fits(r.config, t, dst); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// chunkValues is how many weights are read and converted at a time.
+// chunkValues is the number of weights that are read and converted together.
 const chunkValues = 1 << 18
 
 // read fills dst, which has as many values as the tensor, on all cores: converting is
@@ -45,7 +45,7 @@ func (s *stored) read(dst []cuda.Half) error {
 }
 
 // readChunk reads the tensor's values from the given one on. F16 and BF16 have fp16's size and are
-// read in place, F32 by way of wide.
+// read in place, F32 through wide.
 func (s *stored) readChunk(to []cuda.Half, from int, wide []byte) error {
 	raw := bytesOf(to)
 	if s.dtype == "F32" {
@@ -86,7 +86,7 @@ func (s *stored) readBytes(to []byte, from int64) error {
 	return err
 }
 
-// unfit is the error of value i, which is not finite or not in fp16.
+// unfit returns the error for value i, which is not finite or not in fp16.
 func unfit(i int, x float64) error {
 	if x != x || math.IsInf(x, 0) {
 		return fmt.Errorf("value %d is %g; the checkpoint is damaged", i, x)
@@ -94,7 +94,7 @@ func unfit(i int, x float64) error {
 	return fmt.Errorf("value %d is %g, beyond fp16 (65504); the model can not be run in fp16", i, x)
 }
 
-// infinite is true of infinities and NaNs.
+// infinite reports infinities and NaNs.
 func infinite(h cuda.Half) bool { return h&0x7c00 == 0x7c00 }
 
 // bytesOf is the memory of dst. Safetensors, the GPU and every machine this runs on are little

@@ -88,7 +88,7 @@ type Filler interface {
 	Fill(t Tensor) (seed uint64, scale float32, ok bool)
 }
 
-// fits checks what every Read is given.
+// fits checks the arguments of Read.
 func fits(c Config, t Tensor, dst []cuda.Half) error {
 	switch {
 	case t.Kind < Embed || t.Kind > Head:

@@ -19,16 +19,16 @@ type Config struct {
 	Geometry kv.Geometry
 	Shape    Shape
 	Seed     uint64
-	// Finished sees a finished request: prompt and what was generated.
+	// Finished receives a finished request: its prompt and its generated tokens.
 	Finished func(id int, tokens []int32)
-	// Logits sees the fp16 logits of every emitted token, for tests; it costs a copy.
+	// Logits receives the fp16 logits of every emitted token, for tests; it costs a copy.
 	Logits func(id, position int, logits []cuda.Half)
-	// Chosen sees what a token selects in a layer, for tests; it costs a copy. Of decodes with hot
-	// buffers, misses is how many rows of it were read from the host; else -1.
+	// Chosen receives a token's selection in a layer, for tests; it costs a copy. For decodes with
+	// hot buffers, misses is the number of its rows that were read from the host; otherwise -1.
 	Chosen func(id, position, layer int, tokens []int32, misses int)
 }
 
-// Counters are what the device has done, in rows: a token's in one layer.
+// Counters count the device's work in rows: one token in one layer.
 type Counters struct {
 	Steps, Layers int64
 	Selected      int64 // by decodes
@@ -37,8 +37,7 @@ type Counters struct {
 	Growing       time.Duration // allocating memory; part of no step
 }
 
-// Device carries out steps. It implements sim.Device. All calls come from the thread that the
-// machine wants.
+// Device runs steps. It implements sim.Device. All calls come from the machine's thread.
 type Device struct {
 	cfg      Config
 	shape    Shape
@@ -66,7 +65,8 @@ type Device struct {
 
 const arenaSlab = 256 << 20
 
-// New makes the model and sizes what steps share. The machine is initialised on this thread.
+// New creates the model and allocates the memory that steps share. The machine is initialised on
+// this thread.
 func New(m cuda.Machine, cfg Config) (*Device, error) {
 	d := &Device{cfg: cfg, shape: cfg.Shape, m: &mem.Owner{Machine: m},
 		requests: map[int]*request{}, slots: cfg.Spec.Offload.HotBuffer}
@@ -117,10 +117,10 @@ func (d *Device) setUp() (err error) {
 	return nil
 }
 
-// mostTokens is the longest context whose top-k fits a CTA's shared memory (topk.cuh).
+// mostTokens returns the longest context whose top-k fits a CTA's shared memory (topk.cuh).
 func mostTokens(shared, k int) int { return (shared - 4096 - 8*max(k, 128) - 8) / 4 }
 
-// warm runs a made-up request, so that kernels are loaded before the first step that counts.
+// warm runs a generated request, so that kernels are loaded before the first counted step.
 func (d *Device) warm() error {
 	const id = -1
 	quiet := d.cfg
@@ -172,7 +172,7 @@ func (d *Device) Begin(s *sim.Step) error {
 // Score implements sim.Device: the indexer is part of Compute.
 func (d *Device) Score(int, *sim.Work) error { return d.err }
 
-// Move implements sim.Device: what moves follows from what the model selects.
+// Move implements sim.Device: the model's selection determines the moves.
 func (d *Device) Move(*kv.Moves) error { return d.err }
 
 // Compute implements sim.Device.
@@ -202,16 +202,16 @@ func (d *Device) Finish() (t sim.Timing, err error) {
 // Drain implements sim.Device: steps wait for their saves.
 func (d *Device) Drain() (des.Time, error) { return 0, d.err }
 
-// Swapped returns the rows that decodes have selected and loaded in the last step.
+// Swapped returns the rows that decodes selected and loaded in the last step.
 func (d *Device) Swapped() (selected, loaded int64) {
 	return d.counters.Selected - d.before.Selected, d.counters.Loaded - d.before.Loaded
 }
 
-// Counters returns what has been done so far.
+// Counters returns the counts so far.
 func (d *Device) Counters() Counters { return d.counters }
 
-// Idle waits for idle time of the server's clock to pass, no longer than ctx lasts. The wait
-// belongs to no step.
+// Idle waits until idle time of the server's clock has passed, or ctx is done. The wait belongs to
+// no step.
 func (d *Device) Idle(ctx context.Context, idle des.Time) {
 	d.idle = d.idle.Add(time.Duration(idle))
 	select {

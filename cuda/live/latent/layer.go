@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live/mem"
 )
 
-// scratch is the device memory that a step works in, fp16 [tokens][..] but where named. It grows to
+// scratch is the device memory that a step works in, fp16 [tokens][..] unless noted. It grows to
 // the largest step so far.
 type scratch struct {
 	x, h               mem.Buffer // residual stream, and its normed input or a linear's output
@@ -23,7 +23,8 @@ type scratch struct {
 	misses             mem.Buffer // int32 [layers][decodes]
 }
 
-// scoreSlice is how many rows are scored and ranked at once, which bounds the memory of scores.
+// scoreSlice is the number of rows that are scored and ranked together. It bounds the memory of
+// scores.
 const scoreSlice = 256
 
 // size grows the scratch for the step.
@@ -95,7 +96,7 @@ func (d *Device) addNorm(weight cuda.Ptr) {
 		Rows: int32(d.rows.tokens), Hidden: int32(d.shape.Hidden), Eps: eps})
 }
 
-// project makes queries, those of the indexer, and what the layer keeps of each token.
+// project computes queries, the indexer's queries, and the cached row and key of each token.
 func (d *Device) project(layer int) {
 	b, s, r, w := &d.scratch, &d.shape, &d.rows, &d.model.tensors[layer]
 	n, at := r.tokens, &r.layers[layer]
@@ -121,7 +122,7 @@ func (d *Device) rotate(x cuda.Ptr, heads, stride int) {
 		Heads: int32(heads), Dim: int32(d.shape.Rope)})
 }
 
-// selects scores the contexts of all rows and keeps the best tokens of each.
+// selects scores the contexts of all rows and selects each row's best tokens.
 func (d *Device) selects(layer int) {
 	b, s, r := &d.scratch, &d.shape, &d.rows
 	for from := 0; from < r.tokens; from += scoreSlice {
@@ -138,7 +139,7 @@ func (d *Device) selects(layer int) {
 	}
 }
 
-// attend brings what buffers lack to HBM and attends to what was selected.
+// attend loads the buffers' misses to HBM and attends to the selection.
 func (d *Device) attend(layer int) {
 	b, s, r, w := &d.scratch, &d.shape, &d.rows, &d.model.tensors[layer]
 	d.launch(&cuda.HeadLinearArgs{X: b.q.At, W: w[keyUp], Y: b.latent.At,
@@ -157,7 +158,7 @@ func (d *Device) attend(layer int) {
 	d.show(layer)
 }
 
-// attention is that of rows [from, to), to what their lists name.
+// attention runs the attention of rows [from, to) to their lists.
 func (d *Device) attention(layer int, lists cuda.Ptr, from, to int) {
 	b, s, r := &d.scratch, &d.shape, &d.rows
 	query, latent := s.Heads*s.head(), cuda.Ptr(2*from*s.Heads*s.Rank)
@@ -170,7 +171,7 @@ func (d *Device) attention(layer int, lists cuda.Ptr, from, to int) {
 		Scale: float32(1 / math.Sqrt(float64(s.head())))})
 }
 
-// swap finds the decodes' selected tokens in their buffers, and loads the others.
+// swap looks up the decodes' selected tokens in their buffers, and loads the misses.
 func (d *Device) swap(layer int) {
 	b, s, r := &d.scratch, &d.shape, &d.rows
 	d.launch(&cuda.SwapInArgs{List: b.list.At, Count: b.count.At, Context: r.context, Page: r.page,

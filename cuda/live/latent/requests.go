@@ -9,20 +9,20 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// request is what the device keeps of one request between steps. Its memory is for all tokens that
-// it may have, from its first step on.
+// request is the device's state of one request between steps. Its memory is allocated in its first
+// step, for its maximum number of tokens.
 type request struct {
 	id, most int
 	tokens   []int32   // prompt, then what has been generated
 	keys     mem.Piece // of the indexer: [layer][most][IndexDim]
 	rows     mem.Piece // [layer][most][width]; with hot buffers, while it prefills
-	// With hot buffers, once it decodes: rows [layer][slots][width], the kernel's state int32
+	// With hot buffers, when it decodes: rows [layer][slots][width], the kernel's state int32
 	// [layer][2][slots], and pages of the host, each with a block of all layers.
 	buffers, state mem.Piece
 	pages          []int32
 }
 
-// request returns the state of a row's request, new or begun anew.
+// request returns the state of a row's request. It resets the state of a request that starts again.
 func (d *Device) request(row *sim.Row) *request {
 	s := &d.shape
 	r := d.requests[row.ID]
@@ -63,7 +63,7 @@ func (d *Device) free(pieces ...*mem.Piece) {
 	}
 }
 
-// reach gives a request pages of the host for so many tokens.
+// reach gives a request host pages for the given tokens.
 func (d *Device) reach(r *request, tokens int) {
 	pinned := d.dram.Pinned()
 	for d.err == nil && len(r.pages) < d.cfg.Geometry.Blocks(tokens) {
@@ -93,7 +93,7 @@ func (d *Device) drop(g sim.Dropped) {
 	}
 }
 
-// row is the address of a token's row in a layer, key that of its key.
+// row returns the address of a token's row in a layer; key returns the address of its key.
 func (d *Device) row(r *request, layer, token int) cuda.Ptr {
 	return r.rows.At + cuda.Ptr((layer*r.most+token)*d.shape.RowBytes())
 }
@@ -102,9 +102,9 @@ func (d *Device) key(r *request, layer, token int) cuda.Ptr {
 	return r.keys.At + cuda.Ptr((layer*r.most+token)*d.shape.KeyBytes())
 }
 
-// settle ends a prefill with hot buffers, in one layer: its rows go to the host, and to the buffer
-// where they all fit; else it begins empty. What is copied is on the stream before anything that
-// takes its place.
+// settle ends a prefill with hot buffers in one layer: its rows are copied to the host, and to the
+// buffer if they all fit; otherwise the buffer begins empty. The copies are on the stream before
+// any work that overwrites their source.
 func (d *Device) settle(r *request, layer, tokens int) {
 	block, row := d.cfg.Geometry.BlockTokens, d.shape.RowBytes()
 	for i := 0; i*block < tokens; i++ {

@@ -7,16 +7,16 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live/mem"
 )
 
-// rows is the batch of a step as kernels read it: a row for each token, decodes first. Arrays are
-// written on the host and uploaded at once.
+// rows is the batch of a step in the layout of the kernels: one row per token, decodes first.
+// Arrays are written on the host and uploaded together.
 type rows struct {
 	tokens, decodes, sampled int
 	most                     int // tokens of the longest context
 
 	ids, position, context, emits cuda.Ptr // int32 [tokens], emits [sampled]
 	layers                        []layerRows
-	// Of decodes with hot buffers: pages [decodes][pageStride]; and a buffer's tokens, none and all
-	// in order, int32 [slots].
+	// For decodes with hot buffers: pages [decodes][pageStride]; and the initial tokens of a buffer,
+	// either none or all in order, int32 [slots].
 	page                  cuda.Ptr
 	pageStride            int
 	emptyState, fullState cuda.Ptr
@@ -28,14 +28,14 @@ type rows struct {
 	device mem.Buffer
 }
 
-// layerRows are addresses: where a token's row and key go, where those that it may attend to begin,
-// and the buffers of decodes.
+// layerRows are addresses: the destinations of a token's row and key, the start of the rows and
+// keys that it may attend to, and the buffers of decodes.
 type layerRows struct {
 	rowTo, keyTo, kv, key cuda.Ptr // [tokens]
 	buffer, state         cuda.Ptr // [decodes]
 }
 
-// array gives room for n values, on the host and its place on the device.
+// array returns room for n values on the host, and its address on the device.
 func array[T int32 | cuda.Ptr](r *rows, n int) ([]T, cuda.Ptr) {
 	var one T
 	at := r.used

@@ -8,10 +8,9 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Arena hands out pieces of device memory that come and go with requests: first fit over
-// large slabs, since an allocation by the driver waits for the GPU. A piece that is freed may
-// be handed out again at once: all that used it was enqueued before, on the one stream that
-// computes.
+// Arena allocates pieces of device memory with the lifetime of requests: first fit over large
+// slabs, because an allocation by the driver waits for the GPU. A freed piece may be reused at
+// once: all work that used it is already on the one stream that computes.
 type Arena struct {
 	m     cuda.Machine
 	slab  int64 // bytes of a slab, or more for a larger piece
@@ -20,7 +19,7 @@ type Arena struct {
 	used  int64
 }
 
-// Piece is memory of an arena; the zero value is none.
+// Piece is memory of an arena; the zero value is empty.
 type Piece = Buffer
 
 const arenaAlign = 512
@@ -28,7 +27,7 @@ const arenaAlign = 512
 // NewArena returns an arena that allocates slabs of the given size.
 func NewArena(m cuda.Machine, slab int64) *Arena { return &Arena{m: m, slab: slab} }
 
-// Slabs is how often the arena has allocated.
+// Slabs returns how often the arena has allocated.
 func (a *Arena) Slabs() int { return len(a.slabs) }
 
 // Alloc returns a piece of at least the given bytes.
@@ -61,7 +60,7 @@ func (a *Arena) fit(bytes int64) int {
 	return slices.IndexFunc(a.free, func(f Piece) bool { return f.Bytes >= bytes })
 }
 
-// Free returns a piece; the zero piece is none.
+// Free returns a piece; a zero piece is ignored.
 func (a *Arena) Free(p Piece) {
 	if p.Bytes > 0 {
 		a.used -= p.Bytes
@@ -78,7 +77,7 @@ func (a *Arena) insert(p Piece) {
 	}
 }
 
-// join makes one of pieces i and i+1 if they touch and are of one slab.
+// join merges pieces i and i+1 if they are adjacent in one slab.
 func (a *Arena) join(i int) {
 	if i+1 == len(a.free) {
 		return

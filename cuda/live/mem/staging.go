@@ -7,15 +7,15 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Staging brings what the host knows to the GPU: slots, lists, addresses, tokens. Arrays are
-// written in pinned memory and copied together, before the kernels that read them, by a kernel:
-// between two others the copy engine's latency would exceed the copy (cuda/carry.cu). Each layer
-// has a part of its own, which begins with the lists that the server writes there (sim.ListMemory)
-// and continues with what else the layer's launches need; what concerns the step, or does not fit
-// there, is in chunks. Nothing is reused within a step, so nothing is overwritten while the GPU may
-// still read it.
+// Staging uploads host data to the GPU: slots, lists, addresses, tokens. Arrays are written in
+// pinned memory and copied together before the kernels that read them. A kernel copies them:
+// between two other kernels the copy engine's latency would exceed the copy (cuda/carry.cu). Each
+// layer has its own part, which begins with the lists that the server writes there (sim.ListMemory)
+// and continues with the other arrays of the layer's launches. Arrays of the step, or that do not
+// fit there, are in chunks. Nothing is reused within a step, so nothing is overwritten while the
+// GPU may still read it.
 //
-// An array that cannot be allocated is reported to Fail, and memory that no GPU sees stands in.
+// An array that cannot be allocated is reported to Fail and replaced by memory that no GPU reads.
 type Staging struct {
 	Machine cuda.Machine
 	Stream  cuda.Stream
@@ -41,14 +41,14 @@ type chunk struct {
 	used, sent int64
 }
 
-// Sizes of the first chunk, and of the first host memory without a copy on the GPU.
+// Sizes of the first chunk, and of the first host-only memory.
 const (
 	StagingChunk = 32 << 20
 	StagingNotes = 4 << 20
 	stagingAlign = 256
 )
 
-// Open readies a part for each layer; the parts have no memory yet.
+// Open creates a part for each layer; the parts have no memory yet.
 func (s *Staging) Open(layers int) { s.layers = make([]chunk, layers) }
 
 // Reset starts a new step; the GPU is idle.
@@ -61,7 +61,7 @@ func (s *Staging) Reset() {
 	s.at, s.layer = 0, nil
 }
 
-// alloc returns where the given bytes begin, if they fit.
+// alloc returns the offset of the given bytes, if they fit.
 func (c *chunk) alloc(bytes int64) (at int64, ok bool) {
 	at = aligned(c.used, stagingAlign)
 	if at+bytes > int64(len(c.bytes)) {
@@ -71,21 +71,21 @@ func (c *chunk) alloc(bytes int64) (at int64, ok bool) {
 	return at, true
 }
 
-// array is n values of T that begin at a byte of the chunk.
+// array returns n values of T at offset at of the chunk.
 func array[T any](c *chunk, at int64, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(c.bytes[at:]))), n)[:n:n]
 }
 
-// Words returns an array to fill and the address that it will have on the GPU.
+// Words returns an array to fill and its address on the GPU.
 func (s *Staging) Words(n int) ([]int32, cuda.Ptr) { return stage[int32](s, s.layer, n) }
 
-// Longs is Words of 64 bits.
+// Longs is Words with 64 bits.
 func (s *Staging) Longs(n int) ([]int64, cuda.Ptr) { return stage[int64](s, s.layer, n) }
 
-// StepWords is Words for what more than one layer reads: it is uploaded with the step's arrays.
+// StepWords is Words for arrays that several layers read: it is uploaded with the step's arrays.
 func (s *Staging) StepWords(n int) ([]int32, cuda.Ptr) { return stage[int32](s, nil, n) }
 
-// stage allocates an array in the layer's part if it fits there, else in the step's chunks.
+// stage allocates an array in the layer's part if it fits there, otherwise in the step's chunks.
 func stage[T any](s *Staging, layer *chunk, n int) ([]T, cuda.Ptr) {
 	var one T
 	bytes := int64(n) * int64(unsafe.Sizeof(one))
@@ -112,7 +112,7 @@ func stage[T any](s *Staging, layer *chunk, n int) ([]T, cuda.Ptr) {
 	}
 }
 
-// Note returns an array that the host reads, and its address there.
+// Note returns an array that the host reads, and its host address.
 func (s *Staging) Note(n int) ([]int64, cuda.Ptr) {
 	bytes := int64(n) * 8
 	if last := len(s.notes) - 1; last >= 0 {
@@ -138,18 +138,18 @@ func (s *Staging) allocate(bytes int64) (c chunk, err error) {
 	return c, err
 }
 
-// PartBytes is a layer's part, for lists of so many words.
+// PartBytes returns the size of a layer's part with the given words of lists.
 func PartBytes(words int) int64 {
 	lists := int64(words) * 4
 	return aligned(lists+lists/spareShare+stagingSpare, stagingAlign)
 }
 
-// stagingSpare is for what a layer's launches need besides its lists.
+// stagingSpare is for the arrays of a layer's launches other than lists.
 const stagingSpare = 64 << 10
 
-// Divide gives every layer memory for the lists that did not fit, and half as much again; it
+// Divide gives every layer memory for the lists that did not fit, and half as much again. It
 // reports whether it allocated. The GPU is idle. The new memory is allocated before the old is
-// freed: from its address the server sees that its lists are gone.
+// freed, so the server sees from its address that its lists are gone.
 func (s *Staging) Divide() (bool, error) {
 	if s.wanted == 0 {
 		return false, nil
@@ -178,8 +178,7 @@ func (s *Staging) Divide() (bool, error) {
 	return true, nil
 }
 
-// Lend begins a layer's part with the server's lists; nil where they do not fit before the
-// next step.
+// Lend starts a layer's part with the server's lists; nil if they do not fit before the next step.
 func (s *Staging) Lend(layer, words int) []int32 {
 	c := &s.layers[layer]
 	if int64(words)*4 > int64(len(c.bytes)) {
@@ -192,23 +191,23 @@ func (s *Staging) Lend(layer, words int) []int32 {
 	return array[int32](c, 0, words)
 }
 
-// Changed has the next upload of the layer's part begin with its lists, if they are there; else
-// they are on the GPU as they are.
+// Changed makes the next upload of the layer's part include its lists, if they are there. Otherwise
+// the lists on the GPU are up to date.
 func (s *Staging) Changed(lists []int32) {
 	if _, lent := s.Lent(lists); lent {
 		s.layer.sent = 0
 	}
 }
 
-// Part is what the layer's part holds, on the host and on the GPU, lists and all: another upload
-// than Send's brings it.
+// Part returns the contents of the layer's part, including lists, on the host and on the GPU. The
+// caller uploads it in place of Send.
 func (s *Staging) Part() (host, device cuda.Ptr, bytes int64) {
 	c := s.layer
 	c.sent = c.used
 	return c.base, c.device, aligned(c.used, 16)
 }
 
-// Fits tells whether the layer's part has room for so many more bytes; else the next step's has.
+// Fits reports whether the layer's part has room for more bytes; if not, the next step's part has.
 func (s *Staging) Fits(bytes int64) bool {
 	if all := s.layer.used + bytes; all > int64(len(s.layer.bytes)) {
 		s.wanted = max(s.wanted, int(all/4))
@@ -217,13 +216,13 @@ func (s *Staging) Fits(bytes int64) bool {
 	return true
 }
 
-// Spilled tells whether arrays since the last Send did not fit the layer's part: another upload
-// than the part's brings them.
+// Spilled reports whether arrays since the last Send did not fit the layer's part and need another
+// upload.
 func (s *Staging) Spilled() bool {
 	return slices.ContainsFunc(s.chunks, func(c chunk) bool { return c.used != c.sent })
 }
 
-// Lent returns the address on the GPU of what the server wrote to a layer's part.
+// Lent returns the GPU address of the server's words in a layer's part.
 func (s *Staging) Lent(words []int32) (cuda.Ptr, bool) {
 	p := cuda.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(words))))
 	if s.layer == nil || p < s.layer.base || p >= s.layer.base+cuda.Ptr(s.layer.lists) {
@@ -232,7 +231,7 @@ func (s *Staging) Lent(words []int32) (cuda.Ptr, bool) {
 	return s.layer.device + (p - s.layer.base), true
 }
 
-// Send copies all that was written since the last call: one launch, unless the layer's part was too
+// Send uploads all arrays written since the last call: one launch, unless the layer's part was too
 // small.
 func (s *Staging) Send() {
 	if s.layer != nil {
@@ -252,8 +251,8 @@ func (s *Staging) upload(c *chunk) {
 	s.Copy(c.device+cuda.Ptr(from), c.base+cuda.Ptr(from), c.used-from)
 }
 
-// Copy copies from pinned memory to the GPU. Both addresses are alike modulo stagingAlign, as the
-// chunks begin there on either side.
+// Copy copies from pinned memory to the GPU. Both addresses are equal modulo stagingAlign, because
+// chunks are aligned to it on both sides.
 func (s *Staging) Copy(to, from cuda.Ptr, bytes int64) {
 	s.Uploads++
 	s.UploadBytes += bytes

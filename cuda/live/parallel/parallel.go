@@ -188,7 +188,7 @@ func (h *helper) help(c *crew) {
 	var last notice
 	for {
 		if last = h.wait(c, last, until); last.open() && h.rank < last.join() {
-			// The call ends when nobody is inside; a late helper backs out.
+			// The call ends when no helper is inside; a late helper backs out.
 			c.inside.Add(1)
 			if notice(c.posted.Load()) == last {
 				c.share(h.rank + 1)

@@ -1,9 +1,9 @@
-// Package queue makes the driver's calls on a thread of its own. A launch costs the driver some
-// microseconds, as long as the server's bookkeeping of a layer: one after the other on one thread,
-// the two may outlast the layer on the GPU.
+// Package queue makes the driver's calls on its own thread. A launch costs the driver some
+// microseconds, as long as the server's bookkeeping of a layer. Sequentially on one thread, the two
+// may take longer than the layer on the GPU.
 //
-// queue.go has the machine that enqueues, gate.go how its two threads wait for each other,
-// workers.go the threads themselves.
+// queue.go has the machine that enqueues, gate.go the waiting between its two threads, workers.go
+// the threads themselves.
 package queue
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 )
 
-// Queue is a machine whose work for streams is launched by its thread, in order. What waits for a
-// stream, or frees memory, first waits until all earlier work is on its stream; what concerns no
-// stream is called directly. All calls but the thread's come from one other thread.
+// Queue is a machine whose thread launches work for streams in order. Calls that wait for a stream,
+// or free memory, first wait until all earlier work is on its stream. Calls without a stream are
+// direct. All calls except the thread's come from one other thread.
 //
-// The first failure is kept with its step and layer, returned by every later call and by Err, and
-// nothing after it is carried out: a caller may launch without checks and ask Err at the end.
+// The first failure is kept with its step and layer, and returned by every later call and by Err.
+// No later work is launched: a caller may launch without checks and call Err at the end.
 type Queue struct {
 	cuda.Machine        // by both threads
 	calls        *int64 // driver calls that enqueue work
@@ -42,11 +42,12 @@ type Queue struct {
 	failure atomic.Pointer[Failure]
 }
 
-// length is some steps of one decode, or half of a step that loads in many rounds.
+// length is the launches of several steps of one decode, or of half a step that loads in many
+// rounds.
 const length = 1024
 
-// Task is work for the queue's thread that is more than one operation. Run gets the machine of
-// the queue; Abandon is called instead once something before it has failed.
+// Task is work for the queue's thread with more than one operation. Run receives the queue's
+// machine. Abandon is called instead if earlier work has failed.
 type Task interface {
 	Run(cuda.Machine) error
 	Abandon(error)
@@ -77,7 +78,7 @@ func (e *entry) run(m cuda.Machine) error {
 	return nil
 }
 
-// Failure is an error and where it belongs.
+// Failure is an error with its step and layer.
 type Failure struct {
 	Step  int64
 	Layer int // below 0: none
@@ -94,8 +95,8 @@ func (f *Failure) Error() string {
 // Unwrap returns the error itself.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// New starts a queue in front of a machine. It counts the driver's calls in calls. A thread that
-// waits spins for the given time before it sleeps (Spin).
+// New starts a queue in front of a machine. It counts the driver's calls in calls. A waiting thread
+// spins for the given time before it sleeps (Spin).
 func New(m cuda.Machine, calls *int64, spin time.Duration) (*Queue, error) {
 	q := &Queue{Machine: m, calls: calls, layer: -1, spin: spin}
 	q.free.init(spin)
@@ -109,7 +110,7 @@ func New(m cuda.Machine, calls *int64, spin time.Duration) (*Queue, error) {
 	return q, err
 }
 
-// run is the thread's work.
+// run is the thread's loop.
 func (q *Queue) run(started chan<- error) {
 	err := q.Init(0)
 	started <- err
@@ -136,7 +137,7 @@ func (q *Queue) run(started chan<- error) {
 	}
 }
 
-// enqueue hands an entry to the thread once an entry is free.
+// enqueue hands an entry to the thread, after waiting for a free one.
 func (q *Queue) enqueue(e entry) error {
 	n := q.put.Load()
 	q.free.await(func() bool { return n-q.done.Load() < length })
@@ -155,18 +156,18 @@ func (q *Queue) Err() error {
 	return nil
 }
 
-// Fail makes err the failure, of the present step and layer, unless there is one or err is nil.
+// Fail sets the failure to err, at the present step and layer, unless there is one or err is nil.
 func (q *Queue) Fail(err error) {
 	if f := (*Failure)(nil); err != nil && !errors.As(err, &f) {
 		q.failure.CompareAndSwap(nil, &Failure{q.step, q.layer, err})
 	}
 }
 
-// At sets the step and the layer (below 0: none) of the calls from now on.
+// At sets the step and the layer (below 0: none) of later calls.
 func (q *Queue) At(step int64, layer int) { q.step, q.layer = step, layer }
 
-// Launch enqueues an operation. The operation belongs to the queue from here on: it is read when
-// the thread comes to it, and must not change.
+// Launch enqueues an operation. The operation belongs to the queue from here on: the thread reads
+// it later, so it must not change.
 func (q *Queue) Launch(op cuda.Operation, s cuda.Stream) error {
 	*q.calls++
 	if b, ok := op.(*cuda.MemcpyBlocksArgs); ok { // one call a block
@@ -188,18 +189,18 @@ func (q *Queue) StreamWait(s cuda.Stream, e cuda.Event) error {
 	return q.enqueue(entry{wait: e, stream: s})
 }
 
-// Drain waits until all that was enqueued is on its stream.
+// Drain waits until all enqueued work is on its stream.
 func (q *Queue) Drain() error {
 	n := q.put.Load()
 	q.free.await(func() bool { return q.done.Load() == n })
 	return q.Err()
 }
 
-// Put is how many calls have been enqueued so far.
+// Put returns the number of calls enqueued so far.
 func (q *Queue) Put() int64 { return q.put.Load() }
 
-// EventSyncAfter waits until the first n calls are made, the recording of the event among them,
-// then for the event: what was enqueued after them need not have been launched.
+// EventSyncAfter waits until the first n calls are made, including the recording of the event, and
+// then for the event. Later calls need not have been launched.
 func (q *Queue) EventSyncAfter(n int64, e cuda.Event) error {
 	q.free.await(func() bool { return q.done.Load() >= n })
 	if err := q.Err(); err != nil {
@@ -208,10 +209,10 @@ func (q *Queue) EventSyncAfter(n int64, e cuda.Event) error {
 	return q.Machine.EventSync(e)
 }
 
-// Wake has the thread be awake when the first call of a step comes.
+// Wake wakes the thread before the first call of a step.
 func (q *Queue) Wake() { q.work.open() }
 
-// Close ends the thread's work for this queue. What is called afterwards finds nothing to wait for.
+// Close ends the thread's work for this queue. Later calls do not wait.
 func (q *Queue) Close() {
 	if q.closed {
 		return
@@ -248,15 +249,15 @@ func (q *Queue) EventMilliseconds(from, to cuda.Event) (float64, error) {
 	return q.Machine.EventMilliseconds(from, to)
 }
 
-// What gives back is done after a failure too.
+// Calls that free resources also run after a failure.
 
-// DeviceFree frees device memory that no queued work uses any more.
+// DeviceFree frees device memory, after the queued work.
 func (q *Queue) DeviceFree(p cuda.Ptr) error {
 	_ = q.Drain()
 	return q.Machine.DeviceFree(p)
 }
 
-// HostFree frees pinned memory that no queued work uses any more.
+// HostFree frees pinned memory, after the queued work.
 func (q *Queue) HostFree(m cuda.HostMemory) error {
 	_ = q.Drain()
 	return q.Machine.HostFree(m)
