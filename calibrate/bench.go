@@ -2,16 +2,15 @@ package calibrate
 
 import "errors"
 
-// Bench carries points out on some machine.
+// Bench measures points on a machine.
 type Bench interface {
-	// Prepare sets a point up and verifies one result of it. The returned call is good until the
-	// next Prepare. It fails with ErrSkip where the machine has no such call.
+	// Prepare sets a point up and verifies one result of it. The returned call is valid until the
+	// next Prepare. It fails with ErrSkip if the machine has no such call.
 	Prepare(Point) (Timed, error)
 }
 
-// Timed runs a prepared point warmup + repeats times and returns a sample of
-// each repeat, in seconds.
+// Timed runs a prepared point warmup + repeats times and returns one sample per repeat, in seconds.
 type Timed func(warmup, repeats int) ([]float64, error)
 
-// ErrSkip marks a point that this machine has no way to measure.
+// ErrSkip marks a point that this machine cannot measure.
 var ErrSkip = errors.New("not available here")

@@ -97,7 +97,7 @@ func (g *gpuRun) setupClose(p Point) *setup {
 	return &setup{bench: bench, settle: g.settling(p), verify: verify}
 }
 
-// checkDigest computes the digests of the blocks in slots, and recomputes some of them.
+// checkDigest computes the digests of the blocks in slots, and recomputes some digests.
 func (g *gpuRun) checkDigest(a *cuda.DigestArgs, slots []int32) {
 	g.launch(a)
 	d := int64(a.HeadDim)

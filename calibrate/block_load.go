@@ -7,8 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// blockLoad is the host's time for each block that a layer loads, and for each that has to give its
-// slot up for it.
+// blockLoad is the host's time for each block that a layer loads, and for each block that is
+// evicted for it.
 type blockLoad struct{}
 
 const (
@@ -34,7 +34,8 @@ func (blockLoad) probes() []Probe {
 	}
 }
 
-// liveCapacities are what servers that load can hold of what one step selects.
+// liveCapacities are the cache capacities of servers with loads, relative to the selection of one
+// step.
 var liveCapacities = []float64{1.5, 3.5}
 
 func (blockLoad) points(p *planner) {
@@ -55,7 +56,7 @@ func (blockLoad) points(p *planner) {
 	}
 }
 
-// loadingCase is the server of a point, with the capacity that its loads need.
+// loadingCase returns the server of a point, with the capacity that yields its loads.
 func loadingCase(p Point) (*liveCase, error) {
 	c, err := liveCaseOf(p, false)
 	if err != nil || p.Probe == probeLiveOffload {
@@ -71,12 +72,12 @@ func loadingCase(p Point) (*liveCase, error) {
 		p.At("loads"))
 }
 
-// firstCase is the server of first decodes.
+// firstCase returns the server of first decodes.
 func firstCase(p Point) (*liveCase, error) {
 	return liveKey{p.Shape, p.At("layers"), p.At("requests"), 0}.server()
 }
 
-// liveKey names a server that loads: with the capacity for selected blocks, or, without, of first
+// liveKey identifies a server with loads: by its capacity for selected blocks, or, with 0, of first
 // decodes.
 type liveKey struct {
 	shape            string
@@ -100,7 +101,7 @@ func (k liveKey) server() (*liveCase, error) {
 
 var liveLoadsKnown sync.Map // liveKey to blocks of a layer
 
-// loadsOf is what a layer of a server loads; plans are made many times.
+// loadsOf returns the loads of a server's layer. It caches them, because plans are made many times.
 func loadsOf(key liveKey) int64 {
 	if n, ok := liveLoadsKnown.Load(key); ok {
 		return n.(int64)
@@ -117,14 +118,14 @@ func loadsOf(key liveKey) int64 {
 	return n
 }
 
-// mostAddressed are the blocks of a layer of which the host's time for each is fitted where others
-// give their slots up: of thousands, which cores share, a block costs a third of what it costs in a
-// run. Into free slots it does not matter: 61 ns each of 462 and 49 of 1,851 (an H100's host).
+// mostAddressed is the maximum number of blocks per layer for the fit of the eviction time. With
+// thousands of blocks, several cores share the work and a block costs a third of its cost in a run.
+// For loads into free slots the number does not matter.
 const mostAddressed = 1000
 
-// fit is the host's time for each block that a layer loads, to give it a slot and to address both
-// copies, from requests' first decodes, and for each that gives its slot up, from the same servers
-// with and without loads. Where no first decode was measured, a load's time is both.
+// fit finds the host's time per loaded block, for its slot and its two addresses, from requests'
+// first decodes, and the time per evicted block, from the same servers with and without loads.
+// Without first decodes, a load's time covers both.
 func (blockLoad) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.LoadBlock, p.Host.EvictBlock = hw.Figure{}, hw.Figure{}
 	blocks := func(at observation) float64 { return float64(at.At("layers") * at.At("loads")) }

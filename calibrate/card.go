@@ -7,10 +7,10 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// source is where measured figures come from.
+// source is the origin of measured figures.
 type source struct{ text string }
 
-// digits of a fitted figure.
+// figureDigits is the number of significant digits of a fitted figure.
 const figureDigits = 4
 
 func (s source) figure(value float64, unit, what string) hw.Figure {
@@ -26,10 +26,10 @@ func (s source) gbps(bytesPerSecond float64, what string) hw.Figure {
 	return s.figure(bytesPerSecond*1e-9, "GB/s", what)
 }
 
-// liveEngine is the engine that a calibration measures: this project's live loop.
+// liveEngine is the measured engine: this project's live loop.
 const liveEngine = "sparseserve-live"
 
-// cards are built-in profiles by what the driver calls the card.
+// cards are built-in profiles by the driver's name of the card.
 var cards = []struct {
 	profile string
 	words   []string // all in the driver's name
@@ -40,8 +40,8 @@ var cards = []struct {
 	{"a100-80gb", []string{"A100", "80GB"}},
 }
 
-// baseProfile returns the built-in profile that gives what is not measured:
-// the card's own where there is one (known), else the nearest kind's.
+// baseProfile returns the built-in profile for figures that are not measured: the card's own if
+// there is one (known), otherwise the most similar card's.
 func baseProfile(card string) (p *hw.Profile, known bool, err error) {
 	for _, c := range cards {
 		has := true
@@ -57,8 +57,8 @@ func baseProfile(card string) (p *hw.Profile, known bool, err error) {
 	return p, false, err
 }
 
-// strangeCard replaces what only holds for the base's card: peaks that no
-// prediction beats are set above what was measured.
+// strangeCard replaces figures that hold only for the base's card: peaks, which bound predictions,
+// are set above the measured rates.
 func strangeCard(s *Samples, p *hw.Profile) {
 	base := p.Name
 	p.Name = cardName(s.Origin.Card)
@@ -93,7 +93,7 @@ func strangeCard(s *Samples, p *hw.Profile) {
 	}
 }
 
-// cardName makes a profile's name of the driver's: "NVIDIA L40S" -> "l40s".
+// cardName converts the driver's name to a profile's name: "NVIDIA L40S" -> "l40s".
 func cardName(card string) string {
 	card = strings.TrimPrefix(strings.ToLower(oneLine(card)), "nvidia ")
 	clean := strings.Map(func(r rune) rune {

@@ -5,8 +5,8 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// continueLatency is how long after a kernel's end the CPU has the next one under way: the time of
-// submitting one and waiting for it.
+// continueLatency is the time from a kernel's end until the CPU has launched the next one: the time
+// to submit a kernel and wait for it.
 type continueLatency struct{}
 
 const probeSync = "launch.sync"
@@ -27,7 +27,7 @@ func (continueLatency) fit(s *Samples, p *hw.Profile, from source) []model {
 	return nil
 }
 
-// setupSync has nothing to verify: only time comes of an empty kernel.
+// setupSync has no result to verify: an empty kernel only takes time.
 func (g *gpuRun) setupSync(Point) *setup {
 	calls := []cuda.Operation{&cuda.EmptyArgs{}}
 	return &setup{bench: cuda.Bench{Calls: calls, Clock: cuda.WallClock}}

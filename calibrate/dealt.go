@@ -2,7 +2,8 @@ package calibrate
 
 import "fmt"
 
-// dealt is a Timed whose samples are all made at the first call, and dealt out from then on.
+// dealt is a Timed that makes all samples at the first call, and returns the next ones in each
+// call.
 func dealt(all func() ([]float64, error)) Timed {
 	var samples []float64
 	return func(_, repeats int) (out []float64, err error) {
@@ -19,7 +20,7 @@ func dealt(all func() ([]float64, error)) Timed {
 	}
 }
 
-// dealtTo deals values out to n hands and returns one value of each.
+// dealtTo splits values into n groups in turn and returns one value per group.
 func dealtTo(values []float64, n int, reduce func([]float64) float64) []float64 {
 	hands := make([][]float64, n)
 	for i, v := range values {
@@ -32,7 +33,7 @@ func dealtTo(values []float64, n int, reduce func([]float64) float64) []float64 
 	return reduced
 }
 
-// dealtMedians deals steps out to drainSamples and returns the median of each.
+// dealtMedians splits steps into drainSamples groups and returns the median of each.
 func dealtMedians(steps []float64) ([]float64, error) {
 	if len(steps) < drainSamples {
 		return nil, fmt.Errorf("%w: %d steps of this kind, %d at least are needed",

@@ -1,5 +1,5 @@
-// Package calibrate measures a GPU box and writes what it found as a hardware profile, which
-// the modelled device of package hw reads.
+// Package calibrate measures a machine with a GPU and writes the result as a hardware profile,
+// which the modelled device of package hw reads.
 //
 // A cost of the model is one slice: its kinds of measurement, its sizes, its set-up on a GPU
 // and its fit (interface cost), in COST.go and, where that is long, COST_setup.go or

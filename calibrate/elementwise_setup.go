@@ -21,7 +21,7 @@ func (g *gpuRun) rowOf(at cuda.Ptr, row, width int64) []float64 {
 }
 
 // pointwiseCalls are the two norms, rope and the activation of one layer; rope writes K and V of a
-// prompt's tokens to blocks anywhere.
+// prompt's tokens to random blocks.
 type pointwiseCalls struct {
 	norm, again cuda.RMSNormArgs
 	rope        *ropeCall
@@ -39,7 +39,7 @@ func (g *gpuRun) pointwise(m *hw.Model, n int64) *pointwiseCalls {
 	}}
 }
 
-// checkPointwise runs each call and computes some of its rows anew.
+// checkPointwise runs each call and recomputes some of its rows.
 func (g *gpuRun) checkPointwise(c *pointwiseCalls) {
 	n := int64(c.norm.Rows)
 	for _, token := range []int64{0, n - 1, g.r.Int64N(n)} {
@@ -55,7 +55,7 @@ func (g *gpuRun) setupPointwise(p Point) *setup {
 	return &setup{bench: cuda.Bench{Calls: calls}, verify: func() { g.checkPointwise(c) }}
 }
 
-// checkNorm runs the norm and computes one row anew.
+// checkNorm runs the norm and recomputes one row.
 func (g *gpuRun) checkNorm(a *cuda.RMSNormArgs, row int64) {
 	width := int64(a.Hidden)
 	x, residual := g.rowOf(a.X, row, width), g.rowOf(a.Residual, row, width)
@@ -68,7 +68,7 @@ func (g *gpuRun) checkNorm(a *cuda.RMSNormArgs, row int64) {
 	g.near(a.Out+cuda.Ptr(2*row*width), want, "norm of row %d", row)
 }
 
-// ropeCall is rope of a prompt's tokens, whose K and V it writes to slots anywhere.
+// ropeCall is rope of a prompt's tokens, which writes K and V to random slots.
 type ropeCall struct {
 	args    cuda.RopeArgs
 	slots   []int32
@@ -91,7 +91,7 @@ func (g *gpuRun) rope(m *hw.Model, tokens int64) *ropeCall {
 	return c
 }
 
-// checkRope runs rope and computes a query head, and a K and a V head in their block, anew.
+// checkRope runs rope and recomputes a query head, and a K and a V head in their block.
 func (g *gpuRun) checkRope(c *ropeCall, token int64) {
 	a := &c.args
 	d, hq, hk := int64(a.HeadDim), int64(a.HeadsQ), int64(a.HeadsKV)

@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// observation is a measured point as a fit sees it.
+// observation is a measured point in the form that a fit uses.
 type observation struct {
 	Point
 	seconds float64   // median, or mean (Record.seconds)
@@ -50,7 +50,7 @@ func (d data) where(ok func(observation) bool) data {
 	return out
 }
 
-// inOrder is the points by shape, and along an axis.
+// inOrder returns the points sorted by shape and along an axis.
 func (d data) inOrder(axis string) data {
 	out := slices.Clone(d)
 	slices.SortFunc(out, func(a, b observation) int {
@@ -80,9 +80,9 @@ func (d data) values(axis string) []int64 {
 	return slices.Compact(v)
 }
 
-// split holds out a third of the points, chosen by the hash of their names and
-// so always the same ones, evenly over groups. Of each group at least
-// `fewest` stay to fit; points that keep accepts always do.
+// split holds out a third of the points, evenly over groups. It chooses them by the hash of their
+// names, so the choice is reproducible. At least `fewest` points of each group stay in the fit, and
+// all points that keep accepts.
 func (d data) split(group func(observation) string, fewest int, keep func(observation) bool) (fit,
 	held data) {
 	groups := map[string]data{}
@@ -119,8 +119,8 @@ func (d data) split(group func(observation) string, fewest int, keep func(observ
 	return fit, held
 }
 
-// beyond is by how much each of these points is longer than the base's of the same key, which
-// may be negative; those without one are dropped.
+// beyond returns the extra time of each point over the base's point of the same key, which may be
+// negative. Points without a base are dropped.
 func (d data) beyond(base data, key func(observation) string) (longer data) {
 	known := map[string]observation{}
 	for _, at := range base {
@@ -138,10 +138,10 @@ func (d data) beyond(base data, key func(observation) string) (longer data) {
 
 func positive(at observation) bool { return at.seconds > 0 }
 
-// pointKey is a point's key but for the probe.
+// pointKey returns a point's key without the probe.
 func pointKey(at observation) string { return at.Shape + " " + at.Sizes() }
 
-// together puts all points into one group.
+// together assigns all points to one group.
 func together(observation) string { return "" }
 
 func byAxis(axis string) func(observation) string {

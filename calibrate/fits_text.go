@@ -10,8 +10,8 @@ func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 
-// short names a point by what others have otherwise: "16 KiB x 64, pool 2048
-// MiB". A name of everything may be wider than the panel.
+// short names a point by the sizes that differ among the others: "16 KiB x 64, pool 2048 MiB". A
+// complete name may be wider than the panel.
 func short(p Point, others data) string {
 	var parts []string
 	if p.Shape != "" && slices.ContainsFunc(others,

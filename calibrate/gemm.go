@@ -113,7 +113,7 @@ func fitLinearLaunch(s *Samples, p *hw.Profile, from source) {
 	}
 }
 
-// splitCurve sorts one shape's points and holds some of them out.
+// splitCurve sorts one shape's points and holds some points out.
 func splitCurve(all data, axis string) model {
 	size := func(at observation) float64 { return float64(at.At(axis)) }
 	all = all.inOrder(axis)

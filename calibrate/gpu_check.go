@@ -9,9 +9,9 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
-// Results of kernels against the float64 reference.
+// Checks of kernel results against the float64 reference.
 
-// tolerance of a result, relative to its length: fp16 operands and outputs.
+// tolerance is the maximum error of a result relative to its length, for fp16 operands and outputs.
 const tolerance = 1e-2
 
 // near compares a row of fp16 in device memory with the reference.
@@ -19,7 +19,7 @@ func (g *gpuRun) near(from cuda.Ptr, want []float64, what string, values ...any)
 	g.compare(g.floats(from, int64(len(want))), want, what, values...)
 }
 
-// compare holds a row against the reference; what and its values name it. NaN never passes.
+// compare checks a row against the reference; what and its values name it. NaN never passes.
 func (g *gpuRun) compare(got, want []float64, what string, values ...any) {
 	var off, length float64
 	for i, w := range want {
@@ -41,7 +41,7 @@ func (g *gpuRun) floats(from cuda.Ptr, n int64) []float64 {
 	return f
 }
 
-// halfValues are all fp16 values: K and V of long contexts are many.
+// halfValues is a table of all fp16 values, because K and V of long contexts are large.
 var halfValues = sync.OnceValue(func() *[1 << 16]float64 {
 	var v [1 << 16]float64
 	for i := range v {
@@ -71,7 +71,7 @@ func attend(sum *reference.Softmax, q, k, v []float64, scale float64) {
 	}
 }
 
-// drawn returns which of count results are compared: the ends and some between.
+// drawn returns the indices of the results to compare: the first, the last, and random others.
 func (g *gpuBench) drawn(count int64) []int64 {
 	all := []int64{0, count - 1}
 	for range min(count, 30) {
@@ -80,7 +80,7 @@ func (g *gpuBench) drawn(count int64) []int64 {
 	return all
 }
 
-// permuted is 0 to n-1 in random order.
+// permuted returns 0 to n-1 in random order.
 func (g *gpuBench) permuted(n int64) []int32 {
 	all := make([]int32, n)
 	for i, at := range g.r.Perm(int(n)) {
@@ -89,7 +89,7 @@ func (g *gpuBench) permuted(n int64) []int32 {
 	return all
 }
 
-// counted is 0, 1, 2, ..
+// counted returns 0 to n-1.
 func counted[T int32 | int64](n int64) []T {
 	all := make([]T, n)
 	for i := range all {

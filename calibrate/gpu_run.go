@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// gpuRun is a gpuBench at work on its GPU. Its first error stays: whatever is asked after it
-// does nothing and returns zeros, so that set-ups and checks read without branches.
+// gpuRun is a gpuBench on its GPU's thread. It keeps its first error: later calls do nothing and
+// return zeros, so that set-ups and checks need no branches.
 type gpuRun struct {
 	*gpuBench
 	s   gpu
@@ -45,7 +45,7 @@ func (g *gpuRun) launch(ops ...cuda.Operation) {
 	}
 }
 
-// model returns the model that stands for a shape, an empty one after an error.
+// model returns the model of a shape, or an empty model after an error.
 func (g *gpuRun) model(shape string) *hw.Model {
 	m, err := shapeModel(shape)
 	if err != nil {
@@ -85,7 +85,7 @@ func (g *gpuRun) filled(bytes int64, value int32) cuda.Ptr {
 	return p
 }
 
-// workspace allocates what an operation wants.
+// workspace allocates the workspace of an operation.
 func (g *gpuRun) workspace(op cuda.Operation) cuda.Ptr {
 	var bytes int64
 	g.try(func() (err error) { bytes, err = g.s.Workspace(op); return err })

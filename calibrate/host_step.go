@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// hostStep is the host's time of a step, layers apart.
+// hostStep is the host's time per step, without layers.
 type hostStep struct{}
 
 const probeLive = "live.step"
@@ -23,12 +23,11 @@ func (hostStep) points(p *planner) {
 	}
 }
 
-// fit finds the host's time of a step in the live loop itself:
+// fit finds the host's time per step in the live loop:
 //
 //	t = step + requests request
 //
-// Samples without the live loop have the least that a loop pays, one launch and one
-// synchronisation.
+// Samples without the live loop yield the minimum of any loop: one launch and one synchronisation.
 func (hostStep) fit(s *Samples, p *hw.Profile, from source) []model {
 	plain := s.of(probeLive)
 	if len(plain) == 0 {
@@ -39,8 +38,8 @@ func (hostStep) fit(s *Samples, p *hw.Profile, from source) []model {
 		}
 		return nil
 	}
-	// Of what a step costs whatever its layers a shallow model sees less: overheads
-	// between its layers' kernels count to it.
+	// A shallow model shows less of the fixed cost of a step: part of it is counted as overhead
+	// between its layers' kernels.
 	deepest := slices.Max(plain.values("layers"))
 	plain = plain.where(func(at observation) bool { return at.At("layers") == deepest })
 	c := linear(plain, one, requests)

@@ -8,9 +8,9 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// How a layer's linears and what is between them are timed in a step that follows decodes: layers
-// of it for so long, in which a clock hardly falls, after linears of decodes, which read all
-// weights, for so long.
+// Timing of a layer's linears, and of the kernels between them, in a step after decodes: linears of
+// decodes, which read all weights, run for a time, and then layers for inPlaceTime, in which the
+// clock hardly falls.
 const (
 	inPlaceTime   = 5 * time.Millisecond
 	decodesBefore = 30 * time.Millisecond
@@ -18,10 +18,11 @@ const (
 	decodesLayers = 8
 )
 
-// inPlaceRound is the time of one layer, in seconds: of its linears, and with what is between them.
+// inPlaceRound is the time of one layer, in seconds: linears alone, and with the kernels between
+// them.
 type inPlaceRound struct{ linears, layer float64 }
 
-// prepareInPlace readies a point of either, from the same rounds.
+// prepareInPlace prepares a point of either kind, from the same rounds.
 func (g *gpuBench) prepareInPlace(p Point) (Timed, error) {
 	key := trainKey{probeInPlace, p.Shape, p.At("tokens")}
 	rounds, known := g.inPlace[key]
@@ -56,8 +57,8 @@ func (g *gpuRun) runInPlace(p Point) []inPlaceRound {
 	return rounds
 }
 
-// layerInPlace are a layer's linears, and the same with what is between them, but for attention.
-// Weights keep what they compute at the size of what they read.
+// layerInPlace returns a layer's linears, and the same with the kernels between them, without
+// attention. Weights are scaled so that outputs stay as large as inputs.
 func (g *gpuRun) layerInPlace(p Point) (linears, layer []cuda.Operation) {
 	m, n := g.model(p.Shape), p.At("tokens")
 	own := g.linears(m, n)

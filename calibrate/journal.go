@@ -19,7 +19,7 @@ type journal struct {
 	done    map[string]bool
 }
 
-// openJournal continues the samples at path if they are of the same origin, and starts a new file
+// openJournal continues the samples at path if they have the same origin, and starts a new file
 // otherwise. note tells the user that the run resumes, or where samples of another origin were
 // moved.
 func openJournal(path string, origin Origin) (j *journal, note string, err error) {

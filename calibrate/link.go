@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// link is the rate of large copies each way, and of both ways at once.
+// link is the rate of large copies in each direction, and in both concurrently.
 type link struct{}
 
 const (
@@ -43,8 +43,8 @@ func (link) points(p *planner) {
 	}
 }
 
-// fit finds the link's rates from large copies, t = base + bytes/rate, and
-// the sum of both directions at once.
+// fit finds the link's rates from large copies, t = base + bytes/rate, and the total rate of both
+// directions concurrently.
 func (link) fit(s *Samples, p *hw.Profile, from source) []model {
 	var models []model
 	bytes := func(at observation) float64 { return float64(at.At("bytes")) }
@@ -85,7 +85,7 @@ func (link) fit(s *Samples, p *hw.Profile, from source) []model {
 	return models
 }
 
-// setupCopy readies single large copies over the link, both ways.
+// setupCopy prepares single large copies over the link, in both directions.
 func (g *gpuRun) setupCopy(p Point) *setup {
 	n := p.At("bytes")
 	dst, dstBytes := g.host(gib)
@@ -106,18 +106,18 @@ func (g *gpuRun) setupCopy(p Point) *setup {
 	return t
 }
 
-// bothWays converts the times of equal bytes each way into the time of both at the sum of their
-// rates: 2 B / (B/a + B/b).
+// bothWays converts the times of equal bytes in each direction into the time of both at the sum of
+// their rates: 2 B / (B/a + B/b).
 func bothWays(a, b float64) float64 { return 2 / (1/a + 1/b) }
 
-// copied copies and compares device and host memory.
+// copied runs a copy and compares device and host memory.
 func (g *gpuRun) copied(args *cuda.MemcpyArgs, device cuda.Ptr, host []byte) {
 	g.launch(args)
 	g.try(func() error { return g.s.StreamSync(0) })
 	g.sameBytes(device, host, "copy over the link")
 }
 
-// setupDuplexKernel readies FlashH2D overlapping with the GPU scatter kernel.
+// setupDuplexKernel prepares FlashH2D overlapped with the GPU scatter kernel.
 func (g *gpuRun) setupDuplexKernel(p Point) *setup {
 	const block, pool = 16 * kib, basePool * mib
 	n := p.At("bytes")

@@ -6,9 +6,9 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// loadOverlap is prefill of a layer, with all that the serving loop launches in it for that and for
-// decodes, and the decodes' round trip, while FlashH2D loads the next layer's part of a prefix as
-// the loop does: on few SMs.
+// loadOverlap is prefill of a layer, with all launches of the serving loop for it and for decodes,
+// and the decodes' round trip, while FlashH2D loads the next layer's prefix on few SMs, as the loop
+// does.
 type loadOverlap struct{}
 
 const (
@@ -55,13 +55,13 @@ func (loadOverlap) points(p *planner) {
 	p.add(stagePrefill, point(probeTripLoading, "", layerLists))
 }
 
-// overlappedSizes are the tokens of the shapes' chunks: multiples of 64 as the live loop's linears
-// have, since those whose CTAs just fill the SMs lose most, and of one shape fewer.
+// overlappedSizes are the chunk tokens of each shape: multiples of 64, as the live loop's linears
+// have. Chunks whose CTAs just fill the SMs lose most. One shape has fewer sizes.
 var overlappedSizes = [...][]int64{{128, 512, 2048},
 	append(onGrid(512), 640, 1024, 1536, 2048)}
 
-// fit finds what a layer, its round trip and a load lose to each other. What a layer loses is kept
-// for each shape and number of tokens as it is; what a load loses is the median over shapes:
+// fit finds the mutual slow-down of a layer, its round trip and a load. A layer's delay is kept for
+// each shape and number of tokens; a load's share is the median over shapes:
 //
 //	layer: t = alone + delay(tokens)     trip: t = alone + delay     load: t = alone/(1 - share)
 func (loadOverlap) fit(s *Samples, p *hw.Profile, from source) []model {
@@ -96,7 +96,7 @@ func (loadOverlap) fit(s *Samples, p *hw.Profile, from source) []model {
 			xLabel: "tokens of the chunk"}}}
 }
 
-// delayRows are by how much layers are longer that load a part of a prefix throughout.
+// delayRows returns the extra time of layers that load a prefix throughout.
 func delayRows(s *Samples, from source) (rows []hw.TokenRow) {
 	alone := map[string]float64{}
 	for _, at := range s.of(probeChunkAlone) {

@@ -14,8 +14,8 @@ type Median struct {
 	Value, Low, High float64
 }
 
-// medianOf returns the median. With fewer than 6 samples no interval reaches
-// 95 %, and the whole range stands for it.
+// medianOf returns the median. Fewer than 6 samples have no 95 % interval, so the interval is the
+// whole range.
 func medianOf(samples []float64) Median {
 	x := slices.Sorted(slices.Values(samples))
 	n := len(x)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// observations are figures that no cost model needs, in words.
+// observations describes figures that no cost model needs.
 func observations(s *Samples) []string {
 	var notes []string
 	for _, at := range s.of(probeSync) {
@@ -19,7 +19,7 @@ func observations(s *Samples) []string {
 	return append(append(notes, unsteady(s)...), pools(s)...)
 }
 
-// otherAxes names a point but for one size.
+// otherAxes names a point without one of its sizes.
 func otherAxes(at observation, but string) string {
 	var parts []string
 	for _, a := range at.Axes {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Origin is on which machine, with what and when samples were taken. Samples
-// of two origins never mix: the date apart, all must agree.
+// Origin is the machine, the software and the date of samples. Samples of two origins never mix:
+// all fields except the date must agree.
 type Origin struct {
 	Plan    string // full | quick
 	Card    string
@@ -48,8 +48,8 @@ func (o Origin) comment() string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// parseOrigin reads the comment lines; it returns what follows them, and how
-// many they are (at an error: the faulty line).
+// parseOrigin reads the comment lines. It returns the rest and the number of comment lines (at an
+// error: the faulty line).
 func parseOrigin(data []byte) (o Origin, rest []byte, lines int, err error) {
 	fields := o.fields()
 	for {
@@ -85,7 +85,7 @@ func parseOrigin(data []byte) (o Origin, rest []byte, lines int, err error) {
 	return o, data, lines, nil
 }
 
-// differs describes in which respect samples of another origin cannot be added to.
+// differs describes the difference to another origin whose samples cannot be extended.
 func (o Origin) differs(other Origin) string {
 	mine, theirs := o.fields(), other.fields()
 	for i, f := range mine {

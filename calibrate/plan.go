@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Limits is how far a machine lets the plan go.
+// Limits bounds the plan on a machine.
 type Limits struct {
 	PoolGiB     int64 // largest pinned pool
 	Threads     int   // CPUs
 	DeviceBytes int64 // of the card's memory, for all buffers of a point
 }
 
-// Plan names the amount of measuring.
+// Plan names the extent of a calibration.
 type Plan string
 
 // The plans.
@@ -22,11 +22,11 @@ const (
 	Host  Plan = "host"  // the host's part alone, at the sizes of Full
 )
 
-// Needs of a plan that no smaller plan does without.
+// Minimum needs of any plan.
 const (
 	leastPoolGiB     = 1
 	leastDeviceBytes = 8 << 30
-	// What the points may use at most; set-ups allocate it.
+	// Maximum memory of the points; set-ups allocate it.
 	mostDeviceBytes = 12 << 30
 )
 
@@ -65,7 +65,7 @@ const (
 // rank is the place of a point within its stage.
 type rank [3]int
 
-// planner gathers the points of a plan.
+// planner collects the points of a plan.
 type planner struct {
 	plan    Plan
 	limits  Limits
@@ -78,7 +78,7 @@ type planned struct {
 	Point
 }
 
-// pick returns the sizes of the plan at hand.
+// pick returns the sizes for the current plan.
 func pick[T any](p *planner, full, quick T) T {
 	if p.plan == Quick {
 		return quick
@@ -97,7 +97,7 @@ func (p *planner) addAt(s stage, r rank, at Point) {
 	p.planned = append(p.planned, &planned{s, r, at})
 }
 
-// points lists what a plan measures on a machine, in order.
+// points lists the points of a plan on a machine, in order.
 func points(plan Plan, limits Limits) []Point {
 	p := &planner{plan: plan, limits: limits}
 	for _, c := range costs {

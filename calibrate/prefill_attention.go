@@ -241,7 +241,7 @@ func prefillWaves(sms float64) hw.PagedPrefill {
 	}
 }
 
-// leastFull is the minimum share of SMs that a chunk must fill to measure the rate of a whole wave.
+// leastFull is the minimum share of SMs that a chunk must fill to measure a whole wave's rate.
 const leastFull = 0.9
 
 // waveRate returns the FLOP/s of CTAs on all SMs: the median over chunks with a prefix and about

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// Calibration is what samples determine of a machine.
+// Calibration is the result of a calibration: the samples and their profile.
 type Calibration struct {
 	Samples *Samples
 	Profile *hw.Profile
@@ -18,7 +18,7 @@ type Calibration struct {
 	models  []model
 }
 
-// asRead is what a reader of the profile's file gets.
+// asRead returns the profile as read from its file.
 func asRead(p *hw.Profile) (*hw.Profile, error) {
 	data, err := p.Encode()
 	if err != nil {
@@ -30,7 +30,7 @@ func asRead(p *hw.Profile) (*hw.Profile, error) {
 	return p, nil
 }
 
-// measuredShapes lists the shapes of the points measured.
+// measuredShapes lists the shapes of the measured points.
 func measuredShapes(s *Samples) []hw.Shape {
 	var out []hw.Shape
 	for _, at := range s.of(probeLinears, probePointwise) {
@@ -51,8 +51,8 @@ func significant(x float64, digits int) float64 {
 	return y
 }
 
-// Fit makes a profile from samples: fitted models, and for the rest what the
-// built-in profile of the card has. Of plan Host only the host's figures are fitted.
+// Fit makes a profile from samples: fitted models, and otherwise the figures of the card's built-in
+// profile. For plan Host only the host's figures are fitted.
 func Fit(s *Samples) (*Calibration, error) {
 	if s.Origin.Plan == string(Host) {
 		return fitHost(s)

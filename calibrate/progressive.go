@@ -31,7 +31,7 @@ func (progressive) probes() []Probe {
 	}
 }
 
-// microbatch is PSA's at most points, in blocks.
+// microbatch is PSA's microbatch at most points, in blocks.
 const microbatch = 16
 
 func (progressive) points(p *planner) {
@@ -117,8 +117,8 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 		draw: picture{x: psaBytes, xLabel: "bytes", rate: psaBytes}, price: pricePSA}, true
 }
 
-// psaRounds, psaLength and psaLaunches are what a point of PSA consists of:
-// microbatches and blocks of a list, and launches, 1 or one for each round.
+// psaRounds, psaLength and psaLaunches are the parameters of a PSA point: microbatches and blocks
+// of a list, and launches, either 1 or one per round.
 func psaRounds(at observation) float64 {
 	return math.Ceil(psaLength(at) / float64(at.At("micro_blocks")))
 }
@@ -132,7 +132,7 @@ func psaLaunches(at observation) int {
 	return 1
 }
 
-// psaRoundBytes are what all lists of a point attend to, round by round.
+// psaRoundBytes returns the bytes that all lists of a point attend to in each round.
 func psaRoundBytes(at observation) (rounds []float64) {
 	// of a list
 	each := float64(at.At("micro_blocks")*blockTokens*at.model.LayerKVBytesPerToken()) /
@@ -157,7 +157,7 @@ func psaBytes(at observation) (sum float64) {
 	return sum
 }
 
-// pricePSA is what a profile predicts of a point.
+// pricePSA returns a profile's price of a point.
 func pricePSA(p *hw.Profile, at observation) float64 {
 	t, _ := p.PSASeconds(at.model, int(at.At("batch")), psaRoundBytes(at), psaLaunches(at))
 	return t

@@ -66,7 +66,7 @@ func (g *gpuRun) setupPSA(p Point) *setup {
 	return g.timed(b, launches...)
 }
 
-// psaOf is PSA over the same blocks; with epsilon 1 it attends to all of them.
+// psaOf is PSA over the same blocks; with epsilon 1 it attends to every block.
 func (g *gpuRun) psaOf(b *decodeBatch, micro int32) *cuda.PSAArgs {
 	a := b.args
 	p := &cuda.PSAArgs{

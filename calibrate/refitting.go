@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// Refit makes profile and table of plots from a file of samples, compressed or not, without a
+// Refit makes a profile and its table of plots from a file of samples, compressed or not, without a
 // GPU.
 func Refit(csv, out string) (*Calibration, error) {
 	data, err := files.ReadResult(csv)

@@ -8,13 +8,13 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// What a card may be used by others, and still be measured.
+// Maximum use by other processes of a card that can be measured.
 const (
 	busyPercent = 10
 	busyBytes   = 2 * gib // our own context included
 )
 
-// explain adds to an error what to do about it.
+// explain adds the remedy to an error.
 func explain(err error) error {
 	switch {
 	case err == nil:
@@ -40,8 +40,8 @@ func explain(err error) error {
 	return err
 }
 
-// limits refuses a machine with too little memory or a busy card, and returns how
-// far the plan may go on any other.
+// limits returns an error for a machine with too little memory or a busy card, and otherwise the
+// bounds of the plan.
 func (b box) limits(o Options) (Limits, error) {
 	if b.busy > busyPercent {
 		return Limits{}, fmt.Errorf("the card is busy: others use %d %% of its time ('nvidia-smi' lists "+
@@ -73,7 +73,7 @@ func (b box) limits(o Options) (Limits, error) {
 	return l, nil
 }
 
-// defaultPoolGiB is the largest pool that is pinned unless asked otherwise.
+// defaultPoolGiB is the default size of the largest pinned pool.
 func defaultPoolGiB(p Plan) int64 {
 	if p == Quick {
 		return 1

@@ -52,7 +52,7 @@ func PlotDir(profile string) string {
 	return strings.TrimSuffix(profile, filepath.Ext(profile))
 }
 
-// Run measures the points that an earlier run has not measured, fits all of them, and writes the
+// Run measures the points that an earlier run has not measured, fits all points, and writes the
 // profile, the samples and the table of plots. If a probe fails, Run leaves out the samples of that
 // probe, and returns the calibration with an error that names the reason.
 func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, error) {

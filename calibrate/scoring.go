@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// scoring is the scores of block metadata and their top-k in one kernel.
+// scoring is the kernel that scores block metadata and selects the top-k.
 type scoring struct{}
 
 const probeSelect = "scoring"
@@ -17,7 +17,7 @@ func (scoring) probes() []Probe {
 		Axes:  []string{"batch", "context_tokens", "budget_tokens"}, shaped: true, needed: true}}
 }
 
-// selectBudget is what is selected from every context, in tokens.
+// selectBudget is the number of tokens selected from every context.
 const selectBudget = 2048
 
 func (scoring) points(p *planner) {
@@ -33,8 +33,8 @@ func (scoring) points(p *planner) {
 	})
 }
 
-// fit fits scores and top-k in one kernel (hw: stream), t = launch + bytes/rate of the
-// digests, and the searches and unclustered lists where the samples have the number of SMs.
+// fit fits scores and top-k in one kernel (hw: stream), t = launch + bytes/rate of the digests. If
+// the samples have the number of SMs, it also fits the searches and unclustered lists.
 func (scoring) fit(s *Samples, p *hw.Profile, from source) []model {
 	const what = "scores and top-k in one kernel"
 	fit, held := s.of(probeSelect).split(func(at observation) string { return at.Shape }, 3, nil)

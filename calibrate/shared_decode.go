@@ -6,7 +6,7 @@ import (
 )
 
 // sharedDecode is dense decode attention of requests whose contexts begin with the same blocks, as
-// a prefix cache has them.
+// with a prefix cache.
 type sharedDecode struct{}
 
 const probeShared = "dense_decode.shared"
@@ -17,7 +17,7 @@ func (sharedDecode) probes() []Probe {
 		Axes:  []string{"batch", "context_tokens", "shared_tokens"}, shaped: true}}
 }
 
-// points share seven eighths, so that HBM does not bind.
+// points share seven eighths of their blocks, so that HBM is not the bottleneck.
 func (sharedDecode) points(p *planner) {
 	for i, shape := range shapes {
 		for _, batch := range []int64{4, 8, 16} {
@@ -31,7 +31,8 @@ func (sharedDecode) points(p *planner) {
 	}
 }
 
-// fit finds the rate at which the L2 feeds all bytes; the rest is that of contexts of their own.
+// fit finds the rate at which the L2 delivers bytes; the other figures are those for separate
+// contexts.
 func (sharedDecode) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.DenseDecode.L2Rate = hw.Figure{}
 	points := s.of(probeShared)
@@ -59,7 +60,7 @@ func (sharedDecode) fit(s *Samples, p *hw.Profile, from source) []model {
 		draw: picture{x: all, xLabel: "bytes", rate: all}}}
 }
 
-// mostL2 bounds the L2's rate, in HBM's.
+// mostL2 bounds the L2's rate relative to HBM's.
 const mostL2 = 20
 
 func (g *gpuRun) setupShared(p Point) *setup {

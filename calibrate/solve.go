@@ -10,8 +10,8 @@ import (
 )
 
 // linear fits seconds = sum_j p_j x_j with p >= 0 by least squares of relative errors. It solves
-// every subset of the parameters, of which there are at most four, and keeps the best solution
-// without a negative one: exact, and the same on every machine.
+// every subset of the at most four parameters and keeps the best nonnegative solution. The result
+// is exact and the same on every machine.
 func linear(d data, terms ...func(observation) float64) []float64 {
 	best, least := make([]float64, len(terms)), math.Inf(1)
 	for subset := 1; subset < 1<<len(terms); subset++ {
@@ -63,15 +63,15 @@ func linear(d data, terms ...func(observation) float64) []float64 {
 // bound is the range of a positive parameter.
 type bound struct{ low, high float64 }
 
-// refine improves positive parameters of any model by least squares of log seconds, within bounds:
-// Nelder-Mead over their logarithms, restarted until it stands still.
+// refine improves positive parameters of any model by least squares of log seconds, within bounds.
+// It runs Nelder-Mead over their logarithms and restarts it until convergence.
 func refine(d data, start []float64, bounds []bound,
 	model func(p []float64, at observation) float64) []float64 {
 	p, _ := refined(d, start, bounds, model)
 	return p
 }
 
-// refined is refine with what it leaves: the sum of squares.
+// refined is refine that also returns the remaining sum of squares.
 func refined(d data, start []float64, bounds []bound,
 	model func(p []float64, at observation) float64) ([]float64, float64) {
 	p := make([]float64, len(start))
@@ -115,7 +115,7 @@ func refined(d data, start []float64, bounds []bound,
 	return slices.Clone(p), least
 }
 
-// fitBytes fits t = launch + bytes/rate, never faster than HBM.
+// fitBytes fits t = launch + bytes/rate with a rate of at most HBM's.
 func fitBytes(d data, bytes func(observation) float64, hbm float64) (c []float64) {
 	start := linear(d, one, bytes)
 	return refine(d, []float64{math.Max(start[0], 1e-6), 1 / math.Max(start[1], 1/hbm)},
@@ -123,7 +123,7 @@ func fitBytes(d data, bytes func(observation) float64, hbm float64) (c []float64
 		func(c []float64, at observation) float64 { return c[0] + bytes(at)/c[1] })
 }
 
-// logErrors sums the squares of log errors of a model, as refine minimises them.
+// logErrors returns the sum of squared log errors of a model, which refine minimises.
 func logErrors(d data, model func(at observation) float64) float64 {
 	sum := 0.0
 	for _, at := range d {
@@ -158,7 +158,7 @@ func rising(values, weights []float64) []float64 {
 	return out
 }
 
-// weighted returns the x, at least low, with the least squares of (rest - factor x) / seconds.
+// weighted returns the x >= low that minimises the squares of (rest - factor x) / seconds.
 func weighted(d data, terms func(observation) (rest, factor float64), low float64) float64 {
 	var above, below float64
 	for _, at := range d {
@@ -172,8 +172,7 @@ func weighted(d data, terms func(observation) (rest, factor float64), low float6
 
 func one(observation) float64 { return 1 }
 
-// Bounds of fitted times and rates: wide, but they keep a fit to a handful of points
-// from running off.
+// Bounds of fitted times and rates. They are wide, but prevent a fit to few points from diverging.
 var (
 	callBound  = bound{1e-8, 1e-3}  // seconds
 	blockBound = bound{1e-12, 1e-4} // seconds
@@ -183,7 +182,7 @@ var (
 	infinite   = math.Inf(1)        // a bound that does not bind
 )
 
-// perBlock is the optional figure of a time, such as one per block.
+// perBlock returns an optional time per block.
 func perBlock(seconds float64, from source, what string) hw.Figure {
 	if seconds < noBlock {
 		return hw.Figure{}

@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
-// setupLineIndex readies the kernels that find vertical and slash lines. The last one merges lines
-// that are drawn: slash lines in runs, as in prompts.
+// setupLineIndex prepares the kernels that find vertical and slash lines. The last one merges drawn
+// lines: slash lines in runs, as in prompts.
 func (g *gpuRun) setupLineIndex(p Point) *setup {
 	prompt, n := g.prompt(p), p.At("query_tokens")+p.At("prefix_tokens")
 	heads, vertical, slash := int64(prompt.HeadsQ), p.At("vertical_lines"), p.At("slash_lines")
@@ -38,7 +38,7 @@ func (g *gpuRun) setupLineIndex(p Point) *setup {
 	}}
 }
 
-// top readies the choice of k of each head's n sums.
+// top prepares the selection of k of each head's n sums.
 func (g *gpuRun) top(scores cuda.Ptr, heads, n, k int64) *cuda.MITopKArgs {
 	t := &cuda.MITopKArgs{Scores: scores, List: g.poisoned(4 * heads * k), ScoreStride: n,
 		ListStride: k, Rows: int32(heads), N: int32(n), K: int32(k), First: miFirst}
@@ -46,7 +46,8 @@ func (g *gpuRun) top(scores cuda.Ptr, heads, n, k int64) *cuda.MITopKArgs {
 	return t
 }
 
-// runs draws ascending lines below n, the first ones always, the others in runs of some length.
+// runs draws ascending lines below n: always the first ones, the others in runs of the given
+// length.
 func (g *gpuRun) runs(count, n, length int64) []int32 {
 	list := counted[int32](min(count, miFirst))
 	for left := count - int64(len(list)); left > 0; { // evenly over what remains
@@ -62,7 +63,7 @@ func (g *gpuRun) runs(count, n, length int64) []int32 {
 	return list
 }
 
-// checkTop holds the sums of a head, of whole rows of weights, and their largest against the list.
+// checkTop recomputes the sums of a head and compares the k largest with the list.
 func (g *gpuRun) checkTop(a *cuda.MITopKArgs, head int64) {
 	scores, list := make([]float32, a.N), make([]int32, a.K)
 	g.try(func() error {
@@ -85,7 +86,7 @@ func (g *gpuRun) checkTop(a *cuda.MITopKArgs, head int64) {
 	}
 }
 
-// checkLines merges the lines of a head's last tile and one more anew.
+// checkLines merges again the lines of a head's last tile and of one more tile.
 func (g *gpuRun) checkLines(a *cuda.MILinesArgs, drawn [2][]int32, head int64) {
 	tiles := (int64(a.QTokens) + miTile - 1) / miTile
 	for _, tile := range []int64{tiles - 1, g.r.Int64N(tiles)} {
@@ -107,7 +108,7 @@ func (g *gpuRun) checkLines(a *cuda.MILinesArgs, drawn [2][]int32, head int64) {
 	}
 }
 
-// setupBlockIndex readies the pooling of Q and K and the choice of blocks.
+// setupBlockIndex prepares the pooling of Q and K and the selection of blocks.
 func (g *gpuRun) setupBlockIndex(p Point) *setup {
 	prompt, query, top := g.prompt(p), p.At("query_tokens"), p.At("blocks")
 	heads, kv, n := int64(prompt.HeadsQ), int64(prompt.HeadsKV), query+p.At("prefix_tokens")
@@ -134,7 +135,7 @@ func (g *gpuRun) setupBlockIndex(p Point) *setup {
 	}}
 }
 
-// checkPool averages a block of a head anew.
+// checkPool recomputes the average of a head's block.
 func (g *gpuRun) checkPool(a *cuda.MIPoolArgs, head, block int64) {
 	const d = 128
 	var x []float64
@@ -146,8 +147,8 @@ func (g *gpuRun) checkPool(a *cuda.MIPoolArgs, head, block int64) {
 		head, block)
 }
 
-// checkBlocks chooses the blocks of a head's last row anew. The kernel adds in another order, so
-// blocks of nearly the least score chosen may be others.
+// checkBlocks selects the blocks of a head's last row again. The kernel sums in another order, so
+// blocks near the minimum selected score may differ.
 func (g *gpuRun) checkBlocks(a *cuda.MIBlocksArgs, head int64) {
 	const d = 128
 	query, n := int64(a.QTokens), int64(a.QTokens)+int64(a.Prefix)

@@ -6,8 +6,8 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// swapIn is the kernel of hot buffers (HiSparse): it finds what a layer's requests select, evicts
-// and loads the rest.
+// swapIn is the kernel of hot buffers (HiSparse): it looks up the selected tokens of a layer's
+// requests, evicts and loads the misses.
 type swapIn struct{}
 
 const probeSwap = "load.swap"
@@ -19,10 +19,10 @@ func (swapIn) probes() []Probe {
 		Axes: []string{"row_bytes", "requests", "slots", "misses"}}}
 }
 
-// swapRows are the bytes of a row of DeepSeek's latent: FP8 with its scales, and 16 bits.
+// swapRows are the bytes per row of DeepSeek's latent: FP8 with scales, and 16 bits.
 var swapRows = []int64{656, 1152}
 
-// points vary the buffer and the requests without misses, then misses.
+// points vary the buffer and the requests without misses, then the misses.
 func (swapIn) points(p *planner) {
 	for _, requests := range pick(p, []int64{1, 16, 64, 150}, []int64{1, 64}) {
 		for _, slots := range pick(p, []int64{2560, 4096, 8192}, []int64{4096, 8192}) {
@@ -38,14 +38,14 @@ func (swapIn) points(p *planner) {
 	}
 }
 
-// swapped are the rows that a call loads.
+// swapped returns the rows that a call loads.
 func swapped(at observation) float64 { return float64(at.At("requests") * at.At("misses")) }
 
 func swappedBytes(at observation) float64 { return swapped(at) * float64(at.At("row_bytes")) }
 
-// fit finds t = launch + waves slots scan + max(bytes/rate, bytes of a request/request_rate), never
-// faster than the link. It needs the number of SMs, each of which has one CTA at a time, and the
-// link's rate.
+// fit finds t = launch + waves * slots * scan + max(bytes/rate, bytes of a request/request_rate),
+// with a rate of at most the link's. It needs the link's rate and the number of SMs, each of which
+// runs one CTA at a time.
 func (swapIn) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Load.Swap = hw.SwapCost{}
 	all, ctas := s.of(probeSwap), s.sms()

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Sizes and laws that the transfer engines have in common.
+// Sizes and laws that the transfer engines share.
 
 // eachTransfer calls f for block sizes and counts at the base pool.
 func (p *planner) eachTransfer(f func(block, n int64)) {
@@ -21,18 +21,18 @@ func (p *planner) eachTransfer(f func(block, n int64)) {
 	}
 }
 
-// transferBlocks are counts of blocks.
+// transferBlocks returns the block counts.
 func (p *planner) transferBlocks() []int64 {
 	return pick(p, []int64{16, 64, 256, 1024, 4096}, []int64{16, 256, 2048})
 }
 
-// mostMoved is the most bytes of one transfer.
+// mostMoved is the maximum number of bytes in one transfer.
 func (p *planner) mostMoved() int64 { return pick[int64](p, 256, 64) * mib }
 
 // basePool is the pool, in MiB, at which block sizes and counts are varied.
 const basePool = 1024
 
-// pools returns pool sizes, MiB, that the machine allows, base included, rising.
+// pools returns the pool sizes, in MiB, that the machine allows, rising, including the base pool.
 func (p *planner) pools() []int64 {
 	pools := append([]int64{basePool},
 		pick(p, []int64{512, 4 * kib, 16 * kib, 64 * kib}, []int64{512})...)
@@ -50,7 +50,7 @@ func fitCalls(d data, link float64) callsFit {
 		func(p []float64, at observation) float64 { return fit(p).seconds(at, link) }))
 }
 
-// callsFit is t = base + n call + B/link, B = n b bytes, of transfers of one call a block.
+// callsFit is t = base + n call + B/link, B = n b bytes, for transfers with one call per block.
 type callsFit struct{ base, call float64 }
 
 func (f callsFit) seconds(at observation, link float64) float64 {
@@ -88,8 +88,8 @@ func inPool(d data, pool int64) data {
 	return d.where(func(at observation) bool { return at.At("pool_mib") == pool })
 }
 
-// priceLoad and priceSave price transfers as the modelled device does; points of saves without
-// threads have the profile's own.
+// priceLoad and priceSave price transfers as the modelled device does. Points of saves without
+// threads use the profile's number of threads.
 func priceLoad(p *hw.Profile, engine string, blocks, blockBytes, poolMiB int64) float64 {
 	t, err := p.LoadSeconds(engine, blocks, blockBytes, poolMiB*mib)
 	must(err)
@@ -102,7 +102,7 @@ func priceSave(p *hw.Profile, engine string, blocks, blockBytes, poolMiB, thread
 	return t
 }
 
-// loadModel and saveModel are fitted transfers of an engine, drawn as a rate over their bytes.
+// loadModel and saveModel return fitted transfers of an engine, drawn as a rate over their bytes.
 func loadModel(name, engine string, fit, held data) model {
 	return model{name: name, fit: fit, held: held, draw: drawMoved,
 		price: func(p *hw.Profile, at observation) float64 {

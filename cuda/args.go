@@ -39,7 +39,8 @@ type HostGateArgs struct {
 	Gate     Ptr
 	Turn     int64
 	Counted  Ptr // int64 in device memory; 0: not written
-	// For each of Rows rows, Pitch bytes apart, Counted int64 are copied too.
+	// If Rows is not 0, the gate word's number of int64 is also copied from each row of RowSrc to
+	// RowDst. Rows are Pitch bytes apart.
 	RowDst, RowSrc Ptr
 	Pitch          int64
 	Rows           int32

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Why a library did not open.
+// Reasons why a library did not open.
 var (
 	ErrNoLibrary = errors.New("no CUDA library")
 	ErrNoSymbol  = errors.New("symbol missing in the CUDA library")
@@ -13,7 +13,7 @@ var (
 	ErrClosed    = errors.New("CUDA library closed")
 )
 
-// Code is a result code of the library; as an error it is what errors.Is compares an *Error with.
+// Code is a result code of the library; errors.Is compares an *Error with it.
 type Code int32
 
 // The codes of sparseserve.h.

@@ -1,6 +1,6 @@
 package cuda
 
-// Machine runs operations: a GPU through the library (*Session), or the same in Go
+// Machine runs operations: a GPU through the library (*Session), or an emulator in Go
 // (*emulator.Machine). A stream runs its operations in order; pinned memory is read when an
 // operation runs.
 type Machine interface {

@@ -9,7 +9,7 @@ import (
 )
 
 // LayerProbe times prefill overlapped with KV saves: ss_bench_prefill of probe_layers.h, which only
-// calibration needs.
+// calibration uses.
 type LayerProbe struct{ f symbol }
 
 // Layers is one such timing: each of Layers layers is computed, then saved while the next computes.
@@ -36,7 +36,7 @@ type layersC struct {
 // LayerProbe looks the probe up in the library.
 func (l *Library) LayerProbe() (*LayerProbe, error) {
 	const name = "ss_bench_prefill"
-	// the same library once more
+	// Opens the same library again.
 	handle, err := purego.Dlopen(l.Path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s does not load: %w", ErrNoLibrary, l.Path, err)

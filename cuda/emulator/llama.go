@@ -5,7 +5,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
-// The rest of a Llama layer. Values round to fp16 between steps where sparseserve.h does.
+// The other steps of a Llama layer. Values round to fp16 between steps as in sparseserve.h.
 
 func checkEmbed(c *checks, a *cuda.EmbedArgs) {
 	c.need(a.Tokens >= 0 && a.Hidden > 0 && a.Hidden%8 == 0, "tokens >= 0, hidden a multiple of 8")
@@ -98,7 +98,7 @@ func checkKVWrite(c *checks, a *cuda.RopeArgs) {
 	}
 }
 
-// kvWrite puts the k and v of each token, k rotated before, into their blocks.
+// kvWrite writes the k and v of each token to their blocks; k is already rotated.
 func kvWrite(m *access, a *cuda.RopeArgs) {
 	q, kv, dim := int(a.HeadsQ), int(a.HeadsKV), int(a.HeadDim)
 	for i, p := range view[int32](m, "Position", a.Position, 0, int(a.Tokens)) {
@@ -111,8 +111,8 @@ func kvWrite(m *access, a *cuda.RopeArgs) {
 	}
 }
 
-// keyPlace is where in the pool a token's key of a KV head is; its value is BlockTokens rows
-// on.
+// keyPlace returns the place of a token's key of a KV head in the pool; its value is BlockTokens
+// rows later.
 func keyPlace(m *access, a *cuda.RopeArgs, token, position, head int) int {
 	row, first := 0, 0
 	if a.Row != 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// bench is the session, the memory of the running section, and the reference rates of the first
-// one.
+// bench is the session, the memory of the running section, and the reference rates from the first
+// section.
 type bench struct {
 	*cuda.Session
 	device []cuda.Ptr
@@ -35,13 +35,13 @@ func must(errs ...error) {
 	}
 }
 
-// got is the value of a call that must not fail.
+// got returns the value of a call that must not fail.
 func got[T any](v T, err error) T {
 	must(err)
 	return v
 }
 
-// section runs one section and gives its memory back.
+// section runs one section and frees its memory.
 func (b *bench) section(s section) (err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -58,7 +58,7 @@ func (b *bench) section(s section) (err error) {
 	return nil
 }
 
-// free gives all memory back.
+// free frees all memory.
 func (b *bench) free() {
 	must(b.DeviceSync())
 	for _, p := range b.device {
@@ -111,7 +111,7 @@ func (b *bench) alloc(bytes int64) cuda.Ptr {
 	return p
 }
 
-// release gives one allocation back.
+// release frees one allocation.
 func (b *bench) release(p cuda.Ptr) {
 	must(b.DeviceFree(p))
 	b.device = slices.DeleteFunc(b.device, func(q cuda.Ptr) bool { return q == p })

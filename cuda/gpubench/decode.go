@@ -14,8 +14,7 @@ const (
 	blockBytes  = 4 * blockTokens * headDim
 )
 
-// batch is a decode batch whose blocks are in random slots, each slot used once but for those that
-// requests share.
+// batch is a decode batch with blocks in random slots. Only shared blocks use a slot twice.
 type batch struct {
 	args  cuda.DecodeArgs
 	units int
@@ -23,16 +22,16 @@ type batch struct {
 	again int64 // of these, bytes that it has read for another request
 }
 
-// equal is so many requests of one context, in tokens.
+// equal returns requests with equal contexts, in tokens.
 func equal(requests, context int) []int { return slices.Repeat([]int{context}, requests) }
 
-// decodeBatch attends to all blocks of the contexts, or to `chosen` of each where that is fewer;
-// only those have slots.
+// decodeBatch attends to all blocks of the contexts, or to at most `chosen` of each; only attended
+// blocks have slots.
 func (b *bench) decodeBatch(headsQ, headsKV int, tokens []int, chosen int) *batch {
 	return b.sharingBatch(headsQ, headsKV, tokens, chosen, 0)
 }
 
-// sharingBatch is the same whose requests begin with so many blocks in common.
+// sharingBatch is decodeBatch with requests whose contexts begin with `shared` common blocks.
 func (b *bench) sharingBatch(headsQ, headsKV int, tokens []int, chosen, shared int) *batch {
 	has := func(context int) int { return (context + blockTokens - 1) / blockTokens }
 	requests, blocks := len(tokens), has(slices.Max(tokens))
@@ -85,7 +84,7 @@ func (b *bench) sharingBatch(headsQ, headsKV int, tokens []int, chosen, shared i
 	return d
 }
 
-// decode times dense decode and block-sparse decode of 64 blocks a head.
+// decode times dense decode and block-sparse decode of 64 blocks per head.
 func decode(b *bench) {
 	for _, c := range []struct{ requests, headsQ, headsKV, context, chosen int }{
 		{1, 32, 32, 32768, 64}, {8, 32, 32, 32768, 64}, {32, 32, 32, 32768, 64},

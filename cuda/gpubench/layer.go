@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// layerShape is a model, as far as the kernels besides attention see it.
+// layerShape is a model's shape for the kernels other than attention.
 type layerShape struct {
 	name                                     string
 	hidden, headsQ, headsKV, ffn, vocabulary int
@@ -24,7 +24,7 @@ type part struct {
 	bytes int
 }
 
-// layer times what a layer needs besides linears and attention, against the device copy's rate.
+// layer times a layer without linears and attention, relative to the device copy's rate.
 func layer(b *bench) {
 	for _, shape := range layerShapes {
 		for _, tokens := range []int{1, 32, 512, 2048} {

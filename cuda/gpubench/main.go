@@ -18,7 +18,7 @@ type section struct {
 	run  func(*bench)
 }
 
-// sections in the order of running: the first measures what the others are compared with.
+// sections in the order of running: the first measures the references of the others.
 var sections = []section{
 	{"link", link}, {"load", loads}, {"save", saves}, {"decode", decode}, {"shared", shared},
 	{"psa", psa},

@@ -22,7 +22,7 @@ var miPatterns = []miPattern{
 	{"vertical-slash", 3500, 100}, {"vertical-slash", 500, 700},
 }
 
-// miHead is a prefill at some length, and what is timed for it.
+// miHead is a prefill at one length, with its timed data.
 type miHead struct {
 	*bench
 	chunk
@@ -30,8 +30,8 @@ type miHead struct {
 	dense float64 // ms a head of the fast dense kernel
 }
 
-// minference times MInference's patterns, their indices apart, and the dense kernels, per head, as
-// CSV. speedup is over dense, with the index; promise is the ratio of their FLOPs.
+// minference times MInference's patterns, without their indices, and the dense kernels, per head,
+// as CSV. speedup is relative to dense, including the index; promise is the ratio of their FLOPs.
 func minference(b *bench) {
 	fmt.Println("tokens,heads,kv_heads,kernel,budget,ms,index_ms,tflops,blocks,columns,speedup," +
 		"promise,share_of_promise,index_share")
@@ -58,9 +58,8 @@ func minference(b *bench) {
 	}
 }
 
-// tensors are queries and keys of a common direction, rotated by their positions, so that attention
-// decays with distance; one key in 1000 is one that all queries attend to. Tokens repeat after
-// 8192.
+// tensors returns queries and keys with a common direction, rotated by their positions, so that
+// attention decays with distance. All queries attend to one key in 1000. Tokens repeat after 8192.
 func (h *miHead) tensors() *cuda.PrefillArgs {
 	const period, pairs, slow = 8192, headDim / 2, 48
 	heads := h.headsQ + 2*h.headsKV
@@ -117,10 +116,10 @@ func (h *miHead) line(kernel, budget string, attend, index, flops, blocks, colum
 		h.denseFLOPs()/flops, h.dense/ms/(h.denseFLOPs()/flops), index/ms)
 }
 
-// denseFLOPs are a head's.
+// denseFLOPs returns the FLOPs of a head.
 func (h *miHead) denseFLOPs() float64 { return 2 * headDim * float64(h.tokens) * float64(h.tokens) }
 
-// perHead is the time a head of some calls.
+// perHead returns the time of the calls per head.
 func (h *miHead) perHead(calls ...cuda.Operation) float64 {
 	repeats := 7
 	if h.tokens >= 300000 {
@@ -145,7 +144,7 @@ func (h *miHead) aShape(p miPattern) {
 	h.line(p.name, fmt.Sprintf("%d+%d", p.first, p.second), h.perHead(a), 0, flops, 0, 0)
 }
 
-// area counts what the lists have, a row of 64 queries: blocks and columns.
+// area returns the blocks and columns in the lists, per row of 64 queries.
 func (h *miHead) area(counts cuda.Ptr) (blocks, columns float64) {
 	tiles := (h.tokens + 127) / 128
 	n := make([]int32, h.headsQ*tiles*4)
@@ -196,8 +195,8 @@ func (h *miHead) blockSparse(p miPattern) {
 	h.sparse(p, fmt.Sprint(top), a, 0, append(pools, choose)...)
 }
 
-// blockRandom attends to blocks that are drawn for each row of queries: neighbours share none, and
-// at long contexts every block comes from HBM. No index is built.
+// blockRandom attends to random blocks for each row of queries: adjacent rows share no block, and
+// at long contexts every block comes from HBM. It builds no index.
 func (h *miHead) blockRandom(p miPattern) {
 	rows := (h.tokens + 63) / 64
 	a := h.lists(2*min(p.first, rows), 0)

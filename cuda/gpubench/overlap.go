@@ -7,10 +7,10 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// overlap is what the kernels of a layer lose, one after another on a stream, while FlashH2D loads
-// on two SMs as prefixes do, and while FlashD2H saves: a time for each launch, since the GPU
-// reads what it launches over the same link, and what linears lose whose CTAs fill the SMs a
-// number of times. Transfers are longer than many samples, so that the median is of those that one
+// overlap is the slow-down of a layer's kernels in sequence on a stream, while FlashH2D loads on
+// two SMs as for prefixes, and while FlashD2H saves. It includes a time per launch, because the GPU
+// reads launches over the same link, and the slow-down of linears whose CTAs fill the SMs a whole
+// number of times. Transfers last longer than many samples, so the median is of samples that one
 // transfer overlaps throughout.
 func overlap(b *bench) {
 	slab, pool := b.slabs()
@@ -55,7 +55,7 @@ func overlap(b *bench) {
 	records(b, p.load(2))
 }
 
-// records is what recording an event after a kernel takes, alone and while FlashH2D loads.
+// records times the recording of an event after a kernel, alone and while FlashH2D loads.
 func records(b *bench, load cuda.Operation) {
 	const launches, rounds = 32, 15
 	compute, other := got(b.StreamCreate(true)), got(b.StreamCreate(true))

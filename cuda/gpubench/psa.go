@@ -6,11 +6,11 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// half is a threshold that is passed once half of the blocks are done: blocks of random data weigh
-// about the same.
+// half is a threshold that is reached after half of the blocks: blocks of random data have about
+// equal weight.
 const half = 0.45
 
-// psa compares PSA with the top-k kernel over the same blocks: epsilon 1 attends to all of them.
+// psa compares PSA with the top-k kernel over the same blocks: epsilon 1 attends to every block.
 func psa(b *bench) {
 	for _, c := range []struct{ requests, headsQ, headsKV int }{
 		{1, 32, 32}, {8, 32, 32}, {32, 32, 32}, {1, 32, 8},

@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// shared times decode of requests that begin with the same blocks, as a prefix cache has them, over
-// the same requests with blocks of their own: what is read again comes from the L2.
+// shared times decode of requests that begin with the same blocks, as with a prefix cache, relative
+// to the same requests with separate blocks: repeated reads come from the L2.
 func shared(b *bench) {
 	for _, c := range []struct{ requests, context, prefix, chosen int }{
 		{2, 6144, 5120, 6144}, {4, 6144, 5120, 6144}, {8, 6144, 5120, 6144}, {16, 6144, 5120, 6144},

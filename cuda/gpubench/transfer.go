@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// plan is count blocks scattered over a pinned slab, and where each goes in device memory.
+// plan is count blocks scattered over a pinned slab, and their destinations in device memory.
 type plan struct {
 	count, block int64
 	pool         cuda.Ptr // contiguous blocks in device memory

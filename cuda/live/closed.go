@@ -122,9 +122,9 @@ func (d *Device) planSaves(i int, c *closed) {
 	}
 }
 
-// address names the blocks of a job whose place in the ring begins at at: head after head, or,
-// where each is copied on its own, token block after token block. The KV heads of one are adjacent
-// in DRAM, so that the copy engine needs the page's translation once, not once a head.
+// address writes the addresses of a job whose place in the ring begins at at: head by head, or, if
+// each block is copied separately, token block by token block. The KV heads of a token block are
+// adjacent in DRAM, so the copy engine needs the page's translation once, not once per head.
 func (d *Device) address(layer int, s *part, at, end int64) {
 	c, heads, size := &d.plan.closed[s.closed], d.geo.KVHeads, d.geo.BlockBytes
 	addresses, to := d.stage.Longs(int(2 * s.n))

@@ -18,7 +18,7 @@ type model struct {
 // tensors are the addresses by kind.
 type tensors [weights.Kinds]cuda.Ptr
 
-// loadModel loads a model. A tensor that the GPU can fill by itself is never on the host.
+// loadModel loads a model. A tensor that the GPU can fill is never on the host.
 func loadModel(m cuda.Machine, src weights.Source) (*model, error) {
 	md := &model{Config: src.Config(), tensors: make([]tensors, src.Config().Layers)}
 	freq := md.Rope.InvFreq(md.HeadDim)
@@ -47,7 +47,7 @@ func loadModel(m cuda.Machine, src weights.Source) (*model, error) {
 	return md, m.HostFree(buffer)
 }
 
-// load brings one tensor to the device, by way of the buffer unless the GPU fills it.
+// load loads one tensor to the device, through the buffer unless the GPU fills it.
 func (md *model) load(m cuda.Machine, src weights.Source, t weights.Tensor, buffer cuda.HostMemory,
 ) (p cuda.Ptr, err error) {
 	n := t.Values(md.Config)
@@ -70,7 +70,7 @@ func (md *model) load(m cuda.Machine, src weights.Source, t weights.Tensor, buff
 	return p, err
 }
 
-// fillOf returns the operation that fills a tensor but for its address, nil for one that is read.
+// fillOf returns the operation that fills a tensor, without its address; nil for a tensor to read.
 func fillOf(src weights.Source, t weights.Tensor) *cuda.FillArgs {
 	filler, ok := src.(weights.Filler)
 	n := int64(t.Values(src.Config()))
@@ -96,7 +96,7 @@ func upload(m cuda.Machine, from cuda.HostMemory, bytes, size int64) (cuda.Ptr, 
 	return p, m.StreamSync(0)
 }
 
-// nextNorm is the norm that follows a layer's MLP.
+// nextNorm returns the norm that follows a layer's MLP.
 func (md *model) nextNorm(layer int) cuda.Ptr {
 	if layer+1 < md.Layers {
 		return md.tensors[layer+1][weights.AttnNorm]
@@ -104,5 +104,5 @@ func (md *model) nextNorm(layer int) cuda.Ptr {
 	return md.tensors[0][weights.Norm]
 }
 
-// heads is the number of heads in a token's row of Q, K and V.
+// heads returns the number of heads in a token's row of Q, K and V.
 func (md *model) heads() int { return md.HeadsQ + 2*md.HeadsKV }

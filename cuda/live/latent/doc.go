@@ -9,6 +9,6 @@
 // the number of missed rows of each request. Follow a request's memory in requests.go: rows in HBM
 // while it prefills, then host pages and buffers (settle).
 //
-// Kernels are simple and not tuned (cuda/latent.cu, cuda/latent_attend.cu): times are of this
-// program, not of a serving engine. Every token of a prompt has its own selection, as a decode has.
+// Kernels are simple and not tuned (cuda/latent.cu, cuda/latent_attend.cu), so times do not
+// represent a serving engine. Every token of a prompt has its own selection, as a decode has.
 package latent

@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// pick finds the greedy token of every row that emits one, and brings tokens and misses to the
+// pick finds the greedy token of every row that emits one, and copies tokens and misses to the
 // host.
 func (d *Device) pick() {
 	b, s, r := &d.scratch, &d.shape, &d.rows
@@ -57,7 +57,7 @@ func (d *Device) emit() {
 	d.counters.Saved += int64(s.Layers * r.decodes)
 }
 
-// show gives a layer's selections to the hook of tests.
+// show passes a layer's selections to Config.Chosen.
 func (d *Device) show(layer int) {
 	if d.cfg.Chosen == nil || d.err != nil {
 		return

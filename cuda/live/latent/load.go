@@ -14,7 +14,7 @@ type model struct {
 	invFreq cuda.Ptr          // fp32 [Rope / 2]
 }
 
-// load makes the random model: the GPU fills all but the norms.
+// load creates the random model: the GPU fills all tensors except the norms.
 func (d *Device) load() error {
 	s := &d.shape
 	d.model.tensors = make([][kinds]cuda.Ptr, s.Layers)

@@ -12,17 +12,17 @@ type Buffer struct {
 	Bytes int64
 }
 
-// spareShare is the part of its size that a buffer gets beyond it, so that it grows seldom.
+// spareShare: a buffer gets 1/spareShare more than its size, so that it grows seldom.
 const spareShare = 4
 
-// WithSpare is the size that a buffer of the given bytes gets.
+// WithSpare returns the allocated size of a buffer of the given bytes.
 func WithSpare(bytes int64) int64 { return aligned(bytes+bytes/spareShare, 256) }
 
 // aligned rounds bytes up to a multiple.
 func aligned(bytes, to int64) int64 { return (bytes + to - 1) / to * to }
 
-// Grow gives the buffer at least the given bytes and reports whether it allocated; the contents are
-// lost then. Work that uses the old memory is on the stream.
+// Grow grows the buffer to at least the given bytes and reports whether it allocated, which loses
+// the contents. Work that uses the old memory is on the stream.
 func (b *Buffer) Grow(m cuda.Machine, on cuda.Stream, bytes int64, what string) (bool, error) {
 	if b.Bytes >= bytes {
 		return false, nil
@@ -44,7 +44,7 @@ func (b *Buffer) Grow(m cuda.Machine, on cuda.Stream, bytes int64, what string) 
 	return true, nil
 }
 
-// Free gives the memory back, if there is any.
+// Free frees the memory, if there is any.
 func (b *Buffer) Free(m cuda.Machine) error {
 	if b.Bytes == 0 {
 		return nil
@@ -53,5 +53,5 @@ func (b *Buffer) Free(m cuda.Machine) error {
 	return m.DeviceFree(b.At)
 }
 
-// GiB writes bytes for a person.
+// GiB formats bytes for messages.
 func GiB(bytes int64) string { return fmt.Sprintf("%.2f GiB", float64(bytes)/(1<<30)) }

@@ -7,15 +7,15 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Owner is a machine that frees at Close what was allocated through it and not freed before, the
-// newest first. Its methods may be called from several threads.
+// Owner is a machine whose Close frees all remaining allocations made through it, the newest first.
+// Its methods may be called from several threads.
 type Owner struct {
 	cuda.Machine
 	mu   sync.Mutex
 	held []any // cuda.Ptr, cuda.HostMemory, cuda.Stream, cuda.Event or cuda.Saver
 }
 
-// own holds a handle that was allocated without an error.
+// own records a handle that was allocated without an error.
 func own[T any](o *Owner, handle T, err error) (T, error) {
 	if err == nil {
 		o.mu.Lock()

@@ -6,15 +6,15 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Pages hands out pages by number, of DRAM with offloading (*HostPool), of HBM without (*HBMPages).
+// Pages allocates pages by number: of DRAM with offloading (*HostPool), of HBM without (*HBMPages).
 type Pages interface {
 	Alloc() (int32, error)
 	Free([]int32)
 }
 
-// HostPool is the DRAM tier. A page holds one block of tokens of every (layer, KV head) group, so
-// that a request needs one number a block, and a group's blocks are scattered, a page apart. Memory
-// is pinned slab by slab as it is needed.
+// HostPool is the DRAM tier. A page holds one block of tokens for every (layer, KV head) group, so
+// a request needs one number per block, and a group's blocks are one page apart. Memory is pinned
+// in slabs on demand.
 type HostPool struct {
 	HBMPages
 	m          cuda.Machine
@@ -33,7 +33,7 @@ func NewHostPool(m cuda.Machine, blockBytes int64, groups int, capacity,
 		HBMPages: HBMPages{most: int(capacity / page)}, slabPages: max(1, int(slabBytes/page))}
 }
 
-// Pinned is how many pages are pinned.
+// Pinned returns the number of pinned pages.
 func (h *HostPool) Pinned() int { return h.pinned }
 
 // Alloc returns a free page.
@@ -67,8 +67,8 @@ func (h *HostPool) grow() error {
 	return nil
 }
 
-// Reach pins memory until it has the given pages, whoever hands them out. Such a pool's Alloc and
-// Free are not for use.
+// Reach pins memory until it includes the given pages, which another allocator assigned. Alloc and
+// Free of such a pool must not be used.
 func (h *HostPool) Reach(pages []int32) error {
 	for _, p := range pages {
 		for int(p) >= h.pinned {

@@ -7,12 +7,12 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// pinnedLeast is the smallest memory that is worth keeping.
+// pinnedLeast is the minimum size of memory that is kept.
 const pinnedLeast = 64 << 20
 
-// Pinned is a machine that keeps large pinned memory which a device gives back, for the next
-// device: pinning costs most of a second a GiB. The zero value keeps nothing yet. The machine
-// in use may be another one of the same process and GPU each time.
+// Pinned is a machine that keeps large pinned memory that a device frees, for the next device,
+// because pinning takes most of a second per GiB. The zero value is empty. The machine in use may
+// be another one of the same process and GPU each time.
 type Pinned struct {
 	cuda.Machine
 	Most int64 // bytes in all, lent or not; 0: no limit
@@ -31,8 +31,8 @@ func (p *Pinned) On(m cuda.Machine) cuda.Machine {
 	return p
 }
 
-// HostAlloc implements cuda.Machine. Where Most allows no more, what is kept and not lent is
-// freed first.
+// HostAlloc implements cuda.Machine. If Most would be exceeded, it first frees kept memory that is
+// not in use.
 func (p *Pinned) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
 	for i := range p.kept {
 		k := &p.kept[i]
@@ -77,7 +77,7 @@ func (p *Pinned) held() (bytes int64) {
 	return bytes
 }
 
-// Release frees all that no device has.
+// Release frees all memory that no device uses.
 func (p *Pinned) Release() error {
 	var errs []error
 	p.kept = slices.DeleteFunc(p.kept, func(k pinnedMemory) bool {

@@ -8,9 +8,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Do calls f for 0 to n-1, on several cores where that pays, and returns when all are
-// done. Each is roughly the time of one call of f. One call at a time has the helpers;
-// a concurrent one does its work on its own thread.
+// Do calls f for 0 to n-1, on several cores if that is faster, and returns when all calls are done.
+// each is the approximate time of one call of f. Only one Do at a time uses the helpers; a
+// concurrent one runs on its own thread.
 func Do(n int, each des.Time, f func(i int)) {
 	work := time.Duration(n) * time.Duration(each)
 	if n < 2 || work < worthSharing || runtime.GOMAXPROCS(0) < 2 ||
@@ -41,13 +41,13 @@ var helpers crew
 
 var reserved atomic.Int32
 
-// Reserved is how many cores are kept.
+// Reserved returns the number of reserved cores.
 func Reserved() int { return int(reserved.Load()) }
 
-// Reserve keeps cores for threads that spin elsewhere; negative numbers return them.
+// Reserve reserves cores for threads that spin elsewhere; negative numbers release them.
 func Reserve(cores int) { reserved.Add(int32(cores)) }
 
-// crew is the goroutines that wait for work to share. Helpers of low rank stay awake.
+// crew is the goroutines that share work. Helpers of low rank stay awake.
 type crew struct {
 	taken  atomic.Bool
 	all    []*helper
@@ -64,8 +64,8 @@ type crew struct {
 	_      [56]byte
 }
 
-// part is the indices that one thread starts with. Equal calls with equally many
-// helpers give a thread the same part, whose data is then in its core's cache.
+// part is the indices that one thread starts with. Equal calls with the same number of helpers give
+// a thread the same part, whose data is then in its core's cache.
 type part struct {
 	next atomic.Int64 // index of f
 	end  int64
@@ -97,7 +97,7 @@ type helper struct {
 // alwaysAwake is how many helpers stay awake from step to step: with the caller, half of the cores.
 func alwaysAwake(procs int) int { return max(0, (procs-1)/2) }
 
-// run makes a call, with the crew taken.
+// run runs a call on the crew, which it has taken.
 func (c *crew) run(n int, work time.Duration, f func(i int)) {
 	procs := max(1, runtime.GOMAXPROCS(0)-int(reserved.Load()))
 	join := min(n-1, procs-1, 0x7fff, int(work/worthJoining))
@@ -122,7 +122,7 @@ func (c *crew) run(n int, work time.Duration, f func(i int)) {
 	c.share(0)
 }
 
-// divide gives each of some threads its part of the n calls.
+// divide splits the n calls into one part per thread.
 func (c *crew) divide(n, threads int) {
 	for len(c.parts) < threads {
 		c.parts = append(c.parts, part{})
@@ -145,8 +145,8 @@ func (c *crew) awake(most int) (n int) {
 	return n
 }
 
-// summon wakes the first helpers, and those up to stay once enough work was missed
-// without them.
+// summon wakes the first now helpers. It wakes helpers up to stay after enough work has run without
+// them.
 func (c *crew) summon(now, stay int) {
 	for rank := now; rank < stay; rank++ {
 		if rank >= len(c.all) || c.all[rank].asleep.Load() {
@@ -168,7 +168,7 @@ func (c *crew) summon(now, stay int) {
 	}
 }
 
-// share does a thread's part of the call, then steals from the others'.
+// share runs a thread's part of the call, then steals from other parts.
 func (c *crew) share(own int) {
 	for k := range c.parts {
 		p := &c.parts[(own+k)%len(c.parts)]
@@ -182,7 +182,7 @@ func (c *crew) share(own int) {
 	}
 }
 
-// help shares in every call that wants it.
+// help joins every call that needs helpers.
 func (h *helper) help(c *crew) {
 	until := time.Now().Add(awakeShort)
 	var last notice

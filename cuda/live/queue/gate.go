@@ -15,7 +15,7 @@ const (
 	longSpin  = 20 * time.Millisecond
 )
 
-// Spin is how long a waiting thread spins on this machine before it sleeps.
+// Spin returns how long a waiting thread spins on this machine before it sleeps.
 func Spin() time.Duration {
 	if runtime.GOMAXPROCS(0) < 8 {
 		return shortSpin
@@ -23,7 +23,7 @@ func Spin() time.Duration {
 	return longSpin
 }
 
-// gate is where one thread waits for another.
+// gate is a place where one thread waits for another.
 type gate struct {
 	asleep atomic.Bool
 	wake   chan struct{}
@@ -34,7 +34,7 @@ type gate struct {
 
 func (g *gate) init(spin time.Duration) { g.wake, g.spin = make(chan struct{}, 1), spin }
 
-// await returns once ready does, which another thread makes true before it calls open. Woken too
+// await returns when ready does, which another thread makes true before it calls open. If woken too
 // early, it spins again.
 func (g *gate) await(ready func() bool) {
 	for !ready() {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// workers are the threads of all queues of the process. One whose queue has closed serves the next:
-// the library keeps state for every thread that it does not free, such as a cuBLAS handle.
+// workers are the threads of all queues of the process. The thread of a closed queue serves the
+// next: the library keeps state for every thread that it does not free, such as a cuBLAS handle.
 var workers threadPool
 
 type threadPool struct {
