@@ -91,7 +91,7 @@ func testKillAndResume(t *testing.T, program string) {
 	}
 	errs := startAndStop(t, kept+1, program, os.Interrupt, "simulate", "s.toml", "--out", "out",
 		"--workers", "1")
-	if !strings.Contains(errs, "of 24 runs are finished and kept") {
+	if !strings.Contains(errs, "of 24 runs finished, ") {
 		t.Errorf("stderr %q", errs)
 	}
 	if now := finishedRuns(t, "out/runs"); now < kept {
@@ -194,7 +194,7 @@ func testJobs(t *testing.T, program string) {
 
 	for dir, job := range map[string]string{"array": "slurm", "indexed": "kubernetes"} {
 		if out := sweep(dir); !strings.Contains(out, ": 3 runs") ||
-			!strings.Contains(out, "\n3 of them finished before.\n") {
+			!strings.Contains(out, "\n3 of them finished before and are kept in ") {
 			t.Error(out)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, job)); err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/show"
-	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // printDoc prints the document of a result folder whose lead was printed before the work.
@@ -28,9 +27,6 @@ func printWhole(w io.Writer, d *doc.Doc) error {
 func printAnswer(w io.Writer, d *doc.Doc, more string) error {
 	return show.Text(w, d, show.Options{Columns: terminalColumns(w), More: more})
 }
-
-// digits formats a number of a table.
-func digits(v float64) string { return stats.Digits(v) }
 
 // terminal returns the terminal that w writes to, or nil.
 func terminal(w io.Writer) *os.File {

@@ -53,7 +53,7 @@ var reported = []struct {
 		"--heat", "link,hbm", "--steps", "2", "--threshold", "dram"}},
 	{"comparison", 3, []string{"compare", measuredRun, "--set", "model=llama2-7b", "--set",
 		"gpu=h100-80gb", "--set", "system.max_requests=128"}},
-	{"validation", 8, []string{"validate", "validate-tiny.toml", "--live=reference", "--set",
+	{"validation", 13, []string{"validate", "validate-tiny.toml", "--live=reference", "--set",
 		"workload.requests=2", "--split-every", "2"}},
 	{"calibration", 6, nil},
 	{"purchase", 4, nil},
@@ -62,7 +62,7 @@ var reported = []struct {
 // makeReports carries the commands out here and returns the reports by name.
 func makeReports(t *testing.T) map[string]string {
 	t.Helper()
-	calibration, err := filepath.Abs(filepath.Join("..", "answers", "testdata"))
+	kept, err := filepath.Abs(filepath.Join("..", "answers", "testdata"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,9 +86,16 @@ func makeReports(t *testing.T) map[string]string {
 		"\n[goodput]\nstart = 1\nwidth = 0.5\ncoarse = true\n")
 	writeFile(t, "sweep.toml", strings.Replace(reportedRun, "steps = true", "", 1)+
 		"\n[[axis]]\ngrid.card.link_h2d = [10, 25.1]\n")
-	if err := os.CopyFS(".", os.DirFS(calibration)); err != nil {
+	for _, name := range []string{"calibration", "purchase"} {
+		if err := os.CopyFS(name, os.DirFS(filepath.Join(kept, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kernels, err := os.ReadFile(filepath.Join(kept, "calibration-kernels.toml"))
+	if err != nil {
 		t.Fatal(err)
 	}
+	writeFile(t, "calibration-kernels.toml", string(kernels))
 	runner := run.NewSimulator().Run
 	reports := map[string]string{}
 	for _, r := range reported {
