@@ -49,7 +49,7 @@ type Spec struct {
 	Simulation  SimulationSpec  `toml:"simulation"`
 }
 
-// SelectionSpec configures the KV blocks that decodes attend to: the table [selection].
+// SelectionSpec says which KV blocks decodes attend to: the table [selection].
 type SelectionSpec struct {
 	// decodes attend to a selection of the blocks; false: to all
 	On bool `toml:"on"`
@@ -81,7 +81,7 @@ type SelectionSpec struct {
 	Margin float64 `toml:"margin" used:"infinigen" unit:"q·k / sqrt(d)" range:">= 0, <= 1e+06"`
 }
 
-// OffloadSpec configures KV moves between DRAM and HBM: the table [offload].
+// OffloadSpec says how KV moves between DRAM and HBM: the table [offload].
 type OffloadSpec struct {
 	// DRAM holds all KV and HBM is a cache of it
 	On bool `toml:"on"`
@@ -111,7 +111,7 @@ type OffloadSpec struct {
 	HostPoolRatio float64 `toml:"host_pool_ratio" used:"hot" range:">= 0, <= 1e+06"`
 }
 
-// PrefillSpec configures the computation of prompts: the table [prefill].
+// PrefillSpec says how prompts are computed: the table [prefill].
 type PrefillSpec struct {
 	// how prompts are split: not, in chunks of tokens, by layers, or both
 	Split string `toml:"split"`
@@ -139,7 +139,8 @@ type PrefillSpec struct {
 	Blocks int `toml:"blocks" used:"block-sparse" unit:"blocks" range:">= 1, <= 1e+06"`
 }
 
-// PrefixCacheSpec configures the reuse of earlier prompts' KV: the table [prefix_cache].
+// PrefixCacheSpec says how the KV of earlier prompts is kept and used again: the table
+// [prefix_cache].
 type PrefixCacheSpec struct {
 	// reuse of the KV of earlier prompts with the same beginning: none, by blocks (vLLM V1), or by a
 	// radix tree of pages of block_tokens (SGLang)
@@ -173,7 +174,7 @@ type PrefixCacheSpec struct {
 	LoadWeight float64 `toml:"load_weight" used:"cache,hits" range:">= 0, <= 1000"`
 }
 
-// SpeculationSpec configures draft tokens: the table [speculation].
+// SpeculationSpec says how tokens are drafted: the table [speculation].
 type SpeculationSpec struct {
 	// tokens that MTP layers draft for each request that decodes; the next step verifies them with one
 	// more (speculation). 0: none. Needs a model with mtp_layers, full attention in HBM and no prefix
@@ -183,7 +184,7 @@ type SpeculationSpec struct {
 	Acceptance float64 `toml:"acceptance" used:"drafts" unit:"share" range:">= 0, < 1"`
 }
 
-// SimulationSpec configures the accuracy of the cache simulation: the table [simulation].
+// SimulationSpec says how exactly the cache is simulated: the table [simulation].
 type SimulationSpec struct {
 	// simulate every (layer, KV head) group, or a sample with a cache scaled to it
 	Heads string `toml:"heads" used:"cache"`
