@@ -59,7 +59,7 @@ func TestSlurmCluster(t *testing.T) {
 	t.Chdir(here)
 	writeFile(t, "s.toml", slurmSweep)
 	writeFile(t, "p.toml", slurmPlan)
-	for _, command := range [][]string{{"simulate", "s.toml"}, {"goodput", "p.toml"}} {
+	for _, command := range [][]string{{"simulate", "s.toml"}, {"plan", "p.toml"}} {
 		local := command[0]
 		shell(t, program, append(command, "--out", local)...)
 		for _, c := range []struct {
@@ -109,7 +109,7 @@ func throughSlurm(t *testing.T, program string, command []string, local string,
 	if err := os.RemoveAll(out + "/slurm"); err != nil {
 		t.Fatal(err)
 	}
-	compareFolders(t, local, out, 4*all)
+	compareFolders(t, local, out, 6)
 }
 
 // shell runs a command and returns what it prints.
