@@ -240,6 +240,7 @@ func TestLargestRatio(t *testing.T) {
 			t.Errorf("up to %g req/s: %g (%v), want %g", limit, got, err, want)
 		}
 	}
+	m.Until = nil
 	m.Under = filter{"system": "c"}
 	if _, err := r.measure(&m); err == nil || err.Error() != "[fig10a]: no row with system = c" {
 		t.Errorf("nothing to compare with: error is %v", err)
