@@ -39,43 +39,43 @@ type KernelFiles struct {
 
 // GPU holds the card's peaks. They bound every prediction.
 type GPU struct {
-	// dense FP16 arithmetic
+	// peak FP16 rate of dense matrices
 	PeakFP16 Figure `toml:"peak_fp16" dim:"compute"`
-	// dense FP8 arithmetic; not set: the tensor cores have none
+	// peak FP8 rate of dense matrices; not set: the tensor cores have no FP8
 	PeakFP8 Figure `toml:"peak_fp8,omitempty" dim:"compute,optional"`
-	// dense FP4 arithmetic; not set: the tensor cores have none
+	// peak FP4 rate of dense matrices; not set: the tensor cores have no FP4
 	PeakFP4 Figure `toml:"peak_fp4,omitempty" dim:"compute,optional"`
-	// streaming multiprocessors, on which a kernel's CTAs run
+	// number of streaming multiprocessors, which run a kernel's CTAs
 	SMs Figure `toml:"sms,omitempty" dim:"count,optional"`
-	// peak rate of HBM
+	// peak HBM bandwidth
 	HBMBandwidth Figure `toml:"hbm_bandwidth" dim:"rate"`
-	// HBM that the driver shows
+	// HBM that the driver reports
 	HBMSize Figure `toml:"hbm_size" dim:"size"`
-	// L2 cache
+	// size of the L2 cache
 	L2Size Figure `toml:"l2_size" dim:"size"`
-	// HBM of CUDA context, libraries and workspaces
+	// HBM used by the CUDA context, libraries and workspaces
 	Runtime Figure `toml:"runtime" dim:"size"`
 }
 
 // Link is the host link, with the rates of large copies.
 type Link struct {
-	// speed of the link by its standard, one direction
+	// rate of the link by its standard, one direction
 	Nominal Figure `toml:"nominal" dim:"rate"`
-	// host to device, large copies
+	// rate of large copies, host to device
 	H2D Figure `toml:"h2d" dim:"rate"`
-	// device to host, large copies
+	// rate of large copies, device to host
 	D2H Figure `toml:"d2h" dim:"rate"`
-	// both directions at once in sum, where copy engines move both
+	// sum of both directions at once if copy engines move both
 	DuplexCopy Figure `toml:"duplex_copy" dim:"rate"`
-	// both directions at once in sum, where a kernel moves one
+	// sum of both directions at once if a kernel moves one of them
 	DuplexKernel Figure `toml:"duplex_kernel" dim:"rate"`
 }
 
 // CPU is the host's processor.
 type CPU struct {
-	// host cores, which bound the threads that scatter saved blocks
+	// host cores; they limit the threads that scatter saved blocks
 	Cores Figure `toml:"cores" dim:"cores"`
-	// host speed relative to the host on which the engine's times were measured; 2 halves them
+	// host speed relative to the host on which the engine was measured; 2 halves its times
 	Speed Figure `toml:"speed" dim:"ratio"`
 }
 

@@ -17,10 +17,10 @@ type Drive struct {
 	Size  Figure `toml:"size" dim:"size"`
 	Read  Figure `toml:"read" dim:"rate"`
 	Write Figure `toml:"write" dim:"rate"`
-	// Reads is how many it answers in a second, with as many waiting as it needs for that.
+	// Reads is the number of reads per second with a queue deep enough to reach it.
 	Reads Figure `toml:"reads" dim:"operations"`
-	// Depth is how many reads wait at once where prefixes are loaded; 0: as many as Read and Reads
-	// need. With Depths, which rise, it is what was measured at the largest depth up to it.
+	// Depth is the number of prefix reads in flight; 0: enough to reach Read and Reads. The
+	// performance at Depth is that of the largest entry of Depths, in ascending order, up to it.
 	Depth  int          `toml:"depth,omitempty"`
 	Depths []DriveDepth `toml:"depths,omitempty"`
 }

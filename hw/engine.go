@@ -19,12 +19,12 @@ var engineFiles embed.FS
 type Engine struct {
 	Name  string `toml:"name"`
 	Title string `toml:"title"`
-	// From names the engine whose keys hold where this file sets none; empty: the file sets all.
+	// From names the engine whose keys hold if this file does not set them; empty: the file sets all.
 	From string `toml:"from,omitempty"`
-	// Kernels is the library that computes: a key of a card's [kernels].
+	// Kernels is the kernel library: a key of a card's [kernels].
 	Kernels  string         `toml:"kernels"`
 	Defaults EngineDefaults `toml:"defaults"`
-	// Batch overrides the limits of a batch by card and use; the first rule that fits holds.
+	// Batch overrides batch limits by card and use; the first matching rule holds.
 	Batch []BatchRule `toml:"batch,omitempty"`
 
 	EngineCosts
@@ -32,19 +32,18 @@ type Engine struct {
 
 // EngineCosts is the engine's own time, on the host and between kernels.
 type EngineCosts struct {
-	// PlanAhead is whether the batch of a step is planned, and its work launched, while the step
-	// before still runs (vLLM's asynchronous scheduling). Host.Step, Request and Token then overlap
-	// with the GPU, and a request waits for the end of the step after the one that runs as it
-	// arrives.
+	// PlanAhead plans and launches a step while the step before still runs (vLLM's asynchronous
+	// scheduling). Host.Step, Request and Token then overlap with the GPU. When a request arrives
+	// during a step, the next one is already planned, so it waits for both.
 	PlanAhead bool `toml:"plan_ahead,omitempty"`
-	// LoadsInTurn is whether a chunk of a prefill loads the prefix that it begins with as any other
-	// blocks of a layer, once its slots are free. Else its loads overlap the layer before.
+	// LoadsInTurn loads the prefix of a prefill chunk as any other blocks of a layer, once its slots
+	// are free. Otherwise its loads overlap the layer before.
 	LoadsInTurn bool `toml:"loads_in_turn,omitempty"`
-	// LinearGrid is a number of tokens of whose multiples linears of more tokens have as many rows;
-	// 0 or 1: as many as tokens.
+	// LinearGrid rounds the rows of linears up to a multiple of this number of tokens, if there are
+	// more tokens; 0 or 1: no rounding.
 	LinearGrid int `toml:"linear_grid,omitempty"`
-	// LinearFaster is whether they have the multiple after the next where that was measured to take
-	// less time by a twentieth and more.
+	// LinearFaster rounds up to the next multiple but one if that was measured to be faster by 5 % or
+	// more.
 	LinearFaster  bool          `toml:"linear_faster,omitempty"`
 	Host          Host          `toml:"host"`
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`
@@ -54,9 +53,9 @@ type EngineCosts struct {
 
 // FrontEnd is the time outside the scheduler's loop. TTFT and end-to-end latency include it.
 type FrontEnd struct {
-	// from the client until the scheduler has the request
+	// from the client's request to the scheduler
 	Request Figure `toml:"request,omitempty" dim:"time,optional"`
-	// from the end of a step until the client has its token
+	// from the end of a step to the client's token
 	Reply Figure `toml:"reply,omitempty" dim:"time,optional"`
 }
 
@@ -75,7 +74,7 @@ type EngineDefaults struct {
 	MaxTokens   int     `toml:"max_tokens"`
 	MaxRequests int     `toml:"max_requests"`
 	Watermark   float64 `toml:"watermark"`
-	// Sampling is how tokens are drawn: random, top-p, or as the model's generation settings say.
+	// Sampling is the value of system.sampling: random, top-p or model.
 	Sampling string `toml:"sampling"`
 	Prefill  struct {
 		ChunkTokens int `toml:"chunk_tokens"`
@@ -93,9 +92,9 @@ type EngineDefaults struct {
 // BatchRule is an engine's default batch limits on some cards, for one use.
 type BatchRule struct {
 	Use string `toml:"use"` // server | offline, as system.use
-	// MinHBMGiB is the least HBM of the cards, in GiB; 0: any.
+	// MinHBMGiB is the minimum HBM of a matching card, in GiB; 0: any.
 	MinHBMGiB float64 `toml:"min_hbm_gib,omitempty"`
-	// Not leaves out cards whose name contains it.
+	// Not excludes cards whose name contains it.
 	Not         string `toml:"not,omitempty"`
 	MaxTokens   int    `toml:"max_tokens"` // tokens in a step
 	MaxRequests int    `toml:"max_requests"`

@@ -13,7 +13,7 @@ import (
 // Prompts are interpolated otherwise (promptGrid).
 type Grid struct {
 	Kernel string `toml:"kernel"` // one of those below
-	// Type is that of the weights (bf16, fp8, fp8_block, nvfp4, int8), or of the KV (bf16, fp8).
+	// Type is the type of the weights (bf16, fp8, fp8_block, nvfp4, int8) or of the KV (bf16, fp8).
 	Type   string    `toml:"type"`
 	Axes   []Axis    `toml:"axes"`
 	Times  []float64 `toml:"us"` // microseconds; the last axis changes first

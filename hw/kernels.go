@@ -20,8 +20,8 @@ var kernelFiles embed.FS
 type Kernels struct {
 	Name  string `toml:"name"`
 	Title string `toml:"title"`
-	// From names the kernels/ file whose costs, on this file's card, these replace table by
-	// table; empty: the file has them all.
+	// From names the file of kernels/ whose costs hold, scaled to this card, for tables that are not
+	// in this file; empty: this file has all tables.
 	From       string     `toml:"from,omitempty"`
 	MeasuredOn string     `toml:"measured_on"` // the card, a name or file as of Card.Kernels
 	Provenance Provenance `toml:"provenance"`

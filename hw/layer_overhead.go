@@ -13,9 +13,9 @@ import (
 // of the layer's lists, are included. There is one figure per kind of layer.
 type OverheadRow struct {
 	Attention string `toml:"attention"` // dense | sparse | psa
-	// gpu: where the GPU looks lists up, its lookup included
+	// gpu: overhead of layers whose lists the GPU looks up, lookup included
 	Lookup string `toml:"lookup,omitempty"`
-	// what it grows by in a layer that also prefills a chunk
+	// additional overhead of a layer that also prefills a chunk
 	Chunk  bool `toml:"chunk,omitempty"`
 	Figure `dim:"time" on:"gpu"`
 }

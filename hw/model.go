@@ -21,36 +21,36 @@ type Model struct {
 	FFN        int    `toml:"ffn"`
 	Vocab      int    `toml:"vocab"`
 	MaxContext int    `toml:"max_context"` // tokens
-	// Tokenizer is the family whose token counts the traces give: llama2 | llama3; "" is not known.
+	// Tokenizer is the tokenizer family of the traces' counts: llama2 or llama3; empty: unknown.
 	Tokenizer string `toml:"tokenizer,omitempty"`
-	// TiedEmbeddings is whether the LM head shares the embedding's weights.
+	// TiedEmbeddings is set if the LM head shares the embedding's weights.
 	TiedEmbeddings bool `toml:"tied_embeddings"`
 	QKVBias        bool `toml:"qkv_bias"`
 	// WeightBytesEach and KVBytesEach are bytes per weight and per KV element. At one byte (FP8)
 	// norms, routers, embeddings and activations still have two.
 	WeightBytesEach int `toml:"weight_bytes_each"`
 	KVBytesEach     int `toml:"kv_bytes_each"`
-	// WeightBlock is how many FP8 weights of a row share a scale (weight_block_size of a
-	// quantization_config); 0: a whole matrix does. Kernels of both kinds differ.
+	// WeightBlock is the number of FP8 weights in a row that share a scale (weight_block_size of
+	// quantization_config); 0: one scale per matrix. The two have different kernels.
 	WeightBlock int    `toml:"weight_block,omitempty" json:"-"`
 	Source      string `toml:"source"`
-	// Note is what a reader of results may not expect of how the model is served; "" is nothing.
+	// Note tells a reader of results what is unusual in how the model is served; empty: nothing.
 	Note string `toml:"-" json:"-"`
-	// TopP is top_p of the model's generation_config.json; 0: it has none, and tokens are drawn
-	// without sorting the logits. A run's configuration has what follows from it (system.sampling).
+	// TopP is top_p of the model's generation_config.json; 0: none, so sampling does not sort the
+	// logits. A run's configuration shows the consequence (system.sampling).
 	TopP float64 `toml:"top_p,omitempty" json:"-"`
 
 	Latent
 	Indexer
 	Mixture
 	Window
-	// MTPLayers are layers that predict tokens beyond the next one, for speculation.
+	// MTPLayers is the number of layers that predict tokens beyond the next one, for speculation.
 	MTPLayers int `toml:"mtp_layers,omitempty" json:",omitempty"`
 
-	// Drafts is whether MTP layers are loaded and keep KV.
+	// Drafts is set if the MTP layers are loaded and keep KV.
 	Drafts bool `toml:"-" json:"-"`
 	Ranks  int  `toml:"-" json:"-"` // GPUs that share each layer; 0 and 1: one has all (Shard)
-	// ExpertRanks is over how many of those the experts are spread; 0 and 1: each has a part of all.
+	// ExpertRanks is the number of ranks that divide the experts; 0 and 1: each slices all experts.
 	ExpertRanks int `toml:"-" json:"-"`
 	sampled     int // logits that a shard draws tokens from
 }

@@ -3,14 +3,14 @@ package hw
 // Indexer is DeepSeek sparse attention (DeepSeek-V3.2-Exp, 2025, section 2.1): a small indexer
 // scores every token of the context for the query, and attention reads the best tokens.
 type Indexer struct {
-	// IndexTopK is how many tokens a query attends to; 0: no indexer.
+	// IndexTopK is the number of tokens that a query attends to; 0: no indexer.
 	IndexTopK    int `toml:"index_top_k,omitempty" json:",omitempty"`
 	IndexHeads   int `toml:"index_heads,omitempty" json:",omitempty"`
 	IndexHeadDim int `toml:"index_head_dim,omitempty" json:",omitempty"`
-	// IndexKeyBytes is a token's key in the cache: 128 FP8 values and a float32 scale are 132.
+	// IndexKeyBytes is the size of a token's cached key: 128 FP8 values and a float32 scale are 132.
 	IndexKeyBytes int `toml:"index_key_bytes,omitempty" json:",omitempty"`
-	// Layers before IndexFirst have an indexer of their own, and of those from it on every
-	// IndexEvery-th; the others attend to what the layer before selected. 0: each has its own.
+	// Layers below IndexFirst have their own indexer, and from it on every IndexEvery-th. Other
+	// layers reuse the selection of the layer before. 0: each layer has its own.
 	IndexFirst int `toml:"index_first,omitempty" json:",omitempty"`
 	IndexEvery int `toml:"index_every,omitempty" json:",omitempty"`
 }

@@ -4,12 +4,12 @@ package hw
 // heads are projections of one latent vector per token. The KV cache holds the latent and a rotated
 // part of the key that all heads share.
 type Latent struct {
-	// KVRank is the size of the latent; 0: attention has keys and values of its own.
+	// KVRank is the size of the latent; 0: no latent attention.
 	KVRank   int `toml:"kv_lora_rank,omitempty" json:",omitempty"`
 	RopeDim  int `toml:"qk_rope_dim,omitempty" json:",omitempty"` // of a key, shared by all heads
 	NopeDim  int `toml:"qk_nope_dim,omitempty" json:",omitempty"` // of each head's key, not rotated
 	ValueDim int `toml:"v_head_dim,omitempty" json:",omitempty"`
-	// QRank is the size of what queries are projections of; 0: of the hidden state.
+	// QRank is the size of the query latent; 0: queries are projections of the hidden state.
 	QRank int `toml:"q_lora_rank,omitempty" json:",omitempty"`
 }
 

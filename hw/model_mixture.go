@@ -4,15 +4,15 @@ import "math"
 
 // Mixture is a mixture of experts: a router sends each token to some of a layer's FFNs.
 type Mixture struct {
-	// Experts are those that a router chooses from; 0: one FFN a layer.
+	// Experts is the number of routed experts; 0: one FFN per layer.
 	Experts         int `toml:"experts,omitempty" json:",omitempty"`
 	ExpertsPerToken int `toml:"experts_per_token,omitempty" json:",omitempty"`
 	SharedExperts   int `toml:"shared_experts,omitempty" json:",omitempty"` // every token's
 	ExpertFFN       int `toml:"expert_ffn,omitempty" json:",omitempty"`     // of one expert
-	// DenseLayers are the first layers, which have one FFN each.
+	// DenseLayers is the number of first layers with one FFN.
 	DenseLayers int `toml:"dense_layers,omitempty" json:",omitempty"`
-	// ExpertBytesEach is bytes per weight of an expert, 0.53125 for MXFP4's 4 bits and a scale of 8
-	// bits for 32 of them; 0: weight_bytes_each.
+	// ExpertBytesEach is the bytes per expert weight; 0: weight_bytes_each. MXFP4 has 0.53125: 4
+	// bits, and 8 bits of scale per 32 weights.
 	ExpertBytesEach float64 `toml:"expert_bytes_each,omitempty" json:",omitempty"`
 }
 

@@ -5,10 +5,10 @@ import "strings"
 // Window is sliding-window attention: some layers attend only to the newest tokens and keep only
 // their KV.
 type Window struct {
-	// WindowTokens of the context, the newest, are what those layers attend to; 0: no such layer.
+	// WindowTokens is the number of newest tokens that a window layer attends to; 0: no such layer.
 	WindowTokens int `toml:"window,omitempty" json:",omitempty"`
-	// WindowPattern has a letter a layer, repeated over all of them: w for a window, f for the whole
-	// context, such as wwwwwf.
+	// WindowPattern has one letter per layer, repeated over all layers: w for a window, f for full
+	// attention, such as wwwwwf.
 	WindowPattern string `toml:"window_pattern,omitempty" json:",omitempty"`
 }
 

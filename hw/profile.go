@@ -26,8 +26,8 @@ type Profile struct {
 type KernelCosts struct {
 	Shapes  []Shape    `toml:"shapes"`  // model shapes that rows were measured on
 	Linears []TokenRow `toml:"linears"` // the four linears of one layer
-	// LinearLaunch is what of a row is neither bytes nor FLOPs: launches, first waves and
-	// tails of a layer's matrices, which are alike on every card of an architecture.
+	// LinearLaunch is the part of a row that is neither bytes nor FLOPs: launches, first waves and
+	// tails of a layer's matrices. Cards of one architecture have the same.
 	LinearLaunch Figure       `toml:"linear_launch,omitempty" dim:"time,optional"`
 	Pointwise    []TokenRow   `toml:"pointwise"` // norms, rope, activation and residuals of one layer
 	Prefill      []PrefillRow `toml:"prefill_attention"`
@@ -46,10 +46,9 @@ type KernelCosts struct {
 	Load         Loading    `toml:"load"`
 	Save         Saving     `toml:"save"`
 
-	// Experts has a row for each type of weights that routed experts were measured with.
+	// Experts has one row per type of expert weights that was measured.
 	Experts []ExpertRow `toml:"experts,omitempty"`
-	// Grids are kernels of which a table of times over their sizes is known, in place of linears and
-	// dense_decode.
+	// Grids are kernels with measured times over their sizes, in place of linears and dense_decode.
 	Grids []Grid `toml:"grids,omitempty"`
 
 	Fits []Fit `toml:"fits,omitempty"`
@@ -74,7 +73,7 @@ type Fit struct {
 	R2          float64 `toml:"r2,omitempty"`
 	MedianError float64 `toml:"median_error,omitempty"`
 	MaxError    float64 `toml:"max_error"`
-	// Within5 and Within10 are the shares of the held-out points within 5 and 10 %, of an import.
+	// Within5 and Within10 are the shares of held-out points of an import within 5 and 10 %.
 	Within5  float64  `toml:"within_5,omitempty"`
 	Within10 float64  `toml:"within_10,omitempty"`
 	Flags    []string `toml:"flags,omitempty"`
@@ -122,7 +121,7 @@ type PrefillRow struct {
 type ExpertRow struct {
 	Weights string `toml:"weights"` // bf16, fp8, fp8_block, nvfp4 or mxfp4
 	Launch  Figure `toml:"launch" dim:"time"`
-	// of tokens to their experts and back
+	// rate of sending tokens to their experts and back
 	Move Figure `toml:"move" dim:"rate" by:"hbm"`
 }
 
@@ -130,15 +129,17 @@ type ExpertRow struct {
 // serves Rows query tokens of a query head and does not split the KV. It may be another kernel than
 // in the prefill rows, or the same one, whose rows are too far apart to show its waves.
 type PagedPrefill struct {
+	// query tokens per CTA
 	Rows Figure `toml:"rows,omitempty" dim:"tokens,optional"`
-	// that run at full speed at once
+	// CTAs that run at full speed at once
 	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional" by:"sms"`
-	// Rate is that of all of them; not set: that of the longest chunks.
+	// Rate is the rate of all CTAs together; not set: the rate of the longest chunks.
 	Rate Figure `toml:"rate,omitempty" dim:"compute,optional" by:"peak"`
-	// Copy is that of rows of one block's K or V, 64 at most; a CTA's come one after another.
+	// Copy is the time to copy the K or V rows of one block, at most 64. A CTA copies blocks in
+	// sequence.
 	Copy Figure `toml:"copy,omitempty" dim:"time,optional"`
-	// Gather is the copy of K and V from blocks to tensors, which calibrated sparse prefill of a
-	// chunk after earlier ones reads: t = launch + bytes read and written / rate.
+	// Gather copies K and V from blocks to tensors, which calibrated sparse prefill of a chunk after
+	// earlier ones reads: t = launch + bytes read and written / rate.
 	GatherLaunch Figure `toml:"gather_launch,omitempty" dim:"time,optional"`
 	GatherRate   Figure `toml:"gather_rate,omitempty" dim:"rate,optional" by:"hbm"`
 }
@@ -148,7 +149,7 @@ type PagedPrefill struct {
 //	t = launch + vocab row + rows vocab 4 B / rate
 type Sampling struct {
 	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
-	// for each entry of the vocabulary, however many rows there are
+	// per entry of the vocabulary, independent of the number of rows
 	Row  Figure `toml:"row,omitempty" dim:"time,optional"`
 	Rate Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"` // of fp32 logits
 }
@@ -165,18 +166,18 @@ type BlockClose struct {
 // decodes (clock.go).
 type Clock struct {
 	Gain []GainRow `toml:"gain,omitempty"`
-	// of the full clock, at which linears without pause settle
+	// share of the full clock at which linears without pause settle
 	GEMMSteadyRatio Figure `toml:"gemm_steady_ratio,omitempty" dim:"share,optional"`
 
-	// time constant of measured power
+	// time constant of the power measurement
 	PowerFilter Figure `toml:"power_filter,omitempty" dim:"time,optional"`
-	// in which power that is off by the limit would lower or raise the whole clock
+	// time in which an excess of one power limit would lower the clock to 0
 	FrequencySlew Figure `toml:"frequency_slew,omitempty" dim:"time,optional"`
 
-	// Power at the full clock as a share of the power limit.
-	// within HBM, and all that is not named here
+	// Power is given at the full clock, as a share of the power limit. CopyPower is that of copies
+	// within HBM and of everything without a figure.
 	CopyPower Figure `toml:"copy_power,omitempty" dim:"share,optional"`
-	// memory-bound kernels: decodes' linears, attention and scores; not set: copies'
+	// power of memory-bound kernels: decodes' linears, attention and scores; not set: CopyPower
 	MemoryBoundPower Figure `toml:"memory_bound_power,omitempty" dim:"share,optional"`
 }
 
@@ -186,17 +187,17 @@ type Stream struct {
 	Launch Figure `toml:"launch" dim:"time"`
 	Floor  Figure `toml:"floor,omitempty" dim:"time,optional"`
 	Rate   Figure `toml:"rate" dim:"rate" by:"hbm"`
-	// Of dense decode, of all bytes, where some are read again: the L2 feeds the SMs no faster.
-	// Absent: what is read again comes from HBM again.
+	// Dense decode: rate at which L2 serves all bytes, if some are read more than once. Not set:
+	// repeated reads come from HBM.
 	L2Rate Figure `toml:"l2_rate,omitempty" dim:"rate,optional" by:"peak"`
 
-	// Of decode. for each split of a list and query head of it
+	// Decode: for each split of a list and each of its query heads.
 	Merge Figure `toml:"merge,omitempty" dim:"time,optional"`
 	CTAs  Figure `toml:"ctas,omitempty" dim:"count,optional"` // splits of all lists that run at once
-	// Of decode of selected blocks, whose CTAs come in waves (decode.go): for each but the first.
+	// Decode of selected blocks, whose CTAs run in waves (decode.go): for each wave but the first.
 	Wave Figure `toml:"wave,omitempty" dim:"time,optional"`
-	// Of scoring: the search of a list of more than searchedFrom blocks; what lists cost that
-	// share no cluster of CTAs, of which so many run at once.
+	// Scoring: the search in a list of more than searchedFrom blocks, and the extra cost of lists
+	// without a cluster of CTAs.
 	Search      Figure `toml:"search,omitempty" dim:"time,optional"`
 	Unclustered Figure `toml:"unclustered,omitempty" dim:"time,optional"`
 
@@ -208,12 +209,12 @@ type Stream struct {
 type PSADecode struct {
 	Launch  Figure `toml:"launch,omitempty" dim:"time,optional"`
 	PerHead Figure `toml:"per_head,omitempty" dim:"time,optional"` // for each list
-	// least for a microbatch of one list
+	// minimum time of one microbatch of one list
 	Round    Figure `toml:"round,omitempty" dim:"time,optional"`
 	Relaunch Figure `toml:"relaunch,omitempty" dim:"time,optional"` // for each launch but the first
 	Rate     Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"`
 	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
-	// Up to so many lists, clusters of CTAs share each, the larger the fewer lists there are.
+	// Up to this number of lists, clusters of CTAs share a list; fewer lists get larger clusters.
 	ClusterLists Figure `toml:"cluster_lists,omitempty" dim:"count,optional"`
 }
 
@@ -225,17 +226,17 @@ type Loading struct {
 	MemcpyBase  Figure `toml:"memcpy_base,omitempty" dim:"time,optional"`
 	FlashLaunch Figure `toml:"flash_launch" dim:"time"`
 	FlashFloor  Figure `toml:"flash_floor,omitempty" dim:"time,optional"`
-	// FlashStream is the launch within a stream, where nobody submits and waits. Absent: flash_launch.
+	// FlashStream is the launch within a stream, without a wait by the host. Not set: flash_launch.
 	FlashStream Figure `toml:"flash_stream,omitempty" dim:"time,optional"`
-	// per block, seen where blocks are small
+	// per block; it shows with small blocks
 	FlashBlock Figure    `toml:"flash_block,omitempty" dim:"time,optional"`
 	Flash      []PoolRow `toml:"flash"`
 	Swap       SwapCost  `toml:"swap,omitempty"`
-	// LayerDelay is by how much a layer takes longer while a gather kernel loads throughout it, by
-	// tokens, and Contention the share of its speed that the kernel loses meanwhile.
+	// LayerDelay is the extra time of a layer during which a gather kernel loads, by tokens.
+	// Contention is the share of its speed that the kernel loses meanwhile.
 	LayerDelay []TokenRow `toml:"layer_delay,omitempty"`
 	Contention Figure     `toml:"contention,omitempty" dim:"share,optional"`
-	// TripDelay is by how much a round trip of decodes takes longer while a gather kernel loads.
+	// TripDelay is the extra time of a decode round trip while a gather kernel loads.
 	TripDelay Figure `toml:"trip_delay,omitempty" dim:"time,optional"`
 }
 
@@ -255,19 +256,18 @@ type PoolTime struct {
 type Saving struct {
 	MemcpyCall Figure `toml:"memcpy_call" dim:"time"`                    // per block
 	MemcpyBase Figure `toml:"memcpy_base,omitempty" dim:"time,optional"` // per batch of blocks
-	// MemcpyOverlappedPools is the time of one copy by the size of the host pool, while prefill
-	// is computed meanwhile. Absent: memcpy_call.
+	// MemcpyOverlappedPools is the time of one copy during prefill, by the size of the host pool. Not
+	// set: memcpy_call.
 	MemcpyOverlappedPools []PoolTime `toml:"memcpy_overlapped_pools,omitempty"`
 	GPULaunch             Figure     `toml:"gpu_launch" dim:"time"`
 	GPUFloor              Figure     `toml:"gpu_floor,omitempty" dim:"time,optional"`
-	// per block, seen where blocks are small
+	// per block; it shows with small blocks
 	GPUBlock Figure `toml:"gpu_block,omitempty" dim:"time,optional"`
 	GPURate  Figure `toml:"gpu_rate" dim:"rate" by:"d2h"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure `toml:"contention" dim:"share"`
 	FlashCall  Figure `toml:"flash_call" dim:"time"` // the one memcpy into staging
-	// FlashChunk are the bytes of the first chunk, which the CPU scatters after its copy. Absent:
-	// none.
+	// FlashChunk is the size of the first chunk, scattered by the CPU after its copy. Not set: none.
 	FlashChunk Figure       `toml:"flash_chunk,omitempty" dim:"size,optional"`
 	Threads    Figure       `toml:"threads" dim:"threads"` // scatter threads unless asked otherwise
 	Scatter    []ScatterRow `toml:"scatter"`

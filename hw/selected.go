@@ -11,22 +11,22 @@ import (
 // Selected is the cost of a layer without its linears if an indexer selects the latents that
 // attention reads (DeepSeek sparse attention), from measured modules of an engine.
 type Selected struct {
-	// Of prefill: of each token of a batch, for rope, quantisation and copies.
+	// Prefill: per token of a batch, for rope, quantisation and copies.
 	Token Figure `toml:"token,omitempty" dim:"time,optional"`
-	// a wave of CTAs, each of one query and 64 heads, and the rate at which its rows are attended to
+	// one wave of CTAs, each for one query and 64 heads, and the rate of its attention
 	Wave Figure `toml:"wave,omitempty" dim:"time,optional"`
 	Rate Figure `toml:"rate,omitempty" dim:"compute,optional" by:"peak"`
-	// of the indexer's scores, with the choice of the best
+	// rate of the indexer's scores and top-k
 	Logits Figure `toml:"logits,omitempty" dim:"compute,optional" by:"peak"`
 
-	// Of decode: the small kernels of a layer, and those of its indexer.
+	// Decode: the small kernels of a layer, and those of its indexer.
 	Launch      Figure `toml:"launch,omitempty" dim:"time,optional"`
 	IndexLaunch Figure `toml:"index_launch,omitempty" dim:"time,optional"`
-	// keys of all contexts, with the choice of the best
+	// rate of reading the index keys of all contexts, top-k included
 	Keys Figure `toml:"keys,omitempty" dim:"rate,optional" by:"hbm"`
-	// Query is attention of one query and 64 heads to FP8 latents, of prefill with fewer heads, too.
+	// Query is attention of one query and 64 heads to FP8 latents, also for prefill with fewer heads.
 	Query Figure `toml:"query,omitempty" dim:"time,optional"`
-	// Row is that of a wave of queries to each 16-bit latent.
+	// Row is the time of a wave of queries per 16-bit latent.
 	Row Figure `toml:"row,omitempty" dim:"time,optional"`
 }
 

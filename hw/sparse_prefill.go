@@ -15,19 +15,19 @@ import (
 type SparseRow struct {
 	Pattern string `toml:"pattern"`
 	Launch  Figure `toml:"launch" dim:"time"` // of a layer's heads of the pattern
-	// Efficiency is the kernel's rate as a share of dense prefill attention's, chunk for chunk; with
-	// a tile, as a share of that of long chunks.
+	// Efficiency is the rate relative to dense prefill attention with the same chunk. With a tile it
+	// is relative to long chunks.
 	Efficiency Figure `toml:"efficiency" dim:"ratio"`
-	// Index is the rate at which the bytes of an index are moved, as a share of HBM bandwidth.
+	// Index is the rate of reading and writing an index, relative to HBM bandwidth.
 	Index Figure `toml:"index,omitempty" dim:"ratio,optional"`
 
-	// Tile is what a tile of 128 queries of a head costs a full card beyond its FLOPs.
+	// Tile is the time per tile (128 queries of a head) on a full card, in addition to its FLOPs.
 	Tile Figure `toml:"tile,omitempty" dim:"time,optional"`
-	// Columns is the efficiency of keys that are gathered one by one.
+	// Columns is the efficiency of keys that are gathered one at a time.
 	Columns Figure `toml:"columns,omitempty" dim:"ratio,optional"`
-	// IndexLaunch is that of the kernels of an index. Scan is the rate at which they go through Q
-	// and K, Choice the rate at which rows go through what they choose from, Step what comes one
-	// after another: a slash line that rows walk through, or a tile whose blocks are ranked.
+	// IndexLaunch is the launch of the index kernels. Scan is their rate over Q and K. Choice is the
+	// rate of top-k. Step is the time of each sequential part: a slash line, or a tile whose blocks
+	// are ranked.
 	IndexLaunch Figure `toml:"index_launch,omitempty" dim:"time,optional"`
 	Scan        Figure `toml:"scan,omitempty" dim:"rate,optional" by:"peak"`
 	Choice      Figure `toml:"choice,omitempty" dim:"rate,optional" by:"peak"`

@@ -19,12 +19,12 @@ const LoadSwap = "swap"
 // not fill the link.
 type SwapCost struct {
 	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
-	// of 1,024 slots of a buffer, each wave
+	// per wave, for 1,024 slots of a buffer
 	Scan Figure `toml:"scan,omitempty" dim:"time,optional"`
-	// CTAs at once
+	// concurrent CTAs
 	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional"`
 	Rate Figure `toml:"rate,omitempty" dim:"rate,optional" by:"h2d"`
-	// of one request's rows
+	// rate of the rows of one request
 	RequestRate Figure `toml:"request_rate,omitempty" dim:"rate,optional" by:"h2d"`
 }
 

@@ -4,15 +4,15 @@ import "github.com/sparseserve/sparseserve/sim/des"
 
 // FleetSpec is the [fleet] table of a configuration.
 type FleetSpec struct {
-	// identical servers that share the workload, each with its own card, host, scheduler and cache;
-	// one run per value of a list
+	// number of identical servers that share the workload, each with its own GPUs, host, scheduler
+	// and cache; one run per value of a list
 	Replicas int `toml:"replicas" unit:"servers" range:">= 1, <= 1000"`
-	// which replica a request goes to as it arrives (list routers)
+	// policy that assigns an arriving request to a replica (list routers)
 	Router string `toml:"router" used:"replicas"`
-	// [s, replica, s]: when a replica (from 0) fails, and how long it is down; it loses all KV, and
-	// its requests begin anew at others
+	// [time, replica, duration]: failures. A failed replica (numbered from 0) loses all KV, and its
+	// requests restart on others
 	Fail [][]float64 `toml:"fail,omitempty" unit:"s, replica, s" rows:"triples"`
-	// [s, replica]: when a replica stops taking requests; it finishes those that it has
+	// [time, replica]: from then on the replica takes no new requests and finishes its own
 	Drain [][]float64 `toml:"drain,omitempty" unit:"s, replica"`
 }
 

@@ -9,36 +9,36 @@ import (
 // Presets for the papers' systems are in package experiments. docs/configuration.md prints the
 // comments, units and ranges of the fields.
 type Spec struct {
-	// of the system: its results' folder and its row in tables; [[systems]] only
+	// name of the system: its folder of results and its row in tables; only in [[systems]]
 	Name string `toml:"name"`
 	// serving engine: scheduler, kernels and host times (list engines)
 	Engine string `toml:"engine"`
-	// what the engine is started for: its default max_tokens and max_requests depend on it and on the
-	// card
+	// whether the engine runs as a server or offline; with the card it sets the defaults of
+	// max_tokens and max_requests
 	Use string `toml:"use" used:"batches"`
-	// GPUs that share each layer (tensor parallelism): 1, 2, 4 or 8. Figures of HBM are of each GPU
+	// number of GPUs that share each layer (tensor parallelism): 1, 2, 4 or 8. HBM sizes are per GPU
 	TensorParallel int `toml:"tensor_parallel" unit:"GPUs" range:">= 1, <= 8"`
-	// GPUs over which experts are spread whole instead of cut (expert parallelism): tensor_parallel,
-	// or a divisor of it, where the rest cut them; 1: all GPUs cut each
+	// number of GPUs that divide the experts (expert parallelism): tensor_parallel or a divisor of
+	// it, with which several GPUs slice each expert. 1: each GPU holds a slice of every expert
 	ExpertParallel int `toml:"expert_parallel" used:"experts" unit:"GPUs" range:">= 1, <= 8"`
 	// share of HBM that the server may use (vLLM's gpu_memory_utilization)
 	Utilisation float64 `toml:"utilisation" unit:"share" range:"> 0, <= 1"`
-	// HBM for KV, metadata and prefill buffers; 0 = all that is free
+	// HBM for KV, metadata and prefill buffers; 0: all free HBM
 	KVGiB float64 `toml:"kv_gib" unit:"GiB" range:">= 0, <= 1e+06"`
-	// host memory for KV, which the GPUs of tensor parallelism share; above 0 with offload
+	// host memory for KV, shared by the GPUs of tensor parallelism; must be above 0 with offload
 	DRAMGiB float64 `toml:"dram_gib" used:"dram" unit:"GiB" range:">= 0, <= 1e+06"`
 	// size of a KV block
 	BlockTokens int `toml:"block_tokens" unit:"tokens" range:">= 1, <= 65536"`
-	// scheduler that fills batches
+	// scheduler that forms batches
 	Scheduler string `toml:"scheduler"`
 	// largest number of requests in a batch
 	MaxRequests int `toml:"max_requests" unit:"requests" range:">= 1, <= 1e+06"`
 	// largest number of tokens in a batch
 	MaxTokens int `toml:"max_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
-	// share of all blocks kept free at admission
+	// share of all blocks that stays free at admission
 	Watermark float64 `toml:"watermark" unit:"share" range:">= 0, < 1"`
-	// how tokens are drawn: top-p sorts the logits of every request; model is top-p where the model's
-	// generation_config.json has a top_p, else random
+	// how tokens are sampled: random; top-p, which sorts the logits of each request; or model, which
+	// is top-p if the model's generation_config.json sets top_p and random otherwise
 	Sampling string `toml:"sampling"`
 
 	Selection   SelectionSpec   `toml:"selection"`
@@ -51,144 +51,145 @@ type Spec struct {
 
 // SelectionSpec says which KV blocks decodes attend to: the table [selection].
 type SelectionSpec struct {
-	// decodes attend to a selection of the blocks; false: to all
+	// decodes attend to selected blocks; false: to all blocks
 	On bool `toml:"on"`
-	// algorithm that selects (list selections)
+	// selection algorithm (list selections)
 	Policy string `toml:"policy" used:"selects,scored"`
-	// KV that a head attends to, sinks and recent blocks included, where the selection has a fixed
-	// size
+	// tokens that a head attends to, sink and recent blocks included; only for algorithms with a
+	// fixed budget
 	BudgetTokens int `toml:"budget_tokens" used:"sparse,fixed" unit:"tokens" range:">= 1, <= 1e+09"`
 	// number of first blocks that are always selected
 	SinkBlocks int `toml:"sink_blocks" used:"sparse" unit:"blocks" range:">= 0, <= 1e+06"`
 	// number of newest blocks that are always selected, at least 1
 	RecentBlocks int `toml:"recent_blocks" used:"sparse" unit:"blocks" range:">= 0, <= 1e+06"`
-	// first layers that keep full attention
+	// number of first layers that keep full attention
 	DenseLayers int `toml:"dense_layers" used:"sparse" unit:"layers" range:">= 0, <= 10000"`
-	// file of recorded selections to replay; empty: drawn from the score process
+	// file of recorded selections to replay; empty: selections are drawn from the score process
 	Recording string `toml:"recording" used:"sparse"`
-	// where the selection has a fixed size, which heads select together: the query heads that share a
-	// KV head, or each query head by itself, and their KV head attends to all that they select
+	// heads that select together, with a fixed budget: all query heads of a KV head, or each query
+	// head alone, and the KV head attends to the union
 	Per string `toml:"per" used:"sparse,fixed,groups,drawn"`
-	// psa: share of the attention to reach
+	// psa: share of the attention at which a head stops
 	Epsilon float64 `toml:"epsilon" used:"psa" range:"> 0, < 1"`
-	// psa: blocks of one iteration of progressive attention
+	// psa: blocks per iteration of progressive attention
 	Microbatch int `toml:"microbatch" used:"psa" unit:"blocks" range:">= 1, <= 1e+06"`
-	// psa: the next iteration's loads overlap with the attention of this one
+	// psa: load the next iteration's blocks during the attention of this one
 	Pipelined bool `toml:"pipelined" used:"psa,offload"`
-	// psa: the heads of a layer end together, or each KV head by itself
+	// psa: stop all heads of a layer together, or each KV head alone
 	Stop string `toml:"stop" used:"psa"`
-	// infinigen: how far below the highest score a token is still selected
+	// infinigen: largest distance below the highest score at which a token is selected
 	Margin float64 `toml:"margin" used:"infinigen" unit:"q·k / sqrt(d)" range:">= 0, <= 1e+06"`
 }
 
 // OffloadSpec says how KV moves between DRAM and HBM: the table [offload].
 type OffloadSpec struct {
-	// DRAM holds all KV and HBM is a cache of it
+	// DRAM holds all KV and HBM caches it
 	On bool `toml:"on"`
-	// how missing blocks are loaded: one memcpy each, or one gather kernel (FlashH2D)
+	// how missing blocks are loaded: a memcpy per block, a gather kernel (FlashH2D), or a kernel that
+	// also looks them up (HiSparse's swap-in)
 	Load string `toml:"load" used:"offload"`
-	// how blocks are saved: one memcpy each, a scatter kernel, or a copy and the CPU (FlashD2H)
+	// how blocks are saved: a memcpy per block, a scatter kernel, or a copy that the CPU scatters
+	// (FlashD2H)
 	Save string `toml:"save" used:"offload"`
-	// what finds the selected blocks that are missing in HBM; gpu needs offload.load = "flash"
+	// processor that finds the selected blocks missing in HBM; gpu needs offload.load = "flash"
 	Lookup string `toml:"lookup" used:"offload"`
 	// order in which blocks leave HBM (list evictions)
 	Eviction string `toml:"eviction" used:"cache"`
-	// one pool of HBM blocks for all layers, or one a layer
+	// one pool of HBM blocks for all layers, or one per layer
 	Pool string `toml:"pool" used:"cache"`
-	// KV queued to be saved before computation stalls
+	// KV that may wait to be saved before computation stalls
 	SaveBufferMiB float64 `toml:"save_buffer_mib" used:"offload" unit:"MiB" range:">= 0, <= 1e+06"`
-	// batches are limited so that their working sets fit in HBM (Algorithm 1)
+	// limit batches so that their working sets fit in HBM (Algorithm 1)
 	BatchControl bool `toml:"batch_control" used:"cache"`
-	// decode steps whose selections form the working set
+	// number of last decode steps whose selections form the working set
 	WorkingSetSteps int `toml:"working_set_steps" used:"cache,sparse" unit:"steps" range:">= 1, <= 100000"`
-	// HiSparse: tokens of a decoding request that each layer keeps in a buffer in HBM; 0: HBM is one
-	// cache for all requests. In blocks, each of which stands for
-	// block_tokens single tokens
+	// HiSparse: size of the HBM buffer of each layer of a decoding request; 0: HBM is one cache for
+	// all requests. A simulated block stands for block_tokens separate tokens
 	HotBuffer int `toml:"hot_buffer" unit:"tokens" range:">= 0, <= 1e+08"`
-	// HiSparse: when a request frees its other KV in HBM: when its prefill ends, or when HBM is short
+	// HiSparse: when a request frees its other KV in HBM: at the end of its prefill, or if HBM is
+	// full
 	HotRelease string `toml:"hot_release" used:"hot"`
-	// host memory for KV as a multiple of that in HBM, at most system.dram_gib; 0: system.dram_gib
+	// host KV memory as a multiple of that in HBM, at most system.dram_gib; 0: system.dram_gib
 	HostPoolRatio float64 `toml:"host_pool_ratio" used:"hot" range:">= 0, <= 1e+06"`
 }
 
 // PrefillSpec says how prompts are computed: the table [prefill].
 type PrefillSpec struct {
-	// how prompts are split: not, in chunks of tokens, by layers, or both
+	// how steps divide prompts: not (plain), by tokens (chunked), by layers (layer), or by both
 	Split string `toml:"split"`
-	// largest chunk of prefill
+	// largest prefill chunk
 	ChunkTokens int `toml:"chunk_tokens" used:"chunks" unit:"tokens" range:">= 1, <= 1e+09"`
-	// largest layer-segmented prefill in a batch, in tokens times layers; 0 = chunk_tokens x layers
+	// largest layer-segmented prefill in a batch, tokens x layers; 0: chunk_tokens x layers
 	MaxInject int64 `toml:"max_inject" used:"layers" unit:"token-layers" range:">= 0, <= 1e+12"`
-	// what happens to a prompt beyond the maximum: its middle is removed, or it is refused
+	// what happens to a prompt above the maximum: its middle is cut out, or it is rejected
 	OverLength string `toml:"over_length"`
-	// longest prompt; 0 = the model's maximum
+	// longest prompt; 0: the model's maximum
 	MaxPromptTokens int `toml:"max_prompt_tokens" unit:"tokens" range:">= 0, <= 1e+08"`
-	// what prompts attend to while they are prefilled (list prefills)
+	// attention of prefill: dense or a sparse pattern (list prefills)
 	Attention string `toml:"attention"`
-	// minference: a file of heads' patterns in its format, or a published mix (list prefills)
+	// minference: pattern file in MInference's format, or a published mix (list prefills)
 	Pattern string `toml:"pattern" used:"minference"`
-	// a-shape: first tokens, always attended to
+	// a-shape: first tokens, which every query attends to
 	SinkTokens int `toml:"sink_tokens" used:"a-shape" unit:"tokens" range:">= 1, <= 1e+09"`
-	// a-shape: newest tokens, always attended to
+	// a-shape: newest tokens, which every query attends to
 	RecentTokens int `toml:"recent_tokens" used:"a-shape" unit:"tokens" range:">= 1, <= 1e+09"`
-	// vertical-slash: columns attended to by all rows
+	// vertical-slash: number of columns, which every query attends to
 	Vertical int `toml:"vertical" used:"vertical-slash" unit:"lines" range:">= 1, <= 1e+09"`
-	// vertical-slash: diagonals attended to
+	// vertical-slash: number of diagonals
 	Slash int `toml:"slash" used:"vertical-slash" unit:"lines" range:">= 1, <= 1e+09"`
-	// block-sparse: blocks of 64 keys that a block of 64 queries attends to
+	// block-sparse: key blocks (64 tokens) that each query block (64 tokens) attends to
 	Blocks int `toml:"blocks" used:"block-sparse" unit:"blocks" range:">= 1, <= 1e+06"`
 }
 
 // PrefixCacheSpec says how the KV of earlier prompts is kept and used again: the table
 // [prefix_cache].
 type PrefixCacheSpec struct {
-	// reuse of the KV of earlier prompts with the same beginning: none, by blocks (vLLM V1), or by a
-	// radix tree of pages of block_tokens (SGLang)
+	// reuse of the KV of earlier prompts with the same beginning: off, by hashed blocks (vllm), or by
+	// a radix tree with pages of block_tokens (radix, as SGLang)
 	Mode string `toml:"mode"`
-	// host memory for prefixes below HBM, of system.dram_gib; 0: none
+	// host memory for cached prefixes, part of system.dram_gib; 0: none
 	DRAMGiB float64 `toml:"dram_gib" unit:"GiB" range:">= 0, <= 1e+06"`
-	// SSD for prefixes below that; 0: none
+	// SSD space for cached prefixes below DRAM; 0: none
 	SSDGiB float64 `toml:"ssd_gib" unit:"GiB" range:">= 0, <= 1e+06"`
-	// drive of ssd_gib
+	// SSD model of ssd_gib: a name or a file
 	Drive string `toml:"drive" used:"ssd"`
-	// unit in which prefixes are moved and kept below HBM; a multiple of block_tokens
+	// unit in which DRAM and SSD store prefixes; a multiple of block_tokens
 	Chunk int `toml:"chunk" used:"tiers" unit:"tokens" range:">= 1, <= 1e+06"`
-	// order in which chunks leave DRAM and SSD; belady knows the trace: next use furthest ahead first
+	// order in which chunks leave DRAM and SSD; belady knows the trace: latest next use first
 	Eviction string `toml:"eviction" used:"tiers"`
-	// when KV is written below HBM: when computed, when hit so often, or when it leaves the tier above
+	// when KV is copied below HBM: when computed, after write_hits hits (selective), or when evicted
 	Write string `toml:"write" used:"tiers"`
-	// selective: hits in HBM after which it is written
+	// selective: number of hits in HBM before a chunk is copied below
 	WriteHits int `toml:"write_hits" used:"tiers,selective" unit:"hits" range:">= 1, <= 255"`
-	// whether what is below HBM is loaded, computed again, or whichever takes less time
+	// what happens on a hit in DRAM or SSD: load, recompute, or whichever is faster (cheaper)
 	Load string `toml:"load" used:"tiers"`
-	// a hit below HBM of fewer tokens is computed
+	// hits in DRAM or SSD with fewer tokens are recomputed
 	LoadTokens int `toml:"load_tokens" used:"tiers" unit:"tokens" range:">= 0, <= 1e+06"`
-	// what waits for a load: its request while others run (vLLM's offloading connector), each layer of
-	// its step for its part (HiCache), or its step
+	// what waits for a load: the request, while others run (vLLM's offloading connector); each layer,
+	// for its part (HiCache); or the whole step
 	Overlap string `toml:"overlap" used:"tiers"`
-	// what a prompt attends to of its cached prefix in DRAM: all, or what each chunk and KV head
-	// selects
+	// what a prompt attends to in its cached prefix in DRAM: all of it, or the blocks that each chunk
+	// and KV head selects
 	Attend string `toml:"attend" used:"cache,hits"`
-	// how much a token of a prefix loaded from DRAM counts towards max_tokens, max_inject and similar
-	// limits, relative to a computed token
+	// weight of a token loaded from DRAM in limits such as max_tokens; a computed one has 1
 	LoadWeight float64 `toml:"load_weight" used:"cache,hits" range:">= 0, <= 1000"`
 }
 
 // SpeculationSpec says how tokens are drafted: the table [speculation].
 type SpeculationSpec struct {
-	// tokens that MTP layers draft for each request that decodes; the next step verifies them with one
-	// more (speculation). 0: none. Needs a model with mtp_layers, full attention in HBM and no prefix
-	// cache. Tokens of a step come together: of their TBT the first has all of the step, the others 0
+	// tokens that MTP layers draft per decoding request and step; the next step verifies them; 0:
+	// none. Needs a model with mtp_layers, full attention in HBM and no prefix cache. The first token
+	// of a step has the whole step as its TBT, others 0
 	Tokens int `toml:"tokens" unit:"tokens" range:">= 0, <= 16"`
-	// probability that a drafted token is accepted where those before it are
+	// probability that a drafted token is accepted if all drafts before it were
 	Acceptance float64 `toml:"acceptance" used:"drafts" unit:"share" range:">= 0, < 1"`
 }
 
 // SimulationSpec says how exactly the cache is simulated: the table [simulation].
 type SimulationSpec struct {
-	// simulate every (layer, KV head) group, or a sample with a cache scaled to it
+	// simulate every (layer, KV head) group, or a sample of groups with a cache of proportional size
 	Heads string `toml:"heads" used:"cache"`
-	// groups in the sample
+	// number of groups in the sample
 	Groups int `toml:"groups" used:"cache,sampled" unit:"groups" range:">= 1, <= 1e+06"`
 }
 

@@ -31,72 +31,72 @@ var (
 // Spec is the [workload] table of a configuration. docs/configuration.md has the comments, units
 // and ranges of the fields.
 type Spec struct {
-	// the built-in LongBench mix, synthetic lengths, sessions with turns, or the path of a file, of a
-	// folder of LongBench JSONL files, or - for standard input; gzip and zstd are unpacked
+	// longbench (built-in mix), synthetic (lengths), sessions (with turns), or the path of a trace
+	// file, of a folder of LongBench JSONL files, or - for standard input; gzip and zstd are unpacked
 	Trace string `toml:"trace"`
-	// format of that file; empty: detected
+	// format of the trace file; empty: detected
 	Format string `toml:"format" used:"file"`
 
-	// of a synthetic trace, in tokens or 64k: fixed(n), uniform(least, most), normal(mean, sd),
-	// lognormal(median, sigma) or zipf(s, max); truncated to 1 and more, and to the third
-	// number of normal and lognormal, if any; of sessions what a user adds in a turn, there
-	// "lognormal(14, 1.95)" by default
+	// prompt lengths of a synthetic trace: fixed(n), uniform(min, max), normal(mean, sd),
+	// lognormal(median, sigma) or zipf(s, max), in tokens or 64k; cut to at least 1 and to an
+	// optional third argument of normal and lognormal. With trace sessions: tokens that a user adds
+	// per turn, by default "lognormal(14, 1.95)"
 	PromptLengths string `toml:"prompt_lengths,omitempty" used:"lengths"`
-	// the same of outputs; of sessions "lognormal(275, 0.69)" by default
+	// output lengths, as prompt_lengths; with trace sessions by default "lognormal(275, 0.69)"
 	OutputLengths string `toml:"output_lengths,omitempty" used:"lengths"`
 
-	// trace sessions: that many in place of requests, each with all its turns, so that every server
-	// gets the same requests; 0 = as many as requests need
+	// trace sessions: number of sessions, each run with all its turns, in place of requests, so that
+	// every server gets the same requests; 0: enough for requests
 	Sessions int `toml:"sessions,omitempty" used:"sessions" range:">= 0, <= 1e+06"`
-	// trace sessions: turns of a session, in the same words; "lognormal(2.4, 0.84)" by default
+	// trace sessions: turns per session, as prompt_lengths; default "lognormal(2.4, 0.84)"
 	Turns string `toml:"turns,omitempty" used:"sessions"`
-	// trace sessions: system prompts that sessions begin with; 0 = none, there 10 by default
+	// trace sessions: number of different system prompts, default 10; 0: none
 	SystemPrompts int `toml:"system_prompts,omitempty" used:"sessions" range:">= 0, <= 100000"`
-	// trace sessions: lengths of system prompts, in the same words; "fixed(1000)" by default
+	// trace sessions: lengths of system prompts, as prompt_lengths; default "fixed(1000)"
 	SystemLengths string `toml:"system_lengths,omitempty" used:"sessions,system_prompts"`
-	// trace sessions: the k-th system prompt has a share of sessions in proportion to k^-s; 0 = all
-	// alike, there 1 by default
+	// trace sessions: share of the k-th system prompt, proportional to k^-s; default 1; 0: equal
 	SystemZipf float64 `toml:"system_zipf,omitempty" used:"sessions,system_prompts" range:">= 0, <= 100"`
 
-	// LongBench sets of the mix, or to keep of LongBench files; ignored for other formats
+	// LongBench sets in the built-in mix, or to keep of LongBench files; other formats ignore it
 	Datasets []string `toml:"datasets" used:"longbench"`
 
-	// counts LongBench prompts; empty takes the model's
+	// tokenizer that counts the tokens of LongBench prompts; empty: the model's
 	Tokenizer string `toml:"tokenizer" used:"texts"`
 
-	// distribution of the gaps between requests; the file's own times; or closed: a fixed number of
-	// clients, each sends its next request when its last was answered or rejected
+	// distribution of gaps between requests (poisson, gamma, fixed), the file's recorded times
+	// (trace), or a number of clients, each of which waits for its answer (closed)
 	Arrivals string `toml:"arrivals"`
-	// mean request rate, each value of a list a run; not used by arrivals trace and closed; of
-	// sessions, and of a file of conversations, their rate
+	// mean request rate, one run per value of a list; not used with arrivals trace or closed. With
+	// sessions or conversation files: rate of new sessions
 	Rate float64 `toml:"rate" used:"rate" unit:"requests/s" range:">= 1e-09, <= 1e+09"`
-	// arrivals gamma: coefficient of variation of the gaps; 1 is Poisson
+	// arrivals gamma: coefficient of variation of the gaps; 1 equals Poisson
 	Burstiness float64 `toml:"burstiness" used:"gamma" range:">= 0.01, <= 100"`
-	// arrivals trace: 2 replays twice as fast
+	// arrivals trace: factor on the recorded times; 2 replays twice as fast
 	Speed float64 `toml:"speed" used:"recorded" range:">= 1e-09, <= 1e+09"`
 
-	// in place of rate: [seconds, requests/s] of each stage; the last goes on until the requests
-	// are out, or with requests 0 ends the run
+	// in place of rate: [seconds, requests/s] of each stage. The last stage continues until all
+	// requests have arrived; with requests = 0 its end ends the run
 	Stages [][]float64 `toml:"stages,omitempty" used:"gaps" unit:"s, requests/s"`
-	// arrivals closed: clients, each value of a list a run; each has a session at a time, if any
+	// arrivals closed: number of clients, one run per value of a list; with sessions each client has
+	// one at a time
 	Concurrency int `toml:"concurrency,omitempty" used:"closed" unit:"requests" range:">= 0, <= 100000"`
-	// arrivals closed, and turns of sessions: mean time from an answer to the client's next request,
-	// exponential; 0 = none; of trace sessions 370 by default
+	// arrivals closed and turns of sessions: mean time between an answer and the client's next
+	// request, exponential; 0: none; with trace sessions by default 370
 	ThinkS float64 `toml:"think_s,omitempty" used:"thinks" unit:"s" range:">= 0, <= 1e6"`
 
-	// requests to run, each turn of a session one; 0 = all of a file, which may be shorter, or of the
-	// stages
+	// number of requests, each turn of a session counted as one; 0: all of the file or of the stages.
+	// A file may hold fewer
 	Requests int `toml:"requests" unit:"requests" range:">= 0, <= 1e+07"`
 
-	// model whose LongBench output lengths are used: Llama-2-7B, its chat model, or
-	// Llama-3-8B-Instruct
+	// model that generated the LongBench output lengths: base (Llama-2-7B), chat (Llama-2-7B-chat) or
+	// instruct (Llama-3-8B-Instruct)
 	Output string `toml:"output" used:"longbench"`
-	// multiplies every output length, whatever its source
+	// factor on every output length
 	OutputScale float64 `toml:"output_scale" range:">= 1e-06, <= 1e+06"`
 
-	// share of each prompt whose KV the server has from earlier requests, in whole blocks; at
-	// least one token of a prompt is computed; with a prefix cache and prefix_cache.dram_gib it is in
-	// DRAM; not of a trace that says what prompts share
+	// share of each prompt whose KV is already cached, in whole blocks; at least one token is
+	// computed. With a prefix cache and prefix_cache.dram_gib it is in DRAM. Not for traces that
+	// record shared content
 	PrefixHit float64 `toml:"prefix_hit" unit:"share" range:">= 0, <= 1"`
 }
 

@@ -22,9 +22,9 @@ type Setting struct {
 type axis struct{ values [][]Setting }
 
 var axisKinds = []string{
-	"grid", // the product of its keys' lists, the first key slowest
-	"zip",  // its keys' lists in step
-	"list", // points written out, each a table of keys
+	"grid", // all combinations of its keys' values, the first key slowest
+	"zip",  // the n-th value of each key together
+	"list", // list of points, each a table of keys
 }
 
 // parseAxes reads the [[axis]] tables of a sweep file.

@@ -44,19 +44,19 @@ type Config struct {
 
 // Output says which files a run writes in addition to its summary and requests.
 type Output struct {
-	// steps.csv: one row a batch step
+	// write steps.csv: one row per batch step
 	Steps bool `toml:"steps"`
-	// trace.json: the steps for Perfetto or chrome://tracing
+	// write trace.json: steps for Perfetto or chrome://tracing
 	Trace bool `toml:"trace"`
-	// adds to summary and requests what share of the attention the selections hold, and the
-	// accuracy that follows by a proxy; report --format text has a column of the first
+	// add to summary and requests the share of attention that the selections hold, and an estimate of
+	// accuracy from it; report --format text shows the share
 	RecallProxy bool `toml:"recall_proxy" used:"sparse,drawn"`
 }
 
 // topKeys are the keys outside every table.
 var topKeys = []string{
-	"model", // model to serve: a name (list models), a config.json or a folder with one
-	"gpu",   // GPU that serves it: a name (list gpus) or a card file
+	"model", // model to serve: a name (list models), or a config.json or its folder
+	"gpu",   // GPU: a name (list gpus) or a card file
 	"seed",  // random seed; one run per value of a list
 }
 

@@ -5,14 +5,14 @@ import "fmt"
 // GoodputSearch is the [goodput] table of a sweep: the settings of the search for the largest
 // sustained rate.
 type GoodputSearch struct {
-	// first rate; 0 = the lowest of the configuration
+	// first rate to try; 0: the configuration's lowest
 	Start float64 `toml:"start" unit:"requests/s" range:">= 0, <= 1e+09"`
-	// width of the last bracket, relative to its lower end
+	// relative width at which bisection stops
 	Width float64 `toml:"width" unit:"share" range:">= 0.001, <= 1"`
-	// no rate above is tried
+	// highest rate to try
 	Max float64 `toml:"max" unit:"requests/s" range:"> 0, <= 1e+09"`
-	// ends the search with the bracket: rates beyond its ends are not checked, and no seed's
-	// own bracket is narrowed
+	// stop when the bracket is narrow enough: do not try rates outside it, and do not search each
+	// seed separately
 	Coarse bool `toml:"coarse"`
 
 	// Given is set where the configuration has a key of [goodput].

@@ -23,37 +23,36 @@ type pageWriter struct {
 func (p *pageWriter) printf(format string, args ...any) { fmt.Fprintf(p, format, args...) }
 
 func (p *pageWriter) all() {
-	p.printf(`# Configuration
+	p.printf("%s", strings.ReplaceAll(`# Configuration
 
-A configuration describes runs of every system at every rate with every seed. A file overrides the built-in experiment
-%[1]sdefault%[1]s,
-	whose values are the defaults below; %[1]s--set KEY=VALUE%[1]s overrides the file,
-	with keys such as %[1]sworkload.rate%[1]s. If a
-configuration sets its own trace or model, keys that are fitted to the built-in ones become neutral
-(%[1]sexperiments/config/neutral.go%[1]s). A relative path in a file is resolved in the folder of that file, then in the working folder; a path of
-%[1]s--set%[1]s in the working folder. Each result stores its complete configuration in %[1]sconfig.toml%[1]s.
+A configuration describes runs: every system at every rate with every seed. A configuration file
+overrides the built-in experiment 'default', whose values are the defaults below, and
+'--set KEY=VALUE' overrides the file, for example '--set workload.rate=0.2'. If a configuration sets
+its own trace or model, keys that were fitted to the default ones become neutral
+('experiments/config/neutral.go'). A path in a file is relative to the folder of that file or else to
+the working folder, a path of '--set' to the working folder. Each result stores its complete
+configuration in 'config.toml'.
 
-A plain number has the unit of its key. A number in quotes may carry another: times %[1]s"100ms"%[1]s, %[1]s"2min"%[1]s, tokens
-%[1]s"64k"%[1]s (64,000) or %[1]s"64Ki"%[1]s (65,536), rates %[1]s"90/min"%[1]s,
-	sizes %[1]s"80GiB"%[1]s, shares %[1]s"5%%"%[1]s; so do the numbers in lists and
-distributions,
-	%[1]s"uniform(32k, 128k)"%[1]s. With %[1]s--set%[1]s it needs no quotes: %[1]s--set slo.tbt_s=100ms%[1]s.
+A plain number has the unit of its key. A quoted number may name another unit: times '"100ms"',
+'"2min"', tokens '"64k"' (64,000) or '"64Ki"' (65,536), rates '"90/min"', sizes '"80GiB"', shares
+'"5%"'. The same holds inside lists and distributions, such as '"uniform(32k, 128k)"'. With '--set'
+it needs no quotes: '--set slo.tbt_s=100ms'.
 
-`, "`")
+'sparseserve list keys' prints these tables in a terminal.
+
+`, "'", "`"))
 	p.topKeys()
 	p.printf("\n## [workload]\n\n")
 	p.workload()
 	p.printf("\n## [fleet]\n\nReplicas of the server and their router. `--live` and `compare` " +
-		"use one server.\n\n")
+		"have one server.\n\n")
 	p.fields("fleet", "FleetSpec", "../../sim/fleet_spec.go", &p.cfg.Fleet,
 		map[string][]string{"router": sim.RouterNames()})
 	p.printf("\n## [system]\n\n")
 	p.system()
-	p.printf("\n## [slo]\n\n%s\n\n",
-		strings.Join(strings.Fields(`The service level of a run, or of a search by "plan".
-		Without any bound the two of SparseServe §4.2 apply,
-			the defaults below; a configuration that sets a bound has only
-		those that it sets.`), " "))
+	p.printf("\n## [slo]\n\nThe service level of a run or of `plan`. A configuration without any " +
+		"bound has the two of SparseServe §4.2 (the defaults below). A configuration with a bound has " +
+		"only its own bounds.\n\n")
 	choices := map[string][]string{"rule": sloRules}
 	for _, f := range FieldsOf(&p.cfg.SLO) {
 		if strings.HasSuffix(f.Key, "_stat") {
@@ -61,20 +60,20 @@ distributions,
 		}
 	}
 	p.fields("slo", "SLO", "slo.go", &p.cfg.SLO, choices)
-	p.printf("\n## [metrics]\n\nParts of a run to exclude from its figures. Latencies, rejections " +
-		"and shares are then of the requests that arrive in the rest; rates, steps and utilisation " +
-		"of what happens in it.\n\n")
+	p.printf("\n## [metrics]\n\nParts of a run to exclude from its metrics. Latencies, rejections " +
+		"and shares cover the requests that arrive in the remaining time. Rates, steps and " +
+		"utilisation cover that time.\n\n")
 	p.fields("metrics", "Cutoff", "../../sim/cutoff.go", &p.cfg.Metrics,
 		map[string][]string{"warmup": sim.CutRules, "drain": sim.CutRules})
-	p.printf("\n## [output]\n\nFiles that a run writes in addition to its summary and requests.\n\n")
+	p.printf("\n## [output]\n\nFiles that a run writes besides its summary and requests.\n\n")
 	p.fields("output", "Output", "config.go", &p.cfg.Output, nil)
-	p.printf("\n## [card]\n\nFigures of the card set to other values, for what-if. The defaults are "+
+	p.printf("\n## [card]\n\nCard figures to override, for what-if. The defaults are "+
 		"those of `%s`.\n\n", p.cfg.GPU)
 	p.card()
-	p.printf("\n## [scores]\n\nThe score process, which stands in for a model's attention; fitted " +
-		"to published locality.\n\n")
+	p.printf("\n## [scores]\n\nThe random process that stands in for a model's attention scores. " +
+		"Its defaults are fitted to published locality.\n\n")
 	p.fields("scores", "Params", "../../sim/score/process.go", &p.cfg.Scores, nil)
-	p.printf("\n## Axes and searches\n\n`simulate`, `goodput` and `plan` read these keys too.\n\n")
+	p.printf("\n## Axes and searches\n\n`simulate`, `goodput` and `plan` read these keys as well.\n\n")
 	p.sweep()
 }
 
@@ -131,21 +130,20 @@ func (p *pageWriter) system() {
 	for _, s := range p.cfg.Systems {
 		names = append(names, s.Name)
 	}
-	p.printf("Keys of all systems of the experiment, and so are those of the six tables after it. " +
-		"An " +
-		"engine sets")
+	p.printf("These keys, and the next six tables, hold for all systems of the experiment. " +
+		"The engine sets")
 	keys := keysOf(&hw.EngineDefaults{})
 	for i, key := range keys {
 		p.printf("%s `%s`", map[bool]string{
 			true: " and", false: strings.Repeat(",", min(i, 1))}[i == len(keys)-1], specKey(key))
 	}
-	p.printf(", and\na preset goes over it; where the default is *preset*, the default experiment's " +
-		"systems differ. A `[[systems]]` table is a system of its\nown: a `name`, the `preset` that it " +
-		"starts from, any key of `[system]`, and any key of the other tables by its whole\nname, as in " +
-		"`selection.budget_tokens = 1024`.\n\n")
+	p.printf(".\nA preset overrides the engine. The default *preset* means that the default " +
+		"experiment's systems differ. A `[[systems]]` table\nadds one system: a `name`, the `preset` " +
+		"to start from, any key of `[system]`, and keys of the other tables by their full\nname, such " +
+		"as `selection.budget_tokens = 1024`.\n\n")
 	p.head("system.")
 	p.row("preset", "list of strings", p.literal(names), strings.Join(presetNames(Presets()), ", "),
-		"systems to run (list systems), besides those of [[systems]] in the same file")
+		"systems to run (list systems), in addition to [[systems]] tables")
 	choices := map[string][]string{"system.engine": append(hw.EngineNames(), "a path")}
 	for _, e := range specEnums {
 		choices[e.key] = e.values
@@ -267,7 +265,7 @@ func (p *pageWriter) sweep() {
 	p.printf("\n## [goodput]\n\n")
 	search := DefaultGoodputSearch()
 	p.fields("goodput", "GoodputSearch", "goodput.go", &search, nil)
-	p.printf("\n## [plan]\n\nThe table asks what to buy ([planning](planning.md)).\n\n")
+	p.printf("\n## [plan]\n\nWhat `plan` may buy ([planning](planning.md)).\n\n")
 	plan := DefaultPlan()
 	p.fields("plan", "Plan", "plan.go", &plan, nil)
 }

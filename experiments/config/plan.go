@@ -8,16 +8,16 @@ import (
 
 // Plan is the [plan] table of a sweep: the purchase options for the traffic of its [workload].
 type Plan struct {
-	// what a GPU costs: a provider's prices, or the lowest, middle or highest of all
-	// providers for each card (list prices)
+	// provider whose GPU prices hold, or the lowest, middle or highest price per card (list prices)
 	Prices string `toml:"prices"`
 	// file of prices in place of the built-in ones
 	PricesFile string `toml:"prices_file"`
-	// most replicas of a candidate
+	// largest number of replicas of a candidate
 	MaxReplicas int `toml:"max_replicas" unit:"servers" range:">= 1, <= 1000"`
-	// load that is added to the expected one: what is bought keeps the service level under both
+	// extra load, as a share of the expected load; a candidate must meet the service level with and
+	// without it
 	Headroom float64 `toml:"headroom" unit:"share" range:">= 0, <= 10"`
-	// replicas that may be down: the others keep the service level without them; they are paid for
+	// replicas that may be down: the others must meet the service level; all are paid for
 	Spare int `toml:"spare" unit:"servers" range:">= 0, <= 999"`
 }
 

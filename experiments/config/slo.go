@@ -15,33 +15,33 @@ import (
 // 2 s. A configuration that sets a bound has only the bounds that it sets.
 type SLO struct {
 	// statistics: each bound holds for a statistic of the run. requests: each request must meet all
-	// bounds (its longest TBT that on TBT); the _stat keys are not used
+	// bounds (TBT: its longest), and the _stat keys have no effect
 	Rule string `toml:"rule"`
-	// share of the requests that may be rejected or, with rule = "requests", miss a bound
+	// share of requests that may be rejected or, with rule = "requests", miss a bound
 	MissShare float64 `toml:"miss_share" unit:"share" range:">= 0, < 1"`
 
-	// bound on time to first token; 0 = none
+	// bound on time to first token; 0: none
 	TTFTS float64 `toml:"ttft_s" unit:"s" range:">= 0, <= 1e9"`
-	// statistic of TTFT that is bounded
+	// statistic of TTFT to bound
 	TTFTStat string `toml:"ttft_stat" used:"statistics,ttft"`
-	// bound on TBT as a multiple of an unloaded decode step of the model; systems of a run or sweep
-	// whose cards, engines or GPUs differ are all held to the strictest; 0 = none
+	// bound on TBT as a multiple of an unloaded decode step of the model; if cards, engines or GPU
+	// counts differ, all systems share the strictest; 0: none
 	TBTFactor float64 `toml:"tbt_factor" used:"no_tbt" unit:"iterations" range:">= 0, <= 1e9"`
-	// bound on TBT; 0 = tbt_factor
+	// bound on TBT; 0: tbt_factor holds
 	TBTS float64 `toml:"tbt_s" unit:"s" range:">= 0, <= 1e9"`
-	// statistic of TBT that is bounded
+	// statistic of TBT to bound
 	TBTStat string `toml:"tbt_stat" used:"statistics,tbt"`
-	// bound on a request's mean TBT; 0 = none
+	// bound on a request's mean TBT (TPOT); 0: none
 	TPOTS float64 `toml:"tpot_s" unit:"s" range:">= 0, <= 1e9"`
-	// statistic of TPOT that is bounded
+	// statistic of TPOT to bound
 	TPOTStat string `toml:"tpot_stat" used:"statistics,tpot"`
-	// bound on the time from arrival to last token; 0 = none
+	// bound on the time from arrival to last token; 0: none
 	E2ES float64 `toml:"e2e_s" unit:"s" range:">= 0, <= 1e9"`
-	// statistic of end-to-end time that is bounded
+	// statistic of end-to-end time to bound
 	E2EStat string `toml:"e2e_stat" used:"statistics,e2e"`
-	// bound on the scheduling delay; 0 = none
+	// bound on the scheduling delay; 0: none
 	DelayS float64 `toml:"delay_s" unit:"s" range:">= 0, <= 1e9"`
-	// statistic of scheduling delay that is bounded
+	// statistic of the scheduling delay to bound
 	DelayStat string `toml:"delay_stat" used:"statistics,delay"`
 }
 

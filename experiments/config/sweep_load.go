@@ -11,10 +11,10 @@ import (
 
 // sweepKeys are the keys of a sweep file in addition to configuration keys.
 var sweepKeys = []string{
-	"base",    // the experiment or file that the sweep starts from
-	"axis",    // [[axis]] tables multiply, the first slowest; each sets keys as --set does
-	"goodput", // how goodput looks for the largest rate
-	"plan",    // what plan may buy for the traffic of the configuration
+	"base",    // experiment or file that the sweep starts from
+	"axis",    // [[axis]] tables form a product, the first one slowest; each sets keys as --set does
+	"goodput", // settings of the search for the largest rate
+	"plan",    // what plan may buy
 }
 
 // Sweep is a set of experiments that differ in the keys of their axes.

@@ -18,47 +18,47 @@ import (
 type Params struct {
 	// standard deviation of the slow part of a block's score
 	Drift float64 `toml:"drift" used:"sparse,drawn,scored" range:">= 0, <= 1000"`
-	// AR(1) coefficient of the slow part from one decode step to the next
+	// AR(1) coefficient of the slow part between decode steps
 	Rho float64 `toml:"rho" used:"sparse,drawn,scored" range:">= 0, < 1"`
-	// standard deviation of the part that is new in each step
+	// standard deviation of the part that is drawn anew in each step
 	Noise float64 `toml:"noise" used:"sparse,drawn,scored" range:">= 0, <= 1000"`
 
-	// standard deviation of the part that stays for a while and then jumps
+	// standard deviation of the part that stays constant between jumps
 	Jump float64 `toml:"jump" used:"sparse,drawn,scored" range:">= 0, <= 1000"`
 	// probability of a jump in a decode step
 	JumpRate float64 `toml:"jump_rate" used:"sparse,drawn,scored" range:">= 0, <= 1"`
 
-	// factor on drift, noise and jump where an indexer scores single tokens
+	// factor on drift, noise and jump if an indexer scores single tokens
 	TokenMotion float64 `toml:"token_motion" used:"sparse,drawn,scored,indexer" range:">= 0, <= 1000"`
 
-	// standard deviation of the true score about the cuboid-mean estimate
+	// standard deviation of the true score around the cuboid-mean estimate
 	Error float64 `toml:"error" used:"sparse,drawn,scored,arkvale" range:">= 0, <= 1000"`
-	// standard deviation of the min/max estimate about the true score
+	// standard deviation of the min/max estimate around the true score
 	MinMaxError float64 `toml:"min_max_error" used:"sparse,drawn,scored,quest" range:">= 0, <= 1000"`
-	// the same of the mean key
+	// standard deviation of the mean-key estimate around the true score
 	MeanError float64 `toml:"mean_error" used:"sparse,drawn,scored,mean" range:">= 0, <= 1000"`
-	// the same of representative tokens
+	// standard deviation of the estimate from representative tokens around the true score
 	RepresentativeError float64 `toml:"representative_error" used:"sparse,drawn,scored,infllm" range:">= 0, <= 1000"`
-	// the same of a token speculated by the layer before
+	// standard deviation of the score predicted by the layer before around the true score
 	SpeculationError float64 `toml:"speculation_error" used:"sparse,drawn,infinigen" range:">= 0, <= 1000"`
 
-	// standard deviation of a token's score within its page of 32
+	// standard deviation of token scores within a page of 32 tokens
 	Within float64 `toml:"within" used:"sparse,drawn,infinigen" range:">= 0, <= 1000"`
-	// added to the first block
+	// added to the score of the first block
 	Sink float64 `toml:"sink" used:"sparse,drawn,scored" range:">= -1000, <= 1000"`
-	// added to the newest full block
+	// added to the score of the newest full block
 	Recent float64 `toml:"recent" used:"sparse,drawn,scored" range:">= -1000, <= 1000"`
 
-	// standard deviation of a query head's score about that of its KV head, where several share one
+	// standard deviation of a query head's score around that of a KV head shared by several
 	Group float64 `toml:"group" used:"sparse,drawn,differ,groups" range:">= 0, <= 1000"`
 
-	// median beta: how sharply attention concentrates on high scores
+	// median of beta, which sets how sharply attention concentrates on high scores
 	Skew float64 `toml:"skew" used:"sparse,drawn,weighs" range:"> 0, <= 1000"`
 	// standard deviation of log beta between layers
 	SkewLayers float64 `toml:"skew_layers" used:"sparse,drawn,weighs" range:">= 0, <= 1000"`
-	// between the heads of a layer
+	// standard deviation of log beta between the heads of a layer
 	SkewHeads float64 `toml:"skew_heads" used:"sparse,drawn,weighs" range:">= 0, <= 1000"`
-	// between the query tokens of a head
+	// standard deviation of log beta between the query tokens of a head
 	SkewTokens float64 `toml:"skew_tokens" used:"sparse,drawn,weighs" range:">= 0, <= 1000"`
 }
 
