@@ -110,7 +110,7 @@ func TestPackedTraces(t *testing.T) {
 					write(data[:end])
 					_, err := Describe(t.Context(), path, "", KV{})
 					if err == nil || !strings.HasPrefix(err.Error(), path) ||
-						!strings.Contains(err.Error(), kind+" data that ") {
+						!strings.Contains(err.Error(), "damaged "+kind+" data: ") {
 						t.Errorf("%s, %s, %d of %d bytes: %v", name, kind, end, len(data), err)
 					}
 				}

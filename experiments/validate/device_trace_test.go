@@ -160,7 +160,7 @@ func TestCallsKeepLoadsOfPrefixes(t *testing.T) {
 
 func TestUnmarshalCallsErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{":                                    "step 0: ends within a value: the text is cut short",
+		"{":                                    "step 0: unexpected EOF",
 		`{"index":7,"layers":[[0,1,0,0,0,0]]}`: "step 7: layer 0 has work 1 of 0",
 		`{"index":8,"layers":[[0,0,0]]}`:       "step 8: a layer has 3 numbers, want 6 to 9",
 		`{"index":9,"works":[{}],"layers":[[0,0,0,0,0,0]],"prefix":[1,2]}`: "step 9: prefix or " +

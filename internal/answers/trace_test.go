@@ -30,7 +30,7 @@ func TestTraceOfAFolder(t *testing.T) {
 }
 
 func TestDamagedDescription(t *testing.T) {
-	for text, want := range map[string]string{`{}`: "", `{"prefix":`: "cut short",
+	for text, want := range map[string]string{`{}`: "", `{"prefix":`: "unexpected end",
 		`{"prefix": {"curve": [[1, 2], [1]]}}`: "2 capacities of 1 shares"} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, DescriptionFile), []byte(text), 0o644); err != nil {

@@ -154,7 +154,7 @@ func checkEnding(t *rapid.T, note string, o ending) {
 	default:
 		t.Fatalf("%s\nstatus %d, stderr %q, stdout %q", note, o.status, o.errs, o.out)
 	}
-	if librarys.MatchString(o.errs) {
+	if internals.MatchString(o.errs) {
 		t.Fatalf("%s\na library's words: %s", note, o.errs)
 	}
 	if strings.ContainsAny(o.out+o.errs, "\x1b\u009b") {
