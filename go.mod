@@ -8,7 +8,6 @@ require (
 	github.com/google/renameio/v2 v2.0.2
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/klauspost/compress v1.20.4
-	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/schollz/progressbar/v3 v3.17.1 // 3.18 on have an HTTP server, 1.4 million bytes of a release
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.48.0

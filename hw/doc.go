@@ -7,7 +7,7 @@
 //     config_types.go, config_features.go: supported and unsupported models.
 //   - units.go, card.go, kernels.go, engine.go, machine.go: a card, the kernels of a library and
 //     the engine, as figures with units and provenance; profile.go, profile_host.go: all three as
-//     one Profile; profile_check.go, walk.go and tomlfile.go with tomllines.go read and validate
+//     one Profile; profile_check.go, walk.go and tomlfile.go with hw/lines read and validate
 //     files. derive.go derives a card from a measured one; retired.go has former names of keys.
 //   - curve.go, roofline.go: interpolation between measured points, and the lower bound of every
 //     prediction.

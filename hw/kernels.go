@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/sparseserve/sparseserve/hw/lines"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
@@ -184,7 +185,7 @@ func placed(file string, data []byte, err error) error {
 	}
 	var at *keyError
 	if errors.As(err, &at) {
-		if n := LinesOfTOML(string(data)).Of(at.path); n > 0 {
+		if n := lines.OfTOML(string(data)).Of(at.path); n > 0 {
 			return fmt.Errorf("%s:%d: %w", file, n, err)
 		}
 	}

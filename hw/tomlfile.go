@@ -10,6 +10,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/sparseserve/sparseserve/hw/lines"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/nearest"
 )
@@ -78,7 +79,7 @@ func decodeText(file string, data []byte, v any) error {
 	var found []mismatch
 	matchTypes(raw, reflect.TypeOf(v).Elem(), "", &found)
 	if len(found) > 0 {
-		ix := LinesOfTOML(string(data))
+		ix := lines.OfTOML(string(data))
 		first := found[0]
 		for _, m := range found[1:] {
 			if a, b := ix.Of(m.path), ix.Of(first.path); a < b || a == b && m.path < first.path {
@@ -116,7 +117,7 @@ func matchTypes(value any, t reflect.Type, path string, found *[]mismatch) {
 		}
 		fields := fieldsOf(t)
 		for key, v := range table {
-			at := joinPath(path, key)
+			at := lines.Join(path, key)
 			if ft, known := fields[key]; known {
 				matchTypes(v, ft, at, found)
 				continue

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/hw/lines"
 )
 
 // eachFigure calls visit for every figure below v, set or not, with its dotted key and the tag of
@@ -27,7 +29,7 @@ func walkFigures(v reflect.Value, key string, tag reflect.StructTag,
 		for i := range v.NumField() {
 			field, sub := v.Type().Field(i), key
 			if !field.Anonymous {
-				sub = joinPath(key, tomlName(field))
+				sub = lines.Join(key, tomlName(field))
 			}
 			walkFigures(v.Field(i), sub, field.Tag, visit)
 		}
@@ -50,7 +52,7 @@ func checkFigures(pointer any) (err error) {
 			err = wrong(key, "missing figure (%s)", dim)
 		default:
 			if f := f.check(dim); f != nil {
-				err = wrong(joinPath(key, f.field), "%s", f.msg)
+				err = wrong(lines.Join(key, f.field), "%s", f.msg)
 			}
 		}
 	})
@@ -85,11 +87,4 @@ func (e *keyError) Unwrap() error { return e.err }
 
 func wrong(path, format string, values ...any) error {
 	return &keyError{path, fmt.Errorf(format, values...)}
-}
-
-func joinPath(prefix, key string) string {
-	if prefix == "" {
-		return key
-	}
-	return prefix + "." + key
 }

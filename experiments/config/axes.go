@@ -3,20 +3,12 @@ package config
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
 )
-
-// Setting is one key of a configuration and the value that an axis gives it.
-type Setting struct {
-	Key   string // dotted, as in --set
-	Value any    // as TOML decodes it
-	line  int    // where the axis says so; 0 when that is not known
-}
 
 // axis is one [[axis]] table of a sweep: its settings at each of its values.
 type axis struct{ values [][]Setting }
@@ -28,53 +20,58 @@ var axisKinds = []string{
 }
 
 // parseAxes reads the [[axis]] tables of a sweep file.
-func parseAxes(doc *document, value any) ([]axis, error) {
-	tables, err := doc.tables("axis", value)
-	if err != nil {
-		return nil, err
-	}
-	var axes []axis
+func parseAxes(doc *document) (axes []axis, err error) {
 	placed := map[string]int{} // key -> the axis that sets it
-	for i, table := range tables {
+	for i := 0; ; i++ {
 		path := fmt.Sprintf("axis[%d]", i)
-		a, err := parseAxis(doc, path, table)
+		settings := doc.under(path)
+		if len(settings) == 0 {
+			break
+		}
+		a, err := parseAxis(doc, path, settings)
 		if err != nil {
 			return nil, doc.locate(err)
 		}
 		for _, s := range a.keys() {
 			if j, ok := placed[s.Key]; ok {
-				return nil, &KeyError{Where: doc.whereLine(s.line), Key: path,
+				return nil, &KeyError{Where: s.where, Key: path,
 					Reason: fmt.Sprintf("%s is set by axis[%d] too", s.Key, j)}
 			}
 			placed[s.Key] = i
 		}
 		axes = append(axes, a)
 	}
+	if other := doc.under("axis"); len(axes) == 0 && len(other) > 0 {
+		value := "a table"
+		if other[0].Key == "" {
+			value = Show(other[0].Value)
+		}
+		return nil, doc.locate(&KeyError{Key: "axis", Value: value,
+			Reason: "want an array of tables, [[axis]]"})
+	}
 	return axes, nil
 }
 
-func parseAxis(doc *document, path string, table map[string]any) (axis, error) {
-	kinds := doc.keys(path+".", table)
-	for _, kind := range kinds {
-		if !slices.Contains(axisKinds, kind) {
-			return axis{}, &KeyError{Key: path + "." + kind, Reason: "unknown key; want one of grid, zip, " +
-				"list, as in grid." + kind + " = ..."}
+func parseAxis(doc *document, path string, settings []Setting) (axis, error) {
+	kind := ""
+	for i, s := range settings {
+		is := s.Key[:len(s.Key)-len(strings.TrimLeft(s.Key, "abcdefghijklmnopqrstuvwxyz"))]
+		switch {
+		case s.Key != "" && !slices.Contains(axisKinds, is):
+			is, _, _ = strings.Cut(s.Key, ".")
+			return axis{}, &KeyError{Key: path + "." + is, Reason: "unknown key; want one of grid, zip, " +
+				"list, as in grid." + is + " = ..."}
+		case s.Key == "" || i > 0 && is != kind:
+			return axis{}, &KeyError{Key: path, Reason: "want one of grid, zip, list, as in [[axis]] with " +
+				"grid.workload.rate = [0.1, 0.2]"}
 		}
+		kind = is
 	}
-	if len(kinds) != 1 {
-		return axis{}, &KeyError{Key: path, Reason: "want one of grid, zip, list, as in [[axis]] with " +
-			"grid.workload.rate = [0.1, 0.2]"}
-	}
-	kind := kinds[0]
 	path += "." + kind
 	if kind == "list" {
-		return listAxis(doc, path, table[kind])
+		return listAxis(doc, path)
 	}
-	inner, err := doc.table(path, table[kind])
-	if err != nil {
-		return axis{}, err
-	}
-	columns, err := axisColumns(doc, path, inner)
+	columns, err := axisColumns(doc, path)
 	if err != nil {
 		return axis{}, err
 	}
@@ -119,24 +116,23 @@ func checkSize(path string, points float64) error {
 }
 
 // axisColumns reads the lists of a grid or zip: one column per key.
-func axisColumns(doc *document, path string, table map[string]any) ([][]Setting, error) {
-	leaves, err := axisLeaves(doc, path, "", table)
+func axisColumns(doc *document, path string) (columns [][]Setting, err error) {
+	settings, err := axisPoint(doc, path)
 	if err != nil {
 		return nil, err
 	}
-	var columns [][]Setting
-	for _, leaf := range leaves {
-		list, ok := leaf.Value.([]any)
+	for _, s := range settings {
+		list, ok := s.Value.([]any)
 		if !ok {
-			return nil, &KeyError{Key: path + "." + leaf.Key, Value: Show(leaf.Value),
+			return nil, &KeyError{Key: path + "." + s.Key, Value: Show(s.Value),
 				Reason: "want a list of values"}
 		}
 		if len(list) == 0 {
-			return nil, &KeyError{Key: path + "." + leaf.Key, Value: "[]", Reason: "no value to run"}
+			return nil, &KeyError{Key: path + "." + s.Key, Value: "[]", Reason: "no value to run"}
 		}
-		column := make([]Setting, len(list))
+		column := slices.Repeat([]Setting{s}, len(list))
 		for i, v := range list {
-			column[i] = Setting{leaf.Key, v, leaf.line}
+			column[i].Value = v
 		}
 		columns = append(columns, column)
 	}
@@ -168,51 +164,43 @@ func zipAxis(path string, columns [][]Setting) (axis, error) {
 	return a, nil
 }
 
-func listAxis(doc *document, path string, value any) (axis, error) {
-	if list, ok := value.([]any); ok && len(list) == 0 {
-		return axis{}, &KeyError{Key: path, Value: "[]", Reason: "no point to run"}
-	}
-	tables, err := doc.tables(path, value)
-	if err != nil {
-		return axis{}, err
-	}
-	var a axis
-	for i, table := range tables {
-		settings, err := axisLeaves(doc, fmt.Sprintf("%s[%d]", path, i), "", table)
+func listAxis(doc *document, path string) (a axis, err error) {
+	for i := 0; ; i++ {
+		element := fmt.Sprintf("%s[%d]", path, i)
+		if len(doc.under(element)) == 0 {
+			break
+		}
+		settings, err := axisPoint(doc, element)
 		if err != nil {
 			return axis{}, err
 		}
 		a.values = append(a.values, settings)
 	}
+	if len(a.values) == 0 {
+		return axis{}, &KeyError{Key: path, Value: Show(doc.under(path)[0].Value),
+			Reason: "want a list of tables, one a point to run"}
+	}
 	return a, nil
 }
 
-// axisLeaves lists the keys of the configuration that a table and its nested tables set, in
-// document order.
-func axisLeaves(doc *document, path, prefix string, table map[string]any) ([]Setting, error) {
-	if len(table) == 0 {
-		return nil, &KeyError{Key: path, Reason: "sets no key"}
-	}
-	var leaves []Setting
-	for _, name := range doc.keys(path+".", table) {
-		key, at := prefix+name, path+"."+name
-		if inner, ok := table[name].(map[string]any); ok {
-			below, err := axisLeaves(doc, at, key+".", inner)
-			if err != nil {
-				return nil, err
-			}
-			leaves = append(leaves, below...)
-			continue
+// axisPoint lists the keys of the configuration that the table at path sets.
+func axisPoint(doc *document, path string) ([]Setting, error) {
+	settings, known := doc.under(path), SettableKeys()
+	for i := range settings {
+		s := &settings[i]
+		switch now := renamed[s.Key]; {
+		case s.Key == "" && s.isTable():
+			return nil, &KeyError{Key: path, Reason: "sets no key"}
+		case s.Key == "":
+			return nil, &KeyError{Key: path, Value: Show(s.Value), Reason: "want a table"}
+		case now != "":
+			return nil, &KeyError{Key: s.at, Reason: "is " + now + " now"}
+		case !slices.Contains(known, s.Key):
+			return nil, &KeyError{Key: s.at, Reason: "no such key to set" + DidYouMean(s.Key, known)}
 		}
-		if known := SettableKeys(); !slices.Contains(known, key) {
-			if now := renamed[key]; now != "" {
-				return nil, &KeyError{Key: at, Reason: "is " + now + " now"}
-			}
-			return nil, &KeyError{Key: at, Reason: "no such key to set" + DidYouMean(key, known)}
-		}
-		leaves = append(leaves, Setting{key, table[name], doc.line(at)})
+		s.at = s.Key
 	}
-	return leaves, nil
+	return settings, nil
 }
 
 // settable is a table of keys that --set and axes can set, with the struct that they are decoded
@@ -264,7 +252,7 @@ func (a *axis) keys() []Setting {
 func withCards(axes []axis, gpus []string) []axis {
 	var cards axis
 	for _, gpu := range gpus {
-		cards.values = append(cards.values, []Setting{{Key: "gpu", Value: gpu}})
+		cards.values = append(cards.values, []Setting{{Key: "gpu", Value: gpu, at: "gpu"}})
 	}
 	all := []axis{cards}
 	for _, a := range axes {
@@ -272,8 +260,9 @@ func withCards(axes []axis, gpus []string) []axis {
 		for _, settings := range a.values {
 			settings = slices.DeleteFunc(slices.Clone(settings),
 				func(s Setting) bool { return s.Key == "gpu" })
-			listed := slices.ContainsFunc(kept.values,
-				func(other []Setting) bool { return reflect.DeepEqual(other, settings) })
+			listed := slices.ContainsFunc(kept.values, func(other []Setting) bool {
+				return reflect.DeepEqual(SettingsMap(other), SettingsMap(settings))
+			})
 			if len(settings) > 0 && !listed {
 				kept.values = append(kept.values, settings)
 			}
@@ -303,38 +292,7 @@ func product(axes []axis) [][]Setting {
 
 // settingsDocument makes a document of settings, to be applied like a flag.
 func settingsDocument(file *document, settings []Setting) *document {
-	doc := &document{tree: map[string]any{}, name: file.name, lines: map[string]int{}}
-	for _, s := range settings {
-		nest(doc.tree, s.Key, s.Value)
-		if s.line > 0 {
-			doc.lines[s.Key] = s.line
-		}
-	}
+	doc := &document{settings: slices.Clone(settings), name: file.name}
 	doc.relocate(file.dir)
 	return doc
-}
-
-// nest sets a dotted key of a table, creating nested tables.
-func nest(table map[string]any, key string, value any) {
-	outer, inner, nested := strings.Cut(key, ".")
-	if !nested {
-		table[key] = value
-		return
-	}
-	within, ok := table[outer].(map[string]any)
-	if !ok {
-		within = map[string]any{}
-		table[outer] = within
-	}
-	nest(within, inner, value)
-}
-
-// without returns the document without some of its top-level keys.
-func (d *document) without(keys ...string) *document {
-	less := *d
-	less.tree = maps.Clone(d.tree)
-	for _, key := range keys {
-		delete(less.tree, key)
-	}
-	return &less
 }

@@ -149,7 +149,9 @@ func TestAxisCounts(t *testing.T) {
 				}
 				kindValue = list
 			}
-			got, err := parseAxes(&document{name: "x"}, []any{map[string]any{kind: kindValue}})
+			doc := &document{name: "x"}
+			doc.add("axis", []any{map[string]any{kind: kindValue}})
+			got, err := parseAxes(doc)
 			if err != nil {
 				rt.Fatal(err)
 			}

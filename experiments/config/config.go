@@ -71,11 +71,6 @@ func (c *Config) tables() []settable {
 		{"slo", &c.SLO}, {"metrics", &c.Metrics}, {"output", &c.Output}}
 }
 
-func (c *Config) table(name string) any {
-	all := c.tables()
-	return all[slices.IndexFunc(all, func(t settable) bool { return t.name == name })].v
-}
-
 // OfSystem reports whether a key belongs to a system: to [system] or to the table of one of its
 // parts.
 func OfSystem(key string) bool {

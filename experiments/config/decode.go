@@ -111,15 +111,6 @@ func (c *Config) lists() map[string]any {
 		"workload.concurrency": &c.Clients, "fleet.replicas": &c.Replicas}
 }
 
-// decodeList sets the values of a key of lists.
-func (c *Config) decodeList(key string, value any) error {
-	unit := ""
-	if table, name, nested := strings.Cut(key, "."); nested {
-		_, unit, _ = fieldNamed(c.table(table), name)
-	}
-	return decodeValue(reflect.ValueOf(c.lists()[key]).Elem(), key, unit, value)
-}
-
 // unknownKey suggests the key of that name in another table or at the top level, or else the
 // nearest key of the same table. Outside of arrays of tables it gives the whole name.
 func unknownKey(path, key string, known []string) error {

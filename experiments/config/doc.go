@@ -1,12 +1,12 @@
 // Package config decodes experiments: the list of runs and the configuration of each.
 //
-// Load (load.go) merges documents (layers.go, decode.go) in layers: the built-in default
-// experiment, a file, --set flags. With the user's own trace or model, the default's fitted values
-// become neutral (neutral.go). Systems are resolved from presets (systems.go, presets.go), and the
-// whole configuration is resolved and checked (resolve.go, check.go). Errors are KeyErrors with the
-// place of the key and the nearest known key (package nearest). Config.Points (point.go) expands it
-// by system, rate and seed. machine.go finds the card, kernels and engine of a point, identity.go
-// defines which points are equal.
+// Load (load.go) merges documents (document.go), lists of settings (setting.go), in layers: the
+// built-in default experiment, a file, --set flags. With the user's own trace or model, the
+// default's fitted values become neutral (neutral.go). Systems are resolved from presets
+// (systems.go, presets.go), and the whole configuration is resolved and checked (resolve.go,
+// check.go). Errors are KeyErrors with the place of the key and the nearest known key (package
+// nearest). Config.Points (point.go) expands it by system, rate and seed. machine.go finds the
+// card, kernels and engine of a point, identity.go defines which points are equal.
 //
 // # Sweeps
 //

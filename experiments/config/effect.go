@@ -8,7 +8,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 // effects are the keys that the user set: keys that some run uses, and warnings about the others.
@@ -42,11 +41,9 @@ func (e *effects) addSearch(doc *document, searches, buys bool) {
 		used         bool
 	}{{"goodput", "the command goodput, or whatif of that metric", searches},
 		{"plan", "the command plan", buys}} {
-		table, _ := doc.tree[t.table].(map[string]any)
-		for _, name := range doc.keys(t.table+".", table) {
-			key := t.table + "." + name
-			e.used[key] = e.used[key] || t.used
-			e.unused[key] = (&KeyError{Where: doc.where(key), Key: key, Value: Show(table[name]),
+		for _, g := range doc.under(t.table) {
+			e.used[g.at] = e.used[g.at] || t.used || g.isTable()
+			e.unused[g.at] = (&KeyError{Where: g.where, Key: g.at, Value: Show(g.Value),
 				Reason: needs + t.needs}).Error()
 		}
 	}
@@ -59,10 +56,10 @@ func (e *effects) addAxes(doc *document, axes []axis) {
 			everywhere := !slices.ContainsFunc(a.values, func(settings []Setting) bool {
 				return !slices.ContainsFunc(settings, func(s Setting) bool { return s.Key == k.Key })
 			})
-			if value := doc.value(k.Key); value != nil && everywhere && k.line > 0 {
-				e.unused[k.Key+" beside an axis"] = (&KeyError{Where: doc.where(k.Key), Key: k.Key,
-					Value: Show(value), Reason: "has no effect in any run; the axis at " +
-						doc.whereLine(k.line) + " sets it in all"}).Error()
+			if g := lastOf(doc.settings, k.Key); g != nil && everywhere && k.where != "" {
+				e.unused[k.Key+" beside an axis"] = (&KeyError{Where: g.where, Key: k.Key,
+					Value: Show(g.Value), Reason: "has no effect in any run; the axis at " + k.where +
+						" sets it in all"}).Error()
 			}
 		}
 	}
@@ -137,7 +134,7 @@ func (l *loader) effects() effects {
 				continue
 			}
 			if l.asked(key) && e.unused[key] == "" {
-				e.unused[key] = (&KeyError{Where: l.origin(key), Key: key, Value: Show(l.last(key).value),
+				e.unused[key] = (&KeyError{Where: l.origin(key), Key: key, Value: Show(l.last(key).Value),
 					Reason: "has no effect in any run; [[systems]] set their own"}).Error()
 			}
 			if sets(s.Name, key) && !custom.doc.complete() {
@@ -170,11 +167,4 @@ func (l *loader) missing(tag string, points []Point, m *hw.Model) string {
 		words[i] = conditions[name].words
 	}
 	return strings.Join(words, ", and ")
-}
-
-// complete reports whether a document spells out the keys of a system, as results do. Then it is
-// unknown which keys the user set. Results of earlier versions miss a few keys.
-func (d *document) complete() bool {
-	list, err := d.tables("systems", d.tree["systems"])
-	return err == nil && len(list) > 0 && len(flat(list[0])) > len(keysOf(&sim.Spec{}))/2
 }

@@ -30,13 +30,13 @@ func (l *loader) pinEngine(ownTrace bool) {
 		if !own {
 			l.pinned = append(l.pinned, *g)
 		}
-		l.drop(func(g *given) bool { return g.key == specKey(key) })
+		l.drop(func(g Setting) bool { return g.Key == specKey(key) })
 	}
 }
 
 // pins returns the keys of the paper's engine for a system: none if a preset of the run or the
 // system's own table names an engine.
-func (l *loader) pins(preset *Preset, custom *customSystem) []given {
+func (l *loader) pins(preset *Preset, custom *customSystem) []Setting {
 	if preset.ownEngine || l.brought() != "" ||
 		custom != nil && lastOf(custom.settings, "system.engine") != nil {
 		return nil
@@ -46,10 +46,11 @@ func (l *loader) pins(preset *Preset, custom *customSystem) []given {
 
 // inEngine returns a preset in the engine that the configuration names, else in its own engine,
 // with the engine's defaults on the card for the configured use.
-func (l *loader) inEngine(preset *Preset, custom *customSystem, layers []given) (sim.Spec, error) {
+func (l *loader) inEngine(preset *Preset, custom *customSystem, layers []Setting) (sim.Spec,
+	error) {
 	own := sim.Spec{Engine: l.engineOf(preset), Use: preset.Spec.Use}
 	for i := range layers {
-		if g := &layers[i]; g.key == "system.engine" || g.key == "system.use" {
+		if g := &layers[i]; g.Key == "system.engine" || g.Key == "system.use" {
 			if err := g.set(&own); err != nil {
 				return own, err
 			}
@@ -105,7 +106,7 @@ func (l *loader) brought() string {
 // settle sets the keys that the configuration leaves open: sampling from the model's generation
 // settings, chunks as large as a step, and no prefix cache if the engine's default cannot be
 // simulated.
-func (l *loader) settle(s *sim.Spec, preset *Preset, layers []given) {
+func (l *loader) settle(s *sim.Spec, preset *Preset, layers []Setting) {
 	sets := func(key string) bool { return preset.own[key] != nil || lastOf(layers, key) != nil }
 	model, err := l.inputs.model(l.cfg.Model)
 	if err != nil {

@@ -28,23 +28,15 @@ const minStart = 1e-9
 // DefaultGoodputSearch returns the default search settings.
 func DefaultGoodputSearch() GoodputSearch { return GoodputSearch{Width: 0.02, Max: 1000} }
 
-// apply reads the [goodput] table of a document, if it has one.
-func (g *GoodputSearch) apply(doc *document) error {
-	table, ok := doc.tree["goodput"]
-	if !ok {
-		return nil
-	}
-	if err := doc.decode("goodput", g); err != nil {
+// check returns an error if the [goodput] table is impossible, or nil.
+func (g *GoodputSearch) check() *KeyError {
+	err := checkRanges(g, "goodput.")
+	if err != nil || g.Start == 0 || g.Start >= minStart && g.Start <= g.Max {
 		return err
 	}
-	g.Given = g.Given || len(table.(map[string]any)) > 0
-	if g.Start > 0 && g.Start < minStart {
-		return doc.locate(&KeyError{Key: "goodput.start", Value: Show(g.Start),
-			Reason: fmt.Sprintf("must be at least %g, or 0", minStart)})
+	reason := "is above goodput.max = " + Show(g.Max)
+	if g.Start < minStart {
+		reason = fmt.Sprintf("must be at least %g, or 0", minStart)
 	}
-	if g.Start > g.Max {
-		return doc.locate(&KeyError{Key: "goodput.start", Value: Show(g.Start),
-			Reason: "is above goodput.max = " + Show(g.Max)})
-	}
-	return nil
+	return &KeyError{Key: "goodput.start", Value: Show(g.Start), Reason: reason}
 }

@@ -106,16 +106,19 @@ func openDocument(path string) (*document, error) {
 // loader merges documents in layers.
 type loader struct {
 	cfg      Config
-	settings []given // all that documents set, besides what systems of their own do
-	fitted   string  // the model that the experiment below is fitted to
-	onGPU    string  // its card
-	pinned   []given // keys of its engine, where that holds (engine.go)
-	search   bool    // for the largest rate: those set are where it begins
-	buys     bool    // for a plan: a system that does not fit its GPUs is no error
+	settings []Setting // all that documents set, besides what systems of their own do
+	fitted   string    // the model that the experiment below is fitted to
+	onGPU    string    // its card
+	pinned   []Setting // keys of its engine, where that holds (engine.go)
+	search   bool      // for the largest rate: those set are where it begins
+	buys     bool      // for a plan: a system that does not fit its GPUs is no error
 	unfit    []Unfit
 	compares bool // with a record of a real server
-	models   bool // several are compared: values fitted to one model do not apply
-	gpus     bool // are compared
+	sweeps   bool // files may have the keys of a sweep
+	goodput  GoodputSearch
+	plan     *Plan // nil: nothing is to be bought
+	models   bool  // several are compared: values fitted to one model do not apply
+	gpus     bool  // are compared
 	inputs   inputs
 	absent   map[string]string // paths of no file -> where else it was looked for
 
@@ -130,13 +133,13 @@ type customSystem struct {
 	doc          *document
 	path         string // "systems[0]."
 	name, preset string
-	settings     []given // besides these two
+	settings     []Setting // besides these two
 }
 
 func newLoader() *loader {
 	return &loader{inputs: inputs{}, cfg: Config{Clients: []int{0}, Workload: traces.DefaultSpec(),
 		Scores: score.Default, Replicas: []int{1},
-		Fleet: sim.FleetSpec{Replicas: 1, Router: sim.RoundRobin}}}
+		Fleet: sim.FleetSpec{Replicas: 1, Router: sim.RoundRobin}}, goodput: DefaultGoodputSearch()}
 }
 
 // clone returns a loader that can apply more documents without an effect on this one. Both share
@@ -162,7 +165,6 @@ func (l *loader) base() error {
 	if err != nil {
 		return err
 	}
-	doc.lines = nil
 	doc.fitted = true
 	return l.apply(doc, false)
 }
@@ -171,40 +173,14 @@ func (l *loader) base() error {
 func (l *loader) apply(doc *document, flag bool) error {
 	l.addAbsent(doc)
 	l.cfg.files = append(slices.Clip(l.cfg.files), doc.name)
-	if _, ok := doc.tree["systems"]; ok {
-		l.presets = nil // the file says which systems run
+	if len(doc.under("systems")) > 0 {
+		l.presets, l.custom = nil, nil // the file says which systems run
 	}
-	for _, key := range doc.keys("", doc.tree) {
-		value := doc.tree[key]
-		var err error
-		switch key {
-		case "model":
-			err = decodeValue(reflect.ValueOf(&l.cfg.Model).Elem(), key, "", value)
-		case "gpu":
-			if _, ok := value.(map[string]any); ok {
-				err = &KeyError{Key: key, Reason: "want the name of a card; its figures are in [card], as in " +
-					"card.hbm_size"}
-				break
-			}
-			err = decodeValue(reflect.ValueOf(&l.cfg.GPU).Elem(), key, "", value)
-		case "seed":
-			err = l.cfg.decodeList(key, value)
-		case "systems":
-			err = l.addSystems(doc, value)
-		case "base", "axis", "goodput", "plan":
-			err = &KeyError{Key: key, Reason: "is of a file with axes, which simulate, goodput and plan run"}
-		default:
-			if slices.Contains(tableNames, key) {
-				err = l.applyTable(doc, key, value, flag)
-				break
-			}
-			err = unknownKey(key, key, slices.Concat(topKeys, tableNames, sweepKeys))
-		}
-		if err != nil {
+	kept := doc.complete()
+	for _, g := range doc.settings {
+		g.flag, g.fitted, g.kept = flag, doc.fitted, kept
+		if err := l.decode(doc, &g); err != nil {
 			return doc.locate(err)
-		}
-		if !slices.Contains(tableNames, key) || key == "systems" {
-			l.give(doc, key, value, flag)
 		}
 	}
 	l.keepCards(doc, flag)
@@ -214,57 +190,95 @@ func (l *loader) apply(doc *document, flag bool) error {
 	return nil
 }
 
-func (l *loader) applyTable(doc *document, name string, value any, flag bool) error {
-	table, err := doc.table(name, value)
-	if err != nil {
-		return err
-	}
-	path := name + "."
-	for _, key := range doc.keys(path, table) {
-		value := table[key]
-		switch {
-		case l.cfg.lists()[path+key] != nil:
-			err = l.cfg.decodeList(path+key, value)
-		case path+key == "system.preset":
-			l.presets, l.presetsOnly = nil, flag
-			err = decodeValue(reflect.ValueOf(&l.presets).Elem(), path+key, "", value)
-		case name == "card":
-			err = l.setCard(key, value)
-		case OfSystem(path):
-			err = checkSystemKey(path+key, value)
-		default:
-			err = decodeInto(l.cfg.table(name), path, key, value)
+// decode sets the value of a key, and keeps the setting.
+func (l *loader) decode(doc *document, g *Setting) (err error) {
+	table, name, nested := strings.Cut(g.Key, ".")
+	array, _, _ := strings.Cut(table, "[")
+	into := l.lists()[g.Key]
+	switch {
+	case slices.Contains(sweepKeys, array) && !l.sweeps:
+		return &KeyError{Key: array, Reason: "is of a file with axes, " +
+			"which simulate, goodput and plan run"}
+	case array == "axis" || array == "base":
+		return nil // loadSweep reads them
+	case array == "systems":
+		return l.addSystem(doc, g)
+	case into != nil && !g.isTable():
+		if g.Key == "system.preset" {
+			l.presetsOnly = g.flag
 		}
-		if err != nil {
-			return err
-		}
-		l.give(doc, path+key, value, flag)
+		err = decodeValue(reflect.ValueOf(into).Elem(), g.Key, l.unit(g.Key), g.Value)
+	case table == "gpu":
+		return &KeyError{Key: table, Reason: "want the name of a card; its figures are in [card], as " +
+			"in card.hbm_size"}
+	case !slices.Contains(tableNames, table) && !slices.Contains(sweepKeys, table):
+		return unknownKey(array, array, slices.Concat(topKeys, tableNames, sweepKeys))
+	case !nested && !g.isTable():
+		return &KeyError{Key: table, Value: Show(g.Value), Reason: "want a table"}
+	case table == "plan" && l.plan == nil:
+		plan := DefaultPlan()
+		l.plan = &plan
+		return l.decode(doc, g)
+	case !nested:
+		return nil
+	case table == "card":
+		err = l.setCard(name, g.Value)
+	case OfSystem(g.Key):
+		err = checkSystemKey(g.Key, g.Value)
+	default:
+		err = decodeInto(l.table(table), table+".", name, g.Value)
 	}
-	return nil
+	l.settings = append(l.settings, *g)
+	return err
 }
 
-func (l *loader) addSystems(doc *document, value any) error {
-	list, err := doc.tables("systems", value)
-	if err != nil {
-		return err
+// lists are the keys of one value, or of a list that expands into runs, with their values.
+func (l *loader) lists() map[string]any {
+	all := l.cfg.lists()
+	all["model"], all["gpu"], all["system.preset"] = &l.cfg.Model, &l.cfg.GPU, &l.presets
+	return all
+}
+
+// table returns the struct that a table is decoded into.
+func (l *loader) table(name string) any {
+	all := append(l.cfg.tables(), settable{"goodput", &l.goodput}, settable{"plan", l.plan})
+	return all[slices.IndexFunc(all, func(t settable) bool { return t.name == name })].v
+}
+
+// unit returns the unit of the numbers of a list.
+func (l *loader) unit(key string) (unit string) {
+	if table, name, nested := strings.Cut(key, "."); nested && table != "system" {
+		_, unit, _ = fieldNamed(l.table(table), name)
 	}
-	l.custom = nil
-	for i, table := range list {
-		c := customSystem{doc: doc, path: fmt.Sprintf("systems[%d].", i)}
-		table := flat(table)
-		for _, key := range doc.keys(c.path, table) {
-			at, value := c.path+key, table[key]
-			switch key {
-			case "name":
-				c.name, _ = value.(string)
-			case "preset":
-				err = decodeValue(reflect.ValueOf(&c.preset).Elem(), at, "", value)
-			default:
-				c.settings = append(c.settings, given{key: specKey(key), at: at, value: value,
-					where: doc.where(at)})
-			}
+	return unit
+}
+
+// addSystem adds a key of a [[systems]] table.
+func (l *loader) addSystem(doc *document, g *Setting) (err error) {
+	path, key, _ := strings.Cut(g.at, ".")
+	if list, ok := g.Value.([]any); path == "systems" {
+		if ok && len(list) == 0 {
+			return nil
 		}
-		l.custom = append(l.custom, c)
+		value := "a table"
+		if key == "" {
+			value = Show(g.Value)
+		}
+		return &KeyError{Key: path, Value: value, Reason: "want an array of tables, [[systems]]"}
+	}
+	if path += "."; len(l.custom) == 0 || l.custom[len(l.custom)-1].path != path {
+		l.custom = append(l.custom, customSystem{doc: doc, path: path})
+	}
+	c := &l.custom[len(l.custom)-1]
+	switch key {
+	case "":
+	case "name":
+		c.name, _ = g.Value.(string)
+	case "preset":
+		err = decodeValue(reflect.ValueOf(&c.preset).Elem(), g.at, "", g.Value)
+	default:
+		g.Key = specKey(key)
+		c.settings = append(c.settings, *g)
 	}
 	return err
 }

@@ -78,10 +78,9 @@ func Changed(card hw.Changes) string {
 // keepCards records for which card a document's [card] figures were written: the card that the
 // document, or one below it, names. Figures set by flags and axes apply to any card.
 func (l *loader) keepCards(doc *document, flag bool) {
-	table, _ := doc.tree["card"].(map[string]any)
-	for figure := range table {
+	for _, figure := range doc.under("card") {
 		if !flag && l.origin("gpu") != builtInDefault {
-			l.last("card." + figure).card = l.cfg.GPU
+			l.last("card." + figure.Key).card = l.cfg.GPU
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (l *loader) neutral() error {
 		w.OutputScale = 1
 	}
 	if !l.chosen("prefill.max_prompt_tokens") {
-		l.drop(func(g *given) bool { return g.key == "prefill.max_prompt_tokens" })
+		l.drop(func(g Setting) bool { return g.Key == "prefill.max_prompt_tokens" })
 	}
 	if !own {
 		return nil

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -15,53 +13,15 @@ import (
 )
 
 // pathKeys are the keys that may hold a path, each with its values that are names instead.
-// [[systems]] has the same keys as systems.
-var pathKeys = []struct {
-	key   string
-	names []string
-}{
-	{"model", hw.ModelNames()},
-	{"gpu", hw.CardNames()},
-	{"workload.trace", []string{traces.BuiltIn, traces.Synthetic, traces.Sessions, files.Stdin}},
-	{"system.engine", hw.EngineNames()},
-	{"prefix_cache.drive", hw.DriveNames()},
-	{"selection.recording", nil},
-	{"prefill.pattern", pattern.NamedMixes()},
-	{"plan.prices_file", nil},
-}
-
-// relocate makes the paths of a document in folder dir relative to the working folder. A relative
-// path is relative to dir or, if there is no such file, to the working folder.
-func (d *document) relocate(dir string) {
-	d.dir = dir
-	if dir == "" || dir == "." {
-		return
-	}
-	systems, _ := d.tables("systems", d.tree["systems"]) // if they are none, apply says so
-	for _, p := range pathKeys {
-		d.relocateIn(d.tree, p.key, p.names)
-		for _, system := range systems {
-			d.relocateIn(system, strings.TrimPrefix(p.key, "system."), p.names)
-		}
-	}
-}
-
-// relocateIn relocates a key of a table or of its nested tables.
-func (d *document) relocateIn(table map[string]any, key string, names []string) {
-	if outer, inner, nested := strings.Cut(key, "."); nested {
-		within, _ := table[outer].(map[string]any)
-		d.relocateIn(within, inner, names)
-		return
-	}
-	path, ok := table[key].(string)
-	if !ok || path == "" || filepath.IsAbs(path) || slices.Contains(names, path) {
-		return
-	}
-	if from := filepath.Join(d.dir, path); exists(from) {
-		table[key] = from
-	} else if !exists(path) {
-		d.absent = append(d.absent, path)
-	}
+var pathKeys = map[string][]string{
+	"model":               hw.ModelNames(),
+	"gpu":                 hw.CardNames(),
+	"workload.trace":      {traces.BuiltIn, traces.Synthetic, traces.Sessions, files.Stdin},
+	"system.engine":       hw.EngineNames(),
+	"prefix_cache.drive":  hw.DriveNames(),
+	"selection.recording": nil,
+	"prefill.pattern":     pattern.NamedMixes(),
+	"plan.prices_file":    nil,
 }
 
 // Paths lists the files of a configuration, and its values that may be a file or a folder.

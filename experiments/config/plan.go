@@ -31,23 +31,14 @@ type Unfit struct {
 	Reason   string
 }
 
-// applyPlan reads the [plan] table of a document, if it has one.
-func (s *Sweep) applyPlan(doc *document) error {
-	if _, ok := doc.tree["plan"]; !ok {
-		return nil
+// check returns an error if the [plan] table is impossible, or nil.
+func (p *Plan) check() *KeyError {
+	err := checkRanges(p, "plan.")
+	if err == nil && p.Spare >= p.MaxReplicas {
+		err = &KeyError{Key: "plan.spare", Value: Show(p.Spare),
+			Reason: "must be below plan.max_replicas = " + Show(p.MaxReplicas)}
 	}
-	if s.Plan == nil {
-		plan := DefaultPlan()
-		s.Plan = &plan
-	}
-	if err := doc.decode("plan", s.Plan); err != nil {
-		return err
-	}
-	if s.Plan.Spare >= s.Plan.MaxReplicas {
-		return doc.locate(&KeyError{Key: "plan.spare", Value: Show(s.Plan.Spare),
-			Reason: "must be below plan.max_replicas = " + Show(s.Plan.MaxReplicas)})
-	}
-	return nil
+	return err
 }
 
 // checkPurchase refuses configurations for which no purchase can be planned.

@@ -54,7 +54,11 @@ var presets = sync.OnceValue(func() []Preset {
 			maps.Copy(p.own, base.own)
 		}
 		p.About, _ = table["about"].(string)
-		maps.Copy(p.own, flat(table))
+		keys := &document{}
+		keys.add("", table)
+		for _, g := range keys.settings {
+			p.own[g.Key] = g.Value
+		}
 		delete(p.own, "from")
 		delete(p.own, "about")
 		engine, _ := p.own["engine"].(string)

@@ -203,7 +203,7 @@ func (l *loader) originOf(e *KeyError) string {
 	for _, key := range e.With {
 		if g := l.last(key); g.where == varyFlag && OfSystem(key) &&
 			l.origin(e.Key) != varyFlag {
-			return fmt.Sprintf("%s %s=%s", varyFlag, key, strings.Trim(Show(g.value), `"`))
+			return fmt.Sprintf("%s %s=%s", varyFlag, key, strings.Trim(Show(g.Value), `"`))
 		}
 	}
 	for _, key := range append([]string{e.Key}, e.With...) {

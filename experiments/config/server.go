@@ -61,7 +61,7 @@ func (l *loader) serverBase() error {
 		return err
 	}
 	l.presets = nil
-	l.drop(func(g *given) bool { return OfSystem(g.key) || strings.HasPrefix(g.key, "workload.") })
+	l.drop(func(g Setting) bool { return OfSystem(g.Key) || strings.HasPrefix(g.Key, "workload.") })
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (l *loader) serverSystem(identified bool) {
 			continue
 		}
 		if path := specKey(key); !l.chosen(path) {
-			l.settings = append(l.settings, given{key: path, at: path, value: value, kept: true})
+			l.settings = append(l.settings, Setting{Key: path, at: path, Value: value, kept: true})
 		}
 	}
 	if len(l.presets) == 0 && len(l.custom) == 0 {
@@ -103,12 +103,12 @@ func (l *loader) oneServer() error {
 		}
 	}
 	if len(names) > 1 {
-		where := "system.preset"
+		err := &KeyError{Key: "system.preset", Value: "[" + strings.Join(names, ", ") + "]",
+			Reason: "a record is of one server; choose one system with --set system.preset=NAME"}
 		if len(l.presets) == 0 {
-			where = "systems"
+			err.Key, err.Where = "systems", l.custom[0].doc.where("systems")
 		}
-		return l.keyError(where, "["+strings.Join(names, ", ")+"]", "a record is of one server; choose "+
-			"one system with --set system.preset=NAME")
+		return l.place(err)
 	}
 	if len(l.cfg.Seeds) > 1 {
 		return l.keyError("seed", strings.ReplaceAll(fmt.Sprint(l.cfg.Seeds), " ", ", "),

@@ -31,7 +31,7 @@ func (s *Sweep) Points() ([]SweepPoint, error) {
 				return nil, err
 			}
 			if other := seen[hash]; other != nil {
-				return nil, fmt.Errorf("%s: %s runs twice: with %s and with %s", s.file.whereLine(v.line()),
+				return nil, fmt.Errorf("%s: %s runs twice: with %s and with %s", v.where(s.file),
 					p.Name, other.text(), v.text())
 			}
 			seen[hash] = v
@@ -64,13 +64,12 @@ func (v *Variant) text() string {
 	return strings.Join(texts, ", ")
 }
 
-// line returns the line of the last of the variant's settings.
-func (v *Variant) line() int {
-	line := 0
-	for _, s := range v.Settings {
-		line = max(line, s.line)
+// where returns the place of the last of the variant's settings.
+func (v *Variant) where(file *document) string {
+	if n := len(v.Settings); n > 0 && v.Settings[n-1].where != "" {
+		return v.Settings[n-1].where
 	}
-	return line
+	return file.name
 }
 
 // SettingsLabel lists the settings that are not part of a point's name.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -68,12 +69,10 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 	}
 	file := layers[len(layers)-1]
 	s := &Sweep{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)),
-		Goodput: DefaultGoodputSearch(), file: file, Watch: watch}
-	var axes []axis
-	if value, ok := file.tree["axis"]; ok {
-		if axes, err = parseAxes(file, value); err != nil {
-			return nil, err
-		}
+		file: file, Watch: watch}
+	axes, err := parseAxes(file)
+	if err != nil {
+		return nil, err
 	}
 	if len(gpus) > 0 {
 		axes = withCards(axes, gpus)
@@ -82,21 +81,15 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 	if err != nil {
 		return nil, err
 	}
-	for _, doc := range append(slices.Clone(layers), flags...) {
-		if err := s.Goodput.apply(doc); err != nil {
-			return nil, err
-		}
-		if err := s.applyPlan(doc); err != nil {
-			return nil, err
-		}
-	}
-	buys := search && varied == nil && s.Plan != nil
+	docs := append(slices.Clone(layers), flags...)
+	buys := search && varied == nil &&
+		slices.ContainsFunc(docs, func(doc *document) bool { return len(doc.under("plan")) > 0 })
 	for _, a := range axes {
 		for _, k := range a.keys() {
 			s.Axes = append(s.Axes, k.Key)
 			if table, _, _ := strings.Cut(k.Key, "."); buys && (table == "workload" || table == "slo") {
 				return nil, fmt.Errorf("%s: %s: candidates of a [plan] serve one load within one "+
-					"service level; leave it out of the axes", file.whereLine(k.line), k.Key)
+					"service level; leave it out of the axes", cmp.Or(k.where, file.name), k.Key)
 			}
 		}
 	}
@@ -156,7 +149,7 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 	if _, builtIn := experiments.Named(file.name); !builtIn && varied == nil {
 		all.addAxes(file, axes)
 	}
-	for _, doc := range append(layers, flags...) {
+	for _, doc := range docs {
 		all.addSearch(doc, search, buys)
 	}
 	s.addAllCards(&all, below)
@@ -206,7 +199,7 @@ func Texts(path string) (texts []string, err error) {
 // first.
 func sweepLayers(path string) ([]*document, error) {
 	var layers []*document
-	for named := []string{}; ; {
+	for paths := []string{}; ; {
 		if path == experiments.Default { // is under everything
 			return slices.Insert(layers, 0, &document{name: path}), nil
 		}
@@ -214,16 +207,17 @@ func sweepLayers(path string) ([]*document, error) {
 		if err != nil {
 			return nil, err
 		}
-		named = append(named, path)
+		paths = append(paths, path)
 		layers = slices.Insert(layers, 0, doc)
-		if _, ok := doc.tree["axis"]; ok && len(layers) > 1 {
+		if len(doc.under("axis")) > 0 && len(layers) > 1 {
 			return nil, doc.locate(&KeyError{Key: "axis", Reason: "a base has no axes; " +
-				named[len(named)-2] + " starts from this file"})
+				paths[len(paths)-2] + " starts from this file"})
 		}
-		value, ok := doc.tree["base"]
-		if !ok {
+		named := doc.under("base")
+		if len(named) == 0 {
 			return layers, nil
 		}
+		value := named[0].Value
 		base, ok := value.(string)
 		if !ok || base == "" {
 			return nil, doc.locate(&KeyError{Key: "base", Value: Show(value),
@@ -232,7 +226,7 @@ func sweepLayers(path string) ([]*document, error) {
 		if _, builtIn := experiments.Named(base); !builtIn && !filepath.IsAbs(base) {
 			base = filepath.Join(filepath.Dir(path), base)
 		}
-		if slices.Contains(named, base) {
+		if slices.Contains(paths, base) {
 			return nil, doc.locate(&KeyError{Key: "base", Value: Show(value), Reason: "is a base of itself"})
 		}
 		path = base
@@ -249,7 +243,7 @@ func (s *Sweep) flags(file *document, axes []axis, sets []string) ([]*document, 
 			for _, k := range a.keys() {
 				if k.Key == key {
 					return nil, fmt.Errorf("--set %s: %s is an axis of the sweep, at %s", set, key,
-						file.whereLine(k.line))
+						k.where)
 				}
 			}
 		}
@@ -265,19 +259,30 @@ func (s *Sweep) flags(file *document, axes []axis, sets []string) ([]*document, 
 // loadBelow merges the documents below the axes.
 func (s *Sweep) loadBelow(layers, flags []*document, search, buys bool) (*loader, error) {
 	l := newLoader()
-	l.search, l.buys = search && !buys, buys
+	l.search, l.buys, l.sweeps = search && !buys, buys, true
 	l.models, l.gpus = slices.Contains(s.Axes, "model"), slices.Contains(s.Axes, "gpu")
 	if err := l.base(); err != nil {
 		return nil, err
 	}
 	for _, doc := range layers {
-		if err := l.apply(doc.without(sweepKeys...), false); err != nil {
+		if err := l.apply(doc, false); err != nil {
 			return nil, err
 		}
 	}
 	for _, doc := range flags {
-		if err := l.apply(doc.without("goodput", "plan"), true); err != nil {
+		if err := l.apply(doc, true); err != nil {
 			return nil, err
+		}
+	}
+	if err := l.goodput.check(); err != nil {
+		return nil, l.place(err)
+	}
+	l.goodput.Given = slices.ContainsFunc(l.settings,
+		func(g Setting) bool { return strings.HasPrefix(g.Key, "goodput.") })
+	s.Goodput, s.Plan = l.goodput, l.plan
+	if l.plan != nil {
+		if err := l.plan.check(); err != nil {
+			return nil, l.place(err)
 		}
 	}
 	return l, nil

@@ -13,22 +13,6 @@ import (
 // nameFits matches permitted names of systems.
 const nameFits = `^[A-Za-z0-9][A-Za-z0-9._+-]*$`
 
-// flat returns a table with the keys of nested tables as dotted keys.
-func flat(table map[string]any) map[string]any {
-	all := map[string]any{}
-	for key, value := range table {
-		inner, ok := value.(map[string]any)
-		if !ok {
-			all[key] = value
-			continue
-		}
-		for k, v := range flat(inner) {
-			all[key+"."+k] = v
-		}
-	}
-	return all
-}
-
 // checkSystemKey checks a key of all systems on its own, before the systems are known.
 func checkSystemKey(path string, value any) error {
 	var s sim.Spec
@@ -47,7 +31,7 @@ func checkSystemKey(path string, value any) error {
 		}
 		return unknownKey(path, name, keys)
 	}
-	return (&given{key: path, at: path, value: value}).set(&s)
+	return (&Setting{Key: path, at: path, Value: value}).set(&s)
 }
 
 // systems resolves the systems. Layers, lowest first: the preset, [system] of files, the system's

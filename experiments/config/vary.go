@@ -81,6 +81,3 @@ func KindOf(key string) Kind {
 	}
 	return Text
 }
-
-// NewSetting returns a setting from a flag's text, parsed as the key's type.
-func NewSetting(key, text string) Setting { return Setting{Key: key, Value: flagText(text)} }

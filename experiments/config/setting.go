@@ -9,12 +9,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// given is a key with the value that a document gives it. A loader keeps all of these in order of
-// precedence: the last value of a key holds.
-type given struct {
-	key   string // whole name, as in selection.on
-	at    string // as the document has it: the same, or systems[0].selection.on
-	value any
+// Setting is one key of a configuration and the value that a document gives it. A loader keeps all
+// settings in order of precedence: the last value of a key holds.
+type Setting struct {
+	Key   string // whole name, as in selection.on
+	Value any    // as TOML decodes it
+
+	at    string // as the document has the key: the same, or systems[0].selection.on
 	where string // file:line, a flag, or what built-in data
 
 	flag   bool   // by a flag or an axis
@@ -23,19 +24,27 @@ type given struct {
 	card   string // that a figure of [card] was written for; empty: any
 }
 
-// give notes a key that a document has set.
-func (l *loader) give(doc *document, key string, value any, flag bool) {
-	l.settings = append(l.settings, given{key: key, at: key, value: value, where: doc.where(key),
-		flag: flag, fitted: doc.fitted, kept: doc.complete()})
+// NewSetting returns a setting from a flag's text, parsed as the key's type.
+func NewSetting(key, text string) Setting {
+	return Setting{Key: key, Value: flagText(text), at: key, where: varyFlag}
+}
+
+// ofSystem returns the key of all systems that a key of one of [[systems]] sets; any other key
+// itself.
+func (g *Setting) ofSystem() string {
+	if table, key, _ := strings.Cut(g.at, "."); strings.HasPrefix(table, "systems[") {
+		return specKey(key)
+	}
+	return g.Key
 }
 
 // last returns the last setting of a key; an empty setting if the key was not set.
-func (l *loader) last(key string) *given { return cmp.Or(lastOf(l.settings, key), new(given)) }
+func (l *loader) last(key string) *Setting { return cmp.Or(lastOf(l.settings, key), new(Setting)) }
 
 // lastOf is last for a list of settings; nil if there is none.
-func lastOf(settings []given, key string) *given {
+func lastOf(settings []Setting, key string) *Setting {
 	for i := len(settings) - 1; i >= 0; i-- {
-		if settings[i].key == key {
+		if settings[i].Key == key {
 			return &settings[i]
 		}
 	}
@@ -46,7 +55,7 @@ func lastOf(settings []given, key string) *given {
 func (l *loader) origin(key string) string { return l.last(key).where }
 
 // chosen reports whether a key is set and its last setting is not fitted to a model.
-func (l *loader) chosen(key string) bool { g := l.last(key); return g.key != "" && !g.fitted }
+func (l *loader) chosen(key string) bool { g := l.last(key); return g.Key != "" && !g.fitted }
 
 // asked reports whether the user may expect an effect from a key.
 func (l *loader) asked(key string) bool { return l.chosen(key) && !l.last(key).kept }
@@ -55,20 +64,20 @@ func (l *loader) asked(key string) bool { return l.chosen(key) && !l.last(key).k
 func (l *loader) byFlag(key string) bool { return l.last(key).flag }
 
 // drop removes settings.
-func (l *loader) drop(which func(g *given) bool) {
-	l.settings = slices.DeleteFunc(slices.Clone(l.settings), func(g given) bool { return which(&g) })
+func (l *loader) drop(which func(g Setting) bool) {
+	l.settings = slices.DeleteFunc(slices.Clone(l.settings), which)
 }
 
 // layers lists the settings of a system over its preset, in order of precedence: the paper's
 // engine, keys for all systems in files, the system's own keys, and keys for all systems in flags.
-func (l *loader) layers(preset *Preset, custom *customSystem) (all []given) {
+func (l *loader) layers(preset *Preset, custom *customSystem) (all []Setting) {
 	all = slices.Clone(l.pins(preset, custom))
 	for _, flag := range []bool{false, true} {
 		if flag && custom != nil {
 			all = append(all, custom.settings...)
 		}
 		for _, g := range l.settings {
-			if g.flag == flag && OfSystem(g.key) && g.key != "system.preset" {
+			if g.flag == flag && OfSystem(g.Key) && g.Key != "system.preset" {
 				all = append(all, g)
 			}
 		}
@@ -77,9 +86,9 @@ func (l *loader) layers(preset *Preset, custom *customSystem) (all []given) {
 }
 
 // set sets a key of a system.
-func (g *given) set(s *sim.Spec) error {
-	key := strings.TrimPrefix(g.key, "system.")
-	err := decodeInto(s, strings.TrimSuffix(g.at, key), key, g.value)
+func (g *Setting) set(s *sim.Spec) error {
+	key := strings.TrimPrefix(g.Key, "system.")
+	err := decodeInto(s, strings.TrimSuffix(g.at, key), key, g.Value)
 	var bad *KeyError
 	if errors.As(err, &bad) && bad.Where == "" {
 		bad.Where = g.where

@@ -1,4 +1,4 @@
-package hw_test
+package lines_test
 
 import (
 	"maps"
@@ -8,10 +8,10 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/lines"
 )
 
-func TestLinesOfTOML(t *testing.T) {
+func TestOfTOML(t *testing.T) {
 	const text = `a = 1 # [x]
 "b c" = "x = 2 [y]"
 [t]
@@ -30,7 +30,7 @@ k = 1
 [[r]]
 x.y = 2
 `
-	ix := hw.LinesOfTOML(text)
+	ix := lines.OfTOML(text)
 	for path, line := range map[string]int{
 		"a": 1, "b c": 2, "t": 3, "t.s": 4, "t.rows": 7, "t.rows[0].v": 8, "t.rows[0].w[1]": 8,
 		"t.rows[1].v": 10, "r": 12, "r[1].x": 17,
@@ -45,14 +45,14 @@ x.y = 2
 	}
 }
 
-// FuzzLinesOfTOML holds the index to the parser that decodes: the keys outside of inline tables are
+// FuzzOfTOML holds the index to the parser that decodes: the keys outside of inline tables are
 // the same.
-func FuzzLinesOfTOML(f *testing.F) {
+func FuzzOfTOML(f *testing.F) {
 	f.Add("a = 1\n[b]\nc = [1,\n2]\n")
 	f.Add("a = '''\nb = 1\n'''\nc.d = \"\\\"\"\n")
 	f.Add("a = [ { b = ")
 	f.Fuzz(func(t *testing.T, text string) {
-		lines := hw.LinesOfTOML(text) // ends on any input
+		found := lines.OfTOML(text) // ends on any input
 		var tree map[string]any
 		meta, err := toml.Decode(text, &tree)
 		if err != nil || strings.ContainsAny(text, "{\\") || strings.Contains(text, "[[") {
@@ -60,8 +60,8 @@ func FuzzLinesOfTOML(f *testing.F) {
 		}
 		for _, key := range meta.Keys() {
 			odd := func(part string) bool { return part == "" || strings.ContainsAny(part, ".\"'# \t=[]") }
-			if path := strings.Join(key, "."); !slices.ContainsFunc(key, odd) && lines[path] == 0 {
-				t.Errorf("no line for %q in %q, only %v", path, text, maps.Collect(maps.All(lines)))
+			if path := strings.Join(key, "."); !slices.ContainsFunc(key, odd) && found[path] == 0 {
+				t.Errorf("no line for %q in %q, only %v", path, text, maps.Collect(maps.All(found)))
 			}
 		}
 	})
