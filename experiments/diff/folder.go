@@ -59,7 +59,7 @@ func Read(dir string) (*Folder, error) {
 		if err := files.DecodeTOML(path, string(text), &tree); err != nil {
 			return nil, err
 		}
-		flatten("", tree, f.config)
+		Flatten("", tree, f.config)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -71,20 +71,20 @@ func Read(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// flatten stores the leaves of a configuration under dotted keys. The key of a table in an array is
+// Flatten stores the leaves of a configuration under dotted keys. The key of a table in an array is
 // its name or its index.
-func flatten(prefix string, tree map[string]any, into map[string]string) {
+func Flatten(prefix string, tree map[string]any, into map[string]string) {
 	for key, value := range tree {
 		switch v := value.(type) {
 		case map[string]any:
-			flatten(prefix+key+".", v, into)
+			Flatten(prefix+key+".", v, into)
 		case []map[string]any:
 			for i, each := range v {
 				name, ok := each["name"].(string)
 				if !ok {
 					name = strconv.Itoa(i)
 				}
-				flatten(prefix+key+"."+name+".", each, into)
+				Flatten(prefix+key+"."+name+".", each, into)
 			}
 		default:
 			into[prefix+key] = fmt.Sprint(v)

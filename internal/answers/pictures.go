@@ -85,8 +85,8 @@ func (v *view) overLoads(levels []string) (all []doc.Figure) {
 			p := &v.panels[i]
 			c := &doc.Chart{Kind: doc.Lines, Title: v.title(i), X: v.x.label, Y: capital(m.Label()),
 				LogX: v.x.doubly}
-			if c.Lines = p.lines(&v.x, &m); !v.x.varies {
-				stand(c, v.x.name)
+			if c.Lines = p.lines(&m); !v.x.varies {
+				stand(c, v.all[0].load)
 			}
 			if len(c.Lines)+len(c.Bars) > 0 {
 				f.Charts = append(f.Charts, c)
@@ -130,15 +130,14 @@ func sentences(lines []string) string {
 func capital(label string) string { return strings.ToUpper(label[:1]) + label[1:] }
 
 // lines returns the series of a panel, in the order of the runs: the mean of a metric at each x.
-func (p *panel) lines(x *abscissa, m *sim.Metric) (lines []doc.Line) {
+func (p *panel) lines(m *sim.Metric) (lines []doc.Line) {
 	for _, series := range p.series() {
 		l := doc.Line{Name: series}
-		for _, at := range p.values(x) {
+		for _, at := range p.values() {
 			var values []float64
 			var s doc.Sample
-			for i := range p.runs {
-				r := &p.runs[i]
-				if y, known := m.Shown(r.Summary); known && r.series == series && x.of(r) == at {
+			for _, r := range p.at(at, series) {
+				if y, known := m.Shown(r.Summary); known {
 					values = append(values, y)
 					s.Unstable = s.Unstable || warn.Has(r.Warnings, warn.UnstableQueue, warn.WaitsGrow)
 					s.Rejects = s.Rejects || r.Rejected > 0

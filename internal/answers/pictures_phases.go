@@ -32,15 +32,13 @@ func (v *view) phases() []doc.Figure {
 				return s.Completed > 0 && timed(&s) && s.PhaseS[ph.Key] > 0
 			})
 		})
-		for _, at := range p.values(&v.x) {
+		for _, at := range p.values() {
 			group := stats.Tick(at)
 			if !v.x.varies {
-				group = v.x.name
+				group = v.all[0].load
 			}
 			for _, series := range p.series() {
-				runs := slices.DeleteFunc(slices.Clone(p.runs), func(s shown) bool {
-					return s.series != series || v.x.of(&s) != at
-				})
+				runs := p.at(at, series)
 				if len(runs) > 0 && len(parts) > 0 {
 					c.Bars = append(c.Bars, phaseBar(group, series, runs, parts))
 				}

@@ -8,37 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// mostDots is the largest number of requests drawn as dots. mostSampled is the largest number of
-// values from which a distribution is drawn; its shares are within about 0.2 % of the full
-// distribution.
-const (
-	mostDots    = 4096
-	mostSampled = 1 << 17
-)
-
-// thinned keeps all values while they are few, then every second, fourth and so on, so that memory
-// use does not grow with the number of requests.
-type thinned[T any] struct {
-	values []T
-	most   int // values that are kept, an even number
-	stride int // 2^stride values for one that is kept
-	seen   int
-}
-
-func (s *thinned[T]) add(v T) {
-	if s.seen&(1<<s.stride-1) == 0 {
-		if len(s.values) == s.most {
-			for i := range s.most / 2 {
-				s.values[i] = s.values[2*i]
-			}
-			s.values, s.stride = s.values[:s.most/2], s.stride+1
-		}
-		if s.seen&(1<<s.stride-1) == 0 {
-			s.values = append(s.values, v)
-		}
-	}
-	s.seen++
-}
+// mostDots is about the largest number of requests drawn as dots.
+const mostDots = 4096
 
 // served holds the times of a request in s, and its mean time between tokens in ms; -1 for a
 // request with one token.
@@ -67,22 +38,26 @@ func eachRequest(folder string, do func(served), rejected func(arrival float64))
 // oneRun draws a single run: the numbers of waiting and running requests over time, and TTFT and
 // TBT of each request over its arrival. Bars for one run would repeat the table.
 func oneRun(s *shown) ([]doc.Figure, error) {
-	end := 0.0
-	found, err := eachRequest(s.folder, func(q served) { end = max(end, q.arrival, q.last) },
+	end, all := 0.0, 0
+	found, err := eachRequest(s.folder, func(q served) { end, all = max(end, q.arrival, q.last), all+1 },
 		func(arrival float64) { end = max(end, arrival) })
 	if !found || err != nil || end == 0 {
 		return nil, err
 	}
 	width := end / timelineBins
 	waiting, running := make([]float64, timelineBins), make([]float64, timelineBins)
-	ttft, tbt := thinned[doc.Point]{most: mostDots}, thinned[doc.Point]{most: mostDots}
+	var ttft, tbt []doc.Point
+	nth, every := 0, 1+all/mostDots
 	refused := doc.Line{Name: "rejected", Dots: true}
 	_, err = eachRequest(s.folder, func(q served) {
 		spread(waiting, q.arrival, q.scheduled, width)
 		spread(running, q.scheduled, q.last, width)
-		ttft.add(doc.Point{X: q.arrival, Y: q.first - q.arrival})
+		if nth++; nth%every != 0 {
+			return
+		}
+		ttft = append(ttft, doc.Point{X: q.arrival, Y: q.first - q.arrival})
 		if q.tbt >= 0 {
-			tbt.add(doc.Point{X: q.arrival, Y: q.tbt})
+			tbt = append(tbt, doc.Point{X: q.arrival, Y: q.tbt})
 		}
 	}, func(arrival float64) { refused.Points = append(refused.Points, doc.Point{X: arrival}) })
 	dots := func(points []doc.Point) []doc.Line {
@@ -91,9 +66,9 @@ func oneRun(s *shown) ([]doc.Figure, error) {
 	charts := []*doc.Chart{
 		{Title: "Requests", Y: "Requests", Lines: []doc.Line{overBins("waiting", waiting, width),
 			overBins("running", running, width)}},
-		{Title: "Time to first token, by arrival", Y: "TTFT (s)", Lines: dots(ttft.values)},
+		{Title: "Time to first token, by arrival", Y: "TTFT (s)", Lines: dots(ttft)},
 		{Title: "Mean time between tokens of a request, by arrival", Y: "TBT (ms)",
-			Lines: dots(tbt.values)},
+			Lines: dots(tbt)},
 	}
 	if len(refused.Points) > 0 {
 		charts[1].Lines = append(charts[1].Lines, refused)
@@ -129,20 +104,17 @@ const mostShared = 3
 // distributions draws the share of requests below each TTFT and TBT, all seeds together, in two
 // charts for the lowest, the middle and the highest x; nil without requests.
 func (v *view) distributions(p *panel) (charts []*doc.Chart, err error) {
-	all := p.values(&v.x)
+	all := p.values()
 	if n := len(all); n > mostShared {
 		all = []float64{all[0], all[n/2], all[n-1]}
 	}
 	for _, at := range all {
-		runs := slices.DeleteFunc(slices.Clone(p.runs), func(s shown) bool { return v.x.of(&s) != at })
+		runs := p.at(at, "")
 		ttft, tbt, err := distribution(runs)
 		if err != nil {
 			return nil, err
 		}
-		where := v.x.name
-		if v.x.varies {
-			where = v.x.at(&runs[0])
-		}
+		where := v.x.at(&runs[0])
 		for i, lines := range [][]doc.Line{ttft, tbt} {
 			if len(lines) > 0 {
 				charts = append(charts, &doc.Chart{Lines: lines, Y: "Share of requests",
@@ -179,25 +151,25 @@ func shareAcross(charts []*doc.Chart) {
 func distribution(runs []shown) (ttft, tbt []doc.Line, err error) {
 	p := panel{runs: runs}
 	for _, series := range p.series() {
-		firsts, gaps := thinned[float64]{most: mostSampled}, thinned[float64]{most: mostSampled}
+		var firsts, gaps []float64
 		for i := range runs {
 			if runs[i].series != series {
 				continue
 			}
 			found, err := eachRequest(runs[i].folder, func(q served) {
-				if firsts.add(q.first - q.arrival); q.tbt >= 0 {
-					gaps.add(q.tbt)
+				if firsts = append(firsts, q.first-q.arrival); q.tbt >= 0 {
+					gaps = append(gaps, q.tbt)
 				}
 			}, nil)
 			if !found || err != nil {
 				return nil, nil, err
 			}
 		}
-		if len(firsts.values) > 0 {
-			ttft = append(ttft, doc.Line{Name: series, Bare: true, Points: cumulative(firsts.values, 1)})
+		if len(firsts) > 0 {
+			ttft = append(ttft, doc.Line{Name: series, Bare: true, Points: cumulative(firsts, 1)})
 		}
-		if len(gaps.values) > 0 {
-			tbt = append(tbt, doc.Line{Name: series, Bare: true, Points: cumulative(gaps.values, 1)})
+		if len(gaps) > 0 {
+			tbt = append(tbt, doc.Line{Name: series, Bare: true, Points: cumulative(gaps, 1)})
 		}
 	}
 	return ttft, tbt, nil

@@ -81,8 +81,8 @@ func TestAbscissa(t *testing.T) {
 	}{
 		"rate": {sweepOf(set{"workload.rate": 0.1}, set{"workload.rate": 0.2}), "Rate (req/s)"},
 		"budget": {sweepOf(set{"selection.budget_tokens": 512.0}, set{"selection.budget_tokens": 4096.0}),
-			"Budget (tokens)"},
-		"kv":   {sweepOf(set{"system.kv_gib": 4.0}, set{"system.kv_gib": 8.0}), "KV (GiB)"},
+			"budget_tokens"},
+		"kv":   {sweepOf(set{"system.kv_gib": 4.0}, set{"system.kv_gib": 8.0}), "kv_gib"},
 		"text": {sweepOf(set{"prefill.split": "layer"}, set{"prefill.split": "chunked"}), ""},
 		"none": {sweepOf(nil), ""},
 	} {
@@ -108,7 +108,8 @@ func TestSeriesAreNamedByWhatDiffers(t *testing.T) {
 		map[string]any{"workload.rate": 0.2, "selection.budget_tokens": 1024.0,
 			"offload.batch_control": true, "offload.working_set_steps": 4.0})
 	for i, l := range drawnOf(t, r)["ttft"].Charts[0].Lines {
-		want := []string{"no batch control, budget 512 tokens", "batch control, budget 1024 tokens"}[i]
+		want := "SparseServe, " + []string{"batch_control=false, budget_tokens=512",
+			"batch_control=true, budget_tokens=1024"}[i]
 		if l.Name != want || len(l.Points) != 1 || l.Points[0].N != 1 {
 			t.Errorf("series is %+v, want %q", l, want)
 		}
@@ -230,29 +231,22 @@ func TestNothingToDraw(t *testing.T) {
 }
 
 // Runs of several folders are averaged where they differ by the seed alone; otherwise the legend
-// says what differs, or whose they are.
+// names their folders.
 func TestFoldersAreToldApart(t *testing.T) {
 	const off = "[[systems]]\nname = \"vllm\"\nkv_gib = 4.0\nprefix_cache.mode = \"off\"\n"
 	vllm := strings.Replace(off, "off", "vllm", 1)
-	other := vllm + "offload.working_set_steps = 2\nselection.margin = 1.0\n" +
-		"simulation.heads = \"full\"\nprefill.split = \"layer\"\n"
-	both := []string{"prefix cache off, 1", "prefix cache vllm, 1"}
-	folders := []string{"folder x, 1", "folder y, 1"}
 	for name, c := range map[string]struct {
 		ttft, seed float64 // of the second
 		config     [2]string
-		want       []string // series and runs
+		apart      bool
 	}{
-		"one key":        {3, 1, [2]string{off, vllm}, both},
-		"key and seed":   {3, 2, [2]string{off, vllm}, both},
-		"seed":           {3, 2, [2]string{off, off}, []string{"vLLM, 2"}},
-		"what it writes": {3, 2, [2]string{off, "[output]\nsteps = true\n" + off}, []string{"vLLM, 2"}},
-		"nothing":        {1, 1, [2]string{off, off}, []string{"vLLM, 1"}},
-		"the program":    {3, 1, [2]string{off, off}, folders},
-		"not known":      {3, 1, [2]string{}, folders},
-		"a lot":          {3, 1, [2]string{off, other}, folders},
-		"no short word": {3, 1, [2]string{off, off + "prefill.pattern = \"" +
-			strings.Repeat("long", 12) + "\"\n"}, folders},
+		"one key":        {3, 1, [2]string{off, vllm}, true},
+		"key and seed":   {3, 2, [2]string{off, vllm}, true},
+		"seed":           {3, 2, [2]string{off, off}, false},
+		"what it writes": {3, 2, [2]string{off, "[output]\nsteps = true\n" + off}, false},
+		"nothing":        {1, 1, [2]string{off, off}, false},
+		"the program":    {3, 1, [2]string{off, off}, true},
+		"not known":      {3, 1, [2]string{}, true},
 	} {
 		dir := t.TempDir()
 		x, y := filepath.Join(dir, "x"), filepath.Join(dir, "y")
@@ -262,8 +256,15 @@ func TestFoldersAreToldApart(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got := seriesOf(d.Figures[0].Charts[0]); !slices.Equal(got, c.want) {
-			t.Errorf("%s: drew %q, want %q", name, got, c.want)
+		want := []string{"vLLM, 1"}
+		switch {
+		case c.apart:
+			want = []string{"vLLM, folder=" + x + ", 1", "vLLM, folder=" + y + ", 1"}
+		case c.ttft > 1:
+			want = []string{"vLLM, 2"}
+		}
+		if got := seriesOf(d.Figures[0].Charts[0]); !slices.Equal(got, want) {
+			t.Errorf("%s: drew %q, want %q", name, got, want)
 		}
 		if n := timelines(d.Figures); name != "nothing" && n != 2 {
 			t.Errorf("%s: %d time lines, want 2", name, n)
@@ -335,7 +336,8 @@ func TestOnlyWhatDiffersIsToldApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"vLLM, prefill split p4, 1", "other, 2", "vLLM, prefill split p8, 1"}
+	want := []string{"vLLM, folder=" + folders[0] + ", 1", "other, 2",
+		"vLLM, folder=" + folders[1] + ", 1"}
 	if got := seriesOf(d.Figures[0].Charts[0]); !slices.Equal(got, want) {
 		t.Errorf("drew %q, want %q", got, want)
 	}

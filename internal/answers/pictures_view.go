@@ -1,13 +1,9 @@
 package answers
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"path"
-	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
@@ -31,148 +27,106 @@ type panel struct {
 // shown is a run with the series that it belongs to.
 type shown struct {
 	*sim.Summary
-	set    map[string]any // what the axes of a sweep set
-	folder string         // with its requests.csv; "" where there is none
+	folder string // with its requests.csv; "" where there is none
 	series string
 	load   string // in words
+	x      float64
 }
 
-// abscissa is the x quantity of pictures.
+// abscissa is the x quantity of pictures: the load, or a key.
 type abscissa struct {
-	key    string // of the setting; "" for the load
+	key    string // "" for the load
 	label  string // with its unit
-	name   string // of the only load, where nothing varies
-	of     func(*shown) float64
-	doubly bool // in powers of two
+	doubly bool   // in powers of two
 	varies bool
 }
 
-// fleetKey is the setting for the number of replicas.
-const fleetKey = "fleet.replicas"
-
 func (r *Runs) view() *view {
+	axes := slices.DeleteFunc(r.axes(), func(key string) bool { // panels show these
+		return key == "model" || key == "gpu"
+	})
 	v := &view{all: make([]shown, len(r.Sums))}
-	for i := range r.Sums {
+	v.x = r.abscissa(v.all, axes)
+	axes = slices.DeleteFunc(axes, func(key string) bool { return key == v.x.key })
+	for i := range v.all {
 		s := &v.all[i]
-		s.Summary, s.load = &r.Sums[i], r.loadName(&r.Sums[i])
-		if s.set = map[string]any{}; i < len(r.Settings) {
-			maps.Copy(s.set, r.Settings[i])
+		s.Summary, s.load = &r.Sums[i], loadOf(&r.Sums[i]).words(r.Unit)
+		s.series = papers.SystemName(s.System)
+		if s.Replicas > 1 && v.x.key != replicasKey {
+			s.series += fmt.Sprint(" x", s.Replicas)
 		}
+		s.series += r.settings(i, axes)
 		if i < len(r.Folders) {
 			s.folder = r.Folders[i]
 		}
-	}
-	served := slices.DeleteFunc(slices.Clone(v.all), func(s shown) bool { return s.Completed == 0 })
-	fleets := len(values(served, loadOfShown)) == 1 && len(values(served, replicas)) > 1
-	for i := range v.all {
-		if s := &v.all[i]; fleets && s.set[fleetKey] == nil {
-			s.set[fleetKey] = replicas(s)
-		}
-	}
-	v.x = r.abscissa(v.all)
-	v.name(fleets)
-	for _, s := range v.all {
 		if s.Completed == 0 {
 			continue
 		}
-		i := slices.IndexFunc(v.panels, func(p panel) bool {
-			return p.model == s.Model && p.gpu == s.GPU
-		})
-		if i < 0 {
-			i = len(v.panels)
+		j := slices.IndexFunc(v.panels, func(p panel) bool { return p.model == s.Model && p.gpu == s.GPU })
+		if j < 0 {
+			j = len(v.panels)
 			v.panels = append(v.panels, panel{model: s.Model, gpu: s.GPU})
 		}
-		v.panels[i].runs = append(v.panels[i].runs, s)
+		v.panels[j].runs = append(v.panels[j].runs, *s)
 	}
 	return v
 }
 
-func replicas(s *shown) float64 { return float64(max(1, s.Replicas)) }
+const replicasKey = "replicas"
 
-// loadOfShown returns the rate, or the number of clients of a closed loop.
-func loadOfShown(s *shown) float64 { return cmp.Or(float64(s.Concurrency), s.Rate) }
-
-// loadName returns the load of a run in words.
-func (r *Runs) loadName(s *sim.Summary) string {
-	switch {
-	case s.Concurrency > 0:
-		return Count(s.Concurrency, "client")
-	case s.Rate > 0:
-		return stats.Tick(s.Rate) + " " + Short(r.Unit)
-	}
-	return "arrivals as recorded"
-}
-
-// abscissa returns the load as x quantity or, if the load does not vary, the number that axes set
-// to the most values.
-func (r *Runs) abscissa(all []shown) abscissa {
-	x := abscissa{label: "Rate (" + Short(r.Unit) + ")", of: loadOfShown}
-	closed := slices.ContainsFunc(all, func(s shown) bool { return s.Concurrency > 0 })
+// abscissa chooses the x quantity and sets the x of all runs: the load or, if that does not vary,
+// the number that axes or fleets set to the most values.
+func (r *Runs) abscissa(all []shown, axes []string) abscissa {
+	x := abscissa{label: "Rate (" + Short(r.Unit) + ")"}
+	closed := slices.ContainsFunc(r.Sums, func(s sim.Summary) bool { return s.Concurrency > 0 })
 	if closed {
 		x.label = "Concurrency (clients)"
 	}
-	loads := values(all, loadOfShown)
-	if x.varies = len(loads) > 1; x.varies {
-		x.doubly = closed && wide(loads)
+	most := 1
+	try := func(key, label string, of func(run int) (float64, bool)) {
+		var set []float64
+		for i := range all {
+			v, known := of(i)
+			if !known {
+				return
+			}
+			set = append(set, v)
+		}
+		own := slices.Compact(slices.Sorted(slices.Values(set)))
+		if len(own) <= most {
+			return
+		}
+		most = len(own)
+		for i := range all {
+			all[i].x = set[i]
+		}
+		x = abscissa{key, label, (key != "" || closed) && own[0] > 0 && own[most-1] >= 8*own[0], true}
+	}
+	try("", x.label, func(run int) (float64, bool) {
+		l := loadOf(&r.Sums[run])
+		return max(float64(l.clients), l.rate), true
+	})
+	if x.varies {
 		return x
 	}
-	most := 1
-	for _, key := range settings(all) {
-		of := func(s *shown) float64 { v, _ := s.set[key].(float64); return v }
-		if slices.ContainsFunc(all, func(s shown) bool { _, ok := s.set[key].(float64); return !ok }) {
-			continue
-		}
-		if v := values(all, of); len(v) > most {
-			most = len(v)
-			x = abscissa{key: key, label: settingLabel(key), of: of, varies: true,
-				doubly: wide(v)}
-		}
-	}
-	if !x.varies {
-		x.name = all[0].load
+	try(replicasKey, "Replicas", func(run int) (float64, bool) {
+		return float64(max(1, r.Sums[run].Replicas)), true
+	})
+	for _, key := range axes {
+		try(key, config.KeyName(key), func(run int) (v float64, number bool) {
+			v, number = r.Settings[run][key].(float64)
+			return v, number
+		})
 	}
 	return x
 }
-
-// wide reports whether the span of ascending values is best shown in powers of two.
-func wide(v []float64) bool { return v[0] > 0 && v[len(v)-1] >= 8*v[0] }
 
 // at returns the x of a run in words.
 func (x *abscissa) at(s *shown) string {
 	if x.key == "" {
 		return s.load
 	}
-	return setting(x.key, x.of(s))
-}
-
-// name sets the name of each run's series: its system, and the axis settings that differ between
-// runs.
-func (v *view) name(fleets bool) {
-	systems := map[string]bool{}
-	for i := range v.all {
-		systems[v.all[i].System] = true
-	}
-	keys := slices.DeleteFunc(settings(v.all), func(key string) bool {
-		return key == v.x.key || !slices.ContainsFunc(v.all, func(s shown) bool {
-			return !reflect.DeepEqual(s.set[key], v.all[0].set[key])
-		})
-	})
-	for i := range v.all {
-		s := &v.all[i]
-		var words []string
-		for _, key := range keys {
-			if value, ok := s.set[key]; ok {
-				words = append(words, setting(key, value))
-			}
-		}
-		system := papers.SystemName(s.System)
-		if _, axis := s.set[fleetKey]; s.Replicas > 1 && !fleets && !axis {
-			system += fmt.Sprint(" x", s.Replicas)
-		} else if len(systems) == 1 && len(words) > 0 {
-			system = ""
-		}
-		s.series = strings.TrimPrefix(strings.Join(append([]string{system}, words...), ", "), ", ")
-	}
+	return config.KeyName(x.key) + "=" + stats.Tick(s.x)
 }
 
 // title returns a panel's title if there are several panels: its model, its card, or both.
@@ -206,77 +160,20 @@ func (p *panel) series() (names []string) {
 }
 
 // values returns the panel's x values, ascending.
-func (p *panel) values(x *abscissa) []float64 { return values(p.runs, x.of) }
-
-func values(all []shown, of func(*shown) float64) (v []float64) {
-	for i := range all {
-		v = append(v, of(&all[i]))
+func (p *panel) values() (v []float64) {
+	for i := range p.runs {
+		v = append(v, p.runs[i].x)
 	}
 	slices.Sort(v)
 	return slices.Compact(v)
 }
 
-// settings lists the keys that axes set, except keys that panels, loads and systems show.
-func settings(all []shown) []string {
-	keys := map[string]bool{}
-	for i := range all {
-		for key := range all[i].set {
-			keys[key] = true
+// at returns the panel's runs at an x, of one series or, with "", of all.
+func (p *panel) at(x float64, series string) (runs []shown) {
+	for _, s := range p.runs {
+		if s.x == x && (series == "" || s.series == series) {
+			runs = append(runs, s)
 		}
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(keys)), isNamed)
-}
-
-// isNamed reports whether panels, series, loads or seeds show a key anyway.
-func isNamed(key string) bool {
-	return slices.Contains([]string{"system.preset", "workload.rate", "workload.concurrency", "seed",
-		"model", "gpu"}, key)
-}
-
-// setting returns a key with its value in words: "budget 512 tokens", "no batch control".
-func setting(key string, value any) string {
-	words, unit := inWords(key)
-	switch v := value.(type) {
-	case bool:
-		if v {
-			return words
-		}
-		return "no " + words
-	case float64:
-		return strings.TrimSpace(words + " " + stats.Tick(v) + " " + unit)
-	case string:
-		return words + " " + path.Base(v)
-	}
-	return words + " " + fmt.Sprint(value)
-}
-
-// settingLabel returns the axis label of a key: "Budget (tokens)".
-func settingLabel(key string) string {
-	words, unit := inWords(key)
-	if unit != "" {
-		words += " (" + unit + ")"
-	}
-	return capital(words)
-}
-
-// inWords separates the words of a key from its unit.
-func inWords(key string) (words, unit string) {
-	words = strings.ReplaceAll(config.KeyName(key), ".", "_")
-	for _, u := range []struct{ suffix, unit string }{
-		{"_tokens", "tokens"}, {"_blocks", "blocks"}, {"_gib", "GiB"}, {"_mib", "MiB"}, {"_ms", "ms"},
-		{"_s", "s"},
-	} {
-		if w, ok := strings.CutSuffix(words, u.suffix); ok {
-			words, unit = w, u.unit
-			break
-		}
-	}
-	all := strings.Split(words, "_")
-	for i, w := range all {
-		switch w {
-		case "kv", "dram", "hbm", "ttft", "tbt":
-			all[i] = strings.ToUpper(w)
-		}
-	}
-	return strings.Join(all, " "), unit
+	return runs
 }

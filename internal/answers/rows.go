@@ -11,6 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -31,6 +32,17 @@ func (l load) String() string {
 		return "trace" // arrivals as recorded
 	}
 	return strconv.FormatFloat(l.rate, 'g', -1, 64)
+}
+
+// words returns the load as words. unit is the unit of rates.
+func (l load) words(unit string) string {
+	switch {
+	case l.clients > 0:
+		return Count(l.clients, "client")
+	case l.rate > 0:
+		return stats.Tick(l.rate) + " " + Short(unit)
+	}
+	return "arrivals as recorded"
 }
 
 // runRow is one system at one load under one setting of the axes, with a run for each seed.
@@ -55,8 +67,7 @@ func (r *Runs) axes() []string {
 		}
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(values)), func(key string) bool {
-		return len(values[key]) < 2 || slices.Contains([]string{"system.preset", "workload.rate",
-			"workload.concurrency", "fleet.replicas", "seed"}, key)
+		return len(values[key]) < 2 || isLoad(key)
 	})
 }
 
@@ -70,6 +81,16 @@ func (r *Runs) set(run int, axes []string) []string {
 		}
 	}
 	return values
+}
+
+// settings lists the axes of a run with their values, each after a comma.
+func (r *Runs) settings(run int, axes []string) (text string) {
+	for i, value := range r.set(run, axes) {
+		if value != "-" {
+			text += ", " + config.KeyName(axes[i]) + "=" + value
+		}
+	}
+	return text
 }
 
 // systemOf names the system of a run, and the size of its fleet.

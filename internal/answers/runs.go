@@ -325,64 +325,28 @@ func (r *Runs) warnings() []doc.Warning {
 	})
 }
 
-// which describes runs by system and load, and by axis settings if variants of the system have
-// different loads.
+// which describes runs by system, axis settings and load.
 func (r *Runs) which(names []string) string {
 	if len(names) == len(r.Sums) {
 		return "all runs"
 	}
 	axes := r.axes()
-	variant := func(i int) string {
-		name := r.Sums[i].System
-		for k, value := range r.set(i, axes) {
-			name += " " + config.KeyName(axes[k]) + "=" + value
-		}
-		return name
-	}
-	of := func(i int) bool { return slices.Contains(names, r.Sums[i].Name) }
-	_, where := r.loads(variant, of)
-	alike := map[string][]string{} // system -> loads of its first variant
-	partly := map[string]bool{}    // systems whose variants have others
+	var systems []string
+	loads := map[string][]string{}
 	for i := range r.Sums {
-		s, at := r.Sums[i].System, where[variant(i)]
-		if first, known := alike[s]; !known {
-			alike[s] = at
-		} else if !slices.Equal(first, at) {
-			partly[s] = true
-		}
-	}
-	name := func(i int) string {
-		if s := r.Sums[i].System; !partly[s] {
-			return s
-		}
-		return variant(i)
-	}
-	said, loads := r.loads(name, of)
-	_, every := r.loads(name, func(int) bool { return true })
-	for i, s := range said {
-		said[i] = s + " at " + strings.Join(loads[s], ", ")
-		if n := len(loads[s]); n > 1 && n == len(every[s]) {
-			said[i] = s + " at every load"
-		}
-	}
-	return strings.Join(said, "; ")
-}
-
-// loads lists the names of runs, and the loads of each name, in order.
-func (r *Runs) loads(name func(run int) string, wanted func(run int) bool) (names []string,
-	loads map[string][]string) {
-	loads = map[string][]string{}
-	for i := range r.Sums {
-		if !wanted(i) {
+		if !slices.Contains(names, r.Sums[i].Name) {
 			continue
 		}
-		of := name(i)
-		if loads[of] == nil {
-			names = append(names, of)
+		system, load := r.Sums[i].System+r.settings(i, axes), loadOf(&r.Sums[i]).String()
+		if loads[system] == nil {
+			systems = append(systems, system)
 		}
-		if l := loadOf(&r.Sums[i]).String(); !slices.Contains(loads[of], l) {
-			loads[of] = append(loads[of], l)
+		if !slices.Contains(loads[system], load) {
+			loads[system] = append(loads[system], load)
 		}
 	}
-	return names, loads
+	for i, system := range systems {
+		systems[i] += " at " + strings.Join(loads[system], ", ")
+	}
+	return strings.Join(systems, "; ")
 }
