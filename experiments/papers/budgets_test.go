@@ -90,9 +90,7 @@ func budgetLoss(t *testing.T, p score.Params, tokenizer string,
 func arkvaleOverPSA(t *testing.T, p score.Params, model string) (ratio float64) {
 	t.Helper()
 	var spec accuracySpec
-	if err := decodeStudy("psa-fig5", &spec); err != nil {
-		t.Fatal(err)
-	}
+	readStudy(t, "psa-fig5", &spec)
 	scores := score.New(p, run.ScoreSeed)
 	for _, set := range spec.Workload.Datasets {
 		share := map[string]float64{} // sum over seeds

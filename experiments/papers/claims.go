@@ -62,63 +62,27 @@ func (c *Claim) measured(i int) *measurement {
 	return &c.measurement
 }
 
-// parseClaims reads claims in the order of the text. Its errors name file and claim.
-func parseClaims(path, text string) ([]Claim, error) {
+// readClaims lists all claims in the order of claims.toml.
+func readClaims() (claims []Claim) {
 	table := map[string]Claim{}
-	meta, err := toml.Decode(text, &table)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if left := meta.Undecoded(); len(left) > 0 {
-		return nil, fmt.Errorf("%s: %s: %s: unknown key", path, left[0][0], left[0][1:])
-	}
-	var claims []Claim
+	meta := decode("claims.toml", claimsTOML, &table)
 	for _, key := range meta.Keys() {
-		if len(key) > 1 {
-			continue
+		if len(key) == 1 {
+			c := table[key[0]]
+			c.ID = key[0]
+			claims = append(claims, c)
 		}
-		c := table[key[0]]
-		c.ID = key[0]
-		if err := c.check(); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", path, c.ID, err)
-		}
-		claims = append(claims, c)
 	}
-	return claims, nil
+	return claims
 }
 
-// check returns an error that names a missing or unknown key of a claim.
-func (c *Claim) check() error {
-	n := len(c.Values)
-	switch {
-	case c.Paper == "" || c.Where == "" || c.Text == "" || n == 0:
-		return fmt.Errorf("needs paper, where, text and values")
-	case len(c.Class) != 0 && len(c.Class) != n:
-		return fmt.Errorf("class: %d for %d values", len(c.Class), n)
-	case len(c.Numbers) != 0 && len(c.Numbers) != n || len(c.Numbers) == 0 && n != 1:
-		return fmt.Errorf("numbers: %d for %d values", len(c.Numbers), n)
+// decode decodes a built-in TOML file. It panics if that is malformed, because tests hold the file.
+func decode(name, text string, into any) toml.MetaData {
+	meta, err := toml.Decode(text, into)
+	if unknown := meta.Undecoded(); err != nil || len(unknown) > 0 {
+		panic(fmt.Sprint(name, ": ", err, ", unknown keys ", unknown))
 	}
-	kinds := []string{"ratio", "share", "bandwidth", "points", "speedup", "seconds"}
-	if err := oneOf("kind", c.Kind, kinds); err != nil {
-		return err
-	}
-	for i := range n {
-		if m := c.measured(i); m.From != nil {
-			if err := m.check(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// oneOf returns an error if a word is not one of the permitted words of a key.
-func oneOf(key, word string, permitted []string) error {
-	if slices.Contains(permitted, word) {
-		return nil
-	}
-	return fmt.Errorf("%s = %q: unknown, use one of %q%s", key, word, permitted,
-		config.DidYouMean(word, permitted))
+	return meta
 }
 
 // text describes number i. If the claim's text ends in a list with one item per number, text uses
@@ -133,10 +97,7 @@ func (c *Claim) text(i int) string {
 
 // Claims lists the claims of a paper, or of all papers; with ids only the named claims.
 func Claims(paper string, ids ...string) ([]Claim, error) {
-	all, err := parseClaims("claims.toml", claimsTOML)
-	if err != nil {
-		return nil, err
-	}
+	all := readClaims()
 	papers := distinct(all, func(c *Claim) []string { return []string{c.Paper} })
 	if paper != "" && !slices.Contains(papers, paper) {
 		return nil, fmt.Errorf("no claims of a paper %q; there are %v%s", paper, papers,

@@ -40,44 +40,27 @@ func TestEveryClaimHasAMeasurement(t *testing.T) {
 	}
 }
 
-// A broken claims.toml is an error that names the file and the claim.
-func TestBrokenClaims(t *testing.T) {
-	const good = `[x]
-paper = "psa"
-where = "Fig. 1"
-text = "something"
-kind = "ratio"
-values = [2]
-from = ["fig01"]
-metric = "tbt_mean_s"
-over = { system = "a" }
-`
-	if claims, err := parseClaims("c.toml", good); err != nil || claims[0].ID != "x" {
-		t.Fatalf("%+v, %v", claims, err)
-	}
-	for _, c := range []struct{ old, broken, want string }{
-		{`"tbt_mean_s"`, `"tbt_means"`, `metric = "tbt_means": unknown, use one of`},
-		{`metric =`, `metrik =`, `metrik: unknown key`},
-		{`over =`, "numbers = [{ metric = 2 }]\nover =", `numbers.metric: unknown key`},
-		{`over =`, `reduce = "largest"` + "\nover =", `reduce = "largest" with each = []`},
-		{`over =`, "each = [\"rate\"]\nreduce = \"most\"\nover =", `reduce = "most"`},
-		{`over =`, `bound = "under"` + "\nover =", `bound = "under": unknown`},
-		{`over =`, "until = [1, 2]\nover =", `until: 2 rates for 1 experiments`},
-		{`over = { system = "a" }`, "", `needs over or under`},
-		{`"fig01"`, `"fig02"`, `from = "fig02": unknown`},
-		{`"ratio"`, `"ration"`, `kind = "ration": unknown`},
-		{`[2]`, `[2, 3]`, `numbers: 0 for 2 values`},
-		{`[2]`, "[2]\nclass = [\"anchor\", \"anchor\"]", `class: 2 for 1 values`},
-		{`[2]`, `[]`, `needs paper, where, text and values`},
-	} {
-		_, err := parseClaims("c.toml", strings.Replace(good, c.old, c.broken, 1))
-		if err == nil || !strings.HasPrefix(err.Error(), "c.toml: x: ") ||
-			!strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error is %v, want %s", c.broken, err, c.want)
+// Every claim of claims.toml is whole, and names what the evaluator knows.
+func TestClaimsAreWhole(t *testing.T) {
+	kinds := []string{"ratio", "share", "bandwidth", "points", "speedup", "seconds"}
+	several := []string{"largest", "smallest", "mean"}
+	for _, c := range readClaims() {
+		n := len(c.Values)
+		if c.Paper == "" || c.Where == "" || c.Text == "" || n == 0 || !slices.Contains(kinds, c.Kind) ||
+			len(c.Class) != 0 && len(c.Class) != n || len(c.Numbers) != n && (len(c.Numbers) > 0 || n > 1) {
+			t.Errorf("%+v", c)
 		}
-	}
-	if _, err := parseClaims("c.toml", good+good); err == nil {
-		t.Error("one claim stands twice without an error")
+		for i := range n {
+			m := c.measured(i)
+			_, metric := metrics[m.Metric]
+			_, reduced := reductions[m.Reduce]
+			if !metric || !reduced || m.Over == nil && m.Under == nil ||
+				m.Until != nil && len(m.Until) != len(m.From) ||
+				!slices.Contains([]string{"", below, above}, m.Bound) ||
+				slices.Contains(several, m.Reduce) != (len(m.Each) > 0) {
+				t.Errorf("%s: number %d: %+v", c.ID, i, m)
+			}
+		}
 	}
 }
 

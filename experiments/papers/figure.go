@@ -1,6 +1,7 @@
 package papers
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -8,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/BurntSushi/toml"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
@@ -34,10 +33,7 @@ type book struct {
 
 func readFigures() *book {
 	var b book
-	meta, err := toml.Decode(figuresTOML, &b)
-	if unknown := meta.Undecoded(); err != nil || len(unknown) > 0 {
-		panic(fmt.Sprint("figures.toml: ", err, ", unknown keys ", unknown))
-	}
+	decode("figures.toml", figuresTOML, &b)
 	return &b
 }
 
@@ -147,16 +143,8 @@ func (b *book) draw(f *paperFigure, results string, ran func(...string) string) 
 	if f.Caption == "" && len(folders) > 0 {
 		drawn.Caption, err = captionOf(folders, rows, ran)
 	}
-	drawn.Caption = strings.TrimSpace(drawn.Caption + " " + drawn.Spread(f.means()))
+	drawn.Caption = strings.TrimSpace(drawn.Caption + " " + drawn.Spread(cmp.Or(f.Means, "runs")))
 	return drawn, err
-}
-
-// means names the samples that the figure's means are taken over.
-func (f *paperFigure) means() string {
-	if f.Means != "" {
-		return f.Means
-	}
-	return "runs"
 }
 
 // captionOf returns a sentence about the settings behind the results in folders.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim"
@@ -46,4 +47,14 @@ func queueing(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, er
 	return sim.Summary{Completed: p.Workload.Requests, TBT: sim.Stats{P99: 0.1},
 		QueueDelay:     sim.Stats{Mean: 2 * p.Workload.Rate / threshold},
 		ThroughputTokS: 100 * p.Workload.Rate}, nil
+}
+
+// readStudy decodes the file of a study.
+func readStudy(t testing.TB, name string, into any) {
+	t.Helper()
+	e, ok := experiments.Named(name)
+	if !ok {
+		t.Fatalf("no experiment %s", name)
+	}
+	decode(name, e.Text, into)
 }

@@ -97,35 +97,6 @@ func (f filter) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// check returns an error for unknown names in m and for settings that exclude each other.
-func (m *measurement) check() error {
-	for _, name := range m.From {
-		if err := oneOf("from", name, PaperExperiments()); err != nil {
-			return err
-		}
-	}
-	several := slices.Contains([]string{"largest", "smallest", "mean"}, m.Reduce)
-	switch {
-	case m.Over == nil && m.Under == nil:
-		return fmt.Errorf("needs over or under")
-	case m.Until != nil && len(m.Until) != len(m.From):
-		return fmt.Errorf("until: %d rates for %d experiments", len(m.Until), len(m.From))
-	case (len(m.Each) > 0) != several:
-		return fmt.Errorf("reduce = %q with each = %q", m.Reduce, m.Each)
-	}
-	for _, k := range []struct {
-		key, word string
-		permitted []string
-	}{{"metric", m.Metric, slices.Sorted(maps.Keys(metrics))},
-		{"reduce", m.Reduce, slices.Sorted(maps.Keys(reductions))},
-		{"bound", m.Bound, []string{"", below, above}}} {
-		if err := oneOf(k.key, k.word, k.permitted); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // measure returns the number from the results: over divided by under for each combination, reduced.
 func (r *results) measure(m *measurement) (float64, error) {
 	rows, err := r.rows(m)

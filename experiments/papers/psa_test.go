@@ -54,9 +54,7 @@ func TestSkewFitsPublishedSparsity(t *testing.T) {
 		}
 	}
 	var spec sparsitySpec
-	if err := decodeStudy("psa-fig2", &spec); err != nil {
-		t.Fatal(err)
-	}
+	readStudy(t, "psa-fig2", &spec)
 	var logs []float64
 	for _, l := range spec.Layer {
 		logs = append(logs, math.Log(l.Skew))

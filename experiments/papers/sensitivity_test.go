@@ -64,9 +64,7 @@ type sensitivity struct {
 // over two sets.
 func (s *sensitivity) meanUse(t *testing.T, model string) map[string]float64 {
 	var spec accuracySpec
-	if err := decodeStudy("psa-fig5", &spec); err != nil {
-		t.Fatal(err)
-	}
+	readStudy(t, "psa-fig5", &spec)
 	spec.Workload.Requests = 4
 	scores, use := score.New(s.Params, run.ScoreSeed), map[string]float64{}
 	sets := []string{"qasper", "gov_report"}

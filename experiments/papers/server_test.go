@@ -21,9 +21,7 @@ func TestServerHoldsWhatTheStudyDoes(t *testing.T) {
 		t.Skip("a study of 15 s; make test-all runs it")
 	}
 	var spec accuracySpec
-	if err := decodeStudy("psa-fig5", &spec); err != nil {
-		t.Fatal(err)
-	}
+	readStudy(t, "psa-fig5", &spec)
 	spec.Workload.Requests = 8
 	const epsilon = 0.75
 	params := score.Default

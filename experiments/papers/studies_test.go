@@ -246,9 +246,7 @@ func testEvictionStudy(t *testing.T, sets ...string) {
 		t.Fatal(err)
 	}
 	var spec evictionSpec
-	if err := decodeStudy("eviction", &spec); err != nil {
-		t.Fatal(err)
-	}
+	readStudy(t, "eviction", &spec)
 	type key struct{ seed, pool, eviction, gib string }
 	loaded, selected := map[key]int{}, map[string]string{}
 	for _, r := range rows[1:] {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sparseserve/sparseserve/experiments"
@@ -43,9 +42,7 @@ var studies = map[string]study{
 func studyOf[S any](measure func(*Studies, *S, *run.Table) error, columns string) study {
 	return func(l *Studies, e *experiments.Experiment) error {
 		var spec S
-		if err := decodeStudy(e.Name, &spec); err != nil {
-			return err
-		}
+		decode(e.Name, e.Text, &spec)
 		t := run.NewTable(strings.Fields(columns)...)
 		if err := measure(l, &spec, t); err != nil {
 			return err
@@ -53,19 +50,6 @@ func studyOf[S any](measure func(*Studies, *S, *run.Table) error, columns string
 		return l.write(e, run.File{Name: studyFile, Text: []byte(e.Text)},
 			run.File{Name: tableFile, Text: t.Bytes()})
 	}
-}
-
-// decodeStudy reads the file of an experiment that serves no requests.
-func decodeStudy(name string, into any) error {
-	e, ok := experiments.Named(name)
-	if !ok {
-		return fmt.Errorf("no experiment %s", name)
-	}
-	meta, err := toml.Decode(e.Text, into)
-	if left := meta.Undecoded(); err == nil && len(left) > 0 {
-		return fmt.Errorf("%s: unknown key", left[0])
-	}
-	return err
 }
 
 // addRows adds one row per combination, in their order. cells runs on all cores concurrently; a

@@ -19,9 +19,7 @@ import (
 // times that in the mean over sets.
 func TestTargetIsThatOfTableA1(t *testing.T) {
 	var spec accuracySpec
-	if err := decodeStudy("psa-fig5", &spec); err != nil {
-		t.Fatal(err)
-	}
+	readStudy(t, "psa-fig5", &spec)
 	params := score.Default
 	scores := score.New(params, run.ScoreSeed)
 	arkvale := spec.rivals()[0]

@@ -39,8 +39,9 @@ func eachRequest(folder string, do func(served), rejected func(arrival float64))
 // TBT of each request over its arrival. Bars for one run would repeat the table.
 func oneRun(s *shown) ([]doc.Figure, error) {
 	end, all := 0.0, 0
-	found, err := eachRequest(s.folder, func(q served) { end, all = max(end, q.arrival, q.last), all+1 },
-		func(arrival float64) { end = max(end, arrival) })
+	found, err := eachRequest(s.folder, func(q served) {
+		end, all = max(end, q.arrival, q.last), all+1
+	}, func(arrival float64) { end = max(end, arrival) })
 	if !found || err != nil || end == 0 {
 		return nil, err
 	}

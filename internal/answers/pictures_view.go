@@ -62,7 +62,9 @@ func (r *Runs) view() *view {
 		if s.Completed == 0 {
 			continue
 		}
-		j := slices.IndexFunc(v.panels, func(p panel) bool { return p.model == s.Model && p.gpu == s.GPU })
+		j := slices.IndexFunc(v.panels, func(p panel) bool {
+			return p.model == s.Model && p.gpu == s.GPU
+		})
 		if j < 0 {
 			j = len(v.panels)
 			v.panels = append(v.panels, panel{model: s.Model, gpu: s.GPU})
