@@ -1,7 +1,6 @@
 package figures
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -34,12 +33,10 @@ type heatPanel struct {
 
 // heatsOf lays out heat maps and their colour legend.
 func heatsOf(charts []*doc.Chart) (panels []block, legend []entry) {
-	full, left := charts[0].Heat.Full, vg.Length(heatLeft)
+	full, left := 0.0, vg.Length(heatLeft)
 	for _, c := range charts {
 		for _, cell := range c.Heat.Cells {
-			if charts[0].Heat.Full == 0 {
-				full = math.Max(full, math.Abs(cell.Change))
-			}
+			full = math.Max(full, math.Abs(cell.Change))
 		}
 		for _, value := range c.Heat.ValuesB {
 			left = min(max(left, rowStyle().Width(value)+24), rowMost)
@@ -53,7 +50,7 @@ func heatsOf(charts []*doc.Chart) (panels []block, legend []entry) {
 		e := entry{name: fmt.Sprintf("%+.3g %%", change), kind: boxSample,
 			look: look{color: heatShade(change, full, h.Higher)}}
 		if change == 0 {
-			e.name = cmp.Or(h.Middle, "as configured")
+			e.name = "as configured"
 		}
 		legend = append(legend, e)
 	}
@@ -105,8 +102,7 @@ func (p *heatPanel) draw(c draw.Canvas) {
 			{X: x + heatColumn - 1, Y: y + 1}, {X: x + heatColumn - 1, Y: y + heatRow - 1},
 			{X: x + 1, Y: y + heatRow - 1}})
 		c.FillText(center, vg.Point{X: x + heatColumn/2, Y: y + 0.68*heatRow}, stats.Digits(cell.Value))
-		c.FillText(note, vg.Point{X: x + heatColumn/2, Y: y + 0.28*heatRow}, cmp.Or(cell.Note,
-			signed(cell.Change)))
+		c.FillText(note, vg.Point{X: x + heatColumn/2, Y: y + 0.28*heatRow}, signed(cell.Change))
 	}
 	c.FillText(center, vg.Point{X: left + heatColumn*vg.Length(len(h.ValuesA))/2,
 		Y: bottom - p.below() - 27}, h.A)

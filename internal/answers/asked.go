@@ -21,63 +21,47 @@ func Asked(configs ...*config.Config) string {
 	for _, c := range configs {
 		systems = append(systems, c.Systems...)
 	}
+	engines, _ := enginesOf(systems)
 	return fmt.Sprintf("%s on %s, %s: %s",
 		each(configs, "models", func(c *config.Config) string { return c.Model }),
-		each(configs, "cards", cards), EnginesOf(systems), each(configs, "workloads", workload)) +
+		each(configs, "cards", cards), engines, each(configs, "workloads", workload)) +
 		budgets(systems) + caches(systems)
 }
 
 // budgets reports the number of tokens that the sparse systems attend to; "" if no budget has a
 // fixed size.
 func budgets(systems []sim.Spec) string {
-	var sizes []string
-	for i := range systems {
-		if s := &systems[i]; s.Sparse() && s.Selection.BudgetTokens > 0 {
-			if size := strconv.Itoa(s.Selection.BudgetTokens); !slices.Contains(sizes, size) {
-				sizes = append(sizes, size)
-			}
-		}
-	}
-	switch n := len(sizes); {
-	case n == 0:
+	sparse := where(systems, func(s *sim.Spec) bool {
+		return s.Sparse() && s.Selection.BudgetTokens > 0
+	})
+	switch sizes := distinct(sparse, func(s *sim.Spec) int { return s.Selection.BudgetTokens }); {
+	case len(sizes) == 0:
 		return ""
-	case n > 3:
-		return fmt.Sprintf("; %d budgets", n)
+	case len(sizes) > 3:
+		return fmt.Sprintf("; %d budgets", len(sizes))
+	default:
+		return "; budget " + anyOf(sizes) + " tokens"
 	}
-	return "; budget " + strings.Join(sizes, " or ") + " tokens"
 }
 
 // caches lists the systems that cache prefixes; "" if none does.
 func caches(systems []sim.Spec) string {
-	var with []string
-	all := true
-	for i := range systems {
-		switch s := &systems[i]; {
-		case !s.CachesPrefixes():
-			all = false
-		case !slices.Contains(with, s.Name):
-			with = append(with, s.Name)
-		}
-	}
-	switch {
-	case len(with) == 0:
+	with := where(systems, (*sim.Spec).CachesPrefixes)
+	switch len(with) {
+	case 0:
 		return ""
-	case all:
+	case len(systems):
 		return "; prefix cache on"
 	}
-	return "; prefix cache of " + strings.Join(with, ", ")
+	names := distinct(with, func(s *sim.Spec) string { return s.Name })
+	return "; prefix cache of " + strings.Join(names, ", ")
 }
 
 // each joins the texts of configurations or runs, each text once. It gives the count if there are
 // more than three.
 func each[T any](all []T, noun string, of func(T) string) string {
 	const most = 3
-	var texts []string
-	for _, one := range all {
-		if text := of(one); !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-	}
+	texts := distinct(all, func(one *T) string { return of(*one) })
 	if len(texts) > most {
 		return fmt.Sprintf("%d %s", len(texts), noun)
 	}
@@ -100,13 +84,8 @@ func workload(c *config.Config) string {
 // cards lists the number of GPUs per card, as in "2 replicas of 4x h100-80gb", and the changed
 // figures of the card.
 func cards(c *config.Config) string {
-	var of []int
-	for i := range c.Systems {
-		if n := c.Systems[i].TensorParallel; !slices.Contains(of, n) {
-			of = append(of, n)
-		}
-	}
-	text := anyOf(of) + "x " + c.GPU
+	gpus := distinct(c.Systems, func(s *sim.Spec) int { return s.TensorParallel })
+	text := anyOf(gpus) + "x " + c.GPU
 	if len(c.Replicas) > 1 || c.Replicas[0] > 1 {
 		text = anyOf(c.Replicas) + " replicas of " + text
 	}
@@ -142,11 +121,7 @@ func originOfKernels(c *config.Config) string {
 
 // anyOf lists numbers, as in "1 or 2".
 func anyOf(all []int) string {
-	words := make([]string, len(all))
-	for i, n := range all {
-		words[i] = strconv.Itoa(n)
-	}
-	return strings.Join(words, " or ")
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(all), "[]"), " ", " or ")
 }
 
 // arrivals describes how the requests of a configuration arrive.
@@ -203,22 +178,15 @@ func Count(n int, noun string) string {
 func Seeds(configs ...*config.Config) string {
 	var seeds []uint64
 	for _, c := range configs {
-		for _, seed := range c.Seeds {
-			if !slices.Contains(seeds, seed) {
-				seeds = append(seeds, seed)
-			}
-		}
+		seeds = append(seeds, c.Seeds...)
 	}
 	return listSeeds(seeds)
 }
 
-// listSeeds lists seeds, such as "seeds 1, 2".
+// listSeeds lists seeds, each once, such as "seeds 1, 2".
 func listSeeds(seeds []uint64) string {
-	words := make([]string, len(seeds))
-	for i, seed := range seeds {
-		words[i] = strconv.FormatUint(seed, 10)
-	}
-	if len(seeds) == 1 {
+	words := distinct(seeds, func(seed *uint64) string { return strconv.FormatUint(*seed, 10) })
+	if len(words) == 1 {
 		return "seed " + words[0]
 	}
 	return "seeds " + strings.Join(words, ", ")

@@ -28,8 +28,8 @@ func Calibration(name string, from *hw.Provenance, fits []hw.Fit) *doc.Doc {
 	d.Lead = append(d.Lead, from.Notes...)
 	t := doc.Table{Title: "Quality of the fits",
 		Note: "Errors are on points that the fit has not seen.",
-		Columns: columns(1, "cost", "points", "held out", "median error, %", "worst error, %",
-			"within 5 %", "within 10 %", "R² of log seconds")}
+		Columns: doc.Columns("cost", ">points", ">held out", ">median error|%", ">worst error|%",
+			">within 5 %", ">within 10 %", ">R² of log seconds")}
 	var warnings []warn.Said
 	for i := range fits {
 		f := &fits[i]
@@ -47,9 +47,7 @@ func Calibration(name string, from *hw.Provenance, fits []hw.Fit) *doc.Doc {
 		if f.R2 != 0 {
 			r2 = doc.As(f.R2, fmt.Sprintf("%.4f", f.R2))
 		}
-		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.Text(f.Model), doc.Count(f.Samples),
-			doc.Count(f.HeldOut), doc.Number(100 * f.MedianError), doc.Number(100 * f.MaxError), within[0],
-			within[1], r2}})
+		t.Add(f.Model, f.Samples, f.HeldOut, 100*f.MedianError, 100*f.MaxError, within[0], within[1], r2)
 	}
 	d.Warnings, d.Tables = Warnings(warnings, 0), []doc.Table{t}
 	return d
@@ -57,7 +55,7 @@ func Calibration(name string, from *hw.Provenance, fits []hw.Fit) *doc.Doc {
 
 // readCalibration builds the document of the folder with a calibration's plots; the profile is in
 // the parent folder.
-func readCalibration(dir string) (*builder, error) {
+func readCalibration(dir string) (*doc.Doc, error) {
 	all, err := Fits(dir)
 	if err != nil {
 		return nil, err
@@ -74,14 +72,14 @@ func readCalibration(dir string) (*builder, error) {
 			return nil, err
 		}
 	}
-	p := &builder{Doc: *Calibration(nameOf(dir), &kernels.Provenance, kernels.Fits)}
+	p := Calibration(nameOf(dir), &kernels.Provenance, kernels.Fits)
 	if missing != nil {
 		p.Tables, p.Lead = nil, []string{"Measured and fitted, without the profile: " +
 			filepath.Base(path) + " is not in the folder that has it."}
 	}
 	p.Figures = all
 	for _, name := range []string{".toml", "-engine.toml"} {
-		p.addFile(folder+name, filepath.Base(folder)+name)
+		addFile(p, folder+name, filepath.Base(folder)+name)
 	}
 	return p, nil
 }

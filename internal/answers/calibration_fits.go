@@ -104,7 +104,7 @@ func overMeasured(points []fitted) *doc.Chart {
 
 // scaled removes lines without points, and uses logarithmic axes if values are far apart.
 func scaled(c *doc.Chart) *doc.Chart {
-	c.Lines = slices.DeleteFunc(c.Lines, func(l doc.Line) bool { return len(l.Points) == 0 })
+	c.Lines = drawnLines(c.Lines)
 	c.LogX = farApart(c.Lines, 3, func(p doc.Point) float64 { return p.X })
 	c.LogY = farApart(c.Lines, 3, func(p doc.Point) float64 { return p.Y })
 	return c

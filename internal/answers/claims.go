@@ -2,7 +2,6 @@ package answers
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/papers"
@@ -22,9 +21,7 @@ var classNames = map[papers.Class]string{papers.Independent: "independent eviden
 func Claims(outcomes []papers.Outcome) *doc.Doc {
 	d := &doc.Doc{Title: "Claims of the papers", Tables: claimTables("ours", outcomes),
 		Answers: tallies(outcomes)}
-	if why := failures(outcomes); len(why.Rows) > 0 {
-		d.Tables = append(d.Tables, why)
-	}
+	addTable(d, failures(outcomes))
 	return d
 }
 
@@ -47,23 +44,19 @@ func claimTables(model string, outcomes []papers.Outcome) (tables []doc.Table) {
 			continue
 		}
 		name := classNames[class]
-		t := doc.Table{Title: strings.ToUpper(name[:1]) + name[1:], Columns: []doc.Column{
-			{Name: "claim"}, {Name: "of what", Minor: true}, {Name: "where"},
-			{Name: "paper", Number: true}, {Name: model, Number: true},
-			{Name: "95 % interval", Number: true, Minor: true}, {Name: "deviation", Number: true},
-			{Name: "verdict"}}}
+		t := doc.Table{Title: capital(name), Columns: doc.Columns("claim", "of what", "where", ">paper",
+			">"+model, ">95 % interval", ">deviation", "verdict")}
+		t.Columns[1].Minor, t.Columns[5].Minor = true, true
 		for i := range own {
 			v := &own[i]
-			what, where := v.Text, v.Where
+			what, at := v.Text, v.Where
 			if i > 0 && own[i-1].Text == v.Text {
 				what = fmt.Sprintf("the same, number %d", v.Index+1)
 			}
 			if v.Paper != "sparseserve" {
-				where = v.Paper + ", " + where
+				at = v.Paper + ", " + at
 			}
-			t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.Text(claimName(v)), doc.Text(what),
-				doc.Text(where), claimed(v), ours(v), doc.Text(interval(v)), deviation(v),
-				doc.Text(verdict(v))}})
+			t.Add(claimName(v), what, at, claimed(v), ours(v), interval(v), deviation(v), verdict(v))
 		}
 		tables = append(tables, t)
 	}
@@ -75,12 +68,13 @@ func claimTables(model string, outcomes []papers.Outcome) (tables []doc.Table) {
 
 // failures lists the notes of claims that fail, each once.
 func failures(outcomes []papers.Outcome) doc.Table {
-	t := doc.Table{Title: "Where they do not pass", Columns: columns(2, "claim", "why")}
+	t := doc.Table{Title: "Where they do not pass", Columns: doc.Columns("claim", "why")}
 	last := ""
 	for i := range outcomes {
 		v := &outcomes[i]
 		if v.Measured() && v.Verdict != papers.Pass && v.ID != last && v.Note != "" {
-			t.Rows, last = append(t.Rows, row(v.ID, v.Note)), v.ID
+			t.Add(v.ID, v.Note)
+			last = v.ID
 		}
 	}
 	return t
@@ -109,21 +103,14 @@ func tallies(outcomes []papers.Outcome) (lines []string) {
 
 // passing counts the passing numbers: one row per paper and model, one column per class.
 func passing(names []string, models ...[]papers.Outcome) doc.Table {
-	t := doc.Table{Columns: []doc.Column{{}}}
+	t := doc.Table{Columns: doc.Columns("")}
 	for _, class := range papers.Classes() {
-		t.Columns = append(t.Columns, doc.Column{Name: classNames[class], Number: true})
+		t.Columns = append(t.Columns, doc.Columns(">"+classNames[class])...)
 	}
-	var all []string
-	for _, v := range models[0] {
-		if !slices.Contains(all, v.Paper) {
-			all = append(all, v.Paper)
-		}
-	}
-	for _, paper := range all {
+	for _, paper := range distinct(models[0], func(v *papers.Outcome) string { return v.Paper }) {
 		for i, outcomes := range models {
-			of := slices.DeleteFunc(slices.Clone(outcomes),
-				func(v papers.Outcome) bool { return v.Paper != paper })
-			cells := doc.Texts(strings.TrimSpace(paper + " " + names[i]))
+			of := where(outcomes, func(v *papers.Outcome) bool { return v.Paper == paper })
+			cells := []any{strings.TrimSpace(paper + " " + names[i])}
 			for _, class := range papers.Classes() {
 				own, cell := ofClass(of, class), doc.None()
 				if len(own) > 0 {
@@ -132,32 +119,19 @@ func passing(names []string, models ...[]papers.Outcome) doc.Table {
 				}
 				cells = append(cells, cell)
 			}
-			t.Rows = append(t.Rows, doc.Row{Cells: cells})
+			t.Add(cells...)
 		}
 	}
 	return t
 }
 
 func ofClass(outcomes []papers.Outcome, class papers.Class) []papers.Outcome {
-	return slices.DeleteFunc(slices.Clone(outcomes),
-		func(v papers.Outcome) bool { return v.Class != class })
+	return where(outcomes, func(v *papers.Outcome) bool { return v.Class == class })
 }
 
-func withVerdict(outcomes []papers.Outcome, verdict papers.Verdict) (n int) {
-	for i := range outcomes {
-		if outcomes[i].Verdict == verdict {
-			n++
-		}
-	}
-	return n
+func withVerdict(outcomes []papers.Outcome, verdict papers.Verdict) int {
+	return len(where(outcomes, func(v *papers.Outcome) bool { return v.Verdict == verdict }))
 }
 
 // near counts the numbers that would pass without an interval.
-func near(own []papers.Outcome) (n int) {
-	for i := range own {
-		if own[i].Near() {
-			n++
-		}
-	}
-	return n
-}
+func near(own []papers.Outcome) int { return len(where(own, (*papers.Outcome).Near)) }

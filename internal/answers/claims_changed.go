@@ -13,13 +13,11 @@ import (
 
 // SwappedClaims returns the document on claims with original and with swapped model parameters.
 func SwappedClaims(base, swapped []papers.Outcome) *doc.Doc {
-	t := doc.Table{Title: "Claims", Folded: true, Columns: []doc.Column{{Name: "claim"},
-		{Name: "paper", Number: true}, {Name: "ours", Number: true}, {},
-		{Name: "exchanged", Number: true}, {}, {Name: "class"}}}
+	t := doc.Table{Title: "Claims", Folded: true, Columns: doc.Columns("claim", ">paper", ">ours", "",
+		">exchanged", "", "class")}
 	for i := range base {
 		b, s := &base[i], &swapped[i]
-		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.Text(claimName(b)), claimed(b), ours(b),
-			doc.Text(verdict(b)), ours(s), doc.Text(verdict(s)), doc.Text(string(b.Class))}})
+		t.Add(claimName(b), claimed(b), ours(b), verdict(b), ours(s), verdict(s), string(b.Class))
 	}
 	own := tallies(base)
 	for i, line := range tallies(swapped) {
@@ -36,19 +34,22 @@ func SwappedClaims(base, swapped []papers.Outcome) *doc.Doc {
 // SearchedClaims returns the document on claims under changes: one row per number that some change
 // was run for, and one column per change; the first change is none.
 func SearchedClaims(changes []string, models [][]papers.Outcome) *doc.Doc {
-	t := doc.Table{Columns: columns(1, append([]string{"claim", "paper", "ours"}, changes...)...)}
+	t := doc.Table{Columns: doc.Columns("claim", ">paper", ">ours")}
+	for _, change := range changes {
+		t.Columns = append(t.Columns, doc.Column{Name: change, Number: true})
+	}
 	for i := range models[0] {
 		measured := func(own []papers.Outcome) bool { return own[i].Measured() }
 		if !slices.ContainsFunc(models[1:], measured) {
 			continue
 		}
-		cells := []doc.Cell{doc.Text(claimName(&models[0][i])), claimed(&models[0][i])}
+		cells := []any{claimName(&models[0][i]), claimed(&models[0][i])}
 		for _, own := range models {
-			cells = append(cells, doc.Text(oursJudged(&own[i])))
+			cells = append(cells, oursJudged(&own[i]))
 		}
-		t.Rows = append(t.Rows, doc.Row{Cells: cells})
+		t.Add(cells...)
 	}
-	cells := doc.Texts("in the band; ours of the same", "", "")
+	cells := []any{"in the band; ours of the same", "", ""}
 	for _, own := range models[1:] {
 		var both [2][]papers.Outcome
 		for i := range own {
@@ -56,10 +57,10 @@ func SearchedClaims(changes []string, models [][]papers.Outcome) *doc.Doc {
 				both[0], both[1] = append(both[0], own[i]), append(both[1], models[0][i])
 			}
 		}
-		cells = append(cells, doc.Text(fmt.Sprintf("%d of %d; %d", near(both[0]), len(both[0]),
-			near(both[1]))))
+		cells = append(cells, fmt.Sprintf("%d of %d; %d", near(both[0]), len(both[0]), near(both[1])))
 	}
-	t.Rows = append(t.Rows, doc.Row{Cells: cells, Ruled: true})
+	t.Rule()
+	t.Add(cells...)
 	return &doc.Doc{Title: "Claims of the papers under changes", Tables: []doc.Table{t}}
 }
 
@@ -74,11 +75,9 @@ const leastMove = 0.05
 
 // SensitiveClaims returns the document on the sensitivity of claims to each tuned parameter.
 func SensitiveClaims(base []papers.Outcome, moved []Moves) *doc.Doc {
-	t := doc.Table{Columns: []doc.Column{{Name: "parameter"}, {Name: "value"},
-		{Name: "numbers it moves", Number: true}, {Name: "why this value"}}}
-	which := doc.Table{Title: "Numbers that move", Folded: true, Columns: []doc.Column{{Name: "claim"},
-		{Name: "paper", Number: true}, {Name: "ours", Number: true}, {Name: "parameter"},
-		{Name: "at half", Number: true}, {Name: "at double", Number: true}},
+	t := doc.Table{Columns: doc.Columns("parameter", "value", ">numbers it moves", "why this value")}
+	which := doc.Table{Title: "Numbers that move", Folded: true,
+		Columns: doc.Columns("claim", ">paper", ">ours", "parameter", ">at half", ">at double"),
 		Legend: []string{"Change of our number with the parameter at half and at double, left out " +
 			"below 5 %; pass or FAIL where the outcome changes. Three seeds of 100 requests, 4 groups of " +
 			"heads; goodput is found to a quarter, so its ratios move in steps of up to as much."}}
@@ -87,31 +86,29 @@ func SensitiveClaims(base []papers.Outcome, moved []Moves) *doc.Doc {
 		if !base[i].Measured() {
 			continue
 		}
-		head := []doc.Cell{doc.Text(claimName(&base[i])), claimed(&base[i]),
-			doc.Text(oursJudged(&base[i]))}
+		head := []any{claimName(&base[i]), claimed(&base[i]), oursJudged(&base[i])}
 		still := true
 		for j := range moved {
 			if cells := moved[j].cells(&base[i], i); cells != nil {
 				moves[j]++
 				still = false
-				which.Rows = append(which.Rows, doc.Row{Cells: slices.Concat(head, cells)})
+				which.Add(slices.Concat(head, cells)...)
 			}
 		}
 		if still {
-			which.Rows = append(which.Rows, doc.Row{Cells: append(head, doc.Text("none"))})
+			which.Add(append(head, "none")...)
 		}
 	}
 	for j := range moved {
 		p := &moved[j].Tuned
-		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.Text(p.Name), doc.Text(tunedValue(p)),
-			doc.Count(moves[j]), doc.Text(p.Reason)}})
+		t.Add(p.Name, tunedValue(p), moves[j], p.Reason)
 	}
 	return &doc.Doc{Title: "Claims of the papers by tuned parameter", Tables: []doc.Table{t, which}}
 }
 
 // cells describes the move of number i; nil if it does not move.
-func (m *Moves) cells(base *papers.Outcome, i int) []doc.Cell {
-	cells := doc.Texts(m.Tuned.Name)
+func (m *Moves) cells(base *papers.Outcome, i int) []any {
+	cells := []any{m.Tuned.Name}
 	moves := false
 	for _, v := range []*papers.Outcome{&m.Half[i], &m.Double[i]} {
 		change := *v.Ours / *base.Ours - 1

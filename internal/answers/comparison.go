@@ -21,7 +21,7 @@ func Comparison(r *validate.ReplayReport) *doc.Doc {
 			stage = c.Stage
 			d.Tables = append(d.Tables, doc.Table{Title: "Stage: " + stage,
 				Note:    Count(c.Requests, "request") + ".",
-				Columns: columns(1, "figure", "measured", "simulated", "error, %")})
+				Columns: doc.Columns("figure", ">measured", ">simulated", ">error|%")})
 		}
 		t := &d.Tables[len(d.Tables)-1]
 		m := compared(c.Metric)
@@ -31,8 +31,7 @@ func Comparison(r *validate.ReplayReport) *doc.Doc {
 			t.Legend = []string{fmt.Sprintf("~ P99 of fewer than %d requests: about the largest of them",
 				validate.FewForP99)}
 		}
-		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{name, doc.Number(m.Scale * c.Measured),
-			doc.Number(m.Scale * c.Simulated), off(c.Error)}})
+		t.Add(name, m.Scale*c.Measured, m.Scale*c.Simulated, off(c.Error))
 	}
 	all := &d.Tables[0] // of validate.AllStages
 	all.Title = "All requests"
@@ -74,18 +73,16 @@ func comparedRequests(r *validate.ReplayReport) []string {
 }
 
 // readComparison builds the document of a comparison's folder.
-func readComparison(dir string) (*builder, error) {
+func readComparison(dir string) (*doc.Doc, error) {
 	r, err := validate.ReadReplay(dir)
 	if err != nil {
 		return nil, err
 	}
-	p := &builder{Doc: *Comparison(r)}
+	p := Comparison(r)
 	if p.Figures, err = Requests(dir, r); err != nil {
 		return nil, err
 	}
-	if _, err := p.restOn([]string{dir}, nil); err != nil {
-		return nil, err
-	}
-	p.addFile(filepath.Join(dir, "config.toml"), "config.toml")
-	return p, nil
+	addFile(p, filepath.Join(dir, "config.toml"), "config.toml")
+	_, err = restOn(p, []string{dir}, nil)
+	return p, err
 }

@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -16,17 +17,13 @@ func Diff(r *diff.Report, a, b string) *doc.Doc {
 		d.Lead = append(d.Lead, fmt.Sprintf("Made by different versions of the model: %s, %s.",
 			r.VersionA, r.VersionB))
 	}
-	if len(r.Settings) > 0 {
-		t := doc.Table{Title: "Settings", Columns: doc.Columns("key", "A", "B")}
-		for _, s := range r.Settings {
-			t.Add(s.Key, orNone(s.A), orNone(s.B))
-		}
-		d.Tables = append(d.Tables, t)
+	settings := doc.Table{Title: "Settings", Columns: doc.Columns("key", "A", "B")}
+	for _, s := range r.Settings {
+		settings.Add(s.Key, cmp.Or(s.A, "(none)"), cmp.Or(s.B, "(none)"))
 	}
+	addTable(d, settings)
 	t, differ := differing(r)
-	if len(t.Rows) > 0 {
-		d.Tables = append(d.Tables, t)
-	}
+	addTable(d, t)
 	text := fmt.Sprintf("%d of %d figures differ", differ, len(r.Rows))
 	if r.Rows[0].Seeds < 2 {
 		text += "; one seed: no confidence interval, see the key seed."
@@ -87,10 +84,3 @@ func differing(r *diff.Report) (t doc.Table, differ int) {
 
 // signed formats a number with its sign and one decimal.
 func signed(v float64) doc.Cell { return doc.As(v, fmt.Sprintf("%+.1f", v)) }
-
-func orNone(text string) string {
-	if text == "" {
-		return "(none)"
-	}
-	return text
-}

@@ -17,7 +17,7 @@ import (
 // kind is a kind of result folder, identified by a file that no other kind has.
 type kind struct {
 	file string
-	read func(dir string) (*builder, error)
+	read func(dir string) (*doc.Doc, error)
 }
 
 // kinds lists all kinds of folders. If a folder matches two kinds, the first holds.
@@ -29,7 +29,7 @@ var kinds = []kind{
 	{ValidationFile, readValidation},
 	{fitsFile, readCalibration},
 	{DescriptionFile, readTrace},
-	{run.SummaryFile, func(dir string) (*builder, error) { return readRuns(dir) }},
+	{run.SummaryFile, func(dir string) (*doc.Doc, error) { return readRuns(dir) }},
 }
 
 // Read builds the document of a result folder, or of the runs of several. Differences between
@@ -44,11 +44,7 @@ func Read(dir string, others ...string) (*doc.Doc, error) {
 	}
 	for _, k := range kinds {
 		if k.file == kind {
-			b, err := k.read(dir)
-			if err != nil {
-				return nil, err
-			}
-			return &b.Doc, nil
+			return k.read(dir)
 		}
 	}
 	panic("answers: no document of " + kind)

@@ -39,15 +39,11 @@ func readSeveral(dirs []string) (*doc.Doc, error) {
 			each = append(each, dir)
 		}
 	}
-	b, err := readRuns(each...)
-	if err != nil {
-		return nil, err
-	}
-	return &b.Doc, nil
+	return readRuns(each...)
 }
 
 // readRuns builds the document of simulations and sweeps.
-func readRuns(dirs ...string) (*builder, error) {
+func readRuns(dirs ...string) (*doc.Doc, error) {
 	var stored []storedRun
 	var folders, names []string
 	var r Runs
@@ -71,16 +67,16 @@ func readRuns(dirs ...string) (*builder, error) {
 		}
 	}
 	r.Name = strings.Join(names, ", ")
-	rests := &builder{}
+	var rests doc.Doc
 	var err error
-	if r.Systems, err = rests.restOn(folders, nil); err != nil {
+	if r.Systems, err = restOn(&rests, folders, nil); err != nil {
 		return nil, err
 	}
 	r.Unit = "requests/s"
 	if configs := configsIn(dirs); len(configs) > 0 {
 		r.Asked, r.Unit = []string{ran(configs) + "."}, capacity.RateUnit(&configs[0].Workload)
 	}
-	p := &builder{Doc: *r.Doc()}
+	p := r.Doc()
 	if p.Figures, err = r.Figures(); err != nil {
 		return nil, err
 	}
@@ -90,10 +86,10 @@ func readRuns(dirs ...string) (*builder, error) {
 		if len(dirs) > 1 {
 			name = names[i] + "/" + name
 		}
-		p.addFile(filepath.Join(dir, run.ConfigFile), name)
+		addFile(p, filepath.Join(dir, run.ConfigFile), name)
 	}
 	if len(dirs) == 1 && swept && folders[0] != "" {
-		p.addFile(filepath.Join(folders[0], run.ConfigFile), "config.toml of the first run, "+
+		addFile(p, filepath.Join(folders[0], run.ConfigFile), "config.toml of the first run, "+
 			r.Sums[0].Name)
 	}
 	return p, nil

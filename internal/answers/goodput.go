@@ -19,28 +19,23 @@ import (
 func Goodputs(name string, found []capacity.Goodput) *doc.Doc {
 	d := &doc.Doc{Title: name + ": largest rate within the service level"}
 	var all []warn.Said
-	var asked []string
 	sums := make([]sim.Summary, len(found))
 	for i := range found {
 		g := &found[i]
 		sums[i] = sim.Summary{System: g.Name, SLO: g.SLO}
 		all = append(all, said(g.Warnings, g.Name)...)
-		text := fmt.Sprintf("%s on %s, %d requests", g.Model, g.GPU, g.Requests)
-		text = cmp.Or(g.Asked, text) + "; " + listSeeds(g.Seeds) + " at each rate."
-		if !slices.Contains(asked, text) {
-			asked = append(asked, text)
-		}
 	}
-	d.Lead = asked
+	d.Lead = distinct(found, func(g *capacity.Goodput) string {
+		text := fmt.Sprintf("%s on %s, %d requests", g.Model, g.GPU, g.Requests)
+		return cmp.Or(g.Asked, text) + "; " + listSeeds(g.Seeds) + " at each rate."
+	})
 	d.Warnings = Warnings(all, len(found))
 	d.Answers = sustainedOf(found)
-	d.Figures = []doc.Figure{goodputFigure(found, asked)}
+	d.Figures = []doc.Figure{goodputFigure(found, d.Lead)}
 	t := goodputTable(found)
 	t.Legend = (&Runs{Sums: sums}).Levels()
 	d.Tables = append(d.Tables, t)
-	if seeds := seedGoodputs(found); len(seeds.Rows) > 0 {
-		d.Tables = append(d.Tables, seeds)
-	}
+	addTable(d, seedGoodputs(found))
 	return d
 }
 
@@ -56,15 +51,7 @@ func said(warnings []warn.Warning, of string) (all []warn.Said) {
 func unitOf(g *capacity.Goodput) string { return Short(cmp.Or(g.Unit, "requests/s")) }
 
 // units lists the units of all goodputs.
-func units(found []capacity.Goodput) string {
-	var all []string
-	for i := range found {
-		if unit := unitOf(&found[i]); !slices.Contains(all, unit) {
-			all = append(all, unit)
-		}
-	}
-	return strings.Join(all, " or ")
-}
+func units(found []capacity.Goodput) string { return strings.Join(distinct(found, unitOf), " or ") }
 
 // mostSustained is the maximum number of candidates that the sentence of a plan names.
 const mostSustained = 4
@@ -167,7 +154,7 @@ func seedGoodputs(found []capacity.Goodput) doc.Table {
 }
 
 // readGoodput builds the document of a search for goodput.
-func readGoodput(dir string) (*builder, error) {
+func readGoodput(dir string) (*doc.Doc, error) {
 	var found []capacity.Goodput
 	if err := readJSON(dir, capacity.GoodputFile, &found); err != nil {
 		return nil, err
@@ -175,8 +162,8 @@ func readGoodput(dir string) (*builder, error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s: no candidate", filepath.Join(dir, capacity.GoodputFile))
 	}
-	p := &builder{Doc: *Goodputs(nameOf(dir), found)}
-	hashes, err := p.addTrail(dir)
+	p := Goodputs(nameOf(dir), found)
+	hashes, err := addTrail(p, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -184,12 +171,12 @@ func readGoodput(dir string) (*builder, error) {
 	for _, hash := range hashes {
 		folders = append(folders, filepath.Join(dir, run.RunsFolder, hash))
 	}
-	if _, err := p.restOn(folders, nil); err != nil {
+	if _, err := restOn(p, folders, nil); err != nil {
 		return nil, err
 	}
 	for i, folder := range folders {
 		if i < mostNames {
-			p.addFile(filepath.Join(folder, "config.toml"), "config.toml of a run of "+
+			addFile(p, filepath.Join(folder, "config.toml"), "config.toml of a run of "+
 				found[min(i, len(found)-1)].Name)
 		}
 	}
@@ -197,14 +184,14 @@ func readGoodput(dir string) (*builder, error) {
 }
 
 // addTrail adds every tried rate, and returns the hash of one run per candidate.
-func (p *builder) addTrail(dir string) (hashes []string, err error) {
+func addTrail(d *doc.Doc, dir string) (hashes []string, err error) {
 	t := doc.Table{Title: "Every load that was tried", Folded: true}
 	known := map[string]bool{}
 	found, err := eachRow(dir, "trail.csv", func(r *resultRow) {
 		cells, hash := slices.Clone(r.cells), slices.Index(r.header, "hash")
 		if t.Columns == nil {
 			names := slices.DeleteFunc(slices.Clone(r.header), func(h string) bool { return h == "hash" })
-			t.Columns = columns(len(names), names...)
+			t.Columns = doc.Columns(names...)
 		}
 		if hash >= 0 {
 			if name := r.text("candidate"); !known[name] && cells[hash] != "" {
@@ -212,11 +199,11 @@ func (p *builder) addTrail(dir string) (hashes []string, err error) {
 			}
 			cells = slices.Delete(cells, hash, hash+1)
 		}
-		t.Rows = append(t.Rows, row(cells...))
+		t.Rows = append(t.Rows, doc.Row{Cells: doc.Texts(cells...)})
 	})
 	if err != nil || !found {
 		return nil, err
 	}
-	p.Tables = append(p.Tables, t)
+	d.Tables = append(d.Tables, t)
 	return hashes, nil
 }

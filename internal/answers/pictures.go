@@ -1,7 +1,6 @@
 package answers
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/papers"
@@ -42,14 +41,10 @@ func (r *Runs) Figures() (all []doc.Figure, err error) {
 		f := &all[i]
 		f.Numbers = true
 		papers.Paint(f.Charts, nil)
-		f.Caption = joined(ran, f.Caption, f.Spread("runs"))
+		caption := []string{ran, f.Caption, f.Spread("runs")}
+		f.Caption = strings.Join(where(caption, func(s *string) bool { return *s != "" }), " ")
 	}
 	return all, nil
-}
-
-// joined joins sentences with spaces.
-func joined(sentences ...string) string {
-	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), " ")
 }
 
 // ran returns a sentence about what was run: from the configuration, or from the summaries if no
@@ -61,12 +56,7 @@ func (r *Runs) ran() string {
 	of := func(noun string, text func(*sim.Summary) string) string {
 		return each(r.Sums, noun, func(s sim.Summary) string { return text(&s) })
 	}
-	var seeds []uint64
-	for i := range r.Sums {
-		if !slices.Contains(seeds, r.Sums[i].Seed) {
-			seeds = append(seeds, r.Sums[i].Seed)
-		}
-	}
+	seeds := distinct(r.Sums, func(s *sim.Summary) uint64 { return s.Seed })
 	words := []string{of("models", func(s *sim.Summary) string { return s.Model + " on " + s.GPU })}
 	if r.Sums[0].Requests > 0 {
 		words = append(words, of("numbers of requests",
@@ -97,7 +87,7 @@ func (v *view) overLoads(levels []string) (all []doc.Figure) {
 		}
 		scale(f.Charts, of.key == "ttft_mean", !m.Higher)
 		if of.key == "good" {
-			f.Caption = sentences(levels)
+			f.Caption = strings.TrimPrefix(strings.Join(append(levels, ""), ". "), ". ")
 		}
 		all = append(all, f)
 	}
@@ -116,14 +106,6 @@ func scale(charts []*doc.Chart, log, small bool) {
 		c.LogY = log
 	}
 	doc.Fit(charts...)
-}
-
-// sentences joins lines that end without a full stop.
-func sentences(lines []string) string {
-	if len(lines) == 0 {
-		return ""
-	}
-	return strings.Join(lines, ". ") + "."
 }
 
 // capital begins a label with a capital.

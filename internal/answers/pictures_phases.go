@@ -21,8 +21,7 @@ func timed(s *shown) bool {
 func (v *view) phases() []doc.Figure {
 	f := doc.Figure{Name: "time", Title: "Where the time of a step went"}
 	for i := range v.panels {
-		p := panel{runs: slices.DeleteFunc(slices.Clone(v.panels[i].runs),
-			func(s shown) bool { return !timed(&s) })}
+		p := panel{runs: where(v.panels[i].runs, timed)}
 		c := &doc.Chart{Kind: doc.Bars, Title: v.title(i), X: v.x.label, Y: "Time per step (ms)"}
 		if !v.x.varies {
 			c.X = ""
@@ -48,10 +47,7 @@ func (v *view) phases() []doc.Figure {
 			f.Charts = append(f.Charts, c)
 		}
 	}
-	if len(f.Charts) == 0 {
-		return nil
-	}
-	return []doc.Figure{f}
+	return drawable(f)
 }
 
 // phaseBar stacks the mean phases of a step of runs.

@@ -94,15 +94,16 @@ func (r *Runs) abscissa(all []shown, axes []string) abscissa {
 			}
 			set = append(set, v)
 		}
-		own := slices.Compact(slices.Sorted(slices.Values(set)))
-		if len(own) <= most {
+		low, high := slices.Min(set), slices.Max(set)
+		n := len(distinct(set, func(v *float64) float64 { return *v }))
+		if n <= most {
 			return
 		}
-		most = len(own)
+		most = n
 		for i := range all {
 			all[i].x = set[i]
 		}
-		x = abscissa{key, label, (key != "" || closed) && own[0] > 0 && own[most-1] >= 8*own[0], true}
+		x = abscissa{key, label, (key != "" || closed) && low > 0 && high >= 8*low, true}
 	}
 	try("", x.label, func(run int) (float64, bool) {
 		l := loadOf(&r.Sums[run])
@@ -152,30 +153,18 @@ func (v *view) title(i int) string {
 }
 
 // series lists the panel's series, each once.
-func (p *panel) series() (names []string) {
-	for i := range p.runs {
-		if s := p.runs[i].series; !slices.Contains(names, s) {
-			names = append(names, s)
-		}
-	}
-	return names
+func (p *panel) series() []string {
+	return distinct(p.runs, func(s *shown) string { return s.series })
 }
 
 // values returns the panel's x values, ascending.
-func (p *panel) values() (v []float64) {
-	for i := range p.runs {
-		v = append(v, p.runs[i].x)
-	}
-	slices.Sort(v)
-	return slices.Compact(v)
+func (p *panel) values() []float64 {
+	return slices.Sorted(slices.Values(distinct(p.runs, func(s *shown) float64 { return s.x })))
 }
 
 // at returns the panel's runs at an x, of one series or, with "", of all.
-func (p *panel) at(x float64, series string) (runs []shown) {
-	for _, s := range p.runs {
-		if s.x == x && (series == "" || s.series == series) {
-			runs = append(runs, s)
-		}
-	}
-	return runs
+func (p *panel) at(x float64, series string) []shown {
+	return where(p.runs, func(s *shown) bool {
+		return s.x == x && (series == "" || s.series == series)
+	})
 }

@@ -29,11 +29,8 @@ func Purchase(name string, a *capacity.Purchase) *doc.Doc {
 	first := shownTable(a, shown)
 	first.Legend = left
 	d.Tables = []doc.Table{first}
-	for _, t := range []doc.Table{candidateTable(a), limitTable(a)} {
-		if len(t.Rows) > 0 {
-			d.Tables = append(d.Tables, t)
-		}
-	}
+	addTable(d, candidateTable(a))
+	addTable(d, limitTable(a))
 	return d
 }
 
@@ -194,7 +191,7 @@ func CardName(gpu string) string {
 }
 
 // readPurchase builds the document of a purchase plan.
-func readPurchase(dir string) (*builder, error) {
+func readPurchase(dir string) (*doc.Doc, error) {
 	var a capacity.Purchase
 	if err := readJSON(dir, capacity.PurchaseFile, &a); err != nil {
 		return nil, err
@@ -202,21 +199,21 @@ func readPurchase(dir string) (*builder, error) {
 	if len(a.Candidates) == 0 {
 		return nil, fmt.Errorf("%s: no candidate", filepath.Join(dir, capacity.PurchaseFile))
 	}
-	p := &builder{Doc: *Purchase(nameOf(dir), &a)}
-	if _, err := p.addTrail(dir); err != nil {
+	p := Purchase(nameOf(dir), &a)
+	if _, err := addTrail(p, dir); err != nil {
 		return nil, err
 	}
 	_, folders, _, err := runFolders(dir)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.restOn(folders, func(m *machine) bool {
+	if _, err := restOn(p, folders, func(m *machine) bool {
 		// A card with 10 % more of a figure only shows the limiting resources of a candidate.
 		return len(m.Card) == 0
 	}); err != nil {
 		return nil, err
 	}
-	p.addFile(filepath.Join(dir, capacity.ChoiceFile), capacity.ChoiceFile)
+	addFile(p, filepath.Join(dir, capacity.ChoiceFile), capacity.ChoiceFile)
 	return p, nil
 }
 

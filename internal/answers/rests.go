@@ -28,7 +28,7 @@ type machine struct {
 // restOn adds the figures of the machines of runs, each once, with their sources, and returns the
 // systems with their engines. A folder without a configuration adds nothing. Machines that wanted
 // refuses add no figures.
-func (p *builder) restOn(folders []string, wanted func(*machine) bool) (systems []sim.Spec,
+func restOn(d *doc.Doc, folders []string, wanted func(*machine) bool) (systems []sim.Spec,
 	err error) {
 	seen := map[string]bool{}
 	for _, folder := range folders {
@@ -55,7 +55,7 @@ func (p *builder) restOn(folders []string, wanted func(*machine) bool) (systems 
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
-			p.Tables = append(p.Tables, t)
+			d.Tables = append(d.Tables, t)
 		}
 	}
 	return systems, nil
@@ -82,24 +82,20 @@ func (m *machine) figures(engine string) (t doc.Table, err error) {
 	}
 	t = doc.Table{Under: "What the numbers rest on", Folded: true,
 		Title:   fmt.Sprintf("%s with engine %s", c.Title, e.Name),
-		Columns: columns(5, "figure", "value", "unit", "from", "source")}
-	t.Columns[1].Number = true
+		Columns: doc.Columns("figure", ">value", "unit", "from", "source")}
 	if len(m.Card) > 0 {
 		t.Title += ", with " + strings.Join(slices.Sorted(maps.Keys(m.Card)), ", ") + " set"
 	}
 	keys, units := hw.ChangeKeys()
-	add := func(key string, value float64, unit, from, source string) {
-		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.Text(key), doc.As(value, number(value)),
-			doc.Text(unit), doc.Text(from), doc.Text(source)}})
-	}
 	for i, key := range keys {
 		if v, ok := m.Card[key]; ok {
-			add("card."+key, v, units[i], "set", "the configuration, in place of the card's own")
+			t.Add("card."+key, doc.As(v, number(v)), units[i], "set",
+				"the configuration, in place of the card's own")
 		}
 	}
 	count := map[string]int{}
 	for _, f := range slices.Concat(c.Figures(), e.Figures()) {
-		add(f.Key, f.Value, f.Unit, f.From, f.Source)
+		t.Add(f.Key, doc.As(f.Value, number(f.Value)), f.Unit, f.From, f.Source)
 		count[f.From]++
 	}
 	var words []string

@@ -8,7 +8,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
-	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -41,9 +40,7 @@ func (r *Runs) Doc() *doc.Doc {
 	head := r.head(axes)
 	d.Tables = append(d.Tables, r.results(head, rows), inside(head, rows), latencies(head, rows),
 		rates(head, rows))
-	if t := differences(head, rows); len(t.Rows) > 0 {
-		d.Tables = append(d.Tables, t)
-	}
+	addTable(d, differences(head, rows))
 	if len(rows) < len(r.Sums) {
 		d.Tables = append(d.Tables, r.each())
 	}
@@ -161,20 +158,8 @@ func (r *runRow) share() doc.Cell {
 
 // Levels lists the service levels of the runs.
 func (r *Runs) Levels() (lines []string) {
-	var all []string
-	of := map[string][]string{} // level -> systems
-	for i := range r.Sums {
-		s := &r.Sums[i]
-		if s.SLO == "" {
-			continue
-		}
-		if !slices.Contains(all, s.SLO) {
-			all = append(all, s.SLO)
-		}
-		if !slices.Contains(of[s.SLO], s.System) {
-			of[s.SLO] = append(of[s.SLO], s.System)
-		}
-	}
+	bound := where(r.Sums, func(s *sim.Summary) bool { return s.SLO != "" })
+	all := distinct(bound, func(s *sim.Summary) string { return s.SLO })
 	switch {
 	case len(all) == 0:
 		return nil
@@ -184,7 +169,9 @@ func (r *Runs) Levels() (lines []string) {
 		return []string{"SLO: " + all[0]}
 	}
 	for _, level := range all {
-		lines = append(lines, fmt.Sprintf("SLO of %s: %s", strings.Join(of[level], ", "), level))
+		systems := distinct(where(bound, func(s *sim.Summary) bool { return s.SLO == level }),
+			func(s *sim.Summary) string { return s.System })
+		lines = append(lines, fmt.Sprintf("SLO of %s: %s", strings.Join(systems, ", "), level))
 	}
 	return append(lines, "systems have different SLOs, so \"met\" is not the same for all; --set "+
 		"slo.tbt_s=SECONDS sets one for all")
@@ -311,11 +298,9 @@ func (r *Runs) each() doc.Table {
 
 // warnings returns the grouped warnings of the runs.
 func (r *Runs) warnings() []doc.Warning {
-	all := EnginesOf(r.Systems).Warnings()
+	all := engineWarnings(r.Systems)
 	for i := range r.Sums {
-		for _, w := range r.Sums[i].Warnings {
-			all = append(all, warn.Said{Warning: w, Of: r.Sums[i].Name})
-		}
+		all = append(all, said(r.Sums[i].Warnings, r.Sums[i].Name)...)
 	}
 	return named(all, func(of []string) string {
 		if len(r.Sums) == 1 {
@@ -331,22 +316,18 @@ func (r *Runs) which(names []string) string {
 		return "all runs"
 	}
 	axes := r.axes()
-	var systems []string
-	loads := map[string][]string{}
+	type place struct{ system, load string }
+	var places []place
 	for i := range r.Sums {
-		if !slices.Contains(names, r.Sums[i].Name) {
-			continue
-		}
-		system, load := r.Sums[i].System+r.settings(i, axes), loadOf(&r.Sums[i]).String()
-		if loads[system] == nil {
-			systems = append(systems, system)
-		}
-		if !slices.Contains(loads[system], load) {
-			loads[system] = append(loads[system], load)
+		if s := &r.Sums[i]; slices.Contains(names, s.Name) {
+			places = append(places, place{s.System + r.settings(i, axes), loadOf(s).String()})
 		}
 	}
+	systems := distinct(places, func(p *place) string { return p.system })
 	for i, system := range systems {
-		systems[i] += " at " + strings.Join(loads[system], ", ")
+		loads := distinct(where(places, func(p *place) bool { return p.system == system }),
+			func(p *place) string { return p.load })
+		systems[i] += " at " + strings.Join(loads, ", ")
 	}
 	return strings.Join(systems, "; ")
 }

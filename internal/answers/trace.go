@@ -6,7 +6,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
-	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -40,16 +39,12 @@ func Trace(t *traces.Description) *doc.Doc {
 		d.Tables = append(d.Tables, reused(t.Prefix))
 		d.Figures = append(d.Figures, byCapacity(filepath.Base(t.Path), t.Prefix))
 	}
-	var said []warn.Said
-	for _, w := range t.Warnings {
-		said = append(said, warn.Said{Warning: w})
-	}
-	d.Warnings = Warnings(said, 1)
+	d.Warnings = Warnings(said(t.Warnings, ""), 1)
 	return d
 }
 
 // readTrace builds the document of a trace description.
-func readTrace(dir string) (*builder, error) {
+func readTrace(dir string) (*doc.Doc, error) {
 	var t traces.Description
 	if err := readJSON(dir, DescriptionFile, &t); err != nil {
 		return nil, err
@@ -58,7 +53,7 @@ func readTrace(dir string) (*builder, error) {
 		return nil, fmt.Errorf("%s: prefix.curve: %d capacities of %d shares",
 			filepath.Join(dir, DescriptionFile), len(r.Curve[0]), len(r.Curve[1]))
 	}
-	return &builder{*Trace(&t)}, nil
+	return Trace(&t), nil
 }
 
 // DescriptionFile is the file with the description of a trace.
@@ -85,12 +80,8 @@ func byCapacity(trace string, r *traces.Reuse) doc.Figure {
 		}
 	}
 	c := &doc.Chart{Kind: doc.Lines, X: "Capacity (GiB of KV)", Y: "Prompt Tokens Found (%)",
-		LogX: true, Levels: []float64{100 * r.Unbounded.Share}, Lines: []doc.Line{line}}
-	for _, dots := range []doc.Line{some, best} {
-		if len(dots.Points) > 0 {
-			c.Lines = append(c.Lines, dots)
-		}
-	}
+		LogX: true, Levels: []float64{100 * r.Unbounded.Share},
+		Lines: drawnLines([]doc.Line{line, some, best})}
 	return doc.Figure{Name: "prefix", Title: "Prefix cache of " + trace, Charts: []*doc.Chart{c},
 		Caption: fmt.Sprintf("Prefix cache of %s: %s, %.4g KiB of KV a token, blocks of %d tokens; "+
 			"requests one after another; dashed: without bound %.1f %%, in %.4g GiB", trace, r.Model,

@@ -61,10 +61,10 @@ func Repeated(r *validate.Report) *doc.Doc {
 
 // errorsOf has one row per run and one column per figure with the error of the simulation in %.
 func errorsOf(runs []validate.ValidatedRun, title string, keys []string) doc.Table {
-	t := doc.Table{Title: title, Columns: []doc.Column{{Name: "run"}}}
-	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
-		return !slices.ContainsFunc(runs, func(r validate.ValidatedRun) bool {
-			_, has := r.Of(key)
+	t := doc.Table{Title: title, Columns: doc.Columns("run")}
+	keys = where(keys, func(key *string) bool {
+		return slices.ContainsFunc(runs, func(r validate.ValidatedRun) bool {
+			_, has := r.Of(*key)
 			return has
 		})
 	})
@@ -73,10 +73,10 @@ func errorsOf(runs []validate.ValidatedRun, title string, keys []string) doc.Tab
 		t.Columns = append(t.Columns, doc.Column{Name: m.Name, Unit: statOf(&m), Number: true,
 			Minor: true})
 	}
-	t.Columns = append(t.Columns, doc.Column{Name: "goals"})
+	t.Columns = append(t.Columns, doc.Columns("goals")...)
 	for i := range runs {
 		run, missed := &runs[i], runs[i].Misses()
-		cells := doc.Texts(run.Run)
+		cells := []any{run.Run}
 		for _, key := range keys {
 			c, has := run.Of(key)
 			cell := doc.None()
@@ -92,8 +92,10 @@ func errorsOf(runs []validate.ValidatedRun, title string, keys []string) doc.Tab
 			}
 			cells = append(cells, cell)
 		}
-		t.Rows = append(t.Rows, doc.Row{Cells: append(cells, doc.Text(judged(run, missed))),
-			Ruled: i > 0 && run.Saturated != runs[i-1].Saturated})
+		if i > 0 && run.Saturated != runs[i-1].Saturated {
+			t.Rule()
+		}
+		t.Add(append(cells, judged(run, missed))...)
 	}
 	return t
 }
@@ -110,14 +112,14 @@ func judged(run *validate.ValidatedRun, missed []string) string {
 
 // measuredLive lists the live figures of each run.
 func measuredLive(runs []validate.ValidatedRun) doc.Table {
-	t := doc.Table{Title: "Measured live", Folded: true, Columns: []doc.Column{{Name: "run"}}}
+	t := doc.Table{Title: "Measured live", Folded: true, Columns: doc.Columns("run")}
 	keys := slices.Concat(withGoals, ofSteps)
 	for _, key := range keys {
 		m := compared(key)
 		t.Columns = append(t.Columns, columnOf(&m))
 	}
 	for i := range runs {
-		row := doc.Row{Cells: doc.Texts(runs[i].Run)}
+		cells := []any{runs[i].Run}
 		for _, key := range keys {
 			m := compared(key)
 			cell := doc.None()
@@ -128,9 +130,9 @@ func measuredLive(runs []validate.ValidatedRun) doc.Table {
 			default:
 				cell = doc.Number(m.Scale * c.Live)
 			}
-			row.Cells = append(row.Cells, cell)
+			cells = append(cells, cell)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Add(cells...)
 	}
 	return t
 }
@@ -138,16 +140,8 @@ func measuredLive(runs []validate.ValidatedRun) doc.Table {
 // metOf lists the runs below saturation, and counts the runs among them without a missed goal.
 func metOf(runs []validate.ValidatedRun, misses func(*validate.ValidatedRun) []string) (met int,
 	below []validate.ValidatedRun) {
-	for i := range runs {
-		if runs[i].Saturated {
-			continue
-		}
-		below = append(below, runs[i])
-		if len(misses(&runs[i])) == 0 {
-			met++
-		}
-	}
-	return met, below
+	below = where(runs, func(r *validate.ValidatedRun) bool { return !r.Saturated })
+	return len(where(below, func(r *validate.ValidatedRun) bool { return len(misses(r)) == 0 })), below
 }
 
 // delayNear is the relative error up to which a mean scheduling delay counts as near.
@@ -157,9 +151,8 @@ const delayNear = 0.10
 // which a figure is 0 on both sides, such as blocks loaded without offloading, does not count as
 // met.
 func goalsMet(runs []validate.ValidatedRun) (answer string, t doc.Table) {
-	t = doc.Table{Title: "Goals of runs below saturation", Columns: []doc.Column{{Name: "figure"},
-		{Name: "within", Unit: "%", Number: true}, {Name: "runs", Number: true},
-		{Name: "of", Number: true}, {Name: "the worst", Unit: "%", Number: true}, {Name: "note"}}}
+	t = doc.Table{Title: "Goals of runs below saturation",
+		Columns: doc.Columns("figure", ">within|%", ">runs", ">of", ">the worst|%", "note")}
 	met, below := metOf(runs, (*validate.ValidatedRun).Misses)
 	if len(below) == 0 {
 		return "No run is below saturation; the goals are for those.", t
@@ -190,10 +183,8 @@ func goalsMet(runs []validate.ValidatedRun) (answer string, t doc.Table) {
 			note = "no goal"
 		}
 		m := compared(key)
-		t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{
-			doc.Text(strings.TrimSpace(m.Name + " " + statOf(&m))), doc.Count(int(100 * goals[key])),
-			doc.Count(within), doc.Count(of), doc.As(100*worst, fmt.Sprintf("%.1f", 100*worst)),
-			doc.Text(note)}})
+		t.Add(strings.TrimSpace(m.Name+" "+statOf(&m)), int(100*goals[key]), within, of,
+			doc.As(100*worst, fmt.Sprintf("%.1f", 100*worst)), note)
 	}
 	return fmt.Sprintf("%d of %s below saturation meet every goal, %.0f %% are to.", met,
 		Count(len(below), "run"), 100*validate.GoalShare), t

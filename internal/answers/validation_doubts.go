@@ -13,46 +13,40 @@ import (
 // doubtful warns of missed goals, of live runs with little evidence, and of warnings of the
 // simulations. A table lists the folders of such live runs.
 func doubtful(r *validate.Report) (warnings []warn.Said, folders []doc.Table) {
-	said := func(kind warn.Kind, format string, args ...any) {
+	add := func(kind warn.Kind, format string, args ...any) {
 		warnings = append(warnings, warn.Said{Warning: warn.New(kind, format, args...)})
 	}
 	met, below := metOf(r.Runs, (*validate.ValidatedRun).Misses)
 	if float64(met) < validate.GoalShare*float64(len(below)) {
-		said(warn.GoalsMissed, "fewer runs than %.0f %% meet every goal", 100*validate.GoalShare)
+		add(warn.GoalsMissed, "fewer runs than %.0f %% meet every goal", 100*validate.GoalShare)
 	}
 	list := func(title, column string) *doc.Table {
-		folders = append(folders, doc.Table{Title: title, Columns: []doc.Column{{Name: "folder"},
-			{Name: "run"}, {Name: column, Number: true}}})
+		folders = append(folders, doc.Table{Title: title, Columns: doc.Columns("folder", "run",
+			">"+column)})
 		return &folders[len(folders)-1]
 	}
 	if stalled := validate.Stalled(r.Runs); len(stalled) > 0 {
-		said(warn.StoodStill, "%s stood still within steps, for longer than any work takes; remove "+
+		add(warn.StoodStill, "%s stood still within steps, for longer than any work takes; remove "+
 			"these folders and make them again, the longest first", Count(len(stalled), "live run"))
 		t := list("Live runs that stood still, the longest first", "seconds")
 		for _, s := range stalled {
-			t.Rows = append(t.Rows, folderRow(s.Run, doc.As(s.Seconds, fmt.Sprintf("%.3g", s.Seconds))))
+			t.Add(s.Run.LiveFolder, s.Run.Run, doc.As(s.Seconds, fmt.Sprintf("%.3g", s.Seconds)))
 		}
 	}
 	if disturbed, told := validate.Disturbed(r.Runs); len(disturbed) > 0 {
-		said(warn.Disturbed, "The host disturbed %d of %s with enough steps to judge: one in 20 of the "+
+		add(warn.Disturbed, "The host disturbed %d of %s with enough steps to judge: one in 20 of the "+
 			"steps of the same work takes more than %g times their median. Remove these folders and make "+
 			"the runs again on a quiet machine, worst first.", len(disturbed), Count(told, "live run"),
 			validate.DisturbedAbove)
 		t := list("Live runs that the host disturbed, worst first", "times the median")
 		for _, d := range disturbed {
-			t.Rows = append(t.Rows, folderRow(d.Run, doc.As(d.Slow, fmt.Sprintf("%.2f", d.Slow))))
+			t.Add(d.Run.LiveFolder, d.Run.Run, doc.As(d.Slow, fmt.Sprintf("%.2f", d.Slow)))
 		}
 	}
 	for i := range r.Runs {
-		for _, w := range r.Runs[i].Simulated.Warnings {
-			warnings = append(warnings, warn.Said{Warning: w, Of: r.Runs[i].Run})
-		}
+		warnings = append(warnings, said(r.Runs[i].Simulated.Warnings, r.Runs[i].Run)...)
 	}
 	return warnings, folders
-}
-
-func folderRow(r *validate.ValidatedRun, value doc.Cell) doc.Row {
-	return doc.Row{Cells: append(doc.Texts(r.LiveFolder, r.Run), value)}
 }
 
 // stoodStill reports how steps with stalls of the machine relate to the runs below saturation that
@@ -121,13 +115,15 @@ func order(r *validate.Report) (answers []string, swapped []doc.Table) {
 			"by mean TTFT and by throughput.", pairs)}, nil
 	}
 	t := doc.Table{Title: "Pairs in another order, the better live run first",
-		Columns: columns(2, "figure", "run", "live", "simulated")}
+		Columns: doc.Columns("figure", "run", ">live", ">simulated")}
 	for _, s := range swaps {
 		m := compared(s.Metric)
 		for i, run := range []*validate.ValidatedRun{s.First, s.Second} {
 			c, _ := run.Of(s.Metric)
-			t.Rows = append(t.Rows, doc.Row{Cells: []doc.Cell{doc.Text(inRow(&m)), doc.Text(run.Run),
-				doc.Number(m.Scale * c.Live), doc.Number(m.Scale * c.Simulated)}, Ruled: i == 0})
+			if i == 0 {
+				t.Rule()
+			}
+			t.Add(inRow(&m), run.Run, m.Scale*c.Live, m.Scale*c.Simulated)
 		}
 	}
 	return []string{fmt.Sprintf("The order of the systems differs in %d of %d pairs at one load.",

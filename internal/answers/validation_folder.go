@@ -15,21 +15,21 @@ import (
 const ValidationFile = "validate.json"
 
 // readValidation builds the document of a validation's folder.
-func readValidation(dir string) (*builder, error) {
+func readValidation(dir string) (*doc.Doc, error) {
 	r, err := validate.Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	p := &builder{Doc: *Validation(r)}
+	p := Validation(r)
 	folders, err := validate.Simulated(dir)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.restOn(folders, nil); err != nil {
+	if _, err := restOn(p, folders, nil); err != nil {
 		return nil, err
 	}
 	if len(folders) > 0 {
-		p.addFile(filepath.Join(folders[0], "config.toml"), "config.toml of a simulated run, "+
+		addFile(p, filepath.Join(folders[0], "config.toml"), "config.toml of a simulated run, "+
 			r.Runs[0].Run)
 	}
 	return p, nil
@@ -79,11 +79,9 @@ func scatter(r *validate.Report, key string, m *sim.Metric) *doc.Chart {
 		LogX: true, LogY: true}
 	for _, l := range dots {
 		slices.SortFunc(l.Points, func(a, b doc.Point) int { return cmp.Compare(a.X, b.X) })
-		if len(l.Points) > 0 {
-			c.Lines = append(c.Lines, l)
-		}
 	}
-	c.Lines = append(c.Lines, doc.Line{Name: "equal", Color: "#7a7a7a", Dashed: true, Bare: true,
+	c.Lines = append(drawnLines(dots), doc.Line{Name: "equal",
+		Color: "#7a7a7a", Dashed: true, Bare: true,
 		Points: []doc.Point{{X: low, Y: low}, {X: high, Y: high}}})
 	return c
 }

@@ -11,13 +11,10 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// validationFigures returns the pictures of a validation: simulated over live, the errors in
-// colour, the phases of steps, and all steps of each run whose steps were kept.
+// validationFigures returns the pictures of a validation: simulated over live, the phases of steps,
+// and all steps of each run whose steps were kept.
 func validationFigures(r *validate.Report) (all []doc.Figure) {
-	if f := overLive(r); len(f.Charts) > 0 {
-		all = append(all, f)
-	}
-	all = append(append(all, errorsInColour(r)), phases(r)...)
+	all = append(drawable(overLive(r)), phases(r)...)
 	for i := range r.Runs {
 		if c := stepByStep(&r.Runs[i]); c != nil {
 			all = append(all, doc.Figure{Name: "steps-" + doc.FileName(r.Runs[i].Run), Minor: true,
@@ -28,71 +25,25 @@ func validationFigures(r *validate.Report) (all []doc.Figure) {
 	return all
 }
 
-// errorsInColour has one row per run, the worst first and runs at saturation last.
-func errorsInColour(r *validate.Report) doc.Figure {
-	runs := r.WorstFirst()
-	slices.Reverse(runs) // rows are from below
-	h := &doc.Heat{Full: 15, Middle: "as measured"}
-	for i := range runs {
-		name := runs[i].Run
-		if runs[i].Saturated {
-			name += ", saturated"
-		}
-		h.ValuesB = append(h.ValuesB, name)
-	}
-	for _, key := range slices.Concat(withGoals, explaining) {
-		m, none := compared(key), true
-		for i := range runs {
-			c, has := runs[i].Of(key)
-			if !has || c.Live == 0 && c.Simulated == 0 {
-				continue
-			}
-			cell := doc.HeatCell{X: len(h.ValuesA), Y: i, Value: m.Scale * c.Live}
-			if c.Error != nil {
-				cell.Change = 100 * *c.Error
-			} else {
-				cell.Change, cell.Note = h.Full, digits(m.Scale*c.Simulated)+" simulated"
-			}
-			h.Cells, none = append(h.Cells, cell), false
-		}
-		if !none {
-			h.ValuesA = append(h.ValuesA, inRow(&m))
-		}
-	}
-	return doc.Figure{Name: "errors", Title: "Errors of each run", Charts: []*doc.Chart{{
-		Kind: doc.HeatMap, Heat: h, Title: "Measured live, and how far the simulation is off"}},
-		Caption: servedBy(r, runs) + "."}
-}
-
 // phases has one figure per load: the phases of the split steps, live and modelled.
 func phases(r *validate.Report) (all []doc.Figure) {
-	var loads []string
-	of := map[string][]validate.ValidatedRun{}
-	for i := range r.Runs {
-		load := arrived(&r.Runs[i])
-		if len(of[load]) == 0 {
-			loads = append(loads, load)
-		}
-		of[load] = append(of[load], r.Runs[i])
-	}
-	for _, load := range loads {
+	for _, load := range distinct(r.Runs, arrived) {
+		of := where(r.Runs, func(v *validate.ValidatedRun) bool { return arrived(v) == load })
 		f := doc.Figure{Name: "phases-" + doc.FileName(strings.TrimSuffix(load, "/s")),
 			Title: "Phases of a step, " + load,
 			Caption: "Live, then the model's of the same batches; of steps whose phases were measured. " +
-				servedBy(r, of[load]) + "."}
+				servedBy(r, of) + "."}
 		for i, kind := range []string{"decode", "mixed"} {
 			c := &doc.Chart{Kind: doc.Bars, Y: "Time per step (ms)",
 				Title: []string{"steps that only decode, ", "steps with a prefill, "}[i] + load}
-			for j := range of[load] {
-				c.Bars = append(c.Bars, phaseBars(&of[load][j], kind)...)
+			for j := range of {
+				c.Bars = append(c.Bars, phaseBars(&of[j], kind)...)
 			}
 			if len(c.Bars) > 0 {
 				f.Charts = append(f.Charts, c)
 			}
 		}
-		if len(f.Charts) > 0 {
-			all = append(all, f)
-		}
+		all = append(all, drawable(f)...)
 	}
 	return all
 }

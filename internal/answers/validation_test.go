@@ -120,7 +120,7 @@ func TestChartsOfValidations(t *testing.T) {
 	}
 }
 
-// Pictures have the errors of each run in colour, mean phases of a step, and each step's time.
+// Pictures have mean phases of a step, and each step's time.
 func TestPicturesOfValidations(t *testing.T) {
 	r := &validate.Report{Device: "a card", Runs: []validate.ValidatedRun{
 		validated("good", 1, 0.01, false), validated("bad", 1, -0.07, true)}}
@@ -134,19 +134,8 @@ func TestPicturesOfValidations(t *testing.T) {
 	for _, f := range all {
 		names = append(names, f.Name)
 	}
-	if want := []string{"over-live", "errors", "phases-1", "steps-good"}; !slices.Equal(names, want) {
+	if want := []string{"over-live", "phases-1", "steps-good"}; !slices.Equal(names, want) {
 		t.Fatalf("pictures %q, want %q", names, want)
-	}
-	all = all[1:]
-	h := all[0].Charts[0].Heat
-	cell := h.Cells[0]
-	if !slices.Equal(h.ValuesB, []string{"bad, saturated", "good"}) ||
-		h.ValuesA[0] != "TTFT mean, s" || cell.Value != 2 || math.Abs(cell.Change+7) > 1e-9 {
-		t.Errorf("the errors are %+v", h)
-	}
-	at := slices.IndexFunc(h.Cells, func(c doc.HeatCell) bool { return c.Note != "" })
-	if at < 0 || h.Cells[at].Note != "0.0100 simulated" || h.Cells[at].Y != 1 {
-		t.Errorf("no cell of what is 0 live: %+v", h.Cells)
 	}
 	bars := all[1].Charts[0].Bars
 	if live, model := bars[0].Parts, bars[1].Parts; len(live) != 2 || live[0].Value != 3000 ||

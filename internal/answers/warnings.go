@@ -6,7 +6,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 // mostNames is the maximum number of results that a warning names.
@@ -34,10 +33,4 @@ func named(all []warn.Said, name func(of []string) string) (warnings []doc.Warni
 			Serious: g.Severity == warn.Serious, Note: g.Severity == warn.Note})
 	}
 	return warnings
-}
-
-// warn adds warnings of a number of results, whose systems may run under different engines.
-func (p *builder) warn(systems []sim.Spec, all []warn.Said, results int) {
-	p.Doc.Warnings = append(p.Doc.Warnings,
-		Warnings(append(EnginesOf(systems).Warnings(), all...), results)...)
 }

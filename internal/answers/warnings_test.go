@@ -12,16 +12,15 @@ import (
 // A document has warnings in one order for all media: what makes every figure misread comes before
 // how far the cost model was extrapolated, which is a note.
 func TestWarningsComeBySeverity(t *testing.T) {
-	var p builder
 	systems := []sim.Spec{{Name: "a", Engine: "new"}, {Name: "b", Engine: "old"},
 		{Name: "a", Engine: "new"}}
-	p.warn(systems, []warn.Said{
+	got := Warnings(append(engineWarnings(systems), []warn.Said{
 		{Warning: warn.New(warn.Extrapolated, "linears: asked for 32770 tokens, measured 1 to 4096"),
 			Of: "a"},
 		{Warning: warn.New(warn.UnstableQueue, "unstable queue: waits grow"), Of: "a"},
 		{Warning: warn.New(warn.Preemptions, "preemptions: 721, 120 a request"), Of: "b"},
 		{Warning: warn.New(warn.Preemptions, "preemptions: 2, 1 a request"), Of: "a"},
-	}, 2)
+	}...), 2)
 	want := []doc.Warning{
 		{Text: "different engines: new (a), old (b); a part of what the systems differ by is the " +
 			"engines'; --set system.engine=NAME runs all under one", Serious: true},
@@ -29,7 +28,7 @@ func TestWarningsComeBySeverity(t *testing.T) {
 		{Text: "unstable queue: waits grow", Of: "a", Serious: true},
 		{Text: "linears: asked for 32770 tokens, measured 1 to 4096", Of: "a", Note: true},
 	}
-	if !slices.Equal(p.Doc.Warnings, want) {
-		t.Errorf("%+v, want %+v", p.Doc.Warnings, want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -70,18 +70,14 @@ func WhatIf(name string, w *whatif.Result, varied ...*config.Config) *doc.Doc {
 		}
 	}
 	knobs.Caption += whiskers
-	for _, f := range []doc.Figure{knobs, heat} {
-		if len(f.Charts) > 0 {
-			d.Figures = append(d.Figures, f)
-		}
-	}
+	d.Figures = drawable(knobs, heat)
 	d.Lead = append(d.Lead, (&Runs{Sums: sums}).Levels()...)
 	d.Warnings = Warnings(all, len(w.Cases))
 	return d
 }
 
-// where describes a case: server and load.
-func where(c *whatif.Case) string {
+// placeOf describes a case: server and load.
+func placeOf(c *whatif.Case) string {
 	text := fmt.Sprintf("%s: %s on %s", c.Name, c.Model, c.GPU)
 	if load := c.Load(); load != "" {
 		text += ", " + load
@@ -154,7 +150,7 @@ func thresholdText(w *whatif.Result, c *whatif.Case, x *whatif.Crossing) string 
 }
 
 // readWhatIf builds the document of a what-if.
-func readWhatIf(dir string) (*builder, error) {
+func readWhatIf(dir string) (*doc.Doc, error) {
 	var w whatif.Result
 	if err := readJSON(dir, whatif.ResultFile, &w); err != nil {
 		return nil, err
@@ -166,12 +162,10 @@ func readWhatIf(dir string) (*builder, error) {
 	if !whole(w.Cases) {
 		return nil, fmt.Errorf("%s: damaged: a case, or a part of one, is missing", path)
 	}
-	p := &builder{Doc: *WhatIf(nameOf(dir), &w, configsOf([]string{dir})...)}
-	if _, err := p.restOn([]string{dir}, nil); err != nil {
-		return nil, err
-	}
-	p.addFile(filepath.Join(dir, "config.toml"), "config.toml")
-	return p, nil
+	p := WhatIf(nameOf(dir), &w, configsOf([]string{dir})...)
+	addFile(p, filepath.Join(dir, "config.toml"), "config.toml")
+	_, err := restOn(p, []string{dir}, nil)
+	return p, err
 }
 
 // whole reports whether the cases of a file are complete.

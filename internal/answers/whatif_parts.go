@@ -16,10 +16,10 @@ import (
 func knobEffects(w *whatif.Result, c *whatif.Case, knobs []*whatif.KnobResult) (*doc.Chart,
 	doc.Table) {
 	chart := &doc.Chart{Kind: doc.Effects, Y: w.Label, Base: c.Base.Value,
-		Title: fmt.Sprintf("%s; %s: %s", where(c), w.Label, digits(c.Base.Value))}
+		Title: fmt.Sprintf("%s; %s: %s", placeOf(c), w.Label, digits(c.Base.Value))}
 	t := doc.Table{Title: "Knobs: " + c.Name, Columns: doc.Columns("knob", ">has", ">value",
 		">"+w.Metric, ">change|%", ">interval|95 %", "limited by"),
-		Note: fmt.Sprintf("%s, %s; %s: %s", where(c), Count(c.Requests, "request"), w.Label,
+		Note: fmt.Sprintf("%s, %s; %s: %s", placeOf(c), Count(c.Requests, "request"), w.Label,
 			digits(c.Base.Value))}
 	var keys []string
 	for _, k := range knobs {
@@ -64,7 +64,7 @@ func heatOf(w *whatif.Result, c *whatif.Case) *doc.Chart {
 		}
 	}
 	return &doc.Chart{Kind: doc.HeatMap, Y: w.Label, Heat: out, Base: c.Base.Value,
-		Title: fmt.Sprintf("%s; %s: %s", where(c), w.Label, digits(c.Base.Value))}
+		Title: fmt.Sprintf("%s; %s: %s", placeOf(c), w.Label, digits(c.Base.Value))}
 }
 
 // heatTable has one row per value of B and one column per value of A.
@@ -72,7 +72,10 @@ func heatTable(w *whatif.Result, c *whatif.Case) doc.Table {
 	h := c.Heat
 	t := doc.Table{Title: "Two knobs: " + c.Name,
 		Note:    fmt.Sprintf("%s, %s across and %s down", w.Label, h.A, h.B),
-		Columns: columns(0, append([]string{h.B}, h.ValuesA...)...)}
+		Columns: doc.Columns(">" + h.B)}
+	for _, value := range h.ValuesA {
+		t.Columns = append(t.Columns, doc.Column{Name: value, Number: true})
+	}
 	for i, line := range h.Cells {
 		cells := []any{h.ValuesB[i]}
 		for _, v := range line {

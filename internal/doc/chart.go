@@ -123,10 +123,6 @@ type Heat struct {
 	ValuesB []string   `json:"valuesB"`
 	Cells   []HeatCell `json:"cells"`
 	Higher  bool       `json:"higher"` // is better
-	// Full is the change with the full colour, in %. 0 uses the largest change.
-	Full float64 `json:"full,omitempty"`
-	// Middle is the meaning of a change of 0; empty for "as configured".
-	Middle string `json:"middle,omitempty"`
 }
 
 // HeatCell is one cell of a heat map. X and Y are indices of values of A and B.
@@ -134,8 +130,7 @@ type HeatCell struct {
 	X      int     `json:"x"`
 	Y      int     `json:"y"`
 	Value  float64 `json:"value"`
-	Change float64 `json:"change"`         // %
-	Note   string  `json:"note,omitempty"` // in place of the change
+	Change float64 `json:"change"` // %
 }
 
 // FileName converts a label to a file name.

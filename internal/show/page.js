@@ -175,15 +175,15 @@
     const h = c.heat, o = common([]);
     const grid = { left: heatLeft(h, width), right: 10, top: 8, bottom: 96 };
     const size = [(width - grid.left - grid.right) / h.valuesA.length - 2, (height - grid.top - grid.bottom) / h.valuesB.length - 2];
-    const full = h.full || Math.max(...h.cells.map(x => Math.abs(x.change)), 1e-9), better = h.higher ? 1 : -1;
-    const change = x => x.note || (x.change > 0 ? "+" : "") + digits(x.change) + " %";
+    const full = Math.max(...h.cells.map(x => Math.abs(x.change)), 1e-9), better = h.higher ? 1 : -1;
+    const change = x => (x.change > 0 ? "+" : "") + digits(x.change) + " %";
     const names = { color: ink().text, fontSize: 12, lineHeight: 13, interval: 0, overflow: "break" };
     o.tooltip.trigger = "item";
     o.tooltip.formatter = f => { const x = f.data.cell; return text([h.a, h.valuesA[x.x]].join(" ").trim() + ", " + [h.b, h.valuesB[x.y]].join(" ").trim()) + "<br>" +
       text(digits(x.value) + ", " + change(x)); };
     return Object.assign(o, {
       grid: grid,
-      title: { text: "White: " + (h.middle || "as configured") + ". " + (h.higher ? "Blue: more, red: less" : "Blue: less, red: more") + ", full at " + digits(full) + " %.",
+      title: { text: "White: as configured. " + (h.higher ? "Blue: more, red: less" : "Blue: less, red: more") + ", full at " + digits(full) + " %.",
         left: "center", bottom: 0, textStyle: { color: ink().soft, fontSize: 12, fontWeight: "normal" } },
       xAxis: axis("category", false, { data: h.valuesA, name: h.a, nameLocation: "middle", nameGap: 40, splitLine: { show: false }, axisLabel: Object.assign({ width: size[0] }, names) }),
       yAxis: axis("category", false, { data: h.valuesB, name: h.b, nameLocation: "middle", nameGap: grid.left - 18, splitLine: { show: false },
