@@ -67,7 +67,7 @@ type Link struct {
 	D2H Figure `toml:"d2h" dim:"rate"`
 	// sum of both directions at once if copy engines move both
 	DuplexCopy Figure `toml:"duplex_copy" dim:"rate"`
-	// sum of both directions at once if a kernel moves one of them
+	// sum of both directions at once if a kernel moves one
 	DuplexKernel Figure `toml:"duplex_kernel" dim:"rate"`
 }
 

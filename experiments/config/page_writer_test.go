@@ -67,8 +67,8 @@ it needs no quotes: '--set slo.tbt_s=100ms'.
 		map[string][]string{"warmup": sim.CutRules, "drain": sim.CutRules})
 	p.printf("\n## [output]\n\nFiles that a run writes besides its summary and requests.\n\n")
 	p.fields("output", "Output", "config.go", &p.cfg.Output, nil)
-	p.printf("\n## [card]\n\nCard figures to override, for what-if. The defaults are "+
-		"those of `%s`.\n\n", p.cfg.GPU)
+	p.printf("\n## [card]\n\nCard figures to override, for what-if. The defaults hold for "+
+		"`%s`.\n\n", p.cfg.GPU)
 	p.card()
 	p.printf("\n## [scores]\n\nThe random process that stands in for a model's attention scores. " +
 		"Its defaults are fitted to published locality.\n\n")
