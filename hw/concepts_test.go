@@ -133,7 +133,7 @@ func TestEachPartMovesSomePrice(t *testing.T) {
 	// what this project's loop does not have: sorted logits, experts, latents that are selected
 	whole.Sampling, whole.Experts, whole.Selected = served.Sampling, served.Experts, served.Selected
 	for _, g := range served.Grids {
-		if g.Kernel == GridExpert {
+		if g.Kernel == GridExpert || g.Kernel == GridSelected || g.Kernel == GridSelectedPrefill {
 			whole.Grids = append(slices.Clone(whole.Grids), g)
 		}
 	}

@@ -40,7 +40,7 @@ type coster struct {
 	experts *experts
 	latent  *latentDecode
 	indexer *indexer
-	// selected replaces latent and indexer if the kernels have its figures
+	// selected replaces latent and indexer if the kernels have its grids
 	selected *selected
 	bounded  bool // decodes attend to Work.BoundedTokens
 	narrow   bool // weights have fewer than 16 bits
@@ -205,7 +205,7 @@ func (c *coster) contexts(w *sim.Work) des.Time {
 // scores returns the seconds of an indexer for decodes.
 func (c *coster) scores(w *sim.Work) float64 {
 	if c.selected != nil {
-		return c.selected.scores(c.indexer.keys(w))
+		return c.selected.index(float64(c.indexer.keys(w)), float64(w.Decodes), float64(1+w.Drafts))
 	}
 	return c.indexer.decode(w)
 }

@@ -56,9 +56,9 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 	return k
 }
 
-// grids scales the times of grids beyond their shortest time, which is launches: decode attention
-// with HBM, all-reduces with the interconnect, prompts with the peak. Latent decodes and GEMMs
-// scale with the mean of matrices, with the peak of their type.
+// grids scales the times of grids beyond their shortest time, which is launches except in times per
+// token: decode attention with HBM, all-reduces with the interconnect, prompts with the peak.
+// Latent decodes and GEMMs scale with the mean of matrices, with the peak of their type.
 func (k *KernelCosts) grids(from, to *Card) {
 	hbm := to.GPU.HBMBandwidth.SI() / from.GPU.HBMBandwidth.SI()
 	links := to.Interconnect.Nominal.optional() / from.Interconnect.Nominal.optional()
@@ -69,6 +69,9 @@ func (k *KernelCosts) grids(from, to *Card) {
 			continue
 		}
 		launch := slices.Min(g.Times)
+		if g.Kernel == GridSelectedPrefill {
+			launch = 0
+		}
 		times, at := make([]float64, len(g.Times)), 0
 		g.Each(func(sizes Sizes) {
 			by := 1 / hbm
@@ -81,7 +84,9 @@ func (k *KernelCosts) grids(from, to *Card) {
 			switch g.Kernel {
 			case GridLatent: // DeepSeek-V3's latents, per token
 				mean(576*2, sizes[2]*2*(576+512), wide, to.GPU.PeakFP16.SI()/wide)
-			case GridPrefill, GridLatentPrefill:
+			case GridSelected: // DeepSeek-V3.2's, padded to tileRows heads
+				mean(576*2, math.Max(tileRows, sizes[3])*2*(576+512), wide, to.GPU.PeakFP16.SI()/wide)
+			case GridPrefill, GridLatentPrefill, GridSelectedPrefill:
 				by = wide / to.GPU.PeakFP16.SI()
 			case GridAllReduce:
 				if by = 1; links > 0 {

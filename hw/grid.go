@@ -49,6 +49,13 @@ const (
 	// GridLatentPrefill is attention of prompts over decompressed latents, including the layer's
 	// small kernels: tokens per prompt, prompts and query heads per GPU.
 	GridLatentPrefill = "latent_prefill"
+	// GridSelected is decode attention over latents that an indexer selects, with the indexer and the
+	// layer's small kernels: requests, tokens per request, heads of the indexer and query heads per
+	// GPU.
+	GridSelected = "selected_decode"
+	// GridSelectedPrefill is the time per token of prompts among many, of attention and indexer:
+	// tokens per prompt, heads of the indexer and query heads per GPU.
+	GridSelectedPrefill = "selected_prefill"
 	// GridExpert is one routed expert: its tokens, and the weights of its part on a GPU.
 	GridExpert = "expert"
 	// GridAllReduce is an all-reduce of 16-bit values between GPUs of a host, in a CUDA graph.
@@ -63,6 +70,9 @@ var gridSizes = map[string][]string{
 
 	GridPrefill:       {"tokens", "prompts", "kv_heads", "queries"},
 	GridLatentPrefill: {"tokens", "prompts", "heads"},
+
+	GridSelected:        {"requests", "tokens", "index_heads", "heads"},
+	GridSelectedPrefill: {"tokens", "index_heads", "heads"},
 
 	GridExpert:    {"tokens", "weights"},
 	GridAllReduce: {"gpus", "bytes"},

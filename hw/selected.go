@@ -1,150 +1,97 @@
 package hw
 
-import (
-	"cmp"
-	"math"
-	"slices"
+import "github.com/sparseserve/sparseserve/sim"
 
-	"github.com/sparseserve/sparseserve/sim"
-)
-
-// Selected is the cost of a layer without its linears if an indexer selects the latents that
-// attention reads (DeepSeek sparse attention), from measured modules of an engine.
+// Selected is the time of a layer's small kernels if an indexer selects the latents that attention
+// reads (DeepSeek sparse attention). The larger kernels have grids.
 type Selected struct {
-	// Prefill: per token of a batch, for rope, quantisation and copies.
-	Token Figure `toml:"token,omitempty" dim:"time,optional"`
-	// one wave of CTAs, each for one query and 64 heads, and the rate of its attention
-	Wave Figure `toml:"wave,omitempty" dim:"time,optional"`
-	Rate Figure `toml:"rate,omitempty" dim:"compute,optional" by:"peak"`
-	// rate of the indexer's scores and top-k
-	Logits Figure `toml:"logits,omitempty" dim:"compute,optional" by:"peak"`
-
-	// Decode: the small kernels of a layer, and those of its indexer.
 	Launch      Figure `toml:"launch,omitempty" dim:"time,optional"`
-	IndexLaunch Figure `toml:"index_launch,omitempty" dim:"time,optional"`
-	// rate of reading the index keys of all contexts, top-k included
-	Keys Figure `toml:"keys,omitempty" dim:"rate,optional" by:"hbm"`
-	// Query is attention of one query and 64 heads to FP8 latents, also for prefill with fewer heads.
-	Query Figure `toml:"query,omitempty" dim:"time,optional"`
-	// Row is the time of a wave of queries per 16-bit latent.
-	Row Figure `toml:"row,omitempty" dim:"time,optional"`
+	IndexLaunch Figure `toml:"index_launch,omitempty" dim:"time,optional"` // of the indexer
 }
 
-// selected prices Selected for one model:
+// selected prices a layer without its linears if an indexer selects latents, from the grids
+// selected_prefill (tokenGrid) and selected_decode:
 //
-//	prefill   token q + sum over waves (wave + rows FLOPs of CTAs / rate), or q query
-//	indexer   pairs FLOPs / logits
-//	decode    launch + q tiles query, or launch + ceil(q tiles / CTAs) rows row
-//	indexer   index_launch + keys bytes / keys
+//	prefill   launch + chunks of the grid
+//	decode    grid(requests, tokens)
 //
-// with q queries, a GPU's heads in tiles of 64, and rows the latents that a query attends to. If a
-// GPU has fewer than 32 heads and latents are FP8, the decode kernel also serves prefill.
+// Attention reads no more than TopK tokens, so the time beyond that of contexts of TopK tokens is
+// the indexer's, and so is a part of the launches.
 type selected struct {
-	fp8, few             bool // FP8 latents; fewer than 32 heads
-	tiles, ctas          float64
-	token, wave, row     float64 // row: of a wave in prefill, s
-	query, decodeRow     float64
-	launch, indexLaunch  float64
-	keyBytes, keys       float64
-	pair                 float64 // s
-	topK                 float64
-	peak                 peak
-	peak8                float64 // of FP8 arithmetic, FLOP/s
-	flops, bytes, scored float64 // of a query and row; of a row; of a pair of query and key
+	decodes             *lattice
+	prompts             tokenGrid
+	heads, indexHeads   float64
+	topK                float64
+	launch, indexLaunch float64
+	attends             peak
+	scores              peak    // in FP8
+	flops, bytes        float64 // of a query and a latent; of a latent
+	pairs, keys         float64 // FLOPs of a query and a key; bytes of a key
 }
 
-// fewHeads is the number of heads per GPU from which vLLM uses the FlashMLA prefill kernel.
-const fewHeads = 32
-
-// newSelected returns nil if the kernels have no such figures or the model has no indexer.
+// newSelected returns nil if the kernels have no grids for the model or the model has no indexer.
 func newSelected(p *Profile, m *Model) *selected {
-	f := &p.Selected
-	if !f.Logits.Set() || !m.IsIndexed() || !m.IsLatent() {
+	prompts, decodes := p.grid(GridSelectedPrefill, KVType(m)), p.grid(GridSelected, KVType(m))
+	if prompts == nil || decodes == nil || !m.IsIndexed() || !m.IsLatent() {
 		return nil
 	}
-	each := float64(2*m.LatentDim() + 2*m.KVRank)
-	s := &selected{
-		fp8: m.KVBytesEach == 1, few: m.QHeads < fewHeads,
-		tiles: math.Ceil(float64(m.QHeads) / tileRows), ctas: p.Paged.CTAs.SI(),
-		token: f.Token.SI(), wave: f.Wave.SI(), query: f.Query.SI(), decodeRow: f.Row.SI(),
-		launch: f.Launch.SI(), indexLaunch: f.IndexLaunch.SI(), keyBytes: float64(m.IndexKeyBytes),
-		keys: f.Keys.SI(), topK: float64(m.IndexTopK), peak: p.peak(),
-		peak8: p.peakFP8(),
-		flops: float64(m.QHeads) * each, bytes: float64(m.LayerKVBytesPerToken()),
-		scored: 2 * float64(m.IndexHeads*m.IndexHeadDim),
-	}
-	s.row = s.ctas * tileRows * each / f.Rate.SI()
-	s.pair = s.scored / f.Logits.SI()
+	s := &selected{decodes: newLattice(decodes),
+		heads: float64(m.QHeads), indexHeads: float64(m.IndexHeads), topK: float64(m.IndexTopK),
+		launch: p.Selected.Launch.optional(), indexLaunch: p.Selected.IndexLaunch.optional(),
+		attends: p.peak(), scores: p.peak(),
+		flops: float64(m.QHeads * (2*m.LatentDim() + 2*m.KVRank)),
+		bytes: float64(m.LayerKVBytesPerToken()),
+		pairs: 2 * float64(m.IndexHeads*m.IndexHeadDim), keys: float64(m.IndexKeyBytes)}
+	s.scores.flops = p.peakFP8()
+	s.prompts = newTokenGrid(prompts, s.indexHeads, s.heads)
 	return s
 }
 
-// rows returns the mean number of latents that a query of a chunk attends to.
-func (s *selected) rows(span sim.Span) float64 {
-	a := prefillAttention{window: s.topK}
-	return a.keys(span)
-}
-
-// prefill returns the seconds of chunks' attention and of the indexer's scores for them.
+// prefill returns the seconds of attention and indexer for chunks.
 func (s *selected) prefill(spans []sim.Span) (attention, index float64) {
-	var queries, rows, pairs float64
+	reads := prefillAttention{flops: s.flops, window: s.topK}
 	for _, span := range spans {
-		q := max(0, float64(span.Query))
-		queries += q
-		rows += q * s.rows(span)
-		pairs += q*float64(span.Prefix) + q*q/2
-	}
-	if queries == 0 {
-		return 0, 0
-	}
-	if s.fp8 && s.few {
-		attention = queries * s.query
-	} else {
-		attention = s.waves(spans)
-	}
-	floor := s.peak.floor(rows*s.flops, queries*s.bytes)
-	return max(attention+queries*s.token, floor), max(pairs*s.pair, pairs*s.scored/s.peak8)
-}
-
-// waves returns the seconds of prefill's waves. Each query of a chunk costs the chunk's mean.
-// Chunks with the most rows come first, so a wave of several chunks takes as long as its longest,
-// and more work never takes less time.
-func (s *selected) waves(spans []sim.Span) (seconds float64) {
-	longest := slices.Clone(spans)
-	slices.SortStableFunc(longest, func(a, b sim.Span) int {
-		return cmp.Compare(s.rows(b), s.rows(a))
-	})
-	tiles, done := 0.0, 0.0
-	for _, span := range longest {
-		tiles += max(0, float64(span.Query)) * s.tiles
-		if all := math.Ceil(tiles / s.ctas); all > done {
-			seconds += (all - done) * (s.wave + s.rows(span)*s.row)
-			done = all
+		if span.Query <= 0 {
+			continue
 		}
+		q, prefix := float64(span.Query), float64(span.Prefix)
+		bounded := s.prompts.chunk(span, s.topK)
+		attention += max(bounded, s.attends.floor(reads.spanFLOPs(span), q*s.bytes))
+		index += max(s.prompts.chunk(span, 0)-bounded,
+			s.scores.floor((q*prefix+q*q/2)*s.pairs, (q+prefix)*s.keys))
 	}
-	return seconds
+	if attention > 0 {
+		attention, index = attention+s.launch, index+s.indexLaunch
+	}
+	return attention, index
 }
 
-// decode returns the seconds of decodes' attention to rows rows, summed over requests.
+// decode returns the seconds of attention of requests with several queries each to rows latents,
+// summed over requests.
 func (s *selected) decode(rows, requests, queries float64) float64 {
 	if rows <= 0 {
 		return 0
 	}
-	t, requests := s.launch, max(1, requests)
-	if s.fp8 {
-		t += requests * queries * s.tiles * s.query
-	} else {
-		t += math.Ceil(requests*queries*s.tiles/s.ctas) * rows / requests * s.decodeRow
-	}
-	return max(t, s.peak.floor(rows*queries*s.flops, rows*s.bytes))
+	t := s.at(min(rows, max(1, requests)*s.topK), requests, queries)
+	return max(t-s.indexLaunch, s.attends.floor(rows*queries*s.flops, rows*s.bytes))
 }
 
-// scores returns the seconds in which an indexer scores tokens tokens of decodes' contexts and
-// selects the best.
-func (s *selected) scores(tokens float64) float64 {
+// index returns the seconds in which an indexer scores tokens of requests' contexts and selects the
+// best.
+func (s *selected) index(tokens, requests, queries float64) float64 {
 	if tokens <= 0 {
 		return 0
 	}
-	return s.indexLaunch + tokens*s.keyBytes/s.keys
+	bounded := s.at(min(tokens, max(1, requests)*s.topK), requests, queries)
+	return max(s.indexLaunch+s.at(tokens, requests, queries)-bounded,
+		s.scores.floor(tokens*queries*s.pairs, tokens*s.keys))
+}
+
+// at returns the grid's seconds of decodes of tokens, summed over requests.
+func (s *selected) at(tokens, requests, queries float64) float64 {
+	requests = max(1, requests)
+	t, _ := s.decodes.seconds(Sizes{requests * queries, tokens / requests, s.indexHeads, s.heads})
+	return t
 }
 
 // ModuleLinears returns the linears of a layer's attention and of its indexer, in seconds.
@@ -155,12 +102,46 @@ func (p *Profile) ModuleLinears(m *Model, tokens int) float64 {
 	return t
 }
 
-// SelectedSeconds returns the seconds of attention and indexer in one layer, by the Selected
-// figures.
+// SelectedSeconds returns the seconds of attention and indexer in one layer, by the grids of
+// selected latents.
 func (p *Profile) SelectedSeconds(m *Model, w *sim.Work) float64 {
-	s := newSelected(p, m)
+	s, requests := newSelected(p, m), float64(w.Decodes)
 	attention, index := s.prefill(w.Prefill)
-	rows, requests := float64(w.BoundedTokens), float64(w.Decodes)
-	return attention + index + s.decode(rows, requests, float64(1+w.Drafts)) +
-		s.scores(float64(w.DecodeTokens))
+	return attention + index + s.decode(float64(w.BoundedTokens), requests, 1) +
+		s.index(float64(w.DecodeTokens), requests, 1)
+}
+
+// tokenGrid is the measured time per token of prompts among many, with the heads of one model. It
+// is a fixed part and a part per token of the mean context, so it is interpolated linearly in
+// tokens. It is constant below the grid; beyond it, it grows as between the last two points.
+type tokenGrid struct{ each curve } // tokens of a prompt, seconds per token
+
+// newTokenGrid reads a grid of tokens and the head sizes of a model.
+func newTokenGrid(g *Grid, heads ...float64) (t tokenGrid) {
+	for _, tokens := range g.Axes[0].At {
+		sizes := Sizes{tokens}
+		copy(sizes[1:], heads)
+		t.each.add(tokens, g.Seconds(sizes))
+	}
+	return t
+}
+
+// of returns the seconds per token of a prompt.
+func (t *tokenGrid) of(tokens float64) float64 {
+	c, n := &t.each, len(t.each.x)-1
+	if tokens <= c.x[n] || n == 0 {
+		s, _ := c.cost(min(tokens, c.x[n]))
+		return s
+	}
+	return c.y[n] + (tokens-c.x[n])*(c.y[n]-c.y[n-1])/(c.x[n]-c.x[n-1])
+}
+
+// chunk returns the seconds of a chunk as a part of a prompt with the same mean context. window is
+// the most tokens of the prompt; 0: any.
+func (t *tokenGrid) chunk(s sim.Span, window float64) float64 {
+	tokens := 2*float64(s.Prefix) + float64(s.Query)
+	if window > 0 {
+		tokens = min(tokens, window)
+	}
+	return float64(s.Query) * t.of(tokens)
 }

@@ -139,7 +139,7 @@ func (im *importer) raggedGrid(kind string, times map[hw.Sizes]float64,
 // aboveHost replaces host-bound times of FP8 GEMMs with block scales. The host launches several
 // kernels per GEMM, so no GEMM is faster than the shortest one with as many tokens. Below twice
 // that time, the GEMM gets the time of FP8 with one scale per matrix, multiplied by the median
-// ratio of the two types over GEMMs that are not host-bound.
+// ratio of the two types over GEMMs that are not host-bound, if that is shorter.
 func (im *importer) aboveHost(times map[hw.Sizes]float64) {
 	shortest := map[float64]float64{}
 	for at, t := range times {
@@ -160,7 +160,7 @@ func (im *importer) aboveHost(times map[hw.Sizes]float64) {
 	im.hosted = map[hw.Sizes]bool{}
 	for at, t := range times {
 		if other, ok := im.fp8[at]; ok && t < 2*shortest[at[0]] {
-			times[at], im.hosted[at] = other*by, true
+			times[at], im.hosted[at] = min(t, other*by), true
 		}
 	}
 	im.notes = append(im.notes, fmt.Sprintf("GEMMs of fp8_block: %d of %d times are the host's and "+

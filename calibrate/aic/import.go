@@ -198,7 +198,7 @@ func rising(g *hw.Grid) {
 // tokens, so its tokens are never extrapolated.
 func inProportion(g *hw.Grid, times map[hw.Sizes]float64, sizes hw.Sizes) (t float64) {
 	for i, a := range g.Axes {
-		if i == 0 && g.OfPrompts() {
+		if i == 0 && (g.OfPrompts() || g.Kernel == hw.GridSelectedPrefill) {
 			continue
 		}
 		if at := slices.Index(a.At, sizes[i]); at > 0 {
