@@ -2,7 +2,6 @@ package figures
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/plot"
 
@@ -16,55 +15,33 @@ type axis struct {
 	log       bool
 }
 
-// mostNamed is the most x values that are labelled themselves. With more, the axis has round
-// labels.
-const mostNamed = 8
-
-// across returns the x axis of a line chart and the x values to label; nil for round labels.
-func across(c *doc.Chart) (a axis, named []float64) {
+// across returns the x axis of a line chart.
+func across(c *doc.Chart) axis {
 	if len(c.XEnds) == 2 {
-		return axis{c.XEnds[0], c.XEnds[1], c.LogX}, nil
+		return axis{c.XEnds[0], c.XEnds[1], c.LogX}
 	}
-	lines, bare := false, false
+	low, high, bare := math.Inf(1), math.Inf(-1), false
 	for i := range c.Lines {
-		l := &c.Lines[i]
-		lines, bare = lines || !l.Bare && !l.Dots, bare || l.Bare
-		for _, p := range l.Points {
-			named = append(named, p.X)
+		bare = bare || c.Lines[i].Bare
+		for _, p := range c.Lines[i].Points {
+			low, high = min(low, p.X), max(high, p.X)
 		}
 	}
-	slices.Sort(named)
-	if named = slices.Compact(named); len(named) == 0 {
-		return axis{0, 1, false}, nil
-	}
-	a = axis{named[0], named[len(named)-1], c.LogX && named[0] > 0}
-	if len(named) > mostNamed || !lines {
-		named = nil
-	}
-	switch pad := 0.06 * (a.high - a.low); {
-	case a.log && named == nil:
-		a.low, a.high = a.low/1.3, a.high*1.3
-	case a.log:
-		beyond := math.Max(math.Pow(a.high/a.low, 0.06), 1.1)
-		a.low, a.high = a.low/beyond, a.high*beyond
+	switch pad := 0.06 * (high - low); {
+	case low > high: // no point
+		return axis{0, 1, false}
+	case c.LogX && low > 0:
+		beyond := math.Max(math.Pow(high/low, 0.06), 1.1)
+		return axis{low / beyond, high * beyond, true}
 	case bare:
-		a.low, a.high = a.low-max(pad/3, 1e-9), a.high+max(pad/3, 1e-9)
+		pad = max(pad/3, 1e-9)
+		return axis{low - pad, high + pad, false}
 	case pad == 0:
-		a.low, a.high = a.low-max(0.1*a.high, 0.01), a.high+max(0.1*a.high, 0.01)
+		pad = max(0.1*high, 0.01)
+		return axis{low - pad, high + pad, false}
 	default:
-		a.low, a.high = a.low-pad, a.high+pad
+		return axis{low - pad, high + pad, false}
 	}
-	return a, named
-}
-
-// ticksAt labels the given values.
-func (a axis) ticksAt(values []float64) plot.ConstantTicks {
-	ticks := make(plot.ConstantTicks, len(values))
-	for i, v := range values {
-		ticks[i] = plot.Tick{Value: a.of(v), Label: stats.Tick(v)}
-	}
-	thin(ticks)
-	return ticks
 }
 
 // of scales a value.
@@ -100,19 +77,6 @@ func (a axis) Ticks(_, _ float64) []plot.Tick {
 	return ticks
 }
 
-// fewTicks labels a low panel: every second or third tick of a linear axis.
-type fewTicks struct{ axis }
-
-func (f fewTicks) Ticks(_, _ float64) []plot.Tick {
-	all := linearTicks(f.low, f.high)
-	step := max(1, (len(all)+2)/4)
-	var some []plot.Tick
-	for i := 0; i < len(all); i += step {
-		some = append(some, all[i])
-	}
-	return some
-}
-
 // linearTicks labels four to ten round values.
 func linearTicks(low, high float64) []plot.Tick {
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
@@ -132,24 +96,4 @@ func linearTicks(low, high float64) []plot.Tick {
 		ticks = append(ticks, plot.Tick{Value: v, Label: stats.Tick(v)})
 	}
 	return ticks
-}
-
-// thin removes labels that would overlap the label before.
-func thin(ticks []plot.Tick) {
-	const points = 290 // from the first to the last, in the narrowest panel
-	if len(ticks) < 2 {
-		return
-	}
-	style := noteStyle()
-	style.Font.Size = tickSize
-	span := ticks[len(ticks)-1].Value - ticks[0].Value
-	last := 0
-	for i := 1; i < len(ticks); i++ {
-		gap := points * (ticks[i].Value - ticks[last].Value) / span
-		if gap < float64(style.Width(ticks[i].Label)+style.Width(ticks[last].Label))/2+6 {
-			ticks[i].Label = ""
-			continue
-		}
-		last = i
-	}
 }

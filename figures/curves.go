@@ -40,10 +40,10 @@ func (p *panel) lines(c draw.Canvas, x, y func(float64) vg.Length) {
 			q := &l.Points[k]
 			switch at := p.at(q, x, y); {
 			case at.Y > c.Max.Y:
-				drawLeft(&c, look, at.X, numbers[at.X], leftLabel(q.Y))
+				drawLeft(&c, look, at.X, numbers[at.X], stats.Digits(q.Y))
 				numbers[at.X]++
 			case l.Dots && l.Name != doc.Published:
-				drawRing(&c, look, at)
+				drawMarker(&c, look, at, ringRadius, true)
 			default:
 				drawMarker(&c, look, at, markerRadius, l.Dots || q.Unstable || q.Rejects)
 			}
@@ -76,7 +76,7 @@ func drawLeft(c *draw.Canvas, l look, x vg.Length, nth int, number string) {
 	at := vg.Point{X: x, Y: c.Max.Y - 7 - 15*vg.Length(nth)}
 	drawMarker(c, l, at, markerRadius, true)
 	style := noteStyle()
-	style.Color, style.XAlign, style.YAlign = darker(l.color), text.XLeft, text.YCenter
+	style.XAlign, style.YAlign = text.XLeft, text.YCenter
 	from, width := at.X+markerRadius+4, style.Width(number)
 	if from+width > c.Max.X+margin {
 		from = at.X - markerRadius - 4 - width
@@ -86,23 +86,6 @@ func drawLeft(c *draw.Canvas, l look, x vg.Length, nth int, number string) {
 	c.SetColor(color.White)
 	c.Fill(box.Path())
 	c.FillText(style, vg.Point{X: from, Y: at.Y + 1}, number)
-}
-
-// leftLabel formats a number as in tables, and a large one in thousands.
-func leftLabel(v float64) string {
-	if v >= 1e5 {
-		return stats.Digits(v/1e3) + "k"
-	}
-	return stats.Digits(v)
-}
-
-// darker returns a darker colour that is legible as text on white.
-func darker(ink color.Color) color.Color {
-	r, g, b, _ := ink.RGBA()
-	if luma := 0.3*float64(r) + 0.59*float64(g) + 0.11*float64(b); luma < 0x8000 {
-		return ink
-	}
-	return color.RGBA{uint8(r >> 9), uint8(g >> 9), uint8(b >> 9), 0xff}
 }
 
 // drawRuns draws single runs as dots within the axis.

@@ -148,12 +148,7 @@ func drawRow(c *draw.Canvas, entries []entry, style text.Style, scale, y vg.Leng
 func (e entry) draw(c *draw.Canvas, x, y, size vg.Length) {
 	switch e.kind {
 	case boxSample:
-		box := vg.Rectangle{Min: vg.Point{X: x, Y: y - 5}, Max: vg.Point{X: x + size, Y: y + 5}}
-		corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max,
-			{X: box.Min.X, Y: box.Max.Y}}
-		c.FillPolygon(e.look.color, corners)
-		e.look.hatch(c, box)
-		c.StrokeLines(draw.LineStyle{Color: color.Black, Width: 0.7}, append(corners, corners[0]))
+		drawBox(c, e.look.color, x, x+size, y-5, y+5)
 	case lineSample, bareSample:
 		c.StrokeLine2(draw.LineStyle{Color: e.look.color, Width: e.look.width, Dashes: e.look.dashes}, x,
 			y, x+size, y)

@@ -10,46 +10,38 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// look is the style of one series. Colour, lightness, marker, dashes and hatching all differ, so
-// series are distinguishable in greyscale.
+// look is the style of one series. Colour, lightness, marker and dashes all differ, so series are
+// distinguishable in greyscale.
 type look struct {
-	color    color.Color
-	marker   marker
-	dashes   []vg.Length
-	width    vg.Length
-	hatching vg.Length // distance of hatching lines in bars; 0 = none
+	color  color.Color
+	marker marker
+	dashes []vg.Length
+	width  vg.Length
 }
 
 // marker draws the outline of a symbol of radius r around (0, 0), clockwise.
 type marker func(r vg.Length) []vg.Point
 
-// looks returns the looks of the palette, by colour.
-func looks() []look {
-	all := []look{
-		{nil, circle, nil, 1.5, 0},
-		{nil, square, []vg.Length{7, 3}, 1.5, 6},
-		{nil, triangle, []vg.Length{2, 2.5}, 1.8, 0},
-		{nil, diamond, nil, 2.2, 4},
-		{nil, down, []vg.Length{8, 2.5, 2, 2.5}, 1.5, 0},
-		{nil, circle, []vg.Length{4, 2}, 1.5, 8},
-		{nil, square, []vg.Length{1.5, 2}, 1.5, 0},
-		{nil, triangle, nil, 1.5, 0},
-		{nil, down, nil, 1.5, 5},
-	}
-	for i := range all {
-		hex, _ := doc.Color(i)
-		all[i].color = colorOf(hex)
-	}
-	return all
+// looks are the looks of the palette, by colour.
+var looks = []look{
+	{nil, circle, nil, 1.5},
+	{nil, square, []vg.Length{7, 3}, 1.5},
+	{nil, triangle, []vg.Length{2, 2.5}, 1.8},
+	{nil, diamond, nil, 2.2},
+	{nil, down, []vg.Length{8, 2.5, 2, 2.5}, 1.5},
+	{nil, circle, []vg.Length{4, 2}, 1.5},
+	{nil, square, []vg.Length{1.5, 2}, 1.5},
+	{nil, triangle, nil, 1.5},
+	{nil, down, nil, 1.5},
 }
 
-// lookOf returns the look of a line. If other lines have the same colour, its symbol and dashes
-// differ: a dash and two dots, a dash and three dots, and so on.
+// lookOf returns the look of a line: that of its colour, with another symbol if lines before have
+// the same colour.
 func lookOf(l *doc.Line, others []look) look {
-	all, ink := looks(), colorOf(l.Color)
+	ink := colorOf(l.Color)
 	n, round := len(others), 0
-	for i := range all {
-		if all[i].color == ink {
+	for i := range looks {
+		if hex, _ := doc.Color(i); hex == l.Color {
 			n = i
 		}
 	}
@@ -58,22 +50,13 @@ func lookOf(l *doc.Line, others []look) look {
 			round++
 		}
 	}
-	own := all[n%len(all)]
-	own.color = ink
+	own := looks[n%len(looks)]
+	own.color, own.marker = ink, looks[(n+round)%len(looks)].marker
 	switch {
 	case !l.Dashed:
 		own.dashes = nil
 	case own.dashes == nil:
 		own.dashes = []vg.Length{7, 3}
-	}
-	if round > 0 && l.Dashed {
-		own.dashes = []vg.Length{9, 2}
-		for range round + 1 {
-			own.dashes = append(own.dashes, 1.5, 2)
-		}
-	}
-	if round > 0 {
-		own.marker = all[(n+round)%len(all)].marker
 	}
 	return own
 }
@@ -88,7 +71,11 @@ func colorOf(hex string) color.Color {
 	return color.Gray{0x7a}
 }
 
-const markerRadius = 4.2
+// Radii of the markers of means and of single dots, in points.
+const (
+	markerRadius = 4.2
+	ringRadius   = 2.4
+)
 
 // drawMarker draws a symbol of radius r at p, filled or hollow.
 func drawMarker(c *draw.Canvas, l look, p vg.Point, r vg.Length, hollow bool) {
@@ -106,6 +93,6 @@ func drawMarker(c *draw.Canvas, l look, p vg.Point, r vg.Length, hollow bool) {
 		c.SetColor(color.White)
 	}
 	c.Fill(path)
-	c.SetLineStyle(draw.LineStyle{Color: l.color, Width: 1.5})
+	c.SetLineStyle(draw.LineStyle{Color: l.color, Width: r / 2.8})
 	c.Stroke(path)
 }

@@ -40,7 +40,7 @@ type panel struct {
 // newPlot sets up one line chart.
 func newPlot(c *doc.Chart, looks map[string]look) *plot.Plot {
 	doc.Fit(c)
-	x, named := across(c)
+	x := across(c)
 	p := &panel{c, x, axis{c.YEnds[0], c.YEnds[1], c.LogY}, looks}
 	plt := plot.New()
 	plt.Title.Text = c.Title
@@ -60,12 +60,6 @@ func newPlot(c *doc.Chart, looks map[string]look) *plot.Plot {
 	plt.X.Min, plt.X.Max = x.of(x.low), x.of(x.high)
 	plt.Y.Min, plt.Y.Max = p.y.of(p.y.low), p.y.of(p.y.high)
 	plt.X.Tick.Marker, plt.Y.Tick.Marker = x, p.y
-	if named != nil {
-		plt.X.Tick.Marker = x.ticksAt(named)
-	}
-	if c.Low {
-		plt.Y.Tick.Marker = fewTicks{p.y}
-	}
 	plt.Add(grid(), plotted(p.marks), plotted(p.lines), plotted(p.notes))
 	return plt
 }

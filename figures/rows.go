@@ -54,13 +54,13 @@ type lyingBar struct {
 }
 
 type barPart struct {
-	look  look
+	color color.Color
 	value float64
 }
 
 // rowLooks are the looks of settings below the configured value, of other settings, and of a paper.
 var rowLooks = [3]look{
-	{color: color.RGBA{0x00, 0x72, 0xb2, 0xff}, hatching: 6},
+	{color: color.RGBA{0x00, 0x72, 0xb2, 0xff}},
 	{color: color.RGBA{0xe6, 0x9f, 0x00, 0xff}},
 	{color: color.Gray{0x50}, marker: diamond},
 }
@@ -127,9 +127,9 @@ func (p *rowPanel) narrow(width vg.Length) {
 func (p *rowPanel) addEffects(effects []doc.Effect) {
 	for i := range effects {
 		e := &effects[i]
-		own := rowLooks[1]
+		own := rowLooks[1].color
 		if e.Below {
-			own = rowLooks[0]
+			own = rowLooks[0].color
 		}
 		bar := lyingBar{parts: []barPart{{own, e.Value - p.base}}, low: e.Value, high: e.Value,
 			note: e.Setting}
@@ -168,9 +168,11 @@ func (p *rowPanel) addBars(bars []doc.Bar, legend []entry) []entry {
 		interval := &b.Sample
 		for j := range b.Parts {
 			part := &b.Parts[j]
-			own := look{color: colorOf(part.Color)}
-			if part.Name != b.Name && drawn[part.Name] {
-				legend, own = inLegend(legend, part.Name, own)
+			own := colorOf(part.Color)
+			if at := slices.IndexFunc(legend, func(e entry) bool { return e.name == part.Name }); at >= 0 {
+				own = legend[at].look.color
+			} else if part.Name != b.Name && drawn[part.Name] {
+				legend = append(legend, entry{name: part.Name, look: look{color: own}, kind: boxSample})
 			}
 			bar.parts = append(bar.parts, barPart{own, part.Value})
 			if sum += part.Value; len(b.Parts) == 1 && interval.Low == nil {
@@ -197,19 +199,6 @@ func (p *rowPanel) addBars(bars []doc.Bar, legend []entry) []entry {
 }
 
 func isPublished(e entry) bool { return e.name == doc.Published }
-
-// inLegend returns the look of a part and adds the part to the legend if it is missing. Neighbours
-// differ in greyscale.
-func inLegend(legend []entry, name string, own look) ([]entry, look) {
-	at := slices.IndexFunc(legend, func(e entry) bool { return e.name == name })
-	if at < 0 {
-		if at = len(legend); at%2 == 1 {
-			own.hatching = 6
-		}
-		legend = append(legend, entry{name: name, look: own, kind: boxSample})
-	}
-	return legend, legend[at].look
-}
 
 // end returns the value at which the bar ends.
 func (b *lyingBar) end(base float64) float64 {

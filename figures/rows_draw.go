@@ -85,16 +85,9 @@ func (p *rowPanel) bar(c *draw.Canvas, b *lyingBar, x func(float64) vg.Length, m
 	for _, part := range b.parts {
 		from, to := x(sum), x(sum+part.value)
 		sum += part.value
-		box := vg.Rectangle{Min: vg.Point{X: min(from, to), Y: middle - rowBar/2 + 1.5},
-			Max: vg.Point{X: max(from, to), Y: middle + rowBar/2 - 1.5}}
-		if box.Max.X-box.Min.X < thinnest {
-			continue
+		if left, right := min(from, to), max(from, to); right-left >= thinnest {
+			drawBox(c, part.color, left, right, middle-rowBar/2+1.5, middle+rowBar/2-1.5)
 		}
-		corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max,
-			{X: box.Min.X, Y: box.Max.Y}}
-		c.FillPolygon(part.look.color, corners)
-		part.look.hatch(c, box)
-		c.StrokeLines(draw.LineStyle{Color: color.Black, Width: 0.6}, append(corners, corners[0]))
 	}
 	if b.high > b.low {
 		line := draw.LineStyle{Color: color.Gray{0x30}, Width: 0.9}
@@ -129,18 +122,10 @@ func (p *rowPanel) bar(c *draw.Canvas, b *lyingBar, x func(float64) vg.Length, m
 	c.FillText(style, vg.Point{X: at, Y: middle}, b.note)
 }
 
-// hatch draws diagonal lines within r, so that neighbours differ in greyscale.
-func (l look) hatch(c *draw.Canvas, r vg.Rectangle) {
-	if l.hatching == 0 {
-		return
-	}
-	style := draw.LineStyle{Color: color.Black, Width: 0.6}
-	height := r.Max.Y - r.Min.Y
-	for x := r.Min.X - height; x < r.Max.X; x += l.hatching {
-		// From (x, Min.Y) up to the right at 45 degrees, cut to r.
-		from, to := max(x, r.Min.X), min(x+height, r.Max.X)
-		if from < to {
-			c.StrokeLine2(style, from, r.Min.Y+from-x, to, r.Min.Y+to-x)
-		}
-	}
+// drawBox draws a filled rectangle with a border.
+func drawBox(c *draw.Canvas, ink color.Color, left, right, bottom, top vg.Length) {
+	corners := []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top},
+		{X: left, Y: top}}
+	c.FillPolygon(ink, corners)
+	c.StrokeLines(draw.LineStyle{Color: color.Black, Width: 0.6}, append(corners, corners[0]))
 }

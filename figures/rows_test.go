@@ -48,20 +48,20 @@ func barsOf(value float64, high *float64) []doc.Bar {
 		Sample: doc.Sample{Low: new(0.0), High: high}}}}}
 }
 
-// Parts of a name have one colour, of which the second is hatched.
+// Parts of a name have one colour.
 func TestPartsOfRows(t *testing.T) {
 	bars := []doc.Bar{
 		{Name: "a", Parts: []doc.Part{{Name: "x", Color: "#0072b2", Value: 1},
 			{Name: "y", Color: "no colour", Value: 2}}},
 		{Name: "b", Parts: []doc.Part{{Name: "x", Color: "#ffffff", Value: 3}}}}
 	panels, legend := rowsOf([]*doc.Chart{{Kind: doc.Bars, Bars: bars}})
-	if len(legend) != 2 || legend[0].look.hatching != 0 || legend[1].look.hatching == 0 ||
-		legend[0].look.color != colorOf("#0072b2") || legend[1].look.color != colorOf("") {
+	if len(legend) != 2 || legend[0].look.color != colorOf("#0072b2") ||
+		legend[1].look.color != colorOf("") {
 		t.Errorf("the legend is %+v", legend)
 	}
 	rows := panels[0].(*rowPanel).groups
 	if end := rows[0].rows[0].end(0); end != 3 || rows[0].rows[0].note != "3.00" ||
-		rows[1].rows[0].parts[0].look.color != legend[0].look.color {
+		rows[1].rows[0].parts[0].color != legend[0].look.color {
 		t.Errorf("the bars are %+v", rows)
 	}
 }
